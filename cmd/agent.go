@@ -23,7 +23,6 @@ import (
 	"github.com/kt-bench/kt/internal/load"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/secret"
-	"github.com/kt-bench/kt/internal/suggest"
 )
 
 func newAgent(env *Env) *cobra.Command {
@@ -39,7 +38,7 @@ func newAgent(env *Env) *cobra.Command {
 		load: func(env *Env, s *config.Agent, _ []string) (err error) {
 			what, err = toPrint(set)
 			if what == "" && err == nil {
-				err = s.Load(env.configSystem(), suggest.Nearest)
+				err = s.Load(env.configSystem())
 			}
 			return err
 		},

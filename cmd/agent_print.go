@@ -19,7 +19,6 @@ import (
 	"github.com/kt-bench/kt/internal/deploy"
 	"github.com/kt-bench/kt/internal/load"
 	"github.com/kt-bench/kt/internal/secret"
-	"github.com/kt-bench/kt/internal/suggest"
 )
 
 // printFlags are the flags of kt agent that print what starts agents, instead of running one.
@@ -55,7 +54,7 @@ func toPrint(set *pflag.FlagSet) (string, error) {
 // printAgent prints what starts agents with these flags: which of printFlags that is.
 func printAgent(set *pflag.FlagSet, what string, env *Env, flags *config.Agent) error {
 	if what == "print-unit" {
-		if err := flags.Load(env.configSystem(), suggest.Nearest); err != nil {
+		if err := flags.Load(env.configSystem()); err != nil {
 			return usageError(err)
 		}
 		if flags.AllowTune {
@@ -65,7 +64,7 @@ func printAgent(set *pflag.FlagSet, what string, env *Env, flags *config.Agent) 
 	}
 	given, err := asGiven(set, what)
 	if err == nil {
-		err = flags.Load(env.configSystem(), suggest.Nearest)
+		err = flags.Load(env.configSystem())
 	}
 	if err != nil {
 		return usageError(err)
@@ -110,10 +109,7 @@ func asGiven(set *pflag.FlagSet, what string) (deployed, error) {
 
 // flagText returns the value of a flag as it is typed.
 func flagText(f *pflag.Flag) string {
-	if list, ok := f.Value.(pflag.SliceValue); ok {
-		return secret.Scrub(strings.Join(list.GetSlice(), ","))
-	}
-	return secret.Scrub(f.Value.String())
+	return secret.Scrub(config.Text(f))
 }
 
 // print writes what starts agents with these flags.

@@ -24,7 +24,10 @@ import (
 
 func newCollect(env *Env) *cobra.Command {
 	var flags *config.Collect
-	settings := func(env *Env, files []string) error { return flags.Load(env.configSystem(), suggest.Nearest, files) }
+	settings := func(env *Env, files []string) error {
+		flags.Files = files
+		return flags.Load(env.configSystem())
+	}
 	c := command[*config.Collect]{
 		flags:  func(set *pflag.FlagSet) *config.Collect { flags = config.NewCollect(set); return flags },
 		load:   func(env *Env, _ *config.Collect, files []string) error { return settings(env, files) },

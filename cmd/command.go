@@ -15,7 +15,6 @@ import (
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/report/page"
 	"github.com/kt-bench/kt/internal/result/metric"
-	"github.com/kt-bench/kt/internal/suggest"
 )
 
 // command is the form of all commands: flags become settings, settings are loaded from all layers, the command runs, and what
@@ -83,13 +82,13 @@ func (d command[S]) of(env *Env, c *cobra.Command) *cobra.Command {
 // settings loads the settings, and returns how the command writes.
 func (d command[S]) settings(env *Env, s S, args []string) (w config.Written, err error) {
 	loader, own := any(s).(interface {
-		Load(config.System, config.Nearest) error
+		Load(config.System) error
 	})
 	switch {
 	case d.load != nil:
 		err = d.load(env, s, args)
 	case own:
-		err = loader.Load(env.configSystem(), suggest.Nearest)
+		err = loader.Load(env.configSystem())
 	}
 	if form, ok := any(s).(interface{ Written() config.Written }); ok {
 		w = form.Written()

@@ -13,7 +13,6 @@ import (
 	"github.com/kt-bench/kt/internal/load"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/run"
-	"github.com/kt-bench/kt/internal/suggest"
 )
 
 // lookUpTime is how long a shell waits for values that are looked up.
@@ -90,7 +89,7 @@ func (e *Env) clusterNames(c *cobra.Command) []string {
 	if f := c.Flags().Lookup("config"); f != nil {
 		_ = set.Set("config", f.Value.String()) // any text will do
 	}
-	all, _ := flags.Clusters(e.silent().configSystem(), suggest.Nearest)
+	all, _ := flags.Clusters(e.silent().configSystem())
 	var names []string
 	for _, cluster := range all {
 		names = append(names, cobra.CompletionWithDesc(cluster.Name, strings.Join(cluster.Bootstrap, ",")))

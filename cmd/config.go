@@ -11,7 +11,6 @@ import (
 
 	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/doc"
-	"github.com/kt-bench/kt/internal/load"
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/suggest"
 	"github.com/kt-bench/kt/internal/theme"
@@ -51,7 +50,7 @@ func showConfig(_ context.Context, env *Env, flags *config.Configure, commands [
 	if len(commands) == 0 {
 		commands = config.Commands()
 	}
-	values, err := flags.Effective(commands, env.configSystem(), profiles.Of, suggest.Nearest)
+	values, err := flags.Effective(commands, env.configSystem(), profiles.Of)
 	if err != nil {
 		return nil, usageError(err)
 	}
@@ -87,7 +86,7 @@ told too. Exit code 2: there is a mistake.`,
 func unloaded(*Env, *config.Configure, []string) error { return nil }
 
 func checkConfig(_ context.Context, env *Env, flags *config.Configure, args []string) (*finding, error) {
-	names, err := flags.Check(strings.Join(args, ""), env.configSystem(), config.Checks{Profiles: profiles.Of, Kafka: load.Clients(), Clients: env.maker().CheckClients})
+	names, err := flags.Check(strings.Join(args, ""), env.configSystem(), config.Checks{Profiles: profiles.Of, Clients: env.maker().CheckClients})
 	if err != nil {
 		return nil, usageError(err)
 	}
@@ -106,7 +105,7 @@ func newConfigClusters(env *Env) *cobra.Command {
 }
 
 func listClusters(_ context.Context, env *Env, flags *config.Configure, _ []string) (*finding, error) {
-	all, err := flags.Clusters(env.configSystem(), suggest.Nearest)
+	all, err := flags.Clusters(env.configSystem())
 	if err == nil && len(all) == 0 && flags.Output != "json" {
 		err = config.ErrNoClusters
 	}
@@ -149,12 +148,12 @@ cluster: NAME, into the file that holds the clusters, and leaves the rest of it 
 }
 
 func useCluster(_ context.Context, env *Env, flags *config.Configure, args []string) (*finding, error) {
-	path, err := flags.Use(args[0], env.configSystem(), suggest.Nearest)
+	path, err := flags.Use(args[0], env.configSystem())
 	if err != nil {
 		return nil, usageError(err)
 	}
 	env.say("commands use cluster %s now: %s", args[0], path)
-	all, err := flags.Clusters(env.configSystem(), suggest.Nearest)
+	all, err := flags.Clusters(env.configSystem())
 	if err == nil && !slices.ContainsFunc(all, func(c config.Cluster) bool { return c.Current && c.Name == args[0] }) {
 		env.say("but a variable or ./%s names other brokers, which count more: kt config shows them", projectFile)
 	}

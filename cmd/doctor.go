@@ -17,7 +17,7 @@ import (
 
 func newDoctor(env *Env) *cobra.Command {
 	var flags *config.Doctor
-	settings := func(env *Env) error { return flags.Load(env.configSystem(), load.Clients()) }
+	settings := func(env *Env) error { return flags.Load(env.configSystem()) }
 	c := command[*config.Doctor]{
 		flags: func(set *pflag.FlagSet) *config.Doctor { flags = config.NewDoctor(set); return flags },
 		load: func(env *Env, s *config.Doctor, _ []string) error {

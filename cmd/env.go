@@ -119,8 +119,8 @@ const projectFile = "kt.yaml"
 func (e *Env) configSystem() config.System {
 	sys := config.System{
 		Getenv: e.Getenv, Environ: e.Environ, ConfigDir: e.ConfigDir, ProjectFile: projectFile,
-		ProfilesOf: profiles.Of,
-		Warn:       func(text string) { e.say("%s", text) },
+		ProfilesOf: profiles.Of, Kafka: load.Clients(),
+		Warn: func(text string) { e.say("%s", text) },
 	}
 	if e.resolver != nil {
 		sys.Addresses = e.resolver.addresses

@@ -13,7 +13,6 @@ import (
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result/metric"
 	"github.com/kt-bench/kt/internal/study"
-	"github.com/kt-bench/kt/internal/suggest"
 )
 
 func newFind(env *Env) *cobra.Command {
@@ -68,7 +67,7 @@ func share(s *study.Study, tags []string) {
 
 // loadOf returns the load that stands behind the flags of a command.
 func loadOf(args []string) (study.Load, error) {
-	command, flags, err := config.LoadArgs(args, suggest.Nearest)
+	command, flags, err := config.LoadArgs(args)
 	l := study.Load{Command: string(command)}
 	for _, f := range flags {
 		for _, v := range f.Values {

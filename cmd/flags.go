@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/suggest"
 )
@@ -45,7 +44,6 @@ func flagError(c *cobra.Command, err error) error {
 	var (
 		unknown *pflag.NotExistError
 		empty   *pflag.ValueRequiredError
-		unfit   *pflag.InvalidValueError
 		syntax  *pflag.InvalidSyntaxError
 	)
 	switch {
@@ -67,8 +65,6 @@ func flagError(c *cobra.Command, err error) error {
 		value, _ := pflag.UnquoteUsage(empty.GetFlag())
 		flag := dashes + empty.GetSpecifiedName()
 		text = fmt.Sprintf("%s: it needs a value: write %s %s", flag, flag, value)
-	case errors.As(err, &unfit):
-		text = fmt.Sprintf("--%s %q: %v", unfit.GetFlag().Name, unfit.GetValue(), config.Unfit(unfit.GetFlag(), err))
 	case errors.As(err, &syntax):
 		text = fmt.Sprintf("%q is no flag: write --NAME or --NAME=VALUE", syntax.GetSpecifiedFlag())
 	}

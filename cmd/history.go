@@ -20,7 +20,6 @@ func (e *Env) runsFolder() history.Folder {
 	return history.Folder{}
 }
 
-// runFiles returns the run files of the state folder, the newest run first.
 func (e *Env) runFiles() []string {
 	files, _ := e.runsFolder().Files() // a folder that cannot be read has none
 	return files
@@ -84,7 +83,6 @@ func (e *Env) offered(typed string) (names []string) {
 	return fit
 }
 
-// runName returns the name of a run by that of its file.
 func runName(path string) string { return strings.TrimSuffix(filepath.Base(path), history.Ext) }
 
 // completeRunFiles offers the newest runs of the state folder, and else the run files that the shell finds.

@@ -27,6 +27,7 @@ type output struct {
 	load   *load.Load
 	date   report.DateFormat // of the output perf-test
 	stop   *stopper
+	status engine.Status                                 // of the load that goes on
 	format string                                        // of the result, on stdout
 	oldest func() (since, now time.Duration, waits bool) // of the engine; nil: the run is elsewhere
 	target func() float64                                // of the engine: the target rate of now
@@ -46,8 +47,9 @@ type output struct {
 
 var _ run.Observer = (*output)(nil)
 
-func newOutput(env *Env, l *load.Load, date report.DateFormat, stop *stopper, status *engine.Status) *output {
-	o := &output{env: env, load: l, date: date, stop: stop, format: l.Output, oldest: status.Oldest, target: status.Target, rates: make(chan float64, 1)}
+func newOutput(env *Env, l *load.Load, date report.DateFormat, stop *stopper) *output {
+	o := &output{env: env, load: l, date: date, stop: stop, format: l.Output, rates: make(chan float64, 1)}
+	o.oldest, o.target = o.status.Oldest, o.status.Target
 	o.frames.Name, o.frames.Now = string(l.Plan.Command), env.Now
 	if o.format == "" || o.format == "tui" {
 		o.format = "text"

@@ -17,7 +17,7 @@ import (
 func TestAWaitShowsItsTimeOnATerminal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var said bytes.Buffer
-		o := &output{env: &Env{StderrTTY: true, Stderr: &said}, load: &load.Load{Run: new(config.Run)}}
+		o := &output{env: &Env{StderrTTY: true, Stderr: &said, Now: time.Now}, load: &load.Load{Run: new(config.Run)}}
 		done := o.prepare()
 		time.Sleep(3500 * time.Millisecond)
 		o.notify(run.Notice{Text: "created topic orders"})

@@ -88,20 +88,19 @@ func newRunsShow(env *Env) *cobra.Command {
 }
 
 func newRunsRemove(env *Env) *cobra.Command {
-	yes := false
-	return command[none]{
-		flags: func(set *pflag.FlagSet) none { config.DefineRemove(set, &yes); return none{} },
-		run: func(ctx context.Context, env *Env, _ none, args []string) (*finding, error) {
+	return command[*config.Remove]{
+		flags: config.NewRemove,
+		run: func(ctx context.Context, env *Env, flags *config.Remove, args []string) (*finding, error) {
 			paths, err := env.keptRuns(args)
 			if err != nil {
 				return nil, usageError(err)
 			}
 			for _, path := range paths {
-				if !yes && env.StdinTTY { // to be asked
+				if !flags.Yes && env.StdinTTY { // to be asked
 					env.say("%s", runName(path))
 				}
 			}
-			return nil, removeRuns(ctx, env, paths, yes)
+			return nil, removeRuns(ctx, env, paths, flags.Yes)
 		},
 		signals: true,
 	}.of(env, &cobra.Command{

@@ -25,7 +25,7 @@ func readStudy(name string) (*study.Study, error) {
 		return nil, err
 	}
 	return study.Parse(name, text, func(command, flag string) error {
-		return config.CheckFlag(plan.Command(command), flag, suggest.Nearest)
+		return config.CheckFlag(plan.Command(command), flag)
 	})
 }
 

@@ -12,7 +12,6 @@ import (
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result/metric"
 	"github.com/kt-bench/kt/internal/study"
-	"github.com/kt-bench/kt/internal/suggest"
 )
 
 // object is a JSON object.
@@ -121,7 +120,7 @@ func loadFlags(root *cobra.Command) map[string]string {
 			continue
 		}
 		c.Flags().VisitAll(func(f *pflag.Flag) {
-			if f.Deprecated == "" && !slices.Contains(study.OwnFlags, f.Name) && f.Name != "help" && config.CheckFlag(plan.Command(c.Name()), f.Name, suggest.Nearest) == nil {
+			if f.Deprecated == "" && !slices.Contains(study.OwnFlags, f.Name) && f.Name != "help" && config.CheckFlag(plan.Command(c.Name()), f.Name) == nil {
 				flags[f.Name] = strings.ReplaceAll(f.Usage, "`", "")
 			}
 		})

@@ -17,7 +17,6 @@ import (
 	"github.com/kt-bench/kt/internal/input"
 	"github.com/kt-bench/kt/internal/load"
 	"github.com/kt-bench/kt/internal/report"
-	"github.com/kt-bench/kt/internal/suggest"
 	"github.com/kt-bench/kt/internal/theme"
 	"github.com/kt-bench/kt/internal/tune"
 	"github.com/kt-bench/kt/profiles"
@@ -28,7 +27,7 @@ func newTune(env *Env) *cobra.Command {
 	return command[*config.Tune]{
 		flags: config.NewTune, run: runTune, signals: true,
 		load: func(env *Env, s *config.Tune, _ []string) error {
-			err := s.Load(env.configSystem(), suggest.Nearest)
+			err := s.Load(env.configSystem())
 			_, more := newTuner(env, s)
 			return errors.Join(err, more) // every problem is reported at once
 		},
@@ -46,6 +45,7 @@ func newTune(env *Env) *cobra.Command {
 type tuner struct {
 	*config.Tune
 	env      *Env
+	tree     *tune.Tree
 	settings []*tune.Setting
 	profile  *tune.Profile
 
@@ -54,7 +54,7 @@ type tuner struct {
 
 // newTuner checks everything that needs no machine.
 func newTuner(env *Env, flags *config.Tune) (*tuner, error) {
-	t := &tuner{Tune: flags, env: env}
+	t := &tuner{Tune: flags, env: env, tree: tune.NewTree(flags.Root, buildVersion().String())}
 	var errs []error
 	var err error
 	if t.settings, err = tune.Select(tune.Catalogue(), t.Only, t.Skip); err != nil {
@@ -212,8 +212,6 @@ func tuneProfiles() ([]*tune.Profile, error) {
 	return all, nil
 }
 
-func (t *tuner) tree() *tune.Tree { return tune.NewTree(t.Root, buildVersion().String()) }
-
 func (t *tuner) applyOptions() tune.ApplyOptions {
 	return tune.ApplyOptions{Runtime: t.Runtime, Persist: t.Persist, Time: t.env.Now()}
 }
@@ -283,7 +281,7 @@ func (t *tuner) apply(ctx context.Context, r *tune.Report) (*finding, error) {
 			return nil, nil
 		}
 	}
-	outcomes, err := t.tree().Apply(changes, t.applyOptions())
+	outcomes, err := t.tree.Apply(changes, t.applyOptions())
 	if err != nil {
 		return nil, err
 	}
@@ -303,7 +301,7 @@ func (t *tuner) rollback() (*finding, error) {
 	if filepath.Clean(t.Root) == "/" && !host.SystemCalls("/").Root() {
 		return nil, usageError(errors.New("only root can undo the changes: sudo kt tune --rollback"))
 	}
-	undone, err := t.tree().Rollback(tune.RollbackOptions{Force: t.Force})
+	undone, err := t.tree.Rollback(tune.RollbackOptions{Force: t.Force})
 	if err != nil {
 		return nil, err
 	}
@@ -317,7 +315,7 @@ func (t *tuner) rollback() (*finding, error) {
 
 // status shows the changes in the journal.
 func (t *tuner) status() (*finding, error) {
-	held, err := t.tree().Status()
+	held, err := t.tree.Status()
 	if err != nil {
 		return nil, err
 	}

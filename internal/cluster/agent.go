@@ -223,9 +223,9 @@ func (a *agent) known(epoch string) *hostRun {
 	return nil
 }
 
-// look returns the current load of this host, and the agents that it knows.
-func (a *agent) look(ctx context.Context) *looked {
-	l := &looked{Run: a.busy(), Results: a.store.count()}
+// measure returns the current load of this host, and the agents that it knows.
+func (a *agent) measure(ctx context.Context) *agentState {
+	l := &agentState{Run: a.busy(), Results: a.store.count()}
 	if a.o.Watch != nil {
 		began := time.Now()
 		since := func() time.Duration { return time.Since(began) }

@@ -22,10 +22,6 @@ type child struct {
 // once.
 const orderKinds = 5
 
-func newChild(r *hostRun, j Job) *child {
-	return &child{run: r, job: ProcessJob{Job: j}, orders: make(chan ToProcess, orderKinds)}
-}
-
 // live runs the process from its start to its end.
 func (c *child) live() {
 	ctx, cancel := context.WithCancel(context.Background())
@@ -61,7 +57,7 @@ func (c *child) live() {
 }
 
 // happen handles an event of the process, and logs its failure.
-func (c *child) happen(kind happening, report partStatus) {
+func (c *child) happen(kind eventKind, report partStatus) {
 	r, n := c.run, c.job.Part.Process
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -24,7 +24,7 @@ func (a *agent) handler() http.Handler {
 			now := a.o.Now().UTC()
 			return clockEcho{now, now}, nil
 		},
-		"GET /v1/state": func(r *http.Request) (any, error) { return a.look(r.Context()), nil },
+		"GET /v1/state": func(r *http.Request) (any, error) { return a.measure(r.Context()), nil },
 		"POST /v1/tune": a.tune,
 
 		"GET /v1/runs":             func(*http.Request) (any, error) { return a.store.runs() },

@@ -46,9 +46,9 @@ func entryOf(line []byte) *listed {
 	return e
 }
 
-// look returns the state of a file, or nil. A header is read once, because no run file gets another one: known is that
+// readEntry returns the state of a file, or nil. A header is read once, because no run file gets another one: known is that
 // of an earlier look, or nil.
-func look(p place, known *listed) *listed {
+func readEntry(p place, known *listed) *listed {
 	f, err := p.open()
 	if err != nil {
 		return nil
@@ -90,7 +90,7 @@ func (s *store) files() (map[place]*listed, error) {
 	s.mu.Unlock()
 	found := make(map[place]*listed)
 	for _, p := range places {
-		if e := look(p, known[p]); e != nil {
+		if e := readEntry(p, known[p]); e != nil {
 			found[p] = e
 		}
 	}

@@ -53,9 +53,8 @@ func newRun(a *agent, o *offer, sum [sha256.Size]byte) *hostRun {
 		terms: terms{Lasts: o.Lasts, Limit: a.o.Limits.Duration, Most: o.most(a.o.Limits.Duration)},
 	}
 	for _, j := range o.jobs() {
-		c := newChild(r, j)
-		c.job.RunFile, c.job.Most = r.path(j.Part.Process), r.terms.Most
-		r.children = append(r.children, c)
+		job := ProcessJob{Job: j, RunFile: r.path(j.Part.Process), Most: r.terms.Most}
+		r.children = append(r.children, &child{run: r, job: job, orders: make(chan ToProcess, orderKinds)})
 	}
 	a.store.hold(r.group)
 	return r
@@ -135,17 +134,13 @@ func (r *hostRun) happened(e event) error {
 	for _, a := range actions {
 		r.act(a)
 	}
-	if differ(&before, &after) {
+	same := func(a, b process) bool { return a.State == b.State }
+	if before.Stage != after.Stage || !slices.EqualFunc(before.Parts, after.Parts, same) { // the coordinator has to hear of it
 		r.news.version++
 		close(r.news.changed)
 		r.news.changed = make(chan struct{})
 	}
 	return nil
-}
-
-// differ reports whether a coordinator has to hear of a change.
-func differ(a, b *runState) bool {
-	return a.Stage != b.Stage || !slices.EqualFunc(a.Parts, b.Parts, func(a, b process) bool { return a.State == b.State })
 }
 
 // act carries out an action. None of them waits for a process or a peer. The caller holds mu.
@@ -182,13 +177,13 @@ func (r *hostRun) act(a action) {
 }
 
 // message returns an order to a process.
-func (r *hostRun) message(order told) ToProcess {
+func (r *hostRun) message(order orders) ToProcess {
 	switch order {
-	case toldStart:
+	case orderStart:
 		return ToProcess{Start: &r.start}
-	case toldStop:
+	case orderStop:
 		return ToProcess{Stop: true, Why: r.state.Asked.Why}
-	case toldAbort:
+	case orderAbort:
 		return ToProcess{Abort: true}
 	}
 	return ToProcess{Finish: true}

@@ -34,8 +34,8 @@ type clockEcho struct {
 	Sent     time.Time `json:"sent"`
 }
 
-// looked is the answer of GET /v1/state.
-type looked struct {
+// agentState is the answer of GET /v1/state.
+type agentState struct {
 	Use
 	Run     string   `json:"run,omitempty"` // the name of its current run
 	Results int      `json:"results"`
@@ -290,7 +290,7 @@ func (i *identity) check() error {
 	return nil
 }
 
-func (l *looked) check() error {
+func (l *agentState) check() error {
 	cleanTexts(l, maxWord)
 	if n := len(l.Members); n > maxMembers {
 		return fmt.Errorf("it knows %d agents, and %d are the most", n, maxMembers)

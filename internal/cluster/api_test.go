@@ -190,7 +190,7 @@ func bodies(o *offer) []checked {
 		o, &order{Open: 1, Why: text, Drained: true}, &order{Start: &StartOrder{At: now, Agreed: result.Agreed{At: now, Bound: 1}}}, &nothing{},
 		&tuneOrder{study.HostOrder{Do: study.SetHost, Study: "s", Set: []study.Flag{{Name: "sysctl.vm.swappiness", Value: "1"}}}},
 		&identity{Info{Name: "a", Role: "client", Version: text, Tags: []string{"x"}}}, &clockEcho{now, now},
-		&looked{Use: Use{CPU: 1, Cores: 2}, Members: []member{{"a", "client", []string{"rack-1"}, "1:1", "alive", "1:2"}}},
+		&agentState{Use: Use{CPU: 1, Cores: 2}, Members: []member{{"a", "client", []string{"rack-1"}, "1:1", "alive", "1:2"}}},
 		&runStatus{Version: 1, Stage: stageRunning, Vitals: "R", Problem: text, Clock: clockEcho{now, now}, Parts: []partStatus{
 			{State: partRunning, RunID: "R", Load: Load{true, 1, 2}}, {State: partDone, Ended: &Ended{Text: text}}, {State: partGone, Text: text},
 		}},
@@ -227,8 +227,8 @@ func empty(body checked) checked {
 		return new(identity)
 	case *clockEcho:
 		return new(clockEcho)
-	case *looked:
-		return new(looked)
+	case *agentState:
+		return new(agentState)
 	case *runStatus:
 		return new(runStatus)
 	case *filesFound:
@@ -326,8 +326,8 @@ func FuzzFromProcess(f *testing.F) {
 
 func TestAnAgentCannotMakeAClientAskTooManyOthers(t *testing.T) {
 	for n, fits := range map[int]bool{maxMembers: true, maxMembers + 1: false} {
-		b := must.Have(json.Marshal(looked{Members: slices.Repeat([]member{{Name: "a"}}, n)}))(t)
-		if err := decodeBody(bytes.NewReader(b), maxAnswer, new(looked)); (err == nil) != fits {
+		b := must.Have(json.Marshal(agentState{Members: slices.Repeat([]member{{Name: "a"}}, n)}))(t)
+		if err := decodeBody(bytes.NewReader(b), maxAnswer, new(agentState)); (err == nil) != fits {
 			t.Errorf("an answer with %d agents: %v", n, err)
 		}
 	}

@@ -196,7 +196,7 @@ func (c *Client) interview(ctx context.Context, p *Peer) ([]member, error) {
 		return nil, err
 	}
 	p.Offset, p.Bound, p.RTT = best.offset, best.bound(), best.rtt
-	var l looked
+	var l agentState
 	if err := c.call(ctx, http.MethodGet, p.Addr, "/v1/state", nil, &l); err != nil {
 		return nil, err
 	}

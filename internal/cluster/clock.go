@@ -73,9 +73,9 @@ type clocks struct {
 	agreed clock // by which the start was agreed
 }
 
-// take takes over a comparison. The estimate is the one with the shortest round trip of the last
+// add takes in a comparison. The estimate is the one with the shortest round trip of the last
 // whole window.
-func (c *clocks) take(now clock) {
+func (c *clocks) add(now clock) {
 	if !c.recent.taken.IsZero() && now.taken.Sub(c.recent.taken) > clockWindow {
 		c.best, c.recent = c.recent, clock{}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/result/merge"
 	"github.com/kt-bench/kt/internal/run"
 )
 
@@ -224,7 +225,7 @@ func newSession(c *Client, o loadOrder, opts runOptions) (*session, error) {
 		return nil, err
 	}
 	return &session{
-		c: c, order: o, opts: opts, hosts: hosts, copies: copies, live: newLive(opts.Header, opts.AbortOn, fileName(hosts[0].peer.Name, 1)),
+		c: c, order: o, opts: opts, hosts: hosts, copies: copies, live: &live{merge: merge.NewLive(opts.Header, opts.AbortOn), maker: fileName(hosts[0].peer.Name, 1)},
 		wires: wires{news: make(chan hostNews, 256), ticker: time.NewTicker(sessionTick)},
 	}, nil
 }
@@ -247,8 +248,8 @@ func (s *session) close() {
 	s.copies.close(!undone)
 }
 
-// tell passes news on to the session, until ctx ends.
-func (s *session) tell(ctx context.Context) func(hostNews) {
+// deliver passes news on to the session, until ctx ends.
+func (s *session) deliver(ctx context.Context) func(hostNews) {
 	return func(n hostNews) {
 		select {
 		case s.wires.news <- n:
@@ -272,7 +273,7 @@ func (s *session) until(ctx context.Context, timeout time.Duration, done func() 
 	for !done() {
 		select {
 		case n := <-s.wires.news:
-			if err := s.take(n); err != nil {
+			if err := s.handle(n); err != nil {
 				return err
 			}
 		case <-s.wires.ticker.C:
@@ -293,7 +294,7 @@ func (s *session) until(ctx context.Context, timeout time.Duration, done func() 
 				return errStopped
 			}
 			s.within(leaveGrace)
-			s.tellAll(order{Abort: true})
+			s.orderAll(order{Abort: true})
 			s.loseAway()
 		}
 	}
@@ -305,7 +306,7 @@ func (s *session) await(ctx context.Context, timeout time.Duration, do func(cont
 	doing, giveUp := context.WithCancel(context.WithoutCancel(ctx)) // the wait ends with ctx
 	s.end.giveUp = giveUp
 	done := make(chan struct{})
-	tell := s.tell(doing)
+	tell := s.deliver(doing)
 	go func() {
 		do(doing)
 		close(done)
@@ -328,7 +329,7 @@ func (s *session) await(ctx context.Context, timeout time.Duration, do func(cont
 func (s *session) stopLoad() {
 	s.end.stopped = true
 	s.within(drainGrace)
-	s.tellAll(order{Stop: true, Why: s.end.broken})
+	s.orderAll(order{Stop: true, Why: s.end.broken})
 	if !s.overAt.IsZero() {
 		s.loseAway() // there is nothing else to stop
 	}
@@ -345,10 +346,10 @@ const undoAhead = 500 * time.Millisecond
 
 var errTimeout = errors.New("it took too long")
 
-// tellAll gives an order to every host.
-func (s *session) tellAll(o order) {
+// orderAll gives an order to every host.
+func (s *session) orderAll(o order) {
 	for _, r := range s.hosts {
-		r.tell(o)
+		r.order(o)
 	}
 }
 

@@ -84,7 +84,7 @@ func (s *session) collect(ctx context.Context) (outcome, error) {
 	if !s.end.leaving {
 		s.end.deadline = time.Now().Add(drainGrace)
 	}
-	s.tellAll(order{Drained: true})
+	s.orderAll(order{Drained: true})
 	if err := s.until(ctx, maxRunTime, s.all(s.unawaited)); err != nil {
 		return outcome{}, err
 	}
@@ -241,7 +241,7 @@ func (s *session) undo() {
 		return // nobody was asked
 	}
 	s.stage, s.end.stopped = stepUndoing, true
-	s.tellAll(order{Cancel: true})
+	s.orderAll(order{Cancel: true})
 	undone := s.all(func(r *remote) bool { // slower agents finish by themselves
 		return !r.state.canOrder() && s.agreed.IsZero() || r.state.Stage == stageNone || r.state.ended()
 	})
@@ -278,7 +278,7 @@ func (s *session) finish() bool {
 	if t.Delete && made && (maker.state.Parts[0].State != partDone || maker.state.Contact == contactLost || maker.state.ended()) {
 		s.c.Log(fmt.Sprintf("topic %s is not deleted: the process that made it is gone", t.Name))
 	}
-	s.tellAll(order{Finish: true})
+	s.orderAll(order{Finish: true})
 	return true
 }
 
@@ -286,7 +286,7 @@ func (s *session) finish() bool {
 // have got the order.
 func (s *session) leave() (deaf []string) {
 	s.end.stopped, s.end.leaving = true, true
-	s.tellAll(order{Abort: true, Drained: true})
+	s.orderAll(order{Abort: true, Drained: true})
 	s.finish()
 	_ = s.until(context.Background(), leaveTimeout, s.all(func(r *remote) bool { // agents that take longer have the order
 		return !r.state.canOrder() || r.state.Stage == stageNone || r.state.ended()

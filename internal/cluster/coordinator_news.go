@@ -28,8 +28,8 @@ func (s *session) apply(r *remote, n notice) {
 	}
 }
 
-// take handles news of one host. Before the start it returns any problem of a host as an error.
-func (s *session) take(n hostNews) error {
+// handle takes in news of one host. Before the start it returns any problem of a host as an error.
+func (s *session) handle(n hostNews) error {
 	r := n.from
 	early := s.stage < stepRunning && !s.end.leaving
 	switch {
@@ -40,7 +40,7 @@ func (s *session) take(n hostNews) error {
 	case n.status != nil:
 		s.apply(r, notice{Status: n.status})
 		s.followFiles(r)
-		r.clocks.take(n.clock)
+		r.clocks.add(n.clock)
 		if moved := r.clocks.moved(n.clock); s.stage >= stepStarting && s.canUndo() && moved.Abs() > clockStep {
 			return fmt.Errorf("%s: its clock was set by %v while the start was agreed", r.peer.Name, moved.Round(time.Millisecond))
 		}

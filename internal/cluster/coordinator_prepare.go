@@ -43,12 +43,12 @@ func (s *session) prepare(ctx context.Context) error {
 	}
 	s.stage = stepPreparing
 	first := s.hosts[0]
-	first.tell(order{Open: 1})
+	first.order(order{Open: 1})
 	if err := s.ready(ctx, openTimeout, "get ready", func(r *remote) bool { return r != first || r.state.Parts[0].State == partReady }); err != nil {
 		return err
 	}
 	for _, r := range s.hosts {
-		r.tell(order{Open: max(1, len(r.state.Parts))})
+		r.order(order{Open: max(1, len(r.state.Parts))})
 	}
 	if err := s.ready(ctx, openTimeout, "get ready", func(r *remote) bool { return r.state.Stage >= stageOpening && r.state.ready() }); err != nil {
 		return err
@@ -143,12 +143,12 @@ func (r *remote) propose(ctx context.Context) error {
 func (s *session) connect(ctx context.Context) {
 	keeping, cut := context.WithCancel(context.WithoutCancel(ctx))
 	s.wires.cut = cut
-	tell := s.tell(keeping)
+	tell := s.deliver(keeping)
 	for _, r := range s.hosts {
 		following, stop := context.WithCancel(keeping)
 		r.following.stop = stop
 		r.following.start = func(f *copyFile) {
-			r.following.live.Go(func() { r.follow(following, f, s.tell(following)) }) // who waits for it may take no news
+			r.following.live.Go(func() { r.follow(following, f, s.deliver(following)) }) // who waits for it may take no news
 		}
 		s.wires.live.Go(func() { r.poll(keeping, tell) })
 	}
@@ -232,7 +232,7 @@ func (s *session) start(ctx context.Context) error {
 	s.agreed = s.c.Now().Add(ahead)
 	for _, r := range s.hosts {
 		c := r.clocks.agreed
-		r.tell(order{Start: &StartOrder{
+		r.order(order{Start: &StartOrder{
 			At:     s.agreed.Add(c.offset).UTC(),
 			Agreed: result.Agreed{At: s.agreed.UTC(), Offset: c.offset, Bound: c.bound()},
 		}})

@@ -96,7 +96,7 @@ func (f *copyFile) add(b []byte) error {
 		return fmt.Errorf("the host sends more than %d MiB, the most of a run of this length; kt collect takes it", most>>20)
 	}
 	if f.file != nil {
-		if err := f.of.take(n); err != nil {
+		if err := f.of.reserve(n); err != nil {
 			return err
 		}
 		if _, err := f.file.Write(b); err != nil {
@@ -179,8 +179,12 @@ func (l *lines) add(b []byte, want *fileEntry) error {
 	l.cut.Add(b)
 	for {
 		line, err := l.cut.Next(l.take == nil)
+		var first *listed
+		if !l.known && line != nil {
+			first = entryOf(line)
+		}
 		switch l.bad = err != nil; {
-		case !l.known && (err != nil || line == nil && l.cut.Rest() > maxFirstLine || line != nil && !isOf(line, want)):
+		case !l.known && (err != nil || line == nil && l.cut.Rest() > maxFirstLine || line != nil && (first == nil || !want.isSame(first.fileEntry))):
 			return errForeign
 		case line == nil:
 			return nil
@@ -191,12 +195,6 @@ func (l *lines) add(b []byte, want *fileEntry) error {
 			l.take(line)
 		}
 	}
-}
-
-// isOf reports whether a line is the header of a run file.
-func isOf(line []byte, want *fileEntry) bool {
-	e := entryOf(line)
-	return e != nil && want.isSame(e.fileEntry)
 }
 
 // isSame reports whether two entries are of one run file. Its size may have changed.

@@ -196,7 +196,7 @@ func (c *Client) file(ctx context.Context, addr string, e fileEntry, run string,
 
 // restart begins the copy of a file of some size anew.
 func (f *copyFile) restart(size int64) error {
-	if err := errors.Join(f.discard(), f.of.take(size)); err != nil {
+	if err := errors.Join(f.discard(), f.of.reserve(size)); err != nil {
 		return err
 	}
 	f.of.room.Add(size) // it is taken as the bytes come

@@ -296,7 +296,7 @@ func TestAnAgentKeepsTheNewestRunsAndNoFileOfOthersIsRemoved(t *testing.T) {
 		if info, _ := os.Stat(a.dir); info.Mode().Perm() != 0o700 {
 			t.Errorf("the folder has mode %v", info.Mode())
 		}
-		must.Match(t, 2, a.agent.look(t.Context()).Results, "results that the agent says it holds")
+		must.Match(t, 2, a.agent.measure(t.Context()).Results, "results that the agent says it holds")
 	})
 }
 

@@ -105,7 +105,7 @@ func (s hostState) after(n notice) (hostState, []string) {
 		v.unknown(*n.Unknown)
 	case n.Status != nil:
 		v.hear()
-		v.take(n.Status)
+		v.update(n.Status)
 	case n.Heard:
 		v.hear()
 	default:
@@ -121,7 +121,7 @@ type view struct {
 	said []string
 }
 
-func (v *view) say(text string) { v.said = append(v.said, text) }
+func (v *view) report(text string) { v.said = append(v.said, text) }
 
 // hear notes a sign of life of the agent. A host whose load is orphaned counts as away all the same.
 func (v *view) hear() {
@@ -129,7 +129,7 @@ func (v *view) hear() {
 	switch v.Contact {
 	case contactAway, contactSilent:
 		if v.Contact == contactSilent {
-			v.say(v.Session.Name + " is back")
+			v.report(v.Session.Name + " is back")
 		}
 		v.Contact, v.Until = contactHeard, time.Time{}
 	case contactHeard:
@@ -138,9 +138,9 @@ func (v *view) hear() {
 	}
 }
 
-// take takes over the state of the run. Whoever is done stays done. A process has one run file, and each file that is
+// update takes over the state of the run. Whoever is done stays done. A process has one run file, and each file that is
 // named costs a copy, so the first run id stays.
-func (v *view) take(r *runStatus) {
+func (v *view) update(r *runStatus) {
 	if v.ended() || r.Stage < v.Stage {
 		return // an answer that was overtaken by another
 	}
@@ -177,7 +177,7 @@ func (v *view) unknown(u unknown) {
 		if v.Contact != contactOrphaned {
 			v.Contact, v.Since = contactOrphaned, v.Now
 			v.Trouble = renewed + "; its load may go on"
-			v.say(v.Session.Name + ": " + v.Trouble)
+			v.report(v.Session.Name + ": " + v.Trouble)
 		}
 	default:
 		v.forget(u.Text)
@@ -201,9 +201,9 @@ func (v *view) forget(why string) {
 	switch {
 	case orphaned: // their run files may well be complete
 		v.Trouble = ""
-		v.say(v.Session.Name + ": its load is over")
+		v.report(v.Session.Name + ": its load is over")
 	case v.Trouble != "":
-		v.say(v.Session.Name + ": " + v.Trouble)
+		v.report(v.Session.Name + ": " + v.Trouble)
 	}
 }
 
@@ -213,7 +213,7 @@ func (v *view) lose(why string) {
 		return
 	}
 	v.Lost, v.Until = why, time.Time{}
-	v.say(v.Session.Name + ": " + v.missing(v.Session.Run))
+	v.report(v.Session.Name + ": " + v.missing(v.Session.Run))
 	v.Contact = contactLost
 }
 
@@ -238,7 +238,7 @@ func (v *view) tick() {
 		if !v.settled() {
 			text += "; its load may go on"
 		}
-		v.say(text)
+		v.report(text)
 	}
 	if v.Session.OverFor < 0 {
 		v.Until = time.Time{}
@@ -263,7 +263,7 @@ func (v *view) wait() {
 		if v.Session.Others {
 			text += "; the other hosts have finished"
 		}
-		v.say(text)
+		v.report(text)
 	}
 }
 

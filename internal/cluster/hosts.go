@@ -82,12 +82,12 @@ func (h *Hosts) Run(ctx context.Context, r run.Request, observers ...run.Observe
 	if err != nil {
 		return result.Result{}, misfit(err)
 	}
-	out.tellLost(said, c.Log)
+	out.reportLost(said, c.Log)
 	res, err := out.merge(ctx, o.Epoch, r.File)
 	if res.RunID == "" {
 		return res, err
 	}
-	out.tellParts(&res, c.Log)
+	out.reportParts(&res, c.Log)
 	if worst := out.worst(); worst != nil {
 		worst.Err = err
 		return res, worst
@@ -176,8 +176,8 @@ func (o *outcome) merge(ctx context.Context, epoch string, to *run.File) (result
 	return res, errors.Join(errors.Join(set.Lost()...), to.Fill(set))
 }
 
-// tellLost reports everything that is lost, unless it was reported during the run.
-func (o *outcome) tellLost(said []string, tell func(text string)) {
+// reportLost reports everything that is lost, unless it was reported during the run.
+func (o *outcome) reportLost(said []string, tell func(text string)) {
 	for _, text := range o.Lost {
 		if !slices.Contains(said, text) {
 			tell(text)
@@ -185,9 +185,9 @@ func (o *outcome) tellLost(said []string, tell func(text string)) {
 	}
 }
 
-// tellParts reports the errors of the processes whose figures do not count. Their run files
+// reportParts reports the errors of the processes whose figures do not count. Their run files
 // may lack them, for instance on a full disk.
-func (o *outcome) tellParts(res *result.Result, tell func(text string)) {
+func (o *outcome) reportParts(res *result.Result, tell func(text string)) {
 	for _, row := range res.Processes {
 		ended := o.Ended[row.Host]
 		if i := row.Process - 1; !row.Counted && i >= 0 && i < len(ended) && ended[i].Text != "" && !o.isLost(row.Host, ended[i].Text) {

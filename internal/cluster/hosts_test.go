@@ -34,10 +34,10 @@ func TestALostHostIsReportedOnce(t *testing.T) {
 	}
 	var told []string
 	tell := func(text string) { told = append(told, text) }
-	o.tellLost(told, tell)
-	o.tellParts(&res, tell)
+	o.reportLost(told, tell)
+	o.reportParts(&res, tell)
 	must.Match(t, []string{"vm1: " + why, "vm2/2: no room"}, told, "told")
-	if o.tellLost(told, tell); len(told) != 2 {
+	if o.reportLost(told, tell); len(told) != 2 {
 		t.Errorf("it is told again: %q", told)
 	}
 }

@@ -18,10 +18,6 @@ type live struct {
 	found *result.Environment // what that has found; nil: nothing yet
 }
 
-func newLive(h result.Header, abortOn []string, maker string) *live {
-	return &live{merge: merge.NewLive(h, abortOn), maker: maker}
-}
-
 // fileName names the run file of a process, or of a host's vitals, for errors.
 func fileName(host string, process int) string { return fmt.Sprintf("%s-p%d", host, process) }
 

@@ -22,8 +22,8 @@ func fileMost(lasted time.Duration) int64 {
 
 var errNoSpace = errors.New("there is not enough space on this disk")
 
-// take reserves n bytes of the disk. Other hosts make this one write up to half of the space that is free at first.
-func (c *copies) take(n int64) error {
+// reserve sets aside n bytes of the disk. Other hosts make this one write up to half of the space that is free at first.
+func (c *copies) reserve(n int64) error {
 	if left := c.room.Add(-n); left < 0 {
 		c.room.Add(n)
 		return fmt.Errorf("%w for %d MiB more: half of the free space may be used, and %d MiB of that are left", errNoSpace, n>>20, (left+n)>>20)

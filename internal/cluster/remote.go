@@ -60,8 +60,8 @@ type hostNews struct {
 	text   string // for the user
 }
 
-// tell gives the agent an order as soon as it can be reached.
-func (r *remote) tell(o order) {
+// order gives the agent an order as soon as it can be reached.
+func (r *remote) order(o order) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if all := r.orders.and(o); all != r.orders {

@@ -24,9 +24,9 @@ func (m *change) advance() bool {
 	case stageRunning, stageSettled, stageWritten, stageEnding:
 		m.inRun()
 	case stageUndoing:
-		m.tellAll(toldStop, stopGrace)
+		m.orderAll(orderStop, stopGrace)
 		if m.Asked.Abort {
-			m.tellAll(toldAbort, abortGrace)
+			m.orderAll(orderAbort, abortGrace)
 		}
 		if m.gone() {
 			m.do(action{Do: doCloseWatch, Text: result.Interrupted})
@@ -68,16 +68,16 @@ func (m *change) begun() bool {
 func (m *change) inRun() {
 	m.keepLimit()
 	if m.Asked.Abort {
-		m.tellAll(toldAbort, abortGrace)
+		m.orderAll(orderAbort, abortGrace)
 	}
 	left := m.Quit || m.absent()
 	switch m.Stage {
 	case stageRunning:
 		if m.Asked.stops() {
-			m.tellAll(toldStop, drainWithin)
+			m.orderAll(orderStop, drainWithin)
 		}
 		if m.Quit {
-			m.tellAll(toldStop, stopGrace)
+			m.orderAll(orderStop, stopGrace)
 			m.dueAll(stopGrace) // an earlier stop order allowed more time, to drain
 		}
 		if m.settled() {
@@ -92,12 +92,12 @@ func (m *change) inRun() {
 		switch {
 		case m.Asked.Finish:
 			m.Stage = stageEnding
-			m.tellAll(toldFinish, finishGrace)
+			m.orderAll(orderFinish, finishGrace)
 		case left:
 			// A finish deletes the topic, and other hosts may still write to it. So the agent only
 			// closes the input of the processes. They then end by themselves.
 			m.Stage = stageEnding
-			m.tellAll(hungUp, finishGrace)
+			m.orderAll(hungUp, finishGrace)
 		}
 	case stageEnding:
 		if m.gone() {
@@ -124,20 +124,20 @@ func (m *change) howEnded() string {
 	return result.Completed
 }
 
-// tellAll gives an order to each live process that has not got it. A process that outlives the
+// orderAll gives an order to each live process that has not got it. A process that outlives the
 // grace is killed.
-func (m *change) tellAll(order told, grace time.Duration) {
+func (m *change) orderAll(order orders, grace time.Duration) {
 	for i := range m.Parts {
-		if p := &m.Parts[i]; p.Live && p.Told&(order|hungUp) == 0 {
+		if p := &m.Parts[i]; p.Live && p.Orders&(order|hungUp) == 0 {
 			m.due(i, m.now.Add(grace))
-			m.tell(i, order)
+			m.order(i, order)
 		}
 	}
 }
 
-func (m *change) tell(i int, order told) {
+func (m *change) order(i int, order orders) {
 	p := &m.Parts[i]
-	p.Told |= order
+	p.Orders |= order
 	if order == hungUp {
 		m.do(action{Do: doHangUp, Process: i + 1})
 		return

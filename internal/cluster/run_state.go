@@ -61,18 +61,18 @@ type process struct {
 	partStatus // as the coordinator gets it
 
 	Live   bool      // it was started and has not exited
-	Told   told      // orders so far
+	Orders orders    // orders so far
 	KillAt time.Time // zero: no deadline
 }
 
-// told is a set of orders to a process.
-type told uint8
+// orders is a set of orders to a process.
+type orders uint8
 
 const (
-	toldStart told = 1 << iota
-	toldStop
-	toldAbort
-	toldFinish
+	orderStart orders = 1 << iota
+	orderStop
+	orderAbort
+	orderFinish
 	hungUp // its input is closed, and no order can follow
 )
 
@@ -83,11 +83,11 @@ type terms struct {
 	Most  time.Duration // from the start to the end of the drain; 0: unknown
 }
 
-// happening is a kind of event.
-type happening int
+// eventKind is a kind of event.
+type eventKind int
 
 const (
-	evTick  happening = iota // time has passed
+	evTick  eventKind = iota // time has passed
 	evHeard                  // the coordinator asked about the run
 	evQuit                   // the agent ends
 	evOpen
@@ -103,7 +103,7 @@ const (
 
 // event is something that happens to a run on this host.
 type event struct {
-	Kind    happening
+	Kind    eventKind
 	Now     time.Time
 	Process int        // of the events of a process
 	Report  partStatus // of the events of a process: what they add to its status
@@ -113,18 +113,18 @@ type event struct {
 }
 
 // moves has the state that an event of a process leads to. Other events change nothing.
-var moves = map[partState]map[happening]partState{
+var moves = map[partState]map[eventKind]partState{
 	partOpening:  {evReady: partReady, evEnded: partDone, evFailed: partFailed, evExited: partGone},
 	partReady:    {evBegan: partRunning, evEnded: partDone, evFailed: partFailed, evExited: partGone},
 	partRunning:  {evDraining: partDraining, evEnded: partDone, evFailed: partFailed, evExited: partGone},
 	partDraining: {evEnded: partDone, evFailed: partFailed, evExited: partGone},
 }
 
-// doing is a kind of action.
-type doing int
+// actionKind is a kind of action.
+type actionKind int
 
 const (
-	doSpawn doing = iota
+	doSpawn actionKind = iota
 	doTell
 	doHangUp
 	doKill
@@ -137,9 +137,9 @@ const (
 
 // action is something that the agent has to do.
 type action struct {
-	Do      doing
+	Do      actionKind
 	Process int
-	Order   told   // of doTell
+	Order   orders // of doTell
 	Text    string // of doLog; of doCloseWatch, how the load ended
 }
 
@@ -159,7 +159,7 @@ func newRunState(processes int, now time.Time) runState {
 func next(t terms, s runState, e event) (runState, []action, error) {
 	m := change{runState: s, terms: t, now: e.Now}
 	m.Parts = slices.Clone(s.Parts)
-	if err := m.take(e); err != nil {
+	if err := m.handle(e); err != nil {
 		return s, nil, err
 	}
 	m.killLate()
@@ -176,7 +176,7 @@ type change struct {
 	actions []action
 }
 
-func (m *change) take(e event) error {
+func (m *change) handle(e event) error {
 	switch e.Kind {
 	case evTick:
 	case evHeard:
@@ -229,7 +229,7 @@ func (m *change) begin(at time.Time) error {
 	}
 	m.Start, m.Stage = at, stageStarting
 	for i := range m.Parts {
-		m.tell(i, toldStart)
+		m.order(i, orderStart)
 		if m.Most > 0 {
 			m.due(i, at.Add(m.Most))
 		}
@@ -248,18 +248,14 @@ func (m *change) end(o order) {
 	begun := m.Stage >= stageRunning || m.Stage == stageStarting && !m.now.Before(m.Start)
 	o.Open, o.Start = 0, nil
 	m.Asked = m.Asked.and(o)
-	m.halt()
+	if m.Halted.IsZero() {
+		m.Halted = m.now
+	}
 	switch {
 	case o.stops() && m.Stage < stageStarting || o.Cancel && !begun:
 		m.undo("")
 	case o.Cancel:
 		m.Asked.Finish = true
-	}
-}
-
-func (m *change) halt() {
-	if m.Halted.IsZero() {
-		m.Halted = m.now
 	}
 }
 

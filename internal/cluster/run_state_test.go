@@ -26,7 +26,7 @@ func ranTo(at stage) runState {
 		s.Start = dawn.Add(time.Second)
 	}
 	if at >= stageRunning && at != stageUndoing {
-		s.Start, p.State, p.Told = dawn.Add(-10*time.Second), partRunning, toldStart
+		s.Start, p.State, p.Orders = dawn.Add(-10*time.Second), partRunning, orderStart
 	}
 	if at >= stageSettled && at != stageUndoing {
 		p.State = partDone
@@ -77,7 +77,7 @@ func TestARunGoesOnAsItsTableSays(t *testing.T) {
 		}
 		s := ranTo(tc.from)
 		if tc.from == stageUndoing {
-			s.Parts[0].Told |= toldStop
+			s.Parts[0].Orders |= orderStop
 		}
 		got, actions, err := next(terms{Lasts: time.Second}, s, e)
 		if err != nil || got.Stage != tc.want {
@@ -89,8 +89,8 @@ func TestARunGoesOnAsItsTableSays(t *testing.T) {
 
 // tell lists actions for people.
 func tell(actions []action) string {
-	names := map[doing]string{doSpawn: "spawn", doTell: "tell", doHangUp: "hang up", doKill: "kill", doBeginWatch: "begin watch", doCloseWatch: "close watch", doLog: "log", doRemove: "remove", doEnd: "end"}
-	orders := map[told]string{toldStart: " start", toldStop: " stop", toldAbort: " abort", toldFinish: " finish"}
+	names := map[actionKind]string{doSpawn: "spawn", doTell: "tell", doHangUp: "hang up", doKill: "kill", doBeginWatch: "begin watch", doCloseWatch: "close watch", doLog: "log", doRemove: "remove", doEnd: "end"}
+	orders := map[orders]string{orderStart: " start", orderStop: " stop", orderAbort: " abort", orderFinish: " finish"}
 	text := ""
 	for _, a := range actions {
 		if text != "" {
@@ -167,13 +167,13 @@ func (w *playedRun) play(r *rand.Rand) {
 	w.live, w.ends, w.spawned = make([]bool, w.processes), make([]int, w.processes), make([]int, w.processes)
 	for step := range 400 {
 		now = now.Add(time.Duration(r.IntN(5000)) * time.Millisecond)
-		e := event{Kind: happening(r.IntN(int(evExited) + 1)), Now: now, Start: now.Add(time.Duration(r.IntN(3000)) * time.Millisecond)}
+		e := event{Kind: eventKind(r.IntN(int(evExited) + 1)), Now: now, Start: now.Add(time.Duration(r.IntN(3000)) * time.Millisecond)}
 		e.Order = []order{{Stop: true}, {Abort: true}, {Cancel: true}, {Drained: true}, {Finish: true}, {Abort: true, Drained: true, Finish: true}}[r.IntN(6)]
 		if step < 20 { // else hardly any run begins
-			e.Kind = []happening{evOpen, evReady, evStart, evBegan, evHeard, evTick, evDraining, evHeard}[r.IntN(8)]
+			e.Kind = []eventKind{evOpen, evReady, evStart, evBegan, evHeard, evTick, evDraining, evHeard}[r.IntN(8)]
 		}
 		if step > 300 { // nobody is there any more, and kills succeed
-			e.Kind = []happening{evTick, evExited}[r.IntN(2)]
+			e.Kind = []eventKind{evTick, evExited}[r.IntN(2)]
 			now = now.Add(30 * time.Second)
 			e.Now = now
 		}
@@ -244,7 +244,7 @@ func (w *playedRun) act(a action) {
 			w.fail("process %d is started %d times, stopped before: %v", a.Process, w.spawned[a.Process-1], w.stopped)
 		}
 	case doTell:
-		if a.Order == toldStart && (w.stopped || w.state.Stage == stageUndoing) {
+		if a.Order == orderStart && (w.stopped || w.state.Stage == stageUndoing) {
 			w.fail("a start after a stop")
 		}
 	case doEnd:

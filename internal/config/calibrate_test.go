@@ -5,7 +5,6 @@ import (
 
 	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
-	"github.com/kt-bench/kt/internal/suggest"
 )
 
 func TestACalibrationTakesWhatARecordCostsAndNoMore(t *testing.T) {
@@ -25,7 +24,7 @@ func TestAFlagThatIsLeftOutCountsOnTheCommandLineAlone(t *testing.T) {
 	variables := map[string]string{"KT_RATE": "100", "KT_DURATION": "1h", "KT_ACKS": "1"}
 	sys := System{Getenv: func(name string) string { return variables[name] }, LeftOut: func(flag string) bool { return !CountsInCalibration(flag) }}
 	flags := []Assignment{{Name: "bootstrap-server", Values: []string{"localhost:9092"}}, {Name: "duration", Values: []string{"5s"}}}
-	r := must.Have(LoadOf(plan.Produce, flags, sys, Kafka{Nearest: suggest.Nearest}))(t)
+	r := must.Have(LoadOf(plan.Produce, flags, sys))(t)
 	for flag, want := range map[string]string{"rate": "", "duration": "5s", "acks": "1"} {
 		if r.Flags[flag] != want {
 			t.Errorf("--%s is %q (from %s), want %q", flag, r.Flags[flag], r.Sources[flag], want)

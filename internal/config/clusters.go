@@ -5,11 +5,9 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
-	"github.com/spf13/pflag"
-
+	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/properties"
 )
 
@@ -27,27 +25,25 @@ type Cluster struct {
 	Source      string   `json:"source"`                   // FILE:LINE
 }
 
-// clusterKeys are the keys of a cluster.
-var clusterKeys = []string{"bootstrap-server", "command-config", "description", "protected"}
-
-// clusters returns what stands below the key clusters. Names keep their case.
+// clusters returns what stands below the key clusters. Names keep their case, which viper would not: so they come from the node.
 func (p *parser) clusters(list entry) map[string]Cluster {
 	all := make(map[string]Cluster)
 	for _, e := range entriesOf(list.node) {
 		c := Cluster{Name: e.name, Source: p.where(e.line), Bootstrap: []string{}}
-		s := p.settings(entriesOf(e.node), clustersKey+"."+e.name+".", clusterKeys)
-		c.Description = s.text("description")
-		c.Bootstrap = append(c.Bootstrap, named(strings.Split(s.text("bootstrap-server"), ","))...)
-		if c.Properties = s.text("command-config"); c.Properties != "" {
+		texts, lines := p.texts(entriesOf(e.node), clustersKey+"."+e.name+".", []string{"bootstrap-server", "command-config", "description", "protected"})
+		of := newLayer(fromUser).merge(texts, func(key string) string { return p.where(lines[key]) })
+		c.Description = of.text("description")
+		c.Bootstrap = append(c.Bootstrap, named(strings.Split(of.text("bootstrap-server"), ","))...)
+		if c.Properties = of.text("command-config"); c.Properties != "" {
 			c.Properties = p.path(c.Properties)
 		}
-		if text, ok := s["protected"]; ok { // a word that was meant to protect must not be ignored
-			var err error
-			if c.Protected, err = strconv.ParseBool(s.text("protected")); err != nil {
-				p.errs = append(p.errs, fmt.Errorf("%s: protected %q: it must be true or false", text.source, s.text("protected")))
+		if of.IsSet("protected") { // a word that was meant to protect must not be ignored
+			is, err := boolKind.read([]string{of.text("protected")})
+			if c.Protected, _ = is.(bool); err != nil {
+				p.errs = append(p.errs, plan.Refuse("protected", of.text("protected"), "%w", err).From(of.at["protected"]))
 			}
 		}
-		if _, given := s["bootstrap-server"]; len(c.Bootstrap) == 0 && (given || c.Properties == "") {
+		if len(c.Bootstrap) == 0 && (of.IsSet("bootstrap-server") || c.Properties == "") {
 			p.bad(e, "cluster %s: it has no brokers: write bootstrap-server: HOST:PORT, or command-config: FILE with bootstrap.servers", e.name)
 		}
 		all[e.name] = c
@@ -70,48 +66,47 @@ func (p *parser) path(path string) string {
 // applyCluster adds the settings of the cluster in use to the layers. They count in the layer that chose the cluster,
 // below what that layer says of the same flags. Brokers that a higher layer names are another cluster: then nothing of
 // this one counts, so that its password goes to nobody else.
-func (l *layers) applyCluster(fills []fill) ([]fill, error) {
+func (l *layers) applyCluster(all []layer) ([]layer, error) {
 	f := l.flags.Lookup("cluster")
 	if f == nil {
-		return fills, nil
+		return all, nil
 	}
-	name, source, at := f.Value.String(), "--cluster", 0
+	name, source, at := l.typedText("cluster"), "--cluster", 0
 	from := fromFlag
-	for i := len(fills) - 1; i >= 0 && !f.Changed; i-- {
-		if s, ok := fills[i].of["cluster"]; ok {
-			name, source, from, at = fills[i].of.text("cluster"), s.source, fills[i].from, i+1
+	for i := len(all) - 1; i >= 0 && !f.Changed; i-- {
+		if all[i].IsSet("cluster") {
+			name, source, from, at = all[i].text("cluster"), all[i].at["cluster"], all[i].from, i+1
 		}
 	}
-	for i := range fills {
-		delete(fills[i].of, "cluster") // it is set below, if it counts
-	}
 	if name == "" {
-		return fills, nil
+		return all, nil
 	}
 	c, ok := l.clusters[name]
 	if !ok {
-		return nil, noCluster(source, name, l.clusters, l.nearest)
+		return nil, noCluster(source, name, l.clusters)
 	}
-	switch brokers, flag := l.brokersFrom(fills); {
+	switch brokers, flag := l.brokersFrom(all); {
 	case brokers > from:
-		return fills, nil
+		return all, nil
 	case brokers == from:
 		return nil, fmt.Errorf("--cluster and --%s exclude each other: give one (cluster %s is from %s)", flag, name, source)
 	}
 	l.cluster = name
-	own := settings{"cluster": {[]string{name}, source}}
+	own := newLayer(from).merge(map[string]any{"cluster": []string{name}}, func(string) string { return source })
+	own.chosen = true
 	if servers, from := c.servers(); servers != "" {
-		own["bootstrap-server"], l.servers = setting{[]string{servers}, from}, []string{servers}
+		own.merge(map[string]any{"bootstrap-server": []string{servers}}, func(string) string { return from })
+		l.servers = []string{servers}
 	}
 	if c.Properties != "" {
-		own["command-config"] = setting{[]string{c.Properties}, "cluster " + name}
+		own.merge(map[string]any{"command-config": []string{c.Properties}}, func(string) string { return "cluster " + name })
 	}
-	return slices.Insert(fills, at, fill{from, own}), nil
+	return slices.Insert(all, at, own), nil
 }
 
 // brokersFrom returns the highest layer that names brokers, and the flag by which it does. A file of Java properties names
 // them with bootstrap.servers.
-func (l *layers) brokersFrom(fills []fill) (layer, string) {
+func (l *layers) brokersFrom(all []layer) (level, string) {
 	flags := slices.Concat([]string{"bootstrap-server", "broker-list", "url", "command-property", "producer-props"}, propertyFiles)
 	names := func(flag, text string) bool {
 		switch {
@@ -124,13 +119,13 @@ func (l *layers) brokersFrom(fills []fill) (layer, string) {
 		return !listFlags["--"+flag] || strings.Contains(text, bootstrapProperty)
 	}
 	for _, flag := range flags {
-		if f := l.flags.Lookup(flag); f != nil && f.Changed && names(flag, f.Value.String()) {
+		if names(flag, l.typedText(flag)) {
 			return fromFlag, flag
 		}
 	}
-	for _, layer := range fills {
+	for _, layer := range all {
 		for _, flag := range flags {
-			if l.flags.Lookup(flag) != nil && names(flag, layer.of.text(flag)) {
+			if l.flags.Lookup(flag) != nil && names(flag, layer.text(flag)) {
 				return layer.from, flag
 			}
 		}
@@ -144,16 +139,16 @@ var propertyFiles = []string{"command-config", "producer.config", "consumer.conf
 // bootstrapProperty is the Java property that names brokers.
 const bootstrapProperty = "bootstrap.servers"
 
-// noCluster returns the error of a cluster that the configuration file does not have.
-func noCluster(source, name string, all map[string]Cluster, nearest Nearest) error {
-	if hasLine.MatchString(source) {
-		source += ": cluster"
+// noCluster returns the problem of a cluster that the configuration file does not have.
+func noCluster(source, name string, all map[string]Cluster) error {
+	p := plan.Refuse("cluster", name, "there is no such cluster: write it below %s: in the configuration file (see: kt config --help)", clustersKey)
+	if names := slices.Sorted(maps.Keys(all)); len(names) > 0 {
+		p = plan.Refuse("cluster", name, "there is no such cluster%s", hint(name, names, "; there are "+strings.Join(names, ", ")))
 	}
-	if len(all) == 0 {
-		return fmt.Errorf("%s %s: there is no such cluster: write it below %s: in the configuration file (see: kt config --help)", source, name, clustersKey)
+	if source == "--cluster" {
+		return p
 	}
-	names := slices.Sorted(maps.Keys(all))
-	return fmt.Errorf("%s %s: there is no such cluster%s", source, name, nearest.hint(name, names, "; there are "+strings.Join(names, ", ")))
+	return p.From(source)
 }
 
 // readProperties reads the properties file of a cluster, if it has one.
@@ -166,9 +161,4 @@ func (c *Cluster) readProperties() ([]properties.Property, error) {
 		return nil, fmt.Errorf("command-config %s: %w", c.Properties, err)
 	}
 	return list, nil
-}
-
-// defineCluster defines the flag of a command that connects to brokers.
-func defineCluster(set *pflag.FlagSet, name *string) {
-	set.StringVar(name, "cluster", "", "the cluster of this `NAME` in the configuration file: its brokers and properties (see kt config)")
 }

@@ -66,8 +66,8 @@ func TestAClusterCountsInTheLayerThatChoosesIt(t *testing.T) {
 
 		{name: "both in one layer", args: "--cluster staging --bootstrap-server b:1", err: "--cluster and --bootstrap-server exclude each other: give one (cluster staging is from --cluster)"},
 		{name: "both in one file", file: "cluster: staging\nbootstrap-server: b:1\n", err: "--cluster and --bootstrap-server exclude each other: give one (cluster staging is from "},
-		{name: "one that is not there", args: "--cluster stagging", err: "--cluster stagging: there is no such cluster; did you mean staging?"},
-		{name: "letters of another case", args: "--cluster prod", err: "--cluster prod: there is no such cluster; there are Prod, far, staging"},
+		{name: "one that is not there", args: "--cluster stagging", err: "--cluster \"stagging\": there is no such cluster; did you mean staging?"},
+		{name: "letters of another case", args: "--cluster prod", err: "--cluster \"prod\": there is no such cluster; did you mean Prod?"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			in, dir := withClusters(t, "  far: {command-config: far.properties}\n"+tc.file)
@@ -162,7 +162,7 @@ func TestMistakesInClustersAreFound(t *testing.T) {
 		"clusters:\n  a: {protected: true}":                           ":2: cluster a: it has no brokers",
 		"clusters:\n  a: {bootstrap-server: b:1, protected: \"yes\"}": `:2: protected "yes": it must be true or false`,
 		"clusters:\n  a: b:1":                                         ":2: cluster a: it has no brokers",
-		"cluster: a":                                                  ":1: cluster a: there is no such cluster: write it below clusters:",
+		"cluster: a":                                                  ":1: cluster \"a\": there is no such cluster: write it below clusters:",
 	} {
 		_, err := load(t, given{file: text})
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -177,7 +177,7 @@ func projectSystem(t *testing.T, project, user string, env map[string]string) Sy
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "kt", "config.yaml"), user)
 	return System{
-		ConfigDir: dir, ProjectFile: write(t, filepath.Join(dir, "project", "kt.yaml"), project),
+		Kafka: kafka, ConfigDir: dir, ProjectFile: write(t, filepath.Join(dir, "project", "kt.yaml"), project),
 		Getenv: func(name string) string { return env[name] },
 	}
 }
@@ -187,7 +187,7 @@ func loadOf(t *testing.T, sys System, args ...string) (Run, error) {
 	set := pflag.NewFlagSet("produce", pflag.ContinueOnError)
 	flags := NewProduce(set)
 	must.Do(t, set.Parse(args))
-	return flags.Load(sys, kafka)
+	return flags.Load(sys)
 }
 
 func TestTheFileOfTheProjectIsBetweenTheUsersAndTheEnvironment(t *testing.T) {
@@ -239,9 +239,10 @@ func TestChoosingAClusterChangesOneLine(t *testing.T) {
 			must.Do(t, os.Chmod(path, 0o600))
 			link := filepath.Join(dir, "link.yaml")
 			must.Do(t, os.Symlink("real.yaml", link))
-			c := NewConfigFile(pflag.NewFlagSet("", pflag.ContinueOnError))
-			c.config = link
-			must.Have(c.Use("Prod", System{Getenv: func(string) string { return "" }}, samePrefix))(t)
+			set := pflag.NewFlagSet("", pflag.ContinueOnError)
+			c := NewConfigFile(set)
+			must.Do(t, set.Set("config", link))
+			must.Have(c.Use("Prod", System{Getenv: func(string) string { return "" }}))(t)
 			got, err := os.ReadFile(path)
 			if diff := cmp.Diff(tc.after, string(got)); err != nil || diff != "" {
 				t.Errorf("%v (-want +got):\n%s", err, diff)
@@ -261,14 +262,15 @@ func TestAClusterIsNotChosenWhereThatCannotWork(t *testing.T) {
 	for text, want := range map[string]string{
 		"bootstrap-server: b:1\n" + twoClusters:       ":1: bootstrap-server names brokers too",
 		"{clusters: {Prod: {bootstrap-server: b:1}}}": "kt cannot change a file of this form",
-		"clusters: {other: {bootstrap-server: b:1}}":  "cluster Prod: there is no such cluster; there are other",
+		"clusters: {other: {bootstrap-server: b:1}}":  "cluster \"Prod\": there is no such cluster; there are other",
 		"topci: x\n" + twoClusters:                    `:1: unknown key "topci"`,
 		"acks: 1":                                     "there is no such cluster: write it below clusters:",
 	} {
 		path := write(t, filepath.Join(t.TempDir(), "kt.yaml"), text)
-		c := NewConfigFile(pflag.NewFlagSet("", pflag.ContinueOnError))
-		c.config = path
-		_, err := c.Use("Prod", System{Getenv: func(string) string { return "" }}, samePrefix)
+		set := pflag.NewFlagSet("", pflag.ContinueOnError)
+		c := NewConfigFile(set)
+		must.Do(t, set.Set("config", path))
+		_, err := c.Use("Prod", System{Getenv: func(string) string { return "" }})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s\ngives %v\nwant %s", text, err, want)
 		}
@@ -277,11 +279,11 @@ func TestAClusterIsNotChosenWhereThatCannotWork(t *testing.T) {
 		}
 	}
 	c := NewConfigFile(pflag.NewFlagSet("", pflag.ContinueOnError))
-	if _, err := c.Use("Prod", System{Getenv: func(string) string { return "" }}, samePrefix); err == nil {
+	if _, err := c.Use("Prod", System{Getenv: func(string) string { return "" }}); err == nil {
 		t.Error("without a folder it was written")
 	}
-	c.config = filepath.Join(t.TempDir(), "none.yaml")
-	if _, err := c.Use("Prod", System{Getenv: func(string) string { return "" }}, samePrefix); !errors.Is(err, os.ErrNotExist) {
+	must.Do(t, c.flags.Set("config", filepath.Join(t.TempDir(), "none.yaml")))
+	if _, err := c.Use("Prod", System{Getenv: func(string) string { return "" }}); !errors.Is(err, os.ErrNotExist) {
 		t.Error(err)
 	}
 }
@@ -297,9 +299,9 @@ func TestAStudySharesItsClusterByName(t *testing.T) {
 		set := pflag.NewFlagSet("", pflag.ContinueOnError)
 		s := NewStudyRun(set)
 		must.Do(t, set.Parse(strings.Fields(args)))
-		must.Do(t, s.Load(System{Getenv: func(name string) string { return in.env[name] }}, samePrefix))
+		must.Do(t, s.Load(System{Getenv: func(name string) string { return in.env[name] }}))
 		must.Match(t, want, s.Shared(), "%q", args)
-		r, err := LoadOf(plan.Produce, s.Shared(), System{Getenv: func(name string) string { return in.env[name] }}, kafka)
+		r, err := LoadOf(plan.Produce, s.Shared(), System{Kafka: kafka, Getenv: func(name string) string { return in.env[name] }})
 		if args == "" && (err != nil || !slices.Equal(r.Plan.Bootstrap, []string{"s-1:9092", "s-2:9092"}) || r.Properties["linger.ms"].Value != "7") {
 			t.Errorf("a load of it goes to %v with %v, %v", r.Plan.Bootstrap, r.Properties, err)
 		}
@@ -307,10 +309,10 @@ func TestAStudySharesItsClusterByName(t *testing.T) {
 }
 
 func TestNoFileOfAStudyAnswersForTheUser(t *testing.T) {
-	if err := CheckFlag(plan.Produce, "yes", samePrefix); err == nil || !strings.HasPrefix(err.Error(), "yes: only the command line") {
+	if err := CheckFlag(plan.Produce, "yes"); err == nil || !strings.HasPrefix(err.Error(), "yes: only the command line") {
 		t.Error(err)
 	}
-	if err := CheckFlag(plan.Produce, "cluster", samePrefix); err != nil {
+	if err := CheckFlag(plan.Produce, "cluster"); err != nil {
 		t.Error(err)
 	}
 }

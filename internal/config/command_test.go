@@ -5,23 +5,23 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/spf13/pflag"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 )
 
 // loadOther loads a command that makes no load: define gives its Load.
-func loadOther(t *testing.T, in given, define func(*pflag.FlagSet) func(System, Nearest) error) error {
+func loadOther(t *testing.T, in given, define func(*pflag.FlagSet) func(System) error) error {
 	t.Helper()
 	set := pflag.NewFlagSet("", pflag.ContinueOnError)
 	load := define(set)
-	if err := set.Parse(in.args); err != nil {
-		t.Fatalf("parse %q: %v", in.args, err)
-	}
+	must.Do(t, set.Parse(in.args))
 	sys := System{Getenv: func(name string) string { return in.env[name] }}
 	for name, value := range in.env {
 		sys.Environ = append(sys.Environ, name+"="+value)
@@ -30,7 +30,7 @@ func loadOther(t *testing.T, in given, define func(*pflag.FlagSet) func(System, 
 		sys.ConfigDir = t.TempDir()
 		write(t, filepath.Join(sys.ConfigDir, "kt", "config.yaml"), in.file)
 	}
-	return load(sys, samePrefix)
+	return load(sys)
 }
 
 func TestReportIsLoadedFromEveryLayer(t *testing.T) {
@@ -51,12 +51,12 @@ func TestReportIsLoadedFromEveryLayer(t *testing.T) {
 		{"a form of other commands, for all of them", given{file: "output: tui"}, "text", false, ""},
 		{"the same in a variable", given{env: map[string]string{"KT_OUTPUT": "tui"}}, "text", false, ""},
 		{"the same as a flag", given{args: []string{"-o", "tui"}}, "", false, `--output "tui": `},
-		{"a form of no command", given{file: "output: textual"}, "", false, `--output "textual": `},
+		{"a form of no command", given{file: "output: textual"}, "", false, `:1: output "textual": `},
 		{"a key that it has not", given{file: "report: {fps: 4}"}, "", false, `unknown key "report.fps"`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var r *Report
-			err := loadOther(t, tc.in, func(set *pflag.FlagSet) func(System, Nearest) error { r = NewReport(set); return r.Load })
+			err := loadOther(t, tc.in, func(set *pflag.FlagSet) func(System) error { r = NewReport(set); return r.Load })
 			switch {
 			case tc.err != "":
 				if err == nil || !strings.Contains(err.Error(), tc.err) {
@@ -90,13 +90,10 @@ func TestOutputsThatOnlyReportHasAreReports(t *testing.T) {
 }
 
 func TestNamesThatAgentsRefuseAreMistakesOfTheCommandLine(t *testing.T) {
-	agent := func(set *pflag.FlagSet) func(System, Nearest) error { return NewAgent(set).Load }
-	collect := func(set *pflag.FlagSet) func(System, Nearest) error {
-		c := NewCollect(set)
-		return func(sys System, nearest Nearest) error { return c.Load(sys, nearest, nil) }
-	}
+	agent := func(set *pflag.FlagSet) func(System) error { return NewAgent(set).Load }
+	collect := func(set *pflag.FlagSet) func(System) error { return NewCollect(set).Load }
 	for _, tc := range []struct {
-		define func(*pflag.FlagSet) func(System, Nearest) error
+		define func(*pflag.FlagSet) func(System) error
 		args   []string
 		want   string // how the one problem begins; "": there is none
 	}{
@@ -133,7 +130,7 @@ func TestNamesThatAgentsRefuseAreMistakesOfTheCommandLine(t *testing.T) {
 
 func TestTopicsThatAreAllowedAreShownAsTheyWereTyped(t *testing.T) {
 	var a *Agent
-	err := loadOther(t, given{args: []string{"--allow-topic", "kt-.*|test"}}, func(set *pflag.FlagSet) func(System, Nearest) error { a = NewAgent(set); return a.Load })
+	err := loadOther(t, given{args: []string{"--allow-topic", "kt-.*|test"}}, func(set *pflag.FlagSet) func(System) error { a = NewAgent(set); return a.Load })
 	if err != nil || a.AllowTopic.String() != "kt-.*|test" {
 		t.Errorf("%v, %v", a.AllowTopic, err)
 	}
@@ -142,9 +139,9 @@ func TestTopicsThatAreAllowedAreShownAsTheyWereTyped(t *testing.T) {
 func TestTheIntervalOfATuningIsATimeUpToAnHour(t *testing.T) {
 	for text, want := range map[string]time.Duration{"0": 0, "5s": 5 * time.Second, "1h": time.Hour, "2h": -1, "-1s": -1, "soon": -1} {
 		var tune *Tune
-		err := loadOther(t, given{args: []string{"--interval", text}}, func(set *pflag.FlagSet) func(System, Nearest) error { tune = NewTune(set); return tune.Load })
+		err := loadOther(t, given{args: []string{"--interval", text}}, func(set *pflag.FlagSet) func(System) error { tune = NewTune(set); return tune.Load })
 		switch {
-		case want < 0 && (err == nil || !strings.HasPrefix(err.Error(), "--interval "+text+": ")):
+		case want < 0 && (err == nil || !strings.HasPrefix(err.Error(), "--interval "+strconv.Quote(text)+": ")):
 			t.Errorf("%s gives %v", text, err)
 		case want >= 0 && (err != nil || tune.Interval != want):
 			t.Errorf("%s gives %v, %v", text, tune.Interval, err)
@@ -156,14 +153,14 @@ func TestTheFileOfEveryCommandMayBeNamedByAVariable(t *testing.T) {
 	file := write(t, filepath.Join(t.TempDir(), "mine.yaml"), "output: json")
 	env := map[string]string{"KT_CONFIG": file}
 	var p *Peers
-	err := loadOther(t, given{env: env}, func(set *pflag.FlagSet) func(System, Nearest) error { p = NewPeers(set); return p.Load })
+	err := loadOther(t, given{env: env}, func(set *pflag.FlagSet) func(System) error { p = NewPeers(set); return p.Load })
 	if err != nil || p.Output != "json" {
 		t.Errorf("kt peers: output %q, %v", p.Output, err)
 	}
 	if r := mustLoad(t, given{env: env}); r.Output != "json" {
 		t.Errorf("kt produce: output %q", r.Output)
 	}
-	err = loadOther(t, given{env: map[string]string{"KT_CONFIG": file + "x"}}, func(set *pflag.FlagSet) func(System, Nearest) error { return NewPeers(set).Load })
+	err = loadOther(t, given{env: map[string]string{"KT_CONFIG": file + "x"}}, func(set *pflag.FlagSet) func(System) error { return NewPeers(set).Load })
 	if !errors.Is(err, os.ErrNotExist) {
 		t.Error(err)
 	}

@@ -1,8 +1,6 @@
 package config
 
 import (
-	"errors"
-	"fmt"
 	"io/fs"
 	"maps"
 	"regexp"
@@ -17,24 +15,19 @@ import (
 
 // Configure is the settings of kt config, and of the commands below it.
 type Configure struct {
-	form
-	cluster string
+	form `flag:",squash"`
 }
 
 // NewConfigure defines the flags on a set.
-func NewConfigure(set *pflag.FlagSet) *Configure {
-	c := new(Configure)
-	c.defineForm(set, "config", DocumentOutputs, nil)
-	group(set, groupConfig, func() { defineCluster(set, &c.cluster) })
-	return c
-}
+func NewConfigure(set *pflag.FlagSet) *Configure { return &Configure{newForm(set, "config")} }
 
 // NewConfigFile defines the flags of a command that only reads or writes the files.
 func NewConfigFile(set *pflag.FlagSet) *Configure {
-	c := &Configure{form: form{set: set, command: "config", Output: "text"}}
-	group(set, groupConfig, func() { defineConfigFile(set, &c.config) })
-	return c
+	return &Configure{form{base: newBase(set, "config-file", "config"), Output: "text"}}
 }
+
+// Load applies environment and configuration file.
+func (c *Configure) Load(sys System) error { return c.load(sys, c) }
 
 // Value is the effective value of a flag.
 type Value struct {
@@ -45,32 +38,22 @@ type Value struct {
 	Commands []string `json:"commands,omitempty"` // for which it is that; nil: for all that have the flag
 }
 
-// Commands returns the commands that have settings, sorted.
-func Commands() []string { return slices.Sorted(maps.Keys(definitions())) }
-
 // Effective returns the values that flags have in some commands when nothing is typed: those that are set first, each
 // part by name. profiles returns the profiles of a command that makes loads.
-func (c *Configure) Effective(of []string, sys System, profiles func(command string) fs.FS, nearest Nearest) ([]Value, error) {
+func (c *Configure) Effective(commands []string, sys System, profiles func(command string) fs.FS) ([]Value, error) {
 	all := []Value{}
-	failed := make(map[string][]string) // problem → the commands that have it
-	var problems []string
-	having := make(map[string]int) // flag → how many commands have it
-	sys.Warn = nil                 // Load has warned
-	for _, command := range of {
-		l, err := c.layersOf(command, sys, profiles, nearest)
-		for _, one := range flat(err) {
-			text := one.Error()
-			if failed[text] == nil {
-				problems = append(problems, text)
-			}
-			failed[text] = append(failed[text], command)
-		}
+	found := new(mistakes)
+	having := make(map[string]int)  // flag → how many commands have it
+	sys.Warn, sys.shows = nil, true // Load has warned
+	for _, command := range commands {
+		l, err := c.layersOf(command, sys, profiles)
+		found.add(command, flat(err))
 		if err != nil {
 			continue
 		}
 		l.flags.VisitAll(func(f *pflag.Flag) {
 			having[f.Name]++
-			if isOnlyTyped(f) || f.Hidden {
+			if of(f).typed || f.Hidden {
 				return
 			}
 			v := l.valueOf(f, command)
@@ -96,20 +79,13 @@ func (c *Configure) Effective(of []string, sys System, profiles func(command str
 		}
 		return -1
 	})
-	var errs []error
-	for _, text := range problems {
-		if len(failed[text]) == 1 && len(of) > 1 {
-			text = fmt.Sprintf("kt %s: %s", failed[text][0], text)
-		}
-		errs = append(errs, errors.New(text))
-	}
-	return all, errors.Join(errs...)
+	return all, found.err()
 }
 
 // valueOf returns the effective value of a flag. The brokers may be those of a properties file.
 func (l *layers) valueOf(f *pflag.Flag, command string) Value {
 	v := Value{Name: f.Name, Value: shown(f), Source: l.sources[f.Name], Default: l.from[f.Name] == fromDefault, Commands: []string{command}}
-	if v.Default && slices.Contains([]string{"", "0", "[]"}, f.DefValue) { // the default is not the flag's
+	if v.Default && f.DefValue == "" { // the default is not the flag's
 		v.Value = "-"
 		if told := toldDefault.FindStringSubmatch(f.Usage); told != nil {
 			v.Value = told[1]
@@ -128,36 +104,36 @@ func (l *layers) valueOf(f *pflag.Flag, command string) Value {
 // toldDefault matches the default in the help of a flag.
 var toldDefault = regexp.MustCompile(`\(default:? ([^()]*)\)`)
 
-// layersOf applies the layers to the flags of a command, of which none is typed.
-func (c *Configure) layersOf(command string, sys System, profiles func(string) fs.FS, nearest Nearest) (*layers, error) {
-	set := pflag.NewFlagSet(command, pflag.ContinueOnError)
-	definitions()[command](set)
-	if slices.Contains(commands, plan.Command(command)) && profiles != nil {
+// layersOf applies the layers to the flags of a command, of which none is typed but those of kt config.
+func (c *Configure) layersOf(command string, sys System, profiles func(string) fs.FS) (*layers, error) {
+	set := flagSet(command)
+	if slices.Contains(LoadCommands(), command) && profiles != nil {
 		sys.Profiles = profiles(command)
 	}
-	if own := c.set.Lookup("cluster"); own != nil && typedOn(own) && set.Lookup("cluster") != nil {
-		_ = set.Set("cluster", c.cluster) // any text will do
+	for _, flag := range []string{"config", "cluster"} {
+		if own := c.flags.Lookup(flag); own != nil && typedOn(own) && set.Lookup(flag) != nil {
+			_ = set.Set(flag, own.Value.String()) // any text will do
+		}
 	}
-	return loadLayers(set, command, c.config, "", sys, nearest)
+	return loadLayers(set, command, sys)
 }
 
 // shown returns the value of a flag without secrets.
 func shown(f *pflag.Flag) string {
-	list, ok := f.Value.(pflag.SliceValue)
-	if !ok {
+	if !of(f).isList() {
 		return secret.HideValue(f.Name, secret.Hide(f.Value.String()))
 	}
 	var items []string
-	for _, item := range list.GetSlice() {
+	for _, item := range of(f).texts {
 		items = append(items, secret.Hide(item))
 	}
 	return strings.Join(items, ",")
 }
 
 // Clusters returns the clusters of the configuration file by name.
-func (c *Configure) Clusters(sys System, nearest Nearest) ([]Cluster, error) {
+func (c *Configure) Clusters(sys System) ([]Cluster, error) {
 	sys.Warn = nil // Load has warned
-	l, err := c.layersOf(string(plan.Produce), sys, nil, nearest)
+	l, err := c.layersOf(string(plan.Produce), sys, nil)
 	all := []Cluster{}
 	for _, name := range slices.Sorted(maps.Keys(l.clusters)) {
 		one := l.clusters[name]
@@ -168,14 +144,4 @@ func (c *Configure) Clusters(sys System, nearest Nearest) ([]Cluster, error) {
 		all = append(all, one)
 	}
 	return all, err
-}
-
-// Profiles is the settings of kt profiles.
-type Profiles struct{ form }
-
-// NewProfiles defines the flags of kt profiles on a set.
-func NewProfiles(set *pflag.FlagSet) *Profiles {
-	p := new(Profiles)
-	p.defineForm(set, "profiles", DocumentOutputs, nil)
-	return p
 }

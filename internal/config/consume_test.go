@@ -279,17 +279,17 @@ func TestEveryProblemOfReadingIsReportedWithItsFlag(t *testing.T) {
 		"--groups 0":                             "--groups 0: ",
 		"--groups 2 --no-group":                  "--groups 2: ",
 		"--group g --no-group":                   "--group and --no-group exclude",
-		"--no-group --group-protocol consumer":   "--group-protocol consumer: ",
-		"--no-group --group-instance-id i":       "--group-instance-id i: ",
-		"--no-group --commit auto":               "--commit auto: ",
+		"--no-group --group-protocol consumer":   `--group-protocol "consumer": `,
+		"--no-group --group-instance-id i":       `--group-instance-id "i": `,
+		"--no-group --commit auto":               `--commit "auto": `,
 		"--commit often":                         `--commit "often": `,
 		"--from yesterday":                       `--from "yesterday": `,
 		"--from latest --from-latest":            "--from and --from-latest exclude",
 		"--from latest --verify l":               "--verify and --from exclude",
 		"--include a --verify l":                 `--include "a": `,
-		"--verify true":                          "--verify true: ",
+		"--verify true":                          `--verify "true": `,
 		"--timeout soon":                         `--timeout "soon": write milliseconds`,
-		"--timeout -1":                           `--timeout "-1": write milliseconds`,
+		"--timeout -1":                           "--timeout -1: write milliseconds",
 		"--processing-time -1ms":                 `--processing-time "-1ms": write milliseconds`,
 		"--fetch-size big":                       "--fetch-size: ",
 		"--socket-buffer-size big":               "--socket-buffer-size: ",
@@ -317,7 +317,7 @@ func TestEveryProblemOfReadingIsReportedWithItsFlag(t *testing.T) {
 		})
 	}
 	_, err := load(t, given{command: plan.Consume, file: "rate: 1MiB/s\ngroup-protocol: consumer", args: append(needed(plan.Consume), "--no-group")})
-	if err == nil || !regexp.MustCompile(`^--rate 1MiB/s: .* \(from .*config.yaml:1\)$`).MatchString(err.Error()) {
+	if err == nil || !regexp.MustCompile(`config.yaml:1: rate 1MiB/s: reading is held`).MatchString(err.Error()) {
 		t.Errorf("a rate of the file gives %v", err)
 	}
 }

@@ -4,50 +4,54 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 
-	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
 
 	"github.com/kt-bench/kt/internal/input"
+	"github.com/kt-bench/kt/internal/plan"
 )
 
-// setting is the value of a key in a file as its text, and where it stands.
-type setting struct {
-	values []string // of a list several, each as if the flag were given with it
-	source string   // FILE:LINE, or the name of a profile
-}
-
-// settings are the values of flags.
-type settings map[string]setting
-
-// file is a configuration file, or a profile.
+// file is a configuration file.
 type file struct {
 	name     string
 	kind     fileKind
-	top      settings // for every command that has such a flag
-	sections map[string]settings
+	parts    map[string]map[string]any // "": the top, for every command that has such a flag; else a section: flag → its texts
+	lines    map[string]map[string]int // where each of them stands
 	clusters map[string]Cluster
 }
 
-// of returns the values for a command: its section wins over the top, from which a project sets only what it may. The file may be nil.
-func (f *file) of(command string) settings {
-	merged := make(settings)
+// fileKind is whose file it is. The file of a project may set less than that of the user.
+type fileKind int
+
+const (
+	ofUser fileKind = iota
+	ofProject
+)
+
+// of returns what the file says to a command: its section counts more than the top, from which a project sets only what it
+// may. The file may be nil.
+func (f *file) of(command string, from level) layer {
+	l := newLayer(from)
 	if f == nil {
-		return merged
+		return l
 	}
-	for _, part := range []settings{f.top, f.sections[command]} {
-		for key, s := range part {
-			if f.kind != ofProject || inProject(command, key) == "" {
-				merged[key] = s
-			}
-		}
+	for _, part := range []string{"", command} {
+		texts := maps.Clone(f.parts[part])
+		maps.DeleteFunc(texts, func(flag string, _ any) bool { return f.kind == ofProject && inProject(command, flag) != "" })
+		l.merge(texts, func(flag string) string { return f.where(part, flag) })
 	}
-	return merged
+	return l
+}
+
+// where returns the place of a value.
+func (f *file) where(part, flag string) string {
+	return f.name + ":" + strconv.Itoa(f.lines[part][flag])
 }
 
 // userFile returns the name of the file that holds the clusters, "" without a user folder: --config and
@@ -64,20 +68,20 @@ func (s System) userFile(flag string) (path string, asked bool) {
 
 // readFiles reads the file of the project and that of the user. A file that is named takes the place of both. Without
 // a name a missing file is no error, and one that may not be read is a warning.
-func (s System) readFiles(flag string, nearest Nearest) (project, user *file, err error) {
+func (s System) readFiles(flag string) (project, user *file, err error) {
 	if s.check != nil {
 		return s.check.project, s.check.user, nil
 	}
 	path, asked := s.userFile(flag)
-	user, err = s.readFile(path, asked, ofUser, nearest)
+	user, err = s.readFile(path, asked, ofUser)
 	if asked {
 		return nil, user, err
 	}
-	project, err2 := s.readFile(s.ProjectFile, false, ofProject, nearest)
+	project, err2 := s.readFile(s.ProjectFile, false, ofProject)
 	return project, user, errors.Join(err, err2)
 }
 
-func (s System) readFile(path string, asked bool, kind fileKind, nearest Nearest) (*file, error) {
+func (s System) readFile(path string, asked bool, kind fileKind) (*file, error) {
 	if path == "" {
 		return nil, nil
 	}
@@ -85,7 +89,7 @@ func (s System) readFile(path string, asked bool, kind fileKind, nearest Nearest
 	var refused syscall.Errno
 	switch {
 	case err == nil:
-		return s.parseFile(path, data, kind, nearest)
+		return s.parseFile(path, data, kind)
 	case !asked && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)):
 		return nil, nil
 	case !asked && errors.As(err, &refused): // as in a container with a user of its own
@@ -99,77 +103,67 @@ func (s System) readFile(path string, asked bool, kind fileKind, nearest Nearest
 	return nil, fmt.Errorf("--config %s: %w", path, err)
 }
 
-// fileKind is whose file it is. The file of a project may set less than that of the user.
-type fileKind int
-
-const (
-	ofUser fileKind = iota
-	ofProject
-)
-
 // parseFile takes a configuration file apart. It reports every key that kt does not know, with its line.
-func (s System) parseFile(name string, data []byte, kind fileKind, nearest Nearest) (*file, error) {
-	where := func(line int) string { return name + ":" + strconv.Itoa(line) }
-	entries, err := readYAML(where, data)
+func (s System) parseFile(name string, data []byte, kind fileKind) (*file, error) {
+	p := parser{where: func(line int) string { return name + ":" + strconv.Itoa(line) }, dir: filepath.Dir(name), home: s.Getenv("HOME")}
+	entries, err := readYAML(p.where, data)
 	if err != nil {
 		return nil, err
 	}
-	known := knownKeys()
-	f := &file{name: name, kind: kind, sections: make(map[string]settings), clusters: make(map[string]Cluster)}
-	p := parser{where: where, dir: filepath.Dir(name), home: s.Getenv("HOME"), nearest: nearest}
-	var flags []entry
+	f := &file{name: name, kind: kind, parts: make(map[string]map[string]any), lines: make(map[string]map[string]int), clusters: make(map[string]Cluster)}
+	var top []entry
 	for i, e := range entries {
-		_, isSection := known[e.key]
-		twice := (isSection || e.key == clustersKey) && slices.ContainsFunc(entries[:i], func(o entry) bool { return o.key == e.key })
+		isSection := slices.Contains(Commands(), e.key)
+		twice := slices.ContainsFunc(entries[:i], func(o entry) bool { return o.key == e.key })
 		switch {
+		case !isSection && e.key != clustersKey:
+			top = append(top, e)
 		case twice: // in letters of another case
 			p.bad(e, "%s is given twice", e.key)
-		case e.node.ShortTag() == "!!null" && (isSection || e.key == clustersKey):
+		case e.node.ShortTag() == "!!null":
 		case e.key == clustersKey && kind == ofProject:
 			p.bad(e, "%s: it belongs into the file of the user; a project file may only choose one of them, with cluster: NAME", clustersKey)
 		case e.key == clustersKey:
 			f.clusters = p.clusters(e)
-		case isSection && e.node.Kind != yaml.MappingNode:
+		case e.node.Kind != yaml.MappingNode:
 			p.bad(e, "%s: it is a section: put keys below it", e.key)
-		case isSection:
-			f.sections[e.key] = p.settings(entriesOf(e.node), e.key+".", known[e.key])
 		default:
-			flags = append(flags, e)
+			f.parts[e.key], f.lines[e.key] = p.texts(entriesOf(e.node), e.key+".", flagNames(e.key))
 		}
 	}
-	f.top = p.settings(flags, "", known[""])
+	f.parts[""], f.lines[""] = p.texts(top, "", flagNames(""))
 	if kind == ofProject {
-		p.errs = append(p.errs, f.onlyLoads(nearest))
+		p.errs = append(p.errs, f.onlyLoads())
 	}
 	return f, errors.Join(p.errs...)
 }
 
 // parser collects the problems of a file.
 type parser struct {
-	where   func(line int) string
-	dir     string // of the file
-	home    string // of the user
-	nearest Nearest
-	errs    []error
+	where func(line int) string
+	dir   string // of the file
+	home  string // of the user
+	errs  []error
 }
 
 func (p *parser) bad(e entry, format string, args ...any) {
-	p.errs = append(p.errs, fmt.Errorf("%s: "+format, append([]any{p.where(e.line)}, args...)...))
+	p.errs = append(p.errs, plan.Refuse("", nil, format, args...).From(p.where(e.line)))
 }
 
-// settings returns the values of keys, which stand under path. Others than those in known are problems.
-func (p *parser) settings(entries []entry, path string, known []string) settings {
-	s := make(settings)
+// texts returns the values of keys as they stand in the file, and their lines. The keys stand under path. Others than those in
+// known are problems.
+func (p *parser) texts(entries []entry, path string, known []string) (map[string]any, map[string]int) {
+	values, lines := make(map[string]any), make(map[string]int)
 nextKey:
 	for _, e := range entries {
-		_, twice := s[e.key]
+		_, twice := values[e.key]
 		switch {
 		case !slices.Contains(known, e.key) && e.key != "description":
-			p.bad(e, "unknown key %q%s", path+e.key, p.nearest.hint(e.key, known, ""))
+			p.bad(e, "unknown key %q%s", path+e.key, hint(e.key, known, ""))
 		case twice: // in letters of another case
 			p.bad(e, "%s is given twice", path+e.key)
 		default:
-			var texts []string
+			texts := []string{}
 			for _, item := range input.Items(e.node) {
 				text, err := input.Text(item)
 				if err != nil {
@@ -178,10 +172,10 @@ nextKey:
 				}
 				texts = append(texts, text)
 			}
-			s[e.key] = setting{texts, p.where(e.line)}
+			values[e.key], lines[e.key] = texts, e.line
 		}
 	}
-	return s
+	return values, lines
 }
 
 // entry is a key of a YAML mapping with its value.
@@ -214,19 +208,4 @@ func entriesOf(n *yaml.Node) (list []entry) {
 		list = append(list, entry{key.Value, strings.ToLower(key.Value), key.Line, n.Content[i+1]})
 	}
 	return list
-}
-
-// knownKeys returns the keys that a file may have: under "" those at its top, which are the flags of every command, and
-// under the name of a command those of its section. Each list is sorted.
-func knownKeys() map[string][]string {
-	known := make(map[string][]string)
-	for name, define := range definitions() {
-		set := pflag.NewFlagSet("", pflag.ContinueOnError)
-		define(set)
-		known[name] = flagNames(set)
-		known[""] = append(known[""], known[name]...)
-	}
-	slices.Sort(known[""])
-	known[""] = slices.Compact(known[""])
-	return known
 }

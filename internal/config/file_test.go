@@ -16,7 +16,7 @@ import (
 )
 
 // nothing is a System without an environment and files.
-var nothing = System{Getenv: func(string) string { return "" }}
+var nothing = System{Kafka: kafka, Getenv: func(string) string { return "" }}
 
 func TestWholeFilesAreHeldToWhatEveryCommandHas(t *testing.T) {
 	for text, want := range map[string]string{
@@ -43,7 +43,7 @@ func TestWholeFilesAreHeldToWhatEveryCommandHas(t *testing.T) {
 		"clusters: {a: {bootstrap-server: , command-config: x.p}}": "f.yaml:1: cluster a: it has no brokers",
 		"? [a]\n: 1":                                               "f.yaml:1: ",
 	} {
-		_, err := nothing.parseFile("f.yaml", []byte(text), ofUser, samePrefix)
+		_, err := nothing.parseFile("f.yaml", []byte(text), ofUser)
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%q gives %v\nwant %q", text, err, want)
 		}
@@ -67,7 +67,7 @@ func FuzzFile(f *testing.F) {
 	}
 	at := regexp.MustCompile(`^f\.yaml:([0-9]+): `)
 	f.Fuzz(func(t *testing.T, data []byte, name string) {
-		parsed, err := nothing.parseFile("f.yaml", data, ofUser, samePrefix)
+		parsed, err := nothing.parseFile("f.yaml", data, ofUser)
 		for _, one := range flat(err) {
 			m := at.FindStringSubmatch(one.Error())
 			if m == nil {
@@ -84,8 +84,8 @@ func FuzzFile(f *testing.F) {
 		if err != nil {
 			return
 		}
-		again, err := nothing.parseFile("f.yaml", after, ofUser, samePrefix)
-		if err != nil || again.top.text("cluster") != name || len(again.clusters) != len(parsed.clusters) {
+		again, err := nothing.parseFile("f.yaml", after, ofUser)
+		if err != nil || again.of("produce", fromUser).text("cluster") != name || len(again.clusters) != len(parsed.clusters) {
 			t.Fatalf("%q with %q is %q: %v", data, name, after, err)
 		}
 		was, is := strings.Split(string(data), "\n"), strings.Split(string(after), "\n")
@@ -115,8 +115,8 @@ func TestEveryEffectiveValueHasItsSource(t *testing.T) {
 	write(t, filepath.Join(dir, "kt", "config.yaml"), "cluster: s\nclusters: {s: {bootstrap-server: b:1}}\noutput: json\n")
 	set := pflag.NewFlagSet("", pflag.ContinueOnError)
 	c := NewConfigure(set)
-	must.Do(t, c.Load(sys, samePrefix))
-	values := must.Have(c.Effective([]string{"produce", "consume", "report"}, sys, profiles.Of, samePrefix))(t)
+	must.Do(t, c.Load(sys))
+	values := must.Have(c.Effective([]string{"produce", "consume", "report"}, sys, profiles.Of))(t)
 	got := make(map[string]string)
 	for _, v := range values {
 		if !v.Default {
@@ -140,7 +140,7 @@ func TestEveryEffectiveValueHasItsSource(t *testing.T) {
 	set = pflag.NewFlagSet("", pflag.ContinueOnError)
 	c = NewConfigure(set)
 	must.Do(t, set.Parse([]string{"--cluster", "t"}))
-	if _, err := c.Effective([]string{"produce", "consume"}, sys, profiles.Of, samePrefix); err == nil || err.Error() != "--cluster t: there is no such cluster; there are s" {
+	if _, err := c.Effective([]string{"produce", "consume"}, sys, profiles.Of); err == nil || err.Error() != `--cluster "t": there is no such cluster; did you mean s?` {
 		t.Errorf("a cluster that is not there: %v", err)
 	}
 }
@@ -149,10 +149,10 @@ func TestACheckFindsWhatARunWouldTrip(t *testing.T) {
 	for text, want := range map[string][]string{
 		"acks: all\n":                                     nil,
 		"partitions: many\nproduce: {fps: x}":             {`f.yaml:1: partitions "many": it must be a whole number`, `f.yaml:2: fps "x"`},
-		"profile: nowhere":                                {"f.yaml:1: kt consume: profile nowhere: ", "f.yaml:1: kt produce: profile nowhere: ", "f.yaml:1: kt roundtrip: profile nowhere: "},
+		"profile: nowhere":                                {`f.yaml:1: kt consume: profile "nowhere": `, `f.yaml:1: kt produce: profile "nowhere": `, `f.yaml:1: kt roundtrip: profile "nowhere": `},
 		"clusters: {a: {command-config: no.properties}}":  {"f.yaml:1: cluster a: command-config ", "no.properties: no such file"},
 		"clusters: {a: {command-config: bad.properties}}": {"f.yaml:1: cluster a: command-config ", `line 2: \u12 is no character`},
-		"cluster: a":                                      {":1: cluster a: there is no such cluster"},
+		"cluster: a":                                      {`:1: cluster "a": there is no such cluster`},
 		"rate: 100MiB/s":                                  {"f.yaml:1: kt consume: rate 100MiB/s: reading is held to"},
 		"on: clients\ncollect: {join: a}":                 nil, // the rest is typed
 	} {
@@ -160,7 +160,7 @@ func TestACheckFindsWhatARunWouldTrip(t *testing.T) {
 		write(t, filepath.Join(dir, "bad.properties"), "a=1\nb=\\u12")
 		path := write(t, filepath.Join(dir, "f.yaml"), text)
 		c := NewConfigFile(pflag.NewFlagSet("", pflag.ContinueOnError))
-		names, err := c.Check(path, nothing, Checks{Profiles: profiles.Of, Kafka: kafka, Clients: func(*Run) error { return nil }})
+		names, err := c.Check(path, nothing, Checks{Profiles: profiles.Of, Clients: func(*Run) error { return nil }})
 		switch {
 		case want == nil && (err != nil || !slices.Equal(names, []string{path})):
 			t.Errorf("%q gives %q, %v", text, names, err)

@@ -8,8 +8,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-viper/mapstructure/v2"
 	"github.com/spf13/pflag"
+	"github.com/spf13/viper"
 
+	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/secret"
 )
 
@@ -27,6 +30,8 @@ type System struct {
 
 	ProjectFile string // "": none
 
+	Kafka Kafka // the properties of Kafka's clients
+
 	Foreign func(flag string) bool // flags that look typed and stand in a file that may be somebody else's; may be nil
 
 	LeftOut func(flag string) bool // flags that only the command line sets, beside those of kt that are so always; may be nil
@@ -36,19 +41,19 @@ type System struct {
 	Addresses func(hosts []string) map[string][]string // returns the IP addresses of names, as far as they are known; may be nil
 
 	check *checking // nil: it is a run, which ends with the first layer that is wrong
+	shows bool      // values are shown, also those that no run takes
 }
 
-// envName returns the environment variable of a flag: KT_BOOTSTRAP_SERVER for
-// --bootstrap-server.
+// envName returns the environment variable of a flag: KT_BOOTSTRAP_SERVER for --bootstrap-server.
 func envName(flag string) string {
 	return envPrefix + "_" + strings.ToUpper(strings.NewReplacer("-", "_", ".", "_").Replace(flag))
 }
 
-// layer is the kind of source of a value: a higher one wins.
-type layer int
+// level is the kind of source of a value: a higher one wins.
+type level int
 
 const (
-	fromDefault layer = iota
+	fromDefault level = iota
 	fromProfile
 	fromUser    // the file of the user, or one that --config names
 	fromProject // ./kt.yaml
@@ -58,7 +63,31 @@ const (
 )
 
 // isForeign reports whether the source may be a file of somebody else, whose addresses get no credentials.
-func (l layer) isForeign() bool { return l == fromProject || l == fromForeign }
+func (l level) isForeign() bool { return l == fromProject || l == fromForeign }
+
+// layer is what one source below the command line says of the flags of a command.
+type layer struct {
+	*viper.Viper // flag → its texts
+	from         level
+	at           map[string]string // flag → FILE:LINE, or what else names the source
+	chosen       bool              // it is the cluster in use
+}
+
+func newLayer(from level) layer {
+	return layer{Viper: viper.NewWithOptions(viper.KeyDelimiter("::")), from: from, at: make(map[string]string)}
+}
+
+// merge adds what another source of the same level says, which counts more. A list in a file is a flag given several times.
+func (l layer) merge(more map[string]any, where func(flag string) string) layer {
+	_ = l.MergeConfigMap(more) // a map of texts always fits
+	for flag := range more {
+		l.at[flag] = where(flag)
+	}
+	return l
+}
+
+// text returns the value of a flag as text, "" if it has none.
+func (l layer) text(flag string) string { return strings.Join(l.GetStringSlice(flag), ",") }
 
 // layers sets every flag that the command line left alone from the environment, the
 // configuration files, the cluster or the profile, and remembers the source of each.
@@ -67,123 +96,113 @@ type layers struct {
 	command string
 	sys     System
 	sources map[string]string // flag → where its value came from
-	from    map[string]layer  // flag → the kind of that source
-	nearest Nearest
+	from    map[string]level  // flag → the kind of that source
 
+	refused  problems // of single values
 	clusters map[string]Cluster
 	cluster  string   // the one in use, "": none
 	servers  []string // of that cluster
 }
 
-// fill is a layer below the command line.
-type fill struct {
-	from layer
-	of   settings
-}
-
 // loadLayers sets the flags of a command, which were parsed, from the layers below its
-// command line. file and profile are --config and --profile, "" when they are not given;
-// a command without profiles has no sys.Profiles.
-func loadLayers(set *pflag.FlagSet, command, file, profile string, sys System, nearest Nearest) (*layers, error) {
-	l := &layers{
-		flags: set, command: command, sys: sys, nearest: nearest,
-		sources: make(map[string]string), from: make(map[string]layer),
-	}
+// command line. A command without profiles has no sys.Profiles.
+func loadLayers(set *pflag.FlagSet, command string, sys System) (*layers, error) {
+	l := &layers{flags: set, command: command, sys: sys, sources: make(map[string]string), from: make(map[string]level)}
 	if sys.check != nil {
 		sys.check.layers = l
 	}
-	return l, l.apply(file, profile)
+	return l, l.apply()
 }
 
 // apply reads the layers.
-func (l *layers) apply(file, profile string) error {
-	l.sys.warnOfStrangers(l.nearest)
-	project, user, err := l.sys.readFiles(file, l.nearest)
+func (l *layers) apply() error {
+	l.sys.warnOfStrangers()
+	project, user, err := l.sys.readFiles(l.typedText("config"))
 	if err != nil {
 		return err
 	}
 	if user != nil {
 		l.clusters = user.clusters
 	}
-	fills := []fill{{fromEnv, l.environment()}, {fromProject, project.of(l.command)}, {fromUser, user.of(l.command)}}
+	all := []layer{l.environment(), project.of(l.command, fromProject), user.of(l.command, fromUser)}
 	if l.sys.Profiles != nil { // elsewhere --profile is something else, or nothing
-		var by fill
-		set := typedOn(l.flags.Lookup("profile"))
-		for _, f := range fills {
-			if _, ok := f.of["profile"]; ok && !set {
-				profile, by, set = f.of.text("profile"), f, true
-			}
-		}
-		inProfile, err := l.readProfile(profile)
-		for _, key := range slices.Sorted(maps.Keys(inProfile)) {
-			if does := inProject(l.command, key); err == nil && by.from == fromProject && does != "" && key != "description" {
-				err = fmt.Errorf("%s: the profile %s %s: name it on the command line", by.of["profile"].source, profile, does)
-			}
-		}
+		inProfile, err := l.profile(all)
 		if err = l.sys.passed(err); err != nil {
 			return err
 		}
-		fills = append(fills, fill{fromProfile, inProfile})
+		all = append(all, inProfile)
 	}
 	if l.sys.check != nil {
-		fills = append(fills, fill{fromProfile, typedLater})
+		all = append(all, newLayer(fromProfile).merge(typedLater, func(string) string { return fromNobody }))
 	}
-	withCluster, err := l.applyCluster(fills)
-	if err == nil {
-		fills = withCluster
-	} else if err = l.sys.passed(err); err != nil {
+	withCluster, err := l.applyCluster(all)
+	if err = l.sys.passed(err); err != nil {
 		return err
+	} else if withCluster != nil {
+		all = withCluster
 	}
-	var errs []error
 	l.flags.VisitAll(func(f *pflag.Flag) {
-		l.sources[f.Name] = "default"
-		if f.Changed {
-			l.sources[f.Name], l.from[f.Name] = "--"+f.Name, fromFlag
-			if l.isTheirs(f.Name) {
-				l.from[f.Name] = fromForeign
-			}
+		v := of(f)
+		if l.sources[f.Name] = fromNobody; v == nil {
 			return
 		}
-		for _, layer := range fills {
-			if s, ok := layer.of[f.Name]; ok && !isOnlyTyped(f) && !l.sys.leavesOut(f.Name) {
-				errs = append(errs, l.sys.passed(l.set(f, s, layer.from)))
+		if f.Changed {
+			from := fromFlag
+			if l.isTheirs(f.Name) {
+				from = fromForeign
+			}
+			l.note(v, "--"+f.Name, from)
+			return
+		}
+		for _, from := range all {
+			if !v.typed && !l.sys.leavesOut(f.Name) && (f.Name != "cluster" || from.chosen) && from.IsSet(f.Name) {
+				l.set(f, from.GetStringSlice(f.Name), from.at[f.Name], from.from)
 				return
 			}
 		}
 	})
-	return errors.Join(errs...)
+	return nil
+}
+
+// typedText returns the text of a flag that was typed, "" if it was not.
+func (l *layers) typedText(flag string) string {
+	if f := l.flags.Lookup(flag); f != nil && f.Changed {
+		return f.Value.String()
+	}
+	return ""
 }
 
 // leavesOut reports whether a value of a flag counts on the command line alone.
 func (s System) leavesOut(flag string) bool { return s.LeftOut != nil && s.LeftOut(flag) }
 
-// environment returns the flags that variables set.
-func (l *layers) environment() settings {
-	s := make(settings)
+// environment returns the flags that variables set. The items of a list of K=V are separated by spaces, as on the command line.
+func (l *layers) environment() layer {
+	env := newLayer(fromEnv)
 	l.flags.VisitAll(func(f *pflag.Flag) {
 		name := envName(f.Name)
-		switch value := l.sys.Getenv(name); {
+		texts := []string{l.sys.Getenv(name)}
+		switch items := strings.Fields(texts[0]); {
 		case f.Name == "no-color" && l.sys.Getenv("NO_COLOR") != "": // https://no-color.org
-			s[f.Name] = setting{[]string{"true"}, "NO_COLOR"}
-		case value != "" || slices.Contains(l.sys.Environ, name+"="):
-			s[f.Name] = setting{split(f, value), name}
+			name, texts = "NO_COLOR", []string{"true"}
+		case texts[0] == "" && !slices.Contains(l.sys.Environ, name+"="):
+			return
+		case listFlags["--"+f.Name] && len(items) > 0:
+			texts = items
 		}
+		env.merge(map[string]any{f.Name: texts}, func(string) string { return name })
 	})
-	return s
+	return env
 }
-
-// text returns the value of a flag as text, "" if it has none.
-func (s settings) text(flag string) string { return strings.Join(s[flag].values, ",") }
 
 // warnOfStrangers warns of variables that look like kt's and set nothing: a load that
 // ignores KT_BOOTSTRAP_SERVERS goes to the wrong place. It is no error, because other
 // programs may have variables of that form. Those of scripts/kafka are known.
-func (s System) warnOfStrangers(nearest Nearest) {
+func (s System) warnOfStrangers() {
 	if s.Warn == nil {
 		return
 	}
 	var names []string
-	for _, flag := range knownKeys()[""] {
+	for _, flag := range flagNames("") {
 		names = append(names, envName(flag))
 	}
 	for _, pair := range s.Environ {
@@ -191,86 +210,126 @@ func (s System) warnOfStrangers(nearest Nearest) {
 		if value == "" || !strings.HasPrefix(name, envPrefix+"_") || strings.HasPrefix(name, envPrefix+"_KAFKA_") || slices.Contains(names, name) {
 			continue
 		}
-		if flag := typedFlag(name); flag != "" {
-			s.Warn(fmt.Sprintf("%s is ignored: only the command line can say --%s", name, flag))
+		if i := slices.IndexFunc(settings, func(s setting) bool { return s.typed && envName(s.name) == name }); i >= 0 {
+			s.Warn(fmt.Sprintf("%s is ignored: only the command line can say --%s", name, settings[i].name))
 			continue
 		}
-		hint := nearest.hint(name, names, "")
+		near := hint(name, names, "")
 		if of, flag, found := strings.Cut(strings.TrimPrefix(name, envPrefix+"_"), "_"); found && slices.Contains(Commands(), strings.ToLower(of)) && slices.Contains(names, envPrefix+"_"+flag) {
-			hint = "; did you mean " + envPrefix + "_" + flag + "?"
+			near = "; did you mean " + envPrefix + "_" + flag + "?"
 		}
-		s.Warn(name + " is ignored: kt has no such variable" + hint)
+		s.Warn(name + " is ignored: kt has no such variable" + near)
 	}
 }
 
-// typedFlag returns the flag of a variable if only the command line sets that flag; "": it is no such flag.
-func typedFlag(variable string) (name string) {
-	for _, define := range definitions() {
-		set := pflag.NewFlagSet("", pflag.ContinueOnError)
-		define(set)
-		set.VisitAll(func(f *pflag.Flag) {
-			if isOnlyTyped(f) && envName(f.Name) == variable {
-				name = f.Name
-			}
-		})
+// set gives a flag the texts of a layer.
+func (l *layers) set(f *pflag.Flag, texts []string, source string, from level) {
+	v := of(f)
+	if len(texts) == 0 && !v.isList() {
+		v.refused = append(v.refused, plan.Refuse(f.Name, nil, "the list is empty: give a value, or leave the line out"))
 	}
-	return name
+	secret.LearnFrom(texts...)
+	for _, text := range texts {
+		_ = l.flags.Set(f.Name, text) // it keeps what is wrong
+	}
+	if len(v.refused) > 0 && l.sys.shows {
+		v.texts = texts
+	}
+	v.below = true
+	l.note(v, source, from)
 }
 
-// split returns the items of a list flag that the environment sets. They are separated by
-// spaces, as on the command line (see ExpandLists).
-func split(f *pflag.Flag, value string) []string {
-	if items := strings.Fields(value); listFlags["--"+f.Name] && len(items) > 0 {
-		return items
+// note remembers where the value of a flag comes from, and what is wrong with it.
+func (l *layers) note(v *value, source string, from level) {
+	for _, p := range v.refused {
+		if from < fromForeign {
+			p = p.From(source)
+		}
+		l.refused = append(l.refused, p)
 	}
-	return []string{value}
+	l.sources[v.setting.name], l.from[v.setting.name] = source, from
 }
 
-// set gives a flag a value from another layer. A list in a file is a flag given
-// several times.
-func (l *layers) set(f *pflag.Flag, s setting, from layer) error {
-	if _, isList := f.Value.(pflag.SliceValue); len(s.values) == 0 && !isList {
-		return fmt.Errorf("%s: %s: the list is empty: give a value, or leave the line out", s.source, f.Name)
-	}
-	for _, v := range s.values {
-		secret.LearnFrom(v)
-		if err := l.flags.Set(f.Name, v); err != nil {
-			return fmt.Errorf("%s: %s %q: %w", s.source, f.Name, v, Unfit(f, err))
+// typedOn reports whether a flag was given on the command line, and not by a file or
+// the environment, which speak to every command.
+func typedOn(f *pflag.Flag) bool { return f.Changed && !of(f).below }
+
+// decode sets the fields of a struct to the values of the flags that their tags name.
+func (l *layers) decode(into any) error {
+	values := make(map[string]any)
+	l.flags.VisitAll(func(f *pflag.Flag) {
+		if v := of(f); v != nil && v.is != nil {
+			values[f.Name] = v.is
+		}
+	})
+	all := newLayer(fromFlag).merge(values, func(flag string) string { return l.sources[flag] })
+	return all.Unmarshal(into, func(c *mapstructure.DecoderConfig) {
+		c.TagName, c.IgnoreUntaggedFields, c.WeaklyTypedInput, c.DecodeHook = "flag", true, false, nil
+	})
+}
+
+// is returns what the value of a flag means: the zero if the command has no such flag, or nothing gives it a value.
+func is[T any](l *layers, flag string) (zero T) {
+	if f := l.flags.Lookup(flag); f != nil {
+		if v, ok := of(f).is.(T); ok {
+			return v
 		}
 	}
-	l.sources[f.Name], l.from[f.Name] = s.source, from
-	_ = l.flags.SetAnnotation(f.Name, layered, []string{"true"}) // the flag exists
-	return nil
+	return zero
+}
+
+// profile returns the profile that the command line or the highest of the layers names.
+func (l *layers) profile(above []layer) (layer, error) {
+	var by layer
+	name, typed := "", typedOn(l.flags.Lookup("profile"))
+	if typed {
+		name = l.typedText("profile")
+	}
+	for _, from := range above {
+		if from.IsSet("profile") && !typed && by.Viper == nil {
+			name, by = from.text("profile"), from
+		}
+	}
+	texts, err := l.readProfile(name)
+	for _, flag := range slices.Sorted(maps.Keys(texts)) {
+		if does := inProject(l.command, flag); err == nil && by.from == fromProject && does != "" && flag != "description" {
+			err = plan.Refuse("", nil, "the profile %s %s: name it on the command line", name, does)
+		}
+	}
+	if problem := (*plan.Problem)(nil); errors.As(err, &problem) && by.Viper != nil {
+		err = problem.From(by.at["profile"])
+	}
+	if err != nil {
+		texts = nil
+	}
+	return newLayer(fromProfile).merge(texts, func(string) string { return "profile " + name }), err
 }
 
 // readProfile reads a profile of the command; "": none.
-func (l *layers) readProfile(name string) (settings, error) {
+func (l *layers) readProfile(name string) (map[string]any, error) {
 	if name == "" {
 		return nil, nil
 	}
 	data, err := fs.ReadFile(l.sys.Profiles, name+".yaml")
 	if err != nil {
 		names := ProfileNames(l.sys.Profiles)
-		for _, other := range commands {
-			if l.sys.ProfilesOf != nil && slices.Contains(ProfileNames(l.sys.ProfilesOf(string(other))), name) {
-				return nil, fmt.Errorf("--profile %s: it is a profile of kt %s; those of kt %s are %s", name, other, l.command, strings.Join(names, ", "))
+		for _, other := range LoadCommands() {
+			if l.sys.ProfilesOf != nil && slices.Contains(ProfileNames(l.sys.ProfilesOf(other)), name) {
+				return nil, plan.Refuse("profile", name, "it is a profile of kt %s; those of kt %s are %s", other, l.command, strings.Join(names, ", "))
 			}
 		}
-		return nil, fmt.Errorf("--profile %s: there is no such profile%s", name, l.nearest.hint(name, names, "; there are "+strings.Join(names, ", ")))
+		return nil, plan.Refuse("profile", name, "there is no such profile%s", hint(name, names, "; there are "+strings.Join(names, ", ")))
 	}
-	where := func(int) string { return "profile " + name }
-	entries, err := readYAML(where, data)
+	p := parser{where: func(int) string { return "profile " + name }}
+	entries, err := readYAML(p.where, data)
 	if err != nil {
 		return nil, err
 	}
-	p := parser{where: where, nearest: l.nearest}
-	s := p.settings(entries, "", flagNames(l.flags))
-	for _, key := range []string{"at", "exec"} {
-		if _, ok := s[key]; ok {
-			p.errs = append(p.errs, fmt.Errorf("profile %s: --at and --exec run commands of the user's own: no profile may do so", name))
-		}
+	texts, _ := p.texts(entries, "", flagNames(l.command))
+	if texts["at"] != nil || texts["exec"] != nil {
+		p.errs = append(p.errs, fmt.Errorf("profile %s: --at and --exec run commands of the user's own: no profile may do so", name))
 	}
-	return s, errors.Join(p.errs...)
+	return texts, errors.Join(p.errs...)
 }
 
 // ProfileNames lists the profiles of a command.
@@ -280,17 +339,5 @@ func ProfileNames(profiles fs.FS) []string {
 	for _, f := range files {
 		names = append(names, strings.TrimSuffix(f, ".yaml"))
 	}
-	return names
-}
-
-// flagNames returns the flags that a file or the environment may set, sorted.
-func flagNames(set *pflag.FlagSet) []string {
-	var names []string
-	set.VisitAll(func(f *pflag.Flag) {
-		if !isOnlyTyped(f) {
-			names = append(names, f.Name)
-		}
-	})
-	slices.Sort(names)
 	return names
 }

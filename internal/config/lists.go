@@ -3,6 +3,8 @@ package config
 import (
 	"fmt"
 	"strings"
+
+	"github.com/kt-bench/kt/internal/plan"
 )
 
 // listFlags take several values after one flag in Kafka's own tools.
@@ -45,9 +47,9 @@ func splitProperty(flag, s string) (key, value string, err error) {
 	key, value, ok := strings.Cut(s, "=")
 	if key = strings.TrimSpace(key); !ok || key == "" {
 		if strings.Contains(flag, "propert") || strings.Contains(flag, "props") {
-			return "", "", fmt.Errorf("%s: write key=value; an item has no key, or no =", flag) // it may be of a password
+			return "", "", plan.Refuse(flag, nil, "write key=value; an item has no key, or no =") // it may be of a password
 		}
-		return "", "", fmt.Errorf("%s %q: write key=value", flag, s)
+		return "", "", plan.Refuse(flag, s, "write key=value")
 	}
 	return key, value, nil
 }

@@ -4,54 +4,77 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/pflag"
 
 	"github.com/kt-bench/kt/internal/plan"
 )
 
+// Flags are the flags of a command that makes a load, before they are loaded.
+type Flags struct{ base }
+
+// NewProduce defines the flags of `kt produce` on a set.
+func NewProduce(set *pflag.FlagSet) *Flags { return newFlags(set, plan.Produce) }
+
+// NewConsume defines the flags of `kt consume` on a set.
+func NewConsume(set *pflag.FlagSet) *Flags { return newFlags(set, plan.Consume) }
+
+// NewRoundtrip defines the flags of `kt roundtrip` on a set.
+func NewRoundtrip(set *pflag.FlagSet) *Flags { return newFlags(set, plan.Roundtrip) }
+
+func newFlags(set *pflag.FlagSet, command plan.Command) *Flags {
+	return &Flags{newBase(set, string(command), string(command))}
+}
+
+// LoadCommands returns the names of the commands that make a load.
+func LoadCommands() []string { return strings.Fields(loads) }
+
 // Load applies the layers and makes the plan. It reports every problem that it
 // finds, each naming the flag.
-func (f *Flags) Load(sys System, kafka Kafka) (Run, error) {
-	l, err := loadLayers(f.set, string(f.command), f.config, f.profile, sys, kafka.Nearest)
-	if err != nil {
+func (f *Flags) Load(sys System) (Run, error) {
+	var r Run
+	var b *builder
+	err := f.load(sys, &r, func(p *problems) {
+		b = newBuilder(f.layers)
+		b.run(&r)
+		*p = append(*p, b.problems...)
+	})
+	if b == nil {
 		return Run{}, err
 	}
-	b := newBuilder(f, l, kafka)
-	r := f.run
-	r.Sources, r.Flags = l.sources, make(map[string]string)
-	f.set.VisitAll(func(fl *pflag.Flag) { r.Flags[fl.Name] = fl.Value.String() })
+	return r, err
+}
+
+// run makes the run.
+func (b *builder) run(r *Run) {
+	r.Sources, r.Flags = b.sources, make(map[string]string)
+	b.flags.VisitAll(func(fl *pflag.Flag) { r.Flags[fl.Name] = fl.Value.String() })
 	b.javaProperties()
-	r.Plan = b.plan()
+	if r.LedgerFile = b.text("verify"); b.writes {
+		r.LedgerFile = ""
+	}
+	r.Plan = b.plan(r.LedgerFile != "", len(named(r.Hosts.On)) > 0)
 	r.Security = b.security()
 	if r.Plan.URL != "" {
 		b.onlyGiven()
 	}
 	r.Properties, r.ConsumerProperties = b.producer.given, b.consumer.given
-	r.Foreign = l.cluster == "" && l.from["bootstrap-server"].isForeign()
-	r.Cluster, r.Protected = l.cluster, l.protected(r.Plan.Bootstrap)
+	r.Foreign = b.cluster == "" && b.from["bootstrap-server"].isForeign()
+	r.Cluster, r.Protected = b.cluster, b.protected(r.Plan.Bootstrap)
 	r.showBrokers(b)
-	r.Hosts = b.hostsOf(&r.Plan)
+	b.hosts(&r.Hosts, &r.Plan)
+	if err := plan.CheckName(r.Name); r.Name != "" && err != nil {
+		b.bad("run", r.Name, "%w", err)
+	}
 	r.Execs = b.execs(r.Plan.Load.Duration.Std())
-	r.Interval = b.interval()
 	r.Output = b.output()
-	b.checkMetrics()
-	b.errs = append(b.errs, checkHTML(f.set, r.HTML))
-	if r.Tags, err = tagsOf(f.run.Tags); err != nil {
-		b.errs = append(b.errs, err)
-	}
-	b.checkVerify()
+	b.problems = append(b.problems, plan.CheckTags(r.Tags))
+	b.checkVerify(r)
 	b.ignored()
-	if err := r.Plan.Validate(); err != nil {
-		b.errs = append(b.errs, f.asGiven(err))
-	}
+	b.problems = append(b.problems, r.Plan.Validate())
 	r.Warnings = b.warnings
-	return r, b.err()
 }
 
 // onlyGiven leaves out the properties that only Kafka's clients get: brokers, and what the user has not set.
@@ -68,37 +91,26 @@ func (r *Run) showBrokers(b *builder) {
 	}
 }
 
-// asGiven returns the problems of a plan with the warm-up as it was typed: 1k, where the plan says 1000.
-func (f *Flags) asGiven(problems error) error {
-	_, of, found := strings.Cut(problems.Error(), "--warmup ")
-	value, _, _ := strings.Cut(of, ":")
-	if !found || f.warmup == "" {
-		return problems
-	}
-	return errors.New(strings.Replace(problems.Error(), "--warmup "+value+":", "--warmup "+f.warmup+":", 1))
-}
-
 // builder turns the values of the flags into a plan and collects their problems.
 type builder struct {
 	*layers
-	f        *Flags
-	kafka    Kafka
+	problems
 	warnings []string
-	errs     []error
 
+	writes, reads      bool // records
 	producer, consumer *client
 	clients            []*client // of the two, those that the command has
 
 	oneAtATime bool // a record waits for the one before
 }
 
-func newBuilder(f *Flags, l *layers, kafka Kafka) *builder {
-	b := &builder{layers: l, f: f, kafka: kafka}
-	b.producer, b.consumer = newClient("producer", kafka.Producer), newClient("consumer", kafka.Consumer)
-	if f.writes() {
+func newBuilder(l *layers) *builder {
+	b := &builder{layers: l, writes: l.command != string(plan.Consume), reads: l.command != string(plan.Produce)}
+	b.producer, b.consumer = newClient("producer", l.sys.Kafka.Producer), newClient("consumer", l.sys.Kafka.Consumer)
+	if b.writes {
 		b.clients = append(b.clients, b.producer)
 	}
-	if f.reads() {
+	if b.reads {
 		b.clients = append(b.clients, b.consumer)
 	}
 	b.likeLatencyTool()
@@ -114,29 +126,53 @@ func (b *builder) likeLatencyTool() {
 	if by < fromForeign || b.from["num-records"] < by || otherwise {
 		return
 	}
-	b.errs = append(b.errs, b.set(b.flags.Lookup("one-at-a-time"), setting{[]string{"true"}, "--producer-acks, as kafka-e2e-latency"}, by))
+	b.set(b.flags.Lookup("one-at-a-time"), []string{"true"}, "--producer-acks, as kafka-e2e-latency", by)
 	b.warn("One record at a time, as kafka-e2e-latency sends them: give --rate for a load at a rate, -1 for as fast as possible.")
 }
 
-func (b *builder) bad(format string, args ...any) {
-	b.errs = append(b.errs, fmt.Errorf(format, args...))
+// sourced gives each problem the source of its value, and the value as it was given: 1k, where a plan says 1000.
+func (l *layers) sourced(err error) error {
+	rest := slices.DeleteFunc(flat(err), func(one error) bool { // nothing that follows from a value that was refused
+		p, ok := one.(*plan.Problem)
+		return ok && l.isRefused(p.Flag)
+	})
+	return sourced(errors.Join(append(slices.Clone(l.refused), rest...)...), l.sources, func(p *plan.Problem) {
+		if v := of(l.flags.Lookup(p.Flag)); p.Value != "" && !v.isList() && len(v.refused) == 0 {
+			if p.Value = v.texts[0]; v.is == any(p.Value) {
+				p.Value = plan.Refuse("", p.Value, "").Value
+			}
+		}
+	})
 }
 
-// err joins the problems, each once. Each begins with its flag, and ends with the source of
-// the value if that is not the flag itself.
-func (b *builder) err() error {
+func (l *layers) isRefused(flag string) bool {
+	f := l.flags.Lookup(flag)
+	return f != nil && of(f) != nil && len(of(f).refused) > 0
+}
+
+// Sourced names the source of each value that an error of the run is about.
+func (r *Run) Sourced(err error) error {
+	return sourced(err, r.Sources, func(*plan.Problem) {})
+}
+
+// sourced returns an error, each problem of it once, with where its value came from. given is called for a value that is no default.
+func sourced(err error, sources map[string]string, given func(*plan.Problem)) error {
 	var errs []error
 	told := make(map[string]bool)
-	for _, one := range flat(errors.Join(b.errs...)) {
-		line := one.Error()
-		name, _, _ := strings.Cut(strings.TrimPrefix(line, "--"), " ")
-		name = strings.TrimSuffix(name, ":")
-		if source := b.sources[name]; source != "" && source != "--"+name && b.given(name) {
-			line += " (from " + source + ")"
+	for _, one := range flat(err) {
+		var p *plan.Problem
+		if errors.As(one, &p) && p.Error() == one.Error() {
+			if source := sources[p.Flag]; p.Source == "" && source != "" && source != fromNobody {
+				of := *p
+				if given(&of); source != "--"+p.Flag {
+					of = *of.From(source)
+				}
+				one = &of
+			}
 		}
-		if line != "" && !told[line] {
-			errs = append(errs, errors.New(line))
-			told[line] = true
+		if text := one.Error(); text != "" && !told[text] {
+			errs = append(errs, one)
+			told[text] = true
 		}
 	}
 	return errors.Join(errs...)
@@ -158,13 +194,23 @@ func flat(err error) []error {
 	return all
 }
 
-// value returns the value of a flag of this command, as text.
-func (b *builder) value(flag string) string { return b.flags.Lookup(flag).Value.String() }
+// text returns the value of a flag as text; "": the command has no such flag, or nothing is given.
+func (l *layers) text(flag string) string {
+	if f := l.flags.Lookup(flag); f != nil && !of(f).isList() {
+		return f.Value.String()
+	}
+	return ""
+}
 
-func (b *builder) given(flag string) bool { return b.from[flag] != fromDefault }
+// list returns the items of a list.
+func (l *layers) list(flag string) []string { return is[[]string](l, flag) }
+
+func (l *layers) given(flag string) bool { return l.from[flag] != fromDefault }
 
 func (b *builder) warn(format string, args ...any) {
-	b.warnings = append(b.warnings, fmt.Sprintf(format, args...))
+	if text := fmt.Sprintf(format, args...); !slices.Contains(b.warnings, text) { // what is found for each of two clients
+		b.warnings = append(b.warnings, text)
+	}
 }
 
 // deprecated adds the sentence of Kafka's own tool: its producer test and its consumer
@@ -179,7 +225,7 @@ func (b *builder) deprecated(old, name string) {
 
 // ignored warns of flags that Kafka's consumer test once had.
 func (b *builder) ignored() {
-	for _, name := range noEffect {
+	for _, name := range []string{"threads", "num-fetch-threads"} {
 		if b.given(name) {
 			b.warn("Option --%s was removed in Kafka 4.0 and has no effect: kt reads with --consumers N.", name)
 		}
@@ -194,76 +240,50 @@ func (b *builder) ignored() {
 // the same layer contradict each other. Flags that the command does not have are
 // not given.
 func (b *builder) chosen(names ...string) string {
-	var highest layer
+	var highest level
 	var found []string
 	for _, name := range names {
 		switch from := b.from[name]; {
 		case from == fromDefault || from < highest:
-		case b.value(name) == "false": // a switch that is given as off
+		case b.text(name) == "false": // a switch that is given as off
 		case from == highest:
-			found = append(found, "--"+name)
+			found = append(found, name)
 		default:
-			highest, found = from, []string{"--" + name}
+			highest, found = from, []string{name}
 		}
 	}
 	if len(found) == 0 {
 		return ""
 	}
 	if len(found) > 1 {
-		b.bad("%s exclude each other: give one", strings.Join(found, " and "))
+		b.problems = append(b.problems, plan.About(found[0], fmt.Errorf("--%s exclude each other: give one", strings.Join(found, " and --"))))
 	}
-	return strings.TrimPrefix(found[0], "--")
-}
-
-func (b *builder) interval() time.Duration {
-	d, err := plan.ParseTime(b.f.interval, time.Millisecond)
-	if err != nil || d <= 0 {
-		b.bad("--reporting-interval %q: write milliseconds above 0 (5000) or a time (5s)", b.f.interval)
-	}
-	return d
+	return found[0]
 }
 
 // checkVerify refuses a ledger that would not be written, stamps that nobody would look at, and a ledger whose name can
 // only be the switch that --verify is elsewhere, as in a file for all commands.
-func (b *builder) checkVerify() {
-	if b.f.run.Ledger != "" && !b.f.verify {
-		b.bad("--ledger %s: it goes with --verify", b.f.run.Ledger)
+func (b *builder) checkVerify(r *Run) {
+	if verify := is[bool](b.layers, "verify"); !verify && r.Ledger != "" {
+		b.bad("ledger", r.Ledger, "it goes with --verify")
+	} else if !verify && is[bool](b.layers, "stamp") {
+		b.bad("stamp", nil, "it goes with --verify")
 	}
-	if b.f.stamp && !b.f.verify {
-		b.bad("--stamp: it goes with --verify")
-	}
-	if name := b.f.run.LedgerFile; name == "true" || name == "false" {
-		b.bad("--verify %s: kt consume takes the ledger that kt produce --verify left", name)
-	}
-}
-
-// checkMetrics refuses an address that names no host or no port. To serve on all networks takes a word: 0.0.0.0.
-func (b *builder) checkMetrics() {
-	addr := b.f.run.Metrics
-	if addr == "" && !b.given("metrics-listen") {
-		return
-	}
-	host, port, err := net.SplitHostPort(addr)
-	if _, bad := strconv.ParseUint(port, 10, 16); err != nil || bad != nil || host == "" {
-		b.bad("--metrics-listen %q: write HOST:PORT, as 127.0.0.1:9111, or 0.0.0.0:9111 for all networks", addr)
+	if name := r.LedgerFile; name == "true" || name == "false" {
+		b.bad("verify", name, "kt consume takes the ledger that kt produce --verify left")
 	}
 }
 
 // output returns the form of the result; "": the screen, or text.
 func (b *builder) output() string {
-	b.errs = append(b.errs, b.f.run.check(b.kafka.Nearest))
-	if b.f.run.FPS < 1 || b.f.run.FPS > 30 {
-		b.bad("--fps %d: it must be from 1 to 30", b.f.run.FPS)
-	}
-	if b.f.output == "" || isForOthers(b.f.set, b.f.output, Outputs) {
+	f := b.flags.Lookup("output")
+	output := b.text("output")
+	switch err := oneOf(output, Outputs); {
+	case output == "" || err == nil:
+	case !typedOn(f): // it is of another command
 		return ""
+	case slices.Contains(ReportOutputs, output):
+		b.bad("output", output, "%w; kt report FILE --output %s writes it from the run file", err, output)
 	}
-	err := oneOf("output", b.f.output, Outputs, b.kafka.Nearest)
-	if err != nil && slices.Contains(ReportOutputs, b.f.output) {
-		err = fmt.Errorf("%w; kt report FILE --output %s writes it from the run file", err, b.f.output)
-	}
-	if err != nil {
-		b.errs = append(b.errs, err)
-	}
-	return b.f.output
+	return output
 }

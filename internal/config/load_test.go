@@ -42,13 +42,11 @@ func load(t *testing.T, in given) (Run, error) {
 	if err != nil {
 		t.Fatalf("ExpandLists(%q): %v", in.args, err)
 	}
-	if err := set.Parse(args); err != nil {
-		t.Fatalf("parse %q: %v", args, err)
-	}
+	must.Do(t, set.Parse(args))
 	if set.NArg() > 0 {
 		t.Fatalf("parse %q: %q are no flags", args, set.Args())
 	}
-	sys := System{Warn: in.warn, Getenv: func(name string) string { return in.env[name] }, Profiles: profiles.Of(string(command))}
+	sys := System{Kafka: kafka, Warn: in.warn, Getenv: func(name string) string { return in.env[name] }, Profiles: profiles.Of(string(command))}
 	for name, value := range in.env {
 		sys.Environ = append(sys.Environ, name+"="+value)
 	}
@@ -63,7 +61,7 @@ func load(t *testing.T, in given) (Run, error) {
 		sys.ConfigDir = t.TempDir()
 		write(t, filepath.Join(sys.ConfigDir, "kt", "config.yaml"), in.file)
 	}
-	return flags.Load(sys, kafka)
+	return flags.Load(sys)
 }
 
 func mustLoad(t *testing.T, in given) Run {
@@ -84,23 +82,12 @@ func write(t *testing.T, path, text string) string {
 
 // kafka knows a few properties of each client.
 var kafka = Kafka{
-	Nearest:  samePrefix,
 	Producer: having("acks", "linger.ms", "transactional.id", "bootstrap.servers", "client.id", "request.timeout.ms", "receive.buffer.bytes"),
 	Consumer: having("group.id", "enable.auto.commit", "max.poll.records", "bootstrap.servers", "client.id", "request.timeout.ms", "receive.buffer.bytes"),
 }
 
 func having(names ...string) Client {
 	return Client{Has: func(name string) bool { return slices.Contains(names, name) }, Names: names}
-}
-
-// samePrefix is a Nearest that is easy to foresee.
-func samePrefix(name string, among []string) string {
-	for _, a := range among {
-		if len(name) >= 4 && strings.HasPrefix(a, name[:4]) {
-			return a
-		}
-	}
-	return ""
 }
 
 func TestHigherLayersWin(t *testing.T) {
@@ -343,7 +330,7 @@ func TestFilesWithMistakesAreRefused(t *testing.T) {
 			given{args: []string{"--profile", "p"}, profiles: map[string]string{"p": "topics: x"}},
 			[]string{"profile p", `unknown key "topics"`, "did you mean topic?"},
 		},
-		{"a profile that is not there", given{args: []string{"--profile", "fast"}}, []string{"--profile fast: ", "there are acks-0, ", "durable, history, in-flight, latency, "}},
+		{"a profile that is not there", given{args: []string{"--profile", "fast"}}, []string{`--profile "fast": `, "there are acks-0, ", "durable, history, in-flight, latency, "}},
 		{"a profile out of reach", given{args: []string{"--profile", "../produce/latency"}}, []string{"there is no such profile"}},
 		{"no YAML", given{file: "topic: [a"}, []string{"config.yaml:1: did not find"}},
 		{"a map for a list", given{file: "topic-config: {min.insync.replicas: 2}"}, []string{"config.yaml:1: topic-config: ", "write one value"}},
@@ -379,7 +366,7 @@ func TestEveryProblemIsReportedWithItsFlag(t *testing.T) {
 		{"--rate fast", []string{"--rate: "}},
 		{"--throughput 0", []string{"--throughput: "}},
 		{"--rate 1 --throughput 1", []string{"--rate and --throughput exclude"}},
-		{"--stop-at-disk 0.9", []string{`--stop-at-disk "0.9"`}},
+		{"--stop-at-disk 0.9", []string{"--stop-at-disk 0.9"}},
 		{"--stop-at-disk 0%", []string{`--stop-at-disk "0%"`}},
 		{"--stop-at-disk 50% --until-full", []string{"--stop-at-disk and --until-full exclude"}},
 		{"--until-full", []string{"--until-full: "}},
@@ -404,12 +391,12 @@ func TestEveryProblemIsReportedWithItsFlag(t *testing.T) {
 		{"--topic-config retention", []string{`--topic-config "retention"`}},
 		{"--command-property acks", []string{"--command-property: write key=value"}},
 		{"--producer-props acks=1 --command-property acks=1", []string{"--command-property and --producer-props exclude"}},
-		{"--producer.config a --command-config b", []string{"--command-config and --producer.config exclude", "--command-config b: "}},
-		{"--command-config no/such", []string{"--command-config no/such: "}},
+		{"--producer.config a --command-config b", []string{"--command-config and --producer.config exclude", `--command-config "b": `}},
+		{"--command-config no/such", []string{`--command-config "no/such": `}},
 		{"--batch-size big", []string{"--batch-size: "}},
-		{"--linger 0.5", []string{`--linger "0.5"`}},
-		{"--linger -1", []string{`--linger "-1"`}},
-		{"--reporting-interval 0", []string{`--reporting-interval "0"`}},
+		{"--linger 0.5", []string{"--linger 0.5"}},
+		{"--linger -1", []string{"--linger -1"}},
+		{"--reporting-interval 0", []string{"--reporting-interval 0"}},
 		{"--fps 0", []string{"--fps 0"}},
 		{"--output xml", []string{`--output "xml": `}},
 		{
@@ -422,7 +409,7 @@ func TestEveryProblemIsReportedWithItsFlag(t *testing.T) {
 			set := pflag.NewFlagSet("produce", pflag.ContinueOnError)
 			flags := NewProduce(set)
 			must.Do(t, set.Parse(args))
-			_, err := flags.Load(System{Getenv: func(string) string { return "" }}, kafka)
+			_, err := flags.Load(System{Kafka: kafka, Getenv: func(string) string { return "" }})
 			if err == nil {
 				t.Fatal("it was accepted")
 			}
@@ -488,7 +475,7 @@ func TestNoProfileRunsCommands(t *testing.T) {
 func TestEveryFlagHasAGroupASourceAndAValue(t *testing.T) {
 	for _, command := range commands {
 		p := mustLoad(t, given{command: command, args: needed(command)})
-		newFlags(pflag.NewFlagSet("", pflag.ContinueOnError), command).set.VisitAll(func(f *pflag.Flag) {
+		newFlags(pflag.NewFlagSet("", pflag.ContinueOnError), command).flags.VisitAll(func(f *pflag.Flag) {
 			source := "default"
 			if slices.Contains(needed(command), "--"+f.Name) {
 				source = "--" + f.Name
@@ -505,7 +492,7 @@ func TestEveryFlagHasAGroupASourceAndAValue(t *testing.T) {
 func TestAFlagIsTheSameInEveryCommand(t *testing.T) {
 	first := make(map[string]*pflag.Flag)
 	for _, command := range commands {
-		newFlags(pflag.NewFlagSet("", pflag.ContinueOnError), command).set.VisitAll(func(f *pflag.Flag) {
+		newFlags(pflag.NewFlagSet("", pflag.ContinueOnError), command).flags.VisitAll(func(f *pflag.Flag) {
 			before := first[f.Name]
 			if before == nil {
 				first[f.Name] = f
@@ -522,7 +509,7 @@ func TestAFlagIsTheSameInEveryCommand(t *testing.T) {
 	}
 	shared := 0
 	for name := range first {
-		if newFlags(pflag.NewFlagSet("", pflag.ContinueOnError), plan.Roundtrip).set.Lookup(name) != nil {
+		if newFlags(pflag.NewFlagSet("", pflag.ContinueOnError), plan.Roundtrip).flags.Lookup(name) != nil {
 			shared++
 		} else if name != "include" {
 			t.Errorf("kt roundtrip has no --%s", name)
@@ -553,7 +540,7 @@ func TestSettingsOfOtherCommandsAreNoMistakes(t *testing.T) {
 		in   given
 		want string
 	}{
-		"a key of no command":                {given{command: plan.Roundtrip, file: "producerz: 1"}, `unknown key "producerz"; did you mean producer-acks?`},
+		"a key of no command":                {given{command: plan.Roundtrip, file: "producerz: 1"}, `unknown key "producerz"; did you mean producers?`},
 		"another command's key in a section": {given{file: "produce: {consumers: 1}"}, `unknown key "produce.consumers"`},
 		"another command's key in a profile": {given{args: []string{"--profile", "p"}, profiles: map[string]string{"p": "consumers: 1"}}, `profile p: unknown key "consumers"`},
 	} {
@@ -574,7 +561,7 @@ func TestCommandsBesideALoadComeInPairs(t *testing.T) {
 		"--exec a --exec b --at 1":          `--exec "b": `,
 		"--at soon --exec a":                `--at "soon": `,
 		"--at -1s --exec a":                 `--at "-1s": `,
-		"--at 1m --exec a":                  "--at 1m: ",
+		"--at 1m --exec a":                  `--at "1m": `,
 		"--at 20 --exec a --duration 20s":   "--at 20: ",
 		"--at 20 --exec= --num-records 100": `--exec "": `,
 	} {
@@ -609,7 +596,7 @@ func TestWhatIsVerifiedIsStamped(t *testing.T) {
 		}
 	}
 	for args, want := range map[string]string{
-		"--ledger l":                "--ledger l: ",
+		"--ledger l":                `--ledger "l": `,
 		"--verify --record-size 39": "--record-size 39: ",
 	} {
 		if _, err := load(t, given{args: strings.Fields(args)}); err == nil || !strings.HasPrefix(err.Error(), want) {

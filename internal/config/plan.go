@@ -21,36 +21,48 @@ const (
 	oneAtATimeRecords = 5000
 )
 
-func (b *builder) plan() plan.Plan {
-	f := b.f
-	p := f.run.Plan
-	p.Command, p.Engine, p.Verify = f.command, plan.Engine(f.engine), f.verify || f.run.LedgerFile != ""
-	switch {
+// plan makes the plan of a load. ofLedger reports whether an earlier run's records are looked for, elsewhere whether other hosts make it.
+func (b *builder) plan(ofLedger, elsewhere bool) plan.Plan {
+	l := b.layers
+	p := plan.Plan{
+		Command: plan.Command(b.command), Engine: plan.Engine(b.text("engine")), Verify: is[bool](l, "verify") || ofLedger, Seed: is[int64](l, "seed"),
+		Topic: plan.Topic{
+			Name: b.text("topic"), Partitions: int32(is[int64](l, "partitions")), ReplicationFactor: int16(is[int64](l, "replication-factor")),
+			Configs: b.pairs("topic-config"), Delete: is[bool](l, "delete-topic"),
+		},
+	}
+	switch url := b.text("url"); {
 	case !b.given("url") || b.chosen("bootstrap-server", "url") != "url":
 		p.Bootstrap = b.bootstrap()
-	case strings.HasPrefix(f.url, "kafka://"): // where a study varies the system
-		p.Bootstrap = named((&plan.Plan{URL: f.url}).Addresses())
+	case strings.HasPrefix(url, "kafka://"): // where a study varies the system
+		p.Bootstrap = named((&plan.Plan{URL: url}).Addresses())
 	default:
-		p.URL = b.url()
+		if u, err := plan.ParseURL(url); err != nil {
+			b.bad("url", nil, "%w", err)
+		} else {
+			p.URL = u.String()
+		}
 	}
-	p.Topic = b.topic()
-	p.Load = plan.Load{Rate: b.rate(), Records: b.records(), Arrivals: plan.Uniform, Warmup: b.warmup()}
-	p.Load.OneAtATime = b.oneAtATime
-	if f.reads() {
-		p.Read = b.read()
+	p.Load = plan.Load{Rate: b.rate(), Records: b.records(), Arrivals: plan.Uniform, Warmup: is[plan.Warmup](l, "warmup"), OneAtATime: b.oneAtATime}
+	if b.chosen("warmup", "warmup-records") == "warmup-records" {
+		p.Load.Warmup = plan.Warmup{Records: is[int64](l, "warmup-records")}
 	}
-	if !f.writes() && b.chosen("topic", "include") == "include" {
-		p.Topic.Name, p.Read.Include = "", f.include
+	if b.reads {
+		p.Read = b.read(ofLedger, elsewhere)
 	}
-	if f.writes() {
-		p.Producers = b.clientCount("producers", f.producers)
-		p.Load.Arrivals, p.Load.Transaction = plan.Arrivals(f.arrivals), b.transaction()
-		p.Load.StopAtDisk, p.Load.UntilFull = b.disk()
-		if p.Embedded() || p.URL != "" && !b.given("stop-at-disk") {
-			p.Load.StopAtDisk = 0 // its log is in memory, or not seen
+	if !b.writes && b.chosen("topic", "include") == "include" {
+		p.Topic.Name, p.Read.Include = "", b.text("include")
+	}
+	if b.writes {
+		p.Producers = b.clientCount("producers")
+		p.Load.Arrivals, p.Load.Transaction = plan.Arrivals(b.text("arrivals")), b.transaction()
+		if b.chosen("stop-at-disk", "until-full") == "until-full" {
+			p.Load.UntilFull = true
+		} else if !p.Embedded() && (p.URL == "" || b.given("stop-at-disk")) { // elsewhere the log is in memory, or not seen
+			p.Load.StopAtDisk = is[float64](l, "stop-at-disk")
 		}
 		p.Payload = b.payload()
-		p.Payload.Stamp = f.reads() || f.stamp || p.Verify && p.Engine != plan.Wire // where the wire engine needs stamps, it asks for them
+		p.Payload.Stamp = b.reads || is[bool](l, "stamp") || p.Verify && p.Engine != plan.Wire // where the wire engine needs stamps, it asks for them
 	}
 	b.end(&p)
 	return p
@@ -58,86 +70,54 @@ func (b *builder) plan() plan.Plan {
 
 // clientCount returns a number of producers or consumers. One at a time there is one,
 // unless the number was given in the same layer or above.
-func (b *builder) clientCount(flag string, n int) int {
+func (b *builder) clientCount(flag string) int {
 	if b.oneAtATime && b.from[flag] < b.from["one-at-a-time"] {
 		return 1
 	}
-	return n
-}
-
-func (b *builder) topic() plan.Topic {
-	t := b.f.run.Plan.Topic
-	t.Configs = b.pairs("topic-config", b.f.topicConfig)
-	if b.given("partitions") && t.Partitions == 0 {
-		b.bad("--partitions 0: it must be 1 or more")
-	}
-	if b.given("replication-factor") && t.ReplicationFactor == 0 {
-		b.bad("--replication-factor 0: it must be 1 or more")
-	}
-	return t
-}
-
-// url returns the address of a system that is not Kafka.
-func (b *builder) url() string {
-	u, err := plan.ParseURL(b.f.url)
-	if err != nil {
-		b.bad("--url: %w", err)
-		return ""
-	}
-	return u.String()
+	return int(is[int64](b.layers, flag))
 }
 
 // bootstrap returns the list of brokers; none: the one inside kt. A list that is given and
 // names nobody is an error: it is a variable that was not set, and not a wish for the
 // embedded broker.
 func (b *builder) bootstrap() []string {
-	g, ok := b.producer.given["bootstrap.servers"]
-	also, alsoOK := b.consumer.given["bootstrap.servers"]
+	g, ok := b.producer.given[bootstrapProperty]
+	also, alsoOK := b.consumer.given[bootstrapProperty]
 	switch {
 	case ok && alsoOK && also.Value != g.Value:
-		b.bad("bootstrap.servers: the producer's are %s (from %s), the consumer's %s (from %s); give both the same", g.Value, g.Source, also.Value, also.Source)
+		b.bad("", nil, "bootstrap.servers: the producer's are %s (from %s), the consumer's %s (from %s); give both the same", g.Value, g.Source, also.Value, also.Source)
 	case alsoOK:
 		g = also
-	case !ok && !b.f.writes():
-		b.bad("--bootstrap-server: kt consume needs it, for the broker inside kt holds no records; kt roundtrip writes and reads there")
+	case !ok && !b.writes:
+		b.bad("bootstrap-server", nil, "kt consume needs it, for the broker inside kt holds no records; kt roundtrip writes and reads there")
 		return nil
 	case !ok:
 		return nil
 	}
 	servers := named(strings.Split(g.Value, ","))
-	switch {
-	case len(servers) > 0:
-	case b.f.writes():
-		b.bad("%s: it names no broker; leave it out to use the one inside kt", g.Source)
-	default:
-		b.bad("%s: it names no broker", g.Source)
+	if len(servers) == 0 {
+		advice := ""
+		if b.writes {
+			advice = "; leave it out to use the one inside kt"
+		}
+		b.problems = append(b.problems, plan.Refuse("", nil, "it names no broker%s", advice).From(g.Source))
 	}
 	return servers
 }
 
 func (b *builder) rate() plan.Rate {
-	name := b.chosen("rate", "throughput")
-	if name == "" || b.oneAtATime {
-		return plan.Unlimited
+	if name := b.chosen("rate", "throughput"); name != "" && !b.oneAtATime {
+		return is[plan.Rate](b.layers, name)
 	}
-	r, err := plan.ParseTarget(b.value(name))
-	if err != nil {
-		b.bad("--%s: %w", name, err)
-	}
-	return r
+	return plan.Unlimited
 }
 
 func (b *builder) records() int64 {
-	name, n := b.chosen("num-records", "messages"), b.f.records
+	name := b.chosen("num-records", "messages")
 	if name == "messages" {
 		b.deprecated("messages", "num-records")
-		n = b.f.messages
 	}
-	if name != "" && n < 1 {
-		b.bad("--%s %d: it must be 1 or more", name, n)
-		return 0
-	}
-	return n
+	return is[int64](b.layers, name)
 }
 
 // end decides when the load is over, where that was left open. Stages of a rate end it, unless
@@ -148,7 +128,7 @@ func (b *builder) end(p *plan.Plan) {
 	case len(bounds) > 0 && b.from["duration"] < max(b.from["rate"], b.from["throughput"]):
 		p.Load.Duration = plan.Duration(bounds[len(bounds)-1])
 	case b.given("duration"):
-		p.Load.Duration = b.duration()
+		p.Load.Duration = plan.Duration(is[time.Duration](b.layers, "duration"))
 	case p.Load.Records > 0 || p.Load.UntilFull:
 	case p.Load.OneAtATime:
 		p.Load.Records = oneAtATimeRecords
@@ -159,70 +139,49 @@ func (b *builder) end(p *plan.Plan) {
 	}
 }
 
-// disk returns how full a log directory may get, and whether it may be filled.
-func (b *builder) disk() (share float64, untilFull bool) {
-	text := b.f.stopAtDisk
-	switch {
-	case b.chosen("stop-at-disk", "until-full") == "until-full":
-		return 0, true
-	case text == "never":
-		return 0, false
-	}
-	number, percent := strings.CutSuffix(text, "%")
-	v, err := plan.ParseNumber(number)
-	if !percent || err != nil || !(v >= 1 && v <= 100) {
-		b.bad("--stop-at-disk %q: write a share from 1%% to 100%%, or never", text)
-	}
-	if v == 100 {
-		return 0, false
-	}
-	return v / 100, false
-}
-
-func (b *builder) duration() plan.Duration {
-	d, err := plan.ParseTime(b.f.duration, time.Second)
-	if err != nil || d < 0 {
-		b.bad("--duration %q: write a time above 0 (90s, 5m), or 0 for no end", b.f.duration)
-		return 0
-	}
-	return plan.Duration(d)
-}
-
-func (b *builder) warmup() plan.Warmup {
-	f := b.f
-	if b.chosen("warmup", "warmup-records") == "warmup-records" {
-		return plan.Warmup{Records: f.warmupRecords}
-	}
-	if f.warmup == "" {
-		return plan.Warmup{}
-	}
-	if n, err := plan.ParseCount(f.warmup); err == nil {
-		return plan.Warmup{Records: n}
-	}
-	d, err := plan.ParseDuration(f.warmup)
-	if err != nil {
-		b.bad("--warmup %q: write a time (10s) or a number of records (100000, 100k)", f.warmup)
-	}
-	return plan.Warmup{Duration: plan.Duration(d)}
-}
-
 // transaction follows Kafka's own tool: an id, a duration or the transactional.id
 // property turns transactions on, and what is missing gets its default.
 func (b *builder) transaction() plan.Duration {
-	props := b.producer.given
-	_, id := props["transactional.id"]
-	if !id && !b.given("transaction-duration-ms") {
+	const flag, property = "transaction-duration-ms", "transactional.id"
+	_, id := b.producer.given[property]
+	switch {
+	case !id && !b.given(flag):
 		return 0
-	}
-	if !id {
-		props["transactional.id"] = plan.Given{Value: "performance-producer-" + rand.Text(), Source: "--transaction-duration-ms"}
-	}
-	if !b.given("transaction-duration-ms") {
+	case !id:
+		b.producer.given[property] = plan.Given{Value: "performance-producer-" + rand.Text(), Source: "--" + flag}
+	case !b.given(flag):
 		return plan.Duration(defaultTransaction)
 	}
-	if b.f.transactionMS < 1 {
-		b.bad("--transaction-duration-ms %d: it must be 1 or more", b.f.transactionMS)
-		return 0
+	return plan.Duration(is[int64](b.layers, flag)) * plan.Duration(time.Millisecond)
+}
+
+func (b *builder) payload() plan.Payload {
+	p := plan.Payload{
+		Kind: plan.Letters, Keys: plan.KeyDistribution(b.text("key-distribution")), KeyRange: is[int64](b.layers, "record-key-range"),
+		Compressibility: is[float64](b.layers, "compressibility"),
 	}
-	return plan.Duration(time.Duration(b.f.transactionMS) * time.Millisecond)
+	for _, h := range b.list("header") {
+		if k, v, err := splitProperty("header", h); err != nil {
+			b.problems = append(b.problems, err)
+		} else {
+			p.Headers = append(p.Headers, plan.Header{Key: k, Value: v})
+		}
+	}
+	switch b.chosen("record-size", "payload-file", "payload-monotonic") {
+	case "payload-file":
+		p.Kind, p.File, p.Delimiter = plan.File, b.text("payload-file"), is[string](b.layers, "payload-delimiter")
+	case "payload-monotonic":
+		p.Kind = plan.Monotonic
+	default:
+		if p.Size = plan.FixedSize(plan.DefaultRecordSize); b.given("record-size") {
+			p.Size = is[plan.Size](b.layers, "record-size")
+		}
+		if b.given("compressibility") {
+			p.Kind = plan.Mixed
+		}
+	}
+	if b.given("compressibility") && p.Kind != plan.Mixed {
+		b.bad("", nil, "--compressibility goes with generated payloads, not with --payload-file or --payload-monotonic")
+	}
+	return p
 }

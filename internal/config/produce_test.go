@@ -246,7 +246,7 @@ func TestPropertiesFilesAreReadAsJavaReadsThem(t *testing.T) {
 		})
 	}
 	file := write(t, filepath.Join(t.TempDir(), "bad.properties"), `a=\u12`)
-	if _, err := loadArgs(t, "--command-config", file); err == nil || !strings.Contains(err.Error(), "--command-config "+file) {
+	if _, err := loadArgs(t, "--command-config", file); err == nil || !strings.Contains(err.Error(), "command-config \""+file) {
 		t.Errorf("a broken escape gives %v", err)
 	}
 }

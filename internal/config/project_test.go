@@ -3,7 +3,6 @@ package config
 import (
 	"errors"
 	"flag"
-	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -68,58 +67,56 @@ func TestAProjectFileDescribesLoadsAndNothingElse(t *testing.T) {
 		"cluster: staging\ndescription: of the team":                        "",
 		"acks: all\ncommand-property: [linger.ms=1]\nbootstrap-server: b:9092": "",
 	} {
-		_, err := nothing.parseFile("kt.yaml", []byte(text), ofProject, samePrefix)
+		_, err := nothing.parseFile("kt.yaml", []byte(text), ofProject)
 		if (want == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}
 	}
 }
 
-// A new flag is refused, and fails here, until somebody decides.
-func TestEveryFlagHasOneRuleForProjects(t *testing.T) {
-	used := make(map[string]bool)
-	for command, define := range definitions() {
-		set := pflag.NewFlagSet("", pflag.ContinueOnError)
-		define(set)
-		for _, flag := range flagNames(set) {
-			rules := 0
-			for i, r := range projectRules {
-				if slices.Contains(strings.Fields(r.flags), flag) && (slices.Contains(strings.Fields(r.commands), command) || r.commands == "" && command != "agent") {
-					rules++
-					used[fmt.Sprint(i, flag)] = true
-				}
-			}
-			if rules != 1 {
-				t.Errorf("kt %s --%s has %d rules in projectRules, want one", command, flag, rules)
+// A new flag is refused in the file of a project, and fails here, until its row says whether that may set it.
+func TestEveryFlagOfEachCommandHasOneRow(t *testing.T) {
+	rows := make(map[string]bool)
+	for _, s := range settings {
+		for _, command := range s.commands {
+			if key := command + " " + s.name; rows[key] {
+				t.Errorf("kt %s has two rows", key)
+			} else {
+				rows[key] = true
 			}
 		}
-	}
-	for i, r := range projectRules {
-		for _, flag := range strings.Fields(r.flags) {
-			if !used[fmt.Sprint(i, flag)] {
-				t.Errorf("rule %d names --%s, which no command of it has", i, flag)
-			}
+		if s.project == unset {
+			t.Errorf("--%s: nobody has decided whether the file of a project may set it", s.name)
 		}
 	}
-	if inProject("produce", "new-flag") == "" {
-		t.Error("a project may set a flag that no rule names")
+	if inProject("produce", "new-flag") == allowed {
+		t.Error("a project may set a flag that has no row")
 	}
 }
 
 var update = flag.Bool("update", false, "write the list of what a project may set into docs/config.md")
 
 func TestDocsListWhatAProjectMaySet(t *testing.T) {
-	const page, begin, end = "../../docs/config.md", "<!-- project: made of internal/config/project.go -->\n", "<!-- /project -->\n"
-	words := func(text string) string { return "`" + strings.Join(strings.Fields(text), "` `") + "`" }
-	table := "| in | keys |\n|---|---|\n"
-	for _, r := range projectRules {
-		if r.does == "" && r.commands == "" {
-			table += fmt.Sprintf("| all but `agent` | %s |\n", words(r.flags))
-		} else if r.does == "" {
-			table += fmt.Sprintf("| %s | %s |\n", words(r.commands), words(r.flags))
+	const page, begin, end = "../../docs/config.md", "<!-- project: made of internal/config/table.go -->\n", "<!-- /project -->\n"
+	words := func(text ...string) string { return "`" + strings.Join(text, "` `") + "`" }
+	in := make(map[string][]string) // flag → the commands that take it
+	for _, s := range settings {
+		for _, command := range s.commands {
+			if slices.Contains(Commands(), command) && !s.typed && s.project == allowed {
+				in[s.name] = append(in[s.name], command)
+			}
 		}
 	}
-	table += "| `command-property`, `producer-props` | " + words(projectProperties) + " |\n"
+	flags := make(map[string][]string) // commands → flags
+	for _, flag := range slices.Sorted(maps.Keys(in)) {
+		slices.Sort(in[flag])
+		flags[words(in[flag]...)] = append(flags[words(in[flag]...)], flag)
+	}
+	table := "| in | keys |\n|---|---|\n"
+	for _, commands := range slices.Sorted(maps.Keys(flags)) {
+		table += "| " + commands + " | " + words(flags[commands]...) + " |\n"
+	}
+	table += "| `command-property`, `producer-props` | " + words(strings.Fields(projectProperties)...) + " |\n"
 	text, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
@@ -157,11 +154,13 @@ func TestEveryPropertyOfAClientIsDecidedForProjects(t *testing.T) {
 
 // What stands at the top of a file of a project counts only for the commands in whose section it could stand.
 func TestTheTopOfAProjectFileIsForLoads(t *testing.T) {
-	f := must.Have(nothing.parseFile("kt.yaml", []byte("profile: latency\nduration: 5m\nverify: true\nquiet: true\n"), ofProject, samePrefix))(t)
+	f := must.Have(nothing.parseFile("kt.yaml", []byte("profile: latency\nduration: 5m\nverify: true\nquiet: true\n"), ofProject))(t)
 	for command, want := range map[string]string{
-		"produce": "duration profile quiet verify", "consume": "duration profile quiet", "tune": "quiet", "probe": "quiet", "doctor": "duration quiet", "agent": "",
+		"produce": "duration profile quiet verify", "consume": "duration profile quiet", "tune": "quiet", "probe": "quiet", "doctor": "duration", "agent": "",
 	} {
-		if got := strings.Join(slices.Sorted(maps.Keys(f.of(command))), " "); got != want {
+		keys := f.of(command, fromProject).AllKeys()
+		if slices.Sort(keys); strings.Join(keys, " ") != want {
+			got := keys
 			t.Errorf("kt %s takes %q, want %q", command, got, want)
 		}
 	}
@@ -179,7 +178,7 @@ func TestAProfileThatAProjectChoosesMaySetNoMore(t *testing.T) {
 		set := pflag.NewFlagSet("produce", pflag.ContinueOnError)
 		flags := NewProduce(set)
 		must.Do(t, set.Parse(strings.Fields(args)))
-		_, err := flags.Load(sys, kafka)
+		_, err := flags.Load(sys)
 		if (project == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), "kt.yaml:1: the profile full fills the disks of brokers") {
 			t.Errorf("%q, %q: %v", project, args, err)
 		}
@@ -190,17 +189,21 @@ func TestAProfileThatAProjectChoosesMaySetNoMore(t *testing.T) {
 func TestAURLIsAnotherClusterThanTheUsers(t *testing.T) {
 	dir := t.TempDir()
 	file := write(t, filepath.Join(dir, "client.properties"), "ssl.key.password=x\n")
-	secure := kafka
-	secure.Security = isSecure
 	user := "cluster: c\nclusters: {c: {bootstrap-server: 'c:1', command-config: " + file + "}}"
 	for project, args := range map[string]string{"url: amqp://h/": "", "": "--url amqp://h/"} {
 		set := pflag.NewFlagSet("produce", pflag.ContinueOnError)
 		flags := NewProduce(set)
 		must.Do(t, set.Parse(strings.Fields(args)))
-		if r, err := flags.Load(projectSystem(t, project, user, nil), secure); err != nil || r.Cluster != "" || len(r.Security.Given()) > 0 {
+		if r, err := flags.Load(secured(projectSystem(t, project, user, nil))); err != nil || r.Cluster != "" || len(r.Security.Given()) > 0 {
 			t.Errorf("%q, %q: cluster %q, %d properties, %v", project, args, r.Cluster, len(r.Security.Given()), err)
 		}
 	}
+}
+
+// secured returns a system whose clients have properties of security.
+func secured(sys System) System {
+	sys.Kafka.Security = isSecure
+	return sys
 }
 
 // permits reports whether the credentials of a run are bound to where it goes.
@@ -217,8 +220,6 @@ func TestCredentialsAreBoundToWhatTheirOwnerNamed(t *testing.T) {
 	away := write(t, filepath.Join(dir, "away.properties"), "ssl.key.password=x\nbootstrap.servers=${env:AWAY}\nconfig.providers=env\n"+
 		"config.providers.env.class=org.apache.kafka.common.config.provider.EnvVarConfigProvider\n")
 	clusters := "clusters: {c: {bootstrap-server: c:1, command-config: " + bare + "}}\n"
-	secure := kafka
-	secure.Security = isSecure
 	for _, r := range []struct {
 		project, user, env, args string
 		want                     bool
@@ -254,7 +255,7 @@ func TestCredentialsAreBoundToWhatTheirOwnerNamed(t *testing.T) {
 		}
 		flags := define(set)
 		err := set.Parse(strings.Fields(r.args))
-		run, bad := flags.Load(projectSystem(t, r.project, r.user, vars), secure)
+		run, bad := flags.Load(secured(projectSystem(t, r.project, r.user, vars)))
 		if err = errors.Join(err, bad); err != nil || len(run.Security.Given()) == 0 || permits(&run) != r.want {
 			t.Errorf("%+v: to %v, bound to %v, %v", r, run.Plan.Addresses(), run.Security.Named(), err)
 		}
@@ -264,8 +265,6 @@ func TestCredentialsAreBoundToWhatTheirOwnerNamed(t *testing.T) {
 // The file of a study may be somebody else's too, and what a project file says stays that in the loads of a study.
 func TestCredentialsAreNotBoundToWhatAStudyNames(t *testing.T) {
 	bare := write(t, filepath.Join(t.TempDir(), "bare.properties"), "ssl.key.password=x\n")
-	secure := kafka
-	secure.Security = isSecure
 	named := func(foreign bool, flags ...string) (all []Assignment) {
 		for i := 0; i < len(flags); i += 2 {
 			all = append(all, Assignment{flags[i], []string{flags[i+1]}, foreign})
@@ -288,17 +287,17 @@ func TestCredentialsAreNotBoundToWhatAStudyNames(t *testing.T) {
 	} {
 		sys := projectSystem(t, r.project, "command-config: "+bare, nil)
 		s := NewStudyRun(pflag.NewFlagSet("", pflag.ContinueOnError))
-		must.Do(t, errors.Join(s.set.Parse(strings.Fields(r.args)), s.Load(sys, samePrefix)))
-		run, err := LoadOf(plan.Produce, append(s.Shared(), r.of...), sys, secure)
+		must.Do(t, errors.Join(s.flags.Parse(strings.Fields(r.args)), s.Load(sys)))
+		run, err := LoadOf(plan.Produce, append(s.Shared(), r.of...), secured(sys))
 		if err != nil || permits(&run) != r.want {
 			t.Errorf("%+v: to %v, bound to %v, %v", r, run.Plan.Addresses(), run.Security.Named(), err)
 		}
 	}
-	_, err := LoadOf(plan.Produce, named(true, "bootstrap-server", "b:1", "command-config", bare), projectSystem(t, "", "", nil), secure)
+	_, err := LoadOf(plan.Produce, named(true, "bootstrap-server", "b:1", "command-config", bare), secured(projectSystem(t, "", "", nil)))
 	if err == nil || !strings.Contains(err.Error(), "it says how clients log in") {
 		t.Errorf("a study brings a log-in: %v", err)
 	}
-	_, err = LoadOf(plan.Produce, named(true, "command-property", "ssl.endpoint.identification.algorithm="), projectSystem(t, "", "command-config: "+bare, nil), secure)
+	_, err = LoadOf(plan.Produce, named(true, "command-property", "ssl.endpoint.identification.algorithm="), secured(projectSystem(t, "", "command-config: "+bare, nil)))
 	if err == nil || !strings.Contains(err.Error(), "ssl.endpoint.identification.algorithm") {
 		t.Errorf("a study loosens TLS: %v", err)
 	}
@@ -307,11 +306,9 @@ func TestCredentialsAreNotBoundToWhatAStudyNames(t *testing.T) {
 func TestAClusterThatAProjectChoosesKeepsItsProperties(t *testing.T) {
 	dir := t.TempDir()
 	file := write(t, filepath.Join(dir, "client.properties"), "ssl.key.password=x\n")
-	secure := kafka
-	secure.Security = isSecure
 	sys := projectSystem(t, "cluster: c", "clusters: {c: {bootstrap-server: c:1, command-config: "+file+"}}", nil)
 	set := pflag.NewFlagSet("produce", pflag.ContinueOnError)
-	if r, err := NewProduce(set).Load(sys, secure); err != nil || r.Cluster != "c" || len(r.Security.Given()) != 1 {
+	if r, err := NewProduce(set).Load(secured(sys)); err != nil || r.Cluster != "c" || len(r.Security.Given()) != 1 {
 		t.Errorf("cluster %q, %v", r.Cluster, err)
 	}
 }

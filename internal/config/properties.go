@@ -2,14 +2,15 @@ package config
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
-	"time"
+
+	"github.com/spf13/pflag"
 
 	"github.com/kt-bench/kt/internal/input"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/properties"
+	"github.com/kt-bench/kt/internal/suggest"
 )
 
 // client gathers the Java properties of one of Kafka's clients.
@@ -17,24 +18,24 @@ type client struct {
 	name   string // as it is in the names of Kafka's flags
 	known  Client
 	given  map[string]plan.Given
-	levels map[string]layer // that each came from
+	levels map[string]level // that each came from
 
 	servers []string // bootstrap.servers of the files, also where another layer overrides it
 }
 
 func newClient(name string, known Client) *client {
-	return &client{name: name, known: known, given: make(map[string]plan.Given), levels: make(map[string]layer)}
+	return &client{name: name, known: known, given: make(map[string]plan.Given), levels: make(map[string]level)}
 }
 
 // put sets a property that came from a layer, unless a higher one has set it.
-func (c *client) put(property string, g plan.Given, from layer) {
+func (c *client) put(property string, g plan.Given, from level) {
 	if from >= c.levels[property] {
 		c.given[property], c.levels[property] = g, from
 	}
 }
 
 // drop removes the settings of a layer and of those below it.
-func (c *client) drop(property string, from layer) {
+func (c *client) drop(property string, from level) {
 	if from >= c.levels[property] {
 		delete(c.given, property)
 	}
@@ -50,18 +51,15 @@ func (b *builder) javaProperties() {
 			b.deprecated(old, "command-config")
 		}
 		if file != "" {
-			b.readProperties(c, file, b.value(file))
+			b.readProperties(c, file, b.text(file))
 		}
 		old = c.name + "-props"
 		list := b.chosen("command-property", old)
 		if list == old {
 			b.deprecated(old, "command-property")
 		}
-		switch list {
-		case "command-property":
-			b.putPairs(c, list, b.f.properties)
-		case "producer-props":
-			b.putPairs(c, list, b.f.producerProps)
+		if list != "" {
+			b.putPairs(c, list)
 		}
 		b.provide(c)
 	}
@@ -82,7 +80,7 @@ func (b *builder) belongs(c *client, flag, property string) bool {
 		}
 	}
 	for _, other := range b.clients {
-		if b.kafka.Nearest(property, other.known.Names) != "" {
+		if suggest.Nearest(property, other.known.Names) != "" {
 			first = other
 			break
 		}
@@ -97,17 +95,17 @@ func (b *builder) readProperties(c *client, flag, path string) {
 	}
 	list, err := readProperties(path)
 	if err != nil {
-		b.bad("--%s %s: %w", flag, path, err)
+		b.bad(flag, path, "%w", err)
 		return
 	}
 	list, stray := properties.Whole(list)
 	for _, s := range stray {
-		b.bad("--%s %s:%d: %s", flag, path, s.Line, s.Problem())
+		b.bad("", nil, "--%s %s:%d: %s", flag, path, s.Line, s.Problem())
 	}
 	lines := make(map[string]int)
 	for _, p := range list {
 		if first, twice := lines[p.Key]; twice {
-			b.warnOnce("%s:%d: %s is in line %d too; the last one counts", path, p.Line, p.Key, first)
+			b.warn("%s:%d: %s is in line %d too; the last one counts", path, p.Line, p.Key, first)
 		}
 		lines[p.Key] = p.Line
 		if p.Key == bootstrapProperty && !b.isTheirs(flag) {
@@ -120,8 +118,8 @@ func (b *builder) readProperties(c *client, flag, path string) {
 // take sets a property that a flag gives, if it is one of the client.
 func (b *builder) take(c *client, flag, key string, g plan.Given) {
 	switch {
-	case b.isTheirs(flag) && b.kafka.Security != nil && b.kafka.Security(key):
-		b.bad("%s: it says how clients log in, which the file of a study must not: give it with --command-config", key)
+	case b.isTheirs(flag) && b.sys.Kafka.Security != nil && b.sys.Kafka.Security(key):
+		b.bad("", nil, "%s: it says how clients log in, which the file of a study must not: give it with --command-config", key)
 	case b.belongs(c, flag, key):
 		c.put(key, g, b.from[flag])
 	}
@@ -139,33 +137,27 @@ func readProperties(path string) ([]properties.Property, error) {
 	return properties.Parse(data)
 }
 
-// warnOnce warns of what is found for each of two clients.
-func (b *builder) warnOnce(format string, args ...any) {
-	if text := fmt.Sprintf(format, args...); !slices.Contains(b.warnings, text) {
-		b.warnings = append(b.warnings, text)
-	}
-}
-
-func (b *builder) putPairs(c *client, flag string, list []string) {
-	for key, value := range b.pairs(flag, list) {
+func (b *builder) putPairs(c *client, flag string) {
+	for key, value := range b.pairs(flag) {
 		if !properties.IsName(key) {
-			b.bad("--%s: an item does not begin with the name of a property: write key=value", flag) // it may be of a password
+			b.bad(flag, nil, "an item does not begin with the name of a property: write key=value") // it may be of a password
 			continue
 		}
 		b.take(c, flag, key, plan.Given{Value: value, Source: b.sources[flag]})
 	}
 }
 
-func (b *builder) pairs(flag string, list []string) map[string]string {
-	if len(list) == 0 {
-		return nil
-	}
-	out := make(map[string]string, len(list))
-	for _, s := range list {
-		key, value, err := splitProperty("--"+flag, s)
+// pairs returns what a list of K=V says; nil: there is none.
+func (b *builder) pairs(flag string) map[string]string {
+	var out map[string]string
+	for _, s := range b.list(flag) {
+		key, value, err := splitProperty(flag, s)
 		if err != nil {
-			b.errs = append(b.errs, err)
+			b.problems = append(b.problems, err)
 			continue
+		}
+		if out == nil {
+			out = make(map[string]string)
 		}
 		out[key] = value
 	}
@@ -175,60 +167,35 @@ func (b *builder) pairs(flag string, list []string) map[string]string {
 // ownFlags turns kt's flags that have a Java property into that property, so that only one
 // place knows its meaning.
 func (b *builder) ownFlags() {
-	f := b.f
 	for _, c := range b.clients {
-		b.own(c, "broker-list", "bootstrap.servers", strings.Join(f.brokerList, ","))
-		b.own(c, "bootstrap-server", "bootstrap.servers", strings.Join(f.bootstrap, ","))
-	}
-	b.own(b.producer, "acks", "acks", f.acks)
-	if b.chosen("acks", "producer-acks") == "producer-acks" {
-		b.own(b.producer, "producer-acks", "acks", f.producerAcks)
-	}
-	b.own(b.producer, "max-in-flight", "max.in.flight.requests.per.connection", strconv.Itoa(f.inFlight))
-	b.own(b.producer, "idempotence", "enable.idempotence", f.idempotence)
-	b.own(b.producer, "transactional-id", "transactional.id", f.transactionalID)
-	b.own(b.producer, "batch-size", "batch.size", b.bytes("batch-size", f.batch))
-	if b.given("linger") {
-		d, err := plan.ParseTime(f.linger, time.Millisecond)
-		if err != nil || d < 0 || d%time.Millisecond != 0 {
-			b.bad("--linger %q: write whole milliseconds, as 5 or 5ms", f.linger)
+		for _, flag := range []string{"broker-list", "bootstrap-server"} {
+			b.own(c, flag, bootstrapProperty, strings.Join(b.list(flag), ","))
 		}
-		b.own(b.producer, "linger", "linger.ms", strconv.FormatInt(d.Milliseconds(), 10))
 	}
-	if _, ok := b.producer.given["linger.ms"]; !ok && b.oneAtATime && (&plan.Plan{URL: f.url}).System() != plan.RabbitMQ { // which gathers nothing
+	b.flags.VisitAll(func(f *pflag.Flag) {
+		if v := of(f); v != nil && v.property != "" {
+			c, text := b.producer, fmt.Sprint(v.is) // sizes and times are numbers in Java
+			if v.client == b.consumer.name {
+				c = b.consumer
+			}
+			b.own(c, f.Name, v.property, text)
+		}
+	})
+	b.chosen("acks", "producer-acks")
+	if _, ok := b.producer.given["linger.ms"]; !ok && b.oneAtATime && (&plan.Plan{URL: b.text("url")}).System() != plan.RabbitMQ { // which gathers nothing
 		b.own(b.producer, "one-at-a-time", "linger.ms", "0")
 	}
-	codec, level, hasLevel := strings.Cut(f.compression, ":")
+	codec, level, hasLevel := strings.Cut(b.text("compression"), ":")
 	b.own(b.producer, "compression", "compression.type", codec)
 	if hasLevel {
 		b.own(b.producer, "compression", "compression."+codec+".level", level)
 	}
-	b.own(b.consumer, "group", "group.id", f.group)
-	b.own(b.consumer, "group-protocol", "group.protocol", f.groupProtocol)
-	b.own(b.consumer, "group-instance-id", "group.instance.id", f.instance)
-	b.own(b.consumer, "isolation", "isolation.level", f.isolation)
-	b.own(b.consumer, "no-check-crcs", "check.crcs", strconv.FormatBool(!f.noCheckCRCs))
-	b.own(b.consumer, "fetch-size", "max.partition.fetch.bytes", b.bytes("fetch-size", f.fetchSize))
-	b.own(b.consumer, "max-message-bytes", "max.message.bytes", b.bytes("max-message-bytes", f.maxMessage))
-	b.own(b.consumer, "socket-buffer-size", "receive.buffer.bytes", b.bytes("socket-buffer-size", f.socketBuffer))
+	b.own(b.consumer, "no-check-crcs", "check.crcs", strconv.FormatBool(!is[bool](b.layers, "no-check-crcs")))
 }
 
 // own sets the property that a flag stands for, if the flag is given.
 func (b *builder) own(c *client, flag, property, value string) {
-	if b.given(flag) {
+	if b.given(flag) && !b.isRefused(flag) {
 		c.put(property, plan.Given{Value: value, Source: b.sources[flag]}, b.from[flag])
 	}
-}
-
-// bytes returns a number of bytes as Java writes it. -1 means something for some
-// properties; those that it does not will say so.
-func (b *builder) bytes(flag, text string) string {
-	if !b.given(flag) || text == "-1" {
-		return text
-	}
-	n, err := plan.ParseBytes(text)
-	if err != nil {
-		b.bad("--%s: %w", flag, err)
-	}
-	return strconv.FormatInt(n, 10)
 }

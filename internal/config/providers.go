@@ -37,7 +37,7 @@ func (b *builder) provide(c *client) {
 		class := c.given[property+"."+name+".class"].Value
 		find := providers[class[strings.LastIndex(class, ".")+1:]]
 		if find == nil {
-			b.bad("%s.%s.class=%s (from %s): kt knows FileConfigProvider, DirectoryConfigProvider and EnvVarConfigProvider; leave the provider out", property, name, class, asked.Source)
+			b.bad("", nil, "%s.%s.class=%s (from %s): kt knows FileConfigProvider, DirectoryConfigProvider and EnvVarConfigProvider; leave the provider out", property, name, class, asked.Source)
 			continue
 		}
 		found[name] = find
@@ -52,7 +52,7 @@ func (b *builder) provide(c *client) {
 			}
 			value, err := find(lookup{b.sys.Getenv}, parts[3], parts[4])
 			if err != nil {
-				b.bad("%s=%s (from %s): %w", name, text, g.Source, err)
+				b.bad("", nil, "%s=%s (from %s): %w", name, text, g.Source, err)
 			}
 			return value
 		})

@@ -11,26 +11,22 @@ import (
 
 // read returns how records are read. A Java property counts as kt's own flag for it would,
 // in the layer in which it is given.
-func (b *builder) read() plan.Read {
-	f := b.f
-	group, own := b.group()
+func (b *builder) read(ofLedger, elsewhere bool) plan.Read {
+	l := b.layers
+	group, own := b.group(ofLedger)
 	r := plan.Read{
-		Consumers: b.clientCount("consumers", f.consumers), Group: group,
-		Commit: b.commit(group, own), From: b.start(),
-		Processing: b.readTime("processing-time", f.processing), Timeout: b.readTime("timeout", f.timeout),
-		AllowGaps: f.allowGaps,
+		Consumers: b.clientCount("consumers"), Group: group, Commit: b.commit(group, own || elsewhere), From: b.start(ofLedger),
+		Processing: plan.Duration(is[time.Duration](l, "processing-time")), Timeout: plan.Duration(is[time.Duration](l, "timeout")),
+		AllowGaps: is[bool](l, "allow-gaps"),
 	}
-	if f.groups != 1 {
-		r.Groups = f.groups
-	}
-	if f.groups == 0 {
-		b.bad("--groups 0: it must be 1 or more")
+	if n := int(is[int64](l, "groups")); n != 1 {
+		r.Groups = n
 	}
 	return r
 }
 
 // group returns the group to read in, "" for none, and whether the user named it.
-func (b *builder) group() (id string, own bool) {
+func (b *builder) group(ofLedger bool) (id string, own bool) {
 	const property = "group.id"
 	without := b.chosen("group", "no-group") == "no-group"
 	if without {
@@ -40,7 +36,8 @@ func (b *builder) group() (id string, own bool) {
 	if g, ok := b.consumer.given[property]; ok {
 		return g.Value, true
 	}
-	if without || (b.f.run.LedgerFile != "" || b.f.writes() || b.f.engine == string(plan.Wire) || b.given("url") && !strings.HasPrefix(b.f.url, "kafka:")) && b.f.groups < 2 {
+	alone := ofLedger || b.writes || b.text("engine") == string(plan.Wire) || b.given("url") && !strings.HasPrefix(b.text("url"), "kafka:")
+	if without || alone && is[int64](b.layers, "groups") < 2 {
 		b.groupOnly()
 		return "", false
 	}
@@ -58,7 +55,7 @@ const fromNobody = "default"
 func (b *builder) groupOnly() {
 	for _, flag := range []string{"group-protocol", "group-instance-id"} {
 		if b.from[flag] >= fromForeign {
-			b.bad("--%s %s: it needs a --group", flag, b.value(flag))
+			b.bad(flag, b.text(flag), "it needs a --group")
 		}
 	}
 }
@@ -70,8 +67,8 @@ func (b *builder) commit(group string, own bool) plan.Commit {
 	c, how := b.consumer, plan.CommitNone
 	switch {
 	case b.given("commit"):
-		how = plan.Commit(b.f.commit)
-	case group != "" && (own || len(named(b.f.run.Hosts.On)) > 0): // processes learn from it how far the others are
+		how = plan.Commit(b.text("commit"))
+	case group != "" && own: // processes on other hosts learn from it how far the others are
 		how = plan.CommitAuto
 	}
 	g, ok := c.given[property]
@@ -99,10 +96,10 @@ func (b *builder) commit(group string, own bool) plan.Commit {
 
 // start returns where reading begins. auto.offset.reset can say less than --from: it is
 // set too where it can, for it counts again when an offset is out of range.
-func (b *builder) start() plan.From {
+func (b *builder) start(ofLedger bool) plan.From {
 	const property = "auto.offset.reset"
 	c := b.consumer
-	if b.f.run.LedgerFile != "" {
+	if ofLedger {
 		b.chosen("verify", "from", "from-latest") // both is an error
 		return plan.From{}                        // the ledger knows
 	}
@@ -114,17 +111,11 @@ func (b *builder) start() plan.From {
 	source := b.sources[flag]
 	switch flag {
 	case "from":
-		var err error
-		if from, err = plan.ParseFrom(b.f.start); err == nil {
-			err = from.Check(time.Now())
-		}
-		if err != nil {
-			b.bad("--from %w", err)
-		}
+		from = is[plan.From](b.layers, "from")
 	case "from-latest":
 		from.Latest = true
 	case "":
-		if !b.f.writes() {
+		if !b.writes {
 			return from // as the client does
 		}
 		from.Latest, source = true, fromNobody
@@ -133,17 +124,4 @@ func (b *builder) start() plan.From {
 		c.given[property] = plan.Given{Value: from.String(), Source: source}
 	}
 	return from
-}
-
-// readTime returns the time in a flag; a bare number is milliseconds.
-func (b *builder) readTime(flag, text string) plan.Duration {
-	if text == "" {
-		return 0
-	}
-	d, err := plan.ParseTime(text, time.Millisecond)
-	if err != nil || d < 0 {
-		b.bad("--%s %q: write milliseconds (10000) or a time (10s), 0 or more", flag, text)
-		return 0
-	}
-	return plan.Duration(d)
 }

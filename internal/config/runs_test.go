@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/kt-bench/kt/internal/must"
-	"github.com/kt-bench/kt/internal/suggest"
 )
 
 func TestAnAgeIsInDaysOrATime(t *testing.T) {
@@ -33,7 +32,8 @@ func TestAnAgeIsInDaysOrATime(t *testing.T) {
 		{"90", -1},
 		{"tomorrow", -1},
 	} {
-		got, err := parseAge("since", r.text)
+		is, err := optional(ages).read([]string{r.text})
+		got, _ := is.(time.Duration)
 		if (err != nil) != (r.want < 0) || err == nil && got != r.want {
 			t.Errorf("%q is %v, %v; want %v", r.text, got, err, r.want)
 		}
@@ -46,19 +46,18 @@ func TestTheListOfRunsIsChosenByTheCommandLineAlone(t *testing.T) {
 	sys := System{Getenv: func(name string) string {
 		return map[string]string{"KT_TAG": "x", "KT_TOPIC": "orders", "KT_VALID": "true", "KT_ROWS": "5"}[name]
 	}}
-	must.Do(t, r.Load(sys, suggest.Nearest))
+	must.Do(t, r.Load(sys))
 	if len(r.Tags) > 0 || r.Topic != "" || r.Valid || r.Rows != 5 {
 		t.Errorf("the environment made it %+v", r)
 	}
 }
 
 func TestTagsAreCheckedAndCountOnce(t *testing.T) {
-	got, err := tagsOf([]string{"nightly", "", "eu", "nightly"})
-	if err != nil || strings.Join(got, " ") != "nightly eu" {
-		t.Errorf("tags are %q, %v", got, err)
+	if r := mustLoad(t, given{args: []string{"--tag", "nightly,,eu", "--tag", "nightly"}}); strings.Join(r.Tags, " ") != "nightly eu" {
+		t.Errorf("tags are %q", r.Tags)
 	}
 	for _, bad := range []string{"a b", "-a", "a/b", strings.Repeat("x", 65), "ä"} {
-		if _, err := tagsOf([]string{bad}); err == nil || !strings.Contains(err.Error(), "--tag") {
+		if _, err := load(t, given{args: []string{"--tag", bad}}); err == nil || !strings.Contains(err.Error(), "--tag") {
 			t.Errorf("the tag %q: %v", bad, err)
 		}
 	}

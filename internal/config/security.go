@@ -36,12 +36,12 @@ func (b *builder) security() Security {
 	taken := make(map[string]plan.Given)
 	for _, c := range b.clients {
 		for _, name := range slices.Sorted(maps.Keys(c.given)) {
-			if b.kafka.Security == nil || !b.kafka.Security(name) {
+			if b.sys.Kafka.Security == nil || !b.sys.Kafka.Security(name) {
 				continue
 			}
 			g := c.given[name]
 			if other, twice := taken[name]; twice && other.Value != g.Value {
-				b.bad("%s: the producer's (from %s) and the consumer's (from %s) differ; give both the same", name, other.Source, g.Source)
+				b.bad("", nil, "%s: the producer's (from %s) and the consumer's (from %s) differ; give both the same", name, other.Source, g.Source)
 			}
 			taken[name] = g
 			delete(c.given, name)
@@ -60,8 +60,8 @@ func (b *builder) owned() []string {
 			all = append(all, g.Value)
 		}
 	}
-	if b.f != nil && !b.from["url"].isForeign() {
-		all = append(all, (&plan.Plan{URL: b.f.url}).Addresses()...)
+	if !b.from["url"].isForeign() {
+		all = append(all, (&plan.Plan{URL: b.text("url")}).Addresses()...)
 	}
 	return named(strings.Split(strings.Join(all, ","), ","))
 }
@@ -70,10 +70,11 @@ func (b *builder) owned() []string {
 // property is one of security. Others in the file are left out. also are addresses that its owner named beside it.
 func SecurityOf(path string, also []string, sys System, is func(name string) bool) (Security, error) {
 	c := newClient("", Client{Has: is})
-	b := &builder{layers: &layers{sys: sys}, clients: []*client{c}, kafka: Kafka{Security: is}}
+	sys.Kafka.Security = is
+	b := &builder{layers: &layers{sys: sys, flags: flagSet("")}, clients: []*client{c}}
 	b.readProperties(c, "command-config", path)
 	b.provide(c)
 	s := b.security()
 	s.named = append(s.named, also...)
-	return s, errors.Join(b.errs...)
+	return s, errors.Join(b.problems...)
 }

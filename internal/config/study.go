@@ -2,8 +2,6 @@ package config
 
 import (
 	"errors"
-	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -15,23 +13,15 @@ import (
 
 // Study is the settings of kt study run.
 type Study struct {
-	form
-	Set     []Assignment
-	RunTime time.Duration // of each run, instead of the study's own end; 0: as it says
-	Discard int           // runs that do not count; below 0: as the study says
-	Repeats int           // 0: as the study says
-	Rest    time.Duration // between two runs; below 0: as the study says
-	Bytes   int64         // that each load writes; 0: as the study says
-	DryRun  bool
-	Yes     bool // do not ask before loads of a protected cluster
-
-	assigned, servers, on  []string
-	tags                   []string
-	runTime, commandConfig string
-	cluster                string
-	bytes, rest            string
-	processes              int
-	agents                 Agents
+	form    `flag:",squash"`
+	Set     []Assignment  `flag:"set"`
+	RunTime time.Duration `flag:"run-time"` // of each run, instead of the study's own end; 0: as it says
+	Discard int           `flag:"discard"`  // runs that do not count; below 0: as the study says
+	Repeats int           `flag:"repeats"`  // 0: as the study says
+	Rest    time.Duration `flag:"rest"`     // between two runs; below 0: as the study says
+	Bytes   int64         `flag:"bytes"`    // that each load writes; 0: as the study says
+	DryRun  bool          `flag:"dry-run"`
+	Yes     bool          `flag:"yes"` // do not ask before loads of a protected cluster
 }
 
 // Assignment is a flag or a factor with its values.
@@ -42,105 +32,54 @@ type Assignment struct {
 }
 
 // NewStudyRun defines the flags of kt study run on a set.
-func NewStudyRun(flags *pflag.FlagSet) *Study {
-	s := new(Study)
-	group(flags, groupTarget, func() {
-		flags.StringSliceVar(&s.servers, "bootstrap-server", nil, bootstrapUsage+" (default: a broker inside kt)")
-		defineCluster(flags, &s.cluster)
-		flags.StringVar(&s.commandConfig, "command-config", "", "properties `FILE` of the clients")
-	})
-	group(flags, groupLoad, func() {
-		flags.StringArrayVar(&s.assigned, "set", nil, "values of a factor, or a flag of the loads: `NAME=VALUE,VALUE`; may be repeated")
-		flags.StringVar(&s.runTime, "run-time", "", "end every load after this `TIME`, instead of its own end")
-		flags.StringVar(&s.bytes, "bytes", "", "write this `AMOUNT` of data in every load (5GiB), instead of its number of records")
-		flags.IntVar(&s.Discard, "discard", -1, "make `N` runs first that do not count, to warm the brokers up (default: as the study says)")
-		flags.Lookup("discard").DefValue = "0" // no default is shown: it is the study's
-		flags.IntVar(&s.Repeats, "repeats", 0, "`N` runs of each cell (default: as the study says)")
-		flags.StringVar(&s.rest, "rest", "", "wait this `TIME` between two runs (default: as the study says)")
-		flags.BoolVar(&s.DryRun, "dry-run", false, "show the runs, and make none")
-	})
-	group(flags, groupHosts, func() {
-		flags.StringSliceVar(&s.on, "on", nil, "make the loads on these `HOSTS`, where kt agent runs: names, tags, clients, brokers, or all")
-		flags.IntVar(&s.processes, "processes", 1, "`N` processes on each host of --on")
-		s.agents.define(flags)
-	})
-	s.defineForm(flags, "study", DocumentOutputs, func() {
-		defineQuiet(flags, &s.Quiet)
-		defineTags(flags, &s.tags, tagsUsage)
-	})
-	group(flags, groupConfig, func() { defineYes(flags, &s.Yes) })
-	return s
-}
+func NewStudyRun(set *pflag.FlagSet) *Study { return newStudy(set, "study") }
 
 // NewStudyResume defines the flags of kt study resume.
-func NewStudyResume(flags *pflag.FlagSet) *Study {
-	s := NewStudyReport(flags)
-	group(flags, groupConfig, func() { defineYes(flags, &s.Yes) })
+func NewStudyResume(set *pflag.FlagSet) *Study {
+	s := newStudy(set, "study-made")
+	define(set, "study-resume")
 	return s
 }
 
 // NewStudyReport defines the flags of the commands that write a study that was made.
-func NewStudyReport(flags *pflag.FlagSet) *Study {
-	s := new(Study)
-	s.defineForm(flags, "study", DocumentOutputs, func() { defineQuiet(flags, &s.Quiet) })
-	return s
+func NewStudyReport(set *pflag.FlagSet) *Study { return newStudy(set, "study-made") }
+
+func newStudy(set *pflag.FlagSet, rows string) *Study {
+	return &Study{form: form{base: newBase(set, rows, "study")}, Discard: -1, Rest: -1}
 }
 
 // Load applies environment and configuration file.
-func (s *Study) Load(sys System, nearest Nearest) error {
-	err := s.layers(sys, nearest)
-	var errs []error
-	for _, one := range s.assigned {
-		name, values, ok := strings.Cut(one, "=")
-		if !ok || name == "" || values == "" {
-			errs = append(errs, fmt.Errorf("--set %q: write NAME=VALUE or NAME=VALUE,VALUE", one))
-			continue
+func (s *Study) Load(sys System) error {
+	return s.load(sys, s, func(p *problems) {
+		if s.Bytes > 0 && s.RunTime > 0 {
+			p.bad("", nil, "--bytes and --run-time: each says when a load ends; give one of them")
 		}
-		s.Set = append(s.Set, Assignment{Name: strings.TrimPrefix(name, "--"), Values: strings.Split(values, ",")})
+	})
+}
+
+// readAssignment reads NAME=VALUE,VALUE.
+func readAssignment(text string) (Assignment, error) {
+	name, values, ok := strings.Cut(text, "=")
+	if !ok || name == "" || values == "" {
+		return Assignment{}, errors.New("write NAME=VALUE or NAME=VALUE,VALUE")
 	}
-	if s.runTime != "" {
-		errs = append(errs, timeOf(&s.RunTime, "run-time", s.runTime, 1, "above 0 (30s, 2m)"))
-	}
-	if s.Rest = -1; s.rest != "" {
-		errs = append(errs, timeOf(&s.Rest, "rest", s.rest, 0, "(5s, 1m), or 0"))
-	}
-	if s.bytes != "" {
-		var err error
-		if s.Bytes, err = plan.ParseVolume(s.bytes); err != nil {
-			errs = append(errs, fmt.Errorf("--bytes %w", err))
-		}
-		if s.RunTime > 0 {
-			errs = append(errs, errors.New("--bytes and --run-time: each says when a load ends; give one of them"))
-		}
-	}
-	if f := s.set.Lookup("repeats"); f != nil && f.Changed && s.Repeats < 1 {
-		errs = append(errs, fmt.Errorf("--repeats %d: it must be 1 or more", s.Repeats))
-	}
-	return errors.Join(err, errors.Join(errs...), s.checkForm(nearest))
+	return Assignment{Name: strings.TrimPrefix(name, "--"), Values: strings.Split(values, ",")}, nil
 }
 
 // Shared returns the flags that every load of the study gets: the cluster it goes to, and the hosts that make it. A cluster is
 // shared by its name, so that each load takes its settings and its protection from the file.
 func (s *Study) Shared() (shared []Assignment) {
-	add := func(name string, values ...string) {
-		if f := s.set.Lookup(name); f != nil && f.Changed {
-			shared = append(shared, Assignment{name, values, s.from[name].isForeign()})
+	cluster := is[string](s.layers, "cluster")
+	for _, name := range strings.Fields("config cluster bootstrap-server command-config tag on processes join peers key-file") {
+		f := s.flags.Lookup(name)
+		switch {
+		case f == nil || !f.Changed:
+		case name == "bootstrap-server" && cluster != "":
+		case name == "command-config" && s.sources[name] == "cluster "+cluster:
+		default:
+			shared = append(shared, Assignment{name, []string{strings.Join(of(f).meant(), ",")}, s.from[name].isForeign()})
 		}
 	}
-	add("config", s.config)
-	add("cluster", s.cluster)
-	if s.cluster == "" {
-		add("bootstrap-server", strings.Join(s.servers, ","))
-	}
-	if s.sources["command-config"] != "cluster "+s.cluster {
-		add("command-config", s.commandConfig)
-	}
-	add("tag", strings.Join(s.tags, ","))
-	add("on", strings.Join(s.on, ","))
-	add("processes", strconv.Itoa(s.processes))
-	add("join", strings.Join(s.agents.Join, ","))
-	add("peers", strings.Join(s.agents.Peers, ","))
-	add("key-file", s.agents.KeyFile)
 	return shared
 }
 
@@ -151,47 +90,67 @@ func (s *Study) IsTyped(flag string) bool { return s.from[flag] == fromFlag }
 func IsLimit(flag string) bool { return flag == "limit" || flag == "abort-on" }
 
 // CheckFlag returns an error if a command for loads has no such flag, or if only the command line may give it.
-func CheckFlag(command plan.Command, name string, nearest Nearest) error {
-	set := pflag.NewFlagSet(string(command), pflag.ContinueOnError)
-	newFlags(set, command)
-	f := set.Lookup(name)
+func CheckFlag(command plan.Command, name string) error {
+	f := flagSet(string(command)).Lookup(name)
 	switch {
 	case f == nil:
-		return noFlag(set, command, name, nearest)
-	case isOnlyTyped(f):
-		return fmt.Errorf("%s: only the command line can say it: a file must not answer for the person who starts the study", name)
+		return noFlag(command, name)
+	case of(f).typed:
+		return plan.Refuse("", nil, "%s: only the command line can say it: a file must not answer for the person who starts the study", name)
 	case name == "config":
 		return errors.New("config: it names whose clusters and credentials count: give it with kt study run --config")
 	}
 	return nil
 }
 
-func noFlag(set *pflag.FlagSet, command plan.Command, name string, nearest Nearest) error {
-	return fmt.Errorf("%s: kt %s has no such flag%s", name, command, nearest.hint(name, flagNames(set), ""))
+func noFlag(command plan.Command, name string) error {
+	return plan.Refuse("", nil, "%s: kt %s has no such flag%s", name, command, hint(name, flagNames(string(command)), ""))
 }
 
 // LoadOf makes a run of flags that do not come from a command line, as if they did.
-func LoadOf(command plan.Command, flags []Assignment, sys System, kafka Kafka) (Run, error) {
+func LoadOf(command plan.Command, flags []Assignment, sys System) (Run, error) {
 	set := pflag.NewFlagSet(string(command), pflag.ContinueOnError)
 	f := newFlags(set, command)
 	var errs []error
-	sys.Foreign = func(flag string) bool {
-		return slices.ContainsFunc(flags, func(a Assignment) bool { return a.Foreign && a.Name == flag })
-	}
+	foreign := make(map[string]bool)
+	sys.Foreign = func(flag string) bool { return foreign[flag] }
 	for _, one := range flags {
-		fl := set.Lookup(one.Name)
-		if fl == nil {
-			errs = append(errs, noFlag(set, command, one.Name, kafka.Nearest))
+		foreign[one.Name] = foreign[one.Name] || one.Foreign
+		if set.Lookup(one.Name) == nil {
+			errs = append(errs, noFlag(command, one.Name))
 			continue
 		}
 		for _, value := range one.Values {
-			if err := set.Set(one.Name, value); err != nil {
-				errs = append(errs, fmt.Errorf("%s %q: %w", one.Name, value, Unfit(fl, err)))
-			}
+			_ = set.Set(one.Name, value) // it keeps what is wrong
 		}
 	}
 	if len(errs) > 0 {
 		return Run{}, errors.Join(errs...)
 	}
-	return f.Load(sys, kafka)
+	return f.Load(sys)
+}
+
+// LoadArgs reads a load that follows the flags of another command, as in
+// "kt find -- produce --acks all": its command, and its flags in their order.
+func LoadArgs(args []string) (plan.Command, []Assignment, error) {
+	if len(args) == 0 {
+		return "", nil, errors.New("no load is given: write it behind --, as in -- produce --acks all")
+	}
+	command := plan.Command(args[0])
+	if err := oneOf(args[0], LoadCommands()); err != nil {
+		return "", nil, plan.Refuse("", nil, "%s is no load: %w", strconv.Quote(args[0]), err)
+	}
+	set := flagSet(args[0])
+	var flags []Assignment
+	err := set.ParseAll(args[1:], func(f *pflag.Flag, value string) error {
+		flags = append(flags, Assignment{Name: f.Name, Values: []string{value}})
+		return nil
+	})
+	if err == nil && set.NArg() > 0 {
+		err = errors.New(strconv.Quote(set.Arg(0)) + " is no flag")
+	}
+	if err != nil {
+		return "", nil, plan.Refuse("", nil, "kt %s: %w (see: kt %s --help-all)", command, err, command)
+	}
+	return command, flags, nil
 }

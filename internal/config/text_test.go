@@ -58,19 +58,12 @@ func outcome(t *testing.T, dir string, command plan.Command, flag, value, way st
 	_ = set.Set("profile", "base")
 	// What a load needs is in the lowest layer, so that it is below the value in each way.
 	base := "topic: t\nbootstrap-server: b:1\n"
-	sys := System{Profiles: fstest.MapFS{"base.yaml": {Data: []byte(base)}}}
+	sys := System{Kafka: kafka, Profiles: fstest.MapFS{"base.yaml": {Data: []byte(base)}}}
 	source := "--" + flag
 	env := make(map[string]string)
-	var err error
 	switch way {
 	case "flag":
-		err = set.Parse([]string{"--" + flag + "=" + value})
-		var unfit *pflag.InvalidValueError
-		if errors.As(err, &unfit) {
-			return "unfit: " + Unfit(set.Lookup(flag), err).Error()
-		} else if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, set.Parse([]string{"--" + flag + "=" + value}))
 	case "variable":
 		source = envName(flag)
 		env[source] = value
@@ -83,11 +76,14 @@ func outcome(t *testing.T, dir string, command plan.Command, flag, value, way st
 		source = write(t, filepath.Join(dir, "kt", "config.yaml"), flag+": "+value+"\n") + ":1"
 	}
 	sys.Getenv = func(name string) string { return env[name] }
-	r, err := flags.Load(sys, kafka)
+	r, err := flags.Load(sys)
 	if err != nil {
-		text := strings.ReplaceAll(strings.ReplaceAll(err.Error(), " (from "+source+")", ""), source+": ", "--"+flag+": ")
-		if _, reason, ok := strings.Cut(text, `": `); ok && strings.HasPrefix(text, "--"+flag+": "+flag+` "`) {
-			return "unfit: " + reason
+		text := ""
+		for _, one := range flat(err) {
+			if p, ok := one.(*plan.Problem); ok {
+				one = errors.New(p.Text())
+			}
+			text += strings.ReplaceAll(one.Error(), "(from "+source+")", "(from --"+flag+")") + "\n"
 		}
 		return text
 	}
@@ -114,15 +110,17 @@ func firstDifference(a, b string) string {
 // flagsAlike are the flags of a load that say the same wherever they stand. Others name files, or speak to every command from a file
 // and a variable: there they are no mistake where a load has no use for them.
 func flagsAlike(command plan.Command) (names []string) {
-	set := pflag.NewFlagSet("", pflag.ContinueOnError)
-	newFlags(set, command)
-	for _, name := range flagNames(set) {
+	for _, name := range flagNames(string(command)) {
 		if !slices.Contains([]string{"config", "profile", "cluster", "hosts", "processes", "watch", "join", "peers", "key-file", "output", "group-protocol", "group-instance-id"}, name) {
 			names = append(names, name)
 		}
 	}
 	return names
 }
+
+var commands = []plan.Command{plan.Produce, plan.Consume, plan.Roundtrip}
+
+func commandAt[N int | uint8](i N) plan.Command { return commands[int(i)%len(commands)] }
 
 // FuzzAFileAVariableAndAFlagSayTheSame gives a text to a flag in every way that there is. All make the same run, or are refused for the
 // same reason, whatever YAML makes of the text. Only a variable that is a list of K=V has spaces between its items.
@@ -131,12 +129,12 @@ func FuzzAFileAVariableAndAFlagSayTheSame(f *testing.F) {
 		"2026-01-01T00:00:00Z 0.5 1. << = ! *a &a 1,000 1k 10Mb/s 10MB/s 100MiB/s 8KiB a:1,b:2 all none 5s 5 zstd:03 a=1 a=007 {} [] earliest 100@080,200@20")
 	texts = append(texts, "", " ", " 8 ", "a b", "a\nb", "a: b", "a #b", "'", `"`, "\\", "\x00", "\u0085", "\u2028", "\ufeff", "é", "- a", "|", "%", "@")
 	add := func(command int, name, text string) {
-		if i := slices.Index(flagsAlike(commands[command]), name); i >= 0 {
+		if i := slices.Index(flagsAlike(commandAt(command)), name); i >= 0 {
 			f.Add(uint8(command), uint8(i), text)
 		}
 	}
 	for command := range commands {
-		for _, name := range flagsAlike(commands[command]) {
+		for _, name := range flagsAlike(commandAt(command)) {
 			add(command, name, "") // a file and a variable say nothing too
 		}
 	}
@@ -146,16 +144,16 @@ func FuzzAFileAVariableAndAFlagSayTheSame(f *testing.F) {
 		add(i%3, []string{"rate", "group", "num-records", "record-size", "seed", "acks", "bootstrap-server", "header", "compressibility"}[i%9], text)
 	}
 	f.Fuzz(func(t *testing.T, command, flag uint8, text string) {
-		names := flagsAlike(commands[int(command)%len(commands)])
+		names := flagsAlike(commandAt(command))
 		name := names[int(flag)%len(names)]
 		if !utf8.ValidString(text) || listFlags["--"+name] && strings.ContainsFunc(text, unicode.IsSpace) {
 			return
 		}
 		dir := t.TempDir()
-		want := outcome(t, dir, commands[int(command)%len(commands)], name, text, "flag")
+		want := outcome(t, dir, commandAt(command), name, text, "flag")
 		for _, way := range ways(text) {
-			if got := outcome(t, dir, commands[int(command)%len(commands)], name, text, way); got != want {
-				t.Errorf("kt %s, %s %q as %s differs from the flag:\n%s", commands[int(command)%len(commands)], name, text, way, firstDifference(got, want))
+			if got := outcome(t, dir, commandAt(command), name, text, way); got != want {
+				t.Errorf("kt %s, %s %q as %s differs from the flag:\n%s", commandAt(command), name, text, way, firstDifference(got, want))
 			}
 		}
 	})
@@ -166,7 +164,7 @@ func TestAScalarIsTheTextThatStandsInTheFile(t *testing.T) {
 	for _, text := range strings.Fields("1.10 0123 1e3 007 0x1F 1_000 yes on True off 2026-01-01 1.0 0.50 +1 0o17 =") {
 		r, err := load(t, given{file: "topic: " + text})
 		if text == "+1" || text == "=" {
-			if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("--topic %q: ", text)) || !strings.Contains(err.Error(), "config.yaml:1)") {
+			if err == nil || !strings.Contains(err.Error(), "config.yaml:1: topic ") {
 				t.Errorf("topic: %s: %v, want it refused with its line", text, err)
 			}
 		} else if err != nil || r.Plan.Topic.Name != text {
@@ -186,10 +184,8 @@ func TestAScalarIsTheTextThatStandsInTheFile(t *testing.T) {
 // Each number is decimal, of each command.
 func TestNumbersOfAllFlagsAreDecimal(t *testing.T) {
 	found := 0
-	for command, define := range definitions() {
-		set := pflag.NewFlagSet(command, pflag.ContinueOnError)
-		define(set)
-		set.VisitAll(func(f *pflag.Flag) {
+	for _, command := range Commands() {
+		flagSet(command).VisitAll(func(f *pflag.Flag) {
 			kind := f.Value.Type()
 			whole := strings.HasPrefix(kind, "int")
 			if !whole && !strings.HasPrefix(kind, "float") {
@@ -197,16 +193,16 @@ func TestNumbersOfAllFlagsAreDecimal(t *testing.T) {
 			}
 			found++
 			for _, text := range []string{"0x10", "0x10p0", "0b1", "0o7", "inf", "NaN", ""} {
-				if err := f.Value.Set(text); err == nil || Unfit(f, err).Error() == "" {
+				if err := of(f).take(text); err == nil || err.Error() == "" {
 					t.Errorf("kt %s --%s %s is %s", command, f.Name, text, f.Value)
 				}
 			}
 			for text, want := range map[string]string{"010": "10", "0017": "17", "08": "8"} {
-				if err := f.Value.Set(text); err != nil || f.Value.String() != want {
+				if err := of(f).take(text); err != nil || f.Value.String() != want {
 					t.Errorf("kt %s --%s %s is %s, %v", command, f.Name, text, f.Value, err)
 				}
 			}
-			if err := f.Value.Set("1_000"); whole && (err != nil || f.Value.String() != "1000") {
+			if err := of(f).take("1_000"); whole && f.Value.String() != "1000" && !strings.Contains(err.Error(), "it must be from ") {
 				t.Errorf("kt %s --%s 1_000 is %s, %v", command, f.Name, f.Value, err)
 			}
 		})
@@ -215,14 +211,12 @@ func TestNumbersOfAllFlagsAreDecimal(t *testing.T) {
 		t.Errorf("only %d numbers were found", found)
 	}
 	for args, want := range map[string]string{
-		"--partitions 70000000000": "it is too large", "--replication-factor 40000": "it is too large", "--partitions many": "it must be a whole number",
+		"--partitions 70000000000": "it is too large", "--replication-factor 40000": "it must be from 1 to 32767", "--partitions many": "it must be a whole number",
 		"--partitions 1.5": "it must be a whole number", "--compressibility half": "it must be a number",
 	} {
-		set := pflag.NewFlagSet("", pflag.ContinueOnError)
-		NewProduce(set)
-		err := set.Parse(strings.Fields(args))
-		if got := Unfit(set.Lookup(strings.TrimPrefix(strings.Fields(args)[0], "--")), err); err == nil || !strings.HasPrefix(got.Error(), want) {
-			t.Errorf("%s: %v, want %q", args, got, want)
+		_, err := load(t, given{args: strings.Fields(args)})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", args, err, want)
 		}
 	}
 	r, err := load(t, given{args: strings.Fields("--num-records 010 --partitions 010 --rate 010 --record-size 0100 --duration 010")})
@@ -240,12 +234,12 @@ func TestAnEmptyValueIsTheEmptyFlag(t *testing.T) {
 		"it names no broker; ":    {file: "bootstrap-server:"},
 		"f it names no broker":    {args: []string{"--bootstrap-server="}},
 		`"" is not a rate`:        {env: map[string]string{"KT_RATE": ""}, file: "rate: 5"},
-		"--topic \"\": ":          {file: "topic:"},
+		"topic \"\": ":            {file: "topic:"},
 		`quiet "": it must be`:    {env: map[string]string{"KT_QUIET": ""}},
 		`partitions "": it must`:  {file: "partitions: ''"},
-		"--header \"\": write":    {env: map[string]string{"KT_HEADER": ""}},
-		"--html \"\": name a":     {env: map[string]string{"KT_HTML": ""}},
-		"--metrics-listen \"\": ": {env: map[string]string{"KT_METRICS_LISTEN": ""}},
+		"header \"\": write":      {env: map[string]string{"KT_HEADER": ""}},
+		"html \"\": name a":       {env: map[string]string{"KT_HTML": ""}},
+		"metrics-listen \"\": ":   {env: map[string]string{"KT_METRICS_LISTEN": ""}},
 		"topic: the list is empt": {file: "topic: []"},
 	} {
 		if _, err := load(t, in); err == nil || !strings.Contains(err.Error(), strings.TrimPrefix(says, "f ")) {

@@ -14,14 +14,15 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/kt-bench/kt/internal/input"
+	"github.com/kt-bench/kt/internal/plan"
 )
 
 // ErrNoClusters is the error of a configuration without a cluster.
 var ErrNoClusters = errors.New("there is no cluster in the configuration file: kt config --help shows how to write one")
 
 // Use makes a cluster the one that commands use, by a line in the file of the user, and returns the name of that file.
-func (c *Configure) Use(name string, sys System, nearest Nearest) (string, error) {
-	path, asked := sys.userFile(c.config)
+func (c *Configure) Use(name string, sys System) (string, error) {
+	path, asked := sys.userFile(c.typedText("config"))
 	if path == "" {
 		return "", errors.New("there is no configuration folder: name a file with --config FILE")
 	}
@@ -32,16 +33,16 @@ func (c *Configure) Use(name string, sys System, nearest Nearest) (string, error
 	case err != nil:
 		return path, fmt.Errorf("%s: %w", path, err)
 	}
-	f, err := sys.parseFile(path, data, ofUser, nearest)
+	f, err := sys.parseFile(path, data, ofUser)
 	if err != nil {
 		return path, err
 	}
 	if _, ok := f.clusters[name]; !ok {
-		return path, noCluster("cluster", name, f.clusters, nearest)
+		return path, noCluster("", name, f.clusters)
 	}
 	for _, key := range []string{"bootstrap-server", "broker-list"} {
-		if s, ok := f.top[key]; ok {
-			return path, fmt.Errorf("%s: %s names brokers too, so a cluster and it exclude each other: remove it first", s.source, key)
+		if f.parts[""][key] != nil {
+			return path, plan.Refuse("", nil, "%s names brokers too, so a cluster and it exclude each other: remove it first", key).From(f.where("", key))
 		}
 	}
 	text, err := useCluster(data, name)

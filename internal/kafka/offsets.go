@@ -58,7 +58,7 @@ func (c *Cluster) ReadTopics(ctx context.Context, p plan.Plan) ([]result.Topic, 
 		}
 	}
 	if len(topics) == 0 {
-		return nil, result.Misfit("--include %q matches none of the cluster's %s", p.Read.Include, theme.Plural(len(all), "topic", "topics"))
+		return nil, result.Misfit("--include %q matches none of the cluster's %s", p.Read.Include, theme.Plural(len(all), "topic", "topics")).About("include")
 	}
 	slices.SortFunc(topics, func(a, b result.Topic) int { return strings.Compare(a.Name, b.Name) })
 	return topics, nil
@@ -100,8 +100,7 @@ func (c *Cluster) Groups(ctx context.Context) []string {
 func (c *Cluster) Ends(ctx context.Context, t result.Topic) (ends []int64, epochs []int32, err error) {
 	ctx, cancel := context.WithTimeout(ctx, AdminTimeout)
 	defer cancel()
-	l := NewLayout([]result.Topic{t})
-	return c.LogEnds(ctx, l)
+	return c.LogEnds(ctx, NewLayout([]result.Topic{t}))
 }
 
 // EndOffsets returns the ends of the partitions, by number. A stable end is the begin of the
@@ -113,15 +112,14 @@ func (c *Cluster) EndOffsets(ctx context.Context, l *Layout, stable bool) ([]int
 	if stable {
 		list = c.admin.ListCommittedOffsets
 	}
-	return listed(ctx, l, func() (kadm.ListedOffsets, error) { return list(ctx, l.Names()...) })
+	ends, _, err := listed(ctx, l, list)
+	return ends, err
 }
 
 // LogEnds returns the ends of the partitions, by number, and the epochs of their leaders; -1
 // where they are unknown.
 func (c *Cluster) LogEnds(ctx context.Context, l *Layout) (ends []int64, epochs []int32, err error) {
-	offsets, err := listedOffsets(ctx, func() (kadm.ListedOffsets, error) { return c.admin.ListEndOffsets(ctx, l.Names()...) })
-	ends, epochs = l.byNumber(offsets)
-	return ends, epochs, err
+	return listed(ctx, l, c.admin.ListEndOffsets)
 }
 
 // LastOffsets returns the ends of the logs, by number, and the epochs of the leaders now; -1
@@ -216,13 +214,8 @@ func (c *Cluster) EpochEnds(ctx context.Context, l *Layout, questions []LeaderEp
 		if err == nil {
 			err = errors.New("a broker did not answer for its partitions")
 		}
-		if ctx.Err() != nil || refusedForGood(err) {
+		if refusedForGood(err) || !Pause(ctx, listAgain) {
 			return answers, plainly(err)
-		}
-		select {
-		case <-ctx.Done():
-			return answers, plainly(err)
-		case <-time.After(listAgain):
 		}
 	}
 }
@@ -231,23 +224,16 @@ func (c *Cluster) EpochEnds(ctx context.Context, l *Layout, questions []LeaderEp
 func (c *Cluster) LogStarts(ctx context.Context, l *Layout) ([]int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, AdminTimeout)
 	defer cancel()
-	return listed(ctx, l, func() (kadm.ListedOffsets, error) { return c.admin.ListStartOffsets(ctx, l.Names()...) })
+	starts, _, err := listed(ctx, l, c.admin.ListStartOffsets)
+	return starts, err
 }
 
-// listed returns listedOffsets by number.
-func listed(ctx context.Context, l *Layout, list func() (kadm.ListedOffsets, error)) ([]int64, error) {
-	offsets, err := listedOffsets(ctx, list)
-	at, _ := l.byNumber(offsets)
-	return at, err
-}
-
-// listedOffsets asks for offsets until that of every partition is known, or ctx ends: a
-// leader that has just gone has a successor soon. The offsets known by then are returned
-// with the error.
-func listedOffsets(ctx context.Context, list func() (kadm.ListedOffsets, error)) (kadm.ListedOffsets, error) {
+// listed asks for offsets until that of every partition is known, or ctx ends: a leader that has just gone has a
+// successor soon. The offsets known by then are returned with the error, by number, -1 for the others.
+func listed(ctx context.Context, l *Layout, list func(context.Context, ...string) (kadm.ListedOffsets, error)) (at []int64, epochs []int32, err error) {
 	known := make(kadm.ListedOffsets)
 	for {
-		offsets, err := list()
+		offsets, err := list(ctx, l.Names()...)
 		if err == nil {
 			err = offsets.Error()
 		}
@@ -260,19 +246,25 @@ func listedOffsets(ctx context.Context, list func() (kadm.ListedOffsets, error))
 			}
 			known[o.Topic][o.Partition] = o
 		})
-		if err == nil || ctx.Err() != nil || refusedForGood(err) {
-			return known, plainly(err)
-		}
-		select {
-		case <-ctx.Done():
-			return known, plainly(err)
-		case <-time.After(listAgain):
+		if err == nil || refusedForGood(err) || !Pause(ctx, listAgain) {
+			at, epochs = l.byNumber(known)
+			return at, epochs, plainly(err)
 		}
 	}
 }
 
 // listAgain is the pause between two requests.
 const listAgain = 250 * time.Millisecond
+
+// Pause waits, and reports false when ctx ends.
+func Pause(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(d):
+		return ctx.Err() == nil
+	}
+}
 
 // refusedForGood reports whether the same request fails again.
 func refusedForGood(err error) bool {
@@ -304,14 +296,14 @@ func (c *Cluster) StartOffsets(ctx context.Context, l *Layout, from plan.From, e
 	case from.HasOffset:
 		return slices.Repeat([]int64{from.Offset}, len(ends)), begins, within(l, from, begins, ends)
 	case !from.Time.IsZero():
-		starts, err = listed(ctx, l, func() (kadm.ListedOffsets, error) {
-			return c.admin.ListOffsetsAfterMilli(ctx, from.Time.UnixMilli(), l.Names()...)
+		starts, _, err = listed(ctx, l, func(ctx context.Context, topics ...string) (kadm.ListedOffsets, error) {
+			return c.admin.ListOffsetsAfterMilli(ctx, from.Time.UnixMilli(), topics...)
 		})
 		if err != nil {
 			return nil, nil, fmt.Errorf("find the offsets at %s: %w", from, err)
 		}
 		if slices.Equal(starts, ends) {
-			return nil, nil, result.Misfit("--from %s: no record is as new; give an earlier time", from)
+			return nil, nil, result.Misfit("--from %s: no record is as new; give an earlier time", from).About("from")
 		}
 		return starts, begins, nil
 	}
@@ -323,7 +315,7 @@ func within(l *Layout, from plan.From, begins, ends []int64) error {
 	var errs []error
 	l.Each(func(topic string, partition, number int32) {
 		if n := int(number); n < len(ends) && (from.Offset < begins[n] || from.Offset > ends[n]) {
-			errs = append(errs, result.Misfit("--from %s: partition %d of topic %s holds offsets %d to %d", from, partition, topic, begins[n], ends[n]))
+			errs = append(errs, result.Misfit("--from %s: partition %d of topic %s holds offsets %d to %d", from, partition, topic, begins[n], ends[n]).About("from"))
 		}
 	})
 	const enough = 3
@@ -356,8 +348,7 @@ func (c *Cluster) CommittedOffsets(ctx context.Context, l *Layout, group string)
 	ctx, cancel := context.WithTimeout(ctx, AdminTimeout)
 	defer cancel()
 	offsets, err := c.admin.FetchOffsets(ctx, group)
-	for kerr.IsRetriable(err) && ctx.Err() == nil { // __consumer_offsets may not exist before the first group
-		time.Sleep(leaderPoll)
+	for kerr.IsRetriable(err) && Pause(ctx, leaderPoll) { // __consumer_offsets may not exist before the first group
 		offsets, err = c.admin.FetchOffsets(ctx, group)
 	}
 	if err != nil && !errors.Is(err, kerr.GroupIDNotFound) {

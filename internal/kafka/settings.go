@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -89,10 +88,8 @@ func (c *Cluster) SetBrokers(ctx context.Context, settings []result.BrokerSettin
 		if left < 0 {
 			return nil
 		}
-		select {
-		case <-ctx.Done():
+		if !Pause(ctx, leaderPoll) {
 			return fmt.Errorf("broker %d did not take %s within %s", settings[left].Broker, settings[left].Name, AdminTimeout)
-		case <-time.After(leaderPoll):
 		}
 	}
 }

@@ -55,7 +55,7 @@ func (c *Cluster) EnsureTopic(ctx context.Context, p plan.Plan, compressed bool)
 // CheckTopic returns the topic of a plan, or nil when it is missing. The error says why the plan does not fit this cluster.
 func (c *Cluster) CheckTopic(ctx context.Context, p plan.Plan, compressed bool) (*result.Topic, error) {
 	if n := int(p.Topic.ReplicationFactor); n > len(c.Info.Brokers) {
-		return nil, result.Misfit("--replication-factor %d: the cluster has %s", n, theme.Plural(len(c.Info.Brokers), "broker", "brokers"))
+		return nil, result.Misfit("--replication-factor %d: the cluster has %s", n, theme.Plural(len(c.Info.Brokers), "broker", "brokers")).About("replication-factor")
 	}
 	found, err := c.lookUp(ctx, p.Topic.Name)
 	if err != nil {
@@ -131,14 +131,14 @@ func matches(have result.Topic, want plan.Topic) error {
 	var errs []error
 	if want.Partitions > 0 && int(want.Partitions) != have.Partitions {
 		errs = append(errs, result.Misfit("topic %s exists with %s, not --partitions %d; leave the flag out to use it as it is, or name another --topic",
-			have.Name, theme.Plural(have.Partitions, "partition", "partitions"), want.Partitions))
+			have.Name, theme.Plural(have.Partitions, "partition", "partitions"), want.Partitions).About("partitions"))
 	}
 	if n := int(want.ReplicationFactor); n > 0 && n != have.ReplicationFactor {
 		errs = append(errs, result.Misfit("topic %s exists with replication factor %d, not --replication-factor %d; leave the flag out to use it as it is, or name another --topic",
-			have.Name, have.ReplicationFactor, n))
+			have.Name, have.ReplicationFactor, n).About("replication-factor"))
 	}
 	if len(want.Configs) > 0 {
-		errs = append(errs, result.Misfit("topic %s exists, and kt changes no topic that it did not create; leave --topic-config out, or name another --topic", have.Name))
+		errs = append(errs, result.Misfit("topic %s exists, and kt changes no topic that it did not create; leave --topic-config out, or name another --topic", have.Name).About("topic-config"))
 	}
 	return errors.Join(errs...)
 }
@@ -149,7 +149,7 @@ func (c *Cluster) messageLimit(ctx context.Context, t plan.Topic, exists bool) (
 	if v, ok := t.Configs["max.message.bytes"]; ok {
 		n, err := strconv.Atoi(v)
 		if err != nil {
-			return 0, "", result.Misfit("--topic-config max.message.bytes=%s: it must be a number of bytes", v)
+			return 0, "", result.Misfit("--topic-config max.message.bytes=%s: it must be a number of bytes", v).About("topic-config")
 		}
 		return n, "--topic-config", nil
 	}
@@ -276,10 +276,8 @@ func (c *Cluster) awaitLeaders(ctx context.Context, name string) (*result.Topic,
 		if err == nil && t != nil && led(t) && c.serves(ctx, name) {
 			return t, nil
 		}
-		select {
-		case <-ctx.Done():
+		if !Pause(ctx, leaderPoll) {
 			return nil, fmt.Errorf("topic %s: its partitions have no leaders yet: %w", name, ctx.Err())
-		case <-time.After(leaderPoll):
 		}
 	}
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/study"
-	"github.com/kt-bench/kt/internal/suggest"
 	"github.com/kt-bench/kt/internal/tune"
 	"github.com/kt-bench/kt/profiles"
 )
@@ -124,7 +123,7 @@ func (h *HostTuner) proposed(ctx context.Context, id string) ([]tune.Change, err
 		return nil, misfit(fmt.Errorf("tune.%s: %w", id, err))
 	}
 	flags := config.NewTune(pflag.NewFlagSet("tune", pflag.ContinueOnError))
-	if err := flags.Load(h.maker.Config, suggest.Nearest); err != nil {
+	if err := flags.Load(h.maker.Config); err != nil {
 		return nil, err
 	}
 	settings, err := tune.Select(tune.Catalogue(), []string{id}, flags.Skip)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"regexp"
 	"slices"
 
 	"github.com/kt-bench/kt/internal/cluster"
@@ -47,7 +46,7 @@ func (m *Maker) Check(asked *config.Run) (*Load, error) {
 	for _, w := range warnings {
 		m.Say(w)
 	}
-	err = errors.Join(err, l.sourced(metric.CheckAll(l.Limits, l.AbortOn, &l.Plan, len(l.Hosts.On) > 0)))
+	err = errors.Join(err, l.Sourced(metric.CheckAll(l.Limits, l.AbortOn, &l.Plan, len(l.Hosts.On) > 0)))
 	if err != nil {
 		return nil, once(err)
 	}
@@ -99,31 +98,13 @@ func once(err error) error {
 	return errors.Join(lines...)
 }
 
-// namedFlag matches a flag in an error.
-var namedFlag = regexp.MustCompile(`--([a-z][a-z.-]*)`)
-
 // WithSources adds to a plan that does not fit where its values came from. Another error stays as it is.
 func (l *Load) WithSources(err error) error {
 	var unfit *result.MisfitError
 	if !errors.As(err, &unfit) {
 		return err
 	}
-	return misfit(l.sourced(err))
-}
-
-// sourced adds to each line of an error the source of the first value in it that was not typed.
-func (l *Load) sourced(err error) error {
-	var lines []error
-	for _, line := range theme.Problems(err) {
-		for _, flag := range namedFlag.FindAllStringSubmatch(line, -1) {
-			if source := l.Sources[flag[1]]; source != "" && source != "default" && source != flag[0] {
-				line += " (from " + source + ")"
-				break
-			}
-		}
-		lines = append(lines, errors.New(line))
-	}
-	return errors.Join(lines...)
+	return misfit(l.Sourced(err))
 }
 
 // Stem returns the part of the run file's name that names the load.

@@ -26,7 +26,6 @@ type Runner struct {
 	Protected string            // a protected cluster that a load goes to without --yes; "": none
 
 	maker *Maker
-	kafka config.Kafka
 	host  *HostTuner // of this machine
 	sink  bool       // for a calibration: loads on a sink of kt's own, which has no security
 
@@ -38,7 +37,7 @@ var _ study.Runner = (*Runner)(nil)
 
 // NewRunner makes a runner.
 func NewRunner(m *Maker) *Runner {
-	return &Runner{Say: m.Say, maker: m, kafka: Clients(), host: NewHostTuner(m, "/"), said: make(map[string]bool)}
+	return &Runner{Say: m.Say, maker: m, host: NewHostTuner(m, "/"), said: make(map[string]bool)}
 }
 
 // Load returns a load with everything that is known of it before kt connects.
@@ -53,7 +52,7 @@ func (b *Runner) Load(l study.Load) (*Load, error) {
 	for _, f := range l.Flags {
 		flags = append(flags, config.Assignment{Name: f.Name, Values: []string{f.Value}, Foreign: !l.IsTyped(f)})
 	}
-	asked, err := config.LoadOf(plan.Command(l.Command), flags, sys, b.kafka)
+	asked, err := config.LoadOf(plan.Command(l.Command), flags, sys)
 	for _, w := range asked.Warnings {
 		b.warn(w)
 	}
@@ -187,9 +186,9 @@ func (b *Runner) DeleteTopic(ctx context.Context, l study.Load, name string) err
 // NewStudy makes the folder of a new study. It keeps the brokers that the environment or a file named: to go on,
 // and to put back what was changed, kt has to find the same ones.
 func (b *Runner) NewStudy(dir, id string, s *study.Study) (*study.Folder, error) {
-	sys, noLogin := b.maker.Config, b.kafka // the brokers alone are asked for, so nothing is refused to them
-	sys.Profiles, noLogin.Security = profiles.Of(string(plan.Produce)), nil
-	own, err := config.LoadOf(plan.Produce, nil, sys, noLogin)
+	sys := b.maker.Config // the brokers alone are asked for, so nothing is refused to them
+	sys.Profiles, sys.Kafka.Security = profiles.Of(string(plan.Produce)), nil
+	own, err := config.LoadOf(plan.Produce, nil, sys)
 	if err != nil {
 		return nil, err
 	}

@@ -17,7 +17,6 @@ import (
 	"github.com/kt-bench/kt/internal/rabbitmq"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/run"
-	"github.com/kt-bench/kt/internal/suggest"
 )
 
 // systems make the system that a load goes to. They check the settings of its clients.
@@ -122,7 +121,6 @@ func Clients() config.Kafka {
 	producer, _, _ := javaconf.ParseProducer(nil, 0, false) // the defaults fit together, so there
 	consumer, _, _ := javaconf.ParseConsumer(nil, false)    // is no error, and every property is there
 	return config.Kafka{
-		Nearest:  suggest.Nearest,
 		Producer: config.Client{Has: either(javaconf.IsProducerProperty, rabbitmq.ProducerProperties, pulsar.ProducerProperties), Names: propertyNames(producer.All())},
 		Consumer: config.Client{Has: either(javaconf.IsConsumerProperty, rabbitmq.ConsumerProperties, pulsar.ConsumerProperties), Names: propertyNames(consumer.All())},
 		Security: security.Is,

@@ -2,7 +2,6 @@ package plan
 
 import (
 	"errors"
-	"fmt"
 	"regexp"
 )
 
@@ -26,11 +25,11 @@ const maxTags = 8
 // CheckTags returns an error unless a run may have these tags.
 func CheckTags(tags []string) error {
 	if len(tags) > maxTags {
-		return fmt.Errorf("--tag: there are %d, and a run has %d at most", len(tags), maxTags)
+		return Refuse("tag", nil, "there are %d, and a run has %d at most", len(tags), maxTags)
 	}
 	for _, tag := range tags {
 		if err := CheckName(tag); err != nil {
-			return fmt.Errorf("--tag %q: %w", tag, err)
+			return Refuse("tag", tag, "%w", err)
 		}
 	}
 	return nil

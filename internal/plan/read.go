@@ -157,35 +157,37 @@ const maxGroups = 100
 
 func (r *Read) validate() []error {
 	var errs []error
-	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
-	if n := r.Consumers; n < 1 || n > maxClients {
-		bad("--consumers %d: it must be from 1 to %d", n, maxClients)
+	bad := func(flag string, value any, why string, args ...any) {
+		errs = append(errs, Refuse(flag, value, why, args...))
+	}
+	if n := r.Consumers; n < 1 || n > MaxClients {
+		bad("consumers", n, "it must be from 1 to %d", MaxClients)
 	}
 	if n := r.Groups; n < 0 || n > maxGroups {
-		bad("--groups %d: it must be from 1 to %d", n, maxGroups)
+		bad("groups", n, "it must be from 1 to %d", maxGroups)
 	}
 	if r.Groups > 1 && r.Group == "" {
-		bad("--groups %d: it needs a --group", r.Groups)
+		bad("groups", r.Groups, "it needs a --group")
 	}
 	if _, err := r.Pattern(); err != nil {
-		bad("--include %q: %w", r.Include, err)
+		bad("include", r.Include, "%w", err)
 	}
 	if r.From.Offset < 0 {
-		bad("--from %s: an offset is 0 or more", r.From)
+		bad("from", r.From, "an offset is 0 or more")
 	}
 	if r.Processing < 0 {
-		bad("--processing-time %s: it must be 0 or more", r.Processing)
+		bad("processing-time", r.Processing, "it must be 0 or more")
 	}
 	if r.Timeout < 0 {
-		bad("--timeout %s: it must be 0 or more", r.Timeout)
+		bad("timeout", r.Timeout, "it must be 0 or more")
 	}
 	switch r.Commit {
 	case CommitNone, CommitAuto, CommitSync, CommitAsync:
 		if r.Commit != CommitNone && r.Group == "" {
-			bad("--commit %s: it needs a --group", r.Commit)
+			bad("commit", r.Commit, "it needs a --group")
 		}
 	default:
-		bad("--commit %q: it must be none, auto, sync or async", r.Commit)
+		bad("commit", r.Commit, "it must be none, auto, sync or async")
 	}
 	return errs
 }

@@ -44,7 +44,7 @@ func TestValidateAcceptsWhatCanBeRead(t *testing.T) {
 		{"the same both ways", func(p *Plan) { p.Read.Group, p.Read.Groups, p.Verify = "g", 2, true }, both()},
 		{"sizes that all have room for a stamp", func(p *Plan) { p.Payload.Size = mustSize(t, "40-2000") }, both()},
 		{"a normal distribution of sizes, of which some have not", func(p *Plan) { p.Payload.Size = mustSize(t, "normal:40,20") }, both()},
-		{"the most consumers", func(p *Plan) { p.Read.Consumers = maxClients }, reading()},
+		{"the most consumers", func(p *Plan) { p.Read.Consumers = MaxClients }, reading()},
 		{"a rate of records", func(p *Plan) { p.Load.Rate = Rate{PerSecond: 5} }, reading()},
 		{"a warm-up within the records", func(p *Plan) { p.Load.Records, p.Load.Warmup.Records = 10, 9 }, reading()},
 		{"a warm-up, and no end known before", func(p *Plan) { p.Load.Warmup.Duration = Duration(time.Hour) }, reading()},
@@ -74,7 +74,7 @@ func TestValidateRefusesWhatCannotBeReadAndNamesTheFlag(t *testing.T) {
 		{"a pattern where it is written too", func(p *Plan) { p.Read.Include = "a" }, both(), "--include"},
 		{"no topic where it is written too", func(p *Plan) { p.Topic.Name, p.Verify = "", true }, both(), "--topic"},
 		{"no consumers", func(p *Plan) { p.Read.Consumers = 0 }, reading(), "--consumers"},
-		{"too many consumers", func(p *Plan) { p.Read.Consumers = maxClients + 1 }, reading(), "--consumers"},
+		{"too many consumers", func(p *Plan) { p.Read.Consumers = MaxClients + 1 }, reading(), "--consumers"},
 		{"fewer than no groups", func(p *Plan) { p.Read.Groups = -1 }, reading(), "--groups"},
 		{"too many groups", func(p *Plan) { p.Read.Group, p.Read.Groups = "g", maxGroups+1 }, reading(), "--groups"},
 		{"several groups without a name", func(p *Plan) { p.Read.Groups = 2 }, reading(), "--groups"},
@@ -263,7 +263,7 @@ func TestAPlanOfAnotherSystemHasNothingThatOnlyKafkaHas(t *testing.T) {
 		Payload: Payload{Kind: Letters, Size: FixedSize(100), Keys: NoKeys, Headers: []Header{{Key: "a", Value: "b"}}},
 	}
 	err := p.Validate()
-	for _, flag := range []string{"--bootstrap-server", "--engine wire", "--transaction-duration-ms", "--header", "--groups 2"} {
+	for _, flag := range []string{"--bootstrap-server", `--engine "wire"`, "--transaction-duration-ms", "--header", "--groups 2"} {
 		if err == nil || !strings.Contains(err.Error(), flag) {
 			t.Errorf("%s is not refused: %v", flag, err)
 		}

@@ -118,23 +118,25 @@ func (p *Plan) RecordsToRead() int64 {
 // nothing to do.
 func (p Plan) Divide(processes int) ([]Plan, error) {
 	var errs []error
-	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
-	if processes < 1 || processes > maxClients {
-		bad("a load is shared out to 1 to %d processes, not to %d", maxClients, processes)
+	bad := func(flag string, value any, why string, args ...any) {
+		errs = append(errs, Refuse(flag, value, why, args...))
+	}
+	if processes < 1 || processes > MaxClients {
+		bad("", nil, "a load is shared out to 1 to %d processes, not to %d", MaxClients, processes)
 		return nil, errors.Join(errs...)
 	}
 	if p.Writes() && p.Producers < processes {
-		bad("--producers %d: %d processes share them out; give at least %d", p.Producers, processes, processes)
+		bad("producers", p.Producers, "%d processes share them out; give at least %d", processes, processes)
 	}
 	if p.Reads() && p.Read.Consumers < processes {
-		bad("--consumers %d: %d processes share them out; give at least %d", p.Read.Consumers, processes, processes)
+		bad("consumers", p.Read.Consumers, "%d processes share them out; give at least %d", processes, processes)
 	}
 	if p.Load.OneAtATime && processes > 1 {
-		bad("--one-at-a-time: it is one producer and one consumer, in one process")
+		bad("one-at-a-time", nil, "it is one producer and one consumer, in one process")
 	}
 	both := p.Writes() && p.Reads()
 	if n := int(p.Topic.Partitions); both && n > 0 && n < processes {
-		bad("--partitions %d: each of %d processes reads its own records, from partitions of its own; give at least %d", n, processes, processes)
+		bad("partitions", n, "each of %d processes reads its own records, from partitions of its own; give at least %d", processes, processes)
 	}
 	if len(errs) > 0 {
 		return nil, errors.Join(errs...)
@@ -183,9 +185,9 @@ func (s Share) validate(p *Plan) error {
 		return nil
 	}
 	switch {
-	case s.Producer < 0 || s.Producers > maxClients || s.Producer > s.Producers-p.Producers,
-		s.Consumer < 0 || s.Consumers > maxClients || s.Consumer > s.Consumers-p.Read.Consumers,
-		s.Slots < 0 || s.Slots > maxClients || s.Slot < 0 || s.Slots > 0 && s.Slot >= s.Slots || s.Slots == 0 && s.Slot != 0:
+	case s.Producer < 0 || s.Producers > MaxClients || s.Producer > s.Producers-p.Producers,
+		s.Consumer < 0 || s.Consumers > MaxClients || s.Consumer > s.Consumers-p.Read.Consumers,
+		s.Slots < 0 || s.Slots > MaxClients || s.Slot < 0 || s.Slots > 0 && s.Slot >= s.Slots || s.Slots == 0 && s.Slot != 0:
 		return fmt.Errorf("share %+v: it is no part of a load", s)
 	}
 	return nil

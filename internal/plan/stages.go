@@ -216,7 +216,7 @@ func (r Rate) validate(lasts Duration) error {
 	}
 	bounds := r.Bounds()
 	if end := Duration(bounds[len(bounds)-1]); lasts < 1 || lasts > end {
-		return fmt.Errorf("--duration %s: the stages of --rate last %s; give at most that, or leave it out", lasts, end)
+		return Refuse("duration", lasts, "the stages of --rate last %s; give at most that, or leave it out", end)
 	}
 	return nil
 }

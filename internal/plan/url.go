@@ -2,7 +2,6 @@ package plan
 
 import (
 	"errors"
-	"fmt"
 	"net"
 	"net/url"
 	"slices"
@@ -154,35 +153,37 @@ func (p *Plan) validateURL() []error {
 		return nil
 	}
 	var errs []error
-	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	bad := func(flag string, value any, why string, args ...any) {
+		errs = append(errs, Refuse(flag, value, why, args...))
+	}
 	if _, err := ParseURL(p.URL); err != nil {
-		bad("--url: %w", err)
+		bad("url", nil, "%w", err)
 		return errs
 	}
 	system := p.System()
 	if len(p.Bootstrap) > 0 {
-		bad("--url and --bootstrap-server exclude each other: give one")
+		bad("", nil, "--url and --bootstrap-server exclude each other: give one")
 	}
 	if p.Engine != Client {
-		bad("--engine %s: it is for Kafka; %s has the client engine only", p.Engine, system)
+		bad("engine", p.Engine, "it is for Kafka; %s has the client engine only", system)
 	}
 	if p.Read.Include != "" {
-		bad("--include: %s has no pattern of topics here: name one with --topic", system)
+		bad("include", nil, "%s has no pattern of topics here: name one with --topic", system)
 	}
 	if p.Read.Groups > 1 && system == RabbitMQ {
-		bad("--groups %d: a queue gives each message to one consumer, so there are no groups; leave it out", p.Read.Groups)
+		bad("groups", p.Read.Groups, "a queue gives each message to one consumer, so there are no groups; leave it out")
 	}
 	if p.Load.Transaction > 0 {
-		bad("--transaction-duration-ms: kt makes no transactions with %s", system)
+		bad("transaction-duration-ms", nil, "kt makes no transactions with %s", system)
 	}
 	if p.Load.StopAtDisk > 0 {
-		bad("--stop-at-disk: kt does not see the disks of %s: --num-records or --duration bounds what is written", system)
+		bad("stop-at-disk", nil, "kt does not see the disks of %s: --num-records or --duration bounds what is written", system)
 	}
 	if p.Load.UntilFull {
-		bad("--until-full: kt does not see the disks of %s", system)
+		bad("until-full", nil, "kt does not see the disks of %s", system)
 	}
 	if len(p.Payload.Headers) > 0 {
-		bad("--header: kt sends no headers with %s", system)
+		bad("header", nil, "kt sends no headers with %s", system)
 	}
 	return errs
 }

@@ -2,7 +2,6 @@ package plan
 
 import (
 	"errors"
-	"fmt"
 	"regexp"
 	"slices"
 )
@@ -10,7 +9,7 @@ import (
 // The largest values that a plan may hold. They are far above what anyone needs
 // and keep a slip of the keyboard from taking a cluster or this machine down.
 const (
-	maxClients    = 1000    // producers, and consumers of one group
+	MaxClients    = 1000    // producers, and consumers of one group
 	MaxPartitions = 100_000 // of a topic that kt makes; a larger one is read as it is, and may grow no further in the run
 )
 
@@ -29,10 +28,12 @@ func CheckTopic(name string) error {
 // problem naming its flag. It does not ask a broker.
 func (p *Plan) Validate() error {
 	var errs []error
-	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	bad := func(flag string, value any, why string, args ...any) {
+		errs = append(errs, Refuse(flag, value, why, args...))
+	}
 
 	if !slices.Contains(Engines, p.Engine) {
-		bad("--engine %q: it must be one of %q", p.Engine, Engines)
+		bad("engine", p.Engine, "it must be one of %q", Engines)
 	}
 	errs = append(errs, p.validateURL()...)
 	errs = append(errs, p.validateTopic()...)
@@ -43,26 +44,26 @@ func (p *Plan) Validate() error {
 	if p.Command == Consume {
 		errs = append(errs, p.validateConsume()...)
 	} else {
-		if n := p.Producers; n < 1 || n > maxClients {
-			bad("--producers %d: it must be from 1 to %d", n, maxClients)
+		if n := p.Producers; n < 1 || n > MaxClients {
+			bad("producers", n, "it must be from 1 to %d", MaxClients)
 		}
 		errs = append(errs, p.Payload.validate()...)
 	}
 	if p.Command == Roundtrip && p.Engine == Wire {
-		bad("--engine %s: kt %s has the client engine only", p.Engine, p.Command)
+		bad("engine", p.Engine, "kt %s has the client engine only", p.Command)
 	}
 	if p.Command != Produce {
 		errs = append(errs, p.Read.validate()...)
 	}
 	if p.Load.UntilFull && p.Embedded() {
-		bad("--until-full: the broker inside kt keeps its log in memory; name a cluster with --bootstrap-server")
+		bad("until-full", nil, "the broker inside kt keeps its log in memory; name a cluster with --bootstrap-server")
 	}
 	if p.Load.OneAtATime {
 		if p.Producers != 1 || p.Read.Clients() != 1 {
-			bad("--one-at-a-time: it takes one producer and one consumer")
+			bad("one-at-a-time", nil, "it takes one producer and one consumer")
 		}
 		if !p.Load.Rate.IsUnlimited() {
-			bad("--one-at-a-time: each record waits for the one before, so there is no --rate to keep")
+			bad("one-at-a-time", nil, "each record waits for the one before, so there is no --rate to keep")
 		}
 	}
 	return errors.Join(errs...)
@@ -70,28 +71,30 @@ func (p *Plan) Validate() error {
 
 func (p *Plan) validateTopic() []error {
 	var errs []error
-	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	bad := func(flag string, value any, why string, args ...any) {
+		errs = append(errs, Refuse(flag, value, why, args...))
+	}
 	name, include := p.Topic.Name, p.Read.Include
 	switch {
 	case include != "" && p.Command != Consume:
-		bad("--include %q: kt %s reads the topic that it writes to", include, p.Command)
+		bad("include", include, "kt %s reads the topic that it writes to", p.Command)
 	case include != "" && name != "":
-		bad("--include and --topic exclude each other: give one")
+		bad("", nil, "--include and --topic exclude each other: give one")
 	case include != "" && p.Verify:
-		bad("--include %q: a ledger is of one topic", include)
+		bad("include", include, "a ledger is of one topic")
 	case name == "" && p.Command == Consume && (include != "" || p.Verify): // the pattern or the ledger tells
 	case name == "" && p.Command == Consume:
-		bad("--topic or --include: give one, to name the topics to read")
+		errs = append(errs, About("topic", errors.New("--topic or --include: give one, to name the topics to read")))
 	default:
 		if err := CheckTopic(name); err != nil {
-			bad("--topic %q: %w", name, err)
+			bad("topic", name, "%w", err)
 		}
 	}
 	if n := p.Topic.Partitions; n < 0 || n > MaxPartitions {
-		bad("--partitions %d: it must be from 1 to %d", n, MaxPartitions)
+		bad("partitions", n, "it must be from 1 to %d", MaxPartitions)
 	}
 	if n := p.Topic.ReplicationFactor; n < 0 {
-		bad("--replication-factor %d: it must be 1 or more", n)
+		bad("replication-factor", n, "it must be 1 or more")
 	}
 	return errs
 }
@@ -100,30 +103,34 @@ func (p *Plan) validateTopic() []error {
 // no record is due before it was read.
 func (p *Plan) validateConsume() []error {
 	var errs []error
-	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	bad := func(flag string, value any, why string, args ...any) {
+		errs = append(errs, Refuse(flag, value, why, args...))
+	}
 	if p.Producers != 0 {
-		bad("--producers %d: kt consume writes nothing", p.Producers)
+		bad("producers", p.Producers, "kt consume writes nothing")
 	}
 	if p.Load.Rate.Bytes {
-		bad("--rate %s: reading is held to a number of records a second (50000), not of bytes", p.Load.Rate)
+		bad("rate", p.Load.Rate, "reading is held to a number of records a second (50000), not of bytes")
 	}
 	if p.Load.Arrivals == Poisson {
-		bad("--arrivals poisson: it is for records that are written")
+		bad("arrivals", "poisson", "it is for records that are written")
 	}
 	if p.Load.Transaction != 0 {
-		bad("--transaction-duration-ms: kt consume writes nothing")
+		bad("transaction-duration-ms", nil, "kt consume writes nothing")
 	}
 	return errs
 }
 
 func (l *Load) validate() []error {
 	var errs []error
-	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	bad := func(flag string, value any, why string, args ...any) {
+		errs = append(errs, Refuse(flag, value, why, args...))
+	}
 	if l.Records < 0 {
-		bad("--num-records %d: it must be 1 or more", l.Records)
+		bad("num-records", l.Records, "it must be 1 or more")
 	}
 	if l.Duration < 0 {
-		bad("--duration %s: it must be above 0", l.Duration)
+		bad("duration", l.Duration, "it must be above 0")
 	}
 	if err := l.Rate.validate(l.Duration); err != nil {
 		errs = append(errs, err)
@@ -131,58 +138,60 @@ func (l *Load) validate() []error {
 	w := l.Warmup
 	switch {
 	case w.Records < 0:
-		bad("--warmup %d: it must be 0 or more", w.Records)
+		bad("warmup", w.Records, "it must be 0 or more")
 	case w.Duration < 0:
-		bad("--warmup %s: it must be 0 or more", w.Duration)
+		bad("warmup", w.Duration, "it must be 0 or more")
 	case w.Records > 0 && l.Records > 0 && w.Records >= l.Records:
-		bad("--warmup %d: it must be below --num-records %d, or nothing is left to measure", w.Records, l.Records)
+		bad("warmup", w.Records, "it must be below --num-records %d, or nothing is left to measure", l.Records)
 	case w.Duration > 0 && l.Duration > 0 && w.Duration >= l.Duration:
-		bad("--warmup %s: it must be shorter than the load of %s, or nothing is left to measure", w.Duration, l.Duration)
+		bad("warmup", w.Duration, "it must be shorter than the load of %s, or nothing is left to measure", l.Duration)
 	}
 	if l.Arrivals != Uniform && l.Arrivals != Poisson {
-		bad("--arrivals %q: it must be uniform or poisson", l.Arrivals)
+		bad("arrivals", l.Arrivals, "it must be uniform or poisson")
 	}
 	if l.Arrivals == Poisson && l.Rate.IsUnlimited() {
-		bad("--arrivals poisson: it needs a target --rate")
+		bad("arrivals", "poisson", "it needs a target --rate")
 	}
 	if s := l.StopAtDisk; !(s >= 0 && s < 1) || s > 0 && l.UntilFull {
-		bad("--stop-at-disk %v: it must be from 1%% to 100%%, and no --until-full beside it", s)
+		bad("stop-at-disk", s, "it must be from 1%% to 100%%, and no --until-full beside it")
 	}
 	if l.Transaction < 0 {
-		bad("--transaction-duration-ms %d: it must be 1 or more", l.Transaction.Std().Milliseconds())
+		bad("transaction-duration-ms", l.Transaction.Std().Milliseconds(), "it must be 1 or more")
 	}
 	return errs
 }
 
 func (p *Payload) validate() []error {
 	var errs []error
-	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	bad := func(flag string, value any, why string, args ...any) {
+		errs = append(errs, Refuse(flag, value, why, args...))
+	}
 	switch p.Kind {
 	case Letters, Mixed:
 		if p.Size.IsZero() {
-			bad("--record-size: it must be 1 byte or more")
+			bad("record-size", nil, "it must be 1 byte or more")
 		}
 		if p.Stamp && !p.Size.holds(StampBytes) {
-			bad("--record-size %s: kt writes a stamp of %d bytes into each record here, so records must be at least as large", p.Size, StampBytes)
+			bad("record-size", p.Size, "kt writes a stamp of %d bytes into each record here, so records must be at least as large", StampBytes)
 		}
 	case File, Monotonic:
 	default:
-		bad("payload kind %q: it must be letters, mixed, file or monotonic", p.Kind)
+		bad("", nil, "payload kind %q: it must be letters, mixed, file or monotonic", p.Kind)
 	}
 	if c := p.Compressibility; !(c >= 0 && c <= 1) {
-		bad("--compressibility %v: it must be from 0 (random) to 1 (all the same)", c)
+		bad("compressibility", c, "it must be from 0 (random) to 1 (all the same)")
 	}
 	switch p.Keys {
 	case NoKeys:
 		if p.KeyRange != 0 {
-			bad("--record-key-range %d: it needs --key-distribution range or random", p.KeyRange)
+			bad("record-key-range", p.KeyRange, "it needs --key-distribution range or random")
 		}
 	case RangeKeys, RandomKeys:
 		if p.KeyRange < 1 {
-			bad("--key-distribution %s: it needs --record-key-range of 1 or more", p.Keys)
+			bad("key-distribution", p.Keys, "it needs --record-key-range of 1 or more")
 		}
 	default:
-		bad("--key-distribution %q: it must be none, range or random", p.Keys)
+		bad("key-distribution", p.Keys, "it must be none, range or random")
 	}
 	return errs
 }

@@ -3,7 +3,6 @@ package pulsar
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"net/url"
 	"strings"
 	"time"
@@ -44,14 +43,14 @@ func New(p *plan.Plan, producer, consumer map[string]plan.Given, a queue.Access)
 	var errs []error
 	note := func(err error) { errs = append(errs, err) }
 	if s.url.User != nil {
-		note(errors.New("--url: Pulsar has no users: leave out what is before the @, and give a token by url.password"))
+		note(plan.Refuse("url", nil, "Pulsar has no users: leave out what is before the @, and give a token by url.password"))
 	}
 	s.namespace = cmp.Or(strings.Trim(s.url.Path, "/"), "public/default")
 	if strings.Count(s.namespace, "/") != 1 {
-		note(fmt.Errorf("--url: /%s: write pulsar://HOST:PORT/TENANT/NAMESPACE", s.namespace))
+		note(plan.Refuse("url", nil, "/%s: write pulsar://HOST:PORT/TENANT/NAMESPACE", s.namespace))
 	}
 	if strings.ContainsAny(p.Topic.Name, "/") {
-		note(fmt.Errorf("--topic %q: give the name alone; the tenant and the namespace go into --url", p.Topic.Name))
+		note(plan.Refuse("topic", p.Topic.Name, "give the name alone; the tenant and the namespace go into --url"))
 	}
 	if p.Writes() {
 		s.producer, err = parse(producerProperties, producer)
@@ -63,10 +62,10 @@ func New(p *plan.Plan, producer, consumer map[string]plan.Given, a queue.Access)
 		s.consumer, err = parse(consumerProperties, consumer)
 		note(err)
 		if from := p.Read.From; from.HasOffset || !from.Time.IsZero() {
-			note(fmt.Errorf("--from %s: a subscription of Pulsar begins at earliest or latest", from))
+			note(plan.Refuse("from", from, "a subscription of Pulsar begins at earliest or latest"))
 		}
 		if p.Read.Commit == plan.CommitSync {
-			note(errors.New("--commit sync: kt does not wait until Pulsar has an acknowledgement: async comes nearest, which sends it within 0.1 s of the reading"))
+			note(plan.Refuse("commit", "sync", "kt does not wait until Pulsar has an acknowledgement: async comes nearest, which sends it within 0.1 s of the reading"))
 		}
 	}
 	return s, nil, errors.Join(errs...)

@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
@@ -64,7 +65,7 @@ func (s *session) matches(ctx context.Context) error {
 		{"ack quorum", "ack.quorum", bookies.AckQuorum, s.producer.ackQuorum},
 	} {
 		if c.want > 0 && c.want != c.has {
-			errs = append(errs, result.Misfit("topic %s exists with %s %d, not %s %d; leave that out to use it as it is, or name another --topic", s.topic.Name, c.name, c.has, c.asked, c.want))
+			errs = append(errs, result.Misfit("topic %s exists with %s %d, not %s %d; leave that out to use it as it is, or name another --topic", s.topic.Name, c.name, c.has, c.asked, c.want).About(strings.TrimPrefix(c.asked, "--")))
 		}
 	}
 	var schema struct{ Type string }
@@ -73,7 +74,7 @@ func (s *session) matches(ctx context.Context) error {
 		errs = append(errs, result.Misfit("topic %s has a schema of type %s, and kt writes plain bytes; name another --topic", s.topic.Name, schema.Type))
 	}
 	if len(want.Configs) > 0 {
-		errs = append(errs, result.Misfit("topic %s exists, and kt changes no topic that it did not create; leave --topic-config out, or name another --topic", s.topic.Name))
+		errs = append(errs, result.Misfit("topic %s exists, and kt changes no topic that it did not create; leave --topic-config out, or name another --topic", s.topic.Name).About("topic-config"))
 	}
 	return errors.Join(errs...)
 }
@@ -92,14 +93,14 @@ func (s *session) policies() (map[string]any, error) {
 	for name, value := range s.plan.Topic.Configs {
 		var v any
 		if err := json.Unmarshal([]byte(value), &v); err != nil {
-			errs = append(errs, result.Misfit(`--topic-config %s=%s: write the policy as the admin API takes it, in JSON, such as deduplicationEnabled=true`, name, value))
+			errs = append(errs, result.Misfit(`--topic-config %s=%s: write the policy as the admin API takes it, in JSON, such as deduplicationEnabled=true`, name, value).About("topic-config"))
 		}
 		all[url.PathEscape(name)] = v
 	}
 	n := int(s.plan.Topic.ReplicationFactor)
 	quorum := cmp.Or(s.producer.ackQuorum, n)
 	if quorum > n {
-		errs = append(errs, result.Misfit("ack.quorum=%d: it needs --replication-factor %d or more, the number of bookies that a message is written to", quorum, quorum))
+		errs = append(errs, result.Misfit("ack.quorum=%d: it needs --replication-factor %d or more, the number of bookies that a message is written to", quorum, quorum).About("replication-factor"))
 	}
 	if n > 0 {
 		all["persistence"] = persistence{Ensemble: n, WriteQuorum: n, AckQuorum: quorum}
@@ -115,7 +116,7 @@ func (s *session) create(ctx context.Context) error {
 	}
 	var all struct{ Bookies []struct{} }
 	if n := int(s.plan.Topic.ReplicationFactor); n > 1 && s.admin.get(ctx, "/admin/v2/bookies/all", &all) == nil && len(all.Bookies) < n {
-		return result.Misfit("--replication-factor %d: the cluster has %d bookies", n, len(all.Bookies))
+		return result.Misfit("--replication-factor %d: the cluster has %d bookies", n, len(all.Bookies)).About("replication-factor")
 	}
 	partitions := max(1, int(s.plan.Topic.Partitions))
 	err = s.admin.do(ctx, http.MethodPut, s.path()+"/partitions", partitions, nil)

@@ -54,7 +54,7 @@ func Set[S any](s *S, system string, has []Property[S], given map[string]plan.Gi
 			continue // it has no default
 		}
 		if err := p.Set(s, at.Value); err != nil {
-			errs = append(errs, fmt.Errorf("%s=%s (from %s): %w", p.Name, at.Value, at.Source, err))
+			errs = append(errs, plan.At(at.Source, p.Name+"="+at.Value, "%w", err))
 		}
 	}
 	return all, errors.Join(errs...)
@@ -103,7 +103,7 @@ func Refuse(system string, given map[string]plan.Given, has []string, nearest ma
 		if advice == "" {
 			advice = "leave it out; there is " + strings.Join(has, ", ")
 		}
-		errs = append(errs, fmt.Errorf("%s (from %s): %s does not have it: %s", name, given[name].Source, system, advice))
+		errs = append(errs, plan.At(given[name].Source, name, "%s does not have it: %s", system, advice))
 	}
 	return errors.Join(errs...)
 }

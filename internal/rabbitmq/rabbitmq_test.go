@@ -68,7 +68,7 @@ func TestWhatRabbitMQDoesNotHaveIsRefusedByName(t *testing.T) {
 		{name: "automatic acknowledgement", consumer: "auto.ack=true"},
 		{name: "too large a prefetch", consumer: "prefetch.count=65536", want: []string{"prefetch.count=65536", "1 to 65535"}},
 		{name: "an offset", change: func(p *plan.Plan) { p.Read.From = plan.From{HasOffset: true, Offset: 7} }, want: []string{"--from offset:7"}},
-		{name: "a setting of Kafka's topics", change: func(p *plan.Plan) { p.Topic.Configs = map[string]string{"retention.ms": "5"} }, want: []string{"--topic-config retention.ms", "x-message-ttl"}},
+		{name: "a setting of Kafka's topics", change: func(p *plan.Plan) { p.Topic.Configs = map[string]string{"retention.ms": "5"} }, want: []string{`--topic-config "retention.ms"`, "x-message-ttl"}},
 		{name: "members of a classic queue", change: func(p *plan.Plan) {
 			p.Topic = plan.Topic{ReplicationFactor: 3, Configs: map[string]string{"x-queue-type": "classic"}}
 		}, want: []string{"--replication-factor 3", "x-queue-type=classic"}},

@@ -2,7 +2,6 @@ package rabbitmq
 
 import (
 	"errors"
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -91,19 +90,21 @@ var queueTypes = []string{"classic", "quorum"}
 // fits returns what of a plan RabbitMQ does not have.
 func fits(p *plan.Plan) error {
 	var errs []error
-	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	bad := func(flag string, value any, why string, args ...any) {
+		errs = append(errs, plan.Refuse(flag, value, why, args...))
+	}
 	if p.Read.From.HasOffset || !p.Read.From.Time.IsZero() {
-		bad("--from %s: reading begins with the oldest message of each queue; leave it out", p.Read.From)
+		bad("from", p.Read.From, "reading begins with the oldest message of each queue; leave it out")
 	}
 	switch kind, given := p.Topic.Configs["x-queue-type"]; {
 	case given && !slices.Contains(queueTypes, kind):
-		bad("--topic-config x-queue-type=%s: kt uses queues of the types %s", kind, strings.Join(queueTypes, " and "))
+		bad("topic-config", "x-queue-type="+kind, "kt uses queues of the types %s", strings.Join(queueTypes, " and "))
 	case p.Topic.ReplicationFactor > 1 && given && kind != "quorum":
-		bad("--replication-factor %d: only a quorum queue has members, not x-queue-type=%s; leave one of them out", p.Topic.ReplicationFactor, kind)
+		bad("replication-factor", p.Topic.ReplicationFactor, "only a quorum queue has members, not x-queue-type=%s; leave one of them out", kind)
 	}
 	for name := range p.Topic.Configs {
 		if !strings.HasPrefix(name, "x-") {
-			bad("--topic-config %s: queues have arguments, such as x-queue-type, x-message-ttl, x-max-length-bytes", name)
+			bad("topic-config", name, "queues have arguments, such as x-queue-type, x-message-ttl, x-max-length-bytes")
 		}
 	}
 	return errors.Join(errs...)

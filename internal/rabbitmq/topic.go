@@ -49,9 +49,9 @@ func (s *session) prepare(ctx context.Context) error {
 	case have == 0 && !s.plan.Writes():
 		return result.Misfit("exchange %s %w; kt produce makes it", t.Name, plan.ErrNoTopic)
 	case want > 0 && have > 0 && want != have:
-		return result.Misfit("exchange %s has %s, not --partitions %d; leave the flag out to use it as it is, or name another --topic", t.Name, theme.Plural(have, "queue", "queues"), want)
+		return result.Misfit("exchange %s has %s, not --partitions %d; leave the flag out to use it as it is, or name another --topic", t.Name, theme.Plural(have, "queue", "queues"), want).About("partitions")
 	case have > 0 && s.plan.Writes() && len(t.Configs) > 0:
-		return result.Misfit("exchange %s is there, and kt changes no queue that it did not make; leave --topic-config out, or name another --topic", t.Name)
+		return result.Misfit("exchange %s is there, and kt changes no queue that it did not make; leave --topic-config out, or name another --topic", t.Name).About("topic-config")
 	case have == 0:
 		if err := s.create(ctx, max(1, want)); err != nil {
 			return errors.Join(err, s.Delete(context.WithoutCancel(ctx)))
@@ -69,9 +69,9 @@ func (s *session) prepare(ctx context.Context) error {
 	case have == 0 || n == 0 || n == s.topic.ReplicationFactor:
 		return nil
 	case s.topic.ReplicationFactor == 0:
-		return result.Misfit("--replication-factor %d: only the management API tells how many members the queues of %s have, and it does not; leave the flag out, or name another --topic", n, t.Name)
+		return result.Misfit("--replication-factor %d: only the management API tells how many members the queues of %s have, and it does not; leave the flag out, or name another --topic", n, t.Name).About("replication-factor")
 	default:
-		return result.Misfit("the queues of %s have %s, not --replication-factor %d; leave the flag out, or name another --topic", t.Name, theme.Plural(s.topic.ReplicationFactor, "member", "members"), n)
+		return result.Misfit("the queues of %s have %s, not --replication-factor %d; leave the flag out, or name another --topic", t.Name, theme.Plural(s.topic.ReplicationFactor, "member", "members"), n).About("replication-factor")
 	}
 }
 
@@ -125,7 +125,7 @@ func inspect(ch *amqp.Channel, name string) (int64, error) {
 func (s *session) create(ctx context.Context, queues int) error {
 	t := &s.plan.Topic
 	if n := int(t.ReplicationFactor); n > len(s.cluster.Brokers) && s.management != nil {
-		return result.Misfit("--replication-factor %d: the cluster has %s", n, theme.Plural(len(s.cluster.Brokers), "node", "nodes"))
+		return result.Misfit("--replication-factor %d: the cluster has %s", n, theme.Plural(len(s.cluster.Brokers), "node", "nodes")).About("replication-factor")
 	}
 	var links []*link
 	for _, host := range s.hosts[:min(len(s.hosts), maxNodes)] {

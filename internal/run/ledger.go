@@ -181,16 +181,16 @@ func (m *maker) checkLedger() error {
 	path := m.ledgerPath()
 	if path == "" {
 		if m.Plan.Verify && !m.Plan.Reads() {
-			return result.Misfit("--verify: there is no run file, and so no place for the ledger; add --ledger FILE")
+			return result.Misfit("--verify: there is no run file, and so no place for the ledger; add --ledger FILE").About("verify")
 		}
 		return nil
 	}
 	if _, err := os.Lstat(path); err == nil {
-		return result.Misfit("--ledger %s: it exists, and kt does not overwrite ledgers; name another file or remove it", path)
+		return result.Misfit("--ledger %s: it exists, and kt does not overwrite ledgers; name another file or remove it", path).About("ledger")
 	}
 	f, err := os.CreateTemp(filepath.Dir(path), ".kt-*")
 	if err != nil {
-		return result.Misfit("--ledger %s: %w", path, input.Cause(err))
+		return result.Misfit("--ledger %s: %w", path, input.Cause(err)).About("ledger")
 	}
 	if err := errors.Join(f.Close(), os.Remove(f.Name())); err != nil { // it was only to see whether one can be made
 		return &result.MisfitError{Err: err}

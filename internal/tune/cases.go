@@ -18,9 +18,9 @@ import (
 //
 // A condition is EXPRESSION = EXPRESSION, and several of them with "and". In place of = stand != < <= > >=, has (a word in a list
 // with commas), like and unlike (a regular expression). An expression is a fact, a number or a word in single quotes, or several
-// with + - * / % min max between them, which are worked out from left to right. A fact that is not there, or may not be read, is
-// empty in a condition. In words {EXPRESSION} stands for its value, and {EXPRESSION|bytes}, {…|time} and {…|2} for that of a
-// number of bytes, of seconds and with two decimals.
+// with + - * / // % min max between them, which are worked out from left to right. A fact that is not there, or may not be read, is
+// empty in a condition. In words {EXPRESSION} stands for its value, and {EXPRESSION|bytes}, {…|time}, {…|2} and {…|CPU} for that of
+// a number of bytes, of seconds, with two decimals and of CPUs.
 type Case struct {
 	If      string  `yaml:"if"`
 	Unknown string  `yaml:"unknown"`
@@ -68,10 +68,11 @@ func (a place) cases(r *Reading) {
 
 var (
 	comparison  = regexp.MustCompile(`^(.+?) (=|!=|<|<=|>|>=|has|like|unlike) (.+)$`)
-	placeholder = regexp.MustCompile(`\{([^|{}]+)(\|[a-z]+|\|[0-9])?\}`)
+	placeholder = regexp.MustCompile(`\{([^|{}]+)(\|[A-Za-z ]+|\|[0-9])?\}`)
 	operators   = map[string]func(x, y float64) float64{
 		"+": func(x, y float64) float64 { return x + y }, "-": func(x, y float64) float64 { return x - y },
 		"*": func(x, y float64) float64 { return x * y }, "/": func(x, y float64) float64 { return x / y },
+		"//":  func(x, y float64) float64 { return math.Floor(x / y) },
 		"min": math.Min, "max": math.Max, "%": math.Mod,
 	}
 )
@@ -154,6 +155,8 @@ func (a place) fill(text string) (filled string, problem error) {
 			return strconv.FormatFloat(n, 'f', int(f[2][1]-'0'), 64)
 		case f[2] == "|time" && noNumber == nil:
 			return theme.Duration(time.Duration(n * float64(time.Second)))
+		case len(f[2]) > 2 && noNumber == nil:
+			return plural(n, f[2][1:])
 		case noNumber == nil && strings.Contains(f[1], " "):
 			return rounded(n)
 		}

@@ -23,6 +23,7 @@ func (a place) facts() map[string]any {
 	all := a.ofMachine()
 	maps.Copy(all, a.ofOne())
 	maps.Copy(all, a.ofBroker())
+	maps.Copy(all, a.ofHints())
 	return all
 }
 
@@ -143,6 +144,8 @@ func (a place) ofBroker() map[string]any {
 		"roles":            strings.Join(processRoles(a.Machine), ","),
 		"property":         func(name string) string { return strings.TrimSpace(a.Config.Get(name, "")) },
 		"number":           a.propertyNumber,
+		"config":           a.Config.File,
+		"buffer_fault":     a.bufferFault,
 		"partitions":       a.partitions,
 		"partitions_most":  partitionLimit(a.CPUs),
 		"network_threads":  networkThreads(a.CPUs, encrypts(a.Config)),

@@ -15,7 +15,6 @@ func functions() map[string]check {
 		"cpu.idle_states":      wakeUpTime,
 		"cpu.mitigations":      mitigations,
 		"numa.nodes":           numaNodes,
-		"kafka.socket_buffers": checkSocketBuffers,
 		"net.core.rmem_max":    buffer(receiveBuffer, true),
 		"net.core.wmem_max":    buffer(sendBuffer, true),
 		"net.ipv4.tcp_rmem":    buffer(receiveBuffer, false),

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/kt-bench/kt/internal/theme"
 )
 
 // Hint is a value for a broker on this machine, which kt prints and never sets.
@@ -36,15 +34,6 @@ type HintOptions struct {
 	Brokers int // in the cluster; 0: not known
 }
 
-// hintRow is a hint before a machine is known.
-type hintRow struct {
-	name       string
-	where      Where
-	controller bool // also for a machine that is only a controller
-	source     string
-	value      func(f facts) (value, formula string) // no value: a number that it needs is not known
-}
-
 // The sources of several hints.
 const (
 	fromKafka = "Kafka documentation, "
@@ -55,60 +44,100 @@ const (
 	ownIdea   = "kt's proposal"
 )
 
-const kernelSizes = "the kernel sizes them by itself, up to tcp_rmem and tcp_wmem; across a wide network set bandwidth × round trip"
+// hintCase is a value where a condition holds, in the expressions of [Case]; in its formula {value} is that value.
+type hintCase struct{ when, value, formula string }
 
-// hintRows are all hints in the order in which they are shown.
-var hintRows = []hintRow{
-	{"KAFKA_HEAP_OPTS", Environment, true, fromJava + "; " + confluent + "; " + ownIdea, facts.heapOptions},
-	{"KAFKA_JVM_PERFORMANCE_OPTS", Environment, true, fromJava, facts.flags},
-	{"num.io.threads", Properties, false, fromPages + "; " + strimzi + "; " + ownIdea, facts.ioThreads},
-	{"num.network.threads", Properties, false, fromPages + "; Intel: Kafka tuning guide; " + ownIdea, facts.networkThreads},
-	{"num.recovery.threads.per.data.dir", Properties, false, strimzi, func(f facts) (string, string) {
-		return number(recoveryThreads(f.CPUs, f.dirs), "%s shared by %s", f.perCPU, f.perDir)
+const (
+	heapValue   = "-Xms{heap_first} -Xmx{heap_option}"
+	kernelSizes = "the kernel sizes them by itself, up to tcp_rmem and tcp_wmem; across a wide network set bandwidth × round trip"
+	cache       = "memory - heap_hint - 1610612736"
+	clampHeap   = "clamp(a quarter of {memory|bytes}, 4 GiB, 6 GiB)"
+)
+
+// hintRows are all hints in the order in which they are shown. The first case counts that holds; without one there is no hint.
+var hintRows = []struct {
+	name       string
+	where      Where
+	controller bool // also for a machine that is only a controller
+	source     string
+	cases      []hintCase
+}{
+	{"KAFKA_HEAP_OPTS", Environment, true, fromJava + "; " + confluent + "; " + ownIdea, []hintCase{
+		{"heap_hint <= 0", "", ""},
+		{"role = 'controller'", heapValue, "clamp(a quarter of {memory|bytes}, 1 GiB, 4 GiB) = {heap_hint|bytes}{starts}"},
+		{"memory < 4294967296", heapValue, "min(1 GiB, half of {memory|bytes}) = {heap_hint|bytes}{starts}"},
+		{"memory < 17179869184", heapValue, "min(4 GiB, half of {memory|bytes}) = {heap_hint|bytes}{starts}"},
+		{
+			"memory >= 34359738368 and partitions_here >= 5000", heapValue,
+			"min(" + clampHeap + " + 1 GiB for each 1000 of the {partitions_here} partitions beyond 4000, 12 GiB) = {heap_hint|bytes}{starts}",
+		},
+		{"", heapValue, clampHeap + " = {heap_hint|bytes}{starts}"},
 	}},
-	{"socket.send.buffer.bytes", Properties, true, fromPages + "; " + strimzi, func(facts) (string, string) { return "-1", kernelSizes }},
-	{"socket.receive.buffer.bytes", Properties, true, fromPages + "; " + strimzi, func(facts) (string, string) { return "-1", kernelSizes }},
-	{"socket.listen.backlog.size", Properties, true, "Kafka source: SocketServerConfigs; " + ownIdea, facts.backlog},
-	{"num.replica.fetchers", Properties, false, "Amazon MSK: default configuration; " + ownIdea, facts.fetchers},
-	{"partitions of a topic", Cluster, false, ownIdea + ": every disk gets a leader", func(f facts) (string, string) {
-		return number(f.dirs*f.brokers, "%s × %s", plural(float64(f.brokers), "broker"), f.perDir)
+	{"KAFKA_JVM_PERFORMANCE_OPTS", Environment, true, fromJava, []hintCase{
+		{"", "{java_flags}", "the flags that Kafka documents; they replace those of its script"},
 	}},
-	{"partitions of a topic, per broker", Cluster, false, ownIdea + ": every disk gets a leader", func(f facts) (string, string) {
-		if f.brokers > 0 || f.dirs == 0 {
-			return "", ""
-		}
-		return strconv.Itoa(f.dirs), f.perDir + " on each broker; multiply by the number of brokers"
+	{"num.io.threads", Properties, false, fromPages + "; " + strimzi + "; " + ownIdea, []hintCase{
+		{"cpus <= 0", "", ""},
+		{"hard_disks = 'yes'", "{dirs * 2 max 8 min 32}", "clamp(2 × {dirs|log directory} on hard disks, 8, 32) = {value}"},
+		{"", "{dirs max threads max 8 min 32}", "clamp(max({dirs|log directory}, {cpus|CPU}), 8, 32) = {value}"},
 	}},
-	{"partitions of a broker, at most", Cluster, false, "Amazon MSK: best practices", facts.mostPartitions},
-	{"nofile", System, false, fromKafka + "Operations: OS; " + ownIdea, func(f facts) (string, string) {
-		return number(f.counted(max(100000, f.segments*9/2+2*connectionsMeant+10000)),
-			"max(100000, 3 × %d segments × 1.5 + 2 × %d connections + 10000)", f.segments, connectionsMeant)
+	{"num.network.threads", Properties, false, fromPages + "; Intel: Kafka tuning guide; " + ownIdea, []hintCase{
+		{"cpus <= 0", "", ""},
+		{"encrypts = 'yes'", "{network_threads}", "clamp({cpus|CPU} / 2, 3, 16), twice that for TLS, at most {cpus|CPU} = {value}"},
+		{"", "{network_threads}", "clamp({cpus|CPU} / 2, 3, 16) = {value}"},
 	}},
-	{"vm.max_map_count", System, false, fromKafka + "Operations: OS; " + confluent, func(f facts) (string, string) {
-		return number(f.counted(max(262144, 3*f.segments+65530)), "max(262144, 2 × %d segments × 1.5 + 65530)", f.segments)
+	{"num.recovery.threads.per.data.dir", Properties, false, strimzi, []hintCase{
+		{"recovery_threads > 0", "{recovery_threads}", "{cpus|CPU} shared by {dirs|log directory} = {value}"},
 	}},
-	{"page cache", System, false, fromKafka + "Operations: Hardware and OS", facts.pageCache},
+	{"socket.send.buffer.bytes", Properties, true, fromPages + "; " + strimzi, []hintCase{{"", "-1", kernelSizes}}},
+	{"socket.receive.buffer.bytes", Properties, true, fromPages + "; " + strimzi, []hintCase{{"", "-1", kernelSizes}}},
+	{"socket.listen.backlog.size", Properties, true, "Kafka source: SocketServerConfigs; " + ownIdea, []hintCase{
+		{"sysctl:net.core.somaxconn > 0", "{sysctl:net.core.somaxconn min 1024}", "min(1024, net.core.somaxconn {sysctl:net.core.somaxconn}) = {value}"},
+		{"", "1024", "1024, for many clients that connect at once"},
+	}},
+	{"num.replica.fetchers", Properties, false, "Amazon MSK: default configuration; " + ownIdea, []hintCase{
+		{"brokers > 2", "{partitions_here + 999 // 1000 max 2 min 4}", "clamp({partitions_here|partition} / 1000, 2, 4) = {value}"},
+		{"brokers > 0", "1", "1 for {brokers|broker}"},
+	}},
+	{"partitions of a topic", Cluster, false, ownIdea + ": every disk gets a leader", []hintCase{
+		{"brokers > 0 and dirs > 0", "{dirs * brokers}", "{brokers|broker} × {dirs|log directory} = {value}"},
+	}},
+	{"partitions of a topic, per broker", Cluster, false, ownIdea + ": every disk gets a leader", []hintCase{
+		{"brokers <= 0 and dirs > 0", "{dirs}", "{dirs|log directory} on each broker; multiply by the number of brokers"},
+	}},
+	{"partitions of a broker, at most", Cluster, false, "Amazon MSK: best practices", []hintCase{
+		{"cpus > 0", "{partitions_most}", "{cpus|CPU}: {value}; there are {partitions_here}"},
+	}},
+	{"nofile", System, false, fromKafka + "Operations: OS; " + ownIdea, []hintCase{ // a number that is too low would be bad advice
+		{"hidden = 'no'", "{segments * 9 // 2 + 30000 max 100000}", "max(100000, 3 × {segments} segments × 1.5 + 2 × 10000 connections + 10000) = {value}"},
+	}},
+	{"vm.max_map_count", System, false, fromKafka + "Operations: OS; " + confluent, []hintCase{
+		{"hidden = 'no'", "{segments * 3 + 65530 max 262144}", "max(262144, 2 × {segments} segments × 1.5 + 65530) = {value}"},
+	}},
+	{"page cache", System, false, fromKafka + "Operations: Hardware and OS", []hintCase{
+		{"memory <= 0", "", ""},
+		{cache + " <= 0", "", ""},
+		{
+			"bandwidth > 0", "{" + cache + "|bytes}", "{memory|bytes} − {heap_hint|bytes} heap − 1.5 GiB; " +
+				"it holds {" + cache + " // bandwidth} s of the {bandwidth // 1048576} MiB/s that the slowest disk writes",
+		},
+		{"", "{" + cache + "|bytes}", "{memory|bytes} − {heap_hint|bytes} heap − 1.5 GiB; it holds 30 s of {" + cache + " // 30 // 1048576} MiB/s"},
+	}},
 }
 
 // Hints are the values for a broker on this machine, or for a controller if that is
 // its role. Those whose numbers are not known are left out. They depend on m alone,
 // and nothing is changed.
 func Hints(m *Machine, o HintOptions) []Hint {
-	f := facts{
-		Machine: m, brokers: o.Brokers, partitions: partitionsHere(m), dirs: len(m.Dirs),
-		perCPU: plural(m.CPUs, "CPU"), perDir: plural(float64(len(m.Dirs)), "log directory"),
-	}
-	for _, d := range m.Dirs {
-		f.segments += d.Segments
-		f.hidden = f.hidden || d.ListErr != nil
-	}
 	var all []Hint
 	for _, row := range hintRows {
 		if m.Role == Controller && !row.controller {
 			continue
 		}
-		if value, formula := row.value(f); value != "" {
-			all = append(all, Hint{row.name, value, row.where, formula, row.source})
+		a := place{Machine: m, brokers: o.Brokers}
+		if i := slices.IndexFunc(row.cases, func(c hintCase) bool { return a.holds(c.when) }); i >= 0 && row.cases[i].value != "" {
+			a.value = a.words(row.cases[i].value)
+			all = append(all, Hint{row.name, a.value, row.where, a.words(row.cases[i].formula), row.source})
 		}
 	}
 	return all
@@ -126,82 +155,59 @@ func Fragment(hints []Hint) string {
 	return b.String()
 }
 
-// facts are what hints are worked out from.
-type facts struct {
-	*Machine
-	brokers, partitions, dirs, segments int
-	hidden                              bool   // some segments could not be counted
-	perCPU, perDir                      string // "16 CPUs", "7 log directories"
+// ofHints are facts of hints alone.
+func (a place) ofHints() map[string]any {
+	heap, profile := a.heapHint(), ""
+	if a.Profile != nil {
+		profile = a.Profile.Name
+	}
+	first := heap
+	if profile == "minimal" {
+		first = min(heap, 256*mib)
+	}
+	flags := scriptFlags + " -XX:MetaspaceSize=96m -XX:MinMetaspaceFreeRatio=50 -XX:MaxMetaspaceFreeRatio=80"
+	if a.Role != Controller && heap >= 4*gib { // a small heap would have too few regions of that size
+		flags += " -XX:G1HeapRegionSize=16M"
+	}
+	if profile == "latency" {
+		flags += " -XX:+AlwaysPreTouch"
+	}
+	return map[string]any{
+		"role": string(a.Role), "brokers": a.brokers, "bandwidth": a.Bandwidth, "partitions_here": partitionsHere(a.Machine),
+		"hidden":     yesNo(slices.ContainsFunc(a.Dirs, func(d Dir) bool { return d.ListErr != nil })),
+		"hard_disks": yesNo(hardDisks(a.Machine)), "threads": whole(a.CPUs), "encrypts": yesNo(encrypts(a.Config)),
+		"heap_hint": heap, "heap_option": heapOption(heap), "heap_first": heapOption(first), "java_flags": flags,
+		"starts": map[bool]string{true: "; it starts with 256 MiB in the profile minimal"}[profile == "minimal"],
+	}
 }
 
-// number is a value with its formula; none below 1.
-func number(n int, formula string, args ...any) (string, string) {
-	if n <= 0 {
-		return "", ""
+const heapStep = 256 * mib // so that the option is a round number
+
+// heapHint is the heap that is hinted at, whatever runs now.
+func (m *Machine) heapHint() int64 {
+	if m.Role == Controller && m.Memory > 0 {
+		return min(max(m.Memory/4, 1*gib), 4*gib) / heapStep * heapStep
 	}
-	text := strconv.Itoa(n)
-	return text, fmt.Sprintf(formula, args...) + " = " + text
+	return heapFor(m.Memory, partitionsHere(m))
 }
 
 // heapFor is the heap of a broker, in bytes, for so much memory and so many
 // partitions; 0 when the memory is not known. It is kt's own, within what the
 // sources say: about 6 GiB on large machines, no more than half on small ones.
 func heapFor(memory int64, partitions int) int64 {
-	n, _ := heapFormula(memory, partitions)
-	return n
-}
-
-const heapStep = 256 * mib // so that the option is a round number
-
-func heapFormula(memory int64, partitions int) (n int64, formula string) {
-	switch size := theme.Bytes(memory); {
-	case memory <= 0:
-		return 0, ""
+	n := min(max(memory/4, 4*gib), 6*gib)
+	switch {
 	case memory < 4*gib:
-		n, formula = min(1*gib, memory/2), fmt.Sprintf("min(1 GiB, half of %s)", size)
+		n = min(1*gib, max(memory, 0)/2)
 	case memory < 16*gib:
-		n, formula = min(4*gib, memory/2), fmt.Sprintf("min(4 GiB, half of %s)", size)
-	default:
-		n, formula = min(max(memory/4, 4*gib), 6*gib), fmt.Sprintf("clamp(a quarter of %s, 4 GiB, 6 GiB)", size)
-	}
-	if more := int64(partitions-4000) / 1000; more > 0 && memory >= 32*gib {
-		n = min(n+more*gib, 12*gib)
-		formula = fmt.Sprintf("min(%s + 1 GiB for each 1000 of the %d partitions beyond 4000, 12 GiB)", formula, partitions)
+		n = min(4*gib, memory/2)
+	case memory >= 32*gib:
+		n = min(n+max(0, int64(partitions-4000)/1000)*gib, 12*gib)
 	}
 	if n > heapStep {
 		n = n / heapStep * heapStep
 	}
-	return n, formula + " = " + theme.Bytes(n)
-}
-
-func (f facts) heapOptions() (value, formula string) {
-	n, formula := heapFormula(f.Memory, f.partitions)
-	if f.Role == Controller && f.Memory > 0 {
-		n = min(max(f.Memory/4, 1*gib), 4*gib) / heapStep * heapStep
-		formula = fmt.Sprintf("clamp(a quarter of %s, 1 GiB, 4 GiB) = %s", theme.Bytes(f.Memory), theme.Bytes(n))
-	}
-	if n <= 0 {
-		return "", ""
-	}
-	start := n
-	if f.Profile != nil && f.Profile.Name == "minimal" {
-		start = min(n, 256*mib)
-		formula += "; it starts with 256 MiB in the profile minimal"
-	}
-	return fmt.Sprintf("-Xms%s -Xmx%s", heapOption(start), heapOption(n)), formula
-}
-
-// flags are those of Kafka's documentation. Regions of 16 MiB are left out for a small heap, which would have too few
-// of them.
-func (f facts) flags() (value, formula string) {
-	flags := scriptFlags + " -XX:MetaspaceSize=96m -XX:MinMetaspaceFreeRatio=50 -XX:MaxMetaspaceFreeRatio=80"
-	if f.Role != Controller && heapFor(f.Memory, f.partitions) >= 4*gib {
-		flags += " -XX:G1HeapRegionSize=16M"
-	}
-	if f.Profile != nil && f.Profile.Name == "latency" {
-		flags += " -XX:+AlwaysPreTouch"
-	}
-	return flags, "the flags that Kafka documents; they replace those of its script"
+	return n
 }
 
 func clamp(n, low, high int) int { return min(max(n, low), high) }
@@ -233,25 +239,6 @@ func hardDisks(m *Machine) bool {
 	return len(disks) > 0 && !slices.Contains(disks, false)
 }
 
-// ioThreads is num.io.threads.
-func ioThreads(cpus float64, dirs int, hard bool) int {
-	if hard {
-		return clamp(2*dirs, 8, 32)
-	}
-	return clamp(max(dirs, whole(cpus)), 8, 32)
-}
-
-func (f facts) ioThreads() (value, formula string) {
-	n := ioThreads(f.CPUs, f.dirs, hardDisks(f.Machine))
-	switch {
-	case f.CPUs <= 0:
-		return "", ""
-	case hardDisks(f.Machine):
-		return number(n, "clamp(2 × %s on hard disks, 8, 32)", f.perDir)
-	}
-	return number(n, "clamp(max(%s, %s), 8, 32)", f.perDir, f.perCPU)
-}
-
 // encrypts reports whether a listener of the broker uses TLS.
 func encrypts(c Config) bool {
 	return strings.Contains(strings.ToUpper(c.Get("listeners", "")+c.Get("listener.security.protocol.map", "")), "SSL")
@@ -269,14 +256,6 @@ func networkThreads(cpus float64, encrypted bool) int {
 	return n
 }
 
-func (f facts) networkThreads() (value, formula string) {
-	n, twice := networkThreads(f.CPUs, encrypts(f.Config)), ""
-	if encrypts(f.Config) {
-		twice = ", twice that for TLS, at most " + f.perCPU
-	}
-	return number(n, "clamp(%s / 2, 3, 16)%s", f.perCPU, twice)
-}
-
 // recoveryThreads is num.recovery.threads.per.data.dir; 0 when not known.
 func recoveryThreads(cpus float64, dirs int) int {
 	if cpus <= 0 || dirs <= 0 {
@@ -285,25 +264,8 @@ func recoveryThreads(cpus float64, dirs int) int {
 	return (whole(cpus) + dirs - 1) / dirs
 }
 
-func (f facts) backlog() (value, formula string) {
-	if n, err := f.Number("proc/sys/net/core/somaxconn"); err == nil && n > 0 {
-		return number(int(min(1024, n)), "min(1024, net.core.somaxconn %d)", n)
-	}
-	return "1024", "1024, for many clients that connect at once"
-}
-
 // replicaFetchers is num.replica.fetchers of a cluster of more than two brokers.
 func replicaFetchers(partitions int) int { return clamp((partitions+999)/1000, 2, 4) }
-
-func (f facts) fetchers() (value, formula string) {
-	switch {
-	case f.brokers <= 0:
-		return "", ""
-	case f.brokers > 2:
-		return number(replicaFetchers(f.partitions), "clamp(%s / 1000, 2, 4)", plural(float64(f.partitions), "partition"))
-	}
-	return "1", "1 for " + plural(float64(f.brokers), "broker")
-}
 
 // partitionLimit is how many partitions Amazon advises for a broker of so many CPUs.
 func partitionLimit(cpus float64) int {
@@ -314,39 +276,4 @@ func partitionLimit(cpus float64) int {
 		return 2000
 	}
 	return 1000
-}
-
-func (f facts) mostPartitions() (value, formula string) {
-	if f.CPUs <= 0 {
-		return "", ""
-	}
-	n := partitionLimit(f.CPUs)
-	return strconv.Itoa(n), fmt.Sprintf("%s: %d; there are %d", f.perCPU, n, f.partitions)
-}
-
-// counted is a number that depends on the segments; 0 if some could not be counted, for one that is too low would be bad
-// advice.
-func (f facts) counted(n int) int {
-	if f.hidden {
-		return 0
-	}
-	return n
-}
-
-// connectionsMeant is for how many connections a broker's file limit is worked out.
-const connectionsMeant = 10000
-
-// pageCache is how much is left for the page cache, and at which rate of writing
-// that holds the last 30 seconds.
-func (f facts) pageCache() (value, formula string) {
-	heap := heapFor(f.Memory, f.partitions) // the one that is hinted at, whatever runs now
-	cache := f.Memory - heap - 3*gib/2
-	if f.Memory <= 0 || cache <= 0 {
-		return "", ""
-	}
-	holds := fmt.Sprintf("30 s of %d MiB/s", cache/30/mib)
-	if f.Bandwidth > 0 {
-		holds = fmt.Sprintf("%d s of the %d MiB/s that the slowest disk writes", cache/f.Bandwidth, f.Bandwidth/mib)
-	}
-	return theme.Bytes(cache), fmt.Sprintf("%s − %s heap − 1.5 GiB; it holds %s", theme.Bytes(f.Memory), theme.Bytes(heap), holds)
 }

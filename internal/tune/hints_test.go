@@ -42,10 +42,6 @@ func TestThreadsForAMachine(t *testing.T) {
 		says      string
 		got, want int
 	}{
-		{"request threads: no fewer than 8", ioThreads(2, 1, false), 8},
-		{"request threads: as many as CPUs", ioThreads(16, 7, false), 16},
-		{"request threads: no more than 32", ioThreads(96, 4, false), 32},
-		{"request threads: two for each hard disk", ioThreads(64, 7, true), 14},
 		{"network threads: no fewer than 3", networkThreads(2, false), 3},
 		{"network threads: half as many as CPUs", networkThreads(16, false), 8},
 		{"network threads: no more than 16", networkThreads(96, false), 16},
@@ -103,6 +99,16 @@ func TestHintsShowTheMachinesNumbers(t *testing.T) {
 	must.Match(t, want, hintText(Hints(m, HintOptions{Brokers: 3})), "Hints")
 }
 
+func TestTheExpressionsOfHintsAreKnown(t *testing.T) {
+	for _, row := range hintRows {
+		for _, c := range row.cases {
+			if err := (Read{Cases: []Case{{If: c.when, Note: c.value + c.formula}}}).check(); err != nil {
+				t.Errorf("%s: %v", row.name, err)
+			}
+		}
+	}
+}
+
 func TestHintsOfAMachineThatIsNotKnown(t *testing.T) {
 	for _, h := range Hints(&Machine{FS: host.NewFS(fstest.MapFS{})}, HintOptions{}) {
 		if h.Name == "" || h.Value == "" || h.Formula == "" || h.Source == "" || strings.Contains(h.Formula, "0 CPU") {
@@ -135,6 +141,9 @@ func TestHintsThatDependOnMore(t *testing.T) {
 		want    string // "" for no such hint
 	}{
 		{"TLS wants more network threads", tls, HintOptions{}, "num.network.threads", "16"},
+		{"request threads: no fewer than 8", sized(withDirs(set(), Dir{}), 2, 8*gib), HintOptions{}, "num.io.threads", "8"},
+		{"request threads: as many as CPUs", withDirs(set(), make([]Dir, 7)...), HintOptions{}, "num.io.threads", "16"},
+		{"request threads: no more than 32", sized(withDirs(set(), make([]Dir, 4)...), 96, 64*gib), HintOptions{}, "num.io.threads", "32"},
 		{"a virtual machine's disk is no hard disk", virtual, HintOptions{}, "num.io.threads", "16"},
 		{"the backlog fits the kernel's", few, HintOptions{}, "socket.listen.backlog.size", "128"},
 		{"a laptop's heap starts small", small, HintOptions{}, "KAFKA_HEAP_OPTS", "-Xms256m -Xmx4g"},
@@ -155,7 +164,7 @@ func TestHintsThatDependOnMore(t *testing.T) {
 			t.Errorf("%s: %s is %q, want %q", row.says, row.name, got, row.want)
 		}
 	}
-	if flags, _ := (facts{Machine: early}).flags(); !strings.Contains(flags, "AlwaysPreTouch") {
+	if flags := Hints(early, HintOptions{})[1].Value; !strings.Contains(flags, "AlwaysPreTouch") {
 		t.Errorf("the flags with the profile latency are %q, want AlwaysPreTouch among them", flags)
 	}
 }

@@ -21,6 +21,8 @@ type place struct {
 	dir   Dir
 	card  NIC
 	value string // what was read, for the row's words
+
+	brokers int // of the cluster, for hints
 }
 
 // check reads the value of a row. It changes nothing, and never fails: what it may not read is [Denied] or [Absent].

@@ -47,37 +47,15 @@ func buffer(option string, limits bool) check {
 	}
 }
 
-func checkSocketBuffers(m place) Reading {
-	if m.Config.File == "" {
-		return Absent("no server.properties was read; Kafka's default is %s", kafkaBuffer)
+// bufferFault is what is wrong with the size of the buffers that the broker asks for to "send" or "receive"; "" for nothing.
+func (a place) bufferFault(to string) string {
+	option, limit := "socket."+to+".buffer.bytes", map[string]string{"send": "net.core.wmem_max", "receive": "net.core.rmem_max"}[to]
+	asked, _ := strconv.ParseInt(strings.TrimSpace(a.Config.Get(option, kafkaBuffer)), 10, 64) // the row has read it
+	switch most, err := a.Number(host.SysctlFile(limit)); {
+	case err == nil && asked > most:
+		return fmt.Sprintf("%s is %d, and %s cuts it to %d", option, asked, limit, most)
+	case asked >= 0 && asked < 65536:
+		return fmt.Sprintf("%s is %d, less than Kafka's default (%s)", option, asked, kafkaBuffer)
 	}
-	var asked [2]int64
-	for i, name := range []string{sendBuffer, receiveBuffer} {
-		text, err := m.propertyNumber(name + "=" + kafkaBuffer)
-		if err != nil {
-			return Reading{Verdict: Unknown, Current: text, Note: err.Error()}
-		}
-		asked[i], _ = strconv.ParseInt(text, 10, 64) // propertyNumber has parsed it
-	}
-	r := Reading{Current: strconv.FormatInt(max(asked[0], asked[1]), 10)}
-	if asked[0] != asked[1] {
-		r.shown = fmt.Sprintf("send %d, receive %d", asked[0], asked[1])
-	}
-	if max(asked[0], asked[1]) < 0 {
-		return r
-	}
-	for i, b := range [2][2]string{{sendBuffer, "net.core.wmem_max"}, {receiveBuffer, "net.core.rmem_max"}} {
-		switch limit, err := m.Number(host.SysctlFile(b[1])); {
-		case err == nil && asked[i] > limit:
-			r.addNote("%s is %d, and %s cuts it to %d", b[0], asked[i], b[1], limit)
-		case asked[i] >= 0 && asked[i] < 65536:
-			r.addNote("%s is %d, less than Kafka's default (%s)", b[0], asked[i], kafkaBuffer)
-		}
-	}
-	if r.Note != "" {
-		r.Command = sendBuffer + "=-1 and " + receiveBuffer + "=-1"
-		return r
-	}
-	r.bad, r.Note = Info, "enough within one site: kernel settings for larger buffers have no effect on this broker"
-	return r
+	return ""
 }

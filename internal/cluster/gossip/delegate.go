@@ -32,7 +32,7 @@ func (d delegate) NotifyMsg(data []byte) {
 	said, ok := strings.CutPrefix(string(data), goodbyePrefix)
 	name, start, _ := strings.Cut(said, " ")
 	if ok && len(name) <= nameLimit && d.g.table.goodbye(name, start, time.Now()) {
-		d.g.say("%s has left", clean(name))
+		d.g.report("%s has left", clean(name))
 	}
 }
 
@@ -78,7 +78,7 @@ func (d delegate) NotifyJoin(n *memberlist.Node) {
 		return
 	}
 	d.g.table.here(info, startOf(n.Meta), address(n), time.Now())
-	d.g.say("%s is there, at %s", info.Name, address(n))
+	d.g.report("%s is there, at %s", info.Name, address(n))
 }
 
 // NotifyUpdate notes that a member was started anew.
@@ -87,7 +87,7 @@ func (d delegate) NotifyUpdate(n *memberlist.Node) {
 	if n.Name == d.g.name || err != nil {
 		return
 	}
-	d.g.table.told(info, startOf(n.Meta), address(n), time.Now())
+	d.g.table.update(info, startOf(n.Meta), address(n), time.Now())
 }
 
 func (d delegate) NotifyLeave(n *memberlist.Node) {
@@ -95,10 +95,10 @@ func (d delegate) NotifyLeave(n *memberlist.Node) {
 		return
 	}
 	if d.g.table.away(n.Name, time.Now()) == Left {
-		d.g.say("%s has left", clean(n.Name))
+		d.g.report("%s has left", clean(n.Name))
 		return
 	}
-	d.g.say("%s at %s is gone: it no longer answers", clean(n.Name), address(n))
+	d.g.report("%s at %s is gone: it no longer answers", clean(n.Name), address(n))
 }
 
 // NotifyConflict reports two agents with the same name. The first one keeps it.

@@ -57,10 +57,10 @@ func (g *Gossip) keep(ctx context.Context, target string) {
 			return
 		case err != nil && !told && !g.reached(addrs):
 			told = true
-			g.say("join %s: %s; it is tried until somebody answers", clean(target), clean(err.Error()))
+			g.report("join %s: %s; it is tried until somebody answers", clean(target), clean(err.Error()))
 		case err == nil && told:
 			told = false
-			g.say("join %s: joined", clean(target))
+			g.report("join %s: joined", clean(target))
 		}
 		g.pause(ctx, wait)
 		wait = min(2*wait, retryLast)
@@ -189,19 +189,11 @@ func reason(err error) error {
 			return errors.New("it closed the connection: it has too many, or is overloaded")
 		}
 	}
-	return fmt.Errorf("no answer (%s)", ending(text))
+	return fmt.Errorf("no answer (%s)", text[strings.LastIndex(": "+text, ": "):])
 }
 
 // joinFailed begins a text of memberlist, before the address and the reason.
 const joinFailed = "failed to join "
-
-// ending returns the cause at the end of an error's text.
-func ending(text string) string {
-	if i := strings.LastIndex(text, ": "); i >= 0 {
-		return text[i+len(": "):]
-	}
-	return text
-}
 
 // isContested reports whether another agent has presented this agent's name of late.
 func (g *Gossip) isContested() bool {

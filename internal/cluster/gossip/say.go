@@ -9,8 +9,8 @@ import (
 // textLimit bounds a peer's text in a line, in bytes.
 const textLimit = 200
 
-// say logs a line.
-func (g *Gossip) say(format string, args ...any) { g.log(fmt.Sprintf(format, args...)) }
+// report logs a line.
+func (g *Gossip) report(format string, args ...any) { g.log(fmt.Sprintf(format, args...)) }
 
 // clean makes a peer's text safe for a terminal.
 func clean(text string) string {

@@ -74,8 +74,8 @@ func (t *table) here(info Info, start, addr string, now time.Time) {
 	t.members[info.Name] = &Member{Info: info, Addr: addr, State: Alive, Since: now, start: start}
 }
 
-// told updates the info of a member that was started anew. That is a sign of life.
-func (t *table) told(info Info, start, addr string, now time.Time) {
+// update notes the info of a member that was started anew. That is a sign of life.
+func (t *table) update(info Info, start, addr string, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if m := t.members[info.Name]; m != nil {

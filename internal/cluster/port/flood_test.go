@@ -24,7 +24,7 @@ func crowded(t *testing.T, addrs ...string) (out []string) {
 		for _, addr := range addrs {
 			addr, begun := strings.CutPrefix(addr, "+")
 			_, far := net.Pipe()
-			p.take(from{far, addr}, func(c *pendingConn) {
+			p.add(from{far, addr}, func(c *pendingConn) {
 				if begun {
 					p.begin(c)
 				}
@@ -58,15 +58,15 @@ func TestConnectionsThatSendNothingDropNoHandshakeAndNoneOfThisMachine(t *testin
 	must.Match(t, []string{"10.0.0.9:2", "10.0.0.9:3", "10.0.0.9:4", "10.0.0.10:1"}, got, "dropped")
 }
 
-// crowd holds connections that do not complete a handshake.
-type crowd struct {
+// flood holds connections that do not complete a handshake.
+type flood struct {
 	conns []net.Conn
 	out   atomic.Int64 // that were dropped
 	wg    sync.WaitGroup
 }
 
 // come adds a connection that begins with some bytes.
-func (c *crowd) come(t *testing.T, addr string, first []byte) {
+func (c *flood) come(t *testing.T, addr string, first []byte) {
 	t.Helper()
 	conn, err := net.Dial("tcp", addr)
 	if err != nil {
@@ -81,7 +81,7 @@ func (c *crowd) come(t *testing.T, addr string, first []byte) {
 }
 
 // leave closes all connections.
-func (c *crowd) leave() {
+func (c *flood) leave() {
 	for _, conn := range c.conns {
 		_ = conn.Close()
 	}
@@ -104,7 +104,7 @@ func TestAThousandHalfOpenConnectionsTakeLittleAndKeepNobodyOut(t *testing.T) {
 	var before, during runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
-	var all crowd
+	var all flood
 	defer all.leave()
 	for i := range 1000 {
 		all.come(t, a.addr, hello[:i%3*(len(hello)-1)/2]) // nothing, a half, and all but a byte
@@ -134,7 +134,7 @@ func TestAFloodFromOneAddressIsInItsOwnWayOnly(t *testing.T) {
 				select {
 				case <-time.After(time.Millisecond):
 					near, far := net.Pipe()
-					a.pending.take(from{far, "10.0.0.9:1"}, a.handle)
+					a.pending.add(from{far, "10.0.0.9:1"}, a.handle)
 					wg.Go(func() {
 						_, _ = near.Write(first)
 						_, _ = io.Copy(io.Discard, near)
@@ -147,7 +147,7 @@ func TestAFloodFromOneAddressIsInItsOwnWayOnly(t *testing.T) {
 	}
 	for range 5 {
 		near, far := net.Pipe()
-		a.pending.take(from{far, "10.0.0.7:1"}, a.handle)
+		a.pending.add(from{far, "10.0.0.7:1"}, a.handle)
 		c, err := shake(t.Context(), &slow{near}, key, Gossip) // a good peer on a slow network
 		if err != nil {
 			t.Errorf("while another floods the port: %v", err)
@@ -176,7 +176,7 @@ func TestAHandshakeIsBoundedInTimeAndBytes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &pending{max: 4, after: handshakeTimeout}
 		near, far := net.Pipe()
-		p.take(from{far, "10.0.0.7:1"}, func(c *pendingConn) { _, _ = io.Copy(io.Discard, c) })
+		p.add(from{far, "10.0.0.7:1"}, func(c *pendingConn) { _, _ = io.Copy(io.Discard, c) })
 		sent := 0
 		for range 100 {
 			if _, err := near.Write([]byte{22}); err != nil {
@@ -190,7 +190,7 @@ func TestAHandshakeIsBoundedInTimeAndBytes(t *testing.T) {
 		}
 		near, far = net.Pipe()
 		read := make(chan error, 1)
-		p.take(from{far, "10.0.0.7:1"}, func(c *pendingConn) {
+		p.add(from{far, "10.0.0.7:1"}, func(c *pendingConn) {
 			n, err := io.Copy(io.Discard, c)
 			must.Match(t, handshakeBytes, n, "bytes were read")
 			read <- err

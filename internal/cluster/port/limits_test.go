@@ -223,7 +223,7 @@ func TestConnectionsOverAShareWaitAndThoseOfThisMachineDoNot(t *testing.T) {
 			came = new(atomic.Bool)
 			got := make(chan func(), 1)
 			go func() {
-				if leave := s.take(ctx, from); leave != nil {
+				if leave := s.acquire(ctx, from); leave != nil {
 					came.Store(true)
 					got <- leave
 				}
@@ -262,7 +262,7 @@ func TestHandshakesOfEachSourceAreBoundedInTheirRate(t *testing.T) {
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	r := &rates{source: 10, total: 25, longest: 500 * time.Millisecond}
 	take := func(addr string, at time.Duration) time.Duration {
-		d, ok := r.take(sourceOf(address(addr)), start.Add(at))
+		d, ok := r.reserve(sourceOf(address(addr)), start.Add(at))
 		if !ok {
 			return -1
 		}

@@ -127,7 +127,7 @@ func (l *Listener) accept() {
 			<-time.After(100 * time.Millisecond)
 			continue
 		}
-		l.pending.take(conn, l.handle)
+		l.pending.add(conn, l.handle)
 	}
 }
 
@@ -173,7 +173,7 @@ func (l *Listener) shake(c *pendingConn) error {
 		return errVersion
 	}
 	c.slow = "it has as many connections as it may"
-	release := to.shares.take(c.ctx, c.from)
+	release := to.shares.acquire(c.ctx, c.from)
 	if release == nil {
 		return c.ctx.Err()
 	}
@@ -207,7 +207,7 @@ func (l *Listener) config(conn *pendingConn) *tls.Config {
 		}
 		l.pending.begin(conn)
 		conn.slow = "its handshake took too long"
-		wait, ok := l.rates.take(conn.from, time.Now())
+		wait, ok := l.rates.reserve(conn.from, time.Now())
 		if !ok {
 			return nil, errOften
 		}

@@ -37,7 +37,7 @@ func (j *Journal) Note(topic, text string) {
 	e.pending++
 	e.latest = text
 	if now.Sub(e.last) >= quiet {
-		text = e.take(now)
+		text = e.line(now)
 	} else {
 		text = ""
 	}
@@ -71,8 +71,8 @@ func (j *Journal) find(topic string, now time.Time) *entry {
 	return e
 }
 
-// take returns the line about what is pending.
-func (e *entry) take(now time.Time) string {
+// line returns the line about what is pending.
+func (e *entry) line(now time.Time) string {
 	text := e.latest
 	if e.pending > 1 {
 		text = fmt.Sprintf("%s (and %d more since the last line)", text, e.pending-1)
@@ -87,7 +87,7 @@ func (j *Journal) Flush() {
 	var lines []string
 	for _, e := range j.of {
 		if e.pending > 0 {
-			lines = append(lines, e.take(time.Now()))
+			lines = append(lines, e.line(time.Now()))
 		}
 	}
 	j.mu.Unlock()

@@ -37,8 +37,8 @@ type pendingConn struct {
 
 var errCrowded = errors.New("too many connections that prove nothing")
 
-// take calls handle with a connection in a new goroutine.
-func (p *pending) take(conn net.Conn, handle func(*pendingConn)) {
+// add calls handle with a connection in a new goroutine.
+func (p *pending) add(conn net.Conn, handle func(*pendingConn)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {

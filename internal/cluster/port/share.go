@@ -22,8 +22,8 @@ func newShares(total, most int) *shares {
 	return &shares{total: total, most: most, open: make(map[source]int), freed: make(chan struct{})}
 }
 
-// take waits for a place and returns a function that gives it back; nil: ctx has ended before.
-func (s *shares) take(ctx context.Context, from source) (release func()) {
+// acquire waits for a place and returns a function that gives it back; nil: ctx has ended before.
+func (s *shares) acquire(ctx context.Context, from source) (release func()) {
 	for {
 		s.mu.Lock()
 		free := s.open[from] < s.most && (from == here || s.others < s.total)
@@ -73,9 +73,9 @@ type rates struct {
 // others stands for all other machines together.
 var others = source{}
 
-// take returns the delay of a handshake. It returns false if that is too long: then the handshake
+// reserve returns the delay of a handshake. It returns false if that is too long: then the handshake
 // does not take place.
-func (r *rates) take(from source, now time.Time) (time.Duration, bool) {
+func (r *rates) reserve(from source, now time.Time) (time.Duration, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.next == nil {

@@ -99,21 +99,22 @@ func (s Consumer) From(given plan.From, now time.Time) (from plan.From, refuse b
 
 // applyRules settles properties that depend on others.
 func (s Consumer) applyRules() error {
-	s.settleFetch()
-	return errors.Join(
-		s.settleProtocol(),
-		s.checkHeartbeat(),
-		s.settleCommits(),
-	)
-}
-
-// settleFetch raises kt's own fetch.max.bytes, which is lower than Kafka's, to a larger
-// max.partition.fetch.bytes.
-func (s Consumer) settleFetch() {
-	if s.MaxPartitionFetchBytes() <= s.FetchMaxBytes() || s.isGiven("fetch.max.bytes") {
-		return
+	const beat, session, commit = "heartbeat.interval.ms", "session.timeout.ms", "enable.auto.commit"
+	if s.MaxPartitionFetchBytes() > s.FetchMaxBytes() && !s.isGiven("fetch.max.bytes") { // kt's own is lower than Kafka's
+		s.derive("fetch.max.bytes", s.value("max.partition.fetch.bytes"), "Raised to max.partition.fetch.bytes.")
 	}
-	s.derive("fetch.max.bytes", s.value("max.partition.fetch.bytes"), "Raised to max.partition.fetch.bytes.")
+	errs := []error{s.settleProtocol()}
+	if s.Group() != "" && !s.NextGen() && s.int(beat) >= s.int(session) { // without a group Java accepts them too
+		errs = append(errs, fmt.Errorf("%s: must be less than %s", s.cite(beat), s.cite(session)))
+	}
+	switch {
+	case s.Group() != "" || !s.AutoCommit():
+	case s.isGiven(commit):
+		errs = append(errs, fmt.Errorf("%s needs group.id", s.cite(commit)))
+	default:
+		s.derive(commit, "false", "Off without group.id, as in Java.")
+	}
+	return errors.Join(errs...)
 }
 
 // settleProtocol refuses properties that the group's protocol leaves to the other side, as Java
@@ -135,27 +136,4 @@ func (s Consumer) settleProtocol() error {
 		s.derive(name, "", "Not used: with group.protocol=consumer the broker decides.")
 	}
 	return errors.Join(problems...)
-}
-
-// checkHeartbeat refuses heartbeats that are as long as the session. Without a group it accepts
-// them, like Java.
-func (s Consumer) checkHeartbeat() error {
-	const beat, session = "heartbeat.interval.ms", "session.timeout.ms"
-	if s.Group() == "" || s.NextGen() || s.int(beat) < s.int(session) {
-		return nil
-	}
-	return fmt.Errorf("%s: must be less than %s", s.cite(beat), s.cite(session))
-}
-
-// settleCommits turns commits off without a group. If they were given, they are a conflict.
-func (s Consumer) settleCommits() error {
-	const name = "enable.auto.commit"
-	if s.Group() != "" || !s.AutoCommit() {
-		return nil
-	}
-	if s.isGiven(name) {
-		return fmt.Errorf("%s needs group.id", s.cite(name))
-	}
-	s.derive(name, "false", "Off without group.id, as in Java.")
-	return nil
 }

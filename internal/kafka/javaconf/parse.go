@@ -78,7 +78,7 @@ func (p property) resolve(given map[string]plan.Given) (result.Setting, error) {
 	}
 	canonical, err := p.check(g.Value)
 	if err != nil {
-		return s, fmt.Errorf("%s=%s%s: %w", p.name, g.Value, from(g.Source), err)
+		return s, plan.At(g.Source, p.name+"="+g.Value, "%w", err)
 	}
 	s.Value, s.Source = canonical, g.Source
 	return s, nil
@@ -88,19 +88,19 @@ func (p property) resolve(given map[string]plan.Given) (result.Setting, error) {
 // may be a secret.
 func strangerError(client string, known []string, name, source string) error {
 	if isSecurity(name) {
-		return fmt.Errorf("%s%s: %s", name, from(source), securityApart)
+		return plan.At(source, name, securityApart)
 	}
-	unknown := fmt.Sprintf("unknown property %q%s", name, from(source))
+	why := "Kafka's " + client + " has no such property"
 	// A property that is known without a row in this table is the other client's.
 	switch near := suggest.Nearest(name, known); {
 	case IsConsumerProperty(name):
-		return errors.New(unknown + ": it is a consumer property")
+		why = "it is a consumer property"
 	case IsProducerProperty(name):
-		return errors.New(unknown + ": it is a producer property")
+		why = "it is a producer property"
 	case near != "":
-		return fmt.Errorf("%s: did you mean %s?", unknown, near)
+		why = "did you mean " + near + "?"
 	}
-	return fmt.Errorf("%s: Kafka's %s has no such property", unknown, client)
+	return plan.At(source, fmt.Sprintf("unknown property %q", name), "%s", why)
 }
 
 func isSecurity(name string) bool {

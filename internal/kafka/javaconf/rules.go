@@ -13,14 +13,19 @@ import (
 // the properties it reads.
 func (s Producer) applyRules() error {
 	s.noteBatchLimit()
-	return errors.Join(
-		s.settleIdempotence(),
-		s.checkInFlight(),
-		s.settleTransactions(),
-		s.settleDelivery(),
-		s.checkSizes(),
-		s.checkRack(),
-	)
+	errs := []error{s.settleIdempotence(), s.checkInFlight()}
+	switch {
+	case s.TransactionalID() == "":
+	case !s.Idempotent():
+		errs = append(errs, fmt.Errorf("%s needs enable.idempotence=true, not %s", s.cite("transactional.id"), s.cite("enable.idempotence")))
+	default:
+		s.note("delivery.timeout.ms", "In a transaction franz-go waits for records in flight, also longer than this.")
+	}
+	errs = append(errs, s.settleDelivery(), s.checkSizes())
+	if s.bool("partitioner.rack.aware") && s.value("client.rack") == "" {
+		errs = append(errs, fmt.Errorf("%s needs client.rack", s.cite("partitioner.rack.aware")))
+	}
+	return errors.Join(errs...)
 }
 
 // settleIdempotence turns idempotence off when acks or retries rule it out, as Java does. If it
@@ -70,17 +75,6 @@ func (s Producer) checkInFlight() error {
 	return nil
 }
 
-func (s Producer) settleTransactions() error {
-	if s.TransactionalID() == "" {
-		return nil
-	}
-	if !s.Idempotent() {
-		return fmt.Errorf("%s needs enable.idempotence=true, not %s", s.cite("transactional.id"), s.cite("enable.idempotence"))
-	}
-	s.note("delivery.timeout.ms", "In a transaction franz-go waits for records in flight, also longer than this.")
-	return nil
-}
-
 // settleDelivery makes room for one linger and one request, as Java does. A default is raised, a
 // given value is an error.
 func (s Producer) settleDelivery() error {
@@ -121,13 +115,6 @@ func (s Producer) noteBatchLimit() {
 	case s.fitted > 0:
 		s.note("batch.size", fmt.Sprintf("Counts compressed bytes, as in Java; franz-go's limit, before compression, is %d for this payload.", limit))
 	}
-}
-
-func (s Producer) checkRack() error {
-	if s.bool("partitioner.rack.aware") && s.value("client.rack") == "" {
-		return fmt.Errorf("%s needs client.rack", s.cite("partitioner.rack.aware"))
-	}
-	return nil
 }
 
 func (s settings) cite(name string) string { return cite(s[name]) }

@@ -247,10 +247,8 @@ func (d *State) SetEndOffsets(ctx context.Context) error {
 			d.At.SetEndOffsets(ends)
 			return nil
 		}
-		select {
-		case <-ctx.Done():
+		if !kafka.Pause(ctx, time.Second) {
 			return fmt.Errorf("find the last offsets: %w", err)
-		case <-time.After(time.Second):
 		}
 	}
 }
@@ -310,10 +308,8 @@ func (d *State) awaitStored(ctx context.Context, ends []int64) {
 		} else if left < missing {
 			missing, since = left, time.Now()
 		}
-		select {
-		case <-ctx.Done():
+		if !kafka.Pause(ctx, 100*time.Millisecond) {
 			return
-		case <-time.After(100 * time.Millisecond):
 		}
 		if now, err := d.Cluster.EndOffsets(ctx, d.Layout, d.Settings.ReadCommitted()); err == nil {
 			copy(ends, now)

@@ -98,7 +98,7 @@ func (v *values) check() {
 
 // bad reports a problem of a property, without its value.
 func (v *values) bad(name, format string, args ...any) {
-	v.problems = append(v.problems, fmt.Errorf("%s%s: %w", name, v.from(name), fmt.Errorf(format, args...)))
+	v.problems = append(v.problems, plan.At(v.given[name].Source, name, format, args...))
 }
 
 func (v *values) warn(format string, args ...any) {

@@ -116,7 +116,7 @@ func (l *lane) next() {
 // again sends the batch again after a pause.
 func (l *lane) again(a answer) {
 	w := l.w
-	pause(w.ctx, w.backoff(l.fails))
+	kafka.Pause(w.ctx, w.backoff(l.fails))
 	if a.ask {
 		_ = w.leaders.ask(w.ctx, l.began) // if nobody answers, the next try fails too
 	}
@@ -213,7 +213,7 @@ func (l *lane) renew(b *batch, code string) {
 			})
 			break
 		}
-		pause(w.ctx, w.backoff(fails))
+		kafka.Pause(w.ctx, w.backoff(fails))
 	}
 	l.next()
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/kt-bench/kt/internal/engine"
+	"github.com/kt-bench/kt/internal/kafka"
 	"github.com/kt-bench/kt/internal/kafka/driver"
 	"github.com/kt-bench/kt/internal/kafka/reading"
 	"github.com/kt-bench/kt/internal/kafka/watch"
@@ -49,7 +50,7 @@ func (s *readScene) meanwhile(d engine.ReadDriver, state *reading.State, f func(
 	defer cancel()
 	go func() {
 		for !state.At.Groups[0].OwnsAll() && ctx.Err() == nil {
-			pause(ctx, time.Millisecond)
+			kafka.Pause(ctx, time.Millisecond)
 		}
 		f()
 	}()

@@ -75,7 +75,7 @@ func (r *reader) fetch(ctx context.Context, broker int32) {
 		if failed {
 			r.followAgain()
 			if empty {
-				pause(ctx, r.backoff)
+				kafka.Pause(ctx, r.backoff)
 			}
 		}
 	}

@@ -7,12 +7,13 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
+	"github.com/kt-bench/kt/internal/kafka"
 	"github.com/kt-bench/kt/internal/kafka/reading"
 )
 
 // followLeaders looks up leaders whenever they may have changed, until ctx ends.
 func (r *reader) followLeaders(ctx context.Context) {
-	for unknown := 0; ; pause(ctx, r.backoff) { // times in a row that a topic was not known
+	for unknown := 0; ; kafka.Pause(ctx, r.backoff) { // times in a row that a topic was not known
 		select {
 		case <-ctx.Done():
 			return

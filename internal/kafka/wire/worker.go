@@ -236,14 +236,6 @@ func (w *worker) originate(l *lane) {
 	})
 }
 
-// pause waits, or until ctx ends.
-func pause(ctx context.Context, d time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(d):
-	}
-}
-
 // Flush sends the open batch, and waits until every batch has its outcome.
 func (w *worker) Flush(ctx context.Context) error {
 	defer context.AfterFunc(ctx, w.wakeUp)()

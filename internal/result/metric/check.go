@@ -15,14 +15,14 @@ func CheckAll(limits, aborts []string, p *plan.Plan, elsewhere bool) error {
 		for _, text := range texts {
 			e, err := Parse(text)
 			if err != nil {
-				errs = append(errs, fmt.Errorf("--%s %w", flag, err))
+				errs = append(errs, plan.About(flag, fmt.Errorf("--%s %w", flag, err)))
 				continue
 			}
 			if p == nil {
 				continue
 			}
 			if err := judge(&e, p); err != nil {
-				errs = append(errs, fmt.Errorf("--%s %q cannot be judged: %w", flag, text, err))
+				errs = append(errs, plan.About(flag, fmt.Errorf("--%s %q cannot be judged: %w", flag, text, err)))
 			}
 		}
 	}
