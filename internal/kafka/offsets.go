@@ -268,8 +268,7 @@ func Pause(ctx context.Context, d time.Duration) bool {
 
 // refusedForGood reports whether the same request fails again.
 func refusedForGood(err error) bool {
-	return errors.Is(err, kerr.TopicAuthorizationFailed) || errors.Is(err, kerr.ClusterAuthorizationFailed) ||
-		errors.Is(err, kerr.UnknownTopicOrPartition)
+	return IsAny(err, kerr.TopicAuthorizationFailed, kerr.ClusterAuthorizationFailed, kerr.UnknownTopicOrPartition)
 }
 
 // plainly returns the first of several brokers' errors, without the client's words around

@@ -21,8 +21,12 @@ import (
 
 // Denied reports whether brokers refused a request because an ACL is missing.
 func Denied(err error) bool {
-	missing := []error{kerr.TopicAuthorizationFailed, kerr.GroupAuthorizationFailed, kerr.ClusterAuthorizationFailed, kerr.TransactionalIDAuthorizationFailed}
-	return slices.ContainsFunc(missing, func(code error) bool { return errors.Is(err, code) })
+	return IsAny(err, kerr.TopicAuthorizationFailed, kerr.GroupAuthorizationFailed, kerr.ClusterAuthorizationFailed, kerr.TransactionalIDAuthorizationFailed)
+}
+
+// IsAny reports whether an error is one of these of a broker.
+func IsAny(err error, codes ...*kerr.Error) bool {
+	return slices.ContainsFunc(codes, func(code *kerr.Error) bool { return errors.Is(err, code) })
 }
 
 // batchBytes returns the size of a record batch with one record, whose key, value and headers take n bytes: 61 of the batch, the
@@ -251,15 +255,8 @@ func responseError(r kadm.CreateTopicResponse) error {
 // refused reports whether a broker rejects the wanted topic, so that the same request fails
 // again.
 func refused(err error) bool {
-	for _, code := range []*kerr.Error{
-		kerr.InvalidTopicException, kerr.InvalidPartitions, kerr.InvalidReplicationFactor, kerr.InvalidReplicaAssignment,
-		kerr.InvalidConfig, kerr.InvalidRequest, kerr.PolicyViolation,
-	} {
-		if errors.Is(err, code) {
-			return true
-		}
-	}
-	return false
+	return IsAny(err, kerr.InvalidTopicException, kerr.InvalidPartitions, kerr.InvalidReplicationFactor, kerr.InvalidReplicaAssignment,
+		kerr.InvalidConfig, kerr.InvalidRequest, kerr.PolicyViolation)
 }
 
 // leaderPoll is how often a new topic is looked up until it has its leaders.

@@ -39,7 +39,7 @@ func swappinessOf(t *testing.T, root string) string {
 }
 
 func quietMaker() *Maker {
-	return &Maker{Config: config.System{Getenv: func(string) string { return "" }}, Say: func(string) {}, Now: time.Now, Version: "1.0"}
+	return &Maker{Config: config.System{Kafka: Clients(), Getenv: func(string) string { return "" }}, Say: func(string) {}, Now: time.Now, Version: "1.0"}
 }
 
 // served starts an agent of a broker; end waits until it has ended.

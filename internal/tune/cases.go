@@ -74,28 +74,46 @@ var (
 		"*": func(x, y float64) float64 { return x * y }, "/": func(x, y float64) float64 { return x / y },
 		"//":  func(x, y float64) float64 { return math.Floor(x / y) },
 		"min": math.Min, "max": math.Max, "%": math.Mod,
+		"or": func(x, y float64) float64 {
+			return map[bool]float64{true: y, false: x}[math.IsNaN(x) || math.IsInf(x, 0)]
+		},
 	}
 )
 
-// holds reports whether all parts of a condition hold.
+// holds reports whether all parts of a condition hold. What cannot be read is empty.
 func (a place) holds(condition string) bool {
+	all, _ := a.test(condition)
+	return all
+}
+
+// test is [place.holds], with the error of what could not be read.
+func (a place) test(condition string) (all bool, err error) {
+	all = true
 	for part := range strings.SplitSeq(cmp.Or(condition, "0 = 0"), " and ") {
 		f := comparison.FindStringSubmatch(part)
-		left, err := a.eval(f[1])
-		right, wrong := a.eval(f[3])
-		if err != nil {
+		left, wrong := a.eval(f[1])
+		if wrong != nil {
 			left = ""
 		}
-		if wrong != nil {
+		right, bad := a.eval(f[3])
+		if bad != nil {
 			right = ""
 		}
+		err = cmp.Or(err, wrong, bad)
 		x, noNumber := strconv.ParseFloat(left, 64)
 		y, word := strconv.ParseFloat(right, 64)
-		if !compares(f[2], left, right, cmp.Compare(x, y), noNumber == nil && word == nil) {
-			return false
-		}
+		all = all && compares(f[2], left, right, cmp.Compare(x, y), noNumber == nil && word == nil)
 	}
-	return true
+	return all, err
+}
+
+// answer reads whether a condition of the row holds.
+func (a place) answer() Reading {
+	holds, err := a.test(a.row.Read.Answer)
+	if err != nil {
+		return a.lacks(err)
+	}
+	return Reading{Current: yesNo(holds)}
 }
 
 // compares reports whether a comparison of two texts holds. order is that of their numbers, if both are some.
@@ -117,10 +135,10 @@ func compares(operator, left, right string, order int, numbers bool) bool {
 
 // eval works out an expression. An error may come with the value that is no number.
 func (a place) eval(expression string) (string, error) {
-	words := strings.Fields(expression)
-	out, err := a.fact(words[0])
+	words, known := strings.Fields(expression), a.facts()
+	out, err := fact(known, words[0])
 	for i := 1; i+1 < len(words) && err == nil; i += 2 {
-		next, err := a.fact(words[i+1])
+		next, err := fact(known, words[i+1])
 		if err != nil {
 			return next, err
 		}
@@ -130,6 +148,9 @@ func (a place) eval(expression string) (string, error) {
 			return "", fmt.Errorf("%s: %q or %q is not a number", expression, out, next)
 		}
 		out = strconv.FormatFloat(operators[words[i]](x, y), 'f', -1, 64)
+	}
+	if len(words) > 1 && err == nil && (out == "NaN" || strings.HasSuffix(out, "Inf")) {
+		return "", fmt.Errorf("%s is not known", expression)
 	}
 	return out, err
 }
@@ -157,23 +178,23 @@ func (a place) fill(text string) (filled string, problem error) {
 			return theme.Duration(time.Duration(n * float64(time.Second)))
 		case len(f[2]) > 2 && noNumber == nil:
 			return plural(n, f[2][1:])
-		case noNumber == nil && strings.Contains(f[1], " "):
-			return rounded(n)
 		}
-		return value
+		return rounded(value, 2)
 	}), problem
 }
 
 // expression is the value of a row that is worked out.
 func (a place) expression() Reading {
-	r := Reading{rounds: strings.Contains(a.row.Read.Value, " ")}
-	var err error
-	if r.Current, err = a.eval(a.row.Read.Value); err != nil {
-		current := r.Current
-		r = a.lacks(err)
-		r.Current = current
+	value, err := a.eval(a.row.Read.Value)
+	if err != nil {
+		r := a.lacks(err)
+		r.Current = value
+		return r
 	}
-	return r
+	if places := a.row.Read.Round; places != nil {
+		value = rounded(value, *places)
+	}
+	return Reading{Current: value}
 }
 
 // check refuses a condition or an expression that cannot be worked out.
@@ -190,6 +211,9 @@ func (r Read) check() error {
 			if f == nil {
 				return fmt.Errorf("cases: %q is no condition", part)
 			}
+			if _, err := regexp.Compile(strings.Trim(f[3], "'")); err != nil && strings.HasSuffix(f[2], "like") {
+				return fmt.Errorf("cases: %q: %w", part, err)
+			}
 			expressions = append(expressions, f[1], f[3])
 		}
 	}
@@ -197,11 +221,20 @@ func (r Read) check() error {
 		expressions = append(expressions, in[1])
 	}
 	known := place{Machine: &Machine{}}.facts()
-	for word := range strings.FieldsSeq(strings.Join(expressions, " + ")) {
-		name, _, _ := strings.Cut(word, ":")
-		_, number := strconv.ParseFloat(word, 64)
-		if known[name] == nil && operators[word] == nil && number != nil && word[0] != '\'' {
-			return fmt.Errorf("there is no fact %q; a word stands in single quotes", word)
+	for _, expression := range slices.DeleteFunc(expressions, func(e string) bool { return e == "" }) {
+		words := strings.Fields(expression)
+		if len(words)%2 == 0 {
+			return fmt.Errorf("%q lacks a value or an operator", expression)
+		}
+		for i, word := range words {
+			name, _, _ := strings.Cut(word, ":")
+			_, number := strconv.ParseFloat(word, 64)
+			switch {
+			case i%2 == 1 && operators[word] == nil:
+				return fmt.Errorf("%q: %q is no operator", expression, word)
+			case i%2 == 0 && known[name] == nil && number != nil && word[0] != '\'':
+				return fmt.Errorf("there is no fact %q; a word stands in single quotes", word)
+			}
 		}
 	}
 	return nil

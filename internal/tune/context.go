@@ -143,7 +143,10 @@ func (m *Machine) runs(name string) (string, error) {
 	if len(found) > 0 {
 		return "yes", nil
 	}
-	return "no", err
+	if err != nil {
+		return "", err
+	}
+	return "no", nil
 }
 
 // pressure is for how many percent of the last minute threads waited: for "cpu", "io" or "memory".

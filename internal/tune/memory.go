@@ -101,7 +101,7 @@ func checkPageCache(m place) Reading {
 	heap := cmp.Or(heapLimit(m.Machine), m.Memory/4) // what a JVM takes that was told nothing
 	room := m.Memory - heap - 3<<29
 	rate, known := m.writeRate()
-	r := Reading{Current: rounded(float64(room) / rate), shown: theme.Bytes(max(0, room))}
+	r := Reading{Current: strconv.FormatFloat(float64(room)/rate, 'f', 2, 64), shown: theme.Bytes(max(0, room))}
 	switch {
 	case m.Memory <= 0:
 		return Unreadable("the size of the memory is not known")

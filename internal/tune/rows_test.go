@@ -87,6 +87,11 @@ func TestAWrongRowIsRefusedWithItsPlace(t *testing.T) {
 		{"a fact that there is not", "{file: sys/x}", "{value: luck * 2}", `line 3, column 7: a.b: there is no fact "luck"`, false},
 		{"a fact that there is not, in words", "{file: sys/x}", "{file: sys/x, note: '{luck|bytes}'}", `line 3, column 7: a.b: there is no fact "luck"`, false},
 		{"a case whose condition is none", "{file: sys/x}", "{file: sys/x, cases: [{if: value, note: x}]}", `line 3, column 7: a.b: cases: "value" is no condition`, false},
+		{"two values without an operator", "{file: sys/x}", "{value: total:cpu.steal load nodes}", `"load" is no operator`, false},
+		{"an operator without a value", "{file: sys/x}", "{value: cpus *}", `"cpus *" lacks a value or an operator`, false},
+		{"an operator for a value", "{file: sys/x}", "{value: cpus * max}", `there is no fact "max"`, false},
+		{"words of no expression", "{file: sys/x}", "{file: sys/x, note: '{ }'}", `" " lacks a value or an operator`, false},
+		{"a pattern that is none", "{file: sys/x}", "{file: sys/x, cases: [{if: \"value like '['\", note: x}]}", "missing closing ]", false},
 		{"a function and a way to read", "a.b", "vm.swappiness", "line 3, column 7: vm.swappiness: it has a function, and a way to read", false},
 		{"the same row twice", "\n", "\n", "", false},
 	} {

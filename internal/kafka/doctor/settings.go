@@ -18,7 +18,6 @@ import (
 // target is the topic of the load with the settings that can spoil a test, or what a new topic would be given.
 type target struct {
 	about            string // "topic orders", "new topics"
-	partitions       int    // 0: there is no topic yet
 	replicas, inSync int    // of the partition that has fewest
 	configs          map[string]string
 }
@@ -31,11 +30,18 @@ func (e *examination) settings(ctx context.Context) {
 		return
 	}
 	before := len(e.Checks)
-	for _, check := range []func(target) Check{e.minInSync, e.retention, recompression, flushes} {
-		if c := check(t); c.State != "" {
-			c.Name, c.About = "settings", t.about
-			e.add(c)
-		}
+	e.minInSync(t)
+	if kept, limited := t.retention(); limited && kept < e.Duration {
+		e.warn("settings", t.about, "raise retention.ms, or make a shorter load (--duration)",
+			"records are kept for %s, and the load takes %s: readers and --verify miss the first ones", theme.Duration(kept), theme.Duration(e.Duration))
+	}
+	if how := t.configs["compression.type"]; how != "" && how != "producer" {
+		e.warn("settings", t.about, fmt.Sprintf("set compression.type=producer, or make the load with --compression %s", strings.Replace(how, "uncompressed", "none", 1)),
+			"compression.type is %s: brokers compress batches of another type again, and their CPU becomes the limit", how)
+	}
+	if n, err := strconv.ParseInt(t.configs["flush.messages"], 10, 64); err == nil && n != math.MaxInt64 {
+		e.warn("settings", t.about, "leave it out, unless this is what you test",
+			"flush.messages is %d: brokers wait for the disk each time that this many records came", n)
 	}
 	if len(e.Checks) > before {
 		return
@@ -62,7 +68,6 @@ func (e *examination) lookUp(ctx context.Context) (t target, right string, err e
 	if found.Err != nil {
 		return t, right, found.Err
 	}
-	t.partitions = len(found.Partitions)
 	for _, p := range found.Partitions {
 		t.replicas, t.inSync = min(t.replicas, len(p.Replicas)), min(t.inSync, len(p.ISR))
 	}
@@ -113,7 +118,7 @@ func values(described kadm.ResourceConfigs, err error) (map[string]string, error
 }
 
 // minInSync checks that as many replicas are in sync as acks=all takes. From Kafka 3.7 on, all replicas are enough.
-func (e *examination) minInSync(t target) Check {
+func (e *examination) minInSync(t target) {
 	n, err := strconv.Atoi(t.configs["min.insync.replicas"])
 	var major, minor int
 	if _, bad := fmt.Sscanf(strings.TrimPrefix(e.Cluster.Version, "at least "), "v%d.%d", &major, &minor); bad == nil && (major > 3 || major == 3 && minor >= 7) {
@@ -121,19 +126,13 @@ func (e *examination) minInSync(t target) Check {
 	}
 	switch {
 	case err != nil:
-		return Check{}
 	case n > t.replicas:
-		return Check{
-			State: Fail, Text: fmt.Sprintf("min.insync.replicas %d is above the %s: no record is acknowledged with acks=all", n, theme.Plural(t.replicas, "replica", "replicas")),
-			Advice: fmt.Sprintf("set min.insync.replicas to %d at most, or use more replicas", t.replicas),
-		}
+		e.fail("settings", t.about, fmt.Sprintf("set min.insync.replicas to %d at most, or use more replicas", t.replicas),
+			"min.insync.replicas %d is above the %s: no record is acknowledged with acks=all", n, theme.Plural(t.replicas, "replica", "replicas"))
 	case n > t.inSync:
-		return Check{
-			State: Fail, Text: fmt.Sprintf("min.insync.replicas is %d, and of a partition only %s: no record of it is acknowledged with acks=all", n, theme.Plural(t.inSync, "replica is in sync", "replicas are in sync")),
-			Advice: "start the brokers that have its other replicas",
-		}
+		e.fail("settings", t.about, "start the brokers that have its other replicas",
+			"min.insync.replicas is %d, and of a partition only %s: no record of it is acknowledged with acks=all", n, theme.Plural(t.inSync, "replica is in sync", "replicas are in sync"))
 	}
-	return Check{}
 }
 
 // retention returns how long records are kept; false: for ever.
@@ -143,40 +142,4 @@ func (t *target) retention() (time.Duration, bool) {
 		return 0, false
 	}
 	return time.Duration(ms) * time.Millisecond, true
-}
-
-// retention checks that records are kept for as long as the load goes on.
-func (e *examination) retention(t target) Check {
-	kept, limited := t.retention()
-	if !limited || kept >= e.Duration {
-		return Check{}
-	}
-	return Check{
-		State: Warn, Text: fmt.Sprintf("records are kept for %s, and the load takes %s: readers and --verify miss the first ones", theme.Duration(kept), theme.Duration(e.Duration)),
-		Advice: "raise retention.ms, or make a shorter load (--duration)",
-	}
-}
-
-// recompression checks that brokers keep batches as producers compressed them.
-func recompression(t target) Check {
-	how := t.configs["compression.type"]
-	if how == "" || how == "producer" {
-		return Check{}
-	}
-	return Check{
-		State: Warn, Text: fmt.Sprintf("compression.type is %s: brokers compress batches of another type again, and their CPU becomes the limit", how),
-		Advice: fmt.Sprintf("set compression.type=producer, or make the load with --compression %s", strings.Replace(how, "uncompressed", "none", 1)),
-	}
-}
-
-// flushes checks that brokers do not wait for the disk.
-func flushes(t target) Check {
-	n, err := strconv.ParseInt(t.configs["flush.messages"], 10, 64)
-	if err != nil || n == math.MaxInt64 {
-		return Check{}
-	}
-	return Check{
-		State: Warn, Text: fmt.Sprintf("flush.messages is %d: brokers wait for the disk each time that this many records came", n),
-		Advice: "leave it out, unless this is what you test",
-	}
 }

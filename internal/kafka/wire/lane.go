@@ -154,7 +154,7 @@ func (l *lane) read(p *kmsg.ProduceResponseTopicPartition, version int16, from i
 	a.code = kafka.ErrorCode(err)
 	writing.Hear(l.w.shard, p)
 	switch {
-	case errors.Is(err, kerr.OutOfOrderSequenceNumber), errors.Is(err, kerr.UnknownProducerID), errors.Is(err, kerr.InvalidProducerEpoch):
+	case kafka.IsAny(err, kerr.OutOfOrderSequenceNumber, kerr.UnknownProducerID, kerr.InvalidProducerEpoch):
 		a.renew = l.identity.id >= 0
 	case kerr.IsRetriable(err):
 		a.again, a.ask = true, true
@@ -169,14 +169,7 @@ func (l *lane) read(p *kmsg.ProduceResponseTopicPartition, version int16, from i
 // afterAppend reports whether a broker may give an error after it has appended a batch, while it waits for the replicas. It
 // may lose the leadership, the disk or the topic then.
 func afterAppend(err error) bool {
-	for _, after := range []error{
-		kerr.RequestTimedOut, kerr.NotEnoughReplicasAfterAppend, kerr.NotLeaderForPartition, kerr.KafkaStorageError, kerr.UnknownTopicOrPartition,
-	} {
-		if errors.Is(err, after) {
-			return true
-		}
-	}
-	return false
+	return kafka.IsAny(err, kerr.RequestTimedOut, kerr.NotEnoughReplicasAfterAppend, kerr.NotLeaderForPartition, kerr.KafkaStorageError, kerr.UnknownTopicOrPartition)
 }
 
 // leaderHints is the first version of produce responses that name the new leader (KIP-951).
