@@ -65,37 +65,21 @@ func battery(m place) Reading {
 			plugged = true
 		}
 	}
-	f := Reading{Current: "no"}
-	switch {
-	case !has:
+	if !has {
 		return Absent("no battery")
-	case discharging && !plugged:
-		f = Reading{Current: "yes", Command: "plug it in"}
-		if m.Profile != nil && m.Profile.Name != "minimal" { // which is for machines that must not be changed
-			f.Command = "kt tune --profile minimal, or plug it in"
-		}
 	}
-	return f
+	r := Reading{Current: yesNo(discharging && !plugged), Command: "plug it in"}
+	if m.Profile != nil && m.Profile.Name != "minimal" { // which is for machines that must not be changed
+		r.Command = "kt tune --profile minimal, or plug it in"
+	}
+	return r
 }
 
 func tuners(m place) Reading {
 	running, err := m.running("tuned", "power-profiles-daemon", "auto-cpufreq", "bpftune", "tuned-ppd")
-	found := slices.Clone(running)
-	if i := slices.Index(found, "tuned"); i >= 0 {
-		// tuned-adm leaves the file behind when the daemon is stopped.
-		if profile, _ := m.Text("etc/tuned/active_profile"); profile != "" {
-			found[i] = "tuned (" + profile + ")"
-		}
-	}
-	if m.saptune() {
-		found = append(found, "saptune")
-	}
-	if m.Exists("run/tlp") {
-		found = append(found, "tlp")
-	}
+	found := m.tunersOf(running)
 	switch {
 	case len(found) > 0:
-		slices.Sort(found)
 	case !m.Exists("proc"):
 		return Absent("no /proc here")
 	case err == nil && m.processesHidden():
@@ -111,6 +95,25 @@ func tuners(m place) Reading {
 		f.Command = "tuned-adm off, or a profile of TuneD's own with kt's values"
 	}
 	return f
+}
+
+// tunersOf are the programs that tune the machine: those that run, and those that only set values at boot.
+func (m *Machine) tunersOf(running []string) []string {
+	found := slices.Clone(running)
+	if i := slices.Index(found, "tuned"); i >= 0 {
+		// tuned-adm leaves the file behind when the daemon is stopped.
+		if profile, _ := m.Text("etc/tuned/active_profile"); profile != "" {
+			found[i] = "tuned (" + profile + ")"
+		}
+	}
+	if m.saptune() {
+		found = append(found, "saptune")
+	}
+	if m.Exists("run/tlp") {
+		found = append(found, "tlp")
+	}
+	slices.Sort(found)
+	return found
 }
 
 // running are those of some programs that run, each once. A script is known by its own name, not its interpreter's,
