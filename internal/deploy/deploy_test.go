@@ -189,11 +189,7 @@ func TestATopicIsNamedInALoadOrAskedFor(t *testing.T) {
 		if want := `# Name a topic (--topic): its whole name has to match 'orders-\d+', or`; !strings.Contains(got, want) || strings.Contains(got, "--topic=") {
 			t.Errorf("in %s there is no %q, or a topic:\n%s", name, want, got)
 		}
-		for _, want := range []string{`- "--rate=90"`, `- "--duration=5s"`} {
-			if !strings.Contains(got, want) {
-				t.Errorf("in %s there is no %s", name, want)
-			}
-		}
+		must.Has(t, name, got, `- "--rate=90"`, `- "--duration=5s"`)
 		var d any
 		if err := yaml.Unmarshal([]byte(got), &d); err != nil {
 			t.Errorf("%s: %v", name, err)

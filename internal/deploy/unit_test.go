@@ -27,15 +27,11 @@ func TestAUnitNamesTheFilesThatTheAgentNeeds(t *testing.T) {
 		return b.String()
 	}
 	given := unit(Unit{Words: []string{"kt", "agent"}, Key: "/srv/the key", Results: "/srv/$ 5%"})
-	for _, want := range []string{
+	must.Has(t, "the unit", given,
 		"\n#   chown kt '/srv/the key' && chmod 600 '/srv/the key'\n",
 		"\n#   install --directory --owner=kt --mode=0700 '/srv/$ 5%'\n",
 		"\nExecStart=kt agent\n", "\nKillMode=process\n", "\nReadWritePaths=\"/srv/$ 5%%\"\n",
-	} {
-		if !strings.Contains(given, want) {
-			t.Errorf("%q is missing in\n%s", want, given)
-		}
-	}
+	)
 	none := unit(Unit{Words: []string{"kt", "agent"}})
 	for _, other := range []string{"chown kt", "install", "ReadWritePaths"} {
 		if strings.Contains(none, other) {

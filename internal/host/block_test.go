@@ -31,22 +31,7 @@ func disks(contents map[string]string) FS {
 }
 
 func TestStorageGoesDownToTheDisks(t *testing.T) {
-	tree := disks(map[string]string{
-		"sda/dev": "8:0", "sda/sda1/dev": "8:1", "sda/sda2/dev": "8:2",
-		"sdb/dev": "8:16", "sdb/sdb1/dev": "8:17", "sdb/queue/rotational": "1",
-		"sdaa/dev": "65:160", "sdaa/sdaa1/dev": "65:161",
-		"md0/dev": "9:0", "md0/md/level": "raid5", "md0/slaves/sdb1/dev": "8:17", "md0/slaves/sda1/dev": "8:1", "md0/slaves/sdaa1/dev": "65:161",
-		"md0/md0p1/dev": "259:0",
-		"dm-0/dev":      "253:0", "dm-0/dm/uuid": "LVM-abc", "dm-0/slaves/md0/dev": "9:0",
-		"dm-1/dev": "253:1", "dm-1/dm/uuid": "CRYPT-LUKS2-abc", "dm-1/slaves/dm-0/dev": "253:0",
-		"dm-2/dev": "253:2", "dm-2/dm/uuid": "part1-mpath-3600", "dm-2/slaves/dm-3/dev": "253:3",
-		"dm-3/dev": "253:3", "dm-3/dm/uuid": "mpath-3600", "dm-3/slaves/sda/dev": "8:0", "dm-3/slaves/sdb/dev": "8:16",
-		"dm-4/dev": "253:4", "dm-4/dm/name": "x", "dm-4/slaves/dm-4/dev": "253:4", // lies on itself
-		"md1/dev": "9:1", "md1/md/array_state": "clear",
-		"bcache0/dev": "252:0", "bcache0/slaves/sdb/dev": "8:16",
-		"loop0/dev": "7:0", "loop0/loop/backing_file": "/image", "loop1/dev": "7:1",
-		"nvme0n1/dev": "259:1", "nvme0n1/nvme0n1p1/dev": "259:2",
-	})
+	tree := disks(must.Rows[map[string]string](t, "block_files"))
 	for _, row := range must.Rows[[]struct {
 		Says         string
 		Major, Minor int
@@ -67,28 +52,7 @@ func TestStorageGoesDownToTheDisks(t *testing.T) {
 }
 
 func TestMemoryIsFoundAtTheBottom(t *testing.T) {
-	tree := files(map[string]string{
-		"proc/self/mountinfo": "1 0 8:1 / / rw - ext4 /dev/sda1 rw\n" +
-			"2 1 0:30 / /dev/shm rw - tmpfs tmpfs rw\n" +
-			"3 1 7:1 / /images rw - xfs /dev/loop1 rw\n" +
-			"4 1 0:40 / /merged rw - overlay overlay rw,upperdir=/dev/shm/up,workdir=/dev/shm/work\n" +
-			"5 1 0:41 / /two rw - overlay overlay rw,upperdir=/merged/up\n" +
-			"6 1 0:42 / /inner rw - overlay overlay rw,upperdir=/elsewhere/up\n" +
-			"7 1 0:43 / /read rw - overlay overlay ro,lowerdir=/dev/shm\n" +
-			"8 1 0:44 / /btrfs rw - btrfs /dev/loop0 rw\n",
-		"dev/shm/up/x": "", "merged/up/x": "", "images/x": "",
-		"sys/block/sda/dev": "8:0", "sys/block/sda/sda1/dev": "8:1",
-		"sys/block/ram0/dev": "1:0", "sys/block/zram3/dev": "251:3",
-		"sys/block/loop0/dev": "7:0", "sys/block/loop0/loop/backing_file": "/dev/shm/image",
-		"sys/block/loop1/dev": "7:1", "sys/block/loop1/loop/backing_file": "/image",
-		"sys/block/loop2/dev": "7:2", "sys/block/loop2/loop/backing_file": "/images/image (deleted)",
-		"sys/block/loop3/dev": "7:3", "sys/block/loop3/loop/backing_file": "/dev/ram0",
-		"sys/block/loop4/dev": "7:4", "sys/block/loop4/loop/backing_file": "/merged/up/image",
-		"sys/block/loop5/dev": "7:5", "sys/block/loop5/loop/backing_file": "/elsewhere/image",
-		"sys/block/dm-0/dev": "253:0", "sys/block/dm-0/dm/uuid": "LVM-a", "sys/block/dm-0/slaves/md0/dev": "",
-		"sys/block/md0/dev": "9:0", "sys/block/md0/md/level": "raid1", "sys/block/md0/slaves/loop1/dev": "", "sys/block/md0/slaves/loop0/dev": "",
-		"sys/block/sdz/dev": "65:1", "sys/block/sdz/device/model": "scsi_debug", "sys/block/sdz/device/vendor": "Linux",
-	})
+	tree := files(must.Rows[map[string]string](t, "block_files"))
 	mounts := must.Have(tree.Mounts())(t)
 	for _, row := range []struct {
 		says                  string

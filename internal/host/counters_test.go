@@ -7,18 +7,7 @@ import (
 )
 
 func TestCountersOfATree(t *testing.T) {
-	got := files(map[string]string{
-		"proc/stat":   "cpu  1 2 3 4 5 6 7 8 100 200\ncpu0 9 9 9 9\nintr 1\n",
-		"proc/vmstat": "nr_dirty 42\npswpout 7\noom_kill 1\nbroken x\nalone\n",
-		"proc/net/snmp": "Ip: Forwarding InReceives\nIp: 1 2\n" +
-			"Tcp: RtoMax MaxConn OutSegs RetransSegs\nTcp: 120000 -1 1000 3\n" +
-			"Udp: OutSegs\nUdp: 5\n",
-		"proc/net/netstat":                         "TcpExt: ListenOverflows ListenDrops More\nTcpExt: 4 5\nIpExt: ListenDrops\nIpExt: 9\n",
-		"proc/net/softnet_stat":                    "000000ff 00000001 0000000a 0\nffffffff 00000002 00000000\n",
-		"sys/class/net/eth0/statistics/rx_dropped": "6\n",
-		"sys/class/net/eth0/statistics/odd":        "x\n",
-		"sys/class/net/bonding_masters":            "bond0\n",
-	}).Counters()
+	got := files(must.Rows[map[string]string](t, "counters_files")).Counters()
 	want := Counters{
 		CPU: map[string]int64{
 			"user": 1, "nice": 2, "system": 3, "idle": 4, "iowait": 5, "irq": 6, "softirq": 7, "steal": 8,

@@ -24,17 +24,7 @@ func won(all map[string][]Sysctl) map[string]string {
 }
 
 func TestTheLastFileByItsBaseNameWins(t *testing.T) {
-	got, err := files(map[string]string{
-		"usr/lib/sysctl.d/50-default.conf":     "vm.swappiness = 60\nkernel.sysrq = 16\n",
-		"usr/lib/sysctl.d/sysctl.conf":         "net.core.somaxconn = 1\n", // sorts after every number
-		"etc/sysctl.d/99-kafka.conf":           "vm.swappiness=1\nnet.core.somaxconn=2\n",
-		"etc/sysctl.d/README":                  "vm.swappiness=9\n",
-		"run/sysctl.d/60-x.conf":               "vm.dirty_ratio=1\n",
-		"usr/lib/sysctl.d/60-x.conf":           "vm.dirty_ratio=2\nvm.overcommit_memory=2\n", // of the same name: not read
-		"usr/local/lib/sysctl.d/55-local.conf": "kernel.sysrq = 1\n",
-		"lib/sysctl.d/00-old.conf":             "kernel.pid_max = 32768\n",
-		"etc/sysctl.conf":                      "vm.dirty_ratio=3\n",
-	}).Sysctls()
+	got, err := files(must.Rows[map[string]string](t, "sysctl_files")).Sysctls()
 	want := map[string]string{
 		"vm.swappiness":      "1 /etc/sysctl.d/99-kafka.conf",
 		"net.core.somaxconn": "1 /usr/lib/sysctl.d/sysctl.conf",

@@ -12,24 +12,15 @@ import (
 func level(int) float64 { return 1 }
 
 func TestTheilSenAgreesWithTheBooks(t *testing.T) {
-	for _, r := range []struct {
-		x, y             []float64
-		alpha            float64
-		slope, low, high float64
-	}{
-		// Sen (1968), section 6: 4, and 26/7 to 35/8 at 93 %.
-		{[]float64{1, 2, 3, 4, 10, 12, 18}, []float64{9, 15, 19, 20, 45, 55, 78}, 0.07, 4, 26.0 / 7, 35.0 / 8},
-		// R's statpsych::ci.theil prints 0.5, 0.3243243 and 0.75.
-		{
-			[]float64{67, 28, 30, 28, 52, 40, 25, 37, 44, 10, 14, 20, 28, 40, 51},
-			[]float64{21, 4, 9, 12, 35, 18, 10, 22, 24, 1, 6, 8, 13, 16, 19},
-			0.05, 0.5, 0.3243243, 0.75,
-		},
-	} {
-		e := inference.TheilSen(r.x, r.y, r.alpha)
-		near(t, "slope", e.Value, r.slope, 1e-7)
-		near(t, "low", e.Low, r.low, 1e-7)
-		near(t, "high", e.High, r.high, 1e-7)
+	for _, r := range must.Rows[[]struct {
+		X, Y             []float64
+		Alpha            float64
+		Slope, Low, High float64
+	}](t, "series") {
+		e := inference.TheilSen(r.X, r.Y, r.Alpha)
+		near(t, "slope", e.Value, r.Slope, 1e-7)
+		near(t, "low", e.Low, r.Low, 1e-7)
+		near(t, "high", e.High, r.High, 1e-7)
 	}
 	must.Match(t, (inference.Estimate{}), inference.TheilSen([]float64{1, 1}, []float64{1, 2}, 0.05), "slope at one x")
 }

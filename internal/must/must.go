@@ -50,6 +50,16 @@ func Match[V any](t testing.TB, want, got V, what string, args ...any) {
 	}
 }
 
+// Has shows which parts a text lacks, and lets the test go on.
+func Has(t testing.TB, what, text string, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			t.Errorf("%s: %q is not in:\n%s", what, part, text)
+		}
+	}
+}
+
 // Err shows an error that does not have the text that is wanted, and lets the test go on. Where no text is wanted, there is to be no error.
 func Err(t testing.TB, want string, err error, what string, args ...any) {
 	t.Helper()

@@ -89,39 +89,23 @@ func TestWithin(t *testing.T) {
 		must.Do(t, os.MkdirAll(filepath.Join(dir, name), 0o700))
 	}
 	must.Do(t, os.Symlink(filepath.Join(dir, "a/b"), filepath.Join(dir, "link")))
-	for _, r := range []struct {
-		sentence   string
-		dir, above string
-		want       bool
-	}{
-		{"itself", "a", "a", true},
-		{"a folder in it", "a/b", "a", true},
-		{"the folder that it is in", "a", "a/b", false},
-		{"one whose name begins the same way", "ab", "a", false},
-		{"a link to a folder in it", "link", "a", true},
-		{"a folder in it that is not there", "a/none", "a", true},
-		{"neither is there", "none/1", "none", true},
-	} {
-		must.Match(t, r.want, within(filepath.Join(dir, r.dir), filepath.Join(dir, r.above)), "%s: within(%q, %q)", r.sentence, r.dir, r.above)
+	for _, r := range must.Rows[[]struct {
+		Sentence   string
+		Dir, Above string
+		Want       bool
+	}](t, "check") {
+		must.Match(t, r.Want, within(filepath.Join(dir, r.Dir), filepath.Join(dir, r.Above)), "%s: within(%q, %q)", r.Sentence, r.Dir, r.Above)
 	}
 }
 
 func TestSpaceThatMustStayFree(t *testing.T) {
-	for _, r := range []struct {
-		sentence           string
-		mode               Mode
-		total, free, wants int64
-		ok                 bool
-	}{
-		{"a disk of 1 GiB and a size of 256 MiB", Quick, gib, 900 * mib, 256 * mib, true},
-		{"exactly a tenth stays", Quick, 1000 * mib, 300 * mib, 200 * mib, true},
-		{"less than a tenth stays", Quick, 1000 * mib, 300 * mib, 201 * mib, false},
-		{"nearly full already", Quick, 1000 * mib, 50 * mib, 16 * mib, false},
-		{"a tenth of what is free is nothing", Quick, 1000 * mib, 900 * mib, 8 * mib, false},
-		{"a broker's disk is nearly full", Live, 1000 * mib, 90 * mib, 16 * mib, true},
-		{"a broker's disk is full", Live, 1000 * mib, 70 * mib, 16 * mib, false},
-	} {
-		errs := checkSpace(r.mode, DirPlan{Path: "/d", TotalBytes: r.total, FreeBytes: r.free, SizeBytes: r.wants}, r.wants)
-		must.Match(t, r.ok, (len(errs) == 0), "%s: checkSpace(…) = %v", r.sentence, errs)
+	for _, r := range must.Rows[[]struct {
+		Sentence           string
+		Mode               Mode
+		Total, Free, Wants int64
+		Ok                 bool
+	}](t, "check") {
+		errs := checkSpace(r.Mode, DirPlan{Path: "/d", TotalBytes: r.Total, FreeBytes: r.Free, SizeBytes: r.Wants}, r.Wants)
+		must.Match(t, r.Ok, (len(errs) == 0), "%s: checkSpace(…) = %v", r.Sentence, errs)
 	}
 }

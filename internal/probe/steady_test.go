@@ -92,27 +92,19 @@ func TestAppendFindsBurstAndTheMomentItEnds(t *testing.T) {
 // until the size is full.
 func TestWithoutACounterTheFirstRoundIsMemory(t *testing.T) {
 	const size = 1000 * mib
-	for _, r := range []struct {
-		sentence string
-		rates    []int64 // of the calls, MiB in each second
-		want     Append
-	}{
-		{
-			"a round into memory, then what the syncs let through",
-			[]int64{500, 500, 100, 100, 100, 100},
-			Append{BurstMiBPerSecond: 500, SustainedMiBPerSecond: 100, ThrottledAfterSeconds: 2, Limited: true, Steady: true},
-		},
-		{"never round: all of it may be in memory", []int64{100, 100, 100, 100, 100, 100}, Append{BurstMiBPerSecond: 100}},
-		{"round, and then too short", []int64{500, 500, 100, 100}, Append{BurstMiBPerSecond: 500}},
-	} {
+	for _, r := range must.Rows[[]struct {
+		Sentence string
+		Rates    []int64 // of the calls, MiB in each second
+		Want     Append
+	}](t, "steady") {
 		o := outcome{device: -1, readings: []reading{{device: -1}}}
-		for i, rate := range r.rates {
+		for i, rate := range r.Rates {
 			last := o.readings[i]
 			o.readings = append(o.readings, reading{last.at + time.Second, last.bytes + rate*mib, -1})
 		}
 		o.seconds = series(o.readings)
-		r.want.From = "writes"
-		must.Match(t, r.want, *foundByAppend(o, trial{steady: 3, fill: size}), "%s: foundByAppend(…)", r.sentence)
+		r.Want.From = "writes"
+		must.Match(t, r.Want, *foundByAppend(o, trial{steady: 3, fill: size}), "%s: foundByAppend(…)", r.Sentence)
 	}
 }
 

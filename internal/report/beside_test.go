@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"maps"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/kt-bench/kt/internal/must"
@@ -22,9 +21,7 @@ func TestDifferentLoadsAreListedUnderOneHeadingAndNotAddedUp(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(Formats)) {
 		if err := Formats[name](new(bytes.Buffer), r, Options{}); err != nil {
 			refused = append(refused, name)
-			if !strings.Contains(err.Error(), r.NotAddedUp) {
-				t.Errorf("the error of %s is %v", name, err)
-			}
+			must.Has(t, name, err.Error(), r.NotAddedUp)
 		}
 	}
 	must.Match(t, ofOneLoadOnly, refused, "formats that have nothing for it")

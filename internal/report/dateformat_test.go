@@ -1,9 +1,10 @@
 package report
 
 import (
-	"github.com/kt-bench/kt/internal/must"
 	"testing"
 	"time"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 func TestDatesAreWrittenByJavasPatterns(t *testing.T) {

@@ -132,12 +132,8 @@ func TestWhatIsNotKnownOfAPeerIsNeitherZeroNorBlank(t *testing.T) {
 			t.Errorf("%s is %v, there: %t", name, v, ok)
 		}
 	}
-	if text := wrote(t, "text", PeersDoc(p), nil, Options{}); !strings.Contains(oneSpace(text), "vm15 a:1 client – – away – – – – 0") {
-		t.Error(text)
-	}
-	if text := wrote(t, "csv", PeersDoc(p), nil, Options{}); !strings.Contains(text, "\nvm15,a:1,client,,,away,,0,,,,,,,,\n") {
-		t.Error(text)
-	}
+	must.Has(t, "the table", oneSpace(wrote(t, "text", PeersDoc(p), nil, Options{})), "vm15 a:1 client – – away – – – – 0")
+	must.Has(t, "the row", wrote(t, "csv", PeersDoc(p), nil, Options{}), "\nvm15,a:1,client,,,away,,0,,,,,,,,\n")
 }
 
 func TestACalibrationHasTheWholeShapeForProgramsAlone(t *testing.T) {
@@ -187,9 +183,7 @@ func TestTheSchemaOfTuneKnowsEveryWord(t *testing.T) {
 	}
 	must.Match(t, groups, enum["group"].Enum, "groups")
 	for _, v := range tune.Verdicts {
-		if !strings.Contains(strings.Join(enum["verdict"].Enum, " ")+" ", string(v)) {
-			t.Errorf("the schema does not know the verdict %s", v)
-		}
+		must.Has(t, "the schema does not know the verdict", strings.Join(enum["verdict"].Enum, " ")+" ", string(v))
 	}
 }
 

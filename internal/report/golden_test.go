@@ -120,9 +120,7 @@ func TestTheSummaryOfASmallRunFitsATerminal(t *testing.T) {
 
 func TestASCIIKeepsNamesThatTheUserGave(t *testing.T) {
 	text := written(t, Text, results()["fixed"], Options{Theme: theme.New(theme.Options{ASCII: true}), RunFile: "/home/jörg/läufe/1.ktr"})
-	if !strings.Contains(text, "kt report '/home/jörg/läufe/1.ktr'\n") {
-		t.Errorf("the command to read it again names another file:\n%s", text)
-	}
+	must.Has(t, "the command to read it again names another file", text, "kt report '/home/jörg/läufe/1.ktr'\n")
 }
 
 // oneSpace undoes columns and the wrapping of long lines.

@@ -86,9 +86,7 @@ func TestDetailedRowsAreInPlaceOfTheLastOne(t *testing.T) {
 
 func TestThatATimeoutCutTheReadingShortIsTold(t *testing.T) {
 	_, _, r := consumerRun(result.ReadIdle)
-	if got := written(t, PerfTest, r, Options{}); !strings.Contains(got, "\n"+fmt.Sprintf(javaWarning, 10_000)) {
-		t.Errorf("7,000 of 8,000 records and no warning:\n%s", got)
-	}
+	must.Has(t, "7,000 of 8,000 records and no warning", written(t, PerfTest, r, Options{}), "\n"+fmt.Sprintf(javaWarning, 10_000))
 	r.Plan.Load.Records = 7000
 	if got := written(t, PerfTest, r, Options{}); strings.Contains(got, "WARNING") {
 		t.Errorf("all were read, and a warning:\n%s", got)

@@ -83,11 +83,7 @@ func TestTextOfAMergedResultSaysWhatMattersFirst(t *testing.T) {
 		{"a host with one process needs no second row", all["merged_consume"], nil, []string{" 1 667", " 1 333"}},
 	} {
 		text := oneSpace(written(t, Text, tc.of, Options{Verbose: true}))
-		for _, s := range tc.has {
-			if !strings.Contains(text, s) {
-				t.Errorf("%s: %q is not in:\n%s", tc.name, s, written(t, Text, tc.of, Options{Verbose: true}))
-			}
-		}
+		must.Has(t, tc.name, text, tc.has...)
 		for _, s := range tc.not {
 			if strings.Contains(text, s) {
 				t.Errorf("%s: %q is in:\n%s", tc.name, s, written(t, Text, tc.of, Options{Verbose: true}))
@@ -211,11 +207,7 @@ func TestRatesInATableAddUp(t *testing.T) {
 	lost.Process, lost.Counted, lost.RecordsPerSecond = 3, false, 777.4
 	r.Processes = append(r.Processes, lost)
 	text := oneSpace(written(t, Text, r, Options{}))
-	for _, want := range []string{"vm14 1,999 ", "vm14/1 999 ", "vm14/2 1,000 ", "vm15 1,998 ", "vm15/1 999 ", "vm15/2 999 ", "total 3,997 "} {
-		if !strings.Contains(text, want) {
-			t.Errorf("%q is not in:\n%s", want, text)
-		}
-	}
+	must.Has(t, "the summary", text, "vm14 1,999 ", "vm14/1 999 ", "vm14/2 1,000 ", "vm15 1,998 ", "vm15/1 999 ", "vm15/2 999 ", "total 3,997 ")
 	if r.Hosts[0].RecordsPerSecond == 1999 {
 		t.Error("the result itself was rounded")
 	}

@@ -63,9 +63,7 @@ func TestTextTellsOfReading(t *testing.T) {
 		text := written(t, Text, tc.of, Options{Verbose: true})
 		unwrapped := oneSpace(text)
 		for _, s := range tc.has {
-			if !strings.Contains(unwrapped, oneSpace(s)) {
-				t.Errorf("%s: %q is not in:\n%s", tc.name, s, text)
-			}
+			must.Has(t, tc.name, unwrapped, oneSpace(s))
 		}
 		for _, s := range tc.not {
 			if strings.Contains(unwrapped, oneSpace(s)) {
@@ -87,11 +85,7 @@ func TestTheVerdictOfVerificationIsOneSentence(t *testing.T) {
 		}
 	}
 	got := account(&ledger.Verdict{Readers: 2, Acknowledged: 10, AcknowledgedRead: 17, Lost: 1, Undecided: 1, Aborted: 1})
-	for _, want := range []string{"10 acknowledged", "2 groups", "17 read", "1 lost", "1 undecided", "1 aborted"} {
-		if !strings.Contains(got, want) {
-			t.Errorf("two groups are accounted for as %q, without %q", got, want)
-		}
-	}
+	must.Has(t, "two groups", got, "10 acknowledged", "2 groups", "17 read", "1 lost", "1 undecided", "1 aborted")
 }
 
 func TestAMissedTargetStandsUnderTheTitle(t *testing.T) {
@@ -103,14 +97,10 @@ func TestAMissedTargetStandsUnderTheTitle(t *testing.T) {
 	r.TargetReached, r.BoundBy.Limit = &share, verdict.BrokerAcks
 	r.Throughput.RecordsPerSecond, r.Throughput.TargetRecordsPerSecond = 502_000, 900_000
 	const want = "▲ 56% of the target: 502,000 of 900,000 records/s"
-	if lines := strings.Split(written(t, Text, r, Options{}), "\n"); !strings.Contains(strings.Join(lines[:6], "\n"), want) {
-		t.Errorf("%q is not among:\n%s", want, strings.Join(lines[:6], "\n"))
-	}
+	must.Has(t, "the first lines", strings.Join(strings.Split(written(t, Text, r, Options{}), "\n")[:6], "\n"), want)
 	r = results()["consume"]
 	r.TargetReached, r.BoundBy.Limit, r.Fetch.RecordsPerSecond, r.Throughput.TargetRecordsPerSecond = &share, verdict.Reader, 558, 1000
-	if text := written(t, Text, r, Options{}); !strings.Contains(text, "▲ 56% of the target: 558 of 1,000 ") {
-		t.Errorf("a target of reading is not marked:\n%s", text)
-	}
+	must.Has(t, "a target of reading is not marked", written(t, Text, r, Options{}), "▲ 56% of the target: 558 of 1,000 ")
 }
 
 func TestMillisecondsOfReadingHaveNoRate(t *testing.T) {
@@ -121,9 +111,7 @@ func TestMillisecondsOfReadingHaveNoRate(t *testing.T) {
 		t.Errorf("7 ms of data have a rate:\n%s", text)
 	}
 	r.Fetch.Seconds = 0
-	if text := written(t, Text, r, Options{}); !strings.Contains(text, "too short for a rate: 3,000 records in one poll") {
-		t.Errorf("one poll has a rate:\n%s", text)
-	}
+	must.Has(t, "one poll has a rate", written(t, Text, r, Options{}), "too short for a rate: 3,000 records in one poll")
 	if r := written(t, func(w io.Writer, r result.Result, _ Options) error { return Metrics(w, r) }, r, Options{}); strings.Contains(r, "records-consumed-rate") {
 		t.Errorf("7 ms of data have a rate among the metrics:\n%s", r)
 	}
@@ -136,16 +124,10 @@ func TestALongTimelineIsCut(t *testing.T) {
 	}
 	r.EventsLeftOut, r.Outage.RecoveredMS = result.Errors{"rebalance": 70, "alarm_on": 30}, nil
 	text := oneSpace(written(t, Text, r, Options{}))
-	for _, want := range []string{"--output json lists 18 of them", "118 more: 70 rebalance, 30 alarm on, 18 ", "in sync after 22.9s", "the rate was not back"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("%q is not in:\n%s", want, text)
-		}
-	}
+	must.Has(t, "the summary", text, "--output json lists 18 of them", "118 more: 70 rebalance, 30 alarm on, 18 ", "in sync after 22.9s", "the rate was not back")
 	gap, from := int64(3950), 10.25
 	r.Events, r.Outage, r.EventsLeftOut = nil, &result.Outage{LongestGapMS: &gap, LongestGapFromSeconds: &from}, nil
-	if text := written(t, Text, r, Options{}); !strings.Contains(text, "for 3.95s, from 10.2s on; in p1 for 4.20s") {
-		t.Errorf("a gap of seconds without an event is not told:\n%s", text)
-	}
+	must.Has(t, "a gap of seconds without an event is not told", written(t, Text, r, Options{}), "for 3.95s, from 10.2s on; in p1 for 4.20s")
 	r.Partitions[1].LongestGap.LengthMS = 14 // its own is still open in a file that was cut off
 	if text := written(t, Text, r, Options{}); strings.Contains(text, "; in p") {
 		t.Errorf("a partition is named that waited for less:\n%s", text)

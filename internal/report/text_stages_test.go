@@ -1,7 +1,6 @@
 package report
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/kt-bench/kt/internal/must"
@@ -27,10 +26,6 @@ func TestTheWorstOfTheStagesThatMissedTheirTargetsIsNamed(t *testing.T) {
 	} {
 		got := missedStages(&result.Result{Header: result.Header{Plan: plan.Plan{Command: tc.command, Read: plan.Read{Consumers: readers[tc.command]}}}, Stages: tc.rows})
 		must.Match(t, (tc.want == nil), (got == ""), "%s: %q", name, got)
-		for _, text := range tc.want {
-			if !strings.Contains(got, text) {
-				t.Errorf("%s: %q, want it to have %q", name, got, text)
-			}
-		}
+		must.Has(t, name, got, tc.want...)
 	}
 }

@@ -75,9 +75,7 @@ func TestAFileOrAPipeGetsWholeLines(t *testing.T) {
 	r := results()["outage"]
 	event := strings.Repeat("a long command ", 20)
 	r.Events = []result.Event{{Text: event}}
-	if text := written(t, Text, r, Options{}); !strings.Contains(oneSpace(text), strings.TrimSpace(event)) {
-		t.Errorf("an event is cut:\n%s", text)
-	}
+	must.Has(t, "an event is cut", oneSpace(written(t, Text, r, Options{})), strings.TrimSpace(event))
 }
 
 // Below 60 columns a summary is as for 60: nothing can be read there anyway.
@@ -89,9 +87,5 @@ func TestATerminalOfNoUseGetsTheNarrowestText(t *testing.T) {
 func TestTheRunFileIsNamedInOnePiece(t *testing.T) {
 	path := "/home/jo/" + strings.Repeat("runs/", 20) + "a b.ktr"
 	text := written(t, Text, results()["fixed"], Options{RunFile: path, Width: 80})
-	for _, want := range []string{"    read again\n    kt report '" + path + "'\n"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("%q is not in:\n%s", want, text)
-		}
-	}
+	must.Has(t, "the summary", text, "    read again\n    kt report '"+path+"'\n")
 }

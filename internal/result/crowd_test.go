@@ -81,9 +81,7 @@ func TestAStallOfTheWholeHasItsOwnCause(t *testing.T) {
 	l := load{rates: steadily(400, 1000), events: map[int][]stats.Event{101: {early}, 301: {late}}, gaps: map[int]stats.Gap{105: {From: 100 * time.Second, Length: 5 * time.Second}}}
 	f := l.fold()
 	f.together = &Together{Stall: stats.Gap{From: 300 * time.Second, Length: 4 * time.Second}}
-	if got := f.evidence().Stall.Cause; !strings.Contains(got, late.Text) {
-		t.Errorf("cause %q, want %q", got, late.Text)
-	}
+	must.Has(t, "cause", f.evidence().Stall.Cause, late.Text)
 }
 
 func TestWhatABrokerSaidIsKnownAmongHundredsOfErrors(t *testing.T) {

@@ -33,7 +33,7 @@ func page(t *testing.T, names ...string) string {
 func TestThePageQuotesTheThresholdsOfTheDocument(t *testing.T) {
 	text := page(t, "docs/result.md", "docs/limits.md")
 	percent := func(share float64) string { return fmt.Sprintf("%.4g %%", 100*share) }
-	for _, want := range []string{
+	must.Has(t, "the pages", text,
 		fmt.Sprintf("If %s of the records read had been there when reading began", percent(replayed)),
 		fmt.Sprintf("the slope is at most %s of the records written a second, or when no more records wait than they read in %.0f s", percent(lagGrows), lagShows.Seconds()),
 		fmt.Sprintf("at least %s of the median rate of the up to %.0f s before, if the median of the %.0f s from then on", percent(recovered), normalTime.Seconds(), stayTime.Seconds()),
@@ -44,11 +44,7 @@ func TestThePageQuotesTheThresholdsOfTheDocument(t *testing.T) {
 		fmt.Sprintf("from 1 to %s at 3 significant digits", grouped(stats.HighestTrackableValue.Microseconds())),
 		fmt.Sprintf("at least %d s were measured", inference.Shortest),
 		fmt.Sprintf("there was consumer lag of more than they read in %.0f s", lagShows.Seconds()),
-	} {
-		if !strings.Contains(text, want) {
-			t.Errorf("the pages do not say %q", want)
-		}
-	}
+	)
 }
 
 // grouped is a number over a million in groups of three.
@@ -92,9 +88,7 @@ func TestThePageNamesEveryPartOfTheDocument(t *testing.T) {
 		}
 	}
 	for _, kind := range []string{"header", "window", "sample", "trailer"} {
-		if !strings.Contains(text, "| `"+kind+"` |") {
-			t.Errorf("docs/result.md does not tell of the line %s of a run file", kind)
-		}
+		must.Has(t, "docs/result.md", text, "| `"+kind+"` |")
 	}
 }
 
@@ -109,12 +103,8 @@ func TestThePageAndTheSchemaNameEveryLimitAndKindOfEvent(t *testing.T) {
 			t.Fatalf("%s has only the constants %q of type %s", path, names, typeName)
 		}
 		for _, name := range names {
-			if !strings.Contains(string(schema), "\""+name+"\"") {
-				t.Errorf("docs/result.schema.json does not know the %s %q", typeName, name)
-			}
-			if !strings.Contains(text, "`"+name+"`") {
-				t.Errorf("the pages do not tell of the %s %q", typeName, name)
-			}
+			must.Has(t, name, string(schema), "\""+name+"\"")
+			must.Has(t, name, text, "`"+name+"`")
 		}
 	}
 }

@@ -1,8 +1,9 @@
 package result
 
 import (
-	"github.com/kt-bench/kt/internal/must"
 	"testing"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 func TestKtSaysHowMuchOfTheMedianIsItsOwnDelay(t *testing.T) {

@@ -31,20 +31,12 @@ func TestAFindingHasAValueOnlyIfEveryRecordWasChecked(t *testing.T) {
 }
 
 func TestWhatWasNotCheckedIsNamedWithItsNumber(t *testing.T) {
-	for _, tc := range []struct {
-		v    ledger.Verdict
-		want string
-	}{
-		{ledger.Verdict{Acknowledged: 6000, Unchecked: 5900}, "5,900 of 6,000 acknowledged records were not checked"},
-		{ledger.Verdict{Readers: 2, Acknowledged: 3000, Unchecked: 5000, Undecided: 900}, "5,900 of 6,000 "},
-		{ledger.Verdict{Acknowledged: 6000, Unchecked: 3000, PartsUnknown: 1}, "3,000 of 6,000 acknowledged records were not checked, because 1 process "},
-		{ledger.Verdict{Acknowledged: 6000, PartsUnknown: 2}, "2 processes of the run left no verification"},
-		{ledger.Verdict{Acknowledged: 6000, LateUndecided: 1}, "1 record is duplicated or reordered"},
-		{ledger.Verdict{OfAnotherRun: true, Lost: 5}, "nothing was compared"},
-		{ledger.Verdict{Acknowledged: 6000}, ""},
-	} {
-		if got := NotChecked(&tc.v); !strings.Contains(got, tc.want) || (got == "") != tc.v.Complete() {
-			t.Errorf("%+v: %q, want %q", tc.v, got, tc.want)
+	for _, tc := range must.Rows[[]struct {
+		V    ledger.Verdict
+		Want string
+	}](t, "verify") {
+		if got := NotChecked(&tc.V); !strings.Contains(got, tc.Want) || (got == "") != tc.V.Complete() {
+			t.Errorf("%+v: %q, want %q", tc.V, got, tc.Want)
 		}
 	}
 }

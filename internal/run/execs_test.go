@@ -44,9 +44,7 @@ func TestCommandsRunAtTheirOwnMomentsWhateverTheirOrder(t *testing.T) {
 		}
 	}
 	for _, want := range []string{"one\n", "two\n"} {
-		if got := p.stderr.String(); !strings.Contains(got, want) {
-			t.Errorf("stderr:\n%swant:\n%s", got, want)
-		}
+		must.Has(t, "stderr", p.stderr.String(), want)
 	}
 }
 

@@ -2,9 +2,10 @@ package secret
 
 import (
 	"errors"
-	"github.com/kt-bench/kt/internal/must"
 	"net/http"
 	"testing"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 func TestCredentialsAreUsedWhereTheirOwnerSaid(t *testing.T) {

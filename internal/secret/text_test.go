@@ -17,8 +17,9 @@ import (
 	"testing"
 	"text/template"
 
-	"github.com/kt-bench/kt/internal/must"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 const password = "hunter2 \"\x00é"

@@ -72,24 +72,16 @@ func TestComparisonsWithoutAnEffectRarelyNameOne(t *testing.T) {
 }
 
 func TestAGateOpensOnlyForAShiftThatIsTold(t *testing.T) {
-	for name, row := range map[string]struct {
-		runs             int
-		throughput, p99  float64 // of B
-		limit            string
-		closed           bool
-		seedOfA, seedOfB uint64
-	}{
-		"worse":                        {8, 90_000, 5000, "rate<-3%", true, 1, 2},
-		"worse, but less than allowed": {8, 90_000, 5000, "rate<-20%", false, 1, 2},
-		"alike":                        {8, 100_500, 5000, "rate<0%", false, 3, 4},
-		"higher latency":               {8, 100_000, 6000, "p99>10%", true, 5, 6},
-		"one run a side":               {1, 50_000, 5000, "rate<-3%", true, 7, 8},
-		"too few runs to tell":         {4, 95_000, 5000, "rate<-3%", true, 7, 8},
-		"not measured":                 {8, 100_000, 5000, "p50>10%", true, 9, 10},
-	} {
-		d := compare(t, sideOf("a", row.runs, 100_000, 5000, row.seedOfA), sideOf("a", row.runs, row.throughput, row.p99, row.seedOfB))
-		if d.Judge([]FailOn{must.Have(ParseFailOn(row.limit))(t)}); len(d.Failures) > 0 != row.closed {
-			t.Errorf("%s: failures %q, want some: %v", name, d.Failures, row.closed)
+	for name, row := range must.Rows[map[string]struct {
+		Runs             int
+		Throughput, P99  float64 // of B
+		Limit            string
+		Closed           bool
+		SeedOfA, SeedOfB uint64
+	}](t, "compare") {
+		d := compare(t, sideOf("a", row.Runs, 100_000, 5000, row.SeedOfA), sideOf("a", row.Runs, row.Throughput, row.P99, row.SeedOfB))
+		if d.Judge([]FailOn{must.Have(ParseFailOn(row.Limit))(t)}); len(d.Failures) > 0 != row.Closed {
+			t.Errorf("%s: failures %q, want some: %v", name, d.Failures, row.Closed)
 		}
 	}
 	for _, text := range []string{"throughput", "throughput<3", "p98<3%", "p99<x%", "<3%"} {

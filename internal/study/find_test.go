@@ -189,24 +189,15 @@ func TestATrialIsJudged(t *testing.T) {
 }
 
 func TestTheKneeIsBeforeTheP99Doubles(t *testing.T) {
-	for _, tc := range []struct {
-		p99  []float64
-		knee int // -1: none
-	}{
-		{[]float64{2, 2, 3, 4, 9, 30}, 3},
-		{[]float64{2, 9, 9, 9, 2, 2}, 0},
-		{[]float64{5.6, 14.6, 4.8, 4.2, 3.9, 4.1}, -1}, // one noisy point
-		{[]float64{2, 2, 9, 2, 9, 30}, 3},
-		{[]float64{2, 2, 2, 2, 2, 9}, -1}, // the last point has none above it
-		{[]float64{2, 2, 3, 3, 3, 4}, -1},
-		{[]float64{2}, -1},
-		{nil, -1},
-	} {
+	for _, tc := range must.Rows[[]struct {
+		P99  []float64
+		Knee int // -1: none
+	}](t, "find") {
 		var d FindDoc
-		for _, v := range tc.p99 {
+		for _, v := range tc.P99 {
 			d.Curve = append(d.Curve, CurvePoint{Measures: Measures[float64]{metric.P99: v}})
 		}
 		d.markKnee()
-		must.Match(t, tc.knee, slices.IndexFunc(d.Curve, func(c CurvePoint) bool { return c.Knee }), "%v: knee at", tc.p99)
+		must.Match(t, tc.Knee, slices.IndexFunc(d.Curve, func(c CurvePoint) bool { return c.Knee }), "%v: knee at", tc.P99)
 	}
 }

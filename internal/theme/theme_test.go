@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/charmbracelet/colorprofile"
+
 	"github.com/kt-bench/kt/internal/must"
 )
 

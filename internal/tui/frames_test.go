@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 func TestEachFrameIsSavedInANewFile(t *testing.T) {
@@ -17,9 +19,7 @@ func TestEachFrameIsSavedInANewFile(t *testing.T) {
 	names := []string{"kt-produce-20261123-031500.txt", "kt-produce-20261123-031500-2.txt", "kt-produce-20261123-031500-3.txt"}
 	for i, want := range names {
 		frame := fmt.Sprint("frame ", i)
-		if note := f.Save(frame); !strings.Contains(note, want) {
-			t.Errorf("frame %d: the note is %q, want %q", i, note, want)
-		}
+		must.Has(t, "frame", f.Save(frame), want)
 		if got, err := os.ReadFile(want); err != nil || string(got) != frame+"\n" {
 			t.Errorf("%s holds %q (%v), want %s", want, got, err, frame)
 		}

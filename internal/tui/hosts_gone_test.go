@@ -78,11 +78,7 @@ func TestWhenNoHostIsHeardNothingIsKnownAndTheClockGoesOn(t *testing.T) {
 		m = give(m, c, given{State: result.Running, Hosts: []givenHost{{Name: "a", Processes: 5, State: hostAway}, {Name: "b", Processes: 5, State: hostAway}}})
 	}
 	frame := m.frame()
-	for _, want := range []string{"rec/s –   hosts 0/2   MiB/s –   p50 –", "01:07 / 02:00", "00:58 a and b away"} {
-		if !strings.Contains(frame, want) {
-			t.Errorf("there is no %q in\n%s", want, frame)
-		}
-	}
+	must.Has(t, "the frame", frame, "rec/s –   hosts 0/2   MiB/s –   p50 –", "01:07 / 02:00", "00:58 a and b away")
 	clock.now = clock.now.Add(time.Second)
 	m = give(m, c, given{State: result.Running, Windows: []stats.Window{second(67, 300)}, Hosts: []givenHost{
 		{Name: "a", Processes: 5, State: hostRunning, Window: second(67, 300)},
@@ -99,36 +95,23 @@ func TestFiguresThatNobodyTellsAnyMoreAreMissing(t *testing.T) {
 		m = give(m, c, given{State: result.Running})
 	}
 	figures := strings.Split(m.frame(), "\n")[1]
-	for _, want := range []string{"acked/s –", "read/s –", "e2e p50 –", "ack p99 –", "lag –"} {
-		if !strings.Contains(figures, want) {
-			t.Errorf("there is no %q in %q", want, figures)
-		}
-	}
+	must.Has(t, "the figures", figures, "acked/s –", "read/s –", "e2e p50 –", "ack p99 –", "lag –")
 }
 
 func TestWhatHappensToHostsIsAnEvent(t *testing.T) {
 	const names = "abcd"
-	for _, row := range []struct {
-		name    string
-		seconds []string // a letter each host: r running, a away, l lost
-		want    []string
-	}{
-		{"all is well", []string{"rrrr", "rrrr"}, nil},
-		{"one goes away and comes back", []string{"rrrr", "arrr", "arrr", "rrrr"}, []string{"00:02 a away", "00:04 a back"}},
-		{"one goes away and is lost", []string{"rrrr", "rarr", "rlrr", "rlrr"}, []string{"00:02 b away", "00:03 b lost"}},
-		{"one is lost at once", []string{"rrrl"}, []string{"00:01 d lost"}},
-		{"one was away before the load began", []string{"arrr", "arrr"}, []string{"00:01 a away"}},
-		{"two at once", []string{"rrrr", "aarr"}, []string{"00:02 a and b away"}},
-		{"three at once", []string{"rrrr", "aaar"}, []string{"00:02 a and 2 others away"}},
-		{"one comes as another goes", []string{"arrr", "rarr"}, []string{"00:01 a away", "00:02 a back", "00:02 b away"}},
-	} {
+	for _, row := range must.Rows[[]struct {
+		Name    string
+		Seconds []string // a letter each host: r running, a away, l lost
+		Want    []string
+	}](t, "hosts_gone") {
 		var hosts []cannedHost
 		for _, name := range names {
 			hosts = append(hosts, loadHost(string(name), 100e3, 0.4))
 		}
 		d := watch(manyHosts(hosts...).header)
 		d.observe(given{State: result.Preparing, Hosts: []givenHost{{Name: "a", Processes: 5, State: hostAway}}}) // no event: nothing runs
-		for i, states := range row.seconds {
+		for i, states := range row.Seconds {
 			w := second(i, 10)
 			tick := given{State: result.Running, Windows: []stats.Window{w}}
 			for j, state := range states {
@@ -142,7 +125,7 @@ func TestWhatHappensToHostsIsAnEvent(t *testing.T) {
 		for _, e := range d.events {
 			got = append(got, theme.Clock(e.At)+" "+e.Text)
 		}
-		must.Match(t, row.want, got, "%s", row.name)
+		must.Match(t, row.Want, got, "%s", row.Name)
 	}
 }
 
@@ -192,9 +175,7 @@ func TestAHostThatComesWhileTheDisplayIsFrozenCannotBeSelected(t *testing.T) {
 	m = send(send(m, press("enter")), press("space"))
 	m = give(m, c, given{State: result.Running, Hosts: []givenHost{{Name: "late", Processes: 1, State: hostRunning}}})
 	m = send(m, press("down"))
-	if frame := m.frame(); !strings.Contains(frame, "Throughput, a") {
-		t.Errorf("it shows another host:\n%s", frame)
-	}
+	must.Has(t, "it shows another host", m.frame(), "Throughput, a")
 	if m = send(send(m, press("space")), press("down")); !strings.Contains(m.frame(), "Throughput, late") {
 		t.Errorf("it cannot be selected after that:\n%s", m.frame())
 	}

@@ -114,8 +114,6 @@ func TestATinyScreenShowsTheKeyOfTheNoticeOrTheFigures(t *testing.T) {
 		if got := strings.Contains(text, "q: without it"); got != tc.want || strings.Contains(text, "waiting") != tc.want {
 			t.Errorf("%dx%d: the key of the notice is shown: %v, want %v:\n%s", tc.w, tc.h, got, tc.want, c.String())
 		}
-		if !strings.Contains(text, "rec/s 200") {
-			t.Errorf("%dx%d: there are no figures:\n%s", tc.w, tc.h, c.String())
-		}
+		must.Has(t, "the figures", text, "rec/s 200")
 	}
 }

@@ -224,9 +224,7 @@ func TestTheClockCountsDownToTheStart(t *testing.T) {
 	}{{0, "START  in 3s"}, {time.Second, "START  in 2s"}, {2 * time.Second, "START  in 1s"}} {
 		start := clock.now
 		clock.now = start.Add(row.after)
-		if frame := send(m, clockMsg{}).frame(); !strings.Contains(frame, row.want) {
-			t.Errorf("after %v there is no %q in\n%s", row.after, row.want, frame)
-		}
+		must.Has(t, "the frame", send(m, clockMsg{}).frame(), row.want)
 		clock.now = start
 	}
 	w := second(0, 10)

@@ -49,11 +49,7 @@ func TestTheFirstQuitStopsTheLoadAndSaysWhatItWaitsFor(t *testing.T) {
 			t.Errorf("%s: message %v, calls %+v", key, msg, *c)
 		}
 		frame := m.frame()
-		for _, want := range []string{"DRAIN", "draining: waiting for acks; q again to leave"} {
-			if !strings.Contains(frame, want) {
-				t.Errorf("%s: no %q in\n%s", key, want, frame)
-			}
-		}
+		must.Has(t, "frame", frame, "DRAIN", "draining: waiting for acks; q again to leave")
 	}
 }
 
@@ -135,22 +131,14 @@ func TestABrokerIsLostWhereItShouldAnswer(t *testing.T) {
 	if got, text := newData(Header{Command: "produce", Uncounted: true}).health(&result.BrokerNow{}); got != brokerUp || text == "" {
 		t.Errorf("of a client that does not count its requests: %v %q", got, text)
 	}
-	for _, tc := range []struct {
-		command string
-		broker  result.BrokerNow
-		want    health
-		said    bool
-	}{
-		{"produce", result.BrokerNow{Asked: true}, brokerUp, false},
-		{"produce", result.BrokerNow{Asked: true, Silent: patience}, brokerLost, true},
-		{"consume", result.BrokerNow{Asked: true, Silent: patience}, brokerUp, true},
-		{"roundtrip", result.BrokerNow{Asked: true, Silent: patience}, brokerLost, true},
-		{"produce", result.BrokerNow{}, brokerIdle, true},
-		{"produce", result.BrokerNow{Refusing: true}, brokerLost, true},
-		{"produce", result.BrokerNow{Asked: true, Gone: true}, brokerLost, true},
-	} {
-		if got, text := newData(Header{Command: tc.command}).health(&tc.broker); got != tc.want || (text != "") != tc.said {
-			t.Errorf("%s %+v: %v %q", tc.command, tc.broker, got, text)
+	for _, tc := range must.Rows[[]struct {
+		Command string
+		Broker  result.BrokerNow
+		Want    health
+		Said    bool
+	}](t, "model") {
+		if got, text := newData(Header{Command: tc.Command}).health(&tc.Broker); got != tc.Want || (text != "") != tc.Said {
+			t.Errorf("%s %+v: %v %q", tc.Command, tc.Broker, got, text)
 		}
 	}
 }
@@ -254,9 +242,7 @@ func TestPlusAndMinusAskForAnotherRateWhileThereIsALoad(t *testing.T) {
 		m = send(m, press(key))
 	}
 	must.Match(t, []bool{true, false, true}, asked, "asked")
-	if !strings.Contains(m.frame(), "another rate") {
-		t.Errorf("the note is not in\n%s", m.frame())
-	}
+	must.Has(t, "the note", m.frame(), "another rate")
 	for _, stage := range []result.Stage{result.Draining, result.Finished} {
 		m = send(send(m, Tick{Snapshot: result.Snapshot{Live: result.Live{Stage: stage}}}), press("+"))
 		if len(asked) != 3 || strings.Contains(m.frame(), "another rate") {
@@ -283,9 +269,7 @@ func TestANoteGoesAfterAWhile(t *testing.T) {
 func TestTheHeaderHasTheTargetOfNow(t *testing.T) {
 	m, _ := callable(t)
 	m = send(m, Tick{Snapshot: result.Snapshot{At: time.Second, Target: 123_000}})
-	if !strings.Contains(m.frame(), "target 123k") {
-		t.Errorf("no new target in\n%s", m.frame())
-	}
+	must.Has(t, "the new target", m.frame(), "target 123k")
 }
 
 func TestSavedIsWhatIsSeenWithoutColours(t *testing.T) {

@@ -47,9 +47,7 @@ func TestEveryFrameFillsItsTerminalExactly(t *testing.T) {
 func checkWords(t *testing.T, name, frame, says string) {
 	t.Helper()
 	for _, want := range strings.Split(says, "; ") {
-		if !strings.Contains(frame, want) {
-			t.Errorf("%s: there is no %q in\n%s", name, want, frame)
-		}
+		must.Has(t, name, frame, want)
 	}
 }
 

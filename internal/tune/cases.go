@@ -13,14 +13,18 @@ import (
 	"github.com/kt-bench/kt/internal/theme"
 )
 
-// Case is what a row tells where a condition holds. One that says why the value is unknown or absent ends the reading, one with
-// a verdict ends the cases; of the others each adds its words.
+// Case says something of a value, or of the machine, where its condition holds. The cases of a row are read in order:
+//
+//   - Before the value is read, only cases with Unknown or Absent count. The first that holds is the reading.
+//   - After that all cases count. Until then the fact value is empty.
+//   - A case with a Verdict is the last one, and the value is not compared with the rule.
+//   - Any other case adds its Note, and replaces Shown, Wanted, Command and Bad.
 //
 // A condition is EXPRESSION = EXPRESSION, and several of them with "and". In place of = stand != < <= > >=, has (a word in a list
 // with commas), like and unlike (a regular expression). An expression is a fact, a number or a word in single quotes, or several
-// with + - * / // % min max between them, which are worked out from left to right. A fact that is not there, or may not be read, is
-// empty in a condition. In words {EXPRESSION} stands for its value, and {EXPRESSION|bytes}, {…|time}, {…|2} and {…|CPU} for that of
-// a number of bytes, of seconds, with two decimals and of CPUs.
+// with + - * / // % min max between them, which are worked out from left to right. "X or Y" is Y where X was divided by zero. A
+// fact that is not there, or may not be read, is empty in a condition. In a text {EXPRESSION} stands for its value.
+// {EXPRESSION|bytes}, {…|time}, {…|2} and {…|CPU} show it as bytes, as a duration of seconds, with two decimals and as CPUs.
 type Case struct {
 	If      string  `yaml:"if"`
 	Unknown string  `yaml:"unknown"`
@@ -33,22 +37,22 @@ type Case struct {
 	Command string  `yaml:"command"`
 }
 
-// cases adds what the cases tell that hold: before a value was read only why it is not.
+// cases applies the cases of the row that hold to a reading.
 func (a place) cases(r *Reading) {
 	for _, c := range a.row.Read.Cases {
 		switch ends := c.Unknown + c.Absent; {
 		case r.Verdict != "", ends == "" && a.value == "", !a.holds(c.If):
 		case c.Unknown != "":
-			*r = Reading{Verdict: Unknown, Current: cmp.Or(a.words(c.Shown), r.shown, r.Current), Note: a.words(c.Unknown)}
+			*r = Reading{Verdict: Unknown, Current: cmp.Or(a.fillWords(c.Shown), r.shown, r.Current), Note: a.fillWords(c.Unknown)}
 		case c.Absent != "":
-			*r = Absent("%s", a.words(c.Absent))
+			*r = Absent("%s", a.fillWords(c.Absent))
 		default:
 			if c.Note != "" {
-				r.addNote("%s", a.words(c.Note))
+				r.addNote("%s", a.fillWords(c.Note))
 			}
 			set := func(field *string, text string) {
 				if text != "" {
-					*field = a.words(text)
+					*field = a.fillWords(text)
 				}
 			}
 			set(&r.shown, c.Shown)
@@ -56,9 +60,9 @@ func (a place) cases(r *Reading) {
 			set(&r.Command, c.Command)
 			r.bad = cmp.Or(c.Bad, r.bad)
 			if r.Verdict = c.Verdict; r.Verdict != "" {
-				r.Wanted = cmp.Or(r.Wanted, a.words(a.row.Read.Wanted))
+				r.Wanted = cmp.Or(r.Wanted, a.fillWords(a.row.Read.Wanted))
 				if r.Verdict == Warn || r.Verdict == Fail {
-					r.Command = cmp.Or(r.Command, a.words(a.names(a.row.Read.Command)))
+					r.Command = cmp.Or(r.Command, a.fillWords(a.names(a.row.Read.Command)))
 				}
 				a.show(r)
 			}
@@ -74,28 +78,46 @@ var (
 		"*": func(x, y float64) float64 { return x * y }, "/": func(x, y float64) float64 { return x / y },
 		"//":  func(x, y float64) float64 { return math.Floor(x / y) },
 		"min": math.Min, "max": math.Max, "%": math.Mod,
+		"or": func(x, y float64) float64 {
+			return map[bool]float64{true: y, false: x}[math.IsNaN(x) || math.IsInf(x, 0)]
+		},
 	}
 )
 
-// holds reports whether all parts of a condition hold.
+// holds reports whether all parts of a condition hold. What cannot be read is empty.
 func (a place) holds(condition string) bool {
+	all, _ := a.test(condition)
+	return all
+}
+
+// test is [place.holds], with the error of what could not be read.
+func (a place) test(condition string) (all bool, err error) {
+	all = true
 	for part := range strings.SplitSeq(cmp.Or(condition, "0 = 0"), " and ") {
 		f := comparison.FindStringSubmatch(part)
-		left, err := a.eval(f[1])
-		right, wrong := a.eval(f[3])
-		if err != nil {
+		left, wrong := a.eval(f[1])
+		if wrong != nil {
 			left = ""
 		}
-		if wrong != nil {
+		right, bad := a.eval(f[3])
+		if bad != nil {
 			right = ""
 		}
+		err = cmp.Or(err, wrong, bad)
 		x, noNumber := strconv.ParseFloat(left, 64)
 		y, word := strconv.ParseFloat(right, 64)
-		if !compares(f[2], left, right, cmp.Compare(x, y), noNumber == nil && word == nil) {
-			return false
-		}
+		all = all && compares(f[2], left, right, cmp.Compare(x, y), noNumber == nil && word == nil)
 	}
-	return true
+	return all, err
+}
+
+// answer reads whether a condition of the row holds.
+func (a place) answer() Reading {
+	holds, err := a.test(a.row.Read.Answer)
+	if err != nil {
+		return a.unreadable(err)
+	}
+	return Reading{Current: yesNo(holds)}
 }
 
 // compares reports whether a comparison of two texts holds. order is that of their numbers, if both are some.
@@ -115,12 +137,12 @@ func compares(operator, left, right string, order int, numbers bool) bool {
 	return numbers && (order > 0 || same && operator == ">=")
 }
 
-// eval works out an expression. An error may come with the value that is no number.
+// eval works out an expression. If the value is not a number where one is needed, it returns the value and an error.
 func (a place) eval(expression string) (string, error) {
-	words := strings.Fields(expression)
-	out, err := a.fact(words[0])
+	words, known := strings.Fields(expression), a.facts()
+	out, err := fact(known, words[0])
 	for i := 1; i+1 < len(words) && err == nil; i += 2 {
-		next, err := a.fact(words[i+1])
+		next, err := fact(known, words[i+1])
 		if err != nil {
 			return next, err
 		}
@@ -131,11 +153,14 @@ func (a place) eval(expression string) (string, error) {
 		}
 		out = strconv.FormatFloat(operators[words[i]](x, y), 'f', -1, 64)
 	}
+	if len(words) > 1 && err == nil && (out == "NaN" || strings.HasSuffix(out, "Inf")) {
+		return "", fmt.Errorf("%s is not known", expression)
+	}
 	return out, err
 }
 
-// words puts the values of expressions into a text of the row.
-func (a place) words(text string) string {
+// fillWords puts the values of expressions into a text of the row.
+func (a place) fillWords(text string) string {
 	text, _ = a.fill(text) // what cannot be read is "?"
 	return text
 }
@@ -157,23 +182,23 @@ func (a place) fill(text string) (filled string, problem error) {
 			return theme.Duration(time.Duration(n * float64(time.Second)))
 		case len(f[2]) > 2 && noNumber == nil:
 			return plural(n, f[2][1:])
-		case noNumber == nil && strings.Contains(f[1], " "):
-			return rounded(n)
 		}
-		return value
+		return rounded(value, 2)
 	}), problem
 }
 
 // expression is the value of a row that is worked out.
 func (a place) expression() Reading {
-	r := Reading{rounds: strings.Contains(a.row.Read.Value, " ")}
-	var err error
-	if r.Current, err = a.eval(a.row.Read.Value); err != nil {
-		current := r.Current
-		r = a.lacks(err)
-		r.Current = current
+	value, err := a.eval(a.row.Read.Value)
+	if err != nil {
+		r := a.unreadable(err)
+		r.Current = value
+		return r
 	}
-	return r
+	if places := a.row.Read.Round; places != nil {
+		value = rounded(value, *places)
+	}
+	return Reading{Current: value}
 }
 
 // check refuses a condition or an expression that cannot be worked out.
@@ -190,6 +215,9 @@ func (r Read) check() error {
 			if f == nil {
 				return fmt.Errorf("cases: %q is no condition", part)
 			}
+			if _, err := regexp.Compile(strings.Trim(f[3], "'")); err != nil && strings.HasSuffix(f[2], "like") {
+				return fmt.Errorf("cases: %q: %w", part, err)
+			}
 			expressions = append(expressions, f[1], f[3])
 		}
 	}
@@ -197,11 +225,20 @@ func (r Read) check() error {
 		expressions = append(expressions, in[1])
 	}
 	known := place{Machine: &Machine{}}.facts()
-	for word := range strings.FieldsSeq(strings.Join(expressions, " + ")) {
-		name, _, _ := strings.Cut(word, ":")
-		_, number := strconv.ParseFloat(word, 64)
-		if known[name] == nil && operators[word] == nil && number != nil && word[0] != '\'' {
-			return fmt.Errorf("there is no fact %q; a word stands in single quotes", word)
+	for _, expression := range slices.DeleteFunc(expressions, func(e string) bool { return e == "" }) {
+		words := strings.Fields(expression)
+		if len(words)%2 == 0 {
+			return fmt.Errorf("%q lacks a value or an operator", expression)
+		}
+		for i, word := range words {
+			name, _, _ := strings.Cut(word, ":")
+			_, number := strconv.ParseFloat(word, 64)
+			switch {
+			case i%2 == 1 && operators[word] == nil:
+				return fmt.Errorf("%q: %q is no operator", expression, word)
+			case i%2 == 0 && known[name] == nil && number != nil && word[0] != '\'':
+				return fmt.Errorf("there is no fact %q; a word stands in single quotes", word)
+			}
 		}
 	}
 	return nil

@@ -29,7 +29,7 @@ func (a place) facts() map[string]any {
 
 func (a place) ofMachine() map[string]any {
 	return map[string]any{
-		"value": a.value, "fits": yesNo(a.value == "" || a.want.Holds(a.value)), "wanted": a.want.Value, "name": a.name,
+		"value": a.value, "fits": yesNo(a.value == "" || a.want.Holds(a.value)), "wanted": a.want.Value, "rule": func() string { return a.ruleShown(a.want) }, "name": a.name,
 
 		"container": a.Container,
 		"virtual":   a.Virtual,
@@ -48,7 +48,6 @@ func (a place) ofMachine() map[string]any {
 		"clock":     a.clockError, // µs, or its flag
 		"file":      func(name string) (string, error) { return a.Text(a.names(name)) },
 		"exists":    func(name string) string { return yesNo(a.Exists(a.names(name))) },
-		"listed":    func(name string) (string, error) { all, err := a.Names(name); return strings.Join(all, ","), err },
 		"chosen":    func(name string) (string, error) { return a.Chosen(a.names(name)) },
 		"sysctl":    func(key string) (string, error) { return numbersOf(a.Machine, key, 1) },
 
@@ -62,13 +61,13 @@ func (a place) ofMachine() map[string]any {
 		"throttled":      a.Cgroup.Throttled,
 		"throttled_time": float64(a.Cgroup.ThrottledUS) / 1e6,
 
-		// Counters: KIND.NAME+NAME, or those of the row.
+		// Counters: KIND.NAME+NAME together, or KIND.NAME|NAME for the larger one; without a name those of the row.
 		"total":  a.counted(func(c count) any { return c.total }),
 		"grew":   a.counted(func(c count) any { return c.grew }),
 		"count":  a.counted(func(c count) any { return cmp.Or(max(0, c.grew), c.total) }),
 		"when":   a.counted(func(c count) any { return a.since(c.grew > 0) }),
-		"recent": a.counted(func(c count) any { return map[bool]int64{true: c.grew, false: c.total}[a.Interval > 0] }),
-		"since":  a.since(a.Interval > 0), "interval": a.Interval.Seconds(),
+		"recent": a.counted(func(c count) any { return map[bool]int64{true: c.grew, false: c.total}[a.looked()] }),
+		"since":  a.since(a.looked()), "interval": a.Interval.Seconds(),
 
 		"sockstat":   a.sockstat,
 		"tcp_mem":    func() (int64, error) { n, err := intsOf(a.Machine, "net.ipv4.tcp_mem", 3); return n[1], err },
@@ -104,6 +103,7 @@ func (a place) ofOne() map[string]any {
 		"in_memory": a.dir.Storage.Memory,
 		"option":    func(name string) string { return optionOf(a.dir.Mount, name) },
 		"discards":  func() string { return yesNo(slices.ContainsFunc(a.dir.Storage.Disks, a.discards)) },
+		"trim":      a.trim,
 	}
 }
 
@@ -155,9 +155,9 @@ func (a place) ofBroker() map[string]any {
 }
 
 // fact is what a word of an expression stands for. A word in quotes, and a number, is itself.
-func (a place) fact(word string) (string, error) {
+func fact(known map[string]any, word string) (string, error) {
 	name, arg, _ := strings.Cut(word, ":")
-	fact := a.facts()[name]
+	fact := known[name]
 	var err error
 	switch f := reflect.ValueOf(fact); f.Kind() {
 	case reflect.Invalid:
@@ -207,6 +207,11 @@ func countOf(before, after map[string]int64, names ...string) count {
 	return c
 }
 
+// looked reports whether the counters tell of an interval, in which the CPUs counted time if they do at all.
+func (m *Machine) looked() bool {
+	return m.Interval > 0 && (m.After.CPU == nil || countOf(m.Before.CPU, m.After.CPU, "total").grew > 0)
+}
+
 // since is "in 5s", or since the machine started when the interval has seen nothing.
 func (m *Machine) since(interval bool) string {
 	if interval {
@@ -221,15 +226,21 @@ func (a place) counted(of func(count) any) func(names string) (any, error) {
 		kind, list, _ := strings.Cut(cmp.Or(names, a.row.Read.Counters), ".")
 		from := map[string]struct {
 			before, after map[string]int64
-			file          string
+			missing       string
 		}{
-			"cpu": {a.Before.CPU, a.After.CPU, "/proc/stat"}, "vm": {a.Before.VM, a.After.VM, "/proc/vmstat"},
-			"tcp": {a.Before.TCP, a.After.TCP, "/proc/net/netstat"}, "soft": {a.Before.Soft, a.After.Soft, "/proc/net/softnet_stat"},
-			"card": {a.Before.NIC[a.name], a.After.NIC[a.name], "its statistics"},
+			"cpu": {a.Before.CPU, a.After.CPU, "/proc/stat does not report " + list}, "vm": {a.Before.VM, a.After.VM, "/proc/vmstat does not report " + list},
+			"tcp": {a.Before.TCP, a.After.TCP, "/proc/net/netstat does not report " + list}, "soft": {a.Before.Soft, a.After.Soft, "/proc/net/softnet_stat does not report " + list},
+			"card": {a.Before.NIC[a.name], a.After.NIC[a.name], "its counters could not be read"},
 		}[kind]
-		switch c := countOf(from.before, from.after, strings.Split(list, "+")...); {
+		var c count
+		for names := range strings.SplitSeq(list, "|") {
+			if one := countOf(from.before, from.after, strings.Split(names, "+")...); !c.seen || one.total > c.total {
+				c = one
+			}
+		}
+		switch {
 		case from.after == nil || !c.seen && a.row.Read.Missing == "":
-			return nil, fmt.Errorf("%s does not report %s", from.file, list)
+			return nil, errors.New(from.missing)
 		case !c.seen:
 			return nil, fs.ErrNotExist
 		default:

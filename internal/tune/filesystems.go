@@ -75,6 +75,21 @@ func fstabEntry(m *Machine, point string) []string {
 	return nil
 }
 
+// trim is what trims the disks of a log directory.
+func (a place) trim() (string, error) {
+	if optionOf(a.dir.Mount, "discard") != "" {
+		return "at every delete", nil
+	}
+	timers, err := a.Names("etc/systemd/system/timers.target.wants")
+	switch {
+	case err != nil:
+		return "", err
+	case slices.Contains(timers, "fstrim.timer"):
+		return "fstrim.timer", nil
+	}
+	return "not seen", nil
+}
+
 // discards reports whether a disk takes discards.
 func (m *Machine) discards(d host.Disk) bool {
 	n, err := m.Number(d.Queue("discard_max_bytes"))

@@ -22,7 +22,7 @@ func retransmits(m place) Reading {
 		return Absent("too little was sent: %s", plural(float64(of), "segment"))
 	}
 	return Reading{
-		Current: strconv.FormatFloat(100*float64(n)/float64(of), 'f', -1, 64), rounds: true, bad: bad,
+		Current: strconv.FormatFloat(100*float64(n)/float64(of), 'f', -1, 64), bad: bad,
 		Note: fmt.Sprintf("%d of %d segments %s", n, of, m.since(bad == "")),
 	}
 }
@@ -36,7 +36,7 @@ func localPorts(m *Machine) (first, last, all int64, err error) {
 func takenPorts(m place) Reading {
 	first, last, _, err := localPorts(m.Machine)
 	if err != nil {
-		return m.lacks(err)
+		return m.unreadable(err)
 	}
 	ports := listenerPorts(m.Config.Get("listeners", "PLAINTEXT://:9092"))
 	if len(ports) == 0 {

@@ -36,12 +36,13 @@ type Read struct {
 	Floor    string            `yaml:"floor"`          // an expression: the least value on this machine
 	Missing  string            `yaml:"missing"`        // why some machines do not have it
 	Virtual  string            `yaml:"virtual"`        // the same of a virtual machine
-	Counters string            `yaml:"counters"`       // those that facts of counters without a name mean
+	Counters string            `yaml:"counters"`       // of the kernel: what total, grew, count, when and recent tell of
 
 	Good   string            `yaml:"good"`   // a rule, of a row of which no profile has one; "-" for a value that is only shown
 	Rule   string            `yaml:"rule"`   // the same with {EXPRESSION}, where the profile has none
 	Milder string            `yaml:"milder"` // a rule: values for which it holds, or after ! does not, are only noted
 	Noted  map[string]string `yaml:"noted"`  // values that are accepted with a note
+	Round  *int              `yaml:"round"`  // the decimal places that a value that is worked out is judged by; without it all
 	Unit   string            `yaml:"unit"`   // of what is shown
 	Shown  map[string]string `yaml:"shown"`  // values in words
 	Wanted string            `yaml:"wanted"` // the rule in words
@@ -58,7 +59,7 @@ func (r Read) way() check {
 	case r.Value != "":
 		return place.expression
 	case r.Answer != "":
-		return func(a place) Reading { return Reading{Current: yesNo(a.holds(r.Answer))} }
+		return place.answer
 	case r.Sysctl > 0:
 		return place.kernel
 	case r.Property != "":
@@ -94,7 +95,7 @@ func (a place) readFile() Reading {
 func (a place) number(name string) Reading {
 	text, err := a.Text(name)
 	if err != nil {
-		return a.lacks(err)
+		return a.unreadable(err)
 	}
 	read := a.row.Read
 	if read.Field != "" {
@@ -113,19 +114,24 @@ func (a place) number(name string) Reading {
 	return Reading{Current: text}
 }
 
-// rounded is a number that kt has worked out, to two places.
-func rounded(n float64) string { return strconv.FormatFloat(math.Round(n*100)/100, 'f', -1, 64) }
+// rounded is a number that has more decimal places than are wanted without the rest of them, and any other value as it is.
+func rounded(value string, places int) string {
+	n, err := strconv.ParseFloat(value, 64)
+	if _, decimals, _ := strings.Cut(value, "."); err != nil || len(decimals) <= places {
+		return value
+	}
+	unit := math.Pow10(places)
+	return strconv.FormatFloat(math.Round(n*unit)/unit, 'f', -1, 64)
+}
 
 // show puts the value of a reading into the words of its row.
 func (a place) show(r *Reading) {
-	if n, err := strconv.ParseFloat(r.Current, 64); r.rounds && err == nil {
-		r.Current = rounded(n)
-	}
+	r.Current = rounded(r.Current, 2)
 	r.shown = cmp.Or(r.shown, a.row.Read.Shown[r.Current], r.Current+a.row.Read.Unit)
 }
 
-// told completes a reading.
-func (a place) told(r Reading) Reading {
+// judge compares a reading without a verdict with what is wanted, and puts it into the words of its row.
+func (a place) judge(r Reading) Reading {
 	s := a.row
 	compared := r.Verdict == ""
 	if compared {
@@ -147,7 +153,7 @@ func (a place) told(r Reading) Reading {
 // compare judges the value of a reading by what is wanted of it.
 func (a place) compare(r *Reading) {
 	read := a.row.Read
-	want, err := a.wants(r.rule)
+	want, err := a.ruleFor(r.rule)
 	if err != nil {
 		*r = Denied(err)
 		return
@@ -155,9 +161,9 @@ func (a place) compare(r *Reading) {
 	c := Compare(r.Current, want, cmp.Or(r.bad, a.row.verdict()))
 	r.Verdict, r.rule = c.Verdict, want
 	if r.Wanted == "" && (read.Good == "" || read.Wanted != "") {
-		r.Wanted = c.Wanted
+		r.Wanted = a.ruleShown(want)
 		if !want.Leave() {
-			r.Wanted = cmp.Or(a.words(read.Wanted), read.Shown[c.Wanted], c.Wanted+read.Unit)
+			r.Wanted = cmp.Or(a.fillWords(read.Wanted), r.Wanted)
 		}
 	}
 	note, accepted := read.Noted[r.Current]
@@ -171,8 +177,16 @@ func (a place) compare(r *Reading) {
 	}
 }
 
-// wants is the rule that a value is held to. own is that of the reading.
-func (a place) wants(own Rule) (Rule, error) {
+// ruleShown is a rule in the words of the row.
+func (a place) ruleShown(r Rule) string {
+	if r.Leave() {
+		return r.String()
+	}
+	return cmp.Or(a.row.Read.Shown[r.String()], r.String()+a.row.Read.Unit)
+}
+
+// ruleFor is the rule that a value is held to. own is that of the reading.
+func (a place) ruleFor(own Rule) (Rule, error) {
 	read, want := a.row.Read, a.want
 	switch text, err := a.fill(cmp.Or(read.Good, read.Rule)); {
 	case text != "" && (read.Good != "" || want.Leave()):
@@ -191,11 +205,9 @@ func (a place) wants(own Rule) (Rule, error) {
 
 // advise says what to do about a value, or how kt changes it to the target.
 func (a place) advise(r *Reading, target string) {
-	value := r.Current
-	if n, err := strconv.ParseFloat(value, 64); r.rounds && err == nil {
-		value = rounded(n)
+	words := func(text string) string {
+		return a.names(a.fillWords(text), "VALUE", rounded(r.Current, 2), "TARGET", target)
 	}
-	words := func(text string) string { return a.names(a.words(text), "VALUE", value, "TARGET", target) }
 	r.Note = cmp.Or(r.Note, words(a.row.Read.Note))
 	if r.set != nil && a.row.Applies {
 		r.Changes = []Change{r.set(target)}
@@ -220,7 +232,7 @@ func (a place) files() Reading {
 		err = fs.ErrNotExist
 	}
 	if err != nil {
-		return a.lacks(err)
+		return a.unreadable(err)
 	}
 	r := Reading{Current: values[0], shown: tally(values)}
 	for i, name := range names {

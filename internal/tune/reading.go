@@ -38,8 +38,6 @@ type Reading struct {
 	Changes []Change `json:"changes,omitempty"` // would make it as wanted
 	Command string   `json:"command,omitempty"` // what to run instead, where kt does not change it by itself
 
-	rounds bool // Current is judged as it is, and shown rounded to two places
-
 	rule  Rule    // that [Compare] held the value to, or is to hold it to in place of the row's
 	shown string  // Current in other words, of a reading without a verdict
 	bad   Verdict // in place of the row's, of a reading without a verdict

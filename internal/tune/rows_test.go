@@ -56,7 +56,7 @@ func TestTheSchemaOfChecksKnowsEveryFieldAndWord(t *testing.T) {
 		"read":       {fieldsOf(Read{}), slices.Sorted(maps.Keys(row["read"].Properties))},
 		"takes":      {fieldsOf(Takes{}), slices.Sorted(maps.Keys(row["takes"].Properties))},
 		"sets":       {fieldsOf(target{}), slices.Sorted(maps.Keys(row["sets"].Items.Properties))},
-		"what needs": {slices.Sorted(maps.Keys(wants))[1:], slices.Sorted(slices.Values(row["needs"].Enum))},
+		"what needs": {slices.Sorted(maps.Keys(requirements))[1:], slices.Sorted(slices.Values(row["needs"].Enum))},
 	} {
 		must.Match(t, pair[0], pair[1], "%s: kt and checks.schema.json know other fields", name)
 	}
@@ -87,6 +87,11 @@ func TestAWrongRowIsRefusedWithItsPlace(t *testing.T) {
 		{"a fact that there is not", "{file: sys/x}", "{value: luck * 2}", `line 3, column 7: a.b: there is no fact "luck"`, false},
 		{"a fact that there is not, in words", "{file: sys/x}", "{file: sys/x, note: '{luck|bytes}'}", `line 3, column 7: a.b: there is no fact "luck"`, false},
 		{"a case whose condition is none", "{file: sys/x}", "{file: sys/x, cases: [{if: value, note: x}]}", `line 3, column 7: a.b: cases: "value" is no condition`, false},
+		{"two values without an operator", "{file: sys/x}", "{value: total:cpu.steal load nodes}", `"load" is no operator`, false},
+		{"an operator without a value", "{file: sys/x}", "{value: cpus *}", `"cpus *" lacks a value or an operator`, false},
+		{"an operator for a value", "{file: sys/x}", "{value: cpus * max}", `there is no fact "max"`, false},
+		{"words of no expression", "{file: sys/x}", "{file: sys/x, note: '{ }'}", `" " lacks a value or an operator`, false},
+		{"a pattern that is none", "{file: sys/x}", "{file: sys/x, cases: [{if: \"value like '['\", note: x}]}", "missing closing ]", false},
 		{"a function and a way to read", "a.b", "vm.swappiness", "line 3, column 7: vm.swappiness: it has a function, and a way to read", false},
 		{"the same row twice", "\n", "\n", "", false},
 	} {

@@ -287,6 +287,31 @@ func TestAScriptSaysHowToUndoIt(t *testing.T) {
 	}
 }
 
+// TestAScriptTakesOldValuesAsTheyAre writes over values that would be more than one word, or a command, without quotes, and puts
+// them back.
+func TestAScriptTakesOldValuesAsTheyAre(t *testing.T) {
+	for _, old := range []string{
+		"it's", "''a''", "$HOME $(exit 3) `id`", `"a\nb" \`, "* /*", "%s %d 100%", "-n -e", "KT_END", "# a", "a > b < c | d ; e & f",
+	} {
+		for _, env := range []string{"KT_FORCE=", "KT_FORCE=1"} {
+			tree, _ := machineTree(t)
+			putText(t, tree.root, swappinessFile, old+"\n")
+			c := Change{Setting: "vm.swappiness", Kind: WriteFile, Path: swappinessFile, Old: old, New: "1"}
+			script := scriptOf(t, []Change{c}, ApplyOptions{Runtime: true})
+			out, status := run(t, script, "KT_ROOT="+tree.root, env)
+			if got := readText(t, tree.root, swappinessFile); status != 0 || got != "1\n" {
+				t.Errorf("%s, old value %q: the script left %q, ended with %d and said\n%s", env, old, got, status, out)
+			}
+			undo := filepath.Join(t.TempDir(), "undo.sh")
+			must.Do(t, os.WriteFile(undo, []byte(strings.ReplaceAll(undoOf(t, script), "'/", "'"+tree.root+"/")), 0o644))
+			out, status = run(t, undo)
+			if got := readText(t, tree.root, swappinessFile); status != 0 || got != old+"\n" {
+				t.Errorf("old value %q: what undoes the script left %q, ended with %d and said\n%s", old, got, status, out)
+			}
+		}
+	}
+}
+
 // TestWhatUndoesAScriptLeavesNothing runs it on a folder, with the folders that the
 // script said it made.
 func TestWhatUndoesAScriptLeavesNothing(t *testing.T) {

@@ -7,20 +7,12 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/kt-bench/kt/internal/must"
 )
 
 func TestAJVMTakesItsOptionsFromMoreThanItsCommandLine(t *testing.T) {
-	files := map[string]string{
-		"opts":   "# a comment\n-XX:+UseParallelGC\n\"-Dlog=/a b\" -Dx=y#z\n'-Dq=\\\\ \\\n   c\\t'\n-Xmx1g",
-		"main":   "-cp a:b kafka.Kafka",
-		"nested": "@opts",
-		"jar":    "-jar @name",
-		"name":   "app.jar",
-		"vm":     "-Xmx3g '-Dv=1 2'",
-		"flags":  "# ours\n+UseSerialGC\nMaxHeapSize=5g",
-		"open":   "\"-Da=b\n-Dc=d",
-	}
+	files := must.Rows[map[string]string](t, "command_files")
 	read := func(name string) (string, error) {
 		text, ok := files[name]
 		if !ok {

@@ -167,9 +167,7 @@ func TestAPageNamesNoOtherPlace(t *testing.T) {
 	if found := place.FindAllString(code, -1); found != nil {
 		t.Errorf("its code has %q", found)
 	}
-	if !strings.Contains(page, "Copyright (c) 2022 Leon Sorokin") {
-		t.Error("the licence of uPlot is not in the page")
-	}
+	must.Has(t, "the licence of uPlot", page, "Copyright (c) 2022 Leon Sorokin")
 }
 
 func TestAPageIsReadBackAsTheRunThatItShows(t *testing.T) {
@@ -345,11 +343,7 @@ func TestAnOutageIsShadedAndItsEventsAreMarked(t *testing.T) {
 		t.Errorf("marks: %+v", tl.Marks)
 	}
 	page := pageOf(t, r)
-	for _, want := range []string{`class="band gap"`, `class="band outage"`, `<text class="mark worst"`} {
-		if !strings.Contains(page, want) {
-			t.Errorf("the static pictures have no %s", want)
-		}
-	}
+	must.Has(t, "the static pictures", page, `class="band gap"`, `class="band outage"`, `<text class="mark worst"`)
 }
 
 func TestMarksThatAreTooNearHaveOneLabel(t *testing.T) {
@@ -361,9 +355,7 @@ func TestMarksThatAreTooNearHaveOneLabel(t *testing.T) {
 
 func TestARunWithoutASecondHasAPage(t *testing.T) {
 	f := result.NewFold(header(canned.Plan(100)))
-	if text := textOf(pageOf(t, f.Result())); !strings.Contains(text, "cut off after") {
-		t.Error(text)
-	}
+	must.Has(t, "the page", textOf(pageOf(t, f.Result())), "cut off after")
 }
 
 // A map without cells looks like a run without records.

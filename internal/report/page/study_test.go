@@ -164,11 +164,7 @@ func TestDocumentsOfStudiesAreWhatTheGoldenFilesShow(t *testing.T) {
 // isSound fails if a page has two elements of one id, a style of its own or no number, or lacks a text.
 func isSound(t *testing.T, page string, wants ...string) {
 	t.Helper()
-	for _, want := range wants {
-		if !strings.Contains(page, want) {
-			t.Errorf("the page lacks %s", want)
-		}
-	}
+	must.Has(t, "the page", page, wants...)
 	seen := make(map[string]bool)
 	for _, id := range regexp.MustCompile(` id="([^"]*)"`).FindAllStringSubmatch(page, -1) {
 		if seen[id[1]] {
@@ -211,9 +207,7 @@ func TestTheEffectsOfFaultsAreToldWithTheRunsThatSawThem(t *testing.T) {
 	f := &d.Cells[0].CellFigures
 	d.Cells[0].Runs = []study.RunDoc{{Loads: []study.LoadFigures{{FaultFigures: study.FaultFigures{Failed: 7}}}}}
 	f.Failed, f.Recovered = study.Spread{N: 5, Median: 7, Low: 7, High: 7}, study.Spread{N: 2, Median: 1500, Low: 1500, High: 1500}
-	if text := written(t, report.StudyDoc(d).Markdown); !strings.Contains(text, "| 1 | 7 | – | – | – | 1.50s, 2 of 5 runs | – |") {
-		t.Error(text)
-	}
+	must.Has(t, "the effects", written(t, report.StudyDoc(d).Markdown), "| 1 | 7 | – | – | – | 1.50s, 2 of 5 runs | – |")
 }
 
 // A published figure without a run here has a row as well, and no ratio.
@@ -225,11 +219,7 @@ func TestAPublishedFigureHasARatioOnlyBesideARunOfTheSameLoad(t *testing.T) {
 		{PublishedCase: study.PublishedCase{Case: "other"}, RecordsPerSecond: 100_000, Here: 4_000, EnvironmentHere: "1 broker", Differs: []string{"rate 5, published 6"}},
 	}
 	text := written(t, report.StudyDoc(d).Markdown)
-	for _, want := range []string{"| never |  | 100,000 | – | – |", "| slow |  | 100,000 | 4,000 | 0.04x |", "| other |  | 100,000 | 4,000 | – | "} {
-		if !strings.Contains(text, want) {
-			t.Errorf("%q is not in\n%s", want, text)
-		}
-	}
+	must.Has(t, "the table", text, "| never |  | 100,000 | – | – |", "| slow |  | 100,000 | 4,000 | 0.04x |", "| other |  | 100,000 | 4,000 | – | ")
 }
 
 // What a run has not measured is an empty field of the CSV, and not 0; a throughput of 0 is measured.

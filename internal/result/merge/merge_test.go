@@ -402,11 +402,7 @@ func TestTheHeaderOfTheWholeHasWhatThePartsShare(t *testing.T) {
 	if r.Plan.Command != plan.MixedLoad || r.Plan.Producers != 2 || r.Plan.Read.Consumers == 0 {
 		t.Errorf("the plan is %+v", r.Plan)
 	}
-	for _, want := range []string{"the parts are of different versions of kt: v1, v2", "different clusters"} {
-		if !strings.Contains(r.Notice, want) {
-			t.Errorf("the notice %q does not say %q", r.Notice, want)
-		}
-	}
+	must.Has(t, "the notice", r.Notice, "the parts are of different versions of kt: v1, v2", "different clusters")
 }
 
 func TestTheWholeHasTheTagsAndTheChecksOfItsParts(t *testing.T) {

@@ -95,9 +95,7 @@ func TestDifferentLoadsHaveARowEachAndNothingTogether(t *testing.T) {
 	if h := r.Hosts[2]; h.Busy == nil || h.Busy.CPUShare != 0.5 {
 		t.Errorf("the host that was watched is %+v", h)
 	}
-	if !strings.Contains(r.Notice, "b/1 lost or damaged records") {
-		t.Errorf("the notice is %q", r.Notice)
-	}
+	must.Has(t, "the notice", r.Notice, "b/1 lost or damaged records")
 	file := collection(t, setOf(t, files...))
 	again, err := Read(bytes.NewReader(file), int64(len(file)))
 	if diff := cmp.Diff(marshal(t, r), marshal(t, again)); err != nil || diff != "" {

@@ -38,7 +38,7 @@ func TestAnExpressionIsReadWithItsUnit(t *testing.T) {
 
 func TestAnExpressionThatIsNoneSaysWhatToWrite(t *testing.T) {
 	for text, want := range must.Rows[map[string]string](t, "metric") {
-		must.Err(t, want, must.Fail(Parse(text)), "Parse(%q) gives in it", text)
+		must.Err(t, want, must.Fail(Parse(text)), "Parse(%q)", text)
 	}
 }
 
