@@ -13,14 +13,18 @@ import (
 	"github.com/kt-bench/kt/internal/theme"
 )
 
-// Case is what a row tells where a condition holds. One that says why the value is unknown or absent ends the reading, one with
-// a verdict ends the cases; of the others each adds its words.
+// Case says something of a value, or of the machine, where its condition holds. The cases of a row are read in order:
+//
+//   - Before the value is read, only cases with Unknown or Absent count. The first that holds is the reading.
+//   - After that all cases count. Until then the fact value is empty.
+//   - A case with a Verdict is the last one, and the value is not compared with the rule.
+//   - Any other case adds its Note, and replaces Shown, Wanted, Command and Bad.
 //
 // A condition is EXPRESSION = EXPRESSION, and several of them with "and". In place of = stand != < <= > >=, has (a word in a list
 // with commas), like and unlike (a regular expression). An expression is a fact, a number or a word in single quotes, or several
-// with + - * / // % min max between them, which are worked out from left to right. A fact that is not there, or may not be read, is
-// empty in a condition. In words {EXPRESSION} stands for its value, and {EXPRESSION|bytes}, {…|time}, {…|2} and {…|CPU} for that of
-// a number of bytes, of seconds, with two decimals and of CPUs.
+// with + - * / // % min max between them, which are worked out from left to right. "X or Y" is Y where X was divided by zero. A
+// fact that is not there, or may not be read, is empty in a condition. In a text {EXPRESSION} stands for its value.
+// {EXPRESSION|bytes}, {…|time}, {…|2} and {…|CPU} show it as bytes, as a duration of seconds, with two decimals and as CPUs.
 type Case struct {
 	If      string  `yaml:"if"`
 	Unknown string  `yaml:"unknown"`
@@ -33,22 +37,22 @@ type Case struct {
 	Command string  `yaml:"command"`
 }
 
-// cases adds what the cases tell that hold: before a value was read only why it is not.
+// cases applies the cases of the row that hold to a reading.
 func (a place) cases(r *Reading) {
 	for _, c := range a.row.Read.Cases {
 		switch ends := c.Unknown + c.Absent; {
 		case r.Verdict != "", ends == "" && a.value == "", !a.holds(c.If):
 		case c.Unknown != "":
-			*r = Reading{Verdict: Unknown, Current: cmp.Or(a.words(c.Shown), r.shown, r.Current), Note: a.words(c.Unknown)}
+			*r = Reading{Verdict: Unknown, Current: cmp.Or(a.fillWords(c.Shown), r.shown, r.Current), Note: a.fillWords(c.Unknown)}
 		case c.Absent != "":
-			*r = Absent("%s", a.words(c.Absent))
+			*r = Absent("%s", a.fillWords(c.Absent))
 		default:
 			if c.Note != "" {
-				r.addNote("%s", a.words(c.Note))
+				r.addNote("%s", a.fillWords(c.Note))
 			}
 			set := func(field *string, text string) {
 				if text != "" {
-					*field = a.words(text)
+					*field = a.fillWords(text)
 				}
 			}
 			set(&r.shown, c.Shown)
@@ -56,9 +60,9 @@ func (a place) cases(r *Reading) {
 			set(&r.Command, c.Command)
 			r.bad = cmp.Or(c.Bad, r.bad)
 			if r.Verdict = c.Verdict; r.Verdict != "" {
-				r.Wanted = cmp.Or(r.Wanted, a.words(a.row.Read.Wanted))
+				r.Wanted = cmp.Or(r.Wanted, a.fillWords(a.row.Read.Wanted))
 				if r.Verdict == Warn || r.Verdict == Fail {
-					r.Command = cmp.Or(r.Command, a.words(a.names(a.row.Read.Command)))
+					r.Command = cmp.Or(r.Command, a.fillWords(a.names(a.row.Read.Command)))
 				}
 				a.show(r)
 			}
@@ -111,7 +115,7 @@ func (a place) test(condition string) (all bool, err error) {
 func (a place) answer() Reading {
 	holds, err := a.test(a.row.Read.Answer)
 	if err != nil {
-		return a.lacks(err)
+		return a.unreadable(err)
 	}
 	return Reading{Current: yesNo(holds)}
 }
@@ -133,7 +137,7 @@ func compares(operator, left, right string, order int, numbers bool) bool {
 	return numbers && (order > 0 || same && operator == ">=")
 }
 
-// eval works out an expression. An error may come with the value that is no number.
+// eval works out an expression. If the value is not a number where one is needed, it returns the value and an error.
 func (a place) eval(expression string) (string, error) {
 	words, known := strings.Fields(expression), a.facts()
 	out, err := fact(known, words[0])
@@ -155,8 +159,8 @@ func (a place) eval(expression string) (string, error) {
 	return out, err
 }
 
-// words puts the values of expressions into a text of the row.
-func (a place) words(text string) string {
+// fillWords puts the values of expressions into a text of the row.
+func (a place) fillWords(text string) string {
 	text, _ = a.fill(text) // what cannot be read is "?"
 	return text
 }
@@ -187,7 +191,7 @@ func (a place) fill(text string) (filled string, problem error) {
 func (a place) expression() Reading {
 	value, err := a.eval(a.row.Read.Value)
 	if err != nil {
-		r := a.lacks(err)
+		r := a.unreadable(err)
 		r.Current = value
 		return r
 	}

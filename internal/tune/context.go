@@ -13,7 +13,7 @@ import (
 func writableSysctls(m place) Reading {
 	mounts, err := m.Mounts()
 	if err != nil {
-		return m.lacks(err)
+		return m.unreadable(err)
 	}
 	at, ok := host.MountOf(mounts, "/proc/sys/vm")
 	switch {
@@ -52,7 +52,7 @@ func battery(m place) Reading {
 		dir := path.Dir(f)
 		kind, err := m.Text(f)
 		if err != nil {
-			return m.lacks(err)
+			return m.unreadable(err)
 		}
 		scope, _ := m.Text(dir + "/scope") // only devices have it
 		status, _ := m.Text(dir + "/status")
@@ -65,21 +65,40 @@ func battery(m place) Reading {
 			plugged = true
 		}
 	}
-	f := Reading{Current: "no"}
-	switch {
-	case !has:
+	if !has {
 		return Absent("no battery")
-	case discharging && !plugged:
-		f = Reading{Current: "yes", Command: "plug it in"}
-		if m.Profile != nil && m.Profile.Name != "minimal" { // which is for machines that must not be changed
-			f.Command = "kt tune --profile minimal, or plug it in"
-		}
 	}
-	return f
+	r := Reading{Current: yesNo(discharging && !plugged), Command: "plug it in"}
+	if m.Profile != nil && m.Profile.Name != "minimal" { // which is for machines that must not be changed
+		r.Command = "kt tune --profile minimal, or plug it in"
+	}
+	return r
 }
 
 func tuners(m place) Reading {
 	running, err := m.running("tuned", "power-profiles-daemon", "auto-cpufreq", "bpftune", "tuned-ppd")
+	found := m.tunersOf(running)
+	switch {
+	case len(found) > 0:
+	case !m.Exists("proc"):
+		return Absent("no /proc here")
+	case err == nil && m.processesHidden():
+		return Unreadable("other users' processes are not visible: needs root")
+	case err != nil:
+		return m.unreadable(err)
+	default:
+		return Reading{Current: "none"}
+	}
+	f := Reading{Current: strings.Join(found, ", ")}
+	if slices.Contains(running, "tuned") {
+		f.Note = "TuneD sets governor, huge pages and read-ahead again when its profile changes"
+		f.Command = "tuned-adm off, or a profile of TuneD's own with kt's values"
+	}
+	return f
+}
+
+// tunersOf are the programs that tune the machine: those that run, and those that only set values at boot.
+func (m *Machine) tunersOf(running []string) []string {
 	found := slices.Clone(running)
 	if i := slices.Index(found, "tuned"); i >= 0 {
 		// tuned-adm leaves the file behind when the daemon is stopped.
@@ -93,24 +112,8 @@ func tuners(m place) Reading {
 	if m.Exists("run/tlp") {
 		found = append(found, "tlp")
 	}
-	switch {
-	case len(found) > 0:
-		slices.Sort(found)
-	case !m.Exists("proc"):
-		return Absent("no /proc here")
-	case err == nil && m.processesHidden():
-		return Unreadable("other users' processes are not visible: needs root")
-	case err != nil:
-		return m.lacks(err)
-	default:
-		return Reading{Current: "none"}
-	}
-	f := Reading{Current: strings.Join(found, ", ")}
-	if slices.Contains(running, "tuned") {
-		f.Note = "TuneD sets governor, huge pages and read-ahead again when its profile changes"
-		f.Command = "tuned-adm off, or a profile of TuneD's own with kt's values"
-	}
-	return f
+	slices.Sort(found)
+	return found
 }
 
 // running are those of some programs that run, each once. A script is known by its own name, not its interpreter's,

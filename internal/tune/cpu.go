@@ -13,10 +13,10 @@ func mitigations(m place) Reading {
 	files := m.Glob("sys/devices/system/cpu/vulnerabilities/*")
 	texts, err := m.texts(files)
 	if err != nil {
-		return m.lacks(err)
+		return m.unreadable(err)
 	}
 	if len(files) == 0 {
-		return m.lacks(fs.ErrNotExist)
+		return m.unreadable(fs.ErrNotExist)
 	}
 	worked := 0
 	var open []string
@@ -41,7 +41,7 @@ func boost(m place) Reading {
 		n = 1 - n
 	}
 	if err != nil {
-		return m.lacks(err)
+		return m.unreadable(err)
 	}
 	return Reading{Current: map[bool]string{true: "on", false: "off"}[n == 1]}
 }
@@ -49,13 +49,13 @@ func boost(m place) Reading {
 func wakeUpTime(m place) Reading {
 	states := m.Glob("sys/devices/system/cpu/cpu0/cpuidle/state*/latency")
 	if len(states) == 0 {
-		return m.lacks(fs.ErrNotExist)
+		return m.unreadable(fs.ErrNotExist)
 	}
 	longest, deepest := int64(0), ""
 	for _, s := range states {
 		latency, err := m.Number(s)
 		if err != nil {
-			return m.lacks(err)
+			return m.unreadable(err)
 		}
 		disabled, _ := m.Number(path.Join(path.Dir(s), "disable")) // older kernels do not have it
 		if disabled == 0 && latency >= longest {
@@ -89,7 +89,7 @@ func numaNodes(m place) Reading {
 	allowed, _, _ := strings.Cut(strings.TrimSpace(after), "\n")
 	switch {
 	case n > 1 && m.Process != nil && err != nil:
-		return m.lacks(err)
+		return m.unreadable(err)
 	case n == 1, m.Process == nil, allowed == "", strings.ContainsAny(allowed, ",-"):
 		return Reading{Current: strconv.Itoa(n)}
 	}

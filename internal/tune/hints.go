@@ -136,8 +136,8 @@ func Hints(m *Machine, o HintOptions) []Hint {
 		}
 		a := place{Machine: m, brokers: o.Brokers}
 		if i := slices.IndexFunc(row.cases, func(c hintCase) bool { return a.holds(c.when) }); i >= 0 && row.cases[i].value != "" {
-			a.value = a.words(row.cases[i].value)
-			all = append(all, Hint{row.name, a.value, row.where, a.words(row.cases[i].formula), row.source})
+			a.value = a.fillWords(row.cases[i].value)
+			all = append(all, Hint{row.name, a.value, row.where, a.fillWords(row.cases[i].formula), row.source})
 		}
 	}
 	return all

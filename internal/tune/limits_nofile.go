@@ -109,7 +109,7 @@ func (m place) nofile(limit int64) Reading {
 	if limit < 100000 {
 		r.bad = Warn
 	}
-	r = m.told(r)
+	r = m.judge(r)
 	if need := 3 * m.segments(); limit < need {
 		r.Verdict = Fail
 		r.addNote("%d segments in the log directories need %d", m.segments(), need)

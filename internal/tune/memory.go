@@ -34,17 +34,12 @@ func checkMaxMapCount(m place) Reading {
 	}
 	r := m.kernel()
 	r.bad = Warn
-	r = m.told(r)
+	r = m.judge(r)
 	limit, err := strconv.ParseFloat(r.Current, 64)
 	if err != nil { // it is not known
 		return r
 	}
-	need, how := 2*segments, fmt.Sprintf("%d segments need %d", segments, 2*segments)
-	if m.Process != nil {
-		if n, err := m.MappedAreas(m.Process.PID); err == nil && int64(n) >= need {
-			need, how = int64(n), fmt.Sprintf("%d are in use", n)
-		}
-	}
+	need, how := m.mapsNeeded()
 	if need > 0 {
 		r.addNote("%s", how)
 	}
@@ -55,6 +50,17 @@ func checkMaxMapCount(m place) Reading {
 		}
 	}
 	return r
+}
+
+// mapsNeeded are two mappings for each segment, or those that the broker has if they are more.
+func (m *Machine) mapsNeeded() (need int64, how string) {
+	segments := m.segments()
+	if m.Process != nil {
+		if n, err := m.MappedAreas(m.Process.PID); err == nil && int64(n) >= 2*segments {
+			return int64(n), fmt.Sprintf("%d are in use", n)
+		}
+	}
+	return 2 * segments, fmt.Sprintf("%d segments need %d", segments, 2*segments)
 }
 
 // segments are the log segments in all log directories that could be listed.

@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// wants are what a row may need to be judged at all, and where that is read. lacks returns a reading with a verdict
-// where it is missing.
-var wants = map[string]struct {
-	lacks func(m *Machine) Reading
-	reads string
+// requirements are what a row may need to be judged at all. missing returns a reading with a verdict where the machine
+// does not have it, and reads is the file that tells.
+var requirements = map[string]struct {
+	missing func(m *Machine) Reading
+	reads   string
 }{
 	"":        {func(*Machine) Reading { return Reading{} }, ""},
 	"jvm":     {lacksJVM, ""},

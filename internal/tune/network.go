@@ -36,7 +36,7 @@ func localPorts(m *Machine) (first, last, all int64, err error) {
 func takenPorts(m place) Reading {
 	first, last, _, err := localPorts(m.Machine)
 	if err != nil {
-		return m.lacks(err)
+		return m.unreadable(err)
 	}
 	ports := listenerPorts(m.Config.Get("listeners", "PLAINTEXT://:9092"))
 	if len(ports) == 0 {

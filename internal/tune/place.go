@@ -26,7 +26,7 @@ type place struct {
 }
 
 // check reads the value of a row. It changes nothing, and never fails: what it may not read is [Denied] or [Absent].
-// A reading without a verdict is compared with what is wanted, and gets the words of its row: see [place.told].
+// A reading without a verdict is compared with what is wanted, and gets the words of its row: see [place.judge].
 type check func(a place) Reading
 
 // part is what one of several disks, directories or cards reads.
@@ -35,18 +35,18 @@ type part struct {
 	Reading
 }
 
-// all is one reading of all that the row is asked about.
-func (a place) all(read check) Reading {
+// readAll is one reading of all that the row is asked about.
+func (a place) readAll(read check) Reading {
 	var parts []part
 	ask := func(one place, name string) {
 		if one.name = name; !slices.ContainsFunc(parts, func(p part) bool { return p.name == name }) {
-			parts = append(parts, part{name, one.ask(read)})
+			parts = append(parts, part{name, one.readOne(read)})
 		}
 	}
 	missing := a.row.Read.None
 	switch each := a.row.Read.Each; each {
 	case "":
-		return a.ask(read)
+		return a.readOne(read)
 	case "card":
 		for _, a.card = range a.NICs {
 			ask(a, a.card.Name)
@@ -87,9 +87,9 @@ func (a place) all(read check) Reading {
 	return together(parts)
 }
 
-// ask reads the row at one place, unless a case says why it is not read there, and judges it.
-func (a place) ask(read check) Reading {
-	r := a.counts()
+// readOne reads the row at one place, unless a case says why it is not read there, and judges it.
+func (a place) readOne(read check) Reading {
+	r := a.checkFS()
 	if r.Verdict == "" {
 		a.cases(&r)
 	}
@@ -105,11 +105,11 @@ func (a place) ask(read check) Reading {
 	if a.row.Group == Network && a.name != "" && r.Note != "" {
 		r.Note = a.name + ": " + r.Note
 	}
-	return a.told(r)
+	return a.judge(r)
 }
 
-// counts is a reading without a verdict for a log directory whose file system is one of those that count.
-func (a place) counts() Reading {
+// checkFS is a reading without a verdict for a log directory whose file system is one of those that count.
+func (a place) checkFS() Reading {
 	fs, counted := fsOf(a.dir), a.row.Read.FS
 	switch {
 	case counted == nil:
@@ -122,8 +122,8 @@ func (a place) counts() Reading {
 	return Reading{}
 }
 
-// lacks is [Denied] with the reason of the row, if it has one, for a file that is not there.
-func (a place) lacks(err error) Reading {
+// unreadable is [Denied] with the reason of the row, if it has one, for a file that is not there.
+func (a place) unreadable(err error) Reading {
 	reason := a.row.Read.Missing
 	if a.Virtual != "" {
 		reason = cmp.Or(a.row.Read.Virtual, reason)

@@ -36,7 +36,7 @@ type Read struct {
 	Floor    string            `yaml:"floor"`          // an expression: the least value on this machine
 	Missing  string            `yaml:"missing"`        // why some machines do not have it
 	Virtual  string            `yaml:"virtual"`        // the same of a virtual machine
-	Counters string            `yaml:"counters"`       // those that facts of counters without a name mean
+	Counters string            `yaml:"counters"`       // of the kernel: what total, grew, count, when and recent tell of
 
 	Good   string            `yaml:"good"`   // a rule, of a row of which no profile has one; "-" for a value that is only shown
 	Rule   string            `yaml:"rule"`   // the same with {EXPRESSION}, where the profile has none
@@ -95,7 +95,7 @@ func (a place) readFile() Reading {
 func (a place) number(name string) Reading {
 	text, err := a.Text(name)
 	if err != nil {
-		return a.lacks(err)
+		return a.unreadable(err)
 	}
 	read := a.row.Read
 	if read.Field != "" {
@@ -130,8 +130,8 @@ func (a place) show(r *Reading) {
 	r.shown = cmp.Or(r.shown, a.row.Read.Shown[r.Current], r.Current+a.row.Read.Unit)
 }
 
-// told completes a reading.
-func (a place) told(r Reading) Reading {
+// judge compares a reading without a verdict with what is wanted, and puts it into the words of its row.
+func (a place) judge(r Reading) Reading {
 	s := a.row
 	compared := r.Verdict == ""
 	if compared {
@@ -153,7 +153,7 @@ func (a place) told(r Reading) Reading {
 // compare judges the value of a reading by what is wanted of it.
 func (a place) compare(r *Reading) {
 	read := a.row.Read
-	want, err := a.wants(r.rule)
+	want, err := a.ruleFor(r.rule)
 	if err != nil {
 		*r = Denied(err)
 		return
@@ -163,7 +163,7 @@ func (a place) compare(r *Reading) {
 	if r.Wanted == "" && (read.Good == "" || read.Wanted != "") {
 		r.Wanted = a.ruleShown(want)
 		if !want.Leave() {
-			r.Wanted = cmp.Or(a.words(read.Wanted), r.Wanted)
+			r.Wanted = cmp.Or(a.fillWords(read.Wanted), r.Wanted)
 		}
 	}
 	note, accepted := read.Noted[r.Current]
@@ -185,8 +185,8 @@ func (a place) ruleShown(r Rule) string {
 	return cmp.Or(a.row.Read.Shown[r.String()], r.String()+a.row.Read.Unit)
 }
 
-// wants is the rule that a value is held to. own is that of the reading.
-func (a place) wants(own Rule) (Rule, error) {
+// ruleFor is the rule that a value is held to. own is that of the reading.
+func (a place) ruleFor(own Rule) (Rule, error) {
 	read, want := a.row.Read, a.want
 	switch text, err := a.fill(cmp.Or(read.Good, read.Rule)); {
 	case text != "" && (read.Good != "" || want.Leave()):
@@ -206,7 +206,7 @@ func (a place) wants(own Rule) (Rule, error) {
 // advise says what to do about a value, or how kt changes it to the target.
 func (a place) advise(r *Reading, target string) {
 	words := func(text string) string {
-		return a.names(a.words(text), "VALUE", rounded(r.Current, 2), "TARGET", target)
+		return a.names(a.fillWords(text), "VALUE", rounded(r.Current, 2), "TARGET", target)
 	}
 	r.Note = cmp.Or(r.Note, words(a.row.Read.Note))
 	if r.set != nil && a.row.Applies {
@@ -232,7 +232,7 @@ func (a place) files() Reading {
 		err = fs.ErrNotExist
 	}
 	if err != nil {
-		return a.lacks(err)
+		return a.unreadable(err)
 	}
 	r := Reading{Current: values[0], shown: tally(values)}
 	for i, name := range names {

@@ -85,7 +85,7 @@ func (s *Setting) check() error {
 			return fmt.Errorf("sets: %s: give what it holds and what is sane, or words that are", t.Path)
 		}
 	}
-	_, known := wants[s.Needs]
+	_, known := requirements[s.Needs]
 	switch {
 	case !slices.Contains(Groups, s.Group):
 		return fmt.Errorf("there is no group %q", s.Group)
@@ -104,7 +104,7 @@ func (s *Setting) complete(read check) error {
 	if err := s.check(); err != nil {
 		return err
 	}
-	way, needs := s.Read.way(), wants[s.Needs]
+	way, needs := s.Read.way(), requirements[s.Needs]
 	switch {
 	case read != nil && way != nil:
 		return errors.New("it has a function, and a way to read")
@@ -134,10 +134,10 @@ func (s *Setting) complete(read check) error {
 		s.Reads = []string{needs.reads}
 	}
 	s.Check = func(m *Machine, want Rule) Reading {
-		if r := needs.lacks(m); r.Verdict != "" {
+		if r := needs.missing(m); r.Verdict != "" {
 			return r
 		}
-		r := place{Machine: m, row: s, want: want}.all(read)
+		r := place{Machine: m, row: s, want: want}.readAll(read)
 		if s.Needs == "flags" || s.Needs == "g1" {
 			r = lacksOptions(m, r)
 		}

@@ -56,7 +56,7 @@ func TestTheSchemaOfChecksKnowsEveryFieldAndWord(t *testing.T) {
 		"read":       {fieldsOf(Read{}), slices.Sorted(maps.Keys(row["read"].Properties))},
 		"takes":      {fieldsOf(Takes{}), slices.Sorted(maps.Keys(row["takes"].Properties))},
 		"sets":       {fieldsOf(target{}), slices.Sorted(maps.Keys(row["sets"].Items.Properties))},
-		"what needs": {slices.Sorted(maps.Keys(wants))[1:], slices.Sorted(slices.Values(row["needs"].Enum))},
+		"what needs": {slices.Sorted(maps.Keys(requirements))[1:], slices.Sorted(slices.Values(row["needs"].Enum))},
 	} {
 		must.Match(t, pair[0], pair[1], "%s: kt and checks.schema.json know other fields", name)
 	}

@@ -55,13 +55,13 @@ func (a place) kernel() Reading {
 	id := a.row.ID
 	current, err := numbersOf(a.Machine, id, max(1, a.row.Read.Sysctl, a.row.Takes.Raise))
 	if err != nil {
-		return a.lacks(err)
+		return a.unreadable(err)
 	}
 	return Reading{Current: current, set: func(value string) Change { return Sysctl(id, id, current, value) }}
 }
 
 // judgedKernel is the reading of that setting with its verdict.
-func (a place) judgedKernel() Reading { return a.told(a.kernel()) }
+func (a place) judgedKernel() Reading { return a.judge(a.kernel()) }
 
 // sysctlCommand sets a kernel setting until the machine starts again.
 func sysctlCommand(key, value string) string {

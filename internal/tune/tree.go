@@ -37,7 +37,7 @@ func NewTree(root, version string) *Tree {
 	return &Tree{root: root, version: version, kernel: systemKernel{}}
 }
 
-// place is where a path of the machine is on the one that kt runs on.
+// at is where a path of the machine is on the one that kt runs on.
 func (t *Tree) at(p string) string { return filepath.Join(t.root, p) }
 
 func (t *Tree) did(step, p string) {

@@ -124,32 +124,35 @@ func (p dirtyPair) holds(have, want dirtyValue, memory int64) bool {
 }
 
 func (p dirtyPair) check(m place) Reading {
-	rule := m.want
 	percent, err := m.Number(host.SysctlFile(p.ratio))
 	bytes, missing := m.Number(host.SysctlFile(p.bytes))
 	if err = cmp.Or(err, missing); err != nil {
 		return Denied(err)
 	}
 	have := dirtyValue{percent, bytes}
-	r := Reading{Verdict: Info, Current: have.String(), Wanted: rule.String()}
+	r := Reading{Verdict: Info, Current: have.String(), Wanted: m.want.String()}
 	boot, file := p.persisted(m.Machine)
 	if file != "" {
 		r.Persisted, r.PersistedIn = boot.String(), file
 	}
-	amount, err := parseDirty(rule.Value) // loading the profile would have refused a wrong one
-	switch {
-	case rule.Leave():
-		return r
-	case m.MemTotal <= 0:
+	if !m.want.Leave() {
+		p.judge(m, &r, have, boot)
+	}
+	return r
+}
+
+// judge compares what the pair has now, and after the next boot, with what is wanted.
+func (p dirtyPair) judge(m place, r *Reading, have, boot dirtyValue) {
+	amount, err := parseDirty(m.want.Value) // loading the profile would have refused a wrong one
+	if m.MemTotal <= 0 {
 		err = errors.New("the size of the machine's memory is not known")
 	}
 	if err != nil {
 		r.Verdict, r.Note = Unknown, err.Error()
-		return r
+		return
 	}
-	want := amount.on(m.MemTotal, m.Bandwidth)
+	file, want := r.PersistedIn, amount.on(m.MemTotal, m.Bandwidth)
 	r.Verdict, r.Wanted = Warn, string(p.op)+" "+want.String()
-	unmeasured := amount["time"] > 0 && m.Bandwidth <= 0
 	switch change := p.change(have, want); {
 	case !p.holds(have, want, m.MemTotal):
 		r.Changes = []Change{change}
@@ -159,21 +162,25 @@ func (p dirtyPair) check(m place) Reading {
 		r.Changes = []Change{{Setting: p.id, Kind: KeepOnly, Path: file, Old: boot.String(), New: want.String(), Keep: change.Keep}}
 	default:
 		r.Verdict = OK
-		return r
+		return
 	}
+	p.advise(m, r, want, amount["time"] > 0 && m.Bandwidth <= 0)
+}
+
+// advise says what else is to be known of a change.
+func (p dirtyPair) advise(m place, r *Reading, want dirtyValue, unmeasured bool) {
 	switch {
 	case unmeasured && p.op == AtLeast && want.bytes == 0 && m.MemTotal > 64<<30: // 60 % of it are two minutes of a disk with 300 MB/s
 		r.Changes, r.Command = nil, "kt tune --probe --apply"+m.pick
 		r.addNote("the rate of the disks is not known: %s of %s would be %s unwritten",
 			want, theme.Bytes(m.MemTotal), theme.Bytes(want.of(m.MemTotal)))
-		return r
+		return
 	case unmeasured && !r.Drifts:
 		r.addNote("kt tune --probe finds a value in bytes")
 	}
-	if file != "" && after(file, SysctlFile) {
+	if file := r.PersistedIn; file != "" && after(file, SysctlFile) {
 		r.addNote("%s is read after %s and wins at the next boot: remove the line there", file, SysctlFile)
 	}
-	return r
 }
 
 // change writes the file that the wanted value belongs in. Writing it sets the other
