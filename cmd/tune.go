@@ -23,22 +23,23 @@ import (
 )
 
 func newTune(env *Env) *cobra.Command {
-	all := tune.Catalogue()
-	return command[*config.Tune]{
+	c := command[*config.Tune]{
 		flags: config.NewTune, run: runTune, signals: true,
 		load: func(env *Env, s *config.Tune, _ []string) error {
 			err := s.Load(env.configSystem())
 			_, more := newTuner(env, s)
 			return errors.Join(err, more) // every problem is reported at once
 		},
-		values: map[string][]string{
-			"role": {"broker", "controller", "client"}, "profile": tune.ProfileNames(profiles.Of("tune")),
-			"only": tune.Names(all), "skip": tune.Names(all), config.ActionExplain: tune.IDs(),
-		},
+		values: map[string][]string{"role": {"broker", "controller", "client"}, "profile": tune.ProfileNames(profiles.Of("tune"))},
 	}.of(env, &cobra.Command{
 		Use:   "tune [flags]",
 		Short: "Check this machine for Kafka, tune it, and undo that",
 	})
+	names := func() []string { return tune.Names(tune.Catalogue()) } // reading the checks takes longer than all else of a start
+	_ = c.RegisterFlagCompletionFunc("only", among(names))
+	_ = c.RegisterFlagCompletionFunc("skip", among(names))
+	_ = c.RegisterFlagCompletionFunc(config.ActionExplain, among(tune.IDs))
+	return c
 }
 
 // tuner is one call of kt tune.

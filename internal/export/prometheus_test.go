@@ -40,8 +40,7 @@ func runOf(t *testing.T, command plan.Command, open func(result.Header), o run.O
 		p.Read = plan.Read{Consumers: 1, From: plan.From{Latest: true}, Commit: plan.CommitNone, Timeout: 20e9}
 	}
 	k, _ := must.Both(system.New(&p, nil, nil, false))(t)
-	res := must.Have(run.Run(t.Context(), run.Request{Plan: p, System: k, Opened: func(h result.Header) error { open(h); return nil }}, o))(t)
-	return res
+	return must.Have(run.Run(t.Context(), run.Request{Plan: p, System: k, Opened: func(h result.Header) error { open(h); return nil }}, o))(t)
 }
 
 // exported makes a run whose metrics are served.

@@ -34,8 +34,7 @@ func touch(t *testing.T, path string, at time.Time) {
 
 func runsOf(t *testing.T, f Folder) []Run {
 	t.Helper()
-	runs := must.Have(f.Runs())(t)
-	return runs
+	return must.Have(f.Runs())(t)
 }
 
 func namesOf(runs []Run) (names []string) {

@@ -37,12 +37,10 @@ func compiled(t *testing.T) *jsonschema.Schema {
 	c := jsonschema.NewCompiler()
 	c.DefaultDraft(jsonschema.Draft2020)
 	c.AssertFormat()
-	schema := must.Have(c.Compile(schemaFile))(t)
-	return schema
+	return must.Have(c.Compile(schemaFile))(t)
 }
 
 func decoded(t *testing.T, text string) any {
 	t.Helper()
-	v := must.Have(jsonschema.UnmarshalJSON(strings.NewReader(text)))(t)
-	return v
+	return must.Have(jsonschema.UnmarshalJSON(strings.NewReader(text)))(t)
 }

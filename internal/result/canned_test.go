@@ -41,8 +41,7 @@ func readHeader(command plan.Command, rate float64) Header {
 
 func marshal(t testing.TB, v any) string {
 	t.Helper()
-	b := must.Have(json.MarshalIndent(v, "", " "))(t)
-	return string(b)
+	return string(must.Have(json.MarshalIndent(v, "", " "))(t))
 }
 
 // runFile returns the run file of some events.

@@ -20,7 +20,7 @@ import (
 var everyField = cmp.Options{cmp.Exporter(func(reflect.Type) bool { return true }), cmpopts.EquateEmpty()}
 
 func TestASnapshotEqualsTheFoldOfTheRunFileUpToItsSecond(t *testing.T) {
-	const seconds = 40
+	const seconds = 20
 	for _, tc := range []struct {
 		name   string
 		header Header

@@ -53,8 +53,7 @@ func TestARunThatIsReplayedGivesTheResultOfTheLiveRun(t *testing.T) {
 		}
 	}
 	r := func() Result {
-		f := must.Have(Replay(bytes.NewReader(runFile(t, header(120), canned.Written(3, 12), completed))))(t)
-		return f.Result()
+		return must.Have(Replay(bytes.NewReader(runFile(t, header(120), canned.Written(3, 12), completed))))(t).Result()
 	}()
 	if r.Warmup == nil || len(r.Errors) == 0 || len(r.Brokers) != 3 || len(r.Partitions) != 6 || r.Records.Unknown == 0 || r.Latency.Response.OutOfRange == 0 {
 		t.Errorf("the run that is replayed lacks what it is made up for: %s", marshal(t, r.Records))

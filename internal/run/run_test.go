@@ -84,8 +84,7 @@ func sameReplayed(t *testing.T, path string, res result.Result) {
 
 func document(t *testing.T, res result.Result) []byte {
 	t.Helper()
-	b := must.Have(json.Marshal(res))(t)
-	return b
+	return must.Have(json.Marshal(res))(t)
 }
 
 func TestRunsInTurnAndAtOnceDoNotMix(t *testing.T) {

@@ -31,8 +31,7 @@ func acksNone(t *testing.T, p plan.Plan, stores bool) result.Result {
 	p.Bootstrap, p.Topic.ReplicationFactor = fake.ListenAddrs(), 1
 	p.Load.Rate, p.Load.Warmup.Records = plan.Rate{}, 100
 	k, _ := must.Both(system.New(&p, map[string]plan.Given{"acks": {Value: "0"}, "enable.idempotence": {Value: "false"}}, nil, false))(t)
-	res := must.Have(run.Run(t.Context(), run.Request{Plan: p, System: k}))(t)
-	return res
+	return must.Have(run.Run(t.Context(), run.Request{Plan: p, System: k}))(t)
 }
 
 func TestRecordsThatNoLogHasAreNoSuccess(t *testing.T) {

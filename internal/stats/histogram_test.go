@@ -100,8 +100,7 @@ func newHDR() *hdrhistogram.Histogram {
 
 func encodeHDR(t testing.TB, h *hdrhistogram.Histogram) string {
 	t.Helper()
-	b := must.Have(h.Encode(hdrhistogram.V2CompressedEncodingCookieBase))(t)
-	return string(b)
+	return string(must.Have(h.Encode(hdrhistogram.V2CompressedEncodingCookieBase))(t))
 }
 
 // forms are a histogram in all the forms that it takes: as it was recorded, as it is

@@ -14,8 +14,7 @@ import (
 
 func marshal(t testing.TB, v any) []byte {
 	t.Helper()
-	b := must.Have(json.Marshal(v))(t)
-	return b
+	return must.Have(json.Marshal(v))(t)
 }
 
 func TestAScannedWindowIsTheOneThatWasWritten(t *testing.T) {

@@ -73,8 +73,7 @@ func keep(search *Search, l *LoadFigures) {
 // slo returns an expression.
 func slo(t *testing.T, text string) metric.Expr {
 	t.Helper()
-	e := must.Have(metric.Parse(text))(t)
-	return e
+	return must.Have(metric.Parse(text))(t)
 }
 
 // trials makes a whole search.

@@ -30,8 +30,7 @@ func anyFlag(string, string) error { return nil }
 // parsed returns the study of a file.
 func parsed(t *testing.T, text string) *Study {
 	t.Helper()
-	s := must.Have(Parse("mine.yaml", []byte(text), anyFlag))(t)
-	return s
+	return must.Have(Parse("mine.yaml", []byte(text), anyFlag))(t)
 }
 
 // filled returns the study of a file with what it leaves open.

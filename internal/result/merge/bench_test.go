@@ -125,8 +125,7 @@ func benchFiles(b *testing.B) int {
 	if s == "" {
 		return 8
 	}
-	n := must.Have(strconv.Atoi(s))(b)
-	return n
+	return must.Have(strconv.Atoi(s))(b)
 }
 
 // BenchmarkMerge merges run files of 10 minutes: as many as KT_MERGE_FILES says.

@@ -42,6 +42,5 @@ func readHeader(command plan.Command, rate float64) result.Header {
 
 func marshal(t testing.TB, v any) string {
 	t.Helper()
-	b := must.Have(json.MarshalIndent(v, "", " "))(t)
-	return string(b)
+	return string(must.Have(json.MarshalIndent(v, "", " "))(t))
 }

@@ -25,8 +25,7 @@ import (
 // replayed1 is the result of one run file by itself.
 func replayed1(t testing.TB, file []byte) result.Result {
 	t.Helper()
-	f := must.Have(result.Replay(bytes.NewReader(file)))(t)
-	return f.Result()
+	return must.Have(result.Replay(bytes.NewReader(file)))(t).Result()
 }
 
 // approx compares floats that were added up in another order.

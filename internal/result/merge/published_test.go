@@ -32,8 +32,7 @@ func publishedCases(t *testing.T) map[string][]published {
 		if s == "" {
 			return 0
 		}
-		n := must.Have(strconv.ParseFloat(s, 64))(t)
-		return n
+		return must.Have(strconv.ParseFloat(s, 64))(t)
 	}
 	cases := make(map[string][]published)
 	for _, r := range rows[1:] {

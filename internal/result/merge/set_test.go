@@ -108,8 +108,7 @@ func collection(t testing.TB, s *Set) []byte {
 
 func merged(t testing.TB, files ...[]byte) result.Result {
 	t.Helper()
-	r := must.Have(setOf(t, files...).Result(t.Context()))(t)
-	return r
+	return must.Have(setOf(t, files...).Result(t.Context()))(t)
 }
 
 // someRun makes up the files of a run: parts on several hosts, one that is lost with a
