@@ -140,9 +140,15 @@ func figuresOf(load, file string, r *result.Result, metrics []Metric) LoadFigure
 func (l *LoadFigures) measure(r *result.Result, metrics []Metric) {
 	l.Measures = make(Measures[float64])
 	_, latency := r.HeadlineLatency()
-	figures := r.Figures()
+	figures := *r.Figures()
+	if rate, ok := r.Written(); ok {
+		figures.Records, figures.Bytes = rate.Records, rate.Bytes
+	}
+	if rate, ok := r.Read(); ok {
+		figures.ReadRecords, figures.ReadBytes = rate.Records, rate.Bytes
+	}
 	for _, m := range metrics {
-		v, ok := m.Of().Value(figures)
+		v, ok := m.Of().Value(&figures)
 		if !ok || v == 0 && m.HigherIsBetter() && r.BoundBy.Limit == verdict.Unknown {
 			continue
 		}
