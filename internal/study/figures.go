@@ -59,6 +59,7 @@ type LoadFigures struct {
 	cut      bool     // its file has no end
 	from, to time.Time
 
+	short      float64 // its rate, if it is too short for one
 	oneAtATime bool // so no record waits for another, though there is no target
 
 	facts  map[string]string  // of a comparison: settings and environment
@@ -146,6 +147,9 @@ func (l *LoadFigures) measure(r *result.Result, metrics []Metric) {
 	}
 	if rate, ok := r.Read(); ok {
 		figures.ReadRecords, figures.ReadBytes = rate.Records, rate.Bytes
+	}
+	if rate, ok := r.Quoted(); !ok {
+		l.short = rate.Records
 	}
 	for _, m := range metrics {
 		v, ok := m.Of().Value(&figures)
