@@ -60,7 +60,7 @@ type LoadFigures struct {
 	from, to time.Time
 
 	short      float64 // its rate, if it is too short for one
-	oneAtATime bool // so no record waits for another, though there is no target
+	oneAtATime bool    // so no record waits for another, though there is no target
 
 	facts  map[string]string  // of a comparison: settings and environment
 	shares map[string]float64 // of a comparison: what went on beside the load
