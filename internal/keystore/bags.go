@@ -185,4 +185,4 @@ var hashes = map[string]func() hash.Hash{
 // keySizes are the bytes of the keys of AES-CBC, by their names in ASN.1.
 var keySizes = map[string]int{"2.16.840.1.101.3.4.1.2": 16, "2.16.840.1.101.3.4.1.22": 24, "2.16.840.1.101.3.4.1.42": 32}
 
-var errOldEncryption = errors.New("its certificates are encrypted in an old way, and kt reads that only in a file without a key: write it again with keytool -importkeystore -deststoretype PKCS12")
+var errOldEncryption = errors.New("its certificates are encrypted in an old way, and kt reads that only in a file without a key: write it again with keytool -importkeystore -deststoretype PKCS12 of Java 17 or newer")

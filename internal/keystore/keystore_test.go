@@ -118,7 +118,7 @@ func TestAStoreThatCannotBeUsedSaysWhyAndWhatToDo(t *testing.T) {
 		{"trust.p12", false, secret.Text{}, key, "check the password of the store"},
 		{"client.p12", false, store, key, "key store: name a trust store"},
 		{"openssl.p12", false, store, key, "key store: name a trust store"},
-		{"both_old.p12", false, store, key, "encrypted in an old way"},
+		{"both_old.p12", false, store, key, "write it again with keytool -importkeystore -deststoretype PKCS12"},
 		{"both.p12", false, wrong, key, "check the password of the store"},
 		{"client.jks", false, store, key, "no trusted certificate"},
 		{"untrusted.p12", false, store, key, "not marked as trusted"},
