@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 func TestAFileIsReplacedAsAWholeOrNotAtAll(t *testing.T) {
@@ -31,9 +33,7 @@ func TestAFileIsReplacedAsAWholeOrNotAtAll(t *testing.T) {
 			}
 		}
 	}
-	if info, err := os.Stat(path); err != nil || info.Mode() != 0o640 {
-		t.Errorf("%v, %v", info.Mode(), err)
-	}
+	must.Match(t, 0o640, must.Have(os.Stat(path))(t).Mode(), "the value")
 	if files, _ := os.ReadDir(dir); len(files) != 1 {
 		t.Errorf("it left %v", files)
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kt-bench/kt/internal/must"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -20,9 +21,7 @@ func TestAScalarKeepsItsText(t *testing.T) {
 			t.Errorf("%q: %v", text, err)
 			continue
 		}
-		if got, err := Text(root.Content[1]); err != nil || got != want {
-			t.Errorf("%q is %q, %v, want %q", text, got, err, want)
-		}
+		must.Match(t, want, must.Have(Text(root.Content[1]))(t), "%q", text)
 	}
 	for _, text := range []string{"null", "~", "Null", "[a]", "{a: b}", "!!binary aGVsbG8=", "!!int 7", "!mine a"} {
 		root, err := YAML([]byte("k: "+text), line)

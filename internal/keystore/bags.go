@@ -1,16 +1,9 @@
 package keystore
 
 import (
-	"crypto/aes"
-	"crypto/cipher"
-	"crypto/pbkdf2"
-	"crypto/sha1"
-	"crypto/sha256"
-	"crypto/sha512"
 	"crypto/x509"
 	"encoding/asn1"
 	"errors"
-	"hash"
 )
 
 // These are names of RFC 7292, and the attribute by which Java marks the certificate of an authority.
@@ -116,73 +109,33 @@ func (c content) bags(password string) (all []bag, err error) {
 	return all, err
 }
 
-// algorithm is an AlgorithmIdentifier.
-type algorithm struct {
-	Name       asn1.ObjectIdentifier
-	Parameters asn1.RawValue `asn1:"optional"`
-}
-
-// decryptContent opens an EncryptedData in the form of today: PBES2 (RFC 8018) of PBKDF2 and AES.
+// decryptContent opens an EncryptedData.
 func decryptContent(der []byte, password string) ([]byte, error) {
 	var encrypted struct {
 		Version int
 		Info    struct {
 			Type      asn1.ObjectIdentifier
-			Algorithm algorithm
+			Algorithm asn1.RawValue
 			Data      []byte `asn1:"tag:0"`
 		}
 	}
 	if _, err := asn1.Unmarshal(der, &encrypted); err != nil {
 		return nil, err
 	}
-	how, data := encrypted.Info.Algorithm, encrypted.Info.Data
-	if !how.Name.Equal(asn1.ObjectIdentifier{1, 2, 840, 113549, 1, 5, 13}) {
-		return nil, errOldEncryption
-	}
-	var p struct{ KDF, Cipher algorithm }
-	var kdf struct {
-		Salt   []byte
-		Rounds int
-		Bytes  int       `asn1:"optional"`
-		Hash   algorithm `asn1:"optional"`
-	}
-	var iv []byte
-	_, err := asn1.Unmarshal(how.Parameters.FullBytes, &p)
-	if err == nil {
-		_, err = asn1.Unmarshal(p.KDF.Parameters.FullBytes, &kdf)
-	}
-	if err == nil {
-		_, err = asn1.Unmarshal(p.Cipher.Parameters.FullBytes, &iv)
-	}
-	if err != nil || kdf.Rounds < 1 || kdf.Rounds > mostRounds || len(iv) != aes.BlockSize || len(data) == 0 || len(data)%aes.BlockSize != 0 {
-		return nil, errors.New("it is damaged")
-	}
-	newHash, size := hashes[kdf.Hash.Name.String()], keySizes[p.Cipher.Name.String()]
-	if newHash == nil || size == 0 {
-		return nil, errOldEncryption
-	}
-	key, err := pbkdf2.Key(newHash, password, kdf.Salt, kdf.Rounds, size)
+	// An encrypted key has the same parts.
+	der, err := asn1.Marshal(struct {
+		Algorithm asn1.RawValue
+		Data      []byte
+	}{encrypted.Info.Algorithm, encrypted.Info.Data})
 	if err != nil {
 		return nil, err
 	}
-	block, err := aes.NewCipher(key)
-	if err != nil {
-		return nil, err
+	for _, decrypt := range []func([]byte, string) ([]byte, bool, error){decryptPBES2, decryptPBE} {
+		if plain, is, err := decrypt(der, password); is {
+			return plain, err
+		}
 	}
-	cipher.NewCBCDecrypter(block, iv).CryptBlocks(data, data)
-	pad := int(data[len(data)-1])
-	if pad == 0 || pad > aes.BlockSize {
-		return nil, errors.New("wrong padding")
-	}
-	return data[:len(data)-pad], nil
+	return nil, errOldEncryption
 }
-
-// hashes are the functions of PBKDF2 by their names in ASN.1. Without a name it is SHA-1.
-var hashes = map[string]func() hash.Hash{
-	"": sha1.New, "1.2.840.113549.2.7": sha1.New, "1.2.840.113549.2.9": sha256.New, "1.2.840.113549.2.11": sha512.New,
-}
-
-// keySizes are the bytes of the keys of AES-CBC, by their names in ASN.1.
-var keySizes = map[string]int{"2.16.840.1.101.3.4.1.2": 16, "2.16.840.1.101.3.4.1.22": 24, "2.16.840.1.101.3.4.1.42": 32}
 
 var errOldEncryption = errors.New("its certificates are encrypted in an old way, and kt reads that only in a file without a key: write it again with keytool -importkeystore -deststoretype PKCS12")

@@ -92,6 +92,15 @@ func decryptKey(der []byte, password secret.Text) (key any, err error) {
 	if err := checkWork(der); err != nil {
 		return nil, err
 	}
+	if plain, older, err := decryptPBE(der, password.Reveal()); older {
+		if err == nil {
+			key, err = x509.ParsePKCS8PrivateKey(plain)
+		}
+		if err != nil {
+			return nil, errWrongKeyPassword
+		}
+		return key, nil
+	}
 	key, err = pkcs8.ParsePKCS8PrivateKey(der, []byte(password.Reveal()))
 	switch {
 	case err == nil:
@@ -99,8 +108,10 @@ func decryptKey(der []byte, password secret.Text) (key any, err error) {
 	case strings.Contains(err.Error(), "unsupported"), strings.Contains(err.Error(), "only PBES2"), strings.Contains(err.Error(), "only PKCS #5"):
 		return nil, fmt.Errorf("its private key is encrypted in a way that kt cannot read (%w): convert it with openssl pkcs8 -topk8 -v2 aes256", err)
 	}
-	return nil, errors.New("its private key does not open with this password: check ssl.key.password")
+	return nil, errWrongKeyPassword
 }
+
+var errWrongKeyPassword = errors.New("its private key does not open with this password: check ssl.key.password")
 
 // blocks returns the blocks of a PEM text. Java joins lines of inline PEM with spaces, so such
 // text is taken apart first.

@@ -3,6 +3,8 @@ package ledger
 import (
 	"sync"
 	"testing"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 // put makes the value of a record of run 1.
@@ -60,9 +62,7 @@ func TestTheGoroutinesOfAProducerDoNotMeet(t *testing.T) {
 			t.Errorf("partition %d: %d unknown, %d outstanding", l.Partition, l.Unknown(), p.Outstanding(l.Partition))
 		}
 	}
-	if n != records {
-		t.Errorf("%d acknowledged, want %d", n, records)
-	}
+	must.Match(t, records, n, "acknowledged")
 }
 
 func TestConsumersMayHandAPartitionOver(t *testing.T) {

@@ -62,9 +62,7 @@ func TestALedgerFileIsThereAsAWholeOrNotAtAll(t *testing.T) {
 		t.Errorf("over another ledger: error %v", err)
 	}
 	got := must.Have(readFile(path))(t)
-	if diff := cmp.Diff(sample(), got); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
+	must.Match(t, sample(), got, "they differ")
 	alone(t, path)
 }
 

@@ -14,9 +14,7 @@ func TestEachPartitionIsNumberedByItself(t *testing.T) {
 	p := NewProducer(1)
 	for want := range int64(3) {
 		for _, partition := range []int32{0, 7, 3, 1000} {
-			if got := p.Next(partition, 1); got != want {
-				t.Errorf("partition %d: number %d, want %d", partition, got, want)
-			}
+			must.Match(t, want, p.Next(partition, 1), "partition %d: number", partition)
 		}
 	}
 }
@@ -38,9 +36,7 @@ func TestALaneSaysWhatBecameOfItsRecords(t *testing.T) {
 	}
 	got := p.Lanes()
 	must.Match(t, want, got, "")
-	if n := got[0].Unknown(); n != 5 {
-		t.Errorf("%d unknown, want 5", n)
-	}
+	must.Match(t, 5, got[0].Unknown(), "unknown")
 }
 
 func TestTransactionsThatWereNotCommittedAreRemembered(t *testing.T) {
@@ -65,9 +61,7 @@ func TestTransactionsThatWereNotCommittedAreRemembered(t *testing.T) {
 
 func TestOutstandingIsExactAtZeroAndNearIt(t *testing.T) {
 	p := NewProducer(0)
-	if n := p.Outstanding(5); n != 0 {
-		t.Errorf("%d outstanding before there is anything", n)
-	}
+	must.Match(t, 0, p.Outstanding(5), "outstanding before there is anything")
 	issued, settled := int64(0), int64(0)
 	for round := range int64(200) {
 		for range round {

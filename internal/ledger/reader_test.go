@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/kt-bench/kt/internal/must"
 )
 
 func TestEachRecordIsCountedAsWhatItIs(t *testing.T) {
@@ -42,9 +43,7 @@ func TestEachRecordIsCountedAsWhatItIs(t *testing.T) {
 		for i, value := range tc.values {
 			status = add(r, int64(i), value)
 		}
-		if status != tc.status {
-			t.Errorf("%s: the last is %v, want %v", tc.name, status, tc.status)
-		}
+		must.Match(t, tc.status, status, "%s: the last", tc.name)
 		got := (&Book{SameTopic: true}).Verify(r)
 		got.Readers, got.Unissued, got.Blame = 0, 0, nil // the book is empty
 		same(t, tc.want, got)
@@ -64,30 +63,22 @@ func TestWhatWasReadBeforeIsRedeliveredAndNotLookedAt(t *testing.T) {
 	add(r, 10, put(0, 0, 0))
 	add(r, 11, put(0, 0, 1))
 	for _, value := range [][]byte{put(0, 0, 0), put(0, 0, 1), []byte("?"), nil} {
-		if status := add(r, 11, value); status != Redelivered {
-			t.Errorf("it is %v", status)
-		}
+		must.Match(t, Redelivered, add(r, 11, value), "it")
 	}
 	add(r, 20, put(0, 0, 2)) // holes are normal
 	v := new(Book).Verify(r)
-	if v.Redelivered != 4 || v.Checked != 3 || v.Duplicated != 0 || v.Unstamped != 0 {
-		t.Errorf("%+v", v)
-	}
+	must.Match(t, []int64{4, 3, 0, 0}, []int64{v.Redelivered, v.Checked, v.Duplicated, v.Unstamped}, "%+v", v)
 }
 
 func TestALeaderEpochThatGoesBackIsCounted(t *testing.T) {
 	r := NewReader(&Book{Run: 1})
 	l := r.Log(0)
 	l.Add(at(0, -1, put(0, 0, 0)), new(Stamp))
-	if status := l.Add(at(0, 1, put(0, 0, 0)), new(Stamp)); status != Redelivered {
-		t.Errorf("with an epoch that was not known the first time it is %v", status)
-	}
+	must.Match(t, Redelivered, l.Add(at(0, 1, put(0, 0, 0)), new(Stamp)), "with an epoch that was not known the first time it")
 	for i, epoch := range []int32{-1, 3, 3, -1, 5, 4, 4, 6, 0} {
 		l.Add(at(int64(i)+1, epoch, put(0, 0, int64(i)+1)), new(Stamp))
 	}
-	if v := new(Book).Verify(r); v.EpochRegressions != 2 {
-		t.Errorf("%d times, want 2: from 5 to 4 and from 6 to 0", v.EpochRegressions)
-	}
+	must.Match(t, 2, new(Book).Verify(r).EpochRegressions, "times: from 5 to 4 and from 6 to 0")
 }
 
 func TestALogThatWasCutOffAndWrittenAgainIsReadAgain(t *testing.T) {
@@ -97,13 +88,9 @@ func TestALogThatWasCutOffAndWrittenAgainIsReadAgain(t *testing.T) {
 		l.Add(at(i, 1, put(0, 0, i)), new(Stamp))
 	}
 	for i := int64(6); i < 12; i++ { // 6 to 9 are gone
-		if status := l.Add(at(i, 2, put(0, 0, i+4)), new(Stamp)); status != Stamped {
-			t.Errorf("offset %d: %v", i, status)
-		}
+		must.Match(t, Stamped, l.Add(at(i, 2, put(0, 0, i+4)), new(Stamp)), "offset %d", i)
 	}
-	if status := l.Add(at(6, 2, put(0, 0, 10)), new(Stamp)); status != Redelivered {
-		t.Errorf("offset 6 once more: %v", status)
-	}
+	must.Match(t, Redelivered, l.Add(at(6, 2, put(0, 0, 10)), new(Stamp)), "offset 6 once more")
 	if v := new(Book).Verify(r); v.Rewritten != 1 || v.Redelivered != 1 || v.Checked != 16 || v.Duplicated+v.Reordered+v.EpochRegressions > 0 {
 		t.Errorf("%+v", v)
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/kt-bench/kt/internal/must"
 )
 
 func TestTheStampLiesInTheValueAsDocumented(t *testing.T) {
@@ -22,14 +23,10 @@ func TestTheStampLiesInTheValueAsDocumented(t *testing.T) {
 	if got := hex.EncodeToString(value); got != want[:8]+sum+want[16:] {
 		t.Errorf("got  %s\nwant %s, with any checksum", got, want)
 	}
-	if sum != "e7b7eb3c" {
-		t.Errorf("checksum %s; another program computes e7b7eb3c", sum)
-	}
+	must.Match(t, "e7b7eb3c", sum, "checksum …; another program computes e7b7eb3c")
 	headers := AddHeader(AddHeader(0, "trace", []byte("abc")), "none", nil)
 	s.Put(value, Around{Key: []byte("key-1"), Headers: headers})
-	if sum := hex.EncodeToString(value[4:8]); sum != "b741e505" {
-		t.Errorf("checksum %s with a key and headers; another program computes b741e505", sum)
-	}
+	must.Match(t, "b741e505", hex.EncodeToString(value[4:8]), "checksum … with a key and headers; another program computes b741e505")
 }
 
 // The checksum covers the record as a whole: a key that was exchanged is a record in
@@ -73,18 +70,14 @@ func TestAChangedKeyOrHeaderIsFound(t *testing.T) {
 			if sent == read {
 				want = Stamped
 			}
-			if got := ReadStamp(value, b, new(Stamp)); got != want {
-				t.Errorf("sent with %s, and read with %s: %v, want %v", sent, read, got, want)
-			}
+			must.Match(t, want, ReadStamp(value, b, new(Stamp)), "sent with %s, and read with %s", sent, read)
 		}
 	}
 	short := make([]byte, 59) // the key is one byte longer: the value's last
 	copy(short, value)
 	s.Put(value, around(nil))
 	copy(short, value)
-	if got := ReadStamp(short, around([]byte{value[59]}), new(Stamp)); got != Corrupted {
-		t.Errorf("with a byte that went from the value to the key: %v", got)
-	}
+	must.Match(t, Corrupted, ReadStamp(short, around([]byte{value[59]}), new(Stamp)), "with a byte that went from the value to the key")
 }
 
 func TestAChangedTimestampIsFoundWhereItIsTheProducers(t *testing.T) {
@@ -105,9 +98,7 @@ func TestAChangedTimestampIsFoundWhereItIsTheProducers(t *testing.T) {
 		"of the broker's": {-1, Stamped},
 	} {
 		l := NewReader(&Book{Run: 1}).Log(0)
-		if got := l.Add(&Record{Value: value, Millis: tc.millis}, new(Stamp)); got != tc.want {
-			t.Errorf("%s: %v, want %v", name, got, tc.want)
-		}
+		must.Match(t, tc.want, l.Add(&Record{Value: value, Millis: tc.millis}, new(Stamp)), "%s", name)
 	}
 }
 
@@ -141,14 +132,10 @@ func TestAnyChangedBitIsFound(t *testing.T) {
 		if bit < 8*atSum {
 			want = Unstamped
 		}
-		if got := ReadStamp(value, Around{}, new(Stamp)); got != want {
-			t.Errorf("with bit %d changed: %v, want %v", bit, got, want)
-		}
+		must.Match(t, want, ReadStamp(value, Around{}, new(Stamp)), "with bit %d changed", bit)
 		value[bit/8] ^= 1 << (bit % 8)
 	}
-	if got := ReadStamp(value[:59], Around{}, new(Stamp)); got != Corrupted {
-		t.Errorf("with its end cut off: %v, want %v", got, Corrupted)
-	}
+	must.Match(t, Corrupted, ReadStamp(value[:59], Around{}, new(Stamp)), "with its end cut off")
 }
 
 func TestWhatIsNoStampIsUnstampedAndLeavesTheStampAlone(t *testing.T) {
@@ -226,9 +213,7 @@ func TestNumbersBecomeRanges(t *testing.T) {
 		for _, n := range tc.add {
 			rs.add(n, n+1, 4)
 		}
-		if diff := cmp.Diff(tc.want, rs); diff != "" {
-			t.Errorf("%s: -want +got:\n%s", tc.name, diff)
-		}
+		must.Match(t, tc.want, rs, "%s", tc.name)
 	}
 }
 
@@ -310,9 +295,7 @@ func TestAnOriginIsNotedWhereTheSequencesChange(t *testing.T) {
 		if diff := cmp.Diff(tc.want, l.Origins); diff != "" || l.Forgotten != tc.forgotten {
 			t.Errorf("%s: forgotten %d, want %d; -want +got:\n%s", tc.name, l.Forgotten, tc.forgotten, diff)
 		}
-		if err := l.check(); err != nil {
-			t.Errorf("%s: %v", tc.name, err)
-		}
+		must.Err(t, "", l.check(), "%s", tc.name)
 	}
 }
 

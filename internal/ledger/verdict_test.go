@@ -78,9 +78,7 @@ func TestOnlyWhatIsProvedIsReadOrLost(t *testing.T) {
 		}
 	}
 	again := func(r *Reader, from, begin, want int64) {
-		if got := r.Log(0).Again(from, begin); got != want {
-			t.Errorf("it is to be read from offset %d, want %d", got, want)
-		}
+		must.Match(t, want, r.Log(0).Again(from, begin), "it is to be read from offset")
 	}
 	for _, tc := range []struct {
 		name                  string
@@ -333,9 +331,7 @@ func TestTheSettingsTellWhoIsToBlame(t *testing.T) {
 			}
 			r.ReadTo(0, 500, 500)
 			v := b.Verify(r)
-			if v.RepeatsAllowed != (tc.retries && !tc.idempotent) {
-				t.Errorf("repeats allowed: %t", v.RepeatsAllowed)
-			}
+			must.Match(t, tc.retries && !tc.idempotent, v.RepeatsAllowed, "repeats allowed")
 			got := v.Blame
 			if len(got) != len(tc.say) {
 				t.Fatalf("says %q, want %q", got, tc.say)

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 // schedule is all that the pacer gives, and fails when it ever steps back.
@@ -124,9 +126,7 @@ func TestShardsOfAUniformLoadAddUpToItExactly(t *testing.T) {
 					}
 				}
 				slices.Sort(union)
-				if !slices.Equal(union, whole) {
-					t.Errorf("%d records in all shards, %d in the whole load", len(union), len(whole))
-				}
+				must.Match(t, whole, union, "%d records in all shards, %d in the whole load", len(union), len(whole))
 			})
 		}
 	}
@@ -146,9 +146,7 @@ func TestUniformCountIsExactForAnyRateAndDuration(t *testing.T) {
 				}
 			}
 		}
-		if want := wantCount(rate, d); got != want {
-			t.Errorf("%s/s for %v in %d shards: %d records, want %d", rate.FloatString(3), d, shards, got, want)
-		}
+		must.Match(t, wantCount(rate, d), got, "%s/s for %v in %d shards: records", rate.FloatString(3), d, shards)
 	}
 	for rate := int64(1); rate <= 1500; rate++ { // 49 × (1/49) is below 1 in float64
 		check(big.NewRat(rate, 1), time.Second, 1)
@@ -186,9 +184,7 @@ func TestUniformCountIsExactForHoursAtTenMillionASecond(t *testing.T) {
 				t.Errorf("%d/s for %v: shard %d's last record is due at %v, %v", tc.rate, tc.d, i, due, ok)
 			}
 		}
-		if want := wantCount(big.NewRat(tc.rate, 1), tc.d); got != want {
-			t.Errorf("%d/s for %v: %d records, want %d", tc.rate, tc.d, got, want)
-		}
+		must.Match(t, wantCount(big.NewRat(tc.rate, 1), tc.d), got, "%d/s for %v: records", tc.rate, tc.d)
 	}
 }
 
@@ -244,18 +240,14 @@ func TestPoissonSendsExactlyTheRecordsAskedFor(t *testing.T) {
 		for i := range shards {
 			n += len(schedule(t, l.Pacer(i, shards, 1, 42)))
 		}
-		if n != 10_007 {
-			t.Errorf("%d shards: %d records, want 10007", shards, n)
-		}
+		must.Match(t, 10_007, n, "%d shards: records", shards)
 	}
 }
 
 func TestPoissonIsDeterminedBySeedAndShard(t *testing.T) {
 	l := Load{Rate: Rate{PerSecond: 1000}, Records: 1000, Arrivals: Poisson}
 	first := schedule(t, l.Pacer(0, 2, 1, 42))
-	if !slices.Equal(first, schedule(t, l.Pacer(0, 2, 1, 42))) {
-		t.Error("one seed gave two schedules")
-	}
+	must.Match(t, schedule(t, l.Pacer(0, 2, 1, 42)), first, "one seed gave two schedules")
 	if slices.Equal(first, schedule(t, l.Pacer(0, 2, 1, 43))) {
 		t.Error("two seeds gave one schedule")
 	}
@@ -298,9 +290,7 @@ func TestAClosedLoopIsAlwaysDueAndEndsWithItsRecords(t *testing.T) {
 		}
 		n += len(dues)
 	}
-	if n != 1003 {
-		t.Errorf("%d records, want 1003", n)
-	}
+	must.Match(t, 1003, n, "records")
 	endless := Load{Duration: Duration(time.Second), Arrivals: Uniform}.Pacer(0, 1, 1, 1)
 	for k := range 1_000_000 {
 		if _, ok := endless.Next(); !ok {

@@ -47,9 +47,7 @@ func TestValidateAcceptsWhatCanRun(t *testing.T) {
 	} {
 		p := good()
 		tc.change(&p)
-		if err := p.Validate(); err != nil {
-			t.Errorf("%s: Validate: %v", tc.name, err)
-		}
+		must.Err(t, "", p.Validate(), "%s: Validate", tc.name)
 	}
 }
 
@@ -191,9 +189,7 @@ func TestAPlanIsPrintedInOneLine(t *testing.T) {
 	} {
 		p := good()
 		tc.change(&p)
-		if got := p.String(); got != tc.want {
-			t.Errorf("%s: got  %s\nwant %s", tc.name, got, tc.want)
-		}
+		must.Match(t, tc.want, p.String(), "%s: got …", tc.name)
 	}
 }
 
@@ -209,9 +205,7 @@ func TestMaxBytesBoundsKeyValueAndHeaders(t *testing.T) {
 		{"a key beside the value", Payload{Kind: Monotonic, Keys: RandomKeys}, 38},
 		{"headers beside the value", Payload{Kind: Monotonic, Keys: NoKeys, Headers: []Header{{"abc", "de"}}}, 34},
 	} {
-		if got := tc.p.MaxBytes(); got != tc.want {
-			t.Errorf("%s: MaxBytes() = %d, want %d", tc.name, got, tc.want)
-		}
+		must.Match(t, tc.want, tc.p.MaxBytes(), "%s: MaxBytes()", tc.name)
 	}
 }
 
@@ -232,9 +226,7 @@ func TestATimeMayBeginWithDays(t *testing.T) {
 		"90s": 90 * time.Second, "1d": 24 * time.Hour, " 7d ": 7 * 24 * time.Hour, "1d12h": 36 * time.Hour, "0.7d": 1008 * time.Minute,
 		".5d30m": 750 * time.Minute, "-1d": -24 * time.Hour, "0d": 0, "0": 0,
 	} {
-		if got, err := ParseDuration(in); err != nil || got != want {
-			t.Errorf("%q is %v, error %v; want %v", in, got, err, want)
-		}
+		must.Match(t, want, must.Have(ParseDuration(in))(t), "%q", in)
 		if got, err := ParseDuration(want.String()); err != nil || got != want {
 			t.Errorf("%v is written as %q, which is %v, error %v", want, want.String(), got, err)
 		}

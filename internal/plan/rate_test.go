@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/theme"
 )
 
@@ -101,9 +102,7 @@ func TestARateInBytesBecomesRecordsByTheirMeanSize(t *testing.T) {
 		{"records stay records", Rate{PerSecond: 500}, 1024, 500},
 		{"no target stays no target", Unlimited, 1024, 0},
 	} {
-		if got := tc.rate.RecordsPerSecond(tc.mean); got != tc.want {
-			t.Errorf("%s: %v.RecordsPerSecond(%v) = %v, want %v", tc.name, tc.rate, tc.mean, got, tc.want)
-		}
+		must.Match(t, tc.want, tc.rate.RecordsPerSecond(tc.mean), "%s: %v.RecordsPerSecond(%v)", tc.name, tc.rate, tc.mean)
 	}
 }
 
@@ -121,9 +120,7 @@ func TestRatePrintsAsItIsRead(t *testing.T) {
 		{"one and a half gibibytes", Rate{PerSecond: 1.5 * (1 << 30), Bytes: true}, "1.5GiB/s"},
 		{"few bytes", Rate{PerSecond: 12, Bytes: true}, "12B/s"},
 	} {
-		if got := tc.rate.String(); got != tc.want {
-			t.Errorf("%s: %#v.String() = %q, want %q", tc.name, tc.rate, got, tc.want)
-		}
+		must.Match(t, tc.want, tc.rate.String(), "%s: %#v.String()", tc.name, tc.rate)
 	}
 }
 
@@ -225,9 +222,7 @@ func TestParseCountReadsWholeNumbers(t *testing.T) {
 		"50k": 50_000, "50K": 50_000, "1.5M": 1_500_000, "1.001k": 1001, "2G": 2_000_000_000, "1e6": 1_000_000,
 		"9223372036854775807": math.MaxInt64,
 	} {
-		if got, err := ParseCount(in); err != nil || got != want {
-			t.Errorf("ParseCount(%q) = %d, %v; want %d", in, got, err, want)
-		}
+		must.Match(t, want, must.Have(ParseCount(in))(t), "ParseCount(%q)", in)
 	}
 }
 
@@ -246,9 +241,7 @@ func TestParseCountRefusesWhatIsNoWholeNumber(t *testing.T) {
 func TestWhatIsPrintedCanBeTypedAgain(t *testing.T) {
 	for _, n := range []int64{0, 1, 999, 1000, 12_300, 826_000, 1_240_000, 3_000_000_000, 250_000_000_000} {
 		for _, text := range []string{theme.Count(n), theme.Rate(float64(n)), theme.Tick(float64(n))} {
-			if got, err := ParseCount(text); err != nil || got != n {
-				t.Errorf("ParseCount(%q) = %d, %v; want %d", text, got, err, n)
-			}
+			must.Match(t, n, must.Have(ParseCount(text))(t), "ParseCount(%q)", text)
 		}
 	}
 	for _, v := range []float64{0.5, 99.6, 20_000, 50_000, 1_240_000} {

@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -54,9 +53,7 @@ func TestValidateAcceptsWhatCanBeRead(t *testing.T) {
 		{"many producers and consumers", func(p *Plan) { p.Producers, p.Read.Consumers = 4, 7 }, both()},
 	} {
 		tc.change(&tc.of)
-		if err := tc.of.Validate(); err != nil {
-			t.Errorf("%s: Validate: %v", tc.name, err)
-		}
+		must.Err(t, "", tc.of.Validate(), "%s: Validate", tc.name)
 	}
 }
 
@@ -131,9 +128,7 @@ func TestAPatternMatchesWholeNames(t *testing.T) {
 			continue
 		}
 		for name, want := range names {
-			if got := re.MatchString(name); got != want {
-				t.Errorf("%s matches %s: %t, want %t", pattern, name, got, want)
-			}
+			must.Match(t, want, re.MatchString(name), "%s matches %s", pattern, name)
 		}
 	}
 }
@@ -249,9 +244,7 @@ func TestTheAdminAPIIsAtTheURLOrWhereItUsuallyIs(t *testing.T) {
 		"amqp://h:1/?admin=https://other:2/": "https://other:2",
 	} {
 		u := must.Have(ParseURL(text))(t)
-		if got := Admin(u, "15672", "15671"); got != want {
-			t.Errorf("%s: %s, want %s", text, got, want)
-		}
+		must.Match(t, want, Admin(u, "15672", "15671"), "%s", text)
 	}
 }
 
@@ -293,8 +286,6 @@ func TestAPlanSaysWhereItsClientsConnect(t *testing.T) {
 		{Plan{URL: "nonsense", Bootstrap: []string{"b:2"}}, []string{"b:2"}},
 		{Plan{}, nil},
 	} {
-		if got := r.p.Addresses(); !slices.Equal(got, r.want) {
-			t.Errorf("%+v: %q, want %q", r.p, got, r.want)
-		}
+		must.Match(t, r.want, r.p.Addresses(), "%+v", r.p)
 	}
 }

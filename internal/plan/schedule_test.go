@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 // change is a change of the rate.
@@ -111,9 +113,7 @@ func TestAChangedUniformLoadIsExactInAnySpanAndOverItsShards(t *testing.T) {
 				t.Fatalf("seed %d: %d records are due before %v, want %.3f rounded up", seed, got, at, exact)
 			}
 		}
-		if want := ceil(wantPosition(rate, changes, length)); int64(len(all)) != want {
-			t.Errorf("seed %d: %d records in %d shards, want %d: %d/s for %v, %v", seed, len(all), shards, want, rate, length, changes)
-		}
+		must.Match(t, ceil(wantPosition(rate, changes, length)), int64(len(all)), "seed %d: %d records in %d shards: %d/s for %v, %v", seed, len(all), shards, rate, length, changes)
 	}
 }
 
@@ -127,9 +127,7 @@ func TestAChangedLoadOfSoManyRecordsHasAllOfThem(t *testing.T) {
 			for i := range 4 {
 				n += len(play(t, l.Pacer(i, 4, 100, 1), changes, rng))
 			}
-			if n != 1003 {
-				t.Errorf("seed %d, %s: %d records, want 1003", seed, arrivals, n)
-			}
+			must.Match(t, 1003, n, "seed %d, %s: records", seed, arrivals)
 		}
 	}
 }

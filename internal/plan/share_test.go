@@ -95,9 +95,7 @@ func TestTheSharesOfALoadHaveExactlyItsSchedule(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Fatalf("%+v in %d shares: the schedule differs (-whole +shares):\n%s", p.Load, len(shares), diff)
 		}
-		if wantWarmup != gotWarmup || wantWarmup != p.Load.Warmup.Records {
-			t.Errorf("%+v in %d shares: %d records of the warm-up, want %d", p.Load, len(shares), gotWarmup, wantWarmup)
-		}
+		must.Match(t, []int64{gotWarmup, p.Load.Warmup.Records}, []int64{wantWarmup, wantWarmup}, "%+v in %d shares: %d records of the warm-up", p.Load, len(shares), gotWarmup)
 		if math.Abs(rate-p.RecordsPerSecond()) > 1e-9*rate || toRead != p.Load.Records {
 			t.Errorf("%+v in %d shares: %v records/s and %d records", p.Load, len(shares), rate, toRead)
 		}
@@ -121,9 +119,7 @@ func TestEachPartitionOfARoundTripIsOfOneShare(t *testing.T) {
 			}
 		}
 		for id, n := range owners {
-			if n != 1 {
-				t.Errorf("partition %d is of %d of %d processes", id, n, processes)
-			}
+			must.Match(t, 1, n, "partition %d is of … of %d processes", id, processes)
 		}
 	}
 	for _, s := range divide(t, readers(4), 2) {
@@ -146,9 +142,7 @@ func TestReadersShareOutTheRecordsToRead(t *testing.T) {
 		t.Errorf("%v records/s (-want +got):\n%s", rate, diff)
 	}
 	p.Load.Records = 0
-	if n := divide(t, p, 3)[0].RecordsToRead(); n != 0 {
-		t.Errorf("without a limit a share has one of %d", n)
-	}
+	must.Match(t, 0, divide(t, p, 3)[0].RecordsToRead(), "without a limit a share has one of")
 }
 
 func TestTheReadersOfAllSharesAreThoseOfTheLoad(t *testing.T) {
@@ -162,9 +156,7 @@ func TestTheReadersOfAllSharesAreThoseOfTheLoad(t *testing.T) {
 			for _, s := range divide(t, p, processes) {
 				for i := range s.Read.Clients() {
 					number, all := s.Reader(i)
-					if all != p.Read.Clients() {
-						t.Errorf("%d processes: reader %d is of %d, want %d", processes, number, all, p.Read.Clients())
-					}
+					must.Match(t, p.Read.Clients(), all, "%d processes: reader %d is of", processes, number)
 					numbers = append(numbers, number)
 					warmup += s.Load.WarmupShare(number, all)
 				}
@@ -175,9 +167,7 @@ func TestTheReadersOfAllSharesAreThoseOfTheLoad(t *testing.T) {
 					t.Fatalf("%d processes: the readers have the numbers %v", processes, numbers)
 				}
 			}
-			if warmup != p.Load.Warmup.Records {
-				t.Errorf("%d processes: %d records of the warm-up, want %d", processes, warmup, p.Load.Warmup.Records)
-			}
+			must.Match(t, p.Load.Warmup.Records, warmup, "%d processes: records of the warm-up", processes)
 		}
 	}
 }

@@ -173,9 +173,7 @@ func TestAChangeKeepsTheProportionsOfLaterStages(t *testing.T) {
 	before := r.Schedule(100)
 	factor := 400 / before.Rate(15*time.Second)
 	for _, at := range []time.Duration{0, 5, 14} {
-		if got, want := s.Rate(at*time.Second), before.Rate(at*time.Second); got != want {
-			t.Errorf("%v/s at %v s, want %v", got, at, want)
-		}
+		must.Match(t, before.Rate(at*time.Second), s.Rate(at*time.Second), "/s at %v s", at)
 	}
 	for _, at := range []time.Duration{15, 19, 20, 25, 35} {
 		if got, want := s.Rate(at*time.Second), factor*before.Rate(at*time.Second); math.Abs(got-want) > 1e-9 {
@@ -286,16 +284,12 @@ func TestALoadEndsWithItsStagesOrBefore(t *testing.T) {
 	for seconds, ok := range map[int]bool{0: false, 1: true, 5: true, 6: false} {
 		l.Duration = Duration(seconds) * Duration(time.Second)
 		errs := l.validate()
-		if (len(errs) == 0) != ok {
-			t.Errorf("%d s: %v", seconds, errs)
-		}
+		must.Match(t, ok, len(errs) == 0, "%d s: %v", seconds, errs)
 		if !ok && (!strings.Contains(errs[0].Error(), "5s") || !strings.Contains(errs[0].Error(), strconv.Itoa(seconds)+"s")) {
 			t.Errorf("%d s: %v names not both", seconds, errs)
 		}
 	}
 	for at, want := range map[time.Duration]int{0: 0, 2*time.Second - 1: 0, 2 * time.Second: 1, 5 * time.Second: 1, time.Hour: 1} {
-		if got := l.Rate.StageAt(at); got != want {
-			t.Errorf("stage %d at %v, want %d", got, at, want)
-		}
+		must.Match(t, want, l.Rate.StageAt(at), "stage … at %v", at)
 	}
 }

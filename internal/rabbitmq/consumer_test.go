@@ -39,9 +39,7 @@ func TestReadersOpenHoweverManyMessagesWait(t *testing.T) {
 		autoAck  bool
 		messages int
 	}{{true, 0}, {true, 5}, {true, 1000}, {false, 10}} {
-		if err := opened(t.Context(), t, server{messages: tc.messages}, tc.autoAck); err != nil {
-			t.Errorf("%+v: %v", tc, err)
-		}
+		must.Err(t, "", opened(t.Context(), t, server{messages: tc.messages}, tc.autoAck), "%+v", tc)
 	}
 }
 

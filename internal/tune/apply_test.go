@@ -81,9 +81,7 @@ func TestApplyForNowOrForLaterOnly(t *testing.T) {
 			tree, _ := machineTree(t)
 			before := snapshotOf(t, tree.root)
 			sameStates(t, "Apply", row.want, statesOf(mustApply(t, tree, planOfAll(), row.options)))
-			if got := readText(t, tree.root, swappinessFile); got != row.value {
-				t.Errorf("%s is %q, want %q", swappinessFile, got, row.value)
-			}
+			must.Match(t, row.value, readText(t, tree.root, swappinessFile), "%s", swappinessFile)
 			if _, err := os.Stat(tree.at(SysctlFile)); (err == nil) != row.file {
 				t.Errorf("Stat(%s) = %v, want it to be there: %t", SysctlFile, err, row.file)
 			}
@@ -266,9 +264,7 @@ func TestAChangeThatALaterOneUndoesIsMadeAgain(t *testing.T) {
 		planOfAll()[4],
 	}
 	sameStates(t, "Apply", "disk.nr_requests applied, disk.scheduler applied", statesOf(mustApply(t, tree, changes, ApplyOptions{})))
-	if got := readText(t, tree.root, requestsFile); got != "1024\n" {
-		t.Errorf("%s is %q, want %q", requestsFile, got, "1024\n")
-	}
+	must.Match(t, "1024\n", readText(t, tree.root, requestsFile), "%s", requestsFile)
 	mustRollback(t, tree, RollbackOptions{})
 	sameTree(t, "the tree after Rollback", before, snapshotOf(t, tree.root))
 }
@@ -389,8 +385,6 @@ func TestFilesAreReadableWhateverTheUmask(t *testing.T) {
 		SysctlFile: 0o644, filepath.Dir(DropIn("kafka.service")): 0o755, JournalFolder: 0o755, journalFile: 0o644,
 	} {
 		info := must.Have(os.Stat(tree.at(p)))(t)
-		if got := info.Mode().Perm(); got != want {
-			t.Errorf("the mode of %s is %o, want %o", p, got, want)
-		}
+		must.Match(t, want, info.Mode().Perm(), "the mode of %s", p)
 	}
 }

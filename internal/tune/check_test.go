@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/profiles"
 )
 
@@ -31,9 +32,7 @@ func TestOneReadingOfSeveral(t *testing.T) {
 		{"two reasons", []part{root("/a"), of("/b", Unknown, "", "no size")}, "unknown  | /a: needs root; /b: no size"},
 		{"a reason that has the name in it", []part{of("eth0", Unknown, "", "eth0: no counters")}, "unknown  | eth0: no counters"},
 	} {
-		if got := shown(together(row.parts)); got != row.want {
-			t.Errorf("%s: together(…)\n got %s\nwant %s", row.says, got, row.want)
-		}
+		must.Match(t, row.want, shown(together(row.parts)), "%s: together(…)\n got …", row.says)
 	}
 }
 

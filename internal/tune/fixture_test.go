@@ -142,9 +142,7 @@ func TestListsInPathsAreWrittenOut(t *testing.T) {
 		{"one list", "sd{a,b}/size", []string{"sda/size", "sdb/size"}},
 		{"two lists go hand in hand", "{a,b}->{1,2}", []string{"a->1", "b->2"}},
 	} {
-		if got := expandLists(row.path); !slices.Equal(got, row.want) {
-			t.Errorf("%s: expandLists(%q) = %q, want %q", row.says, row.path, got, row.want)
-		}
+		must.Match(t, row.want, expandLists(row.path), "%s: expandLists(%q)", row.says, row.path)
 	}
 }
 

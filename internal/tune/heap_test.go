@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/must"
 )
 
 // limited is a machine in a container that may have 4 GiB.
@@ -34,9 +35,7 @@ func TestAProfileThatLeavesTheHeapAloneJudgesNothing(t *testing.T) {
 
 func TestAHeapIsSuggestedAsJavaWritesIt(t *testing.T) {
 	for n, want := range map[int64]string{6 * gib: "6g", 1536 * mib: "1536m", 256 * mib: "256m"} {
-		if got := heapOption(n); got != want {
-			t.Errorf("heapOption(%d) = %q, want %q", n, got, want)
-		}
+		must.Match(t, want, heapOption(n), "heapOption(%d)", n)
 	}
 }
 
@@ -70,13 +69,9 @@ func TestOneHeapIsSuggested(t *testing.T) {
 				continue
 			}
 			suggested++
-			if want := `KAFKA_HEAP_OPTS="-Xms` + row.want + " -Xmx" + row.want + `"`; r.Command != want {
-				t.Errorf("%s: %s suggests %s, want %s", row.name, s.ID, r.Command, want)
-			}
+			must.Match(t, `KAFKA_HEAP_OPTS="-Xms`+row.want+" -Xmx"+row.want+`"`, r.Command, "%s: %s suggests", row.name, s.ID)
 		}
-		if suggested != row.from {
-			t.Errorf("%s: %d checks suggest a heap, want %d", row.name, suggested, row.from)
-		}
+		must.Match(t, row.from, suggested, "%s: checks suggest a heap", row.name)
 	}
 }
 

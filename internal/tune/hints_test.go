@@ -58,9 +58,7 @@ func TestThreadsForAMachine(t *testing.T) {
 		{"partitions of a middling broker", partitionLimit(8), 2000},
 		{"partitions of a large broker", partitionLimit(16), 4000},
 	} {
-		if row.got != row.want {
-			t.Errorf("%s: %d, want %d", row.says, row.got, row.want)
-		}
+		must.Match(t, row.want, row.got, "%s", row.says)
 	}
 }
 
@@ -102,9 +100,7 @@ func TestHintsShowTheMachinesNumbers(t *testing.T) {
 func TestTheExpressionsOfHintsAreKnown(t *testing.T) {
 	for _, row := range hintRows {
 		for _, c := range row.cases {
-			if err := (Read{Cases: []Case{{If: c.when, Note: c.value + c.formula}}}).check(); err != nil {
-				t.Errorf("%s: %v", row.name, err)
-			}
+			must.Err(t, "", (Read{Cases: []Case{{If: c.when, Note: c.value + c.formula}}}).check(), "%s", row.name)
 		}
 	}
 }
@@ -160,9 +156,7 @@ func TestHintsThatDependOnMore(t *testing.T) {
 				got = h.Value
 			}
 		}
-		if got != row.want {
-			t.Errorf("%s: %s is %q, want %q", row.says, row.name, got, row.want)
-		}
+		must.Match(t, row.want, got, "%s: %s", row.says, row.name)
 	}
 	if flags := Hints(early, HintOptions{})[1].Value; !strings.Contains(flags, "AlwaysPreTouch") {
 		t.Errorf("the flags with the profile latency are %q, want AlwaysPreTouch among them", flags)
@@ -174,7 +168,5 @@ func TestTheFragmentHoldsOnlyWhatServerPropertiesTakes(t *testing.T) {
 		{Name: "KAFKA_HEAP_OPTS", Value: "-Xmx6g", Where: Environment, Formula: "x"},
 		{Name: "num.io.threads", Value: "8", Where: Properties, Formula: "clamp(…) = 8"},
 	})
-	if want := "# clamp(…) = 8\nnum.io.threads=8\n"; got != want {
-		t.Errorf("Fragment = %q, want %q", got, want)
-	}
+	must.Match(t, "# clamp(…) = 8\nnum.io.threads=8\n", got, "Fragment")
 }

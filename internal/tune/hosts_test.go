@@ -97,9 +97,7 @@ func TestEveryReadingIsSaneOnEveryHost(t *testing.T) {
 			for _, role := range Roles {
 				m.Role = role
 				for _, f := range Check(m, Catalogue()).Findings {
-					if err := sane(f); err != nil {
-						t.Errorf("%s as %s with the profile %s: %s: %v", name, role, p, f.ID, err)
-					}
+					must.Err(t, "", sane(f), "%s as %s with the profile %s: %s", name, role, p, f.ID)
 					if strings.ContainsAny(f.Current+f.Wanted+f.Note, "\n\x00") {
 						t.Errorf("%s: %s: %q, %q, %q: not one line each", name, f.ID, f.Current, f.Wanted, f.Note)
 					}
@@ -173,9 +171,7 @@ func FuzzCheck(f *testing.F) {
 		for _, role := range Roles {
 			looked.Role = role
 			for _, found := range Check(looked, catalogue).Findings {
-				if err := sane(found); err != nil {
-					t.Errorf("%s with %q in %s: %v", found.ID, content, m.tree.altered, err)
-				}
+				must.Err(t, "", sane(found), "%s with %q in %s", found.ID, content, m.tree.altered)
 			}
 		}
 	})

@@ -202,9 +202,7 @@ func FuzzParseJournal(f *testing.F) {
 			}
 		}
 		for _, o := range j.Files {
-			if err := checkOwnPath(o.Path); err != nil {
-				t.Errorf("parseJournal took the file %q: %v", o.Path, err)
-			}
+			must.Err(t, "", checkOwnPath(o.Path), "parseJournal took the file %q", o.Path)
 		}
 	})
 }

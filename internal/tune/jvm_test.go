@@ -57,9 +57,7 @@ func TestTheRegionsThatJavaChooses(t *testing.T) {
 
 func TestVersionsOfJava(t *testing.T) {
 	for text, want := range map[string]int{"17.0.15+6": 17, "21": 21, "1.8.0_392": 8, "11.0.2": 11, "": 0, "x": 0, "1.": 0} {
-		if got := javaMajor(text); got != want {
-			t.Errorf("javaMajor(%q) = %d, want %d", text, got, want)
-		}
+		must.Match(t, want, javaMajor(text), "javaMajor(%q)", text)
 	}
 	m := machineWith(jvm.Flags{})
 	m.Process.PID, m.Process.Args = 7, []string{"/usr/bin/java"}
@@ -83,9 +81,7 @@ func TestVersionsOfKafkaInTheClassPath(t *testing.T) {
 		"":                                                                             "",
 	} {
 		m := &Machine{FS: host.NewFS(files), Process: &Process{Process: host.Process{Args: []string{"java", "-cp", path}}}}
-		if got := m.kafkaVersion(); got != want {
-			t.Errorf("kafkaVersion(-cp %s) = %q, want %q", path, got, want)
-		}
+		must.Match(t, want, m.kafkaVersion(), "kafkaVersion(-cp %s)", path)
 	}
 }
 

@@ -3,6 +3,7 @@ package tune
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -86,9 +87,7 @@ func TestWhatIsTakenForTheBroker(t *testing.T) {
 	} {
 		m, err := lookAtTree(t, tc.files, tc.o)
 		if tc.err != "" {
-			if err == nil || err.Error() != tc.err {
-				t.Errorf("%s: %v, want %s", tc.name, err, tc.err)
-			}
+			must.Match(t, tc.err, fmt.Sprint(err), "%s", tc.name)
 			continue
 		}
 		if err != nil {
@@ -140,9 +139,7 @@ func TestDirectoriesOfEveryBrokerAreInUse(t *testing.T) {
 		"b.properties":                "log.dirs=/none\n",
 	})
 	dirs, err := DirsInUse(host.NewFS(tree(files)), nobody{root: true})
-	if want := []string{"/d1", "/d2", "/d3", "/meta"}; !slices.Equal(dirs, want) {
-		t.Errorf("DirsInUse = %v, want %v", dirs, want)
-	}
+	must.Match(t, []string{"/d1", "/d2", "/d3", "/meta"}, dirs, "DirsInUse")
 	if err == nil || !strings.Contains(err.Error(), "process 9") || !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("DirsInUse: %v, want that the settings of process 9 are not known", err)
 	}

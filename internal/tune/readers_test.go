@@ -27,9 +27,7 @@ func TestWhatIsCountedOfAProcess(t *testing.T) {
 		m := &Machine{FS: treeOfFiles(files), Calls: silent{}, Profile: shipped(t, "throughput"), Dirs: []Dir{{Segments: 10}}}
 		m.Process = &Process{Process: host.Process{PID: 7}}
 		s := settingOf(t, row.id)
-		if got := inLine(s.Check(m, m.Profile.Rule(s))); got != row.want {
-			t.Errorf("%s: %s\n got %s\nwant %s", row.id, row.says, got, row.want)
-		}
+		must.Match(t, row.want, inLine(s.Check(m, m.Profile.Rule(s))), "%s: %s\n got …", row.id, row.says)
 	}
 }
 

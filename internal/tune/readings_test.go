@@ -53,9 +53,7 @@ func TestReadings(t *testing.T) {
 			if row.Rule != nil {
 				rule = must.Have(ParseRule(strings.TrimPrefix(*row.Rule, "leave")))(t)
 			}
-			if got := inLine(s.Check(m, rule)); got != row.Want {
-				t.Errorf("%s: %s\n got %s\nwant %s", c.ID, row.Says, got, row.Want)
-			}
+			must.Match(t, row.Want, inLine(s.Check(m, rule)), "%s: %s\n got …", c.ID, row.Says)
 		}
 	}
 }

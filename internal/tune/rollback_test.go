@@ -191,22 +191,16 @@ func TestWhatWasThereLastIsPutBack(t *testing.T) {
 			tree, _ := machineTree(t)
 			for i, changes := range [][]Change{row.first, row.second} {
 				for _, o := range mustApply(t, tree, changes, ApplyOptions{}) {
-					if o.State != Applied {
-						t.Errorf("Apply %d: %s is %s, %v; want %s", i+1, o.Change.Setting, o.State, o.Err, Applied)
-					}
+					must.Match(t, Applied, o.State, "Apply %d: %s is …, %v", i+1, o.Change.Setting, o.Err)
 				}
 				if i == 0 {
 					row.between(t, tree)
 				}
 			}
 			for _, u := range mustRollback(t, tree, RollbackOptions{}) {
-				if u.State != Restored {
-					t.Errorf("Rollback: %s is %s, %v; want %s", u.Path, u.State, u.Err, Restored)
-				}
+				must.Match(t, Restored, u.State, "Rollback: %s is …, %v", u.Path, u.Err)
 			}
-			if got := readText(t, tree.root, row.path); got != row.want {
-				t.Errorf("%s after Rollback is %q, want %q", row.path, got, row.want)
-			}
+			must.Match(t, row.want, readText(t, tree.root, row.path), "%s after Rollback", row.path)
 		})
 	}
 }
@@ -253,9 +247,7 @@ func TestRollbackAfterTheNextStart(t *testing.T) {
 				if strings.HasPrefix(p, "/proc/4711") {
 					continue
 				}
-				if got := readText(t, tree.root, p); got != text {
-					t.Errorf("%s after Rollback is %q, want %q", p, got, text)
-				}
+				must.Match(t, text, readText(t, tree.root, p), "%s after Rollback", p)
 			}
 			if _, err := os.Stat(tree.at(SysctlFile)); !os.IsNotExist(err) {
 				t.Errorf("Stat(%s) = %v, want it to be gone", SysctlFile, err)
@@ -272,9 +264,7 @@ func TestRollbackAfterAStartOfWhatWasOnlyKept(t *testing.T) {
 	putText(t, tree.root, bootIDFile, "7b1f8a0e-8d0c-4f5e-9a77-000000000002\n")
 	putText(t, tree.root, swappinessFile, "1\n")
 	sameStates(t, "Rollback", "sysctl.d/zz-kt.conf restored, vm.swappiness restored", undoneStates(mustRollback(t, tree, RollbackOptions{})))
-	if got := readText(t, tree.root, swappinessFile); got != "60\n" {
-		t.Errorf("%s is %q, want %q", swappinessFile, got, "60\n")
-	}
+	must.Match(t, "60\n", readText(t, tree.root, swappinessFile), "%s", swappinessFile)
 }
 
 func TestWhatFailsStaysInTheJournal(t *testing.T) {

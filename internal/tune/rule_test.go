@@ -1,9 +1,9 @@
 package tune
 
 import (
-	"strings"
 	"testing"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/profiles"
 )
 
@@ -32,9 +32,7 @@ func TestAProfileIsReadAsItStandsInItsFile(t *testing.T) {
 		"settings: {vm.swappiness: 1, vm.swappiness: 2}":   "already defined",
 	} {
 		_, err := LoadProfile("./p.yaml", profiles.Of("tune"), func(string) ([]byte, error) { return []byte(text), nil })
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v, want %q", text, err, want)
-		}
+		must.Err(t, want, err, "%q", text)
 	}
 	p, err := LoadProfile("./p.yaml", profiles.Of("tune"), func(string) ([]byte, error) { return []byte("settings: {vm.swappiness: 010, cpu.governor: }"), nil })
 	if err != nil || p.rules["vm.swappiness"].Value != "10" || !p.rules["cpu.governor"].Leave() {

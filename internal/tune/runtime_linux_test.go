@@ -7,8 +7,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/must"
 )
@@ -27,13 +25,9 @@ func TestOpenFilesOfARunningProcess(t *testing.T) {
 	if err := (systemKernel{}).SetOpenFiles(pid, p.Start+1, 64, 128); !errors.Is(err, errEnded) {
 		t.Errorf("SetOpenFiles of a process with another start = %v, want %v", err, errEnded)
 	}
-	if got := limit(); got != before {
-		t.Errorf("the limit of the wrong process is %q, want %q", got, before)
-	}
+	must.Match(t, before, limit(), "the limit of the wrong process")
 	must.Do(t, (systemKernel{}).SetOpenFiles(pid, p.Start, 64, 128))
-	if got := limit(); got != "64 128" {
-		t.Errorf("the limit after SetOpenFiles(64, 128) is %q", got)
-	}
+	must.Match(t, "64 128", limit(), "the limit after SetOpenFiles(64, 128)")
 	must.Do(t, errors.Join(in.Close(), cmd.Wait()))
 	if err := (systemKernel{}).SetOpenFiles(pid, p.Start, 32, 128); !errors.Is(err, errEnded) {
 		t.Errorf("SetOpenFiles of a process that has ended = %v, want %v", err, errEnded)
@@ -73,11 +67,7 @@ func TestRemountChangesNothingElse(t *testing.T) {
 		want.Options = slices.DeleteFunc(slices.Clone(before.Options), func(o string) bool { return slices.Contains(atimes, o) })
 		got := look()
 		got.Options = slices.DeleteFunc(got.Options, func(o string) bool { return slices.Contains(atimes, o) })
-		if d := cmp.Diff(want, got); d != "" {
-			t.Errorf("set(%s) changed something else (-want +got):\n%s", atime, d)
-		}
+		must.Match(t, want, got, "set(%s) changed something else", atime)
 	}
-	if d := cmp.Diff(before, look()); d != "" {
-		t.Errorf("the mount after all (-want +got):\n%s", d)
-	}
+	must.Match(t, before, look(), "the mount after all")
 }

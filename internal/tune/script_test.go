@@ -12,8 +12,6 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/must"
 )
@@ -214,12 +212,8 @@ func TestAScriptChangesProcessesAndMounts(t *testing.T) {
 		t.Helper()
 		atime, err := tree.value(mount)
 		files, err2 := tree.value(limit)
-		if atime != wantMount || files != wantLimit {
-			t.Errorf("%s the mount is %q, %v and the limit %q, %v; want %q and %q", when, atime, err, files, err2, wantMount, wantLimit)
-		}
-		if d := cmp.Diff(before, others()); d != "" {
-			t.Errorf("%s the mount is another (-want +got):\n%s", when, d)
-		}
+		must.Match(t, []string{wantMount, wantLimit}, []string{atime, files}, "%s the mount is %q, %v and the limit %q, %v", when, atime, err, files, err2)
+		must.Match(t, before, others(), "%s the mount is another", when)
 	}
 	is("before the script", "relatime", old)
 	for _, want := range []string{"changed    ", "unchanged  "} {
@@ -363,8 +357,6 @@ func TestMountPointsAreWrittenAsTheKernelDoes(t *testing.T) {
 		{`/a\b`, `/a\134b`},
 		{"/a#b", "/a#b"},
 	} {
-		if got := mountEscape(row.point); got != row.want {
-			t.Errorf("mountEscape(%q) = %q, want %q", row.point, got, row.want)
-		}
+		must.Match(t, row.want, mountEscape(row.point), "mountEscape(%q)", row.point)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 // A peer of an agent with --allow-tune may ask for any value, so each target bounds what kt sets.
@@ -74,8 +76,6 @@ func TestAChangeOutOfRangeIsRefusedBeforeAnythingIsWritten(t *testing.T) {
 		"vm.swappiness":      {Setting: "vm.swappiness", Kind: KeepOnly, Path: SysctlFile, New: "150", Keep: []Line{{File: SysctlFile, Text: "vm.swappiness = 150"}}},
 		"none of the words":  {Setting: "cpu.governor", Kind: WriteFile, Path: "/sys/devices/system/cpu/cpufreq/policy0/scaling_governor", Old: "performance", New: "userspace"},
 	} {
-		if err := checkChanges([]Change{c}); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %q", c.Describe(), err, want)
-		}
+		must.Err(t, want, checkChanges([]Change{c}), "%s", c.Describe())
 	}
 }

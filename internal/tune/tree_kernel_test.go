@@ -49,9 +49,7 @@ func TestNormalIsHowValuesAreCompared(t *testing.T) {
 		{"a bracket that does not close", "a [b", "a [b"},
 		{"nothing", "\n", ""},
 	} {
-		if got := normal(row.value); got != row.want {
-			t.Errorf("%s: normal(%q) = %q, want %q", row.name, row.value, got, row.want)
-		}
+		must.Match(t, row.want, normal(row.value), "%s: normal(%q)", row.name, row.value)
 	}
 }
 

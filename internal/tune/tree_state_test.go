@@ -226,9 +226,7 @@ func TestEveryChangeOfTheCatalogueIsAmongTheTargets(t *testing.T) {
 			tree, calls := fixture(t, name)
 			for _, c := range Check(look(t, tree, calls, shipped(t, profile)), Catalogue()).Changes() {
 				seen++
-				if err := c.checkNew(); err != nil {
-					t.Errorf("%s, %s: %s: %v", name, profile, c.Setting, err)
-				}
+				must.Err(t, "", c.checkNew(), "%s, %s: %s", name, profile, c.Setting)
 			}
 		}
 	}

@@ -11,8 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/kt-bench/kt/internal/must"
 )
 
@@ -200,9 +198,7 @@ func snapshotOf(t *testing.T, root string) map[string]string {
 
 func sameTree(t *testing.T, what string, want, got map[string]string) {
 	t.Helper()
-	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("%s (-want +got):\n%s", what, d)
-	}
+	must.Match(t, want, got, "%s", what)
 }
 
 // unchanged fails the test if something on a machine, or in its kernel, is another after do.
@@ -307,7 +303,5 @@ func undoneStates(undone []Undone) []string {
 
 func sameStates(t *testing.T, call string, want string, got []string) {
 	t.Helper()
-	if d := cmp.Diff(strings.Split(want, ", "), got); d != "" {
-		t.Errorf("%s (-want +got):\n%s", call, d)
-	}
+	must.Match(t, strings.Split(want, ", "), got, "%s", call)
 }

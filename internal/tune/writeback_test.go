@@ -74,12 +74,8 @@ func TestTheRulesOfTheShippedProfilesForUnwrittenDataAreGood(t *testing.T) {
 			if !s.Takes.Dirty {
 				continue
 			}
-			if err := validDirty(p.Rule(s)); err != nil {
-				t.Errorf("profile %s: %s: %v", name, s.ID, err)
-			}
-			if p.Rule(s).Leave() != (name == "minimal") {
-				t.Errorf("profile %s: %s is %q: only the profile minimal leaves it alone", name, s.ID, p.Rule(s))
-			}
+			must.Err(t, "", validDirty(p.Rule(s)), "profile %s: %s", name, s.ID)
+			must.Match(t, name == "minimal", p.Rule(s).Leave(), "profile %s: %s is %q: only the profile minimal leaves it alone", name, s.ID, p.Rule(s))
 		}
 	}
 }

@@ -61,7 +61,7 @@ func tlsProperties() []Property {
 		{Name: "ssl.keystore.type", Default: "JKS", Kt: "checked to be JKS, PKCS12 or PEM; the format is recognised by the content"},
 		{Name: "ssl.keystore.location", Kt: "a JKS, PKCS12 or PEM file, read again for a new connection when it has changed", Franz: other},
 		{Name: "ssl.keystore.password", Kt: "used", Franz: other, Secret: true},
-		{Name: "ssl.keystore.key", Kt: "inline PEM: PKCS8, encrypted PKCS8 (PBES2), PKCS1 or EC", Franz: other, Secret: true},
+		{Name: "ssl.keystore.key", Kt: "inline PEM: PKCS8, encrypted PKCS8, PKCS1 or EC", Franz: other, Secret: true},
 		{Name: "ssl.keystore.certificate.chain", Kt: "inline PEM, the key's own certificate first", Franz: own, Secret: true},
 		{Name: "ssl.key.password", Kt: "of a key in a JKS file, or of an encrypted PEM key; without it that of the store", Franz: other, Secret: true},
 		{Name: "ssl.truststore.type", Default: "JKS", Kt: "checked to be JKS, PKCS12 or PEM; the format is recognised by the content"},
