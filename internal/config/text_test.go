@@ -211,7 +211,7 @@ func TestNumbersOfAllFlagsAreDecimal(t *testing.T) {
 		t.Errorf("only %d numbers were found", found)
 	}
 	for args, want := range map[string]string{
-		"--partitions 70000000000": "it is too large", "--replication-factor 40000": "it must be from 1 to 32767", "--partitions many": "it must be a whole number",
+		"--partitions 70000000000": "it must be from 1 to 100000", "--transaction-duration-ms 70000000000": "it is too large", "--replication-factor 40000": "it must be from 1 to 32767", "--partitions many": "it must be a whole number",
 		"--partitions 1.5": "it must be a whole number", "--compressibility half": "it must be a number",
 	} {
 		_, err := load(t, given{args: strings.Fields(args)})
