@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,6 +17,7 @@ import (
 	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/input"
 	"github.com/kt-bench/kt/internal/load"
+	"github.com/kt-bench/kt/internal/report/page"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/result/merge"
 	"github.com/kt-bench/kt/internal/run"
@@ -89,7 +91,14 @@ func collect(ctx context.Context, env *Env, flags *config.Collect, files []strin
 	} else if path != "" && !flags.Quiet {
 		env.say("collection %s", path)
 	}
-	return &finding{write: func(env *Env, w config.Written) error { return format(w.Output)(env.Stdout, res, o) }}, errors.Join(errors.Join(problems...), load.MissingParts(&res))
+	f := &finding{
+		write: func(env *Env, w config.Written) error { return format(w.Output)(env.Stdout, res, o) },
+		page:  func(w io.Writer) error { return page.Run(w, res, o) },
+	}
+	if path != "" {
+		f.runs = []string{path}
+	}
+	return f, errors.Join(errors.Join(problems...), load.MissingParts(&res))
 }
 
 // withoutOthers returns problems without those of hosts that had no part in a run, which are only mentioned.

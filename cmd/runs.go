@@ -81,7 +81,9 @@ func (e *Env) tags() (tags []string) {
 // newRunsShow returns kt report under another name.
 func newRunsShow(env *Env) *cobra.Command {
 	c := newReport(env)
-	c.Use, c.Short, c.SuggestFor = "show [RUN]", "Write the result of a run, as kt report does", nil
+	c.Use, c.Short, c.SuggestFor = "show [RUN...]", "Write the result of a run, as kt report does", nil
+	c.Long = "Write the result of a run that kt keeps, as kt report does. RUN is last, last~1 (the one before), or the beginning of a name that kt runs lists. " +
+		"Without RUN kt takes your newest run. Several runs make one page, with --html or --output html."
 	c.Example = `  kt runs show last~1
   kt runs show last --output json | jq .bound_by`
 	return c

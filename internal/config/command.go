@@ -20,8 +20,8 @@ type Look struct {
 var (
 	Outputs         = []string{"tui", "text", "line", "json", "yaml", "jsonl", "csv", "perf-test", "markdown", "junit"}
 	DocumentOutputs = []string{"text", "json", "yaml", "csv", "markdown", "html"}
-	ReportOutputs   = append(slices.Clone(CollectOutputs), "hlog", "html")
-	CollectOutputs  = []string{"text", "line", "json", "yaml", "jsonl", "csv", "processes", "perf-test", "markdown", "junit", "hgrm"}
+	ReportOutputs   = append(slices.Clone(CollectOutputs), "hlog")
+	CollectOutputs  = []string{"text", "line", "json", "yaml", "jsonl", "csv", "processes", "perf-test", "markdown", "junit", "hgrm", "html"}
 	WatchOutputs    = []string{"text", "json", "jsonl", "markdown", "html"}
 )
 

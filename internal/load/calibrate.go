@@ -49,7 +49,7 @@ func (m *Maker) NewCalibration(l study.Load) (*Calibration, error) {
 	}
 	if at, err := c.runner.place(l); err == nil {
 		if _, ok := at.System.(sinkable); !ok {
-			return nil, Cannot("kt calibrate", &at.Plan, "its sink speaks Kafka's protocol; kt produce without --rate says whether kt was the limit")
+			return nil, noSink(&at.Plan)
 		}
 	}
 	for _, f := range l.Flags {
@@ -68,9 +68,18 @@ func (m *Maker) NewCalibration(l study.Load) (*Calibration, error) {
 	if err != nil {
 		return nil, misfit(err)
 	}
-	c.Plan, c.sink = &ld.Plan, ld.System.(sinkable).Sink(&ld.Plan, max(c.options.Clients, c.options.CPUs))
+	system, ok := ld.System.(sinkable)
+	if !ok {
+		return nil, noSink(&ld.Plan)
+	}
+	c.Plan, c.sink = &ld.Plan, system.Sink(&ld.Plan, max(c.options.Clients, c.options.CPUs))
 	c.sink.Topic = sinkTopic
 	return c, nil
+}
+
+// noSink is the error for a system that has no sink.
+func noSink(p *plan.Plan) error {
+	return Cannot("kt calibrate", p, "its sink speaks Kafka's protocol; kt produce without --rate says whether kt was the limit")
 }
 
 // withoutSecurity fits a load to the sink.

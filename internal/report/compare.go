@@ -74,7 +74,7 @@ func sideSays(s *study.SideDoc) []string {
 		says = append(says, fmt.Sprintf("%d not valid", s.Invalid))
 	}
 	if s.ClientBound > 0 {
-		says = append(says, fmt.Sprintf("kt was the limit of %d (the brokers may do more)", s.ClientBound))
+		says = append(says, fmt.Sprintf("kt or its host was the limit of %d (the brokers may do more)", s.ClientBound))
 	}
 	if s.Failed > 0 {
 		says = append(says, plural(s.Failed, "record")+" failed or unknown")

@@ -3,6 +3,7 @@ package report
 import (
 	"bytes"
 	"io"
+	"regexp"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -41,9 +42,15 @@ func asYAML(w io.Writer, write func(io.Writer) error) error {
 	return err
 }
 
+// otherInYAML11 matches strings that readers of YAML 1.1 take for something else unless they are quoted. The encoder quotes those of YAML 1.2.
+var otherInYAML11 = regexp.MustCompile(`(?i)^(y|yes|n|no|on|off|=|<<|[-+]?[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)?|[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}.*)$`)
+
 // inBlocks lets a node be written with a line for each value.
 func inBlocks(n *yaml.Node) {
 	n.Style = 0
+	if n.Tag == "!!str" && otherInYAML11.MatchString(n.Value) {
+		n.Style = yaml.DoubleQuotedStyle
+	}
 	for _, of := range n.Content {
 		inBlocks(of)
 	}

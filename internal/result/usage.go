@@ -16,7 +16,8 @@ func clientUse(u *host.Sample, w *stats.Window) ClientUse {
 	return ClientUse{
 		CPUSeconds: u.ProcessCPU * seconds, CPUSecondsPerMillion: per(u.ProcessCPU*seconds, float64(records)) * 1e6,
 		CPUCores: u.ProcessCPU, CoresAvailable: u.Cores, HostCPUCores: u.HostCPU, HostCores: u.HostCores,
-		PeakResidentBytes: u.RSS, GCCPUCores: u.GCCPU, GCPauseMaxUS: time.Duration(u.GCPauseMax).Microseconds(),
+		PeakResidentBytes: u.RSS, GCCPUCores: min(u.GCCPU, u.ProcessCPU), // Go estimates that of the collector from the clock, which may be more
+		GCPauseMaxUS:    time.Duration(u.GCPauseMax).Microseconds(),
 		CPUStoppedShare: u.Stopped, NetSentMiBPerSecond: per(float64(u.NetSent)/mib, seconds),
 		BufferFullShare: share(w.BufferFull, w.ShardTime), InFlightShare: share(w.InFlightUse, w.ConnTime),
 		Transactions: w.Transactions, Aborted: w.Aborted, FailedConnects: w.FailedConnects,

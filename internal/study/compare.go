@@ -138,7 +138,7 @@ func Compare(a, b *Side, delta float64) (*CompareDocument, error) {
 		return nil, fmt.Errorf("the runs of A %s, and those of B %s: their rates and latencies are of different things; compare runs of one command", x, y)
 	}
 	d := &CompareDocument{Schema: Schema, A: a.doc(), B: b.doc(), Delta: delta, Differs: differences(a, b), Failures: []string{}, b: b}
-	d.Queueing = slices.ContainsFunc(slices.Concat(a.runs, b.runs), func(l *LoadFigures) bool { return l.Target == 0 })
+	d.Queueing = slices.ContainsFunc(slices.Concat(a.runs, b.runs), func(l *LoadFigures) bool { return l.Target == 0 && !l.oneAtATime })
 	d.Beside = confounders(a, b, d.Differs)
 	var err error
 	d.Metrics, err = compareAll(a, b, b.metrics(), func(Metric) float64 { return delta }, alpha)

@@ -59,6 +59,8 @@ type LoadFigures struct {
 	cut      bool     // its file has no end
 	from, to time.Time
 
+	oneAtATime bool // so no record waits for another, though there is no target
+
 	facts  map[string]string  // of a comparison: settings and environment
 	shares map[string]float64 // of a comparison: what went on beside the load
 }
@@ -109,7 +111,7 @@ func FiguresOf(r *result.Result) LoadFigures { return figuresOf("", "", r, Shown
 func figuresOf(load, file string, r *result.Result, metrics []Metric) LoadFigures {
 	f := LoadFigures{
 		Load: load, File: file, Valid: r.Valid, SLO: r.Limits, Limit: r.BoundBy.Limit, Evidence: r.BoundBy.Evidence,
-		Target: r.Throughput.TargetRecordsPerSecond, cluster: clusterOf(r), ids: []string{r.RunID}, cut: r.Ended == result.CutOff,
+		Target: r.Throughput.TargetRecordsPerSecond, cluster: clusterOf(r), oneAtATime: r.Plan.Load.OneAtATime, ids: []string{r.RunID}, cut: r.Ended == result.CutOff,
 		from: r.StartedAt, to: r.StartedAt.Add(time.Duration(r.ElapsedSeconds * float64(time.Second))),
 		FaultFigures: FaultFigures{Failed: r.Records.Failed + r.Records.Unknown, Outage: r.Outage},
 	}
@@ -134,16 +136,16 @@ func figuresOf(load, file string, r *result.Result, metrics []Metric) LoadFigure
 	return f
 }
 
-const mib = 1 << 20
-
 // measure reads metrics of a result. What was not served would make the others look better: then a metric failed.
 func (l *LoadFigures) measure(r *result.Result, metrics []Metric) {
 	l.Measures = make(Measures[float64])
 	_, latency := r.HeadlineLatency()
 	figures := *r.Figures()
-	figures.Records, figures.Bytes = r.Throughput.RecordsPerSecond, r.Throughput.MiBPerSecond*mib // also of less than a second
-	if r.Fetch != nil {
-		figures.ReadRecords, figures.ReadBytes = r.Fetch.RecordsPerSecond, r.Fetch.MiBPerSecond*mib
+	if rate, ok := r.Written(); ok {
+		figures.Records, figures.Bytes = rate.Records, rate.Bytes
+	}
+	if rate, ok := r.Read(); ok {
+		figures.ReadRecords, figures.ReadBytes = rate.Records, rate.Bytes
 	}
 	for _, m := range metrics {
 		v, ok := m.Of().Value(&figures)

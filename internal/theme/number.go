@@ -230,7 +230,7 @@ func Ratio(v float64) string {
 	switch {
 	case math.IsNaN(v) || math.IsInf(v, 0):
 		return none
-	case v < 0.095:
+	case v < 0.995:
 		return strconv.FormatFloat(v, 'g', 2, 64) + "x"
 	case v < 9.95:
 		return strconv.FormatFloat(v, 'f', 1, 64) + "x"

@@ -122,8 +122,8 @@ func TestSignedHasASignUnlessThereIsNoShare(t *testing.T) {
 	}
 }
 
-func TestRatioHasOneDecimalWhileItIsSmall(t *testing.T) {
-	for v, want := range map[float64]string{1.75: "1.8x", 0.096: "0.1x", 0.044: "0.044x", 0.0012: "0.0012x", 0: "0x", 9.96: "10x", 12.4: "12x"} {
+func TestRatioHasTwoDigits(t *testing.T) {
+	for v, want := range map[float64]string{1.75: "1.8x", 0.096: "0.096x", 0.149: "0.15x", 0.999: "1.0x", 0.044: "0.044x", 0.0012: "0.0012x", 0: "0x", 9.96: "10x", 12.4: "12x"} {
 		must.Match(t, want, Ratio(v), "Ratio(%v)", v)
 	}
 	must.Match(t, "–", Ratio(math.Inf(1)), "Ratio(Inf)")
