@@ -87,15 +87,22 @@ func ends(p *plan.Plan) bool {
 // demand is what a host's share of a load needs of the limits: records a second, bytes a second and clients.
 type demand [3]float64
 
+// The places of a demand.
+const (
+	demandRecords = iota
+	demandBytes
+	demandClients
+)
+
 func (d *demand) add(o *offer) {
 	for _, j := range o.jobs() {
 		rate, clients := j.Plan.Peak(), j.Plan.Producers
 		if j.Plan.Reads() {
 			clients += j.Plan.Read.Clients()
 		}
-		d[0] += rate
-		d[1] += rate * j.Plan.Payload.MeanBytes()
-		d[2] += float64(clients)
+		d[demandRecords] += rate
+		d[demandBytes] += rate * j.Plan.Payload.MeanBytes()
+		d[demandClients] += float64(clients)
 	}
 }
 
@@ -113,9 +120,9 @@ func (l *Limits) allowRate(o *offer, beside []*offer) error {
 		counts, rate bool
 		flag, what   string
 	}{
-		{l.Rate, true, true, "--max-rate %.0f", "records/s"},
-		{l.BytesPerSecond, o.Plan.Writes(), true, "--max-rate %.0f B/s", "B/s"},
-		{float64(l.Producers), true, false, "--max-producers %.0f", "producers and consumers"},
+		demandRecords: {l.Rate, true, true, "--max-rate %.0f", "records/s"},
+		demandBytes:   {l.BytesPerSecond, o.Plan.Writes(), true, "--max-rate %.0f B/s", "B/s"},
+		demandClients: {float64(l.Producers), true, false, "--max-producers %.0f", "producers and consumers"},
 	} {
 		flag := fmt.Sprintf(of.flag, of.limit)
 		switch {

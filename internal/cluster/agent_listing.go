@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -8,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/kt-bench/kt/internal/result"
@@ -107,7 +109,9 @@ const maxListed = 2000
 func (s *store) runs() (runsFound, error) {
 	all, err := s.files()
 	var found runsFound
-	for _, e := range slices.SortedFunc(maps.Values(all), func(a, b *listed) int { return b.started.Compare(a.started) }) {
+	for _, e := range slices.SortedFunc(maps.Values(all), func(a, b *listed) int {
+		return cmp.Or(b.started.Compare(a.started), strings.Compare(a.Run, b.Run))
+	}) {
 		if !slices.Contains(found.Runs, e.Run) && len(found.Runs) < maxListed {
 			found.Runs = append(found.Runs, e.Run)
 		}
@@ -119,8 +123,11 @@ func (s *store) runs() (runsFound, error) {
 func (s *store) list(run string) (filesFound, error) {
 	all, err := s.files()
 	var found filesFound
-	for _, e := range all {
-		if run == e.Run || run == e.Epoch {
+	places := slices.SortedFunc(maps.Keys(all), func(a, b place) int {
+		return cmp.Or(strings.Compare(a.dir, b.dir), strings.Compare(a.name, b.name))
+	})
+	for _, p := range places {
+		if e := all[p]; run == e.Run || run == e.Epoch {
 			found.Files = append(found.Files, e.fileEntry)
 		}
 	}
@@ -135,18 +142,26 @@ func (s *store) find(runID string) (*os.File, error) {
 	s.mu.Lock()
 	known := s.known
 	s.mu.Unlock()
-	for again := range 2 {
-		for p, e := range known {
-			if e.RunID == runID {
-				return p.open()
-			}
+	p, ok := placeOf(known, runID)
+	if !ok {
+		all, err := s.files()
+		if err != nil {
+			return nil, err
 		}
-		var err error
-		if again == 0 {
-			if known, err = s.files(); err != nil {
-				return nil, err
-			}
-		}
+		p, ok = placeOf(all, runID)
+	}
+	if ok {
+		return p.open()
 	}
 	return nil, &refusal{http.StatusNotFound, problem{Error: fmt.Sprintf("there is no run file %s on this host", clean(runID, 64))}}
+}
+
+// placeOf returns where the file with a run id is, and reports whether it is known.
+func placeOf(known map[place]*listed, runID string) (place, bool) {
+	for p, e := range known {
+		if e.RunID == runID {
+			return p, true
+		}
+	}
+	return place{}, false
 }

@@ -33,7 +33,7 @@ func NewClient(key *port.Key, now func() time.Time, log func(text string)) *Clie
 type Peer struct {
 	Info
 	Addr  string
-	State string // "alive" if it answered, "unreachable" if it did not, or its state in the gossip
+	State string // "alive" if it answered, "unreachable" if it was asked and did not, or gossip.Gone: then it was not asked
 	Rival string // address of another agent of this name; "": none is known
 
 	Use

@@ -80,6 +80,7 @@ func TestLiveReplayedAndMergedResultsAreEqualByteForByte(t *testing.T) {
 		r := request(t, p)
 		r.Part = &result.Part{Run: "r", Host: host, Process: 1}
 		r.Limits = []string{"p99<1h", "rate>=1 over 1s", "mean<1ms over 1s for 50%"}
+		r.AbortOn = []string{"errors>0", "rate<0 over 1s"} // judged beside the load
 		res := must.Have(run.Run(t.Context(), r))(t)
 		file := must.Have(os.ReadFile(r.File.Path()))(t)
 		sameReplayed(t, r.File.Path(), res)

@@ -50,7 +50,7 @@ func Ansible(w io.Writer, changes []Change, o ApplyOptions) error {
 	}
 	t := ansibleTask{
 		Name: "Run what kt tune --script writes", Environment: map[string]string{"KT_FORCE": "1", "KT_CHECK": "{{ ansible_check_mode | ternary('1', '') }}"},
-		Register: "kt", ChangedWhen: `kt.stdout is search("(?m)^(changed|made) ")`,
+		Register: "kt", ChangedWhen: `kt.stdout is search("(?m)^(changed|made|would change) ")`,
 	}
 	t.Command.Words = []string{"sh", "-s"}
 	t.Command.Stdin = yaml.Node{Kind: yaml.ScalarNode, Tag: "!unsafe", Style: yaml.LiteralStyle, Value: script.String()} // braces in it are no template

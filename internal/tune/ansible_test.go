@@ -38,8 +38,9 @@ func TestAPlaybookDoesWhatAScriptDoes(t *testing.T) {
 	before := snapshotOf(t, tree.root)
 	for _, row := range []struct {
 		check   string // what the template of check mode makes
+		says    string
 		changes bool
-	}{{"1", true}, {"", true}, {"", false}, {"1", false}} {
+	}{{"1", "would change ", true}, {"", "changed ", true}, {"", "changed ", false}, {"1", "would change ", false}} {
 		cmd := exec.Command(shell(t), task.Command.Words[1:]...)
 		cmd.Stdin = strings.NewReader(task.Command.Stdin.Value)
 		cmd.Env = append(os.Environ(), "KT_ROOT="+tree.root)
@@ -47,7 +48,7 @@ func TestAPlaybookDoesWhatAScriptDoes(t *testing.T) {
 			cmd.Env = append(cmd.Env, name+"="+strings.Replace(value, "{{ ansible_check_mode | ternary('1', '') }}", row.check, 1))
 		}
 		out, err := cmd.CombinedOutput()
-		if err != nil || strings.Contains("\n"+string(out), "\nchanged ") != row.changes {
+		if err != nil || strings.Contains("\n"+string(out), "\n"+row.says) != row.changes {
 			t.Errorf("the playbook's script: %v, %s; want that it changes something: %t", err, out, row.changes)
 		}
 		if row.check != "" && row.changes {

@@ -51,6 +51,7 @@ const (
 	heapValue   = "-Xms{heap_first} -Xmx{heap_option}"
 	kernelSizes = "the kernel sizes them by itself, up to tcp_rmem and tcp_wmem; across a wide network set bandwidth × round trip"
 	cache       = "memory - heap_hint - 1610612736"
+	heapIs      = " in steps of 256 MiB = {heap_hint|bytes}{starts}"
 	clampHeap   = "clamp(a quarter of {memory|bytes}, 4 GiB, 6 GiB)"
 )
 
@@ -64,14 +65,14 @@ var hintRows = []struct {
 }{
 	{"KAFKA_HEAP_OPTS", Environment, true, fromJava + "; " + confluent + "; " + ownIdea, []hintCase{
 		{"heap_hint <= 0", "", ""},
-		{"role = 'controller'", heapValue, "clamp(a quarter of {memory|bytes}, 1 GiB, 4 GiB) = {heap_hint|bytes}{starts}"},
-		{"memory < 4294967296", heapValue, "min(1 GiB, half of {memory|bytes}) = {heap_hint|bytes}{starts}"},
-		{"memory < 17179869184", heapValue, "min(4 GiB, half of {memory|bytes}) = {heap_hint|bytes}{starts}"},
+		{"role = 'controller'", heapValue, "clamp(a quarter of {memory|bytes}, 1 GiB, 4 GiB)" + heapIs},
+		{"memory < 4294967296", heapValue, "min(1 GiB, half of {memory|bytes})" + heapIs},
+		{"memory < 17179869184", heapValue, "min(4 GiB, half of {memory|bytes})" + heapIs},
 		{
 			"memory >= 34359738368 and partitions_here >= 5000", heapValue,
-			"min(" + clampHeap + " + 1 GiB for each 1000 of the {partitions_here} partitions beyond 4000, 12 GiB) = {heap_hint|bytes}{starts}",
+			"min(" + clampHeap + " + 1 GiB for each 1000 of the {partitions_here} partitions beyond 4000, 12 GiB)" + heapIs,
 		},
-		{"", heapValue, clampHeap + " = {heap_hint|bytes}{starts}"},
+		{"", heapValue, clampHeap + heapIs},
 	}},
 	{"KAFKA_JVM_PERFORMANCE_OPTS", Environment, true, fromJava, []hintCase{
 		{"", "{java_flags}", "the flags that Kafka documents; they replace those of its script"},

@@ -79,7 +79,7 @@ func TestHintsShowTheMachinesNumbers(t *testing.T) {
 		m.Dirs = append(m.Dirs, Dir{Partitions: 200, Segments: 10000, Storage: host.Storage{Disks: []host.Disk{{Rotational: true}}}})
 	}
 	want := []string{
-		"environment: KAFKA_HEAP_OPTS = -Xms6g -Xmx6g (clamp(a quarter of 125 GiB, 4 GiB, 6 GiB) = 6 GiB)",
+		"environment: KAFKA_HEAP_OPTS = -Xms6g -Xmx6g (clamp(a quarter of 125 GiB, 4 GiB, 6 GiB) in steps of 256 MiB = 6 GiB)",
 		"environment: KAFKA_JVM_PERFORMANCE_OPTS = -server -XX:+UseG1GC -XX:MaxGCPauseMillis=20 -XX:InitiatingHeapOccupancyPercent=35 -XX:+ExplicitGCInvokesConcurrent -XX:MetaspaceSize=96m -XX:MinMetaspaceFreeRatio=50 -XX:MaxMetaspaceFreeRatio=80 -XX:G1HeapRegionSize=16M (the flags that Kafka documents; they replace those of its script)",
 		"server.properties: num.io.threads = 14 (clamp(2 × 7 log directories on hard disks, 8, 32) = 14)",
 		"server.properties: num.network.threads = 8 (clamp(16 CPUs / 2, 3, 16) = 8)",

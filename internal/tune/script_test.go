@@ -205,7 +205,7 @@ func TestAScriptChangesProcessesAndMounts(t *testing.T) {
 		return m
 	}
 	before := others()
-	if out, status := run(t, script, "KT_CHECK=1"); status != 0 || strings.Count("\n"+out, "\nchanged    ") != 2 {
+	if out, status := run(t, script, "KT_CHECK=1"); status != 0 || strings.Count("\n"+out, "\nwould change ") != 2 {
 		t.Errorf("the script, to say only what it would change, ended with %d and said\n%s", status, out)
 	}
 	is := func(when, wantMount, wantLimit string) {

@@ -146,7 +146,9 @@ func (l *Listener) handle(c *pendingConn) {
 	case cause != nil:
 		why = ""
 	}
-	_ = c.Close()
+	if c.keep() { // else it was reset
+		_ = c.Close()
+	}
 	if why != "" {
 		l.journal.Note(c.from.String(), fmt.Sprintf("connection from %s: %s", c.RemoteAddr(), why))
 	}

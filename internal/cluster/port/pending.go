@@ -29,7 +29,7 @@ type pendingConn struct {
 	from source
 	ctx  context.Context // ended with the reason when the connection is dropped
 	drop context.CancelCauseFunc
-	keep func() bool // keeps the connection when ctx ends; false: it was dropped
+	keep func() bool // keeps the connection when ctx ends; false: it was dropped, and is closed
 
 	slow  string // the reason to log when its time is up; "": none
 	begun bool   // its handshake has begun, guarded by pending.mu
@@ -48,7 +48,16 @@ func (p *pending) add(conn net.Conn, handle func(*pendingConn)) {
 	c := &pendingConn{bounded: &bounded{Conn: conn, left: handshakeBytes}, from: sourceOf(conn.RemoteAddr())}
 	ctx, drop := context.WithCancelCause(context.Background())
 	ctx, cancel := context.WithTimeout(ctx, p.after)
-	c.ctx, c.drop, c.keep = ctx, drop, context.AfterFunc(ctx, func() { reset(conn) })
+	dropped := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() { reset(conn); close(dropped) })
+	c.ctx, c.drop = ctx, drop
+	c.keep = sync.OnceValue(func() bool {
+		if stop() {
+			return true
+		}
+		<-dropped
+		return false
+	})
 	p.conns = append(p.conns, c)
 	p.live.Go(func() {
 		defer cancel()

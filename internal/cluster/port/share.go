@@ -3,6 +3,7 @@ package port
 import (
 	"context"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 )
@@ -12,35 +13,57 @@ import (
 type shares struct {
 	total, most int // of all other machines, and of one source
 
-	mu     sync.Mutex
-	open   map[source]int
-	others int           // open connections with other machines
-	freed  chan struct{} // closed when a place is given back
+	mu      sync.Mutex
+	open    map[source]int
+	others  int       // open connections with other machines
+	waiting []*waiter // oldest first
+}
+
+// waiter waits for a place.
+type waiter struct {
+	from source
+	has  chan struct{} // closed when it has one
 }
 
 func newShares(total, most int) *shares {
-	return &shares{total: total, most: most, open: make(map[source]int), freed: make(chan struct{})}
+	return &shares{total: total, most: most, open: make(map[source]int)}
 }
 
-// acquire waits for a place and returns a function that gives it back; nil: ctx has ended before.
+// acquire waits for a place and returns a function that gives it back; nil: ctx has ended before. Of those who can have a
+// place, the one that has waited longest gets it.
 func (s *shares) acquire(ctx context.Context, from source) (release func()) {
-	for {
-		s.mu.Lock()
-		free := s.open[from] < s.most && (from == here || s.others < s.total)
-		if free {
-			s.count(from, 1)
-		}
-		freed := s.freed
-		s.mu.Unlock()
-		if free {
-			return sync.OnceFunc(func() { s.release(from) })
-		}
-		select {
-		case <-freed:
-		case <-ctx.Done():
-			return nil
-		}
+	w := &waiter{from, make(chan struct{})}
+	s.mu.Lock()
+	s.waiting = append(s.waiting, w)
+	s.serve()
+	s.mu.Unlock()
+	select {
+	case <-w.has:
+		return sync.OnceFunc(func() { s.release(from) })
+	case <-ctx.Done():
 	}
+	s.mu.Lock()
+	i := slices.Index(s.waiting, w)
+	if i >= 0 {
+		s.waiting = slices.Delete(s.waiting, i, i+1)
+	}
+	s.mu.Unlock()
+	if i < 0 { // it got one meanwhile
+		s.release(from)
+	}
+	return nil
+}
+
+// serve gives the free places to those who wait.
+func (s *shares) serve() {
+	s.waiting = slices.DeleteFunc(s.waiting, func(w *waiter) bool {
+		free := s.open[w.from] < s.most && (w.from == here || s.others < s.total)
+		if free {
+			s.count(w.from, 1)
+			close(w.has)
+		}
+		return free
+	})
 }
 
 func (s *shares) release(from source) {
@@ -49,8 +72,7 @@ func (s *shares) release(from source) {
 	if s.count(from, -1); s.open[from] == 0 {
 		delete(s.open, from)
 	}
-	close(s.freed)
-	s.freed = make(chan struct{})
+	s.serve()
 }
 
 func (s *shares) count(from source, n int) {

@@ -78,8 +78,8 @@ func (m *Memory) take(n int64) bool {
 	}
 }
 
-// progress returns a number that grows while a batch is decompressed: a busy machine may take longer for a large one
-// than a reader waits for a record.
+// progress returns a number that each call raises while a batch is decompressed: a busy machine may take longer for a large
+// one than a reader waits for a record. Only State.Progress calls it.
 func (m *Memory) progress() int64 {
 	if m.working.Load() > 0 {
 		m.steps.Add(1)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -171,14 +172,23 @@ func (d *State) readAgain(ctx context.Context, portions []portion) error {
 		left[p.group][p.number] = ends[p.number]
 	}
 	idle := cmp.Or(d.Plan.Read.Timeout.Std(), rereadIdle)
+	failed := make([]error, len(d.Books)) // by group
+	var groups sync.WaitGroup
 	for group, ends := range left {
-		switch failed := d.Reread(ctx, d, group, ends, idle); {
-		case failed == nil && len(ends) > 0:
-			err = errors.Join(err, fmt.Errorf("read again: no record came for %s, and %d partitions were not read to their end", idle, len(ends)))
-		case failed != nil && ctx.Err() == nil:
+		groups.Go(func() {
+			failed[group] = d.Reread(ctx, d, group, ends, idle)
+			if failed[group] == nil && len(ends) > 0 {
+				failed[group] = fmt.Errorf("no record came for %s, and %d partitions were not read to their end", idle, len(ends))
+			}
+		})
+	}
+	groups.Wait()
+	if ctx.Err() != nil {
+		return errors.Join(err, ctx.Err())
+	}
+	for _, failed := range failed {
+		if failed != nil {
 			err = errors.Join(err, fmt.Errorf("read again: %w", failed))
-		default:
-			err = errors.Join(err, failed)
 		}
 	}
 	return err

@@ -21,7 +21,7 @@ type Consumer struct{ *reading.State }
 
 var _ engine.ReadDriver = (*Consumer)(nil)
 
-// NewConsumer returns the driver that reads from a state on, which must have no group.
+// NewConsumer returns the driver that reads all partitions of a state; [FitsReading] refuses a plan with a group.
 func NewConsumer(s *reading.State) *Consumer { return &Consumer{s} }
 
 // OpenReader makes a reader. It connects with the first Read, as a consumer of the client engine

@@ -50,7 +50,7 @@ func cutBatch(b []byte) (first logBatch, rest []byte, size int, err error) {
 	}
 	size = atEpoch + int(int32(binary.BigEndian.Uint32(b[atLength:])))
 	if magic := b[atMagic]; magic != magicV2 {
-		return nil, nil, 0, fmt.Errorf("message format v%d: the wire engine reads v2, which brokers write since Kafka 0.11: use --engine client", magic)
+		return nil, nil, 0, fmt.Errorf("message format v%d: raw fetches read v2, which brokers write since Kafka 0.11; --engine client reads others, but --verify reads no log of them again that was cut off", magic)
 	}
 	if size < headSize {
 		return nil, nil, 0, errMalformed

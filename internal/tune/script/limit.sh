@@ -21,7 +21,7 @@ kt_limit() {
 	if [ "$kt_now" = "$3:$4" ]; then
 		printf 'unchanged  process %s: open files %s\n' "$1" "$kt_now"
 	elif [ -n "$KT_CHECK" ]; then
-		printf 'changed    process %s: open files %s -> %s:%s\n' "$1" "$kt_now" "$3" "$4"
+		printf 'would change process %s: open files %s -> %s:%s\n' "$1" "$kt_now" "$3" "$4"
 	elif prlimit --pid "$1" "--nofile=$3:$4"; then
 		printf 'changed    process %s: open files %s -> %s:%s\n' "$1" "$kt_now" "$3" "$4"
 	else

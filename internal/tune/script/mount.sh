@@ -21,7 +21,7 @@ kt_remount() {
 	if [ "$kt_now" = "$3" ]; then
 		printf 'unchanged  mount %s: %s\n' "$1" "$3"
 	elif [ -n "$KT_CHECK" ]; then
-		printf 'changed    mount %s: %s -> %s\n' "$1" "$kt_now" "$3"
+		printf 'would change mount %s: %s -> %s\n' "$1" "$kt_now" "$3"
 	elif mount -o "remount,bind,$kt_others,$4" "$1"; then
 		printf 'changed    mount %s: %s -> %s\n' "$1" "$kt_now" "$3"
 	else

@@ -50,7 +50,7 @@ kt_write() {
 		return 0
 	fi
 	if [ -n "$KT_CHECK" ]; then
-		printf 'changed    %s: %s -> %s\n' "$1" "$kt_now" "$3"
+		printf 'would change %s: %s -> %s\n' "$1" "$kt_now" "$3"
 	elif ! printf '%s\n' "$3" 2>/dev/null >"$kt_file"; then
 		kt_failed "$1: it does not take '$3'"
 	elif [ "$(kt_value "$kt_file")" != "$3" ]; then
@@ -96,7 +96,7 @@ kt_own() {
 		esac
 	fi
 	if [ -n "$KT_CHECK" ]; then
-		printf 'changed    %s\n' "$1"
+		printf 'would change %s\n' "$1"
 	elif kt_folder "${1%/*}" &&
 		printf '%s\n' "$kt_new" >"$kt_file.kt-new" &&
 		chmod 0644 "$kt_file.kt-new" &&
