@@ -11,7 +11,6 @@ import (
 
 	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/doc"
-	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/report/page"
 	"github.com/kt-bench/kt/internal/result/metric"
@@ -123,19 +122,11 @@ func (d command[S]) carryOut(ctx context.Context, env *Env, s S, args []string, 
 	return worse(err, unwritten)
 }
 
-// flagValues are the values of flags that have few, in whatever command. nil: names of hosts and the like, and no files.
+// flagValues are what a shell completes of flags beside the values of config.Values. nil: names of hosts and the like, and no files.
 func flagValues() map[string][]string {
-	var commits []string
-	for _, how := range plan.Commits {
-		commits = append(commits, string(how))
-	}
-	acks, metrics := []string{"0", "1", "all"}, metric.Names()
+	metrics := metric.Names()
 	return map[string][]string{
-		"acks": acks, "producer-acks": acks, "commit": commits, "limit": metrics, "abort-on": metrics, "slo": metrics, "output": config.DocumentOutputs,
-		"arrivals": {"uniform", "poisson"}, "compression": {"none", "gzip", "snappy", "lz4", "zstd"}, "engine": {string(plan.Client), string(plan.Wire)},
-		"from": {"earliest", "latest", "offset:", "timestamp:"}, "group-protocol": {"classic", "consumer"}, "idempotence": {"true", "false"},
-		"isolation": {"read_uncommitted", "read_committed"}, "key-distribution": {"none", "range", "random"}, "watch": {"all", "brokers", "none"},
-		"fail-on": nil, "join": nil, "ladder": nil, "metrics-listen": nil, "peers": nil,
+		"limit": metrics, "abort-on": metrics, "slo": metrics, "fail-on": nil, "join": nil, "ladder": nil, "metrics-listen": nil, "peers": nil,
 	}
 }
 
@@ -143,6 +134,7 @@ func flagValues() map[string][]string {
 func completeFlags(env *Env, c *cobra.Command, own map[string][]string) {
 	values := flagValues()
 	maps.DeleteFunc(values, func(flag string, _ []string) bool { return c.Flags().Lookup(flag) == nil })
+	maps.Copy(values, config.Values(c.Flags()))
 	maps.Copy(values, own)
 	for flag, v := range values {
 		if err := c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(v, cobra.ShellCompDirectiveNoFileComp)); err != nil {

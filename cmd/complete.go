@@ -99,10 +99,7 @@ func (e *Env) clusterNames(c *cobra.Command) []string {
 
 // agents asks the agents that the flags name who is there. The client is nil after a failure.
 func (e *Env) agents(ctx context.Context, set *pflag.FlagSet) (*cluster.Client, []cluster.Peer) {
-	var a config.Agents
-	a.Join, _ = set.GetStringSlice("join")
-	a.Peers, _ = set.GetStringSlice("peers")
-	a.KeyFile, _ = set.GetString("key-file")
+	a := config.AgentsOf(set)
 	if a.Check() != nil {
 		return nil, nil
 	}

@@ -27,6 +27,9 @@ func newTune(env *Env) *cobra.Command {
 		flags: config.NewTune, run: runTune, signals: true,
 		load: func(env *Env, s *config.Tune, _ []string) error {
 			err := s.Load(env.configSystem())
+			if s.Action == "" { // a file could not be read, so there are no settings to check
+				return err
+			}
 			_, more := newTuner(env, s)
 			return errors.Join(err, more) // every problem is reported at once
 		},

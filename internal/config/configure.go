@@ -34,8 +34,8 @@ type Value struct {
 	Name     string   `json:"name"`
 	Value    string   `json:"value"` // without secrets
 	Source   string   `json:"source"`
-	Default  bool     `json:"default"`            // nothing sets it
 	Commands []string `json:"commands,omitempty"` // for which it is that; nil: for all that have the flag
+	Default  bool     `json:"default"`            // nothing sets it
 }
 
 // Effective returns the values that flags have in some commands when nothing is typed: those that are set first, each

@@ -34,7 +34,7 @@ func (d *Doctor) Load(sys System) error { return d.load(sys, d, d.check) }
 func (d *Doctor) check(p *problems) {
 	b := &builder{layers: d.layers}
 	d.client(b)
-	if len(d.Bootstrap) > 0 && d.from["bootstrap-server"] >= d.from["url"] {
+	if chosen := b.chosen("bootstrap-server", "url"); chosen != "url" && len(d.Bootstrap) > 0 {
 		d.URL = "" // of a layer below
 	}
 	if errors.Join(append(b.problems, d.refused.err())...) == nil && len(d.Bootstrap) == 0 && d.URL == "" {

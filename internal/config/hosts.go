@@ -38,7 +38,7 @@ func (a *Agents) Check() error {
 	return nil
 }
 
-// AgentsOf returns what the flags of a set say of agents, before they are loaded.
+// AgentsOf returns what the flags of a set say of agents, for a shell that completes a line.
 func AgentsOf(set *pflag.FlagSet) (a Agents) {
 	l := &layers{flags: set}
 	a.Join, a.Peers, a.KeyFile = slices.Clone(l.list("join")), slices.Clone(l.list("peers")), l.text("key-file")

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -67,5 +68,13 @@ func TestWhatOtherHostsCannotDoIsRefused(t *testing.T) {
 		if _, err := load(t, in); err != nil {
 			t.Errorf("%s speaks to every command: %v", name, err)
 		}
+	}
+}
+
+func TestAnAgentOfACompletionHasItsPort(t *testing.T) {
+	set := flagSet("produce")
+	_ = set.Set("peers", "vm1,vm2:99")
+	if got := AgentsOf(set).Peers; !slices.Equal(got, []string{"vm1:7946", "vm2:99"}) {
+		t.Error(got)
 	}
 }

@@ -195,7 +195,7 @@ func (v *value) take(text string) error {
 	if err != nil {
 		return err
 	}
-	if v.kind.name == "int" || v.kind.name == "float64" {
+	if slices.Contains([]string{"int", "float64", "bool"}, v.kind.name) {
 		texts = []string{fmt.Sprint(is)}
 	}
 	v.texts, v.is, v.given = texts, is, true

@@ -79,7 +79,7 @@ func newLayer(from level) layer {
 
 // merge adds what another source of the same level says, which counts more. A list in a file is a flag given several times.
 func (l layer) merge(more map[string]any, where func(flag string) string) layer {
-	_ = l.MergeConfigMap(more) // a map of texts always fits
+	_ = l.MergeConfigMap(maps.Clone(more)) // which it changes; a map of texts always fits
 	for flag := range more {
 		l.at[flag] = where(flag)
 	}
@@ -111,7 +111,15 @@ func loadLayers(set *pflag.FlagSet, command string, sys System) (*layers, error)
 	if sys.check != nil {
 		sys.check.layers = l
 	}
-	return l, l.apply()
+	err := l.apply()
+	if err != nil { // what was typed is told beside it
+		set.VisitAll(func(f *pflag.Flag) {
+			for i := 0; of(f) != nil && typedOn(f) && i < len(of(f).refused); i++ {
+				err = errors.Join(err, of(f).refused[i])
+			}
+		})
+	}
+	return l, err
 }
 
 // apply reads the layers.
@@ -296,11 +304,11 @@ func (l *layers) profile(above []layer) (layer, error) {
 			err = plan.Refuse("", nil, "the profile %s %s: name it on the command line", name, does)
 		}
 	}
-	if problem := (*plan.Problem)(nil); errors.As(err, &problem) && by.Viper != nil {
-		err = problem.From(by.at["profile"])
-	}
 	if err != nil {
 		texts = nil
+	}
+	if by.Viper != nil {
+		err = sourced(err, map[string]string{"profile": by.at["profile"], "": by.at["profile"]}, func(*plan.Problem) {})
 	}
 	return newLayer(fromProfile).merge(texts, func(string) string { return "profile " + name }), err
 }

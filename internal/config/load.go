@@ -256,7 +256,11 @@ func (b *builder) chosen(names ...string) string {
 		return ""
 	}
 	if len(found) > 1 {
-		b.problems = append(b.problems, plan.About(found[0], fmt.Errorf("--%s exclude each other: give one", strings.Join(found, " and --"))))
+		dashes := "" // a file and a variable have none
+		if highest >= fromForeign {
+			dashes = "--"
+		}
+		b.problems = append(b.problems, plan.About(found[0], fmt.Errorf("%s%s exclude each other: give one", dashes, strings.Join(found, " and "+dashes))))
 	}
 	return found[0]
 }

@@ -100,7 +100,15 @@ func (b *builder) bootstrap() []string {
 		if b.writes {
 			advice = "; leave it out to use the one inside kt"
 		}
-		b.problems = append(b.problems, plan.Refuse("", nil, "it names no broker%s", advice).From(g.Source))
+		flag := "bootstrap-server"
+		if b.sources["broker-list"] == g.Source {
+			flag = "broker-list"
+		}
+		p := plan.Refuse(flag, nil, "it names no broker%s", advice)
+		if g.Source != "--"+flag {
+			p = p.From(g.Source)
+		}
+		b.problems = append(b.problems, p)
 	}
 	return servers
 }

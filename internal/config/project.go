@@ -12,7 +12,7 @@ import (
 )
 
 // The file of a project may be somebody else's, as in a clone. So it may set only what describes loads, series of loads, and how
-// they look. A flag that no rule names is refused.
+// they look. A flag that no row names is refused, and a test fails on one that a row allows and nobody has decided on.
 
 // projectProperties are the properties of clients that the file of a project may set. They name no class, no file and no address,
 // and nothing of a login.

@@ -116,13 +116,13 @@ func flagSet(command string) *pflag.FlagSet {
 }
 
 // Values returns what a shell completes of the flags of a command that have few values.
-func Values(command string) map[string][]string {
+func Values(set *pflag.FlagSet) map[string][]string {
 	all := make(map[string][]string)
-	for _, s := range settings {
-		if words := append(slices.Clone(s.choices), s.values...); len(words) > 0 && slices.Contains(s.commands, command) {
-			all[s.name] = words
+	set.VisitAll(func(f *pflag.Flag) {
+		if v := of(f); v != nil && len(v.choices)+len(v.values) > 0 {
+			all[f.Name] = slices.Concat(v.choices, v.values)
 		}
-	}
+	})
 	return all
 }
 

@@ -64,7 +64,7 @@ var settings = slices.Concat(
 		row("bootstrap-server", listKind, "", bootstrapUsage+" (default: a broker inside kt)", only("produce roundtrip study"), common),
 		row("bootstrap-server", listKind, "", bootstrapUsage, only("consume doctor"), common),
 		row("topic", topicKind, defaultTopic, "`NAME` of the topic", only(writers), single, common),
-		row("partitions", whole(1, math.MaxInt32), "", "create the topic with `N` partitions; refuse a topic with another number", only(writers), common),
+		row("partitions", whole(1, plan.MaxPartitions), "", "create the topic with `N` partitions; refuse a topic with another number", only(writers), common),
 		row("replication-factor", whole(1, math.MaxInt16), "", "create the topic with `N` replicas; refuse a topic with another number", only(writers), common),
 		row("topic-config", repeatedKind, "", "settings `K=V` for the topic, if this run creates it", only(writers)),
 		row("delete-topic", boolKind, "", "delete the topic at the end, if this run created it", only(writers)), // only one that the same load has made
@@ -75,7 +75,7 @@ var settings = slices.Concat(
 		row("broker-list", listKind, "", "old name of --bootstrap-server `BROKERS`", only(readers)),
 		row("command-config", textKind, "", "properties `FILE` of the clients", only("study"), project("names credentials"), common),
 		row("topic", topicKind, defaultTopic, "`NAME` of the topic of the load; it need not exist", only("doctor")),
-		row("url", silent(scalar("string", readURL)), "", "`URL` of RabbitMQ or Pulsar, which kt doctor does not examine", only("doctor"), hidden),
+		row("url", silent(scalar("string", readURL)), "", "`URL` of RabbitMQ or Pulsar, which kt doctor does not examine", only("doctor"), hidden, project("names a system that kt doctor does not examine")),
 	),
 	in(groupLoad, loads, allowed,
 		row("throughput", silent(scalar("string", plan.ParseTarget)), "", "Kafka's name for --rate `RATE`", only(writers)),

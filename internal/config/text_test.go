@@ -81,7 +81,7 @@ func outcome(t *testing.T, dir string, command plan.Command, flag, value, way st
 		text := ""
 		for _, one := range flat(err) {
 			if p := (*plan.Problem)(nil); errors.As(one, &p) {
-				one = errors.New(p.Text())
+				one = errors.New(strings.TrimPrefix(p.Text(), "--")) // which only the command line has
 			}
 			text += strings.ReplaceAll(one.Error(), "(from "+source+")", "(from --"+flag+")") + "\n"
 		}
@@ -211,7 +211,7 @@ func TestNumbersOfAllFlagsAreDecimal(t *testing.T) {
 		t.Errorf("only %d numbers were found", found)
 	}
 	for args, want := range map[string]string{
-		"--partitions 70000000000": "it is too large", "--replication-factor 40000": "it must be from 1 to 32767", "--partitions many": "it must be a whole number",
+		"--partitions 70000000000": "it must be from 1 to 100000", "--transaction-duration-ms 70000000000": "it is too large", "--replication-factor 40000": "it must be from 1 to 32767", "--partitions many": "it must be a whole number",
 		"--partitions 1.5": "it must be a whole number", "--compressibility half": "it must be a number",
 	} {
 		_, err := load(t, given{args: strings.Fields(args)})
@@ -230,17 +230,18 @@ func TestAnEmptyValueIsTheEmptyFlag(t *testing.T) {
 	profile := map[string]string{"p": "acks: 0"}
 	clusters := "clusters: {c: {bootstrap-server: c:1}}\ncluster: c\nprofile: p"
 	for says, in := range map[string]given{
-		"it names no broker":      {env: map[string]string{"KT_BOOTSTRAP_SERVER": ""}},
-		"it names no broker; ":    {file: "bootstrap-server:"},
-		"f it names no broker":    {args: []string{"--bootstrap-server="}},
-		`"" is not a rate`:        {env: map[string]string{"KT_RATE": ""}, file: "rate: 5"},
-		"topic \"\": ":            {file: "topic:"},
-		`quiet "": it must be`:    {env: map[string]string{"KT_QUIET": ""}},
-		`partitions "": it must`:  {file: "partitions: ''"},
-		"header \"\": write":      {env: map[string]string{"KT_HEADER": ""}},
-		"html \"\": name a":       {env: map[string]string{"KT_HTML": ""}},
-		"metrics-listen \"\": ":   {env: map[string]string{"KT_METRICS_LISTEN": ""}},
-		"topic: the list is empt": {file: "topic: []"},
+		"it names no broker":                        {env: map[string]string{"KT_BOOTSTRAP_SERVER": ""}},
+		"1: bootstrap-server: it names no broker; ": {file: "bootstrap-server:"},
+		"f it names no broker":                      {args: []string{"--bootstrap-server="}},
+		`"" is not a rate`:                          {env: map[string]string{"KT_RATE": ""}, file: "rate: 5"},
+		"topic \"\": ":                              {file: "topic:"},
+		`quiet "": it must be`:                      {env: map[string]string{"KT_QUIET": ""}},
+		`partitions "": it must`:                    {file: "partitions: ''"},
+		"header \"\": write":                        {env: map[string]string{"KT_HEADER": ""}},
+		"html \"\": name a":                         {env: map[string]string{"KT_HTML": ""}},
+		"metrics-listen \"\": ":                     {env: map[string]string{"KT_METRICS_LISTEN": ""}},
+		"1: rate and throughput exclude":            {file: "rate: 5\nthroughput: 5"},
+		"topic: the list is empt":                   {file: "topic: []"},
 	} {
 		if _, err := load(t, in); err == nil || !strings.Contains(err.Error(), strings.TrimPrefix(says, "f ")) {
 			t.Errorf("%v: %v, want %q", in, err, says)

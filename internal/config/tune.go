@@ -101,7 +101,7 @@ func (t *Tune) fits(p *problems) {
 		{"brokers", []string{ActionHints}},
 		{"html", []string{ActionCheck}},
 	} {
-		if typedOn(t.flags.Lookup(f.flag)) && !slices.Contains(f.with, t.Action) {
+		if typedOn(t.flags.Lookup(f.flag)) && !t.isRefused(f.flag) && !slices.Contains(f.with, t.Action) {
 			p.bad("", nil, "--%s does not go with --%s: it goes with --%s", f.flag, t.Action, strings.Join(f.with, ", --"))
 		}
 	}

@@ -91,6 +91,8 @@ func (p *Problem) Text() string {
 	switch {
 	case p.Flag == "" && p.Value != "":
 		return p.Value + ": " + p.Why
+	case p.Flag != "" && p.sentence && p.Source != "": // a file and a variable have no dashes
+		return strings.TrimPrefix(p.Why, "--")
 	case p.Flag == "", p.sentence:
 		return p.Why
 	case p.Value == "":
