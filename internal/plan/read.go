@@ -80,9 +80,6 @@ const (
 	CommitAsync Commit = "async" // after each poll, without waiting
 )
 
-// Commits are the values of Commit.
-var Commits = []Commit{CommitNone, CommitAuto, CommitSync, CommitAsync}
-
 // From is a place in a partition to start reading from. The zero value is its
 // earliest record.
 type From struct {

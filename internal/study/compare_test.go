@@ -97,7 +97,6 @@ func ranOf(id string, after int, throughput float64) *result.Result {
 	r := servedOf(2000)
 	r.RunID, r.StartedAt, r.ElapsedSeconds = id, time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC).Add(time.Duration(after)*time.Second), 10
 	r.Ended, r.BoundBy.Limit, r.Throughput.RecordsPerSecond = result.Completed, verdict.None, throughput
-	r.Throughput.Seconds = 10
 	r.Client.HostCores, r.Client.HostCPUCores, r.Client.CPUCores = 4, 1.2, 0.2
 	return r
 }
@@ -176,20 +175,6 @@ func TestLatencyOfOneRecordAtATimeIsNotQueueing(t *testing.T) {
 		if d := compare(t, &sides[0], &sides[1]); d.Queueing == oneAtATime {
 			t.Errorf("one at a time %v, latency is queueing %v", oneAtATime, d.Queueing)
 		}
-	}
-}
-
-func TestARateOfLessThanASecondIsNotKnown(t *testing.T) {
-	limit, _ := ParseFailOn("rate<-1%")
-	a, b := NewSide([]FailOn{limit}), NewSide([]FailOn{limit})
-	short := ranOf("b", 20, 300)
-	short.Throughput.Seconds = 0.9
-	a.Add("a", ranOf("a", 0, 1000))
-	b.Add("b", short)
-	d := compare(t, a, b)
-	d.Judge([]FailOn{limit})
-	if slices.ContainsFunc(d.Metrics, func(c Compared) bool { return c.Metric == metric.Rate }) || len(d.Failures) != 1 || !strings.Contains(d.Failures[0], "rate is not known") {
-		t.Errorf("%+v, failures %q", d.Metrics, d.Failures)
 	}
 }
 

@@ -64,7 +64,7 @@ func (d *CompareDocument) Judge(limits []FailOn) {
 			d.Failures = append(d.Failures, f.seen(d.b)...)
 			continue
 		case i < 0:
-			d.Failures = append(d.Failures, fmt.Sprintf("%s is not known of every run: it was not measured, was too short for a rate, or failed", f.Metric))
+			d.Failures = append(d.Failures, fmt.Sprintf("%s was not measured in every run, or failed in one", f.Metric))
 			continue
 		}
 		c, over := &d.Metrics[i], map[bool]string{true: "above", false: "below"}[f.Above]

@@ -59,8 +59,7 @@ type LoadFigures struct {
 	cut      bool     // its file has no end
 	from, to time.Time
 
-	short      float64 // its rate, if it is too short for one
-	oneAtATime bool    // so no record waits for another, though there is no target
+	oneAtATime bool // so no record waits for another, though there is no target
 
 	facts  map[string]string  // of a comparison: settings and environment
 	shares map[string]float64 // of a comparison: what went on beside the load
@@ -137,19 +136,16 @@ func figuresOf(load, file string, r *result.Result, metrics []Metric) LoadFigure
 	return f
 }
 
+const mib = 1 << 20
+
 // measure reads metrics of a result. What was not served would make the others look better: then a metric failed.
 func (l *LoadFigures) measure(r *result.Result, metrics []Metric) {
 	l.Measures = make(Measures[float64])
 	_, latency := r.HeadlineLatency()
 	figures := *r.Figures()
-	if rate, ok := r.Written(); ok {
-		figures.Records, figures.Bytes = rate.Records, rate.Bytes
-	}
-	if rate, ok := r.Read(); ok {
-		figures.ReadRecords, figures.ReadBytes = rate.Records, rate.Bytes
-	}
-	if rate, ok := r.Quoted(); !ok {
-		l.short = rate.Records
+	figures.Records, figures.Bytes = r.Throughput.RecordsPerSecond, r.Throughput.MiBPerSecond*mib // also of less than a second
+	if r.Fetch != nil {
+		figures.ReadRecords, figures.ReadBytes = r.Fetch.RecordsPerSecond, r.Fetch.MiBPerSecond*mib
 	}
 	for _, m := range metrics {
 		v, ok := m.Of().Value(&figures)

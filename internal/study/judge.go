@@ -85,12 +85,9 @@ func (s *Study) slo() (texts []string) {
 // offSchedule is the reason of a run that is not valid. The limit of the same name says it with numbers.
 const offSchedule = "kt did not keep its schedule"
 
-// reached returns the rate that a trial is judged by: also one of a little less than a second, as that of a trial of 1 s.
-func (l *LoadFigures) reached() float64 { return max(l.Of(metric.Rate), l.short) }
-
 // judge returns what a trial showed, and why it did not pass.
 func (s *Search) judge(step Step, l *LoadFigures) Trial {
-	t := Trial{Step: step, Outcome: Passed, Achieved: l.reached(), Reasons: []string{}}
+	t := Trial{Step: step, Outcome: Passed, Achieved: l.Of(metric.Rate), Reasons: []string{}}
 	limit := l.Limit.String() + ": " + l.Evidence
 	elsewhere := !l.Valid || ofClient(l.Limit) || l.Limit == verdict.Throttle
 	if step.Rate > 0 {
@@ -117,7 +114,7 @@ func (s *Search) judge(step Step, l *LoadFigures) Trial {
 func (s Step) reasons(l *LoadFigures) []string {
 	why := []string{}
 	add := func(format string, args ...any) { why = append(why, fmt.Sprintf(format, args...)) }
-	if reached := l.reached() / s.Rate; 1-reached > max(1-kept, min(ripple, residue/s.Time.Std().Seconds())) {
+	if reached := l.Of(metric.Rate) / s.Rate; 1-reached > max(1-kept, min(ripple, residue/s.Time.Std().Seconds())) {
 		add("%s of the rate was reached", theme.Percent(reached))
 	}
 	b := cmp.Or(l.Backlog, new(Backlog))
