@@ -201,9 +201,7 @@ func TestAFileThatWasListedIsFoundWithoutALookAtAllOthers(t *testing.T) {
 		t.Fatalf("found %v, %v", f, err)
 	}
 	_ = f.Close()
-	if len(s.known) != 1 {
-		t.Error("the others were looked at")
-	}
+	must.Match(t, 1, len(s.known), "the others were looked at")
 	if f, err = s.find("R2"); err != nil { // that is newer than the listing
 		t.Fatal(err)
 	}

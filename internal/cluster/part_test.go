@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"io"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -91,9 +90,7 @@ func TestAProcessWhoseAgentIsGoneEndsWhenItsTimeIsUp(t *testing.T) {
 					}
 				}
 				p.Listen(ctx)
-				if !slices.Equal(stops, tc.stops) {
-					t.Errorf("it was asked to end after %v, want %v", stops, tc.stops)
-				}
+				must.Match(t, tc.stops, stops, "it was asked to end after")
 			})
 		})
 	}

@@ -14,9 +14,7 @@ func TestACalibrationTakesWhatARecordCostsAndNoMore(t *testing.T) {
 		"verify": false, "output": false, "result": false, "cluster": false, "at": false, "exec": false, "on": false, "one-at-a-time": false, "timeout": false,
 		"group-protocol": false,
 	} {
-		if CountsInCalibration(flag) != counts {
-			t.Errorf("--%s counts: %t, want %t", flag, !counts, counts)
-		}
+		must.Match(t, counts, CountsInCalibration(flag), "--%s counts: %t", flag, !counts)
 	}
 }
 
@@ -26,8 +24,6 @@ func TestAFlagThatIsLeftOutCountsOnTheCommandLineAlone(t *testing.T) {
 	flags := []Assignment{{Name: "bootstrap-server", Values: []string{"localhost:9092"}}, {Name: "duration", Values: []string{"5s"}}}
 	r := must.Have(LoadOf(plan.Produce, flags, sys))(t)
 	for flag, want := range map[string]string{"rate": "", "duration": "5s", "acks": "1"} {
-		if r.Flags[flag] != want {
-			t.Errorf("--%s is %q (from %s), want %q", flag, r.Flags[flag], r.Sources[flag], want)
-		}
+		must.Match(t, want, r.Flags[flag], "--%s is … (from %s)", flag, r.Sources[flag])
 	}
 }

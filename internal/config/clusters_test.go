@@ -150,9 +150,7 @@ func TestAnotherSpellingOfAnAddressIsProtectedToo(t *testing.T) {
 		"--bootstrap-server unknown:9092":          "",
 		"":                                         "prod",
 	} {
-		if r, err := loadOf(t, sys, strings.Fields(args)...); err != nil || r.Protected != want {
-			t.Errorf("%q: protected by %q, want %q, %v", args, r.Protected, want, err)
-		}
+		must.Match(t, want, must.Have(loadOf(t, sys, strings.Fields(args)...))(t).Protected, "%q: protected by", args)
 	}
 }
 
@@ -165,9 +163,7 @@ func TestMistakesInClustersAreFound(t *testing.T) {
 		"cluster: a":                                                  ":1: cluster \"a\": there is no such cluster: write it below clusters:",
 	} {
 		_, err := load(t, given{file: text})
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s\ngives %v\nwant %s", text, err, want)
-		}
+		must.Err(t, want, err, "%s\ngives …", text)
 	}
 }
 
@@ -200,9 +196,7 @@ func TestTheFileOfTheProjectIsBetweenTheUsersAndTheEnvironment(t *testing.T) {
 		t.Errorf("the rate is from %s", got)
 	}
 	sys = projectSystem(t, "topic: project", "topic: user", map[string]string{"KT_TOPIC": "env"})
-	if r, err := loadOf(t, sys); err != nil || r.Plan.Topic.Name != "env" {
-		t.Errorf("a variable: %q, %v", r.Plan.Topic.Name, err)
-	}
+	must.Match(t, "env", must.Have(loadOf(t, sys))(t).Plan.Topic.Name, "a variable")
 	named := write(t, filepath.Join(t.TempDir(), "named.yaml"), "producers: 9")
 	if r, err := loadOf(t, projectSystem(t, "topic: project", "topic: user", nil), "--config", named); err != nil || r.Plan.Topic.Name != defaultTopic || r.Plan.Producers != 9 {
 		t.Errorf("--config takes the place of both: %q, %v", r.Plan.Topic.Name, err)
@@ -271,9 +265,7 @@ func TestAClusterIsNotChosenWhereThatCannotWork(t *testing.T) {
 		c := NewConfigFile(set)
 		must.Do(t, set.Set("config", path))
 		_, err := c.Use("Prod", System{Getenv: func(string) string { return "" }})
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s\ngives %v\nwant %s", text, err, want)
-		}
+		must.Err(t, want, err, "%s\ngives …", text)
 		if got, _ := os.ReadFile(path); string(got) != text {
 			t.Errorf("the file is %q", got)
 		}

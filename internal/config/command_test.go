@@ -59,9 +59,7 @@ func TestReportIsLoadedFromEveryLayer(t *testing.T) {
 			err := loadOther(t, tc.in, func(set *pflag.FlagSet) func(System) error { r = NewReport(set); return r.Load })
 			switch {
 			case tc.err != "":
-				if err == nil || !strings.Contains(err.Error(), tc.err) {
-					t.Errorf("%v\nwant %s", err, tc.err)
-				}
+				must.Err(t, tc.err, err, "the value")
 			case err != nil || r.Output != tc.output || r.NoColor != tc.noColor:
 				t.Errorf("output %q, no colours %t, %v; want %q and %t", r.Output, r.NoColor, err, tc.output, tc.noColor)
 			}
@@ -123,9 +121,7 @@ func TestNamesThatAgentsRefuseAreMistakesOfTheCommandLine(t *testing.T) {
 			t.Errorf("kt produce --run %q gives %v", name, err)
 		}
 	}
-	if r := mustLoad(t, given{command: plan.Consume, args: append(needed(plan.Consume), "--run", "nightly")}); r.Name != "nightly" {
-		t.Errorf("the run is %q", r.Name)
-	}
+	must.Match(t, "nightly", mustLoad(t, given{command: plan.Consume, args: append(needed(plan.Consume), "--run", "nightly")}).Name, "the run")
 }
 
 func TestTopicsThatAreAllowedAreShownAsTheyWereTyped(t *testing.T) {
@@ -157,9 +153,7 @@ func TestTheFileOfEveryCommandMayBeNamedByAVariable(t *testing.T) {
 	if err != nil || p.Output != "json" {
 		t.Errorf("kt peers: output %q, %v", p.Output, err)
 	}
-	if r := mustLoad(t, given{env: env}); r.Output != "json" {
-		t.Errorf("kt produce: output %q", r.Output)
-	}
+	must.Match(t, "json", mustLoad(t, given{env: env}).Output, "kt produce: output")
 	err = loadOther(t, given{env: map[string]string{"KT_CONFIG": file + "x"}}, func(set *pflag.FlagSet) func(System) error { return NewPeers(set).Load })
 	if !errors.Is(err, os.ErrNotExist) {
 		t.Error(err)
@@ -168,11 +162,7 @@ func TestTheFileOfEveryCommandMayBeNamedByAVariable(t *testing.T) {
 
 func TestTheThemeComesFromEveryLayer(t *testing.T) {
 	for _, g := range []given{{args: []string{"--theme", "light"}}, {env: map[string]string{"KT_THEME": "light"}}, {file: "theme: light"}} {
-		if r := mustLoad(t, g); r.Theme != "light" {
-			t.Errorf("%+v: %q", g, r.Theme)
-		}
+		must.Match(t, "light", mustLoad(t, g).Theme, "%+v", g)
 	}
-	if r := mustLoad(t, given{}); r.Theme != "auto" {
-		t.Errorf("the default is %q", r.Theme)
-	}
+	must.Match(t, "auto", mustLoad(t, given{}).Theme, "the default")
 }

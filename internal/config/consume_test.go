@@ -210,9 +210,7 @@ func TestPropertiesCountAsTheirFlags(t *testing.T) {
 		if read.Commit != tc.commit || read.From.String() != tc.from {
 			t.Errorf("%s: commits %s from %s, want %s from %s", tc.name, read.Commit, read.From, tc.commit, tc.from)
 		}
-		if id := r.ConsumerProperties["group.id"].Value; id != read.Group {
-			t.Errorf("%s: group.id is %q, the plan's group %q", tc.name, id, read.Group)
-		}
+		must.Match(t, read.Group, r.ConsumerProperties["group.id"].Value, "%s: group.id", tc.name)
 		got := valuesOf(r.ConsumerProperties)
 		delete(got, "bootstrap.servers")
 		delete(got, "group.id")
@@ -252,9 +250,7 @@ func TestLayersChooseWhatIsRead(t *testing.T) {
 		{"the ledger's own, named", "", "--verify l --topic t", "t", ""},
 	} {
 		p := mustLoad(t, given{command: plan.Consume, file: "bootstrap-server: b:1\n" + tc.file, args: strings.Fields(tc.args)}).Plan
-		if p.Topic.Name != tc.topic || p.Read.Include != tc.include {
-			t.Errorf("%s: topic %q, pattern %q", tc.name, p.Topic.Name, p.Read.Include)
-		}
+		must.Match(t, []string{tc.topic, tc.include}, []string{p.Topic.Name, p.Read.Include}, "%s: topic %q, pattern %q", tc.name, p.Topic.Name, p.Read.Include)
 	}
 	file := "bootstrap-server: f:1\nrate: 7"
 	p := mustLoad(t, given{command: plan.Consume, file: file, args: []string{"--broker-list", "b:1", "--topic", "t"}}).Plan

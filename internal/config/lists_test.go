@@ -47,9 +47,7 @@ func TestExpandListsRefusesAListWithNothingInIt(t *testing.T) {
 		{"--producer-props"}, {"--producer-props", "--topic", "x"}, {"--producer-props", "-q"}, {"--producer-props", "--", "a=1"},
 	} {
 		got, err := ExpandLists(in)
-		if err == nil || !strings.Contains(err.Error(), "--producer-props needs at least one key=value") {
-			t.Errorf("ExpandLists(%q) = %q, %v", in, got, err)
-		}
+		must.Err(t, "--producer-props needs at least one key=value", err, "ExpandLists(%q) = %q,", in, got)
 	}
 }
 

@@ -172,9 +172,7 @@ func TestTheProfileMayBeNamedInAnyLayerAboveIt(t *testing.T) {
 		"as an empty variable: likely": {given{env: map[string]string{"KT_PROFILE": ""}}, "kt-bench"},
 	} {
 		tc.in.profiles = two
-		if got := mustLoad(t, tc.in).Plan.Topic.Name; got != tc.want {
-			t.Errorf("%s: the topic is %q, want %q", name, got, tc.want)
-		}
+		must.Match(t, tc.want, mustLoad(t, tc.in).Plan.Topic.Name, "%s: the topic", name)
 	}
 }
 
@@ -262,9 +260,7 @@ func TestFilesAreReadAsTheyAreWritten(t *testing.T) {
 
 func TestEnvironmentVariables(t *testing.T) {
 	for flag, want := range map[string]string{"bootstrap-server": "KT_BOOTSTRAP_SERVER", "producer.config": "KT_PRODUCER_CONFIG"} {
-		if got := envName(flag); got != want {
-			t.Errorf("envName(%q) = %q, want %q", flag, got, want)
-		}
+		must.Match(t, want, envName(flag), "envName(%q)", flag)
 	}
 	p := mustLoad(t, given{
 		env: map[string]string{"KT_BOOTSTRAP_SERVER": "a:1,b:2", "KT_TOPIC_CONFIG": "min.insync.replicas=2", "NO_COLOR": "1"},
@@ -285,9 +281,7 @@ func TestUnknownVariablesAreWarnedOf(t *testing.T) {
 	if len(told) != 1 || !strings.HasPrefix(told[0], "KT_GROUPZ is ignored: ") {
 		t.Errorf("warnings: %q", told)
 	}
-	if p.Plan.Command != plan.Produce {
-		t.Errorf("it does not load: %+v", p)
-	}
+	must.Match(t, plan.Produce, p.Plan.Command, "it does not load: %+v", p)
 }
 
 func TestNumbersMayHaveAPrefix(t *testing.T) {
@@ -298,17 +292,13 @@ func TestNumbersMayHaveAPrefix(t *testing.T) {
 	if l := p.Plan.Load; l.Records != 1_500_000 || l.Rate.PerSecond != 20_000 || l.Warmup.Records != 100_000 || p.Plan.Payload.KeyRange != 1000 {
 		t.Errorf("%+v %+v", l, p.Plan.Payload)
 	}
-	if got := p.Flags["num-records"]; got != "1500000" {
-		t.Errorf("--print-config says %q", got)
-	}
+	must.Match(t, "1500000", p.Flags["num-records"], "--print-config says")
 	p = mustLoad(t, given{args: []string{"--warmup", "1m", "--duration", "2m"}, env: map[string]string{"KT_WARMUP_RECORDS": "2k"}})
 	if w := p.Plan.Load.Warmup; w.Duration.Std() != time.Minute || w.Records != 0 {
 		t.Errorf("1m of warm-up is a minute: %+v", w)
 	}
 	p = mustLoad(t, given{file: "num-records: 1e6\nwarmup-records: 2k"})
-	if l := p.Plan.Load; l.Records != 1_000_000 || l.Warmup.Records != 2000 {
-		t.Errorf("of a file: %+v", l)
-	}
+	must.Match(t, []int64{1_000_000, 2000}, []int64{p.Plan.Load.Records, p.Plan.Load.Warmup.Records}, "of a file: %+v", p.Plan.Load)
 }
 
 func TestFilesWithMistakesAreRefused(t *testing.T) {
@@ -466,9 +456,7 @@ func TestEveryShippedProfileLoads(t *testing.T) {
 func TestNoProfileRunsCommands(t *testing.T) {
 	for _, profile := range []string{"at: 1s\nexec: reboot", "exec: reboot"} {
 		_, err := load(t, given{args: []string{"--profile", "p"}, profiles: map[string]string{"p": profile}})
-		if err == nil || !strings.Contains(err.Error(), "profile p: --at and --exec run commands") {
-			t.Errorf("%q gives %v", profile, err)
-		}
+		must.Err(t, "profile p: --at and --exec run commands", err, "%q", profile)
 	}
 }
 

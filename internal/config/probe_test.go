@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 )
 
@@ -12,9 +13,7 @@ func TestSizesAsInDD(t *testing.T) {
 	for text, want := range map[string]int64{
 		"8192": 8192, "8k": 8 << 10, "8K": 8 << 10, "08k": 8 << 10, "80M": 80 << 20, "1GiB": 1 << 30, "1MB": 1_000_000, "1.5MB": 1_500_000, "512B": 512, "2t": 2 << 40,
 	} {
-		if got, err := ddSize(text); err != nil || got != want {
-			t.Errorf("ddSize(%q) = %d, %v, want %d", text, got, err, want)
-		}
+		must.Match(t, want, must.Have(ddSize(text))(t), "ddSize(%q)", text)
 	}
 	for _, text := range []string{"", "k", "8x", "-8k", "0", "0x10", "none", "2000t"} {
 		if got, err := ddSize(text); err == nil {

@@ -134,9 +134,7 @@ func TestTransactionsDefaultAsInKafkasTool(t *testing.T) {
 		{"both", "--transaction-duration-ms 50 --transactional-id mine", regexp.MustCompile("^mine$"), 50 * time.Millisecond},
 	} {
 		p := mustLoad(t, given{args: strings.Fields(tc.args)})
-		if got := p.Plan.Load.Transaction.Std(); got != tc.duration {
-			t.Errorf("%s: a transaction lasts %v, want %v", tc.name, got, tc.duration)
-		}
+		must.Match(t, tc.duration, p.Plan.Load.Transaction.Std(), "%s: a transaction lasts", tc.name)
 		id, ok := p.Properties["transactional.id"]
 		if ok != (tc.id != nil) || ok && !tc.id.MatchString(id.Value) {
 			t.Errorf("%s: the id is %q, want %v", tc.name, id.Value, tc.id)
@@ -210,9 +208,7 @@ func TestPayloadKinds(t *testing.T) {
 		"--payload-monotonic":   plan.Monotonic,
 		"--payload-monotonic=false --record-size 9": plan.Letters,
 	} {
-		if got := mustLoad(t, given{args: strings.Fields(args)}).Plan.Payload.Kind; got != want {
-			t.Errorf("%q gives %s, want %s", args, got, want)
-		}
+		must.Match(t, want, mustLoad(t, given{args: strings.Fields(args)}).Plan.Payload.Kind, "%q", args)
 	}
 }
 

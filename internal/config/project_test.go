@@ -333,13 +333,9 @@ func TestCredentialsAreNotBoundToWhatAStudyNames(t *testing.T) {
 		}
 	}
 	_, err := LoadOf(plan.Produce, named(true, "bootstrap-server", "b:1", "command-config", bare), secured(projectSystem(t, "", "", nil)))
-	if err == nil || !strings.Contains(err.Error(), "it says how clients log in") {
-		t.Errorf("a study brings a log-in: %v", err)
-	}
+	must.Err(t, "it says how clients log in", err, "a study brings a log-in")
 	_, err = LoadOf(plan.Produce, named(true, "command-property", "ssl.endpoint.identification.algorithm="), secured(projectSystem(t, "", "command-config: "+bare, nil)))
-	if err == nil || !strings.Contains(err.Error(), "ssl.endpoint.identification.algorithm") {
-		t.Errorf("a study loosens TLS: %v", err)
-	}
+	must.Err(t, "ssl.endpoint.identification.algorithm", err, "a study loosens TLS")
 }
 
 func TestAClusterThatAProjectChoosesKeepsItsProperties(t *testing.T) {

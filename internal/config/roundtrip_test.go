@@ -30,9 +30,7 @@ func TestRoundtripDefaults(t *testing.T) {
 		t.Errorf("the plan (-want +got):\n%s", diff)
 	}
 	must.Match(t, map[string]plan.Given{"auto.offset.reset": {Value: "latest", Source: "default"}}, r.ConsumerProperties, "properties of the consumer")
-	if len(r.Properties) != 0 {
-		t.Errorf("properties of the producer are %v", r.Properties)
-	}
+	must.Match(t, 0, len(r.Properties), "properties of the producer are %v", r.Properties)
 }
 
 func TestARoundtripTakesTheFlagsOfBoth(t *testing.T) {

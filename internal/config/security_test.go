@@ -4,6 +4,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 func isSecure(name string) bool {
@@ -63,7 +65,5 @@ func TestOfAnAgentsFileOnlySecurityCounts(t *testing.T) {
 	if err != nil || len(got) != 1 || got["sasl.mechanism"] != "PLAIN" {
 		t.Errorf("%q, %v", got, err)
 	}
-	if text := (Security{}).String(); text != "[hidden]" {
-		t.Errorf("prints as %s", text)
-	}
+	must.Match(t, "[hidden]", (Security{}).String(), "prints as")
 }

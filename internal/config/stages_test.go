@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 func TestStagesOfARateEndTheLoadUnlessADurationDoes(t *testing.T) {
@@ -24,9 +26,7 @@ func TestStagesOfARateEndTheLoadUnlessADurationDoes(t *testing.T) {
 		"stages of the environment, over a file":  {given{env: map[string]string{"KT_RATE": stages}, file: "duration: 10s"}, 3 * time.Minute},
 		"with a warm-up, which is a part of them": {given{args: []string{"--rate", stages, "--warmup", "1m"}}, 3 * time.Minute},
 	} {
-		if got := mustLoad(t, tc.given).Plan.Load.Duration.Std(); got != tc.want {
-			t.Errorf("%s: the load lasts %v, want %v", name, got, tc.want)
-		}
+		must.Match(t, tc.want, mustLoad(t, tc.given).Plan.Load.Duration.Std(), "%s: the load lasts", name)
 	}
 	for name, tc := range map[string]struct {
 		args  string

@@ -215,9 +215,7 @@ func TestNumbersOfAllFlagsAreDecimal(t *testing.T) {
 		"--partitions 1.5": "it must be a whole number", "--compressibility half": "it must be a number",
 	} {
 		_, err := load(t, given{args: strings.Fields(args)})
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %q", args, err, want)
-		}
+		must.Err(t, want, err, "%s", args)
 	}
 	r, err := load(t, given{args: strings.Fields("--num-records 010 --partitions 010 --rate 010 --record-size 0100 --duration 010")})
 	if p := r.Plan; err != nil || p.Load.Records != 10 || p.Topic.Partitions != 10 || p.Load.Rate.PerSecond != 10 || p.Payload.Size.Max() != 100 || p.Load.Duration.Std().Seconds() != 10 {

@@ -23,9 +23,7 @@ func TestAURLTakesThePlaceOfBrokers(t *testing.T) {
 	if _, err := loadArgs(t, "--topic", "t", "--url", "amqp://rabbit", "--stop-at-disk", "80%"); err == nil || !strings.Contains(err.Error(), "--stop-at-disk: kt does not see the disks of RabbitMQ: --num-records or --duration") {
 		t.Errorf("the limit of disks is taken: %v", err)
 	}
-	if r := mustLoad(t, given{args: []string{"--topic", "t", "--url", "amqp://rabbit", "--stop-at-disk", "never"}}); r.Plan.Load.StopAtDisk != 0 {
-		t.Errorf("never is %v", r.Plan.Load.StopAtDisk)
-	}
+	must.Match(t, 0, mustLoad(t, given{args: []string{"--topic", "t", "--url", "amqp://rabbit", "--stop-at-disk", "never"}}).Plan.Load.StopAtDisk, "never")
 	if _, err := loadArgs(t, "--topic", "t", "--url", "amqp://rabbit", "--bootstrap-server", "b:9092"); err == nil || !strings.Contains(err.Error(), "exclude each other") {
 		t.Errorf("both are taken: %v", err)
 	}

@@ -14,9 +14,7 @@ var ofOneLoadOnly = []string{"csv", "hgrm", "line", "markdown", "perf-test"}
 
 func TestDifferentLoadsAreListedUnderOneHeadingAndNotAddedUp(t *testing.T) {
 	r := mergedBeside()
-	if err := compiled(t).Validate(decoded(t, written(t, JSON, r, Options{}))); err != nil {
-		t.Errorf("the document: %v", err)
-	}
+	must.Err(t, "", compiled(t).Validate(decoded(t, written(t, JSON, r, Options{}))), "the document")
 	var refused []string
 	for _, name := range slices.Sorted(maps.Keys(Formats)) {
 		if err := Formats[name](new(bytes.Buffer), r, Options{}); err != nil {

@@ -10,8 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/stats"
@@ -101,15 +99,9 @@ func (w *schemaWalk) object(at string, goType reflect.Type, n node) {
 	slices.Sort(names)
 	slices.Sort(required)
 	slices.Sort(n.Required)
-	if diff := cmp.Diff(names, slices.Sorted(maps.Keys(n.Properties))); diff != "" {
-		w.Errorf("fields of %s (-Go +schema):\n%s", at, diff)
-	}
-	if diff := cmp.Diff(required, n.Required); diff != "" {
-		w.Errorf("fields that %s always has (-Go +schema):\n%s", at, diff)
-	}
-	if string(n.Additional) != "false" {
-		w.Errorf("%s may have other fields", at)
-	}
+	must.Match(w, names, slices.Sorted(maps.Keys(n.Properties)), "fields of %s", at)
+	must.Match(w, required, n.Required, "fields that %s always has", at)
+	must.Match(w, "false", string(n.Additional), "%s may have other fields", at)
 }
 
 func TestTheHistogramInTheSchemaIsTheOneThatIsWritten(t *testing.T) {

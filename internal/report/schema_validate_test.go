@@ -12,9 +12,7 @@ import (
 func TestEveryDocumentFitsTheSchema(t *testing.T) {
 	schema := compiled(t)
 	for name, r := range results() {
-		if err := schema.Validate(decoded(t, written(t, JSON, r, Options{}))); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		must.Err(t, "", schema.Validate(decoded(t, written(t, JSON, r, Options{}))), "%s", name)
 	}
 }
 

@@ -58,9 +58,7 @@ func TestAnOutageNeedsNoEventThatIsDropped(t *testing.T) {
 	}
 	early := noisy(nil) // the fault is found at once, and is still known when its event is one of 5,000
 	early.warmup = 500
-	if o := early.fold().Result().Outage; *o.BeganSeconds != 500 {
-		t.Errorf("the outage of a run with 500 s of warm-up began at %v s", *o.BeganSeconds)
-	}
+	must.Match(t, 500, *early.fold().Result().Outage.BeganSeconds, "the outage of a run with 500 s of warm-up began at … s")
 }
 
 func TestAStallHasItsCauseAmongHundreds(t *testing.T) {
@@ -103,9 +101,7 @@ func TestPartitionsOfWhichRecordsFailAreNamed(t *testing.T) {
 	some.Partitions, some.Count = []int32{2, 5}, 2
 	all.Partitions, all.Count = []int32{0, 1, 2, 3, 4, 5}, 6
 	r := load{rates: steadily(5, 1000), events: map[int][]stats.Event{1: {some}, 2: {all}}}.fold().Result()
-	if a, b := r.Events[0].Text, r.Events[1].Text; a != "first_error (2 of 6 partitions: 2 5)" || b != "first_error" {
-		t.Errorf("%q and %q", a, b)
-	}
+	must.Match(t, []string{"first_error (2 of 6 partitions: 2 5)", "first_error"}, []string{r.Events[0].Text, r.Events[1].Text}, "%q and %q", r.Events[0].Text, r.Events[1].Text)
 }
 
 func TestALackOfRightsToReadIsNoStall(t *testing.T) {

@@ -25,9 +25,7 @@ func TestMillisecondsOfReadingHaveNoRate(t *testing.T) {
 		f := NewFold(readHeader(plan.Consume, 0))
 		f.AddWindow(stats.Window{End: 4 * time.Second, Read: stats.Read{Consumed: 3000, ConsumedBytes: 3 << 20, FirstRead: tc.first, LastRead: tc.last, ReadTime: 4 * time.Second}})
 		r := f.Result()
-		if r.Fetch.RecordsPerSecond != tc.rate || r.Fetch.Seconds != (tc.last-tc.first).Seconds() {
-			t.Errorf("from %v to %v: %+v", tc.first, tc.last, r.Fetch)
-		}
+		must.Match(t, []float64{tc.rate, (tc.last - tc.first).Seconds()}, []float64{r.Fetch.RecordsPerSecond, r.Fetch.Seconds}, "from %v to %v: %+v", tc.first, tc.last, r.Fetch)
 	}
 }
 
@@ -201,9 +199,7 @@ func TestAConsumerLagThatNobodyLookedAtIsNotKnown(t *testing.T) {
 				w.ConsumerLag, waits = waits, 0
 			}
 			f.AddWindow(w)
-			if s := f.Snapshot(); s.ConsumerLag.Known != (look == looked) {
-				t.Errorf("%s: known after second %d is %v", tc.name, i, s.ConsumerLag.Known)
-			}
+			must.Match(t, look == looked, f.Snapshot().ConsumerLag.Known, "%s: known after second %d", tc.name, i)
 		}
 		r := f.Result()
 		if diff := cmp.Diff(&tc.want, r.ConsumerLag, cmpopts.EquateApprox(0, 1e-6)); diff != "" {
@@ -257,8 +253,6 @@ func TestTheVerdictOfVerificationTellsLossFromDamage(t *testing.T) {
 		Lost, Damaged bool
 	}](t, "reading") {
 		r := Result{Trailer: Trailer{Verify: tc.V}}
-		if r.Lost() != tc.Lost || r.Damaged() != tc.Damaged {
-			t.Errorf("%s: lost %t, damaged %t", tc.Name, r.Lost(), r.Damaged())
-		}
+		must.Match(t, []bool{tc.Lost, tc.Damaged}, []bool{r.Lost(), r.Damaged()}, "%s: lost %t, damaged %t", tc.Name, r.Lost(), r.Damaged())
 	}
 }

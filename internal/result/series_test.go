@@ -70,9 +70,7 @@ func TestJoinedLatenciesAreTheWorstAndCPUIsWeighted(t *testing.T) {
 	want := Point{StartSeconds: 5, Seconds: 4, Acknowledged: 11, Failed: 22, Bytes: 33, P50: 10, P90: 20, P99: 30, P999: 40, Max: 50, SendDelayP99: 60, Oldest: 9, CPUCores: 1}
 	must.Match(t, want, join(a, b), "join(a, b)")
 	must.Match(t, want, join(b, a), "join(b, a)")
-	if got := join(Point{}, Point{CPUCores: 1}); got.CPUCores != 0 {
-		t.Errorf("points of no length used %v cores", got.CPUCores)
-	}
+	must.Match(t, 0, join(Point{}, Point{CPUCores: 1}).CPUCores, "points of no length used … cores")
 }
 
 // window is one at a rate of 1000 records/s, in which as many were sent as answered.

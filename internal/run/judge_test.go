@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
 )
@@ -14,9 +15,7 @@ func TestRecordsThatWereDeletedBeforeTheyWereReadAreAFault(t *testing.T) {
 		t.Errorf("the fault is %v, want one", f)
 	}
 	res.Plan.Read.AllowGaps = true
-	if err := Judge(&res, false); err != nil {
-		t.Errorf("with --allow-gaps: %v", err)
-	}
+	must.Err(t, "", Judge(&res, false), "with --allow-gaps")
 }
 
 func TestARunThatIsNotValidAlsoSaysWhichLimitsItBroke(t *testing.T) {

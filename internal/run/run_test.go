@@ -147,9 +147,7 @@ func TestARunThatIsEndedWaitsForNoObserver(t *testing.T) {
 	defer close(never)
 	hung := observerFunc(func(run.Second) { end(); <-never })
 	p := producing("ended", 1e6)
-	if res, err := run.Run(ctx, request(t, p), hung); err != nil || res.Ended != result.Interrupted {
-		t.Errorf("it %s, %v", res.Ended, err)
-	}
+	must.Match(t, result.Interrupted, must.Have(run.Run(ctx, request(t, p), hung))(t).Ended, "it")
 }
 
 type observerFunc func(run.Second)

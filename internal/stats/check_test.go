@@ -69,9 +69,7 @@ func TestNoMoreRecordsHaveAnOutcomeThanWereSent(t *testing.T) {
 	for _, w := range []Window{{Offered: 5}, {Acknowledged: 7}, {Offered: 3, Unknown: 1}} {
 		must.Do(t, all.Add(&w))
 	}
-	if err := all.End(); err != nil {
-		t.Errorf("as many as were sent: %v", err)
-	}
+	must.Err(t, "", all.End(), "as many as were sent")
 	must.Do(t, all.Add(&Window{Acknowledged: 1}))
 	if err := all.End(); err == nil || !strings.HasPrefix(err.Error(), "8 records were sent, and 9 ") {
 		t.Errorf("one more: %v", err)
@@ -86,9 +84,7 @@ func TestNoMoreRecordsAreTimedThanWereRead(t *testing.T) {
 	for _, w := range []Window{{Warmup: true, Read: Read{Consumed: 1, EndToEnd: two}}, {Read: Read{Consumed: 1}}} {
 		must.Do(t, all.Add(&w))
 	}
-	if err := all.End(); err != nil {
-		t.Errorf("as many as were read: %v", err)
-	}
+	must.Err(t, "", all.End(), "as many as were read")
 	if err := all.Add(&Window{Read: Read{EndToEnd: two}}); err != nil || all.End() == nil {
 		t.Errorf("more are taken; %v", err)
 	}

@@ -43,17 +43,13 @@ func TestTurnsHaveEveryCellOnceInABlock(t *testing.T) {
 		}
 		orders[order] = true
 		slices.Sort(cells)
-		if !slices.Equal(cells, []int{0, 1, 2, 3, 4}) {
-			t.Errorf("a block has the cells %v", cells)
-		}
+		must.Match(t, []int{0, 1, 2, 3, 4}, cells, "a block has the cells")
 	}
 	if len(orders) == 1 {
 		t.Error("all blocks have one order")
 	}
 	for i, turn := range turns {
-		if turn.Number != i+1 || turn.Repeat != i/5+1 {
-			t.Errorf("turn %d is %+v", i, turn)
-		}
+		must.Match(t, []int{i + 1, i/5 + 1}, []int{turn.Number, turn.Repeat}, "turn %d is %+v", i, turn)
 	}
 	if diff := cmp.Diff(turns, s.Turns(), cmp.AllowUnexported(Cell{})); diff != "" {
 		t.Errorf("the same seed gives another order:\n%s", diff)

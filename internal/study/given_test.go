@@ -3,6 +3,7 @@
 package study
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/kt-bench/kt/internal/must"
@@ -30,9 +31,7 @@ func TestWhatIsGivenFillsTheValues(t *testing.T) {
 
 	s = parsed(t, "given: {stop: the command}\nload: {command: produce, exec: $stop, topic-config: $none}")
 	const missing = "this study needs stop: the command; add --set stop=…\n$none: the study gives no such name; write it below given:, with what it is"
-	if err := s.Fill(3); err == nil || err.Error() != missing {
-		t.Errorf("nothing given: %v", err)
-	}
+	must.Match(t, missing, fmt.Sprint(s.Fill(3)), "nothing given")
 	s = parsed(t, "given: {stop: the command}\nload: {command: produce, exec: $stop}")
 	s.Set("stop", []string{"kill 1", "2"})
 	if err := s.Fill(0); err != nil || s.Loads[0].Flags[0].Value != "kill 1,2" {

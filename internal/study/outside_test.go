@@ -115,9 +115,7 @@ func outsider(t *testing.T) (*Folder, *world) {
 func TestEachRunFindsItsSettingsAndTheEndPutsThemBack(t *testing.T) {
 	f, w := outsider(t)
 	must.Do(t, Execute(t.Context(), f, w, func(Progress) {}))
-	if want := []string{"8 ", "5 sysctl.vm.swappiness=1", "8 ", "5 sysctl.vm.swappiness=1"}; !slices.Equal(w.seen, want) {
-		t.Errorf("the runs found %q, want %q", w.seen, want)
-	}
+	must.Match(t, []string{"8 ", "5 sysctl.vm.swappiness=1", "8 ", "5 sysctl.vm.swappiness=1"}, w.seen, "the runs found")
 	if w.state() != "8 " || w.held {
 		t.Errorf("in the end there is %q, held by the study: %t", w.state(), w.held)
 	}

@@ -52,8 +52,6 @@ func TestStagesOfPartsAddUpAtTheTimesAtWhichTheyWere(t *testing.T) {
 		for _, e := range r.Events {
 			begin = append(begin, e.AtSeconds)
 		}
-		if !slices.Equal(begin, tc.begin) {
-			t.Errorf("%s: stages begin at %v, want %v", tc.name, begin, tc.begin)
-		}
+		must.Match(t, tc.begin, begin, "%s: stages begin at", tc.name)
 	}
 }
