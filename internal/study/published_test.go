@@ -39,7 +39,7 @@ func TestProducersOfAllHostsAndProcessesStandBesideAsMany(t *testing.T) {
 	factors := func(values ...string) []Factor { return []Factor{{Name: "producers", Values: values}} }
 	all := published(t, &Study{Published: []string{"three-hosts/multi-host", "kreps-2014/linkedin-4"}, Loads: write, Factors: factors("1", "3", "10")})
 	must.Match(t, 1000, all["linkedin-4 producers=3"].Here, "three producers on three hosts: %+v", all)
-	must.Match(t, 1000, (all["multi-host producers=10"]).Here, "five processes on each of two hosts: %+v", all)
+	must.Match(t, 1000, all["multi-host producers=10"].Here, "five processes on each of two hosts: %+v", all)
 }
 
 // What several cells may be stands beside none of them, and reading stands beside reading.
