@@ -96,30 +96,37 @@ func (e *election) book() *ledger.Book {
 // What was read, acknowledged, and is gone when the run is over, is lost: whatever was
 // written at its offsets since.
 func TestWhatWasReadAndThenCutOffIsLost(t *testing.T) {
-	for name, tc := range map[string]struct{ later int }{
-		"the log is shorter":          {0}, // here the broker knows nothing of the old epoch: what was read again from one leader is there
-		"it was written on a little":  {10},
-		"it was written on and on":    {90},
-		"it is exactly as long again": {40},
+	for name, tc := range map[string]struct{ later, groups int }{
+		"the log is shorter":          {0, 0}, // here the broker knows nothing of the old epoch: what was read again from one leader is there
+		"it was written on a little":  {10, 0},
+		"it was written on and on":    {90, 0},
+		"it is exactly as long again": {40, 0},
+		"two groups have read it":     {10, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := newElection(t)
 			e.write(60)
 			e.fallBehind()
 			e.write(40)
-			d := e.reader(readPlan(nil), e.book())
+			e.cluster = connect(t, []string{net.JoinHostPort("127.0.0.1", strconv.Itoa(e.port))}) // the connections of before are closed
+			d := e.reader(readPlan(func(p *plan.Plan) {
+				if p.Read.Groups = tc.groups; tc.groups > 0 {
+					p.Read.Group = "g"
+				}
+			}), e.book())
 			told := 0
 			d.Again = func(partitions int) { told += partitions }
 			d.Book.SameTopic = true
+			groups := int64(max(1, tc.groups))
 			var sum total
-			if _, err := engine.Run(t.Context(), d.Plan, engine.Drivers{Read: d}, engine.Options{}, &sum); err != nil || sum.w.Consumed != 100 {
-				t.Fatalf("%d records were read, want 100: %v", sum.w.Consumed, err)
+			if _, err := engine.Run(t.Context(), d.Plan, engine.Drivers{Read: d}, engine.Options{}, &sum); err != nil || sum.w.Consumed != 100*groups {
+				t.Fatalf("%d records were read, want 100 a group: %v", sum.w.Consumed, err)
 			}
 			e.elect()
 			e.write(tc.later)
 			v := e.verdict(d, e.book())
-			if v.Lost != 40 || v.AcknowledgedRead != int64(60+tc.later) || v.Unchecked+v.Corrupted != 0 || v.ReadAgain != 1 || told != 1 {
-				t.Errorf("%d told, verdict %+v, want 40 lost and %d read", told, v, 60+tc.later)
+			if v.Lost != 40*groups || v.AcknowledgedRead != int64(60+tc.later)*groups || v.Unchecked+v.Corrupted != 0 || v.ReadAgain != groups || int64(told) != groups {
+				t.Errorf("%d told, verdict %+v, want 40 lost and %d read by each group", told, v, 60+tc.later)
 			}
 		})
 	}
