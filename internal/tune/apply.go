@@ -113,7 +113,7 @@ func (a *application) begin(made []string) (err error) {
 		}
 	}
 	for i := range a.outcomes {
-		if err := a.look(&a.outcomes[i]); err != nil {
+		if err := a.addStep(&a.outcomes[i]); err != nil {
 			a.outcomes[i].State, a.outcomes[i].Err = Failed, err
 		}
 	}
@@ -132,8 +132,8 @@ func (j *journal) addFolders(dirs []string) {
 	}
 }
 
-// look reads what is there of one change, and notes it if it is to become something else.
-func (a *application) look(o *Outcome) error {
+// addStep reads the value that a change is about, and adds a step to set it if it is to become another one.
+func (a *application) addStep(o *Outcome) error {
 	c := &o.Change
 	// For later only, the value of now is noted too: after the next start it is kt's,
 	// and is to be put back. A process or a mount does not last until then.
@@ -142,7 +142,7 @@ func (a *application) look(o *Outcome) error {
 	}
 	s := setStep{outcome: o, subject: a.subject(c)}
 	var err error
-	if s.was, s.pairWas, err = a.both(s.subject); err != nil {
+	if s.was, s.pairWas, err = a.readPair(s.subject); err != nil {
 		return err
 	}
 	if s.was == "" {
@@ -190,7 +190,7 @@ func (a *application) enter(s *setStep) error {
 		a.journal.Entries = append(a.journal.Entries, anew)
 		return nil
 	}
-	now, pair, err := a.both(s.entry.subject)
+	now, pair, err := a.readPair(s.entry.subject)
 	if err != nil {
 		return err
 	}

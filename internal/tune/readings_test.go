@@ -58,7 +58,7 @@ func TestReadings(t *testing.T) {
 	}
 }
 
-// strictly decodes a node over what is there, and ends the test at a name that there is not.
+// strictly decodes a node into a value that may have fields already, and ends the test at an unknown field.
 func strictly(t *testing.T, node yaml.Node, into any) {
 	t.Helper()
 	d := yaml.NewDecoder(bytes.NewReader(must.Have(yaml.Marshal(&node))(t)))

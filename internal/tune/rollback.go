@@ -136,7 +136,7 @@ func (t *Tree) restoreAll(j *journal, force bool) ([]Undone, []*entry) {
 
 // restore puts back a value, and what the kernel set with it.
 func (t *Tree) restore(e *entry) error {
-	now, pair, err := t.both(e.subject)
+	now, pair, err := t.readPair(e.subject)
 	if err == nil && !e.isOld(now, pair) {
 		err = t.putBack(e.subject, e.Old, e.PairOld)
 	}
@@ -151,7 +151,7 @@ func (t *Tree) restore(e *entry) error {
 
 // isOld reports whether a value, and what the kernel sets with it, are as before kt changed them.
 func (t *Tree) isOld(e *entry) bool {
-	now, pair, err := t.both(e.subject)
+	now, pair, err := t.readPair(e.subject)
 	return err == nil && e.isOld(now, pair) && t.besideIsOld(e)
 }
 
@@ -162,8 +162,9 @@ func (t *Tree) besideIsOld(e *entry) bool {
 	})
 }
 
-// both are what is there now of a value, and of the other one of a pair.
-func (t *Tree) both(s subject) (now, pair string, err error) {
+// readPair returns the value of a setting, and that of the setting with which it makes a pair, as vm.dirty_ratio and
+// vm.dirty_bytes do; "" where it makes none.
+func (t *Tree) readPair(s subject) (now, pair string, err error) {
 	now, err = t.value(s)
 	if other := otherOfPair(s.Path); err == nil && other != "" {
 		pair, err = t.value(subject{Kind: WriteFile, Path: other})
@@ -178,7 +179,7 @@ func (t *Tree) judge(e *entry, boot string) Undone {
 		u.State, u.Err = Gone, errors.New("another disk has this name now")
 		return u
 	}
-	now, pair, err := t.both(e.subject)
+	now, pair, err := t.readPair(e.subject)
 	if err != nil {
 		u.State, u.Err = Failed, err
 		if errors.Is(err, errEnded) || errors.Is(err, fs.ErrNotExist) {

@@ -113,7 +113,8 @@ func scriptLines(c *Change) (do, undo string) {
 // quote is a text as one word of the shell, whatever is in it.
 func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
-// mountOption is what mount(8) is told. It adds to what is there, where noatime beats relatime.
+// mountOption returns the option for mount(8). A remount adds it to the options of the mount, among which noatime wins
+// over relatime: atime takes that one away.
 func mountOption(atime string) string {
 	if atime == "noatime" {
 		return atime

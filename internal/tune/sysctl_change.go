@@ -22,7 +22,7 @@ func (t *Tree) SysctlTo(key, value string) (Change, error) {
 	c.Setting = targets()[slices.IndexFunc(targets(), func(t target) bool { return t.Path == c.Path })].setting
 	c.Pair = otherOfPair(c.Path)
 	var err error
-	if c.Old, c.PairOld, err = t.both(subject{Kind: WriteFile, Path: c.Path}); err != nil {
+	if c.Old, c.PairOld, err = t.readPair(subject{Kind: WriteFile, Path: c.Path}); err != nil {
 		return Change{}, err
 	}
 	return c, c.checkNew()

@@ -38,7 +38,7 @@ type subject struct {
 	Disk string `json:"disk,omitempty"`
 }
 
-// value is what is there now. The error is errEnded of a process that has ended, and fs.ErrNotExist of a file that is not there.
+// value returns the value that a file, process or mount has now. The error is errEnded of a process that has ended, and fs.ErrNotExist of a file that is not there.
 func (t *Tree) value(s subject) (string, error) {
 	switch s.Kind {
 	case Prlimit:

@@ -14,7 +14,7 @@ func (t *Tree) unkept() ([]Change, error) {
 	var all []Change
 	for _, e := range j.Entries {
 		lines := slices.DeleteFunc(slices.Clone(e.Lines), func(l Line) bool { return t.keeps(j, l) })
-		now, pair, err := t.both(e.subject)
+		now, pair, err := t.readPair(e.subject)
 		if err != nil || len(lines) == 0 || !e.isOurs(now, pair) {
 			continue // what cannot be read, or is somebody else's, is not kt's to keep
 		}
