@@ -1,7 +1,6 @@
 package tune
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -46,7 +45,7 @@ func TestReadings(t *testing.T) {
 		for _, node := range c.Rows {
 			row := c.Alike
 			row.Files = maps.Clone(row.Files) // to which its own are added
-			strictly(t, node, &row)
+			must.Set(t, node, &row)
 			s := settingOf(t, c.ID)
 			m := row.machine(t, s, all.Machines)
 			rule := m.Profile.Rule(s)
@@ -58,20 +57,12 @@ func TestReadings(t *testing.T) {
 	}
 }
 
-// strictly decodes a node into a value that may have fields already, and ends the test at an unknown field.
-func strictly(t *testing.T, node yaml.Node, into any) {
-	t.Helper()
-	d := yaml.NewDecoder(bytes.NewReader(must.Have(yaml.Marshal(&node))(t)))
-	d.KnownFields(true)
-	must.Do(t, d.Decode(into))
-}
-
 // machine is the machine of a row.
 func (row reading) machine(t *testing.T, s *Setting, named map[string]yaml.Node) *Machine {
 	t.Helper()
 	m := &Machine{Role: Broker, Calls: silent{row.Clock}, Profile: shipped(t, cmp.Or(row.Profile, "throughput"))}
 	if on, ok := named[row.On]; ok {
-		strictly(t, on, m)
+		must.Set(t, on, m)
 	}
 	if row.On == "kafka" {
 		m.Process.PerfErr = fs.ErrPermission
@@ -97,10 +88,10 @@ func (row reading) machine(t *testing.T, s *Setting, named map[string]yaml.Node)
 		m.Dirs = []Dir{{Path: "/data", Mount: mount, Space: host.Space{Total: 1 << 40, Free: 1 << 39}}}
 	}
 	if !row.Dir.IsZero() {
-		strictly(t, row.Dir, &m.Dirs[0])
+		must.Set(t, row.Dir, &m.Dirs[0])
 	}
 	if !row.With.IsZero() {
-		strictly(t, row.With, m)
+		must.Set(t, row.With, m)
 	}
 	files := make(map[string]string)
 	if row.Reads != nil {
