@@ -58,7 +58,7 @@ func TestEarlierReports(t *testing.T) {
 	}
 	text := must.Have(json.Marshal(aReport("/d", Result{Test: testWrite, MiBPerSecond: 1})))(t)
 	got, err := Earlier(text)
-	if err != nil || len(got.Directories) != 1 || got.Directories[0].found(testWrite) != 1 {
+	if err != nil || len(got.Directories) != 1 || got.Directories[0].Results[0].MiBPerSecond != 1 {
 		t.Errorf("Earlier(%s) = %+v, %v, want the report", text, got, err)
 	}
 }

@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -139,7 +140,12 @@ func (r *runner) mixed(ctx context.Context, p *place) (Result, error) {
 		return Result{}, err
 	}
 	defer closeAll()
-	perSecond := max(mixedShare*p.sustained()*mib/appendBlock, 1)
+	found := p.found(func(r *Result) bool { return r.Append != nil })
+	sustained := found.MiBPerSecond // of which memory took a part
+	if found.Append != nil {
+		sustained = cmp.Or(found.Append.SustainedMiBPerSecond, sustained)
+	}
+	perSecond := max(mixedShare*sustained*mib/appendBlock, 1)
 	asked := perSecond * appendBlock / mib
 	var waited, bytes atomic.Int64
 	readers := s.workers(readInterleaved, true)
