@@ -200,8 +200,6 @@ func (e *Env) pageFile(path string, quiet bool) (*page.File, error) {
 	return f, usageError(err)
 }
 
-// This file holds the errors of a wrong command line.
-
 // noArgs refuses arguments, and suggests the command that was meant.
 func noArgs(c *cobra.Command, args []string) error {
 	if len(args) == 0 {

@@ -18,7 +18,7 @@ import (
 	"github.com/kt-bench/kt/internal/theme"
 )
 
-// This file holds all ways to write to stderr. Text of names, files, brokers and commands is cleaned
+// All ways to write to stderr are here. Text of names, files, brokers and commands is cleaned
 // here, and cannot begin a line that looks like one of kt's. A test finds other ways.
 
 const (
