@@ -125,7 +125,7 @@ func TestWhatKTSaysGoesThroughOneFile(t *testing.T) {
 		"root.go":     1, // cobra's own, which has nothing to say
 		"output.go":   2, // lines of figures, metrics
 		"terminal.go": 2, // the screen, its width
-		"child.go":    1, // what a process of a load says, for its error
+		"outside.go":  1, // what a process of a load says, for its error
 	}
 	files := append(must.Have(filepath.Glob("*.go"))(t), must.Have(filepath.Glob("../internal/load/*.go"))(t)...)
 	for _, name := range files {
