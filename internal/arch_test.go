@@ -180,7 +180,7 @@ func TestOnePlaceMakesAllKafkaClients(t *testing.T) {
 			}
 		})
 	}
-	must.Match(t, []string{"internal/kafka/access.go"}, places, "files that make clients: take them from a kafka.Cluster")
+	must.Match(t, []string{"internal/kafka/cluster.go"}, places, "files that make clients: take them from a kafka.Cluster")
 }
 
 // A unit test that sleeps is slow and fails on a busy machine. In a package whose

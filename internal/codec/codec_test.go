@@ -2,15 +2,20 @@ package codec
 
 import (
 	"bytes"
+	"errors"
 	"flag"
 	"fmt"
+	"io"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/klauspost/compress/zstd"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/kt-bench/kt/internal/must"
 )
@@ -174,5 +179,130 @@ func BenchmarkBatch(b *testing.B) {
 				b.ReportMetric(float64(len(buffer))/float64(len(s.records)), "ratio")
 			})
 		}
+	}
+}
+
+// sample is the records of one batch as they are before compression.
+type sample struct {
+	name    string
+	records []byte
+}
+
+// samples are batches of three kinds of payload, the same at every call.
+func samples() []sample {
+	rng := rand.New(rand.NewPCG(1, 2))
+	var all []sample
+	for _, size := range []int{1100, 16_000, 60_000} {
+		for _, kind := range []struct {
+			name string
+			make func(*rand.Rand) []byte
+		}{
+			{"letters", func(rng *rand.Rand) []byte { return fill(rng, 1024, 'A', 26) }},
+			{"short", func(rng *rand.Rand) []byte { return fill(rng, 100, 'A', 26) }},
+			{"random", func(rng *rand.Rand) []byte { return fill(rng, 1024, 0, 256) }},
+			{"json", order},
+		} {
+			all = append(all, sample{fmt.Sprintf("%s-%d", kind.name, size), batch(rng, size, kind.make)})
+		}
+	}
+	return append(all, sample{"json-140000", batch(rng, 140_000, order)})
+}
+
+func fill(rng *rand.Rand, n int, first byte, span int) []byte {
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = first + byte(rng.IntN(span))
+	}
+	return b
+}
+
+// batch returns records of at most so many bytes, but at least one.
+func batch(rng *rand.Rand, size int, value func(*rand.Rand) []byte) []byte {
+	var records []byte
+	for i := int32(0); ; i++ {
+		r := kmsg.Record{OffsetDelta: i, TimestampDelta64: int64(i / 20), Value: value(rng)}
+		r.Length = int32(len(r.AppendTo(nil)) - 1)
+		more := r.AppendTo(records)
+		if len(more) > size && i > 0 {
+			return records
+		}
+		records = more
+	}
+}
+
+var words = []string{
+	"order", "customer", "payment", "shipment", "created", "updated", "cancelled", "alpha", "bravo", "charlie",
+	"delta", "echo", "warehouse", "berlin", "paris", "london", "tokyo", "status", "pending", "express",
+}
+
+// order returns a document as an application would send it.
+func order(rng *rand.Rand) []byte {
+	word := func() string { return words[rng.IntN(len(words))] }
+	b := fmt.Appendf(nil, `{"id":"%08x-%04x","timestamp":"2026-11-%02dT%02d:%02d:%02d.%03dZ","type":"%s.%s",`,
+		rng.Uint32(), rng.IntN(1<<16), 1+rng.IntN(28), rng.IntN(24), rng.IntN(60), rng.IntN(60), rng.IntN(1000), word(), word())
+	b = fmt.Appendf(b, `"customer":{"id":%d,"name":"%s %s","email":"%s.%d@example.com","city":"%s"},"items":[`,
+		rng.IntN(1_000_000), word(), word(), word(), rng.IntN(10_000), word())
+	for i := range 1 + rng.IntN(6) {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = fmt.Appendf(b, `{"sku":"SKU-%06d","quantity":%d,"price":%d.%02d,"note":"%s %s %s"}`,
+			rng.IntN(1_000_000), 1+rng.IntN(9), rng.IntN(500), rng.IntN(100), word(), word(), word())
+	}
+	return fmt.Appendf(b, `],"total":%d.%02d,"currency":"EUR","paid":%t}`, rng.IntN(3000), rng.IntN(100), rng.IntN(2) == 0)
+}
+
+func TestMembersAreCutAsTheyComeAndReadByOthersAsOneText(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	var file, all []byte
+	var texts [][]byte
+	for i := range 8 {
+		text := append(bytes.Repeat([]byte(`{"window":{}}`), rng.IntN(20_000)), '\n')
+		texts, all = append(texts, text), append(all, text...)
+		file = NewPacker(i%2 == 0).Append(file, text, byte(i))
+	}
+	d := must.Have(zstd.NewReader(bytes.NewReader(file)))(t)
+	defer d.Close()
+	if got, err := io.ReadAll(d); err != nil || !bytes.Equal(got, all) {
+		t.Errorf("zstd reads %d bytes, want %d; %v", len(got), len(all), err)
+	}
+	for i, rest := 0, file; len(rest) > 0; i++ {
+		m, size, err := CutMember(rest)
+		if err != nil || m.Mark != byte(i) || m.Lines != 1 {
+			t.Fatalf("member %d has mark %d and %d lines, %v", i, m.Mark, m.Lines, err)
+		}
+		if got, err := m.Append([]byte("x")); err != nil || !bytes.Equal(got[1:], texts[i]) {
+			t.Fatalf("member %d is read as another text, %v", i, err)
+		}
+		for _, cut := range []int{0, 3, memberHead, size - 1} {
+			if _, size, err := CutMember(rest[:cut]); size != 0 || err != nil {
+				t.Fatalf("%d of its bytes are a member of %d, %v", cut, size, err)
+			}
+		}
+		rest = rest[size:]
+	}
+}
+
+func TestBytesThatAreNoMemberAreRefused(t *testing.T) {
+	good := NewPacker(false).Append(nil, []byte("a line\nand one more\n"), 0)
+	for name, change := range map[string]func(b []byte) []byte{
+		"another magic":        func(b []byte) []byte { b[1]++; return b },
+		"a longer head":        func(b []byte) []byte { b[4]++; return b },
+		"too long":             func(b []byte) []byte { b[11] = 0xff; return b },
+		"another number":       func(b []byte) []byte { b[12]++; return b },
+		"a changed byte":       func(b []byte) []byte { b[len(b)-6] ^= 4; return b },
+		"no end of a line":     func([]byte) []byte { return NewPacker(false).Append(nil, []byte("a line\nand"), 0) },
+		"more than a file has": func([]byte) []byte { return NewPacker(false).Append(nil, make([]byte, maxMember+1), 0) },
+	} {
+		m, _, err := CutMember(change(bytes.Clone(good)))
+		if err == nil {
+			_, err = m.Append(nil)
+		}
+		if err == nil {
+			t.Errorf("%s is taken", name)
+		}
+	}
+	if _, _, err := CutMember(make([]byte, 20)); !errors.Is(err, ErrMember) {
+		t.Errorf("the error is %v", err)
 	}
 }

@@ -5,18 +5,22 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net"
 	"os"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"github.com/twmb/franz-go/pkg/kversion"
 
+	"github.com/kt-bench/kt/internal/kafka/security"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/secret"
 	"github.com/kt-bench/kt/internal/theme"
@@ -201,4 +205,112 @@ func errorCause(err error) error {
 		return sys.Err
 	}
 	return op.Err
+}
+
+// Access is how to get to a cluster.
+//
+// It stays in the process that connects: no plan, no run file and no message to an agent
+// holds one. So it is the place for TLS and SASL, with a secret.Text for every password.
+type Access struct {
+	Bootstrap []string      // addresses to start from, HOST:PORT
+	ClientID  string        // of clients that give themselves none; empty: kt
+	Timeout   time.Duration // for each bootstrap server to answer Connect; 0: 5 s
+	Security  security.Settings
+}
+
+// defaultTimeout is how long Connect waits for an address to answer.
+const defaultTimeout = 5 * time.Second
+
+// maxAnswer bounds an answer, unless the options of a client that reads say otherwise: it has room for the metadata of some
+// 300,000 partitions.
+const maxAnswer = 16 << 20
+
+// client makes a client of the cluster at these addresses. All of kt's clients are made here,
+// so that security settings have to be applied only once. The options come after those of the
+// Access, and win. wrap puts a connection, inside TLS, into another one; it may be nil.
+func (a Access) client(wrap func(net.Conn) net.Conn, opts ...kgo.Opt) (*kgo.Client, error) {
+	opts = slices.Concat([]kgo.Opt{
+		kgo.SeedBrokers(a.Bootstrap...),
+		kgo.ClientID(cmp.Or(a.ClientID, "kt")),
+		kgo.FetchMaxBytes(maxAnswer), kgo.BrokerMaxReadBytes(maxAnswer),
+	}, a.Security.Options(), opts)
+	if wrap != nil || a.Security.Encrypts() || a.Security.Bound != nil {
+		asked, err := newClient(opts)
+		if err != nil {
+			return nil, err
+		}
+		dial := a.Security.Dial(asked.OptValue(kgo.Dialer).(security.Dialer)) // as all options make it
+		for _, seed := range asked.OptValue(kgo.SeedBrokers).([]string) {
+			err = errors.Join(err, a.Security.Bound.Permit(seed))
+		}
+		asked.Close()
+		if err != nil {
+			return nil, err
+		}
+		opts = append(opts, kgo.Dialer(func(ctx context.Context, network, address string) (net.Conn, error) {
+			a.Security.Bound.Learn(address) // beside its seeds, a client knows only addresses from brokers that it has logged in to
+			conn, err := dial(ctx, network, address)
+			if err != nil || wrap == nil {
+				return conn, err
+			}
+			return wrap(conn), nil
+		}))
+	}
+	return newClient(opts)
+}
+
+func newClient(opts []kgo.Opt) (*kgo.Client, error) { return kgo.NewClient(opts...) }
+
+// Decompressor returns franz-go's, which decompresses a batch to so many bytes at most: only a client gives it a bound.
+func Decompressor(most int, pool kgo.Pool) kgo.Decompressor {
+	c, err := newClient([]kgo.Opt{kgo.MaxDecompressBatchBytes(most), kgo.WithDecompressor(kgo.DefaultDecompressor(pool))})
+	if err != nil {
+		panic(err) // the options are right
+	}
+	defer c.Close()
+	return c.OptValue(kgo.WithDecompressor).(kgo.Decompressor)
+}
+
+// ErrorCode returns the name of a failure: Kafka's own for an error of a broker, "client:…" for
+// one of the client. The set of names is small and fixed, because each is a counter.
+func ErrorCode(err error) string {
+	// A timeout wraps the broker's last error. The timeout is the cause of the failure.
+	for _, c := range []struct {
+		err  error
+		code string
+	}{
+		{kgo.ErrRecordTimeout, "client:DELIVERY_TIMEOUT"},
+		{kgo.ErrRecordRetries, "client:RETRIES_EXHAUSTED"},
+		{kgo.ErrMaxBuffered, "client:BUFFER_EXHAUSTED"},
+		{kgo.ErrClientClosed, "client:CLOSED"},
+		{kgo.ErrAborting, "client:ABORTED"},
+		{context.Canceled, "client:CANCELLED"},
+		{context.DeadlineExceeded, "client:TIMEOUT"},
+	} {
+		if errors.Is(err, c.err) {
+			return c.code
+		}
+	}
+	var loss *kgo.ErrDataLoss
+	if errors.As(err, &loss) {
+		return "client:DATA_LOSS"
+	}
+	var ke *kerr.Error
+	if errors.As(err, &ke) {
+		return ke.Message
+	}
+	var netErr net.Error
+	if errors.As(err, &netErr) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return "client:NETWORK"
+	}
+	return "client:OTHER"
+}
+
+// Closed returns the error of a client that could not connect to a cluster which has answered another client of this run. A broker
+// that closes the connection at once has a limit of connections then, and its security is right.
+func Closed(err error) error {
+	if !errors.Is(err, io.EOF) && !errors.Is(err, syscall.ECONNRESET) {
+		return err
+	}
+	return errors.New("a broker closed the connection at once, though it has answered kt before: max.connections.per.ip or max.connections may be reached; the broker's log says which")
 }

@@ -2,17 +2,28 @@ package pulsar
 
 import (
 	"context"
+	"crypto/tls"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
 	"net"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	client "github.com/apache/pulsar-client-go/pulsar"
 
 	"github.com/kt-bench/kt/internal/engine"
 	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/queue"
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/run"
 )
 
 func TestWaitingForTheClientHasATime(t *testing.T) {
@@ -87,5 +98,173 @@ func TestQuestionsToABrokerEndWithTheRun(t *testing.T) {
 				cancel()
 			}
 		})
+	}
+}
+
+// Two consumers share a partition. One reads its last message before the other has read an earlier one.
+func TestAPartitionIsOverWhenNoConsumerHasEarlierMessages(t *testing.T) {
+	e := end{position: position{Ledger: 7, Entry: 2}}
+	at := time.Unix(1000, 0)
+	look := func(after time.Duration, want bool) {
+		t.Helper()
+		at = at.Add(after)
+		must.Match(t, want, e.over(othersWithin, at), "after %v: over %v", at.Sub(time.Unix(1000, 0)), !want)
+	}
+	read := func(entry int64) { e.take(client.NewMessageID(7, entry, 0, 0)) }
+	look(0, false)
+	read(0)
+	look(2*othersWithin, false) // the last one is missing
+	read(2)
+	look(time.Second, false)
+	read(1)
+	look(othersWithin-time.Second, false)
+	look(othersWithin-time.Second, false)
+	read(3) // written later, by others
+	look(time.Second, true)
+	if one := (&end{position: position{Ledger: 7, Entry: 2}}); one.over(0, at) {
+		t.Error("nothing was read, and it is over")
+	}
+}
+
+// counted is what a broker tells of a partition: how often it limited publishing, and of a subscription what waits, what was sent,
+// and how much more its reader takes.
+func counted(times, waits, sent, permits int64) []*partitionStats {
+	p := new(partitionStats)
+	text := fmt.Sprintf(`{"publishRateLimitedTimes": %d, "subscriptions": {"s": {"msgBacklog": %d, "msgOutCounter": %d, "consumers": [{"availablePermits": %d}]}}}`, times, waits, sent, permits)
+	if err := json.Unmarshal([]byte(text), p); err != nil {
+		panic(err)
+	}
+	return []*partitionStats{p}
+}
+
+func TestBrokersThatLimitARateAreToldByTheirPolicy(t *testing.T) {
+	for _, tc := range []struct {
+		name        string
+		policies    map[string]string // by the end of their paths
+		looks       [][]*partitionStats
+		write, read string // what the reasons hold; "": there is none
+	}{
+		{"it limited before the run", nil, [][]*partitionStats{counted(7, 0, 0, 1), counted(7, 0, 0, 1)}, "", ""},
+		{"it limits", nil, [][]*partitionStats{counted(7, 0, 0, 1), counted(8, 0, 0, 1)}, "rate of publishing", ""},
+		{"by a policy", map[string]string{"/publishRate": `{"publishThrottlingRateInMsg": 50, "publishThrottlingRateInByte": -1}`}, [][]*partitionStats{counted(0, 0, 0, 1), counted(1, 0, 0, 1)}, "publishThrottlingRateInMsg=50", ""},
+		{"the topic was loaded again", nil, [][]*partitionStats{counted(7, 0, 0, 1), counted(0, 0, 0, 1)}, "", ""},
+		{"a reader waits, and nothing limits it", map[string]string{"/dispatchRate": `{"dispatchThrottlingRateInMsg": -1}`}, [][]*partitionStats{counted(0, 900, 0, 500), counted(0, 900, 50, 500)}, "", ""},
+		{"a reader waits", map[string]string{"/subscriptionDispatchRate": `{"dispatchThrottlingRateInMsg": 0, "dispatchThrottlingRateInByte": 100, "ratePeriodInSecond": 1}`}, [][]*partitionStats{counted(0, 900, 0, 500), counted(0, 900, 50, 500)}, "", "dispatchThrottlingRateInByte=100"},
+		{"partitions are added", nil, [][]*partitionStats{counted(0, 0, 0, 1), append(counted(1, 0, 0, 1), counted(9, 0, 0, 1)...)}, "rate of publishing", ""},
+		{"the topic is made again with fewer", nil, [][]*partitionStats{append(counted(7, 0, 0, 1), counted(7, 0, 0, 1)...), counted(7, 0, 0, 1)}, "", ""},
+		{"readers of many partitions wait", map[string]string{"/dispatchRate": `{"dispatchThrottlingRateInMsg": -1}`}, [][]*partitionStats{slices.Repeat(counted(0, 900, 0, 500), 9), slices.Repeat(counted(0, 900, 50, 500), 9)}, "", ""},
+		{"a reader takes no more", map[string]string{"/dispatchRate": `{"dispatchThrottlingRateInMsg": 50}`}, [][]*partitionStats{counted(0, 900, 0, 500), counted(0, 900, 50, 0)}, "", ""},
+		{"the topic got a partition", nil, [][]*partitionStats{counted(7, 0, 0, 1), slices.Repeat(counted(8, 0, 0, 1), 2)}, "rate of publishing", ""},
+		{"what waits was sent a moment ago", map[string]string{"/dispatchRate": `{"dispatchThrottlingRateInMsg": 50}`}, [][]*partitionStats{counted(0, 50, 0, 500), counted(0, 50, 50, 500)}, "", ""},
+	} {
+		asked := make(map[string]int) // by path
+		api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			asked[r.URL.Path]++
+			for end, policy := range tc.policies {
+				if strings.HasSuffix(r.URL.Path, end) {
+					_, _ = io.WriteString(w, policy)
+				}
+			}
+		}))
+		s := &session{System: &System{namespace: "a/b"}, plan: &plan.Plan{Topic: plan.Topic{Name: "t"}}, admin: newAdmin(api.URL, queue.Access{}, nil), subscriptions: []string{"s"}}
+		w := newWatcher(s)
+		for _, all := range tc.looks {
+			w.throttles(t.Context(), all)
+		}
+		api.Close()
+		for path, n := range asked {
+			if n > 1 {
+				t.Errorf("%s: %s is asked for %d times in one look", tc.name, path, n)
+			}
+		}
+		for i, want := range []string{tc.write, tc.read} {
+			if !strings.Contains(w.why[i], want) || (w.why[i] == "") != (want == "") {
+				t.Errorf("%s: %q, want %q", tc.name, w.why, []string{tc.write, tc.read})
+			}
+		}
+	}
+}
+
+// Other processes of a load find the topic that the first one has made.
+func TestATopicMayBeThereWithTheAckQuorumAskedFor(t *testing.T) {
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte(`{"bookkeeperEnsemble": 3, "bookkeeperWriteQuorum": 3, "bookkeeperAckQuorum": 2}`))
+	}))
+	defer api.Close()
+	for quorum, fits := range map[int]bool{0: true, 2: true, 3: false} {
+		s := &session{
+			System: &System{producer: settings{ackQuorum: quorum}, namespace: "public/default"}, admin: &admin{base: api.URL, http: api.Client()},
+			plan: &plan.Plan{Topic: plan.Topic{Name: "t", ReplicationFactor: 3}},
+		}
+		if err := s.matches(t.Context()); (err == nil) != fits || s.topic.ReplicationFactor != 3 {
+			t.Errorf("ack.quorum=%d: %v", quorum, err)
+		}
+	}
+}
+
+func TestATopicWithASchemaIsOnlyRead(t *testing.T) {
+	for _, tc := range []struct {
+		producers int
+		schema    string
+		fits      bool
+	}{{1, `{"type": "JSON"}`, false}, {1, `{"type": "BYTES"}`, true}, {1, `{}`, true}, {0, `{"type": "AVRO"}`, true}} {
+		api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path != "/admin/v2/schemas/public/default/t/schema" {
+				w.WriteHeader(http.StatusNotFound)
+				return
+			}
+			_, _ = w.Write([]byte(tc.schema))
+		}))
+		s := &session{
+			System: &System{namespace: "public/default"}, admin: &admin{base: api.URL, http: api.Client()},
+			plan: &plan.Plan{Producers: tc.producers, Topic: plan.Topic{Name: "t"}}, topic: result.Topic{Name: "t", Partitions: 1},
+		}
+		if err := s.matches(t.Context()); (err == nil) != tc.fits {
+			t.Errorf("%d producers, schema %s: %v", tc.producers, tc.schema, err)
+		}
+		api.Close()
+	}
+}
+
+func TestATopicOfAStudyIsDeletedOverTheAdminAPI(t *testing.T) {
+	for answer, fails := range map[int]bool{http.StatusNoContent: false, http.StatusNotFound: false, http.StatusForbidden: true} {
+		var deleted []string
+		api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method != http.MethodDelete {
+				_, _ = w.Write([]byte("[]"))
+				return
+			}
+			deleted = append(deleted, r.URL.String())
+			w.WriteHeader(answer)
+		}))
+		p := plan.Plan{URL: "pulsar://localhost/a/b?admin=" + api.URL, Topic: plan.Topic{Name: "t"}, Read: plan.Read{Consumers: 1}}
+		s, _, err := New(&p, nil, nil, queue.Access{TLS: func(string) (*tls.Config, error) { return nil, nil }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = s.DeleteTopic(t.Context(), "kt-study-a1-1")
+		if want := "/admin/v2/persistent/a/b/kt-study-a1-1/partitions?force=true"; (err != nil) != fails || len(deleted) != 1 || deleted[0] != want {
+			t.Errorf("with the answer %d: %v, deleted %q, want %s", answer, err, deleted, want)
+		}
+		api.Close()
+	}
+}
+
+// kt's flags for reading set properties of Kafka's, which Pulsar has by other names.
+func TestWhereReadingBeginsAndWhetherItAcknowledgesCanBeSet(t *testing.T) {
+	if _, err := parse(consumerProperties, given("group.id=g", "auto.offset.reset=latest", "enable.auto.commit=false")); err != nil {
+		t.Error(err)
+	}
+	if _, err := parse(consumerProperties, given("auto.offset.reset=none")); err == nil || !strings.Contains(err.Error(), "earliest or latest") {
+		t.Errorf("auto.offset.reset=none: %v", err)
+	}
+}
+
+func TestASubscriptionThatCannotBeDeletedIsTold(t *testing.T) {
+	var told string
+	s := &session{System: &System{}, own: true, subscriptions: []string{"kt-1"}, seen: errors.New("no admin API"), options: run.Options{Notify: func(n run.Notice) { told = n.Text }}}
+	s.Close()
+	if !strings.Contains(told, "subscription kt-1") {
+		t.Errorf("it says %q", told)
 	}
 }

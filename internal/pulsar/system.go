@@ -3,9 +3,13 @@ package pulsar
 import (
 	"cmp"
 	"errors"
+	"math"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
+
+	client "github.com/apache/pulsar-client-go/pulsar"
 
 	"github.com/kt-bench/kt/internal/payload"
 	"github.com/kt-bench/kt/internal/plan"
@@ -82,3 +86,121 @@ func (s *System) Acks() string { return queue.Value(s.producer.all, "acks") }
 // DeliveryTimeout returns how long a message may wait for its outcome. The client looks for late ones once in
 // delivery.timeout.ms, so one may wait twice as long.
 func (s *System) DeliveryTimeout() time.Duration { return 2 * s.producer.timeout }
+
+type property = queue.Property[settings]
+
+// settings are what the clients of a load are set to.
+type settings struct {
+	batchBytes, batchMessages uint
+	linger                    time.Duration // 0: no batches
+	compression               client.CompressionType
+	timeout, maxBlock         time.Duration
+	bufferBytes               int64
+	pending                   int // most messages of a partition on their way
+	ackQuorum                 int // 0: that of the namespace, or as many as replicas
+	subscription              client.SubscriptionType
+	receiverQueue             int
+
+	has []property
+	all []result.Setting // of each in has
+}
+
+// The words of properties, and what they mean.
+var (
+	codecs        = map[string]client.CompressionType{"none": client.NoCompression, "lz4": client.LZ4, "zlib": client.ZLib, "zstd": client.ZSTD, "snappy": client.SNAPPY}
+	subscriptions = map[string]client.SubscriptionType{"failover": client.Failover, "exclusive": client.Exclusive, "shared": client.Shared, "key_shared": client.KeyShared}
+	starts        = map[string]bool{"earliest": true, "latest": true}
+)
+
+var producerProperties = []property{
+	{Name: "acks", Default: "all", Client: "SendAsync", Set: func(_ *settings, v string) error {
+		if v == "all" || v == "-1" {
+			return nil
+		}
+		return errors.New("a broker of Pulsar always answers, when as many bookies as the ack quorum have the message: write all, and ack.quorum=N for a topic that kt creates")
+	}},
+	{Name: "ack.quorum", Client: "kt itself, in the topic that it creates", Set: func(s *settings, v string) error { return queue.Number(v, 1, 100, &s.ackQuorum) }},
+	{Name: "batch.size", Default: "131072", Client: "BatchingMaxSize", Set: func(s *settings, v string) error { return queue.Number(v, 0, math.MaxInt32, &s.batchBytes) }},
+	{Name: "batching.max.messages", Default: "1000", Client: "BatchingMaxMessages", Set: func(s *settings, v string) error { return queue.Number(v, 1, math.MaxInt32, &s.batchMessages) }},
+	{Name: "linger.ms", Default: "1", Client: "BatchingMaxPublishDelay", Set: func(s *settings, v string) error { return queue.Millis(v, 0, &s.linger) }},
+	{Name: "compression.type", Default: "none", Client: "CompressionType", Set: func(s *settings, v string) error { return queue.Choice(v, codecs, &s.compression) }},
+	{Name: "delivery.timeout.ms", Default: "30000", Client: "SendTimeout", Set: func(s *settings, v string) error { return queue.Millis(v, time.Millisecond, &s.timeout) }},
+	{Name: "max.block.ms", Default: "60000", Client: "kt itself", Set: func(s *settings, v string) error { return queue.Millis(v, 0, &s.maxBlock) }},
+	{Name: "buffer.memory", Default: "33554432", Client: "kt itself", Set: func(s *settings, v string) error { return queue.Number(v, 1, math.MaxInt64, &s.bufferBytes) }},
+	{Name: "max.pending.messages", Client: "MaxPendingMessages", Set: func(s *settings, v string) error { return queue.Number(v, 1, 1_000_000, &s.pending) }},
+}
+
+// The plan has the first three. Here they are checked.
+var consumerProperties = []property{
+	{Name: "group.id", Client: "SubscriptionName", Set: func(*settings, string) error { return nil }},
+	{Name: "auto.offset.reset", Default: "earliest", Client: "SubscriptionInitialPosition", Set: func(_ *settings, v string) error { return queue.Choice(v, starts, new(bool)) }},
+	{Name: "enable.auto.commit", Default: "true", Client: "kt itself, by --commit", Set: func(_ *settings, v string) error { return queue.Choice(v, queue.YesNo, new(bool)) }},
+	{Name: "subscription.type", Default: "failover", Client: "Type", Set: func(s *settings, v string) error { return queue.Choice(v, subscriptions, &s.subscription) }},
+	{Name: "receiver.queue.size", Default: "1000", Client: "ReceiverQueueSize", Set: func(s *settings, v string) error { return queue.Number(v, 1, 1_000_000, &s.receiverQueue) }},
+}
+
+// ProducerProperties and ConsumerProperties are the names of the properties that the clients have.
+var (
+	ProducerProperties = queue.Names(producerProperties)
+	ConsumerProperties = queue.Names(consumerProperties)
+)
+
+// nearest tells what comes nearest to properties of Kafka's clients.
+var nearest = map[string]string{
+	"enable.idempotence":            "kt sends each message once, and the client again after a lost connection; deduplicationEnabled=true of --topic-config drops those",
+	"max.in.flight.requests":        "max.pending.messages bounds what is on its way",
+	"compression.zstd.level":        "the client's levels are not Java's: write zstd without one",
+	"compression.lz4.level":         "the client's levels are not Java's: write lz4 without one",
+	"compression.gzip.level":        "write compression.type=zlib",
+	"max.request.size":              "batch.size bounds a batch, and the brokers' maxMessageSize a message",
+	"request.timeout.ms":            "delivery.timeout.ms is how long a message may take",
+	"retries":                       "delivery.timeout.ms is how long the client goes on",
+	"isolation.level":               "kt makes no transactions with Pulsar",
+	"partition.assignment.strategy": "subscription.type: failover, exclusive, shared or key_shared",
+	"group.protocol":                "subscription.type: failover, exclusive, shared or key_shared",
+	"fetch.max.bytes":               "receiver.queue.size, in messages",
+	"max.partition.fetch.bytes":     "receiver.queue.size, in messages",
+}
+
+// parse reads the properties of one kind of client.
+func parse(has []property, given map[string]plan.Given) (s settings, err error) {
+	s.has = has
+	s.all, err = queue.Set(&s, "Pulsar", has, given, nearest)
+	if _, bounds := given["batch.size"]; bounds {
+		s.derive("batching.max.messages", strconv.Itoa(math.MaxInt32), "batch.size alone bounds a batch")
+	}
+	return s, err
+}
+
+// derive sets a property, if the clients have it and nobody gave it.
+func (s *settings) derive(name, value, note string) {
+	for i := range s.all {
+		if p := &s.all[i]; p.Name == name && p.Source == "default" {
+			_ = s.has[i].Set(s, value) // kt's own values are right
+			p.Value, p.Source, p.Note = value, "derived", note
+		}
+	}
+}
+
+// manyTickers is how many are too many: a producer of the client has one for each partition, which ticks even when nothing
+// is sent.
+const manyTickers = 20
+
+// The client takes memory for the most messages on their way, of each partition, even when there are none: some 24
+// bytes for each.
+const (
+	pendingOfProducer = 200_000
+	minPending        = 1000 // Pulsar's default before 3.0
+	maxPending        = 50_000
+)
+
+// fit fits settings that nobody gave to the size of a load.
+func (s *settings) fit(producers, partitions int) {
+	if producers*partitions > manyTickers {
+		s.derive("linger.ms", "10", "the client's own default, because its timers cost CPU for each producer and partition")
+	}
+	s.derive("max.pending.messages", strconv.Itoa(min(maxPending, max(minPending, pendingOfProducer/partitions))), "")
+}
+
+// batches reports whether messages go in batches.
+func (s *settings) batches() bool { return s.linger > 0 && s.batchBytes > 1 }

@@ -4,16 +4,22 @@ import (
 	"errors"
 	"io"
 	"maps"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
+	"github.com/kt-bench/kt/internal/engine"
 	"github.com/kt-bench/kt/internal/must"
+	"github.com/kt-bench/kt/internal/payload"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/queue"
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/run"
 	"github.com/kt-bench/kt/internal/secret"
 	"github.com/kt-bench/kt/internal/stats"
 )
@@ -167,5 +173,152 @@ func TestALimitAtWhichMessagesAreLostUnseenIsToldOnce(t *testing.T) {
 		if n := min(1, len(tc.want)); len(events) != n || n > 0 && (events[0].Kind != stats.RecordsDeleted || !strings.Contains(events[0].Text, tc.want)) {
 			t.Errorf("%+v: %+v", tc, events)
 		}
+	}
+}
+
+// api is the management API of a node of a cluster of two. It takes a node that hangs for one that runs.
+type api struct{ hangs atomic.Bool }
+
+func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch {
+	case a.hangs.Load():
+		w.WriteHeader(http.StatusServiceUnavailable) // as good as no answer, and sooner
+	case r.URL.Path == "/api/whoami":
+		_, _ = io.WriteString(w, `{"name": "kt"}`)
+	default:
+		_, _ = io.WriteString(w, `[{"name": "one", "running": true}, {"name": "two", "running": true}, {"name": "elsewhere", "running": true}]`)
+	}
+}
+
+func TestANodeThatHangsIsGoneUntilItAnswers(t *testing.T) {
+	var one, two api
+	first, second := httptest.NewServer(&one), httptest.NewServer(&two)
+	defer first.Close()
+	defer second.Close()
+	s := &session{System: &System{admin: first.URL, user: "kt"}, gone: make(map[string]bool)}
+	s.management = s.newManagement()
+	s.management.urls = []string{first.URL, second.URL}
+	s.management.own = map[string]string{"one": first.URL, "two": second.URL, "elsewhere": "http://127.0.0.1:1"}
+	s.cluster.Brokers = []result.Broker{{ID: 1, Rack: "one", Addr: "a:5672"}, {ID: 2, Rack: "two", Addr: "b:5672"}, {ID: 3, Rack: "elsewhere", Addr: "c:5672"}}
+	w := &watcher{session: s, running: make(map[int32]bool), heard: make(map[int32]bool)}
+	for i, step := range []struct {
+		one, two bool // hang
+		want     []string
+	}{
+		{false, false, nil}, // one that is not reached from here may answer others
+		{false, true, []string{"node two does not answer"}},
+		{false, true, nil},
+		{true, false, []string{"node one does not answer", "node two runs and answers again"}},
+		{true, true, []string{"node two does not answer"}},
+		{false, false, []string{"node one runs and answers again", "node two runs and answers again"}},
+	} {
+		one.hangs.Store(step.one)
+		two.hangs.Store(step.two)
+		var got []string
+		for _, e := range w.nodes(t.Context()) {
+			got = append(got, e.Text)
+		}
+		must.Match(t, step.want, got, "step %d", i)
+	}
+}
+
+func TestAnAPIThatRefusesTheUserIsNoWrongAddress(t *testing.T) {
+	for status, want := range map[int]string{
+		http.StatusUnauthorized: "user kt needs the right password (url.password in the file of --command-config) and the tag monitoring",
+		http.StatusForbidden:    "and the tag monitoring",
+		http.StatusNotFound:     "?admin=http://HOST:PORT behind --url says where it is",
+	} {
+		api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }))
+		defer api.Close()
+		address := (&server{}).listen(t)
+		sys, _ := must.Both(New(testPlan(func(p *plan.Plan) { p.URL = "amqp://kt@" + address + "/?admin=" + api.URL }), nil, nil, queue.Access{}))(t)
+		said := ""
+		c := &session{System: sys, options: run.Options{Notify: func(n run.Notice) { said = n.Text }}, management: sys.newManagement(), asker: dialer{name: "kt"}, gone: make(map[string]bool)}
+		must.Do(t, c.look(t.Context()))
+		if !strings.Contains(said, want) || strings.Contains(said, "?admin=") != (status == http.StatusNotFound) {
+			t.Errorf("%d: %q, want %q", status, said, want)
+		}
+		c.Close()
+	}
+}
+
+func (discard) LocalAddr() net.Addr { return &net.TCPAddr{Port: 4711} }
+
+func TestAServerThatThrottlesAPublisherIsTold(t *testing.T) {
+	alarm := "low on disk"
+	for _, tc := range []struct {
+		name string
+		does func(o *outlet)
+		want string // "": nothing throttles it
+	}{
+		{"nothing", func(o *outlet) { o.worker.flow.Store(map[string]bool{"4712": true}) }, ""},
+		{"an alarm", func(o *outlet) { o.worker.blocked.Store(&alarm) }, "RabbitMQ blocks publishers: low on disk"},
+		{"credit flow", func(o *outlet) { o.worker.flow.Store(map[string]bool{"4711": true}) }, "credit flow"},
+		{"full queues", func(o *outlet) { o.worker.limit.Store("x-max-length=5"); o.confirm(2, false, false) }, "x-max-length=5"},
+		{"a message that was refused for another reason", func(o *outlet) { o.confirm(2, false, false) }, ""},
+		{"full queues that refuse nothing", func(o *outlet) { o.worker.limit.Store("x-max-length=5") }, ""},
+	} {
+		p := plan.Plan{
+			Command: plan.Produce, Engine: plan.Client, URL: "amqp://localhost", Topic: plan.Topic{Name: "t"}, Producers: 1,
+			Load:    plan.Load{Rate: plan.Unlimited, Records: 5, Arrivals: plan.Uniform},
+			Payload: plan.Payload{Kind: plan.Letters, Size: plan.FixedSize(10), Keys: plan.NoKeys},
+		}
+		values := must.Have(payload.MakeValues(&p))(t)
+		s := &session{System: &System{hosts: []string{"h"}, values: values, settings: settings{confirms: true}}, plan: &p, queues: []string{"t-0"}, gone: make(map[string]bool)}
+		s.topic = result.Topic{Name: "t", Partitions: 1}
+		d := &settling{producer: &producer{session: s, Accounts: queue.NewAccounts(&p, 0, 1)}, confirms: func(o *outlet) {
+			o.worker.at.Store(o)
+			tc.does(o)
+			o.worker.settings.deliveryTimeout = time.Hour
+			o.worker.lookAround()
+		}}
+		var total adding
+		must.Have(engine.Run(t.Context(), p, engine.Drivers{Send: d}, engine.Options{}, &total))(t)
+		text := ""
+		for _, e := range total.Events {
+			if e.Kind == stats.AlarmOn {
+				text = e.Text
+			}
+		}
+		if throttled := total.Brokers[0].Throttle > 0; throttled != (tc.want != "") || throttled && !strings.Contains(text, stats.KtIsThrottled+tc.want) && !strings.Contains(text, tc.want) {
+			t.Errorf("%s: throttled for %v, %q; want %q", tc.name, total.Brokers[0].Throttle, text, tc.want)
+		}
+	}
+}
+
+func TestCreditFlowIsOfAConnectionOrOfItsChannels(t *testing.T) {
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, map[string]string{
+			"/api/vhosts/v/connections": `[{"state": "flow", "peer_port": 1}, {"state": "running", "peer_port": 2}, {"state": "blocked", "peer_port": 3}]`,
+			"/api/vhosts/v/channels":    `[{"state": "running", "connection_details": {"peer_port": 1}}, {"state": "flow", "connection_details": {"peer_port": 2}}, {"connection_details": {}}]`,
+		}[r.URL.Path])
+	}))
+	got := (&System{admin: api.URL, vhost: "v"}).newManagement().flowing(t.Context())
+	must.Match(t, map[string]bool{"1": true, "2": true}, got, "the value")
+	api.Close()
+	if got := (&System{admin: api.URL, vhost: "v"}).newManagement().flowing(t.Context()); len(got) > 0 {
+		t.Errorf("without an answer: %v", got)
+	}
+}
+
+func TestALimitOfQueuesIsOfTheirArgumentsOrAPolicy(t *testing.T) {
+	for about, want := range map[string]string{
+		`"arguments": {"x-max-length": 1000000, "x-overflow": "reject-publish"}`:                                                      "(max-length=1000000, overflow=reject-publish)",
+		`"arguments": {}, "effective_policy_definition": {"max-length-bytes": 5000, "overflow": "reject-publish-dlx"}`:                "(max-length-bytes=5000, overflow=reject-publish-dlx)",
+		`"arguments": {"x-max-length": 10}, "effective_policy_definition": []`:                                                        "",
+		`"arguments": {"x-max-length": 10, "x-overflow": "drop-head"}, "effective_policy_definition": {"overflow": "reject-publish"}`: "",
+	} {
+		api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.WriteString(w, `{"page_count": 1, "items": [{"name": "t-0", `+about+`}]}`)
+		}))
+		topic := result.Topic{Name: "t", Partitions: 1, Leaders: map[int32]int32{}, Configs: map[string]string{}}
+		_, err := (&System{admin: api.URL}).newManagement().describeQueues(t.Context(), &topic, nil)
+		if _, drops := queueLimit(map[string]string{"x-message-ttl": "500"}); !strings.Contains(drops, "after 500 ms") {
+			t.Errorf("a time to live: %q", drops)
+		}
+		if got, _ := queueLimit(topic.Configs); err != nil || !strings.Contains(got, want) || (got == "") != (want == "") {
+			t.Errorf("%s: %v, %q, want %q", about, err, got, want)
+		}
+		api.Close()
 	}
 }

@@ -2,9 +2,15 @@ package rabbitmq
 
 import (
 	"context"
+	"encoding/binary"
+	"errors"
+	"io"
 	"maps"
 	"net"
+	"slices"
+	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
@@ -162,5 +168,185 @@ func TestEachMessageIsSettledByItsOwnConfirm(t *testing.T) {
 		if total.Acknowledged != tc.acked || !maps.Equal(total.Errors, tc.errors) {
 			t.Errorf("%s: %d acknowledged, %v; want %d, %v", tc.name, total.Acknowledged, total.Errors, tc.acked, tc.errors)
 		}
+	}
+}
+
+// The rest of a message comes in later reads than its beginning.
+func TestAMessageThatFillsThePrefetchIsReadToItsEnd(t *testing.T) {
+	ours, theirs := net.Pipe()
+	p := newPipe(ours)
+	defer func() { _ = p.Close() }()
+	p.limit(1, 0)
+	message := append(frame(methodFrame, 1, append([]byte{0, 60, 0, 60}, "consumer tag and more"...)), frame(bodyFrame, 1, make([]byte, 5000))...)
+	go func() { _, _ = theirs.Write(message) }()
+	read := make(chan error, 1)
+	go func() {
+		_, err := io.ReadAll(io.LimitReader(p, int64(len(message)))) // by and by
+		read <- err
+	}()
+	select {
+	case err := <-read:
+		if err != nil || p.unread != 1 {
+			t.Errorf("%v, %d messages", err, p.unread)
+		}
+	case <-time.After(5 * time.Second):
+		t.Error("it waits for a message to be taken that has not come yet")
+	}
+}
+
+func TestAFrameThatIsTooLargeEndsTheConnection(t *testing.T) {
+	p := newPipe(&pieces{left: [][]byte{{methodFrame, 0, 1, 0, 2, 0, 1}}})
+	if _, err := p.Read(make([]byte, 10)); err == nil {
+		t.Error("memory is taken for it")
+	}
+}
+
+// delivered returns the frames of a message of a channel, with as many bytes as its header announces, or fewer.
+func delivered(channel uint16, announced uint64, body int) []byte {
+	header := binary.BigEndian.AppendUint64([]byte{0, 60, 0, 0}, announced)
+	return slices.Concat(
+		frame(methodFrame, channel, append([]byte{0, 60, 0, 60}, "consumer tag and more"...)),
+		frame(headerFrame, channel, append(header, 0, 0)), frame(bodyFrame, channel, make([]byte, body)))
+}
+
+func TestAMessageThatIsTooLargeEndsReadingBeforeItsBody(t *testing.T) {
+	for name, sent := range map[string][]byte{
+		"one":              delivered(2, 1<<62, 1),
+		"several together": append(delivered(1, 700, 10), delivered(2, 700, 10)...),
+	} {
+		p := newPipe(&pieces{left: [][]byte{sent}})
+		p.limit(10, 1000)
+		_, err := io.Copy(io.Discard, p)
+		var large *tooLarge
+		if !errors.As(err, &large) || large.channel != 2 || p.refused() == nil {
+			t.Errorf("%s: %v, want a message of channel 2 that is too large", name, err)
+		}
+	}
+}
+
+// Otherwise as many large ones wait as the prefetch allows.
+func TestFewLargeMessagesWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ours, theirs := net.Pipe()
+		p := newPipe(ours)
+		p.limit(10, 0)
+		done := make(chan struct{}, 2)
+		go func() {
+			for range 5 {
+				_, _ = theirs.Write(delivered(1, mostWaiting/2+1, 0))
+				for left := mostWaiting/2 + 1; left > 0; left -= min(left, 100_000) {
+					_, _ = theirs.Write(frame(bodyFrame, 1, make([]byte, min(left, 100_000))))
+				}
+			}
+			done <- struct{}{}
+		}()
+		go func() { _, _ = io.Copy(io.Discard, p); done <- struct{}{} }()
+		for range 2 {
+			synctest.Wait()
+			must.Match(t, 2, p.arrived(1), "messages wait")
+			p.take(1, p.taken[1]+2)
+		}
+		_ = p.Close()
+		_ = theirs.Close()
+		<-done
+		<-done
+	})
+}
+
+// opened opens a reader of two queues at a server, with a prefetch of 10 messages.
+func opened(ctx context.Context, t *testing.T, s server, autoAck bool) error {
+	t.Helper()
+	c := consumerOf(testPlan(nil), s.listen(t))
+	c.settings = settings{prefetch: 10, autoAck: autoAck}
+	done := make(chan error, 1)
+	go func() {
+		r, err := c.OpenReader(ctx, &engine.Shard{})
+		if err == nil {
+			err = r.Close()
+		}
+		done <- err
+	}()
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(8 * time.Second):
+		t.Fatal("it is not opened, and does not give up")
+		return nil
+	}
+}
+
+func TestReadersOpenHoweverManyMessagesWait(t *testing.T) {
+	for _, tc := range []struct {
+		autoAck  bool
+		messages int
+	}{{true, 0}, {true, 5}, {true, 1000}, {false, 10}} {
+		must.Err(t, "", opened(t.Context(), t, server{messages: tc.messages}, tc.autoAck), "%+v", tc)
+	}
+}
+
+func TestOpeningAReaderEndsWithTheRun(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	if err := opened(ctx, t, server{mute: true}, false); err == nil {
+		t.Error("it is opened at a server that does not answer")
+	}
+}
+
+// Nobody waits for an answer that would say it.
+func TestTheReasonWhyAQueueIsNotReadIsTold(t *testing.T) {
+	p := plan.Plan{
+		Command: plan.Consume, Engine: plan.Client, URL: "amqp://localhost", Topic: plan.Topic{Name: "t"},
+		Load: plan.Load{Records: 100, Rate: plan.Unlimited}, Read: plan.Read{Consumers: 1, Commit: plan.CommitNone, Timeout: plan.Duration(time.Second)},
+	}
+	c := consumerOf(&p, (&server{broken: 2}).listen(t))
+	c.settings = settings{prefetch: 10, autoAck: true}
+	var total adding
+	must.Have(engine.Run(t.Context(), p, engine.Drivers{Read: c}, engine.Options{}, &total))(t)
+	if total.FetchErrors["NOT_FOUND"] == 0 {
+		t.Errorf("errors %v, want NOT_FOUND", total.FetchErrors)
+	}
+}
+
+// It is not there when the reader connects, and at the next look.
+func TestAQueueThatIsMadeAgainIsReadAgain(t *testing.T) {
+	for _, autoAck := range []bool{false, true} {
+		p := plan.Plan{
+			Command: plan.Consume, Engine: plan.Client, URL: "amqp://localhost", Topic: plan.Topic{Name: "t"},
+			Load: plan.Load{Records: 10, Rate: plan.Unlimited}, Read: plan.Read{Consumers: 1, Commit: plan.CommitNone, Timeout: plan.Duration(20 * time.Second)},
+		}
+		s := server{messages: 5, missing: make(chan struct{}, 2)}
+		s.missing <- struct{}{}
+		s.missing <- struct{}{}
+		c := consumerOf(&p, s.listen(t))
+		c.settings = settings{prefetch: 10, autoAck: autoAck}
+		c.turn("t-1", true)
+		var total adding
+		must.Have(engine.Run(t.Context(), p, engine.Drivers{Read: c}, engine.Options{}, &total))(t)
+		if n := total.Partitions[1].Consumed; n != 5 || total.Consumed != 10 || len(total.Events) != 1 || total.Events[0].Kind != stats.PartitionsAdded {
+			t.Errorf("auto.ack=%v: %d read of it, %d of all, events %+v", autoAck, n, total.Consumed, total.Events)
+		}
+	}
+}
+
+// So it is deleted.
+func TestAQueueThatIsNotBoundWasMadeToo(t *testing.T) {
+	s := consumerOf(testPlan(nil), (&server{}).listen(t)).session
+	l := must.Have(s.connect(t.Context(), s.hosts[0], "kt"))(t)
+	defer l.end()
+	if err := s.declare(t.Context(), l, "t-0", nil); err == nil || !s.topic.Created || s.made != 1 {
+		t.Errorf("%v; the exchange: %v, %d queues", err, s.topic.Created, s.made)
+	}
+}
+
+func TestAMessageThatIsTooLargeIsNamedWithItsQueue(t *testing.T) {
+	p := plan.Plan{
+		Command: plan.Consume, Engine: plan.Client, URL: "amqp://localhost", Topic: plan.Topic{Name: "t"},
+		Load: plan.Load{Records: 100, Rate: plan.Unlimited}, Read: plan.Read{Consumers: 1, Commit: plan.CommitNone, Timeout: plan.Duration(time.Second)},
+	}
+	c := consumerOf(&p, (&server{messages: 1, announces: 1 << 62}).listen(t))
+	c.settings = settings{prefetch: 10}
+	end := must.Have(engine.Run(t.Context(), p, engine.Drivers{Read: c}, engine.Options{}, &adding{}))(t)
+	if end.ReadEnd != engine.ReadFailed || end.ReadErr == nil || !strings.Contains(end.ReadErr.Error(), "queue "+c.queues[0]) || !strings.Contains(end.ReadErr.Error(), "4611686018427387904") {
+		t.Errorf("end %q (%v), want the queue and the size", end.ReadEnd, end.ReadErr)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math"
+	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -222,5 +223,243 @@ func TestABrokerThatIsOlderThanZstdGetsNoZstd(t *testing.T) {
 	c := parse(t, 1000, "compression.type=zstd").Compressor()
 	if got, kind := c.Compress(new(bytes.Buffer), records, kgo.CompressDisableZstd); kind != kgo.CodecNone || !bytes.Equal(got, records) {
 		t.Errorf("codec %d, %d bytes", kind, len(got))
+	}
+}
+
+func TestEveryPropertyHasOneRowThatCanBeExplained(t *testing.T) {
+	t.Run("producer", func(t *testing.T) { checkRows(t, producerProperties()) })
+	t.Run("consumer", func(t *testing.T) { checkRows(t, consumerProperties()) })
+}
+
+func checkRows(t *testing.T, table []property) {
+	t.Helper()
+	seen := map[string]bool{}
+	for _, p := range table {
+		if seen[p.name] {
+			t.Errorf("%s: has two rows", p.name)
+		}
+		seen[p.name] = true
+		if p.note != "" && !strings.HasSuffix(p.note, ".") {
+			t.Errorf("%s: note %q is no sentence", p.name, p.note)
+		}
+		if p.client == hasNoTwin && p.note == "" {
+			t.Errorf("%s: ignored without saying why", p.name)
+		}
+	}
+}
+
+func TestEveryDefaultPassesItsOwnCheck(t *testing.T) {
+	t.Run("producer", func(t *testing.T) { checkPresets(t, producerProperties()) })
+	t.Run("consumer", func(t *testing.T) { checkPresets(t, consumerProperties()) })
+}
+
+func checkPresets(t *testing.T, table []property) {
+	t.Helper()
+	for _, p := range table {
+		if p.preset == "" {
+			continue // unset
+		}
+		if got, err := p.check(p.preset); err != nil || got != p.preset {
+			t.Errorf("%s: check(%q) = %q, %v", p.name, p.preset, got, err)
+		}
+	}
+}
+
+// A property on the left only is one that kt does not know; on the right only,
+// one that Kafka 4.3.1 does not.
+func TestPropertiesAndDefaultsAreThoseOfKafkasProducer(t *testing.T) {
+	want := kafkaDefaults(t, "testdata/producer_properties.tsv")
+	want["client.rack"], want["partitioner.rack.aware"] = "", "false" // from Kafka 4.4 on
+	want["client.id"] = "kt-producer"                                 // Java numbers its producers
+	want["key.serializer"], want["value.serializer"] = byteArray, byteArray
+	must.Match(t, want, presets(producerProperties()), "properties")
+}
+
+func TestPropertiesAndDefaultsAreThoseOfKafkasConsumerExceptWhereANoteSaysWhy(t *testing.T) {
+	want := kafkaDefaults(t, "testdata/consumer_properties.tsv")
+	notes := map[string]string{}
+	for _, p := range consumerProperties() {
+		notes[p.name] = p.note
+	}
+	for name, preset := range map[string]string{
+		"allow.auto.create.topics": "false",
+		"auto.offset.reset":        "earliest",
+		"check.crcs":               "false",
+		"fetch.max.bytes":          "2097152",
+		"max.poll.records":         "0",
+		"receive.buffer.bytes":     "2097152",
+	} {
+		if reason := "Kafka's default is " + want[name] + "; "; !strings.HasPrefix(notes[name], reason) {
+			t.Errorf("%s: note %q does not begin with %q", name, notes[name], reason)
+		}
+		want[name] = preset
+	}
+	want["client.id"] = "perf-consumer-client" // Java makes names up
+	want["key.deserializer"], want["value.deserializer"] = byteArrayOut, byteArrayOut
+	must.Match(t, want, presets(consumerProperties()), "properties")
+}
+
+// kafkaDefaults reads a file of names and defaults.
+func kafkaDefaults(t *testing.T, path string) map[string]string {
+	t.Helper()
+	file := must.Have(os.ReadFile(path))(t)
+	defaults := map[string]string{}
+	for line := range strings.Lines(string(file)) {
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
+		name, preset, _ := strings.Cut(strings.TrimRight(line, "\n"), "\t")
+		defaults[name] = preset
+	}
+	return defaults
+}
+
+func presets(table []property) map[string]string {
+	all := map[string]string{}
+	for _, p := range table {
+		all[p.name] = p.preset
+	}
+	return all
+}
+
+func TestACommandThatTakesBothKindsCanTellThemApart(t *testing.T) {
+	for _, tc := range []struct {
+		name               string
+		producer, consumer bool
+	}{
+		{"acks", true, false},
+		{"group.id", false, true},
+		{"client.id", true, true},
+		{"retry.backoff.ms", true, true},
+		{"sasl.mechanism", true, true},
+		{"acs", false, false},
+	} {
+		if producer, consumer := IsProducerProperty(tc.name), IsConsumerProperty(tc.name); producer != tc.producer || consumer != tc.consumer {
+			t.Errorf("%s: producer %v, consumer %v, want %v and %v", tc.name, producer, consumer, tc.producer, tc.consumer)
+		}
+	}
+}
+
+func TestABatchIsNoLargerThanTheTopicTakes(t *testing.T) {
+	s, _ := must.Both(ParseProducer(nil, 100, false))(t)
+	if same, lowered := s.Limited(1 << 20); lowered || same.BatchSize() != 16384 {
+		t.Errorf("a topic that takes more: batch.size %d, lowered: %t", same.BatchSize(), lowered)
+	}
+	less, lowered := s.Limited(4000)
+	if setting := less.settings["batch.size"]; !lowered || less.BatchTarget() != 4000 || less.BatchLimit() != 4000 || !strings.Contains(setting.Note, "from 16384") {
+		t.Errorf("a topic that takes 4000 bytes: batches of %d and at most %d, lowered: %t, %+v", less.BatchTarget(), less.BatchLimit(), lowered, setting)
+	}
+}
+
+func TestIdempotenceGivesWayUnlessItWasAskedFor(t *testing.T) {
+	for _, tc := range []struct {
+		name, words string
+		want        bool
+		note        string // of a derived value
+		err         string
+	}{
+		{name: "on by default", want: true},
+		{name: "on with acks as a number", words: "acks=-1", want: true},
+		{name: "off when asked", words: "enable.idempotence=false"},
+		{name: "off with acks=1", words: "acks=1", note: "acks=1 (from f)"},
+		{name: "off with acks=0", words: "acks=0", note: "acks=0 (from f)"},
+		{name: "off without retries", words: "retries=0", note: "retries=0 (from f)"},
+		{name: "a conflict with acks=1", words: "acks=1 enable.idempotence=true", err: "enable.idempotence=true (from f) acks=all acks=1"},
+		{name: "a conflict without retries", words: "retries=0 enable.idempotence=true", err: "enable.idempotence=true (from f) retries=0"},
+		{name: "transactions need it", words: "acks=1 transactional.id=t", err: "transactional.id=t (from f) acks=all acks=1 (from f)"},
+		{name: "transactions need it asked for", words: "enable.idempotence=false transactional.id=t", err: "transactional.id=t (from f) enable.idempotence=false (from f)"},
+		{name: "transactions have it", words: "transactional.id=t", want: true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s, _, err := ParseProducer(given("f", strings.Fields(tc.words)...), 1000, false)
+			wants(t, err, tc.err)
+			if err != nil {
+				return
+			}
+			setting := s.settings["enable.idempotence"]
+			if err != nil || s.Idempotent() != tc.want || !strings.Contains(setting.Note, tc.note) || (setting.Source == SourceDerived) != (tc.note != "") {
+				t.Errorf("error %v, setting %+v, want %v, note %q", err, setting, tc.want, tc.note)
+			}
+		})
+	}
+}
+
+func TestALimitOnRequestsInFlightIsKeptOrRefused(t *testing.T) {
+	const name = "max.in.flight.requests.per.connection"
+	for _, tc := range []struct {
+		name, limit, words string
+		refused            bool
+	}{
+		{"5 with idempotence", "5", "", false},
+		{"1 with idempotence, which franz-go would not keep", "1", "", true},
+		{"6 with idempotence", "6", "", true},
+		{"6 with acks=1, where Java refuses too", "6", "acks=1", true},
+		{"1 with acks=1", "1", "acks=1", false},
+		{"1 without idempotence", "1", "enable.idempotence=false", false},
+		{"100 without idempotence", "100", "enable.idempotence=false", false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s, _, err := ParseProducer(given("f", strings.Fields(name+"="+tc.limit+" "+tc.words)...), 1000, false)
+			if tc.refused {
+				wants(t, err, name+"="+tc.limit+" (from f) 5 enable.idempotence=false")
+				return
+			}
+			if err != nil || s.value(name) != tc.limit {
+				t.Errorf("error %v, limit %s", err, s.value(name))
+			}
+		})
+	}
+}
+
+func TestDeliveryTimeoutHasRoomForALingerAndARequest(t *testing.T) {
+	s := parse(t, 1000, "request.timeout.ms=119995")
+	if got := s.settings["delivery.timeout.ms"]; got.Value != "120000" || got.Source != SourceDefault {
+		t.Errorf("just enough room: %+v", got)
+	}
+	s = parse(t, 1000, "request.timeout.ms=150000")
+	if got := s.settings["delivery.timeout.ms"]; got.Value != "150005" || got.Source != SourceDerived {
+		t.Errorf("the default gives way: %+v", got)
+	}
+	_, _, err := ParseProducer(given("f", "delivery.timeout.ms=30000"), 1000, false)
+	wants(t, err, "delivery.timeout.ms=30000 (from f) 30005 linger.ms=5 request.timeout.ms=30000 (default)")
+}
+
+func TestRecordsAndBatchesThatCannotBeSentAreRefused(t *testing.T) {
+	for _, tc := range []struct {
+		name      string
+		recordMax int
+		words     string
+		want      string
+	}{
+		{"the largest record that fits", 1<<20 - 82, "", ""},
+		{"one byte more", 1<<20 - 81, "", "max.request.size=1048576 (default) 1048495 1048577"},
+		{"a record larger than the memory", 40_000, "buffer.memory=40000 batch.size=100", "buffer.memory=40000 (from f) 40082"},
+		{"a batch larger than the memory", 100, "buffer.memory=10000", "batch.size=16384 (default) buffer.memory=10000 (from f)"},
+		{"a rack to prefer but none to be in", 100, "partitioner.rack.aware=true", "partitioner.rack.aware=true (from f) client.rack"},
+	} {
+		_, _, err := ParseProducer(given("f", strings.Fields(tc.words)...), tc.recordMax, false)
+		wants(t, err, tc.want)
+	}
+}
+
+func TestARaisedBatchLimitIsNoted(t *testing.T) {
+	for _, tc := range []struct {
+		name      string
+		recordMax int
+		words     string
+		limit     int
+		note      string
+	}{
+		{"a small record", 100, "", 16384, ""},
+		{"the largest that fits", 16384 - recordRoom, "", 16384, ""},
+		{"a larger one", 20_000, "", 20_128, "raised to 20128"},
+		{"a target below franz-go's least", 100, "batch.size=200", 512, "raised to 512"},
+		{"no batches", 100, "batch.size=0", 512, "no smaller limit than 512 bytes"},
+	} {
+		s := parse(t, tc.recordMax, strings.Fields(tc.words)...)
+		note := s.settings["batch.size"].Note
+		if s.batchMax() != tc.limit || !strings.Contains(note, tc.note) {
+			t.Errorf("%s: limit %d, note %q, want %d, %q", tc.name, s.batchMax(), note, tc.limit, tc.note)
+		}
 	}
 }

@@ -4,8 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
@@ -118,4 +124,211 @@ func from(source string) string {
 		return " (" + source + ")"
 	}
 	return " (from " + source + ")"
+}
+
+// check returns the canonical form of a value, or the form that it must have.
+type check func(value string) (string, error)
+
+// wholeNumber accepts whole numbers from lo to hi; unit is the unit of the number.
+func wholeNumber(unit string, lo, hi int64) check {
+	of := ""
+	if unit != "" {
+		of = " of " + unit
+	}
+	return func(value string) (string, error) {
+		n, err := strconv.ParseInt(strings.TrimSpace(value), 10, 64)
+		switch {
+		case err == nil && n >= lo && n <= hi:
+			return strconv.FormatInt(n, 10), nil
+		case hi == math.MaxInt64:
+			return "", fmt.Errorf("must be a whole number%s, at least %d", of, lo)
+		default:
+			return "", fmt.Errorf("must be a whole number%s from %d to %d", of, lo, hi)
+		}
+	}
+}
+
+func number(lo, hi int64) check { return wholeNumber("", lo, hi) }
+func millis(lo, hi int64) check { return wholeNumber("milliseconds", lo, hi) }
+func byteCount(hi int64) check  { return wholeNumber("bytes", 0, hi) }
+
+// orMinusOne also accepts -1, with which Kafka leaves a value to the other side.
+func orMinusOne(inner check) check {
+	return func(value string) (string, error) {
+		if strings.TrimSpace(value) == "-1" {
+			return "-1", nil
+		}
+		canonical, err := inner(value)
+		if err != nil {
+			return "", fmt.Errorf("%w, or -1", err)
+		}
+		return canonical, nil
+	}
+}
+
+func boolean(value string) (string, error) {
+	switch v := strings.ToLower(strings.TrimSpace(value)); v {
+	case "true", "false":
+		return v, nil
+	}
+	return "", errors.New("must be true or false")
+}
+
+// oneOf accepts exactly the listed words.
+func oneOf(words ...string) check {
+	last := len(words) - 1
+	list := strings.Join(words[:last], ", ") + " or " + words[last]
+	return func(value string) (string, error) {
+		if v := strings.TrimSpace(value); slices.Contains(words, v) {
+			return v, nil
+		}
+		return "", errors.New("must be " + list)
+	}
+}
+
+// inLowerCase is for the few words that Java takes in any case.
+func inLowerCase(inner check) check {
+	return func(value string) (string, error) { return inner(strings.ToLower(value)) }
+}
+
+// textOf accepts any string of lo to hi bytes, untouched.
+func textOf(lo, hi int) check {
+	return func(value string) (string, error) {
+		switch {
+		case len(value) < lo:
+			return "", errors.New("must not be empty")
+		case len(value) > hi:
+			return "", fmt.Errorf("must be at most %d bytes long", hi)
+		}
+		return value, nil
+	}
+}
+
+// onlyValue accepts a single value, and gives a reason for refusing others.
+func onlyValue(value, reason string) check {
+	return func(given string) (string, error) {
+		if strings.EqualFold(strings.TrimSpace(given), value) {
+			return value, nil
+		}
+		return "", errors.New(reason)
+	}
+}
+
+// checkAcks accepts Java's four spellings and settles on three.
+func checkAcks(value string) (string, error) {
+	switch v := strings.TrimSpace(value); v {
+	case "0", "1", "all":
+		return v, nil
+	case "-1":
+		return "all", nil
+	}
+	return "", errors.New("must be 0, 1 or all")
+}
+
+// checkPartitioner accepts the partitioners Kafka 4 ships, by full or short name.
+func checkPartitioner(value string) (string, error) {
+	switch v := strings.TrimSpace(value); v {
+	case "", "default":
+		return "", nil
+	case roundRobin, "RoundRobinPartitioner":
+		return roundRobin, nil
+	}
+	return "", errors.New("must be RoundRobinPartitioner, or empty for Kafka's built-in partitioner")
+}
+
+// anything is the check of a property that kt does not read.
+func anything(value string) (string, error) { return value, nil }
+
+func checkOffsetReset(value string) (string, error) {
+	v := strings.TrimSpace(value)
+	if slices.Contains([]string{"earliest", "latest", "none"}, v) {
+		return v, nil
+	}
+	if back, ok := strings.CutPrefix(v, byDuration); ok {
+		if _, err := parseISODuration(back); err == nil {
+			return v, nil
+		}
+	}
+	return "", errors.New("must be earliest, latest, none or by_duration:PnDTnHnMn.nS, as in by_duration:PT1H30M")
+}
+
+var isoDuration = regexp.MustCompile(`^P(?:(\d+)D)?(T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d{0,9})?)S)?)?$`)
+
+// parseISODuration reads a duration as Java writes it, P1DT2H3M4.5S, without a
+// sign and in either case.
+func parseISODuration(text string) (time.Duration, error) {
+	text = strings.ToUpper(text)
+	part := isoDuration.FindStringSubmatch(text)
+	if part == nil || text == "P" || part[2] == "T" {
+		return 0, fmt.Errorf("%q is no duration", text)
+	}
+	asGo := "0s"
+	if part[1] != "" {
+		days, err := strconv.ParseInt(part[1], 10, 32)
+		if err != nil {
+			return 0, err
+		}
+		asGo += strconv.FormatInt(24*days, 10) + "h"
+	}
+	asGo += strings.ToLower(strings.TrimPrefix(part[2], "T"))
+	return time.ParseDuration(asGo)
+}
+
+// balancer returns franz-go's counterpart of an assignor, nil if it has none.
+func balancer(assignor string) kgo.GroupBalancer {
+	switch assignor {
+	case "RangeAssignor":
+		return kgo.RangeBalancer()
+	case "RoundRobinAssignor":
+		return kgo.RoundRobinBalancer()
+	case "StickyAssignor":
+		return kgo.StickyBalancer()
+	case "CooperativeStickyAssignor":
+		return kgo.CooperativeStickyBalancer()
+	}
+	return nil
+}
+
+// checkAssignors accepts a list of the assignors Kafka ships, by full or short
+// name.
+func checkAssignors(value string) (string, error) {
+	var classes []string
+	for name := range strings.SplitSeq(value, ",") {
+		short := strings.TrimPrefix(strings.TrimSpace(name), assignorPackage)
+		if balancer(short) == nil {
+			return "", errors.New("must be a list of RangeAssignor, RoundRobinAssignor, StickyAssignor and CooperativeStickyAssignor")
+		}
+		if class := assignorPackage + short; !slices.Contains(classes, class) {
+			classes = append(classes, class)
+		}
+	}
+	return strings.Join(classes, ","), nil
+}
+
+func checkRemoteAssignor(value string) (string, error) {
+	switch v := strings.TrimSpace(value); v {
+	case "", "uniform", "range":
+		return v, nil
+	}
+	return "", errors.New("must be uniform or range; franz-go knows no other assignor of brokers")
+}
+
+func checkGroupID(value string) (string, error) {
+	if strings.TrimSpace(value) == "" {
+		return "", errors.New("must not be empty")
+	}
+	return textOf(1, math.MaxInt16)(value) // a length prefix on the wire
+}
+
+// instanceIDMax is Kafka's limit.
+const instanceIDMax = 249
+
+var instanceID = regexp.MustCompile(`^[a-zA-Z0-9._-]+$`)
+
+// checkInstanceID is as strict as Java, which treats the name like a topic's.
+func checkInstanceID(value string) (string, error) {
+	if !instanceID.MatchString(value) || value == "." || value == ".." || len(value) > instanceIDMax {
+		return "", fmt.Errorf("must be 1 to %d letters, digits, dots, dashes or underscores", instanceIDMax)
+	}
+	return value, nil
 }

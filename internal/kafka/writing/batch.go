@@ -3,6 +3,7 @@ package writing
 import (
 	"bytes"
 
+	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/kt-bench/kt/internal/kafka/javaconf"
@@ -65,4 +66,13 @@ func sample(v *payload.Values, p plan.Plan, size int) (records []byte, largest i
 		largest = max(largest, len(records)-before)
 	}
 	return records, largest
+}
+
+// RecordHeaders returns the headers that every record of a plan carries.
+func RecordHeaders(hs []plan.Header) []kgo.RecordHeader {
+	var out []kgo.RecordHeader
+	for _, h := range hs {
+		out = append(out, kgo.RecordHeader{Key: h.Key, Value: []byte(h.Value)})
+	}
+	return out
 }
