@@ -9,8 +9,10 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/kt-bench/kt/internal/calibrate"
 	"github.com/kt-bench/kt/internal/doc"
 	"github.com/kt-bench/kt/internal/probe"
+	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/theme"
 )
 
@@ -203,3 +205,69 @@ func rateText(v float64) string {
 
 // us returns a latency in microseconds.
 func us(v float64) string { return theme.Duration(time.Duration(v * float64(time.Microsecond))) }
+
+// WatchDocument is how busy a host is that makes no load.
+type WatchDocument struct {
+	Schema  int          `json:"schema"`
+	Host    string       `json:"host"`
+	Now     *result.Busy `json:"last_second"`
+	Overall *result.Busy `json:"overall"`
+}
+
+// WatchLine returns the last second as a line.
+func WatchLine(d *WatchDocument) string {
+	heap, gc := jvm(d.Now.Brokers)
+	return fmt.Sprintf("%s  CPU %s  dirty %s  disk %s  network %s  heap %s  GC %s", theme.Clock(time.Duration(d.Overall.Seconds*1e9)),
+		theme.Percent(d.Now.CPUShare), theme.Bytes(d.Now.DirtyBytesMax), disk(d.Now.Disks), network(d.Now.Networks), heap, gc)
+}
+
+// WatchDoc returns a table of the last second and of the whole time.
+func WatchDoc(d *WatchDocument) *doc.Document {
+	all := &doc.Document{Command: "kt watch", Subject: d.Host}
+	if d.Overall == nil {
+		return all
+	}
+	whole := "all " + theme.Duration(time.Duration(d.Overall.Seconds*1e9).Round(time.Second))
+	t := busy(&result.Result{Hosts: []result.HostRow{{Role: "last second", Busy: d.Now}, {Role: whole, Busy: d.Overall}}})
+	t.Columns[0].Head, t.Columns[1] = "", doc.Column{Head: "time", Kind: doc.Words}
+	all.Sections = []doc.Section{{ID: "busy", Blocks: []doc.Block{t}}}
+	if len(d.Overall.Brokers) == 0 {
+		all.Answer = []doc.Note{{Text: "no Kafka broker runs here, or kt cannot see it: run kt watch as root, outside of containers", Tone: doc.Warn}}
+	}
+	return all
+}
+
+// CalibrationDoc returns what a host can offer.
+func CalibrationDoc(d *calibrate.Document) *doc.Document {
+	t := doc.NewTable("runs", "The runs: how much is offered without a limit, and how precisely rates are kept",
+		"rate|whole", d.Role(2), "offered", "CPU s per million|1", "delay p50|2", "p99", "max", "kept|whole")
+	type row struct {
+		*calibrate.Trial
+		*calibrate.Kept
+	}
+	var list []row
+	for _, c := range d.Tried {
+		list = append(list, row{Trial: &c})
+		t.Add("unlimited", c.Clients, theme.PerSecond(c.RecordsPerSecond), theme.Number(c.CPUSecondsPerMillion), "", "", "", "")
+	}
+	for _, k := range d.Schedule { // how precisely a rate was kept
+		list = append(list, row{Kept: &k})
+		own, rate := k.OwnSendDelayUS, theme.PerSecond(k.Rate)
+		if k.OutOfReach {
+			t.Add(rate, "", "", "", "", "", "", "out of reach").Tone = doc.Muted
+			continue
+		}
+		kept := t.Add(rate, d.Clients, theme.Percent(k.OfferedShare), "", theme.Duration(micros(own.P50)), theme.Duration(micros(own.P99)), theme.Duration(micros(own.Max)), "no")
+		if kept.Tone, kept.Note, kept.NoteTone = doc.Bad, strings.Join(k.Invalid, "; "), doc.Bad; k.Kept {
+			kept.Tone, kept.Cells[7].Text = doc.Good, "yes"
+		}
+	}
+	all := OfTable("kt calibrate", d.Brief, t, list)
+	all.Tags = []string{d.Host.Hostname}
+	if d.TooLow != "" {
+		all.Alerts = []string{d.TooLow}
+	}
+	all.Answer = []doc.Note{{Name: "ceiling", Text: fmt.Sprintf("This host can offer %s records/s, %s MiB/s: %s CPU seconds per million records, with %d %s",
+		theme.PerSecond(d.Ceiling.RecordsPerSecond), theme.Number(d.Ceiling.MiBPerSecond), theme.Number(d.Ceiling.CPUSecondsPerMillion), d.Clients, d.Role(d.Clients))}}
+	return all
+}

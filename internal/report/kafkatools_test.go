@@ -8,9 +8,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/run"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
@@ -107,4 +109,46 @@ func TestThatATimeoutCutTheReadingShortIsTold(t *testing.T) {
 func TestEndToEndLinesAreKafkas(t *testing.T) {
 	want := fmt.Sprintf("Avg latency: %.4f ms\n", 22.9696) + fmt.Sprintf("Percentiles: 50th = %d, 99th = %d, 99.9th = %d\n", 17, 61, 62)
 	must.Match(t, want, written(t, PerfTest, results()["one_at_a_time"], Options{}), "lines")
+}
+
+func TestDatesAreWrittenByJavasPatterns(t *testing.T) {
+	at := time.Date(2026, 1, 4, 0, 5, 9, 7_900_000, time.FixedZone("CET", 3600)) // a Sunday
+	for _, tc := range must.Rows[[]struct{ Pattern, Want string }](t, "dateformat") {
+		f, err := ParseDateFormat(tc.Pattern)
+		if tc.Pattern == "HH Uhr" {
+			must.Err(t, "the letter U is not known", err, "%q: the error", tc.Pattern)
+			continue
+		}
+		if err != nil || f.Format(at) != tc.Want {
+			t.Errorf("%q gives %q, %v; want %q", tc.Pattern, f.Format(at), err, tc.Want)
+		}
+	}
+	must.Err(t, "no end", must.Fail(ParseDateFormat("HH 'o''clock")), "a quote without an end")
+	kafkas, err := ParseDateFormat("yyyy-MM-dd HH:mm:ss:SSS")
+	if none := (DateFormat{}); err != nil || none.Format(at) != kafkas.Format(at) {
+		t.Errorf("without a pattern it is %q, with Kafka's %q", none.Format(at), kafkas.Format(at))
+	}
+}
+
+// The last interval ends with a slice of a few milliseconds: what that used is not what
+// the interval used.
+func TestALineOfProgressTellsTheCPUOfItsInterval(t *testing.T) {
+	var stderr bytes.Buffer
+	o := must.Have(NewLive(result.Header{}, LiveOptions{Output: "text", Interval: 2 * time.Second, Stderr: &stderr, Now: func() time.Time { return time.Unix(0, 0) }}))(t)
+	at := time.Duration(0)
+	for i, length := range []time.Duration{time.Second, time.Second, time.Second, 2 * time.Millisecond} {
+		s := run.Second{
+			Windows: []stats.Window{{Start: at, End: at + length, Offered: 1, Acknowledged: 1}},
+			Sample:  host.Sample{Interval: length, Cores: 4, ProcessCPU: []float64{0.5, 1.5, 0.25, 3}[i]},
+		}
+		if i == 3 {
+			s.Snapshot.Stage = result.Finished
+		}
+		o.Observe(s)
+		at += length
+	}
+	lines := strings.Split(strings.TrimSpace(stderr.String()), "\n")
+	if len(lines) != 2 || !strings.HasSuffix(lines[0], "cpu 1.00/4 cores") || !strings.HasSuffix(lines[1], "cpu 0.26/4 cores") {
+		t.Errorf("want 1.00 cores of two seconds and 0.26 of the last:\n%s", stderr.String())
+	}
 }
