@@ -17,11 +17,13 @@ import (
 	"github.com/kt-bench/kt/internal/plan"
 )
 
-// loadOther loads a command that makes no load: define gives its Load.
-func loadOther(t *testing.T, in given, define func(*pflag.FlagSet) func(System) error) error {
+type loader interface{ Load(System) error }
+
+// loadOther loads a command that makes no load.
+func loadOther[S loader](t *testing.T, in given, define func(*pflag.FlagSet) S) (S, error) {
 	t.Helper()
 	set := pflag.NewFlagSet("", pflag.ContinueOnError)
-	load := define(set)
+	s := define(set)
 	must.Do(t, set.Parse(in.args))
 	sys := System{Getenv: func(name string) string { return in.env[name] }}
 	for name, value := range in.env {
@@ -31,7 +33,7 @@ func loadOther(t *testing.T, in given, define func(*pflag.FlagSet) func(System) 
 		sys.ConfigDir = t.TempDir()
 		write(t, filepath.Join(sys.ConfigDir, "kt", "config.yaml"), in.file)
 	}
-	return load(sys)
+	return s, s.Load(sys)
 }
 
 func TestReportIsLoadedFromEveryLayer(t *testing.T) {
@@ -56,8 +58,7 @@ func TestReportIsLoadedFromEveryLayer(t *testing.T) {
 		{"a key that it has not", given{file: "report: {fps: 4}"}, "", false, `unknown key "report.fps"`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			var r *Report
-			err := loadOther(t, tc.in, func(set *pflag.FlagSet) func(System) error { r = NewReport(set); return r.Load })
+			r, err := loadOther(t, tc.in, NewReport)
 			switch {
 			case tc.err != "":
 				must.Err(t, tc.err, err, "the value")
@@ -89,27 +90,25 @@ func TestOutputsThatOnlyReportHasAreReports(t *testing.T) {
 }
 
 func TestNamesThatAgentsRefuseAreMistakesOfTheCommandLine(t *testing.T) {
-	agent := func(set *pflag.FlagSet) func(System) error { return NewAgent(set).Load }
-	collect := func(set *pflag.FlagSet) func(System) error { return NewCollect(set).Load }
 	for _, tc := range []struct {
-		define func(*pflag.FlagSet) func(System) error
-		args   []string
-		want   string // how the one problem begins; "": there is none
+		command string
+		args    []string
+		want    string // how the one problem begins; "": there is none
 	}{
-		{agent, []string{"--name", "vm-14.example", "--tags", "rack-a,7"}, ""},
-		{agent, []string{"--name", ".x"}, `--name ".x": `},
-		{agent, []string{"--name", "_x"}, `--name "_x": `},
-		{agent, []string{"--tags", "_a"}, `--tags "_a": `},
-		{agent, []string{"--tags", strings.Repeat("a", longestTag)}, ""},
-		{agent, []string{"--tags", strings.Repeat("a", longestTag+1)}, `--tags "aaa`},
-		{agent, []string{"--tags", "all"}, `--tags "all": a tag `},
-		{agent, []string{"--join", "a:b:c"}, `--join "a:b:c": `},
-		{collect, []string{"--run", "nightly"}, ""},
-		{collect, []string{"--run", "nightly@2026-11-21T22:00:00Z"}, ""},
-		{collect, []string{"--run", ".x"}, `--run ".x": `},
-		{collect, []string{"--run", "x@soon"}, `--run "x@soon": `},
+		{"agent", []string{"--name", "vm-14.example", "--tags", "rack-a,7"}, ""},
+		{"agent", []string{"--name", ".x"}, `--name ".x": `},
+		{"agent", []string{"--name", "_x"}, `--name "_x": `},
+		{"agent", []string{"--tags", "_a"}, `--tags "_a": `},
+		{"agent", []string{"--tags", strings.Repeat("a", longestTag)}, ""},
+		{"agent", []string{"--tags", strings.Repeat("a", longestTag+1)}, `--tags "aaa`},
+		{"agent", []string{"--tags", "all"}, `--tags "all": a tag `},
+		{"agent", []string{"--join", "a:b:c"}, `--join "a:b:c": `},
+		{"collect", []string{"--run", "nightly"}, ""},
+		{"collect", []string{"--run", "nightly@2026-11-21T22:00:00Z"}, ""},
+		{"collect", []string{"--run", ".x"}, `--run ".x": `},
+		{"collect", []string{"--run", "x@soon"}, `--run "x@soon": `},
 	} {
-		err := loadOther(t, given{args: tc.args}, tc.define)
+		_, err := loadOther(t, given{args: tc.args}, func(set *pflag.FlagSet) loader { return commands[tc.command](set).(loader) })
 		switch {
 		case tc.want == "" && err != nil:
 			t.Errorf("%q: %v", tc.args, err)
@@ -126,8 +125,7 @@ func TestNamesThatAgentsRefuseAreMistakesOfTheCommandLine(t *testing.T) {
 }
 
 func TestTopicsThatAreAllowedAreShownAsTheyWereTyped(t *testing.T) {
-	var a *Agent
-	err := loadOther(t, given{args: []string{"--allow-topic", "kt-.*|test"}}, func(set *pflag.FlagSet) func(System) error { a = NewAgent(set); return a.Load })
+	a, err := loadOther(t, given{args: []string{"--allow-topic", "kt-.*|test"}}, NewAgent)
 	if err != nil || a.AllowTopic.String() != "kt-.*|test" {
 		t.Errorf("%v, %v", a.AllowTopic, err)
 	}
@@ -135,8 +133,7 @@ func TestTopicsThatAreAllowedAreShownAsTheyWereTyped(t *testing.T) {
 
 func TestTheIntervalOfATuningIsATimeUpToAnHour(t *testing.T) {
 	for text, want := range map[string]time.Duration{"0": 0, "5s": 5 * time.Second, "1h": time.Hour, "2h": -1, "-1s": -1, "soon": -1} {
-		var tune *Tune
-		err := loadOther(t, given{args: []string{"--interval", text}}, func(set *pflag.FlagSet) func(System) error { tune = NewTune(set); return tune.Load })
+		tune, err := loadOther(t, given{args: []string{"--interval", text}}, NewTune)
 		switch {
 		case want < 0 && (err == nil || !strings.HasPrefix(err.Error(), "--interval "+strconv.Quote(text)+": ")):
 			t.Errorf("%s gives %v", text, err)
@@ -149,13 +146,12 @@ func TestTheIntervalOfATuningIsATimeUpToAnHour(t *testing.T) {
 func TestTheFileOfEveryCommandMayBeNamedByAVariable(t *testing.T) {
 	file := write(t, filepath.Join(t.TempDir(), "mine.yaml"), "output: json")
 	env := map[string]string{"KT_CONFIG": file}
-	var p *Peers
-	err := loadOther(t, given{env: env}, func(set *pflag.FlagSet) func(System) error { p = NewPeers(set); return p.Load })
+	p, err := loadOther(t, given{env: env}, NewPeers)
 	if err != nil || p.Output != "json" {
 		t.Errorf("kt peers: output %q, %v", p.Output, err)
 	}
 	must.Match(t, "json", mustLoad(t, given{env: env}).Output, "kt produce: output")
-	err = loadOther(t, given{env: map[string]string{"KT_CONFIG": file + "x"}}, func(set *pflag.FlagSet) func(System) error { return NewPeers(set).Load })
+	_, err = loadOther(t, given{env: map[string]string{"KT_CONFIG": file + "x"}}, NewPeers)
 	if !errors.Is(err, os.ErrNotExist) {
 		t.Error(err)
 	}

@@ -20,17 +20,6 @@ type Configure struct {
 	form `flag:",squash"`
 }
 
-// NewConfigure defines the flags on a set.
-func NewConfigure(set *pflag.FlagSet) *Configure { return &Configure{newForm(set, "config")} }
-
-// NewConfigFile defines the flags of a command that only reads or writes the files.
-func NewConfigFile(set *pflag.FlagSet) *Configure {
-	return &Configure{form{base: newBase(set, "config-file", "config"), Output: "text"}}
-}
-
-// Load applies environment and configuration file.
-func (c *Configure) Load(sys System) error { return c.load(sys, c) }
-
 // Value is the effective value of a flag.
 type Value struct {
 	Name     string   `json:"name"`

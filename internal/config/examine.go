@@ -8,8 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/pflag"
-
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/theme"
 )
@@ -56,12 +54,6 @@ type Tune struct {
 	Yes     bool     `flag:"yes"`
 	Force   bool     `flag:"force"`
 }
-
-// NewTune defines the flags of kt tune on a set.
-func NewTune(set *pflag.FlagSet) *Tune { return &Tune{form: newForm(set, "tune")} }
-
-// Load applies environment and configuration file, and checks everything that needs no machine.
-func (t *Tune) Load(sys System) error { return t.load(sys, t, t.check) }
 
 func (t *Tune) check(p *problems) {
 	for _, action := range append(actions, ActionExplain) {
@@ -176,17 +168,11 @@ type Probe struct {
 // ProbeModes are the values of --mode.
 var ProbeModes = []string{"quick", "standard", "soak", "live"}
 
-// NewProbe defines the flags of kt probe on a set.
-func NewProbe(set *pflag.FlagSet) *Probe { return &Probe{form: newForm(set, "probe")} }
-
-// Load applies environment and configuration file, and makes the checks that need no machine.
-func (p *Probe) Load(sys System) error {
-	return p.load(sys, p, func(found *problems) {
-		p.DD = p.DD || len(p.Blocks) > 0 || len(p.Direct) > 0
-		if p.DD && (len(p.Tests) > 0 || typedOn(p.flags.Lookup("mode"))) {
-			found.bad("", nil, "--dd does not go with --mode or --tests")
-		}
-	})
+func (p *Probe) check(found *problems) {
+	p.DD = p.DD || len(p.Blocks) > 0 || len(p.Direct) > 0
+	if p.DD && (len(p.Tests) > 0 || typedOn(p.flags.Lookup("mode"))) {
+		found.bad("", nil, "--dd does not go with --mode or --tests")
+	}
 }
 
 // Doctor is the settings of kt doctor.
@@ -203,12 +189,6 @@ type Doctor struct {
 	Security  Security
 	Warnings  []string
 }
-
-// NewDoctor defines the flags of kt doctor on a set.
-func NewDoctor(set *pflag.FlagSet) *Doctor { return &Doctor{form: newForm(set, "doctor")} }
-
-// Load applies environment, configuration file and client properties, and makes the checks that need no cluster.
-func (d *Doctor) Load(sys System) error { return d.load(sys, d, d.check) }
 
 func (d *Doctor) check(p *problems) {
 	b := &builder{layers: d.layers}

@@ -277,9 +277,9 @@ func flagsAlike(command plan.Command) (names []string) {
 	return names
 }
 
-var commands = []plan.Command{plan.Produce, plan.Consume, plan.Roundtrip}
+var loadCommands = []plan.Command{plan.Produce, plan.Consume, plan.Roundtrip}
 
-func commandAt[N int | uint8](i N) plan.Command { return commands[int(i)%len(commands)] }
+func commandAt[N int | uint8](i N) plan.Command { return loadCommands[int(i)%len(loadCommands)] }
 
 // FuzzAFileAVariableAndAFlagSayTheSame gives a text to a flag in every way that there is. All make the same run, or are refused for the
 // same reason, whatever YAML makes of the text. Only a variable that is a list of K=V has spaces between its items.
@@ -292,7 +292,7 @@ func FuzzAFileAVariableAndAFlagSayTheSame(f *testing.F) {
 			f.Add(uint8(command), uint8(i), text)
 		}
 	}
-	for command := range commands {
+	for command := range loadCommands {
 		for _, name := range flagsAlike(commandAt(command)) {
 			add(command, name, "") // a file and a variable say nothing too
 		}

@@ -40,6 +40,8 @@ func (a *Agents) Check() error {
 	return nil
 }
 
+func (a *Agents) check(p *problems) { *p = append(*p, a.Check()) }
+
 // AgentsOf returns what the flags of a set say of agents, for a shell that completes a line.
 func AgentsOf(set *pflag.FlagSet) (a Agents) {
 	l := &layers{flags: set}
@@ -164,12 +166,6 @@ const (
 	longestTag = 32
 )
 
-// NewAgent defines the flags of kt agent on a set.
-func NewAgent(set *pflag.FlagSet) *Agent { return &Agent{base: newBase(set, "agent", "agent")} }
-
-// Load applies environment and configuration file, and makes the checks that need no machine.
-func (a *Agent) Load(sys System) error { return a.load(sys, a, a.check) }
-
 func (a *Agent) check(p *problems) {
 	a.AllowTopic = is[*regexp.Regexp](a.layers, "allow-topic")
 	if err := CheckAgentName(a.Name); a.Name != "" && err != nil {
@@ -238,17 +234,11 @@ type Collect struct {
 	Verbose    bool     `flag:"verbose"`
 }
 
-// NewCollect defines the flags of kt collect on a set.
-func NewCollect(set *pflag.FlagSet) *Collect { return &Collect{form: newForm(set, "collect")} }
-
-// Load applies environment and configuration file.
-func (c *Collect) Load(sys System) error { return c.load(sys, c, c.check) }
-
 func (c *Collect) check(p *problems) {
 	// Agents that a file or the environment names are asked only when no files are given.
 	typedAgents := typedOn(c.flags.Lookup("join")) || typedOn(c.flags.Lookup("peers"))
 	c.Fetch = typedAgents || len(c.Files) == 0 && (len(c.Join) > 0 || len(c.Peers) > 0 || c.Run != "")
-	*p = append(*p, c.Check())
+	c.Agents.check(p)
 	name, start, exact := strings.Cut(c.Run, "@")
 	c.Name = name
 	if err := plan.CheckName(name); c.Run != "" && err != nil {
@@ -274,12 +264,4 @@ func (n needs) Error() string { return string(n) }
 type Peers struct {
 	form   `flag:",squash"`
 	Agents `flag:",squash"`
-}
-
-// NewPeers defines the flags of kt peers on a set.
-func NewPeers(set *pflag.FlagSet) *Peers { return &Peers{form: newForm(set, "peers")} }
-
-// Load applies environment and configuration file.
-func (p *Peers) Load(sys System) error {
-	return p.load(sys, p, func(found *problems) { *found = append(*found, p.Check()) })
 }

@@ -16,24 +16,10 @@ import (
 // Flags are the flags of a command that makes a load, before they are loaded.
 type Flags struct{ base }
 
-// NewProduce defines the flags of `kt produce` on a set.
-func NewProduce(set *pflag.FlagSet) *Flags { return newFlags(set, plan.Produce) }
-
-// NewConsume defines the flags of `kt consume` on a set.
-func NewConsume(set *pflag.FlagSet) *Flags { return newFlags(set, plan.Consume) }
-
-// NewRoundtrip defines the flags of `kt roundtrip` on a set.
-func NewRoundtrip(set *pflag.FlagSet) *Flags { return newFlags(set, plan.Roundtrip) }
-
-func newFlags(set *pflag.FlagSet, command plan.Command) *Flags {
-	return &Flags{newBase(set, string(command), string(command))}
-}
-
 // LoadCommands returns the names of the commands that make a load.
 func LoadCommands() []string { return strings.Fields(loads) }
 
-// Load applies the layers and makes the plan. It reports every problem that it
-// finds, each naming the flag.
+// Load applies the layers and makes the plan. It reports every problem that it finds, each naming the flag.
 func (f *Flags) Load(sys System) (Run, error) {
 	var r Run
 	var b *builder
