@@ -12,10 +12,8 @@ import (
 	"github.com/kt-bench/kt/internal/ledger"
 )
 
-// stamper gives the records of one producer their partitions and their stamps. A stamp holds
-// the record's number within its partition, so the partition must be known before the client
-// gets the record. It is chosen as the client would: by the key, or one partition for as many
-// bytes as fill a batch.
+// stamper gives the records of one producer their partitions and their stamps. The partition must be known before the client
+// gets the record, so it is chosen as the client would.
 type stamper struct {
 	run        uint64
 	account    *ledger.Producer
@@ -37,9 +35,8 @@ type stamper struct {
 	filled int // bytes of it
 }
 
-// passOver is the number of outstanding batches, above those in a partition's requests in
-// flight, at which the partition loses its turn. So a partition whose leader is away does not
-// hold up the others. Java's client does the same (KIP-794).
+// passOver is the number of outstanding batches, above those in flight, at which a partition loses its turn, as with Java's
+// client (KIP-794).
 const passOver = 2
 
 func newStamper(p *Producer, s *engine.Shard) *stamper {
@@ -48,8 +45,8 @@ func newStamper(p *Producer, s *engine.Shard) *stamper {
 		headers:    reading.HeaderSum(writing.RecordHeaders(p.Plan.Payload.Headers)),
 		blind:      p.Settings.Acks() == "0",
 		byKey:      keyPartitioner(p.Plan.Topic.Name),
-		ignoreKeys: p.Settings.IgnoresKeys(),
-		adaptive:   p.Settings.Adaptive(),
+		ignoreKeys: p.Settings.Bool("partitioner.ignore.keys"),
+		adaptive:   p.Settings.Bool("partitioner.adaptive.partitioning.enable"),
 		batch:      p.Settings.BatchSize(),
 		most:       p.Settings.MaxInFlight() + passOver,
 		acked:      make([]atomic.Int64, p.Partitions),
@@ -74,8 +71,7 @@ func (t *stamper) choose(key []byte, bytes int) int32 {
 	return t.turn(bytes)
 }
 
-// put writes the stamp of a record for a partition into its value. It returns the
-// record's number there, and the timestamp that the record must have.
+// put writes a stamp into the value of a record. It returns the record's number in the partition, and its timestamp.
 func (t *stamper) put(value, key []byte, partition int32, op *engine.Op) (seq int64, at time.Time) {
 	stamp := ledger.Stamp{
 		Run: t.run, Seq: t.account.Next(partition, 1), Due: t.shard.Started().UnixNano() + int64(op.Due), Producer: t.number,

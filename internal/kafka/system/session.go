@@ -53,7 +53,7 @@ func (s *session) NewBook(ctx context.Context) (*ledger.Book, error) {
 	}
 	return &ledger.Book{
 		Topic: t.Name, TopicID: t.ID, SameTopic: true, Start: ends, StartEpochs: epochs,
-		Headers: !s.plan.Payload.Stamp, OwnValues: s.plan.Payload.OwnValues(), Idempotent: s.Producer.Idempotent(), Acks: s.Producer.Acks(), Retries: s.Producer.Retries(),
+		Headers: !s.plan.Payload.Stamp, OwnValues: s.plan.Payload.OwnValues(), Idempotent: s.Producer.Idempotent(), Acks: s.Producer.Acks(), Retries: s.Producer.Int64("retries") > 0,
 	}, nil
 }
 

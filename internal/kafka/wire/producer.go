@@ -62,12 +62,11 @@ func NewProducer(c *kafka.Cluster, o WriteOptions) *Producer {
 	return d
 }
 
-// most is the largest number of outstanding records of a producer at a rate. They take memory only as ops of many
-// records, and buffer.memory is the limit before.
+// most is the largest number of outstanding records of a producer at a rate. buffer.memory is the limit before.
 const most = 1 << 20
 
-// BufferRecords returns the number of outstanding records that one producer needs: at an unlimited rate a batch for each
-// lane, and one more for each partition.
+// BufferRecords returns the number of outstanding records that one producer needs: at an unlimited rate a batch for each lane,
+// and one more for each partition.
 func (d *Producer) BufferRecords() int {
 	if d.Plan.Load.Rate.IsUnlimited() {
 		return int(min(math.MaxInt32, int64(d.depth()+1)*int64(d.pool.full)*int64(max(2, d.Partitions))))
@@ -85,8 +84,8 @@ const maxDepth = 5
 func (d *Producer) Open(ctx context.Context, s *engine.Shard) (engine.Worker, error) {
 	w := &worker{
 		driver: d, shard: s, pool: d.pool,
-		linger: d.Settings.Linger(), delivery: d.Settings.DeliveryTimeout(),
-		retries: d.Settings.RetryLimit(), backoff: d.Settings.RetryBackoff(),
+		linger: d.Settings.Duration("linger.ms"), delivery: d.Settings.DeliveryTimeout(),
+		retries: d.Settings.Int64("retries"), backoff: d.Settings.RetryBackoff(),
 		outlets: make(map[int32]*outlet), turn: s.Index, template: s.Index * len(d.pool.templates) / max(1, s.Count),
 	}
 	w.idle.L = &w.mu
@@ -214,7 +213,7 @@ func Fits(p *plan.Plan, s javaconf.Producer) (errs []error) {
 	if id := s.TransactionalID(); id != "" || p.Load.Transaction > 0 {
 		refuse("it makes no transactions (transactional.id=%s)", cmp.Or(id, "kt's own"))
 	}
-	if p.Payload.Keys != plan.NoKeys && !s.IgnoresKeys() {
+	if p.Payload.Keys != plan.NoKeys && !s.Bool("partitioner.ignore.keys") {
 		refuse("a whole batch goes to one partition, so keys cannot choose it (--key-distribution %s); partitioner.ignore.keys=true keeps the keys and lets partitions take turns", p.Payload.Keys)
 	}
 	if s.RoundRobin() {

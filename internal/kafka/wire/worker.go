@@ -63,15 +63,14 @@ func (w *worker) OpRecords() int {
 	return max(1, full/((full+n-1)/n))
 }
 
-// opSpan is the time in which records of an op fall due. All of them count with the time since the first was due, so
-// this is how much too high a latency may be while the sender keeps its schedule.
+// opSpan is the time in which records of an op fall due: how much too high a latency may be.
 const opSpan = 500 * time.Microsecond
 
 // Place returns the partition of an op.
 func (w *worker) Place(op *engine.Op) int32 { return op.State.(*lane).partition }
 
-// Do puts an op into the open batch, and into a new one if it has no room. The batch goes when it is full or has waited
-// for linger.ms.
+// Do puts an op into the open batch, and into a new one if it has no room. The batch goes when it is full or has waited for
+// linger.ms.
 func (w *worker) Do(op *engine.Op) (waited bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
