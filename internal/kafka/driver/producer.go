@@ -12,23 +12,12 @@ import (
 	"github.com/kt-bench/kt/internal/kafka"
 	"github.com/kt-bench/kt/internal/kafka/javaconf"
 	"github.com/kt-bench/kt/internal/kafka/writing"
-	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/payload"
-	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
 // Producer is the driver that writes.
-type Producer struct {
-	Cluster    *kafka.Cluster
-	Plan       plan.Plan
-	Settings   javaconf.Producer
-	Values     *payload.Values // the content of the records
-	Partitions int             // of the topic, for records that carry a stamp
-	Run        uint64          // in the stamps
-
-	stampers []*stamper
-}
+type Producer struct{ *writing.State }
 
 var _ engine.Driver = (*Producer)(nil)
 
@@ -46,7 +35,6 @@ func (p *Producer) Open(ctx context.Context, s *engine.Shard) (engine.Worker, er
 	var stamps *stamper
 	if p.Plan.Payload.Stamp {
 		stamps = newStamper(p, s)
-		p.stampers = append(p.stampers, stamps)
 		opts = append(opts, kgo.RecordPartitioner(kgo.ManualPartitioner()))
 	}
 	client, err := p.Cluster.ClientOver(h.Over, opts...)
@@ -75,30 +63,6 @@ func (p *Producer) Open(ctx context.Context, s *engine.Shard) (engine.Worker, er
 func (p *Producer) generator(index int) *payload.Generator {
 	number, all := p.Plan.Shard(index)
 	return p.Values.Generator(p.Plan, number, all)
-}
-
-// Lanes returns all records that the producers wrote, and their outcomes.
-func (p *Producer) Lanes() []ledger.Lane {
-	var lanes []ledger.Lane
-	for _, s := range p.stampers {
-		lanes = append(lanes, s.lanes()...)
-	}
-	return lanes
-}
-
-// Acked returns, by partition, the offset after the newest record that was acknowledged; with acks=0 how many were sent.
-func (p *Producer) Acked() []int64 {
-	acked := make([]int64, p.Partitions)
-	for _, s := range p.stampers {
-		for i := range acked {
-			if n := s.acked[i].Load(); s.blind {
-				acked[i] += n
-			} else {
-				acked[i] = max(acked[i], n)
-			}
-		}
-	}
-	return acked
 }
 
 // keyPartitioner returns a function that chooses partitions by key, as the client does.

@@ -175,7 +175,7 @@ const leaderHints = 10
 func (l *lane) acknowledge(b *batch, a answer) {
 	w, at := l.w, l.w.shard.Now()
 	l.identity.pass(b.records)
-	w.settle(l, b, a.offset, true)
+	w.outcomes.Settle(l.account, l.partition, b.first, int64(b.records), a.offset, true)
 	w.hooks.Batch(a.broker, b.records, b.size, len(l.now.records))
 	for _, op := range b.ops {
 		op.Acknowledge(l.partition, at)
@@ -183,7 +183,7 @@ func (l *lane) acknowledge(b *batch, a answer) {
 }
 
 func (l *lane) fail(b *batch, code string) {
-	l.w.settle(l, b, -1, false)
+	l.w.outcomes.Settle(l.account, l.partition, b.first, int64(b.records), -1, false)
 	for _, op := range b.ops {
 		op.Fail(l.partition, code)
 	}

@@ -158,7 +158,7 @@ func (w *worker) answered(lanes []*lane, resp *kmsg.ProduceResponse, from int32)
 		switch p := parts[l.partition]; {
 		case p != nil:
 			l.settle(l.read(p, resp.Version, from))
-		case w.driver.blind():
+		case w.driver.Blind():
 			l.settle(answer{broker: from, offset: -1})
 		default:
 			l.settle(answer{code: "client:OTHER", lost: true}) // an answer without this partition

@@ -7,8 +7,6 @@ import (
 	"math"
 	"net"
 	"slices"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -24,38 +22,23 @@ import (
 	"github.com/kt-bench/kt/internal/result"
 )
 
-// WriteOptions are what a Producer writes, and where.
-type WriteOptions struct {
-	Plan       plan.Plan
-	Settings   javaconf.Producer
-	Values     *payload.Values // the content of the records
-	Partitions int             // of the topic
-	Run        uint64          // in the stamps
-}
-
 // Producer is the driver that writes. NewProducer makes it.
 type Producer struct {
-	WriteOptions
-	cluster  *kafka.Cluster
+	*writing.State
 	pool     *pool
-	each     bool           // records differ from batch to batch, and are encoded one by one
-	sequence int64          // of the first record of a lane; a test begins elsewhere than at 0
-	acked    []atomic.Int64 // by partition, as Acked has them
-
-	mu      sync.Mutex // guards the rest
-	workers []*worker
+	each     bool  // records differ from batch to batch, and are encoded one by one
+	sequence int64 // of the first record of a lane; a test begins elsewhere than at 0
 }
 
 var _ engine.Driver = (*Producer)(nil)
 
 // NewProducer encodes, and compresses, the batches of the load.
-func NewProducer(c *kafka.Cluster, o WriteOptions) *Producer {
+func NewProducer(o *writing.State) *Producer {
 	if p := o.Plan; p.Verify && p.Payload.OwnValues() {
 		p.Seed ^= int64(o.Run)
 		o.Values, _ = payload.MakeValues(&p) // no file, and so no error
 	}
-	d := &Producer{WriteOptions: o, cluster: c, acked: make([]atomic.Int64, o.Partitions)}
-	load := &o.Plan.Payload
+	d, load := &Producer{State: o}, &o.Plan.Payload
 	d.each = load.Stamp || load.Kind == plan.Monotonic || load.Keys == plan.RangeKeys
 	limit := o.Settings.BatchLimit()
 	d.pool = newPool(o.Plan, o.Values, min(o.Settings.BatchTarget(), limit), limit, o.Settings.Compressor(), d.each)
@@ -96,11 +79,12 @@ func (d *Producer) Open(ctx context.Context, s *engine.Shard) (engine.Worker, er
 	w.headerSum = reading.HeaderSum(writing.RecordHeaders(d.Plan.Payload.Headers))
 	w.rounds = make([]int64, d.Partitions)
 	depth := d.depth()
+	var accounts []*ledger.Producer
 	for i := range depth {
 		var account *ledger.Producer
 		if d.accounts() {
 			account = ledger.NewProducer(uint16(s.Index*depth + i)) // a producer id keeps an order of its own
-			w.accounts = append(w.accounts, account)
+			accounts = append(accounts, account)
 		}
 		for p := range int32(d.Partitions) {
 			if d.Plan.Share.Has(p) {
@@ -108,10 +92,10 @@ func (d *Producer) Open(ctx context.Context, s *engine.Shard) (engine.Worker, er
 			}
 		}
 	}
-	w.refs = newReferences(w.lanes)
+	w.outcomes, w.refs = d.State.Open(accounts...), newReferences(w.lanes)
 	w.hooks = writing.NewHooks(s, d.Settings)
 	for range min(connections, d.Settings.MaxInFlight()) {
-		client, err := d.cluster.ClientOver(w.over, append(d.Settings.Options(), kgo.WithHooks(w.hooks))...)
+		client, err := d.Cluster.ClientOver(w.over, append(d.Settings.Options(), kgo.WithHooks(w.hooks))...)
 		if err != nil {
 			w.disconnect()
 			return nil, err
@@ -122,9 +106,6 @@ func (d *Producer) Open(ctx context.Context, s *engine.Shard) (engine.Worker, er
 		w.disconnect()
 		return nil, err
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.workers = append(d.workers, w)
 	return w, nil
 }
 
@@ -133,9 +114,6 @@ func (d *Producer) accounts() bool { return d.Plan.Payload.Stamp || d.Plan.Verif
 
 // byHeaders reports whether the headers of batches say which records they hold, and no stamps.
 func (d *Producer) byHeaders() bool { return d.Plan.Verify && !d.Plan.Payload.Stamp }
-
-// blind reports whether no broker answers: acks is 0.
-func (d *Producer) blind() bool { return d.Settings.Acks() == "0" }
 
 // over lets a connection write batches for their references.
 func (w *worker) over(c net.Conn) net.Conn { return &conn{Conn: c, refs: w.refs} }
@@ -170,39 +148,6 @@ func (w *worker) ready(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// written notes that the records of a partition below next were acknowledged.
-func (d *Producer) written(partition int32, next int64) {
-	for acked := &d.acked[partition]; ; {
-		if old := acked.Load(); next <= old || acked.CompareAndSwap(old, next) {
-			return
-		}
-	}
-}
-
-// Acked returns, by partition, the offset after the newest record that was acknowledged; with acks=0 how many were sent.
-func (d *Producer) Acked() []int64 {
-	acked := make([]int64, len(d.acked))
-	for i := range acked {
-		acked[i] = d.acked[i].Load()
-	}
-	return acked
-}
-
-// Lanes returns all records that the producers wrote, and their outcomes. Later outcomes count nowhere.
-func (d *Producer) Lanes() []ledger.Lane {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	var lanes []ledger.Lane
-	for _, w := range d.workers {
-		w.settling.Lock()
-		for _, a := range w.accounts {
-			lanes = append(lanes, a.Lanes()...)
-		}
-		w.settling.Unlock()
-	}
-	return lanes
 }
 
 // Fits returns an error for each thing that a plan asks for and that this way to write does not have.
