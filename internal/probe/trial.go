@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/HdrHistogram/hdrhistogram-go"
+
 	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/theme"
 )
@@ -235,4 +237,107 @@ func direct(p *place) (f *os.File, isDirect bool, err error) {
 		return f, false, err
 	}
 	return f, err == nil, err
+}
+
+// recorder holds what one worker timed. kt's histogram of a run counts in
+// microseconds, which is too coarse for a write to the page cache: this one counts
+// in nanoseconds. It is not safe for concurrent use.
+type recorder struct {
+	hdr    *hdrhistogram.Histogram
+	count  int64
+	sum    time.Duration
+	max    time.Duration
+	stalls Stalls
+	bytes  int64 // of the operations that were recorded
+}
+
+const longest = time.Hour // that a histogram holds; a longer one counts as this
+
+func newRecorder() *recorder {
+	return &recorder{hdr: hdrhistogram.New(1, int64(longest), 3)}
+}
+
+// record adds one operation.
+func (r *recorder) record(d time.Duration, bytes int) {
+	_ = r.hdr.RecordValue(int64(min(max(d, 1), longest))) // always in range
+	r.count++
+	r.sum += d
+	r.max = max(r.max, d)
+	r.bytes += int64(bytes)
+	if d <= 10*time.Millisecond {
+		return
+	}
+	r.stalls.Over10ms++
+	if d > 50*time.Millisecond {
+		r.stalls.Over50ms++
+	}
+	if d > 500*time.Millisecond {
+		r.stalls.Over500ms++
+	}
+}
+
+// merge adds what other workers timed.
+func merge(all []*recorder) *recorder {
+	sum := newRecorder()
+	for _, r := range all {
+		sum.hdr.Merge(r.hdr)
+		sum.count += r.count
+		sum.sum += r.sum
+		sum.max = max(sum.max, r.max)
+		sum.bytes += r.bytes
+		sum.stalls.Over10ms += r.stalls.Over10ms
+		sum.stalls.Over50ms += r.stalls.Over50ms
+		sum.stalls.Over500ms += r.stalls.Over500ms
+	}
+	return sum
+}
+
+// latency is the percentiles; all 0 when nothing was timed.
+func (r *recorder) latency() Latency {
+	if r.count == 0 {
+		return Latency{}
+	}
+	at := func(percent float64) float64 {
+		return micros(min(time.Duration(r.hdr.ValueAtPercentile(percent)), r.max))
+	}
+	return Latency{
+		Count: r.count, Mean: micros(r.sum / time.Duration(r.count)),
+		P50: at(50), P90: at(90), P99: at(99), P999: at(99.9), Max: micros(r.max),
+	}
+}
+
+func micros(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e3 }
+
+// pacer spreads operations evenly over time.
+type pacer struct {
+	interval time.Duration
+	due      time.Time // of the next operation
+}
+
+func newPacer(perSecond float64) *pacer {
+	return &pacer{interval: time.Duration(float64(time.Second) / perSecond)}
+}
+
+// wait waits for the next operation to be due, and returns when it should begin:
+// for one that the operation before held up, when it was due, so that a stall
+// counts for all that it delays; else the moment itself, since a timer that is
+// late is not the disk's.
+func (p *pacer) wait(ctx context.Context) (begin time.Time, err error) {
+	now := time.Now()
+	if p.due.IsZero() {
+		p.due = now
+	}
+	due := p.due
+	p.due = due.Add(p.interval)
+	if left := due.Sub(now); left > 0 {
+		timer := time.NewTimer(left)
+		defer timer.Stop()
+		select {
+		case <-ctx.Done():
+			return now, ctx.Err()
+		case <-timer.C:
+			return time.Now(), nil
+		}
+	}
+	return due, ctx.Err()
 }

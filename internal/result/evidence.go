@@ -2,11 +2,13 @@ package result
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result/verdict"
 	"github.com/kt-bench/kt/internal/stats"
@@ -122,4 +124,96 @@ func throttled(w *stats.Window) (sending, reading float64) {
 		sent, read = sent+b.Throttle, read+b.Fetch.Throttle
 	}
 	return share(sent, w.ShardTime), share(read, w.ReadTime)
+}
+
+// AddUnknown adds a run that verifies and left no verdict: its acknowledged records are unchecked.
+func (f *Fold) AddUnknown(v *ledger.Verdict) {
+	if p := &f.header.Plan; p.Verify && p.Reads() {
+		acknowledged := f.total[stats.Measured].Acknowledged + f.total[stats.Warmup].Acknowledged
+		v.Add(&ledger.Verdict{Issued: acknowledged, Acknowledged: acknowledged, Unchecked: acknowledged, PartsUnknown: 1})
+	}
+}
+
+// NotChecked returns a clause with the number of records that verification did not check; "": it checked all.
+func NotChecked(v *ledger.Verdict) string {
+	unchecked, all := v.Unchecked+v.Undecided, v.Acknowledged*int64(max(1, v.Readers))
+	text := fmt.Sprintf("%s of %s not checked", theme.Count(unchecked), theme.Plural(all, "acknowledged record was", "acknowledged records were"))
+	parts := theme.Plural(v.PartsUnknown, "process", "processes") + " of the run left no verification"
+	switch {
+	case v.OfAnotherRun:
+		return "the topic holds records of another run, so nothing was compared"
+	case unchecked > 0 && v.PartsUnknown > 0:
+		return text + ", because " + parts
+	case v.PartsUnknown > 0:
+		return parts
+	case unchecked > 0:
+		return text
+	case v.TooLarge > 0:
+		return theme.Plural(v.TooLarge, "offset was", "offsets were") + " not checked: their batches are too large to read"
+	case v.LateUndecided > 0:
+		return theme.Plural(v.LateUndecided, "record is", "records are") + " duplicated or reordered: which is forgotten"
+	}
+	return ""
+}
+
+// Lost reports whether verification found that acknowledged records are lost.
+func (r *Result) Lost() bool {
+	v := r.Verify
+	return v != nil && v.Lost > 0 && !v.OfAnotherRun
+}
+
+// Damaged reports whether verification found corrupted records, or duplicated or reordered ones although
+// the client's settings exclude them.
+func (r *Result) Damaged() bool {
+	v := r.Verify
+	return v != nil && (v.Corrupted > 0 || !v.RepeatsAllowed && v.Duplicated+v.Reordered+v.LateUndecided > 0)
+}
+
+// headline returns the name of the figure to quote, and the reason.
+func headline(p *plan.Plan, target float64) (name, note string) {
+	switch {
+	case p.ReadsOnly():
+		return "throughput", "records a second from the first record to the last; the time to the first record is not part of it"
+	case p.Load.OneAtATime:
+		return "end_to_end", "one record is in flight at a time and due when it is sent, so none queues: this is the shortest time of a record"
+	case target > 0 && p.Reads():
+		return "end_to_end", "latency counts from the moment each record was due until it was polled, so a stall counts in full"
+	case target > 0:
+		return "response", "latency counts from the moment each record was due, so a stall counts in full"
+	}
+	return "throughput", "the rate is unlimited, so no record has a due time, and latency is mostly queueing in the client; set --rate to measure latency"
+}
+
+// HeadlineLatency returns the latency to quote, and its name: end to end where records were read with their stamps, else the
+// response time. Its count is 0 if nothing was measured.
+func (r *Result) HeadlineLatency() (name string, l Latency) {
+	switch {
+	case r.Latency.EndToEnd != nil:
+		return "end to end", *r.Latency.EndToEnd
+	case r.Plan.ReadsOnly():
+		return "end to end", Latency{}
+	}
+	return "response", r.Latency.Response
+}
+
+// ownDelayShows is the share of the median above which kt's own delay is in the figure that it measures, and not in its noise.
+const ownDelayShows = 0.05
+
+// ownDelayShare returns the median of kt's own send delay as a share of the median to quote; nil: one of them was not measured.
+func (r *Result) ownDelayShare() *float64 {
+	_, l := r.HeadlineLatency()
+	if l.P50 == 0 || l.P50 == Failed || r.Latency.OwnSendDelay.Count == 0 || r.Throughput.TargetRecordsPerSecond == 0 {
+		return nil
+	}
+	share := float64(r.Latency.OwnSendDelay.P50) / float64(l.P50)
+	return &share
+}
+
+// OwnDelay returns a sentence on kt's part of the median to quote, "" if that is small or not known.
+func (r *Result) OwnDelay() string {
+	if r.OwnDelayShare == nil || *r.OwnDelayShare <= ownDelayShows {
+		return ""
+	}
+	_, l := r.HeadlineLatency()
+	return fmt.Sprintf("kt's own delay is %s of %s (p50)", theme.Duration(r.Latency.OwnSendDelay.P50.Duration()), theme.Duration(l.P50.Duration()))
 }

@@ -1,11 +1,18 @@
 package result
 
 import (
+	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
 	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/must"
+	"github.com/kt-bench/kt/internal/must/canned"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result/verdict"
 	"github.com/kt-bench/kt/internal/stats"
@@ -180,5 +187,288 @@ func TestAReplayDoesNotTellWhetherReadersKeepUp(t *testing.T) {
 	f.header.Plan.Read.From.Latest = true
 	if kept := f.Result().ConsumerLag.KeptUp; kept == nil || !*kept {
 		t.Error("what was written in a single second: nobody has kept up with it")
+	}
+}
+
+func TestTheLongestTimeWithoutARecordIsAStallWhileRecordsWait(t *testing.T) {
+	const lag = 5000
+	steady := readSecond{read: 1000, left: lag, wait: 0.1}
+	until := func(last, wait float64) readSecond { return readSecond{read: 500, left: lag, last: last, wait: wait} }
+	from := func(first, wait float64) readSecond {
+		return readSecond{read: 500, left: lag, first: first, wait: wait}
+	}
+	for _, tc := range []struct {
+		name    string
+		seconds []readSecond
+		want    time.Duration // 0: none
+		stall   bool          // is the verdict, of an unlimited run
+	}{
+		{"steady reading", []readSecond{steady, steady, steady}, 0, false},
+		{"a gap within two seconds", []readSecond{steady, until(0.5, 0.5), from(0.25, 0.25), steady}, 750 * time.Millisecond, false},
+		{"a gap with an empty second", []readSecond{steady, until(0.5, 0.5), {left: lag, wait: 1}, from(0.75, 0.75), steady}, 2250 * time.Millisecond, true},
+		{"a gap that is open at the end", []readSecond{steady, {left: lag, wait: 1}, {left: lag, wait: 1}}, 2 * time.Second, true},
+		{"no records waited", []readSecond{steady, {read: 500, last: 0.5, wait: 0.5}, {wait: 1}, {wait: 1}, {wait: 1}, from(0.5, 0.5)}, 0, false},
+		{"readers that were held back", []readSecond{steady, until(0.5, 0), {left: lag}, {left: lag}, from(0.5, 0)}, 0, false},
+		{"before the first record", []readSecond{{left: lag, wait: 1}, {left: lag, wait: 1}, {left: lag, wait: 1}, steady, steady}, 0, false},
+	} {
+		for _, readers := range []int{1, 3} {
+			f := readSeconds(readers, tc.seconds...)
+			if got := f.reads.stall.longest.Length; got < tc.want || tc.want == 0 && got > 0 || got > tc.want+time.Millisecond {
+				t.Errorf("%s, %d readers: the longest gap is %v, want %v", tc.name, readers, got, tc.want)
+			}
+			if v := f.Verdict(); (v.Limit == verdict.Stalled) != tc.stall {
+				t.Errorf("%s, %d readers: bound by %s: %s", tc.name, readers, v.Limit, v.Evidence)
+			}
+		}
+	}
+}
+
+func TestAStallOfASecondIsNamedWhereTheRateOfReadingIsFixed(t *testing.T) {
+	lag := readSecond{read: 1000, left: 5000, wait: 0.1}
+	f := readSeconds(1, lag, lag, lag, readSecond{left: 5000, wait: 1}, readSecond{left: 5000, read: 2000, first: 0.2, wait: 0.2}, lag, lag)
+	f.schedule = plan.NewSchedule(1000)
+	v := f.Verdict()
+	if v.Limit != verdict.Stalled || !strings.Contains(v.Evidence, "1.20s") {
+		t.Errorf("bound by %s: %s", v.Limit, v.Evidence)
+	}
+}
+
+func TestMillisecondsOfReadingHaveNoRate(t *testing.T) {
+	for _, tc := range []struct {
+		first, last time.Duration
+		rate        float64
+	}{{time.Second, time.Second, 0}, {time.Second, 1007 * time.Millisecond, 0}, {time.Second, 3 * time.Second, 1500}} {
+		f := NewFold(readHeader(plan.Consume, 0))
+		f.AddWindow(stats.Window{End: 4 * time.Second, Read: stats.Read{Consumed: 3000, ConsumedBytes: 3 << 20, FirstRead: tc.first, LastRead: tc.last, ReadTime: 4 * time.Second}})
+		r := f.Result()
+		must.Match(t, []float64{tc.rate, (tc.last - tc.first).Seconds()}, []float64{r.Fetch.RecordsPerSecond, r.Fetch.Seconds}, "from %v to %v: %+v", tc.first, tc.last, r.Fetch)
+	}
+}
+
+func TestReadingIsFromTheFirstRecordToTheLast(t *testing.T) {
+	f := NewFold(readHeader(plan.Consume, 0))
+	w := stats.Window{End: 4 * time.Second, Read: stats.Read{
+		Consumed: 3000, ConsumedBytes: 6 << 20, FirstRead: time.Second, LastRead: 4 * time.Second, Fetches: 30,
+		ReadTime: 4 * time.Second, ReadWait: time.Second, ReadHeld: 2 * time.Second, FetchErrors: map[string]int64{"OFFSET_OUT_OF_RANGE": 2},
+		JoinTime: 900 * time.Millisecond, Rebalances: 2, RebalanceTime: 500 * time.Millisecond, RebalanceMax: 300 * time.Millisecond,
+		Commits: 4, CommitTime: 10 * time.Millisecond,
+	}, Brokers: map[int32]stats.Broker{
+		1: {Fetch: stats.Traffic{Requests: 11, Failed: 1, Records: 2000, WireBytes: 1000, Throttle: 1500 * time.Millisecond}},
+		7: {Fetch: stats.Traffic{Requests: 10, Records: 1000, WireBytes: 2000}},
+	}}
+	f.AddWindow(w)
+	f.AddSample(host.Sample{At: 4 * time.Second, Interval: 4 * time.Second, Cores: 4, ProcessCPU: 3})
+	f.Finish(Trailer{Ended: Completed, ReadEnd: ReadAll})
+	r := f.Result()
+	want := &Fetch{
+		RecordsPerSecond: 3000 / 3.103448275, MiBPerSecond: 6 / 3.103448275, Bytes: 6 << 20, FirstReadSeconds: 1, Seconds: 3,
+		Polls: 30, PollRecords: 100, Requests: 21, FailedRequests: 1, RequestRecords: 150, RequestBytes: 150,
+		Errors: Errors{"OFFSET_OUT_OF_RANGE": 2}, WaitShare: 0.25, HeldShare: 0.5, Commits: 4, CommitMean: 2500,
+	}
+	if diff := cmp.Diff(want, r.Fetch, cmpopts.EquateApprox(0, 1e-9)); diff != "" {
+		t.Errorf("fetch (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(&Rebalances{Count: 2, TotalMS: 500, LongestMS: 300}, r.Rebalances); diff != "" || r.JoinMS != 900 {
+		t.Errorf("joined in %d ms; rebalances (-want +got):\n%s", r.JoinMS, diff)
+	}
+	brokers := []BrokerRow{
+		{ID: 1, Addr: "a:9092", Fetch: &BrokerFetch{Requests: 11, Failed: 1, Records: 2000, MiB: 1000.0 / mib, ThrottleMS: 1500}},
+		{ID: 7, Fetch: &BrokerFetch{Requests: 10, Records: 1000, MiB: 2000.0 / mib}},
+	}
+	must.Match(t, brokers, r.Brokers, "brokers")
+	if r.Records.Consumed != 3000 || r.Client.CPUSecondsPerMillion != 4000 || r.Headline != "throughput" {
+		t.Errorf("%d read, %v s per million, headline %s", r.Records.Consumed, r.Client.CPUSecondsPerMillion, r.Headline)
+	}
+}
+
+func TestARunThatDoesNotReadHasNothingToSayOfIt(t *testing.T) {
+	f := NewFold(header(100))
+	for _, e := range canned.Written(3, 12) {
+		e.To(f)
+	}
+	r := f.Result()
+	if r.Fetch != nil || r.Rebalances != nil || r.ConsumerLag != nil || r.Latency.EndToEnd != nil || r.Warmup.EndToEnd != nil || r.Outage != nil || r.Events != nil {
+		t.Errorf("a run that only writes has parts of one that reads: %s", marshal(t, r))
+	}
+}
+
+func TestTheHeadlineIsWhatTheRunMeasures(t *testing.T) {
+	single := readHeader(plan.Roundtrip, 0)
+	single.Plan.Load.OneAtATime = true
+	for _, tc := range []struct {
+		name string
+		h    Header
+		want string
+	}{
+		{"a fixed rate", header(100), "response"},
+		{"an unlimited one", header(0), "throughput"},
+		{"reading", readHeader(plan.Consume, 0), "throughput"},
+		{"reading at a rate", readHeader(plan.Consume, 100), "throughput"},
+		{"a roundtrip at a rate", readHeader(plan.Roundtrip, 100), "end_to_end"},
+		{"an unlimited roundtrip", readHeader(plan.Roundtrip, 0), "throughput"},
+		{"one record at a time", single, "end_to_end"},
+	} {
+		if r := NewFold(tc.h).Result(); r.Headline != tc.want || r.Note == "" {
+			t.Errorf("%s: the headline is %q (%s), want %q", tc.name, r.Headline, r.Note, tc.want)
+		}
+	}
+}
+
+func TestPartitionsOfSeveralTopicsAreNamedByTopicAndNumber(t *testing.T) {
+	h := readHeader(plan.Consume, 0)
+	h.Environment.Topics = []Topic{
+		{Name: "a", Partitions: 2, Leaders: map[int32]int32{0: 1, 1: 2}},
+		{Name: "b", Partitions: 3, Leaders: map[int32]int32{0: 3}},
+	}
+	f := NewFold(h)
+	f.AddWindow(stats.Window{End: 1, Warmup: true, Read: stats.Read{Consumed: 1}, Partitions: map[int32]stats.Partition{4: {ConsumerLag: 9}, 3: {Records: 1}}})
+	f.AddWindow(stats.Window{Start: 1, End: 2, Partitions: map[int32]stats.Partition{1: {Consumed: 2, ConsumedBytes: mib, ConsumerLag: -1}, 2: {Consumed: 1}}})
+	want := []PartitionRow{
+		{Topic: "a", ID: 1, Leader: 2, RecordsPerSecond: new(0.0), Consumed: 2, ConsumedMiB: 1},
+		{Topic: "b", ID: 0, Leader: 3, RecordsPerSecond: new(0.0), Consumed: 1},
+		{Topic: "b", ID: 2, Leader: -1, RecordsPerSecond: new(0.0), ConsumerLag: 9}, // nothing was read of it, and that since the warm-up
+	}
+	must.Match(t, want, f.Result().Partitions, "partitions")
+	must.Match(t, 5, h.Environment.Partitions(), "partitions in all")
+	if topic, number := h.Environment.Place(7); topic.Name != "(added)" || number != 2 {
+		t.Errorf("a partition that was added to one of several topics is %s/%d", topic.Name, number)
+	}
+	h.Environment.Topics = h.Environment.Topics[:1]
+	if topic, number := h.Environment.Place(7); topic.Name != "a" || number != 7 {
+		t.Errorf("a partition that was added to the only topic is %s/%d", topic.Name, number)
+	}
+}
+
+// consumerLags folds seconds with so many records waiting at the end of each, of which
+// the load goes on in the first.
+func consumerLags(loading int, read int64, waiting ...int64) *Fold {
+	f := NewFold(readHeader(plan.Roundtrip, 0))
+	before := int64(0)
+	for i, n := range waiting {
+		at := time.Duration(i) * time.Second
+		w := stats.Window{Start: at, End: at + time.Second, Read: stats.Read{
+			Consumed: read, FirstRead: at, LastRead: at + time.Second, ConsumerLag: n - before, ReadTime: time.Second,
+		}}
+		if i < loading {
+			w.ShardTime = time.Second
+		}
+		before = n
+		f.AddWindow(w)
+	}
+	return f
+}
+
+func TestTheConsumerLagTellsWhetherTheReadersKeptUp(t *testing.T) {
+	is := func(kept bool) *bool { return &kept }
+	yes, no := is(true), is(false)
+	for _, tc := range []struct {
+		name string
+		fold *Fold
+		want ConsumerLag
+	}{
+		{"nothing waits", consumerLags(3, 1000, 0, 0, 0), ConsumerLag{Slope: new(0.0), Appended: new(1000.0), KeptUp: yes}},
+		{"it grows", consumerLags(3, 1000, 2000, 3000, 4000), ConsumerLag{Records: 4000, Left: 4000, Max: 4000, Slope: new(1000.0), Appended: new(2000.0), KeptUp: no}},
+		{"it grows by one percent of what is written", consumerLags(3, 990, 2000, 2010, 2020), ConsumerLag{Records: 2020, Left: 2020, Max: 2020, Slope: new(10.0), Appended: new(1000.0), KeptUp: yes}},
+		{"it grows by more", consumerLags(3, 990, 2000, 2011, 2022), ConsumerLag{Records: 2022, Left: 2022, Max: 2022, Slope: new(11.0), Appended: new(1001.0), KeptUp: no}},
+		{"it grows, and is read in a second", consumerLags(3, 1000, 800, 900, 1000), ConsumerLag{Records: 1000, Left: 1000, Max: 1000, Slope: new(100.0), Appended: new(1100.0), KeptUp: yes}},
+		{"it is a lot, and falls", consumerLags(3, 1000, 9000, 8000, 7000), ConsumerLag{Records: 7000, Left: 7000, Max: 9000, Slope: new(-1000.0), Appended: new(0.0), KeptUp: yes}},
+		{"it is read when sending has ended", consumerLags(3, 1000, 2000, 3000, 4000, 2000, 0), ConsumerLag{Records: 4000, Max: 4000, Slope: new(1000.0), Appended: new(2000.0), KeptUp: no}},
+		{"too short for a slope", consumerLags(1, 1000, 5000), ConsumerLag{Records: 5000, Left: 5000, Max: 5000}},
+		{"so few that they are read in a second", consumerLags(1, 1000, 900), ConsumerLag{Records: 900, Left: 900, Max: 900, KeptUp: yes}},
+		{"over before the first second was", consumerLags(0, 1000, 5000), ConsumerLag{Records: 5000, Left: 5000, Max: 5000}},
+	} {
+		if diff := cmp.Diff(&tc.want, tc.fold.Result().ConsumerLag, cmpopts.EquateApprox(0, 1e-6)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tc.name, diff)
+		}
+	}
+}
+
+// A window without an answer of the system has no lag, not one of 0.
+func TestAConsumerLagThatNobodyLookedAtIsNotKnown(t *testing.T) {
+	looked, blind := stats.Counters{}, stats.Counters{LagUnknown: 1}
+	for _, tc := range []struct {
+		name  string
+		looks []stats.Counters
+		want  ConsumerLag
+		rows  []Lag
+	}{
+		{"never", []stats.Counters{blind, blind, blind}, ConsumerLag{Records: NotKnown, Left: NotKnown, Max: NotKnown}, []Lag{NotKnown, NotKnown, NotKnown}},
+		{
+			"of a constant lag, late",
+			[]stats.Counters{blind, looked, looked},
+			ConsumerLag{Records: 1300, Left: 1300, Max: 1300, Slope: new(0.0), Appended: new(100.0), KeptUp: new(true)},
+			[]Lag{NotKnown, 1300, 1300},
+		},
+		{"once", []stats.Counters{blind, looked, blind}, ConsumerLag{Records: NotKnown, Left: NotKnown, Max: 1300}, []Lag{NotKnown, 1300, NotKnown}},
+		{"in the end", []stats.Counters{blind, blind, looked}, ConsumerLag{Records: 1300, Left: 1300, Max: 1300}, []Lag{NotKnown, NotKnown, 1300}},
+	} {
+		h := readHeader(plan.Roundtrip, 0)
+		h.Limits = []string{"consumer-lag<2000", "consumer-lag<10", "consumer-lag<2000 over 1s", "consumer-lag>1000", "failed==0 over 10s"}
+		f, waits := NewFold(h), int64(1300)
+		f.steady.warm = 0
+		for i, look := range tc.looks {
+			at := time.Duration(i) * time.Second
+			w := stats.Window{Start: at, End: at + time.Second, ShardTime: time.Second, Offered: 100, Acknowledged: 100, LastDue: at + time.Second, Counters: look, Read: stats.Read{
+				Consumed: 100, FirstRead: at, LastRead: at + time.Second, ReadTime: time.Second,
+			}}
+			if look == looked {
+				w.ConsumerLag, waits = waits, 0
+			}
+			f.AddWindow(w)
+			must.Match(t, look == looked, f.Snapshot().ConsumerLag.Known, "%s: known after second %d", tc.name, i)
+		}
+		r := f.Result()
+		if diff := cmp.Diff(&tc.want, r.ConsumerLag, cmpopts.EquateApprox(0, 1e-6)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tc.name, diff)
+		}
+		for i, p := range r.Series {
+			must.Match(t, tc.rows[i], p.ConsumerLag, "%s: wait in second %d", tc.name, i)
+		}
+		for _, l := range r.Limits[:3] { // with a second that is not known, none is known to hold
+			if l.Held || l.Expression == "consumer-lag<10" && (l.Value == nil) != (tc.want.Max == NotKnown) || l.Value == nil && !strings.Contains(l.Note, "consumer lag") {
+				t.Errorf("%s: %+v", tc.name, l)
+			}
+		}
+		if l := r.Limits[3]; l.Held != (tc.want.Max > 1000) { // more than that waited
+			t.Errorf("%s: %+v", tc.name, l)
+		}
+		if l := r.Limits[4]; l.Note != "no stretch of 10s was measured" {
+			t.Errorf("%s: %+v", tc.name, l)
+		}
+		text, err := json.Marshal(r.ConsumerLag)
+		if err != nil || (tc.want.Left == NotKnown) != strings.Contains(string(text), `"left_records":null`) || (tc.want.Slope == nil) != strings.Contains(string(text), `"slope_per_second":null`) {
+			t.Errorf("%s: %v, %s", tc.name, err, text)
+		}
+		var again ConsumerLag // of a page
+		if err := json.Unmarshal(text, &again); err != nil || !cmp.Equal(&again, r.ConsumerLag) {
+			t.Errorf("%s: %s is read as %+v, %v", tc.name, text, again, err)
+		}
+	}
+}
+
+func TestTheConsumerLagCountsFromTheWarmup(t *testing.T) {
+	f := NewFold(readHeader(plan.Consume, 0))
+	f.AddWindow(stats.Window{End: time.Second, Warmup: true, Read: stats.Read{ConsumerLag: 5000, Consumed: 7}})
+	f.AddWindow(stats.Window{Start: time.Second, End: 2 * time.Second, Read: stats.Read{ConsumerLag: -1000, ReadTime: time.Second}})
+	r := f.Result()
+	if f.Snapshot().ConsumerLag.Records != 4000 || r.ConsumerLag.Records != 4000 || r.ConsumerLag.Max != 4000 {
+		t.Errorf("%d wait; of the measured part %+v", f.Snapshot().ConsumerLag.Records, *r.ConsumerLag)
+	}
+	if got := []Lag{r.Series[0].ConsumerLag, r.Series[1].ConsumerLag}; got[0] != 5000 || got[1] != 4000 {
+		t.Errorf("points end with %v", got)
+	}
+	if r.Warmup == nil || r.Warmup.Records.Consumed != 7 || r.Warmup.Rebalances == nil {
+		t.Errorf("the warm-up is %+v", r.Warmup)
+	}
+}
+
+func TestTheVerdictOfVerificationTellsLossFromDamage(t *testing.T) {
+	for _, tc := range must.Rows[[]struct {
+		Name          string
+		V             *ledger.Verdict
+		Lost, Damaged bool
+	}](t, "reading") {
+		r := Result{Trailer: Trailer{Verify: tc.V}}
+		must.Match(t, []bool{tc.Lost, tc.Damaged}, []bool{r.Lost(), r.Damaged()}, "%s: lost %t, damaged %t", tc.Name, r.Lost(), r.Damaged())
 	}
 }

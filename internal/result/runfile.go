@@ -5,9 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"syscall"
+	"time"
 
 	"github.com/kt-bench/kt/internal/codec"
 	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/secret"
 	"github.com/kt-bench/kt/internal/stats"
 )
@@ -128,3 +132,141 @@ func play(r io.Reader, limits []string, each func(f *Fold, windows []stats.Windo
 	}
 	return f, nil
 }
+
+// Claim locks an open run file for this process, until the file is closed or the process ends.
+// It waits for another lock; of a new file, only Claimed can hold one, and briefly. On a file
+// system without locks, as some network ones are, it does nothing.
+func Claim(f *os.File) { _ = flock(f, syscall.LOCK_EX) }
+
+// TryClaim is Claim for a file or folder that another process may have claimed. It does not wait, and
+// reports whether no other process has.
+func TryClaim(f *os.File) bool {
+	return !errors.Is(flock(f, syscall.LOCK_EX|syscall.LOCK_NB), syscall.EWOULDBLOCK)
+}
+
+// Release unlocks and closes a file. Closing alone is not enough: a child process that is just being
+// started shares the open file, and with it the lock.
+func Release(f *os.File) {
+	_ = flock(f, syscall.LOCK_UN)
+	_ = f.Close() // nothing was written through it
+}
+
+// Claimed reports whether a living process has claimed the file.
+func Claimed(f *os.File) bool {
+	err := flock(f, syscall.LOCK_SH|syscall.LOCK_NB)
+	if err == nil {
+		_ = flock(f, syscall.LOCK_UN) // closing it does the same, only later
+	}
+	return errors.Is(err, syscall.EWOULDBLOCK)
+}
+
+func flock(f *os.File, how int) error {
+	for {
+		if err := syscall.Flock(int(f.Fd()), how); !errors.Is(err, syscall.EINTR) {
+			return err
+		}
+	}
+}
+
+// ThinAfter is the length of a run from which on its file is thinned.
+const ThinAfter = 10 * time.Minute
+
+// thinned returns the length of the point in a thinned file that holds a second, by its age at the end of the run.
+func thinned(age time.Duration) time.Duration {
+	switch {
+	case age < ThinAfter:
+		return time.Second
+	case age < 2*time.Hour:
+		return 10 * time.Second
+	}
+	return time.Minute
+}
+
+// Judgement is the result of a run as it was judged by whole seconds, which a thinned file has no more.
+type Judgement struct{ Result }
+
+// MarshalJSON writes what a page holds of a run.
+func (j Judgement) MarshalJSON() ([]byte, error) {
+	doc, err := json.Marshal(j.Result)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(j.embed(doc))
+}
+
+// UnmarshalJSON reads it, and checks its numbers.
+func (j *Judgement) UnmarshalJSON(text []byte) error {
+	var e embedded
+	err := json.Unmarshal(text, &e)
+	if err == nil {
+		j.Result, err = e.result()
+	}
+	return err
+}
+
+// Thin writes the file of a run that is over to w, with seconds that are older than ThinAfter added up to points, and with
+// its result as it was judged.
+func Thin(w io.Writer, from io.Reader, judged *Result) error {
+	over := time.Duration(judged.ElapsedSeconds * float64(time.Second))
+	to := &RunFile{w: withoutClose{w}, packer: codec.NewPacker(true)}
+	var point struct {
+		length, number time.Duration
+		phases         stats.Phases
+		sample         host.Sample
+	}
+	flush := func() {
+		for _, phase := range []int{stats.Warmup, stats.Measured} {
+			if w := &point.phases[phase]; !w.IsZero() {
+				to.AddWindow(*w)
+			}
+		}
+		if point.sample.Interval > 0 {
+			to.AddSample(point.sample)
+		}
+		point.phases, point.sample = stats.Phases{}, host.Sample{}
+	}
+	for l, err := range NewLines(from, 0).All() {
+		switch {
+		case err != nil:
+			return fmt.Errorf("thin run file: %w", err)
+		case l.Window != nil:
+			length := thinned(over - l.Window.End)
+			if number := (l.Window.End - 1) / length; length != point.length || number != point.number {
+				flush()
+				point.length, point.number = length, number
+			}
+			point.phases[stats.PhaseOf(l.Window.Warmup)].Add(l.Window)
+		case l.Sample != nil:
+			point.sample.Add(*l.Sample)
+		default:
+			flush()
+			to.write(l)
+		}
+	}
+	flush()
+	to.write(Line{Result: &Judgement{*judged}})
+	return to.err
+}
+
+// withoutClose is a file that another closes.
+type withoutClose struct{ io.Writer }
+
+func (withoutClose) Close() error { return nil }
+
+// MisfitError is the error of a run that does not fit the system, or the files beside it. Nothing was done, and trying again does
+// not help: the plan, the system or a file has to change.
+type MisfitError struct{ Err error }
+
+// Misfit returns a MisfitError.
+func Misfit(format string, args ...any) *MisfitError {
+	return &MisfitError{fmt.Errorf(format, args...)}
+}
+
+// About returns the error as one of the value of a flag.
+func (e *MisfitError) About(flag string) *MisfitError {
+	return &MisfitError{plan.About(flag, e.Err)}
+}
+
+func (e *MisfitError) Error() string { return e.Err.Error() }
+
+func (e *MisfitError) Unwrap() error { return e.Err }

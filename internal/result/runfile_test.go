@@ -2,9 +2,11 @@ package result
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"io"
 	"math"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -186,4 +188,245 @@ func TestPlayingARunShowsEachSecondAsItWasAndEndsWithItsResult(t *testing.T) {
 			t.Errorf("result (-live +played):\n%s", diff)
 		}
 	}
+}
+
+// busy makes up the run of one of several processes on a busy cluster: 5,000 records a
+// second to 21 partitions on 3 brokers, whose latency is spread over four octaves.
+func busy(seconds int) []canned.Event {
+	rng := rand.New(rand.NewPCG(7, 7))
+	rec := stats.NewRecorder()
+	var events []canned.Event
+	spread := func(median time.Duration) time.Duration {
+		return time.Duration(math.Exp(rng.NormFloat64()*0.7) * float64(median))
+	}
+	for s := range seconds {
+		start, end := time.Duration(s)*time.Second, time.Duration(s+1)*time.Second
+		for i := range 5000 {
+			due := start + time.Duration(i)*200*time.Microsecond
+			delay, service := spread(300*time.Microsecond), spread(4*time.Millisecond)
+			rec.Sent(stats.Measured, 1, due, due, delay, true)
+			rec.Acknowledged(stats.Measured, 1, int32(i%21), 1000, service, delay+service, min(end, due+delay+service))
+			if i%5 == 0 {
+				rec.Broker(stats.Measured, int32(1+i%3)).Request(service, false)
+				rec.Broker(stats.Measured, int32(1+i%3)).Batch(5, 5000, 5100)
+			}
+		}
+		taken := rec.Take(new(stats.Phases), stats.Measured, start, end, time.Second)
+		events = append(events, canned.Event{Window: &taken[stats.Measured]}, canned.Event{Sample: &host.Sample{At: end, Interval: time.Second, Cores: 4, ProcessCPU: 1}})
+	}
+	return events
+}
+
+// readLines reads all lines.
+func readLines(t testing.TB, r io.Reader) (all []Line) {
+	t.Helper()
+	for l, err := range NewLines(r, 0).All() {
+		must.Do(t, err)
+		all = append(all, l)
+	}
+	return all
+}
+
+func TestLinesAreReadAsEncodingJSONReadsThem(t *testing.T) {
+	for name, events := range map[string][]canned.Event{"written": canned.Written(5, 12), "read": canned.Read(5, 12), "busy": busy(2)} {
+		t.Run(name, func(t *testing.T) {
+			file := runFile(t, header(120), events, completed)
+			got := readLines(t, iotest.HalfReader(bytes.NewReader(file)))
+			i := 0
+			for text := range bytes.Lines(canned.Text(file)) {
+				var want Line
+				must.Do(t, json.Unmarshal(text, &want))
+				if diff := cmp.Diff(marshal(t, want), marshal(t, got[i])); diff != "" {
+					t.Fatalf("line %d (-json +lines):\n%s", i+1, diff)
+				}
+				plain := want.Window != nil && want.Window.Events == nil && !bytes.Contains(text, []byte(`\`))
+				if _, fast := scanWindow(text); fast != plain {
+					t.Errorf("line %d is read the fast way: %v, want %v", i+1, fast, plain)
+				}
+				i++
+			}
+			must.Match(t, i, len(got), "lines")
+		})
+	}
+}
+
+func TestATornMemberIsPassedOverAtTheEndOnly(t *testing.T) {
+	const header, window = `{"header":{"schema":2}}`, `{"window":{"end_ns":5}}`
+	head, whole := string(canned.Packed(header)), string(canned.Packed(header+"\n"+window))
+	for _, tc := range []struct {
+		name, file string
+		lines      int
+		say        string // "": no error
+	}{
+		{"whole", whole, 2, ""},
+		{"torn", whole[:len(whole)-1], 1, ""},
+		{"torn in its frame's head", whole[:len(head)+3], 1, ""},
+		{"the first is torn", head[:9], 0, "line 1: "},
+		{"torn before another", whole[:len(whole)-9] + head, 1, "line 2: "},
+		{"longer than the buffer", head + string(canned.Packed(window[:len(window)-2]+strings.Repeat(" ", 1<<17)+"}}\n"+window)), 3, ""},
+		{"zeros behind it", whole + strings.Repeat("\x00", 4096), 2, ""},
+		{"zeros and more behind it", whole + strings.Repeat("\x00", 1<<17) + "x", 2, "line 3: "},
+		{"nothing", "", 0, ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			n, lines := 0, NewLines(strings.NewReader(tc.file), 0)
+			for _, err := range lines.All() {
+				if err == nil {
+					n++
+				} else if tc.say == "" || !strings.HasPrefix(err.Error(), tc.say) {
+					t.Errorf("the error is %v, want %q", err, tc.say)
+				}
+			}
+			must.Match(t, tc.lines, n, "lines")
+		})
+	}
+}
+
+// BenchmarkReplay reads and folds a run file of ten minutes, as a merge does 200 times.
+func BenchmarkReplay(b *testing.B) {
+	const seconds = 600
+	file := runFile(b, header(5000), busy(seconds), completed)
+	for _, bc := range []struct {
+		name string
+		read func() error
+	}{
+		{"lines", func() error {
+			lines := NewLines(bytes.NewReader(file), 0)
+			for {
+				if _, err := lines.Next(false); err != nil {
+					return err
+				}
+			}
+		}},
+		{"fold", func() error {
+			_, err := Replay(bytes.NewReader(file))
+			return err
+		}},
+	} {
+		b.Run(bc.name, func(b *testing.B) {
+			b.ReportAllocs()
+			b.SetBytes(int64(len(file)))
+			for b.Loop() {
+				if err := bc.read(); err != nil && !errors.Is(err, io.EOF) {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(b.Elapsed().Seconds()*1e6/float64(b.N)/seconds, "µs/window")
+			b.ReportMetric(float64(len(file))/seconds, "B/window")
+		})
+	}
+}
+
+// hours is the file of a run of some seconds, with a load that hardly takes a time to make up, and its result.
+func hours(t testing.TB, seconds int, limits ...string) ([]byte, Result) {
+	t.Helper()
+	some := busy(20)
+	var events []canned.Event
+	for s := range seconds {
+		for _, e := range some[s%20*2 : s%20*2+2] {
+			by := time.Duration(s-s%20) * time.Second
+			if e.Window != nil {
+				w := *e.Window
+				w.Shift(by)
+				w.Partitions, w.SendDelay, w.OwnSendDelay, w.Service = nil, stats.Histogram{}, stats.Histogram{}, stats.Histogram{}
+				if s%20 > 0 {
+					w.Brokers = nil
+				}
+				e.Window = &w
+			} else {
+				sample := *e.Sample
+				sample.At += by
+				e.Sample = &sample
+			}
+			events = append(events, e)
+		}
+	}
+	h := header(5000)
+	h.Limits, h.Plan.Load.Duration = limits, 0
+	end := completed
+	end.ElapsedSeconds, end.SendingSeconds = float64(seconds), float64(seconds)
+	file := runFile(t, h, events, end)
+	fold := must.Have(Replay(bytes.NewReader(file)))(t)
+	return file, fold.Result()
+}
+
+func TestAThinnedFileHasTheSameResultAndFewerSeconds(t *testing.T) {
+	const seconds = 7500
+	file, want := hours(t, seconds, "response.p99<1s over 10s")
+	var thin bytes.Buffer
+	must.Do(t, Thin(&thin, bytes.NewReader(file), &want))
+	fold := must.Have(Replay(bytes.NewReader(thin.Bytes())))(t)
+	must.Match(t, marshal(t, want), marshal(t, fold.Result()), "the result")
+	var sum, all stats.Window
+	lengths := map[time.Duration]int{}
+	for _, l := range readLines(t, bytes.NewReader(thin.Bytes())) {
+		if l.Window != nil {
+			sum.Add(l.Window)
+			lengths[l.Window.End-l.Window.Start]++
+		}
+	}
+	for _, l := range readLines(t, bytes.NewReader(file)) {
+		if l.Window != nil {
+			all.Add(l.Window)
+		}
+	}
+	must.Match(t, marshal(t, all), marshal(t, sum), "the sum")
+	must.Match(t, map[time.Duration]int{time.Minute: 5, 10 * time.Second: 660, time.Second: 600}, lengths, "the lengths of windows")
+	for limit, known := range map[string]bool{"response.p99<1s": true, "response.p99<1s over 10s": false, "response.p99<1s over 2m": true} {
+		fold := must.Have(Replay(bytes.NewReader(thin.Bytes()), limit))(t)
+		if l := fold.Result().Limits[0]; (l.Value != nil) != known || l.Held != known {
+			t.Errorf("%s: %+v", limit, l)
+		}
+	}
+}
+
+// pageWith returns a page that holds a text.
+func pageWith(t *testing.T, embedded string) string {
+	t.Helper()
+	packed := must.Have(Pack([]byte(embedded)))(t)
+	return PageStart + "<p>x</p>\n" + EmbedStart + packed + EmbedEnd + "\n"
+}
+
+func TestAPageIsReadOnlyIfARunCanHaveItsNumbers(t *testing.T) {
+	for want, change := range map[string]func(r *Result){
+		"":                       func(*Result) {},
+		"records or bytes is -1": func(r *Result) { r.Records.Offered = -1 },
+		"10 records were":        func(r *Result) { r.Records.Acknowledged = 11 },
+		"its series has a step":  func(r *Result) { r.Series = []Point{{StartSeconds: -1}} },
+		"its series has 7201":    func(r *Result) { r.Series = make([]Point, 2*maxPoints+1) },
+		"it lasted -2 s":         func(r *Result) { r.ElapsedSeconds = -2 },
+		"its outage has no":      func(r *Result) { r.Outage = &Outage{BeganWith: stats.Exec} },
+		"not valid for no":       func(r *Result) { r.Stages = []StageRow{{}} },
+		"its schema is 1, and t": func(r *Result) { r.Schema = 1 },
+	} {
+		r := Result{Header: Header{Schema: Schema}, Records: Records{Offered: 10, Acknowledged: 10}}
+		change(&r)
+		doc, err := json.Marshal(r)
+		must.Do(t, err)
+		_, err = ReadPage(strings.NewReader(pageWith(t, `{"result":`+string(doc)+`}`)))
+		must.Err(t, want, err, "the error")
+	}
+}
+
+func TestADamagedPageIsAnErrorThatSaysSo(t *testing.T) {
+	whole := pageWith(t, `{"result":{"schema":2},"heat":[{"end_ns":1000,"counts":[5]}]}`)
+	must.Have(ReadPage(strings.NewReader(whole)))(t)
+	for name, page := range map[string]string{
+		"cut in its run":       whole[:len(whole)-40],
+		"no base64":            strings.Replace(whole, EmbedStart, EmbedStart+"<", 1),
+		"no JSON":              pageWith(t, `{`),
+		"another document":     pageWith(t, `{"result":[]}`),
+		"a count below 0":      pageWith(t, `{"result":{"schema":2},"heat":[{"counts":[-5]}]}`),
+		"columns out of order": pageWith(t, `{"result":{"schema":2},"heat":[{"start_ns":5,"end_ns":6},{"end_ns":1}]}`),
+		"half a column":        pageWith(t, `{"result":{"schema":2},"heat":[{"start_ns":5}]}`),
+	} {
+		if r, err := ReadPage(strings.NewReader(page)); err == nil || !strings.Contains(err.Error(), "damaged") && !strings.Contains(err.Error(), "impossible") {
+			t.Errorf("%s: %+v, %v", name, r, err)
+		}
+	}
+	for name, of := range map[string]string{"points": `{},`, "columns": `[],`} {
+		page := pageWith(t, `{"result":{"schema":2},"more":[`+strings.Repeat(of, maxValues)+`0]}`)
+		must.Err(t, "larger than any", must.Fail(ReadPage(strings.NewReader(page))), "a page with a million empty %s", name)
+	}
+	must.Err(t, "no run of its own", must.Fail(ReadPage(strings.NewReader(PageStart+"<p>several runs</p>"))), "without a run")
 }

@@ -135,3 +135,187 @@ func numbersOf(w *stats.Window, over time.Duration) Numbers {
 	n.Batches, n.Fetched = batchesOf(&produced), batchesOf(&fetched)
 	return n
 }
+
+// tail holds counts and partitions of the newest seconds.
+type tail []stats.Window
+
+func (t *tail) add(w stats.Window) {
+	*t = append(*t, w)
+	for (*t)[0].End <= w.End-tailTime {
+		*t = slices.Delete(*t, 0, 1)
+	}
+}
+
+// length returns the time that the seconds cover. They have holes if a host was away.
+func (t tail) length() time.Duration {
+	var length, end time.Duration
+	for i := range t {
+		from := max(t[i].Start, end)
+		if t[i].End > from {
+			length += t[i].End - from
+			end = t[i].End
+		}
+	}
+	return length
+}
+
+// numbers returns the numbers of the seconds.
+func (t tail) numbers() Numbers {
+	var sum stats.Window
+	for i := range t {
+		w := t[i]
+		w.Partitions = nil
+		sum.Add(&w)
+	}
+	return numbersOf(&sum, t.length())
+}
+
+// PartitionNow is one partition over the last ten seconds.
+type PartitionNow struct {
+	ID           int32
+	Acknowledged float64 // records a second
+	Read         float64 // records a second
+	ConsumerLag  int64
+	Growth       float64 // of the consumer lag, a second
+
+	Leader int32         // now; -1: none, or not known
+	Bytes  float64       // acknowledged, a second
+	Max    time.Duration // service
+	P99    time.Duration // service, up to a quarter above the exact one
+	Gap    time.Duration // longest that ended in the ten seconds
+}
+
+// Partitions returns a row, by number, for each partition with counts in the last ten seconds or with
+// consumer lag. It adds up windows at each call.
+func (s *Snapshot) Partitions() []PartitionNow {
+	var sum stats.Window
+	for i := range s.seconds {
+		sum.Add(&stats.Window{Partitions: s.seconds[i].Partitions})
+	}
+	seconds := tail(s.seconds).length().Seconds()
+	ids := slices.AppendSeq(sum.PartitionIDs(), maps.Keys(s.lags))
+	slices.Sort(ids)
+	var rows []PartitionNow
+	for _, id := range slices.Compact(ids) {
+		p := sum.Partitions[id]
+		leader, known := s.leaders[id]
+		if !known {
+			leader = -1
+		}
+		rows = append(rows, PartitionNow{
+			Leader: leader, Bytes: per(float64(p.Bytes), seconds), Gap: p.Outage.Length,
+			Max: p.ServiceMax, P99: p.Service.ValueAtQuantile(0.99, p.ServiceMax),
+			ID: id, Acknowledged: per(float64(p.Records), seconds), Read: per(float64(p.Consumed), seconds),
+			ConsumerLag: max(s.lags[id].now, 0), Growth: per(float64(p.ConsumerLag), seconds),
+		})
+	}
+	return rows
+}
+
+// BrokerNow is one broker in the newest second.
+type BrokerNow struct {
+	ID       int32
+	Addr     string // "": not known
+	Asked    bool   // it has answered in the run
+	Silent   int    // seconds since its last answer
+	Refusing bool   // requests of this second failed, and none was answered
+	Gone     bool   // the cluster has lost it
+
+	Written, Fetched float64 // bytes a second, as sent
+	Requests         float64 // of producers, a second
+	Fetches          float64 // the same, of consumers
+	P99, Mean        time.Duration
+	FetchMean        time.Duration
+	Throttle         time.Duration
+	UsualP99         time.Duration // median of the last ten seconds; 0: no answer
+
+	Trend    []float64 // records written and read a second in the last minute, the newest last
+	Leads    int       // partitions
+	Replicas Replicas  // of the topics of the run
+}
+
+// trendTime is the length of a Trend in seconds.
+const trendTime = 60
+
+// brokersNow follows the brokers that the header or a window names.
+type brokersNow map[int32]*brokerNow
+
+type brokerNow struct {
+	BrokerNow
+	trend newest[float64]
+	p99   newest[time.Duration] // of the last seconds; 0: no answer
+}
+
+// addBroker adds a broker, unless it is known.
+func (m brokersNow) addBroker(id int32) {
+	if m[id] == nil {
+		m[id] = &brokerNow{BrokerNow: BrokerNow{ID: id}, trend: newest[float64]{most: trendTime}, p99: newest[time.Duration]{most: int(tailTime / time.Second)}}
+	}
+}
+
+// add takes a second. A known broker without an answer is silent.
+func (m brokersNow) add(w *stats.Window) {
+	for id := range w.Brokers {
+		m.addBroker(id)
+	}
+	length := w.Seconds()
+	for id, v := range m {
+		b := w.Brokers[id]
+		answered := b.Requests+b.Fetch.Requests > b.Failed+b.Fetch.Failed
+		v.Refusing = b.Failed+b.Fetch.Failed > 0 && !answered
+		if v.Silent++; answered {
+			v.Asked, v.Silent = true, 0
+		}
+		v.Written, v.Fetched = wireBytes(&b.Traffic)/length, wireBytes(&b.Fetch)/length
+		v.Requests, v.Fetches = float64(b.Requests)/length, float64(b.Fetch.Requests)/length
+		v.P99, v.Mean, v.FetchMean = b.Latency.ValueAtQuantile(0.99), b.Latency.Mean(), b.Fetch.Latency.Mean()
+		v.Throttle = b.Throttle + b.Fetch.Throttle
+		v.trend.add(float64(b.Records+b.Fetch.Records) / length)
+		v.p99.add(v.P99)
+	}
+}
+
+// addEvents takes the events that concern brokers.
+func (m brokersNow) addEvents(events []stats.Event) {
+	for i := range events {
+		e := &events[i]
+		b := m[e.Broker]
+		switch {
+		case b == nil:
+		case e.Kind == stats.BrokerGone, e.Kind == stats.BrokerBack:
+			b.Gone = e.Kind == stats.BrokerGone
+		case e.Kind == stats.ISRShrank:
+			b.Replicas.InSync = max(b.Replicas.InSync-e.Count, 0)
+		case e.Kind == stats.ISRGrew:
+			b.Replicas.InSync = min(b.Replicas.InSync+e.Count, b.Replicas.All)
+		}
+	}
+}
+
+// rows returns the brokers by number. leaders are those of the partitions.
+func (m brokersNow) rows(leaders map[int32]int32) []BrokerNow {
+	leads := make(map[int32]int)
+	for _, leader := range leaders {
+		leads[leader]++
+	}
+	var rows []BrokerNow
+	for _, id := range slices.Sorted(maps.Keys(m)) {
+		row := m[id].BrokerNow
+		row.Leads, row.Trend = leads[id], m[id].trend.list()
+		seen := slices.Sorted(slices.Values(m[id].p99.list()))
+		seen = slices.DeleteFunc(seen, func(p99 time.Duration) bool { return p99 == 0 })
+		if n := len(seen); n > 0 {
+			row.UsualP99 = seen[n/2] // the upper of two: a value that occurred
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// wireBytes returns the bytes of record batches as sent, where that is known.
+func wireBytes(t *stats.Traffic) float64 {
+	if t.WireBytes > 0 {
+		return float64(t.WireBytes)
+	}
+	return float64(t.Bytes)
+}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -16,6 +17,7 @@ import (
 	"github.com/kt-bench/kt/internal/must/canned"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/result/verdict"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
@@ -243,4 +245,168 @@ func TestABadLineEndsItsFileAndNoOther(t *testing.T) {
 	taken(l, 4100*time.Millisecond)
 	must.Match(t, 600, l.Now().Snapshot.All.Acknowledged, "records")
 	must.Err(t, "text: line 1: it is no run file", l.Add("text", []byte("hello\n")), "the error")
+}
+
+// used is a load with a sample of two cores after each window.
+func used(events []canned.Event) (with []canned.Event) {
+	for _, e := range events {
+		length := e.Window.End - e.Window.Start
+		with = append(with, e, canned.Event{Sample: &host.Sample{At: e.Window.End, Interval: length, Cores: 4, HostCores: 8, ProcessCPU: 2}})
+	}
+	return with
+}
+
+func TestSecondsOfPartsLineUp(t *testing.T) {
+	const rate, seconds = 1000, 20
+	for _, late := range []time.Duration{0, 3 * time.Millisecond, 499 * time.Millisecond, 501 * time.Millisecond, time.Second, 1500 * time.Millisecond} {
+		for _, agreed := range []bool{true, false} {
+			if agreed && late > lateAfter { // it does not count
+				continue
+			}
+			part := func(host string, late, last time.Duration) []byte {
+				return partFile{
+					run: "r", epoch: map[bool]string{true: "e"}[agreed], host: host, process: 1, alone: !agreed, late: late,
+					events: used(flowing(0, last, rate)), trailer: trailerOf(last.Seconds()),
+				}.bytes(t)
+			}
+			// Each ends with a window that is shorter than a second.
+			r := merged(t, part("a", 0, seconds*time.Second+2*time.Millisecond), part("b", late, seconds*time.Second+40*time.Millisecond))
+			shift := int(late.Round(time.Second) / time.Second)
+			if got := r.Overlap.SpanSeconds; math.Abs(got-(seconds+0.04+float64(shift))) > 1e-9 {
+				t.Errorf("%s late: the run took %v s", late, got)
+			}
+			for i, p := range r.Series {
+				want := int64(0)
+				if i < seconds {
+					want += rate
+				}
+				if i >= shift && i < seconds+shift {
+					want += rate
+				}
+				if i == seconds-1 && shift == 0 || i == seconds && shift > 0 { // with the short windows
+					continue
+				}
+				if p.StartSeconds != float64(i) || i < seconds+shift-1 && p.Seconds != 1 || i < seconds && p.Acknowledged != want {
+					t.Errorf("%s late: row %d is from %v s on, %v s long, with %d records; want %d", late, i, p.StartSeconds, p.Seconds, p.Acknowledged, want)
+				}
+				if i >= shift && i < seconds && math.Abs(p.CPUCores-4) > 1e-9 {
+					t.Errorf("%s late: row %d has %v cores, want 4", late, i, p.CPUCores)
+				}
+			}
+		}
+	}
+}
+
+func TestAWindowOfSeveralSecondsMakesNoSecondLonger(t *testing.T) {
+	slow := steady(0, 8, 100)
+	slow[4].Window.Add(slow[3].Window)
+	slow = append(slow[:3:3], slow[4:]...) // one window of seconds 3 and 4
+	part := func(host string, events []canned.Event) []byte {
+		return partFile{run: "r", host: host, process: 1, events: events, trailer: trailerOf(8)}.bytes(t)
+	}
+	r := merged(t, part("a", steady(0, 8, 100)), part("b", used(slow)))
+	sum := 0.0
+	for _, p := range r.Series {
+		sum += p.Seconds
+	}
+	must.Match(t, 8, sum, "the series has seconds of 8: %+v", r.Series)
+}
+
+// lagging is a load at a fixed rate of which only so many records a second are
+// acknowledged while it is sent: the others are in the drain.
+func lagging(seconds, offered, acked int) []canned.Event {
+	events := steady(0, seconds+1, offered)
+	for i, e := range events {
+		w := e.Window
+		w.Acknowledged = int64(acked)
+		if i == seconds {
+			w.Acknowledged = int64(seconds * (offered - acked))
+			w.Offered, w.FirstDue, w.LastDue, w.LastSent = 0, 0, 0, 0
+		}
+	}
+	return events
+}
+
+func TestWhatWaitsWhileSendingGoesOnIsSaidOfNow(t *testing.T) {
+	f := result.NewFold(header(6000))
+	var said []string
+	for _, e := range lagging(20, 6000, 5000) {
+		if e.Window.Offered == 0 {
+			e.Window.ShardTime = 0
+		}
+		f.AddWindow(*e.Window)
+		said = append(said, f.Verdict().Evidence)
+	}
+	const then = "s of the load, waited when sending ended"
+	must.Has(t, "after 7 of 20 seconds", said[6], "1.2 s of the load, wait now")
+	must.Has(t, "when sending has ended", said[20], then)
+}
+
+func TestATargetIsNotKeptWhereItIsNotAcknowledged(t *testing.T) {
+	for _, tc := range must.Rows[[]struct {
+		Name           string
+		Seconds, Acked int // of 6000 records/s
+		Want           verdict.Limit
+		Alone, Merged  string
+	}](t, "carried") {
+		t.Run(tc.Name, func(t *testing.T) {
+			part := func(host string) []byte {
+				return partFile{
+					run: "r", epoch: "e", host: host, process: 1, plan: header(6000).Plan,
+					events: lagging(tc.Seconds, 6000, tc.Acked), trailer: trailerOf(float64(tc.Seconds) + 1),
+				}.bytes(t)
+			}
+			one, r := replayed1(t, part("a")), merged(t, part("a"), part("b"))
+			if one.BoundBy.Limit != tc.Want || !strings.Contains(one.BoundBy.Evidence, tc.Alone) {
+				t.Errorf("alone bound by %+v, want %s, %q", one.BoundBy, tc.Want, tc.Alone)
+			}
+			if r.BoundBy.Limit != tc.Want && !strings.HasPrefix(string(r.BoundBy.Limit), string(tc.Want)) || !strings.Contains(r.BoundBy.Evidence, tc.Merged) {
+				t.Errorf("merged bound by %+v, want %s, %q", r.BoundBy, tc.Want, tc.Merged)
+			}
+		})
+	}
+}
+
+func TestAPartOfARunThatGoesOnIsRunning(t *testing.T) {
+	part := func(host string, process int, trailer result.Trailer) []byte {
+		return partFile{run: "r", epoch: "e", host: host, process: process, events: canned.Written(1, 3), trailer: trailer}.bytes(t)
+	}
+	type file struct {
+		content []byte
+		atWork  bool
+	}
+	goes, died, ended := file{part("a", 1, result.Trailer{}), true}, file{part("a", 2, result.Trailer{}), false}, file{part("a", 3, trailerOf(3)), true}
+	watched := file{part("b", 0, result.Trailer{}), false}
+	for _, tc := range []struct {
+		name  string
+		files []file
+		want  string // state of each file, and + if it counts
+		says  string
+	}{
+		{"alone it counts", []file{goes, watched}, "running+ running", "the run still goes on: "},
+		{"without those that died", []file{goes, died}, "running+ lost", "a/2 is lost: "},
+		{"but not beside one that has ended", []file{goes, ended}, "running complete+", "a/1 is running: its figures are up to 3.0 s"},
+		{"nobody writes a file that has an end", []file{ended}, "complete+", ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := NewSet()
+			for _, f := range tc.files {
+				s.offer("file", bytes.NewReader(f.content), int64(len(f.content)), f.atWork)
+			}
+			r := must.Have(s.Result(t.Context()))(t)
+			var got []string
+			for _, f := range r.RunFiles {
+				state := string(f.State)
+				if f.Counted {
+					state += "+"
+				}
+				got = append(got, state)
+			}
+			if got := strings.Join(got, " "); got != tc.want || !strings.Contains(r.Notice, tc.says) {
+				t.Errorf("%q, want %q; the notice is %q, want %q", got, tc.want, r.Notice, tc.says)
+			}
+			again := must.Have(Read(bytes.NewReader(collection(t, s)), int64(len(collection(t, s)))))(t)
+			must.Match(t, marshal(t, r), marshal(t, again), "the collection has another result")
+		})
+	}
 }

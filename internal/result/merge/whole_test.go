@@ -1,8 +1,14 @@
 package merge
 
 import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
 	"math"
+	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +18,7 @@ import (
 	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/must/canned"
+	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/result/verdict"
 	"github.com/kt-bench/kt/internal/stats"
@@ -166,4 +173,233 @@ func TestWhatCouldNotBeReadOfAHostIsNotIdle(t *testing.T) {
 	if b := merged(t, load.bytes(t), watch.bytes(t)).Hosts[1].Busy; b.Cores != 0 || b.CPUShare != 0 || b.MemoryBytes != 0 {
 		t.Errorf("nothing of CPUs and memory could be read: %+v", b)
 	}
+}
+
+// flowing is a load of so many records a second from a moment on: what a window has is
+// what its time has.
+func flowing(first, last time.Duration, rate float64) []canned.Event {
+	var events []canned.Event
+	for start := time.Duration(0); start < last; start += time.Second {
+		w := stats.Window{Start: start, End: min(last, start+time.Second), ShardTime: time.Second}
+		from := max(first, w.Start)
+		n := int64(math.Round(rate * (w.End - from).Seconds()))
+		if n > 0 {
+			w.Offered, w.Acknowledged, w.Bytes = n, n, 100*n
+			w.FirstDue, w.LastDue, w.LastSent, w.LastAck = from, w.End, w.End, w.End
+			w.Response.RecordN(time.Millisecond, n)
+		}
+		events = append(events, canned.Event{Window: &w})
+	}
+	return events
+}
+
+func TestTheRowsOfAMergedSeriesFollowEachOther(t *testing.T) {
+	const rate = 500
+	part := func(host string, late time.Duration, first, last float64) []byte {
+		return partFile{
+			run: "r", host: host, process: 1, alone: true, late: late,
+			events: flowing(time.Duration(first*float64(time.Second)), time.Duration(last*float64(time.Second)), rate), trailer: trailerOf(last),
+		}.bytes(t)
+	}
+	for _, late := range []time.Duration{0, 3 * time.Millisecond, 300 * time.Millisecond, 550 * time.Millisecond, 1900 * time.Millisecond} {
+		r := merged(t, part("a", 0, 0.4, 24.5), part("b", late, 0, 24.5), part("c", late/2, 0, 23.2))
+		seconds, records := 0.0, int64(0)
+		for i, p := range r.Series {
+			if math.Abs(p.StartSeconds-r.Series[0].StartSeconds-seconds) > 1e-9 {
+				t.Errorf("%s late: row %d begins at %v s, %v s after the first: %v", late, i, p.StartSeconds, seconds, r.Series)
+			}
+			seconds += p.Seconds
+			records += p.Acknowledged
+			whole := p.StartSeconds > late.Seconds()+0.4 && p.StartSeconds+p.Seconds < 23.2+late.Seconds()/2
+			if got := float64(p.Acknowledged) / p.Seconds; whole && math.Abs(got/(3*rate)-1) > 0.03 {
+				t.Errorf("%s late: %.0f/s in the %.3f s from %.3f s on, want %d", late, got, p.Seconds, p.StartSeconds, 3*rate)
+			}
+		}
+		if math.Abs(seconds-r.Overlap.SpanSeconds) > 1e-9 || records != r.Records.Acknowledged {
+			t.Errorf("%s late: %v s and %d records in the series, %v s and %d in all", late, seconds, records, r.Overlap.SpanSeconds, r.Records.Acknowledged)
+		}
+	}
+}
+
+func TestARowOfAMergedSeriesEndsWhereItsPhaseHasAGap(t *testing.T) {
+	gap := steady(0, 8, 100)
+	gap = append(gap[:3:3], gap[5:]...)
+	part := func(host string) []byte {
+		return partFile{run: "r", host: host, process: 1, events: gap, trailer: trailerOf(8)}.bytes(t)
+	}
+	for i, p := range merged(t, part("a"), part("b")).Series {
+		if p.Seconds != 1 || p.Acknowledged != 200 {
+			t.Errorf("row %d has %d records in %v s, want 200 in 1 s", i, p.Acknowledged, p.Seconds)
+		}
+	}
+}
+
+func TestTheWindowsOfAFileAddUpToItsResult(t *testing.T) {
+	files := someRun(t, 1)
+	for name, file := range map[string][]byte{"run file": files[0], "collection": collection(t, setOf(t, files...))} {
+		res := must.Have(Read(bytes.NewReader(file), int64(len(file))))(t)
+		var sum stats.Window
+		must.Do(t, Windows(bytes.NewReader(file), int64(len(file)), func(w *stats.Window) error {
+			if !w.Warmup {
+				sum.Add(w)
+			}
+			return nil
+		}))
+		if sum.Acknowledged != res.Records.Acknowledged || sum.Response.Count() != res.Latency.Response.Count || sum.Acknowledged == 0 {
+			t.Errorf("%s: windows of %d records and %d response times, want %d and %d", name, sum.Acknowledged, sum.Response.Count(), res.Records.Acknowledged, res.Latency.Response.Count)
+		}
+		enough := errors.New("enough")
+		if err := Windows(bytes.NewReader(file), int64(len(file)), func(*stats.Window) error { return enough }); !errors.Is(err, enough) {
+			t.Errorf("%s: an error of the receiver is %v", name, err)
+		}
+	}
+}
+
+// published is one process of a published load test, or the total as it was printed.
+type published struct {
+	op, process           string
+	rate, mib, mean, most float64 // most and mean in milliseconds; 0: not printed
+}
+
+// publishedCases reads tables that people made by hand of the output of many processes:
+// one of Kafka's own tools each.
+func publishedCases(t *testing.T) map[string][]published {
+	t.Helper()
+	f := must.Have(os.Open("testdata/published-processes.csv"))(t)
+	defer func() { _ = f.Close() }() // it was only read
+	rows := must.Have(csv.NewReader(f).ReadAll())(t)
+	number := func(s string) float64 {
+		if s == "" {
+			return 0
+		}
+		return must.Have(strconv.ParseFloat(s, 64))(t)
+	}
+	cases := make(map[string][]published)
+	for _, r := range rows[1:] {
+		cases[r[0]] = append(cases[r[0]], published{r[1], r[2], number(r[3]), number(r[4]), number(r[5]), number(r[6])})
+	}
+	return cases
+}
+
+// file is the run file of a process that did in each second what was published of it.
+func (p published) file(t *testing.T, run string) []byte {
+	name, number := "host", p.process
+	if i := strings.LastIndexAny(p.process, "_-"); i > 0 {
+		name, number = p.process[:i], p.process[i+1:]
+	}
+	n, err := strconv.Atoi(number)
+	if err != nil && p.op == "produce" {
+		t.Fatal(err)
+	}
+	const seconds = 10
+	var events []canned.Event
+	for s := range seconds {
+		start, end := time.Duration(s)*time.Second, time.Duration(s+1)*time.Second
+		records := int64(math.Round(p.rate*float64(s+1)) - math.Round(p.rate*float64(s)))
+		bytes := int64(math.Round(p.mib * mib))
+		w := stats.Window{Start: start, End: end}
+		if p.op == "consume" {
+			w.Read = stats.Read{Consumed: records, ConsumedBytes: bytes, FirstRead: start, LastRead: end, ReadTime: time.Second}
+		} else {
+			w.Offered, w.Acknowledged, w.Bytes, w.FirstDue, w.LastDue, w.LastSent, w.LastAck, w.ShardTime = records, records, bytes, start, end, end, end, time.Second
+			// One record has the longest latency, all others what makes the mean.
+			most := time.Duration(p.most * float64(time.Millisecond))
+			others := (p.mean*float64(time.Millisecond)*float64(records) - float64(most)) / float64(records-1)
+			w.Response.Record(most)
+			w.Response.RecordN(time.Duration(math.Round(others/1e3))*time.Microsecond, records-1)
+		}
+		events = append(events, canned.Event{Window: &w})
+	}
+	h := readHeader(plan.Command(p.op), 0)
+	if p.op == "produce" {
+		h = header(0)
+	}
+	return partFile{run: run, epoch: "e", host: name, process: n, plan: h.Plan, events: events, trailer: trailerOf(seconds)}.bytes(t)
+}
+
+// The totals that were printed are sums of rates, and the greatest of the maxima. The
+// means are those of the rows, each of which has the same weight however many records it
+// stands for; the mean of all records is another one. Where that shows, wrong has it.
+func TestPublishedTablesGiveTheirPrintedTotals(t *testing.T) {
+	wrong := map[string]struct{ printed, rows, records float64 }{
+		"multi-process-8": {503.2, 428.9, 428.9}, // it is not even the mean of its rows
+		"multi-host-2x5":  {255.0, 255.0, 251.1}, // the slower half has fewer records
+	}
+	const tolerance = 0.004 // of a mean: what equal weights make of rows that are much alike
+	cases := publishedCases(t)
+	if len(cases) != 16 {
+		t.Fatalf("%d cases, want 16", len(cases))
+	}
+	for name, rows := range cases {
+		t.Run(name, func(t *testing.T) {
+			total, rows := rows[len(rows)-1], rows[:len(rows)-1]
+			var files [][]byte
+			var rate, mean, plain float64
+			for _, p := range rows {
+				files = append(files, p.file(t, name))
+				rate += p.rate
+				mean += p.mean * p.rate
+				plain += p.mean / float64(len(rows))
+			}
+			mean /= rate
+			r := merged(t, files...)
+			if len(r.Processes) != len(rows) || r.Apart != nil {
+				t.Fatalf("%d processes, want %d; apart: %+v", len(r.Processes), len(rows), r.Apart)
+			}
+			gotRate, gotMiB := r.Throughput.RecordsPerSecond, r.Throughput.MiBPerSecond
+			if total.op == "consume" {
+				gotRate, gotMiB = r.Fetch.RecordsPerSecond, r.Fetch.MiBPerSecond
+			}
+			// Rows are printed with no or two decimals. One total is 0.02 MiB/s off by itself.
+			if math.Abs(gotRate-total.rate) > 0.5 || math.Abs(gotMiB-total.mib) > 0.025 {
+				t.Errorf("%.2f records/s and %.3f MiB/s, printed are %.2f and %.3f", gotRate, gotMiB, total.rate, total.mib)
+			}
+			if total.op == "consume" {
+				return
+			}
+			must.Match(t, total.most, float64(r.Latency.Response.Max)/1000, "the longest latency is ms, printed is ms")
+			got := float64(r.Latency.Response.Mean) / 1000
+			if math.Abs(got-mean) > 0.01 {
+				t.Errorf("the mean is %.3f ms, that of the rows by their records %.3f ms", got, mean)
+			}
+			w, known := wrong[name]
+			must.Match(t, known, math.Abs(got-total.mean) > tolerance*got, "the mean is %.3f ms, printed is %.3f ms: wrong", got, total.mean)
+			if known && (math.Abs(w.printed-total.mean) > 0.05 || math.Abs(w.rows-plain) > 0.05 || math.Abs(w.records-got) > 0.05) {
+				t.Errorf("printed %.1f ms, mean of the rows %.1f ms, of the records %.1f ms; want %+v", total.mean, plain, got, w)
+			}
+		})
+	}
+}
+
+// header is that of a run at a rate; 0: unlimited.
+func header(rate float64) result.Header {
+	return result.Header{
+		Schema: result.Schema, RunID: "0123456789abcdef", KTVersion: "test",
+		StartedAt: time.Date(2026, 11, 21, 12, 10, 25, 123456789, time.UTC), Args: []string{"kt", "produce", "--topic", "orders"},
+		Plan:   canned.Plan(rate),
+		Config: []result.Setting{{Name: "acks", Value: "all", Default: "all", Source: "default", Client: "RequiredAcks"}},
+		Environment: result.Environment{
+			Host: host.Facts{Hostname: "h", LogicalCPUs: 4, GOMAXPROCS: 4},
+			Cluster: result.Cluster{ID: "c", Version: "4.2", Brokers: []result.Broker{
+				{ID: 1, Addr: "a:9092"}, {ID: 2, Addr: "b:9092", Rack: "r"}, {ID: 3, Addr: "c:9092"},
+			}},
+			Topic: result.Topic{Name: "orders", Partitions: 6, ReplicationFactor: 3, Leaders: map[int32]int32{0: 1, 1: 2, 2: 3, 3: 1, 4: 2, 5: 3}},
+		},
+	}
+}
+
+// readHeader is header of a run that reads.
+func readHeader(command plan.Command, rate float64) result.Header {
+	h := header(rate)
+	h.Plan = canned.ReadPlan(command, rate)
+	h.ConsumerConfig = []result.Setting{{Name: "client.id", Value: "kt"}}
+	if command == plan.Consume {
+		h.Config = nil
+	}
+	return h
+}
+
+func marshal(t testing.TB, v any) string {
+	t.Helper()
+	return string(must.Have(json.MarshalIndent(v, "", " "))(t))
 }

@@ -1,0 +1,290 @@
+package result
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/result/verdict"
+	"github.com/kt-bench/kt/internal/stats"
+)
+
+// records returns the records of a phase by outcome. Without one they are unknown if the run file was cut off.
+func (f *Fold) records(w *stats.Window) Records {
+	r := Records{Offered: w.Offered, Acknowledged: w.Acknowledged, Failed: w.Failed, Unknown: w.Unknown, Unsent: w.Unsent, Consumed: w.Consumed}
+	if f.trailer.Ended == CutOff {
+		r.Offered = max(r.Offered, r.Acknowledged+r.Failed) // an outcome may be written a second before its record
+		r.Unknown = r.Offered - r.Acknowledged - r.Failed
+	}
+	return r
+}
+
+// errorsOf returns a copy of counts by error code, never nil.
+func errorsOf(counts map[string]int64) Errors {
+	e := make(Errors, len(counts))
+	maps.Copy(e, counts)
+	return e
+}
+
+// few is the largest number of records or polls that are counted with one more interval.
+const few = 500
+
+// spanOf returns the time over which rates are taken. It begins when the first record is due, and ends with the last acknowledgement,
+// or when one more record would be due if that is later. So an outage at the end counts, and n records take n
+// intervals.
+func spanOf(w *stats.Window) time.Duration {
+	return max(0, max(w.LastAck, w.LastDue+IntervalOf(w))-w.FirstDue)
+}
+
+// IntervalOf returns the mean time between two records that are due, if they are few. Otherwise it returns 0.
+func IntervalOf(w *stats.Window) time.Duration {
+	n := w.Offered + w.Unsent
+	if n < 2 || n > few {
+		return 0
+	}
+	return (w.LastDue - w.FirstDue) / time.Duration(n-1)
+}
+
+func throughputOf(w *stats.Window) Throughput {
+	seconds := spanOf(w).Seconds()
+	t := Throughput{
+		Bytes: w.Bytes, FirstDueSeconds: w.FirstDue.Seconds(), Seconds: seconds,
+		RecordsPerSecond: per(float64(w.Acknowledged), seconds), MiBPerSecond: per(float64(w.Bytes)/mib, seconds),
+	}
+	if w.Offered > 1 { // n records at equal intervals take n-1 intervals
+		t.OfferedRecordsPerSecond = per(float64(w.Offered-1), (w.LastSent - w.FirstDue).Seconds())
+	}
+	return t
+}
+
+// Written returns the rate of acknowledged records. It reports false if less than a second was measured: one record more
+// or less would make another rate.
+func (r *Result) Written() (Rate, bool) {
+	t := &r.Throughput
+	return Rate{t.RecordsPerSecond, t.MiBPerSecond * mib}, !r.Plan.ReadsOnly() && t.Seconds >= verdict.Shortest.Seconds()
+}
+
+// Read returns the rate of records read, likewise. Without a record it is 0 over the whole run.
+func (r *Result) Read() (Rate, bool) {
+	f := r.Fetch
+	if f == nil {
+		return Rate{}, false
+	}
+	seconds := f.Seconds
+	if r.Records.Consumed == 0 {
+		seconds = r.ElapsedSeconds
+	}
+	return Rate{f.RecordsPerSecond, f.MiBPerSecond * mib}, seconds >= verdict.Shortest.Seconds()
+}
+
+// Quoted returns the rate that the run is quoted by: Read of a run that only reads, else Written.
+func (r *Result) Quoted() (Rate, bool) {
+	if r.Plan.ReadsOnly() {
+		return r.Read()
+	}
+	return r.Written()
+}
+
+// Fetch has the figures of reading. Its rates are from the first record read to the last, without the
+// time before the first.
+type Fetch struct {
+	RecordsPerSecond float64 `json:"records_per_second,omitempty"` // 0: less than a second has no rate
+	MiBPerSecond     float64 `json:"mib_per_second,omitempty"`
+
+	// Of a run that only reads, as those of Throughput.
+	TargetRecordsPerSecond float64 `json:"target_records_per_second,omitempty"`
+	AskedRecordsPerSecond  float64 `json:"asked_records_per_second,omitempty"`
+
+	Bytes            int64   `json:"bytes"`              // of keys and values
+	FirstReadSeconds float64 `json:"first_read_seconds"` // from the start of the run
+	Seconds          float64 `json:"seconds"`            // from then to the last record
+
+	Polls          int64   `json:"polls"` // that brought records
+	PollRecords    float64 `json:"poll_records_mean"`
+	Requests       int64   `json:"requests"` // to all brokers
+	FailedRequests int64   `json:"failed_requests"`
+	RequestRecords float64 `json:"request_records_mean"`        // of those that were answered
+	RequestBytes   float64 `json:"request_bytes_mean"`          // as sent, compressed
+	Latency        Latency `json:"request_latency_us,omitzero"` // a request waits at the broker for records
+	Errors         Errors  `json:"errors"`                      // of partitions, by code
+
+	WaitShare  float64 `json:"wait_share"` // of the readers' time, in which they waited for records
+	HeldShare  float64 `json:"held_share"` // in which a rate or a processing time held them back
+	Commits    int64   `json:"commits"`
+	Deleted    int64   `json:"deleted_records,omitempty"`  // before they were read; also in the warm-up
+	Withheld   int64   `json:"withheld_records,omitempty"` // behind open transactions, that reading did not get to
+	CommitMean int64   `json:"commit_mean_us"`
+}
+
+func fetchOf(w *stats.Window) *Fetch {
+	_, all := w.Traffic()
+	answered := float64(all.Requests - all.Failed)
+	f := &Fetch{
+		Bytes: w.ConsumedBytes, Polls: w.Fetches, PollRecords: per(float64(w.Consumed), float64(w.Fetches)), Errors: errorsOf(w.FetchErrors),
+		Requests: all.Requests, FailedRequests: all.Failed, Latency: LatencyOf(&all.Latency),
+		RequestRecords: per(float64(all.Records), answered), RequestBytes: per(float64(all.WireBytes), answered),
+		WaitShare: share(w.ReadWait, w.ReadTime), HeldShare: share(w.ReadHeld, w.ReadTime),
+		Commits: w.Commits, CommitMean: (w.CommitTime / time.Duration(max(1, w.Commits))).Microseconds(),
+	}
+	if w.Consumed > 0 {
+		f.FirstReadSeconds = w.FirstRead.Seconds()
+		f.Seconds = readingTime(w).Seconds() // 0: one poll brought all
+	}
+	f.RecordsPerSecond, f.MiBPerSecond = per(float64(w.Consumed), f.Seconds), per(float64(w.ConsumedBytes)/mib, f.Seconds)
+	return f
+}
+
+// readSpan returns the time over which the rate of reading is taken. That of a round trip begins when the first record is due. A
+// few polls count with one more interval, so that n polls take n.
+func readSpan(w *stats.Window) time.Duration {
+	span := readingTime(w)
+	switch n := time.Duration(w.Fetches); {
+	case w.Offered > 0 && w.FirstDue < w.FirstRead:
+		return w.LastRead - w.FirstDue
+	case n > 1 && n <= few && span == w.LastRead-w.FirstRead:
+		return span * n / (n - 1)
+	}
+	return span
+}
+
+// readingTime returns the time from the first record that was read to the last. A quota that holds the readers back for longer, after a
+// burst, is part of reading: without it the rate would be that of the burst.
+func readingTime(w *stats.Window) time.Duration {
+	_, held := throttled(w)
+	return max(0, w.LastRead-w.FirstRead, time.Duration(held*float64(w.End-w.FirstRead)))
+}
+
+// Rebalances counts rebalances after the readers had their first partitions. Times of different readers
+// are added up.
+type Rebalances struct {
+	Count     int64 `json:"count"`
+	TotalMS   int64 `json:"total_ms"`
+	LongestMS int64 `json:"longest_ms"`
+}
+
+func rebalancesOf(w *stats.Window) *Rebalances {
+	return &Rebalances{Count: w.Rebalances, TotalMS: w.RebalanceTime.Milliseconds(), LongestMS: w.RebalanceMax.Milliseconds()}
+}
+
+// Gap is the longest time in which records waited and no broker acknowledged any.
+type Gap struct {
+	FromSeconds float64 `json:"from_seconds"` // from the start of the run
+	LengthMS    int64   `json:"length_ms"`
+}
+
+// gapOf returns a gap of the document, nil if it has no length.
+func gapOf(g stats.Gap) *Gap {
+	if g.Length <= 0 {
+		return nil
+	}
+	return &Gap{FromSeconds: g.From.Seconds(), LengthMS: g.Length.Milliseconds()}
+}
+
+// partitions returns a row for each partition with counts, or with consumer lag since the warm-up.
+func (f *Fold) partitions(w *stats.Window) []PartitionRow {
+	seconds := spanOf(w).Seconds()
+	warmup := &f.total[stats.Warmup]
+	rows := []PartitionRow{}
+	ids := slices.Concat(w.PartitionIDs(), warmup.PartitionIDs())
+	slices.Sort(ids)
+	for _, id := range slices.Compact(ids) {
+		p, known := w.Partitions[id]
+		if before := warmup.Partitions[id]; !known && before.ConsumerLag == 0 && before.Deleted == 0 {
+			continue
+		}
+		topic, number := f.header.Environment.Place(id)
+		level := f.consumerLag.partitions[id]
+		row := PartitionRow{
+			ID: number, Leader: -1, Records: p.Records, MiB: float64(p.Bytes) / mib,
+			ServiceMeanUS: (p.ServiceSum / time.Duration(max(1, p.Records))).Microseconds(),
+			ServiceP99US:  p.Service.ValueAtQuantile(0.99, p.ServiceMax).Microseconds(),
+			ServiceMaxUS:  p.ServiceMax.Microseconds(),
+			Consumed:      p.Consumed, ConsumedMiB: float64(p.ConsumedBytes) / mib,
+			ConsumerLag: lagOf(p.ConsumerLag+warmup.Partitions[id].ConsumerLag, f.consumerLag.lag == NotKnown), ConsumerLagSlope: level.fit.slope(), LongestGap: gapOf(p.Outage),
+			Deleted: p.Deleted + warmup.Partitions[id].Deleted,
+		}
+		if len(f.header.Environment.Topics) > 0 {
+			row.Topic = topic.Name
+		}
+		if leader, ok := topic.Leaders[number]; ok {
+			row.Leader = leader
+		}
+		if f.together == nil {
+			rate := per(float64(p.Records), seconds)
+			row.RecordsPerSecond = &rate
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// brokers returns a row for each broker that was asked.
+func (f *Fold) brokers(w *stats.Window) []BrokerRow {
+	addrs := make(map[int32]string)
+	for _, b := range f.header.Environment.Cluster.Brokers {
+		addrs[b.ID] = b.Addr
+	}
+	rows := []BrokerRow{}
+	for _, id := range w.BrokerIDs() {
+		b := w.Brokers[id]
+		row := BrokerRow{
+			ID: id, Addr: addrs[id], Requests: b.Requests, Failed: b.Failed, Records: b.Records,
+			MiB: float64(b.WireBytes) / mib, Latency: LatencyOf(&b.Latency), ThrottleMS: b.Throttle.Milliseconds(),
+		}
+		if t := &b.Fetch; !t.IsZero() {
+			row.Fetch = &BrokerFetch{
+				Requests: t.Requests, Failed: t.Failed, Records: t.Records, MiB: float64(t.WireBytes) / mib,
+				Latency: LatencyOf(&t.Latency), ThrottleMS: t.Throttle.Milliseconds(),
+			}
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// batchesOf returns the record batches that requests carried.
+func batchesOf(t *stats.Traffic) Batches {
+	n, bytes, sent := float64(t.Batches), float64(t.Bytes), float64(t.WireBytes)
+	return Batches{
+		Count: t.Batches, RecordsMean: per(float64(t.Records), n), BytesMean: per(bytes, n),
+		CompressionRatio: per(bytes, sent), CompressedShare: per(sent, bytes),
+	}
+}
+
+// per returns a quotient, 0 where the divisor is.
+func per(sum, of float64) float64 {
+	if of <= 0 {
+		return 0
+	}
+	return sum / of
+}
+
+// clientUse returns kt's own use in the time of a sample, and that of its client in a window.
+func clientUse(u *host.Sample, w *stats.Window) ClientUse {
+	records, seconds := w.Acknowledged, u.Interval.Seconds()
+	if w.Offered == 0 {
+		records = w.Consumed
+	}
+	return ClientUse{
+		CPUSeconds: u.ProcessCPU * seconds, CPUSecondsPerMillion: per(u.ProcessCPU*seconds, float64(records)) * 1e6,
+		CPUCores: u.ProcessCPU, CoresAvailable: u.Cores, HostCPUCores: u.HostCPU, HostCores: u.HostCores,
+		PeakResidentBytes: u.RSS, GCCPUCores: min(u.GCCPU, u.ProcessCPU), // Go estimates that of the collector from the clock, which may be more
+		GCPauseMaxUS:    time.Duration(u.GCPauseMax).Microseconds(),
+		CPUStoppedShare: u.Stopped, NetSentMiBPerSecond: per(float64(u.NetSent)/mib, seconds),
+		BufferFullShare: share(w.BufferFull, w.ShardTime), InFlightShare: share(w.InFlightUse, w.ConnTime),
+		Transactions: w.Transactions, Aborted: w.Aborted, FailedConnects: w.FailedConnects,
+	}
+}
+
+// costShows is the least use of cores at which CPU time is a cost of the records: timers, the screen and
+// the garbage collector take a quarter of a core and more without a load.
+const costShows = 1.0
+
+// share returns a part of a whole, at most 1.
+func share(part, whole time.Duration) float64 {
+	if whole <= 0 {
+		return 0
+	}
+	return min(1, float64(part)/float64(whole))
+}
