@@ -46,6 +46,9 @@ func addCount(to uint32, n int64) uint32 {
 }
 
 func (b *Buckets) add(o *Buckets) {
+	if *o == (Buckets{}) {
+		return
+	}
 	for i, n := range o {
 		b[i] = addCount(b[i], int64(n))
 	}

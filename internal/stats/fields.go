@@ -43,6 +43,8 @@ const (
 	brokers                // rows by number
 	events                 // merged by time
 	encoded                // bytes, of a histogram
+	float                  // a number with a fraction; no window has one
+	other                  // no window has one, and it is not scanned
 )
 
 var kindOfTag = map[string]kind{
@@ -51,7 +53,7 @@ var kindOfTag = map[string]kind{
 
 var kindOfType = map[reflect.Type]kind{
 	reflect.TypeFor[bool](): warmup, reflect.TypeFor[Gap](): gap, reflect.TypeFor[Buckets](): buckets, reflect.TypeFor[Histogram](): histogram,
-	reflect.TypeFor[map[string]int64](): counts, reflect.TypeFor[Traffic](): group, reflect.TypeFor[[]Event](): events, reflect.TypeFor[[]byte](): encoded,
+	reflect.TypeFor[float64](): float, reflect.TypeFor[int](): other, reflect.TypeFor[map[string]int64](): counts, reflect.TypeFor[Traffic](): group, reflect.TypeFor[[]Event](): events, reflect.TypeFor[[]byte](): encoded,
 	reflect.TypeFor[map[int32]Partition](): partitions, reflect.TypeFor[map[int32]Broker](): brokers,
 }
 
@@ -128,7 +130,7 @@ func (all fields) add(p, o unsafe.Pointer) {
 			addRows(f, at[map[int32]Partition](p, f), *at[map[int32]Partition](o, f))
 		case brokers:
 			addRows(f, at[map[int32]Broker](p, f), *at[map[int32]Broker](o, f))
-		case events, encoded:
+		case events, encoded, float, other:
 		}
 	}
 }
@@ -169,7 +171,7 @@ func (all fields) empty(p unsafe.Pointer, placed bool) bool {
 			is = len(*at[map[int32]Broker](p, f)) == 0
 		case events:
 			is = len(*at[[]Event](p, f)) == 0
-		case first, buckets, group, encoded: // first is meaningless without a count, and the others are in rows only
+		case first, buckets, group, encoded, float, other: // first is meaningless without a count, and the others are in rows only
 		}
 		if !is {
 			return false
@@ -178,27 +180,29 @@ func (all fields) empty(p unsafe.Pointer, placed bool) bool {
 	return true
 }
 
-// each calls f for every field at p and in its groups and rows, which f may change. base is where the field's struct begins.
-func (all fields) each(base unsafe.Pointer, f func(f *field, base unsafe.Pointer)) {
+// each calls f for every field at p and in its groups and rows, which f may change if change is set. base is where the field's
+// struct begins.
+func (all fields) each(base unsafe.Pointer, change bool, f func(f *field, base unsafe.Pointer)) {
 	for i := range all {
 		switch one := &all[i]; one.kind {
 		case group:
-			one.rows.each(unsafe.Add(base, one.offset), f)
+			one.rows.each(unsafe.Add(base, one.offset), change, f)
 		case partitions:
-			eachRow(one, *at[map[int32]Partition](base, one), f)
+			eachRow(one, *at[map[int32]Partition](base, one), change, f)
 		case brokers:
-			eachRow(one, *at[map[int32]Broker](base, one), f)
+			eachRow(one, *at[map[int32]Broker](base, one), change, f)
 		default:
 			f(one, base)
 		}
 	}
 }
 
-func eachRow[R any](of *field, rows map[int32]R, f func(f *field, base unsafe.Pointer)) {
+func eachRow[R any](of *field, rows map[int32]R, change bool, f func(f *field, base unsafe.Pointer)) {
 	var row R
-	for id := range rows {
-		row = rows[id]
-		of.rows.each(unsafe.Pointer(&row), f)
-		rows[id] = row
+	for id, r := range rows {
+		row = r
+		if of.rows.each(unsafe.Pointer(&row), change, f); change {
+			rows[id] = row
+		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"math"
+	"reflect"
 	"strconv"
 	"unsafe"
 )
@@ -12,12 +13,20 @@ import (
 // ScanWindow reads a window as encoding/json writes it, in a tenth of the time. ok is false if only
 // encoding/json can read it: a window with events, names with escapes, fields of a later version,
 // or no window at all. If both can, they read the same. The window shares no memory with text.
-func ScanWindow(text []byte) (w Window, ok bool) {
+func ScanWindow(text []byte) (w Window, ok bool) { return scan[Window](text, windowFields) }
+
+// ScannerOf returns what ScanWindow is for another struct of numbers, without embedded ones.
+func ScannerOf[T any]() func(text []byte) (v T, ok bool) {
+	all := fieldsOf(reflect.TypeFor[T]())
+	return func(text []byte) (v T, ok bool) { return scan[T](text, all) }
+}
+
+func scan[T any](text []byte, all fields) (v T, ok bool) {
 	s := scanner{text: text}
-	if s.fields(windowFields, unsafe.Pointer(&w)); s.bad || len(s.text) > 0 {
-		return Window{}, false
+	if s.fields(all, unsafe.Pointer(&v)); s.bad || len(s.text) > 0 {
+		return *new(T), false
 	}
-	return w, true
+	return v, true
 }
 
 // scanner reads JSON exactly as encoding/json writes it: the fields of a struct in
@@ -26,6 +35,7 @@ func ScanWindow(text []byte) (w Window, ok bool) {
 type scanner struct {
 	text []byte // what has not been read
 	bad  bool
+	room []byte // for what is decoded
 }
 
 // skip passes over a text, and reports whether it came next.
@@ -84,6 +94,19 @@ func (s *scanner) number() (n int64) {
 	return n
 }
 
+// float returns a number that may have a fraction, and no exponent.
+func (s *scanner) float() float64 {
+	text := s.text
+	if s.number(); s.skip(".") {
+		digits := len(s.text)
+		s.text = bytes.TrimLeft(s.text, "0123456789")
+		s.bad = s.bad || digits == len(s.text)
+	}
+	f, err := strconv.ParseFloat(string(text[:len(text)-len(s.text)]), 64)
+	s.bad = s.bad || err != nil
+	return f
+}
+
 // fields reads a struct of these fields.
 func (s *scanner) fields(all fields, p unsafe.Pointer) {
 	s.take("{")
@@ -112,8 +135,10 @@ func (s *scanner) fields(all fields, p unsafe.Pointer) {
 			scanMap(s, at[map[int32]Partition](p, f), s.id, func(row *Partition) { s.fields(f.rows, unsafe.Pointer(row)) })
 		case brokers:
 			scanMap(s, at[map[int32]Broker](p, f), s.id, func(row *Broker) { s.fields(f.rows, unsafe.Pointer(row)) })
-		case events:
+		case events, other:
 			s.bad = true
+		case float:
+			*at[float64](p, f) = s.float()
 		default:
 			*at[int64](p, f) = s.number()
 		}
@@ -123,7 +148,8 @@ func (s *scanner) fields(all fields, p unsafe.Pointer) {
 
 // scanMap reads a map, by functions that read a key and a value.
 func scanMap[K comparable, V any](s *scanner, to *map[K]V, key func() K, value func(*V)) {
-	*to = make(map[K]V)
+	rows, _, _ := bytes.Cut(s.text, []byte("}}"))
+	*to = make(map[K]V, bytes.Count(rows, []byte(`":{`)))
 	s.take("{")
 	var v, none V
 	for first := true; !s.bad && !s.skip("}"); first = false {
@@ -145,10 +171,13 @@ func (s *scanner) base64(to *[]byte) {
 		s.bad = true
 		return
 	}
-	b := make([]byte, base64.StdEncoding.DecodedLen(len(text)))
-	n, err := base64.StdEncoding.Decode(b, text)
+	most := base64.StdEncoding.DecodedLen(len(text))
+	if len(s.room) < most {
+		s.room = make([]byte, max(most, min(len(s.text), 8<<10)))
+	}
+	n, err := base64.StdEncoding.Decode(s.room[:most], text)
 	s.bad = s.bad || err != nil || base64.StdEncoding.EncodedLen(n) != len(text) // line ends are passed over
-	*to = b[:n]
+	*to, s.room = s.room[:n:n], s.room[n:]
 }
 
 // histogram reads a histogram that makes sense.
@@ -180,7 +209,7 @@ type Totals struct {
 
 // Add returns an error if a window is impossible, by itself or after those before it.
 func (t *Totals) Add(w *Window) error {
-	if windowFields.each(unsafe.Pointer(w), t.field); t.err != nil {
+	if windowFields.each(unsafe.Pointer(w), false, t.field); t.err != nil {
 		return t.err
 	}
 	if err := w.checkParts(); err != nil {
