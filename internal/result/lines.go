@@ -54,7 +54,7 @@ func (d *Decoder) Decode(text []byte) (of Line, err error) {
 	d.n++
 	if len(text) > MaxLine {
 		err = fmt.Errorf("it is longer than %d bytes: this is not a run file", MaxLine)
-	} else if w, ok := scanned(text, "window", stats.ScanWindow); ok {
+	} else if w, ok := scanned(text, "window", scanWindow); ok {
 		of.Window = &w
 	} else if s, ok := scanned(text, "sample", scanSample); ok {
 		of.Sample = &s
@@ -118,7 +118,10 @@ func scanned[T any](text []byte, field string, scan func(text []byte) (T, bool))
 	return v, ok
 }
 
-var scanSample = stats.ScannerOf[host.Sample]()
+var (
+	scanWindow = stats.ScannerOf[stats.Window]()
+	scanSample = stats.ScannerOf[host.Sample]()
+)
 
 // measured is the mark of members with windows, samples and vitals alone.
 const measured = 1

@@ -240,7 +240,7 @@ func TestLinesAreReadAsEncodingJSONReadsThem(t *testing.T) {
 					t.Fatalf("line %d (-json +lines):\n%s", i+1, diff)
 				}
 				plain := want.Sample != nil || want.Window != nil && want.Window.Events == nil && !bytes.Contains(text, []byte(`\`))
-				_, window := scanned(text, "window", stats.ScanWindow)
+				_, window := scanned(text, "window", scanWindow)
 				_, sample := scanned(text, "sample", scanSample)
 				if fast := window || sample; fast != plain {
 					t.Errorf("line %d is read the fast way: %v, want %v", i+1, fast, plain)

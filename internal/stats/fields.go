@@ -6,9 +6,8 @@ import (
 	"unsafe"
 )
 
-// fields lists the fields of a Window, or of a row of its partitions or brokers, in the order of a run file. It is made
-// of the struct: the json tag has the name, and the type and the tag `add` the kind. Adding, shifting, reading and
-// checking go by this list, so a new field is one line in its struct.
+// fields lists the fields of a struct in the order of a run file: the json tag has the name, the type and the tag `add` the
+// kind. Adding, shifting, reading and checking a Window go by this list, so a new field is one line in its struct.
 type fields []field
 
 type field struct {
@@ -63,7 +62,6 @@ var (
 	histogramFields = fieldsOf(reflect.TypeFor[histogramJSON]())
 )
 
-// fieldsOf returns the fields of a struct.
 func fieldsOf(of reflect.Type) (all fields) {
 	one := reflect.New(of).Elem()
 	offset := func(field reflect.Value) uintptr { return field.UnsafeAddr() - one.UnsafeAddr() }
@@ -90,7 +88,6 @@ func fieldsOf(of reflect.Type) (all fields) {
 	return all
 }
 
-// at returns the address of a field.
 func at[T any](p unsafe.Pointer, f *field) *T { return (*T)(unsafe.Add(p, f.offset)) }
 
 // add adds the fields at o to those at p, except for events.
@@ -147,8 +144,7 @@ func addRows[R any](f *field, to *map[int32]R, rows map[int32]R) {
 	}
 }
 
-// empty reports whether nothing was recorded and no time was spent. Without placed, it passes over the place of a
-// window in time, and over what may be known in one without any record.
+// empty reports whether nothing was recorded. Without placed, a window may have a place in time, and levels.
 func (all fields) empty(p unsafe.Pointer, placed bool) bool {
 	for i := range all {
 		f, is := &all[i], true
@@ -180,8 +176,7 @@ func (all fields) empty(p unsafe.Pointer, placed bool) bool {
 	return true
 }
 
-// each calls f for every field at p and in its groups and rows, which f may change if change is set. base is where the field's
-// struct begins.
+// each calls f for every field of the struct at base and of its groups and rows, which f may change if change is set.
 func (all fields) each(base unsafe.Pointer, change bool, f func(f *field, base unsafe.Pointer)) {
 	for i := range all {
 		switch one := &all[i]; one.kind {

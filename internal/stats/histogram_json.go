@@ -132,7 +132,7 @@ func (h *Histogram) Nanoseconds() (string, error) {
 	})
 }
 
-// encode returns HdrHistogram's V2 compressed encoding, in base64, for values in a unit. value returns that of a sub-bucket.
+// encode returns HdrHistogram's V2 compressed encoding, in base64. value returns that of a sub-bucket in a unit.
 func (h *Histogram) encode(unit time.Duration, value func(index int) int64) (string, error) {
 	hdr := hdrhistogram.New(1, int64(HighestTrackableValue/unit), significantDigits)
 	var err error
@@ -154,10 +154,7 @@ func (h *Histogram) encode(unit time.Duration, value func(index int) int64) (str
 //   - a negative number, -n, is for n sub-buckets without a value
 //   - 0 is for one sub-bucket without a value
 //
-// Numbers are ZigZag varints, as package binary reads and appends them. HdrHistogram writes those beyond 2^55 in 9 bytes
-// instead of 10, and no run counts so many.
-//
-// A packed histogram is never changed.
+// Numbers are ZigZag varints, as package binary reads and appends them. A packed histogram is never changed.
 type packed []byte
 
 // maxPacked bounds the length of encoded counts.
@@ -168,10 +165,9 @@ func pack(each func(func(index int, count int64) bool)) packed {
 	var b packed
 	next := 0
 	each(func(index int, count int64) bool {
-		switch gap := index - next; {
-		case gap == 1:
+		if gap := index - next; gap == 1 {
 			b = append(b, 0)
-		case gap > 1:
+		} else if gap > 1 {
 			b = binary.AppendVarint(b, -int64(gap))
 		}
 		b = binary.AppendVarint(b, count)
@@ -184,8 +180,7 @@ func pack(each func(func(index int, count int64) bool)) packed {
 var errPacked = errors.New("its counts are no HdrHistogram payload of kt's range")
 
 // check returns the number of values, and the first and the last sub-bucket with a value. It is an
-// error if the counts go beyond the last sub-bucket or an int64, or end in a gap. It reads eight numbers of one byte at
-// once: a merge checks gigabytes.
+// error if the counts go beyond the last sub-bucket or an int64, or end in a gap.
 func (b packed) check() (total int64, first, last int, err error) {
 	if len(b) == 0 || len(b) > maxPacked {
 		return 0, 0, 0, errPacked
@@ -193,7 +188,7 @@ func (b packed) check() (total int64, first, last int, err error) {
 	next := 0  // sub-bucket
 	var c byte // the last number's first byte
 	for i := 0; i < len(b) && total >= 0; { // below 0: it has overflowed
-		if i+8 <= len(b) {
+		if i+8 <= len(b) { // eight numbers of one byte at once: a merge checks gigabytes
 			if some := binary.LittleEndian.Uint64(b[i:]); some&(0x80*each8) == 0 {
 				half, gaps := some>>1&(0x3f*each8), some&each8*0xff
 				total, next = total+sum8(half&^gaps), next+8+int(sum8(half&gaps))
