@@ -185,8 +185,8 @@ func (b packed) check() (total int64, first, last int, err error) {
 	if len(b) == 0 || len(b) > maxPacked {
 		return 0, 0, 0, errPacked
 	}
-	next := 0  // sub-bucket
-	var c byte // the last number's first byte
+	next := 0                               // sub-bucket
+	var c byte                              // the last number's first byte
 	for i := 0; i < len(b) && total >= 0; { // below 0: it has overflowed
 		if i+8 <= len(b) { // eight numbers of one byte at once: a merge checks gigabytes
 			if some := binary.LittleEndian.Uint64(b[i:]); some&(0x80*each8) == 0 {
