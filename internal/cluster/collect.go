@@ -3,10 +3,18 @@ package cluster
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"time"
+
+	"github.com/kt-bench/kt/internal/result"
 )
 
 // Results fetches all run files of a run, by its name or epoch, from all peers into dir. It
@@ -76,4 +84,250 @@ func (c *Client) Runs(ctx context.Context, peers []Peer) []string {
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
+}
+
+// pull reads the file of an agent from where the copy ends into it, up to most bytes in all; 0: to
+// its end. With follow it goes on as the file grows, and returns when that is complete. An error of the copy
+// itself is an agentError.
+func (c *Client) pull(ctx context.Context, addr string, f *copyFile, most int64, follow bool) error {
+	trying, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil) // the rest of a body that is not wanted
+	timer := time.AfterFunc(fetchTimeout, func() { cancel(errStalled) })
+	defer timer.Stop()
+	path := fmt.Sprintf("/v1/files/%s?offset=%d", f.want.RunID, f.size)
+	if follow {
+		timer.Stop() // a file that grows may rest
+		path += "&follow=1"
+	}
+	response, err := c.send(trying, http.MethodGet, addr, path, nil)
+	if err != nil {
+		return stalled(trying, err)
+	}
+	defer func() { _ = response.Body.Close() }() // it was read as far as it is wanted
+	b := make([]byte, 64<<10)
+	for most == 0 || f.size < most {
+		piece := b
+		if most > 0 {
+			piece = b[:min(int64(len(b)), most-f.size)]
+		}
+		if !follow {
+			timer.Reset(fetchTimeout)
+		}
+		n, err := response.Body.Read(piece)
+		if n > 0 {
+			if err := f.add(piece[:n]); err != nil {
+				return &agentError{error: err}
+			}
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return stalled(trying, err)
+		}
+	}
+	return nil
+}
+
+// errStalled is the error of an answer of which no byte came within fetchTimeout.
+var errStalled = fmt.Errorf("no byte of it came for %v", fetchTimeout)
+
+// stalled returns the error of a request: errStalled, if that ended it.
+func stalled(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); errors.Is(cause, errStalled) {
+		return cause
+	}
+	return err
+}
+
+// Times and limits of fetching run files.
+const (
+	fetchTimeout = 30 * time.Second // for a listing, and without a byte
+	fetchRetries = 5                // attempts in a row without a byte
+	fetchAtOnce  = 4                // hosts at a time; more do not make one network faster
+	retryMost    = 2 * time.Second  // the longest wait between two attempts
+)
+
+// retry calls do until it succeeds, up to fetchRetries times in a row without progress. An
+// agentError is final.
+func retry(ctx context.Context, do func(context.Context) (progress bool, err error)) error {
+	var wait backoff
+	for left := fetchRetries; ; wait.pause(ctx) {
+		progress, err := do(ctx)
+		if progress {
+			left, wait = fetchRetries, 0
+		}
+		var said *agentError
+		if left--; err == nil || errors.As(err, &said) || ctx.Err() != nil || left < 0 {
+			return err
+		}
+	}
+}
+
+// fetched are the run files and the problems of one peer.
+type fetched struct {
+	files    []gotFile
+	problems []error
+	answered bool // it told which files it has
+}
+
+type gotFile struct {
+	entry fileEntry
+	*copyFile
+}
+
+// list asks an agent for the files of a run.
+func (c *Client) list(ctx context.Context, addr, run string) (filesFound, error) {
+	var found filesFound
+	err := retry(ctx, func(ctx context.Context) (bool, error) {
+		ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
+		defer cancel()
+		return false, c.call(ctx, http.MethodGet, addr, runPath(run, "files"), nil, &found)
+	})
+	return found, err
+}
+
+// fetchAll completes the copies of the files of a run from all peers, a few peers at a time. wanted reports
+// whether a file is wanted; nil: all are. most bounds the bytes of one file.
+func (c *Client) fetchAll(ctx context.Context, peers []Peer, run string, wanted func(*Peer, fileEntry) bool, most int64, to *copies) []fetched {
+	all := make([]fetched, len(peers))
+	slots := make(chan struct{}, fetchAtOnce)
+	var fetching sync.WaitGroup
+	for i, p := range peers {
+		fetching.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			found, err := c.list(ctx, p.Addr, run)
+			if err != nil {
+				all[i].problems = []error{err}
+				return
+			}
+			all[i].answered = true
+			for _, e := range found.Files {
+				if wanted != nil && !wanted(&p, e) {
+					continue
+				}
+				f, err := c.file(ctx, p.Addr, e, run, most, to)
+				if err == nil {
+					all[i].files = append(all[i].files, gotFile{e, f})
+					continue
+				}
+				all[i].problems = append(all[i].problems, fmt.Errorf("run file of %s, process %d: %w", e.Host, e.Process, err))
+				if errors.Is(err, errForeign) {
+					return // the agent cannot be trusted
+				}
+			}
+		})
+	}
+	fetching.Wait()
+	return all
+}
+
+// file completes the copy of a listed file.
+func (c *Client) file(ctx context.Context, addr string, e fileEntry, run string, most int64, to *copies) (*copyFile, error) {
+	switch {
+	case e.Run != run && e.Epoch != run:
+		return nil, errForeign
+	case e.Bytes > most:
+		return nil, fmt.Errorf("it has %d MiB, and a run of this length writes %d at most; kt collect takes it", e.Bytes>>20, most>>20)
+	}
+	f, _ := to.copyOf(e, nil)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.want.isSame(e) { // another host has named a file by this id
+		return nil, errForeign
+	}
+	if f.isComplete(e.Bytes) { // another agent has it too
+		return f, nil
+	}
+	f.most = max(f.most, e.Bytes)
+	if f.file == nil { // nothing was followed, or could be written
+		if err := f.restart(e.Bytes); err != nil {
+			return nil, err
+		}
+	}
+	err := retry(ctx, func(ctx context.Context) (bool, error) {
+		before := f.size
+		if f.size >= e.Bytes {
+			return true, nil
+		}
+		err := c.pull(ctx, addr, f, e.Bytes, false)
+		if err == nil && f.size < e.Bytes {
+			err = io.ErrUnexpectedEOF
+		}
+		return f.size > before, err
+	})
+	if err == nil && !f.lines.known {
+		err = errForeign
+	}
+	var here *agentError
+	switch {
+	case err == nil:
+		err = f.finish()
+	case errors.Is(err, errForeign), errors.As(err, &here) && here.code == 0: // else it is a copy that was cut off
+		err = errors.Join(err, f.discard())
+	}
+	return f, err
+}
+
+// restart begins the copy of a file of some size anew.
+func (f *copyFile) restart(size int64) error {
+	if err := errors.Join(f.discard(), f.of.reserve(size)); err != nil {
+		return err
+	}
+	f.of.room.Add(size) // it is taken as the bytes come
+	f.size, f.lines = 0, lines{}
+	return f.create()
+}
+
+// scratchPrefix begins the names of folders for fetched files.
+const scratchPrefix = "collect-"
+
+// staleScratch is the age from which on a folder counts as left by a killed kt, unless it is
+// claimed. The age protects folders on file systems without locks, and those that are just being
+// made.
+const staleScratch = 7 * 24 * time.Hour
+
+// Scratch makes a folder for fetched files in base, or in the system's folder for temporary files
+// if base is "". Run files may be too large for a temporary file system in memory.
+func Scratch(base string, now time.Time) (dir string, remove func(), err error) {
+	if base != "" {
+		if err := os.MkdirAll(base, 0o755); err != nil {
+			return "", nil, err
+		}
+		dropStaleScratch(base, now)
+	}
+	dir, err = os.MkdirTemp(base, scratchPrefix+"*")
+	if err != nil {
+		return "", nil, err
+	}
+	f, err := os.Open(dir)
+	if err != nil {
+		return "", nil, err
+	}
+	_ = result.TryClaim(f) // nobody else knows the folder
+	return dir, func() {
+		_ = os.RemoveAll(dir) // the collection has the files
+		result.Release(f)
+	}, nil
+}
+
+// dropStaleScratch removes folders that killed kts have left. The hosts still have the files.
+func dropStaleScratch(base string, now time.Time) {
+	entries, _ := os.ReadDir(base) // without a list nothing is removed
+	for _, e := range entries {
+		if !e.IsDir() || !strings.HasPrefix(e.Name(), scratchPrefix) {
+			continue
+		}
+		dir := filepath.Join(base, e.Name())
+		f, err := os.Open(dir)
+		if err != nil {
+			continue
+		}
+		info, err := f.Stat()
+		if err == nil && now.Sub(info.ModTime()) > staleScratch && !result.Claimed(f) {
+			_ = os.RemoveAll(dir) // the next kt tries again
+		}
+		_ = f.Close() // only a folder
+	}
 }

@@ -5,14 +5,19 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/kt-bench/kt/internal/must"
+	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/result/merge"
 	"github.com/kt-bench/kt/internal/run"
@@ -170,5 +175,185 @@ func TestHostsLeaveAtOnceWhenTheContextEnds(t *testing.T) {
 		if err != nil && !errors.As(err, &process) || res.Ended == result.Completed || res.Records.Acknowledged == 0 || res.ElapsedSeconds > 60 {
 			t.Errorf("%s after %v s with %d records: %v", res.Ended, res.ElapsedSeconds, res.Records.Acknowledged, err)
 		}
+	})
+}
+
+func TestHostsAreChosenByNameTagAndRole(t *testing.T) {
+	silent := errors.New("vm15 (10.0.0.5:7946): it did not answer")
+	peer := func(name, role string, err error, tags ...string) Peer {
+		p := Peer{Err: err}
+		p.Name, p.Role, p.Tags = name, role, tags
+		return p
+	}
+	among := []Peer{
+		peer("vm16", "client", nil, "fast"), peer("vm14", "client", nil), peer("kafka1", "broker", nil, "fast"), peer("vm15", "client", silent, "slow"),
+		peer("all", "broker", nil, "clients"), // kt gives no agent such a name
+	}
+	for _, r := range []struct {
+		name  string
+		words []string
+		want  []string
+		err   string
+	}{
+		{"by name", []string{"vm14"}, []string{"vm14"}, ""},
+		{"once, in the order of names", []string{"vm16", "vm14", "vm16"}, []string{"vm14", "vm16"}, ""},
+		{"by a tag, which a broker's host may have", []string{"fast"}, []string{"kafka1", "vm16"}, ""},
+		{"brokers", []string{"brokers"}, []string{"all", "kafka1"}, ""},
+		{"clients are no broker with that tag", []string{"clients"}, []string{"vm14", "vm15", "vm16"}, "--on: vm15 (10.0.0.5:7946): it did not answer"},
+		{"all are all but brokers, and one does not answer", []string{"all"}, []string{"vm14", "vm15", "vm16"}, "--on: vm15 (10.0.0.5:7946): it did not answer"},
+		{"a tag of one that does not answer", []string{"slow"}, []string{"vm15"}, "--on: vm15 (10.0.0.5:7946): it did not answer"},
+		{"one that does not answer and is not meant", []string{"vm14", "vm16"}, []string{"vm14", "vm16"}, ""},
+		{"nobody", []string{"vm17"}, nil, "--on vm17: no agent has that name, tag or role; did you mean vm14?"},
+	} {
+		got, err := choose("on", r.words, among)
+		var names []string
+		for _, p := range got {
+			names = append(names, p.Name)
+		}
+		text := ""
+		if err != nil {
+			text = err.Error()
+		}
+		if !slices.Equal(names, r.want) || text != r.err {
+			t.Errorf("%s: %q, %q, want %q, %q", r.name, names, text, r.want, r.err)
+		}
+	}
+}
+
+func TestWhoIsThereIsToldWhenNobodyIsMeant(t *testing.T) {
+	broker := Peer{}
+	broker.Name, broker.Role, broker.Tags = "kafka1", "broker", []string{"fast"}
+	for word, want := range map[string]string{
+		"clients": "--on clients: no agent has that name, tag or role; there are kafka1 (broker; tags fast)",
+		"all":     "--on all: no agent has that name, tag or role; all leaves out the hosts of brokers, which have to be named; there are kafka1 (broker; tags fast)",
+		"broker":  "--on broker: no agent has that name, tag or role; did you mean brokers?",
+	} {
+		if _, err := choose("on", []string{word}, []Peer{broker}); err == nil || err.Error() != want {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
+
+func TestTwoAgentsOfOneNameAreTwo(t *testing.T) {
+	at := func(name, addr string) Peer {
+		p := Peer{Addr: addr}
+		p.Name, p.Role = name, RoleClient
+		return p
+	}
+	among := []Peer{at("vm1", "10.0.0.1:7946"), at("vm1", "10.0.0.2:7946"), at("vm2", "10.0.0.3:7946")}
+	on, err := choose("on", []string{"vm1", "all", "vm1"}, among)
+	if err != nil || len(on) != 3 {
+		t.Fatalf("chosen are %+v, %v", on, err)
+	}
+	o := loadOrder{Run: "r", Epoch: "e", Processes: 1, Load: on}
+	want := "two agents are called vm1, at 10.0.0.1:7946 and 10.0.0.2:7946: give each a --name of its own, or name it once if it is one"
+	must.Match(t, want, fmt.Sprint(o.check()), "the order")
+	o.Load, o.Watch = on[:1], on[2:]
+	must.Err(t, "", o.check(), "one of them")
+}
+
+func TestANameOfManyAgentsStandsForNoneOfThem(t *testing.T) {
+	ip := netip.MustParseAddr
+	for _, c := range []struct {
+		ips  []netip.Addr
+		want []string
+	}{
+		{nil, []string{"kt-agent:7946"}},
+		{[]netip.Addr{ip("10.0.0.1")}, []string{"kt-agent:7946"}},
+		{[]netip.Addr{ip("::ffff:10.0.0.1"), ip("10.0.0.2"), ip("fd00::1")}, []string{"10.0.0.1:7946", "10.0.0.2:7946", "[fd00::1]:7946"}},
+	} {
+		must.Match(t, c.want, spread("kt-agent:7946", "7946", c.ips), "%v", c.ips)
+	}
+}
+
+func TestAnAgentIsCalledWhatItsGossipCarries(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		info Info
+		want string // "": it may
+	}{
+		{"a name and tags of the longest", Info{Name: strings.Repeat("n", 64), Role: "client", Version: "v1", Tags: []string{strings.Repeat("t", 32)}}, ""},
+		{"a name that is longer", Info{Name: strings.Repeat("n", 65), Role: "client", Version: "v1", Tags: nil}, "--name"},
+		{"a tag that is longer", Info{Name: "a", Role: "client", Version: "v1", Tags: []string{strings.Repeat("t", 33)}}, "--tags"},
+		{"a tag that looks like a setting", Info{Name: "a", Role: "client", Version: "v1", Tags: []string{"rack=7"}}, "--tags"},
+		{"too many tags", Info{Name: "a", Role: "client", Version: "v1", Tags: make([]string, 17)}, "--tags"},
+		{"no role", Info{Name: "a"}, "--role"},
+	} {
+		if err := tc.info.check(); (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s: %v, want %q", tc.name, err, tc.want)
+		}
+	}
+}
+
+func TestALoadMayDrainAsLongAsItsDeliveryTimeoutLasts(t *testing.T) {
+	for _, tc := range []struct {
+		name             string
+		producers, reads int
+		delivery         string
+		want             time.Duration
+	}{
+		{"as a client does by default", 1, 0, "", drainWithin},
+		{"a shorter timeout leaves room to say so", 1, 0, "1000", drainWithin},
+		{"ten minutes of an outage that is to be measured", 1, 0, "600000", 630 * time.Second},
+		{"who only reads is over at once", 0, 1, "", drainWithin},
+		{"a round trip reads until all is read", 1, 1, "", 0},
+		{"what is no number is refused elsewhere", 1, 0, "soon", drainWithin},
+	} {
+		p := plan.Plan{Producers: tc.producers}
+		p.Read.Consumers = tc.reads
+		must.Match(t, tc.want, drain(&p, map[string]plan.Given{"delivery.timeout.ms": {Value: tc.delivery}}), "%s", tc.name)
+	}
+}
+
+func TestFoldersThatKilledCommandsHaveLeftAreRemoved(t *testing.T) {
+	state, now := t.TempDir(), time.Now()
+	at := func(name string) string { return filepath.Join(state, "kt", name) }
+	for _, name := range []string{"collect-stale", "collect-used", "collect-new", "runs"} {
+		must.Do(t, os.MkdirAll(filepath.Join(at(name), "x"), 0o700))
+	}
+	old := now.Add(-8 * 24 * time.Hour)
+	for _, name := range []string{"collect-stale", "collect-used", "runs"} {
+		must.Do(t, os.Chtimes(at(name), old, old))
+	}
+	f := must.Have(os.Open(at("collect-used")))(t)
+	defer f.Close()
+	result.Claim(f)
+
+	dir, remove := must.Both(Scratch(filepath.Join(state, "kt"), now))(t)
+	if f, err := os.Open(dir); err != nil || !result.Claimed(f) {
+		t.Errorf("the new folder is not claimed: %v", err)
+	}
+	remove()
+	left, _ := filepath.Glob(at("*"))
+	must.Match(t, []string{at("collect-new"), at("collect-used"), at("runs")}, left, "left")
+}
+
+func TestAHostThatIsNotFollowedAnyMoreWaitsForNobodyToTakeItsNews(t *testing.T) {
+	bubble(t, []string{"a"}, func(t *testing.T, w *world) {
+		dir := t.TempDir()
+		s := must.Have(newSession(w.client(), w.order([]string{"a"}), runOptions{Dir: dir}))(t)
+		s.connect(t.Context())
+		for len(s.wires.news) < cap(s.wires.news) {
+			s.wires.news <- hostNews{}
+		}
+		if err := os.Mkdir(filepath.Join(dir, "a-p1-R.ktr"), 0o700); err != nil { // so that there is news: no copy is kept
+			t.Fatal(err)
+		}
+		f, _ := s.copies.copyOf(fileEntry{RunID: "R", Host: "a", Process: 1}, nil)
+		following := &s.hosts[0].following
+		following.start(f)
+		synctest.Wait()
+		following.stop()
+		ended := make(chan struct{})
+		go func() {
+			following.live.Wait()
+			close(ended)
+		}()
+		select {
+		case <-ended:
+		case <-time.After(time.Minute):
+			t.Error("it waits still")
+		}
+		s.close()
 	})
 }

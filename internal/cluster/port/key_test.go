@@ -1,12 +1,22 @@
 package port
 
 import (
+	"bytes"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
 	"fmt"
+	"io"
+	"net"
+	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/kt-bench/kt/internal/input"
 	"github.com/kt-bench/kt/internal/must"
@@ -159,4 +169,259 @@ func FuzzParseKey(f *testing.F) {
 		}
 		must.Match(t, strings.TrimSpace(text), k.Text(), "ParseKey(%q) writes as", text)
 	})
+}
+
+func TestAllOwnersOfAKeyHaveOneIdentity(t *testing.T) {
+	key := newKey()
+	a, b := newIdentity(key), newIdentity(key)
+	if !bytes.Equal(a.der, b.der) || !a.private.Equal(b.private) {
+		t.Error("two owners of a key differ")
+	}
+	if other := newIdentity(newKey()); other.private.Equal(a.private) {
+		t.Error("two keys have one identity")
+	}
+	if bytes.Contains(a.der, key.secret[:]) || bytes.Contains(a.private, key.secret[:]) {
+		t.Error("the identity shows the key")
+	}
+}
+
+func TestPEMIsACertificateThatGenericClientsTake(t *testing.T) {
+	key := newKey()
+	text := key.PEM()
+	pair := must.Have(tls.X509KeyPair(text, text))(t)
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(text) {
+		t.Fatal("there is no certificate in it")
+	}
+	a := serve(t, Options{Key: key}, nil)
+	for name, protocols := range map[string][]string{"ALPN of HTTP/2": {"h2"}, "no ALPN": nil} {
+		c, err := tls.Dial("tcp", a.addr, &tls.Config{Certificates: []tls.Certificate{pair}, RootCAs: roots, ServerName: "kt", NextProtos: protocols})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		_, _ = c.Write([]byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + emptySettings))
+		if got, err := io.ReadAll(io.LimitReader(c, 9)); err != nil || len(got) != 9 || got[3] != 4 {
+			t.Errorf("%s: the first frame is %x, %v, want settings", name, got, err)
+		}
+		_ = c.Close()
+	}
+	standard := &http.Client{Transport: &http.Transport{
+		ForceAttemptHTTP2: true,
+		TLSClientConfig:   &tls.Config{Certificates: []tls.Certificate{pair}, RootCAs: roots, ServerName: "kt"},
+	}}
+	defer standard.CloseIdleConnections()
+	r := must.Have(standard.Get("https://" + a.addr + "/v1/"))(t)
+	if _ = r.Body.Close(); r.Proto != "HTTP/2.0" {
+		t.Errorf("a generic client speaks %s", r.Proto)
+	}
+}
+
+const emptySettings = "\x00\x00\x00\x04\x00\x00\x00\x00\x00"
+
+// preface begins each connection of HTTP/2, and a request that asks for headers.
+const preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + emptySettings
+
+func TestAStrangerGetsNoByteBeyondTheHandshake(t *testing.T) {
+	a := serve(t, Options{Key: newKey()}, nil)
+	other := newIdentity(newKey())
+	for name, certificates := range map[string][]tls.Certificate{
+		"no certificate":               nil,
+		"a certificate of another key": other.config(nil).Certificates,
+		"that of kts without a key":    newIdentity(nil).config(nil).Certificates,
+	} {
+		for _, proto := range []string{HTTP, Gossip, generic, versions, ""} {
+			raw := must.Have(net.Dial("tcp", a.addr))(t)
+			config := &tls.Config{InsecureSkipVerify: true, Certificates: certificates}
+			if proto != "" {
+				config.NextProtos = []string{proto}
+			}
+			c := tls.Client(raw, config)
+			_ = c.SetDeadline(time.Now().Add(soon))
+			// Its own side of the handshake is complete before the agent knows the certificate.
+			must.Err(t, "", c.Handshake(), "%s, %q", name, proto)
+			_, _ = c.Write([]byte(preface))
+			got, err := io.ReadAll(c)
+			var alert *net.OpError
+			if len(got) > 0 || !errors.As(err, &alert) {
+				t.Errorf("%s, %q: %d bytes and %v, want none and an alert", name, proto, len(got), err)
+			}
+			_ = c.Close()
+		}
+	}
+	if len(a.gossip.conns) > 0 || a.requests.Load() > 0 {
+		t.Error("a stranger was let in")
+	}
+}
+
+func TestHandshakesAreTLS13WithEphemeralKeysAndNoSessions(t *testing.T) {
+	key := newKey()
+	var mu sync.Mutex
+	var extensions []uint16
+	seen := newIdentity(key).config(nil)
+	seen.NextProtos = []string{Gossip}
+	seen.GetConfigForClient = func(h *tls.ClientHelloInfo) (*tls.Config, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		extensions = append(extensions, h.Extensions...)
+		return nil, nil
+	}
+	states := make(chan tls.ConnectionState, 2)
+	addr := listen(t, func(raw net.Conn) {
+		c := tls.Server(raw, seen)
+		if err := c.Handshake(); err == nil {
+			states <- c.ConnectionState()
+		}
+		_ = c.Close()
+	})
+	for range 2 { // the second one could resume the first
+		c := must.Have(Dial(t.Context(), addr, key, Gossip))(t)
+		_, _ = io.ReadAll(c)
+		_ = c.Close()
+		s := <-states
+		if s.Version != tls.VersionTLS13 || s.DidResume || s.CurveID == 0 {
+			t.Errorf("version %x, resumed %v, curve %v", s.Version, s.DidResume, s.CurveID)
+		}
+	}
+	const preSharedKey = 41
+	if slices.Contains(extensions, preSharedKey) {
+		t.Error("the dialling side offers a session")
+	}
+	// An agent refuses what is older.
+	a := serve(t, Options{Key: key}, nil)
+	old := newIdentity(key).config(nil)
+	old.MinVersion, old.MaxVersion, old.NextProtos = tls.VersionTLS12, tls.VersionTLS12, []string{HTTP}
+	if c, err := tls.Dial("tcp", a.addr, old); err == nil {
+		_ = c.Close()
+		t.Error("an agent takes TLS 1.2")
+	}
+}
+
+// tape passes a connection on and keeps what each side sends.
+type tape struct {
+	mu          sync.Mutex
+	there, back bytes.Buffer
+}
+
+// record returns the address of a proxy to addr.
+func (p *tape) record(t *testing.T, addr string) string {
+	return listen(t, func(near net.Conn) {
+		far, err := net.Dial("tcp", addr)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		var both sync.WaitGroup
+		both.Go(func() { p.copy(far, near, &p.there) })
+		both.Go(func() { p.copy(near, far, &p.back) })
+		both.Wait()
+	})
+}
+
+func (p *tape) copy(to, from net.Conn, keep *bytes.Buffer) {
+	defer func() { _ = to.Close() }()
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := from.Read(buf)
+		p.mu.Lock()
+		keep.Write(buf[:n])
+		p.mu.Unlock()
+		if n > 0 {
+			_, _ = to.Write(buf[:n])
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+func (p *tape) said() (there, back []byte) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return bytes.Clone(p.there.Bytes()), bytes.Clone(p.back.Bytes())
+}
+
+func TestARecordedSessionPlayedBackIsRefused(t *testing.T) {
+	key := newKey()
+	a := serve(t, Options{Key: key}, nil)
+	var p tape
+	proxied := p.record(t, a.addr)
+	c := Client(key)
+	answers(t, c, proxied)
+	c.CloseIdleConnections()
+	there, back := p.said()
+	if a.requests.Load() != 1 || len(there) == 0 {
+		t.Fatalf("%d requests, %d bytes", a.requests.Load(), len(there))
+	}
+	for name, said := range map[string][]byte{"the dialling side": there, "the agent itself": back} {
+		conn, err := net.Dial("tcp", a.addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = conn.SetDeadline(time.Now().Add(soon))
+		_, _ = conn.Write(said)
+		_, err = io.ReadAll(conn) // the agent's side of a handshake, and the end
+		var timeout net.Error
+		if errors.As(err, &timeout) && timeout.Timeout() {
+			t.Errorf("what %s said: the connection is still open", name)
+		}
+		_ = conn.Close()
+	}
+	if a.requests.Load() != 1 {
+		t.Errorf("%d requests, want the first one only", a.requests.Load())
+	}
+}
+
+func TestHandshakesThatAreReflectedFail(t *testing.T) {
+	key := newKey()
+	echo := listen(t, func(c net.Conn) {
+		_, _ = io.Copy(c, c)
+		_ = c.Close()
+	})
+	if _, err := Dial(t.Context(), echo, key, HTTP); err == nil {
+		t.Error("a handshake with its own echo succeeded")
+	}
+	// The bytes that an agent sends on one connection come back to it on another, and the other
+	// way round. The first hello is a good one.
+	a := serve(t, Options{Key: key}, nil)
+	one := must.Have(net.Dial("tcp", a.addr))(t)
+	other := must.Have(net.Dial("tcp", a.addr))(t)
+	var p tape
+	var both sync.WaitGroup
+	hello := helloOf(t, key)
+	must.Have(one.Write(hello))(t)
+	both.Go(func() { p.copy(other, one, &p.there) })
+	both.Go(func() { p.copy(one, other, &p.back) })
+	both.Wait()
+	eventually(t, "the log tells", func() bool { return strings.Contains(a.log.all(), "connection from") })
+	must.Match(t, 0, a.requests.Load(), "requests were served")
+}
+
+// helloOf returns the first message of a side that dials.
+func helloOf(t *testing.T, key *Key) []byte {
+	t.Helper()
+	near, far := net.Pipe()
+	go func() { _, _ = shake(t.Context(), near, key, HTTP) }()
+	buf := make([]byte, 16<<10)
+	n := must.Have(far.Read(buf))(t)
+	_ = far.Close()
+	return buf[:n]
+}
+
+func TestPeersOfDifferentVersionsTellEachOther(t *testing.T) {
+	key := newKey()
+	a := serve(t, Options{Key: key}, nil)
+	_, err := Dial(t.Context(), a.addr, key, "kt-http/3")
+	want := "it speaks version 2 of kt's protocol, this kt version 2: use the same kt on all hosts"
+	if !errors.Is(err, ErrVersion) || err.Error() != want {
+		t.Errorf("Dial: %v, want %s", err, want)
+	}
+	eventually(t, "the agent tells", func() bool {
+		return strings.Contains(a.log.all(), "it speaks another version of kt's protocol: use the same kt on all hosts")
+	})
+	// A peer without the key does not learn of versions.
+	if _, err := Dial(t.Context(), a.addr, newKey(), "kt-http/3"); !errors.Is(err, ErrAuth) {
+		t.Errorf("Dial with another key: %v, want ErrAuth", err)
+	}
+	must.Match(t, 0, a.requests.Load(), "a request was handled")
 }

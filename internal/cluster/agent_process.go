@@ -1,0 +1,258 @@
+package cluster
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/result"
+)
+
+// child is one process that makes a load.
+type child struct {
+	run    *hostRun
+	job    ProcessJob
+	orders chan ToProcess // has room for every order, so that giving one never blocks
+	kill   func()         // nil until it is spawned; guarded by run.mu
+}
+
+// orderKinds is the most orders that a process gets: job, start, stop, abort and finish, each
+// once.
+const orderKinds = 5
+
+// live runs the process from its start to its end.
+func (c *child) live() {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	p, err := c.run.a.o.Spawn(ctx)
+	if err != nil {
+		c.happen(evFailed, partStatus{Text: fmt.Sprintf("start the process: %v", err)})
+		c.happen(evExited, partStatus{})
+		return
+	}
+	c.run.mu.Lock()
+	c.kill = func() { _ = p.Kill() } // fails only if the process has exited
+	c.run.mu.Unlock()
+	written := make(chan struct{})
+	gone := make(chan struct{})
+	go func() {
+		defer close(written)
+		c.write(p.In, gone)
+	}()
+	err = c.listen(p.Out)
+	if err != nil {
+		_ = p.Kill() // its output is no longer read
+	}
+	_, _ = io.Copy(io.Discard, p.Out) // a process that waits to write would never end
+	err = errors.Join(err, p.Wait())
+	close(gone)
+	<-written
+	text := "the process ended without a word"
+	if err != nil {
+		text = "the process died: " + err.Error()
+	}
+	c.happen(evExited, partStatus{Text: text})
+}
+
+// happen handles an event of the process, and logs its failure.
+func (c *child) happen(kind eventKind, report partStatus) {
+	r, n := c.run, c.job.Part.Process
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	before := r.state.Parts[n-1].State
+	_ = r.happened(event{Kind: kind, Process: n, Report: report}) // no error of an order
+	if p := &r.state.Parts[n-1]; p.State != before && (p.State == partFailed || p.State == partGone) {
+		r.log(fmt.Sprintf(", process %d: %s", n, cmp.Or(p.Text, "?")))
+	}
+}
+
+// write sends the orders to the process until it is gone, and then closes its input.
+func (c *child) write(in io.WriteCloser, gone <-chan struct{}) {
+	defer func() { _ = in.Close() }() // a pipe has no buffer
+	e := json.NewEncoder(in)
+	for {
+		select {
+		case <-gone:
+			return
+		case m, ok := <-c.orders:
+			if !ok || e.Encode(m) != nil {
+				return // hung up, or the process has died, which listen notices
+			}
+		}
+	}
+}
+
+// listen handles the messages of the process until the end of its output.
+func (c *child) listen(out io.Reader) error {
+	lines := bufio.NewScanner(out)
+	lines.Buffer(nil, maxBody)
+	for lines.Scan() {
+		m, err := decodeFromProcess(lines.Bytes())
+		if err != nil {
+			return err
+		}
+		c.hear(m)
+	}
+	if err := lines.Err(); err != nil {
+		return fmt.Errorf("read what the process says: %w", err)
+	}
+	return nil
+}
+
+func (c *child) hear(m *FromProcess) {
+	switch {
+	case m.Ready != nil:
+		c.happen(evReady, partStatus{RunID: *m.Ready})
+	case m.Began != nil:
+		c.happen(evBegan, partStatus{})
+	case m.Load != nil:
+		c.run.mu.Lock()
+		c.run.state.Parts[c.job.Part.Process-1].Load = *m.Load
+		c.run.mu.Unlock()
+		if m.Load.Draining {
+			c.happen(evDraining, partStatus{})
+		}
+	case m.Ended != nil:
+		c.happen(evEnded, partStatus{Ended: &Ended{m.Ended.Code, clean(m.Ended.Text, maxText)}})
+	case m.Failed != nil:
+		c.happen(evFailed, partStatus{Text: *m.Failed})
+	}
+}
+
+// decodeFromProcess decodes and checks one line of a process.
+func decodeFromProcess(line []byte) (*FromProcess, error) {
+	m := new(FromProcess)
+	if err := decodeStrict(line, m); err != nil {
+		return nil, fmt.Errorf("the process sent an invalid message: %w", err)
+	}
+	set := 0
+	for _, is := range []bool{m.Ready != nil, m.Began != nil, m.Load != nil, m.Ended != nil, m.Failed != nil} {
+		if is {
+			set++
+		}
+	}
+	var err error
+	switch {
+	case set != 1:
+		err = fmt.Errorf("%d of its fields are set, and one must be", set)
+	case m.Ready != nil:
+		err = checkName(*m.Ready)
+	case m.Began != nil && !plausible(*m.Began):
+		err = errors.New("it began at no time")
+	case m.Load != nil && (m.Load.Buffered < 0 || m.Load.InFlight < 0):
+		err = errors.New("its load is out of range")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the process sent an invalid message: %w", err)
+	}
+	return m, nil
+}
+
+// watch writes the vitals of this machine during a run into a run file without a load. The zero
+// value writes nothing.
+type watch struct {
+	id      string // of the run file; "": there is none
+	problem string // the error of the file, or ""
+	file    *result.RunFile
+	stop    chan struct{}
+	live    sync.WaitGroup
+	elapsed time.Duration // set when live is over
+}
+
+// open makes the file before the load begins, so that an error can still stop the run. It does
+// nothing if the machine is not watched.
+func (w *watch) open(r *hostRun) error {
+	if r.a.o.Watch == nil || w.file != nil {
+		return nil
+	}
+	to, err := r.a.store.create(ownFile(r.group, 0))
+	if err != nil {
+		return fmt.Errorf("make a run file: %w", err)
+	}
+	if f, ok := to.(*os.File); ok {
+		result.Claim(f) // it grows
+		to = claimed{f}
+	}
+	h := result.Header{
+		Schema: result.Schema, RunID: rand.Text(), KTVersion: r.a.o.Info.Version, StartedAt: r.a.o.Now().UTC(),
+		Args: r.offer.Args, Tags: r.offer.Tags, Plan: r.offer.Plan, Part: &r.offer.Part,
+		Environment: result.Environment{Host: host.ReadFacts(), Clock: host.ReadClock()},
+	}
+	f, err := result.NewRunFile(to, h)
+	if err != nil {
+		return errors.Join(err, to.Close())
+	}
+	w.id, w.file, w.stop = h.RunID, f, make(chan struct{})
+	return nil
+}
+
+// claimed is a file that is claimed until it is closed.
+type claimed struct{ *os.File }
+
+var _ io.WriteCloser = claimed{}
+
+// Close releases and closes the file.
+func (c claimed) Close() error {
+	result.Release(c.File) // a file that was written by single calls has nothing more to write
+	return nil
+}
+
+// begin starts watching at start.At, by the system's clock.
+func (w *watch) begin(r *hostRun, start StartOrder) {
+	if w.file == nil {
+		return
+	}
+	file, stop := w.file, w.stop
+	w.live.Go(func() {
+		if !until(start.At, stop) {
+			return
+		}
+		began := time.Now()
+		agreed := start.Agreed
+		agreed.Late = began.Sub(start.At)
+		file.Begin(result.Start{At: began.UTC(), Agreed: &agreed})
+		since := func() time.Duration { return time.Since(began) }
+		sample := r.a.o.Watch(since)
+		for k := time.Duration(1); until(began.Add(k*time.Second), stop); k++ {
+			file.AddVitals(sample(since()))
+			if behind := since() / time.Second; behind > k {
+				k = behind // skip the seconds in which the machine was asleep or too busy
+			}
+		}
+		w.elapsed = since()
+		file.AddVitals(sample(w.elapsed))
+	})
+}
+
+// until waits until at, and reports false if stop was closed before.
+func until(at time.Time, stop <-chan struct{}) bool {
+	timer := time.NewTimer(time.Until(at))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-stop:
+		return false
+	}
+}
+
+// close stops watching and completes the file.
+func (w *watch) close(ended string) error {
+	if w.file == nil {
+		return nil
+	}
+	close(w.stop)
+	w.live.Wait()
+	err := w.file.Close(result.Trailer{Ended: ended, ElapsedSeconds: w.elapsed.Seconds()})
+	w.file = nil
+	return err
+}

@@ -1,0 +1,287 @@
+package gossip
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/hashicorp/memberlist"
+)
+
+// Info describes an agent: what stays as it is from its start to its end. Its encoded form is without the name, which
+// memberlist sends.
+type Info struct {
+	Name string   `json:"-"`           // unique in the network: up to 64 letters, digits, dots, dashes and underscores
+	Role string   `json:"r,omitempty"` // "broker", "client" or ""
+	Tags []string `json:"t,omitempty"` // up to 16, of 32 such characters each
+}
+
+// Bounds in bytes of the data of a peer. All together must fit metaLimit.
+const (
+	nameLimit  = 64
+	roleLimit  = 16
+	tagLimit   = 32
+	tagsLimit  = 16 // tags
+	startLimit = 8
+
+	metaLimit = 512 // memberlist's MetaMaxSize
+)
+
+// meta is what an agent sends of itself. Unknown fields of later versions of kt are ignored, so
+// that their agents are listed too.
+type meta struct {
+	Info
+	Start string `json:"s,omitempty"` // random, of one start of the agent
+}
+
+// encode returns the data to send with the name. Its errors name the flags.
+func (i Info) encode(start string) ([]byte, error) {
+	if err := i.Check(); err != nil {
+		return nil, err
+	}
+	data, err := json.Marshal(meta{i, start})
+	if err != nil {
+		return nil, fmt.Errorf("encode the description of this agent: %w", err)
+	}
+	if len(data) > metaLimit {
+		return nil, fmt.Errorf("--tags: the description of this agent takes %d bytes, at most %d are allowed: give fewer or shorter tags", len(data), metaLimit)
+	}
+	return data, nil
+}
+
+// decode decodes and checks the data of a peer.
+func decode(name string, data []byte) (Info, error) {
+	if len(data) > metaLimit {
+		return Info{}, fmt.Errorf("%d bytes of at most %d", len(data), metaLimit)
+	}
+	var m meta
+	if err := json.Unmarshal(data, &m); err != nil {
+		return Info{}, fmt.Errorf("decode the description of an agent: %w", err)
+	}
+	m.Name = name
+	return m.Info, m.Check()
+}
+
+// startOf returns the start in the data of an agent, or "".
+func startOf(data []byte) string {
+	var m meta
+	if json.Unmarshal(data, &m) != nil || !isWord(m.Start, startLimit) {
+		return ""
+	}
+	return m.Start
+}
+
+// Check returns all problems of an info.
+func (i Info) Check() error {
+	var errs []error
+	if !isWord(i.Name, nameLimit) {
+		errs = append(errs, fmt.Errorf("--name: %q is no name of an agent: 1 to %d letters, digits, dots, dashes and underscores, the first a letter or a digit", cut(i.Name, nameLimit), nameLimit))
+	}
+	if i.Role != "" && !isWord(i.Role, roleLimit) {
+		errs = append(errs, fmt.Errorf("--role: %q is no role", cut(i.Role, roleLimit)))
+	}
+	if len(i.Tags) > tagsLimit {
+		errs = append(errs, fmt.Errorf("--tags: %d of at most %d tags", len(i.Tags), tagsLimit))
+	}
+	for _, t := range i.Tags {
+		if !isWord(t, tagLimit) {
+			errs = append(errs, fmt.Errorf("--tags: %q is no tag: 1 to %d letters, digits, dots, dashes and underscores, the first a letter or a digit", cut(t, tagLimit), tagLimit))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// isWord reports whether a name has only ASCII letters, digits, dots, dashes and underscores, so
+// that lists, file names and tables can contain it.
+func isWord(s string, limit int) bool {
+	letter := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
+	}
+	if s == "" || len(s) > limit || !letter(rune(s[0])) {
+		return false
+	}
+	return !strings.ContainsFunc(s, func(r rune) bool {
+		return !letter(r) && !strings.ContainsRune(".-_", r)
+	})
+}
+
+// cut shortens a text to at most limit bytes, without splitting a character.
+func cut(s string, limit int) string {
+	if len(s) <= limit {
+		return s
+	}
+	for limit > 0 && !utf8.RuneStart(s[limit]) {
+		limit--
+	}
+	return s[:limit]
+}
+
+// The states of a member.
+const (
+	Alive = "alive"
+	Gone  = "gone" // crashed or cut off
+	Left  = "left" // sent a goodbye
+)
+
+// Member is an agent of the network.
+type Member struct {
+	Info
+	Addr  string    // host:port, of both TCP and UDP
+	State string    // Alive, Gone or Left
+	Since time.Time // in this state, by this host's clock
+	Rival string    // address of another agent that presented this name of late; "": none did
+
+	start   string    // random, of one start of the agent
+	rivaled time.Time // when the rival was last heard
+}
+
+const (
+	// keepGone is the time for which a member that is away is listed, so that after a run of a few
+	// minutes its lost members are still visible.
+	keepGone = 10 * time.Minute
+
+	// goodbyeHolds is the time for which a goodbye explains the absence of its sender. All members
+	// notice the absence within it, and a restart followed by a crash takes longer.
+	goodbyeHolds = 30 * time.Second
+
+	// rivalHolds is the time for which a rival is listed after it was last heard, and for which an agent
+	// keeps announcing itself that has one. A rival exchanges tables with the members that it joins every
+	// few seconds, and with others once a minute. It may be the earlier process of the same agent.
+	rivalHolds = 2 * time.Minute
+
+	// maxMembers bounds the memory that peers can take, far beyond any real network of load
+	// generators and brokers.
+	maxMembers = 1024
+)
+
+// table holds the members. Its methods take the time, so it needs no clock.
+type table struct {
+	mu       sync.Mutex
+	members  map[string]*Member   // by name
+	goodbyes map[string]time.Time // times of goodbyes by name
+}
+
+func newTable() *table {
+	return &table{members: make(map[string]*Member), goodbyes: make(map[string]time.Time)}
+}
+
+// hasRoom reports whether an agent of this name may be added.
+func (t *table) hasRoom(name string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.members[name] != nil || len(t.members) < maxMembers
+}
+
+// here adds a member that is new or back.
+func (t *table) here(info Info, start, addr string, now time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.goodbyes, info.Name)
+	t.members[info.Name] = &Member{Info: info, Addr: addr, State: Alive, Since: now, start: start}
+}
+
+// update notes the info of a member that was started anew. That is a sign of life.
+func (t *table) update(info Info, start, addr string, now time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if m := t.members[info.Name]; m != nil {
+		m.Info, m.Addr, m.start = info, addr, start
+		m.become(Alive, now)
+	}
+}
+
+// rival notes that an agent at another address presents the name of a member.
+func (t *table) rival(name, addr string, now time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if m := t.members[name]; m != nil {
+		m.Rival, m.rivaled = addr, now
+	}
+}
+
+// goodbye notes a goodbye, which may arrive before or after the news that the member is away. It
+// ignores one of an earlier start of the member, which may be a replay. It reports whether it
+// explains the absence of a member that was taken for Gone.
+func (t *table) goodbye(name, start string, now time.Time) (explains bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	m := t.members[name]
+	if m == nil || m.start != start {
+		return false
+	}
+	t.goodbyes[name] = now
+	if m.State != Gone || now.Sub(m.Since) >= goodbyeHolds {
+		return false
+	}
+	m.State = Left
+	return true
+}
+
+// away notes that a member is away, and returns its state: Left after a goodbye, else Gone.
+func (t *table) away(name string, now time.Time) (state string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	state = Gone
+	if said, ok := t.goodbyes[name]; ok && now.Sub(said) < goodbyeHolds {
+		state = Left
+	}
+	if m := t.members[name]; m != nil {
+		m.become(state, now)
+	}
+	return state
+}
+
+// list returns all members, sorted by name. It forgets those that have been away for
+// longer than keepGone.
+func (t *table) list(now time.Time) []Member {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	maps.DeleteFunc(t.members, func(_ string, m *Member) bool {
+		return m.isAway() && now.Sub(m.Since) > keepGone
+	})
+	maps.DeleteFunc(t.goodbyes, func(_ string, said time.Time) bool { return now.Sub(said) > goodbyeHolds })
+	all := make([]Member, 0, len(t.members)+1)
+	for _, m := range t.members {
+		if now.Sub(m.rivaled) > rivalHolds {
+			m.Rival = ""
+		}
+		all = append(all, *m)
+	}
+	slices.SortFunc(all, func(a, b Member) int { return strings.Compare(a.Name, b.Name) })
+	return all
+}
+
+// become sets the state. Since changes only with the state.
+func (m *Member) become(state string, now time.Time) {
+	if m.State != state {
+		m.State, m.Since = state, now
+	}
+}
+
+// isAway reports whether the member is gone or has left.
+func (m *Member) isAway() bool { return m.State == Gone || m.State == Left }
+
+// address returns the address that a node listens on.
+func address(n *memberlist.Node) string {
+	return join(n.Addr.String(), int(n.Port))
+}
+
+// textLimit bounds a peer's text in a line, in bytes.
+const textLimit = 200
+
+// report logs a line.
+func (g *Gossip) report(format string, args ...any) { g.log(fmt.Sprintf(format, args...)) }
+
+// clean makes a peer's text safe for a terminal.
+func clean(text string) string {
+	text = strings.TrimSpace(text)
+	quoted := strconv.QuoteToGraphic(cut(text, textLimit))
+	return strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`) // a quote steers nothing
+}
