@@ -153,10 +153,12 @@ func (r *hostRun) act(a action) {
 	case doSpawn:
 		c.orders <- ToProcess{Job: &c.job}
 		r.a.live.Go(c.live)
-	case doTell:
-		c.orders <- r.message(a.Order)
-	case doHangUp:
-		close(c.orders)
+	case doOrder:
+		if a.Order == hungUp {
+			close(c.orders)
+		} else {
+			c.orders <- r.message(a.Order)
+		}
 	case doKill:
 		if c.kill != nil {
 			c.kill()

@@ -23,6 +23,7 @@ type loadOrder struct {
 	Tags   []string // of the run, for the headers
 	Limits []string // what the run has to keep
 	Plan   plan.Plan
+	System run.System
 
 	// The Java properties of the clients.
 	Producer, Consumer map[string]plan.Given

@@ -9,8 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/run"
 	"github.com/kt-bench/kt/internal/theme"
 )
 
@@ -180,11 +180,10 @@ func late(hosts []string, what string) error {
 // headerTimeout is the longest wait for the header of the first process, which is ready.
 const headerTimeout = 2 * time.Second
 
-// warnReaders warns of consumers that will read nothing. Each partition is read by one consumer of a group, or by
-// one of all consumers if there is no group. Consumers of RabbitMQ share queues.
+// warnReaders warns of consumers that will read nothing, where one consumer of a group reads each partition.
 func (s *session) warnReaders(ctx context.Context) {
 	p := &s.order.Plan
-	if !p.Reads() || p.System() == plan.RabbitMQ {
+	if by, ok := s.order.System.(run.Partitioned); !p.Reads() || !ok || !by.ReadsByPartition() {
 		return
 	}
 	_ = s.until(ctx, headerTimeout, func() bool { return s.live.made() != nil }) // without it, nothing is said

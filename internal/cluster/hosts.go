@@ -99,7 +99,7 @@ func (h *Hosts) Run(ctx context.Context, r run.Request, observers ...run.Observe
 // order returns the load that a request asks for.
 func (h *Hosts) order(r *run.Request) loadOrder {
 	o := loadOrder{
-		Epoch: rand.Text()[:12], Args: r.Args, Tags: r.Tags, Limits: r.Limits, Plan: r.Plan, Producer: h.Producer, Consumer: h.Consumer,
+		Epoch: rand.Text()[:12], Args: r.Args, Tags: r.Tags, Limits: r.Limits, Plan: r.Plan, System: r.System, Producer: h.Producer, Consumer: h.Consumer,
 		Load: h.Load, Watch: h.Watch, Processes: h.Processes,
 	}
 	if o.Run = o.Epoch; r.Part != nil {

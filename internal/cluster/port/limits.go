@@ -105,8 +105,7 @@ func newShares(total, most int) *shares {
 	return &shares{total: total, most: most, open: make(map[source]int)}
 }
 
-// acquire waits for a place and returns a function that gives it back; nil: ctx has ended before. Of those who can have a
-// place, the one that has waited longest gets it.
+// acquire waits for a place and returns a function that gives it back; nil: ctx has ended before.
 func (s *shares) acquire(ctx context.Context, from source) (release func()) {
 	w := &waiter{from, make(chan struct{})}
 	s.mu.Lock()
@@ -130,7 +129,7 @@ func (s *shares) acquire(ctx context.Context, from source) (release func()) {
 	return nil
 }
 
-// serve gives the free places to those who wait.
+// serve gives the free places to those who have waited longest.
 func (s *shares) serve() {
 	s.waiting = slices.DeleteFunc(s.waiting, func(w *waiter) bool {
 		free := s.open[w.from] < s.most && (w.from == here || s.others < s.total)
@@ -157,8 +156,7 @@ func (s *shares) count(from source, n int) {
 	}
 }
 
-// rates bounds the handshakes a second of each source, and those of all other machines.
-// Those of one second may come at once.
+// rates bounds the handshakes a second of each source, and of all other machines. Those of one second may come at once.
 type rates struct {
 	source, total int
 	longest       time.Duration // the longest delay
@@ -171,14 +169,10 @@ type rates struct {
 // others stands for all other machines together.
 var others = source{}
 
-// reserve returns the delay of a handshake. It returns false if that is too long: then the handshake
-// does not take place.
+// reserve returns the delay of a handshake, or false if that is too long.
 func (r *rates) reserve(from source, now time.Time) (time.Duration, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.next == nil {
-		r.next = make(map[source]time.Time)
-	}
 	earliest := now.Add(-time.Second)
 	if r.swept.Before(earliest) {
 		r.swept = now
