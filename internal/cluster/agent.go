@@ -65,8 +65,7 @@ type agent struct {
 	ending bool
 }
 
-// maxRemembered bounds the runs that an agent remembers. So no epoch is used twice, and a
-// coordinator that comes back late learns how its run ended.
+// maxRemembered bounds the runs that an agent remembers, so that no epoch is used twice.
 const maxRemembered = 200
 
 func newAgent(ctx context.Context, o AgentOptions) (*agent, error) {
@@ -121,8 +120,7 @@ func (a *agent) active() []*hostRun {
 	return runs
 }
 
-// accept begins the run of an offer, or reports that the same offer was accepted before. An error
-// is the reason for a refusal.
+// accept begins the run of an offer, or reports that the same offer was accepted before.
 func (a *agent) accept(o *offer) (again bool, err error) {
 	if o.Part.Host != a.o.Info.Name {
 		return false, fmt.Errorf("the offer is for %s", o.Part.Host)
@@ -158,14 +156,12 @@ func (a *agent) accept(o *offer) (again bool, err error) {
 	return false, nil
 }
 
-// maxWatches bounds the runs at a time that only watch the machine. Each of them reads its
-// vitals once a second and writes a file.
+// maxWatches bounds the runs at a time that only watch the machine.
 const maxWatches = 16
 
-// checkRoom returns an error if the host has no room for a run beside the active ones. A load
-// counts against --parallel and the limits. A run that only watches does not. The share of
-// orphans in the limits is unknown, so a limited agent refuses loads beside them. The caller
-// holds mu.
+// checkRoom returns an error if the host has no room for a run beside the active ones. A load counts against --parallel
+// and the limits. A run that only watches does not. The share of orphans in the limits is unknown, so a limited agent
+// refuses loads beside them. The caller holds mu.
 func (a *agent) checkRoom(o *offer, orphans map[string]string) error {
 	var beside []*offer
 	var first string
@@ -231,7 +227,7 @@ func (a *agent) measure(ctx context.Context) *agentState {
 		since := func() time.Duration { return time.Since(began) }
 		sample := a.o.Watch(since)
 		select {
-		case <-time.After(lookFor):
+		case <-time.After(useInterval):
 		case <-ctx.Done():
 		}
 		v := sample(since())
@@ -246,9 +242,8 @@ func (a *agent) measure(ctx context.Context) *agentState {
 	return l
 }
 
-// lookFor is the interval over which look measures CPU use: long against the kernel's tick of 1
-// to 10 ms.
-const lookFor = 200 * time.Millisecond
+// useInterval is the interval over which an agent measures CPU use: long against the kernel's tick of 1 to 10 ms.
+const useInterval = 200 * time.Millisecond
 
 // Process is a running program that makes a load. It reads ToProcess messages from In and writes
 // FromProcess messages to Out, as JSON lines.
@@ -259,8 +254,7 @@ type Process struct {
 	Kill func() error
 }
 
-// maxRequests bounds the requests at a time on one connection: a coordinator follows the file of
-// each process, and the host's vitals.
+// maxRequests bounds the requests at a time on one connection: a coordinator follows each run file.
 const maxRequests = maxProcesses + 16
 
 // Serve runs an agent until ctx ends. Then it stops its loads and waits for them. It calls

@@ -21,8 +21,7 @@ import (
 	"github.com/kt-bench/kt/internal/result"
 )
 
-// store holds the agent's run files and finds those of kt's other commands. Peers can get no
-// other files of the host.
+// store holds the agent's run files and finds those of kt's other commands. Peers can get no other files of the host.
 type store struct {
 	dir    string
 	root   *os.Root // dir, so that no name leads outside it
@@ -40,12 +39,10 @@ type store struct {
 	known map[place]*listed // run files of named runs; replaced as a whole
 }
 
-// claimWithin is the longest wait for the folder. An agent that is ending holds it until it has
-// left the gossip.
+// claimWithin is the longest wait for the folder. An agent that is ending holds it until it has left the gossip.
 const claimWithin = 5 * time.Second
 
-// claim waits until no other agent has claimed the folder. It reports whether it has got the
-// folder before claimWithin or the end of ctx.
+// claim waits for the folder until claimWithin or the end of ctx, and reports whether it has got it.
 func claim(ctx context.Context, dir *os.File) bool {
 	ctx, cancel := context.WithTimeout(ctx, claimWithin)
 	defer cancel()
@@ -91,8 +88,7 @@ func (s *store) close() {
 	_ = s.root.Close() // only a folder
 }
 
-// ownName matches the names of the agent's own files: time of the run, epoch and process. The
-// agent ignores other files in its folder.
+// ownName matches the names of the agent's own files: time of the run, epoch and process.
 var ownName = regexp.MustCompile(`^(\d{8}-\d{6}-[A-Za-z0-9_-][A-Za-z0-9._-]{0,63})-p(\d{1,3})\.ktr$`)
 
 // groupTime begins the common prefix of the names of all files of a run. The epoch follows.
@@ -137,8 +133,7 @@ func has[V any](groups map[string]V, epoch string) bool {
 func (s *store) hold(group string)    { s.mu.Lock(); s.inUse[group] = true; s.mu.Unlock() }
 func (s *store) release(group string) { s.mu.Lock(); delete(s.inUse, group); s.mu.Unlock() }
 
-// orphans returns the runs with processes that an earlier agent has started and that still write
-// their run files: one file by group.
+// orphans returns one file by group of each run whose processes an earlier agent has started and that still write.
 func (s *store) orphans() map[string]string {
 	groups, _ := s.groups() // creating files will say what is wrong
 	s.mu.Lock()
@@ -201,8 +196,7 @@ func (s *store) remove(group string) error {
 	return errors.Join(errs...)
 }
 
-// count returns the number of the agent's own runs plus the number of run files of other
-// commands.
+// count returns the number of the agent's own runs plus the number of run files of other commands.
 func (s *store) count() int {
 	groups, _ := s.groups() // unreadable ones do not count
 	return len(groups) + len(s.sharedNames())
@@ -238,8 +232,7 @@ type listed struct {
 	started time.Time
 }
 
-// entryOf returns what a listing needs of the first line of a run file. It returns nil for any other file: a
-// collection, the file of a run without a name, or one whose first line is incomplete.
+// entryOf returns what a listing needs of the first line of a run file, or nil if no named run has it.
 func entryOf(line []byte) *listed {
 	var first struct {
 		Header struct {
@@ -259,8 +252,7 @@ func entryOf(line []byte) *listed {
 	return e
 }
 
-// readEntry returns the state of a file, or nil. A header is read once, because no run file gets another one: known is that
-// of an earlier look, or nil.
+// readEntry returns the state of a file, or nil. known is that of an earlier listing, which has its header, or nil.
 func readEntry(p place, known *listed) *listed {
 	f, err := p.open()
 	if err != nil {

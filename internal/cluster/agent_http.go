@@ -108,12 +108,10 @@ func (a *agent) asked(r *http.Request) (*hostRun, error) {
 	return run, run.happen(event{Kind: evHeard})
 }
 
-// heldFor is the longest time for which a request for the state of a run is held. Coordinators
-// that are there ask again at once, so an agent hears them every second.
+// heldFor is the longest time for which a request for the state of a run is held.
 const heldFor = time.Second
 
-// status answers with the state of a run: at once, or with "after" when its version is above that. Its clock takes no
-// notice of a step while the answer is held.
+// status answers with the state of a run: at once, or with "after" when its version is above that.
 func (a *agent) status(r *http.Request) (any, error) {
 	received := time.Now()
 	run, err := a.asked(r)
@@ -170,12 +168,11 @@ func (a *agent) obey(r *http.Request) (any, error) {
 }
 
 const (
-	lookAgain  = 500 * time.Millisecond    // the interval between two looks at a file that grows
-	flushEvery = time.Second - lookAgain/2 // of a file that grows
+	readEvery  = 500 * time.Millisecond    // the interval between two readings of a file that grows
+	flushEvery = time.Second - readEvery/2 // of a file that grows
 )
 
-// sendFile sends the bytes of a run file from an offset on. With follow it goes on as the file
-// grows, until no process writes it any more.
+// sendFile sends the bytes of a run file from an offset on. With follow it goes on while a process writes the file.
 func (a *agent) sendFile(w http.ResponseWriter, r *http.Request) {
 	offset, err := number(r, "offset", 0)
 	var f *os.File
@@ -202,8 +199,7 @@ type fileWriter struct {
 	idle    bool // nothing was written since
 }
 
-// copy copies a file from an offset on, up to its end as it is now. With follow it waits for more
-// while a process writes the file.
+// copy copies a file from an offset on, and with follow waits for more while a process writes it.
 func (o *fileWriter) copy(ctx context.Context, f *os.File, offset int64, follow bool) error {
 	b := make([]byte, 64<<10)
 	for {
@@ -233,16 +229,15 @@ func (o *fileWriter) copy(ctx context.Context, f *os.File, offset int64, follow 
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(untilLook(time.Now())):
+		case <-time.After(untilRead(time.Now())):
 		}
 	}
 	return nil
 }
 
-// untilLook returns the time until the next look at files. All files are looked at together, so that
-// the agent wakes up once, and what they have leaves in few packets.
-func untilLook(now time.Time) time.Duration {
-	return now.Truncate(lookAgain).Add(lookAgain).Sub(now)
+// untilRead returns the time until the next reading of files: all together, so that what they have leaves in few packets.
+func untilRead(now time.Time) time.Duration {
+	return now.Truncate(readEvery).Add(readEvery).Sub(now)
 }
 
 // flush sends what was written, once in flushEvery.

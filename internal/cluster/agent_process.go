@@ -25,8 +25,7 @@ type child struct {
 	kill   func()         // nil until it is spawned; guarded by run.mu
 }
 
-// orderKinds is the most orders that a process gets: job, start, stop, abort and finish, each
-// once.
+// orderKinds is the most orders that a process gets: job, start, stop, abort and finish, each once.
 const orderKinds = 5
 
 // live runs the process from its start to its end.
@@ -157,8 +156,7 @@ func decodeFromProcess(line []byte) (*FromProcess, error) {
 	return m, nil
 }
 
-// watch writes the vitals of this machine during a run into a run file without a load. The zero
-// value writes nothing.
+// watch writes the vitals of this machine during a run into a run file without a load. The zero value writes nothing.
 type watch struct {
 	id      string // of the run file; "": there is none
 	problem string // the error of the file, or ""
@@ -168,8 +166,7 @@ type watch struct {
 	elapsed time.Duration // set when live is over
 }
 
-// open makes the file before the load begins, so that an error can still stop the run. It does
-// nothing if the machine is not watched.
+// open makes the file before the load begins, so that an error can still stop the run.
 func (w *watch) open(r *hostRun) error {
 	if r.a.o.Watch == nil || w.file != nil {
 		return nil

@@ -15,8 +15,7 @@ import (
 // runTick is the interval between two looks at the clock.
 const runTick = 250 * time.Millisecond
 
-// hostRun is one run on this host: its state, and what carries out the actions that follow from
-// it.
+// hostRun is one run on this host: its state, and what carries out the actions that follow from it.
 type hostRun struct {
 	runNames
 	a     *agent
@@ -65,9 +64,7 @@ func (r *hostRun) path(process int) string {
 	return filepath.Join(r.a.store.dir, ownFile(r.group, process))
 }
 
-// drain returns the longest time from the end of a load's duration until all records have an
-// outcome; 0: unknown. A round trip is unknown because it goes on until it has read all records
-// that it wrote.
+// drain returns the longest time from the end of a load's duration until all records have an outcome; 0: unknown.
 func drain(p *plan.Plan, producer map[string]plan.Given) time.Duration {
 	if p.Writes() && p.Reads() {
 		return 0
@@ -81,7 +78,6 @@ func drain(p *plan.Plan, producer map[string]plan.Given) time.Duration {
 }
 
 // most returns the longest time from the start of a process to the end of its drain; 0: unknown.
-// limit is the agent's limit of a load's duration.
 func (o *offer) most(limit time.Duration) time.Duration {
 	var most time.Duration
 	// Only a duration bounds the load: a number of records may take longer than planned.

@@ -57,14 +57,12 @@ type Use struct {
 	Free   int64   `json:"available_bytes"`
 }
 
-// peerTimeout bounds all questions to one agent: connecting over a slow network, 32 comparisons of clocks, and
-// lookFor.
+// peerTimeout bounds all questions to one agent: connecting over a slow network, 32 comparisons of clocks, and useInterval.
 const peerTimeout = 10 * time.Second
 
-// Peers asks the agents at the given addresses about themselves, all at the same time. With
-// follow it asks all members of the network instead: those that the first agent to answer knows
-// from the gossip and that have not left. A peer that does not answer is in the list with its
-// error. Peers returns an error only if no agent answers.
+// Peers asks the agents at the given addresses about themselves, all at the same time. With follow it asks all members
+// of the network instead: those that the first agent to answer knows from the gossip and that have not left. A peer
+// that does not answer is in the list with its error. Peers returns an error only if no agent answers.
 func (c *Client) Peers(ctx context.Context, addrs []string, follow bool) ([]Peer, error) {
 	if len(addrs) == 0 {
 		return nil, errors.New("no agent was named: give --join or --peers")
@@ -109,8 +107,7 @@ func pairRivals(peers []Peer) {
 	}
 }
 
-// noAnswer returns the error for agents of which none answers, with advice. An agent that
-// refused the key is running, and its own error has the advice.
+// noAnswer returns the error for agents of which none answers, with advice.
 func noAnswer(errs []error) error {
 	err := errors.Join(errs...)
 	if errors.Is(err, port.ErrAuth) || errors.Is(err, port.ErrNeedsKey) {
@@ -226,8 +223,7 @@ func eachAddress(ctx context.Context, addrs []string) []string {
 	return all
 }
 
-// spread returns one address for each IP address of a name, or the address itself if there is no
-// choice.
+// spread returns one address for each IP address of a name, or the address itself if there is no choice.
 func spread(addr, number string, ips []netip.Addr) []string {
 	if len(ips) < 2 {
 		return []string{addr}

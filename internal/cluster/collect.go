@@ -17,10 +17,9 @@ import (
 	"github.com/kt-bench/kt/internal/result"
 )
 
-// Results fetches all run files of a run, by its name or epoch, from all peers into dir. It
-// returns the paths of the files and a problem for each peer or file that failed. A run that is
-// still going on is a problem too, because its files are incomplete. If none of the peers that
-// answer has a file, the last problem is an UnknownRunError.
+// Results fetches all run files of a run, by its name or epoch, from all peers into dir. It returns the paths of the
+// files and a problem for each peer or file that failed. A run that is still going on is a problem too, because its
+// files are incomplete. If none of the peers that answer has a file, the last problem is an UnknownRunError.
 func (c *Client) Results(ctx context.Context, peers []Peer, run, dir string) (files []string, problems []error) {
 	to, err := newCopies(dir, c.free)
 	if err != nil {
@@ -86,9 +85,7 @@ func (c *Client) Runs(ctx context.Context, peers []Peer) []string {
 	return slices.Compact(names)
 }
 
-// pull reads the file of an agent from where the copy ends into it, up to most bytes in all; 0: to
-// its end. With follow it goes on as the file grows, and returns when that is complete. An error of the copy
-// itself is an agentError.
+// pull reads the file of an agent into the end of its copy, up to most bytes in all; 0: to its end.
 func (c *Client) pull(ctx context.Context, addr string, f *copyFile, most int64, follow bool) error {
 	trying, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil) // the rest of a body that is not wanted
@@ -148,8 +145,7 @@ const (
 	retryMost    = 2 * time.Second  // the longest wait between two attempts
 )
 
-// retry calls do until it succeeds, up to fetchRetries times in a row without progress. An
-// agentError is final.
+// retry calls do until it succeeds, up to fetchRetries times in a row without progress. An agentError is final.
 func retry(ctx context.Context, do func(context.Context) (progress bool, err error)) error {
 	var wait backoff
 	for left := fetchRetries; ; wait.pause(ctx) {
@@ -187,8 +183,7 @@ func (c *Client) list(ctx context.Context, addr, run string) (filesFound, error)
 	return found, err
 }
 
-// fetchAll completes the copies of the files of a run from all peers, a few peers at a time. wanted reports
-// whether a file is wanted; nil: all are. most bounds the bytes of one file.
+// fetchAll completes the copies of the wanted files of a run, a few peers at a time. most bounds the bytes of one file.
 func (c *Client) fetchAll(ctx context.Context, peers []Peer, run string, wanted func(*Peer, fileEntry) bool, most int64, to *copies) []fetched {
 	all := make([]fetched, len(peers))
 	slots := make(chan struct{}, fetchAtOnce)
@@ -283,9 +278,7 @@ func (f *copyFile) restart(size int64) error {
 // scratchPrefix begins the names of folders for fetched files.
 const scratchPrefix = "collect-"
 
-// staleScratch is the age from which on a folder counts as left by a killed kt, unless it is
-// claimed. The age protects folders on file systems without locks, and those that are just being
-// made.
+// staleScratch is the age of a folder that a killed kt has left: not all file systems have locks.
 const staleScratch = 7 * 24 * time.Hour
 
 // Scratch makes a folder for fetched files in base, or in the system's folder for temporary files

@@ -137,8 +137,7 @@ func (o *loadOrder) check() error {
 	return nil
 }
 
-// remotes divides the load and returns each host with its offer: hosts that make the load, then
-// watched ones, each sorted by name.
+// remotes divides the load among the hosts that make it, sorted by name. Watched ones follow.
 func (o *loadOrder) remotes(c *Client) ([]*remote, error) {
 	byName := func(a, b Peer) int { return cmp.Compare(a.Name, b.Name) }
 	load, watched := slices.SortedFunc(slices.Values(o.Load), byName), slices.SortedFunc(slices.Values(o.Watch), byName)
@@ -181,8 +180,7 @@ func (o *loadOrder) remotes(c *Client) ([]*remote, error) {
 	return hosts, nil
 }
 
-// session is a coordinator's state of one run. All fields belong to the goroutine that called
-// run.
+// session is a coordinator's state of one run. All fields belong to the goroutine that called run.
 type session struct {
 	c      *Client
 	order  loadOrder
@@ -260,7 +258,6 @@ func (s *session) deliver(ctx context.Context) func(hostNews) {
 }
 
 // until handles news until done reports true; after the timeout it returns errTimeout.
-// Before the start it returns the first problem of any host.
 func (s *session) until(ctx context.Context, timeout time.Duration, done func() bool) error {
 	timer := time.NewTimer(timeout)
 	defer timer.Stop()
@@ -336,8 +333,7 @@ func (s *session) stopLoad() {
 	}
 }
 
-// canUndo reports whether the run can still be undone on all hosts: an order must reach them
-// before the start.
+// canUndo reports whether the run can still be undone on all hosts: an order must reach them before the start.
 func (s *session) canUndo() bool {
 	return s.stage != stepUndoing && (s.stage < stepRunning || s.elapsed() < -undoAhead)
 }

@@ -35,8 +35,7 @@ func (s *session) within(d time.Duration) {
 	}
 }
 
-// awaits reports whether the step still waits for a host: for its run files while
-// collecting, for its processes before.
+// awaits reports whether the step still waits for a host: for its run files while collecting, for its processes before.
 func (s *session) awaits(r *remote) bool {
 	switch {
 	case r.state.Contact == contactLost || r.state.ended():
@@ -149,8 +148,7 @@ func (s *session) fetch(ctx context.Context) (map[*remote]fetched, error) {
 	return got, nil
 }
 
-// expects reports whether a run file is one that the host was asked to write. Agents that share
-// a folder list each other's files too.
+// expects reports whether a run file is one that the host was asked to write: agents may share a folder.
 func (s *session) expects(p *Peer, e fileEntry) bool {
 	return e.Host == p.Name && (e.Process == 0 || e.Process <= s.order.Processes)
 }
@@ -233,9 +231,8 @@ func (s *session) problem(err error) string {
 	return err.Error()
 }
 
-// undo undoes the preparation on all hosts. An agent without a coordinator undoes it by itself,
-// so undo does not wait for unreachable agents. After the start was sent it does, because such
-// an agent might make the load.
+// undo undoes the preparation on all hosts. An agent without a coordinator undoes it by itself, so undo does not wait
+// for unreachable agents. After the start was sent it does, because such an agent might make the load.
 func (s *session) undo() {
 	if s.wires.cut == nil {
 		return // nobody was asked
@@ -257,9 +254,8 @@ func (s *session) undo() {
 	}
 }
 
-// finish tells the agents to end the run, and reports whether it did. It does not if the plan
-// deletes the topic and a host may still write to it. Then each agent ends the run by itself,
-// and the topic stays.
+// finish tells the agents to end the run, and reports whether it did. It does not if the plan deletes the topic and a
+// host may still write to it. Then each agent ends the run by itself, and the topic stays.
 func (s *session) finish() bool {
 	if s.end.finishing {
 		return true
@@ -282,8 +278,7 @@ func (s *session) finish() bool {
 	return true
 }
 
-// leave tells all agents to end the run at once, and returns the names of hosts that may not
-// have got the order.
+// leave tells all agents to end the run at once, and returns the names of hosts that may not have got the order.
 func (s *session) leave() (deaf []string) {
 	s.end.stopped, s.end.leaving = true, true
 	s.orderAll(order{Abort: true, Drained: true})
@@ -299,8 +294,7 @@ func (s *session) leave() (deaf []string) {
 	return deaf
 }
 
-// aborted returns the error of a run that leave has ended. deaf are the hosts that leave
-// returned.
+// aborted returns the error of a run that leave has ended. deaf are the hosts that leave returned.
 func (s *session) aborted(deaf []string) error {
 	but := ""
 	if len(deaf) > 0 {

@@ -25,8 +25,7 @@ const (
 	startTrips = 10
 )
 
-// prepare brings all hosts to the agreed start. Any problem of a host is an error. The first
-// process makes the topic, so it opens its clients before the others do.
+// prepare brings all hosts to the agreed start. The first process makes the topic, so it opens its clients first.
 func (s *session) prepare(ctx context.Context) error {
 	if err := s.each(ctx, peerTimeout, "", (*remote).meet); err != nil {
 		return err
@@ -138,8 +137,7 @@ func (r *remote) propose(ctx context.Context) error {
 	return nil
 }
 
-// connect begins to follow the hosts. That outlives ctx, because after it ends the agents are told
-// to end the run.
+// connect begins to follow the hosts. That outlives ctx, because after it ends the agents are told to end the run.
 func (s *session) connect(ctx context.Context) {
 	keeping, cut := context.WithCancel(context.WithoutCancel(ctx))
 	s.wires.cut = cut

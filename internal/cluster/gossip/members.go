@@ -34,8 +34,7 @@ const (
 	metaLimit = 512 // memberlist's MetaMaxSize
 )
 
-// meta is what an agent sends of itself. Unknown fields of later versions of kt are ignored, so
-// that their agents are listed too.
+// meta is what an agent sends of itself. Unknown fields of later versions of kt are ignored.
 type meta struct {
 	Info
 	Start string `json:"s,omitempty"` // random, of one start of the agent
@@ -98,8 +97,7 @@ func (i Info) Check() error {
 	return errors.Join(errs...)
 }
 
-// isWord reports whether a name has only ASCII letters, digits, dots, dashes and underscores, so
-// that lists, file names and tables can contain it.
+// isWord reports whether lists, file names and tables can contain a name.
 func isWord(s string, limit int) bool {
 	letter := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
@@ -156,8 +154,7 @@ const (
 	// few seconds, and with others once a minute. It may be the earlier process of the same agent.
 	rivalHolds = 2 * time.Minute
 
-	// maxMembers bounds the memory that peers can take, far beyond any real network of load
-	// generators and brokers.
+	// maxMembers bounds the memory that peers can take, far beyond any real network of load generators and brokers.
 	maxMembers = 1024
 )
 
@@ -238,8 +235,7 @@ func (t *table) away(name string, now time.Time) (state string) {
 	return state
 }
 
-// list returns all members, sorted by name. It forgets those that have been away for
-// longer than keepGone.
+// list returns all members, sorted by name. It forgets those that have been away for longer than keepGone.
 func (t *table) list(now time.Time) []Member {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -279,7 +275,7 @@ const textLimit = 200
 // report logs a line.
 func (g *Gossip) report(format string, args ...any) { g.log(fmt.Sprintf(format, args...)) }
 
-// clean makes a peer's text safe for a terminal.
+// clean returns a peer's text as one line of up to most bytes without control and formatting characters.
 func clean(text string) string {
 	text = strings.TrimSpace(text)
 	quoted := strconv.QuoteToGraphic(cut(text, textLimit))

@@ -191,8 +191,7 @@ func Split(s string) (host string, port int, err error) {
 	return host, int(n), nil
 }
 
-// Lookup returns the addresses of a host, at least one. Its errors leave out the host, which the
-// caller adds.
+// Lookup returns the addresses of a host, at least one. Its errors leave out the host, which the caller adds.
 func Lookup(ctx context.Context, host string) ([]netip.Addr, error) {
 	ips, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
 	if err != nil {
@@ -248,8 +247,7 @@ func sockets(at netip.AddrPort) (tcp *net.TCPListener, udp *net.UDPConn, err err
 var (
 	// ErrAuth: the other side has another key, or is no kt agent.
 	ErrAuth = errors.New("the key was not accepted")
-	// ErrNeedsKey: one side has a key and the other has none, or an address of another machine was
-	// given without a key.
+	// ErrNeedsKey: one side has a key and the other has none, or an address of another machine was given without a key.
 	ErrNeedsKey = errors.New("a key is needed")
 	// ErrVersion: the other side has the key and another version of the protocol.
 	ErrVersion = errors.New("another version of the protocol")

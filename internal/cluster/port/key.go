@@ -61,8 +61,7 @@ func (k Key) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, k.String()) 
 // String returns a placeholder.
 func (k Key) String() string { return "key (hidden)" }
 
-// Derive returns a key for another purpose. Nobody can compute this key from it, or the keys for
-// other purposes.
+// Derive returns a key for another purpose. Nobody can compute this key from it, or the keys for other purposes.
 func (k Key) Derive(purpose string) [32]byte {
 	out, err := hkdf.Key(sha256.New, k.secret[:], nil, "kt "+purpose, 32)
 	if err != nil {
@@ -94,8 +93,7 @@ func ReadKey(f *os.File) (Key, error) {
 	return ParseKey(string(text))
 }
 
-// isPrivate reports whether only its owner has access to a file. The group of a file of root may read
-// it too: that is how Kubernetes gives a Secret to a user that is not root.
+// isPrivate reports whether only its owner, or the group of a file of root as in Kubernetes, has access to a file.
 func isPrivate(mode fs.FileMode, ofRoot bool) bool {
 	if ofRoot {
 		mode &^= 0o040

@@ -37,13 +37,11 @@ type Limits struct {
 }
 
 const (
-	// handshakeBytes bounds what is read of a peer before the end of its handshake. That of a kt
-	// takes 2 KiB.
+	// handshakeBytes bounds what is read of a peer before the end of its handshake. That of a kt takes 2 KiB.
 	handshakeBytes = 16 << 10
 
-	// gossipBytes bounds what is read of one gossip connection, because memberlist reads up to
-	// 20 MiB. A table of 1,000 agents takes about 180 KiB, one of 380 agents with all their tags
-	// about as much as the bound.
+	// gossipBytes bounds what is read of one gossip connection, because memberlist reads up to 20 MiB. A table of 1,000
+	// agents takes about 180 KiB, one of 380 agents with all their tags about as much as the bound.
 	gossipBytes = 256 << 10
 
 	// headerTable bounds the table of headers that each side of HTTP/2 keeps.
@@ -84,8 +82,7 @@ func (l Limits) defaults() Limits {
 // handshakeTimeout bounds a handshake on both sides.
 const handshakeTimeout = 5 * time.Second
 
-// shares bounds the open connections of each source, and those of all other machines. So this
-// machine can always connect, and no other machine can take all connections of the others.
+// shares bounds the open connections of each source, and those of all machines but this one.
 type shares struct {
 	total, most int // of all other machines, and of one source
 

@@ -12,8 +12,7 @@ import (
 	"time"
 )
 
-// pending holds the connections that have not proved that they have the key. A connection is
-// dropped when its time is up, or when there are too many.
+// pending holds the connections that have not proved that they have the key, for a time and up to a number.
 type pending struct {
 	max   int
 	after time.Duration
@@ -150,8 +149,7 @@ func (b *bounded) Close() error {
 	return b.Conn.Close()
 }
 
-// source is the addresses that count as one: an IPv4 address, the /64 network of an IPv6 address,
-// or all loopback addresses.
+// source is the addresses that count as one: an IPv4 address, a /64 network of IPv6, or all loopback addresses.
 type source struct{ netip.Prefix }
 
 // here is this machine.
