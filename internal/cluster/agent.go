@@ -132,7 +132,8 @@ func (a *agent) accept(o *offer) (again bool, err error) {
 	if most := a.o.Limits.Duration; most > 0 && len(o.Shares) == 0 && (o.Lasts == 0 || o.Lasts > most) {
 		o.Lasts = most // a machine is watched no longer than the limit
 	}
-	used, orphans := a.store.used(o.Part.Epoch), a.store.orphans()
+	files, _ := a.store.groups() // creating files will say what is wrong
+	orphans := a.store.orphans()
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	sum := sha256.Sum256(text)
@@ -142,7 +143,7 @@ func (a *agent) accept(o *offer) (again bool, err error) {
 		return false, errors.New("the agent is about to end")
 	case known != nil && known.sum == sum && !known.isOver():
 		return true, nil
-	case used || known != nil:
+	case has(files, o.Part.Epoch) || known != nil:
 		return false, fmt.Errorf("epoch %s was used before", o.Part.Epoch)
 	}
 	if err := a.checkRoom(o, orphans); err != nil {
@@ -163,38 +164,35 @@ const maxWatches = 16
 // and the limits. A run that only watches does not. The share of orphans in the limits is unknown, so a limited agent
 // refuses loads beside them. The caller holds mu.
 func (a *agent) checkRoom(o *offer, orphans map[string]string) error {
-	var beside []*offer
+	var others []*offer
 	var first string
 	watches := 0
 	for _, r := range a.active() {
-		switch other := r.asked(); {
-		case len(other.Shares) == 0:
+		if other := r.offered(); len(other.Shares) == 0 {
 			watches++
-		default:
+		} else {
 			first = cmp.Or(first, r.name)
-			beside = append(beside, other)
+			others = append(others, other)
 		}
-	}
-	if len(o.Shares) == 0 {
-		if watches >= maxWatches {
-			return fmt.Errorf("it watches %d runs already", watches)
-		}
-		return nil
-	}
-	full := len(beside)+len(orphans) >= a.o.Parallel
-	if full && first != "" {
-		return fmt.Errorf("it is busy with run %s: wait until that is over, or start the agent with --parallel %d", first, a.o.Parallel+1)
 	}
 	l := &a.o.Limits
+	full := len(others)+len(orphans) >= a.o.Parallel
 	counted := l.Rate > 0 || l.BytesPerSecond > 0 || l.Producers > 0
-	if len(orphans) > 0 && (full || counted) {
+	switch {
+	case len(o.Shares) == 0 && watches < maxWatches:
+		return nil
+	case len(o.Shares) == 0:
+		return fmt.Errorf("it watches %d runs already", watches)
+	case full && first != "":
+		return fmt.Errorf("it is busy with run %s: wait until that is over, or start the agent with --parallel %d", first, a.o.Parallel+1)
+	case len(orphans) > 0 && (full || counted):
 		why := "a process of an earlier agent is still at work on " + slices.Min(slices.Collect(maps.Values(orphans)))
 		if counted {
 			why += ", and its share of --max-rate and --max-producers is unknown"
 		}
 		return errors.New(why + ": wait until that is over, or end the processes (kt part) of its run")
 	}
-	return a.o.Limits.allow(o, beside...)
+	return l.allow(o, others...)
 }
 
 // forget removes the oldest ended runs above maxRemembered. The caller holds mu.
@@ -211,10 +209,8 @@ func (a *agent) forget() {
 
 // known returns the run of an epoch, or nil. The caller holds mu.
 func (a *agent) known(epoch string) *hostRun {
-	for _, r := range a.runs {
-		if r.epoch == epoch {
-			return r
-		}
+	if i := slices.IndexFunc(a.runs, func(r *hostRun) bool { return r.epoch == epoch }); i >= 0 {
+		return a.runs[i]
 	}
 	return nil
 }

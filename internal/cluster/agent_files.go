@@ -57,7 +57,8 @@ func claim(ctx context.Context, dir *os.File) bool {
 }
 
 func openStore(ctx context.Context, dir, shared string, keep int, now func() time.Time) (*store, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	err := os.MkdirAll(dir, 0o700)
+	if err != nil {
 		return nil, fmt.Errorf("make the folder of the run files: %w", err)
 	}
 	root, err := os.OpenRoot(dir)
@@ -77,9 +78,23 @@ func openStore(ctx context.Context, dir, shared string, keep int, now func() tim
 	}
 	s := &store{dir: dir, root: root, own: own, shared: shared, keep: keep, now: now, inUse: make(map[string]bool)}
 	s.create = func(name string) (io.WriteCloser, error) {
-		return root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		if err != nil {
+			return nil, err
+		}
+		result.Claim(f) // it grows
+		return claimed{f}, nil
 	}
 	return s, nil
+}
+
+// claimed is a file that is claimed until it is closed.
+type claimed struct{ *os.File }
+
+// Close releases and closes the file, whose writes were single calls.
+func (c claimed) Close() error {
+	result.Release(c.File)
+	return nil
 }
 
 // close releases the folder.
@@ -111,12 +126,6 @@ func (s *store) groups() (map[string][]string, error) {
 		}
 	}
 	return found, nil
-}
-
-// used reports whether the agent has files of an epoch.
-func (s *store) used(epoch string) bool {
-	groups, _ := s.groups() // creating files will say what is wrong
-	return has(groups, epoch)
 }
 
 // has reports whether one of some groups is of an epoch.
@@ -154,9 +163,6 @@ func (s *store) orphans() map[string]string {
 	}
 	return found
 }
-
-// atWork reports whether orphans still make the load of an epoch.
-func (s *store) atWork(epoch string) bool { return has(s.orphans(), epoch) }
 
 // prune removes the files of the oldest runs, so that with more new runs there are keep in all.
 func (s *store) prune(more int) error {
@@ -341,30 +347,23 @@ func (s *store) list(run string) (filesFound, error) {
 }
 
 // find opens a run file by its id. One that was not listed since the agent was started is looked for.
-func (s *store) find(runID string) (*os.File, error) {
+func (s *store) find(runID string) (f *os.File, err error) {
 	s.mu.Lock()
-	known := s.known
+	all := s.known
 	s.mu.Unlock()
-	p, ok := placeOf(known, runID)
-	if !ok {
-		all, err := s.files()
-		if err != nil {
-			return nil, err
+	for listed := false; ; listed = true {
+		if listed {
+			if all, err = s.files(); err != nil {
+				return nil, err
+			}
 		}
-		p, ok = placeOf(all, runID)
-	}
-	if ok {
-		return p.open()
-	}
-	return nil, &refusal{http.StatusNotFound, problem{Error: fmt.Sprintf("there is no run file %s on this host", clean(runID, 64))}}
-}
-
-// placeOf returns where the file with a run id is, and reports whether it is known.
-func placeOf(known map[place]*listed, runID string) (place, bool) {
-	for p, e := range known {
-		if e.RunID == runID {
-			return p, true
+		for p, e := range all {
+			if e.RunID == runID {
+				return p.open()
+			}
+		}
+		if listed {
+			return nil, &refusal{http.StatusNotFound, problem{Error: fmt.Sprintf("there is no run file %s on this host", clean(runID, 64))}}
 		}
 	}
-	return place{}, false
 }

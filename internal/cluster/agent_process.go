@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"sync"
 	"time"
 
@@ -175,10 +174,6 @@ func (w *watch) open(r *hostRun) error {
 	if err != nil {
 		return fmt.Errorf("make a run file: %w", err)
 	}
-	if f, ok := to.(*os.File); ok {
-		result.Claim(f) // it grows
-		to = claimed{f}
-	}
 	h := result.Header{
 		Schema: result.Schema, RunID: rand.Text(), KTVersion: r.a.o.Info.Version, StartedAt: r.a.o.Now().UTC(),
 		Args: r.offer.Args, Tags: r.offer.Tags, Plan: r.offer.Plan, Part: &r.offer.Part,
@@ -189,17 +184,6 @@ func (w *watch) open(r *hostRun) error {
 		return errors.Join(err, to.Close())
 	}
 	w.id, w.file, w.stop = h.RunID, f, make(chan struct{})
-	return nil
-}
-
-// claimed is a file that is claimed until it is closed.
-type claimed struct{ *os.File }
-
-var _ io.WriteCloser = claimed{}
-
-// Close releases and closes the file.
-func (c claimed) Close() error {
-	result.Release(c.File) // a file that was written by single calls has nothing more to write
 	return nil
 }
 

@@ -212,7 +212,7 @@ func (v *view) lose(why string) {
 	v.Contact = contactLost
 }
 
-// missing returns the addresses that are neither this agent's own nor a live member's. A contested name is joined again.
+// missing returns the reason why a host was given up, and what to do about it.
 func (s *hostState) missing(run string) string {
 	when := "is back"
 	if !s.Since.IsZero() {

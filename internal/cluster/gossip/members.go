@@ -275,7 +275,7 @@ const textLimit = 200
 // report logs a line.
 func (g *Gossip) report(format string, args ...any) { g.log(fmt.Sprintf(format, args...)) }
 
-// clean returns a peer's text as one line of up to most bytes without control and formatting characters.
+// clean makes a peer's text safe for a terminal.
 func clean(text string) string {
 	text = strings.TrimSpace(text)
 	quoted := strconv.QuoteToGraphic(cut(text, textLimit))
