@@ -229,11 +229,8 @@ func (a *agent) measure(ctx context.Context) *agentState {
 		v := sample(since())
 		l.Use = Use{v.CPU, v.Cores, v.Memory, v.Free}
 	}
-	if a.gossip == nil {
-		return l
-	}
-	for _, m := range a.gossip.Members() {
-		l.Members = append(l.Members, member{Name: m.Name, Role: m.Role, Tags: m.Tags, Addr: m.Addr, State: m.State, Rival: m.Rival})
+	if a.gossip != nil {
+		l.Members = a.gossip.Members()
 	}
 	return l
 }

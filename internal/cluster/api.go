@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/kt-bench/kt/internal/cluster/gossip"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
 )
@@ -37,19 +38,9 @@ type clockEcho struct {
 // agentState is the answer of GET /v1/state.
 type agentState struct {
 	Use
-	Run     string   `json:"run,omitempty"` // the name of its current run
-	Results int      `json:"results"`
-	Members []member `json:"members,omitempty"` // of its gossip
-}
-
-// member is an agent in the gossip.
-type member struct {
-	Name  string   `json:"name"`
-	Role  string   `json:"role,omitempty"`
-	Tags  []string `json:"tags,omitempty"`
-	Addr  string   `json:"address"`
-	State string   `json:"state"`
-	Rival string   `json:"rival,omitempty"` // address of another agent that presented this name of late
+	Run     string          `json:"run,omitempty"` // the name of its current run
+	Results int             `json:"results"`
+	Members []gossip.Member `json:"members,omitempty"`
 }
 
 // offer is the body of PUT /v1/runs/{epoch}: it asks one host to make its share of a load, or to watch its machine.

@@ -15,12 +15,11 @@ import (
 	"github.com/hashicorp/memberlist"
 )
 
-// Info describes an agent: what stays as it is from its start to its end. Its encoded form is without the name, which
-// memberlist sends.
+// Info describes an agent: what stays as it is from its start to its end.
 type Info struct {
-	Name string   `json:"-"`           // unique in the network: up to 64 letters, digits, dots, dashes and underscores
-	Role string   `json:"r,omitempty"` // "broker", "client" or ""
-	Tags []string `json:"t,omitempty"` // up to 16, of 32 such characters each
+	Name string   `json:"name"`           // unique in the network: up to 64 letters, digits, dots, dashes and underscores
+	Role string   `json:"role,omitempty"` // "broker", "client" or ""
+	Tags []string `json:"tags,omitempty"` // up to 16, of 32 such characters each
 }
 
 // Bounds in bytes of the data of a peer. All together must fit metaLimit.
@@ -36,8 +35,9 @@ const (
 
 // meta is what an agent sends of itself. Unknown fields of later versions of kt are ignored.
 type meta struct {
-	Info
-	Start string `json:"s,omitempty"` // random, of one start of the agent
+	Role  string   `json:"r,omitempty"`
+	Tags  []string `json:"t,omitempty"`
+	Start string   `json:"s,omitempty"` // random, of one start of the agent
 }
 
 // encode returns the data to send with the name. Its errors name the flags.
@@ -45,7 +45,7 @@ func (i Info) encode(start string) ([]byte, error) {
 	if err := i.Check(); err != nil {
 		return nil, err
 	}
-	data, err := json.Marshal(meta{i, start})
+	data, err := json.Marshal(meta{i.Role, i.Tags, start})
 	if err != nil {
 		return nil, fmt.Errorf("encode the description of this agent: %w", err)
 	}
@@ -64,8 +64,8 @@ func decode(name string, data []byte) (Info, error) {
 	if err := json.Unmarshal(data, &m); err != nil {
 		return Info{}, fmt.Errorf("decode the description of an agent: %w", err)
 	}
-	m.Name = name
-	return m.Info, m.Check()
+	i := Info{name, m.Role, m.Tags}
+	return i, i.Check()
 }
 
 // startOf returns the start in the data of an agent, or "".
@@ -131,10 +131,10 @@ const (
 // Member is an agent of the network.
 type Member struct {
 	Info
-	Addr  string    // host:port, of both TCP and UDP
-	State string    // Alive, Gone or Left
-	Since time.Time // in this state, by this host's clock
-	Rival string    // address of another agent that presented this name of late; "": none did
+	Addr  string    `json:"address"`         // host:port, of both TCP and UDP
+	State string    `json:"state"`           // Alive, Gone or Left
+	Since time.Time `json:"-"`               // in this state, by this host's clock
+	Rival string    `json:"rival,omitempty"` // address of another agent that presented this name of late
 
 	start   string    // random, of one start of the agent
 	rivaled time.Time // when the rival was last heard
