@@ -21,7 +21,7 @@ const (
 	leaveGrace  = abortGrace + 3*time.Second
 	undoTimeout = stopGrace + 2*abortGrace
 	// If undoing takes longer, the user hears about it.
-	sayAfter = time.Second
+	noticeAfter = time.Second
 	// The files are complete, and so those who follow them end soon. Fetching goes on where they end.
 	followGrace = 5 * time.Second
 	// An order reaches every reachable agent within this time.
@@ -61,15 +61,16 @@ func (s *session) loseAway() {
 // loseLate gives up the hosts that the step still waits for after its deadline.
 func (s *session) loseLate() {
 	s.loseAway()
+	why := fmt.Sprintf("its processes did not finish within %v of the end of the load", drainGrace)
+	switch {
+	case s.end.leaving:
+		why = fmt.Sprintf("it did not leave within %v", leaveGrace)
+	case s.stage == stepCollecting:
+		why = fmt.Sprintf("it did not write its run files within %v", drainGrace)
+	}
 	for _, r := range s.hosts {
-		switch {
-		case !s.awaits(r):
-		case s.end.leaving:
-			s.apply(r, notice{GiveUp: fmt.Sprintf("it did not leave within %v", leaveGrace)})
-		case s.stage == stepCollecting:
-			s.apply(r, notice{GiveUp: fmt.Sprintf("it did not write its run files within %v", drainGrace)})
-		default:
-			s.apply(r, notice{GiveUp: fmt.Sprintf("its processes did not finish within %v of the end of the load", drainGrace)})
+		if s.awaits(r) {
+			s.apply(r, notice{GiveUp: why})
 		}
 	}
 	if s.end.leaving && s.end.giveUp != nil {
@@ -243,10 +244,10 @@ func (s *session) undo() {
 		return !r.state.canOrder() && s.agreed.IsZero() || r.state.Stage == stageNone || r.state.ended()
 	})
 	if !s.end.leaving {
-		err := s.until(context.Background(), sayAfter, undone)
+		err := s.until(context.Background(), noticeAfter, undone)
 		if errors.Is(err, errTimeout) {
 			s.c.Log("undoing the preparation on the hosts")
-			_ = s.until(context.Background(), undoTimeout-sayAfter, undone) // an abort sets leaving
+			_ = s.until(context.Background(), undoTimeout-noticeAfter, undone) // an abort sets leaving
 		}
 	}
 	if s.end.leaving {

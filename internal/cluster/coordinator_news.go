@@ -66,8 +66,8 @@ func (r *remote) problem() error {
 	if r.state.ended() || r.state.Stage == stageUndoing {
 		return fmt.Errorf("%s has ended the run", r.peer.Name)
 	}
-	for i := range r.state.Parts {
-		if p := &r.state.Parts[i]; p.State == partFailed || p.State == partGone {
+	for i, p := range r.state.Parts {
+		if p.State == partFailed || p.State == partGone {
 			return fmt.Errorf("%s, process %d: %s", r.peer.Name, i+1, p.Text)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -43,29 +44,29 @@ func (s *session) prepare(ctx context.Context) error {
 	s.stage = stepPreparing
 	first := s.hosts[0]
 	first.order(order{Open: 1})
-	if err := s.ready(ctx, openTimeout, "get ready", func(r *remote) bool { return r != first || r.state.Parts[0].State == partReady }); err != nil {
-		return err
+	err = s.ready(ctx, openTimeout, "get ready", func(r *remote) bool { return r != first || r.state.Parts[0].State == partReady })
+	if err == nil {
+		for _, r := range s.hosts {
+			r.order(order{Open: max(1, len(r.state.Parts))})
+		}
+		err = s.ready(ctx, openTimeout, "get ready", func(r *remote) bool { return r.state.Stage >= stageOpening && r.state.ready() })
 	}
-	for _, r := range s.hosts {
-		r.order(order{Open: max(1, len(r.state.Parts))})
+	if err == nil {
+		s.warnReaders(ctx)
+		err = s.sync(ctx)
 	}
-	if err := s.ready(ctx, openTimeout, "get ready", func(r *remote) bool { return r.state.Stage >= stageOpening && r.state.ready() }); err != nil {
-		return err
+	if err == nil {
+		s.stage = stepStarting
+		err = s.start(ctx)
 	}
-	s.warnReaders(ctx)
-	if err := s.sync(ctx); err != nil {
-		return err
+	if err == nil {
+		s.stage = stepRunning
 	}
-	s.stage = stepStarting
-	if err := s.start(ctx); err != nil {
-		return err
-	}
-	s.stage = stepRunning
-	return nil
+	return err
 }
 
-// each asks all hosts for something, all at the same time, and handles news meanwhile. An error names the hosts that
-// failed. what is for those that did not answer in time: "" stands for their not answering at all.
+// each asks all hosts for something at the same time. An error names those that failed, and what those did not do in
+// time that were slow.
 func (s *session) each(ctx context.Context, timeout time.Duration, what string, do func(*remote, context.Context) error) error {
 	errs := make([]error, len(s.hosts))
 	err := s.await(ctx, timeout+time.Second, func(ctx context.Context) {
@@ -80,14 +81,9 @@ func (s *session) each(ctx context.Context, timeout time.Duration, what string, 
 	if err != nil {
 		return err
 	}
-	return failures(s.hosts, errs, timeout, what)
-}
-
-// failures returns the errors of hosts as one. If all hosts that failed have refused, it is a refusedError.
-func failures(hosts []*remote, errs []error, timeout time.Duration, what string) error {
 	var slow []string
 	var refused, failed []error
-	for i, r := range hosts {
+	for i, r := range s.hosts {
 		var no *refusedError
 		switch err := errs[i]; {
 		case err == nil:
@@ -184,16 +180,14 @@ func (s *session) warnReaders(ctx context.Context) {
 	if by, ok := s.order.System.(run.Partitioned); !p.Reads() || !ok || !by.ReadsByPartition() {
 		return
 	}
-	_ = s.until(ctx, headerTimeout, func() bool { return s.live.made() != nil }) // without it, nothing is said
-	made := s.live.made()
-	if made == nil {
+	if s.until(ctx, headerTimeout, func() bool { return s.live.made() != nil }) != nil {
 		return
 	}
 	who := "consumers"
 	if p.Read.Groups > 1 {
 		who = "consumers of each group"
 	}
-	partitions := made.Partitions()
+	partitions := s.live.made().Partitions()
 	if idle := p.Read.Consumers - partitions; partitions > 0 && idle > 0 {
 		s.c.Log(fmt.Sprintf("%d %s share %s: nothing to read for %d of them", p.Read.Consumers, who, theme.Plural(partitions, "partition", "partitions"), idle))
 	}
@@ -201,23 +195,16 @@ func (s *session) warnReaders(ctx context.Context) {
 
 // sync compares the clocks of all agents with this one.
 func (s *session) sync(ctx context.Context) error {
-	var best sync.Map // by host
-	err := s.each(ctx, echoes*echoTimeout, "", func(r *remote, ctx context.Context) error {
-		c, err := r.c.compareClocks(ctx, r.peer.Addr)
-		if err != nil {
+	err := s.each(ctx, echoes*echoTimeout, "", func(r *remote, ctx context.Context) (err error) {
+		if r.compared, err = r.c.compareClocks(ctx, r.peer.Addr); err != nil {
 			return fmt.Errorf(": %w", err)
 		}
-		best.Store(r, c)
 		return nil
 	})
-	if err != nil {
-		return err
-	}
 	for _, r := range s.hosts {
-		c, _ := best.Load(r)
-		r.clocks.best, r.clocks.agreed = c.(clock), c.(clock)
+		r.clocks.best, r.clocks.agreed = r.compared, r.compared
 	}
-	return nil
+	return err
 }
 
 // start sets the start, and gives it to every agent by that agent's clock.
@@ -249,12 +236,5 @@ func (s *session) run(ctx context.Context) error {
 
 // all returns a condition for until: that is holds for every host.
 func (s *session) all(is func(*remote) bool) func() bool {
-	return func() bool {
-		for _, r := range s.hosts {
-			if !is(r) {
-				return false
-			}
-		}
-		return true
-	}
+	return func() bool { return !slices.ContainsFunc(s.hosts, func(r *remote) bool { return !is(r) }) }
 }

@@ -34,6 +34,7 @@ type remote struct {
 
 	state     hostState
 	clocks    clocks
+	compared  clock // by sync
 	following followers
 }
 
