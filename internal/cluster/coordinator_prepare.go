@@ -52,7 +52,9 @@ func (s *session) prepare(ctx context.Context) error {
 		err = s.ready(ctx, openTimeout, "get ready", func(r *remote) bool { return r.state.Stage >= stageOpening && r.state.ready() })
 	}
 	if err == nil {
-		s.warnReaders(ctx)
+		err = s.warnReaders(ctx)
+	}
+	if err == nil {
 		err = s.sync(ctx)
 	}
 	if err == nil {
@@ -175,13 +177,17 @@ func late(hosts []string, what string) error {
 const headerTimeout = 2 * time.Second
 
 // warnReaders warns of consumers that will read nothing, where one consumer of a group reads each partition.
-func (s *session) warnReaders(ctx context.Context) {
+func (s *session) warnReaders(ctx context.Context) error {
 	p := &s.order.Plan
 	if by, ok := s.order.System.(run.Partitioned); !p.Reads() || !ok || !by.ReadsByPartition() {
-		return
+		return nil
 	}
-	if s.until(ctx, headerTimeout, func() bool { return s.live.made() != nil }) != nil {
-		return
+	err := s.until(ctx, headerTimeout, func() bool { return s.live.made() != nil })
+	switch {
+	case errors.Is(err, errTimeout):
+		return nil
+	case err != nil:
+		return err
 	}
 	who := "consumers"
 	if p.Read.Groups > 1 {
@@ -191,6 +197,7 @@ func (s *session) warnReaders(ctx context.Context) {
 	if idle := p.Read.Consumers - partitions; partitions > 0 && idle > 0 {
 		s.c.Log(fmt.Sprintf("%d %s share %s: nothing to read for %d of them", p.Read.Consumers, who, theme.Plural(partitions, "partition", "partitions"), idle))
 	}
+	return nil
 }
 
 // sync compares the clocks of all agents with this one.

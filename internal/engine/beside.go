@@ -1,8 +1,10 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -192,4 +194,125 @@ func (r *run) takeBeside(start, end time.Duration) stats.Window {
 	w.Add(&stats.Window{Events: r.rates.take(end)})
 	w.Add(&stats.Window{Events: r.stagesBegun(start, end)})
 	return w
+}
+
+// holds is how long the end of a state has to hold. A state that comes back before flaps: it is told once, and its end with a count.
+const holds = 5 * time.Second
+
+// states are what goes on in a run: records of a partition fail, a broker is gone, an alarm is on. The zero value is ready to use.
+type states struct{ of map[stateKey]*state }
+
+type stateKey struct {
+	begins            stats.EventKind
+	broker, partition int32
+}
+
+type state struct {
+	begin, end stats.Event // the newest ones
+	again      int         // how often it came back
+	told, over bool
+}
+
+// note takes an event of a partition, -1 for none. It reports whether the event is of a state: settle returns such events.
+func (s *states) note(e stats.Event, partition int32) bool {
+	begins, ends := e.Kind.State()
+	key := stateKey{begins, e.Broker, partition}
+	switch old := s.of[key]; {
+	case begins == "" || old == nil && ends: // it began before the load
+		return false
+	case old == nil:
+		if s.of == nil {
+			s.of = make(map[stateKey]*state)
+		}
+		s.of[key] = &state{begin: e}
+	case ends && old.over || ends && e.At < old.begin.At:
+	case ends:
+		old.over, old.end = true, e
+	case old.over:
+		old.over, old.begin = false, e
+		old.again++
+	default:
+		return e.Kind == stats.FirstError // another host may be gone beside one without a number
+	}
+	return true
+}
+
+// settle returns the beginnings of states, and the ends that have held or are those of a run. Partitions with the same event share it.
+func (s *states) settle(now time.Duration, final bool) (told []stats.Event) {
+	var flaps []int // of each told event
+	tell := func(e stats.Event, partition int32, n int) {
+		i := slices.IndexFunc(told, func(o stats.Event) bool { return o.Kind == e.Kind && o.Broker == e.Broker && o.Text == e.Text })
+		if i < 0 {
+			i, told, flaps = len(told), append(told, e), append(flaps, 0)
+		}
+		all := &told[i]
+		all.At, flaps[i] = min(all.At, e.At), flaps[i]+n
+		if partition < 0 {
+			return
+		}
+		if all.Count++; len(all.Partitions) < stats.MaxEventPartitions {
+			all.Partitions = append(all.Partitions, partition)
+		}
+	}
+	for _, key := range slices.SortedFunc(maps.Keys(s.of), func(a, b stateKey) int { return cmp.Compare(a.partition, b.partition) }) {
+		old, again := s.of[key], 0
+		if final && !old.over {
+			again = old.again
+		}
+		if !old.told || again > 0 {
+			old.told = true
+			tell(old.begin, key.partition, again)
+		}
+		if old.over && (final || now-old.end.At >= holds) {
+			tell(old.end, key.partition, old.again)
+			delete(s.of, key)
+		}
+	}
+	for i, n := range flaps {
+		if n > 0 {
+			told[i].Text += fmt.Sprintf(" (flapping: %d more)", n)
+		}
+	}
+	return told
+}
+
+const (
+	throttleHolds = 3 * time.Second // for which a look at a client tells of the present
+	mostReasons   = 16              // that are kept: a system may write anything
+)
+
+// LookThrottled counts the time since the last look, about a second ago, if the broker throttles the client, and does not tell for how long.
+// why is empty if it does not throttle it.
+func (s *Shard) LookThrottled(broker int32, why string) {
+	now, b := s.Now(), &s.run.beside
+	since := min(max(0, now-s.looked), throttleHolds) // looks may have failed
+	s.looked = now
+	if why != "" {
+		s.Throttled(max(0, broker), throttleHolds)
+		s.Record(func(rec *stats.Recorder, phase int) {
+			b := rec.Broker(phase, max(0, broker))
+			of := &b.Traffic
+			if s.pacer == nil { // it reads
+				of = &b.Fetch
+			}
+			of.Throttle += since
+		})
+	}
+	e := stats.Event{At: now, Kind: stats.AlarmOn, Broker: -1, To: -1, Text: stats.KtIsThrottled + why}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case why != "":
+		if b.throttled = now; slices.Contains(b.reasons, why) || len(b.reasons) == mostReasons {
+			return
+		}
+		b.reasons = append(b.reasons, why)
+	case len(b.reasons) > 0 && now-b.throttled >= throttleHolds:
+		b.reasons, e.Kind, e.Text = nil, stats.AlarmOff, "kt is not throttled any more"
+	default:
+		return
+	}
+	if !b.states.note(e, -1) {
+		b.Add(e)
+	}
 }

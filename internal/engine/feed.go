@@ -1,7 +1,9 @@
 package engine
 
 import (
+	"context"
 	"sync"
+	"time"
 
 	"github.com/kt-bench/kt/internal/stats"
 )
@@ -87,4 +89,44 @@ next:
 		pending = append(pending, next[i])
 	}
 	return pending
+}
+
+// Events are what a Source has found and nobody has taken. The zero value holds none.
+type Events struct {
+	Off   bool       // another process tells them
+	mu    sync.Mutex // guards found
+	found stats.Window
+}
+
+// Add keeps events.
+func (e *Events) Add(events ...stats.Event) {
+	if e.Off {
+		return
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.found.Add(&stats.Window{Events: events})
+}
+
+// Take returns the events since the last call.
+func (e *Events) Take() stats.Window {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	w := e.found
+	e.found = stats.Window{}
+	return w
+}
+
+// Every calls f at each interval, until ctx ends: most sources look in this way.
+func Every(ctx context.Context, interval time.Duration, f func()) {
+	ticker := time.NewTicker(interval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			f()
+		}
+	}
 }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"math"
 	"sync"
 	"time"
 
@@ -138,3 +139,99 @@ func (s *Shard) clock() time.Duration {
 	s.mu.Unlock()
 	return now
 }
+
+// catchUp is the longest delay that readers at a rate make up for. After a longer one, no record was there to read.
+const catchUp = time.Second
+
+// pace is how far readers at a rate have read. The rate is for all of them together, because some may have nothing to
+// read. It begins with the first record, and begins anew with the first one after a time without any: neither joining
+// nor idleness is made up for.
+type pace struct {
+	position float64       // in the schedule
+	last     time.Duration // when a record was read; 0: none was
+}
+
+// idle reports whether no record came for longer than catchUp, although one was allowed.
+func (p *pace) idle(s plan.Schedule, now time.Duration) bool {
+	return p.last == 0 || now-max(p.last, s.Due(p.position+1)) > catchUp
+}
+
+// took notes records that were read.
+func (r *run) took(n int, now time.Duration) {
+	if !r.paced() {
+		return
+	}
+	rs, schedule := r.readers, r.rates.now()
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	if rs.pace.idle(schedule, now) {
+		rs.pace.position = schedule.Position(now) - 1
+	}
+	rs.pace.position += float64(n)
+	rs.pace.last = max(now, 1)
+}
+
+// paced reports whether a rate holds the readers back.
+func (r *run) paced() bool { return !r.plan.Writes() && !r.plan.Load.Rate.IsUnlimited() }
+
+// allowance returns the records that a reader may take now, or the time that it has to wait.
+func (r *run) allowance(now time.Duration) (limit int, hold time.Duration) {
+	if !r.paced() {
+		return math.MaxInt32, 0
+	}
+	rs, schedule := r.readers, r.rates.now()
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	p := &rs.pace
+	if p.idle(schedule, now) {
+		return 1, 0
+	}
+	p.position = max(p.position, schedule.Position(max(0, now-catchUp))-1)
+	const exact = 1e-6 // of a record: positions are rounded
+	if due := schedule.Position(now) - p.position + exact; due >= 1 {
+		return int(min(due, math.MaxInt32)), 0
+	}
+	return 0, min(max(schedule.Due(p.position+1)-now, mostNap), maxHold)
+}
+
+// The shortest sleep of a sender, the nap: each sleep costs a wake-up, and a record that falls due in it is late
+// by half of its length in the mean.
+const (
+	leastNap = 60 * time.Microsecond // of one sender, and of n senders n times as much: all together wake 17,000 times a second at most
+	mostNap  = time.Millisecond      // also the shortest pause of a reader
+
+	// napShare is the nap's share of the median service time. The mean wait is half of it, and with the kernel's delay less than a twentieth.
+	napShare = 0.08
+
+	// napPerRecord is the least nap for each record of a second. What falls due in a nap goes in one request where nothing else waits,
+	// and small requests cost CPU at a high rate: a quarter more at 1,000,000/s.
+	napPerRecord = time.Nanosecond
+)
+
+// nap returns the shortest sleep of each of some senders, after a second in which they offered so many records with these service
+// times. Without any it returns the least one.
+func nap(service *stats.Histogram, offered int64, senders int) time.Duration {
+	least := max(leastNap*time.Duration(senders), napPerRecord*time.Duration(offered))
+	return min(mostNap, max(least, time.Duration(napShare*float64(service.ValueAtQuantile(0.5)))))
+}
+
+// takeNap sets the nap of all senders by the windows of the last second.
+func (r *run) takeNap(last *stats.Phases) {
+	w := &last[stats.Measured]
+	if w.Acknowledged == 0 {
+		w = &last[stats.Warmup]
+	}
+	r.nap.Store(int64(nap(&w.Service, w.Offered, len(r.shards))))
+}
+
+// Sleeper sleeps for one sender, for 60 µs to 20 ms at a time. How much too long it sleeps is own send delay.
+type Sleeper interface {
+	Sleep(d time.Duration)
+	Close() error
+}
+
+// plainSleeper sleeps as Go does: on Linux up to 1.1 ms too long.
+type plainSleeper struct{}
+
+func (plainSleeper) Sleep(d time.Duration) { time.Sleep(d) }
+func (plainSleeper) Close() error          { return nil }

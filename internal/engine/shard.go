@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"context"
+	"math"
 	"sync"
 	"time"
 
@@ -193,4 +195,90 @@ func (s *Shard) giveUp() {
 			}
 		}
 	}
+}
+
+// activity is an activity of a reader.
+type activity int
+
+// The activities of a reader.
+const (
+	idle    activity = iota
+	waiting          // for records
+	working          // on them
+	held             // back, by a rate or a processing time
+)
+
+// Working reports that the records of a Read have arrived. From now on the client works on them.
+func (s *Shard) Working() { s.become(working) }
+
+// become ends one activity of the reader and begins another.
+func (s *Shard) become(to activity) {
+	now := s.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.turn(to, now)
+}
+
+// turn counts the time of the activity so far. The caller holds mu.
+func (s *Shard) turn(to activity, now time.Duration) {
+	if took := max(0, now-s.since); s.activity != idle {
+		w := s.rec.Window(s.phase)
+		w.ReadTime += took
+		switch s.activity {
+		case waiting:
+			w.ReadWait += max(0, now-max(s.since, s.throttled)) // no record could come before
+		case held:
+			w.ReadHeld += took
+		}
+	}
+	s.activity, s.since = to, max(now, s.since)
+}
+
+// pause waits for d, or until ctx ends.
+func (s *Shard) pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(max(d, mostNap))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// never is the value of Op.waits without a waiting record.
+const never time.Duration = math.MaxInt64
+
+// oldest returns the time since which the oldest record of the shard has waited for its outcome, or never. A
+// record that the sender holds, or should have taken, has waited since next, which may lie in the
+// future. The caller holds mu.
+//
+// It reads all ops, up to 0.5 ms for 50,000 of them, so that a record costs next to nothing.
+func (s *Shard) oldest() time.Duration {
+	since := never
+	if s.sending {
+		since = s.next
+	}
+	for _, slab := range s.slabs {
+		for i := range slab {
+			since = min(since, slab[i].waits)
+		}
+	}
+	return since
+}
+
+// Oldest returns the time since which the oldest record without an outcome has waited, and the time now, both
+// from the start of the run. waits is false if no record waits or no run is live. It takes the lock
+// of each shard: call it a few times a second at most.
+func (s *Status) Oldest() (since, now time.Duration, waits bool) {
+	r := s.run.Load()
+	if r == nil {
+		return 0, 0, false
+	}
+	since = never
+	for _, shard := range r.shards {
+		shard.mu.Lock()
+		since = min(since, max(shard.oldest(), shard.throttled)) // a quota is no stall
+		shard.mu.Unlock()
+	}
+	now = r.now()
+	return since, now, since < now
 }

@@ -1,15 +1,22 @@
 package history
 
 import (
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
+	"time"
 
+	"github.com/kt-bench/kt/internal/input"
+	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/secret"
 )
 
 // Folder is a folder of run files.
@@ -106,4 +113,145 @@ func each(numbers []int, do func(i int)) {
 	}
 	close(next)
 	readers.Wait()
+}
+
+// indexName is the name of the index in its folder.
+const indexName = "index.json"
+
+// indexSchema is the version of the index. An index of another version is not read.
+const indexSchema = 1
+
+// index is the file that keeps the rows of a folder.
+type index struct {
+	Schema int   `json:"schema"`
+	Runs   []Run `json:"runs"`
+}
+
+// maxIndex bounds the index: 100,000 rows stay below it.
+const maxIndex = 64 * input.MiB
+
+// readIndex returns the rows that are known, by the names of their files. An index that is missing, damaged or of
+// another version knows none.
+func (f Folder) readIndex() map[string]Run {
+	data, err := input.Read(filepath.Join(f.Dir, indexName), maxIndex)
+	var kept index
+	if err != nil || json.Unmarshal(data, &kept) != nil || kept.Schema != indexSchema {
+		return nil
+	}
+	known := make(map[string]Run, len(kept.Runs))
+	for _, r := range kept.Runs {
+		known[r.Name+Ext] = r
+	}
+	return known
+}
+
+// writeIndex writes the rows of the files that could be read and that no process still writes. Of two that write at once
+// one wins, and nothing but time is lost. An error is ignored.
+func (f Folder) writeIndex(runs []Run) {
+	kept := index{Schema: indexSchema}
+	for _, r := range runs {
+		if !r.AtWork && r.Problem == "" {
+			kept.Runs = append(kept.Runs, r)
+		}
+	}
+	data, err := json.Marshal(kept)
+	if err != nil {
+		return
+	}
+	_ = input.ReplaceText(filepath.Join(f.Dir, indexName), 0o600, []byte(secret.ScrubJSON(string(data)))) // without an index the files are read again
+}
+
+// Filter chooses runs. The zero Filter chooses all.
+type Filter struct {
+	Tags    []string     // a run has all of them
+	Command plan.Command // "": any
+	Topic   string       // "": any
+	Since   time.Time    // zero: any
+	Valid   bool         // only valid runs
+}
+
+// Choose returns the runs that a filter chooses, in their order.
+func (f Filter) Choose(runs []Run) []Run {
+	return slices.DeleteFunc(slices.Clone(runs), func(r Run) bool { return !f.has(&r) })
+}
+
+func (f Filter) has(r *Run) bool {
+	for _, tag := range f.Tags {
+		if !slices.Contains(r.Tags, tag) {
+			return false
+		}
+	}
+	return (f.Command == "" || f.Command == r.Command) && (f.Topic == "" || f.Topic == r.Topic) &&
+		!r.StartedAt.Before(f.Since) && (!f.Valid || r.Valid != nil && *r.Valid)
+}
+
+// Keep is which runs stay when old ones are removed. Those at work always do.
+type Keep struct {
+	Newest int       // so many of the newest
+	Since  time.Time // those that began then or later
+	Tagged bool      // those with a tag, and those that cannot be read: they may have one
+}
+
+// Old returns the runs that do not stay, of all runs with the newest first.
+func (k Keep) Old(runs []Run) []Run {
+	old := slices.Clone(runs[min(k.Newest, len(runs)):])
+	return slices.DeleteFunc(old, func(r Run) bool {
+		return r.AtWork || !r.StartedAt.Before(k.Since) || k.Tagged && (len(r.Tags) > 0 || r.Problem != "")
+	})
+}
+
+// ledgerExt ends the name of the ledger that a verified load leaves beside its run file.
+const ledgerExt = ".ledger"
+
+// Size returns the bytes of a run file and of its ledger.
+func Size(path string) (bytes int64) {
+	for _, file := range []string{path, ledgerOf(path)} {
+		if info, err := os.Stat(file); err == nil {
+			bytes += info.Size()
+		}
+	}
+	return bytes
+}
+
+func ledgerOf(path string) string { return strings.TrimSuffix(path, Ext) + ledgerExt }
+
+// Remove removes a run file and its ledger. A run at work is not removed.
+func Remove(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("remove %s: %w", path, input.Cause(err))
+	}
+	defer result.Release(f)
+	if !result.TryClaim(f) {
+		return fmt.Errorf("remove %s: the run is still at work; stop it first", nameOf(path))
+	}
+	if err := os.Remove(ledgerOf(path)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("remove %s: %w", ledgerOf(path), input.Cause(err))
+	}
+	if err := os.Remove(path); err != nil {
+		return fmt.Errorf("remove %s: %w", path, input.Cause(err))
+	}
+	return nil
+}
+
+// FindKept is Find for a run that is to be removed. It finds only runs of the folder: a path has to be that of a file in it.
+func (f Folder) FindKept(paths []string, name string) (string, error) {
+	elsewhere := fmt.Errorf("%s: kt removes only runs that it keeps, in %s", name, f.Dir)
+	if !strings.ContainsRune(name, filepath.Separator) {
+		path, err := Find(paths, name)
+		if _, here := os.Lstat(name); here == nil && errors.Is(err, fs.ErrNotExist) {
+			return "", elsewhere
+		}
+		return path, err
+	}
+	dir, err := filepath.Abs(filepath.Dir(name))
+	if err != nil || dir != filepath.Clean(f.Dir) {
+		return "", elsewhere
+	}
+	for _, path := range paths {
+		if filepath.Base(path) == filepath.Base(name) {
+			return path, nil
+		}
+	}
+	return "", &UnknownError{Name: name}
 }

@@ -1,9 +1,13 @@
 package host
 
 import (
+	"io/fs"
 	"math"
 	"os"
+	"path"
 	"path/filepath"
+	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -96,3 +100,98 @@ func times(blocks uint64, size int64) int64 {
 	}
 	return int64(blocks) * size
 }
+
+const classNet = "sys/class/net"
+
+// NICs returns the interfaces whose bytes leave the machine, each byte
+// counted once. Where there is hardware, those are the interfaces with a device
+// behind them: a bridge, a bond, a VLAN or a container's veth would count the
+// same bytes again. A container sees no hardware, so there every interface
+// counts that is not loopback. It is nil where the tree does not say.
+func (f FS) NICs() []string {
+	entries, err := fs.ReadDir(f.tree, classNet)
+	if err != nil {
+		return nil
+	}
+	var nics, others []string
+	for _, e := range entries {
+		const loopback = 772 // ARPHRD_LOOPBACK, for the name need not be lo
+		name := e.Name()
+		kind, _ := f.Number(path.Join(classNet, name, "type"))
+		switch {
+		case kind == loopback:
+		case f.Exists(path.Join(classNet, name, "device")):
+			nics = append(nics, name)
+		case f.Exists(path.Join(classNet, name, "operstate")): // bonding_masters is a file among the folders
+			others = append(others, name)
+		}
+	}
+	if len(nics) > 0 {
+		return nics
+	}
+	return others
+}
+
+// networkSpeed returns the sum of the speeds of those interfaces that are up, in bits
+// a second. It is 0, not known, as soon as the speed of one is not known: a
+// sum without it would make a network look full that is not. Wireless and
+// virtual interfaces commonly do not report theirs.
+func (f FS) networkSpeed(interfaces []string) int64 {
+	var sum int64
+	for _, name := range interfaces {
+		if state, err := f.Text(path.Join(classNet, name, "operstate")); err != nil || state != "up" {
+			continue
+		}
+		megabits, err := f.Number(path.Join(classNet, name, "speed"))
+		if err != nil || megabits <= 0 { // -1: the driver does not know
+			return 0
+		}
+		sum += megabits * 1_000_000
+	}
+	return sum
+}
+
+// featureGroups are names that people know from the ethtool program, and the
+// kernel's features that each stands for: those that begin so.
+var featureGroups = map[string]string{
+	"rx-checksumming":              "rx-checksum",
+	"tx-checksumming":              "tx-checksum-",
+	"scatter-gather":               "tx-scatter-gather",
+	"generic-segmentation-offload": "tx-generic-segmentation",
+	"generic-receive-offload":      "rx-gro",
+	"large-receive-offload":        "rx-lro",
+	"ntuple-filters":               "rx-ntuple-filter",
+	"receive-hashing":              "rx-hashing",
+}
+
+// groupFeatures adds the names that the ethtool program uses to the kernel's own. A
+// group is on when one of its features is.
+func groupFeatures(active map[string]bool) map[string]bool {
+	all := make(map[string]bool, len(active)+len(featureGroups)+1)
+	for name, on := range active {
+		all[name] = on
+		// tx-tcp-segmentation, tx-tcp6-segmentation and the like
+		if strings.HasPrefix(name, "tx-tcp") && strings.HasSuffix(name, "-segmentation") {
+			all["tcp-segmentation-offload"] = all["tcp-segmentation-offload"] || on
+		}
+	}
+	for group, prefix := range featureGroups {
+		for name, on := range active {
+			// rx-gro is one feature; rx-gro-hw and rx-gro-list are others.
+			if name == prefix || strings.HasSuffix(prefix, "-") && strings.HasPrefix(name, prefix) {
+				all[group] = all[group] || on
+			}
+		}
+	}
+	return all
+}
+
+// Clock is the accuracy of this machine's clock. A time measured from a stamp of another
+// machine can be wrong by the errors of both clocks.
+type Clock struct {
+	Synchronised bool  `json:"synchronised"`
+	ErrorUS      int64 `json:"error_us"` // at most, by the kernel's own estimate; without a meaning when it is not synchronised
+}
+
+// Error is ErrorUS as a duration.
+func (c Clock) Error() time.Duration { return time.Duration(c.ErrorUS) * time.Microsecond }

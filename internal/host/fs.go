@@ -3,12 +3,16 @@ package host
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // FS is the file tree of a machine, rooted anywhere. Names in it are relative to
@@ -113,3 +117,122 @@ func Rel(p string) string {
 	}
 	return p
 }
+
+// below is a folder as a file system that no link leads out of: an absolute link in it starts
+// at the folder, and ".." ends there.
+type below string
+
+var _ interface {
+	fs.StatFS
+	fs.ReadLinkFS
+} = below("")
+
+// Open opens a regular file or a folder, and nothing else.
+func (b below) Open(name string) (fs.File, error) {
+	if !fs.ValidPath(name) {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
+	}
+	return OpenBelow(string(b), name, os.O_RDONLY)
+}
+
+// Stat follows links.
+func (b below) Stat(name string) (fs.FileInfo, error) {
+	at, err := openBelow(string(b), name, pathOnly)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = at.Close() }() // nothing was written
+	return at.Stat()
+}
+
+// Lstat does not follow a link at the end of the name. It refuses absolute links before that.
+func (b below) Lstat(name string) (fs.FileInfo, error) {
+	root, err := os.OpenRoot(string(b))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = root.Close() }() // nothing was written
+	return root.Lstat(name)
+}
+
+// ReadLink returns where a link points to, as it is written there.
+func (b below) ReadLink(name string) (string, error) {
+	folder, err := openBelow(string(b), path.Dir(name), pathOnly)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = folder.Close() }() // nothing was written
+	to := make([]byte, 4096)              // PATH_MAX, which no link exceeds
+	n, err := unix.Readlinkat(int(folder.Fd()), path.Base(name), to)
+	if err != nil {
+		return "", &fs.PathError{Op: "readlink", Path: name, Err: err}
+	}
+	return string(to[:n]), nil
+}
+
+// OpenBelow opens a regular file or a folder below dir. Links are followed as if dir were the
+// root of everything, so that none leads out of it. A pipe is refused without waiting for its
+// other end. The flag must not make a file.
+func OpenBelow(dir, name string, flag int) (*os.File, error) {
+	f, err := openBelow(dir, name, flag|unix.O_NONBLOCK|unix.O_NOCTTY)
+	if err != nil {
+		return nil, err
+	}
+	if err := settle(f); err != nil {
+		_ = f.Close() // the first error is the one that tells why
+		return nil, err
+	}
+	return f, nil
+}
+
+// settle checks that a file which was opened with O_NONBLOCK is a regular one or a folder, and
+// lets reads of it wait again.
+func settle(f *os.File) error {
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() && !info.IsDir() {
+		return fmt.Errorf("%s: %w", f.Name(), errNotRegular)
+	}
+	return unix.SetNonblock(int(f.Fd()), false)
+}
+
+// openStrictly is for systems without openat2: it refuses absolute links, too.
+func openStrictly(dir, name string, flag int) (*os.File, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = root.Close() }() // nothing was written
+	return root.OpenFile(filepath.FromSlash(name), flag, 0)
+}
+
+// ReadRegular reads a file that somebody else may have chosen: only a regular one,
+// up to a size in bytes, so that neither a pipe nor a device can hold kt up or fill
+// its memory. owner is the user that it belongs to, -1 where the tree does not tell.
+func (f FS) ReadRegular(name string, most int64) (content []byte, owner int, err error) {
+	file, err := f.open(name)
+	if err != nil {
+		return nil, -1, err
+	}
+	defer func() { _ = file.Close() }() // it was only read
+	info, err := file.Stat()
+	if err != nil {
+		return nil, -1, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, -1, fmt.Errorf("%s: %w", name, errNotRegular)
+	}
+	owner = -1
+	if s, ok := info.Sys().(*syscall.Stat_t); ok {
+		owner = int(s.Uid)
+	}
+	content, err = io.ReadAll(io.LimitReader(file, most+1))
+	if err == nil && int64(len(content)) > most {
+		err = fmt.Errorf("%s: it is larger than %d bytes, which no file of this kind is", name, most)
+	}
+	return content, owner, err
+}
+
+var errNotRegular = errors.New("it is no regular file")

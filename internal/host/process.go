@@ -8,10 +8,16 @@ import (
 	"io/fs"
 	"math"
 	"path"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"syscall"
+
+	"github.com/shirou/gopsutil/v4/cpu"
+	"github.com/shirou/gopsutil/v4/process"
+
+	"github.com/kt-bench/kt/internal/host/jvm"
 )
 
 // Process is a program that runs.
@@ -239,4 +245,189 @@ func (f FS) MappedAreas(pid int) (int, error) {
 func (f FS) OpenFiles(pid int) (int, error) {
 	entries, err := fs.ReadDir(f.tree, procFile(pid, "fd"))
 	return len(entries), gone(err)
+}
+
+// Others measures how much others use of the CPUs that kt may use. Others are all processes but this one and the sink.
+type Others struct {
+	read   func() (busyTimes, error)
+	before busyTimes
+	quota  float64 // the share of the time of the CPUs that the cgroup allows; 1: all of it
+}
+
+// busyTimes are counters in CPU seconds, of the CPUs that kt may run on.
+type busyTimes struct {
+	all  float64 // also of idle CPUs
+	busy float64 // of processes, and time that a hypervisor gave to other machines
+	ours float64 // of this process and the sink
+}
+
+// NewOthers begins to measure. sink is the process of the sink.
+func NewOthers(sink int) (*Others, error) {
+	cpus, err := allowedTimes()
+	if err != nil {
+		return nil, err
+	}
+	o := &Others{read: func() (busyTimes, error) { return readTimes(sink) }, quota: 1}
+	if limit, err := System().Cgroup(0); err == nil && limit.Cores > 0 { // elsewhere no limit is known
+		o.quota = min(1, limit.Cores/float64(len(cpus)))
+	}
+	o.before, err = o.read()
+	return o, err
+}
+
+// Share returns the share of the CPU time that kt could have had since NewOthers, and that others used. With a quota kt cannot
+// use all the time of the CPUs. Others then take nothing from kt while they only use the rest.
+func (o *Others) Share() (float64, error) {
+	now, err := o.read()
+	if err != nil {
+		return 0, err
+	}
+	all := now.all - o.before.all
+	if all <= 0 {
+		return 0, errors.New("the counters of the CPUs stand still")
+	}
+	others := (now.busy - o.before.busy) - (now.ours - o.before.ours)
+	allowed := all * o.quota
+	return min(1, max(0, (others-(all-allowed))/allowed)), nil
+}
+
+// readTimes reads the counters. Interrupts are left out of busy: those of a load belong to no process, so they would count
+// as those of others.
+func readTimes(sink int) (t busyTimes, err error) {
+	own, err := ProcessCPU()
+	if err != nil {
+		return t, err
+	}
+	child, err := (&process.Process{Pid: int32(sink)}).Times()
+	if err != nil {
+		return t, err
+	}
+	cpus, err := allowedTimes()
+	for _, c := range cpus {
+		busy := c.User + c.Nice + c.System + c.Steal
+		t.busy += busy
+		t.all += busy + c.Idle + c.Iowait + c.Irq + c.Softirq
+	}
+	t.ours = own + child.User + child.System
+	return t, err
+}
+
+// allowedTimes returns the times of the CPUs that kt may run on, as cpusets and taskset leave them. Only Linux tells these.
+func allowedTimes() ([]cpu.TimesStat, error) {
+	cpus, err := cpu.Times(true)
+	if err == nil && runtime.GOOS == "linux" {
+		var list string
+		if list, err = System().status(0, "Cpus_allowed_list"); err == nil {
+			cpus, err = timesOf(cpus, list)
+		}
+	}
+	if err == nil && len(cpus) == 0 {
+		err = errors.New("no CPU times")
+	}
+	return cpus, err
+}
+
+// timesOf returns the times of the CPUs in a list such as 0-3,8.
+func timesOf(cpus []cpu.TimesStat, list string) (in []cpu.TimesStat, err error) {
+	ranges, err := parseCPUs(list)
+	for _, r := range ranges {
+		for _, c := range cpus {
+			if n, err := strconv.Atoi(strings.TrimPrefix(c.CPU, "cpu")); err == nil && r.from <= n && n <= r.to {
+				in = append(in, c)
+			}
+		}
+	}
+	return in, err
+}
+
+// Maps is how many memory mappings a Kafka process has. It ends when it needs more than the limit,
+// vm.max_map_count: the indexes of each log segment take two.
+type Maps struct {
+	PID         int
+	Used, Limit int64 // 0: not known
+}
+
+// mapsShow is the share of the limit from which on it is time to raise it.
+const mapsShow = 0.80
+
+// Near reports whether a process is near the limit.
+func (m Maps) Near() bool { return m.Limit > 0 && float64(m.Used) >= mapsShow*float64(m.Limit) }
+
+func (m Maps) String() string {
+	return fmt.Sprintf("broker process %d has %d of %d memory mappings, and ends when it needs more: raise vm.max_map_count (kt tune)", m.PID, m.Used, m.Limit)
+}
+
+// Maps counts the memory mappings of a process.
+func (f FS) Maps(pid int) Maps {
+	limit, _ := f.Number("proc/sys/vm/max_map_count") // 0: not known
+	used, _ := f.MappedAreas(pid)
+	return Maps{PID: pid, Used: int64(used), Limit: limit}
+}
+
+// mostRead is the size in bytes up to which a file is read that a process names, or leaves where anybody may write.
+const mostRead = 1 << 20
+
+// complete adds to the command line of a JVM what it does not show.
+func (f FS) complete(p *Process) {
+	environ, _, err := f.ReadRegular(procFile(p.PID, "environ"), mostRead)
+	if errors.Is(err, fs.ErrNotExist) { // of a copy of a machine's files
+		err = nil
+	}
+	root := ""
+	if f.OtherMounts(p.PID) {
+		root = procFile(p.PID, "root")
+	}
+	if f.root == "/" { // the links in the root of a process lead to places in that root
+		f.tree = below(f.root)
+	}
+	args, problem := jvm.Complete(p.Args, strings.Split(string(environ), "\x00"), func(name string) (string, error) {
+		if !path.IsAbs(name) {
+			name = path.Join(p.Dir, name)
+		}
+		b, _, err := f.ReadRegular(path.Join(root, Rel(name)), mostRead)
+		return string(b), err
+	})
+	p.Args, p.OptionsErr = args, errors.Join(err, problem)
+}
+
+// OtherMounts reports whether a process sees other mounts than kt does. The lists are
+// compared, which every user may read; the links in /proc/PID/ns only root may.
+func (f FS) OtherMounts(pid int) bool {
+	own, err := f.Text("proc/self/mountinfo")
+	theirs, theirErr := f.Text(procFile(pid, "mountinfo"))
+	return err == nil && theirErr == nil && own != theirs
+}
+
+// RunsKafka reports whether a process with these words on its command line, as [Process] has them, is Kafka's
+// server: Apache's class, or Confluent's wrapper around it.
+func (f FS) RunsKafka(pid int, args []string) bool {
+	if len(args) == 0 || path.Base(args[0]) != "java" {
+		return false
+	}
+	// A command line can say anything; the program cannot. Only root may look at it.
+	if program, err := f.Link(path.Join("proc", strconv.Itoa(pid), "exe")); err == nil && path.Base(program) != "java" {
+		return false
+	}
+	main := jvm.ParseFlags(args).Main
+	return main == "kafka.Kafka" || main == "io.confluent.support.metrics.SupportedKafka"
+}
+
+// Perf reads what a JVM publishes of itself, in the /tmp that it sees first. Anybody may leave such a file: one of another user
+// is not the JVM's.
+func (f FS) Perf(p Process) (jvm.Perf, error) {
+	inner := f.InnerPID(p.PID)
+	files := f.Glob(fmt.Sprintf("proc/%d/root/tmp/hsperfdata_*/%d", p.PID, inner))
+	if inner == p.PID { // else the file of that number is another process's
+		files = append(files, f.Glob(fmt.Sprintf("tmp/hsperfdata_*/%d", inner))...)
+	}
+	err := fmt.Errorf("hsperfdata of process %d: %w", p.PID, fs.ErrNotExist)
+	for _, name := range files {
+		b, owner, readErr := f.ReadRegular(name, mostRead)
+		if readErr != nil {
+			err = readErr
+		} else if owner == p.UID || owner < 0 {
+			return jvm.ParsePerf(b)
+		}
+	}
+	return jvm.Perf{}, err
 }

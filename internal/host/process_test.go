@@ -7,12 +7,15 @@ import (
 	"maps"
 	"math"
 	"os"
+	"os/exec"
 	"runtime"
 	"strings"
 	"testing"
 	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/shirou/gopsutil/v4/cpu"
 
 	"github.com/kt-bench/kt/internal/must"
 )
@@ -230,4 +233,140 @@ func FuzzCPUs(f *testing.F) {
 			t.Errorf("CPUs(%q) = %d, %v", list, n, err)
 		}
 	})
+}
+
+func TestOthersAreWhatNeitherProcessUsed(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		grow  busyTimes
+		quota float64
+		want  float64
+	}{
+		{"nobody else", busyTimes{all: 8, busy: 5, ours: 5}, 1, 0},
+		{"a quarter of the CPUs", busyTimes{all: 8, busy: 7, ours: 5}, 1, 0.25},
+		{"the kernel counted less than the processes", busyTimes{all: 8, busy: 5, ours: 5.1}, 1, 0},
+		{"half of a host, of which kt may use a quarter", busyTimes{all: 64, busy: 48, ours: 16}, 0.25, 0},
+		{"more than a quota leaves", busyTimes{all: 64, busy: 64, ours: 12}, 0.25, 0.25},
+	} {
+		now := busyTimes{100, 50, 20}
+		o := &Others{read: func() (busyTimes, error) { return now, nil }, before: now, quota: tc.quota}
+		now = busyTimes{now.all + tc.grow.all, now.busy + tc.grow.busy, now.ours + tc.grow.ours}
+		if share, err := o.Share(); err != nil || math.Abs(share-tc.want) > 1e-9 {
+			t.Errorf("%s: %g, %v; want %g", tc.name, share, err, tc.want)
+		}
+	}
+	broken := errors.New("gone")
+	if _, err := (&Others{read: func() (busyTimes, error) { return busyTimes{}, broken }}).Share(); !errors.Is(err, broken) {
+		t.Errorf("%v, want %v", err, broken)
+	}
+	if _, err := (&Others{read: func() (busyTimes, error) { return busyTimes{}, nil }}).Share(); err == nil {
+		t.Error("counters that stand still are no error")
+	}
+}
+
+func TestOnlyTheCPUsThatKtMayUseAreMeasured(t *testing.T) {
+	all := []cpu.TimesStat{{CPU: "cpu0"}, {CPU: "cpu1"}, {CPU: "cpu2"}, {CPU: "cpu10"}}
+	for list, want := range map[string]string{"0-10": "cpu0 cpu1 cpu2 cpu10", "1-2": "cpu1 cpu2", "0,10": "cpu0 cpu10", "4": ""} {
+		in, err := timesOf(all, list)
+		var names []string
+		for _, c := range in {
+			names = append(names, c.CPU)
+		}
+		if got := strings.Join(names, " "); err != nil || got != want {
+			t.Errorf("%s: %s, %v; want %s", list, got, err, want)
+		}
+	}
+	if _, err := timesOf(all, "x"); err == nil {
+		t.Error("a list that cannot be read is no error")
+	}
+}
+
+func TestTheCountersOfThisMachineAreRead(t *testing.T) {
+	child := exec.CommandContext(t.Context(), "sleep", "60")
+	must.Do(t, child.Start())
+	defer func() {
+		_ = child.Process.Kill() // it may have ended
+		_ = child.Wait()         // it was killed
+	}()
+	times, err := readTimes(child.Process.Pid)
+	if err != nil || times.all <= times.busy || times.busy <= 0 || times.ours <= 0 {
+		t.Errorf("%+v, %v", times, err)
+	}
+}
+
+func TestAProcessIsNearItsLimitOfMemoryMapsFromFourFifthsOn(t *testing.T) {
+	for _, tc := range []struct {
+		used  int
+		limit string
+		want  bool
+	}{{799, "1000\n", false}, {800, "1000\n", true}, {1100, "1000\n", true}, {900, "", false}, {0, "1000\n", false}} {
+		m := files(map[string]string{"proc/42/maps": strings.Repeat("area\n", tc.used), "proc/sys/vm/max_map_count": tc.limit}).Maps(42)
+		if m.Used != int64(tc.used) || m.Near() != tc.want {
+			t.Errorf("%d of %q: %+v, near is %t", tc.used, tc.limit, m, m.Near())
+		}
+	}
+}
+
+func TestWhatTheGroupsAroundAProcessAllow(t *testing.T) {
+	for _, row := range must.Rows[[]struct {
+		Says  string
+		Files map[string]string
+		Want  Cgroup
+	}](t, "cgroup") {
+		got, err := files(row.Files).Cgroup(42)
+		if diff := cmp.Diff(row.Want, got, cmpopts.EquateEmpty()); err != nil || diff != "" {
+			t.Errorf("%s: Cgroup(42) error = %v, (-want +got):\n%s", row.Says, err, diff)
+		}
+	}
+}
+
+// FuzzCgroup: no list of groups panics or leads out of the tree, the layout is one
+// of the three exactly when there is a group, and the unit is a service.
+func FuzzCgroup(f *testing.F) {
+	f.Add("9:name=systemd:/system.slice/kafka.service\n4:memory:/process/1\n1:cpu,cpuacct:/\n0::/../..\n", "100 100000")
+	f.Add("0::/user@1.service/.service/a.scope/x.service", "oom_kill 1\nnr_periods 5\nthrottled_time -1")
+	f.Fuzz(func(t *testing.T, list, content string) {
+		got, err := files(map[string]string{
+			"proc/42/cgroup":                                     list,
+			"sys/fs/cgroup/cpu.max":                              content,
+			"sys/fs/cgroup/cpu.stat":                             content,
+			"sys/fs/cgroup/memory.max":                           content,
+			"sys/fs/cgroup/memory.events":                        content,
+			"sys/fs/cgroup/io.max":                               content,
+			"sys/fs/cgroup/pids/pids.max":                        content,
+			"sys/fs/cgroup/cpu/cpu.stat":                         content,
+			"sys/fs/cgroup/blkio/blkio.throttle.read_bps_device": content,
+		}).Cgroup(42)
+		if unit := unitOf(list); unit != "" && !strings.HasSuffix(unit, ".service") {
+			t.Errorf("unitOf(%q) = %q", list, unit)
+		}
+		if err != nil {
+			return
+		}
+		must.Match(t, len(got.Paths) > 0, got.Layout != "", "Cgroup(42) of %q: layout %q, groups %v", list, got.Layout, got.Paths)
+		if got.Cores < 0 || got.Memory < 0 || got.Pids < 0 || got.ThrottledUS < 0 {
+			t.Errorf("Cgroup(42) of %q with %q = %+v", list, content, got)
+		}
+	})
+}
+
+func TestCountersOfATree(t *testing.T) {
+	got := files(must.Rows[map[string]string](t, "counters_files")).Counters()
+	want := Counters{
+		CPU: map[string]int64{
+			"user": 1, "nice": 2, "system": 3, "idle": 4, "iowait": 5, "irq": 6, "softirq": 7, "steal": 8,
+			"guest": 100, "guest_nice": 200, "total": 36,
+		},
+		VM:   map[string]int64{"nr_dirty": 42, "pswpout": 7, "oom_kill": 1},
+		TCP:  map[string]int64{"RtoMax": 120000, "MaxConn": -1, "OutSegs": 1000, "RetransSegs": 3, "ListenOverflows": 4, "ListenDrops": 5},
+		Soft: map[string]int64{"processed": 0xff + 0xffffffff, "dropped": 3, "squeezed": 10},
+		NIC:  map[string]map[string]int64{"eth0": {"rx_dropped": 6}},
+	}
+	must.Match(t, want, got, "Counters()")
+}
+
+func TestCountersThatCannotBeReadAreNil(t *testing.T) {
+	must.Match(t, Counters{}, files(nil).Counters(), "Counters() of an empty tree")
+	got := files(map[string]string{"proc/net/netstat": "TcpExt: ListenDrops\nTcpExt: 5\n"}).Counters()
+	must.Match(t, Counters{TCP: map[string]int64{"ListenDrops": 5}}, got, "Counters() with one of two files")
 }

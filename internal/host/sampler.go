@@ -3,7 +3,10 @@ package host
 import (
 	"errors"
 	"fmt"
+	"math"
 	"runtime"
+	"runtime/metrics"
+	"slices"
 	"time"
 )
 
@@ -130,4 +133,148 @@ func (c *counter) advance(now time.Duration) (step, error) {
 		return step{}, fmt.Errorf("fell from %g to %g", was.last, v)
 	}
 	return step{grown: v - was.last, over: now - was.at}, nil
+}
+
+// Sample is how busy this machine and this process were over one interval.
+type Sample struct {
+	At       time.Duration `json:"at_ns"`       // end of the interval, from the start of the run
+	Interval time.Duration `json:"interval_ns"` // its length
+
+	Cores      float64 `json:"cores"`                       // for this process: GOMAXPROCS, or its cgroup's limit if that is lower
+	Stopped    float64 `json:"cpu_stopped_share,omitempty"` // share of the cgroup's periods in which its CPU limit stopped it
+	ProcessCPU float64 `json:"process_cpu_cores"`           // user and system time of kt, in cores
+	HostCPU    float64 `json:"host_cpu_cores"`              // everything that runs on the machine, kt included
+	HostCores  float64 `json:"host_cores"`                  // logical CPUs of the machine
+	RSS        int64   `json:"resident_bytes"`              // of kt
+	GCPauseMax int64   `json:"gc_pause_max_ns"`             // longest stop of the world in the interval
+	GCCPU      float64 `json:"gc_cpu_cores"`                // part of ProcessCPU spent collecting
+	NetSent    int64   `json:"net_sent_bytes"`              // by the NICs; in a container by all interfaces but loopback
+	NetSpeed   int64   `json:"net_speed_bits"`              // sum of the speeds of those that are up; 0: not known
+	Unread     int     `json:"unread,omitempty"`            // sources that could not be read: their fields are 0
+}
+
+// Add makes s the sample of its own interval and of next, the one after it.
+func (s *Sample) Add(next Sample) {
+	if next.Interval <= 0 {
+		return
+	}
+	sum := next
+	sum.Interval += s.Interval
+	sum.RSS = max(sum.RSS, s.RSS)
+	sum.NetSent += s.NetSent
+	sum.GCPauseMax = max(sum.GCPauseMax, s.GCPauseMax)
+	sum.Unread = max(sum.Unread, s.Unread)
+	for _, rate := range []struct {
+		sum    *float64
+		before float64
+	}{{&sum.ProcessCPU, s.ProcessCPU}, {&sum.HostCPU, s.HostCPU}, {&sum.GCCPU, s.GCCPU}, {&sum.Stopped, s.Stopped}} {
+		*rate.sum += (rate.before - *rate.sum) * s.Interval.Seconds() / sum.Interval.Seconds()
+	}
+	*s = sum
+}
+
+// Vitals is how busy a whole machine was over one interval, with all its processes. A Sample
+// is of one process of kt.
+type Vitals struct {
+	At       time.Duration `json:"at_ns"`       // end of the interval, from the start of the run
+	Interval time.Duration `json:"interval_ns"` // its length
+
+	Cores  float64 `json:"cores"`            // logical CPUs
+	CPU    float64 `json:"cpu_cores"`        // in use, with Steal
+	Steal  float64 `json:"steal_cores"`      // of CPU, given to others by the hypervisor
+	IOWait float64 `json:"iowait_cores"`     // idle while a process waited for a disk; not part of CPU
+	Agent  float64 `json:"agent_cpu_cores"`  // of CPU, used by the process that watches
+	Memory int64   `json:"memory_bytes"`     // of the machine
+	Free   int64   `json:"available_bytes"`  // MemAvailable
+	Cache  int64   `json:"page_cache_bytes"` // Cached
+	Dirty  int64   `json:"dirty_bytes"`      // Dirty and Writeback
+
+	Disks    []DiskVitals    `json:"disks,omitempty"`
+	Networks []NetworkVitals `json:"networks,omitempty"`
+	Brokers  []BrokerVitals  `json:"brokers,omitempty"` // Kafka's processes on this machine
+
+	Unread int `json:"unread,omitempty"` // sources that could not be read: their fields are 0
+}
+
+// DiskVitals is how busy a disk was: a whole device, not its partitions.
+type DiskVitals struct {
+	Name    string  `json:"name"`
+	Busy    float64 `json:"busy_share"`    // of the interval, in which it had at least one request; 0 to 1
+	Read    int64   `json:"read_bytes"`    // in the interval
+	Written int64   `json:"written_bytes"` // in the interval
+}
+
+// NetworkVitals is how busy a network interface was: one whose bytes leave the machine.
+type NetworkVitals struct {
+	Name     string `json:"name"`
+	Sent     int64  `json:"sent_bytes"`     // in the interval
+	Received int64  `json:"received_bytes"` // in the interval
+	Speed    int64  `json:"speed_bits"`     // bits a second, each way; 0: not known
+	Dropped  int64  `json:"dropped_packets,omitempty"`
+}
+
+// BrokerVitals is how a Kafka broker's JVM was, from its hsperfdata file.
+type BrokerVitals struct {
+	PID         int           `json:"pid"`
+	Maps        int64         `json:"memory_maps,omitempty"`       // 0: not known
+	MapsLimit   int64         `json:"memory_maps_limit,omitempty"` // vm.max_map_count
+	HeapUsed    int64         `json:"heap_used_bytes"`
+	HeapMax     int64         `json:"heap_max_bytes"`
+	Collections int64         `json:"collections"` // in the interval
+	GCTime      time.Duration `json:"gc_time_ns"`  // in the interval: with the world stopped, where the collector reports it
+}
+
+// gcCPU returns the processor time that the garbage collector took, in seconds. The
+// runtime brings it up to date at the end of a collection, so that the time of a
+// long one falls into the interval in which it ended.
+func gcCPU() func() (float64, error) {
+	sample := []metrics.Sample{{Name: "/cpu/classes/gc/total:cpu-seconds"}}
+	return func() (float64, error) {
+		metrics.Read(sample)
+		if k := sample[0].Value.Kind(); k != metrics.KindFloat64 {
+			return 0, fmt.Errorf("the runtime has no %s", sample[0].Name)
+		}
+		return sample[0].Value.Float64(), nil
+	}
+}
+
+// pauses finds the longest stop of the world since it last looked.
+type pauses struct {
+	sample []metrics.Sample
+	counts []uint64 // of the histogram's buckets, at the last look
+}
+
+func newPauses() *pauses {
+	p := &pauses{sample: []metrics.Sample{{Name: "/sched/pauses/total/gc:seconds"}}}
+	p.longest()
+	return p
+}
+
+// longest is 0 when nothing was stopped, or when the runtime does not tell.
+func (p *pauses) longest() time.Duration {
+	metrics.Read(p.sample)
+	if p.sample[0].Value.Kind() != metrics.KindFloat64Histogram {
+		return 0
+	}
+	h := p.sample[0].Value.Float64Histogram()
+	longest := longestSince(p.counts, h)
+	// A copy: Read fills the same memory again.
+	p.counts = append(p.counts[:0], h.Counts...)
+	return longest
+}
+
+// longestSince returns the upper bound of the highest bucket that has grown: the
+// pause was at most that long, to about a tenth. was is nil at first.
+func longestSince(was []uint64, h *metrics.Float64Histogram) time.Duration {
+	for i, n := range slices.Backward(h.Counts) {
+		if i < len(was) && n == was[i] || n == 0 {
+			continue
+		}
+		bound := h.Buckets[i+1] // bucket i is from Buckets[i] to Buckets[i+1]
+		if math.IsInf(bound, 1) {
+			bound = h.Buckets[i]
+		}
+		return time.Duration(bound * float64(time.Second))
+	}
+	return 0
 }

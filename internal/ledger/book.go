@@ -1,6 +1,12 @@
 package ledger
 
-import "fmt"
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sort"
+)
 
 // Book is the account of the records that a run wrote.
 type Book struct {
@@ -124,4 +130,180 @@ func (rs Ranges) exact() Ranges {
 		}
 	}
 	return rs
+}
+
+// Range is the sequence numbers from From to before To. Holes of them are not
+// meant, it is not known which; it is 0 unless there were more ranges to remember
+// than maxRanges.
+type Range struct{ From, To, Holes int64 }
+
+// Ranges is a set of sequence numbers: sorted ranges that do not overlap.
+type Ranges []Range
+
+// maxRanges bounds a lane's memory: each list of ranges takes 12 KiB at most, and
+// a list that records do not come back to takes 24 bytes. An outage leaves one
+// range a lane, so this is exact up to 500 outages.
+const maxRanges = 512
+
+// Count returns how many numbers are in the range.
+func (r Range) Count() int64 { return r.To - r.From - r.Holes }
+
+func (r Range) exact() bool { return r.Holes == 0 }
+
+// MarshalJSON writes [from,to], or [from,to,holes] if there are any.
+func (r Range) MarshalJSON() ([]byte, error) {
+	if r.exact() {
+		return json.Marshal([2]int64{r.From, r.To})
+	}
+	return json.Marshal([3]int64{r.From, r.To, r.Holes})
+}
+
+// UnmarshalJSON reads the form of MarshalJSON.
+func (r *Range) UnmarshalJSON(b []byte) error {
+	var v []int64
+	if err := json.Unmarshal(b, &v); err != nil {
+		return err
+	}
+	if len(v) != 2 && len(v) != 3 {
+		return errors.New("a range is two or three numbers")
+	}
+	*r = Range{From: v[0], To: v[1]}
+	if len(v) == 3 {
+		r.Holes = v[2]
+	}
+	return nil
+}
+
+// Count returns how many numbers are in the set.
+func (rs Ranges) Count() int64 {
+	var n int64
+	for _, r := range rs {
+		n += r.Count()
+	}
+	return n
+}
+
+// add puts the numbers from from to before to into the set, which must not hold
+// some of them only. Those that are in it already are passed over. limit, at least
+// 3, is how many ranges the set may be made of.
+func (rs *Ranges) add(from, to int64, limit int) {
+	if !rs.extend(from, to) {
+		rs.insert(from, to, limit)
+	}
+}
+
+// extend is add when the numbers go on where the set ends, and false when not. The
+// last range is always exact: fold leaves it alone.
+func (rs Ranges) extend(from, to int64) bool {
+	last := len(rs) - 1
+	if last < 0 || rs[last].To != from {
+		return false
+	}
+	rs[last].To = to
+	return true
+}
+
+// insert is add at any place.
+func (rs *Ranges) insert(from, to int64, limit int) {
+	set := *rs
+	i := sort.Search(len(set), func(i int) bool { return set[i].To > from })
+	if i < len(set) && set[i].From < to { // within a range
+		set[i].Holes = max(0, set[i].Holes-(to-from))
+		return
+	}
+	before := i > 0 && set[i-1].To == from && set[i-1].exact()
+	after := i < len(set) && set[i].From == to && set[i].exact()
+	switch {
+	case before && after:
+		set[i-1].To = set[i].To
+		*rs = slices.Delete(set, i, i+1)
+	case before:
+		set[i-1].To = to
+	case after:
+		set[i].From = from
+	case len(set) >= limit:
+		rs.fold()
+		rs.insert(from, to, limit)
+	default:
+		*rs = slices.Insert(set, i, Range{From: from, To: to})
+	}
+}
+
+// fold makes room: the lower half of the ranges becomes one, with holes. The rest
+// stays exact, so the next numbers are remembered exactly. Only old places are forgotten,
+// never counts.
+func (rs *Ranges) fold() {
+	set := *rs
+	half := max(2, len(set)/2)
+	to := set[half-1].To
+	set[0] = Range{From: set[0].From, To: to, Holes: to - set[0].From - set[:half].Count()}
+	*rs = slices.Delete(set, 1, half)
+}
+
+// The functions below work on exact ranges only.
+
+// intersect returns the numbers in both sets.
+func intersect(a, b Ranges) Ranges {
+	var both Ranges
+	for i, j := 0, 0; i < len(a) && j < len(b); {
+		if from, to := max(a[i].From, b[j].From), min(a[i].To, b[j].To); from < to {
+			both = append(both, Range{From: from, To: to})
+		}
+		if a[i].To < b[j].To {
+			i++
+		} else {
+			j++
+		}
+	}
+	return both
+}
+
+// subtract returns the numbers in a that are not in b.
+func subtract(a, b Ranges) Ranges {
+	if len(b) == 0 {
+		return a
+	}
+	var rest Ranges
+	j := 0
+	for _, r := range a {
+		for j < len(b) && b[j].To <= r.From {
+			j++
+		}
+		from := r.From
+		for k := j; k < len(b) && b[k].From < r.To; k++ {
+			if from < b[k].From {
+				rest = append(rest, Range{From: from, To: b[k].From})
+			}
+			from = max(from, b[k].To)
+		}
+		if from < r.To {
+			rest = append(rest, Range{From: from, To: r.To})
+		}
+	}
+	return rest
+}
+
+// union makes ranges in any order, empty and overlapping ones among them, a set.
+func union(rs Ranges) Ranges {
+	slices.SortFunc(rs, func(a, b Range) int {
+		switch {
+		case a.From < b.From:
+			return -1
+		case a.From > b.From:
+			return 1
+		}
+		return 0
+	})
+	var set Ranges
+	for _, r := range rs {
+		n := len(set)
+		switch {
+		case r.From >= r.To:
+		case n > 0 && r.From <= set[n-1].To:
+			set[n-1].To = max(set[n-1].To, r.To)
+		default:
+			set = append(set, Range{From: r.From, To: r.To})
+		}
+	}
+	return set
 }

@@ -1,6 +1,11 @@
 package ledger
 
-import "sync"
+import (
+	"hash/maphash"
+	"iter"
+	"maps"
+	"sync"
+)
 
 // Reader is the result of one reading of a topic: by one consumer group, or by one
 // set of readers that share the partitions among them. Any goroutine may use it.
@@ -77,4 +82,209 @@ func (r *Reader) ReadTo(partition int32, next, logEnd int64) {
 	if logEnd >= 0 {
 		l.end = logEnd
 	}
+}
+
+// Batch is the header of a batch of records as it was read.
+type Batch struct {
+	Offset        int64 // of its first record
+	Records       int64
+	Whole         bool  // each offset up to the last record's has a record
+	Intact        bool  // its checksum fits
+	Epoch         int32 // of the leader that wrote it, -1: not known
+	ProducerID    int64 // -1: of a producer without idempotence
+	ProducerEpoch int16
+	Sequence      int32 // of its first record
+	Millis        int64 // timestamp of its first record
+}
+
+// AddBatch accounts for those records of a batch whose offsets are from from to before to. Its header says which
+// records they are, so the book must have Headers. The log must be locked.
+func (l *Log) AddBatch(b *Batch, from, to int64) {
+	if from <= l.last {
+		if b.Epoch <= l.epoch || l.epoch < 0 { // as in Add
+			again := min(to, l.last+1)
+			l.redelivered += again - from
+			if from = again; from == to {
+				return
+			}
+		} else {
+			l.rewritten++
+			l.cut = true
+		}
+	}
+	l.reach(to-1, b.Epoch)
+	t := l.tracks[source{b.ProducerID, b.ProducerEpoch}]
+	switch {
+	case !b.Intact:
+		l.corrupted += to - from
+		return
+	case t != nil && !b.Whole: // records are missing, and the header does not say which
+		l.holed += to - from
+		return
+	case t == nil:
+		l.unstamped += to - from
+		return
+	}
+	next := int64(0)
+	if lane := l.lane(t.producer); lane != nil {
+		next = lane.next
+	}
+	first, ok := t.number(b.Sequence, b.Records, next)
+	if !ok {
+		l.unstamped += to - from
+		return
+	}
+	first += from - b.Offset
+	l.number(t.producer, first, first+to-from, from, b.Millis*1e6)
+}
+
+// contents are the different values of a run's records that were read, as hashes. The header of a batch names its producer.
+// So a record of another producer that holds such a value is a copy. A pool of batches has few different values.
+type contents struct {
+	seed   maphash.Seed
+	mu     sync.Mutex          // guards the rest
+	begun  map[uint64]int64    // batches by their first value: how many of their values are known
+	values map[uint64]struct{} // known ones
+	others int                 // values of other producers, in the strangers of all logs
+}
+
+// hashed is how many bytes of a value are looked at.
+const hashed = 4 << 10
+
+// maxValues bounds each set of values: some 10 MB.
+const maxValues = 1 << 18
+
+// contents returns nothing yet; nil if the values of the book may be those of other runs, or if some of its producers are forgotten.
+func (b *Book) contents() *contents {
+	for i := range b.Lanes {
+		if b.Lanes[i].Forgotten > 0 {
+			return nil
+		}
+	}
+	if !b.OwnValues {
+		return nil
+	}
+	return &contents{seed: maphash.MakeSeed(), begun: make(map[uint64]int64), values: make(map[uint64]struct{})}
+}
+
+// AddValues accounts for the values of a batch's records, at the offsets from from on. values has offsets and values, in order.
+// Call it once for a batch, beside AddBatch. The log must be locked.
+func (l *Log) AddValues(b *Batch, from int64, values iter.Seq2[int64, []byte]) {
+	ours := l.tracks[source{b.ProducerID, b.ProducerEpoch}] != nil
+	c := l.contents
+	if c == nil {
+		if !ours {
+			l.uncompared += b.Offset + b.Records - max(from, b.Offset)
+		}
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	first := true
+	for offset, value := range values {
+		h := maphash.Bytes(c.seed, value[:min(len(value), hashed)])
+		_, known := c.values[h]
+		switch {
+		case ours && first && (c.begun[h] >= b.Records || len(c.begun) == maxValues):
+			return
+		case ours:
+			if first {
+				c.begun[h] = b.Records
+			}
+			if len(c.values) < maxValues {
+				c.values[h] = struct{}{}
+			}
+		case offset < from:
+		case known:
+			l.copied++
+		case l.strangers[h] > 0 || c.others < maxValues:
+			if l.strangers == nil {
+				l.strangers = make(map[uint64]int64)
+			}
+			if l.strangers[h] == 0 {
+				c.others++
+			}
+			l.strangers[h]++ // the run's record may come behind it, or lie in another partition
+		default:
+			l.uncompared++
+		}
+		first = false
+	}
+}
+
+// copies returns how many records of other producers hold values of the run's.
+func (l *Log) copies() int64 {
+	n := l.copied
+	if len(l.strangers) > 0 {
+		l.contents.mu.Lock()
+		defer l.contents.mu.Unlock()
+	}
+	for h, records := range l.strangers {
+		if _, ours := l.contents.values[h]; ours {
+			n += records
+		}
+	}
+	return n
+}
+
+// Number names a record of a run within a queue.
+type Number struct {
+	Producer uint16
+	Seq      int64
+}
+
+// returns are the records that a queue may give out again, because readers lost their connections to it. The system's own mark of
+// a record is no proof. A copy is excused only if both are so: the first one was read on a connection that was lost, and
+// the system may not have had its acknowledgement.
+type returns struct {
+	owed        map[Number]int64 // records that were read, and the number of the loss
+	outstanding int64            // how many records may come behind others, which were on their way when a connection was lost
+	lost        int64            // connections
+}
+
+// maxOwed bounds the memory for lost connections: some 5 MB for a queue. The records of the oldest losses are forgotten first.
+const maxOwed = 100_000
+
+// Returned notes that a reader lost its connection. It had read the records last, and the system may not have had their
+// acknowledgements. most is how many the system sends without one: so many at most were on their way, and may come
+// behind later ones.
+func (l *Log) Returned(last []Number, most int) {
+	l.Lock()
+	defer l.Unlock()
+	if l.owed == nil {
+		l.owed = make(map[Number]int64)
+	}
+	l.lost++
+	for _, n := range last {
+		l.owed[n] = l.lost
+	}
+	for oldest := int64(1); len(l.owed) > maxOwed && oldest < l.lost; oldest++ {
+		maps.DeleteFunc(l.owed, func(_ Number, loss int64) bool { return loss <= oldest })
+	}
+	for _, lane := range l.lanes {
+		if lane == nil {
+			continue
+		}
+		if lane.given = lane.atLoss; l.lost == 1 {
+			lane.given = lane.next
+		}
+		lane.atLoss = lane.next
+	}
+	l.outstanding = min(l.outstanding+int64(most), 2*int64(most)) // records of the connection before may still come
+}
+
+// cameBack reports whether a record is a copy of one that a lost connection had. Each comes back once.
+func (l *Log) cameBack(n Number) bool {
+	_, ok := l.owed[n]
+	delete(l.owed, n)
+	return ok
+}
+
+// mayBeLate reports whether a record that came behind later ones may have been on its way when a connection was lost.
+func (l *Log) mayBeLate(s *Stamp) bool {
+	if l.outstanding == 0 || s.Seq < l.lane(s.Producer).given {
+		return false
+	}
+	l.outstanding--
+	return true
 }

@@ -3,15 +3,20 @@ package load
 import (
 	"errors"
 	"maps"
+	"net"
 	"os"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/kt-bench/kt/internal/cluster"
+	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/kafka/javaconf"
 	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/pulsar"
+	"github.com/kt-bench/kt/internal/queue"
 	"github.com/kt-bench/kt/internal/study"
 )
 
@@ -79,5 +84,60 @@ func TestAStudyThatGoesOnSendsNoPasswordToTheBrokersOfAProject(t *testing.T) {
 				t.Errorf("%s, and a password in the user's file: %v", name, err)
 			}
 		}
+	}
+}
+
+func TestTheCommandLineOfAResultHoldsNoSecret(t *testing.T) {
+	got := commandLine([]string{
+		"produce", "--topic", "orders", "--command-property", "ssl.key.password=a b", "--producer-props=sasl.jaas.config=x username=\"a=b\";",
+		"--header", "trace=1", "--command-property", "acks=1,ssl.truststore.password=c",
+	})
+	want := []string{
+		"kt", "produce", "--topic", "orders", "--command-property", "ssl.key.password=[hidden]", "--producer-props=sasl.jaas.config=[hidden]",
+		"--header", "trace=1", "--command-property", "acks=1,ssl.truststore.password=[hidden]",
+	}
+	must.Match(t, want, got, "the command line")
+}
+
+func TestATopicThatCannotBeDeletedIsNotSaidToBe(t *testing.T) {
+	l := must.Have(net.Listen("tcp", "127.0.0.1:0"))(t)
+	nobody := l.Addr().String()
+	must.Do(t, l.Close())
+	for _, url := range []string{"amqp://" + nobody, "pulsar://" + nobody + "?admin=http://" + nobody} {
+		at := study.Load{Command: "produce", Flags: []study.Flag{{Name: "url", Value: url}}}
+		for topic, want := range map[string]string{"kt-study-a1-1": "refused", "orders": "only topics of studies"} {
+			must.Err(t, want, NewRunner(quietMaker()).DeleteTopic(t.Context(), at, topic), "%s at %s", topic, url)
+		}
+	}
+}
+
+func TestTLSIsWhatTheURLSays(t *testing.T) {
+	for _, tc := range []struct{ url, property, warning, err string }{
+		{"amqp://h", "security.protocol=SSL", "", "security.protocol=SSL (from f): amqp:// in --url connects without TLS: write amqps://"},
+		{"pulsar://h", "security.protocol=sasl_ssl", "", "write pulsar+ssl://"},
+		{"amqp://h", "security.protocol=PLAINTEXT", "", ""},
+		{"amqp://h", "ssl.truststore.location=ca.pem", "have no effect with amqp://", ""},
+		{"amqps://h", "ssl.truststore.location=ca.pem", "", ""},
+		{"amqps://h", "security.protocol=SSL", "", ""},
+		{"", "security.protocol=SSL", "", ""},
+	} {
+		name, value, _ := strings.Cut(tc.property, "=")
+		warnings, err := checkTLS(&plan.Plan{URL: tc.url}, map[string]plan.Given{name: {Value: value, Source: "f"}})
+		if (err != nil) != (tc.err != "") || err != nil && !strings.Contains(err.Error(), tc.err) || !strings.Contains(strings.Join(warnings, ""), tc.warning) || (tc.warning == "") != (len(warnings) == 0) {
+			t.Errorf("%+v: warnings %q, error %v", tc, warnings, err)
+		}
+	}
+}
+
+// Pulsar's client may find a late message only when its next look is due.
+func TestAMessageOfPulsarMayWaitForTwiceTheTimeout(t *testing.T) {
+	for given, want := range map[string]time.Duration{"": time.Minute, "5000": 10 * time.Second} {
+		l := &Load{Run: &config.Run{}}
+		if given != "" {
+			l.Properties = map[string]plan.Given{"delivery.timeout.ms": {Value: given}}
+		}
+		p := plan.Plan{URL: "pulsar://h", Topic: plan.Topic{Name: "t"}, Producers: 1, Payload: plan.Payload{Kind: plan.Monotonic}}
+		l.System, _ = must.Both(pulsar.New(&p, l.Properties, nil, queue.Access{}))(t)
+		must.Match(t, want, l.DeliveryTimeout(), "delivery.timeout.ms=%s", given)
 	}
 }

@@ -6,11 +6,16 @@
 package must
 
 import (
+	"bytes"
 	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"go.yaml.in/yaml/v3"
 )
 
 // Do ends the test at an error.
@@ -66,4 +71,27 @@ func Err(t testing.TB, want string, err error, what string, args ...any) {
 	if (want == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), want) {
 		t.Errorf("%s: %v, want %q", fmt.Sprintf(what, args...), err, want)
 	}
+}
+
+// Rows returns the rows of a test: what stands under its name in testdata/FILE.yaml. Each field there is one of V.
+func Rows[V any](t testing.TB, file string) (rows V) {
+	t.Helper()
+	var all map[string]yaml.Node
+	Do(t, yaml.Unmarshal(Have(os.ReadFile(filepath.Join("testdata", file+".yaml")))(t), &all))
+	name, _, _ := strings.Cut(t.Name(), "/")
+	if Set(t, all[name], &rows); reflect.ValueOf(rows).Len() == 0 {
+		t.Fatalf("testdata/%s.yaml has no rows of %s", file, name)
+	}
+	return rows
+}
+
+// Set changes what a row says of a value.
+func Set(t testing.TB, row yaml.Node, v any) {
+	t.Helper()
+	if row.IsZero() {
+		return
+	}
+	d := yaml.NewDecoder(bytes.NewReader(Have(yaml.Marshal(&row))(t)))
+	d.KnownFields(true)
+	Do(t, d.Decode(v))
 }

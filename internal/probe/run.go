@@ -1,13 +1,18 @@
 package probe
 
 import (
-	"cmp"
 	"context"
+	"errors"
+	"fmt"
+	"math"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/theme"
 )
 
 // Run checks and then probes, directory by directory. It tells show how it goes;
@@ -120,15 +125,14 @@ func (r *runner) probe(ctx context.Context, p *place) error {
 	return nil
 }
 
-// sustained is what append found; where that is nothing, what its calls wrote, of
-// which memory took a part.
-func (d *Directory) sustained() float64 {
-	for _, r := range d.Results {
-		if r.Append != nil {
-			return cmp.Or(r.Append.SustainedMiBPerSecond, r.MiBPerSecond)
+// found returns the first such result of the directory; without one, the zero Result.
+func (d *Directory) found(is func(*Result) bool) Result {
+	for i := range d.Results {
+		if is(&d.Results[i]) {
+			return d.Results[i]
 		}
 	}
-	return 0
+	return Result{}
 }
 
 // countSteps is how often begin will be called.
@@ -170,4 +174,132 @@ func (r *runner) showProgress(p *place, t trial, from, to reading) {
 	defer r.mu.Unlock()
 	out.Step = r.step
 	r.show(out)
+}
+
+// parallel runs write in all directories at once.
+func (r *runner) parallel(ctx context.Context) (*Parallel, error) {
+	out := &Parallel{Shared: sharedDisks(r.places)}
+	results := make([]Result, len(r.places))
+	errs := make([]error, len(r.places))
+	var group sync.WaitGroup
+	for i, p := range r.places {
+		group.Go(func() { results[i], errs[i] = r.write(ctx, p) })
+	}
+	group.Wait()
+	var alone float64
+	for i, p := range r.places {
+		was := p.found(func(r *Result) bool { return r.Test == testWrite }).MiBPerSecond
+		out.MiBPerSecond, out.AloneMiBPerSecond = append(out.MiBPerSecond, results[i].MiBPerSecond), append(out.AloneMiBPerSecond, was)
+		out.Sum, alone = out.Sum+results[i].MiBPerSecond, alone+was
+	}
+	if err := errors.Join(errs...); err != nil || alone == 0 {
+		return out, err
+	}
+	out.Efficiency = out.Sum / alone
+	out.Findings = []Finding{parallelScale.judge(100 * out.Efficiency)}
+	out.Grade = worstFinding(out.Findings)
+	return out, nil
+}
+
+// sharedDisks are those that more than one directory is on.
+func sharedDisks(places []*place) []string {
+	uses := make(map[string]int)
+	var shared []string
+	for _, p := range places {
+		for _, d := range p.Disks {
+			if uses[d.Name]++; uses[d.Name] == 2 {
+				shared = append(shared, d.Name)
+			}
+		}
+	}
+	slices.Sort(shared)
+	return shared
+}
+
+// near is how close to a known limit a rate must be for the limit to be named.
+const near = 0.1
+
+// rated is a figure that a limit may have held down.
+type rated struct {
+	limit string  // as io.max calls it: "wbps", "wiops", "rbps", "riops"
+	value float64 // bytes or operations a second
+}
+
+// limited are the figures of a result that a limit of a group or a cloud would hold
+// down.
+func (r *Result) limited() []rated {
+	operations := 0.0
+	if r.Seconds > 0 {
+		operations = float64(r.Operations) / r.Seconds
+	}
+	switch {
+	case r.Test == testWrite:
+		return []rated{{"wbps", r.MiBPerSecond * mib}, {"wiops", operations}}
+	case r.Append != nil && r.Append.Limited:
+		return []rated{{"wbps", r.Append.SustainedMiBPerSecond * mib}}
+	case r.Test == testRead, r.Test == partReadInterleaved:
+		return []rated{{"rbps", r.MiBPerSecond * mib}, {"riops", operations}}
+	}
+	return nil
+}
+
+// nameLimit says which limit a figure was at, as far as one is known; "": none.
+// numbers are those of the device and of the disks below, as "8:0".
+func nameLimit(f rated, cgroup []string, numbers []string, disks []Disk) string {
+	for _, line := range cgroup {
+		limit, ok := limitIn(line, f.limit, numbers)
+		if !ok || math.Abs(f.value/limit-1) > near {
+			continue
+		}
+		text := theme.Amount(limit/mib) + " MiB/s"
+		if strings.HasSuffix(f.limit, "iops") {
+			text = theme.Amount(limit) + " operations a second"
+		}
+		return fmt.Sprintf("this is the limit of kt's control group, %s (%s)", text, line)
+	}
+	if f.limit != "wbps" {
+		return ""
+	}
+	for _, d := range disks {
+		if !strings.Contains(d.Model, "Elastic Block Store") {
+			continue
+		}
+		for _, known := range []struct {
+			rate float64 // MiB/s
+			what string
+		}{
+			{125, "an EBS gp3 volume at its base rate"},
+			{250, "an EBS gp2 volume of 334 GiB or more"},
+		} {
+			if math.Abs(f.value/mib/known.rate-1) <= near/2 {
+				return fmt.Sprintf("this is the limit of %s, %.0f MiB/s", known.what, known.rate)
+			}
+		}
+	}
+	return ""
+}
+
+// limitIn finds a limit by its name in a line of io.max: the number of a device,
+// then its limits, "8:0 rbps=max wbps=1048576". It is not ok when the line is about
+// another device or sets no such limit.
+func limitIn(line, name string, numbers []string) (float64, bool) {
+	fields := strings.Fields(line)
+	if len(fields) == 0 || !slices.Contains(numbers, fields[0]) {
+		return 0, false
+	}
+	for _, field := range fields[1:] {
+		if value, ok := strings.CutPrefix(field, name+"="); ok {
+			n, err := strconv.ParseFloat(value, 64) // not of "max"
+			return n, err == nil && n > 0
+		}
+	}
+	return 0, false
+}
+
+// limitsOn are the lines of io.max that are about a device which is probed.
+func limitsOn(places []*place, lines []string) []string {
+	return slices.DeleteFunc(slices.Clone(lines), func(line string) bool {
+		number, _, _ := strings.Cut(line, " ")
+		return !slices.ContainsFunc(places, func(p *place) bool { return slices.Contains(p.numbers, number) })
+	})
 }

@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/kt-bench/kt/internal/doc"
 	"github.com/kt-bench/kt/internal/result"
@@ -234,4 +235,104 @@ func buffered(w io.Writer, write func(*bytes.Buffer)) error {
 	write(&b)
 	_, err := w.Write(b.Bytes())
 	return err
+}
+
+// OfTable returns a document of one table. CSV has a row for each of a list.
+func OfTable(command, subject string, t *doc.Table, list any) *doc.Document {
+	return &doc.Document{Command: command, Subject: subject, Sections: []doc.Section{{ID: t.ID, Blocks: []doc.Block{t}}}, List: list}
+}
+
+// none stands for what is not known.
+const none = doc.Unknown
+
+// joined returns words with commas between them.
+func joined[S ~string](words []S) string {
+	texts := make([]string, len(words))
+	for i, word := range words {
+		texts[i] = string(word)
+	}
+	return strings.Join(texts, ", ")
+}
+
+// plural is a number of things.
+func plural[N int | int64](n N, thing string) string { return theme.Plural(n, thing, thing+"s") }
+
+// either is the word that goes with a number: of one, or of several.
+func either[N int | int64](n N, one, several string) string {
+	if n == 1 {
+		return one
+	}
+	return several
+}
+
+func micros[T ~int64](us T) time.Duration { return time.Duration(us) * time.Microsecond }
+
+// millis returns a time that did happen.
+func millis(ms *int64) time.Duration { return time.Duration(*ms) * time.Millisecond }
+
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
+
+// Line writes a run on one line: its rate, its latency, its errors, its limit, and whether it is valid.
+func Line(w io.Writer, r result.Result, _ Options) error {
+	rate, valid := noRate, "valid"
+	if of, ok := r.Quoted(); ok {
+		rate = theme.PerSecond(of.Records) + " records/s"
+	}
+	if !r.Valid {
+		valid = "NOT VALID: " + strings.Join(invalid(&r), "; ")
+	}
+	_, l := Headline(&r)
+	_, err := fmt.Fprintln(w, theme.Clean(fmt.Sprintf("%s  p50 %s  p99 %s  errors %s  limit %s  %s", rate, latencyOf(&l, l.P50), latencyOf(&l, l.P99),
+		theme.Count(r.Records.Errors()), r.BoundBy.Limit, valid)))
+	return err
+}
+
+// Processes writes a row a process with all its figures as CSV, and what is known of its host; of a result that was not merged the one row
+// of its own process. There is no row with totals, so that whatever adds a column up gets what it wants.
+func Processes(w io.Writer, r result.Result, _ Options) error {
+	type row struct {
+		result.ProcessRow
+		Role          string   `json:"role"`
+		Tags          []string `json:"tags"`
+		ClockOffsetUS *int64   `json:"clock_offset_us"`
+		ClockBoundUS  *int64   `json:"clock_bound_us"`
+	}
+	rows := []row{}
+	for _, p := range processesOf(r) {
+		one := row{ProcessRow: p}
+		if i := slices.IndexFunc(r.Hosts, func(h result.HostRow) bool { return h.Host == p.Host }); i >= 0 {
+			h := &r.Hosts[i]
+			one.Role, one.Tags, one.ClockOffsetUS, one.ClockBoundUS = h.Role, h.Tags, h.ClockOffsetUS, h.ClockBoundUS
+		}
+		rows = append(rows, one)
+	}
+	return flat(w, rows, func(v any) (json.RawMessage, error) { return json.Marshal(v) })
+}
+
+// processesOf returns the processes of a result. One that stands for itself is its own.
+func processesOf(r result.Result) []result.ProcessRow {
+	if merged(&r) {
+		return r.Processes
+	}
+	f := wholeFigures(&r)
+	f.Errors, f.Bytes, f.Service, f.PeakResidentBytes = r.Errors, r.Throughput.Bytes, r.Latency.Service, r.Client.PeakResidentBytes
+	if r.Fetch != nil {
+		f.ConsumedBytes = r.Fetch.Bytes
+	}
+	p := result.ProcessRow{
+		Host: r.Environment.Host.Hostname, Process: 1, RunID: r.RunID, Command: string(r.Plan.Command),
+		State: result.PartLost, Counted: true, Figures: f, CoresAvailable: r.Client.CoresAvailable,
+		Valid: r.Valid, Invalid: r.Invalid, BoundBy: r.BoundBy,
+		FromSeconds: r.Throughput.FirstDueSeconds, ToSeconds: r.SendingSeconds,
+	}
+	switch r.Ended {
+	case result.Completed, result.DiskFull:
+		p.State = result.PartComplete
+	case result.Interrupted, result.Aborted:
+		p.State = result.PartStopped
+	}
+	if r.Part != nil {
+		p.Host, p.Process = r.Part.Host, r.Part.Process
+	}
+	return []result.ProcessRow{p}
 }

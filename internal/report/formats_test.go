@@ -4,18 +4,27 @@ import (
 	"bytes"
 	"encoding/csv"
 	"encoding/json"
+	"encoding/xml"
 	"errors"
+	"flag"
 	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/HdrHistogram/hdrhistogram-go"
+	"github.com/charmbracelet/colorprofile"
 	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v3"
 
 	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/inference"
 	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
@@ -219,4 +228,216 @@ func TestALineHasWhatARunIsQuotedBy(t *testing.T) {
 	if got := written(t, Line, results()["invalid"], Options{}); !strings.Contains(got, "limit kt could not keep its schedule  NOT VALID: ") || strings.Count(got, "\n") != 1 {
 		t.Error(got)
 	}
+}
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// golden compares got with a file in testdata.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", filepath.FromSlash(name))
+	if *update {
+		must.Do(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		must.Do(t, os.WriteFile(path, []byte(got), 0o644))
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatalf("%v; write it with: go test ./internal/report -update", err)
+	}
+	must.Match(t, string(want), got, "%s", path)
+}
+
+func written(t *testing.T, format Format, r result.Result, o Options) string {
+	t.Helper()
+	var b bytes.Buffer
+	must.Do(t, format(&b, r, o))
+	return b.String()
+}
+
+var (
+	escapes  = regexp.MustCompile("\x1b\\[[0-9;]*m")
+	trailing = regexp.MustCompile(`(?m)[ \t]+$`)
+)
+
+// goldens are the results that have a golden file in each format.
+var goldens = map[string][]string{
+	"text":      {"fixed", "unlimited", "invalid", "errors", "outage", "consume", "roundtrip", "stages", "embedded", "merged", "merged_mixed", "merged_beside", "limits"},
+	"markdown":  {"errors", "merged_mixed", "limits"},
+	"json":      {"errors", "roundtrip", "merged_mixed"},
+	"jsonl":     {"fixed"},
+	"csv":       {"errors", "roundtrip"},
+	"processes": {"roundtrip", "merged_mixed", "merged_beside"},
+	"perf-test": {"errors", "consume", "roundtrip", "merged"},
+	"junit":     {"limits", "invalid"},
+}
+
+func TestEveryFormatIsWhatTheGoldenFilesShow(t *testing.T) {
+	all := results()
+	all["limits"], all["merged_beside"] = limited(), mergedBeside()
+	o := Options{RunFile: "runs/orders.ktr", Consumer: ConsumerRows{Zone: time.UTC}}
+	for format, names := range goldens {
+		for _, name := range names {
+			text := written(t, Formats[format], all[name], o)
+			golden(t, format+"/"+name+".txt", encoded.ReplaceAllString(text, `"hdr_v2_base64":$1"…"`))
+		}
+	}
+	for name, o := range map[string]Options{
+		"color":      {Theme: theme.New(theme.Options{Profile: colorprofile.TrueColor, Dark: true})},
+		"ascii":      {Theme: theme.New(theme.Options{ASCII: true})},
+		"60":         {Width: 60},
+		"80_verbose": {Width: 80, Verbose: true, Full: true},
+	} {
+		r := all["merged"]
+		r.Stability = &result.Stability{Label: inference.Flat, Variation: 0.012, MeansSeconds: 5}
+		r.Args, r.KTVersion = append(r.Args, "--topic-config", "min.insync.replicas=2 retention.ms=1", "--header", "it's=1"), "1.2.3 (0123456789ab, 2026-11-20)"
+		o.RunFile = "runs/orders.ktr"
+		golden(t, "text/merged_"+name+".txt", written(t, Text, r, o))
+	}
+}
+
+func TestLooksChangeNothingButTheLook(t *testing.T) {
+	for name, r := range results() {
+		plain := written(t, Text, r, Options{})
+		colored := written(t, Text, r, Options{Theme: theme.New(theme.Options{Profile: colorprofile.TrueColor, Dark: true})})
+		must.Match(t, plain, escapes.ReplaceAllString(colored, ""), "%s: colours change more than the colour", name)
+		if strings.Contains(plain, "\x1b") || !strings.Contains(colored, "\x1b") || trailing.MatchString(plain) {
+			t.Errorf("%s has escape sequences without colours, or none with them, or spaces at the end of a line", name)
+		}
+		for i, c := range written(t, Text, r, Options{Theme: theme.New(theme.Options{ASCII: true})}) {
+			if c > '~' || c < ' ' && c != '\n' {
+				t.Fatalf("%s: %q at byte %d is not printable ASCII", name, c, i)
+			}
+		}
+	}
+}
+
+func TestTheSummaryOfASmallRunFitsATerminal(t *testing.T) {
+	for _, of := range []string{"fixed", "unlimited", "embedded"} {
+		r := results()[of]
+		r.Plan.Producers, r.Client.Transactions = 1, 0
+		if r.Embedded {
+			r.Brokers = r.Brokers[:1]
+		}
+		text := written(t, Text, r, Options{RunFile: "runs/orders.ktr", Width: 80})
+		if n := strings.Count(text, "\n"); n > 25 {
+			t.Errorf("%s takes %d lines:\n%s", of, n, text)
+		}
+	}
+}
+
+func TestASCIIKeepsNamesThatTheUserGave(t *testing.T) {
+	text := written(t, Text, results()["fixed"], Options{Theme: theme.New(theme.Options{ASCII: true}), RunFile: "/home/jörg/läufe/1.ktr"})
+	must.Has(t, "the command to read it again names another file", text, "kt report '/home/jörg/läufe/1.ktr'\n")
+}
+
+// oneSpace undoes columns and the wrapping of long lines.
+func oneSpace(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// encoded is a histogram as HdrHistogram's encoding has it. How it is compressed
+// is the business of Go's version, and not of a golden file.
+var encoded = regexp.MustCompile(`"hdr_v2_base64":( ?)"[A-Za-z0-9+/=]+"`)
+
+func TestEveryFormatPassesOnThatItCannotWrite(t *testing.T) {
+	full := errors.New("no space left on device")
+	names := slices.Sorted(maps.Keys(Formats))
+	must.Match(t, []string{"csv", "hgrm", "json", "jsonl", "junit", "line", "markdown", "perf-test", "processes", "text", "yaml"}, names, "formats")
+	for _, name := range names {
+		if err := Formats[name](failing{full}, results()["fixed"], Options{}); !errors.Is(err, full) {
+			t.Errorf("%s gives %v", name, err)
+		}
+	}
+}
+
+type failing struct{ err error }
+
+func (f failing) Write([]byte) (int, error) { return 0, f.err }
+
+var _ io.Writer = failing{}
+
+func TestADistributionIsThatOfTheHeadline(t *testing.T) {
+	for _, name := range []string{"fixed", "roundtrip"} {
+		r, ok := results()[name]
+		if !ok {
+			t.Fatalf("there is no result %s", name)
+		}
+		golden(t, "hgrm/"+name+".hgrm", written(t, HGRM, r, Options{}))
+	}
+	none := results()["fixed"]
+	none.Histograms.Response = stats.Distribution{}
+	must.Err(t, "no response time was measured", HGRM(io.Discard, none, Options{}), "a result without a latency")
+}
+
+func TestALogHasTheMeasuredSecondsUnderTheirTags(t *testing.T) {
+	r := results()["fixed"]
+	windows := []stats.Window{second(0, true, nil), second(1, false, nil), second(2, false, nil)}
+	each := func(f func(*stats.Window) error) error {
+		for i := range windows {
+			if err := f(&windows[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	var b strings.Builder
+	must.Do(t, WriteHLog(&b, r, each))
+	counts := make(map[string]int64)
+	reader := hdrhistogram.NewHistogramLogReader(strings.NewReader(b.String()))
+	for {
+		h := must.Have(reader.NextIntervalHistogram())(t)
+		if h == nil {
+			break
+		}
+		counts[h.Tag()] += h.TotalCount()
+		if h.Tag() == "" && h.EndTimeMs()-h.StartTimeMs() != 1000 {
+			t.Errorf("an interval is from %d to %d ms", h.StartTimeMs(), h.EndTimeMs())
+		}
+	}
+	for tag, want := range map[string]int64{"": windows[1].Response.Count(), "service": windows[1].Service.Count(), "send-delay": windows[1].SendDelay.Count()} {
+		if counts[tag] != 2*want || want == 0 {
+			t.Errorf("tag %q has %d values, want %d", tag, counts[tag], 2*want)
+		}
+	}
+	full := errors.New("no space left on device")
+	if err := WriteHLog(failing{full}, r, each); !errors.Is(err, full) {
+		t.Errorf("a full disk gives %v", err)
+	}
+}
+
+// limited is a run of ten seconds that kept some of its limits. A condition ended it.
+func limited() result.Result {
+	h := header(1000)
+	h.Limits = []string{"p99<60ms", "rate>=50k", "errors==0", "p99<20ms over 2s for 95%", "throughput>0.1MiB/s", "lost==0", "p99<1s over 1m"}
+	f := folded(h, 10, 0.4, func(w *stats.Window) {
+		if w.Start == 0 {
+			w.FirstDue = 0
+		}
+	})
+	f.Finish(result.Trailer{Ended: result.Aborted, ElapsedSeconds: 10, SendingSeconds: 10, AbortedBy: "p99>50ms over 5s: 52.3ms at 10.0s"})
+	return f.Result()
+}
+
+func TestJUnitCountsItsCases(t *testing.T) {
+	r := limited()
+	r.Limits[0].Expression = "a\x1b]<&\"' of a run file of another kt"
+	text := written(t, JUnit, r, Options{})
+	var got junitSuites
+	if err := xml.Unmarshal([]byte(text), &got); err != nil {
+		t.Fatalf("%v:\n%s", err, text)
+	}
+	failures := 0
+	for _, c := range got.Suite.Cases {
+		if c.Failure != nil {
+			failures++
+		}
+	}
+	if len(got.Suite.Cases) != 2+len(r.Limits) || got.Tests != len(got.Suite.Cases) || got.Failures != failures || got.Suite.Failures != failures {
+		t.Errorf("%d tests and %d failures are said, and there are %d and %d", got.Tests, got.Failures, len(got.Suite.Cases), failures)
+	}
+}
+
+func TestMarkdownIsOneTableRowALimit(t *testing.T) {
+	r := limited()
+	r.Limits[0].Expression = "a|b\n|c"
+	must.Has(t, "an expression breaks the table", written(t, Markdown, r, Options{}), `| a\|b \|c |`)
 }

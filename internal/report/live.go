@@ -3,13 +3,58 @@ package report
 import (
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
+	"github.com/kt-bench/kt/internal/doc"
+	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/result/metric"
 	"github.com/kt-bench/kt/internal/run"
 	"github.com/kt-bench/kt/internal/stats"
+	"github.com/kt-bench/kt/internal/study"
+	"github.com/kt-bench/kt/internal/theme"
 )
+
+// progress returns a line about an interval of a run, for a log or a pipe. now is when it ended, and lag the consumer lag then.
+func progress(now time.Time, w *stats.Window, h host.Sample, p *plan.Plan, lag *result.LagNow) string {
+	clock, failed := theme.Clock(w.End), w.Failed
+	if of := p.Load.Duration.Std(); of > 0 {
+		clock += "/" + theme.Clock(of)
+	}
+	parts := []string{now.UTC().Format(time.RFC3339), clock}
+	if w.Warmup {
+		parts = append(parts, "warm-up")
+	}
+	if p.Reads() {
+		if p.Writes() {
+			parts = append(parts, "sent "+theme.Rate(w.RecordsPerSecond())+"/s")
+		}
+		waits := map[bool]string{true: theme.Rate(float64(lag.Records)), false: "not known"}[lag.Known]
+		parts = append(parts, "read "+theme.Rate(w.ConsumedPerSecond())+"/s", theme.MiB(per(float64(w.ConsumedBytes), w.End-w.Start))+" MiB/s", "consumer lag "+waits)
+		if p.Writes() || w.EndToEnd.Count() > 0 {
+			parts = append(parts, "end to end p50 "+quantile(&w.EndToEnd, 0.5), "p99 "+quantile(&w.EndToEnd, 0.99))
+		}
+		failed += w.Refused()
+	} else {
+		parts = append(parts, theme.Rate(w.RecordsPerSecond())+" records/s", theme.MiB(w.BytesPerSecond())+" MiB/s",
+			"p50 "+quantile(&w.Response, 0.5), "p99 "+quantile(&w.Response, 0.99), "p99.9 "+quantile(&w.Response, 0.999))
+	}
+	const shows = 100 * time.Millisecond // a record that waits for less is no news; quantiles cannot show one
+	if w.Oldest >= shows && w.Oldest > w.Response.Served().Max() {
+		parts = append(parts, "oldest unanswered "+theme.Duration(w.Oldest))
+	}
+	return strings.Join(append(parts, "err "+theme.Count(failed), fmt.Sprintf("cpu %.2f/%.4g cores", h.ProcessCPU, h.Cores)), "  ")
+}
+
+// quantile returns a dash where there is nothing: a latency of 0 would be the best there is.
+func quantile(h *stats.Histogram, q float64) string {
+	if h.Ranked() == 0 {
+		return "-"
+	}
+	return theme.Duration(h.ValueAtQuantile(q))
+}
 
 // Live writes lines about a run as it goes on: those of the output, or progress for a log.
 type Live struct {
@@ -113,4 +158,66 @@ func (l *Live) Finish(res result.Result) (lines bool, err error) {
 		return false, l.err
 	}
 	return true, l.err
+}
+
+// StudyProgress returns a line about a study that goes on.
+func StudyProgress(p study.Progress) string {
+	switch p.Kind {
+	case study.Preparing:
+		return "preparing " + p.Name
+	case study.Skipped:
+		return fmt.Sprintf("%s is left out: %s", p.Turn.Cell, p.Reason)
+	case study.Begun:
+		return turnText(p.Turn, p.Turns, "", ", to warm up: it does not count")
+	}
+	var parts []string
+	for i := range p.Results {
+		r := &p.Results[i]
+		text := Rounded(r.Of(metric.Rate)) + " records/s"
+		if r.Load != "" {
+			text = r.Load + " " + text
+		}
+		if r.Of(metric.P99) > 0 {
+			text += ", p99 " + theme.Duration(micros(int64(r.Of(metric.P99))))
+		}
+		if !r.Valid {
+			text += ", not valid"
+		}
+		parts = append(parts, text+", limit "+r.Limit.String())
+	}
+	return "  " + strings.Join(parts, "; ")
+}
+
+// turnText says which run goes on: "run 3 of 9, 10s left: acks=1". turns is 0 if it is not known.
+func turnText(t study.Turn, turns int, left, warmsUp string) string {
+	text := fmt.Sprintf("run %d", t.Number)
+	if turns > 0 {
+		text += fmt.Sprintf(" of %d", turns)
+	}
+	text += left
+	if at := t.Cell.String(); at != "" {
+		text += ": " + at
+	}
+	if t.Repeat == 0 {
+		text += warmsUp
+	}
+	return text
+}
+
+// StudyListDoc returns the studies that kt has, and those that were made.
+func StudyListDoc(shipped []*study.Study, made []*study.Folder) *doc.Document {
+	questions := doc.NewTable("studies", "Studies that kt has", "study|whole", "question|sentence")
+	for _, s := range shipped {
+		questions.Add(s.Name, s.About)
+	}
+	done := doc.NewTable("made", "Studies that were made here", "made here|whole", "runs|sentence")
+	for _, f := range made {
+		runs, wanted, err := f.Count()
+		text := fmt.Sprintf("%d of %d", runs, wanted)
+		if err != nil {
+			text = err.Error()
+		}
+		done.Add(f.ID, text)
+	}
+	return &doc.Document{Command: "kt study", Subject: plural(len(shipped), "question"), Sections: []doc.Section{{ID: "studies", Blocks: []doc.Block{questions, done}}}}
 }

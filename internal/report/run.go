@@ -164,3 +164,98 @@ func latencyOf(l *result.Latency, us result.Micros) string {
 	}
 	return theme.Duration(us.Duration())
 }
+
+// tiles are the figures to quote, in a page.
+func tiles(r *result.Result) doc.Tiles {
+	name, l := Headline(r)
+	value := func(us result.Micros) string { return latencyOf(&l, us) }
+	rate, bandwidth, target := doc.Tile{Name: "throughput", Value: none}, doc.Tile{Name: "bandwidth", Value: none}, r.Throughput.TargetRecordsPerSecond
+	errors, of := doc.Tile{Name: "errors", Value: theme.Rate(float64(r.Records.Errors()))}, r.Records.Offered
+	if !writes(&r.Header) {
+		of = r.Records.Consumed
+		if r.Fetch != nil {
+			rate.Name, target = "read", r.Fetch.TargetRecordsPerSecond
+		}
+	}
+	quoted, rated := r.Quoted()
+	if rated {
+		rate.Value, rate.Unit, bandwidth.Value, bandwidth.Unit = theme.Rate(quoted.Records), "rec/s", theme.Number(quoted.Bytes/mibBytes), "MiB/s"
+	}
+	switch {
+	case !rated:
+		rate.Notes = []string{"too short for a rate"}
+	case target > 0:
+		rate.Notes = []string{"target " + theme.Rate(target)}
+	}
+	lost, _ := Lost(r)
+	for _, part := range []count{{r.Records.Failed, "failed"}, {r.Records.Unknown, "unknown"}, {r.Records.Unsent, "never sent"}, {lost, "lost"}, {r.Records.NotInLog, "not in the log"}} {
+		if part.n > 0 {
+			errors.Tone, errors.Notes = doc.Bad, append(errors.Notes, theme.Count(part.n)+" "+part.what)
+		}
+	}
+	errors.Notes = append(errors.Notes, "of "+theme.Count(of))
+	return doc.Tiles{
+		rate, bandwidth,
+		{Name: "p50", Value: value(l.P50), Notes: []string{name}},
+		{Name: "p99", Value: value(l.P99), Notes: []string{"p90 " + value(l.P90)}},
+		{Name: "p99.9", Value: value(l.P999), Notes: []string{"max " + value(l.Max)}},
+		errors,
+	}
+}
+
+// Headline is the latency to quote, and its name: that of fetches if no record has one.
+func Headline(r *result.Result) (name string, l result.Latency) {
+	name, l = r.HeadlineLatency()
+	if f := r.Fetch; l.Ranked() == 0 && f != nil && !writes(&r.Header) {
+		return "fetch", f.Latency
+	}
+	return name, l
+}
+
+// Lost is how many acknowledged records are not in the log; false: that is not known, because not all were checked.
+func Lost(r *result.Result) (int64, bool) {
+	if v := r.Verify; v != nil && !v.OfAnotherRun && (v.Lost > 0 || v.Complete()) {
+		return v.Lost, true
+	}
+	return 0, false
+}
+
+// Tags returns a few words about the kind of load, and the tags of the run with a # before each.
+func Tags(h result.Header) []string {
+	tags, read, writes := []string{}, h.Plan.Read, writes(&h)
+	add := func(is bool, tag string) {
+		if is {
+			tags = append(tags, tag)
+		}
+	}
+	add(writes, "acks="+setting(h.Config, "acks"))
+	if h.Plan.Reads() && !writes {
+		add(read.Groups > 1, plural(read.Groups, "group"))
+		add(read.Groups <= 1 && read.Group != "", "group "+read.Group)
+		add(read.Groups <= 1 && read.Group == "", "no group")
+	}
+	n := h.Environment.Partitions()
+	add(n > 0, plural(n, "partition")) // before a load on other hosts begins, the topic is unknown here
+	factor := h.Environment.Topic.ReplicationFactor
+	add(factor > 0, fmt.Sprintf("RF %d", factor))
+	if writes {
+		c := setting(h.Config, "compression.type")
+		add(true, h.Plan.Payload.String())
+		add(c != "none" && c != "", c)
+	}
+	add(h.Plan.Producers > 1, plural(h.Plan.Producers, "producer"))
+	if h.Plan.Reads() {
+		add(read.Consumers > 1, plural(read.Consumers, "consumer"))
+		add(setting(h.ConsumerConfig, "isolation.level") == "read_committed", "read_committed")
+		add(read.Processing > 0, read.Processing.String()+" a record")
+		add(h.Plan.Load.OneAtATime, "one at a time")
+	}
+	return append(tags, marked(h.Tags)...)
+}
+
+func marked(names []string) (tags []string) {
+	for _, tag := range names {
+		tags = append(tags, "#"+tag)
+	}
+	return tags
+}

@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/doc"
 	"github.com/kt-bench/kt/internal/study"
+	"github.com/kt-bench/kt/internal/theme"
 )
 
 // StudyBoard is a study while it goes on.
@@ -96,4 +98,115 @@ func (s *StudyBoard) now() string {
 		left = ", about " + (s.Took / time.Duration(s.Made) * time.Duration(s.Turns-s.Turn.Number+1)).Round(time.Second).String() + " left"
 	}
 	return strings.TrimSpace(turnText(s.Turn, s.Turns, left, " (to warm up)") + "  " + s.Now)
+}
+
+// StudyPlan is what a study will take, or each of its parts.
+type StudyPlan struct {
+	Study *study.Study
+	Parts []*study.Forecast // one of a study without parts
+}
+
+// MarshalJSON writes the forecasts, or that of a study without parts.
+func (p *StudyPlan) MarshalJSON() ([]byte, error) {
+	if len(p.Study.Parts) == 0 {
+		return json.Marshal(p.Parts[0])
+	}
+	return json.Marshal(p.Parts)
+}
+
+// PlanDoc returns the runs that a study would make, and what they would take.
+func PlanDoc(p *StudyPlan) *doc.Document {
+	if len(p.Study.Parts) == 0 {
+		return forecastDoc(p.Parts[0])
+	}
+	all := &doc.Document{Command: "kt study", Subject: p.Study.Name, Question: p.Study.About, Tags: []string{plural(len(p.Parts), "part")}, List: p.Parts}
+	for _, f := range p.Parts {
+		all.Add(f.Study.Name, forecastDoc(f))
+	}
+	return all
+}
+
+func forecastDoc(f *study.Forecast) *doc.Document {
+	s := f.Study
+	all := &doc.Document{Command: "kt study", Subject: s.Name, Question: s.About}
+	say := func(format string, args ...any) {
+		all.Answer = append(all.Answer, doc.Note{Text: fmt.Sprintf(format, args...)})
+	}
+	if s.Find != nil {
+		all.Command, all.Subject = "kt find", s.Heading()
+	}
+	switch {
+	case s.Find != nil && len(s.Find.Ladder) > 0:
+		say("%s of %s each, until one does not hold", plural(len(s.Find.Ladder), "rate"), s.Find.Trial)
+	case s.Find != nil:
+		say("a run that is unlimited, then rates of %s each until the peak is known to %s, a longer run that confirms it, and %d rates below it",
+			s.Find.Trial, theme.Percent(s.Find.Precision), len(s.Find.Curve))
+	case s.Trial != nil:
+		all.Command, all.Subject, all.Line = "kt trial", s.Trial.String(), s.Loads[0].String()
+		say("to warm up %s, then runs without the change and with it in turns", plural(s.Discard, "run"))
+		if looks := s.Trial.Looks; len(looks) == 1 {
+			say("%s a side", plural(looks[0], "run"))
+		} else {
+			say("kt looks after %d and %d a side whether the answer is clear, and ends after %d", looks[0], looks[1], looks[2])
+		}
+	default:
+		all.Tags = []string{plural(len(f.Cells), "cell"), plural(s.Repeats, "repeat"), plural(len(f.Runs), "run")}
+		all.List, all.Sections = f.Runs, []doc.Section{{ID: "plan", Blocks: []doc.Block{plannedTable(f)}}}
+	}
+	all.Remarks = takes(f)
+	if err := f.Err(); err != nil {
+		all.Alerts = []string{err.Error()}
+	}
+	return all
+}
+
+// plannedTable has the runs in their order.
+func plannedTable(f *study.Forecast) *doc.Table {
+	t := doc.NewTable("runs", "Runs in their order", "run")
+	for _, factor := range f.Study.Factors {
+		t.Columns = append(t.Columns, doc.Column{Head: factor.Name, Kind: doc.Words})
+	}
+	for _, run := range f.Runs {
+		var at []string
+		for _, factor := range f.Study.Factors {
+			at = append(at, run.At[factor.Name])
+		}
+		if row := t.Add(run.Turn, at); run.Repeat == 0 {
+			row.Tone = doc.Muted
+		}
+	}
+	return t
+}
+
+// takes returns how long a study takes, what it writes, and whether there is room.
+func takes(f *study.Forecast) (all []string) {
+	say := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
+	for _, factor := range f.Study.Factors {
+		if factor.Search != nil {
+			say("These are the first runs of a search for %s in %s. More follow between the best value and its neighbours.", factor.Name, factor.Search)
+		}
+	}
+	for _, l := range f.LeftOut {
+		say("Left out: %s: %s", strings.Join(l.Cells, ", "), l.Reason)
+	}
+	lasts := func(seconds float64) string { return theme.Duration(time.Duration(seconds * float64(time.Second))) }
+	switch {
+	case f.Seconds > 0 && f.Most > f.Seconds:
+		say("It takes from %s to %s.", lasts(f.Seconds), lasts(f.Most))
+	case f.Seconds > 0:
+		say("It takes at least %s.", lasts(f.Seconds))
+	}
+	if f.Bytes > 0 {
+		say("It writes up to %s, with replicas and before compression, of which at most %s are stored at once.", theme.Bytes(int64(f.Bytes)), theme.Bytes(int64(f.AtOnce)))
+	}
+	for _, text := range f.NotKnown {
+		say("It is not known %s.", text)
+	}
+	if enough, ok := map[study.Room]string{
+		study.RoomForAll: ": that is enough", study.RoomInTurns: ": that is enough if brokers remove the files of a deleted topic in time (file.delete.delay.ms)", study.RoomUnknown: "",
+	}[f.Room]; ok && f.Usable > 0 {
+		directories := theme.Plural(len(f.LogDirs), "log directory", "log directories")
+		say("%s of the brokers with room for %s%s.", directories, theme.Bytes(f.Usable), enough)
+	}
+	return all
 }

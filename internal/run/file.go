@@ -7,10 +7,16 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"time"
 
+	"github.com/kt-bench/kt/internal/engine"
+	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/input"
+	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/stats"
 )
 
 // File is a run file that was created and is still empty. A nil File is none.
@@ -90,4 +96,162 @@ func (f *File) Discard() {
 	}
 	_ = f.file.Close()    // it is empty,
 	_ = os.Remove(f.path) // and nobody has seen it
+}
+
+const (
+	maxStem = 220 // bytes: the name of a file has 255 at most, and a time, a number and an ending come on top
+	maxWord = 32  // bytes of a word about the load, so that the topic stays readable
+)
+
+// Stem returns the part of a run file's name that names the load: what it did, on which topic, at which rate, with
+// which acks (of a load that writes) or in which group, and its first tag. A long topic is cut, and never the rest.
+//
+//	produce-orders-50k-acks-all-nightly
+func Stem(p *plan.Plan, acks string, tags []string) string {
+	topic := p.Topic.Name // with letters, digits, '.', '_' and '-' only: plan.CheckTopic
+	if topic == "" {
+		topic = "topics" // that match a pattern, which would be no name for a file
+	}
+	var words []string
+	if r := p.Load.Rate; !r.IsUnlimited() {
+		words = append(words, rateWord(r))
+	}
+	switch {
+	case p.Writes() && acks != "":
+		words = append(words, "acks-"+acks)
+	case !p.Writes() && p.Read.Group != "" && !strings.HasPrefix(p.Read.Group, plan.OwnGroup):
+		words = append(words, "group-"+p.Read.Group)
+	}
+	if len(tags) > 0 {
+		words = append(words, tags[0])
+	}
+	rest := ""
+	for _, word := range words {
+		rest += "-" + safe(word)
+	}
+	begin := string(p.Command) + "-"
+	return begin + topic[:min(len(topic), maxStem-len(begin)-len(rest))] + rest
+}
+
+// rateWord returns a rate in few characters: 50k, 100MiB.
+func rateWord(r plan.Rate) string {
+	if len(r.Stages) > 0 {
+		return "stages"
+	}
+	if r.Bytes {
+		return strings.TrimSuffix(r.String(), "/s")
+	}
+	for _, u := range []struct {
+		suffix string
+		factor float64
+	}{{"M", 1e6}, {"k", 1e3}} {
+		if r.PerSecond >= u.factor {
+			return strconv.FormatFloat(r.PerSecond/u.factor, 'g', 4, 64) + u.suffix
+		}
+	}
+	return strconv.FormatFloat(r.PerSecond, 'g', 4, 64)
+}
+
+// safe returns a word that any file system takes in a name, and a shell without quotes.
+func safe(word string) string {
+	word = strings.Map(func(c rune) rune {
+		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '.' || c == '_' || c == '-' {
+			return c
+		}
+		return '-'
+	}, word)
+	return word[:min(len(word), maxWord)]
+}
+
+// sink passes the windows of a run on: to the fold that makes the result, to the run file,
+// and to the observers.
+type sink struct {
+	fold      *result.Fold
+	file      *result.RunFile // nil: no run file
+	failed    bool            // writing the run file has
+	sampler   *host.Sampler
+	status    *engine.Status
+	notify    func(Notice)
+	abort     func(why string) // nil: a condition came true
+	observers Delivery
+}
+
+var _ engine.Sink = (*sink)(nil)
+
+func (m *maker) newSink(observers []Observer) (*sink, error) {
+	s := &sink{fold: result.NewFold(m.header), status: m.Status, notify: m.Notify, abort: m.abort}
+	s.fold.AbortOn(m.AbortOn)
+	if m.File != nil {
+		file, err := result.NewRunFile(m.File.file, m.header)
+		if err != nil {
+			return nil, err
+		}
+		s.file = file
+	}
+	s.observers = NewDelivery(observers)
+	return s, nil
+}
+
+// begin starts to sample this host when the load begins: connecting is no part of the
+// measurement.
+func (s *sink) begin(now time.Time, start result.Start) {
+	s.sampler = host.NewSampler(now)
+	s.fold.Begin(start)
+	if s.file != nil {
+		s.file.Begin(start)
+	}
+}
+
+// Observe takes the windows of one second, and a sample of this host.
+func (s *sink) Observe(windows []stats.Window) {
+	sample := s.sampler.Sample(windows[0].End)
+	for _, w := range windows {
+		s.fold.AddWindow(w)
+	}
+	s.fold.AddSample(sample)
+	s.write(windows, sample)
+	if why := s.fold.Broken(); why != "" && s.abort != nil {
+		s.abort(why)
+		s.abort = nil
+	}
+	if len(s.observers) == 0 {
+		return
+	}
+	second := Second{Windows: windows, Sample: sample, Snapshot: s.fold.Snapshot()}
+	second.Snapshot.Live = result.Live{
+		Stage:    stages[engine.Stage(s.status.Stage.Load())],
+		Buffered: s.status.Buffered.Load(), InFlight: int(s.status.Requests.Load()),
+	}
+	s.observers.Send(second)
+}
+
+// stages are the engine's stages as a snapshot has them.
+var stages = map[engine.Stage]result.Stage{
+	engine.Opening: result.WarmingUp, engine.WarmingUp: result.WarmingUp, engine.Running: result.Running,
+	engine.Draining: result.Draining, engine.Finished: result.Finished,
+}
+
+// write writes a second to the run file.
+func (s *sink) write(windows []stats.Window, sample host.Sample) {
+	if s.file == nil {
+		return
+	}
+	for _, w := range windows {
+		s.file.AddWindow(w)
+	}
+	s.file.AddSample(sample)
+	if err := s.file.Err(); err != nil && !s.failed {
+		s.failed = true
+		s.notify(Notice{Kind: FileFailed, Text: fmt.Sprintf("%v; the run goes on", err)})
+	}
+}
+
+// finish closes the run file and makes the result.
+func (s *sink) finish(t result.Trailer) (result.Result, error) {
+	s.fold.Finish(t)
+	var err error
+	if s.file != nil {
+		err = s.file.Close(t)
+	}
+	return s.fold.Result(), err
 }

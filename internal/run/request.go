@@ -107,3 +107,96 @@ func (s Second) Merge(older Second) Second {
 
 // Func makes a run: Run does here, others do on many hosts.
 type Func func(ctx context.Context, r Request, observers ...Observer) (result.Result, error)
+
+// Notice is a message of a run while it goes on.
+type Notice struct {
+	Kind  NoticeKind
+	Text  string // a sentence for people; of CommandOutput the line as it is
+	Path  string // of LedgerWritten
+	Count int64  // of RateChosen: records a second; of ReadingAgain: partitions
+}
+
+// NoticeKind is a kind of notice.
+type NoticeKind int
+
+// The kinds of notices.
+const (
+	BrokerUnreached NoticeKind = iota // an address does not answer, while another does
+	RateChosen                        // the plan has no rate, and the system needs one
+	TopicCreated
+	TopicKept     // what existed before the run is not deleted
+	FileFailed    // the run file cannot be written any more, and the run goes on
+	ReadingAgain  // logs were cut off below what was read
+	LogsUnknown   // the logs of some partitions cannot be read, so their records are unchecked
+	LedgerWritten // and where
+	HostsChosen   // for a run on many hosts
+	HostTrouble   // a problem of a host, or of a run on many hosts
+	CommandOutput // a line that a command beside the load has written
+	LogDirNews    // of a log directory of a broker, as in its event
+	LogDirUnknown // no broker says how large its disks are
+	StoreUnread   // a store of certificates has changed and cannot be read; the run goes on with what was read before
+	StartFound    // the offsets at the time from which on is read
+	BatchLimited  // the topic takes smaller batches than the settings make
+	MetricsFailed // metrics were not sent, and the run goes on
+)
+
+// Warning reports whether the notice is of something that is not as it was asked for.
+func (k NoticeKind) Warning() bool {
+	switch k {
+	case BrokerUnreached, TopicKept, FileFailed, LogsUnknown, HostTrouble, StoreUnread, MetricsFailed:
+		return true
+	}
+	return false
+}
+
+// Host is the state of one host of a run on many.
+type Host struct {
+	Name      string
+	Processes int              // that make a load; 0: the host is only watched
+	State     string           // lobby, preparing, ready, running, draining, done, away (not heard for seconds), lost (given up) or watching
+	Snapshot  *result.Snapshot // of its processes together; nil: nothing came from them
+	Vitals    *host.Vitals     // the newest; nil: none came
+	Offset    time.Duration    // its clock minus this one
+	Bound     time.Duration    // by how much that may be wrong
+	Seen      time.Duration    // since the host or its load was heard last
+	Until     time.Time        // when the host is given up, if a run that is else over waits for it; zero: it does not
+	Note      string           // for people; "" when all is well
+}
+
+// Delivery gives seconds to observers, each on a goroutine of its own with seconds of its
+// own that wait.
+type Delivery []*engine.Feed[Second]
+
+// NewDelivery starts a delivery, which its maker closes.
+func NewDelivery(observers []Observer) Delivery {
+	var d Delivery
+	for _, o := range observers {
+		d = append(d, engine.NewFeed(o.Observe, func(older, s Second) Second { return s.Merge(older) }))
+	}
+	return d
+}
+
+// Send hands a second over. It does not wait.
+func (d Delivery) Send(s Second) {
+	for _, o := range d {
+		o.Send(s)
+	}
+}
+
+// lastSecond is how long observers may take for the last second of a run that was ended by
+// its ctx: what is written after the run comes after what they write.
+const lastSecond = time.Second
+
+// Close waits until every observer has taken the last second, or for lastSecond after ctx
+// ends.
+func (d Delivery) Close(ctx context.Context) {
+	waiting, leave := context.WithCancel(context.WithoutCancel(ctx))
+	defer leave()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(lastSecond, leave) })()
+	for _, o := range d {
+		select {
+		case <-o.Close():
+		case <-waiting.Done():
+		}
+	}
+}

@@ -2,11 +2,16 @@ package run
 
 import (
 	"context"
+	"sync"
+	"time"
 
 	"github.com/kt-bench/kt/internal/engine"
+	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/host/watch"
 	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/stats"
 )
 
 // System is a kind of system that loads are made on, with the settings of its clients.
@@ -48,4 +53,143 @@ type Clients struct {
 	Sources []engine.Source
 	Full    <-chan struct{} // closed: the system has no room for more, and the load has to end; nil: never
 	Limits  engine.Options  // how much may wait for acknowledgements, and how long
+}
+
+// The interfaces below are what a System may be able to do beside runs. Each system has those that make sense on it.
+type (
+	// Acknowledging tells the acknowledgements that a load waits for: 0, 1 or all.
+	Acknowledging interface{ Acks() string }
+
+	// Delivering tells how long a record may wait for its outcome.
+	Delivering interface{ DeliveryTimeout() time.Duration }
+
+	// TopicLister lists topics, for a shell to complete. A failure gives none.
+	TopicLister interface {
+		Topics(ctx context.Context) []string
+	}
+
+	// GroupLister lists consumer groups in the same way.
+	GroupLister interface {
+		Groups(ctx context.Context) []string
+	}
+
+	// TopicDeleter deletes a topic. One that is not there is no error.
+	TopicDeleter interface {
+		DeleteTopic(ctx context.Context, name string) error
+	}
+
+	// Unreachable returns why the system cannot be reached now, where that explains records that failed with a code.
+	Unreachable interface {
+		WhyUnreachable(ctx context.Context, code string) error
+	}
+
+	// Partitioned reports whether each partition is read by one consumer of a group.
+	Partitioned interface{ ReadsByPartition() bool }
+
+	// Calibrated reports whether the load costs this host as much on the sink of kt calibrate as on the system.
+	Calibrated interface{ LikeSink() bool }
+
+	// Administered connects to the brokers of a system whose settings can be read and changed. A nil Admin means that
+	// they are inside kt.
+	Administered interface {
+		Administer(ctx context.Context) (Admin, error)
+	}
+)
+
+// Admin is a connection to brokers beside a run.
+type Admin interface {
+	Brokers() []result.Broker
+	LogDirs(ctx context.Context) ([]result.LogDir, error)
+	// Fits returns a *result.MisfitError if the brokers cannot carry a load that writes. What they may not be asked is no error.
+	Fits(ctx context.Context, p plan.Plan) error
+	CheckTopicSetting(ctx context.Context, name, value string) error
+	BrokerSettings(ctx context.Context, names []string) ([]result.BrokerSetting, error)
+	CheckBrokerSettings(ctx context.Context, settings []result.BrokerSetting) error
+	SetBrokers(ctx context.Context, settings []result.BrokerSetting) error
+	Close()
+}
+
+// mapsEvery is the time between two looks at the memory mappings of brokers on this host.
+const mapsEvery = 10 * time.Second
+
+// brokerMaps is the source of events of brokers on this host that are near vm.max_map_count.
+type brokerMaps struct {
+	engine.Events
+	tree    host.FS
+	looking sync.WaitGroup
+	told    map[int]bool // by process
+}
+
+var _ engine.Source = (*brokerMaps)(nil)
+
+// Start looks until ctx ends.
+func (b *brokerMaps) Start(ctx context.Context, now func() time.Duration) {
+	b.looking.Go(func() {
+		ticker := time.NewTicker(mapsEvery)
+		defer ticker.Stop()
+		for {
+			b.look(now())
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticker.C:
+			}
+		}
+	})
+}
+
+// look keeps an event for each process that is near the limit, once.
+func (b *brokerMaps) look(at time.Duration) {
+	for _, m := range watch.BrokerMaps(b.tree) {
+		if !m.Near() || b.told[m.PID] {
+			continue
+		}
+		b.told[m.PID] = true
+		b.Add(stats.Event{At: at, Kind: stats.MapsNear, Broker: -1, To: -1, Text: m.String()})
+	}
+}
+
+// Wait returns when nothing is looked at.
+func (b *brokerMaps) Wait() { b.looking.Wait() }
+
+// logsPatience is how long the logs may stand still before records count as missing: with acks=0 some may be on their way.
+// logsEvery is the time between two looks.
+const logsPatience, logsEvery = 5 * time.Second, 250 * time.Millisecond
+
+// written returns how many records were ever written to the target; -1: that is not known.
+func (m *maker) written(ctx context.Context) int64 {
+	s, ok := m.session.(interface {
+		Written(ctx context.Context) (int64, error)
+	})
+	if !ok || !m.Plan.Writes() || ctx.Err() != nil {
+		return -1
+	}
+	n, err := s.Written(ctx)
+	if err != nil {
+		return -1
+	}
+	return n
+}
+
+// logEnds returns the log ends before the load, and those after it: once the logs hold what the run counts as acknowledged, or stand
+// still. With acks=0, other processes of the load may still have records on their way. So each waits for a second without growth.
+func (m *maker) logEnds(ctx context.Context) *result.LogEnds {
+	ends, last, claimed := m.before, m.before, m.sink.fold.Snapshot().All.Acknowledged
+	for still := time.Duration(0); ends >= 0 && still < logsPatience; still += logsEvery {
+		if ends = m.written(ctx); ends > last {
+			last, still = ends, 0
+		}
+		if ends-m.before >= claimed && (still >= time.Second || !m.together() || m.header.Outcome() != result.Sent) {
+			break
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(logsEvery):
+		}
+	}
+	if ends < 0 {
+		return nil
+	}
+	return &result.LogEnds{Before: m.before, After: ends}
 }

@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"sort"
 	"time"
 
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/result/verdict"
 	"github.com/kt-bench/kt/internal/stats"
+	"github.com/kt-bench/kt/internal/tui/chart"
 )
 
 // data is the newest snapshot of a run, and what the screen adds to it: events that it
@@ -180,4 +182,108 @@ func (d *data) clone() *data {
 		c.hosts[i] = &host
 	}
 	return &c
+}
+
+// since returns the points that reach into the time after a moment: single seconds where
+// the snapshot still has them, and else the steps of the whole run.
+func (d *data) since(second float64) []result.Point {
+	points := d.Recent
+	if int64(len(points)) < d.Placed && points[0].StartSeconds > second {
+		points = d.Points
+	}
+	i := sort.Search(len(points), func(i int) bool { return points[i].End() > second })
+	return points[i:]
+}
+
+// samples takes one value of each point.
+func samples(points []result.Point, value func(*result.Point) float64) []chart.Sample {
+	out := make([]chart.Sample, len(points))
+	for i := range points {
+		p := &points[i]
+		out[i] = chart.Sample{Start: p.StartSeconds, End: p.End(), Value: value(p)}
+	}
+	return out
+}
+
+// rate returns the records a second of a point; NaN: it is too short for a rate.
+func (w way) rate(p *result.Point) float64 {
+	switch {
+	case p.Seconds < result.ShortRow:
+		return math.NaN()
+	case w == read:
+		return float64(p.Consumed) / p.Seconds
+	}
+	return float64(p.Acknowledged) / p.Seconds
+}
+
+// latencyOf returns a quantile of a point in seconds; NaN where there is none.
+func (d *data) latencyOf(p *result.Point, quantile int) float64 {
+	us := [...]result.Micros{p.P50, p.P90, p.P99, p.P999}
+	if d.reads {
+		us = [...]result.Micros{p.EndToEndP50, p.EndToEndP90, p.EndToEndP99, p.EndToEndP999}
+	}
+	if us[quantile] == 0 || us[quantile] == result.Failed {
+		return math.NaN()
+	}
+	return float64(us[quantile]) / 1e6
+}
+
+// ageOf returns the age in seconds of the oldest record at the end of a point; NaN where it
+// does not stand out from the latencies.
+func (d *data) ageOf(p *result.Point) float64 {
+	age := time.Duration(p.Oldest) * time.Microsecond
+	if age == 0 || p.P99 > 0 && p.P99 != result.Failed && age < max(ageShows, agesUsual*p.P99.Duration()) {
+		return math.NaN()
+	}
+	return age.Seconds()
+}
+
+// recentTicks is the number of ticks over which hosts are compared.
+const recentTicks = 10
+
+// forever is more ticks than any run has.
+const forever = math.MaxInt / 2
+
+// patience is the number of silent ticks of a broker or a host before the screen says so: at
+// a low rate there is not something for each of them in every second.
+const patience = 3
+
+// leastBatches is the mean number of batches that partitions must have had before they are
+// compared. A producer picks the partition of each batch by chance: of so many, 40 % more or
+// less than usual is three standard deviations.
+const leastBatches = 50
+
+// comparable reports whether so many partitions had enough batches to be compared.
+func (d *data) comparable(partitions int) bool {
+	return d.Tail.Batches.Count >= int64(leastBatches*partitions)
+}
+
+// byPartition returns one value of each partition, by number: at least of those that the
+// topics have.
+func (d *data) byPartition(value func(*result.PartitionNow) float64) []float64 {
+	n := int(d.header.Partitions)
+	if last := len(d.rows) - 1; last >= 0 {
+		n = max(n, int(d.rows[last].ID)+1)
+	}
+	values := make([]float64, n)
+	for i := range d.rows {
+		if p := &d.rows[i]; p.ID >= 0 {
+			values[p.ID] = value(p)
+		}
+	}
+	return values
+}
+
+// rateOf returns the rate of a partition that this run is about.
+func (d *data) rateOf(p *result.PartitionNow) float64 {
+	return byWay(d.main, p.Acknowledged, p.Read)
+}
+
+// upperMedian is the median, of an even number the upper of the two in the middle, so that
+// it is one of the values; 0 when there are none.
+func upperMedian[T time.Duration | float64](values []T) T {
+	if len(values) == 0 {
+		return 0
+	}
+	return slices.Sorted(slices.Values(values))[len(values)/2]
 }

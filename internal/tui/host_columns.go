@@ -1,10 +1,13 @@
 package tui
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
 
+	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/theme"
 	"github.com/kt-bench/kt/internal/tui/chart"
 )
@@ -159,3 +162,226 @@ func (t *hostTable) isSlow(h *hostData) bool {
 }
 
 func (t *hostTable) missing() segment { return muted(string(t.c.Theme().Glyphs.Missing)) }
+
+// rates returns the numbers of a host now, and those of its run once that is over; ok is
+// false when it makes no load or does not report.
+func (t *hostTable) rates(h *hostData) (n numbers, ok bool) {
+	if t.s.Stage == result.Finished {
+		n = h.own.run()
+		return n, n.flow != [ways]result.Rate{}
+	}
+	return h.own.numbersOf(&h.own.Second), h.own.silent < patience
+}
+
+// latency returns a quantile of the last seconds, and of the run once that is over.
+func (t *hostTable) latency(quantile int) func(*hostData) segment {
+	return func(h *hostData) segment {
+		n, ok := t.rates(h)
+		if t.s.Stage != result.Finished {
+			n = h.own.numbersOf(&h.own.Tail)
+		}
+		of := &n.latency
+		if !ok || of.Ranked() == 0 {
+			return t.missing()
+		}
+		p := plain(theme.Duration(quantiles[quantile].of(of)))
+		if quantile == p99 {
+			p.style.FG = theme.Good
+			if t.isSlow(h) {
+				p.style.FG = theme.Warn
+			}
+		}
+		return p
+	}
+}
+
+// consumerLag returns how many records wait for a host's readers.
+func (t *hostTable) consumerLag(h *hostData) segment {
+	if _, ok := t.rates(h); !ok {
+		return t.missing()
+	}
+	if lag := &h.own.ConsumerLag; lag.Known {
+		return plain(theme.Rate(float64(lag.Records)))
+	}
+	return t.missing()
+}
+
+// trend draws the rate of the last minute, on one scale for all hosts.
+func (t *hostTable) trend(c chart.Canvas, h *hostData) {
+	w, _ := c.Size()
+	to := t.s.end().Seconds()
+	if to < trendTime { // as in the charts, the whole run
+		to = wholeRun(to)
+	}
+	from := max(to-trendTime, 0)
+	values := chart.Resample(samples(h.own.since(from), t.s.main.rate), from, to, w, chart.Mean)
+	chart.Sparkline(c, 0, 0, values, t.top, t.styleOf(h, theme.Style{FG: theme.Flow}))
+}
+
+// highestRate returns the top of the trends.
+func (s *scene) highestRate() float64 {
+	top := 0.0
+	for _, h := range s.hosts {
+		for _, p := range h.own.since(s.end().Seconds() - trendTime) {
+			if rate := s.main.rate(&p); rate > top { // NaN is not
+				top = rate
+			}
+		}
+	}
+	return top
+}
+
+// vitals returns what the host said of itself; nil when that is not known any more.
+func (h *hostData) vitals() *host.Vitals {
+	if !h.heard() || h.Vitals == nil || h.Vitals.Interval <= 0 {
+		return nil
+	}
+	return h.Vitals
+}
+
+// share returns a part of something that can run out.
+func share(v float64) segment { return colored(loadColor(v), wholePercent(v)) }
+
+func (t *hostTable) cpu(h *hostData) segment {
+	v := h.vitals()
+	if v == nil || v.Cores <= 0 {
+		return t.missing()
+	}
+	return share(v.CPU / v.Cores)
+}
+
+// disk returns the busiest disk of a host that is watched: what a client writes is not Kafka's.
+func (t *hostTable) disk(h *hostData) segment {
+	v := h.vitals()
+	switch {
+	case h.Processes > 0:
+		return segment{}
+	case v == nil || len(v.Disks) == 0:
+		return t.missing()
+	}
+	busy := 0.0
+	for i := range v.Disks {
+		busy = max(busy, v.Disks[i].Busy)
+	}
+	return share(busy)
+}
+
+// network returns how busy the busiest interface is: of its speed, the busier way; where it
+// does not tell its speed, in bytes.
+func (t *hostTable) network(h *hostData) segment {
+	v := h.vitals()
+	if v == nil || len(v.Networks) == 0 {
+		return t.missing()
+	}
+	used, known := busiestNetwork(v)
+	if !known {
+		return plain(t.s.unit.write(used) + " " + t.s.unit.name())
+	}
+	return share(used)
+}
+
+// busiestNetwork returns the highest share of a speed, or if the interface with most bytes
+// tells no speed, its bytes a second.
+func busiestNetwork(v *host.Vitals) (used float64, known bool) {
+	most, of := 0.0, int64(0)
+	for i := range v.Networks {
+		n := &v.Networks[i]
+		bytes := float64(max(n.Sent, n.Received)) / v.Interval.Seconds()
+		if bytes > most {
+			most, of = bytes, n.Speed
+		}
+		if n.Speed > 0 {
+			known = true
+			used = max(used, bytes*8/float64(n.Speed))
+		}
+	}
+	if !known || most > 0 && of == 0 {
+		return most, false
+	}
+	return used, true
+}
+
+// networkWidth has room for bytes where a host has an interface without a speed.
+func (t *hostTable) networkWidth() int {
+	const percent, bytes = 6, 12
+	for _, h := range t.s.hosts {
+		if v := h.vitals(); v != nil && len(v.Networks) > 0 {
+			if _, known := busiestNetwork(v); !known {
+				return bytes
+			}
+		}
+	}
+	return percent
+}
+
+// hostTable has a row for each host.
+type hostTable struct {
+	table[hostData]
+	s    *scene
+	slow []slowHost
+	top  float64 // of the trends
+}
+
+// Widths of the table.
+const (
+	columnGap    = 2
+	leastNote    = 8
+	leastTrend   = len(trendName)
+	longestTrend = 60 // a cell a second
+	trendTime    = 60 // seconds
+)
+
+func newHostTable(c chart.Canvas, s *scene) hostTable {
+	t := hostTable{table: table[hostData]{c: c, gap: columnGap}, s: s, slow: s.slowHosts(), top: s.highestRate()}
+	name := chart.Width("host")
+	for _, h := range s.hosts {
+		name = max(name, chart.Width(h.short))
+	}
+	w, _ := c.Size()
+	name = min(name, max(w/4, 1))
+	all := t.loadColumns()
+	if s.gathering() {
+		all = t.gatheringColumns()
+	}
+	first := column[hostData]{name: "host", width: name + columnGap, draw: func(c chart.Canvas, h *hostData) {
+		c.Text(0, 0, chart.FitMiddle(h.short, name), t.styleOf(h, theme.Style{FG: theme.Text, Bold: h == s.hosts[s.selected]}))
+	}}
+	t.columns = append([]column[hostData]{first}, fitColumns(all, w-name)...)
+	return t
+}
+
+// fitColumns leaves out what there is no room for. What is left over goes to the trend
+// and the note.
+func fitColumns(all []column[hostData], room int) []column[hostData] {
+	byRank := slices.SortedFunc(slices.Values(all), func(a, b column[hostData]) int { return cmp.Compare(a.rank, b.rank) })
+	most := 0
+	for _, col := range byRank {
+		if col.width > room {
+			break
+		}
+		room -= col.width
+		most = col.rank
+	}
+	kept := slices.DeleteFunc(all, func(col column[hostData]) bool { return col.rank > most })
+	find := func(name string) *column[hostData] {
+		i := slices.IndexFunc(kept, func(col column[hostData]) bool { return col.name == name })
+		if i < 0 {
+			return &column[hostData]{}
+		}
+		return &kept[i]
+	}
+	trend, note := find(trendName), find(noteName)
+	if trend.width > 0 {
+		grow := min(room*2/3, longestTrend+columnGap-trend.width)
+		trend.width += grow
+		room -= grow
+	}
+	note.width += room
+	return kept
+}
+
+// Columns that grow.
+const (
+	trendName = "rec/s trend"
+	noteName  = "note"
+)

@@ -1,8 +1,10 @@
 package tui
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/result/verdict"
@@ -109,4 +111,206 @@ func drawHosts(c chart.Canvas, s *scene) {
 		at := inner.Text(1, 1+last-first, string(c.Theme().Glyphs.Alert)+" ", theme.Style{FG: warning.color})
 		inner.Text(at, 1+last-first, warning.fit(c, w-2-at), theme.Style{FG: warning.color})
 	}
+}
+
+// When a host is called slow, and when its own CPU is held to be why. Hosts with equal
+// shares differ by less than a tenth over ten seconds unless something holds one up,
+// and where less than a tenth of the CPU is idle, threads wait for each other.
+const (
+	slowShare = 0.10
+	busyShare = 0.90
+)
+
+// warning is what must be known of the hosts, and the same in fewer words.
+type warning struct {
+	long, short string // "": all is well
+	color       theme.Color
+}
+
+// fit is as much of it as there is room for.
+func (w warning) fit(c chart.Canvas, room int) string {
+	if chart.Width(w.long) <= room {
+		return w.long
+	}
+	return c.Fit(w.short, room)
+}
+
+// hostWarning tells who is gone before who is slow, and who makes a load before who is
+// only watched.
+func (s *scene) hostWarning() warning {
+	if s.Stage == result.Finished {
+		return warning{}
+	}
+	for _, loaded := range []bool{true, false} {
+		if lost := s.hostsIn(hostLost, loaded); len(lost) > 0 {
+			return lostWarning(lost, loaded)
+		}
+		if away := s.hostsIn(hostAway, loaded); len(away) > 0 {
+			return awayWarning(away, loaded && !s.gathering() && !s.overdue())
+		}
+	}
+	return s.slowWarning()
+}
+
+func (s *scene) hostsIn(state string, loaded bool) []*hostData {
+	return slices.DeleteFunc(slices.Clone(s.hosts), func(h *hostData) bool {
+		return h.State != state || loaded != (h.Processes > 0)
+	})
+}
+
+func lostWarning(lost []*hostData, loaded bool) warning {
+	text := telling(lost, "is", "are") + " lost"
+	w := warning{text, text, theme.Bad}
+	if len(lost) == 1 {
+		w.long += ", silent for " + wholeSeconds(lost[0].Seen)
+	}
+	if loaded {
+		w.long += ": its figures until then are shown separately"
+	}
+	return w
+}
+
+func awayWarning(away []*hostData, running bool) warning {
+	longest := slices.MaxFunc(away, func(a, b *hostData) int { return cmp.Compare(a.Seen, b.Seen) })
+	text := telling(away, "has", "have") + " been silent for " + wholeSeconds(longest.Seen)
+	w := warning{text, text, theme.Warn}
+	switch {
+	case !running:
+	case len(away) > 1:
+		w.long += ": their load may go on"
+	default:
+		w.long += ": its load may go on"
+	}
+	return w
+}
+
+// waitingWarning names who is not ready, before the load begins.
+func (s *scene) waitingWarning() warning {
+	missing := slices.DeleteFunc(slices.Clone(s.hosts), (*hostData).ready)
+	if !s.gathering() || len(missing) == 0 {
+		return warning{}
+	}
+	text := telling(missing, "is", "are") + " not ready"
+	return warning{text, text, theme.Warn}
+}
+
+// telling returns the first of the hosts, how many others, and the verb.
+func telling(hosts []*hostData, one, several string) string {
+	names := make([]string, len(hosts))
+	for i, h := range hosts {
+		names[i] = h.short
+	}
+	if len(hosts) > 1 {
+		one = several
+	}
+	return named(names) + " " + one
+}
+
+// named returns the first of several names, and the second or how many others.
+func named(names []string) string {
+	switch len(names) {
+	case 1:
+		return names[0]
+	case 2:
+		return names[0] + " and " + names[1]
+	}
+	return fmt.Sprintf("%s and %d others", names[0], len(names)-1)
+}
+
+// wholeSeconds writes "12 s", and a longer time in two units.
+func wholeSeconds(d time.Duration) string {
+	if d < time.Minute {
+		return fmt.Sprintf("%d s", int(d.Seconds()))
+	}
+	return theme.Duration(d.Round(time.Second))
+}
+
+// wholePercent returns a share without decimals.
+func wholePercent(share float64) string { return fmt.Sprintf("%.0f%%", 100*share) }
+
+// slowWarning names the slowest host, and why it is slow if its CPU tells.
+func (s *scene) slowWarning() warning {
+	slow := s.slowHosts()
+	if len(slow) == 0 {
+		return warning{}
+	}
+	h, verb, share := slow[0].host, byWay(s.main, "sends", "reads"), ""
+	if slices.ContainsFunc(s.hosts, func(o *hostData) bool { return o.weight() != h.weight() && o.Processes > 0 }) {
+		share = " for its share"
+	}
+	less := fmt.Sprintf("%s %s %s less", h.short, verb, wholePercent(slow[0].behind))
+	w := warning{less + share + " than the median", less, theme.Warn}
+	last := h.own.Recent[max(len(h.own.Recent)-recentTicks, 0):] // a record that has waited unusually long: then its rate says nothing of its CPU
+	stalled := slices.ContainsFunc(last, func(p result.Point) bool { return h.own.ageOf(&p) > 0 })
+	if busy := h.busy(); busy >= busyShare && s.goingOn() == "" && !stalled {
+		text := wholePercent(busy) + " busy"
+		w.long += " and its CPU is " + text + ": the host, not Kafka, limits it"
+		w.short += ": its CPU is " + text
+	}
+	return w
+}
+
+// slowHost is a host that does less than the others.
+type slowHost struct {
+	host   *hostData
+	behind float64 // the median, as a share of it
+}
+
+// slowHosts are those that do less than the median of all that make a load, each for
+// its share: the slowest first. A host that keeps its target rate is not slow: the others
+// then do more than theirs, after an outage say.
+func (s *scene) slowHosts() []slowHost {
+	if s.Stage < result.WarmingUp || s.Stage > result.Running {
+		return nil
+	}
+	var rates []float64
+	var reporting []*hostData
+	for _, h := range s.hosts {
+		if rate, ok := h.usualRate(); ok {
+			rates, reporting = append(rates, rate), append(reporting, h)
+		}
+	}
+	usual := medianRate(rates)
+	var slow []slowHost
+	for i, h := range reporting {
+		if behind := 1 - rates[i]/usual; usual > 0 && behind >= slowShare && !h.keepsTarget(rates[i]) {
+			slow = append(slow, slowHost{h, behind})
+		}
+	}
+	slices.SortStableFunc(slow, func(a, b slowHost) int { return cmp.Compare(b.behind, a.behind) })
+	return slow
+}
+
+// weight returns which part of the load the host makes, compared with the others.
+func (h *hostData) weight() float64 {
+	if h.share > 0 {
+		return h.share
+	}
+	return float64(h.Processes)
+}
+
+// usualRate returns the host's rate over the last ticks, for its weight; ok is false while
+// there are not enough of them, or it does not tell.
+func (h *hostData) usualRate() (rate float64, ok bool) {
+	if h.State != hostRunning || h.Processes == 0 || h.own.silent >= patience || h.own.Placed < recentTicks {
+		return 0, false
+	}
+	return h.own.numbersOf(&h.own.Tail).flow[h.own.main].Records / h.weight(), true
+}
+
+// keepsTarget reports whether a rate over the last ticks, for the host's weight, is about the host's target rate.
+func (h *hostData) keepsTarget(rate float64) bool {
+	target := h.own.Targets.Mean(max(h.own.At-recentTicks*time.Second, 0), h.own.At)
+	return target > 0 && rate*h.weight() > (1-slowShare)*target
+}
+
+// medianRate returns the median, that of an even number half-way between the two in the middle;
+// 0 when there are none.
+func medianRate(values []float64) float64 {
+	if len(values) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(values))
+	n := len(sorted)
+	return (sorted[(n-1)/2] + sorted[n/2]) / 2
 }

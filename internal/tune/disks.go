@@ -1,12 +1,16 @@
 package tune
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/theme"
 )
 
 // classOf goes by a disk's name for what it is, as far as that decides what suits it: "hard", "fast" (an SSD, or NVMe), "virtual",
@@ -154,3 +158,133 @@ func sysfsChange(id, name, old, wanted string) Change {
 		Keep: []Line{{File: TmpfilesFile, Text: "w /" + name + " - - - - " + wanted}},
 	}
 }
+
+// volumeOf is the cloud's kind of a disk by what it calls its model, "" for none that is known.
+func volumeOf(d host.Disk) string { return rowOf("disk.cloud").Read.Shown[strings.TrimSpace(d.Model)] }
+
+// distant reports whether a disk is a cloud's and not in the machine itself.
+func distant(d host.Disk) bool {
+	return slices.Contains([]string{"EBS", "Persistent Disk", "managed disk"}, volumeOf(d))
+}
+
+func readVolume(m place) Reading {
+	d := m.disk
+	kind := volumeOf(d)
+	switch {
+	case kind == "" && m.Cloud == "aws" && strings.HasPrefix(d.Name, "xvd"):
+		kind = "EBS or instance store"
+	case kind == "", strings.TrimSpace(d.Model) == "Virtual Disk" && m.Cloud != "azure": // Hyper-V anywhere calls it so
+		return Absent("no cloud disk was recognised by its model")
+	}
+	r := Reading{Verdict: Info, Current: kind, Note: rowOf("disk.cloud").Read.Noted[kind]}
+	if m.Bandwidth > 0 {
+		r.addNote("kt probe measured %s/s", theme.Bytes(m.Bandwidth))
+	}
+	return r
+}
+
+var deviceNumber = regexp.MustCompile(`\b\d+:\d+\b`)
+
+func readLimits(m place) Reading {
+	d := m.dir
+	if m.Cgroup.Layout == "" {
+		return Absent("no control groups are visible from here")
+	}
+	names := map[string]string{fmt.Sprintf("%d:%d", d.Mount.Major, d.Mount.Minor): d.Storage.Device} // of what lies over the disks
+	for _, disk := range d.Storage.Disks {
+		n, _ := m.Text("sys/block/" + disk.Name + "/dev")
+		names[n] = disk.Name
+	}
+	r := Reading{Verdict: OK, Current: "none"}
+	for _, line := range m.Cgroup.IO {
+		number := deviceNumber.FindString(line)
+		switch name := names[number]; {
+		case name != "" && number != "" && r.Verdict == "":
+			r.Current = name + " limited"
+			r.addNote("%s: %s", name, line)
+		case name != "" && number != "":
+			r = Reading{Current: name + " limited", Note: name + ": " + line}
+		case r.Verdict == OK:
+			r = Reading{Verdict: Info, Current: "of other devices", Note: line}
+		}
+	}
+	return r
+}
+
+// readShared tells which log directories share a disk.
+func readShared(m place) Reading {
+	d := m.dir
+	var shared, notes []string
+	for _, device := range devicesOf(d) {
+		var on []string
+		for _, other := range m.Dirs {
+			if slices.Contains(devicesOf(other), device) {
+				on = append(on, other.Path)
+			}
+		}
+		if len(on) > 1 {
+			shared, notes = append(shared, device), addNew(notes, strings.Join(on, " and ")+" share a disk")
+		}
+	}
+	if len(shared) > 0 {
+		return Reading{Current: "shared: " + listed(shared), Note: strings.Join(notes, "; ")}
+	}
+	return Reading{Verdict: OK, Current: map[bool]string{true: "one log directory", false: "each on its own"}[len(m.Dirs) == 1]}
+}
+
+// devicesOf are the names of the disks that a directory is on, or of its file system
+// where they cannot be seen.
+func devicesOf(d Dir) (names []string) {
+	for _, disk := range d.Storage.Disks {
+		names = append(names, disk.Name)
+	}
+	if len(names) == 0 && d.Mount.Point != "" {
+		return []string{fmt.Sprintf("%s (device %d:%d)", d.Mount.Type, d.Mount.Major, d.Mount.Minor)}
+	}
+	return names
+}
+
+// beside is the disk that a log directory shares with another path, or with the broker's log files; "" for none.
+func (a place) beside(other string) (string, error) {
+	if other == "LOGS" {
+		other = a.Process.JVM.D["kafka.logs.dir"]
+	}
+	mounts, err := a.Mounts()
+	mount, ok := host.MountOf(mounts, other)
+	if err == nil && !ok {
+		err = errors.New("the file system of " + other + " is not mounted")
+	}
+	return a.sharedDevice(a.dir, mount), err
+}
+
+// onMount is a directory on a mount.
+func (m *Machine) onMount(mount host.Mount) Dir {
+	storage, _ := m.StorageOf(mount) // without it the mount's device number still tells
+	return Dir{Mount: mount, Storage: storage}
+}
+
+// sharedDevice is the disk of a directory that a mount is on too; "" for none.
+func (m *Machine) sharedDevice(d Dir, mount host.Mount) string {
+	there := devicesOf(m.onMount(mount))
+	for _, name := range devicesOf(d) {
+		if slices.Contains(there, name) {
+			return name
+		}
+	}
+	return ""
+}
+
+// networked are the types of file systems that are files of another machine, and passing those that are gone when
+// the container, or the machine, is started anew.
+var (
+	networked = strings.Fields("nfs nfs4 cifs smb3 smbfs 9p virtiofs ceph glusterfs lustre gpfs afs beegfs fuse")
+	passing   = strings.Fields("overlay aufs tmpfs ramfs squashfs")
+)
+
+// overNetwork reports whether a file system is another machine's.
+func overNetwork(fs string) bool {
+	return slices.Contains(networked, fs) || strings.HasPrefix(fs, "fuse.")
+}
+
+// fsOf is the type of a directory's file system, "" when it is not known.
+func fsOf(d Dir) string { return cmp.Or(d.Mount.Type, host.FileSystems[d.Space.Magic]) }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"path"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -76,4 +77,88 @@ func (m *Machine) partitions() (int, error) {
 		}
 	}
 	return partitionsHere(m), nil
+}
+
+// runsBroker reports whether what runs here serves records; a controller alone does not.
+func runsBroker(m *Machine) bool {
+	roles := processRoles(m)
+	if len(roles) == 0 {
+		return m.Role != Controller
+	}
+	return slices.Contains(roles, "broker")
+}
+
+// processRoles are the roles of KRaft that the settings name; none when they are not
+// known, or under ZooKeeper.
+func processRoles(m *Machine) []string {
+	return strings.FieldsFunc(m.Config.Get("process.roles", ""), func(r rune) bool { return r == ',' || r == ' ' })
+}
+
+// partitionsHere are the partitions in the log directories, as far as they could be
+// listed.
+func partitionsHere(m *Machine) (n int) {
+	for _, d := range m.Dirs {
+		n += d.Partitions
+	}
+	return n
+}
+
+// kafkaJar is Kafka's own jar in a class path.
+var kafkaJar = regexp.MustCompile(`kafka_2\.\d+-(\d+\.\d+\.\d+[^/:]*?)\.jar`)
+
+// kafkaVersion is the version of Kafka that was started: "4.3.1"; "" when the class
+// path does not tell. Entries that end in an asterisk stand for the jars in a folder.
+func (m *Machine) kafkaVersion() string {
+	if m.Process == nil {
+		return ""
+	}
+	jars := slices.Clone(m.Process.Args)
+	i := slices.IndexFunc(jars, func(a string) bool { return a == "-cp" || a == "-classpath" || a == "--class-path" })
+	if i >= 0 && i+1 < len(jars) {
+		for entry := range strings.SplitSeq(jars[i+1], ":") {
+			if folder, all := strings.CutSuffix(entry, "/*"); all {
+				names, _ := m.Names(m.within(m.Process.PID, folder)) // a folder that may not be read tells nothing
+				jars = append(jars, names...)
+			}
+		}
+	}
+	for _, jar := range jars {
+		if found := kafkaJar.FindStringSubmatch(jar); found != nil {
+			return found[1]
+		}
+	}
+	return ""
+}
+
+// beforeKafka4 tells that an older version than 4 was started. Where the class path
+// names none, it does not know and takes the newer one.
+func (m *Machine) beforeKafka4() bool {
+	major, _, _ := strings.Cut(m.kafkaVersion(), ".")
+	n, err := strconv.Atoi(major)
+	return err == nil && n < 4
+}
+
+// notSet is said of a value that nobody set.
+const notSet = "not set (Kafka's default)"
+
+// property reads a setting of the broker.
+func (a place) property() Reading {
+	read := a.row.Read
+	unset := read.Unset
+	if read.Before4 != "" && a.beforeKafka4() {
+		unset = read.Before4
+	}
+	value := strings.TrimSpace(a.Config.Get(read.Property, unset))
+	r := Reading{Current: strings.ToLower(value), shown: value}
+	if whole64(unset) {
+		n, err := a.propertyNumber(read.Property + "=" + unset)
+		if err != nil {
+			return Reading{Verdict: Unknown, Current: n, Note: err.Error()}
+		}
+		r = Reading{Current: n}
+	}
+	if _, set := a.Config.Values[read.Property]; !set {
+		r.Note = notSet
+	}
+	return r
 }

@@ -2,12 +2,16 @@ package tune
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"path"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/theme"
 )
 
@@ -139,4 +143,204 @@ func (m *Machine) writeRate() (float64, bool) {
 		}
 	}
 	return float64(written) * 1024 / over, seen && written >= 0 && over > 0 && !math.IsInf(over, 0)
+}
+
+// dirtyAmount is a rule for an amount of unwritten data, the least of what is set: a "share" of the memory in percent, a
+// "size" in bytes, and a "time" of writing at the measured rate in seconds, which is worth at least "min" bytes.
+type dirtyAmount map[string]float64
+
+var dirtyTerm = regexp.MustCompile(`^(min)?([0-9.]+)(%|s|GiB|MiB|GB|MB)$`)
+
+// dirtyUnits are the units of a term: what such a term is, and its range.
+var dirtyUnits = map[string]struct {
+	kind               string
+	times, least, most float64
+}{
+	"%": {"share", 1, 1, 100}, "s": {"time", 1, 1e-3, 3600},
+	"MB": {"size", 1e6, 1 << 20, 1 << 50}, "MiB": {"size", 1 << 20, 1 << 20, 1 << 50},
+	"GB": {"size", 1e9, 1 << 20, 1 << 50}, "GiB": {"size", 1 << 30, 1 << 20, 1 << 50},
+}
+
+// parseDirty reads "5% 400MB 1s" or "60% 30s min8GiB".
+func parseDirty(text string) (dirtyAmount, error) {
+	a := make(dirtyAmount)
+	for term := range strings.FieldsSeq(text) {
+		f := append(dirtyTerm.FindStringSubmatch(term), "", "", "", "")
+		unit := dirtyUnits[f[3]]
+		n, err := strconv.ParseFloat(f[2], 64)
+		n *= unit.times
+		kind := cmp.Or(f[1], unit.kind)
+		switch {
+		case err != nil || n < unit.least || n > unit.most || kind == "share" && n != math.Trunc(n) || f[1] != "" && unit.kind != "size":
+			return nil, fmt.Errorf("%q: take a whole percent from 1%% to 100%%, seconds up to 3600s, or a size of 1MiB or more as 400MB, 8GB, 400MiB or 8GiB", term)
+		case a[kind] > 0:
+			return nil, fmt.Errorf("%q: there is a %s already", term, kind)
+		}
+		a[kind] = n
+	}
+	switch {
+	case a["share"] == 0 && a["size"] == 0:
+		return nil, errors.New(`there is no share of the memory ("5%") or size ("400MB"), which counts where no disk was measured`)
+	case a["min"] > 0 && a["time"] == 0:
+		return nil, errors.New(`"min" is for seconds ("30s"), of which there are none`)
+	}
+	return a, nil
+}
+
+func validDirty(r Rule) error {
+	switch _, err := parseDirty(r.Value); {
+	case r.Leave():
+		return nil
+	case r.Op != Equal:
+		return fmt.Errorf("%q: name the amount only; whether more or less is as good follows from the setting", r)
+	default:
+		return err
+	}
+}
+
+// on is the wanted value on a machine with so much memory and a disk of so many
+// bytes a second, 0 for one that was not measured.
+func (a dirtyAmount) on(memory, bandwidth int64) dirtyValue {
+	v := dirtyValue{percent: int64(a["share"])}
+	if size := int64(a["size"]); size > 0 && (v.percent == 0 || size < v.of(memory)) {
+		v = dirtyValue{bytes: size}
+	}
+	if a["time"] > 0 && bandwidth > 0 {
+		// Whole MiB: no two measurements are the same to the byte.
+		if b := max(int64(a["time"]*float64(bandwidth))>>20<<20, int64(a["min"]), 1<<20); b < v.of(memory) {
+			v = dirtyValue{bytes: b}
+		}
+	}
+	return v
+}
+
+// dirtyValue is what a pair of files holds: bytes, or else a percentage.
+type dirtyValue struct{ percent, bytes int64 }
+
+// of is the amount in bytes.
+func (v dirtyValue) of(memory int64) int64 {
+	if v.bytes > 0 {
+		return v.bytes
+	}
+	return int64(float64(memory) * float64(v.percent) / 100)
+}
+
+func (v dirtyValue) String() string {
+	if v.bytes > 0 {
+		return strconv.FormatInt(v.bytes, 10) + " bytes"
+	}
+	return strconv.FormatInt(v.percent, 10) + " %"
+}
+
+// dirtyPair is one value of the kernel in two files, of which one holds 0. op tells
+// which side of the wanted amount is as good.
+type dirtyPair struct {
+	id           string
+	op           Op
+	ratio, bytes string // the kernel's names
+}
+
+var (
+	dirtyBackground = dirtyPair{"vm.dirty_background", AtMost, "vm.dirty_background_ratio", "vm.dirty_background_bytes"}
+	dirtyLimit      = dirtyPair{"vm.dirty_limit", AtLeast, "vm.dirty_ratio", "vm.dirty_bytes"}
+)
+
+// holds allows for a tenth: measurements differ by as much.
+func (p dirtyPair) holds(have, want dirtyValue, memory int64) bool {
+	h, w := float64(have.of(memory)), float64(want.of(memory))
+	if p.op == AtLeast {
+		return h >= 0.9*w
+	}
+	return h > 0 && h <= 1.1*w
+}
+
+func (p dirtyPair) check(m place) Reading {
+	percent, err := m.Number(host.SysctlFile(p.ratio))
+	bytes, missing := m.Number(host.SysctlFile(p.bytes))
+	if err = cmp.Or(err, missing); err != nil {
+		return Denied(err)
+	}
+	have := dirtyValue{percent, bytes}
+	r := Reading{Verdict: Info, Current: have.String(), Wanted: m.want.String()}
+	boot, file := p.persisted(m.Machine)
+	if file != "" {
+		r.Persisted, r.PersistedIn = boot.String(), file
+	}
+	if !m.want.Leave() {
+		p.judge(m, &r, have, boot)
+	}
+	return r
+}
+
+// judge compares what the pair has now, and after the next boot, with what is wanted.
+func (p dirtyPair) judge(m place, r *Reading, have, boot dirtyValue) {
+	amount, err := parseDirty(m.want.Value) // loading the profile would have refused a wrong one
+	if m.MemTotal <= 0 {
+		err = errors.New("the size of the machine's memory is not known")
+	}
+	if err != nil {
+		r.Verdict, r.Note = Unknown, err.Error()
+		return
+	}
+	file, want := r.PersistedIn, amount.on(m.MemTotal, m.Bandwidth)
+	r.Verdict, r.Wanted = Warn, string(p.op)+" "+want.String()
+	switch change := p.change(have, want); {
+	case !p.holds(have, want, m.MemTotal):
+		r.Changes = []Change{change}
+	case file != "" && !p.holds(boot, want, m.MemTotal):
+		r.Drifts = true
+		r.addNote("%s after a reboot: %s", boot, file)
+		r.Changes = []Change{{Setting: p.id, Kind: KeepOnly, Path: file, Old: boot.String(), New: want.String(), Keep: change.Keep}}
+	default:
+		r.Verdict = OK
+		return
+	}
+	p.advise(m, r, want, amount["time"] > 0 && m.Bandwidth <= 0)
+}
+
+// advise says what else is to be known of a change.
+func (p dirtyPair) advise(m place, r *Reading, want dirtyValue, unmeasured bool) {
+	switch {
+	case unmeasured && p.op == AtLeast && want.bytes == 0 && m.MemTotal > 64<<30: // 60 % of it are two minutes of a disk with 300 MB/s
+		r.Changes, r.Command = nil, "kt tune --probe --apply"+m.pick
+		r.addNote("the rate of the disks is not known: %s of %s would be %s unwritten",
+			want, theme.Bytes(m.MemTotal), theme.Bytes(want.of(m.MemTotal)))
+		return
+	case unmeasured && !r.Drifts:
+		r.addNote("kt tune --probe finds a value in bytes")
+	}
+	if file := r.PersistedIn; file != "" && after(file, SysctlFile) {
+		r.addNote("%s is read after %s and wins at the next boot: remove the line there", file, SysctlFile)
+	}
+}
+
+// change writes the file that the wanted value belongs in. Writing it sets the other
+// to 0, so what was there goes along.
+func (p dirtyPair) change(have, want dirtyValue) Change {
+	key, old, wanted, other, otherOld := p.ratio, have.percent, want.percent, p.bytes, have.bytes
+	if want.bytes > 0 {
+		key, old, wanted, other, otherOld = p.bytes, have.bytes, want.bytes, p.ratio, have.percent
+	}
+	c := Sysctl(p.id, key, strconv.FormatInt(old, 10), strconv.FormatInt(wanted, 10))
+	c.Pair, c.PairOld = "/"+host.SysctlFile(other), strconv.FormatInt(otherOld, 10)
+	return c
+}
+
+// persisted is what the pair will be after the next boot, and the file that says so;
+// "" when none does, or what it says is no number.
+func (p dirtyPair) persisted(m *Machine) (v dirtyValue, file string) {
+	var last host.Sysctl
+	for _, s := range slices.Concat(m.Sysctls[p.ratio], m.Sysctls[p.bytes]) {
+		if s.Key == last.Key || last.File == "" || after(s.File, last.File) || s.File == last.File && s.Line > last.Line {
+			last = s
+		}
+	}
+	n, err := strconv.ParseInt(strings.TrimSpace(last.Value), 10, 64)
+	switch {
+	case err != nil || n < 0:
+		return dirtyValue{}, ""
+	case last.Key == p.bytes:
+		return dirtyValue{bytes: n}, last.File
+	}
+	return dirtyValue{percent: n}, last.File
 }

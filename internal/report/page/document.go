@@ -2,11 +2,15 @@ package page
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
+	"embed"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"html/template"
 	"io"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -26,35 +30,24 @@ func Doc(w io.Writer, d *doc.Document) error {
 	return write(w, d, strings.TrimSpace("Made by "+made+". "+d.Foot), "")
 }
 
-// body is what a reader of a page sees without a script.
-type body struct {
-	*doc.Document
-	Foot  string         // a sentence at the end
-	Parts []*doc.Section // those that a page has, with the answer before them
-
-	Time   *doc.Timeline // of the charts over time; nil: there are none
-	Charts []*doc.Chart  // that the script draws
-}
-
 // write writes the page of a document, with a run in it from Result.Embed; "": there is none.
 func write(w io.Writer, d *doc.Document, foot, run string) error {
 	says := new(doc.Facts)
 	for _, n := range d.Answer {
 		says.Add(n.Name, doc.Plain, n.Text)
 	}
-	answer := &doc.Section{ID: "answer", Title: "Answer", Blocks: []doc.Block{says}}
-	p := &body{Document: d, Foot: foot, Parts: []*doc.Section{answer}, Charts: []*doc.Chart{}}
-	for i := range d.Sections {
-		p.Parts = append(p.Parts, &d.Sections[i])
-	}
-	p.Parts = slices.DeleteFunc(p.Parts, func(s *doc.Section) bool { return !s.For.In(doc.InPage) || len(shown(s.Blocks)) == 0 })
+	all := *d
+	all.Foot, all.Sections = foot, slices.Insert(slices.Clone(d.Sections), 0, doc.Section{ID: "answer", Title: "Answer", Blocks: []doc.Block{says}})
+	p := struct {
+		*doc.Document
+		Parts []doc.Section
+		Time  *doc.Timeline // of the charts over time; nil: there are none
+	}{&all, all.Parts(doc.InPage), nil}
+	charts := []*doc.Chart{} // that the script draws
 	for _, s := range p.Parts {
-		for _, b := range shown(s.Blocks) {
+		for _, b := range s.Blocks {
 			if c, ok := b.(*doc.Chart); ok && c.Live() {
-				p.Charts = append(p.Charts, c)
-				if c.Time != nil {
-					p.Time = c.Time
-				}
+				charts, p.Time = append(charts, c), cmp.Or(c.Time, p.Time)
 			}
 		}
 	}
@@ -62,7 +55,7 @@ func write(w io.Writer, d *doc.Document, foot, run string) error {
 	if err := templates.ExecuteTemplate(&html, "body", p); err != nil {
 		return err
 	}
-	charts, err := json.Marshal(map[string]any{"timeline": p.Time, "charts": p.Charts}) // it escapes < and >
+	data, err := json.Marshal(map[string]any{"timeline": p.Time, "charts": charts}) // it escapes < and >
 	if err != nil {
 		return err
 	}
@@ -88,7 +81,7 @@ func write(w io.Writer, d *doc.Document, foot, run string) error {
 <script>%s</script>
 </body>
 </html>
-`, policy(style, loader, code), escaped(d.Command+" ▸ "+d.Subject), style, html.Bytes(), secret.ScrubJSON(string(charts)), run, asset("uPlot.LICENSE"), packedScripts(), loader)
+`, policy(style, loader, code), template.HTMLEscapeString(theme.Clean(d.Command+" ▸ "+d.Subject)), style, html.Bytes(), secret.ScrubJSON(string(data)), run, asset("uPlot.LICENSE"), packedScripts(), loader)
 	return err
 }
 
@@ -189,4 +182,80 @@ var palette = []struct {
 	{"warn", theme.Warn},
 	{"good", theme.Good},
 	{"max", theme.Muted},
+}
+
+//go:embed assets
+var assets embed.FS
+
+// templates are those of the blocks. They escape what they are given, and read the types of internal/doc.
+var templates = template.Must(template.New("").Funcs(template.FuncMap{
+	"clean": theme.Clean, "visible": visible, "text": ofWords, "class": class, "note": noteOf, "reach": reach, "shift": shift, "picture": newPicture, "duration": duration,
+	"url":     func(data string) template.URL { return template.URL(data) }, //nolint:gosec // it is made of the bytes of a picture
+	"words":   func(command string) []string { return strings.Split(theme.Clean(command), " ") },
+	"line":    lineOf,
+	"lines":   func(c doc.Code) []string { return strings.Split(strings.TrimRight(string(c), "\n"), "\n") },
+	"percent": func(share float64) int { return int(min(max(share, 0), 1)*100 + 0.5) },
+	"heat":    func() []string { return heatSteps(false) },
+	"uplot":   func() string { name, _, _ := strings.Cut(asset("VERSION"), ","); return name },
+}).ParseFS(assets, "assets/*.html"))
+
+// lineOf returns the command line of a document, or its load.
+func lineOf(d *doc.Document) string { return cmp.Or(d.CommandLine(), d.Line) }
+
+// visible reports whether a page has a column.
+func visible(c doc.Column) bool { return c.Head != "" && c.For.In(doc.InPage) }
+
+// ofWords reports whether all columns of a table are of words: those are aligned left without a class.
+func ofWords(t *doc.Table) bool {
+	return !slices.ContainsFunc(t.Columns, func(c doc.Column) bool { return visible(c) && c.Kind == doc.Number })
+}
+
+// class returns the classes of a cell.
+func class(allWords bool, c doc.Column, i int, row doc.Row) string {
+	own := row.Cells[i].Tone
+	if own == "" && c.Kind == doc.Words && i > 0 {
+		own = row.Tone
+	}
+	if c.Kind != doc.Number && !allWords {
+		own = "text " + own
+	}
+	return strings.TrimSpace(string(own))
+}
+
+// noteOf returns the sentence below a table.
+func noteOf(t *doc.Table) string {
+	if most := theme.Percent(reach(t)); reach(t) > 0 {
+		return fmt.Sprintf("Bars go from −%s to +%s; the line in the middle is no difference.", most, most)
+	}
+	return t.Note
+}
+
+// reach returns how far the axis of the shifts of a table has to go; 0: it has none. A shift of many times does not hide the others.
+func reach(t *doc.Table) (most float64) {
+	const least, largest = 0.05, 1
+	for _, row := range t.Rows {
+		for i, c := range row.Cells {
+			if s := c.Shift; s != nil && visible(t.Columns[i]) {
+				most = max(most, least, math.Abs(s.Value))
+				if s.Interval {
+					most = max(most, math.Abs(s.Low), math.Abs(s.High))
+				}
+			}
+		}
+	}
+	return min(most, largest)
+}
+
+// bar is a difference with its interval as places of a bar around 0; High is the width of the interval. Its numbers stand beside it, so
+// nothing is lost to those who do not see it.
+type bar struct {
+	doc.Shift
+	Tone doc.Tone
+}
+
+// shift returns the bar on an axis that goes to most on both sides.
+func shift(s *doc.Shift, most float64, tone doc.Tone) bar {
+	const middle = 60
+	at := func(v float64) float64 { return tenths(middle + min(max(v/most, -1), 1)*(middle-3)) }
+	return bar{doc.Shift{Value: at(s.Value), Low: at(s.Low), High: tenths(max(at(s.High)-at(s.Low), 1)), Interval: s.Interval}, tone}
 }

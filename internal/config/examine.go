@@ -1,0 +1,229 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/theme"
+)
+
+// Actions of kt tune, each a flag: at most one is given.
+const (
+	ActionCheck    = "check"
+	ActionApply    = "apply"
+	ActionDryRun   = "dry-run"
+	ActionScript   = "script"
+	ActionAnsible  = "ansible"
+	ActionRollback = "rollback"
+	ActionStatus   = "status"
+	ActionHints    = "hints"
+	ActionExplain  = "explain"
+	ActionList     = "list"
+)
+
+var actions = []string{ActionCheck, ActionApply, ActionDryRun, ActionScript, ActionAnsible, ActionRollback, ActionStatus, ActionHints, ActionList}
+
+// Tune is the settings of kt tune.
+type Tune struct {
+	form    `flag:",squash"`
+	Action  string
+	Explain string `flag:"explain"` // the ID
+
+	Role     string        `flag:"role"`
+	Profile  string        `flag:"profile"`
+	Dirs     []string      `flag:"dirs"`
+	PID      int           `flag:"pid"`
+	Unit     string        `flag:"unit"`
+	Root     string        `flag:"root"`
+	Interval time.Duration `flag:"interval"` // for which counters are watched; 0: since boot
+	Brokers  int           `flag:"brokers"`
+
+	Only    []string `flag:"only"`
+	Skip    []string `flag:"skip"`
+	Strict  bool     `flag:"strict"`
+	Probe   bool     `flag:"probe"`
+	Verbose bool     `flag:"verbose"`
+	All     bool     `flag:"all"`
+	Runtime bool     `flag:"runtime"` // one alone: only that; none or both: both
+	Persist bool     `flag:"persist"`
+	Yes     bool     `flag:"yes"`
+	Force   bool     `flag:"force"`
+}
+
+func (t *Tune) check(p *problems) {
+	for _, action := range append(actions, ActionExplain) {
+		if is[bool](t.layers, action) || action == ActionExplain && t.flags.Changed(action) {
+			*p = append(*p, t.act(action))
+		}
+	}
+	if t.Action == "" {
+		t.Action = ActionCheck
+	}
+	t.fits(p)
+}
+
+func (t *Tune) act(name string) error {
+	if t.Action == ActionApply && name == ActionDryRun {
+		t.Action = name // --apply --dry-run only shows the changes
+		return nil
+	}
+	if t.Action != "" {
+		return plan.Refuse("", nil, "--%s and --%s: give only one of them", t.Action, name)
+	}
+	t.Action = name
+	return nil
+}
+
+// fits refuses flags that the action would ignore.
+func (t *Tune) fits(p *problems) {
+	changes := []string{ActionApply, ActionDryRun, ActionScript, ActionAnsible}
+	for _, f := range []struct {
+		flag string
+		with []string
+	}{
+		{"runtime", changes},
+		{"persist", changes},
+		{"yes", t.applying()},
+		{"force", []string{ActionRollback}},
+		{"strict", []string{ActionCheck}},
+		{"probe", append([]string{ActionCheck}, changes...)},
+		{"brokers", []string{ActionHints}},
+		{"html", []string{ActionCheck}},
+	} {
+		if typedOn(t.flags.Lookup(f.flag)) && !t.isRefused(f.flag) && !slices.Contains(f.with, t.Action) {
+			p.bad("", nil, "--%s does not go with --%s: it goes with --%s", f.flag, t.Action, strings.Join(f.with, ", --"))
+		}
+	}
+	if outputs := outputsOf(t.Action); !slices.Contains(outputs, t.Output) && typedOn(t.flags.Lookup("output")) {
+		p.bad("output", t.Output, "--%s supports only %s", t.Action, strings.Join(outputs, " and "))
+	} else if !slices.Contains(outputs, t.Output) {
+		t.Output = "text" // a file or the environment sets it for every command
+	}
+	if t.Action != ActionCheck {
+		t.HTML = "" // likewise
+	}
+	if t.PID > 0 && t.Unit != "" {
+		p.bad("", nil, "--pid and --unit: give only one of them")
+	}
+}
+
+// applying returns the actions that --yes goes with: also --dry-run, where --apply is given too.
+func (t *Tune) applying() []string {
+	if is[bool](t.layers, ActionApply) {
+		return []string{ActionApply, ActionDryRun}
+	}
+	return []string{ActionApply}
+}
+
+// outputsOf returns the forms of output that an action has.
+func outputsOf(action string) []string {
+	switch action {
+	case ActionCheck, ActionDryRun, ActionList, ActionExplain, ActionHints, ActionStatus:
+		return DocumentOutputs
+	}
+	return []string{"text"}
+}
+
+// Again returns the typed flags that choose the machine and the checks, for a command that kt
+// suggests: an --apply after a --check has to check the same machine in the same way. A pid other
+// than 0 replaces --pid and --unit.
+func (t *Tune) Again(pid int) string {
+	var b strings.Builder
+	for _, name := range []string{"role", "profile", "dirs", "pid", "unit", "root", "only", "skip"} {
+		f := t.flags.Lookup(name)
+		if name == "pid" && pid != 0 {
+			fmt.Fprintf(&b, " --pid %d", pid)
+			continue
+		}
+		if !typedOn(f) || name == "unit" && pid != 0 {
+			continue
+		}
+		b.WriteString(" --" + name + " " + theme.Quoted(Text(f)))
+	}
+	if t.Probe {
+		b.WriteString(" --probe")
+	}
+	return b.String()
+}
+
+// Probe is the settings of kt probe.
+type Probe struct {
+	form     `flag:",squash"`
+	Mode     string        `flag:"mode"`
+	Tests    []string      `flag:"tests"`
+	Size     int64         `flag:"size"` // bytes of each directory at most; 0: by the mode
+	Blocks   []int64       `flag:"blocks"`
+	Direct   []bool        `flag:"direct"` // of the rows of dd
+	DD       bool          `flag:"dd"`     // the rows of dd, and nothing else
+	Compare  string        `flag:"compare"`
+	Force    bool          `flag:"force"`
+	Duration time.Duration `flag:"duration"` // of each test; 0: by the mode
+}
+
+// ProbeModes are the values of --mode.
+var ProbeModes = []string{"quick", "standard", "soak", "live"}
+
+func (p *Probe) check(found *problems) {
+	p.DD = p.DD || len(p.Blocks) > 0 || len(p.Direct) > 0
+	if p.DD && (len(p.Tests) > 0 || typedOn(p.flags.Lookup("mode"))) {
+		found.bad("", nil, "--dd does not go with --mode or --tests")
+	}
+}
+
+// Doctor is the settings of kt doctor.
+type Doctor struct {
+	URL       string `flag:"url"` // of another system than Kafka; "": none
+	form      `flag:",squash"`
+	Bootstrap []string      `flag:"bootstrap-server"`
+	Topic     string        `flag:"topic"`
+	Duration  time.Duration `flag:"duration"` // of the load to be made
+	ReadOnly  bool          `flag:"read-only"`
+	Protected string        // the name of the protected cluster that is examined; "": none
+	Yes       bool          `flag:"yes"` // try rights there too
+	ClientIDs []string      // of the clients of the load; nil: kt's own
+	Security  Security
+	Warnings  []string
+}
+
+func (d *Doctor) check(p *problems) {
+	b := &builder{layers: d.layers}
+	d.client(b)
+	if chosen := b.chosen("bootstrap-server", "url"); chosen != "url" && len(d.Bootstrap) > 0 {
+		d.URL = "" // of a layer below
+	}
+	if errors.Join(append(b.problems, d.refused.err())...) == nil && len(d.Bootstrap) == 0 && d.URL == "" {
+		b.problems = append(b.problems, needs("kt doctor needs a cluster: give --bootstrap-server HOST:PORT, set KT_BOOTSTRAP_SERVER, or name one of your file with --cluster"))
+	}
+	d.Protected = d.protected(d.Bootstrap)
+	d.Warnings = b.warnings
+	*p = append(*p, b.problems...)
+}
+
+// client takes what counts here from the properties of a client of Kafka: the brokers, the client id and the security. A
+// property of a load is none of kt doctor's; one that no client has is a warning.
+func (d *Doctor) client(b *builder) {
+	c := newClient("client", Client{Has: func(string) bool { return true }})
+	b.clients = []*client{c}
+	b.readProperties(c, "command-config", is[string](b.layers, "command-config"))
+	b.putPairs(c, "command-property")
+	b.own(c, "bootstrap-server", bootstrapProperty, strings.Join(d.Bootstrap, ","))
+	b.provide(c)
+	d.Security = b.security()
+	kafka := b.sys.Kafka
+	for _, name := range slices.Sorted(maps.Keys(c.given)) {
+		if g := c.given[name]; !kafka.Producer.Has(name) && !kafka.Consumer.Has(name) {
+			b.warn("Warning: no client of kt has the property %s (from %s)%s", name, g.Source, hint(name, slices.Concat(kafka.Producer.Names, kafka.Consumer.Names), ""))
+		}
+	}
+	if g, given := c.given[bootstrapProperty]; given {
+		d.Bootstrap = named(strings.Split(g.Value, ","))
+	}
+	if g, given := c.given["client.id"]; given {
+		d.ClientIDs = []string{g.Value}
+	}
+}

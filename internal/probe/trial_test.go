@@ -1,0 +1,380 @@
+package probe
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/must"
+)
+
+// childDir names the directory that this binary probes when it is started as the
+// child of a test.
+const childDir = "KT_PROBE_TEST_CHILD"
+
+func TestMain(m *testing.M) {
+	dir := os.Getenv(childDir)
+	if dir == "" {
+		os.Exit(m.Run())
+	}
+	o := Options{Dirs: []string{dir}, Tests: []string{testAppend}, Size: leastSize, Duration: time.Hour, Mode: Soak, Force: true}
+	_, err := Run(context.Background(), o, func(p Progress) { fmt.Println(p.Test, p.MiBPerSecond > 0) })
+	fmt.Println(err)
+}
+
+func TestNothingIsLeftWhenItIsKilled(t *testing.T) {
+	dir := roomy(t)
+	killWhileItWrites(t, dir)
+	empty(t, dir)
+}
+
+// killWhileItWrites has a process of its own probe a directory, and ends it as
+// nothing can be ended in order.
+func killWhileItWrites(t *testing.T, dir string) {
+	t.Helper()
+	child := exec.Command(os.Args[0])
+	child.Env = append(os.Environ(), childDir+"="+dir)
+	out := must.Have(child.StdoutPipe())(t)
+	must.Do(t, child.Start())
+	lines := bufio.NewScanner(out)
+	writing := false
+	for !writing && lines.Scan() {
+		writing = lines.Text() == "append true"
+	}
+	must.Do(t, child.Process.Kill())
+	_ = child.Wait() // it was killed
+	if !writing {
+		t.Fatalf("the child did not come to write: %q", lines.Text())
+	}
+}
+
+func TestFilesWithoutANameAndTheirSubstitute(t *testing.T) {
+	for name, open := range map[string]func(string, bool) (*os.File, error){"nameless": nameless, "openUnlinked": openUnlinked} {
+		dir := t.TempDir()
+		f, err := open(dir, false)
+		if err != nil {
+			t.Fatalf("%s(%s) = %v", name, dir, err)
+		}
+		if _, err := f.WriteAt([]byte("kept"), 0); err != nil {
+			t.Errorf("%s: write: %v", name, err)
+		}
+		got := make([]byte, 4)
+		if _, err := f.ReadAt(got, 0); err != nil || string(got) != "kept" {
+			t.Errorf("%s: read %q, %v", name, got, err)
+		}
+		empty(t, dir)
+		f.Close()
+		if _, err := open(dir+"/none", false); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s of a directory that is not there = %v", name, err)
+		}
+	}
+}
+
+func TestAProbeFromBeginningToEnd(t *testing.T) {
+	dir := roomy(t)
+	var told []Progress
+	o := Options{
+		Dirs: []string{dir}, Tests: []string{testSync, testDD}, Size: leastSize, Duration: 10 * time.Second, Force: true,
+		Blocks: []int64{64 * kib}, Direct: []bool{false},
+	}
+	report := must.Have(Run(context.Background(), o, func(p Progress) { told = append(told, p) }))(t)
+	d := report.Directories[0]
+	if len(d.Results) != 1 || d.Results[0].Operations == 0 || d.Results[0].Grade == "" {
+		t.Errorf("Run: results %+v, want one, with operations and a grade", d.Results)
+	}
+	if len(d.DD) != 1 || d.DD[0].Count != leastSize/(64*kib) || d.DD[0].MBPerSecond <= 0 || !d.DD[0].PageCache {
+		t.Errorf("Run: rows %+v, want one of 256 blocks from the page cache", d.DD)
+	}
+	must.Match(t, "", d.Plan, "Run: plan")
+	if len(told) < 2 || told[0].Step != 1 || told[len(told)-1].Step != 2 || told[0].Steps != 2 {
+		t.Errorf("Run told %+v, want both steps of two", told)
+	}
+	empty(t, dir)
+
+	text := must.Have(json.Marshal(report))(t)
+	var again Report
+	must.Do(t, json.Unmarshal(text, &again))
+	must.Match(t, *report, again, "a report that was written and read again")
+}
+
+func TestItStopsWhenItsContextEnds(t *testing.T) {
+	dir := roomy(t)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	o := Options{Dirs: []string{dir}, Tests: []string{testAppend, testSync}, Size: leastSize, Duration: time.Hour, Mode: Soak, Force: true}
+	report, err := Run(ctx, o, func(p Progress) {
+		if p.MiBPerSecond > 0 {
+			cancel()
+		}
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("Run = %v, want the end of the context", err)
+	}
+	var tests []string
+	for _, r := range report.Directories[0].Results {
+		tests = append(tests, r.Test)
+	}
+	if !report.Interrupted || !slices.Equal(tests, []string{testAppend}) {
+		t.Errorf("Run: interrupted %v with results of %q, want what append found", report.Interrupted, tests)
+	}
+	empty(t, dir)
+}
+
+// A probe that lasts must not take more of a disk than it said, least of all beside
+// a broker.
+func TestPacedAppendsStayWithinTheirSize(t *testing.T) {
+	const block, size = 4 * kib, 8*4*kib + 100 // not a multiple
+	f := must.Have(nameless(t.TempDir(), false))(t)
+	defer f.Close()
+	r := &runner{tree: host.System(), o: Options{Mode: Standard}}
+	p := &place{Directory: Directory{Path: roomy(t)}}
+	out := must.Have(r.drive(context.Background(), p, trial{duration: tick, workers: []worker{paced(f, block, size, 1000)}}))(t)
+	info := must.Have(f.Stat())(t)
+	if out.Operations <= 8 || info.Size() != 8*block {
+		t.Errorf("paced(…, %d, %d) wrote %d blocks to a file of %d bytes, want more than 8 in %d", block, size, out.Operations, info.Size(), 8*block)
+	}
+	must.Match(t, out.Operations*block, out.Bytes, "bytes of %d operations of %d bytes", out.Operations, block)
+}
+
+// What waits for room is late, and counts from when it was due.
+func TestMixedAppendsAreTimedWithTheirWaitForRoom(t *testing.T) {
+	dir := roomy(t)
+	synctest.Test(t, func(t *testing.T) {
+		p := &place{Directory: Directory{Path: dir}}
+		all, closeAll := must.Both(newAppended(p, leastSize))(t)
+		defer closeAll()
+		const slow = 20 * time.Millisecond
+		for _, a := range all {
+			a.limit, a.capacity = appendBlock, appendBlock // each is full after every append
+			a.settle = func(*os.File) error { time.Sleep(slow); return nil }
+		}
+		r := &runner{tree: host.System(), o: Options{Mode: Standard}}
+		var waited atomic.Int64
+		out := must.Have(r.drive(t.Context(), p, trial{duration: 2 * tick, workers: appendWorkers(all, leastSize, 40, &waited)}))(t)
+		// 5 appends of each worker are due in that time, and all but the first wait.
+		if got := out.Latency; out.Operations < 16 || got.P50 < micros(slow) {
+			t.Errorf("%d appends that waited %s: %+v, want a median of %s or more", out.Operations, time.Duration(waited.Load()), got, slow)
+		}
+	})
+}
+
+// roomy is a folder for probes; the test is skipped where they are refused for too
+// little space.
+func roomy(t testing.TB) string {
+	t.Helper()
+	dir := t.TempDir()
+	s := must.Have(readSpace(dir))(t)
+	if s.Free-s.Total/10 < 4*leastSize {
+		t.Skipf("%d of %d bytes are free in %s, and a tenth must stay free: set TMPDIR to a folder on another disk", s.Free, s.Total, dir)
+	}
+	return dir
+}
+
+func empty(t *testing.T, dir string) {
+	t.Helper()
+	entries := must.Have(os.ReadDir(dir))(t)
+	for _, e := range entries {
+		t.Errorf("%s is left in %s", e.Name(), dir)
+	}
+}
+
+func TestRunRefusesWhatCheckRefuses(t *testing.T) {
+	report, err := Run(context.Background(), Options{Dirs: []string{"/none/of/that"}}, nil)
+	if report != nil || err == nil || !strings.Contains(err.Error(), "no such directory") {
+		t.Errorf("Run = %+v, %v, want a refusal", report, err)
+	}
+}
+
+func TestAnOperationThatWasHeldUpBeganWhenItWasDue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		p := newPacer(100) // every 10 ms
+		for i, r := range []struct {
+			took  time.Duration // the operation before
+			begin time.Duration
+		}{
+			{0, 0},
+			{4 * time.Millisecond, 10 * time.Millisecond},
+			{35 * time.Millisecond, 20 * time.Millisecond}, // a stall: from 10 to 45 ms
+			{0, 30 * time.Millisecond},
+			{0, 40 * time.Millisecond},
+			{0, 50 * time.Millisecond}, // it has caught up
+		} {
+			time.Sleep(r.took)
+			begin, err := p.wait(context.Background())
+			if got := begin.Sub(start); got != r.begin || err != nil {
+				t.Errorf("operation %d: wait() = %s, %v, want %s", i, got, err, r.begin)
+			}
+		}
+	})
+}
+
+func TestWaitingEndsWithTheContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		p := newPacer(0.1)
+		_, _ = p.wait(ctx)
+		if _, err := p.wait(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("wait(ctx) = %v, want the end of the context", err)
+		}
+	})
+}
+
+// at makes seconds of what the calls and the device wrote.
+func at(pairs ...[2]float64) []Second {
+	out := make([]Second, len(pairs))
+	for i, p := range pairs {
+		device := p[1]
+		out[i] = Second{At: float64(i + 1), Rate: p[0], Device: &device}
+	}
+	return out
+}
+
+func TestSteady(t *testing.T) {
+	for _, r := range []struct {
+		sentence string
+		seconds  []Second
+		n        int
+		want     bool
+	}{
+		{"an even rate at which calls and device agree", at([2]float64{100, 100}, [2]float64{101, 100}, [2]float64{99, 100}), 3, true},
+		{"fewer seconds than asked for", at([2]float64{100, 100}, [2]float64{100, 100}), 3, false},
+		{"the device is even, but memory still takes what the calls write", at([2]float64{900, 100}, [2]float64{900, 100}, [2]float64{900, 100}), 3, false},
+		{"the device goes up and down", at([2]float64{100, 60}, [2]float64{100, 140}, [2]float64{100, 100}), 3, false},
+		{"the device writes nothing", at([2]float64{0, 0}, [2]float64{0, 0}, [2]float64{0, 0}), 3, false},
+		{"a burst before does not matter", at([2]float64{900, 80}, [2]float64{100, 100}, [2]float64{101, 100}, [2]float64{99, 100}), 3, true},
+		{"calls come in bursts, the device is even", at([2]float64{160, 100}, [2]float64{40, 100}, [2]float64{110, 101}), 3, true},
+		{"no seconds are asked for: it never ends by itself", at([2]float64{100, 100}, [2]float64{100, 100}), 0, false},
+		{"a device that does not count: the calls are looked at", []Second{{Rate: 100}, {Rate: 102}, {Rate: 101}}, 3, true},
+	} {
+		must.Match(t, r.want, steady(r.seconds, r.n), "%s: steady(…, %d)", r.sentence, r.n)
+	}
+}
+
+func TestSustained(t *testing.T) {
+	for _, r := range []struct {
+		sentence     string
+		seconds      []Second
+		n            int
+		from         int // throttled
+		rate, others float64
+	}{
+		{"nothing measured", nil, 3, 0, 0, 0},
+		{
+			"two seconds into memory, then the device's rate",
+			at([2]float64{900, 60}, [2]float64{900, 100}, [2]float64{100, 100}, [2]float64{98, 100}, [2]float64{102, 100}), 3, 2, 100, 0,
+		},
+		{
+			"never held back: what the device did in the last third",
+			at([2]float64{900, 50}, [2]float64{900, 100}, [2]float64{900, 120}), 3, 3, 120, 0,
+		},
+		{
+			"held back but uneven: all seconds of it",
+			at([2]float64{900, 50}, [2]float64{100, 80}, [2]float64{100, 120}, [2]float64{90, 100}), 3, 1, 100, 0,
+		},
+		{
+			"two seconds in the end that happen to agree are not the device's limit",
+			at([2]float64{900, 100}, [2]float64{900, 100}, [2]float64{100, 100}, [2]float64{100, 100}), 3, 4, 100, 0,
+		},
+		{
+			"another program writes as much as kt",
+			at([2]float64{100, 200}, [2]float64{100, 200}, [2]float64{100, 200}), 3, 0, 100, 0.5,
+		},
+		{
+			"what was in memory before may reach the device now",
+			at([2]float64{400, 100}, [2]float64{50, 100}, [2]float64{50, 100}, [2]float64{50, 100}), 3, 1, 100, 0,
+		},
+	} {
+		must.Match(t, r.from, throttled(r.seconds), "%s: throttled(…)", r.sentence)
+		rate, others := sustained(r.seconds, r.n)
+		if math.Abs(rate-r.rate) > 0.5 || math.Abs(others-r.others) > 0.01 {
+			t.Errorf("%s: sustained(…, %d) = %.1f, %.2f, want %.1f, %.2f", r.sentence, r.n, rate, others, r.rate, r.others)
+		}
+	}
+}
+
+func TestAppendFindsBurstAndTheMomentItEnds(t *testing.T) {
+	rate := 1.0
+	o := outcome{Result: Result{DeviceMiBPerSecond: &rate, Series: at([2]float64{900, 60}, [2]float64{700, 100}, [2]float64{100, 100}, [2]float64{98, 100}, [2]float64{102, 100})}}
+	got := *foundByAppend(o, trial{steady: 3})
+	want := Append{BurstMiBPerSecond: 800, SustainedMiBPerSecond: 100, ThrottledAfterSeconds: 2, Limited: true, Steady: true, From: "device"}
+	must.Match(t, want, got, "foundByAppend(…)")
+}
+
+// Where the kernel does not count, calls that return say nothing of the device
+// until the size is full.
+func TestWithoutACounterTheFirstRoundIsMemory(t *testing.T) {
+	const size = 1000 * mib
+	for _, r := range must.Rows[[]struct {
+		Sentence string
+		Rates    []int64 // of the calls, MiB in each second
+		Want     Append
+	}](t, "steady") {
+		o := outcome{readings: []reading{{device: -1}}}
+		for i, rate := range r.Rates {
+			last := o.readings[i]
+			o.readings = append(o.readings, reading{last.at + time.Second, last.bytes + rate*mib, -1})
+		}
+		o.Series = series(o.readings)
+		r.Want.From = "writes"
+		must.Match(t, r.Want, *foundByAppend(o, trial{steady: 3, fill: size}), "%s: foundByAppend(…)", r.Sentence)
+	}
+}
+
+func TestSeries(t *testing.T) {
+	ms := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
+	readings := []reading{
+		{ms(0), 0, 0},
+		{ms(250), 10 * mib, mib},
+		{ms(990), 90 * mib, 15 * mib}, // the clock of a tick may be a little early
+		{ms(1250), 100 * mib, 18 * mib},
+		{ms(1990), 190 * mib, 35 * mib},
+		{ms(2590), 250 * mib, 47 * mib},
+	}
+	got := series(readings)
+	want := at([2]float64{90 / 0.99, 15 / 0.99}, [2]float64{100, 20}, [2]float64{100, 20})
+	if len(got) != len(want) {
+		t.Fatalf("series(…) = %d seconds, want %d", len(got), len(want))
+	}
+	for i := range got {
+		if math.Abs(got[i].Rate-want[i].Rate) > 0.01 || math.Abs(*got[i].Device-*want[i].Device) > 0.01 {
+			t.Errorf("second %d: %.2f, device %.2f, want %.2f and %.2f", i, got[i].Rate, *got[i].Device, want[i].Rate, *want[i].Device)
+		}
+	}
+	must.Match(t, 2, len(seconds(readings, longest)), "seconds: the last is a rest")
+	must.Match(t, 1, len(series(readings[:5][:4])), "seconds: a rest of 260 ms says too little")
+	if got := series([]reading{{0, 0, -1}, {ms(1000), mib, -1}}); got[0].Device != nil {
+		t.Errorf("series(…) has a device rate of %v, want none: it is not known", *got[0].Device)
+	}
+}
+
+func TestSpread(t *testing.T) {
+	for _, r := range []struct {
+		sentence string
+		rates    []float64
+		want     Spread
+	}{
+		{"nothing", nil, Spread{}},
+		{"one second has no variation", []float64{5}, Spread{1, 0, 5, 5}},
+		{"even", []float64{5, 5, 5}, Spread{3, 0, 5, 5}},
+		{"it falls off in the end", []float64{10, 10, 10, 10, 5, 5}, Spread{6, 0.3098, 10, 5}},
+		{"standing still divides by nothing", []float64{0, 0}, Spread{2, 0, 0, 0}},
+	} {
+		got := spread(r.rates)
+		got.CV = math.Round(got.CV*1e4) / 1e4
+		must.Match(t, r.want, got, "%s: spread(%v)", r.sentence, r.rates)
+	}
+}

@@ -1,0 +1,340 @@
+package report
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/stats"
+	"github.com/kt-bench/kt/internal/theme"
+)
+
+// PerfTest writes a finished run as the tool of Kafka's that makes such runs does,
+// so that scripts which read that keep working: kafka-producer-perf-test,
+// kafka-consumer-perf-test or kafka-e2e-latency.
+func PerfTest(w io.Writer, r result.Result, o Options) error {
+	switch {
+	case r.Plan.Reads() && r.Plan.Writes():
+		return endToEnd(w, r)
+	case r.Plan.Reads():
+		c := newConsumerPerf(w, r.Header, ConsumerRows{HideHeader: o.Consumer.HideHeader, Date: o.Consumer.Date, Zone: o.Consumer.Zone})
+		if err := c.writeHeader(); err != nil {
+			return err
+		}
+		return c.finish(r)
+	}
+	return producerPerf(w, r)
+}
+
+// endToEnd writes the closing lines of kafka-e2e-latency. That tool also prints the
+// latency of every thousandth record, which kt does not keep.
+func endToEnd(w io.Writer, r result.Result) error {
+	h := r.Histograms.EndToEnd.Served()
+	q := func(q float64) int64 { return h.ValueAtQuantile(q).Milliseconds() }
+	_, err := fmt.Fprintf(w, "Avg latency: %.4f ms\nPercentiles: 50th = %d, 99th = %d, 99.9th = %d\n", ms(h.Mean()), q(0.5), q(0.99), q(0.999))
+	return err
+}
+
+// producerPerf writes the closing lines of kafka-producer-perf-test: the whole run,
+// and behind a warm-up the steady state too. Latency counts from when a record was
+// due.
+func producerPerf(w io.Writer, r result.Result) error {
+	return buffered(w, func(b *bytes.Buffer) {
+		measured := stats.Window{
+			Acknowledged: r.Records.Acknowledged, Bytes: r.Throughput.Bytes,
+			Offered: r.Records.Offered, Response: r.Histograms.Response.Histogram,
+			Start: seconds(r.Throughput.FirstDueSeconds), End: seconds(r.Throughput.FirstDueSeconds + r.Throughput.Seconds),
+		}
+		steady := rate{r.Throughput.RecordsPerSecond, r.Throughput.MiBPerSecond}
+		if r.Warmup == nil {
+			perfTotal(b, &measured, "", steady)
+			return
+		}
+		if r.Overlap != nil { // rates are over that, and it is not all that was measured
+			measured.End = max(measured.End, seconds(r.Overlap.SpanSeconds))
+		}
+		warmup := stats.Window{
+			Acknowledged: r.Warmup.Records.Acknowledged, Bytes: r.Warmup.Bytes,
+			Offered: r.Warmup.Records.Offered, Response: r.Warmup.Histogram.Histogram,
+			Start: seconds(r.Warmup.FirstDueSeconds), End: measured.Start,
+		}
+		if measured.Offered == 0 { // it ended within the warm-up
+			warmup.End = seconds(r.ElapsedSeconds)
+		}
+		whole := stats.Merge(warmup, measured)
+		perfTotal(b, &whole, "", rate{whole.RecordsPerSecond(), whole.BytesPerSecond() / mibBytes})
+		perfTotal(b, &measured, " steady state", steady)
+	})
+}
+
+// rate is what was acknowledged in a second.
+type rate struct{ records, mib float64 }
+
+// writePerfInterval writes the progress line of kafka-producer-perf-test.
+func writePerfInterval(w io.Writer, s *stats.Window) error {
+	h := s.Response.Served()
+	_, err := fmt.Fprintf(w, "%d records sent, %.1f records/sec (%.2f MB/sec), %.1f ms avg latency, %.1f ms max latency.\n",
+		s.Acknowledged, s.RecordsPerSecond(), s.BytesPerSecond()/mibBytes, ms(h.Mean()), ms(h.Max()))
+	return err
+}
+
+func perfTotal(b *bytes.Buffer, s *stats.Window, kind string, per rate) {
+	h := s.Response.Served() // Kafka's tool counts failed records in no figure
+	q := func(q float64) int64 { return h.ValueAtQuantile(q).Milliseconds() }
+	fmt.Fprintf(b, "%d%s records sent, %f records/sec (%.2f MB/sec), %.2f ms avg latency, %.2f ms max latency, %d ms 50th, %d ms 95th, %d ms 99th, %d ms 99.9th.\n",
+		s.Acknowledged, kind, per.records, per.mib, ms(h.Mean()), ms(h.Max()),
+		q(0.5), q(0.95), q(0.99), q(0.999))
+}
+
+func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+// ConsumerRows are options of the rows of kafka-consumer-perf-test.
+type ConsumerRows struct {
+	HideHeader bool
+	Detailed   bool          // rows as the run goes on, in place of the one at its end
+	Interval   time.Duration // of detailed rows: the last one of a run is shorter, and has none
+	Date       DateFormat
+	Zone       *time.Location // of the times; nil: this machine's
+}
+
+// consumerPerf writes a run as kafka-consumer-perf-test does, so that scripts which
+// read that keep working: a header when the run begins, then a row an interval or
+// one row at the end.
+type consumerPerf struct {
+	w       io.Writer
+	rows    ConsumerRows
+	started time.Time
+	plan    plan.Plan
+
+	records, bytes int64 // read so far
+}
+
+// newConsumerPerf writes to w of the run that h begins.
+func newConsumerPerf(w io.Writer, h result.Header, rows ConsumerRows) *consumerPerf {
+	if rows.Zone == nil {
+		rows.Zone = time.Local
+	}
+	return &consumerPerf{w: w, rows: rows, started: h.StartedAt, plan: h.Plan}
+}
+
+// perfColumns are those that both kinds of rows have.
+const perfColumns = "data.consumed.in.MB, MB.sec, data.consumed.in.nMsg, nMsg.sec, rebalance.time.ms, fetch.time.ms, fetch.MB.sec, fetch.nMsg.sec"
+
+// writeHeader writes the names of the columns, unless they are to be hidden.
+func (c *consumerPerf) writeHeader() error {
+	times := "start.time, end.time, "
+	switch {
+	case c.rows.HideHeader:
+		return nil
+	case c.rows.Detailed:
+		times = "time, threadId, "
+	}
+	_, err := fmt.Fprintln(c.w, times+perfColumns)
+	return err
+}
+
+// fullInterval is the share of the reporting interval from which on an interval counts as whole.
+const fullInterval = 0.9
+
+// writeInterval writes the row of an interval, when rows are detailed: totals so far,
+// and the rates of the interval. As in Kafka's tool, the rest at the end has none.
+func (c *consumerPerf) writeInterval(s *stats.Window) error {
+	if !c.rows.Detailed || s.Seconds() < fullInterval*c.rows.Interval.Seconds() {
+		return nil
+	}
+	c.records += s.Consumed
+	c.bytes += s.ConsumedBytes
+	elapsed := s.End - s.Start
+	rebalance := s.JoinTime + s.RebalanceTime/time.Duration(max(1, c.plan.Read.Clients()))
+	return c.row(c.date(s.End)+", 0", c.records, c.bytes, s.Consumed, s.ConsumedBytes, elapsed, rebalance) // Kafka's tool has one thread
+}
+
+// finish writes the end: a warning when too few records came before the timeout, and the row of the whole
+// run unless rows are detailed.
+func (c *consumerPerf) finish(r result.Result) error {
+	records, bytes, rebalance := readInAll(r, c.plan.Read.Clients())
+	if want := c.plan.Load.Records; r.ReadEnd == result.ReadIdle && records < want {
+		if _, err := fmt.Fprintf(c.w, "WARNING: Exiting before consuming the expected number of records: timeout (%d ms) exceeded. "+
+			"You can use the --timeout option to increase the timeout.\n", c.plan.Read.Timeout.Std().Milliseconds()); err != nil {
+			return err
+		}
+	}
+	if c.rows.Detailed {
+		return nil
+	}
+	elapsed := seconds(r.ElapsedSeconds)
+	return c.row(c.date(0)+", "+c.date(elapsed), records, bytes, records, bytes, elapsed, rebalance)
+}
+
+// readInAll returns the records and bytes that were read, warm-up included, and the mean time of a reader
+// for joining and rebalancing.
+func readInAll(r result.Result, readers int) (records, bytes int64, rebalance time.Duration) {
+	records, rebalance = r.Records.Consumed, time.Duration(r.JoinMS)*time.Millisecond
+	var ms int64
+	if r.Fetch != nil {
+		bytes = r.Fetch.Bytes
+	}
+	if r.Rebalances != nil {
+		ms = r.Rebalances.TotalMS
+	}
+	if w := r.Warmup; w != nil {
+		records += w.Records.Consumed
+		bytes += w.ConsumedBytes
+		if w.Rebalances != nil {
+			ms += w.Rebalances.TotalMS
+		}
+	}
+	return records, bytes, rebalance + time.Duration(ms)*time.Millisecond/time.Duration(max(1, readers))
+}
+
+// row writes the totals of a row, and the rates of the amounts that came in its time.
+func (c *consumerPerf) row(times string, records, bytes, ofRecords, ofBytes int64, elapsed, rebalance time.Duration) error {
+	fetch, mib := max(0, elapsed-rebalance), float64(ofBytes)/mibBytes
+	_, err := fmt.Fprintf(c.w, "%s, %.4f, %.4f, %d, %.4f, %d, %d, %.4f, %.4f\n", times, float64(bytes)/mibBytes, per(mib, elapsed), records,
+		per(float64(ofRecords), elapsed), rebalance.Milliseconds(), fetch.Milliseconds(), per(mib, fetch), per(float64(ofRecords), fetch))
+	return err
+}
+
+// per returns a rate, 0 over no time.
+func per(v float64, d time.Duration) float64 {
+	if d <= 0 {
+		return 0
+	}
+	return v / d.Seconds()
+}
+
+func (c *consumerPerf) date(at time.Duration) string {
+	return theme.Clean(c.rows.Date.Format(c.started.Add(at).In(c.rows.Zone))) // of the pattern, the user's own text
+}
+
+// javaMetric is a metric under the name that Kafka's Java clients give it.
+type javaMetric struct {
+	name  string
+	value float64
+}
+
+// Metrics writes the client's metrics as --print-metrics of Kafka's own tools
+// does: under the Java client's names, for those that kt knows. Rates and means
+// are over the measured part of the run.
+func Metrics(w io.Writer, r result.Result) error {
+	rows := javaMetrics(&r)
+	width := len("Metric Name")
+	for _, m := range rows {
+		width = max(width, len(m.name))
+	}
+	return buffered(w, func(b *bytes.Buffer) {
+		fmt.Fprintf(b, "\n%-*s   %s\n", width, "Metric Name", "Value")
+		for _, m := range rows {
+			fmt.Fprintf(b, "%-*s : %.3f\n", width, theme.Clean(m.name), m.value)
+		}
+	})
+}
+
+// javaMetrics are the rows of a result. A value that is no number is not known.
+func javaMetrics(r *result.Result) (rows []javaMetric) {
+	add := func(group, client string, list []javaMetric) {
+		for _, m := range list {
+			if !math.IsNaN(m.value) && !math.IsInf(m.value, 0) {
+				rows = append(rows, javaMetric{fmt.Sprintf("%s-metrics:%s:{client-id=%s}", group, m.name, client), m.value})
+			}
+		}
+	}
+	nodes := func(group, client string, brokers []result.BrokerRow) {
+		for _, b := range brokers {
+			add(group+"-node", fmt.Sprintf("%s, node-id=node-%d", client, b.ID),
+				[]javaMetric{{"request-latency-avg", inMillis(b.Latency.Mean)}, {"request-latency-max", inMillis(b.Latency.Max)}, {"request-total", float64(b.Requests)}})
+		}
+	}
+	if writes(&r.Header) {
+		client := setting(r.Config, "client.id")
+		add("producer", client, producerMetrics(r))
+		nodes("producer", client, r.Brokers)
+	}
+	if r.Plan.Reads() {
+		client, f := setting(r.ConsumerConfig, "client.id"), cmp.Or(r.Fetch, new(result.Fetch)) // a file that was cut off before has none
+		add("consumer-fetch-manager", client, fetchMetrics(r, f))
+		if r.Plan.Read.Group != "" {
+			add("consumer-coordinator", client, groupMetrics(r, f))
+		}
+		nodes("consumer", client, fetched(r.Brokers))
+	}
+	slices.SortFunc(rows, func(a, b javaMetric) int { return strings.Compare(a.name, b.name) })
+	return rows
+}
+
+func inMillis[T result.Micros | int64](us T) float64 { return float64(us) / 1000 }
+
+// some is a value that is not known where it is 0.
+func some(v float64) float64 {
+	if v == 0 {
+		return math.NaN()
+	}
+	return v
+}
+
+func producerMetrics(r *result.Result) []javaMetric {
+	var requests, throttle float64
+	for _, b := range r.Brokers {
+		requests, throttle = requests+float64(b.Requests), throttle+float64(b.ThrottleMS)
+	}
+	return []javaMetric{
+		{"batch-size-avg", r.Batches.BytesMean},
+		{"buffer-total-bytes", number(setting(r.Config, "buffer.memory"))},
+		{"bufferpool-wait-ratio", r.Client.BufferFullShare},
+		{"byte-rate", r.Throughput.MiBPerSecond * mibBytes},
+		{"compression-rate-avg", some(r.Batches.CompressedShare)},
+		{"produce-throttle-time-avg", throttle / requests},
+		{"record-error-total", float64(r.Records.Failed)},
+		{"record-send-rate", r.Throughput.RecordsPerSecond},
+		{"record-send-total", float64(r.Records.Offered)},
+		{"records-per-request-avg", float64(r.Records.Acknowledged) / requests},
+		{"request-total", requests},
+	}
+}
+
+func fetchMetrics(r *result.Result, f *result.Fetch) []javaMetric {
+	var throttle float64
+	for _, b := range fetched(r.Brokers) {
+		throttle += float64(b.ThrottleMS)
+	}
+	var lag result.Lag
+	for _, p := range r.Partitions {
+		lag = max(lag, p.ConsumerLag)
+	}
+	return []javaMetric{
+		{"bytes-consumed-rate", some(f.MiBPerSecond) * mibBytes}, // less than a second has none
+		{"bytes-consumed-total", float64(f.Bytes)},
+		{"records-consumed-rate", some(f.RecordsPerSecond)},
+		{"records-consumed-total", float64(r.Records.Consumed)},
+		{"fetch-latency-avg", inMillis(f.Latency.Mean)},
+		{"fetch-latency-max", inMillis(f.Latency.Max)},
+		{"fetch-rate", per(float64(f.Requests), seconds(f.Seconds))},
+		{"fetch-total", float64(f.Requests)},
+		{"fetch-size-avg", f.RequestBytes},
+		{"records-per-request-avg", f.RequestRecords},
+		{"fetch-throttle-time-avg", throttle / max(1, float64(f.Requests))},
+		{"records-lag-max", float64(lag)},
+	}
+}
+
+func groupMetrics(r *result.Result, f *result.Fetch) []javaMetric {
+	rows := []javaMetric{{"commit-latency-avg", inMillis(f.CommitMean)}, {"commit-rate", per(float64(f.Commits), seconds(f.Seconds))}, {"commit-total", float64(f.Commits)}}
+	if n := r.Rebalances; n != nil {
+		rows = append(rows, javaMetric{"rebalance-latency-avg", float64(n.TotalMS) / max(1, float64(n.Count))}, javaMetric{"rebalance-latency-max", float64(n.LongestMS)},
+			javaMetric{"rebalance-latency-total", float64(n.TotalMS)}, javaMetric{"rebalance-total", float64(n.Count)})
+	}
+	return rows
+}
+
+func number(s string) float64 {
+	var v float64
+	_, _ = fmt.Sscan(s, &v) // a setting that is no number has no metric
+	return v
+}
