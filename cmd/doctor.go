@@ -92,7 +92,7 @@ func examine(ctx context.Context, env *Env, s *config.Doctor, _ []string) (*find
 }
 
 func newWatch(env *Env) *cobra.Command {
-	return command[*config.Watch]{flags: config.NewWatch, values: map[string][]string{"output": config.WatchOutputs}, run: watchHost, signals: true}.of(env, &cobra.Command{
+	return command[*config.Watch]{flags: config.NewWatch, run: watchHost, signals: true}.of(env, &cobra.Command{
 		Use:   "watch [flags]",
 		Short: "Watch this host and its Kafka brokers, without a load",
 	})
@@ -139,7 +139,7 @@ func watchHost(ctx context.Context, env *Env, w *config.Watch, _ []string) (*fin
 
 func newProbe(env *Env) *cobra.Command {
 	return command[*config.Probe]{
-		flags: config.NewProbe, values: map[string][]string{"mode": config.ProbeModes, "tests": probe.Tests(), "direct": {"yes", "no", "yes,no"}},
+		flags: config.NewProbe, values: map[string][]string{"tests": probe.Tests()},
 		run: runProbe, signals: true,
 	}.of(env, &cobra.Command{
 		Use:   "probe DIR... [flags]",

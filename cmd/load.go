@@ -53,7 +53,7 @@ func newLoad(env *Env, define func(*pflag.FlagSet) *config.Flags, c *cobra.Comma
 			}
 			return err
 		},
-		values: map[string][]string{"output": config.Outputs, "profile": names, "run": nil},
+		values: map[string][]string{"profile": names, "run": nil},
 		run: func(ctx context.Context, env *Env, _ none, _ []string) (*finding, error) {
 			return nil, runLoad(ctx, env, &asked)
 		},

@@ -28,7 +28,7 @@ import (
 func newRuns(env *Env) *cobra.Command {
 	list := func(c *cobra.Command) *cobra.Command {
 		command[*config.Runs]{
-			flags: config.NewRuns, values: map[string][]string{"command": config.LoadCommands(), "since": nil}, run: listRuns,
+			flags: config.NewRuns, values: map[string][]string{"since": nil}, run: listRuns,
 		}.of(env, c)
 		lookUp(c, "tag", func(context.Context, *pflag.FlagSet) []string { return env.tags() })
 		return c

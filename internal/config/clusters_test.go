@@ -198,7 +198,7 @@ func TestTheFileOfTheProjectIsBetweenTheUsersAndTheEnvironment(t *testing.T) {
 	sys = projectSystem(t, "topic: project", "topic: user", map[string]string{"KT_TOPIC": "env"})
 	must.Match(t, "env", must.Have(loadOf(t, sys))(t).Plan.Topic.Name, "a variable")
 	named := write(t, filepath.Join(t.TempDir(), "named.yaml"), "producers: 9")
-	if r, err := loadOf(t, projectSystem(t, "topic: project", "topic: user", nil), "--config", named); err != nil || r.Plan.Topic.Name != defaultTopic || r.Plan.Producers != 9 {
+	if r, err := loadOf(t, projectSystem(t, "topic: project", "topic: user", nil), "--config", named); err != nil || r.Plan.Topic.Name != "kt-bench" || r.Plan.Producers != 9 {
 		t.Errorf("--config takes the place of both: %q, %v", r.Plan.Topic.Name, err)
 	}
 }

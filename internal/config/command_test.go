@@ -297,7 +297,7 @@ func TestAnAgeIsInDaysOrATime(t *testing.T) {
 		{"90", -1},
 		{"tomorrow", -1},
 	} {
-		is, err := optional(ages).read([]string{r.text})
+		is, err := kindOf("optional age").read([]string{r.text})
 		got, _ := is.(time.Duration)
 		if (err != nil) != (r.want < 0) || err == nil && got != r.want {
 			t.Errorf("%q is %v, %v; want %v", r.text, got, err, r.want)

@@ -44,7 +44,7 @@ func (c *Configure) Effective(commands []string, sys System, profiles func(comma
 		}
 		l.flags.VisitAll(func(f *pflag.Flag) {
 			having[f.Name]++
-			if of(f).typed || f.Hidden {
+			if of(f).Typed || f.Hidden {
 				return
 			}
 			v := l.valueOf(f, command)
@@ -152,7 +152,7 @@ type checking struct {
 }
 
 // typedLater stands for what a command needs beyond the files: a command line gives it.
-var typedLater = map[string]any{"bootstrap-server": []string{"localhost:9092"}, "topic": []string{defaultTopic}}
+var typedLater = map[string]any{"bootstrap-server": []string{"localhost:9092"}, "topic": []string{"kt-bench"}}
 
 // passed keeps an error for a check of the files, which goes on. In a run it returns the error.
 func (s System) passed(err error) error {

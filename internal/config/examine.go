@@ -165,9 +165,6 @@ type Probe struct {
 	Duration time.Duration `flag:"duration"` // of each test; 0: by the mode
 }
 
-// ProbeModes are the values of --mode.
-var ProbeModes = []string{"quick", "standard", "soak", "live"}
-
 func (p *Probe) check(found *problems) {
 	p.DD = p.DD || len(p.Blocks) > 0 || len(p.Direct) > 0
 	if p.DD && (len(p.Tests) > 0 || typedOn(p.flags.Lookup("mode"))) {

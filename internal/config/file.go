@@ -228,15 +228,18 @@ const projectProperties = `acks allow.auto.create.topics auto.commit.interval.ms
 	transaction.two.phase.commit.enable transactional.id
 	ack.quorum auto.ack batching.max.messages delivery.mode mandatory max.pending.messages prefetch.count receiver.queue.size subscription.type`
 
+// allowed is the reason of a flag that the file of a project may set.
+const allowed = ""
+
 // inProject returns why the file of a project may not set a flag of a command, allowed if it may; of no command: of any.
 func inProject(command, flag string) (does string) {
 	for _, s := range settings {
 		switch {
-		case s.name != flag || s.typed || !slices.ContainsFunc(s.commands, func(c string) bool { return c == command || command == "" }):
-		case s.project == allowed:
+		case s.Name != flag || s.Typed || !slices.ContainsFunc(s.Commands, func(c string) bool { return c == command || command == "" }):
+		case *s.Forbidden == allowed:
 			return allowed
 		default:
-			does = cmp.Or(does, s.project)
+			does = cmp.Or(does, *s.Forbidden)
 		}
 	}
 	if flag == "description" {

@@ -133,9 +133,6 @@ func (b *builder) checkRemote(p *plan.Plan) {
 	}
 }
 
-// AgentRoles are the values of --role.
-var AgentRoles = []string{"client", "broker"}
-
 // Agent is the settings of kt agent.
 type Agent struct {
 	base

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"net"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -133,9 +134,6 @@ func span(unit, least, most time.Duration, how string) kind {
 	})
 }
 
-// ages are times until now.
-var ages = span(0, 0, 100*365*24*time.Hour, "a time from 0 to a hundred years (12h, 7d)")
-
 const longest = time.Duration(1<<63 - 1)
 
 // share is a part of a whole, as 3% or 0.03.
@@ -167,11 +165,11 @@ type value struct {
 // its source.
 func (v *value) Set(text string) error {
 	if err := v.take(text); err != nil {
-		p := plan.Refuse(v.name, text, "%w", err)
+		p := plan.Refuse(v.Name, text, "%w", err)
 		if v.silent {
-			p = plan.Refuse(v.name, nil, "%w", err)
+			p = plan.Refuse(v.Name, nil, "%w", err)
 		} else if v.begins {
-			p = plan.About(v.name, fmt.Errorf("--%s %w", v.name, err))
+			p = plan.About(v.Name, fmt.Errorf("--%s %w", v.Name, err))
 		}
 		v.refused = append(v.refused, p)
 	}
@@ -180,7 +178,7 @@ func (v *value) Set(text string) error {
 
 // take reads a text. A list that is given several times is one list.
 func (v *value) take(text string) error {
-	if v.single && v.given && text != v.texts[0] {
+	if v.Single && v.given && text != v.texts[0] {
 		return fmt.Errorf("%q is given too: give one", v.texts[0])
 	}
 	texts := []string{text}
@@ -245,29 +243,86 @@ func Text(f *pflag.Flag) string {
 	return f.Value.String()
 }
 
-// The kinds that are of one flag, or of flags that mean the same.
-var (
-	loadTime   = span(time.Second, 0, longest, "a time above 0 (90s, 5m), or 0 for no end")
-	runTime    = span(time.Second, time.Second, longest, "a time of 1s or more (30s, 2m)") // a run of less says nothing
-	restTime   = span(time.Second, 0, longest, "a time (5s, 1m), or 0")
-	millis     = span(time.Millisecond, 0, longest, "milliseconds (10000) or a time (10s), 0 or more")
-	deltaShare = share(math.SmallestNonzeroFloat64, math.Nextafter(1, 0), "above 0 and below 100% (3%)")
-	topicKind  = scalar("string", func(s string) (string, error) { return s, plan.CheckTopic(s) })
-	tagsKind   = kind{name: listKind.name, read: func(texts []string) (any, error) { return distinct(texts), nil }}
-	fromKind   = scalar("string", func(s string) (plan.From, error) {
-		from, err := plan.ParseFrom(s)
-		if err == nil {
-			err = from.Check(time.Now())
+// kinds are those that have a name in settings.json, beside int and one-of.
+var kinds = map[string]kind{
+	"text": textKind, "list": listKind, "texts": repeatedKind, "bool": boolKind,
+	"number":     scalar("float64", plan.ParseNumber),
+	"speed":      scalar("float64", readSpeed),
+	"precision":  share(0.001, 0.5, "from 0.1% to 50%"),
+	"delta":      share(math.SmallestNonzeroFloat64, math.Nextafter(1, 0), "above 0 and below 100% (3%)"),
+	"disk-share": scalar("string", readDiskShare),
+
+	"bytes":       silent(bytesKind),
+	"size":        silent(scalar("string", plan.ParseSize)),
+	"volume":      silent(scalar("string", plan.ParseVolume)),
+	"dd-size":     scalar("string", ddSize),
+	"dd-sizes":    each(listKind, ddSize),
+	"yes-no":      each(listKind, yesNo),
+	"rate":        silent(scalar("string", plan.ParseTarget)),
+	"max-rate":    silent(scalar("string", plan.ParseRate)),
+	"ladder":      beginning(kind{name: listKind.name, read: func(texts []string) (any, error) { return plan.ParseLadder(texts) }}),
+	"assignments": each(repeatedKind, readAssignment),
+	"tags":        {name: listKind.name, read: func(texts []string) (any, error) { return distinct(texts), nil }},
+
+	"age":              span(0, 0, 100*365*24*time.Hour, "a time from 0 to a hundred years (12h, 7d)"),
+	"load-time":        span(time.Second, 0, longest, "a time above 0 (90s, 5m), or 0 for no end"),
+	"run-time":         span(time.Second, time.Second, longest, "a time of 1s or more (30s, 2m)"), // a run of less says nothing
+	"study-time":       span(time.Second, 1, longest, "a time above 0 (30s, 2m)"),
+	"calibration-time": span(time.Second, 2*time.Second, longest, "a time of 2s or more (4s, 1m)"), // a second between the first record read and the last
+	"probe-time":       span(0, time.Second, 24*time.Hour, "a time from 1s to 24h"),
+	"tune-interval":    span(0, 0, time.Hour, "a time from 0 to 1h (5s)"),
+	"doctor-time":      span(time.Second, 0, longest, "a time (90s, 5m, 24h)"),
+	"max-time":         span(0, 0, longest, "a time (30m, 2h), or 0 for no limit"),
+	"rest":             span(time.Second, 0, longest, "a time (5s, 1m), or 0"),
+	"milliseconds":     span(time.Millisecond, 0, longest, "milliseconds (10000) or a time (10s), 0 or more"),
+	"report-interval":  span(time.Millisecond, 1, longest, "milliseconds above 0 (5000) or a time (5s)"),
+	"linger":           scalar("string", readLinger),
+	"warmup":           scalar("string", readWarmup),
+
+	"topic":           scalar("string", func(s string) (string, error) { return s, plan.CheckTopic(s) }),
+	"from":            beginning(scalar("string", readFrom)),
+	"delimiter":       scalar("string", readDelimiter),
+	"regex":           scalar("string", regexp.Compile),
+	"url":             silent(scalar("string", readURL)),
+	"address":         scalar("string", withPort),
+	"addresses":       each(listKind, withPort),
+	"broker-patterns": each(listKind, readBrokerPattern),
+	"listen":          scalar("string", readListen),
+	"html":            scalar("string", readPage),
+
+	"load-output": outputKind(Outputs), "document-output": outputKind(DocumentOutputs), "report-output": outputKind(ReportOutputs),
+	"collect-output": outputKind(CollectOutputs), "watch-output": outputKind(WatchOutputs),
+}
+
+// kindOf returns the kind that a row of settings.json names.
+func kindOf(text string) kind {
+	text, isOptional := strings.CutPrefix(text, "optional ")
+	name, rest, _ := strings.Cut(text, " ")
+	k, ok := kinds[name]
+	switch name {
+	case "one-of":
+		k = choice(strings.Fields(rest)...)
+	case "int":
+		least, most, _ := strings.Cut(rest, "..")
+		k = whole(bound(least, math.MinInt64), bound(most, math.MaxInt64))
+	default:
+		if !ok {
+			panic("settings.json: there is no kind " + name)
 		}
-		return from, err
-	}).beginning()
-	htmlKind = scalar("string", func(s string) (string, error) {
-		if s == "-" || s == "" {
-			return "", errors.New("name a file; kt report --output html writes the page of a run to stdout")
-		}
-		return s, nil
-	})
-)
+	}
+	if isOptional {
+		return optional(k)
+	}
+	return k
+}
+
+// bound returns a number of a row; otherwise: it has none.
+func bound(text string, otherwise int64) int64 {
+	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+		return n
+	}
+	return otherwise
+}
 
 // silent is a kind whose errors name the value themselves, or must not show it.
 func silent(k kind) kind {
@@ -276,9 +331,24 @@ func silent(k kind) kind {
 }
 
 // beginning is a kind whose errors begin with the value.
-func (k kind) beginning() kind {
+func beginning(k kind) kind {
 	k.begins = true
 	return k
+}
+
+func readFrom(s string) (plan.From, error) {
+	from, err := plan.ParseFrom(s)
+	if err == nil {
+		err = from.Check(time.Now())
+	}
+	return from, err
+}
+
+func readPage(s string) (string, error) {
+	if s == "-" || s == "" {
+		return "", errors.New("name a file; kt report --output html writes the page of a run to stdout")
+	}
+	return s, nil
 }
 
 func readURL(s string) (string, error) {
@@ -403,6 +473,9 @@ func named(words []string) (out []string) {
 // listed writes words as a sentence does.
 func listed(words []string) string {
 	last := len(words) - 1
+	if last < 1 {
+		return strings.Join(words, "")
+	}
 	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 

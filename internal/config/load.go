@@ -17,7 +17,9 @@ import (
 type Flags struct{ base }
 
 // LoadCommands returns the names of the commands that make a load.
-func LoadCommands() []string { return strings.Fields(loads) }
+func LoadCommands() []string {
+	return []string{string(plan.Produce), string(plan.Consume), string(plan.Roundtrip)}
+}
 
 // Load applies the layers and makes the plan. It reports every problem that it finds, each naming the flag.
 func (f *Flags) Load(sys System) (Run, error) {

@@ -113,17 +113,17 @@ func TestEveryFlagOfEachCommandHasOneRow(t *testing.T) {
 		}
 	}
 	for _, s := range settings {
-		for _, command := range s.commands {
-			if key := command + " " + s.name; rows[key] {
+		for _, command := range s.Commands {
+			if key := command + " " + s.Name; rows[key] {
 				t.Errorf("kt %s has two rows", key)
 			} else {
 				rows[key] = true
 			}
 		}
-		if of := strings.Join(decided[s.name], " "); s.project == allowed && !s.typed {
-			for _, command := range s.commands {
+		if of := strings.Join(decided[s.Name], " "); *s.Forbidden == allowed && !s.Typed {
+			for _, command := range s.Commands {
 				if slices.Contains(Commands(), command) && !slices.Contains(strings.Fields(of), command) {
-					t.Errorf("kt %s --%s: may the file of a project set it, of whoever wrote that? Then add it to mayProjectsSet", command, s.name)
+					t.Errorf("kt %s --%s: may the file of a project set it, of whoever wrote that? Then add it to mayProjectsSet", command, s.Name)
 				}
 			}
 		}
@@ -136,13 +136,13 @@ func TestEveryFlagOfEachCommandHasOneRow(t *testing.T) {
 var update = flag.Bool("update", false, "write the list of what a project may set into docs/config.md")
 
 func TestDocsListWhatAProjectMaySet(t *testing.T) {
-	const page, begin, end = "../../docs/config.md", "<!-- project: made of internal/config/table.go -->\n", "<!-- /project -->\n"
+	const page, begin, end = "../../docs/config.md", "<!-- project: made of internal/config/settings.json -->\n", "<!-- /project -->\n"
 	words := func(text ...string) string { return "`" + strings.Join(text, "` `") + "`" }
 	in := make(map[string][]string) // flag → the commands that take it
 	for _, s := range settings {
-		for _, command := range s.commands {
-			if slices.Contains(Commands(), command) && !s.typed && s.project == allowed {
-				in[s.name] = append(in[s.name], command)
+		for _, command := range s.Commands {
+			if slices.Contains(Commands(), command) && !s.Typed && *s.Forbidden == allowed {
+				in[s.Name] = append(in[s.Name], command)
 			}
 		}
 	}

@@ -178,12 +178,10 @@ func (b *builder) ownFlags() {
 		}
 	}
 	b.flags.VisitAll(func(f *pflag.Flag) {
-		if v := of(f); v != nil && v.property != "" {
-			c, text := b.producer, fmt.Sprint(v.is) // sizes and times are numbers in Java
-			if v.client == b.consumer.name {
-				c = b.consumer
+		for _, c := range []*client{b.producer, b.consumer} {
+			if v := of(f); v != nil && v.Java[c.name] != "" {
+				b.own(c, f.Name, v.Java[c.name], fmt.Sprint(v.is)) // sizes and times are numbers in Java
 			}
-			b.own(c, f.Name, v.property, text)
 		}
 	})
 	b.chosen("acks", "producer-acks")

@@ -45,9 +45,6 @@ type Calibrate struct {
 	Save bool          `flag:"save"`
 }
 
-// shortestCalibration leaves a second between the first record read and the last.
-const shortestCalibration = 2 * time.Second
-
 // CountsInCalibration reports whether a calibration takes a flag of the load. It takes flags that decide what a record costs,
 // and those that choose where settings come from. It leaves out or sets all others itself.
 func CountsInCalibration(flag string) bool {
@@ -58,9 +55,9 @@ func CountsInCalibration(flag string) bool {
 		return false
 	}
 	i := slices.IndexFunc(settings, func(s setting) bool {
-		return s.name == flag && slices.ContainsFunc(LoadCommands(), func(c string) bool { return slices.Contains(s.commands, c) })
+		return s.Name == flag && slices.ContainsFunc(LoadCommands(), func(c string) bool { return slices.Contains(s.Commands, c) })
 	})
-	return i >= 0 && slices.Contains([]string{groupPayload, groupProducer, groupConsumer, groupClient}, settings[i].group)
+	return i >= 0 && slices.Contains([]string{"Records", "Producer", "Consumer", "Client"}, settings[i].Group)
 }
 
 // Report is the settings of kt report.

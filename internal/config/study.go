@@ -81,7 +81,7 @@ func CheckFlag(command plan.Command, name string) error {
 	switch {
 	case f == nil:
 		return noFlag(command, name)
-	case of(f).typed:
+	case of(f).Typed:
 		return plan.Refuse("", nil, "%s: only the command line can say it: a file must not answer for the person who starts the study", name)
 	case name == "config":
 		return errors.New("config: it names whose clusters and credentials count: give it with kt study run --config")
