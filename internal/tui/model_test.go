@@ -95,10 +95,10 @@ func TestEveryBindingHasAFunctionAndNoKeyHasTwo(t *testing.T) {
 	for _, c := range []*canned{newCanned(), hostsRunning()} {
 		seen := map[string]bool{}
 		for _, b := range newData(c.header).bindings() {
-			if b.action == doNothing || len(b.keys) == 0 {
+			if b.do == nil || b.keys == "" {
 				t.Errorf("%+v", b)
 			}
-			for _, k := range b.keys {
+			for k := range strings.FieldsSeq(b.keys) {
 				if seen[k] {
 					t.Errorf("%s is bound twice", k)
 				}
