@@ -195,15 +195,14 @@ func TestSingleSecondsAreShownAsLongAsASnapshotHasThem(t *testing.T) {
 
 func TestABrokerThatAnsweredNothingHasNoLatency(t *testing.T) {
 	for _, s := range []*scene{{data: &data{role: role{writes: true}}}, {data: &data{role: role{writes: true, reads: true}}}, {data: &data{role: role{reads: true}}}} {
-		columns, _ := s.brokerColumns("–")
-		for _, c := range columns {
+		for _, c := range s.brokerColumns(muted("–")) {
 			got := c.value(&result.BrokerNow{Asked: true})
 			if (c.name == "p99" || c.name == "mean" || c.name == "wait") && got != muted("–") {
 				t.Errorf("%s is %+v", c.name, got)
 			}
 		}
 	}
-	columns, _ := (&scene{data: &data{role: role{writes: true}}}).brokerColumns("–")
+	columns := (&scene{data: &data{role: role{writes: true}}}).brokerColumns(muted("–"))
 	if got := columns[1].value(&result.BrokerNow{Asked: true, P99: time.Millisecond}); got != colored(theme.Good, "1.00ms") {
 		t.Errorf("p99 is %+v", got)
 	}
