@@ -123,38 +123,39 @@ func (d *Document) count() (done, wanted int) {
 // Document reads the run files of a study and returns what they say.
 func (f *Folder) Document() (*Document, error) {
 	d, err := f.known()
+	if systems := f.Study.Systems(); len(systems) > 1 {
+		for _, system := range systems {
+			d.NotEqual = append(d.NotEqual, promises[system])
+		}
+	}
 	if err == nil {
-		d.NotEqual = f.Study.unequal()
 		err = f.Study.policy().conclude(d)
 	}
 	return d, err
 }
 
 // Embedded reports whether runs of the study were of the broker inside kt.
-func (d *Document) Embedded() bool {
+func (d *Document) Embedded() (inside bool) {
 	if d.WholeDoc != nil {
 		return slices.ContainsFunc(d.Parts, func(p PartDoc) bool { return p.doc().Embedded() })
 	}
 	if d.folder != nil {
 		for _, loads := range d.folder.read {
-			if slices.ContainsFunc(loads, func(l LoadFigures) bool { return l.cluster == insideKt }) {
-				return true
-			}
+			inside = inside || slices.ContainsFunc(loads, func(l LoadFigures) bool { return l.cluster == insideKt })
 		}
 	}
-	return false
+	return inside
 }
 
 // Faulty reports whether a fault was seen, or records failed or were lost.
 func (d *Document) Faulty() bool {
-	for i := range d.Cells {
-		for _, r := range d.Cells[i].Runs {
-			if slices.ContainsFunc(r.Loads, LoadFigures.isFaulty) {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(d.Cells, func(c CellDoc) bool {
+		return slices.ContainsFunc(c.Runs, func(r RunDoc) bool {
+			return slices.ContainsFunc(r.Loads, func(l LoadFigures) bool {
+				return slices.ContainsFunc(l.effects()[:3], func(n *int64) bool { return n != nil && *n > 0 }) || l.Outage != nil && l.Outage.BeganWith != ""
+			})
+		})
+	})
 }
 
 // cells returns the cells of the runs that are known, each with those that were made.
@@ -187,15 +188,6 @@ func (c *CellDoc) of(load int) (all figures) {
 		all = append(all, &c.Runs[i].Loads[load])
 	}
 	return all
-}
-
-// conclude sums up the runs of a cell, load by load.
-func (c *CellDoc) conclude(loads int) {
-	slices.SortFunc(c.Runs, func(a, b RunDoc) int { return a.Repeat - b.Repeat })
-	c.CellFigures = c.of(0).cell()
-	for i := 1; i < loads; i++ {
-		c.Beside = append(c.Beside, c.of(i).cell())
-	}
 }
 
 // WholeDoc has what the parts of a study say, and the systems in it side by side.
@@ -344,18 +336,6 @@ var promises = map[plan.System]string{
 		"By default a batch has 128 KiB or 1,000 messages, and waits for 1 ms (10 ms with many partitions)",
 }
 
-// unequal returns what was not equal between the systems of a study: none if it has only one.
-func (s *Study) unequal() (sentences []string) {
-	systems := s.Systems()
-	for _, system := range systems {
-		sentences = append(sentences, promises[system])
-	}
-	if len(systems) < 2 {
-		return nil
-	}
-	return sentences
-}
-
 // Systems returns the systems that the runs of a study are made on, in the order of plan's.
 func (s *Study) Systems() (systems []plan.System) {
 	for _, part := range s.Parts {
@@ -374,4 +354,13 @@ func (s *Study) Systems() (systems []plan.System) {
 func systemOf(l Load) plan.System {
 	p := plan.Plan{URL: l.value("url")} // "": Kafka, whose brokers are elsewhere
 	return p.System()
+}
+
+// conclude sums up the runs of a cell, load by load.
+func (c *CellDoc) conclude(loads int) {
+	slices.SortFunc(c.Runs, func(a, b RunDoc) int { return a.Repeat - b.Repeat })
+	c.CellFigures = c.of(0).cell()
+	for i := 1; i < loads; i++ {
+		c.Beside = append(c.Beside, c.of(i).cell())
+	}
 }

@@ -287,7 +287,15 @@ func (s *Study) Set(name string, values []string) {
 	case s.isGiven(name), len(s.Parts) == 0 && (name == brokersGiven || name == replicasGiven), len(s.Parts) > 0 && name == peakGiven:
 		s.give(name, text)
 	case len(s.Parts) > 0:
-		parts, within := s.partsOf(name)
+		var parts []*Study
+		within := name
+		for _, part := range s.Parts {
+			if rest, ok := strings.CutPrefix(name, part.Name+"."); ok && len(rest) < len(within) { // names may have dots
+				parts, within = []*Study{part}, rest
+			} else if within == name && (part.Find == nil || !slices.Contains(ofTrials, name)) {
+				parts = append(parts, part)
+			}
+		}
 		for _, part := range parts {
 			part.Set(within, values)
 		}
@@ -295,9 +303,9 @@ func (s *Study) Set(name string, values []string) {
 		if s.Pair && len(values) == 1 {
 			values = slices.Repeat(values, len(s.Factors[f].Values))
 		}
-		s.Factors[f].Values, s.Factors[f].Search = values, spanOf(values)
-		if s.Factors[f].Search != nil {
-			s.Factors[f].Values = nil
+		s.Factors[f].Values, s.Factors[f].Search = values, nil
+		if search, ok := strings.CutPrefix(values[0], "search:"); ok { // as search:1..64,fine:2
+			s.Factors[f].Values, s.Factors[f].Search = nil, parseSpan(search, strings.TrimPrefix(strings.Join(values[1:], ","), "fine:"))
 		}
 	default:
 		for _, l := range s.loads() {
@@ -306,19 +314,6 @@ func (s *Study) Set(name string, values []string) {
 			}
 		}
 	}
-}
-
-// partsOf returns the parts that a name is of, and what it is within them: PART.NAME is of one part.
-func (s *Study) partsOf(name string) (parts []*Study, within string) {
-	within = name
-	for _, part := range s.Parts {
-		if rest, ok := strings.CutPrefix(name, part.Name+"."); ok && len(rest) < len(within) { // names may have dots
-			parts, within = []*Study{part}, rest
-		} else if within == name && (part.Find == nil || !slices.Contains(ofTrials, name)) {
-			parts = append(parts, part)
-		}
-	}
-	return parts, within
 }
 
 func (s *Study) isPrepared(name string) bool {

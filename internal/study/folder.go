@@ -221,10 +221,21 @@ func (f *Folder) figures(t Turn) (all []LoadFigures, err error) {
 		return known, nil
 	}
 	for _, l := range f.Study.Loads {
-		one, err := f.readRun(t, l)
+		path := f.path(t, l)
+		file, err := merge.Open(path)
+		if err != nil {
+			return nil, fmt.Errorf("study %s: %w", f.ID, err)
+		}
+		res, err := merge.Read(file, file.Size, f.Study.slo()...)
+		file.Close()
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		name, err := filepath.Rel(f.dir, path)
 		if err != nil {
 			return nil, err
 		}
+		one := figuresOf(l.Name, name, &res, f.Study.Metrics())
 		for _, turn := range f.read {
 			if i := slices.IndexFunc(turn, func(o LoadFigures) bool { return one.isOf(&o) }); i >= 0 {
 				return nil, fmt.Errorf("study %s: %s is the same run as %s: put the file of its own run back", f.ID, one.File, turn[i].File)
@@ -237,22 +248,6 @@ func (f *Folder) figures(t Turn) (all []LoadFigures, err error) {
 	}
 	f.read[t.Number] = all
 	return all, nil
-}
-
-// readRun returns the figures of a run file.
-func (f *Folder) readRun(t Turn, l Load) (LoadFigures, error) {
-	path := f.path(t, l)
-	file, err := merge.Open(path)
-	if err != nil {
-		return LoadFigures{}, fmt.Errorf("study %s: %w", f.ID, err)
-	}
-	defer file.Close()
-	res, err := merge.Read(file, file.Size, f.Study.slo()...)
-	if err != nil {
-		return LoadFigures{}, fmt.Errorf("%s: %w", path, err)
-	}
-	name, err := filepath.Rel(f.dir, path)
-	return figuresOf(l.Name, name, &res, f.Study.Metrics()), err
 }
 
 // IsOpen reports whether a run is left to make, a topic to delete, or a change to put back. An error is of files that cannot be read.

@@ -178,20 +178,6 @@ func (s *Study) searchedBy() Metric {
 	return ""
 }
 
-// sayEnd says why a search ended.
-func (d *Document) sayEnd(a *Answer) string {
-	switch a.SearchEnd {
-	case EndAlike:
-		return "; the search ended because " + a.Best + " cannot be told from its neighbours"
-	case EndFine:
-		s, _ := d.Study.searched().Search.steps() // Check has looked at it
-		return "; the search ended at steps of " + s.kind.write(s.fine)
-	case EndNothing:
-		return ""
-	}
-	return "; the search is not over: kt study resume " + d.ID + " goes on"
-}
-
 // Span is the whole of the values among which a study searches for the best: {search: 1..64, fine: 1}.
 type Span struct {
 	From string `json:"from"` // a whole number, a size (4KiB) or a time (5ms)
@@ -205,22 +191,10 @@ func parseSpan(search, fine string) *Span {
 	return &Span{strings.TrimSpace(from), strings.TrimSpace(to), fine}
 }
 
-// spanOf returns the span that the values of --set are, as search:1..64,fine:2; nil: they are values.
-func spanOf(values []string) *Span {
-	search, ok := strings.CutPrefix(values[0], "search:")
-	if !ok {
-		return nil
-	}
-	return parseSpan(search, strings.TrimPrefix(strings.Join(values[1:], ","), "fine:"))
-}
-
 // String returns the span as it is written in a study's file.
 func (s *Span) String() string {
 	return strings.TrimSuffix(s.From+".."+s.To+", fine "+s.Fine, ", fine ")
 }
-
-// isOpen reports whether a bound depends on what is given.
-func (s *Span) isOpen() bool { return open.MatchString(s.From) || open.MatchString(s.To) }
 
 // quantity is a whole number of something.
 type quantity struct {
@@ -307,17 +281,6 @@ func (s *Span) steps() (found steps, err error) {
 		return found, fmt.Errorf("fine %s: it must be above 0", s.Fine)
 	}
 	return steps{from.n, to.n, fine.n, from.kind}, nil
-}
-
-// coarse returns the first values: each twice the one before, up to the last.
-func (s steps) coarse() (values []string) {
-	for n := s.from; n < s.to; n *= 2 {
-		values = append(values, s.kind.write(n))
-		if n > s.to/2 {
-			break
-		}
-	}
-	return append(values, s.kind.write(s.to))
 }
 
 // between returns the values in the middle of neighbours that are far enough apart for another step.

@@ -105,22 +105,27 @@ type Factor struct {
 }
 
 // values returns the values that the factor has before any run is made.
-func (f *Factor) values() []string {
+func (f *Factor) values() (values []string) {
 	if f.Search == nil {
 		return f.Values
 	}
-	if s, err := f.Search.steps(); err == nil {
-		return s.coarse()
+	s, err := f.Search.steps()
+	if err != nil {
+		return []string{f.Search.From, f.Search.To} // they are left open, or Check refuses them
 	}
-	return []string{f.Search.From, f.Search.To} // they are left open, or Check refuses them
+	for n := s.from; n < s.to; n *= 2 { // each twice the one before, up to the last
+		values = append(values, s.kind.write(n))
+		if n > s.to/2 {
+			break
+		}
+	}
+	return append(values, s.kind.write(s.to))
 }
 
 // searched returns the factor whose best value is searched for; nil: all values are listed.
 func (s *Study) searched() *Factor {
-	for i := range s.Factors {
-		if s.Factors[i].Search != nil {
-			return &s.Factors[i]
-		}
+	if i := slices.IndexFunc(s.Factors, func(f Factor) bool { return f.Search != nil }); i >= 0 {
+		return &s.Factors[i]
 	}
 	return nil
 }
@@ -219,7 +224,8 @@ func (s *Study) Cells() (cells []Cell) {
 	return cells
 }
 
-// at returns a load with the values of a cell that are of it. A prepared load has those that name it alone.
+// at returns a load with the values of a cell that are of it. A prepared load has those that name it alone. A load that writes
+// gets as many records as have the bytes of the study.
 func (s *Study) at(c Cell, l Load) Load {
 	l.Flags = slices.Clone(l.Flags)
 	for _, f := range c.At {
@@ -229,7 +235,11 @@ func (s *Study) at(c Cell, l Load) Load {
 			l.set(flag, f.Value)
 		}
 	}
-	l.fit(s.Bytes)
+	size, err := plan.ParseSize(cmp.Or(l.value("record-size"), strconv.Itoa(plan.DefaultRecordSize)))
+	if s.Bytes > 0 && l.Command != "consume" && err == nil { // CheckLoads tells the error
+		l.drop("duration")
+		l.set("num-records", strconv.FormatInt(max(1, int64(float64(s.Bytes)/size.Mean())), 10))
+	}
 	return l
 }
 
@@ -265,16 +275,6 @@ func (s *Study) target(factor string) (load, flag string) {
 		return before, after
 	}
 	return "", factor
-}
-
-// fit gives a load that writes as many records as have some bytes of values; 0 bytes: it stays as it is.
-func (l *Load) fit(bytes int64) {
-	size, err := plan.ParseSize(cmp.Or(l.value("record-size"), strconv.Itoa(plan.DefaultRecordSize)))
-	if bytes == 0 || l.Command == "consume" || err != nil { // CheckLoads tells the error
-		return
-	}
-	l.drop("duration")
-	l.set("num-records", strconv.FormatInt(max(1, int64(float64(bytes)/size.Mean())), 10))
 }
 
 // set gives a flag a value instead of those that it has. A topic setting is one of several. Where a load is to be made on a
