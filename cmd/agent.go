@@ -42,7 +42,6 @@ func newAgent(env *Env) *cobra.Command {
 			}
 			return err
 		},
-		values: map[string][]string{"role": config.AgentRoles},
 		run: func(ctx context.Context, env *Env, s *config.Agent, _ []string) (*finding, error) {
 			if what != "" {
 				return nil, printAgent(set, what, env, s)

@@ -33,7 +33,7 @@ func newCollect(env *Env) *cobra.Command {
 	c := command[*config.Collect]{
 		flags:  func(set *pflag.FlagSet) *config.Collect { flags = config.NewCollect(set); return flags },
 		load:   func(env *Env, _ *config.Collect, files []string) error { return settings(env, files) },
-		values: map[string][]string{"output": config.CollectOutputs}, run: collect, signals: true,
+		run:    collect, signals: true,
 	}.of(env, &cobra.Command{
 		Use:               "collect [RUN|DIR]...",
 		Short:             "Merge the runs of many processes and hosts into one result",

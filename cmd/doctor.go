@@ -2,17 +2,30 @@ package cmd
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/kt-bench/kt/internal/config"
+	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/host/watch"
+	"github.com/kt-bench/kt/internal/input"
 	"github.com/kt-bench/kt/internal/kafka/doctor"
 	"github.com/kt-bench/kt/internal/load"
 	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/probe"
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/result/merge"
 	"github.com/kt-bench/kt/internal/theme"
+	"github.com/kt-bench/kt/internal/tune"
 )
 
 func newDoctor(env *Env) *cobra.Command {
@@ -76,4 +89,224 @@ func examine(ctx context.Context, env *Env, s *config.Doctor, _ []string) (*find
 		d.Checks = append(d.Checks, report.DoctorRow{Name: c.Name, About: c.About, State: string(c.State), Text: c.Text, Advice: c.Advice, Figures: c.Figures})
 	}
 	return found(report.DoctorDoc(d), d), err
+}
+
+func newWatch(env *Env) *cobra.Command {
+	return command[*config.Watch]{flags: config.NewWatch, run: watchHost, signals: true}.of(env, &cobra.Command{
+		Use:   "watch [flags]",
+		Short: "Watch this host and its Kafka brokers, without a load",
+	})
+}
+
+// watchHost samples this host once a second until ctx ends.
+func watchHost(ctx context.Context, env *Env, w *config.Watch, _ []string) (*finding, error) {
+	name, err := os.Hostname()
+	seen, sum := report.WatchDocument{Schema: 1, Host: name}, new(merge.BusySum)
+	watcher, begun, tick := watch.New(host.System()), env.Now(), time.NewTicker(time.Second)
+	defer tick.Stop()
+	screen, tty := env.screen()
+	if tty = tty && w.Output == "text"; tty {
+		_, _ = io.WriteString(screen, "\x1b[?1049h") // the alternate screen, until the end
+	}
+	for err == nil && ctx.Err() == nil {
+		select {
+		case <-ctx.Done():
+			continue
+		case <-tick.C:
+		}
+		v, second := watcher.Sample(env.Now().Sub(begun)), new(merge.BusySum)
+		second.Add(&v)
+		sum.Add(&v)
+		seen.Now, seen.Overall = second.Result(), sum.Result()
+		switch {
+		case w.Output == "jsonl":
+			err = theme.JSON(env.Stdout, seen, "")
+		case tty:
+			_, _ = io.WriteString(screen, "\x1b[H\x1b[J")
+			err = report.Write(screen, "text", report.WatchDoc(&seen), nil, report.Options{Theme: env.screenTheme(screen, w.Look), Width: terminalWidth(screen, true)})
+		case w.Output == "text":
+			env.line(report.WatchLine(&seen))
+		}
+	}
+	if tty {
+		_, _ = io.WriteString(screen, "\x1b[?1049l")
+	}
+	if err != nil || w.Output == "jsonl" {
+		return nil, err
+	}
+	return found(report.WatchDoc(&seen), seen), nil
+}
+
+func newProbe(env *Env) *cobra.Command {
+	return command[*config.Probe]{
+		flags: config.NewProbe, values: map[string][]string{"tests": probe.Tests()},
+		run: runProbe, signals: true,
+	}.of(env, &cobra.Command{
+		Use:   "probe DIR... [flags]",
+		Short: "Measure disks as Kafka uses them",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usageError(errors.New("kt probe needs the directories to measure: kt probe /data/kafka1 (see: kt probe --help)"))
+			}
+			return nil
+		},
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return nil, cobra.ShellCompDirectiveFilterDirs
+		},
+	})
+}
+
+// readProbe reads an earlier result that a new one of some directories can be held
+// against; nil without one.
+func readProbe(path string, dirs []string) (*probe.Report, error) {
+	if path == "" {
+		return nil, nil
+	}
+	const most = 64 * input.MiB // every test of many directories
+	text, err := input.Read(path, most)
+	if err != nil {
+		return nil, fmt.Errorf("--compare %s: %w", path, err)
+	}
+	r, err := probe.Earlier(text)
+	if err == nil {
+		err = probe.Comparable(r, dirs)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("--compare %s: %w", path, err)
+	}
+	return r, nil
+}
+
+func runProbe(ctx context.Context, env *Env, p *config.Probe, dirs []string) (*finding, error) {
+	before, err := readProbe(p.Compare, dirs)
+	if err != nil {
+		return nil, usageError(err)
+	}
+	brokers, err := tune.DirsInUse(host.System(), host.SystemCalls("/"))
+	if err != nil && !p.Force && probe.Mode(p.Mode) != probe.Live { // which does no harm anywhere
+		return nil, usageError(fmt.Errorf("%w; so kt cannot tell whether a broker uses %s: ask as root, or add --force", err, strings.Join(dirs, ", ")))
+	}
+	o := probe.Options{
+		Dirs: dirs, Mode: probe.Mode(p.Mode), Tests: p.Tests, Size: p.Size, Duration: p.Duration,
+		Blocks: p.Blocks, Direct: p.Direct, Brokers: brokers, Force: p.Force,
+	}
+	if p.DD {
+		o.Tests = []string{"dd"}
+	}
+	r, err := env.probe(ctx, o, p.Quiet)
+	if r == nil || len(r.Directories) == 0 {
+		return nil, err
+	}
+	if before != nil {
+		c, incomparable := probe.Compare(before, r)
+		if incomparable != nil {
+			return nil, incomparable
+		}
+		r.Comparison = &c
+	}
+	return found(report.ProbeDoc(r, p.Compare), r), err
+}
+
+// probe checks a probe, makes it and shows how it goes.
+func (e *Env) probe(ctx context.Context, o probe.Options, quiet bool) (*probe.Report, error) {
+	plan, err := probe.Check(o)
+	if err != nil {
+		return nil, usageError(err)
+	}
+	show := e.probeProgress(quiet)
+	show.begin(plan)
+	defer show.end()
+	return probe.Run(ctx, o, show.tell)
+}
+
+// probe measures the log directories quickly, for checks whose wanted values depend
+// on what a disk can do.
+func (t *tuner) probe(ctx context.Context, m *tune.Machine) error {
+	var dirs []string
+	for _, d := range m.Dirs {
+		dirs = append(dirs, d.File)
+	}
+	if len(dirs) == 0 {
+		return usageError(errors.New("--probe: no log directory is known: add --dirs DIR,DIR"))
+	}
+	brokers, err := tune.DirsInUse(host.System(), m.Calls)
+	o := probe.Options{Dirs: dirs, Mode: probe.Quick, Brokers: brokers}
+	if m.Process != nil || len(brokers) > 0 { // its load would be measured too, and disturbed
+		o.Mode = probe.Live
+		t.env.say("a broker runs here: --probe measures with hardly any load, as kt probe --mode live, and finds no rate to plan with")
+	} else if err != nil {
+		return usageError(fmt.Errorf("--probe: %w", err))
+	}
+	r, err := t.env.probe(ctx, o, t.Quiet)
+	if err != nil {
+		return fmt.Errorf("--probe: %w", err)
+	}
+	m.Bandwidth = slowest(r)
+	if t.Output == "text" && (t.Action == config.ActionCheck || t.Action == config.ActionApply || t.Action == config.ActionDryRun) {
+		return t.env.document(t.Output, t.Look, report.ProbeDoc(r, ""), r)
+	}
+	return nil
+}
+
+// slowest returns the sustained write rate of the slowest directory, in bytes a second; 0 if
+// that was not measured of each.
+func slowest(r *probe.Report) int64 {
+	least := math.Inf(1)
+	for _, d := range r.Directories {
+		least = min(least, d.PlanMiBPerSecond)
+	}
+	if math.IsInf(least, 1) {
+		return 0
+	}
+	return int64(least * (1 << 20))
+}
+
+// probeProgress shows how a probe goes: a line that is written over on a terminal,
+// else a line for each test.
+type probeProgress struct {
+	env  *Env
+	tty  bool
+	none bool
+	step int           // of the last line
+	told time.Duration // how far that step was
+}
+
+func (e *Env) probeProgress(quiet bool) *probeProgress {
+	return &probeProgress{env: e, none: quiet, tty: e.StderrTTY && e.Getenv("TERM") != "dumb" && e.Getenv("CI") == ""}
+}
+
+// begin announces the writes, because they wear disks out and take time.
+func (p *probeProgress) begin(plan probe.Plan) {
+	if p.none {
+		return
+	}
+	for _, d := range plan.Directories {
+		p.env.say("%s: writes at most %s, repeatedly", d.Path, theme.Bytes(d.SizeBytes))
+	}
+	p.env.say("takes %s at most", theme.Duration(plan.Duration.Round(time.Second)))
+}
+
+// between is how much time lies between two lines of one test.
+const between = 10 * time.Second
+
+func (p *probeProgress) tell(now probe.Progress) {
+	switch {
+	case p.none:
+		return
+	case p.tty:
+		p.env.redraw(report.ProbeLine(now, p.env.stderrWidth()))
+	case now.Step != p.step:
+		p.env.say("%d/%d %s: %s", now.Step, now.Steps, now.Dir, now.Test)
+	case now.Elapsed >= p.told+between:
+		p.env.say("%s", report.ProbeLine(now, 0))
+	default:
+		return
+	}
+	p.step, p.told = now.Step, now.Elapsed
+}
+
+func (p *probeProgress) end() {
+	if p.tty && !p.none && p.step > 0 {
+		p.env.redraw("")
+	}
 }

@@ -2,15 +2,21 @@ package cmd
 
 import (
 	"bytes"
+	"context"
 	"flag"
 	"os"
 	"path/filepath"
+	"runtime/debug"
+	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/kt-bench/kt/internal/must"
 )
@@ -91,4 +97,53 @@ func TestNoTextThatTheShellOffersHasMarks(t *testing.T) {
 			t.Errorf("kt %s:\n%s", c.Name(), usages)
 		}
 	})
+}
+
+// A shell waits for what is looked up. A broker that hangs may take longer than its time, and is not waited for.
+func TestALookUpGivesUpInTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, r := range []struct {
+			name  string
+			takes time.Duration
+			want  []string
+		}{
+			{"a broker that answers", lookUpTime / 2, []string{"orders"}},
+			{"one that hangs", time.Minute, nil},
+		} {
+			c := &cobra.Command{Use: "kt"}
+			c.Flags().String("topic", "", "")
+			lookUp(c, "topic", func(context.Context, *pflag.FlagSet) []string {
+				time.Sleep(r.takes)
+				return []string{"orders"}
+			})
+			complete, _ := c.GetFlagCompletionFunc("topic")
+			began := time.Now()
+			got, _ := complete(c, nil, "")
+			if took := time.Since(began); !slices.Equal(got, r.want) || took > 400*time.Millisecond {
+				t.Errorf("%s: %q after %s", r.name, got, took)
+			}
+		}
+		time.Sleep(time.Minute) // the broker that hangs, whose goroutine would end with the process
+	})
+}
+
+func TestGoKnowsTheBuildWhereTheLinkerSetNothing(t *testing.T) {
+	info := &debug.BuildInfo{
+		Main: debug.Module{Version: "(devel)"},
+		Deps: []*debug.Module{{Path: "github.com/twmb/franz-go", Version: "v1.2.3"}, {Path: "github.com/twmb/franz-go/pkg/kmsg", Version: "v9"}},
+		Settings: []debug.BuildSetting{
+			{Key: "vcs.revision", Value: "0123456789abcdef"}, {Key: "vcs.time", Value: "2026-01-02T03:04:05Z"}, {Key: "vcs.modified", Value: "true"},
+		},
+	}
+	b := build{}.complete(info)
+	must.Match(t, []string{"devel (0123456789ab dirty, 2026-01-02T03:04:05Z)", "v1.2.3"}, []string{b.String(), b.FranzGo}, "%s, franz-go %s", b, b.FranzGo)
+	b = build{Version: "1.0.0", Commit: "fedcba", Date: "today"}.complete(&debug.BuildInfo{})
+	must.Match(t, "1.0.0 (fedcba, today)", b.String(), "%s", b)
+
+	// Of a build in a checkout without a tag, Go's version says all.
+	info.Main.Version, info.Settings[0].Value = "v0.0.0-20261123061815-1d5a29bfe2b7+dirty", "1d5a29bfe2b75918113"
+	b = build{}.complete(info)
+	if b.String() != info.Main.Version || !b.Dirty {
+		t.Errorf("%s, dirty: %v; want %s", b, b.Dirty, info.Main.Version)
+	}
 }

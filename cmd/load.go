@@ -8,6 +8,7 @@ import (
 	"maps"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -26,6 +27,7 @@ import (
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/run"
 	"github.com/kt-bench/kt/internal/secret"
+	"github.com/kt-bench/kt/internal/study"
 	"github.com/kt-bench/kt/internal/theme"
 	"github.com/kt-bench/kt/internal/tui"
 	"github.com/kt-bench/kt/profiles"
@@ -51,7 +53,7 @@ func newLoad(env *Env, define func(*pflag.FlagSet) *config.Flags, c *cobra.Comma
 			}
 			return err
 		},
-		values: map[string][]string{"output": config.Outputs, "profile": names, "run": nil},
+		values: map[string][]string{"profile": names, "run": nil},
 		run: func(ctx context.Context, env *Env, _ none, _ []string) (*finding, error) {
 			return nil, runLoad(ctx, env, &asked)
 		},
@@ -262,4 +264,97 @@ func addressSpace(limit uint64) error {
 	}
 	return fmt.Errorf("ulimit -v: the address space is limited to %s, and kt needs 2 GiB: raise the limit (ulimit -v unlimited); "+
 		"to bound memory, use a cgroup or GOMEMLIMIT", theme.Bytes(int64(limit)))
+}
+
+func newProduce(env *Env) *cobra.Command {
+	return newLoad(env, config.NewProduce, &cobra.Command{
+		Use:   "produce [flags]",
+		Short: "Produce records, measure, and say what the limit was",
+	})
+}
+
+func newConsume(env *Env) *cobra.Command {
+	return newLoad(env, config.NewConsume, &cobra.Command{
+		Use:   "consume [flags]",
+		Short: "Consume records, measure, and say what the limit was",
+	})
+}
+
+func newRoundtrip(env *Env) *cobra.Command {
+	c := newLoad(env, config.NewRoundtrip, &cobra.Command{
+		Use:   "roundtrip [flags]",
+		Short: "Produce records, read them back, and measure the whole way",
+	})
+	c.Args = func(c *cobra.Command, args []string) error { return latencyToolArgs(env, c, args) }
+	return c
+}
+
+// latencyToolArgs takes the arguments of kafka-e2e-latency that are not named, and warns of them as it does.
+func latencyToolArgs(env *Env, c *cobra.Command, args []string) error {
+	names := []string{"bootstrap-server", "topic", "num-records", "producer-acks", "record-size", "command-config"}
+	if len(args) != len(names) && len(args) != len(names)-1 {
+		return noArgs(c, args)
+	}
+	for i, value := range args {
+		if c.Flags().Changed(names[i]) {
+			return usageError(fmt.Errorf("--%s and the argument %q exclude each other: give one", names[i], value))
+		}
+		if err := c.Flags().Set(names[i], value); err != nil {
+			return flagError(c, err)
+		}
+	}
+	env.line("WARNING: Positional argument usage is deprecated and will be removed in Apache Kafka 5.0. Please use named arguments instead: --" + strings.Join(names, ", --"))
+	return nil
+}
+
+// permit asks before loads of a cluster that is marked as protected. Where nobody can be asked it refuses them.
+func (e *Env) permit(ctx context.Context, cluster, loads string) error {
+	yes, err := e.confirm(ctx, fmt.Sprintf("cluster %s is protected: %s?", cluster, loads))
+	switch {
+	case err != nil:
+		return fmt.Errorf("cluster %s is protected: %w", cluster, err)
+	case !yes:
+		return usageError(errors.New("nothing was done"))
+	}
+	return nil
+}
+
+// permitLoad asks before one load, if it goes to a protected cluster.
+func (e *Env) permitLoad(ctx context.Context, r *config.Run) error {
+	if r.Protected == "" || r.Yes {
+		return nil
+	}
+	return e.interruptible(ctx, func(ctx context.Context) error {
+		return e.permit(ctx, r.Protected, describeLoad(&r.Plan))
+	})
+}
+
+// describeLoad tells what a load will do to a cluster.
+func describeLoad(p *plan.Plan) string {
+	end := "until it is stopped"
+	switch l := p.Load; {
+	case l.Records > 0:
+		end = theme.Plural(l.Records, "record", "records")
+	case l.Duration > 0:
+		end = "for " + theme.Duration(l.Duration.Std())
+	case p.Read.ToEnd:
+		end = "to the end"
+	}
+	rate := "at no limit"
+	if !p.Load.Rate.IsUnlimited() {
+		rate = "at " + theme.Amount(p.RecordsPerSecond()) + " records/s"
+	}
+	topic := p.Topic.Name
+	if topic == "" {
+		topic = p.Read.Include
+	}
+	return fmt.Sprintf("kt %s with topic %s at %s, %s, %s", p.Command, topic, strings.Join(p.Servers(), ","), rate, end)
+}
+
+// permitStudy asks once before all runs of a study, if one of them goes to a protected cluster. The loads were planned.
+func (e *Env) permitStudy(ctx context.Context, b *load.Runner, s *study.Study, yes bool) error {
+	if b.Protected == "" || yes {
+		return nil
+	}
+	return e.permit(ctx, b.Protected, "all runs of "+s.Name)
 }

@@ -25,7 +25,7 @@ import (
 )
 
 func newReport(env *Env) *cobra.Command {
-	return command[*config.Report]{flags: config.NewReport, values: map[string][]string{"output": config.ReportOutputs}, run: reportRuns}.of(env, &cobra.Command{
+	return command[*config.Report]{flags: config.NewReport, run: reportRuns}.of(env, &cobra.Command{
 		Use:   "report [RUN...]",
 		Short: "Read a run file or a page and write its result",
 

@@ -33,7 +33,7 @@ func newTune(env *Env) *cobra.Command {
 			_, more := newTuner(env, s)
 			return errors.Join(err, more) // every problem is reported at once
 		},
-		values: map[string][]string{"role": {"broker", "controller", "client"}, "profile": tune.ProfileNames(profiles.Of("tune"))},
+		values: map[string][]string{"profile": tune.ProfileNames(profiles.Of("tune"))},
 	}.of(env, &cobra.Command{
 		Use:   "tune [flags]",
 		Short: "Check this machine for Kafka, tune it, and undo that",

@@ -60,9 +60,8 @@ func Gzip(level int) *Codec {
 	})
 }
 
-// LZ4 returns lz4 in the frame that Kafka's Java client writes: independent blocks
-// of 64 KiB, without checksums. The level is from 1 to 17 as in Java: at 1, 2 and 9,
-// the default, the search is the fast one, and all above 12 are alike.
+// LZ4 returns lz4 in the frame that Kafka's Java client writes: independent blocks of 64 KiB, without checksums. The level is
+// from 1 to 17 as in Java: at 1, 2 and 9, the default, the search is the fast one, and all above 12 are alike.
 func LZ4(level int) *Codec {
 	return newCodec("lz4", level, func() encoder {
 		if level <= 2 || level == 9 {
@@ -80,8 +79,7 @@ const (
 	lz4Raw   = 1 << 31 // in a block's length: it is not compressed
 )
 
-// lz4Header is the magic number, the flags (version 1, independent blocks), the
-// block size and the checksum of flags and size.
+// lz4Header is the magic number, the flags (version 1, independent blocks), the block size and the checksum of flags and size.
 var lz4Header = []byte{0x04, 0x22, 0x4d, 0x18, 0x60, 0x40, 0x82}
 
 func encodeLZ4(compress func(src, dst []byte) (int, error)) encoder {
@@ -107,8 +105,7 @@ func Snappy() *Codec { return newCodec("snappy", 0, func() encoder { return enco
 
 const snappyBlock = 32 << 10
 
-// snappyHeader is what snappy-java begins with: a magic number, its version, and
-// the oldest version that can read it.
+// snappyHeader is what snappy-java begins with: a magic number, its version, and the oldest version that can read it.
 var snappyHeader = []byte{0x82, 'S', 'N', 'A', 'P', 'P', 'Y', 0, 0, 0, 0, 1, 0, 0, 0, 1}
 
 func encodeSnappy(dst, src []byte) []byte {

@@ -10,8 +10,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// A Member is some lines of a file, compressed: a zstd frame behind a skippable frame, which has the length of the other
-// one and how many lines it holds. Programs that read zstd read a file of members as one text: zstd -dc FILE.
+// A Member is some lines of a file, compressed: a zstd frame behind a skippable frame, which has the length of the other one
+// and how many lines it holds. Programs that read zstd read a file of members as one text: zstd -dc FILE.
 type Member struct {
 	Mark  byte // the writer's, 0 to 15
 	Lines int
@@ -63,8 +63,8 @@ func (p Packer) Append(dst, lines []byte, mark byte) []byte {
 	return dst
 }
 
-// CutMember returns the member at the start of b, which it shares the memory of, and its size; size 0: b does not hold a
-// whole one.
+// CutMember returns the member at the start of b, which it shares the memory of, and its size; size 0: b does not hold a whole
+// one.
 func CutMember(b []byte) (m Member, size int, err error) {
 	if len(b) < memberHead {
 		return m, 0, nil

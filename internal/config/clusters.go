@@ -1,14 +1,26 @@
 package config
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
+	"net"
+	"net/netip"
+	"os"
 	"path/filepath"
+	"reflect"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
+	"go.yaml.in/yaml/v3"
+
+	"github.com/kt-bench/kt/internal/input"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/properties"
+	"github.com/kt-bench/kt/internal/secret"
 )
 
 // clustersKey is the key of the user's file that holds the clusters, by their names.
@@ -161,4 +173,207 @@ func (c *Cluster) readProperties() ([]properties.Property, error) {
 		return nil, fmt.Errorf("command-config %s: %w", c.Properties, err)
 	}
 	return list, nil
+}
+
+// protected returns the name of the protected cluster that brokers belong to, however they were named; "": none.
+func (l *layers) protected(brokers []string) string {
+	if l.clusters[l.cluster].Protected {
+		return l.cluster
+	}
+	guarded := make(map[string][]string) // the brokers of each protected cluster
+	for name, c := range l.clusters {
+		if c.Protected {
+			guarded[name] = c.brokers()
+		}
+	}
+	names := slices.Sorted(maps.Keys(guarded))
+	for _, look := range []func([]string) map[string][]string{nil, l.sys.Addresses} { // most loads need no name server
+		places := placesOf(slices.Concat(append(slices.Collect(maps.Values(guarded)), brokers)...), look)
+		among := func(list []string) (all []string) {
+			for _, broker := range list {
+				all = append(all, places[broker]...)
+			}
+			return all
+		}
+		at := among(brokers)
+		for _, name := range names {
+			if slices.ContainsFunc(among(guarded[name]), func(place string) bool { return slices.Contains(at, place) }) {
+				return name
+			}
+		}
+	}
+	return ""
+}
+
+// placesOf returns where each of some brokers is: its HOST:PORT, and the same with each address of its host. addresses
+// returns the addresses of hosts; it may be nil.
+func placesOf(brokers []string, addresses func(hosts []string) map[string][]string) map[string][]string {
+	var hosts []string
+	for _, broker := range brokers {
+		host, _ := secret.SplitAddress(broker)
+		hosts = append(hosts, host)
+	}
+	slices.Sort(hosts)
+	var found map[string][]string
+	if addresses != nil && len(hosts) > 0 {
+		found = addresses(slices.Compact(hosts))
+	}
+	places := make(map[string][]string)
+	for _, broker := range brokers {
+		host, port := secret.SplitAddress(broker)
+		for _, place := range append(found[host], host) {
+			places[broker] = append(places[broker], net.JoinHostPort(samePlace(place), port))
+		}
+	}
+	return places
+}
+
+// samePlace returns one name for all spellings of an address. Every address of loopback, and the one that stands for any
+// address, is this host.
+func samePlace(host string) string {
+	ip, err := netip.ParseAddr(host)
+	switch {
+	case err != nil:
+		return host
+	case ip.Unmap().IsLoopback() || ip.Unmap().IsUnspecified():
+		return "localhost"
+	}
+	return ip.Unmap().WithZone("").String()
+}
+
+// brokers returns the addresses of a cluster, also those of its properties file if that can be read.
+func (c *Cluster) brokers() []string {
+	servers, _ := c.ofProperties()
+	return append(slices.Clone(c.Bootstrap), named(strings.Split(servers, ","))...)
+}
+
+// servers returns the brokers of a cluster as one text, and its source; "": the cluster names none.
+func (c *Cluster) servers() (text, source string) {
+	if len(c.Bootstrap) > 0 {
+		return strings.Join(c.Bootstrap, ","), "cluster " + c.Name
+	}
+	if text, source = c.ofProperties(); strings.Contains(text, "${") { // a provider knows them
+		return "", ""
+	}
+	return text, source
+}
+
+// ofProperties returns the brokers that the properties file of a cluster names, and where.
+func (c *Cluster) ofProperties() (text, source string) {
+	list, _ := c.readProperties() // a load that uses the file tells its problems
+	for _, p := range list {
+		if p.Key == bootstrapProperty {
+			text, source = strings.Join(named(strings.Split(p.Value, ",")), ","), c.Properties+":"+strconv.Itoa(p.Line)
+		}
+	}
+	return text, source
+}
+
+// ErrNoClusters is the error of a configuration without a cluster.
+var ErrNoClusters = errors.New("there is no cluster in the configuration file: kt config --help shows how to write one")
+
+// Use makes a cluster the one that commands use, by a line in the file of the user, and returns the name of that file.
+func (c *Configure) Use(name string, sys System) (string, error) {
+	path, asked := sys.userFile(c.typedText("config"))
+	if path == "" {
+		return "", errors.New("there is no configuration folder: name a file with --config FILE")
+	}
+	data, err := input.Read(path, input.Settings)
+	switch {
+	case !asked && errors.Is(err, fs.ErrNotExist):
+		return path, ErrNoClusters
+	case err != nil:
+		return path, fmt.Errorf("%s: %w", path, err)
+	}
+	f, err := sys.parseFile(path, data, ofUser)
+	if err != nil {
+		return path, err
+	}
+	if _, ok := f.clusters[name]; !ok {
+		return path, noCluster("", name, f.clusters)
+	}
+	for _, key := range []string{"bootstrap-server", "broker-list"} {
+		if f.parts[""][key] != nil {
+			return path, plan.Refuse("", nil, "%s names brokers too, so a cluster and it exclude each other: remove it first", key).From(f.where("", key))
+		}
+	}
+	text, err := useCluster(data, name)
+	if err != nil {
+		return path, fmt.Errorf("%s: %w", path, err)
+	}
+	return path, replaceFile(path, text)
+}
+
+// clusterLine matches the line of a file that chooses a cluster. Its groups are the key, a comment behind the value, and a
+// carriage return.
+var clusterLine = regexp.MustCompile(`(?i)^("?cluster"?[ \t]*:)[^#]*?([ \t]+#.*?)?(\r?)$`)
+
+// useCluster returns the text of a file with another cluster chosen. It changes one line, or adds one.
+func useCluster(data []byte, name string) ([]byte, error) {
+	var doc yaml.Node
+	if err := yaml.Unmarshal(data, &doc); err != nil {
+		return nil, err
+	}
+	quoted, err := yaml.Marshal(name)
+	if err != nil {
+		return nil, err
+	}
+	value := strings.TrimSpace(string(quoted))
+	lines := strings.Split(string(data), "\n")
+	at := -1 // of clusters:, and the comment above it
+	for _, e := range entriesOf(doc.Content[0]) {
+		i := e.line - 1
+		if e.key == "cluster" {
+			lines[i] = clusterLine.ReplaceAllString(lines[i], "${1} "+strings.ReplaceAll(value, "$", "$$")+"${2}${3}")
+			return sameBut(data, []byte(strings.Join(lines, "\n")), name)
+		}
+		if e.key == clustersKey {
+			for at = i; at > 0 && strings.HasPrefix(lines[at-1], "#"); {
+				at--
+			}
+		}
+	}
+	end := ""
+	if strings.HasSuffix(lines[0], "\r") {
+		end = "\r"
+	}
+	lines = slices.Insert(lines, max(at, 0), "cluster: "+value+end)
+	return sameBut(data, []byte(strings.Join(lines, "\n")), name)
+}
+
+// sameBut returns the new text of a file. It is an error if anything but the chosen cluster differs from the text before.
+func sameBut(before, after []byte, name string) ([]byte, error) {
+	var was, is map[string]any
+	if err := errors.Join(yaml.Unmarshal(before, &was), yaml.Unmarshal(after, &is)); err == nil {
+		for key := range was {
+			if strings.EqualFold(key, "cluster") {
+				was[key] = name
+				name = ""
+			}
+		}
+		if name != "" {
+			was["cluster"] = name
+		}
+		if reflect.DeepEqual(was, is) {
+			return after, nil
+		}
+	}
+	return nil, errors.New("kt cannot change a file of this form: write cluster: NAME into it by hand")
+}
+
+// replaceFile replaces the text of a file. A reader finds the old text or the new one, never a part. A symbolic link stays
+// a link.
+func replaceFile(path string, text []byte) error {
+	path, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return err
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
+		return fmt.Errorf("%s: it is no regular file, so kt does not write to it", path)
+	}
+	return input.ReplaceText(path, info.Mode().Perm(), text)
 }

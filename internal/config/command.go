@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -26,16 +27,79 @@ var (
 )
 
 // base is the flags of a command, and the layers below the command line.
-type base struct{ *layers }
-
-// newBase defines the flags of the rows of a command. section is the part of the files that is for it.
-func newBase(set *pflag.FlagSet, rows, section string) base {
-	define(set, rows)
-	return base{&layers{flags: set, command: section}}
+type base struct {
+	*layers
+	into any // the settings of the command: their fields have the names of flags as tags
 }
 
-// load applies the layers below the command line, sets the fields of the command, and makes its checks. It returns every problem,
-// unless a layer cannot be read.
+func (b *base) begin(set *pflag.FlagSet, rows, section string, into any) {
+	for row := range strings.FieldsSeq(rows) {
+		define(set, row)
+	}
+	b.layers, b.into = &layers{flags: set, command: section}, into
+}
+
+// command is what settings have from base.
+type command interface {
+	begin(set *pflag.FlagSet, rows, section string, into any)
+}
+
+// settingsOf returns what defines the flags of the rows of a command on a set. section is the part of the files that is for it.
+func settingsOf[T any, P interface {
+	*T
+	command
+}](rows, section string) func(*pflag.FlagSet) P {
+	define := func(set *pflag.FlagSet) P {
+		p := P(new(T))
+		p.begin(set, rows, section, p)
+		return p
+	}
+	commands[rows] = func(set *pflag.FlagSet) command { return define(set) }
+	return define
+}
+
+// Each defines the flags of a command on a set, and returns its settings, which have a method Load.
+var (
+	NewProduce     = settingsOf[Flags]("produce", "produce")
+	NewConsume     = settingsOf[Flags]("consume", "consume")
+	NewRoundtrip   = settingsOf[Flags]("roundtrip", "roundtrip")
+	NewStudyRun    = settingsOf[Study]("study", "study")
+	NewStudyResume = settingsOf[Study]("study-made study-resume", "study")
+	NewStudyReport = settingsOf[Study]("study-made", "study")
+	NewFind        = settingsOf[Find]("find", "find")
+	NewTrial       = settingsOf[Trial]("trial", "trial")
+	NewCompare     = settingsOf[Compare]("compare", "compare")
+	NewCalibrate   = settingsOf[Calibrate]("calibrate", "calibrate")
+	NewDoctor      = settingsOf[Doctor]("doctor", "doctor")
+	NewTune        = settingsOf[Tune]("tune", "tune")
+	NewProbe       = settingsOf[Probe]("probe", "probe")
+	NewWatch       = settingsOf[Watch]("watch", "watch")
+	NewReport      = settingsOf[Report]("report", "report")
+	NewRuns        = settingsOf[Runs]("runs", "runs")
+	NewPrune       = settingsOf[Prune]("prune", "prune")
+	NewRemove      = settingsOf[Remove]("remove", "prune")
+	NewCollect     = settingsOf[Collect]("collect", "collect")
+	NewAgent       = settingsOf[Agent]("agent", "agent")
+	NewPeers       = settingsOf[Peers]("peers", "peers")
+	NewConfigure   = settingsOf[Configure]("config", "config")
+	NewConfigFile  = settingsOf[Configure]("config-file", "config") // of commands that only read or write the files
+	NewProfiles    = settingsOf[Profiles]("profiles", "profiles")
+)
+
+// Load applies environment and configuration files, and makes the checks that need no machine and no cluster.
+func (b *base) Load(sys System) error {
+	var checks []func(*problems)
+	if own, ok := b.into.(interface{ check(p *problems) }); ok {
+		checks = append(checks, own.check)
+	}
+	if f, ok := b.into.(interface{ checkOutput(p *problems) }); ok {
+		checks = append(checks, f.checkOutput)
+	}
+	return b.load(sys, b.into, checks...)
+}
+
+// load applies the layers, sets the fields of the command, and makes its checks. It returns every problem, unless a layer cannot
+// be read.
 func (b *base) load(sys System, into any, checks ...func(*problems)) (err error) {
 	if b.layers, err = loadLayers(b.flags, b.command, sys); err != nil {
 		return err
@@ -56,23 +120,17 @@ type form struct {
 	base
 }
 
-func newForm(set *pflag.FlagSet, command string) form {
-	return form{base: newBase(set, command, command)}
-}
-
-// load is that of base, and refuses a form that the command does not have. In a file or the environment it is no mistake: the
-// command writes text then.
-func (f *form) load(sys System, into any, checks ...func(*problems)) error {
-	return f.base.load(sys, into, append(checks, func(p *problems) {
-		output := f.flags.Lookup("output")
-		switch outputs := of(output).choices; {
-		case slices.Contains(outputs, f.Output):
-		case f.Output != "" && !typedOn(output):
-			f.Output = "text"
-		default:
-			p.bad("output", f.Output, "%w", oneOf(f.Output, outputs))
-		}
-	})...)
+// checkOutput refuses a form that the command does not have. In a file or the environment it is no mistake: the command writes
+// text then.
+func (f *form) checkOutput(p *problems) {
+	output := f.flags.Lookup("output")
+	switch outputs := of(output).choices; {
+	case slices.Contains(outputs, f.Output):
+	case f.Output != "" && !typedOn(output):
+		f.Output = "text"
+	default:
+		p.bad("output", f.Output, "%w", oneOf(f.Output, outputs))
+	}
 }
 
 // Written is how a command writes its document.
@@ -100,25 +158,17 @@ func (p *problems) exclude(one, other string) {
 
 func (p *problems) err() error { return errors.Join(*p...) }
 
-// loadable is a command with settings of its own, that makes no load.
-type loadable interface{ Load(System) error }
-
-func by[T loadable](define func(*pflag.FlagSet) T) func(*pflag.FlagSet) loadable {
-	return func(set *pflag.FlagSet) loadable { return define(set) }
-}
-
-var others = map[string]func(*pflag.FlagSet) loadable{
-	"agent": by(NewAgent), "calibrate": by(NewCalibrate), "collect": by(NewCollect), "compare": by(NewCompare), "doctor": by(NewDoctor), "find": by(NewFind),
-	"peers": by(NewPeers), "probe": by(NewProbe), "prune": by(NewPrune), "report": by(NewReport), "runs": by(NewRuns), "study": by(NewStudyRun),
-	"trial": by(NewTrial), "tune": by(NewTune), "watch": by(NewWatch),
-}
+// commands are what defines the flags of each command, by its rows.
+var commands = make(map[string]func(*pflag.FlagSet) command)
 
 // loadCommand loads the settings of a command of which nothing is typed. Only a command that makes a load has a run.
-func loadCommand(command string, sys System) (*Run, error) {
-	set := pflag.NewFlagSet(command, pflag.ContinueOnError)
-	if define := others[command]; define != nil {
-		return nil, define(set).Load(sys)
+func loadCommand(name string, sys System) (*Run, error) {
+	switch c := commands[name](pflag.NewFlagSet(name, pflag.ContinueOnError)).(type) {
+	case *Flags:
+		r, err := c.Load(sys)
+		return &r, err
+	case interface{ Load(System) error }:
+		return nil, c.Load(sys)
 	}
-	r, err := newFlags(set, plan.Command(command)).Load(sys)
-	return &r, err
+	return nil, nil
 }

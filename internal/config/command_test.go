@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -16,11 +17,13 @@ import (
 	"github.com/kt-bench/kt/internal/plan"
 )
 
-// loadOther loads a command that makes no load: define gives its Load.
-func loadOther(t *testing.T, in given, define func(*pflag.FlagSet) func(System) error) error {
+type loader interface{ Load(System) error }
+
+// loadOther loads a command that makes no load.
+func loadOther[S loader](t *testing.T, in given, define func(*pflag.FlagSet) S) (S, error) {
 	t.Helper()
 	set := pflag.NewFlagSet("", pflag.ContinueOnError)
-	load := define(set)
+	s := define(set)
 	must.Do(t, set.Parse(in.args))
 	sys := System{Getenv: func(name string) string { return in.env[name] }}
 	for name, value := range in.env {
@@ -30,7 +33,7 @@ func loadOther(t *testing.T, in given, define func(*pflag.FlagSet) func(System) 
 		sys.ConfigDir = t.TempDir()
 		write(t, filepath.Join(sys.ConfigDir, "kt", "config.yaml"), in.file)
 	}
-	return load(sys)
+	return s, s.Load(sys)
 }
 
 func TestReportIsLoadedFromEveryLayer(t *testing.T) {
@@ -55,8 +58,7 @@ func TestReportIsLoadedFromEveryLayer(t *testing.T) {
 		{"a key that it has not", given{file: "report: {fps: 4}"}, "", false, `unknown key "report.fps"`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			var r *Report
-			err := loadOther(t, tc.in, func(set *pflag.FlagSet) func(System) error { r = NewReport(set); return r.Load })
+			r, err := loadOther(t, tc.in, NewReport)
 			switch {
 			case tc.err != "":
 				must.Err(t, tc.err, err, "the value")
@@ -88,27 +90,25 @@ func TestOutputsThatOnlyReportHasAreReports(t *testing.T) {
 }
 
 func TestNamesThatAgentsRefuseAreMistakesOfTheCommandLine(t *testing.T) {
-	agent := func(set *pflag.FlagSet) func(System) error { return NewAgent(set).Load }
-	collect := func(set *pflag.FlagSet) func(System) error { return NewCollect(set).Load }
 	for _, tc := range []struct {
-		define func(*pflag.FlagSet) func(System) error
-		args   []string
-		want   string // how the one problem begins; "": there is none
+		command string
+		args    []string
+		want    string // how the one problem begins; "": there is none
 	}{
-		{agent, []string{"--name", "vm-14.example", "--tags", "rack-a,7"}, ""},
-		{agent, []string{"--name", ".x"}, `--name ".x": `},
-		{agent, []string{"--name", "_x"}, `--name "_x": `},
-		{agent, []string{"--tags", "_a"}, `--tags "_a": `},
-		{agent, []string{"--tags", strings.Repeat("a", longestTag)}, ""},
-		{agent, []string{"--tags", strings.Repeat("a", longestTag+1)}, `--tags "aaa`},
-		{agent, []string{"--tags", "all"}, `--tags "all": a tag `},
-		{agent, []string{"--join", "a:b:c"}, `--join "a:b:c": `},
-		{collect, []string{"--run", "nightly"}, ""},
-		{collect, []string{"--run", "nightly@2026-11-21T22:00:00Z"}, ""},
-		{collect, []string{"--run", ".x"}, `--run ".x": `},
-		{collect, []string{"--run", "x@soon"}, `--run "x@soon": `},
+		{"agent", []string{"--name", "vm-14.example", "--tags", "rack-a,7"}, ""},
+		{"agent", []string{"--name", ".x"}, `--name ".x": `},
+		{"agent", []string{"--name", "_x"}, `--name "_x": `},
+		{"agent", []string{"--tags", "_a"}, `--tags "_a": `},
+		{"agent", []string{"--tags", strings.Repeat("a", longestTag)}, ""},
+		{"agent", []string{"--tags", strings.Repeat("a", longestTag+1)}, `--tags "aaa`},
+		{"agent", []string{"--tags", "all"}, `--tags "all": a tag `},
+		{"agent", []string{"--join", "a:b:c"}, `--join "a:b:c": `},
+		{"collect", []string{"--run", "nightly"}, ""},
+		{"collect", []string{"--run", "nightly@2026-11-21T22:00:00Z"}, ""},
+		{"collect", []string{"--run", ".x"}, `--run ".x": `},
+		{"collect", []string{"--run", "x@soon"}, `--run "x@soon": `},
 	} {
-		err := loadOther(t, given{args: tc.args}, tc.define)
+		_, err := loadOther(t, given{args: tc.args}, func(set *pflag.FlagSet) loader { return commands[tc.command](set).(loader) })
 		switch {
 		case tc.want == "" && err != nil:
 			t.Errorf("%q: %v", tc.args, err)
@@ -125,8 +125,7 @@ func TestNamesThatAgentsRefuseAreMistakesOfTheCommandLine(t *testing.T) {
 }
 
 func TestTopicsThatAreAllowedAreShownAsTheyWereTyped(t *testing.T) {
-	var a *Agent
-	err := loadOther(t, given{args: []string{"--allow-topic", "kt-.*|test"}}, func(set *pflag.FlagSet) func(System) error { a = NewAgent(set); return a.Load })
+	a, err := loadOther(t, given{args: []string{"--allow-topic", "kt-.*|test"}}, NewAgent)
 	if err != nil || a.AllowTopic.String() != "kt-.*|test" {
 		t.Errorf("%v, %v", a.AllowTopic, err)
 	}
@@ -134,8 +133,7 @@ func TestTopicsThatAreAllowedAreShownAsTheyWereTyped(t *testing.T) {
 
 func TestTheIntervalOfATuningIsATimeUpToAnHour(t *testing.T) {
 	for text, want := range map[string]time.Duration{"0": 0, "5s": 5 * time.Second, "1h": time.Hour, "2h": -1, "-1s": -1, "soon": -1} {
-		var tune *Tune
-		err := loadOther(t, given{args: []string{"--interval", text}}, func(set *pflag.FlagSet) func(System) error { tune = NewTune(set); return tune.Load })
+		tune, err := loadOther(t, given{args: []string{"--interval", text}}, NewTune)
 		switch {
 		case want < 0 && (err == nil || !strings.HasPrefix(err.Error(), "--interval "+strconv.Quote(text)+": ")):
 			t.Errorf("%s gives %v", text, err)
@@ -148,13 +146,12 @@ func TestTheIntervalOfATuningIsATimeUpToAnHour(t *testing.T) {
 func TestTheFileOfEveryCommandMayBeNamedByAVariable(t *testing.T) {
 	file := write(t, filepath.Join(t.TempDir(), "mine.yaml"), "output: json")
 	env := map[string]string{"KT_CONFIG": file}
-	var p *Peers
-	err := loadOther(t, given{env: env}, func(set *pflag.FlagSet) func(System) error { p = NewPeers(set); return p.Load })
+	p, err := loadOther(t, given{env: env}, NewPeers)
 	if err != nil || p.Output != "json" {
 		t.Errorf("kt peers: output %q, %v", p.Output, err)
 	}
 	must.Match(t, "json", mustLoad(t, given{env: env}).Output, "kt produce: output")
-	err = loadOther(t, given{env: map[string]string{"KT_CONFIG": file + "x"}}, func(set *pflag.FlagSet) func(System) error { return NewPeers(set).Load })
+	_, err = loadOther(t, given{env: map[string]string{"KT_CONFIG": file + "x"}}, NewPeers)
 	if !errors.Is(err, os.ErrNotExist) {
 		t.Error(err)
 	}
@@ -165,4 +162,168 @@ func TestTheThemeComesFromEveryLayer(t *testing.T) {
 		must.Match(t, "light", mustLoad(t, g).Theme, "%+v", g)
 	}
 	must.Match(t, "auto", mustLoad(t, given{}).Theme, "the default")
+}
+
+func TestACalibrationTakesWhatARecordCostsAndNoMore(t *testing.T) {
+	for flag, counts := range map[string]bool{
+		"record-size": true, "acks": true, "command-property": true, "fetch-size": true, "engine": true, "profile": true, "transactional-id": true,
+		"rate": false, "throughput": false, "duration": false, "num-records": false, "messages": false, "warmup": false, "topic": false, "delete-topic": false,
+		"verify": false, "output": false, "result": false, "cluster": false, "at": false, "exec": false, "on": false, "one-at-a-time": false, "timeout": false,
+		"group-protocol": false,
+	} {
+		must.Match(t, counts, CountsInCalibration(flag), "--%s counts: %t", flag, !counts)
+	}
+}
+
+func TestAFlagThatIsLeftOutCountsOnTheCommandLineAlone(t *testing.T) {
+	variables := map[string]string{"KT_RATE": "100", "KT_DURATION": "1h", "KT_ACKS": "1"}
+	sys := System{Getenv: func(name string) string { return variables[name] }, LeftOut: func(flag string) bool { return !CountsInCalibration(flag) }}
+	flags := []Assignment{{Name: "bootstrap-server", Values: []string{"localhost:9092"}}, {Name: "duration", Values: []string{"5s"}}}
+	r := must.Have(LoadOf(plan.Produce, flags, sys))(t)
+	for flag, want := range map[string]string{"rate": "", "duration": "5s", "acks": "1"} {
+		must.Match(t, want, r.Flags[flag], "--%s is … (from %s)", flag, r.Sources[flag])
+	}
+}
+
+func TestProcessesOfAGroupCommitHowFarTheyAre(t *testing.T) {
+	for _, tc := range []struct {
+		name, args string
+		want       plan.Commit
+		property   string // enable.auto.commit; "": not set
+	}{
+		{"kt's own group", "--on all", plan.CommitAuto, "true"},
+		{"kt's own group in one process", "", plan.CommitNone, "false"},
+		{"a group that was named", "--on all --group g", plan.CommitAuto, "true"},
+		{"another way was given", "--on all --commit sync", plan.CommitSync, "false"},
+		{"none, in a load with another end", "--on all --commit none --duration 5s", plan.CommitNone, "false"},
+		{"without a group there is nothing to commit", "--on all --no-group", plan.CommitNone, ""},
+	} {
+		r := mustLoad(t, given{command: plan.Consume, args: append(needed(plan.Consume), strings.Fields(tc.args)...)})
+		if r.Plan.Read.Commit != tc.want || r.ConsumerProperties["enable.auto.commit"].Value != tc.property {
+			t.Errorf("%s: commit %q, enable.auto.commit=%q; want %q and %q", tc.name, r.Plan.Read.Commit, r.ConsumerProperties["enable.auto.commit"].Value, tc.want, tc.property)
+		}
+	}
+}
+
+func TestWhatOtherHostsCannotDoIsRefused(t *testing.T) {
+	produce, consume := append(needed(plan.Produce), "--bootstrap-server", "b:1"), needed(plan.Consume)
+	for _, tc := range []struct {
+		name    string
+		command plan.Command
+		args    []string
+		want    string // how one of the problems begins; "": there is none
+	}{
+		{"a group has to count together", plan.Consume, append(consume, "--on", "all", "--num-records", "5"), "--num-records: it does not go with --on: "},
+		{"and so have readers without one", plan.Consume, append(consume, "--on", "all", "--no-group", "--messages", "5"), "--num-records: it does not go with --on: "},
+		{"readers without a group read to the end", plan.Consume, append(consume, "--on", "all", "--no-group"), ""},
+		{"producers share out a number", plan.Produce, append(produce, "--on", "all", "--num-records", "5"), ""},
+		{"nobody knows where a group ends that commits nothing", plan.Consume, append(consume, "--on", "all", "--commit", "none"), "--commit: it does not go with --on: "},
+		{"nor where the client is told not to", plan.Consume, append(consume, "--on", "all", "--command-property", "enable.auto.commit=false"), "--commit: it does not go with --on: "},
+		{"a load without an end", plan.Produce, append(produce, "--on", "all", "--duration", "0"), "--duration 0: it does not go with --on: 0 is no end"},
+		{"a variable that is not set", plan.Produce, append(produce, "--on", ""), "--on: name a host, a tag or all"},
+		{"two that are not set", plan.Produce, append(produce, "--on", " , "), "--on: name a host, a tag or all"},
+		{"one that is not set, with a key", plan.Produce, append(produce, "--on", "", "--key-file", "k"), "--on: name a host, a tag or all"},
+		{"agents of a load of one process", plan.Produce, append(produce, "--join", "vm1"), "--join: it needs --on"},
+		{"exactly these agents", plan.Produce, append(produce, "--peers", "vm1"), "--peers: it needs --on"},
+		{"their key", plan.Produce, append(produce, "--key-file", "k"), "--key-file: it needs --on"},
+		{"a number of hosts", plan.Produce, append(produce, "--hosts", "2"), "--hosts: it needs --on"},
+		{"a number of processes", plan.Produce, append(produce, "--processes", "2"), "--processes: it needs --on"},
+	} {
+		_, err := load(t, given{command: tc.command, args: tc.args})
+		switch {
+		case tc.want == "" && err != nil:
+			t.Errorf("%s: %v", tc.name, err)
+		case tc.want != "" && (err == nil || !strings.HasPrefix(err.Error(), tc.want) || strings.Contains(err.Error(), "\n")):
+			t.Errorf("%s: %v\nwant one problem that begins with %q", tc.name, err, tc.want)
+		}
+	}
+	for name, in := range map[string]given{
+		"the environment": {env: map[string]string{"KT_JOIN": "vm1", "KT_KEY_FILE": "k"}},
+		"the file":        {file: "join: [vm1]\nkey-file: k"},
+	} {
+		in.args = produce
+		if _, err := load(t, in); err != nil {
+			t.Errorf("%s speaks to every command: %v", name, err)
+		}
+	}
+}
+
+func TestAnAgentOfACompletionHasItsPort(t *testing.T) {
+	set := flagSet("produce")
+	_ = set.Set("peers", "vm1,vm2:99")
+	if got := AgentsOf(set).Peers; !slices.Equal(got, []string{"vm1:7946", "vm2:99"}) {
+		t.Error(got)
+	}
+}
+
+// Sizes of kt probe are as in dd where they have no B, and as everywhere in kt where they have one.
+func TestSizesAsInDD(t *testing.T) {
+	for text, want := range map[string]int64{
+		"8192": 8192, "8k": 8 << 10, "8K": 8 << 10, "08k": 8 << 10, "80M": 80 << 20, "1GiB": 1 << 30, "1MB": 1_000_000, "1.5MB": 1_500_000, "512B": 512, "2t": 2 << 40,
+	} {
+		must.Match(t, want, must.Have(ddSize(text))(t), "ddSize(%q)", text)
+	}
+	for _, text := range []string{"", "k", "8x", "-8k", "0", "0x10", "none", "2000t"} {
+		if got, err := ddSize(text); err == nil {
+			t.Errorf("ddSize(%q) = %d", text, got)
+		}
+	}
+	for _, text := range []string{"8Mb", "8kb", "8b"} {
+		if got, err := ddSize(text); !errors.Is(err, plan.ErrBits) {
+			t.Errorf("ddSize(%q) = %d, %v, want that it counts bits", text, got, err)
+		}
+	}
+}
+
+func TestAnAgeIsInDaysOrATime(t *testing.T) {
+	for _, r := range []struct {
+		text string
+		want time.Duration // below 0: an error
+	}{
+		{"", 0},
+		{"0", 0},
+		{"0d", 0},
+		{"90d", 90 * 24 * time.Hour},
+		{"1.5d", 36 * time.Hour},
+		{"12h", 12 * time.Hour},
+		{"36500d", 36500 * 24 * time.Hour},
+		{"36501d", -1},
+		{"999999h", -1},
+		{"-1d", -1},
+		{"-1h", -1},
+		{"NaNd", -1},
+		{"Infd", -1},
+		{"d", -1},
+		{"90", -1},
+		{"tomorrow", -1},
+	} {
+		is, err := kindOf("optional age").read([]string{r.text})
+		got, _ := is.(time.Duration)
+		if (err != nil) != (r.want < 0) || err == nil && got != r.want {
+			t.Errorf("%q is %v, %v; want %v", r.text, got, err, r.want)
+		}
+	}
+}
+
+func TestTheListOfRunsIsChosenByTheCommandLineAlone(t *testing.T) {
+	set := pflag.NewFlagSet("runs", pflag.ContinueOnError)
+	r := NewRuns(set)
+	sys := System{Getenv: func(name string) string {
+		return map[string]string{"KT_TAG": "x", "KT_TOPIC": "orders", "KT_VALID": "true", "KT_ROWS": "5"}[name]
+	}}
+	must.Do(t, r.Load(sys))
+	if len(r.Tags) > 0 || r.Topic != "" || r.Valid || r.Rows != 5 {
+		t.Errorf("the environment made it %+v", r)
+	}
+}
+
+func TestTagsAreCheckedAndCountOnce(t *testing.T) {
+	if r := mustLoad(t, given{args: []string{"--tag", "nightly,,eu", "--tag", "nightly"}}); strings.Join(r.Tags, " ") != "nightly eu" {
+		t.Errorf("tags are %q", r.Tags)
+	}
+	for _, bad := range []string{"a b", "-a", "a/b", strings.Repeat("x", 65), "ä"} {
+		if _, err := load(t, given{args: []string{"--tag", bad}}); err == nil || !strings.Contains(err.Error(), "--tag") {
+			t.Errorf("the tag %q: %v", bad, err)
+		}
+	}
 }

@@ -1,6 +1,8 @@
 package config
 
 import (
+	"cmp"
+	"errors"
 	"io/fs"
 	"maps"
 	"regexp"
@@ -17,17 +19,6 @@ import (
 type Configure struct {
 	form `flag:",squash"`
 }
-
-// NewConfigure defines the flags on a set.
-func NewConfigure(set *pflag.FlagSet) *Configure { return &Configure{newForm(set, "config")} }
-
-// NewConfigFile defines the flags of a command that only reads or writes the files.
-func NewConfigFile(set *pflag.FlagSet) *Configure {
-	return &Configure{form{base: newBase(set, "config-file", "config"), Output: "text"}}
-}
-
-// Load applies environment and configuration file.
-func (c *Configure) Load(sys System) error { return c.load(sys, c) }
 
 // Value is the effective value of a flag.
 type Value struct {
@@ -53,7 +44,7 @@ func (c *Configure) Effective(commands []string, sys System, profiles func(comma
 		}
 		l.flags.VisitAll(func(f *pflag.Flag) {
 			having[f.Name]++
-			if of(f).typed || f.Hidden {
+			if of(f).Typed || f.Hidden {
 				return
 			}
 			v := l.valueOf(f, command)
@@ -144,4 +135,135 @@ func (c *Configure) Clusters(sys System) ([]Cluster, error) {
 		all = append(all, one)
 	}
 	return all, err
+}
+
+// Checks is what a check of the configuration files needs beside them.
+type Checks struct {
+	Profiles func(command string) fs.FS // of a command that makes loads
+	Clients  func(*Run) error           // returns what the clients of a load refuse
+}
+
+// checking is the state of a check of the configuration files. Each command loads its settings as in a run. What is wrong with
+// one layer does not end it.
+type checking struct {
+	project, user *file
+	layers        *layers // of the command that was loaded last
+	errs          []error // of its layers
+}
+
+// typedLater stands for what a command needs beyond the files: a command line gives it.
+var typedLater = map[string]any{"bootstrap-server": []string{"localhost:9092"}, "topic": []string{"kt-bench"}}
+
+// passed keeps an error for a check of the files, which goes on. In a run it returns the error.
+func (s System) passed(err error) error {
+	if s.check == nil || err == nil {
+		return err
+	}
+	s.check.errs = append(s.check.errs, err)
+	return nil
+}
+
+// Check returns the names of the configuration files that there are, and everything that is wrong with them, by file and line:
+// keys, values, and properties files of clusters. path is that of a file to check alone, "" for those that commands read.
+func (c *Configure) Check(path string, sys System, with Checks) ([]string, error) {
+	sys.warnOfStrangers()
+	project, user, err := sys.readFiles(cmp.Or(path, c.typedText("config")))
+	found := &mistakes{files: []*file{project, user}}
+	found.add("", flat(err))
+	for _, command := range Commands() {
+		state := &checking{project: project, user: user}
+		sys.check, sys.Warn, sys.Profiles = state, nil, nil
+		if slices.Contains(LoadCommands(), command) && with.Profiles != nil {
+			sys.Profiles = with.Profiles(command)
+		}
+		run, err := loadCommand(command, sys)
+		if run != nil {
+			err = errors.Join(err, state.layers.sourced(with.Clients(run)))
+		}
+		found.add(command, append(state.errs, slices.DeleteFunc(flat(err), isUntyped)...))
+	}
+	var names []string
+	if user != nil {
+		names = append(names, user.name)
+		for _, name := range slices.Sorted(maps.Keys(user.clusters)) {
+			cluster := user.clusters[name]
+			if _, err := cluster.readProperties(); err != nil {
+				found.add("", []error{plan.Refuse("", nil, "cluster %s: %w", name, err).From(cluster.Source)})
+			}
+		}
+	}
+	if project != nil {
+		names = append(names, project.name)
+	}
+	return names, found.err()
+}
+
+// mistakes are what is wrong with configuration files, each once.
+type mistakes struct {
+	files []*file
+	all   []mistake
+}
+
+// mistake is one of them.
+type mistake struct {
+	of       plan.Problem
+	commands []string // that have it
+}
+
+// isUntyped reports whether an error is about what nobody has typed: no file and no variable holds it.
+func isUntyped(err error) bool {
+	var p *plan.Problem
+	return errors.As(err, new(needs)) || errors.As(err, &p) && (p.Source == fromNobody || p.Source == "" && p.Flag != "")
+}
+
+// add adds errors of a command; "": of the files as such.
+func (m *mistakes) add(command string, errs []error) {
+	for _, err := range errs {
+		var one *plan.Problem
+		if !errors.As(err, &one) {
+			one = plan.Refuse("", nil, "%w", err)
+		}
+		i := slices.IndexFunc(m.all, func(o mistake) bool { return o.of.Error() == one.Error() })
+		if i < 0 {
+			i, m.all = len(m.all), append(m.all, mistake{of: *one})
+		}
+		if command != "" {
+			m.all[i].commands = append(m.all[i].commands, command)
+		}
+	}
+}
+
+// err joins the mistakes in the order of files and lines. One that a single command has with a setting for all names the command.
+func (m *mistakes) err() error {
+	slices.SortStableFunc(m.all, func(a, b mistake) int {
+		return cmp.Or(strings.Compare(a.of.Source, b.of.Source), cmp.Compare(a.of.Line, b.of.Line))
+	})
+	var errs []error
+	for _, one := range m.all {
+		command := ""
+		if len(one.commands) == 1 && !m.inSection(one.commands[0], one.of.Place()) {
+			command = "kt " + one.commands[0]
+		}
+		if command == "" && one.of.Source == "" { // it was typed
+			errs = append(errs, &one.of)
+			continue
+		}
+		errs = append(errs, one.of.Of(command))
+	}
+	return errors.Join(errs...)
+}
+
+// inSection reports whether a setting stands in the section of a command.
+func (m *mistakes) inSection(command, place string) bool {
+	return slices.ContainsFunc(m.files, func(f *file) bool {
+		if f == nil {
+			return false
+		}
+		for flag := range f.lines[command] {
+			if f.where(command, flag) == place {
+				return true
+			}
+		}
+		return false
+	})
 }

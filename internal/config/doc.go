@@ -5,7 +5,7 @@
 //	set.Parse(args)
 //	run, err := flags.Load(config.System{Getenv: os.Getenv, …})
 //
-// table.go is the one list of flags: their names, kinds, defaults, helps, commands and Java properties, and whether the file of
+// settings.json is the one list of flags: their names, kinds, defaults, helps, commands and Java properties, and whether the file of
 // a project may set them. A kind reads a text, so that a wrong one is refused where it is read.
 //
 // This is the only place where precedence exists: a flag wins over its environment variable (KT_RATE for --rate), that over the

@@ -2,16 +2,24 @@ package config
 
 import (
 	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"testing/fstest"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/spf13/pflag"
 
+	"github.com/kt-bench/kt/internal/input"
 	"github.com/kt-bench/kt/internal/must"
+	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/profiles"
 )
 
@@ -168,5 +176,250 @@ func TestACheckFindsWhatARunWouldTrip(t *testing.T) {
 				t.Errorf("%q gives %v\nwant %q", text, err, part)
 			}
 		}
+	}
+}
+
+// yamlQuoted writes any text for YAML.
+func yamlQuoted(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		fmt.Fprintf(&b, `\U%08x`, r)
+	}
+	return `"` + b.String() + `"`
+}
+
+// standsAlone reports whether a text stands for itself in YAML without quotes.
+func standsAlone(s string) bool {
+	root, err := input.YAML([]byte("k: "+s), func(int) string { return "" })
+	if err != nil || root == nil || len(root.Content) != 2 {
+		return false
+	}
+	text, err := input.Text(root.Content[1])
+	return err == nil && text == s
+}
+
+// ways are the ways to give a flag a value.
+func ways(value string) []string {
+	all := []string{"flag", "variable", "quoted"}
+	if standsAlone(value) {
+		all = append(all, "plain")
+	}
+	return all
+}
+
+var ofChance = regexp.MustCompile(`perf-consumer-[0-9]+|performance-producer-[A-Z0-9]+`)
+
+// outcome returns the run that a value of one flag makes, or what is wrong, without the source of the value.
+func outcome(t *testing.T, dir string, command plan.Command, flag, value, way string) string {
+	t.Helper()
+	set := pflag.NewFlagSet(string(command), pflag.ContinueOnError)
+	flags := newFlags(set, command)
+	_ = set.Set("profile", "base")
+	// What a load needs is in the lowest layer, so that it is below the value in each way.
+	base := "topic: t\nbootstrap-server: b:1\n"
+	sys := System{Kafka: kafka, Profiles: fstest.MapFS{"base.yaml": {Data: []byte(base)}}}
+	source := "--" + flag
+	env := make(map[string]string)
+	switch way {
+	case "flag":
+		must.Do(t, set.Parse([]string{"--" + flag + "=" + value}))
+	case "variable":
+		source = envName(flag)
+		env[source] = value
+		sys.Environ = []string{source + "=" + value}
+	case "quoted":
+		value = yamlQuoted(value)
+		fallthrough
+	default:
+		sys.ConfigDir = dir
+		source = write(t, filepath.Join(dir, "kt", "config.yaml"), flag+": "+value+"\n") + ":1"
+	}
+	sys.Getenv = func(name string) string { return env[name] }
+	r, err := flags.Load(sys)
+	if err != nil {
+		text := ""
+		for _, one := range flat(err) {
+			if p := (*plan.Problem)(nil); errors.As(one, &p) {
+				one = errors.New(strings.TrimPrefix(p.Text(), "--")) // which only the command line has
+			}
+			text += strings.ReplaceAll(one.Error(), "(from "+source+")", "(from --"+flag+")") + "\n"
+		}
+		return text
+	}
+	r.Sources, r.Warnings = nil, nil
+	for _, properties := range []map[string]plan.Given{r.Properties, r.ConsumerProperties} {
+		for name, g := range properties {
+			properties[name] = plan.Given{Value: g.Value}
+		}
+	}
+	text := must.Have(json.Marshal(r))(t)
+	return ofChance.ReplaceAllString(string(text), "")
+}
+
+// firstDifference returns what two texts hold where they begin to differ.
+func firstDifference(a, b string) string {
+	at := 0
+	for at < min(len(a), len(b)) && a[at] == b[at] {
+		at++
+	}
+	from := max(0, at-40)
+	return fmt.Sprintf("  %q\n  %q", a[from:min(len(a), at+80)], b[from:min(len(b), at+80)])
+}
+
+// flagsAlike are the flags of a load that say the same wherever they stand. Others name files, or speak to every command from a file
+// and a variable: there they are no mistake where a load has no use for them.
+func flagsAlike(command plan.Command) (names []string) {
+	for _, name := range flagNames(string(command)) {
+		if !slices.Contains([]string{"config", "profile", "cluster", "hosts", "processes", "watch", "join", "peers", "key-file", "output", "group-protocol", "group-instance-id"}, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+var loadCommands = []plan.Command{plan.Produce, plan.Consume, plan.Roundtrip}
+
+func commandAt[N int | uint8](i N) plan.Command { return loadCommands[int(i)%len(loadCommands)] }
+
+// FuzzAFileAVariableAndAFlagSayTheSame gives a text to a flag in every way that there is. All make the same run, or are refused for the
+// same reason, whatever YAML makes of the text. Only a variable that is a list of K=V has spaces between its items.
+func FuzzAFileAVariableAndAFlagSayTheSame(f *testing.F) {
+	texts := strings.Fields("1.10 0123 1e3 007 010 0x10 0b1 0o7 1_000 +5 -1 yes no on off True TRUE null ~ NaN .nan .inf -.Inf 2026-01-01 12:30:45 " +
+		"2026-01-01T00:00:00Z 0.5 1. << = ! *a &a 1,000 1k 10Mb/s 10MB/s 100MiB/s 8KiB a:1,b:2 all none 5s 5 zstd:03 a=1 a=007 {} [] earliest 100@080,200@20")
+	texts = append(texts, "", " ", " 8 ", "a b", "a\nb", "a: b", "a #b", "'", `"`, "\\", "\x00", "\u0085", "\u2028", "\ufeff", "é", "- a", "|", "%", "@")
+	add := func(command int, name, text string) {
+		if i := slices.Index(flagsAlike(commandAt(command)), name); i >= 0 {
+			f.Add(uint8(command), uint8(i), text)
+		}
+	}
+	for command := range loadCommands {
+		for _, name := range flagsAlike(commandAt(command)) {
+			add(command, name, "") // a file and a variable say nothing too
+		}
+	}
+	for i, text := range texts {
+		add(0, "topic", text)
+		add(i%3, "partitions", text)
+		add(i%3, []string{"rate", "group", "num-records", "record-size", "seed", "acks", "bootstrap-server", "header", "compressibility"}[i%9], text)
+	}
+	f.Fuzz(func(t *testing.T, command, flag uint8, text string) {
+		names := flagsAlike(commandAt(command))
+		name := names[int(flag)%len(names)]
+		if !utf8.ValidString(text) || listFlags["--"+name] && strings.ContainsFunc(text, unicode.IsSpace) {
+			return
+		}
+		dir := t.TempDir()
+		want := outcome(t, dir, commandAt(command), name, text, "flag")
+		for _, way := range ways(text) {
+			if got := outcome(t, dir, commandAt(command), name, text, way); got != want {
+				t.Errorf("kt %s, %s %q as %s differs from the flag:\n%s", commandAt(command), name, text, way, firstDifference(got, want))
+			}
+		}
+	})
+}
+
+// A scalar is the text that stands in the file, also where YAML takes it for something else.
+func TestAScalarIsTheTextThatStandsInTheFile(t *testing.T) {
+	for _, text := range strings.Fields("1.10 0123 1e3 007 0x1F 1_000 yes on True off 2026-01-01 1.0 0.50 +1 0o17 =") {
+		r, err := load(t, given{file: "topic: " + text})
+		if text == "+1" || text == "=" {
+			if err == nil || !strings.Contains(err.Error(), "config.yaml:1: topic ") {
+				t.Errorf("topic: %s: %v, want it refused with its line", text, err)
+			}
+		} else if err != nil || r.Plan.Topic.Name != text {
+			t.Errorf("topic: %s: %v, %v", text, r.Plan.Topic.Name, err)
+		}
+	}
+	file := "produce: &p\n  topic: &t 1.10\n  transactional-id: 007\n  tag: [1.10, *t]\nroundtrip:\n  <<: *p\n  transactional-id: 0x1\n" +
+		"clusters:\n  1.10: {bootstrap-server: [1.10, 010:9092]}\ncluster: 1.10"
+	r := mustLoad(t, given{file: file})
+	both := mustLoad(t, given{file: file, command: plan.Roundtrip})
+	got := []string{r.Plan.Topic.Name, r.Flags["transactional-id"], both.Plan.Topic.Name, both.Flags["transactional-id"], r.Cluster}
+	if want := []string{"1.10", "007", "1.10", "0x1", "1.10"}; !slices.Equal(slices.Concat(got, r.Tags, r.Plan.Bootstrap), slices.Concat(want, []string{"1.10", "1.10", "010:9092"})) {
+		t.Errorf("%q %q %q", got, r.Tags, r.Plan.Bootstrap)
+	}
+}
+
+// Each number is decimal, of each command.
+func TestNumbersOfAllFlagsAreDecimal(t *testing.T) {
+	found := 0
+	for _, command := range Commands() {
+		flagSet(command).VisitAll(func(f *pflag.Flag) {
+			kind := f.Value.Type()
+			whole := strings.HasPrefix(kind, "int")
+			if !whole && !strings.HasPrefix(kind, "float") {
+				return
+			}
+			found++
+			for _, text := range []string{"0x10", "0x10p0", "0b1", "0o7", "inf", "NaN", ""} {
+				if err := of(f).take(text); err == nil || err.Error() == "" {
+					t.Errorf("kt %s --%s %s is %s", command, f.Name, text, f.Value)
+				}
+			}
+			for text, want := range map[string]string{"010": "10", "0017": "17", "08": "8"} {
+				if err := of(f).take(text); err != nil || f.Value.String() != want {
+					t.Errorf("kt %s --%s %s is %s, %v", command, f.Name, text, f.Value, err)
+				}
+			}
+			if err := of(f).take("1_000"); whole && f.Value.String() != "1000" && !strings.Contains(err.Error(), "it must be from ") {
+				t.Errorf("kt %s --%s 1_000 is %s, %v", command, f.Name, f.Value, err)
+			}
+		})
+	}
+	if found < 40 {
+		t.Errorf("only %d numbers were found", found)
+	}
+	for args, want := range map[string]string{
+		"--partitions 70000000000": "it must be from 1 to 100000", "--transaction-duration-ms 70000000000": "it is too large", "--replication-factor 40000": "it must be from 1 to 32767", "--partitions many": "it must be a whole number",
+		"--partitions 1.5": "it must be a whole number", "--compressibility half": "it must be a number",
+	} {
+		_, err := load(t, given{args: strings.Fields(args)})
+		must.Err(t, want, err, "%s", args)
+	}
+	r, err := load(t, given{args: strings.Fields("--num-records 010 --partitions 010 --rate 010 --record-size 0100 --duration 010")})
+	if p := r.Plan; err != nil || p.Load.Records != 10 || p.Topic.Partitions != 10 || p.Load.Rate.PerSecond != 10 || p.Payload.Size.Max() != 100 || p.Load.Duration.Std().Seconds() != 10 {
+		t.Errorf("%+v, %v", p, err)
+	}
+}
+
+// Nothing in a higher layer counts there, as an empty flag does: it does not let a lower one through.
+func TestAnEmptyValueIsTheEmptyFlag(t *testing.T) {
+	profile := map[string]string{"p": "acks: 0"}
+	clusters := "clusters: {c: {bootstrap-server: c:1}}\ncluster: c\nprofile: p"
+	for says, in := range map[string]given{
+		"it names no broker":                        {env: map[string]string{"KT_BOOTSTRAP_SERVER": ""}},
+		"1: bootstrap-server: it names no broker; ": {file: "bootstrap-server:"},
+		"f it names no broker":                      {args: []string{"--bootstrap-server="}},
+		`"" is not a rate`:                          {env: map[string]string{"KT_RATE": ""}, file: "rate: 5"},
+		"topic \"\": ":                              {file: "topic:"},
+		`quiet "": it must be`:                      {env: map[string]string{"KT_QUIET": ""}},
+		`partitions "": it must`:                    {file: "partitions: ''"},
+		"header \"\": write":                        {env: map[string]string{"KT_HEADER": ""}},
+		"html \"\": name a":                         {env: map[string]string{"KT_HTML": ""}},
+		"metrics-listen \"\": ":                     {env: map[string]string{"KT_METRICS_LISTEN": ""}},
+		"1: rate and throughput exclude":            {file: "rate: 5\nthroughput: 5"},
+		"topic: the list is empt":                   {file: "topic: []"},
+	} {
+		if _, err := load(t, in); err == nil || !strings.Contains(err.Error(), strings.TrimPrefix(says, "f ")) {
+			t.Errorf("%v: %v, want %q", in, err, says)
+		}
+	}
+	for name, in := range map[string]given{
+		"a flag": {args: []string{"--cluster=", "--profile="}}, "a variable": {env: map[string]string{"KT_CLUSTER": "", "KT_PROFILE": ""}},
+		"a section": {file: clusters + "\nproduce: {cluster: , profile: }"},
+	} {
+		if in.file == "" {
+			in.file = clusters
+		}
+		in.profiles = profile
+		if r := mustLoad(t, in); r.Cluster != "" || len(r.Plan.Bootstrap) > 0 || r.Flags["acks"] != "" {
+			t.Errorf("an empty cluster and profile of %s: %q, %q, acks %q", name, r.Cluster, r.Plan.Bootstrap, r.Flags["acks"])
+		}
+	}
+	if r := mustLoad(t, given{file: clusters, profiles: profile}); r.Cluster != "c" || r.Flags["acks"] != "0" {
+		t.Errorf("%q, acks %q", r.Cluster, r.Flags["acks"])
+	}
+	if r := mustLoad(t, given{file: "header: []"}); len(r.Plan.Payload.Headers) > 0 {
+		t.Errorf("an empty list of a flag that may be repeated: %v", r.Plan.Payload.Headers)
 	}
 }

@@ -163,7 +163,7 @@ func (l *layers) apply() error {
 			return
 		}
 		for _, from := range all {
-			if !v.typed && !l.sys.leavesOut(f.Name) && (f.Name != "cluster" || from.chosen) && from.IsSet(f.Name) {
+			if !v.Typed && !l.sys.leavesOut(f.Name) && (f.Name != "cluster" || from.chosen) && from.IsSet(f.Name) {
 				l.set(f, from.GetStringSlice(f.Name), from.at[f.Name], from.from)
 				return
 			}
@@ -218,8 +218,8 @@ func (s System) warnOfStrangers() {
 		if value == "" || !strings.HasPrefix(name, envPrefix+"_") || strings.HasPrefix(name, envPrefix+"_KAFKA_") || slices.Contains(names, name) {
 			continue
 		}
-		if i := slices.IndexFunc(settings, func(s setting) bool { return s.typed && envName(s.name) == name }); i >= 0 {
-			s.Warn(fmt.Sprintf("%s is ignored: only the command line can say --%s", name, settings[i].name))
+		if i := slices.IndexFunc(settings, func(s setting) bool { return s.Typed && envName(s.Name) == name }); i >= 0 {
+			s.Warn(fmt.Sprintf("%s is ignored: only the command line can say --%s", name, settings[i].Name))
 			continue
 		}
 		near := hint(name, names, "")
@@ -255,7 +255,7 @@ func (l *layers) note(v *value, source string, from level) {
 		}
 		l.refused = append(l.refused, p)
 	}
-	l.sources[v.name], l.from[v.name] = source, from
+	l.sources[v.Name], l.from[v.Name] = source, from
 }
 
 // typedOn reports whether a flag was given on the command line, and not by a file or

@@ -29,6 +29,11 @@ type given struct {
 	warn     func(string)
 }
 
+// newFlags defines the flags of a command that makes a load.
+func newFlags(set *pflag.FlagSet, name plan.Command) *Flags {
+	return commands[string(name)](set).(*Flags)
+}
+
 // load is given through the parser and Load.
 func load(t *testing.T, in given) (Run, error) {
 	t.Helper()
@@ -425,7 +430,7 @@ func needed(command plan.Command) []string {
 }
 
 func TestEveryShippedProfileLoads(t *testing.T) {
-	for _, command := range commands {
+	for _, command := range loadCommands {
 		tree := profiles.Of(string(command))
 		names := ProfileNames(tree)
 		if len(names) == 0 {
@@ -461,7 +466,7 @@ func TestNoProfileRunsCommands(t *testing.T) {
 }
 
 func TestEveryFlagHasAGroupASourceAndAValue(t *testing.T) {
-	for _, command := range commands {
+	for _, command := range loadCommands {
 		p := mustLoad(t, given{command: command, args: needed(command)})
 		newFlags(pflag.NewFlagSet("", pflag.ContinueOnError), command).flags.VisitAll(func(f *pflag.Flag) {
 			source := "default"
@@ -479,7 +484,7 @@ func TestEveryFlagHasAGroupASourceAndAValue(t *testing.T) {
 // of bytes only where records are written.
 func TestAFlagIsTheSameInEveryCommand(t *testing.T) {
 	first := make(map[string]*pflag.Flag)
-	for _, command := range commands {
+	for _, command := range loadCommands {
 		newFlags(pflag.NewFlagSet("", pflag.ContinueOnError), command).flags.VisitAll(func(f *pflag.Flag) {
 			before := first[f.Name]
 			if before == nil {

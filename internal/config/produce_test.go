@@ -3,6 +3,7 @@ package config
 import (
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -254,4 +255,135 @@ func valuesOf(props map[string]plan.Given) map[string]string {
 		values[name] = g.Value
 	}
 	return values
+}
+
+func TestStagesOfARateEndTheLoadUnlessADurationDoes(t *testing.T) {
+	const stages = "10@1m,10..50@2m"
+	for name, tc := range map[string]struct {
+		given
+		want time.Duration
+	}{
+		"by themselves":                           {given{args: []string{"--rate", stages}}, 3 * time.Minute},
+		"by Kafka's name":                         {given{args: []string{"--throughput", stages}}, 3 * time.Minute},
+		"with a number of records":                {given{args: []string{"--rate", stages, "--num-records", "5"}}, 3 * time.Minute},
+		"in a file":                               {given{file: "rate: " + stages}, 3 * time.Minute},
+		"before a duration of a lower layer":      {given{args: []string{"--rate", stages}, file: "duration: 10m"}, 3 * time.Minute},
+		"a duration of a higher layer ends them":  {given{args: []string{"--duration", "90s"}, file: "rate: " + stages}, 90 * time.Second},
+		"a duration of the same layer ends them":  {given{args: []string{"--rate", stages, "--duration", "3m"}}, 3 * time.Minute},
+		"a rate of a higher layer has no stages":  {given{args: []string{"--rate", "5"}, file: "rate: " + stages}, defaultDuration},
+		"one rate of a file keeps its duration":   {given{file: "rate: 5\nduration: 10m"}, 10 * time.Minute},
+		"stages of the environment, over a file":  {given{env: map[string]string{"KT_RATE": stages}, file: "duration: 10s"}, 3 * time.Minute},
+		"with a warm-up, which is a part of them": {given{args: []string{"--rate", stages, "--warmup", "1m"}}, 3 * time.Minute},
+	} {
+		must.Match(t, tc.want, mustLoad(t, tc.given).Plan.Load.Duration.Std(), "%s: the load lasts", name)
+	}
+	for name, tc := range map[string]struct {
+		args  string
+		names []string
+	}{
+		"a duration that is longer": {"--rate 10@1m,50@2m --duration 10m", []string{"--duration 10m", "--rate", "3m"}},
+		"a load without end":        {"--rate 10@1m --duration 0", []string{"--duration 0", "--rate", "1m"}},
+		"only a warm-up":            {"--rate 10@1m --warmup 1m", []string{"--warmup 1m", "1m"}},
+		"an unknown unit":           {"--rate 10@1x", []string{"--rate", `"1x"`}},
+	} {
+		_, err := load(t, given{args: strings.Fields(tc.args)})
+		if err == nil {
+			t.Errorf("%s is no error", name)
+			continue
+		}
+		for _, part := range tc.names {
+			if !strings.Contains(err.Error(), part) {
+				t.Errorf("%s: %v; want it to name %q", name, err, part)
+			}
+		}
+	}
+}
+
+func TestExpandListsRepeatsTheFlagForEachValue(t *testing.T) {
+	for _, tc := range []struct {
+		name     string
+		in, want []string
+	}{
+		{"nothing", nil, nil},
+		{"flags that are no lists stay", []string{"produce", "--topic", "x", "-q"}, []string{"produce", "--topic", "x", "-q"}},
+		{
+			"a list in the middle",
+			[]string{"--producer-props", "a=1", "b=2", "--topic", "x"},
+			[]string{"--producer-props=a=1", "--producer-props=b=2", "--topic", "x"},
+		},
+		{"a list at the end", []string{"--command-property", "a=1", "b=2"}, []string{"--command-property=a=1", "--command-property=b=2"}},
+		{
+			"the flag again",
+			[]string{"--command-property", "a=1", "--command-property", "b=2", "c=3"},
+			[]string{"--command-property=a=1", "--command-property=b=2", "--command-property=c=3"},
+		},
+		{
+			"values with = and spaces",
+			[]string{"--command-property", "sasl.jaas.config=x username=\"a=b\";", "c=d=e"},
+			[]string{"--command-property=sasl.jaas.config=x username=\"a=b\";", "--command-property=c=d=e"},
+		},
+		{"an empty value", []string{"--topic-config", "a="}, []string{"--topic-config=a="}},
+		{"what is no key=value ends the list", []string{"--header", "a=1", "stray"}, []string{"--header=a=1", "stray"}},
+		{"a first one without = is told so later", []string{"--header", "a"}, []string{"--header=a"}},
+		{"one that is written with = is complete", []string{"--header=a=1", "b=2"}, []string{"--header=a=1", "b=2"}},
+		{"nothing is a list behind --", []string{"--header", "a=1", "--", "--header", "b=1", "c=2"}, []string{"--header=a=1", "--", "--header", "b=1", "c=2"}},
+	} {
+		got := must.Have(ExpandLists(tc.in))(t)
+		must.Match(t, tc.want, got, "%s: ExpandLists(%q)", tc.name, tc.in)
+	}
+}
+
+func TestExpandListsRefusesAListWithNothingInIt(t *testing.T) {
+	for _, in := range [][]string{
+		{"--producer-props"}, {"--producer-props", "--topic", "x"}, {"--producer-props", "-q"}, {"--producer-props", "--", "a=1"},
+	} {
+		got, err := ExpandLists(in)
+		must.Err(t, "--producer-props needs at least one key=value", err, "ExpandLists(%q) = %q,", in, got)
+	}
+}
+
+// FuzzExpandLists reads arguments, one a line.
+//   - It never panics.
+//   - No argument is lost, and none is made up: what the flags were repeated for
+//     gives the arguments again.
+//   - What is expanded is not expanded further.
+func FuzzExpandLists(f *testing.F) {
+	for _, s := range []string{
+		"", "--producer-props\na=1\nb=2\n--topic\nx", "--header\na=b=c\n--header\nd=\n--\n--header", "--topic-config", "a=1\n--command-property\n=\n\n-q",
+	} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		args := strings.Split(s, "\n")
+		out, err := ExpandLists(args)
+		if err != nil {
+			return
+		}
+		if back := collapse(out, args); !slices.Equal(back, args) {
+			t.Fatalf("ExpandLists(%q) = %q, which stands for %q", args, out, back)
+		}
+		again, err := ExpandLists(out)
+		if err != nil || !slices.Equal(again, out) {
+			t.Fatalf("ExpandLists(%q) = %q, %v", out, again, err)
+		}
+	})
+}
+
+// collapse undoes ExpandLists: a value belongs to the flag before it. in tells
+// where the flag itself stood.
+func collapse(out, in []string) []string {
+	var back []string
+	for _, a := range out {
+		at := len(back)
+		name, value, ok := strings.Cut(a, "=")
+		switch {
+		case !ok || !listFlags[name] || at < len(in) && in[at] == a:
+			back = append(back, a)
+		case at < len(in) && in[at] == name:
+			back = append(back, name, value)
+		default:
+			back = append(back, value)
+		}
+	}
+	return back
 }

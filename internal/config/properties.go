@@ -1,7 +1,12 @@
 package config
 
 import (
+	"errors"
 	"fmt"
+	"maps"
+	"path/filepath"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -173,12 +178,10 @@ func (b *builder) ownFlags() {
 		}
 	}
 	b.flags.VisitAll(func(f *pflag.Flag) {
-		if v := of(f); v != nil && v.property != "" {
-			c, text := b.producer, fmt.Sprint(v.is) // sizes and times are numbers in Java
-			if v.client == b.consumer.name {
-				c = b.consumer
+		for _, c := range []*client{b.producer, b.consumer} {
+			if v := of(f); v != nil && v.Java[c.name] != "" {
+				b.own(c, f.Name, v.Java[c.name], fmt.Sprint(v.is)) // sizes and times are numbers in Java
 			}
-			b.own(c, f.Name, v.property, text)
 		}
 	})
 	b.chosen("acks", "producer-acks")
@@ -198,4 +201,159 @@ func (b *builder) own(c *client, flag, property, value string) {
 	if b.given(flag) && !b.isRefused(flag) {
 		c.put(property, plan.Given{Value: value, Source: b.sources[flag]}, b.from[flag])
 	}
+}
+
+// reference matches ${provider:path:key} and ${provider:key}, as Kafka does.
+var reference = regexp.MustCompile(`\$\{([^}:]+):(([^}:]*):)?([^}]*)\}`)
+
+// providers are the classes that Kafka ships, by their names without the package, with what looks
+// a value up.
+var providers = map[string]func(sys lookup, path, key string) (string, error){
+	"FileConfigProvider":      lookup.inFile,
+	"DirectoryConfigProvider": lookup.inFolder,
+	"EnvVarConfigProvider":    lookup.inEnvironment,
+}
+
+// lookup is where values are looked up.
+type lookup struct{ getenv func(string) string }
+
+// provide replaces the references to values that are kept elsewhere. Only providers that
+// config.providers names are asked: a ${…} of another kind means itself, as in Java.
+func (b *builder) provide(c *client) {
+	const property = "config.providers"
+	asked := c.given[property]
+	found := make(map[string]func(lookup, string, string) (string, error))
+	for _, name := range named(strings.Split(asked.Value, ",")) {
+		class := c.given[property+"."+name+".class"].Value
+		find := providers[class[strings.LastIndex(class, ".")+1:]]
+		if find == nil {
+			b.bad("", nil, "%s.%s.class=%s (from %s): kt knows FileConfigProvider, DirectoryConfigProvider and EnvVarConfigProvider; leave the provider out", property, name, class, asked.Source)
+			continue
+		}
+		found[name] = find
+	}
+	maps.DeleteFunc(c.given, func(name string, _ plan.Given) bool { return name == property || strings.HasPrefix(name, property+".") })
+	resolve := func(name string, g plan.Given) string {
+		return reference.ReplaceAllStringFunc(g.Value, func(text string) string {
+			parts := reference.FindStringSubmatch(text)
+			find := found[parts[1]]
+			if find == nil {
+				return text
+			}
+			value, err := find(lookup{b.sys.Getenv}, parts[3], parts[4])
+			if err != nil {
+				b.bad("", nil, "%s=%s (from %s): %w", name, text, g.Source, err)
+			}
+			return value
+		})
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.given)) {
+		g := c.given[name]
+		g.Value = resolve(name, g)
+		c.given[name] = g
+	}
+	for i, text := range c.servers {
+		c.servers[i] = resolve(bootstrapProperty, plan.Given{Value: text})
+	}
+}
+
+// inFile looks a key up in a properties file.
+func (lookup) inFile(path, key string) (string, error) {
+	list, err := readProperties(path)
+	if err != nil {
+		return "", err
+	}
+	for _, p := range slices.Backward(list) { // Java takes the last one
+		if p.Key == key {
+			return p.Value, nil
+		}
+	}
+	return "", fmt.Errorf("the file has no key %s", key)
+}
+
+// inFolder reads a file, whose name is the key.
+func (lookup) inFolder(path, key string) (string, error) {
+	if key == "" || key != filepath.Base(key) {
+		return "", errors.New("the key must be the name of a file in the folder")
+	}
+	data, err := input.Read(filepath.Join(path, key), input.Settings)
+	return string(data), err
+}
+
+// inEnvironment reads a variable of the environment.
+func (l lookup) inEnvironment(_, key string) (string, error) {
+	if value := l.getenv(key); value != "" {
+		return value, nil
+	}
+	return "", errors.New("there is no such variable in the environment")
+}
+
+// Security is the security properties of a run. They are apart from all others, because a plan, a
+// run file and a message to an agent hold none. They are in a function, so that nothing prints them.
+type Security struct {
+	given func() map[string]plan.Given
+	named []string
+}
+
+// Given returns the properties.
+func (s Security) Given() map[string]plan.Given {
+	if s.given == nil {
+		return nil
+	}
+	return s.given()
+}
+
+// Named returns the addresses that the owner of the properties named beside them. Credentials are bound to these.
+func (s Security) Named() []string { return s.named }
+
+// String returns [hidden].
+func (Security) String() string { return "[hidden]" }
+
+// security takes the security properties out of those of the clients. Both clients go to one
+// cluster, so they have the same.
+func (b *builder) security() Security {
+	taken := make(map[string]plan.Given)
+	for _, c := range b.clients {
+		for _, name := range slices.Sorted(maps.Keys(c.given)) {
+			if b.sys.Kafka.Security == nil || !b.sys.Kafka.Security(name) {
+				continue
+			}
+			g := c.given[name]
+			if other, twice := taken[name]; twice && other.Value != g.Value {
+				b.bad("", nil, "%s: the producer's (from %s) and the consumer's (from %s) differ; give both the same", name, other.Source, g.Source)
+			}
+			taken[name] = g
+			delete(c.given, name)
+		}
+	}
+	return Security{func() map[string]plan.Given { return taken }, b.owned()}
+}
+
+// owned returns the addresses that the owner of the security properties named: those of the cluster in use, of the properties
+// files, and of the layers. A project file and the file of a study do not count, because they may be somebody else's.
+func (b *builder) owned() []string {
+	all := slices.Clone(b.servers)
+	for _, c := range b.clients {
+		all = append(all, c.servers...)
+		if g := c.given[bootstrapProperty]; !c.levels[bootstrapProperty].isForeign() {
+			all = append(all, g.Value)
+		}
+	}
+	if !b.from["url"].isForeign() {
+		all = append(all, (&plan.Plan{URL: b.text("url")}).Addresses()...)
+	}
+	return named(strings.Split(strings.Join(all, ","), ","))
+}
+
+// SecurityOf returns the security properties in a file of Java properties. is reports whether a
+// property is one of security. Others in the file are left out. also are addresses that its owner named beside it.
+func SecurityOf(path string, also []string, sys System, is func(name string) bool) (Security, error) {
+	c := newClient("", Client{Has: is})
+	sys.Kafka.Security = is
+	b := &builder{layers: &layers{sys: sys, flags: flagSet("")}, clients: []*client{c}}
+	b.readProperties(c, "command-config", path)
+	b.provide(c)
+	s := b.security()
+	s.named = append(s.named, also...)
+	return s, errors.Join(b.problems...)
 }

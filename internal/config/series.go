@@ -4,10 +4,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/spf13/pflag"
+	"github.com/kt-bench/kt/internal/plan"
 )
-
-// This file has the settings of the commands that make several runs, or read those that were made.
 
 // Find is the settings of kt find.
 type Find struct {
@@ -21,12 +19,6 @@ type Find struct {
 	Tags      []string      `flag:"tag"` // of every run
 }
 
-// NewFind defines the flags of kt find on a set.
-func NewFind(set *pflag.FlagSet) *Find { return &Find{form: newForm(set, "find")} }
-
-// Load applies environment and configuration file.
-func (f *Find) Load(sys System) error { return f.load(sys, f) }
-
 // Trial is the settings of kt trial.
 type Trial struct {
 	form    `flag:",squash"`
@@ -39,12 +31,6 @@ type Trial struct {
 	Tags    []string      `flag:"tag"` // of every run
 }
 
-// NewTrial defines the flags of kt trial on a set.
-func NewTrial(set *pflag.FlagSet) *Trial { return &Trial{form: newForm(set, "trial")} }
-
-// Load applies environment and configuration file.
-func (t *Trial) Load(sys System) error { return t.load(sys, t) }
-
 // Compare is the settings of kt compare.
 type Compare struct {
 	form   `flag:",squash"`
@@ -52,27 +38,12 @@ type Compare struct {
 	FailOn []string `flag:"fail-on"`
 }
 
-// NewCompare defines the flags of kt compare on a set.
-func NewCompare(set *pflag.FlagSet) *Compare { return &Compare{form: newForm(set, "compare")} }
-
-// Load applies environment and configuration file.
-func (c *Compare) Load(sys System) error { return c.load(sys, c) }
-
 // Calibrate is the settings of kt calibrate.
 type Calibrate struct {
 	form `flag:",squash"`
 	Time time.Duration `flag:"run-time"` // of each run
 	Save bool          `flag:"save"`
 }
-
-// shortestCalibration leaves a second between the first record read and the last.
-const shortestCalibration = 2 * time.Second
-
-// NewCalibrate defines the flags of kt calibrate on a set.
-func NewCalibrate(set *pflag.FlagSet) *Calibrate { return &Calibrate{form: newForm(set, "calibrate")} }
-
-// Load applies environment and configuration file.
-func (c *Calibrate) Load(sys System) error { return c.load(sys, c) }
 
 // CountsInCalibration reports whether a calibration takes a flag of the load. It takes flags that decide what a record costs,
 // and those that choose where settings come from. It leaves out or sets all others itself.
@@ -84,9 +55,9 @@ func CountsInCalibration(flag string) bool {
 		return false
 	}
 	i := slices.IndexFunc(settings, func(s setting) bool {
-		return s.name == flag && slices.ContainsFunc(LoadCommands(), func(c string) bool { return slices.Contains(s.commands, c) })
+		return s.Name == flag && slices.ContainsFunc(LoadCommands(), func(c string) bool { return slices.Contains(s.Commands, c) })
 	})
-	return i >= 0 && slices.Contains([]string{groupPayload, groupProducer, groupConsumer, groupClient}, settings[i].group)
+	return i >= 0 && slices.Contains([]string{"Records", "Producer", "Consumer", "Client"}, settings[i].Group)
 }
 
 // Report is the settings of kt report.
@@ -98,23 +69,17 @@ type Report struct {
 	Limits  []string `flag:"limit"` // the run is judged by them, and not by its own; none: it is not judged
 }
 
-// NewReport defines the flags of kt report on a set.
-func NewReport(set *pflag.FlagSet) *Report { return &Report{form: newForm(set, "report")} }
-
-// Load applies environment and configuration file.
-func (r *Report) Load(sys System) error {
-	return r.load(sys, r, func(p *problems) {
-		switch {
-		case r.Play && r.OutputTyped():
-			p.exclude("play", "output")
-		case r.Play && len(r.Limits) > 0:
-			p.exclude("play", "limit")
-		case r.Play && r.HTML != "":
-			p.exclude("play", "html")
-		case !r.Play && typedOn(r.flags.Lookup("speed")):
-			p.bad("speed", nil, "it goes with --play")
-		}
-	})
+func (r *Report) check(p *problems) {
+	switch {
+	case r.Play && r.OutputTyped():
+		p.exclude("play", "output")
+	case r.Play && len(r.Limits) > 0:
+		p.exclude("play", "limit")
+	case r.Play && r.HTML != "":
+		p.exclude("play", "html")
+	case !r.Play && typedOn(r.flags.Lookup("speed")):
+		p.bad("speed", nil, "it goes with --play")
+	}
 }
 
 // OutputTyped reports whether the form of output was typed.
@@ -125,19 +90,36 @@ type Watch struct {
 	form `flag:",squash"`
 }
 
-// NewWatch defines the flags of kt watch on a set.
-func NewWatch(set *pflag.FlagSet) *Watch { return &Watch{form: newForm(set, "watch")} }
-
-// Load applies environment and configuration file.
-func (w *Watch) Load(sys System) error { return w.load(sys, w) }
-
 // Profiles is the settings of kt profiles.
 type Profiles struct {
 	form `flag:",squash"`
 }
 
-// NewProfiles defines the flags of kt profiles on a set.
-func NewProfiles(set *pflag.FlagSet) *Profiles { return &Profiles{form: newForm(set, "profiles")} }
+// Runs is the settings of kt runs.
+type Runs struct {
+	form    `flag:",squash"`
+	Tags    []string      `flag:"tag"`     // a run has to have all of them
+	Command string        `flag:"command"` // "": any
+	Topic   string        `flag:"topic"`   // "": any
+	Since   time.Duration `flag:"since"`   // at most so long ago; 0: at any time
+	Valid   bool          `flag:"valid"`   // only valid runs
+	Rows    int           `flag:"rows"`    // of text, the newest; 0: all
+}
 
-// Load applies environment and configuration file.
-func (p *Profiles) Load(sys System) error { return p.load(sys, p) }
+func (r *Runs) check(p *problems) { *p = append(*p, plan.CheckTags(r.Tags)) }
+
+// Prune is the settings of kt runs prune.
+type Prune struct {
+	base
+	Keep   int           `flag:"keep"`   // of the newest runs, whatever their age
+	Older  time.Duration `flag:"older"`  // younger runs stay
+	Tagged bool          `flag:"tagged"` // runs with a tag go too
+	DryRun bool          `flag:"dry-run"`
+	Yes    bool          `flag:"yes"`
+}
+
+// Remove is the settings of kt runs rm.
+type Remove struct {
+	base
+	Yes bool `flag:"yes"`
+}

@@ -1,82 +1,81 @@
 package config
 
 import (
-	"math"
+	"bytes"
+	_ "embed"
+	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
+
+	"github.com/kt-bench/kt/internal/plan"
 )
 
-// setting is a flag of some commands, which a variable and a file may set too.
+// setting is a flag of some commands, which a variable and a file may set too: a row of settings.json, which are in the order of
+// the help. A flag that means something else in some commands has a row for these.
 type setting struct {
-	name, short, def, help string
+	Name, Short, Group string
+	Kind               string            // how its text is read, see kindOf
+	Default            string            // as it would be typed
+	Help               string            // the value has its name in `…`; {values} stands for the values of its kind
+	Commands           words             // that have it; nil: those of the group
+	Forbidden          *string           // why the file of a project must not set it, allowed if it may; nil: that of the group
+	Java               map[string]string // the property that it stands for: client → its name
+	Values             words             // for the shell, beside the choices of the kind
+	Note               string            // why the row is as it is
+
+	Common bool // the help of a command with many flags shows it first
+	Typed  bool // only the command line sets it
+	Hidden bool
+	Single bool // a second value would be lost in silence
+
 	kind
-	group    string
-	commands []string
-	project  string   // why the file of a project must not set it; allowed: it may
-	client   string   // of the Java property: producer, consumer; "": it stands for none
-	property string   // the name of that property
-	values   []string // for the shell, beside the choices of the kind
-
-	common bool // the help of a command with many flags shows it first
-	typed  bool // only the command line sets it
-	hidden bool
-	single bool // a second value would be lost in silence
 }
 
-// option is a rare property of a setting.
-type option func(*setting)
+// words are a list that is written as one text.
+type words []string
 
-var (
-	common option = func(s *setting) { s.common = true }
-	typed  option = func(s *setting) { s.typed, s.project = true, "" }
-	hidden option = func(s *setting) { s.hidden = true }
-	single option = func(s *setting) { s.single = true }
-)
-
-func short(letter string) option { return func(s *setting) { s.short = letter } }
-
-// only are the commands that have a setting, of those of its group.
-func only(commands string) option {
-	return func(s *setting) { s.commands = strings.Fields(commands) }
+func (w *words) UnmarshalText(text []byte) error {
+	*w = strings.Fields(string(text))
+	return nil
 }
 
-// project is the reason why the file of a project must not set a setting, where that of the group does not fit.
-func project(why string) option { return func(s *setting) { s.project = why } }
+//go:embed settings.json
+var settingsFile []byte
 
-// java is the property that a setting stands for.
-func java(client, property string) option {
-	return func(s *setting) { s.client, s.property = client, property }
-}
+// settings are all flags. Groups are the names of their groups, in the order in which the help shows them.
+var settings, Groups = readSettings(settingsFile)
 
-// values are what a shell completes.
-func values(words ...string) option { return func(s *setting) { s.values = words } }
-
-// row returns a setting. def is its default as it would be typed; "": none.
-func row(name string, k kind, def, help string, options ...option) setting {
-	s := setting{name: name, kind: k, def: def, help: help, project: unset}
-	for _, o := range options {
-		o(&s)
+func readSettings(file []byte) (all []setting, groups []string) {
+	var blocks []struct {
+		Group, Forbidden, Note string
+		Commands               words
+		Flags                  []setting
 	}
-	return s
-}
-
-// unset is the reason of a row that takes that of its group.
-const unset = "?"
-
-// in puts rows into a group of flags. They are those of all its commands unless a row says others.
-func in(group, commands, project string, rows ...setting) []setting {
-	for i := range rows {
-		rows[i].group = group
-		if rows[i].commands == nil {
-			rows[i].commands = strings.Fields(commands)
+	d := json.NewDecoder(bytes.NewReader(file))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&blocks); err != nil {
+		panic("settings.json: " + err.Error()) // it is a part of the program
+	}
+	for _, b := range blocks {
+		if !slices.Contains(groups, b.Group) {
+			groups = append(groups, b.Group)
 		}
-		if rows[i].project == unset {
-			rows[i].project = project
+		for _, s := range b.Flags {
+			s.Group, s.kind = b.Group, kindOf(s.Kind)
+			if s.Commands == nil {
+				s.Commands = b.Commands
+			}
+			if s.Forbidden == nil {
+				s.Forbidden = &b.Forbidden
+			}
+			s.Help = strings.ReplaceAll(s.Help, "{values}", listed(s.choices))
+			all = append(all, s)
 		}
 	}
-	return rows
+	return all, groups
 }
 
 // define adds the flags of a command to a set.
@@ -84,21 +83,21 @@ func define(set *pflag.FlagSet, command string) {
 	set.SortFlags = false
 	for i := range settings {
 		s := &settings[i]
-		if !slices.Contains(s.commands, command) {
+		if !slices.Contains(s.Commands, command) {
 			continue
 		}
 		v := &value{setting: s}
 		if s.kind.name == boolKind.name {
 			_ = v.take("false") // which is a bool
 		}
-		if s.def != "" {
-			if err := v.take(s.def); err != nil {
-				panic(s.name + ": " + err.Error()) // a mistake in the table
+		if s.Default != "" {
+			if err := v.take(s.Default); err != nil {
+				panic(s.Name + ": " + err.Error()) // a mistake in the table
 			}
 		}
 		v.given = false
-		f := set.VarPF(v, s.name, s.short, s.help)
-		f.Hidden = s.hidden
+		f := set.VarPF(v, s.Name, s.Short, s.Help)
+		f.Hidden = s.Hidden
 		if v.isList() {
 			f.DefValue = "" // no default is shown
 		}
@@ -119,8 +118,8 @@ func flagSet(command string) *pflag.FlagSet {
 func Values(set *pflag.FlagSet) map[string][]string {
 	all := make(map[string][]string)
 	set.VisitAll(func(f *pflag.Flag) {
-		if v := of(f); v != nil && len(v.choices)+len(v.values) > 0 {
-			all[f.Name] = slices.Concat(v.choices, v.values)
+		if v := of(f); v != nil && len(v.choices)+len(v.Values) > 0 {
+			all[f.Name] = slices.Concat(v.choices, v.Values)
 		}
 	})
 	return all
@@ -130,8 +129,8 @@ func Values(set *pflag.FlagSet) map[string][]string {
 func flagNames(command string) []string {
 	var names []string
 	for _, s := range settings {
-		if !s.typed && slices.ContainsFunc(s.commands, func(c string) bool { return c == command || command == "" && slices.Contains(Commands(), c) }) {
-			names = append(names, s.name)
+		if !s.Typed && slices.ContainsFunc(s.Commands, func(c string) bool { return c == command || command == "" && slices.Contains(Commands(), c) }) {
+			names = append(names, s.Name)
 		}
 	}
 	slices.Sort(names)
@@ -143,49 +142,60 @@ func Commands() []string {
 	return strings.Fields("agent calibrate collect compare consume doctor find peers probe produce prune report roundtrip runs study trial tune watch")
 }
 
-const (
-	loads   = "produce consume roundtrip"
-	writers = "produce roundtrip"
-	readers = "consume roundtrip"
-	allowed = ""
-	none    = math.MaxInt64
-)
-
-// Groups of flags.
-const (
-	groupAction   = "Action"
-	groupMachine  = "Machine"
-	groupChecks   = "Check"
-	groupChange   = "Change"
-	groupProbe    = "Probe"
-	groupTarget   = "Target"
-	groupLoad     = "Load"
-	groupPayload  = "Records"
-	groupReading  = "Reading"
-	groupProducer = "Producer"
-	groupConsumer = "Consumer"
-	groupClient   = "Client"
-	groupVerify   = "Verification"
-	groupEvents   = "Event"
-	groupHosts    = "Host"  // that name hosts and reach their agents
-	groupLimits   = "Limit" // that bound an agent's work for others
-	groupOutput   = "Output"
-	groupConfig   = "Configuration"
-)
-
-// Groups lists the groups of flags, in the order in which the help shows them.
-var Groups = []string{
-	groupAction, groupMachine, groupChecks, groupChange, groupProbe, groupTarget, groupLoad, groupPayload, groupReading, groupProducer, groupConsumer, groupClient,
-	groupVerify, groupEvents, groupHosts, groupLimits, groupOutput, groupConfig,
-}
-
 // IsCommon reports whether a flag is a common one.
-func IsCommon(f *pflag.Flag) bool { return of(f) != nil && of(f).common }
+func IsCommon(f *pflag.Flag) bool { return of(f) != nil && of(f).Common }
 
 // GroupOf returns the group of a flag; "" for one that belongs to no group.
 func GroupOf(f *pflag.Flag) string {
 	if v := of(f); v != nil {
-		return v.group
+		return v.Group
 	}
 	return ""
+}
+
+// listFlags take several values after one flag in Kafka's own tools.
+var listFlags = map[string]bool{"--command-property": true, "--producer-props": true, "--topic-config": true, "--header": true}
+
+// ExpandLists repeats a flag for each of the k=v that follow it. Kafka's tools take such lists,
+// and pflag does not:
+//
+//	--producer-props acks=1 linger.ms=5  →  --producer-props acks=1 --producer-props linger.ms=5
+//
+// A list flag without a value is an error, for the flag parser would take the
+// next flag as its value.
+func ExpandLists(args []string) ([]string, error) {
+	var out []string
+	for i := 0; i < len(args); i++ {
+		a := args[i]
+		if a == "--" {
+			return append(out, args[i:]...), nil
+		}
+		if !listFlags[a] {
+			out = append(out, a)
+			continue
+		}
+		first := i + 1
+		for ; i+1 < len(args) && !strings.HasPrefix(args[i+1], "-"); i++ {
+			if i+1 > first && !strings.Contains(args[i+1], "=") {
+				break // not of the list; the first is, and its error names the missing =
+			}
+			out = append(out, a+"="+args[i+1])
+		}
+		if i < first {
+			return nil, fmt.Errorf("%s needs at least one key=value after it", a)
+		}
+	}
+	return out, nil
+}
+
+// splitProperty cuts key=value at the first "=": values may contain more.
+func splitProperty(flag, s string) (key, value string, err error) {
+	key, value, ok := strings.Cut(s, "=")
+	if key = strings.TrimSpace(key); !ok || key == "" {
+		if strings.Contains(flag, "propert") || strings.Contains(flag, "props") {
+			return "", "", plan.Refuse(flag, nil, "write key=value; an item has no key, or no =") // it may be of a password
+		}
+		return "", "", plan.Refuse(flag, s, "write key=value")
+	}
+	return key, value, nil
 }

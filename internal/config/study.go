@@ -31,30 +31,16 @@ type Assignment struct {
 	Foreign bool // a file that may be somebody else's says so
 }
 
-// NewStudyRun defines the flags of kt study run on a set.
-func NewStudyRun(set *pflag.FlagSet) *Study { return newStudy(set, "study") }
-
-// NewStudyResume defines the flags of kt study resume.
-func NewStudyResume(set *pflag.FlagSet) *Study {
-	s := newStudy(set, "study-made")
-	define(set, "study-resume")
-	return s
-}
-
-// NewStudyReport defines the flags of the commands that write a study that was made.
-func NewStudyReport(set *pflag.FlagSet) *Study { return newStudy(set, "study-made") }
-
-func newStudy(set *pflag.FlagSet, rows string) *Study {
-	return &Study{form: form{base: newBase(set, rows, "study")}, Discard: -1, Rest: -1}
-}
-
-// Load applies environment and configuration file.
-func (s *Study) Load(sys System) error {
-	return s.load(sys, s, func(p *problems) {
-		if s.Bytes > 0 && s.RunTime > 0 {
-			p.bad("", nil, "--bytes and --run-time: each says when a load ends; give one of them")
-		}
-	})
+func (s *Study) check(p *problems) {
+	if s.Bytes > 0 && s.RunTime > 0 {
+		p.bad("", nil, "--bytes and --run-time: each says when a load ends; give one of them")
+	}
+	if !s.given("discard") {
+		s.Discard = -1
+	}
+	if !s.given("rest") {
+		s.Rest = -1
+	}
 }
 
 // readAssignment reads NAME=VALUE,VALUE.
@@ -95,7 +81,7 @@ func CheckFlag(command plan.Command, name string) error {
 	switch {
 	case f == nil:
 		return noFlag(command, name)
-	case of(f).typed:
+	case of(f).Typed:
 		return plan.Refuse("", nil, "%s: only the command line can say it: a file must not answer for the person who starts the study", name)
 	case name == "config":
 		return errors.New("config: it names whose clusters and credentials count: give it with kt study run --config")
@@ -110,7 +96,7 @@ func noFlag(command plan.Command, name string) error {
 // LoadOf makes a run of flags that do not come from a command line, as if they did.
 func LoadOf(command plan.Command, flags []Assignment, sys System) (Run, error) {
 	set := pflag.NewFlagSet(string(command), pflag.ContinueOnError)
-	f := newFlags(set, command)
+	f := commands[string(command)](set)
 	var errs []error
 	foreign := make(map[string]bool)
 	sys.Foreign = func(flag string) bool { return foreign[flag] }
@@ -127,7 +113,7 @@ func LoadOf(command plan.Command, flags []Assignment, sys System) (Run, error) {
 	if len(errs) > 0 {
 		return Run{}, errors.Join(errs...)
 	}
-	return f.Load(sys)
+	return f.(*Flags).Load(sys)
 }
 
 // LoadArgs reads a load that follows the flags of another command, as in

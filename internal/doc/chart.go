@@ -2,7 +2,6 @@ package doc
 
 import (
 	"math"
-	"slices"
 	"strconv"
 )
 
@@ -26,10 +25,6 @@ type Chart struct {
 
 // Live reports whether a script draws the chart anew.
 func (c *Chart) Live() bool { return c.X != nil || c.Heat != nil }
-
-func (c *Chart) isEmpty() bool {
-	return c.Heat == nil && !slices.ContainsFunc(c.Series, func(s Series) bool { return len(s.Points)+len(s.Values) > 0 })
-}
 
 // Unit is how the numbers of an axis are written.
 type Unit struct {

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/kt-bench/kt/internal/theme"
 )
 
 // Document is a report.
@@ -29,6 +31,15 @@ type Document struct {
 	Again            string    // the command that writes it again; "": none
 	Foot             string    // of a page: what else is to be kept
 	Check            string    // the command that looks for what was lost; "": none
+}
+
+// CommandLine returns the command line that made it, in a form that a shell takes.
+func (d *Document) CommandLine() string {
+	quoted := make([]string, len(d.Args))
+	for i, arg := range d.Args {
+		quoted[i] = theme.Quoted(arg)
+	}
+	return strings.Join(quoted, " ")
 }
 
 // Output is some of the outputs of a document. 0 is all.
@@ -73,34 +84,41 @@ func (s *Section) Heading() string {
 	return s.Title
 }
 
-// Shown returns the blocks that an output has and that are not empty. Only a page has pictures, and details that are closed.
-func Shown(all []Block, o Output) (blocks []Block) {
-	add := func(is bool, b ...Block) {
-		if is {
-			blocks = append(blocks, b...)
+// Parts returns the sections that an output has, each with the blocks that it has of it.
+func (d *Document) Parts(o Output) (parts []Section) {
+	for _, s := range d.Sections {
+		if s.Blocks = shown(s.Blocks, o); s.For.In(o) && len(s.Blocks) > 0 {
+			parts = append(parts, s)
 		}
 	}
+	return parts
+}
+
+// shown returns the blocks that an output has and that are not empty. Only a page has pictures, and details that are closed.
+func shown(all []Block, o Output) (blocks []Block) {
 	for _, block := range all {
+		is := o == InPage
 		switch b := block.(type) {
 		case Details:
-			if b.Blocks = Shown(b.Blocks, o); o == InPage {
-				add(b.For.In(o) && len(b.Blocks) > 0, b)
-			} else {
-				add(b.For.In(o), b.Blocks...)
+			b.Blocks = shown(b.Blocks, o)
+			if block = b; !is && b.For.In(o) {
+				blocks = append(blocks, b.Blocks...)
 			}
+			is = is && b.For.In(o) && len(b.Blocks) > 0
 		case *Facts:
-			one := Facts{Title: b.Title, Rows: slices.DeleteFunc(slices.Clone(b.Rows), func(f Fact) bool { return !f.For.In(o) })}
-			add(len(one.Rows) > 0, &one)
+			one := &Facts{Title: b.Title, Rows: slices.DeleteFunc(slices.Clone(b.Rows), func(f Fact) bool { return !f.For.In(o) })}
+			block, is = one, len(one.Rows) > 0
 		case *Table:
-			add(b.For.In(o) && (len(b.Rows) > 0 || b.Empty != ""), b)
+			is = b.For.In(o) && (len(b.Rows) > 0 || b.Empty != "")
 		case Code:
-			add(b != "", b)
+			is = b != ""
 		case Events:
-			add(o == InPage && len(b.Rows) > 0, b)
+			is = is && len(b.Rows) > 0
 		case *Chart:
-			add(o == InPage && !b.isEmpty(), b)
-		case Tiles:
-			add(o == InPage, b)
+			is = is && (b.Heat != nil || slices.ContainsFunc(b.Series, func(s Series) bool { return len(s.Points)+len(s.Values) > 0 }))
+		}
+		if is {
+			blocks = append(blocks, block)
 		}
 	}
 	return blocks
@@ -125,6 +143,13 @@ type Fact struct {
 func (f *Facts) Add(name string, tone Tone, text string) {
 	if text != "" {
 		f.Rows = append(f.Rows, Fact{Name: name, Text: text, Tone: tone})
+	}
+}
+
+// If adds a fact on a condition, unless it has no text.
+func (f *Facts) If(is bool, name string, tone Tone, text string) {
+	if is {
+		f.Add(name, tone, text)
 	}
 }
 
@@ -316,8 +341,8 @@ func (d *Document) Add(name string, part *Document) {
 	for _, text := range part.Remarks {
 		about.Add("note", Muted, text)
 	}
-	d.Sections = append(d.Sections, Section{ID: name + "-answer", Title: name + ": " + cmp.Or(part.Question, part.Subject), Blocks: []Block{about}})
-	for _, s := range part.Sections {
+	answer := Section{ID: "answer", Title: cmp.Or(part.Question, part.Subject), Blocks: []Block{about}}
+	for _, s := range slices.Insert(slices.Clone(part.Sections), 0, answer) {
 		s.ID, s.Title = name+"-"+s.ID, name+": "+s.Heading()
 		rename(name, s.Blocks)
 		d.Sections = append(d.Sections, s)

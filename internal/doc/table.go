@@ -1,6 +1,7 @@
 package doc
 
 import (
+	"cmp"
 	"bytes"
 	"fmt"
 	"slices"
@@ -42,18 +43,17 @@ func (t *Writer) Table(table *Table) {
 			continue
 		}
 		of := &table.Rows[k-1]
-		tone := of.NoteTone
-		if tone == Plain {
-			tone = Muted
-		}
-		t.remark(margin+5, tone, of.Note)
+		t.remark(margin+5, cmp.Or(of.NoteTone, Muted), of.Note)
 	}
 	t.remark(margin, Muted, table.Note)
 }
 
 // gridOf returns the columns with a head, and one for the bars of those that have them.
 func (t *Writer) gridOf(table *Table) *grid {
-	g := &grid{rows: make([][]Cell, 1+len(table.Rows))}
+	g, full := &grid{rows: make([][]Cell, 1+len(table.Rows))}, "█"
+	if t.th.ASCII() {
+		full = "#"
+	}
 	for i, c := range table.Columns {
 		if c.Head == "" || !c.For.In(t.in()) {
 			continue
@@ -80,7 +80,7 @@ func (t *Writer) gridOf(table *Table) *grid {
 				cell.Text += " " + cell.Note
 			}
 			if g.rows[k+1] = append(g.rows[k+1], cell); bars {
-				g.rows[k+1] = append(g.rows[k+1], Cell{Text: t.bar(table.Share(i, cell.Bar)), Tone: row.Tone})
+				g.rows[k+1] = append(g.rows[k+1], Cell{Text: strings.Repeat(full, int(table.Share(i, cell.Bar)*barWidth+0.5)), Tone: row.Tone})
 			}
 		}
 	}
@@ -99,26 +99,16 @@ func (t *Writer) sentences(g *grid, k int, line string) {
 	switch {
 	case t.Width == 0:
 		t.Line(line + "  " + t.Paint(tone, text))
-	case room < short && k == 0:
-		t.Line(line)
 	case room < short:
-		t.Line(line)
-		t.Paragraph(margin+4, tone, text)
+		if t.Line(line); k > 0 {
+			t.Paragraph(margin+4, tone, text)
+		}
 	default:
 		for _, part := range t.Wrap(t.measured(text), min(room, lineWidth)) {
 			t.Line(line + "  " + t.Paint(tone, part))
 			line = strings.Repeat(" ", margin+g.across())
 		}
 	}
-}
-
-// bar draws a share.
-func (t *Writer) bar(share float64) string {
-	full := "█"
-	if t.th.ASCII() {
-		full = "#"
-	}
-	return strings.Repeat(full, int(share*barWidth+0.5))
 }
 
 // joined is one line of a table.
@@ -128,10 +118,7 @@ func (t *Writer) joined(g *grid, row []Cell) string {
 		if g.widths[i] == leftOut {
 			continue
 		}
-		shown := cut(c.Text, g.widths[i], t.th)
-		if g.columns[i].Kind == Name {
-			shown = middle(c.Text, g.widths[i], t.th)
-		}
+		shown := t.cut(c.Text, g.widths[i], g.columns[i].Kind == Name)
 		space := strings.Repeat(" ", g.widths[i]-utf8.RuneCountInString(shown))
 		if shown != "" {
 			shown = t.Paint(c.Tone, shown)
@@ -168,18 +155,22 @@ func (t *Writer) layout(g *grid) {
 			g.widths[i] = min(g.widths[i], longName)
 		}
 	}
-	for leave := g.leave(); leave >= 0 && g.across() > room; leave = g.leave() {
-		g.widths[leave] = leftOut
+	for leave := slices.MaxFunc(g.columns, func(a, b Column) int { return cmp.Compare(a.Leave, b.Leave) }).Leave; leave > 0; leave-- {
+		for i, c := range g.columns {
+			if c.Leave == leave && g.across() > room {
+				g.widths[i] = leftOut
+			}
+		}
 	}
 	if g.gap = 2; g.across() > room {
 		g.gap = 1
 	}
 	for _, kinds := range [][]Kind{{Name}, {Name, Words}} {
 		for over := g.across() - room; over > 0; over-- {
-			longest := -1
+			longest, width := -1, shortName
 			for i, n := range g.widths {
-				if slices.Contains(kinds, g.columns[i].Kind) && n > shortName && (longest < 0 || n > g.widths[longest]) {
-					longest = i
+				if slices.Contains(kinds, g.columns[i].Kind) && n > width {
+					longest, width = i, n
 				}
 			}
 			if longest < 0 {
@@ -188,17 +179,6 @@ func (t *Writer) layout(g *grid) {
 			g.widths[longest]--
 		}
 	}
-}
-
-// leave returns the column that is left out next; -1: none.
-func (g *grid) leave() int {
-	next := -1
-	for i, c := range g.columns {
-		if c.Leave > 0 && g.widths[i] != leftOut && (next < 0 || c.Leave > g.columns[next].Leave) {
-			next = i
-		}
-	}
-	return next
 }
 
 // across returns how wide a line is.
@@ -374,7 +354,7 @@ func (t *Writer) Wrap(s string, width int) (lines []string) {
 		}
 		rest = strings.TrimLeft(rest[len(line):], " ")
 		if line = strings.TrimRight(line, " "); t.Width > 0 && !strings.ContainsRune(line, ' ') {
-			line = middle(line, width, t.th)
+			line = t.cut(line, width, true)
 		}
 		lines = append(lines, line)
 	}
@@ -386,24 +366,18 @@ func (t *Writer) Cut(s string, column int) string {
 	if t.Width == 0 {
 		return s
 	}
-	return cut(s, t.limit()-column, t.th)
+	return t.cut(s, t.limit()-column, false)
 }
 
-// cut shortens text to so many characters, and shows that it did.
-func cut(s string, width int, th *theme.Theme) string {
+// cut shortens text to so many characters, and shows where: at its end, or in its middle, because names of hosts differ at either end.
+func (t *Writer) cut(s string, width int, inMiddle bool) string {
 	r := []rune(s)
 	if len(r) <= width {
 		return s
 	}
-	return string(r[:max(width-1, 0)]) + string(th.Glyphs.Ellipsis)
-}
-
-// middle shortens text to so many characters by what is in its middle: names of hosts differ at either end.
-func middle(s string, width int, th *theme.Theme) string {
-	r := []rune(s)
-	if len(r) <= width {
-		return s
+	head := max(width-1, 0)
+	if inMiddle {
+		head = width / 2
 	}
-	head := width / 2
-	return string(r[:head]) + string(th.Glyphs.Ellipsis) + string(r[len(r)-(width-head-1):])
+	return string(r[:head]) + string(t.th.Glyphs.Ellipsis) + string(r[len(r)-max(width-head-1, 0):])
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/kt-bench/kt/internal/theme"
 )
 
-// Text writes a document for a terminal.
+// Text writes a document for a terminal: its head, and each section with an empty line before each block, and its title before the first.
 func (d *Document) Text(w io.Writer, o Options) error {
 	t := NewWriter(o)
 	t.Line("")
@@ -18,8 +18,25 @@ func (d *Document) Text(w io.Writer, o Options) error {
 	for _, n := range d.Answer {
 		t.Paragraph(2, cmp.Or(n.Tone, Loud), n.Text)
 	}
-	for i := range d.Sections {
-		t.Section(&d.Sections[i])
+	for _, s := range d.Parts(t.in()) {
+		for i, block := range s.Blocks {
+			if t.Line(""); i == 0 && !s.Captions {
+				t.Paragraph(2, Loud, s.Title)
+			}
+			switch b := block.(type) {
+			case *Facts:
+				t.facts(b.Rows)
+			case Code:
+				for line := range strings.Lines(string(b)) {
+					t.Line(strings.Repeat(" ", margin) + line)
+				}
+			case *Table:
+				if s.Captions && !b.Bare {
+					t.Paragraph(margin, Muted, b.Caption)
+				}
+				t.Table(b)
+			}
+		}
 	}
 	if len(d.Remarks) > 0 {
 		t.Line("")
@@ -30,8 +47,16 @@ func (d *Document) Text(w io.Writer, o Options) error {
 	if d.Again+d.Check != "" {
 		t.Line("")
 	}
-	t.later("read again", d.Again)
-	t.later("check", d.Check)
+	for _, later := range [][2]string{{"read again", d.Again}, {"check", d.Check}} { // on one line to be copied
+		switch label, command := later[0], later[1]; {
+		case command == "":
+		case t.Width > 0 && labelled+t.th.Width(command) > t.limit():
+			t.Row(label, Muted, "", true)
+			t.Line(strings.Repeat(" ", margin) + t.Paint(Muted, command))
+		default:
+			t.Row(label, Muted, command, true)
+		}
+	}
 	_, err := w.Write(t.Bytes())
 	return err
 }
@@ -41,53 +66,31 @@ func (t *Writer) Head(d *Document) {
 	t.Heading(d.Command, d.Subject, d.Tags)
 	t.Paragraph(2, Muted, d.Question)
 	t.Paragraph(2, Muted, strings.Join(d.About, ", "))
-	t.command(d.Args)
+	t.command(d)
 	t.Paragraph(2, Muted, d.Line)
 	for _, alert := range d.Alerts {
 		t.Alert(2, alert)
 	}
 }
 
-// command writes a command line: cut to one line, or with Full on as many as the terminal needs, in a form that a shell takes.
-func (t *Writer) command(args []string) {
-	line := commandLine(args)
-	switch {
-	case line == "":
-		return
-	case t.Width == 0, !t.Full:
-		t.Line("  " + t.Paint(Muted, t.Cut(line, 2)))
+// command writes the command line: cut to one line, or with Full on as many as the terminal needs, in a form that a shell takes.
+func (t *Writer) command(d *Document) {
+	if t.Width == 0 || !t.Full {
+		if len(d.Args) > 0 {
+			t.Line("  " + t.Paint(Muted, t.Cut(d.CommandLine(), 2)))
+		}
 		return
 	}
-	line = " "
-	for i, arg := range args {
+	line := " "
+	for i, arg := range d.Args {
 		if arg = theme.Quoted(arg); i > 0 && t.th.Width(line+" "+arg) > t.limit()-len(` \`) {
 			t.Line(t.Paint(Muted, line+` \`))
 			line = "   "
 		}
 		line += " " + arg
 	}
-	t.Line(t.Paint(Muted, line))
-}
-
-// commandLine returns a command line in a form that a shell takes.
-func commandLine(args []string) string {
-	var quoted []string
-	for _, arg := range args {
-		quoted = append(quoted, theme.Quoted(arg))
-	}
-	return strings.Join(quoted, " ")
-}
-
-// later writes a command for later, on one line to be copied.
-func (t *Writer) later(label, command string) {
-	if t.Width > 0 && labelled+t.th.Width(command) > t.limit() {
-		t.Row(label, Muted, "", true)
-		label = strings.Repeat(" ", margin)
-		t.Line(label + t.Paint(Muted, command))
-		return
-	}
-	if command != "" {
-		t.Line(strings.Repeat(" ", margin) + t.Paint(Muted, label+strings.Repeat(" ", 13-len(label))+command))
+	if len(d.Args) > 0 {
+		t.Line(t.Paint(Muted, line))
 	}
 }
 
@@ -97,33 +100,6 @@ func (t *Writer) in() Output {
 		return InText | InDetails
 	}
 	return InText
-}
-
-// Section writes a part of a document: its blocks with an empty line before each, and its title before the first.
-func (t *Writer) Section(s *Section) {
-	titled := s.Title != "" && !s.Captions
-	for _, block := range Shown(s.Blocks, t.in()) {
-		if !s.For.In(t.in()) {
-			continue
-		}
-		if t.Line(""); titled {
-			t.Paragraph(2, Loud, s.Title)
-			titled = false
-		}
-		switch b := block.(type) {
-		case *Facts:
-			t.facts(b.Rows)
-		case Code:
-			for line := range strings.Lines(string(b)) {
-				t.Line(strings.Repeat(" ", margin) + line)
-			}
-		case *Table:
-			if s.Captions && !b.Bare {
-				t.Paragraph(margin, Muted, b.Caption)
-			}
-			t.Table(b)
-		}
-	}
 }
 
 // facts writes a row for each fact.
@@ -145,35 +121,29 @@ func (t *Writer) facts(facts []Fact) {
 // Markdown writes a document for a wiki or a ticket.
 func (d *Document) Markdown(w io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "## %s\n", escaped(cmp.Or(d.Title, d.Question, d.Command+": "+d.Subject)))
-	for _, line := range [][]string{d.Tags, d.About} {
-		if len(line) > 0 {
-			fmt.Fprintf(&b, "\n%s\n", escaped(strings.Join(line, ", ")))
+	line := func(format, text string) {
+		if text != "" {
+			fmt.Fprintf(&b, "\n"+format+"\n", text)
 		}
 	}
-	if line := commandLine(d.Args); line != "" {
-		fmt.Fprintf(&b, "\n    %s\n", theme.Clean(line))
-	}
+	fmt.Fprintf(&b, "## %s\n", escaped(cmp.Or(d.Title, d.Question, d.Command+": "+d.Subject)))
+	line("%s", escaped(strings.Join(d.Tags, ", ")))
+	line("%s", escaped(strings.Join(d.About, ", ")))
+	line("    %s", theme.Clean(d.CommandLine()))
 	for _, alert := range d.Alerts {
-		fmt.Fprintf(&b, "\n**%s**\n", escaped(alert))
+		line("**%s**", escaped(alert))
 	}
 	for _, n := range d.Answer {
-		fmt.Fprintf(&b, "\n%s\n", escaped(n.Text))
+		line("%s", escaped(n.Text))
 	}
 	for _, text := range d.Remarks {
-		fmt.Fprintf(&b, "\n- %s\n", escaped(text))
+		line("- %s", escaped(text))
 	}
-	for i := range d.Sections {
-		s := &d.Sections[i]
-		title := s.Title
-		for _, block := range Shown(s.Blocks, InMarkdown) {
-			if !s.For.In(InMarkdown) {
-				continue
-			}
-			if title != "" && !s.Captions {
-				fmt.Fprintf(&b, "\n### %s\n", escaped(title))
-			}
-			title = ""
+	for _, s := range d.Parts(InMarkdown) {
+		if !s.Captions {
+			line("### %s", escaped(s.Title))
+		}
+		for _, block := range s.Blocks {
 			switch block := block.(type) {
 			case *Facts:
 				block.markdown(&b)
@@ -194,12 +164,8 @@ func (d *Document) Markdown(w io.Writer) error {
 // markdown writes the facts as a table. What goes on with a fact is in its cell.
 func (f *Facts) markdown(b *strings.Builder) {
 	b.WriteString("\n| | |\n| --- | --- |")
-	for i := range f.Rows {
-		fact := &f.Rows[i]
-		text := escaped(fact.Text)
-		if fact.Tone == Bad {
-			text = "**" + text + "**"
-		}
+	for i, fact := range f.Rows {
+		text := marked(fact.Text, fact.Tone)
 		if fact.Remark != "" {
 			text += " (" + escaped(fact.Remark) + ")"
 		}
@@ -217,9 +183,7 @@ func (f *Facts) markdown(b *strings.Builder) {
 
 func (t *Table) markdown(b *strings.Builder) {
 	if len(t.Rows) == 0 {
-		if t.Empty != "" {
-			fmt.Fprintf(b, "\n%s\n", escaped(t.Empty))
-		}
+		fmt.Fprintf(b, "\n%s\n", escaped(t.Empty))
 		return
 	}
 	line := func(of func(i int) string, note string) {
@@ -238,11 +202,7 @@ func (t *Table) markdown(b *strings.Builder) {
 	line(func(int) string { return "---" }, "---")
 	for _, row := range t.Rows {
 		line(func(i int) string {
-			text := escaped(strings.TrimSpace(row.Cells[i].Text + " " + row.Cells[i].Note))
-			if row.Cells[i].Tone == Bad {
-				text = "**" + text + "**"
-			}
-			return text
+			return marked(strings.TrimSpace(row.Cells[i].Text+" "+row.Cells[i].Note), row.Cells[i].Tone)
 		}, escaped(row.Note))
 	}
 	if t.Note != "" {
@@ -253,6 +213,14 @@ func (t *Table) markdown(b *strings.Builder) {
 // Notes reports whether a row has a note.
 func (t *Table) Notes() bool {
 	return slices.ContainsFunc(t.Rows, func(r Row) bool { return r.Note != "" })
+}
+
+// marked returns text for Markdown, in bold if it is bad.
+func marked(text string, tone Tone) string {
+	if tone == Bad {
+		return "**" + escaped(text) + "**"
+	}
+	return escaped(text)
 }
 
 // escaped returns text that Markdown shows as it is, on one line.

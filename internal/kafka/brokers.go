@@ -15,8 +15,8 @@ import (
 	"github.com/kt-bench/kt/internal/result"
 )
 
-// BrokerSettings returns what each broker has been given dynamically of some settings. A setting that no
-// broker knows, and one whose value brokers keep secret, are errors.
+// BrokerSettings returns what each broker has been given dynamically of some settings. A setting that no broker knows, and one
+// whose value brokers keep secret, are errors.
 func (c *Cluster) BrokerSettings(ctx context.Context, names []string) ([]result.BrokerSetting, error) {
 	var all []result.BrokerSetting
 	for _, b := range c.Info.Brokers {

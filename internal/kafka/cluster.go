@@ -26,8 +26,8 @@ import (
 	"github.com/kt-bench/kt/internal/theme"
 )
 
-// Cluster is a cluster that kt is connected to. It is asked for brokers, topics, settings
-// and offsets, and makes the clients that carry a load.
+// Cluster is a cluster that kt is connected to. It is asked for brokers, topics, settings and offsets, and makes the clients
+// that carry a load.
 type Cluster struct {
 	access Access
 	client *kgo.Client
@@ -39,12 +39,10 @@ type Cluster struct {
 
 const dialTimeout = 5 * time.Second
 
-// AdminTimeout is how long the brokers may take to answer what a Cluster asks, with all
-// tries.
+// AdminTimeout is how long the brokers may take to answer what a Cluster asks, with all tries.
 const AdminTimeout = 15 * time.Second
 
-// Connect connects to a cluster. Its errors name the addresses that were tried
-// and what answered there.
+// Connect connects to a cluster. Its errors name the addresses that were tried and what answered there.
 func Connect(ctx context.Context, a Access) (*Cluster, error) {
 	var err error
 	if a.Bootstrap, err = normaliseBootstrap(a.Bootstrap); err != nil {
@@ -95,8 +93,8 @@ func Connect(ctx context.Context, a Access) (*Cluster, error) {
 // adminRetries is low, so that a cluster that is away is reported soon.
 const adminRetries = 3
 
-// Client returns a client with connections of its own, which its caller closes. The options
-// win over those of the Access; seed brokers among them must be brokers of this cluster.
+// Client returns a client with connections of its own, which its caller closes. The options win over those of the Access; seed
+// brokers among them must be brokers of this cluster.
 func (c *Cluster) Client(opts ...kgo.Opt) (*kgo.Client, error) { return c.access.client(nil, opts...) }
 
 // ClientOver is Client, with connections inside others. wrap must not change their deadlines.
@@ -150,8 +148,7 @@ type AddressError struct{ text string }
 
 func (e *AddressError) Error() string { return e.text }
 
-// normaliseBootstrap returns the addresses without the space around them. Each needs a
-// port, as with Kafka's own tools.
+// normaliseBootstrap returns the addresses without the space around them. Each needs a port.
 func normaliseBootstrap(addrs []string) ([]string, error) {
 	var errs []error
 	var out []string
@@ -185,8 +182,7 @@ func (a Access) cause(err error) error {
 	return errorCause(err)
 }
 
-// errorCause returns a network error without its operation, address and path, which
-// callers say themselves.
+// errorCause returns a network error without its operation, address and path.
 func errorCause(err error) error {
 	var dns *net.DNSError
 	if errors.As(err, &dns) {
@@ -225,9 +221,8 @@ const defaultTimeout = 5 * time.Second
 // 300,000 partitions.
 const maxAnswer = 16 << 20
 
-// client makes a client of the cluster at these addresses. All of kt's clients are made here,
-// so that security settings have to be applied only once. The options come after those of the
-// Access, and win. wrap puts a connection, inside TLS, into another one; it may be nil.
+// client makes a client of the cluster. All of kt's clients are made here. The options win over those of the Access. wrap puts
+// a connection, inside TLS, into another one; it may be nil.
 func (a Access) client(wrap func(net.Conn) net.Conn, opts ...kgo.Opt) (*kgo.Client, error) {
 	opts = slices.Concat([]kgo.Opt{
 		kgo.SeedBrokers(a.Bootstrap...),
@@ -271,8 +266,8 @@ func Decompressor(most int, pool kgo.Pool) kgo.Decompressor {
 	return c.OptValue(kgo.WithDecompressor).(kgo.Decompressor)
 }
 
-// ErrorCode returns the name of a failure: Kafka's own for an error of a broker, "client:…" for
-// one of the client. The set of names is small and fixed, because each is a counter.
+// ErrorCode returns the name of a failure: Kafka's own for an error of a broker, "client:…" for one of the client. The set of
+// names is small and fixed, because each is a counter.
 func ErrorCode(err error) string {
 	// A timeout wraps the broker's last error. The timeout is the cause of the failure.
 	for _, c := range []struct {
@@ -306,8 +301,8 @@ func ErrorCode(err error) string {
 	return "client:OTHER"
 }
 
-// Closed returns the error of a client that could not connect to a cluster which has answered another client of this run. A broker
-// that closes the connection at once has a limit of connections then, and its security is right.
+// Closed returns the error of a client that could not connect to a cluster which has answered another client of this run. A
+// broker that closes the connection at once has a limit of connections then, and its security is right.
 func Closed(err error) error {
 	if !errors.Is(err, io.EOF) && !errors.Is(err, syscall.ECONNRESET) {
 		return err

@@ -7,17 +7,15 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 )
 
-// EmbeddedBrokers is the number of brokers of the embedded cluster: enough for a
-// replication factor of 3. All of them are one goroutine.
+// EmbeddedBrokers is the number of brokers of the embedded cluster: enough for a replication factor of 3. All of them are one
+// goroutine.
 const EmbeddedBrokers = 3
 
-// Embedded is a Kafka cluster inside the process, franz-go's kfake, on loopback
-// ports.
+// Embedded is a Kafka cluster inside the process, franz-go's kfake, on loopback ports.
 type Embedded struct{ cluster *kfake.Cluster }
 
-// StartEmbedded starts an embedded cluster. For a load that does not read, it checks batches
-// and drops them, so its memory does not grow. For one that reads, it keeps records until
-// DeleteRecords.
+// StartEmbedded starts an embedded cluster. For a load that does not read, it checks batches and drops them, so its memory does
+// not grow. For one that reads, it keeps records until DeleteRecords.
 func StartEmbedded(read bool) (*Embedded, error) {
 	opts := []kfake.Opt{
 		kfake.NumBrokers(EmbeddedBrokers),
@@ -33,8 +31,7 @@ func StartEmbedded(read bool) (*Embedded, error) {
 	return &Embedded{cluster: c}, nil
 }
 
-// EmbeddedSegment is the segment.bytes of a topic whose records are deleted: only whole
-// segments can be.
+// EmbeddedSegment is the segment.bytes of a topic whose records are deleted: only whole segments can be.
 const EmbeddedSegment = 1 << 20
 
 // Addrs returns the addresses to start from.

@@ -20,8 +20,8 @@ type Listener struct {
 	Err    *ListenerError // nil: a broker answers
 }
 
-// ListenerError is the error of a broker that does not answer at the address that it advertises. A client gets
-// no further with it, even if a bootstrap server answers.
+// ListenerError is the error of a broker that does not answer at the address that it advertises. A client gets no further with
+// it, even if a bootstrap server answers.
 type ListenerError struct {
 	Broker int32
 	Addr   string
@@ -78,8 +78,7 @@ func (c *Cluster) listener(ctx context.Context, broker int32, addr string) ([]st
 	return ips, nil
 }
 
-// unreached returns why an address did not answer as a bootstrap server, so that it is not waited for twice; nil if it did, or
-// was not asked.
+// unreached returns why an address did not answer as a bootstrap server, so that it is not waited for twice.
 func (c *Cluster) unreached(addr string) error {
 	for _, err := range c.Unreached {
 		if strings.HasPrefix(err.Error(), addr+": ") {

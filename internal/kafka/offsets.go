@@ -103,8 +103,7 @@ func (c *Cluster) Ends(ctx context.Context, t result.Topic) (ends []int64, epoch
 	return c.LogEnds(ctx, NewLayout([]result.Topic{t}))
 }
 
-// EndOffsets returns the ends of the partitions, by number. A stable end is the begin of the
-// first open transaction.
+// EndOffsets returns the ends of the partitions, by number. A stable end is the begin of the first open transaction.
 func (c *Cluster) EndOffsets(ctx context.Context, l *Layout, stable bool) ([]int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, AdminTimeout)
 	defer cancel()
@@ -116,16 +115,14 @@ func (c *Cluster) EndOffsets(ctx context.Context, l *Layout, stable bool) ([]int
 	return ends, err
 }
 
-// LogEnds returns the ends of the partitions, by number, and the epochs of their leaders; -1
-// where they are unknown.
+// LogEnds returns the ends of the partitions, by number, and the epochs of their leaders; -1 where they are unknown.
 func (c *Cluster) LogEnds(ctx context.Context, l *Layout) (ends []int64, epochs []int32, err error) {
 	return listed(ctx, l, c.admin.ListEndOffsets)
 }
 
-// LastOffsets returns the ends of the logs, by number, and the epochs of the leaders now; -1
-// where either is unknown. Records that are not replicated yet, and that nobody can read,
-// count too. Its two requests take ConfirmTimeout each at most: a partition without a leader
-// uses up the time of the first, and the others need the second.
+// LastOffsets returns the ends of the logs, by number, and the epochs of the leaders now; -1 where either is unknown. Records
+// that are not replicated yet, and that nobody can read, count too. Its two requests take ConfirmTimeout each at most: a
+// partition without a leader uses up the time of the first, and the others need the second.
 func (c *Cluster) LastOffsets(ctx context.Context, l *Layout) (ends []int64, epochs []int32, err error) {
 	listing, cancel := context.WithTimeout(ctx, ConfirmTimeout)
 	defer cancel()
@@ -162,22 +159,20 @@ func (c *Cluster) Written(ctx context.Context, topic string) (sum int64, err err
 	return sum, err
 }
 
-// ConfirmTimeout is how long the brokers may take to answer each question about what their
-// logs hold.
+// ConfirmTimeout is how long the brokers may take to answer each question about what their logs hold.
 const ConfirmTimeout = 10 * time.Second
 
 // LeaderEpoch is a leader epoch of the partition with a number in a Layout.
 type LeaderEpoch struct{ Number, Epoch int32 }
 
-// EpochEnd is the offset after the last record that the leader of an epoch wrote, or that
-// of the next lower epoch if it wrote none.
+// EpochEnd is the offset after the last record that the leader of an epoch wrote, or that of the next lower epoch if it wrote
+// none.
 type EpochEnd struct {
 	Epoch  int32
 	Offset int64
 }
 
-// EpochEnds returns the ends of leader epochs. It asks until each question has an answer, or
-// ctx ends.
+// EpochEnds returns the ends of leader epochs. It asks until each question has an answer, or ctx ends.
 func (c *Cluster) EpochEnds(ctx context.Context, l *Layout, questions []LeaderEpoch) (map[LeaderEpoch]EpochEnd, error) {
 	answers := make(map[LeaderEpoch]EpochEnd, len(questions))
 	for {
@@ -228,8 +223,8 @@ func (c *Cluster) LogStarts(ctx context.Context, l *Layout) ([]int64, error) {
 	return starts, err
 }
 
-// listed asks for offsets until that of every partition is known, or ctx ends: a leader that has just gone has a
-// successor soon. The offsets known by then are returned with the error, by number, -1 for the others.
+// listed asks for offsets until all are known, or ctx ends: a leader that has just gone has a successor soon. It returns those
+// known by then, -1 for the others.
 func listed(ctx context.Context, l *Layout, list func(context.Context, ...string) (kadm.ListedOffsets, error)) (at []int64, epochs []int32, err error) {
 	known := make(kadm.ListedOffsets)
 	for {
@@ -271,8 +266,7 @@ func refusedForGood(err error) bool {
 	return IsAny(err, kerr.TopicAuthorizationFailed, kerr.ClusterAuthorizationFailed, kerr.UnknownTopicOrPartition)
 }
 
-// plainly returns the first of several brokers' errors, without the client's words around
-// it.
+// plainly returns the first of several brokers' errors, without the client's words around it.
 func plainly(err error) error {
 	var shards *kadm.ShardErrors
 	if errors.As(err, &shards) && len(shards.Errs) > 0 {
@@ -281,8 +275,7 @@ func plainly(err error) error {
 	return err
 }
 
-// StartOffsets returns the offsets to read from, by number, and the first offsets of the
-// partitions.
+// StartOffsets returns the offsets to read from, by number, and the first offsets of the partitions.
 func (c *Cluster) StartOffsets(ctx context.Context, l *Layout, from plan.From, ends []int64) (starts, begins []int64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, AdminTimeout)
 	defer cancel()
@@ -341,8 +334,7 @@ func (c *Cluster) TimeOf(ctx context.Context, p Place, offset int64) (at time.Ti
 	return at
 }
 
-// CommittedOffsets returns the offsets that a group has committed, by partition number; -1
-// where it has none.
+// CommittedOffsets returns the offsets that a group has committed, by partition number; -1 where it has none.
 func (c *Cluster) CommittedOffsets(ctx context.Context, l *Layout, group string) ([]int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, AdminTimeout)
 	defer cancel()

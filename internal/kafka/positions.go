@@ -16,9 +16,8 @@ import (
 	"github.com/kt-bench/kt/internal/stats"
 )
 
-// Positions is how far the readers of one process are, and where the partitions end.
-// Partitions are numbered as in the Layout, which grows with the topics. Readers and the source of the consumer lag write
-// it at the same time.
+// Positions is how far the readers of one process are, and where the partitions end. Partitions are numbered as in the Layout,
+// which grows with the topics. Readers and the source of the consumer lag write it at the same time.
 type Positions struct {
 	Layout         *Layout
 	Groups         []GroupPositions
@@ -43,8 +42,8 @@ type GroupPositions struct {
 	column[Position]
 }
 
-// Position is how far a group is in a partition. The zero value is that of a partition which the topic got
-// during the run: it is read from its start.
+// Position is how far a group is in a partition. The zero value is that of a partition which the topic got during the run: it
+// is read from its start.
 type Position struct {
 	Next      atomic.Int64 // the offset after the newest record read
 	Owner     atomic.Int32 // the reader of this process that has it, counted from 1; 0: none
@@ -139,8 +138,7 @@ func (p *Positions) AtEndOffsets() bool {
 	return true
 }
 
-// SumElsewhere returns the offsets that readers of other processes have
-// committed, added up.
+// SumElsewhere returns the offsets that readers of other processes have committed, added up.
 func (p *Positions) SumElsewhere() (sum int64) {
 	for g := range p.Groups {
 		for i := range int32(p.Layout.Count()) {
@@ -185,8 +183,8 @@ func (p *Position) Records(offsets int64) int64 {
 	return int64(math.Round(float64(offsets) * float64(read) / float64(passed)))
 }
 
-// Layout numbers the partitions of several topics, counting on from one topic to the next. Partitions that a topic
-// gets later have the next numbers, so those of a single topic are always the ids of its partitions.
+// Layout numbers the partitions of several topics, counting on from one topic to the next. Partitions that a topic gets later
+// have the next numbers, so those of a single topic are always the ids of its partitions.
 type Layout struct {
 	Topics []result.Topic
 
@@ -275,8 +273,7 @@ func (l *Layout) Each(f func(topic string, partition, number int32)) {
 	}
 }
 
-// byNumber returns offsets in the order of the partitions' numbers, and the epochs of their leaders; -1 for unknown
-// ones. New partitions among the offsets get their numbers.
+// byNumber returns offsets by number, and the epochs of the leaders; -1 for unknown ones. New partitions get numbers.
 func (l *Layout) byNumber(offsets kadm.ListedOffsets) (out []int64, epochs []int32) {
 	offsets.Each(func(o kadm.ListedOffset) { _ = l.Number(o.Topic, o.Partition) })
 	l.Each(func(topic string, partition, _ int32) {
@@ -289,8 +286,8 @@ func (l *Layout) byNumber(offsets kadm.ListedOffsets) (out []int64, epochs []int
 	return out, epochs
 }
 
-// OtherMembers returns a clause on the members of a group whose partitions have no reader in this process; "" if there are none or
-// kt may not see them.
+// OtherMembers returns a clause on the members of a group whose partitions have no reader in this process; "" if there are none
+// or kt may not see them.
 func (c *Cluster) OtherMembers(ctx context.Context, l *Layout, g *GroupPositions) string {
 	ctx, cancel := context.WithTimeout(ctx, AdminTimeout)
 	defer cancel()

@@ -23,8 +23,7 @@ import (
 	"github.com/kt-bench/kt/internal/kafka/security"
 )
 
-// reachAll asks all addresses at once whether a Kafka broker answers, each within the same
-// time. It returns the addresses of brokers, and an error for each of the others.
+// reachAll asks all addresses at once. It returns those of brokers, and an error for each of the others.
 func (a Access) reachAll(ctx context.Context) (reached []string, unreached []error) {
 	errs := make([]error, len(a.Bootstrap))
 	var wg sync.WaitGroup
@@ -44,8 +43,7 @@ func (a Access) reachAll(ctx context.Context) (reached []string, unreached []err
 
 var errNoConnection = errors.New("no connection")
 
-// reach returns nil when a Kafka broker answers at an address, with TLS where the Access has it.
-// Its error names the kind of server that answers instead, as far as its first bytes show it.
+// reach returns nil when a Kafka broker answers at an address. Its error names the kind of server that answers instead.
 func (a Access) reach(ctx context.Context, addr string) error {
 	within := cmp.Or(a.Timeout, defaultTimeout)
 	ctx, cancel := context.WithTimeout(ctx, within)
@@ -79,8 +77,7 @@ func (a Access) reach(ctx context.Context, addr string) error {
 	return errors.New("it closes the connection on a Kafka request: name a PLAINTEXT listener of a broker")
 }
 
-// dial connects to an address, with TLS where the Access has it. A handshake leaves a part of the
-// time to ask in plain text.
+// dial connects to an address. A TLS handshake leaves a part of the time to ask in plain text.
 func (a Access) dial(ctx context.Context, addr string, within time.Duration) (net.Conn, error) {
 	if a.Security.Encrypts() {
 		var cancel context.CancelFunc
@@ -98,8 +95,7 @@ func stranger(who who, answer []byte) error {
 	return fmt.Errorf("it answers %.20q, which is not a Kafka broker's answer: name the port of a broker", answer)
 }
 
-// noTLS returns the error of an address where the TLS handshake failed: it asks in plain text
-// who is there.
+// noTLS returns the error of an address where the TLS handshake failed: it asks in plain text who is there.
 func (a Access) noTLS(ctx context.Context, addr string, failed error) error {
 	if explained := a.Security.Explain(failed); !mayBePlain(failed) {
 		return explained
@@ -121,8 +117,7 @@ func (a Access) noTLS(ctx context.Context, addr string, failed error) error {
 	return a.Security.Explain(failed)
 }
 
-// mayBePlain reports whether a TLS handshake failed as it does where no TLS is spoken: with the end
-// of the connection, an answer that is no TLS, or none.
+// mayBePlain reports whether a TLS handshake failed as it does where no TLS is spoken.
 func mayBePlain(err error) bool {
 	var record tls.RecordHeaderError
 	return errors.As(err, &record) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
@@ -172,12 +167,10 @@ func (a Access) mechanisms(ctx context.Context, addr string) []string {
 	return response.SupportedMechanisms
 }
 
-// correlation is the number that a broker sends back with its answer. It is two ends of a
-// line, so that a server of lines takes it for the end of a request and answers too.
+// correlation comes back with an answer. A server of lines takes its line ends for the end of a request, and answers too.
 const correlation = 0x0d0a0d0a // "\r\n\r\n"
 
-// askVersions sends ApiVersions, which a broker answers to any client, and reads until the
-// kind of server is known. An error may come with the beginning of an answer.
+// askVersions sends ApiVersions, which a broker answers to any client, and reads until the kind of server is known.
 func askVersions(ctx context.Context, conn net.Conn) (answer []byte, err error) {
 	const enough = 64
 	return ask(ctx, conn, kmsg.NewPtrApiVersionsRequest(), // of version 0
@@ -228,8 +221,7 @@ func speaks(answer []byte) who {
 	return unknownYet
 }
 
-// speaksTLS reports whether a server takes part in a TLS handshake or refuses one with an
-// alert. Its certificate is not checked, because nothing is sent over the connection.
+// speaksTLS reports whether a server takes part in a TLS handshake or refuses one with an alert. Nothing is sent over it.
 func speaksTLS(ctx context.Context, addr string) bool {
 	d := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // only whether there is TLS
 	conn, err := d.DialContext(ctx, "tcp", addr)
@@ -246,8 +238,7 @@ var (
 	errController = errors.New("a KRaft controller answers, and no broker: name the port of a broker (listeners, not controller.listener.names)")
 )
 
-// isController reports whether the server that was reached knows Kafka's protocol, but no metadata of topics. That is a
-// controller.
+// isController reports whether the server that was reached knows Kafka's protocol, but no metadata of topics.
 func (c *Cluster) isController(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()

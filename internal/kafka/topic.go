@@ -29,17 +29,15 @@ func IsAny(err error, codes ...*kerr.Error) bool {
 	return slices.ContainsFunc(codes, func(code *kerr.Error) bool { return errors.Is(err, code) })
 }
 
-// batchBytes returns the size of a record batch with one record, whose key, value and headers take n bytes: 61 of the batch, the
-// length of the record, and in it five of fields that are 0 or short and the length of the value. Lengths are varints of twice their value.
+// batchBytes returns the size of a record batch with one record, whose key, value and headers take n bytes.
 func batchBytes(n int) int {
 	varint := func(n int) int { return (bits.Len(uint(2*n)) + 6) / 7 }
 	record := 5 + varint(n) + n
 	return 61 + varint(record) + record
 }
 
-// EnsureTopic checks that the plan can be carried out on this cluster and creates
-// the topic when it is missing. Every check comes before the creation. Compressed
-// records may be larger than the topic takes.
+// EnsureTopic checks that the plan can be carried out on this cluster and creates the topic when it is missing. Every check
+// comes before the creation. Compressed records may be larger than the topic takes.
 func (c *Cluster) EnsureTopic(ctx context.Context, p plan.Plan, compressed bool) (result.Topic, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*AdminTimeout)
 	defer cancel()
@@ -80,8 +78,7 @@ func (c *Cluster) CheckTopic(ctx context.Context, p plan.Plan, compressed bool) 
 	return found, nil
 }
 
-// createOrFind creates a topic. When another process creates it at the same time, that topic
-// is returned if it matches the wanted one.
+// createOrFind creates a topic, or returns that of another process at the same time if it matches.
 func (c *Cluster) createOrFind(ctx context.Context, t plan.Topic) (*result.Topic, error) {
 	err := c.create(ctx, t)
 	theirs := errors.Is(err, kerr.TopicAlreadyExists)
@@ -147,8 +144,7 @@ func matches(have result.Topic, want plan.Topic) error {
 	return errors.Join(errs...)
 }
 
-// messageLimit returns the largest record batch that the topic takes, 0 if that is unknown,
-// and the owner of the setting.
+// messageLimit returns the largest record batch that the topic takes, 0 if that is unknown, and the owner of the setting.
 func (c *Cluster) messageLimit(ctx context.Context, t plan.Topic, exists bool) (int, string, error) {
 	if v, ok := t.Configs["max.message.bytes"]; ok {
 		n, err := strconv.Atoi(v)
@@ -201,8 +197,7 @@ func (c *Cluster) Compacted(ctx context.Context, topic string) bool {
 	return strings.Contains(c.topicConfigs(ctx, topic)["cleanup.policy"], "compact")
 }
 
-// create asks for a dry run first, so that a bad setting is reported before anything
-// exists.
+// create asks for a dry run first, so that a bad setting is reported before anything exists.
 func (c *Cluster) create(ctx context.Context, t plan.Topic) error {
 	partitions, factor := t.Partitions, t.ReplicationFactor
 	if partitions == 0 {
@@ -252,8 +247,7 @@ func responseError(r kadm.CreateTopicResponse) error {
 	return r.Err
 }
 
-// refused reports whether a broker rejects the wanted topic, so that the same request fails
-// again.
+// refused reports whether a broker rejects the wanted topic for good.
 func refused(err error) bool {
 	return IsAny(err, kerr.InvalidTopicException, kerr.InvalidPartitions, kerr.InvalidReplicationFactor, kerr.InvalidReplicaAssignment,
 		kerr.InvalidConfig, kerr.InvalidRequest, kerr.PolicyViolation)
@@ -262,8 +256,7 @@ func refused(err error) bool {
 // leaderPoll is how often a new topic is looked up until it has its leaders.
 const leaderPoll = 50 * time.Millisecond
 
-// awaitLeaders waits until every partition of a new topic has a leader that serves
-// it.
+// awaitLeaders waits until every partition of a new topic has a leader that serves it.
 func (c *Cluster) awaitLeaders(ctx context.Context, name string) (*result.Topic, error) {
 	for {
 		t, err := c.lookUp(ctx, name)
@@ -279,8 +272,8 @@ func (c *Cluster) awaitLeaders(ctx context.Context, name string) (*result.Topic,
 	}
 }
 
-// serves reports whether the leaders themselves answer as leaders. The metadata names them
-// a little earlier, and with acks=0 records that are sent in between are lost silently.
+// serves reports whether the leaders themselves answer. The metadata names them earlier, and with acks=0 records sent in
+// between are lost.
 func (c *Cluster) serves(ctx context.Context, name string) bool {
 	offsets, err := c.admin.ListEndOffsets(ctx, name)
 	return err == nil && offsets.Error() == nil
@@ -295,8 +288,7 @@ func led(t *result.Topic) bool {
 	return t.Partitions > 0
 }
 
-// DeleteTopic deletes a topic. One that is not there is no error. Callers delete only topics that kt
-// created for them.
+// DeleteTopic deletes a topic. One that is not there is no error. Callers delete only topics that kt created for them.
 func (c *Cluster) DeleteTopic(ctx context.Context, name string) error {
 	ctx, cancel := context.WithTimeout(ctx, AdminTimeout)
 	defer cancel()

@@ -84,8 +84,7 @@ func identityJKS(data []byte, store, key secret.Text) (tls.Certificate, error) {
 
 var errNoKey = errors.New("it has no private key: name a key store, and not a trust store")
 
-// intact reports whether all lengths in a JKS file lie within it. The library would allocate what
-// a damaged one says, before it notices.
+// intact reports whether all lengths in a JKS file lie within it: the library allocates what a damaged one says.
 func intact(data []byte) bool {
 	w := walk{rest: data}
 	w.skip(4) // magic

@@ -12,8 +12,8 @@ import (
 	"github.com/kt-bench/kt/internal/secret"
 )
 
-// Trust returns the certificates of the authorities in a trust store. An empty password leaves
-// the integrity of a JKS file unchecked, as Java does. A store without an authority is an error.
+// Trust returns the certificates of the authorities in a trust store. An empty password leaves the integrity of a JKS file
+// unchecked, as Java does. A store without an authority is an error.
 func Trust(data []byte, password secret.Text) ([]*x509.Certificate, error) {
 	var found []*x509.Certificate
 	var err error
@@ -35,9 +35,8 @@ func Trust(data []byte, password secret.Text) ([]*x509.Certificate, error) {
 	return found, err
 }
 
-// Identity returns the private key in a key store, with its chain of certificates. The key has a
-// password of its own in a JKS file and in an encrypted PEM block. An empty one means the
-// password of the store.
+// Identity returns the private key in a key store, with its chain of certificates. The key has a password of its own in a JKS
+// file and in an encrypted PEM block. An empty one means the password of the store.
 func Identity(data []byte, store, key secret.Text) (tls.Certificate, error) {
 	if key.Reveal() == "" {
 		key = store
@@ -102,8 +101,7 @@ func pair(key any, chain [][]byte) (tls.Certificate, error) {
 	return tls.Certificate{Certificate: chain, PrivateKey: signer, Leaf: leaf}, nil
 }
 
-// mostRounds bounds the rounds that derive a key from a password. Java writes 10,000, OpenSSL up
-// to some hundred thousand. A damaged file may ask for hours.
+// mostRounds bounds the rounds that derive a key from a password. Java writes 10,000, OpenSSL up to some hundred thousand.
 const mostRounds = 2_000_000
 
 var (
@@ -115,8 +113,7 @@ var (
 	scrypt     = []byte{0x2b, 0x06, 0x01, 0x04, 0x01, 0xda, 0x47, 0x04, 0x0b}
 )
 
-// checkWork refuses a file that asks for too many rounds to derive a key. The libraries would
-// work through them. The parameters stand behind the name of the function: a salt and a number.
+// checkWork refuses a file that asks for too many rounds, which stand behind the name of the function and a salt.
 func checkWork(der []byte) error {
 	if bytes.Contains(der, scrypt) {
 		return errors.New("its key is derived by scrypt, which Java cannot read either: convert it with openssl pkcs8 -topk8 -v2 aes256")

@@ -16,8 +16,8 @@ import (
 	"unicode/utf16"
 )
 
-// decryptPBE opens an encrypted PKCS8 key of the older form that every Java reads: SHA-1 and triple
-// DES, as PKCS12 uses them (openssl pkcs8 -v1 PBE-SHA1-3DES). is reports whether it has that form.
+// decryptPBE opens an encrypted PKCS8 key of the older form that every Java reads: SHA-1 and triple DES, as PKCS12 uses them
+// (openssl pkcs8 -v1 PBE-SHA1-3DES). is reports whether it has that form.
 func decryptPBE(der []byte, password string) (key []byte, is bool, err error) {
 	var info struct {
 		Algorithm struct {
@@ -111,8 +111,7 @@ func decryptCBC(block cipher.Block, iv, data []byte) ([]byte, error) {
 	return data[:len(data)-pad], nil
 }
 
-// derive is the function of RFC 7292, appendix B.2, with SHA-1. id is 1 for a key and 2 for the
-// initial vector.
+// derive is the function of RFC 7292, appendix B.2, with SHA-1. id is 1 for a key and 2 for the initial vector.
 func derive(id byte, size int, password string, salt []byte, rounds int) []byte {
 	const blockSize = 64 // of SHA-1
 	var wide []byte

@@ -38,8 +38,8 @@ func wholePEM(data []byte) error {
 	return nil
 }
 
-// IdentityPEM returns the first private key of one PEM text with the certificates of another,
-// which may be the same. The password is that of an encrypted key.
+// IdentityPEM returns the first private key of one PEM text with the certificates of another, which may be the same. The
+// password is that of an encrypted key.
 func IdentityPEM(key, chain []byte, password secret.Text) (tls.Certificate, error) {
 	private, err := keyPEM(key, password)
 	if err != nil {
@@ -82,8 +82,7 @@ func keyPEM(data []byte, password secret.Text) (any, error) {
 	return nil, errors.New("its PEM text has no private key: add the block that begins with -----BEGIN PRIVATE KEY-----")
 }
 
-// decryptKey reads an encrypted PKCS8 key. The library tells a wrong password from a broken file
-// by chance only, so the error names both.
+// decryptKey reads an encrypted PKCS8 key. The library tells a wrong password from a broken file by chance only.
 func decryptKey(der []byte, password secret.Text) (key any, err error) {
 	defer damaged(&err)
 	if password.Reveal() == "" {
@@ -113,8 +112,7 @@ func decryptKey(der []byte, password secret.Text) (key any, err error) {
 
 var errWrongKeyPassword = errors.New("its private key does not open with this password: check ssl.key.password")
 
-// blocks returns the blocks of a PEM text. Java joins lines of inline PEM with spaces, so such
-// text is taken apart first.
+// blocks returns the blocks of a PEM text. Java joins lines of inline PEM with spaces, so it is taken apart first.
 func blocks(data []byte) []*pem.Block {
 	var all []*pem.Block
 	rest := []byte(unfold(string(data)))

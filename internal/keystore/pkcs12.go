@@ -61,8 +61,8 @@ func identityPKCS12(data []byte, store, key secret.Text) (_ tls.Certificate, err
 	return pair(private, chainOf(private, append([]*x509.Certificate{leaf}, chain...)))
 }
 
-// chainOf returns the certificate of a key and those of its issuers, out of all that are in a file: their order there
-// means nothing, and some may be of other authorities.
+// chainOf returns the certificate of a key and those of its issuers, out of all that are in a file: their order there means
+// nothing, and some may be of other authorities.
 func chainOf(key any, all []*x509.Certificate) (ders [][]byte) {
 	signer, ok := key.(crypto.Signer)
 	if !ok {
@@ -79,8 +79,7 @@ func chainOf(key any, all []*x509.Certificate) (ders [][]byte) {
 	return ders
 }
 
-// isIssuer reports whether a certificate names another one as its issuer. Signatures are the broker's to check: Go refuses
-// some that a broker may take, as those with SHA-1.
+// isIssuer reports whether a certificate names another one as its issuer. Signatures are the broker's to check.
 func isIssuer(issuer, of *x509.Certificate) bool {
 	sameKey := len(of.AuthorityKeyId) == 0 || len(issuer.SubjectKeyId) == 0 || bytes.Equal(of.AuthorityKeyId, issuer.SubjectKeyId)
 	return bytes.Equal(of.RawIssuer, issuer.RawSubject) && sameKey
@@ -98,8 +97,7 @@ func explainPKCS12(err error) error {
 	return fmt.Errorf("read the PKCS12 file: %w", err)
 }
 
-// damaged turns a panic into an error. The libraries trust lengths inside encrypted data, which
-// cannot be checked from outside.
+// damaged turns a panic into an error: the libraries trust lengths inside encrypted data.
 func damaged(err *error) {
 	if cause := recover(); cause != nil {
 		*err = fmt.Errorf("it is damaged (%v): write it again", cause)

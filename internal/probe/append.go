@@ -16,10 +16,9 @@ const (
 	mostFiles   = 64 // as a broker has partitions in a directory
 )
 
-// appended is one file that grows, as a partition does. When it is full, what it
-// holds goes to the device and it begins anew, as if a segment was rolled and an
-// old one deleted. So no more than the size is in memory at any time, and the
-// device's rate shows however much the kernel would let be dirty.
+// appended is one file that grows, as a partition does. When it is full, what it holds goes to the device and it begins anew, as if
+// a segment was rolled and an old one deleted. So no more than the size is in memory at any time, and the device's rate shows
+// however much the kernel would let be dirty.
 type appended struct {
 	f        *os.File
 	at       int64
@@ -28,13 +27,12 @@ type appended struct {
 	settle   func(*os.File) error
 }
 
-// newAppended opens the files for a size. They become full one after the other,
-// not all at once.
+// newAppended opens the files for a size. They become full one after the other, not all at once.
 func newAppended(p *place, size int64) ([]*appended, func(), error) {
 	n := int(min(max(size/(4*mib), appenders), mostFiles)) / appenders * appenders
 	open, err := newFiles(p.Path, n, false)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, explain(p.Path, err)
 	}
 	all := make([]*appended, n)
 	wait := settle
@@ -50,7 +48,7 @@ func newAppended(p *place, size int64) ([]*appended, func(), error) {
 	return all, open.close, nil
 }
 
-// makeRoom sees to it that n bytes fit, and tells how long that took.
+// makeRoom makes room for n bytes, and returns how long that took.
 func (a *appended) makeRoom(n int64) (time.Duration, error) {
 	if a.at+n <= a.limit {
 		return 0, nil
@@ -59,72 +57,42 @@ func (a *appended) makeRoom(n int64) (time.Duration, error) {
 	if err := a.settle(a.f); err != nil {
 		return 0, err
 	}
-	if err := a.f.Truncate(0); err != nil {
-		return 0, err
-	}
 	a.at, a.limit = 0, a.capacity
-	return time.Since(begin), nil
+	return time.Since(begin), a.f.Truncate(0)
 }
 
-// append adds a block, and records how long that took from when it should have
-// begun.
-func (a *appended) append(m *meter, begin time.Time, b []byte) error {
-	err := m.since(begin, len(b), func() error {
-		_, err := a.f.WriteAt(b, a.at)
-		return err
-	})
-	a.at += int64(len(b))
-	return err
-}
-
-// appendWorkers write to the files in turn, each worker to its own. perSecond is
-// how many appends all of them make, each timed from when it was due, with what it
-// waited for room; 0: as many as they can, each timed from its call.
-func appendWorkers(all []*appended, size int64, perSecond float64, waited *atomic.Int64) []worker {
-	var workers []worker
-	for i := range appenders {
+// appendWorkers write to the files in turn, each worker to its own. perSecond is how many appends all of them make, each timed from
+// when it was due, with what it waited for room; 0: as many as they can, each timed from its call.
+func appendWorkers(all []*appended, size int64, perSecond float64, waited *atomic.Int64) (workers []worker) {
+	for at := range appenders {
 		data := newPool(appendBlock, size)
-		workers = append(workers, func(ctx context.Context, m *meter) error {
-			var pace *pacer
-			if perSecond > 0 {
-				pace = newPacer(perSecond / appenders)
+		workers = append(workers, repeat(perSecond/appenders, func(m *meter, begin time.Time) error {
+			a := all[at]
+			at = (at + appenders) % len(all)
+			took, err := a.makeRoom(appendBlock)
+			if err != nil {
+				return err
 			}
-			for at := i; ctx.Err() == nil; at = (at + appenders) % len(all) {
-				var begin time.Time
-				if pace != nil {
-					var err error
-					if begin, err = pace.wait(ctx); err != nil {
-						return err
-					}
-				}
-				took, err := all[at].makeRoom(appendBlock)
-				if err != nil {
-					return err
-				}
-				waited.Add(int64(took))
-				b := data.next(appendBlock)
-				if pace == nil {
-					begin = time.Now()
-				}
-				if err := all[at].append(m, begin, b); err != nil {
-					return err
-				}
+			waited.Add(int64(took))
+			b := data.next(appendBlock)
+			if perSecond == 0 {
+				begin = time.Now()
 			}
-			return nil
-		})
+			a.at += appendBlock
+			return m.write(begin, a.f, b, a.at-appendBlock)
+		}))
 	}
 	return workers
 }
 
-// append writes as Kafka does: buffered, many files, no sync; until the rate at
-// which the device takes it is steady.
+// append writes as Kafka does: buffered, many files, no sync; until the rate at which the device takes it is steady.
 func (r *runner) append(ctx context.Context, p *place) (Result, error) {
 	if r.o.Mode == Live {
 		return r.appendSlowly(ctx, p)
 	}
 	all, closeAll, err := newAppended(p, p.SizeBytes)
 	if err != nil {
-		return Result{}, explain(p.Path, err)
+		return Result{}, err
 	}
 	defer closeAll()
 	var waited atomic.Int64
@@ -137,43 +105,38 @@ func (r *runner) append(ctx context.Context, p *place) (Result, error) {
 		t.fill = p.SizeBytes
 	}
 	out, err := r.drive(ctx, p, t)
-	result := t.result(out)
 	a := foundByAppend(out, t)
 	a.WaitedSeconds = time.Duration(waited.Load()).Seconds()
 	a.Cut = err != nil
-	result.Append = a
+	out.Append = a
 	seconds := out.from(t.fill)
+	_, others := sustained(seconds, r.t.steady)
 	if a.Limited {
 		seconds = seconds[throttled(seconds):]
 	}
-	result.Spread = spread(reached(seconds))
-	result.Notes = append(result.Notes, notesOnAppend(a, seconds, t)...)
-	if limit := dirtyLimit(r.tree); a.WaitedSeconds > 0 && (limit == 0 || p.SizeBytes <= limit) {
-		result.LatencyUngraded = true
-		result.Notes = append(result.Notes, sizeWasMet(p.SizeBytes, limit))
-	}
-	if _, others := sustained(out.from(t.fill), r.t.steady); others > 0 {
-		result.Notes = append(result.Notes, fmt.Sprintf(
-			"other programs made %.0f %% of the writes: the disk can do more than kt measured", 100*others))
-	}
-	return result, err
-}
-
-// notesOnAppend say what the rates of append lack.
-func notesOnAppend(a *Append, seconds []Second, t trial) []string {
+	out.Spread = spread(reached(seconds))
 	switch {
 	case a.Limited:
-		return nil
 	case t.fill > 0 && len(seconds) < forLimited:
-		return []string{fmt.Sprintf("the size of %s was not written often enough to exclude the effect of memory: "+
-			"a longer duration or a smaller size finds it", theme.Bytes(t.fill))}
+		out.note("the size of %s was not written often enough to exclude the effect of memory: a longer duration or a smaller size finds it", theme.Bytes(t.fill))
+	default:
+		out.note("the device never slowed the writers down: a longer duration or a larger size may find its limit")
 	}
-	return []string{"the device never slowed the writers down: a longer duration or a larger size may find its limit"}
+	if limit := dirtyLimit(r.tree); a.WaitedSeconds > 0 && (limit == 0 || p.SizeBytes <= limit) {
+		out.LatencyUngraded = true
+		out.note("%s", sizeWasMet(p.SizeBytes, limit))
+	}
+	if others > 0 {
+		out.note("other programs made %.0f %% of the writes: the disk can do more than kt measured", 100*others)
+	}
+	return out.Result, err
 }
 
-// sizeWasMet says what the percentiles lack when the writers were held up by kt,
-// so as not to fill more than the size, and not by the kernel. limit is the
-// kernel's, 0: it does not tell.
+// note adds a remark on a result.
+func (r *Result) note(format string, a ...any) { r.Notes = append(r.Notes, fmt.Sprintf(format, a...)) }
+
+// sizeWasMet returns what the percentiles lack when the writers were held up by kt, so as not to fill more than the size, and not by
+// the kernel. limit is the kernel's, 0: it does not tell.
 func sizeWasMet(size, limit int64) string {
 	const lacks = "no grade: the percentiles do not include waits at the kernel's limit of dirty memory"
 	if limit == 0 {
@@ -183,13 +146,12 @@ func sizeWasMet(size, limit int64) string {
 		lacks, theme.Bytes(limit), theme.Bytes(size))
 }
 
-// foundByAppend reads burst and sustained rates from the seconds. Where the kernel
-// does not count, those before the size was full once say nothing of the device:
-// without later ones there is no sustained rate.
+// foundByAppend reads burst and sustained rates from the seconds. Where the kernel does not count, those before the size was full
+// once say nothing of the device: without later ones there is no sustained rate.
 func foundByAppend(o outcome, t trial) *Append {
 	seconds := o.from(t.fill)
 	a := &Append{From: "writes", Steady: steady(seconds, max(t.steady, forLimited))}
-	if o.device >= 0 {
+	if o.DeviceMiBPerSecond != nil {
 		a.From = "device"
 	}
 	if len(o.readings) > 1 {
@@ -201,51 +163,44 @@ func foundByAppend(o outcome, t trial) *Append {
 	a.SustainedMiBPerSecond, _ = sustained(seconds, t.steady)
 	from := throttled(seconds)
 	a.Limited = from < len(seconds)
-	from += len(o.seconds) - len(seconds)
+	from += len(o.Series) - len(seconds)
 	if from > 0 {
-		a.BurstMiBPerSecond = mean(rates(o.seconds[:from]))
+		a.BurstMiBPerSecond = mean(rates(o.Series[:from]))
 	}
 	if from > 0 && a.Limited {
-		a.ThrottledAfterSeconds = o.seconds[from-1].At
+		a.ThrottledAfterSeconds = o.Series[from-1].At
 	}
 	return a
 }
 
-// appendSlowly is what a running broker hardly notices: 4 KiB, 200 times a second,
-// 0.8 MiB/s.
+// appendSlowly is what a running broker hardly notices: 4 KiB, 200 times a second, 0.8 MiB/s.
 func (r *runner) appendSlowly(ctx context.Context, p *place) (Result, error) {
-	const block, perSecond = 4 * kib, 200
-	f, err := nameless(p.Path, false)
+	f, err := newFiles(p.Path, 1, false)
 	if err != nil {
 		return Result{}, explain(p.Path, err)
 	}
-	defer files{f}.close()
-	t := trial{
+	defer f.close()
+	out, err := r.drive(ctx, p, trial{
 		test: testAppend, what: "buffered appends of 4 KiB, 200 a second", duration: r.t.appends, givesWay: true,
-		workers: []worker{paced(f, block, p.SizeBytes, perSecond)},
-	}
-	out, err := r.drive(ctx, p, t)
-	return t.result(out), err
+		workers: []worker{paced(f[0], 4*kib, p.SizeBytes, 200)},
+	})
+	return out.Result, err
 }
 
-// paced appends blocks to a file at a rate. What fills the size is written over
-// from its beginning, so that the file never grows beyond it.
+// paced appends blocks to an empty file at a rate. What fills the size is written over from its beginning, so that the file never
+// grows beyond it.
 func paced(f *os.File, block int, size int64, perSecond float64) worker {
 	data := newPool(block, size)
 	return func(ctx context.Context, m *meter) error {
-		pace := newPacer(perSecond)
-		for at := int64(0); ; at += int64(block) {
-			begin, err := pace.wait(ctx)
-			if err != nil {
-				return err
-			}
-			if at+int64(block) > size {
+		if err := f.Truncate(0); err != nil {
+			return err
+		}
+		at := -int64(block)
+		return repeat(perSecond, func(m *meter, begin time.Time) error {
+			if at += int64(block); at+int64(block) > size {
 				at = 0
 			}
-			b := data.next(block)
-			if err := m.since(begin, block, func() error { _, err := f.WriteAt(b, at); return err }); err != nil {
-				return err
-			}
-		}
+			return m.write(begin, f, data.next(block), at)
+		})(ctx, m)
 	}
 }

@@ -29,6 +29,7 @@ type DirPlan struct {
 	TotalBytes int64 // of its file system
 	FreeBytes  int64
 
+	device   [2]int // that it is on
 	kind     string // of a file system that was forced
 	memory   string // what of it is memory, see [host.Storage]
 	unlogged string // the file system, where it keeps kt's files out of its log
@@ -60,20 +61,18 @@ func Check(o Options) (Plan, error) {
 	}
 	wanted := make(map[[2]int]int64) // on each file system
 	for i, dir := range o.Dirs {
-		d, number, errs := checkDir(o, t, dir)
-		for _, other := range o.Dirs[:i] {
-			if same(dir, other) {
-				errs = append(errs, fmt.Errorf("%s is given twice", dir))
-			}
+		d, err := checkDir(o, t, dir)
+		if slices.ContainsFunc(o.Dirs[:i], func(other string) bool { return same(dir, other) }) {
+			err = errors.Join(err, fmt.Errorf("%s is given twice", dir))
 		}
-		if len(errs) == 0 && (o.Size == 0 || o.Size >= leastSize) {
-			wanted[number] += d.SizeBytes
-			errs = append(errs, checkSpace(o.Mode, d, wanted[number])...)
+		if err == nil && (o.Size == 0 || o.Size >= leastSize) {
+			wanted[d.device] += d.SizeBytes
+			err = checkSpace(o.Mode, d, wanted[d.device])
 		}
-		if len(errs) == 0 {
-			errs = append(errs, checkFiles(o, d)...)
+		if err == nil {
+			err = checkFiles(o, d)
 		}
-		all = append(all, errs...)
+		all = append(all, err)
 		plan.Directories = append(plan.Directories, d)
 	}
 	plan.Duration = expected(o, t)
@@ -81,67 +80,76 @@ func Check(o Options) (Plan, error) {
 }
 
 // checkDir checks the directory itself; checkSpace checks the room in it.
-func checkDir(o Options, t timing, dir string) (DirPlan, [2]int, []error) {
-	d := DirPlan{Path: dir}
-	var number [2]int
+func checkDir(o Options, t timing, dir string) (d DirPlan, err error) {
+	d.Path = dir
 	info, err := os.Stat(dir)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		return d, number, []error{fmt.Errorf("%s: no such directory; create it or give another", dir)}
+		return d, fmt.Errorf("%s: no such directory; create it or give another", dir)
 	case err != nil:
-		return d, number, []error{err}
+		return d, err
 	case !info.IsDir():
-		return d, number, []error{fmt.Errorf("%s: not a directory; give its directory", dir)}
+		return d, fmt.Errorf("%s: not a directory; give its directory", dir)
 	}
 	s, err := readSpace(dir)
 	if err != nil {
-		return d, number, []error{err}
+		return d, err
 	}
-	if number[0], number[1], err = deviceOf(dir); err != nil {
-		return d, number, []error{err}
+	if d.device[0], d.device[1], err = deviceOf(dir); err != nil {
+		return d, err
 	}
-	d.TotalBytes, d.FreeBytes, d.kind, d.unlogged = s.total, s.free, s.kind, s.unlogged
+	d.TotalBytes, d.FreeBytes, d.unlogged = s.Total, s.Free, unlogged(s.Magic)
 	d.SizeBytes = o.Size
 	switch {
 	case d.SizeBytes != 0:
 	case o.Mode == Live:
 		d.SizeBytes = t.size
 	default:
-		d.SizeBytes = min(t.size, s.free/10) / mib * mib
-	}
-	var errs []error
-	if s.readOnly {
-		errs = append(errs, fmt.Errorf("%s: mounted read-only; give a writable directory", dir))
+		d.SizeBytes = min(t.size, s.Free/10) / mib * mib
 	}
 	storage, _, _ := storageOf(host.System(), dir) // readPlace reports the error
-	d.memory = storage.Memory
-	if kind := cmp.Or(s.kind, d.memory); kind != "" && !o.Force {
-		errs = append(errs, fmt.Errorf("%s is on %s, %s: --force probes it anyway", dir, kind, whyDoubtful(s)))
+	kind, why := doubtful(s.Magic)
+	d.kind, d.memory = kind, storage.Memory
+	if kind = cmp.Or(kind, d.memory); kind != "" && !o.Force {
+		err = fmt.Errorf("%s is on %s, %s: --force probes it anyway", dir, kind, cmp.Or(why, "in memory, not on a disk"))
 	}
-	return d, number, append(errs, checkBrokers(o, dir)...)
+	return d, errors.Join(err, checkBrokers(o, dir))
 }
 
-func whyDoubtful(s space) string {
-	switch {
-	case s.network:
-		return "a file system over the network or in a program, not on a disk of this machine"
-	case s.kind == "overlay":
-		return "the layers of a container: a broker's data belongs on a volume"
-	case s.kind == "zfs":
-		return "a file system that may keep direct and synced writes in memory for some seconds"
+// doubtful names a file system that says little about the disks of this machine, by its magic number of statfs(2), and says why;
+// "" for others.
+func doubtful(magic int64) (kind, why string) {
+	switch kind = host.FileSystems[magic]; kind {
+	case "tmpfs", "ramfs":
+		return kind, "in memory, not on a disk"
+	case "overlay":
+		return kind, "the layers of a container: a broker's data belongs on a volume"
+	case "zfs": // goes round memory only from version 2.3 on, and not always
+		return kind, "a file system that may keep direct and synced writes in memory for some seconds"
+	case "nfs", "cifs", "smb3", "9p", "ceph", "afs", "fuse": // fuse may be a local one: it is not the kernel's own in any case
+		return kind, "a file system over the network or in a program, not on a disk of this machine"
 	}
-	return "in memory, not on a disk"
+	return "", ""
+}
+
+// unlogged names a file system whose fdatasync writes the data of a file without a name, and does not log it: after a crash no one
+// could open it.
+func unlogged(magic int64) string {
+	if kind := host.FileSystems[magic]; kind == "btrfs" || kind == "zfs" {
+		return kind
+	}
+	return ""
 }
 
 // checkBrokers refuses to take a disk's time from a broker: always in its
 // directories, and without force on its file systems and its disks.
-func checkBrokers(o Options, dir string) []error {
+func checkBrokers(o Options, dir string) error {
 	if o.Mode == Live {
 		return nil
 	}
 	for _, used := range o.Brokers {
 		if within(dir, used) || within(used, dir) {
-			return []error{fmt.Errorf("%s is in use by a broker (%s): stop the broker, or use --mode live", dir, used)}
+			return fmt.Errorf("%s is in use by a broker (%s): stop the broker, or use --mode live", dir, used)
 		}
 	}
 	if o.Force {
@@ -151,12 +159,12 @@ func checkBrokers(o Options, dir string) []error {
 		major, minor, err := deviceOf(dir)
 		usedMajor, usedMinor, usedErr := deviceOf(used)
 		if err == nil && usedErr == nil && major == usedMajor && minor == usedMinor {
-			return []error{fmt.Errorf("%s is on the file system of %s, which a broker uses: "+
-				"stop the broker, or use --mode live or --force", dir, used)}
+			return fmt.Errorf("%s is on the file system of %s, which a broker uses: "+
+				"stop the broker, or use --mode live or --force", dir, used)
 		}
 		if disk := sharedDisk(dir, used); disk != "" {
-			return []error{fmt.Errorf("%s is on %s, as is %s, which a broker uses: "+
-				"stop the broker, or use --mode live or --force", dir, disk, used)}
+			return fmt.Errorf("%s is on %s, as is %s, which a broker uses: "+
+				"stop the broker, or use --mode live or --force", dir, disk, used)
 		}
 	}
 	return nil
@@ -177,24 +185,24 @@ func sharedDisk(a, b string) string {
 
 // checkSpace refuses a directory without room. wanted is the sum over all directories of its file
 // system.
-func checkSpace(m Mode, d DirPlan, wanted int64) []error {
+func checkSpace(m Mode, d DirPlan, wanted int64) error {
 	left := mustStay(m, d.TotalBytes)
 	switch {
 	case d.SizeBytes < leastSize:
-		return []error{fmt.Errorf("%s: a tenth of the %s of free space is too little to measure: free some space, or give a --size",
-			d.Path, theme.Bytes(d.FreeBytes))}
+		return fmt.Errorf("%s: a tenth of the %s of free space is too little to measure: free some space, or give a --size",
+			d.Path, theme.Bytes(d.FreeBytes))
 	case d.FreeBytes-wanted < left:
-		return []error{fmt.Errorf("%s: a size of %s is too large: of %s of free space, %s must stay free; free some space, or give a smaller --size",
-			d.Path, theme.Bytes(wanted), theme.Bytes(d.FreeBytes), theme.Bytes(left))}
+		return fmt.Errorf("%s: a size of %s is too large: of %s of free space, %s must stay free; free some space, or give a smaller --size",
+			d.Path, theme.Bytes(wanted), theme.Bytes(d.FreeBytes), theme.Bytes(left))
 	}
 	return nil
 }
 
 // checkFiles opens what the tests open, and writes nothing to it.
-func checkFiles(o Options, d DirPlan) []error {
+func checkFiles(o Options, d DirPlan) error {
 	f, err := nameless(d.Path, false)
 	if err != nil {
-		return []error{explain(d.Path, err)}
+		return explain(d.Path, err)
 	}
 	files{f}.close()
 	if !slices.Contains(o.Tests, testDD) || o.Size != 0 && o.Size < leastSize {
@@ -206,9 +214,9 @@ func checkFiles(o Options, d DirPlan) []error {
 		f, err := nameless(d.Path, true)
 		switch {
 		case errors.Is(err, errNoDirect):
-			return []error{fmt.Errorf("%s: its file system has no direct I/O, which --dd needs: use --direct no", d.Path)}
+			return fmt.Errorf("%s: its file system has no direct I/O, which --dd needs: use --direct no", d.Path)
 		case err != nil:
-			return []error{explain(d.Path, err)}
+			return explain(d.Path, err)
 		}
 		align = alignment(f, logicalBlock(host.System(), d.Path))
 		files{f}.close()
@@ -223,7 +231,7 @@ func checkFiles(o Options, d DirPlan) []error {
 				"give another block, or use --direct no", d.Path, align, block))
 		}
 	}
-	return errs
+	return errors.Join(errs...)
 }
 
 // resolve returns a path without symbolic links, as far as it leads anywhere. The kernel follows

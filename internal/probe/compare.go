@@ -57,13 +57,13 @@ type Difference struct {
 func Compare(before, after *Report) (Comparison, error) {
 	var c Comparison
 	if before.Interrupted {
-		c.Notes = append(c.Notes, "the earlier probe was interrupted: its tests are not complete")
+		c.note("the earlier probe was interrupted: its tests are not complete")
 	}
 	if before.Mode != after.Mode {
-		c.Notes = append(c.Notes, fmt.Sprintf("before was mode %s, after is %s", before.Mode, after.Mode))
+		c.note("before was mode %s, after is %s", before.Mode, after.Mode)
 	}
 	if before.Machine.Hostname != after.Machine.Hostname {
-		c.Notes = append(c.Notes, fmt.Sprintf("before was on %s, after is on %s", before.Machine.Hostname, after.Machine.Hostname))
+		c.note("before was on %s, after is on %s", before.Machine.Hostname, after.Machine.Hostname)
 	}
 	c.differ("kernel", before.Machine.Kernel, after.Machine.Kernel)
 	c.differAll("", before.Machine.Writeback, after.Machine.Writeback)
@@ -82,23 +82,23 @@ func Compare(before, after *Report) (Comparison, error) {
 // that lack something that Compare needs.
 func Earlier(text []byte) (*Report, error) {
 	var r Report
-	const ask = "give a file from kt probe --output json"
+	refuse := func(format string, a ...any) (*Report, error) {
+		return nil, fmt.Errorf("read an earlier probe: %w: give a file from kt probe --output json", fmt.Errorf(format, a...))
+	}
 	if err := json.Unmarshal(text, &r); err != nil {
-		return nil, fmt.Errorf("read an earlier probe: %w: %s", err, ask)
+		return refuse("%w", err)
 	}
 	if r.Schema != Schema {
-		return nil, fmt.Errorf("read an earlier probe: its schema is %d, this kt knows %d: %s", r.Schema, Schema, ask)
+		return refuse("its schema is %d, this kt knows %d", r.Schema, Schema)
 	}
 	if _, ok := timings(r.Mode); !ok || r.Mode == "" {
-		return nil, fmt.Errorf("read an earlier probe: its mode %q is none of quick, standard, soak and live: %s", r.Mode, ask)
+		return refuse("its mode %q is none of quick, standard, soak and live", r.Mode)
 	}
 	if len(r.Directories) == 0 {
-		return nil, fmt.Errorf("read an earlier probe: it has no directories: %s", ask)
+		return refuse("it has no directories")
 	}
-	for i, d := range r.Directories {
-		if d.Path == "" {
-			return nil, fmt.Errorf("read an earlier probe: directory %d has no path: %s", i+1, ask)
-		}
+	if i := slices.IndexFunc(r.Directories, func(d Directory) bool { return d.Path == "" }); i >= 0 {
+		return refuse("directory %d has no path", i+1)
 	}
 	return &r, nil
 }
@@ -118,51 +118,49 @@ func Comparable(before *Report, dirs []string) error {
 func (c *Comparison) pair(before, after []Directory) [][2]Directory {
 	if len(before) == 1 && len(after) == 1 {
 		if before[0].Path != after[0].Path {
-			c.Notes = append(c.Notes, fmt.Sprintf("before was %s, after is %s", before[0].Path, after[0].Path))
+			c.note("before was %s, after is %s", before[0].Path, after[0].Path)
 		}
 		return [][2]Directory{{before[0], after[0]}}
 	}
-	var pairs [][2]Directory
-	for _, b := range before {
-		i := slices.IndexFunc(after, func(a Directory) bool { return a.Path == b.Path })
-		if i < 0 {
-			c.Missing = append(c.Missing, b.Path+": only before")
-			continue
+	path := func(d Directory) string { return d.Path }
+	return match(c, before, after, path, path)
+}
+
+// match returns what has the same key in both, and notes by name what only one of them has.
+func match[T any](c *Comparison, before, after []T, key, name func(T) string) (pairs [][2]T) {
+	find := func(all []T, one T) int { return slices.IndexFunc(all, func(o T) bool { return key(o) == key(one) }) }
+	miss := func(what string) {
+		if !slices.Contains(c.Missing, what) {
+			c.Missing = append(c.Missing, what)
 		}
-		pairs = append(pairs, [2]Directory{b, after[i]})
 	}
 	for _, a := range after {
-		if !slices.ContainsFunc(before, func(b Directory) bool { return a.Path == b.Path }) {
-			c.Missing = append(c.Missing, a.Path+": only after")
+		if i := find(before, a); i >= 0 {
+			pairs = append(pairs, [2]T{before[i], a})
+		} else {
+			miss(name(a) + ": only after")
+		}
+	}
+	for _, b := range before {
+		if find(after, b) < 0 {
+			miss(name(b) + ": only before")
 		}
 	}
 	return pairs
 }
 
+func (c *Comparison) note(format string, a ...any) {
+	c.Notes = append(c.Notes, fmt.Sprintf(format, a...))
+}
+
 func (c *Comparison) directory(before, after Directory) {
 	c.differAll(after.Path+" ", settings(before), settings(after))
 	if before.SizeBytes != after.SizeBytes {
-		c.Notes = append(c.Notes, fmt.Sprintf("%s: before filled %s, after %s", after.Path, theme.Bytes(before.SizeBytes), theme.Bytes(after.SizeBytes)))
+		c.note("%s: before filled %s, after %s", after.Path, theme.Bytes(before.SizeBytes), theme.Bytes(after.SizeBytes))
 	}
-	was, is := figures(before), figures(after)
-	for _, f := range is {
-		i := slices.IndexFunc(was, func(w figure) bool { return w.test == f.test && w.metric == f.metric })
-		if i < 0 {
-			c.miss(fmt.Sprintf("%s %s: only after", after.Path, f.test))
-			continue
-		}
-		c.Changes = append(c.Changes, was[i].to(after.Path, f))
-	}
-	for _, w := range was {
-		if !slices.ContainsFunc(is, func(f figure) bool { return w.test == f.test && w.metric == f.metric }) {
-			c.miss(fmt.Sprintf("%s %s: only before", after.Path, w.test))
-		}
-	}
-}
-
-func (c *Comparison) miss(what string) {
-	if !slices.Contains(c.Missing, what) {
-		c.Missing = append(c.Missing, what)
+	for _, f := range match(c, figures(before), figures(after),
+		func(f figure) string { return f.test + " " + f.metric }, func(f figure) string { return after.Path + " " + f.test }) {
+		c.Changes = append(c.Changes, f[0].to(after.Path, f[1]))
 	}
 }
 
@@ -180,12 +178,9 @@ func settings(d Directory) map[string]string {
 }
 
 func (c *Comparison) differAll(prefix string, before, after map[string]string) {
-	all := maps.Clone(before)
-	if all == nil {
-		all = make(map[string]string)
-	}
-	maps.Copy(all, after)
-	for _, name := range slices.Sorted(maps.Keys(all)) {
+	names := slices.Concat(slices.Collect(maps.Keys(before)), slices.Collect(maps.Keys(after)))
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
 		c.differ(prefix+name, before[name], after[name])
 	}
 }

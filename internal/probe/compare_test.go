@@ -58,7 +58,7 @@ func TestEarlierReports(t *testing.T) {
 	}
 	text := must.Have(json.Marshal(aReport("/d", Result{Test: testWrite, MiBPerSecond: 1})))(t)
 	got, err := Earlier(text)
-	if err != nil || len(got.Directories) != 1 || got.Directories[0].found(testWrite) != 1 {
+	if err != nil || len(got.Directories) != 1 || got.Directories[0].Results[0].MiBPerSecond != 1 {
 		t.Errorf("Earlier(%s) = %+v, %v, want the report", text, got, err)
 	}
 }
@@ -131,18 +131,18 @@ func TestDataCannotBeCompressed(t *testing.T) {
 }
 
 func TestRecorder(t *testing.T) {
-	a, b := newRecorder(), newRecorder()
+	a, b := &meter{recorder: *newRecorder()}, &meter{recorder: *newRecorder()}
 	for range 99 {
 		a.record(20*time.Microsecond, 10)
 	}
 	b.record(600*time.Millisecond, 10)
-	got := merge([]*recorder{a, b})
+	got := merge([]*meter{a, b})
 	l := got.latency()
 	if l.Count != 100 || l.P50 != 20.015 && l.P50 != 20 || l.Max != 600_000 || l.P999 != 600_000 {
 		t.Errorf("merge(…).latency() = %+v, want 100 values, a median of 20 us and a maximum of 600,000 us", l)
 	}
-	if want := (Stalls{1, 1, 1}); got.stalls != want || got.bytes != 1000 {
-		t.Errorf("merge(…): %+v and %d bytes, want %+v and 1000", got.stalls, got.bytes, want)
+	if want := (Stalls{1, 1, 1}); got.stalls() != want || got.bytes != 1000 {
+		t.Errorf("merge(…): %+v and %d bytes, want %+v and 1000", got.stalls(), got.bytes, want)
 	}
 	must.Match(t, (Latency{}), newRecorder().latency(), "latency() of nothing")
 }

@@ -167,6 +167,8 @@ func explain(dir string, err error) error {
 		err = path.Err // the file has no name that could be looked at
 	}
 	switch {
+	case errors.Is(err, syscall.EROFS):
+		return fmt.Errorf("%s: mounted read-only; give a writable directory", dir)
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return fmt.Errorf("write in %s: %w: kt has given back what it took; free some, or probe with a smaller size", dir, err)
 	case errors.Is(err, syscall.EMFILE):
@@ -175,23 +177,13 @@ func explain(dir string, err error) error {
 	return fmt.Errorf("probe %s: %w", dir, err)
 }
 
-// space is the size of a file system.
-type space struct {
-	total, free int64 // bytes; free: for users other than root
-	readOnly    bool
-	kind        string // of those that say little about a disk: "tmpfs", "overlay", "nfs" …
-	network     bool
-	unlogged    string // of those that leave files without a name out of their log: "btrfs", "zfs"
-}
-
-func readSpace(dir string) (s space, err error) {
-	var of unix.Statfs_t
-	if err := unix.Statfs(dir, &of); err != nil {
-		return s, &os.PathError{Op: "statfs", Path: dir, Err: err}
+// readSpace returns the size of the file system that a directory is in.
+func readSpace(dir string) (host.Space, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return host.Space{}, err
 	}
-	block := s.about(&of)
-	s.total, s.free = int64(of.Blocks)*block, int64(of.Bavail)*block
-	return s, nil
+	return host.SystemCalls("/").Space(dir)
 }
 
 // deviceOf is the number of the device that a directory is on.
@@ -203,45 +195,39 @@ func deviceOf(dir string) (major, minor int, err error) {
 	return int(unix.Major(uint64(s.Dev))), int(unix.Minor(uint64(s.Dev))), nil
 }
 
-// counter reads what the kernel counts on the device that a file system is on.
-// Counting there, and not on the disks below, leaves out what a mirror writes
-// twice. The zero counter knows nothing.
-type counter struct {
-	tree host.FS
-	name string // in the tree: "sys/dev/block/8:1/stat"
-}
+// counter returns how many bytes the device that a file system is on has read, or written, since it came; below 0: the kernel does
+// not tell. Counting there, and not on the disks below, leaves out what a mirror writes twice. nil knows nothing.
+type counter func(read bool) int64
 
-// newCounter is for the device number of the file system, or, where that is not a
-// real device (btrfs has none), for the device that it was mounted from.
+// newCounter is for the device number of the file system, or, where that is not a real device (btrfs has none), for the device that
+// it was mounted from.
 func newCounter(tree host.FS, major, minor int, source string) counter {
+	var files []string
 	if major != 0 {
-		if c := (counter{tree, fmt.Sprintf("sys/dev/block/%d:%d/stat", major, minor)}); c.known() {
-			return c
-		}
+		files = append(files, fmt.Sprintf("sys/dev/block/%d:%d/stat", major, minor))
 	}
 	if device, ok := strings.CutPrefix(source, "/dev/"); ok {
-		if c := (counter{tree, "sys/class/block/" + device + "/stat"}); c.known() {
+		files = append(files, "sys/class/block/"+device+"/stat")
+	}
+	for _, file := range files {
+		c := func(read bool) int64 {
+			text, _ := tree.Text(file)
+			return sectors(text, read)
+		}
+		if c(false) >= 0 {
 			return c
 		}
 	}
-	return counter{}
+	return nil
 }
 
-func (c counter) known() bool {
-	return c.name != "" && c.moved(false) >= 0
-}
+func (c counter) known() bool { return c != nil }
 
-// moved is how many bytes the device has read, or written, since it came; -1 when
-// the kernel does not tell.
 func (c counter) moved(read bool) int64 {
-	if c.name == "" {
+	if c == nil {
 		return -1
 	}
-	text, err := c.tree.Text(c.name)
-	if err != nil {
-		return -1
-	}
-	return sectors(text, read)
+	return c(read)
 }
 
 // sectors finds the bytes read or written in the text of a stat file of a block

@@ -107,7 +107,7 @@ func readPlace(tree host.FS, d DirPlan) (*place, error) {
 	}
 	p.FileSystem, p.MountPoint, p.Options = cmp.Or(m.Type, d.kind), m.Point, m.Options
 	if p.count = newCounter(tree, major, minor, m.Source); major == 0 && len(storage.Disks) > 1 {
-		p.count = counter{} // a device of several that are one file system
+		p.count = nil // a device of several that are one file system
 	}
 	if !p.count.known() {
 		p.Notes = append(p.Notes, "the kernel does not count writes to the device: rates are those of the calls")
@@ -167,7 +167,7 @@ func (r *runner) dd(ctx context.Context, p *place, block int64, isDirect bool) (
 		}
 		for ; row.Count < most && ctx.Err() == nil; row.Count++ {
 			data.copyTo(buffer)
-			if err := m.time(len(buffer), func() error { _, err := f.Write(buffer); return err }); err != nil {
+			if err := m.time(time.Now(), len(buffer), func() error { _, err := f.Write(buffer); return err }); err != nil {
 				return err
 			}
 		}
@@ -181,7 +181,7 @@ func (r *runner) dd(ctx context.Context, p *place, block int64, isDirect bool) (
 	if errors.Is(err, errNoDirect) {
 		return row, fmt.Errorf("dd with oflag=direct in %s: %w: probe without direct", p.Path, errNoDirect)
 	}
-	row.Seconds, row.Latency, row.Cut = took.Seconds(), out.latency(), row.Count < most
+	row.Seconds, row.Latency, row.Cut = took.Seconds(), out.Latency, row.Count < most
 	if took > 0 {
 		row.MBPerSecond = float64(row.Count*block) / 1e6 / took.Seconds()
 		row.CPUPercent = 100 * cpu.Seconds() / took.Seconds()

@@ -1,14 +1,11 @@
 package probe
 
 import (
-	"cmp"
 	"errors"
 	"os"
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/kt-bench/kt/internal/host"
 )
 
 // openNameless asks for a file that never had a name, and never can have one.
@@ -87,34 +84,4 @@ func forget(f *os.File) { _ = unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED
 func giveWay() {
 	const whoThread, classBestEffort, lowest, classShift = 1, 2, 7, 13
 	_, _, _ = unix.Syscall(unix.SYS_IOPRIO_SET, whoThread, 0, classBestEffort<<classShift|lowest)
-}
-
-// about tells what kind of file system it is, and returns its unit of size in bytes.
-func (s *space) about(of *unix.Statfs_t) (block int64) {
-	magic := int64(of.Type) & 0xffffffff
-	s.readOnly = of.Flags&unix.ST_RDONLY != 0
-	s.kind, s.network = doubtful(magic)
-	s.unlogged = unlogged(magic)
-	return cmp.Or(int64(of.Frsize), int64(of.Bsize))
-}
-
-// doubtful names a file system that says little about the disks of this machine,
-// by its magic number of statfs(2); "" for others.
-func doubtful(magic int64) (kind string, network bool) {
-	switch kind = host.FileSystems[magic]; kind {
-	case "tmpfs", "ramfs", "overlay", "zfs": // zfs goes round memory only from version 2.3 on, and not always
-		return kind, false
-	case "nfs", "cifs", "smb3", "9p", "ceph", "afs", "fuse": // fuse may be a local one: it is not the kernel's own in any case
-		return kind, true
-	}
-	return "", false
-}
-
-// unlogged names a file system whose fdatasync writes the data of a file without a
-// name, and does not log it: after a crash no one could open it.
-func unlogged(magic int64) string {
-	if kind := host.FileSystems[magic]; kind == "btrfs" || kind == "zfs" {
-		return kind
-	}
-	return ""
 }

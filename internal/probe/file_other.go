@@ -33,11 +33,3 @@ func dataSync(f *os.File) error { return f.Sync() }
 func forget(*os.File) {}
 
 func giveWay() {}
-
-func (s *space) about(of *unix.Statfs_t) (block int64) {
-	s.readOnly = of.Flags&unix.MNT_RDONLY != 0
-	if of.Flags&unix.MNT_LOCAL == 0 {
-		s.kind, s.network = "network", true
-	}
-	return int64(of.Bsize)
-}

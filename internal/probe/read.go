@@ -1,10 +1,11 @@
 package probe
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"sync"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -18,8 +19,8 @@ const (
 	readFiles       = 32
 )
 
-// shelf is files that were filled with real writes, to be read back. Space that
-// was only allocated would read as zeros that no disk has seen.
+// shelf is files that were filled with real writes, to be read back. Space that was only allocated would read as zeros that no disk
+// has seen.
 type shelf struct {
 	files
 	each   int64 // bytes
@@ -38,25 +39,21 @@ func (r *runner) fill(ctx context.Context, p *place, size int64) (*shelf, error)
 	if err != nil {
 		return nil, explain(p.Path, err)
 	}
-	data := newPool(mib, size)
-	t := trial{test: testRead, quiet: true, duration: longest, workers: []worker{func(ctx context.Context, m *meter) error {
-		for _, f := range s.files {
-			for at := int64(0); at < s.each; at += mib {
-				if err := ctx.Err(); err != nil {
-					return err
-				}
-				b := data.next(mib)
-				if err := m.time(mib, func() error { _, err := f.WriteAt(b, at); return err }); err != nil {
-					return err
-				}
-			}
-			if err := dataSync(f); err != nil {
-				return err
-			}
-			forget(f)
+	data, at := newPool(mib, size), int64(0)
+	t := trial{test: testRead, quiet: true, duration: longest, workers: []worker{repeat(0, func(m *meter, begin time.Time) error {
+		if at == int64(n)*s.each {
+			return errDone
 		}
-		return nil
-	}}}
+		f := s.files[at/s.each]
+		if err := m.write(begin, f, data.next(mib), at%s.each); err != nil {
+			return err
+		}
+		if at += mib; at%s.each > 0 {
+			return nil
+		}
+		defer forget(f)
+		return dataSync(f)
+	})}}
 	if _, err = r.drive(ctx, p, t); err != nil {
 		s.close()
 		return nil, err
@@ -72,46 +69,30 @@ func (s *shelf) reads() string {
 	return "reads through the page cache"
 }
 
-// forget drops the files from the page cache, so that reads are the device's again.
-func (s *shelf) forget() {
-	for _, f := range s.files {
-		forget(f)
-	}
-}
-
-// workers read blocks of a size: file by file, or a block of each file in turn.
-// Without direct reads they read everything once, for the next time it would come
-// from memory.
-func (s *shelf) workers(block int, interleaved bool) []worker {
-	per := s.each / int64(block)
-	total := per * int64(len(s.files))
+// workers read blocks of a size: file by file, or a block of each file in turn. Without direct reads they read everything once, for
+// the next time it would come from memory.
+func (s *shelf) workers(block int, interleaved bool) (all []worker) {
+	per, files := s.each/int64(block), int64(len(s.files))
 	var next atomic.Int64
-	var all []worker
 	for range readDepth {
 		b := aligned(block)
-		all = append(all, func(ctx context.Context, m *meter) error {
-			for ctx.Err() == nil {
-				i := next.Add(1) - 1
-				if !s.direct && i >= total {
-					return nil
-				}
-				i %= total
-				file, at := i/per, i%per
-				if interleaved {
-					file, at = i%int64(len(s.files)), i/int64(len(s.files))
-				}
-				if err := m.time(block, func() error { _, err := s.files[file].ReadAt(b, at*int64(block)); return err }); err != nil {
-					return err
-				}
+		all = append(all, repeat(0, func(m *meter, begin time.Time) error {
+			i := next.Add(1) - 1
+			if !s.direct && i >= per*files {
+				return errDone
 			}
-			return nil
-		})
+			i %= per * files
+			file, at := i/per, i%per
+			if interleaved {
+				file, at = i%files, i/files
+			}
+			return m.time(begin, block, func() error { _, err := s.files[file].ReadAt(b, at*int64(block)); return err })
+		}))
 	}
 	return all
 }
 
-// read finds the rate at which a reader that lags behind is served: file by file,
-// and from many files in turn.
+// read finds the rate at which a reader that lags behind is served: file by file, and from many files in turn.
 func (r *runner) read(ctx context.Context, p *place) ([]Result, error) {
 	s, err := r.fill(ctx, p, p.SizeBytes)
 	if err != nil {
@@ -127,15 +108,16 @@ func (r *runner) read(ctx context.Context, p *place) ([]Result, error) {
 		},
 	} {
 		if !s.direct {
-			s.forget()
+			for _, f := range s.files {
+				forget(f)
+			}
 		}
 		t.read, t.duration = true, r.t.read
 		out, err := r.drive(ctx, p, t)
-		result := t.result(out)
 		if !s.direct {
-			result.Notes = append(result.Notes, "this file system has no direct reads: the page cache took part, and each file was read once")
+			out.note("this file system has no direct reads: the page cache took part, and each file was read once")
 		}
-		if all = append(all, result); err != nil {
+		if all = append(all, out.Result); err != nil {
 			return all, err
 		}
 	}
@@ -145,8 +127,8 @@ func (r *runner) read(ctx context.Context, p *place) ([]Result, error) {
 // mixedShare is how much of the sustained rate is appended while others read.
 const mixedShare = 0.7
 
-// mixed finds what readers that lag behind cost the writers: appends at 70 % of
-// what append sustained, first alone, then with reads from many files.
+// mixed finds what readers that lag behind cost the writers: appends at 70 % of what append sustained, first alone, then with reads
+// from many files.
 func (r *runner) mixed(ctx context.Context, p *place) (Result, error) {
 	s, err := r.fill(ctx, p, p.SizeBytes/2)
 	if err != nil {
@@ -155,86 +137,52 @@ func (r *runner) mixed(ctx context.Context, p *place) (Result, error) {
 	defer s.close()
 	all, closeAll, err := newAppended(p, p.SizeBytes/2)
 	if err != nil {
-		return Result{}, explain(p.Path, err)
+		return Result{}, err
 	}
 	defer closeAll()
-	perSecond := max(mixedShare*p.sustained()*mib/appendBlock, 1)
+	found := p.found(func(r *Result) bool { return r.Append != nil })
+	sustained := found.MiBPerSecond // of which memory took a part
+	if found.Append != nil {
+		sustained = cmp.Or(found.Append.SustainedMiBPerSecond, sustained)
+	}
+	perSecond := max(mixedShare*sustained*mib/appendBlock, 1)
 	asked := perSecond * appendBlock / mib
-	t := trial{
+	var waited, bytes atomic.Int64
+	readers := s.workers(readInterleaved, true)
+	took := make([]time.Duration, len(readers))
+	for i, read := range readers {
+		readers[i] = func(ctx context.Context, _ *meter) error {
+			begin := time.Now()
+			defer func() { took[i] = time.Since(begin) }()
+			return read(ctx, &meter{recorder: *newRecorder(), done: &bytes}) // the results are those of the writers
+		}
+	}
+	alone, out, err := r.beside(ctx, p, trial{
 		test: testMixed, duration: r.t.mixed,
-		what: fmt.Sprintf("appends at %s MiB/s with %s of 128 KiB from %d files at the same time", theme.Amount(asked), s.reads(), len(s.files)),
+		what:    fmt.Sprintf("appends at %s MiB/s with %s of 128 KiB from %d files at the same time", theme.Amount(asked), s.reads(), len(s.files)),
+		workers: appendWorkers(all, p.SizeBytes, perSecond, &waited),
+	}, readers...)
+	if out.Alone == nil {
+		return out.Result, err
 	}
-	var waited atomic.Int64
-	t.workers = appendWorkers(all, p.SizeBytes, perSecond, &waited)
-	alone, err := r.drive(ctx, p, t)
-	if err != nil {
-		return t.result(alone), err
-	}
-	readers := newReaders(s)
-	t.workers = append(t.workers, readers.workers...)
-	out, err := r.drive(ctx, p, t)
-	result := t.result(out)
-	was := alone.latency()
-	result.Alone = &was
-	rate := readers.rate()
-	result.Read = &rate
+	rate := float64(bytes.Load()) / mib / max(slices.Max(took).Seconds(), 1e-9)
+	out.Read = &rate
 	if err == nil {
-		result.Notes = append(result.Notes, behind("without readers", t.result(alone).MiBPerSecond, asked)...)
-		result.Notes = append(result.Notes, behind("beside readers", result.MiBPerSecond, asked)...)
+		out.Notes = slices.Concat(out.Notes, behind("without readers", alone.MiBPerSecond, asked), behind("beside readers", out.MiBPerSecond, asked))
 	}
 	if held := time.Duration(waited.Load()); held > 0 {
-		result.LatencyUngraded = true
-		result.Notes = append(result.Notes, fmt.Sprintf("the writers waited %s in total for the device, to keep within the size: "+
-			"the percentiles include it, so they have no grade", held.Round(time.Millisecond)))
+		out.LatencyUngraded = true
+		out.note("the writers waited %s in total for the device, to keep within the size: the percentiles include it, so they have no grade",
+			held.Round(time.Millisecond))
 	}
-	return result, err
+	return out.Result, err
 }
 
-// behind notes a rate that is less than was asked for: appends were due that the
-// device did not take.
+// behind notes a rate that is less than was asked for: appends were due that the device did not take.
 func behind(when string, rate, asked float64) []string {
 	const enough = 0.95
 	if rate >= enough*asked {
 		return nil
 	}
 	return []string{fmt.Sprintf("%s it wrote %s of the target of %s MiB/s: the percentiles include the delay", when, theme.Amount(rate), theme.Amount(asked))}
-}
-
-// readers counts what is read in a trial whose results are those of its writers.
-type readers struct {
-	workers []worker
-	bytes   atomic.Int64
-
-	mu    sync.Mutex
-	begin time.Time
-	end   time.Time
-}
-
-func newReaders(s *shelf) *readers {
-	b := new(readers)
-	for _, read := range s.workers(readInterleaved, true) {
-		b.workers = append(b.workers, func(ctx context.Context, _ *meter) error {
-			b.mu.Lock()
-			if b.begin.IsZero() {
-				b.begin = time.Now()
-			}
-			b.mu.Unlock()
-			own := &meter{recorder: *newRecorder(), done: &b.bytes}
-			err := read(ctx, own)
-			b.mu.Lock()
-			b.end = time.Now()
-			b.mu.Unlock()
-			return err
-		})
-	}
-	return b
-}
-
-// rate is in MiB/s. It may be asked once the workers have ended.
-func (b *readers) rate() float64 {
-	length := b.end.Sub(b.begin).Seconds()
-	if length <= 0 {
-		return 0
-	}
-	return float64(b.bytes.Load()) / mib / length
 }

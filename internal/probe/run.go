@@ -1,7 +1,6 @@
 package probe
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -126,15 +125,14 @@ func (r *runner) probe(ctx context.Context, p *place) error {
 	return nil
 }
 
-// sustained is what append found; where that is nothing, what its calls wrote, of
-// which memory took a part.
-func (d *Directory) sustained() float64 {
-	for _, r := range d.Results {
-		if r.Append != nil {
-			return cmp.Or(r.Append.SustainedMiBPerSecond, r.MiBPerSecond)
+// found returns the first such result of the directory; without one, the zero Result.
+func (d *Directory) found(is func(*Result) bool) Result {
+	for i := range d.Results {
+		if is(&d.Results[i]) {
+			return d.Results[i]
 		}
 	}
-	return 0
+	return Result{}
 }
 
 // countSteps is how often begin will be called.
@@ -190,31 +188,17 @@ func (r *runner) parallel(ctx context.Context) (*Parallel, error) {
 	group.Wait()
 	var alone float64
 	for i, p := range r.places {
-		out.MiBPerSecond = append(out.MiBPerSecond, results[i].MiBPerSecond)
-		out.Sum += results[i].MiBPerSecond
-		was := p.found(testWrite)
-		out.AloneMiBPerSecond = append(out.AloneMiBPerSecond, was)
-		alone += was
+		was := p.found(func(r *Result) bool { return r.Test == testWrite }).MiBPerSecond
+		out.MiBPerSecond, out.AloneMiBPerSecond = append(out.MiBPerSecond, results[i].MiBPerSecond), append(out.AloneMiBPerSecond, was)
+		out.Sum, alone = out.Sum+results[i].MiBPerSecond, alone+was
 	}
-	if err := errors.Join(errs...); err != nil {
+	if err := errors.Join(errs...); err != nil || alone == 0 {
 		return out, err
 	}
-	if alone > 0 {
-		out.Efficiency = out.Sum / alone
-		out.Findings = []Finding{parallelScale.judge(100 * out.Efficiency)}
-		out.Grade = worstFinding(out.Findings)
-	}
+	out.Efficiency = out.Sum / alone
+	out.Findings = []Finding{parallelScale.judge(100 * out.Efficiency)}
+	out.Grade = worstFinding(out.Findings)
 	return out, nil
-}
-
-// found is the rate that a test found in this directory; 0: it did not run.
-func (d *Directory) found(test string) float64 {
-	for _, r := range d.Results {
-		if r.Test == test {
-			return r.MiBPerSecond
-		}
-	}
-	return 0
 }
 
 // sharedDisks are those that more than one directory is on.

@@ -29,10 +29,31 @@ type trial struct {
 	workers    []worker
 }
 
-// worker does one operation after another until the context ends, or until it has
-// done all there is to do. Each has a thread of its own: as many operations are
-// under way as there are workers.
+// worker does one operation after another until the context ends, or until it has done all there is to do. Each has a thread of
+// its own: as many operations are under way as there are workers.
 type worker func(ctx context.Context, m *meter) error
+
+// errDone is returned by a step of repeat after which there is nothing more to do.
+var errDone = errors.New("done")
+
+// repeat returns a worker that does a step again and again: so many a second, evenly; 0: one after the other. The step is told
+// when it should have begun.
+func repeat(perSecond float64, step func(m *meter, begin time.Time) error) worker {
+	return func(ctx context.Context, m *meter) error {
+		for pace := newPacer(perSecond); ; {
+			begin, err := pace.wait(ctx)
+			if err != nil {
+				return err
+			}
+			if err := step(m, begin); err != nil {
+				if err == errDone { //nolint:errorlint // it is never wrapped
+					return nil
+				}
+				return err
+			}
+		}
+	}
+}
 
 // meter holds the counters of one worker.
 type meter struct {
@@ -41,13 +62,8 @@ type meter struct {
 	done *atomic.Int64 // bytes, of all workers of the trial that count
 }
 
-// time does one operation of n bytes and records how long it took.
-func (m *meter) time(n int, operation func() error) error {
-	return m.since(time.Now(), n, operation)
-}
-
-// since does the same for an operation that should have begun earlier.
-func (m *meter) since(begin time.Time, n int, operation func() error) error {
+// time does an operation of n bytes, and records how long it took from when it should have begun.
+func (m *meter) time(begin time.Time, n int, operation func() error) error {
 	if err := operation(); err != nil {
 		return err
 	}
@@ -59,21 +75,21 @@ func (m *meter) since(begin time.Time, n int, operation func() error) error {
 	return nil
 }
 
-// outcome is the measurements of a trial.
+// write writes a block.
+func (m *meter) write(begin time.Time, f *os.File, b []byte, at int64) error {
+	return m.time(begin, len(b), func() error { _, err := f.WriteAt(b, at); return err })
+}
+
+// outcome is the result of a trial before it is judged, and the readings behind its series.
 type outcome struct {
-	*recorder
-	seconds  []Second
+	Result
 	readings []reading
-	length   time.Duration // that counts
-	moved    int64         // bytes in that time, by calls that returned
-	device   int64         // in that time; below 0: not known
-	cpu      time.Duration // that kt used in that time
 }
 
 // from returns the seconds after so many bytes were written.
 func (o outcome) from(bytes int64) []Second {
 	if bytes == 0 {
-		return o.seconds
+		return o.Series
 	}
 	return series(beyond(o.readings, bytes))
 }
@@ -81,29 +97,25 @@ func (o outcome) from(bytes int64) []Second {
 // tick is the time between two looks at a trial.
 const tick = 250 * time.Millisecond
 
-// drive runs a trial to its end. When the context ends it returns the outcome so far and the
-// context's error.
+// drive runs a trial to its end. When the context ends it returns the outcome so far and the context's error.
 func (r *runner) drive(ctx context.Context, p *place, t trial) (outcome, error) {
-	inner, stop := context.WithCancel(ctx)
-	defer stop()
+	inner, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
 	var done atomic.Int64
 	start := time.Now()
-	crew := launch(inner, t, start.Add(t.warmup), &done)
-
+	meters, ended := t.launch(inner, stop, start.Add(t.warmup), &done)
 	read := func() reading {
 		return reading{at: time.Since(start) - t.warmup, bytes: done.Load(), device: p.count.moved(t.read)}
 	}
-	seen := []reading{read()}
-	cpu := cpuTime()
+	seen, cpu, warm := []reading{read()}, cpuTime(), t.warmup == 0
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
-	warm := t.warmup == 0
 	var err error
 	for running := true; running; {
 		select {
-		case <-crew.ended:
+		case <-ended:
 			running = false
-		case <-ctx.Done():
+		case <-inner.Done():
 			running = false
 		case <-ticker.C:
 		}
@@ -117,100 +129,83 @@ func (r *runner) drive(ctx context.Context, p *place, t trial) (outcome, error) 
 		}
 	}
 	cpu = cpuTime() - cpu
-	stop()
-	out := outcome{recorder: crew.wait(), readings: seen, seconds: series(seen), cpu: cpu, device: -1}
-	first, last := seen[0], seen[len(seen)-1]
-	out.length, out.moved = last.at-first.at, last.bytes-first.bytes
-	if first.device >= 0 && last.device >= 0 {
-		out.device = last.device - first.device
-	}
-	if failed := crew.err(); failed != nil {
+	stop(nil)
+	<-ended // operations under way are waited for
+	out := outcome{t.result(merge(meters), seen, cpu), seen}
+	if failed := context.Cause(inner); failed != context.Cause(ctx) && !errors.Is(failed, context.Canceled) { //nolint:errorlint // one and the same
 		return out, explain(p.Path, failed)
 	}
 	return out, errors.Join(err, ctx.Err())
 }
 
-// crew is the workers of a trial.
-type crew struct {
-	ended  chan struct{} // closed when all have ended, or one failed
-	group  sync.WaitGroup
-	meters []*meter
-	errs   []error // of each worker; read after wait
+// beside drives a trial alone, and then with other workers too, whose operations are no part of the outcome.
+func (r *runner) beside(ctx context.Context, p *place, t trial, others ...worker) (alone, out outcome, err error) {
+	if alone, err = r.drive(ctx, p, t); err != nil {
+		return alone, alone, err
+	}
+	t.workers = append(t.workers, others...)
+	out, err = r.drive(ctx, p, t)
+	out.Alone = &alone.Latency
+	return alone, out, err
 }
 
-func launch(ctx context.Context, t trial, from time.Time, done *atomic.Int64) *crew {
-	c := &crew{ended: make(chan struct{}), errs: make([]error, len(t.workers))}
-	var left atomic.Int64
-	left.Store(int64(len(t.workers)))
-	over := sync.OnceFunc(func() { close(c.ended) })
-	for i, work := range t.workers {
+// launch starts the workers. The first that fails stops the others. ended is closed when all have ended.
+func (t trial) launch(ctx context.Context, stop context.CancelCauseFunc, from time.Time, done *atomic.Int64) (meters []*meter, ended chan struct{}) {
+	var group sync.WaitGroup
+	for _, work := range t.workers {
 		m := &meter{recorder: *newRecorder(), from: from, done: done}
-		c.meters = append(c.meters, m)
-		c.group.Go(func() {
+		meters = append(meters, m)
+		group.Go(func() {
 			runtime.LockOSThread()
 			if t.givesWay {
 				giveWay() // and never unlock: the thread ends with its worker, and its priority too
 			} else {
 				defer runtime.UnlockOSThread()
 			}
-			if c.errs[i] = work(ctx, m); c.errs[i] != nil || left.Add(-1) == 0 {
-				over()
+			if err := work(ctx, m); err != nil {
+				stop(err)
 			}
 		})
 	}
-	return c
+	ended = make(chan struct{})
+	go func() {
+		group.Wait()
+		close(ended)
+	}()
+	return meters, ended
 }
 
-// wait waits for the operations under way, and merges what the workers recorded.
-func (c *crew) wait() *recorder {
-	c.group.Wait()
-	all := make([]*recorder, len(c.meters))
-	for i, m := range c.meters {
-		all[i] = &m.recorder
-	}
-	return merge(all)
-}
-
-func (c *crew) err() error {
-	for _, err := range c.errs {
-		if err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
-			return err
-		}
-	}
-	return nil
-}
-
-// result returns an outcome as the report has it.
-func (t trial) result(o outcome) Result {
+// result returns what the workers recorded between the first and the last reading.
+func (t trial) result(all *recorder, seen []reading, cpu time.Duration) Result {
+	first, last := seen[0], seen[len(seen)-1]
+	length := (last.at - first.at).Seconds()
 	out := Result{
-		Test: t.test, What: t.what, Seconds: o.length.Seconds(), Bytes: o.bytes, Operations: o.count,
-		Latency: o.latency(), Stalls: o.stalls, Series: o.seconds, CPU: o.cpu.Seconds(), Spread: spread(rates(o.seconds)),
+		Test: t.test, What: t.what, Seconds: length, Bytes: all.bytes, Operations: all.hdr.TotalCount(),
+		Latency: all.latency(), Stalls: all.stalls(), Series: series(seen), CPU: cpu.Seconds(),
+	}
+	out.Spread = spread(rates(out.Series))
+	if length <= 0 {
+		return out
 	}
 	const busy = 0.85
-	if cores := float64(runtime.NumCPU()); o.length > 0 && o.cpu.Seconds() > busy*cores*o.length.Seconds() {
-		out.Notes = append(out.Notes, fmt.Sprintf("kt kept %.1f of %.0f processors busy: they may be the limit, and not the disk",
-			o.cpu.Seconds()/o.length.Seconds(), cores))
+	if cores := float64(runtime.NumCPU()); out.CPU > busy*cores*length {
+		out.Notes = append(out.Notes, fmt.Sprintf("kt kept %.1f of %.0f processors busy: they may be the limit, and not the disk", out.CPU/length, cores))
 	}
-	if s := o.length.Seconds(); s > 0 {
-		out.MiBPerSecond = float64(o.moved) / mib / s
-		if o.device >= 0 {
-			d := float64(o.device) / mib / s
-			out.DeviceMiBPerSecond = &d
-		}
-	}
+	whole := second(first, last)
+	out.MiBPerSecond, out.DeviceMiBPerSecond = whole.Rate, whole.Device
 	return out
 }
 
-// guard ends a probe that would do harm: when something else fills the disk, and
-// beside a broker also when everything waits for disks.
+// guard ends a probe that would do harm: when something else fills the disk, and beside a broker also when everything waits for
+// disks.
 func (r *runner) guard(p *place) error {
 	s, err := readSpace(p.Path)
 	if err != nil {
 		return err
 	}
-	if s.free < mustStay(r.o.Mode, s.total)/2 {
+	if s.Free < mustStay(r.o.Mode, s.Total)/2 {
 		return fmt.Errorf("%s: only %s are free by now, something else fills the disk: stopped, and gave back what kt took",
-			p.Path, theme.Bytes(s.free))
+			p.Path, theme.Bytes(s.Free))
 	}
 	if r.o.Mode != Live {
 		return nil // kt itself makes everything wait
@@ -228,103 +223,80 @@ func cpuTime() time.Duration {
 	return time.Duration(seconds * float64(time.Second))
 }
 
-// direct opens a nameless file that bypasses the page cache, or one that does not where the file
-// system has no direct I/O.
-func direct(p *place) (f *os.File, isDirect bool, err error) {
-	f, err = nameless(p.Path, true)
-	if errors.Is(err, errNoDirect) {
-		f, err = nameless(p.Path, false)
-		return f, false, err
-	}
-	return f, err == nil, err
-}
-
-// recorder holds what one worker timed. kt's histogram of a run counts in
-// microseconds, which is too coarse for a write to the page cache: this one counts
-// in nanoseconds. It is not safe for concurrent use.
+// recorder holds what one worker timed. kt's histogram of a run counts in microseconds, which is too coarse for a write to the
+// page cache: this one counts in nanoseconds.
 type recorder struct {
-	hdr    *hdrhistogram.Histogram
-	count  int64
-	sum    time.Duration
-	max    time.Duration
-	stalls Stalls
-	bytes  int64 // of the operations that were recorded
+	hdr   *hdrhistogram.Histogram
+	max   time.Duration
+	bytes int64 // of the operations that were recorded
 }
 
 const longest = time.Hour // that a histogram holds; a longer one counts as this
 
-func newRecorder() *recorder {
-	return &recorder{hdr: hdrhistogram.New(1, int64(longest), 3)}
-}
+func newRecorder() *recorder { return &recorder{hdr: hdrhistogram.New(1, int64(longest), 3)} }
 
-// record adds one operation.
 func (r *recorder) record(d time.Duration, bytes int) {
 	_ = r.hdr.RecordValue(int64(min(max(d, 1), longest))) // always in range
-	r.count++
-	r.sum += d
 	r.max = max(r.max, d)
 	r.bytes += int64(bytes)
-	if d <= 10*time.Millisecond {
-		return
-	}
-	r.stalls.Over10ms++
-	if d > 50*time.Millisecond {
-		r.stalls.Over50ms++
-	}
-	if d > 500*time.Millisecond {
-		r.stalls.Over500ms++
-	}
 }
 
-// merge adds what other workers timed.
-func merge(all []*recorder) *recorder {
+// merge adds up what workers timed.
+func merge(all []*meter) *recorder {
 	sum := newRecorder()
-	for _, r := range all {
-		sum.hdr.Merge(r.hdr)
-		sum.count += r.count
-		sum.sum += r.sum
-		sum.max = max(sum.max, r.max)
-		sum.bytes += r.bytes
-		sum.stalls.Over10ms += r.stalls.Over10ms
-		sum.stalls.Over50ms += r.stalls.Over50ms
-		sum.stalls.Over500ms += r.stalls.Over500ms
+	for _, m := range all {
+		sum.hdr.Merge(m.hdr)
+		sum.max = max(sum.max, m.max)
+		sum.bytes += m.bytes
 	}
 	return sum
 }
 
-// latency is the percentiles; all 0 when nothing was timed.
+// latency returns the percentiles; all 0 when nothing was timed.
 func (r *recorder) latency() Latency {
-	if r.count == 0 {
-		return Latency{}
-	}
 	at := func(percent float64) float64 {
 		return micros(min(time.Duration(r.hdr.ValueAtPercentile(percent)), r.max))
 	}
 	return Latency{
-		Count: r.count, Mean: micros(r.sum / time.Duration(r.count)),
+		Count: r.hdr.TotalCount(), Mean: r.hdr.Mean() / 1e3,
 		P50: at(50), P90: at(90), P99: at(99), P999: at(99.9), Max: micros(r.max),
 	}
+}
+
+// stalls counts what took too long.
+func (r *recorder) stalls() (s Stalls) {
+	for _, b := range r.hdr.Distribution() {
+		for limit, count := range map[time.Duration]*int64{
+			10 * time.Millisecond: &s.Over10ms, 50 * time.Millisecond: &s.Over50ms, 500 * time.Millisecond: &s.Over500ms,
+		} {
+			if b.From > int64(limit) {
+				*count += b.Count
+			}
+		}
+	}
+	return s
 }
 
 func micros(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e3 }
 
 // pacer spreads operations evenly over time.
 type pacer struct {
-	interval time.Duration
-	due      time.Time // of the next operation
+	interval time.Duration // 0: there is no pace
+	due      time.Time     // of the next operation
 }
 
 func newPacer(perSecond float64) *pacer {
+	if perSecond == 0 {
+		return new(pacer)
+	}
 	return &pacer{interval: time.Duration(float64(time.Second) / perSecond)}
 }
 
-// wait waits for the next operation to be due, and returns when it should begin:
-// for one that the operation before held up, when it was due, so that a stall
-// counts for all that it delays; else the moment itself, since a timer that is
-// late is not the disk's.
+// wait waits for the next operation to be due, and returns when it should begin: for one that the operation before held up, when
+// it was due, so that a stall counts for all that it delays; else the moment itself, since a timer that is late is not the disk's.
 func (p *pacer) wait(ctx context.Context) (begin time.Time, err error) {
 	now := time.Now()
-	if p.due.IsZero() {
+	if p.due.IsZero() || p.interval == 0 {
 		p.due = now
 	}
 	due := p.due

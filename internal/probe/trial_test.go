@@ -142,10 +142,10 @@ func TestPacedAppendsStayWithinTheirSize(t *testing.T) {
 	p := &place{Directory: Directory{Path: roomy(t)}}
 	out := must.Have(r.drive(context.Background(), p, trial{duration: tick, workers: []worker{paced(f, block, size, 1000)}}))(t)
 	info := must.Have(f.Stat())(t)
-	if out.count <= 8 || info.Size() != 8*block {
-		t.Errorf("paced(…, %d, %d) wrote %d blocks to a file of %d bytes, want more than 8 in %d", block, size, out.count, info.Size(), 8*block)
+	if out.Operations <= 8 || info.Size() != 8*block {
+		t.Errorf("paced(…, %d, %d) wrote %d blocks to a file of %d bytes, want more than 8 in %d", block, size, out.Operations, info.Size(), 8*block)
 	}
-	must.Match(t, out.count*block, out.bytes, "bytes of %d operations of %d bytes", out.count, block)
+	must.Match(t, out.Operations*block, out.Bytes, "bytes of %d operations of %d bytes", out.Operations, block)
 }
 
 // What waits for room is late, and counts from when it was due.
@@ -164,8 +164,8 @@ func TestMixedAppendsAreTimedWithTheirWaitForRoom(t *testing.T) {
 		var waited atomic.Int64
 		out := must.Have(r.drive(t.Context(), p, trial{duration: 2 * tick, workers: appendWorkers(all, leastSize, 40, &waited)}))(t)
 		// 5 appends of each worker are due in that time, and all but the first wait.
-		if got := out.latency(); out.count < 16 || got.P50 < micros(slow) {
-			t.Errorf("%d appends that waited %s: %+v, want a median of %s or more", out.count, time.Duration(waited.Load()), got, slow)
+		if got := out.Latency; out.Operations < 16 || got.P50 < micros(slow) {
+			t.Errorf("%d appends that waited %s: %+v, want a median of %s or more", out.Operations, time.Duration(waited.Load()), got, slow)
 		}
 	})
 }
@@ -176,8 +176,8 @@ func roomy(t testing.TB) string {
 	t.Helper()
 	dir := t.TempDir()
 	s := must.Have(readSpace(dir))(t)
-	if s.free-s.total/10 < 4*leastSize {
-		t.Skipf("%d of %d bytes are free in %s, and a tenth must stay free: set TMPDIR to a folder on another disk", s.free, s.total, dir)
+	if s.Free-s.Total/10 < 4*leastSize {
+		t.Skipf("%d of %d bytes are free in %s, and a tenth must stay free: set TMPDIR to a folder on another disk", s.Free, s.Total, dir)
 	}
 	return dir
 }
@@ -307,7 +307,8 @@ func TestSustained(t *testing.T) {
 }
 
 func TestAppendFindsBurstAndTheMomentItEnds(t *testing.T) {
-	o := outcome{device: 1, seconds: at([2]float64{900, 60}, [2]float64{700, 100}, [2]float64{100, 100}, [2]float64{98, 100}, [2]float64{102, 100})}
+	rate := 1.0
+	o := outcome{Result: Result{DeviceMiBPerSecond: &rate, Series: at([2]float64{900, 60}, [2]float64{700, 100}, [2]float64{100, 100}, [2]float64{98, 100}, [2]float64{102, 100})}}
 	got := *foundByAppend(o, trial{steady: 3})
 	want := Append{BurstMiBPerSecond: 800, SustainedMiBPerSecond: 100, ThrottledAfterSeconds: 2, Limited: true, Steady: true, From: "device"}
 	must.Match(t, want, got, "foundByAppend(…)")
@@ -322,12 +323,12 @@ func TestWithoutACounterTheFirstRoundIsMemory(t *testing.T) {
 		Rates    []int64 // of the calls, MiB in each second
 		Want     Append
 	}](t, "steady") {
-		o := outcome{device: -1, readings: []reading{{device: -1}}}
+		o := outcome{readings: []reading{{device: -1}}}
 		for i, rate := range r.Rates {
 			last := o.readings[i]
 			o.readings = append(o.readings, reading{last.at + time.Second, last.bytes + rate*mib, -1})
 		}
-		o.seconds = series(o.readings)
+		o.Series = series(o.readings)
 		r.Want.From = "writes"
 		must.Match(t, r.Want, *foundByAppend(o, trial{steady: 3, fill: size}), "%s: foundByAppend(…)", r.Sentence)
 	}

@@ -111,18 +111,17 @@ func (s scale) judge(value float64) Finding {
 	}
 }
 
-// worst returns the grade to speak of where there are two.
-func worst(a, b Grade) Grade {
+// worst returns the worst of some grades.
+func worst(grades ...Grade) Grade {
 	order := []Grade{"", Good, OK, Poor}
-	return order[max(slices.Index(order, a), slices.Index(order, b), 0)]
+	return slices.MaxFunc(grades, func(a, b Grade) int { return slices.Index(order, a) - slices.Index(order, b) })
 }
 
-func worstFinding(findings []Finding) Grade {
-	var out Grade
+func worstFinding(findings []Finding) (g Grade) {
 	for _, f := range findings {
-		out = worst(out, f.Grade)
+		g = worst(g, f.Grade)
 	}
-	return out
+	return g
 }
 
 // judge grades every result of a directory, and finds the rate to plan with.
@@ -141,31 +140,30 @@ func (d *Directory) judge() {
 		r.Grade = worstFinding(r.Findings)
 		d.Grade = worst(d.Grade, r.Grade)
 		if a := r.Append; a != nil && a.SustainedMiBPerSecond > 0 && a.Steady && !a.Cut {
-			d.PlanMiBPerSecond, d.Plan = a.SustainedMiBPerSecond, a.plan()
+			d.PlanMiBPerSecond, d.Plan = a.SustainedMiBPerSecond, "plan with "
+			if !a.Limited {
+				d.Plan += "at least "
+			}
+			d.Plan += theme.Amount(a.SustainedMiBPerSecond) + " MiB/s"
 		}
 	}
 }
 
-// plan returns the rate to plan with, in words.
-func (a *Append) plan() string {
-	least := ""
-	if !a.Limited {
-		least = "at least "
-	}
-	return fmt.Sprintf("plan with %s%s MiB/s", least, theme.Amount(a.SustainedMiBPerSecond))
-}
-
-// judge holds a result against the thresholds of its test. direct is the rate that
-// write found; 0: it did not run.
-func (r *Result) judge(direct float64) []Finding {
+// judge holds a result against the thresholds of its test. direct is the rate that write found; 0: it did not run.
+func (r *Result) judge(direct float64) (out []Finding) {
 	if r.Operations == 0 {
 		return nil
+	}
+	latency := func(s scale, micros float64) {
+		if !r.LatencyUngraded {
+			out = append(out, s.judge(micros/1000))
+		}
 	}
 	switch r.Test {
 	case testWrite:
 		return append([]Finding{writeScale.judge(r.MiBPerSecond)}, r.judgeSpread()...)
 	case testAppend:
-		out := r.judgeLatency(stallScale, r.Latency.P999)
+		latency(stallScale, r.Latency.P999)
 		if r.Append == nil {
 			return out
 		}
@@ -174,24 +172,15 @@ func (r *Result) judge(direct float64) []Finding {
 		}
 		return append(out, r.judgeSpread()...)
 	case testCommit, testMixed:
-		return r.judgeLatency(stallScale, r.Latency.P999)
+		latency(stallScale, r.Latency.P999)
 	case testSync, partSyncEtcd:
-		return r.judgeLatency(syncScale, r.Latency.P99)
+		latency(syncScale, r.Latency.P99)
 	}
-	return nil
+	return out
 }
 
-// judgeLatency holds a percentile in microseconds against a scale in milliseconds.
-func (r *Result) judgeLatency(s scale, micros float64) []Finding {
-	if r.LatencyUngraded {
-		return nil
-	}
-	return []Finding{s.judge(micros / 1000)}
-}
-
-// judgeShare holds what the page cache passes on against what the device takes. A
-// disk is not poor for it while the rate that is left is good by itself: there the
-// processors are often what ends it.
+// judgeShare holds what the page cache passes on against what the device takes. A disk is not poor for it while the rate that is
+// left is good by itself: there the processors are often what ends it.
 func judgeShare(sustained, direct float64) Finding {
 	f := shareScale.judge(100 * sustained / direct)
 	if f.Grade == Poor && writeScale.judge(sustained).Grade == Good {
@@ -202,9 +191,8 @@ func judgeShare(sustained, direct float64) Finding {
 }
 
 // judgeSpread leaves out what too few seconds would make of chance.
-func (r *Result) judgeSpread() []Finding {
+func (r *Result) judgeSpread() (out []Finding) {
 	const forVariation, forThirds = 3, 6 // seconds
-	var out []Finding
 	if r.Spread.Seconds >= forVariation {
 		out = append(out, evenScale.judge(100*r.Spread.CV))
 	}

@@ -1,14 +1,11 @@
 package pulsar
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/tls"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -23,15 +20,13 @@ import (
 
 // admin asks the admin API of a cluster.
 type admin struct {
+	queue.API
 	base   string // such as http://host:8080
-	http   *http.Client
 	access queue.Access
 }
 
-// Limits of an answer.
 const (
 	adminTimeout = 20 * time.Second
-	adminBytes   = 16 << 20
 	maxRedirects = 5
 )
 
@@ -50,15 +45,15 @@ func newAdmin(base string, access queue.Access, config *tls.Config) *admin {
 	}
 	transport := &http.Transport{Proxy: nil, MaxIdleConnsPerHost: 4, DialContext: dial, TLSClientConfig: config}
 	a := &admin{base: base, access: access}
-	a.http = &http.Client{Transport: transport, Timeout: adminTimeout, CheckRedirect: a.follow}
+	a.HTTP, a.LogIn = http.Client{Transport: transport, Timeout: adminTimeout, CheckRedirect: a.follow}, a.logIn
 	return a
 }
 
 // defaultTLSPort is Pulsar's own for the admin API with TLS.
 const defaultTLSPort = "8443"
 
-// follow follows the way to the broker that owns a partition. Only addresses that the token is bound to get it, which the brokers
-// of the cluster are: Go's client would give it to other ports of the same host too, and over plain HTTP.
+// follow follows the way to the broker that owns a partition. Only addresses that the token is bound to get it: Go's client
+// would give it to other ports of the same host too, and over plain HTTP.
 func (a *admin) follow(next *http.Request, via []*http.Request) error {
 	if len(via) > maxRedirects {
 		return errors.New("too many redirects")
@@ -71,8 +66,8 @@ func (a *admin) follow(next *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// learn notes the brokers of the cluster. The list has one port of each: that without TLS, if there is one. A redirect over TLS
-// leads to the other, which is taken to be the port of the API, or Pulsar's default.
+// learn notes the brokers of the cluster, with one port of each. A redirect over TLS leads to another: that of the API, or
+// Pulsar's default.
 func (a *admin) learn(brokers []string) {
 	for _, addr := range brokers {
 		a.access.Bound.Learn(addr)
@@ -88,62 +83,28 @@ func (a *admin) logIn(r *http.Request) {
 	}
 }
 
-// statusError is an answer that is not what was wanted.
-type statusError struct {
-	code   int
-	reason string
-}
-
-func (e *statusError) Error() string { return cmp.Or(e.reason, http.StatusText(e.code)) }
-
-// status returns the code of an answer that is an error, 0 of other errors.
-func status(err error) int {
-	var s *statusError
-	if errors.As(err, &s) {
-		return s.code
-	}
-	return 0
-}
-
-// do asks for a path, with a body in JSON, and reads the answer into a value. Both may be nil.
+// do asks for a path, as API.Do does. An error of the connection names the address alone.
 func (a *admin) do(ctx context.Context, method, path string, body, into any) error {
-	var content bytes.Buffer
-	if body != nil {
-		if err := json.NewEncoder(&content).Encode(body); err != nil {
-			return err
-		}
-	}
-	req, err := http.NewRequestWithContext(ctx, method, a.base+path, &content)
-	if err != nil {
-		return err
-	}
-	req.Header.Set("Content-Type", "application/json")
-	a.logIn(req)
-	answer, err := a.http.Do(req)
-	if err != nil {
+	err := a.Do(ctx, method, a.base+path, body, into)
+	if failed := new(url.Error); errors.As(err, &failed) {
 		return fmt.Errorf("%s: %w", a.base, cause(err))
 	}
-	defer func() { _ = answer.Body.Close() }() // it was read
-	text, err := io.ReadAll(io.LimitReader(answer.Body, adminBytes))
-	if answer.StatusCode >= http.StatusBadRequest {
-		var e struct{ Reason string }
-		_ = json.Unmarshal(text, &e) // a proxy may answer something else
-		reason, _, _ := strings.Cut(e.Reason, "\n")
-		return &statusError{code: answer.StatusCode, reason: strings.TrimSpace(reason)}
-	}
-	if err == nil && into != nil {
-		err = json.Unmarshal(text, into)
-	}
-	if err != nil {
-		return fmt.Errorf("%s%s: %w", a.base, path, err)
-	}
-	return nil
+	return err
 }
 
 // host returns the host that is asked.
 func (a *admin) host() string {
 	_, addr, _ := strings.Cut(a.base, "://")
 	return hostOf(addr)
+}
+
+// remove deletes what is at a path, if there is something.
+func (a *admin) remove(ctx context.Context, path string) error {
+	err := a.do(ctx, http.MethodDelete, path+"?force=true", nil, nil)
+	if queue.Status(err) == http.StatusNotFound {
+		return nil
+	}
+	return err
 }
 
 func (a *admin) get(ctx context.Context, path string, into any) error {
@@ -189,8 +150,7 @@ type partitionStats struct {
 	}
 }
 
-// backlog returns how many messages of a subscription wait, -1 if p is nil. Entries are batches: where there are some,
-// it is a guess by their bytes and those of a message, else by the mean of an entry, which follows what was sent slowly.
+// backlog returns how many messages of a subscription wait, -1 if p is nil. Entries are batches, so it is a guess.
 func (p *partitionStats) backlog(subscription string) int64 {
 	if p == nil {
 		return -1

@@ -41,10 +41,9 @@ func (d *consumers) number(name string) int32 {
 // OpenReader subscribes, so that what is written from now on is kept for the reader.
 func (d *consumers) OpenReader(ctx context.Context, shard *engine.Shard) (engine.Reader, error) {
 	s, read := d.session, d.session.plan.Read
-	kind := s.consumer.subscription
 	r := &reader{
 		driver: d, shard: shard, group: shard.Index / read.Consumers,
-		acks: s.own || read.Commit != plan.CommitNone, each: d.shared(),
+		acks: s.own || read.Commit != plan.CommitNone, each: s.consumer.shared(),
 	}
 	topics := d.share(shard.Index % read.Consumers)
 	if len(topics) == 0 {
@@ -61,7 +60,7 @@ func (d *consumers) OpenReader(ctx context.Context, shard *engine.Shard) (engine
 	r.arrived = make(chan client.ConsumerMessage, s.consumer.receiverQueue)
 	r.consumer, err = within(ctx, openTimeout, func() (client.Consumer, error) {
 		return r.client.Subscribe(client.ConsumerOptions{
-			Topics: topics, SubscriptionName: s.subscriptions[r.group], Type: kind,
+			Topics: topics, SubscriptionName: s.subscriptions[r.group], Type: s.consumer.subscription,
 			SubscriptionInitialPosition: from, ReceiverQueueSize: s.consumer.receiverQueue,
 			MessageChannel:      r.arrived,
 			AutoDiscoveryPeriod: 2 * time.Second, // brokers keep what is in new partitions from the start
@@ -75,8 +74,7 @@ func (d *consumers) OpenReader(ctx context.Context, shard *engine.Shard) (engine
 	return r, nil
 }
 
-// isWhole reports whether each consumer subscribes to the topic as a whole, and so gets partitions that are added. A broker shares
-// out the partitions then, unless each may have one consumer only, or other processes read some of them without a group.
+// isWhole reports whether each consumer subscribes to the topic as a whole, and so gets partitions that are added.
 func (s *session) isWhole() bool {
 	return s.plan.Share.IsZero() && (s.plan.Read.Consumers == 1 || s.consumer.subscription != client.Exclusive) || s.consumer.subscription != client.Exclusive && !s.own
 }
@@ -227,7 +225,7 @@ func (d *consumers) SetEndOffsets(ctx context.Context) error {
 				e.reached.Store(true)
 				continue
 			}
-			if err := s.admin.get(ctx, path+"/lastMessageId", &e.position); err != nil && status(err) != http.StatusNotFound {
+			if err := s.admin.get(ctx, path+"/lastMessageId", &e.position); err != nil && queue.Status(err) != http.StatusNotFound {
 				return fmt.Errorf("where partition %d of topic %s ends: %w", i, s.topic.Name, err)
 			}
 		}
@@ -236,11 +234,10 @@ func (d *consumers) SetEndOffsets(ctx context.Context) error {
 	return nil
 }
 
-// lookForEnd ends the reading when every group has read every partition, or has nothing left of it to read. Where several
-// consumers share a partition, one may have read its last message while others have earlier ones.
+// lookForEnd ends the reading when every group has read every partition, or has nothing left of it to read.
 func (d *consumers) lookForEnd(ctx context.Context) {
 	left, quiet := false, time.Duration(0)
-	if d.shared() {
+	if d.session.consumer.shared() {
 		quiet = othersWithin + d.session.plan.Read.Processing.Std()
 	}
 	all, err := d.session.stats(ctx)
@@ -259,10 +256,4 @@ func (d *consumers) lookForEnd(ctx context.Context) {
 	if !left {
 		d.End()
 	}
-}
-
-// shared reports whether several consumers may read one partition.
-func (d *consumers) shared() bool {
-	kind := d.session.consumer.subscription
-	return kind == client.Shared || kind == client.KeyShared
 }

@@ -193,7 +193,7 @@ func TestATopicMayBeThereWithTheAckQuorumAskedFor(t *testing.T) {
 	defer api.Close()
 	for quorum, fits := range map[int]bool{0: true, 2: true, 3: false} {
 		s := &session{
-			System: &System{producer: settings{ackQuorum: quorum}, namespace: "public/default"}, admin: &admin{base: api.URL, http: api.Client()},
+			System: &System{producer: settings{ackQuorum: quorum}, namespace: "public/default"}, admin: newAdmin(api.URL, queue.Access{}, nil),
 			plan: &plan.Plan{Topic: plan.Topic{Name: "t", ReplicationFactor: 3}},
 		}
 		if err := s.matches(t.Context()); (err == nil) != fits || s.topic.ReplicationFactor != 3 {
@@ -216,7 +216,7 @@ func TestATopicWithASchemaIsOnlyRead(t *testing.T) {
 			_, _ = w.Write([]byte(tc.schema))
 		}))
 		s := &session{
-			System: &System{namespace: "public/default"}, admin: &admin{base: api.URL, http: api.Client()},
+			System: &System{namespace: "public/default"}, admin: newAdmin(api.URL, queue.Access{}, nil),
 			plan: &plan.Plan{Producers: tc.producers, Topic: plan.Topic{Name: "t"}}, topic: result.Topic{Name: "t", Partitions: 1},
 		}
 		if err := s.matches(t.Context()); (err == nil) != tc.fits {

@@ -5,13 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	client "github.com/apache/pulsar-client-go/pulsar"
 
 	"github.com/kt-bench/kt/internal/engine"
-	"github.com/kt-bench/kt/internal/payload"
 	"github.com/kt-bench/kt/internal/queue"
 )
 
@@ -33,11 +31,7 @@ func (p *producer) Open(ctx context.Context, shard *engine.Shard) (engine.Worker
 	if err != nil {
 		return nil, err
 	}
-	number, all := s.plan.Shard(shard.Index)
-	w := &worker{
-		shard: shard, client: c, lanes: p.Add(shard), generator: s.values.Generator(*s.plan, number, all),
-		each: turnBatches * s.producer.linger,
-	}
+	w := &worker{shard: shard, client: c, Lanes: p.Add(shard, s.values), each: turnBatches * s.producer.linger}
 	w.producer, err = within(ctx, openTimeout, func() (client.Producer, error) {
 		return c.CreateProducer(client.ProducerOptions{
 			Topic: s.full(), SendTimeout: s.producer.timeout,
@@ -59,65 +53,49 @@ func (p *producer) Open(ctx context.Context, shard *engine.Shard) (engine.Worker
 
 // worker is one producer.
 type worker struct {
-	shard     *engine.Shard
-	client    client.Client
-	producer  client.Producer
-	lanes     *queue.Lanes
-	generator *payload.Generator
-	turn      int32         // the partition of the message that the client gets
-	until     time.Duration // when the next partition has its turn
-	each      time.Duration // how long a turn is
-	open      atomic.Int64  // messages without an outcome
+	*queue.Lanes
+	shard    *engine.Shard
+	client   client.Client
+	producer client.Producer
+	turn     int32         // the partition of the message that the client gets
+	until    time.Duration // when the next partition has its turn
+	each     time.Duration // how long a turn is
 }
 
 // message is the worker's state of an Op. The client uses it until the outcome is known.
 type message struct {
 	client.ProducerMessage
-	memory    payload.Memory
-	partition int32
-	seq       int64 // in its stamp
-	done      func(client.MessageID, *client.ProducerMessage, error)
+	queue.Outgoing
+	done func(client.MessageID, *client.ProducerMessage, error)
 }
 
-// OpRecords returns 1: an application hands its messages over one by one.
-func (w *worker) OpRecords() int { return 1 }
-
 // Place returns the partition that was chosen.
-func (w *worker) Place(op *engine.Op) int32 { return op.State.(*message).partition }
+func (w *worker) Place(op *engine.Op) int32 { return op.State.(*message).Queue }
 
 // Do gives one message to the client. The client has room for it, or fails it at once.
 func (w *worker) Do(op *engine.Op) (waited bool) {
 	m, ok := op.State.(*message)
 	if !ok {
 		m = &message{}
-		m.done = func(_ client.MessageID, _ *client.ProducerMessage, err error) { w.settle(op, m, err) }
+		m.done = func(_ client.MessageID, _ *client.ProducerMessage, err error) {
+			if err != nil {
+				w.Settle(op, &m.Outgoing, code(err), 0)
+			} else {
+				w.Settle(op, &m.Outgoing, "", w.shard.Now())
+			}
+		}
 		op.State = m
 	}
-	key, value := w.generator.Fill(&m.memory, op.Index)
-	m.partition = w.choose(key, op.Sent)
-	m.seq = w.lanes.Stamp(op, key, value, m.partition)
-	m.Payload, m.Key = value, string(key)
-	op.Bytes = len(key) + len(value)
-	w.open.Add(1)
+	w.Fill(op, &m.Outgoing, func(key []byte) int32 { return w.choose(key, op.Sent) })
+	m.Payload, m.ProducerMessage.Key = m.Outgoing.Value, string(m.Outgoing.Key)
 	w.producer.SendAsync(context.Background(), &m.ProducerMessage, m.done)
 	return false
 }
 
-// settle notes the outcome of a message.
-func (w *worker) settle(op *engine.Op, m *message, err error) {
-	if err == nil {
-		w.lanes.Acknowledge(op, m.partition, m.seq, w.shard.Now())
-	} else {
-		w.lanes.Fail(op, m.partition, m.seq, code(err))
-	}
-	w.open.Add(-1)
-}
-
-// choose returns the partition of a message: by its key, or one after the other. As with Java's client, one has
-// all messages of some batches, which would be small otherwise.
+// choose returns the partition of a message: by its key, or one for some batches, as with Java's client.
 func (w *worker) choose(key []byte, now time.Duration) int32 {
 	if key != nil || now >= w.until {
-		w.turn, w.until = w.lanes.Choose(key), now+w.each
+		w.turn, w.until = w.Choose(key), now+w.each
 	}
 	return w.turn
 }
@@ -125,14 +103,7 @@ func (w *worker) choose(key []byte, now time.Duration) int32 {
 // Flush waits until the client has an outcome for every message.
 func (w *worker) Flush(ctx context.Context) error {
 	_ = w.producer.FlushWithCtx(ctx) // it sends batches at once; it ends early when a message fails
-	for w.open.Load() > 0 {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(5 * time.Millisecond): // it looks again
-		}
-	}
-	return nil
+	return w.Lanes.Flush(ctx)
 }
 
 // Close closes the client. Messages without an outcome fail.
@@ -146,8 +117,7 @@ func leave(c client.Client) {
 	_, _ = within(context.Background(), leaveTimeout, func() (struct{}, error) { c.Close(); return struct{}{}, nil }) // late: it goes on by itself
 }
 
-// within calls f, and returns an error if ctx ends first, or if f takes longer than most. All waiting for the client is done
-// here: its calls take no context, and a broker that keeps the connection can make them wait for ever.
+// within calls f, and returns an error if ctx ends first, or if f takes longer than most: the client's calls take no context.
 func within[T any](ctx context.Context, most time.Duration, f func() (T, error)) (T, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, most, fmt.Errorf("the broker keeps the connection, and did not answer within %s: check its log", most))
 	defer cancel()

@@ -147,7 +147,7 @@ func TestEventsTellOfBrokersAndBundles(t *testing.T) {
 	w.hear([]string{"a:8080"}, nil, 1)                                      // b is gone
 	w.hear(nil, errors.New("connection refused"), 2)                        // a is gone, of b nothing is known
 	w.hear([]string{"a:8080", "b:8080"}, nil, 3)                            // both are back
-	w.hear(nil, &statusError{code: 500}, 4)                                 // it answers
+	w.hear(nil, &queue.StatusError{Code: 500}, 4)                           // it answers
 	w.compare([]*partitionStats{{MsgInCounter: 10}, {MsgInCounter: 10}}, 5) // as at the start
 	w.compare([]*partitionStats{{MsgInCounter: 12}, nil}, 6)                // partition 1 is nobody's
 	w.compare([]*partitionStats{{MsgInCounter: 14}, {MsgInCounter: 3}}, 7)  // partition 1 began anew
@@ -223,7 +223,7 @@ func TestPoliciesOfATopicAreChecked(t *testing.T) {
 
 func TestATopicThatWasThereAndIsNotFoundIsGone(t *testing.T) {
 	w := newWatcher(&session{options: run.Options{Watch: true}, topic: result.Topic{Name: "t", Partitions: 3}})
-	missing, hidden := &statusError{code: http.StatusNotFound}, &statusError{code: http.StatusInternalServerError}
+	missing, hidden := &queue.StatusError{Code: http.StatusNotFound}, &queue.StatusError{Code: http.StatusInternalServerError}
 	w.seek(missing, 1) // its partitions are not made yet
 	w.seek(nil, 2)
 	w.seek(hidden, 3)

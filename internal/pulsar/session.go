@@ -72,7 +72,7 @@ func (s *System) Connect(ctx context.Context, p *plan.Plan, o run.Options) (run.
 	}
 	c.admin = s.newAdmin(c.tls)
 	c.describeCluster(ctx)
-	if status(c.seen) == http.StatusUnauthorized {
+	if queue.Status(c.seen) == http.StatusUnauthorized {
 		return nil, fmt.Errorf("%s: log in: %w: url.password=TOKEN goes into the file of --command-config", c.admin.base, c.seen)
 	}
 	partitions, err := c.lookUp(ctx)
@@ -127,8 +127,7 @@ func (s *session) lookUp(ctx context.Context) ([]string, error) {
 	return within(ctx, openTimeout, func() ([]string, error) { return c.TopicPartitions(s.full()) })
 }
 
-// nameSubscriptions names the subscriptions of the groups. With failover a broker waits for a second before it sends
-// anything, which a subscription that nobody else has does not need.
+// nameSubscriptions names the subscriptions of the groups. With failover a broker waits for a second before it sends anything.
 func (s *session) nameSubscriptions(group string, groups int) {
 	switch s.own = group == ""; {
 	case s.own:
@@ -152,10 +151,10 @@ func (s *session) reach(ctx context.Context) error {
 		dial = (&tls.Dialer{Config: s.tls}).DialContext
 	}
 	c, err := dial(ctx, "tcp", s.url.Host)
-	if err != nil {
-		return err
+	if err == nil {
+		err = c.Close()
 	}
-	return c.Close()
+	return err
 }
 
 // full returns the whole name of the topic.
@@ -198,11 +197,12 @@ func (s *session) Open(_ context.Context, book *ledger.Book) (c run.Clients, err
 	accounts, o := queue.Begin(s.plan, s.topic.Partitions, book)
 	o.Fresh = s.topic.Created && s.plan.Share.IsZero()
 	if s.plan.Writes() {
-		c.Send, c.Limits = &producer{s, accounts}, s.limits()
+		c.Send, c.Limits = &producer{s, accounts}, queue.Limits(s.plan, s.producer.bufferBytes, s.pipelined(), s.DeliveryTimeout())
+		c.Limits.MaxBlock = max(s.producer.maxBlock, 1)
 	}
 	if s.plan.Reads() {
 		o.Backlog = s.backlog
-		if kind := s.consumer.subscription; kind == client.Shared || kind == client.KeyShared {
+		if s.consumer.shared() {
 			o.Shared = func(int32) bool { return true }
 		}
 		d := newConsumers(s, o)
@@ -216,20 +216,11 @@ func (s *session) Open(_ context.Context, book *ledger.Book) (c run.Clients, err
 	return c, nil
 }
 
-// pipelined is how many messages wait for their receipts at an unlimited rate: two batches of usual size.
-const pipelined = 2000
-
-// limits returns how much may wait for receipts, and how long.
-func (s *session) limits() engine.Options {
-	o := engine.Options{
-		BufferBytes: s.producer.bufferBytes, MaxBlock: max(s.producer.maxBlock, 1),
-		DrainTimeout: s.DeliveryTimeout() + 5*time.Second, // to report them
-	}
-	if s.plan.Load.Rate.IsUnlimited() {
-		perBatch := int(min(int64(s.producer.batchMessages), int64(s.producer.batchBytes)/max(1, int64(s.plan.Payload.MeanBytes()))))
-		o.BufferRecords = min(engine.DefaultBufferRecords, max(pipelined, 2*perBatch*s.topic.Partitions))
-	}
-	return o
+// pipelined returns how many messages wait for their receipts at an unlimited rate: two batches of each partition.
+func (s *session) pipelined() int {
+	const usual = 2000 // two batches of usual size
+	perBatch := int(min(int64(s.producer.batchMessages), int64(s.producer.batchBytes)/max(1, int64(s.plan.Payload.MeanBytes()))))
+	return max(usual, 2*perBatch*s.topic.Partitions)
 }
 
 // backlog returns how many messages wait, as the brokers say it.
@@ -273,8 +264,7 @@ func (s *session) Delete(ctx context.Context) error {
 	if !s.topic.Created {
 		return nil
 	}
-	err := s.admin.do(ctx, http.MethodDelete, s.path()+"/partitions?force=true", nil, nil)
-	if err != nil && status(err) != http.StatusNotFound {
+	if err := s.admin.remove(ctx, s.path()+"/partitions"); err != nil {
 		return fmt.Errorf("delete topic %s: %w", s.topic.Name, err)
 	}
 	s.own = false // its subscriptions went with it
@@ -303,9 +293,9 @@ func (s *session) Close() {
 	defer cancel()
 	err := s.seen
 	if err == nil {
-		err = s.admin.do(ctx, http.MethodDelete, s.path()+"/subscription/"+s.subscriptions[0]+"?force=true", nil, nil)
+		err = s.admin.remove(ctx, s.path()+"/subscription/"+s.subscriptions[0])
 	}
-	if err != nil && (s.seen != nil || status(err) != http.StatusNotFound) {
+	if err != nil {
 		text := fmt.Sprintf("subscription %s of topic %s stays, and with it what it has not read, because the admin API did not delete it: %v", s.subscriptions[0], s.topic.Name, err)
 		s.options.Notify(run.Notice{Kind: run.TopicKept, Text: text})
 	}

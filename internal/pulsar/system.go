@@ -182,12 +182,11 @@ func (s *settings) derive(name, value, note string) {
 	}
 }
 
-// manyTickers is how many are too many: a producer of the client has one for each partition, which ticks even when nothing
-// is sent.
+// manyTickers is how many are too many: a producer of the client has one for each partition.
 const manyTickers = 20
 
-// The client takes memory for the most messages on their way, of each partition, even when there are none: some 24
-// bytes for each.
+// The client takes memory for the most messages on their way, of each partition, even when there are none: some 24 bytes for
+// each.
 const (
 	pendingOfProducer = 200_000
 	minPending        = 1000 // Pulsar's default before 3.0
@@ -200,6 +199,11 @@ func (s *settings) fit(producers, partitions int) {
 		s.derive("linger.ms", "10", "the client's own default, because its timers cost CPU for each producer and partition")
 	}
 	s.derive("max.pending.messages", strconv.Itoa(min(maxPending, max(minPending, pendingOfProducer/partitions))), "")
+}
+
+// shared reports whether several consumers may read one partition.
+func (s *settings) shared() bool {
+	return s.subscription == client.Shared || s.subscription == client.KeyShared
 }
 
 // batches reports whether messages go in batches.

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/queue"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/run"
 )
@@ -44,7 +45,7 @@ func (s *session) prepare(ctx context.Context, names []string) error {
 	switch err := s.admin.get(ctx, s.path()+"/stats", nil); {
 	case err == nil:
 		return s.matches(ctx)
-	case status(err) != http.StatusNotFound:
+	case queue.Status(err) != http.StatusNotFound:
 		return fmt.Errorf("look up topic %s: %w", s.topic.Name, err)
 	case !s.plan.Writes():
 		return result.Misfit("topic %s in namespace %s %w", s.topic.Name, s.namespace, plan.ErrNoTopic)
@@ -121,9 +122,9 @@ func (s *session) create(ctx context.Context) error {
 	partitions := max(1, int(s.plan.Topic.Partitions))
 	err = s.admin.do(ctx, http.MethodPut, s.path()+"/partitions", partitions, nil)
 	switch {
-	case status(err) == http.StatusConflict: // another process was faster, with what cannot be compared
+	case queue.Status(err) == http.StatusConflict: // another process was faster, with what cannot be compared
 		s.plan.Topic.Configs = nil
-	case status(err) == http.StatusPreconditionFailed || status(err) == http.StatusNotFound:
+	case queue.Status(err) == http.StatusPreconditionFailed || queue.Status(err) == http.StatusNotFound:
 		return result.Misfit("create topic %s in namespace %s: %w", s.topic.Name, s.namespace, err)
 	case err != nil:
 		return fmt.Errorf("create topic %s, which may exist now: %w", s.topic.Name, err)

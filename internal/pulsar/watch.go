@@ -3,6 +3,7 @@ package pulsar
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/engine"
+	"github.com/kt-bench/kt/internal/queue"
 	"github.com/kt-bench/kt/internal/stats"
 	"github.com/kt-bench/kt/internal/theme"
 )
@@ -74,7 +76,7 @@ func (w *watcher) seek(err error, at time.Duration) {
 	switch {
 	case err == nil:
 		w.there = true
-	case w.there && status(err) == http.StatusNotFound:
+	case w.there && queue.Status(err) == http.StatusNotFound:
 		w.there = false
 		w.Add(stats.Event{At: at, Kind: stats.LeaderLost, Broker: -1, To: -1, Count: t.Partitions, Text: fmt.Sprintf("topic %s is gone: the admin API does not find it", t.Name)})
 	}
@@ -85,7 +87,7 @@ func (w *watcher) hear(active []string, err error, at time.Duration) {
 	for i, addr := range w.session.watched {
 		gone := !slices.Contains(active, addr)
 		if err != nil {
-			gone = w.gone[i] || status(err) == 0 && (len(w.session.watched) == 1 || hostOf(addr) == w.session.admin.host())
+			gone = w.gone[i] || queue.Status(err) == 0 && (len(w.session.watched) == 1 || hostOf(addr) == w.session.admin.host())
 		}
 		if gone == w.gone[i] {
 			continue
@@ -168,8 +170,7 @@ func (w *watcher) throttles(ctx context.Context, all []*partitionStats) {
 	}
 }
 
-// waits reports whether a reader waits although a subscription has more than was sent to it since the last look. What was sent may not
-// be acknowledged yet.
+// waits reports whether a reader waits although a subscription has more than was sent to it since the last look.
 func (p *partitionStats) waits(before *partitionStats, subscription string) (waits bool) {
 	s := p.Subscriptions[subscription]
 	for _, c := range s.Consumers {
@@ -183,8 +184,9 @@ func (s *session) policy(ctx context.Context, path string) string {
 	var p map[string]any
 	_ = s.admin.get(ctx, path, &p) // else nothing is known of it
 	for _, key := range slices.Sorted(maps.Keys(p)) {
-		if n, _ := p[key].(float64); n > 0 && strings.Contains(key, "ThrottlingRate") {
-			return fmt.Sprintf("Pulsar's policy %s=%g", key, n)
+		rate, _ := p[key].(json.Number)
+		if n, _ := rate.Float64(); n > 0 && strings.Contains(key, "ThrottlingRate") {
+			return fmt.Sprintf("Pulsar's policy %s=%s", key, rate)
 		}
 	}
 	return ""

@@ -35,12 +35,12 @@ type Options struct {
 	// Shared reports whether several readers share a queue, so that no order is defined there; nil: none is.
 	Shared func(queue int32) bool
 
-	// Fresh says that the queues were made for this run, and that this process alone writes to them and reads them. Then
-	// no more waits than was acknowledged and not read.
+	// Fresh says that the queues were made for this run, and that this process alone writes to them and reads them. Then no
+	// more waits than was acknowledged and not read.
 	Fresh bool
 
-	// Backlog returns how many messages of each queue wait to be read, of all groups: that of queue q of group g is
-	// at g*Queues+q. One that is not known is below 0, and 0 is one that is not Mine.
+	// Backlog returns how many messages of each queue wait to be read, of all groups: that of queue q of group g is at
+	// g*Queues+q. One that is not known is below 0, and 0 is one that is not Mine.
 	Backlog func(ctx context.Context) ([]int64, error)
 }
 
@@ -67,8 +67,8 @@ func Mine(p *plan.Plan, queue int32) bool {
 	return reader >= 0 && reader < p.Read.Consumers
 }
 
-// Arrivals counts the messages that the readers of a run get. It is the part of an engine.ReadDriver that
-// is the same for all systems without offsets, and the source of the consumer lag.
+// Arrivals counts the messages that the readers of a run get. It is the part of an engine.ReadDriver that is the same for all
+// systems without offsets, and the source of the consumer lag.
 type Arrivals struct {
 	Options
 	counted []atomic.Int64   // messages read, as Backlog has them
@@ -79,12 +79,12 @@ type Arrivals struct {
 	empty   atomic.Bool // all queues were found empty
 
 	tasks sync.WaitGroup
-	mu    sync.Mutex           // guards what follows
-	stops []context.CancelFunc // of the tasks
-	over  bool                 // no task begins any more
-	lag   []int64              // as Backlog said last
-	asked time.Time            // when Backlog was asked for it; zero: nothing is known
-	told  []int64              // by queue: the sum of the windows so far
+	over  context.Context // ends the tasks
+	stop  context.CancelFunc
+	mu    sync.Mutex // guards what follows
+	lag   []int64    // as Backlog said last
+	asked time.Time  // when Backlog was asked for it; zero: nothing is known
+	told  []int64    // by queue: the sum of the windows so far
 }
 
 var _ engine.Source = (*Arrivals)(nil)
@@ -93,6 +93,7 @@ var _ engine.Source = (*Arrivals)(nil)
 func NewArrivals(o Options) *Arrivals {
 	groups := max(1, o.Plan.Read.Groups)
 	a := &Arrivals{Options: o, counted: make([]atomic.Int64, groups*o.Queues), told: make([]int64, o.Queues)}
+	a.over, a.stop = context.WithCancel(context.Background())
 	if o.Book == nil {
 		return a
 	}
@@ -204,21 +205,21 @@ func (a *Arrivals) ask(ctx context.Context) bool {
 func (a *Arrivals) Go(ctx context.Context, task func(context.Context)) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.over {
+	if a.over.Err() != nil {
 		return
 	}
-	ctx, stop := context.WithCancel(ctx)
-	a.stops = append(a.stops, stop)
-	a.tasks.Go(func() { task(ctx) })
+	a.tasks.Go(func() {
+		ctx, stop := context.WithCancel(ctx)
+		defer stop()
+		defer context.AfterFunc(a.over, stop)()
+		task(ctx)
+	})
 }
 
 // Wait ends all tasks, and returns when nothing is asked any more.
 func (a *Arrivals) Wait() {
 	a.mu.Lock()
-	a.over = true
-	for _, stop := range a.stops {
-		stop()
-	}
+	a.stop()
 	a.mu.Unlock()
 	a.tasks.Wait()
 }
@@ -248,10 +249,9 @@ func (a *Arrivals) Take() stats.Window {
 			lag = 0
 		}
 		change := lag - a.told[q]
-		if change == 0 {
+		if a.told[q] = lag; change == 0 {
 			continue
 		}
-		a.told[q] = lag
 		if w.Partitions == nil {
 			w.Partitions = make(map[int32]stats.Partition)
 		}
@@ -261,8 +261,8 @@ func (a *Arrivals) Take() stats.Window {
 	return w
 }
 
-// Held is the newest messages of one queue that a reader counted on one connection. If that is lost, the system gives out
-// again those whose acknowledgement it has not got.
+// Held is the newest messages of one queue that a reader counted on one connection. If that is lost, the system gives out again
+// those whose acknowledgement it has not got.
 type Held struct {
 	Most   int // how many messages the system sends without an acknowledgement; 0: none comes back
 	newest []ledger.Number

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -16,16 +17,24 @@ const (
 	endPoll    = emptyEvery / 10
 )
 
-// SetEndOffsets ends reading when what waits now was read, or when the queues are empty. With a book, messages may be on
-// their way back to a queue. So what waits is then read once more, until nothing of the book is in it. It asks again while
-// the system does not answer.
+// pause waits, and reports whether ctx goes on.
+func pause(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(d):
+		return true
+	}
+}
+
+// SetEndOffsets ends reading when what waits now was read, or when the queues are empty. With a book, messages may be on their
+// way back to a queue. So what waits is then read once more, until nothing of the book is in it. It asks again while the system
+// does not answer.
 func (a *Arrivals) SetEndOffsets(ctx context.Context) error {
 	waiting, err := a.Backlog(ctx)
 	for err != nil {
-		select {
-		case <-ctx.Done():
+		if !pause(ctx, lagEvery) {
 			return err
-		case <-time.After(lagEvery):
 		}
 		waiting, err = a.Backlog(ctx)
 	}
@@ -37,49 +46,39 @@ func (a *Arrivals) SetEndOffsets(ctx context.Context) error {
 // unknown is the end of a queue whose backlog is not known. It is never reached.
 const unknown = math.MaxInt64
 
-// ends returns how many messages will have been read of each queue when those that wait have been.
+// ends returns how many messages will have been read of each queue when those that wait have been. A queue may hold older ones
+// than this process has written.
 func (a *Arrivals) ends(waiting []int64) []int64 {
-	var written []int64
+	ends, written := a.read(), make([]int64, a.Queues)
 	if a.Written != nil {
-		written = a.Written() // a queue may hold older messages too
+		written = a.Written()
 	}
-	ends := make([]int64, len(a.counted))
 	for i := range ends {
-		if waiting[i] < 0 {
+		if ends[i] = max(ends[i]+waiting[i], written[i%a.Queues]); waiting[i] < 0 {
 			ends[i] = unknown
-			continue
-		}
-		ends[i] = a.counted[i].Load() + waiting[i]
-		if written != nil {
-			ends[i] = max(ends[i], written[i%a.Queues])
 		}
 	}
 	return ends
 }
 
-// reached reports whether so many messages of each queue were read.
-func (a *Arrivals) reached(ends []int64) bool {
-	for i := range ends {
-		if a.counted[i].Load() < ends[i] {
-			return false
-		}
+// read returns how many messages of each queue were read.
+func (a *Arrivals) read() []int64 {
+	read := make([]int64, len(a.counted))
+	for i := range read {
+		read[i] = a.counted[i].Load()
 	}
-	return true
+	return read
 }
 
 // watchEnd waits until everything was read.
 func (a *Arrivals) watchEnd(ctx context.Context, ends []int64) {
-	ticker := time.NewTicker(endPoll)
-	defer ticker.Stop()
 	looked, issued := time.Now(), int64(-1)
 	var before look
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
+	for pause(ctx, endPoll) {
+		all := true
+		for i, n := range a.read() {
+			all = all && n >= ends[i]
 		}
-		all := a.reached(ends)
 		if all && a.Book == nil {
 			a.End()
 			return
@@ -102,30 +101,21 @@ func (a *Arrivals) watchEnd(ctx context.Context, ends []int64) {
 		case all:
 			ends, issued = a.ends(now.waiting), n
 		default:
-			a.learn(ends, now.waiting)
+			for i, end := range a.ends(now.waiting) {
+				if ends[i] == unknown {
+					ends[i] = end
+				}
+			}
 		}
 		before = now
 	}
 }
 
-// learn sets the ends of queues whose backlog was not known.
-func (a *Arrivals) learn(ends, waiting []int64) {
-	for i, end := range a.ends(waiting) {
-		if ends[i] == unknown {
-			ends[i] = end
-		}
-	}
-}
-
-// look is what waits in the queues, and how many messages of each were read before that was asked.
+// look is what waits in the queues, and how many messages of each were read before that was asked; the zero value: no answer came.
 type look struct{ waiting, read []int64 }
 
-// look looks at the queues. The look is empty if the system does not answer.
 func (a *Arrivals) look(ctx context.Context) (l look, err error) {
-	read := make([]int64, len(a.counted))
-	for i := range read {
-		read[i] = a.counted[i].Load()
-	}
+	read := a.read()
 	waiting, err := a.Backlog(ctx)
 	if err != nil {
 		return look{}, err
@@ -133,9 +123,12 @@ func (a *Arrivals) look(ctx context.Context) (l look, err error) {
 	return look{waiting, read}, nil
 }
 
+// any reports whether a queue has so many waiting messages.
+func (l look) any(so func(n int64) bool) bool { return slices.ContainsFunc(l.waiting, so) }
+
 // nothing reports whether nothing waits in any queue.
 func (l look) nothing() bool {
-	return l.waiting != nil && !slices.ContainsFunc(l.waiting, func(n int64) bool { return n != 0 })
+	return l.waiting != nil && !l.any(func(n int64) bool { return n != 0 })
 }
 
 // empty reports whether a queue is empty: nothing waits in it, as at the look before, and nothing was read between the two.
@@ -159,14 +152,18 @@ func (a *Arrivals) End() { a.atEnd.Store(true) }
 // AtEndOffsets reports whether everything was read.
 func (a *Arrivals) AtEndOffsets() bool { return a.atEnd.Load() }
 
-// Readers returns what was read. A message that was acknowledged and did not come is lost only if its queue was
-// found empty. Else it is unchecked, and the error says why.
+// Readers returns what was read. A message that was acknowledged and did not come is lost only if its queue was found empty,
+// twice: messages that were not acknowledged come back to a queue only when the system has seen that the connection of their
+// consumer is gone. Else it is unchecked, and the error says why.
 func (a *Arrivals) Readers(ctx context.Context) ([]*ledger.Reader, error) {
 	var before, now look
 	var err error
 	found := a.empty.Load()
 	if !found {
-		before, now, err = a.lookTwice(ctx)
+		if before, err = a.look(ctx); err == nil && pause(ctx, emptyEvery) {
+			now, err = a.look(ctx)
+		}
+		err = cmp.Or(err, ctx.Err())
 	}
 	for group, r := range a.books {
 		for q := range int32(a.Queues) {
@@ -187,28 +184,13 @@ func (a *Arrivals) Readers(ctx context.Context) ([]*ledger.Reader, error) {
 	return a.books, err
 }
 
-// lookTwice looks at the queues, and again a little later. Messages that were not acknowledged come back to a queue only when
-// the system has seen that the connection of their consumer is gone.
-func (a *Arrivals) lookTwice(ctx context.Context) (before, now look, err error) {
-	if before, err = a.look(ctx); err != nil {
-		return look{}, look{}, err
-	}
-	select {
-	case <-ctx.Done():
-		return look{}, look{}, ctx.Err()
-	case <-time.After(emptyEvery):
-	}
-	now, err = a.look(ctx)
-	return before, now, err
-}
-
 // left says why queues were not found empty.
 func (l look) left() error {
 	var errs []error
-	if slices.ContainsFunc(l.waiting, func(n int64) bool { return n < 0 }) {
+	if l.any(func(n int64) bool { return n < 0 }) {
 		errs = append(errs, errors.New("the system does not say how many messages of some queues wait"))
 	}
-	if len(errs) == 0 || slices.ContainsFunc(l.waiting, func(n int64) bool { return n > 0 }) {
+	if len(errs) == 0 || l.any(func(n int64) bool { return n > 0 }) {
 		errs = append(errs, errors.New("messages wait in the queues still, as while others write to them"))
 	}
 	return errors.Join(errs...)

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"context"
 	"hash/fnv"
 	"sync"
 	"sync/atomic"
@@ -8,20 +9,32 @@ import (
 
 	"github.com/kt-bench/kt/internal/engine"
 	"github.com/kt-bench/kt/internal/ledger"
+	"github.com/kt-bench/kt/internal/payload"
 	"github.com/kt-bench/kt/internal/plan"
 )
 
-// Lanes gives the messages of one producer their queues and their stamps. Choose and Stamp are for the
-// goroutine that sends, Settle is for any.
+// Lanes makes the messages of one producer, and notes their outcomes: the part of an engine.Worker that is the same for all
+// systems. Fill, Choose and Stamp are for the goroutine that sends, the others for any.
 type Lanes struct {
-	run     uint64
-	shard   *engine.Shard
-	account *ledger.Producer // nil: messages carry no stamps
-	own     []int32          // the queues that this process writes to
-	turn    int
+	run       uint64
+	shard     *engine.Shard
+	generator *payload.Generator
+	account   *ledger.Producer // nil: messages carry no stamps
+	own       []int32          // the queues that this process writes to
+	turn      int
 
+	open  atomic.Int64   // messages without an outcome
+	idle  chan struct{}  // holds one value: there are none
 	mu    sync.Mutex     // held while an outcome is noted
 	acked []atomic.Int64 // acknowledged messages, by queue
+}
+
+// Outgoing is a message that is sent.
+type Outgoing struct {
+	Key, Value []byte
+	Queue      int32
+	memory     payload.Memory
+	seq        int64 // in its stamp
 }
 
 // Accounts are the Lanes of all producers of a run: the part of an engine.Driver that is about verification.
@@ -32,14 +45,28 @@ type Accounts struct {
 	all    []*Lanes
 }
 
-// NewAccounts returns the accounts of the producers of a plan. run is in the stamps.
+// NewAccounts returns the accounts of the producers of a plan.
 func NewAccounts(p *plan.Plan, run uint64, queues int) *Accounts {
 	return &Accounts{plan: p, run: run, queues: queues}
 }
 
-// Add returns the lanes of one more producer.
-func (a *Accounts) Add(s *engine.Shard) *Lanes {
-	l := &Lanes{run: a.run, shard: s, turn: s.Index, acked: make([]atomic.Int64, a.queues)}
+// Limits returns how much may wait for acknowledgements: so many bytes, and at an unlimited rate so many messages. They are
+// waited for a little longer than a message may take, which the client reports by itself.
+func Limits(p *plan.Plan, bytes int64, unlimited int, timeout time.Duration) engine.Options {
+	o := engine.Options{BufferBytes: bytes, BufferRecords: engine.DefaultBufferRecords, DrainTimeout: timeout + 5*time.Second}
+	if p.Load.Rate.IsUnlimited() {
+		o.BufferRecords = min(engine.DefaultBufferRecords, unlimited)
+	}
+	return o
+}
+
+// Add returns the lanes of one more producer, whose messages hold these values.
+func (a *Accounts) Add(s *engine.Shard, values *payload.Values) *Lanes {
+	l := &Lanes{run: a.run, shard: s, turn: s.Index, idle: make(chan struct{}, 1), acked: make([]atomic.Int64, a.queues)}
+	if values != nil {
+		number, all := a.plan.Shard(s.Index)
+		l.generator = values.Generator(*a.plan, number, all)
+	}
 	if a.plan.Payload.Stamp {
 		l.account = ledger.NewProducer(uint16(s.Index))
 	}
@@ -76,6 +103,45 @@ func (a *Accounts) Lanes() []ledger.Lane {
 	return lanes
 }
 
+// OpRecords returns 1: an application hands its messages over one by one.
+func (l *Lanes) OpRecords() int { return 1 }
+
+// Fill makes the message of an op, for the queue that choose returns.
+func (l *Lanes) Fill(op *engine.Op, m *Outgoing, choose func(key []byte) int32) {
+	m.Key, m.Value = l.generator.Fill(&m.memory, op.Index)
+	m.Queue = choose(m.Key)
+	m.seq = l.Stamp(op, m.Key, m.Value, m.Queue)
+	op.Bytes = len(m.Key) + len(m.Value)
+	l.open.Add(1)
+}
+
+// Settle reports the outcome of a message at a time: the name of an error, or "" that the system took it.
+func (l *Lanes) Settle(op *engine.Op, m *Outgoing, code string, at time.Duration) {
+	if code == "" {
+		l.Acknowledge(op, m.Queue, m.seq, at)
+	} else {
+		l.Fail(op, m.Queue, m.seq, code)
+	}
+	if l.open.Add(-1) == 0 {
+		select {
+		case l.idle <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// Flush waits for all outcomes.
+func (l *Lanes) Flush(ctx context.Context) error {
+	for l.open.Load() > 0 {
+		select {
+		case <-l.idle:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
 // Choose returns the queue of the next message: by its key, or each one in turn.
 func (l *Lanes) Choose(key []byte) int32 {
 	if key != nil {
@@ -87,8 +153,7 @@ func (l *Lanes) Choose(key []byte) int32 {
 	return l.own[l.turn]
 }
 
-// Stamp writes the stamp of a message into its value, if messages have stamps, and returns the message's number in
-// its lane.
+// Stamp writes the stamp of a message into its value, if messages have stamps, and returns the message's number in its lane.
 func (l *Lanes) Stamp(op *engine.Op, key, value []byte, queue int32) (seq int64) {
 	if l.account == nil {
 		return 0

@@ -47,7 +47,7 @@ type writer struct {
 }
 
 func (q *queues) Open(_ context.Context, s *engine.Shard) (engine.Worker, error) {
-	return &writer{q, q.Add(s)}, nil
+	return &writer{q, q.Add(s, nil)}, nil
 }
 
 func (w *writer) OpRecords() int { return 1 }

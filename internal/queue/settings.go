@@ -1,12 +1,10 @@
 package queue
 
 import (
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"maps"
 	"math"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,7 +12,6 @@ import (
 
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
-	"github.com/kt-bench/kt/internal/secret"
 )
 
 // Property is a setting of a system's clients, which are set to an S.
@@ -94,8 +91,8 @@ func Choice[V any](value string, words map[string]V, into *V) error {
 	return nil
 }
 
-// Refuse returns an error for each property that a system does not have. has lists those that it has, and nearest
-// tells what comes nearest to others.
+// Refuse returns an error for each property that a system does not have. has lists those that it has, and nearest tells what
+// comes nearest to others.
 func Refuse(system string, given map[string]plan.Given, has []string, nearest map[string]string) error {
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(given)) {
@@ -109,24 +106,4 @@ func Refuse(system string, given map[string]plan.Given, has []string, nearest ma
 		errs = append(errs, plan.At(given[name].Source, name, "%s does not have it: %s", system, advice))
 	}
 	return errors.Join(errs...)
-}
-
-// Access is how a system is reached that a URL names: all that a plan must not hold.
-type Access struct {
-	Password secret.Text // or a token; empty: none was given
-
-	Bound *secret.Binding // the addresses at which the credentials may be used; nil: there are none
-
-	// TLS returns the settings of connections to a host, nil for plain text.
-	TLS func(host string) (*tls.Config, error)
-}
-
-// Admin returns the address of the HTTP API of the system at a URL. Without ?admin= the API is at a port of the same host, and so
-// it is named as the host is.
-func (a Access) Admin(u *url.URL, plain, encrypted string) string {
-	at := plan.Admin(u, plain, encrypted)
-	if u.Query().Get("admin") == "" && a.Bound.Permit(u.Host) == nil {
-		a.Bound.Learn(at)
-	}
-	return at
 }

@@ -28,8 +28,7 @@ type consumer struct {
 
 var _ engine.ReadDriver = (*consumer)(nil)
 
-// OpenReader makes the reader of one shard. In a round trip it connects now, so that messages are
-// read from the first one on.
+// OpenReader makes the reader of one shard. In a round trip it connects now, so that messages are read from the first one on.
 func (c *consumer) OpenReader(ctx context.Context, s *engine.Shard) (engine.Reader, error) {
 	r := &reader{consumer: c, shard: s, queues: c.share(s.Index), dialer: dialer{name: fmt.Sprintf("kt consumer %d", s.Index+1), number: s.Index}}
 	c.mu.Lock()
@@ -41,8 +40,7 @@ func (c *consumer) OpenReader(ctx context.Context, s *engine.Shard) (engine.Read
 	return r, explain(c.anyNode(func() error { return r.open(ctx) }))
 }
 
-// share returns the queues of a consumer: they are dealt out, and where there are more consumers than queues,
-// several share one.
+// share returns the queues of a consumer. Where there are more consumers than queues, several share one.
 func (s *session) share(index int) (mine []int) {
 	own, number, all := s.dealt(index)
 	for i, q := range own {
@@ -97,8 +95,8 @@ type reader struct {
 	in       atomic.Pointer[inlet] // nil: it is not connected; only the reader changes it
 }
 
-// inlet is a connection of a reader, with a channel for each of its queues. So the delivery tags of a queue are
-// without gaps, and one acknowledgement is of all messages up to it. All queues end with the first of them.
+// inlet is a connection of a reader, with a channel for each of its queues, so that one acknowledgement is of all messages up
+// to it.
 type inlet struct {
 	*link
 	ends  chan *amqp.Error // why channels ended
@@ -155,8 +153,7 @@ func (r *reader) open(ctx context.Context) error {
 	return nil
 }
 
-// subscribe begins to read the queues. Nothing waits for an answer once messages may come that no prefetch bounds: they may
-// fill the pipe, and the answer would be behind them.
+// subscribe begins to read the queues. Nothing waits for an answer once messages may come that no prefetch bounds.
 func (in *inlet) subscribe(ctx context.Context, r *reader, answered func()) (err error) {
 	in.channels = make([]*amqp.Channel, len(r.queues))
 	for i := range in.channels {
@@ -246,8 +243,8 @@ func (in *inlet) end() {
 	}
 }
 
-// Read waits for messages, and acknowledges them. A connection that was lost is made again, whatever the patience: it
-// may be shorter than that takes.
+// Read waits for messages, and acknowledges them. A connection that was lost is made again, whatever the patience: it may be
+// shorter than that takes.
 func (r *reader) Read(ctx context.Context, limit int, patience time.Duration) (int, error) {
 	waiting := ctx
 	if patience > 0 {
@@ -288,8 +285,7 @@ func (r *reader) Read(ctx context.Context, limit int, patience time.Duration) (i
 	}
 }
 
-// refused returns the error of a message that was too large, nil if none was. It ends reading: the server would give the message to
-// the next connection.
+// refused returns the error of a message that was too large, nil if none was. It ends reading.
 func (r *reader) refused(in *inlet) error {
 	large := in.pipe.refused()
 	if large == nil {

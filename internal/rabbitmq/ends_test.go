@@ -179,8 +179,8 @@ func TestAnAnswerOfTheAPIIsBounded(t *testing.T) {
 	}))
 	defer endless.Close()
 	api := (&System{admin: endless.URL}).newManagement()
-	api.client.Timeout = 0 // the time must not end it before its size does
-	if err := api.ask(t.Context(), endless.URL, new([]any)); !errors.Is(err, io.ErrUnexpectedEOF) {
+	api.HTTP.Timeout = 0 // the time must not end it before its size does
+	if err := api.Get(t.Context(), endless.URL, new([]any)); !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("it ends with %v", err)
 	}
 }
@@ -202,7 +202,7 @@ func TestAnswersOfTheAPIHaveATime(t *testing.T) {
 	defer trickle.Close()
 	defer close(over)
 	m := (&System{admin: trickle.URL}).newManagement()
-	m.client.Timeout = 50 * time.Millisecond
+	m.HTTP.Timeout = 50 * time.Millisecond
 	for range 1000 {
 		m.urls = append(m.urls, trickle.URL)
 	}

@@ -59,9 +59,8 @@ func (s *System) logIn(ctx context.Context, conn net.Conn, host, name string) (*
 	return l, nil
 }
 
-// within calls f, which waits for answers of the server. All such waiting is done here, because the client's calls take neither a
-// context nor a time. Heartbeats keep a connection alive on which no answer comes. When ctx ends, or an answer takes longer
-// than most, the connection is closed, and so f returns. f calls answered after each answer but the last.
+// within calls f, which waits for answers of the server and calls answered after each but the last. When ctx ends, or an answer
+// takes longer than most, the connection is closed: the client's calls take neither a context nor a time.
 func (l *link) within(ctx context.Context, most time.Duration, f func(answered func()) error) error {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
@@ -107,8 +106,7 @@ func (s *System) dial(ctx context.Context, host string, secure bool) (net.Conn, 
 	return conn, nil
 }
 
-// endTimeout is how long a server may take to end a connection. Two of them fit into the time that a second Ctrl-C leaves, so that
-// there is a summary when the server hangs.
+// endTimeout is how long a server may take to end a connection. Two fit into the time that a second Ctrl-C leaves.
 const endTimeout = 300 * time.Millisecond
 
 // end closes the connection in order. It does not wait for a server that hangs.

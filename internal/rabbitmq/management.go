@@ -2,10 +2,7 @@ package rabbitmq
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"net"
 	"net/http"
@@ -19,6 +16,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/queue"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/secret"
 	"github.com/kt-bench/kt/internal/theme"
@@ -26,8 +24,8 @@ import (
 
 // management is the HTTP API of the management plugin, which knows of nodes and of the members of queues.
 type management struct {
+	queue.API
 	system *System
-	client http.Client
 	urls   []string          // of the nodes
 	own    map[string]string // the same, by node
 	at     int               // the one that answered last
@@ -45,7 +43,10 @@ func (s *System) newManagement() *management {
 		DialContext:    func(ctx context.Context, _, host string) (net.Conn, error) { return s.dial(ctx, host, false) },
 		DialTLSContext: func(ctx context.Context, _, host string) (net.Conn, error) { return s.dial(ctx, host, true) },
 	}
-	return &management{system: s, client: http.Client{Timeout: managementTimeout, Transport: transport, CheckRedirect: secret.Stay}, urls: []string{s.admin}, own: make(map[string]string)}
+	m := &management{system: s, urls: []string{s.admin}, own: make(map[string]string)}
+	m.HTTP = http.Client{Timeout: managementTimeout, Transport: transport, CheckRedirect: secret.Stay}
+	m.LogIn = func(r *http.Request) { r.SetBasicAuth(s.user, s.access.Password.Reveal()) }
+	return m
 }
 
 // get asks for what is at a path, the node that answered last first.
@@ -53,7 +54,7 @@ func (m *management) get(ctx context.Context, path string, into any) (err error)
 	ctx, cancel := context.WithTimeout(ctx, allTimeout)
 	defer cancel()
 	for range m.urls {
-		if err = m.ask(ctx, m.urls[m.at]+"/api/"+path, into); err == nil || ctx.Err() != nil {
+		if err = m.Get(ctx, m.urls[m.at]+"/api/"+path, into); err == nil || ctx.Err() != nil {
 			return err
 		}
 		m.at = (m.at + 1) % len(m.urls)
@@ -61,38 +62,9 @@ func (m *management) get(ctx context.Context, path string, into any) (err error)
 	return err
 }
 
-// errRights is the error of an answer to a user with another password, or without rights. Their status may be the same.
-var errRights = errors.New("it refuses the user")
-
 // answers reports whether the API of a node itself answers.
 func (m *management) answers(ctx context.Context, node string) bool {
-	return m.ask(ctx, m.own[node]+"/api/whoami", new(json.RawMessage)) == nil
-}
-
-// maxAnswer bounds the memory of an answer.
-const maxAnswer = 16 << 20
-
-func (m *management) ask(ctx context.Context, at string, into any) error {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, at, nil)
-	if err != nil {
-		return err
-	}
-	r.SetBasicAuth(m.system.user, m.system.access.Password.Reveal())
-	answer, err := m.client.Do(r)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = answer.Body.Close() }() // all of it was read
-	switch answer.StatusCode {
-	case http.StatusOK:
-	case http.StatusUnauthorized, http.StatusForbidden:
-		return fmt.Errorf("%s: %w: %s", at, errRights, answer.Status)
-	default:
-		return fmt.Errorf("%s: %s", at, answer.Status)
-	}
-	text := json.NewDecoder(io.LimitReader(answer.Body, maxAnswer))
-	text.UseNumber() // so that 1000000 stays as it is
-	return text.Decode(into)
+	return m.Get(ctx, m.own[node]+"/api/whoami", nil) == nil
 }
 
 // describe completes a cluster with its nodes, whose names are their racks. It notes where they and their APIs listen.
@@ -177,8 +149,8 @@ func (s *System) Topics(ctx context.Context) (topics []string) {
 	return topics
 }
 
-// describeQueues completes a topic with the members, leaders and arguments of its queues. It returns how many more there are with
-// higher numbers. Queues of a type that kt cannot use are a *result.MisfitError.
+// describeQueues completes a topic with the members, leaders and arguments of its queues. It returns how many more there are.
+// Queues that kt cannot use are a *result.MisfitError.
 func (m *management) describeQueues(ctx context.Context, t *result.Topic, nodes []result.Broker) (more int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, findTimeout)
 	defer cancel()
@@ -228,8 +200,7 @@ func (m *management) describeQueues(ctx context.Context, t *result.Topic, nodes 
 	return more, nil
 }
 
-// checkExchange returns a *result.MisfitError of an exchange that gives messages to other queues than the one that kt chose, or that
-// takes none. Without an answer it returns nil.
+// checkExchange returns a *result.MisfitError of an exchange that is not a direct one for publishers, nil without an answer.
 func (m *management) checkExchange(ctx context.Context, name string) error {
 	var x struct {
 		Type     string

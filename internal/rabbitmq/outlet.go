@@ -52,12 +52,10 @@ func (w *worker) open(ctx context.Context) (*outlet, error) {
 	return o, nil
 }
 
-// writeAt is the bytes that are written at once while more messages wait: many messages take one system call and one TLS
-// record.
+// writeAt is the bytes that are written at once while more messages wait, by one system call.
 const writeAt = 64 << 10
 
-// maxPending bounds the memory of a connection whose oldest message has no confirm, while later ones have theirs. Messages wait
-// to be published then.
+// maxPending bounds the memory of a connection whose oldest message has no confirm, while later ones have theirs.
 const maxPending = 1 << 20
 
 // room returns how many messages may be published.
@@ -96,7 +94,7 @@ func (o *outlet) add(op *engine.Op) uint64 {
 	o.pending = append(o.pending, op)
 	o.mu.Unlock()
 	w, m := o.worker, op.State.(*message)
-	p := publication{exchange: w.topic.Name, key: w.key(m.queue), mode: w.settings.deliveryMode, correlationID: m.key, body: m.value}
+	p := publication{exchange: w.topic.Name, key: w.key(m.Queue), mode: w.settings.deliveryMode, correlationID: m.Key, body: m.Value}
 	if w.settings.mandatory && w.settings.confirms {
 		o.id = strconv.AppendUint(o.id[:0], tag, 10) // a returned message is known by it
 		p.mandatory, p.id = true, o.id

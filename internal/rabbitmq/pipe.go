@@ -14,15 +14,14 @@ import (
 	"time"
 )
 
-// heartbeat is how often each side lets the other hear something. A connection that is silent three
-// times as long is lost.
+// heartbeat is how often each side lets the other hear something. Three times as long without is the end.
 const heartbeat = 10 * time.Second
 
 const readBuffer = 64 << 10
 
-// pipe is a connection as the client sees it. It reads on only while few enough messages wait in the process, because
-// the client keeps any number of them. It counts deliveries and hears confirms as they come. What is written by
-// one call goes out in one piece, so that frames of kt may go between those of the client.
+// pipe is a connection as the client sees it. It reads on only while few enough messages wait in the process, because the
+// client keeps any number of them. It counts deliveries and hears confirms as they come. What is written by one call goes out
+// in one piece, so that frames of kt may go between those of the client.
 type pipe struct {
 	conn     net.Conn // with its deadlines out of the client's sight
 	in       *bufio.Reader
@@ -159,9 +158,9 @@ func (p *pipe) refused() *tooLarge {
 	return p.tooLarge
 }
 
-// Frames are a type (1 byte), a channel (2), the length of the payload (4), the payload and an end (1). The
-// payload of a method begins with its class and number (2 bytes each); a delivery tag (8) and bits (1) follow in a confirm.
-// That of a header begins with the class (2), a weight (2), the length of the body (8) and flags (2).
+// Frames are a type (1 byte), a channel (2), the length of the payload (4), the payload and an end (1). The payload of a method
+// begins with its class and number (2 bytes each); a delivery tag (8) and bits (1) follow in a confirm. That of a header begins
+// with the class (2), a weight (2), the length of the body (8) and flags (2).
 const (
 	frameHeader   = 7
 	methodFrame   = 1
@@ -176,9 +175,8 @@ const (
 	confirmSelect = 85<<16 | 10
 )
 
-// look counts what a frame begins. So confirms count when they come, and each by itself. The client gives
-// them on in the order of their tags. It takes a negative one for a positive one if a confirm of several messages
-// comes behind it. Who publishes gets no messages but those that are returned.
+// look counts what a frame begins, so that confirms count when they come, each by itself: the client gives them on in the order
+// of their tags, and takes a negative one for a positive one before one of several messages.
 func (p *pipe) look(kind byte, channel uint16, payload []byte) {
 	if kind == headerFrame && p.returned != nil {
 		p.returned(messageTag(payload))
@@ -211,8 +209,7 @@ type publication struct {
 	body              []byte
 }
 
-// append appends the message's frames, of so many bytes at most. The client would make a
-// system call, several allocations and the waking of a goroutine of each message.
+// append appends the message's frames, of so many bytes at most, with fewer system calls and allocations than the client.
 func (m *publication) append(b []byte, channel uint16, most int) []byte {
 	at := len(b)
 	b = binary.BigEndian.AppendUint32(beginFrame(b, methodFrame, channel), basicPublish)
@@ -265,8 +262,7 @@ func endFrame(b []byte, at int) []byte {
 	return append(b, frameEnd)
 }
 
-// messageTag returns the delivery tag in the header of a message that kt has published, 0 if there is none. It is the
-// message id, and the last of the properties. A text's length comes before it, and is no digit.
+// messageTag returns the delivery tag in the header of a message that kt has published, 0 if there is none: the last property.
 func messageTag(header []byte) uint64 {
 	at := len(header)
 	for at > 0 && '0' <= header[at-1] && header[at-1] <= '9' {
@@ -276,8 +272,7 @@ func messageTag(header []byte) uint64 {
 	return tag
 }
 
-// confirms asks the server to confirm what is published on a channel. The client does not know of it, and so
-// keeps nothing for each message.
+// confirms asks the server to confirm what is published on a channel, without the client, which would keep each message.
 func (p *pipe) confirms(channel uint16, confirm func(tag uint64, multiple, taken bool), returned func(tag uint64)) error {
 	p.reading.Lock()
 	p.confirm, p.returned = confirm, returned

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/engine"
-	"github.com/kt-bench/kt/internal/payload"
 	"github.com/kt-bench/kt/internal/queue"
 )
 
@@ -30,11 +29,10 @@ var _ engine.Driver = (*producer)(nil)
 
 // Open connects the producer, so that this is not timed.
 func (p *producer) Open(ctx context.Context, s *engine.Shard) (engine.Worker, error) {
-	number, all := p.plan.Shard(s.Index)
+	number, _ := p.plan.Shard(s.Index)
 	w := &worker{
-		session: p.session, shard: s, lanes: p.Add(s), generator: p.values.Generator(*p.plan, number, all),
+		session: p.session, shard: s, Lanes: p.Add(s, p.values), news: make(chan struct{}, 1),
 		dialer: dialer{name: fmt.Sprintf("kt producer %d", number+1), number: number},
-		news:   make(chan struct{}, 1), idle: make(chan struct{}, 1),
 	}
 	var o *outlet
 	err := p.anyNode(func() (err error) { o, err = w.open(ctx); return err })
@@ -47,24 +45,21 @@ func (p *producer) Open(ctx context.Context, s *engine.Shard) (engine.Worker, er
 	return w, nil
 }
 
-// worker is one producer: a connection with one channel. One goroutine publishes. That which reads from the connection
-// settles what was confirmed. A third one, which no connection holds up, refuses what has waited too long.
+// worker is one producer: a connection with one channel. One goroutine publishes, that which reads settles what was confirmed,
+// and a third one refuses what has waited too long.
 type worker struct {
 	*session
 	dialer
-	shard     *engine.Shard
-	lanes     *queue.Lanes
-	generator *payload.Generator
+	*queue.Lanes
+	shard *engine.Shard
 
 	news  chan struct{}      // holds one value: look at waiting and blocked
-	idle  chan struct{}      // holds one value: all ops have their outcomes
 	stop  context.CancelFunc // of the tasks
 	tasks sync.WaitGroup
 
-	outstanding atomic.Int64
-	at          atomic.Pointer[outlet] // nil: it is not connected
-	blocked     atomic.Pointer[string] // why the server takes no messages, because of an alarm; nil: it does
-	nacked      atomic.Bool            // since the last look
+	at      atomic.Pointer[outlet] // nil: it is not connected
+	blocked atomic.Pointer[string] // why the server takes no messages, because of an alarm; nil: it does
+	nacked  atomic.Bool            // since the last look
 
 	mu      sync.Mutex // guards waiting
 	waiting []*engine.Op
@@ -72,18 +67,12 @@ type worker struct {
 
 // message is the worker's state of an Op.
 type message struct {
-	memory     payload.Memory
-	key, value []byte
-	queue      int32
-	seq        int64
-	returned   bool // no queue took it
+	queue.Outgoing
+	returned bool // no queue took it
 }
 
-// OpRecords returns 1: an application publishes its messages one by one.
-func (w *worker) OpRecords() int { return 1 }
-
 // Place returns the partition that was chosen in Do.
-func (w *worker) Place(op *engine.Op) int32 { return op.State.(*message).queue }
+func (w *worker) Place(op *engine.Op) int32 { return op.State.(*message).Queue }
 
 // Do leaves an op to the goroutine that publishes.
 func (w *worker) Do(op *engine.Op) (waited bool) {
@@ -92,11 +81,8 @@ func (w *worker) Do(op *engine.Op) (waited bool) {
 		m = &message{}
 		op.State = m
 	}
-	m.key, m.value = w.generator.Fill(&m.memory, op.Index)
-	m.queue, m.returned = w.lanes.Choose(m.key), false
-	m.seq = w.lanes.Stamp(op, m.key, m.value, m.queue)
-	op.Bytes = len(m.key) + len(m.value)
-	w.outstanding.Add(1)
+	m.returned = false
+	w.Fill(op, &m.Outgoing, w.Choose)
 	w.mu.Lock()
 	w.waiting = append(w.waiting, op)
 	w.mu.Unlock()
@@ -126,27 +112,16 @@ func signal(c chan struct{}) {
 
 // settle reports the outcome of an op; "" is that it was taken.
 func (w *worker) settle(op *engine.Op, code string, at time.Duration) {
-	if m := op.State.(*message); code == "" {
-		w.lanes.Acknowledge(op, m.queue, m.seq, at)
-	} else {
-		w.lanes.Fail(op, m.queue, m.seq, code)
-	}
-	if w.outstanding.Add(-1) == 0 {
-		signal(w.idle)
-	}
+	w.Settle(op, &op.State.(*message).Outgoing, code, at)
 }
 
-// Flush waits for all outcomes.
+// Flush waits for all outcomes. What has not left kt fails in the end.
 func (w *worker) Flush(ctx context.Context) error {
-	for w.outstanding.Load() > 0 {
-		select {
-		case <-w.idle:
-		case <-ctx.Done():
-			w.refuse(0) // they have never left kt
-			return ctx.Err()
-		}
+	err := w.Lanes.Flush(ctx)
+	if err != nil {
+		w.refuse(0)
 	}
-	return nil
+	return err
 }
 
 // Close ends the connection.

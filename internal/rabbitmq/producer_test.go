@@ -65,7 +65,7 @@ func TestMessagesThatWaitAreWrittenAllAtOnce(t *testing.T) {
 	s := &session{System: &System{settings: settings{confirms: true}}, queues: []string{"t-0"}, topic: result.Topic{Name: "t"}}
 	w := &worker{session: s, news: make(chan struct{}, 1)}
 	for range 100 {
-		w.waiting = append(w.waiting, &engine.Op{State: &message{value: []byte("value")}})
+		w.waiting = append(w.waiting, &engine.Op{State: &message{Outgoing: queue.Outgoing{Value: []byte("value")}}})
 	}
 	o := &outlet{link: l, worker: w, tag: 1}
 	go func() { _ = w.publishSome(o) }()
@@ -85,7 +85,7 @@ func TestMessagesWaitWhenTooManyAreBehindOneWithoutAConfirm(t *testing.T) {
 	o.pending = make([]*engine.Op, maxPending-1)
 	o.pending[0] = &engine.Op{State: &message{}}
 	for range 3 {
-		w.waiting = append(w.waiting, &engine.Op{State: &message{value: []byte("value")}})
+		w.waiting = append(w.waiting, &engine.Op{State: &message{Outgoing: queue.Outgoing{Value: []byte("value")}}})
 	}
 	for range 2 {
 		must.Do(t, w.publishSome(o))
@@ -111,7 +111,7 @@ type settling struct {
 }
 
 func (d *settling) Open(_ context.Context, s *engine.Shard) (engine.Worker, error) {
-	w := &worker{session: d.session, shard: s, lanes: d.Add(s), generator: d.values.Generator(*d.plan, 0, 1), news: make(chan struct{}, 1), idle: make(chan struct{}, 1), stop: func() {}}
+	w := &worker{session: d.session, shard: s, Lanes: d.Add(s, d.values), news: make(chan struct{}, 1), stop: func() {}}
 	l := &link{Connection: &amqp.Connection{Config: amqp.Config{FrameSize: 4096}}, pipe: newPipe(discard{})}
 	d.o = &outlet{link: l, worker: w, tag: 1}
 	return &settler{w, d}, nil

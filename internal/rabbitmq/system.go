@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"net"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -15,7 +16,6 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
-	"github.com/kt-bench/kt/internal/engine"
 	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/payload"
 	"github.com/kt-bench/kt/internal/plan"
@@ -44,8 +44,8 @@ var _ interface {
 	run.TopicDeleter
 } = (*System)(nil)
 
-// New checks a plan and the properties of its clients, and makes what its messages hold. It completes
-// the plan with what a payload file says.
+// New checks a plan and the properties of its clients, and makes what its messages hold. It completes the plan with what a
+// payload file says.
 func New(p *plan.Plan, producer, consumer map[string]plan.Given, access queue.Access) (*System, []string, error) {
 	u, err := plan.ParseURL(p.URL)
 	if err != nil {
@@ -122,18 +122,18 @@ func (s *session) look(ctx context.Context) error {
 	if err := s.ask(ctx, func(*amqp.Channel, func()) error { return nil }); err != nil {
 		return err
 	}
+	s.cluster = result.Cluster{Controller: -1}
+	s.cluster.ID, _ = s.admin.Properties["cluster_name"].(string)
 	version, _ := s.admin.Properties["version"].(string)
-	name, _ := s.admin.Properties["cluster_name"].(string)
-	s.cluster = result.Cluster{ID: name, Version: "RabbitMQ " + version, Controller: -1}
+	s.cluster.Version = "RabbitMQ " + version
 	if err := s.management.describe(ctx, &s.cluster); err != nil {
 		text, do := "the management API does not answer", "?admin=http://HOST:PORT behind --url says where it is"
-		if errors.Is(err, errRights) {
+		if code := queue.Status(err); code == http.StatusUnauthorized || code == http.StatusForbidden { // the same of a wrong password and of missing rights
 			text, do = "the management API gives no answer", fmt.Sprintf("user %s needs the right password (url.password in the file of --command-config) and the tag monitoring (rabbitmqctl set_user_tags)", s.user)
 		}
 		s.options.Notify(run.Notice{Kind: run.BrokerUnreached, Text: fmt.Sprintf("%s (%v): nodes and leaders of queues are not watched, and types of queues and exchanges are not checked; %s", text, err, do)})
 		s.management = nil
 		s.cluster.Brokers = []result.Broker{{ID: 1, Addr: s.hosts[0]}}
-		return nil
 	}
 	s.learn(ctx, s.cluster.Brokers)
 	return nil
@@ -187,7 +187,7 @@ func (s *session) Open(_ context.Context, book *ledger.Book) (c run.Clients, err
 	accounts, o := queue.Begin(s.plan, s.topic.Partitions, book)
 	o.Fresh = s.topic.Created && s.plan.Share.IsZero()
 	if s.plan.Writes() {
-		c.Send, c.Limits = &producer{s, accounts}, s.limits()
+		c.Send, c.Limits = &producer{s, accounts}, queue.Limits(s.plan, s.settings.bufferMemory, unlimitedRecords, s.settings.deliveryTimeout)
 		refuses, _ := queueLimit(s.topic.Configs)
 		s.limit.Store(refuses)
 	}
@@ -203,20 +203,8 @@ func (s *session) Open(_ context.Context, book *ledger.Book) (c run.Clients, err
 	return c, nil
 }
 
-// unlimitedRecords is how many messages may be unconfirmed at an unlimited rate. It is enough for all queues to
-// be busy, and few enough that waiting in kt is no great part of the time.
+// unlimitedRecords is how many messages may be unconfirmed at an unlimited rate: enough for all queues to be busy.
 const unlimitedRecords = 2000
-
-func (s *session) limits() engine.Options {
-	o := engine.Options{
-		BufferBytes: s.settings.bufferMemory, BufferRecords: engine.DefaultBufferRecords,
-		DrainTimeout: s.settings.deliveryTimeout + 5*time.Second,
-	}
-	if s.plan.Load.Rate.IsUnlimited() {
-		o.BufferRecords = unlimitedRecords
-	}
-	return o
-}
 
 // Close frees the connection.
 func (s *session) Close() {

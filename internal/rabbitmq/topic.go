@@ -221,8 +221,7 @@ func (s *System) DeleteTopic(ctx context.Context, name string) error {
 	return c.Delete(ctx)
 }
 
-// backlog returns how many messages of each queue wait: those in the queue, and those on their way to the consumers
-// of this process.
+// backlog returns how many messages of each queue wait: there, and on their way to the consumers of this process.
 func (s *session) backlog(ctx context.Context) ([]int64, error) {
 	waiting := make([]int64, len(s.queues))
 	for i := 0; i < len(s.queues); i++ {

@@ -219,8 +219,7 @@ func (m *management) flowing(ctx context.Context) map[string]bool {
 	return ports
 }
 
-// queueLimit returns the limit at which queues refuse messages, or drop those that were confirmed, by their arguments and
-// policies; empty if there is none.
+// queueLimit returns the limit at which queues refuse messages, or drop confirmed ones; empty if there is none.
 func queueLimit(configs map[string]string) (refuses, drops string) {
 	overflow := cmp.Or(configs["x-overflow"], configs["overflow"], "drop-head")
 	limits := ""

@@ -38,8 +38,7 @@ func (e *examination) unreached(err error) {
 // noSuchHost is what the resolver of Go says of a name without an address.
 const noSuchHost = "no such host"
 
-// server adds a check of a bootstrap server that did not answer. Its error is "ADDRESS: cause", and most causes say what
-// to do behind a colon.
+// server adds a check of a bootstrap server that did not answer. Its error is "ADDRESS: cause".
 func (e *examination) server(state State, err error) {
 	c := Check{Name: "bootstrap", State: state, Text: err.Error()}
 	if cause := errors.Unwrap(err); cause != nil {
@@ -88,9 +87,8 @@ type trip struct {
 	err     error
 }
 
-// roundTrips times requests to each broker, over a connection that is open already. What answers may belong to another
-// cluster, where a broker's name means another host from here. Such a broker counts as one that does not answer: a client
-// that asks it would take over its cluster.
+// roundTrips times requests to each broker over an open connection. A broker of another cluster counts as one that does not
+// answer: a client that asks it would take over its cluster.
 func (e *examination) roundTrips(ctx context.Context) {
 	all := make([]trip, len(e.answering))
 	var wg sync.WaitGroup

@@ -58,8 +58,8 @@ func (r *Report) Failed() bool {
 	return slices.ContainsFunc(r.Checks, func(c Check) bool { return c.State == Fail })
 }
 
-// Examine makes all checks. Brokers that do not answer are failed checks and no errors. After an interrupt it returns
-// the checks so far with the error. The report is nil if a bootstrap server is not written HOST:PORT.
+// Examine makes all checks. Brokers that do not answer are failed checks and no errors. After an interrupt it returns the
+// checks so far with the error. The report is nil if a bootstrap server is not written HOST:PORT.
 func Examine(ctx context.Context, o Options) (*Report, error) {
 	e := examination{Options: o}
 	defer e.sumUp()

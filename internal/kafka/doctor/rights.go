@@ -208,8 +208,7 @@ func (o own) clocks(stamps map[int32]*stamp) {
 	}
 }
 
-// off returns by how much the broker's clock is ahead at least, negative if it is behind. It was read between sending and the
-// acknowledgement, in whole milliseconds.
+// off returns by how much the broker's clock is ahead at least, negative if it is behind, in whole milliseconds.
 func (s *stamp) off() time.Duration {
 	if ahead := s.appended.Sub(s.acknowledged); ahead > 0 {
 		return ahead

@@ -147,8 +147,7 @@ func (t *target) retention() (time.Duration, bool) {
 	return time.Duration(ms) * time.Millisecond, true
 }
 
-// security says how this client connects, and checks the certificate of each broker. One that is not accepted is a
-// listener that does not answer.
+// security says how this client connects, and checks the certificate of each broker.
 func (e *examination) security(ctx context.Context) {
 	s := e.Access.Security
 	switch {

@@ -34,9 +34,8 @@ func NewConsumer(s *reading.State) *Consumer {
 	return &Consumer{State: s, waiting: s.Plan.Read.Clients(), ready: make(chan struct{})}
 }
 
-// OpenReader makes a reader. Its client connects with the first Read, so that joining a group is
-// part of the run. In a run that also sends, the last reader waits until all have their
-// partitions, before the first record is sent.
+// OpenReader makes a reader. Its client connects with the first Read, so that joining a group is part of the run. In a run that
+// also sends, the last reader waits until all have their partitions, before the first record is sent.
 func (d *Consumer) OpenReader(ctx context.Context, s *engine.Shard) (engine.Reader, error) {
 	perGroup := d.Plan.Read.Consumers
 	r := &fetcher{driver: d, shard: s, group: s.Index / perGroup, member: s.Index % perGroup, running: ctx}
@@ -70,8 +69,7 @@ func (d *Consumer) joined() {
 	}
 }
 
-// commit commits the positions if the plan wants that after each poll, or if other processes
-// wait for the end of a partition that was read here.
+// commit commits the positions if the plan or other processes want that.
 func (r *fetcher) commit(ctx context.Context) {
 	defer func() { r.done = false }()
 	switch r.driver.Plan.Read.Commit {
@@ -93,9 +91,7 @@ func (r *fetcher) commit(ctx context.Context) {
 	}
 }
 
-// outlive returns the context of all commits. Reading may be over while one is on its way, for
-// example when another consumer has read the last record. The broker then has commitTimeout to
-// answer, unless the run is aborted.
+// outlive returns the context of all commits. When reading is over, the broker has commitTimeout to answer.
 func (r *fetcher) outlive(reading context.Context) context.Context {
 	if r.committing == nil {
 		ctx, giveUp := context.WithCancel(r.running)
@@ -105,12 +101,11 @@ func (r *fetcher) outlive(reading context.Context) context.Context {
 	return r.committing
 }
 
-// Flush waits for commits on their way. They end with the ctx of the run. A commit without an
-// answer counts as an error, although it may have been made.
+// Flush waits for commits on their way. They end with the ctx of the run. A commit without an answer counts as an error,
+// although it may have been made.
 func (r *fetcher) Flush(context.Context) { r.commits.Wait() }
 
-// refusedOffset returns the error of the first partition whose offset was not committed, nil if
-// all were.
+// refusedOffset returns the error of the first partition whose offset was not committed.
 func refusedOffset(answer *kmsg.OffsetCommitResponse) error {
 	if answer == nil {
 		return nil
@@ -153,12 +148,9 @@ func (r *fetcher) Close() error {
 }
 
 const (
-	// commitTimeout bounds the commits of the last polls when reading is over. The run
-	// lasts until they end. It is short, because a process that waits for a hung broker
-	// must not seem to have run much longer than the others of its load.
+	// commitTimeout bounds the last commits when reading is over. The run lasts until they end.
 	commitTimeout = time.Second
-	// closeTimeout bounds the client's own last commit and leaving the group, together,
-	// after that.
+	// closeTimeout bounds the client's own last commit and leaving the group after that.
 	closeTimeout = 2 * time.Second
 )
 

@@ -131,7 +131,7 @@ func (s *scene) send(d *Producer, o engine.Options) stats.Window {
 // bookOf is the book of a producer, with the settings that it has.
 func bookOf(d *Producer) *ledger.Book {
 	b := book(d)
-	b.Idempotent, b.Acks, b.Retries = d.Settings.Idempotent(), d.Settings.Acks(), d.Settings.Retries()
+	b.Idempotent, b.Acks, b.Retries = d.Settings.Idempotent(), d.Settings.Acks(), d.Settings.Int64("retries") > 0
 	return b
 }
 

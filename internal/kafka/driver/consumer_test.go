@@ -16,6 +16,7 @@ import (
 	"github.com/kt-bench/kt/internal/kafka"
 	"github.com/kt-bench/kt/internal/kafka/javaconf"
 	"github.com/kt-bench/kt/internal/kafka/watch"
+	"github.com/kt-bench/kt/internal/kafka/writing"
 	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/payload"
@@ -67,7 +68,7 @@ func producer(t *testing.T, c *kafka.Cluster, partitions int) *Producer {
 		Payload: plan.Payload{Kind: plan.Letters, Size: plan.FixedSize(100), Keys: plan.NoKeys, Stamp: true},
 	}
 	values := must.Have(payload.MakeValues(&p))(t)
-	return &Producer{Cluster: c, Plan: p, Settings: producing(t, p.Payload.MaxBytes()), Values: values, Partitions: partitions, Run: testRun}
+	return &Producer{&writing.State{Cluster: c, Plan: p, Settings: producing(t, p.Payload.MaxBytes()), Values: values, Partitions: partitions, Run: testRun}}
 }
 
 // readPlan is the reading of a test.

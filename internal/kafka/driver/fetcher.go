@@ -85,7 +85,7 @@ func (r *fetcher) groupOptions() []kgo.Opt {
 		kgo.OnPartitionsAssigned(r.assigned), kgo.OnPartitionsRevoked(r.revoked), kgo.OnPartitionsLost(r.lost),
 		kgo.AdjustFetchOffsetsFn(r.adjust),
 		kgo.BlockRebalanceOnPoll()) // else a partition could be revoked before its polled records are counted
-	if id := d.Settings.InstanceID(); id != "" {
+	if id := d.Settings.Value("group.instance.id"); id != "" {
 		number, _ := d.Plan.Reader(r.shard.Index) // two members with one id would fence each other
 		opts = append(opts, kgo.InstanceID(fmt.Sprintf("%s-%d", id, number)))
 	}
@@ -96,8 +96,7 @@ func (r *fetcher) groupOptions() []kgo.Opt {
 	return opts
 }
 
-// adjust gives partitions without a committed offset the start of the plan, and notes the
-// position of every partition.
+// adjust gives partitions without a committed offset the start of the plan, and notes all positions.
 func (r *fetcher) adjust(ctx context.Context, offsets map[string]map[int32]kgo.Offset) (map[string]map[int32]kgo.Offset, error) {
 	d := r.driver
 	for topic, partitions := range offsets {
@@ -119,8 +118,7 @@ func (r *fetcher) adjust(ctx context.Context, offsets map[string]map[int32]kgo.O
 	return offsets, nil
 }
 
-// joining notes a request to join the group. The newer protocol has none. A client that was asked
-// for the newer one and joins has fallen back to classic, because the cluster does not offer it.
+// joining notes a request to join the group. A client that asked for the newer protocol, which has none, has fallen back.
 func (r *fetcher) joining() {
 	if r.driver.Settings.NextGen() {
 		r.fellBack.Store(true)
@@ -190,7 +188,7 @@ func (r *fetcher) Read(ctx context.Context, limit int, patience time.Duration) (
 			return 0, err
 		}
 	}
-	if n := r.driver.Settings.MaxPollRecords(); n > 0 {
+	if n := r.driver.Settings.Int("max.poll.records"); n > 0 {
 		limit = min(limit, n)
 	}
 	fetches := r.poll(ctx, limit, patience)
@@ -223,8 +221,7 @@ func (r *fetcher) Read(ctx context.Context, limit int, patience time.Duration) (
 // deletedAfter is the time without records after which positions pass deleted records. A record that is on its way comes sooner.
 const deletedAfter = time.Second
 
-// passDeleted moves the positions behind records that were deleted. The client does not report such a gap, and returns
-// no record if the log is empty behind it.
+// passDeleted moves the positions behind deleted records: the client reports no such gap.
 func (r *fetcher) passDeleted() {
 	d := r.driver
 	for number := range int32(d.Layout.Count()) {
@@ -321,8 +318,7 @@ func (r *fetcher) take(p *kgo.FetchTopicPartition, now time.Duration) int {
 	return n
 }
 
-// count counts records, and the end-to-end latency of those with a stamp. It adds every record
-// to the log, if there is one.
+// count counts records, and the end-to-end latency of those with a stamp. log may be nil.
 func (r *fetcher) count(rec *stats.Recorder, phase int, number int32, records []*kgo.Record, now time.Duration, log *ledger.Log) (n int) {
 	started := r.shard.Started().UnixNano()
 	var s ledger.Stamp
@@ -349,9 +345,8 @@ func (r *fetcher) count(rec *stats.Recorder, phase int, number int32, records []
 	return n
 }
 
-// looksForStamps reports whether each record has to be checked for a stamp. Records of other
-// programs have none, and a check costs 4 ns, 2 % of the time to read a record. So for those the
-// first and the last record of a poll decide.
+// looksForStamps reports whether each record has to be checked for a stamp, which costs 4 ns, 2 % of the time to read it. Else
+// the first and the last record of a poll decide.
 func (r *fetcher) looksForStamps(records []*kgo.Record) bool {
 	var s ledger.Stamp
 	return r.driver.Run != 0 ||

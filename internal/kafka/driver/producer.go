@@ -12,28 +12,16 @@ import (
 	"github.com/kt-bench/kt/internal/kafka"
 	"github.com/kt-bench/kt/internal/kafka/javaconf"
 	"github.com/kt-bench/kt/internal/kafka/writing"
-	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/payload"
-	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
 // Producer is the driver that writes.
-type Producer struct {
-	Cluster    *kafka.Cluster
-	Plan       plan.Plan
-	Settings   javaconf.Producer
-	Values     *payload.Values // the content of the records
-	Partitions int             // of the topic, for records that carry a stamp
-	Run        uint64          // in the stamps
-
-	stampers []*stamper
-}
+type Producer struct{ *writing.State }
 
 var _ engine.Driver = (*Producer)(nil)
 
-// Open makes a client that is connected and, with idempotence, has its producer id, so that
-// neither is timed.
+// Open makes a client that is connected and, with idempotence, has its producer id, so that neither is timed.
 func (p *Producer) Open(ctx context.Context, s *engine.Shard) (engine.Worker, error) {
 	h := writing.NewHooks(s, p.Settings)
 	opts := append(p.Settings.Options(), kgo.WithHooks(h))
@@ -47,7 +35,6 @@ func (p *Producer) Open(ctx context.Context, s *engine.Shard) (engine.Worker, er
 	var stamps *stamper
 	if p.Plan.Payload.Stamp {
 		stamps = newStamper(p, s)
-		p.stampers = append(p.stampers, stamps)
 		opts = append(opts, kgo.RecordPartitioner(kgo.ManualPartitioner()))
 	}
 	client, err := p.Cluster.ClientOver(h.Over, opts...)
@@ -76,30 +63,6 @@ func (p *Producer) Open(ctx context.Context, s *engine.Shard) (engine.Worker, er
 func (p *Producer) generator(index int) *payload.Generator {
 	number, all := p.Plan.Shard(index)
 	return p.Values.Generator(p.Plan, number, all)
-}
-
-// Lanes returns all records that the producers wrote, and their outcomes.
-func (p *Producer) Lanes() []ledger.Lane {
-	var lanes []ledger.Lane
-	for _, s := range p.stampers {
-		lanes = append(lanes, s.lanes()...)
-	}
-	return lanes
-}
-
-// Acked returns, by partition, the offset after the newest record that was acknowledged; with acks=0 how many were sent.
-func (p *Producer) Acked() []int64 {
-	acked := make([]int64, p.Partitions)
-	for _, s := range p.stampers {
-		for i := range acked {
-			if n := s.acked[i].Load(); s.blind {
-				acked[i] += n
-			} else {
-				acked[i] = max(acked[i], n)
-			}
-		}
-	}
-	return acked
 }
 
 // keyPartitioner returns a function that chooses partitions by key, as the client does.
@@ -146,10 +109,7 @@ func (w *worker) ready(ctx context.Context, idempotent bool, transactional strin
 	return nil
 }
 
-// record is the worker's state of an Op: the record, and a callback for its outcome that is made
-// once. The client uses all of it until the outcome is
-// known, and the engine does not reuse an Op before that. It is small, because up to 50,000 of
-// them are in use.
+// record is the worker's state of an Op. It is small, because up to 50,000 of them are in use.
 type record struct {
 	kgo.Record
 	memory payload.Memory
@@ -160,8 +120,8 @@ type record struct {
 // OpRecords returns 1: an application hands its records over one by one.
 func (w *worker) OpRecords() int { return 1 }
 
-// Place returns the partition that the client has chosen. After the first answer the client
-// knows the topic, and chooses within Do.
+// Place returns the partition that the client has chosen. After the first answer the client knows the topic, and chooses within
+// Do.
 func (w *worker) Place(op *engine.Op) int32 { return op.State.(*record).Partition }
 
 func (w *worker) newRecord(op *engine.Op) *record {
@@ -184,8 +144,7 @@ func (w *worker) newRecord(op *engine.Op) *record {
 	return r
 }
 
-// Do gives one record to the client. The client never blocks here, because the engine bounds
-// the outstanding records.
+// Do gives one record to the client. The client never blocks here, because the engine bounds the outstanding records.
 func (w *worker) Do(op *engine.Op) (waited bool) {
 	r, ok := op.State.(*record)
 	if !ok {
@@ -207,8 +166,8 @@ func (w *worker) Do(op *engine.Op) (waited bool) {
 	return waited
 }
 
-// Flush waits until the client has an outcome for every record. It commits the open
-// transaction, because readers of committed records would wait for its timeout.
+// Flush waits until the client has an outcome for every record. It commits the open transaction, because readers of committed
+// records would wait for its timeout.
 func (w *worker) Flush(ctx context.Context) error {
 	if w.txn.open {
 		w.commit(ctx)
@@ -232,8 +191,7 @@ type transaction struct {
 // abortTimeout is how long it may take to abort a transaction.
 const abortTimeout = 5 * time.Second
 
-// turnTransaction commits the open transaction at the end of its time and begins the next. It
-// reports whether it waited for the commit.
+// turnTransaction commits the open transaction at the end of its time and begins the next. It reports whether it waited.
 func (w *worker) turnTransaction(op *engine.Op) (waited bool) {
 	t := &w.txn
 	if t.open && op.Sent-t.began >= t.every {
@@ -249,9 +207,7 @@ func (w *worker) turnTransaction(op *engine.Op) (waited bool) {
 	return waited
 }
 
-// commit commits the open transaction, or aborts it when that fails. Readers of committed
-// records never see those of an aborted transaction, although they were acknowledged. So it is
-// counted as aborted, and the run as failed.
+// commit commits the open transaction, or aborts it when that fails: readers of committed records never see its records.
 func (w *worker) commit(ctx context.Context) {
 	err := w.client.Flush(ctx)
 	if err == nil {
@@ -279,20 +235,17 @@ func (w *worker) abort() {
 }
 
 const (
-	// pipelineSlack is the number of times that the records in all requests in flight
-	// may be outstanding at an unlimited rate: once on their way, and once being batched.
+	// pipelineSlack is how often the records in all requests in flight may be outstanding: on their way, and being batched.
 	pipelineSlack = 2
 
-	// minPipeline keeps a small pipeline from running dry while the sender is not
-	// scheduled.
+	// minPipeline keeps a small pipeline from running dry while the sender is not scheduled.
 	minPipeline = 4096
 )
 
-// PipelineRecords returns the number of outstanding records that keeps one producer's requests
-// in flight full: for each partition a batch in each request, times pipelineSlack. More records
-// would only wait longer. At an unlimited rate this is the limit, even with room in
-// buffer.memory: 50,000 records instead of 4,096 cost 40 % more CPU a record, because they do
-// not stay in the processor's cache, and brought no throughput.
+// PipelineRecords returns the number of outstanding records that keeps one producer's requests in flight full: for each
+// partition a batch in each request, times pipelineSlack. More records would only wait longer. At an unlimited rate this is the
+// limit, even with room in buffer.memory: 50,000 records instead of 4,096 cost 40 % more CPU a record, because they do not stay
+// in the processor's cache, and brought no throughput.
 func PipelineRecords(s javaconf.Producer, partitions int, meanBytes float64) int {
 	perBatch := float64(s.BatchTarget()) / math.Max(1, meanBytes)
 	n := pipelineSlack * float64(s.MaxInFlight()) * float64(partitions) * math.Max(1, perBatch)

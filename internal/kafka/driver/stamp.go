@@ -2,8 +2,6 @@ package driver
 
 import (
 	"math"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/kt-bench/kt/internal/engine"
@@ -12,17 +10,15 @@ import (
 	"github.com/kt-bench/kt/internal/ledger"
 )
 
-// stamper gives the records of one producer their partitions and their stamps. A stamp holds
-// the record's number within its partition, so the partition must be known before the client
-// gets the record. It is chosen as the client would: by the key, or one partition for as many
-// bytes as fill a batch.
+// stamper gives the records of one producer their partitions and their stamps. The partition must be known before the client
+// gets the record, so it is chosen as the client would.
 type stamper struct {
 	run        uint64
 	account    *ledger.Producer
 	number     uint16
 	shard      *engine.Shard
 	headers    uint32 // checksum of the headers that every record has
-	blind      bool   // acks=0: the brokers do not return offsets
+	outcomes   *writing.Account
 	byKey      func(key []byte, partitions int) int
 	ignoreKeys bool    // partitioner.ignore.keys
 	adaptive   bool    // partitioner.adaptive.partitioning.enable
@@ -30,30 +26,25 @@ type stamper struct {
 	batch      int     // bytes for one partition before the next has its turn
 	most       int     // outstanding batches above which a partition is passed over
 
-	settling sync.Mutex     // held while an outcome is noted: it may come after the end of the run
-	acked    []atomic.Int64 // by partition: the offset after the newest acknowledged record; blind: records that were sent
-
 	at     int // index of the partition that has its turn
 	filled int // bytes of it
 }
 
-// passOver is the number of outstanding batches, above those in a partition's requests in
-// flight, at which the partition loses its turn. So a partition whose leader is away does not
-// hold up the others. Java's client does the same (KIP-794).
+// passOver is the number of outstanding batches, above those in flight, at which a partition loses its turn, as with Java's
+// client (KIP-794).
 const passOver = 2
 
 func newStamper(p *Producer, s *engine.Shard) *stamper {
 	t := &stamper{
 		run: p.Run, account: ledger.NewProducer(uint16(s.Index)), number: uint16(s.Index), shard: s,
 		headers:    reading.HeaderSum(writing.RecordHeaders(p.Plan.Payload.Headers)),
-		blind:      p.Settings.Acks() == "0",
 		byKey:      keyPartitioner(p.Plan.Topic.Name),
-		ignoreKeys: p.Settings.IgnoresKeys(),
-		adaptive:   p.Settings.Adaptive(),
+		ignoreKeys: p.Settings.Bool("partitioner.ignore.keys"),
+		adaptive:   p.Settings.Bool("partitioner.adaptive.partitioning.enable"),
 		batch:      p.Settings.BatchSize(),
 		most:       p.Settings.MaxInFlight() + passOver,
-		acked:      make([]atomic.Int64, p.Partitions),
 	}
+	t.outcomes = p.State.Open(t.account)
 	for number := range int32(p.Partitions) {
 		if p.Plan.Share.Has(number) {
 			t.partitions = append(t.partitions, number)
@@ -74,8 +65,7 @@ func (t *stamper) choose(key []byte, bytes int) int32 {
 	return t.turn(bytes)
 }
 
-// put writes the stamp of a record for a partition into its value. It returns the
-// record's number there, and the timestamp that the record must have.
+// put writes a stamp into the value of a record. It returns the record's number in the partition, and its timestamp.
 func (t *stamper) put(value, key []byte, partition int32, op *engine.Op) (seq int64, at time.Time) {
 	stamp := ledger.Stamp{
 		Run: t.run, Seq: t.account.Next(partition, 1), Due: t.shard.Started().UnixNano() + int64(op.Due), Producer: t.number,
@@ -104,25 +94,7 @@ func (t *stamper) turn(bytes int) int32 {
 
 // settle notes the outcome of a record.
 func (t *stamper) settle(partition int32, seq, offset int64, err error) {
-	t.settling.Lock()
-	defer t.settling.Unlock()
-	if err != nil {
-		t.account.Failed(partition, seq, 1)
-		return
-	}
-	acked, next := t.acked[partition].Load(), offset+1
-	if t.blind { // the client counts offsets from 0
-		offset, next = -1, acked+1
-	}
-	t.account.Acknowledged(partition, seq, 1, offset)
-	t.acked[partition].Store(max(acked, next))
-}
-
-// lanes returns the records that the producer wrote. Later outcomes count nowhere.
-func (t *stamper) lanes() []ledger.Lane {
-	t.settling.Lock()
-	defer t.settling.Unlock()
-	return t.account.Lanes()
+	t.outcomes.Settle(t.account, partition, seq, 1, offset, err == nil)
 }
 
 // endTransaction notes whether the records since the last transaction were committed.

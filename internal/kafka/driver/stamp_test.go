@@ -15,6 +15,7 @@ import (
 	"github.com/kt-bench/kt/internal/engine"
 	"github.com/kt-bench/kt/internal/kafka"
 	"github.com/kt-bench/kt/internal/kafka/reading"
+	"github.com/kt-bench/kt/internal/kafka/writing"
 	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/payload"
@@ -28,8 +29,7 @@ func stamping(t *testing.T, partitions int) *stamper {
 	t.Helper()
 	var shard *engine.Shard
 	_, _ = engine.Run(t.Context(), plan.Plan{Command: plan.Produce, Producers: 1}, engine.Drivers{Send: shardTaker{shard: &shard}}, engine.Options{}) // it sends nothing
-	d := &Producer{Plan: plan.Plan{Topic: plan.Topic{Name: "t"}}, Settings: producing(t, 0, "batch.size=1000"), Partitions: partitions, Run: testRun}
-	return newStamper(d, shard)
+	return newStamper(&Producer{&writing.State{Plan: plan.Plan{Topic: plan.Topic{Name: "t"}}, Settings: producing(t, 0, "batch.size=1000"), Partitions: partitions, Run: testRun}}, shard)
 }
 
 // shardTaker is a driver that takes the shard of a run and leaves.
@@ -176,14 +176,16 @@ func TestWhenNoPartitionAnswersTheyTakeTurnsAllTheSame(t *testing.T) {
 // A failure counts as an outcome, and where the newest acknowledged record is
 // counts none.
 func TestOutcomesOfStampedRecords(t *testing.T) {
+	d := &Producer{&writing.State{Settings: producing(t, 0, "batch.size=1000"), Partitions: 1}}
 	s := stamping(t, 1)
+	s.outcomes = d.State.Open(s.account)
 	for i, err := range []error{nil, kgo.ErrRecordTimeout, nil} {
 		r := s.next("", 50)
 		r.Offset = int64(10 - i)
 		s.settle(r.Partition, r.seq, r.Offset, err)
 	}
 	must.Match(t, 0, s.account.Outstanding(0), "outstanding")
-	must.Match(t, 11, s.acked[0].Load(), "the end of what was acknowledged")
+	must.Match(t, []int64{11}, d.Acked(), "the end of what was acknowledged")
 	l := s.account.Lanes()[0]
 	must.Match(t, []int64{3, 2, 1, 10}, []int64{l.Issued, l.Acknowledged.Count(), l.Failed.Count(), l.LastOffset}, "lane %+v", l)
 }
@@ -251,7 +253,7 @@ func TestTheSharesOfALoadWriteTheRecordsOfTheWholeLoad(t *testing.T) {
 			written := func(plans ...plan.Plan) (records []string) {
 				for _, p := range plans {
 					for i := range p.Producers {
-						s := (&Producer{Plan: p, Values: values}).generator(i)
+						s := (&Producer{&writing.State{Plan: p, Values: values}}).generator(i)
 						for index := range int64(20) {
 							key, value := s.Fill(new(payload.Memory), index)
 							records = append(records, fmt.Sprintf("%s=%x", key, value))
@@ -306,7 +308,7 @@ func TestNoTwoClientsOfALoadHaveTheSameName(t *testing.T) {
 
 func transactionalID(t *testing.T, c *kafka.Cluster, p plan.Plan, index int) any {
 	t.Helper()
-	d := &Producer{Cluster: c, Plan: p, Values: &payload.Values{}, Settings: producing(t, 0, "transactional.id=x")}
+	d := &Producer{&writing.State{Cluster: c, Plan: p, Values: &payload.Values{}, Settings: producing(t, 0, "transactional.id=x")}}
 	w := must.Have(d.Open(t.Context(), &engine.Shard{Index: index, Count: p.Producers}))(t)
 	defer func() { _ = w.Close() }()
 	return w.(*worker).client.OptValue(kgo.TransactionalID)

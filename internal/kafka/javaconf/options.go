@@ -23,42 +23,36 @@ const (
 
 	smallestBatch = 512 // franz-go's lower limit for a batch
 
-	// recordRoom is room for what surrounds one record's key, value and
-	// headers in a batch: 61 bytes of batch header, up to 36 of varints, and
-	// the rest for the lengths of a few headers.
+	// recordRoom is for 61 bytes of batch header, up to 36 of varints, and the lengths of a few headers.
 	recordRoom = 128
 
-	// javaOverhead is what Java adds to a record before it compares it with
-	// max.request.size and buffer.memory: 61 for the batch, 21 for the record.
+	// javaOverhead is what Java adds to a record: 61 for the batch, 21 for the record.
 	javaOverhead = 82
 
-	// requestOverhead is room for what surrounds the batches in a produce
-	// request, the client id and the transactional id aside.
+	// requestOverhead is room in a produce request beside its batches and ids.
 	requestOverhead = 512
 
-	// readLimit is franz-go's limit for an answer of a broker. One that is larger
-	// than fetch.max.bytes does not surprise: a batch is never cut.
+	// readLimit is franz-go's limit for an answer. A batch is never cut, so one may be larger than fetch.max.bytes.
 	readLimit = 100 << 20
 
-	// responseRoom is room for what surrounds the batches in an answer: a few
-	// dozen bytes for each partition.
+	// responseRoom is room in an answer beside its batches: a few dozen bytes for each partition.
 	responseRoom = 1 << 20
 )
 
 // options returns the options that producer and consumer have alike.
 func (s settings) options() []kgo.Opt {
-	dial, pause, oldest := s.duration("socket.connection.setup.timeout.ms"), s.duration("retry.backoff.ms"), s.duration("metadata.max.age.ms")
+	dial, pause, oldest := s.Duration("socket.connection.setup.timeout.ms"), s.Duration("retry.backoff.ms"), s.Duration("metadata.max.age.ms")
 	opts := []kgo.Opt{
-		kgo.ClientID(s.value("client.id")), kgo.Rack(s.value("client.rack")),
-		kgo.ConnIdleTimeout(s.duration("connections.max.idle.ms")), kgo.MetadataMaxAge(oldest),
-		kgo.Dialer(dialer(dial, s.int("send.buffer.bytes"), s.int("receive.buffer.bytes"))),
+		kgo.ClientID(s.Value("client.id")), kgo.Rack(s.Value("client.rack")),
+		kgo.ConnIdleTimeout(s.Duration("connections.max.idle.ms")), kgo.MetadataMaxAge(oldest),
+		kgo.Dialer(dialer(dial, s.Int("send.buffer.bytes"), s.Int("receive.buffer.bytes"))),
 		kgo.DialTimeout(dial), // unused beside a dialer, but the client tells it when asked
-		kgo.RetryBackoffFn(retryBackoff(pause, s.duration("retry.backoff.max.ms"))),
-		// Java ties refreshing metadata to the same property. With franz-go's own 5 s every failover
-		// would look that long. franz-go accepts no less than 10 ms, nor more than the greatest age.
+		kgo.RetryBackoffFn(retryBackoff(pause, s.Duration("retry.backoff.max.ms"))),
+		// Java ties refreshing metadata to the same property. With franz-go's own 5 s every failover would look that long.
+		// franz-go accepts no less than 10 ms, nor more than the greatest age.
 		kgo.MetadataMinAge(min(max(pause, 10*time.Millisecond), oldest)),
 	}
-	if !s.bool("enable.metrics.push") {
+	if !s.Bool("enable.metrics.push") {
 		opts = append(opts, kgo.DisableClientMetrics())
 	}
 	return opts
@@ -69,22 +63,22 @@ func (s Producer) Options() []kgo.Opt {
 	acks := map[string]kgo.Acks{"0": kgo.NoAck(), "1": kgo.LeaderAck(), "all": kgo.AllISRAcks()}
 	opts := append(s.options(),
 		kgo.RequiredAcks(acks[s.Acks()]),
-		kgo.RecordRetries(s.int("retries")),
+		kgo.RecordRetries(s.Int("retries")),
 		kgo.UnknownTopicRetries(-1), // brokers say so while leadership moves, and Java counts it like any other failure
 		kgo.RecordDeliveryTimeout(s.DeliveryTimeout()),
-		// The broker is told the full time, as Java tells it: a shorter one would fail acks=all writes
-		// that a slow replica merely delays. What comes on top covers the network, and is also
-		// franz-go's limit for writes and for other requests, 10 s by default.
-		kgo.ProduceRequestTimeout(s.RequestTimeout()),
-		kgo.RequestTimeoutOverhead(min(s.RequestTimeout(), 10*time.Second)),
-		kgo.ProducerBatchMaxBytes(int32(s.batchMax())), kgo.ProducerLinger(s.Linger()), kgo.BrokerMaxWriteBytes(int32(s.writeMax())),
-		// kt holds buffer.memory and max.block.ms itself, so that waiting for memory is measured. Blocked
-		// inside franz-go it would pass unseen, and franz-go stops lingering while anything blocks.
+		// The broker is told the full time, as Java tells it: a shorter one would fail acks=all writes that a slow replica
+		// merely delays. What comes on top covers the network, and is also franz-go's limit for writes and for other requests,
+		// 10 s by default.
+		kgo.ProduceRequestTimeout(s.Duration("request.timeout.ms")),
+		kgo.RequestTimeoutOverhead(min(s.Duration("request.timeout.ms"), 10*time.Second)),
+		kgo.ProducerBatchMaxBytes(int32(s.batchMax())), kgo.ProducerLinger(s.Duration("linger.ms")), kgo.BrokerMaxWriteBytes(int32(s.writeMax())),
+		// kt holds buffer.memory and max.block.ms itself, so that waiting for memory is measured. Blocked inside franz-go it
+		// would pass unseen, and franz-go stops lingering while anything blocks.
 		kgo.MaxBufferedRecords(math.MaxInt32),
 	)
 	transactional := s.TransactionalID() != ""
 	if transactional {
-		opts = append(opts, kgo.TransactionalID(s.TransactionalID()), kgo.TransactionTimeout(s.duration("transaction.timeout.ms")))
+		opts = append(opts, kgo.TransactionalID(s.TransactionalID()), kgo.TransactionTimeout(s.Duration("transaction.timeout.ms")))
 	}
 	switch {
 	case !s.Idempotent(): // franz-go refuses the limit otherwise
@@ -100,18 +94,16 @@ func (s Producer) Options() []kgo.Opt {
 	if s.RoundRobin() {
 		opts = append(opts, kgo.RecordPartitioner(kgo.RoundRobinPartitioner()))
 	} else { // another partition after batch.size bytes, as in Java, whatever franz-go's limit for a batch was raised to
-		opts = append(opts, kgo.RecordPartitioner(kgo.UniformBytesPartitioner(max(s.BatchSize(), 1), s.Adaptive(), !s.IgnoresKeys(), nil)))
+		opts = append(opts, kgo.RecordPartitioner(kgo.UniformBytesPartitioner(max(s.BatchSize(), 1), s.Bool("partitioner.adaptive.partitioning.enable"), !s.Bool("partitioner.ignore.keys"), nil)))
 	}
-	if s.bool("partitioner.rack.aware") {
+	if s.Bool("partitioner.rack.aware") {
 		opts = append(opts, kgo.RackAwarePartitioning())
 	}
 	return opts
 }
 
-// batchMax is franz-go's limit for a batch. Java's batch.size is a target that
-// a larger record may exceed on its own; franz-go's is a limit that such a
-// record fails at, so it is raised to hold the largest record. With compression
-// WithBatches sets the target.
+// batchMax is franz-go's limit for a batch. Java's batch.size is a target that a larger record may exceed on its own, so it
+// holds the largest record.
 func (s Producer) batchMax() int {
 	return min(max(s.BatchTarget(), s.recordMax+recordRoom, smallestBatch), gib)
 }
@@ -119,28 +111,26 @@ func (s Producer) batchMax() int {
 // BatchTarget returns the size before compression at which a batch is full.
 func (s Producer) BatchTarget() int { return cmp.Or(s.fitted, s.BatchSize()) }
 
-// writeMax is franz-go's limit for a request: max.request.size as Java counts
-// it, of the batches alone, plus the rest of the request. As in Java, one batch
-// may exceed it.
+// writeMax is franz-go's limit for a request: max.request.size, which is of the batches alone, and the rest. One batch may
+// exceed it.
 func (s Producer) writeMax() int {
-	names := len(s.value("client.id")) + len(s.TransactionalID())
-	return min(max(s.int("max.request.size"), s.batchMax())+requestOverhead+names, gib)
+	names := len(s.Value("client.id")) + len(s.TransactionalID())
+	return min(max(s.Int("max.request.size"), s.batchMax())+requestOverhead+names, gib)
 }
 
-// Options returns the franz-go options for one client that need no group. The caller adds
-// topics, offsets, hooks and pools.
+// Options returns the franz-go options for one client that need no group. The caller adds topics, offsets, hooks and pools.
 func (s Consumer) Options() []kgo.Opt {
-	isolation, most := kgo.ReadUncommitted(), s.FetchMaxBytes()
+	isolation, most := kgo.ReadUncommitted(), s.Int("fetch.max.bytes")
 	if s.ReadCommitted() {
 		isolation = kgo.ReadCommitted()
 	}
 	opts := append(s.options(),
-		kgo.FetchMaxBytes(int32(most)), kgo.FetchMaxPartitionBytes(int32(s.MaxPartitionFetchBytes())),
+		kgo.FetchMaxBytes(int32(most)), kgo.FetchMaxPartitionBytes(int32(s.Int("max.partition.fetch.bytes"))),
 		kgo.BrokerMaxReadBytes(int32(max(readLimit, min(most+responseRoom, gib)))), // no less than FetchMaxBytes
-		kgo.FetchMinBytes(int32(s.FetchMinBytes())), kgo.FetchMaxWait(s.FetchMaxWait()),
-		kgo.FetchIsolationLevel(isolation), kgo.RequestTimeoutOverhead(s.duration("request.timeout.ms")),
+		kgo.FetchMinBytes(int32(s.Int("fetch.min.bytes"))), kgo.FetchMaxWait(s.Duration("fetch.max.wait.ms")),
+		kgo.FetchIsolationLevel(isolation), kgo.RequestTimeoutOverhead(s.Duration("request.timeout.ms")),
 	)
-	if !s.CheckCRCs() {
+	if !s.Bool("check.crcs") {
 		opts = append(opts, kgo.DisableFetchCRCValidation())
 	}
 	return opts
@@ -152,39 +142,37 @@ func (s Consumer) Options() []kgo.Opt {
 // With Protocol "consumer", franz-go falls back to the classic protocol if the broker does not
 // offer it, and reports that only to its log. A JoinGroup request shows the fallback.
 func (s Consumer) GroupOptions() []kgo.Opt {
-	if s.Group() == "" {
+	if s.Value("group.id") == "" {
 		return nil
 	}
 	opts := []kgo.Opt{
-		kgo.ConsumerGroup(s.Group()), kgo.RebalanceTimeout(s.duration("max.poll.interval.ms")), kgo.AutoCommitInterval(s.AutoCommitInterval()),
+		kgo.ConsumerGroup(s.Value("group.id")), kgo.RebalanceTimeout(s.Duration("max.poll.interval.ms")), kgo.AutoCommitInterval(s.Duration("auto.commit.interval.ms")),
 	}
-	if !s.AutoCommit() {
+	if !s.Bool("enable.auto.commit") {
 		opts = append(opts, kgo.DisableAutoCommit())
 	}
 	if s.NextGen() { // the broker says how often it wants a heartbeat
 		assignor := kgo.StickyBalancer() // asks the broker for uniform
-		if s.value("group.remote.assignor") == "range" {
+		if s.Value("group.remote.assignor") == "range" {
 			assignor = kgo.RangeBalancer()
 		}
 		return append(opts, kgo.ServerSideBalancer(), kgo.Balancers(assignor))
 	}
 	var balancers []kgo.GroupBalancer
-	for class := range strings.SplitSeq(s.value("partition.assignment.strategy"), ",") {
+	for class := range strings.SplitSeq(s.Value("partition.assignment.strategy"), ",") {
 		balancers = append(balancers, balancer(strings.TrimPrefix(class, assignorPackage)))
 	}
 	return append(opts, kgo.Balancers(balancers...),
-		kgo.SessionTimeout(s.duration("session.timeout.ms")), kgo.HeartbeatInterval(s.duration("heartbeat.interval.ms")))
+		kgo.SessionTimeout(s.Duration("session.timeout.ms")), kgo.HeartbeatInterval(s.Duration("heartbeat.interval.ms")))
 }
 
-// retryBackoff returns Java's pause after a number of failures in a row. It starts at initial,
-// doubles up to longest, and varies by a fifth either way so that clients do not retry together.
-// If longest is no higher than initial, the pause is longest, without variation.
+// retryBackoff returns Java's pause after a number of failures in a row: it doubles from initial up to longest, and varies by a
+// fifth either way. If longest is no higher, the pause is longest.
 func retryBackoff(initial, longest time.Duration) func(fails int) time.Duration {
 	if longest <= initial {
 		return func(int) time.Duration { return longest }
 	}
-	// Java limits the power, not only the result, so that the variation still
-	// shows once the pause has reached its limit.
+	// Java limits the power, not only the result, so that the variation still shows once the pause has reached its limit.
 	growth := math.Log2(float64(longest) / float64(max(initial, time.Millisecond)))
 	return func(fails int) time.Duration {
 		power := math.Pow(2, min(float64(max(fails-1, 0)), growth))
@@ -193,9 +181,7 @@ func retryBackoff(initial, longest time.Duration) func(fails int) time.Duration 
 	}
 }
 
-// dialer connects as Java does: with a time limit, and with socket buffers of a fixed size unless
-// the size is negative. Java sets the sizes before it connects, dialer just after, which works on
-// every system. Linux does not grow buffers of a fixed size.
+// dialer connects as Java does: with a time limit, and with socket buffers of a fixed size unless the size is negative.
 func dialer(timeout time.Duration, send, receive int) func(context.Context, string, string) (net.Conn, error) {
 	d := &net.Dialer{Timeout: timeout}
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
@@ -225,8 +211,7 @@ func setBuffers(conn net.Conn, send, receive int) error {
 	return errors.Join(errs...)
 }
 
-// compressor compresses batches to the sizes of the Java client, with one method and no
-// fallback: a run must not report one compression and use another.
+// compressor compresses batches to the sizes of the Java client, without a fallback to another method.
 type compressor struct {
 	codec *codec.Codec
 	kind  kgo.CompressionCodecType
@@ -234,8 +219,7 @@ type compressor struct {
 
 var _ kgo.Compressor = compressor{}
 
-// Compress is franz-go's hook. The client keeps dst for the next batch, so dst
-// grows here and not in the codec.
+// Compress is franz-go's hook. The client keeps dst for the next batch, so dst grows here and not in the codec.
 func (c compressor) Compress(dst *bytes.Buffer, src []byte, flags ...kgo.CompressFlag) ([]byte, kgo.CompressionCodecType) {
 	if c.kind == kgo.CodecZstd && slices.Contains(flags, kgo.CompressDisableZstd) {
 		return src, kgo.CodecNone // the broker is older than zstd
@@ -248,13 +232,13 @@ func (c compressor) Compress(dst *bytes.Buffer, src []byte, flags ...kgo.Compres
 func (s Producer) Compressor() kgo.Compressor {
 	switch s.Compression() {
 	case "gzip":
-		return compressor{codec.Gzip(s.int("compression.gzip.level")), kgo.CodecGzip}
+		return compressor{codec.Gzip(s.Int("compression.gzip.level")), kgo.CodecGzip}
 	case "snappy":
 		return compressor{codec.Snappy(), kgo.CodecSnappy}
 	case "lz4":
-		return compressor{codec.LZ4(s.int("compression.lz4.level")), kgo.CodecLz4}
+		return compressor{codec.LZ4(s.Int("compression.lz4.level")), kgo.CodecLz4}
 	case "zstd":
-		return compressor{codec.Zstd(s.int("compression.zstd.level")), kgo.CodecZstd}
+		return compressor{codec.Zstd(s.Int("compression.zstd.level")), kgo.CodecZstd}
 	}
 	return nil
 }

@@ -404,8 +404,8 @@ func TestALimitOnRequestsInFlightIsKeptOrRefused(t *testing.T) {
 				wants(t, err, name+"="+tc.limit+" (from f) 5 enable.idempotence=false")
 				return
 			}
-			if err != nil || s.value(name) != tc.limit {
-				t.Errorf("error %v, limit %s", err, s.value(name))
+			if err != nil || s.Value(name) != tc.limit {
+				t.Errorf("error %v, limit %s", err, s.Value(name))
 			}
 		})
 	}

@@ -35,16 +35,15 @@ func ParseProducer(given map[string]plan.Given, recordMax int, lenient bool) (Pr
 	return s, warnings, nil
 }
 
-// IsProducerProperty reports whether Kafka's producer has the property. Security properties
-// count, because both clients have them.
+// IsProducerProperty reports whether Kafka's producer has the property. Security properties count, because both clients have
+// them.
 func IsProducerProperty(name string) bool { return has(producerProperties(), name) }
 
 func has(table []property, name string) bool {
 	return isSecurity(name) || slices.ContainsFunc(table, func(p property) bool { return p.name == name })
 }
 
-// resolve returns the setting of each row of a client's table, and reports properties without a
-// row.
+// resolve returns the setting of each row of a client's table. Properties without a row are problems.
 func resolve(client string, table []property, given map[string]plan.Given, lenient bool) (settings, []string, error) {
 	s := settings{}
 	var warnings []string
@@ -71,8 +70,7 @@ func resolve(client string, table []property, given map[string]plan.Given, lenie
 	return s, warnings, errors.Join(problems...)
 }
 
-// resolve returns the property's setting. A value that fails its check leaves the default, so
-// that the rules between properties have a valid one.
+// resolve returns the property's setting: the default if its value fails the check, so that rules have a valid one.
 func (p property) resolve(given map[string]plan.Given) (result.Setting, error) {
 	s := result.Setting{
 		Name: p.name, Value: p.preset, Default: p.preset, Source: SourceDefault,
@@ -90,8 +88,7 @@ func (p property) resolve(given map[string]plan.Given) (result.Setting, error) {
 	return s, nil
 }
 
-// strangerError returns the error of a property without a row. It does not show the value, which
-// may be a secret.
+// strangerError returns the error of a property without a row. It does not show the value, which may be a secret.
 func strangerError(client string, known []string, name, source string) error {
 	if isSecurity(name) {
 		return plan.At(source, name, securityApart)
@@ -254,8 +251,7 @@ func checkOffsetReset(value string) (string, error) {
 
 var isoDuration = regexp.MustCompile(`^P(?:(\d+)D)?(T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d{0,9})?)S)?)?$`)
 
-// parseISODuration reads a duration as Java writes it, P1DT2H3M4.5S, without a
-// sign and in either case.
+// parseISODuration reads a duration as Java writes it, P1DT2H3M4.5S, in either case.
 func parseISODuration(text string) (time.Duration, error) {
 	text = strings.ToUpper(text)
 	part := isoDuration.FindStringSubmatch(text)
@@ -289,8 +285,7 @@ func balancer(assignor string) kgo.GroupBalancer {
 	return nil
 }
 
-// checkAssignors accepts a list of the assignors Kafka ships, by full or short
-// name.
+// checkAssignors accepts a list of the assignors that Kafka ships, by full or short name.
 func checkAssignors(value string) (string, error) {
 	var classes []string
 	for name := range strings.SplitSeq(value, ",") {

@@ -34,8 +34,8 @@ func parse(t *testing.T, recordMax int, words ...string) Producer {
 func TestDefaultsAreJavas(t *testing.T) {
 	s := parse(t, 1000)
 	got := []any{
-		s.Acks(), s.Idempotent(), s.MaxInFlight(), s.TransactionalID(), s.BatchSize(), s.Linger(), s.Compression(),
-		s.BufferMemory(), s.MaxBlock(), s.DeliveryTimeout(), s.RequestTimeout(),
+		s.Acks(), s.Idempotent(), s.MaxInFlight(), s.TransactionalID(), s.BatchSize(), s.Duration("linger.ms"), s.Compression(),
+		s.Int64("buffer.memory"), s.Duration("max.block.ms"), s.DeliveryTimeout(), s.Duration("request.timeout.ms"),
 	}
 	want := []any{
 		"all", true, 5, "", 16384, 5 * time.Millisecond, "none",
@@ -355,8 +355,8 @@ func consumerConnectionMappings() []mapping {
 func TestConsumerDefaultsAreJavasOrThoseOfKafkasTest(t *testing.T) {
 	s := parseConsumer(t)
 	got := []any{
-		s.Group(), s.InstanceID(), s.Protocol(), s.ReadCommitted(), s.AutoCommit(), s.AutoCommitInterval(), s.MaxPollRecords(),
-		s.FetchMaxBytes(), s.FetchMinBytes(), s.FetchMaxWait(), s.MaxPartitionFetchBytes(), s.OffsetReset(), len(s.GroupOptions()),
+		s.Value("group.id"), s.Value("group.instance.id"), s.Value("group.protocol"), s.ReadCommitted(), s.Bool("enable.auto.commit"), s.Duration("auto.commit.interval.ms"), s.Int("max.poll.records"),
+		s.Int("fetch.max.bytes"), s.Int("fetch.min.bytes"), s.Duration("fetch.max.wait.ms"), s.Int("max.partition.fetch.bytes"), s.Value("auto.offset.reset"), len(s.GroupOptions()),
 	}
 	want := []any{
 		"", "", "classic", false, false, 5 * time.Second, 0,
@@ -447,6 +447,6 @@ func TestDurationsAreReadAsJavaWritesThem(t *testing.T) {
 func ExampleParseConsumer() {
 	given := map[string]plan.Given{"group.id": {Value: "perf", Source: "--group"}, "fetch.min.bytes": {Value: "100000", Source: "client.properties"}}
 	s, _, err := ParseConsumer(given, false)
-	fmt.Println(s.Group(), s.FetchMinBytes(), s.AutoCommit(), err)
+	fmt.Println(s.Value("group.id"), s.Int("fetch.min.bytes"), s.Bool("enable.auto.commit"), err)
 	// Output: perf 100000 true <nil>
 }

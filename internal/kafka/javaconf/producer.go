@@ -18,8 +18,8 @@ const (
 	SourceDerived = "derived" // follows from other properties, as in Java
 )
 
-// Producer is the producer properties in effect: every property Kafka's Java
-// producer has, given or not. ParseProducer makes it.
+// Producer is the producer properties in effect: every property Kafka's Java producer has, given or not. ParseProducer makes
+// it.
 type Producer struct {
 	settings
 	recordMax int // bytes of key, value and headers in the largest record
@@ -41,45 +41,29 @@ func (s settings) All() []result.Setting {
 }
 
 // Acks returns "0", "1" or "all".
-func (s Producer) Acks() string { return s.value("acks") }
+func (s Producer) Acks() string { return s.Value("acks") }
 
 // Idempotent reports whether brokers drop duplicates.
-func (s Producer) Idempotent() bool { return s.bool("enable.idempotence") }
-
-// Retries reports whether a request that was not answered is sent again.
-func (s Producer) Retries() bool { return s.int64("retries") > 0 }
-
-// RetryLimit returns the number of times that a request may be sent again.
-func (s Producer) RetryLimit() int64 { return s.int64("retries") }
+func (s Producer) Idempotent() bool { return s.Bool("enable.idempotence") }
 
 // RetryBackoff returns the pause after a number of failures in a row.
 func (s Producer) RetryBackoff() func(fails int) time.Duration {
-	return retryBackoff(s.duration("retry.backoff.ms"), s.duration("retry.backoff.max.ms"))
+	return retryBackoff(s.Duration("retry.backoff.ms"), s.Duration("retry.backoff.max.ms"))
 }
 
 // MaxInFlight returns the largest number of unanswered produce requests to a broker.
-func (s Producer) MaxInFlight() int { return s.int("max.in.flight.requests.per.connection") }
+func (s Producer) MaxInFlight() int { return s.Int("max.in.flight.requests.per.connection") }
 
 // TransactionalID returns transactional.id, empty without transactions.
-func (s Producer) TransactionalID() string { return s.value("transactional.id") }
+func (s Producer) TransactionalID() string { return s.Value("transactional.id") }
 
 // BatchSize returns batch.size in bytes. franz-go's limit may differ.
-func (s Producer) BatchSize() int { return s.int("batch.size") }
-
-// MaxRequestSize returns the largest size of the batches in a request, and of a record.
-func (s Producer) MaxRequestSize() int { return s.int("max.request.size") }
-
-// IgnoresKeys reports whether records with a key are spread like those without.
-func (s Producer) IgnoresKeys() bool { return s.bool("partitioner.ignore.keys") }
-
-// Adaptive reports whether partitions on faster brokers get more records.
-func (s Producer) Adaptive() bool { return s.bool("partitioner.adaptive.partitioning.enable") }
+func (s Producer) BatchSize() int { return s.Int("batch.size") }
 
 // RoundRobin reports whether each record goes to the next partition.
-func (s Producer) RoundRobin() bool { return s.value("partitioner.class") == roundRobin }
+func (s Producer) RoundRobin() bool { return s.Value("partitioner.class") == roundRobin }
 
-// WithBatches returns the settings with batches that are full at this size before
-// compression.
+// WithBatches returns the settings with batches that are full at this size before compression.
 func (s Producer) WithBatches(size int) Producer {
 	s.fitted = size
 	s.noteBatchLimit()
@@ -92,63 +76,57 @@ func (s Producer) Limited(limit int) (Producer, bool) {
 	if s.limit = limit; limit <= 0 || s.BatchSize() <= limit {
 		return s, false
 	}
-	s.derive("batch.size", strconv.Itoa(limit), fmt.Sprintf("Lowered from %s to max.message.bytes of the topic: Kafka's client splits batches that are larger.", s.value("batch.size")))
+	s.derive("batch.size", strconv.Itoa(limit), fmt.Sprintf("Lowered from %s to max.message.bytes of the topic: Kafka's client splits batches that are larger.", s.Value("batch.size")))
 	return s, true
 }
 
 // BatchLimit returns the largest size of a batch before compression.
 func (s Producer) BatchLimit() int {
 	if s.limit > 0 && s.Compression() == "none" {
-		return min(s.limit, s.MaxRequestSize())
+		return min(s.limit, s.Int("max.request.size"))
 	}
-	return s.MaxRequestSize()
+	return s.Int("max.request.size")
 }
-
-// Linger returns the time that a batch waits for more records.
-func (s Producer) Linger() time.Duration { return s.duration("linger.ms") }
 
 // Compression returns "none", "gzip", "snappy", "lz4" or "zstd".
-func (s Producer) Compression() string { return s.value("compression.type") }
-
-// BufferMemory returns the largest size of waiting records. kt enforces it.
-func (s Producer) BufferMemory() int64 { return s.int64("buffer.memory") }
-
-// MaxBlock returns the longest time that a record waits for memory. kt enforces it.
-func (s Producer) MaxBlock() time.Duration { return s.duration("max.block.ms") }
+func (s Producer) Compression() string { return s.Value("compression.type") }
 
 // DeliveryTimeout returns the time for a record to succeed.
-func (s Producer) DeliveryTimeout() time.Duration { return s.duration("delivery.timeout.ms") }
+func (s Producer) DeliveryTimeout() time.Duration { return s.Duration("delivery.timeout.ms") }
 
-// RequestTimeout returns the time for a broker to answer.
-func (s Producer) RequestTimeout() time.Duration { return s.duration("request.timeout.ms") }
-
-// ReachTimeout returns the time for a bootstrap server to answer: the given time to make a
-// connection, 0 if none was given.
+// ReachTimeout returns the time for a bootstrap server to answer: the given time to make a connection, 0 if none was given.
 func (s settings) ReachTimeout() time.Duration {
 	const name = "socket.connection.setup.timeout.ms"
-	if source := s[name].Source; source == SourceDefault || source == SourceDerived {
+	if !s.isGiven(name) {
 		return 0
 	}
-	return s.duration(name)
+	return s.Duration(name)
 }
 
-func (s settings) value(name string) string { return s[name].Value }
+// Value returns the value of a property that the client has. Bool, Int, Int64 and Duration read it: the row's check wrote it.
+func (s settings) Value(name string) string {
+	setting, known := s[name]
+	if !known && s != nil { // of a plan that does not write, or read
+		panic("no property " + name)
+	}
+	return setting.Value
+}
 
-func (s settings) bool(name string) bool { return s.value(name) == "true" }
+// Bool reports whether the value is true.
+func (s settings) Bool(name string) bool { return s.Value(name) == "true" }
 
-// int64 ignores errors, because the row's check wrote the value.
-func (s settings) int64(name string) int64 {
-	n, _ := strconv.ParseInt(s.value(name), 10, 64)
+// Int64 reads a whole number.
+func (s settings) Int64(name string) int64 {
+	n, _ := strconv.ParseInt(s.Value(name), 10, 64)
 	return n
 }
 
-// int reads a number that its row limits to 32 bits.
-func (s settings) int(name string) int { return int(s.int64(name)) }
+// Int reads a number that its row limits to 32 bits.
+func (s settings) Int(name string) int { return int(s.Int64(name)) }
 
-// duration reads milliseconds. Java files say 9223372036854775807 for "forever", so a time that
-// is too long for a Duration becomes the longest one.
-func (s settings) duration(name string) time.Duration {
-	ms := s.int64(name)
+// Duration reads milliseconds. Java files say 9223372036854775807 for "forever", so a longer time becomes the longest one.
+func (s settings) Duration(name string) time.Duration {
+	ms := s.Int64(name)
 	if ms > math.MaxInt64/int64(time.Millisecond) {
 		return math.MaxInt64
 	}
@@ -162,8 +140,7 @@ func (s Producer) SystemSendBuffer() {
 	}
 }
 
-// applyRules settles properties that depend on others. Each rule comes after those that settle
-// the properties it reads.
+// applyRules settles properties that depend on others, in the order of these dependencies.
 func (s Producer) applyRules() error {
 	s.noteBatchLimit()
 	errs := []error{s.settleIdempotence(), s.checkInFlight()}
@@ -175,14 +152,13 @@ func (s Producer) applyRules() error {
 		s.note("delivery.timeout.ms", "In a transaction franz-go waits for records in flight, also longer than this.")
 	}
 	errs = append(errs, s.settleDelivery(), s.checkSizes())
-	if s.bool("partitioner.rack.aware") && s.value("client.rack") == "" {
+	if s.Bool("partitioner.rack.aware") && s.Value("client.rack") == "" {
 		errs = append(errs, fmt.Errorf("%s needs client.rack", s.cite("partitioner.rack.aware")))
 	}
 	return errors.Join(errs...)
 }
 
-// settleIdempotence turns idempotence off when acks or retries rule it out, as Java does. If it
-// was given or transactions need it, that is a conflict.
+// settleIdempotence turns idempotence off when acks or retries rule it out, as Java does, unless it was asked for.
 func (s Producer) settleIdempotence() error {
 	if !s.Idempotent() {
 		return nil
@@ -196,7 +172,7 @@ func (s Producer) settleIdempotence() error {
 		reason = cite(have)
 		conflicts = append(conflicts, fmt.Errorf("%s needs %s, not %s", s.cite(needed), want, reason))
 	}
-	if s.int("retries") == 0 {
+	if s.Int("retries") == 0 {
 		needs("retries above 0", s.settings["retries"])
 	}
 	if s.Acks() != "all" {
@@ -212,9 +188,8 @@ func (s Producer) settleIdempotence() error {
 	return nil
 }
 
-// checkInFlight refuses limits that would not hold. Java 4 refuses more than 5 too, even if acks
-// turns idempotence off. Java keeps limits from 1 to 4. franz-go always allows 5 with idempotence,
-// so kt refuses them instead of running another test.
+// checkInFlight refuses limits that would not hold: above 5, as Java 4, and below with idempotence, where franz-go always
+// allows 5.
 func (s Producer) checkInFlight() error {
 	const name = "max.in.flight.requests.per.connection"
 	idempotence := s.settings["enable.idempotence"]
@@ -228,11 +203,10 @@ func (s Producer) checkInFlight() error {
 	return nil
 }
 
-// settleDelivery makes room for one linger and one request, as Java does. A default is raised, a
-// given value is an error.
+// settleDelivery makes room for one linger and one request, as Java does. A default is raised.
 func (s Producer) settleDelivery() error {
-	least := min(s.int64("linger.ms")+s.int64("request.timeout.ms"), math.MaxInt32)
-	if s.int64("delivery.timeout.ms") >= least {
+	least := min(s.Int64("linger.ms")+s.Int64("request.timeout.ms"), math.MaxInt32)
+	if s.Int64("delivery.timeout.ms") >= least {
 		return nil
 	}
 	if s.isGiven("delivery.timeout.ms") {
@@ -248,12 +222,12 @@ func (s Producer) checkSizes() error {
 	var problems []error
 	record := int64(s.recordMax) + javaOverhead
 	for _, name := range []string{"max.request.size", "buffer.memory"} {
-		if s.recordMax > 0 && record > s.int64(name) {
+		if s.recordMax > 0 && record > s.Int64(name) {
 			problems = append(problems, fmt.Errorf("%s: too small for a record of %d bytes, which takes %d",
 				s.cite(name), s.recordMax, record))
 		}
 	}
-	if int64(s.BatchSize()) > s.BufferMemory() {
+	if int64(s.BatchSize()) > s.Int64("buffer.memory") {
 		problems = append(problems, fmt.Errorf("%s: a batch must fit into %s", s.cite("batch.size"), s.cite("buffer.memory")))
 	}
 	return errors.Join(problems...)

@@ -8,8 +8,8 @@ const (
 	hasNoTwin  = "ignored" // franz-go has no counterpart; a given value is a warning
 )
 
-// property is one row of the tables of the properties that a Java client has. What each is for
-// stands in Kafka's documentation. Ranges are Java's, narrowed to what franz-go accepts.
+// property is one row of the tables of the properties that a Java client has. What each is for stands in Kafka's documentation.
+// Ranges are Java's, narrowed to what franz-go accepts.
 type property struct {
 	name   string
 	preset string // the default of Kafka's Java client 4.x, as Java writes it, or kt's with a note
@@ -40,8 +40,8 @@ const (
 	notInShareGroups = "belongs to share groups, which kt does not read in"
 )
 
-// sharedProperties returns the rows that producer and consumer have alike. Those without a twin
-// are accepted so that an application's file can be used as it is.
+// sharedProperties returns the rows that producer and consumer have alike. Those without a twin are accepted so that an
+// application's file can be used as it is.
 func sharedProperties() []property {
 	return []property{
 		{"bootstrap.servers", "", textOf(1, math.MaxInt32), actsItself, ""}, // kt resolves it together with its own flag

@@ -12,8 +12,8 @@ import (
 	"github.com/kt-bench/kt/internal/stats"
 )
 
-// EndToEnd counts the time since a record was due, if that was in this run. started is the start
-// of the run in nanoseconds since 1970, and now the time since then.
+// EndToEnd counts the time since a record was due, if that was in this run. started is the start of the run in nanoseconds
+// since 1970, and now the time since then.
 func (d *State) EndToEnd(rec *stats.Recorder, phase int, s *ledger.Stamp, started int64, now time.Duration) {
 	if own := d.Run; s.Due < started || own != 0 && s.Run != own {
 		return
@@ -80,8 +80,8 @@ func (h Hooks) OnBrokerThrottle(b kgo.BrokerMetadata, d time.Duration, _ bool) {
 	h.Shard.Record(func(rec *stats.Recorder, phase int) { rec.Broker(phase, b.NodeID).Fetch.Throttle += d })
 }
 
-// RecordPool returns the memory of counted records to the client. Without it a reader uses
-// 40 % more CPU a record (scripts/bench consume).
+// RecordPool returns the memory of counted records to the client. Without it a reader uses 40 % more CPU a record
+// (scripts/bench consume).
 var RecordPool = &records{}
 
 type records struct{ pool sync.Pool }

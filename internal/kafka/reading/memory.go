@@ -20,8 +20,8 @@ import (
 )
 
 // A batch of a few KB may decompress to gigabytes, and every writer of a topic can write one. So a run bounds all that it has
-// decompressed, and passes over a batch that alone is larger. Memory counts until it is collected: garbage takes memory
-// too, and franz-go may drop an answer without returning its memory.
+// decompressed, and passes over a batch that alone is larger. Memory counts until it is collected: garbage takes memory too,
+// and franz-go may drop an answer without returning its memory.
 
 // Memory bounds the memory for decompressed batches of a run. NewMemory makes it.
 type Memory struct {
@@ -80,8 +80,8 @@ func (m *Memory) take(n int64) bool {
 	}
 }
 
-// progress returns a number that each call raises while a batch is decompressed: a busy machine may take longer for a large
-// one than a reader waits for a record. Only State.Progress calls it.
+// progress returns a number that each call raises while a batch is decompressed: a large one may take longer than a reader
+// waits.
 func (m *Memory) progress() int64 {
 	if m.working.Load() > 0 {
 		m.steps.Add(1)

@@ -28,8 +28,7 @@ import (
 // last record of an epoch agree in all records before it (KIP-101). A partition whose log does
 // not agree with the records read is read again.
 
-// maxReadings is the number of times that a partition is read again. Its log may be truncated
-// once more meanwhile.
+// maxReadings is how often a partition is read again: its log may be truncated once more meanwhile.
 const maxReadings = 3
 
 // rereadIdle is the time without a record that ends reading again, if the plan has no timeout.
@@ -43,10 +42,9 @@ type portion struct {
 	leader int32 // epoch of the leader at the begin of reading again; -1: it was not read again
 }
 
-// Readers returns the records read for verification, for each group. Call it after
-// the run. Partitions whose logs were truncated below a reader's position are read again, until
-// ctx ends. An error names partitions whose logs are unknown: there no record counts as read, and
-// records that were not reached count as unchecked.
+// Readers returns the records read for verification, for each group. Call it after the run. Partitions whose logs were
+// truncated below a reader's position are read again, until ctx ends. An error names partitions whose logs are unknown: there
+// no record counts as read, and records that were not reached count as unchecked.
 func (d *State) Readers(ctx context.Context) ([]*ledger.Reader, error) {
 	var all []portion
 	for g := range d.Books {
@@ -83,8 +81,7 @@ func (d *State) Readers(ctx context.Context) ([]*ledger.Reader, error) {
 
 func (d *State) log(p portion) *ledger.Log { return d.Books[p.group].Log(p.number) }
 
-// confirm asks whether the logs still hold the records read, and returns the portions that they
-// do not hold. Without an answer, no record of a portion counts as read.
+// confirm returns the portions that the logs no longer hold. Without an answer, no record of a portion counts as read.
 func (d *State) confirm(ctx context.Context, portions []portion) (cut []portion, err error) {
 	if len(portions) == 0 {
 		return nil, nil
@@ -140,9 +137,7 @@ func (d *State) confirm(ctx context.Context, portions []portion) (cut []portion,
 	return cut, err
 }
 
-// readAgain reads portions again, from their first offsets to the ends of the logs now. It needs
-// no group and measures nothing. Partitions without a known start or end, because a broker is
-// away, are left out.
+// readAgain reads portions again, up to the ends of the logs now. Those without a known start or end are left out.
 func (d *State) readAgain(ctx context.Context, portions []portion) error {
 	begins, err := d.Cluster.LogStarts(ctx, d.Layout)
 	asking, cancel := context.WithTimeout(ctx, kafka.AdminTimeout) // LogStarts has used up its own

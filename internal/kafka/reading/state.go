@@ -26,25 +26,25 @@ type Options struct {
 	Run      uint64       // end-to-end latency counts for stamps of this run; 0: for those of any
 	Book     *ledger.Book // of the run to verify; nil: nothing is verified
 
-	// Written returns, by partition, the offset after the newest record that this process
-	// wrote. Reading does not stop before it, even if the broker's end is lower for a
-	// while. It is nil if the process writes nothing. With Blind, acks=0, it returns how many records this process sent.
+	// Written returns, by partition, the offset after the newest record that this process wrote. Reading does not stop before
+	// it, even if the broker's end is lower for a while. It is nil if the process writes nothing. With Blind, acks=0, it
+	// returns how many records this process sent.
 	Written func() []int64
 	Blind   bool
 
 	Memory *Memory // nil: that of a machine whose memory is not known
 
-	// Again is called before partitions are read again because their logs were truncated
-	// below the position of a reader. It may be nil.
+	// Again is called before partitions are read again because their logs were truncated below the position of a reader. It may
+	// be nil.
 	Again func(partitions int)
 
-	// Reread reads partitions again from the positions of a group to these ends, and takes those that it
-	// has read to the end out of the map. It gives up when no record has come for idle.
+	// Reread reads partitions again from the positions of a group to these ends, and takes those that it has read to the end
+	// out of the map. It gives up when no record has come for idle.
 	Reread func(ctx context.Context, s *State, group int, ends map[int32]int64, idle time.Duration) error
 }
 
-// State is the part of a driver that reads which is the same for every client: where reading
-// begins, is and ends, and the records that were read. New makes it.
+// State is the part of a driver that reads which is the same for every client: where reading begins, is and ends, and the
+// records that were read. New makes it.
 type State struct {
 	Options
 	Cluster *kafka.Cluster
@@ -61,8 +61,7 @@ type State struct {
 	passed atomic.Int64 // batches that are too large to read
 }
 
-// New asks the cluster for the starts and ends of the partitions, and for the committed offsets of
-// the plan's groups.
+// New asks the cluster for the starts and ends of the partitions, and for the committed offsets of the plan's groups.
 func New(ctx context.Context, c *kafka.Cluster, r Options) (*State, error) {
 	d := &State{Options: r, Cluster: c, Layout: kafka.NewLayout(r.Topics)}
 	if d.Memory == nil {
@@ -109,9 +108,7 @@ func (d *State) positions(ends []int64) *kafka.Positions {
 	return at
 }
 
-// startAt starts reading at the start of the book: earlier records are none of its. Where the
-// log was truncated below that since, the book's records go on from the end of the truncated
-// log.
+// startAt starts reading at the start of the book, or at the end of a log that was truncated below that since.
 func (d *State) startAt(ctx context.Context, book *ledger.Book) error {
 	var questions []kafka.LeaderEpoch
 	for number := range int32(d.Layout.Count()) {
@@ -136,8 +133,7 @@ func (d *State) startAt(ctx context.Context, book *ledger.Book) error {
 	return nil
 }
 
-// lookUpGroup sets a group's positions to its committed offsets. One that the log does not hold counts for nothing, as in
-// Java. With refuse, a partition without one is an error.
+// lookUpGroup sets a group's positions to its committed offsets that the log holds. With refuse, one without is an error.
 func (d *State) lookUpGroup(ctx context.Context, g int, refuse bool) error {
 	group := d.Group(g)
 	if group == "" {
@@ -161,8 +157,8 @@ func (d *State) lookUpGroup(ctx context.Context, g int, refuse bool) error {
 	return nil
 }
 
-// Resume returns the offset at which a group goes on in a partition, from the one that it has committed, -1: none. It
-// reports whether the log holds that one.
+// Resume returns the offset at which a group goes on in a partition, from the one that it has committed, -1: none. It reports
+// whether the log holds that one.
 func (d *State) Resume(ctx context.Context, group int, number int32, committed int64) (at int64, held bool) {
 	next := &d.At.Groups[group].At(number).Next
 	if committed < 0 {
@@ -194,8 +190,7 @@ func (d *State) Passed(group int, number int32, start int64) {
 	}
 }
 
-// verify makes one ledger.Reader for each group. It begins at the group's position, because
-// records before it were read in an earlier run.
+// verify makes a ledger.Reader for each group, from its position on: records before it were read in an earlier run.
 func (d *State) verify(book *ledger.Book) {
 	for g := range d.At.Groups {
 		r := ledger.NewReader(book)
@@ -206,8 +201,8 @@ func (d *State) verify(book *ledger.Book) {
 	}
 }
 
-// IsElsewhere reports whether another process reads a partition at a position that is unknown
-// here, because it is not committed.
+// IsElsewhere reports whether another process reads a partition at a position that is unknown here, because it is not
+// committed.
 func (d *State) IsElsewhere(partition int32) bool {
 	n := d.Plan.ReaderOf(partition)
 	return d.Plan.Read.Group == "" && (n < 0 || n >= d.Plan.Read.Consumers)
@@ -222,8 +217,7 @@ func (d *State) Group(index int) string {
 	return name
 }
 
-// SetEndOffsets ends reading at the partitions' current end offsets. It retries while brokers
-// are away.
+// SetEndOffsets ends reading at the partitions' current end offsets. It retries while brokers are away.
 func (d *State) SetEndOffsets(ctx context.Context) error {
 	for {
 		var all []int64 // asked for first, or the marker that ends a transaction now would be behind it
@@ -274,8 +268,7 @@ func (d *State) withheld(ctx context.Context, all, ends []int64) {
 	d.At.Tell(stats.TransactionOpen, in, text)
 }
 
-// awaitWritten moves ends behind the records that this process wrote, as far as the logs still
-// hold them: truncated records never arrive.
+// awaitWritten moves ends behind the records that this process wrote, as far as the logs still hold them.
 func (d *State) awaitWritten(ctx context.Context, ends []int64) {
 	written := d.Written()
 	behind := false
@@ -294,8 +287,8 @@ func (d *State) awaitWritten(ctx context.Context, ends []int64) {
 	}
 }
 
-// awaitStored moves ends on until the logs have grown by what this process sent without an acknowledgement, which may be on its
-// way. It gives up when they come no nearer to that for 5 s: the brokers have dropped the rest.
+// awaitStored moves ends on until the logs have grown by what this process sent without an acknowledgement. It gives up when
+// they come no nearer to that for 5 s.
 func (d *State) awaitStored(ctx context.Context, ends []int64) {
 	sent, missing := d.Written(), int64(math.MaxInt64)
 	for since := time.Now(); time.Since(since) < 5*time.Second; {
@@ -320,8 +313,8 @@ func (d *State) awaitStored(ctx context.Context, ends []int64) {
 // AtEndOffsets reports whether every partition was read up to its end offset.
 func (d *State) AtEndOffsets() bool { return d.At.AtEndOffsets() }
 
-// Progress returns the offsets that readers in other processes of the same load have committed,
-// added up, and the progress of decompressing. Other members of the group do not count.
+// Progress returns the offsets that readers in other processes of the same load have committed, added up, and the progress of
+// decompressing. Other members of the group do not count.
 func (d *State) Progress() int64 {
 	n := d.Memory.progress()
 	if d.Plan.Share.Consumers > 0 {

@@ -16,8 +16,7 @@ import (
 	"github.com/kt-bench/kt/internal/secret"
 )
 
-// endpoint returns a function that asks a token endpoint for a token with client credentials
-// (RFC 6749, 4.4). The request is made as Kafka's Java client makes it.
+// endpoint returns a function that asks a token endpoint for a token with client credentials (RFC 6749, 4.4), as Java does.
 func (v *values) endpoint(property string, at *url.URL, m module) func(context.Context) (secret.Text, error) {
 	id := v.first("sasl.oauthbearer.client.credentials.client.id", m, "clientId")
 	password := v.first("sasl.oauthbearer.client.credentials.client.secret", m, "clientSecret")

@@ -16,9 +16,8 @@ import (
 	"github.com/twmb/franz-go/pkg/sasl/kerberos"
 )
 
-// kerberos reads the options of Krb5LoginModule: a ticket cache, a keytab, or both, of which Java
-// takes the cache first. Files are read again at each authentication, because kinit and those who
-// renew a keytab write them anew.
+// kerberos reads the options of Krb5LoginModule: a ticket cache, which comes first as in Java, or a keytab. Both are read again
+// at each authentication.
 func (v *values) kerberos(m module) sasl.Mechanism {
 	const property = "sasl.jaas.config"
 	service := cmp.Or(v.text("sasl.kerberos.service.name"), m.option("serviceName"))
@@ -90,8 +89,8 @@ func (t timely) Authenticate(ctx context.Context, host string) (sasl.Session, []
 	}
 }
 
-// limit returns the time for an authentication, and the addresses of the KDCs. Where there are several, others may answer
-// after one that is down.
+// limit returns the time for an authentication, and the addresses of the KDCs, of which others may answer after one that is
+// down.
 func (l *kerberosLogin) limit() (time.Duration, string) {
 	const most = 14 * time.Second // a request of an administrator's client waits for 15 s
 	conf, err := l.read()
@@ -110,8 +109,8 @@ func (l *kerberosLogin) limit() (time.Duration, string) {
 	return most, "those of the DNS" // as many as there are
 }
 
-// read reads krb5.conf. KDCs are asked by TCP first, unless the file sets a udp_preference_limit other than the default. By
-// default the library waits 5 s for UDP, which many firewalls drop, and only then tries TCP.
+// read reads krb5.conf. Unless it says otherwise, KDCs are asked by TCP first: the library waits 5 s for UDP, which many
+// firewalls drop.
 func (l *kerberosLogin) read() (*config.Config, error) {
 	conf, err := config.Load(l.conf)
 	if err == nil && conf.LibDefaults.UDPPreferenceLimit == config.New().LibDefaults.UDPPreferenceLimit {

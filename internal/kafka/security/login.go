@@ -23,12 +23,10 @@ var Mechanisms = []string{"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARE
 // modules are the login modules, without their packages.
 var modules = []string{"PlainLoginModule", "ScramLoginModule", "OAuthBearerLoginModule", "IAMLoginModule", "Krb5LoginModule"}
 
-// loginTime is how long what a log-in needs beside the broker, such as a KDC, may take to answer. A bootstrap server has the
-// same time.
+// loginTime is how long what a log-in needs beside the broker, such as a KDC, may take to answer.
 const loginTime = 5 * time.Second
 
-// handlers are the classes of callbacks that kt knows, without their packages. They belong to
-// mechanisms that kt has, so naming one changes nothing.
+// handlers are the classes of callbacks that belong to mechanisms that kt has, so that naming one changes nothing.
 var handlers = map[string]bool{
 	"SaslClientCallbackHandler": true, "OAuthBearerSaslClientCallbackHandler": true, "OAuthBearerLoginCallbackHandler": true,
 	"OAuthBearerUnsecuredLoginCallbackHandler": true, "IAMClientCallbackHandler": true,

@@ -29,8 +29,7 @@ func tokenError(format string, args ...any) error {
 	return &TokenError{fmt.Sprintf("OAUTHBEARER: "+format, args...)}
 }
 
-// oauth finds out where tokens come from: a token endpoint, a file, an option of the login module
-// (oauth.access.token, as Strimzi calls it), or Kafka's own unsecured tokens.
+// oauth finds out where tokens come from: an endpoint, a file, an option of the login module, or Kafka's own unsecured tokens.
 func (v *values) oauth(m module) sasl.Mechanism {
 	const endpoint = "sasl.oauthbearer.token.endpoint.url"
 	t := &tokens{window: v.number("sasl.login.refresh.window.factor"), first: loginTime}
@@ -82,8 +81,7 @@ type tokens struct {
 	ask    func(context.Context) (secret.Text, error)
 	window float64 // share of its life for which a token is used again
 
-	// first bounds the wait for the first token with all tries, so that a wrong URL is named as soon as a broker that does
-	// not answer. A running load may ask for another token for longer. 0: no bound.
+	// first bounds the wait for the first token with all tries, so that a wrong URL is named soon. 0: no bound.
 	first time.Duration
 
 	mu    sync.Mutex // guards the rest; one asks, and others wait
@@ -191,8 +189,8 @@ func (bearerSession) Challenge(answer []byte) (bool, []byte, error) {
 	return false, nil, tokenError("the broker refuses the token (%.40q): check its audience, issuer and scope, and what the broker expects", reason.Status)
 }
 
-// authorities returns the certificates that a token endpoint may be signed by: those of the login
-// module's own ssl.truststore options, else those of the system and of ssl.truststore.
+// authorities returns the certificates that a token endpoint may be signed by: those of the login module's own options, else
+// those of the system and of ssl.truststore.
 func (v *values) authorities(m module) func() (*x509.CertPool, error) {
 	own := v.trust("ssl.", m.options["ssl.truststore.certificates"], m.option("ssl.truststore.location"), m.options["ssl.truststore.password"])
 	if own != nil {

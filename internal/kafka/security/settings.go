@@ -20,8 +20,8 @@ import (
 	"github.com/kt-bench/kt/internal/secret"
 )
 
-// Settings are how to connect to the brokers of one cluster. Parse makes them; the zero value
-// connects in plain text. They print no secret.
+// Settings are how to connect to the brokers of one cluster. Parse makes them; the zero value connects in plain text. They
+// print no secret.
 type Settings struct {
 	tls   *transport // nil: plain text
 	login *login     // nil: no SASL
@@ -90,8 +90,7 @@ func (s Settings) Options() []kgo.Opt {
 // Dialer connects to an address, HOST:PORT.
 type Dialer = func(ctx context.Context, network, address string) (net.Conn, error)
 
-// handshakeTimeout bounds a handshake by itself, because a dialer's time limit ends with the
-// connection. It is Kafka's socket.connection.setup.timeout.ms.
+// handshakeTimeout is Kafka's socket.connection.setup.timeout.ms: a dialer's time limit ends with the connection.
 const handshakeTimeout = 10 * time.Second
 
 // Dial returns a dialer that makes a TLS connection of what dial connects to, if there is TLS. It refuses addresses that the
@@ -127,9 +126,9 @@ func (s Settings) Dial(dial Dialer) Dialer {
 	}
 }
 
-// TLS returns the configuration for a server of that name or IP address; nil: plain text. With no name it is for a
-// client that connects to several hosts, and sets the name of each as crypto/tls does. The
-// files of the stores are read again if they have changed.
+// TLS returns the configuration for a server of that name or IP address; nil: plain text. With no name it is for a client that
+// connects to several hosts, and sets the name of each as crypto/tls does. The files of the stores are read again if they have
+// changed.
 func (s Settings) TLS(server string) (*tls.Config, error) {
 	if s.tls == nil {
 		return nil, nil
@@ -153,11 +152,10 @@ const (
 	saslSSL   = "SASL_SSL"
 )
 
-// Parse turns security properties into settings. It reports every problem, each with the source
-// of the property, and opens the stores once to find out that they can be used. Warnings are of
-// properties without effect, and of files with secrets that others can read. getenv is for
-// mechanisms whose credentials are in the environment. named are the addresses that the owner of the properties named: those that
-// hold credentials are bound to them.
+// Parse turns security properties into settings. It reports every problem, each with the source of the property, and opens the
+// stores once to find out that they can be used. Warnings are of properties without effect, and of files with secrets that
+// others can read. getenv is for mechanisms whose credentials are in the environment. named are the addresses that the owner of
+// the properties named: those that hold credentials are bound to them.
 func Parse(given map[string]plan.Given, named []string, getenv func(string) string) (Settings, []string, error) {
 	v := &values{given: given, getenv: getenv}
 	v.check()
@@ -189,8 +187,7 @@ func Parse(given map[string]plan.Given, named []string, getenv func(string) stri
 	return s, v.warnings, nil
 }
 
-// holders are the properties that hold credentials, or lead to some, beside a mechanism of SASL that finds them by itself. A system
-// with a URL takes those of TLS without a security.protocol. Trust stores and their passwords are none.
+// holders are the properties that hold credentials, or lead to some. Trust stores and their passwords are none.
 var holders = []string{"sasl.jaas.config", "ssl.keystore.location", "ssl.keystore.key", urlPassword}
 
 // values are the properties while they are parsed.
@@ -275,9 +272,7 @@ func (v *values) list(name string) []string {
 // line matches the number of a line behind the name of a file.
 var line = regexp.MustCompile(`:\d+$`)
 
-// exposed warns of secrets that other users of this host can read: on the command line, which is in the list of
-// processes, and in files. Those are stores with a private key, keytabs, tokens, and the files that secret properties
-// came from.
+// exposed warns of secrets that other users of this host can read: on the command line, and in files.
 func (v *values) exposed() (warnings []string) {
 	files := slices.Clone(v.files)
 	for _, p := range Properties() {

@@ -130,8 +130,7 @@ func (v *values) suites(t *transport) {
 
 func suites() []*tls.CipherSuite { return append(tls.CipherSuites(), tls.InsecureCipherSuites()...) }
 
-// config returns the configuration for a server. Without a name Go checks each connection by the host that it goes to,
-// where common names do not count.
+// config returns the configuration for a server. Without a name Go checks each connection by its host, and no common names.
 func (t *transport) config(server string) (*tls.Config, error) {
 	c := &tls.Config{
 		ServerName: server, MinVersion: t.min, MaxVersion: t.max, CipherSuites: t.suites,
@@ -182,8 +181,7 @@ func (t *transport) verify(state tls.ConnectionState, server string, roots *x509
 	return nil
 }
 
-// checkName checks a certificate's names. As in Java, the common name counts where there is no
-// alternative name of a host, and no IP address is checked.
+// checkName checks a certificate's names. As in Java, the common name counts where there is no alternative name of a host.
 func checkName(c *x509.Certificate, server string) error {
 	err := c.VerifyHostname(server)
 	if err != nil && len(c.DNSNames) == 0 && net.ParseIP(server) == nil && c.Subject.CommonName != "" {
@@ -224,8 +222,8 @@ func (s stamp) same(o stamp) bool {
 	return s.real != nil && o.real != nil && s.size == o.size && s.modified.Equal(o.modified) && os.SameFile(s.real, o.real)
 }
 
-// load returns the contents, of the file as it is now. A file that was read once and cannot be read again may be half
-// written, so its last contents stay in use, and a load goes on.
+// load returns the contents of the file as it is now. One that was read once and cannot be read again may be half written, so
+// its last contents stay in use.
 func (s *stored) load() (contents, error) {
 	s.mu.Lock()
 	if s.path == "" {

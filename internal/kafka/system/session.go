@@ -11,6 +11,7 @@ import (
 	"github.com/kt-bench/kt/internal/kafka/reading"
 	"github.com/kt-bench/kt/internal/kafka/watch"
 	"github.com/kt-bench/kt/internal/kafka/wire"
+	"github.com/kt-bench/kt/internal/kafka/writing"
 	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
@@ -53,7 +54,7 @@ func (s *session) NewBook(ctx context.Context) (*ledger.Book, error) {
 	}
 	return &ledger.Book{
 		Topic: t.Name, TopicID: t.ID, SameTopic: true, Start: ends, StartEpochs: epochs,
-		Headers: !s.plan.Payload.Stamp, OwnValues: s.plan.Payload.OwnValues(), Idempotent: s.Producer.Idempotent(), Acks: s.Producer.Acks(), Retries: s.Producer.Retries(),
+		Headers: !s.plan.Payload.Stamp, OwnValues: s.plan.Payload.OwnValues(), Idempotent: s.Producer.Idempotent(), Acks: s.Producer.Acks(), Retries: s.Producer.Int64("retries") > 0,
 	}, nil
 }
 
@@ -80,17 +81,13 @@ func (s *session) openProducer(book *ledger.Book) engine.Options {
 	if book != nil {
 		s.run = book.Run
 	}
-	partitions := s.topics[0].Partitions
+	state := &writing.State{Cluster: s.cluster, Plan: *s.plan, Settings: s.Producer, Values: s.values, Partitions: s.topics[0].Partitions, Run: s.run}
 	if s.plan.Engine == plan.Wire {
-		d := wire.NewProducer(s.cluster, wire.WriteOptions{
-			Plan: *s.plan, Settings: s.Producer, Values: s.values, Partitions: partitions, Run: s.run,
-		})
+		d := wire.NewProducer(state)
 		s.producer, limits.BufferRecords = d, d.BufferRecords()
 		return limits
 	}
-	s.producer = &driver.Producer{
-		Cluster: s.cluster, Plan: *s.plan, Settings: s.Producer, Values: s.values, Partitions: partitions, Run: s.run,
-	}
+	s.producer = &driver.Producer{State: state}
 	return limits
 }
 

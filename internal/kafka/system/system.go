@@ -35,9 +35,8 @@ type System struct {
 	bootstrap     []string // none: the broker is inside kt
 }
 
-// New checks the Java properties of the clients of a plan, and makes what its records hold.
-// It completes the plan with what a payload file says. With lenient, a property that a
-// client does not have is a warning.
+// New checks the Java properties of the clients of a plan, and makes what its records hold. It completes the plan with what a
+// payload file says. With lenient, a property that a client does not have is a warning.
 func New(p *plan.Plan, producer, consumer map[string]plan.Given, lenient bool) (*System, []string, error) {
 	s := &System{writes: p.Writes(), reads: p.Reads(), bootstrap: p.Bootstrap}
 	var warnings []string
@@ -80,8 +79,8 @@ func (s *System) Describe(h *result.Header) {
 	}
 }
 
-// Connect connects to the cluster of the plan, or starts the embedded broker where the plan
-// names none. It never does the second because the first failed.
+// Connect connects to the cluster of the plan, or starts the embedded broker where the plan names none. It never does the
+// second because the first failed.
 func (s *System) Connect(ctx context.Context, p *plan.Plan, o run.Options) (run.Session, error) {
 	c := &session{System: s, plan: p, options: o, bootstrap: p.Bootstrap}
 	if p.Embedded() {
@@ -102,9 +101,7 @@ func (s *System) Connect(ctx context.Context, p *plan.Plan, o run.Options) (run.
 	return c, nil
 }
 
-// embeddedRate is what a round trip offers the embedded broker without a rate, in records a
-// second. The broker holds unread records in memory: unlimited, a reader that falls behind
-// would fill it.
+// embeddedRate is the rate of a round trip with the embedded broker, in records/s: that holds unread records in memory.
 const embeddedRate = 50_000
 
 // fitEmbedded fits the plan of a round trip to the embedded broker.
@@ -195,10 +192,9 @@ func misfit(err error) error {
 // limits returns how much may wait for acknowledgements, and how long.
 func (s *session) limits() engine.Options {
 	o := engine.Options{
-		BufferBytes: s.Producer.BufferMemory(),
-		MaxBlock:    max(s.Producer.MaxBlock(), 1), // 0 means the default there, and not to wait in Java
-		// The client gives up by itself at delivery.timeout.ms. The rest is for it to
-		// report that.
+		BufferBytes: s.Producer.Int64("buffer.memory"),
+		MaxBlock:    max(s.Producer.Duration("max.block.ms"), 1), // 0 means the default there, and not to wait in Java
+		// The client gives up by itself at delivery.timeout.ms. The rest is for it to report that.
 		DrainTimeout: s.Producer.DeliveryTimeout() + 5*time.Second,
 	}
 	if s.plan.Load.Rate.IsUnlimited() {
@@ -248,11 +244,7 @@ func (s *System) Examine(ctx context.Context, o doctor.Options) (*doctor.Report,
 	if o.Access = s.access(0); o.ClientIDs == nil {
 		producer, _, _ := javaconf.ParseProducer(nil, 0, false) // the defaults fit together
 		consumer, _, _ := javaconf.ParseConsumer(nil, false)
-		for _, p := range append(producer.All(), consumer.All()...) {
-			if p.Name == "client.id" {
-				o.ClientIDs = append(o.ClientIDs, p.Value)
-			}
-		}
+		o.ClientIDs = []string{producer.Value("client.id"), consumer.Value("client.id")}
 	}
 	return doctor.Examine(ctx, o)
 }

@@ -17,29 +17,24 @@ import (
 	"github.com/kt-bench/kt/internal/theme"
 )
 
-// Kafka does not report the lag of a replica: the OffsetLag of DescribeLogDirs is 0 on Kafka
-// 4.3.1, even for a follower that is 14,000 records behind. But a broker answers a debug
-// consumer's request for the latest offset with the end of its own log, as a follower too. The
-// lag is the leader's end less the follower's. It counts offsets, so records that the leader
-// has deleted meanwhile are in it.
+// Kafka does not report the lag of a replica: the OffsetLag of DescribeLogDirs is 0 on Kafka 4.3.1, even for a follower that is
+// 14,000 records behind. But a broker answers a debug consumer's request for the latest offset with the end of its own log, as
+// a follower too. The lag is the leader's end less the follower's. It counts offsets, so records that the leader has deleted
+// meanwhile are in it.
 
 const (
 	lagInterval = 2 * time.Second // between two measurements, while replicas are out of sync
 
-	// maxLagPartitions is the number of partitions out of sync above which the lag is not
-	// measured: a broker must look up the end of each.
+	// maxLagPartitions is the most partitions out of sync whose lag is measured.
 	maxLagPartitions = 10_000
 
 	lagSilence = 5 * time.Second // least time between two events of one broker
 
-	// maxRefusals is the number of requests in a row without any end after which a broker
-	// is not asked again: some systems do not know the debug consumer. It is not 1,
-	// because connections break, and because a broker may have no log yet of a replica
-	// that it was just given.
+	// maxRefusals is after how many requests without any end a broker is not asked again: some systems do not know the debug
+	// consumer.
 	maxRefusals = 3
 
-	// debugReplica is the replica id with which a broker returns the end of its own log,
-	// as a leader and as a follower.
+	// debugReplica is the replica id with which a broker returns the end of its own log, also as a follower.
 	debugReplica = -2
 
 	maxCaughtUp = 3 // brokers that the end of a catch-up names
@@ -140,8 +135,7 @@ func (w *Brokers) askEnds(ctx context.Context, client *kgo.Client, question *kms
 	return found
 }
 
-// questions returns the requests, by broker, for the ends of replicas that are out of sync
-// and of their leaders. It returns none when there are too many such partitions.
+// questions returns the requests, by broker, for the ends of replicas out of sync and of their leaders; none for too many.
 func (v *view) questions(answering func(broker int32) bool) map[int32]*kmsg.ListOffsetsRequest {
 	if v.missing == 0 {
 		return nil
@@ -247,8 +241,7 @@ func (c *catchUp) tell(lags map[int32]*lag, at time.Duration) []stats.Event {
 	return events
 }
 
-// done returns the highest lag of each broker that is in sync again, as the end of a sentence,
-// and forgets it.
+// done returns the highest lag of each broker that is in sync again, as the end of a sentence, and forgets it.
 func (c *catchUp) done() string {
 	var brokers []int32
 	for broker, l := range c.brokers {

@@ -13,8 +13,7 @@ import (
 	"github.com/kt-bench/kt/internal/theme"
 )
 
-// lagPoll is the time between two requests for the ends of the partitions. In between,
-// readers learn them from their fetches. An answer tells of now for lagHolds.
+// lagPoll is the time between two requests for the ends of the partitions. An answer tells of now for lagHolds.
 const lagPoll, lagHolds = time.Second, 3 * time.Second
 
 // ConsumerLag is the source of the number of records that wait to be read.
@@ -46,8 +45,7 @@ func (l *ConsumerLag) Start(ctx context.Context, now func() time.Duration) {
 // Wait returns when no request is under way.
 func (l *ConsumerLag) Wait() { l.asking.Wait() }
 
-// ask gets the starts and ends of the partitions, also of new ones. It gets the committed offsets of groups that have readers
-// in other processes too. Offsets of brokers that are away stay as they were.
+// ask gets the starts and ends of the partitions, and the committed offsets of groups that have readers elsewhere too.
 func (l *ConsumerLag) ask(ctx context.Context) {
 	others, asked := "", l.now()
 	starts, err := l.cluster.LogStarts(ctx, l.at.Layout)
@@ -154,8 +152,8 @@ func waiting(at *kafka.Position, log *kafka.Bounds, othersCount bool) int64 {
 	return at.Records(max(0, log.End.Load()-max(next, elsewhere, log.Start.Load())))
 }
 
-// RecordDeleter deletes the records that all readers have read, so that the embedded
-// cluster's memory holds the unread ones and little more.
+// RecordDeleter deletes the records that all readers have read, so that the embedded cluster's memory holds the unread ones and
+// little more.
 type RecordDeleter struct {
 	embedded *kafka.Embedded
 	at       *kafka.Positions
@@ -169,8 +167,7 @@ func NewRecordDeleter(e *kafka.Embedded, at *kafka.Positions) *RecordDeleter {
 	return &RecordDeleter{embedded: e, at: at}
 }
 
-// deleteEvery is the time between two deletions: at 50,000 records of 512 bytes a second, 6 MiB
-// come in between.
+// deleteEvery is the time between two deletions: 6 MiB of records at 50,000 records of 512 bytes a second.
 const deleteEvery = 250 * time.Millisecond
 
 // Start begins to delete.

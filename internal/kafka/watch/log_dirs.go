@@ -19,8 +19,8 @@ import (
 	"github.com/kt-bench/kt/internal/theme"
 )
 
-// LogDirs is a source of forecasts of when a log directory of a broker is full. It ends the load
-// before that, or tells what becomes of the directories.
+// LogDirs is a source of forecasts of when a log directory of a broker is full. It ends the load before that, or tells what
+// becomes of the directories.
 type LogDirs struct {
 	engine.Events
 	client  *kgo.Client
@@ -261,8 +261,7 @@ func (r *rooms) see(broker int32, path string, u usage) (events []stats.Event) {
 	return events
 }
 
-// silent takes note of a broker that does not answer, and returns what is to be told: brokers end
-// when their directories are full.
+// silent notes a broker that does not answer: brokers end when their directories are full.
 func (r *rooms) silent(broker int32, at time.Duration) (events []stats.Event) {
 	for key, d := range r.dirs {
 		if left, ok := d.left(1); key.broker == broker && ok && d.last().at+left <= at {
@@ -284,8 +283,7 @@ func (r *rooms) become(d *room, key roomKey, state stats.EventKind, at time.Dura
 	return []stats.Event{key.event(state, at, text)}
 }
 
-// forecast returns the forecast of a directory if it has news: it is the first, or half of the time
-// told before is left.
+// forecast returns the forecast of a directory if it is the first, or half of the time told before is left.
 func (r *rooms) forecast(d *room, key roomKey) []stats.Event {
 	left, ok := d.left(d.end())
 	now := d.last().at

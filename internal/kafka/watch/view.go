@@ -53,7 +53,6 @@ type change struct {
 }
 
 // update takes the answers of a round, sorted by broker, and returns the changes as events.
-// The first answer about a partition is no change.
 func (v *view) update(answers []answer, topics *kafka.Layout, answering func(broker int32) bool) []stats.Event {
 	for i := range answers {
 		a := &answers[i]
@@ -198,12 +197,10 @@ func (c change) text(n int) string {
 //   - Without a quorum, with ZooKeeper or in other implementations, the metadata is right.
 
 const (
-	// quorumInterval is the time between two requests to the quorum, from all brokers
-	// together: a broker passes each on to the controller.
+	// quorumInterval is the time between two requests to the quorum, which brokers pass on to the controller.
 	quorumInterval = time.Second
 
-	// quorumTimeout is longer than watchTimeout, because a broker keeps the request while
-	// there is no controller.
+	// quorumTimeout is longer than watchTimeout: a broker keeps the request while there is no controller.
 	quorumTimeout = 3 * time.Second
 )
 
@@ -226,8 +223,7 @@ func (c *controller) is(id, epoch int32, at time.Duration) (stats.Event, bool) {
 	}, before >= 0 && before != id
 }
 
-// lookForController takes the controller from the metadata. Brokers learn of a new one at
-// different times, so it counts when all that answer agree.
+// lookForController takes the controller from the metadata, when all brokers that answer agree.
 func (w *Brokers) lookForController() {
 	first := w.fresh[0].metadata.ControllerID
 	var at time.Duration
@@ -249,8 +245,7 @@ func (w *Brokers) lookForController() {
 	}
 }
 
-// followQuorum asks for the leader of the metadata quorum. It has a connection of its own,
-// because a broker answers the requests of one connection in turn.
+// followQuorum asks for the leader of the metadata quorum, over a connection of its own.
 func (w *Brokers) followQuorum(ctx context.Context, now func() time.Duration) {
 	known := controller{id: -1}
 	var client *kgo.Client // of the broker at addr
@@ -301,8 +296,8 @@ func (w *Brokers) followQuorum(ctx context.Context, now func() time.Duration) {
 	}
 }
 
-// QuorumLeader asks a broker for the controller of a KRaft cluster: the leader of the metadata quorum. It returns
-// ErrNoQuorum if the broker does not know the request.
+// QuorumLeader asks a broker for the controller of a KRaft cluster: the leader of the metadata quorum. It returns ErrNoQuorum
+// if the broker does not know the request.
 func QuorumLeader(ctx context.Context, broker *kgo.Broker) (id, epoch int32, err error) {
 	ctx, cancel := context.WithTimeout(ctx, quorumTimeout)
 	defer cancel()

@@ -56,14 +56,13 @@ const (
 	watchInterval = 500 * time.Millisecond // between two questions to one broker
 	watchTimeout  = time.Second            // longest wait for an answer
 
-	// hungTimeout ends a connection on which nothing is answered. It is longer than
-	// watchTimeout, because each connection that a stopped process has not accepted
-	// takes one of the 50 places in its queue, even when it is closed again.
+	// hungTimeout ends a connection on which nothing is answered: even a closed one takes one of the 50 places in the queue of
+	// a stopped process.
 	hungTimeout = 3 * time.Second
 )
 
-// New returns a source for these topics on the brokers of the cluster, and on brokers that
-// join it later. Partitions in events are numbered as in a Layout of the topics.
+// New returns a source for these topics on the brokers of the cluster, and on brokers that join it later. Partitions in events
+// are numbered as in a Layout of the topics.
 func New(c *kafka.Cluster, topics []result.Topic) (*Brokers, error) {
 	return newBrokers(c.Info, kafka.NewLayout(topics), func(addr string) (*kgo.Client, error) {
 		return c.Client(append(watchOptions(addr), kgo.DialTimeout(watchTimeout))...)
@@ -119,9 +118,8 @@ func (w *Brokers) Close() {
 	}
 }
 
-// watch asks all brokers in rounds. It updates the view when all brokers that answered in the
-// last round have answered in this one, or when half of the round has passed. So one event
-// holds all partitions that a change concerns.
+// watch asks all brokers in rounds. It updates the view when all that answered before have answered, or after half of the
+// round, so that one event holds all partitions of a change.
 func (w *Brokers) watch(ctx context.Context, now func() time.Duration) {
 	var asking sync.WaitGroup
 	defer asking.Wait()
@@ -201,8 +199,7 @@ func (w *Brokers) hear(a answer) (back bool) {
 	return back
 }
 
-// awaiting reports whether a broker that answered in the last round has not answered in
-// this one.
+// awaiting reports whether a broker that answered in the last round has not answered in this one.
 func (w *Brokers) awaiting() bool {
 	for _, b := range w.brokers {
 		if b.asking && b.awaited {
@@ -235,8 +232,7 @@ func (w *Brokers) look() {
 	w.fresh = w.fresh[:0]
 }
 
-// discover adds new brokers, and takes over the new address of a broker that does not
-// answer.
+// discover adds new brokers, and takes over the new address of a broker that does not answer.
 func (w *Brokers) discover(brokers []kmsg.MetadataResponseBroker) {
 	for _, m := range brokers {
 		addr := net.JoinHostPort(theme.Name(m.Host), strconv.Itoa(int(m.Port)))
@@ -252,8 +248,7 @@ func (w *Brokers) discover(brokers []kmsg.MetadataResponseBroker) {
 	}
 }
 
-// watched is one broker. It is the only seed of a client of its own: a client of the whole
-// cluster would forget the broker as soon as the other brokers report it gone.
+// watched is one broker, with clients of its own: one of the whole cluster would forget a broker that others report gone.
 type watched struct {
 	id     int32
 	addr   string
@@ -276,8 +271,7 @@ type answer struct {
 	err      error
 }
 
-// failuresToGo is the number of unanswered requests in a row after which a broker is gone. One
-// that refuses the connection is gone at once: nothing listens there.
+// failuresToGo is after how many unanswered requests in a row a broker is gone. One that refuses the connection is so at once.
 const failuresToGo = 2
 
 // add makes a client for a broker, in place of the one that it had.

@@ -1,7 +1,7 @@
 // Package wire carries a load without a client between kt and the brokers: it sends whole record batches that were
 // encoded before the run, and counts what it reads from batch headers. So one process can offer more than brokers take.
 //
-//	producer := wire.NewProducer(cluster, wire.WriteOptions{Plan: p, Settings: settings, Values: values, Partitions: 7})
+//	producer := wire.NewProducer(&writing.State{Cluster: cluster, Plan: p, Settings: settings, …})
 //	end, err := engine.Run(ctx, p, engine.Drivers{Send: producer}, …)
 //
 // It measures the brokers, and not what an application's client gets from them. Connections, API versions,

@@ -82,8 +82,7 @@ func (h *head) put(i identity, at times, n int, e encoded) {
 	be.PutUint32(h[atSum:], join(crc32.Checksum(h[atAttrs:], castagnoli), e.sum, e.moved))
 }
 
-// appendRecord appends a record of a batch. delta is its number there, and millis its timestamp after the first one's.
-// headers are encoded.
+// appendRecord appends a record of a batch: its number there, its timestamp after the first one's, and its encoded headers.
 func appendRecord(to []byte, delta int, millis int64, key, value, headers []byte) []byte {
 	keyLength := int64(-1)
 	if key != nil {
@@ -120,8 +119,7 @@ func varintSize(n int64) int {
 // castagnoli is the table of CRC-32C, which processors compute by themselves.
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// shift is a number of bytes that a checksum is moved by, as a polynomial: x^(8n) modulo CRC-32C's, with its
-// bits reversed.
+// shift is a number of bytes that a checksum is moved by: x^(8n) modulo the polynomial of CRC-32C, with its bits reversed.
 type shift uint32
 
 // shiftBy returns the shift by n bytes. The method is zlib's (crc32_combine_gen).
@@ -148,17 +146,16 @@ func multiply(a, b shift) (product shift) {
 	return product
 }
 
-// join returns the checksum of two byte strings, one after the other, from the checksums of both and the length
-// of the second. It costs the same for all lengths (BenchmarkChecksum): so the records of a batch are summed up once, and
-// not each time that the batch is sent.
+// join returns the checksum of two byte strings from the checksums of both and the length of the second, at the same cost for
+// all lengths (BenchmarkChecksum).
 func join(first, second uint32, length shift) uint32 {
 	return uint32(multiply(length, shift(first))) ^ second
 }
 
 const (
-	// variants is the number of batches whose bytes differ, so that neither a codec nor a cache sees the same again
-	// and again. Large batches have fewer, as many as take poolBytes, but minVariants: a pool that stays in the
-	// processor's cache costs less to send. All compressed batches have variants.
+	// variants is the number of batches whose bytes differ, so that neither a codec nor a cache sees the same again and again.
+	// Large batches have fewer, as many as take poolBytes, but minVariants: a pool that stays in the processor's cache costs
+	// less to send. All compressed batches have variants.
 	variants    = 64
 	minVariants = 4
 	poolBytes   = 4 << 20
@@ -202,10 +199,9 @@ func encode(records []byte, codec byte) encoded {
 	return encoded{records: records, codec: codec, sum: crc32.Checksum(records, castagnoli), moved: shiftBy(len(records))}
 }
 
-// newPool makes batches that have about target bytes before compression, and limit at most. All have as many records, so
-// that an op is a batch: the mean of what fits into target, for where records differ in size, one large record would
-// else make all batches small. With sizeOnly, it finds that number and keeps no batch; as the records of a batch are
-// others then, the number is one for which the largest records fit.
+// newPool makes batches of about target bytes before compression, and limit at most. All have as many records, so that an op is
+// a batch: the mean of what fits into target. With sizeOnly, it keeps no batch, and the number is one for which the largest
+// records fit.
 func newPool(p plan.Plan, v *payload.Values, target, limit int, c kgo.Compressor, sizeOnly bool) *pool {
 	o := &pool{compressor: c, room: partBytes, parts: make(map[part]encoded)}
 	n := variants

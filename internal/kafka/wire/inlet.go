@@ -12,9 +12,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// franz-go makes a buffer for each answer, which Go clears first. For fetches, fresh memory is half of all work. So
-// an inlet reads their answers into buffers that are used again, and gives franz-go each answer without its records.
-// The session id in it, which is free because kt's fetches have no session, names the whole answer.
+// franz-go makes a buffer for each answer, which Go clears first. For fetches, fresh memory is half of all work. So an inlet
+// reads their answers into buffers that are used again, and gives franz-go each answer without its records. The session id in
+// it, which is free because kt's fetches have no session, names the whole answer.
 
 // inlet holds the answers to fetches of one client.
 type inlet struct {

@@ -16,9 +16,8 @@ import (
 	"github.com/kt-bench/kt/internal/stats"
 )
 
-// lane is the batches of one producer id for one partition. One of them is on its way at a time, for requests have no
-// order among each other; so a broker that keeps the order of a producer's batches never refuses one. A worker has
-// several lanes for each partition, and so as many producer ids.
+// lane is the batches of one producer id for one partition. One is on its way at a time, for requests have no order among each
+// other. A worker has several lanes for each partition, and so as many producer ids.
 type lane struct {
 	w         *worker
 	number    int // in the worker
@@ -125,9 +124,8 @@ func (l *lane) again(a answer) {
 	w.route(l)
 }
 
-// unanswered returns the outcome of a batch whose request ended with an error of the client. Without a connection nothing
-// was sent, so that no broker can have the batch; what a broker refuses for good then, as it does a wrong password, no
-// retry mends.
+// unanswered returns the outcome of a batch whose request ended with an error of the client. Without a connection no broker can
+// have the batch.
 func (l *lane) unanswered(err error) answer {
 	a := answer{code: kafka.ErrorCode(err), lost: true}
 	if l.w.ctx.Err() != nil {
@@ -166,8 +164,7 @@ func (l *lane) read(p *kmsg.ProduceResponseTopicPartition, version int16, from i
 	return a
 }
 
-// afterAppend reports whether a broker may give an error after it has appended a batch, while it waits for the replicas. It
-// may lose the leadership, the disk or the topic then.
+// afterAppend reports whether a broker may give an error after it has appended a batch, while it waits for the replicas.
 func afterAppend(err error) bool {
 	return kafka.IsAny(err, kerr.RequestTimedOut, kerr.NotEnoughReplicasAfterAppend, kerr.NotLeaderForPartition, kerr.KafkaStorageError, kerr.UnknownTopicOrPartition)
 }
@@ -178,7 +175,7 @@ const leaderHints = 10
 func (l *lane) acknowledge(b *batch, a answer) {
 	w, at := l.w, l.w.shard.Now()
 	l.identity.pass(b.records)
-	w.settle(l, b, a.offset, true)
+	w.outcomes.Settle(l.account, l.partition, b.first, int64(b.records), a.offset, true)
 	w.hooks.Batch(a.broker, b.records, b.size, len(l.now.records))
 	for _, op := range b.ops {
 		op.Acknowledge(l.partition, at)
@@ -186,7 +183,7 @@ func (l *lane) acknowledge(b *batch, a answer) {
 }
 
 func (l *lane) fail(b *batch, code string) {
-	l.w.settle(l, b, -1, false)
+	l.w.outcomes.Settle(l.account, l.partition, b.first, int64(b.records), -1, false)
 	for _, op := range b.ops {
 		op.Fail(l.partition, code)
 	}

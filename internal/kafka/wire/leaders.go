@@ -17,8 +17,7 @@ import (
 	"github.com/kt-bench/kt/internal/result"
 )
 
-// leaders knows who leads the partitions of some topics, as one client has heard. Brokers disagree for a while after a
-// leader has changed: the highest epoch wins.
+// leaders knows who leads the partitions of some topics. Brokers disagree for a while after a change: the highest epoch wins.
 type leaders struct {
 	client *kgo.Client
 	layout *kafka.Layout
@@ -64,8 +63,7 @@ func (l *leaders) topicID(topic string) [16]byte {
 	return l.ids[topic]
 }
 
-// hear notes what a broker says of the leader of a partition. It reports false for an epoch below that of the leader that
-// is known, which stays.
+// hear notes what a broker says of the leader of a partition. It reports false for an epoch that is too low.
 func (l *leaders) hear(number int32, of leader) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -83,8 +81,7 @@ func (l *leaders) forget(number int32) {
 	l.of[number] = leader{-1, l.at(number).epoch}
 }
 
-// ask asks any broker, unless a question was sent after since. It waits for the answer to a question of another lane.
-// Its error is that of the request, or of the first topic that has one.
+// ask asks any broker, unless a question was sent after since. Its error is that of the request, or of the first such topic.
 func (l *leaders) ask(ctx context.Context, since time.Time) error {
 	l.asking.Lock()
 	defer l.asking.Unlock()

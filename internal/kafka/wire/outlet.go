@@ -11,17 +11,17 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// outlet is the lanes of a worker whose partitions one broker leads and whose batches wait to be sent. While there is
-// room for another request in flight, a batch goes at once. After that, all that have gathered go in one request.
+// outlet is the lanes of a worker whose partitions one broker leads and whose batches wait to be sent. While there is room for
+// another request in flight, a batch goes at once. After that, all that have gathered go in one request.
 type outlet struct {
 	broker int32
 	lanes  []*lane
 	flying []int // requests in flight, by connection
 }
 
-// connections is the largest number of connections of a producer to a broker. A broker handles one request of a connection
-// at a time, and reads the next one only then. Over one connection it takes turns with kt. Three, with the send
-// buffers of the system, took 1.4 times the records of 100 bytes in requests of 1 MB.
+// connections is the largest number of connections of a producer to a broker. A broker handles one request of a connection at a
+// time, and reads the next one only then. Over one connection it takes turns with kt. Three, with the send buffers of the
+// system, took 1.4 times the records of 100 bytes in requests of 1 MB.
 const connections = 3
 
 // free returns the connection with the fewest requests in flight, and whether all of them leave room for one more.
@@ -97,10 +97,9 @@ func (w *worker) drive(o *outlet, connection int) {
 	}
 }
 
-// take takes lanes for one request: as many as max.request.size has room for, and one for each partition. The caller
-// holds mu.
+// take takes lanes for one request: one for each partition, and as many as it has room for. The caller holds mu.
 func (w *worker) take(o *outlet) (lanes []*lane) {
-	room := w.driver.Settings.MaxRequestSize()
+	room := w.driver.Settings.Int("max.request.size")
 	w.round++
 	stay := o.lanes[:0]
 	for _, l := range o.lanes {
@@ -117,8 +116,7 @@ func (w *worker) take(o *outlet) (lanes []*lane) {
 	return lanes
 }
 
-// inTime fails the batches that have waited for delivery.timeout.ms, as Kafka's client does, and returns the lanes of the
-// others.
+// inTime fails the batches that have waited for delivery.timeout.ms, and returns the lanes of the others.
 func (w *worker) inTime(lanes []*lane) []*lane {
 	now, stay := w.shard.Now(), lanes[:0]
 	for _, l := range lanes {
@@ -134,7 +132,7 @@ func (w *worker) inTime(lanes []*lane) []*lane {
 // request returns the request of the batches of lanes, with references in their places.
 func (w *worker) request(lanes []*lane) *kmsg.ProduceRequest {
 	req := kmsg.NewPtrProduceRequest()
-	req.TimeoutMillis = int32(min(w.driver.Settings.RequestTimeout().Milliseconds(), 1<<31-1)) // franz-go sets the acks
+	req.TimeoutMillis = int32(min(w.driver.Settings.Duration("request.timeout.ms").Milliseconds(), 1<<31-1)) // franz-go sets the acks
 	topic := kmsg.NewProduceRequestTopic()
 	topic.Topic = w.driver.Plan.Topic.Name
 	topic.TopicID = w.leaders.topicID(topic.Topic)
@@ -160,7 +158,7 @@ func (w *worker) answered(lanes []*lane, resp *kmsg.ProduceResponse, from int32)
 		switch p := parts[l.partition]; {
 		case p != nil:
 			l.settle(l.read(p, resp.Version, from))
-		case w.driver.blind():
+		case w.driver.Blind():
 			l.settle(answer{broker: from, offset: -1})
 		default:
 			l.settle(answer{code: "client:OTHER", lost: true}) // an answer without this partition
@@ -168,8 +166,8 @@ func (w *worker) answered(lanes []*lane, resp *kmsg.ProduceResponse, from int32)
 	}
 }
 
-// franz-go copies a request into a buffer before it writes it, once more than the batches need. So a
-// request holds a reference where its batch belongs, and conn puts the batch there with one vectored write.
+// franz-go copies a request into a buffer before it writes it, once more than the batches need. So a request holds a reference
+// where its batch belongs, and conn puts the batch there with one vectored write.
 
 // A reference is a random prefix, which no other request holds by chance, and the number of a lane.
 const (
@@ -215,8 +213,7 @@ const (
 	atVersion = 6
 	leastSize = 8
 
-	// flexibleProduce is the first version of produce requests with lengths of variable size: that of a reference has
-	// one byte then.
+	// flexibleProduce is the first version of produce requests with lengths of variable size: of a reference, one byte.
 	flexibleProduce = 9
 )
 
@@ -242,8 +239,7 @@ func (c *conn) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// splice copies a request to head, with the heads of batches in place of their references. It reports whether there are
-// any.
+// splice copies a request to head, with the heads of batches for their references. It reports whether there are any.
 func (c *conn) splice(p []byte) bool {
 	flexible := binary.BigEndian.Uint16(p[atVersion:]) >= flexibleProduce
 	c.head, c.cuts = c.head[:0], c.cuts[:0]

@@ -7,8 +7,6 @@ import (
 	"math"
 	"net"
 	"slices"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -24,50 +22,34 @@ import (
 	"github.com/kt-bench/kt/internal/result"
 )
 
-// WriteOptions are what a Producer writes, and where.
-type WriteOptions struct {
-	Plan       plan.Plan
-	Settings   javaconf.Producer
-	Values     *payload.Values // the content of the records
-	Partitions int             // of the topic
-	Run        uint64          // in the stamps
-}
-
 // Producer is the driver that writes. NewProducer makes it.
 type Producer struct {
-	WriteOptions
-	cluster  *kafka.Cluster
+	*writing.State
 	pool     *pool
-	each     bool           // records differ from batch to batch, and are encoded one by one
-	sequence int64          // of the first record of a lane; a test begins elsewhere than at 0
-	acked    []atomic.Int64 // by partition, as Acked has them
-
-	mu      sync.Mutex // guards the rest
-	workers []*worker
+	each     bool  // records differ from batch to batch, and are encoded one by one
+	sequence int64 // of the first record of a lane; a test begins elsewhere than at 0
 }
 
 var _ engine.Driver = (*Producer)(nil)
 
 // NewProducer encodes, and compresses, the batches of the load.
-func NewProducer(c *kafka.Cluster, o WriteOptions) *Producer {
+func NewProducer(o *writing.State) *Producer {
 	if p := o.Plan; p.Verify && p.Payload.OwnValues() {
 		p.Seed ^= int64(o.Run)
 		o.Values, _ = payload.MakeValues(&p) // no file, and so no error
 	}
-	d := &Producer{WriteOptions: o, cluster: c, acked: make([]atomic.Int64, o.Partitions)}
-	load := &o.Plan.Payload
+	d, load := &Producer{State: o}, &o.Plan.Payload
 	d.each = load.Stamp || load.Kind == plan.Monotonic || load.Keys == plan.RangeKeys
 	limit := o.Settings.BatchLimit()
 	d.pool = newPool(o.Plan, o.Values, min(o.Settings.BatchTarget(), limit), limit, o.Settings.Compressor(), d.each)
 	return d
 }
 
-// most is the largest number of outstanding records of a producer at a rate. They take memory only as ops of many
-// records, and buffer.memory is the limit before.
+// most is the largest number of outstanding records of a producer at a rate. buffer.memory is the limit before.
 const most = 1 << 20
 
-// BufferRecords returns the number of outstanding records that one producer needs: at an unlimited rate a batch for each
-// lane, and one more for each partition.
+// BufferRecords returns the number of outstanding records that one producer needs: at an unlimited rate a batch for each lane,
+// and one more for each partition.
 func (d *Producer) BufferRecords() int {
 	if d.Plan.Load.Rate.IsUnlimited() {
 		return int(min(math.MaxInt32, int64(d.depth()+1)*int64(d.pool.full)*int64(max(2, d.Partitions))))
@@ -85,8 +67,8 @@ const maxDepth = 5
 func (d *Producer) Open(ctx context.Context, s *engine.Shard) (engine.Worker, error) {
 	w := &worker{
 		driver: d, shard: s, pool: d.pool,
-		linger: d.Settings.Linger(), delivery: d.Settings.DeliveryTimeout(),
-		retries: d.Settings.RetryLimit(), backoff: d.Settings.RetryBackoff(),
+		linger: d.Settings.Duration("linger.ms"), delivery: d.Settings.DeliveryTimeout(),
+		retries: d.Settings.Int64("retries"), backoff: d.Settings.RetryBackoff(),
 		outlets: make(map[int32]*outlet), turn: s.Index, template: s.Index * len(d.pool.templates) / max(1, s.Count),
 	}
 	w.idle.L = &w.mu
@@ -97,11 +79,12 @@ func (d *Producer) Open(ctx context.Context, s *engine.Shard) (engine.Worker, er
 	w.headerSum = reading.HeaderSum(writing.RecordHeaders(d.Plan.Payload.Headers))
 	w.rounds = make([]int64, d.Partitions)
 	depth := d.depth()
+	var accounts []*ledger.Producer
 	for i := range depth {
 		var account *ledger.Producer
 		if d.accounts() {
 			account = ledger.NewProducer(uint16(s.Index*depth + i)) // a producer id keeps an order of its own
-			w.accounts = append(w.accounts, account)
+			accounts = append(accounts, account)
 		}
 		for p := range int32(d.Partitions) {
 			if d.Plan.Share.Has(p) {
@@ -109,10 +92,10 @@ func (d *Producer) Open(ctx context.Context, s *engine.Shard) (engine.Worker, er
 			}
 		}
 	}
-	w.refs = newReferences(w.lanes)
+	w.outcomes, w.refs = d.State.Open(accounts...), newReferences(w.lanes)
 	w.hooks = writing.NewHooks(s, d.Settings)
 	for range min(connections, d.Settings.MaxInFlight()) {
-		client, err := d.cluster.ClientOver(w.over, append(d.Settings.Options(), kgo.WithHooks(w.hooks))...)
+		client, err := d.Cluster.ClientOver(w.over, append(d.Settings.Options(), kgo.WithHooks(w.hooks))...)
 		if err != nil {
 			w.disconnect()
 			return nil, err
@@ -123,9 +106,6 @@ func (d *Producer) Open(ctx context.Context, s *engine.Shard) (engine.Worker, er
 		w.disconnect()
 		return nil, err
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.workers = append(d.workers, w)
 	return w, nil
 }
 
@@ -134,9 +114,6 @@ func (d *Producer) accounts() bool { return d.Plan.Payload.Stamp || d.Plan.Verif
 
 // byHeaders reports whether the headers of batches say which records they hold, and no stamps.
 func (d *Producer) byHeaders() bool { return d.Plan.Verify && !d.Plan.Payload.Stamp }
-
-// blind reports whether no broker answers: acks is 0.
-func (d *Producer) blind() bool { return d.Settings.Acks() == "0" }
 
 // over lets a connection write batches for their references.
 func (w *worker) over(c net.Conn) net.Conn { return &conn{Conn: c, refs: w.refs} }
@@ -173,39 +150,6 @@ func (w *worker) ready(ctx context.Context) error {
 	return nil
 }
 
-// written notes that the records of a partition below next were acknowledged.
-func (d *Producer) written(partition int32, next int64) {
-	for acked := &d.acked[partition]; ; {
-		if old := acked.Load(); next <= old || acked.CompareAndSwap(old, next) {
-			return
-		}
-	}
-}
-
-// Acked returns, by partition, the offset after the newest record that was acknowledged; with acks=0 how many were sent.
-func (d *Producer) Acked() []int64 {
-	acked := make([]int64, len(d.acked))
-	for i := range acked {
-		acked[i] = d.acked[i].Load()
-	}
-	return acked
-}
-
-// Lanes returns all records that the producers wrote, and their outcomes. Later outcomes count nowhere.
-func (d *Producer) Lanes() []ledger.Lane {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	var lanes []ledger.Lane
-	for _, w := range d.workers {
-		w.settling.Lock()
-		for _, a := range w.accounts {
-			lanes = append(lanes, a.Lanes()...)
-		}
-		w.settling.Unlock()
-	}
-	return lanes
-}
-
 // Fits returns an error for each thing that a plan asks for and that this way to write does not have.
 func Fits(p *plan.Plan, s javaconf.Producer) (errs []error) {
 	refuse := func(format string, args ...any) {
@@ -214,7 +158,7 @@ func Fits(p *plan.Plan, s javaconf.Producer) (errs []error) {
 	if id := s.TransactionalID(); id != "" || p.Load.Transaction > 0 {
 		refuse("it makes no transactions (transactional.id=%s)", cmp.Or(id, "kt's own"))
 	}
-	if p.Payload.Keys != plan.NoKeys && !s.IgnoresKeys() {
+	if p.Payload.Keys != plan.NoKeys && !s.Bool("partitioner.ignore.keys") {
 		refuse("a whole batch goes to one partition, so keys cannot choose it (--key-distribution %s); partitioner.ignore.keys=true keeps the keys and lets partitions take turns", p.Payload.Keys)
 	}
 	if s.RoundRobin() {

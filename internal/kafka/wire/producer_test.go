@@ -17,6 +17,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/engine"
 	"github.com/kt-bench/kt/internal/kafka"
+	"github.com/kt-bench/kt/internal/kafka/writing"
 	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/payload"
@@ -69,7 +70,7 @@ func (s *scene) producer(records int64, change func(*plan.Plan), properties ...s
 		change(&p)
 	}
 	values := must.Have(payload.MakeValues(&p))(s)
-	return NewProducer(s.cluster, WriteOptions{Plan: p, Settings: settings(s, properties...), Values: values, Partitions: s.partitions, Run: 42})
+	return NewProducer(&writing.State{Cluster: s.cluster, Plan: p, Settings: settings(s, properties...), Values: values, Partitions: s.partitions, Run: 42})
 }
 
 func (s *scene) run(d *Producer) stats.Window {

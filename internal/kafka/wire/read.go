@@ -25,8 +25,8 @@ var _ engine.ReadDriver = (*Consumer)(nil)
 // NewConsumer returns the driver that reads all partitions of a state; [FitsReading] refuses a plan with a group.
 func NewConsumer(s *reading.State) *Consumer { return &Consumer{s} }
 
-// OpenReader makes a reader. It connects with the first Read, as a consumer of the client engine
-// does, or at once in a run that also sends.
+// OpenReader makes a reader. It connects with the first Read, as a consumer of the client engine does, or at once in a run that
+// also sends.
 func (d *Consumer) OpenReader(_ context.Context, s *engine.Shard) (engine.Reader, error) {
 	r := d.reader(s, func(partition int32) bool { return d.Plan.ReaderOf(partition) == s.Index }, kgo.WithHooks(reading.Hooks{Shard: s}))
 	if !d.Plan.Writes() {
@@ -53,9 +53,7 @@ type shard interface {
 	Working()
 }
 
-// reader is one consumer. A goroutine for each broker that leads partitions of it fetches; one
-// more follows the leaders. Read counts on the caller's goroutine, while the next fetch is on its
-// way.
+// reader is one consumer. A goroutine fetches for each broker that leads partitions of it; one more follows the leaders.
 type reader struct {
 	*Consumer
 	shard   shard
@@ -121,7 +119,7 @@ func (r *reader) share(of []kafka.Place) {
 		at := r.At.Groups[r.group].At(p.Number)
 		r.partitions = append(r.partitions, &partition{
 			topic: p.Topic, number: p.Number, id: p.ID,
-			offset: at.Next.Load(), epoch: -1, size: int32(r.Settings.MaxPartitionFetchBytes()),
+			offset: at.Next.Load(), epoch: -1, size: int32(r.Settings.Int("max.partition.fetch.bytes")),
 		})
 		at.Owner.Store(1)
 		r.followAgain()
@@ -135,7 +133,7 @@ func (r *reader) Read(ctx context.Context, limit int, patience time.Duration) (n
 			return 0, err
 		}
 	}
-	if most := r.Settings.MaxPollRecords(); most > 0 {
+	if most := r.Settings.Int("max.poll.records"); most > 0 {
 		limit = min(limit, most)
 	}
 	if r.current == nil {
@@ -198,8 +196,8 @@ func (r *reader) Close() error {
 	return nil
 }
 
-// FitsReading returns an error if a plan asks for a way to read that this engine does not have. Its
-// readers share the partitions out themselves, and so there is no group and nothing is committed.
+// FitsReading returns an error if a plan asks for a way to read that this engine does not have. Its readers share the
+// partitions out themselves, and so there is no group and nothing is committed.
 func FitsReading(p *plan.Plan) error {
 	if p.Read.Group == "" {
 		return nil
@@ -232,8 +230,7 @@ func Reread(ctx context.Context, s *reading.State, group int, ends map[int32]int
 	return nil
 }
 
-// progress reports whether a position of the partitions in ends is no longer the one in at, which it updates. It takes
-// partitions that are read to their end from ends. A position also moves over batches without records to count.
+// progress updates the positions in at, and reports whether one has moved. It takes partitions read to their end from ends.
 func progress(positions *kafka.GroupPositions, ends, at map[int32]int64) (moved bool) {
 	for partition, end := range ends {
 		next := positions.At(partition).Next.Load()

@@ -42,8 +42,8 @@ func (b logBatch) intact() bool {
 
 var errMalformed = errors.New("malformed record batch")
 
-// cutBatch returns the first batch of an answer, and the bytes behind it. A batch that is not
-// there whole is nil: size is its size then, 0 if not even that is there.
+// cutBatch returns the first batch of an answer, and the bytes behind it. One that is not there whole is nil, with its size, 0
+// if not even that is there.
 func cutBatch(b []byte) (first logBatch, rest []byte, size int, err error) {
 	if len(b) <= atMagic {
 		return nil, nil, 0, nil
@@ -68,9 +68,8 @@ func cutBatch(b []byte) (first logBatch, rest []byte, size int, err error) {
 // sane reports whether the numbers of the batch can be true.
 func (b logBatch) sane() bool { return b.next() > b.base() && b.count() >= 0 }
 
-// behind returns the offset behind the batch. A batch that is not intact may have any length in its header: the next one,
-// whose base offset that checksum does not cover, tells where it ends. It reports false if rest, the bytes behind the batch,
-// does not hold that offset.
+// behind returns the offset behind the batch. Where one that is not intact ends, the base offset of the next one tells. It
+// reports false if rest does not hold that.
 func (b logBatch) behind(rest []byte) (next int64, ok bool) {
 	following := int64(-1)
 	if len(rest) >= atLength {
@@ -133,9 +132,8 @@ func cutRecord(b []byte, r *record) (rest []byte, ok bool) {
 	return rest, true
 }
 
-// tally adds up the bytes of the keys and values of n records. Records of a batch are often alike: then it
-// compares the first bytes of each with those of the one before, and the address of the next does not depend on what
-// they are. So the processor has several records on their way from memory at a time.
+// tally adds up the bytes of the keys and values of n records. Records of a batch are often alike: then the address of the next
+// does not depend on what they are, and the processor has several records on their way from memory.
 func tally(b []byte, n int) (bytes int, ok bool) {
 	var r record
 	for n > 0 {
@@ -157,8 +155,8 @@ func tally(b []byte, n int) (bytes int, ok bool) {
 	return bytes, true
 }
 
-// layout is the lengths of the fields of a record: the bits of its first bytes, and of those before the value, that
-// are the same in every record with these lengths.
+// layout is the lengths of the fields of a record: the bits of its first bytes, and of those before the value, that are the
+// same in every record with these lengths.
 type layout struct {
 	size, at          int // of the record, and where the second bytes are
 	first, second     uint64

@@ -103,7 +103,7 @@ func (k *counting) begin() (err error) {
 	if b.next() <= k.next {
 		return nil // only its records before the position could be asked for
 	}
-	if !k.headers && k.Settings.CheckCRCs() && !b.intact() {
+	if !k.headers && k.Settings.Bool("check.crcs") && !b.intact() {
 		k.rec.FetchFailed(k.phase, "CORRUPT_MESSAGE")
 		return fmt.Errorf("the checksum of a record batch does not fit (base offset %d, %d bytes)", b.base(), len(b))
 	}
@@ -202,8 +202,7 @@ func (k *counting) batch(limit int) error {
 	return nil
 }
 
-// looks reports whether each record of the batch has to be looked at: for verification, or because
-// it may have a stamp of this run. Of other runs, the first record of a batch decides.
+// looks reports whether each record of the batch has to be looked at. Of other runs, the first record of a batch decides.
 func (k *counting) looks() bool {
 	if k.headers {
 		return false
@@ -287,8 +286,7 @@ func headerSum(b []byte) (sum uint32) {
 	return sum
 }
 
-// aborts are the first offsets of aborted transactions that an answer holds records of, by
-// producer. A marker in the log ends each.
+// aborts are the first offsets of aborted transactions in an answer, by producer. A marker in the log ends each.
 type aborts map[int64][]int64
 
 func newAborts(all []kmsg.FetchResponseTopicPartitionAbortedTransaction) aborts {

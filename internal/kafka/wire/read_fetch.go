@@ -81,19 +81,17 @@ func (r *reader) fetch(ctx context.Context, broker int32) {
 	}
 }
 
-// request returns a fetch of the partitions that a broker leads, without those whose records still
-// wait for the reader: another broker's fetch would overtake them. It has no session, and so names
-// all partitions. It names no rack, and so no broker answers with a preferred replica. changed is closed when there
-// may be others.
+// request returns a fetch of the partitions that a broker leads, without those whose records still wait for the reader. It has
+// no session and no rack. changed is closed when there may be others.
 func (r *reader) request(broker int32) (req *kmsg.FetchRequest, asked map[int32]*partition, changed <-chan struct{}) {
 	req = kmsg.NewPtrFetchRequest()
-	req.MaxWaitMillis = int32(r.Settings.FetchMaxWait().Milliseconds())
-	req.MinBytes, req.MaxBytes = int32(r.Settings.FetchMinBytes()), int32(r.Settings.FetchMaxBytes())
+	req.MaxWaitMillis = int32(r.Settings.Duration("fetch.max.wait.ms").Milliseconds())
+	req.MinBytes, req.MaxBytes = int32(r.Settings.Int("fetch.min.bytes")), int32(r.Settings.Int("fetch.max.bytes"))
 	req.SessionEpoch = -1
 	if r.Settings.ReadCommitted() {
 		req.IsolationLevel = 1
 	}
-	most := int32(r.Settings.MaxPartitionFetchBytes())
+	most := int32(r.Settings.Int("max.partition.fetch.bytes"))
 	asked = make(map[int32]*partition)
 	places := make(map[string]int)
 	r.mu.Lock()
@@ -156,8 +154,7 @@ func (r *reader) count(code string) {
 	r.shard.Record(func(rec *stats.Recorder, phase int) { rec.FetchFailed(phase, code) })
 }
 
-// accept makes chunks of an answer, and moves the partitions behind them. It reports whether a
-// partition failed.
+// accept makes chunks of an answer, and moves the partitions behind them. It reports whether a partition failed.
 func (r *reader) accept(ctx context.Context, a *fetched, broker int32, asked map[int32]*partition, res *kmsg.FetchResponse) (failed bool) {
 	if err := kerr.ErrorForCode(res.ErrorCode); err != nil {
 		a.err = r.refused(err)
@@ -197,8 +194,7 @@ func (r *reader) accept(ctx context.Context, a *fetched, broker int32, asked map
 // errAgain is that of a partition which may be fetched after a pause.
 var errAgain = errors.New("fetch again")
 
-// maxUnknown is how often in a row brokers may not know a partition. A topic that was just created
-// is not known to all of them, and one that was deleted is never known again.
+// maxUnknown is how often in a row brokers may not know a partition: not all know a topic that was just created.
 const maxUnknown = 10
 
 // scan returns the chunk of a partition in an answer, and moves the partition behind it.
@@ -230,7 +226,7 @@ func (r *reader) scan(ctx context.Context, p *partition, f *kmsg.FetchResponseTo
 	}
 	if to.next > p.offset {
 		c.bytes, c.reach = to.bytes, to.next
-		p.offset, p.epoch, p.size = to.next, to.epoch, int32(r.Settings.MaxPartitionFetchBytes())
+		p.offset, p.epoch, p.size = to.next, to.epoch, int32(r.Settings.Int("max.partition.fetch.bytes"))
 	} else if len(f.RecordBatches) > 0 { // one batch, or with that behind it, is larger than the limit
 		if p.size == math.MaxInt32 {
 			return chunk{}, fmt.Errorf("offset %d: %w", to.next, errMalformed)
@@ -253,8 +249,7 @@ type reach struct {
 	open  bool   // a damaged batch follows, and where it ends is not known
 }
 
-// reachOf returns the reach of an answer to a fetch from an offset. By headers, damaged batches are passed over. The last
-// one is left to the next fetch, which may have a batch behind it.
+// reachOf returns the reach of an answer to a fetch from an offset. By headers, damaged batches are passed over, but the last.
 func reachOf(b []byte, from int64, byHeaders bool) (to reach, err error) {
 	to = reach{bytes: b, next: from, epoch: -1}
 	for rest := b; len(rest) > 0; {
@@ -280,8 +275,7 @@ func reachOf(b []byte, from int64, byHeaders bool) (to reach, err error) {
 	return to, err
 }
 
-// leave takes the leader from a partition after an error. It returns errAgain if another may be
-// looked for.
+// leave takes the leader from a partition after an error. It returns errAgain if another may be looked for.
 func (r *reader) leave(p *partition, err *kerr.Error) error {
 	r.count(err.Message)
 	r.leaders.forget(p.number)
@@ -298,8 +292,7 @@ func (r *reader) leave(p *partition, err *kerr.Error) error {
 	return errAgain
 }
 
-// move sets the offset of the next fetch, and returns a chunk without records that sets the
-// position of the reader.
+// move sets the offset of the next fetch, and returns a chunk without records that sets the reader's position.
 func (r *reader) move(p *partition, to int64, cut bool) chunk {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -307,8 +300,7 @@ func (r *reader) move(p *partition, to int64, cut bool) chunk {
 	return chunk{partition: p, next: to, start: to, moved: true, cut: cut}
 }
 
-// reset goes on where the log begins, if it begins behind the position. A log that ends before
-// the position was truncated, and reading goes on at its end.
+// reset goes on where the log begins, or at the end of one that was truncated below the position.
 func (r *reader) reset(ctx context.Context, p *partition) (chunk, error) {
 	starts, err := r.Cluster.LogStarts(ctx, r.Layout)
 	if err != nil || starts[p.number] < 0 {

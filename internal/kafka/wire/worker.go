@@ -35,8 +35,7 @@ type worker struct {
 	headers   []byte // encoded
 	headerSum uint32
 
-	accounts []*ledger.Producer // one for each producer id; none: nobody accounts for the records
-	settling sync.Mutex         // held while an outcome is noted: it may come after the end of the run
+	outcomes *writing.Account
 
 	mu       sync.Mutex // guards the rest, and the queues of the lanes
 	idle     sync.Cond  // a lane has nothing to do
@@ -63,15 +62,14 @@ func (w *worker) OpRecords() int {
 	return max(1, full/((full+n-1)/n))
 }
 
-// opSpan is the time in which records of an op fall due. All of them count with the time since the first was due, so
-// this is how much too high a latency may be while the sender keeps its schedule.
+// opSpan is the time in which records of an op fall due: how much too high a latency may be.
 const opSpan = 500 * time.Microsecond
 
 // Place returns the partition of an op.
 func (w *worker) Place(op *engine.Op) int32 { return op.State.(*lane).partition }
 
-// Do puts an op into the open batch, and into a new one if it has no room. The batch goes when it is full or has waited
-// for linger.ms.
+// Do puts an op into the open batch, and into a new one if it has no room. The batch goes when it is full or has waited for
+// linger.ms.
 func (w *worker) Do(op *engine.Op) (waited bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -207,30 +205,10 @@ func (w *worker) sizeOf(b *batch) int {
 	return headSize + int(w.pool.templates[b.template].ends[b.records-1])
 }
 
-// settle notes the outcome of the records of a batch, which are at offset and after it; -1 is not known.
-func (w *worker) settle(l *lane, b *batch, offset int64, taken bool) {
-	switch {
-	case offset >= 0:
-		w.driver.written(l.partition, offset+int64(b.records))
-	case taken && w.driver.blind():
-		w.driver.acked[l.partition].Add(int64(b.records))
-	}
-	if l.account == nil {
-		return
-	}
-	w.settling.Lock()
-	defer w.settling.Unlock()
-	if !taken {
-		l.account.Failed(l.partition, b.first, int64(b.records))
-		return
-	}
-	l.account.Acknowledged(l.partition, b.first, int64(b.records), offset)
-}
-
 // originate notes which sequence the first record of a lane's batch is sent with.
 func (w *worker) originate(l *lane) {
-	w.settling.Lock()
-	defer w.settling.Unlock()
+	w.outcomes.Lock()
+	defer w.outcomes.Unlock()
 	l.account.Originate(l.partition, ledger.Origin{
 		ID: l.identity.id, Epoch: l.identity.epoch, Sequence: l.identity.sequence, First: l.batch.first,
 	})

@@ -12,21 +12,18 @@ import (
 )
 
 const (
-	// Java expects a batch to compress like those before it, and 5 % worse. Its estimate
-	// follows a better ratio by 0.005 a batch and a worse one by 0.05 at once, so it lies
-	// between the ratio and 0.05 above it.
+	// Java expects a batch to compress like those before it, and 5 % worse. Its estimate lies between that ratio and 0.05
+	// above.
 	estimateMargin = 1.05
 	estimateExcess = 0.025
 
-	// fitRounds is the number of corrections to the size of the batch. Three were enough
-	// for all payloads that were tried.
+	// fitRounds is the number of corrections to the size of the batch. Three were enough for all payloads that were tried.
 	fitRounds = 6
 )
 
-// FitBatches returns the settings with batches of as many records as Java's. Java compares
-// batch.size with its estimate of the compressed size, franz-go with the size before
-// compression. So a batch of the payload is compressed here, before the run, and franz-go's
-// limit is raised by the bytes saved.
+// FitBatches returns the settings with batches of as many records as Java's. Java compares batch.size with its estimate of the
+// compressed size, franz-go with the size before compression. So a batch of the payload is compressed here, before the run, and
+// franz-go's limit is raised by the bytes saved.
 func FitBatches(s javaconf.Producer, p plan.Plan, v *payload.Values) javaconf.Producer {
 	c := s.Compressor()
 	if c == nil || s.BatchSize() == 0 {
@@ -41,7 +38,7 @@ func FitBatches(s javaconf.Producer, p plan.Plan, v *payload.Values) javaconf.Pr
 		ratio := min(float64(len(compressed))/float64(len(records)), 1)
 		// Java adds a record while the estimate and that record fit.
 		room := float64(max(s.BatchSize()-BatchHeader-largest, 0))
-		size = min(int(room/(estimateMargin*(ratio+estimateExcess)))+largest, s.MaxRequestSize())
+		size = min(int(room/(estimateMargin*(ratio+estimateExcess)))+largest, s.Int("max.request.size"))
 	}
 	return s.WithBatches(size + BatchHeader)
 }
@@ -49,8 +46,7 @@ func FitBatches(s javaconf.Producer, p plan.Plan, v *payload.Values) javaconf.Pr
 // BatchHeader is the size of a record batch without its records, in bytes.
 const BatchHeader = 61
 
-// sample returns the records of a batch of about that size before compression, and the size of
-// the largest.
+// sample returns the records of a batch of about that size before compression, and the size of the largest.
 func sample(v *payload.Values, p plan.Plan, size int) (records []byte, largest int) {
 	generator := v.Generator(p, 0, 1)
 	var headers []kmsg.Header

@@ -1,3 +1,3 @@
-// Package writing is what every way to write to Kafka has in common: how many records fill a batch, the headers of
+// Package writing is what every way to write to Kafka has in common: outcomes, how many records fill a batch, the headers of
 // records, and the counts of requests.
 package writing

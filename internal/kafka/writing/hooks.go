@@ -30,10 +30,9 @@ type Hooks struct {
 	limit    int  // requests in flight to one broker
 	blind    bool // acks=0: no broker answers
 
-	// Answered is the arrival of the newest produce response, since the start of the
-	// run. The client reads a response before it finishes the response's records. So for
-	// each record the value lies between the arrival of its own response and now, and an
-	// acknowledgement costs no look at the clock.
+	// Answered is the arrival of the newest produce response, since the start of the run. The client reads a response before it
+	// finishes the response's records. So for each record the value lies between the arrival of its own response and now, and
+	// an acknowledgement costs no look at the clock.
 	Answered atomic.Int64
 
 	mu      sync.Mutex // guards brokers
@@ -123,8 +122,7 @@ func (h *Hooks) Batch(broker int32, records, bytes, wireBytes int) {
 	})
 }
 
-// account adds the time since the last change to the broker's total, and the time of a request
-// to the time in use. Then it makes the change.
+// account adds the time since the last change to the broker's total, and that of a request to the time in use.
 func (h *Hooks) account(broker int32, took time.Duration, change func(*flight)) {
 	now := h.shard.Now()
 	h.mu.Lock()

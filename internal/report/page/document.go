@@ -30,35 +30,24 @@ func Doc(w io.Writer, d *doc.Document) error {
 	return write(w, d, strings.TrimSpace("Made by "+made+". "+d.Foot), "")
 }
 
-// body is what a reader of a page sees without a script.
-type body struct {
-	*doc.Document
-	Foot  string         // a sentence at the end
-	Parts []*doc.Section // those that a page has, with the answer before them
-
-	Time   *doc.Timeline // of the charts over time; nil: there are none
-	Charts []*doc.Chart  // that the script draws
-}
-
 // write writes the page of a document, with a run in it from Result.Embed; "": there is none.
 func write(w io.Writer, d *doc.Document, foot, run string) error {
 	says := new(doc.Facts)
 	for _, n := range d.Answer {
 		says.Add(n.Name, doc.Plain, n.Text)
 	}
-	answer := &doc.Section{ID: "answer", Title: "Answer", Blocks: []doc.Block{says}}
-	p := &body{Document: d, Foot: foot, Parts: []*doc.Section{answer}, Charts: []*doc.Chart{}}
-	for i := range d.Sections {
-		p.Parts = append(p.Parts, &d.Sections[i])
-	}
-	p.Parts = slices.DeleteFunc(p.Parts, func(s *doc.Section) bool { return !s.For.In(doc.InPage) || len(shown(s.Blocks)) == 0 })
+	all := *d
+	all.Foot, all.Sections = foot, slices.Insert(slices.Clone(d.Sections), 0, doc.Section{ID: "answer", Title: "Answer", Blocks: []doc.Block{says}})
+	p := struct {
+		*doc.Document
+		Parts []doc.Section
+		Time  *doc.Timeline // of the charts over time; nil: there are none
+	}{&all, all.Parts(doc.InPage), nil}
+	charts := []*doc.Chart{} // that the script draws
 	for _, s := range p.Parts {
-		for _, b := range shown(s.Blocks) {
+		for _, b := range s.Blocks {
 			if c, ok := b.(*doc.Chart); ok && c.Live() {
-				p.Charts = append(p.Charts, c)
-				if c.Time != nil {
-					p.Time = c.Time
-				}
+				charts, p.Time = append(charts, c), cmp.Or(c.Time, p.Time)
 			}
 		}
 	}
@@ -66,7 +55,7 @@ func write(w io.Writer, d *doc.Document, foot, run string) error {
 	if err := templates.ExecuteTemplate(&html, "body", p); err != nil {
 		return err
 	}
-	charts, err := json.Marshal(map[string]any{"timeline": p.Time, "charts": p.Charts}) // it escapes < and >
+	data, err := json.Marshal(map[string]any{"timeline": p.Time, "charts": charts}) // it escapes < and >
 	if err != nil {
 		return err
 	}
@@ -92,7 +81,7 @@ func write(w io.Writer, d *doc.Document, foot, run string) error {
 <script>%s</script>
 </body>
 </html>
-`, policy(style, loader, code), escaped(d.Command+" ▸ "+d.Subject), style, html.Bytes(), secret.ScrubJSON(string(charts)), run, asset("uPlot.LICENSE"), packedScripts(), loader)
+`, policy(style, loader, code), template.HTMLEscapeString(theme.Clean(d.Command+" ▸ "+d.Subject)), style, html.Bytes(), secret.ScrubJSON(string(data)), run, asset("uPlot.LICENSE"), packedScripts(), loader)
 	return err
 }
 
@@ -200,36 +189,18 @@ var assets embed.FS
 
 // templates are those of the blocks. They escape what they are given, and read the types of internal/doc.
 var templates = template.Must(template.New("").Funcs(template.FuncMap{
-	"clean": theme.Clean, "words": words, "line": lineOf, "shown": shown,
-	"visible": visible, "text": ofWords, "class": class, "note": noteOf, "reach": reach, "shift": shift, "draw": draw, "summary": summary, "ramp": ramp,
-	"lines":    func(c doc.Code) []string { return strings.Split(strings.TrimRight(string(c), "\n"), "\n") },
-	"percent":  func(share float64) int { return int(min(max(share, 0), 1)*100 + 0.5) },
-	"duration": duration,
-	"uplot":    func() string { name, _, _ := strings.Cut(asset("VERSION"), ","); return name },
+	"clean": theme.Clean, "visible": visible, "text": ofWords, "class": class, "note": noteOf, "reach": reach, "shift": shift, "picture": newPicture, "duration": duration,
+	"url":     func(data string) template.URL { return template.URL(data) }, //nolint:gosec // it is made of the bytes of a picture
+	"words":   func(command string) []string { return strings.Split(theme.Clean(command), " ") },
+	"line":    lineOf,
+	"lines":   func(c doc.Code) []string { return strings.Split(strings.TrimRight(string(c), "\n"), "\n") },
+	"percent": func(share float64) int { return int(min(max(share, 0), 1)*100 + 0.5) },
+	"heat":    func() []string { return heatSteps(false) },
+	"uplot":   func() string { name, _, _ := strings.Cut(asset("VERSION"), ","); return name },
 }).ParseFS(assets, "assets/*.html"))
 
-// words returns a command with its words marked: a line of it breaks between words, and not after the hyphens of a flag.
-func words(command string) template.HTML {
-	marked := strings.Split(escaped(command), " ")
-	for i, word := range marked {
-		if word != "" {
-			marked[i] = "<span>" + word + "</span>"
-		}
-	}
-	return template.HTML(strings.Join(marked, " ")) //nolint:gosec // it was escaped
-}
-
 // lineOf returns the command line of a document, or its load.
-func lineOf(d *doc.Document) string {
-	args := make([]string, len(d.Args))
-	for i, arg := range d.Args {
-		args[i] = theme.Quoted(arg)
-	}
-	return cmp.Or(strings.Join(args, " "), d.Line)
-}
-
-// shown returns the blocks that a page has.
-func shown(all []doc.Block) []doc.Block { return doc.Shown(all, doc.InPage) }
+func lineOf(d *doc.Document) string { return cmp.Or(d.CommandLine(), d.Line) }
 
 // visible reports whether a page has a column.
 func visible(c doc.Column) bool { return c.Head != "" && c.For.In(doc.InPage) }
@@ -264,32 +235,27 @@ func reach(t *doc.Table) (most float64) {
 	const least, largest = 0.05, 1
 	for _, row := range t.Rows {
 		for i, c := range row.Cells {
-			s := c.Shift
-			if s == nil || !visible(t.Columns[i]) {
-				continue
-			}
-			most = max(most, least, math.Abs(s.Value))
-			if s.Interval {
-				most = max(most, math.Abs(s.Low), math.Abs(s.High))
+			if s := c.Shift; s != nil && visible(t.Columns[i]) {
+				most = max(most, least, math.Abs(s.Value))
+				if s.Interval {
+					most = max(most, math.Abs(s.Low), math.Abs(s.High))
+				}
 			}
 		}
 	}
 	return min(most, largest)
 }
 
-// shift draws a difference with its interval as a bar around 0, on an axis that goes to most on both sides. Its numbers stand beside it, so
+// bar is a difference with its interval as places of a bar around 0; High is the width of the interval. Its numbers stand beside it, so
 // nothing is lost to those who do not see it.
-func shift(s *doc.Shift, most float64, tone doc.Tone) template.HTML {
-	const width, middle, height = 120.0, 60.0, 14.0
-	at := func(v float64) float64 {
-		return middle + min(max(v/most, -1), 1)*(middle-3)
-	}
-	var b strings.Builder
-	fmt.Fprintf(&b, `<svg class="shift %s" viewBox="0 0 %g %g" aria-hidden="true"><path class="zero" d="M%g 0v%g"/>`, tone, width, height, middle, height)
-	if s.Interval {
-		from, to := at(s.Low), at(s.High)
-		fmt.Fprintf(&b, `<rect x="%.1f" y="4" width="%.1f" height="6" rx="1"/>`, from, max(to-from, 1))
-	}
-	fmt.Fprintf(&b, `<circle cx="%.1f" cy="7" r="3"/></svg>`, at(s.Value))
-	return template.HTML(b.String()) //nolint:gosec // it is made of numbers and of a tone
+type bar struct {
+	doc.Shift
+	Tone doc.Tone
+}
+
+// shift returns the bar on an axis that goes to most on both sides.
+func shift(s *doc.Shift, most float64, tone doc.Tone) bar {
+	const middle = 60
+	at := func(v float64) float64 { return tenths(middle + min(max(v/most, -1), 1)*(middle-3)) }
+	return bar{doc.Shift{Value: at(s.Value), Low: at(s.Low), High: tenths(max(at(s.High)-at(s.Low), 1)), Interval: s.Interval}, tone}
 }

@@ -135,6 +135,13 @@ func runs() map[string]result.Result {
 	return all
 }
 
+func drawn(t *testing.T, template string, of any) string {
+	t.Helper()
+	var b strings.Builder
+	must.Do(t, templates.ExecuteTemplate(&b, template, of))
+	return b.String()
+}
+
 func pageOf(t *testing.T, r result.Result) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -403,7 +410,7 @@ func TestAnOutageIsShadedAndItsEventsAreMarked(t *testing.T) {
 }
 
 func TestMarksThatAreTooNearHaveOneLabel(t *testing.T) {
-	got := string(draw(&doc.Chart{Time: &doc.Timeline{To: 100, Marks: []doc.Event{{At: 1, Number: 1}, {At: 1.5, Number: 2}, {At: 90, Number: 3}}}, XUnit: timeUnit, Unit: rateUnit}))
+	got := drawn(t, "picture", newPicture(&doc.Chart{Time: &doc.Timeline{To: 100, Marks: []doc.Event{{At: 1, Number: 1}, {At: 1.5, Number: 2}, {At: 90, Number: 3}}}, XUnit: timeUnit, Unit: rateUnit}))
 	if !strings.Contains(got, ">1–2<") || !strings.Contains(got, ">3<") || strings.Contains(got, ">2<") {
 		t.Error(got)
 	}
@@ -488,7 +495,7 @@ func TestLabelsOfPartsOfACoreAreExact(t *testing.T) {
 }
 
 func TestALineOfACommandBreaksBetweenItsWords(t *testing.T) {
-	got := words(`kt produce --limit 'p99<1s over  2s'`)
+	got := drawn(t, "words", `kt produce --limit 'p99<1s over  2s'`)
 	want := `<span>kt</span> <span>produce</span> <span>--limit</span> <span>&#39;p99&lt;1s</span> <span>over</span>  <span>2s&#39;</span>`
-	must.Match(t, want, string(got), "got %s", got)
+	must.Match(t, want, got, "got %s", got)
 }

@@ -2,76 +2,47 @@ package page
 
 import (
 	"bytes"
+	"cmp"
+	"encoding/base64"
 	"fmt"
-	"html/template"
+	"image"
+	"image/color"
+	"image/png"
 	"math"
 	"slices"
 	"strings"
 
 	"github.com/kt-bench/kt/internal/doc"
+	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/theme"
 	"github.com/kt-bench/kt/internal/tui/chart"
 )
 
-// The layout of a static picture, in units of its own.
+// The area of a static picture, in units of its own. The template has the same numbers.
 const (
-	width, height = 560.0, 236.0
-	left, right   = 46.0, width - 8
-	top, bottom   = 30.0, height - 20
-	letterWidth   = 6.2
-	headroom      = 1.05
+	left, right = 46.0, 552.0
+	top, bottom = 30.0, 216.0
+	letterWidth = 6.2
+	headroom    = 1.05
 )
 
-// picture is the static picture of a chart while it is drawn.
+// picture is the static picture of a chart: the template draws it.
 type picture struct {
-	bytes.Buffer
 	*doc.Chart
-	y          chart.Axis
+	Y          chart.Axis
 	xFrom, xTo float64
 	xLog       bool
 }
 
-// draw returns the static picture of a chart.
-func draw(c *doc.Chart) template.HTML {
-	p := &picture{Chart: c}
-	p.axes()
-	p.put(`<svg class="static" viewBox="0 0 %g %g" role="img" aria-label="%s">`, width, height, escaped(summary(c)))
-	if h := c.Heat; h != nil {
-		p.put(`<rect class="plate" x="%g" y="%g" width="%g" height="%g"/>`, left, top, right-left, bottom-top)
-		p.put(`<image class="cells" x="%g" y="%g" width="%g" height="%g" preserveAspectRatio="none" href="%s"/>`, left, top, right-left, bottom-top, h.Image)
-	}
-	if c.Time != nil {
-		for _, b := range c.Time.Bands {
-			x := p.px(b.From)
-			p.put(`<rect class="band %s" x="%.1f" y="%g" width="%.1f" height="%g"/>`, b.Class, x, top, max(p.px(b.To)-x, 1), bottom-top)
-		}
-	}
-	for _, v := range p.y.Ticks {
-		if c.Heat == nil {
-			p.put(`<path class="grid" d="M%g %.1fH%g"/>`, left, p.py(v), right)
-		}
-		p.put(`<text class="tick end" x="%g" y="%.1f">%s</text>`, left-6, p.py(v)+3.5, c.Unit.Tick(v))
-	}
-	p.xTicks()
-	p.rules()
-	for i := range c.Series {
-		p.line(&c.Series[i])
-		p.points(&c.Series[i])
-	}
-	p.legend()
-	p.labels()
-	p.marks()
-	p.put("</svg>")
-	return template.HTML(p.String()) //nolint:gosec // every text in it was escaped
+// label is a text at a place of a picture.
+type label struct {
+	X, Y         float64
+	Class, Label string
 }
 
-func (p *picture) put(format string, args ...any) { fmt.Fprintf(p, format, args...) }
-
-// escaped returns a text for a picture, without what is not to be printed.
-func escaped(text string) string { return template.HTMLEscapeString(theme.Clean(text)) }
-
-// axes finds the ranges of both axes.
-func (p *picture) axes() {
+// newPicture finds the ranges of both axes.
+func newPicture(c *doc.Chart) *picture {
+	p := &picture{Chart: c}
 	var values []float64
 	for _, s := range p.Series {
 		values = append(values, s.Values...)
@@ -87,19 +58,14 @@ func (p *picture) axes() {
 	if p.Heat != nil {
 		values = append(values, p.Heat.Min, p.Heat.Max)
 	}
-	least, most := math.Inf(1), 0.0
-	for _, v := range values {
-		if v > 0 { // NaN is not
-			least, most = min(least, v), max(most, v)
-		}
-	}
+	values = slices.DeleteFunc(values, func(v float64) bool { return !(v > 0) }) // NaN is not
 	switch {
 	case !p.Log:
-		p.y = chart.Linear(most*headroom, 5)
-	case most == 0:
-		p.y = chart.Decades(1e-3, 1)
+		p.Y = chart.Linear(slices.Max(append(values, 0))*headroom, 5)
+	case len(values) == 0:
+		p.Y = chart.Decades(1e-3, 1)
 	default:
-		p.y = chart.Decades(least, most)
+		p.Y = chart.Decades(slices.Min(values), slices.Max(values))
 	}
 	switch {
 	case p.Time != nil:
@@ -109,48 +75,53 @@ func (p *picture) axes() {
 	case len(p.X) > 0:
 		p.xFrom, p.xTo, p.xLog = p.X[0], p.X[len(p.X)-1], true
 	}
+	return p
 }
 
-// px returns the place of an x value.
-func (p *picture) px(v float64) float64 {
+func tenths(v float64) float64 { return math.Round(v*10) / 10 }
+
+// Left returns the place of an x value.
+func (p *picture) Left(v float64) float64 {
 	share := (v - p.xFrom) / max(p.xTo-p.xFrom, 1e-9)
 	if p.xLog {
 		share = math.Log(v/p.xFrom) / math.Log(max(p.xTo/p.xFrom, 1+1e-9))
 	}
-	return left + min(max(share, 0), 1)*(right-left)
+	return tenths(left + min(max(share, 0), 1)*(right-left))
 }
 
-// py returns the place of a value.
-func (p *picture) py(v float64) float64 { return bottom - p.y.Pos(v)*(bottom-top) }
+// Top returns the place of a value.
+func (p *picture) Top(v float64) float64 { return tenths(bottom - p.Y.Pos(v)*(bottom-top)) }
+
+// Width returns how wide a band is.
+func (p *picture) Width(b doc.Band) float64 { return tenths(max(p.Left(b.To)-p.Left(b.From), 1)) }
 
 // mostLabels bounds the labels of places: more would cover each other.
 const mostLabels = 12
 
-// xTicks draws the labels below.
-func (p *picture) xTicks() {
+// Ticks returns the labels below.
+func (p *picture) Ticks() (all []label) {
+	add := func(v float64, text string) {
+		one := label{X: p.Left(v), Class: "mid", Label: text}
+		if one.X > right-16 {
+			one.Class = "end"
+		}
+		all = append(all, one)
+	}
 	if p.Names == nil {
 		for _, v := range ticksOf(p.xFrom, p.xTo, p.xLog, p.Time != nil) {
-			p.xTick(p.px(v), p.XUnit.Tick(v))
+			add(v, p.XUnit.Tick(v))
 		}
-		return
 	}
-	each := (len(p.Names) + mostLabels - 1) / mostLabels
-	room := int((right - left) / letterWidth / float64(min(len(p.Names), mostLabels)))
+	each := max(1, (len(p.Names)+mostLabels-1)/mostLabels)
+	room := int((right - left) / letterWidth / float64(max(1, min(len(p.Names), mostLabels))))
 	for i := 0; i < len(p.Names); i += each {
 		name := []rune(p.Names[i])
 		if len(name) > room {
 			name = append(name[:max(room-1, 1)], '…')
 		}
-		p.xTick(p.px(float64(i)), escaped(string(name)))
+		add(float64(i), string(name))
 	}
-}
-
-func (p *picture) xTick(x float64, text string) {
-	class := "mid"
-	if x > right-16 {
-		class = "end"
-	}
-	p.put(`<text class="tick %s" x="%.1f" y="%g">%s</text>`, class, x, height-5, text)
+	return all
 }
 
 // timeSteps are the distances of ticks on a time axis, in seconds.
@@ -181,201 +152,222 @@ func ticksOf(from, to float64, log, timed bool) (ticks []float64) {
 	return ticks
 }
 
-// rules draws the lines across.
-func (p *picture) rules() {
-	for _, r := range p.Rules {
-		x, y, d := right-2, p.py(r.At)-4, fmt.Sprintf("M%g %.1fH%g", left, p.py(r.At), right)
-		if r.Upright {
-			x, y, d = p.px(r.At)-4, top+10, fmt.Sprintf("M%.1f %gV%g", p.px(r.At), top, bottom)
-		}
-		p.put(`<path class="limit" d="%s"/><text class="tick end" x="%.1f" y="%.1f">%s</text>`, d, x, y, escaped(r.Name))
-	}
+// placed is a series in the units of the picture.
+type placed struct {
+	doc.Series
+	Line, Area string
+	Dots       []dot
 }
 
-// line draws the values of a series: of those in a column of the picture the highest, or for a linear axis their mean.
-func (p *picture) line(s *doc.Series) {
-	if s.Values == nil {
-		return
-	}
-	var line, area strings.Builder
-	x, y := -1, 0 // of the column before; -1: the line begins
-	for i := 0; i < len(s.Values); {
-		column, sum, n := p.column(i), 0.0, 0
-		for ; i < len(s.Values) && !math.IsNaN(s.Values[i]) && p.column(i) == column; i++ {
-			if n++; p.Log {
-				sum = max(sum, s.Values[i])
-			} else {
-				sum += (s.Values[i] - sum) / float64(n)
+type dot struct {
+	doc.Point
+	Title, Interval string
+}
+
+// Paths places a series: of the values in a column of the picture the highest, or for a linear axis their mean, and the points.
+func (p *picture) Paths(s doc.Series) *placed {
+	d := &placed{Series: s}
+	for i := 0; i < len(s.Values); i++ {
+		rest, x0, y0, x, y := "", -1.0, 0.0, 0.0, 0.0
+		for i < len(s.Values) && !math.IsNaN(s.Values[i]) {
+			column, v, n := math.Round(p.Left(p.X[i])), 0.0, 0.0
+			for ; i < len(s.Values) && !math.IsNaN(s.Values[i]) && math.Round(p.Left(p.X[i])) == column; i++ {
+				if n++; p.Log {
+					v = max(v, s.Values[i])
+				} else {
+					v += (s.Values[i] - v) / n
+				}
 			}
-		}
-		at := int(math.Round(p.py(sum)))
-		switch {
-		case n == 0: // NaN
-			i++
-		case x >= 0:
-			step := fmt.Sprintf("l%d %d", column-x, at-y) // differences are shorter
-			line.WriteString(step)
-			area.WriteString(step)
-		default:
-			fmt.Fprintf(&line, "M%d %d", column, at)
-			fmt.Fprintf(&area, "M%d %gV%d", column, bottom, at)
-		}
-		if n > 0 {
+			at := math.Round(p.Top(v))
+			if x0 < 0 {
+				x0, y0 = column, at
+			} else {
+				rest += fmt.Sprintf("l%g %g", column-x, at-y) // differences are shorter
+			}
 			x, y = column, at
 		}
-		if x >= 0 && (n == 0 || i == len(s.Values)) {
-			fmt.Fprintf(&area, "V%gZ", bottom)
-			x = -1
-		}
-	}
-	p.put(`<path class="line %s"%s d="%s"/>`, s.Class, dashes(s.Dash), line.String())
-	if s.Fill {
-		p.put(`<path class="area %s" d="%s"/>`, s.Class, area.String())
-	}
-}
-
-// column returns the place of a value in whole units.
-func (p *picture) column(i int) int { return int(math.Round(p.px(p.X[i]))) }
-
-func dashes(dash []int) string {
-	if len(dash) < 2 {
-		return ""
-	}
-	return fmt.Sprintf(` stroke-dasharray="%d %d"`, dash[0], dash[1])
-}
-
-// points draws the points of a series, with their intervals.
-func (p *picture) points(s *doc.Series) {
-	if s.Joined && len(s.Points) > 0 {
-		d := ""
-		for _, at := range s.Points {
-			d += fmt.Sprintf("L%.1f %.1f", p.px(at.X), p.py(at.Y))
-		}
-		p.put(`<path class="line %s" d="M%s"/>`, s.Class, d[1:])
-	}
-	for _, at := range s.Points {
-		x, low, high, class, interval := p.px(at.X), p.py(at.Low), p.py(at.High), s.Class, ""
-		if at.Strong {
-			class += " strong"
-		}
-		p.put(`<g class="dot %s">`, class)
-		if at.High > at.Low {
-			interval = fmt.Sprintf(" (%s to %s)", p.Unit.Text(at.Low), p.Unit.Text(at.High))
-			p.put(`<path d="M%.1f %.1fV%.1fM%.1f %.1fh10M%.1f %.1fh10"/>`, x, low, high, x-5, low, x-5, high)
-		}
-		p.put(`<title>%s</title>%s`, escaped(said(p.Chart, s, &at)+interval), shapeAt(at.Shape, x, p.py(at.Y)))
-		if at.Label != "" {
-			p.put(`<text class="tick mid" x="%.1f" y="%.1f">%s</text>`, x, p.py(at.Y)-9, escaped(at.Label))
-		}
-		p.put("</g>")
-	}
-}
-
-// shapeAt returns a shape at a place.
-func shapeAt(s doc.Shape, x, y float64) string {
-	switch s {
-	case doc.Cross:
-		return fmt.Sprintf(`<path d="M%.1f %.1fl8 8m0 -8l-8 8"/>`, x-4, y-4)
-	case doc.Square:
-		return fmt.Sprintf(`<path d="M%.1f %.1fh10v10h-10z"/>`, x-5, y-5)
-	case doc.Circle:
-	}
-	return fmt.Sprintf(`<circle cx="%.1f" cy="%.1f" r="4"/>`, x, y)
-}
-
-// legend names the lines and the kinds of points above the area.
-func (p *picture) legend() {
-	x := left
-	for _, s := range p.Series {
-		switch {
-		case s.Values != nil:
-			p.put(`<path class="line %s"%s d="M%.0f 8h16"/>`, s.Class, dashes(s.Dash), x)
-		case len(p.Series) > 1:
-			p.put(`<g class="dot %s">%s</g>`, s.Class, shapeAt(s.Points[0].Shape, x+8, 8))
-		default:
+		if x0 < 0 {
 			continue
 		}
-		p.put(`<text class="tick" x="%.0f" y="11.5">%s</text>`, x+20, escaped(s.Name))
+		if d.Line += fmt.Sprintf("M%g %g%s", x0, y0, rest); s.Fill {
+			d.Area += fmt.Sprintf("M%g %gV%g%sV%gZ", x0, bottom, y0, rest, bottom)
+		}
+	}
+	for _, at := range s.Points {
+		one := dot{Point: at, Title: p.said(&s, &at)}
+		if at.High > at.Low {
+			one.Interval = fmt.Sprintf(" (%s to %s)", p.Unit.Text(at.Low), p.Unit.Text(at.High))
+		}
+		one.X, one.Y, one.Low, one.High = p.Left(at.X), p.Top(at.Y), p.Top(at.Low), p.Top(at.High)
+		if d.Dots = append(d.Dots, one); s.Joined {
+			d.Line += fmt.Sprintf("%s%g %g", map[bool]string{true: "M", false: "L"}[d.Line == ""], one.X, one.Y)
+		}
+	}
+	return d
+}
+
+// entry is a line, or a kind of points, in the legend.
+type entry struct {
+	doc.Series
+	X   float64
+	Key doc.Point
+}
+
+// Legend names the lines and the kinds of points above the area.
+func (p *picture) Legend() (all []entry) {
+	x := left
+	for _, s := range p.Series {
+		if s.Values == nil && len(p.Series) < 2 {
+			continue
+		}
+		one := entry{Series: s, X: tenths(x), Key: doc.Point{X: tenths(x + 8), Y: 8}}
+		if s.Points != nil {
+			one.Key.Shape = s.Points[0].Shape
+		}
+		all = append(all, one)
 		x += 32 + letterWidth*float64(len([]rune(s.Name)))
 	}
+	return all
 }
 
-// labels writes the names of lines on them, each at another place, so that they do not cover each other.
-func (p *picture) labels() {
+// Labels returns the names of lines, each at another place, so that they do not cover each other.
+func (p *picture) Labels() (all []label) {
 	for n, s := range p.Series {
 		wanted := left + (right-left)*float64(n+1)/float64(len(p.Series)+1)
-		at := -1
+		var places []label
 		for i, v := range s.Values {
-			if !math.IsNaN(v) && (at < 0 || math.Abs(p.px(p.X[i])-wanted) < math.Abs(p.px(p.X[at])-wanted)) {
-				at = i
+			if s.Label != "" && !math.IsNaN(v) {
+				places = append(places, label{p.Left(p.X[i]), p.Top(v), s.Class, s.Label})
 			}
 		}
-		if at >= 0 && s.Label != "" {
-			p.put(`<text class="label %s" x="%.1f" y="%.1f">%s</text>`, s.Class, p.px(p.X[at]), p.py(s.Values[at])-4, escaped(s.Label))
+		if len(places) > 0 {
+			all = append(all, slices.MinFunc(places, func(a, b label) int { return cmp.Compare(math.Abs(a.X-wanted), math.Abs(b.X-wanted)) }))
 		}
 	}
+	return all
 }
 
-// markGap is the room that the number of a mark takes. Marks that are nearer to each other have one label.
-const markGap = 26.0
-
-// marks draws a line for each event, with its number, or those of the first and the last of some.
-func (p *picture) marks() {
+// Marks returns the numbers of the events. Those that are nearer to each other than a number is wide have one label.
+func (p *picture) Marks() (labels []label) {
+	const gap = 26
 	if p.Time == nil {
-		return
+		return nil
 	}
 	for all := p.Time.Marks; len(all) > 0; {
-		n := slices.IndexFunc(all, func(e doc.Event) bool { return p.px(e.At)-p.px(all[0].At) >= markGap })
+		first := p.Left(all[0].At)
+		n := slices.IndexFunc(all, func(e doc.Event) bool { return p.Left(e.At)-first >= gap })
 		if n < 0 {
 			n = len(all)
 		}
-		label, worst := fmt.Sprint(all[0].Number), "neutral"
+		one := label{X: first, Class: "neutral", Label: fmt.Sprint(all[0].Number)}
 		if n > 1 {
-			label = fmt.Sprintf("%d–%d", all[0].Number, all[n-1].Number)
+			one.Label = fmt.Sprintf("%d–%d", all[0].Number, all[n-1].Number)
 		}
 		for _, class := range []string{"better", "worse", "worst"} {
 			if slices.ContainsFunc(all[:n], func(e doc.Event) bool { return e.Class == class }) {
-				worst = class
+				one.Class = class
 			}
 		}
-		for _, e := range all[:n] {
-			p.put(`<path class="mark %s" d="M%.0f %gV%g"/>`, e.Class, p.px(e.At), top, bottom)
-		}
-		p.put(`<text class="mark %s" x="%.0f" y="%g">%s</text>`, worst, p.px(all[0].At), top-4, label)
-		all = all[n:]
+		labels, all = append(labels, one), all[n:]
 	}
+	return labels
 }
 
 // said writes a point as a sentence has it.
-func said(c *doc.Chart, s *doc.Series, at *doc.Point) string {
+func (p *picture) said(s *doc.Series, at *doc.Point) string {
 	place := ""
-	if c.Names != nil {
-		place = c.Names[int(at.X)]
+	if p.Names != nil {
+		place = p.Names[int(at.X)]
 	} else {
-		place = c.XUnit.Text(at.X)
+		place = p.XUnit.Text(at.X)
 	}
-	return strings.TrimSpace(fmt.Sprintf("%s %s: %s", s.Name, place, c.Unit.Text(at.Y)))
+	return strings.TrimSpace(fmt.Sprintf("%s %s: %s", s.Name, place, p.Unit.Text(at.Y)))
 }
 
-// summary says what a chart shows, for those who do not see it.
-func summary(c *doc.Chart) string {
-	if h := c.Heat; h != nil {
-		return fmt.Sprintf("%s: how many records took how long, over time, between %s and %s.", c.Title, c.Unit.Tick(h.Min), c.Unit.Tick(h.Max))
+// Summary says what a chart shows, for those who do not see it.
+func (p *picture) Summary() string {
+	if h := p.Heat; h != nil {
+		return fmt.Sprintf("%s: how many records took how long, over time, between %s and %s.", p.Title, p.Unit.Tick(h.Min), p.Unit.Tick(h.Max))
 	}
 	var parts []string
-	for i := range c.Series {
-		s := &c.Series[i]
+	for i := range p.Series {
+		s := &p.Series[i]
 		for k := range s.Points {
-			parts = append(parts, said(c, s, &s.Points[k]))
+			parts = append(parts, p.said(s, &s.Points[k]))
 		}
-		values := slices.DeleteFunc(slices.Clone(s.Values), math.IsNaN)
-		if len(values) > 0 {
-			parts = append(parts, fmt.Sprintf("%s: from %s to %s", s.Name, c.Unit.Text(slices.Min(values)), c.Unit.Text(slices.Max(values))))
+		if values := slices.DeleteFunc(slices.Clone(s.Values), math.IsNaN); len(values) > 0 {
+			parts = append(parts, fmt.Sprintf("%s: from %s to %s", s.Name, p.Unit.Text(slices.Min(values)), p.Unit.Text(slices.Max(values))))
 		}
 	}
 	const most = 12
 	if len(parts) > most {
 		parts = append(parts[:most], fmt.Sprintf("and %d more", len(parts)-most))
 	}
-	return c.Title + ". " + strings.Join(parts, "; ") + "."
+	return p.Title + ". " + strings.Join(parts, "; ") + "."
+}
+
+// maxColumns bounds the columns of a heat map in a page.
+const maxColumns = 600
+
+// newHeat returns a map of latencies over time of some columns, with its picture, which has one pixel for each bin; nil: they are empty.
+func newHeat(columns []result.HeatColumn, t *doc.Timeline) *doc.Heat {
+	h := &doc.Heat{PerDecade: result.HeatPerDecade}
+	first, last := result.HeatBins, -1
+	perSecond := func(c *result.HeatColumn, n uint32) float64 {
+		return float64(n) / max((c.End-c.Start).Seconds(), result.ShortRow)
+	}
+	for i := range columns {
+		for bin, n := range columns[i].Bins {
+			if n > 0 {
+				first, last = min(first, bin), max(last, bin)
+				h.Top = max(h.Top, perSecond(&columns[i], n))
+			}
+		}
+	}
+	if last < 0 {
+		return nil
+	}
+	y := chart.Decades(result.HeatStart(float64(first)), result.HeatStart(float64(last+1)))
+	h.Min, h.Max = y.Min, y.Max
+	palette := color.Palette{color.Transparent}
+	for _, step := range heatSteps(false) {
+		c := color.NRGBA{A: 0xff}
+		_, _ = fmt.Sscanf(step, "#%02x%02x%02x", &c.R, &c.G, &c.B) // it is a constant
+		palette = append(palette, c)
+	}
+	bins := func(from, to float64) int { return int(math.Round(math.Log10(to/from) * result.HeatPerDecade)) }
+	lowest, rows := bins(1e-6, h.Min), bins(h.Min, h.Max)
+	img := image.NewPaletted(image.Rect(0, 0, maxColumns, rows), palette)
+	place := func(s float64) int { return int(math.Round((s - t.From) / max(t.To-t.From, 1e-9) * maxColumns)) }
+	for i := range columns {
+		c := &columns[i]
+		from, to := place(c.Start.Seconds()), place(c.End.Seconds())
+		for bin, n := range c.Bins {
+			if n == 0 {
+				continue
+			}
+			v := perSecond(c, n)
+			step := uint8(1 + (tail*math.Log1p(v)/math.Log1p(h.Top)+(1-tail)*v/h.Top)*(theme.HeatSteps-1))
+			for x := max(from, 0); x < min(max(to, from+1), maxColumns); x++ {
+				img.SetColorIndex(x, rows-1-(bin-lowest), step) // what is outside is left out
+			}
+		}
+	}
+	var b bytes.Buffer
+	if err := (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&b, img); err != nil {
+		panic(err) // it is written into memory
+	}
+	h.Image = "data:image/png;base64," + base64.StdEncoding.EncodeToString(b.Bytes())
+	return h
+}
+
+// tail is the part of the ramp that the logarithm of a count decides: the few slow records are what the map is for.
+const tail = 0.75
+
+// heatSteps are the colours of the map.
+func heatSteps(dark bool) (steps []string) {
+	for i := range theme.HeatSteps {
+		steps = append(steps, theme.Hex(theme.Heat((float64(i)+0.5)/(theme.HeatSteps-1)), dark))
+	}
+	return steps
 }

@@ -6,14 +6,73 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/kt-bench/kt/internal/cluster"
 	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/must/canned"
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/result"
 )
+
+func TestAFileThatIsBeingWrittenIsMergedAndToldOf(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.ktr")
+	file := must.Have(os.Create(path))(t)
+	result.Claim(file)
+	f := must.Have(result.NewRunFile(file, result.Header{Schema: result.Schema, RunID: "R"}))(t)
+	m := newMerger(nil)
+	defer m.close()
+	must.Do(t, m.addPath(path))
+	if want := path; m.going() == nil || !strings.Contains(m.going().Error(), want) {
+		t.Errorf("the problem is %v, want %q", m.going(), want)
+	}
+	if got := m.RunFiles()[0].State; got != result.PartRunning {
+		t.Errorf("its part is %q, want running", got)
+	}
+	must.Do(t, f.Close(result.Trailer{Ended: result.Completed}))
+	whole := newMerger(nil)
+	defer whole.close()
+	must.Err(t, "", errors.Join(whole.addPath(path), whole.going()), "when it is over")
+}
+
+func TestARunThatNobodyHasIsToldInOneLine(t *testing.T) {
+	silent := errors.New("vm2: connection refused")
+	for _, tc := range []struct {
+		problem error
+		want    string
+	}{
+		{&cluster.UnknownRunError{Run: "nigthly", Known: []string{"nightly", "weekly"}}, "no agent has run files of run nigthly; did you mean nightly?"},
+		{&cluster.UnknownRunError{Run: "x"}, "no agent has run files of run x: "},
+		{silent, silent.Error()},
+	} {
+		if err := nothingFetched([]error{tc.problem}); !strings.HasPrefix(err.Error(), tc.want) {
+			t.Errorf("%v, want %q", err, tc.want)
+		}
+	}
+}
+
+func TestAHostWithoutAPartInTheRunIsNoProblemOfIt(t *testing.T) {
+	away := &cluster.PeerError{Peer: "vm15", Err: errors.New("no route to host")}
+	for _, tc := range []struct {
+		name  string
+		part  *result.Part
+		keeps bool
+	}{
+		{"no part", &result.Part{Roster: []result.Member{{Host: "vm14"}, {Host: "vm16"}}}, false},
+		{"a part", &result.Part{Roster: []result.Member{{Host: "vm14"}, {Host: "vm15"}}}, true},
+		{"parts that are not listed", &result.Part{Run: "nightly"}, true},
+		{"a run of its own", nil, true},
+	} {
+		var said strings.Builder
+		env := Env{Stderr: &said}
+		kept := env.withoutOthers([]error{away}, &result.Result{Header: result.Header{Part: tc.part}})
+		if (len(kept) == 1) != tc.keeps || strings.Contains(said.String(), "vm15") == tc.keeps {
+			t.Errorf("%s: kept %v, said %q", tc.name, kept, said.String())
+		}
+	}
+}
 
 func TestAPageTakesThePlaceOfAnOlderOneWhenItIsComplete(t *testing.T) {
 	dir := t.TempDir()

@@ -1,12 +1,12 @@
 package config
 
 import (
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/spf13/pflag"
 
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/theme"
@@ -54,12 +54,6 @@ type Tune struct {
 	Yes     bool     `flag:"yes"`
 	Force   bool     `flag:"force"`
 }
-
-// NewTune defines the flags of kt tune on a set.
-func NewTune(set *pflag.FlagSet) *Tune { return &Tune{form: newForm(set, "tune")} }
-
-// Load applies environment and configuration file, and checks everything that needs no machine.
-func (t *Tune) Load(sys System) error { return t.load(sys, t, t.check) }
 
 func (t *Tune) check(p *problems) {
 	for _, action := range append(actions, ActionExplain) {
@@ -155,4 +149,78 @@ func (t *Tune) Again(pid int) string {
 		b.WriteString(" --probe")
 	}
 	return b.String()
+}
+
+// Probe is the settings of kt probe.
+type Probe struct {
+	form     `flag:",squash"`
+	Mode     string        `flag:"mode"`
+	Tests    []string      `flag:"tests"`
+	Size     int64         `flag:"size"` // bytes of each directory at most; 0: by the mode
+	Blocks   []int64       `flag:"blocks"`
+	Direct   []bool        `flag:"direct"` // of the rows of dd
+	DD       bool          `flag:"dd"`     // the rows of dd, and nothing else
+	Compare  string        `flag:"compare"`
+	Force    bool          `flag:"force"`
+	Duration time.Duration `flag:"duration"` // of each test; 0: by the mode
+}
+
+func (p *Probe) check(found *problems) {
+	p.DD = p.DD || len(p.Blocks) > 0 || len(p.Direct) > 0
+	if p.DD && (len(p.Tests) > 0 || typedOn(p.flags.Lookup("mode"))) {
+		found.bad("", nil, "--dd does not go with --mode or --tests")
+	}
+}
+
+// Doctor is the settings of kt doctor.
+type Doctor struct {
+	URL       string `flag:"url"` // of another system than Kafka; "": none
+	form      `flag:",squash"`
+	Bootstrap []string      `flag:"bootstrap-server"`
+	Topic     string        `flag:"topic"`
+	Duration  time.Duration `flag:"duration"` // of the load to be made
+	ReadOnly  bool          `flag:"read-only"`
+	Protected string        // the name of the protected cluster that is examined; "": none
+	Yes       bool          `flag:"yes"` // try rights there too
+	ClientIDs []string      // of the clients of the load; nil: kt's own
+	Security  Security
+	Warnings  []string
+}
+
+func (d *Doctor) check(p *problems) {
+	b := &builder{layers: d.layers}
+	d.client(b)
+	if chosen := b.chosen("bootstrap-server", "url"); chosen != "url" && len(d.Bootstrap) > 0 {
+		d.URL = "" // of a layer below
+	}
+	if errors.Join(append(b.problems, d.refused.err())...) == nil && len(d.Bootstrap) == 0 && d.URL == "" {
+		b.problems = append(b.problems, needs("kt doctor needs a cluster: give --bootstrap-server HOST:PORT, set KT_BOOTSTRAP_SERVER, or name one of your file with --cluster"))
+	}
+	d.Protected = d.protected(d.Bootstrap)
+	d.Warnings = b.warnings
+	*p = append(*p, b.problems...)
+}
+
+// client takes what counts here from the properties of a client of Kafka: the brokers, the client id and the security. A
+// property of a load is none of kt doctor's; one that no client has is a warning.
+func (d *Doctor) client(b *builder) {
+	c := newClient("client", Client{Has: func(string) bool { return true }})
+	b.clients = []*client{c}
+	b.readProperties(c, "command-config", is[string](b.layers, "command-config"))
+	b.putPairs(c, "command-property")
+	b.own(c, "bootstrap-server", bootstrapProperty, strings.Join(d.Bootstrap, ","))
+	b.provide(c)
+	d.Security = b.security()
+	kafka := b.sys.Kafka
+	for _, name := range slices.Sorted(maps.Keys(c.given)) {
+		if g := c.given[name]; !kafka.Producer.Has(name) && !kafka.Consumer.Has(name) {
+			b.warn("Warning: no client of kt has the property %s (from %s)%s", name, g.Source, hint(name, slices.Concat(kafka.Producer.Names, kafka.Consumer.Names), ""))
+		}
+	}
+	if g, given := c.given[bootstrapProperty]; given {
+		d.Bootstrap = named(strings.Split(g.Value, ","))
+	}
+	if g, given := c.given["client.id"]; given {
+		d.ClientIDs = []string{g.Value}
+	}
 }

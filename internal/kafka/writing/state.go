@@ -1,0 +1,98 @@
+package writing
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"github.com/kt-bench/kt/internal/kafka"
+	"github.com/kt-bench/kt/internal/kafka/javaconf"
+	"github.com/kt-bench/kt/internal/ledger"
+	"github.com/kt-bench/kt/internal/payload"
+	"github.com/kt-bench/kt/internal/plan"
+)
+
+// State is the part of a driver that writes which is the same for every client: what is written where, and the outcomes.
+type State struct {
+	Cluster    *kafka.Cluster
+	Plan       plan.Plan
+	Settings   javaconf.Producer
+	Values     *payload.Values // the content of the records
+	Partitions int             // of the topic
+	Run        uint64          // in the stamps
+
+	mu       sync.Mutex // guards accounts
+	accounts []*Account // of the producers
+}
+
+// Blind reports whether no broker answers: acks is 0.
+func (s *State) Blind() bool { return s.Settings.Acks() == "0" }
+
+// Account is what was written by one producer of the load.
+type Account struct {
+	sync.Mutex // held while an outcome is noted: it may come after the end of the run
+	blind      bool
+	acked      []atomic.Int64     // as State.Acked has them
+	of         []*ledger.Producer // by the producer's ids; none: only acked counts
+}
+
+// Open returns the account of one more producer.
+func (s *State) Open(of ...*ledger.Producer) *Account {
+	a := &Account{blind: s.Blind(), acked: make([]atomic.Int64, s.Partitions), of: of}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.accounts = append(s.accounts, a)
+	return a
+}
+
+// Settle notes the outcome of n records, the first of which has a number. Those that were taken are at offset and after it, -1: not
+// known. of may be nil.
+func (a *Account) Settle(of *ledger.Producer, partition int32, first, n, offset int64, taken bool) {
+	a.Lock()
+	defer a.Unlock()
+	switch acked := &a.acked[partition]; {
+	case !taken:
+	case a.blind: // the client counts offsets from 0
+		acked.Add(n)
+		offset = -1
+	case offset >= 0:
+		acked.Store(max(acked.Load(), offset+n))
+	}
+	switch {
+	case of == nil:
+	case taken:
+		of.Acknowledged(partition, first, n, offset)
+	default:
+		of.Failed(partition, first, n)
+	}
+}
+
+// Acked returns, by partition, the offset after the newest record that was acknowledged; with acks=0 how many were sent.
+func (s *State) Acked() []int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	acked := make([]int64, s.Partitions)
+	for _, a := range s.accounts {
+		for i := range acked {
+			if n := a.acked[i].Load(); a.blind {
+				acked[i] += n
+			} else {
+				acked[i] = max(acked[i], n)
+			}
+		}
+	}
+	return acked
+}
+
+// Lanes returns all records that the producers wrote, and their outcomes. Later outcomes count nowhere.
+func (s *State) Lanes() (lanes []ledger.Lane) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, a := range s.accounts {
+		a.Lock()
+		for _, p := range a.of {
+			lanes = append(lanes, p.Lanes()...)
+		}
+		a.Unlock()
+	}
+	return lanes
+}

@@ -1,0 +1,104 @@
+package queue
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/secret"
+)
+
+// Access is how a system is reached that a URL names: all that a plan must not hold.
+type Access struct {
+	Password secret.Text // or a token; empty: none was given
+
+	Bound *secret.Binding // the addresses at which the credentials may be used; nil: there are none
+
+	// TLS returns the settings of connections to a host, nil for plain text.
+	TLS func(host string) (*tls.Config, error)
+}
+
+// Admin returns the address of the HTTP API of the system at a URL. Without ?admin= the API is at a port of the same host, and so
+// it is named as the host is.
+func (a Access) Admin(u *url.URL, plain, encrypted string) string {
+	at := plan.Admin(u, plain, encrypted)
+	if u.Query().Get("admin") == "" && a.Bound.Permit(u.Host) == nil {
+		a.Bound.Learn(at)
+	}
+	return at
+}
+
+// API is the HTTP API of a system, in JSON.
+type API struct {
+	HTTP  http.Client
+	LogIn func(*http.Request)
+}
+
+// maxAnswer bounds the memory of an answer.
+const maxAnswer = 16 << 20
+
+// StatusError is an answer that is not what was wanted.
+type StatusError struct {
+	Code   int
+	Reason string
+}
+
+func (e *StatusError) Error() string { return cmp.Or(e.Reason, http.StatusText(e.Code)) }
+
+// Status returns the code of an answer that is an error, 0 of other errors.
+func Status(err error) int {
+	if s := new(StatusError); errors.As(err, &s) {
+		return s.Code
+	}
+	return 0
+}
+
+// Get reads what is at an address into a value; nil: only whether it is there. Its numbers stay as they are written.
+func (a *API) Get(ctx context.Context, at string, into any) error {
+	return a.Do(ctx, http.MethodGet, at, nil, into)
+}
+
+// Do sends a body in JSON to an address, nil for none, and reads the answer as Get does.
+func (a *API) Do(ctx context.Context, method, at string, body, into any) error {
+	var content bytes.Buffer
+	if body != nil {
+		if err := json.NewEncoder(&content).Encode(body); err != nil {
+			return err
+		}
+	}
+	request, err := http.NewRequestWithContext(ctx, method, at, &content)
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Content-Type", "application/json")
+	a.LogIn(request)
+	answer, err := a.HTTP.Do(request)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = answer.Body.Close() }() // it was read
+	text := json.NewDecoder(io.LimitReader(answer.Body, maxAnswer))
+	if answer.StatusCode >= http.StatusBadRequest {
+		var e struct{ Reason string }
+		_ = text.Decode(&e) // a proxy may answer something else
+		reason, _, _ := strings.Cut(e.Reason, "\n")
+		return &StatusError{Code: answer.StatusCode, Reason: strings.TrimSpace(reason)}
+	}
+	if into == nil {
+		return nil
+	}
+	text.UseNumber()
+	if err := text.Decode(into); err != nil {
+		return fmt.Errorf("%s: %w", at, err)
+	}
+	return nil
+}
