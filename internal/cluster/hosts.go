@@ -79,8 +79,14 @@ func (h *Hosts) Run(ctx context.Context, r run.Request, observers ...run.Observe
 	to := run.NewDelivery(observers)
 	out, err := c.run(context.WithoutCancel(ctx), o, runOptions{Stop: r.Stop, Abort: ctx.Done(), Observe: to.Send, Dir: h.Dir, Header: header, AbortOn: r.AbortOn})
 	to.Close(context.WithoutCancel(ctx))
-	if err != nil {
-		return result.Result{}, misfit(err)
+	var refused *refusedError
+	switch {
+	case errors.As(err, &refused):
+		return result.Result{}, &result.MisfitError{Err: err}
+	case errors.Is(err, errStopped):
+		return result.Result{}, context.Canceled
+	case err != nil:
+		return result.Result{}, err
 	}
 	out.reportLost(said, c.Log)
 	res, err := out.merge(ctx, o.Epoch, r.File)
@@ -97,11 +103,12 @@ func (h *Hosts) Run(ctx context.Context, r run.Request, observers ...run.Observe
 
 // order returns the load that a request asks for.
 func (h *Hosts) order(r *run.Request) loadOrder {
+	epoch := rand.Text()[:12]
 	o := loadOrder{
-		Epoch: rand.Text()[:12], Args: r.Args, Tags: r.Tags, Limits: r.Limits, Plan: r.Plan, System: r.System, Producer: h.Producer, Consumer: h.Consumer,
+		Run: epoch, Epoch: epoch, Args: r.Args, Tags: r.Tags, Limits: r.Limits, Plan: r.Plan, System: r.System, Producer: h.Producer, Consumer: h.Consumer,
 		Load: h.Load, Watch: h.Watch, Processes: h.Processes,
 	}
-	if o.Run = o.Epoch; r.Part != nil {
+	if r.Part != nil {
 		o.Run = r.Part.Run
 	}
 	return o
@@ -140,18 +147,6 @@ func Names(peers []Peer) string {
 	return strings.Join(names, ", ")
 }
 
-// misfit returns a MisfitError for a refusal, and context.Canceled for a run that was stopped before its start.
-func misfit(err error) error {
-	var refused *refusedError
-	switch {
-	case errors.As(err, &refused):
-		return &result.MisfitError{Err: err}
-	case errors.Is(err, errStopped):
-		return context.Canceled
-	}
-	return err
-}
-
 // merge merges the run files of an epoch into one result, and writes them into one collection.
 func (o *outcome) merge(ctx context.Context, epoch string, to *run.File) (result.Result, error) {
 	if len(o.Files) == 0 {
@@ -175,20 +170,20 @@ func (o *outcome) merge(ctx context.Context, epoch string, to *run.File) (result
 }
 
 // reportLost reports everything that is lost, unless it was reported during the run.
-func (o *outcome) reportLost(said []string, tell func(text string)) {
+func (o *outcome) reportLost(said []string, report func(text string)) {
 	for _, text := range o.Lost {
 		if !slices.Contains(said, text) {
-			tell(text)
+			report(text)
 		}
 	}
 }
 
 // reportParts reports the errors of the processes whose figures do not count: their run files may lack them.
-func (o *outcome) reportParts(res *result.Result, tell func(text string)) {
+func (o *outcome) reportParts(res *result.Result, report func(text string)) {
 	for _, row := range res.Processes {
 		ended := o.Ended[row.Host]
 		if i := row.Process - 1; !row.Counted && i >= 0 && i < len(ended) && ended[i].Text != "" && !o.isLost(row.Host, ended[i].Text) {
-			tell(fmt.Sprintf("%s/%d: %s", row.Host, row.Process, ended[i].Text))
+			report(fmt.Sprintf("%s/%d: %s", row.Host, row.Process, ended[i].Text))
 		}
 	}
 }
