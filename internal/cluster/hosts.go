@@ -59,12 +59,12 @@ func (h *Hosts) Run(ctx context.Context, r run.Request, observers ...run.Observe
 	if r.Notify == nil {
 		r.Notify = func(run.Notice) {}
 	}
-	o := h.order(&r)
+	o := h.order(r)
 	if err := o.check(); err != nil {
 		return result.Result{}, &result.MisfitError{Err: err}
 	}
 	r.Notify(run.Notice{Kind: run.HostsChosen, Text: fmt.Sprintf("run %s on %s", o.Run, o.hosts())})
-	header := headerOf(&o, &r)
+	header := o.header()
 	if r.Opened != nil {
 		if err := r.Opened(header); err != nil {
 			return result.Result{}, err
@@ -102,27 +102,23 @@ func (h *Hosts) Run(ctx context.Context, r run.Request, observers ...run.Observe
 }
 
 // order returns the load that a request asks for.
-func (h *Hosts) order(r *run.Request) loadOrder {
-	epoch := rand.Text()[:12]
-	o := loadOrder{
-		Run: epoch, Epoch: epoch, Args: r.Args, Tags: r.Tags, Limits: r.Limits, Plan: r.Plan, System: r.System, Producer: h.Producer, Consumer: h.Consumer,
-		Load: h.Load, Watch: h.Watch, Processes: h.Processes,
-	}
-	if r.Part != nil {
+func (h *Hosts) order(r run.Request) loadOrder {
+	o := loadOrder{Hosts: *h, Request: r, Run: rand.Text()[:12]}
+	if o.Epoch = o.Run; r.Part != nil {
 		o.Run = r.Part.Run
 	}
 	return o
 }
 
-// headerOf returns a header of the whole run for observers, before any host has answered.
-func headerOf(o *loadOrder, r *run.Request) result.Header {
-	h := result.Header{Schema: result.Schema, RunID: o.Epoch, KTVersion: r.Version, Args: o.Args, Tags: o.Tags, Plan: o.Plan, Limits: o.Limits}
-	if r.Now != nil {
-		h.StartedAt = r.Now().UTC()
+// header returns a header of the whole run for observers, before any host has answered.
+func (o *loadOrder) header() result.Header {
+	h := result.Header{Schema: result.Schema, RunID: o.Epoch, KTVersion: o.Version, Args: o.Args, Tags: o.Tags, Plan: o.Plan, Limits: o.Limits}
+	if o.Now != nil {
+		h.StartedAt = o.Now().UTC()
 	}
 	t := &o.Plan.Topic
 	h.Environment.Topic = result.Topic{Name: t.Name, Partitions: int(t.Partitions), ReplicationFactor: int(t.ReplicationFactor)}
-	r.System.Describe(&h)
+	o.System.Describe(&h)
 	return h
 }
 
