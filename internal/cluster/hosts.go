@@ -286,10 +286,15 @@ func explainNoMatch(word string, among []Peer) string {
 	var words, there []string
 	for _, p := range among {
 		words = append(append(words, p.Name), p.Tags...)
+		what := "does not answer"
 		if p.Role != "" {
+			what = p.Role
 			words = append(words, p.Role+"s")
 		}
-		there = append(there, p.describe())
+		if len(p.Tags) > 0 {
+			what += "; tags " + strings.Join(p.Tags, " ")
+		}
+		there = append(there, fmt.Sprintf("%s (%s)", p.Name, what))
 	}
 	slices.Sort(words)
 	text := "; there are " + strings.Join(there, ", ")
@@ -300,16 +305,4 @@ func explainNoMatch(word string, among []Peer) string {
 		return fmt.Sprintf("; did you mean %s?", near)
 	}
 	return text
-}
-
-// describe returns the name of an agent with its role and tags.
-func (p *Peer) describe() string {
-	what := p.Role
-	if what == "" {
-		what = "does not answer"
-	}
-	if len(p.Tags) > 0 {
-		what += "; tags " + strings.Join(p.Tags, " ")
-	}
-	return fmt.Sprintf("%s (%s)", p.Name, what)
 }
