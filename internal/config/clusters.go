@@ -21,6 +21,7 @@ import (
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/properties"
 	"github.com/kt-bench/kt/internal/secret"
+	"github.com/kt-bench/kt/internal/suggest"
 )
 
 // clustersKey is the key of the user's file that holds the clusters, by their names.
@@ -155,7 +156,7 @@ const bootstrapProperty = "bootstrap.servers"
 func noCluster(source, name string, all map[string]Cluster) error {
 	p := plan.Refuse("cluster", name, "there is no such cluster: write it below %s: in the configuration file (see: kt config --help)", clustersKey)
 	if names := slices.Sorted(maps.Keys(all)); len(names) > 0 {
-		p = plan.Refuse("cluster", name, "there is no such cluster%s", hint(name, names, "; there are "+strings.Join(names, ", ")))
+		p = plan.Refuse("cluster", name, "there is no such cluster%s", suggest.Hint(name, names, "; there are "+strings.Join(names, ", ")))
 	}
 	if source == "--cluster" {
 		return p

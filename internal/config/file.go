@@ -16,6 +16,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/input"
 	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/suggest"
 )
 
 // file is a configuration file. That of a project may set less than that of the user.
@@ -146,7 +147,7 @@ nextKey:
 	for _, e := range entries {
 		switch _, twice := l.at[e.key]; {
 		case !slices.Contains(known, e.key) && e.key != "description":
-			p.bad(e, "unknown key %q%s", path+e.key, hint(e.key, known, ""))
+			p.bad(e, "unknown key %q%s", path+e.key, suggest.Hint(e.key, known, ""))
 		case twice: // in letters of another case
 			p.bad(e, "%s is given twice", path+e.key)
 		default:
@@ -253,7 +254,7 @@ func (f *file) onlyLoads() error {
 			for _, item := range part.GetStringSlice(key) {
 				name, value, _ := strings.Cut(strings.TrimSpace(item), "=")
 				if known := strings.Fields(projectProperties); !slices.Contains(known, name) {
-					refuse(hint(name, known, ""), "--%s: %.40q is no property that a project file may set", key, name)
+					refuse(suggest.Hint(name, known, ""), "--%s: %.40q is no property that a project file may set", key, name)
 				} else if strings.Contains(value, "${") {
 					refuse("", "--%s: %s looks a value up elsewhere, which no project file may do", key, name)
 				}

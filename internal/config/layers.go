@@ -14,6 +14,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/secret"
+	"github.com/kt-bench/kt/internal/suggest"
 )
 
 // envPrefix starts the name of every environment variable that sets a flag.
@@ -222,7 +223,7 @@ func (s System) warnOfStrangers() {
 			s.Warn(fmt.Sprintf("%s is ignored: only the command line can say --%s", name, settings[i].Name))
 			continue
 		}
-		near := hint(name, names, "")
+		near := suggest.Hint(name, names, "")
 		if of, flag, found := strings.Cut(strings.TrimPrefix(name, envPrefix+"_"), "_"); found && slices.Contains(Commands(), strings.ToLower(of)) && slices.Contains(names, envPrefix+"_"+flag) {
 			near = "; did you mean " + envPrefix + "_" + flag + "?"
 		}
@@ -322,7 +323,7 @@ func (l *layers) readProfile(name string) (layer, error) {
 				return layer{}, plan.Refuse("profile", name, "it is a profile of kt %s; those of kt %s are %s", other, l.command, strings.Join(names, ", "))
 			}
 		}
-		return layer{}, plan.Refuse("profile", name, "there is no such profile%s", hint(name, names, "; there are "+strings.Join(names, ", ")))
+		return layer{}, plan.Refuse("profile", name, "there is no such profile%s", suggest.Hint(name, names, "; there are "+strings.Join(names, ", ")))
 	}
 	p := parser{from: fromProfile, where: func(int) string { return "profile " + name }}
 	entries, err := readYAML(p.where, data)
