@@ -131,7 +131,7 @@ func runTune(ctx context.Context, env *Env, s *config.Tune, _ []string) (*findin
 	}
 	switch t.Action {
 	case config.ActionHints:
-		hints := tune.Hints(r.Machine, tune.HintOptions{Brokers: t.Brokers})
+		hints := tune.Hints(r.Machine, t.Brokers)
 		return found(report.HintsDoc(r.Machine, hints), hints), nil
 	case config.ActionDryRun:
 		return t.dryRun(r), nil

@@ -146,6 +146,13 @@ func (f *Facts) Add(name string, tone Tone, text string) {
 	}
 }
 
+// If adds a fact on a condition, unless it has no text.
+func (f *Facts) If(is bool, name string, tone Tone, text string) {
+	if is {
+		f.Add(name, tone, text)
+	}
+}
+
 // List adds a fact for each text that is not empty, with the name before the first.
 func (f *Facts) List(name string, texts ...string) {
 	for _, text := range texts {

@@ -258,11 +258,14 @@ func joined[S ~string](words []S) string {
 func plural[N int | int64](n N, thing string) string { return theme.Plural(n, thing, thing+"s") }
 
 // either is the word that goes with a number: of one, or of several.
-func either[N int | int64](n N, one, several string) string {
-	if n == 1 {
-		return one
+func either[N int | int64](n N, one, several string) string { return pick(n == 1, one, several) }
+
+// pick returns one of two values.
+func pick[T any](is bool, yes, no T) T {
+	if is {
+		return yes
 	}
-	return several
+	return no
 }
 
 func micros[T ~int64](us T) time.Duration { return time.Duration(us) * time.Microsecond }

@@ -61,41 +61,29 @@ func about(r *result.Result, full bool) []string {
 	if h := r.Environment.Host.Hostname; h != "" && !merged(r) {
 		all = append(all, "on "+h)
 	}
-	version := r.KTVersion
-	if !full {
-		version, _, _ = strings.Cut(version, " ")
-	}
-	return append(all, "kt "+version)
+	version, _, _ := strings.Cut(r.KTVersion, " ")
+	return append(all, "kt "+pick(full, r.KTVersion, version))
 }
 
 // badges are the verdicts of a run. What went wrong is louder than that the figures are valid.
 func badges(r *result.Result) []doc.Note {
-	all := []doc.Note{{Text: "valid", Tone: doc.Muted}}
-	if !r.Valid {
-		all[0] = doc.Note{Text: "not valid", Tone: doc.Bad}
-	}
+	all := []doc.Note{{Text: pick(r.Valid, "valid", "not valid"), Tone: pick(r.Valid, doc.Muted, doc.Bad)}}
 	if o := r.Outage; o != nil && o.LongestGapMS != nil && millis(o.LongestGapMS) >= longGap {
 		all = append(all, doc.Note{Text: "no acknowledgement for " + theme.Duration(millis(o.LongestGapMS)), Tone: doc.Bad})
 	}
-	if v := r.Verify; v != nil && v.Lost > 0 && !v.OfAnotherRun {
-		all = append(all, doc.Note{Text: plural(v.Lost, "record") + " lost", Tone: doc.Bad})
+	if lost, _ := Lost(r); lost > 0 {
+		all = append(all, doc.Note{Text: plural(lost, "record") + " lost", Tone: doc.Bad})
 	}
-	broken := len(slices.DeleteFunc(slices.Clone(r.Limits), func(l result.Limit) bool { return l.Held }))
-	switch limits := plural(len(r.Limits), "limit"); {
-	case len(r.Limits) == 0:
-	case broken > 0:
-		all = append(all, doc.Note{Text: fmt.Sprintf("%d of %s not held", broken, limits), Tone: doc.Bad})
-	default:
-		all = append(all, doc.Note{Text: limits + " held", Tone: doc.Good})
+	if limits := plural(len(r.Limits), "limit"); len(r.Limits) > 0 {
+		broken := len(slices.DeleteFunc(slices.Clone(r.Limits), func(l result.Limit) bool { return l.Held }))
+		all = append(all, doc.Note{Text: pick(broken > 0, fmt.Sprintf("%d of %s not held", broken, limits), limits+" held"), Tone: pick(broken > 0, doc.Bad, doc.Good)})
 	}
 	return all
 }
 
 // alerts returns what a reader has to know before any figure.
-func alerts(r *result.Result) (all []string) {
-	if r.Notice != "" {
-		all = append(all, r.Notice)
-	}
+func alerts(r *result.Result) []string {
+	all := []string{r.Notice}
 	if share := r.TargetReached; share != nil {
 		rate := r.Throughput.RecordsPerSecond
 		if !writes(&r.Header) && r.Fetch != nil {
@@ -107,13 +95,7 @@ func alerts(r *result.Result) (all []string) {
 		all = append(all, fmt.Sprintf("still rising: from %s to %s records/s: the maximum is higher; use --warmup %.0fs and a longer --duration",
 			theme.PerSecond(first), theme.PerSecond(last), warmup))
 	}
-	if text := missedStages(r); text != "" {
-		all = append(all, text)
-	}
-	if text := endedEarly(r); text != "" {
-		all = append(all, text)
-	}
-	return all
+	return slices.DeleteFunc(append(all, missedStages(r), endedEarly(r)), func(text string) bool { return text == "" })
 }
 
 // endedEarly returns how a run ended before its time, "" if it did not.
@@ -121,11 +103,7 @@ func endedEarly(r *result.Result) string {
 	if r.Ended == result.Completed {
 		return ""
 	}
-	text := r.Ended + " after " + theme.Duration(seconds(r.ElapsedSeconds))
-	if r.AbortedBy != "" {
-		text += " by --abort-on " + r.AbortedBy
-	}
-	return text
+	return r.Ended + " after " + theme.Duration(seconds(r.ElapsedSeconds)) + pick(r.AbortedBy != "", " by --abort-on "+r.AbortedBy, "")
 }
 
 // subject returns the topics of a run.
@@ -149,10 +127,8 @@ func does(command string) (writes, reads bool) {
 }
 
 func setting(of []result.Setting, name string) string {
-	for _, s := range of {
-		if s.Name == name {
-			return s.Value
-		}
+	if i := slices.IndexFunc(of, func(s result.Setting) bool { return s.Name == name }); i >= 0 {
+		return of[i].Value
 	}
 	return ""
 }
@@ -177,15 +153,13 @@ func tiles(r *result.Result) doc.Tiles {
 			rate.Name, target = "read", r.Fetch.TargetRecordsPerSecond
 		}
 	}
-	quoted, rated := r.Quoted()
-	if rated {
-		rate.Value, rate.Unit, bandwidth.Value, bandwidth.Unit = theme.Rate(quoted.Records), "rec/s", theme.Number(quoted.Bytes/mibBytes), "MiB/s"
-	}
-	switch {
-	case !rated:
+	if quoted, rated := r.Quoted(); !rated {
 		rate.Notes = []string{"too short for a rate"}
-	case target > 0:
-		rate.Notes = []string{"target " + theme.Rate(target)}
+	} else {
+		rate.Value, rate.Unit, bandwidth.Value, bandwidth.Unit = theme.Rate(quoted.Records), "rec/s", theme.Number(quoted.Bytes/mibBytes), "MiB/s"
+		if target > 0 {
+			rate.Notes = []string{"target " + theme.Rate(target)}
+		}
 	}
 	lost, _ := Lost(r)
 	for _, part := range []count{{r.Records.Failed, "failed"}, {r.Records.Unknown, "unknown"}, {r.Records.Unsent, "never sent"}, {lost, "lost"}, {r.Records.NotInLog, "not in the log"}} {
@@ -222,34 +196,27 @@ func Lost(r *result.Result) (int64, bool) {
 
 // Tags returns a few words about the kind of load, and the tags of the run with a # before each.
 func Tags(h result.Header) []string {
-	tags, read, writes := []string{}, h.Plan.Read, writes(&h)
+	tags, read, writes, reads := []string{}, h.Plan.Read, writes(&h), h.Plan.Reads()
 	add := func(is bool, tag string) {
 		if is {
 			tags = append(tags, tag)
 		}
 	}
 	add(writes, "acks="+setting(h.Config, "acks"))
-	if h.Plan.Reads() && !writes {
+	if reads && !writes {
 		add(read.Groups > 1, plural(read.Groups, "group"))
-		add(read.Groups <= 1 && read.Group != "", "group "+read.Group)
-		add(read.Groups <= 1 && read.Group == "", "no group")
+		add(read.Groups <= 1, pick(read.Group != "", "group "+read.Group, "no group"))
 	}
-	n := h.Environment.Partitions()
+	n, factor, codec := h.Environment.Partitions(), h.Environment.Topic.ReplicationFactor, setting(h.Config, "compression.type")
 	add(n > 0, plural(n, "partition")) // before a load on other hosts begins, the topic is unknown here
-	factor := h.Environment.Topic.ReplicationFactor
 	add(factor > 0, fmt.Sprintf("RF %d", factor))
-	if writes {
-		c := setting(h.Config, "compression.type")
-		add(true, h.Plan.Payload.String())
-		add(c != "none" && c != "", c)
-	}
+	add(writes, h.Plan.Payload.String())
+	add(writes && codec != "none" && codec != "", codec)
 	add(h.Plan.Producers > 1, plural(h.Plan.Producers, "producer"))
-	if h.Plan.Reads() {
-		add(read.Consumers > 1, plural(read.Consumers, "consumer"))
-		add(setting(h.ConsumerConfig, "isolation.level") == "read_committed", "read_committed")
-		add(read.Processing > 0, read.Processing.String()+" a record")
-		add(h.Plan.Load.OneAtATime, "one at a time")
-	}
+	add(reads && read.Consumers > 1, plural(read.Consumers, "consumer"))
+	add(reads && setting(h.ConsumerConfig, "isolation.level") == "read_committed", "read_committed")
+	add(reads && read.Processing > 0, read.Processing.String()+" a record")
+	add(reads && h.Plan.Load.OneAtATime, "one at a time")
 	return append(tags, marked(h.Tags)...)
 }
 

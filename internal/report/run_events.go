@@ -23,25 +23,19 @@ const (
 // happened is the events, and their effect on the load.
 func happened(r *result.Result) doc.Section {
 	s := doc.Section{ID: "happened", Title: "What happened", Captions: true}
-	f := new(doc.Facts)
-	label := "timeline"
+	f, o := new(doc.Facts), r.Outage
 	few, others := fewEvents(r)
-	for _, e := range few {
-		f.Add(label, doc.Plain, fmt.Sprintf("%-8s %s", theme.Duration(seconds(e.AtSeconds)), strings.Join(strings.Fields(e.Text), " ")))
-		label = ""
+	for i, e := range few {
+		f.Add(pick(i == 0, "timeline", ""), doc.Plain, fmt.Sprintf("%-8s %s", theme.Duration(seconds(e.AtSeconds)), strings.Join(strings.Fields(e.Text), " ")))
 	}
-	if more := others.List(); more != "" {
-		f.Add("", doc.Muted, fmt.Sprintf("%s; --output json lists %d of them", more, len(r.Events)-len(few)))
-	}
+	f.If(others.List() != "", "", doc.Muted, fmt.Sprintf("%s; --output json lists %d of them", others.List(), len(r.Events)-len(few)))
 	for i := range f.Rows { // a page has all of them
 		f.Rows[i].For = doc.InText | doc.InMarkdown
 	}
-	o := r.Outage
 	if o != nil && o.BeganWith != "" {
 		f.Add("outage", doc.Plain, afterFault(o))
-		if n := *o.RecordsFailed; n > 0 {
-			f.Add("", doc.Bad, plural(n, "record")+" failed or "+either(n, "was", "were")+" never answered")
-		}
+		n := *o.RecordsFailed
+		f.If(n > 0, "", doc.Bad, plural(n, "record")+" failed or "+either(n, "was", "were")+" never answered")
 	}
 	if o != nil && o.LongestGapMS != nil && (o.BeganWith != "" || millis(o.LongestGapMS) >= longGap) {
 		f.Add("longest gap", doc.Plain, longestGap(r))
@@ -102,30 +96,16 @@ func afterFault(o *result.Outage) string {
 			text += ", " + of.what + " after " + theme.Duration(millis(of.after))
 		}
 	}
-	if o.RecoveredMS == nil {
-		text += ", the rate was not back when the run ended"
-	}
-	return text
+	return text + pick(o.RecoveredMS == nil, ", the rate was not back when the run ended", "")
 }
 
 // stages has a row for each stage of the target, with the latency that is the headline of such a run.
 func stages(r *result.Result) *doc.Table {
-	t := doc.NewTable("stage-table", "stages of the target", "stage", "from|3", "to", "target/s")
-	if writes(&r.Header) {
-		t.Head("offered/s", "acked/s")
-	} else {
-		t.Head("read/s")
-	}
-	t.Head("p50|2", "p99", "p99.9|4", "max|1", "valid|words")
+	writes := writes(&r.Header)
+	t := doc.NewTable("stage-table", "stages of the target", "stage", "from|3", "to", "target/s", pick(writes, "offered/s", ""), pick(writes, "acked/s", "read/s"),
+		"p50|2", "p99", "p99.9|4", "max|1", "valid|words")
 	for i := range r.Stages {
 		s := &r.Stages[i]
-		target, rates := theme.PerSecond(s.TargetFrom), []string{theme.PerSecond(s.ReadRecordsPerSecond)}
-		if s.TargetTo != s.TargetFrom {
-			target += ".." + theme.PerSecond(s.TargetTo)
-		}
-		if writes(&r.Header) {
-			rates = []string{theme.PerSecond(s.OfferedRecordsPerSecond), theme.PerSecond(s.RecordsPerSecond)}
-		}
 		l, valid, note, tone := cmp.Or(s.EndToEnd, &s.Response), doc.Cell{Text: "yes", Tone: doc.Good}, "", doc.Plain
 		switch {
 		case s.MeasuredSeconds == 0 && s.TargetFrom+s.TargetTo > 0:
@@ -138,7 +118,9 @@ func stages(r *result.Result) *doc.Table {
 		case s.TargetReached != nil:
 			valid = doc.Cell{Text: theme.Percent(*s.TargetReached) + " of the target", Tone: doc.Warn}
 		}
-		row := t.Add(i+1, theme.Duration(seconds(s.FromSeconds)), theme.Duration(seconds(s.ToSeconds)), target, rates,
+		row := t.Add(i+1, theme.Duration(seconds(s.FromSeconds)), theme.Duration(seconds(s.ToSeconds)),
+			theme.PerSecond(s.TargetFrom)+pick(s.TargetTo != s.TargetFrom, ".."+theme.PerSecond(s.TargetTo), ""),
+			theme.PerSecond(s.OfferedRecordsPerSecond), theme.PerSecond(pick(writes, s.RecordsPerSecond, s.ReadRecordsPerSecond)),
 			latencyOf(l, l.P50), latencyOf(l, l.P99), latencyOf(l, l.P999), latencyOf(l, l.Max), valid)
 		row.Note, row.NoteTone = note, tone
 	}
@@ -159,15 +141,8 @@ func missedStages(r *result.Result) string {
 	if missed == 0 {
 		return ""
 	}
-	s, did := &r.Stages[worst], "offered"
-	rate := s.OfferedRecordsPerSecond
-	if !writes(&r.Header) {
-		rate, did = s.ReadRecordsPerSecond, "read"
-	}
-	text := fmt.Sprintf("%s of the target in stage %d: %s of %s records/s %s", theme.Percent(*s.TargetReached), worst+1,
-		theme.PerSecond(rate), theme.PerSecond(s.TargetRecordsPerSecond), did)
-	if missed > 1 {
-		text += fmt.Sprintf("; %d of %d stages missed theirs", missed, len(r.Stages))
-	}
-	return text
+	s, writes := &r.Stages[worst], writes(&r.Header)
+	return fmt.Sprintf("%s of the target in stage %d: %s of %s records/s %s", theme.Percent(*s.TargetReached), worst+1,
+		theme.PerSecond(pick(writes, s.OfferedRecordsPerSecond, s.ReadRecordsPerSecond)), theme.PerSecond(s.TargetRecordsPerSecond), pick(writes, "offered", "read")) +
+		pick(missed > 1, fmt.Sprintf("; %d of %d stages missed theirs", missed, len(r.Stages)), "")
 }

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -33,14 +34,13 @@ func figures(r *result.Result) *doc.Facts {
 	readers(f, r)
 	if s := r.Stability; s != nil {
 		outage := r.Outage != nil && r.Outage.BeganWith != ""
-		detail(f, s.Label == inference.Flat || s.Label == inference.None && outage, "stability", map[bool]doc.Tone{true: doc.Plain, false: doc.Warn}[s.Label == inference.Flat], steadiness(s))
+		detail(f, s.Label == inference.Flat || s.Label == inference.None && outage, "stability", pick(s.Label == inference.Flat, doc.Plain, doc.Warn), steadiness(s))
 	}
-	if w := r.Warmup; w != nil && writes {
-		f.Add("warm-up", doc.Plain, plural(w.Records.Offered, "record")+" left out, p99 "+latencyOf(&w.Response, w.Response.P99))
-	} else if w != nil {
-		f.Add("warm-up", doc.Plain, plural(w.Records.Consumed, "record")+" left out")
+	if w := r.Warmup; w != nil {
+		n := pick(writes, w.Records.Offered, w.Records.Consumed)
+		f.Add("warm-up", doc.Plain, plural(n, "record")+" left out"+pick(writes, ", p99 "+latencyOf(&w.Response, w.Response.P99), ""))
 	}
-	if low, high, several := extremes(r); several {
+	if low, high := extremes(r); r.Environment.Partitions() > 1 {
 		detail(f, high.Records <= 2*low.Records, "partitions", doc.Plain, fmt.Sprintf("%d, from %s (%s) to %s (%s)", r.Environment.Partitions(),
 			theme.Count(low.Records), place(&low), plural(high.Records, "record"), place(&high)))
 	}
@@ -70,14 +70,9 @@ func throughput(f *doc.Facts, r *result.Result) {
 	}
 	text := rateAndBytes(th.RecordsPerSecond, th.MiBPerSecond)
 	if th.TargetRecordsPerSecond > 0 {
-		target := theme.PerSecond(th.TargetRecordsPerSecond)
-		if asked := th.AskedRecordsPerSecond; asked > 0 {
-			target += " (" + theme.PerSecond(asked) + " with the lost processes)"
-		}
-		if len(r.Stages) > 0 || slices.ContainsFunc(r.Events, func(e result.Event) bool { return e.Kind == stats.RateChanged }) {
-			target += " on average"
-		}
-		text += fmt.Sprintf("   (target %s, offered %s)", target, theme.PerSecond(th.OfferedRecordsPerSecond))
+		changed := len(r.Stages) > 0 || slices.ContainsFunc(r.Events, func(e result.Event) bool { return e.Kind == stats.RateChanged })
+		asked := pick(th.AskedRecordsPerSecond > 0, " ("+theme.PerSecond(th.AskedRecordsPerSecond)+" with the lost processes)", "")
+		text += fmt.Sprintf("   (target %s%s%s, offered %s)", theme.PerSecond(th.TargetRecordsPerSecond), asked, pick(changed, " on average", ""), theme.PerSecond(th.OfferedRecordsPerSecond))
 	}
 	f.Add("throughput", doc.Loud, text)
 }
@@ -98,9 +93,7 @@ func latency(f *doc.Facts, label string, l *result.Latency, what string) {
 		}
 		f.Rows = append(f.Rows, fact)
 	}
-	if l.OutOfRange > 0 {
-		f.Add("", doc.Warn, theme.Count(l.OutOfRange)+" took longer than an hour and "+either(l.OutOfRange, "is", "are")+" not in these figures")
-	}
+	f.If(l.OutOfRange > 0, "", doc.Warn, theme.Count(l.OutOfRange)+" took longer than an hour and "+either(l.OutOfRange, "is", "are")+" not in these figures")
 }
 
 const queueing = "mostly queueing: the rate is unlimited"
@@ -116,39 +109,24 @@ func latencies(f *doc.Facts, r *result.Result) {
 		latency(f, "response", &r.Latency.Response, "sent → acknowledged")
 	default:
 		latency(f, "latency", &r.Latency.Response, "")
-		if r.Latency.Response.Ranked() > 0 {
-			f.Add("", doc.Muted, queueing)
-		}
+		f.If(r.Latency.Response.Ranked() > 0, "", doc.Muted, queueing)
 	}
 }
 
 // records are the outcomes of the records that were sent.
 func records(f *doc.Facts, r *result.Result) {
-	rec := &r.Records
+	rec, b, committed, aborted := &r.Records, &r.Batches, r.Client.Transactions, r.Client.Aborted
 	f.Add("records", doc.Plain, fmt.Sprintf("%s offered = %s %s + %s failed + %s unknown",
 		theme.Count(rec.Offered), theme.Count(rec.Acknowledged), r.Outcome(), theme.Count(rec.Failed), theme.Count(rec.Unknown)))
-	if rec.Unsent > 0 {
-		f.Add("", doc.Warn, theme.Count(rec.Unsent)+" more "+either(rec.Unsent, "was", "were")+" due and never sent")
-	}
-	if n := rec.NotInLog; n > 0 {
-		f.Add("", doc.Bad, plural(n, "record")+" "+either(n, "is", "are")+" not in the log")
-	}
-	if b := r.Batches; b.Count > 0 {
-		ratio := "not compressed"
-		if setting(r.Config, "compression.type") != "none" {
-			ratio = fmt.Sprintf("compressed %s (rate %.3f)", theme.Ratio(b.CompressionRatio), b.CompressedShare)
-		}
+	f.If(rec.Unsent > 0, "", doc.Warn, theme.Count(rec.Unsent)+" more "+either(rec.Unsent, "was", "were")+" due and never sent")
+	f.If(rec.NotInLog > 0, "", doc.Bad, plural(rec.NotInLog, "record")+" "+either(rec.NotInLog, "is", "are")+" not in the log")
+	if b.Count > 0 {
+		ratio := pick(setting(r.Config, "compression.type") == "none", "not compressed", fmt.Sprintf("compressed %s (rate %.3f)", theme.Ratio(b.CompressionRatio), b.CompressedShare))
 		f.Add("batches", doc.Plain, fmt.Sprintf("%s rec/batch, %s each, %s", theme.Number(b.RecordsMean), theme.Bytes(int64(b.BytesMean)), ratio))
-		if b.SpanMax > 0 {
-			f.Add("", doc.Muted, "records that fell due within "+theme.Duration(micros(b.SpanMax))+" at most count with the latency of the first")
-		}
+		f.If(b.SpanMax > 0, "", doc.Muted, "records that fell due within "+theme.Duration(micros(b.SpanMax))+" at most count with the latency of the first")
 	}
-	if n := r.Client.Transactions; n > 0 {
-		f.Add("transactions", doc.Plain, theme.Count(n)+" committed")
-	}
-	if n := r.Client.Aborted; n > 0 {
-		f.Add("", doc.Bad, plural(n, "transaction")+" aborted: consumers with read_committed skip "+either(n, "its", "their")+" records")
-	}
+	f.If(committed > 0, "transactions", doc.Plain, theme.Count(committed)+" committed")
+	f.If(aborted > 0, "", doc.Bad, plural(aborted, "transaction")+" aborted: consumers with read_committed skip "+either(aborted, "its", "their")+" records")
 }
 
 // steadiness says how the throughput went on.
@@ -164,48 +142,41 @@ func steadiness(s *result.Stability) string {
 		return fmt.Sprintf("slowdown after %s: then %s", begin, varied)
 	case s.Label == inference.Slowdown:
 		return "slowdown: the rate fell by " + theme.Percent(-s.Trend.Share) + " until the end"
-	case s.Trend.Low > 0:
-		return "never steady: " + varied + ", and the rate still rose at the end: use a longer --duration"
 	}
-	return "never steady: " + varied
+	return "never steady: " + varied + pick(s.Trend.Low > 0, ", and the rate still rose at the end: use a longer --duration", "")
 }
 
-// extremes returns the partitions with the fewest and the most records, of several: of
-// those sent, or read by a run that only reads. One that got none has no row.
-func extremes(r *result.Result) (low, high result.PartitionRow, several bool) {
-	records := make(map[string]bool, len(r.Partitions))
-	for i, p := range r.Partitions {
-		if !writes(&r.Header) {
-			p.Records = p.Consumed
-		}
-		records[place(&p)] = true
-		if i == 0 || p.Records < low.Records {
-			low = p
-		}
-		if i == 0 || p.Records > high.Records {
-			high = p
+// extremes returns the partitions with the fewest and the most records: of those sent, or read by a run that only reads. One that got none
+// has no row.
+func extremes(r *result.Result) (low, high result.PartitionRow) {
+	rows, named := slices.Clone(r.Partitions), make(map[string]bool, len(r.Partitions))
+	for i := range rows {
+		if named[place(&rows[i])] = true; !writes(&r.Header) {
+			rows[i].Records = rows[i].Consumed
 		}
 	}
 	for i := range int32(r.Environment.Partitions()) {
-		topic, number := r.Environment.Place(i)
-		p := result.PartitionRow{ID: number}
-		if len(r.Environment.Topics) > 0 {
-			p.Topic = topic.Name
-		}
-		if !records[place(&p)] {
-			low = p
+		if p := partition(&r.Environment, i); !named[place(&p)] {
+			rows = append(rows, p)
 			break
 		}
 	}
-	return low, high, r.Environment.Partitions() > 1
+	if len(rows) == 0 {
+		return low, high
+	}
+	byRecords := func(a, b result.PartitionRow) int { return cmp.Compare(a.Records, b.Records) }
+	return slices.MinFunc(rows, byRecords), slices.MaxFunc(rows, byRecords)
+}
+
+// partition returns the row of a partition by its number among all topics, without figures.
+func partition(e *result.Environment, i int32) result.PartitionRow {
+	topic, number := e.Place(i)
+	return result.PartitionRow{ID: number, Topic: pick(len(e.Topics) > 0, topic.Name, "")}
 }
 
 // place returns how a partition is named.
 func place(p *result.PartitionRow) string {
-	if p.Topic != "" {
-		return fmt.Sprintf("%s/%d", p.Topic, p.ID)
-	}
-	return fmt.Sprintf("p%d", p.ID)
+	return pick(p.Topic != "", fmt.Sprintf("%s/%d", p.Topic, p.ID), fmt.Sprintf("p%d", p.ID))
 }
 
 // details are the facts that a terminal shows with --verbose: what the readers did, the resources that kt itself used, a line a host of
@@ -215,38 +186,23 @@ func details(r *result.Result) *doc.Facts {
 	if r.NotAddedUp == "" {
 		fetches(f, r)
 		c := &r.Client
-		label, cores := "this client", fmt.Sprintf("%.2f of %.4g cores", c.CPUCores, c.CoresAvailable)
-		if merged(r) {
-			label = "all clients"
-			if c.CPUCores == 0 { // no process ran for long enough
-				cores = fmt.Sprintf("too short a time to know how many of %.0f cores", c.CoresAvailable)
-			}
+		cores := fmt.Sprintf("%.2f of %.4g cores", c.CPUCores, c.CoresAvailable)
+		if merged(r) && c.CPUCores == 0 { // no process ran for long enough
+			cores = fmt.Sprintf("too short a time to know how many of %.0f cores", c.CoresAvailable)
 		}
 		if c.CPUSecondsPerMillion > 0 { // below one core it is not known
 			cores += fmt.Sprintf(" (%.2f s per million records)", c.CPUSecondsPerMillion)
 		}
-		f.Add(label, doc.Plain, fmt.Sprintf("%s, %s, longest GC pause %s", cores, theme.Bytes(c.PeakResidentBytes), theme.Duration(micros(c.GCPauseMaxUS))))
+		f.Add(pick(merged(r), "all clients", "this client"), doc.Plain,
+			fmt.Sprintf("%s, %s, longest GC pause %s", cores, theme.Bytes(c.PeakResidentBytes), theme.Duration(micros(c.GCPauseMaxUS))))
 	}
-	label := "kt tune"
 	for i := range r.Tune {
-		of := ""
-		if len(r.Tune) > 1 {
-			of = r.Tune[i].Host + ": "
-		}
-		f.Add(label, doc.Muted, of+tuneLine(&r.Tune[i]))
-		label = ""
+		f.Add(pick(i == 0, "kt tune", ""), doc.Muted, pick(len(r.Tune) > 1, r.Tune[i].Host+": ", "")+tuneLine(&r.Tune[i]))
 	}
+	processes := len(slices.DeleteFunc(slices.Clone(r.RunFiles), func(s result.MergedFile) bool { return s.Process == 0 }))
 	if all := len(r.RunFiles); all > 0 {
-		about, processes := plural(all, "run file"), 0
-		for _, s := range r.RunFiles {
-			if s.Process > 0 {
-				processes++
-			}
-		}
-		if processes < all {
-			about += fmt.Sprintf(": %d of processes, %d of hosts that were watched", processes, all-processes)
-		}
-		f.Add("merged from", doc.Muted, about)
+		about := pick(processes < all, fmt.Sprintf(": %d of processes, %d of hosts that were watched", processes, all-processes), "")
+		f.Add("merged from", doc.Muted, plural(all, "run file")+about)
 	}
 	for i := range f.Rows {
 		f.Rows[i].For = doc.InDetails | doc.InPage
@@ -263,7 +219,7 @@ func tuneLine(c *result.TuneCheck) string {
 		}
 	}
 	if len(ids) == 0 {
-		return fmt.Sprintf("%s without a warning", plural(c.Checks, "check"))
+		return plural(c.Checks, "check") + " without a warning"
 	}
 	for _, of := range [][2]string{{result.TuneFail, "failure"}, {result.TuneWarn, "warning"}} {
 		if n := c.Count(of[0]); n > 0 {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/kt-bench/kt/internal/doc"
@@ -15,10 +14,8 @@ import (
 	"github.com/kt-bench/kt/internal/theme"
 )
 
-const (
-	maxProcesses = 30 // processes and hosts of a table: about a screen
-	maxWatched   = 30
-)
+// maxProcesses is how many processes a table has, and hosts: about a screen.
+const maxProcesses = 30
 
 // party returns the run, the processes and the hosts of a merged result.
 func party(r *result.Result) []string {
@@ -73,10 +70,7 @@ func (a *adding) round(f *result.Figures) {
 // processTable has a row for each process below the row of its host, and the total. Processes that are not added up have their topics
 // instead of hosts and a total.
 func processTable(r *result.Result) *doc.Table {
-	t := &processes{Table: doc.NewTable("process-table", "", "process|name"), separate: r.NotAddedUp != ""}
-	_, rated := r.Quoted()
-	t.counts = !rated && !t.separate
-	t.head(r)
+	t := newProcesses(r)
 	hosts, several := make(map[string]*result.HostRow), false // processes on some host
 	for i := range r.Hosts {
 		hosts[r.Hosts[i].Host] = &r.Hosts[i]
@@ -95,31 +89,25 @@ func processTable(r *result.Result) *doc.Table {
 		if !t.separate && several && h != nil && (p.Host != last || i == 0) {
 			f := h.Figures
 			t.hosts.round(&f)
-			t.row(doc.Loud, &f, "", true, share(h.Counted, h.Processes), "", h.Host)
+			t.row(doc.Loud, &f, "", true, share(h.Counted, h.Processes), "", h.Host, "")
 		}
-		last = p.Host
-		names := []string{p.Host}
-		if several || t.separate || h == nil {
-			names[0] += "/" + strconv.Itoa(p.Process)
-		}
-		if t.separate {
-			names = append(names, p.Topic)
-		} else if p.Counted {
+		if last = p.Host; !t.separate && p.Counted {
 			t.parts.round(&p.Figures)
 		}
 		tone, state := stateOf(&p)
 		long := p.ToSeconds-p.FromSeconds >= verdict.Shortest.Seconds() || p.Counted && !t.separate
-		t.row(tone, &p.Figures, p.Command, long && p.State != result.PartMissing, state, p.BoundBy.Limit, names...)
+		name := pick(several || t.separate || h == nil, nameOf(&p), p.Host)
+		t.row(tone, &p.Figures, p.Command, long && p.State != result.PartMissing, state, p.BoundBy.Limit, name, p.Topic)
 		if cells := t.Rows[len(t.Rows)-1].Cells; p.State == result.PartMissing {
-			for i := range cells[len(names) : len(cells)-2] {
-				cells[len(names)+i].Text = none
+			for i := range cells[2 : len(cells)-2] {
+				cells[2+i].Text = none
 			}
 		}
 	}
 	if !t.separate {
 		whole := wholeFigures(r)
 		whole.CPUCores = cores
-		t.row(doc.Loud, &whole, "", true, share(counted, len(r.Processes)), "", "total")
+		t.row(doc.Loud, &whole, "", true, share(counted, len(r.Processes)), "", "total", "")
 	}
 	if more := len(r.Processes) - maxProcesses; more > 0 {
 		t.Note = theme.Count(int64(more)) + " more: --output processes lists all"
@@ -127,8 +115,11 @@ func processTable(r *result.Result) *doc.Table {
 	return t.Table
 }
 
-// head finds what the processes do, and gives the table its caption.
-func (t *processes) head(r *result.Result) {
+// newProcesses finds what the processes do, and returns the table without rows.
+func newProcesses(r *result.Result) *processes {
+	t := &processes{separate: r.NotAddedUp != ""}
+	_, rated := r.Quoted()
+	t.counts = !rated && !t.separate
 	both := false
 	for _, p := range r.Processes {
 		w, c := does(p.Command)
@@ -138,42 +129,25 @@ func (t *processes) head(r *result.Result) {
 		t.writes = writes(&r.Header)
 		t.reads = !t.writes
 	}
-	response, read := "response", ""
-	if r.Throughput.TargetRecordsPerSecond == 0 && !t.separate {
-		response = "latency, mostly queueing"
-	}
-	if r.Latency.EndToEnd != nil {
-		read = ", end to end"
-	}
+	response := pick(r.Throughput.TargetRecordsPerSecond == 0 && !t.separate, "latency, mostly queueing", "response")
+	read := pick(r.Latency.EndToEnd != nil, ", end to end", "")
+	caption := "writing, " + response
 	switch {
 	case both:
-		t.Caption = "round trip" + cmp.Or(read, ", "+response)
+		caption = "round trip" + cmp.Or(read, ", "+response)
 	case t.writes && t.reads:
-		t.Caption = "writing, " + response + "; reading" + read
+		caption += "; reading" + read
 	case t.reads:
-		t.Caption = "reading" + read
-	default:
-		t.Caption = "writing, " + response
+		caption = "reading" + read
 	}
-	if t.separate {
-		t.Head("topic|name")
-	}
+	t.Table = doc.NewTable("process-table", caption, "process|name", pick(t.separate, "topic|name", ""),
+		pick(t.writes, pick(t.counts, "records", "records/s"), ""), pick(t.reads, pick(t.counts, "read", "read/s"), ""), pick(t.writes != t.reads && !t.counts, "MiB/s|5", ""),
+		"mean|7", "p50|3", "p99", "p99.9|6", "max|2", pick(t.writes, "failed", ""), "cores|4", "state|words", "bound by|words|page")
+	return t
 }
 
-// row adds the figures of a process of a command, or of several. The first gives the table its columns.
-func (t *processes) row(tone doc.Tone, f *result.Figures, command string, rated bool, state doc.Cell, limit verdict.Limit, names ...string) {
-	first := len(t.Rows) == 0
-	add := func(is, has bool, head, text string) {
-		if is && first {
-			t.Head(head)
-		}
-		if is && !has {
-			text = none
-		}
-		if is {
-			names = append(names, text)
-		}
-	}
+// row adds the figures of a process of a command, or of several.
+func (t *processes) row(tone doc.Tone, f *result.Figures, command string, rated bool, state doc.Cell, limit verdict.Limit, name, topic string) {
 	w, c := does(command)
 	if !w && !c { // it may have done anything
 		w, c = t.writes, t.reads
@@ -185,19 +159,12 @@ func (t *processes) row(tone doc.Tone, f *result.Figures, command string, rated 
 	case w && (command != "" || !t.reads || f.EndToEnd == nil):
 		l = &f.Response
 	}
-	add(t.writes && t.counts, w, "records", theme.Count(f.Records.Acknowledged))
-	add(t.writes && !t.counts, w && rated, "records/s", theme.PerSecond(f.RecordsPerSecond))
-	add(t.reads && t.counts, c, "read", theme.Count(f.Records.Consumed))
-	add(t.reads && !t.counts, c && rated, "read/s", theme.PerSecond(f.ConsumedPerSecond))
-	add(t.writes != t.reads && !t.counts, rated, "MiB/s|5", theme.Number(f.MiBPerSecond+f.ConsumedMiB))
-	for i, us := range []result.Micros{l.Mean, l.P50, l.P99, l.P999, l.Max} {
-		add(true, true, []string{"mean|7", "p50|3", "p99", "p99.9|6", "max|2"}[i], latencyOf(l, us))
+	rate := func(does bool, records int64, perSecond float64) string {
+		return pick(!does || !t.counts && !rated, none, pick(t.counts, theme.Count(records), theme.PerSecond(perSecond)))
 	}
-	add(t.writes, w, "failed", theme.Count(f.Records.Failed))
-	if add(true, f.CPUCores > 0, "cores|4", theme.Number(f.CPUCores)); first {
-		t.Head("state|words", "bound by|words|page")
-	}
-	t.Add(names, state, limit.String()).Tone = tone
+	t.Add(name, topic, rate(w, f.Records.Acknowledged, f.RecordsPerSecond), rate(c, f.Records.Consumed, f.ConsumedPerSecond),
+		pick(rated, theme.Number(f.MiBPerSecond+f.ConsumedMiB), none), latencyOf(l, l.Mean), latencyOf(l, l.P50), latencyOf(l, l.P99), latencyOf(l, l.P999), latencyOf(l, l.Max),
+		pick(w, theme.Count(f.Records.Failed), none), pick(f.CPUCores > 0, theme.Number(f.CPUCores), none), state, limit.String()).Tone = tone
 }
 
 // stateOf returns the tone of the row of a process, and its state.
@@ -209,18 +176,13 @@ func stateOf(p *result.ProcessRow) (doc.Tone, doc.Cell) {
 		return doc.Plain, doc.Cell{Text: "reading failed", Tone: doc.Bad}
 	case !p.Valid:
 		return doc.Plain, doc.Cell{Text: "not valid", Tone: doc.Bad}
-	case p.State != result.PartComplete:
-		return doc.Plain, doc.Cell{Text: string(p.State), Tone: doc.Warn}
 	}
-	return doc.Plain, doc.Cell{Text: string(p.State)}
+	return doc.Plain, doc.Cell{Text: string(p.State), Tone: pick(p.State != result.PartComplete, doc.Warn, doc.Plain)}
 }
 
 // share says how many of some processes count, if not all do.
 func share(n, of int) doc.Cell {
-	if n == of {
-		return doc.Cell{}
-	}
-	return doc.Cell{Text: fmt.Sprintf("%d of %d", n, of), Tone: doc.Warn}
+	return pick(n == of, doc.Cell{}, doc.Cell{Text: fmt.Sprintf("%d of %d", n, of), Tone: doc.Warn})
 }
 
 // wholeFigures returns the figures of all processes that count.
@@ -248,18 +210,14 @@ func busy(r *result.Result) *doc.Table {
 			blind = append(blind, h.Host)
 			continue
 		}
-		if watched++; watched > maxWatched {
+		if watched++; watched > maxProcesses {
 			continue
 		}
 		heap, gc := jvm(b.Brokers)
-		cpu, steal, cache, dirty := none, none, none, none
-		if b.Cores > 0 {
-			cpu, steal = theme.Percent(b.CPUShare)+fmt.Sprintf(" of %.0f", b.Cores), theme.Percent(b.StealShare)
-		}
-		if b.MemoryBytes > 0 {
-			cache, dirty = theme.Bytes(b.CacheBytes), theme.Bytes(b.DirtyBytesMax)
-		}
-		row := t.Add(h.Host, cmp.Or(h.Role, none), doc.Cell{Text: cpu, Bar: b.CPUShare}, steal, cache, dirty, disk(b.Disks), network(b.Networks), heap, gc)
+		cores, memory := b.Cores > 0, b.MemoryBytes > 0
+		row := t.Add(h.Host, cmp.Or(h.Role, none), doc.Cell{Text: pick(cores, theme.Percent(b.CPUShare)+fmt.Sprintf(" of %.0f", b.Cores), none), Bar: b.CPUShare},
+			pick(cores, theme.Percent(b.StealShare), none), pick(memory, theme.Bytes(b.CacheBytes), none), pick(memory, theme.Bytes(b.DirtyBytesMax), none),
+			disk(b.Disks), network(b.Networks), heap, gc)
 		row.NoteTone = doc.Warn
 		for _, b := range b.Brokers {
 			if m := (host.Maps{PID: b.PID, Used: b.MapsMax, Limit: b.MapsLimit}); m.Near() {
@@ -267,8 +225,8 @@ func busy(r *result.Result) *doc.Table {
 			}
 		}
 	}
-	if watched > maxWatched {
-		notes = append(notes, fmt.Sprintf("%d more: --output json lists all", watched-maxWatched))
+	if watched > maxProcesses {
+		notes = append(notes, fmt.Sprintf("%d more: --output json lists all", watched-maxProcesses))
 	}
 	if n := len(blind) - maxLeftOut; n > 0 {
 		blind = append(blind[:maxLeftOut], fmt.Sprintf("%d more", n))
@@ -299,10 +257,7 @@ func network(nics []result.BusyNetwork) string {
 		return cmp.Or(cmp.Compare(max(a.SentShare, a.ReceivedShare), max(b.SentShare, b.ReceivedShare)),
 			cmp.Compare(a.SentMiB+a.ReceivedMiB, b.SentMiB+b.ReceivedMiB))
 	})
-	if n.SpeedBits == 0 {
-		return n.Name + " " + theme.Number(n.SentMiB) + " / " + theme.Number(n.ReceivedMiB) + " MiB/s"
-	}
-	return n.Name + " " + theme.Percent(n.SentShare) + " / " + theme.Percent(n.ReceivedShare)
+	return n.Name + " " + pick(n.SpeedBits == 0, theme.Number(n.SentMiB)+" / "+theme.Number(n.ReceivedMiB)+" MiB/s", theme.Percent(n.SentShare)+" / "+theme.Percent(n.ReceivedShare))
 }
 
 // jvm returns the fullest heap of the brokers on a host and what its garbage collection took
@@ -319,9 +274,5 @@ func jvm(brokers []result.BusyBroker) (heap, gc string) {
 		}
 		bytes, share = max(bytes, b.HeapUsedMax), max(share, b.GCShare)
 	}
-	heap = theme.Percent(used)
-	if used == 0 {
-		heap = theme.Bytes(bytes)
-	}
-	return heap, theme.Percent(share)
+	return pick(used == 0, theme.Bytes(bytes), theme.Percent(used)), theme.Percent(share)
 }

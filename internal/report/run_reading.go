@@ -22,21 +22,19 @@ func reading(facts *doc.Facts, r *result.Result) {
 	}
 	took, records := theme.Duration(seconds(f.Seconds)), plural(r.Records.Consumed, "record")
 	_, rated := r.Read()
-	switch rate := rateAndBytes(f.RecordsPerSecond, f.MiBPerSecond); {
+	text := rateAndBytes(f.RecordsPerSecond, f.MiBPerSecond)
+	switch {
 	case !rated && (merged(r) || r.Records.Consumed == 0):
-		facts.Add("read", doc.Warn, noRate)
-	case !rated && f.Seconds > 0:
-		facts.Add("read", doc.Warn, fmt.Sprintf("too short for a rate: %s in %s", records, took))
+		text = noRate
 	case !rated:
-		facts.Add("read", doc.Warn, "too short for a rate: "+records+" in one poll")
+		text = "too short for a rate: " + records + pick(f.Seconds > 0, " in "+took, " in one poll")
 	case writes(&r.Header) || f.Seconds == 0 || merged(r):
-		facts.Add("read", doc.Loud, rate)
 	case r.Throughput.TargetRecordsPerSecond > 0:
-		facts.Add("read", doc.Loud, fmt.Sprintf("%s   (target %s, in %s)", rate, theme.PerSecond(r.Throughput.TargetRecordsPerSecond), took))
+		text += fmt.Sprintf("   (target %s, in %s)", theme.PerSecond(r.Throughput.TargetRecordsPerSecond), took)
 	default:
-		facts.Add("read", doc.Loud, rate+"   (in the "+took+" from the first record to the last)")
+		text += "   (in the " + took + " from the first record to the last)"
 	}
-	if r.Latency.EndToEnd != nil {
+	if facts.Add("read", pick(rated, doc.Loud, doc.Warn), text); r.Latency.EndToEnd != nil {
 		endToEndFacts(facts, r, *r.Latency.EndToEnd)
 	}
 }
@@ -48,14 +46,11 @@ func endToEndFacts(f *doc.Facts, r *result.Result, l result.Latency) {
 	label, late := "end to end", l.OutOfRange
 	if l.Count > 0 {
 		l.OutOfRange = 0 // it has another reason here
-		latency(f, label, &l, map[bool]string{true: "due → polled"}[own && !queued])
-		if label = ""; queued {
-			f.Add("", doc.Muted, "sent → polled, "+queueing)
-		}
+		latency(f, label, &l, pick(own && !queued, "due → polled", ""))
+		f.If(queued, "", doc.Muted, "sent → polled, "+queueing)
+		label = ""
 	}
-	if late > 0 {
-		f.Add(label, doc.Warn, theme.Count(late)+" took longer than an hour, or a negative time by these clocks, and "+either(late, "is", "are")+" not in these figures")
-	}
+	f.If(late > 0, label, doc.Warn, theme.Count(late)+" took longer than an hour, or a negative time by these clocks, and "+either(late, "is", "are")+" not in these figures")
 	switch {
 	case merge:
 		f.Add("", doc.Muted, "due → polled, of records with kt's stamp; wrong by the difference between the writer's clock and the reader's")
@@ -83,30 +78,27 @@ func overlap(f *doc.Facts, r *result.Result) {
 	if o == nil {
 		return
 	}
-	n, apart, about := 0, "", "" // processes in the figures of the whole
-	for i := range r.Processes {
-		if r.Processes[i].Counted {
-			n++
-		}
+	n := len(slices.DeleteFunc(slices.Clone(r.Processes), func(p result.ProcessRow) bool { return !p.Counted }))
+	apart := "; starts " + theme.Duration(micros(o.StartSpreadUS)) + " apart"
+	switch {
+	case n < 2:
+		apart = ""
+	case !o.Agreed:
+		apart += " by each host's own clock"
+	case o.ClockErrorUS >= 0:
+		apart += " ±" + theme.Duration(micros(o.ClockErrorUS))
 	}
-	if n > 1 {
-		apart = "; starts " + theme.Duration(micros(o.StartSpreadUS)) + " apart"
-		if !o.Agreed {
-			apart += " by each host's own clock"
-		} else if o.ClockErrorUS >= 0 {
-			apart += " ±" + theme.Duration(micros(o.ClockErrorUS))
-		}
-	}
+	tone, text := doc.Warn, "none: the processes did not run together"+apart
 	switch {
 	case o.Seconds > 0:
-		f.Add("overlap", doc.Plain, theme.Duration(seconds(o.Seconds))+" of "+theme.Duration(seconds(o.SpanSeconds))+apart)
+		tone, text = doc.Plain, theme.Duration(seconds(o.Seconds))+" of "+theme.Duration(seconds(o.SpanSeconds))+apart
 	case n < 2:
-		f.Add("overlap", doc.Warn, "none: less than 1s was measured")
+		text = "none: less than 1s was measured"
 	case o.Together:
-		f.Add("overlap", doc.Warn, "none: the processes were measured together for less than 1s"+apart)
-	default:
-		f.Add("overlap", doc.Warn, "none: the processes did not run together"+apart)
+		text = "none: the processes were measured together for less than 1s" + apart
 	}
+	f.Add("overlap", tone, text)
+	about := ""
 	switch _, rated := r.Quoted(); {
 	case !rated:
 		about = "too short for a rate; "
@@ -129,9 +121,9 @@ func readers(f *doc.Facts, r *result.Result) {
 	if r.Fetch == nil {
 		return
 	}
-	label, s, tone := "records", theme.Count(r.Records.Consumed)+" read", doc.Plain
-	if writes(&r.Header) {
-		label, s = "consumed", theme.Count(r.Records.Consumed)
+	label, s, tone := "consumed", theme.Count(r.Records.Consumed), doc.Plain
+	if !writes(&r.Header) {
+		label, s = "records", s+" read"
 	}
 	if r.Records.Consumed > 0 {
 		s += ", the first after " + theme.Duration(seconds(r.Fetch.FirstReadSeconds))
@@ -139,13 +131,10 @@ func readers(f *doc.Facts, r *result.Result) {
 	if s += readEnds[r.ReadEnd]; r.ReadEnd == result.ReadIdle {
 		s, tone = s+", until none came for "+theme.Duration(r.Plan.Read.Timeout.Std()), doc.Warn
 	}
-	if n := r.Fetch.Withheld; n > 0 {
-		s += fmt.Sprintf("; %s behind open transactions", theme.Plural(n, "record waits", "records wait"))
-	}
-	f.Add(label, tone, s)
-	if n := r.Fetch.Deleted; n > 0 {
-		f.Add("", doc.Warn, theme.Plural(n, "record was", "records were")+" deleted before they were read: "+inPartitions(r, func(p *result.PartitionRow) int64 { return p.Deleted }))
-	}
+	withheld, deleted := r.Fetch.Withheld, r.Fetch.Deleted
+	f.Add(label, tone, s+pick(withheld > 0, "; "+theme.Plural(withheld, "record waits", "records wait")+" behind open transactions", ""))
+	f.If(deleted > 0, "", doc.Warn, theme.Plural(deleted, "record was", "records were")+" deleted before they were read: "+
+		inPartitions(r, func(p *result.PartitionRow) int64 { return p.Deleted }))
 	f.Add("", doc.Bad, r.ReadError)
 	var group []string // the time that it took
 	if r.JoinMS > 0 {
@@ -163,26 +152,19 @@ func consumerLag(f *doc.Facts, r *result.Result) {
 	if b == nil {
 		return
 	}
-	s, tone := b.Records.Or("not known", func(n int64) string { return plural(n, "record") })+" at the end", doc.Plain
-	if writes(&r.Header) {
-		s += " of sending"
-	}
+	writes := writes(&r.Header)
+	s, tone := b.Records.Or("not known", func(n int64) string { return plural(n, "record") })+" at the end"+pick(writes, " of sending", ""), doc.Plain
 	s += b.Max.Or("", func(n int64) string { return fmt.Sprintf(", %s at most", theme.Count(n)) })
 	if slope := *cmp.Or(b.Slope, new(float64)); math.Abs(slope) >= 0.5 {
-		s += fmt.Sprintf(", %s by %s/s", map[bool]string{true: "growing", false: "falling"}[slope > 0], theme.Rate(math.Abs(slope)))
+		s += fmt.Sprintf(", %s by %s/s", pick(slope > 0, "growing", "falling"), theme.Rate(math.Abs(slope)))
 	}
-	if b.KeptUp != nil && *b.KeptUp {
-		s += ": kept up"
-	} else if b.KeptUp != nil {
-		s, tone = s+": NOT kept up", doc.Warn
+	if b.KeptUp != nil {
+		s, tone = s+pick(*b.KeptUp, ": kept up", ": NOT kept up"), pick(*b.KeptUp, doc.Plain, doc.Warn)
 	}
 	f.Add("consumer lag", tone, s)
-	if b.Left != 0 && writes(&r.Header) {
-		f.Add("", doc.Warn, "not read at the end: "+b.Left.Or("not known", theme.Count))
-	}
-	if worst := inPartitions(r, func(p *result.PartitionRow) int64 { return int64(p.ConsumerLag) }); worst != "" && r.Environment.Partitions() > 1 {
-		f.Add("", doc.Muted, "most of it in "+worst)
-	}
+	f.If(b.Left != 0 && writes, "", doc.Warn, "not read at the end: "+b.Left.Or("not known", theme.Count))
+	worst := inPartitions(r, func(p *result.PartitionRow) int64 { return int64(p.ConsumerLag) })
+	f.If(worst != "" && r.Environment.Partitions() > 1, "", doc.Muted, "most of it in "+worst)
 }
 
 // inPartitions names the partitions with most of something, "" if none has any.
@@ -203,21 +185,10 @@ func fetches(facts *doc.Facts, r *result.Result) {
 	if f == nil {
 		return
 	}
-	if f.Requests > 0 {
-		facts.Add("fetches", doc.Plain, fmt.Sprintf("%s, %s records and %s each, p50 %s, p99 %s",
-			plural(f.Requests, "request"), theme.Number(f.RequestRecords), theme.Bytes(int64(f.RequestBytes)), latencyOf(&f.Latency, f.Latency.P50), latencyOf(&f.Latency, f.Latency.P99)))
-	}
-	if r.Records.Consumed > 0 {
-		waited := fmt.Sprintf("waited for records %s of the time", theme.Percent(f.WaitShare))
-		if f.HeldShare > 0 {
-			waited += fmt.Sprintf(", were paced (--rate, --processing-time) %s", theme.Percent(f.HeldShare))
-		}
-		if f.Polls > 0 {
-			waited += fmt.Sprintf(", got %s records a poll", theme.Number(f.PollRecords))
-		}
-		facts.Add("readers", doc.Plain, waited)
-	}
-	if f.Commits > 0 {
-		facts.Add("commits", doc.Plain, fmt.Sprintf("%s, of %s on average", theme.Count(f.Commits), theme.Duration(micros(f.CommitMean))))
-	}
+	facts.If(f.Requests > 0, "fetches", doc.Plain, fmt.Sprintf("%s, %s records and %s each, p50 %s, p99 %s", plural(f.Requests, "request"),
+		theme.Number(f.RequestRecords), theme.Bytes(int64(f.RequestBytes)), latencyOf(&f.Latency, f.Latency.P50), latencyOf(&f.Latency, f.Latency.P99)))
+	facts.If(r.Records.Consumed > 0, "readers", doc.Plain, fmt.Sprintf("waited for records %s of the time", theme.Percent(f.WaitShare))+
+		pick(f.HeldShare > 0, fmt.Sprintf(", were paced (--rate, --processing-time) %s", theme.Percent(f.HeldShare)), "")+
+		pick(f.Polls > 0, fmt.Sprintf(", got %s records a poll", theme.Number(f.PollRecords)), ""))
+	facts.If(f.Commits > 0, "commits", doc.Plain, fmt.Sprintf("%s, of %s on average", theme.Count(f.Commits), theme.Duration(micros(f.CommitMean))))
 }

@@ -18,47 +18,30 @@ import (
 
 // verdictOf is the limit of a run, what to do next, why the run is not valid, what was left out of it, and the limits that it had to keep.
 func verdictOf(r *result.Result) doc.Section {
-	f := new(doc.Facts)
-	why := strings.Join(invalid(r), "; ")
+	f, limit := new(doc.Facts), r.BoundBy.Limit
 	if r.NotAddedUp == "" {
-		tone := doc.Warn
-		switch r.BoundBy.Limit {
-		case verdict.None:
-			tone = doc.Good
-		case verdict.Unknown:
-			tone = doc.Loud
-		}
-		f.Add("limit", tone, r.BoundBy.Limit.String())
+		f.Add("limit", pick(limit == verdict.None, doc.Good, pick(limit == verdict.Unknown, doc.Loud, doc.Warn)), limit.String())
 		evidence := r.BoundBy.Evidence
 		for _, reason := range r.Invalid { // it stands below
 			evidence = strings.TrimPrefix(strings.TrimPrefix(evidence, reason), "; ")
 		}
 		f.Add("", doc.Muted, evidence)
-		f.Add("what next", doc.Plain, r.BoundBy.Limit.Next())
-		text, low := ceiling(r)
-		f.Add("", map[bool]doc.Tone{true: doc.Warn, false: doc.Muted}[low], text)
+		f.Add("what next", doc.Plain, limit.Next())
+		if share := r.CeilingShare; share != nil && r.Ceiling != nil {
+			most := theme.PerSecond(r.Ceiling.RecordsPerSecond)
+			low := verdict.CeilingTooLow(*share)
+			f.Add("", pick(low, doc.Warn, doc.Muted), pick(low,
+				fmt.Sprintf("the saved ceiling is too low: run kt calibrate --save again (this load offered %s of its %s records/s)", theme.Percent(*share), most),
+				fmt.Sprintf("at %s of what this host can offer (kt calibrate: %s records/s)", theme.Percent(*share), most)))
+		}
 	}
 	if !r.Valid {
-		f.Add("NOT VALID", doc.Bad, why)
-		if next := verdict.Schedule.Next(); r.BoundBy.Limit.Next() != next {
-			f.Add("what next", doc.Plain, next)
-		}
+		f.Add("NOT VALID", doc.Bad, strings.Join(invalid(r), "; "))
+		next := verdict.Schedule.Next()
+		f.If(limit.Next() != next, "what next", doc.Plain, next)
 	}
 	notCounted(f, r)
 	return doc.Section{ID: "verdict", Title: "Verdict", Captions: true, Blocks: []doc.Block{f, errorTable(r), limitTable(r)}}
-}
-
-// ceiling says how near a load came to what this host can offer, and reports whether that is known to be too low; "": it is not known.
-func ceiling(r *result.Result) (text string, low bool) {
-	switch share := r.CeilingShare; {
-	case share == nil || r.Ceiling == nil:
-		return "", false
-	case verdict.CeilingTooLow(*share):
-		return fmt.Sprintf("the saved ceiling is too low: run kt calibrate --save again (this load offered %s of its %s records/s)",
-			theme.Percent(*share), theme.PerSecond(r.Ceiling.RecordsPerSecond)), true
-	default:
-		return fmt.Sprintf("at %s of what this host can offer (kt calibrate: %s records/s)", theme.Percent(*share), theme.PerSecond(r.Ceiling.RecordsPerSecond)), false
-	}
 }
 
 // errorTable has a row for each code of failed records, the most frequent first.
@@ -79,41 +62,31 @@ func errorTable(r *result.Result) *doc.Table {
 	return t
 }
 
-// limitTable has a row for each --limit of the run.
+// limitTable has a row for each --limit of the run. A limit without a value has a note with the reason.
 func limitTable(r *result.Result) *doc.Table {
 	t := doc.NewTable("kept", "what the run had to keep", "value", "--limit|words", "held|words")
 	for i := range r.Limits {
 		l := &r.Limits[i]
-		value, note, held := limitWords(l)
-		row := t.Add(cmp.Or(value, none), l.Expression, doc.Cell{Text: held, Tone: map[bool]doc.Tone{true: doc.Good, false: doc.Bad}[l.Held]})
-		if row.Note = note; value == "" {
-			row.NoteTone = doc.Warn
-		}
+		row := t.Add(cmp.Or(l.Shown(), none), l.Expression, doc.Cell{Text: pick(l.Held, "yes", "NO"), Tone: pick(l.Held, doc.Good, doc.Bad)})
+		row.Note, row.NoteTone = limitNote(l), pick(l.Shown() == "", doc.Warn, doc.Plain)
 	}
 	return t
 }
 
-// limitWords returns the cells of a limit in a table: its value, a note, and yes or NO for held. A limit without a
-// value has a note with the reason. The note of a limit over stretches says how many of them held.
-func limitWords(l *result.Limit) (value, note, held string) {
-	note, held = l.Note, "NO"
-	if l.Held {
-		held = "yes"
-	}
+// limitNote returns the note of a limit. That of a limit over stretches says how many of them held.
+func limitNote(l *result.Limit) string {
+	note := l.Note
 	if l.Stretches > 0 && l.Value != nil {
 		note = strings.TrimSuffix("the worst of "+theme.Plural(l.Stretches, "stretch", "stretches")+", "+theme.Count(l.StretchesHeld)+" held; "+note, "; ")
 	}
 	if n := l.StretchesEmpty; n > 0 {
 		note += "; nothing was due in " + theme.Plural(n, "other stretch", "other stretches")
 	}
-	return l.Shown(), note, held
+	return note
 }
 
 // limitText returns the value of a limit and its note in one.
-func limitText(l *result.Limit) string {
-	value, note, _ := limitWords(l)
-	return strings.Trim(value+": "+note, ": ")
-}
+func limitText(l *result.Limit) string { return strings.Trim(l.Shown()+": "+limitNote(l), ": ") }
 
 // firstNumber is where a reason begins to differ from those of its kind.
 var firstNumber = regexp.MustCompile(`[0-9].*`)
@@ -129,22 +102,20 @@ func invalid(r *result.Result) (all []string) {
 		worst     string // its reason, after its name
 		late      time.Duration
 	}
-	groups, own, of := make(map[string]*group), make(map[string]bool), 0
+	groups, own, counted := make(map[string]*group), make(map[string]bool), 0
 	var kinds []string
 	for _, p := range r.Processes {
 		if !p.Counted {
 			continue
 		}
-		of++
+		counted++
 		for _, reason := range p.Invalid {
-			named := p.Host + "/" + strconv.Itoa(p.Process) + ": " + reason
+			named, kind := nameOf(&p)+": "+reason, firstNumber.ReplaceAllString(reason, "")
 			own[reason], own[named] = true, true
-			kind := firstNumber.ReplaceAllString(reason, "")
-			g := groups[kind]
-			if g == nil {
-				g = &group{late: -1}
-				groups[kind], kinds = g, append(kinds, kind)
+			if groups[kind] == nil {
+				groups[kind], kinds = &group{late: -1}, append(kinds, kind)
 			}
+			g := groups[kind]
 			if g.processes++; lateBy(reason) > g.late {
 				g.worst, g.late = named, lateBy(reason)
 			}
@@ -152,13 +123,13 @@ func invalid(r *result.Result) (all []string) {
 	}
 	for _, kind := range kinds {
 		g := groups[kind]
-		if g.processes > 1 {
-			g.worst = fmt.Sprintf("%d of %d processes, %s %s", g.processes, of, map[bool]string{true: "worst", false: "such as"}[g.late > 0], g.worst)
-		}
-		all = append(all, g.worst)
+		all = append(all, pick(g.processes > 1, fmt.Sprintf("%d of %d processes, %s %s", g.processes, counted, pick(g.late > 0, "worst", "such as"), g.worst), g.worst))
 	}
 	return append(all, slices.DeleteFunc(slices.Clone(r.Invalid), func(reason string) bool { return own[reason] })...)
 }
+
+// nameOf returns the name of a process.
+func nameOf(p *result.ProcessRow) string { return p.Host + "/" + strconv.Itoa(p.Process) }
 
 // lateBy returns the first time in a reason: by how much records left late. It is 0 where there is none.
 func lateBy(reason string) time.Duration {
@@ -183,33 +154,24 @@ func notCounted(f *doc.Facts, r *result.Result) {
 			idle[p.Host] = append(idle[p.Host], strconv.Itoa(p.Process))
 		}
 	}
-	if out > 0 {
-		f.Add("left out", doc.Bad, fmt.Sprintf("%d of %s, in none of the figures below", out, theme.Plural(len(r.Processes), "process", "processes")))
-	}
-	said, left := 0, 0
-	say := func(text string) {
-		if said++; said > maxLeftOut {
-			left++
-			return
-		}
-		f.Add("", doc.Warn, text)
-	}
+	f.If(out > 0, "left out", doc.Bad, fmt.Sprintf("%d of %s, in none of the figures below", out, theme.Plural(len(r.Processes), "process", "processes")))
+	var said []string
 	for i := range r.Processes {
 		p := &r.Processes[i]
-		name := p.Host + "/" + strconv.Itoa(p.Process)
 		switch {
 		case !p.Counted:
-			say(name + " " + string(p.State) + ": " + strings.Join(fate(p), "; "))
+			said = append(said, nameOf(p)+" "+string(p.State)+": "+fate(p))
 		case p.Note == result.NothingMeasured && len(idle[p.Host]) > 0:
-			say(p.Host + "/" + strings.Join(idle[p.Host], ",") + ": " + p.Note)
+			said = append(said, p.Host+"/"+strings.Join(idle[p.Host], ",")+": "+p.Note)
 			idle[p.Host] = nil
 		case p.State == result.PartComplete && p.Note != "" && p.Note != result.NothingMeasured:
-			say(name + ": " + p.Note)
+			said = append(said, nameOf(p)+": "+p.Note)
 		}
 	}
-	if left > 0 {
-		f.Add("", doc.Muted, theme.Count(int64(left))+" more: --output processes lists them")
+	for _, text := range said[:min(maxLeftOut, len(said))] {
+		f.Add("", doc.Warn, text)
 	}
+	f.If(len(said) > maxLeftOut, "", doc.Muted, theme.Count(int64(len(said)-maxLeftOut))+" more: --output processes lists them")
 }
 
 // stateReasons explain states without a reason of their own.
@@ -220,15 +182,10 @@ var stateReasons = map[result.PartState]string{
 }
 
 // fate returns the records of a process that does not count, and the reason.
-func fate(p *result.ProcessRow) []string {
-	var parts []string
-	if n := p.Records.Offered; n > 0 {
-		parts = append(parts, theme.Count(p.Records.Acknowledged)+" of "+plural(n, "record")+" acknowledged")
-	}
-	if n := p.Records.Consumed; n > 0 {
-		parts = append(parts, plural(n, "record")+" read")
-	}
-	return append(parts, cmp.Or(p.Note, stateReasons[p.State]))
+func fate(p *result.ProcessRow) string {
+	sent, read := p.Records.Offered, p.Records.Consumed
+	return pick(sent > 0, theme.Count(p.Records.Acknowledged)+" of "+plural(sent, "record")+" acknowledged; ", "") +
+		pick(read > 0, plural(read, "record")+" read; ", "") + cmp.Or(p.Note, stateReasons[p.State])
 }
 
 // maxGapRows is how many gaps a summary lists.
@@ -248,25 +205,13 @@ func verification(r *result.Result) doc.Section {
 		return s
 	}
 	f.Add("", doc.Plain, account(v))
-	unknown := "without a stamp"
-	if v.Headers {
-		unknown = "of other producers"
-	}
 	also := counted(count{v.Resurrected, "reported failed but read"}, count{v.UnknownRead, "never answered but read"}, count{v.AbortedRead, "aborted but read"},
 		count{v.Unissued, "never sent but read"}, count{v.Redelivered, "redelivered"}, count{v.TooLarge, "at offsets whose batches are too large to read"},
-		count{v.Foreign, "of other runs"}, count{v.Unstamped, unknown}, count{v.EpochRegressions, "of an older leader than those before"})
-	if also != "" {
-		f.Add("", doc.Plain, "also "+also)
-	}
-	if v.Inexact {
-		f.Add("", doc.Warn, "too many changes of outcome to remember all: these counts are a minimum")
-	}
-	if v.ReadAgain > 0 {
-		f.Add("", doc.Warn, "a log was cut off below the last record read: kt read "+plural(v.ReadAgain, "partition")+" again, and counts the records there now")
-	}
-	if v.Unconfirmed > 0 {
-		f.Add("", doc.Warn, theme.Count(v.Unconfirmed)+" were read, but no broker could say whether the logs still hold them: check again with kt consume --verify LEDGER")
-	}
+		count{v.Foreign, "of other runs"}, count{v.Unstamped, pick(v.Headers, "of other producers", "without a stamp")}, count{v.EpochRegressions, "of an older leader than those before"})
+	f.If(also != "", "", doc.Plain, "also "+also)
+	f.If(v.Inexact, "", doc.Warn, "too many changes of outcome to remember all: these counts are a minimum")
+	f.If(v.ReadAgain > 0, "", doc.Warn, "a log was cut off below the last record read: kt read "+plural(v.ReadAgain, "partition")+" again, and counts the records there now")
+	f.If(v.Unconfirmed > 0, "", doc.Warn, theme.Count(v.Unconfirmed)+" were read, but no broker could say whether the logs still hold them: check again with kt consume --verify LEDGER")
 	for _, why := range v.Blame {
 		f.Add("", doc.Muted, why)
 	}
@@ -280,21 +225,12 @@ func verified(v *ledger.Verdict) (string, doc.Tone) {
 	bad := counted(count{v.Lost, "lost"}, count{v.Corrupted, "corrupted"})
 	unknown := result.NotChecked(v)
 	unchecked := v.Unchecked+v.Undecided+v.PartsUnknown+v.TooLarge > 0
-	but := ""
-	if allowed != "" {
-		but = ", but " + allowed + ", as the client's settings allow"
-	}
+	but := pick(allowed != "", ", but "+allowed+", as the client's settings allow", "")
 	switch {
-	case v.OfAnotherRun && v.OtherRun != "":
-		return "NOTHING COMPARED: the topic holds records of another run (" + v.OtherRun + ")", doc.Bad
 	case v.OfAnotherRun:
-		return "NOTHING COMPARED: the topic holds records of another run", doc.Bad
+		return "NOTHING COMPARED: the topic holds records of another run" + pick(v.OtherRun != "", " ("+v.OtherRun+")", ""), doc.Bad
 	case bad != "" || allowed != "" && !v.RepeatsAllowed:
-		wrong := strings.Trim(bad+", "+allowed, ", ")
-		if unchecked {
-			wrong += "; " + unknown
-		}
-		return "FAILED: " + wrong, doc.Bad
+		return "FAILED: " + strings.Trim(bad+", "+allowed, ", ") + pick(unchecked, "; "+unknown, ""), doc.Bad
 	case unchecked:
 		if v.AcknowledgedRead > 0 {
 			unknown += "; no error found in " + theme.Count(v.AcknowledgedRead) + " that were read"
@@ -321,11 +257,8 @@ func verified(v *ledger.Verdict) (string, doc.Tone) {
 
 // account returns the sum that every acknowledged record is in.
 func account(v *ledger.Verdict) string {
-	s := theme.Count(v.Acknowledged) + " acknowledged"
-	if v.Readers > 1 {
-		s += fmt.Sprintf(", each to be read by %d groups,", v.Readers)
-	}
-	s += fmt.Sprintf(" = %s read + %s lost", theme.Count(v.AcknowledgedRead), theme.Count(v.Lost))
+	s := fmt.Sprintf("%s acknowledged%s = %s read + %s lost", theme.Count(v.Acknowledged),
+		pick(v.Readers > 1, fmt.Sprintf(", each to be read by %d groups,", v.Readers), ""), theme.Count(v.AcknowledgedRead), theme.Count(v.Lost))
 	if more := counted(count{v.Unchecked, "unchecked"}, count{v.Undecided, "undecided"}, count{v.Aborted, "aborted"}); more != "" {
 		s += " + " + strings.ReplaceAll(more, ", ", " + ")
 	}
@@ -352,19 +285,9 @@ func counted(of ...count) string {
 func gaps(v *ledger.Verdict, env *result.Environment) *doc.Table {
 	t := doc.NewTable("lost", "where records were lost", "lost in|name", "producer|1", "its numbers|2", "records", "between offsets", "due after (UTC)|words|3")
 	for _, gap := range v.Gaps[:min(maxGapRows, len(v.Gaps))] {
-		topic, number := env.Place(gap.Partition)
-		row := result.PartitionRow{ID: number}
-		if len(env.Topics) > 0 {
-			row.Topic = topic.Name
-		}
-		where, due := place(&row), none
-		if v.Readers > 1 {
-			where += fmt.Sprintf(" by group %d", gap.Reader)
-		}
-		if !gap.DueBefore.IsZero() {
-			due = gap.DueBefore.UTC().Format(time.TimeOnly + ".000")
-		}
-		t.Add(where, gap.Producer, between(gap.First, gap.Last), theme.Count(gap.Count), between(gap.OffsetBefore, gap.OffsetAfter), due)
+		in := partition(env, gap.Partition)
+		t.Add(place(&in)+pick(v.Readers > 1, fmt.Sprintf(" by group %d", gap.Reader), ""), gap.Producer, between(gap.First, gap.Last), theme.Count(gap.Count),
+			between(gap.OffsetBefore, gap.OffsetAfter), pick(gap.DueBefore.IsZero(), none, gap.DueBefore.UTC().Format(time.TimeOnly+".000")))
 	}
 	if n := int64(len(v.Gaps)) + v.GapsBeyond - maxGapRows; n > 0 {
 		t.Note = theme.Count(n) + " more such " + either(n, "place", "places")
@@ -374,14 +297,6 @@ func gaps(v *ledger.Verdict, env *result.Environment) *doc.Table {
 
 // between returns a range of numbers; -1 is none.
 func between(a, b int64) string {
-	texts := [2]string{none, none}
-	for i, n := range [2]int64{a, b} {
-		if n >= 0 {
-			texts[i] = theme.Count(n)
-		}
-	}
-	if a == b {
-		return texts[0]
-	}
-	return texts[0] + " … " + texts[1]
+	number := func(n int64) string { return pick(n >= 0, theme.Count(n), none) }
+	return number(a) + pick(a == b, "", " … "+number(b))
 }

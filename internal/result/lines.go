@@ -54,8 +54,10 @@ func (d *Decoder) Decode(text []byte) (of Line, err error) {
 	d.n++
 	if len(text) > MaxLine {
 		err = fmt.Errorf("it is longer than %d bytes: this is not a run file", MaxLine)
-	} else if w, ok := scanWindow(text); ok {
+	} else if w, ok := scanned(text, "window", scanWindow); ok {
 		of.Window = &w
+	} else if s, ok := scanned(text, "sample", scanSample); ok {
+		of.Sample = &s
 	} else if err = json.Unmarshal(text, &of); err != nil {
 		err = fmt.Errorf("it is damaged: %w", err)
 	}
@@ -105,16 +107,21 @@ func (t *Trailer) check() error {
 	return nil
 }
 
-// scanWindow reads a line that is a window without encoding/json, which would take most of the time
-// of reading a file.
-func scanWindow(text []byte) (stats.Window, bool) {
-	text, is := bytes.CutPrefix(text, []byte(`{"window":`))
-	text, whole := bytes.CutSuffix(bytes.TrimSuffix(text, []byte("\n")), []byte("}"))
-	if !is || !whole {
-		return stats.Window{}, false
+// scanned reads a line of one field without encoding/json, which would take most of the time of reading a file.
+func scanned[T any](text []byte, field string, scan func(text []byte) (T, bool)) (v T, ok bool) {
+	if text, ok = bytes.CutPrefix(text, []byte(`{"`+field+`":`)); ok {
+		text, ok = bytes.CutSuffix(bytes.TrimSuffix(text, []byte("\n")), []byte("}"))
 	}
-	return stats.ScanWindow(text)
+	if ok {
+		v, ok = scan(text)
+	}
+	return v, ok
 }
+
+var (
+	scanWindow = stats.ScannerOf[stats.Window]()
+	scanSample = stats.ScannerOf[host.Sample]()
+)
 
 // measured is the mark of members with windows, samples and vitals alone.
 const measured = 1
@@ -131,6 +138,19 @@ type Cutter struct {
 // Add adds the next bytes of the file.
 func (c *Cutter) Add(b []byte) {
 	c.bytes, c.from = append(slices.Delete(c.bytes, 0, c.from), b...), 0
+}
+
+// read adds what one read gives.
+func (c *Cutter) read(r io.Reader) (n int, err error) {
+	const most = 64 << 10
+	c.bytes, c.from = slices.Grow(slices.Delete(c.bytes, 0, c.from), most/4), 0
+	had := len(c.bytes)
+	if had == 0 {
+		c.bytes = slices.Grow(c.bytes, most)
+	}
+	n, err = r.Read(c.bytes[had:cap(c.bytes)])
+	c.bytes = c.bytes[:had+n]
+	return n, err
 }
 
 // Rest returns how many bytes were added that are not cut.
@@ -166,15 +186,14 @@ func (c *Cutter) Next(skim bool) ([]byte, error) {
 // Lines reads a run file line by line. It passes over an incomplete member at the end, as a kill leaves it.
 type Lines struct {
 	Decoder
-	r     io.Reader
-	cut   Cutter
-	chunk []byte // that was read last; reused
-	last  int    // number of the last line to read; 0: no limit
+	r    io.Reader
+	cut  Cutter
+	last int // number of the last line to read; 0: no limit
 }
 
 // NewLines reads a run file up to the line with the number last, or to its end if last is 0.
 func NewLines(r io.Reader, last int) *Lines {
-	return &Lines{r: r, chunk: make([]byte, 64<<10), last: last}
+	return &Lines{r: r, last: last}
 }
 
 // FirstLine returns the first line of a run file; nil: it has none.
@@ -213,14 +232,12 @@ func (l *Lines) All() iter.Seq2[Line, error] {
 
 // onlyZeros reports whether nothing but zeros follows.
 func (l *Lines) onlyZeros() bool {
-	rest := l.cut.bytes[l.cut.from:]
-	for err := error(nil); len(bytes.Trim(rest, "\x00")) == 0; {
+	for err := error(nil); len(bytes.Trim(l.cut.bytes[l.cut.from:], "\x00")) == 0; {
 		if err != nil {
 			return errors.Is(err, io.EOF)
 		}
-		var n int
-		n, err = l.r.Read(l.chunk)
-		rest = l.chunk[:n]
+		l.cut.from = len(l.cut.bytes)
+		_, err = l.cut.read(l.r)
 	}
 	return false
 }
@@ -238,8 +255,7 @@ func (l *Lines) text(skim bool) ([]byte, error) {
 		if line != nil || err != nil {
 			return line, err
 		}
-		n, err := l.r.Read(l.chunk)
-		l.cut.Add(l.chunk[:n])
+		n, err := l.cut.read(l.r)
 		switch {
 		case err == nil || n > 0:
 		case errors.Is(err, io.EOF) && l.cut.n == 0 && l.cut.Rest() > 0:

@@ -239,8 +239,10 @@ func TestLinesAreReadAsEncodingJSONReadsThem(t *testing.T) {
 				if diff := cmp.Diff(marshal(t, want), marshal(t, got[i])); diff != "" {
 					t.Fatalf("line %d (-json +lines):\n%s", i+1, diff)
 				}
-				plain := want.Window != nil && want.Window.Events == nil && !bytes.Contains(text, []byte(`\`))
-				if _, fast := scanWindow(text); fast != plain {
+				plain := want.Sample != nil || want.Window != nil && want.Window.Events == nil && !bytes.Contains(text, []byte(`\`))
+				_, window := scanned(text, "window", scanWindow)
+				_, sample := scanned(text, "sample", scanSample)
+				if fast := window || sample; fast != plain {
 					t.Errorf("line %d is read the fast way: %v, want %v", i+1, fast, plain)
 				}
 				i++

@@ -83,6 +83,9 @@ type (
 		WhyUnreachable(ctx context.Context, code string) error
 	}
 
+	// Partitioned reports whether each partition is read by one consumer of a group.
+	Partitioned interface{ ReadsByPartition() bool }
+
 	// Calibrated reports whether the load costs this host as much on the sink of kt calibrate as on the system.
 	Calibrated interface{ LikeSink() bool }
 

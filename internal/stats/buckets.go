@@ -26,7 +26,6 @@ func bucketOf(d time.Duration) int {
 	return min(4*(e-2)+int(v>>(e-3)&3), bucketCount-1)
 }
 
-// bucketEnd returns the end of a range.
 func bucketEnd(i int) time.Duration {
 	i++ // where the next one begins
 	if i < 4 {
@@ -46,6 +45,9 @@ func addCount(to uint32, n int64) uint32 {
 }
 
 func (b *Buckets) add(o *Buckets) {
+	if *o == (Buckets{}) {
+		return
+	}
 	for i, n := range o {
 		b[i] = addCount(b[i], int64(n))
 	}

@@ -64,7 +64,6 @@ func newDense() *dense {
 	return d
 }
 
-// page returns a page, which it makes if there is none.
 func (d *dense) page(p int) *page {
 	if d[p] == nil {
 		d[p] = new(page)

@@ -21,7 +21,6 @@ func (g Gap) Longer(o Gap) Gap {
 }
 
 // Wait measures how long records have waited for an acknowledgement, of any broker or of one partition.
-// The zero value is ready to use.
 type Wait struct {
 	answered time.Duration // newest acknowledgement
 	since    time.Duration // since when records that failed had waited
@@ -165,8 +164,7 @@ type Event struct {
 // MaxEventPartitions bounds the partitions that one event lists.
 const MaxEventPartitions = 16
 
-// mergeEvents sorts events by time, and keeps few of each kind. Events of the same time are sorted by their other fields, so that
-// merging is commutative.
+// mergeEvents sorts events by time and their other fields, so that merging is commutative, and keeps few of each kind.
 func mergeEvents(a, b []Event, leftOut *map[string]int64) []Event {
 	if len(b) == 0 {
 		return a
@@ -209,7 +207,6 @@ func Few[E any](events []E, most int, kind func(e *E) EventKind, leftOut *map[st
 	return kept
 }
 
-// addCounts adds counts to others.
 func addCounts(to *map[string]int64, counts map[string]int64) {
 	for name, n := range counts {
 		made(to)[name] += n

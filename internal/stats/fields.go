@@ -6,9 +6,8 @@ import (
 	"unsafe"
 )
 
-// fields lists the fields of a Window, or of a row of its partitions or brokers, in the order of a run file. It is made
-// of the struct: the json tag has the name, and the type and the tag `add` the kind. Adding, shifting, reading and
-// checking go by this list, so a new field is one line in its struct.
+// fields lists the fields of a struct in the order of a run file: the json tag has the name, the type and the tag `add` the
+// kind. Adding, shifting, reading and checking a Window go by this list, so a new field is one line in its struct.
 type fields []field
 
 type field struct {
@@ -43,6 +42,8 @@ const (
 	brokers                // rows by number
 	events                 // merged by time
 	encoded                // bytes, of a histogram
+	float                  // a number with a fraction; no window has one
+	other                  // no window has one, and it is not scanned
 )
 
 var kindOfTag = map[string]kind{
@@ -51,7 +52,7 @@ var kindOfTag = map[string]kind{
 
 var kindOfType = map[reflect.Type]kind{
 	reflect.TypeFor[bool](): warmup, reflect.TypeFor[Gap](): gap, reflect.TypeFor[Buckets](): buckets, reflect.TypeFor[Histogram](): histogram,
-	reflect.TypeFor[map[string]int64](): counts, reflect.TypeFor[Traffic](): group, reflect.TypeFor[[]Event](): events, reflect.TypeFor[[]byte](): encoded,
+	reflect.TypeFor[float64](): float, reflect.TypeFor[int](): other, reflect.TypeFor[map[string]int64](): counts, reflect.TypeFor[Traffic](): group, reflect.TypeFor[[]Event](): events, reflect.TypeFor[[]byte](): encoded,
 	reflect.TypeFor[map[int32]Partition](): partitions, reflect.TypeFor[map[int32]Broker](): brokers,
 }
 
@@ -61,7 +62,6 @@ var (
 	histogramFields = fieldsOf(reflect.TypeFor[histogramJSON]())
 )
 
-// fieldsOf returns the fields of a struct.
 func fieldsOf(of reflect.Type) (all fields) {
 	one := reflect.New(of).Elem()
 	offset := func(field reflect.Value) uintptr { return field.UnsafeAddr() - one.UnsafeAddr() }
@@ -88,7 +88,6 @@ func fieldsOf(of reflect.Type) (all fields) {
 	return all
 }
 
-// at returns the address of a field.
 func at[T any](p unsafe.Pointer, f *field) *T { return (*T)(unsafe.Add(p, f.offset)) }
 
 // add adds the fields at o to those at p, except for events.
@@ -128,7 +127,7 @@ func (all fields) add(p, o unsafe.Pointer) {
 			addRows(f, at[map[int32]Partition](p, f), *at[map[int32]Partition](o, f))
 		case brokers:
 			addRows(f, at[map[int32]Broker](p, f), *at[map[int32]Broker](o, f))
-		case events, encoded:
+		case events, encoded, float, other:
 		}
 	}
 }
@@ -145,8 +144,7 @@ func addRows[R any](f *field, to *map[int32]R, rows map[int32]R) {
 	}
 }
 
-// empty reports whether nothing was recorded and no time was spent. Without placed, it passes over the place of a
-// window in time, and over what may be known in one without any record.
+// empty reports whether nothing was recorded. Without placed, a window may have a place in time, and levels.
 func (all fields) empty(p unsafe.Pointer, placed bool) bool {
 	for i := range all {
 		f, is := &all[i], true
@@ -169,7 +167,7 @@ func (all fields) empty(p unsafe.Pointer, placed bool) bool {
 			is = len(*at[map[int32]Broker](p, f)) == 0
 		case events:
 			is = len(*at[[]Event](p, f)) == 0
-		case first, buckets, group, encoded: // first is meaningless without a count, and the others are in rows only
+		case first, buckets, group, encoded, float, other: // first is meaningless without a count, and the others are in rows only
 		}
 		if !is {
 			return false
@@ -178,27 +176,28 @@ func (all fields) empty(p unsafe.Pointer, placed bool) bool {
 	return true
 }
 
-// each calls f for every field at p and in its groups and rows, which f may change. base is where the field's struct begins.
-func (all fields) each(base unsafe.Pointer, f func(f *field, base unsafe.Pointer)) {
+// each calls f for every field of the struct at base and of its groups and rows, which f may change if change is set.
+func (all fields) each(base unsafe.Pointer, change bool, f func(f *field, base unsafe.Pointer)) {
 	for i := range all {
 		switch one := &all[i]; one.kind {
 		case group:
-			one.rows.each(unsafe.Add(base, one.offset), f)
+			one.rows.each(unsafe.Add(base, one.offset), change, f)
 		case partitions:
-			eachRow(one, *at[map[int32]Partition](base, one), f)
+			eachRow(one, *at[map[int32]Partition](base, one), change, f)
 		case brokers:
-			eachRow(one, *at[map[int32]Broker](base, one), f)
+			eachRow(one, *at[map[int32]Broker](base, one), change, f)
 		default:
 			f(one, base)
 		}
 	}
 }
 
-func eachRow[R any](of *field, rows map[int32]R, f func(f *field, base unsafe.Pointer)) {
+func eachRow[R any](of *field, rows map[int32]R, change bool, f func(f *field, base unsafe.Pointer)) {
 	var row R
-	for id := range rows {
-		row = rows[id]
-		of.rows.each(unsafe.Pointer(&row), f)
-		rows[id] = row
+	for id, r := range rows {
+		row = r
+		if of.rows.each(unsafe.Pointer(&row), change, f); change {
+			rows[id] = row
+		}
 	}
 }

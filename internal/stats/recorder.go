@@ -36,8 +36,7 @@ type Recorder struct {
 	repeats    [2]repeats // values that came several times in a row, not yet in the histograms
 }
 
-// repeats are the last values and how often they came. Records of a burst are sent at the same time, and
-// those of a batch answered at the same time. A repeat costs a histogram as much as one value.
+// repeats are the last values and how often they came: records of a burst or a batch have equal times.
 type repeats struct{ delay, own, service, response, endToEnd repeat }
 
 type repeat struct {
@@ -45,8 +44,7 @@ type repeat struct {
 	n int64
 }
 
-// record adds a value of n records. It is small enough to be inlined, because most values equal the one
-// before.
+// record adds a value of n records. It is small enough to be inlined.
 func (r *repeat) record(h *Histogram, d time.Duration, n int64) {
 	if d == r.d {
 		r.n += n
@@ -55,13 +53,11 @@ func (r *repeat) record(h *Histogram, d time.Duration, n int64) {
 	r.begin(h, d, n)
 }
 
-// begin ends the repeat and begins another.
 func (r *repeat) begin(h *Histogram, d time.Duration, n int64) {
 	r.end(h)
 	r.d, r.n = d, n
 }
 
-// end puts the repeat into its histogram.
 func (r *repeat) end(h *Histogram) {
 	if r.n > 0 {
 		h.RecordN(r.d, r.n)
@@ -122,7 +118,6 @@ func (r *Recorder) Acknowledged(phase int, n int64, partition int32, bytes int, 
 	p.Service.record(service, n)
 }
 
-// partition returns the counts of a partition.
 func (r *Recorder) partition(phase int, id int32) *Partition {
 	if int(id) >= len(r.partitions[phase]) {
 		r.partitions[phase] = append(r.partitions[phase], make([]Partition, int(id)+1-len(r.partitions[phase]))...)
@@ -130,7 +125,6 @@ func (r *Recorder) partition(phase int, id int32) *Partition {
 	return &r.partitions[phase][id]
 }
 
-// wait returns the Wait of a partition.
 func (r *Recorder) wait(partition int32) *Wait {
 	if int(partition) >= len(r.waits) {
 		r.waits = append(r.waits, make([]Wait, int(partition)+1-len(r.waits))...)

@@ -184,7 +184,7 @@ func (w *Window) Shift(d time.Duration) {
 	if d == 0 || w.IsZero() {
 		return
 	}
-	windowFields.each(unsafe.Pointer(w), func(f *field, base unsafe.Pointer) {
+	windowFields.each(unsafe.Pointer(w), true, func(f *field, base unsafe.Pointer) {
 		counted := func(count uintptr) bool { return *(*int64)(unsafe.Add(base, count)) > 0 }
 		switch {
 		case f.kind == start || f.kind == end || slices.ContainsFunc(f.of, counted):
@@ -212,7 +212,7 @@ func (w *Window) Counts() Window {
 	c := *w
 	c.Partitions, c.Events, c.EventsLeftOut = nil, nil, nil
 	c.Brokers, c.Errors, c.FetchErrors = maps.Clone(w.Brokers), maps.Clone(w.Errors), maps.Clone(w.FetchErrors)
-	windowFields.each(unsafe.Pointer(&c), func(f *field, base unsafe.Pointer) {
+	windowFields.each(unsafe.Pointer(&c), true, func(f *field, base unsafe.Pointer) {
 		if f.kind == histogram {
 			*at[Histogram](base, f) = Histogram{}
 		}

@@ -47,19 +47,15 @@ func (a place) cases(r *Reading) {
 		case c.Absent != "":
 			*r = Absent("%s", a.fillWords(c.Absent))
 		default:
-			if c.Note != "" {
-				r.addNote("%s", a.fillWords(c.Note))
+			r.addNote("%s", a.fillWords(c.Note))
+			r.shown = cmp.Or(a.fillWords(c.Shown), r.shown)
+			r.Wanted = cmp.Or(a.fillWords(c.Wanted), r.Wanted)
+			r.Command = cmp.Or(a.fillWords(c.Command), r.Command)
+			r.bad, r.Verdict = cmp.Or(c.Bad, r.bad), c.Verdict
+			if c.Command+string(c.Verdict) != "" { // kt does not change it then
+				r.Changes = nil
 			}
-			set := func(field *string, text string) {
-				if text != "" {
-					*field = a.fillWords(text)
-				}
-			}
-			set(&r.shown, c.Shown)
-			set(&r.Wanted, c.Wanted)
-			set(&r.Command, c.Command)
-			r.bad = cmp.Or(c.Bad, r.bad)
-			if r.Verdict = c.Verdict; r.Verdict != "" {
+			if r.Verdict != "" {
 				r.Wanted = cmp.Or(r.Wanted, a.fillWords(a.row.Read.Wanted))
 				if r.Verdict == Warn || r.Verdict == Fail {
 					r.Command = cmp.Or(r.Command, a.fillWords(a.names(a.row.Read.Command)))
@@ -92,21 +88,17 @@ func (a place) holds(condition string) bool {
 
 // test is [place.holds], with the error of what could not be read.
 func (a place) test(condition string) (all bool, err error) {
+	value := func(expression string) string {
+		text, wrong := a.eval(expression)
+		if wrong != nil {
+			text, err = "", cmp.Or(err, wrong)
+		}
+		return text
+	}
 	all = true
 	for part := range strings.SplitSeq(cmp.Or(condition, "0 = 0"), " and ") {
 		f := comparison.FindStringSubmatch(part)
-		left, wrong := a.eval(f[1])
-		if wrong != nil {
-			left = ""
-		}
-		right, bad := a.eval(f[3])
-		if bad != nil {
-			right = ""
-		}
-		err = cmp.Or(err, wrong, bad)
-		x, noNumber := strconv.ParseFloat(left, 64)
-		y, word := strconv.ParseFloat(right, 64)
-		all = all && compares(f[2], left, right, cmp.Compare(x, y), noNumber == nil && word == nil)
+		all = compares(f[2], value(f[1]), value(f[3])) && all
 	}
 	return all, err
 }
@@ -120,21 +112,21 @@ func (a place) answer() Reading {
 	return Reading{Current: yesNo(holds)}
 }
 
-// compares reports whether a comparison of two texts holds. order is that of their numbers, if both are some.
-func compares(operator, left, right string, order int, numbers bool) bool {
-	same := left == right || numbers && order == 0
+// compares reports whether a comparison of two texts holds: of numbers by their order, if both are some.
+func compares(operator, left, right string) bool {
+	x, err := strconv.ParseFloat(left, 64)
+	y, bad := strconv.ParseFloat(right, 64)
+	numbers, order := err == nil && bad == nil, cmp.Compare(x, y)
 	switch operator {
 	case "=", "!=":
-		return same == (operator == "=")
+		return (left == right || numbers && order == 0) == (operator == "=")
 	case "has":
 		return right != "" && slices.Contains(strings.Split(left, ","), right)
 	case "like", "unlike":
 		found, err := regexp.MatchString(right, left)
 		return err == nil && found == (operator == "like")
-	case "<", "<=":
-		return numbers && (order < 0 || same && operator == "<=")
 	}
-	return numbers && (order > 0 || same && operator == ">=")
+	return numbers && slices.Contains(map[string][]int{"<": {-1}, "<=": {-1, 0}, ">": {1}, ">=": {1, 0}}[operator], order)
 }
 
 // eval works out an expression. If the value is not a number where one is needed, it returns the value and an error.
@@ -204,13 +196,13 @@ func (a place) expression() Reading {
 // check refuses a condition or an expression that cannot be worked out.
 func (r Read) check() error {
 	expressions, conditions := []string{r.Value, r.Floor}, []string{r.Answer}
-	texts := []string{r.Rule, r.Note, r.Command, r.Wanted}
+	texts := r.Rule + r.Note + r.Command + r.Wanted
 	for _, c := range r.Cases {
 		conditions = append(conditions, c.If)
-		texts = append(texts, c.Unknown, c.Absent, c.Shown, c.Wanted, c.Note, c.Command)
+		texts += c.Unknown + c.Absent + c.Shown + c.Wanted + c.Note + c.Command
 	}
-	for _, condition := range slices.DeleteFunc(conditions, func(c string) bool { return c == "" }) {
-		for part := range strings.SplitSeq(condition, " and ") {
+	for _, condition := range conditions {
+		for part := range strings.SplitSeq(cmp.Or(condition, "0 = 0"), " and ") {
 			f := comparison.FindStringSubmatch(part)
 			if f == nil {
 				return fmt.Errorf("cases: %q is no condition", part)
@@ -221,12 +213,12 @@ func (r Read) check() error {
 			expressions = append(expressions, f[1], f[3])
 		}
 	}
-	for _, in := range placeholder.FindAllStringSubmatch(strings.Join(texts, " "), -1) {
+	for _, in := range placeholder.FindAllStringSubmatch(texts, -1) {
 		expressions = append(expressions, in[1])
 	}
 	known := place{Machine: &Machine{}}.facts()
-	for _, expression := range slices.DeleteFunc(expressions, func(e string) bool { return e == "" }) {
-		words := strings.Fields(expression)
+	for _, expression := range expressions {
+		words := strings.Fields(cmp.Or(expression, "0"))
 		if len(words)%2 == 0 {
 			return fmt.Errorf("%q lacks a value or an operator", expression)
 		}

@@ -154,7 +154,7 @@ func namespaced(c Change) bool {
 }
 
 func (r *Reading) addNote(format string, args ...any) {
-	r.Note = strings.TrimPrefix(r.Note+"; "+fmt.Sprintf(format, args...), "; ")
+	r.Note = strings.Trim(r.Note+"; "+fmt.Sprintf(format, args...), "; ")
 }
 
 // Changes are those that would make the machine as wanted, in the order in which

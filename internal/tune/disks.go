@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"path"
 	"regexp"
 	"slices"
 	"strconv"
@@ -29,77 +30,39 @@ func classOf(m *Machine, d host.Disk) string {
 	return ""
 }
 
-// settable lets kt set the attribute of a disk's queue that was read, and keep it by a rule for udev.
-func (a place) settable(r Reading, attribute string) Reading {
-	d := a.disk
-	c := Change{Setting: a.row.ID, Kind: WriteFile, Path: "/" + d.Queue(attribute), Old: r.Current}
-	if !d.Stable {
-		c.Advice = d.Name + " has no identity of its own: look at the rule again when disks are added or removed, for names may change"
-	}
-	if a.row.Applies {
-		r.set = func(value string) Change {
-			c.New = value
-			c.Keep = []Line{{File: UdevFile, Text: fmt.Sprintf(
-				`ACTION=="add|change", SUBSYSTEM=="block", ENV{DEVTYPE}=="disk", %s, ATTR{queue/%s}="%s"`, d.Match, attribute, value)}}
-			return c
-		}
-	}
-	return r
-}
-
-// choice reads a file as "none [mq-deadline] bfq": what is chosen and what may be.
-func (m *Machine) choice(name string) (current string, offered []string, err error) {
+// choice reads the word that a file holds, and those that it may: of a list as "none [mq-deadline]" itself, else in the file beside it.
+func (m *Machine) choice(name, beside string) (current string, offered []string, err error) {
 	text, err := m.Text(name)
-	if err != nil {
-		return "", nil, err
+	list, _ := m.Text(path.Join(path.Dir(name), beside)) // without it there is nothing to choose from
+	if beside == "itself" {
+		list = strings.NewReplacer("[", " ", "]", " ").Replace(text)
 	}
-	current, err = m.Chosen(name)
-	offered = strings.Fields(strings.NewReplacer("[", " ", "]", " ").Replace(text))
-	if err == nil && (!slices.Contains(offered, current) || !wordForm.MatchString(strings.Join(offered, ""))) {
+	current, offered = normal(text), strings.Fields(list)
+	switch {
+	case err == nil && text == "":
+		err = fmt.Errorf("/%s is empty", name)
+	case err == nil && beside == "itself" && (!slices.Contains(offered, current) || !wordForm.MatchString(strings.Join(offered, ""))):
 		err = fmt.Errorf("%s: %q has no choice in brackets", name, text)
 	}
 	return current, offered, err
 }
 
 func readScheduler(m place) Reading {
-	d := m.disk
-	current, choices, err := m.choice(d.Queue("scheduler"))
-	if err != nil {
-		return Denied(err)
-	}
-	class := classOf(m.Machine, d)
-	rule := suits(class, d, m.want, choices)
-	r := Compare(current, rule, Warn)
-	word := offered(rule, choices)
-	switch zoned, _ := m.Text(d.Queue("zoned")); { // without the file it has no zones
-	case len(choices) < 2:
-		return Reading{Verdict: NotApplicable, Current: current, Note: d.Name + ": the driver offers no choice"}
-	case strings.HasPrefix(zoned, "host-"):
-		return Reading{Verdict: NotApplicable, Current: current, Note: d.Name + " has zones: its scheduler is left alone"}
-	case class == "":
-		return Reading{Verdict: NotApplicable, Current: current, Note: d.Name + ": no scheduler is known to suit such a device"}
-	case r.Verdict != Warn:
-	case word == "":
-		r.Note = d.Name + ": this kernel offers only " + strings.Join(choices, ", ")
-	default:
-		r.Changes = []Change{m.settable(r, "scheduler").set(word)}
-	}
-	if r.Verdict == Warn && class == "virtual" && strings.HasSuffix(current, "deadline") {
-		r.Verdict = Info
-	}
+	m.want = m.suits()
+	r := m.files()
+	r.rule = m.want
 	return r
 }
 
-// suits narrows a profile's words to those that suit a disk, if any of them does,
-// by the names that this kernel has for them.
-func suits(class string, d host.Disk, want Rule, choices []string) Rule {
-	asked, best := strings.Split(want.Value, "|"), []string{"none"}
+// suits narrows a profile's words to those that suit a disk, if any of them does, by the names that this kernel has for them.
+func (a place) suits() Rule {
+	asked, best := strings.Split(a.want.Value, "|"), []string{"none"}
 	switch {
-	case want.Leave():
-		return want
-	case class == "hard":
+	case a.want.Leave():
+		return a.want
+	case classOf(a.Machine, a.disk) == "hard":
 		best = []string{"mq-deadline"}
-	case strings.HasPrefix(d.Name, "sd"):
+	case strings.HasPrefix(a.disk.Name, "sd"):
 		best = []string{"none", "mq-deadline"}
 	}
 	best = slices.DeleteFunc(best, func(w string) bool { return !slices.Contains(asked, w) })
@@ -107,7 +70,7 @@ func suits(class string, d host.Disk, want Rule, choices []string) Rule {
 		best = asked // a profile of somebody's own: kyber, say
 	}
 	words := strings.Join(best, "|")
-	if slices.Contains(choices, "noop") { // a kernel before 5.0
+	if _, choices, _ := a.choice(a.disk.Queue("scheduler"), "itself"); slices.Contains(choices, "noop") { // a kernel before 5.0
 		words = strings.NewReplacer("mq-deadline", "deadline", "none", "noop").Replace(words)
 	}
 	return Rule{Equal, words}
@@ -128,7 +91,7 @@ func (a place) topOf() []host.Disk {
 }
 
 func readAhead(m place) Reading {
-	r := m.settable(m.number(m.disk.Queue("read_ahead_kb")), "read_ahead_kb")
+	r := m.readFile()
 	r.rule = m.want
 	if kib, err := strconv.Atoi(m.want.Value); err == nil {
 		if !slices.ContainsFunc(m.dir.Storage.Disks, func(d host.Disk) bool { return classOf(m.Machine, d) == "hard" || distant(d) }) {
@@ -150,13 +113,20 @@ func offered(want Rule, words []string) string {
 	return ""
 }
 
-// sysfsChange is a value written to a file of the tree below sys, and written again
-// at each boot.
-func sysfsChange(id, name, old, wanted string) Change {
-	return Change{
-		Setting: id, Kind: WriteFile, Path: "/" + name, Old: old, New: wanted,
-		Keep: []Line{{File: TmpfilesFile, Text: "w /" + name + " - - - - " + wanted}},
+// sysfsChange is a value written to a file of the tree below sys, and written again at each boot: that of a disk by udev.
+func (a place) sysfsChange(name, old, wanted string) Change {
+	c := Change{Setting: a.row.ID, Kind: WriteFile, Path: "/" + name, Old: old, New: wanted}
+	d := a.disk
+	if d.Name == "" {
+		c.Keep = []Line{{File: TmpfilesFile, Text: "w /" + name + " - - - - " + wanted}}
+		return c
 	}
+	if !d.Stable {
+		c.Advice = d.Name + " has no identity of its own: look at the rule again when disks are added or removed, for names may change"
+	}
+	c.Keep = []Line{{File: UdevFile, Text: fmt.Sprintf(
+		`ACTION=="add|change", SUBSYSTEM=="block", ENV{DEVTYPE}=="disk", %s, ATTR{queue/%s}="%s"`, d.Match, path.Base(name), wanted)}}
+	return c
 }
 
 // volumeOf is the cloud's kind of a disk by what it calls its model, "" for none that is known.

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/kt-bench/kt/internal/host"
 )
 
 // facts are what expressions of rows may name. A function of a text reads NAME:TEXT. Sizes are bytes, and times seconds.
@@ -20,10 +22,10 @@ func (a place) facts() map[string]any {
 		m.Process = &Process{}
 		a.Machine = &m
 	}
-	all := a.ofMachine()
-	maps.Copy(all, a.ofOne())
-	maps.Copy(all, a.ofBroker())
-	maps.Copy(all, a.ofHints())
+	all := make(map[string]any)
+	for _, some := range []map[string]any{a.ofMachine(), a.ofOne(), a.ofBroker(), a.ofHints()} {
+		maps.Copy(all, some)
+	}
 	return all
 }
 
@@ -62,11 +64,14 @@ func (a place) ofMachine() map[string]any {
 		"throttled_time": float64(a.Cgroup.ThrottledUS) / 1e6,
 
 		// Counters: KIND.NAME+NAME together, or KIND.NAME|NAME for the larger one; without a name those of the row.
-		"total":  a.counted(func(c count) any { return c.total }),
-		"grew":   a.counted(func(c count) any { return c.grew }),
-		"count":  a.counted(func(c count) any { return cmp.Or(max(0, c.grew), c.total) }),
-		"when":   a.counted(func(c count) any { return a.since(c.grew > 0) }),
-		"recent": a.counted(func(c count) any { return map[bool]int64{true: c.grew, false: c.total}[a.looked()] }),
+		"total": func(names string) (int64, error) { c, err := a.counted(names); return c.total, err },
+		"grew":  func(names string) (int64, error) { c, err := a.counted(names); return c.grew, err },
+		"count": func(names string) (int64, error) {
+			c, err := a.counted(names)
+			return cmp.Or(max(0, c.grew), c.total), err
+		},
+		"when":   func(names string) string { c, _ := a.counted(names); return a.since(c.grew > 0) },
+		"recent": func(names string) (int64, error) { c, err := a.counted(names); return c.in(a.looked()), err },
 		"since":  a.since(a.looked()), "interval": a.Interval.Seconds(),
 
 		"sockstat":   a.sockstat,
@@ -149,36 +154,31 @@ func (a place) ofBroker() map[string]any {
 		"partitions":       a.partitions,
 		"partitions_most":  partitionLimit(a.CPUs),
 		"network_threads":  networkThreads(a.CPUs, encrypts(a.Config)),
-		"recovery_threads": recoveryThreads(a.CPUs, len(a.Dirs)),
 		"replica_fetchers": map[bool]int{true: replicaFetchers(partitionsHere(a.Machine))}[partitionsHere(a.Machine) > 1000],
 	}
 }
 
 // fact is what a word of an expression stands for. A word in quotes, and a number, is itself.
-func fact(known map[string]any, word string) (string, error) {
+func fact(known map[string]any, word string) (text string, err error) {
 	name, arg, _ := strings.Cut(word, ":")
-	fact := known[name]
-	var err error
-	switch f := reflect.ValueOf(fact); f.Kind() {
+	f := reflect.ValueOf(known[name])
+	switch f.Kind() {
 	case reflect.Invalid:
 		return strings.Trim(word, "'"), nil
 	case reflect.Func:
 		out := f.Call([]reflect.Value{reflect.ValueOf(arg)}[:f.Type().NumIn()])
-		if fact = out[0].Interface(); len(out) > 1 {
+		if f = out[0]; len(out) > 1 {
 			err, _ = out[1].Interface().(error)
 		}
 	default:
 	}
-	switch f := fact.(type) {
-	case string:
-		return f, err
-	case float64:
-		fact = strconv.FormatFloat(f, 'f', -1, 64)
-	}
-	if err != nil {
+	switch {
+	case err != nil && f.Kind() != reflect.String:
 		return "", err
+	case f.CanFloat():
+		return strconv.FormatFloat(f.Float(), 'f', -1, 64), nil
 	}
-	return fmt.Sprint(fact), nil
+	return fmt.Sprint(f), err
 }
 
 // spaced is a name with spaces, which a word of an expression cannot have.
@@ -207,6 +207,14 @@ func countOf(before, after map[string]int64, names ...string) count {
 	return c
 }
 
+// in is what was counted over the interval, or else since the machine started.
+func (c count) in(interval bool) int64 {
+	if interval {
+		return c.grew
+	}
+	return c.total
+}
+
 // looked reports whether the counters tell of an interval, in which the CPUs counted time if they do at all.
 func (m *Machine) looked() bool {
 	return m.Interval > 0 && (m.After.CPU == nil || countOf(m.Before.CPU, m.After.CPU, "total").grew > 0)
@@ -220,32 +228,26 @@ func (m *Machine) since(interval bool) string {
 	return "since boot"
 }
 
-// counted is the fact of some counters together.
-func (a place) counted(of func(count) any) func(names string) (any, error) {
-	return func(names string) (any, error) {
-		kind, list, _ := strings.Cut(cmp.Or(names, a.row.Read.Counters), ".")
-		from := map[string]struct {
-			before, after map[string]int64
-			missing       string
-		}{
-			"cpu": {a.Before.CPU, a.After.CPU, "/proc/stat does not report " + list}, "vm": {a.Before.VM, a.After.VM, "/proc/vmstat does not report " + list},
-			"tcp": {a.Before.TCP, a.After.TCP, "/proc/net/netstat does not report " + list}, "soft": {a.Before.Soft, a.After.Soft, "/proc/net/softnet_stat does not report " + list},
-			"card": {a.Before.NIC[a.name], a.After.NIC[a.name], "its counters could not be read"},
-		}[kind]
-		var c count
-		for names := range strings.SplitSeq(list, "|") {
-			if one := countOf(from.before, from.after, strings.Split(names, "+")...); !c.seen || one.total > c.total {
-				c = one
-			}
+// counted are some counters together.
+func (a place) counted(names string) (c count, err error) {
+	kind, list, _ := strings.Cut(cmp.Or(names, a.row.Read.Counters), ".")
+	of := func(all host.Counters) map[string]int64 {
+		return map[string]map[string]int64{"cpu": all.CPU, "vm": all.VM, "tcp": all.TCP, "soft": all.Soft, "card": all.NIC[a.name]}[kind]
+	}
+	for names := range strings.SplitSeq(list, "|") {
+		if one := countOf(of(a.Before), of(a.After), strings.Split(names, "+")...); !c.seen || one.total > c.total {
+			c = one
 		}
-		switch {
-		case from.after == nil || !c.seen && a.row.Read.Missing == "":
-			return nil, errors.New(from.missing)
-		case !c.seen:
-			return nil, fs.ErrNotExist
-		default:
-			return of(c), nil
-		}
+	}
+	switch file := map[string]string{"cpu": "stat", "vm": "vmstat", "tcp": "net/netstat", "soft": "net/softnet_stat"}[kind]; {
+	case of(a.After) != nil && c.seen:
+		return c, nil
+	case of(a.After) != nil && a.row.Read.Missing != "":
+		return c, fs.ErrNotExist
+	case file == "":
+		return c, errors.New("its counters could not be read")
+	default:
+		return c, fmt.Errorf("/proc/%s does not report %s", file, list)
 	}
 }
 

@@ -1,20 +1,24 @@
 package tune
 
 import (
+	_ "embed" // for hints.yaml
 	"fmt"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+
+	"go.yaml.in/yaml/v3"
 )
 
 // Hint is a value for a broker on this machine, which kt prints and never sets.
 type Hint struct {
-	Name  string `json:"name"`  // "num.io.threads"
-	Value string `json:"value"` // as the file or variable takes it
+	Name  string `json:"name"`           // "num.io.threads"
+	Value string `json:"value" yaml:"-"` // as the file or variable takes it
 	Where Where  `json:"where"`
 	// Formula is how the value was found, with this machine's numbers.
-	Formula string `json:"formula"`
+	Formula string `json:"formula" yaml:"-"`
 	Source  string `json:"source"`
 }
 
@@ -29,117 +33,40 @@ const (
 	System      Where = "system"            // of the machine: limits and kernel settings
 )
 
-// HintOptions are what a machine cannot know of its cluster.
-type HintOptions struct {
-	Brokers int // in the cluster; 0: not known
+// hintRow is a hint with the values that it has where conditions hold.
+type hintRow struct {
+	Hint       `yaml:",inline"`
+	Controller bool       `yaml:"controller"` // also for a machine that is only a controller
+	Cases      []hintCase `yaml:"cases"`
 }
 
-// The sources of several hints.
-const (
-	fromKafka = "Kafka documentation, "
-	fromJava  = fromKafka + "Operations: Java"
-	fromPages = fromKafka + "Broker configs"
-	strimzi   = "Strimzi: broker tuning"
-	confluent = "Confluent Platform: production deployment"
-	ownIdea   = "kt's proposal"
-)
+type hintCase struct{ If, Value, Formula string }
 
-// hintCase is a value where a condition holds, in the expressions of [Case]; in its formula {value} is that value.
-type hintCase struct{ when, value, formula string }
+//go:embed hints.yaml
+var hintsYAML []byte
 
-const (
-	heapValue   = "-Xms{heap_first} -Xmx{heap_option}"
-	kernelSizes = "the kernel sizes them by itself, up to tcp_rmem and tcp_wmem; across a wide network set bandwidth × round trip"
-	cache       = "memory - heap_hint - 1610612736"
-	heapIs      = " in steps of 256 MiB = {heap_hint|bytes}{starts}"
-	clampHeap   = "clamp(a quarter of {memory|bytes}, 4 GiB, 6 GiB)"
-)
+var hintRows = sync.OnceValue(func() (rows []hintRow) {
+	if err := yaml.Unmarshal(hintsYAML, &rows); err != nil {
+		panic("hints.yaml: " + err.Error()) // it is part of the program, and a test reads it
+	}
+	return rows
+})
 
-// hintRows are all hints in the order in which they are shown. The first case counts that holds; without one there is no hint.
-var hintRows = []struct {
-	name       string
-	where      Where
-	controller bool // also for a machine that is only a controller
-	source     string
-	cases      []hintCase
-}{
-	{"KAFKA_HEAP_OPTS", Environment, true, fromJava + "; " + confluent + "; " + ownIdea, []hintCase{
-		{"heap_hint <= 0", "", ""},
-		{"role = 'controller'", heapValue, "clamp(a quarter of {memory|bytes}, 1 GiB, 4 GiB)" + heapIs},
-		{"memory < 4294967296", heapValue, "min(1 GiB, half of {memory|bytes})" + heapIs},
-		{"memory < 17179869184", heapValue, "min(4 GiB, half of {memory|bytes})" + heapIs},
-		{
-			"memory >= 34359738368 and partitions_here >= 5000", heapValue,
-			"min(" + clampHeap + " + 1 GiB for each 1000 of the {partitions_here} partitions beyond 4000, 12 GiB)" + heapIs,
-		},
-		{"", heapValue, clampHeap + heapIs},
-	}},
-	{"KAFKA_JVM_PERFORMANCE_OPTS", Environment, true, fromJava, []hintCase{
-		{"", "{java_flags}", "the flags that Kafka documents; they replace those of its script"},
-	}},
-	{"num.io.threads", Properties, false, fromPages + "; " + strimzi + "; " + ownIdea, []hintCase{
-		{"cpus <= 0", "", ""},
-		{"hard_disks = 'yes'", "{dirs * 2 max 8 min 32}", "clamp(2 × {dirs|log directory} on hard disks, 8, 32) = {value}"},
-		{"", "{dirs max threads max 8 min 32}", "clamp(max({dirs|log directory}, {cpus|CPU}), 8, 32) = {value}"},
-	}},
-	{"num.network.threads", Properties, false, fromPages + "; Intel: Kafka tuning guide; " + ownIdea, []hintCase{
-		{"cpus <= 0", "", ""},
-		{"encrypts = 'yes'", "{network_threads}", "clamp({cpus|CPU} / 2, 3, 16), twice that for TLS, at most {cpus|CPU} = {value}"},
-		{"", "{network_threads}", "clamp({cpus|CPU} / 2, 3, 16) = {value}"},
-	}},
-	{"num.recovery.threads.per.data.dir", Properties, false, strimzi, []hintCase{
-		{"recovery_threads > 0", "{recovery_threads}", "{cpus|CPU} shared by {dirs|log directory} = {value}"},
-	}},
-	{"socket.send.buffer.bytes", Properties, true, fromPages + "; " + strimzi, []hintCase{{"", "-1", kernelSizes}}},
-	{"socket.receive.buffer.bytes", Properties, true, fromPages + "; " + strimzi, []hintCase{{"", "-1", kernelSizes}}},
-	{"socket.listen.backlog.size", Properties, true, "Kafka source: SocketServerConfigs; " + ownIdea, []hintCase{
-		{"sysctl:net.core.somaxconn > 0", "{sysctl:net.core.somaxconn min 1024}", "min(1024, net.core.somaxconn {sysctl:net.core.somaxconn}) = {value}"},
-		{"", "1024", "1024, for many clients that connect at once"},
-	}},
-	{"num.replica.fetchers", Properties, false, "Amazon MSK: default configuration; " + ownIdea, []hintCase{
-		{"brokers > 2", "{partitions_here + 999 // 1000 max 2 min 4}", "clamp({partitions_here|partition} / 1000, 2, 4) = {value}"},
-		{"brokers > 0", "1", "1 for {brokers|broker}"},
-	}},
-	{"partitions of a topic", Cluster, false, ownIdea + ": every disk gets a leader", []hintCase{
-		{"brokers > 0 and dirs > 0", "{dirs * brokers}", "{brokers|broker} × {dirs|log directory} = {value}"},
-	}},
-	{"partitions of a topic, per broker", Cluster, false, ownIdea + ": every disk gets a leader", []hintCase{
-		{"brokers <= 0 and dirs > 0", "{dirs}", "{dirs|log directory} on each broker; multiply by the number of brokers"},
-	}},
-	{"partitions of a broker, at most", Cluster, false, "Amazon MSK: best practices", []hintCase{
-		{"cpus > 0", "{partitions_most}", "{cpus|CPU}: {value}; there are {partitions_here}"},
-	}},
-	{"nofile", System, false, fromKafka + "Operations: OS; " + ownIdea, []hintCase{ // a number that is too low would be bad advice
-		{"hidden = 'no'", "{segments * 9 // 2 + 30000 max 100000}", "max(100000, 3 × {segments} segments × 1.5 + 2 × 10000 connections + 10000) = {value}"},
-	}},
-	{"vm.max_map_count", System, false, fromKafka + "Operations: OS; " + confluent, []hintCase{
-		{"hidden = 'no'", "{segments * 3 + 65530 max 262144}", "max(262144, 2 × {segments} segments × 1.5 + 65530) = {value}"},
-	}},
-	{"page cache", System, false, fromKafka + "Operations: Hardware and OS", []hintCase{
-		{"memory <= 0", "", ""},
-		{cache + " <= 0", "", ""},
-		{
-			"bandwidth > 0", "{" + cache + "|bytes}", "{memory|bytes} − {heap_hint|bytes} heap − 1.5 GiB; " +
-				"it holds {" + cache + " // bandwidth} s of the {bandwidth // 1048576} MiB/s that the slowest disk writes",
-		},
-		{"", "{" + cache + "|bytes}", "{memory|bytes} − {heap_hint|bytes} heap − 1.5 GiB; it holds 30 s of {" + cache + " // 30 // 1048576} MiB/s"},
-	}},
-}
-
-// Hints are the values for a broker on this machine, or for a controller if that is
-// its role. Those whose numbers are not known are left out. They depend on m alone,
-// and nothing is changed.
-func Hints(m *Machine, o HintOptions) []Hint {
+// Hints are the values for a broker of a cluster of so many, 0 for not known, on this machine, or for a controller if that is
+// its role. Those whose numbers are not known are left out. They depend on m alone, and nothing is changed.
+func Hints(m *Machine, brokers int) []Hint {
 	var all []Hint
-	for _, row := range hintRows {
-		if m.Role == Controller && !row.controller {
+	a := place{Machine: m, brokers: brokers}
+	for _, row := range hintRows() {
+		i := slices.IndexFunc(row.Cases, func(c hintCase) bool { return a.holds(c.If) })
+		if i < 0 || row.Cases[i].Value == "" || m.Role == Controller && !row.Controller {
 			continue
 		}
-		a := place{Machine: m, brokers: o.Brokers}
-		if i := slices.IndexFunc(row.cases, func(c hintCase) bool { return a.holds(c.when) }); i >= 0 && row.cases[i].value != "" {
-			a.value = a.fillWords(row.cases[i].value)
-			all = append(all, Hint{row.name, a.value, row.where, a.fillWords(row.cases[i].formula), row.source})
-		}
+		h := row.Hint
+		h.Value = a.fillWords(row.Cases[i].Value)
+		a.value = h.Value
+		h.Formula = a.fillWords(row.Cases[i].Formula)
+		all = append(all, h)
 	}
 	return all
 }
@@ -255,14 +182,6 @@ func networkThreads(cpus float64, encrypted bool) int {
 		n = max(n, min(2*n, whole(cpus)))
 	}
 	return n
-}
-
-// recoveryThreads is num.recovery.threads.per.data.dir; 0 when not known.
-func recoveryThreads(cpus float64, dirs int) int {
-	if cpus <= 0 || dirs <= 0 {
-		return 0
-	}
-	return (whole(cpus) + dirs - 1) / dirs
 }
 
 // replicaFetchers is num.replica.fetchers of a cluster of more than two brokers.

@@ -51,9 +51,6 @@ func TestThreadsForAMachine(t *testing.T) {
 		{"fetchers: two for few partitions", replicaFetchers(10), 2},
 		{"fetchers: one for each 1000", replicaFetchers(2500), 3},
 		{"fetchers: no more than 4", replicaFetchers(90000), 4},
-		{"recovery: CPUs shared by directories", recoveryThreads(16, 7), 3},
-		{"recovery: part of a CPU is one", recoveryThreads(0.5, 1), 1},
-		{"recovery: directories not known", recoveryThreads(16, 0), 0},
 		{"partitions of a small broker", partitionLimit(4), 1000},
 		{"partitions of a middling broker", partitionLimit(8), 2000},
 		{"partitions of a large broker", partitionLimit(16), 4000},
@@ -94,19 +91,19 @@ func TestHintsShowTheMachinesNumbers(t *testing.T) {
 		"system: vm.max_map_count = 275530 (max(262144, 2 × 70000 segments × 1.5 + 65530) = 275530)",
 		"system: page cache = 118 GiB (125 GiB − 6 GiB heap − 1.5 GiB; it holds 601 s of the 200 MiB/s that the slowest disk writes)",
 	}
-	must.Match(t, want, hintText(Hints(m, HintOptions{Brokers: 3})), "Hints")
+	must.Match(t, want, hintText(Hints(m, 3)), "Hints")
 }
 
 func TestTheExpressionsOfHintsAreKnown(t *testing.T) {
-	for _, row := range hintRows {
-		for _, c := range row.cases {
-			must.Err(t, "", (Read{Cases: []Case{{If: c.when, Note: c.value + c.formula}}}).check(), "%s", row.name)
+	for _, row := range hintRows() {
+		for _, c := range row.Cases {
+			must.Err(t, "", (Read{Cases: []Case{{If: c.If, Note: c.Value + c.Formula}}}).check(), "%s", row.Name)
 		}
 	}
 }
 
 func TestHintsOfAMachineThatIsNotKnown(t *testing.T) {
-	for _, h := range Hints(&Machine{FS: host.NewFS(fstest.MapFS{})}, HintOptions{}) {
+	for _, h := range Hints(&Machine{FS: host.NewFS(fstest.MapFS{})}, 0) {
 		if h.Name == "" || h.Value == "" || h.Formula == "" || h.Source == "" || strings.Contains(h.Formula, "0 CPU") {
 			t.Errorf("Hints of an empty machine hold %+v", h)
 		}
@@ -132,33 +129,33 @@ func TestHintsThatDependOnMore(t *testing.T) {
 	for _, row := range []struct {
 		says    string
 		machine *Machine
-		options HintOptions
+		brokers int
 		name    string
 		want    string // "" for no such hint
 	}{
-		{"TLS wants more network threads", tls, HintOptions{}, "num.network.threads", "16"},
-		{"request threads: no fewer than 8", sized(withDirs(set(), Dir{}), 2, 8*gib), HintOptions{}, "num.io.threads", "8"},
-		{"request threads: as many as CPUs", withDirs(set(), make([]Dir, 7)...), HintOptions{}, "num.io.threads", "16"},
-		{"request threads: no more than 32", sized(withDirs(set(), make([]Dir, 4)...), 96, 64*gib), HintOptions{}, "num.io.threads", "32"},
-		{"a virtual machine's disk is no hard disk", virtual, HintOptions{}, "num.io.threads", "16"},
-		{"the backlog fits the kernel's", few, HintOptions{}, "socket.listen.backlog.size", "128"},
-		{"a laptop's heap starts small", small, HintOptions{}, "KAFKA_HEAP_OPTS", "-Xms256m -Xmx4g"},
-		{"a controller needs less heap", quorum, HintOptions{}, "KAFKA_HEAP_OPTS", "-Xms4g -Xmx4g"},
-		{"a controller has no records to serve", quorum, HintOptions{}, "num.io.threads", ""},
-		{"two brokers need one fetcher", set(), HintOptions{Brokers: 2}, "num.replica.fetchers", "1"},
-		{"fetchers of a cluster of unknown size", set(), HintOptions{}, "num.replica.fetchers", ""},
-		{"partitions of a cluster of unknown size", withDirs(set(), make([]Dir, 7)...), HintOptions{}, "partitions of a topic, per broker", "7"},
-		{"segments that cannot be counted", hidden, HintOptions{}, "nofile", ""},
+		{"TLS wants more network threads", tls, 0, "num.network.threads", "16"},
+		{"request threads: no fewer than 8", sized(withDirs(set(), Dir{}), 2, 8*gib), 0, "num.io.threads", "8"},
+		{"request threads: as many as CPUs", withDirs(set(), make([]Dir, 7)...), 0, "num.io.threads", "16"},
+		{"request threads: no more than 32", sized(withDirs(set(), make([]Dir, 4)...), 96, 64*gib), 0, "num.io.threads", "32"},
+		{"a virtual machine's disk is no hard disk", virtual, 0, "num.io.threads", "16"},
+		{"the backlog fits the kernel's", few, 0, "socket.listen.backlog.size", "128"},
+		{"a laptop's heap starts small", small, 0, "KAFKA_HEAP_OPTS", "-Xms256m -Xmx4g"},
+		{"a controller needs less heap", quorum, 0, "KAFKA_HEAP_OPTS", "-Xms4g -Xmx4g"},
+		{"a controller has no records to serve", quorum, 0, "num.io.threads", ""},
+		{"two brokers need one fetcher", set(), 2, "num.replica.fetchers", "1"},
+		{"fetchers of a cluster of unknown size", set(), 0, "num.replica.fetchers", ""},
+		{"partitions of a cluster of unknown size", withDirs(set(), make([]Dir, 7)...), 0, "partitions of a topic, per broker", "7"},
+		{"segments that cannot be counted", hidden, 0, "nofile", ""},
 	} {
 		got := ""
-		for _, h := range Hints(row.machine, row.options) {
+		for _, h := range Hints(row.machine, row.brokers) {
 			if h.Name == row.name {
 				got = h.Value
 			}
 		}
 		must.Match(t, row.want, got, "%s: %s", row.says, row.name)
 	}
-	if flags := Hints(early, HintOptions{})[1].Value; !strings.Contains(flags, "AlwaysPreTouch") {
+	if flags := Hints(early, 0)[1].Value; !strings.Contains(flags, "AlwaysPreTouch") {
 		t.Errorf("the flags with the profile latency are %q, want AlwaysPreTouch among them", flags)
 	}
 }

@@ -50,55 +50,65 @@ func (m *Machine) filesWanted() int64 {
 	return n
 }
 
-// checkNofile judges the limit that the broker has and that it will have when it starts again, or of one that does
-// not run the latter.
+// checkNofile judges the limit that the broker has, and that it will have when it starts again; of one that does not run the latter.
 func checkNofile(m place) Reading {
 	m.want = m.want.Floor(m.filesWanted())
-	unit, text, file := m.Unit, "", ""
-	if m.Process != nil {
-		unit = m.Process.Unit
-	}
-	if isService(unit) && (m.Process == nil || !m.brokerContained()) { // or it is the unit of the container's runtime
-		text, file = m.unitLimit(unit)
-	}
+	unit, text, file := m.nofileUnit()
 	later, known := limitOption(text)
+	now, err := host.Limit{Soft: later}, error(nil)
 	switch {
 	case m.Process != nil:
-		return m.nofileNow(unit, text, file)
+		now, err = m.processLimit(m.Process.PID, openFilesLimit)
 	case !isService(unit):
-		return Absent("no broker runs here")
+		err = none("no broker runs here")
 	case !known:
-		return Unreadable("no broker runs here, and nothing sets the LimitNOFILE of %s", unit)
+		err = fmt.Errorf("no broker runs here, and nothing sets the LimitNOFILE of %s", unit)
 	}
-	r := m.nofile(later)
-	r.addNote("of %s, when it starts", unit)
-	return m.nofileLater(r, unit, text, file)
-}
-
-// nofileNow judges the limit of the broker that runs.
-func (m place) nofileNow(unit, text, file string) Reading {
-	l, err := m.processLimit(m.Process.PID, openFilesLimit)
 	if err != nil {
 		return Denied(err)
 	}
-	r, has := m.nofile(l.Soft), l.Soft
-	later, known := limitOption(text)
-	if known {
+	r := m.raiseNofile(unit, text, file, now)
+	if m.Process == nil {
+		r.addNote("of %s, when it starts", unit)
+	}
+	return r
+}
+
+// nofileUnit is the unit of the broker, and what sets its limit, unless it is the one of a container's runtime.
+func (m *Machine) nofileUnit() (unit, text, file string) {
+	unit = m.Unit
+	if m.Process != nil {
+		unit = m.Process.Unit
+	}
+	if isService(unit) && (m.Process == nil || !m.brokerContained()) {
+		text, file = m.unitLimit(unit)
+	}
+	return unit, text, file
+}
+
+// raiseNofile judges a limit, and has the change of it, or of what a file says of the next start, where that can be raised.
+func (m place) raiseNofile(unit, text, file string, now host.Limit) Reading {
+	r, has := m.nofile(now.Soft), now.Soft
+	if later, known := limitOption(text); known {
 		has, r.Persisted, r.PersistedIn = later, text, file
 	}
-	switch soft := strconv.FormatInt(l.Soft, 10); {
-	case r.Verdict == OK && known && !m.want.Holds(strconv.FormatInt(later, 10)):
+	target, err := strconv.ParseInt(m.want.Target(strconv.FormatInt(min(has, now.Soft), 10)), 10, 64)
+	if m.Process != nil && r.Verdict == OK && has < target {
 		r.Verdict = Warn
 		r.addNote("%s when %s starts again: %s", text, unit, file)
-		return m.nofileLater(r, unit, text, file)
-	case !m.want.Holds(soft):
-		target, _ := strconv.ParseInt(m.want.Target(soft), 10, 64)
-		c := Change{
-			Setting: "limits.nofile", Kind: Prlimit, Path: fmt.Sprintf("/proc/%d/limits", m.Process.PID),
-			Old: limitText(l.Soft) + " " + limitText(l.Hard), New: limitText(target) + " " + limitText(max(target, l.Hard)),
-			PID: m.Process.PID, Start: m.Process.Start,
-		}
-		c.Keep, c.Advice = m.keepNofile(unit, target, has)
+	}
+	ofUnit := m.Process == nil || now.Soft >= target
+	if err != nil || r.Verdict == OK || ofUnit && m.Process != nil && r.Verdict == Fail {
+		return r
+	}
+	c := Change{Setting: m.row.ID, Kind: KeepOnly, Path: file, Old: text}
+	if c.Keep, c.Advice = m.keepNofile(unit, target, has); !ofUnit {
+		c.Kind, c.Path, c.PID, c.Start = Prlimit, "/"+procFile(m.Process.PID, "limits"), m.Process.PID, m.Process.Start
+		c.Old, c.New = limitText(now.Soft)+" "+limitText(now.Hard), limitText(target)+" "+limitText(max(target, now.Hard))
+	} else if len(c.Keep) > 0 {
+		_, c.New, _ = strings.Cut(c.Keep[0].Text, "=")
+	}
+	if c.New != "" {
 		r.Changes = []Change{c}
 	}
 	return r
@@ -120,21 +130,6 @@ func (m place) nofile(limit int64) Reading {
 	return r
 }
 
-// nofileLater adds to a reading what the unit says, and the change of that where it can be raised.
-func (m place) nofileLater(r Reading, unit, text, file string) Reading {
-	r.Persisted, r.PersistedIn = text, file
-	later, _ := limitOption(text)
-	target, err := strconv.ParseInt(m.want.Target(strconv.FormatInt(later, 10)), 10, 64)
-	if err != nil || r.Verdict == OK || m.want.Leave() {
-		return r
-	}
-	if keep, advice := m.keepNofile(unit, target, later); len(keep) > 0 {
-		_, limit, _ := strings.Cut(keep[0].Text, "=")
-		r.Changes = []Change{{Setting: "limits.nofile", Kind: KeepOnly, Path: file, Old: text, New: limit, Keep: keep, Advice: advice}}
-	}
-	return r
-}
-
 // brokerContained reports whether the broker runs in a container, whose runtime sets its
 // limits.
 func (m *Machine) brokerContained() bool {
@@ -144,23 +139,13 @@ func (m *Machine) brokerContained() bool {
 	})
 }
 
-// keepNofile is where the broker will find its limit of n when it starts the next time, as far as fs.nr_open is sure
-// to allow it then; nothing where that is no more than it has. With more a login or a unit fails, and a change of
-// fs.nr_open may not be made, or not last.
+// keepNofile is where the broker will find its limit of n when it starts the next time, as far as fs.nr_open is sure to allow it
+// then; nothing where that is no more than it has: with more a login or a unit fails.
 func (m *Machine) keepNofile(unit string, n, has int64) (keep []Line, advice string) {
 	if m.Process != nil && m.brokerContained() {
 		return nil, fmt.Sprintf("the broker runs in a container: start it with --ulimit nofile=%d, or set the limit in the runtime's own configuration", n)
 	}
-	allowed := int64(1 << 20) // as the kernel starts
-	if now, err := m.Number(host.SysctlFile("fs.nr_open")); err == nil {
-		allowed = now
-	}
-	if all := m.Sysctls["fs.nr_open"]; len(all) > 0 {
-		if later, err := strconv.ParseInt(strings.TrimSpace(all[len(all)-1].Value), 10, 64); err == nil {
-			allowed = min(allowed, later)
-		}
-	}
-	allowed = min(allowed, n)
+	allowed := min(m.openable(), n)
 	if isService(unit) {
 		advice = "systemctl daemon-reload, for it to count at the next start of " + unit
 		keep = []Line{{File: DropIn(unit), Head: "[Service]", Text: fmt.Sprintf("LimitNOFILE=%d", allowed)}}
@@ -177,6 +162,20 @@ func (m *Machine) keepNofile(unit string, n, has int64) (keep []Line, advice str
 		keep, advice = nil, "nothing is kept"
 	}
 	return keep, advice + fmt.Sprintf("; fs.nr_open allows no more than %d: raise it, and run kt tune --apply%s again", allowed, m.pick)
+}
+
+// openable is the most that fs.nr_open allows both now and at the next start: a change of it may not be made, or not last.
+func (m *Machine) openable() int64 {
+	allowed := int64(1 << 20) // as the kernel starts
+	if now, err := m.Number(host.SysctlFile("fs.nr_open")); err == nil {
+		allowed = now
+	}
+	if all := m.Sysctls["fs.nr_open"]; len(all) > 0 {
+		if later, err := strconv.ParseInt(strings.TrimSpace(all[len(all)-1].Value), 10, 64); err == nil {
+			allowed = min(allowed, later)
+		}
+	}
+	return allowed
 }
 
 // userName is a user as limits.conf(5) names one: by name, or as the range of

@@ -76,37 +76,6 @@ func (m *Machine) segments() int64 {
 	return n
 }
 
-// checkTHP judges a choice in the folder of transparent huge pages.
-func checkTHP(m place) Reading {
-	name := "sys/kernel/mm/transparent_hugepage/" + strings.TrimPrefix(m.row.ID, "thp.")
-	if old := strings.Replace(name, "transparent", "redhat_transparent", 1); !m.Exists(name) && m.Exists(old) { // RHEL 6
-		name = old
-	}
-	current, choices, err := m.choice(name)
-	if err != nil {
-		return Denied(err)
-	}
-	r := Compare(current, m.want, Warn)
-	if r.Verdict == Warn && (current != "always" || m.row.ID == "thp.enabled" && !strings.Contains(m.want.Value, "never")) { // never is only wanted for latency
-		r.Verdict = Info
-	}
-	target := offered(m.want, choices)
-	boot, _ := m.Text("proc/cmdline") // a container may hide it
-	switch {
-	case r.Verdict == OK || m.want.Leave():
-	case current != "always":
-		r.Note = current + " was chosen here: kt changes only always"
-	case target == "":
-		r.Note = "this kernel offers only " + strings.Join(choices, ", ")
-	case strings.Contains(boot, "transparent_hugepage="):
-		r.Note = "set with transparent_hugepage= on the kernel's command line"
-		r.Command = "remove transparent_hugepage= from the kernel's command line"
-	default:
-		r.Changes = []Change{sysfsChange(m.row.ID, name, current, target)}
-	}
-	return r
-}
-
 func checkPageCache(m place) Reading {
 	heap := cmp.Or(heapLimit(m.Machine), m.Memory/4) // what a JVM takes that was told nothing
 	room := m.Memory - heap - 3<<29

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
-	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -80,13 +79,14 @@ func (r Read) way() check {
 
 // readFile reads the file of the row. That of a disk's queue may be one that kt sets.
 func (a place) readFile() Reading {
-	if r := a.row.Read; a.row.Read.Each == "dir" && strings.Contains(r.File, "DEVICE") && a.dir.Storage.Device == "" {
+	if a.row.Read.Each == "dir" && strings.Contains(a.row.Read.File, "DEVICE") && a.dir.Storage.Device == "" {
 		return Unreadable("the device is not known")
 	}
 	name := a.names(a.row.Read.File)
 	r := a.number(name)
 	if a.row.Applies && a.disk.Name != "" {
-		r = a.settable(r, path.Base(name))
+		old := r.Current
+		r.set = func(value string) Change { return a.sysfsChange(name, old, value) }
 	}
 	return r
 }
@@ -220,16 +220,18 @@ func (a place) advise(r *Reading, target string) {
 }
 
 // files reads the row's file: of several, as one for each CPU, one that is not as wanted. Those that are not get the
-// first wanted word that the file beside them offers.
+// first wanted word that may be written there.
 func (a place) files() Reading {
-	read := a.row.Read
-	names := []string{read.File}
-	if strings.Contains(read.File, "*") {
-		names = a.Glob(read.File)
+	names := []string{a.names(a.row.Read.File)}
+	if strings.Contains(names[0], "*") {
+		names = a.Glob(names[0])
 	}
-	values, err := a.texts(names)
-	if len(names) == 0 {
-		err = fs.ErrNotExist
+	values, offers := make([]string, len(names)), make([][]string, len(names))
+	err := map[bool]error{true: fs.ErrNotExist}[len(names) == 0]
+	for i, name := range names {
+		var wrong error
+		values[i], offers[i], wrong = a.choice(name, a.row.Read.Offers)
+		err = cmp.Or(err, wrong)
 	}
 	if err != nil {
 		return a.unreadable(err)
@@ -240,15 +242,12 @@ func (a place) files() Reading {
 			continue
 		}
 		r.Current = values[i]
-		if read.Offers == "" {
-			continue
-		}
-		list, _ := a.Text(path.Join(path.Dir(name), read.Offers)) // without it there is nothing to choose from
-		switch target := offered(a.want, strings.Fields(list)); {
+		switch target := offered(a.want, offers[i]); {
+		case a.row.Read.Offers == "":
 		case target == "":
-			r.Note = "only these are offered here: " + cmp.Or(strings.Join(strings.Fields(list), ", "), "none")
+			r.Note = strings.TrimPrefix(a.disk.Name+": only these are offered here: ", ": ") + cmp.Or(strings.Join(offers[i], ", "), "none")
 		case a.row.Applies:
-			r.Changes = append(r.Changes, sysfsChange(a.row.ID, name, values[i], target))
+			r.Changes = append(r.Changes, a.sysfsChange(name, values[i], target))
 		default:
 			r.Command = "echo " + target + " > /" + name
 		}

@@ -147,7 +147,7 @@ func readRows(text []byte) ([]*Setting, error) {
 	for _, g := range groups {
 		for _, s := range g.Checks {
 			s.Group, s.Detail = g.Group, strings.TrimSpace(s.Detail+" "+g.Note)
-			s.Confidence = cmp.Or(s.Confidence, Documented)
+			s.Severity, s.Confidence = cmp.Or(s.Severity, Informational), cmp.Or(s.Confidence, Documented)
 			if s.Roles == nil {
 				s.Roles = g.Roles
 			}
@@ -199,8 +199,6 @@ func (s *Setting) complete(read check) error {
 	}
 	way, needs := s.Read.way(), requirements[s.Needs]
 	switch {
-	case read != nil && way != nil:
-		return errors.New("it has a function, and a way to read")
 	case read == nil && way == nil:
 		return errors.New("it has neither a function nor a way to read")
 	case read == nil:
@@ -264,8 +262,6 @@ func functions() map[string]check {
 	return map[string]check{
 		"vm.swappiness":        checkSwappiness,
 		"vm.max_map_count":     checkMaxMapCount,
-		"thp.enabled":          checkTHP,
-		"thp.defrag":           checkTHP,
 		"memory.page_cache":    checkPageCache,
 		"vm.dirty_background":  dirtyBackground.check,
 		"vm.dirty_limit":       dirtyLimit.check,

@@ -265,7 +265,6 @@ func TestAWrongRowIsRefusedWithItsPlace(t *testing.T) {
 		{"an operator for a value", "{file: sys/x}", "{value: cpus * max}", `there is no fact "max"`, false},
 		{"words of no expression", "{file: sys/x}", "{file: sys/x, note: '{ }'}", `" " lacks a value or an operator`, false},
 		{"a pattern that is none", "{file: sys/x}", "{file: sys/x, cases: [{if: \"value like '['\", note: x}]}", "missing closing ]", false},
-		{"a function and a way to read", "a.b", "vm.swappiness", "line 3, column 7: vm.swappiness: it has a function, and a way to read", false},
 		{"the same row twice", "\n", "\n", "", false},
 	} {
 		text := strings.Replace(good, row.old, row.new, 1)

@@ -46,8 +46,8 @@ type mergedPart struct {
 	placed
 	waiting
 	copied
-	seconds chan *second // complete ones, as they are read; nil: they are not merged, or come from a copy
-	sample  host.Sample  // of the second that was merged last
+	seconds chan []*second // complete ones, as they are read; nil: they are not merged, or come from a copy
+	sample  host.Sample    // of the second that was merged last
 
 	fold   *result.Fold // of itself; nil: of a copy that grows
 	doc    result.Result
@@ -260,7 +260,7 @@ func (m *merge) read(ctx context.Context, each func(*stats.Window)) error {
 	bad := make([]*result.BadLine, len(m.parts)) // nil: the part has none
 	for i, p := range m.parts {
 		if p.counted && m.separate == "" {
-			p.seconds = make(chan *second) // the next one is read while others are added up
+			p.seconds = make(chan []*second) // the next one is read while others are added up
 		}
 		reading.Go(func() {
 			if p.seconds != nil {
@@ -303,23 +303,27 @@ func (p *mergedPart) read(ctx context.Context) error {
 			}
 		}
 		p.fold.AddLine(&l)
-		p.pass(ctx, &read, 1)
+		if len(read.queue) > inARow {
+			p.pass(ctx, &read, 1)
+		}
 	}
 	p.pass(ctx, &read, 0)
 	return nil
 }
 
+// inARow is how many seconds of a part are read in a row. Meanwhile its histograms stay in a processor's cache.
+const inARow = 4
+
 // pass passes on seconds to be merged, all but the last few.
 func (p *mergedPart) pass(ctx context.Context, read *waiting, last int) {
-	for ; len(read.queue) > last; read.queue = slices.Delete(read.queue, 0, 1) {
-		if p.seconds == nil {
-			continue
-		}
+	n := len(read.queue) - last
+	if p.seconds != nil {
 		select {
-		case p.seconds <- read.queue[0]:
+		case p.seconds <- slices.Clone(read.queue[:n]):
 		case <-ctx.Done():
 		}
 	}
+	read.queue = slices.Delete(read.queue, 0, n)
 }
 
 // combine merges the seconds of the parts that count.
@@ -329,9 +333,7 @@ func (m *merge) combine(each func(*stats.Window)) {
 			if len(p.queue) > 0 {
 				continue
 			}
-			if s, open := <-p.seconds; open {
-				p.queue = append(p.queue, s)
-			}
+			p.queue = append(p.queue, <-p.seconds...)
 		}
 		end, ok := m.next()
 		if !ok {
