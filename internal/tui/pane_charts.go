@@ -45,10 +45,10 @@ func drawThroughput(c chart.Canvas, s *scene) {
 	if named {
 		w -= chart.NameWidth
 	}
-	x := s.timeAxis(w - gutter - 1)
+	x := s.timeAxis(w - chart.Gutter - 1)
 	points := s.since(x.From)
 	top := s.highestTarget(x)
-	p := chart.Plot{X: x, Gutter: gutter, Label: theme.Tick, Names: named}
+	p := chart.Plot{X: x, Label: theme.Tick, Names: named}
 	for _, way := range shown {
 		for i := range points {
 			if rate := way.rate(&points[i]); rate > top { // NaN is not
@@ -60,7 +60,7 @@ func drawThroughput(c chart.Canvas, s *scene) {
 			look = flowLooks[acked]
 		}
 		series := chart.Series{
-			Name: look.name, Samples: samples(points, way.rate), Combine: chart.Mean, Muted: s.warming(x),
+			Name: look.name, Samples: samples(points, way.rate), Combine: chart.Mean,
 			Style: theme.Style{FG: look.color}, Fill: theme.Style{FG: look.fill}, Mark: look.mark, On: look.on, Off: look.off,
 			Broken: look.off > 0,
 		}
@@ -117,14 +117,6 @@ func (s *scene) throughputTitle(th *theme.Theme) []line {
 		out = append(out, line{muted("avg " + theme.Rate(run))}, line{muted("peak " + theme.Rate(byWay(s.main, s.Peak, s.PeakRead)))})
 	}
 	return out
-}
-
-// warming tells which part of a chart is warm-up; nil: none.
-func (s *scene) warming(x chart.TimeAxis) func(float64) bool {
-	if x.Warmup <= max(x.From, 0) {
-		return nil
-	}
-	return func(second float64) bool { return second < x.Warmup }
 }
 
 // ageLook is the line of the oldest record's age, where there is something to see.
@@ -199,10 +191,10 @@ func drawLatency(c chart.Canvas, s *scene) {
 	if named {
 		w -= chart.NameWidth
 	}
-	x := s.timeAxis(w - gutter - 1)
+	x := s.timeAxis(w - chart.Gutter - 1)
 	points := s.since(x.From)
 	lo, hi := math.Inf(1), math.Inf(-1)
-	p := chart.Plot{X: x, Gutter: gutter, Label: labelSeconds, Names: named, Ranked: true}
+	p := chart.Plot{X: x, Label: labelSeconds, Names: named, Ranked: true}
 	add := func(name string, look latencyLook, value func(*result.Point) float64) {
 		series := samples(points, value)
 		for _, v := range series {
@@ -211,7 +203,7 @@ func drawLatency(c chart.Canvas, s *scene) {
 			}
 		}
 		p.Series = append(p.Series, chart.Series{
-			Name: name, Samples: series, Combine: chart.Max, Muted: s.warming(x),
+			Name: name, Samples: series, Combine: chart.Max,
 			Style: theme.Style{FG: look.color}, Mark: look.mark, On: look.on, Off: look.off,
 		})
 	}
@@ -255,12 +247,12 @@ func drawHeatmap(c chart.Canvas, s *scene) {
 	if b.right != nil {
 		chart.Ramp(c, w-3-len(" many")-ramp, 0, ramp)
 	}
-	columns, rows := chart.HeatSize(inner, gutter)
+	columns, rows := chart.HeatSize(inner)
 	x := s.timeAxis(columns)
 	points := s.Heat[sort.Search(len(s.Heat), func(i int) bool { return s.Heat[i].End.Seconds() > x.From }):]
 	y := heatAxis(points)
 	cells := heatCells(points, x, y, columns, rows)
-	chart.Heat{Y: y, X: x, Gutter: gutter, Label: labelSeconds, Share: func(column, row int) float64 {
+	chart.Heat{Y: y, X: x, Label: labelSeconds, Share: func(column, row int) float64 {
 		return cells[column*rows+row]
 	}}.Draw(inner)
 }
