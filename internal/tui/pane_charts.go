@@ -12,15 +12,25 @@ import (
 	"github.com/kt-bench/kt/internal/tui/chart"
 )
 
-// flowLooks are the lines of the ways. Without colour, dashes tell them apart, and
-// without braille a character of their own.
-var flowLooks = [ways]struct {
+// look is how a line is drawn. Without colour, dashes tell lines apart, and without braille a character of their own.
+type look struct {
 	name    string
 	color   theme.Color
-	fill    theme.Color
+	fill    theme.Color // of the area below; Default: no area
 	mark    rune
-	on, off int
-}{acked: {"acked", theme.Flow, theme.FlowFill, '*', 1, 0}, read: {"read", theme.Good, theme.Default, 'o', 4, 4}}
+	on, off int // dashes; 0 off: unbroken
+}
+
+// series returns a line of samples.
+func (l look) series(list []chart.Sample, combine chart.Combine) chart.Series {
+	return chart.Series{
+		Name: l.name, Samples: list, Combine: combine, Mark: l.mark, On: l.on, Off: l.off,
+		Style: theme.Style{FG: l.color}, Fill: theme.Style{FG: l.fill},
+	}
+}
+
+// flowLooks are the lines of the ways.
+var flowLooks = [ways]look{acked: {"acked", theme.Flow, theme.FlowFill, '*', 1, 0}, read: {"read", theme.Good, theme.Default, 'o', 4, 4}}
 
 // shownWays are those that this run goes, the one behind first.
 func (d *data) shownWays() []way {
@@ -59,11 +69,8 @@ func drawThroughput(c chart.Canvas, s *scene) {
 		if len(shown) == 1 { // there is nothing to tell it from
 			look = flowLooks[acked]
 		}
-		series := chart.Series{
-			Name: look.name, Samples: samples(points, way.rate), Combine: chart.Mean,
-			Style: theme.Style{FG: look.color}, Fill: theme.Style{FG: look.fill}, Mark: look.mark, On: look.on, Off: look.off,
-			Broken: look.off > 0,
-		}
+		series := look.series(samples(points, way.rate), chart.Mean)
+		series.Broken = look.off > 0
 		p.Series = append(p.Series, series)
 	}
 	p.Y = chart.Linear(top*headroom, min(5, h/2-1)) // labels are two rows apart
@@ -120,9 +127,7 @@ func (s *scene) throughputTitle(th *theme.Theme) []line {
 }
 
 // ageLook is the line of the oldest record's age, where there is something to see.
-var ageLook = latencyLook{theme.Bad, '!', 1, 0}
-
-const ageName = "age"
+var ageLook = look{"age", theme.Bad, theme.Default, '!', 1, 0}
 
 // titled returns the name of a chart, with whom it is about where that could be asked.
 func (s *scene) titled(name string) string {
@@ -168,13 +173,13 @@ func (s *scene) latencyTitle() (title string, remarks []line) {
 
 // drawLatency is the quantiles over time.
 func drawLatency(c chart.Canvas, s *scene) {
-	age := colored(ageLook.color, ageName+" ") // first, and with its room kept: the other names stay where they are when it comes or goes
+	age := colored(ageLook.color, ageLook.name+" ") // first, and with its room kept: the other names stay where they are when it comes or goes
 	if !slices.ContainsFunc(s.Recent, func(p result.Point) bool { return s.ageOf(&p) > 0 }) {
 		age.text = strings.Repeat(" ", len(age.text))
 	}
 	legend := line{age}
 	for _, q := range quantiles {
-		legend = append(legend, colored(q.look.color, q.name+" "))
+		legend = append(legend, colored(q.color, q.name+" "))
 	}
 	legend[len(quantiles)].text = quantiles[p999].name
 	title, remarks := s.latencyTitle()
@@ -195,22 +200,19 @@ func drawLatency(c chart.Canvas, s *scene) {
 	points := s.since(x.From)
 	lo, hi := math.Inf(1), math.Inf(-1)
 	p := chart.Plot{X: x, Label: labelSeconds, Names: named, Ranked: true}
-	add := func(name string, look latencyLook, value func(*result.Point) float64) {
-		series := samples(points, value)
-		for _, v := range series {
+	add := func(look look, value func(*result.Point) float64) {
+		list := samples(points, value)
+		for _, v := range list {
 			if v.Value > 0 {
 				lo, hi = min(lo, v.Value), max(hi, v.Value)
 			}
 		}
-		p.Series = append(p.Series, chart.Series{
-			Name: name, Samples: series, Combine: chart.Max,
-			Style: theme.Style{FG: look.color}, Mark: look.mark, On: look.on, Off: look.off,
-		})
+		p.Series = append(p.Series, look.series(list, chart.Max))
 	}
 	for i, q := range quantiles {
-		add(q.name, q.look, func(p *result.Point) float64 { return s.latencyOf(p, i) })
+		add(q.look, func(p *result.Point) float64 { return s.latencyOf(p, i) })
 	}
-	add(ageName, ageLook, s.ageOf)
+	add(ageLook, s.ageOf)
 	p.Y = latencyAxis(lo, hi)
 	p.Draw(inner)
 }

@@ -217,10 +217,7 @@ func (s *scene) plotUsage(c chart.Canvas, limit float64, value func(*usage) floa
 			top = math.Max(top, v)
 		}
 	}
-	p := chart.Plot{X: x, Label: theme.Tick, Series: []chart.Series{{
-		Samples: list, Combine: chart.Max, Mark: '*',
-		Style: theme.Style{FG: theme.Flow}, Fill: theme.Style{FG: theme.FlowFill},
-	}}}
+	p := chart.Plot{X: x, Label: theme.Tick, Series: []chart.Series{flowLooks[acked].series(list, chart.Max)}}
 	if top > little*limit {
 		top = max(top, limit)
 		p.Marks = []chart.Mark{{Value: func(float64) float64 { return limit }, Style: theme.Style{FG: theme.Warn}}}

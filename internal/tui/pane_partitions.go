@@ -303,11 +303,9 @@ func drawConsumerLag(c chart.Canvas, s *scene) {
 	for i := range points {
 		top = max(top, float64(points[i].ConsumerLag))
 	}
+	lag := look{"lag", theme.Info, theme.Grid, '*', 1, 0}
 	chart.Plot{
 		Y: chart.Linear(top*headroom, 4), X: x, Label: theme.Tick,
-		Series: []chart.Series{{
-			Samples: samples(points, (*result.Point).Lag), Combine: chart.Max, Mark: '*',
-			Style: theme.Style{FG: theme.Info}, Fill: theme.Style{FG: theme.Grid},
-		}},
+		Series: []chart.Series{lag.series(samples(points, (*result.Point).Lag), chart.Max)},
 	}.Draw(inner)
 }
