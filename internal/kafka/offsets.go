@@ -45,22 +45,18 @@ func (c *Cluster) ReadTopics(ctx context.Context, p plan.Plan) ([]result.Topic, 
 		return nil, fmt.Errorf("list topics: %w", err)
 	}
 	var topics []result.Topic
-	for _, name := range all.Names() {
-		if !wanted.MatchString(name) {
-			continue
-		}
-		t, err := c.lookUp(ctx, name)
-		if err != nil {
-			return nil, err
-		}
-		if t != nil {
-			topics = append(topics, *t)
+	for _, d := range all.Sorted() {
+		switch {
+		case !wanted.MatchString(d.Topic) || errors.Is(d.Err, kerr.UnknownTopicOrPartition):
+		case d.Err != nil:
+			return nil, fmt.Errorf("look up topic %s: %w", d.Topic, d.Err)
+		default:
+			topics = append(topics, *topicOf(d))
 		}
 	}
 	if len(topics) == 0 {
 		return nil, result.Misfit("--include %q matches none of the cluster's %s", p.Read.Include, theme.Plural(len(all), "topic", "topics")).About("include")
 	}
-	slices.SortFunc(topics, func(a, b result.Topic) int { return strings.Compare(a.Name, b.Name) })
 	return topics, nil
 }
 

@@ -1,6 +1,7 @@
 package rabbitmq
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -182,10 +183,8 @@ func (m *management) describeQueues(ctx context.Context, t *result.Topic, nodes 
 			case kind != "" && !slices.Contains(queueTypes, kind):
 				return 0, result.Misfit("queue %s is of type %s: kt uses queues of the types %s; name another --topic", q.Name, kind, strings.Join(queueTypes, " and "))
 			}
-			if q.Leader == "" {
-				q.Leader = q.Node // of a classic queue
-			}
-			if n := slices.IndexFunc(nodes, func(b result.Broker) bool { return b.Rack == q.Leader }); n >= 0 {
+			leader := cmp.Or(q.Leader, q.Node) // of a classic queue
+			if n := slices.IndexFunc(nodes, func(b result.Broker) bool { return b.Rack == leader }); n >= 0 {
 				t.Leaders[int32(number)] = nodes[n].ID
 			}
 			t.ReplicationFactor = max(t.ReplicationFactor, len(q.Members), 1) // a classic queue names none

@@ -220,7 +220,7 @@ func (s *session) Close() {
 func (s *session) ask(ctx context.Context, question func(ch *amqp.Channel, answered func()) error) error {
 	s.asking.Lock()
 	var err error
-	if s.admin == nil || s.admin.pipe.isClosed() || s.admin.IsClosed() {
+	if s.admin == nil || s.admin.frames.isClosed() || s.admin.IsClosed() {
 		err = s.anyNode(func() (err error) { s.admin, err = s.asker.reach(ctx, s.System); return err })
 	}
 	l := s.admin

@@ -105,11 +105,10 @@ func (s *session) find(ctx context.Context) (exchange bool, err error) {
 // finds reports whether something that is asked for passively is there.
 func (s *session) finds(ctx context.Context, question func(ch *amqp.Channel, answered func()) error) (bool, error) {
 	err := s.ask(ctx, question)
-	var e *amqp.Error
-	if errors.As(err, &e) && e.Code == amqp.NotFound {
+	switch e := new(amqp.Error); {
+	case errors.As(err, &e) && e.Code == amqp.NotFound:
 		return false, nil
-	}
-	if err != nil {
+	case err != nil:
 		return false, fmt.Errorf("look up %s: %w", s.topic.Name, explain(err))
 	}
 	return true, nil

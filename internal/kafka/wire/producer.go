@@ -69,7 +69,7 @@ func (d *Producer) Open(ctx context.Context, s *engine.Shard) (engine.Worker, er
 		driver: d, shard: s, pool: d.pool,
 		linger: d.Settings.Duration("linger.ms"), delivery: d.Settings.DeliveryTimeout(),
 		retries: d.Settings.Int64("retries"), backoff: d.Settings.RetryBackoff(),
-		outlets: make(map[int32]*outlet), turn: s.Index, template: s.Index * len(d.pool.templates) / max(1, s.Count),
+		brokers: make(map[int32]*brokerQueue), turn: s.Index, template: s.Index * len(d.pool.templates) / max(1, s.Count),
 	}
 	w.idle.L = &w.mu
 	w.ctx, w.cancel = context.WithCancel(context.WithoutCancel(ctx))

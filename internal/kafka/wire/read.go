@@ -56,20 +56,20 @@ type shard interface {
 // reader is one consumer. A goroutine fetches for each broker that leads partitions of it; one more follows the leaders.
 type reader struct {
 	*Consumer
-	shard   shard
-	group   int                        // its number; 0 without groups
-	has     func(partition int32) bool // by number in the Layout
-	opts    []kgo.Opt
-	client  *kgo.Client
-	leaders *leaders
-	end     context.CancelFunc // ends the goroutines
-	all     sync.WaitGroup     // the goroutines
-	backoff time.Duration      // between two tries of the same
-	inlet   inlet
-	room    *reading.Room
-	current *fetched      // not counted to its end yet
-	answers chan *fetched // one goroutine waits with the next answer until Read takes it
-	stale   chan struct{} // holds one value: leaders have to be looked up
+	shard     shard
+	group     int                        // its number; 0 without groups
+	has       func(partition int32) bool // by number in the Layout
+	opts      []kgo.Opt
+	client    *kgo.Client
+	leaders   *leaders
+	end       context.CancelFunc // ends the goroutines
+	all       sync.WaitGroup     // the goroutines
+	backoff   time.Duration      // between two tries of the same
+	responses responses
+	room      *reading.Room
+	current   *fetched      // not counted to its end yet
+	answers   chan *fetched // one goroutine waits with the next answer until Read takes it
+	stale     chan struct{} // holds one value: leaders have to be looked up
 
 	mu         sync.Mutex // guards the rest
 	partitions []*partition
@@ -96,7 +96,7 @@ type partition struct {
 func (r *reader) connect() error {
 	ctx, cancel := context.WithCancel(context.Background())
 	opts := append(r.Settings.Options(), kgo.WithContext(ctx))
-	client, err := r.Cluster.ClientOver(r.inlet.over, append(opts, r.opts...)...)
+	client, err := r.Cluster.ClientOver(r.responses.over, append(opts, r.opts...)...)
 	if err != nil {
 		cancel()
 		return err
@@ -159,7 +159,7 @@ func (r *reader) Read(ctx context.Context, limit int, patience time.Duration) (n
 		err = nil
 	}
 	if len(r.current.chunks) == 0 {
-		r.inlet.free(r.current.bytes)
+		r.responses.free(r.current.bytes)
 		r.current = nil
 	}
 	if n > 0 {

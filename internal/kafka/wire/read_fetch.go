@@ -58,7 +58,7 @@ func (r *reader) fetch(ctx context.Context, broker int32) {
 		if failed {
 			a.err = r.refused(err)
 		} else {
-			whole := r.inlet.take(res.(*kmsg.FetchResponse))
+			whole := r.responses.take(res.(*kmsg.FetchResponse))
 			a.bytes = whole.bytes
 			failed = r.accept(ctx, a, broker, asked, whole.FetchResponse)
 		}
@@ -69,7 +69,7 @@ func (r *reader) fetch(ctx context.Context, broker int32) {
 			case <-ctx.Done():
 			}
 		} else {
-			r.inlet.free(a.bytes)
+			r.responses.free(a.bytes)
 		}
 		r.release(broker, asked)
 		if failed {
