@@ -125,16 +125,8 @@ var _ engine.Source = (*brokerMaps)(nil)
 // Start looks until ctx ends.
 func (b *brokerMaps) Start(ctx context.Context, now func() time.Duration) {
 	b.looking.Go(func() {
-		ticker := time.NewTicker(mapsEvery)
-		defer ticker.Stop()
-		for {
-			b.look(now())
-			select {
-			case <-ctx.Done():
-				return
-			case <-ticker.C:
-			}
-		}
+		b.look(now())
+		engine.Every(ctx, mapsEvery, func() { b.look(now()) })
 	})
 }
 
