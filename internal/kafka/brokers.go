@@ -90,7 +90,6 @@ func (c *Cluster) SetBrokers(ctx context.Context, settings []result.BrokerSettin
 	}
 }
 
-// alter calls for each broker with its settings.
 func (c *Cluster) alter(ctx context.Context, settings []result.BrokerSetting, call func(context.Context, []kadm.AlterConfig, ...int32) (kadm.AlterConfigsResponses, error)) error {
 	var errs []error
 	for _, b := range c.Info.Brokers {

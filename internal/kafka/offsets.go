@@ -244,7 +244,6 @@ func listed(ctx context.Context, l *Layout, list func(context.Context, ...string
 	}
 }
 
-// listAgain is the pause between two requests.
 const listAgain = 250 * time.Millisecond
 
 // Pause waits, and reports false when ctx ends.
@@ -298,7 +297,6 @@ func (c *Cluster) StartOffsets(ctx context.Context, l *Layout, from plan.From, e
 	return begins, begins, nil
 }
 
-// within returns an error for partitions that do not hold an offset.
 func within(l *Layout, from plan.From, begins, ends []int64) error {
 	var errs []error
 	l.Each(func(topic string, partition, number int32) {

@@ -229,7 +229,6 @@ func (c *Cluster) create(ctx context.Context, t plan.Topic) error {
 	return nil
 }
 
-// refusal is the error code of a broker that refuses a request, with its own message.
 type refusal struct {
 	code     error
 	sentence string
@@ -246,7 +245,6 @@ func refuse(code error, message string) error {
 	return code
 }
 
-// refused reports whether a broker rejects the wanted topic for good.
 func refused(err error) bool {
 	return IsAny(err, kerr.InvalidTopicException, kerr.InvalidPartitions, kerr.InvalidReplicationFactor, kerr.InvalidReplicaAssignment,
 		kerr.InvalidConfig, kerr.InvalidRequest, kerr.PolicyViolation)

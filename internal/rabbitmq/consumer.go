@@ -17,7 +17,6 @@ import (
 	"github.com/kt-bench/kt/internal/stats"
 )
 
-// consumer is the driver that reads.
 type consumer struct {
 	*session
 	*queue.Arrivals
@@ -65,7 +64,6 @@ func (s *session) dealt(index int) (own []int, number, all int) {
 	return own, index, s.plan.Read.Consumers
 }
 
-// shared reports whether several consumers share a queue.
 func (s *session) shared(partition int32) bool {
 	own, _, all := s.dealt(0)
 	at := slices.Index(own, int(partition))
@@ -84,7 +82,6 @@ func (c *consumer) onTheirWay(partition int) (n int64) {
 	return n
 }
 
-// reader is one consumer.
 type reader struct {
 	*consumer
 	dialer
@@ -113,7 +110,6 @@ type subscription struct {
 	acks []byte
 }
 
-// delivery is a message that came on a channel.
 type delivery struct {
 	queue.Message
 	channel int
@@ -333,7 +329,6 @@ func (r *reader) take(in *subscription, d delivery, limit int) int {
 	return len(r.messages)
 }
 
-// lose gives a connection up.
 func (r *reader) lose(ctx context.Context, in *subscription) {
 	in.end()
 	for i, q := range r.queues {
@@ -364,7 +359,6 @@ func (r *reader) lose(ctx context.Context, in *subscription) {
 	}
 }
 
-// cancelled is the code of a consumer that the server has ended.
 const cancelled = "CONSUMER_CANCELLED"
 
 // failed counts an error that reading goes on after.

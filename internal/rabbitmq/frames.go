@@ -120,7 +120,6 @@ const (
 	mostWaiting = 64 << 20  // bytes of unread messages with which it does not read on
 )
 
-// tooLarge is the error of a message that is larger than kt reads.
 type tooLarge struct {
 	channel    uint16
 	size, most uint64
@@ -158,7 +157,6 @@ func (p *frameConn) measure(kind byte, channel uint16, payload []byte) error {
 	return nil
 }
 
-// refused returns the message that was too large, nil if none was.
 func (p *frameConn) refused() *tooLarge {
 	p.reading.Lock()
 	defer p.reading.Unlock()
@@ -261,7 +259,6 @@ func beginFrame(b []byte, kind byte, channel uint16) []byte {
 	return append(b, kind, byte(channel>>8), byte(channel), 0, 0, 0, 0)
 }
 
-// endFrame completes the frame that begins at a place.
 func endFrame(b []byte, at int) []byte {
 	binary.BigEndian.PutUint32(b[at+3:], uint32(len(b)-at-frameHeader))
 	return append(b, frameEnd)
@@ -311,7 +308,6 @@ func (p *frameConn) take(channel uint16, tag uint64) {
 	p.room.Signal()
 }
 
-// arrived returns how many messages of a channel came and were not taken.
 func (p *frameConn) arrived(channel uint16) int64 {
 	p.reading.Lock()
 	defer p.reading.Unlock()

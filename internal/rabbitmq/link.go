@@ -19,14 +19,12 @@ const (
 	answerTimeout = 30 * time.Second
 )
 
-// link is one connection.
 type link struct {
 	*amqp.Connection
 	frames *frameConn
 	host   string
 }
 
-// connect connects to one node. name is what the server lists the connection by.
 func (s *System) connect(ctx context.Context, host, name string) (*link, error) {
 	conn, err := s.dial(ctx, host, s.tls)
 	if err != nil {
@@ -74,7 +72,6 @@ func (l *link) within(ctx context.Context, most time.Duration, f func(answered f
 	return err
 }
 
-// lateError is the error of an answer that did not come.
 type lateError struct{ most time.Duration }
 
 func (e *lateError) Error() string {
@@ -177,14 +174,12 @@ const (
 	longestPause = 2 * time.Second
 )
 
-// reach connects to the next of the nodes.
 func (d *dialer) reach(ctx context.Context, s *System) (*link, error) {
 	host := s.hosts[(d.number+d.tries)%len(s.hosts)]
 	d.tries++
 	return s.connect(ctx, host, d.name)
 }
 
-// later puts the next attempt off.
 func (d *dialer) later() {
 	d.pause = min(max(2*d.pause, firstPause), longestPause)
 	d.next = time.Now().Add(d.pause)

@@ -38,7 +38,6 @@ const (
 	allTimeout        = 3 * managementTimeout
 )
 
-// newManagement returns the API that the URL names.
 func (s *System) newManagement() *management {
 	transport := &http.Transport{
 		DialContext:    func(ctx context.Context, _, host string) (net.Conn, error) { return s.dial(ctx, host, false) },
@@ -119,10 +118,8 @@ func (m *management) describe(ctx context.Context, c *result.Cluster) error {
 	return nil
 }
 
-// maxListeners is how many listeners a node may have.
 const maxListeners = 10
 
-// nodes returns which nodes run.
 func (m *management) nodes(ctx context.Context) (map[string]bool, error) {
 	var all []struct {
 		Name    string

@@ -19,7 +19,6 @@ const (
 	blockedCode  = "client:connection blocked"
 )
 
-// producer is the driver that writes.
 type producer struct {
 	*session
 	*queue.Accounts
@@ -102,7 +101,6 @@ func (w *worker) oldest(until time.Duration) *engine.Op {
 	return op
 }
 
-// signal leaves a value in a channel with room for one, unless there is one.
 func signal(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
@@ -195,7 +193,6 @@ func (w *worker) lose(ctx context.Context, o *publisher) {
 	}
 }
 
-// publish publishes what waits until the connection or ctx ends.
 func (w *worker) publish(ctx context.Context, o *publisher) {
 	signal(w.news) // some may have waited for the connection
 	for {

@@ -12,7 +12,6 @@ import (
 	"github.com/kt-bench/kt/internal/engine"
 )
 
-// publisher is a connection of a worker that is ready to publish.
 type publisher struct {
 	*link
 	worker *worker
@@ -32,7 +31,6 @@ type publisher struct {
 // firstChannel is the number that the client gives to the first channel of a connection.
 const firstChannel = 1
 
-// open connects to the next of the nodes.
 func (w *worker) open(ctx context.Context) (*publisher, error) {
 	l, err := w.reach(ctx, w.System)
 	if err != nil {
@@ -58,14 +56,12 @@ const writeAt = 64 << 10
 // maxPending bounds the memory of a connection whose oldest message has no confirm, while later ones have theirs.
 const maxPending = 1 << 20
 
-// room returns how many messages may be published.
 func (o *publisher) room() int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return maxPending - len(o.pending)
 }
 
-// publishSome publishes messages together.
 func (w *worker) publishSome(o *publisher) error {
 	newest := uint64(0)
 	o.batch = o.batch[:0]
@@ -123,7 +119,6 @@ func (w *worker) hear(o *publisher) {
 	}
 }
 
-// returned notes that no queue took a message. Its confirm follows.
 func (o *publisher) returned(tag uint64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

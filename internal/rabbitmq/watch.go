@@ -18,7 +18,6 @@ import (
 	"github.com/kt-bench/kt/internal/theme"
 )
 
-// event returns an event of a node, -1 for none.
 func event(kind stats.EventKind, node int32, format string, args ...any) stats.Event {
 	return stats.Event{Kind: kind, Broker: node, To: -1, Text: fmt.Sprintf(format, args...)}
 }
@@ -38,7 +37,6 @@ func (s *session) disconnected(shard *engine.Shard, host string, why error) {
 	}
 }
 
-// reconnected reports that there is a connection to a host again.
 func (s *session) reconnected(shard *engine.Shard, host string) {
 	if s.turn(host, false) {
 		shard.Event(event(stats.BrokerBack, s.broker(host), "%s takes connections again", host))
@@ -54,7 +52,6 @@ func (s *session) turn(name string, gone bool) bool {
 	return before != gone
 }
 
-// watchEvery is the time between two looks at the nodes and the queues.
 const watchEvery = time.Second
 
 // watcher asks the management API for nodes that are gone and for leaders of queues that moved.

@@ -146,10 +146,8 @@ const (
 	closeTimeout = 2 * time.Second
 )
 
-// joinGroupKey is the API key of requests to join a group.
 const joinGroupKey = 11
 
-// fetchHooks counts one client's fetches.
 type fetchHooks struct {
 	reading.Hooks
 	joining func()                // called when the client asks to join its group; nil: it has none

@@ -123,7 +123,6 @@ func from(source string) string {
 	return " (from " + source + ")"
 }
 
-// check returns the canonical form of a value, or the form that it must have.
 type check func(value string) (string, error)
 
 // wholeNumber accepts whole numbers from lo to hi; unit is the unit of the number.
@@ -171,7 +170,6 @@ func boolean(value string) (string, error) {
 	return "", errors.New("must be true or false")
 }
 
-// oneOf accepts exactly the listed words.
 func oneOf(words ...string) check {
 	last := len(words) - 1
 	list := strings.Join(words[:last], ", ") + " or " + words[last]
@@ -211,7 +209,6 @@ func onlyValue(value, reason string) check {
 	}
 }
 
-// spelled accepts several spellings of words, and settles on one of each.
 func spelled(words map[string]string, form string) check {
 	return func(value string) (string, error) {
 		if word, ok := words[strings.TrimSpace(value)]; ok {
@@ -221,7 +218,6 @@ func spelled(words map[string]string, form string) check {
 	}
 }
 
-// anything is the check of a property that kt does not read.
 func anything(value string) (string, error) { return value, nil }
 
 func checkOffsetReset(value string) (string, error) {
@@ -264,7 +260,6 @@ var balancers = map[string]func() kgo.GroupBalancer{
 	"StickyAssignor": kgo.StickyBalancer, "CooperativeStickyAssignor": kgo.CooperativeStickyBalancer,
 }
 
-// checkAssignors accepts a list of the assignors that Kafka ships, by full or short name.
 func checkAssignors(value string) (string, error) {
 	var classes []string
 	for name := range strings.SplitSeq(value, ",") {

@@ -45,7 +45,6 @@ func Account(log *ledger.Log, r *kgo.Record, s *ledger.Stamp) ledger.StampStatus
 	return log.Add(&read, s)
 }
 
-// fetchKey is the API key of fetches.
 const fetchKey = 1
 
 // Hooks count one client's connections and fetches.

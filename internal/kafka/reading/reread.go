@@ -34,7 +34,6 @@ const maxReadings = 3
 // rereadIdle is the time without a record that ends reading again, if the plan has no timeout.
 const rereadIdle = 30 * time.Second
 
-// portion is one group's reading of a partition.
 type portion struct {
 	group  int
 	number int32

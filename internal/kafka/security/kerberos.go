@@ -158,7 +158,6 @@ func (l *kerberosLogin) fromCache(conf *config.Config) (*client.Client, error) {
 	return c, nil
 }
 
-// brief returns the part of a Kerberos error that says what happened.
 func brief(err error) string {
 	text := err.Error()
 	if i := strings.Index(text, "KDC_ERR"); i >= 0 {

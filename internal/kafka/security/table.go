@@ -18,7 +18,6 @@ type Property struct {
 	use use
 }
 
-// use is what becomes of the value of a property.
 type use int
 
 const (
@@ -156,7 +155,6 @@ func find(name string) (Property, bool) {
 	return all[i], true
 }
 
-// nearest is "; did you mean X?", or nothing.
 func nearest(name string, among []string) string {
 	if n := suggest.Nearest(name, among); n != "" {
 		return ": did you mean " + n + "?"

@@ -113,7 +113,6 @@ func (s *session) openConsumer(ctx context.Context, book *ledger.Book) (_ engine
 	return driver.NewConsumer(s.reading), nil
 }
 
-// sources returns the sources beside the load.
 func (s *session) sources() (all []engine.Source, err error) {
 	if s.embedded == nil && s.options.Watch {
 		if s.watcher, err = watch.New(s.cluster, s.topics); err != nil {

@@ -40,10 +40,8 @@ const (
 	maxCaughtUp = 3 // brokers that the end of a catch-up names
 )
 
-// ends are the ends of the logs, by broker and partition.
 type ends map[int32]map[int32]int64
 
-// measurement holds the answers of all brokers about the ends of their logs.
 type measurement struct {
 	at   time.Duration
 	ends ends
@@ -56,14 +54,12 @@ type catchUp struct {
 	brokers   map[int32]*laggard
 }
 
-// laggard is a broker that is or was behind.
 type laggard struct {
 	most int64         // records, since all replicas were in sync
 	told time.Duration // time of its last event
 	ever bool          // there was one
 }
 
-// lag is the lag of one broker.
 type lag struct {
 	records    int64
 	partitions []int32
@@ -118,7 +114,6 @@ func (w *Brokers) measure(ctx context.Context, now func() time.Duration, asking 
 	})
 }
 
-// askEnds returns the ends of the logs of one broker, by partition.
 func (w *Brokers) askEnds(ctx context.Context, client *kgo.Client, question *kmsg.ListOffsetsRequest) map[int32]int64 {
 	found := make(map[int32]int64)
 	said, err := twice(ctx, client, question.RequestWith)

@@ -78,7 +78,6 @@ type reader struct {
 	turn       int            // rotates the partitions, for a broker fills an answer in their order
 }
 
-// partition is one that the reader has.
 type partition struct {
 	topic      string
 	number, id int32 // in the Layout, and in the topic
@@ -92,7 +91,6 @@ type partition struct {
 	unknown int   // times in a row that a broker did not know the partition
 }
 
-// connect makes the client and starts the goroutines.
 func (r *reader) connect() error {
 	ctx, cancel := context.WithCancel(context.Background())
 	opts := append(r.Settings.Options(), kgo.WithContext(ctx))
@@ -108,7 +106,6 @@ func (r *reader) connect() error {
 	return nil
 }
 
-// share fetches those of the partitions that the reader has.
 func (r *reader) share(of []kafka.Place) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -168,7 +165,6 @@ func (r *reader) Read(ctx context.Context, limit int, patience time.Duration) (n
 	return n, err
 }
 
-// await takes the next answer, if one comes in time.
 func (r *reader) await(ctx context.Context, patience time.Duration) {
 	var late <-chan time.Time
 	if patience > 0 {

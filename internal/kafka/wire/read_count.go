@@ -16,7 +16,6 @@ import (
 	"github.com/kt-bench/kt/internal/stats"
 )
 
-// counted reports whether nothing is left of the chunk.
 func (c *chunk) counted() bool { return len(c.bytes) == 0 && c.left == 0 }
 
 // counting is the counting of one chunk under the shard's lock.
@@ -71,7 +70,6 @@ func (r *reader) take(c *chunk, limit int, now time.Duration) (n int, err error)
 	return n, err
 }
 
-// run counts batches until the limit, or the end of the chunk.
 func (k *counting) run(limit int) error {
 	for k.n < limit && !k.counted() {
 		if k.left == 0 {
@@ -139,7 +137,6 @@ func (k *counting) begin() (err error) {
 	return nil
 }
 
-// passOver notes a batch that is too large to read.
 func (k *counting) passOver(b logBatch) {
 	p := span{max(k.next, b.base()), b.next()}
 	k.passed = append(k.passed, p)
@@ -149,10 +146,8 @@ func (k *counting) passOver(b logBatch) {
 	k.next = p.to
 }
 
-// span is offsets from one to before another.
 type span struct{ from, to int64 }
 
-// damaged passes over a batch that is not intact.
 func (k *counting) damaged(b logBatch, rest []byte) {
 	next, ok := b.behind(rest)
 	if !ok {
@@ -238,7 +233,6 @@ func (k *counting) look(r *record) {
 	}
 }
 
-// verify tells the log of the records of a batch from one offset to before another.
 func (k *counting) verify(b logBatch, from, to int64, intact bool) {
 	if from >= to {
 		return

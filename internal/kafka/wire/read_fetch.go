@@ -15,14 +15,12 @@ import (
 	"github.com/kt-bench/kt/internal/stats"
 )
 
-// fetched is the answer to one fetch.
 type fetched struct {
 	chunks []chunk // with something to count
 	bytes  []byte  // memory of them, to be freed
 	err    error   // ends reading
 }
 
-// chunk is what an answer holds of one partition.
 type chunk struct {
 	partition *partition
 	broker    int32
@@ -237,10 +235,8 @@ func (r *reader) scan(ctx context.Context, p *partition, f *kmsg.FetchResponseTo
 	return c, nil
 }
 
-// byHeaders reports whether the headers of batches are verified.
 func (r *reader) byHeaders() bool { return r.Books != nil && r.Books[0].Headers() }
 
-// reach is how far an answer reaches.
 type reach struct {
 	bytes []byte // of the batches that are counted
 	next  int64  // offset behind them

@@ -21,7 +21,6 @@ type responses struct {
 	spare   sync.Pool // of memory for answers
 }
 
-// caught is a whole answer.
 type caught struct {
 	*kmsg.FetchResponse
 	bytes []byte // that it lies in; nil: they are franz-go's
@@ -38,7 +37,6 @@ func (i *responses) take(rest *kmsg.FetchResponse) *caught {
 	return &caught{FetchResponse: rest}
 }
 
-// free takes back the memory of an answer.
 func (i *responses) free(b []byte) {
 	if b != nil {
 		i.spare.Put(&b)
@@ -59,7 +57,6 @@ type responseConn struct {
 	kept atomic.Int32 // the newest answer that is kept
 }
 
-// asked is a request.
 type asked struct {
 	key, version int16
 	id           [4]byte // the same in its answer
@@ -107,7 +104,6 @@ func (c *responseConn) Close() error {
 	return err
 }
 
-// next begins the next answer.
 func (c *responseConn) next() error {
 	var head [4]byte
 	if _, err := io.ReadFull(c.Conn, head[:]); err != nil {

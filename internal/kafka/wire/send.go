@@ -142,7 +142,6 @@ func (w *worker) request(lanes []*lane) *kmsg.ProduceRequest {
 	return req
 }
 
-// answered gives each lane its part of the answer to a request.
 func (w *worker) answered(lanes []*lane, resp *kmsg.ProduceResponse, from int32) {
 	parts := make(map[int32]*kmsg.ProduceResponseTopicPartition, len(lanes))
 	for i := range resp.Topics {
@@ -172,7 +171,6 @@ const (
 	referenceSize = prefixSize + 4
 )
 
-// references are the batches that one client has on their way, by lane.
 type references struct {
 	prefix [prefixSize]byte
 	lanes  []*lane
@@ -193,7 +191,6 @@ type conn struct {
 	buffers net.Buffers
 }
 
-// cut is where the records of a lane follow in conn.head.
 type cut struct {
 	at   int
 	lane *lane

@@ -13,7 +13,6 @@ import (
 	"github.com/kt-bench/kt/internal/payload"
 )
 
-// worker is one producer.
 type worker struct {
 	driver  *Producer
 	shard   *engine.Shard
