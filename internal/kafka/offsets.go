@@ -92,13 +92,6 @@ func (c *Cluster) Groups(ctx context.Context) []string {
 	return all.Groups()
 }
 
-// Ends returns the end of each partition of one topic, and the epoch of its leader.
-func (c *Cluster) Ends(ctx context.Context, t result.Topic) (ends []int64, epochs []int32, err error) {
-	ctx, cancel := context.WithTimeout(ctx, AdminTimeout)
-	defer cancel()
-	return c.LogEnds(ctx, NewLayout([]result.Topic{t}))
-}
-
 // EndOffsets returns the ends of the partitions, by number. A stable end is the begin of the first open transaction.
 func (c *Cluster) EndOffsets(ctx context.Context, l *Layout, stable bool) ([]int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, AdminTimeout)
@@ -113,6 +106,8 @@ func (c *Cluster) EndOffsets(ctx context.Context, l *Layout, stable bool) ([]int
 
 // LogEnds returns the ends of the partitions, by number, and the epochs of their leaders; -1 where they are unknown.
 func (c *Cluster) LogEnds(ctx context.Context, l *Layout) (ends []int64, epochs []int32, err error) {
+	ctx, cancel := context.WithTimeout(ctx, AdminTimeout)
+	defer cancel()
 	return listed(ctx, l, c.admin.ListEndOffsets)
 }
 

@@ -36,17 +36,14 @@ const (
 
 // Properties returns the table of all security properties, sorted by name.
 func Properties() []Property {
-	all := slices.Concat(commonProperties(), tlsProperties(), saslProperties(), oauthProperties())
-	slices.SortFunc(all, func(a, b Property) int { return strings.Compare(a.Name, b.Name) })
-	return all
-}
-
-func commonProperties() []Property {
-	return []Property{
+	common := []Property{
 		{Name: "security.protocol", Default: "PLAINTEXT", Kt: "PLAINTEXT, SSL, SASL_PLAINTEXT and SASL_SSL, in any case", Franz: "has no such option: a dialer with TLS, and SASL beside it"},
 		{Name: "security.providers", Kt: noProvider, use: noTwin},
 		{Name: urlPassword, Kt: "not of Java: the password, or the token of Pulsar, for --url", Franz: "is for Kafka alone", Secret: true},
 	}
+	all := slices.Concat(common, tlsProperties(), saslProperties(), oauthProperties())
+	slices.SortFunc(all, func(a, b Property) int { return strings.Compare(a.Name, b.Name) })
+	return all
 }
 
 func tlsProperties() []Property {

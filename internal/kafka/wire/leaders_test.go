@@ -179,7 +179,7 @@ func (s *readScene) meanwhile(d engine.ReadDriver, state *reading.State, f func(
 	ctx, cancel := context.WithTimeout(s.Context(), time.Minute)
 	defer cancel()
 	go func() {
-		for !state.At.Groups[0].OwnsAll() && ctx.Err() == nil {
+		for all := false; !all && ctx.Err() == nil; _, all = state.At.Groups[0].Owned() {
 			kafka.Pause(ctx, time.Millisecond)
 		}
 		f()

@@ -114,8 +114,13 @@ func (k *counting) begin() (err error) {
 		if codec := attributes & codecBits; codec != 0 {
 			k.records, err = k.room.Decompress(k.records, kgo.CompressionCodecType(codec))
 			switch {
-			case errors.Is(err, kgo.ErrMaxDecompress):
-				k.passOver(b)
+			case errors.Is(err, kgo.ErrMaxDecompress): // it is too large to read
+				p := span{max(k.next, b.base()), b.next()}
+				k.passed = append(k.passed, p)
+				if k.log != nil {
+					k.log.PassOver(p.from, p.to)
+				}
+				k.next = p.to
 				return nil
 			case errors.Is(err, reading.ErrBusy):
 				k.chunk.bytes = whole
@@ -135,15 +140,6 @@ func (k *counting) begin() (err error) {
 		k.next = b.next()
 	}
 	return nil
-}
-
-func (k *counting) passOver(b logBatch) {
-	p := span{max(k.next, b.base()), b.next()}
-	k.passed = append(k.passed, p)
-	if k.log != nil {
-		k.log.PassOver(p.from, p.to)
-	}
-	k.next = p.to
 }
 
 type span struct{ from, to int64 }
