@@ -65,8 +65,7 @@ type agent struct {
 	ending bool
 }
 
-// maxRemembered bounds the runs that an agent remembers. So no epoch is used twice, and a
-// coordinator that comes back late learns how its run ended.
+// maxRemembered bounds the runs that an agent remembers, so that no epoch is used twice.
 const maxRemembered = 200
 
 func newAgent(ctx context.Context, o AgentOptions) (*agent, error) {
@@ -121,8 +120,7 @@ func (a *agent) active() []*hostRun {
 	return runs
 }
 
-// accept begins the run of an offer, or reports that the same offer was accepted before. An error
-// is the reason for a refusal.
+// accept begins the run of an offer, or reports that the same offer was accepted before.
 func (a *agent) accept(o *offer) (again bool, err error) {
 	if o.Part.Host != a.o.Info.Name {
 		return false, fmt.Errorf("the offer is for %s", o.Part.Host)
@@ -134,7 +132,8 @@ func (a *agent) accept(o *offer) (again bool, err error) {
 	if most := a.o.Limits.Duration; most > 0 && len(o.Shares) == 0 && (o.Lasts == 0 || o.Lasts > most) {
 		o.Lasts = most // a machine is watched no longer than the limit
 	}
-	used, orphans := a.store.used(o.Part.Epoch), a.store.orphans()
+	files, _ := a.store.groups() // creating files will say what is wrong
+	orphans := a.store.orphans()
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	sum := sha256.Sum256(text)
@@ -144,7 +143,7 @@ func (a *agent) accept(o *offer) (again bool, err error) {
 		return false, errors.New("the agent is about to end")
 	case known != nil && known.sum == sum && !known.isOver():
 		return true, nil
-	case used || known != nil:
+	case has(files, o.Part.Epoch) || known != nil:
 		return false, fmt.Errorf("epoch %s was used before", o.Part.Epoch)
 	}
 	if err := a.checkRoom(o, orphans); err != nil {
@@ -158,47 +157,42 @@ func (a *agent) accept(o *offer) (again bool, err error) {
 	return false, nil
 }
 
-// maxWatches bounds the runs at a time that only watch the machine. Each of them reads its
-// vitals once a second and writes a file.
+// maxWatches bounds the runs at a time that only watch the machine.
 const maxWatches = 16
 
-// checkRoom returns an error if the host has no room for a run beside the active ones. A load
-// counts against --parallel and the limits. A run that only watches does not. The share of
-// orphans in the limits is unknown, so a limited agent refuses loads beside them. The caller
-// holds mu.
+// checkRoom returns an error if the host has no room for a run beside the active ones. A load counts against --parallel
+// and the limits. A run that only watches does not. The share of orphans in the limits is unknown, so a limited agent
+// refuses loads beside them. The caller holds mu.
 func (a *agent) checkRoom(o *offer, orphans map[string]string) error {
-	var beside []*offer
+	var others []*offer
 	var first string
 	watches := 0
 	for _, r := range a.active() {
-		switch other := r.asked(); {
-		case len(other.Shares) == 0:
+		if other := r.offered(); len(other.Shares) == 0 {
 			watches++
-		default:
+		} else {
 			first = cmp.Or(first, r.name)
-			beside = append(beside, other)
+			others = append(others, other)
 		}
-	}
-	if len(o.Shares) == 0 {
-		if watches >= maxWatches {
-			return fmt.Errorf("it watches %d runs already", watches)
-		}
-		return nil
-	}
-	full := len(beside)+len(orphans) >= a.o.Parallel
-	if full && first != "" {
-		return fmt.Errorf("it is busy with run %s: wait until that is over, or start the agent with --parallel %d", first, a.o.Parallel+1)
 	}
 	l := &a.o.Limits
+	full := len(others)+len(orphans) >= a.o.Parallel
 	counted := l.Rate > 0 || l.BytesPerSecond > 0 || l.Producers > 0
-	if len(orphans) > 0 && (full || counted) {
+	switch {
+	case len(o.Shares) == 0 && watches < maxWatches:
+		return nil
+	case len(o.Shares) == 0:
+		return fmt.Errorf("it watches %d runs already", watches)
+	case full && first != "":
+		return fmt.Errorf("it is busy with run %s: wait until that is over, or start the agent with --parallel %d", first, a.o.Parallel+1)
+	case len(orphans) > 0 && (full || counted):
 		why := "a process of an earlier agent is still at work on " + slices.Min(slices.Collect(maps.Values(orphans)))
 		if counted {
 			why += ", and its share of --max-rate and --max-producers is unknown"
 		}
 		return errors.New(why + ": wait until that is over, or end the processes (kt part) of its run")
 	}
-	return a.o.Limits.allow(o, beside...)
+	return l.allow(o, others...)
 }
 
 // forget removes the oldest ended runs above maxRemembered. The caller holds mu.
@@ -215,10 +209,8 @@ func (a *agent) forget() {
 
 // known returns the run of an epoch, or nil. The caller holds mu.
 func (a *agent) known(epoch string) *hostRun {
-	for _, r := range a.runs {
-		if r.epoch == epoch {
-			return r
-		}
+	if i := slices.IndexFunc(a.runs, func(r *hostRun) bool { return r.epoch == epoch }); i >= 0 {
+		return a.runs[i]
 	}
 	return nil
 }
@@ -231,24 +223,20 @@ func (a *agent) measure(ctx context.Context) *agentState {
 		since := func() time.Duration { return time.Since(began) }
 		sample := a.o.Watch(since)
 		select {
-		case <-time.After(lookFor):
+		case <-time.After(useInterval):
 		case <-ctx.Done():
 		}
 		v := sample(since())
 		l.Use = Use{v.CPU, v.Cores, v.Memory, v.Free}
 	}
-	if a.gossip == nil {
-		return l
-	}
-	for _, m := range a.gossip.Members() {
-		l.Members = append(l.Members, member{Name: m.Name, Role: m.Role, Tags: m.Tags, Addr: m.Addr, State: m.State, Rival: m.Rival})
+	if a.gossip != nil {
+		l.Members = a.gossip.Members()
 	}
 	return l
 }
 
-// lookFor is the interval over which look measures CPU use: long against the kernel's tick of 1
-// to 10 ms.
-const lookFor = 200 * time.Millisecond
+// useInterval is the interval over which an agent measures CPU use: long against the kernel's tick of 1 to 10 ms.
+const useInterval = 200 * time.Millisecond
 
 // Process is a running program that makes a load. It reads ToProcess messages from In and writes
 // FromProcess messages to Out, as JSON lines.
@@ -259,8 +247,7 @@ type Process struct {
 	Kill func() error
 }
 
-// maxRequests bounds the requests at a time on one connection: a coordinator follows the file of
-// each process, and the host's vitals.
+// maxRequests bounds the requests at a time on one connection: a coordinator follows each run file.
 const maxRequests = maxProcesses + 16
 
 // Serve runs an agent until ctx ends. Then it stops its loads and waits for them. It calls

@@ -22,9 +22,7 @@ type Limits struct {
 	Broker func(addr string) error // refuses addresses at which this host must not log in; nil: none; --allow-broker
 }
 
-// allow returns all reasons for refusing an offer, or nil. beside are the loads that the host
-// makes already. allowPlan and allowProperties are the same on every host, limits are this
-// host's.
+// allow returns all reasons for refusing an offer, or nil. others are the loads that the host makes already.
 func (l *Limits) allow(o *offer, beside ...*offer) error {
 	if len(o.Shares) == 0 {
 		return nil // it is only watched
@@ -43,8 +41,7 @@ func (l *Limits) allow(o *offer, beside ...*offer) error {
 	return errors.Join(l.allowBrokers(&o.Plan), l.allowRate(o, beside), l.allowTopic(&o.Plan), l.allowDuration(&o.Plan))
 }
 
-// allowPlan returns the reasons why no agent makes such a load for a peer. Examples are the
-// broker inside kt, which other hosts cannot reach, and files of the agent's host.
+// allowPlan returns the reasons why no agent makes such a load for a peer.
 func allowPlan(p *plan.Plan) error {
 	var errs []error
 	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
@@ -107,8 +104,7 @@ func (d *demand) add(o *offer) {
 	}
 }
 
-// allowRate checks the host's share of the load, together with the loads beside it, against the
-// limits of rates and clients.
+// allowRate checks the host's shares of all its loads against the limits of rates and clients.
 func (l *Limits) allowRate(o *offer, beside []*offer) error {
 	var own, other demand
 	own.add(o)
@@ -187,8 +183,7 @@ func (l *Limits) allowDuration(p *plan.Plan) error {
 	return nil
 }
 
-// lasts returns the duration of a load without its drain; 0: unknown. A share of a plan lasts as
-// long as the whole.
+// lasts returns the duration of a load without its drain; 0: unknown. A share of a plan lasts as long as the whole.
 func lasts(p *plan.Plan) time.Duration {
 	if d := p.Load.Duration.Std(); d > 0 {
 		return d
@@ -234,8 +229,7 @@ var allowed = strings.Fields(`
 // AllowsProperty reports whether an agent takes a Java property from another host.
 func AllowsProperty(name string) bool { return slices.Contains(allowed, name) }
 
-// allowProperties returns an error for each property that is not allowed, and for values that
-// refer to a file.
+// allowProperties returns an error for each property that is not allowed, and for values that refer to a file.
 func allowProperties(properties map[string]plan.Given) error {
 	var errs []error
 	for name, g := range properties {

@@ -21,8 +21,7 @@ import (
 	"github.com/kt-bench/kt/internal/result"
 )
 
-// store holds the agent's run files and finds those of kt's other commands. Peers can get no
-// other files of the host.
+// store holds the agent's run files and finds those of kt's other commands. Peers can get no other files of the host.
 type store struct {
 	dir    string
 	root   *os.Root // dir, so that no name leads outside it
@@ -40,12 +39,10 @@ type store struct {
 	known map[place]*listed // run files of named runs; replaced as a whole
 }
 
-// claimWithin is the longest wait for the folder. An agent that is ending holds it until it has
-// left the gossip.
+// claimWithin is the longest wait for the folder. An agent that is ending holds it until it has left the gossip.
 const claimWithin = 5 * time.Second
 
-// claim waits until no other agent has claimed the folder. It reports whether it has got the
-// folder before claimWithin or the end of ctx.
+// claim waits for the folder until claimWithin or the end of ctx, and reports whether it has got it.
 func claim(ctx context.Context, dir *os.File) bool {
 	ctx, cancel := context.WithTimeout(ctx, claimWithin)
 	defer cancel()
@@ -60,7 +57,8 @@ func claim(ctx context.Context, dir *os.File) bool {
 }
 
 func openStore(ctx context.Context, dir, shared string, keep int, now func() time.Time) (*store, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	err := os.MkdirAll(dir, 0o700)
+	if err != nil {
 		return nil, fmt.Errorf("make the folder of the run files: %w", err)
 	}
 	root, err := os.OpenRoot(dir)
@@ -80,9 +78,23 @@ func openStore(ctx context.Context, dir, shared string, keep int, now func() tim
 	}
 	s := &store{dir: dir, root: root, own: own, shared: shared, keep: keep, now: now, inUse: make(map[string]bool)}
 	s.create = func(name string) (io.WriteCloser, error) {
-		return root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		if err != nil {
+			return nil, err
+		}
+		result.Claim(f) // it grows
+		return claimed{f}, nil
 	}
 	return s, nil
+}
+
+// claimed is a file that is claimed until it is closed.
+type claimed struct{ *os.File }
+
+// Close releases and closes the file, whose writes were single calls.
+func (c claimed) Close() error {
+	result.Release(c.File)
+	return nil
 }
 
 // close releases the folder.
@@ -91,8 +103,7 @@ func (s *store) close() {
 	_ = s.root.Close() // only a folder
 }
 
-// ownName matches the names of the agent's own files: time of the run, epoch and process. The
-// agent ignores other files in its folder.
+// ownName matches the names of the agent's own files: time of the run, epoch and process.
 var ownName = regexp.MustCompile(`^(\d{8}-\d{6}-[A-Za-z0-9_-][A-Za-z0-9._-]{0,63})-p(\d{1,3})\.ktr$`)
 
 // groupTime begins the common prefix of the names of all files of a run. The epoch follows.
@@ -117,12 +128,6 @@ func (s *store) groups() (map[string][]string, error) {
 	return found, nil
 }
 
-// used reports whether the agent has files of an epoch.
-func (s *store) used(epoch string) bool {
-	groups, _ := s.groups() // creating files will say what is wrong
-	return has(groups, epoch)
-}
-
 // has reports whether one of some groups is of an epoch.
 func has[V any](groups map[string]V, epoch string) bool {
 	for g := range groups {
@@ -137,8 +142,7 @@ func has[V any](groups map[string]V, epoch string) bool {
 func (s *store) hold(group string)    { s.mu.Lock(); s.inUse[group] = true; s.mu.Unlock() }
 func (s *store) release(group string) { s.mu.Lock(); delete(s.inUse, group); s.mu.Unlock() }
 
-// orphans returns the runs with processes that an earlier agent has started and that still write
-// their run files: one file by group.
+// orphans returns one file by group of each run whose processes an earlier agent has started and that still write.
 func (s *store) orphans() map[string]string {
 	groups, _ := s.groups() // creating files will say what is wrong
 	s.mu.Lock()
@@ -159,9 +163,6 @@ func (s *store) orphans() map[string]string {
 	}
 	return found
 }
-
-// atWork reports whether orphans still make the load of an epoch.
-func (s *store) atWork(epoch string) bool { return has(s.orphans(), epoch) }
 
 // prune removes the files of the oldest runs, so that with more new runs there are keep in all.
 func (s *store) prune(more int) error {
@@ -201,8 +202,7 @@ func (s *store) remove(group string) error {
 	return errors.Join(errs...)
 }
 
-// count returns the number of the agent's own runs plus the number of run files of other
-// commands.
+// count returns the number of the agent's own runs plus the number of run files of other commands.
 func (s *store) count() int {
 	groups, _ := s.groups() // unreadable ones do not count
 	return len(groups) + len(s.sharedNames())
@@ -238,8 +238,7 @@ type listed struct {
 	started time.Time
 }
 
-// entryOf returns what a listing needs of the first line of a run file. It returns nil for any other file: a
-// collection, the file of a run without a name, or one whose first line is incomplete.
+// entryOf returns what a listing needs of the first line of a run file, or nil if no named run has it.
 func entryOf(line []byte) *listed {
 	var first struct {
 		Header struct {
@@ -259,8 +258,7 @@ func entryOf(line []byte) *listed {
 	return e
 }
 
-// readEntry returns the state of a file, or nil. A header is read once, because no run file gets another one: known is that
-// of an earlier look, or nil.
+// readEntry returns the state of a file, or nil. known is that of an earlier listing, which has its header, or nil.
 func readEntry(p place, known *listed) *listed {
 	f, err := p.open()
 	if err != nil {
@@ -349,30 +347,23 @@ func (s *store) list(run string) (filesFound, error) {
 }
 
 // find opens a run file by its id. One that was not listed since the agent was started is looked for.
-func (s *store) find(runID string) (*os.File, error) {
+func (s *store) find(runID string) (f *os.File, err error) {
 	s.mu.Lock()
-	known := s.known
+	all := s.known
 	s.mu.Unlock()
-	p, ok := placeOf(known, runID)
-	if !ok {
-		all, err := s.files()
-		if err != nil {
-			return nil, err
+	for listed := false; ; listed = true {
+		if listed {
+			if all, err = s.files(); err != nil {
+				return nil, err
+			}
 		}
-		p, ok = placeOf(all, runID)
-	}
-	if ok {
-		return p.open()
-	}
-	return nil, &refusal{http.StatusNotFound, problem{Error: fmt.Sprintf("there is no run file %s on this host", clean(runID, 64))}}
-}
-
-// placeOf returns where the file with a run id is, and reports whether it is known.
-func placeOf(known map[place]*listed, runID string) (place, bool) {
-	for p, e := range known {
-		if e.RunID == runID {
-			return p, true
+		for p, e := range all {
+			if e.RunID == runID {
+				return p.open()
+			}
+		}
+		if listed {
+			return nil, &refusal{http.StatusNotFound, problem{Error: fmt.Sprintf("there is no run file %s on this host", clean(runID, 64))}}
 		}
 	}
-	return place{}, false
 }

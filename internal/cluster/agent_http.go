@@ -1,10 +1,12 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"os"
 	"reflect"
@@ -30,7 +32,7 @@ func (a *agent) handler() http.Handler {
 		"POST /v1/tune": a.tune,
 
 		"GET /v1/runs":             func(*http.Request) (any, error) { return a.store.runs() },
-		"PUT /v1/runs/{epoch}":     a.takeOffer,
+		"PUT /v1/runs/{epoch}":     a.offer,
 		"GET /v1/runs/{epoch}":     a.status,
 		"POST /v1/runs/{epoch}":    a.obey,
 		"GET /v1/runs/{run}/files": a.list,
@@ -76,7 +78,7 @@ func (a *agent) list(r *http.Request) (any, error) {
 	return a.store.list(run)
 }
 
-func (a *agent) takeOffer(r *http.Request) (any, error) {
+func (a *agent) offer(r *http.Request) (any, error) {
 	o := new(offer)
 	if err := a.read(r, maxOffer, o); err != nil {
 		return nil, err
@@ -96,31 +98,29 @@ func (a *agent) takeOffer(r *http.Request) (any, error) {
 	return nothing{}, nil
 }
 
-// asked returns the run of a request, and notes that its coordinator is there.
-func (a *agent) asked(r *http.Request) (*hostRun, error) {
+// runOf returns the run of a request, and notes that its coordinator is there.
+func (a *agent) runOf(r *http.Request) (*hostRun, error) {
 	epoch := r.PathValue("epoch")
 	a.mu.Lock()
 	run := a.known(epoch)
 	a.mu.Unlock()
 	if run == nil {
-		return nil, &refusal{http.StatusNotFound, problem{Error: "the run is not known here", AtWork: checkName(epoch) == nil && a.store.atWork(epoch)}}
+		return nil, &refusal{http.StatusNotFound, problem{Error: "the run is not known here", AtWork: checkName(epoch) == nil && has(a.store.orphans(), epoch)}}
 	}
 	return run, run.happen(event{Kind: evHeard})
 }
 
-// heldFor is the longest time for which a request for the state of a run is held. Coordinators
-// that are there ask again at once, so an agent hears them every second.
+// heldFor is the longest time for which a request for the state of a run is held.
 const heldFor = time.Second
 
-// status answers with the state of a run: at once, or with "after" when its version is above that. Its clock takes no
-// notice of a step while the answer is held.
+// status answers with the state of a run: at once, or with "after" when its version is above that.
 func (a *agent) status(r *http.Request) (any, error) {
 	received := time.Now()
-	run, err := a.asked(r)
+	run, err := a.runOf(r)
 	if err != nil {
 		return nil, err
 	}
-	after, err := number(r, "after", 0)
+	after, err := number(r, "after")
 	if err != nil {
 		return nil, err
 	}
@@ -141,11 +141,8 @@ func (a *agent) status(r *http.Request) (any, error) {
 }
 
 // number returns a parameter of a request.
-func number(r *http.Request, name string, otherwise int64) (int64, error) {
-	text := r.FormValue(name)
-	if text == "" {
-		return otherwise, nil
-	}
+func number(r *http.Request, name string) (int64, error) {
+	text := cmp.Or(r.FormValue(name), "0")
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < 0 {
 		return 0, &refusal{http.StatusBadRequest, problem{Error: fmt.Sprintf("%s=%s: it must be 0 or more", name, clean(text, 64))}}
@@ -155,7 +152,7 @@ func number(r *http.Request, name string, otherwise int64) (int64, error) {
 
 // obey gives an order of the coordinator to a run, and answers with its state.
 func (a *agent) obey(r *http.Request) (any, error) {
-	run, err := a.asked(r)
+	run, err := a.runOf(r)
 	if err != nil {
 		return nil, err
 	}
@@ -170,14 +167,13 @@ func (a *agent) obey(r *http.Request) (any, error) {
 }
 
 const (
-	lookAgain  = 500 * time.Millisecond    // the interval between two looks at a file that grows
-	flushEvery = time.Second - lookAgain/2 // of a file that grows
+	readEvery  = 500 * time.Millisecond    // the interval between two readings of a file that grows
+	flushEvery = time.Second - readEvery/2 // of a file that grows
 )
 
-// sendFile sends the bytes of a run file from an offset on. With follow it goes on as the file
-// grows, until no process writes it any more.
+// sendFile sends the bytes of a run file from an offset on. With follow it goes on while a process writes the file.
 func (a *agent) sendFile(w http.ResponseWriter, r *http.Request) {
-	offset, err := number(r, "offset", 0)
+	offset, err := number(r, "offset")
 	var f *os.File
 	if err == nil {
 		f, err = a.store.find(r.PathValue("id"))
@@ -188,79 +184,45 @@ func (a *agent) sendFile(w http.ResponseWriter, r *http.Request) {
 	}
 	defer func() { _ = f.Close() }() // it was only read from
 	w.Header().Set("Content-Type", "application/zstd")
-	out := &fileWriter{to: w, control: http.NewResponseController(w)}
-	if err := out.copy(r.Context(), f, offset, r.FormValue("follow") == "1"); err != nil {
+	if err := copyFrom(r.Context(), w, f, offset, r.FormValue("follow") == "1"); err != nil {
 		panic(http.ErrAbortHandler) // so that the peer does not take it for the end of the file
 	}
 }
 
-// fileWriter writes a run file to a peer.
-type fileWriter struct {
-	to      io.Writer
-	control *http.ResponseController
-	flushed time.Time
-	idle    bool // nothing was written since
-}
-
-// copy copies a file from an offset on, up to its end as it is now. With follow it waits for more
-// while a process writes the file.
-func (o *fileWriter) copy(ctx context.Context, f *os.File, offset int64, follow bool) error {
-	b := make([]byte, 64<<10)
-	for {
+// copyFrom copies a file from an offset on, and with follow waits for more while a process writes it.
+func copyFrom(ctx context.Context, w http.ResponseWriter, f *os.File, offset int64, follow bool) error {
+	var flushed time.Time
+	for unsent := true; ; { // the header is
 		atWork := follow && result.Claimed(f) // before reading, because an unclaimed file does not grow
-		for {
-			n, err := f.ReadAt(b, offset)
-			offset += int64(n)
-			if n > 0 {
-				o.idle = false
-				if _, err := o.to.Write(b[:n]); err != nil {
-					return err
-				}
-			}
-			if errors.Is(err, io.EOF) {
-				break
-			}
-			if err != nil {
+		n, err := io.Copy(w, io.NewSectionReader(f, offset, math.MaxInt64-offset))
+		if err != nil || !atWork {
+			return err
+		}
+		offset += n
+		if unsent = unsent || n > 0; unsent && time.Since(flushed) >= flushEvery {
+			flushed, unsent = time.Now(), false
+			if err := http.NewResponseController(w).Flush(); err != nil {
 				return err
 			}
-		}
-		if !atWork {
-			break
-		}
-		if err := o.flush(); err != nil {
-			return err
 		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(untilLook(time.Now())):
+		case <-time.After(untilRead(time.Now())):
 		}
 	}
-	return nil
 }
 
-// untilLook returns the time until the next look at files. All files are looked at together, so that
-// the agent wakes up once, and what they have leaves in few packets.
-func untilLook(now time.Time) time.Duration {
-	return now.Truncate(lookAgain).Add(lookAgain).Sub(now)
-}
-
-// flush sends what was written, once in flushEvery.
-func (o *fileWriter) flush() error {
-	if o.idle || time.Since(o.flushed) < flushEvery {
-		return nil
-	}
-	o.flushed, o.idle = time.Now(), true
-	return o.control.Flush()
+// untilRead returns the time until the next reading of files: all together, so that what they have leaves in few packets.
+func untilRead(now time.Time) time.Duration {
+	return now.Truncate(readEvery).Add(readEvery).Sub(now)
 }
 
 // tuneOrder is an order of another host to change settings of this one.
 type tuneOrder struct{ study.HostOrder }
 
 func (o *tuneOrder) check() error {
-	switch o.Do {
-	case study.CheckHost, study.SetHost, study.RestoreHost:
-	default:
+	if !slices.Contains([]study.HostDo{study.CheckHost, study.SetHost, study.RestoreHost}, o.Do) {
 		return fmt.Errorf("order %q is none", clean(string(o.Do), 64))
 	}
 	for _, s := range slices.Concat(o.Set, o.Own) {

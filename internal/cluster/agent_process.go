@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"sync"
 	"time"
 
@@ -25,8 +24,7 @@ type child struct {
 	kill   func()         // nil until it is spawned; guarded by run.mu
 }
 
-// orderKinds is the most orders that a process gets: job, start, stop, abort and finish, each
-// once.
+// orderKinds is the most orders that a process gets: job, start, stop, abort and finish, each once.
 const orderKinds = 5
 
 // live runs the process from its start to its end.
@@ -157,8 +155,7 @@ func decodeFromProcess(line []byte) (*FromProcess, error) {
 	return m, nil
 }
 
-// watch writes the vitals of this machine during a run into a run file without a load. The zero
-// value writes nothing.
+// watch writes the vitals of this machine during a run into a run file without a load. The zero value writes nothing.
 type watch struct {
 	id      string // of the run file; "": there is none
 	problem string // the error of the file, or ""
@@ -168,8 +165,7 @@ type watch struct {
 	elapsed time.Duration // set when live is over
 }
 
-// open makes the file before the load begins, so that an error can still stop the run. It does
-// nothing if the machine is not watched.
+// open makes the file before the load begins, so that an error can still stop the run.
 func (w *watch) open(r *hostRun) error {
 	if r.a.o.Watch == nil || w.file != nil {
 		return nil
@@ -177,10 +173,6 @@ func (w *watch) open(r *hostRun) error {
 	to, err := r.a.store.create(ownFile(r.group, 0))
 	if err != nil {
 		return fmt.Errorf("make a run file: %w", err)
-	}
-	if f, ok := to.(*os.File); ok {
-		result.Claim(f) // it grows
-		to = claimed{f}
 	}
 	h := result.Header{
 		Schema: result.Schema, RunID: rand.Text(), KTVersion: r.a.o.Info.Version, StartedAt: r.a.o.Now().UTC(),
@@ -192,17 +184,6 @@ func (w *watch) open(r *hostRun) error {
 		return errors.Join(err, to.Close())
 	}
 	w.id, w.file, w.stop = h.RunID, f, make(chan struct{})
-	return nil
-}
-
-// claimed is a file that is claimed until it is closed.
-type claimed struct{ *os.File }
-
-var _ io.WriteCloser = claimed{}
-
-// Close releases and closes the file.
-func (c claimed) Close() error {
-	result.Release(c.File) // a file that was written by single calls has nothing more to write
 	return nil
 }
 

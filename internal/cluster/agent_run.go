@@ -15,10 +15,11 @@ import (
 // runTick is the interval between two looks at the clock.
 const runTick = 250 * time.Millisecond
 
-// hostRun is one run on this host: its state, and what carries out the actions that follow from
-// it.
+// hostRun is one run on this host: its state, and what carries out the actions that follow from it.
 type hostRun struct {
-	runNames
+	name  string
+	epoch string
+	group string // the prefix of its files' names
 	a     *agent
 	sum   [sha256.Size]byte // of the offer, so that the same one is accepted again
 	terms terms
@@ -29,45 +30,25 @@ type hostRun struct {
 	children []*child
 	start    StartOrder // At by the system's clock; zero: not started
 	watch    watch
-	news     news
-}
-
-// runNames are what a run is called.
-type runNames struct {
-	name  string
-	epoch string
-	group string // the prefix of its files' names
-}
-
-// news tells waiting requests that the state of a run has changed.
-type news struct {
-	version int
-	changed chan struct{} // closed at the next change
+	version  int           // of the state
+	changed  chan struct{} // closed at the next change
 }
 
 func newRun(a *agent, o *offer, sum [sha256.Size]byte) *hostRun {
-	now := time.Now()
 	r := &hostRun{
-		a: a, sum: sum, runNames: runNames{o.Part.Run, o.Part.Epoch, a.store.group(o.Part.Epoch)}, offer: o,
-		state: newRunState(len(o.Shares), now), news: news{1, make(chan struct{})},
+		a: a, sum: sum, name: o.Part.Run, epoch: o.Part.Epoch, group: a.store.group(o.Part.Epoch), offer: o,
+		state: newRunState(len(o.Shares), time.Now()), version: 1, changed: make(chan struct{}),
 		terms: terms{Lasts: o.Lasts, Limit: a.o.Limits.Duration, Most: o.most(a.o.Limits.Duration)},
 	}
 	for _, j := range o.jobs() {
-		job := ProcessJob{Job: j, RunFile: r.path(j.Part.Process), Most: r.terms.Most}
+		job := ProcessJob{Job: j, RunFile: filepath.Join(a.store.dir, ownFile(r.group, j.Part.Process)), Most: r.terms.Most}
 		r.children = append(r.children, &child{run: r, job: job, orders: make(chan ToProcess, orderKinds)})
 	}
 	a.store.hold(r.group)
 	return r
 }
 
-// path returns the path of a process's run file.
-func (r *hostRun) path(process int) string {
-	return filepath.Join(r.a.store.dir, ownFile(r.group, process))
-}
-
-// drain returns the longest time from the end of a load's duration until all records have an
-// outcome; 0: unknown. A round trip is unknown because it goes on until it has read all records
-// that it wrote.
+// drain returns the longest time from the end of a load's duration until all records have an outcome; 0: unknown.
 func drain(p *plan.Plan, producer map[string]plan.Given) time.Duration {
 	if p.Writes() && p.Reads() {
 		return 0
@@ -81,7 +62,6 @@ func drain(p *plan.Plan, producer map[string]plan.Given) time.Duration {
 }
 
 // most returns the longest time from the start of a process to the end of its drain; 0: unknown.
-// limit is the agent's limit of a load's duration.
 func (o *offer) most(limit time.Duration) time.Duration {
 	var most time.Duration
 	// Only a duration bounds the load: a number of records may take longer than planned.
@@ -136,9 +116,9 @@ func (r *hostRun) happened(e event) error {
 	}
 	same := func(a, b process) bool { return a.State == b.State }
 	if before.Stage != after.Stage || !slices.EqualFunc(before.Parts, after.Parts, same) { // the coordinator has to hear of it
-		r.news.version++
-		close(r.news.changed)
-		r.news.changed = make(chan struct{})
+		r.version++
+		close(r.changed)
+		r.changed = make(chan struct{})
 	}
 	return nil
 }
@@ -153,10 +133,12 @@ func (r *hostRun) act(a action) {
 	case doSpawn:
 		c.orders <- ToProcess{Job: &c.job}
 		r.a.live.Go(c.live)
-	case doTell:
-		c.orders <- r.message(a.Order)
-	case doHangUp:
-		close(c.orders)
+	case doOrder:
+		if a.Order == hungUp {
+			close(c.orders)
+		} else {
+			c.orders <- r.message(a.Order)
+		}
 	case doKill:
 		if c.kill != nil {
 			c.kill()
@@ -264,15 +246,15 @@ func (r *hostRun) begin(s StartOrder) error {
 func (r *hostRun) status() (runStatus, <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	s := runStatus{Version: r.news.version, Stage: r.state.Stage, Vitals: r.watch.id, Problem: r.watch.problem}
+	s := runStatus{Version: r.version, Stage: r.state.Stage, Vitals: r.watch.id, Problem: r.watch.problem}
 	for i := range r.state.Parts {
 		s.Parts = append(s.Parts, r.state.Parts[i].partStatus)
 	}
-	return s, r.news.changed
+	return s, r.changed
 }
 
-// asked returns the offer of the run, or an empty one when the run is over.
-func (r *hostRun) asked() *offer {
+// offered returns the offer of the run, or an empty one when the run is over.
+func (r *hostRun) offered() *offer {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.offer

@@ -17,6 +17,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/kt-bench/kt/internal/cluster/gossip"
 	"github.com/kt-bench/kt/internal/cluster/port"
 	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/must/canned"
@@ -404,7 +405,7 @@ func TestAgentsOfOneNameAreRivalsToThoseWhoAsk(t *testing.T) {
 			must.Match(t, c.want[i], p.Rival, "%s: the rival of %s", c.what, p.Addr)
 		}
 	}
-	known := fromGossip(Peer{Addr: "1:1"}, []member{{Name: "a", Addr: "1:1", Rival: "1:2"}})
+	known := fromGossip(Peer{Addr: "1:1"}, []gossip.Member{{Info: gossip.Info{Name: "a"}, Addr: "1:1", Rival: "1:2"}})
 	if len(known) != 1 || known[0].Rival != "1:2" {
 		t.Errorf("of the gossip's member came %+v", known)
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/kt-bench/kt/internal/cluster/gossip"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
 )
@@ -37,23 +38,12 @@ type clockEcho struct {
 // agentState is the answer of GET /v1/state.
 type agentState struct {
 	Use
-	Run     string   `json:"run,omitempty"` // the name of its current run
-	Results int      `json:"results"`
-	Members []member `json:"members,omitempty"` // of its gossip
+	Run     string          `json:"run,omitempty"` // the name of its current run
+	Results int             `json:"results"`
+	Members []gossip.Member `json:"members,omitempty"`
 }
 
-// member is an agent in the gossip.
-type member struct {
-	Name  string   `json:"name"`
-	Role  string   `json:"role,omitempty"`
-	Tags  []string `json:"tags,omitempty"`
-	Addr  string   `json:"address"`
-	State string   `json:"state"`
-	Rival string   `json:"rival,omitempty"` // address of another agent that presented this name of late
-}
-
-// offer is the body of PUT /v1/runs/{epoch}: it asks one host to make its share of a load, or to
-// watch its machine. The common parts of its jobs are in it once.
+// offer is the body of PUT /v1/runs/{epoch}: it asks one host to make its share of a load, or to watch its machine.
 type offer struct {
 	Part     result.Part           `json:"part"` // with Process 0
 	Plan     plan.Plan             `json:"plan"` // the whole load
@@ -65,8 +55,7 @@ type offer struct {
 	Lasts    time.Duration         `json:"lasts_ns,omitempty"` // the longest duration of the load; 0: unknown
 }
 
-// jobShare is the part of a job that differs by process. The processes are numbered from 1 in
-// the order of the shares.
+// jobShare is the part of a job that differs by process. The processes are numbered from 1 in the order of the shares.
 type jobShare struct {
 	Producers   int        `json:"producers"`
 	Consumers   int        `json:"consumers"`
@@ -185,8 +174,7 @@ type partStatus struct {
 	Load  Load      `json:"load,omitzero"`  // as the process reported last
 }
 
-// fileEntry is a run file at the time of a listing. A file that is still being written only gets
-// longer.
+// fileEntry is a run file at the time of a listing. A file that is still being written only gets longer.
 type fileEntry struct {
 	RunID   string `json:"run_id"`
 	Run     string `json:"run"`
@@ -215,8 +203,7 @@ type problem struct {
 	AtWork bool `json:"at_work,omitempty"`
 }
 
-// checked is a body that can be checked. check keeps paths, escape sequences and numbers out of range away. How much
-// a body may hold is bounded by its size.
+// checked is a body whose check keeps paths, escape sequences and numbers out of range away.
 type checked interface{ check() error }
 
 func (*nothing) check() error { return nil }

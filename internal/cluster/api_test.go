@@ -13,6 +13,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/kt-bench/kt/internal/cluster/gossip"
 	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/study"
@@ -190,7 +191,7 @@ func bodies(o *offer) []checked {
 		o, &order{Open: 1, Why: text, Drained: true}, &order{Start: &StartOrder{At: now, Agreed: result.Agreed{At: now, Bound: 1}}}, &nothing{},
 		&tuneOrder{study.HostOrder{Do: study.SetHost, Study: "s", Set: []study.Flag{{Name: "sysctl.vm.swappiness", Value: "1"}}}},
 		&identity{Info{Name: "a", Role: "client", Version: text, Tags: []string{"x"}}}, &clockEcho{now, now},
-		&agentState{Use: Use{CPU: 1, Cores: 2}, Members: []member{{"a", "client", []string{"rack-1"}, "1:1", "alive", "1:2"}}},
+		&agentState{Use: Use{CPU: 1, Cores: 2}, Members: []gossip.Member{{Info: gossip.Info{Name: "a", Role: "client", Tags: []string{"rack-1"}}, Addr: "1:1", State: "alive", Rival: "1:2"}}},
 		&runStatus{Version: 1, Stage: stageRunning, Vitals: "R", Problem: text, Clock: clockEcho{now, now}, Parts: []partStatus{
 			{State: partRunning, RunID: "R", Load: Load{true, 1, 2}}, {State: partDone, Ended: &Ended{Text: text}}, {State: partGone, Text: text},
 		}},
@@ -326,7 +327,7 @@ func FuzzFromProcess(f *testing.F) {
 
 func TestAnAgentCannotMakeAClientAskTooManyOthers(t *testing.T) {
 	for n, fits := range map[int]bool{maxMembers: true, maxMembers + 1: false} {
-		b := must.Have(json.Marshal(agentState{Members: slices.Repeat([]member{{Name: "a"}}, n)}))(t)
+		b := must.Have(json.Marshal(agentState{Members: slices.Repeat([]gossip.Member{{Info: gossip.Info{Name: "a"}}}, n)}))(t)
 		if err := decodeBody(bytes.NewReader(b), maxAnswer, new(agentState)); (err == nil) != fits {
 			t.Errorf("an answer with %d agents: %v", n, err)
 		}

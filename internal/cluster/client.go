@@ -57,29 +57,26 @@ type Use struct {
 	Free   int64   `json:"available_bytes"`
 }
 
-// peerTimeout bounds all questions to one agent: connecting over a slow network, 32 comparisons of clocks, and
-// lookFor.
+// peerTimeout bounds all questions to one agent: connecting over a slow network, 32 comparisons of clocks, and useInterval.
 const peerTimeout = 10 * time.Second
 
-// Peers asks the agents at the given addresses about themselves, all at the same time. With
-// follow it asks all members of the network instead: those that the first agent to answer knows
-// from the gossip and that have not left. A peer that does not answer is in the list with its
-// error. Peers returns an error only if no agent answers.
+// Peers asks the agents at the given addresses about themselves, all at the same time. With follow it asks all members
+// of the network instead: those that the first agent to answer knows from the gossip and that have not left. A peer
+// that does not answer is in the list with its error. Peers returns an error only if no agent answers.
 func (c *Client) Peers(ctx context.Context, addrs []string, follow bool) ([]Peer, error) {
 	if len(addrs) == 0 {
 		return nil, errors.New("no agent was named: give --join or --peers")
 	}
 	var peers []Peer
+	var err error
 	if follow {
-		members, err := c.members(ctx, addrs)
-		if err != nil {
+		if peers, err = c.members(ctx, addrs); err != nil {
 			return nil, err
 		}
-		peers = members
-	} else {
-		for _, a := range slices.Compact(slices.Sorted(slices.Values(addrs))) {
-			peers = append(peers, Peer{Addr: a})
-		}
+		addrs = nil
+	}
+	for _, a := range slices.Compact(slices.Sorted(slices.Values(addrs))) {
+		peers = append(peers, Peer{Addr: a})
 	}
 	var asking sync.WaitGroup
 	for i := range peers {
@@ -102,15 +99,14 @@ func (c *Client) Peers(ctx context.Context, addrs []string, follow bool) ([]Peer
 
 // pairRivals sets the rivals of agents with the same name that both answered. The peers are sorted by name.
 func pairRivals(peers []Peer) {
-	for i := 1; i < len(peers); i++ {
-		if a, b := &peers[i-1], &peers[i]; a.Name == b.Name && a.Err == nil && b.Err == nil {
+	for i := range peers[min(1, len(peers)):] {
+		if a, b := &peers[i], &peers[i+1]; a.Name == b.Name && a.Err == nil && b.Err == nil {
 			a.Rival, b.Rival = b.Addr, a.Addr
 		}
 	}
 }
 
-// noAnswer returns the error for agents of which none answers, with advice. An agent that
-// refused the key is running, and its own error has the advice.
+// noAnswer returns the error for agents of which none answers, with advice.
 func noAnswer(errs []error) error {
 	err := errors.Join(errs...)
 	if errors.Is(err, port.ErrAuth) || errors.Is(err, port.ErrNeedsKey) {
@@ -121,13 +117,9 @@ func noAnswer(errs []error) error {
 
 // members asks all given agents for the members of their gossip, and returns the first answer.
 func (c *Client) members(ctx context.Context, addrs []string) ([]Peer, error) {
-	type answer struct {
-		peer  Peer
-		known []member
-	}
 	ctx, cancel := context.WithCancel(ctx)
 	addrs = eachAddress(ctx, addrs)
-	answers := make(chan answer, len(addrs))
+	answers := make(chan func() ([]Peer, error), len(addrs))
 	var asking sync.WaitGroup
 	defer asking.Wait()
 	defer cancel()
@@ -135,22 +127,22 @@ func (c *Client) members(ctx context.Context, addrs []string) ([]Peer, error) {
 		asking.Go(func() {
 			p := Peer{Addr: addr}
 			known := c.ask(ctx, &p)
-			answers <- answer{p, known}
+			answers <- func() ([]Peer, error) { return fromGossip(p, known), p.Err }
 		})
 	}
 	var errs []error
 	for range addrs {
-		a := <-answers
-		if a.peer.Err == nil {
-			return fromGossip(a.peer, a.known), nil
+		peers, err := (<-answers)()
+		if err == nil {
+			return peers, nil
 		}
-		errs = append(errs, a.peer.Err)
+		errs = append(errs, err)
 	}
 	return nil, noAnswer(errs)
 }
 
 // fromGossip returns the members that have not left, as peers. who is the agent that knows them.
-func fromGossip(who Peer, known []member) []Peer {
+func fromGossip(who Peer, known []gossip.Member) []Peer {
 	if len(known) == 0 {
 		return []Peer{{Addr: who.Addr}}
 	}
@@ -172,10 +164,21 @@ func fromGossip(who Peer, known []member) []Peer {
 }
 
 // ask fills p in with the answers of its agent, and returns the members that the agent knows.
-func (c *Client) ask(ctx context.Context, p *Peer) []member {
+func (c *Client) ask(ctx context.Context, p *Peer) []gossip.Member {
 	ctx, cancel := context.WithTimeout(ctx, peerTimeout)
 	defer cancel()
-	known, err := c.interview(ctx, p)
+	who, err := c.identify(ctx, p.Addr)
+	var best clock
+	if err == nil {
+		p.Info = who
+		best, err = c.compareClocks(ctx, p.Addr)
+	}
+	var l agentState
+	if err == nil {
+		p.Offset, p.Bound, p.RTT = best.offset, best.bound(), best.rtt
+		err = c.call(ctx, http.MethodGet, p.Addr, "/v1/state", nil, &l)
+	}
+	p.State, p.Use, p.Run, p.Results = gossip.Alive, l.Use, l.Run, l.Results
 	if err != nil {
 		name := p.Addr
 		if p.Name != "" {
@@ -184,27 +187,7 @@ func (c *Client) ask(ctx context.Context, p *Peer) []member {
 		p.Err = fmt.Errorf("%s: %w", name, unanswered(err, peerTimeout))
 		p.Name, p.State = cmp.Or(p.Name, p.Addr), "unreachable"
 	}
-	return known
-}
-
-func (c *Client) interview(ctx context.Context, p *Peer) ([]member, error) {
-	who, err := c.identify(ctx, p.Addr)
-	if err != nil {
-		return nil, err
-	}
-	p.Info = who
-	best, err := c.compareClocks(ctx, p.Addr)
-	if err != nil {
-		return nil, err
-	}
-	p.Offset, p.Bound, p.RTT = best.offset, best.bound(), best.rtt
-	var l agentState
-	if err := c.call(ctx, http.MethodGet, p.Addr, "/v1/state", nil, &l); err != nil {
-		return nil, err
-	}
-	p.State = "alive"
-	p.Use, p.Run, p.Results = l.Use, l.Run, l.Results
-	return l.Members, nil
+	return l.Members
 }
 
 // identify asks an agent who it is.
@@ -226,8 +209,7 @@ func eachAddress(ctx context.Context, addrs []string) []string {
 	return all
 }
 
-// spread returns one address for each IP address of a name, or the address itself if there is no
-// choice.
+// spread returns one address for each IP address of a name, or the address itself if there is no choice.
 func spread(addr, number string, ips []netip.Addr) []string {
 	if len(ips) < 2 {
 		return []string{addr}

@@ -17,10 +17,9 @@ import (
 	"github.com/kt-bench/kt/internal/result"
 )
 
-// Results fetches all run files of a run, by its name or epoch, from all peers into dir. It
-// returns the paths of the files and a problem for each peer or file that failed. A run that is
-// still going on is a problem too, because its files are incomplete. If none of the peers that
-// answer has a file, the last problem is an UnknownRunError.
+// Results fetches all run files of a run, by its name or epoch, from all peers into dir. It returns the paths of the
+// files and a problem for each peer or file that failed. A run that is still going on is a problem too, because its
+// files are incomplete. If none of the peers that answer has a file, the last problem is an UnknownRunError.
 func (c *Client) Results(ctx context.Context, peers []Peer, run, dir string) (files []string, problems []error) {
 	to, err := newCopies(dir, c.free)
 	if err != nil {
@@ -28,14 +27,13 @@ func (c *Client) Results(ctx context.Context, peers []Peer, run, dir string) (fi
 	}
 	defer to.close(false)
 	going := &GoingError{run: run}
-	var lacking []Peer // they answered, and have no file of it
-	answered := 0      // peers
+	var answered, lacking []Peer // those that lack it have no file of it
 	for i, f := range c.fetchAll(ctx, peers, run, nil, maxRunFile, to) {
 		if f.answered {
-			answered++
-		}
-		if f.answered && len(f.files)+len(f.problems) == 0 {
-			lacking = append(lacking, peers[i])
+			answered = append(answered, peers[i])
+			if len(f.files)+len(f.problems) == 0 {
+				lacking = append(lacking, peers[i])
+			}
 		}
 		for _, g := range f.files {
 			files = append(files, g.path())
@@ -50,8 +48,8 @@ func (c *Client) Results(ctx context.Context, peers []Peer, run, dir string) (fi
 	if len(going.files) > 0 {
 		problems = append(problems, going)
 	}
-	if answered > 0 && len(lacking) == answered {
-		problems = append(problems, &UnknownRunError{Run: run, Known: c.Runs(ctx, lacking), Silent: answered < len(peers)})
+	if len(answered) > 0 && len(lacking) == len(answered) {
+		problems = append(problems, &UnknownRunError{Run: run, Known: c.Runs(ctx, lacking), Silent: len(answered) < len(peers)})
 	}
 	slices.Sort(files)
 	return slices.Compact(files), problems
@@ -86,9 +84,7 @@ func (c *Client) Runs(ctx context.Context, peers []Peer) []string {
 	return slices.Compact(names)
 }
 
-// pull reads the file of an agent from where the copy ends into it, up to most bytes in all; 0: to
-// its end. With follow it goes on as the file grows, and returns when that is complete. An error of the copy
-// itself is an agentError.
+// pull reads the file of an agent into the end of its copy, up to most bytes in all; 0: to its end.
 func (c *Client) pull(ctx context.Context, addr string, f *copyFile, most int64, follow bool) error {
 	trying, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil) // the rest of a body that is not wanted
@@ -100,45 +96,36 @@ func (c *Client) pull(ctx context.Context, addr string, f *copyFile, most int64,
 		path += "&follow=1"
 	}
 	response, err := c.send(trying, http.MethodGet, addr, path, nil)
-	if err != nil {
-		return stalled(trying, err)
+	if err == nil {
+		defer func() { _ = response.Body.Close() }() // it was read as far as it is wanted
 	}
-	defer func() { _ = response.Body.Close() }() // it was read as far as it is wanted
 	b := make([]byte, 64<<10)
-	for most == 0 || f.size < most {
-		piece := b
+	for err == nil && (most == 0 || f.size < most) {
 		if most > 0 {
-			piece = b[:min(int64(len(b)), most-f.size)]
+			b = b[:min(int64(len(b)), most-f.size)]
 		}
 		if !follow {
 			timer.Reset(fetchTimeout)
 		}
-		n, err := response.Body.Read(piece)
+		var n int
+		n, err = response.Body.Read(b)
 		if n > 0 {
-			if err := f.add(piece[:n]); err != nil {
-				return &agentError{error: err}
+			if here := f.add(b[:n]); here != nil {
+				return &agentError{error: here}
 			}
 		}
-		switch {
-		case errors.Is(err, io.EOF):
-			return nil
-		case err != nil:
-			return stalled(trying, err)
-		}
 	}
-	return nil
+	switch {
+	case errors.Is(err, io.EOF):
+		return nil
+	case err != nil && errors.Is(context.Cause(trying), errStalled):
+		return errStalled
+	}
+	return err
 }
 
 // errStalled is the error of an answer of which no byte came within fetchTimeout.
 var errStalled = fmt.Errorf("no byte of it came for %v", fetchTimeout)
-
-// stalled returns the error of a request: errStalled, if that ended it.
-func stalled(ctx context.Context, err error) error {
-	if cause := context.Cause(ctx); errors.Is(cause, errStalled) {
-		return cause
-	}
-	return err
-}
 
 // Times and limits of fetching run files.
 const (
@@ -148,8 +135,7 @@ const (
 	retryMost    = 2 * time.Second  // the longest wait between two attempts
 )
 
-// retry calls do until it succeeds, up to fetchRetries times in a row without progress. An
-// agentError is final.
+// retry calls do until it succeeds, up to fetchRetries times in a row without progress. An agentError is final.
 func retry(ctx context.Context, do func(context.Context) (progress bool, err error)) error {
 	var wait backoff
 	for left := fetchRetries; ; wait.pause(ctx) {
@@ -168,7 +154,7 @@ func retry(ctx context.Context, do func(context.Context) (progress bool, err err
 type fetched struct {
 	files    []gotFile
 	problems []error
-	answered bool // it told which files it has
+	answered bool // it listed which files it has
 }
 
 type gotFile struct {
@@ -176,19 +162,7 @@ type gotFile struct {
 	*copyFile
 }
 
-// list asks an agent for the files of a run.
-func (c *Client) list(ctx context.Context, addr, run string) (filesFound, error) {
-	var found filesFound
-	err := retry(ctx, func(ctx context.Context) (bool, error) {
-		ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
-		defer cancel()
-		return false, c.call(ctx, http.MethodGet, addr, runPath(run, "files"), nil, &found)
-	})
-	return found, err
-}
-
-// fetchAll completes the copies of the files of a run from all peers, a few peers at a time. wanted reports
-// whether a file is wanted; nil: all are. most bounds the bytes of one file.
+// fetchAll completes the copies of the wanted files of a run, a few peers at a time. most bounds the bytes of one file.
 func (c *Client) fetchAll(ctx context.Context, peers []Peer, run string, wanted func(*Peer, fileEntry) bool, most int64, to *copies) []fetched {
 	all := make([]fetched, len(peers))
 	slots := make(chan struct{}, fetchAtOnce)
@@ -197,22 +171,27 @@ func (c *Client) fetchAll(ctx context.Context, peers []Peer, run string, wanted 
 		fetching.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
-			found, err := c.list(ctx, p.Addr, run)
-			if err != nil {
-				all[i].problems = []error{err}
+			got := &all[i]
+			var found filesFound
+			err := retry(ctx, func(ctx context.Context) (bool, error) {
+				ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
+				defer cancel()
+				return false, c.call(ctx, http.MethodGet, p.Addr, runPath(run, "files"), nil, &found)
+			})
+			if got.answered = err == nil; err != nil {
+				got.problems = []error{err}
 				return
 			}
-			all[i].answered = true
 			for _, e := range found.Files {
 				if wanted != nil && !wanted(&p, e) {
 					continue
 				}
 				f, err := c.file(ctx, p.Addr, e, run, most, to)
 				if err == nil {
-					all[i].files = append(all[i].files, gotFile{e, f})
+					got.files = append(got.files, gotFile{e, f})
 					continue
 				}
-				all[i].problems = append(all[i].problems, fmt.Errorf("run file of %s, process %d: %w", e.Host, e.Process, err))
+				got.problems = append(got.problems, fmt.Errorf("run file of %s, process %d: %w", e.Host, e.Process, err))
 				if errors.Is(err, errForeign) {
 					return // the agent cannot be trusted
 				}
@@ -283,9 +262,7 @@ func (f *copyFile) restart(size int64) error {
 // scratchPrefix begins the names of folders for fetched files.
 const scratchPrefix = "collect-"
 
-// staleScratch is the age from which on a folder counts as left by a killed kt, unless it is
-// claimed. The age protects folders on file systems without locks, and those that are just being
-// made.
+// staleScratch is the age of a folder that a killed kt has left: not all file systems have locks.
 const staleScratch = 7 * 24 * time.Hour
 
 // Scratch makes a folder for fetched files in base, or in the system's folder for temporary files

@@ -23,6 +23,7 @@ type loadOrder struct {
 	Tags   []string // of the run, for the headers
 	Limits []string // what the run has to keep
 	Plan   plan.Plan
+	System run.System
 
 	// The Java properties of the clients.
 	Producer, Consumer map[string]plan.Given
@@ -111,23 +112,22 @@ func (c *Client) run(ctx context.Context, o loadOrder, opts runOptions) (outcome
 
 // check reports what is wrong with an order, without asking any agent.
 func (o *loadOrder) check() error {
-	if len(o.Load) == 0 {
+	hosts := slices.Concat(o.Load, o.Watch)
+	badRun, badEpoch := checkName(o.Run), checkName(o.Epoch)
+	switch {
+	case len(o.Load) == 0:
 		return errors.New("--on: no agent makes the load")
-	}
-	if err := checkName(o.Run); err != nil {
-		return fmt.Errorf("--run %w", err)
-	}
-	if err := checkName(o.Epoch); err != nil {
-		return fmt.Errorf("epoch %w", err)
-	}
-	if o.Processes < 1 || o.Processes > maxProcesses {
+	case badRun != nil:
+		return fmt.Errorf("--run %w", badRun)
+	case badEpoch != nil:
+		return fmt.Errorf("epoch %w", badEpoch)
+	case o.Processes < 1 || o.Processes > maxProcesses:
 		return fmt.Errorf("--processes %d: it must be from 1 to %d", o.Processes, maxProcesses)
-	}
-	if n := len(o.Load) + len(o.Watch); n > maxHosts {
-		return fmt.Errorf("%d hosts: %d are the most", n, maxHosts)
+	case len(hosts) > maxHosts:
+		return fmt.Errorf("%d hosts: %d are the most", len(hosts), maxHosts)
 	}
 	seen := make(map[string]string)
-	for _, p := range slices.Concat(o.Load, o.Watch) {
+	for _, p := range hosts {
 		if other, ok := seen[p.Name]; ok {
 			return fmt.Errorf("two agents are called %s, at %s and %s: give each a --name of its own, or name it once if it is one", p.Name, other, p.Addr)
 		}
@@ -136,52 +136,43 @@ func (o *loadOrder) check() error {
 	return nil
 }
 
-// remotes divides the load and returns each host with its offer: hosts that make the load, then
-// watched ones, each sorted by name.
+// remotes divides the load among the hosts that make it, sorted by name. Watched ones follow.
 func (o *loadOrder) remotes(c *Client) ([]*remote, error) {
 	byName := func(a, b Peer) int { return cmp.Compare(a.Name, b.Name) }
-	load, watched := slices.SortedFunc(slices.Values(o.Load), byName), slices.SortedFunc(slices.Values(o.Watch), byName)
-	parts, err := o.Plan.Divide(len(load) * o.Processes)
+	peers := slices.Concat(slices.SortedFunc(slices.Values(o.Load), byName), slices.SortedFunc(slices.Values(o.Watch), byName))
+	parts, err := o.Plan.Divide(len(o.Load) * o.Processes)
 	if err != nil {
 		return nil, err
 	}
 	var roster []result.Member
-	for _, p := range load {
-		roster = append(roster, result.Member{Host: p.Name, Role: p.Role, Processes: o.Processes})
-	}
-	for _, p := range watched {
-		roster = append(roster, result.Member{Host: p.Name, Role: p.Role})
+	for i, p := range peers {
+		m := result.Member{Host: p.Name, Role: p.Role}
+		if i < len(o.Load) {
+			m.Processes = o.Processes
+		}
+		roster = append(roster, m)
 	}
 	slices.SortFunc(roster, func(a, b result.Member) int { return cmp.Compare(a.Host, b.Host) })
-	offerTo := func(p Peer) offer {
-		return offer{
+	var hosts []*remote
+	for i, p := range peers {
+		f := offer{
 			Part: result.Part{Run: o.Run, Epoch: o.Epoch, Host: p.Name, Role: p.Role, Tags: p.Tags, Roster: roster, Limits: o.Limits},
 			Plan: o.Plan, Producer: o.Producer, Consumer: o.Consumer, Args: o.Args, Tags: o.Tags, Lasts: lasts(&o.Plan),
 		}
-	}
-	var hosts []*remote
-	for i, p := range load {
-		f := offerTo(p)
-		for k, part := range parts[i*o.Processes : (i+1)*o.Processes] {
-			f.Shares = append(f.Shares, jobShare{
-				Producers: part.Producers, Consumers: part.Read.Consumers, Share: part.Share, CreateTopic: i == 0 && k == 0,
-			})
+		if i < len(o.Load) {
+			for k, part := range parts[i*o.Processes : (i+1)*o.Processes] {
+				f.Shares = append(f.Shares, jobShare{part.Producers, part.Read.Consumers, part.Share, i == 0 && k == 0})
+			}
+		}
+		if err := f.checkSize(); err != nil {
+			return nil, fmt.Errorf("%s: %w", p.Name, err)
 		}
 		hosts = append(hosts, newRemote(c, p, f))
-	}
-	for _, p := range watched {
-		hosts = append(hosts, newRemote(c, p, offerTo(p)))
-	}
-	for _, l := range hosts {
-		if err := l.offer.checkSize(); err != nil {
-			return nil, fmt.Errorf("%s: %w", l.peer.Name, err)
-		}
 	}
 	return hosts, nil
 }
 
-// session is a coordinator's state of one run. All fields belong to the goroutine that called
-// run.
+// session is a coordinator's state of one run. All fields belong to the goroutine that called run.
 type session struct {
 	c      *Client
 	order  loadOrder
@@ -259,7 +250,6 @@ func (s *session) deliver(ctx context.Context) func(hostNews) {
 }
 
 // until handles news until done reports true; after the timeout it returns errTimeout.
-// Before the start it returns the first problem of any host.
 func (s *session) until(ctx context.Context, timeout time.Duration, done func() bool) error {
 	timer := time.NewTimer(timeout)
 	defer timer.Stop()
@@ -335,8 +325,7 @@ func (s *session) stopLoad() {
 	}
 }
 
-// canUndo reports whether the run can still be undone on all hosts: an order must reach them
-// before the start.
+// canUndo reports whether the run can still be undone on all hosts: an order must reach them before the start.
 func (s *session) canUndo() bool {
 	return s.stage != stepUndoing && (s.stage < stepRunning || s.elapsed() < -undoAhead)
 }

@@ -301,8 +301,8 @@ func TestAProcessIsToldToStopWhenItHasBegun(t *testing.T) {
 		{"one has died", partGone, time.Millisecond, true},
 	} {
 		parts := []process{{partStatus: partStatus{State: partRunning}}, {partStatus: partStatus{State: tc.state}}}
-		m := change{runState: runState{Start: start, Parts: parts}, now: start.Add(tc.after)}
-		must.Match(t, tc.want, m.begun(), "%s", tc.name)
+		got, _, err := next(terms{}, runState{Stage: stageStarting, Start: start, Parts: parts}, event{Now: start.Add(tc.after)})
+		must.Match(t, tc.want, got.Stage == stageRunning && err == nil, "%s", tc.name)
 	}
 }
 
@@ -321,7 +321,7 @@ func TestConsumersThatWillReadNothingAreTold(t *testing.T) {
 			o := w.order([]string{"a"})
 			o.Plan.Producers, o.Plan.Load = 0, plan.Plan{}.Load
 			if o.Plan.URL = tc.url; tc.url != "" {
-				o.Plan.Bootstrap = nil
+				o.Plan.Bootstrap, o.System = nil, anySystem{}
 			}
 			o.Plan.Command, o.Plan.Payload, o.Plan.Topic = plan.Consume, plan.Payload{}, plan.Topic{Name: "t"}
 			o.Plan.Load = plan.Load{Arrivals: plan.Uniform, Duration: plan.Duration(5 * time.Second)}

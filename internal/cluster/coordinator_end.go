@@ -21,7 +21,7 @@ const (
 	leaveGrace  = abortGrace + 3*time.Second
 	undoTimeout = stopGrace + 2*abortGrace
 	// If undoing takes longer, the user hears about it.
-	sayAfter = time.Second
+	noticeAfter = time.Second
 	// The files are complete, and so those who follow them end soon. Fetching goes on where they end.
 	followGrace = 5 * time.Second
 	// An order reaches every reachable agent within this time.
@@ -35,8 +35,7 @@ func (s *session) within(d time.Duration) {
 	}
 }
 
-// awaits reports whether the step still waits for a host: for its run files while
-// collecting, for its processes before.
+// awaits reports whether the step still waits for a host: for its run files while collecting, for its processes before.
 func (s *session) awaits(r *remote) bool {
 	switch {
 	case r.state.Contact == contactLost || r.state.ended():
@@ -62,15 +61,16 @@ func (s *session) loseAway() {
 // loseLate gives up the hosts that the step still waits for after its deadline.
 func (s *session) loseLate() {
 	s.loseAway()
+	why := fmt.Sprintf("its processes did not finish within %v of the end of the load", drainGrace)
+	switch {
+	case s.end.leaving:
+		why = fmt.Sprintf("it did not leave within %v", leaveGrace)
+	case s.stage == stepCollecting:
+		why = fmt.Sprintf("it did not write its run files within %v", drainGrace)
+	}
 	for _, r := range s.hosts {
-		switch {
-		case !s.awaits(r):
-		case s.end.leaving:
-			s.apply(r, notice{GiveUp: fmt.Sprintf("it did not leave within %v", leaveGrace)})
-		case s.stage == stepCollecting:
-			s.apply(r, notice{GiveUp: fmt.Sprintf("it did not write its run files within %v", drainGrace)})
-		default:
-			s.apply(r, notice{GiveUp: fmt.Sprintf("its processes did not finish within %v of the end of the load", drainGrace)})
+		if s.awaits(r) {
+			s.apply(r, notice{GiveUp: why})
 		}
 	}
 	if s.end.leaving && s.end.giveUp != nil {
@@ -149,8 +149,7 @@ func (s *session) fetch(ctx context.Context) (map[*remote]fetched, error) {
 	return got, nil
 }
 
-// expects reports whether a run file is one that the host was asked to write. Agents that share
-// a folder list each other's files too.
+// expects reports whether a run file is one that the host was asked to write: agents may share a folder.
 func (s *session) expects(p *Peer, e fileEntry) bool {
 	return e.Host == p.Name && (e.Process == 0 || e.Process <= s.order.Processes)
 }
@@ -233,9 +232,8 @@ func (s *session) problem(err error) string {
 	return err.Error()
 }
 
-// undo undoes the preparation on all hosts. An agent without a coordinator undoes it by itself,
-// so undo does not wait for unreachable agents. After the start was sent it does, because such
-// an agent might make the load.
+// undo undoes the preparation on all hosts. An agent without a coordinator undoes it by itself, so undo does not wait
+// for unreachable agents. After the start was sent it does, because such an agent might make the load.
 func (s *session) undo() {
 	if s.wires.cut == nil {
 		return // nobody was asked
@@ -246,10 +244,10 @@ func (s *session) undo() {
 		return !r.state.canOrder() && s.agreed.IsZero() || r.state.Stage == stageNone || r.state.ended()
 	})
 	if !s.end.leaving {
-		err := s.until(context.Background(), sayAfter, undone)
+		err := s.until(context.Background(), noticeAfter, undone)
 		if errors.Is(err, errTimeout) {
 			s.c.Log("undoing the preparation on the hosts")
-			_ = s.until(context.Background(), undoTimeout-sayAfter, undone) // an abort sets leaving
+			_ = s.until(context.Background(), undoTimeout-noticeAfter, undone) // an abort sets leaving
 		}
 	}
 	if s.end.leaving {
@@ -257,9 +255,8 @@ func (s *session) undo() {
 	}
 }
 
-// finish tells the agents to end the run, and reports whether it did. It does not if the plan
-// deletes the topic and a host may still write to it. Then each agent ends the run by itself,
-// and the topic stays.
+// finish tells the agents to end the run, and reports whether it did. It does not if the plan deletes the topic and a
+// host may still write to it. Then each agent ends the run by itself, and the topic stays.
 func (s *session) finish() bool {
 	if s.end.finishing {
 		return true
@@ -282,8 +279,7 @@ func (s *session) finish() bool {
 	return true
 }
 
-// leave tells all agents to end the run at once, and returns the names of hosts that may not
-// have got the order.
+// leave tells all agents to end the run at once, and returns the names of hosts that may not have got the order.
 func (s *session) leave() (deaf []string) {
 	s.end.stopped, s.end.leaving = true, true
 	s.orderAll(order{Abort: true, Drained: true})
@@ -299,8 +295,7 @@ func (s *session) leave() (deaf []string) {
 	return deaf
 }
 
-// aborted returns the error of a run that leave has ended. deaf are the hosts that leave
-// returned.
+// aborted returns the error of a run that leave has ended. deaf are the hosts that leave returned.
 func (s *session) aborted(deaf []string) error {
 	but := ""
 	if len(deaf) > 0 {

@@ -300,11 +300,11 @@ func TestAnOfferThatNoAgentTakesIsNotMade(t *testing.T) {
 }
 
 func TestWhatGossipKnowsOfAPeerIsKept(t *testing.T) {
-	peers := fromGossip(Peer{Info: Info{Name: "a"}, Addr: "here:1"}, []member{
-		{Name: "a", Role: "client", Addr: "there:1", State: gossip.Alive},
-		{Name: "b", Role: "client", Tags: []string{"rack-1"}, Addr: "b:1", State: gossip.Gone},
-		{Name: "c", Role: "broker", Addr: "c:1", State: gossip.Left},
-		{Name: "d", Role: "broker", Addr: "d:1", State: gossip.Alive},
+	peers := fromGossip(Peer{Info: Info{Name: "a"}, Addr: "here:1"}, []gossip.Member{
+		{Info: gossip.Info{Name: "a", Role: "client"}, Addr: "there:1", State: gossip.Alive},
+		{Info: gossip.Info{Name: "b", Role: "client", Tags: []string{"rack-1"}}, Addr: "b:1", State: gossip.Gone},
+		{Info: gossip.Info{Name: "c", Role: "broker"}, Addr: "c:1", State: gossip.Left},
+		{Info: gossip.Info{Name: "d", Role: "broker"}, Addr: "d:1", State: gossip.Alive},
 	})
 	if len(peers) != 3 || peers[1].Err == nil || peers[1].Err.Error() != "b is gone" {
 		t.Fatalf("peers %+v", peers)

@@ -58,8 +58,7 @@ func (s *session) handle(n hostNews) error {
 	return nil
 }
 
-// clockStep is the change from which on a clock was set between the comparison and the start:
-// no clock drifts that much in a few seconds.
+// clockStep is the least change of a clock that was set: none drifts that much in a few seconds.
 const clockStep = 20 * time.Millisecond
 
 // problem returns what hinders the start on a host.
@@ -67,8 +66,8 @@ func (r *remote) problem() error {
 	if r.state.ended() || r.state.Stage == stageUndoing {
 		return fmt.Errorf("%s has ended the run", r.peer.Name)
 	}
-	for i := range r.state.Parts {
-		if p := &r.state.Parts[i]; p.State == partFailed || p.State == partGone {
+	for i, p := range r.state.Parts {
+		if p.State == partFailed || p.State == partGone {
 			return fmt.Errorf("%s, process %d: %s", r.peer.Name, i+1, p.Text)
 		}
 	}
@@ -92,8 +91,7 @@ func (s *session) unanswered(r *remote, err error, early bool) error {
 	return nil
 }
 
-// tick does everything that depends on the time: deadlines, hosts that fall silent or come
-// back, and the observer.
+// tick does everything that depends on the time: deadlines, hosts that fall silent or come back, and the observer.
 func (s *session) tick() {
 	now := time.Now()
 	if !s.end.deadline.IsZero() && now.After(s.end.deadline) {
@@ -148,8 +146,7 @@ func (s *session) followFiles(r *remote) {
 	}
 }
 
-// show passes every complete second on to the observer. While there is none, the observer gets
-// the state of the hosts once a second.
+// show passes every complete second on to the observer, and the state of the hosts while there is none.
 func (s *session) show(final bool) {
 	if s.opts.Observe == nil {
 		return
@@ -233,8 +230,7 @@ func (l *live) do(use func(*merge.Live)) {
 	use(l.merge)
 }
 
-// add adds a complete line of a file. A bad line ends the file for the screen; merging the files tells
-// what is wrong with it.
+// add adds a complete line of a file. A bad line ends the file for the screen.
 func (l *live) add(name string, line []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

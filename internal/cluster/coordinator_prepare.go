@@ -5,12 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/run"
 	"github.com/kt-bench/kt/internal/theme"
 )
 
@@ -25,8 +26,7 @@ const (
 	startTrips = 10
 )
 
-// prepare brings all hosts to the agreed start. Any problem of a host is an error. The first
-// process makes the topic, so it opens its clients before the others do.
+// prepare brings all hosts to the agreed start. The first process makes the topic, so it opens its clients first.
 func (s *session) prepare(ctx context.Context) error {
 	if err := s.each(ctx, peerTimeout, "", (*remote).meet); err != nil {
 		return err
@@ -44,29 +44,31 @@ func (s *session) prepare(ctx context.Context) error {
 	s.stage = stepPreparing
 	first := s.hosts[0]
 	first.order(order{Open: 1})
-	if err := s.ready(ctx, openTimeout, "get ready", func(r *remote) bool { return r != first || r.state.Parts[0].State == partReady }); err != nil {
-		return err
+	err = s.ready(ctx, openTimeout, "get ready", func(r *remote) bool { return r != first || r.state.Parts[0].State == partReady })
+	if err == nil {
+		for _, r := range s.hosts {
+			r.order(order{Open: max(1, len(r.state.Parts))})
+		}
+		err = s.ready(ctx, openTimeout, "get ready", func(r *remote) bool { return r.state.Stage >= stageOpening && r.state.ready() })
 	}
-	for _, r := range s.hosts {
-		r.order(order{Open: max(1, len(r.state.Parts))})
+	if err == nil {
+		err = s.warnReaders(ctx)
 	}
-	if err := s.ready(ctx, openTimeout, "get ready", func(r *remote) bool { return r.state.Stage >= stageOpening && r.state.ready() }); err != nil {
-		return err
+	if err == nil {
+		err = s.sync(ctx)
 	}
-	s.warnReaders(ctx)
-	if err := s.sync(ctx); err != nil {
-		return err
+	if err == nil {
+		s.stage = stepStarting
+		err = s.start(ctx)
 	}
-	s.stage = stepStarting
-	if err := s.start(ctx); err != nil {
-		return err
+	if err == nil {
+		s.stage = stepRunning
 	}
-	s.stage = stepRunning
-	return nil
+	return err
 }
 
-// each asks all hosts for something, all at the same time, and handles news meanwhile. An error names the hosts that
-// failed. what is for those that did not answer in time: "" stands for their not answering at all.
+// each asks all hosts for something at the same time. An error names those that failed, and what those did not do in
+// time that were slow.
 func (s *session) each(ctx context.Context, timeout time.Duration, what string, do func(*remote, context.Context) error) error {
 	errs := make([]error, len(s.hosts))
 	err := s.await(ctx, timeout+time.Second, func(ctx context.Context) {
@@ -81,14 +83,9 @@ func (s *session) each(ctx context.Context, timeout time.Duration, what string, 
 	if err != nil {
 		return err
 	}
-	return failures(s.hosts, errs, timeout, what)
-}
-
-// failures returns the errors of hosts as one. If all hosts that failed have refused, it is a refusedError.
-func failures(hosts []*remote, errs []error, timeout time.Duration, what string) error {
 	var slow []string
 	var refused, failed []error
-	for i, r := range hosts {
+	for i, r := range s.hosts {
 		var no *refusedError
 		switch err := errs[i]; {
 		case err == nil:
@@ -138,8 +135,7 @@ func (r *remote) propose(ctx context.Context) error {
 	return nil
 }
 
-// connect begins to follow the hosts. That outlives ctx, because after it ends the agents are told
-// to end the run.
+// connect begins to follow the hosts. That outlives ctx, because after it ends the agents are told to end the run.
 func (s *session) connect(ctx context.Context) {
 	keeping, cut := context.WithCancel(context.WithoutCancel(ctx))
 	s.wires.cut = cut
@@ -180,47 +176,42 @@ func late(hosts []string, what string) error {
 // headerTimeout is the longest wait for the header of the first process, which is ready.
 const headerTimeout = 2 * time.Second
 
-// warnReaders warns of consumers that will read nothing. Each partition is read by one consumer of a group, or by
-// one of all consumers if there is no group. Consumers of RabbitMQ share queues.
-func (s *session) warnReaders(ctx context.Context) {
+// warnReaders warns of consumers that will read nothing, where one consumer of a group reads each partition.
+func (s *session) warnReaders(ctx context.Context) error {
 	p := &s.order.Plan
-	if !p.Reads() || p.System() == plan.RabbitMQ {
-		return
+	if by, ok := s.order.System.(run.Partitioned); !p.Reads() || !ok || !by.ReadsByPartition() {
+		return nil
 	}
-	_ = s.until(ctx, headerTimeout, func() bool { return s.live.made() != nil }) // without it, nothing is said
-	made := s.live.made()
-	if made == nil {
-		return
+	err := s.until(ctx, headerTimeout, func() bool { return s.live.made() != nil })
+	switch {
+	case errors.Is(err, errTimeout):
+		return nil
+	case err != nil:
+		return err
 	}
 	who := "consumers"
 	if p.Read.Groups > 1 {
 		who = "consumers of each group"
 	}
-	partitions := made.Partitions()
+	partitions := s.live.made().Partitions()
 	if idle := p.Read.Consumers - partitions; partitions > 0 && idle > 0 {
 		s.c.Log(fmt.Sprintf("%d %s share %s: nothing to read for %d of them", p.Read.Consumers, who, theme.Plural(partitions, "partition", "partitions"), idle))
 	}
+	return nil
 }
 
 // sync compares the clocks of all agents with this one.
 func (s *session) sync(ctx context.Context) error {
-	var best sync.Map // by host
-	err := s.each(ctx, echoes*echoTimeout, "", func(r *remote, ctx context.Context) error {
-		c, err := r.c.compareClocks(ctx, r.peer.Addr)
-		if err != nil {
+	err := s.each(ctx, echoes*echoTimeout, "", func(r *remote, ctx context.Context) (err error) {
+		if r.compared, err = r.c.compareClocks(ctx, r.peer.Addr); err != nil {
 			return fmt.Errorf(": %w", err)
 		}
-		best.Store(r, c)
 		return nil
 	})
-	if err != nil {
-		return err
-	}
 	for _, r := range s.hosts {
-		c, _ := best.Load(r)
-		r.clocks.best, r.clocks.agreed = c.(clock), c.(clock)
+		r.clocks.best, r.clocks.agreed = r.compared, r.compared
 	}
-	return nil
+	return err
 }
 
 // start sets the start, and gives it to every agent by that agent's clock.
@@ -252,12 +243,5 @@ func (s *session) run(ctx context.Context) error {
 
 // all returns a condition for until: that is holds for every host.
 func (s *session) all(is func(*remote) bool) func() bool {
-	return func() bool {
-		for _, r := range s.hosts {
-			if !is(r) {
-				return false
-			}
-		}
-		return true
-	}
+	return func() bool { return !slices.ContainsFunc(s.hosts, func(r *remote) bool { return !is(r) }) }
 }

@@ -57,8 +57,7 @@ type copyFile struct {
 	lines lines
 }
 
-// copyOf returns the copy of a run file, and whether it is a new one. take gets the lines that are
-// added to it; nil: nobody does.
+// copyOf returns the copy of a run file, and whether it is a new one, whose lines sink gets if it is not nil.
 func (c *copies) copyOf(want fileEntry, take func(line []byte)) (f *copyFile, isNew bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -147,8 +146,7 @@ func (c *copies) cut() []string {
 	return files
 }
 
-// close closes everything. Without keep it removes the incomplete copies; with it those that have
-// no load.
+// close closes everything. Without keep it removes the incomplete copies; with it those that have no load.
 func (c *copies) close(keep bool) {
 	for _, f := range c.open {
 		if f.file != nil && (!keep || !f.lines.started) {
@@ -168,8 +166,7 @@ type lines struct {
 	started bool // a load has begun
 }
 
-// maxFirstLine bounds the header of a run file in bytes. That of a topic of 200,000 partitions has
-// 3 MiB.
+// maxFirstLine bounds the header of a run file in bytes. That of a topic of 200,000 partitions has 3 MiB.
 const maxFirstLine = 8 << 20
 
 // add adds bytes. It returns errForeign if the file does not begin with the header that is wanted.

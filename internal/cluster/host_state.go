@@ -35,8 +35,7 @@ const (
 	contactLost              // it was given up
 )
 
-// hostState is a coordinator's view of one host. It is a value: after returns the view after
-// some news, and what the user has to hear.
+// hostState is a coordinator's view of one host. It is a value: after returns the view after some news.
 type hostState struct {
 	Contact contact
 	Stage   stage      // of its run, as its agent reported last
@@ -66,7 +65,7 @@ func newHostState(processes int, now time.Time) hostState {
 	return s
 }
 
-// notice is one event of a host: exactly one of the pointers is set, or none when time has passed.
+// notice is one event of a host: exactly one of the fields is set, or none when time has passed.
 type notice struct {
 	Now     time.Time
 	Heard   bool       // the agent answered
@@ -97,49 +96,45 @@ type sessionView struct {
 func (s hostState) after(n notice) (hostState, []string) {
 	s.Parts = slices.Clone(s.Parts)
 	v := view{hostState: s, notice: n}
+	if n.Heard || n.Status != nil || n.Unknown != nil {
+		v.hear()
+	}
 	switch {
 	case n.GiveUp != "":
 		v.lose(n.GiveUp)
 	case n.Unknown != nil:
-		v.hear()
 		v.unknown(*n.Unknown)
 	case n.Status != nil:
-		v.hear()
 		v.update(n.Status)
-	case n.Heard:
-		v.hear()
-	default:
+	case !n.Heard:
 		v.tick()
 	}
-	return v.hostState, v.said
+	return v.hostState, v.lines
 }
 
 // view is a hostState while a notice is handled.
 type view struct {
 	hostState
 	notice
-	said []string
+	lines []string
 }
 
-func (v *view) report(text string) { v.said = append(v.said, text) }
+// report tells the user something about the host.
+func (v *view) report(text string) { v.lines = append(v.lines, v.Session.Name+text) }
 
 // hear notes a sign of life of the agent. A host whose load is orphaned counts as away all the same.
 func (v *view) hear() {
 	v.hostState.Heard = v.Now
-	switch v.Contact {
-	case contactAway, contactSilent:
-		if v.Contact == contactSilent {
-			v.report(v.Session.Name + " is back")
-		}
+	if v.Contact == contactSilent {
+		v.report(" is back")
+	}
+	if v.Contact <= contactSilent {
 		v.Contact, v.Until = contactHeard, time.Time{}
-	case contactHeard:
-		v.Until = time.Time{}
-	case contactOrphaned, contactForgotten, contactLost:
 	}
 }
 
-// update takes over the state of the run. Whoever is done stays done. A process has one run file, and each file that is
-// named costs a copy, so the first run id stays.
+// update takes over the state of the run. Whoever is done stays done. Each file that is named costs a copy, so the first
+// run id of a process stays.
 func (v *view) update(r *runStatus) {
 	if v.ended() || r.Stage < v.Stage {
 		return // an answer that was overtaken by another
@@ -165,8 +160,8 @@ func (v *view) update(r *runStatus) {
 // renewed is the reason why an agent does not know the run.
 const renewed = "its agent was started anew"
 
-// unknown handles an agent that does not know the run. It cannot give orders to processes that go on. So the host
-// counts as away until no process writes to its run file any more.
+// unknown handles an agent that does not know the run. It cannot give orders to processes that go on, so the host is
+// away until no process writes to its run file.
 func (v *view) unknown(u unknown) {
 	switch {
 	case v.ended() || v.Contact == contactLost:
@@ -177,7 +172,7 @@ func (v *view) unknown(u unknown) {
 		if v.Contact != contactOrphaned {
 			v.Contact, v.Since = contactOrphaned, v.Now
 			v.Trouble = renewed + "; its load may go on"
-			v.report(v.Session.Name + ": " + v.Trouble)
+			v.report(": " + v.Trouble)
 		}
 	default:
 		v.forget(u.Text)
@@ -201,9 +196,9 @@ func (v *view) forget(why string) {
 	switch {
 	case orphaned: // their run files may well be complete
 		v.Trouble = ""
-		v.report(v.Session.Name + ": its load is over")
+		v.report(": its load is over")
 	case v.Trouble != "":
-		v.report(v.Session.Name + ": " + v.Trouble)
+		v.report(": " + v.Trouble)
 	}
 }
 
@@ -213,7 +208,7 @@ func (v *view) lose(why string) {
 		return
 	}
 	v.Lost, v.Until = why, time.Time{}
-	v.report(v.Session.Name + ": " + v.missing(v.Session.Run))
+	v.report(": " + v.missing(v.Session.Run))
 	v.Contact = contactLost
 }
 
@@ -234,24 +229,22 @@ func (v *view) tick() {
 	}
 	if v.Contact == contactAway && v.Session.Running && silence >= silentAfter && v.Stage != stageOver {
 		v.Contact = contactSilent
-		text := fmt.Sprintf("%s has not been heard for %v", v.Session.Name, silentAfter)
+		text := fmt.Sprintf(" has not been heard for %v", silentAfter)
 		if !v.settled() {
 			text += "; its load may go on"
 		}
 		v.report(text)
 	}
-	if v.Session.OverFor < 0 {
+	switch {
+	case v.Session.OverFor < 0:
 		v.Until = time.Time{}
-		return
+	case v.Contact != contactHeard && v.Contact != contactLost && !v.ended() && v.Stage < stageWritten:
+		v.wait()
 	}
-	v.wait()
 }
 
 // wait waits up to comebackGrace for a host that is away, once no other host is at work.
 func (v *view) wait() {
-	if v.canOrder() || v.ended() || v.Contact == contactLost || v.Stage >= stageWritten {
-		return
-	}
 	left := comebackGrace - min(v.silence(v.Now), v.Session.OverFor)
 	if left < 0 {
 		v.lose(v.awayReason(v.Now))
@@ -263,7 +256,7 @@ func (v *view) wait() {
 		if v.Session.Others {
 			text += "; the other hosts have finished"
 		}
-		v.report(text)
+		v.lines = append(v.lines, text)
 	}
 }
 
@@ -348,17 +341,10 @@ func (s *hostState) word(over bool) string {
 
 // note returns a warning about the host for the screen, or "".
 func (s *hostState) note(moved time.Duration) string {
-	switch {
-	case s.Lost != "":
-		return s.Lost
-	case s.Trouble != "":
-		return s.Trouble
-	case s.Vitals != "":
-		return s.Vitals
-	case moved != 0:
-		return "its clock has moved by " + moved.Round(10*time.Microsecond).String() + " since the start"
+	if moved == 0 {
+		return cmp.Or(s.Lost, s.Trouble, s.Vitals)
 	}
-	return ""
+	return cmp.Or(s.Lost, s.Trouble, s.Vitals, "its clock has moved by "+moved.Round(10*time.Microsecond).String()+" since the start")
 }
 
 // ends returns how the processes of the host ended, in their order.
@@ -378,8 +364,7 @@ func (s *hostState) ends() []Ended {
 	return all
 }
 
-// found takes over from the run files how processes ended that no agent reported about. A process is done if its
-// run file is complete; one that was stopped too soon only if the user had stopped the load.
+// found takes over from a run file how a process ended that no agent reported about.
 func (s hostState) found(process int, complete, stopped bool) hostState {
 	if process < 1 || process > len(s.Parts) {
 		return s

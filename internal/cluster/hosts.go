@@ -48,13 +48,12 @@ func (e *ProcessError) Error() string {
 
 func (e *ProcessError) Unwrap() error { return e.Err }
 
-// Run makes a run on the hosts and merges their run files, as kt collect does. The run file of
-// the request becomes the collection. If a process ended with an error, Run returns a
-// ProcessError with the result. When ctx ends, the hosts are told to leave at once, and what
-// they hand over within seconds counts.
+// Run makes a run on the hosts and merges their run files, as kt collect does. The run file of the request becomes the
+// collection. If a process ended with an error, Run returns a ProcessError with the result. When ctx ends, the hosts
+// are told to leave at once, and what they hand over within seconds counts.
 //
-// Commands, ledgers and the hooks Ready, Began and Done belong to a run of one process: Run
-// ignores them. The process that made the topic deletes it if the plan says so.
+// Commands, ledgers and the hooks Ready, Began and Done belong to a run of one process: Run ignores them. The process
+// that made the topic deletes it if the plan says so.
 func (h *Hosts) Run(ctx context.Context, r run.Request, observers ...run.Observer) (result.Result, error) {
 	defer r.File.Discard()
 	if r.Notify == nil {
@@ -99,7 +98,7 @@ func (h *Hosts) Run(ctx context.Context, r run.Request, observers ...run.Observe
 // order returns the load that a request asks for.
 func (h *Hosts) order(r *run.Request) loadOrder {
 	o := loadOrder{
-		Epoch: rand.Text()[:12], Args: r.Args, Tags: r.Tags, Limits: r.Limits, Plan: r.Plan, Producer: h.Producer, Consumer: h.Consumer,
+		Epoch: rand.Text()[:12], Args: r.Args, Tags: r.Tags, Limits: r.Limits, Plan: r.Plan, System: r.System, Producer: h.Producer, Consumer: h.Consumer,
 		Load: h.Load, Watch: h.Watch, Processes: h.Processes,
 	}
 	if o.Run = o.Epoch; r.Part != nil {
@@ -108,8 +107,7 @@ func (h *Hosts) order(r *run.Request) loadOrder {
 	return o
 }
 
-// headerOf returns a header of the whole run for observers, before any host has answered. The
-// result does not use it: it takes the headers of the parts.
+// headerOf returns a header of the whole run for observers, before any host has answered.
 func headerOf(o *loadOrder, r *run.Request) result.Header {
 	h := result.Header{Schema: result.Schema, RunID: o.Epoch, KTVersion: r.Version, Args: o.Args, Tags: o.Tags, Plan: o.Plan, Limits: o.Limits}
 	if r.Now != nil {
@@ -142,8 +140,7 @@ func Names(peers []Peer) string {
 	return strings.Join(names, ", ")
 }
 
-// misfit returns a MisfitError for a refusal, and context.Canceled for a run that was stopped
-// before its start.
+// misfit returns a MisfitError for a refusal, and context.Canceled for a run that was stopped before its start.
 func misfit(err error) error {
 	var refused *refusedError
 	switch {
@@ -186,8 +183,7 @@ func (o *outcome) reportLost(said []string, tell func(text string)) {
 	}
 }
 
-// reportParts reports the errors of the processes whose figures do not count. Their run files
-// may lack them, for instance on a full disk.
+// reportParts reports the errors of the processes whose figures do not count: their run files may lack them.
 func (o *outcome) reportParts(res *result.Result, tell func(text string)) {
 	for _, row := range res.Processes {
 		ended := o.Ended[row.Host]
@@ -197,20 +193,17 @@ func (o *outcome) reportParts(res *result.Result, tell func(text string)) {
 	}
 }
 
-// isLost reports whether the error of a process is already in the host's sentences about
-// what is lost.
+// isLost reports whether the error of a process is already in the host's sentences about what is lost.
 func (o *outcome) isLost(host, text string) bool {
 	return slices.ContainsFunc(o.Lost, func(lost string) bool {
 		return text != "" && strings.HasPrefix(lost, host+": ") && strings.Contains(lost, text)
 	})
 }
 
-// signalCodes is above every exit code of an error. Higher ones stand for signals, and a
-// signal to a process of another host is none to this one.
+// signalCodes is above every exit code of an error. Higher ones stand for signals.
 const signalCodes = 128
 
-// worst returns the error with the highest exit code; nil: every process ended well. Of equal
-// ones it is that of the first host by name.
+// worst returns the error with the highest exit code, the first one by host; nil: every process ended well.
 func (o *outcome) worst() *ProcessError {
 	var worst *ProcessError
 	for _, host := range slices.Sorted(maps.Keys(o.Ended)) {
@@ -243,8 +236,7 @@ func (h *Hosts) Choose(on, watch []string, found []Peer) (err error) {
 	return err
 }
 
-// choose returns the peers that match the words. The word all leaves out hosts of brokers,
-// because a load there would disturb the measurement.
+// choose returns the peers that match the words. The word all leaves out brokers, which a load would disturb.
 func choose(flag string, words []string, among []Peer) ([]Peer, error) {
 	var chosen []Peer
 	var errs []error
@@ -271,8 +263,7 @@ func choose(flag string, words []string, among []Peer) ([]Peer, error) {
 	return chosen, errors.Join(errs...)
 }
 
-// isAmong reports whether an agent is among others. Two agents of one name are different ones,
-// so that check can refuse both.
+// isAmong reports whether an agent is among others. Two agents of one name are different ones.
 func isAmong(peers []Peer, p *Peer) bool {
 	return slices.ContainsFunc(peers, func(o Peer) bool { return o.Name == p.Name && o.Addr == p.Addr })
 }
@@ -296,8 +287,7 @@ const (
 	RoleBroker = "broker"
 )
 
-// explainNoMatch returns the rest of the error for a word that matches no agent: a similar word,
-// or all agents.
+// explainNoMatch returns the rest of the error for a word that matches no agent: a similar word, or all agents.
 func explainNoMatch(word string, among []Peer) string {
 	if len(among) == 0 {
 		return ": there is no agent at all"

@@ -97,8 +97,7 @@ func checkName(name string) error {
 	return nil
 }
 
-// clean makes a peer's text safe for a terminal. It returns one line of up to most bytes without
-// control and formatting characters.
+// clean returns a peer's text as one line of up to most bytes without control and formatting characters.
 func clean(text string, most int) string {
 	text = strings.Map(func(r rune) rune {
 		switch {
@@ -206,8 +205,7 @@ func decodeBody(r io.Reader, most int64, v checked) error {
 	return nil
 }
 
-// decodeStrict decodes one JSON value into v. It refuses unknown fields and any text after the
-// value.
+// decodeStrict decodes one JSON value into v. It refuses unknown fields and any text after the value.
 func decodeStrict(b []byte, v any) error {
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.DisallowUnknownFields()
@@ -242,8 +240,7 @@ func reply(w http.ResponseWriter, v any, err error) {
 	_ = json.NewEncoder(w).Encode(v) // a peer that is gone hears nothing
 }
 
-// agentError is an error that a retry would not change: an agent's answer, or this machine's
-// disk.
+// agentError is an error that a retry would not change: an agent's answer, or this machine's disk.
 type agentError struct {
 	error
 	code  int  // HTTP's; 0: not from an agent
@@ -261,8 +258,7 @@ func isUnknown(err error) (atWork, ok bool) {
 	return said.alive, true
 }
 
-// call sends a request to an agent and decodes its answer. in may be nil. A refusal is an
-// agentError.
+// call sends a request to an agent and decodes its answer. in may be nil. A refusal is an agentError.
 func (c *Client) call(ctx context.Context, method, addr, path string, in any, out checked) error {
 	response, err := c.send(ctx, method, addr, path, in)
 	if err != nil {

@@ -67,8 +67,7 @@ func readOrder(in *bufio.Reader) (m ToProcess, err error) {
 	}
 }
 
-// aloneGrace is the time that a load has to drain after its agent has gone and its own time
-// is up. A load that drains in order has had that time before.
+// aloneGrace is the time to drain of a load whose agent has gone and whose own time is up.
 const aloneGrace = 20 * time.Second
 
 // Listen follows the orders of the agent until it is gone. Then it ends the load by itself
@@ -89,8 +88,7 @@ func (p *Part) Listen(ctx context.Context) {
 	}
 }
 
-// follow obeys the agent until it is gone. It returns the time at which the load has to be
-// over; zero: the load did not begin, or its end is not known.
+// follow obeys the agent until it is gone. It returns when the load has to be over; zero: that is not known.
 func (p *Part) follow() (end time.Time) {
 	finished := false
 	for {
@@ -148,8 +146,7 @@ func (p *Part) Fit(r *run.Request) {
 	}
 }
 
-// spin is the end of the wait for the start, which is spent awake: on Linux a sleep takes
-// about a millisecond too long.
+// spin is the end of the wait for the start, which is spent awake: on Linux a sleep takes about a millisecond too long.
 const spin = 2 * time.Millisecond
 
 // await reports to the agent that all is ready, and returns at the start of the load.

@@ -34,6 +34,7 @@ type remote struct {
 
 	state     hostState
 	clocks    clocks
+	compared  clock // by sync
 	following followers
 }
 
@@ -70,8 +71,7 @@ func (r *remote) order(o order) {
 	}
 }
 
-// startAgain makes all requests begin again: for an order, or because a connection that is broken may tell nobody. The
-// caller holds mu.
+// startAgain makes all requests begin again: a broken connection may report nothing. The caller holds mu.
 func (r *remote) startAgain() {
 	r.renew()
 	r.again, r.renew = context.WithCancel(context.Background())
@@ -86,8 +86,7 @@ func (r *remote) attempt(ctx context.Context) (trying context.Context, cancel co
 	return trying, func() { stop(); end() }, r.pending
 }
 
-// poll asks for the state of the run, and gives orders, until ctx ends. The agent answers when the state changes, and
-// every second. An order is repeated until the agent answers it.
+// poll asks for the state of the run until ctx ends, and repeats orders until the agent answers them.
 func (r *remote) poll(ctx context.Context, tell func(hostNews)) {
 	var wait backoff
 	for version := 0; ctx.Err() == nil; {
@@ -206,12 +205,10 @@ type clock struct {
 	taken  time.Time // by this clock
 }
 
-// bound returns the largest possible error of the offset: half the round trip, if one way took
-// all of it.
+// bound returns the largest possible error of the offset: half the round trip, if one way took all of it.
 func (c clock) bound() time.Duration { return (c.rtt + 1) / 2 }
 
-// compare returns the estimate of one request. sent and back are by this clock, received and
-// answered by the other one.
+// compare returns the estimate of one request. sent and back are by this clock, received and answered by the other one.
 func compare(sent, received, answered, back time.Time) clock {
 	there, home := received.Sub(sent), answered.Sub(back)
 	rtt := max(0, back.Sub(sent)-answered.Sub(received))
@@ -266,8 +263,7 @@ type clocks struct {
 	agreed clock // by which the start was agreed
 }
 
-// add takes in a comparison. The estimate is the one with the shortest round trip of the last
-// whole window.
+// add takes in a comparison. The estimate is the one with the shortest round trip of the last whole window.
 func (c *clocks) add(now clock) {
 	if !c.recent.taken.IsZero() && now.taken.Sub(c.recent.taken) > clockWindow {
 		c.best, c.recent = c.recent, clock{}
@@ -278,8 +274,7 @@ func (c *clocks) add(now clock) {
 	}
 }
 
-// moved returns the difference of a clock's offset to the one that the start was agreed by; 0 if
-// the bounds explain it.
+// moved returns the difference of a clock's offset to the one that the start was agreed by; 0 if the bounds explain it.
 func (c *clocks) moved(now clock) time.Duration {
 	if c.agreed.taken.IsZero() {
 		return 0

@@ -11,14 +11,22 @@ import (
 // advance moves the run on by one stage at most, and reports whether it did.
 func (m *change) advance() bool {
 	before := m.Stage
-	switch m.Stage {
+	switch before {
 	case stageOffered, stageOpening:
-		m.inLobby()
-	case stageStarting:
 		switch {
-		case m.Quit && m.now.Before(m.Start):
+		case m.now.Sub(m.Heard) > prepareGrace:
+			m.undo(": the coordinator was gone before the start")
+		case m.now.Sub(m.Born) > prepareTimeout:
+			m.undo(fmt.Sprintf(": it was not started within %v", prepareTimeout))
+		case m.Quit:
 			m.undo(": the agent ends")
-		case m.begun():
+		}
+	case stageStarting:
+		silent := slices.ContainsFunc(m.Parts, func(p process) bool { return p.State == partReady })
+		switch due := !m.now.Before(m.Start); {
+		case m.Quit && !due:
+			m.undo(": the agent ends")
+		case due && (!silent || !m.now.Before(m.Start.Add(beginWithin))):
 			m.Stage = stageRunning
 		}
 	case stageRunning, stageSettled, stageWritten, stageEnding:
@@ -29,39 +37,13 @@ func (m *change) advance() bool {
 			m.orderAll(orderAbort, abortGrace)
 		}
 		if m.gone() {
+			m.Stage = stageOver
 			m.do(action{Do: doCloseWatch, Text: result.Interrupted})
 			m.do(action{Do: doRemove})
-			m.over()
+			m.do(action{Do: doEnd})
 		}
-	case stageNone, stageOver:
 	}
 	return m.Stage != before
-}
-
-func (m *change) over() {
-	m.Stage = stageOver
-	m.do(action{Do: doEnd})
-}
-
-func (m *change) inLobby() {
-	switch {
-	case m.now.Sub(m.Heard) > lobbyGrace:
-		m.undo(": the coordinator was gone before the start")
-	case m.now.Sub(m.Born) > lobbyTimeout:
-		m.undo(fmt.Sprintf(": it was not started within %v", lobbyTimeout))
-	case m.Quit:
-		m.undo(": the agent ends")
-	}
-}
-
-// begun reports whether all processes have begun, or beginWithin has passed since the start.
-func (m *change) begun() bool {
-	for i := range m.Parts {
-		if m.Parts[i].State == partReady && m.now.Before(m.Start.Add(beginWithin)) {
-			return false
-		}
-	}
-	return !m.now.Before(m.Start)
 }
 
 // inRun handles the stages after the start.
@@ -78,7 +60,11 @@ func (m *change) inRun() {
 		}
 		if m.Quit {
 			m.orderAll(orderStop, stopGrace)
-			m.dueAll(stopGrace) // an earlier stop order allowed more time, to drain
+			for i := range m.Parts { // an earlier stop order allowed more time, to drain
+				if !m.Parts[i].State.settled() {
+					m.due(i, m.now.Add(stopGrace))
+				}
+			}
 		}
 		if m.settled() {
 			m.Stage = stageSettled
@@ -86,24 +72,26 @@ func (m *change) inRun() {
 	case stageSettled:
 		if m.Asked.Drained || m.Asked.Finish || m.Asked.Abort || left {
 			m.Stage = stageWritten
-			m.do(action{Do: doCloseWatch, Text: m.howEnded()})
+			ended := result.Completed
+			if m.Asked.stops() || m.Quit {
+				ended = result.Interrupted
+			}
+			m.do(action{Do: doCloseWatch, Text: ended})
 		}
 	case stageWritten:
 		switch {
 		case m.Asked.Finish:
 			m.Stage = stageEnding
 			m.orderAll(orderFinish, finishGrace)
-		case left:
-			// A finish deletes the topic, and other hosts may still write to it. So the agent only
-			// closes the input of the processes. They then end by themselves.
+		case left: // a finish deletes the topic, to which other hosts may still write
 			m.Stage = stageEnding
 			m.orderAll(hungUp, finishGrace)
 		}
 	case stageEnding:
 		if m.gone() {
-			m.over()
+			m.Stage = stageOver
+			m.do(action{Do: doEnd})
 		}
-	case stageNone, stageOffered, stageOpening, stageStarting, stageUndoing, stageOver:
 	}
 }
 
@@ -117,15 +105,7 @@ func (m *change) keepLimit() {
 	m.do(action{Do: doLog, Text: fmt.Sprintf("stopped, for it is longer than --max-duration %v", m.Limit)})
 }
 
-func (m *change) howEnded() string {
-	if m.Asked.stops() || m.Quit {
-		return result.Interrupted
-	}
-	return result.Completed
-}
-
-// orderAll gives an order to each live process that has not got it. A process that outlives the
-// grace is killed.
+// orderAll gives an order to each live process that has not got it, and kills those that outlive the grace.
 func (m *change) orderAll(order orders, grace time.Duration) {
 	for i := range m.Parts {
 		if p := &m.Parts[i]; p.Live && p.Orders&(order|hungUp) == 0 {
@@ -136,27 +116,14 @@ func (m *change) orderAll(order orders, grace time.Duration) {
 }
 
 func (m *change) order(i int, order orders) {
-	p := &m.Parts[i]
-	p.Orders |= order
-	if order == hungUp {
-		m.do(action{Do: doHangUp, Process: i + 1})
-		return
-	}
-	m.do(action{Do: doTell, Process: i + 1, Order: order})
+	m.Parts[i].Orders |= order
+	m.do(action{Do: doOrder, Process: i + 1, Order: order})
 }
 
 // due sets the time at which a process is killed, unless it is sooner already.
 func (m *change) due(i int, at time.Time) {
 	if p := &m.Parts[i]; p.KillAt.IsZero() || at.Before(p.KillAt) {
 		p.KillAt = at
-	}
-}
-
-func (m *change) dueAll(grace time.Duration) {
-	for i := range m.Parts {
-		if !m.Parts[i].State.settled() {
-			m.due(i, m.now.Add(grace))
-		}
 	}
 }
 
@@ -188,8 +155,7 @@ func (m *change) loadEnd() time.Time {
 	return m.Start.Add(m.Lasts)
 }
 
-// absent reports whether the coordinator has been away so long that a run with no process at work
-// ends without it.
+// absent reports whether the coordinator has been away so long that a run with no process at work ends without it.
 func (m *change) absent() bool {
 	away := m.now.Sub(m.Heard)
 	if m.Halted.IsZero() && m.Lasts == 0 && len(m.Parts) == 0 {
@@ -198,8 +164,7 @@ func (m *change) absent() bool {
 	return away > absentGrace && m.now.Sub(m.loadEnd()) > absentGrace
 }
 
-// busy reports whether the host is at work on the run: not when it is over, or only waits for its
-// coordinator to come back.
+// busy reports whether the host is at work on the run, and does not only wait for its coordinator to come back.
 func (s runState) busy(t terms, now time.Time) bool {
 	switch {
 	case s.Stage == stageOver:

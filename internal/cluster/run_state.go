@@ -10,26 +10,22 @@ import (
 
 // Times of a run on an agent.
 const (
-	// A run without a start is undone lobbyGrace after its coordinator was heard last, and after
-	// lobbyTimeout in any case.
-	lobbyGrace   = 15 * time.Second
-	lobbyTimeout = 10 * time.Minute
+	// A run without a start is undone prepareGrace after its coordinator was heard, and after prepareTimeout in any case.
+	prepareGrace   = 15 * time.Second
+	prepareTimeout = 10 * time.Minute
 	// A finished run waits this long for its coordinator, which tries for 30 s.
 	absentGrace = 60 * time.Second
 	// The same for a watched host that does not know the length of the load.
 	absentWatch = 10 * time.Minute
-	// The longest times of a process to drain when the agent ends, to leave when told to, and to
-	// delete the topic that it made.
+	// The longest times of a process to drain when the agent ends, to abort, and to delete the topic that it made.
 	stopGrace   = 20 * time.Second
 	abortGrace  = 5 * time.Second
 	finishGrace = 30 * time.Second
 	// The longest drain. The delivery timeout of a record is 120 s by default.
 	drainWithin = 150 * time.Second
-	// The slack beyond --max-duration, after which a load is stopped. An offer states its own
-	// duration, which may be wrong.
+	// The slack beyond --max-duration, after which a load is stopped: the duration that an offer states may be wrong.
 	overtime = 10 * time.Second
-	// The longest time from the start to a process's report that it has begun. A process that is
-	// stopped before it begins makes no load.
+	// The longest time from the start to a process's report that it has begun.
 	beginWithin = 2 * time.Second
 )
 
@@ -125,8 +121,7 @@ type actionKind int
 
 const (
 	doSpawn actionKind = iota
-	doTell
-	doHangUp
+	doOrder            // to a process
 	doKill
 	doBeginWatch
 	doCloseWatch
@@ -139,7 +134,7 @@ const (
 type action struct {
 	Do      actionKind
 	Process int
-	Order   orders // of doTell
+	Order   orders // of doOrder
 	Text    string // of doLog; of doCloseWatch, how the load ended
 }
 
@@ -224,7 +219,7 @@ func (m *change) begin(at time.Time) error {
 			return fmt.Errorf("process %d is %s", i+1, s)
 		}
 	}
-	if in := at.Sub(m.now); in < -lobbyGrace || in > lobbyTimeout {
+	if in := at.Sub(m.now); in < -prepareGrace || in > prepareTimeout {
 		return fmt.Errorf("the start is %v away", in.Round(time.Millisecond))
 	}
 	m.Start, m.Stage = at, stageStarting
@@ -240,9 +235,7 @@ func (m *change) begin(at time.Time) error {
 
 // end notes an order that ends the load, or says that it is over:
 //   - before a start is agreed, every order to end the load undoes the run;
-//   - after that a stop or an abort waits for the start, and a cancel still undoes the run. The
-//     coordinator gives the former when a cancel may not reach all hosts in time, so all hosts
-//     begin and then end;
+//   - after that a stop or an abort waits for the start, so that all hosts begin and then end, and a cancel undoes the run;
 //   - after the start a cancel ends the run.
 func (m *change) end(o order) {
 	begun := m.Stage >= stageRunning || m.Stage == stageStarting && !m.now.Before(m.Start)

@@ -204,8 +204,8 @@ func TestARunGoesOnAsItsTableSays(t *testing.T) {
 		{"a stop while it is opened", stageOpening, event{Kind: evEnd, Order: order{Stop: true}}, stageUndoing, "tell stop"},
 		{"a stop before the start", stageStarting, event{Kind: evEnd, Order: order{Stop: true}}, stageStarting, ""},
 		{"a cancel before the start", stageStarting, event{Kind: evEnd, Order: order{Cancel: true}}, stageUndoing, "tell stop"},
-		{"its coordinator is gone before the start", stageOpening, event{Kind: evTick, Now: dawn.Add(lobbyGrace + 1)}, stageUndoing, "tell stop"},
-		{"its coordinator is there, and gives no start", stageOpening, event{Kind: evTick, Now: dawn.Add(lobbyTimeout + 1)}, stageUndoing, "tell stop"},
+		{"its coordinator is gone before the start", stageOpening, event{Kind: evTick, Now: dawn.Add(prepareGrace + 1)}, stageUndoing, "tell stop"},
+		{"its coordinator is there, and gives no start", stageOpening, event{Kind: evTick, Now: dawn.Add(prepareTimeout + 1)}, stageUndoing, "tell stop"},
 		{"the agent ends before the start", stageStarting, event{Kind: evQuit}, stageUndoing, "tell stop"},
 		{"a stop", stageRunning, event{Kind: evEnd, Order: order{Stop: true}}, stageRunning, "tell stop"},
 		{"an abort", stageRunning, event{Kind: evEnd, Order: order{Abort: true}}, stageRunning, "tell abort, tell stop"},
@@ -238,8 +238,8 @@ func TestARunGoesOnAsItsTableSays(t *testing.T) {
 
 // tell lists actions for people.
 func tell(actions []action) string {
-	names := map[actionKind]string{doSpawn: "spawn", doTell: "tell", doHangUp: "hang up", doKill: "kill", doBeginWatch: "begin watch", doCloseWatch: "close watch", doLog: "log", doRemove: "remove", doEnd: "end"}
-	orders := map[orders]string{orderStart: " start", orderStop: " stop", orderAbort: " abort", orderFinish: " finish"}
+	names := map[actionKind]string{doSpawn: "spawn", doOrder: "", doKill: "kill", doBeginWatch: "begin watch", doCloseWatch: "close watch", doLog: "log", doRemove: "remove", doEnd: "end"}
+	orders := map[orders]string{orderStart: "tell start", orderStop: "tell stop", orderAbort: "tell abort", orderFinish: "tell finish", hungUp: "hang up"}
 	text := ""
 	for _, a := range actions {
 		if text != "" {
@@ -392,7 +392,7 @@ func (w *playedRun) act(a action) {
 		if w.spawned[a.Process-1]++; w.spawned[a.Process-1] > 1 || w.stopped {
 			w.fail("process %d is started %d times, stopped before: %v", a.Process, w.spawned[a.Process-1], w.stopped)
 		}
-	case doTell:
+	case doOrder:
 		if a.Order == orderStart && (w.stopped || w.state.Stage == stageUndoing) {
 			w.fail("a start after a stop")
 		}
@@ -405,7 +405,7 @@ func (w *playedRun) act(a action) {
 		if w.begun {
 			w.fail("the files of a load are removed")
 		}
-	case doHangUp, doKill, doBeginWatch, doCloseWatch, doLog:
+	case doKill, doBeginWatch, doCloseWatch, doLog:
 	}
 }
 

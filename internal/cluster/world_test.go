@@ -544,12 +544,17 @@ func (p *fakeProcess) seconds(f *result.RunFile) (string, error) {
 	return result.Completed, nil
 }
 
+// partitioned is a system of which each partition is read by one consumer.
+type partitioned struct{ anySystem }
+
+func (partitioned) ReadsByPartition() bool { return true }
+
 // order returns a load of 1,200 records/s for 5 s.
 func (w *world) order(load []string, watched ...string) loadOrder {
 	size, _ := plan.ParseSize("100")
 	return loadOrder{
 		Run: "nightly", Epoch: rand.Text(), Args: []string{"kt", "produce"}, Processes: 2,
-		Load: w.peers(load...), Watch: w.peers(watched...),
+		Load: w.peers(load...), Watch: w.peers(watched...), System: partitioned{},
 		Plan: plan.Plan{
 			Command: plan.Produce, Engine: plan.Client, Bootstrap: []string{"broker:9092"}, Topic: plan.Topic{Name: "t", Partitions: 6}, Producers: 12,
 			Load:    plan.Load{Rate: plan.Rate{PerSecond: 1200}, Duration: plan.Duration(5 * time.Second), Arrivals: plan.Uniform},

@@ -41,29 +41,22 @@ func (f FS) Cgroup(pid int) (Cgroup, error) {
 	if err != nil {
 		return c, fmt.Errorf("%s: %w", name, err)
 	}
-	versions := make(map[bool]bool)
 	for _, g := range groups {
-		versions[g.v2()] = true
+		switch version := map[bool]string{true: "v2", false: "v1"}[g.v2()]; c.Layout {
+		case "", version:
+			c.Layout = version
+		default:
+			c.Layout = "hybrid"
+		}
 		if g.v2() {
 			c.Paths[""] = g.path
 		}
 		for _, controller := range g.controllers {
 			c.Paths[controller] = g.path
 		}
-		limits := func(controller string) bool {
-			return slices.Contains([]string{"cpu", "memory", "pids", "blkio"}, controller)
-		}
-		if g.v2() || slices.ContainsFunc(g.controllers, limits) {
+		if g.v2() || slices.ContainsFunc(g.controllers, func(name string) bool { return slices.Contains([]string{"cpu", "memory", "pids", "blkio"}, name) }) {
 			f.readGroup(&c, f.mounted(g))
 		}
-	}
-	switch {
-	case versions[true] && versions[false]:
-		c.Layout = "hybrid"
-	case versions[true]:
-		c.Layout = "v2"
-	case versions[false]:
-		c.Layout = "v1"
 	}
 	return c, nil
 }
@@ -149,7 +142,7 @@ func (f FS) readGroup(c *Cgroup, dirs []string) {
 		}
 		pids, _ := f.Number(path.Join(dir, "pids.max"))
 		tighten(&c.Pids, pids)
-		c.throttled(namedNumbers(read("cpu.stat")))
+		c.throttled(f.namedNumbers(path.Join(dir, "cpu.stat")))
 		if text := read("io.max"); text != "" {
 			c.IO = append(c.IO, strings.Split(text, "\n")...)
 		}
@@ -161,9 +154,9 @@ func (f FS) readGroup(c *Cgroup, dirs []string) {
 			}
 		}
 		for _, name := range []string{"memory.events", "memory.oom_control"} {
-			if text, err := f.Text(path.Join(dir, name)); err == nil && !counted {
+			if events := f.namedNumbers(path.Join(dir, name)); events != nil && !counted {
 				counted = true
-				c.OOMKills += namedNumbers(text)["oom_kill"]
+				c.OOMKills += events["oom_kill"]
 			}
 		}
 	}
@@ -202,17 +195,16 @@ func (f FS) Memory() (map[string]int64, error) {
 		return nil, err
 	}
 	all := make(map[string]int64)
-	for line := range strings.Lines(text) {
-		name, value, ok := strings.Cut(line, ":")
-		fields := strings.Fields(value)
-		if !ok || len(fields) == 0 {
+	for words := range rows(text) {
+		name, isNamed := strings.CutSuffix(words[0], ":")
+		if !isNamed || len(words) < 2 {
 			continue
 		}
-		n, err := strconv.ParseInt(fields[0], 10, 64)
+		n, err := strconv.ParseInt(words[1], 10, 64)
 		if err != nil || n < 0 {
-			return nil, fmt.Errorf("proc/meminfo: %s: %q is no size", name, fields[0])
+			return nil, fmt.Errorf("proc/meminfo: %s: %q is no size", name, words[1])
 		}
-		if len(fields) > 1 { // "kB", which are KiB; counts have no unit
+		if len(words) > 2 { // "kB", which are KiB; counts have no unit
 			n *= 1024
 		}
 		all[name] = n

@@ -3,32 +3,22 @@ package host
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"path"
 	"slices"
 	"strconv"
 	"strings"
 )
 
-// CPUs counts the CPUs in a list as the kernel writes them: "0-3,8" are 5, "" is
-// none. The ranges must ascend and not overlap. Of "0-31:2/4", a part of groups,
-// which is only ever written by people, it knows nothing.
-func CPUs(list string) (count int, err error) {
-	ranges, err := parseCPUs(list)
-	for _, r := range ranges {
-		count += r.to - r.from + 1
-	}
-	return count, err
-}
-
 // cpuRange is the CPUs from one to another.
 type cpuRange struct{ from, to int }
 
-// parseCPUs returns the ranges of a list as CPUs takes it; none with an error.
-func parseCPUs(list string) (ranges []cpuRange, err error) {
+// parseCPUs returns the ranges of a list of CPUs as the kernel writes them: "0-3,8" are two, of 5 CPUs. The ranges must ascend and
+// not overlap. Of "0-31:2/4", a part of groups, which is only ever written by people, it knows nothing.
+func parseCPUs(list string) (ranges []cpuRange, count int, err error) {
 	next := 0
-	list = strings.TrimSpace(list)
-	if list == "" {
-		return nil, nil
+	if list = strings.TrimSpace(list); list == "" {
+		return nil, 0, nil
 	}
 	for r := range strings.SplitSeq(list, ",") {
 		from, to, isRange := strings.Cut(r, "-")
@@ -38,36 +28,33 @@ func parseCPUs(list string) (ranges []cpuRange, err error) {
 		a, err := strconv.ParseUint(from, 10, 31)
 		b, err2 := strconv.ParseUint(to, 10, 31)
 		if err != nil || err2 != nil || int(a) < next || b < a {
-			return nil, fmt.Errorf("%q is not a list of CPUs such as 0-3,8", list)
+			return nil, 0, fmt.Errorf("%q is not a list of CPUs such as 0-3,8", list)
 		}
 		ranges = append(ranges, cpuRange{int(a), int(b)})
-		next = int(b) + 1
+		next, count = int(b)+1, count+int(b-a)+1
 	}
-	return ranges, nil
+	return ranges, count, nil
 }
 
 // OnlineCPUs counts the machine's CPUs that are switched on.
 func (f FS) OnlineCPUs() (int, error) {
 	const name = "sys/devices/system/cpu/online"
 	list, err := f.Text(name)
-	if err != nil {
-		return 0, err
-	}
-	return countCPUs(name, list)
+	return countCPUs(name, list, err)
 }
 
 // AllowedCPUs counts the CPUs that a process may run on, as its cpuset and
 // taskset leave them; 0 is kt itself. Some of them may be switched off.
 func (f FS) AllowedCPUs(pid int) (int, error) {
 	list, err := f.status(pid, "Cpus_allowed_list")
+	return countCPUs(procFile(pid, "status"), strings.Join(list, ""), err)
+}
+
+func countCPUs(name, list string, err error) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	return countCPUs(procFile(pid, "status"), list)
-}
-
-func countCPUs(name, list string) (int, error) {
-	n, err := CPUs(list)
+	_, n, err := parseCPUs(list)
 	if err == nil && n == 0 {
 		err = errors.New("no CPU is named")
 	}
@@ -90,37 +77,33 @@ type Counters struct {
 // Counters reads them, and leaves out text that is no number. Those of the network are of
 // the network namespace that kt is in.
 func (f FS) Counters() Counters {
-	var vm map[string]int64
-	if text, err := f.Text("proc/vmstat"); err == nil {
-		vm = namedNumbers(text)
-	}
 	return Counters{
-		CPU:  f.CPUTimes(),
-		VM:   vm,
-		TCP:  f.tcpCounters(),
-		Soft: f.softCounters(),
-		NIC:  f.nicCounters(),
+		CPU: f.CPUTimes(), VM: f.namedNumbers("proc/vmstat"), TCP: f.tcpCounters(), Soft: f.softCounters(), NIC: f.nicCounters(),
 	}
 }
 
-// cpuTimes are the columns of the line "cpu" in proc/stat.
-var cpuTimes = []string{"user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal", "guest", "guest_nice"}
+// rows returns the words of each line of a file that has some.
+func rows(text string) iter.Seq[[]string] {
+	return func(yield func([]string) bool) {
+		for line := range strings.Lines(text) {
+			if words := strings.Fields(line); len(words) > 0 && !yield(words) {
+				return
+			}
+		}
+	}
+}
 
 // CPUTimes returns the jiffies of all CPUs since the machine started, as in Counters, with all
 // time as "total"; nil where they cannot be read. Guests' time is not added to it: the
 // kernel counts it as user time too.
 func (f FS) CPUTimes() map[string]int64 {
-	text, err := f.Text("proc/stat")
-	if err != nil {
-		return nil
-	}
-	for line := range strings.Lines(text) {
-		fields := strings.Fields(line)
-		if len(fields) == 0 || fields[0] != "cpu" {
+	text, _ := f.Text("proc/stat")
+	for words := range rows(text) {
+		if words[0] != "cpu" {
 			continue
 		}
 		times := make(map[string]int64)
-		addNumbers(times, cpuTimes, fields[1:])
+		addNumbers(times, strings.Fields("user nice system idle iowait irq softirq steal guest guest_nice"), words[1:])
 		total := int64(0)
 		for name, n := range times {
 			if !strings.HasPrefix(name, "guest") {
@@ -133,13 +116,16 @@ func (f FS) CPUTimes() map[string]int64 {
 	return nil
 }
 
-// namedNumbers reads lines of a name and a number. Every kernel file of this form
-// is read with it.
-func namedNumbers(text string) map[string]int64 {
+// namedNumbers reads lines of a name and a number; nil where the file cannot be read.
+func (f FS) namedNumbers(file string) map[string]int64 {
+	text, err := f.Text(file)
+	if err != nil {
+		return nil
+	}
 	numbers := make(map[string]int64)
-	for line := range strings.Lines(text) {
-		if name, value, ok := strings.Cut(strings.TrimSpace(line), " "); ok {
-			addNumbers(numbers, []string{name}, []string{strings.TrimSpace(value)})
+	for words := range rows(text) {
+		if len(words) == 2 {
+			addNumbers(numbers, words[:1], words[1:])
 		}
 	}
 	return numbers
@@ -149,26 +135,18 @@ func namedNumbers(text string) map[string]int64 {
 //
 //	Tcp: ActiveOpens PassiveOpens
 //	Tcp: 12 7
-func (f FS) tcpCounters() map[string]int64 {
-	var counters map[string]int64
-	for _, name := range []string{"proc/net/snmp", "proc/net/netstat"} {
-		text, err := f.Text(name)
-		if err != nil {
-			continue
-		}
-		if counters == nil {
+func (f FS) tcpCounters() (counters map[string]int64) {
+	for _, file := range []string{"proc/net/snmp", "proc/net/netstat"} {
+		text, err := f.Text(file)
+		if err == nil && counters == nil {
 			counters = make(map[string]int64)
 		}
 		names := make(map[string][]string)
-		for line := range strings.Lines(text) {
-			fields := strings.Fields(line)
-			if len(fields) == 0 || fields[0] != "Tcp:" && fields[0] != "TcpExt:" {
-				continue
+		for words := range rows(text) {
+			if words[0] == "Tcp:" || words[0] == "TcpExt:" {
+				addNumbers(counters, names[words[0]], words[1:])
+				names[words[0]] = words[1:]
 			}
-			if heading, ok := names[fields[0]]; ok {
-				addNumbers(counters, heading, fields[1:])
-			}
-			names[fields[0]] = fields[1:]
 		}
 	}
 	return counters
@@ -181,12 +159,8 @@ func (f FS) softCounters() map[string]int64 {
 		return nil
 	}
 	sums := make(map[string]int64)
-	for line := range strings.Lines(text) {
-		columns := strings.Fields(line)
-		for i, name := range []string{"processed", "dropped", "squeezed"} {
-			if i >= len(columns) {
-				break
-			}
+	for columns := range rows(text) {
+		for i, name := range []string{"processed", "dropped", "squeezed"}[:min(3, len(columns))] {
 			if n, err := strconv.ParseUint(columns[i], 16, 32); err == nil {
 				sums[name] += int64(n)
 			}
@@ -195,24 +169,20 @@ func (f FS) softCounters() map[string]int64 {
 	return sums
 }
 
-func (f FS) nicCounters() map[string]map[string]int64 {
-	nics, err := f.Names(classNet)
-	if err != nil || nics == nil {
-		return nil
-	}
-	all := make(map[string]map[string]int64)
-	for _, nic := range nics {
-		dir := path.Join(classNet, nic, "statistics")
-		files, _ := f.Names(dir) // none: bonding_masters is a file among the folders
-		counters := make(map[string]int64)
-		for _, file := range files {
-			if n, err := f.Number(path.Join(dir, file)); err == nil {
-				counters[file] = n
-			}
+func (f FS) nicCounters() (all map[string]map[string]int64) {
+	for _, file := range f.Glob(classNet + "/*/statistics/*") {
+		n, err := f.Number(file)
+		if err != nil {
+			continue
 		}
-		if len(counters) > 0 {
-			all[nic] = counters
+		if all == nil {
+			all = make(map[string]map[string]int64)
 		}
+		nic := strings.Split(file, "/")[3]
+		if all[nic] == nil {
+			all[nic] = make(map[string]int64)
+		}
+		all[nic][path.Base(file)] = n
 	}
 	return all
 }
@@ -228,8 +198,7 @@ func addNumbers(to map[string]int64, names, numbers []string) {
 
 // ParsePressure returns an average in the text of a file of /proc/pressure, in percent: "some" or "full", and "avg60".
 func ParsePressure(text, threads, average string) (float64, error) {
-	for line := range strings.Lines(text) {
-		words := strings.Fields(line)
+	for words := range rows(text) {
 		i := slices.IndexFunc(words, func(w string) bool { return strings.HasPrefix(w, average+"=") })
 		if i < 1 || words[0] != threads {
 			continue

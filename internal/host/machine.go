@@ -87,15 +87,12 @@ func (f FS) machine() (string, error) {
 // hypervisor is CPUID's bit that says so, as the kernel lists it.
 func (f FS) hypervisor() (bool, error) {
 	info, err := f.Text("proc/cpuinfo")
-	if err != nil {
-		return false, err
-	}
-	for line := range strings.Lines(info) {
-		if name, flags, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == "flags" {
-			return slices.Contains(strings.Fields(flags), "hypervisor"), nil
+	for words := range rows(info) {
+		if words[0] == "flags" {
+			return slices.Contains(words, "hypervisor"), nil
 		}
 	}
-	return false, nil
+	return false, err
 }
 
 // ReadFacts returns the facts of this machine. It takes some milliseconds.
@@ -136,21 +133,12 @@ func ReadFacts() Facts {
 func NewSampler(start time.Time) *Sampler {
 	tree := System()
 	nics := tree.NICs()
-	s := newSampler(func() time.Duration { return time.Since(start) }, systemMeters(nics))
-	s.cores = logicalCPUs()
-	s.speed = tree.networkSpeed(nics)
-	return s
-}
-
-// systemMeters returns the meters of the machine that kt runs on.
-func systemMeters(interfaces []string) meters {
-	tree := System()
 	self := &process.Process{Pid: int32(os.Getpid())}
-	return meters{
+	s := newSampler(func() time.Duration { return time.Since(start) }, meters{
 		processCPU: ProcessCPU,
 		hostCPU:    hostCPU,
 		gcCPU:      gcCPU(),
-		sent:       sentBytes(interfaces),
+		sent:       sentBytes(nics),
 		cgroup:     func() (Cgroup, error) { return tree.Cgroup(0) }, // fails where there are none
 		resident: func() (int64, error) {
 			m, err := self.MemoryInfo()
@@ -159,7 +147,9 @@ func systemMeters(interfaces []string) meters {
 			}
 			return int64(m.RSS), nil
 		},
-	}
+	})
+	s.cores, s.speed = logicalCPUs(), tree.networkSpeed(nics)
+	return s
 }
 
 // ProcessCPU returns the user and system time of this process since it began, in seconds. It
@@ -193,35 +183,23 @@ func hostCPU() (float64, error) {
 // that are not loopback.
 func sentBytes(interfaces []string) func() (float64, error) {
 	if interfaces == nil {
-		interfaces = notLoopback()
+		all, _ := net.Interfaces() // none
+		for _, i := range all {
+			if !slices.Contains(i.Flags, "loopback") {
+				interfaces = append(interfaces, i.Name)
+			}
+		}
 	}
 	return func() (float64, error) {
 		all, err := net.IOCounters(true)
-		if err != nil {
-			return 0, err
-		}
-		var sum uint64
+		sum := 0.0
 		for _, c := range all {
 			if slices.Contains(interfaces, c.Name) {
-				sum += c.BytesSent
+				sum += float64(c.BytesSent)
 			}
 		}
-		return float64(sum), nil
+		return sum, err
 	}
-}
-
-func notLoopback() []string {
-	all, err := net.Interfaces()
-	if err != nil {
-		return nil
-	}
-	var names []string
-	for _, i := range all {
-		if !slices.Contains(i.Flags, "loopback") {
-			names = append(names, i.Name)
-		}
-	}
-	return names
 }
 
 // logicalCPUs are those of the machine. The runtime's number leaves out those

@@ -74,7 +74,14 @@ func (f FS) Process(pid int) (Process, error) {
 	if p.Start, err = startOf(stat); err != nil {
 		return p, fmt.Errorf("%s: %w", procFile(pid, "stat"), err)
 	}
-	if p.UID, err = f.effectiveUID(pid); err != nil {
+	ids, err := f.status(pid, "Uid") // real, effective, saved, of files
+	if err == nil && len(ids) < 2 {
+		err = fmt.Errorf("%s: Uid: %q", procFile(pid, "status"), ids)
+	}
+	if err == nil {
+		p.UID, err = strconv.Atoi(ids[1])
+	}
+	if err != nil {
 		return p, gone(err)
 	}
 	p.Dir, _ = f.Link(procFile(pid, "cwd"))
@@ -114,38 +121,25 @@ func startOf(stat string) (int64, error) {
 	return strconv.ParseInt(fields[19], 10, 64)
 }
 
-// effectiveUID returns the second number of the line "Uid: real effective saved fs".
-func (f FS) effectiveUID(pid int) (int, error) {
-	line, err := f.status(pid, "Uid")
-	if err != nil {
-		return 0, err
-	}
-	ids := strings.Fields(line)
-	if len(ids) < 2 {
-		return 0, fmt.Errorf("%s: Uid: %q", procFile(pid, "status"), line)
-	}
-	return strconv.Atoi(ids[1])
-}
-
-// status returns a value in a process's status file: "Uid", "NSpid", "Cpus_allowed_list".
-func (f FS) status(pid int, name string) (string, error) {
+// status returns the words of a value in a process's status file: of "Uid", "NSpid", "Cpus_allowed_list".
+func (f FS) status(pid int, name string) ([]string, error) {
 	text, err := f.Text(procFile(pid, "status"))
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	for line := range strings.Lines(text) {
-		if v, ok := strings.CutPrefix(line, name+":"); ok {
-			return strings.TrimSpace(v), nil
+	for words := range rows(text) {
+		if words[0] == name+":" {
+			return words[1:], nil
 		}
 	}
-	return "", fmt.Errorf("%s has no %s: %w", procFile(pid, "status"), name, fs.ErrNotExist)
+	return nil, fmt.Errorf("%s has no %s: %w", procFile(pid, "status"), name, fs.ErrNotExist)
 }
 
 // InnerPID returns the PID that a process has in the innermost namespace that it is in:
 // its own, in a container; pid itself where the kernel does not tell.
 func (f FS) InnerPID(pid int) int {
-	line, _ := f.status(pid, "NSpid") // outermost first
-	if ids := strings.Fields(line); len(ids) > 0 {
+	ids, _ := f.status(pid, "NSpid") // outermost first
+	if len(ids) > 0 {
 		if inner, err := strconv.Atoi(ids[len(ids)-1]); err == nil && inner > 0 {
 			return inner
 		}
@@ -154,33 +148,26 @@ func (f FS) InnerPID(pid int) int {
 }
 
 // unitOf returns the systemd service in a cgroup file. systemd keeps its tree under
-// version 2, or in version 1 in a hierarchy of its own.
-func unitOf(cgroups string) string {
+// version 2, or in version 1 in a hierarchy of its own. It is the last service in the path: a scope in a
+// service is what the service started on someone's behalf, and what is below user@1000.service belongs to
+// that user's own systemd. The machine's drop-ins reach neither.
+func unitOf(cgroups string) (unit string) {
 	groups, _ := parseCgroups(cgroups) // what is read up to a broken line will do
 	for _, g := range groups {
-		if !g.v2() && !slices.Contains(g.controllers, "name=systemd") {
+		if unit != "" || !g.v2() && !slices.Contains(g.controllers, "name=systemd") {
 			continue
 		}
-		if unit := serviceIn(g.path); unit != "" {
-			return unit
-		}
-	}
-	return ""
-}
-
-// serviceIn returns the last service in a path. A scope in a service is what the service
-// started on someone's behalf, and what is below user@1000.service belongs to that
-// user's own systemd: the machine's drop-ins reach neither.
-func serviceIn(p string) string {
-	unit := ""
-	for name := range strings.SplitSeq(p, "/") {
-		switch {
-		case strings.HasPrefix(name, "user@") && strings.HasSuffix(name, ".service"):
-			return ""
-		case strings.HasSuffix(name, ".service"):
-			unit = name
-		case strings.HasSuffix(name, ".scope"):
-			unit = ""
+		for name := range strings.SplitSeq(g.path, "/") {
+			isService := strings.HasSuffix(name, ".service")
+			if isService && strings.HasPrefix(name, "user@") {
+				unit = ""
+				break
+			}
+			if isService {
+				unit = name
+			} else if strings.HasSuffix(name, ".scope") {
+				unit = ""
+			}
 		}
 	}
 	return unit
@@ -189,31 +176,20 @@ func serviceIn(p string) string {
 // Limits returns a process's resource limits under the kernel's names: "Max open
 // files". pid 0 is kt itself.
 func (f FS) Limits(pid int) (map[string]Limit, error) {
-	name := procFile(pid, "limits")
-	text, err := f.Text(name)
+	file := procFile(pid, "limits")
+	text, err := f.Text(file)
 	if err != nil {
 		return nil, gone(err)
 	}
-	limits, err := parseLimits(text)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	return limits, nil
-}
-
-// parseLimits reads a table whose names have single spaces in them, and at least
-// two behind them. Its first line is a heading.
-func parseLimits(text string) (map[string]Limit, error) {
 	limits := make(map[string]Limit)
 	for line := range strings.Lines(text) {
-		line = strings.TrimSpace(line)
-		if line == "" || strings.HasPrefix(line, "Limit ") {
+		name, rest, _ := strings.Cut(strings.TrimSpace(line), "  ") // names have single spaces in them
+		if name == "" || strings.HasPrefix(name, "Limit") {
 			continue
 		}
-		name, rest, _ := strings.Cut(line, "  ")
 		values := strings.Fields(rest)
 		if len(values) < 2 {
-			return nil, fmt.Errorf("%q is not a name and two limits", line)
+			return nil, fmt.Errorf("%s: %q is not a name and two limits", file, line)
 		}
 		var both [2]int64
 		for i := range both {
@@ -222,7 +198,7 @@ func parseLimits(text string) (map[string]Limit, error) {
 			case values[i] == "unlimited":
 				both[i] = -1
 			case err != nil:
-				return nil, fmt.Errorf("%q: %q is not a limit", line, values[i])
+				return nil, fmt.Errorf("%s: %q: %q is not a limit", file, line, values[i])
 			default:
 				both[i] = int64(min(n, math.MaxInt64))
 			}
@@ -316,9 +292,9 @@ func readTimes(sink int) (t busyTimes, err error) {
 func allowedTimes() ([]cpu.TimesStat, error) {
 	cpus, err := cpu.Times(true)
 	if err == nil && runtime.GOOS == "linux" {
-		var list string
+		var list []string
 		if list, err = System().status(0, "Cpus_allowed_list"); err == nil {
-			cpus, err = timesOf(cpus, list)
+			cpus, err = timesOf(cpus, strings.Join(list, ""))
 		}
 	}
 	if err == nil && len(cpus) == 0 {
@@ -329,7 +305,7 @@ func allowedTimes() ([]cpu.TimesStat, error) {
 
 // timesOf returns the times of the CPUs in a list such as 0-3,8.
 func timesOf(cpus []cpu.TimesStat, list string) (in []cpu.TimesStat, err error) {
-	ranges, err := parseCPUs(list)
+	ranges, _, err := parseCPUs(list)
 	for _, r := range ranges {
 		for _, c := range cpus {
 			if n, err := strconv.Atoi(strings.TrimPrefix(c.CPU, "cpu")); err == nil && r.from <= n && n <= r.to {

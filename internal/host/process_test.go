@@ -121,8 +121,8 @@ func TestLimitsGoByTheKernelsNames(t *testing.T) {
 		t.Errorf("Limits(42) error = %v, (-want +got):\n%s", err, diff)
 	}
 	for _, line := range []string{"Max open files 1 2 files", "Max open files   1024", "Max open files   many   1024", "Max open files   1024  -1"} {
-		if got, err := parseLimits(line); err == nil || !strings.Contains(err.Error(), line) {
-			t.Errorf("parseLimits(%q) = %v, %v, want an error that shows the line", line, got, err)
+		if got, err := files(map[string]string{"proc/42/limits": line}).Limits(42); err == nil || !strings.Contains(err.Error(), line) {
+			t.Errorf("Limits of %q = %v, %v, want an error that shows the line", line, got, err)
 		}
 	}
 }
@@ -197,11 +197,12 @@ func TestCPUListsAreCounted(t *testing.T) {
 	for list, want := range map[string]int{
 		"0": 1, "0-3,8": 5, "0,2,4": 3, "5-5": 1, "0-2147483646": 2147483647, "": 0, "\n": 0, " 0-1\n": 2,
 	} {
-		must.Match(t, want, must.Have(CPUs(list))(t), "CPUs(%q)", list)
+		_, got := must.Both(parseCPUs(list))(t)
+		must.Match(t, want, got, "parseCPUs(%q)", list)
 	}
 	for _, list := range []string{"x", "0-", "-1", "3-1", "0,0", "0-3,2", "1,,2", "0-3:1/2", "0-2147483648", "0 1", "+1"} {
-		if got, err := CPUs(list); err == nil {
-			t.Errorf("CPUs(%q) = %d, want an error", list, got)
+		if _, got, err := parseCPUs(list); err == nil {
+			t.Errorf("parseCPUs(%q) = %d, want an error", list, got)
 		}
 	}
 	must.Match(t, 3, must.Have(files(map[string]string{"sys/devices/system/cpu/online": "0-1,3\n"}).OnlineCPUs())(t), "OnlineCPUs()")
@@ -215,10 +216,10 @@ func TestCPUListsAreCounted(t *testing.T) {
 func FuzzLimits(f *testing.F) {
 	f.Add(limitsFile)
 	f.Fuzz(func(t *testing.T, text string) {
-		limits, _ := parseLimits(text)
+		limits, _ := files(map[string]string{"proc/42/limits": text}).Limits(42)
 		for l := range maps.Values(limits) {
 			if l.Soft < -1 || l.Hard < -1 {
-				t.Errorf("parseLimits(%q) has %+v", text, l)
+				t.Errorf("Limits of %q has %+v", text, l)
 			}
 		}
 	})
@@ -229,8 +230,8 @@ func FuzzLimits(f *testing.F) {
 func FuzzCPUs(f *testing.F) {
 	f.Add("0-3,8")
 	f.Fuzz(func(t *testing.T, list string) {
-		if n, err := CPUs(list); n < 0 || err == nil && strings.TrimSpace(list) != "" && n <= strings.Count(list, ",") {
-			t.Errorf("CPUs(%q) = %d, %v", list, n, err)
+		if _, n, err := parseCPUs(list); n < 0 || err == nil && strings.TrimSpace(list) != "" && n <= strings.Count(list, ",") {
+			t.Errorf("parseCPUs(%q) = %d, %v", list, n, err)
 		}
 	})
 }

@@ -1,7 +1,6 @@
 package host
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"runtime"
@@ -10,18 +9,15 @@ import (
 	"time"
 )
 
-// Sampler measures how busy the machine and the process are, from one Sample to
-// the next. It is not safe for concurrent use.
+// Sampler measures how busy the machine and the process are, from one Sample to the next. It is not safe for concurrent use.
 type Sampler struct {
 	since  func() time.Duration // the clock: time since the start of the run
-	last   time.Duration
+	growth Growth
 	cores  float64 // logical CPUs of the machine
 	speed  int64
 	meters meters
-
-	process, machine, collector, sent counter
-	limit                             Cgroup // of this process, and its effects so far
-	pauses                            *pauses
+	limit  Cgroup // of this process, and its effects so far
+	pauses *pauses
 }
 
 // meters are where a Sampler looks. Each may fail at any time.
@@ -34,33 +30,21 @@ type meters struct {
 	cgroup     func() (Cgroup, error)  // its limits, and their effects since it was made
 }
 
-// newSampler begins to measure.
+// newSampler begins to measure: the first Sample is compared with what is read here.
 func newSampler(since func() time.Duration, from meters) *Sampler {
 	s := &Sampler{since: since, meters: from, pauses: newPauses()}
-	s.last = since()
 	s.limit, _ = from.cgroup() // without one there is no limit
-	for _, c := range []struct {
-		counter *counter
-		read    func() (float64, error)
-	}{
-		{&s.process, from.processCPU},
-		{&s.machine, from.hostCPU},
-		{&s.collector, from.gcCPU},
-		{&s.sent, from.sent},
-	} {
-		c.counter.read = c.read
-		_, _ = c.counter.advance(s.last) // the next reading is compared with this one
-	}
+	s.Sample(0)
 	return s
 }
 
 // Sample returns the use since the Sample before, or since NewSampler. at, from the start of
 // the run, is its label; the rates are over the times at which the counters were really read.
 func (s *Sampler) Sample(at time.Duration) Sample {
-	now := s.since()
+	interval := s.growth.Next(s.since())
 	out := Sample{
 		At:         at,
-		Interval:   now - s.last,
+		Interval:   interval,
 		Cores:      float64(runtime.GOMAXPROCS(0)),
 		HostCores:  s.cores,
 		GCPauseMax: int64(s.pauses.longest()),
@@ -71,68 +55,88 @@ func (s *Sampler) Sample(at time.Duration) Sample {
 		out.Stopped = float64(max(0, c.Throttled-s.limit.Throttled)) / float64(max(1, c.Periods-s.limit.Periods))
 		s.limit = c
 	}
-	s.last = now
-	out.ProcessCPU = perSecond(&out, &s.process, now)
-	out.HostCPU = perSecond(&out, &s.machine, now)
-	out.GCCPU = perSecond(&out, &s.collector, now)
-	sent, err := s.sent.advance(now)
-	out.note(err)
-	out.NetSent = int64(sent.grown)
-	if rss, err := s.meters.resident(); err != nil {
-		out.note(err)
-	} else {
-		out.RSS = rss
+	grown := func(name string, unit float64, read func() (float64, error)) float64 {
+		v, err := read()
+		if err != nil {
+			s.growth.Note(false)
+			return 0
+		}
+		n, _ := s.growth.Of(name, int64(math.Round(v*unit)))
+		return float64(n[0])
 	}
+	busy := func(name string, read func() (float64, error)) float64 { // in cores
+		return grown(name, float64(time.Second), read) / float64(max(interval, 1))
+	}
+	out.ProcessCPU, out.HostCPU, out.GCCPU = busy("process", s.meters.processCPU), busy("host", s.meters.hostCPU), busy("gc", s.meters.gcCPU)
+	out.NetSent = int64(grown("sent", 1, s.meters.sent))
+	if rss, err := s.meters.resident(); err == nil {
+		out.RSS = rss
+	} else {
+		s.growth.Note(false)
+	}
+	out.Unread = s.growth.Unread
 	return out
 }
 
-// note counts a source that did not answer.
-func (s *Sample) note(err error) {
-	if err != nil {
-		s.Unread++
+// Growth measures by how much counters, which only grow, grew in one interval after the other, and counts the sources that could not
+// be read. The zero Growth begins with an interval that has nothing to compare with.
+type Growth struct {
+	Interval time.Duration // since the interval before
+	Unread   int           // in this interval
+
+	now  time.Duration // its end
+	last map[string]counted
+}
+
+// counted are the counters of one thing, a disk say, when they were last read.
+type counted struct {
+	values []int64
+	at     time.Duration
+}
+
+// Next begins to read at the end of an interval, and returns its length.
+func (g *Growth) Next(now time.Duration) time.Duration {
+	g.Interval, g.now, g.Unread = now-g.now, now, 0
+	return g.Interval
+}
+
+// Note counts a source that did not answer.
+func (g *Growth) Note(ok bool) {
+	if !ok {
+		g.Unread++
 	}
 }
 
-func perSecond(out *Sample, c *counter, now time.Duration) float64 {
-	step, err := c.advance(now)
-	out.note(err)
-	if step.over <= 0 {
-		return 0
+// Of returns by how much the counters of one thing grew in the interval, from their present
+// values. After readings that failed, the growth is spread over all the time since the last
+// good one, so that no rate is too high. For the first reading, or when one of them fell,
+// all are 0, it is not ok and counts as unread: a device was removed, and another begins at 0.
+func (g *Growth) Of(name string, values ...int64) (grown []int64, ok bool) {
+	grown = make([]int64, len(values))
+	was, ok := g.last[name]
+	if slices.Min(values) < 0 {
+		g.Note(false)
+		return grown, false
 	}
-	return step.grown / step.over.Seconds()
-}
-
-// counter is a number that only grows, and its last good reading. After a
-// reading that failed, the next good one is spread over all the time since the
-// last good one: nothing is lost, and no rate is too high.
-type counter struct {
-	read  func() (float64, error)
-	last  float64
-	at    time.Duration
-	known bool
-}
-
-type step struct {
-	grown float64
-	over  time.Duration
-}
-
-var errNoBaseline = errors.New("nothing to compare with yet")
-
-func (c *counter) advance(now time.Duration) (step, error) {
-	v, err := c.read()
-	if err != nil {
-		return step{}, err
+	if g.last == nil {
+		g.last = make(map[string]counted)
 	}
-	was := *c
-	c.last, c.at, c.known = v, now, true
-	switch {
-	case !was.known:
-		return step{}, errNoBaseline
-	case v < was.last: // an interface went away, say: begin anew
-		return step{}, fmt.Errorf("fell from %g to %g", was.last, v)
+	g.last[name] = counted{values, g.now}
+	for i, v := range values {
+		ok = ok && v >= was.values[i]
 	}
-	return step{grown: v - was.last, over: now - was.at}, nil
+	g.Note(ok)
+	if !ok {
+		return grown, false
+	}
+	over := g.now - was.at
+	for i, v := range values {
+		grown[i] = v - was.values[i]
+		if over > g.Interval {
+			grown[i] = int64(float64(grown[i]) * float64(g.Interval) / float64(over))
+		}
+	}
+	return grown, true
 }
 
 // Sample is how busy this machine and this process were over one interval.

@@ -17,7 +17,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
-	"github.com/twmb/franz-go/pkg/kmsg"
 	"github.com/twmb/franz-go/pkg/kversion"
 
 	"github.com/kt-bench/kt/internal/kafka/security"
@@ -122,25 +121,16 @@ func (c *Cluster) describe(ctx context.Context) error {
 		c.access.Security.Bound.Learn(net.JoinHostPort(b.Host, fmt.Sprint(b.Port)))
 	}
 	slices.SortFunc(c.Info.Brokers, func(a, b result.Broker) int { return cmp.Compare(a.ID, b.ID) })
-	return c.describeVersion(ctx)
-}
-
-// describeVersion asks a broker that has answered before. One that hangs would hold up a question to all.
-func (c *Cluster) describeVersion(ctx context.Context) error {
-	answer, err := versionsRequest().RequestWith(ctx, c.client.SeedBrokers()[0])
+	answer, err := versionsRequest().RequestWith(ctx, c.client.SeedBrokers()[0]) // it has answered: one that hangs would hold up a question to all
 	if err != nil {
 		return err
 	}
-	c.Info.Version = guessVersion(answer)
-	return nil
-}
-
-func guessVersion(answer *kmsg.ApiVersionsResponse) string {
 	var versions kversion.Versions
 	for _, k := range answer.ApiKeys {
 		versions.SetMaxKeyVersion(k.ApiKey, k.MaxVersion)
 	}
-	return versions.VersionGuess()
+	c.Info.Version = versions.VersionGuess()
+	return nil
 }
 
 // AddressError is the error of a bootstrap server that is not written HOST:PORT.

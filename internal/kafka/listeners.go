@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -93,7 +94,7 @@ func (c *Cluster) mend(broker int32, ip string, err error) string {
 	setting := fmt.Sprintf("advertised.listeners of broker %d", broker)
 	var number syscall.Errno // of a connection that was refused, or has no way
 	switch {
-	case isLoopback(ip) && !c.fromLoopback():
+	case isLoopback(ip) && !slices.ContainsFunc(c.access.Bootstrap, isLoopback): // no bootstrap server is this host
 		return fmt.Sprintf("that address is this host itself: set %s to one that clients reach", setting)
 	case errors.As(err, &number), errors.Is(err, errNoConnection):
 		return fmt.Sprintf("start the broker, open the way there (firewall, port mapping), or set %s to an address that clients reach", setting)
@@ -153,17 +154,11 @@ func few(errs []error) []error {
 	return append(errs[:maxNamed:maxNamed], fmt.Errorf("and %d more brokers do not answer%.0w", len(errs)-maxNamed, others))
 }
 
-// fromLoopback reports whether a bootstrap server is an address of this host.
-func (c *Cluster) fromLoopback() bool {
-	for _, addr := range c.access.Bootstrap {
-		if host, _, _ := net.SplitHostPort(addr); host == "localhost" || isLoopback(host) {
-			return true
-		}
+// isLoopback reports whether a host, with or without a port, is this one.
+func isLoopback(addr string) bool {
+	if host, _, err := net.SplitHostPort(addr); err == nil {
+		addr = host
 	}
-	return false
-}
-
-func isLoopback(ip string) bool {
-	parsed := net.ParseIP(strings.Trim(ip, "[]"))
-	return parsed != nil && parsed.IsLoopback()
+	parsed := net.ParseIP(strings.Trim(addr, "[]"))
+	return addr == "localhost" || parsed != nil && parsed.IsLoopback()
 }

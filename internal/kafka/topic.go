@@ -263,29 +263,16 @@ func (c *Cluster) awaitLeaders(ctx context.Context, name string) (*result.Topic,
 		if err != nil && ctx.Err() == nil && !errors.Is(err, kerr.LeaderNotAvailable) {
 			return nil, err
 		}
-		if err == nil && t != nil && led(t) && c.serves(ctx, name) {
-			return t, nil
+		if err == nil && t != nil && t.Partitions > 0 && !slices.Contains(slices.Collect(maps.Values(t.Leaders)), -1) {
+			// The metadata names the leaders before they answer, and with acks=0 records that are sent in between are lost silently.
+			if offsets, err := c.admin.ListEndOffsets(ctx, name); err == nil && offsets.Error() == nil {
+				return t, nil
+			}
 		}
 		if !Pause(ctx, leaderPoll) {
 			return nil, fmt.Errorf("topic %s: its partitions have no leaders yet: %w", name, ctx.Err())
 		}
 	}
-}
-
-// serves reports whether the leaders themselves answer. The metadata names them earlier, and with acks=0 records sent in
-// between are lost.
-func (c *Cluster) serves(ctx context.Context, name string) bool {
-	offsets, err := c.admin.ListEndOffsets(ctx, name)
-	return err == nil && offsets.Error() == nil
-}
-
-func led(t *result.Topic) bool {
-	for _, leader := range t.Leaders {
-		if leader < 0 {
-			return false
-		}
-	}
-	return t.Partitions > 0
 }
 
 // DeleteTopic deletes a topic. One that is not there is no error. Callers delete only topics that kt created for them.

@@ -56,11 +56,15 @@ func shareOf(total int64, shard, shards int) int64 {
 	if total == 0 {
 		return noLimit
 	}
-	n := total / int64(shards)
-	if int64(shard) < total%int64(shards) {
-		n++
+	return evenly(total, shard, shards)
+}
+
+// evenly shares n out; the first ones take the remainder.
+func evenly[N int | int64](n N, i, among int) N {
+	if N(i) < n%N(among) {
+		return n/N(among) + 1
 	}
-	return n
+	return n / N(among)
 }
 
 const noLimit = math.MaxInt64

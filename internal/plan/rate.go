@@ -83,7 +83,7 @@ func ParseLadder(texts []string) (ladder []float64, err error) {
 
 // parseLimit reads a rate above 0.
 func parseLimit(s string) (Rate, error) {
-	t := strings.TrimSpace(s)
+	t, none := strings.TrimSpace(s), fmt.Errorf("%q is not a rate: give records a second (50000, 50k) or bytes a second (100MiB/s)", s)
 	if num, ok := cutSuffixFold(t, "/s"); ok {
 		num = strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(num), "records"))
 		if n, ok := parseNumber(num); ok { // "500/s"
@@ -93,19 +93,15 @@ func parseLimit(s string) (Rate, error) {
 		if errors.Is(err, ErrBits) {
 			return Rate{}, err
 		} else if err != nil {
-			return Rate{}, rateError(s)
+			return Rate{}, none
 		}
 		return checkRate(s, Rate{PerSecond: b, Bytes: true})
 	}
 	n, ok := parseNumber(t)
 	if !ok {
-		return Rate{}, rateError(s)
+		return Rate{}, none
 	}
 	return checkRate(s, Rate{PerSecond: n})
-}
-
-func rateError(s string) error {
-	return fmt.Errorf("%q is not a rate: give records a second (50000, 50k) or bytes a second (100MiB/s)", s)
 }
 
 var errNever = errors.New("would never send a record: give a rate above 0")
@@ -136,22 +132,13 @@ func (r *Rate) UnmarshalText(b []byte) error {
 	return err
 }
 
+// byteUnits have the longest suffix first: "KiB" ends in "B" too.
 var byteUnits = []struct {
 	suffix string
 	factor float64
-}{
-	// Longest suffix first: "KiB" ends in "B" too.
-	{"KiB", 1 << 10},
-	{"MiB", 1 << 20},
-	{"GiB", 1 << 30},
-	{"TiB", 1 << 40},
-	{"KB", 1e3},
-	{"MB", 1e6},
-	{"GB", 1e9},
-	{"TB", 1e12},
-	{"B", 1},
-}
+}{{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"TiB", 1 << 40}, {"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12}, {"B", 1}}
 
+// Longest suffix first: "KiB" ends in "B" too.
 // ErrBits is in the error of an amount in bits. kt counts bytes, and takes no b for a B: they differ by a factor of 8.
 var ErrBits = errors.New("counts bits (b)")
 
@@ -204,12 +191,9 @@ func parseBytes(s, per string) (float64, error) {
 }
 
 func formatBytes(b float64) string {
-	for _, u := range []struct {
-		suffix string
-		factor float64
-	}{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}} {
-		if v := b / u.factor; v >= 1 && v*u.factor == b {
-			return strconv.FormatFloat(v, 'f', -1, 64) + u.suffix
+	for _, u := range []int{2, 1, 0} { // GiB, MiB and KiB
+		if v := b / byteUnits[u].factor; v >= 1 && v*byteUnits[u].factor == b {
+			return strconv.FormatFloat(v, 'f', -1, 64) + byteUnits[u].suffix
 		}
 	}
 	return strconv.FormatFloat(b, 'f', -1, 64) + "B"

@@ -2,7 +2,6 @@ package plan
 
 import (
 	"errors"
-	"fmt"
 )
 
 // Share is the part of a load that one process makes, where several make it together.
@@ -101,13 +100,17 @@ func (p *Plan) WarmupShare(index int) int64 {
 
 // RecordsToRead returns how many records the consumers of this process read; 0: no limit.
 func (p *Plan) RecordsToRead() int64 {
-	if p.Load.Records == 0 || p.Share.IsZero() {
+	if p.Share.IsZero() {
 		return p.Load.Records
 	}
+	return p.part(p.Load.Records)
+}
+
+// part returns how many records of the whole load are of this process; 0: no limit.
+func (p *Plan) part(total int64) (n int64) {
 	first, own, all := p.shards()
-	n := int64(0)
-	for i := range own {
-		n += shareOf(p.Load.Records, first+i, all)
+	for i := 0; i < own && total > 0; i++ {
+		n += shareOf(total, first+i, all)
 	}
 	return n
 }
@@ -116,57 +119,34 @@ func (p *Plan) RecordsToRead() int64 {
 // consumers as the others, the first ones one more where that does not come out even.
 // A round trip is divided by partitions too. It is an error when a process would have
 // nothing to do.
-func (p Plan) Divide(processes int) ([]Plan, error) {
-	var errs []error
-	bad := func(flag string, value any, why string, args ...any) {
-		errs = append(errs, Refuse(flag, value, why, args...))
-	}
+func (p Plan) Divide(processes int) (parts []Plan, err error) {
 	if processes < 1 || processes > MaxClients {
-		bad("", nil, "a load is shared out to 1 to %d processes, not to %d", MaxClients, processes)
-		return nil, errors.Join(errs...)
+		return nil, Refuse("", nil, "a load is shared out to 1 to %d processes, not to %d", MaxClients, processes)
 	}
-	if p.Writes() && p.Producers < processes {
-		bad("producers", p.Producers, "%d processes share them out; give at least %d", processes, processes)
+	var bad problems
+	both, n := p.Writes() && p.Reads(), int(p.Topic.Partitions)
+	const few = "%d processes share them out; give at least %d"
+	bad.refuse(p.Writes() && p.Producers < processes, "producers", p.Producers, few, processes, processes)
+	bad.refuse(p.Reads() && p.Read.Consumers < processes, "consumers", p.Read.Consumers, few, processes, processes)
+	bad.refuse(p.Load.OneAtATime && processes > 1, "one-at-a-time", nil, "it is one producer and one consumer, in one process")
+	bad.refuse(both && n > 0 && n < processes, "partitions", n, "each of %d processes reads its own records, from partitions of its own; give at least %d", processes, processes)
+	if len(bad) > 0 {
+		return nil, errors.Join(bad...)
 	}
-	if p.Reads() && p.Read.Consumers < processes {
-		bad("consumers", p.Read.Consumers, "%d processes share them out; give at least %d", processes, processes)
-	}
-	if p.Load.OneAtATime && processes > 1 {
-		bad("one-at-a-time", nil, "it is one producer and one consumer, in one process")
-	}
-	both := p.Writes() && p.Reads()
-	if n := int(p.Topic.Partitions); both && n > 0 && n < processes {
-		bad("partitions", n, "each of %d processes reads its own records, from partitions of its own; give at least %d", processes, processes)
-	}
-	if len(errs) > 0 {
-		return nil, errors.Join(errs...)
-	}
-	var parts []Plan
-	whole := Share{Producers: p.Producers, Consumers: p.Read.Consumers}
+	share := Share{Producers: p.Producers, Consumers: p.Read.Consumers}
 	if both {
-		whole.Slots = processes
+		share.Slots = processes
 	}
 	for i := range processes {
-		part, share := p, whole
-		part.Producers = even(p.Producers, i, processes)
-		part.Read.Consumers = even(p.Read.Consumers, i, processes)
-		if both {
-			share.Slot = i
+		part := p
+		part.Producers, part.Read.Consumers = evenly(p.Producers, i, processes), evenly(p.Read.Consumers, i, processes)
+		if part.Share = share; both {
+			part.Share.Slot = i
 		}
-		part.Share = share
 		parts = append(parts, part)
-		whole.Producer += part.Producers
-		whole.Consumer += part.Read.Consumers
+		share.Producer, share.Consumer = share.Producer+part.Producers, share.Consumer+part.Read.Consumers
 	}
 	return parts, nil
-}
-
-// even shares n out; the first ones take the remainder.
-func even(n, i, among int) int {
-	if i < n%among {
-		return n/among + 1
-	}
-	return n / among
 }
 
 // Whole returns the load of which this plan is a share.
@@ -177,18 +157,4 @@ func (p Plan) Whole() Plan {
 	p.Producers, p.Read.Consumers = p.Share.Producers, p.Share.Consumers
 	p.Share = Share{}
 	return p
-}
-
-// validate returns an error unless the share can be one: a peer may send any.
-func (s Share) validate(p *Plan) error {
-	if s.IsZero() {
-		return nil
-	}
-	switch {
-	case s.Producer < 0 || s.Producers > MaxClients || s.Producer > s.Producers-p.Producers,
-		s.Consumer < 0 || s.Consumers > MaxClients || s.Consumer > s.Consumers-p.Read.Consumers,
-		s.Slots < 0 || s.Slots > MaxClients || s.Slot < 0 || s.Slots > 0 && s.Slot >= s.Slots || s.Slots == 0 && s.Slot != 0:
-		return fmt.Errorf("share %+v: it is no part of a load", s)
-	}
-	return nil
 }

@@ -54,49 +54,41 @@ func ParseSize(s string) (Size, error) {
 	return z, nil
 }
 
-func parseSize(s string) (Size, error) {
+func parseSize(s string) (z Size, err error) {
 	if rest, ok := strings.CutPrefix(s, "normal:"); ok {
 		return parseNormal(rest)
 	}
-	var z Size
 	for part := range strings.SplitSeq(s, ",") {
 		text, weight := part, 1.0
 		if i := strings.LastIndexByte(part, '@'); i >= 0 {
-			w, err := ParseNumber(part[i+1:])
-			if err != nil || !(w > 0 && w <= maxWeight) {
+			text = part[:i]
+			if weight, err = ParseNumber(part[i+1:]); err != nil || !(weight > 0 && weight <= maxWeight) {
 				return Size{}, fmt.Errorf("%q is not a weight above 0, up to %g", part[i+1:], maxWeight)
 			}
-			text, weight = part[:i], w
 		} else if strings.Contains(s, ",") {
 			return Size{}, fmt.Errorf("each of several sizes needs a weight, as in 100@80,1000@20")
 		}
-		b, err := parseRange(text)
-		if err != nil {
-			return Size{}, err
+		low, high, isRange := strings.Cut(text, "-")
+		if !isRange {
+			high = low
 		}
-		b.weight = weight
-		z.buckets = append(z.buckets, b)
+		from, to, err := parseTwoSizes(low, high)
+		switch {
+		case err != nil:
+			return Size{}, err
+		case from > to:
+			return Size{}, fmt.Errorf("%d is above %d", from, to)
+		}
+		z.buckets = append(z.buckets, sizeBucket{from, to, weight})
 	}
 	return z, nil
 }
 
-func parseRange(s string) (sizeBucket, error) {
-	lo, hi, isRange := strings.Cut(s, "-")
-	if !isRange {
-		hi = lo
+func parseTwoSizes(first, second string) (a, b int, err error) {
+	if a, err = parseOneSize(first); err == nil {
+		b, err = parseOneSize(second)
 	}
-	a, err := parseOneSize(lo)
-	if err != nil {
-		return sizeBucket{}, err
-	}
-	b, err := parseOneSize(hi)
-	if err != nil {
-		return sizeBucket{}, err
-	}
-	if a > b {
-		return sizeBucket{}, fmt.Errorf("%d is above %d", a, b)
-	}
-	return sizeBucket{min: a, max: b}, nil
+	return a, b, err
 }
 
 func parseOneSize(s string) (int, error) {
@@ -115,11 +107,7 @@ func parseNormal(s string) (Size, error) {
 	if !ok {
 		return Size{}, fmt.Errorf("write normal:MEAN,STDDEV")
 	}
-	mean, err := parseOneSize(m)
-	if err != nil {
-		return Size{}, err
-	}
-	stddev, err := parseOneSize(d)
+	mean, stddev, err := parseTwoSizes(m, d)
 	if err != nil {
 		return Size{}, err
 	}
@@ -154,15 +142,6 @@ func (z Size) Min() (n int, ok bool) {
 		n = min(n, b.min)
 	}
 	return n, true
-}
-
-// holds reports whether the sizes have room for n bytes: all that can be drawn, but of
-// a normal distribution only some.
-func (z Size) holds(n int) bool {
-	if least, ok := z.Min(); ok {
-		return least >= n
-	}
-	return z.Max() >= n
 }
 
 // Mean returns the expected size in bytes.

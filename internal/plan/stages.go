@@ -208,15 +208,3 @@ func meanOf(stages []Stage) float64 {
 	}
 	return records / seconds
 }
-
-// validate returns an error unless a load of that duration ends with its stages or before.
-func (r Rate) validate(lasts Duration) error {
-	if len(r.Stages) == 0 {
-		return nil
-	}
-	bounds := r.Bounds()
-	if end := Duration(bounds[len(bounds)-1]); lasts < 1 || lasts > end {
-		return Refuse("duration", lasts, "the stages of --rate last %s; give at most that, or leave it out", end)
-	}
-	return nil
-}

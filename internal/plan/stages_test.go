@@ -283,7 +283,8 @@ func TestALoadEndsWithItsStagesOrBefore(t *testing.T) {
 	l := Load{Rate: target(t, "100@2s,100..900@3s"), Arrivals: Uniform}
 	for seconds, ok := range map[int]bool{0: false, 1: true, 5: true, 6: false} {
 		l.Duration = Duration(seconds) * Duration(time.Second)
-		errs := l.validate()
+		var errs problems
+		l.check(&errs)
 		must.Match(t, ok, len(errs) == 0, "%d s: %v", seconds, errs)
 		if !ok && (!strings.Contains(errs[0].Error(), "5s") || !strings.Contains(errs[0].Error(), strconv.Itoa(seconds)+"s")) {
 			t.Errorf("%d s: %v names not both", seconds, errs)

@@ -28,26 +28,35 @@ func Together(plans []Plan) (whole Plan, differ []string, ok bool) {
 		return Plan{}, nil, true
 	}
 	plans = withTopic(plans)
+	first := plans[0]
 	if tile(plans) {
-		whole = plans[0].Whole()
+		whole = first.Whole()
 		whole.Topic.Delete = slices.ContainsFunc(plans, func(p Plan) bool { return p.Topic.Delete })
 		return whole, nil, true
 	}
+	clients, topic, several := Plan{Command: first.Command, Engine: first.Engine, Load: Load{Arrivals: first.Load.Arrivals}}, "", false
 	var writers, readers []Plan
 	for _, p := range plans {
-		p = p.alone()
+		if p.Command != first.Command {
+			clients.Command = MixedLoad
+		}
+		several = several || topic != "" && p.Topic.Name != "" && p.Topic.Name != topic
+		topic = cmp.Or(topic, p.Topic.Name)
+		whole.Topic.Delete, whole.Verify = whole.Topic.Delete || p.Topic.Delete, whole.Verify || p.Verify
+		if p.Share != (Share{}) { // a load of the same size as this share, of nobody else's
+			p.Load.Rate, p.Load.Records, p.Load.Warmup.Records = p.Load.Rate.Times(p.Part()), p.part(p.Load.Records), p.part(p.Load.Warmup.Records)
+			p.Share = Share{}
+		}
 		if p.Writes() {
 			writers = append(writers, p)
+			clients.Producers += p.Producers
 		}
 		if p.Reads() {
 			readers = append(readers, p)
 		}
 	}
-	clients := Plan{Command: commandOf(plans), Engine: plans[0].Engine, Load: Load{Arrivals: plans[0].Load.Arrivals}, Read: readTogether(readers)}
-	for _, p := range writers {
-		clients.Producers += p.Producers
-	}
-	if !sameTopic(plans) {
+	clients.Read = readTogether(readers)
+	if several {
 		clients.Read = Read{Consumers: clients.Read.Consumers, Commit: clients.Read.Commit}
 		if slices.ContainsFunc(plans, func(p Plan) bool { return p.Engine == Wire }) {
 			clients.Engine = Wire
@@ -59,15 +68,11 @@ func Together(plans []Plan) (whole Plan, differ []string, ok bool) {
 		paced = readers
 	}
 	if len(paced) == 0 {
-		return plans[0], nil, true
+		return first, nil, true
 	}
+	remove, verify := whole.Topic.Delete, whole.Verify
 	whole = paced[0]
-	whole.Command, whole.Producers, whole.Read = clients.Command, clients.Producers, clients.Read
-	whole.Topic.Delete, whole.Verify = false, false
-	for _, p := range plans {
-		whole.Topic.Delete = whole.Topic.Delete || p.Topic.Delete
-		whole.Verify = whole.Verify || p.Verify
-	}
+	whole.Command, whole.Producers, whole.Read, whole.Topic.Delete, whole.Verify = clients.Command, clients.Producers, clients.Read, remove, verify
 	whole.Load.addUp(paced)
 	fields := make(map[string]bool)
 	differences(fields, writers, func(p *Plan) { p.Read = Read{} })
@@ -78,18 +83,6 @@ func Together(plans []Plan) (whole Plan, differ []string, ok bool) {
 		}
 	})
 	return whole, slices.Sorted(maps.Keys(fields)), true
-}
-
-// sameTopic reports whether all plans that name a topic name the same one.
-func sameTopic(plans []Plan) bool {
-	name := ""
-	for _, p := range plans {
-		if name != "" && p.Topic.Name != "" && p.Topic.Name != name {
-			return false
-		}
-		name = cmp.Or(name, p.Topic.Name)
-	}
-	return true
 }
 
 // withTopic gives the settings of the topic to the plans that have none: only the process
@@ -144,52 +137,20 @@ func covers(ranges [][2]int, n int) bool {
 	return next == n
 }
 
-// alone returns a load of the same size as this share, of nobody else's.
-func (p Plan) alone() Plan {
-	if p.Share.IsZero() {
-		return p
-	}
-	first, own, all := p.shards()
-	part := p.Part()
-	sum := func(total int64) (n int64) {
-		for i := 0; i < own && total > 0; i++ {
-			n += shareOf(total, first+i, all)
-		}
-		return n
-	}
-	p.Load.Rate = p.Load.Rate.Times(part)
-	p.Load.Records, p.Load.Warmup.Records = sum(p.Load.Records), sum(p.Load.Warmup.Records)
-	p.Share = Share{}
-	return p
-}
-
-func commandOf(plans []Plan) Command {
-	for _, p := range plans {
-		if p.Command != plans[0].Command {
-			return MixedLoad
-		}
-	}
-	return plans[0].Command
-}
-
 // readTogether reads as all of them. Groups of one name share the partitions out among
 // all their consumers; other groups are counted as so many consumers.
-func readTogether(plans []Plan) Read {
+func readTogether(plans []Plan) (r Read) {
 	if len(plans) == 0 {
-		return Read{}
+		return r
 	}
-	r := plans[0].Read
+	r = plans[0].Read
 	same := !slices.ContainsFunc(plans, func(p Plan) bool { return p.Read.Group != r.Group || p.Read.Groups != r.Groups })
 	if !same {
 		r.Group, r.Groups = "", 0
 	}
 	r.Consumers = 0
 	for _, p := range plans {
-		if same {
-			r.Consumers += p.Read.Consumers
-		} else {
-			r.Consumers += p.Read.Clients()
-		}
+		r.Consumers += map[bool]int{true: p.Read.Consumers, false: p.Read.Clients()}[same]
 	}
 	return r
 }
@@ -199,27 +160,24 @@ func readTogether(plans []Plan) Read {
 func (l *Load) addUp(plans []Plan) {
 	bytes := !slices.ContainsFunc(plans, func(p Plan) bool { return !p.Load.Rate.Bytes })
 	l.Records, l.Warmup.Records = 0, 0
+	unlimited, endless := false, false
 	for i, p := range plans {
 		rate := p.Load.Rate
+		unlimited, endless = unlimited || rate.IsUnlimited(), endless || p.Load.Records == 0
 		if !bytes && rate.Bytes {
 			rate = rate.Times(rate.RecordsPerSecond(p.Payload.MeanBytes()) / rate.PerSecond)
 		}
-		if i == 0 {
-			l.Rate = rate
-		} else {
-			l.Rate = l.Rate.plus(rate)
+		if i > 0 {
+			rate = l.Rate.plus(rate)
 		}
-		l.Rate.Bytes = bytes
-		l.Records += p.Load.Records
-		l.Warmup.Records += p.Load.Warmup.Records
+		l.Rate, l.Rate.Bytes = rate, bytes
+		l.Records, l.Warmup.Records = l.Records+p.Load.Records, l.Warmup.Records+p.Load.Warmup.Records
 	}
-	for _, p := range plans {
-		if p.Load.Rate.IsUnlimited() {
-			l.Rate = Unlimited
-		}
-		if p.Load.Records == 0 {
-			l.Records = 0
-		}
+	if unlimited {
+		l.Rate = Unlimited
+	}
+	if endless {
+		l.Records = 0
 	}
 }
 
@@ -239,16 +197,12 @@ func differences(fields map[string]bool, plans []Plan, clear func(*Plan)) {
 		}
 		if first == nil {
 			first = flat
-			continue
 		}
-		for name := range flat {
-			if first[name] != flat[name] {
-				fields[name] = true
-			}
-		}
-		for name := range first {
-			if first[name] != flat[name] {
-				fields[name] = true
+		for _, one := range []map[string]string{first, flat} {
+			for name := range one {
+				if first[name] != flat[name] {
+					fields[name] = true
+				}
 			}
 		}
 	}

@@ -77,23 +77,23 @@ func ParseURL(text string) (*url.URL, error) {
 		}
 		return nil, err
 	}
-	if _, has := u.User.Password(); has {
+	_, hasPassword := u.User.Password()
+	q, i := u.Query(), slices.IndexFunc(schemes, func(s scheme) bool { return s.name == u.Scheme })
+	admin, err := url.Parse(q.Get("admin"))
+	switch {
+	case hasPassword:
 		return nil, errors.New("it holds a password, which others could read: leave it out, and write url.password=… into the file of --command-config")
-	}
-	i := slices.IndexFunc(schemes, func(s scheme) bool { return s.name == u.Scheme })
-	if i < 0 || u.Opaque != "" {
+	case i < 0 || u.Opaque != "":
 		return nil, errors.New("write amqp://USER@HOST:PORT/VHOST or pulsar://HOST:PORT/TENANT/NAMESPACE, with amqps or pulsar+ssl for TLS; brokers of Kafka go with --bootstrap-server, or as kafka://HOST:PORT,HOST:PORT")
-	}
-	if u.Hostname() == "" {
+	case u.Hostname() == "":
 		return nil, errors.New("it names no host")
-	}
-	if q := u.Query(); u.Fragment != "" || len(q) > 1 || u.RawQuery != "" && !q.Has("admin") {
+	case u.Fragment != "" || len(q) > 1 || u.RawQuery != "" && !q.Has("admin"):
 		return nil, errors.New("it has something behind the path that is not ?admin=http://HOST:PORT: settings go with --command-property")
-	}
-	if err := checkAdmin(u.Query(), schemes[i].encrypts); err != nil {
-		return nil, err
-	}
-	if u.Port() == "" {
+	case q.Has("admin") && (err != nil || admin.Host == "" || admin.User != nil || admin.Scheme != "http" && admin.Scheme != "https"):
+		return nil, errors.New("?admin= is none: write http://HOST:PORT or https://HOST:PORT")
+	case q.Has("admin") && schemes[i].encrypts && admin.Scheme == "http":
+		return nil, errors.New("?admin= must be https:// with TLS, else a password would go unencrypted")
+	case u.Port() == "":
 		u.Host = net.JoinHostPort(u.Hostname(), schemes[i].port)
 	}
 	return u, nil
@@ -120,21 +120,6 @@ func (p *Plan) Addresses() []string {
 	return all
 }
 
-// checkAdmin returns an error unless the address of the admin API is one.
-func checkAdmin(query url.Values, encrypted bool) error {
-	if !query.Has("admin") {
-		return nil
-	}
-	a, err := url.Parse(query.Get("admin"))
-	switch {
-	case err != nil || a.Host == "" || a.User != nil || a.Scheme != "http" && a.Scheme != "https":
-		return errors.New("?admin= is none: write http://HOST:PORT or https://HOST:PORT")
-	case encrypted && a.Scheme == "http":
-		return errors.New("?admin= must be https:// with TLS, else a password would go unencrypted")
-	}
-	return nil
-}
-
 // Admin returns the address of the HTTP API of a system, for what its protocol does not tell. The URL names it with
 // ?admin=. Without that it is at the URL's host, on the plain or the encrypted port.
 func Admin(u *url.URL, plain, encrypted string) string {
@@ -145,45 +130,4 @@ func Admin(u *url.URL, plain, encrypted string) string {
 		return "https://" + net.JoinHostPort(u.Hostname(), encrypted)
 	}
 	return "http://" + net.JoinHostPort(u.Hostname(), plain)
-}
-
-// validateURL returns what does not fit a load that is not of Kafka.
-func (p *Plan) validateURL() []error {
-	if p.URL == "" {
-		return nil
-	}
-	var errs []error
-	bad := func(flag string, value any, why string, args ...any) {
-		errs = append(errs, Refuse(flag, value, why, args...))
-	}
-	if _, err := ParseURL(p.URL); err != nil {
-		bad("url", nil, "%w", err)
-		return errs
-	}
-	system := p.System()
-	if len(p.Bootstrap) > 0 {
-		bad("", nil, "--url and --bootstrap-server exclude each other: give one")
-	}
-	if p.Engine != Client {
-		bad("engine", p.Engine, "it is for Kafka; %s has the client engine only", system)
-	}
-	if p.Read.Include != "" {
-		bad("include", nil, "%s has no pattern of topics here: name one with --topic", system)
-	}
-	if p.Read.Groups > 1 && system == RabbitMQ {
-		bad("groups", p.Read.Groups, "a queue gives each message to one consumer, so there are no groups; leave it out")
-	}
-	if p.Load.Transaction > 0 {
-		bad("transaction-duration-ms", nil, "kt makes no transactions with %s", system)
-	}
-	if p.Load.StopAtDisk > 0 {
-		bad("stop-at-disk", nil, "kt does not see the disks of %s: --num-records or --duration bounds what is written", system)
-	}
-	if p.Load.UntilFull {
-		bad("until-full", nil, "kt does not see the disks of %s", system)
-	}
-	if len(p.Payload.Headers) > 0 {
-		bad("header", nil, "kt sends no headers with %s", system)
-	}
-	return errs
 }

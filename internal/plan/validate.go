@@ -28,174 +28,159 @@ func CheckTopic(name string) error {
 	return nil
 }
 
+// problems are all that is wrong with a plan.
+type problems []error
+
+// refuse notes the problem of a value, if it is wrong.
+func (p *problems) refuse(wrong bool, flag string, value any, why string, args ...any) {
+	if wrong {
+		*p = append(*p, Refuse(flag, value, why, args...))
+	}
+}
+
 // Validate reports everything that is wrong with the plan by itself, each
 // problem naming its flag. It does not ask a broker.
 func (p *Plan) Validate() error {
-	var errs []error
-	bad := func(flag string, value any, why string, args ...any) {
-		errs = append(errs, Refuse(flag, value, why, args...))
-	}
-
-	if !slices.Contains(Engines, p.Engine) {
-		bad("engine", p.Engine, "it must be one of %q", Engines)
-	}
-	errs = append(errs, p.validateURL()...)
-	errs = append(errs, p.validateTopic()...)
-	errs = append(errs, p.Load.validate()...)
-	if err := p.Share.validate(p); err != nil {
-		errs = append(errs, err)
-	}
-	if p.Command == Consume {
-		errs = append(errs, p.validateConsume()...)
+	var bad problems
+	bad.refuse(!slices.Contains(Engines, p.Engine), "engine", p.Engine, "it must be one of %q", Engines)
+	p.checkURL(&bad)
+	p.checkTopic(&bad)
+	p.Load.check(&bad)
+	p.Share.check(&bad, p)
+	if p.Command == Consume { // there is no payload, and no record is due before it was read
+		bad.refuse(p.Producers != 0, "producers", p.Producers, "kt consume writes nothing")
+		bad.refuse(p.Load.Rate.Bytes, "rate", p.Load.Rate, "reading is held to a number of records a second (50000), not of bytes")
+		bad.refuse(p.Load.Arrivals == Poisson, "arrivals", "poisson", "it is for records that are written")
+		bad.refuse(p.Load.Transaction != 0, "transaction-duration-ms", nil, "kt consume writes nothing")
 	} else {
-		if n := p.Producers; n < 1 || n > MaxClients {
-			bad("producers", n, "it must be from 1 to %d", MaxClients)
-		}
-		errs = append(errs, p.Payload.validate()...)
+		bad.refuse(p.Producers < 1 || p.Producers > MaxClients, "producers", p.Producers, "it must be from 1 to %d", MaxClients)
+		p.Payload.check(&bad)
 	}
-	if p.Command == Roundtrip && p.Engine == Wire {
-		bad("engine", p.Engine, "kt %s has the client engine only", p.Command)
-	}
+	bad.refuse(p.Command == Roundtrip && p.Engine == Wire, "engine", p.Engine, "kt %s has the client engine only", p.Command)
 	if p.Command != Produce {
-		errs = append(errs, p.Read.validate()...)
+		p.Read.check(&bad)
 	}
-	if p.Load.UntilFull && p.Embedded() {
-		bad("until-full", nil, "the broker inside kt keeps its log in memory; name a cluster with --bootstrap-server")
-	}
+	bad.refuse(p.Load.UntilFull && p.Embedded(), "until-full", nil, "the broker inside kt keeps its log in memory; name a cluster with --bootstrap-server")
 	if p.Load.OneAtATime {
-		if p.Producers != 1 || p.Read.Clients() != 1 {
-			bad("one-at-a-time", nil, "it takes one producer and one consumer")
-		}
-		if !p.Load.Rate.IsUnlimited() {
-			bad("one-at-a-time", nil, "each record waits for the one before, so there is no --rate to keep")
-		}
+		bad.refuse(p.Producers != 1 || p.Read.Clients() != 1, "one-at-a-time", nil, "it takes one producer and one consumer")
+		bad.refuse(!p.Load.Rate.IsUnlimited(), "one-at-a-time", nil, "each record waits for the one before, so there is no --rate to keep")
 	}
-	return errors.Join(errs...)
+	return errors.Join(bad...)
 }
 
-func (p *Plan) validateTopic() []error {
-	var errs []error
-	bad := func(flag string, value any, why string, args ...any) {
-		errs = append(errs, Refuse(flag, value, why, args...))
-	}
+func (p *Plan) checkTopic(bad *problems) {
 	name, include := p.Topic.Name, p.Read.Include
 	switch {
 	case include != "" && p.Command != Consume:
-		bad("include", include, "kt %s reads the topic that it writes to", p.Command)
+		bad.refuse(true, "include", include, "kt %s reads the topic that it writes to", p.Command)
 	case include != "" && name != "":
-		bad("", nil, "--include and --topic exclude each other: give one")
+		bad.refuse(true, "", nil, "--include and --topic exclude each other: give one")
 	case include != "" && p.Verify:
-		bad("include", include, "a ledger is of one topic")
+		bad.refuse(true, "include", include, "a ledger is of one topic")
 	case name == "" && p.Command == Consume && (include != "" || p.Verify): // the pattern or the ledger tells
 	case name == "" && p.Command == Consume:
-		errs = append(errs, About("topic", errors.New("--topic or --include: give one, to name the topics to read")))
+		*bad = append(*bad, About("topic", errors.New("--topic or --include: give one, to name the topics to read")))
 	default:
-		if err := CheckTopic(name); err != nil {
-			bad("topic", name, "%w", err)
-		}
+		err := CheckTopic(name)
+		bad.refuse(err != nil, "topic", name, "%w", err)
 	}
-	if n := p.Topic.Partitions; n < 0 || n > MaxPartitions {
-		bad("partitions", n, "it must be from 1 to %d", MaxPartitions)
-	}
-	if n := p.Topic.ReplicationFactor; n < 0 {
-		bad("replication-factor", n, "it must be 1 or more")
-	}
-	return errs
+	bad.refuse(p.Topic.Partitions < 0 || p.Topic.Partitions > MaxPartitions, "partitions", p.Topic.Partitions, "it must be from 1 to %d", MaxPartitions)
+	bad.refuse(p.Topic.ReplicationFactor < 0, "replication-factor", p.Topic.ReplicationFactor, "it must be 1 or more")
 }
 
-// validateConsume returns what holds where nothing is written: there is no payload, and
-// no record is due before it was read.
-func (p *Plan) validateConsume() []error {
-	var errs []error
-	bad := func(flag string, value any, why string) { errs = append(errs, Refuse(flag, value, "%s", why)) }
-	if p.Producers != 0 {
-		bad("producers", p.Producers, "kt consume writes nothing")
+// checkURL refuses what does not fit a load that is not of Kafka.
+func (p *Plan) checkURL(bad *problems) {
+	if p.URL == "" {
+		return
 	}
-	if p.Load.Rate.Bytes {
-		bad("rate", p.Load.Rate, "reading is held to a number of records a second (50000), not of bytes")
+	if _, err := ParseURL(p.URL); err != nil {
+		bad.refuse(true, "url", nil, "%w", err)
+		return
 	}
-	if p.Load.Arrivals == Poisson {
-		bad("arrivals", "poisson", "it is for records that are written")
-	}
-	if p.Load.Transaction != 0 {
-		bad("transaction-duration-ms", nil, "kt consume writes nothing")
-	}
-	return errs
+	system := p.System()
+	bad.refuse(len(p.Bootstrap) > 0, "", nil, "--url and --bootstrap-server exclude each other: give one")
+	bad.refuse(p.Engine != Client, "engine", p.Engine, "it is for Kafka; %s has the client engine only", system)
+	bad.refuse(p.Read.Include != "", "include", nil, "%s has no pattern of topics here: name one with --topic", system)
+	bad.refuse(p.Read.Groups > 1 && system == RabbitMQ, "groups", p.Read.Groups, "a queue gives each message to one consumer, so there are no groups; leave it out")
+	bad.refuse(p.Load.Transaction > 0, "transaction-duration-ms", nil, "kt makes no transactions with %s", system)
+	bad.refuse(p.Load.StopAtDisk > 0, "stop-at-disk", nil, "kt does not see the disks of %s: --num-records or --duration bounds what is written", system)
+	bad.refuse(p.Load.UntilFull, "until-full", nil, "kt does not see the disks of %s", system)
+	bad.refuse(len(p.Payload.Headers) > 0, "header", nil, "kt sends no headers with %s", system)
 }
 
-func (l *Load) validate() []error {
-	var errs []error
-	bad := func(flag string, value any, why string, args ...any) {
-		errs = append(errs, Refuse(flag, value, why, args...))
+func (l *Load) check(bad *problems) {
+	w, s := l.Warmup, l.StopAtDisk
+	bad.refuse(l.Records < 0, "num-records", l.Records, "it must be 1 or more")
+	bad.refuse(l.Duration < 0, "duration", l.Duration, "it must be above 0")
+	if bounds := l.Rate.Bounds(); len(bounds) > 0 {
+		end := Duration(bounds[len(bounds)-1])
+		bad.refuse(l.Duration < 1 || l.Duration > end, "duration", l.Duration, "the stages of --rate last %s; give at most that, or leave it out", end)
 	}
-	if l.Records < 0 {
-		bad("num-records", l.Records, "it must be 1 or more")
-	}
-	if l.Duration < 0 {
-		bad("duration", l.Duration, "it must be above 0")
-	}
-	if err := l.Rate.validate(l.Duration); err != nil {
-		errs = append(errs, err)
-	}
-	w := l.Warmup
-	switch {
-	case w.Records < 0:
-		bad("warmup", w.Records, "it must be 0 or more")
-	case w.Duration < 0:
-		bad("warmup", w.Duration, "it must be 0 or more")
-	case w.Records > 0 && l.Records > 0 && w.Records >= l.Records:
-		bad("warmup", w.Records, "it must be below --num-records %d, or nothing is left to measure", l.Records)
-	case w.Duration > 0 && l.Duration > 0 && w.Duration >= l.Duration:
-		bad("warmup", w.Duration, "it must be shorter than the load of %s, or nothing is left to measure", l.Duration)
-	}
-	if l.Arrivals != Uniform && l.Arrivals != Poisson {
-		bad("arrivals", l.Arrivals, "it must be uniform or poisson")
-	}
-	if l.Arrivals == Poisson && l.Rate.IsUnlimited() {
-		bad("arrivals", "poisson", "it needs a target --rate")
-	}
-	if s := l.StopAtDisk; !(s >= 0 && s < 1) || s > 0 && l.UntilFull {
-		bad("stop-at-disk", s, "it must be from 1%% to 100%%, and no --until-full beside it")
-	}
-	if l.Transaction < 0 {
-		bad("transaction-duration-ms", l.Transaction.Std().Milliseconds(), "it must be 1 or more")
-	}
-	return errs
+	bad.refuse(w.Records < 0, "warmup", w.Records, "it must be 0 or more")
+	bad.refuse(w.Duration < 0, "warmup", w.Duration, "it must be 0 or more")
+	bad.refuse(w.Records > 0 && l.Records > 0 && w.Records >= l.Records, "warmup", w.Records, "it must be below --num-records %d, or nothing is left to measure", l.Records)
+	bad.refuse(w.Duration > 0 && l.Duration > 0 && w.Duration >= l.Duration, "warmup", w.Duration, "it must be shorter than the load of %s, or nothing is left to measure", l.Duration)
+	bad.refuse(l.Arrivals != Uniform && l.Arrivals != Poisson, "arrivals", l.Arrivals, "it must be uniform or poisson")
+	bad.refuse(l.Arrivals == Poisson && l.Rate.IsUnlimited(), "arrivals", "poisson", "it needs a target --rate")
+	bad.refuse(!(s >= 0 && s < 1) || s > 0 && l.UntilFull, "stop-at-disk", s, "it must be from 1%% to 100%%, and no --until-full beside it")
+	bad.refuse(l.Transaction < 0, "transaction-duration-ms", l.Transaction.Std().Milliseconds(), "it must be 1 or more")
 }
 
-func (p *Payload) validate() []error {
-	var errs []error
-	bad := func(flag string, value any, why string, args ...any) {
-		errs = append(errs, Refuse(flag, value, why, args...))
-	}
+func (p *Payload) check(bad *problems) {
 	switch p.Kind {
 	case Letters, Mixed:
-		if p.Size.IsZero() {
-			bad("record-size", nil, "it must be 1 byte or more")
+		least, all := p.Size.Min()
+		if !all { // only some of a normal distribution
+			least = p.Size.Max()
 		}
-		if p.Stamp && !p.Size.holds(StampBytes) {
-			bad("record-size", p.Size, "kt writes a stamp of %d bytes into each record here, so records must be at least as large", StampBytes)
-		}
+		bad.refuse(p.Size.IsZero(), "record-size", nil, "it must be 1 byte or more")
+		bad.refuse(p.Stamp && least < StampBytes, "record-size", p.Size, "kt writes a stamp of %d bytes into each record here, so records must be at least as large", StampBytes)
 	case File, Monotonic:
 	default:
-		bad("", nil, "payload kind %q: it must be letters, mixed, file or monotonic", p.Kind)
+		bad.refuse(true, "", nil, "payload kind %q: it must be letters, mixed, file or monotonic", p.Kind)
 	}
-	if c := p.Compressibility; !(c >= 0 && c <= 1) {
-		bad("compressibility", c, "it must be from 0 (random) to 1 (all the same)")
-	}
+	bad.refuse(!(p.Compressibility >= 0 && p.Compressibility <= 1), "compressibility", p.Compressibility, "it must be from 0 (random) to 1 (all the same)")
 	switch p.Keys {
 	case NoKeys:
-		if p.KeyRange != 0 {
-			bad("record-key-range", p.KeyRange, "it needs --key-distribution range or random")
-		}
+		bad.refuse(p.KeyRange != 0, "record-key-range", p.KeyRange, "it needs --key-distribution range or random")
 	case RangeKeys, RandomKeys:
-		if p.KeyRange < 1 {
-			bad("key-distribution", p.Keys, "it needs --record-key-range of 1 or more")
-		}
+		bad.refuse(p.KeyRange < 1, "key-distribution", p.Keys, "it needs --record-key-range of 1 or more")
 	default:
-		bad("key-distribution", p.Keys, "it must be none, range or random")
+		bad.refuse(true, "key-distribution", p.Keys, "it must be none, range or random")
 	}
-	return errs
+}
+
+// maxGroups keeps a slip of the keyboard from loading a cluster with groups.
+const maxGroups = 100
+
+func (r *Read) check(bad *problems) {
+	bad.refuse(r.Consumers < 1 || r.Consumers > MaxClients, "consumers", r.Consumers, "it must be from 1 to %d", MaxClients)
+	bad.refuse(r.Groups < 0 || r.Groups > maxGroups, "groups", r.Groups, "it must be from 1 to %d", maxGroups)
+	bad.refuse(r.Groups > 1 && r.Group == "", "groups", r.Groups, "it needs a --group")
+	_, err := r.Pattern()
+	bad.refuse(err != nil, "include", r.Include, "%w", err)
+	bad.refuse(r.From.Offset < 0, "from", r.From, "an offset is 0 or more")
+	bad.refuse(r.Processing < 0, "processing-time", r.Processing, "it must be 0 or more")
+	bad.refuse(r.Timeout < 0, "timeout", r.Timeout, "it must be 0 or more")
+	switch r.Commit {
+	case CommitNone, CommitAuto, CommitSync, CommitAsync:
+		bad.refuse(r.Commit != CommitNone && r.Group == "", "commit", r.Commit, "it needs a --group")
+	default:
+		bad.refuse(true, "commit", r.Commit, "it must be none, auto, sync or async")
+	}
+}
+
+// check refuses what is no part of a load: a peer may send any.
+func (s Share) check(bad *problems, p *Plan) {
+	if s.IsZero() {
+		return
+	}
+	switch {
+	case s.Producer < 0 || s.Producers > MaxClients || s.Producer > s.Producers-p.Producers,
+		s.Consumer < 0 || s.Consumers > MaxClients || s.Consumer > s.Consumers-p.Read.Consumers,
+		s.Slots < 0 || s.Slots > MaxClients || s.Slot < 0 || s.Slots > 0 && s.Slot >= s.Slots || s.Slots == 0 && s.Slot != 0:
+		*bad = append(*bad, fmt.Errorf("share %+v: it is no part of a load", s))
+	}
 }
 
 // Problem is what is wrong with the value of a flag, wherever that value stands.

@@ -1,7 +1,6 @@
 package probe
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -18,21 +17,8 @@ import (
 type Plan struct {
 	Mode        Mode
 	Tests       []string // in the order in which they run
-	Directories []DirPlan
+	Directories []*place
 	Duration    time.Duration // at most, roughly
-}
-
-// DirPlan is the part of a plan that one directory has.
-type DirPlan struct {
-	Path       string
-	SizeBytes  int64 // what the tests may fill at a time; they write it more than once
-	TotalBytes int64 // of its file system
-	FreeBytes  int64
-
-	device   [2]int // that it is on
-	kind     string // of a file system that was forced
-	memory   string // what of it is memory, see [host.Storage]
-	unlogged string // the file system, where it keeps kt's files out of its log
 }
 
 // mustStay returns the bytes of a file system that have to be free at any time: a tenth. Beside
@@ -61,59 +47,52 @@ func Check(o Options) (Plan, error) {
 	}
 	wanted := make(map[[2]int]int64) // on each file system
 	for i, dir := range o.Dirs {
-		d, err := checkDir(o, t, dir)
+		p, err := checkDir(o, t, dir)
 		if slices.ContainsFunc(o.Dirs[:i], func(other string) bool { return same(dir, other) }) {
 			err = errors.Join(err, fmt.Errorf("%s is given twice", dir))
 		}
 		if err == nil && (o.Size == 0 || o.Size >= leastSize) {
-			wanted[d.device] += d.SizeBytes
-			err = checkSpace(o.Mode, d, wanted[d.device])
+			wanted[p.device] += p.SizeBytes
+			err = checkSpace(o.Mode, p, wanted[p.device])
 		}
 		if err == nil {
-			err = checkFiles(o, d)
+			err = checkFiles(o, p)
 		}
 		all = append(all, err)
-		plan.Directories = append(plan.Directories, d)
+		plan.Directories = append(plan.Directories, p)
 	}
 	plan.Duration = expected(o, t)
 	return plan, errors.Join(all...)
 }
 
 // checkDir checks the directory itself; checkSpace checks the room in it.
-func checkDir(o Options, t timing, dir string) (d DirPlan, err error) {
-	d.Path = dir
+func checkDir(o Options, t timing, dir string) (*place, error) {
 	info, err := os.Stat(dir)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		return d, fmt.Errorf("%s: no such directory; create it or give another", dir)
-	case err != nil:
-		return d, err
-	case !info.IsDir():
-		return d, fmt.Errorf("%s: not a directory; give its directory", dir)
+		err = fmt.Errorf("%s: no such directory; create it or give another", dir)
+	case err == nil && !info.IsDir():
+		err = fmt.Errorf("%s: not a directory; give its directory", dir)
 	}
-	s, err := readSpace(dir)
 	if err != nil {
-		return d, err
+		return nil, err
 	}
-	if d.device[0], d.device[1], err = deviceOf(dir); err != nil {
-		return d, err
+	p, err := readPlace(host.System(), dir)
+	if err != nil {
+		return nil, err
 	}
-	d.TotalBytes, d.FreeBytes, d.unlogged = s.Total, s.Free, unlogged(s.Magic)
-	d.SizeBytes = o.Size
+	p.SizeBytes = o.Size
 	switch {
-	case d.SizeBytes != 0:
+	case p.SizeBytes != 0:
 	case o.Mode == Live:
-		d.SizeBytes = t.size
+		p.SizeBytes = t.size
 	default:
-		d.SizeBytes = min(t.size, s.Free/10) / mib * mib
+		p.SizeBytes = min(t.size, p.FreeBytes/10) / mib * mib
 	}
-	storage, _, _ := storageOf(host.System(), dir) // readPlace reports the error
-	kind, why := doubtful(s.Magic)
-	d.kind, d.memory = kind, storage.Memory
-	if kind = cmp.Or(kind, d.memory); kind != "" && !o.Force {
-		err = fmt.Errorf("%s is on %s, %s: --force probes it anyway", dir, kind, cmp.Or(why, "in memory, not on a disk"))
+	if p.doubtful != "" && !o.Force {
+		err = fmt.Errorf("%s is on %s: --force probes it anyway", dir, p.doubtful)
 	}
-	return d, errors.Join(err, checkBrokers(o, dir))
+	return p, errors.Join(err, checkBrokers(o, dir))
 }
 
 // doubtful names a file system that says little about the disks of this machine, by its magic number of statfs(2), and says why;
@@ -185,24 +164,24 @@ func sharedDisk(a, b string) string {
 
 // checkSpace refuses a directory without room. wanted is the sum over all directories of its file
 // system.
-func checkSpace(m Mode, d DirPlan, wanted int64) error {
-	left := mustStay(m, d.TotalBytes)
+func checkSpace(m Mode, p *place, wanted int64) error {
+	left := mustStay(m, p.TotalBytes)
 	switch {
-	case d.SizeBytes < leastSize:
+	case p.SizeBytes < leastSize:
 		return fmt.Errorf("%s: a tenth of the %s of free space is too little to measure: free some space, or give a --size",
-			d.Path, theme.Bytes(d.FreeBytes))
-	case d.FreeBytes-wanted < left:
+			p.Path, theme.Bytes(p.FreeBytes))
+	case p.FreeBytes-wanted < left:
 		return fmt.Errorf("%s: a size of %s is too large: of %s of free space, %s must stay free; free some space, or give a smaller --size",
-			d.Path, theme.Bytes(wanted), theme.Bytes(d.FreeBytes), theme.Bytes(left))
+			p.Path, theme.Bytes(wanted), theme.Bytes(p.FreeBytes), theme.Bytes(left))
 	}
 	return nil
 }
 
 // checkFiles opens what the tests open, and writes nothing to it.
-func checkFiles(o Options, d DirPlan) error {
-	f, err := nameless(d.Path, false)
+func checkFiles(o Options, p *place) error {
+	f, err := nameless(p.Path, false)
 	if err != nil {
-		return explain(d.Path, err)
+		return explain(p.Path, err)
 	}
 	files{f}.close()
 	if !slices.Contains(o.Tests, testDD) || o.Size != 0 && o.Size < leastSize {
@@ -211,24 +190,24 @@ func checkFiles(o Options, d DirPlan) error {
 	var errs []error
 	align := int64(1)
 	if slices.Contains(o.Direct, true) {
-		f, err := nameless(d.Path, true)
+		f, err := nameless(p.Path, true)
 		switch {
 		case errors.Is(err, errNoDirect):
-			return fmt.Errorf("%s: its file system has no direct I/O, which --dd needs: use --direct no", d.Path)
+			return fmt.Errorf("%s: its file system has no direct I/O, which --dd needs: use --direct no", p.Path)
 		case err != nil:
-			return explain(d.Path, err)
+			return explain(p.Path, err)
 		}
-		align = alignment(f, logicalBlock(host.System(), d.Path))
+		align = alignment(f, logicalBlock(host.System(), p.Path))
 		files{f}.close()
 	}
 	for _, block := range o.Blocks {
 		switch {
-		case block < 1 || block > d.SizeBytes:
+		case block < 1 || block > p.SizeBytes:
 			errs = append(errs, fmt.Errorf("%s: a block of %s does not fit in a size of %s: give a smaller block or a larger size",
-				d.Path, theme.Bytes(block), theme.Bytes(d.SizeBytes)))
+				p.Path, theme.Bytes(block), theme.Bytes(p.SizeBytes)))
 		case block%align != 0:
 			errs = append(errs, fmt.Errorf("%s: direct writes there are multiples of %d bytes, and a block of %d is not: "+
-				"give another block, or use --direct no", d.Path, align, block))
+				"give another block, or use --direct no", p.Path, align, block))
 		}
 	}
 	return errors.Join(errs...)

@@ -105,7 +105,7 @@ func TestSpaceThatMustStayFree(t *testing.T) {
 		Total, Free, Wants int64
 		Ok                 bool
 	}](t, "check") {
-		err := checkSpace(r.Mode, DirPlan{Path: "/d", TotalBytes: r.Total, FreeBytes: r.Free, SizeBytes: r.Wants}, r.Wants)
+		err := checkSpace(r.Mode, &place{Directory: Directory{Path: "/d", TotalBytes: r.Total, FreeBytes: r.Free, SizeBytes: r.Wants}}, r.Wants)
 		must.Match(t, r.Ok, err == nil, "%s: checkSpace(…) = %v", r.Sentence, err)
 	}
 }

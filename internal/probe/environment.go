@@ -68,9 +68,11 @@ func pressure(tree host.FS) string {
 // place is a directory while it is probed.
 type place struct {
 	Directory
+	device  [2]int // that it is on
 	count   counter
 	numbers []string // of the device and of the disks below, as the kernel writes them: "8:0"
 
+	doubtful string // the file system or the memory that says little about a disk, and why: "tmpfs, in memory, not on a disk"
 	unlogged string // the file system, where it keeps kt's files out of its log
 }
 
@@ -94,28 +96,36 @@ func storageOf(tree host.FS, dir string) (host.Storage, host.Mount, error) {
 }
 
 // readPlace asks what a directory is on, and what counts there.
-func readPlace(tree host.FS, d DirPlan) (*place, error) {
-	p := &place{Directory: Directory{Path: d.Path, TotalBytes: d.TotalBytes, FreeBytes: d.FreeBytes, SizeBytes: d.SizeBytes, Memory: d.memory}, unlogged: d.unlogged}
-	major, minor, err := deviceOf(d.Path)
+func readPlace(tree host.FS, dir string) (*place, error) {
+	s, err := readSpace(dir)
 	if err != nil {
 		return nil, err
 	}
-	p.numbers = []string{fmt.Sprintf("%d:%d", major, minor)}
-	storage, m, err := storageOf(tree, d.Path)
+	major, minor, err := deviceOf(dir)
+	if err != nil {
+		return nil, err
+	}
+	p := &place{
+		Directory: Directory{Path: dir, TotalBytes: s.Total, FreeBytes: s.Free}, unlogged: unlogged(s.Magic),
+		device: [2]int{major, minor}, numbers: []string{fmt.Sprintf("%d:%d", major, minor)},
+	}
+	storage, m, err := storageOf(tree, dir)
 	if err != nil {
 		p.Notes = append(p.Notes, fmt.Sprintf("its device is not fully known: %v", err))
 	}
-	p.FileSystem, p.MountPoint, p.Options = cmp.Or(m.Type, d.kind), m.Point, m.Options
+	kind, why := doubtful(s.Magic)
+	p.FileSystem, p.MountPoint, p.Options, p.Memory = cmp.Or(m.Type, kind), m.Point, m.Options, storage.Memory
 	if p.count = newCounter(tree, major, minor, m.Source); major == 0 && len(storage.Disks) > 1 {
 		p.count = nil // a device of several that are one file system
 	}
 	if !p.count.known() {
 		p.Notes = append(p.Notes, "the kernel does not count writes to the device: rates are those of the calls")
 	}
-	if kind := cmp.Or(d.memory, d.kind); kind != "" {
-		p.Notes = append(p.Notes, fmt.Sprintf("forced: %s says little about a disk", kind))
+	if doubted := cmp.Or(p.Memory, kind); doubted != "" {
+		p.doubtful = cmp.Or(kind, p.Memory) + ", " + cmp.Or(why, "in memory, not on a disk")
+		p.Notes = append(p.Notes, fmt.Sprintf("forced: %s says little about a disk", doubted))
 	}
-	if d.kind != "" {
+	if kind != "" {
 		return p, nil
 	}
 	p.Device, p.Layers = storage.Device, storage.Layers

@@ -77,9 +77,9 @@ func TestABrokersDirectoryByItsProcess(t *testing.T) {
 
 func TestAPlaceBelowProcIsNotOnProc(t *testing.T) {
 	dir := t.TempDir()
-	want := must.Have(readPlace(host.System(), DirPlan{Path: dir}))(t)
+	want := must.Have(readPlace(host.System(), dir))(t)
 	path := fmt.Sprintf("/proc/%d/root%s", os.Getpid(), dir)
-	got := must.Have(readPlace(host.System(), DirPlan{Path: path}))(t)
+	got := must.Have(readPlace(host.System(), path))(t)
 	if got.FileSystem == "proc" || got.Device != want.Device || len(got.Disks) != len(want.Disks) {
 		t.Errorf("readPlace(%s) = %q on %q, %d disks, want %q and %d disks", path, got.FileSystem, got.Device, len(got.Disks), want.Device, len(want.Disks))
 	}
@@ -87,7 +87,7 @@ func TestAPlaceBelowProcIsNotOnProc(t *testing.T) {
 
 func TestDisksThatTwoDirectoriesAreOn(t *testing.T) {
 	dir := t.TempDir()
-	p, err := readPlace(host.System(), DirPlan{Path: dir})
+	p, err := readPlace(host.System(), dir)
 	if err != nil || len(p.Disks) == 0 {
 		t.Skipf("the disk of %s is not known: %v", dir, err)
 	}

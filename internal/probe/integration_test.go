@@ -232,7 +232,8 @@ func ktRow(t testing.TB, dir string, block, count int64) float64 {
 	o, timing := must.Both(Options{Dirs: []string{dir}, Tests: []string{testDD}}.resolved())(t)
 	timing.row = longest
 	r := &runner{o: o, t: timing, tree: host.System()}
-	p := must.Have(readPlace(r.tree, DirPlan{Path: dir, SizeBytes: block * count}))(t)
+	p := must.Have(readPlace(r.tree, dir))(t)
+	p.SizeBytes = block * count
 	row, err := r.dd(context.Background(), p, block, true)
 	if err != nil || row.Count != count {
 		t.Fatalf("dd(%d) wrote %d blocks, %v, want %d", block, row.Count, err, count)

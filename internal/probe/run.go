@@ -47,15 +47,8 @@ func run(ctx context.Context, o Options, plan Plan, tree host.FS, show func(Prog
 	if err != nil {
 		return nil, err
 	}
-	r := &runner{o: o, t: t, tree: tree, show: show}
+	r := &runner{o: o, t: t, tree: tree, show: show, places: plan.Directories}
 	report := &Report{Schema: Schema, Started: time.Now().UTC(), Mode: o.Mode, Tests: o.Tests, Machine: readMachine(tree)}
-	for _, d := range plan.Directories {
-		p, err := readPlace(tree, d)
-		if err != nil {
-			return nil, err
-		}
-		r.places = append(r.places, p)
-	}
 	report.Machine.CgroupIO = limitsOn(r.places, report.Machine.CgroupIO)
 	r.steps = r.countSteps()
 	for _, p := range r.places {

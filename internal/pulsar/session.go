@@ -75,7 +75,12 @@ func (s *System) Connect(ctx context.Context, p *plan.Plan, o run.Options) (run.
 	if queue.Status(c.seen) == http.StatusUnauthorized {
 		return nil, fmt.Errorf("%s: log in: %w: url.password=TOKEN goes into the file of --command-config", c.admin.base, c.seen)
 	}
-	partitions, err := c.lookUp(ctx)
+	asking, err := c.client() // a broker for the partitions of the topic
+	if err != nil {
+		return nil, err
+	}
+	partitions, err := within(ctx, openTimeout, func() ([]string, error) { return asking.TopicPartitions(c.full()) })
+	leave(asking)
 	if err != nil {
 		return nil, fmt.Errorf("look up topic %s at %s: %w%s", c.topic.Name, s.url.Host, err, s.advice(err))
 	}
@@ -115,16 +120,6 @@ func (s *session) client() (client.Client, error) {
 		o.Authentication = client.NewAuthenticationToken(token)
 	}
 	return client.NewClient(o)
-}
-
-// lookUp asks a broker for the partitions of the topic.
-func (s *session) lookUp(ctx context.Context) ([]string, error) {
-	c, err := s.client()
-	if err != nil {
-		return nil, err
-	}
-	defer leave(c)
-	return within(ctx, openTimeout, func() ([]string, error) { return c.TopicPartitions(s.full()) })
 }
 
 // nameSubscriptions names the subscriptions of the groups. With failover a broker waits for a second before it sends anything.

@@ -32,6 +32,7 @@ var _ interface {
 	run.System
 	run.Acknowledging
 	run.Delivering
+	run.Partitioned
 	run.TopicLister
 	run.TopicDeleter
 } = (*System)(nil)
@@ -82,6 +83,9 @@ func (s *System) Describe(h *result.Header) {
 
 // Acks returns the acknowledgements that the producers wait for.
 func (s *System) Acks() string { return queue.Value(s.producer.all, "acks") }
+
+// ReadsByPartition reports that each partition is read by one consumer of a subscription.
+func (*System) ReadsByPartition() bool { return true }
 
 // DeliveryTimeout returns how long a message may wait for its outcome. The client looks for late ones once in
 // delivery.timeout.ms, so one may wait twice as long.

@@ -158,17 +158,12 @@ func (s *session) lead(ctx context.Context) (bookies persistence) {
 	}
 	s.topic.Leaders = make(map[int32]int32)
 	for i, path := range s.each("/lookup/v2/topic/persistent/" + s.namespace + "/" + url.PathEscape(s.topic.Name)) {
-		s.topic.Leaders[int32(i)] = s.leader(ctx, path)
+		if s.topic.Leaders[int32(i)] = 0; len(s.watched) < 2 {
+			continue
+		}
+		var at struct{ HTTPURL, HTTPURLTLS string }
+		_ = s.admin.get(ctx, path, &at) // else it is none of them: -1
+		s.topic.Leaders[int32(i)] = int32(slices.IndexFunc(s.watched, func(addr string) bool { return at.HTTPURL == "http://"+addr || at.HTTPURLTLS == "https://"+addr }))
 	}
 	return bookies
-}
-
-// leader returns the number of the broker that a lookup names, -1 if it is not known.
-func (s *session) leader(ctx context.Context, lookup string) int32 {
-	if len(s.watched) < 2 {
-		return 0
-	}
-	var at struct{ HTTPURL, HTTPURLTLS string }
-	_ = s.admin.get(ctx, lookup, &at) // else it is none of them
-	return int32(slices.IndexFunc(s.watched, func(addr string) bool { return at.HTTPURL == "http://"+addr || at.HTTPURLTLS == "https://"+addr }))
 }

@@ -218,7 +218,13 @@ func (s *session) Close() {
 
 // ask opens a channel for questions, because a question about a missing thing ends it. question calls answered after each answer.
 func (s *session) ask(ctx context.Context, question func(ch *amqp.Channel, answered func()) error) error {
-	l, err := s.asked(ctx)
+	s.asking.Lock()
+	var err error
+	if s.admin == nil || s.admin.pipe.isClosed() || s.admin.IsClosed() {
+		err = s.anyNode(func() (err error) { s.admin, err = s.asker.reach(ctx, s.System); return err })
+	}
+	l := s.admin
+	s.asking.Unlock()
 	if err != nil {
 		return err
 	}
@@ -238,19 +244,6 @@ func (s *session) ask(ctx context.Context, question func(ch *amqp.Channel, answe
 		return fmt.Errorf("ask %s: %w", l.host, err)
 	}
 	return err
-}
-
-// asked returns the connection for questions.
-func (s *session) asked(ctx context.Context) (*link, error) {
-	s.asking.Lock()
-	defer s.asking.Unlock()
-	if s.admin == nil || s.admin.pipe.isClosed() || s.admin.IsClosed() {
-		err := s.anyNode(func() (err error) { s.admin, err = s.asker.reach(ctx, s.System); return err })
-		if err != nil {
-			return nil, err
-		}
-	}
-	return s.admin, nil
 }
 
 // settings are what can be set of the clients.

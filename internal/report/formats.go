@@ -64,11 +64,7 @@ func Write(w io.Writer, form string, d *doc.Document, v any, o Options) error {
 	case "yaml":
 		return asYAML(w, func(w io.Writer) error { return Indented(w, v) })
 	case "csv":
-		list := d.List
-		if list == nil {
-			list = v
-		}
-		return flat(w, list, func(v any) (json.RawMessage, error) { return json.Marshal(v) })
+		return flat(w, pick(d.List != nil, d.List, v), json.Marshal)
 	case "markdown":
 		return d.Markdown(w)
 	}
@@ -123,26 +119,18 @@ func CSV(w io.Writer, r result.Result, _ Options) error {
 		Read *float64    `json:"consumed_per_second,omitempty"`
 		Lag  *result.Lag `json:"consumer_lag,omitempty"` // 0 is a lag too
 	}
-	rows, of := []row{}, applyingTo(&r)
-	reads := r.Plan.Reads()
+	rows, of, reads := []row{}, applyingTo(&r), r.Plan.Reads()
 	for _, p := range r.Series {
-		one := row{Point: p}
-		if p.Seconds >= result.ShortRow {
-			written, read := float64(p.Acknowledged)/p.Seconds, float64(p.Consumed)/p.Seconds
-			if one.Rate = &written; reads {
-				one.Read = &read
-			}
-		}
-		if reads {
-			one.Lag = &p.ConsumerLag
-		}
+		one, rated := row{Point: p, Lag: pick(reads, &p.ConsumerLag, nil)}, p.Seconds >= result.ShortRow
+		written, read := float64(p.Acknowledged)/p.Seconds, float64(p.Consumed)/p.Seconds
+		one.Rate, one.Read = pick(rated, &written, nil), pick(rated && reads, &read, nil)
 		rows = append(rows, one)
 	}
-	return flat(w, rows, func(v any) (json.RawMessage, error) { return (&applying{run: of.run}).document("interval", v) })
+	return flat(w, rows, func(v any) ([]byte, error) { return (&applying{run: of.run}).document("interval", v) })
 }
 
 // flat writes a list as CSV, or a value as one row, with the fields of their JSON as columns.
-func flat(w io.Writer, list any, document func(v any) (json.RawMessage, error)) error {
+func flat(w io.Writer, list any, document func(v any) ([]byte, error)) error {
 	of := reflect.ValueOf(list)
 	if of.Kind() != reflect.Slice {
 		of = reflect.ValueOf([]any{list})
@@ -247,11 +235,11 @@ const none = doc.Unknown
 
 // joined returns words with commas between them.
 func joined[S ~string](words []S) string {
-	texts := make([]string, len(words))
+	text := ""
 	for i, word := range words {
-		texts[i] = string(word)
+		text += pick(i > 0, ", ", "") + string(word)
 	}
-	return strings.Join(texts, ", ")
+	return text
 }
 
 // plural is a number of things.
@@ -277,13 +265,8 @@ func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Se
 
 // Line writes a run on one line: its rate, its latency, its errors, its limit, and whether it is valid.
 func Line(w io.Writer, r result.Result, _ Options) error {
-	rate, valid := noRate, "valid"
-	if of, ok := r.Quoted(); ok {
-		rate = theme.PerSecond(of.Records) + " records/s"
-	}
-	if !r.Valid {
-		valid = "NOT VALID: " + strings.Join(invalid(&r), "; ")
-	}
+	of, ok := r.Quoted()
+	rate, valid := pick(ok, theme.PerSecond(of.Records)+" records/s", noRate), pick(r.Valid, "valid", "NOT VALID: "+strings.Join(invalid(&r), "; "))
 	_, l := Headline(&r)
 	_, err := fmt.Fprintln(w, theme.Clean(fmt.Sprintf("%s  p50 %s  p99 %s  errors %s  limit %s  %s", rate, latencyOf(&l, l.P50), latencyOf(&l, l.P99),
 		theme.Count(r.Records.Errors()), r.BoundBy.Limit, valid)))
@@ -309,7 +292,7 @@ func Processes(w io.Writer, r result.Result, _ Options) error {
 		}
 		rows = append(rows, one)
 	}
-	return flat(w, rows, func(v any) (json.RawMessage, error) { return json.Marshal(v) })
+	return flat(w, rows, json.Marshal)
 }
 
 // processesOf returns the processes of a result. One that stands for itself is its own.

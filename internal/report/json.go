@@ -85,7 +85,7 @@ func applyingTo(r *result.Result) *applying {
 }
 
 // document is v in JSON, on one line. path is where v is in a result.
-func (a *applying) document(path string, v any) (json.RawMessage, error) {
+func (a *applying) document(path string, v any) ([]byte, error) {
 	var whole bytes.Buffer
 	e := json.NewEncoder(&whole)
 	e.SetEscapeHTML(false)
@@ -101,7 +101,7 @@ func (a *applying) write(w io.Writer, path string, v any, indent string) error {
 	if err != nil {
 		return err
 	}
-	return theme.JSON(w, line, indent)
+	return theme.JSON(w, json.RawMessage(line), indent)
 }
 
 // pruned returns a value of a document without the fields that do not apply.

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -104,15 +105,20 @@ func (e *execs) run(ctx context.Context, command string, now func() time.Duratio
 	case <-ctx.Done():
 		e.end(cmd.Process.Pid, ended)
 	}
-	text := name + ": " + exitText(err)
-	if failed(err) {
+	text := name + ": exit 0"
+	var exit *exec.ExitError
+	switch {
+	case errors.As(err, &exit) && exit.Exited(): // one that was killed has no reason to give
+		text = fmt.Sprintf("%s: exit %d", name, exit.ExitCode())
 		select {
 		case <-heard:
 		case <-time.After(lastWords):
 		}
-		if said := last.get(); said != "" {
-			text += ": " + said
+		if said := last.text.Load(); said != nil {
+			text += ": " + *said
 		}
+	case err != nil:
+		text = name + ": " + err.Error() // "signal: killed"
 	}
 	e.tell(stats.ExecEnded, at, text)
 	// Background processes of the command, such as a broker, may write until the run ends. They may
@@ -164,47 +170,12 @@ func (e *execs) tell(kind stats.EventKind, at time.Duration, text string) {
 }
 
 // lastLine is the last line that a command has written which holds anything.
-type lastLine struct {
-	mu   sync.Mutex
-	text string
-}
+type lastLine struct{ text atomic.Pointer[string] }
 
 // set keeps a line, cut to the length that an event may have.
 func (l *lastLine) set(line string) {
-	text := strings.TrimSpace(line)
-	if text == "" {
-		return
-	}
-	if runes := []rune(text); len(runes) > maxReason {
-		text = string(runes[:maxReason])
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.text = text
-}
-
-func (l *lastLine) get() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text
-}
-
-// failed reports whether a command has ended by itself with an error. One that was killed
-// has no reason to give.
-func failed(err error) bool {
-	var exit *exec.ExitError
-	return errors.As(err, &exit) && exit.Exited()
-}
-
-// exitText returns how a command ended.
-func exitText(err error) string {
-	var exit *exec.ExitError
-	switch {
-	case err == nil:
-		return "exit 0"
-	case errors.As(err, &exit) && exit.Exited():
-		return fmt.Sprintf("exit %d", exit.ExitCode())
-	default:
-		return err.Error() // "signal: killed"
+	text := []rune(strings.TrimSpace(line))
+	if len(text) > 0 {
+		l.text.Store(new(string(text[:min(len(text), maxReason)])))
 	}
 }

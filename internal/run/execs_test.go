@@ -101,9 +101,10 @@ func TestTheLastLineOfACommandIsCut(t *testing.T) {
 		{"letters of any language", "Gerät fehlt", "Gerät fehlt"},
 		{"a long line", strings.Repeat("ä", maxReason+1), strings.Repeat("ä", maxReason)},
 	} {
-		l := lastLine{text: "before"}
+		var l lastLine
+		l.set("before")
 		l.set(r.line)
-		must.Match(t, r.want, l.get(), "%s", r.name)
+		must.Match(t, r.want, *l.text.Load(), "%s", r.name)
 	}
 }
 

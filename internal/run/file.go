@@ -79,16 +79,6 @@ func (f *File) Fill(from io.WriterTo) error {
 	return nil
 }
 
-// replace replaces the file, which was written and closed, by one that is made of it.
-func (f *File) replace(make func(w io.Writer, file io.Reader) error) error {
-	old, err := os.Open(f.path)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = old.Close() }() // it was only read
-	return input.Replace(f.path, 0o644, func(w io.Writer) error { return make(w, old) })
-}
-
 // Discard removes the file, unless a run or a Fill has completed it.
 func (f *File) Discard() {
 	if f == nil || f.kept {
@@ -135,21 +125,18 @@ func Stem(p *plan.Plan, acks string, tags []string) string {
 
 // rateWord returns a rate in few characters: 50k, 100MiB.
 func rateWord(r plan.Rate) string {
-	if len(r.Stages) > 0 {
+	per, unit := r.PerSecond, ""
+	switch {
+	case len(r.Stages) > 0:
 		return "stages"
-	}
-	if r.Bytes {
+	case r.Bytes:
 		return strings.TrimSuffix(r.String(), "/s")
+	case per >= 1e6:
+		per, unit = per/1e6, "M"
+	case per >= 1e3:
+		per, unit = per/1e3, "k"
 	}
-	for _, u := range []struct {
-		suffix string
-		factor float64
-	}{{"M", 1e6}, {"k", 1e3}} {
-		if r.PerSecond >= u.factor {
-			return strconv.FormatFloat(r.PerSecond/u.factor, 'g', 4, 64) + u.suffix
-		}
-	}
-	return strconv.FormatFloat(r.PerSecond, 'g', 4, 64)
+	return strconv.FormatFloat(per, 'g', 4, 64) + unit
 }
 
 // safe returns a word that any file system takes in a name, and a shell without quotes.
@@ -207,9 +194,18 @@ func (s *sink) Observe(windows []stats.Window) {
 	sample := s.sampler.Sample(windows[0].End)
 	for _, w := range windows {
 		s.fold.AddWindow(w)
+		if s.file != nil {
+			s.file.AddWindow(w)
+		}
 	}
 	s.fold.AddSample(sample)
-	s.write(windows, sample)
+	if s.file != nil {
+		s.file.AddSample(sample)
+		if err := s.file.Err(); err != nil && !s.failed {
+			s.failed = true
+			s.notify(Notice{Kind: FileFailed, Text: fmt.Sprintf("%v; the run goes on", err)})
+		}
+	}
 	if why := s.fold.Broken(); why != "" && s.abort != nil {
 		s.abort(why)
 		s.abort = nil
@@ -229,21 +225,6 @@ func (s *sink) Observe(windows []stats.Window) {
 var stages = map[engine.Stage]result.Stage{
 	engine.Opening: result.WarmingUp, engine.WarmingUp: result.WarmingUp, engine.Running: result.Running,
 	engine.Draining: result.Draining, engine.Finished: result.Finished,
-}
-
-// write writes a second to the run file.
-func (s *sink) write(windows []stats.Window, sample host.Sample) {
-	if s.file == nil {
-		return
-	}
-	for _, w := range windows {
-		s.file.AddWindow(w)
-	}
-	s.file.AddSample(sample)
-	if err := s.file.Err(); err != nil && !s.failed {
-		s.failed = true
-		s.notify(Notice{Kind: FileFailed, Text: fmt.Sprintf("%v; the run goes on", err)})
-	}
 }
 
 // finish closes the run file and makes the result.

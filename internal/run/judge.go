@@ -38,66 +38,59 @@ func Judge(res *result.Result, idle bool) error {
 	if res.Warmup != nil {
 		unanswered += res.Warmup.Records.Failed + res.Warmup.Records.Unknown
 	}
+	missing := res.Records.NotInLog
+	notInLog := fmt.Sprintf("%s in the log of topic %s, of those that kt counts as %s", theme.Plural(missing, "record is not", "records are not"), res.Environment.Topic.Name, res.Outcome())
+	limits, _ := notMet(res)
 	switch v := res.Verify; {
 	case res.Lost():
 		return &Fault{Lost, fmt.Sprintf("%s lost%s", theme.Plural(v.Lost, "acknowledged record is", "acknowledged records are"), inGroups(v))}
 	case res.Damaged():
 		return &Fault{Damaged, damage(v) + inGroups(v)}
 	case !res.Valid:
-		clauses := append([]string{"the run is not valid: " + few(res.Invalid)}, notMet(res)...)
-		if res.Records.NotInLog > 0 {
-			clauses = append(clauses, notInLog(res))
+		clauses := append([]string{"the run is not valid: " + few(res.Invalid)}, limits...)
+		if missing > 0 {
+			clauses = append(clauses, notInLog)
 		}
 		return &Fault{NotValid, strings.Join(clauses, "; also ")}
-	case res.AbortedBy != "" || len(notHeld(res.Limits)) > 0:
-		return &Fault{NotMet, strings.Join(notMet(res), "; ")}
+	case len(limits) > 0:
+		return &Fault{NotMet, strings.Join(limits, "; ")}
 	case res.Client.Aborted > 0:
 		return &Fault{Failed, theme.Plural(res.Client.Aborted, "transaction", "transactions") + " could not be committed"}
 	case unanswered > 0:
 		return &Fault{Failed, theme.Plural(unanswered, "record was", "records were") + " not acknowledged" + why(res)}
-	}
-	if res.Records.NotInLog > 0 {
-		return &Fault{Failed, notInLog(res)}
+	case missing > 0:
+		return &Fault{Failed, notInLog}
 	}
 	return judgeReading(res, idle)
 }
 
-// notInLog returns a clause on records that count as written and are not in the log.
-func notInLog(res *result.Result) string {
-	return fmt.Sprintf("%s in the log of topic %s, of those that kt counts as %s", theme.Plural(res.Records.NotInLog, "record is not", "records are not"), res.Environment.Topic.Name, res.Outcome())
-}
-
 // JudgeLimits returns an error if a limit of a result is not held. It judges nothing else.
 func JudgeLimits(res *result.Result) error {
-	if len(notHeld(res.Limits)) == 0 {
-		return nil
+	if limits, held := notMet(res); !held {
+		return &Fault{NotMet, strings.Join(limits, "; ")}
 	}
-	return &Fault{NotMet, strings.Join(notMet(res), "; ")}
+	return nil
 }
 
-// notHeld returns a clause for each limit that is not held.
-func notHeld(limits []result.Limit) (clauses []string) {
-	for i := range limits {
-		switch l := &limits[i]; {
-		case l.Held:
-		case l.Value == nil:
-			clauses = append(clauses, fmt.Sprintf("%s: %s", l.Expression, l.Note))
-		default:
-			clauses = append(clauses, fmt.Sprintf("%s: %s", l.Expression, l.Shown()))
+// notMet returns what a NotMet fault says, and reports whether all limits are held.
+func notMet(res *result.Result) (say []string, held bool) {
+	var broken []string
+	for i := range res.Limits {
+		if l := &res.Limits[i]; !l.Held {
+			shown := l.Note
+			if l.Value != nil {
+				shown = l.Shown()
+			}
+			broken = append(broken, l.Expression+": "+shown)
 		}
 	}
-	return clauses
-}
-
-// notMet returns what a NotMet fault says.
-func notMet(res *result.Result) (say []string) {
 	if res.AbortedBy != "" {
 		say = append(say, "ended by --abort-on "+res.AbortedBy)
 	}
-	if n := notHeld(res.Limits); len(n) > 0 {
-		say = append(say, fmt.Sprintf("%s of %d not held: %s", theme.Plural(len(n), "limit", "limits"), len(res.Limits), few(n)))
+	if n := len(broken); n > 0 {
+		say = append(say, fmt.Sprintf("%s of %d not held: %s", theme.Plural(n, "limit", "limits"), len(res.Limits), few(broken)))
 	}
-	return say
+	return say, len(broken) == 0
 }
 
 // why returns the most frequent error code of failed records, and where they were to go.
@@ -128,15 +121,15 @@ func few(reasons []string) string {
 
 // damage returns the text of a Damaged fault.
 func damage(v *ledger.Verdict) string {
-	const excluded = "duplicated or reordered, which the client's settings exclude"
-	repeats := v.Duplicated + v.Reordered + v.LateUndecided
+	const excluded = " duplicated or reordered, which the client's settings exclude"
+	repeats, corrupted := v.Duplicated+v.Reordered+v.LateUndecided, theme.Plural(v.Corrupted, "record is", "records are")+" corrupted"
 	switch {
 	case repeats == 0 || v.RepeatsAllowed:
-		return fmt.Sprintf("%s corrupted", theme.Plural(v.Corrupted, "record is", "records are"))
+		return corrupted
 	case v.Corrupted == 0:
-		return fmt.Sprintf("%s %s", theme.Plural(repeats, "record is", "records are"), excluded)
+		return theme.Plural(repeats, "record is", "records are") + excluded
 	}
-	return fmt.Sprintf("%s corrupted and %s %s", theme.Plural(v.Corrupted, "record is", "records are"), theme.Count(repeats), excluded)
+	return corrupted + " and " + theme.Count(repeats) + excluded
 }
 
 // inGroups returns a remark for counts that are sums over several groups.

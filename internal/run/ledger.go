@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -17,13 +17,6 @@ import (
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/theme"
 )
-
-// stampRun returns the run's id as the stamps carry it.
-func stampRun(id string) uint64 {
-	h := fnv.New64a()
-	h.Write([]byte(id))
-	return h.Sum64()
-}
 
 // ReadBook reads the ledger of an earlier run, whose records a plan is to look for. A plan
 // that names no topic gets the ledger's. One whose engine nobody chose gets the engine that can tell the records apart.
@@ -72,18 +65,6 @@ func readHeaders(path string, p *plan.Plan, engineChosen bool) error {
 	return nil
 }
 
-// checkBook checks that the topic is still the one that the ledger is about.
-func (m *maker) checkBook(t *result.Topic) error {
-	if m.Book == nil || m.Book.TopicID == "" {
-		return nil
-	}
-	if m.Book.TopicID != t.ID {
-		return m.gone("topic " + t.Name + " was deleted and made again")
-	}
-	m.Book.SameTopic = true
-	return nil
-}
-
 // gone returns the error of a ledger whose topic is not there any more, or not on this cluster: which one
 // cannot be known, so no record is called lost.
 func (m *maker) gone(why string) error {
@@ -94,56 +75,42 @@ func (m *maker) gone(why string) error {
 
 // account closes the books: what was written goes into the ledger file, and what was read
 // is compared with it.
-func (m *maker) account(ctx context.Context) (*ledger.Verdict, error) {
+func (m *maker) account(ctx context.Context) (_ *ledger.Verdict, err error) {
 	if m.book == nil {
 		return nil, nil
 	}
-	var err error
-	if m.Plan.Writes() {
+	if path := m.ledgerPath(); m.Plan.Writes() {
 		m.book.Lanes = m.clients.Send.Lanes()
-		err = m.writeLedger()
+		if path != "" {
+			err = ledger.WriteFile(path, m.book)
+		}
+		switch {
+		case errors.Is(err, fs.ErrExist):
+			err = fmt.Errorf("ledger %s: another process made it during the run, and kt does not overwrite ledgers", path)
+		case err != nil:
+			err = fmt.Errorf("ledger %s: %w", path, input.Cause(err))
+		case path != "":
+			m.Notify(Notice{Kind: LedgerWritten, Path: path, Text: "ledger " + path + m.check(path)})
+		}
 	}
 	if !m.Plan.Reads() || !m.Plan.Verify {
 		return nil, err
 	}
 	readings, unknown := m.clients.Read.Readers(ctx)
 	if unknown != nil {
-		m.Notify(Notice{Kind: LogsUnknown, Text: "the end of some partitions' logs is unknown, so their records count as unchecked: " + strings.Join(reasons(unknown), "; ")})
+		var reasons []string
+		for line := range strings.Lines(unknown.Error()) {
+			if line = strings.TrimSpace(line); line != "" && !slices.Contains(reasons, line) {
+				reasons = append(reasons, line)
+			}
+		}
+		m.Notify(Notice{Kind: LogsUnknown, Text: "the end of some partitions' logs is unknown, so their records count as unchecked: " + strings.Join(reasons, "; ")})
 	}
 	v := m.book.Verify(readings...)
 	if v.OfAnotherRun {
 		err = errors.Join(err, fmt.Errorf("--verify %s: the topic holds records of another run and none of this ledger's", m.BookName))
 	}
 	return &v, err
-}
-
-// reasons returns the different lines of an error.
-func reasons(err error) (lines []string) {
-	seen := make(map[string]bool)
-	for line := range strings.Lines(err.Error()) {
-		if line = strings.TrimSpace(line); line != "" && !seen[line] {
-			seen[line] = true
-			lines = append(lines, line)
-		}
-	}
-	return lines
-}
-
-// writeLedger leaves the ledger of a run with Verify.
-func (m *maker) writeLedger() error {
-	path := m.ledgerPath()
-	if path == "" {
-		return nil
-	}
-	err := ledger.WriteFile(path, m.book)
-	if errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("ledger %s: another process made it during the run, and kt does not overwrite ledgers", path)
-	}
-	if err != nil {
-		return fmt.Errorf("ledger %s: %w", path, input.Cause(err))
-	}
-	m.Notify(Notice{Kind: LedgerWritten, Path: path, Text: "ledger " + path + m.check(path)})
-	return nil
 }
 
 // check returns how the ledger of a run is used; "": its records were taken from the queues.

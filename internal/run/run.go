@@ -1,17 +1,21 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"io"
+	"os"
 	"slices"
 	"sync/atomic"
 	"time"
 
 	"github.com/kt-bench/kt/internal/engine"
 	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/input"
 	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
@@ -25,7 +29,13 @@ import (
 func Run(ctx context.Context, r Request, observers ...Observer) (result.Result, error) {
 	m := &maker{Request: r, aborted: make(chan struct{})}
 	defer m.File.Discard()
-	m.setDefaults()
+	if m.Now == nil {
+		m.Now = time.Now
+	}
+	if m.Notify == nil {
+		m.Notify = func(Notice) {}
+	}
+	m.Status = cmp.Or(m.Status, new(engine.Status))
 	if err := m.checkLedger(); err != nil {
 		return result.Result{}, err
 	}
@@ -62,18 +72,6 @@ type maker struct {
 	abortedBy string        // that condition; set before aborted is closed
 }
 
-func (m *maker) setDefaults() {
-	if m.Now == nil {
-		m.Now = time.Now
-	}
-	if m.Notify == nil {
-		m.Notify = func(Notice) {}
-	}
-	if m.Status == nil {
-		m.Status = new(engine.Status)
-	}
-}
-
 // together reports whether the run was started together with others, of one load.
 func (m *maker) together() bool { return m.Part != nil && m.Part.Epoch != "" }
 
@@ -89,8 +87,9 @@ func (m *maker) load(ctx context.Context, observers []Observer) (engine.End, err
 		if err != nil {
 			return engine.End{}, err
 		}
-		book.Run = stampRun(m.header.RunID)
-		m.book = book
+		id := fnv.New64a() // of the run, as stamps carry it
+		id.Write([]byte(m.header.RunID))
+		book.Run, m.book = id.Sum64(), book
 	}
 	var err error
 	if m.clients, err = m.session.Open(ctx, m.book); err != nil {
@@ -167,46 +166,55 @@ func (m *maker) start() (time.Time, result.Start) {
 func (m *maker) describe() {
 	m.header = result.Header{
 		Schema: result.Schema, RunID: rand.Text(), KTVersion: m.Version, StartedAt: m.Now().UTC(),
-		Args: m.Args, Tags: m.Tags, Part: m.Part, Plan: shown(m.Plan), Limits: m.Limits,
+		Args: m.Args, Tags: m.Tags, Part: m.Part, Plan: m.Plan, Limits: m.Limits,
 		Environment: result.Environment{Host: host.ReadFacts(), Clock: host.ReadClock()},
 	}
+	headers := slices.Clone(m.Plan.Payload.Headers)
+	for i, h := range headers { // others see them, and they may hold a secret
+		headers[i].Value = secret.HideValue(h.Key, h.Value)
+	}
+	m.header.Plan.Payload.Headers = headers
 	m.session.Describe(&m.header)
 	if m.Ceiling != nil && !m.header.Embedded {
 		m.header.Ceiling = m.Ceiling(&m.header)
 	}
 }
 
-// shown returns a plan for others to see: its headers may hold a secret.
-func shown(p plan.Plan) plan.Plan {
-	p.Payload.Headers = slices.Clone(p.Payload.Headers)
-	for i := range p.Payload.Headers {
-		h := &p.Payload.Headers[i]
-		h.Value = secret.HideValue(h.Key, h.Value)
-	}
-	return p
-}
-
-// checkTopic checks that the plan can be carried out on the topic.
+// checkTopic checks that the plan can be carried out on the topic, and that it is still the one of the ledger.
 func (m *maker) checkTopic() error {
 	t := &m.header.Environment.Topic
 	if n := m.Plan.Share.Slots; n > t.Partitions {
 		return result.Misfit("topic %s has %s: each of %d processes reads its own records, from partitions of its own; give the topic more partitions, or use fewer --processes", t.Name, theme.Plural(t.Partitions, "partition", "partitions"), n)
 	}
-	return m.checkBook(t)
+	if m.Book == nil || m.Book.TopicID == "" {
+		return nil
+	}
+	if m.Book.TopicID != t.ID {
+		return m.gone("topic " + t.Name + " was deleted and made again")
+	}
+	m.Book.SameTopic = true
+	return nil
 }
 
 // finish verifies, writes down the end, and cleans up.
 func (m *maker) finish(ctx context.Context, end engine.End) (result.Result, error) {
-	trailer := trailerOf(end)
-	trailer.Tune, trailer.LogEnds = m.tune, m.logEnds(ctx)
-	if end.Stopped && m.full.Load() {
-		trailer.Ended = result.DiskFull
+	trailer := result.Trailer{
+		Ended: result.Completed, ElapsedSeconds: end.Elapsed.Seconds(), Tune: m.tune, LogEnds: m.logEnds(ctx),
+		SendingSeconds: end.Sending.Seconds(), DrainTimedOut: end.TimedOut, ReadEnd: string(end.ReadEnd),
+	}
+	if end.ReadErr != nil {
+		trailer.ReadError = end.ReadErr.Error()
 	}
 	if m.Aborted != nil {
 		m.abortedBy = m.Aborted()
 	}
-	if m.abortedBy != "" {
+	switch {
+	case m.abortedBy != "":
 		trailer.Ended, trailer.AbortedBy = result.Aborted, m.abortedBy
+	case end.Stopped && m.full.Load():
+		trailer.Ended = result.DiskFull
+	case end.Stopped:
+		trailer.Ended = result.Interrupted
 	}
 	var err error
 	trailer.Verify, err = m.account(ctx)
@@ -218,48 +226,29 @@ func (m *maker) finish(ctx context.Context, end engine.End) (result.Result, erro
 		}
 	}
 	err = errors.Join(fileErr, err)
-	if m.Done == nil || m.Done(ctx, res, err) {
-		err = errors.Join(err, m.delete(ctx))
+	if m.Done != nil && !m.Done(ctx, res, err) || !m.Plan.Topic.Delete {
+		return res, err
 	}
-	return res, err
+	if t := &m.header.Environment.Topic; !t.Created {
+		m.Notify(Notice{Kind: TopicKept, Text: fmt.Sprintf("topic %s was there before this run, so --delete-topic leaves it", t.Name)})
+		return res, err
+	}
+	return res, errors.Join(err, m.session.Delete(context.WithoutCancel(ctx)))
 }
 
-// thin replaces the run file of a long run by one of fewer seconds.
+// thin replaces the run file of a long run, which was written and closed, by one of fewer seconds.
 func (m *maker) thin(res *result.Result) {
 	if res.ElapsedSeconds <= result.ThinAfter.Seconds() {
 		return
 	}
-	err := m.File.replace(func(w io.Writer, file io.Reader) error { return result.Thin(w, file, res) })
+	old, err := os.Open(m.File.path)
+	if err == nil {
+		err = input.Replace(m.File.path, 0o644, func(w io.Writer) error { return result.Thin(w, old, res) })
+		_ = old.Close() // it was only read
+	}
 	if err != nil {
 		m.Notify(Notice{Kind: FileFailed, Text: fmt.Sprintf("%v; the run file has all of its seconds", err)})
 	}
-}
-
-// delete deletes the topic if the plan says so and this run created it.
-func (m *maker) delete(ctx context.Context) error {
-	t := &m.header.Environment.Topic
-	switch {
-	case !m.Plan.Topic.Delete:
-		return nil
-	case !t.Created:
-		m.Notify(Notice{Kind: TopicKept, Text: fmt.Sprintf("topic %s was there before this run, so --delete-topic leaves it", t.Name)})
-		return nil
-	}
-	return m.session.Delete(context.WithoutCancel(ctx))
-}
-
-func trailerOf(end engine.End) result.Trailer {
-	t := result.Trailer{
-		Ended: result.Completed, ElapsedSeconds: end.Elapsed.Seconds(),
-		SendingSeconds: end.Sending.Seconds(), DrainTimedOut: end.TimedOut, ReadEnd: string(end.ReadEnd),
-	}
-	if end.Stopped {
-		t.Ended = result.Interrupted
-	}
-	if end.ReadErr != nil {
-		t.ReadError = end.ReadErr.Error()
-	}
-	return t
 }
 
 var _ Func = Run

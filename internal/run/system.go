@@ -83,6 +83,9 @@ type (
 		WhyUnreachable(ctx context.Context, code string) error
 	}
 
+	// Partitioned reports whether each partition is read by one consumer of a group.
+	Partitioned interface{ ReadsByPartition() bool }
+
 	// Calibrated reports whether the load costs this host as much on the sink of kt calibrate as on the system.
 	Calibrated interface{ LikeSink() bool }
 
@@ -122,16 +125,8 @@ var _ engine.Source = (*brokerMaps)(nil)
 // Start looks until ctx ends.
 func (b *brokerMaps) Start(ctx context.Context, now func() time.Duration) {
 	b.looking.Go(func() {
-		ticker := time.NewTicker(mapsEvery)
-		defer ticker.Stop()
-		for {
-			b.look(now())
-			select {
-			case <-ctx.Done():
-				return
-			case <-ticker.C:
-			}
-		}
+		b.look(now())
+		engine.Every(ctx, mapsEvery, func() { b.look(now()) })
 	})
 }
 

@@ -67,8 +67,17 @@ func (d *Document) answer() {
 				a.Sentence = d.best(&a, group)
 			}
 			if f := d.Study.searched(); q.Best != "" && f != nil && f.Name == a.Factor && q.By == d.Study.searchedBy() {
+				steps, _ := f.Search.steps() // Check has looked at it
 				a.SearchEnd = d.ends[group[0].key(f.Name)]
-				a.Sentence += d.sayEnd(&a)
+				switch a.SearchEnd {
+				case EndAlike:
+					a.Sentence += "; the search ended because " + a.Best + " cannot be told from its neighbours"
+				case EndFine:
+					a.Sentence += "; the search ended at steps of " + steps.kind.write(steps.fine)
+				case EndNothing:
+				default:
+					a.Sentence += "; the search is not over: kt study resume " + d.ID + " goes on"
+				}
 			}
 			d.Answers = append(d.Answers, a)
 		}
@@ -134,9 +143,11 @@ func (d *Document) valueOf(c *CellDoc, factor string) string {
 func (d *Document) best(a *Answer, cells []*CellDoc) string {
 	r, err := d.rank(cells, a.Factor, a.By)
 	var alike, unsure []string
+	widest := 0.0
 	for i, c := range r.cells {
-		v := d.valueOf(c, a.Factor)
-		switch w := worse(v, r.standings[i].ToBest); {
+		v, toBest := d.valueOf(c, a.Factor), r.standings[i].ToBest
+		widest = max(widest, toBest.Value-1, 1/toBest.Value-1)
+		switch w := worse(v, toBest); {
 		case !r.standings[i].Alike:
 			a.Worse = append(a.Worse, w)
 		case i != r.best && w.By >= unsureFrom:
@@ -155,8 +166,10 @@ func (d *Document) best(a *Answer, cells []*CellDoc) string {
 		if !d.Study.Pair {
 			named = a.Factor + "=" + a.Best
 		}
-		if len(a.Worse) == 0 && len(r.cells) > 1 {
-			a.Repeats = r.repeatsToTell()
+		if len(a.Worse) == 0 && len(r.cells) > 1 { // would tell the best from the one that differs most, if the difference is as it seems
+			if a.Repeats = inference.RepeatsOfBest(r.noise, widest, len(r.cells), r.alpha); a.Repeats > 0 {
+				a.Repeats = max(a.Repeats, len(r.values[r.best])+1)
+			}
 		}
 		text = a.sentence(&r, named, alike, unsure)
 	}
@@ -342,17 +355,4 @@ func worse(value string, toBest inference.Estimate) Worse {
 	by := func(ratio float64) float64 { return math.Copysign(1, toBest.Value-1) * (ratio - 1) }
 	low, high := by(toBest.Low), by(toBest.High)
 	return Worse{Value: value, By: by(toBest.Value), Low: min(low, high), High: max(low, high)}
-}
-
-// repeatsToTell returns how many repeats would tell the best cell from the one that differs most from
-// it, if the difference is as it seems; 0: it is not known.
-func (r *ranking) repeatsToTell() int {
-	widest := 0.0
-	for _, s := range r.standings {
-		widest = max(widest, s.ToBest.Value-1, 1/s.ToBest.Value-1)
-	}
-	if n := inference.RepeatsOfBest(r.noise, widest, len(r.cells), r.alpha); n > 0 {
-		return max(n, len(r.values[r.best])+1)
-	}
-	return 0
 }

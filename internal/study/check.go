@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/kt-bench/kt/internal/plan"
 )
@@ -13,6 +14,9 @@ const maxTurns = 1_000_000
 
 // OwnFlags are flags of loads that a study sets itself, or that mean nothing in one.
 var OwnFlags = []string{"topic", "include", "delete-topic", "result", "output", "run", "ledger", "print-config", "limit", "abort-on"}
+
+// ofTrials are flags that a search gives its trials.
+var ofTrials = []string{"rate", "throughput", "duration", "num-records", "messages", "warmup", "warmup-records"}
 
 // notYours says why a load may not have one of OwnFlags.
 func notYours(in, flag string) string {
@@ -42,146 +46,114 @@ type problem struct {
 	err  error
 }
 
-// report notes what is wrong with a part of a study.
-type report func(part, format string, args ...any)
+type problems []problem
 
-func (s *Study) problems() (all []problem) {
-	bad := func(part, format string, args ...any) { all = append(all, problem{part, fmt.Errorf(format, args...)}) }
-	if len(s.Parts) > 0 {
-		s.checkParts(bad)
-		return all
+// refuse notes what is wrong with a part of a study, if it is.
+func (p *problems) refuse(wrong bool, part, format string, args ...any) {
+	if wrong {
+		*p = append(*p, problem{part, fmt.Errorf(format, args...)})
 	}
-	if len(s.Loads) == 0 {
-		bad("", "load: there is none; write load: {command: produce, …}")
-	}
-	if s.Repeats < 1 {
-		bad("repeats", "repeats %d: it must be 1 or more", s.Repeats)
-	}
-	if s.Discard < 0 || s.Discard > maxTurns {
-		bad("discard", "discard %d: it must be from 0 to %d", s.Discard, maxTurns)
-	}
-	if s.Find != nil {
-		s.checkFind(bad)
-	}
-	s.checkNames(bad)
-	s.checkFactors(bad)
-	return all
 }
 
-// checkParts looks for what is wrong with a study of parts, besides what is wrong within them.
-func (s *Study) checkParts(bad report) {
-	if len(s.Loads)+len(s.Prepare)+len(s.Factors)+len(s.Ask) > 0 || s.Find != nil {
-		bad("parts", "parts: each has loads, factors and questions of its own: leave them out beside parts")
-	}
+func (s *Study) problems() (bad problems) {
 	var names []string
 	for _, part := range s.Parts {
-		if err := plan.CheckName(part.Name); err != nil {
-			bad("parts", "parts: name %q: %w", part.Name, err)
-		}
-		if slices.Contains(names, part.Name) {
-			bad("parts", "parts: two have the name %s", part.Name)
-		}
+		err := plan.CheckName(part.Name)
+		bad.refuse(err != nil, "parts", "parts: name %q: %w", part.Name, err)
+		bad.refuse(slices.Contains(names, part.Name), "parts", "parts: two have the name %s", part.Name)
 		names = append(names, part.Name)
 	}
+	if len(s.Parts) > 0 {
+		own := len(s.Loads)+len(s.Prepare)+len(s.Factors)+len(s.Ask) > 0 || s.Find != nil
+		bad.refuse(own, "parts", "parts: each has loads, factors and questions of its own: leave them out beside parts")
+		return bad
+	}
+	bad.refuse(len(s.Loads) == 0, "", "load: there is none; write load: {command: produce, …}")
+	bad.refuse(s.Repeats < 1, "repeats", "repeats %d: it must be 1 or more", s.Repeats)
+	bad.refuse(s.Discard < 0 || s.Discard > maxTurns, "discard", "discard %d: it must be from 0 to %d", s.Discard, maxTurns)
+	if s.Find != nil {
+		s.checkFind(&bad)
+	}
+	s.checkLoads(&bad)
+	s.checkFactors(&bad)
+	return bad
 }
 
-// checkFind looks for what a search cannot have.
-func (s *Study) checkFind(bad report) {
+// checkFind looks for what a search of the highest rate cannot have.
+func (s *Study) checkFind(bad *problems) {
 	if len(s.Loads) != 1 || len(s.Prepare)+len(s.Ask) > 0 {
-		bad("find", "find: a search has one load, and no questions")
+		bad.refuse(true, "find", "find: a search has one load, and no questions")
 		return
 	}
 	for _, f := range s.Factors {
-		switch {
-		case f.Search != nil:
-			bad("factor "+f.Name, "find: its factors have lists of values, with a search of the highest rate for each")
-		case isOutside(f.Name):
-			bad("factor "+f.Name, "find: %s: a search changes no broker and no host; vary it in a study without find", f.Name)
-		}
+		bad.refuse(f.Search != nil, "factor "+f.Name, "find: its factors have lists of values, with a search of the highest rate for each")
+		bad.refuse(f.Search == nil && isOutside(f.Name), "factor "+f.Name, "find: %s: a search changes no broker and no host; vary it in a study without find", f.Name)
 	}
-	if err := s.Find.check(); err != nil {
-		bad("find", "find: %w", err)
+	f, l := s.Find, &s.Loads[0]
+	bad.refuse(f.Trial.Std() < time.Second, "find", "find: trial %s: a run of less than 1s says nothing", f.Trial)
+	bad.refuse(!(f.Precision >= 0.001 && f.Precision <= 0.5), "find", "find: precision %v: it must be from 0.001 to 0.5", f.Precision) // not a number is neither
+	for _, share := range f.Curve {
+		bad.refuse(!(share > 0 && share <= 1), "find", "find: curve %v: a share of the peak is from 0 to 1", share)
 	}
-	if err := s.Loads[0].checkFind(); err != nil {
-		bad("load "+s.Loads[0].Name, "%w", err)
+	for _, flag := range ofTrials {
+		bad.refuse(l.has(flag), "load "+l.Name, "--%s: kt find gives every trial its rate and its time: leave it out (--ladder and --trial-time choose them)", flag)
 	}
+	reads := l.Command == "consume"
+	bad.refuse(reads && !l.has("topic"), "load "+l.Name, "consume: each trial reads old records at a rate: name a topic that holds enough of them with --topic")
+	bad.refuse(reads && l.has("group"), "load "+l.Name, "--group: its committed offsets would let each trial begin where the one before ended; leave it out")
 }
 
-func (s *Study) checkNames(bad report) {
+func (s *Study) checkLoads(bad *problems) {
 	var names []string
 	for _, l := range s.loads() {
 		part := "load " + l.Name
 		if l.Name != "" || len(s.Prepare)+len(s.Loads) > 1 {
-			switch err := plan.CheckName(l.Name); {
-			case slices.Contains(names, l.Name):
-				bad(part, "load %q: two have this name", l.Name)
-			case l.Name != "" && err != nil:
-				bad(part, "load %q: %w", l.Name, err)
-			case l.Name != "" && (isOutside(l.Name+".") || l.Name+"." == topicPrefix):
-				bad(part, "load %q: factors of that name are no flags of a load; give it another one", l.Name)
-			}
+			err := plan.CheckName(l.Name)
+			bad.refuse(slices.Contains(names, l.Name), part, "load %q: two have this name", l.Name)
+			bad.refuse(l.Name != "" && err != nil, part, "load %q: %w", l.Name, err)
+			bad.refuse(isOutside(l.Name+".") || l.Name+"." == topicPrefix, part, "load %q: factors of that name are no flags of a load; give it another one", l.Name)
 			names = append(names, l.Name)
 		}
 		for _, f := range l.Flags {
-			if slices.Contains(OwnFlags, f.Name) && (f.Name != "topic" || !l.readsOld()) {
-				bad("flag "+l.Name+" "+f.Name, "%s: %s", f.Name, notYours("study", f.Name))
-			}
+			isOwn := slices.Contains(OwnFlags, f.Name) && (f.Name != "topic" || !l.readsOld())
+			bad.refuse(isOwn, "flag "+l.Name+" "+f.Name, "%s: %s", f.Name, notYours("study", f.Name))
 		}
-		if l.Reads != "" && !s.isPrepared(l.Reads) {
-			bad(part, "reads %q: no load of that name is prepared", l.Reads)
-		}
+		bad.refuse(l.Reads != "" && !s.isPrepared(l.Reads), part, "reads %q: no load of that name is prepared", l.Reads)
 	}
 }
 
-func (s *Study) checkFactors(bad report) {
-	factors := s.factorNames()
+func (s *Study) checkFactors(bad *problems) {
+	factors, searched, cells := s.factorNames(), s.searched(), 1
 	for i, q := range s.Ask {
-		if !slices.Contains(factors, q.Factor()) {
-			bad(fmt.Sprint("ask ", i), "ask %q: there is no such factor%s", q.Factor(), didYouMean(q.Factor(), factors))
-		}
+		bad.refuse(!slices.Contains(factors, q.Factor()), fmt.Sprint("ask ", i), "ask %q: there is no such factor%s", q.Factor(), didYouMean(q.Factor(), factors))
 	}
-	s.checkSearch(bad)
-	cells := 1
+	if searched != nil {
+		s.checkSearch(bad, searched)
+	}
 	for i, f := range s.Factors {
 		load, flag := s.target(f.Name)
 		writes := slices.ContainsFunc(s.Loads, func(l Load) bool { return (load == "" || l.Name == load) && !l.readsOld() })
-		if slices.Contains(OwnFlags, flag) && (flag != "topic" || writes) {
-			bad("factor "+f.Name, "factor %s: %s", f.Name, notYours("study", flag))
-		}
-		if s.Pair && s.searched() == nil && len(f.Values) != len(s.Factors[0].Values) {
-			bad("pair", "pair: %s has %d values and %s has %d; in pairs all factors have as many", s.Factors[0].Name, len(s.Factors[0].Values), f.Name, len(f.Values))
+		bad.refuse(slices.Contains(OwnFlags, flag) && (flag != "topic" || writes), "factor "+f.Name, "factor %s: %s", f.Name, notYours("study", flag))
+		if first := s.Factors[0]; s.Pair && searched == nil && len(f.Values) != len(first.Values) {
+			bad.refuse(true, "pair", "pair: %s has %d values and %s has %d; in pairs all factors have as many", first.Name, len(first.Values), f.Name, len(f.Values))
 			return
 		}
 		if i == 0 || !s.Pair {
 			cells = min(cells*len(f.values()), maxTurns+1)
 		}
 	}
-	if cells*min(s.Repeats, maxTurns) > maxTurns {
-		bad("factors", "it has more than %d runs", maxTurns)
-	}
-	if s.Order == ABBA && cells != 2 && s.Trial == nil {
-		bad("order", "order abba: it needs two cells, and there are %d", cells)
-	}
+	bad.refuse(cells*min(s.Repeats, maxTurns) > maxTurns, "factors", "it has more than %d runs", maxTurns)
+	bad.refuse(s.Order == ABBA && cells != 2 && s.Trial == nil, "order", "order abba: it needs two cells, and there are %d", cells)
 }
 
-// checkSearch refuses a search that cannot be made.
-func (s *Study) checkSearch(bad report) {
-	f := s.searched()
-	if f == nil {
-		return
-	}
-	if _, err := f.Search.steps(); err != nil && !f.Search.isOpen() {
-		bad("factor "+f.Name, "%s: search %w", f.Name, err)
-	}
+// checkSearch refuses a search among the values of a factor that cannot be made.
+func (s *Study) checkSearch(bad *problems, f *Factor) {
+	_, err := f.Search.steps()
+	isOpen := open.MatchString(f.Search.From) || open.MatchString(f.Search.To) // a bound depends on what is given
+	bad.refuse(err != nil && !isOpen, "factor "+f.Name, "%s: search %w", f.Name, err)
 	for _, other := range s.Factors {
-		if other.Search != nil && other.Name != f.Name {
-			bad("factor "+other.Name, "%s: a study searches one factor, and this one searches %s; list the values of one of them", other.Name, f.Name)
-		}
+		bad.refuse(other.Search != nil && other.Name != f.Name, "factor "+other.Name, "%s: a study searches one factor, and this one searches %s; list the values of one of them", other.Name, f.Name)
 	}
-	if s.Pair {
-		bad("pair", "%s: values that are searched have no pairs; leave pair out", f.Name)
-	}
-	if s.searchedBy() == "" {
-		bad("factor "+f.Name, "%s: a search needs a question for the best value: add ask: [{best: %s, by: throughput}]", f.Name, f.Name)
-	}
+	bad.refuse(s.Pair, "pair", "%s: values that are searched have no pairs; leave pair out", f.Name)
+	bad.refuse(s.searchedBy() == "", "factor "+f.Name, "%s: a search needs a question for the best value: add ask: [{best: %s, by: throughput}]", f.Name, f.Name)
 }

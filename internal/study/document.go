@@ -1,7 +1,12 @@
 package study
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
+
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/result/metric"
 )
 
 // Schema is the version of Document. It changes when a field changes its meaning or goes away, not
@@ -118,38 +123,39 @@ func (d *Document) count() (done, wanted int) {
 // Document reads the run files of a study and returns what they say.
 func (f *Folder) Document() (*Document, error) {
 	d, err := f.known()
+	if systems := f.Study.Systems(); len(systems) > 1 {
+		for _, system := range systems {
+			d.NotEqual = append(d.NotEqual, promises[system])
+		}
+	}
 	if err == nil {
-		d.NotEqual = f.Study.unequal()
 		err = f.Study.policy().conclude(d)
 	}
 	return d, err
 }
 
 // Embedded reports whether runs of the study were of the broker inside kt.
-func (d *Document) Embedded() bool {
+func (d *Document) Embedded() (inside bool) {
 	if d.WholeDoc != nil {
 		return slices.ContainsFunc(d.Parts, func(p PartDoc) bool { return p.doc().Embedded() })
 	}
 	if d.folder != nil {
 		for _, loads := range d.folder.read {
-			if slices.ContainsFunc(loads, func(l LoadFigures) bool { return l.cluster == insideKt }) {
-				return true
-			}
+			inside = inside || slices.ContainsFunc(loads, func(l LoadFigures) bool { return l.cluster == insideKt })
 		}
 	}
-	return false
+	return inside
 }
 
 // Faulty reports whether a fault was seen, or records failed or were lost.
 func (d *Document) Faulty() bool {
-	for i := range d.Cells {
-		for _, r := range d.Cells[i].Runs {
-			if slices.ContainsFunc(r.Loads, LoadFigures.isFaulty) {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(d.Cells, func(c CellDoc) bool {
+		return slices.ContainsFunc(c.Runs, func(r RunDoc) bool {
+			return slices.ContainsFunc(r.Loads, func(l LoadFigures) bool {
+				return slices.ContainsFunc(l.effects()[:3], func(n *int64) bool { return n != nil && *n > 0 }) || l.Outage != nil && l.Outage.BeganWith != ""
+			})
+		})
+	})
 }
 
 // cells returns the cells of the runs that are known, each with those that were made.
@@ -182,6 +188,172 @@ func (c *CellDoc) of(load int) (all figures) {
 		all = append(all, &c.Runs[i].Loads[load])
 	}
 	return all
+}
+
+// WholeDoc has what the parts of a study say, and the systems in it side by side.
+type WholeDoc struct {
+	Parts      []PartDoc     `json:"parts"`                  // those that were begun
+	Systems    []plan.System `json:"systems,omitempty"`      // those that were compared
+	SideBySide []SystemBest  `json:"side_by_side,omitempty"` // what each part found of each system
+}
+
+// PartDoc is what a part says: Find of a search, Study of another part.
+type PartDoc struct {
+	Name  string    `json:"name"`
+	Study *Document `json:"study,omitempty"`
+	Find  *Document `json:"find,omitempty"`
+}
+
+func (p *PartDoc) doc() *Document { return cmp.Or(p.Find, p.Study) }
+
+// SystemBest is what a part found of one system: the highest peak of its searches, or the best of its cells.
+type SystemBest struct {
+	Part      string         `json:"part"`
+	System    plan.System    `json:"system"`
+	At        string         `json:"at,omitempty"`        // the other values of the cell, if the system has several
+	By        Metric         `json:"by,omitempty"`        // what made it the best; "": the part asks nothing, and is about faults
+	Peak      *PeakRate      `json:"peak,omitempty"`      // of a search
+	Over      bool           `json:"over"`                // false: a search that was cut off, or runs are missing
+	Cell      *CellFigures   `json:"cell,omitempty"`      // of another part
+	Published []SystemFigure `json:"published,omitempty"` // by the tests that the part names
+}
+
+// SystemFigure is what a published test measured of one system.
+type SystemFigure struct {
+	PublishedCase
+
+	MBSecond float64 `json:"mb_per_second,omitempty"`    // in millions of bytes
+	P99      float64 `json:"latency_p99_us,omitempty"`   // at AtSecond
+	AtSecond float64 `json:"at_mb_per_second,omitempty"` // the offered rate in millions of bytes
+	Of       string  `json:"environment"`
+}
+
+// whole makes the parts of a study one after the other, each by its own policy.
+type whole struct{}
+
+func (whole) next(*Document) ([]Turn, error) { return nil, nil }
+
+func (whole) conclude(d *Document) error {
+	d.WholeDoc = &WholeDoc{Parts: []PartDoc{}}
+	if systems := d.Study.Systems(); len(systems) > 1 {
+		d.Systems = systems
+	}
+	parts, err := d.folder.begun()
+	if err != nil {
+		return err
+	}
+	d.Over = len(parts) == len(d.Study.Parts)
+	for _, p := range parts {
+		said, err := p.Document()
+		if err != nil {
+			return fmt.Errorf("part %s: %w", p.part, err)
+		}
+		one := PartDoc{Name: p.part, Study: said}
+		if said.FindDoc != nil {
+			one.Study, one.Find = nil, said
+		}
+		d.Parts, d.Over = append(d.Parts, one), d.Over && said.Over
+	}
+	return d.compare()
+}
+
+// candidate is a cell or a search that may be the best of its part on a system.
+type candidate struct {
+	SystemBest
+
+	at       []Flag
+	value    float64 // of By
+	measured bool    // false: it only tells what varies
+}
+
+// candidates returns the cells of a part, or its search.
+func (d *Document) candidates() (all []candidate) {
+	s := SystemBest{Part: cmp.Or(d.Study.Of, d.Study.Name), Over: d.Over}
+	if d.FindDoc != nil {
+		s.System, s.By, s.Peak = systemOf(d.Study.Loads[0]), metric.Rate, &d.Peak
+		return []candidate{{s, d.Study.At, d.Peak.RecordsPerSecond, true}}
+	}
+	by := Metric(metric.Rate)
+	if len(d.Study.Ask) > 0 {
+		by = d.Study.Ask[0].By
+		s.By = by
+	}
+	for i := range d.Cells {
+		c := &d.Cells[i]
+		s.System, s.Cell = systemOf(d.Study.at(c.cell, d.Study.Loads[0])), &c.CellFigures
+		value := c.Of(by).Median
+		if !by.HigherIsBetter() {
+			value = -value
+		}
+		all = append(all, candidate{s, c.cell.At, value, c.Of(by).N > 0})
+	}
+	return all
+}
+
+// compare brings the best of each part on each system side by side, if several are compared.
+func (d *Document) compare() error {
+	var all []candidate
+	for _, p := range d.Parts {
+		all = append(all, p.doc().candidates()...)
+	}
+	for _, part := range d.Study.Parts {
+		name := cmp.Or(part.Of, part.Name)
+		for _, system := range d.Systems {
+			is := func(s SystemBest) bool { return s.Part == name && s.System == system }
+			mine := slices.DeleteFunc(slices.Clone(all), func(c candidate) bool { return !is(c.SystemBest) })
+			measured := slices.DeleteFunc(slices.Clone(mine), func(c candidate) bool { return !c.measured })
+			if len(measured) == 0 || slices.ContainsFunc(d.SideBySide, is) {
+				continue
+			}
+			best := slices.MaxFunc(measured, func(a, b candidate) int { return cmp.Compare(a.value, b.value) })
+			best.At = Cell{At: slices.DeleteFunc(set(best.at), func(f Flag) bool { // what is the same in all tells nothing
+				return !slices.ContainsFunc(mine, func(c candidate) bool { return !slices.Contains(c.at, f) })
+			})}.String()
+			rows, err := publishedRows("systems.csv", part.Published)
+			for _, row := range rows {
+				if row["system"] == string(system) {
+					best.Published = append(best.Published, SystemFigure{row.test(), row.number("mb-per-second"), row.number("latency-p99-us"), row.number("at-mb-per-second"), row["environment"]})
+				}
+			}
+			if d.SideBySide = append(d.SideBySide, best.SystemBest); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// promises are what the acknowledgement of a message means with each system's own settings, and how messages are gathered
+// in batches unless a setting says otherwise. Sources:
+//   - Kafka's documentation of acks, flush.messages, batch.size and linger.ms
+//   - RabbitMQ's of publisher confirms and quorum queues
+//   - Pulsar's of persistence and journalSyncData; the defaults of the batches are kt's, as docs/pulsar.md has them
+var promises = map[plan.System]string{
+	plan.Kafka: "Kafka acknowledges when all in-sync replicas have a record in memory. Unless flush.messages is set, the operating system decides when to flush. " +
+		"By default a batch has 16 KiB and waits for 5 ms",
+	plan.RabbitMQ: "RabbitMQ confirms when a classic queue has given a persistent message to the file system. A quorum queue confirms when most members have flushed the message. There are no batches",
+	plan.Pulsar: "Pulsar acknowledges when an ack quorum of bookies has a message in the journal, which they flush first unless journalSyncData is false. " +
+		"By default a batch has 128 KiB or 1,000 messages, and waits for 1 ms (10 ms with many partitions)",
+}
+
+// Systems returns the systems that the runs of a study are made on, in the order of plan's.
+func (s *Study) Systems() (systems []plan.System) {
+	for _, part := range s.Parts {
+		systems = append(systems, part.Systems()...)
+	}
+	for _, c := range s.Cells() {
+		for _, l := range s.Loads {
+			systems = append(systems, systemOf(s.at(c, l)))
+		}
+	}
+	slices.Sort(systems)
+	return slices.Compact(systems)
+}
+
+// systemOf returns the system that a load goes to.
+func systemOf(l Load) plan.System {
+	p := plan.Plan{URL: l.value("url")} // "": Kafka, whose brokers are elsewhere
+	return p.System()
 }
 
 // conclude sums up the runs of a cell, load by load.

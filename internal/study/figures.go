@@ -85,11 +85,6 @@ func (l *LoadFigures) effects() []*int64 {
 	return []*int64{&l.Failed, l.Lost, l.Unchecked, o.LongestGapMS, o.RecoveredMS, o.InSyncMS}
 }
 
-// isFaulty reports whether a fault was seen, or records failed or were lost.
-func (l LoadFigures) isFaulty() bool {
-	return slices.ContainsFunc(l.effects()[:3], func(n *int64) bool { return n != nil && *n > 0 }) || l.Outage != nil && l.Outage.BeganWith != ""
-}
-
 // Share is a part of something: 0.03 is 3 %. One of nothing is infinite or no number, and null in JSON.
 type Share float64
 
@@ -111,9 +106,15 @@ func FiguresOf(r *result.Result) LoadFigures { return figuresOf("", "", r, Shown
 func figuresOf(load, file string, r *result.Result, metrics []Metric) LoadFigures {
 	f := LoadFigures{
 		Load: load, File: file, Valid: r.Valid, SLO: r.Limits, Limit: r.BoundBy.Limit, Evidence: r.BoundBy.Evidence,
-		Target: r.Throughput.TargetRecordsPerSecond, cluster: clusterOf(r), oneAtATime: r.Plan.Load.OneAtATime, ids: []string{r.RunID}, cut: r.Ended == result.CutOff,
+		Target: r.Throughput.TargetRecordsPerSecond, cluster: insideKt, oneAtATime: r.Plan.Load.OneAtATime, ids: []string{r.RunID}, cut: r.Ended == result.CutOff,
 		from: r.StartedAt, to: r.StartedAt.Add(time.Duration(r.ElapsedSeconds * float64(time.Second))),
 		FaultFigures: FaultFigures{Failed: r.Records.Failed + r.Records.Unknown, Outage: r.Outage},
+	}
+	if c := &r.Environment.Cluster; !r.Embedded { // as published figures have it: "3 brokers, Kafka 4.3"
+		f.cluster = theme.Plural(len(c.Brokers), "broker", "brokers")
+		if c.Version != "" {
+			f.cluster += ", Kafka " + strings.TrimPrefix(c.Version, "v")
+		}
 	}
 	for i := range r.RunFiles {
 		f.ids = append(f.ids, r.RunFiles[i].RunID)
@@ -165,19 +166,6 @@ func (l *LoadFigures) measure(r *result.Result, metrics []Metric) {
 
 // insideKt is the cluster of a run of the embedded broker.
 const insideKt = "embedded broker, not Kafka"
-
-// clusterOf writes what published figures tell of a cluster too: "3 brokers, Kafka 4.3".
-func clusterOf(r *result.Result) string {
-	if r.Embedded {
-		return insideKt
-	}
-	c := &r.Environment.Cluster
-	text := theme.Plural(len(c.Brokers), "broker", "brokers")
-	if c.Version != "" {
-		text += ", Kafka " + strings.TrimPrefix(c.Version, "v")
-	}
-	return text
-}
 
 // ofClient reports whether kt or its host was the limit: what was not offered says nothing of the cluster.
 func ofClient(l verdict.Limit) bool {

@@ -1,7 +1,6 @@
 package study
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -22,22 +21,6 @@ type Search struct {
 	SLO       []metric.Expr `json:"slo,omitempty"`    // what each trial has to keep
 	Ladder    []float64     `json:"ladder,omitempty"` // rates in records a second to walk up instead; nil: search
 	Curve     []float64     `json:"curve,omitempty"`  // shares of the peak at which the latency is measured in the end
-}
-
-// check returns what is wrong with the settings of a search.
-func (s Search) check() error {
-	switch {
-	case s.Trial.Std() < time.Second:
-		return fmt.Errorf("trial %s: a run of less than 1s says nothing", s.Trial)
-	case !(s.Precision >= 0.001 && s.Precision <= 0.5): // not a number is neither
-		return fmt.Errorf("precision %v: it must be from 0.001 to 0.5", s.Precision)
-	}
-	for _, share := range s.Curve {
-		if !(share > 0 && share <= 1) {
-			return fmt.Errorf("curve %v: a share of the peak is from 0 to 1", share)
-		}
-	}
-	return nil
 }
 
 // DefaultSearch returns the search that kt makes if it is not told. Trials of 30 s cover a periodic

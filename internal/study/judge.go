@@ -2,7 +2,6 @@ package study
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -172,25 +171,6 @@ func NewFind(l Load, s Search, rest plan.Duration) (*Study, error) {
 		Name: "find", About: "What is the highest rate that holds?", Loads: []Load{l}, Repeats: 1, Order: Listed, Rest: rest, Find: &s,
 	}
 	return study, study.Check()
-}
-
-// ofTrials are flags that a search gives its trials.
-var ofTrials = []string{"rate", "throughput", "duration", "num-records", "messages", "warmup", "warmup-records"}
-
-// checkFind returns what keeps a load from being tried at many rates.
-func (l *Load) checkFind() error {
-	for _, f := range l.Flags {
-		if slices.Contains(ofTrials, f.Name) {
-			return fmt.Errorf("--%s: kt find gives every trial its rate and its time: leave it out (--ladder and --trial-time choose them)", f.Name)
-		}
-	}
-	switch {
-	case l.Command == "consume" && !l.has("topic"):
-		return errors.New("consume: each trial reads old records at a rate: name a topic that holds enough of them with --topic")
-	case l.Command == "consume" && l.has("group"):
-		return errors.New("--group: its committed offsets would let each trial begin where the one before ended; leave it out")
-	}
-	return nil
 }
 
 // settle returns the time at the beginning of a trial that is not measured: a sixth of it, and at most 5 s.

@@ -53,25 +53,13 @@ func (p *parser) study(n *yaml.Node, name string) *Study {
 	p.at = make(map[string]*yaml.Node)
 	defer func() { p.at = around }()
 	keys := map[string]any{
-		"about":     &s.About,
-		"found":     &s.Found,
-		"published": &s.Published,
-		"bytes": func(n *yaml.Node) {
-			var err error
-			if s.Bytes, err = plan.ParseVolume(p.one(n)); err != nil {
-				p.bad(n, "bytes: %s", err)
-			}
-		},
+		"about": &s.About, "found": &s.Found, "published": &s.Published, "bytes": &s.Bytes, "pair": &s.Pair, "discard": &s.Discard, "repeats": &s.Repeats,
+		"seed": &s.Seed, "rest": &s.Rest,
 		"prepare": func(n *yaml.Node) { s.Prepare = p.loads(n, "prepare") },
 		"load":    func(n *yaml.Node) { s.Loads = append(s.Loads, p.load(n, "load")) },
 		"loads":   func(n *yaml.Node) { s.Loads = append(s.Loads, p.loads(n, "loads")...) },
 		"factors": func(n *yaml.Node) { s.Factors = p.factors(n) },
-		"pair":    &s.Pair,
-		"discard": &s.Discard,
-		"repeats": &s.Repeats,
-		"seed":    &s.Seed,
 		"order":   func(n *yaml.Node) { s.Order = Order(p.word(n, "order", Orders)) },
-		"rest":    &s.Rest,
 		"ask":     func(n *yaml.Node) { s.Ask = p.questions(n) },
 		"find":    func(n *yaml.Node) { s.Find = p.search(n) },
 	}
@@ -80,9 +68,7 @@ func (p *parser) study(n *yaml.Node, name string) *Study {
 	} else {
 		keys["given"] = func(n *yaml.Node) { s.Given = p.given(n) }
 		keys["parts"] = func(n *yaml.Node) {
-			for _, one := range p.items(n, "studies, each with its name") {
-				s.Parts = append(s.Parts, p.study(one, ""))
-			}
+			s.Parts = items(p, n, "studies, each with its name", func(_ int, one *yaml.Node) *Study { return p.study(one, "") })
 		}
 	}
 	p.mapping(n, "study", keys)
@@ -108,21 +94,24 @@ func (p *parser) each(n *yaml.Node, what string, f func(key, value *yaml.Node)) 
 	}
 }
 
-// items returns the nodes of a list.
-func (p *parser) items(n *yaml.Node, what string) []*yaml.Node {
+// items reads the nodes of a list.
+func items[T any](p *parser, n *yaml.Node, what string, read func(i int, one *yaml.Node) T) (all []T) {
 	if n.Kind != yaml.SequenceNode {
 		p.bad(n, "write a list of %s", what)
 		return nil
 	}
-	return n.Content
+	for i, one := range n.Content {
+		all = append(all, read(i, one))
+	}
+	return all
 }
 
-// mapping reads the known keys of a mapping.
+// mapping reads the known keys of a mapping, each into a variable or by a function.
 func (p *parser) mapping(n *yaml.Node, what string, known map[string]any) {
 	p.each(n, what, func(key, value *yaml.Node) {
 		p.at[key.Value] = value
 		if into, ok := known[key.Value]; ok {
-			p.read(value, into)
+			p.read(value, key.Value, into)
 			return
 		}
 		names := slices.Sorted(maps.Keys(known))
@@ -134,22 +123,11 @@ func (p *parser) mapping(n *yaml.Node, what string, known map[string]any) {
 func (p *parser) search(n *yaml.Node) *Search {
 	s := DefaultSearch()
 	p.mapping(n, "find", map[string]any{
-		"trial":     &s.Trial,
-		"precision": &s.Precision,
-		"curve":     &s.Curve,
+		"trial": &s.Trial, "precision": &s.Precision, "curve": &s.Curve, "slo": &s.SLO,
 		"ladder": func(n *yaml.Node) {
 			var err error
 			if s.Ladder, err = plan.ParseLadder(p.list(n)); err != nil {
 				p.bad(n, "ladder %w", err)
-			}
-		},
-		"slo": func(n *yaml.Node) {
-			for _, text := range p.list(n) {
-				slo, err := metric.Parse(text)
-				if err != nil {
-					p.bad(n, "slo %w", err)
-				}
-				s.SLO = append(s.SLO, slo)
 			}
 		},
 	})
@@ -196,15 +174,14 @@ func (p *parser) load(n *yaml.Node, what string) (l Load) {
 	return l
 }
 
-func (p *parser) loads(n *yaml.Node, what string) (loads []Load) {
-	for _, one := range p.items(n, "loads, each with its name and command") {
+func (p *parser) loads(n *yaml.Node, what string) []Load {
+	return items(p, n, "loads, each with its name and command", func(_ int, one *yaml.Node) Load {
 		l := p.load(one, what)
 		if l.Name == "" {
 			p.bad(one, "%s: give each load a name", what)
 		}
-		loads = append(loads, l)
-	}
-	return loads
+		return l
+	})
 }
 
 func (p *parser) factors(n *yaml.Node) (factors []Factor) {
@@ -223,8 +200,8 @@ func (p *parser) factors(n *yaml.Node) (factors []Factor) {
 	return factors
 }
 
-func (p *parser) questions(n *yaml.Node) (ask []Question) {
-	for i, one := range p.items(n, "questions, as [{best: partitions, by: throughput}]") {
+func (p *parser) questions(n *yaml.Node) []Question {
+	return items(p, n, "questions, as [{best: partitions, by: throughput}]", func(i int, one *yaml.Node) Question {
 		q := Question{By: metric.Rate}
 		p.mapping(one, "ask", map[string]any{
 			"best": &q.Best, "scaling": &q.Scaling, "by": func(n *yaml.Node) { q.By = Metric(p.word(n, "by", metric.Names())) },
@@ -232,13 +209,12 @@ func (p *parser) questions(n *yaml.Node) (ask []Question) {
 		if p.at[fmt.Sprint("ask ", i)] = one; (q.Best == "") == (q.Scaling == "") {
 			p.bad(one, "ask: give either best or scaling, with the name of a factor")
 		}
-		ask = append(ask, q)
-	}
-	return ask
+		return q
+	})
 }
 
-// read reads a node into a variable, as a flag reads its text, or by a function.
-func (p *parser) read(n *yaml.Node, into any) {
+// read reads the node of a key into a variable, as a flag reads its text, or by a function.
+func (p *parser) read(n *yaml.Node, key string, into any) {
 	wants, err := "a number", error(nil)
 	switch v := into.(type) {
 	case func(*yaml.Node):
@@ -250,8 +226,16 @@ func (p *parser) read(n *yaml.Node, into any) {
 	case *[]float64:
 		*v = make([]float64, len(input.Items(n)))
 		for i, one := range input.Items(n) {
-			p.read(one, &(*v)[i])
+			p.read(one, key, &(*v)[i])
 		}
+	case *[]metric.Expr:
+		*v = make([]metric.Expr, len(input.Items(n)))
+		for i, one := range input.Items(n) {
+			if (*v)[i], err = metric.Parse(p.one(one)); err != nil {
+				p.bad(n, "%s %w", key, err)
+			}
+		}
+		return
 	case *bool:
 		wants = "true or false"
 		*v, err = strconv.ParseBool(p.one(n))
@@ -259,6 +243,11 @@ func (p *parser) read(n *yaml.Node, into any) {
 		var count int64
 		count, err = plan.ParseCount(p.one(n))
 		*v = int(count)
+	case *int64:
+		if *v, err = plan.ParseVolume(p.one(n)); err != nil {
+			p.bad(n, "%s: %w", key, err)
+		}
+		return
 	case *uint64:
 		wants = "a number from 0"
 		*v, err = strconv.ParseUint(p.one(n), 10, 64)

@@ -101,10 +101,20 @@ func publishedRows(table string, cases []string) (rows []publishedRow, err error
 // the source says nothing of a factor, no cell stands beside it. The figure is that of the load with its command.
 func (d *Document) beside(row publishedRow) Published {
 	p := Published{PublishedCase: row.test(), RecordsPerSecond: row.number("records-per-second"), At: make(map[string]string)}
-	for _, f := range d.Study.Factors {
-		_, flag := d.Study.target(f.Name)
-		if v := d.threads(row, flag); v != "" {
-			p.At[f.Name] = v
+	factors := d.Study.factorNames()
+	for _, factor := range factors {
+		_, flag := d.Study.target(factor)
+		value := row[flag]
+		if n, err := strconv.Atoi(value); err == nil && (flag == "producers" || flag == "consumers") { // the row has those of a process
+			for _, times := range []string{"hosts", "processes"} {
+				if by, err := strconv.Atoi(row[times]); err == nil && !slices.Contains(factors, times) {
+					n *= by
+				}
+			}
+			value = strconv.Itoa(n)
+		}
+		if value != "" {
+			p.At[factor] = value
 		}
 	}
 	for _, c := range []struct{ column, before, one, several string }{
@@ -144,22 +154,6 @@ func differ(row publishedRow, l Load) (differs []string) {
 		}
 	}
 	return differs
-}
-
-// threads returns a value of a published row. Its producers and consumers are those of a process: a study that
-// varies neither processes nor hosts has all of them in its own process.
-func (d *Document) threads(row publishedRow, flag string) string {
-	value := row[flag]
-	n, err := strconv.Atoi(value)
-	if flag != "producers" && flag != "consumers" || err != nil {
-		return value
-	}
-	for _, times := range []string{"hosts", "processes"} {
-		if by, err := strconv.Atoi(row[times]); err == nil && !slices.Contains(d.Study.factorNames(), times) {
-			n *= by
-		}
-	}
-	return strconv.Itoa(n)
 }
 
 // fits reports whether a cell has all of some values.

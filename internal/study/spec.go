@@ -3,6 +3,8 @@ package study
 import (
 	"cmp"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/kt-bench/kt/internal/plan"
@@ -103,22 +105,27 @@ type Factor struct {
 }
 
 // values returns the values that the factor has before any run is made.
-func (f *Factor) values() []string {
+func (f *Factor) values() (values []string) {
 	if f.Search == nil {
 		return f.Values
 	}
-	if s, err := f.Search.steps(); err == nil {
-		return s.coarse()
+	s, err := f.Search.steps()
+	if err != nil {
+		return []string{f.Search.From, f.Search.To} // they are left open, or Check refuses them
 	}
-	return []string{f.Search.From, f.Search.To} // they are left open, or Check refuses them
+	for n := s.from; n < s.to; n *= 2 { // each twice the one before, up to the last
+		values = append(values, s.kind.write(n))
+		if n > s.to/2 {
+			break
+		}
+	}
+	return append(values, s.kind.write(s.to))
 }
 
 // searched returns the factor whose best value is searched for; nil: all values are listed.
 func (s *Study) searched() *Factor {
-	for i := range s.Factors {
-		if s.Factors[i].Search != nil {
-			return &s.Factors[i]
-		}
+	if i := slices.IndexFunc(s.Factors, func(f Factor) bool { return f.Search != nil }); i >= 0 {
+		return &s.Factors[i]
 	}
 	return nil
 }
@@ -163,3 +170,130 @@ const topicPrefix = "topic."
 
 // Default is the value of a setting that a run does not set, so that it is as without the study.
 const Default = "default"
+
+// Cell is one choice of values: one for each factor, in the order of the factors.
+type Cell struct {
+	Index int
+	At    []Flag
+
+	called string // "": by its values
+}
+
+// String returns what a cell is called: "partitions=4 acks=all".
+func (c Cell) String() string {
+	if c.called != "" {
+		return c.called
+	}
+	var parts []string
+	for _, f := range c.At {
+		parts = append(parts, f.Name+"="+f.Value)
+	}
+	return strings.Join(parts, " ")
+}
+
+func (s *Study) factorNames() (names []string) {
+	for _, f := range s.Factors {
+		names = append(names, f.Name)
+	}
+	return names
+}
+
+// Cells returns every choice of values: the last factor varies fastest. Without factors there is one.
+func (s *Study) Cells() (cells []Cell) {
+	if s.Trial != nil {
+		return s.Trial.cells()
+	}
+	all := [][]Flag{nil}
+	if s.Pair && len(s.Factors) > 0 {
+		all = make([][]Flag, len(s.Factors[0].Values))
+	}
+	for _, f := range s.Factors {
+		var longer [][]Flag
+		for i, at := range all {
+			for j, v := range f.values() {
+				if !s.Pair || i == j {
+					longer = append(longer, append(slices.Clone(at), Flag{f.Name, v}))
+				}
+			}
+		}
+		all = longer
+	}
+	for i, at := range all {
+		cells = append(cells, Cell{Index: i, At: at})
+	}
+	return cells
+}
+
+// at returns a load with the values of a cell that are of it. A prepared load has those that name it alone. A load that writes
+// gets as many records as have the bytes of the study.
+func (s *Study) at(c Cell, l Load) Load {
+	l.Flags = slices.Clone(l.Flags)
+	for _, f := range c.At {
+		load, flag := s.target(f.Name)
+		isOf := load == l.Name || load == "" && !s.isPrepared(l.Name)
+		if isOf && !isOutside(flag) && (f.Value != Default || hasPrefix(flag, topicPrefix)) {
+			l.set(flag, f.Value)
+		}
+	}
+	size, err := plan.ParseSize(cmp.Or(l.value("record-size"), strconv.Itoa(plan.DefaultRecordSize)))
+	if s.Bytes > 0 && l.Command != "consume" && err == nil { // CheckLoads tells the error
+		l.drop("duration")
+		l.set("num-records", strconv.FormatInt(max(1, int64(float64(s.Bytes)/size.Mean())), 10))
+	}
+	return l
+}
+
+// prepared returns what a prepared load with the values of a cell is called: one is made for each of its values.
+func (s *Study) prepared(c Cell, l Load) string {
+	name := l.Name
+	for _, f := range c.At {
+		if load, _ := s.target(f.Name); load == l.Name {
+			name += "-" + f.Value
+		}
+	}
+	return name
+}
+
+// set returns the values that are no defaults.
+func set(at []Flag) []Flag {
+	return slices.DeleteFunc(slices.Clone(at), func(f Flag) bool { return f.Value == Default })
+}
+
+// values returns the values of a cell by the factors.
+func (c Cell) values() map[string]string {
+	at := make(map[string]string)
+	for _, f := range c.At {
+		at[f.Name] = f.Value
+	}
+	return at
+}
+
+// target returns the load that a factor is of, and its flag. load is empty for all loads of a run.
+func (s *Study) target(factor string) (load, flag string) {
+	before, after, ok := strings.Cut(factor, ".")
+	if ok && slices.ContainsFunc(s.loads(), func(l *Load) bool { return l.Name == before }) {
+		return before, after
+	}
+	return "", factor
+}
+
+// set gives a flag a value instead of those that it has. A topic setting is one of several. Where a load is to be made on a
+// number of hosts, the first ones of --on are left; when it names fewer, the run refuses to begin.
+func (l *Load) set(name, value string) {
+	if setting, ok := strings.CutPrefix(name, topicPrefix); ok {
+		l.Flags = slices.DeleteFunc(l.Flags, func(f Flag) bool { return f.Name == "topic-config" && strings.HasPrefix(f.Value, setting+"=") })
+		if value != Default {
+			l.Flags = append(l.Flags, Flag{"topic-config", setting + "=" + value})
+		}
+		return
+	}
+	n, err := plan.ParseCount(value)
+	for i := range l.Flags {
+		f := &l.Flags[i]
+		if hosts := strings.Split(f.Value, ","); name == "hosts" && f.Name == "on" && err == nil && n >= 1 && int(n) <= len(hosts) {
+			f.Value = strings.Join(hosts[:n], ",")
+		}
+	}
+	l.drop(name)
+	l.Flags = append(l.Flags, Flag{name, value})
+}

@@ -57,9 +57,8 @@ type Gossip struct {
 // leaveTimeout bounds leaving: a packet to each member and two rounds of gossip.
 const leaveTimeout = 1500 * time.Millisecond
 
-// Start joins the network. It does not wait for the other agents: addresses that do
-// not answer are tried until Close. A port.OptionError names the
-// flag to change.
+// Start joins the network. It does not wait for the other agents: addresses that do not answer are tried until Close. A
+// port.OptionError names the flag to change.
 func Start(o Options) (*Gossip, error) {
 	start := rand.Text()[:startLimit]
 	meta, err := o.Info.encode(start)
@@ -131,8 +130,7 @@ func (g *Gossip) listen(ctx context.Context, o Options) (err error) {
 	return nil
 }
 
-// settings returns memberlist's settings for a local network with less traffic, because the
-// gossip runs beside measurements.
+// settings returns memberlist's settings for a local network, with less traffic than by default.
 func settings(key *port.Key) *memberlist.Config {
 	c := memberlist.DefaultLANConfig()
 	c.EnableCompression = false               // LZW takes CPU and makes random data longer
@@ -152,8 +150,7 @@ func settings(key *port.Key) *memberlist.Config {
 	return c
 }
 
-// Members returns all members sorted by name, including this agent and those that went away in
-// the last ten minutes.
+// Members returns all members sorted by name, including this agent and those that went away in the last ten minutes.
 func (g *Gossip) Members() []Member {
 	return g.table.list(time.Now())
 }
@@ -180,8 +177,7 @@ func (g *Gossip) end(goodbye bool) (err error) {
 	return err
 }
 
-// goodbye tells every member that this agent leaves. It ignores errors: to members without the
-// goodbye this agent is gone.
+// goodbye tells every member that this agent leaves. To those without the goodbye it is gone.
 func (g *Gossip) goodbye() {
 	for _, n := range g.list.Members() {
 		if n.Name != g.name {
@@ -193,9 +189,8 @@ func (g *Gossip) goodbye() {
 // join returns host:port.
 func join(host string, at int) string { return net.JoinHostPort(host, strconv.Itoa(at)) }
 
-// advertised returns the address of this agent for others: --advertise, or else the bound address.
-// If that is every interface, it is the source address of packets to the agents to join. Port 0
-// stands for the bound port.
+// advertised returns the address of this agent for others: --advertise, or else the bound address. If that is every
+// interface, it is the source address of packets to the agents to join. Port 0 stands for the bound port.
 func advertised(ctx context.Context, advertise string, bound netip.Addr, join []string) (netip.Addr, int, error) {
 	if advertise != "" {
 		host, p, err := port.Split(advertise)

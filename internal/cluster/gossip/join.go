@@ -19,8 +19,7 @@ const (
 	retryFirst = time.Second
 	retryLast  = 30 * time.Second
 
-	// lookAfter is the interval of checks, in the table only, for live members at the addresses to
-	// join.
+	// lookAfter is the interval of checks, in the table only, for live members at the addresses to join.
 	lookAfter = 5 * time.Second
 
 	// lookupAfter is the longest time until a name is looked up again. The answer that an agent got
@@ -94,8 +93,7 @@ func (g *Gossip) exchange(ctx context.Context, all []Member, state string) {
 	}
 }
 
-// missing returns the addresses to join: those that are neither this agent's own nor a live
-// member's. While this agent's name is contested, members are joined again.
+// missing returns the addresses that are neither this agent's own nor a live member's. A contested name is joined again.
 func (g *Gossip) missing(addrs []string) []string {
 	var live []Member
 	if !g.isContested() {
@@ -109,8 +107,7 @@ func (g *Gossip) missing(addrs []string) []string {
 // reached reports whether at least one of the addresses is this agent's own or a live member's.
 func (g *Gossip) reached(addrs []string) bool { return len(g.missing(addrs)) < len(addrs) }
 
-// isOwn reports whether an address is this agent's. That includes loopback, for which a host's
-// name may stand on that host.
+// isOwn reports whether an address is this agent's, or loopback, for which a host's name may stand on that host.
 func (g *Gossip) isOwn(addr string) bool {
 	a, err := netip.ParseAddrPort(addr)
 	if err != nil {
@@ -171,8 +168,7 @@ func (g *Gossip) resolve(ctx context.Context, target string) ([]string, error) {
 	return addrs, nil
 }
 
-// reason turns an error of memberlist into one for users. That error is a list of texts, and
-// reason takes the last one.
+// reason turns an error of memberlist into one for users. That error is a list of texts, and reason takes the last one.
 func reason(err error) error {
 	if err == nil {
 		return errors.New("no answer")
@@ -205,8 +201,7 @@ func (g *Gossip) scaled(d time.Duration) time.Duration {
 	return time.Duration(d.Seconds() * float64(g.tick))
 }
 
-// pause waits for a duration, a quarter more or less, so that agents that were started together
-// do not dial at the same time.
+// pause waits for a duration, a quarter more or less, so that agents do not dial at the same time.
 func (g *Gossip) pause(ctx context.Context, d time.Duration) {
 	t := time.NewTimer(time.Duration(float64(g.scaled(d)) * (0.75 + rand.Float64()/2)))
 	defer t.Stop()

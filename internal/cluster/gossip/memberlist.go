@@ -15,8 +15,7 @@ import (
 	"github.com/kt-bench/kt/internal/cluster/port"
 )
 
-// delegate receives the calls of memberlist, which holds its lock during most of them. So its
-// methods must not block or call memberlist.
+// delegate receives the calls of memberlist, which holds its lock: its methods must not block or call memberlist.
 type delegate struct{ g *Gossip }
 
 var (
@@ -28,8 +27,7 @@ var (
 
 func (d delegate) NodeMeta(int) []byte { return d.g.meta }
 
-// goodbyePrefix begins the only message between agents: the agent with the name and the start
-// that follow leaves. Memberlist has such a message too, but does not pass it on.
+// goodbyePrefix begins the only message between agents: the agent with the name and the start that follow leaves.
 const goodbyePrefix = "goodbye "
 
 func (d delegate) NotifyMsg(data []byte) {
@@ -157,16 +155,14 @@ func between(s, before, after string) (string, bool) {
 }
 
 const (
-	// maxPacket bounds a packet in bytes. Those of memberlist have 1,400 at most, before they are
-	// encrypted.
+	// maxPacket bounds a packet in bytes. Those of memberlist have 1,400 at most, before they are encrypted.
 	maxPacket = 2 << 10
 
 	// packetBuffer is the kernel's buffer for packets, which come in bursts when many agents join.
 	packetBuffer = 1 << 20
 )
 
-// transport is memberlist's way over the port of an agent: its packets as they are, and its
-// connections inside TLS.
+// transport is memberlist's way over the port of an agent: its packets as they are, and its connections inside TLS.
 type transport struct {
 	port    *port.Listener
 	key     *port.Key
@@ -284,8 +280,7 @@ func (t *transport) handOn() {
 	}
 }
 
-// bind returns a connection that ends with the transport, because memberlist waits up to ten
-// seconds for its connections.
+// bind returns a connection that ends with the transport: memberlist waits for its own.
 func (t *transport) bind(c net.Conn) net.Conn {
 	return &bound{Conn: c, unbind: context.AfterFunc(t.ctx, func() { _ = c.Close() })}
 }

@@ -15,12 +15,11 @@ import (
 	"github.com/hashicorp/memberlist"
 )
 
-// Info describes an agent: what stays as it is from its start to its end. Its encoded form is without the name, which
-// memberlist sends.
+// Info describes an agent: what stays as it is from its start to its end.
 type Info struct {
-	Name string   `json:"-"`           // unique in the network: up to 64 letters, digits, dots, dashes and underscores
-	Role string   `json:"r,omitempty"` // "broker", "client" or ""
-	Tags []string `json:"t,omitempty"` // up to 16, of 32 such characters each
+	Name string   `json:"name"`           // unique in the network: up to 64 letters, digits, dots, dashes and underscores
+	Role string   `json:"role,omitempty"` // "broker", "client" or ""
+	Tags []string `json:"tags,omitempty"` // up to 16, of 32 such characters each
 }
 
 // Bounds in bytes of the data of a peer. All together must fit metaLimit.
@@ -34,11 +33,11 @@ const (
 	metaLimit = 512 // memberlist's MetaMaxSize
 )
 
-// meta is what an agent sends of itself. Unknown fields of later versions of kt are ignored, so
-// that their agents are listed too.
+// meta is what an agent sends of itself. Unknown fields of later versions of kt are ignored.
 type meta struct {
-	Info
-	Start string `json:"s,omitempty"` // random, of one start of the agent
+	Role  string   `json:"r,omitempty"`
+	Tags  []string `json:"t,omitempty"`
+	Start string   `json:"s,omitempty"` // random, of one start of the agent
 }
 
 // encode returns the data to send with the name. Its errors name the flags.
@@ -46,7 +45,7 @@ func (i Info) encode(start string) ([]byte, error) {
 	if err := i.Check(); err != nil {
 		return nil, err
 	}
-	data, err := json.Marshal(meta{i, start})
+	data, err := json.Marshal(meta{i.Role, i.Tags, start})
 	if err != nil {
 		return nil, fmt.Errorf("encode the description of this agent: %w", err)
 	}
@@ -65,8 +64,8 @@ func decode(name string, data []byte) (Info, error) {
 	if err := json.Unmarshal(data, &m); err != nil {
 		return Info{}, fmt.Errorf("decode the description of an agent: %w", err)
 	}
-	m.Name = name
-	return m.Info, m.Check()
+	i := Info{name, m.Role, m.Tags}
+	return i, i.Check()
 }
 
 // startOf returns the start in the data of an agent, or "".
@@ -98,8 +97,7 @@ func (i Info) Check() error {
 	return errors.Join(errs...)
 }
 
-// isWord reports whether a name has only ASCII letters, digits, dots, dashes and underscores, so
-// that lists, file names and tables can contain it.
+// isWord reports whether lists, file names and tables can contain a name.
 func isWord(s string, limit int) bool {
 	letter := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
@@ -133,10 +131,10 @@ const (
 // Member is an agent of the network.
 type Member struct {
 	Info
-	Addr  string    // host:port, of both TCP and UDP
-	State string    // Alive, Gone or Left
-	Since time.Time // in this state, by this host's clock
-	Rival string    // address of another agent that presented this name of late; "": none did
+	Addr  string    `json:"address"`         // host:port, of both TCP and UDP
+	State string    `json:"state"`           // Alive, Gone or Left
+	Since time.Time `json:"-"`               // in this state, by this host's clock
+	Rival string    `json:"rival,omitempty"` // address of another agent that presented this name of late
 
 	start   string    // random, of one start of the agent
 	rivaled time.Time // when the rival was last heard
@@ -156,8 +154,7 @@ const (
 	// few seconds, and with others once a minute. It may be the earlier process of the same agent.
 	rivalHolds = 2 * time.Minute
 
-	// maxMembers bounds the memory that peers can take, far beyond any real network of load
-	// generators and brokers.
+	// maxMembers bounds the memory that peers can take, far beyond any real network of load generators and brokers.
 	maxMembers = 1024
 )
 
@@ -238,8 +235,7 @@ func (t *table) away(name string, now time.Time) (state string) {
 	return state
 }
 
-// list returns all members, sorted by name. It forgets those that have been away for
-// longer than keepGone.
+// list returns all members, sorted by name. It forgets those that have been away for longer than keepGone.
 func (t *table) list(now time.Time) []Member {
 	t.mu.Lock()
 	defer t.mu.Unlock()

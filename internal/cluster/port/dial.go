@@ -11,16 +11,15 @@ import (
 	"net/http"
 	"net/netip"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
 )
 
-// Client returns an HTTP client of agents, whose connections are authenticated: one for each
-// agent, or more if more requests than Limits.Streams are under way. A connection is given up when
-// the agent does not answer pings. URLs are "http://host:port/…".
-// Errors of requests wrap those of Dial. Without a key only agents on this machine are reached.
+// Client returns an HTTP client of agents, whose connections are authenticated and given up when the agent does not
+// answer pings. URLs are "http://host:port/…". Errors of requests wrap those of Dial.
 func Client(key *Key) *http.Client { return newClient(key, pingAfter, pingFor) }
 
 // newClient is Client with a time without news before a ping, and a time for its answer.
@@ -110,10 +109,7 @@ func reason(err error) error {
 func shake(ctx context.Context, conn net.Conn, key *Key, alpn string) (net.Conn, error) {
 	ours := newIdentity(key)
 	var theirs tls.ConnectionState
-	config := ours.config(func(s tls.ConnectionState) error {
-		theirs = s
-		return ours.verifyPeer(s)
-	})
+	config := ours.config(func(s tls.ConnectionState) { theirs = s })
 	config.NextProtos = []string{alpn, versions}
 	m := &bounded{Conn: conn, left: handshakeBytes}
 	c := tls.Client(m, config)
@@ -158,23 +154,17 @@ func otherVersion(ctx context.Context, c *tls.Conn) error {
 		_ = c.SetReadDeadline(until) // fails only on a closed connection, and then the read fails too
 	}
 	line, err := bufio.NewReader(io.LimitReader(c, 16)).ReadString('\n')
-	theirs := strings.TrimSpace(line)
-	if err != nil || theirs == "" || strings.Trim(theirs, "0123456789") != "" {
-		theirs = "another"
-	} else {
-		theirs = "version " + theirs
+	theirs := "another"
+	if n, e := strconv.ParseUint(strings.TrimSpace(line), 10, 32); err == nil && e == nil {
+		theirs = fmt.Sprint("version ", n)
 	}
 	return failed(ErrVersion, "it speaks %s of kt's protocol, this kt version %s: use the same kt on all hosts", theirs, Version)
 }
 
 // isEnd reports whether the other side has ended the connection.
 func isEnd(err error) bool {
-	for _, end := range []error{io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, io.ErrClosedPipe, syscall.ECONNRESET, syscall.EPIPE} {
-		if errors.Is(err, end) {
-			return true
-		}
-	}
-	return false
+	ends := []error{io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, io.ErrClosedPipe, syscall.ECONNRESET, syscall.EPIPE}
+	return slices.ContainsFunc(ends, func(end error) bool { return errors.Is(err, end) })
 }
 
 // Default is where agents listen, of TCP and UDP.
@@ -201,16 +191,11 @@ func Split(s string) (host string, port int, err error) {
 	return host, int(n), nil
 }
 
-// Lookup returns the addresses of a host, at least one. Its errors leave out the host, which the
-// caller adds.
+// Lookup returns the addresses of a host, at least one. Its errors leave out the host, which the caller adds.
 func Lookup(ctx context.Context, host string) ([]netip.Addr, error) {
 	ips, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
 	if err != nil {
-		var name *net.DNSError
-		if errors.As(err, &name) {
-			err = errors.New(name.Err) // without the name and the name server
-		}
-		return nil, fmt.Errorf("its name is not found: %w", err)
+		return nil, reason(err)
 	}
 	if len(ips) == 0 {
 		return nil, errors.New("its name has no address")
@@ -221,8 +206,7 @@ func Lookup(ctx context.Context, host string) ([]netip.Addr, error) {
 	return ips, nil
 }
 
-// bindAddr returns the address to listen on. A host that cannot be resolved is an error, and does
-// not stand for all interfaces.
+// bindAddr returns the address to listen on. Only no host at all stands for all interfaces.
 func bindAddr(bind string) (netip.AddrPort, error) {
 	host, port, err := Split(bind)
 	if err != nil {
@@ -240,8 +224,7 @@ func bindAddr(bind string) (netip.AddrPort, error) {
 	return netip.AddrPortFrom(ips[0], uint16(port)), nil
 }
 
-// sockets listens on TCP and UDP at the same port. For port 0 it tries several free TCP ports,
-// because their UDP ports may not be free.
+// sockets listens on TCP and UDP at the same port. The UDP port of a free TCP port may be in use.
 func sockets(at netip.AddrPort) (tcp *net.TCPListener, udp *net.UDPConn, err error) {
 	tries := 1
 	if at.Port() == 0 {
@@ -257,24 +240,14 @@ func sockets(at netip.AddrPort) (tcp *net.TCPListener, udp *net.UDPConn, err err
 		}
 		_ = tcp.Close() // nobody has connected
 	}
-	return nil, nil, unopened(err)
-}
-
-// unopened returns the reason why a port could not be opened, without the address.
-func unopened(err error) error {
-	var op *net.OpError
-	if errors.As(err, &op) {
-		return reason(op.Err)
-	}
-	return err
+	return nil, nil, reason(err)
 }
 
 // Errors for errors.Is.
 var (
 	// ErrAuth: the other side has another key, or is no kt agent.
 	ErrAuth = errors.New("the key was not accepted")
-	// ErrNeedsKey: one side has a key and the other has none, or an address of another machine was
-	// given without a key.
+	// ErrNeedsKey: one side has a key and the other has none, or an address of another machine was given without a key.
 	ErrNeedsKey = errors.New("a key is needed")
 	// ErrVersion: the other side has the key and another version of the protocol.
 	ErrVersion = errors.New("another version of the protocol")
@@ -290,17 +263,15 @@ func (e *OptionError) Error() string { return e.Err.Error() }
 // Unwrap returns the reason.
 func (e *OptionError) Unwrap() error { return e.Err }
 
-// Error is the reason why there is no connection, as a sentence for users without the address.
-type Error struct {
+// failure is the reason why there is no connection, as a sentence for users without the address.
+type failure struct {
 	text string
-	is   error
+	is   error // for errors.Is
 }
 
-func (e *Error) Error() string { return e.text }
-
-// Unwrap returns the error for errors.Is.
-func (e *Error) Unwrap() error { return e.is }
+func (e *failure) Error() string { return e.text }
+func (e *failure) Unwrap() error { return e.is }
 
 func failed(is error, format string, args ...any) error {
-	return &Error{text: fmt.Sprintf(format, args...), is: is}
+	return &failure{fmt.Sprintf(format, args...), is}
 }

@@ -26,10 +26,10 @@ func crowded(t *testing.T, addrs ...string) (out []string) {
 			_, far := net.Pipe()
 			p.add(from{far, addr}, func(c *pendingConn) {
 				if begun {
-					p.begin(c)
+					c.begun.Store(true)
 				}
 				<-c.ctx.Done()
-				if errors.Is(context.Cause(c.ctx), errCrowded) {
+				if errors.Is(context.Cause(c.ctx), errTooMany) {
 					out = append(out, addr)
 				}
 			})

@@ -61,8 +61,7 @@ func (k Key) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, k.String()) 
 // String returns a placeholder.
 func (k Key) String() string { return "key (hidden)" }
 
-// Derive returns a key for another purpose. Nobody can compute this key from it, or the keys for
-// other purposes.
+// Derive returns a key for another purpose. Nobody can compute this key from it, or the keys for other purposes.
 func (k Key) Derive(purpose string) [32]byte {
 	out, err := hkdf.Key(sha256.New, k.secret[:], nil, "kt "+purpose, 32)
 	if err != nil {
@@ -94,8 +93,7 @@ func ReadKey(f *os.File) (Key, error) {
 	return ParseKey(string(text))
 }
 
-// isPrivate reports whether only its owner has access to a file. The group of a file of root may read
-// it too: that is how Kubernetes gives a Secret to a user that is not root.
+// isPrivate reports whether only its owner, or the group of a file of root as in Kubernetes, has access to a file.
 func isPrivate(mode fs.FileMode, ofRoot bool) bool {
 	if ofRoot {
 		mode &^= 0o040
@@ -118,12 +116,6 @@ const (
 // serverName is the name in the certificate, for generic clients that check it.
 const serverName = "kt"
 
-// open returns the key of kts without a key. It is no secret, so it is only used between
-// processes of one machine.
-func open() *Key {
-	return &Key{secret: sha256.Sum256([]byte("kt without a key, on one machine only"))}
-}
-
 // identity is the certificate and private key that all owners of a key have.
 type identity struct {
 	private ed25519.PrivateKey
@@ -132,8 +124,8 @@ type identity struct {
 
 // newIdentity returns the identity of a key. nil stands for the well-known one.
 func newIdentity(k *Key) identity {
-	if k == nil {
-		k = open()
+	if k == nil { // no secret, so it is only used between processes of one machine
+		k = &Key{secret: sha256.Sum256([]byte("kt without a key, on one machine only"))}
 	}
 	seed := k.Derive("identity of a port")
 	private := ed25519.NewKeyFromSeed(seed[:])
@@ -166,28 +158,28 @@ func (i identity) has(s tls.ConnectionState) bool {
 	return ok && subtle.ConstantTimeCompare(theirs, i.private.Public().(ed25519.PublicKey)) == 1
 }
 
-// config returns the TLS settings that both sides have in common. The certificate of the other
-// side is not verified but compared: verify gets every state, and its error ends the handshake.
-func (i identity) config(verify func(tls.ConnectionState) error) *tls.Config {
+// config returns the TLS settings that both sides have in common. The certificate of the other side is not verified
+// but compared, and errStranger ends the handshake. heard gets every state before; it may be nil.
+func (i identity) config(heard func(tls.ConnectionState)) *tls.Config {
 	return &tls.Config{
 		MinVersion:             tls.VersionTLS13,
 		Certificates:           []tls.Certificate{{Certificate: [][]byte{i.der}, PrivateKey: i.private}},
 		ClientAuth:             tls.RequireAnyClientCert,
-		InsecureSkipVerify:     true, // verify compares the public key, which is stricter
-		VerifyConnection:       verify,
+		InsecureSkipVerify:     true, // the public key is compared, which is stricter
 		SessionTicketsDisabled: true, // a resumed session would have less forward secrecy
+		VerifyConnection: func(s tls.ConnectionState) error {
+			if heard != nil {
+				heard(s)
+			}
+			if !i.has(s) {
+				return errStranger
+			}
+			return nil
+		},
 	}
 }
 
 var errStranger = errors.New("it has another key, or none")
-
-// verifyPeer refuses peers without the identity.
-func (i identity) verifyPeer(s tls.ConnectionState) error {
-	if !i.has(s) {
-		return errStranger
-	}
-	return nil
-}
 
 // PEM returns the certificate and the private key of this key's identity, for generic clients.
 // The certificate is its own authority, for the name "kt".

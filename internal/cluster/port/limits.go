@@ -37,13 +37,11 @@ type Limits struct {
 }
 
 const (
-	// handshakeBytes bounds what is read of a peer before the end of its handshake. That of a kt
-	// takes 2 KiB.
+	// handshakeBytes bounds what is read of a peer before the end of its handshake. That of a kt takes 2 KiB.
 	handshakeBytes = 16 << 10
 
-	// gossipBytes bounds what is read of one gossip connection, because memberlist reads up to
-	// 20 MiB. A table of 1,000 agents takes about 180 KiB, one of 380 agents with all their tags
-	// about as much as the bound.
+	// gossipBytes bounds what is read of one gossip connection, because memberlist reads up to 20 MiB. A table of 1,000
+	// agents takes about 180 KiB, one of 380 agents with all their tags about as much as the bound.
 	gossipBytes = 256 << 10
 
 	// headerTable bounds the table of headers that each side of HTTP/2 keeps.
@@ -84,8 +82,7 @@ func (l Limits) defaults() Limits {
 // handshakeTimeout bounds a handshake on both sides.
 const handshakeTimeout = 5 * time.Second
 
-// shares bounds the open connections of each source, and those of all other machines. So this
-// machine can always connect, and no other machine can take all connections of the others.
+// shares bounds the open connections of each source, and those of all machines but this one.
 type shares struct {
 	total, most int // of all other machines, and of one source
 
@@ -105,8 +102,7 @@ func newShares(total, most int) *shares {
 	return &shares{total: total, most: most, open: make(map[source]int)}
 }
 
-// acquire waits for a place and returns a function that gives it back; nil: ctx has ended before. Of those who can have a
-// place, the one that has waited longest gets it.
+// acquire waits for a place and returns a function that gives it back; nil: ctx has ended before.
 func (s *shares) acquire(ctx context.Context, from source) (release func()) {
 	w := &waiter{from, make(chan struct{})}
 	s.mu.Lock()
@@ -130,7 +126,7 @@ func (s *shares) acquire(ctx context.Context, from source) (release func()) {
 	return nil
 }
 
-// serve gives the free places to those who wait.
+// serve gives the free places to those who have waited longest.
 func (s *shares) serve() {
 	s.waiting = slices.DeleteFunc(s.waiting, func(w *waiter) bool {
 		free := s.open[w.from] < s.most && (w.from == here || s.others < s.total)
@@ -157,8 +153,7 @@ func (s *shares) count(from source, n int) {
 	}
 }
 
-// rates bounds the handshakes a second of each source, and those of all other machines.
-// Those of one second may come at once.
+// rates bounds the handshakes a second of each source, and of all other machines. Those of one second may come at once.
 type rates struct {
 	source, total int
 	longest       time.Duration // the longest delay
@@ -171,14 +166,10 @@ type rates struct {
 // others stands for all other machines together.
 var others = source{}
 
-// reserve returns the delay of a handshake. It returns false if that is too long: then the handshake
-// does not take place.
+// reserve returns the delay of a handshake, or false if that is too long.
 func (r *rates) reserve(from source, now time.Time) (time.Duration, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.next == nil {
-		r.next = make(map[source]time.Time)
-	}
 	earliest := now.Add(-time.Second)
 	if r.swept.Before(earliest) {
 		r.swept = now

@@ -260,7 +260,7 @@ func address(text string) net.Addr { return from{addr: text}.RemoteAddr() }
 
 func TestHandshakesOfEachSourceAreBoundedInTheirRate(t *testing.T) {
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	r := &rates{source: 10, total: 25, longest: 500 * time.Millisecond}
+	r := &rates{source: 10, total: 25, longest: 500 * time.Millisecond, next: make(map[source]time.Time)}
 	take := func(addr string, at time.Duration) time.Duration {
 		d, ok := r.reserve(sourceOf(address(addr)), start.Add(at))
 		if !ok {

@@ -72,7 +72,7 @@ func Listen(bind string, o Options) (*Listener, error) {
 	// The kernel's address of all interfaces would be that of IPv6.
 	l.addr = net.TCPAddrFromAddrPort(netip.AddrPortFrom(at.Addr(), tcp.Addr().(*net.TCPAddr).AddrPort().Port()))
 	l.pending = pending{max: limits.Pending, after: limits.HandshakeTimeout}
-	l.rates = rates{source: limits.SourceRate, total: limits.TotalRate, longest: limits.HandshakeTimeout / 2}
+	l.rates = rates{source: limits.SourceRate, total: limits.TotalRate, longest: limits.HandshakeTimeout / 2, next: make(map[source]time.Time)}
 	l.http = protocol{-1, newShares(limits.Connections, limits.SourceConnections), make(chan net.Conn)}
 	l.gossip = protocol{gossipBytes, newShares(limits.Connections, limits.SourceConnections), make(chan net.Conn)}
 	l.ctx, l.end = context.WithCancel(context.Background())
@@ -141,7 +141,7 @@ func (l *Listener) handle(c *pendingConn) {
 	}
 	why := whyNot(err)
 	switch cause := context.Cause(c.ctx); {
-	case errors.Is(cause, errCrowded):
+	case errors.Is(cause, errTooMany):
 		why = cause.Error()
 	case errors.Is(cause, context.DeadlineExceeded):
 		why = c.slow
@@ -203,13 +203,13 @@ var (
 
 // config returns the TLS settings for a connection.
 func (l *Listener) config(conn *pendingConn) *tls.Config {
-	c := l.identity.config(l.identity.verifyPeer)
+	c := l.identity.config(nil)
 	c.NextProtos = []string{HTTP, Gossip, generic, versions}
 	c.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
 		if len(hello.SupportedProtos) > 0 && !slices.ContainsFunc(hello.SupportedProtos, func(p string) bool { return slices.Contains(c.NextProtos, p) }) {
 			return nil, errForeign
 		}
-		l.pending.begin(conn)
+		conn.begun.Store(true)
 		conn.slow = "its handshake took too long"
 		wait, ok := l.rates.reserve(conn.from, time.Now())
 		if !ok {
@@ -298,23 +298,16 @@ func onlyHTTP2() *http.Protocols {
 	return p
 }
 
-// begin notes a request. It returns false when the port is closed.
-func (l *Listener) begin() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.ctx.Err() != nil {
-		return false
-	}
-	l.running.Add(1)
-	return true
-}
-
 // handler returns h with bounds on the time of each write.
 func (l *Listener) handler(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !l.begin() {
+		l.mu.Lock()
+		if l.ctx.Err() != nil {
+			l.mu.Unlock()
 			panic(http.ErrAbortHandler) // ends the request without an answer
 		}
+		l.running.Add(1)
+		l.mu.Unlock()
 		defer l.running.Done()
 		a := &answer{ResponseWriter: w, control: http.NewResponseController(w), most: l.limits.WriteTimeout}
 		h.ServeHTTP(a, r)

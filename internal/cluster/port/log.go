@@ -2,6 +2,7 @@ package port
 
 import (
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 )
@@ -16,7 +17,7 @@ const (
 // Journal logs lines about peers: the first one about a topic at once, later ones once a minute
 // with their number. So nobody can fill a log, or hide the lines about others.
 type Journal struct {
-	Log func(string) // may be nil
+	Log func(string) // must not block; may be nil
 
 	mu sync.Mutex
 	of map[string]*entry // by topic, at most maxTopics and one
@@ -25,24 +26,20 @@ type Journal struct {
 // entry is the lines about one topic.
 type entry struct {
 	last    time.Time // of the last line
-	pending int       // lines that were not logged yet
+	waiting int       // lines that were not logged yet
 	latest  string    // the newest of them
 }
 
 // Note logs a line about a topic, or counts it.
 func (j *Journal) Note(topic, text string) {
-	now := time.Now()
 	j.mu.Lock()
+	defer j.mu.Unlock()
+	now := time.Now()
 	e := j.find(topic, now)
-	e.pending++
-	e.latest = text
-	if now.Sub(e.last) >= quiet {
-		text = e.line(now)
-	} else {
-		text = ""
+	e.waiting++
+	if e.latest = text; now.Sub(e.last) >= quiet {
+		j.write(e, now)
 	}
-	j.mu.Unlock()
-	j.write(text)
 }
 
 // find returns the entry of a topic. The caller holds mu.
@@ -50,55 +47,37 @@ func (j *Journal) find(topic string, now time.Time) *entry {
 	if j.of == nil {
 		j.of = make(map[string]*entry)
 	}
-	if e := j.of[topic]; e != nil {
-		return e
-	}
-	if len(j.of) >= maxTopics {
-		for s, e := range j.of {
-			if e.pending == 0 && now.Sub(e.last) >= quiet {
-				delete(j.of, s)
-			}
+	if j.of[topic] == nil && len(j.of) >= maxTopics {
+		maps.DeleteFunc(j.of, func(_ string, e *entry) bool { return e.waiting == 0 && now.Sub(e.last) >= quiet })
+		if len(j.of) >= maxTopics {
+			topic = ""
 		}
 	}
-	if len(j.of) >= maxTopics {
-		topic = ""
+	if j.of[topic] == nil {
+		j.of[topic] = &entry{}
 	}
-	e := j.of[topic]
-	if e == nil {
-		e = &entry{}
-		j.of[topic] = e
-	}
-	return e
+	return j.of[topic]
 }
 
-// line returns the line about what is pending.
-func (e *entry) line(now time.Time) string {
+// write logs the line about what is waiting. The caller holds mu.
+func (j *Journal) write(e *entry, now time.Time) {
 	text := e.latest
-	if e.pending > 1 {
-		text = fmt.Sprintf("%s (and %d more since the last line)", text, e.pending-1)
+	if e.waiting > 1 {
+		text = fmt.Sprintf("%s (and %d more since the last line)", text, e.waiting-1)
 	}
-	e.pending, e.last = 0, now
-	return text
+	if e.waiting, e.last = 0, now; j.Log != nil {
+		j.Log(text)
+	}
 }
 
-// Flush logs the pending lines.
+// Flush logs the waiting lines.
 func (j *Journal) Flush() {
 	j.mu.Lock()
-	var lines []string
+	defer j.mu.Unlock()
 	for _, e := range j.of {
-		if e.pending > 0 {
-			lines = append(lines, e.line(time.Now()))
+		if e.waiting > 0 {
+			j.write(e, time.Now())
 		}
-	}
-	j.mu.Unlock()
-	for _, text := range lines {
-		j.write(text)
-	}
-}
-
-func (j *Journal) write(text string) {
-	if text != "" && j.Log != nil {
-		j.Log(text)
 	}
 }
 

@@ -8,11 +8,11 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
-// pending holds the connections that have not proved that they have the key. A connection is
-// dropped when its time is up, or when there are too many.
+// pending holds the connections that have not proved that they have the key, for a time and up to a number.
 type pending struct {
 	max   int
 	after time.Duration
@@ -31,11 +31,11 @@ type pendingConn struct {
 	drop context.CancelCauseFunc
 	keep func() bool // keeps the connection when ctx ends; false: it was dropped, and is closed
 
-	slow  string // the reason to log when its time is up; "": none
-	begun bool   // its handshake has begun, guarded by pending.mu
+	slow  string      // the reason to log when its time is up; "": none
+	begun atomic.Bool // its handshake has begun
 }
 
-var errCrowded = errors.New("too many connections that prove nothing")
+var errTooMany = errors.New("too many connections that prove nothing")
 
 // add calls handle with a connection in a new goroutine.
 func (p *pending) add(conn net.Conn, handle func(*pendingConn)) {
@@ -66,15 +66,14 @@ func (p *pending) add(conn net.Conn, handle func(*pendingConn)) {
 	})
 	if len(p.conns) > p.max {
 		i := p.excess()
-		p.conns[i].drop(errCrowded)
+		p.conns[i].drop(errTooMany)
 		p.conns = slices.Delete(p.conns, i, i+1)
 	}
 }
 
-// excess returns the index of the connection to drop when there are too many. It is of the source
-// with the most: the oldest one of those whose handshake has not begun, or else the oldest one.
-// Handshakes are bounded by their rate, so connections that send nothing drop none of them. Other
-// machines, however many, take no more than half of the places from this one.
+// excess returns the index of the connection to drop when there are too many. It is of the source with the most: the
+// oldest one whose handshake has not begun, or else the oldest one. Other machines, however many, take no more than
+// half of the places from this one.
 func (p *pending) excess() int {
 	count := make(map[source]int)
 	for _, c := range p.conns {
@@ -85,17 +84,10 @@ func (p *pending) excess() int {
 	}
 	most := slices.Max(slices.Collect(maps.Values(count)))
 	of := func(c *pendingConn) bool { return count[c.from] == most }
-	if i := slices.IndexFunc(p.conns, func(c *pendingConn) bool { return of(c) && !c.begun }); i >= 0 {
+	if i := slices.IndexFunc(p.conns, func(c *pendingConn) bool { return of(c) && !c.begun.Load() }); i >= 0 {
 		return i
 	}
 	return slices.IndexFunc(p.conns, of)
-}
-
-// begin notes that a handshake has begun.
-func (p *pending) begin(c *pendingConn) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	c.begun = true
 }
 
 func (p *pending) remove(c *pendingConn) {
@@ -131,8 +123,7 @@ func reset(conn net.Conn) {
 
 var errTooMuch = errors.New("it sends too much")
 
-// bounded is a connection of which a number of bytes is read at most. It hides a TLS connection from
-// net/http, which must not make a handshake of its own.
+// bounded is a connection of which a number of bytes is read at most. It hides TLS from net/http.
 type bounded struct {
 	net.Conn
 	left   int    // bytes that may still be read; negative: any number
@@ -158,8 +149,7 @@ func (b *bounded) Close() error {
 	return b.Conn.Close()
 }
 
-// source is the addresses that count as one: an IPv4 address, the /64 network of an IPv6 address,
-// or all loopback addresses.
+// source is the addresses that count as one: an IPv4 address, a /64 network of IPv6, or all loopback addresses.
 type source struct{ netip.Prefix }
 
 // here is this machine.

@@ -31,9 +31,8 @@ type Watcher struct {
 	clock func() time.Duration
 	own   func() (float64, error) // CPU time of this process, in seconds
 
-	last     time.Duration // when it sampled
-	found    time.Duration // when it found
-	counters counters
+	found  time.Duration // when it looked for them
+	growth host.Growth
 
 	cores   int
 	disks   []string
@@ -48,10 +47,10 @@ func New(tree host.FS) *Watcher {
 }
 
 func newWatcher(tree host.FS, clock func() time.Duration, own func() (float64, error)) *Watcher {
-	w := &Watcher{tree: tree, clock: clock, own: own, counters: make(counters)}
-	w.last = clock()
-	w.find(w.last)
-	w.read(w.last, 0) // the first Sample is compared with it
+	w := &Watcher{tree: tree, clock: clock, own: own}
+	now := clock()
+	w.find(now)
+	w.read(now) // the first Sample is compared with it
 	return w
 }
 
@@ -59,13 +58,11 @@ func newWatcher(tree host.FS, clock func() time.Duration, own func() (float64, e
 // of the run, is its label; its rates are over the time that really passed.
 func (w *Watcher) Sample(at time.Duration) host.Vitals {
 	now := w.clock()
-	interval := now - w.last
-	w.last = now
 	if now-w.found >= findEvery {
 		w.find(now)
 	}
-	v := w.read(now, interval)
-	v.At, v.Interval = at, interval
+	v := w.read(now)
+	v.At = at
 	return v
 }
 
@@ -82,40 +79,39 @@ func (w *Watcher) find(now time.Duration) {
 }
 
 // read makes a Sample of an interval that ends now.
-func (w *Watcher) read(now, interval time.Duration) host.Vitals {
-	var v host.Vitals
-	g := growth{counters: w.counters, now: now, interval: interval}
-	w.readCPU(&v, &g)
+func (w *Watcher) read(now time.Duration) host.Vitals {
+	v := host.Vitals{Interval: w.growth.Next(now)}
+	w.readCPU(&v)
 	memory, _ := w.tree.Memory() // none on an error
-	g.note(memory["MemTotal"] > 0)
+	w.growth.Note(memory["MemTotal"] > 0)
 	v.Memory, v.Free, v.Cache, v.Dirty = memory["MemTotal"], memory["MemAvailable"], memory["Cached"], memory["Dirty"]+memory["Writeback"]
-	w.readDisks(&v, &g)
-	w.readLinks(&v, &g)
-	w.readBrokers(&v, &g)
-	v.Unread = g.unread
+	w.readDisks(&v)
+	w.readLinks(&v)
+	w.readBrokers(&v)
+	v.Unread = w.growth.Unread
 	return v
 }
 
-func (w *Watcher) readCPU(v *host.Vitals, g *growth) {
+func (w *Watcher) readCPU(v *host.Vitals) {
 	v.Cores = float64(w.cores)
-	g.note(w.cores > 0)
+	w.growth.Note(w.cores > 0)
 	if seconds, err := w.own(); err != nil {
-		g.note(false)
-	} else if used, _ := g.of("agent", int64(seconds*float64(time.Second))); g.interval > 0 {
-		v.Agent = float64(used[0]) / float64(g.interval)
+		w.growth.Note(false)
+	} else if used, _ := w.growth.Of("agent", int64(seconds*float64(time.Second))); w.growth.Interval > 0 {
+		v.Agent = float64(used[0]) / float64(w.growth.Interval)
 	}
 
 	times := w.tree.CPUTimes()
 	if times == nil {
-		g.note(false)
+		w.growth.Note(false)
 		return
 	}
-	grown, ok := g.of("cpu", times["total"], times["total"]-times["idle"]-times["iowait"], times["steal"])
+	grown, ok := w.growth.Of("cpu", times["total"], times["total"]-times["idle"]-times["iowait"], times["steal"])
 	// By itself, for the kernel says of it that it may fall.
-	waited, _ := g.of("iowait", times["iowait"])
+	waited, _ := w.growth.Of("iowait", times["iowait"])
 	total, busy, steal := grown[0], grown[1], grown[2]
 	if total == 0 {
-		g.note(!ok) // CPUs whose time does not advance are not idle ones
+		w.growth.Note(!ok) // CPUs whose time does not advance are not idle ones
 		return
 	}
 	// The kernel's time is the measure, not the clock's: so no share is above 1, and
@@ -161,7 +157,7 @@ func BrokerMaps(tree host.FS) (all []host.Maps) {
 	return all
 }
 
-func (w *Watcher) readBrokers(v *host.Vitals, g *growth) {
+func (w *Watcher) readBrokers(v *host.Vitals) {
 	for _, b := range w.brokers {
 		vitals := host.BrokerVitals{PID: b.PID, Maps: b.maps.Used, MapsLimit: b.maps.Limit}
 		if perf, err := w.tree.Perf(b.Process); err == nil {
@@ -171,10 +167,10 @@ func (w *Watcher) readBrokers(v *host.Vitals, g *growth) {
 				count, stopped = count+c.Count, stopped+int64(c.Time)
 			}
 			// With its start a process's number names it for good.
-			grown, _ := g.of(fmt.Sprintf("broker %d %d", b.PID, b.Start), count, stopped)
+			grown, _ := w.growth.Of(fmt.Sprintf("broker %d %d", b.PID, b.Start), count, stopped)
 			vitals.Collections, vitals.GCTime = grown[0], time.Duration(grown[1])
 		} else {
-			g.note(false)
+			w.growth.Note(false)
 		}
 		v.Brokers = append(v.Brokers, vitals)
 	}

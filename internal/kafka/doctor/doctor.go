@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -145,8 +146,8 @@ func (e *examination) clientOptions() []kgo.Opt {
 // add adds a check. An error of the connection says what to do at its end.
 func (e *examination) add(c Check) {
 	if (c.State == Fail || c.State == Warn) && c.Advice == "" {
-		if at := strings.LastIndex(c.Text, ": "); at >= 0 && isAdvice(c.Text[at+2:]) {
-			c.Text, c.Advice = c.Text[:at], c.Text[at+2:]
+		if parts := advice.FindStringSubmatch(c.Text); parts != nil && !strings.Contains(parts[2], ": ") {
+			c.Text, c.Advice = parts[1], parts[2]
 		}
 	}
 	if e.made == nil {
@@ -179,11 +180,8 @@ func (e *examination) sumUp() {
 	}
 }
 
-// isAdvice reports whether a part of an error says what to do: it begins with one of the verbs that kt's own errors use.
-func isAdvice(part string) bool {
-	verb, _, _ := strings.Cut(part, " ")
-	return slices.Contains([]string{"add", "check", "connect", "correct", "give", "name", "put", "renew", "run", "set", "start", "write"}, verb)
-}
+// advice begins with one of the verbs that kt's own errors use.
+var advice = regexp.MustCompile(`^(.*): ((?:add|check|connect|correct|give|name|put|renew|run|set|start|write) .*)$`)
 
 func (e *examination) pass(name, about, format string, args ...any) {
 	e.add(Check{Name: name, About: about, State: Pass, Text: fmt.Sprintf(format, args...)})

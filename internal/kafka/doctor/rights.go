@@ -32,7 +32,12 @@ type own struct {
 func (e *examination) rights(ctx context.Context) {
 	if e.readOnly() {
 		e.permitted(ctx)
-		e.add(e.untried())
+		c := Check{Name: "rights", State: Unknown, Text: "creating, committing and deleting are not tried, and no clock is compared (--read-only)"}
+		if !e.ReadOnly {
+			c.Text = strings.Replace(c.Text, "--read-only", fmt.Sprintf("cluster %s is protected", e.Protected), 1)
+			c.Advice = "--yes tries them, on a topic of kt's own that is deleted again"
+		}
+		e.add(c)
 		return
 	}
 	name := ownPrefix + strings.ToLower(rand.Text()[:10])
@@ -66,18 +71,6 @@ func (e *examination) rights(ctx context.Context) {
 
 // readOnly reports whether no topic is made.
 func (e *examination) readOnly() bool { return e.ReadOnly || e.Protected != "" }
-
-// untried is the check of the rights that are not tried.
-func (e *examination) untried() Check {
-	c := Check{Name: "rights", State: Unknown, Text: "creating, committing and deleting are not tried, and no clock is compared"}
-	if e.ReadOnly {
-		c.Text += " (--read-only)"
-	} else {
-		c.Text += fmt.Sprintf(" (cluster %s is protected)", e.Protected)
-		c.Advice = "--yes tries them, on a topic of kt's own that is deleted again"
-	}
-	return c
-}
 
 // permitted asks what this client may do with the topic of the load, and tries nothing.
 func (e *examination) permitted(ctx context.Context) {
@@ -264,7 +257,7 @@ func (e *examination) quotas(ctx context.Context) {
 			limits = append(limits, limit(v))
 		}
 		slices.Sort(limits)
-		if e.authenticates() && namesUser(q.Entity) {
+		if e.authenticates() && slices.ContainsFunc(q.Entity, func(p kadm.ClientQuotaEntityComponent) bool { return p.Type == "user" && p.Name != nil }) {
 			e.unknown("quotas", entity(q.Entity), strings.Join(limits, ", ")+", if that is the user of this client")
 			continue
 		}
@@ -297,11 +290,6 @@ func (e *examination) bound(parts kadm.ClientQuotaEntity) bool {
 // authenticates reports whether this client has a user's name. Only the brokers know it.
 func (e *examination) authenticates() bool {
 	return e.Access.Security.Mechanism() != "" || e.Access.Security.Encrypts()
-}
-
-// namesUser reports whether a quota is for one user.
-func namesUser(parts kadm.ClientQuotaEntity) bool {
-	return slices.ContainsFunc(parts, func(p kadm.ClientQuotaEntityComponent) bool { return p.Type == "user" && p.Name != nil })
 }
 
 func entity(parts kadm.ClientQuotaEntity) string {

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -22,8 +22,7 @@ import (
 type Consumer struct {
 	*reading.State
 
-	mu      sync.Mutex // guards the rest
-	waiting int        // clients without partitions yet
+	waiting atomic.Int64 // clients without partitions yet
 	ready   chan struct{}
 }
 
@@ -31,7 +30,9 @@ var _ engine.ReadDriver = (*Consumer)(nil)
 
 // NewConsumer returns the driver that reads from a state on.
 func NewConsumer(s *reading.State) *Consumer {
-	return &Consumer{State: s, waiting: s.Plan.Read.Clients(), ready: make(chan struct{})}
+	d := &Consumer{State: s, ready: make(chan struct{})}
+	d.waiting.Store(int64(s.Plan.Read.Clients()))
+	return d
 }
 
 // OpenReader makes a reader. Its client connects with the first Read, so that joining a group is part of the run. In a run that
@@ -57,15 +58,6 @@ func (d *Consumer) OpenReader(ctx context.Context, s *engine.Shard) (engine.Read
 	case <-ctx.Done():
 		_ = r.Close()
 		return nil, fmt.Errorf("group %s: no partitions yet: %w", d.Plan.Read.Group, context.Cause(ctx))
-	}
-}
-
-// joined notes that a client has its first partitions.
-func (d *Consumer) joined() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.waiting--; d.waiting == 0 {
-		close(d.ready)
 	}
 }
 

@@ -139,7 +139,9 @@ func (r *fetcher) assigned(_ context.Context, _ *kgo.Client, partitions map[stri
 			w := rec.Window(phase)
 			w.JoinTime = max(w.JoinTime, now-r.began)
 		})
-		r.driver.joined()
+		if r.driver.waiting.Add(-1) == 0 {
+			close(r.driver.ready)
+		}
 		return
 	}
 	took := time.Duration(0)
@@ -210,7 +212,12 @@ func (r *fetcher) Read(ctx context.Context, limit int, patience time.Duration) (
 		r.last = now
 		r.shard.Record(func(rec *stats.Recorder, phase int) { rec.Window(phase).Fetches++ })
 	} else if now-max(r.began, r.last) > deletedAfter {
-		r.passDeleted()
+		d := r.driver // the client reports no gap of deleted records
+		for number := range int32(d.Layout.Count()) {
+			if d.At.Groups[r.group].At(number).Owner.Load() == int32(r.member)+1 {
+				d.Passed(r.group, number, d.At.At(number).Start.Load())
+			}
+		}
 	}
 	if n > 0 || r.done { // a partition may end with the marker of a transaction
 		r.commit(ctx)
@@ -220,16 +227,6 @@ func (r *fetcher) Read(ctx context.Context, limit int, patience time.Duration) (
 
 // deletedAfter is the time without records after which positions pass deleted records. A record that is on its way comes sooner.
 const deletedAfter = time.Second
-
-// passDeleted moves the positions behind deleted records: the client reports no such gap.
-func (r *fetcher) passDeleted() {
-	d := r.driver
-	for number := range int32(d.Layout.Count()) {
-		if d.At.Groups[r.group].At(number).Owner.Load() == int32(r.member)+1 {
-			d.Passed(r.group, number, d.At.At(number).Start.Load())
-		}
-	}
-}
 
 // poll waits for records.
 func (r *fetcher) poll(ctx context.Context, limit int, patience time.Duration) kgo.Fetches {

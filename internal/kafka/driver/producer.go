@@ -65,15 +65,6 @@ func (p *Producer) generator(index int) *payload.Generator {
 	return p.Values.Generator(p.Plan, number, all)
 }
 
-// keyPartitioner returns a function that chooses partitions by key, as the client does.
-func keyPartitioner(topic string) func(key []byte, partitions int) int {
-	of, r := kgo.StickyKeyPartitioner(nil).ForTopic(topic), new(kgo.Record)
-	return func(key []byte, partitions int) int {
-		r.Key = key
-		return of.Partition(r, partitions)
-	}
-}
-
 // openTimeout is how long a producer may take to connect.
 const openTimeout = 30 * time.Second
 
@@ -213,7 +204,9 @@ func (w *worker) commit(ctx context.Context) {
 	if err == nil {
 		err = w.client.EndTransaction(ctx, kgo.TryCommit)
 	}
-	w.stamps.endTransaction(err == nil)
+	if w.stamps != nil {
+		w.stamps.account.EndTransaction(err == nil)
+	}
 	if err != nil {
 		w.abort()
 		return

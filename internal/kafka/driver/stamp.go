@@ -4,6 +4,8 @@ import (
 	"math"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kgo"
+
 	"github.com/kt-bench/kt/internal/engine"
 	"github.com/kt-bench/kt/internal/kafka/reading"
 	"github.com/kt-bench/kt/internal/kafka/writing"
@@ -19,12 +21,13 @@ type stamper struct {
 	shard      *engine.Shard
 	headers    uint32 // checksum of the headers that every record has
 	outcomes   *writing.Account
-	byKey      func(key []byte, partitions int) int
-	ignoreKeys bool    // partitioner.ignore.keys
-	adaptive   bool    // partitioner.adaptive.partitioning.enable
-	partitions []int32 // those that this process writes to
-	batch      int     // bytes for one partition before the next has its turn
-	most       int     // outstanding batches above which a partition is passed over
+	byKey      kgo.TopicPartitioner // as the client does
+	keyed      kgo.Record           // for byKey
+	ignoreKeys bool                 // partitioner.ignore.keys
+	adaptive   bool                 // partitioner.adaptive.partitioning.enable
+	partitions []int32              // those that this process writes to
+	batch      int                  // bytes for one partition before the next has its turn
+	most       int                  // outstanding batches above which a partition is passed over
 
 	at     int // index of the partition that has its turn
 	filled int // bytes of it
@@ -38,7 +41,7 @@ func newStamper(p *Producer, s *engine.Shard) *stamper {
 	t := &stamper{
 		run: p.Run, account: ledger.NewProducer(uint16(s.Index)), number: uint16(s.Index), shard: s,
 		headers:    reading.HeaderSum(writing.RecordHeaders(p.Plan.Payload.Headers)),
-		byKey:      keyPartitioner(p.Plan.Topic.Name),
+		byKey:      kgo.StickyKeyPartitioner(nil).ForTopic(p.Plan.Topic.Name),
 		ignoreKeys: p.Settings.Bool("partitioner.ignore.keys"),
 		adaptive:   p.Settings.Bool("partitioner.adaptive.partitioning.enable"),
 		batch:      p.Settings.BatchSize(),
@@ -60,7 +63,8 @@ func newStamper(p *Producer, s *engine.Shard) *stamper {
 // choose chooses the partition of a record.
 func (t *stamper) choose(key []byte, bytes int) int32 {
 	if key != nil && !t.ignoreKeys {
-		return t.partitions[t.byKey(key, len(t.partitions))]
+		t.keyed.Key = key
+		return t.partitions[t.byKey.Partition(&t.keyed, len(t.partitions))]
 	}
 	return t.turn(bytes)
 }
@@ -95,11 +99,4 @@ func (t *stamper) turn(bytes int) int32 {
 // settle notes the outcome of a record.
 func (t *stamper) settle(partition int32, seq, offset int64, err error) {
 	t.outcomes.Settle(t.account, partition, seq, 1, offset, err == nil)
-}
-
-// endTransaction notes whether the records since the last transaction were committed.
-func (t *stamper) endTransaction(committed bool) {
-	if t != nil {
-		t.account.EndTransaction(committed)
-	}
 }

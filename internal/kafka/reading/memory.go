@@ -89,18 +89,16 @@ func (m *Memory) progress() int64 {
 	return m.steps.Load()
 }
 
-func (m *Memory) free(n int64) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.used -= n
-	close(m.freed)
-	m.freed = make(chan struct{})
-}
-
 // keep counts n bytes that were taken until b is collected.
 func (m *Memory) keep(b []byte, n int) []byte {
 	if n > 0 {
-		runtime.AddCleanup(&b[:1][0], m.free, int64(n))
+		runtime.AddCleanup(&b[:1][0], func(n int64) {
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			m.used -= n
+			close(m.freed)
+			m.freed = make(chan struct{})
+		}, int64(n))
 	}
 	return b
 }

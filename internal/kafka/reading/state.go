@@ -84,28 +84,26 @@ func New(ctx context.Context, c *kafka.Cluster, r Options) (*State, error) {
 			return nil, err
 		}
 	}
-	d.At = d.positions(ends)
+	var groups []string
+	for g := range max(1, d.Plan.Read.Groups) {
+		groups = append(groups, d.Group(g))
+	}
+	d.At = kafka.NewPositions(d.Layout, groups, d.starts, ends)
+	d.At.Committed = d.Settings.ReadCommitted()
+	d.At.Later, d.At.Shared = d.Plan.Share.Consumer > 0, d.Plan.Share.Consumers > 0
 	for g := range d.At.Groups {
 		if err := d.lookUpGroup(ctx, g, refuse); err != nil {
 			return nil, err
 		}
 	}
-	if r.Book != nil {
-		d.verify(r.Book)
+	for g := 0; r.Book != nil && g < len(d.At.Groups); g++ { // records before its position were read in an earlier run
+		read := ledger.NewReader(r.Book)
+		for number, begin := range d.begins {
+			read.Begin(int32(number), max(begin, d.At.Groups[g].At(int32(number)).Next.Load()))
+		}
+		d.Books = append(d.Books, read)
 	}
 	return d, nil
-}
-
-// positions returns the positions before the first record is read.
-func (d *State) positions(ends []int64) *kafka.Positions {
-	var groups []string
-	for g := range max(1, d.Plan.Read.Groups) {
-		groups = append(groups, d.Group(g))
-	}
-	at := kafka.NewPositions(d.Layout, groups, d.starts, ends)
-	at.Committed = d.Settings.ReadCommitted()
-	at.Later, at.Shared = d.Plan.Share.Consumer > 0, d.Plan.Share.Consumers > 0
-	return at
 }
 
 // startAt starts reading at the start of the book, or at the end of a log that was truncated below that since.
@@ -187,17 +185,6 @@ func (d *State) Passed(group int, number int32, start int64) {
 	at.Deleted.Add(gone)
 	if d.Books != nil {
 		d.Books[group].Begin(number, start)
-	}
-}
-
-// verify makes a ledger.Reader for each group, from its position on: records before it were read in an earlier run.
-func (d *State) verify(book *ledger.Book) {
-	for g := range d.At.Groups {
-		r := ledger.NewReader(book)
-		for number, begin := range d.begins {
-			r.Begin(int32(number), max(begin, d.At.Groups[g].At(int32(number)).Next.Load()))
-		}
-		d.Books = append(d.Books, r)
 	}
 }
 

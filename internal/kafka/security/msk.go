@@ -53,7 +53,11 @@ func (v *values) awsKeys(ctx context.Context, profile, file string) (keys, error
 		return found, nil
 	}
 	if profile != "" {
-		return keys{}, &TokenError{fmt.Sprintf("AWS_MSK_IAM: %s has no profile %q with keys%s: check %s", file, profile, because(err), from)}
+		because := ""
+		if err != nil {
+			because = fmt.Sprintf(" (%v)", err)
+		}
+		return keys{}, &TokenError{fmt.Sprintf("AWS_MSK_IAM: %s has no profile %q with keys%s: check %s", file, profile, because, from)}
 	}
 	at := v.environment("AWS_CONTAINER_CREDENTIALS_FULL_URI")
 	if relative := v.environment("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"); relative != "" {
@@ -77,14 +81,6 @@ func (v *values) awsKeys(ctx context.Context, profile, file string) (keys, error
 		}
 	}
 	return keys{}, &TokenError{"AWS_MSK_IAM: there are no AWS credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or give a profile (awsProfileName)"}
-}
-
-// because returns an error in brackets behind a text, or nothing.
-func because(err error) string {
-	if err == nil {
-		return ""
-	}
-	return fmt.Sprintf(" (%v)", err)
 }
 
 // sharedKeys returns the keys of a profile in the text of a credentials file.

@@ -43,7 +43,13 @@ func (v *values) oauth(m module) sasl.Mechanism {
 		v.bad(endpoint, "it is no URL")
 	case at.Scheme == "file":
 		v.files = append(v.files, at.Path)
-		t.ask = func(context.Context) (secret.Text, error) { return readToken(at.Path) }
+		t.ask = func(context.Context) (secret.Text, error) { // each time, because whoever renews the token writes it again
+			data, err := input.Read(at.Path, input.Settings)
+			if err != nil {
+				return secret.Text{}, tokenError("read the token in %s: %v", at.Path, err)
+			}
+			return secret.New(strings.TrimSpace(string(data))), nil
+		}
 	case at.Scheme == "https" || at.Scheme == "http":
 		t.ask = v.endpoint(endpoint, at, m)
 	case v.text(endpoint) != "":
@@ -133,15 +139,6 @@ func expiry(token secret.Text) time.Time {
 		return time.Time{}
 	}
 	return time.Unix(int64(claims.Exp), 0)
-}
-
-// readToken reads a file with a token each time, because whoever renews it writes it again.
-func readToken(path string) (secret.Text, error) {
-	data, err := input.Read(path, input.Settings)
-	if err != nil {
-		return secret.Text{}, tokenError("read the token in %s: %v", path, err)
-	}
-	return secret.New(strings.TrimSpace(string(data))), nil
 }
 
 // unsecured makes a token without a signature, as Kafka's clients do for tests.

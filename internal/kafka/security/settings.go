@@ -39,7 +39,9 @@ type Settings struct {
 // read again. Connections go on with what was read before. tell is called from several goroutines.
 func (s Settings) Notify(tell func(text string)) {
 	for _, store := range s.stores {
-		store.notify(tell)
+		store.mu.Lock()
+		store.tell = tell
+		store.mu.Unlock()
 	}
 }
 

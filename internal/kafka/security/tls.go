@@ -206,20 +206,9 @@ type stored struct {
 
 	mu     sync.Mutex // guards the rest
 	loaded contents
-	at     stamp
+	at     fs.FileInfo       // of the file when it was read; nil: it was not
 	tell   func(text string) // of a file that cannot be read again; nil: nobody listens
 	failed bool              // the last reading failed, which has been told
-}
-
-// stamp is the time and size of a file when it was read. A file with another stamp has changed.
-type stamp struct {
-	modified time.Time
-	size     int64
-	real     fs.FileInfo // another file under the same name is another one
-}
-
-func (s stamp) same(o stamp) bool {
-	return s.real != nil && o.real != nil && s.size == o.size && s.modified.Equal(o.modified) && os.SameFile(s.real, o.real)
 }
 
 // load returns the contents of the file as it is now. One that was read once and cannot be read again may be half written, so
@@ -231,7 +220,7 @@ func (s *stored) load() (contents, error) {
 		return s.loaded, nil
 	}
 	err := s.refresh()
-	loaded, kept, tell := s.loaded, err != nil && s.at.real != nil, s.tell
+	loaded, kept, tell := s.loaded, err != nil && s.at != nil, s.tell
 	if s.failed {
 		tell = nil
 	}
@@ -252,9 +241,8 @@ func (s *stored) refresh() error {
 	if err != nil {
 		return fmt.Errorf("%s=%s: %w", s.property, s.path, input.Cause(err))
 	}
-	now := stamp{info.ModTime(), info.Size(), info}
-	if now.same(s.at) || s.at.real != nil && !info.Mode().IsRegular() { // a pipe is read once
-		return nil
+	if was := s.at; was != nil && (!info.Mode().IsRegular() || was.Size() == info.Size() && was.ModTime().Equal(info.ModTime()) && os.SameFile(was, info)) {
+		return nil // it has not changed; a pipe is read once
 	}
 	data, err := input.Read(s.path, input.Settings)
 	if err != nil {
@@ -264,15 +252,8 @@ func (s *stored) refresh() error {
 	if err != nil {
 		return fmt.Errorf("%s=%s: %w", s.property, s.path, err)
 	}
-	s.loaded, s.at = found, now
+	s.loaded, s.at = found, info
 	return nil
-}
-
-// notify sets the function that is called when the file cannot be read again.
-func (s *stored) notify(tell func(text string)) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.tell = tell
 }
 
 // truststore returns the authorities that sign the brokers' certificates; nil: those of the system.

@@ -97,7 +97,9 @@ func (s *session) openConsumer(ctx context.Context, book *ledger.Book) (_ engine
 		options.Run, options.Written, options.Blind = s.run, s.producer.Acked, s.Producer.Acks() == "0"
 	}
 	if s.plan.Verify {
-		options.Book, options.Again = book, s.readsAgain
+		options.Book, options.Again = book, func(partitions int) {
+			s.options.Notify(run.Notice{Kind: run.ReadingAgain, Count: int64(partitions), Text: fmt.Sprintf("logs were cut off below offsets that were read (partitions: %d): kt reads those again", partitions)})
+		}
 	}
 	if s.reading, err = reading.New(ctx, s.cluster, options); err != nil {
 		return nil, err
@@ -111,10 +113,6 @@ func (s *session) openConsumer(ctx context.Context, book *ledger.Book) (_ engine
 	return driver.NewConsumer(s.reading), nil
 }
 
-func (s *session) readsAgain(partitions int) {
-	s.options.Notify(run.Notice{Kind: run.ReadingAgain, Count: int64(partitions), Text: fmt.Sprintf("logs were cut off below offsets that were read (partitions: %d): kt reads those again", partitions)})
-}
-
 // sources returns the sources beside the load.
 func (s *session) sources() (all []engine.Source, err error) {
 	if s.embedded == nil && s.options.Watch {
@@ -124,7 +122,14 @@ func (s *session) sources() (all []engine.Source, err error) {
 		all = append(all, s.watcher)
 	}
 	if l := s.plan.Load; s.embedded == nil && s.writes && (s.options.Watch || l.StopAtDisk > 0 || l.UntilFull) {
-		if s.logDirs, err = s.watchLogDirs(); err != nil {
+		say := func(kind run.NoticeKind, text string) { s.options.Notify(run.Notice{Kind: kind, Text: text}) }
+		s.logDirs, err = watch.NewLogDirs(s.cluster, watch.LogDirOptions{
+			Load: l, Tell: s.options.Watch, Notify: func(text string) { say(run.LogDirNews, text) },
+			Unknown: func() {
+				say(run.LogDirUnknown, "no broker says how large its disks are (Kafka 3.3 or newer does): their log directories are not watched")
+			},
+		})
+		if err != nil {
 			return nil, err
 		}
 		all = append(all, s.logDirs)
@@ -136,17 +141,6 @@ func (s *session) sources() (all []engine.Source, err error) {
 		}
 	}
 	return all, nil
-}
-
-func (s *session) watchLogDirs() (*watch.LogDirs, error) {
-	say := func(kind run.NoticeKind, text string) { s.options.Notify(run.Notice{Kind: kind, Text: text}) }
-	return watch.NewLogDirs(s.cluster, watch.LogDirOptions{
-		Load: s.plan.Load, Tell: s.options.Watch,
-		Unknown: func() {
-			say(run.LogDirUnknown, "no broker says how large its disks are (Kafka 3.3 or newer does): their log directories are not watched")
-		},
-		Notify: func(text string) { say(run.LogDirNews, text) },
-	})
 }
 
 // Written returns how many records were ever written to the topic that the load writes to.

@@ -212,6 +212,7 @@ var _ interface {
 	run.GroupLister
 	run.TopicDeleter
 	run.Unreachable
+	run.Partitioned
 	run.Calibrated
 	run.Administered
 } = (*System)(nil)
@@ -221,6 +222,9 @@ func (s *System) Acks() string { return s.Producer.Acks() }
 
 // DeliveryTimeout returns how long a record may wait for its outcome.
 func (s *System) DeliveryTimeout() time.Duration { return s.Producer.DeliveryTimeout() }
+
+// ReadsByPartition reports that each partition is read by one consumer of a group.
+func (*System) ReadsByPartition() bool { return true }
 
 // LikeSink reports whether the connections have neither TLS nor SASL, as those to a sink.
 func (s *System) LikeSink() bool { return s.Security.Protocol() == security.Plaintext }

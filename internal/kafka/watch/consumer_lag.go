@@ -18,15 +18,15 @@ const lagPoll, lagHolds = time.Second, 3 * time.Second
 
 // ConsumerLag is the source of the number of records that wait to be read.
 type ConsumerLag struct {
-	cluster *kafka.Cluster
-	at      *kafka.Positions
-	now     func() time.Duration
-	asking  sync.WaitGroup
-	counted []int64      // by partition: the sum of the windows so far
-	asked   atomic.Int64 // when the ends were asked for that are known, from the start of the run
-	others  string       // members that the last question found
-	told    string       // those of the last event
-	found   atomic.Pointer[stats.Event]
+	sync.WaitGroup // for requests
+	cluster        *kafka.Cluster
+	at             *kafka.Positions
+	now            func() time.Duration
+	counted        []int64      // by partition: the sum of the windows so far
+	asked          atomic.Int64 // when the ends were asked for that are known, from the start of the run
+	others         string       // members that the last question found
+	told           string       // those of the last event
+	found          atomic.Pointer[stats.Event]
 }
 
 var _ engine.Source = (*ConsumerLag)(nil)
@@ -39,11 +39,8 @@ func NewConsumerLag(c *kafka.Cluster, at *kafka.Positions) *ConsumerLag {
 // Start begins to ask for the ends of the partitions.
 func (l *ConsumerLag) Start(ctx context.Context, now func() time.Duration) {
 	l.now = now
-	l.asking.Go(func() { engine.Every(ctx, lagPoll, func() { l.ask(ctx) }) })
+	l.Go(func() { engine.Every(ctx, lagPoll, func() { l.ask(ctx) }) })
 }
-
-// Wait returns when no request is under way.
-func (l *ConsumerLag) Wait() { l.asking.Wait() }
 
 // ask gets the starts and ends of the partitions, and the committed offsets of groups that have readers elsewhere too.
 func (l *ConsumerLag) ask(ctx context.Context) {
@@ -155,9 +152,9 @@ func waiting(at *kafka.Position, log *kafka.Bounds, othersCount bool) int64 {
 // RecordDeleter deletes the records that all readers have read, so that the embedded cluster's memory holds the unread ones and
 // little more.
 type RecordDeleter struct {
-	embedded *kafka.Embedded
-	at       *kafka.Positions
-	deleting sync.WaitGroup
+	sync.WaitGroup // for deleting
+	embedded       *kafka.Embedded
+	at             *kafka.Positions
 }
 
 var _ engine.Source = (*RecordDeleter)(nil)
@@ -172,19 +169,16 @@ const deleteEvery = 250 * time.Millisecond
 
 // Start begins to delete.
 func (d *RecordDeleter) Start(ctx context.Context, _ func() time.Duration) {
-	d.deleting.Go(func() { engine.Every(ctx, deleteEvery, d.deleteRead) })
-}
-
-// Wait returns when deleting is over.
-func (d *RecordDeleter) Wait() { d.deleting.Wait() }
-
-func (d *RecordDeleter) deleteRead() {
-	d.at.Layout.Each(func(topic string, partition, number int32) {
-		read := d.at.Groups[0].At(number).Next.Load()
-		for g := range d.at.Groups {
-			read = min(read, d.at.Groups[g].At(number).Next.Load())
-		}
-		d.embedded.DeleteRecords(topic, partition, read)
+	d.Go(func() {
+		engine.Every(ctx, deleteEvery, func() {
+			d.at.Layout.Each(func(topic string, partition, number int32) {
+				read := d.at.Groups[0].At(number).Next.Load()
+				for g := range d.at.Groups {
+					read = min(read, d.at.Groups[g].At(number).Next.Load())
+				}
+				d.embedded.DeleteRecords(topic, partition, read)
+			})
+		})
 	})
 }
 

@@ -162,7 +162,11 @@ func (w *Brokers) watch(ctx context.Context, now func() time.Duration) {
 			if w.hear(a) {
 				w.measure(ctx, now, &asking) // it is furthest behind now
 			}
-			if !w.awaiting() {
+			awaiting := false // a broker that answered in the last round
+			for _, b := range w.brokers {
+				awaiting = awaiting || b.asking && b.awaited
+			}
+			if !awaiting {
 				w.look()
 			}
 		case <-late.C:
@@ -197,16 +201,6 @@ func (w *Brokers) hear(a answer) (back bool) {
 	w.answering = answering
 	w.mu.Unlock()
 	return back
-}
-
-// awaiting reports whether a broker that answered in the last round has not answered in this one.
-func (w *Brokers) awaiting() bool {
-	for _, b := range w.brokers {
-		if b.asking && b.awaited {
-			return true
-		}
-	}
-	return false
 }
 
 // look updates the view with the answers since its last call, and emits the changes.

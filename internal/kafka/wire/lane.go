@@ -61,7 +61,9 @@ func (l *lane) prepare() {
 	l.prepared, l.now = true, l.w.encode(b)
 	l.head.put(l.identity, b.times, b.records, l.now)
 	if l.w.driver.byHeaders() {
-		l.w.originate(l)
+		l.w.outcomes.Lock()
+		defer l.w.outcomes.Unlock()
+		l.account.Originate(l.partition, ledger.Origin{ID: l.identity.id, Epoch: l.identity.epoch, Sequence: l.identity.sequence, First: b.first})
 	}
 }
 

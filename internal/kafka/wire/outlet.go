@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"net"
+	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -80,7 +81,15 @@ func (w *worker) drive(o *outlet, connection int) {
 			return
 		}
 		w.mu.Unlock()
-		if lanes = w.inTime(lanes); len(lanes) == 0 {
+		now := w.shard.Now()
+		lanes = slices.DeleteFunc(lanes, func(l *lane) bool {
+			late := now >= l.batch.opened+w.delivery // it has waited for delivery.timeout.ms, as with Kafka's client
+			if late {
+				l.settle(answer{code: deliveryTimeout})
+			}
+			return late
+		})
+		if len(lanes) == 0 {
 			continue
 		}
 		for _, l := range lanes {
@@ -116,19 +125,6 @@ func (w *worker) take(o *outlet) (lanes []*lane) {
 	return lanes
 }
 
-// inTime fails the batches that have waited for delivery.timeout.ms, and returns the lanes of the others.
-func (w *worker) inTime(lanes []*lane) []*lane {
-	now, stay := w.shard.Now(), lanes[:0]
-	for _, l := range lanes {
-		if now >= l.batch.opened+w.delivery {
-			l.settle(answer{code: deliveryTimeout})
-			continue
-		}
-		stay = append(stay, l)
-	}
-	return stay
-}
-
 // request returns the request of the batches of lanes, with references in their places.
 func (w *worker) request(lanes []*lane) *kmsg.ProduceRequest {
 	req := kmsg.NewPtrProduceRequest()
@@ -138,7 +134,8 @@ func (w *worker) request(lanes []*lane) *kmsg.ProduceRequest {
 	topic.TopicID = w.leaders.topicID(topic.Topic)
 	for _, l := range lanes {
 		partition := kmsg.NewProduceRequestTopicPartition()
-		partition.Partition, partition.Records = l.partition, w.refs.reference(l.number)
+		partition.Partition = l.partition
+		partition.Records = binary.BigEndian.AppendUint32(append(make([]byte, 0, referenceSize), w.refs.prefix[:]...), uint32(l.number))
 		topic.Partitions = append(topic.Partitions, partition)
 	}
 	req.Topics = append(req.Topics, topic)
@@ -185,11 +182,6 @@ func newReferences(lanes []*lane) *references {
 	r := &references{lanes: lanes}
 	_, _ = rand.Read(r.prefix[:]) // it never fails
 	return r
-}
-
-// reference returns the placeholder for the batch of a lane.
-func (r *references) reference(lane int) []byte {
-	return binary.BigEndian.AppendUint32(append(make([]byte, 0, referenceSize), r.prefix[:]...), uint32(lane))
 }
 
 // conn is a connection that writes batches for their references.

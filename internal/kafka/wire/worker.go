@@ -205,18 +205,13 @@ func (w *worker) sizeOf(b *batch) int {
 	return headSize + int(w.pool.templates[b.template].ends[b.records-1])
 }
 
-// originate notes which sequence the first record of a lane's batch is sent with.
-func (w *worker) originate(l *lane) {
-	w.outcomes.Lock()
-	defer w.outcomes.Unlock()
-	l.account.Originate(l.partition, ledger.Origin{
-		ID: l.identity.id, Epoch: l.identity.epoch, Sequence: l.identity.sequence, First: l.batch.first,
-	})
-}
-
 // Flush sends the open batch, and waits until every batch has its outcome.
 func (w *worker) Flush(ctx context.Context) error {
-	defer context.AfterFunc(ctx, w.wakeUp)()
+	defer context.AfterFunc(ctx, func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.idle.Broadcast()
+	})()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.open != nil {
@@ -226,12 +221,6 @@ func (w *worker) Flush(ctx context.Context) error {
 		w.idle.Wait()
 	}
 	return ctx.Err()
-}
-
-func (w *worker) wakeUp() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.idle.Broadcast()
 }
 
 // working reports whether a lane is at work. The caller holds mu.
