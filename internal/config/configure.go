@@ -151,9 +151,6 @@ type checking struct {
 	errs          []error // of its layers
 }
 
-// typedLater stands for what a command needs beyond the files: a command line gives it.
-var typedLater = map[string]any{"bootstrap-server": []string{"localhost:9092"}, "topic": []string{"kt-bench"}}
-
 // passed keeps an error for a check of the files, which goes on. In a run it returns the error.
 func (s System) passed(err error) error {
 	if s.check == nil || err == nil {
@@ -256,14 +253,6 @@ func (m *mistakes) err() error {
 // inSection reports whether a setting stands in the section of a command.
 func (m *mistakes) inSection(command, place string) bool {
 	return slices.ContainsFunc(m.files, func(f *file) bool {
-		if f == nil {
-			return false
-		}
-		for flag := range f.lines[command] {
-			if f.where(command, flag) == place {
-				return true
-			}
-		}
-		return false
+		return f != nil && slices.Contains(slices.Collect(maps.Values(f.parts[command].at)), place)
 	})
 }

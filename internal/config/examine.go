@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/suggest"
 	"github.com/kt-bench/kt/internal/theme"
 )
 
@@ -214,7 +215,7 @@ func (d *Doctor) client(b *builder) {
 	kafka := b.sys.Kafka
 	for _, name := range slices.Sorted(maps.Keys(c.given)) {
 		if g := c.given[name]; !kafka.Producer.Has(name) && !kafka.Consumer.Has(name) {
-			b.warn("Warning: no client of kt has the property %s (from %s)%s", name, g.Source, hint(name, slices.Concat(kafka.Producer.Names, kafka.Consumer.Names), ""))
+			b.warn("Warning: no client of kt has the property %s (from %s)%s", name, g.Source, suggest.Hint(name, slices.Concat(kafka.Producer.Names, kafka.Consumer.Names), ""))
 		}
 	}
 	if g, given := c.given[bootstrapProperty]; given {

@@ -202,14 +202,17 @@ func (b *builder) warn(format string, args ...any) {
 	}
 }
 
-// deprecated adds the sentence of Kafka's own tool: its producer test and its consumer
-// test do not have the same.
-func (b *builder) deprecated(old, name string) {
-	if old == "messages" || old == "consumer.config" {
+// renamed returns which of two flags is given, of which Kafka's tools have the old one no more: "" for none. It warns as they do.
+func (b *builder) renamed(name, old string) string {
+	flag := b.chosen(name, old)
+	switch {
+	case flag != old:
+	case old == "messages" || old == "consumer.config": // its producer test and its consumer test do not say the same
 		b.warn("Warning: --%s is deprecated. Use --%s instead.", old, name)
-		return
+	default:
+		b.warn("Option --%s has been deprecated and will be removed in a future version. Use --%s instead.", old, name)
 	}
-	b.warn("Option --%s has been deprecated and will be removed in a future version. Use --%s instead.", old, name)
+	return flag
 }
 
 // ignored warns of flags that Kafka's consumer test once had.
@@ -336,7 +339,8 @@ type Run struct {
 // their package.
 type Kafka struct {
 	Producer, Consumer Client
-	Security           func(name string) bool // reports whether a property is one of security
+	Security           func(name string) bool          // reports whether a property is one of security
+	Takes              func(url, property string) bool // reports whether producers of the system at a URL have a property
 }
 
 // Client is the Java properties of a client.

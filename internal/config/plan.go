@@ -45,7 +45,7 @@ func (b *builder) plan(ofLedger, elsewhere bool) plan.Plan {
 			p.URL = u.String()
 		}
 	}
-	p.Load = plan.Load{Rate: b.rate(), Records: b.records(), Arrivals: plan.Uniform, Warmup: is[plan.Warmup](l, "warmup"), OneAtATime: b.oneAtATime}
+	p.Load = plan.Load{Rate: b.rate(), Records: is[int64](l, b.renamed("num-records", "messages")), Arrivals: plan.Uniform, Warmup: is[plan.Warmup](l, "warmup"), OneAtATime: b.oneAtATime}
 	if b.chosen("warmup", "warmup-records") == "warmup-records" {
 		p.Load.Warmup = plan.Warmup{Records: is[int64](l, "warmup-records")}
 	}
@@ -120,14 +120,6 @@ func (b *builder) rate() plan.Rate {
 		return is[plan.Rate](b.layers, name)
 	}
 	return plan.Unlimited
-}
-
-func (b *builder) records() int64 {
-	name := b.chosen("num-records", "messages")
-	if name == "messages" {
-		b.deprecated("messages", "num-records")
-	}
-	return is[int64](b.layers, name)
 }
 
 // end decides when the load is over, where that was left open. Stages of a rate end it, unless

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/suggest"
 )
 
 // setting is a flag of some commands, which a variable and a file may set too: a row of settings.json, which are in the order of
@@ -71,7 +72,7 @@ func readSettings(file []byte) (all []setting, groups []string) {
 			if s.Forbidden == nil {
 				s.Forbidden = &b.Forbidden
 			}
-			s.Help = strings.ReplaceAll(s.Help, "{values}", listed(s.choices))
+			s.Help = strings.ReplaceAll(s.Help, "{values}", suggest.List(s.choices, "or"))
 			all = append(all, s)
 		}
 	}
