@@ -95,8 +95,8 @@ func (d command[S]) settings(env *Env, s S, args []string) (w config.Written, er
 	case own:
 		err = loader.Load(env.configSystem())
 	}
-	if form, ok := any(s).(interface{ Written() config.Written }); ok {
-		w = form.Written()
+	if form, ok := any(s).(interface{ How() config.Written }); ok {
+		w = form.How()
 	}
 	return w, errors.Join(err, env.checkOutput(w.Output))
 }

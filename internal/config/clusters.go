@@ -302,7 +302,18 @@ func (c *Configure) Use(name string, sys System) (string, error) {
 	if err != nil {
 		return path, fmt.Errorf("%s: %w", path, err)
 	}
-	return path, replaceFile(path, text)
+	to, err := filepath.EvalSymlinks(path) // a symbolic link stays a link
+	if err != nil {
+		return path, err
+	}
+	info, err := os.Stat(to)
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s: it is no regular file, so kt does not write to it", to)
+	}
+	if err != nil {
+		return path, err
+	}
+	return path, input.ReplaceText(to, info.Mode().Perm(), text)
 }
 
 // clusterLine matches the line of a file that chooses a cluster. Its groups are the key, a comment behind the value, and a
@@ -360,21 +371,4 @@ func sameBut(before, after []byte, name string) ([]byte, error) {
 		}
 	}
 	return nil, errors.New("kt cannot change a file of this form: write cluster: NAME into it by hand")
-}
-
-// replaceFile replaces the text of a file. A reader finds the old text or the new one, never a part. A symbolic link stays
-// a link.
-func replaceFile(path string, text []byte) error {
-	path, err := filepath.EvalSymlinks(path)
-	if err != nil {
-		return err
-	}
-	info, err := os.Stat(path)
-	if err != nil {
-		return err
-	}
-	if !info.Mode().IsRegular() {
-		return fmt.Errorf("%s: it is no regular file, so kt does not write to it", path)
-	}
-	return input.ReplaceText(path, info.Mode().Perm(), text)
 }
