@@ -196,7 +196,12 @@ func (r *hostRun) obey(o *order) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if o.Open > 0 {
-		if err := r.open(o.Open); err != nil {
+		if r.state.Stage == stageOffered {
+			if err := r.watch.open(r); err != nil {
+				return err
+			}
+		}
+		if err := r.happened(event{Kind: evOpen, Open: o.Open}); err != nil {
 			return err
 		}
 	}
@@ -209,16 +214,6 @@ func (r *hostRun) obey(o *order) error {
 		return nil
 	}
 	return r.happened(event{Kind: evEnd, Order: *o})
-}
-
-// open starts so many processes, from the first one, and makes the file for the machine's vitals. The caller holds mu.
-func (r *hostRun) open(processes int) error {
-	if r.state.Stage == stageOffered {
-		if err := r.watch.open(r); err != nil {
-			return err
-		}
-	}
-	return r.happened(event{Kind: evOpen, Open: processes})
 }
 
 // begin gives the processes the start. s.At is by the agent's clock. The caller holds mu.

@@ -287,23 +287,16 @@ func (s *session) until(ctx context.Context, timeout time.Duration, done func() 
 func (s *session) await(ctx context.Context, timeout time.Duration, do func(context.Context)) error {
 	doing, giveUp := context.WithCancel(context.WithoutCancel(ctx)) // the wait ends with ctx
 	s.end.giveUp = giveUp
-	done := make(chan struct{})
-	tell := s.deliver(doing)
+	over, end := context.WithCancel(context.Background())
+	wake := s.deliver(doing)
 	go func() {
 		do(doing)
-		close(done)
-		tell(hostNews{}) // wakes until, which would notice at its next tick only
+		end()
+		wake(hostNews{}) // until would notice at its next tick only
 	}()
-	err := s.until(ctx, timeout, func() bool {
-		select {
-		case <-done:
-			return true
-		default:
-			return false
-		}
-	})
+	err := s.until(ctx, timeout, func() bool { return over.Err() != nil })
 	giveUp()
-	<-done
+	<-over.Done()
 	return err
 }
 

@@ -100,7 +100,8 @@ func (s *session) tick() {
 	over := s.stage >= stepRunning && s.stage != stepUndoing
 	for _, r := range s.hosts {
 		h := &r.state
-		known := h.canOrder() || h.ended() || !s.end.stopped && h.atWork(now) // orphans cannot be stopped, so a stopped run does not wait for them
+		known := h.canOrder() || h.ended() || // orphans cannot be stopped, so a stopped run does not wait for them
+			!s.end.stopped && h.Contact == contactOrphaned && now.Sub(h.AtWork) <= awayAfter
 		if known && h.Contact != contactLost && !h.settled() {
 			over = false
 		}

@@ -49,7 +49,10 @@ func (s *session) prepare(ctx context.Context) error {
 		for _, r := range s.hosts {
 			r.order(order{Open: max(1, len(r.state.Parts))})
 		}
-		err = s.ready(ctx, openTimeout, "get ready", func(r *remote) bool { return r.state.Stage >= stageOpening && r.state.ready() })
+		err = s.ready(ctx, openTimeout, "get ready", func(r *remote) bool {
+			waits := slices.ContainsFunc(r.state.Parts, func(p partView) bool { return p.State != partReady })
+			return r.state.Stage >= stageOpening && !waits
+		})
 	}
 	if err == nil {
 		err = s.warnReaders(ctx)

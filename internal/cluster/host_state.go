@@ -284,22 +284,12 @@ func (s *hostState) away() bool {
 // canOrder reports whether the agent can give orders to the processes of its host.
 func (s *hostState) canOrder() bool { return s.Contact == contactHeard }
 
-// atWork reports whether an agent confirmed within awayAfter that orphans still run.
-func (s *hostState) atWork(now time.Time) bool {
-	return s.Contact == contactOrphaned && now.Sub(s.AtWork) <= awayAfter
-}
-
 // ended reports whether no more news of the run can come from the host.
 func (s *hostState) ended() bool { return s.Contact == contactForgotten || s.Stage == stageOver }
 
 // settled reports whether all processes of the host have ended their load.
 func (s *hostState) settled() bool {
 	return !slices.ContainsFunc(s.Parts, func(p partView) bool { return !p.State.settled() })
-}
-
-// ready reports whether all processes of the host are ready.
-func (s *hostState) ready() bool {
-	return !slices.ContainsFunc(s.Parts, func(p partView) bool { return p.State != partReady })
 }
 
 // word returns the state of the host in one word, for the screen. over reports whether the whole run is.

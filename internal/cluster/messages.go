@@ -112,11 +112,7 @@ func clean(text string, most int) string {
 	if len(text) <= most {
 		return text
 	}
-	cut := most - len("…")
-	for cut > 0 && !utf8.RuneStart(text[cut]) {
-		cut--
-	}
-	return text[:cut] + "…"
+	return strings.ToValidUTF8(text[:most-len("…")], "") + "…"
 }
 
 // oneLine returns the text of an error as clean does, with "; " between joined errors.

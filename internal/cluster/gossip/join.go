@@ -14,24 +14,12 @@ import (
 )
 
 const (
-	// retryFirst and retryLast are the shortest and the longest wait for an address that did not
-	// answer. The first is short because agents are often started together.
-	retryFirst = time.Second
-	retryLast  = 30 * time.Second
-
-	// lookAfter is the interval of checks, in the table only, for live members at the addresses to join.
-	lookAfter = 5 * time.Second
-
-	// lookupAfter is the longest time until a name is looked up again. The answer that an agent got
-	// first may have been old, or without the agents that were about to start.
-	lookupAfter = 30 * time.Second
-
-	// mendAfter is the interval of attempts to reach a member that is gone. Memberlist forgets
-	// them, so two halves of a network would never find each other again.
-	mendAfter = 5 * time.Second
-
-	// lookupTimeout bounds the lookup of a name.
-	lookupTimeout = 10 * time.Second
+	retryFirst    = time.Second      // the first wait for an address that did not answer: agents are often started together
+	retryLast     = 30 * time.Second // the longest one
+	checkAfter    = 5 * time.Second  // the interval of checks, in the table only, for live members at the addresses to join
+	lookupAfter   = 30 * time.Second // until a name is looked up again: agents that were about to start may be missing
+	mendAfter     = 5 * time.Second  // the interval of attempts to reach a member that is gone, which memberlist forgets
+	lookupTimeout = 10 * time.Second // of the lookup of a name
 )
 
 // keep joins the agents at the addresses of a name, and again whenever one of them is no live
@@ -40,11 +28,11 @@ const (
 func (g *Gossip) keep(ctx context.Context, target string) {
 	var addrs []string // the addresses of the last lookup
 	var looked time.Time
-	wait, told := retryFirst, false
+	wait, reported := retryFirst, false
 	for ctx.Err() == nil {
 		if len(addrs) > 0 && len(g.missing(addrs)) == 0 && time.Since(looked) < g.scaled(lookupAfter) {
 			wait = retryFirst
-			g.pause(ctx, lookAfter)
+			g.pause(ctx, checkAfter)
 			continue
 		}
 		found, err := g.join(ctx, target)
@@ -54,11 +42,11 @@ func (g *Gossip) keep(ctx context.Context, target string) {
 		switch {
 		case ctx.Err() != nil:
 			return
-		case err != nil && !told && !g.reached(addrs):
-			told = true
+		case err != nil && !reported && !g.reached(addrs):
+			reported = true
 			g.report("join %s: %s; it is tried until somebody answers", clean(target), clean(err.Error()))
-		case err == nil && told:
-			told = false
+		case err == nil && reported:
+			reported = false
 			g.report("join %s: joined", clean(target))
 		}
 		g.pause(ctx, wait)
@@ -163,7 +151,7 @@ func (g *Gossip) resolve(ctx context.Context, target string) ([]string, error) {
 	}
 	addrs := make([]string, len(ips))
 	for i, ip := range ips {
-		addrs[i] = join(ip.String(), at)
+		addrs[i] = netip.AddrPortFrom(ip, uint16(at)).String()
 	}
 	return addrs, nil
 }

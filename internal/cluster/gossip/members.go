@@ -10,9 +10,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode/utf8"
-
-	"github.com/hashicorp/memberlist"
 )
 
 // Info describes an agent: what stays as it is from its start to its end.
@@ -115,10 +112,7 @@ func cut(s string, limit int) string {
 	if len(s) <= limit {
 		return s
 	}
-	for limit > 0 && !utf8.RuneStart(s[limit]) {
-		limit--
-	}
-	return s[:limit]
+	return strings.ToValidUTF8(s[:limit], "")
 }
 
 // The states of a member.
@@ -141,21 +135,13 @@ type Member struct {
 }
 
 const (
-	// keepGone is the time for which a member that is away is listed, so that after a run of a few
-	// minutes its lost members are still visible.
-	keepGone = 10 * time.Minute
+	keepGone     = 10 * time.Minute // a member that is away is listed: longer than a run of a few minutes
+	goodbyeHolds = 30 * time.Second // a goodbye explains an absence, which all members notice within it
+	maxMembers   = 1024             // bounds the memory that peers can take
 
-	// goodbyeHolds is the time for which a goodbye explains the absence of its sender. All members
-	// notice the absence within it, and a restart followed by a crash takes longer.
-	goodbyeHolds = 30 * time.Second
-
-	// rivalHolds is the time for which a rival is listed after it was last heard, and for which an agent
-	// keeps announcing itself that has one. A rival exchanges tables with the members that it joins every
-	// few seconds, and with others once a minute. It may be the earlier process of the same agent.
+	// rivalHolds is the time for which a rival is listed after it was last heard. A rival exchanges tables with the
+	// members that it joins every few seconds, and with others once a minute. It may be the earlier process of the agent.
 	rivalHolds = 2 * time.Minute
-
-	// maxMembers bounds the memory that peers can take, far beyond any real network of load generators and brokers.
-	maxMembers = 1024
 )
 
 // table holds the members. Its methods take the time, so it needs no clock.
@@ -259,11 +245,6 @@ func (m *Member) become(state string, now time.Time) {
 
 // isAway reports whether the member is gone or has left.
 func (m *Member) isAway() bool { return m.State == Gone || m.State == Left }
-
-// address returns the address that a node listens on.
-func address(n *memberlist.Node) string {
-	return join(n.Addr.String(), int(n.Port))
-}
 
 // textLimit bounds a peer's text in a line, in bytes.
 const textLimit = 200

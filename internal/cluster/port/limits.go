@@ -25,11 +25,9 @@ type Limits struct {
 	// SourceConnections those with one source. Connections over it wait for HandshakeTimeout.
 	Connections, SourceConnections int
 
-	// Streams bounds the requests at a time on one connection.
-	Streams int
-	// HeaderBytes and BodyBytes bound a request.
-	HeaderBytes int
-	BodyBytes   int64
+	Streams     int   // requests at a time on one connection
+	HeaderBytes int   // of a request
+	BodyBytes   int64 // likewise
 
 	// ReadTimeout bounds the reading of a request, and WriteTimeout one write of an answer. A
 	// connection without requests is closed after IdleTimeout.
@@ -44,18 +42,12 @@ const (
 	// agents takes about 180 KiB, one of 380 agents with all their tags about as much as the bound.
 	gossipBytes = 256 << 10
 
-	// headerTable bounds the table of headers that each side of HTTP/2 keeps.
-	headerTable = 4 << 10
-	// serverBuffer bounds the bytes of requests that a connection keeps until they are read.
-	serverBuffer = 1 << 20
-	// answerBuffer bounds the bytes of an answer that a client keeps until they are read.
-	answerBuffer = 1 << 20
+	headerTable  = 4 << 10  // bytes of the table of headers that each side of HTTP/2 keeps
+	serverBuffer = 1 << 20  // bytes of requests that a connection keeps until they are read
+	answerBuffer = 1 << 20  // bytes of an answer that a client keeps until they are read
+	answerHeader = 64 << 10 // bytes of the headers of an answer
 
-	// answerHeader bounds the headers of an answer.
-	answerHeader = 64 << 10
-
-	// A client that hears nothing asks after pingAfter, and gives a connection up when there is no
-	// answer within pingFor. So a cut network is noticed within their sum.
+	// A client that hears nothing asks after pingAfter, and gives up without an answer within pingFor.
 	pingAfter, pingFor = 3 * time.Second, 5 * time.Second
 	// An agent asks less often. It only frees what a client that is gone has taken.
 	serverPing = 20 * time.Second
