@@ -174,9 +174,8 @@ func lasts(p *plan.Plan) time.Duration {
 	return maxRunTime
 }
 
-// allowed are the Java properties that an agent takes from other hosts. None of them names a
-// file, a program or a source of other values. Agents refuse all others, so a property that kt
-// learns later has to be added here after a review.
+// allowed are the Java properties that an agent takes from other hosts. None of them names a file, a program or a source
+// of other values. A property that kt learns later has to be added here after a review.
 var allowed = strings.Fields(`
 	acks batch.size buffer.memory client.dns.lookup client.id client.rack compression.gzip.level
 	compression.lz4.level compression.type compression.zstd.level connections.max.idle.ms

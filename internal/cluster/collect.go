@@ -266,8 +266,7 @@ const scratchPrefix = "collect-"
 // staleScratch is the age of a folder that a killed kt has left: not all file systems have locks.
 const staleScratch = 7 * 24 * time.Hour
 
-// Scratch makes a folder for fetched files in base, or in the system's folder for temporary files
-// if base is "". Run files may be too large for a temporary file system in memory.
+// Scratch makes a folder for fetched files in base; "": in the system's folder for temporary files.
 func Scratch(base string, now time.Time) (dir string, remove func(), err error) {
 	if base != "" {
 		if err := os.MkdirAll(base, 0o755); err != nil {

@@ -50,8 +50,7 @@ const (
 type outcome struct {
 	Files []string // sorted paths of run files, and of incomplete copies in place of lost ones
 	Lost  []string // a sentence for each host, process or file that is missing
-	// Ended has the end of each process by host, in the order of the processes. A process that
-	// died has code 1 and the reason.
+	// Ended has the end of each process by host, in their order. One that died has code 1 and the reason.
 	Ended map[string][]Ended
 }
 

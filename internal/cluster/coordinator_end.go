@@ -232,8 +232,7 @@ func (s *session) problem(err error) string {
 	return err.Error()
 }
 
-// undo undoes the preparation on all hosts. An agent without a coordinator undoes it by itself, so undo does not wait
-// for unreachable agents. After the start was sent it does, because such an agent might make the load.
+// undo undoes the preparation on all hosts. It waits for unreachable agents only when they might make the load.
 func (s *session) undo() {
 	if s.wires.cut == nil {
 		return // nobody was asked
@@ -255,8 +254,8 @@ func (s *session) undo() {
 	}
 }
 
-// finish tells the agents to end the run, and reports whether it did. It does not if the plan deletes the topic and a
-// host may still write to it. Then each agent ends the run by itself, and the topic stays.
+// finish tells the agents to end the run, and reports whether it did: not if the plan deletes a topic to which a host
+// may still write.
 func (s *session) finish() bool {
 	if s.end.finishing {
 		return true

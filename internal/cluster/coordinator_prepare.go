@@ -20,8 +20,7 @@ const (
 	offerTimeout = 15 * time.Second
 	// Clients give up silent brokers by themselves, after about a minute.
 	openTimeout = 3 * time.Minute
-	// The start is at least startAhead and startTrips round trips of the slowest agent ahead,
-	// so that every process knows it in time.
+	// The start is startAhead and startTrips round trips of the slowest agent ahead, so that every process knows it.
 	startAhead = 2 * time.Second
 	startTrips = 10
 )
@@ -70,8 +69,7 @@ func (s *session) prepare(ctx context.Context) error {
 	return err
 }
 
-// each asks all hosts for something at the same time. An error names those that failed, and what those did not do in
-// time that were slow.
+// each asks all hosts for something at the same time. what is what slow ones did not do in time.
 func (s *session) each(ctx context.Context, timeout time.Duration, what string, do func(*remote, context.Context) error) error {
 	errs := make([]error, len(s.hosts))
 	err := s.await(ctx, timeout+time.Second, func(ctx context.Context) {

@@ -14,8 +14,7 @@ import (
 	"github.com/kt-bench/kt/internal/result"
 )
 
-// copies are the local copies of run files, called by their run ids. They grow as the files do, from wherever they end. A
-// copy that is incomplete is a run file that was cut off. The original has the same id, and replaces it on merging.
+// copies are the local copies of run files by their run ids. An incomplete one is a run file that was cut off.
 type copies struct {
 	dir  string
 	root *os.Root

@@ -133,8 +133,7 @@ func (v *view) hear() {
 	}
 }
 
-// update takes over the state of the run. Whoever is done stays done. Each file that is named costs a copy, so the first
-// run id of a process stays.
+// update takes over the state of the run. Whoever is done stays done, and a process keeps its first run id.
 func (v *view) update(r *runStatus) {
 	if v.ended() || r.Stage < v.Stage {
 		return // an answer that was overtaken by another
@@ -160,8 +159,7 @@ func (v *view) update(r *runStatus) {
 // renewed is the reason why an agent does not know the run.
 const renewed = "its agent was started anew"
 
-// unknown handles an agent that does not know the run. It cannot give orders to processes that go on, so the host is
-// away until no process writes to its run file.
+// unknown handles an agent that does not know the run. The host is away until no process writes to its run file.
 func (v *view) unknown(u unknown) {
 	switch {
 	case v.ended() || v.Contact == contactLost:

@@ -70,8 +70,7 @@ func readOrder(in *bufio.Reader) (m ToProcess, err error) {
 // aloneGrace is the time to drain of a load whose agent has gone and whose own time is up.
 const aloneGrace = 20 * time.Second
 
-// Listen follows the orders of the agent until it is gone. Then it ends the load by itself
-// when its time is up, because no other process can.
+// Listen follows the orders of the agent until it is gone, and then ends the load when its time is up.
 func (p *Part) Listen(ctx context.Context) {
 	end := p.follow()
 	close(p.gone)
@@ -193,8 +192,7 @@ func (p *Part) Observe(s run.Second) {
 	}})
 }
 
-// Done reports the end of the run to the agent, and waits for all other processes. It
-// reports whether they have drained: only then a topic may be deleted.
+// Done reports the end of the run, waits for all other processes, and reports whether they have drained.
 func (p *Part) Done(ctx context.Context, end Ended) bool {
 	p.reported = true
 	p.send(FromProcess{Ended: &end})

@@ -51,8 +51,7 @@ func newRemote(c *Client, p Peer, o offer) *remote {
 	return r
 }
 
-// hostNews is what a goroutine of a remote tells the session: exactly one of status, err and text is set. One
-// without a remote only wakes the session.
+// hostNews is what a goroutine of a remote tells the session: status, err or text. One without a remote only wakes it.
 type hostNews struct {
 	from   *remote
 	status *runStatus
@@ -219,8 +218,7 @@ func better(a, b clock) clock {
 const (
 	echoes      = 32              // requests of one comparison
 	echoTimeout = 2 * time.Second // of one request
-	// clockWindow is the age at which a comparison of clocks is replaced by a newer one: clocks
-	// drift by up to 50 µs a second.
+	// clockWindow is the age at which a comparison of clocks is replaced: clocks drift by up to 50 µs a second.
 	clockWindow = 10 * time.Second
 )
 

@@ -130,8 +130,7 @@ func settings(key *port.Key) *memberlist.Config {
 	if key != nil {
 		secret := key.Derive("gossip")
 		c.SecretKey = secret[:]
-		// The plain text that begins every packet keeps apart networks of other keys and other
-		// programs. It is no protection against attackers, who can read it on the network.
+		// The plain text that begins every packet keeps apart networks of other keys. It is no protection.
 		label := key.Derive("gossip label")
 		c.Label = "kt-" + hex.EncodeToString(label[:8])
 	}
@@ -143,8 +142,7 @@ func (g *Gossip) Members() []Member {
 	return g.table.list(time.Now())
 }
 
-// Close tells the others that this agent leaves, ends all gossip connections and waits for all
-// goroutines. Close the port afterwards.
+// Close tells the others that this agent leaves, and ends all gossip connections. Close the port afterwards.
 func (g *Gossip) Close() error { return g.end(true) }
 
 // end closes, with or without a goodbye.

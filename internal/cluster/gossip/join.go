@@ -22,8 +22,7 @@ const (
 	lookupTimeout = 10 * time.Second // of the lookup of a name
 )
 
-// keep joins the agents at the addresses of a name, and again whenever one of them is no live
-// member, until ctx ends. It looks the name up on each try, and at least every lookupAfter, for the
+// keep joins the agents at the addresses of a name, and again whenever one of them is no live member, until ctx ends. The
 // addresses of a name change: those of a headless Service come and go with its pods.
 func (g *Gossip) keep(ctx context.Context, target string) {
 	var addrs []string // the addresses of the last lookup
@@ -57,15 +56,13 @@ func (g *Gossip) keep(ctx context.Context, target string) {
 	}
 }
 
-// mend does, until ctx ends, what memberlist does not: it tries members that are gone, one at a
-// time, and exchanges tables a few times soon after the start.
+// mend tries, until ctx ends, members that are gone, and exchanges tables a few times soon after the start.
 func (g *Gossip) mend(ctx context.Context) {
 	for round := 1; ctx.Err() == nil; round++ {
 		g.pause(ctx, mendAfter)
 		all := g.table.list(time.Now())
 		g.exchange(ctx, all, Gone)
-		// When many agents join at once, some news get lost, and the next exchange of tables may
-		// be a minute away. Rounds 1, 2, 4 and 8 end 40 s after the start.
+		// When many agents join at once, some news get lost. Rounds 1, 2, 4 and 8 end 40 s after the start.
 		if round <= 8 && round&(round-1) == 0 {
 			g.exchange(ctx, all, Alive)
 		}
@@ -104,17 +101,14 @@ func (g *Gossip) isOwn(addr string) bool {
 	return a == g.addr || a.Port() == g.bound.Port() && (a == g.bound || g.bound.Addr().IsUnspecified() && a.Addr().IsLoopback())
 }
 
-// join looks a name up and exchanges tables with one of the agents that are missing, and returns the
-// addresses of the name. Addresses that do not answer are passed over. One answer is enough for a
-// try: its table has the others, and what is missing then is tried next.
+// join looks a name up, exchanges tables with one of its agents that are missing, and returns its addresses.
 func (g *Gossip) join(ctx context.Context, target string) ([]string, error) {
 	addrs, err := g.resolve(ctx, target)
 	if err != nil {
 		return nil, err
 	}
 	missing := g.missing(addrs)
-	// In random order, so that one address that is silent does not stand before another each time,
-	// and agents that were started together do not all ask the same one.
+	// In random order, so that agents that were started together do not all ask the same one, or one that is silent.
 	rand.Shuffle(len(missing), func(i, j int) { missing[i], missing[j] = missing[j], missing[i] })
 	for _, addr := range missing {
 		if ctx.Err() != nil {

@@ -139,8 +139,7 @@ const (
 	goodbyeHolds = 30 * time.Second // a goodbye explains an absence, which all members notice within it
 	maxMembers   = 1024             // bounds the memory that peers can take
 
-	// rivalHolds is the time for which a rival is listed after it was last heard. A rival exchanges tables with the
-	// members that it joins every few seconds, and with others once a minute. It may be the earlier process of the agent.
+	// rivalHolds is the time for which a rival is listed after it was last heard. It may be the earlier process.
 	rivalHolds = 2 * time.Minute
 )
 
@@ -185,9 +184,7 @@ func (t *table) rival(name, addr string, now time.Time) {
 	}
 }
 
-// goodbye notes a goodbye, which may arrive before or after the news that the member is away. It
-// ignores one of an earlier start of the member, which may be a replay. It reports whether it
-// explains the absence of a member that was taken for Gone.
+// goodbye notes a goodbye, and reports whether it explains an absence. One of an earlier start may be a replay.
 func (t *table) goodbye(name, start string, now time.Time) (explains bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -29,8 +29,7 @@ func newClient(key *Key, after, within time.Duration) *http.Client {
 			DialContext: func(ctx context.Context, _, addr string) (net.Conn, error) { return Dial(ctx, addr, key, HTTP) },
 			Protocols:   onlyHTTP2(),
 			HTTP2: &http.HTTP2Config{
-				// StrictMaxConcurrentRequests would keep to one connection, and hangs when as many
-				// requests as may run at a time wait for their turn.
+				// StrictMaxConcurrentRequests hangs when as many requests as may run at a time wait for their turn.
 				MaxDecoderHeaderTableSize: headerTable,
 				MaxEncoderHeaderTableSize: headerTable,
 				MaxReceiveBufferPerStream: answerBuffer,
