@@ -12,9 +12,6 @@ import (
 	"github.com/kt-bench/kt/internal/plan"
 )
 
-// runTick is the interval between two looks at the clock.
-const runTick = 250 * time.Millisecond
-
 // hostRun is one run on this host: its state, and what carries out the actions that follow from it.
 type hostRun struct {
 	name  string

@@ -22,6 +22,7 @@ const (
 	maxText       = 4096                       // bytes of any text
 	maxWord       = 256                        // bytes of a text that stands in a table
 	maxFiles      = 20_000                     // of other commands
+	maxListed     = 2000                       // of a listing, which is one answer
 	maxRunFile    = int64(1) << 40             // bytes
 	maxRunTime    = 30 * 24 * time.Hour        // of a run
 	maxLine       = 64 << 20                   // bytes of a line of a run file

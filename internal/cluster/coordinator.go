@@ -61,11 +61,11 @@ func (e *refusedError) Error() string { return e.reasons.Error() }
 
 func (e *refusedError) Unwrap() error { return e.reasons }
 
-// errStopped is the error of a run that the user stopped before its start.
-var errStopped = errors.New("stopped before the start")
-
-// errAborted is the error of a run whose context ended after its start.
-var errAborted = errors.New("the hosts were asked to stop")
+var (
+	errStopped = errors.New("stopped before the start")     // by the user
+	errAborted = errors.New("the hosts were asked to stop") // the context of the run ended after its start
+	errTimeout = errors.New("it took too long")
+)
 
 // run makes a load on many hosts and fetches the run files. After an error before the start
 // no load was made, and no host keeps anything of it. After a later error the agents keep the
@@ -212,9 +212,6 @@ func newSession(c *Client, o loadOrder, opts runOptions) (*session, error) {
 	}, nil
 }
 
-// sessionTick is the interval between two looks at the clock.
-const sessionTick = 250 * time.Millisecond
-
 func (s *session) close() {
 	s.wires.ticker.Stop()
 	if s.wires.cut != nil {
@@ -313,11 +310,6 @@ func (s *session) stopLoad() {
 func (s *session) canUndo() bool {
 	return s.stage != stepUndoing && (s.stage < stepRunning || s.elapsed() < -undoAhead)
 }
-
-// undoAhead is the time in which an order reaches every agent.
-const undoAhead = 500 * time.Millisecond
-
-var errTimeout = errors.New("it took too long")
 
 // orderAll gives an order to every host.
 func (s *session) orderAll(o order) {

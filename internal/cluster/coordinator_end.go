@@ -15,17 +15,12 @@ import (
 
 // Times of a session that ends.
 const (
-	// Draining may take the delivery timeout of two minutes; the rest is slack.
-	drainGrace = 3 * time.Minute
-	// Agents kill processes abortGrace after the order to leave. The rest is for their files.
-	leaveGrace  = abortGrace + 3*time.Second
-	undoTimeout = stopGrace + 2*abortGrace
-	// If undoing takes longer, the user hears about it.
-	noticeAfter = time.Second
-	// The files are complete, and so those who follow them end soon. Fetching goes on where they end.
-	followGrace = 5 * time.Second
-	// An order reaches every reachable agent within this time.
-	leaveTimeout = 2 * time.Second
+	drainGrace   = 3 * time.Minute            // draining may take the delivery timeout of two minutes
+	leaveGrace   = abortGrace + 3*time.Second // agents kill processes abortGrace after the order; the rest is for their files
+	undoTimeout  = stopGrace + 2*abortGrace
+	noticeAfter  = time.Second     // if undoing takes longer, the user hears about it
+	followGrace  = 5 * time.Second // for those who follow files that are complete; fetching goes on where they end
+	leaveTimeout = 2 * time.Second // an order reaches every reachable agent within it
 )
 
 // within sets the deadline for the hosts that the step waits for, unless it is sooner already.

@@ -59,9 +59,6 @@ func (s *session) handle(n hostNews) error {
 	return nil
 }
 
-// clockStep is the least change of a clock that was set: none drifts that much in a few seconds.
-const clockStep = 20 * time.Millisecond
-
 // problem returns what hinders the start on a host.
 func (r *remote) problem() error {
 	if r.state.ended() || r.state.Stage == stageUndoing {

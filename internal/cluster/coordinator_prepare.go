@@ -17,12 +17,14 @@ import (
 
 // Times of a session.
 const (
-	offerTimeout = 15 * time.Second
-	// Clients give up silent brokers by themselves, after about a minute.
-	openTimeout = 3 * time.Minute
-	// The start is startAhead and startTrips round trips of the slowest agent ahead, so that every process knows it.
-	startAhead = 2 * time.Second
-	startTrips = 10
+	offerTimeout  = 15 * time.Second
+	openTimeout   = 3 * time.Minute        // clients give up silent brokers by themselves, after about a minute
+	headerTimeout = 2 * time.Second        // the longest wait for the header of the first process, which is ready
+	startAhead    = 2 * time.Second        // the start is so far ahead that every process knows it
+	startTrips    = 10                     // and so many round trips of the slowest agent
+	sessionTick   = 250 * time.Millisecond // the interval of what depends on the time alone
+	undoAhead     = 500 * time.Millisecond // in which an order reaches every agent
+	clockStep     = 20 * time.Millisecond  // the least change of a clock that was set: none drifts that much in a few seconds
 )
 
 // prepare brings all hosts to the agreed start. The first process makes the topic, so it opens its clients first.
@@ -173,9 +175,6 @@ func (s *session) ready(ctx context.Context, timeout time.Duration, what string,
 func late(hosts []string, what string) error {
 	return fmt.Errorf("%s did not %s in time", strings.Join(hosts, ", "), what)
 }
-
-// headerTimeout is the longest wait for the header of the first process, which is ready.
-const headerTimeout = 2 * time.Second
 
 // warnReaders warns of consumers that will read nothing, where one consumer of a group reads each partition.
 func (s *session) warnReaders(ctx context.Context) error {

@@ -80,11 +80,6 @@ func (f *copyFile) create() (err error) {
 // path returns the path of a copy that is written.
 func (f *copyFile) path() string { return filepath.Join(f.of.dir, f.name) }
 
-// isComplete reports whether the copy has as many bytes as an agent listed, and nothing is added to it any more.
-func (f *copyFile) isComplete(bytes int64) bool {
-	return f.name != "" && f.file == nil && f.size >= bytes
-}
-
 // errForeign is the error of a file that is another one than the agent said.
 var errForeign = errors.New("it does not begin with the header of this run")
 
@@ -128,12 +123,6 @@ func (f *copyFile) close() error {
 	return err
 }
 
-// finish closes a copy that is complete. Somebody may have removed the file meanwhile.
-func (f *copyFile) finish() error {
-	_, err := f.of.root.Stat(f.name)
-	return errors.Join(err, f.close())
-}
-
 // cut returns the paths of the copies that are not complete and have a load.
 func (c *copies) cut() []string {
 	var files []string
@@ -164,9 +153,6 @@ type lines struct {
 	known   bool // the first line was the header that is wanted
 	started bool // a load has begun
 }
-
-// maxFirstLine bounds the header of a run file in bytes. That of a topic of 200,000 partitions has 3 MiB.
-const maxFirstLine = 8 << 20
 
 // add adds bytes. It returns errForeign if the file does not begin with the header that is wanted.
 func (l *lines) add(b []byte, want *fileEntry) error {
@@ -227,6 +213,7 @@ func (e *PeerError) Unwrap() error { return e.Err }
 const (
 	fileAtLeast   = int64(16) << 20
 	filePerSecond = int64(4) << 20
+	maxFirstLine  = 8 << 20 // bytes of its header; that of a topic of 200,000 partitions has 3 MiB
 )
 
 // fileMost returns the most bytes of a run file after this time.
@@ -234,13 +221,11 @@ func fileMost(lasted time.Duration) int64 {
 	return fileAtLeast + int64(max(0, lasted).Seconds()*float64(filePerSecond))
 }
 
-var errNoSpace = errors.New("there is not enough space on this disk")
-
 // reserve sets aside n bytes of the disk. Other hosts make this one write up to half of the space that is free at first.
 func (c *copies) reserve(n int64) error {
 	if left := c.room.Add(-n); left < 0 {
 		c.room.Add(n)
-		return fmt.Errorf("%w for %d MiB more: half of the free space may be used, and %d MiB of that are left", errNoSpace, n>>20, (left+n)>>20)
+		return fmt.Errorf("there is not enough space on this disk for %d MiB more: half of the free space may be used, and %d MiB of that are left", n>>20, (left+n)>>20)
 	}
 	return nil
 }

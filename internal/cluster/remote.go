@@ -12,10 +12,8 @@ import (
 
 // Times of a coordinator's requests to one agent during a run.
 const (
-	// An attempt that began while the network was cut must not outlast the cut by much.
-	pollTimeout = heldFor + 3*time.Second
-	// hangAfter is the silence before the start after which a host has failed.
-	hangAfter = 10 * time.Second
+	pollTimeout = heldFor + 3*time.Second // an attempt that began while the network was cut must not outlast that by much
+	hangAfter   = 10 * time.Second        // the silence before the start after which a host has failed
 )
 
 // remote is a coordinator's connection to one agent. What follows again belongs to the session.

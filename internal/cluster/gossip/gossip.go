@@ -54,9 +54,6 @@ type Gossip struct {
 	meta []byte // info, encoded
 }
 
-// leaveTimeout bounds leaving: a packet to each member and two rounds of gossip.
-const leaveTimeout = 1500 * time.Millisecond
-
 // Start joins the network. It does not wait for the other agents: addresses that do not answer are tried until Close. A
 // port.OptionError names the flag to change.
 func Start(o Options) (*Gossip, error) {

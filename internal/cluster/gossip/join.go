@@ -14,12 +14,13 @@ import (
 )
 
 const (
-	retryFirst    = time.Second      // the first wait for an address that did not answer: agents are often started together
-	retryLast     = 30 * time.Second // the longest one
-	checkAfter    = 5 * time.Second  // the interval of checks, in the table only, for live members at the addresses to join
-	lookupAfter   = 30 * time.Second // until a name is looked up again: agents that were about to start may be missing
-	mendAfter     = 5 * time.Second  // the interval of attempts to reach a member that is gone, which memberlist forgets
-	lookupTimeout = 10 * time.Second // of the lookup of a name
+	retryFirst    = time.Second             // the first wait for an address that did not answer: agents are often started together
+	retryLast     = 30 * time.Second        // the longest one
+	checkAfter    = 5 * time.Second         // the interval of checks, in the table only, for live members at the addresses to join
+	lookupAfter   = 30 * time.Second        // until a name is looked up again: agents that were about to start may be missing
+	mendAfter     = 5 * time.Second         // the interval of attempts to reach a member that is gone, which memberlist forgets
+	lookupTimeout = 10 * time.Second        // of the lookup of a name
+	leaveTimeout  = 1500 * time.Millisecond // a packet to each member and two rounds of gossip
 )
 
 // keep joins the agents at the addresses of a name, and again whenever one of them is no live member, until ctx ends. The

@@ -142,11 +142,8 @@ func between(s, before, after string) (string, bool) {
 }
 
 const (
-	// maxPacket bounds a packet in bytes. Those of memberlist have 1,400 at most, before they are encrypted.
-	maxPacket = 2 << 10
-
-	// packetBuffer is the kernel's buffer for packets, which come in bursts when many agents join.
-	packetBuffer = 1 << 20
+	maxPacket    = 2 << 10 // bytes of a packet; those of memberlist have 1,400 at most, before they are encrypted
+	packetBuffer = 1 << 20 // bytes of the kernel's buffer for packets, which come in bursts when many agents join
 )
 
 // transport is memberlist's way over the port of an agent: its packets as they are, and its connections inside TLS.

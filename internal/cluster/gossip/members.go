@@ -26,6 +26,7 @@ const (
 	tagLimit   = 32
 	tagsLimit  = 16 // tags
 	startLimit = 8
+	textLimit  = 200 // of a text in a line
 
 	metaLimit = 512 // memberlist's MetaMaxSize
 )
@@ -242,9 +243,6 @@ func (m *Member) become(state string, now time.Time) {
 
 // isAway reports whether the member is gone or has left.
 func (m *Member) isAway() bool { return m.State == Gone || m.State == Left }
-
-// textLimit bounds a peer's text in a line, in bytes.
-const textLimit = 200
 
 // report logs a line.
 func (g *Gossip) report(format string, args ...any) { g.log(fmt.Sprintf(format, args...)) }

@@ -11,7 +11,6 @@ import (
 	"crypto/x509/pkix"
 	"encoding/base64"
 	"encoding/pem"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -174,8 +173,6 @@ func (i identity) config(heard func(tls.ConnectionState)) *tls.Config {
 		},
 	}
 }
-
-var errStranger = errors.New("it has another key, or none")
 
 // PEM returns the certificate, which is its own authority for the name "kt", and the private key.
 func (k Key) PEM() []byte {

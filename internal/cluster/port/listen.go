@@ -193,10 +193,13 @@ func (l *Listener) shake(c *pendingConn) error {
 }
 
 var (
-	errForeign = errors.New("it is no kt, or one that is older than this")
-	errOften   = errors.New("it begins too many handshakes")
-	errKeyless = errors.New("this agent has no key (--key-file), and so only answers its own machine")
-	errVersion = errors.New("it speaks another version of kt's protocol: use the same kt on all hosts")
+	errForeign  = errors.New("it is no kt, or one that is older than this")
+	errOften    = errors.New("it begins too many handshakes")
+	errKeyless  = errors.New("this agent has no key (--key-file), and so only answers its own machine")
+	errTooMany  = errors.New("too many connections that prove nothing")
+	errTooMuch  = errors.New("it sends too much")
+	errStranger = errors.New("it has another key, or none")
+	errVersion  = errors.New("it speaks another version of kt's protocol: use the same kt on all hosts")
 )
 
 // config returns the TLS settings for a connection.
