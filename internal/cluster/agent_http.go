@@ -107,7 +107,7 @@ func (a *agent) runOf(r *http.Request) (*hostRun, error) {
 	if run == nil {
 		return nil, &refusal{http.StatusNotFound, problem{Error: "the run is not known here", AtWork: checkName(epoch) == nil && has(a.store.orphans(), epoch)}}
 	}
-	return run, run.happen(event{Kind: evHeard})
+	return run, run.handle(event{Kind: evHeard})
 }
 
 // status answers with the state of a run: at once, or with "after" when its version is above that.
@@ -269,8 +269,8 @@ func (c *Client) Tune(ctx context.Context, to Peer, o study.HostOrder) error {
 			err = fmt.Errorf("%s: %w", to.Name, unanswered(err, tuneTimeout))
 		}
 	}
-	var said *agentError
-	if err == nil || errors.As(err, &said) || o.Do == study.CheckHost {
+	var answer *agentError
+	if err == nil || errors.As(err, &answer) || o.Do == study.CheckHost {
 		return err
 	}
 	return fmt.Errorf("%w; start the agent there again with --allow-tune, or run kt tune --rollback there", err)

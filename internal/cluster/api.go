@@ -12,9 +12,7 @@ import (
 	"github.com/kt-bench/kt/internal/plan"
 )
 
-// This file has the bodies of requests and answers, which docs/agent-api.md describes.
-
-// Bounds of what a body may contain, far above the needs of a load.
+// Bounds of what the bodies of docs/agent-api.md may contain, far above the needs of a load.
 const (
 	maxProcesses  = 256                        // of a host in a run
 	maxHosts      = 1000                       // of a run

@@ -147,8 +147,8 @@ func retry(ctx context.Context, do func(context.Context) (progress bool, err err
 		if progress {
 			left, wait = fetchRetries, 0
 		}
-		var said *agentError
-		if left--; err == nil || errors.As(err, &said) || ctx.Err() != nil || left < 0 {
+		var answer *agentError
+		if left--; err == nil || errors.As(err, &answer) || ctx.Err() != nil || left < 0 {
 			return err
 		}
 	}

@@ -37,7 +37,7 @@ type step int
 
 // The steps, in order. Undoing takes the place of all that follow.
 const (
-	stepLobby      step = iota // agents get their offers
+	stepOffering   step = iota // agents get their offers
 	stepPreparing              // processes open their clients, and clocks are compared
 	stepStarting               // hosts wait for the agreed start
 	stepRunning                // until every process has drained
@@ -281,12 +281,12 @@ func (s *session) until(ctx context.Context, timeout time.Duration, done func() 
 
 // await does something that ends soon after its context, and handles news meanwhile.
 func (s *session) await(ctx context.Context, timeout time.Duration, do func(context.Context)) error {
-	doing, giveUp := context.WithCancel(context.WithoutCancel(ctx)) // the wait ends with ctx
+	working, giveUp := context.WithCancel(context.WithoutCancel(ctx)) // the wait ends with ctx
 	s.end.giveUp = giveUp
 	over, end := context.WithCancel(context.Background())
-	wake := s.deliver(doing)
+	wake := s.deliver(working)
 	go func() {
-		do(doing)
+		do(working)
 		end()
 		wake(hostNews{}) // until would notice at its next tick only
 	}()

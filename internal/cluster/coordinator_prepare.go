@@ -127,9 +127,9 @@ func (r *remote) meet(ctx context.Context) error {
 // propose makes the agent an offer.
 func (r *remote) propose(ctx context.Context) error {
 	err := r.c.call(ctx, http.MethodPut, r.peer.Addr, runPath(r.offer.Part.Epoch), &r.offer, new(nothing))
-	var said *agentError
+	var answer *agentError
 	switch {
-	case errors.As(err, &said):
+	case errors.As(err, &answer):
 		return &refusedError{err} // prepare reports the refusals of all hosts together
 	case err != nil:
 		return fmt.Errorf(": %w", err)
@@ -142,14 +142,14 @@ func (r *remote) propose(ctx context.Context) error {
 func (s *session) connect(ctx context.Context) {
 	keeping, cut := context.WithCancel(context.WithoutCancel(ctx))
 	s.wires.cut = cut
-	tell := s.deliver(keeping)
+	report := s.deliver(keeping)
 	for _, r := range s.hosts {
 		following, stop := context.WithCancel(keeping)
 		r.following.stop = stop
 		r.following.start = func(f *copyFile) {
 			r.following.live.Go(func() { r.follow(following, f, s.deliver(following)) }) // who waits for it may take no news
 		}
-		s.wires.live.Go(func() { r.poll(keeping, tell) })
+		s.wires.live.Go(func() { r.poll(keeping, report) })
 	}
 }
 

@@ -57,13 +57,13 @@ type copyFile struct {
 }
 
 // copyOf returns the copy of a run file, and whether it is a new one, whose lines sink gets if it is not nil.
-func (c *copies) copyOf(want fileEntry, take func(line []byte)) (f *copyFile, isNew bool) {
+func (c *copies) copyOf(want fileEntry, sink func(line []byte)) (f *copyFile, isNew bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if f = c.open[want.RunID]; f != nil {
 		return f, false
 	}
-	f = &copyFile{of: c, want: want, since: time.Now(), lines: lines{take: take}}
+	f = &copyFile{of: c, want: want, since: time.Now(), lines: lines{sink: sink}}
 	c.open[want.RunID] = f
 	return f, true
 }
@@ -145,9 +145,9 @@ func (c *copies) close(keep bool) {
 	_ = c.root.Close() // only a folder
 }
 
-// lines gives the lines of a growing file to take.
+// lines gives the lines of a growing file to sink.
 type lines struct {
-	take    func(line []byte) // nil: nobody takes them
+	sink    func(line []byte) // nil: nobody gets them
 	cut     result.Cutter
 	bad     bool // the file is damaged: nobody gets more lines
 	known   bool // the first line was the header that is wanted
@@ -161,7 +161,7 @@ func (l *lines) add(b []byte, want *fileEntry) error {
 	}
 	l.cut.Add(b)
 	for {
-		line, err := l.cut.Next(l.take == nil)
+		line, err := l.cut.Next(l.sink == nil)
 		var first *listed
 		if !l.known && line != nil {
 			first = entryOf(line)
@@ -174,8 +174,8 @@ func (l *lines) add(b []byte, want *fileEntry) error {
 		}
 		l.known = true
 		l.started = l.started || bytes.HasPrefix(line, []byte(`{"start":`))
-		if l.take != nil {
-			l.take(line)
+		if l.sink != nil {
+			l.sink(line)
 		}
 	}
 }

@@ -91,8 +91,8 @@ func (r *remote) poll(ctx context.Context, report func(hostNews)) {
 		s, now, err := r.ask(trying, version, pending)
 		renewed := trying.Err() != nil
 		cancel()
-		var said *agentError
-		refused := errors.As(err, &said)
+		var answer *agentError
+		refused := errors.As(err, &answer)
 		switch {
 		case err == nil:
 			version, wait = s.Version, 0

@@ -17,7 +17,7 @@ const (
 	retryFirst    = time.Second             // the first wait for an address that did not answer: agents are often started together
 	retryLast     = 30 * time.Second        // the longest one
 	checkAfter    = 5 * time.Second         // the interval of checks, in the table only, for live members at the addresses to join
-	lookupAfter   = 30 * time.Second        // until a name is looked up again: agents that were about to start may be missing
+	lookupAfter   = 30 * time.Second        // until a name is lookedUp up again: agents that were about to start may be missing
 	mendAfter     = 5 * time.Second         // the interval of attempts to reach a member that is gone, which memberlist forgets
 	lookupTimeout = 10 * time.Second        // of the lookup of a name
 	leaveTimeout  = 1500 * time.Millisecond // a packet to each member and two rounds of gossip
@@ -27,22 +27,22 @@ const (
 // addresses of a name change: those of a headless Service come and go with its pods.
 func (g *Gossip) keep(ctx context.Context, target string) {
 	var addrs []string // the addresses of the last lookup
-	var looked time.Time
+	var lookedUp time.Time
 	wait, reported := retryFirst, false
 	for ctx.Err() == nil {
-		if len(addrs) > 0 && len(g.missing(addrs)) == 0 && time.Since(looked) < g.scaled(lookupAfter) {
+		if len(addrs) > 0 && len(g.missing(addrs)) == 0 && time.Since(lookedUp) < g.scaled(lookupAfter) {
 			wait = retryFirst
 			g.pause(ctx, checkAfter)
 			continue
 		}
 		found, err := g.join(ctx, target)
-		if looked = time.Now(); len(found) > 0 {
+		if lookedUp = time.Now(); len(found) > 0 {
 			addrs = found
 		}
 		switch {
 		case ctx.Err() != nil:
 			return
-		case err != nil && !reported && !g.reached(addrs):
+		case err != nil && !reported && len(g.missing(addrs)) == len(addrs):
 			reported = true
 			g.report("join %s: %s; it is tried until somebody answers", clean(target), clean(err.Error()))
 		case err == nil && reported:
@@ -89,9 +89,6 @@ func (g *Gossip) missing(addrs []string) []string {
 		return g.isOwn(addr) || slices.ContainsFunc(live, func(m Member) bool { return m.Addr == addr })
 	})
 }
-
-// reached reports whether at least one of the addresses is this agent's own or a live member's.
-func (g *Gossip) reached(addrs []string) bool { return len(g.missing(addrs)) < len(addrs) }
 
 // isOwn reports whether an address is this agent's, or loopback, for which a host's name may stand on that host.
 func (g *Gossip) isOwn(addr string) bool {

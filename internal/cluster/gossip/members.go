@@ -206,7 +206,7 @@ func (t *table) away(name string, now time.Time) (state string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	state = Gone
-	if said, ok := t.goodbyes[name]; ok && now.Sub(said) < goodbyeHolds {
+	if at, ok := t.goodbyes[name]; ok && now.Sub(at) < goodbyeHolds {
 		state = Left
 	}
 	if m := t.members[name]; m != nil {
@@ -222,7 +222,7 @@ func (t *table) list(now time.Time) []Member {
 	maps.DeleteFunc(t.members, func(_ string, m *Member) bool {
 		return m.isAway() && now.Sub(m.Since) > keepGone
 	})
-	maps.DeleteFunc(t.goodbyes, func(_ string, said time.Time) bool { return now.Sub(said) > goodbyeHolds })
+	maps.DeleteFunc(t.goodbyes, func(_ string, at time.Time) bool { return now.Sub(at) > goodbyeHolds })
 	all := make([]Member, 0, len(t.members)+1)
 	for _, m := range t.members {
 		if now.Sub(m.rivaled) > rivalHolds {

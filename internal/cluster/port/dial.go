@@ -157,8 +157,9 @@ func isEnd(err error) bool {
 	return slices.ContainsFunc(ends, func(end error) bool { return errors.Is(err, end) })
 }
 
+// Default is where agents listen, of TCP and UDP.
 const (
-	Default       = 7946             // where agents listen, of TCP and UDP
+	Default       = 7946
 	lookupTimeout = 10 * time.Second // of the lookup of the name to listen on
 )
 
