@@ -173,7 +173,7 @@ func StudyProgress(p study.Progress) string {
 	var parts []string
 	for i := range p.Results {
 		r := &p.Results[i]
-		text := Rounded(r.Of(metric.Rate)) + " records/s"
+		text := theme.PerSecond(r.Of(metric.Rate)) + " records/s"
 		if r.Load != "" {
 			text = r.Load + " " + text
 		}
