@@ -80,7 +80,7 @@ func (o Options) terminal() doc.Options {
 }
 
 // JSON writes the whole document.
-func JSON(w io.Writer, r result.Result, _ Options) error { return applyingTo(&r).write(w, "", r, "  ") }
+func JSON(w io.Writer, r result.Result, _ Options) error { return applyingTo(&r).write(w, r, "  ") }
 
 // JSONLines writes one object a line: {"type":"interval",…} for each point of the series and {"type":"summary",…}, the whole document with
 // an empty series, at the end.
@@ -96,7 +96,7 @@ func JSONLines(w io.Writer, r result.Result, _ Options) error {
 
 // jsonInterval writes one point of the series.
 func jsonInterval(w io.Writer, p result.Point, run doing) error {
-	return (&applying{run: run}).write(w, "interval", struct {
+	return (&applying{run: run}).write(w, struct {
 		Type string `json:"type"`
 		result.Point
 	}{"interval", p}, "")
@@ -105,7 +105,7 @@ func jsonInterval(w io.Writer, p result.Point, run doing) error {
 // jsonSummary writes the last line of JSONLines.
 func jsonSummary(w io.Writer, r result.Result) error {
 	r.Series = []result.Point{}
-	return applyingTo(&r).write(w, "", struct {
+	return applyingTo(&r).write(w, struct {
 		Type string `json:"type"`
 		result.Result
 	}{"summary", r}, "")
@@ -126,7 +126,7 @@ func CSV(w io.Writer, r result.Result, _ Options) error {
 		one.Rate, one.Read = pick(rated, &written, nil), pick(rated && reads, &read, nil)
 		rows = append(rows, one)
 	}
-	return flat(w, rows, func(v any) ([]byte, error) { return (&applying{run: of.run}).document("interval", v) })
+	return flat(w, rows, of.document)
 }
 
 // flat writes a list as CSV, or a value as one row, with the fields of their JSON as columns.
