@@ -216,8 +216,7 @@ func fields(prefix string, value json.RawMessage, put func(name, text string)) {
 
 const mibBytes = 1 << 20
 
-// buffered writes into memory and then out in one piece, so that a report is
-// there whole or not at all.
+// buffered writes into memory and then out in one piece: a report is there whole or not at all.
 func buffered(w io.Writer, write func(*bytes.Buffer)) error {
 	var b bytes.Buffer
 	write(&b)
@@ -232,15 +231,6 @@ func OfTable(command, subject string, t *doc.Table, list any) *doc.Document {
 
 // none stands for what is not known.
 const none = doc.Unknown
-
-// joined returns words with commas between them.
-func joined[S ~string](words []S) string {
-	text := ""
-	for i, word := range words {
-		text += pick(i > 0, ", ", "") + string(word)
-	}
-	return text
-}
 
 // plural is a number of things.
 func plural[N int | int64](n N, thing string) string { return theme.Plural(n, thing, thing+"s") }

@@ -36,8 +36,7 @@ type applying struct {
 	processes []doing // of each in the document
 }
 
-// applyingTo is for the document of a result. Each process has the fields of its own
-// command.
+// applyingTo is for the document of a result. Each process has the fields of its own command.
 func applyingTo(r *result.Result) *applying {
 	a := &applying{run: doingOf(&r.Plan, r.Config)}
 	a.run["transactions"] = a.run["transactions"] || r.Client.Transactions+r.Client.Aborted > 0

@@ -139,8 +139,7 @@ func publishedOf(s *study.SystemBest) (text, sources string) {
 	return strings.Join(texts, "; "), strings.Join(slices.Compact(from), "; ")
 }
 
-// factorPlots are the throughput and the p99 along each answer, and its own metric if it is another. The table has every cell, if there
-// are too many plots.
+// factorPlots are the throughput and the p99 along each answer, and its own metric if it is another.
 func factorPlots(d *study.Document) (plots []doc.Block) {
 	const most = 24
 	var seen []string
