@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -94,8 +95,8 @@ func (d command[S]) settings(env *Env, s S, args []string) (w config.Written, er
 	case own:
 		err = loader.Load(env.configSystem())
 	}
-	if form, ok := any(s).(interface{ Written() config.Written }); ok {
-		w = form.Written()
+	if form, ok := any(s).(interface{ How() config.Written }); ok {
+		w = form.How()
 	}
 	return w, errors.Join(err, env.checkOutput(w.Output))
 }
@@ -235,13 +236,8 @@ func flagError(c *cobra.Command, err error) error {
 	case errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() != "":
 		text = unknownShort(c.Flags(), unknown.GetSpecifiedName(), unknown.GetSpecifiedShortnames())
 	case errors.As(err, &unknown):
-		text = "unknown flag: --" + unknown.GetSpecifiedName()
-		if n := suggest.Nearest(unknown.GetSpecifiedName(), flagNames(c.Flags())); n != "" {
-			text += fmt.Sprintf("; did you mean --%s?", n)
-		}
-		if behind := behindDashes(c, unknown.GetSpecifiedName()); behind != "" {
-			text = "unknown flag: --" + unknown.GetSpecifiedName() + behind
-		}
+		name := unknown.GetSpecifiedName()
+		text = "unknown flag: --" + name + cmp.Or(behindDashes(c, name), strings.Replace(suggest.Hint(name, flagNames(c.Flags()), ""), "mean ", "mean --", 1))
 	case errors.As(err, &empty):
 		dashes := "--"
 		if empty.GetSpecifiedShortnames() != "" {
@@ -297,18 +293,9 @@ func unknownShort(flags *pflag.FlagSet, letter, letters string) string {
 		text += " in -" + word
 	}
 	if len(alike) > 0 {
-		return fmt.Sprintf("%s; did you mean %s?", text, listed(alike, "or"))
+		return fmt.Sprintf("%s; did you mean %s?", text, suggest.List(alike, "or"))
 	}
-	return fmt.Sprintf("%s; the flags of one letter are %s", text, listed(short, "and"))
-}
-
-// listed joins words as a sentence does.
-func listed(words []string, last string) string {
-	n := len(words) - 1
-	if n < 1 {
-		return strings.Join(words, "")
-	}
-	return strings.Join(words[:n], ", ") + " " + last + " " + words[n]
+	return fmt.Sprintf("%s; the flags of one letter are %s", text, suggest.List(short, "and"))
 }
 
 // flagNames returns the names of the flags that the help shows.

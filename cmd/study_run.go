@@ -42,7 +42,7 @@ func runStudy(ctx context.Context, env *Env, flags *config.Study, args []string)
 	if err != nil {
 		return nil, usageError(err)
 	}
-	return startStudy(ctx, env, flags.Written(), s, b, flags.DryRun, flags.Yes)
+	return startStudy(ctx, env, flags.Written, s, b, flags.DryRun, flags.Yes)
 }
 
 // startStudy checks a new study and makes it. A dry run returns what it will take instead.

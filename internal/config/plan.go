@@ -45,7 +45,10 @@ func (b *builder) plan(ofLedger, elsewhere bool) plan.Plan {
 			p.URL = u.String()
 		}
 	}
-	p.Load = plan.Load{Rate: b.rate(), Records: b.records(), Arrivals: plan.Uniform, Warmup: is[plan.Warmup](l, "warmup"), OneAtATime: b.oneAtATime}
+	p.Load = plan.Load{Rate: plan.Unlimited, Records: is[int64](l, b.renamed("num-records", "messages")), Arrivals: plan.Uniform, Warmup: is[plan.Warmup](l, "warmup"), OneAtATime: b.oneAtATime}
+	if name := b.chosen("rate", "throughput"); name != "" && !b.oneAtATime {
+		p.Load.Rate = is[plan.Rate](l, name)
+	}
 	if b.chosen("warmup", "warmup-records") == "warmup-records" {
 		p.Load.Warmup = plan.Warmup{Records: is[int64](l, "warmup-records")}
 	}
@@ -113,21 +116,6 @@ func (b *builder) bootstrap() []string {
 		b.problems = append(b.problems, p)
 	}
 	return servers
-}
-
-func (b *builder) rate() plan.Rate {
-	if name := b.chosen("rate", "throughput"); name != "" && !b.oneAtATime {
-		return is[plan.Rate](b.layers, name)
-	}
-	return plan.Unlimited
-}
-
-func (b *builder) records() int64 {
-	name := b.chosen("num-records", "messages")
-	if name == "messages" {
-		b.deprecated("messages", "num-records")
-	}
-	return is[int64](b.layers, name)
 }
 
 // end decides when the load is over, where that was left open. Stages of a rate end it, unless
@@ -225,7 +213,11 @@ func (b *builder) group(ofLedger bool) (id string, own bool) {
 	}
 	alone := ofLedger || b.writes || b.text("engine") == string(plan.Wire) || b.given("url") && !strings.HasPrefix(b.text("url"), "kafka:")
 	if without || alone && is[int64](b.layers, "groups") < 2 {
-		b.groupOnly()
+		for _, flag := range []string{"group-protocol", "group-instance-id"} {
+			if b.from[flag] >= fromForeign { // a file or a variable may hold it for the commands that have a group
+				b.bad(flag, b.text(flag), "it needs a --group")
+			}
+		}
 		return "", false
 	}
 	id = fmt.Sprintf("%s%d", plan.OwnGroup, numbers.IntN(100_000)) // as Kafka's consumer test
@@ -236,16 +228,6 @@ func (b *builder) group(ofLedger bool) (id string, own bool) {
 // fromNobody is the source of a property that the command has another default for
 // than Kafka's client.
 const fromNobody = "default"
-
-// groupOnly refuses flags of the command line that matter in a group only. A file or
-// a variable may hold them for the commands that have one.
-func (b *builder) groupOnly() {
-	for _, flag := range []string{"group-protocol", "group-instance-id"} {
-		if b.from[flag] >= fromForeign {
-			b.bad(flag, b.text(flag), "it needs a --group")
-		}
-	}
-}
 
 // commit returns how offsets are committed. enable.auto.commit reports whether the client
 // does it; it cannot tell the other ways apart.
