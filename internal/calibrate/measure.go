@@ -78,8 +78,7 @@ type Maker func(ctx context.Context, clients int, rate float64) (Run, error)
 // gain is how much more twice as many clients must offer to be the better number.
 const gain = 1.03
 
-// othersShow is the share of the CPUs that makes a ceiling too low when others use it. Equal to the tolerance of
-// verdict.ceilingHolds.
+// othersShow is the share of the CPUs in use by others that makes a ceiling too low: the tolerance of verdict.ceilingHolds.
 const othersShow = 0.10
 
 // Measure searches the best number of clients, and looks how rates are kept with it. The clock and the version are the
@@ -126,8 +125,7 @@ func Measure(ctx context.Context, o Options, make Maker) (Document, error) {
 	return d, nil
 }
 
-// mostOthers returns the largest share that others used in a trial. It is nil if that of a trial is not known, unless another
-// trial alone makes the ceiling too low.
+// mostOthers returns the largest share that others used in a trial; nil: that of one is not known, and could be too much.
 func mostOthers(tried []Trial) *float64 {
 	most, known := 0.0, true
 	for _, t := range tried {
@@ -291,8 +289,7 @@ func read(path string) (all []Document, err error) {
 	return all, nil
 }
 
-// sameMachine reports whether two hosts can offer the same: a ceiling does not hold for another machine, nor for the same
-// one with other limits.
+// sameMachine reports whether two hosts can offer the same: it takes the same limits too.
 func sameMachine(a, b *host.Facts) bool {
 	return a.Hostname == b.Hostname && a.CPUModel == b.CPUModel && a.LogicalCPUs == b.LogicalCPUs &&
 		a.GOMAXPROCS == b.GOMAXPROCS && a.CPULimitCores == b.CPULimitCores && a.Kernel == b.Kernel

@@ -130,8 +130,7 @@ type index struct {
 // maxIndex bounds the index: 100,000 rows stay below it.
 const maxIndex = 64 * input.MiB
 
-// readIndex returns the rows that are known, by the names of their files. An index that is missing, damaged or of
-// another version knows none.
+// readIndex returns the rows that are known, by the names of their files; none of a damaged index.
 func (f Folder) readIndex() map[string]Run {
 	data, err := input.Read(filepath.Join(f.Dir, indexName), maxIndex)
 	var kept index
@@ -145,8 +144,7 @@ func (f Folder) readIndex() map[string]Run {
 	return known
 }
 
-// writeIndex writes the rows of the files that could be read and that no process still writes. Of two that write at once
-// one wins, and nothing but time is lost. An error is ignored.
+// writeIndex writes the rows of the files that could be read and that no process still writes.
 func (f Folder) writeIndex(runs []Run) {
 	kept := index{Schema: indexSchema}
 	for _, r := range runs {

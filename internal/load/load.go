@@ -215,8 +215,7 @@ func (m *Maker) Secure(p *plan.Plan, s config.Security) (security.Settings, []st
 	return security.Parse(given, s.Named(), m.Config.Getenv)
 }
 
-// forbidCoreDump keeps the kernel from writing a core dump of this process, as GOTRACEBACK=crash and a signal ask for. The hard
-// limit stays as it is for commands that a user has beside a load.
+// forbidCoreDump keeps the kernel from writing a core dump of this process. The hard limit stays, for commands beside a load.
 func forbidCoreDump() {
 	var limit syscall.Rlimit
 	if syscall.Getrlimit(syscall.RLIMIT_CORE, &limit) == nil {
