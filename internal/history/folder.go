@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -32,7 +33,7 @@ func (f Folder) Files() ([]string, error) {
 	return paths, err
 }
 
-// infos returns the run files, the newest run first.
+// infos returns the run files, the newest run first. Of runs that began in one second, the file that was changed last is the newest.
 func (f Folder) infos() ([]os.FileInfo, error) {
 	entries, err := os.ReadDir(f.Dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -44,7 +45,9 @@ func (f Folder) infos() ([]os.FileInfo, error) {
 			infos = append(infos, info)
 		}
 	}
-	order(infos)
+	slices.SortStableFunc(infos, func(a, b os.FileInfo) int {
+		return cmp.Or(began(b).Truncate(time.Second).Compare(began(a).Truncate(time.Second)), b.ModTime().Compare(a.ModTime()), cmp.Compare(b.Name(), a.Name()))
+	})
 	return infos, nil
 }
 
@@ -170,17 +173,11 @@ type Filter struct {
 
 // Choose returns the runs that a filter chooses, in their order.
 func (f Filter) Choose(runs []Run) []Run {
-	return slices.DeleteFunc(slices.Clone(runs), func(r Run) bool { return !f.has(&r) })
-}
-
-func (f Filter) has(r *Run) bool {
-	for _, tag := range f.Tags {
-		if !slices.Contains(r.Tags, tag) {
-			return false
-		}
-	}
-	return (f.Command == "" || f.Command == r.Command) && (f.Topic == "" || f.Topic == r.Topic) &&
-		!r.StartedAt.Before(f.Since) && (!f.Valid || r.Valid != nil && *r.Valid)
+	return slices.DeleteFunc(slices.Clone(runs), func(r Run) bool {
+		lacks := func(tag string) bool { return !slices.Contains(r.Tags, tag) }
+		return slices.ContainsFunc(f.Tags, lacks) || f.Command != "" && f.Command != r.Command || f.Topic != "" && f.Topic != r.Topic ||
+			r.StartedAt.Before(f.Since) || f.Valid && (r.Valid == nil || !*r.Valid)
+	})
 }
 
 // Keep is which runs stay when old ones are removed. Those at work always do.

@@ -207,31 +207,26 @@ func noteTune() func(context.Context) *result.TuneCheck {
 		if err != nil {
 			return nil
 		}
-		o := tune.Options{Profile: profile, Role: tune.Client, Interval: notedInterval}
-		m, err := tune.Look(ctx, host.System(), host.SystemCalls("/"), o)
+		m, err := tune.Look(ctx, host.System(), host.SystemCalls("/"), tune.Options{Profile: profile, Role: tune.Client, Interval: notedInterval})
 		if err != nil {
 			return nil // the run ended before, or nothing can be read: no run fails for it
 		}
-		return tuneCheckOf(tune.Check(m, tune.Catalogue()))
-	}
-}
-
-// tuneCheckOf returns what a report says of a host that did not pass.
-func tuneCheckOf(r *tune.Report) *result.TuneCheck {
-	check := &result.TuneCheck{Host: r.Machine.Hostname, Profile: r.Machine.Profile.Name, Findings: []result.TuneFinding{}}
-	for _, f := range r.ByCost() {
-		switch f.Verdict {
-		case tune.NotApplicable, tune.Unknown:
-			continue
-		case tune.Fail, tune.Warn, tune.Info:
-			check.Findings = append(check.Findings, result.TuneFinding{
-				ID: f.ID, Title: f.Title, Verdict: string(f.Verdict), Current: f.Current, Wanted: f.Wanted, Why: f.Why, Note: f.Note,
-			})
-		case tune.OK:
+		r := tune.Check(m, tune.Catalogue())
+		check := &result.TuneCheck{Host: r.Machine.Hostname, Profile: r.Machine.Profile.Name, Findings: []result.TuneFinding{}}
+		for _, f := range r.ByCost() {
+			switch f.Verdict {
+			case tune.NotApplicable, tune.Unknown:
+				continue
+			case tune.Fail, tune.Warn, tune.Info: // did not pass
+				check.Findings = append(check.Findings, result.TuneFinding{
+					ID: f.ID, Title: f.Title, Verdict: string(f.Verdict), Current: f.Current, Wanted: f.Wanted, Why: f.Why, Note: f.Note,
+				})
+			case tune.OK:
+			}
+			check.Checks++
 		}
-		check.Checks++
+		return check
 	}
-	return check
 }
 
 // ReadSettings reads a settings file of kt tune.
