@@ -23,7 +23,7 @@ type Limits struct {
 }
 
 // allow returns all reasons for refusing an offer, or nil. others are the loads that the host makes already.
-func (l *Limits) allow(o *offer, beside ...*offer) error {
+func (l *Limits) allow(o *offer, others ...*offer) error {
 	if len(o.Shares) == 0 {
 		return nil // it is only watched
 	}
@@ -38,7 +38,24 @@ func (l *Limits) allow(o *offer, beside ...*offer) error {
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	return errors.Join(l.allowBrokers(&o.Plan), l.allowRate(o, beside), l.allowTopic(&o.Plan), l.allowDuration(&o.Plan))
+	p := &o.Plan
+	errs = nil
+	for _, addr := range p.Addresses() {
+		if l.Broker != nil {
+			errs = append(errs, l.Broker(addr))
+		}
+	}
+	errs = append(errs, l.allowRate(o, others))
+	if l.Topic != nil && (p.Read.Include != "" || p.Topic.Name == "") {
+		errs = append(errs, fmt.Errorf("--allow-topic %s: a pattern of topics may match others; name one with --topic", l.Topic))
+	} else {
+		errs = append(errs, l.AllowsTopic(p.Topic.Name))
+	}
+	// A load of unknown length is stopped at the limit and overtime.
+	if lasts := lasts(p); l.Duration > 0 && lasts > l.Duration {
+		errs = append(errs, fmt.Errorf("--max-duration %v: the load lasts %v", l.Duration, lasts.Round(time.Millisecond)))
+	}
+	return errors.Join(errs...)
 }
 
 // allowPlan returns the reasons why no agent makes such a load for a peer.
@@ -82,44 +99,34 @@ func ends(p *plan.Plan) bool {
 	return !p.Writes() && (p.Read.ToEnd || p.Read.Timeout > 0)
 }
 
-// demand is what a host's share of a load needs of the limits: records a second, bytes a second and clients.
-type demand [3]float64
-
-// The places of a demand.
-const (
-	demandRecords = iota
-	demandBytes
-	demandClients
-)
-
-func (d *demand) add(o *offer) {
-	for _, j := range o.jobs() {
-		rate, clients := j.Plan.Peak(), j.Plan.Producers
-		if j.Plan.Reads() {
-			clients += j.Plan.Read.Clients()
+// demand returns what shares of loads need: records a second, bytes a second and clients.
+func demand(offers ...*offer) (sum [3]float64) {
+	for _, o := range offers {
+		for _, j := range o.jobs() {
+			rate, clients := j.Plan.Peak(), j.Plan.Producers
+			if j.Plan.Reads() {
+				clients += j.Plan.Read.Clients()
+			}
+			for i, n := range []float64{rate, rate * j.Plan.Payload.MeanBytes(), float64(clients)} {
+				sum[i] += n
+			}
 		}
-		d[demandRecords] += rate
-		d[demandBytes] += rate * j.Plan.Payload.MeanBytes()
-		d[demandClients] += float64(clients)
 	}
+	return sum
 }
 
 // allowRate checks the host's shares of all its loads against the limits of rates and clients.
-func (l *Limits) allowRate(o *offer, beside []*offer) error {
-	var own, other demand
-	own.add(o)
-	for _, b := range beside {
-		other.add(b)
-	}
+func (l *Limits) allowRate(o *offer, others []*offer) error {
+	own, other := demand(o), demand(others...)
 	var errs []error
 	for i, of := range []struct {
 		limit        float64
 		counts, rate bool
 		flag, what   string
-	}{
-		demandRecords: {l.Rate, true, true, "--max-rate %.0f", "records/s"},
-		demandBytes:   {l.BytesPerSecond, o.Plan.Writes(), true, "--max-rate %.0f B/s", "B/s"},
-		demandClients: {float64(l.Producers), true, false, "--max-producers %.0f", "producers and consumers"},
+	}{ // in the order of a demand
+		{l.Rate, true, true, "--max-rate %.0f", "records/s"},
+		{l.BytesPerSecond, o.Plan.Writes(), true, "--max-rate %.0f B/s", "B/s"},
+		{float64(l.Producers), true, false, "--max-producers %.0f", "producers and consumers"},
 	} {
 		flag := fmt.Sprintf(of.flag, of.limit)
 		switch {
@@ -128,7 +135,7 @@ func (l *Limits) allowRate(o *offer, beside []*offer) error {
 			errs = append(errs, fmt.Errorf("%s: the load has no --rate", flag))
 		case own[i]+other[i] > of.limit*(1+rounding):
 			text := fmt.Sprintf("%s: this host's share is %.0f %s", flag, own[i], of.what)
-			if len(beside) > 0 {
+			if len(others) > 0 {
 				text += fmt.Sprintf(", and its other loads have %.0f", other[i])
 			}
 			errs = append(errs, errors.New(text))
@@ -140,26 +147,6 @@ func (l *Limits) allowRate(o *offer, beside []*offer) error {
 // rounding is the relative error of floating-point sums of a few hundred shares.
 const rounding = 1e-9
 
-func (l *Limits) allowBrokers(p *plan.Plan) error {
-	var errs []error
-	for _, addr := range p.Addresses() {
-		if l.Broker != nil {
-			errs = append(errs, l.Broker(addr))
-		}
-	}
-	return errors.Join(errs...)
-}
-
-func (l *Limits) allowTopic(p *plan.Plan) error {
-	if l.Topic == nil {
-		return nil
-	}
-	if p.Read.Include != "" || p.Topic.Name == "" {
-		return fmt.Errorf("--allow-topic %s: a pattern of topics may match others; name one with --topic", l.Topic)
-	}
-	return l.AllowsTopic(p.Topic.Name)
-}
-
 // AllowsTopic returns an error if the limits refuse loads of a topic.
 func (l *Limits) AllowsTopic(name string) error {
 	if l.Topic == nil {
@@ -168,17 +155,6 @@ func (l *Limits) AllowsTopic(name string) error {
 	whole, err := regexp.Compile(`^(?:` + l.Topic.String() + `)$`)
 	if err != nil || !whole.MatchString(name) {
 		return fmt.Errorf("--allow-topic %s: the topic is %s", l.Topic, name)
-	}
-	return nil
-}
-
-func (l *Limits) allowDuration(p *plan.Plan) error {
-	if l.Duration == 0 {
-		return nil
-	}
-	// A load of unknown length is stopped at the limit and overtime.
-	if lasts := lasts(p); lasts > l.Duration {
-		return fmt.Errorf("--max-duration %v: the load lasts %v", l.Duration, lasts.Round(time.Millisecond))
 	}
 	return nil
 }

@@ -210,17 +210,13 @@ func (s *store) count() int {
 
 // sharedNames returns the names of the newest run files of other commands.
 func (s *store) sharedNames() []string {
-	if s.shared == "" {
-		return nil
-	}
-	entries, err := os.ReadDir(s.shared)
-	if err != nil {
-		return nil // the folder may not exist yet
-	}
 	var names []string
-	for _, e := range entries {
-		if e.Type().IsRegular() && filepath.Ext(e.Name()) == ".ktr" {
-			names = append(names, e.Name())
+	if s.shared != "" {
+		entries, _ := os.ReadDir(s.shared) // the folder may not exist yet
+		for _, e := range entries {
+			if e.Type().IsRegular() && filepath.Ext(e.Name()) == ".ktr" {
+				names = append(names, e.Name())
+			}
 		}
 	}
 	return names[max(0, len(names)-maxFiles):] // their names begin with the time
@@ -285,26 +281,24 @@ func (s *store) files() (map[place]*listed, error) {
 	if err != nil {
 		return nil, fmt.Errorf("look for run files: %w", err)
 	}
-	var places []place
-	for _, names := range groups {
-		for _, name := range names {
-			places = append(places, place{s.dir, name})
-		}
-	}
-	for _, name := range s.sharedNames() {
-		places = append(places, place{s.shared, name})
-	}
 	s.listing.Lock()
 	defer s.listing.Unlock()
 	s.mu.Lock()
 	known := s.known
 	s.mu.Unlock()
 	found := make(map[place]*listed)
-	for _, p := range places {
-		if e := readEntry(p, known[p]); e != nil {
-			found[p] = e
+	add := func(dir string, names []string) {
+		for _, name := range names {
+			p := place{dir, name}
+			if e := readEntry(p, known[p]); e != nil {
+				found[p] = e
+			}
 		}
 	}
+	for _, names := range groups {
+		add(s.dir, names)
+	}
+	add(s.shared, s.sharedNames())
 	s.mu.Lock()
 	s.known = found
 	s.mu.Unlock()

@@ -233,16 +233,13 @@ func (o *tuneOrder) check() error {
 	return checkName(o.Study)
 }
 
-// errNoTune is the answer of an agent that changes nothing.
-var errNoTune = errors.New("the agent may not change settings of its host: start it there, as root, with --allow-tune")
-
 // tune does what an order asks for, one after the other.
 func (a *agent) tune(r *http.Request) (any, error) {
 	o := new(tuneOrder)
 	if err := a.read(r, maxOffer, o); err != nil {
 		return nil, err
 	}
-	err := errNoTune
+	err := errors.New("the agent may not change settings of its host: start it there, as root, with --allow-tune")
 	if a.o.Tune != nil {
 		a.tuning.Lock()
 		err = a.o.Tune(r.Context(), &o.HostOrder)

@@ -95,10 +95,25 @@ func (c *child) listen(out io.Reader) error {
 	lines.Buffer(nil, maxBody)
 	for lines.Scan() {
 		m, err := decodeFromProcess(lines.Bytes())
-		if err != nil {
-			return err
+		switch {
+		case err != nil:
+			return fmt.Errorf("the process sent an invalid message: %w", err)
+		case m.Ready != nil:
+			c.happen(evReady, partStatus{RunID: *m.Ready})
+		case m.Began != nil:
+			c.happen(evBegan, partStatus{})
+		case m.Load != nil:
+			c.run.mu.Lock()
+			c.run.state.Parts[c.job.Part.Process-1].Load = *m.Load
+			c.run.mu.Unlock()
+			if m.Load.Draining {
+				c.happen(evDraining, partStatus{})
+			}
+		case m.Ended != nil:
+			c.happen(evEnded, partStatus{Ended: &Ended{m.Ended.Code, clean(m.Ended.Text, maxText)}})
+		case m.Failed != nil:
+			c.happen(evFailed, partStatus{Text: *m.Failed})
 		}
-		c.hear(m)
 	}
 	if err := lines.Err(); err != nil {
 		return fmt.Errorf("read what the process says: %w", err)
@@ -106,40 +121,18 @@ func (c *child) listen(out io.Reader) error {
 	return nil
 }
 
-func (c *child) hear(m *FromProcess) {
-	switch {
-	case m.Ready != nil:
-		c.happen(evReady, partStatus{RunID: *m.Ready})
-	case m.Began != nil:
-		c.happen(evBegan, partStatus{})
-	case m.Load != nil:
-		c.run.mu.Lock()
-		c.run.state.Parts[c.job.Part.Process-1].Load = *m.Load
-		c.run.mu.Unlock()
-		if m.Load.Draining {
-			c.happen(evDraining, partStatus{})
-		}
-	case m.Ended != nil:
-		c.happen(evEnded, partStatus{Ended: &Ended{m.Ended.Code, clean(m.Ended.Text, maxText)}})
-	case m.Failed != nil:
-		c.happen(evFailed, partStatus{Text: *m.Failed})
-	}
-}
-
 // decodeFromProcess decodes and checks one line of a process.
 func decodeFromProcess(line []byte) (*FromProcess, error) {
 	m := new(FromProcess)
-	if err := decodeStrict(line, m); err != nil {
-		return nil, fmt.Errorf("the process sent an invalid message: %w", err)
-	}
+	err := decodeStrict(line, m)
 	set := 0
 	for _, is := range []bool{m.Ready != nil, m.Began != nil, m.Load != nil, m.Ended != nil, m.Failed != nil} {
 		if is {
 			set++
 		}
 	}
-	var err error
 	switch {
+	case err != nil:
 	case set != 1:
 		err = fmt.Errorf("%d of its fields are set, and one must be", set)
 	case m.Ready != nil:
@@ -150,7 +143,7 @@ func decodeFromProcess(line []byte) (*FromProcess, error) {
 		err = errors.New("its load is out of range")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("the process sent an invalid message: %w", err)
+		return nil, err
 	}
 	return m, nil
 }

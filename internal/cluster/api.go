@@ -10,7 +10,6 @@ import (
 
 	"github.com/kt-bench/kt/internal/cluster/gossip"
 	"github.com/kt-bench/kt/internal/plan"
-	"github.com/kt-bench/kt/internal/result"
 )
 
 // This file has the bodies of requests and answers, which docs/agent-api.md describes.
@@ -45,14 +44,9 @@ type agentState struct {
 
 // offer is the body of PUT /v1/runs/{epoch}: it asks one host to make its share of a load, or to watch its machine.
 type offer struct {
-	Part     result.Part           `json:"part"` // with Process 0
-	Plan     plan.Plan             `json:"plan"` // the whole load
-	Producer map[string]plan.Given `json:"producer_properties,omitempty"`
-	Consumer map[string]plan.Given `json:"consumer_properties,omitempty"`
-	Args     []string              `json:"command_line"`
-	Tags     []string              `json:"tags,omitempty"`     // of the run
-	Shares   []jobShare            `json:"shares,omitempty"`   // one for each process; none: the host is only watched
-	Lasts    time.Duration         `json:"lasts_ns,omitempty"` // the longest duration of the load; 0: unknown
+	Job
+	Shares []jobShare    `json:"shares,omitempty"`   // one for each process; none: the host is only watched
+	Lasts  time.Duration `json:"lasts_ns,omitempty"` // the longest duration of the load; 0: unknown
 }
 
 // jobShare is the part of a job that differs by process. The processes are numbered from 1 in the order of the shares.
@@ -67,8 +61,8 @@ type jobShare struct {
 func (o *offer) jobs() []Job {
 	var jobs []Job
 	for i, s := range o.Shares {
-		j := Job{Part: o.Part, Plan: o.Plan, Producer: o.Producer, Consumer: o.Consumer, Args: o.Args, Tags: o.Tags, CreateTopic: s.CreateTopic}
-		j.Part.Process = i + 1
+		j := o.Job
+		j.Part.Process, j.CreateTopic = i+1, s.CreateTopic
 		j.Plan.Producers, j.Plan.Read.Consumers, j.Plan.Share = s.Producers, s.Consumers, s.Share
 		jobs = append(jobs, j)
 	}
@@ -219,7 +213,7 @@ func (o *offer) check() error {
 		}
 	}
 	switch {
-	case p.Process != 0:
+	case p.Process != 0 || o.CreateTopic:
 		errs = append(errs, fmt.Errorf("it is for process %d and not for a host", p.Process))
 	case len(o.Shares) > maxProcesses:
 		errs = append(errs, fmt.Errorf("it is for %d processes, and %d are the most", len(o.Shares), maxProcesses))

@@ -273,7 +273,7 @@ func TestASmallBodyTakesLittleMemory(t *testing.T) {
 //   - Checking an offer against an agent's limits never panics.
 //   - No text of an agent can control a terminal.
 func FuzzBody(f *testing.F) {
-	o := &offer{Part: result.Part{Run: "n", Epoch: "E1", Host: "a"}, Shares: []jobShare{{Producers: 1}}}
+	o := &offer{Job: Job{Part: result.Part{Run: "n", Epoch: "E1", Host: "a"}}, Shares: []jobShare{{Producers: 1}}}
 	for i, body := range bodies(o) {
 		b, _ := json.Marshal(body)
 		f.Add(i, b)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -291,19 +292,15 @@ func Scratch(base string, now time.Time) (dir string, remove func(), err error) 
 
 // dropStaleScratch removes folders that killed kts have left. The hosts still have the files.
 func dropStaleScratch(base string, now time.Time) {
-	entries, _ := os.ReadDir(base) // without a list nothing is removed
-	for _, e := range entries {
-		if !e.IsDir() || !strings.HasPrefix(e.Name(), scratchPrefix) {
-			continue
-		}
-		dir := filepath.Join(base, e.Name())
-		f, err := os.Open(dir)
+	left, _ := fs.Glob(os.DirFS(base), scratchPrefix+"*") // without a list nothing is removed
+	for _, name := range left {
+		f, err := os.Open(filepath.Join(base, name))
 		if err != nil {
 			continue
 		}
 		info, err := f.Stat()
-		if err == nil && now.Sub(info.ModTime()) > staleScratch && !result.Claimed(f) {
-			_ = os.RemoveAll(dir) // the next kt tries again
+		if err == nil && info.IsDir() && now.Sub(info.ModTime()) > staleScratch && !result.Claimed(f) {
+			_ = os.RemoveAll(f.Name()) // the next kt tries again
 		}
 		_ = f.Close() // only a folder
 	}

@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/result/merge"
 	"github.com/kt-bench/kt/internal/run"
@@ -17,20 +16,10 @@ import (
 
 // loadOrder is a load that several hosts make together.
 type loadOrder struct {
-	Run    string   // its name: --run
-	Epoch  string   // random, unique to this start of the run
-	Args   []string // the command line, for the headers
-	Tags   []string // of the run, for the headers
-	Limits []string // what the run has to keep
-	Plan   plan.Plan
-	System run.System
-
-	// The Java properties of the clients.
-	Producer, Consumer map[string]plan.Given
-
-	Load      []Peer // make the load
-	Watch     []Peer // are only watched
-	Processes int    // of each host that makes the load
+	Hosts
+	run.Request
+	Run   string // its name: --run
+	Epoch string // random, unique to this start of the run
 }
 
 // runOptions connect a run to the command that asked for it.
@@ -156,8 +145,11 @@ func (o *loadOrder) remotes(c *Client) ([]*remote, error) {
 	var hosts []*remote
 	for i, p := range peers {
 		f := offer{
-			Part: result.Part{Run: o.Run, Epoch: o.Epoch, Host: p.Name, Role: p.Role, Tags: p.Tags, Roster: roster, Limits: o.Limits},
-			Plan: o.Plan, Producer: o.Producer, Consumer: o.Consumer, Args: o.Args, Tags: o.Tags, Lasts: lasts(&o.Plan),
+			Job: Job{
+				Part: result.Part{Run: o.Run, Epoch: o.Epoch, Host: p.Name, Role: p.Role, Tags: p.Tags, Roster: roster, Limits: o.Limits},
+				Plan: o.Plan, Producer: o.Producer, Consumer: o.Consumer, Args: o.Args, Tags: o.Tags,
+			},
+			Lasts: lasts(&o.Plan),
 		}
 		if i < len(o.Load) {
 			for k, part := range parts[i*o.Processes : (i+1)*o.Processes] {

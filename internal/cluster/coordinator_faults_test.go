@@ -259,7 +259,7 @@ func TestTheFolderThatTakesNoFilesIsNamed(t *testing.T) {
 		w.said(t, 4, "no copy is kept in "+dir)
 		w.idle(t, -1)
 	})
-	if _, err := new(world).client().run(t.Context(), loadOrder{Run: "r", Epoch: "e", Processes: 1, Load: []Peer{{Info: Info{Name: "a"}}}, Plan: plan.Plan{Command: plan.Produce, Producers: 1}}, runOptions{Dir: "/nowhere"}); err == nil || !strings.Contains(err.Error(), "/nowhere") {
+	if _, err := new(world).client().run(t.Context(), loadOrder{Run: "r", Epoch: "e", Hosts: Hosts{Processes: 1, Load: []Peer{{Info: Info{Name: "a"}}}}, Request: run.Request{Plan: plan.Plan{Command: plan.Produce, Producers: 1}}}, runOptions{Dir: "/nowhere"}); err == nil || !strings.Contains(err.Error(), "/nowhere") {
 		t.Errorf("the error is %v", err)
 	}
 }

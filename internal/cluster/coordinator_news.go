@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"sync"
 	"time"
 
@@ -76,15 +77,14 @@ func (r *remote) problem() error {
 
 // unanswered handles a request for the state of a run that failed.
 func (s *session) unanswered(r *remote, err error, early bool) error {
-	atWork, isUnknown := isUnknown(err)
 	var said *agentError
 	switch {
 	case early && errors.As(err, &said):
 		return fmt.Errorf("%s refuses: %w", r.peer.Name, err)
 	case early && (!errors.Is(err, context.DeadlineExceeded) || time.Since(r.state.Heard) > hangAfter):
 		return fmt.Errorf("%s: %w", r.peer.Name, unanswered(err, hangAfter))
-	case isUnknown:
-		s.apply(r, notice{Unknown: &unknown{atWork, err.Error()}})
+	case errors.As(err, &said) && said.code == http.StatusNotFound:
+		s.apply(r, notice{Unknown: &unknown{said.alive, err.Error()}})
 	case errors.As(err, &said):
 		s.apply(r, notice{Heard: true})
 	}

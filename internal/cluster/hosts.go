@@ -59,12 +59,12 @@ func (h *Hosts) Run(ctx context.Context, r run.Request, observers ...run.Observe
 	if r.Notify == nil {
 		r.Notify = func(run.Notice) {}
 	}
-	o := h.order(&r)
+	o := h.order(r)
 	if err := o.check(); err != nil {
 		return result.Result{}, &result.MisfitError{Err: err}
 	}
 	r.Notify(run.Notice{Kind: run.HostsChosen, Text: fmt.Sprintf("run %s on %s", o.Run, o.hosts())})
-	header := headerOf(&o, &r)
+	header := o.header()
 	if r.Opened != nil {
 		if err := r.Opened(header); err != nil {
 			return result.Result{}, err
@@ -79,8 +79,14 @@ func (h *Hosts) Run(ctx context.Context, r run.Request, observers ...run.Observe
 	to := run.NewDelivery(observers)
 	out, err := c.run(context.WithoutCancel(ctx), o, runOptions{Stop: r.Stop, Abort: ctx.Done(), Observe: to.Send, Dir: h.Dir, Header: header, AbortOn: r.AbortOn})
 	to.Close(context.WithoutCancel(ctx))
-	if err != nil {
-		return result.Result{}, misfit(err)
+	var refused *refusedError
+	switch {
+	case errors.As(err, &refused):
+		return result.Result{}, &result.MisfitError{Err: err}
+	case errors.Is(err, errStopped):
+		return result.Result{}, context.Canceled
+	case err != nil:
+		return result.Result{}, err
 	}
 	out.reportLost(said, c.Log)
 	res, err := out.merge(ctx, o.Epoch, r.File)
@@ -96,26 +102,23 @@ func (h *Hosts) Run(ctx context.Context, r run.Request, observers ...run.Observe
 }
 
 // order returns the load that a request asks for.
-func (h *Hosts) order(r *run.Request) loadOrder {
-	o := loadOrder{
-		Epoch: rand.Text()[:12], Args: r.Args, Tags: r.Tags, Limits: r.Limits, Plan: r.Plan, System: r.System, Producer: h.Producer, Consumer: h.Consumer,
-		Load: h.Load, Watch: h.Watch, Processes: h.Processes,
-	}
-	if o.Run = o.Epoch; r.Part != nil {
+func (h *Hosts) order(r run.Request) loadOrder {
+	o := loadOrder{Hosts: *h, Request: r, Run: rand.Text()[:12]}
+	if o.Epoch = o.Run; r.Part != nil {
 		o.Run = r.Part.Run
 	}
 	return o
 }
 
-// headerOf returns a header of the whole run for observers, before any host has answered.
-func headerOf(o *loadOrder, r *run.Request) result.Header {
-	h := result.Header{Schema: result.Schema, RunID: o.Epoch, KTVersion: r.Version, Args: o.Args, Tags: o.Tags, Plan: o.Plan, Limits: o.Limits}
-	if r.Now != nil {
-		h.StartedAt = r.Now().UTC()
+// header returns a header of the whole run for observers, before any host has answered.
+func (o *loadOrder) header() result.Header {
+	h := result.Header{Schema: result.Schema, RunID: o.Epoch, KTVersion: o.Version, Args: o.Args, Tags: o.Tags, Plan: o.Plan, Limits: o.Limits}
+	if o.Now != nil {
+		h.StartedAt = o.Now().UTC()
 	}
 	t := &o.Plan.Topic
 	h.Environment.Topic = result.Topic{Name: t.Name, Partitions: int(t.Partitions), ReplicationFactor: int(t.ReplicationFactor)}
-	r.System.Describe(&h)
+	o.System.Describe(&h)
 	return h
 }
 
@@ -138,18 +141,6 @@ func Names(peers []Peer) string {
 		names = append(names, p.Name)
 	}
 	return strings.Join(names, ", ")
-}
-
-// misfit returns a MisfitError for a refusal, and context.Canceled for a run that was stopped before its start.
-func misfit(err error) error {
-	var refused *refusedError
-	switch {
-	case errors.As(err, &refused):
-		return &result.MisfitError{Err: err}
-	case errors.Is(err, errStopped):
-		return context.Canceled
-	}
-	return err
 }
 
 // merge merges the run files of an epoch into one result, and writes them into one collection.
@@ -175,20 +166,20 @@ func (o *outcome) merge(ctx context.Context, epoch string, to *run.File) (result
 }
 
 // reportLost reports everything that is lost, unless it was reported during the run.
-func (o *outcome) reportLost(said []string, tell func(text string)) {
+func (o *outcome) reportLost(said []string, report func(text string)) {
 	for _, text := range o.Lost {
 		if !slices.Contains(said, text) {
-			tell(text)
+			report(text)
 		}
 	}
 }
 
 // reportParts reports the errors of the processes whose figures do not count: their run files may lack them.
-func (o *outcome) reportParts(res *result.Result, tell func(text string)) {
+func (o *outcome) reportParts(res *result.Result, report func(text string)) {
 	for _, row := range res.Processes {
 		ended := o.Ended[row.Host]
 		if i := row.Process - 1; !row.Counted && i >= 0 && i < len(ended) && ended[i].Text != "" && !o.isLost(row.Host, ended[i].Text) {
-			tell(fmt.Sprintf("%s/%d: %s", row.Host, row.Process, ended[i].Text))
+			report(fmt.Sprintf("%s/%d: %s", row.Host, row.Process, ended[i].Text))
 		}
 	}
 }
@@ -295,10 +286,15 @@ func explainNoMatch(word string, among []Peer) string {
 	var words, there []string
 	for _, p := range among {
 		words = append(append(words, p.Name), p.Tags...)
+		what := "does not answer"
 		if p.Role != "" {
+			what = p.Role
 			words = append(words, p.Role+"s")
 		}
-		there = append(there, p.describe())
+		if len(p.Tags) > 0 {
+			what += "; tags " + strings.Join(p.Tags, " ")
+		}
+		there = append(there, fmt.Sprintf("%s (%s)", p.Name, what))
 	}
 	slices.Sort(words)
 	text := "; there are " + strings.Join(there, ", ")
@@ -309,16 +305,4 @@ func explainNoMatch(word string, among []Peer) string {
 		return fmt.Sprintf("; did you mean %s?", near)
 	}
 	return text
-}
-
-// describe returns the name of an agent with its role and tags.
-func (p *Peer) describe() string {
-	what := p.Role
-	if what == "" {
-		what = "does not answer"
-	}
-	if len(p.Tags) > 0 {
-		what += "; tags " + strings.Join(p.Tags, " ")
-	}
-	return fmt.Sprintf("%s (%s)", p.Name, what)
 }

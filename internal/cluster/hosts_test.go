@@ -245,7 +245,7 @@ func TestTwoAgentsOfOneNameAreTwo(t *testing.T) {
 	if err != nil || len(on) != 3 {
 		t.Fatalf("chosen are %+v, %v", on, err)
 	}
-	o := loadOrder{Run: "r", Epoch: "e", Processes: 1, Load: on}
+	o := loadOrder{Run: "r", Epoch: "e", Hosts: Hosts{Processes: 1, Load: on}}
 	want := "two agents are called vm1, at 10.0.0.1:7946 and 10.0.0.2:7946: give each a --name of its own, or name it once if it is one"
 	must.Match(t, want, fmt.Sprint(o.check()), "the order")
 	o.Load, o.Watch = on[:1], on[2:]

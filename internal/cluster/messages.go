@@ -249,15 +249,6 @@ type agentError struct {
 
 func (e *agentError) Unwrap() error { return e.error }
 
-// isUnknown reports whether an agent does not know the run or file that it was asked for.
-func isUnknown(err error) (atWork, ok bool) {
-	var said *agentError
-	if !errors.As(err, &said) || said.code != http.StatusNotFound {
-		return false, false
-	}
-	return said.alive, true
-}
-
 // call sends a request to an agent and decodes its answer. in may be nil. A refusal is an agentError.
 func (c *Client) call(ctx context.Context, method, addr, path string, in any, out checked) error {
 	response, err := c.send(ctx, method, addr, path, in)

@@ -201,13 +201,14 @@ func (p *Part) Done(ctx context.Context, end Ended) bool {
 	select {
 	case <-p.finish:
 		return ctx.Err() == nil // told to leave at once, this process does not know of the others
-	case <-p.gone:
-		select {
-		case <-p.finish: // it was said just before
-			return true
-		default:
-		}
 	case <-ctx.Done():
+		return false
+	case <-p.gone:
 	}
-	return false
+	select {
+	case <-p.finish: // it was said just before
+		return true
+	default:
+		return false
+	}
 }

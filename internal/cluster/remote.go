@@ -87,7 +87,7 @@ func (r *remote) attempt(ctx context.Context) (trying context.Context, cancel co
 }
 
 // poll asks for the state of the run until ctx ends, and repeats orders until the agent answers them.
-func (r *remote) poll(ctx context.Context, tell func(hostNews)) {
+func (r *remote) poll(ctx context.Context, report func(hostNews)) {
 	var wait backoff
 	for version := 0; ctx.Err() == nil; {
 		trying, cancel, pending := r.attempt(ctx)
@@ -99,13 +99,20 @@ func (r *remote) poll(ctx context.Context, tell func(hostNews)) {
 		switch {
 		case err == nil:
 			version, wait = s.Version, 0
-			tell(hostNews{from: r, status: s, clock: now})
+			report(hostNews{from: r, status: s, clock: now})
 		case renewed:
 			continue
 		default:
-			tell(hostNews{from: r, err: err})
+			report(hostNews{from: r, err: err})
 		}
-		r.answered(pending, err == nil || refused)
+		r.mu.Lock()
+		switch {
+		case err != nil && !refused: // the agent may not have the orders
+			r.startAgain()
+		case r.pending == pending:
+			r.pending = nil
+		}
+		r.mu.Unlock()
 		switch {
 		case refused:
 			pause(ctx, heldFor)
@@ -115,42 +122,28 @@ func (r *remote) poll(ctx context.Context, tell func(hostNews)) {
 	}
 }
 
-// answered notes whether the agent has answered a request with orders. If not, all requests are made again.
-func (r *remote) answered(pending *order, has bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	switch {
-	case !has:
-		r.startAgain()
-	case r.pending == pending:
-		r.pending = nil
-	}
-}
-
 // ask asks for the state of the run once: with an order at once, else when it has changed.
 func (r *remote) ask(ctx context.Context, version int, pending *order) (*runStatus, clock, error) {
 	ctx, cancel := context.WithTimeout(ctx, pollTimeout)
 	defer cancel()
-	var s runStatus
-	path, sent := runPath(r.offer.Part.Epoch), r.c.Now()
-	var err error
+	s := new(runStatus)
+	method, path, sent := http.MethodGet, runPath(r.offer.Part.Epoch), r.c.Now()
+	var body any
 	if pending != nil {
-		err = r.c.call(ctx, http.MethodPost, r.peer.Addr, path, pending, &s)
+		method, body = http.MethodPost, pending
 	} else {
-		err = r.c.call(ctx, http.MethodGet, r.peer.Addr, path+"?after="+strconv.Itoa(version), nil, &s)
+		path += "?after=" + strconv.Itoa(version)
 	}
-	if err != nil {
-		return nil, clock{}, err
-	}
-	return &s, compare(sent, s.Clock.Received, s.Clock.Sent, r.c.Now()), nil
+	err := r.c.call(ctx, method, r.peer.Addr, path, body, s)
+	return s, compare(sent, s.Clock.Received, s.Clock.Sent, r.c.Now()), err
 }
 
 // follow keeps a copy of a run file growing until the file is complete.
-func (r *remote) follow(ctx context.Context, f *copyFile, tell func(hostNews)) {
+func (r *remote) follow(ctx context.Context, f *copyFile, report func(hostNews)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if err := f.create(); err != nil {
-		tell(noCopy(r, f, err))
+		report(noCopy(r, f, err))
 	}
 	for wait := backoff(0); ctx.Err() == nil; wait.pause(ctx) {
 		trying, cancel, _ := r.attempt(ctx)
@@ -161,10 +154,10 @@ func (r *remote) follow(ctx context.Context, f *copyFile, tell func(hostNews)) {
 		switch {
 		case err == nil || errors.Is(err, errForeign):
 			return
-		case errors.As(err, &here) && here.code == 0 && f.file != nil: // this machine's disk; the screen needs no file
-			tell(noCopy(r, f, errors.Join(err, f.discard())))
-		case errors.As(err, &here) && here.code == 0:
+		case errors.As(err, &here) && here.code == 0 && f.file == nil:
 			return // the host sends too much
+		case errors.As(err, &here) && here.code == 0: // this machine's disk; the screen needs no file
+			report(noCopy(r, f, errors.Join(err, f.discard())))
 		case f.size > before:
 			wait = 0
 		}

@@ -21,6 +21,7 @@ import (
 	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/run"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
@@ -553,13 +554,12 @@ func (partitioned) ReadsByPartition() bool { return true }
 func (w *world) order(load []string, watched ...string) loadOrder {
 	size, _ := plan.ParseSize("100")
 	return loadOrder{
-		Run: "nightly", Epoch: rand.Text(), Args: []string{"kt", "produce"}, Processes: 2,
-		Load: w.peers(load...), Watch: w.peers(watched...), System: partitioned{},
-		Plan: plan.Plan{
+		Run: "nightly", Epoch: rand.Text(), Hosts: Hosts{Processes: 2, Load: w.peers(load...), Watch: w.peers(watched...)},
+		Request: run.Request{Args: []string{"kt", "produce"}, System: partitioned{}, Plan: plan.Plan{
 			Command: plan.Produce, Engine: plan.Client, Bootstrap: []string{"broker:9092"}, Topic: plan.Topic{Name: "t", Partitions: 6}, Producers: 12,
 			Load:    plan.Load{Rate: plan.Rate{PerSecond: 1200}, Duration: plan.Duration(5 * time.Second), Arrivals: plan.Uniform},
 			Payload: plan.Payload{Kind: plan.Letters, Size: size, Keys: plan.NoKeys}, Seed: 1,
-		},
+		}},
 	}
 }
 

@@ -164,7 +164,6 @@ func normaliseBootstrap(addrs []string) ([]string, error) {
 	return out, errors.Join(errs...)
 }
 
-// cause returns the cause of an error, of TLS and SASL too.
 func (a Access) cause(err error) error {
 	if explained := a.Security.Explain(err); explained != err { //nolint:errorlint // whether it is the same one
 		return explained

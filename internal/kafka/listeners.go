@@ -37,7 +37,6 @@ func (e *ListenerError) Error() string {
 // Unwrap returns the cause.
 func (e *ListenerError) Unwrap() error { return e.Cause }
 
-// maxAsked is how many brokers are asked at once.
 const maxAsked = 100
 
 // Listeners asks each broker at the address that it advertises, and reports whether it answers this host. It asks maxAsked
@@ -89,7 +88,6 @@ func (c *Cluster) unreached(addr string) error {
 	return nil
 }
 
-// mend returns what to do about a listener that is not reached.
 func (c *Cluster) mend(broker int32, ip string, err error) string {
 	setting := fmt.Sprintf("advertised.listeners of broker %d", broker)
 	var number syscall.Errno // of a connection that was refused, or has no way

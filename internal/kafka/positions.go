@@ -150,19 +150,15 @@ func (p *Positions) SumElsewhere() (sum int64) {
 	return sum
 }
 
-// OwnsAll reports whether the group has every partition in this process.
-func (g *GroupPositions) OwnsAll() bool { return g.owned() == g.layout.Count() }
-
-// OwnsAny reports whether the group has any partition in this process.
-func (g *GroupPositions) OwnsAny() bool { return g.owned() > 0 }
-
-func (g *GroupPositions) owned() (n int) {
-	for i := range int32(g.layout.Count()) {
+// Owned returns how many partitions the group has in this process, and whether these are all.
+func (g *GroupPositions) Owned() (n int, all bool) {
+	count := g.layout.Count()
+	for i := range int32(count) {
 		if g.At(i).Owner.Load() > 0 {
 			n++
 		}
 	}
-	return n
+	return n, n == count
 }
 
 // Read moves the position behind records that were read, and returns where it was.

@@ -87,7 +87,6 @@ func (a Access) dial(ctx context.Context, addr string, within time.Duration) (ne
 	return a.Security.Dial((&net.Dialer{}).DialContext)(ctx, "tcp", addr)
 }
 
-// stranger returns the error of a server that is no Kafka broker.
 func stranger(who who, answer []byte) error {
 	if who == httpServer {
 		return errors.New("an HTTP server answers, and no Kafka broker: name the port of a broker")
@@ -197,7 +196,6 @@ func ask(ctx context.Context, conn net.Conn, request kmsg.Request, enough func(a
 	return answer, nil
 }
 
-// who is the kind of a server.
 type who int
 
 const (
@@ -207,7 +205,6 @@ const (
 	tlsPort
 )
 
-// speaks returns the kind of server whose answer begins like this.
 func speaks(answer []byte) who {
 	const sizeBytes, alert = 4, 0x15
 	switch {

@@ -126,6 +126,11 @@ func Clients() config.Kafka {
 		Producer: config.Client{Has: either(javaconf.IsProducerProperty, rabbitmq.ProducerProperties, pulsar.ProducerProperties), Names: propertyNames(producer.All())},
 		Consumer: config.Client{Has: either(javaconf.IsConsumerProperty, rabbitmq.ConsumerProperties, pulsar.ConsumerProperties), Names: propertyNames(consumer.All())},
 		Security: security.Is,
+		Takes: func(url, property string) bool {
+			own := map[plan.System][]string{plan.RabbitMQ: rabbitmq.ProducerProperties, plan.Pulsar: pulsar.ProducerProperties}
+			names, other := own[(&plan.Plan{URL: url}).System()]
+			return !other || slices.Contains(names, property)
+		},
 	}
 }
 

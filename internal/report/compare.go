@@ -14,8 +14,7 @@ import (
 // CompareDoc returns what a comparison says.
 func CompareDoc(d *study.CompareDocument) *doc.Document {
 	all := &doc.Document{Command: "kt compare", Subject: "B against A", Foot: "This page does not hold the runs: keep their files."}
-	differs := doc.NewTable("facts", "Settings and facts of the environments that differ", "differs|words", "A|words", "B|words")
-	differs.Empty = "No setting and no fact of the environments differs."
+	differs := DifferTable("A", "B")
 	for _, f := range d.Differs {
 		differs.Add(f.What, strings.Join(f.A, ", "), strings.Join(f.B, ", "))
 	}
@@ -45,6 +44,16 @@ func CompareDoc(d *study.CompareDocument) *doc.Document {
 	return all
 }
 
+// DifferTable is the table of what differs between some runs, without rows.
+func DifferTable(names ...string) *doc.Table {
+	t := doc.NewTable("facts", "Settings and facts of the environments that differ", "differs|words")
+	t.Empty = "No setting and no fact of the environments differs."
+	for _, name := range names {
+		t.Head(name + "|words")
+	}
+	return t
+}
+
 // filesOf are the names of the runs of both sides.
 func filesOf(sides ...*study.SideDoc) doc.Section {
 	details := doc.Details{Summary: "Files", For: doc.InPage | doc.InDetails}
@@ -58,28 +67,23 @@ func filesOf(sides ...*study.SideDoc) doc.Section {
 	return doc.Section{ID: "files", Title: "Files", For: doc.InPage | doc.InDetails, Blocks: []doc.Block{details}}
 }
 
-// sideTable has the runs of two sides, and what is to be known of them.
+// sideTable has how many runs two sides have, and what is to be known of them.
 func sideTable(names [2]string, sides ...*study.SideDoc) *doc.Table {
 	t := doc.NewTable("side-table", "Runs", "side|words", "runs|name", "has|sentence")
 	for i, s := range sides {
-		t.Add(names[i], s.Name, strings.Join(sideSays(s), ", "))
+		says := []string{plural(s.Runs, "run")}
+		if s.Invalid > 0 {
+			says = append(says, fmt.Sprintf("%d not valid", s.Invalid))
+		}
+		if s.ClientBound > 0 {
+			says = append(says, fmt.Sprintf("kt or its host was the limit of %d (the brokers may do more)", s.ClientBound))
+		}
+		if s.Failed > 0 {
+			says = append(says, plural(s.Failed, "record")+" failed or unknown")
+		}
+		t.Add(names[i], s.Name, strings.Join(slices.Concat(says, s.FailedMetrics, s.Notes), ", "))
 	}
 	return t
-}
-
-// sideSays returns how many runs a side has, and what is to be known of them.
-func sideSays(s *study.SideDoc) []string {
-	says := []string{plural(s.Runs, "run")}
-	if s.Invalid > 0 {
-		says = append(says, fmt.Sprintf("%d not valid", s.Invalid))
-	}
-	if s.ClientBound > 0 {
-		says = append(says, fmt.Sprintf("kt or its host was the limit of %d (the brokers may do more)", s.ClientBound))
-	}
-	if s.Failed > 0 {
-		says = append(says, plural(s.Failed, "record")+" failed or unknown")
-	}
-	return slices.Concat(says, s.FailedMetrics, s.Notes)
 }
 
 // shiftTable is the table of metrics of two sides, without rows.
@@ -91,10 +95,8 @@ func shiftTable(a, b string) *doc.Table {
 // addShift adds the row of a metric.
 func addShift(t *doc.Table, c *study.Compared, tone doc.Tone, more ...any) {
 	interval, shift := "", doc.Cell{Text: theme.Signed(c.Shift)}
-	if c.Coverage > 0 && c.Shift.IsKnown() {
-		interval = theme.Signed(c.Low) + " to " + theme.Signed(c.High)
-	}
 	if c.Shift.IsKnown() {
+		interval = pick(c.Coverage > 0, theme.Signed(c.Low)+" to "+theme.Signed(c.High), "")
 		shift.Shift = &doc.Shift{Value: float64(c.Shift), Low: float64(c.Low), High: float64(c.High), Interval: c.Coverage > 0}
 	}
 	t.Add(append([]any{c.Metric, Figure(c.Metric, c.A.Median), Figure(c.Metric, c.B.Median), theme.Signed(c.Medians), shift, interval, c.Verdict}, more...)...).Tone = tone

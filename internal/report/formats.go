@@ -64,11 +64,7 @@ func Write(w io.Writer, form string, d *doc.Document, v any, o Options) error {
 	case "yaml":
 		return asYAML(w, func(w io.Writer) error { return Indented(w, v) })
 	case "csv":
-		list := d.List
-		if list == nil {
-			list = v
-		}
-		return flat(w, list, func(v any) (json.RawMessage, error) { return json.Marshal(v) })
+		return flat(w, pick(d.List != nil, d.List, v), json.Marshal)
 	case "markdown":
 		return d.Markdown(w)
 	}
@@ -84,7 +80,7 @@ func (o Options) terminal() doc.Options {
 }
 
 // JSON writes the whole document.
-func JSON(w io.Writer, r result.Result, _ Options) error { return applyingTo(&r).write(w, "", r, "  ") }
+func JSON(w io.Writer, r result.Result, _ Options) error { return applyingTo(&r).write(w, r, "  ") }
 
 // JSONLines writes one object a line: {"type":"interval",…} for each point of the series and {"type":"summary",…}, the whole document with
 // an empty series, at the end.
@@ -100,7 +96,7 @@ func JSONLines(w io.Writer, r result.Result, _ Options) error {
 
 // jsonInterval writes one point of the series.
 func jsonInterval(w io.Writer, p result.Point, run doing) error {
-	return (&applying{run: run}).write(w, "interval", struct {
+	return (&applying{run: run}).write(w, struct {
 		Type string `json:"type"`
 		result.Point
 	}{"interval", p}, "")
@@ -109,7 +105,7 @@ func jsonInterval(w io.Writer, p result.Point, run doing) error {
 // jsonSummary writes the last line of JSONLines.
 func jsonSummary(w io.Writer, r result.Result) error {
 	r.Series = []result.Point{}
-	return applyingTo(&r).write(w, "", struct {
+	return applyingTo(&r).write(w, struct {
 		Type string `json:"type"`
 		result.Result
 	}{"summary", r}, "")
@@ -123,26 +119,18 @@ func CSV(w io.Writer, r result.Result, _ Options) error {
 		Read *float64    `json:"consumed_per_second,omitempty"`
 		Lag  *result.Lag `json:"consumer_lag,omitempty"` // 0 is a lag too
 	}
-	rows, of := []row{}, applyingTo(&r)
-	reads := r.Plan.Reads()
+	rows, of, reads := []row{}, applyingTo(&r), r.Plan.Reads()
 	for _, p := range r.Series {
-		one := row{Point: p}
-		if p.Seconds >= result.ShortRow {
-			written, read := float64(p.Acknowledged)/p.Seconds, float64(p.Consumed)/p.Seconds
-			if one.Rate = &written; reads {
-				one.Read = &read
-			}
-		}
-		if reads {
-			one.Lag = &p.ConsumerLag
-		}
+		one, rated := row{Point: p, Lag: pick(reads, &p.ConsumerLag, nil)}, p.Seconds >= result.ShortRow
+		written, read := float64(p.Acknowledged)/p.Seconds, float64(p.Consumed)/p.Seconds
+		one.Rate, one.Read = pick(rated, &written, nil), pick(rated && reads, &read, nil)
 		rows = append(rows, one)
 	}
-	return flat(w, rows, func(v any) (json.RawMessage, error) { return (&applying{run: of.run}).document("interval", v) })
+	return flat(w, rows, of.document)
 }
 
 // flat writes a list as CSV, or a value as one row, with the fields of their JSON as columns.
-func flat(w io.Writer, list any, document func(v any) (json.RawMessage, error)) error {
+func flat(w io.Writer, list any, document func(v any) ([]byte, error)) error {
 	of := reflect.ValueOf(list)
 	if of.Kind() != reflect.Slice {
 		of = reflect.ValueOf([]any{list})
@@ -228,8 +216,7 @@ func fields(prefix string, value json.RawMessage, put func(name, text string)) {
 
 const mibBytes = 1 << 20
 
-// buffered writes into memory and then out in one piece, so that a report is
-// there whole or not at all.
+// buffered writes into memory and then out in one piece: a report is there whole or not at all.
 func buffered(w io.Writer, write func(*bytes.Buffer)) error {
 	var b bytes.Buffer
 	write(&b)
@@ -244,15 +231,6 @@ func OfTable(command, subject string, t *doc.Table, list any) *doc.Document {
 
 // none stands for what is not known.
 const none = doc.Unknown
-
-// joined returns words with commas between them.
-func joined[S ~string](words []S) string {
-	texts := make([]string, len(words))
-	for i, word := range words {
-		texts[i] = string(word)
-	}
-	return strings.Join(texts, ", ")
-}
 
 // plural is a number of things.
 func plural[N int | int64](n N, thing string) string { return theme.Plural(n, thing, thing+"s") }
@@ -277,13 +255,8 @@ func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Se
 
 // Line writes a run on one line: its rate, its latency, its errors, its limit, and whether it is valid.
 func Line(w io.Writer, r result.Result, _ Options) error {
-	rate, valid := noRate, "valid"
-	if of, ok := r.Quoted(); ok {
-		rate = theme.PerSecond(of.Records) + " records/s"
-	}
-	if !r.Valid {
-		valid = "NOT VALID: " + strings.Join(invalid(&r), "; ")
-	}
+	of, ok := r.Quoted()
+	rate, valid := pick(ok, theme.PerSecond(of.Records)+" records/s", noRate), pick(r.Valid, "valid", "NOT VALID: "+strings.Join(invalid(&r), "; "))
 	_, l := Headline(&r)
 	_, err := fmt.Fprintln(w, theme.Clean(fmt.Sprintf("%s  p50 %s  p99 %s  errors %s  limit %s  %s", rate, latencyOf(&l, l.P50), latencyOf(&l, l.P99),
 		theme.Count(r.Records.Errors()), r.BoundBy.Limit, valid)))
@@ -309,7 +282,7 @@ func Processes(w io.Writer, r result.Result, _ Options) error {
 		}
 		rows = append(rows, one)
 	}
-	return flat(w, rows, func(v any) (json.RawMessage, error) { return json.Marshal(v) })
+	return flat(w, rows, json.Marshal)
 }
 
 // processesOf returns the processes of a result. One that stands for itself is its own.

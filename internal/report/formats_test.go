@@ -421,19 +421,23 @@ func TestJUnitCountsItsCases(t *testing.T) {
 	r := limited()
 	r.Limits[0].Expression = "a\x1b]<&\"' of a run file of another kt"
 	text := written(t, JUnit, r, Options{})
-	var got junitSuites
+	var got struct {
+		Tests    int `xml:"tests,attr"`
+		Failures int `xml:"failures,attr"`
+		Cases    []struct {
+			Failure *struct{} `xml:"failure"`
+		} `xml:"testsuite>testcase"`
+	}
 	if err := xml.Unmarshal([]byte(text), &got); err != nil {
 		t.Fatalf("%v:\n%s", err, text)
 	}
 	failures := 0
-	for _, c := range got.Suite.Cases {
+	for _, c := range got.Cases {
 		if c.Failure != nil {
 			failures++
 		}
 	}
-	if len(got.Suite.Cases) != 2+len(r.Limits) || got.Tests != len(got.Suite.Cases) || got.Failures != failures || got.Suite.Failures != failures {
-		t.Errorf("%d tests and %d failures are said, and there are %d and %d", got.Tests, got.Failures, len(got.Suite.Cases), failures)
-	}
+	must.Match(t, []int{2 + len(r.Limits), got.Tests, failures}, []int{len(got.Cases), len(got.Cases), got.Failures}, "tests and failures")
 }
 
 func TestMarkdownIsOneTableRowALimit(t *testing.T) {

@@ -18,64 +18,49 @@ import (
 
 // PerfTest writes a finished run as the tool of Kafka's that makes such runs does,
 // so that scripts which read that keep working: kafka-producer-perf-test,
-// kafka-consumer-perf-test or kafka-e2e-latency.
+// kafka-consumer-perf-test or kafka-e2e-latency. The last one also prints the latency of every thousandth
+// record, which kt does not keep.
 func PerfTest(w io.Writer, r result.Result, o Options) error {
-	switch {
-	case r.Plan.Reads() && r.Plan.Writes():
-		return endToEnd(w, r)
-	case r.Plan.Reads():
-		c := newConsumerPerf(w, r.Header, ConsumerRows{HideHeader: o.Consumer.HideHeader, Date: o.Consumer.Date, Zone: o.Consumer.Zone})
-		if err := c.writeHeader(); err != nil {
-			return err
-		}
-		return c.finish(r)
+	if !r.Plan.Reads() {
+		return producerPerf(w, r)
 	}
-	return producerPerf(w, r)
-}
-
-// endToEnd writes the closing lines of kafka-e2e-latency. That tool also prints the
-// latency of every thousandth record, which kt does not keep.
-func endToEnd(w io.Writer, r result.Result) error {
-	h := r.Histograms.EndToEnd.Served()
-	q := func(q float64) int64 { return h.ValueAtQuantile(q).Milliseconds() }
-	_, err := fmt.Fprintf(w, "Avg latency: %.4f ms\nPercentiles: 50th = %d, 99th = %d, 99.9th = %d\n", ms(h.Mean()), q(0.5), q(0.99), q(0.999))
-	return err
+	if r.Plan.Writes() {
+		h := r.Histograms.EndToEnd.Served()
+		_, err := fmt.Fprintf(w, "Avg latency: %.4f ms\nPercentiles: 50th = %d, 99th = %d, 99.9th = %d\n", ms(h.Mean()), inMS(h, 0.5), inMS(h, 0.99), inMS(h, 0.999))
+		return err
+	}
+	o.Consumer.Detailed = false
+	c := newConsumerPerf(w, r.Header, o.Consumer)
+	return cmp.Or(c.writeHeader(), c.finish(r))
 }
 
 // producerPerf writes the closing lines of kafka-producer-perf-test: the whole run,
 // and behind a warm-up the steady state too. Latency counts from when a record was
 // due.
 func producerPerf(w io.Writer, r result.Result) error {
-	return buffered(w, func(b *bytes.Buffer) {
-		measured := stats.Window{
-			Acknowledged: r.Records.Acknowledged, Bytes: r.Throughput.Bytes,
-			Offered: r.Records.Offered, Response: r.Histograms.Response.Histogram,
-			Start: seconds(r.Throughput.FirstDueSeconds), End: seconds(r.Throughput.FirstDueSeconds + r.Throughput.Seconds),
-		}
-		steady := rate{r.Throughput.RecordsPerSecond, r.Throughput.MiBPerSecond}
-		if r.Warmup == nil {
-			perfTotal(b, &measured, "", steady)
-			return
-		}
-		if r.Overlap != nil { // rates are over that, and it is not all that was measured
-			measured.End = max(measured.End, seconds(r.Overlap.SpanSeconds))
-		}
-		warmup := stats.Window{
-			Acknowledged: r.Warmup.Records.Acknowledged, Bytes: r.Warmup.Bytes,
-			Offered: r.Warmup.Records.Offered, Response: r.Warmup.Histogram.Histogram,
-			Start: seconds(r.Warmup.FirstDueSeconds), End: measured.Start,
-		}
-		if measured.Offered == 0 { // it ended within the warm-up
-			warmup.End = seconds(r.ElapsedSeconds)
-		}
-		whole := stats.Merge(warmup, measured)
-		perfTotal(b, &whole, "", rate{whole.RecordsPerSecond(), whole.BytesPerSecond() / mibBytes})
-		perfTotal(b, &measured, " steady state", steady)
-	})
+	measured := stats.Window{
+		Acknowledged: r.Records.Acknowledged, Bytes: r.Throughput.Bytes,
+		Offered: r.Records.Offered, Response: r.Histograms.Response.Histogram,
+		Start: seconds(r.Throughput.FirstDueSeconds), End: seconds(r.Throughput.FirstDueSeconds + r.Throughput.Seconds),
+	}
+	if r.Warmup == nil {
+		return perfTotal(w, &measured, "", r.Throughput.RecordsPerSecond, r.Throughput.MiBPerSecond)
+	}
+	if r.Overlap != nil { // rates are over that, and it is not all that was measured
+		measured.End = max(measured.End, seconds(r.Overlap.SpanSeconds))
+	}
+	warmup := stats.Window{
+		Acknowledged: r.Warmup.Records.Acknowledged, Bytes: r.Warmup.Bytes,
+		Offered: r.Warmup.Records.Offered, Response: r.Warmup.Histogram.Histogram,
+		Start: seconds(r.Warmup.FirstDueSeconds), End: measured.Start,
+	}
+	if measured.Offered == 0 { // it ended within the warm-up
+		warmup.End = seconds(r.ElapsedSeconds)
+	}
+	whole := stats.Merge(warmup, measured)
+	return cmp.Or(perfTotal(w, &whole, "", whole.RecordsPerSecond(), whole.BytesPerSecond()/mibBytes),
+		perfTotal(w, &measured, " steady state", r.Throughput.RecordsPerSecond, r.Throughput.MiBPerSecond))
 }
-
-// rate is what was acknowledged in a second.
-type rate struct{ records, mib float64 }
 
 // writePerfInterval writes the progress line of kafka-producer-perf-test.
 func writePerfInterval(w io.Writer, s *stats.Window) error {
@@ -85,15 +70,18 @@ func writePerfInterval(w io.Writer, s *stats.Window) error {
 	return err
 }
 
-func perfTotal(b *bytes.Buffer, s *stats.Window, kind string, per rate) {
+func perfTotal(w io.Writer, s *stats.Window, kind string, records, mib float64) error {
 	h := s.Response.Served() // Kafka's tool counts failed records in no figure
-	q := func(q float64) int64 { return h.ValueAtQuantile(q).Milliseconds() }
-	fmt.Fprintf(b, "%d%s records sent, %f records/sec (%.2f MB/sec), %.2f ms avg latency, %.2f ms max latency, %d ms 50th, %d ms 95th, %d ms 99th, %d ms 99.9th.\n",
-		s.Acknowledged, kind, per.records, per.mib, ms(h.Mean()), ms(h.Max()),
-		q(0.5), q(0.95), q(0.99), q(0.999))
+	_, err := fmt.Fprintf(w, "%d%s records sent, %f records/sec (%.2f MB/sec), %.2f ms avg latency, %.2f ms max latency, %d ms 50th, %d ms 95th, %d ms 99th, %d ms 99.9th.\n",
+		s.Acknowledged, kind, records, mib, ms(h.Mean()), ms(h.Max()), inMS(h, 0.5), inMS(h, 0.95), inMS(h, 0.99), inMS(h, 0.999))
+	return err
 }
 
 func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+func inMS(h *stats.Histogram, quantile float64) int64 {
+	return h.ValueAtQuantile(quantile).Milliseconds()
+}
 
 // ConsumerRows are options of the rows of kafka-consumer-perf-test.
 type ConsumerRows struct {
@@ -118,48 +106,40 @@ type consumerPerf struct {
 
 // newConsumerPerf writes to w of the run that h begins.
 func newConsumerPerf(w io.Writer, h result.Header, rows ConsumerRows) *consumerPerf {
-	if rows.Zone == nil {
-		rows.Zone = time.Local
-	}
+	rows.Zone = cmp.Or(rows.Zone, time.Local)
 	return &consumerPerf{w: w, rows: rows, started: h.StartedAt, plan: h.Plan}
 }
 
-// perfColumns are those that both kinds of rows have.
-const perfColumns = "data.consumed.in.MB, MB.sec, data.consumed.in.nMsg, nMsg.sec, rebalance.time.ms, fetch.time.ms, fetch.MB.sec, fetch.nMsg.sec"
-
 // writeHeader writes the names of the columns, unless they are to be hidden.
 func (c *consumerPerf) writeHeader() error {
-	times := "start.time, end.time, "
-	switch {
-	case c.rows.HideHeader:
+	if c.rows.HideHeader {
 		return nil
-	case c.rows.Detailed:
-		times = "time, threadId, "
 	}
-	_, err := fmt.Fprintln(c.w, times+perfColumns)
+	_, err := fmt.Fprintln(c.w, pick(c.rows.Detailed, "time, threadId, ", "start.time, end.time, ")+
+		"data.consumed.in.MB, MB.sec, data.consumed.in.nMsg, nMsg.sec, rebalance.time.ms, fetch.time.ms, fetch.MB.sec, fetch.nMsg.sec")
 	return err
 }
-
-// fullInterval is the share of the reporting interval from which on an interval counts as whole.
-const fullInterval = 0.9
 
 // writeInterval writes the row of an interval, when rows are detailed: totals so far,
 // and the rates of the interval. As in Kafka's tool, the rest at the end has none.
 func (c *consumerPerf) writeInterval(s *stats.Window) error {
-	if !c.rows.Detailed || s.Seconds() < fullInterval*c.rows.Interval.Seconds() {
+	const whole = 0.9 // of the interval
+	if !c.rows.Detailed || s.Seconds() < whole*c.rows.Interval.Seconds() {
 		return nil
 	}
 	c.records += s.Consumed
 	c.bytes += s.ConsumedBytes
-	elapsed := s.End - s.Start
 	rebalance := s.JoinTime + s.RebalanceTime/time.Duration(max(1, c.plan.Read.Clients()))
-	return c.row(c.date(s.End)+", 0", c.records, c.bytes, s.Consumed, s.ConsumedBytes, elapsed, rebalance) // Kafka's tool has one thread
+	return c.row(c.date(s.End)+", 0", c.records, c.bytes, s.Consumed, s.ConsumedBytes, s.End-s.Start, rebalance) // Kafka's tool has one thread
 }
 
 // finish writes the end: a warning when too few records came before the timeout, and the row of the whole
-// run unless rows are detailed.
+// run, warm-up included, unless rows are detailed. The time for joining and rebalancing is the mean of the readers.
 func (c *consumerPerf) finish(r result.Result) error {
-	records, bytes, rebalance := readInAll(r, c.plan.Read.Clients())
+	records, bytes, elapsed, rebalances := r.Records.Consumed, cmp.Or(r.Fetch, new(result.Fetch)).Bytes, seconds(r.ElapsedSeconds), []*result.Rebalances{r.Rebalances}
+	if w := r.Warmup; w != nil {
+		records, bytes, rebalances = records+w.Records.Consumed, bytes+w.ConsumedBytes, append(rebalances, w.Rebalances)
+	}
 	if want := c.plan.Load.Records; r.ReadEnd == result.ReadIdle && records < want {
 		if _, err := fmt.Fprintf(c.w, "WARNING: Exiting before consuming the expected number of records: timeout (%d ms) exceeded. "+
 			"You can use the --timeout option to increase the timeout.\n", c.plan.Read.Timeout.Std().Milliseconds()); err != nil {
@@ -169,29 +149,13 @@ func (c *consumerPerf) finish(r result.Result) error {
 	if c.rows.Detailed {
 		return nil
 	}
-	elapsed := seconds(r.ElapsedSeconds)
-	return c.row(c.date(0)+", "+c.date(elapsed), records, bytes, records, bytes, elapsed, rebalance)
-}
-
-// readInAll returns the records and bytes that were read, warm-up included, and the mean time of a reader
-// for joining and rebalancing.
-func readInAll(r result.Result, readers int) (records, bytes int64, rebalance time.Duration) {
-	records, rebalance = r.Records.Consumed, time.Duration(r.JoinMS)*time.Millisecond
-	var ms int64
-	if r.Fetch != nil {
-		bytes = r.Fetch.Bytes
-	}
-	if r.Rebalances != nil {
-		ms = r.Rebalances.TotalMS
-	}
-	if w := r.Warmup; w != nil {
-		records += w.Records.Consumed
-		bytes += w.ConsumedBytes
-		if w.Rebalances != nil {
-			ms += w.Rebalances.TotalMS
+	rebalance := time.Duration(r.JoinMS) * time.Millisecond
+	for _, n := range rebalances {
+		if n != nil {
+			rebalance += millis(&n.TotalMS) / time.Duration(max(1, c.plan.Read.Clients()))
 		}
 	}
-	return records, bytes, rebalance + time.Duration(ms)*time.Millisecond/time.Duration(max(1, readers))
+	return c.row(c.date(0)+", "+c.date(elapsed), records, bytes, records, bytes, elapsed, rebalance)
 }
 
 // row writes the totals of a row, and the rates of the amounts that came in its time.
@@ -204,10 +168,7 @@ func (c *consumerPerf) row(times string, records, bytes, ofRecords, ofBytes int6
 
 // per returns a rate, 0 over no time.
 func per(v float64, d time.Duration) float64 {
-	if d <= 0 {
-		return 0
-	}
-	return v / d.Seconds()
+	return pick(d <= 0, 0, v/d.Seconds())
 }
 
 func (c *consumerPerf) date(at time.Duration) string {
@@ -272,12 +233,7 @@ func javaMetrics(r *result.Result) (rows []javaMetric) {
 func inMillis[T result.Micros | int64](us T) float64 { return float64(us) / 1000 }
 
 // some is a value that is not known where it is 0.
-func some(v float64) float64 {
-	if v == 0 {
-		return math.NaN()
-	}
-	return v
-}
+func some(v float64) float64 { return pick(v == 0, math.NaN(), v) }
 
 func producerMetrics(r *result.Result) []javaMetric {
 	var requests, throttle float64

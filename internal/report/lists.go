@@ -65,21 +65,21 @@ func PeersDoc(d *PeersDocument) *doc.Document {
 		if p.Cores != nil && p.CPUCores != nil {
 			cores = fmt.Sprintf("%.1f of %.0f", *p.CPUCores, *p.Cores)
 		}
-		if p.ClockOffsetUS != nil && p.ClockBoundUS != nil {
-			if clock = theme.Duration(micros(*p.ClockOffsetUS)) + " ±" + theme.Duration(micros(*p.ClockBoundUS)); *p.ClockOffsetUS >= 0 {
-				clock = "+" + clock
-			}
+		if offset, bound := p.ClockOffsetUS, p.ClockBoundUS; offset != nil && bound != nil {
+			clock = pick(*offset >= 0, "+", "") + theme.Duration(micros(*offset)) + " ±" + theme.Duration(micros(*bound))
 		}
-		texts := []string{p.Name, p.Address, p.Role, strings.Join(p.Tags, ","), p.Version, p.State, p.Run, p.Security, cores, clock}
-		for i, text := range texts {
-			texts[i] = cmp.Or(text, none)
-		}
-		row := t.Add(texts, theme.Count(int64(p.Results)))
-		if row.Note, row.NoteTone = p.Problem, doc.Warn; p.Problem != "" {
-			row.Tone = doc.Warn
-		}
+		row := t.Add(known(p.Name, p.Address, p.Role, strings.Join(p.Tags, ","), p.Version, p.State, p.Run, p.Security, cores, clock), theme.Count(int64(p.Results)))
+		row.Note, row.NoteTone, row.Tone = p.Problem, doc.Warn, pick(p.Problem != "", doc.Warn, doc.Plain)
 	}
 	return OfTable("kt peers", plural(len(d.Peers), "agent"), t, d.Peers)
+}
+
+// known puts a dash in the place of each text that is empty.
+func known(texts ...string) []string {
+	for i, text := range texts {
+		texts[i] = cmp.Or(text, none)
+	}
+	return texts
 }
 
 // RunsSchema is the version of a RunsDocument. It changes when a field changes its
@@ -107,12 +107,9 @@ func RunsDoc(d *RunsDocument) *doc.Document {
 		"limit|words|2", "valid|whole", "ended|words|5", "tags|words|4", "size|7", "file|words|8")
 	for i := range d.Runs {
 		r := &d.Runs[i]
-		what, at, rate, p99, limit, valid := string(r.Command), r.Server, "", "", "", ""
+		what, rate, p99, limit, valid := string(r.Command), "", "", "", ""
 		if r.Processes > 0 {
 			what += ", " + theme.Plural(r.Processes, "process", "processes")
-		}
-		if r.Embedded() {
-			at = "inside kt"
 		}
 		if r.RecordsPerSecond != nil {
 			rate = theme.PerSecond(*r.RecordsPerSecond)
@@ -124,22 +121,12 @@ func RunsDoc(d *RunsDocument) *doc.Document {
 			limit = verdict.Limit(r.BoundBy).String()
 		}
 		if r.Valid != nil {
-			valid = map[bool]string{true: "yes", false: "no"}[*r.Valid]
+			valid = pick(*r.Valid, "yes", "no")
 		}
-		if r.AtWork {
-			valid = "at work"
-		}
-		texts := []string{what, r.Topic, at, rate, p99, limit, valid, r.Ended, strings.Join(r.Tags, ",")}
-		for i, text := range texts {
-			texts[i] = cmp.Or(text, none)
-		}
-		row := t.Add(r.Reference, r.StartedAt.Format("2006-01-02 15:04"), texts, theme.Bytes(r.Bytes), r.Name)
-		if row.NoteTone = doc.Warn; r.Problem != "" {
-			row.Note = r.Name + history.Ext + " cannot be read: " + r.Problem
-		}
-		if r.Problem != "" || r.Valid != nil && !*r.Valid {
-			row.Tone = doc.Warn
-		}
+		row := t.Add(r.Reference, r.StartedAt.Format("2006-01-02 15:04"), known(what, r.Topic, pick(r.Embedded(), "inside kt", r.Server), rate, p99, limit,
+			pick(r.AtWork, "at work", valid), r.Ended, strings.Join(r.Tags, ",")), theme.Bytes(r.Bytes), r.Name)
+		row.Note, row.NoteTone = pick(r.Problem != "", r.Name+history.Ext+" cannot be read: "+r.Problem, ""), doc.Warn
+		row.Tone = pick(r.Problem != "" || r.Valid != nil && !*r.Valid, doc.Warn, doc.Plain)
 	}
 	return OfTable("kt runs", plural(len(d.Runs), "run"), t, d.Runs)
 }
@@ -178,14 +165,8 @@ func DoctorDoc(d *DoctorDocument) *doc.Document {
 		t.Add(doc.Cell{Text: c.State, Tone: tones[c.State]}, c.Name, strings.Join(found, ": "))
 	}
 	all := OfTable("kt doctor", "the cluster, seen from this host", t, d.Checks)
-	answer := doc.Note{Name: "verdict", Text: plural(counts["failure"], "failure") + ", " + plural(counts["warning"], "warning"), Tone: doc.Good}
-	if n := counts["unknown"]; n > 0 {
-		answer.Text += fmt.Sprintf(", %d unknown", n)
-	}
-	if !d.Healthy {
-		answer.Tone, answer.Text = doc.Bad, fmt.Sprintf("%s (exit code %d)", answer.Text, d.Exit)
-	}
-	all.Answer = []doc.Note{answer}
+	text := plural(counts["failure"], "failure") + ", " + plural(counts["warning"], "warning") + pick(counts["unknown"] > 0, fmt.Sprintf(", %d unknown", counts["unknown"]), "")
+	all.Answer = []doc.Note{{Name: "verdict", Text: text + pick(d.Healthy, "", fmt.Sprintf(" (exit code %d)", d.Exit)), Tone: pick(d.Healthy, doc.Good, doc.Bad)}}
 	return all
 }
 
@@ -201,18 +182,17 @@ func (c Config) Write(w io.Writer) error {
 	for _, f := range c.Flags {
 		row("%-42s %-24s %s", f.Name, f.Value, f.Source)
 	}
-	properties := func(client string, settings []result.Setting) {
-		if settings == nil {
-			return
+	for _, client := range []struct {
+		name     string
+		settings []result.Setting
+	}{{"security", c.Security}, {"producer", c.Producer}, {"consumer", c.Consumer}} {
+		if client.settings != nil {
+			fmt.Fprintf(&b, "\n# %s properties\n", client.name)
 		}
-		fmt.Fprintf(&b, "\n# %s properties\n", client)
-		for _, s := range settings {
+		for _, s := range client.settings {
 			row("%-42s %-24s %-18s %s", s.Name, s.Value, s.Source, strings.TrimSpace(s.Client+"  "+s.Note))
 		}
 	}
-	properties("security", c.Security)
-	properties("producer", c.Producer)
-	properties("consumer", c.Consumer)
 	_, err := io.WriteString(w, b.String())
 	return err
 }

@@ -71,11 +71,28 @@ func ProbeDoc(r *probe.Report, earlier string) *doc.Document {
 		d.Sections = append(d.Sections, doc.Section{ID: "directory-" + strconv.Itoa(i), Title: of.Path, Blocks: []doc.Block{f, probeTable(i, of), ddTable(i, of), doc.Code(commands)}})
 	}
 	d.List = list
-	if r.Parallel != nil {
-		d.Sections = append(d.Sections, parallelSection(r))
+	if p := r.Parallel; p != nil {
+		f, t := new(doc.Facts), doc.NewTable("parallel-table", "Each directory", "directory|name", "MiB/s", "alone")
+		for i := range min(len(r.Directories), len(p.MiBPerSecond), len(p.AloneMiBPerSecond)) {
+			t.Add(r.Directories[i].Path, rateText(p.MiBPerSecond[i]), rateText(p.AloneMiBPerSecond[i]))
+		}
+		f.List("together", fmt.Sprintf("%s MiB/s, %s of the sum of the single rates", rateText(p.Sum), theme.Percent(p.Efficiency)))
+		f.If(len(p.Shared) > 0, "note", doc.Plain, "more than one directory is on "+strings.Join(p.Shared, ", "))
+		f.List("note", findingsOf(p.Findings)...)
+		d.Sections = append(d.Sections, doc.Section{ID: "parallel", Title: "All directories at once", Blocks: []doc.Block{f, t}})
 	}
-	if r.Comparison != nil {
-		d.Sections = append(d.Sections, comparedSection(r.Comparison, earlier))
+	if c := r.Comparison; c != nil { // with an earlier probe
+		f := new(doc.Facts)
+		for _, one := range c.Settings {
+			f.List(one.Name, one.Before+" → "+one.After)
+		}
+		f.List("note", slices.Concat(c.Missing, c.Notes)...)
+		t := doc.NewTable("compared-table", "Figures", "directory|name", "test|words", "figure|words", "before", "after", "change", "effect|words")
+		tones := map[probe.Effect]doc.Tone{probe.Better: doc.Good, probe.Worse: doc.Warn}
+		for _, ch := range c.Changes {
+			t.Add(ch.Dir, ch.Test, strings.TrimSpace(ch.Metric+" "+ch.Unit), rateText(ch.Before), rateText(ch.After), fmt.Sprintf("%+.0f %%", 100*ch.Change), ch.Effect).Tone = tones[ch.Effect]
+		}
+		d.Sections = append(d.Sections, doc.Section{ID: "compared", Title: "Compared with " + earlier, Blocks: []doc.Block{f, t}})
 	}
 	return d
 }
@@ -93,46 +110,30 @@ func aboutDirectory(d *probe.Directory) []string {
 	return append(tags, "free "+theme.Bytes(d.FreeBytes)+" of "+theme.Bytes(d.TotalBytes))
 }
 
-var gradeTones = map[probe.Grade]doc.Tone{probe.Good: doc.Good, probe.Poor: doc.Warn}
-
-// probeTable has a row for each test of a directory.
+// probeTable has a row for each test of a directory, with its work and its findings that are not good.
 func probeTable(i int, d *probe.Directory) *doc.Table {
 	t := doc.NewTable("tests-"+strconv.Itoa(i), "Tests", "test|whole", "MiB/s", "device", "p50", "p90", "p99", "p99.9", "max", ">50 ms", "grade|whole", "even")
+	tones := map[probe.Grade]doc.Tone{probe.Good: doc.Good, probe.Poor: doc.Warn}
 	for k := range d.Results {
 		r := &d.Results[k]
-		device, even, l := "", "", &r.Latency
+		device, l, says := "", &r.Latency, []string{r.What}
 		if r.DeviceMiBPerSecond != nil {
 			device = rateText(*r.DeviceMiBPerSecond)
 		}
-		if len(r.Series) > 1 {
-			even = "±" + theme.Percent(r.Spread.CV)
+		if a := r.Append; a != nil {
+			from := pick(a.From == "device", "counted by the kernel on the device", "counted by the writes") + pick(a.Steady, "", "; not steady yet")
+			says = append(says, fmt.Sprintf("burst %s MiB/s, sustained %s MiB/s (%s)", rateText(a.BurstMiBPerSecond), rateText(a.SustainedMiBPerSecond), from))
+		}
+		if r.Alone != nil {
+			says = append(says, fmt.Sprintf("without it: p99 %s, p99.9 %s, max %s", us(r.Alone.P99), us(r.Alone.P999), us(r.Alone.Max)))
+		}
+		if r.Read != nil {
+			says = append(says, "read at the same time: "+rateText(*r.Read)+" MiB/s")
 		}
 		t.Add(r.Test, rateText(r.MiBPerSecond), device, us(l.P50), us(l.P90), us(l.P99), us(l.P999), us(l.Max), theme.Count(r.Stalls.Over50ms),
-			doc.Cell{Text: string(r.Grade), Tone: gradeTones[r.Grade]}, even).Note = probeNote(r)
+			doc.Cell{Text: string(r.Grade), Tone: tones[r.Grade]}, pick(len(r.Series) > 1, "±"+theme.Percent(r.Spread.CV), "")).Note = strings.Join(slices.Concat(says, findingsOf(r.Findings), r.Notes), "; ")
 	}
 	return t
-}
-
-// probeNote returns the work of a test, and its findings that are not good.
-func probeNote(r *probe.Result) string {
-	says := []string{r.What}
-	if a := r.Append; a != nil {
-		from := "counted by the kernel on the device"
-		if a.From != "device" {
-			from = "counted by the writes"
-		}
-		if !a.Steady {
-			from += "; not steady yet"
-		}
-		says = append(says, fmt.Sprintf("burst %s MiB/s, sustained %s MiB/s (%s)", rateText(a.BurstMiBPerSecond), rateText(a.SustainedMiBPerSecond), from))
-	}
-	if r.Alone != nil {
-		says = append(says, fmt.Sprintf("without it: p99 %s, p99.9 %s, max %s", us(r.Alone.P99), us(r.Alone.P999), us(r.Alone.Max)))
-	}
-	if r.Read != nil {
-		says = append(says, "read at the same time: "+rateText(*r.Read)+" MiB/s")
-	}
-	return strings.Join(slices.Concat(says, findingsOf(r.Findings), r.Notes), "; ")
 }
 
 // findingsOf returns the findings that are not good.
@@ -149,45 +150,10 @@ func findingsOf(all []probe.Finding) (says []string) {
 func ddTable(i int, d *probe.Directory) *doc.Table {
 	t := doc.NewTable("dd-"+strconv.Itoa(i), "As dd measures", "block", "direct|whole", "MB/s", "CPU")
 	for _, r := range d.DD {
-		var notes []string
-		if r.PageCache {
-			notes = append(notes, "this includes the page cache, not only the disk")
-		}
-		if r.Cut {
-			notes = append(notes, "the time ended before all blocks were written")
-		}
-		t.Add(r.Block, map[bool]string{true: "yes", false: "no"}[r.Direct], rateText(r.MBPerSecond), fmt.Sprintf("%.0f %%", r.CPUPercent)).Note = strings.Join(notes, "; ")
+		t.Add(r.Block, pick(r.Direct, "yes", "no"), rateText(r.MBPerSecond), fmt.Sprintf("%.0f %%", r.CPUPercent)).Note = strings.TrimSuffix(
+			pick(r.PageCache, "this includes the page cache, not only the disk; ", "")+pick(r.Cut, "the time ended before all blocks were written", ""), "; ")
 	}
 	return t
-}
-
-func parallelSection(r *probe.Report) doc.Section {
-	p, f := r.Parallel, new(doc.Facts)
-	t := doc.NewTable("parallel-table", "Each directory", "directory|name", "MiB/s", "alone")
-	for i := range min(len(r.Directories), len(p.MiBPerSecond), len(p.AloneMiBPerSecond)) {
-		t.Add(r.Directories[i].Path, rateText(p.MiBPerSecond[i]), rateText(p.AloneMiBPerSecond[i]))
-	}
-	f.List("together", fmt.Sprintf("%s MiB/s, %s of the sum of the single rates", rateText(p.Sum), theme.Percent(p.Efficiency)))
-	if len(p.Shared) > 0 {
-		f.List("note", "more than one directory is on "+strings.Join(p.Shared, ", "))
-	}
-	f.List("note", findingsOf(p.Findings)...)
-	return doc.Section{ID: "parallel", Title: "All directories at once", Blocks: []doc.Block{f, t}}
-}
-
-// comparedSection has the changes since an earlier probe.
-func comparedSection(c *probe.Comparison, earlier string) doc.Section {
-	f := new(doc.Facts)
-	for _, one := range c.Settings {
-		f.List(one.Name, one.Before+" → "+one.After)
-	}
-	f.List("note", slices.Concat(c.Missing, c.Notes)...)
-	t := doc.NewTable("compared-table", "Figures", "directory|name", "test|words", "figure|words", "before", "after", "change", "effect|words")
-	tones := map[probe.Effect]doc.Tone{probe.Better: doc.Good, probe.Worse: doc.Warn}
-	for _, ch := range c.Changes {
-		t.Add(ch.Dir, ch.Test, strings.TrimSpace(ch.Metric+" "+ch.Unit), rateText(ch.Before), rateText(ch.After), fmt.Sprintf("%+.0f %%", 100*ch.Change), ch.Effect).Tone = tones[ch.Effect]
-	}
-	return doc.Section{ID: "compared", Title: "Compared with " + earlier, Blocks: []doc.Block{f, t}}
 }
 
 // rateText returns a rate with three digits or all before the point.
@@ -257,10 +223,8 @@ func CalibrationDoc(d *calibrate.Document) *doc.Document {
 			t.Add(rate, "", "", "", "", "", "", "out of reach").Tone = doc.Muted
 			continue
 		}
-		kept := t.Add(rate, d.Clients, theme.Percent(k.OfferedShare), "", theme.Duration(micros(own.P50)), theme.Duration(micros(own.P99)), theme.Duration(micros(own.Max)), "no")
-		if kept.Tone, kept.Note, kept.NoteTone = doc.Bad, strings.Join(k.Invalid, "; "), doc.Bad; k.Kept {
-			kept.Tone, kept.Cells[7].Text = doc.Good, "yes"
-		}
+		kept := t.Add(rate, d.Clients, theme.Percent(k.OfferedShare), "", theme.Duration(micros(own.P50)), theme.Duration(micros(own.P99)), theme.Duration(micros(own.Max)), pick(k.Kept, "yes", "no"))
+		kept.Tone, kept.Note, kept.NoteTone = pick(k.Kept, doc.Good, doc.Bad), strings.Join(k.Invalid, "; "), doc.Bad
 	}
 	all := OfTable("kt calibrate", d.Brief, t, list)
 	all.Tags = []string{d.Host.Hostname}

@@ -48,36 +48,38 @@ func gridDoc(all *doc.Document, d *study.Document) {
 		all.Answer = append(all.Answer, note)
 		compared.Blocks = append(compared.Blocks, comparedTable(d, a))
 	}
-	all.List = runsOf(d)
+	runs := runsOf(d)
+	all.List = runs
 	all.Sections = []doc.Section{
 		{ID: "plots", Title: "By factor", For: doc.InPage, Columns: true, Blocks: factorPlots(d)},
 		{ID: "cells", Title: "Cells", Blocks: []doc.Block{cellTable(d)}},
 		compared,
 		{ID: "faults", Title: "Faults", Blocks: []doc.Block{faultTable(d)}},
 		published(d),
-		{ID: "runs", Title: "Runs", Blocks: []doc.Block{doc.Details{Summary: "Runs", For: doc.InPage | doc.InDetails, Blocks: []doc.Block{runTable(d)}}}},
+		{ID: "runs", Title: "Runs", Blocks: []doc.Block{doc.Details{Summary: "Runs", For: doc.InPage | doc.InDetails, Blocks: []doc.Block{runTable(d.Study, runs)}}}},
 	}
 }
 
-// place gives a table the columns of the factors, and one of the load if there are several.
-func placeColumns(t *doc.Table, s *study.Study) {
+// placed returns a table that begins with a column, unless its head is "", those of the factors, and one of the load if there are several.
+func placed(s *study.Study, id, caption, first string, columns ...string) *doc.Table {
+	t := doc.NewTable(id, caption)
+	if first != "" {
+		t.Head(first)
+	}
 	for _, f := range s.Factors {
 		t.Columns = append(t.Columns, doc.Column{Head: f.Name, Kind: doc.Words})
 	}
-	if len(s.Loads) > 1 {
-		t.Head("load|words")
-	}
+	t.Head(pick(len(s.Loads) > 1, "load|words", ""))
+	t.Head(columns...)
+	return t
 }
 
-// placeOf returns the cells of those columns.
+// placeOf returns the cells of the factors and the load.
 func placeOf(s *study.Study, at map[string]string, load string) (texts []string) {
 	for _, f := range s.Factors {
 		texts = append(texts, at[f.Name])
 	}
-	if len(s.Loads) > 1 {
-		texts = append(texts, load)
-	}
-	return texts
+	return append(texts, load)
 }
 
 // eachLoad calls row for each load of each cell, with the cells of its place.
@@ -93,9 +95,8 @@ func eachLoad(d *study.Document, row func(c *study.CellDoc, f *study.CellFigures
 
 // cellTable has a row for each load of each cell.
 func cellTable(d *study.Document) *doc.Table {
-	t := doc.NewTable("cell-table", "Medians of the runs of each cell, and the interval of the throughput")
-	placeColumns(t, d.Study)
-	t.Head("records/s", "from|1", "to|1", "MiB/s|4", "p50|5", "p99", "p99.9|6", "rough|2", "CPU|3", "runs", "limit|words")
+	t := placed(d.Study, "cell-table", "Medians of the runs of each cell, and the interval of the throughput", "",
+		"records/s", "from|1", "to|1", "MiB/s|4", "p50|5", "p99", "p99.9|6", "rough|2", "CPU|3", "runs", "limit|words")
 	eachLoad(d, func(c *study.CellDoc, f *study.CellFigures, place []string) {
 		r, notes := f.Of(metric.Rate), slices.Clone(f.FailedMetrics)
 		if f.ClientBound {
@@ -111,26 +112,18 @@ func cellTable(d *study.Document) *doc.Table {
 		for _, m := range []study.Metric{metric.Throughput, metric.P50, metric.P99, metric.P999, metric.Roughness, metric.CPU} {
 			texts = append(texts, medianOf(f, m))
 		}
-		low, high, limit := none, none, strings.Join(limits, ", ")
-		if r.N > 0 {
-			low, high = Rounded(r.Low), Rounded(r.High)
-		}
+		limit := strings.Join(limits, ", ")
 		if c.LeftOut != "" {
 			limit, notes = "left out", []string{c.LeftOut}
 		}
-		row := t.Add(place, doc.Cell{Text: medianOf(f, metric.Rate), Bar: r.Median}, low, high, texts, r.N, limit)
-		if row.Note, row.NoteTone = strings.Join(notes, "; "), doc.Warn; r.N == 0 || f.ClientBound || f.Invalid > 0 {
-			row.Tone = doc.Muted
-		}
+		row := t.Add(place, doc.Cell{Text: medianOf(f, metric.Rate), Bar: r.Median}, pick(r.N > 0, theme.PerSecond(r.Low), none), pick(r.N > 0, theme.PerSecond(r.High), none), texts, r.N, limit)
+		row.Note, row.NoteTone, row.Tone = strings.Join(notes, "; "), doc.Warn, pick(r.N == 0 || f.ClientBound || f.Invalid > 0, doc.Muted, doc.Plain)
 	})
 	return t
 }
 
 func medianOf(f *study.CellFigures, m study.Metric) string {
-	if f.Of(m).N == 0 {
-		return none
-	}
-	return Figure(m, f.Of(m).Median)
+	return pick(f.Of(m).N == 0, none, Figure(m, f.Of(m).Median))
 }
 
 // comparedTable has the values that an answer compares.
@@ -139,7 +132,7 @@ func comparedTable(d *study.Document, a *study.Answer) *doc.Table {
 	t.Head(string(a.By)+"|bars", "from", "to")
 	for _, v := range d.Along(a) {
 		if s := v.Spread; s.N > 0 {
-			t.Add(v.Value, doc.Cell{Text: Figure(a.By, s.Median), Bar: s.Median}, Figure(a.By, s.Low), Figure(a.By, s.High)).Tone = map[bool]doc.Tone{true: doc.Good, false: doc.Muted}[v.LikeBest]
+			t.Add(v.Value, doc.Cell{Text: Figure(a.By, s.Median), Bar: s.Median}, Figure(a.By, s.Low), Figure(a.By, s.High)).Tone = pick(v.LikeBest, doc.Good, doc.Muted)
 		}
 	}
 	return t
@@ -147,11 +140,7 @@ func comparedTable(d *study.Document, a *study.Answer) *doc.Table {
 
 // question returns what an answer is about.
 func question(d *study.Document, a *study.Answer) string {
-	text := "best " + a.Factor + " by " + string(a.By)
-	if a.Best == "" {
-		text = string(a.By) + " by " + a.Factor
-	}
-	return text + othersOf(d, a)
+	return pick(a.Best == "", string(a.By)+" by "+a.Factor, "best "+a.Factor+" by "+string(a.By)) + othersOf(d, a)
 }
 
 // othersOf writes the values of the other factors of an answer.
@@ -166,21 +155,16 @@ func othersOf(d *study.Document, a *study.Answer) (text string) {
 
 // faultTable is what the runs saw of faults; no row: nothing.
 func faultTable(d *study.Document) *doc.Table {
-	t := doc.NewTable("fault-table", "What the runs saw of faults: medians, and the range")
-	placeColumns(t, d.Study)
-	t.Head("failed", "lost", "not checked", "no acks for", "rate back after", "in sync after")
+	t := placed(d.Study, "fault-table", "What the runs saw of faults: medians, and the range", "", "failed", "lost", "not checked", "no acks for", "rate back after", "in sync after")
 	span := func(ms float64) string { return theme.Duration(time.Duration(ms) * time.Millisecond) }
 	faulty := d.Faulty()
 	eachLoad(d, func(c *study.CellDoc, f *study.CellFigures, place []string) {
-		texts := place
-		for _, s := range []study.Spread{f.Failed, f.Lost, f.Unchecked} {
-			texts = append(texts, overRuns(s, f.Failed.N, theme.PerSecond))
-		}
-		for _, s := range []study.Spread{f.Gap, f.Recovered, f.InSync} {
-			texts = append(texts, overRuns(s, f.Failed.N, span))
+		var texts []string
+		for i, s := range []study.Spread{f.Failed, f.Lost, f.Unchecked, f.Gap, f.Recovered, f.InSync} {
+			texts = append(texts, overRuns(s, f.Failed.N, pick(i < 3, theme.PerSecond, span)))
 		}
 		if faulty && len(c.Runs) > 0 {
-			t.Add(texts)
+			t.Add(place, texts)
 		}
 	})
 	return t
@@ -191,14 +175,7 @@ func overRuns(s study.Spread, runs int, write func(float64) string) string {
 	if s.N == 0 {
 		return none
 	}
-	text := write(s.Median)
-	if s.Low < s.High {
-		text += " (" + write(s.Low) + " – " + write(s.High) + ")"
-	}
-	if s.N < runs {
-		text += fmt.Sprintf(", %d of %d runs", s.N, runs)
-	}
-	return text
+	return write(s.Median) + pick(s.Low < s.High, " ("+write(s.Low)+" – "+write(s.High)+")", "") + pick(s.N < runs, fmt.Sprintf(", %d of %d runs", s.N, runs), "")
 }
 
 // published has the figures of published tests beside those of the study, and where they come from.
@@ -206,9 +183,9 @@ func published(d *study.Document) doc.Section {
 	t := doc.NewTable("published-table", "Published figures, and those of this study", "case|words", "at|words", "published", "here", "ratio")
 	var sources []string
 	for _, p := range d.Published {
-		row := t.Add(p.Case, p.String(), Rounded(p.RecordsPerSecond), none, none)
+		row := t.Add(p.Case, p.String(), theme.PerSecond(p.RecordsPerSecond), none, none)
 		if row.Note = p.Environment; p.EnvironmentHere != "" {
-			row.Cells[3].Text = Rounded(p.Here)
+			row.Cells[3].Text = theme.PerSecond(p.Here)
 			row.Note += "; here: " + p.EnvironmentHere
 		}
 		if len(p.Differs) > 0 {
@@ -222,7 +199,7 @@ func published(d *study.Document) doc.Section {
 	}
 	f := new(doc.Facts)
 	for _, source := range sources {
-		f.Add("published by", doc.Plain, source)
+		f.List("published by", source)
 	}
 	return doc.Section{ID: "published", Title: "Published figures", Blocks: []doc.Block{t, f}}
 }
@@ -247,18 +224,13 @@ func runsOf(d *study.Document) (all []oneRun) {
 }
 
 // runTable has a row for each load of each run.
-func runTable(d *study.Document) *doc.Table {
-	t := doc.NewTable("run-table", "Each run", "run")
-	placeColumns(t, d.Study)
-	t.Head(string(metric.Rate), string(metric.P99), "limit|words", "file|name")
-	for _, r := range runsOf(d) {
-		texts := placeOf(d.Study, r.At, r.Load)
+func runTable(s *study.Study, runs []oneRun) *doc.Table {
+	t := placed(s, "run-table", "Each run", "run", string(metric.Rate), string(metric.P99), "limit|words", "file|name")
+	for _, r := range runs {
+		texts := placeOf(s, r.At, r.Load)
 		for _, m := range []study.Metric{metric.Rate, metric.P99} {
-			text := none
-			if v, ok := r.Measures[m]; ok {
-				text = Figure(m, v)
-			}
-			texts = append(texts, text)
+			v, ok := r.Measures[m]
+			texts = append(texts, pick(ok, Figure(m, v), none))
 		}
 		t.Add(r.Turn, texts, r.Limit.String(), r.File)
 	}
@@ -267,25 +239,15 @@ func runTable(d *study.Document) *doc.Table {
 
 // Named returns the name of a metric with the unit that Figure leaves out.
 func Named(m study.Metric) string {
-	if unit := map[metric.Unit]string{metric.RecordsRate: "records/s", metric.BytesRate: "MiB/s", metric.Cores: "cores"}[m.Of().Unit]; unit != "" {
-		return string(m) + ", " + unit
-	}
-	return string(m)
+	_, unit, _ := strings.Cut(m.Of().Unit.Show(2), " ")
+	return string(m) + pick(unit != "", ", "+unit, "")
 }
 
 // Figure writes a value of a metric for people, in a column that has its unit.
 func Figure(m study.Metric, v float64) string {
-	switch of := m.Of(); of.Unit {
-	case metric.RecordsRate:
-		return Rounded(v)
-	case metric.BytesRate:
-		return fmt.Sprintf("%.2f", v/mibBytes)
-	case metric.Cores:
-		return fmt.Sprintf("%.2f", v)
-	case metric.Ratio:
-		return theme.Percent(v)
-	case metric.Time:
-		return theme.Duration(micros(int64(v)))
+	if m.Of().Unit == metric.RecordsRate { // a whole one
+		return theme.PerSecond(v)
 	}
-	return theme.PerSecond(v)
+	text, _, _ := strings.Cut(m.Of().Unit.Show(v), " ")
+	return text
 }

@@ -40,11 +40,10 @@ func StudyBoardText(s *StudyBoard, o Options, height int) string {
 		table.Rows[i].Note = "" // there is no room for it
 	}
 	at := s.mark(table, o.Theme.ASCII())
-	first, last := visible(len(table.Rows), at, height-bytes.Count(t.Bytes(), []byte("\n"))-4)
-	hidden := len(table.Rows) - (last - first)
-	table.Rows = table.Rows[first:last]
-	t.Table(table)
-	if hidden > 0 {
+	room := max(1, min(len(table.Rows), height-bytes.Count(t.Bytes(), []byte("\n"))-4))
+	first, hidden := max(0, min(at-room/2, len(table.Rows)-room)), len(table.Rows)-room // the rows around that of now
+	table.Rows = table.Rows[first:min(len(table.Rows), first+room)]
+	if t.Table(table); hidden > 0 {
 		t.Line("  " + t.Paint(doc.Muted, fmt.Sprintf("%d more rows", hidden)))
 	}
 	t.Line("")
@@ -68,24 +67,12 @@ func (s *StudyBoard) mark(t *doc.Table, ascii bool) int {
 		for j := range loads {
 			row := &t.Rows[i*loads+j]
 			row.Cells[runs].Text = strings.Repeat(made, len(c.Runs)) + strings.Repeat(left, max(0, s.Document.Study.Repeats-len(c.Runs)))
-			if s.isAt(c) {
+			if s.Turn.Number > 0 && !slices.ContainsFunc(s.Turn.Cell.At, func(f study.Flag) bool { return c.At[f.Name] != f.Value }) {
 				now, row.Tone = i*loads, doc.Loud
 			}
 		}
 	}
 	return now
-}
-
-// visible returns which of n rows are shown where there is room for some: those around one.
-func visible(n, around, room int) (first, last int) {
-	room = max(1, min(n, room))
-	first = max(0, min(around-room/2, n-room))
-	return first, min(n, first+room)
-}
-
-// isAt reports whether the run of now is of a cell.
-func (s *StudyBoard) isAt(c *study.CellDoc) bool {
-	return s.Turn.Number > 0 && !slices.ContainsFunc(s.Turn.Cell.At, func(f study.Flag) bool { return c.At[f.Name] != f.Value })
 }
 
 // now says which run goes on, and how much time is left.
@@ -108,10 +95,7 @@ type StudyPlan struct {
 
 // MarshalJSON writes the forecasts, or that of a study without parts.
 func (p *StudyPlan) MarshalJSON() ([]byte, error) {
-	if len(p.Study.Parts) == 0 {
-		return json.Marshal(p.Parts[0])
-	}
-	return json.Marshal(p.Parts)
+	return json.Marshal(pick[any](len(p.Study.Parts) == 0, p.Parts[0], p.Parts))
 }
 
 // PlanDoc returns the runs that a study would make, and what they would take.
@@ -128,17 +112,17 @@ func PlanDoc(p *StudyPlan) *doc.Document {
 
 func forecastDoc(f *study.Forecast) *doc.Document {
 	s := f.Study
-	all := &doc.Document{Command: "kt study", Subject: s.Name, Question: s.About}
+	all := &doc.Document{Command: "kt study", Subject: s.Name, Question: s.About, Remarks: takes(f)}
 	say := func(format string, args ...any) {
 		all.Answer = append(all.Answer, doc.Note{Text: fmt.Sprintf(format, args...)})
 	}
-	if s.Find != nil {
-		all.Command, all.Subject = "kt find", s.Heading()
-	}
 	switch {
-	case s.Find != nil && len(s.Find.Ladder) > 0:
-		say("%s of %s each, until one does not hold", plural(len(s.Find.Ladder), "rate"), s.Find.Trial)
 	case s.Find != nil:
+		all.Command, all.Subject = "kt find", s.Heading()
+		if len(s.Find.Ladder) > 0 {
+			say("%s of %s each, until one does not hold", plural(len(s.Find.Ladder), "rate"), s.Find.Trial)
+			break
+		}
 		say("a run that is unlimited, then rates of %s each until the peak is known to %s, a longer run that confirms it, and %d rates below it",
 			s.Find.Trial, theme.Percent(s.Find.Precision), len(s.Find.Curve))
 	case s.Trial != nil:
@@ -150,32 +134,20 @@ func forecastDoc(f *study.Forecast) *doc.Document {
 			say("kt looks after %d and %d a side whether the answer is clear, and ends after %d", looks[0], looks[1], looks[2])
 		}
 	default:
+		t := doc.NewTable("runs", "Runs in their order", "run")
+		for _, factor := range s.Factors {
+			t.Columns = append(t.Columns, doc.Column{Head: factor.Name, Kind: doc.Words})
+		}
+		for _, run := range f.Runs {
+			t.Add(run.Turn, placeOf(s, run.At, "")[:len(s.Factors)]).Tone = pick(run.Repeat == 0, doc.Muted, doc.Plain)
+		}
 		all.Tags = []string{plural(len(f.Cells), "cell"), plural(s.Repeats, "repeat"), plural(len(f.Runs), "run")}
-		all.List, all.Sections = f.Runs, []doc.Section{{ID: "plan", Blocks: []doc.Block{plannedTable(f)}}}
+		all.List, all.Sections = f.Runs, []doc.Section{{ID: "plan", Blocks: []doc.Block{t}}}
 	}
-	all.Remarks = takes(f)
 	if err := f.Err(); err != nil {
 		all.Alerts = []string{err.Error()}
 	}
 	return all
-}
-
-// plannedTable has the runs in their order.
-func plannedTable(f *study.Forecast) *doc.Table {
-	t := doc.NewTable("runs", "Runs in their order", "run")
-	for _, factor := range f.Study.Factors {
-		t.Columns = append(t.Columns, doc.Column{Head: factor.Name, Kind: doc.Words})
-	}
-	for _, run := range f.Runs {
-		var at []string
-		for _, factor := range f.Study.Factors {
-			at = append(at, run.At[factor.Name])
-		}
-		if row := t.Add(run.Turn, at); run.Repeat == 0 {
-			row.Tone = doc.Muted
-		}
-	}
-	return t
 }
 
 // takes returns how long a study takes, what it writes, and whether there is room.

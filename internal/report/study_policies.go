@@ -19,53 +19,32 @@ import (
 // findDoc fills in what a search says.
 func findDoc(all *doc.Document, d *study.Document) {
 	all.Command, all.Subject, all.Answer = "kt find", d.Study.Heading(), []doc.Note{{Text: d.Sentence}}
-	all.Tags = append(all.Tags, plural(len(d.Trials), "trial"))
-	all.List = d.Trials
+	all.Tags, all.List = append(all.Tags, plural(len(d.Trials), "trial")), d.Trials
+	trials := doc.NewTable("trial-table", "Trials in their order", "trial|words", "rate", "reached", "outcome|words")
+	tones := map[study.Outcome]doc.Tone{study.Passed: doc.Good, study.Invalid: doc.Muted}
+	for _, one := range d.Trials {
+		row := trials.Add(one.Kind, rateOf(one.Rate), theme.PerSecond(one.Achieved), one.Outcome)
+		row.Tone, row.Note = tones[one.Outcome], strings.Join(one.Reasons, "; ")
+	}
+	curve := doc.NewTable("curve-table", "Latency at shares of the peak; up to the knee the p99 is at most twice that of the lowest rate",
+		"of the peak", "rate", "p50", "p99|bars", "p99.9", "knee|words")
+	for _, c := range d.Curve {
+		of := func(m study.Metric) string { return Figure(m, c.Of(m)) }
+		curve.Add(theme.Percent(c.Share), rateOf(c.Rate), of(metric.P50), doc.Cell{Text: of(metric.P99), Bar: c.Of(metric.P99)}, of(metric.P999), pick(c.Knee, "knee", "")).Tone =
+			pick(c.Knee, doc.Good, doc.Plain)
+	}
 	all.Sections = []doc.Section{
 		{ID: "plots", Title: "By rate", For: doc.InPage, Columns: true, Blocks: []doc.Block{curvePlot(d), reachedPlot(d)}},
-		{ID: "trials", Blocks: []doc.Block{trialTable(d.Trials)}},
-		{ID: "latencies", Title: "Latency below the peak", Blocks: []doc.Block{curveTable(d)}},
+		{ID: "trials", Blocks: []doc.Block{trials}},
+		{ID: "latencies", Title: "Latency below the peak", Blocks: []doc.Block{curve}},
 	}
 	if !d.Over {
 		all.Alerts = []string{"The search was cut off. Go on with: kt study resume " + d.ID}
 	}
 }
 
-// RateOf writes a target; 0 is no limit.
-func RateOf(r float64) string {
-	if r == 0 {
-		return "unlimited"
-	}
-	return Rounded(r)
-}
-
-// Rounded writes a measured number of records as a whole one, the same in each table.
-func Rounded(v float64) string { return theme.PerSecond(v) }
-
-// trialTable has a row for each trial.
-func trialTable(trials []study.Trial) *doc.Table {
-	t := doc.NewTable("trial-table", "Trials in their order", "trial|words", "rate", "reached", "outcome|words")
-	tones := map[study.Outcome]doc.Tone{study.Passed: doc.Good, study.Invalid: doc.Muted}
-	for _, one := range trials {
-		row := t.Add(one.Kind, RateOf(one.Rate), Rounded(one.Achieved), one.Outcome)
-		row.Tone, row.Note = tones[one.Outcome], strings.Join(one.Reasons, "; ")
-	}
-	return t
-}
-
-// curveTable has the latency at shares of the peak.
-func curveTable(d *study.Document) *doc.Table {
-	t := doc.NewTable("curve-table", "Latency at shares of the peak; up to the knee the p99 is at most twice that of the lowest rate",
-		"of the peak", "rate", "p50", "p99|bars", "p99.9", "knee|words")
-	for _, c := range d.Curve {
-		row := t.Add(theme.Percent(c.Share), RateOf(c.Rate), Figure(metric.P50, c.Of(metric.P50)), doc.Cell{Text: Figure(metric.P99, c.Of(metric.P99)), Bar: c.Of(metric.P99)},
-			Figure(metric.P999, c.Of(metric.P999)), "")
-		if c.Knee {
-			row.Tone, row.Cells[5].Text = doc.Good, "knee"
-		}
-	}
-	return t
-}
+// rateOf writes a target; 0 is no limit.
+func rateOf(r float64) string { return pick(r == 0, "unlimited", theme.PerSecond(r)) }
 
 // trialDoc fills in what a trial says.
 func trialDoc(all *doc.Document, d *study.Document) {
@@ -73,16 +52,11 @@ func trialDoc(all *doc.Document, d *study.Document) {
 	table.Head("seen from|2")
 	tones := map[study.Change]doc.Tone{study.Raised: doc.Loud, study.Lowered: doc.Loud, study.Steadier: doc.Good, study.Rougher: doc.Bad}
 	for _, e := range d.Effects {
-		seen := ""
-		if e.Seen > 0 {
-			seen = theme.Percent(e.Seen)
-		}
-		addShift(table, &e.Compared, tones[e.Verdict], seen)
+		addShift(table, &e.Compared, tones[e.Verdict], pick(e.Seen > 0, theme.Percent(e.Seen), ""))
 	}
-	all.List = d.Effects
 	all.Command, all.Subject, all.Line, all.Question = "kt trial", d.Study.Trial.String(), d.Study.Loads[0].String(), "Does "+d.Changed.Name+" help?"
 	all.Tags = append(all.Tags, plural(d.Control.Runs, "run")+" without it", plural(d.Changed.Runs, "run")+" with it")
-	all.Answer = []doc.Note{{Text: d.Sentence}}
+	all.Answer, all.List = []doc.Note{{Text: d.Sentence}}, d.Effects
 	all.Sections = []doc.Section{
 		{ID: "effects", Blocks: []doc.Block{table}}, {ID: "sides", Blocks: []doc.Block{sideTable([2]string{"without", "with"}, &d.Control, &d.Changed)}}, filesOf(&d.Control, &d.Changed),
 	}
@@ -90,8 +64,14 @@ func trialDoc(all *doc.Document, d *study.Document) {
 
 // wholeDoc fills in what a study of parts says: the systems side by side, and then each part.
 func wholeDoc(all *doc.Document, d *study.Document) {
+	t := doc.NewTable("side-by-side-table", "What each part found of each system", "part|words", "system|words", "found|words", "published|words")
+	for i := range d.SideBySide {
+		s := &d.SideBySide[i]
+		published, sources := publishedOf(s)
+		t.Add(s.Part, s.System, foundOf(s), cmp.Or(published, none)).Note = sources
+	}
 	all.Tags = append(all.Tags, plural(len(d.Parts), "part"))
-	all.Sections = []doc.Section{{ID: "side-by-side", Title: "Side by side", Blocks: []doc.Block{systemTable(d)}}}
+	all.Sections = []doc.Section{{ID: "side-by-side", Title: "Side by side", Blocks: []doc.Block{t}}}
 	list := []any{}
 	for i := range d.Parts {
 		p := &d.Parts[i]
@@ -118,65 +98,32 @@ func (p inPart) MarshalJSON() ([]byte, error) {
 	return slices.Concat([]byte(`{"part":`), name, []byte(`,`), bytes.TrimPrefix(of, []byte(`{`))), err
 }
 
-// systemTable has what each part found of each system.
-func systemTable(d *study.Document) *doc.Table {
-	t := doc.NewTable("side-by-side-table", "What each part found of each system", "part|words", "system|words", "found|words", "published|words")
-	for i := range d.SideBySide {
-		s := &d.SideBySide[i]
-		published, sources := publishedOf(s)
-		t.Add(s.Part, s.System, foundOf(s), cmp.Or(published, none)).Note = sources
-	}
-	return t
-}
-
-// foundOf writes what a part found of a system.
+// foundOf writes what a part found of a system: the highest rate that holds, what runs saw of faults, or the medians.
 func foundOf(s *study.SystemBest) string {
 	var text string
-	switch c := s.Cell; {
-	case s.Peak != nil:
-		text = peakOf(s)
+	switch c, p := s.Cell, s.Peak; {
+	case p != nil && p.RecordsPerSecond == 0:
+		text = pick(s.Over, "no rate holds", none)
+	case p != nil:
+		text = pick(p.ClientBound, "at least ", "") + theme.PerSecond(p.RecordsPerSecond) + " records/s"
 	case s.By == "":
-		text = faultsOf(c)
+		texts := []string{theme.Count(int64(c.Failed.Median)) + " failed"}
+		if c.Lost.N > 0 {
+			texts = append(texts, theme.Count(int64(c.Lost.Median))+" lost")
+		}
+		if c.Unchecked.Median > 0 {
+			texts = append(texts, theme.Count(int64(c.Unchecked.Median))+" not checked")
+		}
+		if c.Gap.N > 0 {
+			texts = append(texts, "none taken for "+theme.Duration(time.Duration(c.Gap.Median)*time.Millisecond))
+		}
+		text = strings.Join(texts, ", ")
 	case s.By.IsLatency():
 		text = "p50 " + Figure(metric.P50, c.Of(metric.P50).Median) + ", p99 " + Figure(metric.P99, c.Of(metric.P99).Median)
 	default:
-		text = Rounded(c.Of(metric.Rate).Median) + " records/s"
+		text = theme.PerSecond(c.Of(metric.Rate).Median) + " records/s"
 	}
-	if s.At != "" {
-		text += " with " + s.At
-	}
-	if !s.Over {
-		text += " (not over)"
-	}
-	return text
-}
-
-// peakOf writes the highest rate that holds.
-func peakOf(s *study.SystemBest) string {
-	switch p := s.Peak; {
-	case p.RecordsPerSecond == 0 && !s.Over:
-		return none
-	case p.RecordsPerSecond == 0:
-		return "no rate holds"
-	case p.ClientBound:
-		return "at least " + Rounded(p.RecordsPerSecond) + " records/s"
-	}
-	return Rounded(s.Peak.RecordsPerSecond) + " records/s"
-}
-
-// faultsOf writes what runs saw of faults.
-func faultsOf(c *study.CellFigures) string {
-	texts := []string{theme.Count(int64(c.Failed.Median)) + " failed"}
-	if c.Lost.N > 0 {
-		texts = append(texts, theme.Count(int64(c.Lost.Median))+" lost")
-	}
-	if c.Unchecked.Median > 0 {
-		texts = append(texts, theme.Count(int64(c.Unchecked.Median))+" not checked")
-	}
-	if c.Gap.N > 0 {
-		texts = append(texts, "none taken for "+theme.Duration(time.Duration(c.Gap.Median)*time.Millisecond))
-	}
-	return strings.Join(texts, ", ")
+	return text + pick(s.At != "", " with "+s.At, "") + pick(s.Over, "", " (not over)")
 }
 
 // publishedOf writes the figures that published tests have of a system, and which tests these are.
@@ -192,21 +139,16 @@ func publishedOf(s *study.SystemBest) (text, sources string) {
 	return strings.Join(texts, "; "), strings.Join(slices.Compact(from), "; ")
 }
 
-// maxPlots bounds the plots of a study. The table has every cell.
-const maxPlots = 24
-
 // factorPlots are the throughput and the p99 along each answer, and its own metric if it is another.
 func factorPlots(d *study.Document) (plots []doc.Block) {
+	const most = 24
 	var seen []string
 	for i := range d.Answers {
 		a := &d.Answers[i]
 		for _, m := range []study.Metric{metric.Rate, metric.P99, a.By} {
-			key := fmt.Sprint(m, a.Factor, a.At)
-			if slices.Contains(seen, key) || len(plots) == maxPlots {
-				continue
+			if key := fmt.Sprint(m, a.Factor, a.At); !slices.Contains(seen, key) && len(plots) < most {
+				seen, plots = append(seen, key), append(plots, along(d, a, m, fmt.Sprintf("plot-%d", len(plots))))
 			}
-			seen = append(seen, key)
-			plots = append(plots, along(d, a, m, fmt.Sprintf("plot-%d", len(plots))))
 		}
 	}
 	return plots
@@ -214,21 +156,19 @@ func factorPlots(d *study.Document) (plots []doc.Block) {
 
 // along is a metric over the values of the factor of an answer.
 func along(d *study.Document, a *study.Answer, m study.Metric, id string) *doc.Chart {
-	p := &doc.Chart{ID: id, Title: string(m) + " by " + a.Factor, About: "median and interval" + othersOf(d, a), Log: m.IsLatency(), Unit: scaleOf(m)}
+	own := m == a.By
+	p := &doc.Chart{
+		ID: id, Title: string(m) + " by " + a.Factor, Log: m.IsLatency(), Unit: scaleOf(m),
+		About: "median and interval" + othersOf(d, a) + pick(own, "; filled: the best, and values like it", ""),
+	}
 	by := *a
 	by.By = m
-	g := doc.Series{Class: "flow", Joined: true}
-	if m != metric.Rate {
-		g.Class = "p99"
-	}
+	g := doc.Series{Class: pick(m == metric.Rate, "flow", "p99"), Joined: true}
 	for i, bar := range d.Along(&by) {
 		p.Names = append(p.Names, bar.Value)
 		if s := bar.Spread; s.N > 0 {
-			g.Points = append(g.Points, doc.Point{X: float64(i), Y: s.Median, Low: s.Low, High: s.High, Strong: m == a.By && bar.LikeBest})
+			g.Points = append(g.Points, doc.Point{X: float64(i), Y: s.Median, Low: s.Low, High: s.High, Strong: own && bar.LikeBest})
 		}
-	}
-	if m == a.By {
-		p.About += "; filled: the best, and values like it"
 	}
 	p.Series = []doc.Series{g}
 	return p
@@ -254,19 +194,14 @@ func curvePlot(d *study.Document) *doc.Chart {
 	p := &doc.Chart{ID: "curve", Title: "Latency by rate", About: "p99, records a second", XUnit: rateScale, Unit: scaleOf(metric.P99), Log: true}
 	g := doc.Series{Name: "p99", Class: "p99", Joined: true}
 	for _, c := range d.Curve {
-		dot := doc.Point{X: c.Rate, Y: c.Of(metric.P99), Strong: c.Knee}
-		if c.Knee {
-			dot.Label = "knee"
-		}
-		g.Points = append(g.Points, dot)
+		g.Points = append(g.Points, doc.Point{X: c.Rate, Y: c.Of(metric.P99), Strong: c.Knee, Label: pick(c.Knee, "knee", "")})
 	}
 	slices.SortFunc(g.Points, func(a, b doc.Point) int { return cmp.Compare(a.X, b.X) })
 	p.Series = []doc.Series{g}
 	for _, s := range d.Study.Find.SLO {
-		if s.Metric.Name != metric.P99 {
-			continue
+		if s.Metric.Name == metric.P99 {
+			p.Rules = append(p.Rules, doc.Rule{Name: s.String(), At: s.Than})
 		}
-		p.Rules = append(p.Rules, doc.Rule{Name: s.String(), At: s.Than})
 	}
 	return p
 }
@@ -276,14 +211,10 @@ func reachedPlot(d *study.Document) *doc.Chart {
 	p := &doc.Chart{ID: "reached", Title: "Reached by rate", About: "records a second", XUnit: rateScale, Unit: rateScale}
 	groups := []doc.Series{{Name: "held", Class: "good"}, {Name: "did not hold", Class: "bad"}, {Name: "not valid", Class: "muted"}}
 	for _, t := range d.Trials {
-		if t.Rate == 0 {
-			continue // the burst had no rate
+		kind := pick(t.Outcome == study.Passed, doc.Circle, pick(t.Outcome == study.Invalid, doc.Square, doc.Cross))
+		if t.Rate > 0 { // the burst had no rate
+			groups[kind].Points = append(groups[kind].Points, doc.Point{X: t.Rate, Y: t.Achieved, Shape: kind})
 		}
-		kind, ok := map[study.Outcome]doc.Shape{study.Passed: doc.Circle, study.Invalid: doc.Square}[t.Outcome]
-		if !ok {
-			kind = doc.Cross
-		}
-		groups[kind].Points = append(groups[kind].Points, doc.Point{X: t.Rate, Y: t.Achieved, Shape: kind})
 	}
 	p.Series = slices.DeleteFunc(groups, func(g doc.Series) bool { return len(g.Points) == 0 })
 	if peak := d.Peak.RecordsPerSecond; peak > 0 {

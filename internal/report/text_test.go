@@ -441,7 +441,7 @@ func harmless(t *testing.T, what, text string, profile colorprofile.Profile) {
 func TestAFieldOfCSVIsOneLine(t *testing.T) {
 	var b bytes.Buffer
 	one := func(text string) any { return map[string]string{"a": text} }
-	must.Do(t, flat(&b, []any{one(hostile)}, func(v any) (json.RawMessage, error) { return json.Marshal(v) }))
+	must.Do(t, flat(&b, []any{one(hostile)}, json.Marshal))
 	rows, err := csv.NewReader(&b).ReadAll()
 	if err != nil || len(rows) != 2 || rows[1][0] != theme.Clean(hostile) {
 		t.Errorf("it is read as %q, %v", rows, err)

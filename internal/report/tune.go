@@ -39,12 +39,9 @@ var groupTitles = map[tune.Group]string{
 func TuneDoc(r *tune.Report, o TuneOptions) *doc.Document {
 	about := slices.Concat(aboutMachine(r.Machine), aboutRole(r.Machine))
 	d := &doc.Document{Command: "kt tune", Subject: about[0], Tags: about[1:], List: r.Document(false).Checks}
-	answer := doc.Note{Name: "verdict", Text: "fit for Kafka", Tone: doc.Good}
-	if !r.Fit(o.Strict) {
-		answer.Text, answer.Tone = "not fit for Kafka (exit code 3)", doc.Bad
-	}
-	counted := tune.Verdicts
+	counts := tally(r.Findings, tune.Fail, tune.Warn, tune.Info)
 	if o.All && !o.Quiet {
+		counts = tally(r.Findings, tune.Verdicts...)
 		for _, g := range tune.Groups {
 			found := slices.DeleteFunc(slices.Clone(r.Findings), func(f tune.Finding) bool { return f.Group != g })
 			d.Sections = append(d.Sections, doc.Section{
@@ -52,36 +49,24 @@ func TuneDoc(r *tune.Report, o TuneOptions) *doc.Document {
 			})
 		}
 	} else {
-		counted = []tune.Verdict{tune.Fail, tune.Warn, tune.Info}
-		d.Sections = []doc.Section{{ID: "findings", Blocks: []doc.Block{costly(r, o)}}}
-		rest := tally(r.Findings, tune.OK, tune.Unknown, tune.NotApplicable)
-		if rest != "" && !o.Quiet {
+		notes := 0
+		t := findingTable("findings", slices.DeleteFunc(r.ByCost(), func(f tune.Finding) bool {
+			if f.Verdict == tune.Info && !o.Quiet {
+				notes++
+				return notes > mostNotes
+			}
+			return f.Verdict != tune.Fail && f.Verdict != tune.Warn
+		}), o.Verbose)
+		t.Note = pick(notes > mostNotes, plural(notes-mostNotes, "more note")+": --all", "")
+		d.Sections = []doc.Section{{ID: "findings", Blocks: []doc.Block{t}}}
+		if rest := tally(r.Findings, tune.OK, tune.Unknown, tune.NotApplicable); rest != "" && !o.Quiet {
 			d.Remarks = []string{rest + " (--all)"}
 		}
 	}
-	if counts := tally(r.Findings, counted...); counts != "" {
-		answer.Text += ": " + counts
-	}
-	d.Answer = []doc.Note{answer}
+	fit := r.Fit(o.Strict)
+	d.Answer = []doc.Note{{Name: "verdict", Text: pick(fit, "fit for Kafka", "not fit for Kafka (exit code 3)") + pick(counts != "", ": "+counts, ""), Tone: pick(fit, doc.Good, doc.Bad)}}
 	d.Sections = append(d.Sections, doc.Section{ID: "next", Title: "What to do", Blocks: []doc.Block{nextSteps(r, o)}})
 	return d
-}
-
-// costly returns the table of failures, warnings and the first notes.
-func costly(r *tune.Report, o TuneOptions) *doc.Table {
-	notes := 0
-	found := slices.DeleteFunc(r.ByCost(), func(f tune.Finding) bool {
-		if f.Verdict == tune.Info && !o.Quiet {
-			notes++
-			return notes > mostNotes
-		}
-		return f.Verdict != tune.Fail && f.Verdict != tune.Warn
-	})
-	t := findingTable("findings", found, o.Verbose)
-	if notes > mostNotes {
-		t.Note = plural(notes-mostNotes, "more note") + ": --all"
-	}
-	return t
 }
 
 // findingTable has a row for each finding.
@@ -89,10 +74,8 @@ func findingTable(id string, found []tune.Finding, verbose bool) *doc.Table {
 	t := doc.NewTable(id+"-table", "Checks", "check|whole", "verdict|words", "current|words", "wanted|words", "why|sentence")
 	for _, f := range found {
 		wanted := strings.ReplaceAll(f.Wanted, "- - ", "… ") // any of the first two will do
-		row := t.Add(f.ID, doc.Cell{Text: verdictWord(f.Verdict), Tone: verdictTones[f.Verdict]}, cmp.Or(f.Current, none), wanted, doc.Cell{Text: reason(f, verbose), Tone: doc.Muted})
-		if f.Verdict == tune.Unknown || f.Verdict == tune.NotApplicable {
-			row.Tone = doc.Muted
-		}
+		t.Add(f.ID, doc.Cell{Text: verdictWord(f.Verdict), Tone: verdictTones[f.Verdict]}, cmp.Or(f.Current, none), wanted, doc.Cell{Text: reason(f, verbose), Tone: doc.Muted}).Tone =
+			pick(verdictTones[f.Verdict] == doc.Muted, doc.Muted, doc.Plain)
 	}
 	return t
 }
@@ -101,17 +84,13 @@ var verdictTones = map[tune.Verdict]doc.Tone{tune.OK: doc.Good, tune.Fail: doc.B
 
 func verdictWord(v tune.Verdict) string { return strings.ReplaceAll(string(v), "_", " ") }
 
-// aboutMachine returns the name, the system, the size and the kind of a machine. A folder with a
-// part of a machine's files may lack any of them.
+// aboutMachine returns the name, the system, the size and the kind of a machine, of which any may be unknown.
 func aboutMachine(m *tune.Machine) []string {
-	tags := []string{cmp.Or(m.Hostname, "name unknown"), "Linux " + cmp.Or(m.Kernel, "(version unknown)"), "cores unknown", "memory unknown"}
-	if m.CPUs > 0 {
-		tags[2] = strconv.FormatFloat(m.CPUs, 'g', 3, 64) + either(int64(math.Ceil(m.CPUs)), " core", " cores")
-	}
-	if m.Memory > 0 {
-		tags[3] = theme.Bytes(m.Memory)
-	}
-	return append(tags, slices.DeleteFunc([]string{m.Container, m.Virtual, m.Cloud}, func(s string) bool { return s == "" })...)
+	return slices.DeleteFunc([]string{
+		cmp.Or(m.Hostname, "name unknown"), "Linux " + cmp.Or(m.Kernel, "(version unknown)"),
+		pick(m.CPUs > 0, strconv.FormatFloat(m.CPUs, 'g', 3, 64)+either(int64(math.Ceil(m.CPUs)), " core", " cores"), "cores unknown"),
+		pick(m.Memory > 0, theme.Bytes(m.Memory), "memory unknown"), m.Container, m.Virtual, m.Cloud,
+	}, func(s string) bool { return s == "" })
 }
 
 // aboutRole returns the role, the profile and the broker's process of the checks.
@@ -127,15 +106,13 @@ func aboutRole(m *tune.Machine) []string {
 
 // tally returns how many findings have each of some verdicts: "1 failure, 4 warnings".
 func tally(found []tune.Finding, verdicts ...tune.Verdict) string {
+	count := make(map[tune.Verdict]int)
+	for _, f := range found {
+		count[f.Verdict]++
+	}
 	var counts []string
 	for _, v := range verdicts {
-		n := 0
-		for _, f := range found {
-			if f.Verdict == v {
-				n++
-			}
-		}
-		if n > 0 {
+		if n := count[v]; n > 0 {
 			counts = append(counts, verdictCount(n, v))
 		}
 	}
@@ -152,8 +129,7 @@ func verdictCount(n int, v tune.Verdict) string {
 	return theme.Plural(n, words[0], words[1])
 }
 
-// reason returns what is special about a finding on this machine, and the effect of a value that is not as wanted: all of it, or its first
-// sentence before what is special.
+// reason returns what is special about a finding on this machine, and the effect of a wrong value: all of it, or its first sentence before.
 func reason(f tune.Finding, whole bool) string {
 	var parts []string
 	if f.Note != "" {
@@ -179,51 +155,33 @@ func reason(f tune.Finding, whole bool) string {
 func nextSteps(r *tune.Report, o TuneOptions) *doc.Facts {
 	f := new(doc.Facts)
 	if n := len(r.Changes()); n > 0 {
-		f.Add("apply", doc.Plain, "sudo kt tune --apply"+o.Again)
-		f.Add("", doc.Muted, plural(n, "change")+either(n, " fixes ", " fix ")+mended(r)+"; undo: sudo kt tune --rollback"+o.Root)
-		f.Add("or", doc.Plain, "kt tune --script"+o.Again+" (a shell script), --ansible (a playbook)")
+		var parts []string // how much of each verdict the changes mend: "0 of 1 failure, 3 of 6 warnings"
+		for _, v := range []tune.Verdict{tune.Fail, tune.Warn, tune.Info} {
+			mended := slices.DeleteFunc(slices.Clone(r.Findings), func(f tune.Finding) bool { return f.Verdict != v || !f.Mended() })
+			if all := r.Count(v); all > 0 {
+				parts = append(parts, fmt.Sprintf("%d of %s", len(mended), verdictCount(all, v)))
+			}
+		}
+		f.List("apply", "sudo kt tune --apply"+o.Again)
+		f.Add("", doc.Muted, plural(n, "change")+either(n, " fixes ", " fix ")+strings.Join(parts, ", ")+"; undo: sudo kt tune --rollback"+o.Root)
+		f.List("or", "kt tune --script"+o.Again+" (a shell script), --ansible (a playbook)")
 	}
-	if ids := manualIDs(r); ids != "" {
-		f.Add("by hand", doc.Plain, "kt tune --dry-run"+o.Again)
-		f.Add("", doc.Muted, "Manual steps for "+ids)
+	if manual := r.Manual(); len(manual) > 0 { // the costliest come first
+		var ids []string
+		for _, f := range manual[:min(len(manual), 4)] {
+			ids = append(ids, f.ID)
+		}
+		f.List("by hand", "kt tune --dry-run"+o.Again)
+		f.Add("", doc.Muted, "Manual steps for "+strings.Join(ids, ", ")+pick(len(manual) > 4, fmt.Sprintf(", %d more", len(manual)-4), ""))
 	}
 	if all := r.ByCost(); len(all) > 0 && slices.Contains([]tune.Verdict{tune.Fail, tune.Warn, tune.Info}, all[0].Verdict) {
-		f.Add("explain", doc.Plain, "kt tune --explain "+all[0].ID)
+		f.List("explain", "kt tune --explain "+all[0].ID)
 	}
 	if r.Machine.Role == tune.Client && r.Machine.RoleFrom != "--role" {
-		f.Add("role", doc.Plain, "kt tune --role broker --dirs /data/kafka")
+		f.List("role", "kt tune --role broker --dirs /data/kafka")
 		f.Add("", doc.Muted, "for a future broker's machine: no broker runs here now")
 	}
 	return f
-}
-
-// mended returns how much of each verdict the changes mend: "0 of 1 failure, 3 of 6 warnings".
-func mended(r *tune.Report) string {
-	var parts []string
-	for _, v := range []tune.Verdict{tune.Fail, tune.Warn, tune.Info} {
-		n := 0
-		for _, f := range r.Findings {
-			if f.Verdict == v && f.Mended() {
-				n++
-			}
-		}
-		if all := r.Count(v); all > 0 {
-			parts = append(parts, fmt.Sprintf("%d of %s", n, verdictCount(all, v)))
-		}
-	}
-	return strings.Join(parts, ", ")
-}
-
-// manualIDs returns the checks of the manual steps: four at most, the costliest first.
-func manualIDs(r *tune.Report) string {
-	var ids []string
-	for _, f := range r.Manual() {
-		ids = append(ids, f.ID)
-	}
-	if n := len(ids) - 4; n > 0 {
-		ids = append(ids[:4], fmt.Sprintf("%d more", n))
-	}
-	return strings.Join(ids, ", ")
 }
 
 // ExplainDoc returns all that kt knows of a setting, and what it found on this machine; f may be nil.
@@ -245,21 +203,14 @@ func ExplainDoc(s *tune.Setting, profiles []*tune.Profile, f *tune.Finding) *doc
 	for _, p := range profiles {
 		wanted = append(wanted, p.Name+": "+wantedBy(p, s))
 	}
-	change := "kt only checks it"
-	if s.Applies {
-		change = "kt tune --apply sets it"
-	}
-	if s.Risk != "" {
-		change += "; risk: " + s.Risk
-	}
 	facts := new(doc.Facts)
 	facts.List("wanted", wanted...)
 	facts.List("why", s.Why, s.Detail)
 	facts.List("severity", fmt.Sprintf("%s; the value is %s", s.Severity, confidences[s.Confidence]))
-	facts.List("roles", joined(s.Roles))
+	facts.List("roles", rolesOf(s))
 	facts.List("reads", strings.Join(s.Reads, ", "))
 	facts.List("sources", s.Sources...)
-	facts.List("change", change)
+	facts.List("change", pick(s.Applies, "kt tune --apply sets it", "kt only checks it")+pick(s.Risk != "", "; risk: "+s.Risk, ""))
 	d.Sections = append(d.Sections, doc.Section{ID: "setting", Blocks: []doc.Block{facts}})
 	return d
 }
@@ -271,14 +222,15 @@ var confidences = map[tune.Confidence]string{
 	tune.Folklore:   "a common or an own proposal, not measured",
 }
 
+func rolesOf(s *tune.Setting) string {
+	return strings.Trim(strings.ReplaceAll(fmt.Sprint(s.Roles), " ", ", "), "[]")
+}
+
 func wantedBy(p *tune.Profile, s *tune.Setting) string {
 	if r := p.Rule(s); !r.Leave() {
 		return r.String()
 	}
-	if p.Names(s) {
-		return "left alone"
-	}
-	return "see below"
+	return pick(p.Names(s), "left alone", "see below")
 }
 
 // SettingsDoc returns the catalogue.

@@ -75,60 +75,66 @@ type OutcomeOptions struct {
 	Files bool   // kt wrote or removed files of its own
 }
 
+// outcome is what became of a change, or of what kt holds.
+type outcome struct {
+	state         tune.State
+	setting, what string
+	err           error
+	files         []string // of kt, that were written or removed
+}
+
 // OutcomesDoc returns the outcomes of changes.
 func OutcomesDoc(all []tune.Outcome, o OutcomeOptions) *doc.Document {
-	t, made := newOutcomes(), ""
+	var rows []outcome
+	made := ""
 	for _, c := range all {
-		var files []string
+		row := outcome{c.State, c.Change.Setting, c.Change.Describe(), c.Err, nil}
 		if c.State == tune.Applied || c.State == tune.Kept {
 			made = "to see the changes: kt tune --status" + o.Root + "    to undo them: sudo kt tune --rollback" + o.Root
 			for _, k := range c.Change.Keep {
-				files = append(files, k.File)
+				row.files = append(row.files, k.File)
 			}
 		}
-		t.add(c.State, c.Change.Setting, c.Change.Describe(), c.Err, files...)
+		rows = append(rows, row)
 	}
-	return t.doc("changes", o.Files, made)
+	return outcomeDoc("changes", rows, o.Files, made)
 }
 
 // UndoneDoc returns the outcomes of a rollback.
 func UndoneDoc(all []tune.Undone, o OutcomeOptions) *doc.Document {
-	t, drifted := newOutcomes(), ""
+	var rows []outcome
+	drifted := ""
 	for _, u := range all {
-		var files []string
-		what := ""
-		switch {
-		case u.Kind == tune.OwnFile && u.State == tune.Restored:
-			what, files = ": removed", []string{u.Path}
-		case u.Kind == tune.OwnFile && u.State == tune.Drifted:
-			what = ": its lines are in force again after the next start: check the file, then remove it"
+		row := outcome{u.State, u.Setting, u.Path, u.Err, nil}
+		switch own := u.Kind == tune.OwnFile; {
+		case own && u.State == tune.Restored:
+			row.what, row.files = u.Path+": removed", []string{u.Path}
+		case own && u.State == tune.Drifted:
+			row.what += ": its lines are in force again after the next start: check the file, then remove it"
 		case u.State == tune.Restored:
-			what = ": " + u.Now + " → " + u.Old
-		case u.Kind != tune.OwnFile:
-			what = ": " + u.Now
+			row.what += ": " + u.Now + " → " + u.Old
+		case !own:
+			row.what += ": " + u.Now
 		}
 		if u.State == tune.Drifted && o.Force != "" {
 			drifted = "values that others changed since stay as they are; to restore them too: " + o.Force
 		}
-		t.add(u.State, u.Setting, u.Path+what, u.Err, files...)
+		rows = append(rows, row)
 	}
-	return t.doc("rollback", o.Files, drifted)
+	return outcomeDoc("rollback", rows, o.Files, drifted)
 }
 
 // StatusDoc returns the changes of kt on a machine.
 func StatusDoc(held []tune.Undone, o OutcomeOptions) *doc.Document {
-	t, undo, drifted := newOutcomes(), "", ""
+	var rows []outcome
+	undo, drifted := "", ""
 	for _, u := range held {
-		what := u.Path
-		if u.Kind != tune.OwnFile {
-			what += ": " + u.Now + ", before kt " + u.Old
-		}
+		rows = append(rows, outcome{u.State, u.Setting, u.Path + pick(u.Kind != tune.OwnFile, ": "+u.Now+", before kt "+u.Old, ""), u.Err, nil})
 		if undo = "to undo the changes: sudo kt tune --rollback" + o.Root; u.State == tune.Drifted {
 			drifted = "--force also restores values that others changed since"
 		}
-		t.add(u.State, u.Setting, what, u.Err)
 	}
-	return t.doc("status", false, undo, drifted)
+	return outcomeDoc("status", rows, false, undo, drifted)
 }
 
 // states are the states of changes in the order in which they are counted, with their words.
@@ -149,48 +155,32 @@ var states = []struct {
 	{tune.Failed, "failed", doc.Bad},
 }
 
-// outcomes is a table of what became of changes, while it is made.
-type outcomes struct {
-	*doc.Table
-	count map[tune.State]int
-	files []string // of kt, that were written or removed
-}
-
-func newOutcomes() *outcomes {
-	t := doc.NewTable("changes", "Changes", "check|whole", "state|whole", "what|sentence")
+// outcomeDoc returns a table of outcomes, how many are in each state, what to do next, and the commands that make the system read files anew.
+func outcomeDoc(subject string, all []outcome, written bool, next ...string) *doc.Document {
+	t, count := doc.NewTable("changes", "Changes", "check|whole", "state|whole", "what|sentence"), make(map[tune.State]int)
 	t.Empty = "kt has changed nothing on this machine"
-	return &outcomes{Table: t, count: make(map[tune.State]int)}
-}
-
-func (t *outcomes) add(state tune.State, setting, what string, err error, files ...string) {
-	t.files = append(t.files, files...)
-	if t.count[state]++; err != nil {
-		what += "; " + err.Error()
+	d := OfTable("kt tune", subject, t, nil)
+	in := func(folder string) bool {
+		return written && slices.ContainsFunc(all, func(o outcome) bool {
+			return slices.ContainsFunc(o.files, func(file string) bool { return strings.Contains(file, folder) })
+		})
 	}
-	for _, of := range states {
-		if of.state == state {
-			t.Add(cmp.Or(setting, "file of kt"), doc.Cell{Text: of.words, Tone: of.tone}, what)
+	for _, o := range all {
+		if count[o.state]++; o.err != nil {
+			o.what += "; " + o.err.Error()
+		}
+		for _, of := range states {
+			if of.state == o.state {
+				t.Add(cmp.Or(o.setting, "file of kt"), doc.Cell{Text: of.words, Tone: of.tone}, o.what)
+			}
 		}
 	}
-}
-
-// doc returns the table, with how many are in each state, what to do next, and the commands that make the system read files that were
-// written or removed.
-func (t *outcomes) doc(subject string, written bool, next ...string) *doc.Document {
-	d := OfTable("kt tune", subject, t.Table, nil)
 	for _, of := range states {
-		if n := t.count[of.state]; n > 0 {
+		if n := count[of.state]; n > 0 {
 			d.Tags = append(d.Tags, theme.Count(int64(n))+" "+of.words)
 		}
 	}
-	for _, a := range []struct{ folder, run string }{
-		{"/etc/systemd/system/", "before the broker's next start: systemctl daemon-reload"},
-		{"/etc/udev/rules.d/", "for disks that are plugged in before the next boot: udevadm control --reload"},
-	} {
-		if written && slices.ContainsFunc(t.files, func(file string) bool { return strings.Contains(file, a.folder) }) {
-			next = append(next, a.run)
-		}
-	}
-	d.Remarks = slices.DeleteFunc(next, func(s string) bool { return s == "" })
+	d.Remarks = slices.DeleteFunc(append(next, pick(in("/etc/systemd/system/"), "before the broker's next start: systemctl daemon-reload", ""),
+		pick(in("/etc/udev/rules.d/"), "for disks that are plugged in before the next boot: udevadm control --reload", "")), func(s string) bool { return s == "" })
 	return d
 }

@@ -12,12 +12,16 @@ import (
 
 // records returns the records of a phase by outcome. Without one they are unknown if the run file was cut off.
 func (f *Fold) records(w *stats.Window) Records {
-	r := Records{Offered: w.Offered, Acknowledged: w.Acknowledged, Failed: w.Failed, Unknown: w.Unknown, Unsent: w.Unsent, Consumed: w.Consumed}
+	r := recordsOf(w)
 	if f.trailer.Ended == CutOff {
 		r.Offered = max(r.Offered, r.Acknowledged+r.Failed) // an outcome may be written a second before its record
 		r.Unknown = r.Offered - r.Acknowledged - r.Failed
 	}
 	return r
+}
+
+func recordsOf(w *stats.Window) Records {
+	return Records{Offered: w.Offered, Acknowledged: w.Acknowledged, Failed: w.Failed, Unknown: w.Unknown, Unsent: w.Unsent, Consumed: w.Consumed}
 }
 
 // errorsOf returns a copy of counts by error code, never nil.
@@ -50,10 +54,10 @@ func throughputOf(w *stats.Window) Throughput {
 	seconds := spanOf(w).Seconds()
 	t := Throughput{
 		Bytes: w.Bytes, FirstDueSeconds: w.FirstDue.Seconds(), Seconds: seconds,
-		RecordsPerSecond: per(float64(w.Acknowledged), seconds), MiBPerSecond: per(float64(w.Bytes)/mib, seconds),
+		RecordsPerSecond: Per(float64(w.Acknowledged), seconds), MiBPerSecond: Per(float64(w.Bytes)/mib, seconds),
 	}
 	if w.Offered > 1 { // n records at equal intervals take n-1 intervals
-		t.OfferedRecordsPerSecond = per(float64(w.Offered-1), (w.LastSent - w.FirstDue).Seconds())
+		t.OfferedRecordsPerSecond = Per(float64(w.Offered-1), (w.LastSent - w.FirstDue).Seconds())
 	}
 	return t
 }
@@ -121,9 +125,9 @@ func fetchOf(w *stats.Window) *Fetch {
 	_, all := w.Traffic()
 	answered := float64(all.Requests - all.Failed)
 	f := &Fetch{
-		Bytes: w.ConsumedBytes, Polls: w.Fetches, PollRecords: per(float64(w.Consumed), float64(w.Fetches)), Errors: errorsOf(w.FetchErrors),
+		Bytes: w.ConsumedBytes, Polls: w.Fetches, PollRecords: Per(float64(w.Consumed), float64(w.Fetches)), Errors: errorsOf(w.FetchErrors),
 		Requests: all.Requests, FailedRequests: all.Failed, Latency: LatencyOf(&all.Latency),
-		RequestRecords: per(float64(all.Records), answered), RequestBytes: per(float64(all.WireBytes), answered),
+		RequestRecords: Per(float64(all.Records), answered), RequestBytes: Per(float64(all.WireBytes), answered),
 		WaitShare: share(w.ReadWait, w.ReadTime), HeldShare: share(w.ReadHeld, w.ReadTime),
 		Commits: w.Commits, CommitMean: (w.CommitTime / time.Duration(max(1, w.Commits))).Microseconds(),
 	}
@@ -131,7 +135,7 @@ func fetchOf(w *stats.Window) *Fetch {
 		f.FirstReadSeconds = w.FirstRead.Seconds()
 		f.Seconds = readingTime(w).Seconds() // 0: one poll brought all
 	}
-	f.RecordsPerSecond, f.MiBPerSecond = per(float64(w.Consumed), f.Seconds), per(float64(w.ConsumedBytes)/mib, f.Seconds)
+	f.RecordsPerSecond, f.MiBPerSecond = Per(float64(w.Consumed), f.Seconds), Per(float64(w.ConsumedBytes)/mib, f.Seconds)
 	return f
 }
 
@@ -211,7 +215,7 @@ func (f *Fold) partitions(w *stats.Window) []PartitionRow {
 			row.Leader = leader
 		}
 		if f.together == nil {
-			rate := per(float64(p.Records), seconds)
+			rate := Per(float64(p.Records), seconds)
 			row.RecordsPerSecond = &rate
 		}
 		rows = append(rows, row)
@@ -247,13 +251,13 @@ func (f *Fold) brokers(w *stats.Window) []BrokerRow {
 func batchesOf(t *stats.Traffic) Batches {
 	n, bytes, sent := float64(t.Batches), float64(t.Bytes), float64(t.WireBytes)
 	return Batches{
-		Count: t.Batches, RecordsMean: per(float64(t.Records), n), BytesMean: per(bytes, n),
-		CompressionRatio: per(bytes, sent), CompressedShare: per(sent, bytes),
+		Count: t.Batches, RecordsMean: Per(float64(t.Records), n), BytesMean: Per(bytes, n),
+		CompressionRatio: Per(bytes, sent), CompressedShare: Per(sent, bytes),
 	}
 }
 
-// per returns a quotient, 0 where the divisor is.
-func per(sum, of float64) float64 {
+// Per returns a quotient, 0 where the divisor is.
+func Per(sum, of float64) float64 {
 	if of <= 0 {
 		return 0
 	}
@@ -267,11 +271,11 @@ func clientUse(u *host.Sample, w *stats.Window) ClientUse {
 		records = w.Consumed
 	}
 	return ClientUse{
-		CPUSeconds: u.ProcessCPU * seconds, CPUSecondsPerMillion: per(u.ProcessCPU*seconds, float64(records)) * 1e6,
+		CPUSeconds: u.ProcessCPU * seconds, CPUSecondsPerMillion: Per(u.ProcessCPU*seconds, float64(records)) * 1e6,
 		CPUCores: u.ProcessCPU, CoresAvailable: u.Cores, HostCPUCores: u.HostCPU, HostCores: u.HostCores,
 		PeakResidentBytes: u.RSS, GCCPUCores: min(u.GCCPU, u.ProcessCPU), // Go estimates that of the collector from the clock, which may be more
 		GCPauseMaxUS:    time.Duration(u.GCPauseMax).Microseconds(),
-		CPUStoppedShare: u.Stopped, NetSentMiBPerSecond: per(float64(u.NetSent)/mib, seconds),
+		CPUStoppedShare: u.Stopped, NetSentMiBPerSecond: Per(float64(u.NetSent)/mib, seconds),
 		BufferFullShare: share(w.BufferFull, w.ShardTime), InFlightShare: share(w.InFlightUse, w.ConnTime),
 		Transactions: w.Transactions, Aborted: w.Aborted, FailedConnects: w.FailedConnects,
 	}

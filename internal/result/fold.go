@@ -217,23 +217,25 @@ func (f *Fold) clients() int {
 func (f *Fold) AddSample(s host.Sample) {
 	f.place(s)
 	f.now.sample = s
-	m := &f.total[stats.Measured]
-	warming := m.IsZero() || s.At <= m.Start
-	draining := !f.loading && f.use.Interval > 0 // it would lower the mean of the load
-	switch {
-	case warming || draining:
-	case f.header.Plan.ReadsOnly():
-		f.reads.sample(s)
-	default:
-		f.use.Add(s)
+	use, m := &f.use, &f.total[stats.Measured]
+	if draining := !f.loading && f.use.Interval > 0; m.IsZero() || s.At <= m.Start || draining { // it would lower the mean of the load
+		return
 	}
+	if f.header.Plan.ReadsOnly() {
+		if use = &f.reads.since.use; f.reads.going {
+			use = &f.reads.sum.use
+		}
+	}
+	use.Add(s)
 }
 
 // client returns kt's own use in the measured part; of a run that only reads, while it read.
 func (f *Fold) client(m *stats.Window) ClientUse {
 	u := &f.use
 	if f.header.Plan.ReadsOnly() {
-		u = f.reads.usage()
+		if u = &f.reads.sum.use; u.Interval == 0 { // nothing was read
+			u = &f.reads.since.use
+		}
 	}
 	c, processes := clientUse(u, m), 1
 	if f.together != nil {

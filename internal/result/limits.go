@@ -82,7 +82,7 @@ func (f *Fold) figures(s *span) *metric.Figures {
 	figures := &metric.Figures{
 		Plan: &f.header.Plan, Window: w, ConsumerLag: int64(s.lag),
 		Records: w.RecordsPerSecond(), Bytes: w.BytesPerSecond(),
-		ReadRecords: w.ConsumedPerSecond(), ReadBytes: per(float64(w.ConsumedBytes), w.Seconds()),
+		ReadRecords: w.ConsumedPerSecond(), ReadBytes: Per(float64(w.ConsumedBytes), w.Seconds()),
 	}
 	if f.header.Plan.ReadsOnly() && f.total[stats.Measured].Consumed == 0 { // the time to the first record has no rate
 		figures.ReadRecords, figures.ReadBytes = -1, -1

@@ -64,8 +64,7 @@ func newNow(h *Header) now {
 		}
 	}
 	for _, b := range h.Environment.Cluster.Brokers {
-		n.brokers.addBroker(b.ID)
-		n.brokers[b.ID].Addr = b.Addr
+		n.brokers.of(b.ID).Addr = b.Addr
 	}
 	topics := h.Environment.Topics
 	if len(topics) == 0 {
@@ -73,8 +72,7 @@ func newNow(h *Header) now {
 	}
 	for i := range topics {
 		for id, r := range topics[i].Replicas {
-			n.brokers.addBroker(id)
-			of := &n.brokers[id].Replicas
+			of := &n.brokers.of(id).Replicas
 			of.All, of.InSync = of.All+r.All, of.InSync+r.InSync
 		}
 	}

@@ -3,7 +3,6 @@ package result
 import (
 	"encoding/json"
 	"math"
-	"strconv"
 	"time"
 
 	"github.com/kt-bench/kt/internal/host"
@@ -68,23 +67,6 @@ func (r *reads) add(w *stats.Window, before, after int64) {
 		r.sum.merge(&r.since)
 		r.since = readTimes{outside: max(0, w.End-w.LastRead)}
 	}
-}
-
-// sample adds a sample of the host: after the windows of its interval.
-func (r *reads) sample(s host.Sample) {
-	if r.going {
-		r.sum.use.Add(s)
-	} else {
-		r.since.use.Add(s)
-	}
-}
-
-// usage returns kt's use meanwhile, or if nothing was read in the whole run.
-func (r *reads) usage() *host.Sample {
-	if r.sum.use.Interval > 0 {
-		return &r.sum.use
-	}
-	return &r.since.use
 }
 
 // there returns the share of the time with consumer lag. In a replay, there is lag until all old
@@ -204,9 +186,7 @@ func (l Lag) Or(unknown string, write func(int64) string) string {
 }
 
 // MarshalJSON writes a number, or null.
-func (l Lag) MarshalJSON() ([]byte, error) {
-	return []byte(l.Or("null", func(n int64) string { return strconv.FormatInt(n, 10) })), nil
-}
+func (l Lag) MarshalJSON() ([]byte, error) { return nullable(l, NotKnown) }
 
 // UnmarshalJSON reads a number, or null.
 func (l *Lag) UnmarshalJSON(text []byte) error {

@@ -20,13 +20,13 @@ import (
 
 // readSecond is one second of a run that only reads, or the part of it that there was.
 type readSecond struct {
-	read, left  int64   // records: read, and waiting at its end
-	first, last float64 // when records came, in parts of the second; 0: at once, and to the end
-	wait        float64 // share of it in which the reader waited
-	fetching    float64 // share of it with a fetch at the broker
-	cores       float64
-	length      float64 // seconds; 0: one
-	warmup      bool
+	Read, Left  int64   // records: read, and waiting at its end
+	First, Last float64 // when records came, in parts of the second; 0: at once, and to the end
+	Wait        float64 // share of it in which the reader waited
+	Fetching    float64 // share of it with a fetch at the broker
+	Cores       float64
+	Length      float64 // seconds; 0: one
+	Warmup      bool
 }
 
 func readSeconds(readers int, seconds ...readSecond) *Fold {
@@ -36,114 +36,50 @@ func readSeconds(readers int, seconds ...readSecond) *Fold {
 	var at time.Duration
 	var left int64
 	for _, s := range seconds {
-		if s.length == 0 {
-			s.length = 1
+		if s.Length == 0 {
+			s.Length = 1
 		}
-		if s.last == 0 {
-			s.last = 1
+		if s.Last == 0 {
+			s.Last = 1
 		}
-		length := time.Duration(s.length * float64(time.Second))
+		length := time.Duration(s.Length * float64(time.Second))
 		part := func(share float64) time.Duration { return time.Duration(share * float64(length)) }
-		w := stats.Window{Start: at, End: at + length, Warmup: s.warmup, Read: stats.Read{
-			Consumed: s.read, ConsumerLag: s.left - left, ReadTime: time.Duration(readers) * length, ReadWait: time.Duration(readers) * part(s.wait),
+		w := stats.Window{Start: at, End: at + length, Warmup: s.Warmup, Read: stats.Read{
+			Consumed: s.Read, ConsumerLag: s.Left - left, ReadTime: time.Duration(readers) * length, ReadWait: time.Duration(readers) * part(s.Wait),
 		}}
-		if s.read > 0 {
-			w.FirstRead, w.LastRead = at+part(s.first), at+part(s.last)
+		if s.Read > 0 {
+			w.FirstRead, w.LastRead = at+part(s.First), at+part(s.Last)
 		}
 		var b stats.Broker
 		b.Fetch.Requests = 1
-		b.Fetch.Latency.Record(time.Duration(readers) * part(s.fetching))
+		b.Fetch.Latency.Record(time.Duration(readers) * part(s.Fetching))
 		w.Brokers = map[int32]stats.Broker{1: b}
-		left = s.left
+		left = s.Left
 		at = w.End
 		f.AddWindow(w)
-		f.AddSample(host.Sample{At: at, Interval: length, Cores: 4, HostCores: 8, ProcessCPU: s.cores, HostCPU: s.cores})
+		f.AddSample(host.Sample{At: at, Interval: length, Cores: 4, HostCores: 8, ProcessCPU: s.Cores, HostCPU: s.Cores})
 	}
 	return f
 }
 
 func TestAReplayIsNotTakenForReadingThatKeepsUp(t *testing.T) {
-	const million = 1_000_000
-	old := func(s ...readSecond) []readSecond { return s }
-	for _, tc := range []struct {
-		name     string
-		in       []readSecond
-		want     verdict.Limit
-		evidence []string
-	}{
-		{
-			"an old topic to its end, in two seconds", old(
-				readSecond{read: million, left: 2 * million, wait: 0.94, fetching: 0.9, cores: 0.5},
-				readSecond{read: million, left: million, wait: 0.94, fetching: 0.9, cores: 0.5},
-				readSecond{read: million, wait: 0.94, fetching: 0.9, cores: 0.5, length: 0.9},
-			), verdict.Fetches, []string{"waited for records 94 % of the time although there was consumer lag 100 %", "busiest broker 90 %", "0.50 of 4 cores"},
-		},
-		{
-			"one that reads all the time", old(
-				readSecond{read: 3 * million, left: million, wait: 0.05, fetching: 0.2, cores: 1},
-				readSecond{read: million, wait: 0.05, fetching: 0.2, cores: 1, length: 0.3},
-			), verdict.Reader, []string{"waited for records 5 %", "more --consumers"},
-		},
-		{
-			"after a long rebalance that used no CPU", old(
-				readSecond{left: 4 * million, wait: 1}, readSecond{left: 4 * million, wait: 1}, readSecond{left: 4 * million, wait: 1},
-				readSecond{read: million, left: 3 * million, first: 0.5, wait: 0.5, cores: 3.8},
-				readSecond{read: 3 * million, cores: 3.8},
-			), verdict.ClientCPU, []string{"3.80 of 4 cores"},
-		},
-		{
-			"after a long rebalance, by a busy reader", old(
-				readSecond{left: 4 * million, wait: 1}, readSecond{left: 4 * million, wait: 1},
-				readSecond{read: million, left: 3 * million, first: 0.5, wait: 0.5},
-				readSecond{read: 3 * million, fetching: 0.3},
-			), verdict.Reader, []string{"waited for records 0 %", "there was consumer lag 100 %"},
-		},
-		{
-			"and then nothing until it gives up", old(
-				readSecond{read: million, left: million, wait: 0.8, fetching: 0.6, cores: 1},
-				readSecond{read: million, last: 0.5, wait: 0.9, fetching: 0.8, cores: 1},
-				readSecond{wait: 1, fetching: 1}, readSecond{wait: 1, fetching: 1}, readSecond{wait: 1, fetching: 1},
-			), verdict.Fetches, []string{"waited for records 80 %", "1.00 of 4 cores"},
-		},
-		{
-			"behind a warm-up", old(
-				readSecond{read: million, left: 2 * million, wait: 0.9, warmup: true},
-				readSecond{read: million, left: million, wait: 0.9, fetching: 0.9},
-				readSecond{read: million, wait: 0.9, fetching: 0.9, length: 0.5},
-			), verdict.Fetches, []string{"there was consumer lag 100 %"},
-		},
-		{
-			"an old topic that is soon read, and then what is written", old(
-				readSecond{read: million, wait: 0.9, fetching: 0.9}, readSecond{read: 10, wait: 1}, readSecond{read: 10, wait: 1}, readSecond{read: 10, wait: 1},
-			), verdict.None, []string{"kept up with the producers: readers waited for records 98 %", "there was consumer lag 25 %"},
-		},
-		{
-			"what is written, from the first moment on", old(
-				readSecond{read: 1000, left: 20, wait: 0.9, fetching: 0.9}, readSecond{read: 1000, left: 10, wait: 0.9, fetching: 0.9},
-			), verdict.None, []string{"kept up with the producers"},
-		},
-		{
-			"what is written, once the group has been joined", old(
-				readSecond{wait: 1}, readSecond{read: 1000, wait: 0.9, fetching: 0.9}, readSecond{read: 100, wait: 0.9, fetching: 0.9, length: 0.5},
-			), verdict.None, []string{"kept up with the producers"},
-		},
-		{
-			"too few for a second", old(readSecond{read: million, last: 0.6, wait: 0.9, fetching: 0.9}, readSecond{wait: 1}),
-			verdict.Unknown,
-			[]string{"only 600ms"},
-		},
-	} {
+	for _, tc := range must.Rows[[]struct {
+		Name     string
+		In       []readSecond
+		Want     verdict.Limit
+		Evidence []string
+	}](t, "reads") {
 		for _, readers := range []int{1, 3} {
-			v := readSeconds(readers, tc.in...).Verdict()
-			must.Match(t, tc.want, v.Limit, "%s, %d readers: bound by (%s)", tc.name, readers, v.Evidence)
-			must.Has(t, tc.name, v.Evidence, tc.evidence...)
+			v := readSeconds(readers, tc.In...).Verdict()
+			must.Match(t, tc.Want, v.Limit, "%s, %d readers: bound by (%s)", tc.Name, readers, v.Evidence)
+			must.Has(t, tc.Name, v.Evidence, tc.Evidence...)
 		}
 	}
 }
 
 func TestTheClientOfARunThatOnlyReadsIsThatOfTheTimeInWhichItReads(t *testing.T) {
-	nothing := readSecond{cores: 1}
-	some := readSecond{read: 500_000, left: 1, cores: 3}
+	nothing := readSecond{Cores: 1}
+	some := readSecond{Read: 500_000, Left: 1, Cores: 3}
 	for _, tc := range []struct {
 		name           string
 		in             []readSecond
@@ -161,29 +97,19 @@ func TestTheClientOfARunThatOnlyReadsIsThatOfTheTimeInWhichItReads(t *testing.T)
 }
 
 func TestAReplayDoesNotTellWhetherReadersKeepUp(t *testing.T) {
-	yes, no := true, false
-	for _, tc := range []struct {
-		name string
-		in   []readSecond
-		want *bool
-	}{
-		{"old records to their end", []readSecond{{read: 1000, left: 2000}, {read: 1000, left: 1000}, {read: 1000}}, nil},
-		{"and then nothing", []readSecond{{left: 2000}, {read: 1000, left: 1000}, {read: 1000}, {}, {}}, nil},
-		{"a part of them, while more are written", []readSecond{{read: 1000, left: 9000}, {read: 1000, left: 10_000}, {read: 1000, left: 11_000}}, nil},
-		{"nothing", []readSecond{{}, {}}, nil},
-		{"old records, and then what is written", []readSecond{{read: 1000, left: 1000}, {read: 1000, left: 10}, {read: 100}, {read: 100}}, &yes},
-		{"what is written", []readSecond{{read: 1000}, {read: 1000}, {read: 1000}}, &yes},
-		{"what is written, too slowly", []readSecond{{read: 100, left: 900}, {read: 100, left: 1800}, {read: 100, left: 2700}}, &no},
-		{"that, once the group has been joined", []readSecond{{}, {read: 100, left: 900}, {read: 100, left: 1800}}, &no},
-	} {
-		must.Match(t, tc.want, readSeconds(1, tc.in...).Result().ConsumerLag.KeptUp, "%s", tc.name)
+	for _, tc := range must.Rows[[]struct {
+		Name string
+		In   []readSecond
+		Want *bool
+	}](t, "reads") {
+		must.Match(t, tc.Want, readSeconds(1, tc.In...).Result().ConsumerLag.KeptUp, "%s", tc.Name)
 	}
-	f := readSeconds(1, readSecond{read: 1000, left: 1000}, readSecond{read: 1500})
+	f := readSeconds(1, readSecond{Read: 1000, Left: 1000}, readSecond{Read: 1500})
 	f.header.Plan.Read.ToEnd = true
 	if kept := f.Result().ConsumerLag.KeptUp; kept != nil {
 		t.Errorf("up to where the partitions ended: kept up is %t", *kept)
 	}
-	f = readSeconds(1, readSecond{read: 1000})
+	f = readSeconds(1, readSecond{Read: 1000})
 	f.header.Plan.Read.From.Latest = true
 	if kept := f.Result().ConsumerLag.KeptUp; kept == nil || !*kept {
 		t.Error("what was written in a single second: nobody has kept up with it")
@@ -191,41 +117,27 @@ func TestAReplayDoesNotTellWhetherReadersKeepUp(t *testing.T) {
 }
 
 func TestTheLongestTimeWithoutARecordIsAStallWhileRecordsWait(t *testing.T) {
-	const lag = 5000
-	steady := readSecond{read: 1000, left: lag, wait: 0.1}
-	until := func(last, wait float64) readSecond { return readSecond{read: 500, left: lag, last: last, wait: wait} }
-	from := func(first, wait float64) readSecond {
-		return readSecond{read: 500, left: lag, first: first, wait: wait}
-	}
-	for _, tc := range []struct {
-		name    string
-		seconds []readSecond
-		want    time.Duration // 0: none
-		stall   bool          // is the verdict, of an unlimited run
-	}{
-		{"steady reading", []readSecond{steady, steady, steady}, 0, false},
-		{"a gap within two seconds", []readSecond{steady, until(0.5, 0.5), from(0.25, 0.25), steady}, 750 * time.Millisecond, false},
-		{"a gap with an empty second", []readSecond{steady, until(0.5, 0.5), {left: lag, wait: 1}, from(0.75, 0.75), steady}, 2250 * time.Millisecond, true},
-		{"a gap that is open at the end", []readSecond{steady, {left: lag, wait: 1}, {left: lag, wait: 1}}, 2 * time.Second, true},
-		{"no records waited", []readSecond{steady, {read: 500, last: 0.5, wait: 0.5}, {wait: 1}, {wait: 1}, {wait: 1}, from(0.5, 0.5)}, 0, false},
-		{"readers that were held back", []readSecond{steady, until(0.5, 0), {left: lag}, {left: lag}, from(0.5, 0)}, 0, false},
-		{"before the first record", []readSecond{{left: lag, wait: 1}, {left: lag, wait: 1}, {left: lag, wait: 1}, steady, steady}, 0, false},
-	} {
+	for _, tc := range must.Rows[[]struct {
+		Name    string
+		Seconds []readSecond
+		Want    time.Duration // 0: none
+		Stall   bool          // is the verdict, of an unlimited run
+	}](t, "reads") {
 		for _, readers := range []int{1, 3} {
-			f := readSeconds(readers, tc.seconds...)
-			if got := f.reads.stall.longest.Length; got < tc.want || tc.want == 0 && got > 0 || got > tc.want+time.Millisecond {
-				t.Errorf("%s, %d readers: the longest gap is %v, want %v", tc.name, readers, got, tc.want)
+			f := readSeconds(readers, tc.Seconds...)
+			if got := f.reads.stall.longest.Length; got < tc.Want || tc.Want == 0 && got > 0 || got > tc.Want+time.Millisecond {
+				t.Errorf("%s, %d readers: the longest gap is %v, want %v", tc.Name, readers, got, tc.Want)
 			}
-			if v := f.Verdict(); (v.Limit == verdict.Stalled) != tc.stall {
-				t.Errorf("%s, %d readers: bound by %s: %s", tc.name, readers, v.Limit, v.Evidence)
+			if v := f.Verdict(); (v.Limit == verdict.Stalled) != tc.Stall {
+				t.Errorf("%s, %d readers: bound by %s: %s", tc.Name, readers, v.Limit, v.Evidence)
 			}
 		}
 	}
 }
 
 func TestAStallOfASecondIsNamedWhereTheRateOfReadingIsFixed(t *testing.T) {
-	lag := readSecond{read: 1000, left: 5000, wait: 0.1}
-	f := readSeconds(1, lag, lag, lag, readSecond{left: 5000, wait: 1}, readSecond{left: 5000, read: 2000, first: 0.2, wait: 0.2}, lag, lag)
+	lag := readSecond{Read: 1000, Left: 5000, Wait: 0.1}
+	f := readSeconds(1, lag, lag, lag, readSecond{Left: 5000, Wait: 1}, readSecond{Left: 5000, Read: 2000, First: 0.2, Wait: 0.2}, lag, lag)
 	f.schedule = plan.NewSchedule(1000)
 	v := f.Verdict()
 	if v.Limit != verdict.Stalled || !strings.Contains(v.Evidence, "1.20s") {
@@ -359,26 +271,15 @@ func consumerLags(loading int, read int64, waiting ...int64) *Fold {
 }
 
 func TestTheConsumerLagTellsWhetherTheReadersKeptUp(t *testing.T) {
-	is := func(kept bool) *bool { return &kept }
-	yes, no := is(true), is(false)
-	for _, tc := range []struct {
-		name string
-		fold *Fold
-		want ConsumerLag
-	}{
-		{"nothing waits", consumerLags(3, 1000, 0, 0, 0), ConsumerLag{Slope: new(0.0), Appended: new(1000.0), KeptUp: yes}},
-		{"it grows", consumerLags(3, 1000, 2000, 3000, 4000), ConsumerLag{Records: 4000, Left: 4000, Max: 4000, Slope: new(1000.0), Appended: new(2000.0), KeptUp: no}},
-		{"it grows by one percent of what is written", consumerLags(3, 990, 2000, 2010, 2020), ConsumerLag{Records: 2020, Left: 2020, Max: 2020, Slope: new(10.0), Appended: new(1000.0), KeptUp: yes}},
-		{"it grows by more", consumerLags(3, 990, 2000, 2011, 2022), ConsumerLag{Records: 2022, Left: 2022, Max: 2022, Slope: new(11.0), Appended: new(1001.0), KeptUp: no}},
-		{"it grows, and is read in a second", consumerLags(3, 1000, 800, 900, 1000), ConsumerLag{Records: 1000, Left: 1000, Max: 1000, Slope: new(100.0), Appended: new(1100.0), KeptUp: yes}},
-		{"it is a lot, and falls", consumerLags(3, 1000, 9000, 8000, 7000), ConsumerLag{Records: 7000, Left: 7000, Max: 9000, Slope: new(-1000.0), Appended: new(0.0), KeptUp: yes}},
-		{"it is read when sending has ended", consumerLags(3, 1000, 2000, 3000, 4000, 2000, 0), ConsumerLag{Records: 4000, Max: 4000, Slope: new(1000.0), Appended: new(2000.0), KeptUp: no}},
-		{"too short for a slope", consumerLags(1, 1000, 5000), ConsumerLag{Records: 5000, Left: 5000, Max: 5000}},
-		{"so few that they are read in a second", consumerLags(1, 1000, 900), ConsumerLag{Records: 900, Left: 900, Max: 900, KeptUp: yes}},
-		{"over before the first second was", consumerLags(0, 1000, 5000), ConsumerLag{Records: 5000, Left: 5000, Max: 5000}},
-	} {
-		if diff := cmp.Diff(&tc.want, tc.fold.Result().ConsumerLag, cmpopts.EquateApprox(0, 1e-6)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", tc.name, diff)
+	for _, tc := range must.Rows[[]struct {
+		Name    string
+		Loading int
+		Read    int64
+		Waiting []int64
+		Want    ConsumerLag
+	}](t, "reads") {
+		if diff := cmp.Diff(&tc.Want, consumerLags(tc.Loading, tc.Read, tc.Waiting...).Result().ConsumerLag, cmpopts.EquateApprox(0, 1e-6)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tc.Name, diff)
 		}
 	}
 }

@@ -177,11 +177,13 @@ const Failed = Micros(stats.Never / time.Microsecond)
 func (m Micros) Duration() time.Duration { return time.Duration(m) * time.Microsecond }
 
 // MarshalJSON writes a number, or null.
-func (m Micros) MarshalJSON() ([]byte, error) {
-	if m == Failed {
+func (m Micros) MarshalJSON() ([]byte, error) { return nullable(m, Failed) }
+
+func nullable[N ~int64](n, null N) ([]byte, error) {
+	if n == null {
 		return []byte("null"), nil
 	}
-	return strconv.AppendInt(nil, int64(m), 10), nil
+	return strconv.AppendInt(nil, int64(n), 10), nil
 }
 
 // UnmarshalJSON reads a number, or null.

@@ -20,7 +20,8 @@ import (
 // by one call, so that a killed run can be read up to its last second. After the first error it writes no more, and Close
 // returns that error.
 type RunFile struct {
-	w      io.WriteCloser
+	w      io.Writer
+	closer io.Closer
 	packer codec.Packer
 	lines  []byte // that are not written
 	err    error
@@ -28,7 +29,7 @@ type RunFile struct {
 
 // NewRunFile writes the header of a run file to w. Close closes w.
 func NewRunFile(w io.WriteCloser, h Header) (*RunFile, error) {
-	f := &RunFile{w: w, packer: codec.NewPacker(false)}
+	f := &RunFile{w: w, closer: w, packer: codec.NewPacker(false)}
 	f.write(Line{Header: &h})
 	return f, f.err
 }
@@ -51,7 +52,7 @@ func (f *RunFile) Err() error { return f.err }
 // Close writes the trailer and closes the file.
 func (f *RunFile) Close(t Trailer) error {
 	f.write(Line{Trailer: &t})
-	return errors.Join(f.err, f.w.Close())
+	return errors.Join(f.err, f.closer.Close())
 }
 
 // write writes a line, with the windows before it.
@@ -208,7 +209,7 @@ func (j *Judgement) UnmarshalJSON(text []byte) error {
 // its result as it was judged.
 func Thin(w io.Writer, from io.Reader, judged *Result) error {
 	over := time.Duration(judged.ElapsedSeconds * float64(time.Second))
-	to := &RunFile{w: withoutClose{w}, packer: codec.NewPacker(true)}
+	to := &RunFile{w: w, packer: codec.NewPacker(true)}
 	var point struct {
 		length, number time.Duration
 		phases         stats.Phases
@@ -247,11 +248,6 @@ func Thin(w io.Writer, from io.Reader, judged *Result) error {
 	to.write(Line{Result: &Judgement{*judged}})
 	return to.err
 }
-
-// withoutClose is a file that another closes.
-type withoutClose struct{ io.Writer }
-
-func (withoutClose) Close() error { return nil }
 
 // MisfitError is the error of a run that does not fit the system, or the files beside it. Nothing was done, and trying again does
 // not help: the plan, the system or a file has to change.

@@ -178,15 +178,20 @@ func JoinPoints(points []Point, most int) []Point {
 func joinEach(points []Point, each func(n int) int) (joined []Point) {
 	for _, warmup := range []bool{true, false} {
 		of := slices.DeleteFunc(slices.Clone(points), func(p Point) bool { return p.Warmup != warmup })
-		for some := range slices.Chunk(of, each(len(of))) {
-			p := some[0]
-			for _, next := range some[1:] {
-				p = join(p, next)
-			}
-			joined = append(joined, p)
-		}
+		joined = append(joined, joinChunks(of, each(len(of)), join)...)
 	}
 	slices.SortStableFunc(joined, func(a, b Point) int { return cmp.Compare(a.StartSeconds, b.StartSeconds) })
+	return joined
+}
+
+func joinChunks[V any](values []V, each int, join func(a, b V) V) (joined []V) {
+	for some := range slices.Chunk(values, max(each, 1)) {
+		v := some[0]
+		for _, next := range some[1:] {
+			v = join(v, next)
+		}
+		joined = append(joined, v)
+	}
 	return joined
 }
 
@@ -254,29 +259,18 @@ func addClamped(a uint32, b int64) uint32 {
 	return uint32(min(int64(a)+min(b, math.MaxUint32), math.MaxUint32))
 }
 
-// join adds the column after c.
-func (c *HeatColumn) join(o *HeatColumn) {
+// join returns one column of two.
+func (c HeatColumn) join(o HeatColumn) HeatColumn {
 	for bin, n := range o.Bins {
 		c.Bins[bin] = addClamped(c.Bins[bin], int64(n))
 	}
 	c.Start, c.End = min(c.Start, o.Start), max(c.End, o.End)
+	return c
 }
 
 // JoinHeat joins neighbouring columns, so that there are at most so many.
 func JoinHeat(columns []HeatColumn, most int) []HeatColumn {
-	each := (len(columns) + most - 1) / max(most, 1)
-	if each < 2 {
-		return columns
-	}
-	var joined []HeatColumn
-	for some := range slices.Chunk(columns, each) {
-		c := some[0]
-		for i := range some[1:] {
-			c.join(&some[1+i])
-		}
-		joined = append(joined, c)
-	}
-	return joined
+	return joinChunks(columns, (len(columns)+most-1)/max(most, 1), HeatColumn.join)
 }
 
 // heat is the heat map of a run: of its headline latency, or of fetches while no record has one. Columns that are in it do not

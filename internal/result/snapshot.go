@@ -119,7 +119,7 @@ func (f *Fold) Snapshot() Snapshot {
 	if r.Seconds >= verdict.Shortest.Seconds() {
 		s.Run.Read = Rate{r.RecordsPerSecond, r.MiBPerSecond * mib}
 	}
-	s.ConsumerLag.Growth = per(float64(s.Tail.Counts.ConsumerLag), min(n.tail.length(), s.At-n.lag.Since).Seconds())
+	s.ConsumerLag.Growth = Per(float64(s.Tail.Counts.ConsumerLag), min(n.tail.length(), s.At-n.lag.Since).Seconds())
 	if !f.hosted {
 		s.Verdict = f.Verdict()
 	}
@@ -129,8 +129,8 @@ func (f *Fold) Snapshot() Snapshot {
 // numbersOf returns the numbers of a window, with rates over a time.
 func numbersOf(w *stats.Window, over time.Duration) Numbers {
 	n, seconds := Numbers{Counts: w.Counts(), Response: LatencyOf(&w.Response), EndToEnd: LatencyOf(&w.EndToEnd)}, over.Seconds()
-	n.Acknowledged = Rate{per(float64(w.Acknowledged), seconds), per(float64(w.Bytes), seconds)}
-	n.Read = Rate{per(float64(w.Consumed), seconds), per(float64(w.ConsumedBytes), seconds)}
+	n.Acknowledged = Rate{Per(float64(w.Acknowledged), seconds), Per(float64(w.Bytes), seconds)}
+	n.Read = Rate{Per(float64(w.Consumed), seconds), Per(float64(w.ConsumedBytes), seconds)}
 	produced, fetched := w.Traffic()
 	n.Batches, n.Fetched = batchesOf(&produced), batchesOf(&fetched)
 	return n
@@ -203,10 +203,10 @@ func (s *Snapshot) Partitions() []PartitionNow {
 			leader = -1
 		}
 		rows = append(rows, PartitionNow{
-			Leader: leader, Bytes: per(float64(p.Bytes), seconds), Gap: p.Outage.Length,
+			Leader: leader, Bytes: Per(float64(p.Bytes), seconds), Gap: p.Outage.Length,
 			Max: p.ServiceMax, P99: p.Service.ValueAtQuantile(0.99, p.ServiceMax),
-			ID: id, Acknowledged: per(float64(p.Records), seconds), Read: per(float64(p.Consumed), seconds),
-			ConsumerLag: max(s.lags[id].now, 0), Growth: per(float64(p.ConsumerLag), seconds),
+			ID: id, Acknowledged: Per(float64(p.Records), seconds), Read: Per(float64(p.Consumed), seconds),
+			ConsumerLag: max(s.lags[id].now, 0), Growth: Per(float64(p.ConsumerLag), seconds),
 		})
 	}
 	return rows
@@ -246,17 +246,18 @@ type brokerNow struct {
 	p99   newest[time.Duration] // of the last seconds; 0: no answer
 }
 
-// addBroker adds a broker, unless it is known.
-func (m brokersNow) addBroker(id int32) {
+// of returns a broker, which it adds unless it is known.
+func (m brokersNow) of(id int32) *brokerNow {
 	if m[id] == nil {
 		m[id] = &brokerNow{BrokerNow: BrokerNow{ID: id}, trend: newest[float64]{most: trendTime}, p99: newest[time.Duration]{most: int(tailTime / time.Second)}}
 	}
+	return m[id]
 }
 
 // add takes a second. A known broker without an answer is silent.
 func (m brokersNow) add(w *stats.Window) {
 	for id := range w.Brokers {
-		m.addBroker(id)
+		m.of(id)
 	}
 	length := w.Seconds()
 	for id, v := range m {

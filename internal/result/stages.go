@@ -95,7 +95,7 @@ func (f *Fold) fillStage(row *StageRow, w *stats.Window, from, to time.Duration)
 	if share, missed := f.missed(row); missed {
 		row.TargetReached = &share
 	}
-	row.Records = Records{Offered: w.Offered, Acknowledged: w.Acknowledged, Failed: w.Failed, Unknown: w.Unknown, Unsent: w.Unsent, Consumed: w.Consumed}
+	row.Records = recordsOf(w)
 	row.Response, row.EndToEnd = LatencyOf(&w.Response), EndToEndOf(&w.EndToEnd)
 	use := f.client(&f.total[stats.Measured])
 	e := verdict.Evidence{

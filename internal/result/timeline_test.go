@@ -1,8 +1,8 @@
 package result
 
 import (
+	"cmp"
 	"math"
-	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -16,28 +16,44 @@ import (
 
 // load is a run at some records a second, in which events are told of.
 type load struct {
-	rates  []int64
-	events map[int][]stats.Event // by the second in which they are told
-	warmup int                   // seconds
-	failed map[int]int64
-	full   func(second int) bool // nil: all are
-	gaps   map[int]stats.Gap     // by the second in which they are told
+	Rates   rates
+	Events  map[int][]stats.Event // by the second in which they are told
+	Warmup  int                   // seconds
+	Failed  map[int]int64
+	Loading int               // seconds in all of which the load goes on; 0: all
+	gaps    map[int]stats.Gap // by the second in which they are told
 }
+
+// rates are pairs of a number of seconds and the records of each.
+type rates [][2]int64
 
 func (l load) fold() *Fold {
 	f := NewFold(header(1000))
-	for i, rate := range l.rates {
-		at := time.Duration(i) * time.Second
-		w := stats.Window{
-			Start: at, End: at + time.Second, Warmup: i < l.warmup, Offered: 1000, Acknowledged: rate, Failed: l.failed[i],
-			ShardTime: time.Second, Events: l.events[i], Outage: l.gaps[i],
+	i := 0
+	for _, r := range l.Rates {
+		for range r[0] {
+			at := time.Duration(i) * time.Second
+			w := stats.Window{
+				Start: at, End: at + time.Second, Warmup: i < l.Warmup, Offered: 1000, Acknowledged: r[1], Failed: l.Failed[i],
+				ShardTime: time.Second, Events: told(l.Events[i]), Outage: l.gaps[i],
+			}
+			if l.Loading > 0 && i >= l.Loading {
+				w.ShardTime /= 2
+			}
+			f.AddWindow(w)
+			i++
 		}
-		if l.full != nil && !l.full(i) {
-			w.ShardTime /= 2
-		}
-		f.AddWindow(w)
 	}
 	return f
+}
+
+// told sets what a row leaves out of events.
+func told(events []stats.Event) []stats.Event {
+	for i := range events {
+		e := &events[i]
+		e.Broker, e.To, e.Text = cmp.Or(e.Broker, -1), cmp.Or(e.To, -1), cmp.Or(e.Text, string(e.Kind))
+	}
+	return events
 }
 
 // at is an event.
@@ -51,163 +67,50 @@ func moved(seconds float64, from, to int32) stats.Event {
 	return e
 }
 
-func lostLeader(seconds float64, from int32) stats.Event {
-	e := at(seconds, stats.LeaderLost)
-	e.Broker = from
-	return e
-}
-
-// steadily is so many seconds at a rate.
-func steadily(seconds int, rate int64) []int64 {
-	rates := make([]int64, seconds)
-	for i := range rates {
-		rates[i] = rate
-	}
-	return rates
-}
-
-func rates(parts ...[]int64) []int64 {
-	var all []int64
-	for _, p := range parts {
-		all = append(all, p...)
-	}
-	return all
-}
-
-// ms is a time that an outage's field may hold.
-func ms(n int64) *int64 { return &n }
-
-// sec is a moment that an outage's field may hold.
-func sec(n float64) *float64 { return &n }
-
 func TestAnOutageIsToldFromItsEvents(t *testing.T) {
-	calm := steadily(60, 1000)
-	for _, tc := range []struct {
-		name string
-		in   load
-		want *Outage
-	}{
-		{"no event", load{rates: calm}, nil},
-		{"events that are no fault", load{rates: calm, events: map[int][]stats.Event{
-			3: {at(3, stats.Rebalance), at(3.1, stats.ISRShrank), at(3.2, stats.ControllerMoved)},
-		}}, nil},
-		{"one that is told when the warm-up is over", load{rates: calm, warmup: 5, events: map[int][]stats.Event{6: {at(4.5, stats.BrokerGone)}}}, nil},
-		{"a fault in the warm-up", load{rates: calm, warmup: 5, events: map[int][]stats.Event{3: {at(3, stats.BrokerGone)}}}, nil},
-		{
-			"a broker that goes and comes back",
-			load{rates: calm, events: map[int][]stats.Event{
-				10: {at(10.5, stats.BrokerGone), moved(10.9, 1, 2)},
-				12: {moved(12.5, 1, 3)},
-				30: {at(30, stats.BrokerBack), at(33.5, stats.InSync)},
-				40: {moved(40, 2, 1), moved(41, 3, 2)}, // back, and what comes after that
-				50: {at(50, stats.InSync)},
-			}},
-			&Outage{BeganSeconds: sec(10.5), BeganWith: stats.BrokerGone, RecordsFailed: ms(0), NewLeaderMS: ms(2000), InSyncMS: ms(23_000), RecoveredMS: ms(0)},
-		},
-		{
-			"a partition without a replica elsewhere",
-			load{rates: calm, events: map[int][]stats.Event{
-				10: {lostLeader(10, 1)},
-				20: {moved(20, -1, 1)},
-			}},
-			&Outage{BeganSeconds: sec(10), BeganWith: stats.LeaderLost, RecordsFailed: ms(0), NewLeaderMS: ms(10_000), RecoveredMS: ms(0)},
-		},
-		{
-			"the user's command counts more than what came before",
-			load{rates: calm, events: map[int][]stats.Event{
-				10: {at(10, stats.FirstError), at(11, stats.FirstSuccess)},
-				20: {at(20, stats.Exec), at(21, stats.ExecEnded)},
-				22: {at(22, stats.FirstError), at(22.5, stats.FirstSuccess), at(23, stats.FirstError), at(25, stats.Exec)},
-			}},
-			&Outage{BeganSeconds: sec(20), BeganWith: stats.Exec, RecordsFailed: ms(0), FirstErrorMS: ms(2000), FirstSuccessMS: ms(2500), RecoveredMS: ms(0)},
-		},
-		{
-			"what began may be told late",
-			load{rates: calm, events: map[int][]stats.Event{
-				12: {moved(12, 1, 2)},
-				14: {at(11.5, stats.BrokerGone)},
-			}},
-			&Outage{BeganSeconds: sec(11.5), BeganWith: stats.BrokerGone, RecordsFailed: ms(0), NewLeaderMS: ms(500), RecoveredMS: ms(0)},
-		},
-		{
-			"records that failed from its second on",
-			load{
-				rates: calm, failed: map[int]int64{9: 1, 10: 10, 11: 100},
-				events: map[int][]stats.Event{10: {at(10.5, stats.FirstError)}},
-			},
-			&Outage{BeganSeconds: sec(10.5), BeganWith: stats.FirstError, FirstErrorMS: ms(0), RecordsFailed: ms(110), RecoveredMS: ms(0)},
-		},
-	} {
-		must.Match(t, tc.want, tc.in.fold().Result().Outage, "%s", tc.name)
+	for _, tc := range must.Rows[[]struct {
+		Name string
+		In   load
+		Want *Outage
+	}](t, "timeline") {
+		must.Match(t, tc.Want, tc.In.fold().Result().Outage, "%s", tc.Name)
 	}
 }
 
 func TestACommandThatDoesNothingIsNoOutage(t *testing.T) {
-	calm, dip := steadily(60, 1000), rates(steadily(22, 1000), steadily(1, 940), steadily(37, 1000))
-	exec := map[int][]stats.Event{20: {at(20, stats.Exec), at(21, stats.ExecEnded)}}
-	for _, tc := range []struct {
-		name string
-		in   load
-		want bool
-	}{
-		{"nothing else", load{rates: calm, events: exec}, false},
-		{"a rate that nobody can compare", load{rates: calm, events: map[int][]stats.Event{0: {at(0.1, stats.Exec)}}}, false},
-		{"a second below the bar", load{rates: dip, events: exec}, true},
-		{"such a second long after", load{rates: rates(steadily(50, 1000), steadily(1, 900)), events: exec}, true},
-		{"such a second before", load{rates: dip, events: map[int][]stats.Event{40: {at(40, stats.Exec)}}}, false},
-		{"a record that failed", load{rates: calm, events: exec, failed: map[int]int64{25: 1}}, true},
-		{"a leader that moved", load{rates: calm, events: map[int][]stats.Event{20: {at(20, stats.Exec), moved(22, 1, 2)}}}, true},
-		{"a replica that fell out of sync", load{rates: calm, events: map[int][]stats.Event{20: {at(20, stats.Exec), at(21, stats.ISRShrank)}}}, false},
-	} {
-		r := tc.in.fold().Result()
-		if (r.Outage != nil) != tc.want || len(r.Events) == 0 {
-			t.Errorf("%s: the outage is %+v, want one: %t; %d events", tc.name, r.Outage, tc.want, len(r.Events))
+	for _, tc := range must.Rows[[]struct {
+		Name string
+		In   load
+		Want bool
+	}](t, "timeline") {
+		r := tc.In.fold().Result()
+		if (r.Outage != nil) != tc.Want || len(r.Events) == 0 {
+			t.Errorf("%s: the outage is %+v, want one: %t; %d events", tc.Name, r.Outage, tc.Want, len(r.Events))
 		}
 	}
 }
 
 func TestTheRateIsBackWhenItStays(t *testing.T) {
-	before := steadily(20, 1000)
-	gone := map[int][]stats.Event{20: {at(20.25, stats.BrokerGone)}}
-	noisy := steadily(30, 1000)
-	rng := rand.New(rand.NewPCG(1, 2))
-	for i := range noisy {
-		noisy[i] += rng.Int64N(200) - 100
-	}
-	for _, tc := range []struct {
-		name string
-		in   load
-		want *int64
-	}{
-		{"it never fell", load{rates: rates(before, steadily(20, 1000)), events: gone}, ms(0)},
-		{"after three seconds of nothing", load{rates: rates(before, steadily(3, 0), steadily(20, 1000)), events: gone}, ms(3750)},
-		{"with what had waited", load{rates: rates(before, steadily(3, 0), steadily(1, 4000), steadily(20, 1000)), events: gone}, ms(3750)},
-		{"to 95 percent", load{rates: rates(before, steadily(3, 0), steadily(20, 950)), events: gone}, ms(3750)},
-		{"to less", load{rates: rates(before, steadily(3, 0), steadily(20, 940)), events: gone}, nil},
-		{"to less, but for what had waited", load{rates: rates(before, steadily(3, 0), steadily(1, 4000), steadily(20, 500)), events: gone}, nil},
-		{"for a moment, and then again", load{rates: rates(before, steadily(2, 0), steadily(2, 1000), steadily(2, 0), steadily(20, 1000)), events: gone}, ms(6750)},
-		{"the fall comes late", load{rates: rates(before, steadily(3, 1000), steadily(2, 0), steadily(20, 1000)), events: gone}, ms(5750)},
-		{"give and take", load{rates: rates(before, steadily(3, 0), []int64{1000}, noisy), events: gone}, ms(3750)},
-		{"shortly before the end of the load", load{rates: rates(before, steadily(3, 0), steadily(2, 1000)), events: gone}, ms(3750)},
-		{"only when the load has ended", load{
-			rates: rates(before, steadily(3, 0), steadily(2, 1000)), events: gone, full: func(i int) bool { return i < 23 },
-		}, nil},
-		{"nobody knows what is normal", load{rates: steadily(20, 1000), events: map[int][]stats.Event{0: {at(0.5, stats.BrokerGone)}}}, nil},
-		{"normal is the last half minute", load{rates: rates(steadily(40, 9000), steadily(31, 1000), steadily(3, 0), steadily(20, 1000)), events: map[int][]stats.Event{
-			71: {at(71, stats.BrokerGone)},
-		}}, ms(4000)},
-	} {
-		must.Match(t, tc.want, tc.in.fold().Result().Outage.RecoveredMS, "%s", tc.name)
+	for _, tc := range must.Rows[[]struct {
+		Name    string
+		Rates   rates
+		Loading int
+		Gone    time.Duration // 0: 20.25 s
+		Want    *int64
+	}](t, "timeline") {
+		gone := cmp.Or(tc.Gone, 20_250*time.Millisecond)
+		l := load{Rates: tc.Rates, Loading: tc.Loading, Events: map[int][]stats.Event{int(gone / time.Second): {at(gone.Seconds(), stats.BrokerGone)}}}
+		must.Match(t, tc.Want, l.fold().Result().Outage.RecoveredMS, "%s", tc.Name)
 	}
 }
 
 func TestTheRateOfARunThatOnlyReadsIsThatOfReading(t *testing.T) {
 	f := NewFold(readHeader(plan.Consume, 0))
-	for i, n := range rates(steadily(10, 1000), steadily(4, 0), steadily(12, 1000)) {
+	for i := range 26 {
 		at := time.Duration(i) * time.Second
-		w := stats.Window{Start: at, End: at + time.Second, Read: stats.Read{Consumed: n, ReadTime: time.Second}}
-		if i == 10 {
-			w.Events = []stats.Event{lostLeader(10, 1)}
+		w := stats.Window{Start: at, End: at + time.Second, Read: stats.Read{Consumed: 1000, ReadTime: time.Second}}
+		if i >= 10 && i < 14 {
+			w.Consumed, w.Events = 0, told([]stats.Event{{At: 10 * time.Second, Kind: stats.LeaderLost, Broker: 1}})
 		}
 		f.AddWindow(w)
 	}
@@ -217,15 +120,15 @@ func TestTheRateOfARunThatOnlyReadsIsThatOfReading(t *testing.T) {
 }
 
 func TestEventsAreListedInOrderAndBounded(t *testing.T) {
-	l := load{rates: steadily(30, 1000), events: map[int][]stats.Event{}}
+	l := load{Rates: rates{{30, 1000}}, Events: map[int][]stats.Event{}}
 	for i := range 30 {
 		for range 50 {
-			l.events[i] = append(l.events[i], at(float64(29-i), stats.Rebalance))
+			l.Events[i] = append(l.Events[i], at(float64(29-i), stats.Rebalance))
 		}
 	}
 	e := moved(7, 1, 2)
 	e.Partitions, e.Count = []int32{3, 4}, 2
-	l.events[0] = append(l.events[0], e)
+	l.Events[0] = append(l.Events[0], e)
 	r := l.fold().Result()
 	if len(r.Events) != stats.MostOfKind+1 || r.EventsLeftOut["rebalance"] != 1300 || len(r.EventsLeftOut) != 1 {
 		t.Fatalf("%d events, and left out %v", len(r.Events), r.EventsLeftOut)
@@ -251,28 +154,17 @@ func TestEventsAreListedInOrderAndBounded(t *testing.T) {
 }
 
 func TestTheVerdictOnAStallPointsToWhatHappened(t *testing.T) {
-	broker := at(12.9, stats.BrokerGone)
-	broker.Text = "broker 2 does not answer"
-	const told = "nothing was acknowledged for 3.96s, from 10.0s"
-	for _, tc := range []struct {
-		name   string
-		events []stats.Event
-		want   string
-	}{
-		{"nothing did", nil, "; senders waited"},
-		{"a broker is gone", []stats.Event{at(10.1, stats.Exec), at(10.3, stats.FirstError), broker}, ": at 12.9s broker 2 does not answer"},
-		{"leaders moved, just before", []stats.Event{moved(9.1, 1, 2)}, ": at 9.10s leader_moved"},
-		{"the user's command", []stats.Event{at(10, stats.Exec)}, ": at 10.0s the user's command"},
-		{"an alarm, that the user's command has ended", []stats.Event{at(10.1, stats.AlarmOn), at(13.9, stats.Exec)}, ": at 10.1s alarm_on"},
-		{"the user's command at the end", []stats.Event{at(13.9, stats.Exec)}, "; senders waited"},
-		{"long before", []stats.Event{at(8.9, stats.BrokerGone)}, "; senders waited"},
-		{"and after", []stats.Event{at(14.1, stats.BrokerGone)}, "; senders waited"},
-	} {
-		f := load{rates: rates(steadily(10, 1000), steadily(4, 0), steadily(10, 1000)), events: map[int][]stats.Event{16: tc.events}, gaps: map[int]stats.Gap{
+	const prefix = "nothing was acknowledged for 3.96s, from 10.0s"
+	for _, tc := range must.Rows[[]struct {
+		Name   string
+		Events []stats.Event
+		Want   string
+	}](t, "timeline") {
+		f := load{Rates: rates{{10, 1000}, {4, 0}, {10, 1000}}, Events: map[int][]stats.Event{16: tc.Events}, gaps: map[int]stats.Gap{
 			14: {From: 10_040 * time.Millisecond, Length: 3960 * time.Millisecond},
 		}}.fold()
-		if v := f.Verdict(); v.Limit != verdict.Stalled || !strings.HasPrefix(v.Evidence, told) || !strings.Contains(v.Evidence, tc.want) || strings.Contains(v.Evidence, ": at ") != strings.HasPrefix(tc.want, ":") {
-			t.Errorf("%s: bound by %q (%s), want %q", tc.name, v.Limit, v.Evidence, tc.want)
+		if v := f.Verdict(); v.Limit != verdict.Stalled || !strings.HasPrefix(v.Evidence, prefix) || !strings.Contains(v.Evidence, tc.Want) || strings.Contains(v.Evidence, ": at ") != strings.HasPrefix(tc.Want, ":") {
+			t.Errorf("%s: bound by %q (%s), want %q", tc.Name, v.Limit, v.Evidence, tc.Want)
 		}
 	}
 }
@@ -285,7 +177,7 @@ func TestTheLongestGapNeedsNoEvent(t *testing.T) {
 		Partitions: map[int32]stats.Partition{2: {Records: 1, Outage: stats.Gap{From: time.Second, Length: 800 * time.Millisecond}}},
 	})
 	r := f.Result()
-	must.Match(t, &Outage{LongestGapMS: ms(700), LongestGapFromSeconds: sec(1)}, r.Outage, "a gap without an event")
+	must.Match(t, &Outage{LongestGapMS: new(int64(700)), LongestGapFromSeconds: new(1.0)}, r.Outage, "a gap without an event")
 	if text := marshal(t, r.Outage); strings.Contains(text, "began") || strings.Contains(text, "records_failed") {
 		t.Errorf("nothing happened, and it is told: %s", text)
 	}

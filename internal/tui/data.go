@@ -10,6 +10,7 @@ import (
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/result/verdict"
 	"github.com/kt-bench/kt/internal/stats"
+	"github.com/kt-bench/kt/internal/theme"
 	"github.com/kt-bench/kt/internal/tui/chart"
 )
 
@@ -46,11 +47,20 @@ type numbers struct {
 var quantiles = [...]struct {
 	name string
 	of   func(*result.Latency) time.Duration
+	look latencyLook
 }{
-	{"p50", func(q *result.Latency) time.Duration { return q.P50.Duration() }},
-	{"p90", func(q *result.Latency) time.Duration { return q.P90.Duration() }},
-	{"p99", func(q *result.Latency) time.Duration { return q.P99.Duration() }},
-	{"p99.9", func(q *result.Latency) time.Duration { return q.P999.Duration() }},
+	{"p50", func(q *result.Latency) time.Duration { return q.P50.Duration() }, latencyLook{theme.P50, '_', 1, 0}},
+	{"p90", func(q *result.Latency) time.Duration { return q.P90.Duration() }, latencyLook{theme.P90, '-', 6, 2}},
+	{"p99", func(q *result.Latency) time.Duration { return q.P99.Duration() }, latencyLook{theme.P99, '=', 3, 3}},
+	{"p99.9", func(q *result.Latency) time.Duration { return q.P999.Duration() }, latencyLook{theme.P999, '#', 1, 3}},
+}
+
+// latencyLook is a line of latencies. Without colour, dashes tell lines apart, and
+// without braille a character of their own.
+type latencyLook struct {
+	color   theme.Color
+	mark    rune
+	on, off int
 }
 
 // Indices of quantiles.

@@ -127,21 +127,10 @@ func (s *scene) warming(x chart.TimeAxis) func(float64) bool {
 	return func(second float64) bool { return second < x.Warmup }
 }
 
-// latencyLook is a line of latencies.
-type latencyLook struct {
-	color   theme.Color
-	mark    rune
-	on, off int
-}
-
 // ageLook is the line of the oldest record's age, where there is something to see.
 var ageLook = latencyLook{theme.Bad, '!', 1, 0}
 
 const ageName = "age"
-
-// latencyLooks are the lines of the quantiles. Without colour, dashes tell them
-// apart, and without braille a character of their own.
-var latencyLooks = [len(quantiles)]latencyLook{{theme.P50, '_', 1, 0}, {theme.P90, '-', 6, 2}, {theme.P99, '=', 3, 3}, {theme.P999, '#', 1, 3}}
 
 // titled returns the name of a chart, with whom it is about where that could be asked.
 func (s *scene) titled(name string) string {
@@ -192,8 +181,8 @@ func drawLatency(c chart.Canvas, s *scene) {
 		age.text = strings.Repeat(" ", len(age.text))
 	}
 	legend := line{age}
-	for i, q := range quantiles {
-		legend = append(legend, colored(latencyLooks[i].color, q.name+" "))
+	for _, q := range quantiles {
+		legend = append(legend, colored(q.look.color, q.name+" "))
 	}
 	legend[len(quantiles)].text = quantiles[p999].name
 	title, remarks := s.latencyTitle()
@@ -226,8 +215,8 @@ func drawLatency(c chart.Canvas, s *scene) {
 			Style: theme.Style{FG: look.color}, Mark: look.mark, On: look.on, Off: look.off,
 		})
 	}
-	for i, look := range latencyLooks {
-		add(quantiles[i].name, look, func(p *result.Point) float64 { return s.latencyOf(p, i) })
+	for i, q := range quantiles {
+		add(q.name, q.look, func(p *result.Point) float64 { return s.latencyOf(p, i) })
 	}
 	add(ageName, ageLook, s.ageOf)
 	p.Y = latencyAxis(lo, hi)
@@ -304,28 +293,19 @@ func heatCells(points []result.HeatColumn, x chart.TimeAxis, y chart.Axis, colum
 	cells := make([]float64, columns*rows)
 	edges := rowEdges(y, rows)
 	top := 0.0
-	next, cover := 0, 0
-	width := (x.To - x.From) / float64(max(columns, 1))
 	var sum [result.HeatBins + 1]float64
-	for column := range columns {
-		from, to := x.From+width*float64(column), x.From+width*float64(column+1)
+	span := func(i int) (start, end float64) { return points[i].Start.Seconds(), points[i].End.Seconds() }
+	for column, held := range chart.Places(len(points), span, x.From, x.To, columns) {
 		clear(sum[:])
-		n := 0
-		for ; next < len(points) && middle(&points[next]) < to; next++ {
-			if middle(&points[next]) >= from {
-				accumulate(&sum, &points[next])
-				n++
+		for _, p := range points[held[0]:held[1]] {
+			running := 0.0
+			for bin, n := range p.Bins { // sum[i] is what lies below bin i
+				running += float64(n)
+				sum[bin+1] += running
 			}
 		}
-		for cover < len(points) && points[cover].End.Seconds() <= (from+to)/2 {
-			cover++
-		}
-		if n == 0 && cover < len(points) && points[cover].Start.Seconds() <= (from+to)/2 {
-			accumulate(&sum, &points[cover])
-			n = 1
-		}
 		for row := range rows {
-			v := (at(&sum, edges[row]) - at(&sum, edges[row+1])) / float64(max(n, 1))
+			v := (at(&sum, edges[row]) - at(&sum, edges[row+1])) / float64(max(held[1]-held[0], 1))
 			cells[column*rows+row] = v
 			top = max(top, v)
 		}
@@ -337,17 +317,6 @@ func heatCells(points []result.HeatColumn, x chart.TimeAxis, y chart.Axis, colum
 		}
 	}
 	return cells
-}
-
-func middle(p *result.HeatColumn) float64 { return (p.Start + p.End).Seconds() / 2 }
-
-// accumulate adds a column to running totals: sum[i] is what lies below bin i.
-func accumulate(sum *[result.HeatBins + 1]float64, p *result.HeatColumn) {
-	running := 0.0
-	for bin, n := range p.Bins {
-		running += float64(n)
-		sum[bin+1] += running
-	}
 }
 
 // at returns the running total at a place between bins.

@@ -142,46 +142,31 @@ func (s *scene) hostWarning() warning {
 		return warning{}
 	}
 	for _, loaded := range []bool{true, false} {
-		if lost := s.hostsIn(hostLost, loaded); len(lost) > 0 {
-			return lostWarning(lost, loaded)
+		in := func(state string) []*hostData {
+			return slices.DeleteFunc(slices.Clone(s.hosts), func(h *hostData) bool { return h.State != state || loaded != (h.Processes > 0) })
 		}
-		if away := s.hostsIn(hostAway, loaded); len(away) > 0 {
-			return awayWarning(away, loaded && !s.gathering() && !s.overdue())
+		if lost := in(hostLost); len(lost) > 0 {
+			text := telling(lost, "is", "are") + " lost"
+			w := warning{text, text, theme.Bad}
+			if len(lost) == 1 {
+				w.long += ", silent for " + wholeSeconds(lost[0].Seen)
+			}
+			if loaded {
+				w.long += ": its figures until then are shown separately"
+			}
+			return w
+		}
+		if away := in(hostAway); len(away) > 0 {
+			longest := slices.MaxFunc(away, func(a, b *hostData) int { return cmp.Compare(a.Seen, b.Seen) })
+			text := telling(away, "has", "have") + " been silent for " + wholeSeconds(longest.Seen)
+			w := warning{text, text, theme.Warn}
+			if loaded && !s.gathering() && !s.overdue() {
+				w.long += map[bool]string{true: ": their load may go on", false: ": its load may go on"}[len(away) > 1]
+			}
+			return w
 		}
 	}
 	return s.slowWarning()
-}
-
-func (s *scene) hostsIn(state string, loaded bool) []*hostData {
-	return slices.DeleteFunc(slices.Clone(s.hosts), func(h *hostData) bool {
-		return h.State != state || loaded != (h.Processes > 0)
-	})
-}
-
-func lostWarning(lost []*hostData, loaded bool) warning {
-	text := telling(lost, "is", "are") + " lost"
-	w := warning{text, text, theme.Bad}
-	if len(lost) == 1 {
-		w.long += ", silent for " + wholeSeconds(lost[0].Seen)
-	}
-	if loaded {
-		w.long += ": its figures until then are shown separately"
-	}
-	return w
-}
-
-func awayWarning(away []*hostData, running bool) warning {
-	longest := slices.MaxFunc(away, func(a, b *hostData) int { return cmp.Compare(a.Seen, b.Seen) })
-	text := telling(away, "has", "have") + " been silent for " + wholeSeconds(longest.Seen)
-	w := warning{text, text, theme.Warn}
-	switch {
-	case !running:
-	case len(away) > 1:
-		w.long += ": their load may go on"
-	default:
-		w.long += ": its load may go on"
-	}
-	return w
 }
 
 // waitingWarning names who is not ready, before the load begins.

@@ -165,9 +165,7 @@ func (g *Gossip) end(goodbye bool) (err error) {
 		g.stop()
 		g.net.hangUp() // ends dials, so that the loops end
 		g.loops.Wait()
-		if goodbye {
-			// To the others a leave of memberlist looks like a failure. So each member gets a
-			// goodbye packet before, and another one in case the first was lost.
+		if goodbye { // to the others a leave of memberlist looks like a failure, and a packet may be lost
 			g.goodbye()
 			_ = g.list.Leave(leaveTimeout) // the only error is the timeout
 			g.goodbye()
@@ -180,9 +178,7 @@ func (g *Gossip) end(goodbye bool) (err error) {
 // goodbye tells every member that this agent leaves. To those without the goodbye it is gone.
 func (g *Gossip) goodbye() {
 	for _, n := range g.list.Members() {
-		if n.Name != g.name {
-			_ = g.list.SendBestEffort(n, []byte(goodbyePrefix+g.name+" "+g.start))
-		}
+		_ = g.list.SendBestEffort(n, []byte(goodbyePrefix+g.name+" "+g.start))
 	}
 }
 
@@ -209,25 +205,23 @@ func advertised(ctx context.Context, advertise string, bound netip.Addr, join []
 	if !bound.IsUnspecified() {
 		return bound, 0, nil
 	}
-	for _, j := range join {
+	// The last one stands for the default route. No packet is sent.
+	for _, j := range append(slices.Clone(join), "192.0.2.1") {
 		host, p, err := port.Split(j)
 		if err != nil {
 			continue // keep reports it
 		}
-		ips, err := port.Lookup(ctx, host)
-		if err != nil {
-			continue
-		}
-		if own, ok := routeTo(ips[0], p); ok {
-			return own, 0, nil
+		if ips, err := port.Lookup(ctx, host); err == nil {
+			if own, ok := routeTo(ips[0], p); ok {
+				return own, 0, nil
+			}
 		}
 	}
-	// The address of the default route. No packet is sent.
-	if own, ok := routeTo(netip.AddrFrom4([4]byte{192, 0, 2, 1}), port.Default); ok {
-		return own, 0, nil
-	}
-	if own, ok := firstAddr(); ok {
-		return own, 0, nil
+	addrs, _ := net.InterfaceAddrs() // without any, the error says what to do
+	for _, a := range addrs {
+		if p, err := netip.ParsePrefix(a.String()); err == nil && p.Addr().IsGlobalUnicast() {
+			return p.Addr(), 0, nil
+		}
 	}
 	return netip.Addr{}, 0, errors.New("no address of this machine can be reached from elsewhere: give --advertise, or --bind 127.0.0.1")
 }
@@ -241,18 +235,4 @@ func routeTo(to netip.Addr, at int) (netip.Addr, bool) {
 	defer func() { _ = c.Close() }()
 	own := c.LocalAddr().(*net.UDPAddr).AddrPort().Addr().Unmap()
 	return own, !own.IsLoopback() && !own.IsUnspecified()
-}
-
-// firstAddr returns the first address of this machine that other hosts can use.
-func firstAddr() (netip.Addr, bool) {
-	addrs, err := net.InterfaceAddrs()
-	if err != nil {
-		return netip.Addr{}, false
-	}
-	for _, a := range addrs {
-		if p, err := netip.ParsePrefix(a.String()); err == nil && p.Addr().IsGlobalUnicast() {
-			return p.Addr(), true
-		}
-	}
-	return netip.Addr{}, false
 }

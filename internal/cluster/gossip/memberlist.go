@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"slices"
 	"strings"
 	"sync"
@@ -47,49 +48,35 @@ func (delegate) MergeRemoteState([]byte, bool) {}
 
 // NotifyAlive returns an error if an agent cannot become a member.
 func (d delegate) NotifyAlive(n *memberlist.Node) error {
-	if n.Name == d.g.name {
+	_, err := decode(n.Name, n.Meta)
+	switch {
+	case n.Name == d.g.name:
 		return nil
+	case len(n.Addr) != net.IPv4len && len(n.Addr) != net.IPv6len || n.Port == 0:
+		err = errors.New("its address is none")
+	case d.g.open && !n.Addr.IsLoopback():
+		err = errors.New("it is not on this machine, and there is no key: give --key-file")
+	case err == nil && !d.g.table.hasRoom(n.Name):
+		err = fmt.Errorf("there are %d agents already", maxMembers)
 	}
-	err := d.refuse(n)
 	if err != nil {
 		d.g.often.Note("refused "+cut(n.Name, nameLimit), fmt.Sprintf("an agent at %s is left out: %s", clean(address(n)), clean(err.Error())))
 	}
 	return err
 }
 
-// refuse returns the reason why an agent cannot be a member, or nil.
-func (d delegate) refuse(n *memberlist.Node) error {
-	if len(n.Addr) != net.IPv4len && len(n.Addr) != net.IPv6len || n.Port == 0 {
-		return errors.New("its address is none")
-	}
-	if d.g.open && !n.Addr.IsLoopback() {
-		return errors.New("it is not on this machine, and there is no key: give --key-file")
-	}
-	if _, err := decode(n.Name, n.Meta); err != nil {
-		return err
-	}
-	if !d.g.table.hasRoom(n.Name) {
-		return fmt.Errorf("there are %d agents already", maxMembers)
-	}
-	return nil
-}
-
 func (d delegate) NotifyJoin(n *memberlist.Node) {
-	info, err := decode(n.Name, n.Meta)
-	if n.Name == d.g.name || err != nil { // NotifyAlive has reported the error
-		return
+	if d.NotifyUpdate(n); n.Name != d.g.name {
+		d.g.report("%s is there, at %s", clean(n.Name), address(n))
 	}
-	d.g.table.here(info, startOf(n.Meta), address(n), time.Now())
-	d.g.report("%s is there, at %s", info.Name, address(n))
 }
 
-// NotifyUpdate notes that a member was started anew.
+// NotifyUpdate notes that a member is there, or was started anew.
 func (d delegate) NotifyUpdate(n *memberlist.Node) {
 	info, err := decode(n.Name, n.Meta)
-	if n.Name == d.g.name || err != nil {
-		return
+	if n.Name != d.g.name && err == nil { // NotifyAlive has reported the error
+		d.g.table.here(info, startOf(n.Meta), address(n), time.Now())
 	}
-	d.g.table.update(info, startOf(n.Meta), address(n), time.Now())
 }
 
 func (d delegate) NotifyLeave(n *memberlist.Node) {
@@ -187,14 +174,8 @@ func newTransport(l *port.Listener, key *port.Key) *transport {
 
 // FinalAdvertiseAddr returns the address for others, which is always given.
 func (t *transport) FinalAdvertiseAddr(ip string, at int) (net.IP, int, error) {
-	addr := net.ParseIP(ip)
-	if addr == nil {
-		return nil, 0, fmt.Errorf("%q is no address", ip)
-	}
-	if four := addr.To4(); four != nil {
-		addr = four
-	}
-	return addr, at, nil
+	addr, err := netip.ParseAddr(ip)
+	return addr.AsSlice(), at, err
 }
 
 func (t *transport) WriteTo(b []byte, addr string) (time.Time, error) {
@@ -241,7 +222,10 @@ func (t *transport) receive() {
 		case t.ctx.Err() != nil:
 			return
 		case err != nil: // of one packet that could not be delivered, or of the kernel's memory
-			t.pause()
+			select { // it may last, and must not take the CPU
+			case <-time.After(10 * time.Millisecond):
+			case <-t.ctx.Done():
+			}
 			continue
 		case n == 0, n > maxPacket:
 			continue // it is none of memberlist's
@@ -251,14 +235,6 @@ func (t *transport) receive() {
 		case <-t.ctx.Done():
 			return
 		}
-	}
-}
-
-// pause keeps a lasting error from taking the CPU.
-func (t *transport) pause() {
-	select {
-	case <-time.After(10 * time.Millisecond):
-	case <-t.ctx.Done():
 	}
 }
 

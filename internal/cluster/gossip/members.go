@@ -176,22 +176,18 @@ func (t *table) hasRoom(name string) bool {
 	return t.members[name] != nil || len(t.members) < maxMembers
 }
 
-// here adds a member that is new or back.
+// here notes a member that is new, back or started anew.
 func (t *table) here(info Info, start, addr string, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.goodbyes, info.Name)
-	t.members[info.Name] = &Member{Info: info, Addr: addr, State: Alive, Since: now, start: start}
-}
-
-// update notes the info of a member that was started anew. That is a sign of life.
-func (t *table) update(info Info, start, addr string, now time.Time) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if m := t.members[info.Name]; m != nil {
-		m.Info, m.Addr, m.start = info, addr, start
-		m.become(Alive, now)
+	m := t.members[info.Name]
+	if m == nil {
+		m = &Member{}
+		t.members[info.Name] = m
 	}
+	m.Info, m.Addr, m.start, m.Rival = info, addr, start, ""
+	m.become(Alive, now)
 }
 
 // rival notes that an agent at another address presents the name of a member.

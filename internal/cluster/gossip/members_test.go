@@ -238,7 +238,7 @@ func TestTheTableFollowsWhatIsHeard(t *testing.T) {
 }
 
 func here(t *table, now time.Time) { t.here(Info{Name: "a"}, "S1", "10.0.0.1:7946", now) }
-func told(t *table, now time.Time) { t.update(Info{Name: "a"}, "S1", "10.0.0.1:7946", now) }
+func told(t *table, now time.Time) { t.here(Info{Name: "a"}, "S1", "10.0.0.1:7946", now) }
 func away(t *table, now time.Time) { t.away("a", now) }
 func bye(t *table, now time.Time)  { t.goodbye("a", "S1", now) }
 

@@ -51,24 +51,6 @@ func newClient(key *Key, after, within time.Duration) *http.Client {
 func Dial(ctx context.Context, addr string, key *Key, alpn string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*handshakeTimeout)
 	defer cancel()
-	conn, err := reach(ctx, addr, key)
-	if err != nil {
-		return nil, err
-	}
-	c, err := shake(ctx, conn, key, alpn)
-	if err != nil {
-		_ = conn.Close() // the error of the handshake is the cause
-		return nil, err
-	}
-	most := -1
-	if alpn == Gossip {
-		most = gossipBytes
-	}
-	return &bounded{Conn: c, left: most}, nil
-}
-
-// reach opens a TCP connection.
-func reach(ctx context.Context, addr string, key *Key) (net.Conn, error) {
 	d := net.Dialer{Timeout: handshakeTimeout}
 	if key == nil {
 		// ControlContext runs after the name was resolved and before anything is sent.
@@ -86,7 +68,16 @@ func reach(ctx context.Context, addr string, key *Key) (net.Conn, error) {
 	case err != nil:
 		return nil, reason(err)
 	}
-	return conn, nil
+	c, err := shake(ctx, conn, key, alpn)
+	if err != nil {
+		_ = conn.Close() // the error of the handshake is the cause
+		return nil, err
+	}
+	most := -1
+	if alpn == Gossip {
+		most = gossipBytes
+	}
+	return &bounded{Conn: c, left: most}, nil
 }
 
 // reason returns the cause of an error of the network, without the addresses.

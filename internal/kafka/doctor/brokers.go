@@ -53,7 +53,6 @@ func (e *examination) server(state State, err error) {
 	e.add(c)
 }
 
-// bootstrap checks that each bootstrap server answers.
 func (e *examination) bootstrap() {
 	for _, err := range e.cluster.Unreached {
 		e.server(Warn, err)
@@ -62,7 +61,6 @@ func (e *examination) bootstrap() {
 	e.pass("bootstrap", "", "%s answered", theme.Plural(n, "bootstrap server", "bootstrap servers"))
 }
 
-// listeners checks that each broker answers where it says that it listens.
 func (e *examination) listeners(ctx context.Context) {
 	for i, l := range e.cluster.Listeners(ctx) { // in the order of the brokers
 		about := aboutBroker(l.Broker)
@@ -80,7 +78,6 @@ const (
 	far   = 10 * time.Millisecond // the round trip above which a client is not beside the brokers
 )
 
-// trip is what a broker answered at its listener.
 type trip struct {
 	cluster string          // the id of its cluster
 	times   []time.Duration // the shortest first
@@ -241,7 +238,6 @@ func (e *examination) layout(ctx context.Context) {
 	e.leadership(&s)
 }
 
-// spread is how partitions lie on brokers.
 type spread struct {
 	partitions, led int
 	leaderless      []string // TOPIC-PARTITION

@@ -117,7 +117,6 @@ func (e *examination) step(ctx context.Context, checks func(context.Context)) {
 	}
 }
 
-// examination is one call of Examine.
 type examination struct {
 	Options
 	Report
@@ -160,13 +159,11 @@ func (e *examination) add(c Check) {
 	e.Checks = append(e.Checks, c)
 }
 
-// kind is checks of one name and state.
 type kind struct {
 	name  string
 	state State
 }
 
-// maxNamed is how many checks of a kind are listed.
 const maxNamed = 20
 
 // sumUp adds a check for those of each kind that are not listed.

@@ -69,7 +69,6 @@ func (e *examination) rights(ctx context.Context) {
 	o.commit(ctx)
 }
 
-// readOnly reports whether no topic is made.
 func (e *examination) readOnly() bool { return e.ReadOnly || e.Protected != "" }
 
 // permitted asks what this client may do with the topic of the load, and tries nothing.
@@ -147,7 +146,6 @@ func (o own) mend(err error, right string) string {
 	return "look at the log of the broker"
 }
 
-// read reads all records again, and notes their last stamps.
 func (o own) read(ctx context.Context, stamps map[int32]*stamp) bool {
 	from := make(map[int32]kgo.Offset)
 	for p := range stamps {
@@ -177,10 +175,8 @@ func (o own) read(ctx context.Context, stamps map[int32]*stamp) bool {
 	return true
 }
 
-// tolerance is by how much a broker's clock may differ.
 const tolerance = time.Second
 
-// clocks compares the clocks of the brokers with that of this host.
 func (o own) clocks(stamps map[int32]*stamp) {
 	worst, seen := time.Duration(0), make(map[int32]bool)
 	for p, s := range stamps {
@@ -209,7 +205,6 @@ func (s *stamp) off() time.Duration {
 	return min(0, s.appended.Add(time.Millisecond).Sub(s.sent))
 }
 
-// commit commits an offset for a group, and deletes that group.
 func (o own) commit(ctx context.Context) {
 	group := o.topic.Name
 	var at kadm.Offsets
@@ -231,7 +226,6 @@ func (o own) commit(ctx context.Context) {
 	}
 }
 
-// remove deletes the topic that this examination has made.
 func (o own) remove(ctx context.Context) {
 	if err := o.cluster.DeleteTopic(ctx, o.topic.Name); err != nil {
 		o.fail("delete", "", "delete topic "+o.topic.Name+" by hand, or allow Delete on topics", "topic %s is left: %v", o.topic.Name, err)
@@ -240,7 +234,6 @@ func (o own) remove(ctx context.Context) {
 	o.pass("delete", "", "topic %s is deleted again", o.topic.Name)
 }
 
-// quotas lists the quotas that apply to the clients of a load.
 func (e *examination) quotas(ctx context.Context) {
 	all, err := e.admin.DescribeClientQuotas(ctx, false, nil) // none named: all
 	if err != nil {

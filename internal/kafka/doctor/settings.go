@@ -103,7 +103,6 @@ func (e *examination) forNew(ctx context.Context) (t target, right string, err e
 	return t, right, nil
 }
 
-// values returns the settings of one resource.
 func values(described kadm.ResourceConfigs, err error) (map[string]string, error) {
 	if err != nil {
 		return nil, err
@@ -179,7 +178,6 @@ func (e *examination) security(ctx context.Context) {
 // soon is the time before the end of a certificate in which somebody should renew it.
 const soon = 30 * 24 * time.Hour
 
-// certificate checks the certificate of a broker that was accepted.
 func (e *examination) certificate(state *tls.ConnectionState, host string) Check {
 	leaf := state.PeerCertificates[0]
 	left := leaf.NotAfter.Sub(e.Now)

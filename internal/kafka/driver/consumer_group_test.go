@@ -168,7 +168,8 @@ func untilBack(d *between, gone <-chan struct{}) func(context.Context, int, time
 	return func(ctx context.Context, limit int, patience time.Duration) (int, error) {
 		select {
 		case <-gone:
-			back = back || d.At.Groups[0].OwnsAll()
+			_, all := d.At.Groups[0].Owned()
+			back = back || all
 		default:
 		}
 		switch {

@@ -18,7 +18,6 @@ import (
 	"github.com/kt-bench/kt/internal/stats"
 )
 
-// fetcher is one consumer.
 type fetcher struct {
 	driver *Consumer
 	shard  *engine.Shard
@@ -40,7 +39,6 @@ type fetcher struct {
 	done       bool               // a partition was read to its end offset, which is not committed yet
 }
 
-// connect makes the client, with its partitions or its group.
 func (r *fetcher) connect() error {
 	d := r.driver
 	opts := append(d.Settings.Options(),
@@ -126,7 +124,6 @@ func (r *fetcher) joining() {
 	r.rebalancing()
 }
 
-// rebalancing notes the begin of a rebalance.
 func (r *fetcher) rebalancing() { r.hasLeft.CompareAndSwap(0, max(1, int64(r.shard.Now()))) }
 
 func (r *fetcher) assigned(_ context.Context, _ *kgo.Client, partitions map[string][]int32) {
@@ -228,7 +225,6 @@ func (r *fetcher) Read(ctx context.Context, limit int, patience time.Duration) (
 // deletedAfter is the time without records after which positions pass deleted records. A record that is on its way comes sooner.
 const deletedAfter = time.Second
 
-// poll waits for records.
 func (r *fetcher) poll(ctx context.Context, limit int, patience time.Duration) kgo.Fetches {
 	if patience <= 0 {
 		patience = deletedAfter
@@ -285,7 +281,6 @@ func (r *fetcher) passOver(ctx context.Context, e *kgo.ErrDecompressTooLarge) {
 	}
 }
 
-// take counts the records of one partition.
 func (r *fetcher) take(p *kgo.FetchTopicPartition, now time.Duration) int {
 	d := r.driver
 	number := d.Layout.Number(p.Topic, p.Partition)

@@ -59,16 +59,13 @@ func (p *Producer) Open(ctx context.Context, s *engine.Shard) (engine.Worker, er
 	return w, nil
 }
 
-// generator returns the generator of one producer's share of the load's records.
 func (p *Producer) generator(index int) *payload.Generator {
 	number, all := p.Plan.Shard(index)
 	return p.Values.Generator(p.Plan, number, all)
 }
 
-// openTimeout is how long a producer may take to connect.
 const openTimeout = 30 * time.Second
 
-// worker is one producer.
 type worker struct {
 	client    *kgo.Client
 	shard     *engine.Shard
@@ -172,14 +169,12 @@ func (w *worker) Close() error {
 	return nil
 }
 
-// transaction is the state of a transactional producer.
 type transaction struct {
 	every time.Duration // 0: no transactions
 	open  bool
 	began time.Duration
 }
 
-// abortTimeout is how long it may take to abort a transaction.
 const abortTimeout = 5 * time.Second
 
 // turnTransaction commits the open transaction at the end of its time and begins the next. It reports whether it waited.

@@ -158,11 +158,11 @@ func (s Consumer) GroupOptions() []kgo.Opt {
 		}
 		return append(opts, kgo.ServerSideBalancer(), kgo.Balancers(assignor))
 	}
-	var balancers []kgo.GroupBalancer
+	var chosen []kgo.GroupBalancer
 	for class := range strings.SplitSeq(s.Value("partition.assignment.strategy"), ",") {
-		balancers = append(balancers, balancer(strings.TrimPrefix(class, assignorPackage)))
+		chosen = append(chosen, balancers[strings.TrimPrefix(class, assignorPackage)]())
 	}
-	return append(opts, kgo.Balancers(balancers...),
+	return append(opts, kgo.Balancers(chosen...),
 		kgo.SessionTimeout(s.Duration("session.timeout.ms")), kgo.HeartbeatInterval(s.Duration("heartbeat.interval.ms")))
 }
 

@@ -217,7 +217,6 @@ func (s Producer) settleDelivery() error {
 	return nil
 }
 
-// checkSizes refuses records and batches that cannot be sent.
 func (s Producer) checkSizes() error {
 	var problems []error
 	record := int64(s.recordMax) + javaOverhead

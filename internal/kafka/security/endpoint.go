@@ -84,7 +84,6 @@ func again(ctx context.Context, pause, most time.Duration, once func(context.Con
 	}
 }
 
-// tokenOf returns the token in an answer, and whether an error may pass.
 func tokenOf(host string, response *http.Response) (secret.Text, bool, error) {
 	const most = 1 << 20
 	body, err := io.ReadAll(io.LimitReader(response.Body, most))
@@ -120,7 +119,6 @@ func temporary(err error) bool {
 	return !errors.As(err, &certificate) && !errors.As(err, &record) && (!errors.As(err, &dns) || !dns.IsNotFound)
 }
 
-// endpointCause says what is wrong with the connection to a token endpoint.
 func endpointCause(err error) string {
 	var certificate *tls.CertificateVerificationError
 	if errors.As(err, &certificate) {
@@ -132,7 +130,6 @@ func endpointCause(err error) string {
 	return last(err) + ": check sasl.oauthbearer.token.endpoint.url"
 }
 
-// first returns the value of a property, or else of an option.
 func (v *values) first(property string, m module, option string) secret.Text {
 	if v.has(property) {
 		return v.secret(property)
@@ -140,7 +137,6 @@ func (v *values) first(property string, m module, option string) secret.Text {
 	return m.options[option]
 }
 
-// millis returns the time of a property in milliseconds, or preset when it has none.
 func (v *values) millis(name string, preset time.Duration) time.Duration {
 	if v.text(name) == "" {
 		return preset

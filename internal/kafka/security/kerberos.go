@@ -97,16 +97,19 @@ func (l *kerberosLogin) limit() (time.Duration, string) {
 	if err != nil {
 		return l.within, "unknown" // the log-in tells what is wrong
 	}
-	_, realm, found := strings.Cut(l.principal, "@")
-	if !found {
-		realm = conf.LibDefaults.DefaultRealm
-	}
+	_, realm := l.named(conf)
 	for _, r := range conf.Realms {
 		if n := len(r.KDC); r.Realm == realm && n > 0 {
 			return min(l.within*time.Duration(2*n-1), max(most, l.within)), strings.Join(r.KDC, ", ")
 		}
 	}
 	return most, "those of the DNS" // as many as there are
+}
+
+// named returns the parts of the principal.
+func (l *kerberosLogin) named(conf *config.Config) (name, realm string) {
+	name, realm, _ = strings.Cut(l.principal, "@")
+	return name, cmp.Or(realm, conf.LibDefaults.DefaultRealm)
 }
 
 // read reads krb5.conf. Unless it says otherwise, KDCs are asked by TCP first: the library waits 5 s for UDP, which many
@@ -135,10 +138,7 @@ func (l *kerberosLogin) client() (*client.Client, error) {
 	if err != nil {
 		return nil, &TokenError{fmt.Sprintf("GSSAPI: read the keytab %s: %v", l.keytab, err)}
 	}
-	name, realm, found := strings.Cut(l.principal, "@")
-	if !found {
-		realm = conf.LibDefaults.DefaultRealm
-	}
+	name, realm := l.named(conf)
 	c := client.NewWithKeytab(name, realm, keys, conf, client.DisablePAFXFAST(true))
 	if err := c.Login(); err != nil {
 		return nil, &TokenError{fmt.Sprintf("GSSAPI: log in as %s@%s with %s: %s: check principal, keytab, the KDC in %s and the clock", name, realm, l.keytab, brief(err), l.conf)}
@@ -158,7 +158,6 @@ func (l *kerberosLogin) fromCache(conf *config.Config) (*client.Client, error) {
 	return c, nil
 }
 
-// brief returns the part of a Kerberos error that says what happened.
 func brief(err error) string {
 	text := err.Error()
 	if i := strings.Index(text, "KDC_ERR"); i >= 0 {

@@ -73,7 +73,6 @@ func (v *values) oauth(m module) sasl.Mechanism {
 	})}
 }
 
-// number returns the value of a property that is a number.
 func (v *values) number(name string) float64 {
 	n, err := strconv.ParseFloat(v.text(name), 64)
 	if err != nil || n < 0 {
@@ -215,7 +214,6 @@ func (v *values) authorities(m module) func() (*x509.CertPool, error) {
 	}
 }
 
-// environment returns a variable of the environment.
 func (v *values) environment(name string) string {
 	if v.getenv == nil {
 		return ""

@@ -45,7 +45,6 @@ func (s Settings) Notify(tell func(text string)) {
 	}
 }
 
-// login is how to authenticate.
 type login struct {
 	name      string
 	mechanism sasl.Mechanism
@@ -192,7 +191,6 @@ func Parse(given map[string]plan.Given, named []string, getenv func(string) stri
 // holders are the properties that hold credentials, or lead to some. Trust stores and their passwords are none.
 var holders = []string{"sasl.jaas.config", "ssl.keystore.location", "ssl.keystore.key", urlPassword}
 
-// values are the properties while they are parsed.
 type values struct {
 	given    map[string]plan.Given
 	getenv   func(string) string
@@ -245,7 +243,6 @@ func (v *values) from(name string) string {
 	return ""
 }
 
-// has reports whether a property is given and not empty.
 func (v *values) has(name string) bool { return v.given[name].Value != "" }
 
 // text returns the value of a property, or its default.
@@ -260,7 +257,6 @@ func (v *values) text(name string) string {
 // secret returns a value as it was given, with the space around it.
 func (v *values) secret(name string) secret.Text { return secret.Cover(v.given[name].Value) }
 
-// list returns the items of a list that are separated by commas.
 func (v *values) list(name string) []string {
 	var items []string
 	for item := range strings.SplitSeq(v.text(name), ",") {

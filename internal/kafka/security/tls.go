@@ -18,7 +18,6 @@ import (
 	"github.com/kt-bench/kt/internal/secret"
 )
 
-// transport is how to make TLS connections.
 type transport struct {
 	trust, identity *stored // nil: the system's authorities; no certificate of kt's own
 	min, max        uint16
@@ -26,13 +25,11 @@ type transport struct {
 	anyName         bool     // ssl.endpoint.identification.algorithm is empty
 }
 
-// versions are the names that Java has for versions of TLS, lowest first.
 var versions = []string{"TLSv1", "TLSv1.1", "TLSv1.2", "TLSv1.3"}
 
 // number returns the version at an index of versions.
 func number(i int) uint16 { return tls.VersionTLS10 + uint16(i) }
 
-// transport reads the ssl. properties.
 func (v *values) transport() *transport {
 	t := &transport{trust: v.truststore(), identity: v.keystore()}
 	switch algorithm := v.text("ssl.endpoint.identification.algorithm"); {
@@ -51,7 +48,6 @@ func (v *values) transport() *transport {
 	return t
 }
 
-// versions sets the lowest and the highest version of TLS.
 func (v *values) versions(t *transport) {
 	enabled := v.list("ssl.enabled.protocols")
 	context := v.text("ssl.protocol")
@@ -160,7 +156,6 @@ func (t *transport) config(server string) (*tls.Config, error) {
 	return c, nil
 }
 
-// verify checks the chain of certificates, and then the name.
 func (t *transport) verify(state tls.ConnectionState, server string, roots *x509.CertPool) error {
 	if len(state.PeerCertificates) == 0 {
 		return errors.New("the server sent no certificate")
@@ -192,7 +187,6 @@ func checkName(c *x509.Certificate, server string) error {
 	return err
 }
 
-// contents are what a store holds: authorities in a pool, or an identity.
 type contents struct {
 	authorities []*x509.Certificate
 	pool        *x509.CertPool // of them
@@ -261,7 +255,6 @@ func (v *values) truststore() *stored {
 	return v.trust("ssl.", v.secret("ssl.truststore.certificates"), v.text("ssl.truststore.location"), v.secret("ssl.truststore.password"))
 }
 
-// trust reads a trust store. prefix is that of its properties.
 func (v *values) trust(prefix string, inline secret.Text, path string, password secret.Text) *stored {
 	read := func(data []byte) (contents, error) {
 		found, err := keystore.Trust(data, password)

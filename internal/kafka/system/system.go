@@ -123,7 +123,6 @@ func fitEmbedded(p *plan.Plan, notify func(run.Notice)) {
 	p.Topic.Configs = configs
 }
 
-// connect reaches the cluster and prepares the topics.
 func (s *session) connect(ctx context.Context) (err error) {
 	within := s.Consumer.ReachTimeout()
 	if s.writes {
@@ -189,7 +188,6 @@ func misfit(err error) error {
 	return err
 }
 
-// limits returns how much may wait for acknowledgements, and how long.
 func (s *session) limits() engine.Options {
 	o := engine.Options{
 		BufferBytes: s.Producer.Int64("buffer.memory"),
@@ -271,7 +269,6 @@ func (s *System) WhyUnreachable(ctx context.Context, code string) error {
 	return err
 }
 
-// admin is a connection to a cluster beside a run.
 type admin struct {
 	*kafka.Cluster
 	compressed bool // by the producer

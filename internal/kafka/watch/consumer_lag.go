@@ -58,7 +58,7 @@ func (l *ConsumerLag) ask(ctx context.Context) {
 	}
 	for i := range l.at.Groups {
 		g := &l.at.Groups[i]
-		if g.Name == "" || g.OwnsAll() {
+		if _, all := g.Owned(); all || g.Name == "" {
 			continue
 		}
 		committed, bad := l.cluster.CommittedOffsets(ctx, l.at.Layout, g.Name)
@@ -98,7 +98,8 @@ func (l *ConsumerLag) Take() stats.Window {
 	}
 	othersCount := make([]bool, len(l.at.Groups))
 	for g := range othersCount {
-		othersCount[g] = l.at.Later || l.at.Groups[g].OwnsAny()
+		n, _ := l.at.Groups[g].Owned()
+		othersCount[g] = l.at.Later || n > 0
 	}
 	for i := range l.counted {
 		number := int32(i)

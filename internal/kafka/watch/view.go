@@ -157,7 +157,6 @@ func (p *partitionView) adopt(number int32, changes map[change]*stats.Event) {
 	p.known, p.leader, p.epoch, p.replicas, p.isr = true, p.next.Leader, p.next.LeaderEpoch, p.next.Replicas, p.next.ISR
 }
 
-// missing returns the number of replicas that are not in sync.
 func (p *partitionView) missing() int {
 	n := 0
 	for _, r := range p.replicas {
@@ -168,7 +167,6 @@ func (p *partitionView) missing() int {
 	return n
 }
 
-// text returns the change as a sentence.
 func (c change) text(n int) string {
 	partitions := theme.Plural(n, "partition", "partitions")
 	switch c.kind {

@@ -69,7 +69,6 @@ func New(c *kafka.Cluster, topics []result.Topic) (*Brokers, error) {
 	})
 }
 
-// watchOptions returns the options of a client for one broker.
 func watchOptions(addr string) []kgo.Opt {
 	return []kgo.Opt{
 		kgo.SeedBrokers(addr),
@@ -341,7 +340,6 @@ func (b *watched) hear(a answer) (stats.Event, bool) {
 	return e, true
 }
 
-// answers reports whether the broker answered the last request.
 func (b *watched) answers() bool { return b.failures == 0 }
 
 func refusedConnection(err error) bool { return errors.Is(err, syscall.ECONNREFUSED) }

@@ -43,7 +43,6 @@ type identity struct {
 	sequence int64 // of the first record of the next batch, see at
 }
 
-// nobody is the identity of batches without idempotence.
 var nobody = identity{id: -1, epoch: -1, sequence: -1}
 
 // pass moves the sequence behind n records.
@@ -176,7 +175,6 @@ type pool struct {
 	room       int // bytes for parts
 }
 
-// template is the records of one full batch.
 type template struct {
 	encoded
 	ends  []int32  // of each record
@@ -184,7 +182,6 @@ type template struct {
 	sums  []uint32 // checksums up to the end of each record
 }
 
-// encoded is records as they are sent.
 type encoded struct {
 	records []byte
 	codec   byte
@@ -192,7 +189,6 @@ type encoded struct {
 	moved   shift  // by the length of records
 }
 
-// part names the first records of a template.
 type part struct{ template, records int }
 
 func encode(records []byte, codec byte) encoded {
@@ -244,7 +240,6 @@ type source struct {
 	index     int64 // of the next record
 }
 
-// template returns a batch of one record at least, and of no more than so many bytes and records.
 func (s *source) template(size, records int) (t template) {
 	sum, bytes := uint32(0), int32(0)
 	for ; len(t.ends) < records; s.index++ {
@@ -261,7 +256,6 @@ func (s *source) template(size, records int) (t template) {
 	return t
 }
 
-// compress returns records compressed, in memory of their own.
 func (o *pool) compress(records []byte) encoded {
 	compressed, codec := o.compressor.Compress(new(bytes.Buffer), records)
 	return encode(bytes.Clone(compressed), byte(codec))

@@ -39,7 +39,6 @@ type lane struct {
 	now       encoded // records on their way
 }
 
-// answer is the outcome of a batch in one request.
 type answer struct {
 	code   string // "": the broker took the batch
 	offset int64  // of its first record; -1: the broker did not say
@@ -51,7 +50,6 @@ type answer struct {
 	renew bool // the broker no longer knows the producer
 }
 
-// prepare makes the batch ready to be sent.
 func (l *lane) prepare() {
 	l.began, l.sent = time.Now(), false
 	if l.prepared {
@@ -96,10 +94,8 @@ func (l *lane) settle(a answer) {
 	l.next()
 }
 
-// deliveryTimeout is the error code of records that were not delivered within delivery.timeout.ms.
 const deliveryTimeout = "client:DELIVERY_TIMEOUT"
 
-// next turns to the next batch.
 func (l *lane) next() {
 	w := l.w
 	w.mu.Lock()
@@ -114,7 +110,6 @@ func (l *lane) next() {
 	}
 }
 
-// again sends the batch again after a pause.
 func (l *lane) again(a answer) {
 	w := l.w
 	kafka.Pause(w.ctx, w.backoff(l.fails))
@@ -210,7 +205,6 @@ func (l *lane) renew(b *batch, code string) {
 	l.next()
 }
 
-// newIdentity asks the brokers for a producer id.
 func newIdentity(ctx context.Context, c *kgo.Client) (identity, error) {
 	req := kmsg.NewPtrInitProducerIDRequest()
 	req.TransactionTimeoutMillis = -1 // there are no transactions
@@ -221,7 +215,6 @@ func newIdentity(ctx context.Context, c *kgo.Client) (identity, error) {
 	return identity{id: resp.ProducerID, epoch: resp.ProducerEpoch}, kerr.ErrorForCode(resp.ErrorCode)
 }
 
-// batch is some ops that are sent together.
 type batch struct {
 	ops     []*engine.Op
 	records int

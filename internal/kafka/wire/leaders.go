@@ -30,18 +30,15 @@ type leaders struct {
 	of  map[int32]leader // by partition number
 }
 
-// leader is the broker that leads a partition.
 type leader struct {
 	broker int32 // -1: nobody, or not known
 	epoch  int32 // -1: not known
 }
 
-// newLeaders returns leaders that knows none yet.
 func newLeaders(c *kgo.Client, layout *kafka.Layout) *leaders {
 	return &leaders{client: c, layout: layout, ids: make(map[string][16]byte), of: make(map[int32]leader)}
 }
 
-// leader returns the leader of a partition.
 func (l *leaders) leader(number int32) leader {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -56,7 +53,6 @@ func (l *leaders) at(number int32) leader {
 	return leader{-1, -1}
 }
 
-// topicID returns the id of a topic.
 func (l *leaders) topicID(topic string) [16]byte {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -156,7 +152,6 @@ func (r *reader) followLeaders(ctx context.Context) {
 	}
 }
 
-// followAgain asks for the leaders to be looked up.
 func (r *reader) followAgain() {
 	select {
 	case r.stale <- struct{}{}:

@@ -57,7 +57,6 @@ func (d *Producer) BufferRecords() int {
 	return most
 }
 
-// depth returns the number of lanes of a partition.
 func (d *Producer) depth() int { return min(d.Settings.MaxInFlight(), maxDepth) }
 
 // maxDepth bounds the lanes of a partition: as many batches of a producer id are on their way with Kafka's client.
@@ -69,7 +68,7 @@ func (d *Producer) Open(ctx context.Context, s *engine.Shard) (engine.Worker, er
 		driver: d, shard: s, pool: d.pool,
 		linger: d.Settings.Duration("linger.ms"), delivery: d.Settings.DeliveryTimeout(),
 		retries: d.Settings.Int64("retries"), backoff: d.Settings.RetryBackoff(),
-		outlets: make(map[int32]*outlet), turn: s.Index, template: s.Index * len(d.pool.templates) / max(1, s.Count),
+		brokers: make(map[int32]*brokerQueue), turn: s.Index, template: s.Index * len(d.pool.templates) / max(1, s.Count),
 	}
 	w.idle.L = &w.mu
 	w.ctx, w.cancel = context.WithCancel(context.WithoutCancel(ctx))
@@ -109,7 +108,6 @@ func (d *Producer) Open(ctx context.Context, s *engine.Shard) (engine.Worker, er
 	return w, nil
 }
 
-// accounts reports whether every record is accounted for.
 func (d *Producer) accounts() bool { return d.Plan.Payload.Stamp || d.Plan.Verify }
 
 // byHeaders reports whether the headers of batches say which records they hold, and no stamps.
@@ -124,7 +122,6 @@ func (w *worker) disconnect() {
 	}
 }
 
-// openTimeout is how long a producer may take to connect.
 const openTimeout = 30 * time.Second
 
 func (w *worker) ready(ctx context.Context) error {

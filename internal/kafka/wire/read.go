@@ -56,20 +56,20 @@ type shard interface {
 // reader is one consumer. A goroutine fetches for each broker that leads partitions of it; one more follows the leaders.
 type reader struct {
 	*Consumer
-	shard   shard
-	group   int                        // its number; 0 without groups
-	has     func(partition int32) bool // by number in the Layout
-	opts    []kgo.Opt
-	client  *kgo.Client
-	leaders *leaders
-	end     context.CancelFunc // ends the goroutines
-	all     sync.WaitGroup     // the goroutines
-	backoff time.Duration      // between two tries of the same
-	inlet   inlet
-	room    *reading.Room
-	current *fetched      // not counted to its end yet
-	answers chan *fetched // one goroutine waits with the next answer until Read takes it
-	stale   chan struct{} // holds one value: leaders have to be looked up
+	shard     shard
+	group     int                        // its number; 0 without groups
+	has       func(partition int32) bool // by number in the Layout
+	opts      []kgo.Opt
+	client    *kgo.Client
+	leaders   *leaders
+	end       context.CancelFunc // ends the goroutines
+	all       sync.WaitGroup     // the goroutines
+	backoff   time.Duration      // between two tries of the same
+	responses responses
+	room      *reading.Room
+	current   *fetched      // not counted to its end yet
+	answers   chan *fetched // one goroutine waits with the next answer until Read takes it
+	stale     chan struct{} // holds one value: leaders have to be looked up
 
 	mu         sync.Mutex // guards the rest
 	partitions []*partition
@@ -78,7 +78,6 @@ type reader struct {
 	turn       int            // rotates the partitions, for a broker fills an answer in their order
 }
 
-// partition is one that the reader has.
 type partition struct {
 	topic      string
 	number, id int32 // in the Layout, and in the topic
@@ -92,11 +91,10 @@ type partition struct {
 	unknown int   // times in a row that a broker did not know the partition
 }
 
-// connect makes the client and starts the goroutines.
 func (r *reader) connect() error {
 	ctx, cancel := context.WithCancel(context.Background())
 	opts := append(r.Settings.Options(), kgo.WithContext(ctx))
-	client, err := r.Cluster.ClientOver(r.inlet.over, append(opts, r.opts...)...)
+	client, err := r.Cluster.ClientOver(r.responses.over, append(opts, r.opts...)...)
 	if err != nil {
 		cancel()
 		return err
@@ -108,7 +106,6 @@ func (r *reader) connect() error {
 	return nil
 }
 
-// share fetches those of the partitions that the reader has.
 func (r *reader) share(of []kafka.Place) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -159,7 +156,7 @@ func (r *reader) Read(ctx context.Context, limit int, patience time.Duration) (n
 		err = nil
 	}
 	if len(r.current.chunks) == 0 {
-		r.inlet.free(r.current.bytes)
+		r.responses.free(r.current.bytes)
 		r.current = nil
 	}
 	if n > 0 {
@@ -168,7 +165,6 @@ func (r *reader) Read(ctx context.Context, limit int, patience time.Duration) (n
 	return n, err
 }
 
-// await takes the next answer, if one comes in time.
 func (r *reader) await(ctx context.Context, patience time.Duration) {
 	var late <-chan time.Time
 	if patience > 0 {

@@ -35,7 +35,6 @@ func (b logBatch) next() int64 {
 	return b.base() + int64(int32(binary.BigEndian.Uint32(b[atLastDelta:]))) + 1
 }
 
-// intact reports whether the checksum fits.
 func (b logBatch) intact() bool {
 	return crc32.Checksum(b[atAttrs:], castagnoli) == binary.BigEndian.Uint32(b[atSum:])
 }
@@ -81,7 +80,6 @@ func (b logBatch) behind(rest []byte) (next int64, ok bool) {
 	return following, following > b.base()
 }
 
-// record is one record of a batch.
 type record struct {
 	offset     int64 // behind the base of its batch
 	timestamp  int64 // behind that of its batch
@@ -163,7 +161,6 @@ type layout struct {
 	inFirst, inSecond uint64 // the bits that count; 0: the lengths are spread too far
 }
 
-// layoutOf returns the layout of a record, which was read to r.
 func layoutOf(b []byte, r *record) (l layout) {
 	behind := func(at int) int { _, n := varint(b[at:]); return at + n }
 	numbers := behind(0)
@@ -191,7 +188,6 @@ func layoutOf(b []byte, r *record) (l layout) {
 	return l
 }
 
-// fits reports whether the first record has this layout.
 func (l *layout) fits(b []byte) bool {
 	le := binary.LittleEndian
 	return l.inFirst != 0 && len(b) >= l.size &&

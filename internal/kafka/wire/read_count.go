@@ -16,7 +16,6 @@ import (
 	"github.com/kt-bench/kt/internal/stats"
 )
 
-// counted reports whether nothing is left of the chunk.
 func (c *chunk) counted() bool { return len(c.bytes) == 0 && c.left == 0 }
 
 // counting is the counting of one chunk under the shard's lock.
@@ -71,7 +70,6 @@ func (r *reader) take(c *chunk, limit int, now time.Duration) (n int, err error)
 	return n, err
 }
 
-// run counts batches until the limit, or the end of the chunk.
 func (k *counting) run(limit int) error {
 	for k.n < limit && !k.counted() {
 		if k.left == 0 {
@@ -116,8 +114,13 @@ func (k *counting) begin() (err error) {
 		if codec := attributes & codecBits; codec != 0 {
 			k.records, err = k.room.Decompress(k.records, kgo.CompressionCodecType(codec))
 			switch {
-			case errors.Is(err, kgo.ErrMaxDecompress):
-				k.passOver(b)
+			case errors.Is(err, kgo.ErrMaxDecompress): // it is too large to read
+				p := span{max(k.next, b.base()), b.next()}
+				k.passed = append(k.passed, p)
+				if k.log != nil {
+					k.log.PassOver(p.from, p.to)
+				}
+				k.next = p.to
 				return nil
 			case errors.Is(err, reading.ErrBusy):
 				k.chunk.bytes = whole
@@ -139,20 +142,8 @@ func (k *counting) begin() (err error) {
 	return nil
 }
 
-// passOver notes a batch that is too large to read.
-func (k *counting) passOver(b logBatch) {
-	p := span{max(k.next, b.base()), b.next()}
-	k.passed = append(k.passed, p)
-	if k.log != nil {
-		k.log.PassOver(p.from, p.to)
-	}
-	k.next = p.to
-}
-
-// span is offsets from one to before another.
 type span struct{ from, to int64 }
 
-// damaged passes over a batch that is not intact.
 func (k *counting) damaged(b logBatch, rest []byte) {
 	next, ok := b.behind(rest)
 	if !ok {
@@ -238,7 +229,6 @@ func (k *counting) look(r *record) {
 	}
 }
 
-// verify tells the log of the records of a batch from one offset to before another.
 func (k *counting) verify(b logBatch, from, to int64, intact bool) {
 	if from >= to {
 		return

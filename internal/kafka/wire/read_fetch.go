@@ -15,14 +15,12 @@ import (
 	"github.com/kt-bench/kt/internal/stats"
 )
 
-// fetched is the answer to one fetch.
 type fetched struct {
 	chunks []chunk // with something to count
 	bytes  []byte  // memory of them, to be freed
 	err    error   // ends reading
 }
 
-// chunk is what an answer holds of one partition.
 type chunk struct {
 	partition *partition
 	broker    int32
@@ -58,7 +56,7 @@ func (r *reader) fetch(ctx context.Context, broker int32) {
 		if failed {
 			a.err = r.refused(err)
 		} else {
-			whole := r.inlet.take(res.(*kmsg.FetchResponse))
+			whole := r.responses.take(res.(*kmsg.FetchResponse))
 			a.bytes = whole.bytes
 			failed = r.accept(ctx, a, broker, asked, whole.FetchResponse)
 		}
@@ -69,7 +67,7 @@ func (r *reader) fetch(ctx context.Context, broker int32) {
 			case <-ctx.Done():
 			}
 		} else {
-			r.inlet.free(a.bytes)
+			r.responses.free(a.bytes)
 		}
 		r.release(broker, asked)
 		if failed {
@@ -237,10 +235,8 @@ func (r *reader) scan(ctx context.Context, p *partition, f *kmsg.FetchResponseTo
 	return c, nil
 }
 
-// byHeaders reports whether the headers of batches are verified.
 func (r *reader) byHeaders() bool { return r.Books != nil && r.Books[0].Headers() }
 
-// reach is how far an answer reaches.
 type reach struct {
 	bytes []byte // of the batches that are counted
 	next  int64  // offset behind them

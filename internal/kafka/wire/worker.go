@@ -13,7 +13,6 @@ import (
 	"github.com/kt-bench/kt/internal/payload"
 )
 
-// worker is one producer.
 type worker struct {
 	driver  *Producer
 	shard   *engine.Shard
@@ -46,9 +45,9 @@ type worker struct {
 	spare    []*batch
 	turn     int // the lane that has its turn
 	template int
-	outlets  map[int32]*outlet // by broker
-	round    int64             // number of the newest request
-	rounds   []int64           // by partition: the newest request that holds a batch of it
+	brokers  map[int32]*brokerQueue // by broker
+	round    int64                  // number of the newest request
+	rounds   []int64                // by partition: the newest request that holds a batch of it
 }
 
 // OpRecords returns the number of records of a full batch. At a rate it is a fraction of it, that of opSpan or less.

@@ -31,8 +31,16 @@ func Run(w io.Writer, r result.Result, _ report.Options) error {
 // write writes the page with the run in it.
 func (p *runPage) write(w io.Writer, run string) error {
 	d := report.RunDoc(&p.r, report.Options{})
+	heat := p.chart("heat", "Latency heat map", "", latencyUnit)
+	if p.r.Plan.ReadsOnly() && p.r.Latency.EndToEnd == nil {
+		heat.Title = "Fetch time heat map"
+	}
+	heat.X, heat.Heat = nil, newHeat(p.r.Heat, p.timeline)
 	if at := slices.IndexFunc(d.Sections, func(s doc.Section) bool { return s.ID == "figures" }); at >= 0 {
-		d.Sections = slices.Insert(d.Sections, at+1, p.sections()...)
+		d.Sections = slices.Insert(d.Sections, at+1,
+			doc.Section{ID: "time", Title: "Over time", Columns: true, Blocks: []doc.Block{p.throughput(), p.quantiles()}},
+			doc.Section{ID: "latency", Title: "Latency", Columns: true, Blocks: []doc.Block{heat, p.percentiles()}},
+			doc.Section{ID: "client", Title: "Client", Columns: true, Blocks: p.client()})
 	}
 	return write(w, d, "Made by kt "+p.r.KTVersion+". This file holds the whole run: kt report FILE reads it.", run)
 }
@@ -126,9 +134,10 @@ func percentile(v float64) string {
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
-// line is a line of a chart over time; of is nil: the run has none.
+// line is a line of a chart over time, if the run has it.
 type line struct {
 	doc.Series
+	is bool
 	of func(x *result.Point) float64
 }
 
@@ -136,12 +145,10 @@ type line struct {
 func (p *runPage) chart(id, title, about string, unit doc.Unit, lines ...line) *doc.Chart {
 	c := &doc.Chart{ID: id, Title: title, About: about, X: p.times, XUnit: timeUnit, Unit: unit, Log: unit.Name == latencyUnit.Name, Time: p.timeline}
 	for _, l := range lines {
-		if l.of == nil {
-			continue
-		}
-		l.Values = make(doc.Values, len(p.points))
 		for i := range p.points {
-			l.Values[i] = l.of(&p.points[i])
+			if l.is {
+				l.Values = append(l.Values, l.of(&p.points[i]))
+			}
 		}
 		add(c, l.Series)
 	}
@@ -163,44 +170,25 @@ func us[T ~int64](v T) float64 {
 	return float64(v) / 1e6
 }
 
-// sections are the charts of the run.
-func (p *runPage) sections() []doc.Section {
-	return []doc.Section{
-		{ID: "time", Title: "Over time", Columns: true, Blocks: []doc.Block{p.throughput(), p.quantiles()}},
-		{ID: "latency", Title: "Latency", Columns: true, Blocks: []doc.Block{p.heat(), p.percentiles()}},
-		{ID: "client", Title: "Client", Columns: true, Blocks: p.client()},
-	}
-}
-
 func (p *runPage) throughput() *doc.Chart {
-	rate := func(is bool, of func(x *result.Point) int64) func(x *result.Point) float64 {
-		if !is {
-			return nil
-		}
-		return func(x *result.Point) float64 { return float64(of(x)) / x.Seconds }
+	rate := func(is bool, s doc.Series, of func(x *result.Point) int64) line {
+		return line{s, is, func(x *result.Point) float64 { return float64(of(x)) / x.Seconds }}
 	}
-	read := doc.Series{Name: "consumed", Class: "flow", Fill: true}
+	read, end := doc.Series{Name: "consumed", Class: "flow", Fill: true}, p.r.ElapsedSeconds
 	if p.writes {
-		read = doc.Series{Name: "consumed", Class: "read", Dash: []int{5, 3}}
+		read, end = doc.Series{Name: "consumed", Class: "read", Dash: []int{5, 3}}, p.r.SendingSeconds
 	}
-	lines := []line{
-		{doc.Series{Name: p.r.Outcome(), Class: "flow", Fill: true}, rate(p.writes, func(x *result.Point) int64 { return x.Acknowledged })},
-		{read, rate(p.reads, func(x *result.Point) int64 { return x.Consumed })},
-		{doc.Series{Name: "failed", Class: "bad"}, rate(p.r.Records.Failed > 0, func(x *result.Point) int64 { return x.Failed })},
-	}
-	if targets := p.r.Targets(); targets != nil {
-		end := p.r.SendingSeconds
-		if !p.writes {
-			end = p.r.ElapsedSeconds
-		}
-		lines = append(lines, line{doc.Series{Name: "target", Class: "target", Dash: []int{2, 3}}, func(x *result.Point) float64 {
+	targets := p.r.Targets()
+	return p.chart("throughput", "Throughput", "records a second", rateUnit,
+		rate(p.writes, doc.Series{Name: p.r.Outcome(), Class: "flow", Fill: true}, func(x *result.Point) int64 { return x.Acknowledged }),
+		rate(p.reads, read, func(x *result.Point) int64 { return x.Consumed }),
+		rate(p.r.Records.Failed > 0, doc.Series{Name: "failed", Class: "bad"}, func(x *result.Point) int64 { return x.Failed }),
+		line{doc.Series{Name: "target", Class: "target", Dash: []int{2, 3}}, targets != nil, func(x *result.Point) float64 {
 			if x.StartSeconds >= end {
 				return math.NaN()
 			}
 			return targets.Rate(seconds(x.StartSeconds + x.Seconds/2))
 		}})
-	}
-	return p.chart("throughput", "Throughput", "records a second", rateUnit, lines...)
 }
 
 // headline returns the headline latencies of a point: p50, p90, p99 and p99.9.
@@ -211,32 +199,25 @@ func (p *runPage) headline(x *result.Point) [4]result.Micros {
 	return [...]result.Micros{x.P50, x.P90, x.P99, x.P999}
 }
 
-// quantiles is the headline latency over time. Dashes tell the lines apart without colours.
+// quantiles is the headline latency over time. Dashes tell the lines apart without colours. The age of the oldest record is shown where it
+// stands out from the latencies, as on the screen.
 func (p *runPage) quantiles() *doc.Chart {
+	const shows, usual = 100_000, 3 // µs, and times the p99
 	lines := []line{
 		{Series: doc.Series{Name: "p50", Class: "p50"}},
 		{Series: doc.Series{Name: "p90", Class: "p90", Dash: []int{7, 3}}},
 		{Series: doc.Series{Name: "p99", Class: "p99"}},
 		{Series: doc.Series{Name: "p99.9", Class: "p999", Dash: []int{3, 2}}},
-		{doc.Series{Name: "oldest waiting", Class: "bad"}, oldest},
 	}
-	for i := range lines[:4] {
-		lines[i].of = func(x *result.Point) float64 { return us(p.headline(x)[i]) }
+	for i := range lines {
+		lines[i].is, lines[i].of = true, func(x *result.Point) float64 { return us(p.headline(x)[i]) }
 	}
-	return p.chart("quantiles", "Latency", p.latencyName(), latencyUnit, lines...)
-}
-
-// The age of the oldest record is shown where it stands out from the latencies, as on the screen.
-const (
-	ageShows  = 100_000 // µs
-	agesUsual = 3       // times the p99
-)
-
-func oldest(x *result.Point) float64 {
-	if x.P99 > 0 && x.P99 != result.Failed && x.Oldest < max(ageShows, agesUsual*int64(x.P99)) {
-		return math.NaN()
-	}
-	return us(x.Oldest)
+	return p.chart("quantiles", "Latency", p.latencyName(), latencyUnit, append(lines, line{doc.Series{Name: "oldest waiting", Class: "bad"}, true, func(x *result.Point) float64 {
+		if x.P99 > 0 && x.P99 != result.Failed && x.Oldest < max(shows, usual*int64(x.P99)) {
+			return math.NaN()
+		}
+		return us(x.Oldest)
+	}})...)
 }
 
 // latencyName says from when to when the latency counts.
@@ -251,15 +232,6 @@ func (p *runPage) latencyName() string {
 		return "due → " + p.r.Outcome()
 	}
 	return "sent → acknowledged, mostly queueing: the rate is unlimited"
-}
-
-func (p *runPage) heat() *doc.Chart {
-	c := p.chart("heat", "Latency heat map", "", latencyUnit)
-	if p.r.Plan.ReadsOnly() && p.r.Latency.EndToEnd == nil {
-		c.Title = "Fetch time heat map"
-	}
-	c.X, c.Heat = nil, newHeat(p.r.Heat, p.timeline)
-	return c
 }
 
 // percentiles is the distribution of latencies, by 1/(1-p).
@@ -293,20 +265,19 @@ func (p *runPage) percentiles() *doc.Chart {
 }
 
 // client is what else went on over time.
-func (p *runPage) client() (blocks []doc.Block) {
-	if p.r.Plan.RecordsPerSecond() > 0 && p.writes {
-		blocks = append(blocks, p.chart("send-delay", "Send delay", "p99, due → handed to the client", latencyUnit,
-			line{doc.Series{Name: "p99", Class: "p99"}, func(x *result.Point) float64 { return us(x.SendDelayP99) }}))
+func (p *runPage) client() []doc.Block {
+	lag := p.r.ConsumerLag
+	return []doc.Block{
+		p.chart("send-delay", "Send delay", "p99, due → handed to the client", latencyUnit,
+			line{doc.Series{Name: "p99", Class: "p99"}, p.writes && p.r.Plan.RecordsPerSecond() > 0, func(x *result.Point) float64 { return us(x.SendDelayP99) }}),
+		p.chart("lag", "Consumer lag", "records that wait to be read", countUnit,
+			line{doc.Series{Name: "records", Class: "info", Fill: true}, lag != nil && lag.Max > 0, (*result.Point).Lag}),
+		p.chart("cpu", "CPU of kt", "cores in use, of "+theme.Number(p.r.Client.CoresAvailable), coresUnit,
+			line{doc.Series{Name: "cores", Class: "info", Fill: true}, true, func(x *result.Point) float64 {
+				if x.CPUCores == 0 {
+					return math.NaN()
+				}
+				return x.CPUCores
+			}}),
 	}
-	if l := p.r.ConsumerLag; l != nil && l.Max > 0 {
-		blocks = append(blocks, p.chart("lag", "Consumer lag", "records that wait to be read", countUnit,
-			line{doc.Series{Name: "records", Class: "info", Fill: true}, (*result.Point).Lag}))
-	}
-	return append(blocks, p.chart("cpu", "CPU of kt", "cores in use, of "+theme.Number(p.r.Client.CoresAvailable), coresUnit,
-		line{doc.Series{Name: "cores", Class: "info", Fill: true}, func(x *result.Point) float64 {
-			if x.CPUCores == 0 {
-				return math.NaN()
-			}
-			return x.CPUCores
-		}}))
 }

@@ -93,38 +93,37 @@ type figure struct {
 	higher  bool // more is better
 	latency bool
 	write   func(float64) string
-	of      func(*runPage) (v float64, ok bool)
+	of      func(*result.Result) (v float64, ok bool)
 }
 
 // rows are those of the table: the metrics of studies, and what went wrong.
 func rows() (all []figure) {
 	for _, m := range study.Shown {
-		all = append(all, figure{report.Named(m), m.HigherIsBetter(), m.IsLatency(), func(v float64) string { return report.Figure(m, v) }, func(one *runPage) (float64, bool) {
-			_, rated := one.r.Quoted()
-			figures := study.FiguresOf(&one.r)
+		all = append(all, figure{report.Named(m), m.HigherIsBetter(), m.IsLatency(), func(v float64) string { return report.Figure(m, v) }, func(r *result.Result) (float64, bool) {
+			_, rated := r.Quoted()
+			figures := study.FiguresOf(r)
 			v, ok := figures.Measures[m]
 			return v, ok && (rated || !m.HigherIsBetter())
 		}})
 	}
 	return append(all,
-		figure{"longest", false, true, func(us float64) string { return duration(us / 1e6) }, func(one *runPage) (float64, bool) {
-			_, l := report.Headline(&one.r)
+		figure{"longest", false, true, func(us float64) string { return duration(us / 1e6) }, func(r *result.Result) (float64, bool) {
+			_, l := report.Headline(r)
 			return float64(l.Max), l.Count > 0 && l.Max != result.Failed
 		}},
-		figure{"read by the round trip, records/s", true, false, theme.PerSecond, func(one *runPage) (float64, bool) {
-			rate, ok := one.r.Read()
-			return rate.Records, ok && one.writes
+		figure{"read by the round trip, records/s", true, false, theme.PerSecond, func(r *result.Result) (float64, bool) {
+			rate, ok := r.Read()
+			return rate.Records, ok && !r.Plan.ReadsOnly()
 		}},
-		figure{"errors: failed, unknown or never sent", false, false, theme.PerSecond, func(one *runPage) (float64, bool) {
-			return float64(one.r.Records.Errors()), true
-		}},
-		figure{"lost", false, false, theme.PerSecond, func(one *runPage) (float64, bool) {
-			lost, verified := report.Lost(&one.r)
+		figure{"errors: failed, unknown or never sent", false, false, theme.PerSecond, func(r *result.Result) (float64, bool) { return float64(r.Records.Errors()), true }},
+		figure{"lost", false, false, theme.PerSecond, func(r *result.Result) (float64, bool) {
+			lost, verified := report.Lost(r)
 			return float64(lost), verified
 		}})
 }
 
-// figures has a row for each figure that a run has, and a column for each run. The best is named if runs are comparable.
+// figures has a row for each figure that a run has, and a column for each run, with the differences from the first. The best is named if
+// runs are comparable.
 func (p severalPage) figures() *doc.Table {
 	t := doc.NewTable("side-by-side", "Figures of the runs side by side", "figure|words")
 	t.Note = "Percentages are differences from A. “best” is the best of several valid runs; of latencies only if they count alike."
@@ -136,44 +135,46 @@ func (p severalPage) figures() *doc.Table {
 	}
 	alike := len(slices.Compact(slices.Clone(counts[1:]))) == 1
 	for _, f := range rows() {
-		values, valid := make(doc.Values, len(p)), doc.Values{}
+		cells := []doc.Cell{{Text: f.name}}
+		var valid []float64
+		first, differ, some, best := 0.0, false, false, math.NaN() // which equals nothing
 		for i, one := range p {
-			v, ok := f.of(one)
-			if values[i] = v; !ok {
-				values[i] = math.NaN()
-			} else if one.r.Valid {
+			v, ok := f.of(&one.r)
+			c := doc.Cell{Text: f.write(v)}
+			_, l := report.Headline(&one.r)
+			switch {
+			case !ok:
+				v, c = math.NaN(), doc.Cell{Text: doc.Unknown, Tone: doc.Muted}
+				if f.latency && l.Unserved > 0 {
+					c.Text = "failed"
+				}
+			case i > 0 && first > 0:
+				c.Note = theme.Signed(v/first - 1)
+			}
+			if i == 0 {
+				first = v
+			}
+			if ok && one.r.Valid {
 				valid = append(valid, v)
 			}
+			cells, differ, some = append(cells, c), differ || v != first, some || ok
 		}
-		best := math.NaN() // equals nothing
-		if (alike || !f.latency) && len(valid) > 1 && slices.ContainsFunc(values, func(v float64) bool { return v != values[0] }) {
+		if (alike || !f.latency) && len(valid) > 1 && differ {
 			if best = slices.Min(valid); f.higher {
 				best = slices.Max(valid)
 			}
 		}
-		if slices.ContainsFunc(values, func(v float64) bool { return !math.IsNaN(v) }) {
-			t.Add(f.name, p.cells(f, values, best))
+		for i, one := range p {
+			if v, ok := f.of(&one.r); ok && v == best && one.r.Valid {
+				cells[i+1].Tone, cells[i+1].Note = doc.Good, strings.TrimSpace(cells[i+1].Note+" best")
+			}
+		}
+		if some {
+			t.Add(cells)
 		}
 	}
 	t.Add(counts)
 	return t
-}
-
-// cells returns the cells of a figure, with their differences from the first.
-func (p severalPage) cells(f figure, values doc.Values, best float64) (cells []doc.Cell) {
-	for i, v := range values {
-		c := doc.Cell{Text: f.write(v)}
-		if _, l := report.Headline(&p[i].r); math.IsNaN(v) {
-			c = doc.Cell{Text: map[bool]string{true: "failed", false: doc.Unknown}[f.latency && l.Unserved > 0], Tone: doc.Muted}
-		} else if i > 0 && values[0] > 0 {
-			c.Note = theme.Signed(v/values[0] - 1)
-		}
-		if v == best && p[i].r.Valid {
-			c.Tone, c.Note = doc.Good, strings.TrimSpace(c.Note+" best")
-		}
-		cells = append(cells, c)
-	}
-	return cells
 }
 
 // charts are the throughput, the p99 and the distribution of latencies of all runs.
@@ -241,13 +242,11 @@ func (p *runPage) along(times doc.Values, step float64) (rates, p99 doc.Values) 
 
 // differs is what may explain the differences.
 func (p severalPage) differs() *doc.Table {
-	t := doc.NewTable("facts", "Settings and facts of the environments that differ", "what|words")
-	t.Empty = "No setting and no fact of the environments differs."
-	var runs []*result.Result
+	runs, names := make([]*result.Result, len(p)), make([]string, len(p))
 	for i, one := range p {
-		runs = append(runs, &one.r)
-		t.Head(letter(i) + "|words")
+		runs[i], names[i] = &one.r, letter(i)
 	}
+	t := report.DifferTable(names...)
 	for _, f := range study.Differ(runs) {
 		t.Add(f.What, f.Values)
 	}

@@ -76,27 +76,29 @@ func boundAcross(hosts []result.HostRow, processes []result.ProcessRow, merged v
 			}
 		}
 	}
-	switch {
-	case merged.Limit == verdict.Unknown || merged.Limit == verdict.None && !some:
+	if merged.Limit == verdict.Unknown || merged.Limit == verdict.None && !some {
 		missing := ""
 		if len(all) > 0 {
 			missing = unwatched(hosts)
 		}
 		return verdict.Verdict{Limit: merged.Limit, Evidence: sentence(merged.Evidence, nearest(all), missing)}
+	}
+	limit, clauses := merged.Limit, []string{merged.Evidence}
+	switch bound := boundBy(processes, verdict.ClientCPU); {
 	case len(all) > 0 && all[0].saturated():
-		top, parts := all[0], ""
+		limit, clauses = verdict.Limit(all[0].name), []string{all[0].words}
 		if some {
-			parts = fmt.Sprintf("%s: %s", ofParts.Limit, ofParts.Evidence)
+			clauses = append(clauses, fmt.Sprintf("%s: %s", ofParts.Limit, ofParts.Evidence))
 		}
-		return verdict.Verdict{Limit: verdict.Limit(top.name), Evidence: sentence(top.words, parts, alsoInUse(all), unknownSpeed(hosts), unwatched(hosts))}
+		clauses = append(clauses, alsoInUse(all))
 	case some:
-		return verdict.Verdict{Limit: ofParts.Limit, Evidence: sentence(ofParts.Evidence, nearest(all), unknownSpeed(hosts), unwatched(hosts))}
+		limit, clauses = ofParts.Limit, []string{ofParts.Evidence, nearest(all)}
+	case len(bound) > 0:
+		clauses = append(clauses, fmt.Sprintf("%d of %s had no CPU left, on %s", len(bound), theme.Plural(count, "process", "processes"), hostsOf(bound)), nearest(all))
+	default:
+		clauses = append(clauses, nearest(all))
 	}
-	short := ""
-	if bound := boundBy(processes, verdict.ClientCPU); len(bound) > 0 {
-		short = fmt.Sprintf("%d of %s had no CPU left, on %s", len(bound), theme.Plural(count, "process", "processes"), hostsOf(bound))
-	}
-	return verdict.Verdict{Limit: merged.Limit, Evidence: sentence(merged.Evidence, short, nearest(all), unknownSpeed(hosts), unwatched(hosts))}
+	return verdict.Verdict{Limit: limit, Evidence: sentence(append(clauses, unknownSpeed(hosts), unwatched(hosts))...)}
 }
 
 // outside are the limits of a part that lie neither in kt nor in its plan, the gravest first.
@@ -104,11 +106,11 @@ var outside = []verdict.Limit{verdict.Failures, verdict.Stalled, verdict.Throttl
 
 // nearest returns a clause on the resource that is the most used for its threshold.
 func nearest(all []capacity) string {
-	switch {
-	case len(all) == 0:
+	if len(all) == 0 {
 		return ""
-	case all[0].saturated():
-		return "yet saturated: " + all[0].name + ", " + all[0].words
+	}
+	if top := all[0]; top.saturated() {
+		return "yet saturated: " + top.name + ", " + top.words
 	}
 	return "no watched resource was saturated, the busiest was " + all[0].name + ": " + all[0].words
 }
@@ -242,22 +244,23 @@ func sentence(parts ...string) string {
 var resources = []struct {
 	name           string
 	broker, client float64 // the share from which on it is saturated; 0: a load makes no use of it there
+	ofCores        bool    // it is known with their number
 	uses           func(b *result.Busy) []use
 }{
-	{"network", linkFull, linkFull, networkUses},
-	{"disks", diskFull, 0, func(b *result.Busy) (all []use) {
+	{"network", linkFull, linkFull, false, networkUses},
+	{"disks", diskFull, 0, false, func(b *result.Busy) (all []use) {
 		for _, d := range b.Disks {
 			all = append(all, use{d.BusyShare, fmt.Sprintf("%s busy for %.0f %% of the time", d.Name, 100*d.BusyShare)})
 		}
 		return all
 	}},
-	{"CPU", brokerCPUFull, clientCPUFull, func(b *result.Busy) []use {
-		return onCores(b, b.CPUShare, "%.0f %% of its %.0f cores in use")
+	{"CPU", brokerCPUFull, clientCPUFull, true, func(b *result.Busy) []use {
+		return []use{{b.CPUShare, fmt.Sprintf("%.0f %% of its %.0f cores in use", 100*b.CPUShare, b.Cores)}}
 	}},
-	{"hypervisor", stealShows, stealShows, func(b *result.Busy) []use {
-		return onCores(b, b.StealShare, "it gave %.0f %% of the time of %.0f cores to others")
+	{"hypervisor", stealShows, stealShows, true, func(b *result.Busy) []use {
+		return []use{{b.StealShare, fmt.Sprintf("it gave %.0f %% of the time of %.0f cores to others", 100*b.StealShare, b.Cores)}}
 	}},
-	{"garbage collection", gcShows, 0, func(b *result.Busy) (all []use) {
+	{"garbage collection", gcShows, 0, false, func(b *result.Busy) (all []use) {
 		for _, j := range b.Brokers {
 			if j.Known() {
 				all = append(all, use{j.GCShare, fmt.Sprintf("it stopped the broker for %.0f %% of the time", 100*j.GCShare)})
@@ -271,13 +274,6 @@ var resources = []struct {
 type use struct {
 	share float64
 	words string
-}
-
-func onCores(b *result.Busy, share float64, format string) []use {
-	if b.Cores <= 0 {
-		return nil
-	}
-	return []use{{share, fmt.Sprintf(format, 100*share, b.Cores)}}
 }
 
 func networkUses(b *result.Busy) (all []use) {
@@ -322,7 +318,7 @@ func capacitiesOf(hosts []result.HostRow) (all []capacity) {
 			if !isBroker(h) {
 				c.shows, c.rank = r.client, rank+len(resources)
 			}
-			if uses := r.uses(h.Busy); c.shows > 0 && len(uses) > 0 {
+			if uses := r.uses(h.Busy); c.shows > 0 && len(uses) > 0 && (!r.ofCores || h.Busy.Cores > 0) {
 				c.use = slices.MaxFunc(uses, func(a, b use) int { return cmp.Compare(a.share, b.share) })
 				all = append(all, c)
 			}

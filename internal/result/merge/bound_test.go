@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/ledger"
@@ -21,49 +22,36 @@ import (
 	"github.com/kt-bench/kt/internal/stats"
 )
 
-// watchedHost is a host of 16 cores with a link of 10 Gb/s, on which nothing happens.
-func watchedHost(name, role string, change ...func(*result.Busy)) result.HostRow {
-	b := &result.Busy{Seconds: 60, Cores: 16, Networks: []result.BusyNetwork{{Name: "eth0", SpeedBits: 10e9}}}
-	if role == "broker" {
-		b.Disks = []result.BusyDisk{{Name: "nvme0n1"}}
-		b.Brokers = []result.BusyBroker{{PID: 1}}
+// boundHost is a host of 16 cores with a link of 10 Gb/s, on which nothing happens but what a row says.
+type boundHost struct {
+	Host, Role                                string
+	CPU, Steal, Sent, Received, Disk, GC, JVM float64 // shares
+	Speechless                                float64 // MiB/s over a link that does not tell its speed
+	Links                                     []result.BusyNetwork
+	Unwatched                                 bool // with CPU: of no time
+}
+
+func hostRows(hosts ...boundHost) (rows []result.HostRow) {
+	for _, h := range hosts {
+		b := &result.Busy{Seconds: 60, Cores: 16, CPUShare: h.CPU, StealShare: h.Steal}
+		b.Networks = append([]result.BusyNetwork{{Name: "eth0", SpeedBits: 10e9, SentShare: h.Sent, ReceivedShare: h.Received}}, h.Links...)
+		if h.Speechless > 0 {
+			b.Networks[0] = result.BusyNetwork{Name: "ens5", SentMiB: h.Speechless, ReceivedMiB: 1}
+		}
+		if h.Role == "broker" || h.JVM > 0 {
+			b.Brokers = []result.BusyBroker{{PID: 1, GCShare: h.GC + h.JVM}}
+		}
+		switch {
+		case h.Unwatched && h.CPU == 0:
+			b = nil
+		case h.Unwatched:
+			b.Seconds = 0
+		case h.Role == "broker":
+			b.Disks = []result.BusyDisk{{Name: "nvme0n1", BusyShare: h.Disk}}
+		}
+		rows = append(rows, result.HostRow{Host: h.Host, Role: h.Role, Busy: b})
 	}
-	for _, c := range change {
-		c(b)
-	}
-	return result.HostRow{Host: name, Role: role, Busy: b}
-}
-
-func cpu(share float64) func(*result.Busy)   { return func(b *result.Busy) { b.CPUShare = share } }
-func steal(share float64) func(*result.Busy) { return func(b *result.Busy) { b.StealShare = share } }
-
-func sent(share float64) func(*result.Busy) {
-	return func(b *result.Busy) { b.Networks[0].SentShare = share }
-}
-
-func received(share float64) func(*result.Busy) {
-	return func(b *result.Busy) { b.Networks[0].ReceivedShare = share }
-}
-
-func disk(share float64) func(*result.Busy) {
-	return func(b *result.Busy) { b.Disks[0].BusyShare = share }
-}
-
-func gc(share float64) func(*result.Busy) {
-	return func(b *result.Busy) { b.Brokers[0].GCShare = share }
-}
-
-// speechless is a link that does not tell its speed.
-func speechless(mib float64) func(*result.Busy) {
-	return func(b *result.Busy) { b.Networks[0] = result.BusyNetwork{Name: "ens5", SentMiB: mib, ReceivedMiB: 1} }
-}
-
-func oneBroker(change ...func(*result.Busy)) []result.HostRow {
-	return []result.HostRow{watchedHost("vm14", "broker", change...), watchedHost("vm16", "client")}
-}
-
-func oneClient(change ...func(*result.Busy)) []result.HostRow {
-	return []result.HostRow{watchedHost("vm14", "broker"), watchedHost("vm16", "client", change...)}
+	return rows
 }
 
 // parts are processes of hosts that count, each with its own verdict; those bound by
@@ -80,124 +68,61 @@ func parts(limits ...verdict.Limit) []result.ProcessRow {
 }
 
 func TestTheLimitAcrossHostsIsWhatTheRulesSay(t *testing.T) {
-	content, healthy := parts(verdict.None, verdict.None, verdict.None), parts(verdict.BrokerAcks, verdict.BrokerAcks, verdict.BrokerAcks)
-	onVM7 := parts(verdict.None, verdict.Stalled, verdict.None)
-	uncounted := []result.ProcessRow{{Host: "vm6", Process: 1, BoundBy: verdict.Verdict{Limit: verdict.Schedule}}}
-	jvm := func(b *result.Busy) { b.Brokers = []result.BusyBroker{{PID: 1, GCShare: 0.3}} }
-	link := func(n result.BusyNetwork) func(*result.Busy) {
-		return func(b *result.Busy) { b.Networks = append(b.Networks, n) }
-	}
-	var six []result.HostRow
-	for i, name := range []string{"a", "b", "c", "d", "e", "f"} {
-		six = append(six, watchedHost(name, "broker", sent(0.96-0.01*float64(i))))
-	}
-	for _, row := range []struct {
-		says         string
-		hosts        []result.HostRow
-		processes    []result.ProcessRow
-		merged, want verdict.Limit
-		evidence     string // names and numbers, in order, with … between them
-	}{
-		{"records that failed, whatever is saturated", oneBroker(sent(1)), parts(verdict.Schedule), verdict.Failures, verdict.Failures, "as merged"},
-		{"a stall, whatever is saturated", oneBroker(sent(1)), healthy, verdict.Stalled, verdict.Stalled, "as merged"},
-		{"reading that could not go on", oneBroker(sent(1)), healthy, verdict.ReadFailed, verdict.ReadFailed, "as merged"},
-		{"one process that missed its schedule makes the whole not valid", oneBroker(sent(1)), parts(verdict.BrokerAcks, verdict.Schedule, verdict.None), verdict.BrokerAcks, "kt's schedule on vm7", "1 of 3 processes…process 2 of vm7: it was so"},
-		{"half of the processes had no CPU left", oneBroker(sent(1)), parts(verdict.ClientCPU, verdict.BrokerAcks, verdict.ClientCPU, verdict.None), verdict.BrokerAcks, "client CPU on vm6 and vm8", "2 of 4"},
-		{"all of many had none", oneBroker(sent(1)), parts(verdict.ClientCPU, verdict.ClientCPU, verdict.ClientCPU, verdict.ClientCPU), verdict.BrokerAcks, "client CPU on 4 hosts", "4 of 4"},
-		{"fewer had none, and a broker is saturated", oneBroker(sent(0.97), disk(0.41)), parts(verdict.ClientCPU, verdict.BrokerAcks, verdict.BrokerAcks), verdict.BrokerAcks, "vm14's network", "97 % of 10 Gb/s sent…vm14's disks: nvme0n1 busy for 41 %"},
-		{"fewer had none, and nothing is saturated", oneBroker(cpu(0.5)), parts(verdict.ClientCPU, verdict.BrokerAcks, verdict.BrokerAcks), verdict.BrokerAcks, verdict.BrokerAcks, "as merged…1 of 3…on vm6…vm14's CPU: 50 % of its 16"},
-		{"a process that does not count is none of them", oneBroker(cpu(0.5)), uncounted, verdict.BrokerAcks, verdict.BrokerAcks, "as merged…vm14's CPU: 50 %"},
-		{"only all together had no CPU left", oneBroker(sent(1)), healthy, verdict.ClientCPU, verdict.ClientCPU, "as merged"},
-		{"a stall of one host's processes only", oneBroker(sent(1)), onVM7, verdict.Stalled, "a stall on vm7", "1 of 3"},
-		{"a stall of all", oneBroker(sent(1)), parts(verdict.Stalled, verdict.Stalled), verdict.Stalled, verdict.Stalled, "as merged"},
-		{"a quota", oneBroker(sent(1)), healthy, verdict.Throttle, verdict.Throttle, "as merged"},
-		{"a target that was kept", oneBroker(cpu(0.3)), content, verdict.None, verdict.None, "as merged…vm14's CPU: 30 %"},
-		{"a kept target with a broker at its limit", oneBroker(sent(0.95)), content, verdict.None, verdict.None, "as merged…saturated: vm14's network, 95 %"},
-		{"a kept target while nobody watched", nil, content, verdict.None, verdict.None, "as merged"},
-		{"a kept target, but for one process", oneBroker(cpu(0.3)), onVM7, verdict.None, "a stall on vm7", "1 of 3…vm14's CPU: 30 %"},
-		{"a kept target, but for one process, with a broker at its limit", oneBroker(cpu(0.9995)), onVM7, verdict.None, "vm14's CPU", "100 % of its 16…a stall on vm7: 1 of 3"},
-		{"a kept target, but for the gravest of what processes say", nil, parts(verdict.BrokerAcks, verdict.Stalled, verdict.BrokerAcks), verdict.None, "a stall on vm7", "no host was watched"},
-		{"what is kt itself is not held against a kept target", nil, parts(verdict.None, verdict.Client, verdict.ClientCPU), verdict.None, verdict.None, "as merged"},
-		{"too little to tell, with a broker at its limit", oneBroker(sent(0.95)), healthy, verdict.Unknown, verdict.Unknown, "as merged…vm14's network, 95 %"},
-		{"nobody watched anything", []result.HostRow{{Host: "vm14", Role: "broker"}, {Host: "vm16"}}, healthy, verdict.BrokerAcks, verdict.BrokerAcks, "no host was watched"},
-		{"vitals of no time are none", []result.HostRow{{Host: "vm14", Role: "broker", Busy: &result.Busy{Cores: 4, CPUShare: 1}}}, healthy, verdict.BrokerAcks, verdict.BrokerAcks, "no host was watched"},
-		{"only clients were watched", []result.HostRow{watchedHost("vm16", "client", cpu(0.2))}, healthy, verdict.BrokerAcks, verdict.BrokerAcks, "vm16's CPU: 20 %…no broker host was watched"},
-		{"one of two brokers was not watched", append(oneBroker(disk(0.93)), result.HostRow{Host: "vm15", Role: "broker"}), healthy, verdict.BrokerAcks, "vm14's disks", "nvme0n1 busy for 93 %…vm15 was not watched"},
-		{
-			"several are saturated: the one that is most so for its threshold",
-			[]result.HostRow{
-				watchedHost("vm14", "broker", received(0.92), steal(0.2)), watchedHost("vm15", "broker", received(0.91)),
-				watchedHost("vm13", "broker", received(0.89)), watchedHost("vm16", "client", cpu(0.96)),
-			},
-			healthy, verdict.BrokerAcks, "vm14's hypervisor", "20 % of the time of 16…vm14's network too: 92 %…vm15's network too: 91 %…vm16's CPU too: 96 %…next is vm13's network: 89 %",
-		},
-		{"more than can be read of", six, healthy, verdict.BrokerAcks, "a's network", "96 %…b's network too: 95 %…c's network too: 94 %…d's network too: 93 %…and 2 more…next is a's disks"},
-		{"a broker before a client, when both are as full", []result.HostRow{watchedHost("a", "client", sent(0.95)), watchedHost("z", "broker", sent(0.95))}, healthy, verdict.BrokerAcks, "z's network", "a's network too"},
-		{
-			"the network before the CPU, and the first of two hosts, when all are as full",
-			[]result.HostRow{watchedHost("b", "broker", sent(0.95), cpu(0.95)), watchedHost("a", "broker", sent(0.95), cpu(0.95))},
-			healthy, verdict.BrokerAcks, "a's network", "b's network too…a's CPU too…b's CPU too",
-		},
-		{"of several links the fullest is named", oneBroker(link(result.BusyNetwork{Name: "eth1", SpeedBits: 2_500_000_000, SentShare: 0.2, ReceivedShare: 0.99})), healthy, verdict.BrokerAcks, "vm14's network", "eth1 at 99 % of 2.5 Gb/s received"},
-		{"a link that does not tell its speed is not named, but told of", oneBroker(speechless(830)), healthy, verdict.BrokerAcks, verdict.BrokerAcks, "vm14's ens5 sent 830 MiB/s"},
-		{"and beside what is saturated", oneBroker(speechless(830), cpu(0.9)), healthy, verdict.BrokerAcks, "vm14's CPU", "90 % of its 16…vm14's ens5 sent 830 MiB/s"},
-		{"a link that carried more than its speed", oneBroker(link(result.BusyNetwork{Name: "tap0", SpeedBits: 10e6, ReceivedShare: 90, ReceivedMiB: 107})), healthy, verdict.BrokerAcks, verdict.BrokerAcks, "vm14's tap0 received 107 MiB/s"},
-		{"a host that is called a client is one, whoever runs there too", []result.HostRow{watchedHost("vm14", "client", cpu(0.92), jvm)}, healthy, verdict.BrokerAcks, verdict.BrokerAcks, "vm14's CPU: 92 %"},
-		{"a host without a role is a broker's with a broker's JVM on it", []result.HostRow{watchedHost("vm14", "", jvm)}, healthy, verdict.BrokerAcks, "vm14's garbage collection", "for 30 %"},
-		{"what readers could not do gives way to what is saturated", oneBroker(disk(0.99)), healthy, verdict.Fetches, "vm14's disks", "nvme0n1 busy for 99 %"},
-	} {
-		got := boundAcross(row.hosts, row.processes, verdict.Verdict{Limit: row.merged, Evidence: "as merged"})
+	for _, row := range must.Rows[[]struct {
+		Says         string
+		Hosts        []boundHost
+		Processes    []verdict.Limit
+		Uncounted    bool
+		Merged, Want verdict.Limit
+		Evidence     string // names and numbers, in order, with … between them
+	}](t, "bound") {
+		processes := parts(row.Processes...)
+		for i := range processes {
+			processes[i].Counted = !row.Uncounted
+		}
+		got := boundAcross(hostRows(row.Hosts...), processes, verdict.Verdict{Limit: row.Merged, Evidence: "as merged"})
 		rest, ok := got.Evidence, true
-		for want := range strings.SplitSeq(row.evidence, "…") {
+		for want := range strings.SplitSeq(row.Evidence, "…") {
 			if _, rest, ok = strings.Cut(rest, want); !ok {
 				break
 			}
 		}
-		if got.Limit != row.want || !ok {
-			t.Errorf("%s: bound by %q: %s; want %q: %s", row.says, got.Limit, got.Evidence, row.want, row.evidence)
+		if got.Limit != row.Want || !ok {
+			t.Errorf("%s: bound by %q: %s; want %q: %s", row.Says, got.Limit, got.Evidence, row.Want, row.Evidence)
 		}
 	}
 }
 
 func TestEachThresholdIsWhereAResourceBecomesTheLimit(t *testing.T) {
 	acks := verdict.Verdict{Limit: verdict.BrokerAcks, Evidence: "senders waited"}
-	for _, row := range []struct {
-		says  string
-		at    func(float64) []result.HostRow
-		shows float64
-		want  verdict.Limit
-	}{
-		{"a broker's link out", func(s float64) []result.HostRow { return oneBroker(sent(s)) }, 0.90, "vm14's network"},
-		{"a broker's link in", func(s float64) []result.HostRow { return oneBroker(received(s)) }, 0.90, "vm14's network"},
-		{"a broker's disk", func(s float64) []result.HostRow { return oneBroker(disk(s)) }, 0.90, "vm14's disks"},
-		{"a broker's CPU", func(s float64) []result.HostRow { return oneBroker(cpu(s)) }, 0.90, "vm14's CPU"},
-		{"a broker's steal", func(s float64) []result.HostRow { return oneBroker(steal(s)) }, 0.10, "vm14's hypervisor"},
-		{"a broker's collections", func(s float64) []result.HostRow { return oneBroker(gc(s)) }, 0.10, "vm14's garbage collection"},
-		{"a client's link out", func(s float64) []result.HostRow { return oneClient(sent(s)) }, 0.90, "vm16's network"},
-		{"a client's link in", func(s float64) []result.HostRow { return oneClient(received(s)) }, 0.90, "vm16's network"},
-		{"a client's CPU", func(s float64) []result.HostRow { return oneClient(cpu(s)) }, 0.95, "vm16's CPU"},
-		{"a client's steal", func(s float64) []result.HostRow { return oneClient(steal(s)) }, 0.10, "vm16's hypervisor"},
-	} {
-		if got := boundAcross(row.at(row.shows-0.001), nil, acks); got.Limit != verdict.BrokerAcks {
-			t.Errorf("%s: below its threshold it is %q: %s", row.says, got.Limit, got.Evidence)
+	bound := func(client bool, what yaml.Node, share float64) verdict.Verdict {
+		hosts := []boundHost{{Host: "vm14", Role: "broker"}, {Host: "vm16", Role: "client"}}
+		must.Do(t, yaml.Unmarshal(fmt.Appendf(nil, "{%s: %g}", what.Value, share), &hosts[map[bool]int{true: 1}[client]]))
+		return boundAcross(hostRows(hosts...), nil, acks)
+	}
+	for _, row := range must.Rows[[]struct {
+		Says           string
+		Broker, Client yaml.Node // what is in use
+		Shows          float64
+		Want           verdict.Limit
+	}](t, "bound") {
+		client, what := row.Broker.IsZero(), row.Broker
+		if client {
+			what = row.Client
 		}
-		if got := boundAcross(row.at(row.shows), nil, acks); got.Limit != row.want {
-			t.Errorf("%s: at its threshold it is %q: %s", row.says, got.Limit, got.Evidence)
+		if got := bound(client, what, row.Shows-0.001); got.Limit != verdict.BrokerAcks {
+			t.Errorf("%s: below its threshold it is %q: %s", row.Says, got.Limit, got.Evidence)
+		}
+		if got := bound(client, what, row.Shows); got.Limit != row.Want {
+			t.Errorf("%s: at its threshold it is %q: %s", row.Says, got.Limit, got.Evidence)
 		}
 	}
-	for _, row := range []struct {
-		says  string
-		hosts []result.HostRow
-		want  verdict.Limit
-	}{
-		{"a client's disk, which no load makes use of", oneClient(func(b *result.Busy) { b.Disks = []result.BusyDisk{{Name: "sda", BusyShare: 1}} }), verdict.BrokerAcks},
-		{"a little more than a link can carry, which the clocks explain", oneBroker(sent(1.10)), "vm14's network"},
-		{"more than they explain", oneBroker(sent(1.11)), verdict.BrokerAcks},
-	} {
-		if got := boundAcross(row.hosts, nil, acks); got.Limit != row.want {
-			t.Errorf("%s: it is %q: %s", row.says, got.Limit, got.Evidence)
-		}
+	for share, want := range map[float64]verdict.Limit{1.10: "vm14's network", 1.11: verdict.BrokerAcks} { // a little more than a link can carry, which the clocks explain
+		must.Match(t, want, boundAcross(hostRows(boundHost{Host: "vm14", Role: "broker", Sent: share}), nil, acks).Limit, "a link at %g", share)
 	}
+	client := hostRows(boundHost{Host: "vm14", Role: "broker"}, boundHost{Host: "vm16", Role: "client"})
+	client[1].Busy.Disks = []result.BusyDisk{{Name: "sda", BusyShare: 1}}
+	must.Match(t, verdict.BrokerAcks, boundAcross(client, nil, acks).Limit, "a client's disk, which no load makes use of")
 }
 
 // The thresholds are promised to users: the page and the constants must say the same.
@@ -228,12 +153,11 @@ func TestTheThresholdsAreThoseOfTheDocument(t *testing.T) {
 }
 
 func TestTheVerdictDoesNotDependOnTheOrderOfTheHosts(t *testing.T) {
-	hosts := []result.HostRow{
-		watchedHost("a", "client", sent(0.95)), watchedHost("b", "broker", sent(0.95), disk(0.95)),
-		watchedHost("c", "broker", sent(0.95), gc(0.1)), watchedHost("d", "broker", speechless(10)), watchedHost("e", "client", speechless(10)),
-		{Host: "f", Role: "broker"},
-		{Host: "g", Role: "broker"},
-	}
+	hosts := hostRows(
+		boundHost{Host: "a", Role: "client", Sent: 0.95}, boundHost{Host: "b", Role: "broker", Sent: 0.95, Disk: 0.95},
+		boundHost{Host: "c", Role: "broker", Sent: 0.95, GC: 0.1}, boundHost{Host: "d", Role: "broker", Speechless: 10}, boundHost{Host: "e", Role: "client", Speechless: 10},
+		boundHost{Host: "f", Role: "broker", Unwatched: true}, boundHost{Host: "g", Role: "broker", Unwatched: true},
+	)
 	merged := verdict.Verdict{Limit: verdict.BrokerAcks, Evidence: "senders waited"}
 	want := boundAcross(hosts, nil, merged)
 	for range len(hosts) {

@@ -20,7 +20,7 @@ func busyTogether(parts []*mergedPart) (sum host.Sample) {
 	var process, gc float64 // core-seconds
 	for _, p := range parts {
 		u := &p.sample
-		m, n, d := entry(&machines, p.machine()), entry(&nics, p.host()), u.Interval.Seconds()
+		m, n, d := entry(&machines, p.machine()), entry(&nics, p.part.Host), u.Interval.Seconds()
 		process += u.ProcessCPU * d
 		gc += u.GCCPU * d
 		m.cpu += u.HostCPU * d
@@ -43,14 +43,14 @@ func busyTogether(parts []*mergedPart) (sum host.Sample) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(machines)) { // sums of floats depend on the order
 		m := machines[name]
-		sum.HostCPU += per(m.cpu, m.seconds)
+		sum.HostCPU += result.Per(m.cpu, m.seconds)
 		sum.HostCores += m.cores
 		if m.cores > 0 {
 			m.own = min(m.own, m.cores)
 		}
 		sum.Cores += m.own
 	}
-	sum.ProcessCPU, sum.GCCPU = per(process, sum.Interval.Seconds()), per(gc, sum.Interval.Seconds())
+	sum.ProcessCPU, sum.GCCPU = result.Per(process, sum.Interval.Seconds()), result.Per(gc, sum.Interval.Seconds())
 	return sum
 }
 
@@ -158,11 +158,11 @@ func (b *BusySum) Result() *result.Busy {
 		return nil
 	}
 	r := b.Busy
-	r.AgentCores, r.CacheBytes = r.AgentCores/r.Seconds, int64(per(b.cache, b.memory))
+	r.AgentCores, r.CacheBytes = r.AgentCores/r.Seconds, int64(result.Per(b.cache, b.memory))
 	for _, share := range []*float64{&r.CPUShare, &r.StealShare, &r.IOWaitShare} {
-		*share = per(*share, r.Cores)
+		*share = result.Per(*share, r.Cores)
 	}
-	r.Cores = per(r.Cores, b.cpu)
+	r.Cores = result.Per(r.Cores, b.cpu)
 	for _, name := range slices.Sorted(maps.Keys(b.disks)) {
 		row, seconds := b.disks[name].row, b.disks[name].seconds
 		row.Name, row.BusyShare = name, row.BusyShare/seconds
@@ -179,16 +179,8 @@ func (b *BusySum) Result() *result.Busy {
 	}
 	for _, pid := range slices.Sorted(maps.Keys(b.brokers)) {
 		row := b.brokers[pid].row
-		row.PID, row.GCShare = pid, per(time.Duration(row.GCShare).Seconds(), b.brokers[pid].seconds)
+		row.PID, row.GCShare = pid, result.Per(time.Duration(row.GCShare).Seconds(), b.brokers[pid].seconds)
 		r.Brokers = append(r.Brokers, row)
 	}
 	return &r
-}
-
-// per returns a quotient, 0 if of is.
-func per(sum, of float64) float64 {
-	if of <= 0 {
-		return 0
-	}
-	return sum / of
 }

@@ -103,7 +103,7 @@ func (m *merge) judged() []string {
 
 // limits returns the limits of the run that the part is of.
 func (p *mergedPart) limits() []string {
-	if of := p.part().Limits; len(of) > 0 {
+	if of := p.part.Limits; len(of) > 0 {
 		return of
 	}
 	return p.header.Limits
@@ -150,7 +150,7 @@ func (m *merge) environment() (e result.Environment, clusters bool) {
 	facts, id, byName := reflect.ValueOf(&e.Host).Elem(), "", make(map[string]result.Topic)
 	for _, p := range parts {
 		of := &p.header.Environment
-		if p.host() != parts[0].host() {
+		if p.part.Host != parts[0].part.Host {
 			e.Clock = nil
 			for i := range facts.NumField() {
 				if !reflect.DeepEqual(facts.Field(i).Interface(), reflect.ValueOf(of.Host).Field(i).Interface()) {

@@ -96,10 +96,10 @@ func (l *Live) Add(name string, line []byte) error {
 	}
 	switch {
 	case of.Vitals != nil:
-		entry(&l.hosts, p.host()).vitals = of.Vitals
+		entry(&l.hosts, p.part.Host).vitals = of.Vitals
 	case p.watched():
 	case of.Header != nil:
-		p.number, l.fresh = p.process(), true
+		p.number, l.fresh = p.part.Process, true
 		l.parts = append(l.parts, p)
 	default:
 		l.fresh = l.fresh || of.Start != nil

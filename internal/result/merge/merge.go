@@ -68,7 +68,7 @@ type placed struct {
 func newMerge(runFiles []*runFile) *merge {
 	m := &merge{roster: make(map[string]result.Member), same: make(repeats)}
 	for _, s := range runFiles {
-		for _, member := range s.part().Roster {
+		for _, member := range s.part.Roster {
 			known := m.roster[member.Host]
 			m.roster[member.Host] = result.Member{Host: member.Host, Role: cmp.Or(known.Role, member.Role), Processes: max(known.Processes, member.Processes)}
 		}
@@ -76,7 +76,7 @@ func newMerge(runFiles []*runFile) *merge {
 			m.watched = append(m.watched, s)
 			continue
 		}
-		m.parts = append(m.parts, &mergedPart{runFile: s, number: s.process(), state: s.state()})
+		m.parts = append(m.parts, &mergedPart{runFile: s, number: s.part.Process, state: s.state()})
 	}
 	m.number()
 	m.findStopped()
@@ -116,9 +116,9 @@ func (m *merge) number() {
 	}
 	next := make(map[string]int)
 	for _, p := range m.parts {
-		if p.part().Epoch == "" && (p.number == 0 || taken[p.label()] > 1) {
-			next[p.host()]++
-			p.number = next[p.host()]
+		if p.part.Epoch == "" && (p.number == 0 || taken[p.label()] > 1) {
+			next[p.part.Host]++
+			p.number = next[p.part.Host]
 		}
 	}
 }
@@ -168,7 +168,7 @@ func (m *merge) chooseCounted() {
 }
 
 // label returns the name of the part for a user: "vm14/1".
-func (p *mergedPart) label() string { return label(p.host(), p.number) }
+func (p *mergedPart) label() string { return label(p.part.Host, p.number) }
 
 func label(host string, process int) string { return fmt.Sprintf("%s/%d", host, process) }
 
@@ -188,7 +188,7 @@ func (m *merge) listRunFiles() []result.MergedFile {
 	list := make([]result.MergedFile, len(all))
 	for i, s := range all {
 		list[i] = result.MergedFile{
-			SHA256: s.sum, Bytes: s.size, RunID: s.header.RunID, Host: s.host(), Process: s.process(), State: s.state(), KTVersion: s.header.KTVersion,
+			SHA256: s.sum, Bytes: s.size, RunID: s.header.RunID, Host: s.part.Host, Process: s.part.Process, State: s.state(), KTVersion: s.header.KTVersion,
 		}
 		if p := parts[s]; p != nil {
 			list[i].Process, list[i].Counted = p.number, p.counted

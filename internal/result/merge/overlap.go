@@ -97,7 +97,7 @@ func (m *merge) clockError(agreed bool) int64 {
 	}
 	bounds := make(map[string]time.Duration)
 	for _, p := range m.counted() {
-		bounds[p.host()] = max(bounds[p.host()], p.agreed().Bound)
+		bounds[p.part.Host] = max(bounds[p.part.Host], p.agreed().Bound)
 	}
 	if all := slices.Sorted(maps.Values(bounds)); len(all) > 1 {
 		return (all[len(all)-1] + all[len(all)-2]).Microseconds()

@@ -18,7 +18,7 @@ import (
 func (p *mergedPart) row(whole *result.Result, overlaps bool) result.ProcessRow {
 	r := &p.doc
 	row := result.ProcessRow{
-		Host: p.host(), Process: p.number, RunID: p.header.RunID, Command: string(p.header.Plan.Command),
+		Host: p.part.Host, Process: p.number, RunID: p.header.RunID, Command: string(p.header.Plan.Command),
 		State: p.state, Counted: p.counted, CoresAvailable: r.Client.CoresAvailable,
 		Valid: r.Valid, Invalid: r.Invalid, BoundBy: r.BoundBy,
 		Figures: result.Figures{
@@ -157,7 +157,7 @@ func (m *merge) rows(whole *result.Result, overlaps bool) ([]result.ProcessRow, 
 		entry(&sums, row.Host).Add(&stats.Window{Response: t.Response, Service: t.Service, Read: stats.Read{EndToEnd: t.EndToEnd}})
 	}
 	for _, s := range m.watched {
-		learn(host(s.host()), s)
+		learn(host(s.part.Host), s)
 	}
 	for i := range processes {
 		host(processes[i].Host).Processes++
@@ -178,9 +178,9 @@ func (m *merge) rows(whole *result.Result, overlaps bool) ([]result.ProcessRow, 
 
 // learn fills in role, tags and clock of a host from one of its run files, unless they are known.
 func learn(h *result.HostRow, s *runFile) {
-	h.Role = cmp.Or(h.Role, s.part().Role)
+	h.Role = cmp.Or(h.Role, s.part.Role)
 	if len(h.Tags) == 0 {
-		h.Tags = s.part().Tags
+		h.Tags = s.part.Tags
 	}
 	if a := s.agreed(); a != nil && h.ClockOffsetUS == nil {
 		offset, bound := a.Offset.Microseconds(), a.Bound.Microseconds()
@@ -198,7 +198,7 @@ func (m *merge) busy(hosts []result.HostRow, o result.Overlap) error {
 	for _, s := range m.watched {
 		shift := s.began().Sub(m.zero)
 		seconds := func(at float64) time.Duration { return time.Duration(at*float64(time.Second)) - shift }
-		err := entry(&sums, s.host()).read(s, seconds(from), seconds(to))
+		err := entry(&sums, s.part.Host).read(s, seconds(from), seconds(to))
 		var bad *result.BadLine
 		if errors.As(err, &bad) {
 			err = s.cutAt(bad)

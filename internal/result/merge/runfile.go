@@ -21,6 +21,7 @@ type runFile struct {
 	size    int64
 	sum     string // SHA-256, in hexadecimal digits
 	header  result.Header
+	part    result.Part // one that only has a host, if the header has none
 	start   *result.Start
 	trailer *result.Trailer // nil: the file has no end
 	atWork  bool            // a process was writing the file
@@ -92,7 +93,10 @@ func readRunFile(name string, r io.ReaderAt, size int64) (*runFile, error) {
 func (s *runFile) keep(l *result.Line) error {
 	switch {
 	case l.Header != nil:
-		s.header = *l.Header
+		s.header, s.part = *l.Header, result.Part{Host: l.Header.Environment.Host.Hostname}
+		if l.Header.Part != nil {
+			s.part = *l.Header.Part
+		}
 		return s.checkHeader()
 	case l.Start != nil:
 		s.start = l.Start
@@ -132,30 +136,15 @@ func (s *runFile) content() iter.Seq2[result.Line, error] {
 	return result.NewLines(io.NewSectionReader(s.r, 0, s.size), s.lastGood).All()
 }
 
-// part returns the part that the file is of: one that only has a host, if its header has none.
-func (s *runFile) part() result.Part {
-	if p := s.header.Part; p != nil {
-		return *p
-	}
-	return result.Part{Host: s.header.Environment.Host.Hostname}
-}
-
-// host returns the name of the host that the part ran on.
-func (s *runFile) host() string { return s.part().Host }
-
 // machine returns a key of the machine under the host. Containers and namespaces share one.
-func (s *runFile) machine() string { return cmp.Or(s.header.Environment.Host.BootID, s.host()) }
-
-// process returns the part's number on its host; 0: it has none.
-func (s *runFile) process() int { return s.part().Process }
+func (s *runFile) machine() string { return cmp.Or(s.header.Environment.Host.BootID, s.part.Host) }
 
 // watched reports whether the file holds the vitals of a machine and no load.
 func (s *runFile) watched() bool { return s.header.Part != nil && s.header.Part.Process == 0 }
 
 // group returns the run that the part belongs to. Run files without a part are one group.
 func (s *runFile) group() group {
-	p := s.part()
-	return group{run: p.Run, epoch: p.Epoch, parts: s.header.Part != nil}
+	return group{run: s.part.Run, epoch: s.part.Epoch, parts: s.header.Part != nil}
 }
 
 // group is a run of several parts.
@@ -202,15 +191,15 @@ func groupsOf(runFiles []*runFile) map[*runFile]group {
 		}
 		hosts := make(map[string]parts)
 		for _, s := range all {
-			h := hosts[s.host()]
+			h := hosts[s.part.Host]
 			if g.began.IsZero() || s.began().Sub(until) > separateAfter || h.ended && s.began().After(h.until) {
 				g.began, until, h = s.began().UTC(), time.Time{}, parts{}
 				clear(hosts)
 			}
 			of[s] = g
 			end := s.began().Add(s.lasted())
-			until, h.until, h.ended = later(until, end), later(h.until, end), h.ended || s.trailer != nil
-			hosts[s.host()] = h
+			until, h.until, h.ended = slices.MaxFunc([]time.Time{until, end}, time.Time.Compare), slices.MaxFunc([]time.Time{h.until, end}, time.Time.Compare), h.ended || s.trailer != nil
+			hosts[s.part.Host] = h
 		}
 	}
 	files := make(map[group][]*runFile)
@@ -236,13 +225,6 @@ func started(runFiles []*runFile) time.Time {
 	}
 	first := slices.MinFunc(runFiles, func(a, b *runFile) int { return a.header.StartedAt.Compare(b.header.StartedAt) })
 	return first.header.StartedAt.UTC()
-}
-
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
 }
 
 // lasted returns the duration of the run, up to the last window if the file has no trailer.
@@ -304,18 +286,13 @@ func (s *runFile) state() result.PartState {
 
 // compare orders run files in a collection, and rows in a result.
 func (s *runFile) compare(o *runFile) int {
-	return cmp.Or(cmp.Compare(s.host(), o.host()), cmp.Compare(s.process(), o.process()),
+	return cmp.Or(cmp.Compare(s.part.Host, o.part.Host), cmp.Compare(s.part.Process, o.part.Process),
 		cmp.Compare(s.header.RunID, o.header.RunID), cmp.Compare(s.sum, o.sum))
 }
 
 // compareContent orders files of the same run: a more complete one is greater.
 func (s *runFile) compareContent(o *runFile) int {
-	rank := func(is bool) int {
-		if is {
-			return 1
-		}
-		return 0
-	}
-	return cmp.Or(cmp.Compare(rank(s.trailer != nil), rank(o.trailer != nil)), cmp.Compare(s.size, o.size), cmp.Compare(s.sum, o.sum),
-		cmp.Compare(rank(!s.atWork), rank(!o.atWork))) // a file that nobody writes any more was seen later
+	rank := map[bool]int{true: 1}
+	return cmp.Or(cmp.Compare(rank[s.trailer != nil], rank[o.trailer != nil]), cmp.Compare(s.size, o.size), cmp.Compare(s.sum, o.sum),
+		cmp.Compare(rank[!s.atWork], rank[!o.atWork])) // a file that nobody writes any more was seen later
 }

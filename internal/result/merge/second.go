@@ -113,7 +113,7 @@ func (m *merge) step(end time.Duration) *second {
 			continue
 		}
 		if m.addHost != nil { // first, for the sum takes the memory
-			m.addHost(p.host(), due)
+			m.addHost(p.part.Host, due)
 		}
 		for i := range sum.phases {
 			join(&sum.phases[i], &due.phases[i])

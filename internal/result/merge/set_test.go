@@ -202,75 +202,45 @@ func TestOfSeveralFilesOfOneRunTheOneThatTellsMostIsKept(t *testing.T) {
 }
 
 func TestTheRunIsChosenByItsNameOrEpoch(t *testing.T) {
-	partOf := func(host, run, epoch, id string, late time.Duration) []byte {
-		return partFile{run: run, epoch: epoch, host: host, process: 1, id: id, late: late, events: canned.Written(1, 3), trailer: trailerOf(3)}.bytes(t)
-	}
-	part := func(run, epoch, id string, late time.Duration) []byte { return partOf("a", run, epoch, id, late) }
-	single := func(id string) []byte {
-		return partFile{host: "a", id: id, whole: true, events: canned.Written(1, 3), trailer: trailerOf(3)}.bytes(t)
-	}
 	const day = 24 * time.Hour
-	monday, tuesday := part("nightly", "", "4", -2*day), part("nightly", "", "5", -day)
-	again, beside := part("nightly", "", "10", -day+4*time.Second), partOf("b", "nightly", "", "11", -day+time.Second)
-	soon, lost := partOf("b", "nightly", "", "6", -day+time.Minute+3*time.Second), partFile{run: "nightly", host: "b", process: 2, id: "7", alone: true, late: -2*day + 40*time.Second, events: canned.Written(1, 30)}.bytes(t)
-	late := partOf("c", "nightly", "", "8", -2*day+125*time.Second)
-	alone := partFile{host: "a", id: "9", whole: true, late: -day, events: canned.Written(1, 3), trailer: trailerOf(3)}.bytes(t)
-	began := func(host, id string, at time.Duration, seconds float64) []byte {
-		return partFile{run: "nightly", host: host, process: 1, id: id, alone: true, late: at, events: canned.Written(1, 3), trailer: trailerOf(seconds)}.bytes(t)
+	part := func(id, run, epoch, host string, late time.Duration) partFile {
+		return partFile{run: run, epoch: epoch, host: host, process: 1, id: id, late: late, events: canned.Written(1, 3), trailer: trailerOf(3)}
 	}
-	gone := func(id string, events []canned.Event) []byte { // of the host a, with no end
-		return partFile{run: "nightly", host: "a", process: 1, id: id, alone: true, events: events}.bytes(t)
+	single := func(id string, late time.Duration) partFile {
+		return partFile{host: "a", id: id, whole: true, late: late, events: canned.Written(1, 3), trailer: trailerOf(3)}
 	}
-	first, second := began("a", "20", 0, 0.3), began("a", "21", 500*time.Millisecond, 0.3)
-	opened := partFile{run: "nightly", epoch: "e3", host: "a", process: 1, id: "30", events: canned.Written(1, 3), trailer: trailerOf(3), change: func(h *result.Header) {
-		h.StartedAt = noon.Add(-1500 * time.Millisecond)
-	}}.bytes(t)
-	nightly1, nightly2, other := part("nightly", "e1", "1", 0), part("nightly", "e2", "2", time.Millisecond), part("other", "", "3", 0)
-	for _, tc := range []struct {
-		name  string
-		files [][]byte
-		run   string
-		want  string // ids, or "error: " and a part of it
-	}{
-		{"one run needs no name", [][]byte{nightly1}, "", "1"},
-		{"runs of several names", [][]byte{nightly1, other}, "", `error: run "nightly", epoch "e1"; 2026-11-21T12:00:00Z run "other"`},
-		{"by name", [][]byte{nightly1, other}, "other", "3"},
-		{"one name twice", [][]byte{nightly1, nightly2, other}, "nightly", "error: files are of 2 runs"},
-		{"by epoch", [][]byte{nightly1, nightly2, other}, "e2", "2"},
-		{"a name that is not there", [][]byte{nightly1}, "weekly", `error: "weekly"`},
-		{"runs by themselves are merged", [][]byte{single("1"), single("2")}, "", "1 2"},
-		{"but not with parts", [][]byte{single("1"), nightly2}, "", "error: runs by themselves"},
-		{"runs by themselves have no name", [][]byte{single("1")}, "nightly", "error: no part"},
-		{"one name on two days", [][]byte{monday, tuesday}, "", `error: run "nightly@2026-11-19T12:00:00Z"; 2026-11-20T12:00:00Z run "nightly@2026-11-20T12:00:00Z"`},
-		{"one name on two days, by that name", [][]byte{monday, tuesday}, "nightly", "error: files are of 2 runs"},
-		{"one name on two days, by name and start", [][]byte{monday, tuesday, other}, "nightly@2026-11-20T12:00:00Z", "5"},
-		{"by a start when nothing began", [][]byte{monday, tuesday}, "nightly@2026-11-21T12:00:00Z", `error: no part of the run "nightly@2026-11-21T12:00:00Z"`},
-		{"on one host, one after the other, they are two", [][]byte{tuesday, again}, "", "error: a wrong clock splits one run in two"},
-		{"and each is whole", [][]byte{tuesday, again, beside}, "nightly@2026-11-20T12:00:00Z", "5 11"},
-		{"so is the next", [][]byte{tuesday, again, beside}, "nightly@2026-11-20T12:00:04Z", "10"},
-		{"a minute apart, on hosts whose clocks may be off, it is one run", [][]byte{monday, tuesday, soon}, "nightly@2026-11-20T12:00:00Z", "5 6"},
-		{"what has no end lasted until its last window", [][]byte{monday, lost, late}, "", "4 7 8"},
-		{"and without it they are two", [][]byte{monday, late}, "", "error: files are of 2 runs"},
-		{"what was gone at once does not make two of what began beside it", [][]byte{gone("12", nil), began("a", "13", 1200*time.Millisecond, 3)}, "", "12 13"},
-		{"nor was it over when what began after it was", [][]byte{gone("12", nil), began("a", "13", 0, 3), began("a", "14", 4*time.Second, 3)}, "nightly@2026-11-21T12:00:00Z", "12 13"},
-		{"but it was there until its last window", [][]byte{gone("12", canned.Written(1, 8)), began("a", "13", 0, 3), began("a", "14", 5*time.Second, 3)}, "", "12 13 14"},
-		{"two within a second are listed with its fractions", [][]byte{first, second}, "", `error: run "nightly@2026-11-21T12:00:00.000000000Z"; 2026-11-21T12:00:00Z run "nightly@2026-11-21T12:00:00.500000000Z"`},
-		{"are both meant by the second", [][]byte{first, second}, "nightly@2026-11-21T12:00:00Z", "error: files are of 2 runs"},
-		{"and chosen by the fractions: the first", [][]byte{first, second}, "nightly@2026-11-21T12:00:00.000000000Z", "20"},
-		{"and the second", [][]byte{first, second}, "nightly@2026-11-21T12:00:00.500000000Z", "21"},
-		{"runs by themselves on two days", [][]byte{single("1"), alone}, "", `error: 2026-11-20T12:00:00Z runs by themselves "@2026-11-20T12:00:00Z"`},
-		{"runs by themselves, by their start", [][]byte{single("1"), alone}, "@2026-11-20T12:00:00Z", "9"},
-		{"an epoch and none, in one list", [][]byte{nightly1, tuesday}, "nightly", `error: 2026-11-20T12:00:00Z run "nightly@2026-11-20T12:00:00Z"; 2026-11-21T12:00:00Z run "nightly", epoch "e1"`},
-		{"the one without an epoch by name and start", [][]byte{nightly1, tuesday}, "nightly@2026-11-20T12:00:00Z", "5"},
-		{"the one with an epoch by name and start", [][]byte{nightly1, tuesday}, "nightly@2026-11-21T12:00:00Z", "1"},
-		{"the start is that of the result, not that of the load", [][]byte{opened, tuesday}, "nightly@2026-11-21T11:59:58Z", "30"},
-		{"and so it is listed", [][]byte{opened, tuesday}, "nightly", `error: 2026-11-20T12:00:00Z run "nightly@2026-11-20T12:00:00Z"; 2026-11-21T11:59:58Z run "nightly", epoch "e3"`},
-		{"nothing", nil, "", "error: there are no run files"},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			s := setOf(t, tc.files...)
-			err := s.Select(tc.run)
-			if want, ok := strings.CutPrefix(tc.want, "error: "); ok {
+	began := func(id string, at time.Duration, seconds float64) partFile {
+		p := part(id, "nightly", "", "a", at)
+		p.alone, p.trailer = true, trailerOf(seconds)
+		return p
+	}
+	opened := part("30", "nightly", "e3", "a", 0)
+	opened.change = func(h *result.Header) { h.StartedAt = noon.Add(-1500 * time.Millisecond) }
+	files := map[string]partFile{
+		"nightly1": part("1", "nightly", "e1", "a", 0), "nightly2": part("2", "nightly", "e2", "a", time.Millisecond), "other": part("3", "other", "", "a", 0),
+		"monday": part("4", "nightly", "", "a", -2*day), "tuesday": part("5", "nightly", "", "a", -day), "soon": part("6", "nightly", "", "b", -day+time.Minute+3*time.Second),
+		"lost": {run: "nightly", host: "b", process: 2, id: "7", alone: true, late: -2*day + 40*time.Second, events: canned.Written(1, 30)},
+		"late": part("8", "nightly", "", "c", -2*day+125*time.Second), "alone": single("9", -day), "single 1": single("1", 0), "single 2": single("2", 0),
+		"again": part("10", "nightly", "", "a", -day+4*time.Second), "beside": part("11", "nightly", "", "b", -day+time.Second), "opened": opened,
+		"gone at once":   {run: "nightly", host: "a", process: 1, id: "12", alone: true}, // with no end
+		"gone after 8 s": {run: "nightly", host: "a", process: 1, id: "12", alone: true, events: canned.Written(1, 8)},
+		"a at 0 s":       began("13", 0, 3), "a at 1.2 s": began("13", 1200*time.Millisecond, 3), "a at 4 s": began("14", 4*time.Second, 3), "a at 5 s": began("14", 5*time.Second, 3),
+		"first": began("20", 0, 0.3), "second": began("21", 500*time.Millisecond, 0.3),
+	}
+	for _, tc := range must.Rows[[]struct {
+		Name  string
+		Files []string
+		Run   string
+		Want  string // ids, or "error: " and a part of it
+	}](t, "set") {
+		t.Run(tc.Name, func(t *testing.T) {
+			var all [][]byte
+			for _, name := range tc.Files {
+				all = append(all, files[name].bytes(t))
+			}
+			s := setOf(t, all...)
+			err := s.Select(tc.Run)
+			if want, ok := strings.CutPrefix(tc.Want, "error: "); ok {
 				if err == nil || !strings.Contains(err.Error(), want) {
 					t.Fatalf("the error is %v, want %q", err, want)
 				}
@@ -281,7 +251,7 @@ func TestTheRunIsChosenByItsNameOrEpoch(t *testing.T) {
 			for _, one := range s.RunFiles() {
 				ids = append(ids, one.RunID)
 			}
-			must.Match(t, tc.want, strings.Join(ids, " "), "Select keeps")
+			must.Match(t, tc.Want, strings.Join(ids, " "), "Select keeps")
 		})
 	}
 }

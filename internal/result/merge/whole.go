@@ -176,7 +176,7 @@ func (m *merge) notices(r *result.Result, o *result.Overlap, noOverlap string) [
 	}
 	if lapsed := lapses(r.Hosts, func(h *result.HostRow) bool { // its only task was to be watched
 		member, ok := m.roster[h.Host]
-		there := slices.ContainsFunc(m.watched, func(s *runFile) bool { return s.host() == h.Host })
+		there := slices.ContainsFunc(m.watched, func(s *runFile) bool { return s.part.Host == h.Host })
 		return ok && member.Processes == 0 && (h.Busy != nil || !there || o.Seconds > 2*watchedEdges)
 	}); lapsed != "" {
 		say = append(say, lapsed)
@@ -260,10 +260,10 @@ var (
 // tuneChecks returns the checks by kt tune, one for each host, in the order of hosts.
 func (m *merge) tuneChecks() (all []result.TuneCheck) {
 	for _, p := range m.counted() {
-		known := slices.ContainsFunc(all, func(c result.TuneCheck) bool { return c.Host == p.host() })
+		known := slices.ContainsFunc(all, func(c result.TuneCheck) bool { return c.Host == p.part.Host })
 		if checks := p.end().Tune; !known && len(checks) > 0 {
 			all = append(all, checks[0])
-			all[len(all)-1].Host = p.host()
+			all[len(all)-1].Host = p.part.Host
 		}
 	}
 	slices.SortFunc(all, func(a, b result.TuneCheck) int { return cmp.Compare(a.Host, b.Host) })
