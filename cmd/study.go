@@ -130,7 +130,7 @@ func resumeStudy(ctx context.Context, env *Env, flags *config.Study, args []stri
 	if err := env.permitStudy(ctx, b, f.Study, flags.Yes); err != nil {
 		return nil, err
 	}
-	return makeStudy(ctx, env, flags.Written(), f, b)
+	return makeStudy(ctx, env, flags.Written, f, b)
 }
 
 func newStudyReport(env *Env) *cobra.Command {
