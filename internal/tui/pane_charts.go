@@ -173,6 +173,10 @@ func (s *scene) latencyTitle() (title string, remarks []line) {
 
 // drawLatency is the quantiles over time.
 func drawLatency(c chart.Canvas, s *scene) {
+	if s.untimed() {
+		drawConsumerLag(c, s)
+		return
+	}
 	age := colored(ageLook.color, ageLook.name+" ") // first, and with its room kept: the other names stay where they are when it comes or goes
 	if !slices.ContainsFunc(s.Recent, func(p result.Point) bool { return s.ageOf(&p) > 0 }) {
 		age.text = strings.Repeat(" ", len(age.text))
