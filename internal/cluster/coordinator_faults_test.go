@@ -35,19 +35,13 @@ func TestAProcessThatNeverEndsIsGivenUp(t *testing.T) {
 			// The agent answers, but not even a kill ends the process.
 			w.hosts["b"].behave = func(int) behaviour { return behaviour{forever: true, deaf: true} }
 			w.hosts["b"].agent.o.Spawn = immortal(w.hosts["b"])
-			var stop chan struct{}
-			if tc.stop > 0 {
-				stop = make(chan struct{})
-				time.AfterFunc(tc.stop, func() { close(stop) })
-			}
+			stop := closed(tc.stop)
 			began := time.Now()
 			out, _ := must.Both(w.run(longer(w.order([]string{"a", "b"}), 30*time.Second), func(r *runOptions) { r.Stop = stop }))(t)
 			if took := time.Since(began); took > tc.most+10*time.Second {
 				t.Errorf("it took %v", took)
 			}
-			if len(out.Lost) != 1 || !strings.HasPrefix(out.Lost[0], "b: its processes did not finish within 3m0s of the end of the load") || len(loads(out.Files)) != 4 {
-				t.Errorf("lost %q, files %q", out.Lost, out.Files)
-			}
+			out.left(t, 4, "b: its processes did not finish within 3m0s of the end of the load")
 			mortal(w.hosts["b"])
 		})
 	}
@@ -78,17 +72,9 @@ func mortal(h *testHost) {
 
 func TestASilentHostIsTold(t *testing.T) {
 	bubble(t, []string{"a", "b", "broker"}, func(t *testing.T, w *world) {
-		b, broker := w.hosts["b"], w.hosts["broker"]
-		go func() {
-			<-time.After(10 * time.Second)
-			b.setCut(true)
-			broker.setCut(true)
-			<-time.After(12 * time.Second)
-			b.setCut(false)
-			broker.setCut(false)
-			<-time.After(12 * time.Second)
-			b.setCut(true)
-		}()
+		w.cut("b", 10*time.Second, 22*time.Second)
+		w.cut("broker", 10*time.Second, 22*time.Second)
+		w.cut("b", 34*time.Second, 0)
 		must.Both(w.run(longer(w.order([]string{"a", "b"}, "broker"), 40*time.Second)))(t)
 		for text, want := range map[string]int{
 			"b has not been heard for 5s; its load may go on": 2,
