@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -398,24 +397,4 @@ func TestAgentsOfOneNameAreRivalsToThoseWhoAsk(t *testing.T) {
 	if len(known) != 1 || known[0].Rival != "1:2" {
 		t.Errorf("of the gossip's member came %+v", known)
 	}
-}
-
-func TestWithoutAKeyAnAgentStaysOnItsMachine(t *testing.T) {
-	w := newWorld(t)
-	h := w.add("a", "client")
-	o := h.agent.o
-	h.agent.close()
-	o.Bind = "0.0.0.0:0"
-	must.Err(t, "--key-file", Serve(t.Context(), o, func(addr string) { t.Errorf("it listens on %s", addr) }), "the error")
-}
-
-func TestAnAgentWhosePortIsTakenSaysSo(t *testing.T) {
-	taken := must.Have(net.Listen("tcp", "127.0.0.1:0"))(t)
-	defer taken.Close()
-	w := newWorld(t)
-	h := w.add("a", "client")
-	o := h.agent.o
-	h.agent.close()
-	o.Bind = taken.Addr().String()
-	must.Err(t, o.Bind, Serve(t.Context(), o, func(string) { t.Error("it listens") }), "the error")
 }

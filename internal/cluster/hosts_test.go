@@ -276,7 +276,9 @@ func TestAnAgentIsCalledWhatItsGossipCarries(t *testing.T) {
 		{"a tag that is longer", Info{Name: "a", Role: "client", Version: "v1", Tags: []string{strings.Repeat("t", 33)}}, "--tags"},
 		{"a tag that looks like a setting", Info{Name: "a", Role: "client", Version: "v1", Tags: []string{"rack=7"}}, "--tags"},
 		{"too many tags", Info{Name: "a", Role: "client", Version: "v1", Tags: make([]string, 17)}, "--tags"},
+		{"no name", Info{Role: "client"}, "--name"},
 		{"no role", Info{Name: "a"}, "--role"},
+		{"another role", Info{Name: "a", Role: "king"}, "--role"},
 	} {
 		if err := tc.info.check(); (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: %v, want %q", tc.name, err, tc.want)

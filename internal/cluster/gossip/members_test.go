@@ -361,20 +361,12 @@ func TestAnAgentIsNotStartedAndTheFlagIsNamed(t *testing.T) {
 		if !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want an error with %q", c.what, err, c.want)
 		}
+		if taken := strings.HasSuffix(c.want, "already in use"); taken != errors.Is(err, syscall.EADDRINUSE) {
+			t.Errorf("%s: %v: it is an error of a port that is taken: %v", c.what, err, !taken)
+		}
 		if given := errors.As(err, new(*port.OptionError)); given == strings.HasPrefix(c.want, "listen on") {
 			t.Errorf("%s: %v: it is an error of what was given: %v", c.what, err, given)
 		}
-	}
-}
-
-func TestAPortThatIsTakenCanBeToldFromOtherErrors(t *testing.T) {
-	taken, _ := agent(t, "taken", setup{})
-	g, err := setup{Bind: taken.Addr(), Info: Info{Name: "a"}}.start(nil)
-	if err == nil {
-		err = errors.Join(errors.New("it started"), g.Close())
-	}
-	if !errors.Is(err, syscall.EADDRINUSE) {
-		t.Errorf("%v, want one that is EADDRINUSE", err)
 	}
 }
 
