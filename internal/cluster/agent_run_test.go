@@ -372,9 +372,7 @@ func TestAgentsOnARealNetworkAreFoundAndMakeALoad(t *testing.T) {
 	must.Match(t, 2400, acked, "records")
 	other := port.NewKey()
 	c = NewClient(&other, time.Now, w.log)
-	if _, err := c.Peers(t.Context(), addrs, true); err == nil || !strings.Contains(err.Error(), "has another key") {
-		t.Errorf("with another key: %v", err)
-	}
+	must.Err(t, "has another key", must.Fail(c.Peers(t.Context(), addrs, true)), "with another key")
 }
 
 func TestAgentsOfOneNameAreRivalsToThoseWhoAsk(t *testing.T) {

@@ -311,9 +311,8 @@ func TestAFileOfAnotherHostIsNotTakenForOnesOwn(t *testing.T) {
 		leave(t, shared, "R", &result.Part{Run: "nightly", Epoch: o.Epoch, Host: "a", Process: 1}, 10)
 		w.hosts["b"].behave = onlyIn(1, behaviour{diesAt: time.Second})
 		out, _, err := w.run(o)
-		if err != nil || len(out.Lost) != 1 {
-			t.Fatalf("lost %q, error %v", out.Lost, err)
-		}
+		must.Do(t, err)
+		out.left(t, -1, "")
 		for _, f := range loads(out.Files) {
 			if strings.HasPrefix(filepath.Base(f), "a-p1-") && partOf(t, f).RunID == "R" {
 				t.Errorf("%s is of the run", f)
@@ -363,9 +362,7 @@ func TestAnAgentHoldsAllItsLoadsAgainstItsLimitsAndNoneOfWhatItWatches(t *testin
 		for i := range maxWatches {
 			must.Have(a.accept(offer(string(rune('A'+i)), false)))(t)
 		}
-		if _, err := a.accept(offer("more", false)); err == nil || err.Error() != "it watches 16 runs already" {
-			t.Errorf("accept = %v", err)
-		}
+		must.Match(t, "it watches 16 runs already", fmt.Sprint(must.Fail(a.accept(offer("more", false)))), "accept")
 	})
 }
 
@@ -407,9 +404,8 @@ func TestAgentsThatShareAFolderAreToldSo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		options := AgentOptions{Info: Info{Name: "a", Role: "client"}, Dir: t.TempDir(), Now: time.Now}
 		a := must.Have(newAgent(t.Context(), options))(t)
-		if _, err := newAgent(t.Context(), options); err == nil || err.Error() != "another agent has its run files in "+options.Dir+": give each a folder of its own with --results" {
-			t.Errorf("the error is %v", err)
-		}
+		want := "another agent has its run files in " + options.Dir + ": give each a folder of its own with --results"
+		must.Match(t, want, fmt.Sprint(must.Fail(newAgent(t.Context(), options))), "the error")
 		// A new agent waits for one that is ending.
 		go func() {
 			time.Sleep(claimWithin / 2)

@@ -161,9 +161,8 @@ func TestAClockThatIsSetBeforeTheStartUndoesTheRun(t *testing.T) {
 
 func TestAClockThatIsSetInTheRunIsToldAndChangesNothing(t *testing.T) {
 	stepped(t, 10*time.Second, func(t *testing.T, _ *world, out outcome, last run.Second, err error) {
-		if err != nil || len(out.Lost) > 0 {
-			t.Fatalf("lost %q, error %v", out.Lost, err)
-		}
+		must.Do(t, err)
+		out.left(t, -1)
 		must.Match(t, "its clock has moved by 5s since the start", last.Hosts[1].Note, "the screen says")
 		for _, f := range loads(out.Files) {
 			r, g := partOf(t, f), startIn(t, f).Agreed
@@ -245,9 +244,8 @@ func TestTheFolderThatTakesNoFilesIsNamed(t *testing.T) {
 		w.said(t, 4, "no copy is kept in "+dir)
 		w.idle(t, -1)
 	})
-	if _, err := new(world).client().run(t.Context(), loadOrder{Run: "r", Epoch: "e", Hosts: Hosts{Processes: 1, Load: []Peer{{Info: Info{Name: "a"}}}}, Request: run.Request{Plan: plan.Plan{Command: plan.Produce, Producers: 1}}}, runOptions{Dir: "/nowhere"}); err == nil || !strings.Contains(err.Error(), "/nowhere") {
-		t.Errorf("the error is %v", err)
-	}
+	o := loadOrder{Run: "r", Epoch: "e", Hosts: Hosts{Processes: 1, Load: []Peer{{Info: Info{Name: "a"}}}}, Request: run.Request{Plan: plan.Plan{Command: plan.Produce, Producers: 1}}}
+	must.Err(t, "/nowhere", must.Fail(new(world).client().run(t.Context(), o, runOptions{Dir: "/nowhere"})), "the error")
 }
 
 func TestASecondSumsUpWhatWaitsInProcessesThatRun(t *testing.T) {
@@ -278,9 +276,8 @@ func TestAnOfferThatNoAgentTakesIsNotMade(t *testing.T) {
 		for i := range 5 {
 			o.Producer[fmt.Sprint("p", i)] = plan.Given{Value: strings.Repeat("x", 60<<10)}
 		}
-		if _, _, err := w.run(o); err == nil || !strings.Contains(err.Error(), "a: its order takes 301 KiB, at most 256 KiB are allowed") {
-			t.Errorf("the error is %v", err)
-		}
+		_, _, err := w.run(o)
+		must.Err(t, "a: its order takes 301 KiB, at most 256 KiB are allowed", err, "the error")
 		w.idle(t, 0)
 	})
 }
@@ -323,8 +320,6 @@ func TestAPeerThatDoesNotAnswerIsSaidPlainly(t *testing.T) {
 	bubble(t, []string{"a"}, func(t *testing.T, w *world) {
 		w.hosts["a"].setCut(true)
 		_, err := w.client().Peers(t.Context(), []string{"a"}, true)
-		if err == nil || !strings.HasPrefix(err.Error(), "no agent answers: a: it did not answer within 10s; start kt agent there") {
-			t.Errorf("the error is %v", err)
-		}
+		must.Err(t, "no agent answers: a: it did not answer within 10s; start kt agent there", err, "the error")
 	})
 }

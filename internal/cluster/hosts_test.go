@@ -227,9 +227,7 @@ func TestWhoIsThereIsToldWhenNobodyIsMeant(t *testing.T) {
 		"all":     "--on all: no agent has that name, tag or role; all leaves out the hosts of brokers, which have to be named; there are kafka1 (broker; tags fast)",
 		"broker":  "--on broker: no agent has that name, tag or role; did you mean brokers?",
 	} {
-		if _, err := choose("on", []string{word}, []Peer{broker}); err == nil || err.Error() != want {
-			t.Errorf("%v, want %q", err, want)
-		}
+		must.Match(t, want, fmt.Sprint(must.Fail(choose("on", []string{word}, []Peer{broker}))), "the error")
 	}
 }
 

@@ -323,13 +323,10 @@ func TestProcessesOfAnAgentThatIsGoneAreNotForgotten(t *testing.T) {
 		f := must.Have(os.Open(left))(t)
 		result.Claim(f)
 		o := w.order([]string{"a", "b"})
-		if _, _, err := w.run(o); err == nil || !strings.Contains(err.Error(), "b refuses: a process of an earlier agent is still at work on 19991231-235959-before-p2.ktr: wait until that is over, or end the processes (kt part) of its run") {
-			t.Errorf("the error is %v", err)
-		}
+		_, _, err := w.run(o)
+		must.Err(t, "b refuses: a process of an earlier agent is still at work on 19991231-235959-before-p2.ktr: wait until that is over, or end the processes (kt part) of its run", err, "the error")
 		b.agent.store.keep = 1
-		if err := b.agent.store.prune(1); err != nil {
-			t.Error(err)
-		}
+		must.Do(t, b.agent.store.prune(1))
 		if _, err := os.Stat(left); err != nil {
 			t.Errorf("a file that is being written was removed: %v", err)
 		}
