@@ -22,9 +22,7 @@ type loader interface{ Load(System) error }
 // loadOther loads a command that makes no load.
 func loadOther[S loader](t *testing.T, in given, define func(*pflag.FlagSet) S) (S, error) {
 	t.Helper()
-	set := pflag.NewFlagSet("", pflag.ContinueOnError)
-	s := define(set)
-	must.Do(t, set.Parse(in.args))
+	s := begin(t, define, in.args...)
 	sys := System{Getenv: func(name string) string { return in.env[name] }}
 	for name, value := range in.env {
 		sys.Environ = append(sys.Environ, name+"="+value)
@@ -306,8 +304,7 @@ func TestAnAgeIsInDaysOrATime(t *testing.T) {
 }
 
 func TestTheListOfRunsIsChosenByTheCommandLineAlone(t *testing.T) {
-	set := pflag.NewFlagSet("runs", pflag.ContinueOnError)
-	r := NewRuns(set)
+	r := begin(t, NewRuns)
 	sys := System{Getenv: func(name string) string {
 		return map[string]string{"KT_TAG": "x", "KT_TOPIC": "orders", "KT_VALID": "true", "KT_ROWS": "5"}[name]
 	}}

@@ -34,6 +34,15 @@ func newFlags(set *pflag.FlagSet, name plan.Command) *Flags {
 	return commands[string(name)](set).(*Flags)
 }
 
+// begin defines the flags of a command, and parses arguments.
+func begin[S any](t *testing.T, define func(*pflag.FlagSet) S, args ...string) S {
+	t.Helper()
+	set := pflag.NewFlagSet("", pflag.ContinueOnError)
+	s := define(set)
+	must.Do(t, set.Parse(args))
+	return s
+}
+
 // load is given through the parser and Load.
 func load(t *testing.T, in given) (Run, error) {
 	t.Helper()
@@ -401,11 +410,7 @@ func TestEveryProblemIsReportedWithItsFlag(t *testing.T) {
 		},
 	} {
 		t.Run(tc.args, func(t *testing.T) {
-			args := strings.Fields(tc.args)
-			set := pflag.NewFlagSet("produce", pflag.ContinueOnError)
-			flags := NewProduce(set)
-			must.Do(t, set.Parse(args))
-			_, err := flags.Load(System{Kafka: kafka, Getenv: func(string) string { return "" }})
+			_, err := begin(t, NewProduce, strings.Fields(tc.args)...).Load(System{Kafka: kafka, Getenv: func(string) string { return "" }})
 			if err == nil {
 				t.Fatal("it was accepted")
 			}
