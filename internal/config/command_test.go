@@ -371,7 +371,7 @@ func TestEveryFlagHasAGroupASourceAndAValue(t *testing.T) {
 			if slices.Contains(needed(command), "--"+f.Name) {
 				source = "--" + f.Name
 			}
-			if _, ok := p.Flags[f.Name]; !ok || !slices.Contains(Groups, GroupOf(f)) || p.Sources[f.Name] != source {
+			if _, ok := p.Flags[f.Name]; !ok || !slices.Contains(Groups(), GroupOf(f)) || p.Sources[f.Name] != source {
 				t.Errorf("kt %s --%s: group %q, source %q, value there: %t", command, f.Name, GroupOf(f), p.Sources[f.Name], ok)
 			}
 		})

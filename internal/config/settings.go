@@ -49,10 +49,10 @@ func (w *words) UnmarshalText(text []byte) error {
 //go:embed settings.json
 var settingsFile []byte
 
-// settings are all flags. Groups are the names of their groups, in the order in which the help shows them.
-var settings, Groups = readSettings(settingsFile)
+// settings are all flags.
+var settings = readSettings(settingsFile)
 
-func readSettings(file []byte) (all []setting, groups []string) {
+func readSettings(file []byte) (all []setting) {
 	var blocks []struct {
 		Group, Forbidden, Note string
 		Commands               words
@@ -64,9 +64,6 @@ func readSettings(file []byte) (all []setting, groups []string) {
 		panic("settings.json: " + err.Error()) // it is a part of the program
 	}
 	for _, b := range blocks {
-		if !slices.Contains(groups, b.Group) {
-			groups = append(groups, b.Group)
-		}
 		for _, s := range b.Flags {
 			s.Group, s.kind = b.Group, kindOf(s.Kind)
 			if s.Commands == nil {
@@ -79,7 +76,7 @@ func readSettings(file []byte) (all []setting, groups []string) {
 			all = append(all, s)
 		}
 	}
-	return all, groups
+	return all
 }
 
 // define adds the flags of a command to a set.
@@ -91,7 +88,7 @@ func define(set *pflag.FlagSet, command string) {
 			continue
 		}
 		v := &value{setting: s}
-		if s.kind.name == boolKind.name {
+		if s.name == boolKind.name {
 			_ = v.take("false") // which is a bool
 		}
 		if s.Default != "" {
@@ -105,7 +102,7 @@ func define(set *pflag.FlagSet, command string) {
 		if v.isList() {
 			f.DefValue = "" // no default is shown
 		}
-		if s.kind.name == boolKind.name {
+		if s.name == boolKind.name {
 			f.NoOptDefVal = "true"
 		}
 	}
@@ -144,6 +141,16 @@ func flagNames(command string) []string {
 // Commands returns the commands that have settings, sorted. Each may have a section in the configuration file.
 func Commands() []string {
 	return strings.Fields("agent calibrate collect compare consume doctor find peers probe produce prune report roundtrip runs study trial tune watch")
+}
+
+// Groups returns the names of the groups of flags, in the order in which the help shows them.
+func Groups() (names []string) {
+	for i := range settings {
+		if !slices.Contains(names, settings[i].Group) {
+			names = append(names, settings[i].Group)
+		}
+	}
+	return names
 }
 
 // IsCommon reports whether a flag is a common one.
@@ -235,7 +242,7 @@ func (v *value) take(text string) error {
 		return fmt.Errorf("%q is given too: give one", v.texts[0])
 	}
 	texts := []string{text}
-	if v.kind.name == listKind.name {
+	if v.name == listKind.name {
 		var err error
 		if texts, err = csv.NewReader(strings.NewReader(text)).Read(); err != nil && text != "" {
 			return errors.New("it must be a list, as A,B")
@@ -248,7 +255,7 @@ func (v *value) take(text string) error {
 	if err != nil {
 		return err
 	}
-	if slices.Contains([]string{"int", "float64", "bool"}, v.kind.name) {
+	if slices.Contains([]string{"int", "float64", "bool"}, v.name) {
 		texts = []string{fmt.Sprint(is)}
 	}
 	v.texts, v.is, v.given = texts, is, true
@@ -256,11 +263,11 @@ func (v *value) take(text string) error {
 }
 
 func (v *value) isList() bool {
-	return v.kind.name == listKind.name || v.kind.name == repeatedKind.name
+	return v.name == listKind.name || v.name == repeatedKind.name
 }
 
 // Type returns the kind of the value, for pflag.
-func (v *value) Type() string { return v.kind.name }
+func (v *value) Type() string { return v.name }
 
 // String returns the value as pflag writes it.
 func (v *value) String() string {
