@@ -31,9 +31,9 @@ func newCollect(env *Env) *cobra.Command {
 		return flags.Load(env.configSystem())
 	}
 	c := command[*config.Collect]{
-		flags:  func(set *pflag.FlagSet) *config.Collect { flags = config.NewCollect(set); return flags },
-		load:   func(env *Env, _ *config.Collect, files []string) error { return settings(env, files) },
-		run:    collect, signals: true,
+		flags: func(set *pflag.FlagSet) *config.Collect { flags = config.NewCollect(set); return flags },
+		load:  func(env *Env, _ *config.Collect, files []string) error { return settings(env, files) },
+		run:   collect, signals: true,
 	}.of(env, &cobra.Command{
 		Use:               "collect [RUN|DIR]...",
 		Short:             "Merge the runs of many processes and hosts into one result",

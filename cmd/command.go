@@ -252,8 +252,7 @@ func flagError(c *cobra.Command, err error) error {
 	return usageError(fmt.Errorf("%s (see: %s --help)", text, c.CommandPath()))
 }
 
-// behindDashes returns what to do with a flag of a load that stands among the flags of a command that makes loads of its
-// own; "": nothing.
+// behindDashes returns what to do with a flag of a load among the flags of a command that makes loads of its own.
 func behindDashes(c *cobra.Command, flag string) string {
 	before := map[string]string{"calibrate": "", "find": "", "trial": " linger=20ms"}
 	change, ok := before[c.Name()]
@@ -270,8 +269,7 @@ func isLoadFlag(root *cobra.Command, flag string) bool {
 	})
 }
 
-// unknownShort returns the error of a letter that is no flag, among letters after one dash. The
-// letters may be the name of a flag, which takes two dashes.
+// unknownShort returns the error of a letter that is no flag; the letters may be a name that lacks a dash.
 func unknownShort(flags *pflag.FlagSet, letter, letters string) string {
 	names := flagNames(flags)
 	word, _, _ := strings.Cut(letters, "=")
@@ -309,8 +307,7 @@ func flagNames(flags *pflag.FlagSet) []string {
 	return names
 }
 
-// unquoteUsages removes the back quotes from the texts of all flags. The help finds the name of a
-// value by them, but a shell would show them.
+// unquoteUsages removes the back quotes from the texts of all flags, which a shell would show.
 func unquoteUsages(c *cobra.Command) {
 	c.Flags().VisitAll(func(f *pflag.Flag) { _, f.Usage = pflag.UnquoteUsage(f) })
 	for _, sub := range c.Commands() {

@@ -107,9 +107,13 @@ func (l *layers) applyCluster(all []layer) ([]layer, error) {
 	own := newLayer(from)
 	own.chosen = true
 	own.put("cluster", []string{name}, source)
-	if servers, from := c.servers(); servers != "" {
+	servers, where := strings.Join(c.Bootstrap, ","), "cluster "+name
+	if servers == "" {
+		servers, where = c.ofProperties()
+	}
+	if servers != "" && !strings.Contains(servers, "${") { // else a provider knows them
 		l.servers = []string{servers}
-		own.put("bootstrap-server", l.servers, from)
+		own.put("bootstrap-server", l.servers, where)
 	}
 	if c.Properties != "" {
 		own.put("command-config", []string{c.Properties}, "cluster "+name)
@@ -117,8 +121,7 @@ func (l *layers) applyCluster(all []layer) ([]layer, error) {
 	return slices.Insert(all, at, own), nil
 }
 
-// brokersFrom returns the highest layer that names brokers, and the flag by which it does. A file of Java properties names
-// them with bootstrap.servers.
+// brokersFrom returns the highest layer that names brokers, also in a file of Java properties, and the flag by which it does.
 func (l *layers) brokersFrom(all []layer) (level, string) {
 	flags := slices.Concat([]string{"bootstrap-server", "broker-list", "url", "command-property", "producer-props"}, propertyFiles)
 	names := func(flag, text string) bool {
@@ -229,8 +232,7 @@ func placesOf(brokers []string, addresses func(hosts []string) map[string][]stri
 	return places
 }
 
-// samePlace returns one name for all spellings of an address. Every address of loopback, and the one that stands for any
-// address, is this host.
+// samePlace returns one name for all spellings of an address: localhost for those that are this host.
 func samePlace(host string) string {
 	ip, err := netip.ParseAddr(host)
 	switch {
@@ -246,17 +248,6 @@ func samePlace(host string) string {
 func (c *Cluster) brokers() []string {
 	servers, _ := c.ofProperties()
 	return append(slices.Clone(c.Bootstrap), named(strings.Split(servers, ","))...)
-}
-
-// servers returns the brokers of a cluster as one text, and its source; "": the cluster names none.
-func (c *Cluster) servers() (text, source string) {
-	if len(c.Bootstrap) > 0 {
-		return strings.Join(c.Bootstrap, ","), "cluster " + c.Name
-	}
-	if text, source = c.ofProperties(); strings.Contains(text, "${") { // a provider knows them
-		return "", ""
-	}
-	return text, source
 }
 
 // ofProperties returns the brokers that the properties file of a cluster names, and where.
@@ -316,8 +307,7 @@ func (c *Configure) Use(name string, sys System) (string, error) {
 	return path, input.ReplaceText(to, info.Mode().Perm(), text)
 }
 
-// clusterLine matches the line of a file that chooses a cluster. Its groups are the key, a comment behind the value, and a
-// carriage return.
+// clusterLine matches the line that chooses a cluster: the key, a comment behind the value, a carriage return.
 var clusterLine = regexp.MustCompile(`(?i)^("?cluster"?[ \t]*:)[^#]*?([ \t]+#.*?)?(\r?)$`)
 
 // useCluster returns the text of a file with another cluster chosen. It changes one line, or adds one.

@@ -98,8 +98,7 @@ func (b *base) Load(sys System) error {
 	return b.load(sys, b.into, checks...)
 }
 
-// load applies the layers, sets the fields of the command, and makes its checks. It returns every problem, unless a layer cannot
-// be read.
+// load applies the layers, sets the fields of the command, and makes its checks. It returns every problem.
 func (b *base) load(sys System, into any, checks ...func(*problems)) (err error) {
 	if b.layers, err = loadLayers(b.flags, b.command, sys); err != nil {
 		return err

@@ -136,8 +136,7 @@ type Checks struct {
 	Clients  func(*Run) error           // returns what the clients of a load refuse
 }
 
-// checking is the state of a check of the configuration files. Each command loads its settings as in a run. What is wrong with
-// one layer does not end it.
+// checking is the state of a check of the configuration files. What is wrong with one layer does not end it.
 type checking struct {
 	project, user *file
 	layers        *layers // of the command that was loaded last

@@ -185,8 +185,7 @@ func (d *Doctor) check(p *problems) {
 	*p = append(*p, b.problems...)
 }
 
-// client takes what counts here from the properties of a client of Kafka: the brokers, the client id and the security. A
-// property of a load is none of kt doctor's; one that no client has is a warning.
+// client takes what counts here from the properties of a client of Kafka: the brokers, the client id and the security.
 func (d *Doctor) client(b *builder) {
 	c := newClient("client", Client{Has: func(string) bool { return true }})
 	b.clients = []*client{c}

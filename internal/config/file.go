@@ -26,8 +26,7 @@ type file struct {
 	clusters map[string]Cluster
 }
 
-// of returns what the file says to a command: its section counts more than the top, from which a project sets only what it
-// may. The file may be nil.
+// of returns what the file says to a command: its section counts more than the top. The file may be nil.
 func (f *file) of(command string, from level) layer {
 	l := newLayer(from)
 	if f == nil {

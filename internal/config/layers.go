@@ -102,8 +102,7 @@ type layers struct {
 	servers  []string // of that cluster
 }
 
-// loadLayers sets the flags of a command, which were parsed, from the layers below its
-// command line. A command without profiles has no sys.Profiles.
+// loadLayers sets the flags of a command, which were parsed, from the layers below its command line.
 func loadLayers(set *pflag.FlagSet, command string, sys System) (*layers, error) {
 	l := &layers{flags: set, command: command, sys: sys, sources: make(map[string]string), from: make(map[string]level)}
 	if sys.check != nil {
@@ -164,7 +163,7 @@ func (l *layers) apply() error {
 			return
 		}
 		for _, from := range all {
-			if !v.Typed && !l.sys.leavesOut(f.Name) && (f.Name != "cluster" || from.chosen) && from.IsSet(f.Name) {
+			if !v.Typed && !(l.sys.LeftOut != nil && l.sys.LeftOut(f.Name)) && (f.Name != "cluster" || from.chosen) && from.IsSet(f.Name) {
 				l.set(f, from.GetStringSlice(f.Name), from.at[f.Name], from.from)
 				return
 			}
@@ -180,9 +179,6 @@ func (l *layers) typedText(flag string) string {
 	}
 	return ""
 }
-
-// leavesOut reports whether a value of a flag counts on the command line alone.
-func (s System) leavesOut(flag string) bool { return s.LeftOut != nil && s.LeftOut(flag) }
 
 // environment returns the flags that variables set. The items of a list of K=V are separated by spaces, as on the command line.
 func (l *layers) environment() layer {

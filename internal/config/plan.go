@@ -73,8 +73,7 @@ func (b *builder) plan(ofLedger, elsewhere bool) plan.Plan {
 	return p
 }
 
-// clientCount returns a number of producers or consumers. One at a time there is one,
-// unless the number was given in the same layer or above.
+// clientCount returns a number of producers or consumers; one at a time it is one unless the number counts as much.
 func (b *builder) clientCount(flag string) int {
 	if b.oneAtATime && b.from[flag] < b.from["one-at-a-time"] {
 		return 1
@@ -118,8 +117,7 @@ func (b *builder) bootstrap() []string {
 	return servers
 }
 
-// end decides when the load is over, where that was left open. Stages of a rate end it, unless
-// a duration was given in the same layer or above.
+// end decides when the load is over: stages of a rate end it, unless a duration counts as much.
 func (b *builder) end(p *plan.Plan) {
 	bounds := p.Load.Rate.Bounds()
 	switch {
@@ -184,8 +182,7 @@ func (b *builder) payload() plan.Payload {
 	return p
 }
 
-// read returns how records are read. A Java property counts as kt's own flag for it would,
-// in the layer in which it is given.
+// read returns how records are read. A Java property counts as kt's own flag for it would in its layer.
 func (b *builder) read(ofLedger, elsewhere bool) plan.Read {
 	l := b.layers
 	group, own := b.group(ofLedger)

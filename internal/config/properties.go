@@ -46,8 +46,7 @@ func (c *client) drop(property string, from level) {
 	}
 }
 
-// javaProperties gathers the Java properties of each client. Those of --command-property override
-// those of the file, and kt's own flags override both. A higher layer overrides all of them.
+// javaProperties gathers the Java properties of each client: a layer's file, then --command-property, then kt's own flags.
 func (b *builder) javaProperties() {
 	for _, c := range b.clients {
 		if file := b.renamed("command-config", c.name+".config"); file != "" {
@@ -277,8 +276,7 @@ func (s Security) Named() []string { return s.named }
 // String returns [hidden].
 func (Security) String() string { return "[hidden]" }
 
-// security takes the security properties out of those of the clients. Both clients go to one
-// cluster, so they have the same.
+// security takes the security properties out of those of the clients, which have the same.
 func (b *builder) security() Security {
 	taken := make(map[string]plan.Given)
 	for _, c := range b.clients {

@@ -188,8 +188,7 @@ func (l *Load) findHosts(ctx context.Context) (h *cluster.Hosts, err error) {
 	return h, nil
 }
 
-// keepSecurity says that security settings stay here. Those of a flag are an error, because somebody
-// meant them for this load.
+// keepSecurity says that security settings stay here. Those of a flag are an error.
 func (l *Load) keepSecurity() error {
 	const next = "agents connect with settings of their own: kt agent --command-config FILE on each host"
 	given := l.Security.Given()
@@ -204,8 +203,7 @@ func (l *Load) keepSecurity() error {
 	return nil
 }
 
-// travelling returns the properties that other hosts get. Addresses are in the plan. A warning has
-// been given of unknown properties.
+// travelling returns the properties that other hosts get. Addresses are in the plan.
 func travelling(properties map[string]plan.Given, known func(name string) bool) map[string]plan.Given {
 	out := maps.Clone(properties)
 	maps.DeleteFunc(out, func(name string, _ plan.Given) bool { return name == "bootstrap.servers" || !known(name) })

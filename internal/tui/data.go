@@ -45,22 +45,13 @@ type numbers struct {
 
 // quantiles are the latencies shown.
 var quantiles = [...]struct {
-	name string
-	of   func(*result.Latency) time.Duration
-	look latencyLook
+	look
+	of func(*result.Latency) time.Duration
 }{
-	{"p50", func(q *result.Latency) time.Duration { return q.P50.Duration() }, latencyLook{theme.P50, '_', 1, 0}},
-	{"p90", func(q *result.Latency) time.Duration { return q.P90.Duration() }, latencyLook{theme.P90, '-', 6, 2}},
-	{"p99", func(q *result.Latency) time.Duration { return q.P99.Duration() }, latencyLook{theme.P99, '=', 3, 3}},
-	{"p99.9", func(q *result.Latency) time.Duration { return q.P999.Duration() }, latencyLook{theme.P999, '#', 1, 3}},
-}
-
-// latencyLook is a line of latencies. Without colour, dashes tell lines apart, and
-// without braille a character of their own.
-type latencyLook struct {
-	color   theme.Color
-	mark    rune
-	on, off int
+	{look{"p50", theme.P50, theme.Default, '_', 1, 0}, func(q *result.Latency) time.Duration { return q.P50.Duration() }},
+	{look{"p90", theme.P90, theme.Default, '-', 6, 2}, func(q *result.Latency) time.Duration { return q.P90.Duration() }},
+	{look{"p99", theme.P99, theme.Default, '=', 3, 3}, func(q *result.Latency) time.Duration { return q.P99.Duration() }},
+	{look{"p99.9", theme.P999, theme.Default, '#', 1, 3}, func(q *result.Latency) time.Duration { return q.P999.Duration() }},
 }
 
 // Indices of quantiles.

@@ -74,17 +74,10 @@ func (t *hostTable) all() []column[hostData] {
 	}
 	columns := shown([]column[hostData]{
 		{name: "state", width: 13, rank: 1, left: true, value: t.state},
-		{name: "processes", width: 11, rank: 3, hidden: !before, value: func(h *hostData) (p segment) {
-			if h.Processes > 0 {
-				p = plain(fmt.Sprint(h.Processes))
-			}
-			return p
-		}},
-		{name: "rec/s", width: 8, rank: 2, hidden: before, value: func(h *hostData) (p segment) {
-			if n, ok := t.rates(h); ok {
-				p = plain(theme.Rate(n.flow[s.main].Records))
-			}
-			return p
+		{name: "processes", width: 11, rank: 3, hidden: !before, value: func(h *hostData) segment { return where(h.Processes > 0, fmt.Sprint(h.Processes)) }},
+		{name: "rec/s", width: 8, rank: 2, hidden: before, value: func(h *hostData) segment {
+			n, ok := t.rates(h)
+			return where(ok, theme.Rate(n.flow[s.main].Records))
 		}},
 		{name: trendName, width: leastTrend + columnGap, rank: 10, hidden: before, draw: t.trend(s.highestRate())},
 		{name: "lag", width: 9, rank: 3, hidden: before || !untimed, value: t.consumerLag},
@@ -99,22 +92,8 @@ func (t *hostTable) all() []column[hostData] {
 		}},
 		{name: "NIC", width: t.networkWidth(), rank: 5, hidden: before, value: t.network},
 		{name: "disk", width: 6, rank: 6, hidden: before || !watched, value: disk},
-		{name: "clock", width: clock, rank: rank(4, 11), value: func(h *hostData) (p segment) {
-			if h.Bound > 0 {
-				p = plain(clockText(h.Offset, h.Bound))
-			}
-			return p
-		}},
-		{name: "seen", width: 8, rank: rank(5, 8), value: func(h *hostData) segment {
-			p := plain(fmt.Sprintf("%.1fs", h.Seen.Seconds()))
-			if h.Seen >= 10*time.Second {
-				p.text = seconds(h.Seen)
-			}
-			if !h.heard() {
-				p.style.FG = stateColor(h.State)
-			}
-			return p
-		}},
+		{name: "clock", width: clock, rank: rank(4, 11), value: func(h *hostData) segment { return where(h.Bound > 0, clockText(h.Offset, h.Bound)) }},
+		{name: "seen", width: 8, rank: rank(5, 8), value: seen},
 		{name: noteName, width: leastNote, rank: rank(2, 7), left: true, value: func(h *hostData) segment {
 			if h.note == "" && t.isSlow(h) {
 				return colored(theme.Warn, string(t.c.Theme().Glyphs.Alert)+" slow")
@@ -124,16 +103,37 @@ func (t *hostTable) all() []column[hostData] {
 	})
 	for i := range columns {
 		if value := columns[i].value; !columns[i].left && value != nil && columns[i].name != "seen" { // these say themselves what is known
-			columns[i].value = func(h *hostData) segment {
-				p := value(h)
-				if p.text == "" {
-					p = missing(t.c)
-				}
-				return h.known(p)
-			}
+			columns[i].value = func(h *hostData) segment { return t.number(value(h), h) }
 		}
 	}
 	return columns
+}
+
+// where returns a text of what is known.
+func where(known bool, text string) (p segment) {
+	if known {
+		p = plain(text)
+	}
+	return p
+}
+
+// number returns a number of a host as far as it is known.
+func (t *hostTable) number(p segment, h *hostData) segment {
+	if p.text == "" {
+		p = missing(t.c)
+	}
+	return h.known(p)
+}
+
+func seen(h *hostData) segment {
+	p := plain(fmt.Sprintf("%.1fs", h.Seen.Seconds()))
+	if h.Seen >= 10*time.Second {
+		p.text = seconds(h.Seen)
+	}
+	if !h.heard() {
+		p.style.FG = stateColor(h.State)
+	}
+	return p
 }
 
 func (t *hostTable) state(h *hostData) segment {
@@ -216,11 +216,9 @@ func (t *hostTable) latency(quantile int) func(*hostData) segment {
 }
 
 // consumerLag returns how many records wait for a host's readers.
-func (t *hostTable) consumerLag(h *hostData) (p segment) {
-	if _, ok := t.rates(h); ok && h.own.ConsumerLag.Known {
-		p = plain(theme.Rate(float64(h.own.ConsumerLag.Records)))
-	}
-	return p
+func (t *hostTable) consumerLag(h *hostData) segment {
+	_, ok := t.rates(h)
+	return where(ok && h.own.ConsumerLag.Known, theme.Rate(float64(h.own.ConsumerLag.Records)))
 }
 
 // trend draws the rate of the last minute, on one scale for all hosts.

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -72,12 +73,7 @@ type leaveMsg struct{}
 
 // NewModel returns the model of a run that is about to begin.
 func NewModel(h Header, o Options) Model {
-	if o.Theme == nil {
-		o.Theme = theme.New(theme.Options{Dark: true})
-	}
-	if o.FPS <= 0 {
-		o.FPS = defaultFPS
-	}
+	o.Theme, o.FPS = cmp.Or(o.Theme, theme.New(theme.Options{Dark: true})), cmp.Or(o.FPS, defaultFPS)
 	if o.Now == nil {
 		o.Now = time.Now
 	}

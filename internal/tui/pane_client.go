@@ -198,7 +198,7 @@ func (s *scene) drawUsage(c chart.Canvas) {
 	rows := len(charts) / 2
 	for i, of := range charts {
 		place := c.Sub(i%2*w/2, i/2*(h/rows), w/2, h/rows)
-		place.Text(gutter+1, 0, of.name, theme.Style{FG: theme.Text})
+		place.Text(chart.Gutter+1, 0, of.name, theme.Style{FG: theme.Text})
 		s.plotUsage(place.Sub(0, 1, w/2, h/rows-1), of.top, of.value)
 	}
 }
@@ -207,7 +207,7 @@ func (s *scene) drawUsage(c chart.Canvas) {
 func (s *scene) plotUsage(c chart.Canvas, limit float64, value func(*usage) float64) {
 	const little = 0.5
 	w, h := c.Size()
-	x := s.timeAxis(w - gutter - 1)
+	x := s.timeAxis(w - chart.Gutter - 1)
 	list, top := make([]chart.Sample, len(s.usage)), 0.0
 	for i := range s.usage {
 		u := &s.usage[i]
@@ -217,10 +217,7 @@ func (s *scene) plotUsage(c chart.Canvas, limit float64, value func(*usage) floa
 			top = math.Max(top, v)
 		}
 	}
-	p := chart.Plot{X: x, Gutter: gutter, Label: theme.Tick, Series: []chart.Series{{
-		Samples: list, Combine: chart.Max, Mark: '*', Muted: s.warming(x),
-		Style: theme.Style{FG: theme.Flow}, Fill: theme.Style{FG: theme.FlowFill},
-	}}}
+	p := chart.Plot{X: x, Label: theme.Tick, Series: []chart.Series{flowLooks[acked].series(list, chart.Max)}}
 	if top > little*limit {
 		top = max(top, limit)
 		p.Marks = []chart.Mark{{Value: func(float64) float64 { return limit }, Style: theme.Style{FG: theme.Warn}}}

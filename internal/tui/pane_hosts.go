@@ -14,14 +14,19 @@ import (
 
 // subject returns the scene as the charts see it: of all hosts, or of the selected one.
 func (s *scene) subject() *scene {
-	if !s.many() {
-		return s
-	}
-	sub := *s
-	sub.of = "all hosts"
-	if s.one {
+	sub := s.whole()
+	if s.many() && s.one {
 		h := s.hosts[s.selected]
 		sub.data, sub.of, sub.until = h.own, h.short, s.end()
+	}
+	return sub
+}
+
+// whole returns the scene of all hosts: of one there is no heat map.
+func (s *scene) whole() *scene {
+	sub := *s
+	if s.many() {
+		sub.of = "all hosts"
 	}
 	return &sub
 }

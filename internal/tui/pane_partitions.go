@@ -297,17 +297,15 @@ func drawConsumerLag(c chart.Canvas, s *scene) {
 	}
 	inner := b.draw(c)
 	w, _ := inner.Size()
-	x := s.timeAxis(w - gutter - 1)
+	x := s.timeAxis(w - chart.Gutter - 1)
 	points := s.since(x.From)
 	top := 0.0
 	for i := range points {
 		top = max(top, float64(points[i].ConsumerLag))
 	}
+	lag := look{"lag", theme.Info, theme.Grid, '*', 1, 0}
 	chart.Plot{
-		Y: chart.Linear(top*headroom, 4), X: x, Gutter: gutter, Label: theme.Tick,
-		Series: []chart.Series{{
-			Samples: samples(points, (*result.Point).Lag), Combine: chart.Max, Mark: '*',
-			Style: theme.Style{FG: theme.Info}, Fill: theme.Style{FG: theme.Grid}, Muted: s.warming(x),
-		}},
+		Y: chart.Linear(top*headroom, 4), X: x, Label: theme.Tick,
+		Series: []chart.Series{lag.series(samples(points, (*result.Point).Lag), chart.Max)},
 	}.Draw(inner)
 }
