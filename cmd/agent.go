@@ -31,7 +31,9 @@ func newAgent(env *Env) *cobra.Command {
 	return command[*config.Agent]{
 		flags: func(s *pflag.FlagSet) *config.Agent {
 			flags := config.NewAgent(s)
-			definePrintFlags(s)
+			for _, f := range printFlags {
+				s.Bool(f.name, false, f.usage)
+			}
 			set = s
 			return flags
 		},
@@ -144,8 +146,7 @@ func agentOptions(env *Env, flags *config.Agent) (cluster.AgentOptions, error) {
 	return o, nil
 }
 
-// agentDirs returns where the agent of that name keeps run files, and where those of kt commands
-// on this host lie. Several agents may have one home: on one machine, or over a network.
+// agentDirs returns where the agent of that name keeps run files, and where those of kt commands on this host lie.
 func agentDirs(env *Env, asked, name string) (dir, shared string, err error) {
 	state := env.stateDir()
 	if asked != "" {

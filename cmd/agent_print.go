@@ -29,12 +29,6 @@ var printFlags = []struct{ name, usage string }{
 	{"ansible", "print an Ansible play that installs the package, the key and a unit with these flags, and stop"},
 }
 
-func definePrintFlags(set *pflag.FlagSet) {
-	for _, f := range printFlags {
-		set.Bool(f.name, false, f.usage)
-	}
-}
-
 // toPrint returns which of printFlags is given, or "".
 func toPrint(set *pflag.FlagSet) (string, error) {
 	found := ""
@@ -69,7 +63,14 @@ func printAgent(set *pflag.FlagSet, what string, env *Env, flags *config.Agent) 
 	if err != nil {
 		return usageError(err)
 	}
-	return given.print(env, flags)
+	a, err := given.agents(env, flags)
+	if err != nil {
+		return usageError(err)
+	}
+	write := map[string]func(io.Writer, deploy.Agents) error{
+		"print-kubernetes": deploy.Kubernetes, "print-compose": deploy.Compose, "ansible": deploy.Ansible,
+	}[what]
+	return write(env.Stdout, a)
 }
 
 // deployed holds the flags of agents that run elsewhere, as they were given on this command line.
@@ -79,8 +80,7 @@ type deployed struct {
 	flags []string
 }
 
-// asGiven reads the command line of an agent that is to run elsewhere. Without --key-file it sets
-// one, which the agent will have there.
+// asGiven reads the command line of an agent that is to run elsewhere, with the key file that it will have there.
 func asGiven(set *pflag.FlagSet, what string) (deployed, error) {
 	d := deployed{what: what}
 	elsewhere := []string{"results", "config", "advertise", "allow-tune"} // what no group of hosts has in common
@@ -95,7 +95,7 @@ func asGiven(set *pflag.FlagSet, what string) (deployed, error) {
 		case slices.Contains(elsewhere, name):
 			errs = append(errs, fmt.Errorf("--%s: --%s prints nothing for it: leave it out, and add it to what is printed if you need it", name, what))
 		case !slices.Contains([]string{"name", "bind", "join", what}, name):
-			d.flags = append(d.flags, "--"+name+"="+flagText(f))
+			d.flags = append(d.flags, "--"+name+"="+secret.Scrub(config.Text(f)))
 		}
 	})
 	if err := errors.Join(errs...); err != nil {
@@ -105,23 +105,6 @@ func asGiven(set *pflag.FlagSet, what string) (deployed, error) {
 		return d, set.Set("key-file", "kt.key")
 	}
 	return d, nil
-}
-
-// flagText returns the value of a flag as it is typed.
-func flagText(f *pflag.Flag) string {
-	return secret.Scrub(config.Text(f))
-}
-
-// print writes what starts agents with these flags.
-func (d deployed) print(env *Env, flags *config.Agent) error {
-	a, err := d.agents(env, flags)
-	if err != nil {
-		return usageError(err)
-	}
-	write := map[string]func(io.Writer, deploy.Agents) error{
-		"print-kubernetes": deploy.Kubernetes, "print-compose": deploy.Compose, "ansible": deploy.Ansible,
-	}[d.what]
-	return write(env.Stdout, a)
 }
 
 // agents returns how agents are to run.

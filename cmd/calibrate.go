@@ -127,8 +127,7 @@ func (e *Env) ceilings() (string, error) {
 	return path, calibrate.Check(path)
 }
 
-// newSink returns the command that kt calibrate starts: a broker that takes every record and keeps none, and gives the
-// same batch to every fetch. It ends with its standard input.
+// newSink returns the command that kt calibrate starts: a broker that keeps no record, and gives the same batch to every fetch.
 func newSink(env *Env) *cobra.Command {
 	return command[none]{run: runSink}.of(env, &cobra.Command{Use: "sink", Short: "Take all records and keep none, for kt calibrate", Hidden: true})
 }

@@ -31,9 +31,9 @@ func newCollect(env *Env) *cobra.Command {
 		return flags.Load(env.configSystem())
 	}
 	c := command[*config.Collect]{
-		flags:  func(set *pflag.FlagSet) *config.Collect { flags = config.NewCollect(set); return flags },
-		load:   func(env *Env, _ *config.Collect, files []string) error { return settings(env, files) },
-		run:    collect, signals: true,
+		flags: func(set *pflag.FlagSet) *config.Collect { flags = config.NewCollect(set); return flags },
+		load:  func(env *Env, _ *config.Collect, files []string) error { return settings(env, files) },
+		run:   collect, signals: true,
 	}.of(env, &cobra.Command{
 		Use:               "collect [RUN|DIR]...",
 		Short:             "Merge the runs of many processes and hosts into one result",
@@ -147,10 +147,8 @@ func nothingFetched(problems []error) error {
 	if !errors.As(err, &unknown) {
 		return err
 	}
-	if near := suggest.Nearest(unknown.Run, unknown.Known); near != "" {
-		return fmt.Errorf("%w; did you mean %s?", err, near)
-	}
-	return fmt.Errorf("%w: agents give only files from their --results and from ~/.local/state/kt/runs of their user; name other files: kt collect FILE…", err)
+	const otherwise = ": agents give only files from their --results and from ~/.local/state/kt/runs of their user; name other files: kt collect FILE…"
+	return fmt.Errorf("%w%s", err, suggest.Hint(unknown.Run, unknown.Known, otherwise))
 }
 
 // merger merges files, and removes those that it has fetched.

@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -94,8 +95,8 @@ func (d command[S]) settings(env *Env, s S, args []string) (w config.Written, er
 	case own:
 		err = loader.Load(env.configSystem())
 	}
-	if form, ok := any(s).(interface{ Written() config.Written }); ok {
-		w = form.Written()
+	if form, ok := any(s).(interface{ How() config.Written }); ok {
+		w = form.How()
 	}
 	return w, errors.Join(err, env.checkOutput(w.Output))
 }
@@ -235,13 +236,8 @@ func flagError(c *cobra.Command, err error) error {
 	case errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() != "":
 		text = unknownShort(c.Flags(), unknown.GetSpecifiedName(), unknown.GetSpecifiedShortnames())
 	case errors.As(err, &unknown):
-		text = "unknown flag: --" + unknown.GetSpecifiedName()
-		if n := suggest.Nearest(unknown.GetSpecifiedName(), flagNames(c.Flags())); n != "" {
-			text += fmt.Sprintf("; did you mean --%s?", n)
-		}
-		if behind := behindDashes(c, unknown.GetSpecifiedName()); behind != "" {
-			text = "unknown flag: --" + unknown.GetSpecifiedName() + behind
-		}
+		name := unknown.GetSpecifiedName()
+		text = "unknown flag: --" + name + cmp.Or(behindDashes(c, name), strings.Replace(suggest.Hint(name, flagNames(c.Flags()), ""), "mean ", "mean --", 1))
 	case errors.As(err, &empty):
 		dashes := "--"
 		if empty.GetSpecifiedShortnames() != "" {
@@ -256,8 +252,7 @@ func flagError(c *cobra.Command, err error) error {
 	return usageError(fmt.Errorf("%s (see: %s --help)", text, c.CommandPath()))
 }
 
-// behindDashes returns what to do with a flag of a load that stands among the flags of a command that makes loads of its
-// own; "": nothing.
+// behindDashes returns what to do with a flag of a load among the flags of a command that makes loads of its own.
 func behindDashes(c *cobra.Command, flag string) string {
 	before := map[string]string{"calibrate": "", "find": "", "trial": " linger=20ms"}
 	change, ok := before[c.Name()]
@@ -274,8 +269,7 @@ func isLoadFlag(root *cobra.Command, flag string) bool {
 	})
 }
 
-// unknownShort returns the error of a letter that is no flag, among letters after one dash. The
-// letters may be the name of a flag, which takes two dashes.
+// unknownShort returns the error of a letter that is no flag; the letters may be a name that lacks a dash.
 func unknownShort(flags *pflag.FlagSet, letter, letters string) string {
 	names := flagNames(flags)
 	word, _, _ := strings.Cut(letters, "=")
@@ -297,18 +291,9 @@ func unknownShort(flags *pflag.FlagSet, letter, letters string) string {
 		text += " in -" + word
 	}
 	if len(alike) > 0 {
-		return fmt.Sprintf("%s; did you mean %s?", text, listed(alike, "or"))
+		return fmt.Sprintf("%s; did you mean %s?", text, suggest.List(alike, "or"))
 	}
-	return fmt.Sprintf("%s; the flags of one letter are %s", text, listed(short, "and"))
-}
-
-// listed joins words as a sentence does.
-func listed(words []string, last string) string {
-	n := len(words) - 1
-	if n < 1 {
-		return strings.Join(words, "")
-	}
-	return strings.Join(words[:n], ", ") + " " + last + " " + words[n]
+	return fmt.Sprintf("%s; the flags of one letter are %s", text, suggest.List(short, "and"))
 }
 
 // flagNames returns the names of the flags that the help shows.
@@ -322,8 +307,7 @@ func flagNames(flags *pflag.FlagSet) []string {
 	return names
 }
 
-// unquoteUsages removes the back quotes from the texts of all flags. The help finds the name of a
-// value by them, but a shell would show them.
+// unquoteUsages removes the back quotes from the texts of all flags, which a shell would show.
 func unquoteUsages(c *cobra.Command) {
 	c.Flags().VisitAll(func(f *pflag.Flag) { _, f.Usage = pflag.UnquoteUsage(f) })
 	for _, sub := range c.Commands() {

@@ -176,8 +176,7 @@ func (e *Env) runFiles() []string {
 	return files
 }
 
-// runPath returns the run file that an argument means: a file, or a run of the state folder by its number or name. What
-// looks like the path of a file is returned as it is, for whoever opens it.
+// runPath returns the run file that an argument means: a file, or a run of the state folder by its number or name.
 func (e *Env) runPath(name string) (string, error) {
 	_, err := os.Lstat(name)
 	switch {
@@ -196,8 +195,7 @@ func (e *Env) runPath(name string) (string, error) {
 	return history.Find(e.runFiles(), name)
 }
 
-// runFile returns the run file that an argument means, or else the newest one of the state folder. It says which one that is
-// where the argument does not.
+// runFile returns the run file that an argument means, or else the newest one of the state folder, and says which one.
 func (e *Env) runFile(args []string) (path string, err error) {
 	if len(args) > 0 {
 		path, err = e.runPath(args[0])

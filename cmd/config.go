@@ -41,11 +41,7 @@ func oneCommand(c *cobra.Command, args []string) error {
 	case len(args) == 0 || slices.Contains(known, args[0]):
 		return nil
 	}
-	hint := ""
-	if n := suggest.Nearest(args[0], append(commandNames(c), known...)); n != "" {
-		hint = fmt.Sprintf("; did you mean %s?", n)
-	}
-	return usageError(fmt.Errorf("unknown command %q%s (see: %s --help)", args[0], hint, c.CommandPath()))
+	return usageError(fmt.Errorf("unknown command %q%s (see: %s --help)", args[0], suggest.Hint(args[0], append(commandNames(c), known...), ""), c.CommandPath()))
 }
 
 func showConfig(_ context.Context, env *Env, flags *config.Configure, commands []string) (*finding, error) {
@@ -208,11 +204,7 @@ func showProfile(_ context.Context, _ *Env, _ none, args []string) (*finding, er
 		}
 	}
 	if err == nil && len(texts) == 0 {
-		hint := "kt profiles lists them"
-		if n := suggest.Nearest(args[0], profileNames()); n != "" {
-			hint = fmt.Sprintf("did you mean %s?", n)
-		}
-		return nil, usageError(fmt.Errorf("there is no profile %s; %s", args[0], hint))
+		return nil, usageError(fmt.Errorf("there is no profile %s%s", args[0], suggest.Hint(args[0], profileNames(), "; kt profiles lists them")))
 	}
 	return text(strings.Join(texts, "---\n")), err
 }

@@ -294,7 +294,7 @@ func (p *probeProgress) tell(now probe.Progress) {
 	case p.none:
 		return
 	case p.tty:
-		p.env.redraw(report.ProbeLine(now, p.env.stderrWidth()))
+		p.env.redraw(report.ProbeLine(now, terminalWidth(p.env.Stderr, true)))
 	case now.Step != p.step:
 		p.env.say("%d/%d %s: %s", now.Step, now.Steps, now.Dir, now.Test)
 	case now.Elapsed >= p.told+between:

@@ -57,8 +57,7 @@ type Env struct {
 	unread func() // ends what is at work for a reader of stdout that has gone; nil: nothing is
 }
 
-// product is a stdout that is no terminal. After its reader has gone, every write fails and ends the
-// work for it.
+// product is a stdout that is no terminal. After its reader has gone, every write fails and ends the work for it.
 type product struct {
 	io.Writer
 	env *Env
@@ -97,8 +96,7 @@ func System() Env {
 	}
 }
 
-// stateDir returns the folder of kt's state: $XDG_STATE_HOME/kt or ~/.local/state/kt. It is empty
-// without a home folder.
+// stateDir returns the folder of kt's state: $XDG_STATE_HOME/kt or ~/.local/state/kt; "" without a home folder.
 func (e *Env) stateDir() string {
 	if dir := e.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "kt")
@@ -183,8 +181,7 @@ const (
 	exitTerminated  = 143
 )
 
-// exitError is an error with an exit code. If err is nil, its text is empty, because the command
-// has printed everything already.
+// exitError is an error with an exit code. Without err it has no text: the command has printed everything.
 type exitError struct {
 	code int
 	err  error
@@ -239,8 +236,7 @@ func judge(res *result.Result, signalled int, output string) error {
 	return run.Judge(res, output == "perf-test")
 }
 
-// worse joins the error of a result, judged, and the error of anything beside the load, err. The
-// exit code is that of err, unless records are lost.
+// worse joins the error of a result and that of anything beside the load, whose exit code it has unless records are lost.
 func worse(judged, err error) error {
 	if err == nil {
 		return judged

@@ -32,7 +32,7 @@ func findPeak(ctx context.Context, env *Env, flags *config.Find, args []string) 
 	if err != nil {
 		return nil, usageError(err)
 	}
-	return startStudy(ctx, env, flags.Written(), s, load.NewRunner(env.maker()), flags.DryRun, false) // --yes is a flag of the load
+	return startStudy(ctx, env, flags.Written, s, load.NewRunner(env.maker()), flags.DryRun, false) // --yes is a flag of the load
 }
 
 // findOf returns the search of a command line.
@@ -99,7 +99,7 @@ func newTrial(env *Env) *cobra.Command {
 			if err != nil {
 				return nil, usageError(err)
 			}
-			return startStudy(ctx, env, flags.Written(), s, load.NewRunner(env.maker()), flags.DryRun, false) // --yes is a flag of the load
+			return startStudy(ctx, env, flags.Written, s, load.NewRunner(env.maker()), flags.DryRun, false) // --yes is a flag of the load
 		},
 		signals: true,
 	}.of(env, &cobra.Command{

@@ -50,8 +50,7 @@ func newHelp(env *Env) *cobra.Command {
 // noTerminal is the width of help that is not for a terminal.
 const noTerminal = 80
 
-// writeHelp writes the help of a command in lines of at most width characters; 0: of noTerminal. Examples
-// stay as they are, to be copied. Of many flags it has only the common ones, unless it has to have all.
+// writeHelp writes the help of a command in lines of at most width characters; 0: of noTerminal.
 func writeHelp(w io.Writer, c *cobra.Command, width int, all bool) error {
 	var b strings.Builder
 	width = cmp.Or(width, noTerminal)
@@ -213,8 +212,7 @@ func commandNames(c *cobra.Command) []string {
 //go:embed help/*.txt
 var helpTexts embed.FS
 
-// describe gives a command the text of its file, if there is one and it has no other. The names of its profiles take the place of
-// {profiles}.
+// describe gives a command the text of its file, if it has no other, with the names of its profiles for {profiles}.
 func describe(c *cobra.Command) *cobra.Command {
 	file, err := helpTexts.ReadFile("help/" + c.Name() + ".txt")
 	if err != nil || c.Long != "" {

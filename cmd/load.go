@@ -109,8 +109,7 @@ func runLoad(ctx context.Context, env *Env, asked *config.Run) error {
 	return &exitError{code, err}
 }
 
-// carryOut makes the run, here or on other hosts, and writes its result. Opened files are closed, and created ones undone, in
-// the reverse order.
+// carryOut makes the run, here or on other hosts, and writes its result.
 func carryOut(ctx context.Context, env *Env, l *load.Load, date report.DateFormat, stop *stopper) error {
 	shown, err := export.Start(env.Getenv, l.Metrics, l.Quiet, func(text string) { env.say("%s", text) })
 	if err != nil {
@@ -243,8 +242,7 @@ func tuneProcess(env *Env, p *plan.Plan) {
 	}
 }
 
-// readerMemory returns the memory limit of the Go runtime in a run that reads. Each further client adds to it. It is three
-// quarters of the usable memory at most.
+// readerMemory returns the memory limit of the Go runtime in a run that reads: three quarters of the usable memory at most.
 func readerMemory(p *plan.Plan, usable int64) int64 {
 	most := int64(loadMemory + p.Read.Clients()*(4<<20) + max(0, p.Producers-1)*(32<<20))
 	if usable > 0 {

@@ -181,8 +181,7 @@ func (o *output) close() {
 // notOnScreen are the notices that wait for the end of the screen.
 var notOnScreen = []run.NoticeKind{run.HostTrouble, run.StoreUnread, run.MetricsFailed}
 
-// notify shows a notice of the run. The screen has no room for notices. The end of the run repeats a
-// failed run file, and events hold the ends of commands. Trouble of hosts, stores and metrics is said after the screen.
+// notify shows a notice of the run. What the screen has no room for is said after it, or in the summary.
 func (o *output) notify(n run.Notice) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -258,8 +257,7 @@ func (o *output) result(res result.Result, opts report.Options) error {
 	return errors.Join(err, format(o.format)(o.env.Stdout, res, opts))
 }
 
-// check returns the command that looks for the records of the run's ledger; "": there is none, the broker inside kt had the
-// records, or they were taken from a queue.
+// check returns the command that looks for the records of the run's ledger; "": nothing has them.
 func (o *output) check() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -224,8 +224,7 @@ func lookUp(c *cobra.Command, flag string, find names) {
 	}) // the flag exists, and has no second one
 }
 
-// found are the values of a load that are looked up: at the system, and at agents. settings applies the layers below the command
-// line, and returns what they say of the load. What is wrong with them is for the command to tell.
+// found are the values of a load that are looked up, at the system and at agents. settings loads what says where that is.
 func (e *Env) found(settings func(*Env) (plan.Plan, config.Security)) map[string]names {
 	silent := e.silent()
 	silent.resolver = nil // no load is made, and a name server may be slower than a shell waits

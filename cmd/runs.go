@@ -281,8 +281,7 @@ func (e *Env) makePage(f *merge.File, path string, write report.Format, to strin
 	return nil
 }
 
-// pageOf returns where the page of a run is made: kt/pages in $XDG_CACHE_HOME or ~/.cache. It is empty without a home folder.
-// Of a run that kt does not keep, the name has a sum of its folder: another run may have the same name.
+// pageOf returns where the page of a run is made: kt/pages in $XDG_CACHE_HOME or ~/.cache; "" without a home folder.
 func (e *Env) pageOf(path string) string {
 	dir := e.Getenv("XDG_CACHE_HOME")
 	switch {

@@ -53,19 +53,15 @@ func (e *Env) sayError(err error) {
 // maxProblems is how many lines an error has.
 const maxProblems = 50
 
-// ask asks a question; the answer stands behind it.
-func (e *Env) ask(question string) { e.print(theme.Clean(question) + " [y/N] ") }
-
 var errNobodyToAsk = errors.New("there is no terminal to ask on: add --yes to go on without asking")
 
-// confirm asks a question and reports whether the answer is y or yes. Without a terminal it returns an
-// error, because silence is no consent.
+// confirm asks a question and reports whether the answer is yes. Without a terminal it is an error: silence is no consent.
 func (e *Env) confirm(ctx context.Context, question string) (bool, error) {
 	if !e.StdinTTY {
 		return false, usageError(errNobodyToAsk)
 	}
 	e.gap()
-	e.ask(question)
+	e.print(theme.Clean(question) + " [y/N] ")
 	answered := make(chan string, 1)
 	go func() { // reading cannot be interrupted: the goroutine ends with the process, or the answer
 		line, _ := bufio.NewReader(e.Stdin).ReadString('\n') // the end of input is a no
@@ -122,8 +118,7 @@ func (e *Env) screenTheme(w io.Writer, l config.Look) *theme.Theme {
 	return theme.New(theme.Options{Profile: e.profile(w, l.NoColor), ASCII: e.ascii(l.ASCII), Dark: e.dark(l.Theme)})
 }
 
-// profile returns how many colours w has. NO_COLOR counts with any value, which
-// colorprofile takes for a boolean.
+// profile returns how many colours w has.
 func (e *Env) profile(w io.Writer, none bool) colorprofile.Profile {
 	if none {
 		return colorprofile.ASCII
@@ -172,9 +167,6 @@ func (e *Env) dark(theme string) bool {
 
 // width returns how many columns stdout has, 0 where it is no terminal.
 func (e *Env) width() int { return terminalWidth(e.Stdout, e.StdoutTTY) }
-
-// stderrWidth returns the same of stderr, which is a terminal.
-func (e *Env) stderrWidth() int { return terminalWidth(e.Stderr, true) }
 
 func terminalWidth(w io.Writer, tty bool) int {
 	f, ok := w.(interface{ Fd() uintptr })

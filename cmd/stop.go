@@ -32,8 +32,7 @@ func newStopper(abort context.CancelFunc, exit func(code int), tell func(text st
 	return &stopper{asked: make(chan struct{}), abort: abort, exit: exit, tell: tell, grace: lastResort, leave: func() {}}
 }
 
-// elsewhere notes that the run is on other hosts. Preparations there have to be undone in order too. It returns the context of
-// the screen, which shows what they do after ctx has ended.
+// elsewhere notes that the run is on other hosts, and returns the context of the screen, which ends later than ctx.
 func (s *stopper) elsewhere(ctx context.Context) (screen context.Context) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

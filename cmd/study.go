@@ -130,7 +130,7 @@ func resumeStudy(ctx context.Context, env *Env, flags *config.Study, args []stri
 	if err := env.permitStudy(ctx, b, f.Study, flags.Yes); err != nil {
 		return nil, err
 	}
-	return makeStudy(ctx, env, flags.Written(), f, b)
+	return makeStudy(ctx, env, flags.Written, f, b)
 }
 
 func newStudyReport(env *Env) *cobra.Command {
@@ -214,10 +214,8 @@ func studyText(name string) ([]byte, error) {
 	}
 	text, err := fs.ReadFile(profiles.Of("study"), name+".yaml")
 	if err != nil {
-		err = fmt.Errorf("there is no study %s; kt study list lists them, and a file of your own ends in .yaml, as ./mine.yaml", name)
-		if n := suggest.Nearest(name, config.ProfileNames(profiles.Of("study"))); n != "" {
-			err = fmt.Errorf("there is no study %s; did you mean %s?", name, n)
-		}
+		const otherwise = "; kt study list lists them, and a file of your own ends in .yaml, as ./mine.yaml"
+		err = fmt.Errorf("there is no study %s%s", name, suggest.Hint(name, config.ProfileNames(profiles.Of("study")), otherwise))
 	}
 	return text, err
 }

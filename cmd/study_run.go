@@ -42,7 +42,7 @@ func runStudy(ctx context.Context, env *Env, flags *config.Study, args []string)
 	if err != nil {
 		return nil, usageError(err)
 	}
-	return startStudy(ctx, env, flags.Written(), s, b, flags.DryRun, flags.Yes)
+	return startStudy(ctx, env, flags.Written, s, b, flags.DryRun, flags.Yes)
 }
 
 // startStudy checks a new study and makes it. A dry run returns what it will take instead.
@@ -58,7 +58,11 @@ func startStudy(ctx context.Context, env *Env, w config.Written, s *study.Study,
 	if err != nil {
 		return nil, err
 	}
-	f, err := env.createStudy(s, b)
+	dir, err := env.studiesDir()
+	if err != nil {
+		return nil, err
+	}
+	f, err := b.NewStudy(dir, fmt.Sprintf("%s-%s-%s", env.Now().UTC().Format("20060102-150405"), s.Name, strings.ToLower(rand.Text()[:5])), s)
 	if err != nil {
 		return nil, err
 	}
@@ -96,15 +100,6 @@ func adapt(s *study.Study, flags *config.Study) error {
 		}
 	}
 	return nil
-}
-
-// createStudy makes the folder of a new study.
-func (e *Env) createStudy(s *study.Study, b *load.Runner) (*study.Folder, error) {
-	dir, err := e.studiesDir()
-	if err != nil {
-		return nil, err
-	}
-	return b.NewStudy(dir, fmt.Sprintf("%s-%s-%s", e.Now().UTC().Format("20060102-150405"), s.Name, strings.ToLower(rand.Text()[:5])), s)
 }
 
 // makeStudy makes the runs of a study that are not done, and returns what it says.

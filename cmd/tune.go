@@ -276,7 +276,7 @@ func (t *tuner) apply(ctx context.Context, r *tune.Report) (*finding, error) {
 		t.env.say("manual steps: %d, see kt tune --dry-run%s", n, t.again(r.Machine))
 	}
 	if !t.Yes {
-		yes, err := t.env.confirm(ctx, question(len(changes)))
+		yes, err := t.env.confirm(ctx, "Make "+theme.Plural(len(changes), "change", "changes")+"?")
 		if err != nil {
 			return nil, err
 		}
@@ -291,13 +291,6 @@ func (t *tuner) apply(ctx context.Context, r *tune.Report) (*finding, error) {
 	}
 	d := report.OutcomesDoc(outcomes, report.OutcomeOptions{Root: t.root(), Files: t.applyOptions().Later()})
 	return changed(d, slices.ContainsFunc(outcomes, func(o tune.Outcome) bool { return o.State == tune.Failed }))
-}
-
-func question(changes int) string {
-	if changes == 1 {
-		return "Make this change?"
-	}
-	return fmt.Sprintf("Make these %d changes?", changes)
 }
 
 // rollback restores the values of the journal.

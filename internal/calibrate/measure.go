@@ -78,25 +78,31 @@ type Maker func(ctx context.Context, clients int, rate float64) (Run, error)
 // gain is how much more twice as many clients must offer to be the better number.
 const gain = 1.03
 
-// othersShow is the share of the CPUs that makes a ceiling too low when others use it. Equal to the tolerance of
-// verdict.ceilingHolds.
+// othersShow is the share of the CPUs in use by others that makes a ceiling too low: the tolerance of verdict.ceilingHolds.
 const othersShow = 0.10
 
 // Measure searches the best number of clients, and looks how rates are kept with it. The clock and the version are the
 // caller's to fill in.
 func Measure(ctx context.Context, o Options, make Maker) (Document, error) {
 	d := Document{Schema: Schema, Clients: max(1, o.Clients), Tried: []Trial{}, Schedule: []Kept{}}
+	others, known := 0.0, true // the largest share that others used in a trial
 	for clients := d.Clients; ; clients *= 2 {
 		r, err := make(ctx, clients, 0)
 		if err != nil {
 			return d, err
 		}
 		c := ceilingOf(&r.Result)
-		d.Shape, d.Brief, d.Host, d.Reads = Shape(&r.Header), brief(&r.Header), r.Environment.Host, r.Plan.ReadsOnly()
+		d.Shape, d.Host, d.Reads = Shape(&r.Header), r.Environment.Host, r.Plan.ReadsOnly()
+		d.Brief = shape(&r.Header, unlikeKafka)
 		if c.RecordsPerSecond == 0 {
 			return d, fmt.Errorf("nothing was measured with %d %s: %s", clients, d.Role(clients), r.BoundBy.Evidence)
 		}
 		d.Tried = append(d.Tried, Trial{clients, r.OthersCPU, c})
+		if r.OthersCPU == nil {
+			known = false
+		} else {
+			others = max(others, *r.OthersCPU)
+		}
 		better := c.RecordsPerSecond > gain*d.Ceiling.RecordsPerSecond
 		if better {
 			d.Ceiling, d.Clients = c, clients
@@ -105,9 +111,11 @@ func Measure(ctx context.Context, o Options, make Maker) (Document, error) {
 			break
 		}
 	}
-	d.OthersCPU = mostOthers(d.Tried)
-	if d.OthersCPU != nil && *d.OthersCPU >= othersShow {
-		d.TooLow = fmt.Sprintf("others used %.0f %% of the CPUs: this ceiling is too low", 100**d.OthersCPU)
+	if known || others >= othersShow {
+		d.OthersCPU = &others
+	}
+	if others >= othersShow {
+		d.TooLow = fmt.Sprintf("others used %.0f %% of the CPUs: this ceiling is too low", 100*others)
 	}
 	for _, rate := range o.Rates {
 		if rate > d.Ceiling.RecordsPerSecond {
@@ -124,23 +132,6 @@ func Measure(ctx context.Context, o Options, make Maker) (Document, error) {
 		})
 	}
 	return d, nil
-}
-
-// mostOthers returns the largest share that others used in a trial. It is nil if that of a trial is not known, unless another
-// trial alone makes the ceiling too low.
-func mostOthers(tried []Trial) *float64 {
-	most, known := 0.0, true
-	for _, t := range tried {
-		if t.OthersCPU == nil {
-			known = false
-			continue
-		}
-		most = max(most, *t.OthersCPU)
-	}
-	if !known && most < othersShow {
-		return nil
-	}
-	return &most
 }
 
 // Role returns the name of so many clients.
@@ -178,10 +169,8 @@ func Shape(h *result.Header) string {
 	return shape(h, func(result.Setting) bool { return true })
 }
 
-// brief returns a shape for people, without settings that are as Kafka has them.
-func brief(h *result.Header) string {
-	return shape(h, func(s result.Setting) bool { return s.Value != s.Default })
-}
+// unlikeKafka reports whether a setting is not as Kafka has it.
+func unlikeKafka(s result.Setting) bool { return s.Value != s.Default }
 
 // shape returns the shape of a load with those of its settings that tells reports.
 func shape(h *result.Header, tells func(result.Setting) bool) string {
@@ -291,8 +280,7 @@ func read(path string) (all []Document, err error) {
 	return all, nil
 }
 
-// sameMachine reports whether two hosts can offer the same: a ceiling does not hold for another machine, nor for the same
-// one with other limits.
+// sameMachine reports whether two hosts can offer the same: it takes the same limits too.
 func sameMachine(a, b *host.Facts) bool {
 	return a.Hostname == b.Hostname && a.CPUModel == b.CPUModel && a.LogicalCPUs == b.LogicalCPUs &&
 		a.GOMAXPROCS == b.GOMAXPROCS && a.CPULimitCores == b.CPULimitCores && a.Kernel == b.Kernel

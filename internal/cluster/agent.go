@@ -30,17 +30,14 @@ type AgentOptions struct {
 	Limits   Limits
 	Parallel int // runs at a time; 0: one
 
-	// Dir is a folder for the run files of this agent alone. It is made with mode 0700 if
-	// needed. The agent removes its own files except those of the newest Keep runs, at least 1.
+	// Dir is the folder for this agent's own run files. Only those of the newest Keep runs, at least 1, are kept.
 	Dir  string
 	Keep int
-	// Shared is the folder with the run files of kt's other commands on this host. The agent
-	// hands out those of named runs, and changes none. "": none.
+	// Shared is the folder with the run files of kt's other commands, of which named runs are handed out; "": none.
 	Shared string
 
 	Spawn func(ctx context.Context) (*Process, error) // starts a process that makes a load, which must end with ctx
-	// Watch is called at the start of a run and returns a sampler of this machine. The sampler
-	// is called at the end of each interval. nil: the machine is not watched.
+	// Watch returns a sampler of this machine, which is called at the end of each interval. nil: it is not watched.
 	Watch func(since func() time.Duration) func(at time.Duration) host.Vitals
 	// Tune changes settings of this host. It is not called twice at a time. nil: the agent changes none.
 	Tune func(ctx context.Context, o *study.HostOrder) error
@@ -65,8 +62,14 @@ type agent struct {
 	ending bool
 }
 
-// maxRemembered bounds the runs that an agent remembers, so that no epoch is used twice.
-const maxRemembered = 200
+// Bounds of what an agent does and remembers.
+const (
+	maxRemembered = 200                    // runs, so that no epoch is used twice
+	maxWatches    = 16                     // runs at a time that only watch the machine
+	maxRequests   = maxProcesses + 16      // at a time on one connection: a coordinator follows each run file
+	useInterval   = 200 * time.Millisecond // over which the use of CPU is measured: long against the kernel's tick of 1 to 10 ms
+	runTick       = 250 * time.Millisecond // the interval of what depends on the time alone
+)
 
 func newAgent(ctx context.Context, o AgentOptions) (*agent, error) {
 	if err := o.Info.check(); err != nil {
@@ -157,12 +160,8 @@ func (a *agent) accept(o *offer) (again bool, err error) {
 	return false, nil
 }
 
-// maxWatches bounds the runs at a time that only watch the machine.
-const maxWatches = 16
-
-// checkRoom returns an error if the host has no room for a run beside the active ones. A load counts against --parallel
-// and the limits. A run that only watches does not. The share of orphans in the limits is unknown, so a limited agent
-// refuses loads beside them. The caller holds mu.
+// checkRoom returns an error if the host has no room for a run in addition to the active ones. A limited agent refuses
+// loads while orphans are at work, whose share of the limits is unknown. The caller holds mu.
 func (a *agent) checkRoom(o *offer, orphans map[string]string) error {
 	var others []*offer
 	var first string
@@ -197,14 +196,13 @@ func (a *agent) checkRoom(o *offer, orphans map[string]string) error {
 
 // forget removes the oldest ended runs above maxRemembered. The caller holds mu.
 func (a *agent) forget() {
-	left := len(a.runs)
-	a.runs = slices.DeleteFunc(a.runs, func(r *hostRun) bool {
-		if left <= maxRemembered || !r.isOver() {
-			return false
+	for len(a.runs) > maxRemembered {
+		i := slices.IndexFunc(a.runs, (*hostRun).isOver)
+		if i < 0 {
+			return
 		}
-		left--
-		return true
-	})
+		a.runs = slices.Delete(a.runs, i, i+1)
+	}
 }
 
 // known returns the run of an epoch, or nil. The caller holds mu.
@@ -217,7 +215,8 @@ func (a *agent) known(epoch string) *hostRun {
 
 // measure returns the current load of this host, and the agents that it knows.
 func (a *agent) measure(ctx context.Context) *agentState {
-	l := &agentState{Run: a.busy(), Results: a.store.count()}
+	groups, _ := a.store.groups() // unreadable ones do not count
+	l := &agentState{Run: a.busy(), Results: len(groups) + len(a.store.sharedNames())}
 	if a.o.Watch != nil {
 		began := time.Now()
 		since := func() time.Duration { return time.Since(began) }
@@ -235,20 +234,13 @@ func (a *agent) measure(ctx context.Context) *agentState {
 	return l
 }
 
-// useInterval is the interval over which an agent measures CPU use: long against the kernel's tick of 1 to 10 ms.
-const useInterval = 200 * time.Millisecond
-
-// Process is a running program that makes a load. It reads ToProcess messages from In and writes
-// FromProcess messages to Out, as JSON lines.
+// Process is a running program that makes a load. Messages are JSON lines.
 type Process struct {
 	In   io.WriteCloser
 	Out  io.Reader
 	Wait func() error // called once, after the end of Out; the error tells how the process died, with the end of its stderr
 	Kill func() error
 }
-
-// maxRequests bounds the requests at a time on one connection: a coordinator follows each run file.
-const maxRequests = maxProcesses + 16
 
 // Serve runs an agent until ctx ends. Then it stops its loads and waits for them. It calls
 // listening with its address as soon as others can reach it.

@@ -82,21 +82,14 @@ func allowPlan(p *plan.Plan) error {
 	if !slices.Contains([]plan.Command{plan.Produce, plan.Consume, plan.Roundtrip}, p.Command) {
 		bad("command %q: it makes no load", clean(string(p.Command), 64))
 	}
-	if !ends(p) {
+	ends := p.Load.Duration > 0 || p.Load.Records > 0 || !p.Writes() && (p.Read.ToEnd || p.Read.Timeout > 0)
+	if !ends { // the coordinator may be gone by then
 		bad("the load has no end of its own: give --duration or --num-records")
 	}
 	if err := p.Validate(); err != nil {
 		errs = append(errs, errors.New(oneLine(err, maxText)))
 	}
 	return errors.Join(errs...)
-}
-
-// ends reports whether a load ends by itself: the coordinator may be gone by then.
-func ends(p *plan.Plan) bool {
-	if p.Load.Duration > 0 || p.Load.Records > 0 {
-		return true
-	}
-	return !p.Writes() && (p.Read.ToEnd || p.Read.Timeout > 0)
 }
 
 // demand returns what shares of loads need: records a second, bytes a second and clients.
@@ -174,9 +167,8 @@ func lasts(p *plan.Plan) time.Duration {
 	return maxRunTime
 }
 
-// allowed are the Java properties that an agent takes from other hosts. None of them names a
-// file, a program or a source of other values. Agents refuse all others, so a property that kt
-// learns later has to be added here after a review.
+// allowed are the Java properties that an agent takes from other hosts. None of them names a file, a program or a source
+// of other values. A property that kt learns later has to be added here after a review.
 var allowed = strings.Fields(`
 	acks batch.size buffer.memory client.dns.lookup client.id client.rack compression.gzip.level
 	compression.lz4.level compression.type compression.zstd.level connections.max.idle.ms

@@ -202,12 +202,6 @@ func (s *store) remove(group string) error {
 	return errors.Join(errs...)
 }
 
-// count returns the number of the agent's own runs plus the number of run files of other commands.
-func (s *store) count() int {
-	groups, _ := s.groups() // unreadable ones do not count
-	return len(groups) + len(s.sharedNames())
-}
-
 // sharedNames returns the names of the newest run files of other commands.
 func (s *store) sharedNames() []string {
 	var names []string
@@ -304,9 +298,6 @@ func (s *store) files() (map[place]*listed, error) {
 	s.mu.Unlock()
 	return found, nil
 }
-
-// maxListed bounds the files of a listing, which is one answer.
-const maxListed = 2000
 
 // runs returns the names of all runs, the newest first.
 func (s *store) runs() (runsFound, error) {

@@ -107,11 +107,8 @@ func (a *agent) runOf(r *http.Request) (*hostRun, error) {
 	if run == nil {
 		return nil, &refusal{http.StatusNotFound, problem{Error: "the run is not known here", AtWork: checkName(epoch) == nil && has(a.store.orphans(), epoch)}}
 	}
-	return run, run.happen(event{Kind: evHeard})
+	return run, run.handle(event{Kind: evHeard})
 }
-
-// heldFor is the longest time for which a request for the state of a run is held.
-const heldFor = time.Second
 
 // status answers with the state of a run: at once, or with "after" when its version is above that.
 func (a *agent) status(r *http.Request) (any, error) {
@@ -167,8 +164,10 @@ func (a *agent) obey(r *http.Request) (any, error) {
 }
 
 const (
-	readEvery  = 500 * time.Millisecond    // the interval between two readings of a file that grows
-	flushEvery = time.Second - readEvery/2 // of a file that grows
+	heldFor     = time.Second               // the longest time for which a request for the state of a run is held
+	readEvery   = 500 * time.Millisecond    // the interval between two readings of a file that grows
+	flushEvery  = time.Second - readEvery/2 // of a file that grows
+	tuneTimeout = time.Minute               // for a host to change its settings
 )
 
 // sendFile sends the bytes of a run file from an offset on. With follow it goes on while a process writes the file.
@@ -260,9 +259,6 @@ func (a *agent) tune(r *http.Request) (any, error) {
 	return nothing{}, err
 }
 
-// tuneTimeout is how long a host may take to change its settings.
-const tuneTimeout = time.Minute
-
 // Tune asks an agent to change settings of its host. The error of one that is away has the command to run there.
 func (c *Client) Tune(ctx context.Context, to Peer, o study.HostOrder) error {
 	err := to.Err // it has the name
@@ -273,8 +269,8 @@ func (c *Client) Tune(ctx context.Context, to Peer, o study.HostOrder) error {
 			err = fmt.Errorf("%s: %w", to.Name, unanswered(err, tuneTimeout))
 		}
 	}
-	var said *agentError
-	if err == nil || errors.As(err, &said) || o.Do == study.CheckHost {
+	var answer *agentError
+	if err == nil || errors.As(err, &answer) || o.Do == study.CheckHost {
 		return err
 	}
 	return fmt.Errorf("%w; start the agent there again with --allow-tune, or run kt tune --rollback there", err)

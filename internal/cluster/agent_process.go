@@ -33,8 +33,8 @@ func (c *child) live() {
 	defer cancel()
 	p, err := c.run.a.o.Spawn(ctx)
 	if err != nil {
-		c.happen(evFailed, partStatus{Text: fmt.Sprintf("start the process: %v", err)})
-		c.happen(evExited, partStatus{})
+		c.report(evFailed, partStatus{Text: fmt.Sprintf("start the process: %v", err)})
+		c.report(evExited, partStatus{})
 		return
 	}
 	c.run.mu.Lock()
@@ -58,16 +58,16 @@ func (c *child) live() {
 	if err != nil {
 		text = "the process died: " + err.Error()
 	}
-	c.happen(evExited, partStatus{Text: text})
+	c.report(evExited, partStatus{Text: text})
 }
 
-// happen handles an event of the process, and logs its failure.
-func (c *child) happen(kind eventKind, report partStatus) {
+// report handles an event of the process, and logs its failure.
+func (c *child) report(kind eventKind, status partStatus) {
 	r, n := c.run, c.job.Part.Process
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	before := r.state.Parts[n-1].State
-	_ = r.happened(event{Kind: kind, Process: n, Report: report}) // no error of an order
+	_ = r.apply(event{Kind: kind, Process: n, Report: status}) // no error of an order
 	if p := &r.state.Parts[n-1]; p.State != before && (p.State == partFailed || p.State == partGone) {
 		r.log(fmt.Sprintf(", process %d: %s", n, cmp.Or(p.Text, "?")))
 	}
@@ -99,20 +99,20 @@ func (c *child) listen(out io.Reader) error {
 		case err != nil:
 			return fmt.Errorf("the process sent an invalid message: %w", err)
 		case m.Ready != nil:
-			c.happen(evReady, partStatus{RunID: *m.Ready})
+			c.report(evReady, partStatus{RunID: *m.Ready})
 		case m.Began != nil:
-			c.happen(evBegan, partStatus{})
+			c.report(evBegan, partStatus{})
 		case m.Load != nil:
 			c.run.mu.Lock()
 			c.run.state.Parts[c.job.Part.Process-1].Load = *m.Load
 			c.run.mu.Unlock()
 			if m.Load.Draining {
-				c.happen(evDraining, partStatus{})
+				c.report(evDraining, partStatus{})
 			}
 		case m.Ended != nil:
-			c.happen(evEnded, partStatus{Ended: &Ended{m.Ended.Code, clean(m.Ended.Text, maxText)}})
+			c.report(evEnded, partStatus{Ended: &Ended{m.Ended.Code, clean(m.Ended.Text, maxText)}})
 		case m.Failed != nil:
-			c.happen(evFailed, partStatus{Text: *m.Failed})
+			c.report(evFailed, partStatus{Text: *m.Failed})
 		}
 	}
 	if err := lines.Err(); err != nil {

@@ -12,9 +12,6 @@ import (
 	"github.com/kt-bench/kt/internal/plan"
 )
 
-// runTick is the interval between two looks at the clock.
-const runTick = 250 * time.Millisecond
-
 // hostRun is one run on this host: its state, and what carries out the actions that follow from it.
 type hostRun struct {
 	name  string
@@ -86,24 +83,24 @@ func (r *hostRun) live() {
 		}
 		select {
 		case <-ticker.C:
-			_ = r.happen(event{Kind: evTick}) // no error of an order
+			_ = r.handle(event{Kind: evTick}) // no error of an order
 		case <-changed:
 		case <-quit:
 			quit = nil
-			_ = r.happen(event{Kind: evQuit}) // likewise
+			_ = r.handle(event{Kind: evQuit}) // likewise
 		}
 	}
 }
 
-// happen handles an event. An error refuses it.
-func (r *hostRun) happen(e event) error {
+// handle handles an event. An error refuses it.
+func (r *hostRun) handle(e event) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.happened(e)
+	return r.apply(e)
 }
 
-// happened is happen for a caller that holds mu.
-func (r *hostRun) happened(e event) error {
+// apply is handle for a caller that holds mu.
+func (r *hostRun) apply(e event) error {
 	e.Now = time.Now()
 	before := r.state
 	after, actions, err := next(r.terms, before, e)
@@ -196,7 +193,12 @@ func (r *hostRun) obey(o *order) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if o.Open > 0 {
-		if err := r.open(o.Open); err != nil {
+		if r.state.Stage == stageOffered {
+			if err := r.watch.open(r); err != nil {
+				return err
+			}
+		}
+		if err := r.apply(event{Kind: evOpen, Open: o.Open}); err != nil {
 			return err
 		}
 	}
@@ -208,17 +210,7 @@ func (r *hostRun) obey(o *order) error {
 	if !o.stops() && !o.Drained && !o.Finish {
 		return nil
 	}
-	return r.happened(event{Kind: evEnd, Order: *o})
-}
-
-// open starts so many processes, from the first one, and makes the file for the machine's vitals. The caller holds mu.
-func (r *hostRun) open(processes int) error {
-	if r.state.Stage == stageOffered {
-		if err := r.watch.open(r); err != nil {
-			return err
-		}
-	}
-	return r.happened(event{Kind: evOpen, Open: processes})
+	return r.apply(event{Kind: evEnd, Order: *o})
 }
 
 // begin gives the processes the start. s.At is by the agent's clock. The caller holds mu.
@@ -230,7 +222,7 @@ func (r *hostRun) begin(s StartOrder) error {
 	in := s.At.Sub(r.a.o.Now())
 	r.start = s
 	r.start.At = time.Now().Add(in) // by the system's clock, as processes have no other
-	if err := r.happened(event{Kind: evStart, Start: r.start.At}); err != nil {
+	if err := r.apply(event{Kind: evStart, Start: r.start.At}); err != nil {
 		r.start = before
 		return err
 	}

@@ -12,9 +12,7 @@ import (
 	"github.com/kt-bench/kt/internal/plan"
 )
 
-// This file has the bodies of requests and answers, which docs/agent-api.md describes.
-
-// Bounds of what a body may contain, far above the needs of a load.
+// Bounds of what the bodies of docs/agent-api.md may contain, far above the needs of a load.
 const (
 	maxProcesses  = 256                        // of a host in a run
 	maxHosts      = 1000                       // of a run
@@ -22,6 +20,7 @@ const (
 	maxText       = 4096                       // bytes of any text
 	maxWord       = 256                        // bytes of a text that stands in a table
 	maxFiles      = 20_000                     // of other commands
+	maxListed     = 2000                       // of a listing, which is one answer
 	maxRunFile    = int64(1) << 40             // bytes
 	maxRunTime    = 30 * 24 * time.Hour        // of a run
 	maxLine       = 64 << 20                   // bytes of a line of a run file

@@ -25,8 +25,7 @@ type Client struct {
 	free func(dir string) (int64, error) // free bytes of a disk; nil: freeSpace
 }
 
-// NewClient returns a client of agents with a key. Without a key it reaches only agents on this machine. log gets lines for
-// the user.
+// NewClient returns a client of agents with a key. Without a key it reaches only agents on this machine.
 func NewClient(key *port.Key, now func() time.Time, log func(text string)) *Client {
 	return &Client{Now: now, Log: log, conn: port.Client(key)}
 }
@@ -42,8 +41,7 @@ type Peer struct {
 	Run     string // the name of its current run; "": idle
 	Results int    // number of runs that it has files of
 
-	// Offset is the peer's clock minus this one, wrong by at most Bound. RTT is the shortest
-	// round trip of the comparison.
+	// Offset is the peer's clock minus this one, wrong by at most Bound. RTT is the shortest round trip.
 	Offset, Bound, RTT time.Duration
 
 	Err error // if not nil, the peer did not answer, and only the gossip's data is known
@@ -197,8 +195,7 @@ func (c *Client) identify(ctx context.Context, addr string) (Info, error) {
 	return who.Info, err
 }
 
-// eachAddress returns addresses of agents, with those of a name in place of a name that has several:
-// connections to one peer must not go to one agent now and to another one later.
+// eachAddress returns addresses of agents, with those of a name that has several: each may be of another agent.
 func eachAddress(ctx context.Context, addrs []string) []string {
 	var all []string
 	for _, addr := range addrs {

@@ -134,6 +134,9 @@ const (
 	fetchRetries = 5                // attempts in a row without a byte
 	fetchAtOnce  = 4                // hosts at a time; more do not make one network faster
 	retryMost    = 2 * time.Second  // the longest wait between two attempts
+
+	scratchPrefix = "collect-"         // begins the names of folders for fetched files
+	staleScratch  = 7 * 24 * time.Hour // the age of a folder that a killed kt has left: not all file systems have locks
 )
 
 // retry calls do until it succeeds, up to fetchRetries times in a row without progress. An agentError is final.
@@ -144,8 +147,8 @@ func retry(ctx context.Context, do func(context.Context) (progress bool, err err
 		if progress {
 			left, wait = fetchRetries, 0
 		}
-		var said *agentError
-		if left--; err == nil || errors.As(err, &said) || ctx.Err() != nil || left < 0 {
+		var answer *agentError
+		if left--; err == nil || errors.As(err, &answer) || ctx.Err() != nil || left < 0 {
 			return err
 		}
 	}
@@ -217,12 +220,17 @@ func (c *Client) file(ctx context.Context, addr string, e fileEntry, run string,
 	if !f.want.isSame(e) { // another host has named a file by this id
 		return nil, errForeign
 	}
-	if f.isComplete(e.Bytes) { // another agent has it too
+	if f.name != "" && f.file == nil && f.size >= e.Bytes { // another agent has it too
 		return f, nil
 	}
 	f.most = max(f.most, e.Bytes)
 	if f.file == nil { // nothing was followed, or could be written
-		if err := f.restart(e.Bytes); err != nil {
+		if err := errors.Join(f.discard(), to.reserve(e.Bytes)); err != nil {
+			return nil, err
+		}
+		to.room.Add(e.Bytes) // it is taken as the bytes come
+		f.size, f.lines = 0, lines{}
+		if err := f.create(); err != nil {
 			return nil, err
 		}
 	}
@@ -243,31 +251,15 @@ func (c *Client) file(ctx context.Context, addr string, e fileEntry, run string,
 	var here *agentError
 	switch {
 	case err == nil:
-		err = f.finish()
+		_, gone := to.root.Stat(f.name) // somebody may have removed it meanwhile
+		err = errors.Join(gone, f.close())
 	case errors.Is(err, errForeign), errors.As(err, &here) && here.code == 0: // else it is a copy that was cut off
 		err = errors.Join(err, f.discard())
 	}
 	return f, err
 }
 
-// restart begins the copy of a file of some size anew.
-func (f *copyFile) restart(size int64) error {
-	if err := errors.Join(f.discard(), f.of.reserve(size)); err != nil {
-		return err
-	}
-	f.of.room.Add(size) // it is taken as the bytes come
-	f.size, f.lines = 0, lines{}
-	return f.create()
-}
-
-// scratchPrefix begins the names of folders for fetched files.
-const scratchPrefix = "collect-"
-
-// staleScratch is the age of a folder that a killed kt has left: not all file systems have locks.
-const staleScratch = 7 * 24 * time.Hour
-
-// Scratch makes a folder for fetched files in base, or in the system's folder for temporary files
-// if base is "". Run files may be too large for a temporary file system in memory.
+// Scratch makes a folder for fetched files in base; "": in the system's folder for temporary files.
 func Scratch(base string, now time.Time) (dir string, remove func(), err error) {
 	if base != "" {
 		if err := os.MkdirAll(base, 0o755); err != nil {

@@ -37,7 +37,7 @@ type step int
 
 // The steps, in order. Undoing takes the place of all that follow.
 const (
-	stepLobby      step = iota // agents get their offers
+	stepOffering   step = iota // agents get their offers
 	stepPreparing              // processes open their clients, and clocks are compared
 	stepStarting               // hosts wait for the agreed start
 	stepRunning                // until every process has drained
@@ -50,8 +50,7 @@ const (
 type outcome struct {
 	Files []string // sorted paths of run files, and of incomplete copies in place of lost ones
 	Lost  []string // a sentence for each host, process or file that is missing
-	// Ended has the end of each process by host, in the order of the processes. A process that
-	// died has code 1 and the reason.
+	// Ended has the end of each process by host, in their order. One that died has code 1 and the reason.
 	Ended map[string][]Ended
 }
 
@@ -62,11 +61,11 @@ func (e *refusedError) Error() string { return e.reasons.Error() }
 
 func (e *refusedError) Unwrap() error { return e.reasons }
 
-// errStopped is the error of a run that the user stopped before its start.
-var errStopped = errors.New("stopped before the start")
-
-// errAborted is the error of a run whose context ended after its start.
-var errAborted = errors.New("the hosts were asked to stop")
+var (
+	errStopped = errors.New("stopped before the start")     // by the user
+	errAborted = errors.New("the hosts were asked to stop") // the context of the run ended after its start
+	errTimeout = errors.New("it took too long")
+)
 
 // run makes a load on many hosts and fetches the run files. After an error before the start
 // no load was made, and no host keeps anything of it. After a later error the agents keep the
@@ -213,9 +212,6 @@ func newSession(c *Client, o loadOrder, opts runOptions) (*session, error) {
 	}, nil
 }
 
-// sessionTick is the interval between two looks at the clock.
-const sessionTick = 250 * time.Millisecond
-
 func (s *session) close() {
 	s.wires.ticker.Stop()
 	if s.wires.cut != nil {
@@ -285,25 +281,18 @@ func (s *session) until(ctx context.Context, timeout time.Duration, done func() 
 
 // await does something that ends soon after its context, and handles news meanwhile.
 func (s *session) await(ctx context.Context, timeout time.Duration, do func(context.Context)) error {
-	doing, giveUp := context.WithCancel(context.WithoutCancel(ctx)) // the wait ends with ctx
+	working, giveUp := context.WithCancel(context.WithoutCancel(ctx)) // the wait ends with ctx
 	s.end.giveUp = giveUp
-	done := make(chan struct{})
-	tell := s.deliver(doing)
+	over, end := context.WithCancel(context.Background())
+	wake := s.deliver(working)
 	go func() {
-		do(doing)
-		close(done)
-		tell(hostNews{}) // wakes until, which would notice at its next tick only
+		do(working)
+		end()
+		wake(hostNews{}) // until would notice at its next tick only
 	}()
-	err := s.until(ctx, timeout, func() bool {
-		select {
-		case <-done:
-			return true
-		default:
-			return false
-		}
-	})
+	err := s.until(ctx, timeout, func() bool { return over.Err() != nil })
 	giveUp()
-	<-done
+	<-over.Done()
 	return err
 }
 
@@ -321,11 +310,6 @@ func (s *session) stopLoad() {
 func (s *session) canUndo() bool {
 	return s.stage != stepUndoing && (s.stage < stepRunning || s.elapsed() < -undoAhead)
 }
-
-// undoAhead is the time in which an order reaches every agent.
-const undoAhead = 500 * time.Millisecond
-
-var errTimeout = errors.New("it took too long")
 
 // orderAll gives an order to every host.
 func (s *session) orderAll(o order) {

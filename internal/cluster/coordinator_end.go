@@ -15,17 +15,12 @@ import (
 
 // Times of a session that ends.
 const (
-	// Draining may take the delivery timeout of two minutes; the rest is slack.
-	drainGrace = 3 * time.Minute
-	// Agents kill processes abortGrace after the order to leave. The rest is for their files.
-	leaveGrace  = abortGrace + 3*time.Second
-	undoTimeout = stopGrace + 2*abortGrace
-	// If undoing takes longer, the user hears about it.
-	noticeAfter = time.Second
-	// The files are complete, and so those who follow them end soon. Fetching goes on where they end.
-	followGrace = 5 * time.Second
-	// An order reaches every reachable agent within this time.
-	leaveTimeout = 2 * time.Second
+	drainGrace   = 3 * time.Minute            // draining may take the delivery timeout of two minutes
+	leaveGrace   = abortGrace + 3*time.Second // agents kill processes abortGrace after the order; the rest is for their files
+	undoTimeout  = stopGrace + 2*abortGrace
+	noticeAfter  = time.Second     // if undoing takes longer, the user hears about it
+	followGrace  = 5 * time.Second // for those who follow files that are complete; fetching goes on where they end
+	leaveTimeout = 2 * time.Second // an order reaches every reachable agent within it
 )
 
 // within sets the deadline for the hosts that the step waits for, unless it is sooner already.
@@ -232,8 +227,7 @@ func (s *session) problem(err error) string {
 	return err.Error()
 }
 
-// undo undoes the preparation on all hosts. An agent without a coordinator undoes it by itself, so undo does not wait
-// for unreachable agents. After the start was sent it does, because such an agent might make the load.
+// undo undoes the preparation on all hosts. It waits for unreachable agents only when they might make the load.
 func (s *session) undo() {
 	if s.wires.cut == nil {
 		return // nobody was asked
@@ -255,8 +249,8 @@ func (s *session) undo() {
 	}
 }
 
-// finish tells the agents to end the run, and reports whether it did. It does not if the plan deletes the topic and a
-// host may still write to it. Then each agent ends the run by itself, and the topic stays.
+// finish tells the agents to end the run, and reports whether it did: not if the plan deletes a topic to which a host
+// may still write.
 func (s *session) finish() bool {
 	if s.end.finishing {
 		return true

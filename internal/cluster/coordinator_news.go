@@ -27,9 +27,9 @@ func (s *session) apply(r *remote, n notice) {
 	for _, o := range s.hosts {
 		n.Session.Others = n.Session.Others || o != r && len(o.state.Parts) > 0 && o.state.settled()
 	}
-	var said []string
-	r.state, said = r.state.after(n)
-	for _, text := range said {
+	var lines []string
+	r.state, lines = r.state.after(n)
+	for _, text := range lines {
 		s.c.Log(text)
 	}
 }
@@ -59,9 +59,6 @@ func (s *session) handle(n hostNews) error {
 	return nil
 }
 
-// clockStep is the least change of a clock that was set: none drifts that much in a few seconds.
-const clockStep = 20 * time.Millisecond
-
 // problem returns what hinders the start on a host.
 func (r *remote) problem() error {
 	if r.state.ended() || r.state.Stage == stageUndoing {
@@ -77,15 +74,15 @@ func (r *remote) problem() error {
 
 // unanswered handles a request for the state of a run that failed.
 func (s *session) unanswered(r *remote, err error, early bool) error {
-	var said *agentError
+	var answer *agentError
 	switch {
-	case early && errors.As(err, &said):
+	case early && errors.As(err, &answer):
 		return fmt.Errorf("%s refuses: %w", r.peer.Name, err)
 	case early && (!errors.Is(err, context.DeadlineExceeded) || time.Since(r.state.Heard) > hangAfter):
 		return fmt.Errorf("%s: %w", r.peer.Name, unanswered(err, hangAfter))
-	case errors.As(err, &said) && said.code == http.StatusNotFound:
-		s.apply(r, notice{Unknown: &unknown{said.alive, err.Error()}})
-	case errors.As(err, &said):
+	case errors.As(err, &answer) && answer.code == http.StatusNotFound:
+		s.apply(r, notice{Unknown: &unknown{answer.alive, err.Error()}})
+	case errors.As(err, &answer):
 		s.apply(r, notice{Heard: true})
 	}
 	return nil
@@ -100,7 +97,8 @@ func (s *session) tick() {
 	over := s.stage >= stepRunning && s.stage != stepUndoing
 	for _, r := range s.hosts {
 		h := &r.state
-		known := h.canOrder() || h.ended() || !s.end.stopped && h.atWork(now) // orphans cannot be stopped, so a stopped run does not wait for them
+		known := h.canOrder() || h.ended() || // orphans cannot be stopped, so a stopped run does not wait for them
+			!s.end.stopped && h.Contact == contactOrphaned && now.Sub(h.AtWork) <= awayAfter
 		if known && h.Contact != contactLost && !h.settled() {
 			over = false
 		}
@@ -178,7 +176,7 @@ func (s *session) show(final bool) {
 
 // steps maps the steps of a session to the stages of a snapshot.
 var steps = map[step]result.Stage{
-	stepLobby: result.Gathering, stepPreparing: result.Preparing, stepStarting: result.Preparing,
+	stepOffering: result.Gathering, stepPreparing: result.Preparing, stepStarting: result.Preparing,
 	stepRunning: result.Running, stepCollecting: result.Draining, stepUndoing: result.Preparing, stepFinished: result.Finished,
 }
 

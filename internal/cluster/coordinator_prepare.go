@@ -17,13 +17,14 @@ import (
 
 // Times of a session.
 const (
-	offerTimeout = 15 * time.Second
-	// Clients give up silent brokers by themselves, after about a minute.
-	openTimeout = 3 * time.Minute
-	// The start is at least startAhead and startTrips round trips of the slowest agent ahead,
-	// so that every process knows it in time.
-	startAhead = 2 * time.Second
-	startTrips = 10
+	offerTimeout  = 15 * time.Second
+	openTimeout   = 3 * time.Minute        // clients give up silent brokers by themselves, after about a minute
+	headerTimeout = 2 * time.Second        // the longest wait for the header of the first process, which is ready
+	startAhead    = 2 * time.Second        // the start is so far ahead that every process knows it
+	startTrips    = 10                     // and so many round trips of the slowest agent
+	sessionTick   = 250 * time.Millisecond // the interval of what depends on the time alone
+	undoAhead     = 500 * time.Millisecond // in which an order reaches every agent
+	clockStep     = 20 * time.Millisecond  // the least change of a clock that was set: none drifts that much in a few seconds
 )
 
 // prepare brings all hosts to the agreed start. The first process makes the topic, so it opens its clients first.
@@ -49,7 +50,10 @@ func (s *session) prepare(ctx context.Context) error {
 		for _, r := range s.hosts {
 			r.order(order{Open: max(1, len(r.state.Parts))})
 		}
-		err = s.ready(ctx, openTimeout, "get ready", func(r *remote) bool { return r.state.Stage >= stageOpening && r.state.ready() })
+		err = s.ready(ctx, openTimeout, "get ready", func(r *remote) bool {
+			waits := slices.ContainsFunc(r.state.Parts, func(p partView) bool { return p.State != partReady })
+			return r.state.Stage >= stageOpening && !waits
+		})
 	}
 	if err == nil {
 		err = s.warnReaders(ctx)
@@ -67,8 +71,7 @@ func (s *session) prepare(ctx context.Context) error {
 	return err
 }
 
-// each asks all hosts for something at the same time. An error names those that failed, and what those did not do in
-// time that were slow.
+// each asks all hosts for something at the same time. what is what slow ones did not do in time.
 func (s *session) each(ctx context.Context, timeout time.Duration, what string, do func(*remote, context.Context) error) error {
 	errs := make([]error, len(s.hosts))
 	err := s.await(ctx, timeout+time.Second, func(ctx context.Context) {
@@ -124,9 +127,9 @@ func (r *remote) meet(ctx context.Context) error {
 // propose makes the agent an offer.
 func (r *remote) propose(ctx context.Context) error {
 	err := r.c.call(ctx, http.MethodPut, r.peer.Addr, runPath(r.offer.Part.Epoch), &r.offer, new(nothing))
-	var said *agentError
+	var answer *agentError
 	switch {
-	case errors.As(err, &said):
+	case errors.As(err, &answer):
 		return &refusedError{err} // prepare reports the refusals of all hosts together
 	case err != nil:
 		return fmt.Errorf(": %w", err)
@@ -139,14 +142,14 @@ func (r *remote) propose(ctx context.Context) error {
 func (s *session) connect(ctx context.Context) {
 	keeping, cut := context.WithCancel(context.WithoutCancel(ctx))
 	s.wires.cut = cut
-	tell := s.deliver(keeping)
+	report := s.deliver(keeping)
 	for _, r := range s.hosts {
 		following, stop := context.WithCancel(keeping)
 		r.following.stop = stop
 		r.following.start = func(f *copyFile) {
 			r.following.live.Go(func() { r.follow(following, f, s.deliver(following)) }) // who waits for it may take no news
 		}
-		s.wires.live.Go(func() { r.poll(keeping, tell) })
+		s.wires.live.Go(func() { r.poll(keeping, report) })
 	}
 }
 
@@ -172,9 +175,6 @@ func (s *session) ready(ctx context.Context, timeout time.Duration, what string,
 func late(hosts []string, what string) error {
 	return fmt.Errorf("%s did not %s in time", strings.Join(hosts, ", "), what)
 }
-
-// headerTimeout is the longest wait for the header of the first process, which is ready.
-const headerTimeout = 2 * time.Second
 
 // warnReaders warns of consumers that will read nothing, where one consumer of a group reads each partition.
 func (s *session) warnReaders(ctx context.Context) error {

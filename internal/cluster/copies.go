@@ -14,8 +14,7 @@ import (
 	"github.com/kt-bench/kt/internal/result"
 )
 
-// copies are the local copies of run files, called by their run ids. They grow as the files do, from wherever they end. A
-// copy that is incomplete is a run file that was cut off. The original has the same id, and replaces it on merging.
+// copies are the local copies of run files by their run ids. An incomplete one is a run file that was cut off.
 type copies struct {
 	dir  string
 	root *os.Root
@@ -58,13 +57,13 @@ type copyFile struct {
 }
 
 // copyOf returns the copy of a run file, and whether it is a new one, whose lines sink gets if it is not nil.
-func (c *copies) copyOf(want fileEntry, take func(line []byte)) (f *copyFile, isNew bool) {
+func (c *copies) copyOf(want fileEntry, sink func(line []byte)) (f *copyFile, isNew bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if f = c.open[want.RunID]; f != nil {
 		return f, false
 	}
-	f = &copyFile{of: c, want: want, since: time.Now(), lines: lines{take: take}}
+	f = &copyFile{of: c, want: want, since: time.Now(), lines: lines{sink: sink}}
 	c.open[want.RunID] = f
 	return f, true
 }
@@ -80,11 +79,6 @@ func (f *copyFile) create() (err error) {
 
 // path returns the path of a copy that is written.
 func (f *copyFile) path() string { return filepath.Join(f.of.dir, f.name) }
-
-// isComplete reports whether the copy has as many bytes as an agent listed, and nothing is added to it any more.
-func (f *copyFile) isComplete(bytes int64) bool {
-	return f.name != "" && f.file == nil && f.size >= bytes
-}
 
 // errForeign is the error of a file that is another one than the agent said.
 var errForeign = errors.New("it does not begin with the header of this run")
@@ -129,12 +123,6 @@ func (f *copyFile) close() error {
 	return err
 }
 
-// finish closes a copy that is complete. Somebody may have removed the file meanwhile.
-func (f *copyFile) finish() error {
-	_, err := f.of.root.Stat(f.name)
-	return errors.Join(err, f.close())
-}
-
 // cut returns the paths of the copies that are not complete and have a load.
 func (c *copies) cut() []string {
 	var files []string
@@ -157,17 +145,14 @@ func (c *copies) close(keep bool) {
 	_ = c.root.Close() // only a folder
 }
 
-// lines gives the lines of a growing file to take.
+// lines gives the lines of a growing file to sink.
 type lines struct {
-	take    func(line []byte) // nil: nobody takes them
+	sink    func(line []byte) // nil: nobody gets them
 	cut     result.Cutter
 	bad     bool // the file is damaged: nobody gets more lines
 	known   bool // the first line was the header that is wanted
 	started bool // a load has begun
 }
-
-// maxFirstLine bounds the header of a run file in bytes. That of a topic of 200,000 partitions has 3 MiB.
-const maxFirstLine = 8 << 20
 
 // add adds bytes. It returns errForeign if the file does not begin with the header that is wanted.
 func (l *lines) add(b []byte, want *fileEntry) error {
@@ -176,7 +161,7 @@ func (l *lines) add(b []byte, want *fileEntry) error {
 	}
 	l.cut.Add(b)
 	for {
-		line, err := l.cut.Next(l.take == nil)
+		line, err := l.cut.Next(l.sink == nil)
 		var first *listed
 		if !l.known && line != nil {
 			first = entryOf(line)
@@ -189,8 +174,8 @@ func (l *lines) add(b []byte, want *fileEntry) error {
 		}
 		l.known = true
 		l.started = l.started || bytes.HasPrefix(line, []byte(`{"start":`))
-		if l.take != nil {
-			l.take(line)
+		if l.sink != nil {
+			l.sink(line)
 		}
 	}
 }
@@ -228,6 +213,7 @@ func (e *PeerError) Unwrap() error { return e.Err }
 const (
 	fileAtLeast   = int64(16) << 20
 	filePerSecond = int64(4) << 20
+	maxFirstLine  = 8 << 20 // bytes of its header; that of a topic of 200,000 partitions has 3 MiB
 )
 
 // fileMost returns the most bytes of a run file after this time.
@@ -235,13 +221,11 @@ func fileMost(lasted time.Duration) int64 {
 	return fileAtLeast + int64(max(0, lasted).Seconds()*float64(filePerSecond))
 }
 
-var errNoSpace = errors.New("there is not enough space on this disk")
-
 // reserve sets aside n bytes of the disk. Other hosts make this one write up to half of the space that is free at first.
 func (c *copies) reserve(n int64) error {
 	if left := c.room.Add(-n); left < 0 {
 		c.room.Add(n)
-		return fmt.Errorf("%w for %d MiB more: half of the free space may be used, and %d MiB of that are left", errNoSpace, n>>20, (left+n)>>20)
+		return fmt.Errorf("there is not enough space on this disk for %d MiB more: half of the free space may be used, and %d MiB of that are left", n>>20, (left+n)>>20)
 	}
 	return nil
 }

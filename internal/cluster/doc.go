@@ -3,7 +3,7 @@
 // An agent runs on each host and answers requests (docs/agent-api.md). The coordinator is the kt that
 // a user started. It asks each agent:
 //
-//	LOBBY     who are you, and will you make this share of the load?
+//	OFFER     who are you, and will you make this share of the load?
 //	PREPARE   each process gets its share, reaches every broker and opens its clients
 //	SYNC      what does your clock say?
 //	START     all processes begin at the agreed start, each by its own clock

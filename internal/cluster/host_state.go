@@ -133,8 +133,7 @@ func (v *view) hear() {
 	}
 }
 
-// update takes over the state of the run. Whoever is done stays done. Each file that is named costs a copy, so the first
-// run id of a process stays.
+// update takes over the state of the run. Whoever is done stays done, and a process keeps its first run id.
 func (v *view) update(r *runStatus) {
 	if v.ended() || r.Stage < v.Stage {
 		return // an answer that was overtaken by another
@@ -160,8 +159,7 @@ func (v *view) update(r *runStatus) {
 // renewed is the reason why an agent does not know the run.
 const renewed = "its agent was started anew"
 
-// unknown handles an agent that does not know the run. It cannot give orders to processes that go on, so the host is
-// away until no process writes to its run file.
+// unknown handles an agent that does not know the run. The host is away until no process writes to its run file.
 func (v *view) unknown(u unknown) {
 	switch {
 	case v.ended() || v.Contact == contactLost:
@@ -284,22 +282,12 @@ func (s *hostState) away() bool {
 // canOrder reports whether the agent can give orders to the processes of its host.
 func (s *hostState) canOrder() bool { return s.Contact == contactHeard }
 
-// atWork reports whether an agent confirmed within awayAfter that orphans still run.
-func (s *hostState) atWork(now time.Time) bool {
-	return s.Contact == contactOrphaned && now.Sub(s.AtWork) <= awayAfter
-}
-
 // ended reports whether no more news of the run can come from the host.
 func (s *hostState) ended() bool { return s.Contact == contactForgotten || s.Stage == stageOver }
 
 // settled reports whether all processes of the host have ended their load.
 func (s *hostState) settled() bool {
 	return !slices.ContainsFunc(s.Parts, func(p partView) bool { return !p.State.settled() })
-}
-
-// ready reports whether all processes of the host are ready.
-func (s *hostState) ready() bool {
-	return !slices.ContainsFunc(s.Parts, func(p partView) bool { return p.State != partReady })
 }
 
 // word returns the state of the host in one word, for the screen. over reports whether the whole run is.

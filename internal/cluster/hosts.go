@@ -70,10 +70,10 @@ func (h *Hosts) Run(ctx context.Context, r run.Request, observers ...run.Observe
 			return result.Result{}, err
 		}
 	}
-	var said []string
+	var reported []string
 	c := *h.Client
 	c.Log = func(text string) {
-		said = append(said, text)
+		reported = append(reported, text)
 		r.Notify(run.Notice{Kind: run.HostTrouble, Text: text})
 	}
 	to := run.NewDelivery(observers)
@@ -88,7 +88,7 @@ func (h *Hosts) Run(ctx context.Context, r run.Request, observers ...run.Observe
 	case err != nil:
 		return result.Result{}, err
 	}
-	out.reportLost(said, c.Log)
+	out.reportLost(reported, c.Log)
 	res, err := out.merge(ctx, o.Epoch, r.File)
 	if res.RunID == "" {
 		return res, err
@@ -166,9 +166,9 @@ func (o *outcome) merge(ctx context.Context, epoch string, to *run.File) (result
 }
 
 // reportLost reports everything that is lost, unless it was reported during the run.
-func (o *outcome) reportLost(said []string, report func(text string)) {
+func (o *outcome) reportLost(reported []string, report func(text string)) {
 	for _, text := range o.Lost {
-		if !slices.Contains(said, text) {
+		if !slices.Contains(reported, text) {
 			report(text)
 		}
 	}

@@ -21,8 +21,7 @@ import (
 	"github.com/kt-bench/kt/internal/secret"
 )
 
-// Job is one process's share of a load. Its fields are everything that a peer can ask for: no
-// command, no path and no environment variables.
+// Job is one process's share of a load: everything that a peer can ask for.
 type Job struct {
 	Part result.Part `json:"part"`
 	Plan plan.Plan   `json:"plan"`
@@ -43,8 +42,7 @@ type Load struct {
 	InFlight int   `json:"in_flight,omitempty"`      // requests
 }
 
-// FromProcess is a message of a process that makes a load to its agent: one JSON line on
-// standard output. Exactly one field is set.
+// FromProcess is a message of a process to its agent. Exactly one field is set.
 type FromProcess struct {
 	Ready  *string    `json:"ready,omitempty"`  // every client is open, every broker was reached; the id of its run file
 	Began  *time.Time `json:"began,omitempty"`  // when the load began, by this host's clock
@@ -59,8 +57,7 @@ type Ended struct {
 	Text string `json:"text,omitempty"` // the error, for people, or ""
 }
 
-// ToProcess is a message of an agent to a process: one JSON line on standard input, of which
-// the first has a Job. Exactly one field is set, beside Why.
+// ToProcess is a message of an agent to a process, the first one a Job. Exactly one field is set, but for Why.
 type ToProcess struct {
 	Job   *ProcessJob `json:"job,omitempty"`
 	Start *StartOrder `json:"start,omitempty"`
@@ -68,8 +65,7 @@ type ToProcess struct {
 	Why   string      `json:"why,omitempty"`   // with Stop: the condition of --abort-on that came true
 	Abort bool        `json:"abort,omitempty"` // leave at once, as after the second
 
-	// Finish comes after Ended, when all processes of all hosts have drained. The process that
-	// made the topic deletes it if the plan says so.
+	// Finish comes after Ended, when all processes of all hosts have drained and a topic may be deleted.
 	Finish bool `json:"finish,omitempty"`
 }
 
@@ -78,8 +74,7 @@ type ProcessJob struct {
 	Job
 	RunFile string `json:"run_file"` // chosen by the agent
 
-	// Most bounds the time from the start to the end of the drain; 0: unknown. The agent kills
-	// the process then. If the agent is gone, the process ends by itself.
+	// Most bounds the time from the start to the end of the drain, then the process is killed or ends; 0: unknown.
 	Most time.Duration `json:"most_ns,omitempty"`
 }
 
@@ -112,11 +107,7 @@ func clean(text string, most int) string {
 	if len(text) <= most {
 		return text
 	}
-	cut := most - len("…")
-	for cut > 0 && !utf8.RuneStart(text[cut]) {
-		cut--
-	}
-	return text[:cut] + "…"
+	return strings.ToValidUTF8(text[:most-len("…")], "") + "…"
 }
 
 // oneLine returns the text of an error as clean does, with "; " between joined errors.
@@ -176,8 +167,7 @@ const (
 	// maxAnswer is enough for a listing of maxListed files, and for 1,000 agents with all their tags.
 	maxAnswer = 1 << 20
 
-	// maxElements bounds the values in a body, because an empty value takes two bytes of JSON and
-	// hundreds of memory. A listing of maxListed files has 18,000 values.
+	// maxElements bounds the values in a body: an empty one takes two bytes of JSON and hundreds of memory.
 	maxElements = 50_000
 )
 

@@ -50,8 +50,11 @@ func NewPart(in io.Reader, out io.Writer) (*Part, error) {
 	return p, nil
 }
 
-// longestOrder bounds a line of the agent: a plan with its roster and properties.
-const longestOrder = 4 << 20
+const (
+	longestOrder = 4 << 20              // bytes of a line of the agent: a plan with its roster and properties
+	aloneGrace   = 20 * time.Second     // to drain, of a load whose agent has gone and whose own time is up
+	spin         = 2 * time.Millisecond // the end of a wait, which is spent awake: on Linux a sleep takes about 1 ms too long
+)
 
 func readOrder(in *bufio.Reader) (m ToProcess, err error) {
 	var line []byte
@@ -67,11 +70,7 @@ func readOrder(in *bufio.Reader) (m ToProcess, err error) {
 	}
 }
 
-// aloneGrace is the time to drain of a load whose agent has gone and whose own time is up.
-const aloneGrace = 20 * time.Second
-
-// Listen follows the orders of the agent until it is gone. Then it ends the load by itself
-// when its time is up, because no other process can.
+// Listen follows the orders of the agent until it is gone, and then ends the load when its time is up.
 func (p *Part) Listen(ctx context.Context) {
 	end := p.follow()
 	close(p.gone)
@@ -146,9 +145,6 @@ func (p *Part) Fit(r *run.Request) {
 	}
 }
 
-// spin is the end of the wait for the start, which is spent awake: on Linux a sleep takes about a millisecond too long.
-const spin = 2 * time.Millisecond
-
 // await reports to the agent that all is ready, and returns at the start of the load.
 func (p *Part) await(ctx context.Context, h result.Header) error {
 	p.send(FromProcess{Ready: &h.RunID})
@@ -193,8 +189,7 @@ func (p *Part) Observe(s run.Second) {
 	}})
 }
 
-// Done reports the end of the run to the agent, and waits for all other processes. It
-// reports whether they have drained: only then a topic may be deleted.
+// Done reports the end of the run, waits for all other processes, and reports whether they have drained.
 func (p *Part) Done(ctx context.Context, end Ended) bool {
 	p.reported = true
 	p.send(FromProcess{Ended: &end})

@@ -12,10 +12,8 @@ import (
 
 // Times of a coordinator's requests to one agent during a run.
 const (
-	// An attempt that began while the network was cut must not outlast the cut by much.
-	pollTimeout = heldFor + 3*time.Second
-	// hangAfter is the silence before the start after which a host has failed.
-	hangAfter = 10 * time.Second
+	pollTimeout = heldFor + 3*time.Second // an attempt that began while the network was cut must not outlast that by much
+	hangAfter   = 10 * time.Second        // the silence before the start after which a host has failed
 )
 
 // remote is a coordinator's connection to one agent. What follows again belongs to the session.
@@ -51,8 +49,7 @@ func newRemote(c *Client, p Peer, o offer) *remote {
 	return r
 }
 
-// hostNews is what a goroutine of a remote tells the session: exactly one of status, err and text is set. One
-// without a remote only wakes the session.
+// hostNews is what a goroutine of a remote tells the session: status, err or text. One without a remote only wakes it.
 type hostNews struct {
 	from   *remote
 	status *runStatus
@@ -94,8 +91,8 @@ func (r *remote) poll(ctx context.Context, report func(hostNews)) {
 		s, now, err := r.ask(trying, version, pending)
 		renewed := trying.Err() != nil
 		cancel()
-		var said *agentError
-		refused := errors.As(err, &said)
+		var answer *agentError
+		refused := errors.As(err, &answer)
 		switch {
 		case err == nil:
 			version, wait = s.Version, 0
@@ -219,8 +216,7 @@ func better(a, b clock) clock {
 const (
 	echoes      = 32              // requests of one comparison
 	echoTimeout = 2 * time.Second // of one request
-	// clockWindow is the age at which a comparison of clocks is replaced by a newer one: clocks
-	// drift by up to 50 µs a second.
+	// clockWindow is the age at which a comparison of clocks is replaced: clocks drift by up to 50 µs a second.
 	clockWindow = 10 * time.Second
 )
 

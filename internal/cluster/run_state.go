@@ -10,23 +10,16 @@ import (
 
 // Times of a run on an agent.
 const (
-	// A run without a start is undone prepareGrace after its coordinator was heard, and after prepareTimeout in any case.
-	prepareGrace   = 15 * time.Second
-	prepareTimeout = 10 * time.Minute
-	// A finished run waits this long for its coordinator, which tries for 30 s.
-	absentGrace = 60 * time.Second
-	// The same for a watched host that does not know the length of the load.
-	absentWatch = 10 * time.Minute
-	// The longest times of a process to drain when the agent ends, to abort, and to delete the topic that it made.
-	stopGrace   = 20 * time.Second
-	abortGrace  = 5 * time.Second
-	finishGrace = 30 * time.Second
-	// The longest drain. The delivery timeout of a record is 120 s by default.
-	drainWithin = 150 * time.Second
-	// The slack beyond --max-duration, after which a load is stopped: the duration that an offer states may be wrong.
-	overtime = 10 * time.Second
-	// The longest time from the start to a process's report that it has begun.
-	beginWithin = 2 * time.Second
+	prepareGrace   = 15 * time.Second  // a run without a start is undone so long after its coordinator was heard
+	prepareTimeout = 10 * time.Minute  // and so long after its offer in any case
+	absentGrace    = 60 * time.Second  // a finished run waits this long for its coordinator, which tries for 30 s
+	absentWatch    = 10 * time.Minute  // the same for a watched host that does not know the length of the load
+	stopGrace      = 20 * time.Second  // for a process to drain when the agent ends
+	abortGrace     = 5 * time.Second   // to abort
+	finishGrace    = 30 * time.Second  // and to delete the topic that it made
+	drainWithin    = 150 * time.Second // the longest drain; the delivery timeout of a record is 120 s by default
+	overtime       = 10 * time.Second  // beyond --max-duration, after which a load is stopped whatever its offer states
+	beginWithin    = 2 * time.Second   // the longest time from the start to a process's report that it has begun
 )
 
 // runState is the state of a run on its host. It is a value: next returns the state after an
@@ -173,7 +166,6 @@ type change struct {
 
 func (m *change) handle(e event) error {
 	switch e.Kind {
-	case evTick:
 	case evHeard:
 		m.Heard = m.now
 	case evQuit:

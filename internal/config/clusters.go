@@ -21,6 +21,7 @@ import (
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/properties"
 	"github.com/kt-bench/kt/internal/secret"
+	"github.com/kt-bench/kt/internal/suggest"
 )
 
 // clustersKey is the key of the user's file that holds the clusters, by their names.
@@ -42,8 +43,7 @@ func (p *parser) clusters(list entry) map[string]Cluster {
 	all := make(map[string]Cluster)
 	for _, e := range entriesOf(list.node) {
 		c := Cluster{Name: e.name, Source: p.where(e.line), Bootstrap: []string{}}
-		texts, lines := p.texts(entriesOf(e.node), clustersKey+"."+e.name+".", []string{"bootstrap-server", "command-config", "description", "protected"})
-		of := newLayer(fromUser).merge(texts, func(key string) string { return p.where(lines[key]) })
+		of := p.texts(entriesOf(e.node), clustersKey+"."+e.name+".", []string{"bootstrap-server", "command-config", "description", "protected"})
 		c.Description = of.text("description")
 		c.Bootstrap = append(c.Bootstrap, named(strings.Split(of.text("bootstrap-server"), ","))...)
 		if c.Properties = of.text("command-config"); c.Properties != "" {
@@ -79,20 +79,11 @@ func (p *parser) path(path string) string {
 // below what that layer says of the same flags. Brokers that a higher layer names are another cluster: then nothing of
 // this one counts, so that its password goes to nobody else.
 func (l *layers) applyCluster(all []layer) ([]layer, error) {
-	f := l.flags.Lookup("cluster")
-	if f == nil {
+	at := slices.IndexFunc(all, func(o layer) bool { return o.IsSet("cluster") })
+	if at < 0 || l.flags.Lookup("cluster") == nil || all[at].text("cluster") == "" {
 		return all, nil
 	}
-	name, source, at := l.typedText("cluster"), "--cluster", 0
-	from := fromFlag
-	for i := len(all) - 1; i >= 0 && !f.Changed; i-- {
-		if all[i].IsSet("cluster") {
-			name, source, from, at = all[i].text("cluster"), all[i].at["cluster"], all[i].from, i+1
-		}
-	}
-	if name == "" {
-		return all, nil
-	}
+	name, source, from := all[at].text("cluster"), all[at].at["cluster"], all[at].from
 	c, ok := l.clusters[name]
 	if !ok {
 		return nil, noCluster(source, name, l.clusters)
@@ -104,40 +95,34 @@ func (l *layers) applyCluster(all []layer) ([]layer, error) {
 		return nil, fmt.Errorf("--cluster and --%s exclude each other: give one (cluster %s is from %s)", flag, name, source)
 	}
 	l.cluster = name
-	own := newLayer(from).merge(map[string]any{"cluster": []string{name}}, func(string) string { return source })
+	own := newLayer(from)
 	own.chosen = true
-	if servers, from := c.servers(); servers != "" {
-		own.merge(map[string]any{"bootstrap-server": []string{servers}}, func(string) string { return from })
+	own.put("cluster", []string{name}, source)
+	servers, where := strings.Join(c.Bootstrap, ","), "cluster "+name
+	if servers == "" {
+		servers, where = c.ofProperties()
+	}
+	if servers != "" && !strings.Contains(servers, "${") { // else a provider knows them
 		l.servers = []string{servers}
+		own.put("bootstrap-server", l.servers, where)
 	}
 	if c.Properties != "" {
-		own.merge(map[string]any{"command-config": []string{c.Properties}}, func(string) string { return "cluster " + name })
+		own.put("command-config", []string{c.Properties}, "cluster "+name)
 	}
-	return slices.Insert(all, at, own), nil
+	return slices.Insert(all, at+1, own), nil
 }
 
-// brokersFrom returns the highest layer that names brokers, and the flag by which it does. A file of Java properties names
-// them with bootstrap.servers.
+// brokersFrom returns the highest layer that names brokers, also in a file of Java properties, and the flag by which it does.
 func (l *layers) brokersFrom(all []layer) (level, string) {
-	flags := slices.Concat([]string{"bootstrap-server", "broker-list", "url", "command-property", "producer-props"}, propertyFiles)
-	names := func(flag, text string) bool {
-		switch {
-		case text == "":
-			return false
-		case slices.Contains(propertyFiles, flag):
-			list, _ := readProperties(text) // a load that uses the file tells its problems
-			return slices.ContainsFunc(list, func(p properties.Property) bool { return p.Key == bootstrapProperty })
-		}
-		return !listFlags["--"+flag] || strings.Contains(text, bootstrapProperty)
-	}
-	for _, flag := range flags {
-		if names(flag, l.typedText(flag)) {
-			return fromFlag, flag
-		}
-	}
 	for _, layer := range all {
-		for _, flag := range flags {
-			if l.flags.Lookup(flag) != nil && names(flag, layer.text(flag)) {
+		for _, flag := range append([]string{"bootstrap-server", "broker-list", "url", "command-property", "producer-props"}, propertyFiles...) {
+			text := layer.text(flag)
+			names := !listFlags["--"+flag] || strings.Contains(text, bootstrapProperty)
+			if slices.Contains(propertyFiles, flag) {
+				list, _ := readProperties(text) // a load that uses the file tells its problems
+				names = slices.ContainsFunc(list, func(p properties.Property) bool { return p.Key == bootstrapProperty })
+			}
+			if text != "" && names && l.flags.Lookup(flag) != nil {
 				return layer.from, flag
 			}
 		}
@@ -155,7 +140,7 @@ const bootstrapProperty = "bootstrap.servers"
 func noCluster(source, name string, all map[string]Cluster) error {
 	p := plan.Refuse("cluster", name, "there is no such cluster: write it below %s: in the configuration file (see: kt config --help)", clustersKey)
 	if names := slices.Sorted(maps.Keys(all)); len(names) > 0 {
-		p = plan.Refuse("cluster", name, "there is no such cluster%s", hint(name, names, "; there are "+strings.Join(names, ", ")))
+		p = plan.Refuse("cluster", name, "there is no such cluster%s", suggest.Hint(name, names, "; there are "+strings.Join(names, ", ")))
 	}
 	if source == "--cluster" {
 		return p
@@ -228,8 +213,7 @@ func placesOf(brokers []string, addresses func(hosts []string) map[string][]stri
 	return places
 }
 
-// samePlace returns one name for all spellings of an address. Every address of loopback, and the one that stands for any
-// address, is this host.
+// samePlace returns one name for all spellings of an address: localhost for those that are this host.
 func samePlace(host string) string {
 	ip, err := netip.ParseAddr(host)
 	switch {
@@ -245,17 +229,6 @@ func samePlace(host string) string {
 func (c *Cluster) brokers() []string {
 	servers, _ := c.ofProperties()
 	return append(slices.Clone(c.Bootstrap), named(strings.Split(servers, ","))...)
-}
-
-// servers returns the brokers of a cluster as one text, and its source; "": the cluster names none.
-func (c *Cluster) servers() (text, source string) {
-	if len(c.Bootstrap) > 0 {
-		return strings.Join(c.Bootstrap, ","), "cluster " + c.Name
-	}
-	if text, source = c.ofProperties(); strings.Contains(text, "${") { // a provider knows them
-		return "", ""
-	}
-	return text, source
 }
 
 // ofProperties returns the brokers that the properties file of a cluster names, and where.
@@ -285,7 +258,7 @@ func (c *Configure) Use(name string, sys System) (string, error) {
 	case err != nil:
 		return path, fmt.Errorf("%s: %w", path, err)
 	}
-	f, err := sys.parseFile(path, data, ofUser)
+	f, err := sys.parseFile(path, data, fromUser)
 	if err != nil {
 		return path, err
 	}
@@ -293,19 +266,29 @@ func (c *Configure) Use(name string, sys System) (string, error) {
 		return path, noCluster("", name, f.clusters)
 	}
 	for _, key := range []string{"bootstrap-server", "broker-list"} {
-		if f.parts[""][key] != nil {
-			return path, plan.Refuse("", nil, "%s names brokers too, so a cluster and it exclude each other: remove it first", key).From(f.where("", key))
+		if at := f.parts[""].at[key]; at != "" {
+			return path, plan.Refuse("", nil, "%s names brokers too, so a cluster and it exclude each other: remove it first", key).From(at)
 		}
 	}
 	text, err := useCluster(data, name)
 	if err != nil {
 		return path, fmt.Errorf("%s: %w", path, err)
 	}
-	return path, replaceFile(path, text)
+	to, err := filepath.EvalSymlinks(path) // a symbolic link stays a link
+	if err != nil {
+		return path, err
+	}
+	info, err := os.Stat(to)
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s: it is no regular file, so kt does not write to it", to)
+	}
+	if err != nil {
+		return path, err
+	}
+	return path, input.ReplaceText(to, info.Mode().Perm(), text)
 }
 
-// clusterLine matches the line of a file that chooses a cluster. Its groups are the key, a comment behind the value, and a
-// carriage return.
+// clusterLine matches the line that chooses a cluster: the key, a comment behind the value, a carriage return.
 var clusterLine = regexp.MustCompile(`(?i)^("?cluster"?[ \t]*:)[^#]*?([ \t]+#.*?)?(\r?)$`)
 
 // useCluster returns the text of a file with another cluster chosen. It changes one line, or adds one.
@@ -359,21 +342,4 @@ func sameBut(before, after []byte, name string) ([]byte, error) {
 		}
 	}
 	return nil, errors.New("kt cannot change a file of this form: write cluster: NAME into it by hand")
-}
-
-// replaceFile replaces the text of a file. A reader finds the old text or the new one, never a part. A symbolic link stays
-// a link.
-func replaceFile(path string, text []byte) error {
-	path, err := filepath.EvalSymlinks(path)
-	if err != nil {
-		return err
-	}
-	info, err := os.Stat(path)
-	if err != nil {
-		return err
-	}
-	if !info.Mode().IsRegular() {
-		return fmt.Errorf("%s: it is no regular file, so kt does not write to it", path)
-	}
-	return input.ReplaceText(path, info.Mode().Perm(), text)
 }

@@ -98,8 +98,7 @@ func (b *base) Load(sys System) error {
 	return b.load(sys, b.into, checks...)
 }
 
-// load applies the layers, sets the fields of the command, and makes its checks. It returns every problem, unless a layer cannot
-// be read.
+// load applies the layers, sets the fields of the command, and makes its checks. It returns every problem.
 func (b *base) load(sys System, into any, checks ...func(*problems)) (err error) {
 	if b.layers, err = loadLayers(b.flags, b.command, sys); err != nil {
 		return err
@@ -111,12 +110,20 @@ func (b *base) load(sys System, into any, checks ...func(*problems)) (err error)
 	return b.sourced(found.err())
 }
 
-// form is the part that commands that write a document have in common.
-type form struct {
+// Written is how a command writes its document.
+type Written struct {
 	Output string `flag:"output"`
 	Quiet  bool   `flag:"quiet"` // no progress
 	HTML   string `flag:"html"`  // the file of a page; "": none
 	Look   `flag:",squash"`
+}
+
+// How returns itself, for whoever knows only the settings.
+func (w Written) How() Written { return w }
+
+// form is the part that commands that write a document have in common.
+type form struct {
+	Written `flag:",squash"`
 	base
 }
 
@@ -132,17 +139,6 @@ func (f *form) checkOutput(p *problems) {
 		p.bad("output", f.Output, "%w", oneOf(f.Output, outputs))
 	}
 }
-
-// Written is how a command writes its document.
-type Written struct {
-	Output string
-	Look
-	HTML  string // the file of a page; "": none
-	Quiet bool
-}
-
-// Written returns how the command writes its document.
-func (f *form) Written() Written { return Written{f.Output, f.Look, f.HTML, f.Quiet} }
 
 // problems gathers what is wrong with values.
 type problems []error

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io/fs"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -77,10 +76,7 @@ func (c *Configure) Effective(commands []string, sys System, profiles func(comma
 func (l *layers) valueOf(f *pflag.Flag, command string) Value {
 	v := Value{Name: f.Name, Value: shown(f), Source: l.sources[f.Name], Default: l.from[f.Name] == fromDefault, Commands: []string{command}}
 	if v.Default && f.DefValue == "" { // the default is not the flag's
-		v.Value = "-"
-		if told := toldDefault.FindStringSubmatch(f.Usage); told != nil {
-			v.Value = told[1]
-		}
+		v.Value = cmp.Or(of(f).Unset, "-")
 	}
 	for _, name := range propertyFiles {
 		if file := l.flags.Lookup(name); v.Default && f.Name == "bootstrap-server" && file != nil {
@@ -91,9 +87,6 @@ func (l *layers) valueOf(f *pflag.Flag, command string) Value {
 	}
 	return v
 }
-
-// toldDefault matches the default in the help of a flag.
-var toldDefault = regexp.MustCompile(`\(default:? ([^()]*)\)`)
 
 // layersOf applies the layers to the flags of a command, of which none is typed but those of kt config.
 func (c *Configure) layersOf(command string, sys System, profiles func(string) fs.FS) (*layers, error) {
@@ -143,16 +136,12 @@ type Checks struct {
 	Clients  func(*Run) error           // returns what the clients of a load refuse
 }
 
-// checking is the state of a check of the configuration files. Each command loads its settings as in a run. What is wrong with
-// one layer does not end it.
+// checking is the state of a check of the configuration files. What is wrong with one layer does not end it.
 type checking struct {
 	project, user *file
 	layers        *layers // of the command that was loaded last
 	errs          []error // of its layers
 }
-
-// typedLater stands for what a command needs beyond the files: a command line gives it.
-var typedLater = map[string]any{"bootstrap-server": []string{"localhost:9092"}, "topic": []string{"kt-bench"}}
 
 // passed keeps an error for a check of the files, which goes on. In a run it returns the error.
 func (s System) passed(err error) error {
@@ -256,14 +245,6 @@ func (m *mistakes) err() error {
 // inSection reports whether a setting stands in the section of a command.
 func (m *mistakes) inSection(command, place string) bool {
 	return slices.ContainsFunc(m.files, func(f *file) bool {
-		if f == nil {
-			return false
-		}
-		for flag := range f.lines[command] {
-			if f.where(command, flag) == place {
-				return true
-			}
-		}
-		return false
+		return f != nil && slices.Contains(slices.Collect(maps.Values(f.parts[command].at)), place)
 	})
 }

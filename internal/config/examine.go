@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -8,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/suggest"
 	"github.com/kt-bench/kt/internal/theme"
 )
 
@@ -57,38 +58,32 @@ type Tune struct {
 
 func (t *Tune) check(p *problems) {
 	for _, action := range append(actions, ActionExplain) {
-		if is[bool](t.layers, action) || action == ActionExplain && t.flags.Changed(action) {
-			*p = append(*p, t.act(action))
+		switch {
+		case !is[bool](t.layers, action) && !(action == ActionExplain && t.flags.Changed(action)):
+		case t.Action == "", t.Action == ActionApply && action == ActionDryRun: // together they only show the changes
+			t.Action = action
+		default:
+			p.bad("", nil, "--%s and --%s: give only one of them", t.Action, action)
 		}
 	}
-	if t.Action == "" {
-		t.Action = ActionCheck
-	}
+	t.Action = cmp.Or(t.Action, ActionCheck)
 	t.fits(p)
-}
-
-func (t *Tune) act(name string) error {
-	if t.Action == ActionApply && name == ActionDryRun {
-		t.Action = name // --apply --dry-run only shows the changes
-		return nil
-	}
-	if t.Action != "" {
-		return plan.Refuse("", nil, "--%s and --%s: give only one of them", t.Action, name)
-	}
-	t.Action = name
-	return nil
 }
 
 // fits refuses flags that the action would ignore.
 func (t *Tune) fits(p *problems) {
 	changes := []string{ActionApply, ActionDryRun, ActionScript, ActionAnsible}
+	confirmed := []string{ActionApply}
+	if is[bool](t.layers, ActionApply) { // --dry-run beside it
+		confirmed = append(confirmed, ActionDryRun)
+	}
 	for _, f := range []struct {
 		flag string
 		with []string
 	}{
 		{"runtime", changes},
 		{"persist", changes},
-		{"yes", t.applying()},
+		{"yes", confirmed},
 		{"force", []string{ActionRollback}},
 		{"strict", []string{ActionCheck}},
 		{"probe", append([]string{ActionCheck}, changes...)},
@@ -99,9 +94,15 @@ func (t *Tune) fits(p *problems) {
 			p.bad("", nil, "--%s does not go with --%s: it goes with --%s", f.flag, t.Action, strings.Join(f.with, ", --"))
 		}
 	}
-	if outputs := outputsOf(t.Action); !slices.Contains(outputs, t.Output) && typedOn(t.flags.Lookup("output")) {
+	outputs := DocumentOutputs
+	if slices.Contains([]string{ActionApply, ActionScript, ActionAnsible, ActionRollback}, t.Action) {
+		outputs = []string{"text"}
+	}
+	switch {
+	case slices.Contains(outputs, t.Output):
+	case typedOn(t.flags.Lookup("output")):
 		p.bad("output", t.Output, "--%s supports only %s", t.Action, strings.Join(outputs, " and "))
-	} else if !slices.Contains(outputs, t.Output) {
+	default:
 		t.Output = "text" // a file or the environment sets it for every command
 	}
 	if t.Action != ActionCheck {
@@ -110,23 +111,6 @@ func (t *Tune) fits(p *problems) {
 	if t.PID > 0 && t.Unit != "" {
 		p.bad("", nil, "--pid and --unit: give only one of them")
 	}
-}
-
-// applying returns the actions that --yes goes with: also --dry-run, where --apply is given too.
-func (t *Tune) applying() []string {
-	if is[bool](t.layers, ActionApply) {
-		return []string{ActionApply, ActionDryRun}
-	}
-	return []string{ActionApply}
-}
-
-// outputsOf returns the forms of output that an action has.
-func outputsOf(action string) []string {
-	switch action {
-	case ActionCheck, ActionDryRun, ActionList, ActionExplain, ActionHints, ActionStatus:
-		return DocumentOutputs
-	}
-	return []string{"text"}
 }
 
 // Again returns the typed flags that choose the machine and the checks, for a command that kt
@@ -201,8 +185,7 @@ func (d *Doctor) check(p *problems) {
 	*p = append(*p, b.problems...)
 }
 
-// client takes what counts here from the properties of a client of Kafka: the brokers, the client id and the security. A
-// property of a load is none of kt doctor's; one that no client has is a warning.
+// client takes what counts here from the properties of a client of Kafka: the brokers, the client id and the security.
 func (d *Doctor) client(b *builder) {
 	c := newClient("client", Client{Has: func(string) bool { return true }})
 	b.clients = []*client{c}
@@ -214,7 +197,7 @@ func (d *Doctor) client(b *builder) {
 	kafka := b.sys.Kafka
 	for _, name := range slices.Sorted(maps.Keys(c.given)) {
 		if g := c.given[name]; !kafka.Producer.Has(name) && !kafka.Consumer.Has(name) {
-			b.warn("Warning: no client of kt has the property %s (from %s)%s", name, g.Source, hint(name, slices.Concat(kafka.Producer.Names, kafka.Consumer.Names), ""))
+			b.warn("Warning: no client of kt has the property %s (from %s)%s", name, g.Source, suggest.Hint(name, slices.Concat(kafka.Producer.Names, kafka.Consumer.Names), ""))
 		}
 	}
 	if g, given := c.given[bootstrapProperty]; given {

@@ -16,43 +16,30 @@ import (
 
 	"github.com/kt-bench/kt/internal/input"
 	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/suggest"
 )
 
-// file is a configuration file.
+// file is a configuration file. That of a project may set less than that of the user.
 type file struct {
 	name     string
-	kind     fileKind
-	parts    map[string]map[string]any // "": the top, for every command that has such a flag; else a section: flag → its texts
-	lines    map[string]map[string]int // where each of them stands
+	parts    map[string]layer // "": the top, for every command that has such a flag; else a section
 	clusters map[string]Cluster
 }
 
-// fileKind is whose file it is. The file of a project may set less than that of the user.
-type fileKind int
-
-const (
-	ofUser fileKind = iota
-	ofProject
-)
-
-// of returns what the file says to a command: its section counts more than the top, from which a project sets only what it
-// may. The file may be nil.
+// of returns what the file says to a command: its section counts more than the top. The file may be nil.
 func (f *file) of(command string, from level) layer {
 	l := newLayer(from)
 	if f == nil {
 		return l
 	}
-	for _, part := range []string{"", command} {
-		texts := maps.Clone(f.parts[part])
-		maps.DeleteFunc(texts, func(flag string, _ any) bool { return f.kind == ofProject && inProject(command, flag) != "" })
-		l.merge(texts, func(flag string) string { return f.where(part, flag) })
+	for _, part := range []layer{f.parts[""], f.parts[command]} {
+		for flag, at := range part.at {
+			if from != fromProject || inProject(command, flag) == allowed {
+				l.put(flag, part.GetStringSlice(flag), at)
+			}
+		}
 	}
 	return l
-}
-
-// where returns the place of a value.
-func (f *file) where(part, flag string) string {
-	return f.name + ":" + strconv.Itoa(f.lines[part][flag])
 }
 
 // userFile returns the name of the file that holds the clusters, "" without a user folder: --config and
@@ -74,15 +61,15 @@ func (s System) readFiles(flag string) (project, user *file, err error) {
 		return s.check.project, s.check.user, nil
 	}
 	path, asked := s.userFile(flag)
-	user, err = s.readFile(path, asked, ofUser)
+	user, err = s.readFile(path, asked, fromUser)
 	if asked {
 		return nil, user, err
 	}
-	project, err2 := s.readFile(s.ProjectFile, false, ofProject)
+	project, err2 := s.readFile(s.ProjectFile, false, fromProject)
 	return project, user, errors.Join(err, err2)
 }
 
-func (s System) readFile(path string, asked bool, kind fileKind) (*file, error) {
+func (s System) readFile(path string, asked bool, from level) (*file, error) {
 	if path == "" {
 		return nil, nil
 	}
@@ -90,7 +77,7 @@ func (s System) readFile(path string, asked bool, kind fileKind) (*file, error) 
 	var refused syscall.Errno
 	switch {
 	case err == nil:
-		return s.parseFile(path, data, kind)
+		return s.parseFile(path, data, from)
 	case !asked && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)):
 		return nil, nil
 	case !asked && errors.As(err, &refused): // as in a container with a user of its own
@@ -105,13 +92,13 @@ func (s System) readFile(path string, asked bool, kind fileKind) (*file, error) 
 }
 
 // parseFile takes a configuration file apart. It reports every key that kt does not know, with its line.
-func (s System) parseFile(name string, data []byte, kind fileKind) (*file, error) {
-	p := parser{where: func(line int) string { return name + ":" + strconv.Itoa(line) }, dir: filepath.Dir(name), home: s.Getenv("HOME")}
+func (s System) parseFile(name string, data []byte, from level) (*file, error) {
+	p := parser{from: from, where: func(line int) string { return name + ":" + strconv.Itoa(line) }, dir: filepath.Dir(name), home: s.Getenv("HOME")}
 	entries, err := readYAML(p.where, data)
 	if err != nil {
 		return nil, err
 	}
-	f := &file{name: name, kind: kind, parts: make(map[string]map[string]any), lines: make(map[string]map[string]int), clusters: make(map[string]Cluster)}
+	f := &file{name: name, parts: make(map[string]layer), clusters: make(map[string]Cluster)}
 	var top []entry
 	for i, e := range entries {
 		isSection := slices.Contains(Commands(), e.key)
@@ -122,25 +109,26 @@ func (s System) parseFile(name string, data []byte, kind fileKind) (*file, error
 		case twice: // in letters of another case
 			p.bad(e, "%s is given twice", e.key)
 		case e.node.ShortTag() == "!!null":
-		case e.key == clustersKey && kind == ofProject:
+		case e.key == clustersKey && from == fromProject:
 			p.bad(e, "%s: it belongs into the file of the user; a project file may only choose one of them, with cluster: NAME", clustersKey)
 		case e.key == clustersKey:
 			f.clusters = p.clusters(e)
 		case e.node.Kind != yaml.MappingNode:
 			p.bad(e, "%s: it is a section: put keys below it", e.key)
 		default:
-			f.parts[e.key], f.lines[e.key] = p.texts(entriesOf(e.node), e.key+".", flagNames(e.key))
+			f.parts[e.key] = p.texts(entriesOf(e.node), e.key+".", flagNames(e.key))
 		}
 	}
-	f.parts[""], f.lines[""] = p.texts(top, "", flagNames(""))
-	if kind == ofProject {
+	f.parts[""] = p.texts(top, "", flagNames(""))
+	if from == fromProject {
 		p.errs = append(p.errs, f.onlyLoads())
 	}
 	return f, errors.Join(p.errs...)
 }
 
-// parser collects the problems of a file.
+// parser reads a file, and collects its problems.
 type parser struct {
+	from  level
 	where func(line int) string
 	dir   string // of the file
 	home  string // of the user
@@ -151,16 +139,14 @@ func (p *parser) bad(e entry, format string, args ...any) {
 	p.errs = append(p.errs, plan.Refuse("", nil, format, args...).From(p.where(e.line)))
 }
 
-// texts returns the values of keys as they stand in the file, and their lines. The keys stand under path. Others than those in
-// known are problems.
-func (p *parser) texts(entries []entry, path string, known []string) (map[string]any, map[string]int) {
-	values, lines := make(map[string]any), make(map[string]int)
+// texts returns the values of keys as they stand in the file. The keys stand under path. Others than those in known are problems.
+func (p *parser) texts(entries []entry, path string, known []string) layer {
+	l := newLayer(p.from)
 nextKey:
 	for _, e := range entries {
-		_, twice := values[e.key]
-		switch {
+		switch _, twice := l.at[e.key]; {
 		case !slices.Contains(known, e.key) && e.key != "description":
-			p.bad(e, "unknown key %q%s", path+e.key, hint(e.key, known, ""))
+			p.bad(e, "unknown key %q%s", path+e.key, suggest.Hint(e.key, known, ""))
 		case twice: // in letters of another case
 			p.bad(e, "%s is given twice", path+e.key)
 		default:
@@ -173,10 +159,10 @@ nextKey:
 				}
 				texts = append(texts, text)
 			}
-			values[e.key], lines[e.key] = texts, e.line
+			l.put(e.key, texts, p.where(e.line))
 		}
 	}
-	return values, lines
+	return l
 }
 
 // entry is a key of a YAML mapping with its value.
@@ -252,10 +238,11 @@ func inProject(command, flag string) (does string) {
 func (f *file) onlyLoads() error {
 	var errs []error
 	for _, command := range slices.Sorted(maps.Keys(f.parts)) {
-		for _, key := range slices.Sorted(maps.Keys(f.parts[command])) {
+		part := f.parts[command]
+		for _, key := range slices.Sorted(maps.Keys(part.at)) {
 			refuse := func(near, format string, args ...any) {
 				text := fmt.Sprintf(format, args...) + ": give it on the command line, or in your own file (kt/config.yaml)" + near
-				errs = append(errs, plan.Refuse("", nil, "%s", text).From(f.where(command, key)))
+				errs = append(errs, plan.Refuse("", nil, "%s", text).From(part.at[key]))
 			}
 			if does := inProject(command, key); does != allowed {
 				refuse("", "--%s %s, which no project file may do", key, does)
@@ -263,10 +250,10 @@ func (f *file) onlyLoads() error {
 			if key != "command-property" && key != "producer-props" {
 				continue
 			}
-			for _, item := range f.parts[command][key].([]string) {
+			for _, item := range part.GetStringSlice(key) {
 				name, value, _ := strings.Cut(strings.TrimSpace(item), "=")
 				if known := strings.Fields(projectProperties); !slices.Contains(known, name) {
-					refuse(hint(name, known, ""), "--%s: %.40q is no property that a project file may set", key, name)
+					refuse(suggest.Hint(name, known, ""), "--%s: %.40q is no property that a project file may set", key, name)
 				} else if strings.Contains(value, "${") {
 					refuse("", "--%s: %s looks a value up elsewhere, which no project file may do", key, name)
 				}

@@ -51,7 +51,7 @@ func TestWholeFilesAreHeldToWhatEveryCommandHas(t *testing.T) {
 		"clusters: {a: {bootstrap-server: , command-config: x.p}}": "f.yaml:1: cluster a: it has no brokers",
 		"? [a]\n: 1":                                               "f.yaml:1: ",
 	} {
-		_, err := nothing.parseFile("f.yaml", []byte(text), ofUser)
+		_, err := nothing.parseFile("f.yaml", []byte(text), fromUser)
 		must.Err(t, want, err, "%q gives …", text)
 	}
 	r := mustLoad(t, given{file: "consume: &p {from: latest, isolation: read_committed}\nproduce: {<<: {acks: 1, linger: 3}, linger: 4}"})
@@ -71,7 +71,7 @@ func FuzzFile(f *testing.F) {
 	}
 	at := regexp.MustCompile(`^f\.yaml:([0-9]+): `)
 	f.Fuzz(func(t *testing.T, data []byte, name string) {
-		parsed, err := nothing.parseFile("f.yaml", data, ofUser)
+		parsed, err := nothing.parseFile("f.yaml", data, fromUser)
 		for _, one := range flat(err) {
 			m := at.FindStringSubmatch(one.Error())
 			if m == nil {
@@ -88,7 +88,7 @@ func FuzzFile(f *testing.F) {
 		if err != nil {
 			return
 		}
-		again, err := nothing.parseFile("f.yaml", after, ofUser)
+		again, err := nothing.parseFile("f.yaml", after, fromUser)
 		if err != nil || again.of("produce", fromUser).text("cluster") != name || len(again.clusters) != len(parsed.clusters) {
 			t.Fatalf("%q with %q is %q: %v", data, name, after, err)
 		}

@@ -42,12 +42,6 @@ var (
 		}
 		return on, err
 	})
-	bytesKind = scalar("string", func(s string) (int64, error) {
-		if s == "-1" { // some properties have a meaning for it, and the others refuse it
-			return -1, nil
-		}
-		return plan.ParseBytes(s)
-	})
 )
 
 // each is a list whose items are read one by one.
@@ -109,15 +103,7 @@ func oneOf(text string, words []string) error {
 	if slices.Contains(words, text) {
 		return nil
 	}
-	return fmt.Errorf("it must be one of %s%s", strings.Join(words, ", "), hint(text, words, ""))
-}
-
-// hint returns "; did you mean X?" for the name that is most like another, or otherwise if there is none.
-func hint(name string, among []string, otherwise string) string {
-	if near := suggest.Nearest(name, among); near != "" {
-		return "; did you mean " + near + "?"
-	}
-	return otherwise
+	return fmt.Errorf("it must be one of %s%s", strings.Join(words, ", "), suggest.Hint(text, words, ""))
 }
 
 // span is a time within bounds. A number alone is of the unit; 0: there is none. how says how it is written.
@@ -252,7 +238,7 @@ var kinds = map[string]kind{
 	"delta":      share(math.SmallestNonzeroFloat64, math.Nextafter(1, 0), "above 0 and below 100% (3%)"),
 	"disk-share": scalar("string", readDiskShare),
 
-	"bytes":       silent(bytesKind),
+	"bytes":       silent(scalar("string", readBytes)),
 	"size":        silent(scalar("string", plan.ParseSize)),
 	"volume":      silent(scalar("string", plan.ParseVolume)),
 	"dd-size":     scalar("string", ddSize),
@@ -330,12 +316,6 @@ func silent(k kind) kind {
 	return k
 }
 
-// beginning is a kind whose errors begin with the value.
-func beginning(k kind) kind {
-	k.begins = true
-	return k
-}
-
 func readFrom(s string) (plan.From, error) {
 	from, err := plan.ParseFrom(s)
 	if err == nil {
@@ -349,6 +329,19 @@ func readPage(s string) (string, error) {
 		return "", errors.New("name a file; kt report --output html writes the page of a run to stdout")
 	}
 	return s, nil
+}
+
+func readBytes(s string) (int64, error) {
+	if s == "-1" { // some properties have a meaning for it, and the others refuse it
+		return -1, nil
+	}
+	return plan.ParseBytes(s)
+}
+
+// beginning is a kind whose errors begin with the value.
+func beginning(k kind) kind {
+	k.begins = true
+	return k
 }
 
 func readURL(s string) (string, error) {
@@ -468,15 +461,6 @@ func named(words []string) (out []string) {
 		}
 	}
 	return out
-}
-
-// listed writes words as a sentence does.
-func listed(words []string) string {
-	last := len(words) - 1
-	if last < 1 {
-		return strings.Join(words, "")
-	}
-	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
 // readListen refuses an address that names no host or no port. To serve on all networks takes a word: 0.0.0.0.

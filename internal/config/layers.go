@@ -14,6 +14,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/secret"
+	"github.com/kt-bench/kt/internal/suggest"
 )
 
 // envPrefix starts the name of every environment variable that sets a flag.
@@ -77,13 +78,10 @@ func newLayer(from level) layer {
 	return layer{Viper: viper.NewWithOptions(viper.KeyDelimiter("::")), from: from, at: make(map[string]string)}
 }
 
-// merge adds what another source of the same level says, which counts more. A list in a file is a flag given several times.
-func (l layer) merge(more map[string]any, where func(flag string) string) layer {
-	_ = l.MergeConfigMap(maps.Clone(more)) // which it changes; a map of texts always fits
-	for flag := range more {
-		l.at[flag] = where(flag)
-	}
-	return l
+// put sets the texts of a flag, and where they stand. A list in a file is a flag given several times.
+func (l layer) put(flag string, texts []string, at string) {
+	_ = l.MergeConfigMap(map[string]any{flag: texts}) // which always fits
+	l.at[flag] = at
 }
 
 // text returns the value of a flag as text, "" if it has none.
@@ -104,8 +102,7 @@ type layers struct {
 	servers  []string // of that cluster
 }
 
-// loadLayers sets the flags of a command, which were parsed, from the layers below its
-// command line. A command without profiles has no sys.Profiles.
+// loadLayers sets the flags of a command, which were parsed, from the layers below its command line.
 func loadLayers(set *pflag.FlagSet, command string, sys System) (*layers, error) {
 	l := &layers{flags: set, command: command, sys: sys, sources: make(map[string]string), from: make(map[string]level)}
 	if sys.check != nil {
@@ -132,7 +129,7 @@ func (l *layers) apply() error {
 	if user != nil {
 		l.clusters = user.clusters
 	}
-	all := []layer{l.environment(), project.of(l.command, fromProject), user.of(l.command, fromUser)}
+	all := []layer{l.typed(), l.environment(), project.of(l.command, fromProject), user.of(l.command, fromUser)}
 	if l.sys.Profiles != nil { // elsewhere --profile is something else, or nothing
 		inProfile, err := l.profile(all)
 		if err = l.sys.passed(err); err != nil {
@@ -141,7 +138,10 @@ func (l *layers) apply() error {
 		all = append(all, inProfile)
 	}
 	if l.sys.check != nil {
-		all = append(all, newLayer(fromProfile).merge(typedLater, func(string) string { return fromNobody }))
+		later := newLayer(fromProfile) // what a command needs beyond the files: a command line gives it
+		later.put("bootstrap-server", []string{"localhost:9092"}, fromNobody)
+		later.put("topic", []string{"kt-bench"}, fromNobody)
+		all = append(all, later)
 	}
 	withCluster, err := l.applyCluster(all)
 	if err = l.sys.passed(err); err != nil {
@@ -151,25 +151,34 @@ func (l *layers) apply() error {
 	}
 	l.flags.VisitAll(func(f *pflag.Flag) {
 		v := of(f)
-		if l.sources[f.Name] = fromNobody; v == nil {
-			return
-		}
-		if f.Changed {
-			from := fromFlag
-			if l.isTheirs(f.Name) {
-				from = fromForeign
-			}
-			l.note(v, "--"+f.Name, from)
-			return
-		}
+		l.sources[f.Name] = fromNobody
 		for _, from := range all {
-			if !v.Typed && !l.sys.leavesOut(f.Name) && (f.Name != "cluster" || from.chosen) && from.IsSet(f.Name) {
+			isTyped := from.from == fromFlag && !from.chosen
+			switch {
+			case v == nil || !from.IsSet(f.Name) || f.Name == "cluster" && !from.chosen && !isTyped:
+				continue
+			case isTyped && l.isTheirs(f.Name):
+				l.note(v, "--"+f.Name, fromForeign)
+			case isTyped:
+				l.note(v, "--"+f.Name, fromFlag)
+			case !v.Typed && !(l.sys.LeftOut != nil && l.sys.LeftOut(f.Name)):
 				l.set(f, from.GetStringSlice(f.Name), from.at[f.Name], from.from)
-				return
 			}
+			return
 		}
 	})
 	return nil
+}
+
+// typed returns the flags of the command line.
+func (l *layers) typed() layer {
+	all := newLayer(fromFlag)
+	l.flags.Visit(func(f *pflag.Flag) {
+		if v := of(f); v != nil && typedOn(f) {
+			all.put(f.Name, slices.Clone(v.texts), "--"+f.Name)
+		}
+	})
+	return all
 }
 
 // typedText returns the text of a flag that was typed, "" if it was not.
@@ -179,9 +188,6 @@ func (l *layers) typedText(flag string) string {
 	}
 	return ""
 }
-
-// leavesOut reports whether a value of a flag counts on the command line alone.
-func (s System) leavesOut(flag string) bool { return s.LeftOut != nil && s.LeftOut(flag) }
 
 // environment returns the flags that variables set. The items of a list of K=V are separated by spaces, as on the command line.
 func (l *layers) environment() layer {
@@ -197,7 +203,7 @@ func (l *layers) environment() layer {
 		case listFlags["--"+f.Name] && len(items) > 0:
 			texts = items
 		}
-		env.merge(map[string]any{f.Name: texts}, func(string) string { return name })
+		env.put(f.Name, texts, name)
 	})
 	return env
 }
@@ -222,7 +228,7 @@ func (s System) warnOfStrangers() {
 			s.Warn(fmt.Sprintf("%s is ignored: only the command line can say --%s", name, settings[i].Name))
 			continue
 		}
-		near := hint(name, names, "")
+		near := suggest.Hint(name, names, "")
 		if of, flag, found := strings.Cut(strings.TrimPrefix(name, envPrefix+"_"), "_"); found && slices.Contains(Commands(), strings.ToLower(of)) && slices.Contains(names, envPrefix+"_"+flag) {
 			near = "; did you mean " + envPrefix + "_" + flag + "?"
 		}
@@ -270,10 +276,11 @@ func (l *layers) decode(into any) error {
 			values[f.Name] = v.is
 		}
 	})
-	all := newLayer(fromFlag).merge(values, func(flag string) string { return l.sources[flag] })
-	return all.Unmarshal(into, func(c *mapstructure.DecoderConfig) {
-		c.TagName, c.IgnoreUntaggedFields, c.WeaklyTypedInput, c.DecodeHook = "flag", true, false, nil
-	})
+	d, err := mapstructure.NewDecoder(&mapstructure.DecoderConfig{Result: into, TagName: "flag", IgnoreUntaggedFields: true})
+	if err == nil {
+		err = d.Decode(values)
+	}
+	return err
 }
 
 // is returns what the value of a flag means: the zero if the command has no such flag, or nothing gives it a value.
@@ -288,53 +295,45 @@ func is[T any](l *layers, flag string) (zero T) {
 
 // profile returns the profile that the command line or the highest of the layers names.
 func (l *layers) profile(above []layer) (layer, error) {
-	var by layer
-	name, typed := "", typedOn(l.flags.Lookup("profile"))
-	if typed {
-		name = l.typedText("profile")
+	at := slices.IndexFunc(above, func(o layer) bool { return o.IsSet("profile") })
+	if at < 0 || above[at].text("profile") == "" {
+		return newLayer(fromProfile), nil
 	}
-	for _, from := range above {
-		if from.IsSet("profile") && !typed && by.Viper == nil {
-			name, by = from.text("profile"), from
-		}
-	}
+	by, name := above[at], above[at].text("profile")
 	texts, err := l.readProfile(name)
-	for _, flag := range slices.Sorted(maps.Keys(texts)) {
-		if does := inProject(l.command, flag); err == nil && by.from == fromProject && does != "" && flag != "description" {
+	for _, flag := range slices.Sorted(maps.Keys(texts.at)) {
+		if does := inProject(l.command, flag); err == nil && by.from == fromProject && does != allowed {
 			err = plan.Refuse("", nil, "the profile %s %s: name it on the command line", name, does)
 		}
 	}
 	if err != nil {
-		texts = nil
+		texts = newLayer(fromProfile)
 	}
-	if by.Viper != nil {
+	if by.from < fromFlag {
 		err = sourced(err, map[string]string{"profile": by.at["profile"], "": by.at["profile"]}, func(*plan.Problem) {})
 	}
-	return newLayer(fromProfile).merge(texts, func(string) string { return "profile " + name }), err
+	return texts, err
 }
 
-// readProfile reads a profile of the command; "": none.
-func (l *layers) readProfile(name string) (map[string]any, error) {
-	if name == "" {
-		return nil, nil
-	}
+// readProfile reads a profile of the command.
+func (l *layers) readProfile(name string) (layer, error) {
 	data, err := fs.ReadFile(l.sys.Profiles, name+".yaml")
 	if err != nil {
 		names := ProfileNames(l.sys.Profiles)
 		for _, other := range LoadCommands() {
 			if l.sys.ProfilesOf != nil && slices.Contains(ProfileNames(l.sys.ProfilesOf(other)), name) {
-				return nil, plan.Refuse("profile", name, "it is a profile of kt %s; those of kt %s are %s", other, l.command, strings.Join(names, ", "))
+				return layer{}, plan.Refuse("profile", name, "it is a profile of kt %s; those of kt %s are %s", other, l.command, strings.Join(names, ", "))
 			}
 		}
-		return nil, plan.Refuse("profile", name, "there is no such profile%s", hint(name, names, "; there are "+strings.Join(names, ", ")))
+		return layer{}, plan.Refuse("profile", name, "there is no such profile%s", suggest.Hint(name, names, "; there are "+strings.Join(names, ", ")))
 	}
-	p := parser{where: func(int) string { return "profile " + name }}
+	p := parser{from: fromProfile, where: func(int) string { return "profile " + name }}
 	entries, err := readYAML(p.where, data)
 	if err != nil {
-		return nil, err
+		return layer{}, err
 	}
-	texts, _ := p.texts(entries, "", flagNames(l.command))
-	if texts["at"] != nil || texts["exec"] != nil {
+	texts := p.texts(entries, "", flagNames(l.command))
+	if texts.IsSet("at") || texts.IsSet("exec") {
 		p.errs = append(p.errs, fmt.Errorf("profile %s: --at and --exec run commands of the user's own: no profile may do so", name))
 	}
 	return texts, errors.Join(p.errs...)

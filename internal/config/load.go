@@ -46,13 +46,17 @@ func (b *builder) run(r *Run) {
 	}
 	r.Plan = b.plan(r.LedgerFile != "", len(named(r.Hosts.On)) > 0)
 	r.Security = b.security()
-	if r.Plan.URL != "" {
-		b.onlyGiven()
+	for _, c := range b.clients { // without what only Kafka's clients get: brokers, and what the user has not set
+		maps.DeleteFunc(c.given, func(name string, g plan.Given) bool {
+			return r.Plan.URL != "" && (name == bootstrapProperty || g.Source == fromNobody)
+		})
 	}
 	r.Properties, r.ConsumerProperties = b.producer.given, b.consumer.given
 	r.Foreign = b.cluster == "" && b.from["bootstrap-server"].isForeign()
 	r.Cluster, r.Protected = b.cluster, b.protected(r.Plan.Bootstrap)
-	r.showBrokers(b)
+	if c := b.clients[0].given[bootstrapProperty]; len(r.Plan.Bootstrap) > 0 && c.Value != "" { // however they were given
+		r.Flags["bootstrap-server"], r.Sources["bootstrap-server"] = strings.Join(r.Plan.Bootstrap, ","), c.Source
+	}
 	b.hosts(&r.Hosts, &r.Plan)
 	if err := plan.CheckName(r.Name); r.Name != "" && err != nil {
 		b.bad("run", r.Name, "%w", err)
@@ -61,23 +65,16 @@ func (b *builder) run(r *Run) {
 	r.Output = b.output()
 	b.problems = append(b.problems, plan.CheckTags(r.Tags))
 	b.checkVerify(r)
-	b.ignored()
+	for _, name := range []string{"threads", "num-fetch-threads"} {
+		if b.given(name) {
+			b.warn("Option --%s was removed in Kafka 4.0 and has no effect: kt reads with --consumers N.", name)
+		}
+	}
+	if b.given("broker-list") {
+		b.warn("Option --broker-list was removed in Kafka 4.0. Use --bootstrap-server instead.")
+	}
 	b.problems = append(b.problems, r.Plan.Validate())
 	r.Warnings = b.warnings
-}
-
-// onlyGiven leaves out the properties that only Kafka's clients get: brokers, and what the user has not set.
-func (b *builder) onlyGiven() {
-	for _, c := range b.clients {
-		maps.DeleteFunc(c.given, func(name string, g plan.Given) bool { return name == bootstrapProperty || g.Source == fromNobody })
-	}
-}
-
-// showBrokers shows the brokers of the run as the value of --bootstrap-server, however they were given.
-func (r *Run) showBrokers(b *builder) {
-	if c := b.clients[0].given[bootstrapProperty]; len(r.Plan.Bootstrap) > 0 && c.Value != "" {
-		r.Flags["bootstrap-server"], r.Sources["bootstrap-server"] = strings.Join(r.Plan.Bootstrap, ","), c.Source
-	}
 }
 
 // builder turns the values of the flags into a plan and collects their problems.
@@ -202,32 +199,21 @@ func (b *builder) warn(format string, args ...any) {
 	}
 }
 
-// deprecated adds the sentence of Kafka's own tool: its producer test and its consumer
-// test do not have the same.
-func (b *builder) deprecated(old, name string) {
-	if old == "messages" || old == "consumer.config" {
+// renamed returns which of two flags is given, of which Kafka's tools have the old one no more: "" for none. It warns as they do.
+func (b *builder) renamed(name, old string) string {
+	flag := b.chosen(name, old)
+	switch {
+	case flag != old:
+	case old == "messages" || old == "consumer.config": // its producer test and its consumer test do not say the same
 		b.warn("Warning: --%s is deprecated. Use --%s instead.", old, name)
-		return
+	default:
+		b.warn("Option --%s has been deprecated and will be removed in a future version. Use --%s instead.", old, name)
 	}
-	b.warn("Option --%s has been deprecated and will be removed in a future version. Use --%s instead.", old, name)
+	return flag
 }
 
-// ignored warns of flags that Kafka's consumer test once had.
-func (b *builder) ignored() {
-	for _, name := range []string{"threads", "num-fetch-threads"} {
-		if b.given(name) {
-			b.warn("Option --%s was removed in Kafka 4.0 and has no effect: kt reads with --consumers N.", name)
-		}
-	}
-	if b.given("broker-list") {
-		b.warn("Option --broker-list was removed in Kafka 4.0. Use --bootstrap-server instead.")
-	}
-}
-
-// chosen returns the one that is given of several flags that exclude each other; "" when
-// none is. One of a higher layer wins, as it would if they were one flag; two of
-// the same layer contradict each other. Flags that the command does not have are
-// not given.
+// chosen returns the one that is given of several flags that exclude each other; "" when none is. One of a higher layer wins; two of
+// the same layer contradict each other.
 func (b *builder) chosen(names ...string) string {
 	var highest level
 	var found []string
@@ -254,8 +240,7 @@ func (b *builder) chosen(names ...string) string {
 	return found[0]
 }
 
-// checkVerify refuses a ledger that would not be written, stamps that nobody would look at, and a ledger whose name can
-// only be the switch that --verify is elsewhere, as in a file for all commands.
+// checkVerify refuses a ledger that would not be written, stamps that nobody would look at, and the switch that --verify is elsewhere.
 func (b *builder) checkVerify(r *Run) {
 	if verify := is[bool](b.layers, "verify"); !verify && r.Ledger != "" {
 		b.bad("ledger", r.Ledger, "it goes with --verify")
@@ -336,7 +321,8 @@ type Run struct {
 // their package.
 type Kafka struct {
 	Producer, Consumer Client
-	Security           func(name string) bool // reports whether a property is one of security
+	Security           func(name string) bool          // reports whether a property is one of security
+	Takes              func(url, property string) bool // reports whether producers of the system at a URL have a property
 }
 
 // Client is the Java properties of a client.

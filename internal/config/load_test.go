@@ -89,6 +89,7 @@ func write(t *testing.T, path, text string) string {
 var kafka = Kafka{
 	Producer: having("acks", "linger.ms", "transactional.id", "bootstrap.servers", "client.id", "request.timeout.ms", "receive.buffer.bytes"),
 	Consumer: having("group.id", "enable.auto.commit", "max.poll.records", "bootstrap.servers", "client.id", "request.timeout.ms", "receive.buffer.bytes"),
+	Takes:    func(url, _ string) bool { return !strings.HasPrefix(url, "amqp://") },
 }
 
 func having(names ...string) Client {

@@ -45,7 +45,10 @@ func (b *builder) plan(ofLedger, elsewhere bool) plan.Plan {
 			p.URL = u.String()
 		}
 	}
-	p.Load = plan.Load{Rate: b.rate(), Records: b.records(), Arrivals: plan.Uniform, Warmup: is[plan.Warmup](l, "warmup"), OneAtATime: b.oneAtATime}
+	p.Load = plan.Load{Rate: plan.Unlimited, Records: is[int64](l, b.renamed("num-records", "messages")), Arrivals: plan.Uniform, Warmup: is[plan.Warmup](l, "warmup"), OneAtATime: b.oneAtATime}
+	if name := b.chosen("rate", "throughput"); name != "" && !b.oneAtATime {
+		p.Load.Rate = is[plan.Rate](l, name)
+	}
 	if b.chosen("warmup", "warmup-records") == "warmup-records" {
 		p.Load.Warmup = plan.Warmup{Records: is[int64](l, "warmup-records")}
 	}
@@ -70,8 +73,7 @@ func (b *builder) plan(ofLedger, elsewhere bool) plan.Plan {
 	return p
 }
 
-// clientCount returns a number of producers or consumers. One at a time there is one,
-// unless the number was given in the same layer or above.
+// clientCount returns a number of producers or consumers; one at a time it is one unless the number counts as much.
 func (b *builder) clientCount(flag string) int {
 	if b.oneAtATime && b.from[flag] < b.from["one-at-a-time"] {
 		return 1
@@ -115,23 +117,7 @@ func (b *builder) bootstrap() []string {
 	return servers
 }
 
-func (b *builder) rate() plan.Rate {
-	if name := b.chosen("rate", "throughput"); name != "" && !b.oneAtATime {
-		return is[plan.Rate](b.layers, name)
-	}
-	return plan.Unlimited
-}
-
-func (b *builder) records() int64 {
-	name := b.chosen("num-records", "messages")
-	if name == "messages" {
-		b.deprecated("messages", "num-records")
-	}
-	return is[int64](b.layers, name)
-}
-
-// end decides when the load is over, where that was left open. Stages of a rate end it, unless
-// a duration was given in the same layer or above.
+// end decides when the load is over: stages of a rate end it, unless a duration counts as much.
 func (b *builder) end(p *plan.Plan) {
 	bounds := p.Load.Rate.Bounds()
 	switch {
@@ -196,8 +182,7 @@ func (b *builder) payload() plan.Payload {
 	return p
 }
 
-// read returns how records are read. A Java property counts as kt's own flag for it would,
-// in the layer in which it is given.
+// read returns how records are read. A Java property counts as kt's own flag for it would in its layer.
 func (b *builder) read(ofLedger, elsewhere bool) plan.Read {
 	l := b.layers
 	group, own := b.group(ofLedger)
@@ -225,7 +210,11 @@ func (b *builder) group(ofLedger bool) (id string, own bool) {
 	}
 	alone := ofLedger || b.writes || b.text("engine") == string(plan.Wire) || b.given("url") && !strings.HasPrefix(b.text("url"), "kafka:")
 	if without || alone && is[int64](b.layers, "groups") < 2 {
-		b.groupOnly()
+		for _, flag := range []string{"group-protocol", "group-instance-id"} {
+			if b.from[flag] >= fromForeign { // a file or a variable may hold it for the commands that have a group
+				b.bad(flag, b.text(flag), "it needs a --group")
+			}
+		}
 		return "", false
 	}
 	id = fmt.Sprintf("%s%d", plan.OwnGroup, numbers.IntN(100_000)) // as Kafka's consumer test
@@ -236,16 +225,6 @@ func (b *builder) group(ofLedger bool) (id string, own bool) {
 // fromNobody is the source of a property that the command has another default for
 // than Kafka's client.
 const fromNobody = "default"
-
-// groupOnly refuses flags of the command line that matter in a group only. A file or
-// a variable may hold them for the commands that have one.
-func (b *builder) groupOnly() {
-	for _, flag := range []string{"group-protocol", "group-instance-id"} {
-		if b.from[flag] >= fromForeign {
-			b.bad(flag, b.text(flag), "it needs a --group")
-		}
-	}
-}
 
 // commit returns how offsets are committed. enable.auto.commit reports whether the client
 // does it; it cannot tell the other ways apart.

@@ -68,7 +68,7 @@ func TestAProjectFileDescribesLoadsAndNothingElse(t *testing.T) {
 		"cluster: staging\ndescription: of the team":                        "",
 		"acks: all\ncommand-property: [linger.ms=1]\nbootstrap-server: b:9092": "",
 	} {
-		_, err := nothing.parseFile("kt.yaml", []byte(text), ofProject)
+		_, err := nothing.parseFile("kt.yaml", []byte(text), fromProject)
 		if (want == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}
@@ -193,7 +193,7 @@ func TestEveryPropertyOfAClientIsDecidedForProjects(t *testing.T) {
 
 // What stands at the top of a file of a project counts only for the commands in whose section it could stand.
 func TestTheTopOfAProjectFileIsForLoads(t *testing.T) {
-	f := must.Have(nothing.parseFile("kt.yaml", []byte("profile: latency\nduration: 5m\nverify: true\nquiet: true\n"), ofProject))(t)
+	f := must.Have(nothing.parseFile("kt.yaml", []byte("profile: latency\nduration: 5m\nverify: true\nquiet: true\n"), fromProject))(t)
 	for command, want := range map[string]string{
 		"produce": "duration profile quiet verify", "consume": "duration profile quiet", "tune": "quiet", "probe": "quiet", "doctor": "duration", "agent": "",
 	} {

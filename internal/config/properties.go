@@ -46,24 +46,13 @@ func (c *client) drop(property string, from level) {
 	}
 }
 
-// javaProperties gathers the Java properties of each client. Those of --command-property override
-// those of the file, and kt's own flags override both. A higher layer overrides all of them.
+// javaProperties gathers the Java properties of each client: a layer's file, then --command-property, then kt's own flags.
 func (b *builder) javaProperties() {
 	for _, c := range b.clients {
-		old := c.name + ".config"
-		file := b.chosen("command-config", old)
-		if file == old {
-			b.deprecated(old, "command-config")
-		}
-		if file != "" {
+		if file := b.renamed("command-config", c.name+".config"); file != "" {
 			b.readProperties(c, file, b.text(file))
 		}
-		old = c.name + "-props"
-		list := b.chosen("command-property", old)
-		if list == old {
-			b.deprecated(old, "command-property")
-		}
-		if list != "" {
+		if list := b.renamed("command-property", c.name+"-props"); list != "" {
 			b.putPairs(c, list)
 		}
 		b.provide(c)
@@ -78,19 +67,11 @@ func (b *builder) belongs(c *client, flag, property string) bool {
 	if len(b.clients) == 1 || strings.HasPrefix(flag, c.name) || c.known.Has(property) {
 		return true
 	}
-	first := b.clients[0]
-	for _, other := range b.clients {
-		if other.known.Has(property) {
-			return false
-		}
+	if slices.ContainsFunc(b.clients, func(o *client) bool { return o.known.Has(property) }) {
+		return false
 	}
-	for _, other := range b.clients {
-		if suggest.Nearest(property, other.known.Names) != "" {
-			first = other
-			break
-		}
-	}
-	return c == first
+	like := slices.IndexFunc(b.clients, func(o *client) bool { return suggest.Nearest(property, o.known.Names) != "" })
+	return c == b.clients[max(0, like)]
 }
 
 // readProperties reads a file of Java properties. As in Java, the last of two values counts.
@@ -185,7 +166,7 @@ func (b *builder) ownFlags() {
 		}
 	})
 	b.chosen("acks", "producer-acks")
-	if _, ok := b.producer.given["linger.ms"]; !ok && b.oneAtATime && (&plan.Plan{URL: b.text("url")}).System() != plan.RabbitMQ { // which gathers nothing
+	if _, ok := b.producer.given["linger.ms"]; !ok && b.oneAtATime && b.sys.Kafka.Takes(b.text("url"), "linger.ms") {
 		b.own(b.producer, "one-at-a-time", "linger.ms", "0")
 	}
 	codec, level, hasLevel := strings.Cut(b.text("compression"), ":")
@@ -206,41 +187,31 @@ func (b *builder) own(c *client, flag, property, value string) {
 // reference matches ${provider:path:key} and ${provider:key}, as Kafka does.
 var reference = regexp.MustCompile(`\$\{([^}:]+):(([^}:]*):)?([^}]*)\}`)
 
-// providers are the classes that Kafka ships, by their names without the package, with what looks
-// a value up.
-var providers = map[string]func(sys lookup, path, key string) (string, error){
-	"FileConfigProvider":      lookup.inFile,
-	"DirectoryConfigProvider": lookup.inFolder,
-	"EnvVarConfigProvider":    lookup.inEnvironment,
-}
-
-// lookup is where values are looked up.
-type lookup struct{ getenv func(string) string }
+// providers are the classes that Kafka ships, without their package.
+var providers = []string{"FileConfigProvider", "DirectoryConfigProvider", "EnvVarConfigProvider"}
 
 // provide replaces the references to values that are kept elsewhere. Only providers that
 // config.providers names are asked: a ${…} of another kind means itself, as in Java.
 func (b *builder) provide(c *client) {
 	const property = "config.providers"
 	asked := c.given[property]
-	found := make(map[string]func(lookup, string, string) (string, error))
+	classes := make(map[string]string) // of the providers, by their names
 	for _, name := range named(strings.Split(asked.Value, ",")) {
 		class := c.given[property+"."+name+".class"].Value
-		find := providers[class[strings.LastIndex(class, ".")+1:]]
-		if find == nil {
-			b.bad("", nil, "%s.%s.class=%s (from %s): kt knows FileConfigProvider, DirectoryConfigProvider and EnvVarConfigProvider; leave the provider out", property, name, class, asked.Source)
-			continue
+		classes[name] = class[strings.LastIndex(class, ".")+1:]
+		if !slices.Contains(providers, classes[name]) {
+			b.bad("", nil, "%s.%s.class=%s (from %s): kt knows %s; leave the provider out", property, name, class, asked.Source, suggest.List(providers, "and"))
+			delete(classes, name)
 		}
-		found[name] = find
 	}
 	maps.DeleteFunc(c.given, func(name string, _ plan.Given) bool { return name == property || strings.HasPrefix(name, property+".") })
 	resolve := func(name string, g plan.Given) string {
 		return reference.ReplaceAllStringFunc(g.Value, func(text string) string {
 			parts := reference.FindStringSubmatch(text)
-			find := found[parts[1]]
-			if find == nil {
+			if classes[parts[1]] == "" {
 				return text
 			}
-			value, err := find(lookup{b.sys.Getenv}, parts[3], parts[4])
+			value, err := b.lookUp(classes[parts[1]], parts[3], parts[4])
 			if err != nil {
 				b.bad("", nil, "%s=%s (from %s): %w", name, text, g.Source, err)
 			}
@@ -257,32 +228,28 @@ func (b *builder) provide(c *client) {
 	}
 }
 
-// inFile looks a key up in a properties file.
-func (lookup) inFile(path, key string) (string, error) {
-	list, err := readProperties(path)
-	if err != nil {
-		return "", err
-	}
-	for _, p := range slices.Backward(list) { // Java takes the last one
-		if p.Key == key {
-			return p.Value, nil
+// lookUp returns the value that a provider has for a key.
+func (b *builder) lookUp(provider, path, key string) (string, error) {
+	switch provider {
+	case "FileConfigProvider":
+		list, err := readProperties(path)
+		if err != nil {
+			return "", err
 		}
+		for _, p := range slices.Backward(list) { // Java takes the last one
+			if p.Key == key {
+				return p.Value, nil
+			}
+		}
+		return "", fmt.Errorf("the file has no key %s", key)
+	case "DirectoryConfigProvider":
+		if key == "" || key != filepath.Base(key) {
+			return "", errors.New("the key must be the name of a file in the folder")
+		}
+		data, err := input.Read(filepath.Join(path, key), input.Settings)
+		return string(data), err
 	}
-	return "", fmt.Errorf("the file has no key %s", key)
-}
-
-// inFolder reads a file, whose name is the key.
-func (lookup) inFolder(path, key string) (string, error) {
-	if key == "" || key != filepath.Base(key) {
-		return "", errors.New("the key must be the name of a file in the folder")
-	}
-	data, err := input.Read(filepath.Join(path, key), input.Settings)
-	return string(data), err
-}
-
-// inEnvironment reads a variable of the environment.
-func (l lookup) inEnvironment(_, key string) (string, error) {
-	if value := l.getenv(key); value != "" {
+	if value := b.sys.Getenv(key); value != "" {
 		return value, nil
 	}
 	return "", errors.New("there is no such variable in the environment")
@@ -309,8 +276,7 @@ func (s Security) Named() []string { return s.named }
 // String returns [hidden].
 func (Security) String() string { return "[hidden]" }
 
-// security takes the security properties out of those of the clients. Both clients go to one
-// cluster, so they have the same.
+// security takes the security properties out of those of the clients, which have the same.
 func (b *builder) security() Security {
 	taken := make(map[string]plan.Given)
 	for _, c := range b.clients {

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/suggest"
 )
 
 // setting is a flag of some commands, which a variable and a file may set too: a row of settings.json, which are in the order of
@@ -19,7 +20,8 @@ type setting struct {
 	Name, Short, Group string
 	Kind               string            // how its text is read, see kindOf
 	Default            string            // as it would be typed
-	Help               string            // the value has its name in `…`; {values} stands for the values of its kind
+	Unset              string            // what counts without a default, as the help tells it
+	Help               string            // the value has its name in `…`; {values} stands for the values of its kind, {unset} for Unset
 	Commands           words             // that have it; nil: those of the group
 	Forbidden          *string           // why the file of a project must not set it, allowed if it may; nil: that of the group
 	Java               map[string]string // the property that it stands for: client → its name
@@ -71,7 +73,7 @@ func readSettings(file []byte) (all []setting, groups []string) {
 			if s.Forbidden == nil {
 				s.Forbidden = &b.Forbidden
 			}
-			s.Help = strings.ReplaceAll(s.Help, "{values}", listed(s.choices))
+			s.Help = strings.NewReplacer("{values}", suggest.List(s.choices, "or"), "{unset}", s.Unset).Replace(s.Help)
 			all = append(all, s)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/suggest"
 )
 
 // Study is the settings of kt study run.
@@ -90,7 +91,7 @@ func CheckFlag(command plan.Command, name string) error {
 }
 
 func noFlag(command plan.Command, name string) error {
-	return plan.Refuse("", nil, "%s: kt %s has no such flag%s", name, command, hint(name, flagNames(string(command)), ""))
+	return plan.Refuse("", nil, "%s: kt %s has no such flag%s", name, command, suggest.Hint(name, flagNames(string(command)), ""))
 }
 
 // LoadOf makes a run of flags that do not come from a command line, as if they did.

@@ -139,8 +139,7 @@ func quote(s string) (string, error) {
 	return strings.TrimSuffix(b.String(), "\n"), err
 }
 
-// quoteEscaped quotes a value for Kubernetes and compose, which replace $(NAME) and ${NAME} in it, and
-// $$ by $.
+// quoteEscaped quotes a value for Kubernetes and compose, which replace $(NAME), ${NAME} and $$ in it.
 func quoteEscaped(s string) (string, error) { return quote(strings.ReplaceAll(s, "$", "$$")) }
 
 // shellWord quotes a word of a command in a comment.

@@ -22,7 +22,6 @@ type Document struct {
 	Line             string    // the load; "": there is none, or several
 	Badges           []Note    // of a page: the verdicts in a word each
 	Alerts           []string  // to be read before any figure
-	Title            string    // of Markdown; "": the question, or the command and its subject
 	Question         string    // below the heading
 	Answer           []Note    // what the document is made for
 	Remarks          []string  // of less weight than the answer

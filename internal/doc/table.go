@@ -1,8 +1,8 @@
 package doc
 
 import (
-	"cmp"
 	"bytes"
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"

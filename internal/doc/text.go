@@ -126,7 +126,7 @@ func (d *Document) Markdown(w io.Writer) error {
 			fmt.Fprintf(&b, "\n"+format+"\n", text)
 		}
 	}
-	fmt.Fprintf(&b, "## %s\n", escaped(cmp.Or(d.Title, d.Question, d.Command+": "+d.Subject)))
+	fmt.Fprintf(&b, "## %s\n", escaped(cmp.Or(d.Question, d.Command+": "+d.Subject)))
 	line("%s", escaped(strings.Join(d.Tags, ", ")))
 	line("%s", escaped(strings.Join(d.About, ", ")))
 	line("    %s", theme.Clean(d.CommandLine()))

@@ -49,12 +49,13 @@ func Find(paths []string, name string) (string, error) {
 		}
 		return paths[number], nil
 	}
-	var begin []string
+	var begin, names []string
 	for _, path := range paths {
-		switch run := nameOf(path); {
-		case run == strings.TrimSuffix(name, Ext):
+		run := nameOf(path)
+		if names = append(names, run); run == strings.TrimSuffix(name, Ext) {
 			return path, nil
-		case name != "" && strings.HasPrefix(run, name):
+		}
+		if name != "" && strings.HasPrefix(run, name) {
 			begin = append(begin, path)
 		}
 	}
@@ -64,7 +65,7 @@ func Find(paths []string, name string) (string, error) {
 	case len(begin) > 1:
 		return "", fmt.Errorf("%s: %d runs begin so, as %s and %s; give more of the name", name, len(begin), nameOf(begin[0]), nameOf(begin[1]))
 	}
-	return "", &UnknownError{Name: name, near: suggest.Nearest(name, names(paths))}
+	return "", &UnknownError{Name: name, near: suggest.Nearest(name, names)}
 }
 
 // UnknownError is the error of a name that no run has.
@@ -85,11 +86,3 @@ func (e *UnknownError) Is(target error) bool { return target == os.ErrNotExist }
 
 // nameOf returns the name of the run in a file.
 func nameOf(path string) string { return strings.TrimSuffix(filepath.Base(path), Ext) }
-
-func names(paths []string) []string {
-	var all []string
-	for _, path := range paths {
-		all = append(all, nameOf(path))
-	}
-	return all
-}

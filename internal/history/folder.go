@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -32,7 +33,7 @@ func (f Folder) Files() ([]string, error) {
 	return paths, err
 }
 
-// infos returns the run files, the newest run first.
+// infos returns the run files, the newest run first. Of runs that began in one second, the file that was changed last is the newest.
 func (f Folder) infos() ([]os.FileInfo, error) {
 	entries, err := os.ReadDir(f.Dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -44,7 +45,9 @@ func (f Folder) infos() ([]os.FileInfo, error) {
 			infos = append(infos, info)
 		}
 	}
-	order(infos)
+	slices.SortStableFunc(infos, func(a, b os.FileInfo) int {
+		return cmp.Or(began(b).Truncate(time.Second).Compare(began(a).Truncate(time.Second)), b.ModTime().Compare(a.ModTime()), cmp.Compare(b.Name(), a.Name()))
+	})
 	return infos, nil
 }
 
@@ -130,8 +133,7 @@ type index struct {
 // maxIndex bounds the index: 100,000 rows stay below it.
 const maxIndex = 64 * input.MiB
 
-// readIndex returns the rows that are known, by the names of their files. An index that is missing, damaged or of
-// another version knows none.
+// readIndex returns the rows that are known, by the names of their files; none of a damaged index.
 func (f Folder) readIndex() map[string]Run {
 	data, err := input.Read(filepath.Join(f.Dir, indexName), maxIndex)
 	var kept index
@@ -145,8 +147,7 @@ func (f Folder) readIndex() map[string]Run {
 	return known
 }
 
-// writeIndex writes the rows of the files that could be read and that no process still writes. Of two that write at once
-// one wins, and nothing but time is lost. An error is ignored.
+// writeIndex writes the rows of the files that could be read and that no process still writes.
 func (f Folder) writeIndex(runs []Run) {
 	kept := index{Schema: indexSchema}
 	for _, r := range runs {
@@ -172,17 +173,11 @@ type Filter struct {
 
 // Choose returns the runs that a filter chooses, in their order.
 func (f Filter) Choose(runs []Run) []Run {
-	return slices.DeleteFunc(slices.Clone(runs), func(r Run) bool { return !f.has(&r) })
-}
-
-func (f Filter) has(r *Run) bool {
-	for _, tag := range f.Tags {
-		if !slices.Contains(r.Tags, tag) {
-			return false
-		}
-	}
-	return (f.Command == "" || f.Command == r.Command) && (f.Topic == "" || f.Topic == r.Topic) &&
-		!r.StartedAt.Before(f.Since) && (!f.Valid || r.Valid != nil && *r.Valid)
+	return slices.DeleteFunc(slices.Clone(runs), func(r Run) bool {
+		lacks := func(tag string) bool { return !slices.Contains(r.Tags, tag) }
+		return slices.ContainsFunc(f.Tags, lacks) || f.Command != "" && f.Command != r.Command || f.Topic != "" && f.Topic != r.Topic ||
+			r.StartedAt.Before(f.Since) || f.Valid && (r.Valid == nil || !*r.Valid)
+	})
 }
 
 // Keep is which runs stay when old ones are removed. Those at work always do.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
@@ -53,18 +52,25 @@ func read(path string, info os.FileInfo) Run {
 	r := rowOf(path, info)
 	f, err := merge.Open(path)
 	if err != nil {
-		r.Problem = cause(path, err)
+		r.Problem = strings.TrimPrefix(err.Error(), path+": ") // which stands beside it
 		return r
 	}
 	defer f.Close()
 	if r.AtWork = f.AtWork; r.AtWork {
-		r.header(f)
+		line, err := result.NewLines(io.NewSectionReader(f, 0, result.MaxLine), 1).Next(false)
+		switch {
+		case errors.Is(err, io.EOF): // the run still connects
+		case err != nil:
+			r.Problem = err.Error()
+		default:
+			r.about(line.Header)
+		}
 		return r
 	}
 	r.Bytes = f.Size
 	res, err := merge.Read(f, f.Size)
 	if err != nil {
-		r.Problem = cause(path, err)
+		r.Problem = strings.TrimPrefix(err.Error(), path+": ")
 		return r
 	}
 	r.figures(&res)
@@ -77,22 +83,6 @@ func rowOf(path string, info os.FileInfo) Run {
 		Name: strings.TrimSuffix(info.Name(), Ext), Path: path, Bytes: info.Size(), Changed: info.ModTime().UTC(),
 		StartedAt: began(info), Tags: []string{},
 	}
-}
-
-// cause returns an error without the name of the file, which stands beside it.
-func cause(path string, err error) string { return strings.TrimPrefix(err.Error(), path+": ") }
-
-// header fills in what is known of a run that goes on.
-func (r *Run) header(f io.ReaderAt) {
-	line, err := result.NewLines(io.NewSectionReader(f, 0, result.MaxLine), 1).Next(false)
-	if errors.Is(err, io.EOF) {
-		return // the run still connects
-	}
-	if err != nil {
-		r.Problem = err.Error()
-		return
-	}
-	r.about(line.Header)
 }
 
 // about fills in what the header of a run says.
@@ -135,11 +125,4 @@ func began(info os.FileInfo) time.Time {
 		}
 	}
 	return info.ModTime().UTC()
-}
-
-// order sorts files, the newest run first. Of runs that began in one second, the file that was changed last is the newest.
-func order(files []os.FileInfo) {
-	slices.SortStableFunc(files, func(a, b os.FileInfo) int {
-		return cmp.Or(began(b).Truncate(time.Second).Compare(began(a).Truncate(time.Second)), b.ModTime().Compare(a.ModTime()), cmp.Compare(b.Name(), a.Name()))
-	})
 }

@@ -47,7 +47,14 @@ func (systemCalls) Ethernet(nic string) (Ethernet, error) {
 	var out Ethernet
 	var first error
 	known := false
-	for _, read := range []func(*Ethernet) error{e.driver, e.rings, e.channels, e.features, e.stats} {
+	driver := func(to *Ethernet) error {
+		info, err := unix.IoctlGetEthtoolDrvinfo(fd, nic)
+		if err == nil {
+			to.Driver = unix.ByteSliceToString(info.Driver[:])
+		}
+		return err
+	}
+	for _, read := range []func(*Ethernet) error{driver, e.rings, e.channels, e.features, e.stats} {
 		err := read(&out)
 		switch {
 		case err == nil:
@@ -116,16 +123,9 @@ func (e ethtool) words(command uint32, room int, question ...uint32) ([]uint32, 
 	return out, nil
 }
 
-func (e ethtool) driver(to *Ethernet) error {
-	info, err := unix.IoctlGetEthtoolDrvinfo(e.fd, e.nic)
-	if err == nil {
-		to.Driver = unix.ByteSliceToString(info.Driver[:])
-	}
-	return err
-}
-
+// rings and channels have the most of four kinds of queue, and then what is set: of rx, mini, jumbo, tx, and of rx, tx, other, combined.
 func (e ethtool) rings(to *Ethernet) error {
-	w, err := e.words(unix.ETHTOOL_GRINGPARAM, 8) // the most of rx, mini, jumbo, tx; then what is set
+	w, err := e.words(unix.ETHTOOL_GRINGPARAM, 8)
 	if err == nil {
 		to.RXRingMax, to.RXRing = int(w[0]), int(w[4])
 	}
@@ -133,7 +133,7 @@ func (e ethtool) rings(to *Ethernet) error {
 }
 
 func (e ethtool) channels(to *Ethernet) error {
-	w, err := e.words(unix.ETHTOOL_GCHANNELS, 8) // the most of rx, tx, other, combined; then what is set
+	w, err := e.words(unix.ETHTOOL_GCHANNELS, 8)
 	if err != nil {
 		return err
 	}

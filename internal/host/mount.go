@@ -1,7 +1,6 @@
 package host
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -28,51 +27,39 @@ func ParseMounts(text string) ([]Mount, error) {
 		if line == "" {
 			continue
 		}
-		m, err := parseMount(line)
-		if err != nil {
-			return nil, fmt.Errorf("mountinfo: %q: %w", line, err)
+		m, ok := parseMount(line)
+		if !ok {
+			return nil, fmt.Errorf("mountinfo: %q is no line of it", line)
 		}
 		mounts = append(mounts, m)
 	}
 	return mounts, nil
 }
 
-var errNoMount = errors.New("is no line of mountinfo")
-
 // parseMount reads one line. Between the options and a lone hyphen are any number
 // of fields that kt has no use for:
 //
 //	36 35 98:0 /mnt1 /mnt2 rw,noatime shared:1 - ext3 /dev/root rw,errors=continue
-func parseMount(line string) (Mount, error) {
+func parseMount(line string) (m Mount, ok bool) {
 	// Not Fields: a tab in a name is escaped, and a source may be empty.
 	fields := strings.Split(line, " ")
 	dash := slices.Index(fields, "-")
 	if dash < 6 || len(fields) < dash+4 {
-		return Mount{}, errNoMount
+		return m, false
 	}
-	major, minor, err := deviceNumber(fields[2])
-	if err != nil {
-		return Mount{}, err
-	}
+	major, minor, _ := strings.Cut(fields[2], ":")
+	a, errMajor := strconv.ParseUint(major, 10, 31)
+	b, errMinor := strconv.ParseUint(minor, 10, 31)
 	return Mount{
 		Point:   unescape(fields[4]),
 		Type:    fields[dash+1],
 		Source:  unescape(fields[dash+2]),
 		Root:    unescape(fields[3]),
-		Major:   major,
-		Minor:   minor,
+		Major:   int(a),
+		Minor:   int(b),
 		Options: strings.Split(unescape(fields[5]), ","),
 		Super:   strings.Split(unescape(fields[dash+3]), ","),
-	}, nil
-}
-
-// deviceNumber reads "8:1".
-func deviceNumber(text string) (major, minor int, err error) {
-	var rest string
-	if n, _ := fmt.Sscanf(text+" ", "%d:%d%s", &major, &minor, &rest); n != 2 || min(major, minor) < 0 {
-		return 0, 0, fmt.Errorf("device %q is not MAJOR:MINOR", text)
-	}
-	return major, minor, nil
+	}, errMajor == nil && errMinor == nil
 }
 
 // unescape undoes the kernel's octal escapes of space, tab, newline, backslash and

@@ -13,9 +13,8 @@ import (
 type Disk struct {
 	Name       string // "sda", the folder below sys/block
 	Model      string // "Amazon Elastic Block Store"; "" where the driver does not tell
-	WWID       string
-	Rotational bool  // as the kernel says: virtual disks commonly claim it
-	Size       int64 // bytes
+	Rotational bool   // as the kernel says: virtual disks commonly claim it
+	Size       int64  // bytes
 
 	// How udev finds this disk again after a reboot, and the value that it must
 	// have there: `ATTR{wwid}=="eui.0025"`, or KERNEL=="sdb" where it has no
@@ -175,10 +174,8 @@ func (f FS) slaves(disk string, mounts []Mount) (devices []string, memory string
 func (f FS) layer(disk string) string {
 	switch {
 	case f.Exists(blockDir(disk, "md")):
-		if level, err := f.Text(blockDir(disk, "md/level")); err == nil && level != "" {
-			return level
-		}
-		return "md"
+		level, _ := f.Text(blockDir(disk, "md/level"))
+		return cmp.Or(level, "md")
 	case f.Exists(blockDir(disk, "dm")):
 		uuid, _ := f.Text(blockDir(disk, "dm/uuid"))
 		return mapped(uuid)
@@ -197,17 +194,8 @@ func mapped(uuid string) string {
 	if part, rest, ok := strings.Cut(uuid, "-"); ok && strings.HasPrefix(part, "part") {
 		uuid = rest // kpartx makes partitions of such devices: part1-mpath-3600
 	}
-	switch mark, _, _ := strings.Cut(uuid, "-"); mark {
-	case "LVM":
-		return "lvm"
-	case "CRYPT":
-		return "crypt"
-	case "mpath":
-		return "multipath"
-	case "DMRAID":
-		return "dmraid"
-	}
-	return "dm"
+	mark, _, _ := strings.Cut(uuid, "-")
+	return cmp.Or(map[string]string{"LVM": "lvm", "CRYPT": "crypt", "mpath": "multipath", "DMRAID": "dmraid"}[mark], "dm")
 }
 
 // disk reads the facts of a disk from the tree.
@@ -230,9 +218,6 @@ func (f FS) disk(name string) Disk {
 		value := strings.TrimSpace(string(raw))
 		if err != nil || value == "" || identity.file == "serial" && f.shared(name, value) {
 			continue
-		}
-		if d.WWID == "" && strings.HasSuffix(identity.file, "wwid") {
-			d.WWID = value
 		}
 		if pattern, ok := udevPattern(strings.TrimRight(string(raw), " \t\n")); ok && d.Match == "" {
 			d.Match, d.Stable = identity.match+"=="+pattern, true

@@ -37,21 +37,18 @@ func (f FS) Sysctls() (map[string][]Sysctl, error) {
 	files, problems := f.sysctlFiles()
 	var lines []sysctlLine
 	for _, file := range files {
-		text, err := f.Read(file.content)
+		text, err := f.Read(f.follow(file))
 		if err != nil {
 			problems = append(problems, err)
 			continue
 		}
-		lines = append(lines, parseSysctls("/"+file.name, string(text))...)
+		lines = append(lines, parseSysctls("/"+file, string(text))...)
 	}
 	return f.byKey(lines), errors.Join(problems...)
 }
 
-// sysctlFile is a file to read, and the target of links from it.
-type sysctlFile struct{ name, content string }
-
 // sysctlFiles returns the files that are read, in order.
-func (f FS) sysctlFiles() (files []sysctlFile, problems []error) {
+func (f FS) sysctlFiles() (files []string, problems []error) {
 	first := make(map[string]string) // by base name
 	for _, dir := range sysctlDirs {
 		names, err := f.Names(dir)
@@ -66,15 +63,13 @@ func (f FS) sysctlFiles() (files []sysctlFile, problems []error) {
 	}
 	linked := false
 	for _, base := range slices.Sorted(maps.Keys(first)) {
-		content := f.follow(first[base])
-		if content == "dev/null" {
-			continue // masked
+		if content := f.follow(first[base]); content != "dev/null" { // else it is masked
+			linked = linked || content == sysctlConf
+			files = append(files, first[base])
 		}
-		linked = linked || content == sysctlConf
-		files = append(files, sysctlFile{first[base], content})
 	}
 	if !linked && f.Exists(sysctlConf) {
-		files = append(files, sysctlFile{sysctlConf, f.follow(sysctlConf)})
+		files = append(files, sysctlConf)
 	}
 	return files, problems
 }

@@ -20,11 +20,11 @@ import (
 func (c *Cluster) BrokerSettings(ctx context.Context, names []string) ([]result.BrokerSetting, error) {
 	var all []result.BrokerSetting
 	for _, b := range c.Info.Brokers {
+		var r kadm.ResourceConfig
 		described, err := c.admin.DescribeBrokerConfigs(ctx, b.ID)
-		if err != nil {
-			return nil, fmt.Errorf("settings of broker %d: %w", b.ID, errorCause(err))
+		if err == nil {
+			r, err = described.On(strconv.Itoa(int(b.ID)), func(r *kadm.ResourceConfig) error { return r.Err })
 		}
-		r, err := described.On(strconv.Itoa(int(b.ID)), func(r *kadm.ResourceConfig) error { return r.Err })
 		if err != nil {
 			return nil, fmt.Errorf("settings of broker %d: %w", b.ID, errorCause(err))
 		}
@@ -48,9 +48,7 @@ func (c *Cluster) BrokerSettings(ctx context.Context, names []string) ([]result.
 
 // CheckBrokerSettings asks the brokers whether they would take settings. Nothing is changed.
 func (c *Cluster) CheckBrokerSettings(ctx context.Context, settings []result.BrokerSetting) error {
-	return c.alter(settings, func(configs []kadm.AlterConfig, broker int32) (kadm.AlterConfigsResponses, error) {
-		return c.admin.ValidateAlterBrokerConfigs(ctx, configs, broker)
-	})
+	return c.alter(ctx, settings, c.admin.ValidateAlterBrokerConfigs)
 }
 
 // CheckTopicSetting asks the brokers whether a new topic could have a setting. Nothing is made.
@@ -58,7 +56,7 @@ func (c *Cluster) CheckTopicSetting(ctx context.Context, name, value string) err
 	const topic = "kt-check"
 	answers, err := c.admin.ValidateCreateTopics(ctx, 1, 1, map[string]*string{name: &value}, topic)
 	if err == nil {
-		err = responseError(answers[topic])
+		err = refuse(answers[topic].Err, answers[topic].ErrMessage)
 	}
 	if errors.Is(err, kerr.InvalidConfig) {
 		return err
@@ -68,10 +66,7 @@ func (c *Cluster) CheckTopicSetting(ctx context.Context, name, value string) err
 
 // SetBrokers gives brokers dynamic settings, and waits until they say that they have them.
 func (c *Cluster) SetBrokers(ctx context.Context, settings []result.BrokerSetting) error {
-	err := c.alter(settings, func(configs []kadm.AlterConfig, broker int32) (kadm.AlterConfigsResponses, error) {
-		return c.admin.AlterBrokerConfigs(ctx, configs, broker)
-	})
-	if err != nil {
+	if err := c.alter(ctx, settings, c.admin.AlterBrokerConfigs); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, AdminTimeout)
@@ -95,8 +90,7 @@ func (c *Cluster) SetBrokers(ctx context.Context, settings []result.BrokerSettin
 	}
 }
 
-// alter calls for each broker with its settings.
-func (c *Cluster) alter(settings []result.BrokerSetting, call func([]kadm.AlterConfig, int32) (kadm.AlterConfigsResponses, error)) error {
+func (c *Cluster) alter(ctx context.Context, settings []result.BrokerSetting, call func(context.Context, []kadm.AlterConfig, ...int32) (kadm.AlterConfigsResponses, error)) error {
 	var errs []error
 	for _, b := range c.Info.Brokers {
 		var configs []kadm.AlterConfig
@@ -112,13 +106,10 @@ func (c *Cluster) alter(settings []result.BrokerSetting, call func([]kadm.AlterC
 		if len(configs) == 0 {
 			continue
 		}
-		answers, err := call(configs, b.ID)
+		answers, err := call(ctx, configs, b.ID)
 		for _, a := range answers {
-			if err == nil && a.Err != nil {
-				err = a.Err
-				if a.ErrMessage != "" {
-					err = refusal{a.Err, a.ErrMessage}
-				}
+			if err == nil {
+				err = refuse(a.Err, a.ErrMessage)
 			}
 		}
 		if err != nil {

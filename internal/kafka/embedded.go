@@ -17,16 +17,17 @@ type Embedded struct{ cluster *kfake.Cluster }
 // StartEmbedded starts an embedded cluster. For a load that does not read, it checks batches and drops them, so its memory does
 // not grow. For one that reads, it keeps records until DeleteRecords.
 func StartEmbedded(read bool) (*Embedded, error) {
-	opts := []kfake.Opt{
-		kfake.NumBrokers(EmbeddedBrokers),
-		kfake.WithLogger(kfake.BasicLogger(io.Discard, kfake.LogLevelNone)),
-	}
+	opts := []kfake.Opt{kfake.NumBrokers(EmbeddedBrokers)}
 	if !read {
 		opts = append(opts, kfake.BlackholeProduce())
 	}
-	c, err := kfake.NewCluster(opts...)
+	return start("the embedded broker", opts...)
+}
+
+func start(what string, opts ...kfake.Opt) (*Embedded, error) {
+	c, err := kfake.NewCluster(append(opts, kfake.WithLogger(kfake.BasicLogger(io.Discard, kfake.LogLevelNone)))...)
 	if err != nil {
-		return nil, fmt.Errorf("start the embedded broker: %w", err)
+		return nil, fmt.Errorf("start %s: %w", what, err)
 	}
 	return &Embedded{cluster: c}, nil
 }
@@ -54,13 +55,6 @@ type Sink struct {
 
 // StartSink starts a sink of one broker.
 func StartSink(s Sink) (*Embedded, error) {
-	c, err := kfake.NewCluster(
-		kfake.NumBrokers(1), kfake.SeedTopics(s.Partitions, s.Topic), kfake.BlackholeProduce(),
-		kfake.SyntheticFetch(kfake.SyntheticBatch{RecordBytes: s.RecordBytes}),
-		kfake.WithLogger(kfake.BasicLogger(io.Discard, kfake.LogLevelNone)),
-	)
-	if err != nil {
-		return nil, fmt.Errorf("start a sink: %w", err)
-	}
-	return &Embedded{cluster: c}, nil
+	return start("a sink", kfake.NumBrokers(1), kfake.SeedTopics(s.Partitions, s.Topic), kfake.BlackholeProduce(),
+		kfake.SyntheticFetch(kfake.SyntheticBatch{RecordBytes: s.RecordBytes}))
 }

@@ -37,7 +37,6 @@ func (e *ListenerError) Error() string {
 // Unwrap returns the cause.
 func (e *ListenerError) Unwrap() error { return e.Cause }
 
-// maxAsked is how many brokers are asked at once.
 const maxAsked = 100
 
 // Listeners asks each broker at the address that it advertises, and reports whether it answers this host. It asks maxAsked
@@ -89,7 +88,6 @@ func (c *Cluster) unreached(addr string) error {
 	return nil
 }
 
-// mend returns what to do about a listener that is not reached.
 func (c *Cluster) mend(broker int32, ip string, err error) string {
 	setting := fmt.Sprintf("advertised.listeners of broker %d", broker)
 	var number syscall.Errno // of a connection that was refused, or has no way
@@ -142,10 +140,8 @@ func (c *Cluster) Reach(ctx context.Context) (unreached []error, err error) {
 	return few(unreached), nil
 }
 
-// maxNamed is how many brokers are named that do not answer.
 const maxNamed = 10
 
-// few returns the first errors, and one for all others.
 func few(errs []error) []error {
 	if len(errs) <= maxNamed {
 		return errs
@@ -154,7 +150,6 @@ func few(errs []error) []error {
 	return append(errs[:maxNamed:maxNamed], fmt.Errorf("and %d more brokers do not answer%.0w", len(errs)-maxNamed, others))
 }
 
-// isLoopback reports whether a host, with or without a port, is this one.
 func isLoopback(addr string) bool {
 	if host, _, err := net.SplitHostPort(addr); err == nil {
 		addr = host

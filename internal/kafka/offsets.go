@@ -45,22 +45,18 @@ func (c *Cluster) ReadTopics(ctx context.Context, p plan.Plan) ([]result.Topic, 
 		return nil, fmt.Errorf("list topics: %w", err)
 	}
 	var topics []result.Topic
-	for _, name := range all.Names() {
-		if !wanted.MatchString(name) {
-			continue
-		}
-		t, err := c.lookUp(ctx, name)
-		if err != nil {
-			return nil, err
-		}
-		if t != nil {
-			topics = append(topics, *t)
+	for _, d := range all.Sorted() {
+		switch {
+		case !wanted.MatchString(d.Topic) || errors.Is(d.Err, kerr.UnknownTopicOrPartition):
+		case d.Err != nil:
+			return nil, fmt.Errorf("look up topic %s: %w", d.Topic, d.Err)
+		default:
+			topics = append(topics, *topicOf(d))
 		}
 	}
 	if len(topics) == 0 {
 		return nil, result.Misfit("--include %q matches none of the cluster's %s", p.Read.Include, theme.Plural(len(all), "topic", "topics")).About("include")
 	}
-	slices.SortFunc(topics, func(a, b result.Topic) int { return strings.Compare(a.Name, b.Name) })
 	return topics, nil
 }
 
@@ -96,13 +92,6 @@ func (c *Cluster) Groups(ctx context.Context) []string {
 	return all.Groups()
 }
 
-// Ends returns the end of each partition of one topic, and the epoch of its leader.
-func (c *Cluster) Ends(ctx context.Context, t result.Topic) (ends []int64, epochs []int32, err error) {
-	ctx, cancel := context.WithTimeout(ctx, AdminTimeout)
-	defer cancel()
-	return c.LogEnds(ctx, NewLayout([]result.Topic{t}))
-}
-
 // EndOffsets returns the ends of the partitions, by number. A stable end is the begin of the first open transaction.
 func (c *Cluster) EndOffsets(ctx context.Context, l *Layout, stable bool) ([]int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, AdminTimeout)
@@ -117,6 +106,8 @@ func (c *Cluster) EndOffsets(ctx context.Context, l *Layout, stable bool) ([]int
 
 // LogEnds returns the ends of the partitions, by number, and the epochs of their leaders; -1 where they are unknown.
 func (c *Cluster) LogEnds(ctx context.Context, l *Layout) (ends []int64, epochs []int32, err error) {
+	ctx, cancel := context.WithTimeout(ctx, AdminTimeout)
+	defer cancel()
 	return listed(ctx, l, c.admin.ListEndOffsets)
 }
 
@@ -248,7 +239,6 @@ func listed(ctx context.Context, l *Layout, list func(context.Context, ...string
 	}
 }
 
-// listAgain is the pause between two requests.
 const listAgain = 250 * time.Millisecond
 
 // Pause waits, and reports false when ctx ends.
@@ -261,7 +251,6 @@ func Pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// refusedForGood reports whether the same request fails again.
 func refusedForGood(err error) bool {
 	return IsAny(err, kerr.TopicAuthorizationFailed, kerr.ClusterAuthorizationFailed, kerr.UnknownTopicOrPartition)
 }
@@ -302,7 +291,6 @@ func (c *Cluster) StartOffsets(ctx context.Context, l *Layout, from plan.From, e
 	return begins, begins, nil
 }
 
-// within returns an error for partitions that do not hold an offset.
 func within(l *Layout, from plan.From, begins, ends []int64) error {
 	var errs []error
 	l.Each(func(topic string, partition, number int32) {

@@ -150,13 +150,8 @@ func (p *Positions) SumElsewhere() (sum int64) {
 	return sum
 }
 
-// OwnsAll reports whether the group has every partition in this process.
-func (g *GroupPositions) OwnsAll() bool { return g.owned() == g.layout.Count() }
-
-// OwnsAny reports whether the group has any partition in this process.
-func (g *GroupPositions) OwnsAny() bool { return g.owned() > 0 }
-
-func (g *GroupPositions) owned() (n int) {
+// Owned returns how many partitions the group has in this process.
+func (g *GroupPositions) Owned() (n int) {
 	for i := range int32(g.layout.Count()) {
 		if g.At(i).Owner.Load() > 0 {
 			n++

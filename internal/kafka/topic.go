@@ -99,7 +99,6 @@ func (c *Cluster) createOrFind(ctx context.Context, t plan.Topic) (*result.Topic
 	return found, nil
 }
 
-// lookUp returns the topic as it is, or nil when there is none.
 func (c *Cluster) lookUp(ctx context.Context, name string) (*result.Topic, error) {
 	m, err := c.admin.Metadata(ctx, name)
 	if err != nil {
@@ -112,7 +111,11 @@ func (c *Cluster) lookUp(ctx context.Context, name string) (*result.Topic, error
 	if d.Err != nil {
 		return nil, fmt.Errorf("look up topic %s: %w", name, d.Err)
 	}
-	t := &result.Topic{Name: name, ID: d.ID.String(), Partitions: len(d.Partitions), Leaders: make(map[int32]int32), Replicas: make(map[int32]result.Replicas)}
+	return topicOf(d), nil
+}
+
+func topicOf(d kadm.TopicDetail) *result.Topic {
+	t := &result.Topic{Name: d.Topic, ID: d.ID.String(), Partitions: len(d.Partitions), Leaders: make(map[int32]int32), Replicas: make(map[int32]result.Replicas)}
 	for id, part := range d.Partitions {
 		t.Leaders[id] = part.Leader
 		for _, broker := range part.Replicas {
@@ -125,7 +128,7 @@ func (c *Cluster) lookUp(ctx context.Context, name string) (*result.Topic, error
 		}
 		t.ReplicationFactor = max(t.ReplicationFactor, len(part.Replicas))
 	}
-	return t, nil
+	return t
 }
 
 func matches(have result.Topic, want plan.Topic) error {
@@ -153,20 +156,13 @@ func (c *Cluster) messageLimit(ctx context.Context, t plan.Topic, exists bool) (
 		}
 		return n, "--topic-config", nil
 	}
-	key, where := "message.max.bytes", "the brokers"
-	describe := func() (kadm.ResourceConfigs, error) {
-		return c.admin.DescribeBrokerConfigs(ctx, c.Info.Brokers[0].ID)
-	}
 	if exists {
-		key, where = "max.message.bytes", "topic "+t.Name
-		describe = func() (kadm.ResourceConfigs, error) { return c.admin.DescribeTopicConfigs(ctx, t.Name) }
+		n, _ := strconv.Atoi(c.topicConfigs(ctx, t.Name)["max.message.bytes"]) // 0: the broker refuses each record that is too large
+		return n, "topic " + t.Name, nil
 	}
-	configs, err := describe()
-	if err != nil {
-		return 0, where, nil // the settings may not be read: the broker refuses each record that is too large
-	}
-	n, _ := strconv.Atoi(configValues(configs)[key])
-	return n, where, nil
+	configs, _ := c.admin.DescribeBrokerConfigs(ctx, c.Info.Brokers[0].ID) // the same
+	n, _ := strconv.Atoi(configValues(configs)["message.max.bytes"])
+	return n, "the brokers", nil
 }
 
 func configValues(rs kadm.ResourceConfigs) map[string]string {
@@ -181,7 +177,6 @@ func configValues(rs kadm.ResourceConfigs) map[string]string {
 	return out
 }
 
-// topicConfigs returns the topic's effective settings, nil when they may not be read.
 func (c *Cluster) topicConfigs(ctx context.Context, name string) map[string]string {
 	rs, err := c.admin.DescribeTopicConfigs(ctx, name)
 	if err != nil {
@@ -216,12 +211,13 @@ func (c *Cluster) create(ctx context.Context, t plan.Topic) error {
 	} {
 		rs, err := ask(ctx, partitions, factor, configs, t.Name)
 		if err == nil {
-			err = responseError(rs[t.Name])
+			err = refuse(rs[t.Name].Err, rs[t.Name].ErrMessage)
 		}
 		if errors.Is(err, kerr.TopicAlreadyExists) {
 			return err // another process was faster
 		}
-		if refused(err) {
+		if IsAny(err, kerr.InvalidTopicException, kerr.InvalidPartitions, kerr.InvalidReplicationFactor, kerr.InvalidReplicaAssignment,
+			kerr.InvalidConfig, kerr.InvalidRequest, kerr.PolicyViolation) { // for good
 			return result.Misfit("create topic %s: %w", t.Name, err)
 		}
 		if err != nil {
@@ -231,7 +227,6 @@ func (c *Cluster) create(ctx context.Context, t plan.Topic) error {
 	return nil
 }
 
-// refusal is the error code of a broker that refuses a request, with its own message.
 type refusal struct {
 	code     error
 	sentence string
@@ -240,20 +235,13 @@ type refusal struct {
 func (r refusal) Error() string { return r.sentence }
 func (r refusal) Unwrap() error { return r.code }
 
-func responseError(r kadm.CreateTopicResponse) error {
-	if r.Err != nil && r.ErrMessage != "" {
-		return refusal{r.Err, r.ErrMessage}
+func refuse(code error, message string) error {
+	if code != nil && message != "" {
+		return refusal{code, message}
 	}
-	return r.Err
+	return code
 }
 
-// refused reports whether a broker rejects the wanted topic for good.
-func refused(err error) bool {
-	return IsAny(err, kerr.InvalidTopicException, kerr.InvalidPartitions, kerr.InvalidReplicationFactor, kerr.InvalidReplicaAssignment,
-		kerr.InvalidConfig, kerr.InvalidRequest, kerr.PolicyViolation)
-}
-
-// leaderPoll is how often a new topic is looked up until it has its leaders.
 const leaderPoll = 50 * time.Millisecond
 
 // awaitLeaders waits until every partition of a new topic has a leader that serves it.

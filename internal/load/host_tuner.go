@@ -61,8 +61,7 @@ func (h *HostTuner) Obey(ctx context.Context, o *study.HostOrder) error {
 	return err
 }
 
-// hostLock is held by whoever changes a machine for a study, so that two studies do not put back
-// each other's changes. The folder is root's.
+// hostLock is held by whoever changes a machine for a study. The folder is root's.
 const hostLock = "run/kt-study.lock"
 
 // hold keeps other studies from this machine.
@@ -90,8 +89,7 @@ func (h *HostTuner) release() {
 	h.study, h.lock = "", nil
 }
 
-// check returns what hinders changes: kt tune must not have changed this machine yet, because all that is
-// in its journal is put back after each run.
+// check returns what hinders changes: all that is in kt tune's journal is put back after each run.
 func (h *HostTuner) check(ctx context.Context, wanted []study.Flag) error {
 	held, err := h.tree.Status()
 	if err == nil && len(held) > 0 {
@@ -199,8 +197,7 @@ const (
 	notedInterval = time.Second  // for which counters are watched, as kt tune does by default
 )
 
-// noteTune returns the function that checks this host in the role of a client, for the record of a run; nil: kt tune does not
-// know this system.
+// noteTune returns the check of this host in the role of a client; nil: kt tune does not know this system.
 func noteTune() func(context.Context) *result.TuneCheck {
 	if runtime.GOOS != "linux" {
 		return nil
@@ -210,31 +207,26 @@ func noteTune() func(context.Context) *result.TuneCheck {
 		if err != nil {
 			return nil
 		}
-		o := tune.Options{Profile: profile, Role: tune.Client, Interval: notedInterval}
-		m, err := tune.Look(ctx, host.System(), host.SystemCalls("/"), o)
+		m, err := tune.Look(ctx, host.System(), host.SystemCalls("/"), tune.Options{Profile: profile, Role: tune.Client, Interval: notedInterval})
 		if err != nil {
 			return nil // the run ended before, or nothing can be read: no run fails for it
 		}
-		return tuneCheckOf(tune.Check(m, tune.Catalogue()))
-	}
-}
-
-// tuneCheckOf returns what a report says of a host that did not pass.
-func tuneCheckOf(r *tune.Report) *result.TuneCheck {
-	check := &result.TuneCheck{Host: r.Machine.Hostname, Profile: r.Machine.Profile.Name, Findings: []result.TuneFinding{}}
-	for _, f := range r.ByCost() {
-		switch f.Verdict {
-		case tune.NotApplicable, tune.Unknown:
-			continue
-		case tune.Fail, tune.Warn, tune.Info:
-			check.Findings = append(check.Findings, result.TuneFinding{
-				ID: f.ID, Title: f.Title, Verdict: string(f.Verdict), Current: f.Current, Wanted: f.Wanted, Why: f.Why, Note: f.Note,
-			})
-		case tune.OK:
+		r := tune.Check(m, tune.Catalogue())
+		check := &result.TuneCheck{Host: r.Machine.Hostname, Profile: r.Machine.Profile.Name, Findings: []result.TuneFinding{}}
+		for _, f := range r.ByCost() {
+			switch f.Verdict {
+			case tune.NotApplicable, tune.Unknown:
+				continue
+			case tune.Fail, tune.Warn, tune.Info: // did not pass
+				check.Findings = append(check.Findings, result.TuneFinding{
+					ID: f.ID, Title: f.Title, Verdict: string(f.Verdict), Current: f.Current, Wanted: f.Wanted, Why: f.Why, Note: f.Note,
+				})
+			case tune.OK:
+			}
+			check.Checks++
 		}
-		check.Checks++
+		return check
 	}
-	return check
 }
 
 // ReadSettings reads a settings file of kt tune.

@@ -98,9 +98,9 @@ func once(err error) error {
 	seen := make(map[string]bool)
 	for _, line := range theme.Problems(err) {
 		if !seen[line] {
-			seen[line] = true
 			lines = append(lines, errors.New(line))
 		}
+		seen[line] = true
 	}
 	return errors.Join(lines...)
 }
@@ -141,35 +141,24 @@ func (l *Load) Func(ctx context.Context) (do run.Func, hosts *cluster.Hosts, rem
 // Request returns the run that was asked for.
 func (l *Load) Request(file *run.File) run.Request {
 	r := run.Request{
-		Plan: l.Plan, System: l.System, Version: l.maker.Version, Args: commandLine(l.maker.Args), Tags: l.Tags,
-		Part: l.part(), Execs: l.Execs, Now: l.maker.Now, File: file, Ledger: l.Ledger, Book: l.book, BookName: l.LedgerFile,
+		Plan: l.Plan, System: l.System, Version: l.maker.Version, Args: []string{"kt"}, Tags: l.Tags,
+		Execs: l.Execs, Now: l.maker.Now, File: file, Ledger: l.Ledger, Book: l.book, BookName: l.LedgerFile,
 		Tune: noteTune(), Limits: l.Limits, AbortOn: l.AbortOn,
+	}
+	for _, arg := range l.maker.Args { // the header has no secrets
+		r.Args = append(r.Args, secret.Hide(arg))
+	}
+	if l.Name != "" {
+		name, err := os.Hostname()
+		if err != nil {
+			name = "localhost"
+		}
+		r.Part = &result.Part{Run: l.Name, Host: name, Process: 1} // merging tells several apart
 	}
 	if l.CanCalibrate() {
 		r.Ceiling = l.maker.ceiling
 	}
 	return r
-}
-
-// part returns the part that --run makes of this run; nil: the run stands for itself.
-func (l *Load) part() *result.Part {
-	if l.Name == "" {
-		return nil
-	}
-	name, err := os.Hostname()
-	if err != nil {
-		name = "localhost"
-	}
-	return &result.Part{Run: l.Name, Host: name, Process: 1} // merging tells several apart
-}
-
-// commandLine returns the command line for the header of a run, without secrets.
-func commandLine(args []string) []string {
-	line := []string{"kt"}
-	for _, arg := range args {
-		line = append(line, secret.Hide(arg))
-	}
-	return line
 }
 
 // MissingParts returns an error when parts of a run are not in its figures.
@@ -215,8 +204,7 @@ func (m *Maker) Secure(p *plan.Plan, s config.Security) (security.Settings, []st
 	return security.Parse(given, s.Named(), m.Config.Getenv)
 }
 
-// forbidCoreDump keeps the kernel from writing a core dump of this process, as GOTRACEBACK=crash and a signal ask for. The hard
-// limit stays as it is for commands that a user has beside a load.
+// forbidCoreDump keeps the kernel from writing a core dump of this process. The hard limit stays, for commands beside a load.
 func forbidCoreDump() {
 	var limit syscall.Rlimit
 	if syscall.Getrlimit(syscall.RLIMIT_CORE, &limit) == nil {

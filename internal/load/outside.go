@@ -75,8 +75,7 @@ func (b *Runner) checkHosts(ctx context.Context, a run.Admin, l study.Load, chan
 	return misfit(b.ChangeHosts(ctx, l, hosts, study.HostOrder{Do: study.CheckHost, Study: "check", Set: changes}))
 }
 
-// reached returns an error if a broker is on a host that kt does not change: on its own alone without agents.
-// Brokers and agents may have addresses in different networks, so agents are only counted.
+// reached returns an error if a broker is on a host that kt does not change. Agents are only counted.
 func reached(ctx context.Context, brokers []result.Broker, agents []string) error {
 	on := make(map[string]bool)
 	for _, broker := range brokers {

@@ -151,8 +151,7 @@ func (b *Runner) place(l study.Load) (*Load, error) {
 
 const bootstrapServer = "bootstrap-server" // the flag of a load
 
-// admin connects to the brokers that a load goes to; nil: they are inside kt, and each run has its own, or the system has none
-// that can be asked.
+// admin connects to the brokers that a load goes to; nil: there are none that can be asked.
 func (b *Runner) admin(ctx context.Context, l study.Load) (run.Admin, error) {
 	ld, err := b.place(l)
 	if err != nil {

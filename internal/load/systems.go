@@ -126,6 +126,11 @@ func Clients() config.Kafka {
 		Producer: config.Client{Has: either(javaconf.IsProducerProperty, rabbitmq.ProducerProperties, pulsar.ProducerProperties), Names: propertyNames(producer.All())},
 		Consumer: config.Client{Has: either(javaconf.IsConsumerProperty, rabbitmq.ConsumerProperties, pulsar.ConsumerProperties), Names: propertyNames(consumer.All())},
 		Security: security.Is,
+		Takes: func(url, property string) bool {
+			own := map[plan.System][]string{plan.RabbitMQ: rabbitmq.ProducerProperties, plan.Pulsar: pulsar.ProducerProperties}
+			names, other := own[(&plan.Plan{URL: url}).System()]
+			return !other || slices.Contains(names, property)
+		},
 	}
 }
 
@@ -183,8 +188,7 @@ func (l *Load) findHosts(ctx context.Context) (h *cluster.Hosts, err error) {
 	return h, nil
 }
 
-// keepSecurity says that security settings stay here. Those of a flag are an error, because somebody
-// meant them for this load.
+// keepSecurity says that security settings stay here. Those of a flag are an error.
 func (l *Load) keepSecurity() error {
 	const next = "agents connect with settings of their own: kt agent --command-config FILE on each host"
 	given := l.Security.Given()
@@ -199,8 +203,7 @@ func (l *Load) keepSecurity() error {
 	return nil
 }
 
-// travelling returns the properties that other hosts get. Addresses are in the plan. A warning has
-// been given of unknown properties.
+// travelling returns the properties that other hosts get. Addresses are in the plan.
 func travelling(properties map[string]plan.Given, known func(name string) bool) map[string]plan.Given {
 	out := maps.Clone(properties)
 	maps.DeleteFunc(out, func(name string, _ plan.Given) bool { return name == "bootstrap.servers" || !known(name) })

@@ -56,8 +56,7 @@ func MakeValues(p *plan.Plan) (*Values, error) {
 
 func poolLen(p *plan.Plan) int { return max(poolSize, poolRecords*p.Payload.Size.Max()) }
 
-// lettersPool returns letters A to Z, the contents of the records of Kafka's own tool. A codec
-// compresses them to about 60 %.
+// lettersPool returns letters A to Z, as Kafka's own tool has them. A codec compresses them to about 60 %.
 func lettersPool(n int, rng *rand.Rand) []byte {
 	pool := make([]byte, n)
 	for i := range pool {
@@ -205,8 +204,7 @@ func (s *Generator) head(m *Memory) []byte {
 
 var noStamp [plan.StampBytes]byte
 
-// own returns a value with an empty stamp and a copy of the payload. Without stamps it returns
-// the payload itself.
+// own returns a value with an empty stamp and a copy of the payload; without stamps the payload itself.
 func (s *Generator) own(m *Memory, payload []byte) []byte {
 	if s.stamp == 0 {
 		return payload
@@ -215,8 +213,7 @@ func (s *Generator) own(m *Memory, payload []byte) []byte {
 	return m.value
 }
 
-// cut returns the next value from the pool. Values share the pool's memory and must not be
-// changed.
+// cut returns the next value from the pool, whose memory values share.
 func (s *Generator) cut() []byte {
 	size := s.fixed
 	if size == 0 {

@@ -50,8 +50,7 @@ func (l Load) WarmupShare(shard, shards int) int64 {
 	return shareOf(l.Warmup.Records, shard, shards)
 }
 
-// shareOf divides total among shards so that the shares add up; the first shards
-// take the remainder. 0, no limit, stays no limit as noLimit.
+// shareOf divides total among shards so that the shares add up. 0, no limit, stays no limit as noLimit.
 func shareOf(total int64, shard, shards int) int64 {
 	if total == 0 {
 		return noLimit

@@ -115,8 +115,7 @@ func (p *Payload) MaxBytes() int {
 // StampBytes is the size of the stamp by which a record is known when it is read.
 const StampBytes = 40
 
-// stampBytes returns the bytes that a stamp adds to a payload that is not generated. A generated
-// one keeps its size, but not below that of the stamp, and begins with it.
+// stampBytes returns the bytes that a stamp adds to a payload that is not generated.
 func (p *Payload) stampBytes() int {
 	if p.Stamp {
 		return StampBytes

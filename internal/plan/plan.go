@@ -201,8 +201,7 @@ type Given struct {
 	Source string `json:"source"`
 }
 
-// runName is a name that fits into a list, a table and the name of a file, and cannot
-// be taken for a flag or a hidden file.
+// runName fits into a list, a table and the name of a file, and cannot be taken for a flag or a hidden file.
 var runName = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9._-]{0,63}$`)
 
 // CheckName returns an error unless a run, a host or a tag may be called that: in 1 to 64 ASCII

@@ -18,8 +18,7 @@ type Rate struct {
 // Unlimited is the rate of a closed loop: as fast as the brokers take it.
 var Unlimited = Rate{}
 
-// maxRate is above what any client can offer, and keeps float64 schedules exact
-// to well under a microsecond for days.
+// maxRate is above what any client can offer, and keeps float64 schedules exact to well under a microsecond for days.
 const maxRate = 1e9
 
 // IsUnlimited reports whether there is no target.

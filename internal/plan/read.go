@@ -40,8 +40,7 @@ func (r *Read) Pattern() (*regexp.Regexp, error) {
 	return regexp.Compile(`^(?:` + r.Include + `)$`)
 }
 
-// javaClass returns the first part of a pattern that Go reads in silence as something
-// else than Java does: && or [ in a character class.
+// javaClass returns the first part of a pattern that Go reads in silence as something else than Java: && or [ in a class.
 func javaClass(pattern string) string {
 	open := -1 // where the class begins
 	for i := 0; i < len(pattern); i++ {

@@ -107,8 +107,7 @@ func (s Schedule) Due(position float64) time.Duration {
 	return time.Duration(math.Min(s.due(position), math.MaxInt64/2))
 }
 
-// due is Due in nanoseconds. A record on the border of two rates has the time of the change
-// by both.
+// due is Due in nanoseconds. A record on the border of two rates has the time of the change by both.
 func (s Schedule) due(position float64) float64 {
 	i := sort.Search(len(s)-1, func(i int) bool { return position < s[i+1].position })
 	due := s[i].due(position)

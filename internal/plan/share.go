@@ -31,8 +31,7 @@ func (s Share) Has(partition int32) bool {
 	return s.Slots == 0 || int(partition)%s.Slots == s.Slot
 }
 
-// shards returns the number of this process's first shard, and how many shards it and all
-// processes have. Shards are producers, or consumers when nobody writes.
+// shards returns the number of this process's first producer, or of its first consumer, and how many it and all have.
 func (p *Plan) shards() (first, own, all int) {
 	first, own, all = p.Share.Producer, p.Producers, p.Share.Producers
 	if !p.Writes() {

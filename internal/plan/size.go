@@ -118,8 +118,7 @@ func parseNormal(s string) (Size, error) {
 	return Size{mean: float64(mean), stddev: float64(stddev), buckets: []sizeBucket{{1, top, 1}}}, nil
 }
 
-// normalCut is where a normal distribution of sizes is cut, in standard
-// deviations: beyond it lies 1 record in a thousand million.
+// normalCut is where a normal distribution is cut, in standard deviations: beyond it lies 1 record in a thousand million.
 const normalCut = 6
 
 // Max returns the largest size that can be drawn, in bytes.
@@ -223,8 +222,7 @@ func ParseCount(s string) (int64, error) {
 	return int64(v), nil
 }
 
-// parseNumber reads what ParseCount does, with a fraction if there is one. ok is false for
-// text that is no number, or no finite one.
+// parseNumber reads what ParseCount does, with a fraction if there is one. ok is false for what is no finite number.
 func parseNumber(s string) (v float64, ok bool) {
 	s, factor := ungrouped(s), 1.0
 	for i, prefix := range "kMGTPE" {
@@ -251,8 +249,7 @@ func ParseNumber(s string) (float64, error) {
 	return 0, errors.New("it must be a number")
 }
 
-// wholeIfNear undoes the error of float64 in a decimal multiple: 1.005 × 1000 is not quite 1005
-// in it.
+// wholeIfNear undoes the error of float64 in a decimal multiple: 1.005 × 1000 is not quite 1005 in it.
 func wholeIfNear(v float64) float64 {
 	if whole := math.Round(v); math.Abs(v-whole) <= math.Abs(v)*1e-15 {
 		return whole

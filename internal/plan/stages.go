@@ -163,8 +163,7 @@ func (r Rate) Delayed(by time.Duration) Rate {
 	return r
 }
 
-// plus returns the sum of two targets in records. Stages remain if both have some, and are not too
-// many then. A target with stages is 0 after the last one.
+// plus returns the sum of two targets in records. Stages remain if both have some, and are not too many then.
 func (r Rate) plus(o Rate) Rate {
 	sum := Rate{PerSecond: r.PerSecond + o.PerSecond}
 	bounds := slices.Concat(r.Bounds(), o.Bounds())

@@ -85,8 +85,7 @@ func Together(plans []Plan) (whole Plan, differ []string, ok bool) {
 	return whole, slices.Sorted(maps.Keys(fields)), true
 }
 
-// withTopic gives the settings of the topic to the plans that have none: only the process
-// that makes it gets them.
+// withTopic gives the settings of the topic to the plans that have none: only the process that makes it gets them.
 func withTopic(plans []Plan) []Plan {
 	has := func(p Plan) bool { return len(p.Topic.Configs) > 0 }
 	i := slices.IndexFunc(plans, has)
@@ -137,8 +136,7 @@ func covers(ranges [][2]int, n int) bool {
 	return next == n
 }
 
-// readTogether reads as all of them. Groups of one name share the partitions out among
-// all their consumers; other groups are counted as so many consumers.
+// readTogether reads as all of them. Of groups of several names it counts the consumers alone.
 func readTogether(plans []Plan) (r Read) {
 	if len(plans) == 0 {
 		return r
@@ -155,8 +153,7 @@ func readTogether(plans []Plan) (r Read) {
 	return r
 }
 
-// addUp makes the load that of several plans: without a rate, or a number of records,
-// that one of them lacks.
+// addUp makes the load that of several plans: without a rate, or a number of records, that one of them lacks.
 func (l *Load) addUp(plans []Plan) {
 	bytes := !slices.ContainsFunc(plans, func(p Plan) bool { return !p.Load.Rate.Bytes })
 	l.Records, l.Warmup.Records = 0, 0
@@ -181,8 +178,7 @@ func (l *Load) addUp(plans []Plan) {
 	}
 }
 
-// differences adds the names of the fields in which plans are not all the same, but for
-// those that add up and those that need not be. clear empties what says nothing of them.
+// differences adds the names of the fields in which plans differ, but for those that clear empties.
 func differences(fields map[string]bool, plans []Plan, clear func(*Plan)) {
 	var first map[string]string
 	for _, p := range plans {

@@ -29,24 +29,29 @@ func directFlag(direct bool) int {
 	return 0
 }
 
-// uncached finds a file system that takes the flag of open and has no direct I/O
-// all the same: ext4 with data=journal. Only kernels from 6.1 on tell.
-func uncached(f *os.File) error {
+// directIO returns what addresses, offsets and lengths of direct I/O must be multiples of; 0: there is none. Only kernels from 6.1 on
+// tell.
+func directIO(f *os.File) (align int64, told bool) {
 	var s unix.Statx_t
 	err := unix.Statx(int(f.Fd()), "", unix.AT_EMPTY_PATH, unix.STATX_DIOALIGN, &s)
-	if err == nil && s.Mask&unix.STATX_DIOALIGN != 0 && s.Dio_offset_align == 0 {
+	if s.Dio_offset_align == 0 {
+		s.Dio_mem_align = 0
+	}
+	return int64(max(s.Dio_offset_align, s.Dio_mem_align)), err == nil && s.Mask&unix.STATX_DIOALIGN != 0
+}
+
+// uncached finds a file system that takes the flag of open and has no direct I/O all the same: ext4 with data=journal.
+func uncached(f *os.File) error {
+	if align, told := directIO(f); told && align == 0 {
 		return errNoDirect
 	}
 	return nil
 }
 
-// alignment is what addresses, offsets and lengths of direct I/O must be multiples
-// of: what the kernel says (6.1 and later), else 4096 or the disk's block.
+// alignment is that of direct I/O where the kernel tells it, else 4096 or the disk's block.
 func alignment(f *os.File, logicalBlock int64) int64 {
-	var s unix.Statx_t
-	err := unix.Statx(int(f.Fd()), "", unix.AT_EMPTY_PATH, unix.STATX_DIOALIGN, &s)
-	if err == nil && s.Mask&unix.STATX_DIOALIGN != 0 && s.Dio_offset_align > 0 {
-		return int64(max(s.Dio_offset_align, s.Dio_mem_align))
+	if align, told := directIO(f); told && align > 0 {
+		return align
 	}
 	return max(4096, logicalBlock)
 }

@@ -236,12 +236,17 @@ func (r *Result) limited() []rated {
 	return nil
 }
 
-// nameLimit says which limit a figure was at, as far as one is known; "": none.
-// numbers are those of the device and of the disks below, as "8:0".
+// nameLimit says which limit a figure was at, as far as one is known; "": none. The lines of cgroup are those of io.max: the number of
+// a device, then its limits, "8:0 rbps=max wbps=1048576". numbers are those of the device and of the disks below, as "8:0".
 func nameLimit(f rated, cgroup []string, numbers []string, disks []Disk) string {
 	for _, line := range cgroup {
-		limit, ok := limitIn(line, f.limit, numbers)
-		if !ok || math.Abs(f.value/limit-1) > near {
+		words := strings.Fields(line)
+		i := slices.IndexFunc(words, func(w string) bool { return strings.HasPrefix(w, f.limit+"=") })
+		if i < 1 || !slices.Contains(numbers, words[0]) {
+			continue
+		}
+		limit, _ := strconv.ParseFloat(words[i][len(f.limit)+1:], 64) // 0 of "max"
+		if limit <= 0 || math.Abs(f.value/limit-1) > near {
 			continue
 		}
 		text := theme.Amount(limit/mib) + " MiB/s"
@@ -250,43 +255,14 @@ func nameLimit(f rated, cgroup []string, numbers []string, disks []Disk) string 
 		}
 		return fmt.Sprintf("this is the limit of kt's control group, %s (%s)", text, line)
 	}
-	if f.limit != "wbps" {
-		return ""
-	}
-	for _, d := range disks {
-		if !strings.Contains(d.Model, "Elastic Block Store") {
-			continue
-		}
-		for _, known := range []struct {
-			rate float64 // MiB/s
-			what string
-		}{
-			{125, "an EBS gp3 volume at its base rate"},
-			{250, "an EBS gp2 volume of 334 GiB or more"},
-		} {
-			if math.Abs(f.value/mib/known.rate-1) <= near/2 {
-				return fmt.Sprintf("this is the limit of %s, %.0f MiB/s", known.what, known.rate)
+	if f.limit == "wbps" && slices.ContainsFunc(disks, func(d Disk) bool { return strings.Contains(d.Model, "Elastic Block Store") }) {
+		for rate, what := range map[float64]string{125: "an EBS gp3 volume at its base rate", 250: "an EBS gp2 volume of 334 GiB or more"} {
+			if math.Abs(f.value/mib/rate-1) <= near/2 {
+				return fmt.Sprintf("this is the limit of %s, %.0f MiB/s", what, rate)
 			}
 		}
 	}
 	return ""
-}
-
-// limitIn finds a limit by its name in a line of io.max: the number of a device,
-// then its limits, "8:0 rbps=max wbps=1048576". It is not ok when the line is about
-// another device or sets no such limit.
-func limitIn(line, name string, numbers []string) (float64, bool) {
-	fields := strings.Fields(line)
-	if len(fields) == 0 || !slices.Contains(numbers, fields[0]) {
-		return 0, false
-	}
-	for _, field := range fields[1:] {
-		if value, ok := strings.CutPrefix(field, name+"="); ok {
-			n, err := strconv.ParseFloat(value, 64) // not of "max"
-			return n, err == nil && n > 0
-		}
-	}
-	return 0, false
 }
 
 // limitsOn are the lines of io.max that are about a device which is probed.

@@ -38,8 +38,7 @@ func Parse(data []byte) ([]Property, error) {
 	}
 }
 
-// logicalLines takes a file apart into lines as Java counts them: a backslash at the end joins the next line, and
-// comments and empty lines are left out.
+// logicalLines takes a file apart into lines as Java counts them, without comments and empty lines.
 type logicalLines struct {
 	data []byte
 	at   int

@@ -109,7 +109,6 @@ func (s *session) policies() (map[string]any, error) {
 	return all, errors.Join(errs...)
 }
 
-// create makes the topic, with its policies.
 func (s *session) create(ctx context.Context) error {
 	policies, err := s.policies()
 	if err != nil {

@@ -105,10 +105,8 @@ func (w *watcher) hear(active []string, err error, at time.Duration) {
 	}
 }
 
-// hostOf returns the host of an address.
 func hostOf(addr string) string { return (&url.URL{Host: addr}).Hostname() }
 
-// cause returns an error without what was tried.
 func cause(err error) error {
 	for errors.Unwrap(err) != nil {
 		err = errors.Unwrap(err)

@@ -43,7 +43,6 @@ type API struct {
 	LogIn func(*http.Request)
 }
 
-// maxAnswer bounds the memory of an answer.
 const maxAnswer = 16 << 20
 
 // StatusError is an answer that is not what was wanted.

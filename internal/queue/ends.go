@@ -61,7 +61,6 @@ func (a *Arrivals) ends(waiting []int64) []int64 {
 	return ends
 }
 
-// read returns how many messages of each queue were read.
 func (a *Arrivals) read() []int64 {
 	read := make([]int64, len(a.counted))
 	for i := range read {
@@ -70,7 +69,6 @@ func (a *Arrivals) read() []int64 {
 	return read
 }
 
-// watchEnd waits until everything was read.
 func (a *Arrivals) watchEnd(ctx context.Context, ends []int64) {
 	looked, issued := time.Now(), int64(-1)
 	var before look
@@ -123,7 +121,6 @@ func (a *Arrivals) look(ctx context.Context) (l look, err error) {
 	return look{waiting, read}, nil
 }
 
-// any reports whether a queue has so many waiting messages.
 func (l look) any(so func(n int64) bool) bool { return slices.ContainsFunc(l.waiting, so) }
 
 // nothing reports whether nothing waits in any queue.
@@ -136,7 +133,6 @@ func (l look) empty(at int, before look) bool {
 	return l.waiting != nil && before.waiting != nil && l.waiting[at] == 0 && before.waiting[at] == 0 && l.read[at] == before.read[at]
 }
 
-// allEmpty reports whether all queues are empty.
 func (l look) allEmpty(before look) bool {
 	for at := range l.waiting {
 		if !l.empty(at, before) {
@@ -184,7 +180,6 @@ func (a *Arrivals) Readers(ctx context.Context) ([]*ledger.Reader, error) {
 	return a.books, err
 }
 
-// left says why queues were not found empty.
 func (l look) left() error {
 	var errs []error
 	if l.any(func(n int64) bool { return n < 0 }) {

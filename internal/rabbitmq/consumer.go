@@ -17,7 +17,6 @@ import (
 	"github.com/kt-bench/kt/internal/stats"
 )
 
-// consumer is the driver that reads.
 type consumer struct {
 	*session
 	*queue.Arrivals
@@ -65,7 +64,6 @@ func (s *session) dealt(index int) (own []int, number, all int) {
 	return own, index, s.plan.Read.Consumers
 }
 
-// shared reports whether several consumers share a queue.
 func (s *session) shared(partition int32) bool {
 	own, _, all := s.dealt(0)
 	at := slices.Index(own, int(partition))
@@ -78,26 +76,25 @@ func (c *consumer) onTheirWay(partition int) (n int64) {
 	defer c.mu.Unlock()
 	for _, r := range c.readers {
 		if in, i := r.in.Load(), slices.Index(r.queues, partition); in != nil && i >= 0 {
-			n += in.pipe.arrived(channelOf(i))
+			n += in.frames.arrived(channelOf(i))
 		}
 	}
 	return n
 }
 
-// reader is one consumer.
 type reader struct {
 	*consumer
 	dialer
 	shard    *engine.Shard
 	queues   []int
 	messages []queue.Message
-	channels []int                 // of the messages
-	in       atomic.Pointer[inlet] // nil: it is not connected; only the reader changes it
+	channels []int                        // of the messages
+	in       atomic.Pointer[subscription] // nil: it is not connected; only the reader changes it
 }
 
-// inlet is a connection of a reader, with a channel for each of its queues, so that one acknowledgement is of all messages up
+// subscription is a connection of a reader, with a channel for each of its queues, so that one acknowledgement is of all messages up
 // to it.
-type inlet struct {
+type subscription struct {
 	*link
 	ends  chan *amqp.Error // why channels ended
 	feeds sync.WaitGroup   // of the inbox
@@ -113,7 +110,6 @@ type inlet struct {
 	acks []byte
 }
 
-// delivery is a message that came on a channel.
 type delivery struct {
 	queue.Message
 	channel int
@@ -133,7 +129,7 @@ func (r *reader) open(ctx context.Context) error {
 		return err
 	}
 	n, most := len(r.queues), r.settings.prefetch*len(r.queues)
-	in := &inlet{
+	in := &subscription{
 		link: l, ends: make(chan *amqp.Error, n), inbox: make(chan delivery, min(most, maxInbox)),
 		gone: make(chan string, n), last: make([]uint64, n), held: make([]queue.Held, n),
 	}
@@ -142,7 +138,7 @@ func (r *reader) open(ctx context.Context) error {
 			in.held[i].Most = r.settings.prefetch
 		}
 	}
-	l.pipe.limit(most, uint64(r.settings.maxMessage))
+	l.frames.limit(most, uint64(r.settings.maxMessage))
 	err = in.within(ctx, dialTimeout, func(answered func()) error { return in.subscribe(ctx, r, answered) })
 	go func() { in.feeds.Wait(); close(in.inbox) }()
 	if err != nil {
@@ -154,7 +150,7 @@ func (r *reader) open(ctx context.Context) error {
 }
 
 // subscribe begins to read the queues. Nothing waits for an answer once messages may come that no prefetch bounds.
-func (in *inlet) subscribe(ctx context.Context, r *reader, answered func()) (err error) {
+func (in *subscription) subscribe(ctx context.Context, r *reader, answered func()) (err error) {
 	in.channels = make([]*amqp.Channel, len(r.queues))
 	for i := range in.channels {
 		if in.channels[i], err = in.Channel(); err == nil && !r.settings.autoAck {
@@ -186,7 +182,7 @@ func (in *inlet) subscribe(ctx context.Context, r *reader, answered func()) (err
 }
 
 // again begins to read queues that are there again. As in subscribe, no answer is waited for.
-func (r *reader) again(ctx context.Context, in *inlet) {
+func (r *reader) again(ctx context.Context, in *subscription) {
 	in.missing = slices.DeleteFunc(in.missing, func(i int) bool {
 		name := r.session.queues[r.queues[i]]
 		if r.deleted(ctx, name) {
@@ -212,7 +208,7 @@ func (s *session) deleted(ctx context.Context, name string) bool {
 }
 
 // feed passes the messages of a queue on to the inbox. It reports that one that was gone is read again.
-func (in *inlet) feed(r *reader, number int, ch *amqp.Channel, messages <-chan amqp.Delivery) {
+func (in *subscription) feed(r *reader, number int, ch *amqp.Channel, messages <-chan amqp.Delivery) {
 	partition := r.queues[number]
 	if name := r.session.queues[partition]; r.turn(name, false) {
 		r.shard.Event(event(stats.PartitionsAdded, -1, "queue %s is there again, and kt reads it from the start", name))
@@ -232,12 +228,12 @@ func (in *inlet) feed(r *reader, number int, ch *amqp.Channel, messages <-chan a
 		if len(ends) > 0 {
 			in.ends <- <-ends
 		}
-		_ = in.pipe.Close() // the server has ended it, or it is closed
+		_ = in.frames.Close() // the server has ended it, or it is closed
 	})
 }
 
 // end closes the connection, and waits for what feeds the inbox.
-func (in *inlet) end() {
+func (in *subscription) end() {
 	in.link.end()
 	for range in.inbox { // nobody else looks at it
 	}
@@ -286,8 +282,8 @@ func (r *reader) Read(ctx context.Context, limit int, patience time.Duration) (i
 }
 
 // refused returns the error of a message that was too large, nil if none was. It ends reading.
-func (r *reader) refused(in *inlet) error {
-	large := in.pipe.refused()
+func (r *reader) refused(in *subscription) error {
+	large := in.frames.refused()
 	if large == nil {
 		return nil
 	}
@@ -298,7 +294,7 @@ func (r *reader) refused(in *inlet) error {
 }
 
 // take counts and acknowledges a message, and those behind it in the inbox.
-func (r *reader) take(in *inlet, d delivery, limit int) int {
+func (r *reader) take(in *subscription, d delivery, limit int) int {
 	r.messages, r.channels = r.messages[:0], r.channels[:0]
 	for more := true; more; {
 		r.messages = append(r.messages, d.Message)
@@ -320,24 +316,23 @@ func (r *reader) take(in *inlet, d delivery, limit int) int {
 	in.acks = in.acks[:0]
 	for i, tag := range in.last {
 		if tag > 0 {
-			in.pipe.take(channelOf(i), tag)
+			in.frames.take(channelOf(i), tag)
 			in.acks = appendAck(in.acks, channelOf(i), tag)
 		}
 	}
 	clear(in.last)
 	if !r.settings.autoAck {
-		if _, err := in.pipe.Write(in.acks); err != nil {
-			_ = in.pipe.Close() // the inbox ends
+		if _, err := in.frames.Write(in.acks); err != nil {
+			_ = in.frames.Close() // the inbox ends
 		}
 	}
 	return len(r.messages)
 }
 
-// lose gives a connection up.
-func (r *reader) lose(ctx context.Context, in *inlet) {
+func (r *reader) lose(ctx context.Context, in *subscription) {
 	in.end()
 	for i, q := range r.queues {
-		r.Lost(0, int32(q), &in.held[i], int(in.pipe.arrived(channelOf(i))))
+		r.Lost(0, int32(q), &in.held[i], int(in.frames.arrived(channelOf(i))))
 	}
 	r.in.Store(nil)
 	r.later()
@@ -347,7 +342,11 @@ func (r *reader) lose(ctx context.Context, in *inlet) {
 	select {
 	case name := <-in.gone:
 		r.failed(ctx, cancelled)
-		r.queueGone(r.shard, name)
+		if r.turn(name, true) {
+			e := event(stats.LeaderLost, -1, "RabbitMQ ended the consumers of queue %s, as when it is deleted or its node is gone", name)
+			e.Count, e.Partitions = 1, []int32{int32(slices.Index(r.session.queues, name))}
+			r.shard.Event(e)
+		}
 	default:
 		var end *amqp.Error // of the first one, if the client says it
 		select {
@@ -360,7 +359,6 @@ func (r *reader) lose(ctx context.Context, in *inlet) {
 	}
 }
 
-// cancelled is the code of a consumer that the server has ended.
 const cancelled = "CONSUMER_CANCELLED"
 
 // failed counts an error that reading goes on after.

@@ -84,7 +84,7 @@ func TestAQuestionEndsWithTheRun(t *testing.T) {
 				if took := time.Since(began); took != 5*time.Second || !errors.Is(err, context.DeadlineExceeded) {
 					t.Errorf("it ends after %s with %v", took, err)
 				}
-				if !s.admin.pipe.isClosed() {
+				if !s.admin.frames.isClosed() {
 					t.Error("the next question would use the same connection")
 				}
 			})
@@ -96,7 +96,7 @@ func TestAQuestionEndsWithTheRun(t *testing.T) {
 func TestManyAnswersMayTakeLongTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := linked(t, &server{})
-		s.admin.pipe.patience.Store(int64(time.Hour)) // as if heartbeats came
+		s.admin.frames.patience.Store(int64(time.Hour)) // as if heartbeats came
 		err := s.ask(t.Context(), func(_ *amqp.Channel, answered func()) error {
 			for range 5 {
 				<-time.After(answerTimeout - time.Second)
@@ -104,8 +104,8 @@ func TestManyAnswersMayTakeLongTogether(t *testing.T) {
 			}
 			return nil
 		})
-		if err != nil || s.admin.pipe.isClosed() {
-			t.Errorf("%v, closed: %v", err, s.admin.pipe.isClosed())
+		if err != nil || s.admin.frames.isClosed() {
+			t.Errorf("%v, closed: %v", err, s.admin.frames.isClosed())
 		}
 	})
 }
@@ -116,7 +116,7 @@ func TestAProcessCountsWhatCameToItFromASharedQueue(t *testing.T) {
 		s := linked(t, &server{})
 		s.plan.Share.Consumers = 2
 		r := &reader{queues: []int{0, 1}}
-		r.in.Store(&inlet{link: &link{pipe: &pipe{delivered: map[uint16]uint64{channelOf(0): 5, channelOf(1): 4}, taken: map[uint16]uint64{channelOf(0): 2}}}})
+		r.in.Store(&subscription{link: &link{frames: &frameConn{channels: map[uint16]*arrivals{channelOf(0): {delivered: 5, taken: 2}, channelOf(1): {delivered: 4}}}}})
 		s.read.readers = append(s.read.readers, r)
 		if got, err := s.backlog(t.Context()); err != nil || !slices.Equal(got, []int64{3, 4}) {
 			t.Errorf("%v wait, %v; want 3 and 4", got, err)

@@ -19,14 +19,12 @@ const (
 	answerTimeout = 30 * time.Second
 )
 
-// link is one connection.
 type link struct {
 	*amqp.Connection
-	pipe *pipe
-	host string
+	frames *frameConn
+	host   string
 }
 
-// connect connects to one node. name is what the server lists the connection by.
 func (s *System) connect(ctx context.Context, host, name string) (*link, error) {
 	conn, err := s.dial(ctx, host, s.tls)
 	if err != nil {
@@ -41,21 +39,21 @@ func (s *System) connect(ctx context.Context, host, name string) (*link, error) 
 
 // logIn makes a connection of AMQP over one to a host.
 func (s *System) logIn(ctx context.Context, conn net.Conn, host, name string) (*link, error) {
-	l := &link{pipe: newPipe(conn), host: host}
+	l := &link{frames: newFrameConn(conn), host: host}
 	properties := amqp.NewConnectionProperties()
 	properties.SetClientConnectionName(name)
 	err := l.within(ctx, dialTimeout, func(func()) (err error) {
-		l.Connection, err = amqp.Open(l.pipe, amqp.Config{
+		l.Connection, err = amqp.Open(l.frames, amqp.Config{
 			SASL:  []amqp.Authentication{&amqp.PlainAuth{Username: s.user, Password: s.access.Password.Reveal()}},
 			Vhost: s.vhost, Heartbeat: heartbeat, FrameSize: frameMax, Properties: properties, Locale: "en_US",
 		})
 		return err
 	})
 	if err != nil {
-		_ = l.pipe.Close() // err says more
+		_ = l.frames.Close() // err says more
 		return nil, err
 	}
-	l.pipe.patience.Store(int64(3 * heartbeat))
+	l.frames.patience.Store(int64(3 * heartbeat))
 	return l, nil
 }
 
@@ -66,7 +64,7 @@ func (l *link) within(ctx context.Context, most time.Duration, f func(answered f
 	defer end(nil)
 	late := time.AfterFunc(most, func() { end(&lateError{most}) })
 	defer late.Stop()
-	defer context.AfterFunc(ctx, func() { _ = l.pipe.Close() })() // before end
+	defer context.AfterFunc(ctx, func() { _ = l.frames.Close() })() // before end
 	err := f(func() { late.Reset(most) })
 	if err != nil && ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -74,7 +72,6 @@ func (l *link) within(ctx context.Context, most time.Duration, f func(answered f
 	return err
 }
 
-// lateError is the error of an answer that did not come.
 type lateError struct{ most time.Duration }
 
 func (e *lateError) Error() string {
@@ -111,10 +108,10 @@ const endTimeout = 300 * time.Millisecond
 
 // end closes the connection in order. It does not wait for a server that hangs.
 func (l *link) end() {
-	timer := time.AfterFunc(endTimeout, func() { _ = l.pipe.Close() })
+	timer := time.AfterFunc(endTimeout, func() { _ = l.frames.Close() })
 	defer timer.Stop()
 	_ = l.Close() // it may be lost already
-	_ = l.pipe.Close()
+	_ = l.frames.Close()
 }
 
 // explain adds what to do about an error of the server.
@@ -177,14 +174,12 @@ const (
 	longestPause = 2 * time.Second
 )
 
-// reach connects to the next of the nodes.
 func (d *dialer) reach(ctx context.Context, s *System) (*link, error) {
 	host := s.hosts[(d.number+d.tries)%len(s.hosts)]
 	d.tries++
 	return s.connect(ctx, host, d.name)
 }
 
-// later puts the next attempt off.
 func (d *dialer) later() {
 	d.pause = min(max(2*d.pause, firstPause), longestPause)
 	d.next = time.Now().Add(d.pause)

@@ -1,6 +1,7 @@
 package rabbitmq
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -37,7 +38,6 @@ const (
 	allTimeout        = 3 * managementTimeout
 )
 
-// newManagement returns the API that the URL names.
 func (s *System) newManagement() *management {
 	transport := &http.Transport{
 		DialContext:    func(ctx context.Context, _, host string) (net.Conn, error) { return s.dial(ctx, host, false) },
@@ -118,10 +118,8 @@ func (m *management) describe(ctx context.Context, c *result.Cluster) error {
 	return nil
 }
 
-// maxListeners is how many listeners a node may have.
 const maxListeners = 10
 
-// nodes returns which nodes run.
 func (m *management) nodes(ctx context.Context) (map[string]bool, error) {
 	var all []struct {
 		Name    string
@@ -182,10 +180,8 @@ func (m *management) describeQueues(ctx context.Context, t *result.Topic, nodes 
 			case kind != "" && !slices.Contains(queueTypes, kind):
 				return 0, result.Misfit("queue %s is of type %s: kt uses queues of the types %s; name another --topic", q.Name, kind, strings.Join(queueTypes, " and "))
 			}
-			if q.Leader == "" {
-				q.Leader = q.Node // of a classic queue
-			}
-			if n := slices.IndexFunc(nodes, func(b result.Broker) bool { return b.Rack == q.Leader }); n >= 0 {
+			leader := cmp.Or(q.Leader, q.Node) // of a classic queue
+			if n := slices.IndexFunc(nodes, func(b result.Broker) bool { return b.Rack == leader }); n >= 0 {
 				t.Leaders[int32(number)] = nodes[n].ID
 			}
 			t.ReplicationFactor = max(t.ReplicationFactor, len(q.Members), 1) // a classic queue names none

@@ -248,15 +248,15 @@ func TestAServerThatThrottlesAPublisherIsTold(t *testing.T) {
 	alarm := "low on disk"
 	for _, tc := range []struct {
 		name string
-		does func(o *outlet)
+		does func(o *publisher)
 		want string // "": nothing throttles it
 	}{
-		{"nothing", func(o *outlet) { o.worker.flow.Store(map[string]bool{"4712": true}) }, ""},
-		{"an alarm", func(o *outlet) { o.worker.blocked.Store(&alarm) }, "RabbitMQ blocks publishers: low on disk"},
-		{"credit flow", func(o *outlet) { o.worker.flow.Store(map[string]bool{"4711": true}) }, "credit flow"},
-		{"full queues", func(o *outlet) { o.worker.limit.Store("x-max-length=5"); o.confirm(2, false, false) }, "x-max-length=5"},
-		{"a message that was refused for another reason", func(o *outlet) { o.confirm(2, false, false) }, ""},
-		{"full queues that refuse nothing", func(o *outlet) { o.worker.limit.Store("x-max-length=5") }, ""},
+		{"nothing", func(o *publisher) { o.worker.flow.Store(map[string]bool{"4712": true}) }, ""},
+		{"an alarm", func(o *publisher) { o.worker.blocked.Store(&alarm) }, "RabbitMQ blocks publishers: low on disk"},
+		{"credit flow", func(o *publisher) { o.worker.flow.Store(map[string]bool{"4711": true}) }, "credit flow"},
+		{"full queues", func(o *publisher) { o.worker.limit.Store("x-max-length=5"); o.confirm(2, false, false) }, "x-max-length=5"},
+		{"a message that was refused for another reason", func(o *publisher) { o.confirm(2, false, false) }, ""},
+		{"full queues that refuse nothing", func(o *publisher) { o.worker.limit.Store("x-max-length=5") }, ""},
 	} {
 		p := plan.Plan{
 			Command: plan.Produce, Engine: plan.Client, URL: "amqp://localhost", Topic: plan.Topic{Name: "t"}, Producers: 1,
@@ -266,7 +266,7 @@ func TestAServerThatThrottlesAPublisherIsTold(t *testing.T) {
 		values := must.Have(payload.MakeValues(&p))(t)
 		s := &session{System: &System{hosts: []string{"h"}, values: values, settings: settings{confirms: true}}, plan: &p, queues: []string{"t-0"}, gone: make(map[string]bool)}
 		s.topic = result.Topic{Name: "t", Partitions: 1}
-		d := &settling{producer: &producer{session: s, Accounts: queue.NewAccounts(&p, 0, 1)}, confirms: func(o *outlet) {
+		d := &settling{producer: &producer{session: s, Accounts: queue.NewAccounts(&p, 0, 1)}, confirms: func(o *publisher) {
 			o.worker.at.Store(o)
 			tc.does(o)
 			o.worker.settings.deliveryTimeout = time.Hour

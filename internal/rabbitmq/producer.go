@@ -19,7 +19,6 @@ const (
 	blockedCode  = "client:connection blocked"
 )
 
-// producer is the driver that writes.
 type producer struct {
 	*session
 	*queue.Accounts
@@ -34,7 +33,7 @@ func (p *producer) Open(ctx context.Context, s *engine.Shard) (engine.Worker, er
 		session: p.session, shard: s, Lanes: p.Add(s, p.values), news: make(chan struct{}, 1),
 		dialer: dialer{name: fmt.Sprintf("kt producer %d", number+1), number: number},
 	}
-	var o *outlet
+	var o *publisher
 	err := p.anyNode(func() (err error) { o, err = w.open(ctx); return err })
 	if err != nil {
 		return nil, err
@@ -57,9 +56,9 @@ type worker struct {
 	stop  context.CancelFunc // of the tasks
 	tasks sync.WaitGroup
 
-	at      atomic.Pointer[outlet] // nil: it is not connected
-	blocked atomic.Pointer[string] // why the server takes no messages, because of an alarm; nil: it does
-	nacked  atomic.Bool            // since the last look
+	at      atomic.Pointer[publisher] // nil: it is not connected
+	blocked atomic.Pointer[string]    // why the server takes no messages, because of an alarm; nil: it does
+	nacked  atomic.Bool               // since the last look
 
 	mu      sync.Mutex // guards waiting
 	waiting []*engine.Op
@@ -102,7 +101,6 @@ func (w *worker) oldest(until time.Duration) *engine.Op {
 	return op
 }
 
-// signal leaves a value in a channel with room for one, unless there is one.
 func signal(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
@@ -147,13 +145,13 @@ func (w *worker) refuse(age time.Duration) {
 }
 
 // work publishes until ctx ends, on one connection after the other.
-func (w *worker) work(ctx context.Context, o *outlet) {
+func (w *worker) work(ctx context.Context, o *publisher) {
 	for {
 		if o != nil {
 			w.at.Store(o)
 			go w.hear(o)
 			// A server that takes nothing more holds up what is being written.
-			unhook := context.AfterFunc(ctx, func() { time.AfterFunc(endTimeout, func() { _ = o.pipe.Close() }) })
+			unhook := context.AfterFunc(ctx, func() { time.AfterFunc(endTimeout, func() { _ = o.frames.Close() }) })
 			w.publish(ctx, o)
 			o.end()
 			unhook()
@@ -172,7 +170,7 @@ func (w *worker) work(ctx context.Context, o *outlet) {
 }
 
 // lose fails what was published and not confirmed when the connection ended.
-func (w *worker) lose(ctx context.Context, o *outlet) {
+func (w *worker) lose(ctx context.Context, o *publisher) {
 	w.at.Store(nil)
 	w.blocked.Store(nil)
 	o.mu.Lock()
@@ -195,8 +193,7 @@ func (w *worker) lose(ctx context.Context, o *outlet) {
 	}
 }
 
-// publish publishes what waits until the connection or ctx ends.
-func (w *worker) publish(ctx context.Context, o *outlet) {
+func (w *worker) publish(ctx context.Context, o *publisher) {
 	signal(w.news) // some may have waited for the connection
 	for {
 		select {

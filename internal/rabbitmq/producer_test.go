@@ -60,28 +60,28 @@ func TestMessagesFailInTimeThoughTheServerReadsNothing(t *testing.T) {
 
 func TestMessagesThatWaitAreWrittenAllAtOnce(t *testing.T) {
 	ours, theirs := net.Pipe()
-	l := &link{Connection: &amqp.Connection{Config: amqp.Config{FrameSize: 4096}}, pipe: newPipe(ours)}
-	defer func() { _ = l.pipe.Close() }()
+	l := &link{Connection: &amqp.Connection{Config: amqp.Config{FrameSize: 4096}}, frames: newFrameConn(ours)}
+	defer func() { _ = l.frames.Close() }()
 	s := &session{System: &System{settings: settings{confirms: true}}, queues: []string{"t-0"}, topic: result.Topic{Name: "t"}}
 	w := &worker{session: s, news: make(chan struct{}, 1)}
 	for range 100 {
 		w.waiting = append(w.waiting, &engine.Op{State: &message{Outgoing: queue.Outgoing{Value: []byte("value")}}})
 	}
-	o := &outlet{link: l, worker: w, tag: 1}
+	o := &publisher{link: l, worker: w, tag: 1}
 	go func() { _ = w.publishSome(o) }()
 	b := make([]byte, writeAt)
 	n, err := theirs.Read(b) // what one call has written
-	if err != nil || n != len(o.frames) || len(o.pending) != 100 {
-		t.Errorf("%d bytes of %d, %d messages, %v", n, len(o.frames), len(o.pending), err)
+	if err != nil || n != len(o.batch) || len(o.pending) != 100 {
+		t.Errorf("%d bytes of %d, %d messages, %v", n, len(o.batch), len(o.pending), err)
 	}
 }
 
 // The confirms of all later ones have come.
 func TestMessagesWaitWhenTooManyAreBehindOneWithoutAConfirm(t *testing.T) {
-	l := &link{Connection: &amqp.Connection{Config: amqp.Config{FrameSize: 4096}}, pipe: newPipe(discard{})}
+	l := &link{Connection: &amqp.Connection{Config: amqp.Config{FrameSize: 4096}}, frames: newFrameConn(discard{})}
 	s := &session{System: &System{settings: settings{confirms: true}}, queues: []string{"t-0"}, topic: result.Topic{Name: "t"}}
 	w := &worker{session: s, news: make(chan struct{}, 1)}
-	o := &outlet{link: l, worker: w, tag: 1}
+	o := &publisher{link: l, worker: w, tag: 1}
 	o.pending = make([]*engine.Op, maxPending-1)
 	o.pending[0] = &engine.Op{State: &message{}}
 	for range 3 {
@@ -106,14 +106,14 @@ func TestMessagesWaitWhenTooManyAreBehindOneWithoutAConfirm(t *testing.T) {
 // settling is a driver whose worker has published five messages, of which a server confirms some.
 type settling struct {
 	*producer
-	confirms func(o *outlet)
-	o        *outlet
+	confirms func(o *publisher)
+	o        *publisher
 }
 
 func (d *settling) Open(_ context.Context, s *engine.Shard) (engine.Worker, error) {
 	w := &worker{session: d.session, shard: s, Lanes: d.Add(s, d.values), news: make(chan struct{}, 1), stop: func() {}}
-	l := &link{Connection: &amqp.Connection{Config: amqp.Config{FrameSize: 4096}}, pipe: newPipe(discard{})}
-	d.o = &outlet{link: l, worker: w, tag: 1}
+	l := &link{Connection: &amqp.Connection{Config: amqp.Config{FrameSize: 4096}}, frames: newFrameConn(discard{})}
+	d.o = &publisher{link: l, worker: w, tag: 1}
 	return &settler{w, d}, nil
 }
 
@@ -143,16 +143,16 @@ func (discard) Write(b []byte) (int, error) { return len(b), nil }
 func TestEachMessageIsSettledByItsOwnConfirm(t *testing.T) {
 	for _, tc := range []struct {
 		name     string
-		confirms func(o *outlet)
+		confirms func(o *publisher)
 		acked    int64
 		errors   map[string]int64
 	}{
-		{"all at once", func(o *outlet) { o.confirm(5, true, true) }, 5, nil},
-		{"out of order", func(o *outlet) { o.confirm(4, false, true); o.confirm(2, false, false); o.confirm(5, true, true) }, 4, map[string]int64{nack: 1}},
-		{"twice", func(o *outlet) { o.confirm(1, false, true); o.confirm(1, false, true); o.confirm(2, true, true) }, 2, map[string]int64{lost: 3}},
-		{"one that was never published", func(o *outlet) { o.confirm(6, false, true); o.confirm(0, true, true) }, 0, map[string]int64{lost: 5}},
-		{"returned", func(o *outlet) { o.returned(3); o.returned(9); o.confirm(5, true, true) }, 4, map[string]int64{noRoute: 1}},
-		{"lost behind a hole", func(o *outlet) { o.confirm(2, false, true); o.confirm(5, false, true) }, 2, map[string]int64{lost: 3}},
+		{"all at once", func(o *publisher) { o.confirm(5, true, true) }, 5, nil},
+		{"out of order", func(o *publisher) { o.confirm(4, false, true); o.confirm(2, false, false); o.confirm(5, true, true) }, 4, map[string]int64{nack: 1}},
+		{"twice", func(o *publisher) { o.confirm(1, false, true); o.confirm(1, false, true); o.confirm(2, true, true) }, 2, map[string]int64{lost: 3}},
+		{"one that was never published", func(o *publisher) { o.confirm(6, false, true); o.confirm(0, true, true) }, 0, map[string]int64{lost: 5}},
+		{"returned", func(o *publisher) { o.returned(3); o.returned(9); o.confirm(5, true, true) }, 4, map[string]int64{noRoute: 1}},
+		{"lost behind a hole", func(o *publisher) { o.confirm(2, false, true); o.confirm(5, false, true) }, 2, map[string]int64{lost: 3}},
 	} {
 		p := plan.Plan{
 			Command: plan.Produce, Engine: plan.Client, URL: "amqp://localhost", Topic: plan.Topic{Name: "t"}, Producers: 1,
@@ -174,7 +174,7 @@ func TestEachMessageIsSettledByItsOwnConfirm(t *testing.T) {
 // The rest of a message comes in later reads than its beginning.
 func TestAMessageThatFillsThePrefetchIsReadToItsEnd(t *testing.T) {
 	ours, theirs := net.Pipe()
-	p := newPipe(ours)
+	p := newFrameConn(ours)
 	defer func() { _ = p.Close() }()
 	p.limit(1, 0)
 	message := append(frame(methodFrame, 1, append([]byte{0, 60, 0, 60}, "consumer tag and more"...)), frame(bodyFrame, 1, make([]byte, 5000))...)
@@ -195,7 +195,7 @@ func TestAMessageThatFillsThePrefetchIsReadToItsEnd(t *testing.T) {
 }
 
 func TestAFrameThatIsTooLargeEndsTheConnection(t *testing.T) {
-	p := newPipe(&pieces{left: [][]byte{{methodFrame, 0, 1, 0, 2, 0, 1}}})
+	p := newFrameConn(&pieces{left: [][]byte{{methodFrame, 0, 1, 0, 2, 0, 1}}})
 	if _, err := p.Read(make([]byte, 10)); err == nil {
 		t.Error("memory is taken for it")
 	}
@@ -214,7 +214,7 @@ func TestAMessageThatIsTooLargeEndsReadingBeforeItsBody(t *testing.T) {
 		"one":              delivered(2, 1<<62, 1),
 		"several together": append(delivered(1, 700, 10), delivered(2, 700, 10)...),
 	} {
-		p := newPipe(&pieces{left: [][]byte{sent}})
+		p := newFrameConn(&pieces{left: [][]byte{sent}})
 		p.limit(10, 1000)
 		_, err := io.Copy(io.Discard, p)
 		var large *tooLarge
@@ -228,7 +228,7 @@ func TestAMessageThatIsTooLargeEndsReadingBeforeItsBody(t *testing.T) {
 func TestFewLargeMessagesWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ours, theirs := net.Pipe()
-		p := newPipe(ours)
+		p := newFrameConn(ours)
 		p.limit(10, 0)
 		done := make(chan struct{}, 2)
 		go func() {
@@ -244,7 +244,7 @@ func TestFewLargeMessagesWait(t *testing.T) {
 		for range 2 {
 			synctest.Wait()
 			must.Match(t, 2, p.arrived(1), "messages wait")
-			p.take(1, p.taken[1]+2)
+			p.take(1, p.on(1).taken+2)
 		}
 		_ = p.Close()
 		_ = theirs.Close()

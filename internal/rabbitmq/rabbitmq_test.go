@@ -190,9 +190,9 @@ func (p *pieces) Read(b []byte) (int, error) {
 }
 
 // passes passes a stream that comes in pieces of a size on to a client, which has to get all of it.
-func passes(t *testing.T, stream []byte, size int, prepare func(*pipe)) *pipe {
+func passes(t *testing.T, stream []byte, size int, prepare func(*frameConn)) *frameConn {
 	t.Helper()
-	p := newPipe(&pieces{left: slices.Collect(slices.Chunk(stream, size))})
+	p := newFrameConn(&pieces{left: slices.Collect(slices.Chunk(stream, size))})
 	if prepare != nil {
 		prepare(p)
 	}
@@ -267,7 +267,7 @@ func TestConfirmsAndReturnsArePassedOnAsTheyCome(t *testing.T) {
 	want := "3 false false; returned 4; 5 true true; "
 	for size := 1; size <= len(stream); size++ {
 		got := ""
-		passes(t, stream, size, func(p *pipe) {
+		passes(t, stream, size, func(p *frameConn) {
 			p.confirm = func(tag uint64, multiple, taken bool) { got += fmt.Sprintf("%d %v %v; ", tag, multiple, taken) }
 			p.returned = func(tag uint64) { got += fmt.Sprintf("returned %d; ", tag) }
 		})

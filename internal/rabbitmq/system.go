@@ -94,7 +94,6 @@ func (s *System) Connect(ctx context.Context, p *plan.Plan, o run.Options) (run.
 	return c, nil
 }
 
-// session is a cluster, an exchange and its queues, for one run.
 type session struct {
 	*System
 	plan       *plan.Plan
@@ -117,7 +116,6 @@ type session struct {
 	gone        map[string]bool // hosts while connections to them are lost, and queues
 }
 
-// look connects, and asks what there is of a cluster.
 func (s *session) look(ctx context.Context) error {
 	if err := s.ask(ctx, func(*amqp.Channel, func()) error { return nil }); err != nil {
 		return err
@@ -220,7 +218,7 @@ func (s *session) Close() {
 func (s *session) ask(ctx context.Context, question func(ch *amqp.Channel, answered func()) error) error {
 	s.asking.Lock()
 	var err error
-	if s.admin == nil || s.admin.pipe.isClosed() || s.admin.IsClosed() {
+	if s.admin == nil || s.admin.frames.isClosed() || s.admin.IsClosed() {
 		err = s.anyNode(func() (err error) { s.admin, err = s.asker.reach(ctx, s.System); return err })
 	}
 	l := s.admin
@@ -246,7 +244,6 @@ func (s *session) ask(ctx context.Context, question func(ch *amqp.Channel, answe
 	return err
 }
 
-// settings are what can be set of the clients.
 type settings struct {
 	confirms        bool
 	mandatory       bool

@@ -18,10 +18,8 @@ import (
 	"github.com/kt-bench/kt/internal/theme"
 )
 
-// next returns the name of the queue of the next partition.
 func (s *session) next() string { return s.topic.Name + "-" + strconv.Itoa(len(s.queues)) }
 
-// add adds the queue of the next partition to those of the topic.
 func (s *session) add() (name string) {
 	name = s.next()
 	s.queues = append(s.queues, name)
@@ -29,7 +27,6 @@ func (s *session) add() (name string) {
 	return name
 }
 
-// key returns the routing key of a partition.
 func (s *session) key(partition int32) string { return s.queues[partition][len(s.topic.Name)+1:] }
 
 // prepare finds the exchange and the queues of the plan, or makes them if it writes.
@@ -105,17 +102,15 @@ func (s *session) find(ctx context.Context) (exchange bool, err error) {
 // finds reports whether something that is asked for passively is there.
 func (s *session) finds(ctx context.Context, question func(ch *amqp.Channel, answered func()) error) (bool, error) {
 	err := s.ask(ctx, question)
-	var e *amqp.Error
-	if errors.As(err, &e) && e.Code == amqp.NotFound {
+	switch e := new(amqp.Error); {
+	case errors.As(err, &e) && e.Code == amqp.NotFound:
 		return false, nil
-	}
-	if err != nil {
+	case err != nil:
 		return false, fmt.Errorf("look up %s: %w", s.topic.Name, explain(err))
 	}
 	return true, nil
 }
 
-// inspect asks for the messages of a queue that wait.
 func inspect(ch *amqp.Channel, name string) (int64, error) {
 	q, err := ch.QueueDeclarePassive(name, true, false, false, false, nil)
 	return int64(q.Messages), err

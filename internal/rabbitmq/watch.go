@@ -18,17 +18,14 @@ import (
 	"github.com/kt-bench/kt/internal/theme"
 )
 
-// event returns an event of a node, -1 for none.
 func event(kind stats.EventKind, node int32, format string, args ...any) stats.Event {
 	return stats.Event{Kind: kind, Broker: node, To: -1, Text: fmt.Sprintf(format, args...)}
 }
 
 // broker returns the number of the node at a host, -1 if it is not known.
 func (s *session) broker(host string) int32 {
-	for _, b := range s.cluster.Brokers {
-		if b.Addr == host {
-			return b.ID
-		}
+	if i := slices.IndexFunc(s.cluster.Brokers, func(b result.Broker) bool { return b.Addr == host }); i >= 0 {
+		return s.cluster.Brokers[i].ID
 	}
 	return -1
 }
@@ -40,19 +37,9 @@ func (s *session) disconnected(shard *engine.Shard, host string, why error) {
 	}
 }
 
-// reconnected reports that there is a connection to a host again.
 func (s *session) reconnected(shard *engine.Shard, host string) {
 	if s.turn(host, false) {
 		shard.Event(event(stats.BrokerBack, s.broker(host), "%s takes connections again", host))
-	}
-}
-
-// queueGone reports that the server has ended the consumers of a queue, the first time.
-func (s *session) queueGone(shard *engine.Shard, name string) {
-	if s.turn(name, true) {
-		e := event(stats.LeaderLost, -1, "RabbitMQ ended the consumers of queue %s, as when it is deleted or its node is gone", name)
-		e.Count, e.Partitions = 1, []int32{int32(slices.Index(s.queues, name))}
-		shard.Event(e)
 	}
 }
 
@@ -65,7 +52,6 @@ func (s *session) turn(name string, gone bool) bool {
 	return before != gone
 }
 
-// watchEvery is the time between two looks at the nodes and the queues.
 const watchEvery = time.Second
 
 // watcher asks the management API for nodes that are gone and for leaders of queues that moved.
@@ -187,7 +173,7 @@ func (w *worker) lookAround() {
 	flow, _ := w.flow.Load().(map[string]bool)
 	if o, reason := w.at.Load(), w.blocked.Load(); o != nil {
 		at = o.host
-		_, port, _ := net.SplitHostPort(o.pipe.conn.LocalAddr().String()) // it has one
+		_, port, _ := net.SplitHostPort(o.frames.conn.LocalAddr().String()) // it has one
 		switch {
 		case reason != nil:
 			why = "RabbitMQ blocks publishers: " + *reason

@@ -1,6 +1,9 @@
 package report
 
 import (
+	"cmp"
+	_ "embed"
+	"encoding/json"
 	"maps"
 	"time"
 
@@ -11,44 +14,24 @@ import (
 	"github.com/kt-bench/kt/internal/stats"
 )
 
+//go:embed testdata/fixtures.json
+var fixtures []byte
+
+// fixture returns a value of testdata/fixtures.json, each time another copy.
+func fixture[T any](name string) (v T) {
+	var all map[string]json.RawMessage
+	err := json.Unmarshal(fixtures, &all)
+	if err = cmp.Or(err, json.Unmarshal(all[name], &v)); err != nil {
+		panic(err)
+	}
+	return v
+}
+
 // header is that of a run at a rate on three brokers; 0: unlimited.
 func header(rate float64) result.Header {
-	return result.Header{
-		Schema: result.Schema, RunID: "0123456789abcdef", KTVersion: "1.2.3",
-		StartedAt: time.Date(2026, 11, 21, 12, 10, 25, 0, time.UTC), Args: []string{"kt", "produce", "--topic", "orders"},
-		Plan: plan.Plan{
-			Command: "produce", Engine: plan.Client, Bootstrap: []string{"kafka-1:9092"}, Producers: 2, Seed: 1,
-			Topic: plan.Topic{Name: "orders", Partitions: 4, ReplicationFactor: 3, Configs: map[string]string{"min.insync.replicas": "2"}},
-			Load: plan.Load{
-				Rate: plan.Rate{PerSecond: rate}, Arrivals: plan.Uniform, Duration: plan.Duration(time.Minute), Records: 1_000_000,
-				Warmup: plan.Warmup{Duration: plan.Duration(time.Second)}, Transaction: plan.Duration(3 * time.Second),
-			},
-			Payload: plan.Payload{
-				Kind: plan.Mixed, Size: plan.FixedSize(512), Compressibility: 0.5, Keys: plan.RangeKeys, KeyRange: 100,
-				Headers: []plan.Header{{Key: "trace", Value: "1"}},
-			},
-		},
-		Config: []result.Setting{
-			{Name: "acks", Value: "all", Default: "all", Source: "--acks", Client: "RequiredAcks"},
-			{Name: "buffer.memory", Value: "33554432", Default: "33554432", Source: "default", Client: "kt"},
-			{Name: "client.id", Value: "kt", Default: "", Source: "default", Client: "ClientID"},
-			{Name: "compression.type", Value: "lz4", Default: "none", Source: "profile throughput", Client: "ProducerBatchCompression", Note: "a note"},
-		},
-		Environment: result.Environment{
-			Host: host.Facts{
-				Hostname: "bench-1", OS: "linux", Kernel: "6.8.0", Arch: "amd64", Machine: "Maker Model", CPUModel: "CPU", LogicalCPUs: 8, GOMAXPROCS: 4,
-				MemoryBytes: 32 << 30, CPULimitCores: 4, MemoryLimitBytes: 8 << 30, NetworkSpeed: 10_000_000_000, ClockSource: "tsc",
-				Hypervisor: true, Container: "docker", GoVersion: "go1.26", Unavailable: []string{"cgroup: no such file"},
-			},
-			Cluster: result.Cluster{ID: "cluster-1", Version: "4.2", Controller: 1, Brokers: []result.Broker{
-				{ID: 1, Addr: "kafka-1:9092", Rack: "a"}, {ID: 2, Addr: "kafka-2:9092"}, {ID: 3, Addr: "kafka-3:9092"},
-			}},
-			Topic: result.Topic{
-				Name: "orders", Partitions: 4, ReplicationFactor: 3, Created: true,
-				Leaders: map[int32]int32{0: 1, 1: 2, 2: 3, 3: 1}, Configs: map[string]string{"min.insync.replicas": "2"},
-			},
-		},
-	}
+	h := fixture[result.Header]("header")
+	h.Plan.Load.Rate = plan.Rate{PerSecond: rate}
+	return h
 }
 
 // second is one second of a load of 1,000 records, of which three partitions get

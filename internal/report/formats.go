@@ -80,7 +80,7 @@ func (o Options) terminal() doc.Options {
 }
 
 // JSON writes the whole document.
-func JSON(w io.Writer, r result.Result, _ Options) error { return applyingTo(&r).write(w, "", r, "  ") }
+func JSON(w io.Writer, r result.Result, _ Options) error { return applyingTo(&r).write(w, r, "  ") }
 
 // JSONLines writes one object a line: {"type":"interval",…} for each point of the series and {"type":"summary",…}, the whole document with
 // an empty series, at the end.
@@ -96,7 +96,7 @@ func JSONLines(w io.Writer, r result.Result, _ Options) error {
 
 // jsonInterval writes one point of the series.
 func jsonInterval(w io.Writer, p result.Point, run doing) error {
-	return (&applying{run: run}).write(w, "interval", struct {
+	return (&applying{run: run}).write(w, struct {
 		Type string `json:"type"`
 		result.Point
 	}{"interval", p}, "")
@@ -105,7 +105,7 @@ func jsonInterval(w io.Writer, p result.Point, run doing) error {
 // jsonSummary writes the last line of JSONLines.
 func jsonSummary(w io.Writer, r result.Result) error {
 	r.Series = []result.Point{}
-	return applyingTo(&r).write(w, "", struct {
+	return applyingTo(&r).write(w, struct {
 		Type string `json:"type"`
 		result.Result
 	}{"summary", r}, "")
@@ -126,7 +126,7 @@ func CSV(w io.Writer, r result.Result, _ Options) error {
 		one.Rate, one.Read = pick(rated, &written, nil), pick(rated && reads, &read, nil)
 		rows = append(rows, one)
 	}
-	return flat(w, rows, func(v any) ([]byte, error) { return (&applying{run: of.run}).document("interval", v) })
+	return flat(w, rows, of.document)
 }
 
 // flat writes a list as CSV, or a value as one row, with the fields of their JSON as columns.
@@ -216,8 +216,7 @@ func fields(prefix string, value json.RawMessage, put func(name, text string)) {
 
 const mibBytes = 1 << 20
 
-// buffered writes into memory and then out in one piece, so that a report is
-// there whole or not at all.
+// buffered writes into memory and then out in one piece: a report is there whole or not at all.
 func buffered(w io.Writer, write func(*bytes.Buffer)) error {
 	var b bytes.Buffer
 	write(&b)
@@ -232,15 +231,6 @@ func OfTable(command, subject string, t *doc.Table, list any) *doc.Document {
 
 // none stands for what is not known.
 const none = doc.Unknown
-
-// joined returns words with commas between them.
-func joined[S ~string](words []S) string {
-	text := ""
-	for i, word := range words {
-		text += pick(i > 0, ", ", "") + string(word)
-	}
-	return text
-}
 
 // plural is a number of things.
 func plural[N int | int64](n N, thing string) string { return theme.Plural(n, thing, thing+"s") }

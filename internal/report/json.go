@@ -30,48 +30,13 @@ func doingOf(p *plan.Plan, settings []result.Setting) doing {
 	}
 }
 
-// conditions are what a run must do for the fields of a result to say something, by their
-// paths, such as "records.offered" and "series[].failed".
-var conditions = sync.OnceValue(func() map[string]string {
-	of := make(map[string]string)
-	addConditions(of, "", reflect.TypeFor[result.Result]())
-	addConditions(of, "interval", reflect.TypeFor[result.Point]())
-	return of
-})
-
-func addConditions(of map[string]string, path string, t reflect.Type) {
-	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
-		if t.Kind() == reflect.Slice {
-			path += "[]"
-		}
-		t = t.Elem()
-	}
-	if t.Kind() != reflect.Struct {
-		return
-	}
-	for _, f := range reflect.VisibleFields(t) {
-		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if f.Anonymous || name == "" {
-			continue
-		}
-		at := under(path, name)
-		if does := f.Tag.Get("of"); does != "" {
-			of[at] = does
-		}
-		addConditions(of, at, f.Type)
-	}
-}
-
-func under(path, name string) string { return strings.TrimPrefix(path+"."+name, ".") }
-
-// applying writes documents without the fields that do not apply to a run.
+// applying writes documents without the fields that do not apply to a run: those with a tag "of" that names what it does not.
 type applying struct {
 	run       doing
 	processes []doing // of each in the document
 }
 
-// applyingTo is for the document of a result. Each process has the fields of its own
-// command.
+// applyingTo is for the document of a result. Each process has the fields of its own command.
 func applyingTo(r *result.Result) *applying {
 	a := &applying{run: doingOf(&r.Plan, r.Config)}
 	a.run["transactions"] = a.run["transactions"] || r.Client.Transactions+r.Client.Aborted > 0
@@ -84,50 +49,72 @@ func applyingTo(r *result.Result) *applying {
 	return a
 }
 
-// document is v in JSON, on one line. path is where v is in a result.
-func (a *applying) document(path string, v any) ([]byte, error) {
+// document is v in JSON, on one line.
+func (a *applying) document(v any) ([]byte, error) {
 	var whole bytes.Buffer
 	e := json.NewEncoder(&whole)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(v); err != nil {
 		return nil, err
 	}
-	return a.pruned(path, bytes.TrimSpace(whole.Bytes()), a.run), nil
+	return a.pruned(reflect.TypeOf(v), bytes.TrimSpace(whole.Bytes()), a.run), nil
 }
 
 // write writes v as document has it.
-func (a *applying) write(w io.Writer, path string, v any, indent string) error {
-	line, err := a.document(path, v)
+func (a *applying) write(w io.Writer, v any, indent string) error {
+	line, err := a.document(v)
 	if err != nil {
 		return err
 	}
 	return theme.JSON(w, json.RawMessage(line), indent)
 }
 
-// pruned returns a value of a document without the fields that do not apply.
-func (a *applying) pruned(path string, value json.RawMessage, does doing) json.RawMessage {
-	if value[0] != '{' && value[0] != '[' {
+// pruned returns a value of a type without the fields that do not apply.
+func (a *applying) pruned(t reflect.Type, value []byte, does doing) []byte {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	object := t.Kind() == reflect.Struct && value[0] == '{'
+	if !object && (t.Kind() != reflect.Slice || value[0] != '[') {
 		return value
 	}
 	var parts [][]byte
 	for name, part := range each(value) {
-		at := under(path, name)
-		if value[0] == '[' {
-			at = path + "[]"
-		}
-		if path == "processes" {
-			does = a.processes[len(parts)]
-		}
-		if what := conditions()[at]; what != "" && !does[what] {
+		if !object {
+			if t.Elem() == reflect.TypeFor[result.ProcessRow]() {
+				does = a.processes[len(parts)]
+			}
+			parts = append(parts, a.pruned(t.Elem(), part, does))
 			continue
 		}
-		if part = a.pruned(at, part, does); value[0] == '{' {
-			key, _ := json.Marshal(name) // a text has a form
-			part = append(append(key, ':'), part...)
+		f, known := fieldsOf(t)[name]
+		if what := f.Tag.Get("of"); what != "" && !does[what] {
+			continue
 		}
-		parts = append(parts, part)
+		if known {
+			part = a.pruned(f.Type, part, does)
+		}
+		key, _ := json.Marshal(name) // a text has a form
+		parts = append(parts, append(append(key, ':'), part...))
 	}
 	return slices.Concat(value[:1], bytes.Join(parts, []byte{','}), value[len(value)-1:])
+}
+
+var structs sync.Map // from types to their fields
+
+// fieldsOf returns the fields of a struct by their names in JSON.
+func fieldsOf(t reflect.Type) map[string]reflect.StructField {
+	if known, ok := structs.Load(t); ok {
+		return known.(map[string]reflect.StructField)
+	}
+	fields := make(map[string]reflect.StructField)
+	for _, f := range reflect.VisibleFields(t) {
+		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); !f.Anonymous && name != "" {
+			fields[name] = f
+		}
+	}
+	structs.Store(t, fields)
+	return fields
 }
 
 // each yields the values of an object with their names, or those of a list.

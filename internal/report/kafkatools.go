@@ -168,10 +168,7 @@ func (c *consumerPerf) row(times string, records, bytes, ofRecords, ofBytes int6
 
 // per returns a rate, 0 over no time.
 func per(v float64, d time.Duration) float64 {
-	if d <= 0 {
-		return 0
-	}
-	return v / d.Seconds()
+	return pick(d <= 0, 0, v/d.Seconds())
 }
 
 func (c *consumerPerf) date(at time.Duration) string {
@@ -236,12 +233,7 @@ func javaMetrics(r *result.Result) (rows []javaMetric) {
 func inMillis[T result.Micros | int64](us T) float64 { return float64(us) / 1000 }
 
 // some is a value that is not known where it is 0.
-func some(v float64) float64 {
-	if v == 0 {
-		return math.NaN()
-	}
-	return v
-}
+func some(v float64) float64 { return pick(v == 0, math.NaN(), v) }
 
 func producerMetrics(r *result.Result) []javaMetric {
 	var requests, throttle float64

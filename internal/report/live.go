@@ -31,7 +31,7 @@ func progress(now time.Time, w *stats.Window, h host.Sample, p *plan.Plan, lag *
 		if p.Writes() {
 			parts = append(parts, "sent "+theme.Rate(w.RecordsPerSecond())+"/s")
 		}
-		waits := map[bool]string{true: theme.Rate(float64(lag.Records)), false: "not known"}[lag.Known]
+		waits := pick(lag.Known, theme.Rate(float64(lag.Records)), "not known")
 		parts = append(parts, "read "+theme.Rate(w.ConsumedPerSecond())+"/s", theme.MiB(per(float64(w.ConsumedBytes), w.End-w.Start))+" MiB/s", "consumer lag "+waits)
 		if p.Writes() || w.EndToEnd.Count() > 0 {
 			parts = append(parts, "end to end p50 "+quantile(&w.EndToEnd, 0.5), "p99 "+quantile(&w.EndToEnd, 0.99))
@@ -50,10 +50,7 @@ func progress(now time.Time, w *stats.Window, h host.Sample, p *plan.Plan, lag *
 
 // quantile returns a dash where there is nothing: a latency of 0 would be the best there is.
 func quantile(h *stats.Histogram, q float64) string {
-	if h.Ranked() == 0 {
-		return "-"
-	}
-	return theme.Duration(h.ValueAtQuantile(q))
+	return pick(h.Ranked() == 0, "-", theme.Duration(h.ValueAtQuantile(q)))
 }
 
 // Live writes lines about a run as it goes on: those of the output, or progress for a log.
@@ -98,7 +95,11 @@ const intervalSlack = 100 * time.Millisecond
 // be shorter.
 func (l *Live) Observe(s run.Second) {
 	if l.o.Output == "jsonl" {
-		l.writePoints(&s.Snapshot)
+		all := s.Snapshot.Recent
+		for _, p := range all[max(0, len(all)-int(s.Snapshot.Placed-l.points)):] {
+			l.note(jsonInterval(l.o.Stdout, p, doingOf(&l.plan, nil)))
+		}
+		l.points = s.Snapshot.Placed
 	}
 	if l.o.Quiet && l.o.Output != "perf-test" {
 		return
@@ -112,14 +113,6 @@ func (l *Live) Observe(s run.Second) {
 	// A short interval at the end would look like a collapse of the rate.
 	if !over || length >= time.Second/2 {
 		l.writeInterval(&s)
-	}
-}
-
-func (l *Live) writePoints(s *result.Snapshot) {
-	points := s.Recent[max(0, len(s.Recent)-int(s.Placed-l.points)):]
-	l.points = s.Placed
-	for _, p := range points {
-		l.note(jsonInterval(l.o.Stdout, p, doingOf(&l.plan, nil)))
 	}
 }
 
@@ -173,35 +166,17 @@ func StudyProgress(p study.Progress) string {
 	var parts []string
 	for i := range p.Results {
 		r := &p.Results[i]
-		text := Rounded(r.Of(metric.Rate)) + " records/s"
-		if r.Load != "" {
-			text = r.Load + " " + text
-		}
-		if r.Of(metric.P99) > 0 {
-			text += ", p99 " + theme.Duration(micros(int64(r.Of(metric.P99))))
-		}
-		if !r.Valid {
-			text += ", not valid"
-		}
-		parts = append(parts, text+", limit "+r.Limit.String())
+		p99 := r.Of(metric.P99)
+		parts = append(parts, strings.TrimSpace(r.Load+" "+theme.PerSecond(r.Of(metric.Rate)))+" records/s"+
+			pick(p99 > 0, ", p99 "+theme.Duration(micros(int64(p99))), "")+pick(r.Valid, "", ", not valid")+", limit "+r.Limit.String())
 	}
 	return "  " + strings.Join(parts, "; ")
 }
 
 // turnText says which run goes on: "run 3 of 9, 10s left: acks=1". turns is 0 if it is not known.
 func turnText(t study.Turn, turns int, left, warmsUp string) string {
-	text := fmt.Sprintf("run %d", t.Number)
-	if turns > 0 {
-		text += fmt.Sprintf(" of %d", turns)
-	}
-	text += left
-	if at := t.Cell.String(); at != "" {
-		text += ": " + at
-	}
-	if t.Repeat == 0 {
-		text += warmsUp
-	}
-	return text
+	at := t.Cell.String()
+	return fmt.Sprintf("run %d", t.Number) + pick(turns > 0, fmt.Sprintf(" of %d", turns), "") + left + pick(at != "", ": "+at, "") + pick(t.Repeat == 0, warmsUp, "")
 }
 
 // StudyListDoc returns the studies that kt has, and those that were made.

@@ -23,7 +23,7 @@ func Markdown(w io.Writer, r result.Result, _ Options) error {
 }
 
 // Document returns the JSON document of a result, on one line.
-func Document(r result.Result) (json.RawMessage, error) { return applyingTo(&r).document("", r) }
+func Document(r result.Result) (json.RawMessage, error) { return applyingTo(&r).document(r) }
 
 // RunDoc returns what a run says. A page adds its charts after the section "figures".
 func RunDoc(r *result.Result, o Options) *doc.Document {

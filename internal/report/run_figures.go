@@ -146,8 +146,7 @@ func steadiness(s *result.Stability) string {
 	return "never steady: " + varied + pick(s.Trend.Low > 0, ", and the rate still rose at the end: use a longer --duration", "")
 }
 
-// extremes returns the partitions with the fewest and the most records: of those sent, or read by a run that only reads. One that got none
-// has no row.
+// extremes returns the partitions with the fewest and the most records, sent or read. One that got none has no row.
 func extremes(r *result.Result) (low, high result.PartitionRow) {
 	rows, named := slices.Clone(r.Partitions), make(map[string]bool, len(r.Partitions))
 	for i := range rows {

@@ -247,8 +247,7 @@ func disk(disks []result.BusyDisk) string {
 	return d.Name + " " + theme.Percent(d.BusyShare)
 }
 
-// network returns the interface that was used most for its speed; among those that do not
-// tell it, most of all.
+// network returns the interface that was used most for its speed; among those that do not tell it, most of all.
 func network(nics []result.BusyNetwork) string {
 	if len(nics) == 0 {
 		return none
@@ -260,8 +259,7 @@ func network(nics []result.BusyNetwork) string {
 	return n.Name + " " + pick(n.SpeedBits == 0, theme.Number(n.SentMiB)+" / "+theme.Number(n.ReceivedMiB)+" MiB/s", theme.Percent(n.SentShare)+" / "+theme.Percent(n.ReceivedShare))
 }
 
-// jvm returns the fullest heap of the brokers on a host and what its garbage collection took
-// of the time, the worst of each.
+// jvm returns the fullest heap of the brokers on a host, and the largest share of time that garbage collection took.
 func jvm(brokers []result.BusyBroker) (heap, gc string) {
 	if !slices.ContainsFunc(brokers, result.BusyBroker.Known) {
 		return none, none

@@ -47,17 +47,11 @@ func verdictOf(r *result.Result) doc.Section {
 // errorTable has a row for each code of failed records, the most frequent first.
 func errorTable(r *result.Result) *doc.Table {
 	t := doc.NewTable("errors", "errors by kind", "error|words", "of|words", "records")
-	add := func(of string, errors result.Errors) {
-		for _, code := range errors.Codes() {
-			t.Add(code, of, theme.Count(errors[code])).Tone = doc.Bad
+	of := []result.Errors{r.Errors, cmp.Or(r.Fetch, new(result.Fetch)).Errors, cmp.Or(r.Warmup, new(result.Warmup)).Errors}
+	for i, when := range []string{"producing", "fetching", "warm-up"} {
+		for _, code := range of[i].Codes() {
+			t.Add(code, when, theme.Count(of[i][code])).Tone = doc.Bad
 		}
-	}
-	add("producing", r.Errors)
-	if f := r.Fetch; f != nil {
-		add("fetching", f.Errors)
-	}
-	if w := r.Warmup; w != nil {
-		add("warm-up", w.Errors)
 	}
 	return t
 }
@@ -91,8 +85,7 @@ func limitText(l *result.Limit) string { return strings.Trim(l.Shown()+": "+limi
 // firstNumber is where a reason begins to differ from those of its kind.
 var firstNumber = regexp.MustCompile(`[0-9].*`)
 
-// invalid returns the reasons why a result is not valid. Many processes with one reason are counted, and the
-// worst is named.
+// invalid returns the reasons why a result is not valid. Many processes with one reason are counted, and the worst is named.
 func invalid(r *result.Result) (all []string) {
 	if !merged(r) {
 		return r.Invalid
@@ -160,7 +153,9 @@ func notCounted(f *doc.Facts, r *result.Result) {
 		p := &r.Processes[i]
 		switch {
 		case !p.Counted:
-			said = append(said, nameOf(p)+" "+string(p.State)+": "+fate(p))
+			sent, read := p.Records.Offered, p.Records.Consumed
+			said = append(said, nameOf(p)+" "+string(p.State)+": "+pick(sent > 0, theme.Count(p.Records.Acknowledged)+" of "+plural(sent, "record")+" acknowledged; ", "")+
+				pick(read > 0, plural(read, "record")+" read; ", "")+cmp.Or(p.Note, stateReasons[p.State]))
 		case p.Note == result.NothingMeasured && len(idle[p.Host]) > 0:
 			said = append(said, p.Host+"/"+strings.Join(idle[p.Host], ",")+": "+p.Note)
 			idle[p.Host] = nil
@@ -179,13 +174,6 @@ var stateReasons = map[result.PartState]string{
 	result.PartComplete: "it was not counted", result.PartStopped: "it was not counted",
 	result.PartRunning: "it still runs", result.PartLost: "its run file was cut off", result.PartMissing: "it left no run file",
 	result.PartLate: "it began too late to be measured with the others",
-}
-
-// fate returns the records of a process that does not count, and the reason.
-func fate(p *result.ProcessRow) string {
-	sent, read := p.Records.Offered, p.Records.Consumed
-	return pick(sent > 0, theme.Count(p.Records.Acknowledged)+" of "+plural(sent, "record")+" acknowledged; ", "") +
-		pick(read > 0, plural(read, "record")+" read; ", "") + cmp.Or(p.Note, stateReasons[p.State])
 }
 
 // maxGapRows is how many gaps a summary lists.

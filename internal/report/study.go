@@ -116,7 +116,7 @@ func cellTable(d *study.Document) *doc.Table {
 		if c.LeftOut != "" {
 			limit, notes = "left out", []string{c.LeftOut}
 		}
-		row := t.Add(place, doc.Cell{Text: medianOf(f, metric.Rate), Bar: r.Median}, pick(r.N > 0, Rounded(r.Low), none), pick(r.N > 0, Rounded(r.High), none), texts, r.N, limit)
+		row := t.Add(place, doc.Cell{Text: medianOf(f, metric.Rate), Bar: r.Median}, pick(r.N > 0, theme.PerSecond(r.Low), none), pick(r.N > 0, theme.PerSecond(r.High), none), texts, r.N, limit)
 		row.Note, row.NoteTone, row.Tone = strings.Join(notes, "; "), doc.Warn, pick(r.N == 0 || f.ClientBound || f.Invalid > 0, doc.Muted, doc.Plain)
 	})
 	return t
@@ -183,9 +183,9 @@ func published(d *study.Document) doc.Section {
 	t := doc.NewTable("published-table", "Published figures, and those of this study", "case|words", "at|words", "published", "here", "ratio")
 	var sources []string
 	for _, p := range d.Published {
-		row := t.Add(p.Case, p.String(), Rounded(p.RecordsPerSecond), none, none)
+		row := t.Add(p.Case, p.String(), theme.PerSecond(p.RecordsPerSecond), none, none)
 		if row.Note = p.Environment; p.EnvironmentHere != "" {
-			row.Cells[3].Text = Rounded(p.Here)
+			row.Cells[3].Text = theme.PerSecond(p.Here)
 			row.Note += "; here: " + p.EnvironmentHere
 		}
 		if len(p.Differs) > 0 {
@@ -239,25 +239,15 @@ func runTable(s *study.Study, runs []oneRun) *doc.Table {
 
 // Named returns the name of a metric with the unit that Figure leaves out.
 func Named(m study.Metric) string {
-	if unit := map[metric.Unit]string{metric.RecordsRate: "records/s", metric.BytesRate: "MiB/s", metric.Cores: "cores"}[m.Of().Unit]; unit != "" {
-		return string(m) + ", " + unit
-	}
-	return string(m)
+	_, unit, _ := strings.Cut(m.Of().Unit.Show(2), " ")
+	return string(m) + pick(unit != "", ", "+unit, "")
 }
 
 // Figure writes a value of a metric for people, in a column that has its unit.
 func Figure(m study.Metric, v float64) string {
-	switch of := m.Of(); of.Unit {
-	case metric.RecordsRate:
-		return Rounded(v)
-	case metric.BytesRate:
-		return fmt.Sprintf("%.2f", v/mibBytes)
-	case metric.Cores:
-		return fmt.Sprintf("%.2f", v)
-	case metric.Ratio:
-		return theme.Percent(v)
-	case metric.Time:
-		return theme.Duration(micros(int64(v)))
+	if m.Of().Unit == metric.RecordsRate { // a whole one
+		return theme.PerSecond(v)
 	}
-	return theme.PerSecond(v)
+	text, _, _ := strings.Cut(m.Of().Unit.Show(v), " ")
+	return text
 }

@@ -23,14 +23,14 @@ func findDoc(all *doc.Document, d *study.Document) {
 	trials := doc.NewTable("trial-table", "Trials in their order", "trial|words", "rate", "reached", "outcome|words")
 	tones := map[study.Outcome]doc.Tone{study.Passed: doc.Good, study.Invalid: doc.Muted}
 	for _, one := range d.Trials {
-		row := trials.Add(one.Kind, RateOf(one.Rate), Rounded(one.Achieved), one.Outcome)
+		row := trials.Add(one.Kind, rateOf(one.Rate), theme.PerSecond(one.Achieved), one.Outcome)
 		row.Tone, row.Note = tones[one.Outcome], strings.Join(one.Reasons, "; ")
 	}
 	curve := doc.NewTable("curve-table", "Latency at shares of the peak; up to the knee the p99 is at most twice that of the lowest rate",
 		"of the peak", "rate", "p50", "p99|bars", "p99.9", "knee|words")
 	for _, c := range d.Curve {
 		of := func(m study.Metric) string { return Figure(m, c.Of(m)) }
-		curve.Add(theme.Percent(c.Share), RateOf(c.Rate), of(metric.P50), doc.Cell{Text: of(metric.P99), Bar: c.Of(metric.P99)}, of(metric.P999), pick(c.Knee, "knee", "")).Tone =
+		curve.Add(theme.Percent(c.Share), rateOf(c.Rate), of(metric.P50), doc.Cell{Text: of(metric.P99), Bar: c.Of(metric.P99)}, of(metric.P999), pick(c.Knee, "knee", "")).Tone =
 			pick(c.Knee, doc.Good, doc.Plain)
 	}
 	all.Sections = []doc.Section{
@@ -43,11 +43,8 @@ func findDoc(all *doc.Document, d *study.Document) {
 	}
 }
 
-// RateOf writes a target; 0 is no limit.
-func RateOf(r float64) string { return pick(r == 0, "unlimited", Rounded(r)) }
-
-// Rounded writes a measured number of records as a whole one, the same in each table.
-func Rounded(v float64) string { return theme.PerSecond(v) }
+// rateOf writes a target; 0 is no limit.
+func rateOf(r float64) string { return pick(r == 0, "unlimited", theme.PerSecond(r)) }
 
 // trialDoc fills in what a trial says.
 func trialDoc(all *doc.Document, d *study.Document) {
@@ -108,7 +105,7 @@ func foundOf(s *study.SystemBest) string {
 	case p != nil && p.RecordsPerSecond == 0:
 		text = pick(s.Over, "no rate holds", none)
 	case p != nil:
-		text = pick(p.ClientBound, "at least ", "") + Rounded(p.RecordsPerSecond) + " records/s"
+		text = pick(p.ClientBound, "at least ", "") + theme.PerSecond(p.RecordsPerSecond) + " records/s"
 	case s.By == "":
 		texts := []string{theme.Count(int64(c.Failed.Median)) + " failed"}
 		if c.Lost.N > 0 {
@@ -124,7 +121,7 @@ func foundOf(s *study.SystemBest) string {
 	case s.By.IsLatency():
 		text = "p50 " + Figure(metric.P50, c.Of(metric.P50).Median) + ", p99 " + Figure(metric.P99, c.Of(metric.P99).Median)
 	default:
-		text = Rounded(c.Of(metric.Rate).Median) + " records/s"
+		text = theme.PerSecond(c.Of(metric.Rate).Median) + " records/s"
 	}
 	return text + pick(s.At != "", " with "+s.At, "") + pick(s.Over, "", " (not over)")
 }
@@ -142,8 +139,7 @@ func publishedOf(s *study.SystemBest) (text, sources string) {
 	return strings.Join(texts, "; "), strings.Join(slices.Compact(from), "; ")
 }
 
-// factorPlots are the throughput and the p99 along each answer, and its own metric if it is another. The table has every cell, if there
-// are too many plots.
+// factorPlots are the throughput and the p99 along each answer, and its own metric if it is another.
 func factorPlots(d *study.Document) (plots []doc.Block) {
 	const most = 24
 	var seen []string

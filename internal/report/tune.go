@@ -84,8 +84,7 @@ var verdictTones = map[tune.Verdict]doc.Tone{tune.OK: doc.Good, tune.Fail: doc.B
 
 func verdictWord(v tune.Verdict) string { return strings.ReplaceAll(string(v), "_", " ") }
 
-// aboutMachine returns the name, the system, the size and the kind of a machine. A folder with a
-// part of a machine's files may lack any of them.
+// aboutMachine returns the name, the system, the size and the kind of a machine, of which any may be unknown.
 func aboutMachine(m *tune.Machine) []string {
 	return slices.DeleteFunc([]string{
 		cmp.Or(m.Hostname, "name unknown"), "Linux " + cmp.Or(m.Kernel, "(version unknown)"),
@@ -130,8 +129,7 @@ func verdictCount(n int, v tune.Verdict) string {
 	return theme.Plural(n, words[0], words[1])
 }
 
-// reason returns what is special about a finding on this machine, and the effect of a value that is not as wanted: all of it, or its first
-// sentence before what is special.
+// reason returns what is special about a finding on this machine, and the effect of a wrong value: all of it, or its first sentence before.
 func reason(f tune.Finding, whole bool) string {
 	var parts []string
 	if f.Note != "" {
@@ -209,7 +207,7 @@ func ExplainDoc(s *tune.Setting, profiles []*tune.Profile, f *tune.Finding) *doc
 	facts.List("wanted", wanted...)
 	facts.List("why", s.Why, s.Detail)
 	facts.List("severity", fmt.Sprintf("%s; the value is %s", s.Severity, confidences[s.Confidence]))
-	facts.List("roles", joined(s.Roles))
+	facts.List("roles", rolesOf(s))
 	facts.List("reads", strings.Join(s.Reads, ", "))
 	facts.List("sources", s.Sources...)
 	facts.List("change", pick(s.Applies, "kt tune --apply sets it", "kt only checks it")+pick(s.Risk != "", "; risk: "+s.Risk, ""))
@@ -222,6 +220,10 @@ var confidences = map[tune.Confidence]string{
 	tune.Documented: "documented by Kafka or a vendor",
 	tune.Measured:   "backed by a published measurement",
 	tune.Folklore:   "a common or an own proposal, not measured",
+}
+
+func rolesOf(s *tune.Setting) string {
+	return strings.Trim(strings.ReplaceAll(fmt.Sprint(s.Roles), " ", ", "), "[]")
 }
 
 func wantedBy(p *tune.Profile, s *tune.Setting) string {

@@ -155,8 +155,7 @@ var states = []struct {
 	{tune.Failed, "failed", doc.Bad},
 }
 
-// outcomeDoc returns a table of outcomes, with how many are in each state, what to do next, and the commands that make the system read files
-// that were written or removed.
+// outcomeDoc returns a table of outcomes, how many are in each state, what to do next, and the commands that make the system read files anew.
 func outcomeDoc(subject string, all []outcome, written bool, next ...string) *doc.Document {
 	t, count := doc.NewTable("changes", "Changes", "check|whole", "state|whole", "what|sentence"), make(map[tune.State]int)
 	t.Empty = "kt has changed nothing on this machine"

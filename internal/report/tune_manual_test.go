@@ -64,7 +64,7 @@ func manualEntry(b *bytes.Buffer, s *tune.Setting, profiles []*tune.Profile) {
 	if s.Applies {
 		applied = ", *applied*"
 	}
-	fmt.Fprintf(b, "\n### %s\n\n%s: %s (%s; %s%s).\n\n", s.ID, cell(capital(s.Title)), cell(s.Why), s.Severity, joined(s.Roles), applied)
+	fmt.Fprintf(b, "\n### %s\n\n%s: %s (%s; %s%s).\n\n", s.ID, cell(capital(s.Title)), cell(s.Why), s.Severity, rolesOf(s), applied)
 	if s.Detail != "" {
 		fmt.Fprintf(b, "%s\n\n", cell(s.Detail))
 	}

@@ -20,9 +20,7 @@ import (
 	"github.com/kt-bench/kt/internal/stats"
 )
 
-// execs runs the commands beside a load and reports when each began and ended. Each line
-// that they write is a notice. Not everybody shows notices, so the last line of a command
-// that failed is in the event of its end too.
+// execs runs the commands beside a load. It tells their beginnings and ends as events, and each line of theirs as a notice.
 type execs struct {
 	engine.Events
 	list     []plan.Exec

@@ -150,8 +150,7 @@ func safe(word string) string {
 	return word[:min(len(word), maxWord)]
 }
 
-// sink passes the windows of a run on: to the fold that makes the result, to the run file,
-// and to the observers.
+// sink passes the windows of a run on: to the fold that makes the result, to the run file, and to the observers.
 type sink struct {
 	fold      *result.Fold
 	file      *result.RunFile // nil: no run file
@@ -179,8 +178,7 @@ func (m *maker) newSink(observers []Observer) (*sink, error) {
 	return s, nil
 }
 
-// begin starts to sample this host when the load begins: connecting is no part of the
-// measurement.
+// begin starts to sample this host when the load begins.
 func (s *sink) begin(now time.Time, start result.Start) {
 	s.sampler = host.NewSampler(now)
 	s.fold.Begin(start)

@@ -170,8 +170,7 @@ func judgeReading(res *result.Result, idle bool) error {
 	return nil
 }
 
-// checkTune begins the check of this host by kt tune, beside the load. The function that it returns ends the check, and
-// returns what was found; nil if the check was not over by then, for no run waits for it.
+// checkTune begins the check of this host by kt tune. The function that it returns ends it; nil: it was not over by then.
 func (m *maker) checkTune(ctx context.Context) func() []result.TuneCheck {
 	if m.Tune == nil || m.header.Embedded {
 		return func() []result.TuneCheck { return nil }

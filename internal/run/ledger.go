@@ -65,16 +65,14 @@ func readHeaders(path string, p *plan.Plan, engineChosen bool) error {
 	return nil
 }
 
-// gone returns the error of a ledger whose topic is not there any more, or not on this cluster: which one
-// cannot be known, so no record is called lost.
+// gone returns the error of a ledger whose topic is not there any more, or not on this cluster.
 func (m *maker) gone(why string) error {
 	n := m.Book.Verify().Acknowledged
 	return fmt.Errorf("--verify %s: %s, or this is another cluster: %s of the ledger cannot be there", m.BookName, why,
 		theme.Plural(n, "acknowledged record", "acknowledged records"))
 }
 
-// account closes the books: what was written goes into the ledger file, and what was read
-// is compared with it.
+// account closes the books: what was written goes into the ledger file, and what was read is compared with it.
 func (m *maker) account(ctx context.Context) (_ *ledger.Verdict, err error) {
 	if m.book == nil {
 		return nil, nil
@@ -129,8 +127,7 @@ func (m *maker) check(path string) string {
 	return fmt.Sprintf("; check the topic with: kt consume --verify %s --bootstrap-server %s", path, strings.Join(at, ","))
 }
 
-// ledgerPath returns where the ledger goes: where the request says, else beside the run file;
-// "" when there is none.
+// ledgerPath returns where the ledger goes, beside the run file unless the request says; "": there is none.
 func (m *maker) ledgerPath() string {
 	switch {
 	case !m.Plan.Verify || !m.Plan.Writes(), m.together(): // it is of one process

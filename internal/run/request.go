@@ -183,8 +183,7 @@ func (d Delivery) Send(s Second) {
 	}
 }
 
-// lastSecond is how long observers may take for the last second of a run that was ended by
-// its ctx: what is written after the run comes after what they write.
+// lastSecond is how long observers may take for the last second of a run that was ended by its ctx.
 const lastSecond = time.Second
 
 // Close waits until every observer has taken the last second, or for lastSecond after ctx

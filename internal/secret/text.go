@@ -61,8 +61,7 @@ func (Text) Format(s fmt.State, _ rune) { _, _ = io.WriteString(s, hidden) } // 
 // MarshalText returns [hidden]. JSON, YAML, XML and slog call it too.
 func (Text) MarshalText() ([]byte, error) { return []byte(hidden), nil }
 
-// words matches a word before a secret, up to where the secret begins. The value of every property whose name
-// begins with ssl. or sasl. counts as one.
+// words matches a word before a secret, as of every property of ssl. and sasl., up to where the secret begins.
 const words = `(?:password|passwd|secret|token|credential|jaas|authorization|api[-_]?key)[\w.-]*(?:\s*[=:]\s*|\s+)|pwd\s*=\s*|\bs(?:as|s)l\.[\w.]+\s*[=:]\s*`
 
 // named matches a text with a secret. Text behind "password=", "TOKEN: " or "--secret " may hold anything, so all of the

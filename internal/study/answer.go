@@ -48,8 +48,7 @@ type Peak struct {
 // alpha is the accepted share of false alarms: of studies without any difference in which kt names one.
 const alpha = 0.05
 
-// unsureFrom is the share by which a value must look worse than the best one for a word on it, although
-// it cannot be told from it: people would not call them alike.
+// unsureFrom is the share by which a value must look worse than the best one for a word on it, although it cannot be told from it.
 const unsureFrom = 0.1
 
 // answer answers the questions of a study, once for each choice of the other factors.
@@ -126,8 +125,7 @@ func (d *Document) Along(a *Answer) (bars []Bar) {
 	return bars
 }
 
-// valueOf returns the value of a factor in a cell. In pairs other factors differ with it, so it is the whole cell, without
-// settings that keep their defaults.
+// valueOf returns the value of a factor in a cell; in pairs all values that are no defaults, because they differ with it.
 func (d *Document) valueOf(c *CellDoc, factor string) string {
 	if !d.Study.Pair {
 		return c.At[factor]
@@ -310,8 +308,7 @@ type ranking struct {
 	alpha     float64 // of these cells
 }
 
-// rank compares cells of which one factor differs. The runs of all cells of the study tell how much repeats differ. The cells of a
-// search are compared within blocks, because they were not all in each of them.
+// rank compares cells of which one factor differs: those of a search within blocks, because they were not all in each.
 func (d *Document) rank(cells []*CellDoc, factor string, by Metric) (r ranking, err error) {
 	var runs []inference.Run
 	var groups []int

@@ -3,13 +3,18 @@
 package study
 
 import (
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/kt-bench/kt/internal/ledger"
+	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/result/metric"
 	"github.com/kt-bench/kt/internal/result/verdict"
+	"github.com/kt-bench/kt/internal/stats"
 )
 
 // asked returns the answer to a question about the values 1, 2, … (or those of names) of a factor, of which each has some runs. A
@@ -130,5 +135,125 @@ func TestInPairsAnAnswerNamesWholeCells(t *testing.T) {
 	d.answer()
 	if a := &d.Answers[0]; a.Best != "url=b" || len(d.Along(a)) != 2 || a.Worse[0].Value != "url=a linger=5ms" {
 		t.Errorf("%+v with the bars %+v", a, d.Along(a))
+	}
+}
+
+// servedOf is a result whose p99 is a number or failed.
+func servedOf(p99 result.Micros) *result.Result {
+	var r result.Result
+	r.Plan.Producers = 1
+	h := &r.Histograms.Response.Histogram
+	h.RecordN(900*time.Microsecond, 98)
+	if p99 == result.Failed {
+		h.RecordNever(2)
+	} else {
+		h.RecordN(p99.Duration(), 2)
+	}
+	r.Latency.Response = result.LatencyOf(h)
+	r.Throughput.RecordsPerSecond = 1000
+	return &r
+}
+
+// Neither a comparison, nor a cell, nor a trial takes the latency of the runs in which it did not fail.
+func TestALatencyThatFailedInSomeRunsIsComparedWithNone(t *testing.T) {
+	var a, b Side
+	c := CellDoc{}
+	for i := range 5 {
+		a.Add("a", servedOf(2000))
+		p99 := result.Micros(2000)
+		if i < 2 {
+			p99 = result.Failed
+		}
+		b.Add("b", servedOf(p99))
+		c.Runs = append(c.Runs, RunDoc{Loads: []LoadFigures{*b.runs[i]}})
+	}
+	const says = "p99: failed in 2 of 5 runs"
+	d, err := Compare(&a, &b, 0.03)
+	if err != nil || d.A.FailedMetrics != nil || !slices.Contains(d.B.FailedMetrics, says) || slices.ContainsFunc(d.Metrics, func(c Compared) bool { return c.Metric == metric.P99 || c.Metric == metric.P999 }) {
+		t.Fatalf("%v: %q against %q, %+v", err, d.A.FailedMetrics, d.B.FailedMetrics, d.Metrics)
+	}
+	if d.Judge([]FailOn{{Metric: metric.P99, Above: true, Limit: 0.1}}); len(d.Failures) != 1 || !strings.Contains(d.Failures[0], "failed") {
+		t.Errorf("--fail-on: %q", d.Failures)
+	}
+	if c.conclude(1); c.Of(metric.P99).N != 0 || c.Of(metric.P50).N != 5 || !slices.Contains(c.FailedMetrics, says) {
+		t.Errorf("the cell has %+v, %q", c.Measures, c.FailedMetrics)
+	}
+	l := LoadFigures{Valid: true, SLO: []result.Limit{{Expression: "p99<5ms", Note: "failed"}}}
+	if why := (Step{Rate: 1, Time: 10e9}).reasons(&l); !slices.Contains(why, "p99<5ms: failed") {
+		t.Errorf("a trial with a failed p99 fails by %q", why)
+	}
+}
+
+// A mean of the records that were served would look better than one of all, and the CPU from 1 % of them on.
+func TestAMeanBesideRecordsThatFailedIsNone(t *testing.T) {
+	r := servedOf(2000)
+	r.Client.CPUCores = 1
+	for unserved, want := range map[int64][]Metric{0: nil, 1: {metric.Mean}, 2: {metric.CPU, metric.Mean}} {
+		r.Latency.Response.Unserved = unserved
+		if l := FiguresOf(r); !slices.Equal(l.FailedMetrics, want) || l.Of(metric.P50) == 0 {
+			t.Errorf("%d records unserved: %q", unserved, l.FailedMetrics)
+		}
+	}
+}
+
+// What no run may be is judged by each run of B, and what is not known of one is not passed over.
+func TestFailOnOfWhatNoRunMayBe(t *testing.T) {
+	none, some := 0.0, 3.0
+	for name, tc := range map[string]struct {
+		value *float64
+		held  bool
+		want  int
+	}{"no errors": {&none, false, 0}, "errors": {&some, true, 1}, "not known": {nil, false, 1}} {
+		f, err := ParseFailOn("errors>0")
+		if err != nil || f.Metric != "" {
+			t.Fatal(f, err)
+		}
+		b := &Side{runs: figures{{}, {}}}
+		b.runs[1].SLO = []result.Limit{{Expression: "errors>0", Value: tc.value, Unit: metric.Records, Held: tc.held}}
+		d := &CompareDocument{b: b}
+		if d.Judge([]FailOn{f}); len(d.Failures) != tc.want {
+			t.Errorf("%s: %q", name, d.Failures)
+		}
+	}
+}
+
+// A spread has the runs that saw an effect alone, and lost records have no number while some were not checked.
+func TestFaultsAreSummedUpOverTheRunsThatSawThem(t *testing.T) {
+	type seen struct {
+		failed                        int64
+		gap, recovered                *int64
+		acknowledged, lost, unchecked int64 // 0 acknowledged: the run did not verify
+	}
+	for _, tc := range []struct {
+		runs   []seen
+		want   Faults
+		faulty bool
+	}{
+		{[]seen{{gap: new(int64(30))}}, Faults{Failed: Spread{N: 1}, Gap: Spread{30, 30, 30, 1}}, false}, // a pause
+		{[]seen{{acknowledged: 20}}, Faults{Failed: Spread{N: 1}, Lost: Spread{N: 1}, Unchecked: Spread{N: 1}}, false},
+		{[]seen{{acknowledged: 20, unchecked: 9}}, Faults{Failed: Spread{N: 1}, Unchecked: Spread{9, 9, 9, 1}}, true},
+		{
+			[]seen{{5, new(int64(4000)), new(int64(9000)), 20, 0, 0}, {15, new(int64(6000)), nil, 20, 2, 9}},
+			Faults{Failed: Spread{10, 5, 15, 2}, Lost: Spread{1, 0, 2, 2}, Unchecked: Spread{4.5, 0, 9, 2}, Gap: Spread{5000, 4000, 6000, 2}, Recovered: Spread{9000, 9000, 9000, 1}},
+			true,
+		},
+	} {
+		var c CellDoc
+		for _, s := range tc.runs {
+			r := &result.Result{Outage: &result.Outage{LongestGapMS: s.gap, RecoveredMS: s.recovered}}
+			if s.recovered != nil {
+				r.Outage.BeganWith = stats.Exec
+			}
+			if r.Records.Failed = s.failed; s.acknowledged > 0 {
+				r.Verify = &ledger.Verdict{Acknowledged: s.acknowledged, Lost: s.lost, Unchecked: s.unchecked}
+			}
+			c.Runs = append(c.Runs, RunDoc{Loads: []LoadFigures{FiguresOf(r)}})
+		}
+		c.conclude(1)
+		c.FailedMetrics = nil
+		d := &Document{GridDoc: &GridDoc{Cells: []CellDoc{c}}}
+		if !reflect.DeepEqual(c.Faults, tc.want) || d.Faulty() != tc.faulty {
+			t.Errorf("%+v, faulty %t; want %+v, %t", c.Faults, d.Faulty(), tc.want, tc.faulty)
+		}
 	}
 }

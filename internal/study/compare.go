@@ -165,8 +165,7 @@ func (s *Side) does() string {
 	return "write, or only read"
 }
 
-// compareAll compares two sides in each metric that all their runs have. All together they have at most a share alpha
-// of false alarms (Holm).
+// compareAll compares two sides in each metric that all their runs have. All together have a share alpha of false alarms (Holm).
 func compareAll(a, b *Side, metrics []Metric, delta func(Metric) float64, alpha float64) ([]Compared, error) {
 	list := []Compared{}
 	var ps []float64
@@ -201,8 +200,7 @@ func compareAll(a, b *Side, metrics []Metric, delta func(Metric) float64, alpha 
 	return list, nil
 }
 
-// mediansDiffer is by how much the difference of the medians and the shift differ in a sentence that has both. Few runs that differ much
-// among themselves have a median that is not typical of them.
+// mediansDiffer is by how much the difference of the medians and the shift differ in a sentence that has both.
 const mediansDiffer = 0.05
 
 // mostRepeats is the largest number of runs that kt proposes.

@@ -80,8 +80,7 @@ func (s *Study) policy() policy {
 	return grid{}
 }
 
-// known returns a document of the runs of a study, as far as those that were made decide them. It depends on nothing else,
-// so a study that was cut off goes on as it would have.
+// known returns a document of the runs of a study, as far as those that were made decide them, and nothing else.
 func (f *Folder) known() (*Document, error) {
 	d := &Document{Schema: Schema, ID: f.ID, Study: f.Study, folder: f, state: f.state()}
 	for {

@@ -146,8 +146,7 @@ func (x *executor) tidy(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// deleteTopic deletes a topic of the study where its cell was made, also when ctx has ended. That of a search among values is
-// no other than the first one.
+// deleteTopic deletes a topic of the study where its cell was made, also when ctx has ended.
 func (x *executor) deleteTopic(ctx context.Context, t entry) error {
 	cells := x.Study.Cells()
 	in := cells[0]
@@ -232,8 +231,7 @@ func (x *executor) dropPartial(t Turn) {
 	}
 }
 
-// topic returns the name of a topic of this study. Its random ID makes sure that nobody else has one
-// of that name.
+// topic returns the name of a topic of this study, whose random ID makes sure that nobody else has it.
 func (x *executor) topic(what string) string { return "kt-study-" + x.name() + "-" + what }
 
 // name returns the ID as a part of other names.
@@ -282,8 +280,7 @@ func (x *executor) together(ctx context.Context, t Turn, topic string, prepared 
 	return figures, errors.Join(errs...)
 }
 
-// prepare makes the loads that a run reads from, each once for every value of the factors that it
-// depends on. It returns their topics by the names of the loads.
+// prepare makes the loads that a run reads from, once for every value of their factors. It returns their topics by load.
 func (x *executor) prepare(ctx context.Context, t Turn) (map[string]string, error) {
 	topics := make(map[string]string)
 	for _, l := range x.Study.Prepare {

@@ -2,10 +2,23 @@ package study
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
 	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/result/metric"
+	"github.com/kt-bench/kt/internal/result/verdict"
 )
 
 // scribe is a runner whose runs leave an empty file, as kt does: never in the place of another.
@@ -30,4 +43,314 @@ func (s *scribe) Run(_ context.Context, _ Load, path string, opened func()) (res
 func (s *scribe) DeleteTopic(_ context.Context, l Load, _ string) error {
 	s.deletedAt = append(s.deletedAt, l.value("url"))
 	return nil
+}
+
+// world is a runner with one broker and one host that can be changed.
+type world struct {
+	scribe
+
+	log    string // of the study
+	broker map[string]string
+	host   []Flag
+	held   bool     // the host, by the study
+	gone   bool     // the agent, after the first look
+	seen   []string // what each run found
+	stop   error    // of every run
+	leaves error    // of the host, after a run that was stopped
+	away   error    // of every change of the host
+}
+
+func (w *world) state() string {
+	return w.broker["num.io.threads"] + " " + Cell{At: w.host}.String()
+}
+
+func (w *world) Run(ctx context.Context, l Load, path string, opened func()) (result.Result, error) {
+	if w.seen = append(w.seen, w.state()); !w.held {
+		return result.Result{}, errors.New("another study may change the host")
+	}
+	if w.stop != nil {
+		w.away = w.leaves
+		return result.Result{}, w.stop
+	}
+	return w.scribe.Run(ctx, l, path, opened)
+}
+
+func (*world) CheckOutside(context.Context, Load, Wanted) error { return nil }
+
+func (w *world) BrokerSettings(_ context.Context, _ Load, names []string) (all []result.BrokerSetting, err error) {
+	for _, n := range names {
+		s := result.BrokerSetting{Broker: 1, Name: n}
+		if v, ok := w.broker[n]; ok {
+			s.Value = &v
+		}
+		all = append(all, s)
+	}
+	return all, nil
+}
+
+// journalled refuses a change that the log on the disk does not know.
+func (w *world) journalled() error {
+	if text, err := os.ReadFile(w.log); err != nil || !strings.Contains(string(text), `"what":"changed"`) {
+		return errors.Join(err, errors.New("it is changed and not in the log"))
+	}
+	return nil
+}
+
+func (w *world) SetBrokers(_ context.Context, _ Load, settings []result.BrokerSetting) error {
+	for _, s := range settings {
+		delete(w.broker, s.Name)
+		if s.Value != nil {
+			w.broker[s.Name] = *s.Value
+		}
+	}
+	return w.journalled()
+}
+
+// Hosts returns the host once: later looks must not take it from the study.
+func (w *world) Hosts(context.Context, Load) (hosts []string, err error) {
+	if !w.gone {
+		hosts, w.gone = []string{"b1"}, true
+	}
+	return hosts, nil
+}
+
+func (w *world) ChangeHosts(_ context.Context, _ Load, hosts []string, o HostOrder) error {
+	for _, c := range o.Set {
+		if !slices.Contains(o.Own, c) {
+			return errors.New(c.Name + " is not of the study")
+		}
+	}
+	if !slices.Equal(hosts, []string{"b1"}) || o.Study != "outside" {
+		return fmt.Errorf("hosts %q are changed for %s", hosts, o.Study)
+	}
+	if w.away != nil {
+		return w.away
+	}
+	w.host, w.held = o.Set, o.Do == SetHost
+	return w.journalled()
+}
+
+// outsider returns a study of a broker's and a host's setting.
+func outsider(t *testing.T) (*Folder, *world) {
+	t.Helper()
+	s := &Study{
+		Loads: []Load{{Command: "produce"}}, Repeats: 2, Order: Listed, Pair: true, Factors: []Factor{
+			{Name: brokerPrefix + "num.io.threads", Values: []string{Default, "5"}}, {Name: sysctlPrefix + "vm.swappiness", Values: []string{Default, "1"}},
+		},
+	}
+	must.Do(t, s.Check())
+	f := must.Have(Create(t.TempDir(), s, "outside"))(t)
+	return f, &world{log: filepath.Join(f.dir, logFile), broker: map[string]string{"num.io.threads": "8"}}
+}
+
+func TestEachRunFindsItsSettingsAndTheEndPutsThemBack(t *testing.T) {
+	f, w := outsider(t)
+	must.Do(t, Execute(t.Context(), f, w, func(Progress) {}))
+	must.Match(t, []string{"8 ", "5 sysctl.vm.swappiness=1", "8 ", "5 sysctl.vm.swappiness=1"}, w.seen, "the runs found")
+	if w.state() != "8 " || w.held {
+		t.Errorf("in the end there is %q, held by the study: %t", w.state(), w.held)
+	}
+	f, w = outsider(t)
+	f.Study.Factors[0].Values, f.Study.Factors[1].Values = []string{"5"}, []string{"1"}
+	w.stop = errors.New("no")
+	if err := Execute(t.Context(), f, w, func(Progress) {}); !errors.Is(err, w.stop) || w.state() != "8 " {
+		t.Errorf("when a run fails: %v, and there is %q", err, w.state())
+	}
+}
+
+// Whoever ends a study knows that it has ended, and not that a host could not be put back.
+func TestAHostThatIsGoneIsToldAtCtrlC(t *testing.T) {
+	f, w := outsider(t)
+	w.stop, w.leaves = context.Canceled, errors.New("b1 does not answer")
+	if err := Execute(t.Context(), f, w, func(Progress) {}); !errors.Is(err, w.leaves) || errors.Is(err, context.Canceled) {
+		t.Errorf("it says %v", err)
+	}
+	w.away = nil
+	if done, err := Restore(t.Context(), f, w); err != nil || len(done) == 0 || w.state() != "8 " {
+		t.Errorf("then: %v, there is %q, and it says %q", err, w.state(), done)
+	}
+}
+
+// A kt that was killed leaves its changes behind, with a log that knows what was there before.
+func TestRestoreAfterAKill(t *testing.T) {
+	f, w := outsider(t)
+	release := must.Have(f.hold())(t)
+	old := "8"
+	for _, e := range []entry{{Host: true, Hosts: []string{"b1"}}, {Brokers: []result.BrokerSetting{{Broker: 1, Name: "num.io.threads", Value: &old}}}} {
+		e.What = changed
+		must.Do(t, f.note(e))
+	}
+	release()
+	w.broker["num.io.threads"], w.host = "5", []Flag{{"sysctl.vm.swappiness", "1"}}
+	done, err := Restore(t.Context(), f, w)
+	if err != nil || w.state() != "8 " || len(done) != 2 {
+		t.Errorf("%v, there is %q, and it says %q", err, w.state(), done)
+	}
+	w.broker["num.io.threads"] = "12" // by somebody else, later
+	if done, err := Restore(t.Context(), f, w); err != nil || len(done) > 0 || w.state() != "12 " {
+		t.Errorf("once more: %v, there is %q, and it says %q", err, w.state(), done)
+	}
+}
+
+// searching makes a search in memory: rate returns the throughput of a run.
+func searching(t *testing.T, s *Study, rate func(turn Turn) float64) (*Document, []Turn) {
+	t.Helper()
+	must.Do(t, s.Check())
+	f := &Folder{ID: "made-up", Study: s, journal: new(journal), read: make(map[int][]LoadFigures)}
+	var turns []Turn
+	for made := -1; made < len(turns); {
+		made = len(turns)
+		d, err := f.known()
+		if turns = d.turns; err != nil || made > 1000 {
+			t.Fatal(made, err)
+		}
+		for _, turn := range turns[max(made, 0):] {
+			f.log = append(f.log, entry{What: done, Turn: turn.Number})
+			f.read[turn.Number] = []LoadFigures{{Measures: Measures[float64]{metric.Rate: rate(turn)}, Limit: verdict.BrokerAcks}}
+		}
+	}
+	last := make(map[int]int) // the newest block of each cell
+	for i, turn := range turns {
+		block := slices.IndexFunc(turns, func(o Turn) bool { return o.Repeat == turn.Repeat })
+		tied := slices.ContainsFunc(turns[block:], func(o Turn) bool { return o.Repeat == turn.Repeat && last[o.Cell.Index] > 0 })
+		if last[turn.Cell.Index] = turn.Repeat; turn.Repeat > 1 && !tied || turn.Number != i+1 {
+			t.Errorf("turn %+v, and its block has no cell of an earlier one: %v", turn, !tied)
+		}
+	}
+	d := must.Have(f.Document())(t)
+	for all := f.log; len(f.log) > 0; { // a search that was cut off goes on as it would have
+		f.log = f.log[:len(f.log)-len(all)/4-1]
+		known, err := f.known()
+		if next := known.open(); err != nil || next == nil || len(known.turns) > len(turns) || next.Number != len(f.log)+1 || next.Cell.String() != turns[len(f.log)].Cell.String() {
+			t.Fatalf("after %d runs comes %+v, %v; want %+v", len(f.log), next, err, turns[len(f.log)])
+		}
+		if len(f.log) <= len(all)/4 {
+			f.log = nil
+		}
+	}
+	return d, turns
+}
+
+func partitions(span Span) *Study {
+	return &Study{
+		Loads: []Load{{Command: "produce"}}, Factors: []Factor{{Name: "partitions", Search: &span}}, Repeats: 3, Order: Shuffled, Seed: 1,
+		Ask: []Question{{Best: "partitions", By: metric.Rate}},
+	}
+}
+
+// curve is highest at a number of partitions, and falls to both sides as ratios do.
+func curve(best, n float64) float64 { return 100_000 / (1 + 0.15*math.Pow(math.Log2(n/best), 2)) }
+
+func TestASearchEndsAndSaysWhy(t *testing.T) {
+	exact := func(truth float64) func(Turn) float64 {
+		chance := rand.New(rand.NewPCG(3, 0))
+		return func(turn Turn) float64 {
+			return curve(truth, float64(amount(turn.Cell.values()["partitions"]))) * math.Exp(1e-6*chance.NormFloat64())
+		}
+	}
+	for _, tc := range []struct {
+		name  string
+		span  Span
+		truth float64
+		best  string
+		end   SearchEnd
+		tried []string
+	}{
+		{"down to 1", Span{"1", "16", "1"}, 11, "11", EndFine, []string{"1", "2", "4", "6", "8", "10", "11", "12", "13", "14", "16"}},
+		{"down to 2", Span{"1", "16", "2"}, 11, "12", EndFine, []string{"1", "2", "4", "6", "8", "10", "12", "14", "16"}},
+		{"steps of one without fine", Span{"1", "8", ""}, 5, "5", EndFine, []string{"1", "2", "3", "4", "5", "6", "7", "8"}},
+		{"at the lower end", Span{"4", "16", ""}, 1, "4", EndFine, []string{"4", "5", "6", "8", "16"}},
+		{"at the upper end", Span{"1", "12", "2"}, 99, "12", EndFine, []string{"1", "2", "4", "8", "10", "12"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			d, _ := searching(t, partitions(tc.span), exact(tc.truth))
+			a := d.Answers[0]
+			var tried []string
+			for _, c := range d.Cells {
+				tried = append(tried, c.At["partitions"])
+			}
+			if diff := cmp.Diff(tc.tried, tried); diff != "" || a.Best != tc.best || a.SearchEnd != tc.end {
+				t.Errorf("best %s, end %q (-want +got):\n%s", a.Best, a.SearchEnd, diff)
+			}
+		})
+	}
+	chance := rand.New(rand.NewPCG(1, 0))
+	d, turns := searching(t, partitions(Span{"1", "64", ""}), func(Turn) float64 { return 1000 + 50*chance.NormFloat64() })
+	if a := d.Answers[0]; a.SearchEnd != EndAlike || len(turns) != 7*3 {
+		t.Errorf("noise alone: end %q after %d runs", a.SearchEnd, len(turns))
+	}
+	d, _ = searching(t, partitions(Span{"2", "16", "1"}), func(Turn) float64 { return 1000 + 50*chance.NormFloat64() })
+	if a := d.Answers[0]; a.SearchEnd != EndFine || len(d.Cells) < 5 {
+		t.Errorf("noise alone, to the end: end %q after %d values", a.SearchEnd, len(d.Cells))
+	}
+	d, _ = searching(t, partitions(Span{"1", "4", "1"}), func(Turn) float64 { return 0 })
+	if a := d.Answers[0]; a.SearchEnd != EndNothing || a.Best != "" {
+		t.Errorf("no throughput: %+v", a)
+	}
+}
+
+// With another factor there is a search for each of its values.
+func TestASearchBesideAnotherFactor(t *testing.T) {
+	s := partitions(Span{"1", "16", "1"})
+	s.Factors = append(s.Factors, Factor{Name: "acks", Values: []string{"1", "all"}})
+	s.Ask = append(s.Ask, Question{Best: "partitions", By: metric.Throughput})
+	chance := rand.New(rand.NewPCG(1, 0))
+	d, _ := searching(t, s, func(turn Turn) float64 {
+		truth := map[string]float64{"1": 3, "all": 13}[turn.Cell.values()["acks"]]
+		return curve(truth, float64(amount(turn.Cell.values()["partitions"]))) * math.Exp(1e-4*chance.NormFloat64())
+	})
+	if len(d.Answers) != 4 || d.Answers[2].SearchEnd != "" || d.Answers[0].Best != "3" || d.Answers[1].Best != "13" || d.Answers[1].SearchEnd != EndFine {
+		t.Errorf("%+v", d.Answers)
+	}
+}
+
+// A value that the cluster cannot carry is gone round, and the search ends all the same.
+func TestASearchGoesRoundWhatCannotBeMade(t *testing.T) {
+	f := &Folder{Study: partitions(Span{"1", "16", "1"}), journal: new(journal), read: make(map[int][]LoadFigures)}
+	for {
+		d := must.Have(f.known())(t)
+		turn := d.open()
+		if turn == nil {
+			break
+		}
+		n := amount(turn.Cell.values()["partitions"])
+		if n > 11 {
+			f.log = append(f.log, entry{What: without, Cell: turn.Cell.Index, Reason: "too many"})
+			continue
+		}
+		f.log = append(f.log, entry{What: done, Turn: turn.Number})
+		f.read[turn.Number] = []LoadFigures{{Measures: Measures[float64]{metric.Rate: float64(n * 1000)}, Limit: verdict.BrokerAcks}}
+	}
+	d, err := f.Document()
+	if err != nil || d.Answers[0].Best != "11" || d.Answers[0].SearchEnd != EndFine {
+		t.Errorf("%v, %+v", err, d.Answers)
+	}
+}
+
+func TestASpanHasSizesAndTimes(t *testing.T) {
+	for _, tc := range []struct {
+		set  []string
+		want []string
+		half string // between the last two
+	}{
+		{[]string{"search:1..6"}, []string{"1", "2", "4", "6"}, "5"},
+		{[]string{"search:4KiB..1MiB"}, []string{"4KiB", "8KiB", "16KiB", "32KiB", "64KiB", "128KiB", "256KiB", "512KiB", "1MiB"}, "768KiB"},
+		{[]string{"search:1k..5k", "fine:1"}, []string{"1000", "2000", "4000", "5000"}, ""},
+		{[]string{"search:5ms..20ms", "fine:2ms"}, []string{"5ms", "10ms", "20ms"}, "14ms"},
+		{[]string{"search:1000B..1500B", "fine:100B"}, []string{"1000B", "1500B"}, "1200B"},
+	} {
+		s := partitions(Span{"1", "2", ""})
+		s.Set("partitions", tc.set)
+		must.Do(t, s.Check())
+		f := &s.Factors[0]
+		must.Match(t, tc.want, f.values(), "%v", tc.set)
+		span := must.Have(f.Search.steps())(t)
+		last := f.values()[len(f.values())-2:]
+		must.Match(t, tc.half, strings.Join(span.between(amount(last[0]), amount(last[1])), ", "), "%v: between %v", tc.set, last)
+	}
+	s := partitions(Span{"1", "2", ""})
+	s.Set("partitions", []string{"1", "2"})
+	if s.IsOpen() {
+		t.Error("a list is no search")
+	}
 }

@@ -25,8 +25,7 @@ const tuned = "CPU by kt tune"
 
 var tunedIDs = []string{"cpu.governor", "cpu.epp", "cpu.energy_bias", "cpu.min_perf_pct", "cpu.boost", "cpu.platform_profile", "cpu.idle_states", "cpu.smt"}
 
-// factsOf returns the settings and the environment of a run by their names. They may explain a difference between
-// two runs.
+// factsOf returns the settings and the environment of a run by their names: what may explain a difference between runs.
 func factsOf(r *result.Result) map[string]string {
 	facts := map[string]string{"kt": r.KTVersion, "cluster.brokers": fmt.Sprint(len(r.Environment.Cluster.Brokers))}
 	e := &r.Environment
@@ -163,8 +162,7 @@ func sharesOf(r *result.Result) map[string]float64 {
 	return shares
 }
 
-// confounders returns a sentence for each thing but the load that differs between two sides, and may be the reason for a difference of
-// their metrics: the order of the runs, other runs on the same host, the load of other programs, and the environment.
+// confounders returns a sentence for each thing but the load that differs between two sides.
 func confounders(a, b *Side, differ []Difference) (all []string) {
 	add := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
 	x, y := a.began(), b.began()

@@ -263,8 +263,7 @@ func (fs figures) bound() (client, invalid int) {
 	return client, invalid
 }
 
-// failed returns a sentence for each latency that failed in one of the runs. It is compared with no other: the
-// rest of the runs would look better than all of them.
+// failed returns a sentence for each latency that failed in a run: the others alone would look better than all.
 func (fs figures) failed() (sentences []string) {
 	failed := make(map[Metric]int)
 	for _, f := range fs {

@@ -183,8 +183,7 @@ func (s Search) replay(done []Trial) (st bracket) {
 	return st
 }
 
-// confirm adds a longer trial, at the highest rate that held or at the lowest that did not. One that
-// contradicts the short trials moves both rates, by steps of the precision at first.
+// confirm adds a longer trial. One that contradicts the short trials moves both rates, by steps of the precision at first.
 func (st *bracket) confirm(t Trial, precision float64) {
 	if t.Outcome == Passed {
 		st.low = t.Rate

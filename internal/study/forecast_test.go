@@ -4,14 +4,21 @@ package study
 
 import (
 	"errors"
+	"fmt"
 	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/result/metric"
+	"github.com/kt-bench/kt/internal/result/verdict"
 )
 
 // planner is a runner that only plans.
@@ -135,5 +142,166 @@ func TestSearchesAndTrialsTellTheirTime(t *testing.T) {
 	}
 	if least, most := DefaultSearch().takes(5); !(least > 300 && least < most && most < 3600) {
 		t.Errorf("a search takes %v to %v s", least, most)
+	}
+}
+
+func TestWhatIsGivenFillsTheValues(t *testing.T) {
+	s := parsed(t, "load: {command: produce, partitions: 7*$brokers}\nfactors: {replication-factor: [1, $replicas], linger: [0, 5ms]}")
+	if !s.NeedsBrokers() {
+		t.Error("a study with $replicas needs no brokers")
+	}
+	filled(t, s, 2)
+	want := []string{"replication-factor=1 linger=0", "replication-factor=1 linger=5ms", "replication-factor=2 linger=0", "replication-factor=2 linger=5ms"}
+	must.Match(t, want, names(s.Cells()), "two brokers")
+	if got := s.Loads[0].Flags; got[0].Value != "14" {
+		t.Errorf("7*$brokers of 2 is %v", got)
+	}
+
+	s = filled(t, parsed(t, "load: {command: produce}\npair: true\nfactors: {replication-factor: [1, $replicas, $replicas], acks: [1, 1, all]}"), 1)
+	must.Match(t, []string{"replication-factor=1 acks=1", "replication-factor=1 acks=all"}, names(s.Cells()), "pairs that are alike on one broker")
+
+	s.Set("acks", []string{"0", "1", "all"})
+	if err := filled(t, s, 1).Check(); err == nil {
+		t.Error("pairs of two values and three")
+	}
+
+	s = parsed(t, "given: {stop: the command}\nload: {command: produce, exec: $stop, topic-config: $none}")
+	const missing = "this study needs stop: the command; add --set stop=…\n$none: the study gives no such name; write it below given:, with what it is"
+	must.Match(t, missing, fmt.Sprint(s.Fill(3)), "nothing given")
+	s = parsed(t, "given: {stop: the command}\nload: {command: produce, exec: $stop}")
+	s.Set("stop", []string{"kill 1", "2"})
+	if err := s.Fill(0); err != nil || s.Loads[0].Flags[0].Value != "kill 1,2" {
+		t.Errorf("%v, %v", s.Loads[0].Flags, err)
+	}
+}
+
+func TestALoadFitsItsBytesItsTimeAndItsHosts(t *testing.T) {
+	for text, want := range map[string][]Flag{
+		"bytes: 1MiB\nload: {command: produce, duration: 1m}\nfactors: {record-size: [1KiB]}":          {{"record-size", "1KiB"}, {"num-records", "1024"}},
+		"bytes: 1MiB\nload: {command: produce, record-size: 512}":                                      {{"record-size", "512"}, {"num-records", "2048"}},
+		"load: {command: produce, duration: 4m, at: [30s, 2m], exec: [\"true\", \"true\"]}\nabout: 8s": {{"at", "1s"}, {"at", "4s"}, {"exec", "true"}, {"exec", "true"}, {"duration", "8s"}},
+		"load: {command: produce, on: \"a,b,c\"}\nfactors: {hosts: [2]}":                               {{"on", "a,b"}, {"hosts", "2"}},
+	} {
+		s := parsed(t, text)
+		if s.About != "" {
+			s.LimitTo(8e9)
+		}
+		must.Match(t, want, s.at(s.Cells()[0], s.Loads[0]).Flags, "%s", text)
+	}
+}
+
+// published returns the figures of published tests beside cells of two loads: a producer of 1,000 records/s, and a consumer of 2,000.
+func published(t *testing.T, s *Study) map[string]Published {
+	t.Helper()
+	d := &Document{GridDoc: new(GridDoc), Study: s}
+	for _, c := range s.Cells() {
+		cell := CellDoc{At: c.values()}
+		run := RunDoc{}
+		for i := range s.Loads {
+			run.Loads = append(run.Loads, LoadFigures{Limit: verdict.BrokerAcks, Measures: Measures[float64]{metric.Rate: float64(i+1) * 1000}})
+		}
+		cell.Runs = []RunDoc{run}
+		cell.conclude(len(s.Loads))
+		d.Cells = append(d.Cells, cell)
+	}
+	must.Do(t, d.publish())
+	found := make(map[string]Published)
+	for _, p := range d.Published {
+		found[p.Case+" "+p.String()] = p
+	}
+	return found
+}
+
+// A figure of three hosts is not put beside one producer.
+func TestProducersOfAllHostsAndProcessesStandBesideAsMany(t *testing.T) {
+	write := []Load{{Command: "produce"}}
+	factors := func(values ...string) []Factor { return []Factor{{Name: "producers", Values: values}} }
+	all := published(t, &Study{Published: []string{"three-hosts/multi-host", "kreps-2014/linkedin-4"}, Loads: write, Factors: factors("1", "3", "10")})
+	must.Match(t, 1000, all["linkedin-4 producers=3"].Here, "three producers on three hosts: %+v", all)
+	must.Match(t, 1000, all["multi-host producers=10"].Here, "five processes on each of two hosts: %+v", all)
+}
+
+// What several cells may be stands beside none of them, and reading stands beside reading.
+func TestAFigureStandsBesideOneCellAndItsOwnLoad(t *testing.T) {
+	s := &Study{
+		Published: []string{"three-hosts/mixed"}, Loads: []Load{{Name: "write", Command: "produce"}, {Name: "read", Command: "consume"}},
+		Factors: []Factor{{Name: "write.producers", Values: []string{"1", "3"}}, {Name: "read.consumers", Values: []string{"3"}}},
+	}
+	if p, ok := published(t, s)["mixed read.consumers=3"]; !ok || p.Here != 0 {
+		t.Errorf("two cells fit: %+v", p)
+	}
+	s.Factors[0].Values = []string{"1"}
+	if p := published(t, s)["mixed read.consumers=3"]; p.Here != 2000 {
+		t.Errorf("%+v, want the figure of the consumer", p)
+	}
+}
+
+// Another rate, or another size of records, is another load than that of the test.
+func TestAnotherLoadHasNoRatio(t *testing.T) {
+	for value, differs := range map[string]string{"50k": "", "1000": "rate 1000, published 50000", "-1": "rate unlimited, published 50000"} {
+		s := &Study{
+			Published: []string{"producer-latency/acks-0"}, Factors: []Factor{{Name: "acks", Values: []string{"0"}}},
+			Loads: []Load{{Command: "produce", Flags: []Flag{{"rate", value}, {"record-size", "1KiB"}}}},
+		}
+		p := published(t, s)["acks-0 acks=0"]
+		if got := strings.Join(p.Differs, "; "); p.Here != 1000 || got != differs || (p.Ratio > 0) != (differs == "") {
+			t.Errorf("rate %s: %+v", value, p)
+		}
+	}
+}
+
+func TestTheNewestStudyComesFirst(t *testing.T) {
+	dir := t.TempDir()
+	want := []string{"20261123-150001-a-x", "20261123-150000-b-x", "20261123-150000-c-x", "20261123-150000-a-x"}
+	for i, id := range want {
+		f := must.Have(Create(dir, &Study{Loads: []Load{{Command: "produce"}}}, id))(t)
+		at := time.Date(2026, 11, 23, 15, 0, 0, 0, time.UTC).Add(-time.Duration(i) * time.Millisecond)
+		must.Do(t, os.Chtimes(filepath.Join(f.dir, studyFile), at, at))
+	}
+	if got, err := IDs(dir); err != nil || !slices.Equal(got, want) {
+		t.Errorf("%q, %v; want %q", got, err, want)
+	}
+}
+
+// This test computes for long, and is of one goroutine: the race detector would find nothing.
+// A search finds the best whatever the cluster does beside it: runs get slower from one to the next, the cluster is
+// faster after a while, or single runs are slow.
+func TestTheBestValueIsAmongThoseThatASearchCannotTellFromIt(t *testing.T) {
+	const searches = 60
+	for name, change := range map[string]func(run int, chance *rand.Rand) float64{
+		"nothing changes":         func(int, *rand.Rand) float64 { return 1 },
+		"each run is slower":      func(run int, _ *rand.Rand) float64 { return math.Pow(0.997, float64(run)) },
+		"a step after 25 runs":    func(run int, _ *rand.Rand) float64 { return 1 + 0.2*float64(min(run/25, 1)) },
+		"one run in 20 is halved": func(_ int, chance *rand.Rand) float64 { return 1 - 0.5*math.Floor(chance.Float64()+0.05) },
+	} {
+		for fine, step := range map[string]float64{"": 1, "2": 2} {
+			t.Run(name+", fine "+fine, func(t *testing.T) {
+				missed, octaves := 0, 0.0
+				for seed := range uint64(searches) {
+					chance := rand.New(rand.NewPCG(seed, 1))
+					truth := math.Exp2(chance.Float64() * 6)
+					s := partitions(Span{"1", "64", fine})
+					s.Seed = seed
+					d, _ := searching(t, s, func(turn Turn) float64 {
+						n := float64(amount(turn.Cell.values()["partitions"]))
+						return curve(truth, n) * change(turn.Number, chance) * math.Exp(0.02*chance.NormFloat64())
+					})
+					var like []float64
+					for _, v := range d.Answers[0].LikeBest {
+						like = append(like, float64(amount(v)))
+					}
+					if truth < slices.Min(like)-step || truth > slices.Max(like)+step {
+						missed++
+					}
+					octaves += math.Log2(slices.Max(like)/slices.Min(like)) / searches
+				}
+				if octaves > 1.25 && !strings.Contains(name, "halved") {
+					t.Errorf("the values that cannot be told from the best span %.2f octaves in the mean: that says little", octaves)
+				}
+				if missed > searches*5/100 {
+					t.Errorf("%d of %d searches miss the best", missed, searches)
+				}
+			})
+		}
 	}
 }

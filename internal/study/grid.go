@@ -83,8 +83,7 @@ func (s *Study) Turns() (turns []Turn) {
 	return turns
 }
 
-// blocks returns as many blocks as there are repeats, each with every one of some cells once. made is the
-// number of blocks before these.
+// blocks returns as many blocks as there are repeats, each with every one of some cells once. made blocks are before these.
 func (s *Study) blocks(cells []Cell, made int) (turns []Turn) {
 	chance := rand.New(rand.NewPCG(s.Seed, uint64(made)))
 	for repeat := range s.Repeats {

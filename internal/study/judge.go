@@ -36,8 +36,7 @@ type Backlog struct {
 	AtEnd          float64 `json:"at_end"`           // records, median of the last 10 s
 }
 
-// backlogOf returns the backlog of a result at a target in records a second; nil: it has no measured
-// second. The lag of a run that only reads is no backlog: its records are older than the run.
+// backlogOf returns the backlog of a result at a target in records a second; nil: it has no measured second.
 func backlogOf(r *result.Result, target float64) *Backlog {
 	if len(r.Series) == 0 {
 		return nil
@@ -108,8 +107,7 @@ func (s *Search) judge(step Step, l *LoadFigures) Trial {
 	return t
 }
 
-// reasons returns why a load does not hold. A stall at the end of a trial leaves a part of the rate waiting,
-// which is a backlog within its residue, and no missing rate.
+// reasons returns why a load does not hold. A stall at the end leaves a backlog within the residue, and no missing rate.
 func (s Step) reasons(l *LoadFigures) []string {
 	why := []string{}
 	add := func(format string, args ...any) { why = append(why, fmt.Sprintf(format, args...)) }

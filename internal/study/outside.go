@@ -99,8 +99,7 @@ func (s *Study) CheckOutside(ctx context.Context, runner Runner) error {
 	return runner.CheckOutside(ctx, s.Loads[0], w)
 }
 
-// surround changes brokers and hosts as a cell wants them. What was there is in the log before. The first cell
-// keeps other studies from the hosts, even if it changes nothing there.
+// surround changes brokers and hosts as a cell wants them. The first one keeps other studies from the hosts.
 func (x *executor) surround(ctx context.Context, c Cell) error {
 	wanted, l, cells := slices.Concat(onHosts(c), onBrokers(c)), x.Study.Loads[0], x.Study.Cells()
 	if x.around != nil && slices.Equal(wanted, x.around) {
@@ -135,8 +134,7 @@ func (x *executor) order(do HostDo, set []Flag) HostOrder {
 	return HostOrder{Do: do, Study: x.name(), Set: set, Own: onHosts(x.Study.Cells()...)}
 }
 
-// setBrokers gives brokers some settings, and what they had before for the others of all that the study changes. before is nil
-// before the first change.
+// setBrokers gives brokers some settings, and the others of the study what they had before; nil: nothing was changed yet.
 func (x *executor) setBrokers(ctx context.Context, before []result.BrokerSetting, all, set []Flag) (err error) {
 	if before == nil {
 		var names []string

@@ -45,8 +45,7 @@ func (p *Published) String() string {
 	return Cell{At: at}.String()
 }
 
-// publish adds the figures that the study names. Several of one source for the same factors are of
-// other environments, and stand each for itself.
+// publish adds the figures that the study names. Several of one source for the same factors stand each for itself.
 func (d *Document) publish() error {
 	d.Published = []Published{}
 	rows, err := publishedRows("runs.csv", d.Study.Published)
@@ -97,8 +96,7 @@ func publishedRows(table string, cases []string) (rows []publishedRow, err error
 	return rows, nil
 }
 
-// beside returns a published figure with that of the cell with the same values. When several cells have them, because
-// the source says nothing of a factor, no cell stands beside it. The figure is that of the load with its command.
+// beside returns a published figure with that of the cell with the same values, if it is one alone.
 func (d *Document) beside(row publishedRow) Published {
 	p := Published{PublishedCase: row.test(), RecordsPerSecond: row.number("records-per-second"), At: make(map[string]string)}
 	factors := d.Study.factorNames()

@@ -224,8 +224,7 @@ func (s *Study) Cells() (cells []Cell) {
 	return cells
 }
 
-// at returns a load with the values of a cell that are of it. A prepared load has those that name it alone. A load that writes
-// gets as many records as have the bytes of the study.
+// at returns a load with the values of a cell that are of it. A prepared load has those that name it alone.
 func (s *Study) at(c Cell, l Load) Load {
 	l.Flags = slices.Clone(l.Flags)
 	for _, f := range c.At {

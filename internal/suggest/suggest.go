@@ -42,6 +42,23 @@ func Nearest(name string, candidates []string) string {
 	return best
 }
 
+// Hint returns "; did you mean X?" for the nearest of some names, or otherwise if there is none.
+func Hint(name string, among []string, otherwise string) string {
+	if near := Nearest(name, among); near != "" {
+		return "; did you mean " + near + "?"
+	}
+	return otherwise
+}
+
+// List writes names as a sentence does: A, B or C.
+func List(names []string, last string) string {
+	n := len(names) - 1
+	if n < 1 {
+		return strings.Join(names, "")
+	}
+	return strings.Join(names[:n], ", ") + " " + last + " " + names[n]
+}
+
 // common returns the length of the beginning that two names share.
 func common(a, b string) int {
 	n := 0

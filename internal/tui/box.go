@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/kt-bench/kt/internal/theme"
@@ -155,14 +156,24 @@ func loadColor(share float64) theme.Color {
 	return theme.Good
 }
 
+// missing stands for a value that there is none of.
+func missing(c chart.Canvas) segment { return muted(string(c.Theme().Glyphs.Missing)) }
+
 // column is one fact of the rows of a table.
 type column[R any] struct {
-	name  string
-	width int                        // with the gap before it
-	rank  int                        // where there is no room for all, the highest are left out
-	value func(r *R) segment         // ends at the right edge; nil: draw
-	draw  func(c chart.Canvas, r *R) // from the left edge
-	by    func(r *R) float64         // by which rows are sorted; nil: by nothing
+	name   string
+	width  int                        // with the gap before it
+	rank   int                        // where there is no room for all, the highest are left out
+	hidden bool                       // of this run it is not shown
+	left   bool                       // it begins at the left edge, and is cut at the right one; else it ends there
+	value  func(r *R) segment         // nil: draw
+	draw   func(c chart.Canvas, r *R) // from the left edge
+	by     func(r *R) float64         // by which rows are sorted; nil: by nothing
+}
+
+// shown returns the columns that are not hidden.
+func shown[R any](all []column[R]) []column[R] {
+	return slices.DeleteFunc(all, func(col column[R]) bool { return col.hidden })
 }
 
 // table draws rows of columns. The first one has no gap before it.
@@ -176,16 +187,11 @@ type table[R any] struct {
 func (t table[R]) head(marked int) {
 	x := -t.gap
 	for i, col := range t.columns {
-		name, style := col.name, theme.Style{FG: theme.Muted}
+		name := muted(col.name)
 		if i == marked {
-			name, style = name+string(t.c.Theme().Glyphs.Event), theme.Style{FG: theme.Brand, Bold: true}
+			name = emphasis(theme.Brand, col.name+string(t.c.Theme().Glyphs.Event))
 		}
-		if col.value == nil {
-			t.c.Text(x+t.gap, 0, t.c.Fit(name, col.width-t.gap), style)
-		} else {
-			t.c.TextRight(x+col.width, 0, name, style)
-		}
-		x += col.width
+		x = t.cell(x, 0, &col, name)
 	}
 }
 
@@ -194,10 +200,20 @@ func (t table[R]) row(y int, r *R) {
 	for _, col := range t.columns {
 		if col.value == nil {
 			col.draw(t.c.Sub(x+t.gap, y, col.width-t.gap, 1), r)
-		} else {
-			v := col.value(r)
-			t.c.TextRight(x+col.width, y, v.text, v.style)
+			x += col.width
+			continue
 		}
-		x += col.width
+		x = t.cell(x, y, &col, col.value(r))
 	}
+}
+
+// cell draws what is in a column, and returns where the next one begins.
+func (t table[R]) cell(x, y int, col *column[R], p segment) int {
+	if col.left || col.value == nil {
+		p.text = t.c.Fit(p.text, col.width-t.gap)
+		p.draw(t.c, x+t.gap, y)
+	} else {
+		t.c.TextRight(x+col.width, y, p.text, p.style)
+	}
+	return x + col.width
 }

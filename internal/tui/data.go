@@ -10,6 +10,7 @@ import (
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/result/verdict"
 	"github.com/kt-bench/kt/internal/stats"
+	"github.com/kt-bench/kt/internal/theme"
 	"github.com/kt-bench/kt/internal/tui/chart"
 )
 
@@ -44,13 +45,13 @@ type numbers struct {
 
 // quantiles are the latencies shown.
 var quantiles = [...]struct {
-	name string
-	of   func(*result.Latency) time.Duration
+	look
+	of func(*result.Latency) time.Duration
 }{
-	{"p50", func(q *result.Latency) time.Duration { return q.P50.Duration() }},
-	{"p90", func(q *result.Latency) time.Duration { return q.P90.Duration() }},
-	{"p99", func(q *result.Latency) time.Duration { return q.P99.Duration() }},
-	{"p99.9", func(q *result.Latency) time.Duration { return q.P999.Duration() }},
+	{look{"p50", theme.P50, theme.Default, '_', 1, 0}, func(q *result.Latency) time.Duration { return q.P50.Duration() }},
+	{look{"p90", theme.P90, theme.Default, '-', 6, 2}, func(q *result.Latency) time.Duration { return q.P90.Duration() }},
+	{look{"p99", theme.P99, theme.Default, '=', 3, 3}, func(q *result.Latency) time.Duration { return q.P99.Duration() }},
+	{look{"p99.9", theme.P999, theme.Default, '#', 1, 3}, func(q *result.Latency) time.Duration { return q.P999.Duration() }},
 }
 
 // Indices of quantiles.

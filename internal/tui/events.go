@@ -114,8 +114,10 @@ func (s *scene) goingOn() string {
 	switch {
 	case s.Stage == result.Finished:
 		return ""
+	case s.stalled() && s.Unanswered.Now.Length > 0:
+		return "no acknowledgement for " + theme.Duration(s.oldestAge())
 	case s.stalled():
-		return s.stallText()
+		return "oldest record unanswered for " + theme.Duration(s.oldestAge())
 	case s.Unanswered.Now.Length >= silenceShows: // records fail, and none is old
 		return "no acknowledgement for " + seconds(s.Unanswered.Now.Length)
 	case s.Unread.Now.Length >= silenceShows && !s.joining():
@@ -186,23 +188,17 @@ func (s *scene) eventLine(c chart.Canvas) line {
 	}
 	for i := len(s.events) - 1; i >= 0; i-- {
 		l := s.eventParts(c, &s.events[i])
-		if i == len(s.events)-1 {
-			l = s.latest(c, l, &s.events[i], w-fit(groups, gap, w).width()-chart.Width(gap))
+		if i == len(s.events)-1 { // the newest says how long ago it was, and its text is cut to the room that is left, if that says anything
+			const least = 16
+			age := muted(" (" + s.age(&s.events[i]) + ")")
+			if left := w - fit(groups, gap, w).width() - chart.Width(gap) - l[:2].width() - chart.Width(age.text); left >= least {
+				l[2].text = c.Fit(l[2].text, left)
+			}
+			l = append(l, age)
 		}
 		groups = append(groups, l)
 	}
 	return fit(groups, gap, w)
-}
-
-// latest adds to the newest event how long ago it was, and shortens its text to the
-// room that is left, if that says anything.
-func (s *scene) latest(c chart.Canvas, l line, e *stats.Event, room int) line {
-	const least = 16
-	age := muted(" (" + s.age(e) + ")")
-	if left := room - l[:2].width() - chart.Width(age.text); left >= least {
-		l[2].text = c.Fit(l[2].text, left)
-	}
-	return append(l, age)
 }
 
 // eventParts returns the mark, the time and the text of an event.
@@ -310,17 +306,6 @@ func (d *data) oldestAge() time.Duration {
 
 // stalled reports whether the oldest record has been the oldest for too long.
 func (d *data) stalled() bool { return d.stall.on && d.oldestAge() > 0 }
-
-// stallText returns what a stall is called; empty while there is none.
-func (d *data) stallText() string {
-	switch {
-	case !d.stalled():
-		return ""
-	case d.Unanswered.Now.Length > 0:
-		return "no acknowledgement for " + theme.Duration(d.oldestAge())
-	}
-	return "oldest record unanswered for " + theme.Duration(d.oldestAge())
-}
 
 // stallVerdict returns what a run is bound by that stalls: what was measured before tells
 // nothing of now.

@@ -12,82 +12,141 @@ import (
 	"github.com/kt-bench/kt/internal/tui/chart"
 )
 
-// number returns a column of text that ends at its right edge; value may be empty.
-func (t *hostTable) number(name string, width, rank int, value func(h *hostData) segment) column[hostData] {
-	return column[hostData]{name: name, width: width, rank: rank, value: func(h *hostData) segment {
-		p := value(h)
-		return segment{p.text, t.styleOf(h, p.style)}
-	}}
+// hostTable has a row for each host.
+type hostTable struct {
+	table[hostData]
+	s    *scene
+	slow []slowHost
 }
 
-// styleOf returns the style of what is known of a host: what is old is not news.
-func (t *hostTable) styleOf(h *hostData, s theme.Style) theme.Style {
+// Widths of the table.
+const (
+	columnGap    = 2
+	leastNote    = 8
+	leastTrend   = len(trendName)
+	longestTrend = 60 // a cell a second
+	trendTime    = 60 // seconds
+)
+
+// Columns that grow.
+const (
+	trendName = "rec/s trend"
+	noteName  = "note"
+)
+
+func newHostTable(c chart.Canvas, s *scene) hostTable {
+	t := hostTable{table: table[hostData]{c: c, gap: columnGap}, s: s, slow: s.slowHosts()}
+	name := chart.Width("host")
+	for _, h := range s.hosts {
+		name = max(name, chart.Width(h.short))
+	}
+	w, _ := c.Size()
+	name = min(name, max(w/4, 1))
+	first := column[hostData]{name: "host", width: name + columnGap, left: true, value: func(h *hostData) segment {
+		return h.known(segment{chart.FitMiddle(h.short, name), theme.Style{FG: theme.Text, Bold: h == s.hosts[s.selected]}})
+	}}
+	t.columns = append([]column[hostData]{first}, fitColumns(t.all(), w-name)...)
+	return t
+}
+
+// known returns the segment in the style of what is known of a host: what is old is not news.
+func (h *hostData) known(p segment) segment {
 	if !h.heard() {
-		s.FG = theme.Muted
+		p.style.FG = theme.Muted
 	}
-	return s
+	return p
 }
 
-// gatheringColumns returns what matters before the load begins.
-func (t *hostTable) gatheringColumns() []column[hostData] {
-	return []column[hostData]{
-		t.stateColumn(1),
-		t.number("processes", 11, 3, func(h *hostData) segment {
-			if h.Processes == 0 {
-				return t.missing()
-			}
-			return plain(fmt.Sprint(h.Processes))
-		}),
-		t.clockColumn(4),
-		t.seenColumn(5),
-		t.noteColumn(2),
-	}
-}
-
-// loadColumns returns what a host does and how busy it is.
-func (t *hostTable) loadColumns() []column[hostData] {
-	columns := []column[hostData]{
-		t.stateColumn(1),
-		t.number("rec/s", 8, 2, func(h *hostData) segment {
-			n, ok := t.rates(h)
-			if !ok {
-				return t.missing()
-			}
-			return plain(theme.Rate(n.flow[t.s.main].Records))
-		}),
-		{name: trendName, width: leastTrend + columnGap, rank: 10, draw: t.trend},
-	}
-	if t.s.untimed() {
-		columns = append(columns, t.number("lag", 9, 3, t.consumerLag))
-	} else {
-		columns = append(columns,
-			t.number("p50", 9, 9, t.latency(p50)),
-			t.number("p99", 9, 3, t.latency(p99)),
-			t.number("p99.9", 9, 12, t.latency(p999)))
-	}
-	columns = append(columns, t.number("CPU", 6, 4, t.cpu), t.number("NIC", t.networkWidth(), 5, t.network))
-	if slices.ContainsFunc(t.s.hosts, func(h *hostData) bool { return h.Processes == 0 }) {
-		columns = append(columns, t.number("disk", 6, 6, t.disk))
-	}
-	return append(columns, t.clockColumn(11), t.seenColumn(8), t.noteColumn(7))
-}
-
-func (t *hostTable) stateColumn(rank int) column[hostData] {
-	return column[hostData]{name: "state", width: 13, rank: rank, draw: func(c chart.Canvas, h *hostData) {
-		g, color := c.Theme().Glyphs, stateColor(h.State)
-		mark, text := g.Dot, bounded(h.State)
-		switch h.State {
-		case hostRunning:
-			text = "run"
-		case hostLobby:
-			text = "waiting"
-		case hostLost:
-			mark = g.Cross
+// all returns what matters before the load begins, and then what a host does and how busy it is.
+func (t *hostTable) all() []column[hostData] {
+	s := t.s
+	before, untimed := s.gathering(), s.untimed()
+	rank := func(gathering, load int) int {
+		if before {
+			return gathering
 		}
-		w, _ := c.Size()
-		c.Set(0, 0, mark, theme.Style{FG: color})
-		c.Text(2, 0, c.Fit(text, w-2), theme.Style{FG: color})
-	}}
+		return load
+	}
+	watched := slices.ContainsFunc(s.hosts, func(h *hostData) bool { return h.Processes == 0 })
+	clock := 10
+	if slices.ContainsFunc(s.hosts, func(h *hostData) bool { return h.Bound >= largeBound }) {
+		clock = 15
+	}
+	columns := shown([]column[hostData]{
+		{name: "state", width: 13, rank: 1, left: true, value: t.state},
+		{name: "processes", width: 11, rank: 3, hidden: !before, value: func(h *hostData) segment { return where(h.Processes > 0, fmt.Sprint(h.Processes)) }},
+		{name: "rec/s", width: 8, rank: 2, hidden: before, value: func(h *hostData) segment {
+			n, ok := t.rates(h)
+			return where(ok, theme.Rate(n.flow[s.main].Records))
+		}},
+		{name: trendName, width: leastTrend + columnGap, rank: 10, hidden: before, draw: t.trend(s.highestRate())},
+		{name: "lag", width: 9, rank: 3, hidden: before || !untimed, value: t.consumerLag},
+		{name: "p50", width: 9, rank: 9, hidden: before || untimed, value: t.latency(p50)},
+		{name: "p99", width: 9, rank: 3, hidden: before || untimed, value: t.latency(p99)},
+		{name: "p99.9", width: 9, rank: 12, hidden: before || untimed, value: t.latency(p999)},
+		{name: "CPU", width: 6, rank: 4, hidden: before, value: func(h *hostData) (p segment) {
+			if v := h.vitals(); v != nil && v.Cores > 0 {
+				p = share(v.CPU / v.Cores)
+			}
+			return p
+		}},
+		{name: "NIC", width: t.networkWidth(), rank: 5, hidden: before, value: t.network},
+		{name: "disk", width: 6, rank: 6, hidden: before || !watched, value: disk},
+		{name: "clock", width: clock, rank: rank(4, 11), value: func(h *hostData) segment { return where(h.Bound > 0, clockText(h.Offset, h.Bound)) }},
+		{name: "seen", width: 8, rank: rank(5, 8), value: seen},
+		{name: noteName, width: leastNote, rank: rank(2, 7), left: true, value: func(h *hostData) segment {
+			if h.note == "" && t.isSlow(h) {
+				return colored(theme.Warn, string(t.c.Theme().Glyphs.Alert)+" slow")
+			}
+			return plain(h.note)
+		}},
+	})
+	for i := range columns {
+		if value := columns[i].value; !columns[i].left && value != nil && columns[i].name != "seen" { // these say themselves what is known
+			columns[i].value = func(h *hostData) segment { return t.number(value(h), h) }
+		}
+	}
+	return columns
+}
+
+// where returns a text of what is known.
+func where(known bool, text string) (p segment) {
+	if known {
+		p = plain(text)
+	}
+	return p
+}
+
+// number returns a number of a host as far as it is known.
+func (t *hostTable) number(p segment, h *hostData) segment {
+	if p.text == "" {
+		p = missing(t.c)
+	}
+	return h.known(p)
+}
+
+func seen(h *hostData) segment {
+	p := plain(fmt.Sprintf("%.1fs", h.Seen.Seconds()))
+	if h.Seen >= 10*time.Second {
+		p.text = seconds(h.Seen)
+	}
+	if !h.heard() {
+		p.style.FG = stateColor(h.State)
+	}
+	return p
+}
+
+func (t *hostTable) state(h *hostData) segment {
+	mark, text := t.c.Theme().Glyphs.Dot, bounded(h.State)
+	switch h.State {
+	case hostRunning:
+		text = "run"
+	case hostLobby:
+		text = "waiting"
+	case hostLost:
+		mark = t.c.Theme().Glyphs.Cross
+	}
+	return colored(stateColor(h.State), string(mark)+" "+text)
 }
 
 // stateColor returns how good it is for a host to be in a state.
@@ -99,19 +158,6 @@ func stateColor(state string) theme.Color {
 		return theme.Bad
 	}
 	return theme.Good
-}
-
-func (t *hostTable) clockColumn(rank int) column[hostData] {
-	width := 10
-	if slices.ContainsFunc(t.s.hosts, func(h *hostData) bool { return h.Bound >= largeBound }) {
-		width = 15
-	}
-	return t.number("clock", width, rank, func(h *hostData) segment {
-		if h.Bound <= 0 {
-			return t.missing()
-		}
-		return plain(clockText(h.Offset, h.Bound))
-	})
 }
 
 // largeBound is the error of an offset that has to be told with it: latencies on a LAN
@@ -133,35 +179,9 @@ func clockText(offset, bound time.Duration) string {
 	return text
 }
 
-func (t *hostTable) seenColumn(rank int) column[hostData] {
-	return column[hostData]{name: "seen", width: 8, rank: rank, value: func(h *hostData) segment {
-		text, style := fmt.Sprintf("%.1fs", h.Seen.Seconds()), theme.Style{FG: theme.Text}
-		if h.Seen >= 10*time.Second {
-			text = seconds(h.Seen)
-		}
-		if !h.heard() {
-			style.FG = stateColor(h.State)
-		}
-		return segment{text, style}
-	}}
-}
-
-func (t *hostTable) noteColumn(rank int) column[hostData] {
-	return column[hostData]{name: noteName, width: leastNote, rank: rank, draw: func(c chart.Canvas, h *hostData) {
-		w, _ := c.Size()
-		text, style := h.note, theme.Style{FG: theme.Text}
-		if text == "" && t.isSlow(h) {
-			text, style.FG = string(c.Theme().Glyphs.Alert)+" slow", theme.Warn
-		}
-		c.Text(0, 0, c.Fit(text, w), style)
-	}}
-}
-
 func (t *hostTable) isSlow(h *hostData) bool {
 	return slices.ContainsFunc(t.slow, func(s slowHost) bool { return s.host == h })
 }
-
-func (t *hostTable) missing() segment { return muted(string(t.c.Theme().Glyphs.Missing)) }
 
 // rates returns the numbers of a host now, and those of its run once that is over; ok is
 // false when it makes no load or does not report.
@@ -180,16 +200,16 @@ func (t *hostTable) latency(quantile int) func(*hostData) segment {
 		if t.s.Stage != result.Finished {
 			n = h.own.numbersOf(&h.own.Tail)
 		}
-		of := &n.latency
-		if !ok || of.Ranked() == 0 {
-			return t.missing()
+		if !ok {
+			return segment{}
 		}
-		p := plain(theme.Duration(quantiles[quantile].of(of)))
-		if quantile == p99 {
+		p := plain(n.text(quantile, ""))
+		switch {
+		case quantile != p99 || p.text == "":
+		case t.isSlow(h):
+			p.style.FG = theme.Warn
+		default:
 			p.style.FG = theme.Good
-			if t.isSlow(h) {
-				p.style.FG = theme.Warn
-			}
 		}
 		return p
 	}
@@ -197,25 +217,22 @@ func (t *hostTable) latency(quantile int) func(*hostData) segment {
 
 // consumerLag returns how many records wait for a host's readers.
 func (t *hostTable) consumerLag(h *hostData) segment {
-	if _, ok := t.rates(h); !ok {
-		return t.missing()
-	}
-	if lag := &h.own.ConsumerLag; lag.Known {
-		return plain(theme.Rate(float64(lag.Records)))
-	}
-	return t.missing()
+	_, ok := t.rates(h)
+	return where(ok && h.own.ConsumerLag.Known, theme.Rate(float64(h.own.ConsumerLag.Records)))
 }
 
 // trend draws the rate of the last minute, on one scale for all hosts.
-func (t *hostTable) trend(c chart.Canvas, h *hostData) {
-	w, _ := c.Size()
+func (t *hostTable) trend(top float64) func(chart.Canvas, *hostData) {
 	to := t.s.end().Seconds()
 	if to < trendTime { // as in the charts, the whole run
 		to = wholeRun(to)
 	}
 	from := max(to-trendTime, 0)
-	values := chart.Resample(samples(h.own.since(from), t.s.main.rate), from, to, w, chart.Mean)
-	chart.Sparkline(c, 0, 0, values, t.top, t.styleOf(h, theme.Style{FG: theme.Flow}))
+	return func(c chart.Canvas, h *hostData) {
+		w, _ := c.Size()
+		values := chart.Resample(samples(h.own.since(from), t.s.main.rate), from, to, w, chart.Mean)
+		chart.Sparkline(c, 0, 0, values, top, h.known(colored(theme.Flow, "")).style)
+	}
 }
 
 // highestRate returns the top of the trends.
@@ -242,36 +259,25 @@ func (h *hostData) vitals() *host.Vitals {
 // share returns a part of something that can run out.
 func share(v float64) segment { return colored(loadColor(v), wholePercent(v)) }
 
-func (t *hostTable) cpu(h *hostData) segment {
-	v := h.vitals()
-	if v == nil || v.Cores <= 0 {
-		return t.missing()
-	}
-	return share(v.CPU / v.Cores)
-}
-
 // disk returns the busiest disk of a host that is watched: what a client writes is not Kafka's.
-func (t *hostTable) disk(h *hostData) segment {
+func disk(h *hostData) (p segment) {
 	v := h.vitals()
 	switch {
 	case h.Processes > 0:
-		return segment{}
+		return plain(" ")
 	case v == nil || len(v.Disks) == 0:
-		return t.missing()
+		return p
 	}
-	busy := 0.0
-	for i := range v.Disks {
-		busy = max(busy, v.Disks[i].Busy)
-	}
-	return share(busy)
+	busiest := slices.MaxFunc(v.Disks, func(a, b host.DiskVitals) int { return cmp.Compare(a.Busy, b.Busy) })
+	return share(busiest.Busy)
 }
 
 // network returns how busy the busiest interface is: of its speed, the busier way; where it
 // does not tell its speed, in bytes.
-func (t *hostTable) network(h *hostData) segment {
+func (t *hostTable) network(h *hostData) (p segment) {
 	v := h.vitals()
 	if v == nil || len(v.Networks) == 0 {
-		return t.missing()
+		return p
 	}
 	used, known := busiestNetwork(v)
 	if !known {
@@ -314,42 +320,6 @@ func (t *hostTable) networkWidth() int {
 	return percent
 }
 
-// hostTable has a row for each host.
-type hostTable struct {
-	table[hostData]
-	s    *scene
-	slow []slowHost
-	top  float64 // of the trends
-}
-
-// Widths of the table.
-const (
-	columnGap    = 2
-	leastNote    = 8
-	leastTrend   = len(trendName)
-	longestTrend = 60 // a cell a second
-	trendTime    = 60 // seconds
-)
-
-func newHostTable(c chart.Canvas, s *scene) hostTable {
-	t := hostTable{table: table[hostData]{c: c, gap: columnGap}, s: s, slow: s.slowHosts(), top: s.highestRate()}
-	name := chart.Width("host")
-	for _, h := range s.hosts {
-		name = max(name, chart.Width(h.short))
-	}
-	w, _ := c.Size()
-	name = min(name, max(w/4, 1))
-	all := t.loadColumns()
-	if s.gathering() {
-		all = t.gatheringColumns()
-	}
-	first := column[hostData]{name: "host", width: name + columnGap, draw: func(c chart.Canvas, h *hostData) {
-		c.Text(0, 0, chart.FitMiddle(h.short, name), t.styleOf(h, theme.Style{FG: theme.Text, Bold: h == s.hosts[s.selected]}))
-	}}
-	t.columns = append([]column[hostData]{first}, fitColumns(all, w-name)...)
-	return t
-}
-
 // fitColumns leaves out what there is no room for. What is left over goes to the trend
 // and the note.
 func fitColumns(all []column[hostData], room int) []column[hostData] {
@@ -363,25 +333,13 @@ func fitColumns(all []column[hostData], room int) []column[hostData] {
 		most = col.rank
 	}
 	kept := slices.DeleteFunc(all, func(col column[hostData]) bool { return col.rank > most })
-	find := func(name string) *column[hostData] {
-		i := slices.IndexFunc(kept, func(col column[hostData]) bool { return col.name == name })
-		if i < 0 {
-			return &column[hostData]{}
+	grow := func(name string, by int) {
+		if i := slices.IndexFunc(kept, func(col column[hostData]) bool { return col.name == name }); i >= 0 {
+			kept[i].width += by
+			room -= by
 		}
-		return &kept[i]
 	}
-	trend, note := find(trendName), find(noteName)
-	if trend.width > 0 {
-		grow := min(room*2/3, longestTrend+columnGap-trend.width)
-		trend.width += grow
-		room -= grow
-	}
-	note.width += room
+	grow(trendName, min(room*2/3, longestTrend-leastTrend))
+	grow(noteName, room)
 	return kept
 }
-
-// Columns that grow.
-const (
-	trendName = "rec/s trend"
-	noteName  = "note"
-)

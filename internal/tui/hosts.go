@@ -176,34 +176,26 @@ func (d *data) hostEvents(heard bool) []stats.Event {
 	if !heard { // time goes on
 		at += time.Duration(d.silent) * time.Second
 	}
-	var away, lost, back []*hostData
+	changed := make(map[string][]*hostData) // by their new states; "": heard again
 	for _, h := range d.hosts {
 		state := ""
 		if !h.heard() {
 			state = h.State
 		}
-		if state == h.reported {
-			continue
-		}
-		switch state {
-		case hostAway:
-			away = append(away, h)
-		case hostLost:
-			lost = append(lost, h)
-		default:
-			back = append(back, h)
+		if state != h.reported {
+			changed[state] = append(changed[state], h)
 		}
 		h.reported = state
 	}
 	var events []stats.Event
-	report := func(kind stats.EventKind, what string, hosts []*hostData) {
-		if len(hosts) > 0 {
-			events = append(events, stats.Event{At: at, Kind: kind, Text: telling(hosts, what, what)})
+	for _, e := range []struct {
+		state, what string
+		kind        stats.EventKind
+	}{{"", "back", kindBack}, {hostAway, "away", kindAway}, {hostLost, "lost", kindLost}} {
+		if hosts := changed[e.state]; len(hosts) > 0 {
+			events = append(events, stats.Event{At: at, Kind: e.kind, Text: telling(hosts, e.what, e.what)})
 		}
 	}
-	report(kindBack, "back", back)
-	report(kindAway, "away", away)
-	report(kindLost, "lost", lost)
 	return events
 }
 
@@ -218,21 +210,19 @@ const longestHost = 20
 // nameHosts makes the names short. Where one is too long, all go without the domain that
 // they have in common.
 func (d *data) nameHosts() {
-	domain := ""
-	for i, h := range d.hosts {
-		if i == 0 {
-			domain = h.name
-		}
-		domain = commonEnd(domain, h.name)
+	if len(d.hosts) == 0 {
+		return
 	}
-	if dot := strings.IndexByte(domain, '.'); dot >= 0 {
-		domain = domain[dot:]
-	} else {
-		domain = ""
+	parent := func(domain string) string {
+		_, rest, ok := strings.Cut(strings.TrimPrefix(domain, "."), ".")
+		return map[bool]string{true: "." + rest}[ok]
 	}
-	long := false
+	domain, long := parent(d.hosts[0].name), false
 	for _, h := range d.hosts {
 		long = long || chart.Width(h.name) > longestHost
+		for !strings.HasSuffix(h.name, domain) {
+			domain = parent(domain)
+		}
 	}
 	for _, h := range d.hosts {
 		h.short = h.name
@@ -240,13 +230,4 @@ func (d *data) nameHosts() {
 			h.short = chart.FitMiddle(strings.TrimSuffix(h.name, domain), longestHost)
 		}
 	}
-}
-
-// commonEnd returns what both end with.
-func commonEnd(a, b string) string {
-	n := 0
-	for n < min(len(a), len(b)) && a[len(a)-1-n] == b[len(b)-1-n] {
-		n++
-	}
-	return a[len(a)-n:]
 }

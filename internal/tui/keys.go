@@ -2,48 +2,23 @@ package tui
 
 import (
 	"slices"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
 
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/theme"
 	"github.com/kt-bench/kt/internal/tui/chart"
 )
 
-// action is what a key does.
-type action int
-
-// The actions.
-const (
-	doNothing action = iota
-	doStop
-	doInterrupt
-	doLeave // a replay
-	doFreeze
-	doZoom
-	doNext
-	doPrevious
-	doBack
-	doShorter
-	doLonger
-	doUnits
-	doUp
-	doDown
-	doOne
-	doOrder
-	doFaster
-	doSlower
-	doSave
-	doHelp
-	doSuspend
-)
-
 // binding is a key, or some, with what they do and how that is told.
 type binding struct {
-	keys   []string // as Bubble Tea names them
-	action action
-	label  string // the keys, for people
-	short  string // in the footer; empty: left to the help
-	long   string // in the help
-	runs   runs   // that have it
+	keys  string // as Bubble Tea names them
+	label string // the keys, for people
+	short string // in the footer; empty: left to the help
+	long  string // in the help
+	runs  runs   // that have it
+	do    func(m *Model, key string) tea.Cmd
 }
 
 // runs are those that a key is for.
@@ -57,56 +32,76 @@ const (
 	replays
 )
 
-// bindings are all the keys there are, the most important first.
-var bindings = [...]binding{
-	{[]string{"q"}, doStop, "q", "stop+report", "stop and report; again: leave at once", liveRuns},
-	{[]string{"ctrl+c"}, doInterrupt, "ctrl+c", "", "the same, with exit code 130", liveRuns},
-	{[]string{"q", "ctrl+c"}, doLeave, "q", "leave", "leave the replay; also ctrl+c", replays},
-	{[]string{"up"}, doUp, "↑↓", "host", "select a host", hostRuns},
-	{[]string{"down"}, doDown, "", "", "", hostRuns},
-	{[]string{"up"}, doUp, "↑↓", "", "scroll the table of partitions (4)", ownRuns},
-	{[]string{"down"}, doDown, "", "", "", ownRuns},
-	{[]string{"o"}, doOrder, "o", "", "sort the partitions (4) by the next column", ownRuns},
-	{[]string{"enter"}, doOne, "enter", "one host", "show the charts of the selected host, or all", hostRuns},
-	{[]string{"space"}, doFreeze, "space", "freeze", "freeze the display, not the load", liveRuns},
-	{[]string{"space"}, doFreeze, "space", "pause", "pause the replay, or go on", replays},
-	{[]string{"+", "="}, doFaster, "+ -", "speed", "double or halve the speed of the replay", replays},
-	{[]string{"1", "2", "3", "4", "5", "6", "7"}, doZoom, "1-7", "zoom", "show one panel alone; 7: events and outages", ownRuns},
-	{[]string{"1", "2", "3", "4", "5", "6"}, doZoom, "1-6", "zoom", "two charts, hosts, heatmap, brokers, events", hostRuns},
-	{[]string{"tab"}, doNext, "tab", "next", "show the next panel; shift+tab: the previous", ownRuns},
-	{[]string{"tab"}, doNext, "tab", "next", "show the next panel or chart; shift+tab: back", hostRuns},
-	{[]string{"shift+tab"}, doPrevious, "", "", "", allRuns},
-	{[]string{"0", "esc"}, doBack, "0", "all", "show all panels that fit; also esc", ownRuns},
-	{[]string{"esc", "0"}, doBack, "esc", "back", "show all panels, then all hosts; also 0", hostRuns},
-	{[]string{"["}, doShorter, "[ ]", "window", "show less or more time: 15s, 60s, 5m, all", allRuns},
-	{[]string{"]"}, doLonger, "", "", "", allRuns},
-	{[]string{"+", "="}, doFaster, "+ -", "rate", "raise or lower the target rate by 10 %", liveRuns},
-	{[]string{"-"}, doSlower, "", "", "", allRuns},
-	{[]string{"s"}, doSave, "s", "save", "save this screen as a text file", allRuns},
-	{[]string{"u"}, doUnits, "u", "units", "MiB/s, MB/s or Gb/s", allRuns},
-	{[]string{"ctrl+z"}, doSuspend, "", "", "", allRuns},
-	{[]string{"?"}, doHelp, "?", "help", "show or hide this help", allRuns},
-}
+// Keys that the footer leaves out or shows at its end, and one that has another name in ASCII.
+const (
+	keyStop = "q"
+	keyHelp = "?"
+	keyUp   = "up"
+)
 
-// bindings returns the keys of this run.
+// bindings returns the keys of this run, the most important first.
 func (d *data) bindings() []binding {
+	move := func(by int) func(*Model, string) tea.Cmd {
+		return func(m *Model, _ string) tea.Cmd { m.move(by); return nil }
+	}
+	turn := func(by int) func(*Model, string) tea.Cmd {
+		return func(m *Model, _ string) tea.Cmd { m.turn(by); return nil }
+	}
+	faster := func(up bool) func(*Model, string) tea.Cmd {
+		return func(m *Model, _ string) tea.Cmd { m.changeRate(up); return nil }
+	}
+	look := func(change func(s *scene)) func(*Model, string) tea.Cmd {
+		return func(m *Model, _ string) tea.Cmd { change(&m.scene); return nil }
+	}
+	stop := func(m *Model, _ string) tea.Cmd { return m.stop(m.options.Stop) }
+	interrupt := func(m *Model, _ string) tea.Cmd { return m.stop(m.options.Interrupt) }
+	leave := func(m *Model, _ string) tea.Cmd { return m.leave() }
+	freeze := func(m *Model, _ string) tea.Cmd { m.freeze(); return nil }
+	zoom := func(m *Model, key string) tea.Cmd { m.scene.zoom = m.data.panes()[key[0]-'0']; return nil }
+	order, one, back := look(func(s *scene) { s.order++ }), look(func(s *scene) { s.one = !s.one }), look((*scene).back)
+	shorter, longer := look(func(s *scene) { s.span = max(s.span-1, 0) }), look(func(s *scene) { s.span = min(s.span+1, span(len(spans)-1)) })
+	units := look(func(s *scene) { s.unit = (s.unit + 1) % unit(len(units)) })
+	help := look(func(s *scene) { s.help = !s.help })
+	save := func(m *Model, _ string) tea.Cmd { return m.save() }
+	suspend := func(*Model, string) tea.Cmd { return tea.Suspend }
+
 	has := map[runs]bool{allRuns: true, ownRuns: !d.many(), hostRuns: d.many(), liveRuns: !d.header.Replay, replays: d.header.Replay}
-	return slices.DeleteFunc(slices.Clone(bindings[:]), func(b binding) bool { return !has[b.runs] })
+	return slices.DeleteFunc([]binding{
+		{keyStop, "q", "stop+report", "stop and report; again: leave at once", liveRuns, stop},
+		{"ctrl+c", "ctrl+c", "", "the same, with exit code 130", liveRuns, interrupt},
+		{keyStop + " ctrl+c", "q", "leave", "leave the replay; also ctrl+c", replays, leave},
+		{keyUp, "↑↓", "host", "select a host", hostRuns, move(-1)},
+		{keyUp, "↑↓", "", "scroll the table of partitions (4)", ownRuns, move(-1)},
+		{"down", "", "", "", allRuns, move(1)},
+		{"o", "o", "", "sort the partitions (4) by the next column", ownRuns, order},
+		{"enter", "enter", "one host", "show the charts of the selected host, or all", hostRuns, one},
+		{"space", "space", "freeze", "freeze the display, not the load", liveRuns, freeze},
+		{"space", "space", "pause", "pause the replay, or go on", replays, freeze},
+		{"+ =", "+ -", "speed", "double or halve the speed of the replay", replays, faster(true)},
+		{"1 2 3 4 5 6 7", "1-7", "zoom", "show one panel alone; 7: events and outages", ownRuns, zoom},
+		{"1 2 3 4 5 6", "1-6", "zoom", "two charts, hosts, heatmap, brokers, events", hostRuns, zoom},
+		{"tab", "tab", "next", "show the next panel; shift+tab: the previous", ownRuns, turn(1)},
+		{"tab", "tab", "next", "show the next panel or chart; shift+tab: back", hostRuns, turn(1)},
+		{"shift+tab", "", "", "", allRuns, turn(-1)},
+		{"0 esc", "0", "all", "show all panels that fit; also esc", ownRuns, back},
+		{"esc 0", "esc", "back", "show all panels, then all hosts; also 0", hostRuns, back},
+		{"[", "[ ]", "window", "show less or more time: 15s, 60s, 5m, all", allRuns, shorter},
+		{"]", "", "", "", allRuns, longer},
+		{"+ =", "+ -", "rate", "raise or lower the target rate by 10 %", liveRuns, faster(true)},
+		{"-", "", "", "", allRuns, faster(false)},
+		{"s", "s", "save", "save this screen as a text file", allRuns, save},
+		{"u", "u", "units", "MiB/s, MB/s or Gb/s", allRuns, units},
+		{"ctrl+z", "", "", "", allRuns, suspend},
+		{keyHelp, "?", "help", "show or hide this help", allRuns, help},
+	}, func(b binding) bool { return !has[b.runs] })
 }
 
-// actionOf returns what a key does.
-func (d *data) actionOf(key string) action {
-	for _, b := range d.bindings() {
-		if slices.Contains(b.keys, key) {
-			return b.action
-		}
-	}
-	return doNothing
-}
+// is reports whether a key is one of the binding.
+func (b *binding) is(key string) bool { return slices.Contains(strings.Fields(b.keys), key) }
 
 // name returns what the keys are called on this terminal.
 func (b *binding) name(th *theme.Theme) string {
-	if b.action == doUp && th.ASCII() { // has no arrows
+	if b.is(keyUp) && th.ASCII() { // has no arrows
 		return "up/down"
 	}
 	return b.label
@@ -137,11 +132,11 @@ func drawFooter(c chart.Canvas, s *scene) {
 	var keys []line
 	var help line
 	for _, b := range s.bindings() {
-		if b.short == "" || (b.action == doStop || b.action == doLeave) && (s.stopping || text != "") {
+		if b.short == "" || b.is(keyStop) && (s.stopping || text != "") {
 			continue
 		}
 		key := line{plain(b.name(c.Theme())), muted(" " + b.short)}
-		if b.action == doHelp {
+		if b.is(keyHelp) {
 			help = key
 			continue
 		}

@@ -249,35 +249,13 @@ func rows(b rect, heights []int, panes []pane) []placed {
 
 // drawPane draws one pane in its place.
 func drawPane(c chart.Canvas, p pane, s *scene) {
-	switch p {
-	case grid:
-	case paneThroughput:
-		drawThroughput(c, s.subject())
-		drawSubject(c, s)
-	case paneLatency:
-		if sub := s.subject(); sub.untimed() {
-			drawConsumerLag(c, sub)
-		} else {
-			drawLatency(c, sub)
-		}
-		drawSubject(c, s)
-	case paneHeatmap:
-		whole := *s
-		if s.many() { // of one host there is none
-			whole.of = "all hosts"
-		}
-		drawHeatmap(c, &whole)
-	case panePartitions:
-		drawPartitions(c, s)
-	case paneBrokers:
-		drawBrokers(c, s)
-	case paneClient:
-		drawClient(c, s)
-	case paneEvents:
-		drawEvents(c, s)
-	case paneHosts:
-		drawHosts(c, s)
-	}
+	map[pane]func(chart.Canvas, *scene){
+		grid:           func(chart.Canvas, *scene) {},
+		paneThroughput: func(c chart.Canvas, s *scene) { drawThroughput(c, s.subject()); drawSubject(c, s) },
+		paneLatency:    func(c chart.Canvas, s *scene) { drawLatency(c, s.subject()); drawSubject(c, s) },
+		paneHeatmap:    func(c chart.Canvas, s *scene) { drawHeatmap(c, s.whole()) },
+		panePartitions: drawPartitions, paneBrokers: drawBrokers, paneClient: drawClient, paneEvents: drawEvents, paneHosts: drawHosts,
+	}[p](c, s)
 }
 
 // frame draws the whole screen: exactly h lines of exactly w cells.

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -72,12 +73,7 @@ type leaveMsg struct{}
 
 // NewModel returns the model of a run that is about to begin.
 func NewModel(h Header, o Options) Model {
-	if o.Theme == nil {
-		o.Theme = theme.New(theme.Options{Dark: true})
-	}
-	if o.FPS <= 0 {
-		o.FPS = defaultFPS
-	}
+	o.Theme, o.FPS = cmp.Or(o.Theme, theme.New(theme.Options{Dark: true})), cmp.Or(o.FPS, defaultFPS)
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -122,21 +118,29 @@ func (m Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		m.options.Background(!msg.IsDark())
 		m.options.Theme = m.options.Theme.On(msg.IsDark())
 	case leaveMsg:
-		return m.leave()
+		cmd := m.leave()
+		return m, cmd
 	case noteMsg:
-		m.scene.note, m.noted = string(msg), m.now
+		m.note(string(msg))
 	case tea.KeyPressMsg:
-		return m.key(msg.String())
+		for _, b := range m.data.bindings() {
+			if key := msg.String(); b.is(key) {
+				cmd := b.do(&m, key)
+				return m, cmd
+			}
+		}
 	}
 	return m, nil
 }
 
 // leave ends the program with an empty screen: some terminals that were resized show
 // rows of it again, above what was there before.
-func (m Model) leave() (tea.Model, tea.Cmd) {
+func (m *Model) leave() tea.Cmd {
 	m.left = true
-	return m, tea.Quit
+	return tea.Quit
 }
+
+func (m *Model) note(text string) { m.scene.note, m.noted = text, m.now }
 
 // checkOldest looks at the oldest record between two ticks: a stall is to be seen at once.
 func (m Model) checkOldest() {
@@ -150,72 +154,36 @@ func (m Model) checkOldest() {
 	m.data.lookAtOldest(since, now)
 }
 
-// key does what a key is for.
-func (m Model) key(key string) (tea.Model, tea.Cmd) {
+// freeze keeps the display as it is, or lets it go on.
+func (m *Model) freeze() {
 	s := &m.scene
-	switch m.data.actionOf(key) {
-	case doStop:
-		return m.stop(m.options.Stop)
-	case doInterrupt:
-		return m.stop(m.options.Interrupt)
-	case doFreeze:
-		s.frozen = !s.frozen
-		s.data = nil
-		if s.frozen {
-			s.clock = m.elapsed()
-			s.data = m.data.clone()
-		}
-		if m.options.Pause != nil {
-			m.options.Pause(s.frozen)
-		}
-	case doLeave:
-		return m.leave()
-	case doFaster, doSlower:
-		return m.changeRate(m.data.actionOf(key) == doFaster)
-	case doSave:
-		return m, m.save()
-	case doZoom:
-		s.zoom = m.data.panes()[key[0]-'0']
-	case doNext:
-		m.turn(1)
-	case doPrevious:
-		m.turn(-1)
-	case doBack:
-		s.back()
-	case doUp:
-		s.selected, s.row = max(s.selected-1, 0), max(s.row-1, 0)
-	case doDown:
-		hosts := m.data.hosts
-		if s.frozen { // it may show fewer
-			hosts = s.hosts
-		}
-		s.selected, s.row = min(s.selected+1, len(hosts)-1), max(min(s.row+1, len(m.data.rows)-1), 0)
-	case doOrder:
-		s.order++
-	case doOne:
-		s.one = !s.one
-	case doShorter:
-		s.span = max(s.span-1, 0)
-	case doLonger:
-		s.span = min(s.span+1, span(len(spans)-1))
-	case doUnits:
-		s.unit = (s.unit + 1) % unit(len(units))
-	case doHelp:
-		s.help = !s.help
-	case doSuspend:
-		return m, tea.Suspend
-	case doNothing:
+	s.frozen = !s.frozen
+	s.data = nil
+	if s.frozen {
+		s.clock = m.elapsed()
+		s.data = m.data.clone()
 	}
-	return m, nil
+	if m.options.Pause != nil {
+		m.options.Pause(s.frozen)
+	}
+}
+
+// move selects another host, and scrolls the partitions.
+func (m *Model) move(by int) {
+	s, hosts := &m.scene, m.data.hosts
+	if s.frozen { // it may show fewer
+		hosts = s.hosts
+	}
+	s.selected, s.row = max(min(s.selected+by, len(hosts)-1), 0), max(min(s.row+by, len(m.data.rows)-1), 0)
 }
 
 // changeRate asks for another rate, as long as there is a load.
-func (m Model) changeRate(up bool) (tea.Model, tea.Cmd) {
+func (m *Model) changeRate(up bool) {
 	note := "the load is over: its rate stays"
 	if m.options.Faster != nil && !m.scene.stopping && m.data.Stage < result.Draining {
 		note = m.options.Faster(up)
 	}
-	return m.Update(noteMsg(note))
+	m.note(note)
 }
 
 // save saves what is seen, without colours: a pane without them tells its lines apart.
@@ -257,15 +225,15 @@ func (s *scene) back() {
 
 // stop asks for the end of the load, the second time for the end of everything.
 // A run that is over has nothing to stop.
-func (m Model) stop(ask func()) (tea.Model, tea.Cmd) {
+func (m *Model) stop(ask func()) tea.Cmd {
 	switch {
 	case m.data.Stage == result.Finished:
 		return m.leave()
 	case m.scene.stopping:
-		return m, tea.Sequence(call(m.options.Abort), func() tea.Msg { return leaveMsg{} })
+		return tea.Sequence(call(m.options.Abort), func() tea.Msg { return leaveMsg{} })
 	}
 	m.scene.stopping = true
-	return m, call(ask)
+	return call(ask)
 }
 
 // call returns a command that calls f.

@@ -95,10 +95,10 @@ func TestEveryBindingHasAFunctionAndNoKeyHasTwo(t *testing.T) {
 	for _, c := range []*canned{newCanned(), hostsRunning()} {
 		seen := map[string]bool{}
 		for _, b := range newData(c.header).bindings() {
-			if b.action == doNothing || len(b.keys) == 0 {
+			if b.do == nil || b.keys == "" {
 				t.Errorf("%+v", b)
 			}
-			for _, k := range b.keys {
+			for k := range strings.FieldsSeq(b.keys) {
 				if seen[k] {
 					t.Errorf("%s is bound twice", k)
 				}
@@ -195,15 +195,14 @@ func TestSingleSecondsAreShownAsLongAsASnapshotHasThem(t *testing.T) {
 
 func TestABrokerThatAnsweredNothingHasNoLatency(t *testing.T) {
 	for _, s := range []*scene{{data: &data{role: role{writes: true}}}, {data: &data{role: role{writes: true, reads: true}}}, {data: &data{role: role{reads: true}}}} {
-		columns, _ := s.brokerColumns("–")
-		for _, c := range columns {
+		for _, c := range s.brokerColumns(muted("–")) {
 			got := c.value(&result.BrokerNow{Asked: true})
 			if (c.name == "p99" || c.name == "mean" || c.name == "wait") && got != muted("–") {
 				t.Errorf("%s is %+v", c.name, got)
 			}
 		}
 	}
-	columns, _ := (&scene{data: &data{role: role{writes: true}}}).brokerColumns("–")
+	columns := (&scene{data: &data{role: role{writes: true}}}).brokerColumns(muted("–"))
 	if got := columns[1].value(&result.BrokerNow{Asked: true, P99: time.Millisecond}); got != colored(theme.Good, "1.00ms") {
 		t.Errorf("p99 is %+v", got)
 	}

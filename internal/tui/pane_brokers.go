@@ -175,73 +175,74 @@ func (s *scene) styleOf(b *result.BrokerNow, style theme.Style) theme.Style {
 	return style
 }
 
-// brokerColumns returns what is shown of a broker, and what the gauge after the first is of.
-func (s *scene) brokerColumns(missing string) (columns []column[result.BrokerNow], gauge func(*result.BrokerNow) float64) {
-	add := func(has bool, name string, value func(b *result.BrokerNow) segment) {
-		if has {
-			columns = append(columns, column[result.BrokerNow]{name: name, width: numberWidth, value: func(b *result.BrokerNow) segment {
-				_, why := s.health(b)
-				switch {
-				case why != "" && len(columns) > 0 && name == columns[0].name:
-					return segment{missing, s.brokerStyle(b)}
-				case why != "":
-					return segment{}
-				}
-				v := value(b)
-				return segment{v.text, s.styleOf(b, v.style)}
-			}})
-		}
-	}
-	written := func(b *result.BrokerNow) float64 { return b.Written }
-	fetched := func(b *result.BrokerNow) float64 { return b.Fetched }
+// brokerColumns returns what is shown of a broker. Where there is nothing to show, the first number is missing, and the others
+// leave room for the reason.
+func (s *scene) brokerColumns(none segment) []column[result.BrokerNow] {
+	type broker = result.BrokerNow
 	took := func(d time.Duration, c theme.Color) segment {
 		if d == 0 { // nothing was answered
-			return muted(missing)
+			return none
 		}
 		return colored(c, theme.Duration(d))
 	}
-	both, own := s.reads && s.writes, !s.many() // how long requests took is not told over the network
-	names := [...]string{s.unit.name(), s.unit.name()}
-	if both {
-		names = [...]string{"written", "read"}
+	written, fetched := s.unit.name(), s.unit.name()
+	if s.reads && s.writes {
+		written, fetched = "written", "read"
 	}
-	if gauge = written; !s.writes {
-		gauge = fetched
+	far, zoomed := s.many(), s.zoom == paneBrokers // how long requests took is not told over the network; zoomed: there is room for what a broker has of the topics of the run
+	columns := shown([]column[broker]{
+		{name: written, hidden: !s.writes, value: func(b *broker) segment { return plain(s.unit.write(b.Written)) }},
+		{name: fetched, hidden: !s.reads, value: func(b *broker) segment { return plain(s.unit.write(b.Fetched)) }},
+		{name: "p99", hidden: !s.writes || far, value: func(b *broker) segment { return took(b.P99, theme.Good) }},
+		{name: "mean", hidden: s.reads || far, value: func(b *broker) segment { return took(b.Mean, theme.Text) }},
+		{name: "req/s", hidden: s.reads || !far, value: func(b *broker) segment { return plain(theme.Rate(b.Requests)) }},
+		{name: "fetch/s", hidden: s.writes, value: func(b *broker) segment { return plain(theme.Rate(b.Fetches)) }},
+		{name: "wait", hidden: !s.reads || far, value: func(b *broker) segment { return took(b.FetchMean, theme.Text) }},
+		{name: "throttle", value: func(b *broker) segment {
+			if b.Throttle > 0 {
+				return colored(theme.Warn, theme.Duration(b.Throttle))
+			}
+			return muted(theme.Duration(b.Throttle))
+		}},
+		{name: "leads", hidden: !zoomed, value: func(b *broker) segment { return plain(fmt.Sprint(b.Leads)) }},
+		{name: "in sync", hidden: !zoomed, value: func(b *broker) segment {
+			text := plain(fmt.Sprintf("%d/%d", b.Replicas.InSync, b.Replicas.All))
+			switch {
+			case b.Replicas.All == 0:
+				return none
+			case b.Replicas.InSync < b.Replicas.All:
+				text.style.FG = theme.Warn
+			}
+			return text
+		}},
+	})
+	for i := range columns {
+		value := columns[i].value
+		columns[i].width, columns[i].value = numberWidth, func(b *broker) segment {
+			switch _, why := s.health(b); {
+			case why != "" && i == 0:
+				return segment{none.text, s.brokerStyle(b)}
+			case why != "":
+				return segment{}
+			}
+			v := value(b)
+			return segment{v.text, s.styleOf(b, v.style)}
+		}
 	}
-	add(s.writes, names[0], func(b *result.BrokerNow) segment { return plain(s.unit.write(b.Written)) })
-	add(s.reads, names[1], func(b *result.BrokerNow) segment { return plain(s.unit.write(b.Fetched)) })
-	add(s.writes && own, "p99", func(b *result.BrokerNow) segment { return took(b.P99, theme.Good) })
-	add(!s.reads && own, "mean", func(b *result.BrokerNow) segment { return took(b.Mean, theme.Text) })
-	add(!s.reads && !own, "req/s", func(b *result.BrokerNow) segment { return plain(theme.Rate(b.Requests)) })
-	add(!s.writes, "fetch/s", func(b *result.BrokerNow) segment { return plain(theme.Rate(b.Fetches)) })
-	add(s.reads && own, "wait", func(b *result.BrokerNow) segment { return took(b.FetchMean, theme.Text) })
-	add(true, "throttle", func(b *result.BrokerNow) segment {
-		if b.Throttle > 0 {
-			return colored(theme.Warn, theme.Duration(b.Throttle))
-		}
-		return muted(theme.Duration(b.Throttle))
-	})
-	zoomed := s.zoom == paneBrokers // there is room for what a broker has of the topics of the run
-	add(zoomed, "leads", func(b *result.BrokerNow) segment { return plain(fmt.Sprint(b.Leads)) })
-	add(zoomed, "in sync", func(b *result.BrokerNow) segment {
-		r := b.Replicas
-		text := fmt.Sprintf("%d/%d", r.InSync, r.All)
-		switch {
-		case r.All == 0:
-			return muted(missing)
-		case r.InSync < r.All:
-			return colored(theme.Warn, text)
-		}
-		return plain(text)
-	})
-	return columns, gauge
+	return columns
 }
 
 // brokerTable returns the table of the brokers. The gauge after the first number is its share of the highest one, and
 // where brokers are shown alone its course. There, a broker says why there is nothing to show.
 func (s *scene) brokerTable(c chart.Canvas) table[result.BrokerNow] {
-	missing := string(c.Theme().Glyphs.Missing)
-	numbers, gauged := s.brokerColumns(missing)
+	const gap = 1
+	gauged := func(b *result.BrokerNow) float64 {
+		if s.writes {
+			return b.Written
+		}
+		return b.Fetched
+	}
+	numbers := s.brokerColumns(missing(c))
 	w, _ := c.Size()
 	host, top := chart.Width("host"), 0.0
 	for i := range s.Brokers {
@@ -260,31 +261,24 @@ func (s *scene) brokerTable(c chart.Canvas) table[result.BrokerNow] {
 	if gauge < leastGauge {
 		host, gauge = rest, 0
 	}
-	text := func(text func(*result.BrokerNow) string) func(chart.Canvas, *result.BrokerNow) {
-		return func(c chart.Canvas, b *result.BrokerNow) {
-			w, _ := c.Size()
-			c.Text(0, 0, chart.FitMiddle(text(b), w), s.brokerStyle(b))
-		}
-	}
-	const gap = 1
 	numbers[0].width += gap
-	columns := []column[result.BrokerNow]{
-		{name: "id", width: idWidth, draw: text(func(b *result.BrokerNow) string { return fmt.Sprint(b.ID) })},
-		{name: "host", width: host, draw: text(func(b *result.BrokerNow) string { return b.Addr })},
+	columns := append(shown([]column[result.BrokerNow]{
+		{name: "id", width: idWidth, left: true, value: func(b *result.BrokerNow) segment { return segment{fmt.Sprint(b.ID), s.brokerStyle(b)} }},
+		{name: "host", width: host, left: true, value: func(b *result.BrokerNow) segment {
+			return segment{chart.FitMiddle(b.Addr, host-gap), s.brokerStyle(b)}
+		}},
 		numbers[0],
-	}
-	if gauge > 0 {
-		columns = append(columns, column[result.BrokerNow]{width: gauge + 2, draw: func(c chart.Canvas, b *result.BrokerNow) {
+		{width: gauge + 2, hidden: gauge == 0, draw: func(c chart.Canvas, b *result.BrokerNow) {
 			style := s.styleOf(b, theme.Style{FG: theme.Good})
-			if _, why := s.health(b); why != "" {
-				return
-			}
-			if latest := b.Trend[max(len(b.Trend)-gauge, 0):]; s.zoom == paneBrokers {
+			latest := b.Trend[max(len(b.Trend)-gauge, 0):]
+			switch _, why := s.health(b); {
+			case why != "":
+			case s.zoom == paneBrokers:
 				chart.Sparkline(c, gauge-len(latest), 0, latest, 0, style)
-			} else {
+			default:
 				chart.Gauge(c, 0, 0, gauge, gauged(b)/top, style)
 			}
-		}})
-	}
-	return table[result.BrokerNow]{c: c, gap: gap, columns: append(columns, numbers[1:]...)}
+		}},
+	}), numbers[1:]...)
+	return table[result.BrokerNow]{c: c, gap: gap, columns: columns}
 }

@@ -12,15 +12,25 @@ import (
 	"github.com/kt-bench/kt/internal/tui/chart"
 )
 
-// flowLooks are the lines of the ways. Without colour, dashes tell them apart, and
-// without braille a character of their own.
-var flowLooks = [ways]struct {
+// look is how a line is drawn. Without colour, dashes tell lines apart, and without braille a character of their own.
+type look struct {
 	name    string
 	color   theme.Color
-	fill    theme.Color
+	fill    theme.Color // of the area below; Default: no area
 	mark    rune
-	on, off int
-}{acked: {"acked", theme.Flow, theme.FlowFill, '*', 1, 0}, read: {"read", theme.Good, theme.Default, 'o', 4, 4}}
+	on, off int // dashes; 0 off: unbroken
+}
+
+// series returns a line of samples.
+func (l look) series(list []chart.Sample, combine chart.Combine) chart.Series {
+	return chart.Series{
+		Name: l.name, Samples: list, Combine: combine, Mark: l.mark, On: l.on, Off: l.off,
+		Style: theme.Style{FG: l.color}, Fill: theme.Style{FG: l.fill},
+	}
+}
+
+// flowLooks are the lines of the ways.
+var flowLooks = [ways]look{acked: {"acked", theme.Flow, theme.FlowFill, '*', 1, 0}, read: {"read", theme.Good, theme.Default, 'o', 4, 4}}
 
 // shownWays are those that this run goes, the one behind first.
 func (d *data) shownWays() []way {
@@ -45,10 +55,10 @@ func drawThroughput(c chart.Canvas, s *scene) {
 	if named {
 		w -= chart.NameWidth
 	}
-	x := s.timeAxis(w - gutter - 1)
+	x := s.timeAxis(w - chart.Gutter - 1)
 	points := s.since(x.From)
 	top := s.highestTarget(x)
-	p := chart.Plot{X: x, Gutter: gutter, Label: theme.Tick, Names: named}
+	p := chart.Plot{X: x, Label: theme.Tick, Names: named}
 	for _, way := range shown {
 		for i := range points {
 			if rate := way.rate(&points[i]); rate > top { // NaN is not
@@ -59,11 +69,8 @@ func drawThroughput(c chart.Canvas, s *scene) {
 		if len(shown) == 1 { // there is nothing to tell it from
 			look = flowLooks[acked]
 		}
-		series := chart.Series{
-			Name: look.name, Samples: samples(points, way.rate), Combine: chart.Mean, Muted: s.warming(x),
-			Style: theme.Style{FG: look.color}, Fill: theme.Style{FG: look.fill}, Mark: look.mark, On: look.on, Off: look.off,
-			Broken: look.off > 0,
-		}
+		series := look.series(samples(points, way.rate), chart.Mean)
+		series.Broken = look.off > 0
 		p.Series = append(p.Series, series)
 	}
 	p.Y = chart.Linear(top*headroom, min(5, h/2-1)) // labels are two rows apart
@@ -119,29 +126,8 @@ func (s *scene) throughputTitle(th *theme.Theme) []line {
 	return out
 }
 
-// warming tells which part of a chart is warm-up; nil: none.
-func (s *scene) warming(x chart.TimeAxis) func(float64) bool {
-	if x.Warmup <= max(x.From, 0) {
-		return nil
-	}
-	return func(second float64) bool { return second < x.Warmup }
-}
-
-// latencyLook is a line of latencies.
-type latencyLook struct {
-	color   theme.Color
-	mark    rune
-	on, off int
-}
-
 // ageLook is the line of the oldest record's age, where there is something to see.
-var ageLook = latencyLook{theme.Bad, '!', 1, 0}
-
-const ageName = "age"
-
-// latencyLooks are the lines of the quantiles. Without colour, dashes tell them
-// apart, and without braille a character of their own.
-var latencyLooks = [len(quantiles)]latencyLook{{theme.P50, '_', 1, 0}, {theme.P90, '-', 6, 2}, {theme.P99, '=', 3, 3}, {theme.P999, '#', 1, 3}}
+var ageLook = look{"age", theme.Bad, theme.Default, '!', 1, 0}
 
 // titled returns the name of a chart, with whom it is about where that could be asked.
 func (s *scene) titled(name string) string {
@@ -187,13 +173,17 @@ func (s *scene) latencyTitle() (title string, remarks []line) {
 
 // drawLatency is the quantiles over time.
 func drawLatency(c chart.Canvas, s *scene) {
-	age := colored(ageLook.color, ageName+" ") // first, and with its room kept: the other names stay where they are when it comes or goes
+	if s.untimed() {
+		drawConsumerLag(c, s)
+		return
+	}
+	age := colored(ageLook.color, ageLook.name+" ") // first, and with its room kept: the other names stay where they are when it comes or goes
 	if !slices.ContainsFunc(s.Recent, func(p result.Point) bool { return s.ageOf(&p) > 0 }) {
 		age.text = strings.Repeat(" ", len(age.text))
 	}
 	legend := line{age}
-	for i, q := range quantiles {
-		legend = append(legend, colored(latencyLooks[i].color, q.name+" "))
+	for _, q := range quantiles {
+		legend = append(legend, colored(q.color, q.name+" "))
 	}
 	legend[len(quantiles)].text = quantiles[p999].name
 	title, remarks := s.latencyTitle()
@@ -210,26 +200,23 @@ func drawLatency(c chart.Canvas, s *scene) {
 	if named {
 		w -= chart.NameWidth
 	}
-	x := s.timeAxis(w - gutter - 1)
+	x := s.timeAxis(w - chart.Gutter - 1)
 	points := s.since(x.From)
 	lo, hi := math.Inf(1), math.Inf(-1)
-	p := chart.Plot{X: x, Gutter: gutter, Label: labelSeconds, Names: named, Ranked: true}
-	add := func(name string, look latencyLook, value func(*result.Point) float64) {
-		series := samples(points, value)
-		for _, v := range series {
+	p := chart.Plot{X: x, Label: labelSeconds, Names: named, Ranked: true}
+	add := func(look look, value func(*result.Point) float64) {
+		list := samples(points, value)
+		for _, v := range list {
 			if v.Value > 0 {
 				lo, hi = min(lo, v.Value), max(hi, v.Value)
 			}
 		}
-		p.Series = append(p.Series, chart.Series{
-			Name: name, Samples: series, Combine: chart.Max, Muted: s.warming(x),
-			Style: theme.Style{FG: look.color}, Mark: look.mark, On: look.on, Off: look.off,
-		})
+		p.Series = append(p.Series, look.series(list, chart.Max))
 	}
-	for i, look := range latencyLooks {
-		add(quantiles[i].name, look, func(p *result.Point) float64 { return s.latencyOf(p, i) })
+	for i, q := range quantiles {
+		add(q.look, func(p *result.Point) float64 { return s.latencyOf(p, i) })
 	}
-	add(ageName, ageLook, s.ageOf)
+	add(ageLook, s.ageOf)
 	p.Y = latencyAxis(lo, hi)
 	p.Draw(inner)
 }
@@ -266,12 +253,12 @@ func drawHeatmap(c chart.Canvas, s *scene) {
 	if b.right != nil {
 		chart.Ramp(c, w-3-len(" many")-ramp, 0, ramp)
 	}
-	columns, rows := chart.HeatSize(inner, gutter)
+	columns, rows := chart.HeatSize(inner)
 	x := s.timeAxis(columns)
 	points := s.Heat[sort.Search(len(s.Heat), func(i int) bool { return s.Heat[i].End.Seconds() > x.From }):]
 	y := heatAxis(points)
 	cells := heatCells(points, x, y, columns, rows)
-	chart.Heat{Y: y, X: x, Gutter: gutter, Label: labelSeconds, Share: func(column, row int) float64 {
+	chart.Heat{Y: y, X: x, Label: labelSeconds, Share: func(column, row int) float64 {
 		return cells[column*rows+row]
 	}}.Draw(inner)
 }
@@ -304,28 +291,19 @@ func heatCells(points []result.HeatColumn, x chart.TimeAxis, y chart.Axis, colum
 	cells := make([]float64, columns*rows)
 	edges := rowEdges(y, rows)
 	top := 0.0
-	next, cover := 0, 0
-	width := (x.To - x.From) / float64(max(columns, 1))
 	var sum [result.HeatBins + 1]float64
-	for column := range columns {
-		from, to := x.From+width*float64(column), x.From+width*float64(column+1)
+	span := func(i int) (start, end float64) { return points[i].Start.Seconds(), points[i].End.Seconds() }
+	for column, held := range chart.Places(len(points), span, x.From, x.To, columns) {
 		clear(sum[:])
-		n := 0
-		for ; next < len(points) && middle(&points[next]) < to; next++ {
-			if middle(&points[next]) >= from {
-				accumulate(&sum, &points[next])
-				n++
+		for _, p := range points[held[0]:held[1]] {
+			running := 0.0
+			for bin, n := range p.Bins { // sum[i] is what lies below bin i
+				running += float64(n)
+				sum[bin+1] += running
 			}
 		}
-		for cover < len(points) && points[cover].End.Seconds() <= (from+to)/2 {
-			cover++
-		}
-		if n == 0 && cover < len(points) && points[cover].Start.Seconds() <= (from+to)/2 {
-			accumulate(&sum, &points[cover])
-			n = 1
-		}
 		for row := range rows {
-			v := (at(&sum, edges[row]) - at(&sum, edges[row+1])) / float64(max(n, 1))
+			v := (at(&sum, edges[row]) - at(&sum, edges[row+1])) / float64(max(held[1]-held[0], 1))
 			cells[column*rows+row] = v
 			top = max(top, v)
 		}
@@ -337,17 +315,6 @@ func heatCells(points []result.HeatColumn, x chart.TimeAxis, y chart.Axis, colum
 		}
 	}
 	return cells
-}
-
-func middle(p *result.HeatColumn) float64 { return (p.Start + p.End).Seconds() / 2 }
-
-// accumulate adds a column to running totals: sum[i] is what lies below bin i.
-func accumulate(sum *[result.HeatBins + 1]float64, p *result.HeatColumn) {
-	running := 0.0
-	for bin, n := range p.Bins {
-		running += float64(n)
-		sum[bin+1] += running
-	}
 }
 
 // at returns the running total at a place between bins.

@@ -94,82 +94,56 @@ func boundColor(l verdict.Limit) theme.Color {
 	return theme.Warn
 }
 
-// loads returns the gauges, the most important first.
-func (s *scene) loads(th *theme.Theme) []load {
-	m := &s.Sample
-	var out []load
+// loads returns the gauges, the most important first. To wait for records is no fault of readers, and the colour does not say so.
+func (s *scene) loads(th *theme.Theme) (out []load) {
+	m, n := &s.Sample, &s.shown().Counts
 	add := func(name string, used, all float64, text string) {
 		if all > 0 {
 			out = append(out, load{name: name, share: used / all, text: text, color: loadColor(used / all)})
 		}
 	}
+	part := func(name string, of time.Duration, text string) {
+		if share := of.Seconds() / n.ReadTime.Seconds(); n.ReadTime > 0 {
+			out = append(out, load{name: name, share: share, text: theme.Percent(share) + text, color: theme.Info})
+		}
+	}
+	readers := func() {
+		part("readers", n.ReadWait, " idle")
+		if n.ReadHeld > 0 || !s.writes {
+			part("held back", n.ReadHeld, " by kt itself")
+		}
+	}
 	if !s.writes {
-		out = s.readerLoads(out)
+		readers()
 	}
 	add("kt CPU", m.ProcessCPU, m.Cores, theme.Tick(m.ProcessCPU)+" of "+theme.Tick(m.Cores)+" cores")
 	add("host CPU", m.HostCPU, m.HostCores, theme.Tick(m.HostCPU)+" of "+theme.Tick(m.HostCores)+" cores")
-	if !s.writes {
-		return append(s.lagLoad(out, th), s.collections()...)
+	if s.writes && s.begun() {
+		add("buffer", float64(s.Buffered), float64(s.header.BufferBytes), theme.MiB(float64(s.Buffered))+" of "+theme.Bytes(s.header.BufferBytes))
+		add("in-flight", float64(s.InFlight), float64(s.header.MaxInFlight), fmt.Sprintf("%d of %d requests", s.InFlight, s.header.MaxInFlight))
 	}
-	if n := s.header.BufferBytes; n > 0 && s.begun() {
-		add("buffer", float64(s.Buffered), float64(n), theme.MiB(float64(s.Buffered))+" of "+theme.Bytes(n))
+	if s.reads && s.writes {
+		readers()
 	}
-	if n := s.header.MaxInFlight; n > 0 && s.begun() {
-		add("in-flight", float64(s.InFlight), float64(n), fmt.Sprintf("%d of %d requests", s.InFlight, n))
+	if s.reads && s.ConsumerLag.Known {
+		text, color := s.lagValue(th)
+		count, arrow, _ := strings.Cut(text, " ")
+		const widest = 256 // cells of a gauge
+		l := load{name: "lag", text: strings.TrimSpace(count + " records " + arrow), color: color, trend: []float64{}}
+		for _, p := range s.Recent[max(len(s.Recent)-widest, 0):] {
+			l.trend = append(l.trend, p.Lag())
+		}
+		out = append(out, l)
 	}
-	if s.reads {
-		out = s.lagLoad(s.readerLoads(out), th)
-	}
-	if m.NetSpeed > 0 && m.Interval > 0 {
+	if s.writes && m.Interval > 0 {
 		const giga = 1e9
 		bits := float64(m.NetSent) * 8 / m.Interval.Seconds()
 		add("NIC out", bits, float64(m.NetSpeed), theme.Tick(bits/giga)+" of "+theme.Tick(float64(m.NetSpeed)/giga)+" Gb/s")
 	}
-	return append(out, s.collections()...)
-}
-
-// collections returns the gauge of the garbage collector.
-func (s *scene) collections() []load {
-	m := &s.Sample
-	if m.ProcessCPU <= 0 {
-		return nil
-	}
-	return []load{{
-		name: "GC", share: m.GCCPU / m.ProcessCPU, color: theme.Good,
-		text: theme.Percent(m.GCCPU/m.ProcessCPU) + ", pause " + theme.Duration(time.Duration(m.GCPauseMax)),
-	}}
-}
-
-// readerLoads adds what the readers do with their time. To wait for records is no
-// fault of theirs, and the colour does not say so.
-func (s *scene) readerLoads(out []load) []load {
-	n := &s.shown().Counts
-	add := func(name string, part time.Duration, text string) {
-		share := part.Seconds() / n.ReadTime.Seconds()
-		out = append(out, load{name: name, share: share, text: theme.Percent(share) + text, color: theme.Info})
-	}
-	if n.ReadTime > 0 {
-		add("readers", n.ReadWait, " idle")
-	}
-	if n.ReadTime > 0 && (n.ReadHeld > 0 || !s.writes) {
-		add("held back", n.ReadHeld, " by kt itself")
+	if share := m.GCCPU / m.ProcessCPU; m.ProcessCPU > 0 {
+		out = append(out, load{name: "GC", share: share, color: theme.Good, text: theme.Percent(share) + ", pause " + theme.Duration(time.Duration(m.GCPauseMax))})
 	}
 	return out
-}
-
-// lagLoad adds the consumer lag over the last minute.
-func (s *scene) lagLoad(out []load, th *theme.Theme) []load {
-	if !s.reads || !s.ConsumerLag.Known {
-		return out
-	}
-	text, color := s.lagValue(th)
-	count, arrow, _ := strings.Cut(text, " ")
-	const widest = 256 // cells of a gauge
-	l := load{name: "lag", text: strings.TrimSpace(count + " records " + arrow), color: color, trend: []float64{}}
-	for _, p := range s.Recent[max(len(s.Recent)-widest, 0):] {
-		l.trend = append(l.trend, p.Lag())
-	}
-	return append(out, l)
 }
 
 func drawLoads(c chart.Canvas, loads []load) {
@@ -224,7 +198,7 @@ func (s *scene) drawUsage(c chart.Canvas) {
 	rows := len(charts) / 2
 	for i, of := range charts {
 		place := c.Sub(i%2*w/2, i/2*(h/rows), w/2, h/rows)
-		place.Text(gutter+1, 0, of.name, theme.Style{FG: theme.Text})
+		place.Text(chart.Gutter+1, 0, of.name, theme.Style{FG: theme.Text})
 		s.plotUsage(place.Sub(0, 1, w/2, h/rows-1), of.top, of.value)
 	}
 }
@@ -233,7 +207,7 @@ func (s *scene) drawUsage(c chart.Canvas) {
 func (s *scene) plotUsage(c chart.Canvas, limit float64, value func(*usage) float64) {
 	const little = 0.5
 	w, h := c.Size()
-	x := s.timeAxis(w - gutter - 1)
+	x := s.timeAxis(w - chart.Gutter - 1)
 	list, top := make([]chart.Sample, len(s.usage)), 0.0
 	for i := range s.usage {
 		u := &s.usage[i]
@@ -243,10 +217,7 @@ func (s *scene) plotUsage(c chart.Canvas, limit float64, value func(*usage) floa
 			top = math.Max(top, v)
 		}
 	}
-	p := chart.Plot{X: x, Gutter: gutter, Label: theme.Tick, Series: []chart.Series{{
-		Samples: list, Combine: chart.Max, Mark: '*', Muted: s.warming(x),
-		Style: theme.Style{FG: theme.Flow}, Fill: theme.Style{FG: theme.FlowFill},
-	}}}
+	p := chart.Plot{X: x, Label: theme.Tick, Series: []chart.Series{flowLooks[acked].series(list, chart.Max)}}
 	if top > little*limit {
 		top = max(top, limit)
 		p.Marks = []chart.Mark{{Value: func(float64) float64 { return limit }, Style: theme.Style{FG: theme.Warn}}}

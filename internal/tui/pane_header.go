@@ -63,7 +63,7 @@ func (s *scene) badge(c chart.Canvas) line {
 	if (s.stopping || s.many() && s.overdue()) && state < result.Draining {
 		state = result.Draining
 	}
-	color, name := theme.Warn, stageName(state)
+	color, name := theme.Warn, stageNames[state]
 	switch {
 	case s.gathering() && s.stopping:
 		name = "STOP"

@@ -14,14 +14,19 @@ import (
 
 // subject returns the scene as the charts see it: of all hosts, or of the selected one.
 func (s *scene) subject() *scene {
-	if !s.many() {
-		return s
-	}
-	sub := *s
-	sub.of = "all hosts"
-	if s.one {
+	sub := s.whole()
+	if s.many() && s.one {
 		h := s.hosts[s.selected]
 		sub.data, sub.of, sub.until = h.own, h.short, s.end()
+	}
+	return sub
+}
+
+// whole returns the scene of all hosts: of one there is no heat map.
+func (s *scene) whole() *scene {
+	sub := *s
+	if s.many() {
+		sub.of = "all hosts"
 	}
 	return &sub
 }
@@ -142,46 +147,31 @@ func (s *scene) hostWarning() warning {
 		return warning{}
 	}
 	for _, loaded := range []bool{true, false} {
-		if lost := s.hostsIn(hostLost, loaded); len(lost) > 0 {
-			return lostWarning(lost, loaded)
+		in := func(state string) []*hostData {
+			return slices.DeleteFunc(slices.Clone(s.hosts), func(h *hostData) bool { return h.State != state || loaded != (h.Processes > 0) })
 		}
-		if away := s.hostsIn(hostAway, loaded); len(away) > 0 {
-			return awayWarning(away, loaded && !s.gathering() && !s.overdue())
+		if lost := in(hostLost); len(lost) > 0 {
+			text := telling(lost, "is", "are") + " lost"
+			w := warning{text, text, theme.Bad}
+			if len(lost) == 1 {
+				w.long += ", silent for " + wholeSeconds(lost[0].Seen)
+			}
+			if loaded {
+				w.long += ": its figures until then are shown separately"
+			}
+			return w
+		}
+		if away := in(hostAway); len(away) > 0 {
+			longest := slices.MaxFunc(away, func(a, b *hostData) int { return cmp.Compare(a.Seen, b.Seen) })
+			text := telling(away, "has", "have") + " been silent for " + wholeSeconds(longest.Seen)
+			w := warning{text, text, theme.Warn}
+			if loaded && !s.gathering() && !s.overdue() {
+				w.long += map[bool]string{true: ": their load may go on", false: ": its load may go on"}[len(away) > 1]
+			}
+			return w
 		}
 	}
 	return s.slowWarning()
-}
-
-func (s *scene) hostsIn(state string, loaded bool) []*hostData {
-	return slices.DeleteFunc(slices.Clone(s.hosts), func(h *hostData) bool {
-		return h.State != state || loaded != (h.Processes > 0)
-	})
-}
-
-func lostWarning(lost []*hostData, loaded bool) warning {
-	text := telling(lost, "is", "are") + " lost"
-	w := warning{text, text, theme.Bad}
-	if len(lost) == 1 {
-		w.long += ", silent for " + wholeSeconds(lost[0].Seen)
-	}
-	if loaded {
-		w.long += ": its figures until then are shown separately"
-	}
-	return w
-}
-
-func awayWarning(away []*hostData, running bool) warning {
-	longest := slices.MaxFunc(away, func(a, b *hostData) int { return cmp.Compare(a.Seen, b.Seen) })
-	text := telling(away, "has", "have") + " been silent for " + wholeSeconds(longest.Seen)
-	w := warning{text, text, theme.Warn}
-	switch {
-	case !running:
-	case len(away) > 1:
-		w.long += ": their load may go on"
-	default:
-		w.long += ": its load may go on"
-	}
-	return w
 }
 
 // waitingWarning names who is not ready, before the load begins.

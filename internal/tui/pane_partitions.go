@@ -161,27 +161,28 @@ func skew(rates []float64, coldest, hottest int, usual float64) []line {
 }
 
 // partitionColumns returns the columns of the table: numbers of each partition over the last ten seconds.
-func (s *scene) partitionColumns() (columns []column[result.PartitionNow]) {
-	add := func(has bool, name string, by func(*result.PartitionNow) float64, text func(float64) string) {
-		if has {
-			value := func(p *result.PartitionNow) segment { return plain(text(by(p))) }
-			columns = append(columns, column[result.PartitionNow]{name: name, width: 9, value: value, by: by})
-		}
+func (s *scene) partitionColumns() []column[result.PartitionNow] {
+	type partition = result.PartitionNow
+	of := func(name string, shown bool, by func(*partition) float64, text func(float64) string) column[partition] {
+		return column[partition]{name: name, width: 9, hidden: !shown, by: by, value: func(p *partition) segment { return plain(text(by(p))) }}
 	}
 	took := func(v float64) string { return theme.Duration(time.Duration(v)) }
-	add(true, "partition", func(p *result.PartitionNow) float64 { return float64(p.ID) }, func(v float64) string { return fmt.Sprintf("p%.0f", v) })
-	add(true, "leader", func(p *result.PartitionNow) float64 { return float64(p.Leader) }, func(v float64) string {
+	leader := func(v float64) string {
 		if v < 0 {
 			return "?"
 		}
 		return fmt.Sprint(int(v))
+	}
+	columns := shown([]column[partition]{
+		of("partition", true, func(p *partition) float64 { return float64(p.ID) }, func(v float64) string { return fmt.Sprintf("p%.0f", v) }),
+		of("leader", true, func(p *partition) float64 { return float64(p.Leader) }, leader),
+		of("rec/s", true, s.rateOf, theme.Rate),
+		of(s.unit.name(), s.writes, func(p *partition) float64 { return p.Bytes }, s.unit.write),
+		of("p99", s.writes, func(p *partition) float64 { return float64(p.P99) }, took),
+		of("max", s.writes, func(p *partition) float64 { return float64(p.Max) }, took),
+		of("gap", s.writes, func(p *partition) float64 { return float64(p.Gap) }, took),
+		of("lag", s.reads, func(p *partition) float64 { return float64(p.ConsumerLag) }, theme.Rate),
 	})
-	add(true, "rec/s", s.rateOf, theme.Rate)
-	add(s.writes, s.unit.name(), func(p *result.PartitionNow) float64 { return p.Bytes }, s.unit.write)
-	add(s.writes, "p99", func(p *result.PartitionNow) float64 { return float64(p.P99) }, took)
-	add(s.writes, "max", func(p *result.PartitionNow) float64 { return float64(p.Max) }, took)
-	add(s.writes, "gap", func(p *result.PartitionNow) float64 { return float64(p.Gap) }, took)
-	add(s.reads, "lag", func(p *result.PartitionNow) float64 { return float64(p.ConsumerLag) }, theme.Rate)
 	columns[0].width = 11
 	return columns
 }
@@ -296,17 +297,15 @@ func drawConsumerLag(c chart.Canvas, s *scene) {
 	}
 	inner := b.draw(c)
 	w, _ := inner.Size()
-	x := s.timeAxis(w - gutter - 1)
+	x := s.timeAxis(w - chart.Gutter - 1)
 	points := s.since(x.From)
 	top := 0.0
 	for i := range points {
 		top = max(top, float64(points[i].ConsumerLag))
 	}
+	lag := look{"lag", theme.Info, theme.Grid, '*', 1, 0}
 	chart.Plot{
-		Y: chart.Linear(top*headroom, 4), X: x, Gutter: gutter, Label: theme.Tick,
-		Series: []chart.Series{{
-			Samples: samples(points, (*result.Point).Lag), Combine: chart.Max, Mark: '*',
-			Style: theme.Style{FG: theme.Info}, Fill: theme.Style{FG: theme.Grid}, Muted: s.warming(x),
-		}},
+		Y: chart.Linear(top*headroom, 4), X: x, Label: theme.Tick,
+		Series: []chart.Series{lag.series(samples(points, (*result.Point).Lag), chart.Max)},
 	}.Draw(inner)
 }

@@ -53,10 +53,6 @@ var units = [...]struct {
 func (u unit) name() string                { return units[u].name }
 func (u unit) write(perSec float64) string { return theme.Number(perSec / units[u].bytes) }
 
-// gutter is what the labels of the charts take, so that charts above each other
-// are in line.
-const gutter = 6
-
 // headroom keeps the highest value off the upper edge of its chart.
 const headroom = 1.02
 

@@ -167,7 +167,7 @@ func TestTheLatencyChartShowsTheAgeInsteadOfAGap(t *testing.T) {
 	}
 	m, _ := newModel(silent(), nil)
 	m = send(m, press("2"))
-	if f := frameOf(m); !strings.Contains(f, "p99.9") || !strings.Contains(f, ageName) {
+	if f := frameOf(m); !strings.Contains(f, "p99.9") || !strings.Contains(f, ageLook.name) {
 		t.Errorf("the chart has no line of the age:\n%s", f)
 	}
 }

@@ -43,23 +43,9 @@ type HostHeader struct {
 	Share     float64 // of the load that is its own, 0 to 1; 0: all hosts have the same
 }
 
-// stageName returns the name of a stage.
-func stageName(s result.Stage) string {
-	switch s {
-	case result.Gathering:
-		return "WAITING"
-	case result.Preparing:
-		return "PREPARE"
-	case result.WarmingUp:
-		return "WARM-UP"
-	case result.Running:
-		return "RUN"
-	case result.Draining:
-		return "DRAIN"
-	case result.Finished:
-		return "DONE"
-	}
-	return "?"
+// stageNames are what the stages are called.
+var stageNames = map[result.Stage]string{
+	result.Gathering: "WAITING", result.Preparing: "PREPARE", result.WarmingUp: "WARM-UP", result.Running: "RUN", result.Draining: "DRAIN", result.Finished: "DONE",
 }
 
 // Tick is a run at the end of one second.
@@ -83,10 +69,9 @@ func notice(hosts []run.Host) string {
 	var waits []string
 	var until time.Time
 	for _, h := range hosts {
-		if h.Until.IsZero() {
-			continue
+		if !h.Until.IsZero() {
+			waits = append(waits, h.Name)
 		}
-		waits = append(waits, h.Name)
 		if h.Until.After(until) {
 			until = h.Until
 		}
@@ -94,10 +79,7 @@ func notice(hosts []run.Host) string {
 	if len(waits) == 0 {
 		return ""
 	}
-	them := "them"
-	if len(waits) == 1 {
-		them = "it"
-	}
+	them := map[bool]string{true: "it", false: "them"}[len(waits) == 1]
 	return fmt.Sprintf("waiting for %s until %s; q: without %s", named(waits), until.UTC().Format("15:04:05 MST"), them)
 }
 

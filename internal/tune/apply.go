@@ -176,9 +176,7 @@ func (a *application) addStep(o *Outcome) error {
 	return nil
 }
 
-// enter finds the journal's entry of what a step changes, or makes one. An entry whose
-// value is neither kt's nor the one of before starts anew with what is there: somebody
-// wanted that, and is to have it back.
+// enter finds the journal's entry of what a step changes, or makes one: also where the value is neither kt's nor the one of before.
 func (a *application) enter(s *setStep) error {
 	c := &s.outcome.Change
 	anew := &entry{
@@ -249,9 +247,7 @@ func (t *Tree) putBack(s subject, old, pairOld string) error {
 	return t.set(s, old)
 }
 
-// forgetUnmade takes out of the journal what this Apply put in and could not change:
-// it is as it was, and there is nothing to put back. An Apply that is killed before
-// this is on the disk leaves entries that a Rollback finds to be so.
+// forgetUnmade takes out of the journal what this Apply put in and could not change: there is nothing to put back.
 func (a *application) forgetUnmade() {
 	for _, s := range a.steps {
 		if s.fresh && s.outcome.State == Failed && a.isOld(s.entry) {

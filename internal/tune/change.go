@@ -12,14 +12,12 @@ import (
 	"github.com/kt-bench/kt/internal/suggest"
 )
 
-// Change makes one value of a running machine as wanted, and says how it is to
-// stay so. It is a value: nothing happens by making one.
+// Change makes one value of a running machine as wanted, and says how it is to stay so. Nothing happens by making one.
 type Change struct {
 	Setting string `json:"setting"` // the ID
 	Kind    Kind   `json:"kind"`
 
-	// Path is the file that is written, from the root: "/proc/sys/vm/swappiness". Of
-	// Prlimit it is "/proc/PID/limits", of Remount the mount point.
+	// Path is the file that is written; of Prlimit it is "/proc/PID/limits", of Remount the mount point.
 	Path string `json:"path"`
 	Old  string `json:"old"` // what is there now
 	New  string `json:"new"`
@@ -32,9 +30,7 @@ type Change struct {
 	PID   int   `json:"pid,omitempty"`   // of Prlimit, with the process's start in ticks
 	Start int64 `json:"start,omitempty"` // so that no other process is ever meant
 
-	// Keep are the lines for kt's own files that make the change last. Without any it
-	// lasts until the machine, or the process, starts again; Advice says what a person
-	// may do about it.
+	// Keep are the lines for kt's own files that make the change last. Advice says what a person may do for that.
 	Keep   []Line `json:"keep,omitempty"`
 	Advice string `json:"advice,omitempty"`
 }

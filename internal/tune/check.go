@@ -114,37 +114,30 @@ func after(file, other string) bool {
 	return path.Base(file) > path.Base(other)
 }
 
-// contain takes away the changes that cannot be made from here: what is mounted read
-// only, and in a container what is the machine's, and all its other containers' too.
+// contain takes away the changes that cannot be made from here: of what is mounted read only, or in a container the machine's.
 func (m *Machine) contain(r *Reading) {
-	writable := slices.DeleteFunc(slices.Clone(r.Changes), m.readOnly)
-	if len(writable) < len(r.Changes) {
-		r.Changes = writable
-		if m.Container == "" {
-			r.addNote("mounted read-only here")
-		} else {
-			r.addNote("read-only in this container: change it where the container is started")
-		}
+	all := len(r.Changes)
+	r.Changes = slices.DeleteFunc(slices.Clone(r.Changes), m.readOnly)
+	switch writable := len(r.Changes); {
+	case writable < all && m.Container == "":
+		r.addNote("mounted read-only here")
+	case writable < all:
+		r.addNote("read-only in this container: change it where the container is started")
 	}
 	if m.Container == "" || len(r.Changes) == 0 {
 		return
 	}
-	kept := slices.DeleteFunc(slices.Clone(r.Changes), func(c Change) bool { return !namespaced(c) })
-	for i := range kept { // nothing in a container reads its files of kernel settings
-		if kept[i].Kind == WriteFile {
-			kept[i].Keep, kept[i].Advice = nil, "start the container with "+kept[i].sysctlFlag()
+	all = len(r.Changes)
+	r.Changes = slices.DeleteFunc(r.Changes, func(c Change) bool { return !namespaced(c) })
+	for i := range r.Changes { // nothing in a container reads its files of kernel settings
+		if c := &r.Changes[i]; c.Kind == WriteFile {
+			key := strings.ReplaceAll(strings.TrimPrefix(c.Path, "/proc/sys/"), "/", ".")
+			c.Keep, c.Advice = nil, fmt.Sprintf("start the container with --sysctl %s=%q, or securityContext.sysctls of the pod", key, c.New)
 		}
 	}
-	if len(kept) < len(r.Changes) {
+	if len(r.Changes) < all {
 		r.addNote("belongs to the node, not to this container: run kt tune there")
 	}
-	r.Changes = kept
-}
-
-// sysctlFlag is how a container is started with a kernel setting of its own.
-func (c Change) sysctlFlag() string {
-	key := strings.ReplaceAll(strings.TrimPrefix(c.Path, "/proc/sys/"), "/", ".")
-	return fmt.Sprintf("--sysctl %s=%q, or securityContext.sysctls of the pod", key, c.New)
 }
 
 // namespaced reports whether a change touches only the container that it is made in.
@@ -157,8 +150,7 @@ func (r *Reading) addNote(format string, args ...any) {
 	r.Note = strings.Trim(r.Note+"; "+fmt.Sprintf(format, args...), "; ")
 }
 
-// Changes are those that would make the machine as wanted, in the order in which
-// they are to be made.
+// Changes are those that would make the machine as wanted, in the order in which they are to be made.
 func (r *Report) Changes() []Change {
 	var all []Change
 	for _, f := range r.Findings {
@@ -167,8 +159,7 @@ func (r *Report) Changes() []Change {
 	return all
 }
 
-// Limit leaves out the changes that have no part in what is asked for: nothing now, or
-// nothing lasting.
+// Limit leaves out the changes that have no part in what is asked for: nothing now, or nothing lasting.
 func (r *Report) Limit(o ApplyOptions) {
 	for i := range r.Findings {
 		f := &r.Findings[i]
@@ -181,12 +172,14 @@ func (r *Report) Limit(o ApplyOptions) {
 // Mended reports whether the changes of a finding are all that it needs.
 func (f Finding) Mended() bool { return len(f.Changes) > 0 && f.Command == "" }
 
-// idle returns 1 for a note without anything to do, 0 for any other finding.
-func (f Finding) idle() int {
-	if f.Verdict == Info && f.Command == "" && len(f.Changes) == 0 {
-		return 1
+// cost is how far down a finding stands in a list by cost, in the parts that decide one after the other.
+func (f Finding) cost() []int {
+	idle := 0
+	if f.Verdict == Info && f.Command == "" && len(f.Changes) == 0 { // a note without anything to do
+		idle = 1
 	}
-	return 0
+	severities := []Severity{Fatal, Warning, Informational}
+	return []int{slices.Index(Verdicts, f.Verdict), idle, slices.Index(severities, f.Severity), slices.Index(costs, f.Group)}
 }
 
 // Manual returns the findings that a person has to act on, because kt does not mend them, by cost.
@@ -199,18 +192,9 @@ func (r *Report) Manual() []Finding {
 // costs are the groups by what a bad value in them may cost: an end of the broker, lost data, stalls, slowness.
 var costs = []Group{Limits, Kafka, Memory, Disks, JVM, Clock, Network, CPU, Context}
 
-// ByCost returns the findings by verdict, notes without anything to do last, then by severity, then
-// in the order of costs, then in that of the catalogue.
+// ByCost returns the findings by verdict, notes without anything to do last, then by severity, then in the order of costs.
 func (r *Report) ByCost() []Finding {
-	severities := []Severity{Fatal, Warning, Informational}
-	return slices.SortedStableFunc(slices.Values(r.Findings), func(a, b Finding) int {
-		return cmp.Or(
-			cmp.Compare(slices.Index(Verdicts, a.Verdict), slices.Index(Verdicts, b.Verdict)),
-			cmp.Compare(a.idle(), b.idle()),
-			cmp.Compare(slices.Index(severities, a.Severity), slices.Index(severities, b.Severity)),
-			cmp.Compare(slices.Index(costs, a.Group), slices.Index(costs, b.Group)),
-		)
-	})
+	return slices.SortedStableFunc(slices.Values(r.Findings), func(a, b Finding) int { return slices.Compare(a.cost(), b.cost()) })
 }
 
 // Count is how many findings have a verdict.
@@ -224,8 +208,7 @@ func (r *Report) Count(v Verdict) int {
 	return n
 }
 
-// Fit reports whether the machine is fit for Kafka: nothing fails, and if strict
-// nothing warns either.
+// Fit reports whether the machine is fit for Kafka: nothing fails, and if strict nothing warns either.
 func (r *Report) Fit(strict bool) bool {
 	return r.Count(Fail) == 0 && (!strict || r.Count(Warn) == 0)
 }
@@ -236,9 +219,7 @@ func (s *Setting) names() []string {
 	return []string{s.ID, string(s.Group), family}
 }
 
-// Select are the settings of a list that only names, or all without it, and skip
-// does not. A name is an ID, the first part of one (vm) or a group. An unknown one is
-// an error.
+// Select are the settings of a list that only names, or all without it, and skip does not. A name is an ID, its first part or a group.
 func Select(settings []*Setting, only, skip []string) ([]*Setting, error) {
 	names := Names(settings)
 	var problems []error
@@ -280,8 +261,7 @@ func unknown(name string, names []string) error {
 	return fmt.Errorf("there is no check %q%s", name, cmp.Or(didYouMean(name, names), "; kt tune --list names them all"))
 }
 
-// didYouMean is "; did you mean X?" for the name most like another, or "". The last part of a
-// name will do: "swappiness" is vm.swappiness.
+// didYouMean is "; did you mean X?" for the name most like another, or like its last part: "swappiness" is vm.swappiness.
 func didYouMean(name string, names []string) string {
 	n := suggest.Nearest(name, names)
 	if n == "" {
@@ -299,8 +279,7 @@ func didYouMean(name string, names []string) string {
 	return "; did you mean " + n + "?"
 }
 
-// Schema is the version of the document that --output json writes. It grows by one
-// when a field changes its meaning or goes away.
+// Schema is the version of the document that --output json writes: another when a field changes its meaning or goes away.
 const Schema = 1
 
 // Document is a report for programs.

@@ -99,8 +99,7 @@ func numaNodes(m place) Reading {
 	return Reading{Current: "1", Note: "the broker may use the memory of node " + allowed + " only"}
 }
 
-// clockError is by how many µs the clock may be wrong, and the kernel's own flag. Where nobody sets it, it is the error at which the
-// kernel itself gives up: it adds 500 µs each second.
+// clockError is by how many µs the clock may be wrong: where nobody sets it, those at which the kernel gives up. Its flag is 1 or 0.
 func (m *Machine) clockError(what string) (int64, error) {
 	if m.Calls == nil || m.Calls.Clock() == nil {
 		return 0, errors.New("the kernel does not report it")
@@ -164,30 +163,23 @@ func parseVersion(text string) ([]int, bool) {
 func battery(m place) Reading {
 	var has, discharging, plugged bool
 	for _, f := range m.Glob("sys/class/power_supply/*/type") {
-		dir := path.Dir(f)
 		kind, err := m.Text(f)
 		if err != nil {
 			return m.unreadable(err)
 		}
-		scope, _ := m.Text(dir + "/scope") // only devices have it
-		status, _ := m.Text(dir + "/status")
-		online, _ := m.Number(dir + "/online")
+		says := func(name string) string { text, _ := m.Text(path.Join(path.Dir(f), name)); return text } // none has all of them
 		switch {
-		case scope == "Device":
+		case says("scope") == "Device":
 		case kind == "Battery":
-			has, discharging = true, discharging || status == "Discharging"
-		case online == 1:
+			has, discharging = true, discharging || says("status") == "Discharging"
+		case says("online") == "1":
 			plugged = true
 		}
 	}
 	if !has {
 		return Absent("no battery")
 	}
-	r := Reading{Current: yesNo(discharging && !plugged), Command: "plug it in"}
-	if m.Profile != nil && m.Profile.Name != "minimal" { // which is for machines that must not be changed
-		r.Command = "kt tune --profile minimal, or plug it in"
-	}
-	return r
+	return Reading{Current: yesNo(discharging && !plugged)}
 }
 
 func tuners(m place) Reading {
@@ -231,8 +223,7 @@ func (m *Machine) tunersOf(running []string) []string {
 	return found
 }
 
-// running are those of some programs that run, each once. A script is known by its own name, not its interpreter's,
-// behind whose options it stands: python3 -Es /usr/sbin/tuned.
+// running are those of some programs that run, each once. A script stands behind its interpreter: python3 -Es /usr/sbin/tuned.
 func (m *Machine) running(names ...string) (found []string, err error) {
 	all, err := m.Processes()
 	if err == nil && len(all) == 0 {
@@ -307,28 +298,20 @@ func sysctlOrder(m place) Reading {
 	if len(m.Sysctls) == 0 {
 		return Absent("no files with kernel settings are known")
 	}
-	var lost, disputed []string
+	disputes := make(map[bool][]string) // true: of what kt set
 	for _, key := range catalogueSysctls() {
 		all := m.Sysctls[key]
 		last := append([]host.Sysctl{{File: SysctlFile}}, all...)[len(all)]
 		for _, s := range slices.Backward(all) {
-			if last.File == SysctlFile || s.File == last.File || normal(s.Value) == normal(last.Value) {
-				continue
+			if ours := s.File == SysctlFile; last.File != SysctlFile && s.File != last.File && normal(s.Value) != normal(last.Value) {
+				disputes[ours] = append(disputes[ours], fmt.Sprintf("%s is %s in %s and %s in %s", key, s.Value, s.File, last.Value, last.File))
+				break
 			}
-			list := &disputed
-			if s.File == SysctlFile {
-				list = &lost
-			}
-			*list = append(*list, fmt.Sprintf("%s is %s in %s and %s in %s", key, s.Value, s.File, last.Value, last.File))
-			break
 		}
 	}
-	switch {
+	switch lost, disputed := disputes[true], disputes[false]; {
 	case len(lost) > 0:
-		return Reading{
-			Current: fmt.Sprintf("%d of kt's lost", len(lost)), Note: strings.Join(lost, "; "),
-			Command: "remove the lines that win, or keep their values and skip the settings",
-		}
+		return Reading{Current: fmt.Sprintf("%d of kt's lost", len(lost)), Note: strings.Join(lost, "; ")}
 	case len(disputed) > 0:
 		return Reading{Current: fmt.Sprintf("%d disputed", len(disputed)), bad: Info, Note: strings.Join(disputed, "; ")}
 	}

@@ -76,8 +76,7 @@ func (a place) suits() Rule {
 	return Rule{Equal, words}
 }
 
-// topOf are the devices whose read-ahead the file system of a directory uses: the one that it is on, when that lies over
-// others, else its disks.
+// topOf are the devices whose read-ahead the file system of a directory uses: the one over its disks, if there is one, else these.
 func (a place) topOf() []host.Disk {
 	on := a.dir.Storage
 	top := host.Disk{Name: on.Device, Match: fmt.Sprintf("KERNEL==%q", on.Device)}
@@ -102,8 +101,7 @@ func readAhead(m place) Reading {
 	return r
 }
 
-// offered is the first word that a rule accepts of those that may be chosen; "" for
-// none.
+// offered is the first word that a rule accepts of those that may be chosen; "" for none.
 func offered(want Rule, words []string) string {
 	for w := range strings.SplitSeq(want.Value, "|") {
 		if slices.Contains(words, w) {
@@ -202,8 +200,7 @@ func readShared(m place) Reading {
 	return Reading{Verdict: OK, Current: map[bool]string{true: "one log directory", false: "each on its own"}[len(m.Dirs) == 1]}
 }
 
-// devicesOf are the names of the disks that a directory is on, or of its file system
-// where they cannot be seen.
+// devicesOf are the names of the disks that a directory is on, or of its file system where they cannot be seen.
 func devicesOf(d Dir) (names []string) {
 	for _, disk := range d.Storage.Disks {
 		names = append(names, disk.Name)
@@ -244,8 +241,7 @@ func (m *Machine) sharedDevice(d Dir, mount host.Mount) string {
 	return ""
 }
 
-// networked are the types of file systems that are files of another machine, and passing those that are gone when
-// the container, or the machine, is started anew.
+// networked are the types of file systems on another machine, and passing those that are gone after the next start.
 var (
 	networked = strings.Fields("nfs nfs4 cifs smb3 smbfs 9p virtiofs ceph glusterfs lustre gpfs afs beegfs fuse")
 	passing   = strings.Fields("overlay aufs tmpfs ramfs squashfs")

@@ -18,8 +18,7 @@ func ofOptions(mount host.Mount, unset string, names ...string) Reading {
 	return Reading{Current: cmp.Or(optionOf(mount, names...), unset)}
 }
 
-// optionOf is the first of some options that a mount has, "" for none. mountinfo names those of the mount and
-// those of its file system apart; for Kafka they are the same.
+// optionOf is the first of some options that a mount, or its file system, has; "" for none.
 func optionOf(mount host.Mount, names ...string) string {
 	for _, o := range slices.Concat(mount.Options, mount.Super) {
 		name, _, _ := strings.Cut(o, "=")
@@ -62,8 +61,7 @@ func fstabAdvice(m *Machine, mount host.Mount) string {
 	return "in /etc/fstab: " + strings.Join(f, " ")
 }
 
-// fstabEntry are the fields of a mount point's line in /etc/fstab, at least four; nil
-// for none.
+// fstabEntry are the fields of a mount point's line in /etc/fstab, at least four; nil for none.
 func fstabEntry(m *Machine, point string) []string {
 	text, _ := m.Text("etc/fstab") // without it there is none
 	for line := range strings.Lines(text) {

@@ -95,15 +95,13 @@ func (m *Machine) count(dir string, entries []string) (partitions, segments int,
 // ownMounts reports whether the broker sees other mounts than kt does.
 func (m *Machine) ownMounts() bool { return m.Process != nil && m.OtherMounts(m.Process.PID) }
 
-// within is a path as a process sees it, as the name of a file in the tree. Links on
-// the way are followed as the process would, so the name has none.
+// within is a path as a process sees it, as the name of a file in the tree without links on the way.
 func (m *Machine) within(pid int, p string) string {
 	through := m.through(pid, p)
 	return path.Join(through, host.Rel(m.follow(through, p)))
 }
 
-// through is the folder of the tree in which a process has its root: "" where it is
-// kt's own.
+// through is the folder of the tree in which a process has its root: "" where it is kt's own.
 func (m *Machine) through(pid int, p string) string {
 	if pid == 0 || !m.OtherMounts(pid) {
 		return ""
@@ -119,8 +117,7 @@ func (m *Machine) through(pid int, p string) string {
 // mostLinks is how many links are followed on the way to a file, as in the kernel.
 const mostLinks = 40
 
-// follow is a path without links on its way, below a folder of the tree that it never
-// leaves. A path that leads nowhere is as it was.
+// follow is a path without links on its way, below a folder of the tree that it never leaves; one that leads nowhere is as it was.
 func (m *Machine) follow(folder, p string) string {
 	at, links := "/", 0
 	for rest := path.Clean("/" + p)[1:]; rest != ""; {
@@ -162,8 +159,7 @@ func (m *Machine) readMounts(pid int) ([]host.Mount, error) {
 	return host.ParseMounts(text)
 }
 
-// mountsFor are the mounts as a process sees them; 0 is the machine itself, whose
-// first process has them where its root is mounted for kt in a folder.
+// mountsFor are the mounts as a process sees them; of 0 those of the machine, or of its first process where kt sees it in a folder.
 func (m *Machine) mountsFor(pid int) ([]host.Mount, error) {
 	if pid != 0 && m.OtherMounts(pid) {
 		return m.readMounts(pid)
@@ -176,8 +172,7 @@ func (m *Machine) mountsFor(pid int) ([]host.Mount, error) {
 	return m.own, m.ownErr
 }
 
-// otherNetwork says whose network it is that kt cannot see: /proc/sys/net and the
-// cards are those of whoever reads. "" when kt sees the right one, or may not know.
+// otherNetwork says whose network it is that kt cannot see; "" when kt sees the right one, or may not know.
 func (m *Machine) otherNetwork() string {
 	self, err := m.Link("proc/self/ns/net")
 	if err != nil {

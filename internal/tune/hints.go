@@ -71,8 +71,7 @@ func Hints(m *Machine, brokers int) []Hint {
 	return all
 }
 
-// Fragment is the part of a server.properties file that sets the hints that belong
-// there, each below its formula.
+// Fragment is the part of a server.properties file that sets the hints that belong there, each below its formula.
 func Fragment(hints []Hint) string {
 	var b strings.Builder
 	for _, h := range hints {
@@ -101,7 +100,7 @@ func (a place) ofHints() map[string]any {
 		flags += " -XX:+AlwaysPreTouch"
 	}
 	return map[string]any{
-		"role": string(a.Role), "brokers": a.brokers, "bandwidth": a.Bandwidth, "partitions_here": partitionsHere(a.Machine),
+		"role": string(a.Role), "profile": profile, "brokers": a.brokers, "bandwidth": a.Bandwidth, "partitions_here": partitionsHere(a.Machine),
 		"hidden":     yesNo(slices.ContainsFunc(a.Dirs, func(d Dir) bool { return d.ListErr != nil })),
 		"hard_disks": yesNo(hardDisks(a.Machine)), "threads": whole(a.CPUs), "encrypts": yesNo(encrypts(a.Config)),
 		"heap_hint": heap, "heap_option": heapOption(heap), "heap_first": heapOption(first), "java_flags": flags,
@@ -119,9 +118,7 @@ func (m *Machine) heapHint() int64 {
 	return heapFor(m.Memory, partitionsHere(m))
 }
 
-// heapFor is the heap of a broker, in bytes, for so much memory and so many
-// partitions; 0 when the memory is not known. It is kt's own, within what the
-// sources say: about 6 GiB on large machines, no more than half on small ones.
+// heapFor is the heap of a broker in bytes for so much memory and so many partitions; 0 when the memory is not known. It is kt's own.
 func heapFor(memory int64, partitions int) int64 {
 	n := min(max(memory/4, 4*gib), 6*gib)
 	switch {
@@ -155,8 +152,7 @@ func plural(n float64, thing string) string {
 // whole is how many threads can run at a time on so many CPUs.
 func whole(cpus float64) int { return max(int(math.Ceil(cpus)), 1) }
 
-// hardDisks reports whether all log directories are on hard disks. What a virtual
-// machine calls a hard disk commonly is none.
+// hardDisks reports whether all log directories are on hard disks. What a virtual machine calls one commonly is none.
 func hardDisks(m *Machine) bool {
 	var disks []bool
 	for _, d := range m.Dirs {

@@ -16,9 +16,7 @@ import (
 // journalSchema is the version of the journal. What a later one knows, kt could not put back.
 const journalSchema = 1
 
-// journal is what kt has changed on a machine, or was about to when it was killed.
-// It is on the disk before the change is made, so nothing has to be noted afterwards:
-// whether a change was made is seen from the value that is there.
+// journal is what kt has changed on a machine, or was about to: it is on the disk before the change is made.
 type journal struct {
 	Schema  int    `json:"schema"`
 	Version string `json:"kt"` // that wrote it last
@@ -34,8 +32,7 @@ type journal struct {
 type entry struct {
 	Setting string `json:"setting"`
 	subject
-	// Old is what was there before kt first changed it. Applying again replaces it only
-	// where somebody else has set another value since.
+	// Old is what was there before kt first changed it, or what somebody else has set since.
 	Old string `json:"old"`
 	// Ours are all values that kt wrote, or was about to.
 	Ours []string `json:"ours"`

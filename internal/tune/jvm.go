@@ -14,12 +14,10 @@ import (
 	"github.com/kt-bench/kt/internal/host/jvm"
 )
 
-// scriptFlags are what kafka-run-class.sh takes when KAFKA_JVM_PERFORMANCE_OPTS is
-// not set, without the MaxInlineLevel=15 that Java has had by itself since 14.
+// scriptFlags are what kafka-run-class.sh takes without KAFKA_JVM_PERFORMANCE_OPTS, but for MaxInlineLevel=15, Java 14's default.
 const scriptFlags = "-server -XX:+UseG1GC -XX:MaxGCPauseMillis=20 -XX:InitiatingHeapOccupancyPercent=35 -XX:+ExplicitGCInvokesConcurrent"
 
-// addFlag is the line that adds a flag to those that Kafka's scripts give java. Its
-// place is behind them, so it wins.
+// addFlag is the line that adds a flag behind those that Kafka's scripts give java, so that it wins.
 func addFlag(flag string) string { return fmt.Sprintf("KAFKA_OPTS=%q", flag) }
 
 // onFlag reads flags of the JVM of which each has the same effect.
@@ -42,8 +40,7 @@ func (a place) numberFlag() Reading {
 	return r
 }
 
-// collectors are the garbage collectors with the flags that choose them, and what the names begin with that Java 8 to 21
-// publish.
+// collectors are the garbage collectors with the flags that choose them, and what the names begin with that Java 8 to 21 publish.
 var collectors = []struct {
 	name, flag string
 	published  []string
@@ -147,10 +144,9 @@ func checkJavaVersion(m place) Reading {
 	if major == 0 {
 		return Reading{Verdict: Unknown, Current: version, Note: "kt does not know this version of Java"}
 	}
-	r := Compare(strconv.Itoa(major), m.want, Warn)
-	r.Current = version
-	if r.Verdict == Warn && major >= 11 && m.beforeKafka4() {
-		r.Verdict, r.Note = Info, fmt.Sprintf("Kafka %s supports it, Kafka 4 does not", m.kafkaVersion())
+	r := Reading{Current: strconv.Itoa(major), shown: version}
+	if !m.want.Holds(r.Current) && major >= 11 && m.beforeKafka4() {
+		r.bad, r.Note = Info, fmt.Sprintf("Kafka %s supports it, Kafka 4 does not", m.kafkaVersion())
 	}
 	return r
 }
@@ -161,8 +157,7 @@ func javaMajor(version string) (n int) {
 	return n
 }
 
-// releaseVersion reads the release file of the Java that was started: it lies beside
-// the bin folder.
+// releaseVersion reads the release file of the Java that was started: it lies beside the bin folder.
 func (m *Machine) releaseVersion() (string, error) {
 	if len(m.Process.Args) == 0 {
 		return "", fs.ErrNotExist
@@ -191,8 +186,7 @@ const (
 	gib = 1 << 30
 )
 
-// scriptHeap is the heap that Kafka's start script gives a broker when nobody says
-// otherwise, whatever the machine.
+// scriptHeap is the heap that Kafka's start script gives a broker when nobody says otherwise.
 const scriptHeap = 1 * gib
 
 // heapLimit is the largest heap of the JVM of the broker, in bytes; 0 when no option set it.
@@ -242,9 +236,7 @@ func heapRange(m *Machine) (low, best, high int64) {
 // mostHeap is the largest heap that leaves a container room for the rest.
 func mostHeap(room int64) int64 { return room * 2 / 3 }
 
-// advisedHeap is the heap that every check suggests: the one that was chosen, if all checks of
-// its size agree with it. A check that the profile leaves alone has no say. It is 0 if nothing
-// is known.
+// advisedHeap is the heap that all checks of its size agree with that the profile does not leave alone; 0 if nothing is known.
 func advisedHeap(m *Machine) int64 {
 	advised := heapLimit(m)
 	switch low, best, high := heapRange(m); {

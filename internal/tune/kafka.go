@@ -46,24 +46,19 @@ func checkMetadataDir(m place) Reading {
 		return Reading{Verdict: Unknown, Current: dir, Note: "the mounted file systems are not known: " + err.Error()}
 	case !ok:
 		return Reading{Verdict: Unknown, Current: dir, Note: "no mounted file system is known for it"}
-	}
-	if !runsBroker(m.Machine) {
+	case !runsBroker(m.Machine):
 		dirs = nil
 	}
-	for _, other := range append(dirs, "/") {
-		if there, ok := host.MountOf(mounts, path.Clean(other)); !ok || m.sharedDevice(m.onMount(own), there) == "" {
-			continue
-		}
-		r := Reading{Current: "no", shown: dir, Note: "it shares a disk with " + other, Command: "metadata.log.dir=/DISK/metadata"}
-		switch other {
-		case dir:
-			r.Note = "it is a log directory itself"
-		case "/":
-			r.Note = "it shares a disk with the system"
-		}
-		return r
+	dirs = append(dirs, "/")
+	i := slices.IndexFunc(dirs, func(other string) bool {
+		there, ok := host.MountOf(mounts, path.Clean(other))
+		return ok && m.sharedDevice(m.onMount(own), there) != ""
+	})
+	if i < 0 {
+		return Reading{Current: "yes", shown: dir}
 	}
-	return Reading{Current: "yes", shown: dir}
+	with := map[string]string{dir: "it is a log directory itself", "/": "it shares a disk with the system"}[dirs[i]]
+	return Reading{Current: "no", shown: dir, Note: cmp.Or(with, "it shares a disk with "+dirs[i]), Command: "metadata.log.dir=/DISK/metadata"}
 }
 
 // partitions are those in the log directories. One that cannot be listed may have more.
@@ -88,14 +83,12 @@ func runsBroker(m *Machine) bool {
 	return slices.Contains(roles, "broker")
 }
 
-// processRoles are the roles of KRaft that the settings name; none when they are not
-// known, or under ZooKeeper.
+// processRoles are the roles of KRaft that the settings name; none when they are not known, or under ZooKeeper.
 func processRoles(m *Machine) []string {
 	return strings.FieldsFunc(m.Config.Get("process.roles", ""), func(r rune) bool { return r == ',' || r == ' ' })
 }
 
-// partitionsHere are the partitions in the log directories, as far as they could be
-// listed.
+// partitionsHere are the partitions in the log directories, as far as they could be listed.
 func partitionsHere(m *Machine) (n int) {
 	for _, d := range m.Dirs {
 		n += d.Partitions
@@ -106,8 +99,7 @@ func partitionsHere(m *Machine) (n int) {
 // kafkaJar is Kafka's own jar in a class path.
 var kafkaJar = regexp.MustCompile(`kafka_2\.\d+-(\d+\.\d+\.\d+[^/:]*?)\.jar`)
 
-// kafkaVersion is the version of Kafka that was started: "4.3.1"; "" when the class
-// path does not tell. Entries that end in an asterisk stand for the jars in a folder.
+// kafkaVersion is the version of Kafka that was started: "4.3.1"; "" when the class path does not tell.
 func (m *Machine) kafkaVersion() string {
 	if m.Process == nil {
 		return ""
@@ -130,8 +122,7 @@ func (m *Machine) kafkaVersion() string {
 	return ""
 }
 
-// beforeKafka4 tells that an older version than 4 was started. Where the class path
-// names none, it does not know and takes the newer one.
+// beforeKafka4 reports whether the class path names an older version than 4.
 func (m *Machine) beforeKafka4() bool {
 	major, _, _ := strings.Cut(m.kafkaVersion(), ".")
 	n, err := strconv.Atoi(major)

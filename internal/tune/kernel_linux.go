@@ -10,8 +10,7 @@ import (
 )
 
 func (systemKernel) SetOpenFiles(pid int, start, soft, hard int64) error {
-	// Looked at again right before: the process that was meant may have ended, and
-	// its number may be another's by now.
+	// The process that was meant may have ended, and its number may be another's by now.
 	p, err := host.System().Process(pid)
 	if err != nil || p.Start != start {
 		return fmt.Errorf("process %d: %w", pid, errEnded)
@@ -55,8 +54,7 @@ func (systemKernel) Remount(at *os.File, atime string) error {
 	if !ok {
 		return fmt.Errorf("%s is no mount point", point)
 	}
-	// With MS_BIND the flags are those of this mount alone: neither the file system
-	// nor its other mounts are touched.
+	// With MS_BIND the flags are those of this mount alone, not of the file system.
 	flags := uintptr(unix.MS_REMOUNT|unix.MS_BIND) | atimeFlags[atime]
 	for _, o := range m.Options {
 		flags |= mountFlags[o]

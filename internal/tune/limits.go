@@ -32,8 +32,7 @@ func (m *Machine) processLimit(pid int, name string) (host.Limit, error) {
 	return l, err
 }
 
-// filesWanted is the limit of open files that a broker needs here: what the profile
-// says, or more for its segments and connections.
+// filesWanted is the limit of open files that a broker needs here: the profile's, or more for its segments and connections.
 func (m *Machine) filesWanted() int64 {
 	var n int64
 	if m.Profile != nil {
@@ -130,8 +129,7 @@ func (m place) nofile(limit int64) Reading {
 	return r
 }
 
-// brokerContained reports whether the broker runs in a container, whose runtime sets its
-// limits.
+// brokerContained reports whether the broker runs in a container, whose runtime sets its limits.
 func (m *Machine) brokerContained() bool {
 	groups := strings.Join(slices.Collect(maps.Values(m.Cgroup.Paths)), " ")
 	return m.Container != "" || slices.ContainsFunc([]string{"docker", "libpod", "kubepods", "containerd", "/lxc"}, func(mark string) bool {
@@ -139,8 +137,7 @@ func (m *Machine) brokerContained() bool {
 	})
 }
 
-// keepNofile is where the broker will find its limit of n when it starts the next time, as far as fs.nr_open is sure to allow it
-// then; nothing where that is no more than it has: with more a login or a unit fails.
+// keepNofile is where the broker will find its limit of n at its next start: nothing where fs.nr_open allows no more than it has.
 func (m *Machine) keepNofile(unit string, n, has int64) (keep []Line, advice string) {
 	if m.Process != nil && m.brokerContained() {
 		return nil, fmt.Sprintf("the broker runs in a container: start it with --ulimit nofile=%d, or set the limit in the runtime's own configuration", n)
@@ -178,8 +175,7 @@ func (m *Machine) openable() int64 {
 	return allowed
 }
 
-// userName is a user as limits.conf(5) names one: by name, or as the range of
-// a single ID.
+// userName is a user as limits.conf(5) names one: by name, or as the range of a single ID.
 func (m *Machine) userName(uid int) string {
 	text, _ := m.Text("etc/passwd") // without it there is the number
 	id := strconv.Itoa(uid)
@@ -193,8 +189,7 @@ func (m *Machine) userName(uid int) string {
 	return id + ":" + id
 }
 
-// unitFolders hold the units of systemd; a file in one hides those of the same name in
-// the ones after it. See systemd.unit(5).
+// unitFolders hold the units of systemd; a file in one hides those of its name in the ones after it. See systemd.unit(5).
 var unitFolders = []string{
 	"etc/systemd/system.control", "run/systemd/system.control", "run/systemd/transient", "run/systemd/generator.early",
 	"etc/systemd/system", "etc/systemd/system.attached", "run/systemd/system", "run/systemd/system.attached", "run/systemd/generator",
@@ -204,8 +199,7 @@ var unitFolders = []string{
 // managerFolders hold the settings of systemd itself, in the same way.
 var managerFolders = []string{"etc/systemd", "run/systemd", "usr/local/lib/systemd", "usr/lib/systemd", "lib/systemd"}
 
-// unitLimit is a service's limit of open files as its unit sets it, or else systemd for
-// all services, and the file that says so; "" for none.
+// unitLimit is a service's limit of open files as its unit or systemd sets it, and the file that says so; "" for none.
 func (m *Machine) unitLimit(unit string) (value, file string) {
 	if value, file = m.option(m.unitFiles(unit), "[Service]", "LimitNOFILE"); value != "" {
 		return value, file
@@ -214,8 +208,7 @@ func (m *Machine) unitLimit(unit string) (value, file string) {
 	return m.option(files, "[Manager]", "DefaultLimitNOFILE")
 }
 
-// option is what the last of some files sets an option of a section to, and its name;
-// "" for none.
+// option is what the last of some files sets an option of a section to, and its name; "" for none.
 func (m *Machine) option(files []string, section, option string) (value, file string) {
 	for _, name := range files {
 		text, _ := m.Text(name) // what may not be read is passed over
@@ -236,9 +229,8 @@ func (m *Machine) option(files []string, section, option string) (value, file st
 	return value, file
 }
 
-// unitFiles are a unit's own file and those beside it, in the order in which they are read: beside an instance of a
-// template, kafka@1.service, those of kafka@.service, and beside kafka-eu-1.service those of kafka-eu-.service and
-// kafka-.service.
+// unitFiles are a unit's own file and those beside it in the order in which they are read: of kafka@1.service
+// those of kafka@.service too, and of kafka-eu-1.service those of kafka-eu-.service and kafka-.service.
 func (m *Machine) unitFiles(unit string) (files []string) {
 	kind := path.Ext(unit)
 	names := []string{unit}
@@ -279,8 +271,7 @@ func (m *Machine) first(folders []string, name string) []string {
 	return nil
 }
 
-// dropIns are the files *.conf of some folders in the order in which systemd reads them:
-// by their names, and of the same name the first.
+// dropIns are the files *.conf of some folders as systemd reads them: by their names, and of the same name the first.
 func (m *Machine) dropIns(folders []string) (files []string) {
 	byName := make(map[string]string)
 	for _, folder := range slices.Backward(folders) {
@@ -294,8 +285,7 @@ func (m *Machine) dropIns(folders []string) (files []string) {
 	return files
 }
 
-// limitOption reads "65536", "1024:65536", of which the hard limit counts, or
-// "infinity".
+// limitOption reads "65536", "1024:65536", of which the hard limit counts, or "infinity".
 func limitOption(text string) (int64, bool) {
 	if _, hard, ok := strings.Cut(text, ":"); ok {
 		text = hard

@@ -115,16 +115,14 @@ func (c Config) Get(name, unset string) string {
 	return unset
 }
 
-// Delta is by how much one of the kernel's counters grew over the interval. seen
-// tells that it could be read.
+// Delta is by how much one of the kernel's counters grew over the interval, if it could be read.
 func Delta(before, after map[string]int64, name string) (n int64, seen bool) {
 	b, ok := before[name]
 	a, ok2 := after[name]
 	return a - b, ok && ok2
 }
 
-// Options are what a person knows better than the machine. The zero Options, but
-// for the profile, let kt find everything out.
+// Options are what a person knows better than the machine. But for the profile, kt finds everything out.
 type Options struct {
 	Profile  *Profile
 	Role     Role

@@ -99,8 +99,7 @@ func checkPageCache(m place) Reading {
 	return r
 }
 
-// writeRate is what is written to all disks, in bytes a second: over the interval,
-// or since the machine started.
+// writeRate is what is written to all disks, in bytes a second: over the interval, or since the machine started.
 func (m *Machine) writeRate() (float64, bool) {
 	written, seen := Delta(m.Before.VM, m.After.VM, "pgpgout") // KiB
 	over := m.Interval.Seconds()
@@ -167,8 +166,7 @@ func validDirty(r Rule) error {
 	}
 }
 
-// on is the wanted value on a machine with so much memory and a disk of so many
-// bytes a second, 0 for one that was not measured.
+// on is the wanted value with so much memory and a disk of so many bytes a second, 0 for one that was not measured.
 func (a dirtyAmount) on(memory, bandwidth int64) dirtyValue {
 	v := dirtyValue{percent: int64(a["share"])}
 	if size := int64(a["size"]); size > 0 && (v.percent == 0 || size < v.of(memory)) {
@@ -201,8 +199,7 @@ func (v dirtyValue) String() string {
 	return strconv.FormatInt(v.percent, 10) + " %"
 }
 
-// dirtyPair is one value of the kernel in two files, of which one holds 0. op tells
-// which side of the wanted amount is as good.
+// dirtyPair is one value of the kernel in two files, of which one holds 0. op tells which side of the wanted amount is as good.
 type dirtyPair struct {
 	id           string
 	op           Op
@@ -283,8 +280,7 @@ func (p dirtyPair) advise(m place, r *Reading, want dirtyValue, unmeasured bool)
 	}
 }
 
-// change writes the file that the wanted value belongs in. Writing it sets the other
-// to 0, so what was there goes along.
+// change writes the file that the wanted value belongs in, which sets the other to 0.
 func (p dirtyPair) change(have, want dirtyValue) Change {
 	key, old, wanted, other, otherOld := p.ratio, have.percent, want.percent, p.bytes, have.bytes
 	if want.bytes > 0 {
@@ -295,8 +291,7 @@ func (p dirtyPair) change(have, want dirtyValue) Change {
 	return c
 }
 
-// persisted is what the pair will be after the next boot, and the file that says so;
-// "" when none does, or what it says is no number.
+// persisted is what the pair will be after the next boot, and the file that says so; "" for none.
 func (p dirtyPair) persisted(m *Machine) (v dirtyValue, file string) {
 	var last host.Sysctl
 	for _, s := range slices.Concat(m.Sysctls[p.ratio], m.Sysctls[p.bytes]) {

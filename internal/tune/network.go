@@ -1,6 +1,7 @@
 package tune
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -8,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 
 	"github.com/kt-bench/kt/internal/host"
 )
@@ -96,28 +96,33 @@ func buffer(option string, limits bool) check {
 		if m.Role == Client || err != nil { // kafka.socket_buffers tells of the error
 			return m.kernel()
 		}
-		larger := option + "=-1"
 		if limits {
-			m.want, larger = m.want.Floor(asked), "a larger "+option
+			m.want = m.want.Floor(asked)
 		}
 		r := m.judgedKernel()
-		have, err := strconv.ParseInt(r.Current, 10, 64)
-		switch {
-		case limits && err == nil && asked > have:
+		if have, err := strconv.ParseInt(r.Current, 10, 64); limits && err == nil && asked > have {
 			r.Note = fmt.Sprintf("the broker requests %d (%s) and gets %d", asked, option, have)
-		case r.Verdict != Warn, !limits && asked < 0:
-		case m.Config.File == "" || m.Config.Err != nil:
-			r.Verdict, r.Note = Info, "it matters for a broker with "+larger
-		case asked < 0:
-			r.Verdict, r.Changes = Info, nil
-			r.Note = "the broker uses the kernel's buffers: tcp_rmem and tcp_wmem count instead"
-		default: // a change would do nothing
-			r.Verdict, r.Changes = Info, nil
-			r.Note = fmt.Sprintf("a change has no effect: the broker sets its own buffer, of %d bytes", asked)
-			r.Command = option + "=-1 in server.properties, then kt tune --apply" + m.pick
+		} else if r.Verdict == Warn && (limits || asked >= 0) {
+			r.Verdict = Info
+			m.withoutUse(&r, option, asked, limits)
 		}
 		return r
 	}
+}
+
+// withoutUse says why a larger buffer of the kernel's would not help the broker as it is.
+func (a place) withoutUse(r *Reading, option string, asked int64, limits bool) {
+	switch {
+	case a.Config.File == "" || a.Config.Err != nil:
+		r.Note = "it matters for a broker with " + map[bool]string{true: "a larger " + option, false: option + "=-1"}[limits]
+		return
+	case asked < 0:
+		r.Note = "the broker uses the kernel's buffers: tcp_rmem and tcp_wmem count instead"
+	default:
+		r.Note = fmt.Sprintf("a change has no effect: the broker sets its own buffer, of %d bytes", asked)
+		r.Command = option + "=-1 in server.properties, then kt tune --apply" + a.pick
+	}
+	r.Changes = nil
 }
 
 // bufferFault is what is wrong with the size of the buffers that the broker asks for to "send" or "receive"; "" for nothing.
@@ -136,8 +141,7 @@ func (a place) bufferFault(to string) string {
 // sysctlPath is a kernel setting's name below /proc/sys.
 func sysctlPath(key string) string { return strings.TrimPrefix(host.SysctlFile(key), "proc/sys/") }
 
-// numbersOf reads a kernel setting of n whole numbers, with one space between them. What holds
-// anything else is not compared: kt would only overwrite what it does not understand.
+// numbersOf reads a kernel setting of n whole numbers, with one space between them; what holds anything else is not compared.
 func numbersOf(m *Machine, key string, n int) (string, error) {
 	name := host.SysctlFile(key)
 	text, err := m.Text(name)
@@ -198,25 +202,18 @@ func sysctlCommand(key, value string) string {
 
 func cardsOfBond(m place) Reading {
 	text, err := m.Text(m.names("sys/class/net/NAME/bonding/slaves"))
-	if err != nil {
-		return Denied(err)
-	}
-	if strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
-		return Unreadable("%q are no names of cards", text)
-	}
 	cards := strings.Fields(text)
 	var down []string
 	for _, c := range cards {
-		state, err := m.Text("sys/class/net/" + path.Base(c) + "/operstate")
-		if err != nil {
-			return Denied(err)
-		}
-		if state != "up" {
+		state, wrong := m.Text("sys/class/net/" + path.Base(c) + "/operstate")
+		if err = cmp.Or(err, wrong); state != "up" {
 			down = append(down, c)
 		}
 	}
 	f := Reading{Current: "all up", shown: fmt.Sprintf("%d of %d up", len(cards)-len(down), len(cards))}
 	switch {
+	case err != nil:
+		return Denied(err)
 	case len(cards) == 0:
 		f.Current, f.Note = "", "it has no cards"
 	case len(down) > 0:

@@ -175,8 +175,7 @@ func (t *Tree) judgeFile(f *ownFile) Undone {
 	return u
 }
 
-// dropFiles removes kt's own files, edited ones only by force, and returns those that had to be left. By force the ones that somebody
-// else put in their place are no matter of kt's any more, so that undoing comes to an end.
+// dropFiles removes kt's own files, by force also edited ones, and returns those that had to be left. Foreign ones it only forgets.
 func (t *Tree) dropFiles(j *journal, force bool) (undone []Undone, left []*ownFile) {
 	for _, f := range j.Files {
 		u := t.judgeFile(f)
@@ -217,8 +216,7 @@ func (a *application) checkLasting() {
 
 const nrOpenFile = "/proc/sys/fs/nr_open"
 
-// nrOpen is fs.nr_open: what it is now or, if nothing is to be changed now, what it will be by kt's own lines, where that is
-// more. It is not ok where it is not told.
+// nrOpen is fs.nr_open, if it is told: what it is now or, if nothing is to be changed now, what kt's own lines make of it.
 func (a *application) nrOpen() (most int64, ok bool) {
 	text, err := a.value(subject{Kind: WriteFile, Path: nrOpenFile})
 	if err == nil {
@@ -249,8 +247,7 @@ func (a *application) nrOpen() (most int64, ok bool) {
 func (a *application) keepAll() {
 	var lasting []Change
 	for i := range a.outcomes {
-		// What the kernel refuses now it may refuse at the next login or start, too, and
-		// that would fail with it.
+		// What the kernel refuses now it may refuse at the next login or start, too.
 		if o := &a.outcomes[i]; o.State != Failed && len(o.Change.Keep) > 0 {
 			lasting = append(lasting, o.Change)
 		}

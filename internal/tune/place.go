@@ -10,8 +10,7 @@ import (
 	"github.com/kt-bench/kt/internal/host"
 )
 
-// place is where a row is asked: a machine, and one of its disks, log directories, cards or the like. want is what the profile
-// wants of it.
+// place is where a row is asked: a machine, and one of its disks, log directories or cards. want is what the profile wants of it.
 type place struct {
 	*Machine
 	row   *Setting
@@ -141,8 +140,7 @@ func (a place) names(text string, more ...string) string {
 		"MOUNT", a.dir.Mount.Point, "SOURCE", a.dir.Mount.Source, "NAME", a.name)...).Replace(text)
 }
 
-// together is one reading of several: the worst verdict, what those have that it is
-// owed to, and everything that would help.
+// together is one reading of several: the worst verdict, what it is owed to, and everything that would help.
 func together(parts []part) Reading {
 	rank := func(p part) int { return slices.Index(Verdicts, p.Verdict) }
 	slices.SortStableFunc(parts, func(a, b part) int { return rank(a) - rank(b) })
@@ -169,8 +167,7 @@ func together(parts []part) Reading {
 	return out
 }
 
-// byText is "sda,sdb: bfq; sdc: kyber" of those that have a verdict: each text once. One
-// that has the name in it stands as it is.
+// byText is "sda,sdb: bfq; sdc: kyber" of those that have a verdict: each text once, without the name if it is in it.
 func byText(parts []part, v Verdict, of func(part) string) string {
 	var texts []string
 	names := make(map[string][]string)

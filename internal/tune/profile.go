@@ -2,6 +2,7 @@ package tune
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -22,8 +23,7 @@ type Profile struct {
 	rules       map[string]Rule
 }
 
-// Rule is what a setting's value is to be: the profile's rule for it, else the
-// setting's own.
+// Rule is what a setting's value is to be: the profile's rule for it, else the setting's own.
 func (p *Profile) Rule(s *Setting) Rule {
 	if r, ok := p.rules[s.ID]; ok {
 		return r
@@ -96,19 +96,15 @@ func isFile(name string) bool {
 	return strings.ContainsRune(name, '/') || strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml")
 }
 
-func readProfile(name string, shipped fs.FS, open func(string) ([]byte, error)) ([]byte, error) {
+func readProfile(name string, shipped fs.FS, open func(string) ([]byte, error)) (text []byte, err error) {
 	if isFile(name) {
-		text, err := open(name)
-		if err != nil {
-			return nil, fmt.Errorf("profile: %w", err)
+		if text, err = open(name); err != nil {
+			err = fmt.Errorf("profile: %w", err)
 		}
-		return text, nil
+	} else if text, err = fs.ReadFile(shipped, name+".yaml"); err != nil {
+		err = fmt.Errorf("there is no profile %s: take one of %s, or a file of your own (./%s.yaml)", name, strings.Join(ProfileNames(shipped), ", "), name)
 	}
-	text, err := fs.ReadFile(shipped, name+".yaml")
-	if err != nil {
-		return nil, fmt.Errorf("there is no profile %s: take one of %s, or a file of your own (./%s.yaml)", name, strings.Join(ProfileNames(shipped), ", "), name)
-	}
-	return text, nil
+	return text, err
 }
 
 // ProfileNames are the names of the profiles that kt ships.
@@ -146,23 +142,16 @@ func (p *Profile) takeOne(id string, node *yaml.Node) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", id, err)
 	}
-	r, err := ParseRule(text)
-	if err == nil {
-		err = all[i].Takes.accept(r, p.model(all[i]))
+	model := p.rules[id] // one that kt ships
+	if model.Leave() {
+		model = all[i].want()
 	}
-	if err != nil {
+	r, err := ParseRule(text)
+	if err = cmp.Or(err, all[i].Takes.accept(r, model)); err != nil {
 		return fmt.Errorf("%s: %w", id, err)
 	}
 	p.rules[id] = r
 	return nil
-}
-
-// model is a rule that kt ships for a setting, the zero Rule where it has none.
-func (p *Profile) model(s *Setting) Rule {
-	if r, ok := p.rules[s.ID]; ok && !r.Leave() {
-		return r
-	}
-	return s.want()
 }
 
 // Names reports whether the profile has a rule of its own for a setting.

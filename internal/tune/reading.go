@@ -30,8 +30,7 @@ type Reading struct {
 	Wanted  string  `json:"wanted"`         // "≥ 262144"; "" where nothing is wanted
 	Note    string  `json:"note,omitempty"` // what is special about this machine, in one line; shown before the setting's Why
 
-	// What it will be after the next boot, and which file says so: "" for none. Of
-	// kernel settings Check need not fill these in.
+	// What it will be after the next boot, and which file says so: "" for none.
 	Persisted   string `json:"persisted"`
 	PersistedIn string `json:"persisted_in,omitempty"`
 	Drifts      bool   `json:"-"` // the value is as wanted now, and Note says which one it will have after the next boot
@@ -39,7 +38,7 @@ type Reading struct {
 	Changes []Change `json:"changes,omitempty"` // would make it as wanted
 	Command string   `json:"command,omitempty"` // what to run instead, where kt does not change it by itself
 
-	rule  Rule    // that [Compare] held the value to, or is to hold it to in place of the row's
+	rule  Rule    // that the value was held to, or is to be held to in place of the row's
 	shown string  // Current in other words, of a reading without a verdict
 	bad   Verdict // in place of the row's, of a reading without a verdict
 	// set makes the change to another value, of a reading without a verdict.
@@ -58,8 +57,7 @@ type none string
 
 func (n none) Error() string { return string(n) }
 
-// Denied is the reading of what kt may not read, or could not: of err the reader
-// gets the reason. A file that is not there is [NotApplicable].
+// Denied is the reading of what kt could not read, and why. A file that is not there is [NotApplicable].
 func Denied(err error) Reading {
 	var reason none
 	switch {
@@ -87,23 +85,7 @@ func Absent(format string, args ...any) Reading {
 	return Reading{Verdict: NotApplicable, Note: fmt.Sprintf(format, args...)}
 }
 
-// Compare is the reading of a value that a rule judges. bad is the verdict when it
-// does not hold; a rule that leaves the value alone has the verdict Info.
-func Compare(current string, want Rule, bad Verdict) Reading {
-	r := Reading{Current: current, Wanted: want.String(), rule: want}
-	switch {
-	case want.Leave():
-		r.Verdict = Info
-	case want.Holds(current):
-		r.Verdict = OK
-	default:
-		r.Verdict = bad
-	}
-	return r
-}
-
-// requirements are what a row may need to be judged at all. missing returns a reading with a verdict where the machine
-// does not have it, and reads is the file that tells.
+// requirements are what a row may need to be judged at all: a reading without it, and the file that tells.
 var requirements = map[string]struct {
 	missing func(m *Machine) Reading
 	reads   string
@@ -182,8 +164,7 @@ func lacksBroker(m *Machine) Reading {
 	return r
 }
 
-// lacksOptions is a reading of the options of a JVM of which only the command line is known, while the environment
-// may set others.
+// lacksOptions is a reading of options of a JVM of which only the command line is known, while the environment may set others.
 func lacksOptions(m *Machine, r Reading) Reading {
 	if p := m.Process; p.OptionsErr != nil && p.PerfErr != nil && r.Verdict != NotApplicable {
 		return Reading{Verdict: Unknown, Current: r.Current, Note: "the command line alone; what else sets options: " + Denied(p.OptionsErr).Note}

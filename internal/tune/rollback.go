@@ -25,8 +25,7 @@ type RollbackOptions struct {
 	Force bool
 }
 
-// Undone is what became of one thing that kt had changed, or of [Tree.Status] what
-// it is now.
+// Undone is what became of one thing that kt had changed, or of [Tree.Status] what it is now.
 type Undone struct {
 	Setting string `json:"setting,omitempty"`
 	Kind    Kind   `json:"kind"`
@@ -91,12 +90,8 @@ func (t *Tree) Rollback(o RollbackOptions) ([]Undone, error) {
 	return undone, t.saveJournal(j)
 }
 
-// restoreAll restores values in the reverse order of their changes, and returns what
-// is left. Everything is looked at before anything is written: writing one value may
-// change another, which then is not to look like somebody else's.
-//
-// For the same reason some values can be written only after others, and some change
-// back when others do. So what is not as it was is written again, a few times.
+// restoreAll restores values from the last to the first, and returns what is left. Writing one may change another: so all are looked at
+// before, and what is not as it was is written again, a few times.
 func (t *Tree) restoreAll(j *journal, force bool) ([]Undone, []*entry) {
 	undone := make([]Undone, len(j.Entries))
 	boot := t.bootID()
@@ -162,8 +157,7 @@ func (t *Tree) besideIsOld(e *entry) bool {
 	})
 }
 
-// readPair returns the value of a setting, and that of the setting with which it makes a pair, as vm.dirty_ratio and
-// vm.dirty_bytes do; "" where it makes none.
+// readPair returns the value of a setting, and that of the one with which it makes a pair; "" where it makes none.
 func (t *Tree) readPair(s subject) (now, pair string, err error) {
 	now, err = t.value(s)
 	if other := otherOfPair(s.Path); err == nil && other != "" {
@@ -201,9 +195,7 @@ func (t *Tree) judge(e *entry, boot string) Undone {
 	return u
 }
 
-// Status is what the journal holds beside what is there now: Held, Already, Drifted
-// or Gone; Failed where it cannot be read. It changes nothing. Without a journal it
-// is empty.
+// Status is what the journal holds beside what is there now: Held, Already, Drifted, Gone or Failed. It changes nothing.
 func (t *Tree) Status() ([]Undone, error) {
 	j, err := t.readJournal()
 	if err != nil {

@@ -48,8 +48,7 @@ var Groups = []Group{Memory, Limits, CPU, Clock, Disks, Network, JVM, Kafka, Con
 // Severity is what it means when a setting is not as wanted.
 type Severity string
 
-// The severities. Each is also the verdict of a reading that is not as wanted, but
-// for Fatal, whose verdict is Fail.
+// The severities, each also a verdict, but for Fatal, whose verdict is Fail.
 const (
 	Fatal         Severity = "fatal" // Kafka fails, or loses data
 	Warning       Severity = "warn"  // an effect was measured or is documented
@@ -86,8 +85,7 @@ type Setting struct {
 	Sources []string `yaml:"sources" json:"sources"`         // who says so
 	Applies bool     `yaml:"applies" json:"applies"`         // kt can change it: some reading has changes
 
-	// Want is the wanted value as a rule, see [ParseRule]. It is "" where it depends
-	// on the profile, each of which has one then, and where the check says it.
+	// Want is the wanted value as a rule, see [ParseRule]; "" where each profile has one, or the check says it.
 	Want  string   `yaml:"want" json:"-"`
 	Takes Takes    `yaml:"takes" json:"-"` // which rules of a profile make sense
 	Sets  []target `yaml:"sets" json:"-"`  // the files of the kernel's that it may change
@@ -106,8 +104,7 @@ func (s *Setting) want() Rule {
 	return r
 }
 
-// checksYAML is everything that kt knows of machines: one row a check, in the order in which they are shown and
-// their changes are made.
+// checksYAML is everything that kt knows of machines: one row a check.
 //
 //go:embed checks.yaml
 var checksYAML []byte

@@ -111,8 +111,7 @@ func (r Rule) op(got, want string) bool {
 	return g <= w
 }
 
-// Target is what to write where the rule does not hold: the first of several words,
-// and of a list of numbers each that is not as wanted replaced.
+// Target is what to write where the rule does not hold: its first word, or each number that is not as wanted replaced.
 func (r Rule) Target(current string) string {
 	if r.Op == Equal {
 		first, _, _ := strings.Cut(r.Value, "|")
@@ -130,8 +129,7 @@ func (r Rule) Target(current string) string {
 	return strings.Join(want, " ")
 }
 
-// Floor raises a lower bound: "≥ 100000" with 250000 is "≥ 250000". A rule that is no
-// lower bound stays as it is.
+// Floor raises a lower bound: "≥ 100000" with 250000 is "≥ 250000". Any other rule stays as it is.
 func (r Rule) Floor(n int64) Rule {
 	if v, err := strconv.ParseFloat(r.Value, 64); r.Op == AtLeast && err == nil && float64(n) > v {
 		return Rule{AtLeast, strconv.FormatInt(n, 10)}
@@ -144,17 +142,14 @@ func (r Rule) Floor(n int64) Rule {
 type Takes struct {
 	Raise  int      `yaml:"raise"`  // lower bounds of so many whole numbers, for what kt never lowers; of several each may be "-", for any
 	Number string   `yaml:"number"` // a whole number of a range: "0..200", "0.."
-	Figure bool     `yaml:"figure"` // any number: for what kt works out and only reports
 	Words  []string `yaml:"words"`  // one or several of them
 	Dirty  bool     `yaml:"dirty"`  // an amount of unwritten data
 }
 
 // check refuses what no rule can be held to.
 func (t Takes) check() error {
-	if text, ok := strings.CutPrefix(t.Number, "0.."); t.Number != "" {
-		if _, err := strconv.ParseUint(text, 10, 63); !ok || text != "" && err != nil {
-			return fmt.Errorf("takes: number: %q is not a range from 0, as 0..200", t.Number)
-		}
+	if err := new(accepted).UnmarshalText([]byte(t.Number)); t.Number != "" && (err != nil || !strings.HasPrefix(t.Number, "0..")) {
+		return fmt.Errorf("takes: number: %q is not a range from 0, as 0..200", t.Number)
 	}
 	return nil
 }
@@ -183,27 +178,21 @@ func (t Takes) accept(r, model Rule) error {
 
 // advice is what to take instead of a value; "" for one that will do.
 func (t Takes) advice(op Op, value string, model Rule) string {
-	f, notNumber := strconv.ParseFloat(value, 64)
-	_, modelIsWord := strconv.ParseFloat(model.Value, 64)
-	switch {
-	case t.Number != "":
-		high := strings.TrimPrefix(t.Number, "0..")
-		n, err := strconv.ParseUint(value, 10, 63)
-		most, unbounded := strconv.ParseUint(high, 10, 63)
-		switch {
-		case err != nil && unbounded != nil:
-			return "take a whole number of 0 or more"
-		case unbounded == nil && (err != nil || n > most):
-			return "take a whole number from 0 to " + high
-		}
-	case t.Figure && (notNumber != nil || f-f != 0): // not a number, or infinite
-		return `take a number, as "<= 10"`
+	f, err := strconv.ParseFloat(value, 64)
+	_, word := strconv.ParseFloat(model.Value, 64)
+	var number accepted
+	_ = number.UnmarshalText([]byte(t.Number)) // check has read it
+	switch high := strings.TrimPrefix(t.Number, "0.."); {
+	case number.accept(value, "") != nil && high != "":
+		return "take a whole number from 0 to " + high
+	case number.accept(value, "") != nil && t.Number != "":
+		return "take a whole number of 0 or more"
 	case len(t.Words) > 0 && (op != Equal || !slices.Contains(t.Words, value)):
 		return "take " + inProse(t.Words) + didYouMean(value, t.Words)
-	case t.Figure, len(t.Words) > 0, model.Leave():
-	case modelIsWord == nil && notNumber != nil:
+	case t.Number != "", len(t.Words) > 0, model.Leave():
+	case word == nil && (err != nil || f-f != 0): // not a number, or infinite
 		return fmt.Sprintf("take a number, as %q", model)
-	case (model.Value == "yes" || model.Value == "no") && value != "yes" && value != "no":
+	case slices.Contains([]string{"yes", "no"}, model.Value) && value != "yes" && value != "no":
 		return "take yes or no"
 	}
 	return ""

@@ -26,12 +26,10 @@ var (
 	scriptMount string
 )
 
-// otherOptions has sed take from the options of a mount, of which the first is rw or
-// ro, how access times are kept. That it is idmapped stays by itself.
+// otherOptions has sed take from the options of a mount how access times are kept. That it is idmapped stays by itself.
 const otherOptions = "s/,noatime//; s/,relatime//; s/,idmapped//"
 
-// reloads are the commands that let systemd and udev see that their files have changed, the folder that is there while they run, and
-// that of the files.
+// reloads are the commands that let systemd and udev see new files, the folder that is there while they run, and that of the files.
 var reloads = []struct{ command, running, files string }{
 	{"systemctl daemon-reload", "/run/systemd/system", "/etc/systemd/system/"},
 	{"udevadm control --reload", "/run/udev", "/etc/udev/rules.d/"},
@@ -116,8 +114,7 @@ func scriptLines(c *Change) (do, undo string) {
 // quote is a text as one word of the shell, whatever is in it.
 func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
-// mountOption returns the option for mount(8). A remount adds it to the options of the mount, among which noatime wins
-// over relatime: atime takes that one away.
+// mountOption returns the option for mount(8): noatime wins over relatime, and atime takes that one away.
 func mountOption(atime string) string {
 	if atime == "noatime" {
 		return atime

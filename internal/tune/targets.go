@@ -23,8 +23,7 @@ type target struct {
 	Sane    accepted `yaml:"sane"`  // what kt sets anew
 }
 
-// targets are all files of the kernel's that kt may write. No change, and no journal, can name another one. Whoever asks for a
-// change, it sets a sane value. What is put back may be anything that the file can hold.
+// targets are all files of the kernel's that kt may write. No change, and no journal, can name another one.
 var targets = sync.OnceValue(func() []target {
 	var all []target
 	for _, s := range Catalogue() {
@@ -65,7 +64,7 @@ func (v *accepted) UnmarshalText(text []byte) error {
 
 // boundOf reads an end of a range: a number, one with Ki, Mi, Gi or Ti, or the largest number of a type.
 func boundOf(text string) (uint64, error) {
-	if most, ok := map[string]uint64{"int32": math.MaxInt32, "int64": math.MaxInt64, "uint64": math.MaxUint64}[text]; ok {
+	if most, ok := map[string]uint64{"": math.MaxInt64, "int32": math.MaxInt32, "int64": math.MaxInt64, "uint64": math.MaxUint64}[text]; ok {
 		return most, nil
 	}
 	for i, unit := range []string{"Ki", "Mi", "Gi", "Ti"} {
@@ -77,8 +76,7 @@ func boundOf(text string) (uint64, error) {
 	return strconv.ParseUint(text, 10, 64)
 }
 
-// accept refuses a value that does not fit. The old one always does, and an old number widens its span, so that it can be
-// improved in part.
+// accept refuses a value that does not fit. The old one always does, and an old number widens its span.
 func (v accepted) accept(value, old string) error {
 	switch {
 	case v.words != nil && value != old && !slices.Contains(v.words, value):

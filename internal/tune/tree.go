@@ -26,13 +26,11 @@ type Tree struct {
 	version string
 	kernel  kernel
 
-	// after is told of every single step once it was made on the disk or in the
-	// kernel. A test ends the process there; else it is nil.
+	// after is told of every single step once it was made; but in tests it is nil.
 	after func(step string)
 }
 
-// NewTree is the machine whose files are below root: "/" for the one that kt runs on.
-// The journal notes the version of kt.
+// NewTree is the machine whose files are below root: "/" for the one that kt runs on. The journal notes the version of kt.
 func NewTree(root, version string) *Tree {
 	return &Tree{root: root, version: version, kernel: systemKernel{}}
 }
@@ -51,8 +49,7 @@ func (t *Tree) host() host.FS { return host.Rooted(t.root) }
 // beside is the name under which a file is written first: always the same, so that one that was left behind can be found.
 func beside(p string) string { return p + ".kt-new" }
 
-// folder opens a folder of the machine. A link on the way is followed below the root and
-// never out of it. On the way to the journal none is followed, see [Tree.journalFolder].
+// folder opens a folder of the machine. A link on the way is followed below the root, but none on the way to the journal.
 func (t *Tree) folder(dir string) (*os.File, error) {
 	if dir == JournalFolder {
 		f, _, err := t.journalFolder(false)
@@ -256,16 +253,12 @@ func whyRefused(user int) string {
 
 // kernel takes new values. A test has one of its own, for a folder does not behave as the kernel's files do.
 type kernel interface {
-	// Write gives a file of the kernel's, open for reading and writing, its value. It writes
-	// once: the kernel takes each write as a value of its own.
+	// Write gives a file of the kernel's its value in one write: the kernel takes each as a value of its own.
 	Write(f *os.File, value string) error
-	// SetOpenFiles sets RLIMIT_NOFILE of the process that started at start, in ticks
-	// since the machine did. -1 is unlimited.
+	// SetOpenFiles sets RLIMIT_NOFILE of the process that started at start, in ticks since the machine did. -1 is unlimited.
 	SetOpenFiles(pid int, start, soft, hard int64) error
 
-	// Remount sets how the access times of a mount are kept, "noatime", "relatime" or
-	// "strictatime", and leaves all its other options as they are. at is the mount point's
-	// open folder.
+	// Remount sets how a mount keeps access times, as one of atimes, and leaves its other options. at is the mount point's open folder.
 	Remount(at *os.File, atime string) error
 }
 

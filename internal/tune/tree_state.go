@@ -152,8 +152,7 @@ func (t *Tree) lock(create bool) (made []string, release func(), err error) {
 	return nil, nil, errBusy
 }
 
-// unlockFolder gives the lock up before the folder is closed: a process that is just being
-// started shares the open folder, and with it the lock.
+// unlockFolder gives the lock up before the folder is closed: a process that is just being started shares it.
 func unlockFolder(f *os.File) {
 	_ = unix.Flock(int(f.Fd()), unix.LOCK_UN) // closing it does the same, only later
 	_ = f.Close()                             // it was only read from: nothing is lost

@@ -33,8 +33,7 @@ type subject struct {
 	Path  string `json:"path"`
 	PID   int    `json:"pid,omitempty"`
 	Start int64  `json:"start,omitempty"`
-	// Disk tells one disk from another that has its name after the next start: what
-	// the disk says of itself.
+	// Disk is what a disk says of itself: another may have its name after the next start.
 	Disk string `json:"disk,omitempty"`
 }
 

@@ -1,6 +1,7 @@
 package gossip
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -10,7 +11,6 @@ import (
 	"net"
 	"net/netip"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
@@ -54,9 +54,6 @@ type Gossip struct {
 	meta []byte // info, encoded
 }
 
-// leaveTimeout bounds leaving: a packet to each member and two rounds of gossip.
-const leaveTimeout = 1500 * time.Millisecond
-
 // Start joins the network. It does not wait for the other agents: addresses that do not answer are tried until Close. A
 // port.OptionError names the flag to change.
 func Start(o Options) (*Gossip, error) {
@@ -90,28 +87,16 @@ func Start(o Options) (*Gossip, error) {
 	return g, nil
 }
 
-// advertise sets the address for the other agents. Port 0 stands for the bound port.
-func (g *Gossip) advertise(ctx context.Context, o Options) error {
-	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
-	defer cancel()
-	own, at, err := advertised(ctx, o.Advertise, g.bound.Addr().Unmap(), o.Join)
-	switch {
-	case err != nil:
-		return err
-	case g.open && !own.IsLoopback():
-		return fmt.Errorf("--advertise: %s is not on this machine alone, and there is no key: give --key-file", own)
-	case at == 0:
-		at = int(g.bound.Port())
-	}
-	g.addr = netip.AddrPortFrom(own, uint16(at))
-	return nil
-}
-
 // listen starts memberlist on the port.
 func (g *Gossip) listen(ctx context.Context, o Options) (err error) {
-	if err := g.advertise(ctx, o); err != nil {
+	own, at, err := advertised(ctx, o.Advertise, g.bound.Addr().Unmap(), o.Join)
+	if err == nil && g.open && !own.IsLoopback() {
+		err = fmt.Errorf("--advertise: %s is not on this machine alone, and there is no key: give --key-file", own)
+	}
+	if err != nil {
 		return &port.OptionError{Err: err}
 	}
+	g.addr = netip.AddrPortFrom(own, uint16(cmp.Or(at, int(g.bound.Port()))))
 	g.table.here(g.info, g.start, g.addr.String(), time.Now())
 	c := settings(o.Key)
 	if o.tune != nil {
@@ -142,8 +127,7 @@ func settings(key *port.Key) *memberlist.Config {
 	if key != nil {
 		secret := key.Derive("gossip")
 		c.SecretKey = secret[:]
-		// The plain text that begins every packet keeps apart networks of other keys and other
-		// programs. It is no protection against attackers, who can read it on the network.
+		// The plain text that begins every packet keeps apart networks of other keys. It is no protection.
 		label := key.Derive("gossip label")
 		c.Label = "kt-" + hex.EncodeToString(label[:8])
 	}
@@ -155,8 +139,7 @@ func (g *Gossip) Members() []Member {
 	return g.table.list(time.Now())
 }
 
-// Close tells the others that this agent leaves, ends all gossip connections and waits for all
-// goroutines. Close the port afterwards.
+// Close tells the others that this agent leaves, and ends all gossip connections. Close the port afterwards.
 func (g *Gossip) Close() error { return g.end(true) }
 
 // end closes, with or without a goodbye.
@@ -182,12 +165,11 @@ func (g *Gossip) goodbye() {
 	}
 }
 
-// join returns host:port.
-func join(host string, at int) string { return net.JoinHostPort(host, strconv.Itoa(at)) }
-
 // advertised returns the address of this agent for others: --advertise, or else the bound address. If that is every
 // interface, it is the source address of packets to the agents to join. Port 0 stands for the bound port.
 func advertised(ctx context.Context, advertise string, bound netip.Addr, join []string) (netip.Addr, int, error) {
+	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
+	defer cancel()
 	if advertise != "" {
 		host, p, err := port.Split(advertise)
 		if err != nil {

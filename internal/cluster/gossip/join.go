@@ -14,51 +14,39 @@ import (
 )
 
 const (
-	// retryFirst and retryLast are the shortest and the longest wait for an address that did not
-	// answer. The first is short because agents are often started together.
-	retryFirst = time.Second
-	retryLast  = 30 * time.Second
-
-	// lookAfter is the interval of checks, in the table only, for live members at the addresses to join.
-	lookAfter = 5 * time.Second
-
-	// lookupAfter is the longest time until a name is looked up again. The answer that an agent got
-	// first may have been old, or without the agents that were about to start.
-	lookupAfter = 30 * time.Second
-
-	// mendAfter is the interval of attempts to reach a member that is gone. Memberlist forgets
-	// them, so two halves of a network would never find each other again.
-	mendAfter = 5 * time.Second
-
-	// lookupTimeout bounds the lookup of a name.
-	lookupTimeout = 10 * time.Second
+	retryFirst    = time.Second             // the first wait for an address that did not answer: agents are often started together
+	retryLast     = 30 * time.Second        // the longest one
+	checkAfter    = 5 * time.Second         // the interval of checks, in the table only, for live members at the addresses to join
+	lookupAfter   = 30 * time.Second        // until a name is lookedUp up again: agents that were about to start may be missing
+	mendAfter     = 5 * time.Second         // the interval of attempts to reach a member that is gone, which memberlist forgets
+	lookupTimeout = 10 * time.Second        // of the lookup of a name
+	leaveTimeout  = 1500 * time.Millisecond // a packet to each member and two rounds of gossip
 )
 
-// keep joins the agents at the addresses of a name, and again whenever one of them is no live
-// member, until ctx ends. It looks the name up on each try, and at least every lookupAfter, for the
+// keep joins the agents at the addresses of a name, and again whenever one of them is no live member, until ctx ends. The
 // addresses of a name change: those of a headless Service come and go with its pods.
 func (g *Gossip) keep(ctx context.Context, target string) {
 	var addrs []string // the addresses of the last lookup
-	var looked time.Time
-	wait, told := retryFirst, false
+	var lookedUp time.Time
+	wait, reported := retryFirst, false
 	for ctx.Err() == nil {
-		if len(addrs) > 0 && len(g.missing(addrs)) == 0 && time.Since(looked) < g.scaled(lookupAfter) {
+		if len(addrs) > 0 && len(g.missing(addrs)) == 0 && time.Since(lookedUp) < g.scaled(lookupAfter) {
 			wait = retryFirst
-			g.pause(ctx, lookAfter)
+			g.pause(ctx, checkAfter)
 			continue
 		}
 		found, err := g.join(ctx, target)
-		if looked = time.Now(); len(found) > 0 {
+		if lookedUp = time.Now(); len(found) > 0 {
 			addrs = found
 		}
 		switch {
 		case ctx.Err() != nil:
 			return
-		case err != nil && !told && !g.reached(addrs):
-			told = true
+		case err != nil && !reported && len(g.missing(addrs)) == len(addrs):
+			reported = true
 			g.report("join %s: %s; it is tried until somebody answers", clean(target), clean(err.Error()))
-		case err == nil && told:
-			told = false
+		case err == nil && reported:
+			reported = false
 			g.report("join %s: joined", clean(target))
 		}
 		g.pause(ctx, wait)
@@ -69,15 +57,13 @@ func (g *Gossip) keep(ctx context.Context, target string) {
 	}
 }
 
-// mend does, until ctx ends, what memberlist does not: it tries members that are gone, one at a
-// time, and exchanges tables a few times soon after the start.
+// mend tries, until ctx ends, members that are gone, and exchanges tables a few times soon after the start.
 func (g *Gossip) mend(ctx context.Context) {
 	for round := 1; ctx.Err() == nil; round++ {
 		g.pause(ctx, mendAfter)
 		all := g.table.list(time.Now())
 		g.exchange(ctx, all, Gone)
-		// When many agents join at once, some news get lost, and the next exchange of tables may
-		// be a minute away. Rounds 1, 2, 4 and 8 end 40 s after the start.
+		// When many agents join at once, some news get lost. Rounds 1, 2, 4 and 8 end 40 s after the start.
 		if round <= 8 && round&(round-1) == 0 {
 			g.exchange(ctx, all, Alive)
 		}
@@ -104,9 +90,6 @@ func (g *Gossip) missing(addrs []string) []string {
 	})
 }
 
-// reached reports whether at least one of the addresses is this agent's own or a live member's.
-func (g *Gossip) reached(addrs []string) bool { return len(g.missing(addrs)) < len(addrs) }
-
 // isOwn reports whether an address is this agent's, or loopback, for which a host's name may stand on that host.
 func (g *Gossip) isOwn(addr string) bool {
 	a, err := netip.ParseAddrPort(addr)
@@ -116,17 +99,14 @@ func (g *Gossip) isOwn(addr string) bool {
 	return a == g.addr || a.Port() == g.bound.Port() && (a == g.bound || g.bound.Addr().IsUnspecified() && a.Addr().IsLoopback())
 }
 
-// join looks a name up and exchanges tables with one of the agents that are missing, and returns the
-// addresses of the name. Addresses that do not answer are passed over. One answer is enough for a
-// try: its table has the others, and what is missing then is tried next.
+// join looks a name up, exchanges tables with one of its agents that are missing, and returns its addresses.
 func (g *Gossip) join(ctx context.Context, target string) ([]string, error) {
 	addrs, err := g.resolve(ctx, target)
 	if err != nil {
 		return nil, err
 	}
 	missing := g.missing(addrs)
-	// In random order, so that one address that is silent does not stand before another each time,
-	// and agents that were started together do not all ask the same one.
+	// In random order, so that agents that were started together do not all ask the same one, or one that is silent.
 	rand.Shuffle(len(missing), func(i, j int) { missing[i], missing[j] = missing[j], missing[i] })
 	for _, addr := range missing {
 		if ctx.Err() != nil {
@@ -163,7 +143,7 @@ func (g *Gossip) resolve(ctx context.Context, target string) ([]string, error) {
 	}
 	addrs := make([]string, len(ips))
 	for i, ip := range ips {
-		addrs[i] = join(ip.String(), at)
+		addrs[i] = netip.AddrPortFrom(ip, uint16(at)).String()
 	}
 	return addrs, nil
 }

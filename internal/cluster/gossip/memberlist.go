@@ -60,14 +60,14 @@ func (d delegate) NotifyAlive(n *memberlist.Node) error {
 		err = fmt.Errorf("there are %d agents already", maxMembers)
 	}
 	if err != nil {
-		d.g.often.Note("refused "+cut(n.Name, nameLimit), fmt.Sprintf("an agent at %s is left out: %s", clean(address(n)), clean(err.Error())))
+		d.g.often.Note("refused "+cut(n.Name, nameLimit), fmt.Sprintf("an agent at %s is left out: %s", clean(n.Address()), clean(err.Error())))
 	}
 	return err
 }
 
 func (d delegate) NotifyJoin(n *memberlist.Node) {
 	if d.NotifyUpdate(n); n.Name != d.g.name {
-		d.g.report("%s is there, at %s", clean(n.Name), address(n))
+		d.g.report("%s is there, at %s", clean(n.Name), n.Address())
 	}
 }
 
@@ -75,7 +75,7 @@ func (d delegate) NotifyJoin(n *memberlist.Node) {
 func (d delegate) NotifyUpdate(n *memberlist.Node) {
 	info, err := decode(n.Name, n.Meta)
 	if n.Name != d.g.name && err == nil { // NotifyAlive has reported the error
-		d.g.table.here(info, startOf(n.Meta), address(n), time.Now())
+		d.g.table.here(info, startOf(n.Meta), n.Address(), time.Now())
 	}
 }
 
@@ -87,14 +87,14 @@ func (d delegate) NotifyLeave(n *memberlist.Node) {
 		d.g.report("%s has left", clean(n.Name))
 		return
 	}
-	d.g.report("%s at %s is gone: it no longer answers", clean(n.Name), address(n))
+	d.g.report("%s at %s is gone: it no longer answers", clean(n.Name), n.Address())
 }
 
 // NotifyConflict reports two agents with the same name. The first one keeps it.
 func (d delegate) NotifyConflict(known, other *memberlist.Node) {
-	d.g.table.rival(known.Name, address(other), time.Now())
+	d.g.table.rival(known.Name, other.Address(), time.Now())
 	d.g.often.Note("conflict "+known.Name, fmt.Sprintf("two agents are called %s, at %s and at %s: give each a --name of its own, unless one has just been restarted",
-		clean(known.Name), address(known), clean(address(other))))
+		clean(known.Name), known.Address(), clean(other.Address())))
 }
 
 func (d delegate) Write(line []byte) (int, error) {
@@ -142,11 +142,8 @@ func between(s, before, after string) (string, bool) {
 }
 
 const (
-	// maxPacket bounds a packet in bytes. Those of memberlist have 1,400 at most, before they are encrypted.
-	maxPacket = 2 << 10
-
-	// packetBuffer is the kernel's buffer for packets, which come in bursts when many agents join.
-	packetBuffer = 1 << 20
+	maxPacket    = 2 << 10 // bytes of a packet; those of memberlist have 1,400 at most, before they are encrypted
+	packetBuffer = 1 << 20 // bytes of the kernel's buffer for packets, which come in bursts when many agents join
 )
 
 // transport is memberlist's way over the port of an agent: its packets as they are, and its connections inside TLS.

@@ -10,9 +10,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode/utf8"
-
-	"github.com/hashicorp/memberlist"
 )
 
 // Info describes an agent: what stays as it is from its start to its end.
@@ -29,6 +26,7 @@ const (
 	tagLimit   = 32
 	tagsLimit  = 16 // tags
 	startLimit = 8
+	textLimit  = 200 // of a text in a line
 
 	metaLimit = 512 // memberlist's MetaMaxSize
 )
@@ -115,10 +113,7 @@ func cut(s string, limit int) string {
 	if len(s) <= limit {
 		return s
 	}
-	for limit > 0 && !utf8.RuneStart(s[limit]) {
-		limit--
-	}
-	return s[:limit]
+	return strings.ToValidUTF8(s[:limit], "")
 }
 
 // The states of a member.
@@ -141,21 +136,12 @@ type Member struct {
 }
 
 const (
-	// keepGone is the time for which a member that is away is listed, so that after a run of a few
-	// minutes its lost members are still visible.
-	keepGone = 10 * time.Minute
+	keepGone     = 10 * time.Minute // a member that is away is listed: longer than a run of a few minutes
+	goodbyeHolds = 30 * time.Second // a goodbye explains an absence, which all members notice within it
+	maxMembers   = 1024             // bounds the memory that peers can take
 
-	// goodbyeHolds is the time for which a goodbye explains the absence of its sender. All members
-	// notice the absence within it, and a restart followed by a crash takes longer.
-	goodbyeHolds = 30 * time.Second
-
-	// rivalHolds is the time for which a rival is listed after it was last heard, and for which an agent
-	// keeps announcing itself that has one. A rival exchanges tables with the members that it joins every
-	// few seconds, and with others once a minute. It may be the earlier process of the same agent.
+	// rivalHolds is the time for which a rival is listed after it was last heard. It may be the earlier process.
 	rivalHolds = 2 * time.Minute
-
-	// maxMembers bounds the memory that peers can take, far beyond any real network of load generators and brokers.
-	maxMembers = 1024
 )
 
 // table holds the members. Its methods take the time, so it needs no clock.
@@ -199,9 +185,7 @@ func (t *table) rival(name, addr string, now time.Time) {
 	}
 }
 
-// goodbye notes a goodbye, which may arrive before or after the news that the member is away. It
-// ignores one of an earlier start of the member, which may be a replay. It reports whether it
-// explains the absence of a member that was taken for Gone.
+// goodbye notes a goodbye, and reports whether it explains an absence. One of an earlier start may be a replay.
 func (t *table) goodbye(name, start string, now time.Time) (explains bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -222,7 +206,7 @@ func (t *table) away(name string, now time.Time) (state string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	state = Gone
-	if said, ok := t.goodbyes[name]; ok && now.Sub(said) < goodbyeHolds {
+	if at, ok := t.goodbyes[name]; ok && now.Sub(at) < goodbyeHolds {
 		state = Left
 	}
 	if m := t.members[name]; m != nil {
@@ -238,7 +222,7 @@ func (t *table) list(now time.Time) []Member {
 	maps.DeleteFunc(t.members, func(_ string, m *Member) bool {
 		return m.isAway() && now.Sub(m.Since) > keepGone
 	})
-	maps.DeleteFunc(t.goodbyes, func(_ string, said time.Time) bool { return now.Sub(said) > goodbyeHolds })
+	maps.DeleteFunc(t.goodbyes, func(_ string, at time.Time) bool { return now.Sub(at) > goodbyeHolds })
 	all := make([]Member, 0, len(t.members)+1)
 	for _, m := range t.members {
 		if now.Sub(m.rivaled) > rivalHolds {
@@ -259,14 +243,6 @@ func (m *Member) become(state string, now time.Time) {
 
 // isAway reports whether the member is gone or has left.
 func (m *Member) isAway() bool { return m.State == Gone || m.State == Left }
-
-// address returns the address that a node listens on.
-func address(n *memberlist.Node) string {
-	return join(n.Addr.String(), int(n.Port))
-}
-
-// textLimit bounds a peer's text in a line, in bytes.
-const textLimit = 200
 
 // report logs a line.
 func (g *Gossip) report(format string, args ...any) { g.log(fmt.Sprintf(format, args...)) }

@@ -29,8 +29,7 @@ func newClient(key *Key, after, within time.Duration) *http.Client {
 			DialContext: func(ctx context.Context, _, addr string) (net.Conn, error) { return Dial(ctx, addr, key, HTTP) },
 			Protocols:   onlyHTTP2(),
 			HTTP2: &http.HTTP2Config{
-				// StrictMaxConcurrentRequests would keep to one connection, and hangs when as many
-				// requests as may run at a time wait for their turn.
+				// StrictMaxConcurrentRequests hangs when as many requests as may run at a time wait for their turn.
 				MaxDecoderHeaderTableSize: headerTable,
 				MaxEncoderHeaderTableSize: headerTable,
 				MaxReceiveBufferPerStream: answerBuffer,
@@ -159,10 +158,10 @@ func isEnd(err error) bool {
 }
 
 // Default is where agents listen, of TCP and UDP.
-const Default = 7946
-
-// lookupTimeout bounds the lookup of the name to listen on.
-const lookupTimeout = 10 * time.Second
+const (
+	Default       = 7946
+	lookupTimeout = 10 * time.Second // of the lookup of the name to listen on
+)
 
 // Split parses host:port. Without a port it is Default. The host may be empty.
 func Split(s string) (host string, port int, err error) {
@@ -236,14 +235,10 @@ func sockets(at netip.AddrPort) (tcp *net.TCPListener, udp *net.UDPConn, err err
 
 // Errors for errors.Is.
 var (
-	// ErrAuth: the other side has another key, or is no kt agent.
-	ErrAuth = errors.New("the key was not accepted")
-	// ErrNeedsKey: one side has a key and the other has none, or an address of another machine was given without a key.
-	ErrNeedsKey = errors.New("a key is needed")
-	// ErrVersion: the other side has the key and another version of the protocol.
-	ErrVersion = errors.New("another version of the protocol")
-	// ErrBroken: the connection ended during the handshake. A later attempt may succeed.
-	ErrBroken = errors.New("the handshake was not completed")
+	ErrAuth     = errors.New("the key was not accepted")        // the other side has another key, or is no kt agent
+	ErrNeedsKey = errors.New("a key is needed")                 // only one side has one, or the address is of another machine
+	ErrVersion  = errors.New("another version of the protocol") // of a side that has the key
+	ErrBroken   = errors.New("the handshake was not completed") // a later attempt may succeed
 )
 
 // OptionError is the error of an option: nothing was started, and a retry would fail too.

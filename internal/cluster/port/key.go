@@ -11,7 +11,6 @@ import (
 	"crypto/x509/pkix"
 	"encoding/base64"
 	"encoding/pem"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -35,8 +34,7 @@ func NewKey() Key {
 // encoding is strict, so that each key has one text only.
 var encoding = base64.StdEncoding.Strict()
 
-// ParseKey parses the text of a key and ignores space around it. Its errors leave out the text,
-// which may be a key with a typing error.
+// ParseKey parses the text of a key. Its errors leave out the text, which may be a key with a typing error.
 func ParseKey(text string) (Key, error) {
 	text = strings.TrimSpace(text)
 	var k Key
@@ -51,8 +49,7 @@ func ParseKey(text string) (Key, error) {
 	return k, nil
 }
 
-// Text returns the text of the key, for ParseKey. All other ways of formatting hide the key, so
-// that it is not printed by accident.
+// Text returns the text of the key, for ParseKey. All other ways of formatting hide the key.
 func (k Key) Text() string { return encoding.EncodeToString(k.secret[:]) }
 
 // Format writes a placeholder for every verb.
@@ -129,8 +126,7 @@ func newIdentity(k *Key) identity {
 	}
 	seed := k.Derive("identity of a port")
 	private := ed25519.NewKeyFromSeed(seed[:])
-	// Every field is fixed, and so is an Ed25519 signature: all owners have the same certificate.
-	// It never expires, because clocks of hosts may be wrong.
+	// Every field is fixed, so all owners have the same certificate. It never expires: clocks may be wrong.
 	template := &x509.Certificate{
 		SerialNumber:          big.NewInt(1),
 		Subject:               pkix.Name{CommonName: serverName},
@@ -158,8 +154,7 @@ func (i identity) has(s tls.ConnectionState) bool {
 	return ok && subtle.ConstantTimeCompare(theirs, i.private.Public().(ed25519.PublicKey)) == 1
 }
 
-// config returns the TLS settings that both sides have in common. The certificate of the other side is not verified
-// but compared, and errStranger ends the handshake. heard gets every state before; it may be nil.
+// config returns the TLS settings of both sides. heard gets every state before it is compared; it may be nil.
 func (i identity) config(heard func(tls.ConnectionState)) *tls.Config {
 	return &tls.Config{
 		MinVersion:             tls.VersionTLS13,
@@ -179,10 +174,7 @@ func (i identity) config(heard func(tls.ConnectionState)) *tls.Config {
 	}
 }
 
-var errStranger = errors.New("it has another key, or none")
-
-// PEM returns the certificate and the private key of this key's identity, for generic clients.
-// The certificate is its own authority, for the name "kt".
+// PEM returns the certificate, which is its own authority for the name "kt", and the private key.
 func (k Key) PEM() []byte {
 	i := newIdentity(&k)
 	private, err := x509.MarshalPKCS8PrivateKey(i.private)

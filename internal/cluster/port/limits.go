@@ -12,27 +12,21 @@ import (
 // Limits bound what peers can take of an agent. A field that is zero has its default. A source is
 // an IPv4 address, the /64 network of an IPv6 address, or this machine.
 type Limits struct {
-	// Pending bounds the connections that have not proved that they have the key. When there are
-	// more, the source with the most of them loses its oldest one.
+	// Pending bounds the connections that have not proved that they have the key.
 	Pending int
 	// HandshakeTimeout bounds a handshake: some round trips of a slow network, on a loaded machine.
 	HandshakeTimeout time.Duration
-	// SourceRate bounds the handshakes a second of one source, and TotalRate those of all other
-	// machines, because each takes CPU time. Handshakes over it wait.
+	// SourceRate bounds the handshakes a second of one source, and TotalRate those of all other machines. More wait.
 	SourceRate, TotalRate int
 
-	// Connections bounds the connections of each protocol with other machines, and
-	// SourceConnections those with one source. Connections over it wait for HandshakeTimeout.
+	// Connections bounds those of each protocol with other machines, SourceConnections those with one source. More wait.
 	Connections, SourceConnections int
 
-	// Streams bounds the requests at a time on one connection.
-	Streams int
-	// HeaderBytes and BodyBytes bound a request.
-	HeaderBytes int
-	BodyBytes   int64
+	Streams     int   // requests at a time on one connection
+	HeaderBytes int   // of a request
+	BodyBytes   int64 // likewise
 
-	// ReadTimeout bounds the reading of a request, and WriteTimeout one write of an answer. A
-	// connection without requests is closed after IdleTimeout.
+	// They bound the reading of a request, one write of an answer, and a connection without requests.
 	ReadTimeout, WriteTimeout, IdleTimeout time.Duration
 }
 
@@ -40,22 +34,15 @@ const (
 	// handshakeBytes bounds what is read of a peer before the end of its handshake. That of a kt takes 2 KiB.
 	handshakeBytes = 16 << 10
 
-	// gossipBytes bounds what is read of one gossip connection, because memberlist reads up to 20 MiB. A table of 1,000
-	// agents takes about 180 KiB, one of 380 agents with all their tags about as much as the bound.
+	// gossipBytes bounds what is read of one gossip connection. A table of 1,000 agents takes about 180 KiB.
 	gossipBytes = 256 << 10
 
-	// headerTable bounds the table of headers that each side of HTTP/2 keeps.
-	headerTable = 4 << 10
-	// serverBuffer bounds the bytes of requests that a connection keeps until they are read.
-	serverBuffer = 1 << 20
-	// answerBuffer bounds the bytes of an answer that a client keeps until they are read.
-	answerBuffer = 1 << 20
+	headerTable  = 4 << 10  // bytes of the table of headers that each side of HTTP/2 keeps
+	serverBuffer = 1 << 20  // bytes of requests that a connection keeps until they are read
+	answerBuffer = 1 << 20  // bytes of an answer that a client keeps until they are read
+	answerHeader = 64 << 10 // bytes of the headers of an answer
 
-	// answerHeader bounds the headers of an answer.
-	answerHeader = 64 << 10
-
-	// A client that hears nothing asks after pingAfter, and gives a connection up when there is no
-	// answer within pingFor. So a cut network is noticed within their sum.
+	// A client that hears nothing asks after pingAfter, and gives up without an answer within pingFor.
 	pingAfter, pingFor = 3 * time.Second, 5 * time.Second
 	// An agent asks less often. It only frees what a client that is gone has taken.
 	serverPing = 20 * time.Second

@@ -90,8 +90,7 @@ func (l *Listener) UDP() *net.UDPConn { return l.udp }
 // Gossip returns the channel of the authenticated gossip connections. It is never closed.
 func (l *Listener) Gossip() <-chan net.Conn { return l.gossip.conns }
 
-// Note logs a line about a peer, whose address comes from http.Request.RemoteAddr. Lines about one
-// peer are logged once a minute at most, with the number of those between.
+// Note logs a line about a peer, by its http.Request.RemoteAddr, once a minute at most.
 func (l *Listener) Note(remote, text string) {
 	var from source
 	if addr, err := net.ResolveTCPAddr("tcp", remote); err == nil { // it is no name
@@ -100,8 +99,7 @@ func (l *Listener) Note(remote, text string) {
 	l.journal.Note(from.String(), text)
 }
 
-// Close closes the port and all connections but those of gossip that were handed on. It waits for
-// all goroutines and for the handler.
+// Close closes the port and all connections but those of gossip that were handed on, and waits for the handler.
 func (l *Listener) Close() (err error) {
 	l.closing.Do(func() {
 		err = errors.Join(l.tcp.Close(), l.udp.Close())
@@ -195,10 +193,13 @@ func (l *Listener) shake(c *pendingConn) error {
 }
 
 var (
-	errForeign = errors.New("it is no kt, or one that is older than this")
-	errOften   = errors.New("it begins too many handshakes")
-	errKeyless = errors.New("this agent has no key (--key-file), and so only answers its own machine")
-	errVersion = errors.New("it speaks another version of kt's protocol: use the same kt on all hosts")
+	errForeign  = errors.New("it is no kt, or one that is older than this")
+	errOften    = errors.New("it begins too many handshakes")
+	errKeyless  = errors.New("this agent has no key (--key-file), and so only answers its own machine")
+	errTooMany  = errors.New("too many connections that prove nothing")
+	errTooMuch  = errors.New("it sends too much")
+	errStranger = errors.New("it has another key, or none")
+	errVersion  = errors.New("it speaks another version of kt's protocol: use the same kt on all hosts")
 )
 
 // config returns the TLS settings for a connection.

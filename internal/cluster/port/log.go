@@ -8,10 +8,11 @@ import (
 )
 
 const (
-	// quiet is the shortest interval of two lines about one topic.
-	quiet = time.Minute
-	// maxTopics bounds the topics that have lines of their own. The others share theirs.
-	maxTopics = 32
+	quiet     = time.Minute // the shortest interval of two lines about one topic
+	maxTopics = 32          // that have lines of their own; the others share theirs
+
+	mostAtOnce = 2000        // lines that a log takes at once: a network of 1,000 agents that starts and ends
+	lineEvery  = time.Second // the interval at which it takes more
 )
 
 // Journal logs lines about peers: the first one about a topic at once, later ones once a minute
@@ -80,13 +81,6 @@ func (j *Journal) Flush() {
 		}
 	}
 }
-
-const (
-	// mostAtOnce is the number of lines that a log takes at once: a network of 1,000 agents that starts and ends.
-	mostAtOnce = 2000
-	// lineEvery is the interval at which it takes more.
-	lineEvery = time.Second
-)
 
 // Bounded returns a log that never waits for log, which gets the lines from one goroutine until end. It leaves lines out
 // when there are too many, and says how many. So peers with the key cannot fill the disk by what an agent logs about them.

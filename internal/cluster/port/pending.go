@@ -2,7 +2,6 @@ package port
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"net"
 	"net/netip"
@@ -34,8 +33,6 @@ type pendingConn struct {
 	slow  string      // the reason to log when its time is up; "": none
 	begun atomic.Bool // its handshake has begun
 }
-
-var errTooMany = errors.New("too many connections that prove nothing")
 
 // add calls handle with a connection in a new goroutine.
 func (p *pending) add(conn net.Conn, handle func(*pendingConn)) {
@@ -120,8 +117,6 @@ func reset(conn net.Conn) {
 	}
 	_ = conn.Close()
 }
-
-var errTooMuch = errors.New("it sends too much")
 
 // bounded is a connection of which a number of bytes is read at most. It hides TLS from net/http.
 type bounded struct {

@@ -1,6 +1,7 @@
 package jvm
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strconv"
@@ -149,7 +150,7 @@ func Size(text string) (int64, bool) {
 	return int64(n) << shift, true
 }
 
-// log reads the text after -Xlog: as WHAT:OUTPUT:DECORATIONS:OPTIONS, see java(1).
+// log reads the text after -Xlog: as WHAT:OUTPUT:DECORATIONS:OPTIONS, see java(1). A name in quotation marks may have colons in it.
 func (f *Flags) log(text string) {
 	if text == "disable" {
 		f.GCLog = ""
@@ -159,14 +160,13 @@ func (f *Flags) log(text string) {
 	if !logsGC(what) {
 		return
 	}
-	switch output := logOutput(rest); output {
-	case "", "stdout", "#0":
-		f.GCLog = "stdout"
-	case "stderr", "#1":
-		f.GCLog = "stderr"
-	default:
-		f.GCLog = output
+	rest, end := strings.TrimPrefix(rest, "file="), ":"
+	if quoted, ok := strings.CutPrefix(rest, `"`); ok {
+		rest, end = quoted, `"`
 	}
+	output, _, _ := strings.Cut(rest, end)
+	names := map[string]string{"": "stdout", "#0": "stdout", "#1": "stderr"}
+	f.GCLog = cmp.Or(names[output], output)
 }
 
 // logsGC reports whether collections are among what is logged: in a list such as
@@ -183,16 +183,4 @@ func logsGC(what string) bool {
 		}
 	}
 	return logs
-}
-
-// logOutput returns the output at the beginning of what follows the selection. A name in
-// quotation marks may have colons in it.
-func logOutput(rest string) string {
-	rest = strings.TrimPrefix(rest, "file=")
-	if quoted, ok := strings.CutPrefix(rest, `"`); ok {
-		name, _, _ := strings.Cut(quoted, `"`)
-		return name
-	}
-	name, _, _ := strings.Cut(rest, ":")
-	return name
 }

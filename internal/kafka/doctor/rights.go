@@ -22,7 +22,6 @@ import (
 // ownPrefix begins the names of the topic and the group that an examination makes for itself.
 const ownPrefix = "kt-doctor-"
 
-// own is the topic of an examination, and the group of the same name.
 type own struct {
 	*examination
 	topic result.Topic
@@ -61,7 +60,13 @@ func (e *examination) rights(ctx context.Context) {
 	}
 	o := own{e, topic}
 	e.pass("create", "", "made topic %s (%s, replication factor %d)", name, theme.Plural(topic.Partitions, "partition", "partitions"), topic.ReplicationFactor)
-	defer o.remove(context.WithoutCancel(ctx))
+	defer func() {
+		if err := e.cluster.DeleteTopic(context.WithoutCancel(ctx), name); err != nil {
+			e.fail("delete", "", "delete topic "+name+" by hand, or allow Delete on topics", "topic %s is left: %v", name, err)
+			return
+		}
+		e.pass("delete", "", "topic %s is deleted again", name)
+	}()
 	o.describe(ctx)
 	if sent := o.write(ctx); sent != nil && o.read(ctx, sent) {
 		o.clocks(sent)
@@ -69,7 +74,6 @@ func (e *examination) rights(ctx context.Context) {
 	o.commit(ctx)
 }
 
-// readOnly reports whether no topic is made.
 func (e *examination) readOnly() bool { return e.ReadOnly || e.Protected != "" }
 
 // permitted asks what this client may do with the topic of the load, and tries nothing.
@@ -136,7 +140,6 @@ func (o own) write(ctx context.Context) map[int32]*stamp {
 	return stamps
 }
 
-// mend returns what to do about an operation on the topic that failed.
 func (o own) mend(err error, right string) string {
 	switch {
 	case kafka.Denied(err):
@@ -147,7 +150,6 @@ func (o own) mend(err error, right string) string {
 	return "look at the log of the broker"
 }
 
-// read reads all records again, and notes their last stamps.
 func (o own) read(ctx context.Context, stamps map[int32]*stamp) bool {
 	from := make(map[int32]kgo.Offset)
 	for p := range stamps {
@@ -177,10 +179,8 @@ func (o own) read(ctx context.Context, stamps map[int32]*stamp) bool {
 	return true
 }
 
-// tolerance is by how much a broker's clock may differ.
 const tolerance = time.Second
 
-// clocks compares the clocks of the brokers with that of this host.
 func (o own) clocks(stamps map[int32]*stamp) {
 	worst, seen := time.Duration(0), make(map[int32]bool)
 	for p, s := range stamps {
@@ -209,7 +209,6 @@ func (s *stamp) off() time.Duration {
 	return min(0, s.appended.Add(time.Millisecond).Sub(s.sent))
 }
 
-// commit commits an offset for a group, and deletes that group.
 func (o own) commit(ctx context.Context) {
 	group := o.topic.Name
 	var at kadm.Offsets
@@ -231,16 +230,6 @@ func (o own) commit(ctx context.Context) {
 	}
 }
 
-// remove deletes the topic that this examination has made.
-func (o own) remove(ctx context.Context) {
-	if err := o.cluster.DeleteTopic(ctx, o.topic.Name); err != nil {
-		o.fail("delete", "", "delete topic "+o.topic.Name+" by hand, or allow Delete on topics", "topic %s is left: %v", o.topic.Name, err)
-		return
-	}
-	o.pass("delete", "", "topic %s is deleted again", o.topic.Name)
-}
-
-// quotas lists the quotas that apply to the clients of a load.
 func (e *examination) quotas(ctx context.Context) {
 	all, err := e.admin.DescribeClientQuotas(ctx, false, nil) // none named: all
 	if err != nil {

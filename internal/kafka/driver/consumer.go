@@ -66,7 +66,7 @@ func (r *fetcher) commit(ctx context.Context) {
 	defer func() { r.done = false }()
 	switch r.driver.Plan.Read.Commit {
 	case plan.CommitAuto:
-		if r.done && !r.driver.At.Groups[r.group].OwnsAll() {
+		if r.done && r.driver.At.Groups[r.group].Owned() < r.driver.Layout.Count() {
 			_ = r.client.CommitUncommittedOffsets(r.outlive(ctx)) // the client commits again after its interval
 		}
 	case plan.CommitSync:
@@ -146,10 +146,8 @@ const (
 	closeTimeout = 2 * time.Second
 )
 
-// joinGroupKey is the API key of requests to join a group.
 const joinGroupKey = 11
 
-// fetchHooks counts one client's fetches.
 type fetchHooks struct {
 	reading.Hooks
 	joining func()                // called when the client asks to join its group; nil: it has none

@@ -18,7 +18,6 @@ import (
 	"github.com/kt-bench/kt/internal/stats"
 )
 
-// fetcher is one consumer.
 type fetcher struct {
 	driver *Consumer
 	shard  *engine.Shard
@@ -40,7 +39,6 @@ type fetcher struct {
 	done       bool               // a partition was read to its end offset, which is not committed yet
 }
 
-// connect makes the client, with its partitions or its group.
 func (r *fetcher) connect() error {
 	d := r.driver
 	opts := append(d.Settings.Options(),
@@ -92,11 +90,15 @@ func (r *fetcher) groupOptions() []kgo.Opt {
 	if d.Plan.Read.Commit != plan.CommitAuto {
 		opts = append(opts, kgo.DisableAutoCommit())
 	}
-	r.hooks.joining = r.joining
+	r.hooks.joining = func() { // the newer protocol has no such request: who asks for it has fallen back, as the cluster does not offer it
+		if d.Settings.NextGen() {
+			r.fellBack.Store(true)
+		}
+		r.rebalancing()
+	}
 	return opts
 }
 
-// adjust gives partitions without a committed offset the start of the plan, and notes all positions.
 func (r *fetcher) adjust(ctx context.Context, offsets map[string]map[int32]kgo.Offset) (map[string]map[int32]kgo.Offset, error) {
 	d := r.driver
 	for topic, partitions := range offsets {
@@ -118,15 +120,6 @@ func (r *fetcher) adjust(ctx context.Context, offsets map[string]map[int32]kgo.O
 	return offsets, nil
 }
 
-// joining notes a request to join the group. A client that asked for the newer protocol, which has none, has fallen back.
-func (r *fetcher) joining() {
-	if r.driver.Settings.NextGen() {
-		r.fellBack.Store(true)
-	}
-	r.rebalancing()
-}
-
-// rebalancing notes the begin of a rebalance.
 func (r *fetcher) rebalancing() { r.hasLeft.CompareAndSwap(0, max(1, int64(r.shard.Now()))) }
 
 func (r *fetcher) assigned(_ context.Context, _ *kgo.Client, partitions map[string][]int32) {
@@ -228,7 +221,6 @@ func (r *fetcher) Read(ctx context.Context, limit int, patience time.Duration) (
 // deletedAfter is the time without records after which positions pass deleted records. A record that is on its way comes sooner.
 const deletedAfter = time.Second
 
-// poll waits for records.
 func (r *fetcher) poll(ctx context.Context, limit int, patience time.Duration) kgo.Fetches {
 	if patience <= 0 {
 		patience = deletedAfter
@@ -285,7 +277,6 @@ func (r *fetcher) passOver(ctx context.Context, e *kgo.ErrDecompressTooLarge) {
 	}
 }
 
-// take counts the records of one partition.
 func (r *fetcher) take(p *kgo.FetchTopicPartition, now time.Duration) int {
 	d := r.driver
 	number := d.Layout.Number(p.Topic, p.Partition)
@@ -315,7 +306,6 @@ func (r *fetcher) take(p *kgo.FetchTopicPartition, now time.Duration) int {
 	return n
 }
 
-// count counts records, and the end-to-end latency of those with a stamp. log may be nil.
 func (r *fetcher) count(rec *stats.Recorder, phase int, number int32, records []*kgo.Record, now time.Duration, log *ledger.Log) (n int) {
 	started := r.shard.Started().UnixNano()
 	var s ledger.Stamp

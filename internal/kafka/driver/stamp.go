@@ -60,7 +60,6 @@ func newStamper(p *Producer, s *engine.Shard) *stamper {
 	return t
 }
 
-// choose chooses the partition of a record.
 func (t *stamper) choose(key []byte, bytes int) int32 {
 	if key != nil && !t.ignoreKeys {
 		t.keyed.Key = key
@@ -79,7 +78,6 @@ func (t *stamper) put(value, key []byte, partition int32, op *engine.Op) (seq in
 	return stamp.Seq, stamp.Time()
 }
 
-// turn returns the partition whose turn it is.
 func (t *stamper) turn(bytes int) int32 {
 	if t.filled > 0 && t.filled+bytes > t.batch {
 		t.filled = 0
@@ -96,7 +94,6 @@ func (t *stamper) turn(bytes int) int32 {
 	return t.partitions[t.at]
 }
 
-// settle notes the outcome of a record.
 func (t *stamper) settle(partition int32, seq, offset int64, err error) {
 	t.outcomes.Settle(t.account, partition, seq, 1, offset, err == nil)
 }

@@ -39,7 +39,6 @@ const (
 	responseRoom = 1 << 20
 )
 
-// options returns the options that producer and consumer have alike.
 func (s settings) options() []kgo.Opt {
 	dial, pause, oldest := s.Duration("socket.connection.setup.timeout.ms"), s.Duration("retry.backoff.ms"), s.Duration("metadata.max.age.ms")
 	opts := []kgo.Opt{
@@ -158,11 +157,11 @@ func (s Consumer) GroupOptions() []kgo.Opt {
 		}
 		return append(opts, kgo.ServerSideBalancer(), kgo.Balancers(assignor))
 	}
-	var balancers []kgo.GroupBalancer
+	var chosen []kgo.GroupBalancer
 	for class := range strings.SplitSeq(s.Value("partition.assignment.strategy"), ",") {
-		balancers = append(balancers, balancer(strings.TrimPrefix(class, assignorPackage)))
+		chosen = append(chosen, balancers[strings.TrimPrefix(class, assignorPackage)]())
 	}
-	return append(opts, kgo.Balancers(balancers...),
+	return append(opts, kgo.Balancers(chosen...),
 		kgo.SessionTimeout(s.Duration("session.timeout.ms")), kgo.HeartbeatInterval(s.Duration("heartbeat.interval.ms")))
 }
 

@@ -111,22 +111,19 @@ func isSecurity(name string) bool {
 }
 
 // cite quotes a setting in a message, with its source.
-func cite(s result.Setting) string { return s.Name + "=" + s.Value + from(s.Source) }
-
-func from(source string) string {
-	switch source {
+func cite(s result.Setting) string {
+	text := s.Name + "=" + s.Value
+	switch s.Source {
 	case "":
-		return ""
+		return text
 	case SourceDefault, SourceDerived:
-		return " (" + source + ")"
+		return text + " (" + s.Source + ")"
 	}
-	return " (from " + source + ")"
+	return text + " (from " + s.Source + ")"
 }
 
-// check returns the canonical form of a value, or the form that it must have.
 type check func(value string) (string, error)
 
-// wholeNumber accepts whole numbers from lo to hi; unit is the unit of the number.
 func wholeNumber(unit string, lo, hi int64) check {
 	of := ""
 	if unit != "" {
@@ -171,7 +168,6 @@ func boolean(value string) (string, error) {
 	return "", errors.New("must be true or false")
 }
 
-// oneOf accepts exactly the listed words.
 func oneOf(words ...string) check {
 	last := len(words) - 1
 	list := strings.Join(words[:last], ", ") + " or " + words[last]
@@ -183,12 +179,10 @@ func oneOf(words ...string) check {
 	}
 }
 
-// inLowerCase is for the few words that Java takes in any case.
 func inLowerCase(inner check) check {
 	return func(value string) (string, error) { return inner(strings.ToLower(value)) }
 }
 
-// textOf accepts any string of lo to hi bytes, untouched.
 func textOf(lo, hi int) check {
 	return func(value string) (string, error) {
 		switch {
@@ -201,7 +195,6 @@ func textOf(lo, hi int) check {
 	}
 }
 
-// onlyValue accepts a single value, and gives a reason for refusing others.
 func onlyValue(value, reason string) check {
 	return func(given string) (string, error) {
 		if strings.EqualFold(strings.TrimSpace(given), value) {
@@ -211,29 +204,15 @@ func onlyValue(value, reason string) check {
 	}
 }
 
-// checkAcks accepts Java's four spellings and settles on three.
-func checkAcks(value string) (string, error) {
-	switch v := strings.TrimSpace(value); v {
-	case "0", "1", "all":
-		return v, nil
-	case "-1":
-		return "all", nil
+func spelled(words map[string]string, form string) check {
+	return func(value string) (string, error) {
+		if word, ok := words[strings.TrimSpace(value)]; ok {
+			return word, nil
+		}
+		return "", errors.New("must be " + form)
 	}
-	return "", errors.New("must be 0, 1 or all")
 }
 
-// checkPartitioner accepts the partitioners Kafka 4 ships, by full or short name.
-func checkPartitioner(value string) (string, error) {
-	switch v := strings.TrimSpace(value); v {
-	case "", "default":
-		return "", nil
-	case roundRobin, "RoundRobinPartitioner":
-		return roundRobin, nil
-	}
-	return "", errors.New("must be RoundRobinPartitioner, or empty for Kafka's built-in partitioner")
-}
-
-// anything is the check of a property that kt does not read.
 func anything(value string) (string, error) { return value, nil }
 
 func checkOffsetReset(value string) (string, error) {
@@ -270,27 +249,17 @@ func parseISODuration(text string) (time.Duration, error) {
 	return time.ParseDuration(asGo)
 }
 
-// balancer returns franz-go's counterpart of an assignor, nil if it has none.
-func balancer(assignor string) kgo.GroupBalancer {
-	switch assignor {
-	case "RangeAssignor":
-		return kgo.RangeBalancer()
-	case "RoundRobinAssignor":
-		return kgo.RoundRobinBalancer()
-	case "StickyAssignor":
-		return kgo.StickyBalancer()
-	case "CooperativeStickyAssignor":
-		return kgo.CooperativeStickyBalancer()
-	}
-	return nil
+// balancers are franz-go's counterparts of the assignors that Kafka ships.
+var balancers = map[string]func() kgo.GroupBalancer{
+	"RangeAssignor": kgo.RangeBalancer, "RoundRobinAssignor": kgo.RoundRobinBalancer,
+	"StickyAssignor": kgo.StickyBalancer, "CooperativeStickyAssignor": kgo.CooperativeStickyBalancer,
 }
 
-// checkAssignors accepts a list of the assignors that Kafka ships, by full or short name.
 func checkAssignors(value string) (string, error) {
 	var classes []string
 	for name := range strings.SplitSeq(value, ",") {
 		short := strings.TrimPrefix(strings.TrimSpace(name), assignorPackage)
-		if balancer(short) == nil {
+		if balancers[short] == nil {
 			return "", errors.New("must be a list of RangeAssignor, RoundRobinAssignor, StickyAssignor and CooperativeStickyAssignor")
 		}
 		if class := assignorPackage + short; !slices.Contains(classes, class) {
@@ -300,14 +269,6 @@ func checkAssignors(value string) (string, error) {
 	return strings.Join(classes, ","), nil
 }
 
-func checkRemoteAssignor(value string) (string, error) {
-	switch v := strings.TrimSpace(value); v {
-	case "", "uniform", "range":
-		return v, nil
-	}
-	return "", errors.New("must be uniform or range; franz-go knows no other assignor of brokers")
-}
-
 func checkGroupID(value string) (string, error) {
 	if strings.TrimSpace(value) == "" {
 		return "", errors.New("must not be empty")
@@ -315,7 +276,6 @@ func checkGroupID(value string) (string, error) {
 	return textOf(1, math.MaxInt16)(value) // a length prefix on the wire
 }
 
-// instanceIDMax is Kafka's limit.
 const instanceIDMax = 249
 
 var instanceID = regexp.MustCompile(`^[a-zA-Z0-9._-]+$`)

@@ -72,7 +72,7 @@ func producerProperties() []property {
 	return append(sharedProperties(), []property{
 		{"client.id", "kt-producer", textOf(0, 256), "ClientID", "Kafka's own producer test calls itself perf-producer-client."}, // franz-go's limit
 		{"receive.buffer.bytes", "32768", orMinusOne(byteCount(math.MaxInt32)), "Dialer", ""},
-		{"acks", "all", checkAcks, "RequiredAcks", ""},
+		{"acks", "all", spelled(map[string]string{"0": "0", "1": "1", "all": "all", "-1": "all"}, "0, 1 or all"), "RequiredAcks", ""},
 		{"enable.idempotence", "true", boolean, "DisableIdempotentWrite", ""},
 		{"max.in.flight.requests.per.connection", "5", number(1, math.MaxInt32), "MaxProduceRequestsInflightPerBroker", "franz-go fixes it at 5 while idempotence is on, so kt refuses 1 to 4 then."},
 		{"retries", "2147483647", number(0, math.MaxInt32), "RecordRetries", ""},
@@ -91,7 +91,7 @@ func producerProperties() []property {
 		{"compression.gzip.level", "-1", orMinusOne(number(1, 9)), "WithCompressor", "Go's library compresses: sizes are within 6 % of Java's at 4 to 9; at 1 to 3 they are up to 9 % smaller."},
 		{"compression.lz4.level", "9", number(1, 17), "WithCompressor", "pierrec/lz4 compresses: sizes are within 7 % of Java's at 1, 2 and 9; at others JSON comes out up to 11 % larger."},
 		{"compression.zstd.level", "3", number(-131072, 22), "WithCompressor", "Sizes are within 5 % of Java's from -1 to 7. JSON comes out up to 10 % larger at 8 to 15 and 16 % at 16 to 22; below -1 kt compresses as at -1, Java less and less."},
-		{"partitioner.class", "", checkPartitioner, "RecordPartitioner", ""},
+		{"partitioner.class", "", spelled(map[string]string{"": "", "default": "", roundRobin: roundRobin, "RoundRobinPartitioner": roundRobin}, "RoundRobinPartitioner, or empty for Kafka's built-in partitioner"), "RecordPartitioner", ""},
 		{"partitioner.ignore.keys", "false", boolean, "RecordPartitioner", ""},
 		{"partitioner.adaptive.partitioning.enable", "true", boolean, "RecordPartitioner", "franz-go judges a partition by its waiting records, Java by its waiting batches."},
 		{"partitioner.availability.timeout.ms", "0", millis(0, math.MaxInt64), hasNoTwin, "franz-go has no such timeout."},
@@ -131,7 +131,7 @@ func consumerProperties() []property {
 		{"max.poll.interval.ms", "300000", millis(100, math.MaxInt32), "RebalanceTimeout", "franz-go applies it to rebalances only, and does not watch the time between two polls."}, // franz-go accepts no less than 100 ms
 		{"group.protocol", classic, inLowerCase(oneOf(classic, nextGen)), "ServerSideBalancer", "franz-go silently goes back to classic where a broker does not offer consumer, which Kafka does from 4.0 on."},
 		{"partition.assignment.strategy", assignorPackage + "RangeAssignor," + assignorPackage + "CooperativeStickyAssignor", checkAssignors, "Balancers", "franz-go does not look at client.rack here; Java does where racks differ in the partitions they have."},
-		{"group.remote.assignor", "", checkRemoteAssignor, "Balancers", "franz-go always names one: uniform, which is Kafka's own choice too."},
+		{"group.remote.assignor", "", spelled(map[string]string{"": "", "uniform": "uniform", "range": "range"}, "uniform or range; franz-go knows no other assignor of brokers"), "Balancers", "franz-go always names one: uniform, which is Kafka's own choice too."},
 		{"enable.auto.commit", "true", boolean, "DisableAutoCommit", ""},
 		{"auto.commit.interval.ms", "5000", millis(100, math.MaxInt32), "AutoCommitInterval", "franz-go commits on this clock, Java at the first poll after it."}, // franz-go accepts no less than 100 ms
 	}...)

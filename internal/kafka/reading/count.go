@@ -15,10 +15,10 @@ import (
 // EndToEnd counts the time since a record was due, if that was in this run. started is the start of the run in nanoseconds
 // since 1970, and now the time since then.
 func (d *State) EndToEnd(rec *stats.Recorder, phase int, s *ledger.Stamp, started int64, now time.Duration) {
-	if own := d.Run; s.Due < started || own != 0 && s.Run != own {
+	switch {
+	case s.Due < started || d.Run != 0 && s.Run != d.Run:
 		return
-	}
-	if d.Run != 0 {
+	case d.Run != 0:
 		phase = stats.PhaseOf(s.Warmup)
 	}
 	rec.EndToEnd(phase, time.Duration(started-s.Due)+now)
@@ -45,7 +45,6 @@ func Account(log *ledger.Log, r *kgo.Record, s *ledger.Stamp) ledger.StampStatus
 	return log.Add(&read, s)
 }
 
-// fetchKey is the API key of fetches.
 const fetchKey = 1
 
 // Hooks count one client's connections and fetches.

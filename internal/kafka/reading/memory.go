@@ -58,7 +58,6 @@ func NewMemory(usable int64) *Memory {
 	return m
 }
 
-// take waits for n bytes, and reports whether they are there.
 func (m *Memory) take(n int64) bool {
 	m.turn.Lock()
 	defer m.turn.Unlock()
@@ -116,7 +115,6 @@ type Counter interface {
 	Event(e stats.Event)
 }
 
-// maxTooLarge is how many batches that are too large to read are named.
 const maxTooLarge = 16
 
 // PassOver counts a batch that is too large to read, with the records at the offsets [from, to), and names the first ones.
@@ -197,7 +195,6 @@ func weigh(b []byte) (n int64) {
 	return n
 }
 
-// field returns the bytes behind a length, and the rest.
 func field(b []byte) (body, rest []byte) {
 	n, k := binary.Varint(b)
 	if k <= 0 || n > int64(len(b)-k) {
@@ -287,7 +284,6 @@ func (r *Room) Decompress(src []byte, c kgo.CompressionCodecType) (out []byte, e
 	return r.into(m.keep(make([]byte, m.Most), int(m.Most)), 2, src, c)
 }
 
-// into decompresses a batch with one of the bounds.
 func (r *Room) into(dst []byte, bound int, src []byte, c kgo.CompressionCodecType) ([]byte, error) {
 	r.dst = dst
 	defer func() { r.dst = nil }()

@@ -34,7 +34,6 @@ const maxReadings = 3
 // rereadIdle is the time without a record that ends reading again, if the plan has no timeout.
 const rereadIdle = 30 * time.Second
 
-// portion is one group's reading of a partition.
 type portion struct {
 	group  int
 	number int32
@@ -140,9 +139,7 @@ func (d *State) confirm(ctx context.Context, portions []portion) (cut []portion,
 // readAgain reads portions again, up to the ends of the logs now. Those without a known start or end are left out.
 func (d *State) readAgain(ctx context.Context, portions []portion) error {
 	begins, err := d.Cluster.LogStarts(ctx, d.Layout)
-	asking, cancel := context.WithTimeout(ctx, kafka.AdminTimeout) // LogStarts has used up its own
-	defer cancel()
-	ends, epochs, noEnds := d.Cluster.LogEnds(asking, d.Layout)
+	ends, epochs, noEnds := d.Cluster.LogEnds(ctx, d.Layout)
 	if d.Settings.ReadCommitted() {
 		ends, noEnds = d.Cluster.EndOffsets(ctx, d.Layout, true)
 	}

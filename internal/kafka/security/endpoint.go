@@ -57,7 +57,8 @@ func (v *values) endpoint(property string, at *url.URL, m module) func(context.C
 		}
 		response, err := (&http.Client{Transport: transport, CheckRedirect: secret.Stay}).Do(request)
 		if err != nil {
-			return secret.Text{}, temporary(err), tokenError("ask %s for a token: %s", at.Host, endpointCause(err))
+			cause, passing := unanswered(err)
+			return secret.Text{}, passing, tokenError("ask %s for a token: %s", at.Host, cause)
 		}
 		defer func() { _ = response.Body.Close() }() // it was only read
 		return tokenOf(at.Host, response)
@@ -84,7 +85,6 @@ func again(ctx context.Context, pause, most time.Duration, once func(context.Con
 	}
 }
 
-// tokenOf returns the token in an answer, and whether an error may pass.
 func tokenOf(host string, response *http.Response) (secret.Text, bool, error) {
 	const most = 1 << 20
 	body, err := io.ReadAll(io.LimitReader(response.Body, most))
@@ -112,27 +112,20 @@ func tokenOf(host string, response *http.Response) (secret.Text, bool, error) {
 	return secret.New(answer.Token), false, nil
 }
 
-// temporary reports whether asking again may help: not where TLS or a name is wrong.
-func temporary(err error) bool {
+// unanswered returns why a token endpoint did not answer, and whether asking again may help: not where TLS or a name is wrong.
+func unanswered(err error) (cause string, passing bool) {
 	var certificate *tls.CertificateVerificationError
 	var dns *net.DNSError
-	var record tls.RecordHeaderError
-	return !errors.As(err, &certificate) && !errors.As(err, &record) && (!errors.As(err, &dns) || !dns.IsNotFound)
+	switch {
+	case errors.As(err, &certificate):
+		return fmt.Sprintf("its certificate is refused (%v): put its authority into ssl.truststore.location", certificate.Err), false
+	case errors.Is(err, context.DeadlineExceeded):
+		return "it does not answer in time: check the URL and sasl.login.read.timeout.ms", true
+	}
+	passing = !errors.As(err, new(tls.RecordHeaderError)) && (!errors.As(err, &dns) || !dns.IsNotFound)
+	return last(err) + ": check sasl.oauthbearer.token.endpoint.url", passing
 }
 
-// endpointCause says what is wrong with the connection to a token endpoint.
-func endpointCause(err error) string {
-	var certificate *tls.CertificateVerificationError
-	if errors.As(err, &certificate) {
-		return fmt.Sprintf("its certificate is refused (%v): put its authority into ssl.truststore.location", certificate.Err)
-	}
-	if errors.Is(err, context.DeadlineExceeded) {
-		return "it does not answer in time: check the URL and sasl.login.read.timeout.ms"
-	}
-	return last(err) + ": check sasl.oauthbearer.token.endpoint.url"
-}
-
-// first returns the value of a property, or else of an option.
 func (v *values) first(property string, m module, option string) secret.Text {
 	if v.has(property) {
 		return v.secret(property)
@@ -140,7 +133,6 @@ func (v *values) first(property string, m module, option string) secret.Text {
 	return m.options[option]
 }
 
-// millis returns the time of a property in milliseconds, or preset when it has none.
 func (v *values) millis(name string, preset time.Duration) time.Duration {
 	if v.text(name) == "" {
 		return preset

@@ -63,7 +63,6 @@ func (s Settings) explainSASL(err error) string {
 	return ""
 }
 
-// refusal is the text for an authentication that the broker refused.
 func (s Settings) refusal() string {
 	next := "check user name and password in sasl.jaas.config, and that the broker has them for this mechanism"
 	switch s.Mechanism() {
@@ -112,7 +111,6 @@ func (s Settings) explainTLS(err error) string {
 	return "TLS failed: " + last(err)
 }
 
-// plain returns the protocol with the same authentication and without TLS.
 func (s Settings) plain() string {
 	if s.login != nil {
 		return saslPlain
@@ -128,7 +126,6 @@ func expired(c *x509.Certificate) string {
 	return fmt.Sprintf("the broker's certificate (%s) expired on %s: renew it at the broker", c.Subject, c.NotAfter.Format(day))
 }
 
-// issuer returns who signed the certificate that an error is of.
 func issuer(err error) string {
 	var verification *tls.CertificateVerificationError
 	if errors.As(err, &verification) && len(verification.UnverifiedCertificates) > 0 {
@@ -138,7 +135,6 @@ func issuer(err error) string {
 	return "unknown"
 }
 
-// names returns the names and addresses that a certificate is for.
 func names(c *x509.Certificate) string {
 	all := c.DNSNames
 	for _, ip := range c.IPAddresses {
@@ -150,7 +146,6 @@ func names(c *x509.Certificate) string {
 	return strings.Join(all, ", ")
 }
 
-// alert returns the text for an alert of the broker.
 func (s Settings) alert(text string) string {
 	own := s.tls != nil && s.tls.identity != nil
 	if own {
@@ -169,7 +164,6 @@ func (s Settings) alert(text string) string {
 	return fmt.Sprintf("the broker ends the TLS handshake (%s): its log says why", text)
 }
 
-// last returns the innermost text of an error.
 func last(err error) string {
 	for {
 		inner := errors.Unwrap(err)

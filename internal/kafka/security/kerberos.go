@@ -43,7 +43,6 @@ func (v *values) kerberos(m module) sasl.Mechanism {
 	return l.mechanism(service)
 }
 
-// kerberosLogin is where a ticket comes from.
 type kerberosLogin struct {
 	conf, principal, keytab, cache string
 
@@ -97,16 +96,18 @@ func (l *kerberosLogin) limit() (time.Duration, string) {
 	if err != nil {
 		return l.within, "unknown" // the log-in tells what is wrong
 	}
-	_, realm, found := strings.Cut(l.principal, "@")
-	if !found {
-		realm = conf.LibDefaults.DefaultRealm
-	}
+	_, realm := l.named(conf)
 	for _, r := range conf.Realms {
 		if n := len(r.KDC); r.Realm == realm && n > 0 {
 			return min(l.within*time.Duration(2*n-1), max(most, l.within)), strings.Join(r.KDC, ", ")
 		}
 	}
 	return most, "those of the DNS" // as many as there are
+}
+
+func (l *kerberosLogin) named(conf *config.Config) (name, realm string) {
+	name, realm, _ = strings.Cut(l.principal, "@")
+	return name, cmp.Or(realm, conf.LibDefaults.DefaultRealm)
 }
 
 // read reads krb5.conf. Unless it says otherwise, KDCs are asked by TCP first: the library waits 5 s for UDP, which many
@@ -119,14 +120,19 @@ func (l *kerberosLogin) read() (*config.Config, error) {
 	return conf, err
 }
 
-// client returns a client of the KDC. Its errors are complete lines.
 func (l *kerberosLogin) client() (*client.Client, error) {
 	conf, err := l.read()
 	if err != nil {
 		return nil, &TokenError{fmt.Sprintf("GSSAPI: read %s: %v: name another with KRB5_CONFIG", l.conf, err)}
 	}
 	if l.cache != "" {
-		c, err := l.fromCache(conf)
+		var c *client.Client
+		cache, err := credentials.LoadCCache(l.cache)
+		if err != nil {
+			err = &TokenError{fmt.Sprintf("GSSAPI: read the ticket cache %s: %v: run kinit", l.cache, err)}
+		} else if c, err = client.NewFromCCache(cache, conf, client.DisablePAFXFAST(true)); err != nil {
+			err = &TokenError{fmt.Sprintf("GSSAPI: the ticket cache %s cannot be used (%s): run kinit", l.cache, brief(err))}
+		}
 		if err == nil || l.keytab == "" {
 			return c, err
 		}
@@ -135,10 +141,7 @@ func (l *kerberosLogin) client() (*client.Client, error) {
 	if err != nil {
 		return nil, &TokenError{fmt.Sprintf("GSSAPI: read the keytab %s: %v", l.keytab, err)}
 	}
-	name, realm, found := strings.Cut(l.principal, "@")
-	if !found {
-		realm = conf.LibDefaults.DefaultRealm
-	}
+	name, realm := l.named(conf)
 	c := client.NewWithKeytab(name, realm, keys, conf, client.DisablePAFXFAST(true))
 	if err := c.Login(); err != nil {
 		return nil, &TokenError{fmt.Sprintf("GSSAPI: log in as %s@%s with %s: %s: check principal, keytab, the KDC in %s and the clock", name, realm, l.keytab, brief(err), l.conf)}
@@ -146,26 +149,10 @@ func (l *kerberosLogin) client() (*client.Client, error) {
 	return c, nil
 }
 
-func (l *kerberosLogin) fromCache(conf *config.Config) (*client.Client, error) {
-	cache, err := credentials.LoadCCache(l.cache)
-	if err != nil {
-		return nil, &TokenError{fmt.Sprintf("GSSAPI: read the ticket cache %s: %v: run kinit", l.cache, err)}
-	}
-	c, err := client.NewFromCCache(cache, conf, client.DisablePAFXFAST(true))
-	if err != nil {
-		return nil, &TokenError{fmt.Sprintf("GSSAPI: the ticket cache %s cannot be used (%s): run kinit", l.cache, brief(err))}
-	}
-	return c, nil
-}
-
-// brief returns the part of a Kerberos error that says what happened.
 func brief(err error) string {
 	text := err.Error()
-	if i := strings.Index(text, "KDC_ERR"); i >= 0 {
-		text = text[i:]
-	}
-	if i := strings.Index(text, "KRB_AP_ERR"); i >= 0 {
-		text = text[i:]
+	for _, code := range []string{"KDC_ERR", "KRB_AP_ERR"} {
+		text = text[max(0, strings.Index(text, code)):]
 	}
 	const most = 160
 	return text[:min(len(text), most)]

@@ -20,7 +20,6 @@ import (
 // Mechanisms are the values of sasl.mechanism.
 var Mechanisms = []string{"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER", "AWS_MSK_IAM", "GSSAPI"}
 
-// modules are the login modules, without their packages.
 var modules = []string{"PlainLoginModule", "ScramLoginModule", "OAuthBearerLoginModule", "IAMLoginModule", "Krb5LoginModule"}
 
 // loginTime is how long what a log-in needs beside the broker, such as a KDC, may take to answer.
@@ -63,13 +62,11 @@ func (v *values) login() *login {
 	return &login{name: name, mechanism: chosen.build(m)}
 }
 
-// mechanism has the class of its login module.
 type mechanism struct {
 	class string
 	build func(module) sasl.Mechanism
 }
 
-// module returns the login module of sasl.jaas.config.
 func (v *values) module(mechanism, class string) (module, bool) {
 	const property = "sasl.jaas.config"
 	if !v.has(property) {
@@ -91,7 +88,6 @@ func (v *values) module(mechanism, class string) (module, bool) {
 	return m, true
 }
 
-// chosen says which mechanism is used, and why if nobody chose it.
 func (v *values) chosen() string {
 	if !v.has("sasl.mechanism") {
 		return "sasl.mechanism is not set, and the default is " + v.text("sasl.mechanism")
@@ -104,7 +100,6 @@ func isPassword(name string) bool {
 	return strings.HasSuffix(name, "PlainLoginModule") || strings.HasSuffix(name, "ScramLoginModule")
 }
 
-// named checks that a module has a user name and a password.
 func (v *values) named(m module) {
 	for _, option := range []string{"username", "password"} {
 		if m.option(option) == "" {
@@ -131,16 +126,13 @@ func (v *values) scram(m module) sasl.Mechanism {
 	return scram.Sha512(give)
 }
 
-// module is a login module of sasl.jaas.config with its options.
 type module struct {
 	name    string // without its package: PlainLoginModule
 	options map[string]secret.Text
 }
 
-// option returns the value of an option; "" when it is not given.
 func (m module) option(name string) string { return m.options[name].Reveal() }
 
-// is reports whether an option is the word true.
 func (m module) is(name string) bool { return strings.EqualFold(m.option(name), "true") }
 
 // parseJAAS reads sasl.jaas.config:

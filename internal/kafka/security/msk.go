@@ -19,7 +19,6 @@ import (
 	"github.com/kt-bench/kt/internal/secret"
 )
 
-// keys are credentials of AWS.
 type keys struct{ id, key, session secret.Text }
 
 // msk looks for credentials of AWS in the order of the MSK library for Java: a profile that the module names, then the default
@@ -83,7 +82,6 @@ func (v *values) awsKeys(ctx context.Context, profile, file string) (keys, error
 	return keys{}, &TokenError{"AWS_MSK_IAM: there are no AWS credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or give a profile (awsProfileName)"}
 }
 
-// sharedKeys returns the keys of a profile in the text of a credentials file.
 func sharedKeys(text, profile string) (found keys, ok bool) {
 	in := ""
 	for lines := bufio.NewScanner(strings.NewReader(text)); lines.Scan(); {
@@ -108,7 +106,6 @@ func sharedKeys(text, profile string) (found keys, ok bool) {
 	return found, found.id.Reveal() != "" && found.key.Reveal() != ""
 }
 
-// instanceKeys asks the metadata service of an instance, in its version 2.
 func (v *values) instanceKeys(ctx context.Context, service string) (keys, error) {
 	token, err := askService(ctx, http.MethodPut, service+"api/token", map[string]string{"X-aws-ec2-metadata-token-ttl-seconds": "300"})
 	if err != nil {
@@ -124,7 +121,6 @@ func (v *values) instanceKeys(ctx context.Context, service string) (keys, error)
 	return askKeys(ctx, http.MethodGet, service+roles+strings.TrimSpace(first), with)
 }
 
-// askKeys asks a service of AWS for credentials.
 func askKeys(ctx context.Context, method, at string, headers map[string]string) (keys, error) {
 	body, err := askService(ctx, method, at, headers)
 	var answer struct{ AccessKeyID, SecretAccessKey, Token string }

@@ -73,7 +73,6 @@ func (v *values) oauth(m module) sasl.Mechanism {
 	})}
 }
 
-// number returns the value of a property that is a number.
 func (v *values) number(name string) float64 {
 	n, err := strconv.ParseFloat(v.text(name), 64)
 	if err != nil || n < 0 {
@@ -82,7 +81,6 @@ func (v *values) number(name string) float64 {
 	return n
 }
 
-// tokens keeps a token until it has to be renewed.
 type tokens struct {
 	ask    func(context.Context) (secret.Text, error)
 	window float64 // share of its life for which a token is used again
@@ -125,7 +123,6 @@ func (t *tokens) current(ctx context.Context, now time.Time) (secret.Text, error
 	return token, nil
 }
 
-// expiry returns the date in a token; zero: it has none that can be read.
 func expiry(token secret.Text) time.Time {
 	parts := strings.Split(token.Reveal(), ".")
 	if len(parts) != 3 {
@@ -215,7 +212,6 @@ func (v *values) authorities(m module) func() (*x509.CertPool, error) {
 	}
 }
 
-// environment returns a variable of the environment.
 func (v *values) environment(name string) string {
 	if v.getenv == nil {
 		return ""
@@ -223,7 +219,6 @@ func (v *values) environment(name string) string {
 	return v.getenv(name)
 }
 
-// home returns the home folder; "": there is none.
 func (v *values) home() string {
 	if home := v.environment("HOME"); home != "" {
 		return home

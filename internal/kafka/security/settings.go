@@ -45,7 +45,6 @@ func (s Settings) Notify(tell func(text string)) {
 	}
 }
 
-// login is how to authenticate.
 type login struct {
 	name      string
 	mechanism sasl.Mechanism
@@ -192,7 +191,6 @@ func Parse(given map[string]plan.Given, named []string, getenv func(string) stri
 // holders are the properties that hold credentials, or lead to some. Trust stores and their passwords are none.
 var holders = []string{"sasl.jaas.config", "ssl.keystore.location", "ssl.keystore.key", urlPassword}
 
-// values are the properties while they are parsed.
 type values struct {
 	given    map[string]plan.Given
 	getenv   func(string) string
@@ -202,7 +200,6 @@ type values struct {
 	problems []error
 }
 
-// check reports unknown and refused properties, and warns of those without effect.
 func (v *values) check() {
 	all := Properties()
 	var names []string
@@ -229,7 +226,6 @@ func (v *values) check() {
 	}
 }
 
-// bad reports a problem of a property, without its value.
 func (v *values) bad(name, format string, args ...any) {
 	v.problems = append(v.problems, plan.At(v.given[name].Source, name, format, args...))
 }
@@ -245,10 +241,8 @@ func (v *values) from(name string) string {
 	return ""
 }
 
-// has reports whether a property is given and not empty.
 func (v *values) has(name string) bool { return v.given[name].Value != "" }
 
-// text returns the value of a property, or its default.
 func (v *values) text(name string) string {
 	if g, ok := v.given[name]; ok {
 		return strings.TrimSpace(g.Value)
@@ -260,7 +254,6 @@ func (v *values) text(name string) string {
 // secret returns a value as it was given, with the space around it.
 func (v *values) secret(name string) secret.Text { return secret.Cover(v.given[name].Value) }
 
-// list returns the items of a list that are separated by commas.
 func (v *values) list(name string) []string {
 	var items []string
 	for item := range strings.SplitSeq(v.text(name), ",") {
@@ -271,7 +264,6 @@ func (v *values) list(name string) []string {
 	return items
 }
 
-// line matches the number of a line behind the name of a file.
 var line = regexp.MustCompile(`:\d+$`)
 
 // exposed warns of secrets that other users of this host can read: on the command line, and in files.

@@ -18,7 +18,6 @@ type Property struct {
 	use use
 }
 
-// use is what becomes of the value of a property.
 type use int
 
 const (
@@ -37,17 +36,14 @@ const (
 
 // Properties returns the table of all security properties, sorted by name.
 func Properties() []Property {
-	all := slices.Concat(commonProperties(), tlsProperties(), saslProperties(), oauthProperties())
-	slices.SortFunc(all, func(a, b Property) int { return strings.Compare(a.Name, b.Name) })
-	return all
-}
-
-func commonProperties() []Property {
-	return []Property{
+	common := []Property{
 		{Name: "security.protocol", Default: "PLAINTEXT", Kt: "PLAINTEXT, SSL, SASL_PLAINTEXT and SASL_SSL, in any case", Franz: "has no such option: a dialer with TLS, and SASL beside it"},
 		{Name: "security.providers", Kt: noProvider, use: noTwin},
 		{Name: urlPassword, Kt: "not of Java: the password, or the token of Pulsar, for --url", Franz: "is for Kafka alone", Secret: true},
 	}
+	all := slices.Concat(common, tlsProperties(), saslProperties(), oauthProperties())
+	slices.SortFunc(all, func(a, b Property) int { return strings.Compare(a.Name, b.Name) })
+	return all
 }
 
 func tlsProperties() []Property {
@@ -156,7 +152,6 @@ func find(name string) (Property, bool) {
 	return all[i], true
 }
 
-// nearest is "; did you mean X?", or nothing.
 func nearest(name string, among []string) string {
 	if n := suggest.Nearest(name, among); n != "" {
 		return ": did you mean " + n + "?"

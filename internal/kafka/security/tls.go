@@ -18,7 +18,6 @@ import (
 	"github.com/kt-bench/kt/internal/secret"
 )
 
-// transport is how to make TLS connections.
 type transport struct {
 	trust, identity *stored // nil: the system's authorities; no certificate of kt's own
 	min, max        uint16
@@ -26,13 +25,10 @@ type transport struct {
 	anyName         bool     // ssl.endpoint.identification.algorithm is empty
 }
 
-// versions are the names that Java has for versions of TLS, lowest first.
 var versions = []string{"TLSv1", "TLSv1.1", "TLSv1.2", "TLSv1.3"}
 
-// number returns the version at an index of versions.
 func number(i int) uint16 { return tls.VersionTLS10 + uint16(i) }
 
-// transport reads the ssl. properties.
 func (v *values) transport() *transport {
 	t := &transport{trust: v.truststore(), identity: v.keystore()}
 	switch algorithm := v.text("ssl.endpoint.identification.algorithm"); {
@@ -51,7 +47,6 @@ func (v *values) transport() *transport {
 	return t
 }
 
-// versions sets the lowest and the highest version of TLS.
 func (v *values) versions(t *transport) {
 	enabled := v.list("ssl.enabled.protocols")
 	context := v.text("ssl.protocol")
@@ -160,7 +155,6 @@ func (t *transport) config(server string) (*tls.Config, error) {
 	return c, nil
 }
 
-// verify checks the chain of certificates, and then the name.
 func (t *transport) verify(state tls.ConnectionState, server string, roots *x509.CertPool) error {
 	if len(state.PeerCertificates) == 0 {
 		return errors.New("the server sent no certificate")
@@ -192,14 +186,12 @@ func checkName(c *x509.Certificate, server string) error {
 	return err
 }
 
-// contents are what a store holds: authorities in a pool, or an identity.
 type contents struct {
 	authorities []*x509.Certificate
 	pool        *x509.CertPool // of them
 	identity    tls.Certificate
 }
 
-// stored is a store of certificates that is read again when its file has changed.
 type stored struct {
 	property, path string // path: "" for inline PEM
 	read           func(data []byte) (contents, error)
@@ -256,12 +248,10 @@ func (s *stored) refresh() error {
 	return nil
 }
 
-// truststore returns the authorities that sign the brokers' certificates; nil: those of the system.
 func (v *values) truststore() *stored {
 	return v.trust("ssl.", v.secret("ssl.truststore.certificates"), v.text("ssl.truststore.location"), v.secret("ssl.truststore.password"))
 }
 
-// trust reads a trust store. prefix is that of its properties.
 func (v *values) trust(prefix string, inline secret.Text, path string, password secret.Text) *stored {
 	read := func(data []byte) (contents, error) {
 		found, err := keystore.Trust(data, password)
@@ -274,7 +264,6 @@ func (v *values) trust(prefix string, inline secret.Text, path string, password 
 	return v.store(prefix+"truststore.certificates", inline.Reveal(), prefix+"truststore.location", path, read)
 }
 
-// keystore returns kt's own certificate; nil: there is none.
 func (v *values) keystore() *stored {
 	store, key := v.secret("ssl.keystore.password"), v.secret("ssl.key.password")
 	inline, chain := v.secret("ssl.keystore.key"), v.secret("ssl.keystore.certificate.chain")
@@ -296,7 +285,6 @@ func (v *values) keystore() *stored {
 	})
 }
 
-// store reads inline PEM, or a file for the first time.
 func (v *values) store(inlineName, inline, fileName, path string, read func([]byte) (contents, error)) *stored {
 	s := &stored{property: fileName, path: path, read: read}
 	var err error

@@ -18,7 +18,6 @@ import (
 	"github.com/kt-bench/kt/internal/run"
 )
 
-// session is a cluster and its topics, for one run.
 type session struct {
 	*System
 	plan      *plan.Plan
@@ -48,7 +47,7 @@ func (s *session) Describe(h *result.Header) {
 // NewBook opens the account of the records of this run.
 func (s *session) NewBook(ctx context.Context) (*ledger.Book, error) {
 	t := &s.topics[0]
-	ends, epochs, err := s.cluster.Ends(ctx, *t)
+	ends, epochs, err := s.cluster.LogEnds(ctx, kafka.NewLayout(s.topics[:1]))
 	if err != nil {
 		return nil, fmt.Errorf("find the last offsets of topic %s: %w", t.Name, err)
 	}
@@ -75,7 +74,6 @@ func (s *session) Open(ctx context.Context, book *ledger.Book) (c run.Clients, e
 	return c, err
 }
 
-// openProducer makes the driver that writes, and returns its limits.
 func (s *session) openProducer(book *ledger.Book) engine.Options {
 	limits := s.limits()
 	if book != nil {
@@ -113,7 +111,6 @@ func (s *session) openConsumer(ctx context.Context, book *ledger.Book) (_ engine
 	return driver.NewConsumer(s.reading), nil
 }
 
-// sources returns the sources beside the load.
 func (s *session) sources() (all []engine.Source, err error) {
 	if s.embedded == nil && s.options.Watch {
 		if s.watcher, err = watch.New(s.cluster, s.topics); err != nil {

@@ -104,7 +104,6 @@ func (s *System) Connect(ctx context.Context, p *plan.Plan, o run.Options) (run.
 // embeddedRate is the rate of a round trip with the embedded broker, in records/s: that holds unread records in memory.
 const embeddedRate = 50_000
 
-// fitEmbedded fits the plan of a round trip to the embedded broker.
 func fitEmbedded(p *plan.Plan, notify func(run.Notice)) {
 	if !p.Reads() {
 		return
@@ -123,7 +122,6 @@ func fitEmbedded(p *plan.Plan, notify func(run.Notice)) {
 	p.Topic.Configs = configs
 }
 
-// connect reaches the cluster and prepares the topics.
 func (s *session) connect(ctx context.Context) (err error) {
 	within := s.Consumer.ReachTimeout()
 	if s.writes {
@@ -181,7 +179,6 @@ func (s *session) ensureTopic(ctx context.Context) error {
 	return nil
 }
 
-// misfit marks the errors of addresses at which no brokers are.
 func misfit(err error) error {
 	if address := new(kafka.AddressError); errors.As(err, &address) {
 		return &result.MisfitError{Err: err}
@@ -189,7 +186,6 @@ func misfit(err error) error {
 	return err
 }
 
-// limits returns how much may wait for acknowledgements, and how long.
 func (s *session) limits() engine.Options {
 	o := engine.Options{
 		BufferBytes: s.Producer.Int64("buffer.memory"),
@@ -271,7 +267,6 @@ func (s *System) WhyUnreachable(ctx context.Context, code string) error {
 	return err
 }
 
-// admin is a connection to a cluster beside a run.
 type admin struct {
 	*kafka.Cluster
 	compressed bool // by the producer

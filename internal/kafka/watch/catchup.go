@@ -40,30 +40,24 @@ const (
 	maxCaughtUp = 3 // brokers that the end of a catch-up names
 )
 
-// ends are the ends of the logs, by broker and partition.
 type ends map[int32]map[int32]int64
 
-// measurement holds the answers of all brokers about the ends of their logs.
 type measurement struct {
 	at   time.Duration
 	ends ends
 }
 
-// catchUp follows the lag of brokers while replicas are out of sync.
 type catchUp struct {
 	measured  chan measurement
 	measuring bool // a measurement is under way
 	brokers   map[int32]*laggard
 }
 
-// laggard is a broker that is or was behind.
 type laggard struct {
 	most int64         // records, since all replicas were in sync
-	told time.Duration // time of its last event
-	ever bool          // there was one
+	next time.Duration // time of its next event
 }
 
-// lag is the lag of one broker.
 type lag struct {
 	records    int64
 	partitions []int32
@@ -118,7 +112,6 @@ func (w *Brokers) measure(ctx context.Context, now func() time.Duration, asking 
 	})
 }
 
-// askEnds returns the ends of the logs of one broker, by partition.
 func (w *Brokers) askEnds(ctx context.Context, client *kgo.Client, question *kmsg.ListOffsetsRequest) map[int32]int64 {
 	found := make(map[int32]int64)
 	said, err := twice(ctx, client, question.RequestWith)
@@ -181,19 +174,6 @@ func (v *view) questions(answering func(broker int32) bool) map[int32]*kmsg.List
 	return questions
 }
 
-// learn emits the events that a measurement gives rise to.
-func (w *Brokers) learn(m measurement) {
-	w.catchUp.measuring = false
-	for broker, found := range m.ends {
-		b := w.brokers[broker]
-		if b.refusals++; len(found) > 0 {
-			b.refusals = 0
-		}
-	}
-	w.Add(w.catchUp.tell(w.view.behind(m.ends), m.at)...)
-}
-
-// behind returns the lag of the brokers, over the partitions in which they are out of sync.
 func (v *view) behind(known ends) map[int32]*lag {
 	lags := make(map[int32]*lag)
 	for number, p := range v.partitions {
@@ -216,7 +196,6 @@ func (v *view) behind(known ends) map[int32]*lag {
 	return lags
 }
 
-// tell records the lag of brokers, and returns an event for each that is due one.
 func (c *catchUp) tell(lags map[int32]*lag, at time.Duration) []stats.Event {
 	var events []stats.Event
 	for _, broker := range slices.Sorted(maps.Keys(lags)) {
@@ -226,35 +205,29 @@ func (c *catchUp) tell(lags map[int32]*lag, at time.Duration) []stats.Event {
 			c.brokers[broker] = known
 		}
 		known.most = max(known.most, l.records)
-		if known.ever && at-known.told < lagSilence {
+		if at < known.next {
 			continue
 		}
-		known.told, known.ever = at, true
+		known.next = at + lagSilence
 		slices.Sort(l.partitions)
-		e := stats.Event{
+		events = append(events, stats.Event{
 			At: at, Kind: stats.CatchingUp, Broker: broker, To: -1,
 			Partitions: slices.Clone(l.partitions[:min(len(l.partitions), stats.MaxEventPartitions)]), Count: len(l.partitions),
 			Text: fmt.Sprintf("broker %d is %s behind in %s", broker, theme.Plural(l.records, "record", "records"), theme.Plural(len(l.partitions), "partition", "partitions")),
-		}
-		events = append(events, e)
+		})
 	}
 	return events
 }
 
 // done returns the highest lag of each broker that is in sync again, as the end of a sentence, and forgets it.
 func (c *catchUp) done() string {
-	var brokers []int32
-	for broker, l := range c.brokers {
-		if l.most > 0 {
-			brokers = append(brokers, broker)
-		}
-	}
-	slices.SortFunc(brokers, func(a, b int32) int {
+	brokers := slices.SortedFunc(maps.Keys(c.brokers), func(a, b int32) int {
 		return cmp.Or(cmp.Compare(c.brokers[b].most, c.brokers[a].most), cmp.Compare(a, b))
 	})
 	var text strings.Builder
 	for i, broker := range brokers {
 		switch l := c.brokers[broker]; {
+		case l.most == 0:
 		case i == 0:
 			fmt.Fprintf(&text, "; broker %d caught up at least %s", broker, theme.Plural(l.most, "record", "records"))
 		case i < maxCaughtUp:

@@ -58,7 +58,7 @@ func (l *ConsumerLag) ask(ctx context.Context) {
 	}
 	for i := range l.at.Groups {
 		g := &l.at.Groups[i]
-		if g.Name == "" || g.OwnsAll() {
+		if g.Name == "" || g.Owned() == l.at.Layout.Count() {
 			continue
 		}
 		committed, bad := l.cluster.CommittedOffsets(ctx, l.at.Layout, g.Name)
@@ -98,7 +98,7 @@ func (l *ConsumerLag) Take() stats.Window {
 	}
 	othersCount := make([]bool, len(l.at.Groups))
 	for g := range othersCount {
-		othersCount[g] = l.at.Later || l.at.Groups[g].OwnsAny()
+		othersCount[g] = l.at.Later || l.at.Groups[g].Owned() > 0
 	}
 	for i := range l.counted {
 		number := int32(i)

@@ -81,7 +81,7 @@ func (l *LogDirs) Full() <-chan struct{} { return l.stop }
 func (l *LogDirs) Start(ctx context.Context, now func() time.Duration) {
 	l.asking.Go(func() {
 		l.ask(ctx, now)
-		if !l.room.known() && ctx.Err() == nil {
+		if len(l.room.dirs) == 0 && ctx.Err() == nil {
 			l.unknown()
 		}
 		next := time.NewTimer(logDirOften)
@@ -163,7 +163,6 @@ const (
 	afterFull = time.Minute
 )
 
-// rooms are the log directories of a cluster while a load fills them.
 type rooms struct {
 	limit float64       // share at which the load ends; 0: it goes on
 	until time.Duration // length of the load; 0: not known
@@ -179,7 +178,6 @@ type roomKey struct {
 	path   string
 }
 
-// room is one log directory.
 type room struct {
 	limit float64 // that of rooms, or a higher one if the directory was beyond that already
 	seen  []usage // the newest, in order
@@ -187,7 +185,6 @@ type room struct {
 	state stats.EventKind // of its last state that was told; "": none
 }
 
-// usage is how full a directory was.
 type usage struct {
 	at            time.Duration
 	total, usable int64 // bytes; below 1: not known
@@ -204,9 +201,6 @@ func newRooms(l plan.Load) rooms {
 	return r
 }
 
-// known reports whether the size of some directory is known.
-func (r *rooms) known() bool { return len(r.dirs) > 0 }
-
 // wait returns the time until the next reading, at most rarely.
 func (r *rooms) wait(rarely time.Duration) time.Duration {
 	for _, d := range r.dirs {
@@ -221,12 +215,10 @@ func (r *rooms) wait(rarely time.Duration) time.Duration {
 	return rarely
 }
 
-// over reports whether the load has to end.
 func (r *rooms) over(now time.Duration) bool {
 	return r.reached || r.after > 0 && r.full > 0 && now >= r.full+r.after
 }
 
-// see takes a reading of a directory, and returns what is to be told.
 func (r *rooms) see(broker int32, path string, u usage) (events []stats.Event) {
 	key := roomKey{broker, path}
 	d := r.dirs[key]
@@ -271,7 +263,6 @@ func (r *rooms) silent(broker int32, at time.Duration) (events []stats.Event) {
 	return events
 }
 
-// become changes the state of a directory.
 func (r *rooms) become(d *room, key roomKey, state stats.EventKind, at time.Duration, text string) []stats.Event {
 	if r.full == 0 && d.limit == 0 {
 		r.full = at
@@ -301,12 +292,10 @@ func (r *rooms) forecast(d *room, key roomKey) []stats.Event {
 	return []stats.Event{key.event(stats.LogDirForecast, now, text)}
 }
 
-// end returns the share that forecasts are of.
 func (d *room) end() float64 { return cmp.Or(d.limit, 1) }
 
 func (d *room) last() usage { return d.seen[len(d.seen)-1] }
 
-// left returns the time until a share of the directory is in use; false: it does not grow.
 func (d *room) left(share float64) (time.Duration, bool) {
 	first, last := d.seen[0], d.last()
 	grown, took := float64(first.usable-last.usable), last.at-first.at
@@ -317,12 +306,10 @@ func (d *room) left(share float64) (time.Duration, bool) {
 	return time.Duration(min(left*float64(took), float64(365*forecastFar))), true
 }
 
-// event returns an event of a directory.
 func (k roomKey) event(kind stats.EventKind, at time.Duration, text string) stats.Event {
 	return stats.Event{At: at, Kind: kind, Broker: k.broker, To: -1, Text: fmt.Sprintf("log directory %s of broker %d %s", k.path, k.broker, text)}
 }
 
-// span writes a time as a person says it: 3 h 10 min.
 func span(d time.Duration) string {
 	m := int64(d.Round(time.Minute) / time.Minute)
 	switch {

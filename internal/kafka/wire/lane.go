@@ -39,7 +39,6 @@ type lane struct {
 	now       encoded // records on their way
 }
 
-// answer is the outcome of a batch in one request.
 type answer struct {
 	code   string // "": the broker took the batch
 	offset int64  // of its first record; -1: the broker did not say
@@ -51,7 +50,6 @@ type answer struct {
 	renew bool // the broker no longer knows the producer
 }
 
-// prepare makes the batch ready to be sent.
 func (l *lane) prepare() {
 	l.began, l.sent = time.Now(), false
 	if l.prepared {
@@ -67,13 +65,18 @@ func (l *lane) prepare() {
 	}
 }
 
-// settle ends the way of a batch, or sends it again.
 func (l *lane) settle(a answer) {
 	w, b := l.w, l.batch
 	l.uncertain = l.uncertain || a.lost
 	switch {
 	case a.code == "":
-		l.acknowledge(b, a)
+		at := w.shard.Now()
+		l.identity.pass(b.records)
+		w.outcomes.Settle(l.account, l.partition, b.first, int64(b.records), a.offset, true)
+		w.hooks.Batch(a.broker, b.records, b.size, len(l.now.records))
+		for _, op := range b.ops {
+			op.Acknowledge(l.partition, at)
+		}
 	case w.ctx.Err() != nil: // the engine gives its records up
 	case a.renew:
 		go l.renew(b, a.code)
@@ -96,10 +99,8 @@ func (l *lane) settle(a answer) {
 	l.next()
 }
 
-// deliveryTimeout is the error code of records that were not delivered within delivery.timeout.ms.
 const deliveryTimeout = "client:DELIVERY_TIMEOUT"
 
-// next turns to the next batch.
 func (l *lane) next() {
 	w := l.w
 	w.mu.Lock()
@@ -114,7 +115,6 @@ func (l *lane) next() {
 	}
 }
 
-// again sends the batch again after a pause.
 func (l *lane) again(a answer) {
 	w := l.w
 	kafka.Pause(w.ctx, w.backoff(l.fails))
@@ -140,7 +140,6 @@ func (l *lane) unanswered(err error) answer {
 	return a
 }
 
-// read reads the answer of a broker about the batch.
 func (l *lane) read(p *kmsg.ProduceResponseTopicPartition, version int16, from int32) answer {
 	a := answer{broker: from, offset: -1}
 	err := kerr.ErrorForCode(p.ErrorCode)
@@ -158,7 +157,8 @@ func (l *lane) read(p *kmsg.ProduceResponseTopicPartition, version int16, from i
 		a.renew = l.identity.id >= 0
 	case kerr.IsRetriable(err):
 		a.again, a.ask = true, true
-		a.lost = afterAppend(err)
+		// Of these a broker may have appended the batch before, while it waited for the replicas.
+		a.lost = kafka.IsAny(err, kerr.RequestTimedOut, kerr.NotEnoughReplicasAfterAppend, kerr.NotLeaderForPartition, kerr.KafkaStorageError, kerr.UnknownTopicOrPartition)
 		if to := p.CurrentLeader; to.LeaderID >= 0 && to.LeaderID != from && version >= leaderHints {
 			a.ask = !l.w.leaders.hear(l.partition, leader{to.LeaderID, to.LeaderEpoch})
 		}
@@ -166,23 +166,8 @@ func (l *lane) read(p *kmsg.ProduceResponseTopicPartition, version int16, from i
 	return a
 }
 
-// afterAppend reports whether a broker may give an error after it has appended a batch, while it waits for the replicas.
-func afterAppend(err error) bool {
-	return kafka.IsAny(err, kerr.RequestTimedOut, kerr.NotEnoughReplicasAfterAppend, kerr.NotLeaderForPartition, kerr.KafkaStorageError, kerr.UnknownTopicOrPartition)
-}
-
 // leaderHints is the first version of produce responses that name the new leader (KIP-951).
 const leaderHints = 10
-
-func (l *lane) acknowledge(b *batch, a answer) {
-	w, at := l.w, l.w.shard.Now()
-	l.identity.pass(b.records)
-	w.outcomes.Settle(l.account, l.partition, b.first, int64(b.records), a.offset, true)
-	w.hooks.Batch(a.broker, b.records, b.size, len(l.now.records))
-	for _, op := range b.ops {
-		op.Acknowledge(l.partition, at)
-	}
-}
 
 func (l *lane) fail(b *batch, code string) {
 	l.w.outcomes.Settle(l.account, l.partition, b.first, int64(b.records), -1, false)
@@ -210,7 +195,6 @@ func (l *lane) renew(b *batch, code string) {
 	l.next()
 }
 
-// newIdentity asks the brokers for a producer id.
 func newIdentity(ctx context.Context, c *kgo.Client) (identity, error) {
 	req := kmsg.NewPtrInitProducerIDRequest()
 	req.TransactionTimeoutMillis = -1 // there are no transactions
@@ -221,7 +205,6 @@ func newIdentity(ctx context.Context, c *kgo.Client) (identity, error) {
 	return identity{id: resp.ProducerID, epoch: resp.ProducerEpoch}, kerr.ErrorForCode(resp.ErrorCode)
 }
 
-// batch is some ops that are sent together.
 type batch struct {
 	ops     []*engine.Op
 	records int

@@ -30,25 +30,21 @@ type leaders struct {
 	of  map[int32]leader // by partition number
 }
 
-// leader is the broker that leads a partition.
 type leader struct {
 	broker int32 // -1: nobody, or not known
 	epoch  int32 // -1: not known
 }
 
-// newLeaders returns leaders that knows none yet.
 func newLeaders(c *kgo.Client, layout *kafka.Layout) *leaders {
 	return &leaders{client: c, layout: layout, ids: make(map[string][16]byte), of: make(map[int32]leader)}
 }
 
-// leader returns the leader of a partition.
 func (l *leaders) leader(number int32) leader {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.at(number)
 }
 
-// at is leader for a caller that holds mu.
 func (l *leaders) at(number int32) leader {
 	if of, known := l.of[number]; known {
 		return of
@@ -56,7 +52,6 @@ func (l *leaders) at(number int32) leader {
 	return leader{-1, -1}
 }
 
-// topicID returns the id of a topic.
 func (l *leaders) topicID(topic string) [16]byte {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -131,7 +126,6 @@ func (l *leaders) learn(topic *result.Topic, said *kmsg.MetadataResponseTopic) {
 	}
 }
 
-// followLeaders looks up leaders whenever they may have changed, until ctx ends.
 func (r *reader) followLeaders(ctx context.Context) {
 	for unknown := 0; ; kafka.Pause(ctx, r.backoff) { // times in a row that a topic was not known
 		select {
@@ -156,7 +150,6 @@ func (r *reader) followLeaders(ctx context.Context) {
 	}
 }
 
-// followAgain asks for the leaders to be looked up.
 func (r *reader) followAgain() {
 	select {
 	case r.stale <- struct{}{}:
@@ -164,7 +157,6 @@ func (r *reader) followAgain() {
 	}
 }
 
-// lookUp asks any broker for the leaders, and reports whether all partitions have one.
 func (r *reader) lookUp(ctx context.Context) (all bool, err error) {
 	err = r.leaders.ask(ctx, time.Now())
 	var refused *kerr.Error

@@ -101,7 +101,7 @@ func TestAnAnswerThatNobodyTakesGoesWithItsConnection(t *testing.T) {
 	const version = 11
 	here, there := net.Pipe()
 	defer func() { _ = there.Close() }()
-	var i inlet
+	var i responses
 	c := i.over(here)
 	go func() {
 		_, _ = io.ReadFull(there, make([]byte, 12))
@@ -142,7 +142,7 @@ func TestARequestGoesOverTheConnectionWithTheFewestInFlight(t *testing.T) {
 		{[]int{2, 2, 1}, 5, 2, false},
 		{[]int{1}, 1, 0, false},
 	} {
-		o := outlet{flying: tc.flying}
+		o := brokerQueue{flying: tc.flying}
 		if connection, room := o.free(tc.limit); connection != tc.connection || room != tc.room {
 			t.Errorf("%v, limit %d: connection %d, room %t", tc.flying, tc.limit, connection, room)
 		}
@@ -179,7 +179,7 @@ func (s *readScene) meanwhile(d engine.ReadDriver, state *reading.State, f func(
 	ctx, cancel := context.WithTimeout(s.Context(), time.Minute)
 	defer cancel()
 	go func() {
-		for !state.At.Groups[0].OwnsAll() && ctx.Err() == nil {
+		for state.At.Groups[0].Owned() < state.Layout.Count() && ctx.Err() == nil {
 			kafka.Pause(ctx, time.Millisecond)
 		}
 		f()

@@ -3,6 +3,7 @@ package wire
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"fmt"
 	"math"
 	"net"
@@ -57,7 +58,6 @@ func (d *Producer) BufferRecords() int {
 	return most
 }
 
-// depth returns the number of lanes of a partition.
 func (d *Producer) depth() int { return min(d.Settings.MaxInFlight(), maxDepth) }
 
 // maxDepth bounds the lanes of a partition: as many batches of a producer id are on their way with Kafka's client.
@@ -69,7 +69,7 @@ func (d *Producer) Open(ctx context.Context, s *engine.Shard) (engine.Worker, er
 		driver: d, shard: s, pool: d.pool,
 		linger: d.Settings.Duration("linger.ms"), delivery: d.Settings.DeliveryTimeout(),
 		retries: d.Settings.Int64("retries"), backoff: d.Settings.RetryBackoff(),
-		outlets: make(map[int32]*outlet), turn: s.Index, template: s.Index * len(d.pool.templates) / max(1, s.Count),
+		brokers: make(map[int32]*brokerQueue), turn: s.Index, template: s.Index * len(d.pool.templates) / max(1, s.Count),
 	}
 	w.idle.L = &w.mu
 	w.ctx, w.cancel = context.WithCancel(context.WithoutCancel(ctx))
@@ -92,10 +92,11 @@ func (d *Producer) Open(ctx context.Context, s *engine.Shard) (engine.Worker, er
 			}
 		}
 	}
-	w.outcomes, w.refs = d.State.Open(accounts...), newReferences(w.lanes)
+	w.outcomes, w.refs = d.State.Open(accounts...), &references{lanes: w.lanes}
+	_, _ = rand.Read(w.refs.prefix[:]) // it never fails
 	w.hooks = writing.NewHooks(s, d.Settings)
 	for range min(connections, d.Settings.MaxInFlight()) {
-		client, err := d.Cluster.ClientOver(w.over, append(d.Settings.Options(), kgo.WithHooks(w.hooks))...)
+		client, err := d.Cluster.ClientOver(func(c net.Conn) net.Conn { return &conn{Conn: c, refs: w.refs} }, append(d.Settings.Options(), kgo.WithHooks(w.hooks))...)
 		if err != nil {
 			w.disconnect()
 			return nil, err
@@ -109,14 +110,10 @@ func (d *Producer) Open(ctx context.Context, s *engine.Shard) (engine.Worker, er
 	return w, nil
 }
 
-// accounts reports whether every record is accounted for.
 func (d *Producer) accounts() bool { return d.Plan.Payload.Stamp || d.Plan.Verify }
 
 // byHeaders reports whether the headers of batches say which records they hold, and no stamps.
 func (d *Producer) byHeaders() bool { return d.Plan.Verify && !d.Plan.Payload.Stamp }
-
-// over lets a connection write batches for their references.
-func (w *worker) over(c net.Conn) net.Conn { return &conn{Conn: c, refs: w.refs} }
 
 func (w *worker) disconnect() {
 	for _, c := range w.clients {
@@ -124,7 +121,6 @@ func (w *worker) disconnect() {
 	}
 }
 
-// openTimeout is how long a producer may take to connect.
 const openTimeout = 30 * time.Second
 
 func (w *worker) ready(ctx context.Context) error {

@@ -35,16 +35,13 @@ func (d *Consumer) OpenReader(_ context.Context, s *engine.Shard) (engine.Reader
 	return r, r.connect()
 }
 
-// reader returns a reader of the partitions that it has, which counts on a shard.
 func (d *Consumer) reader(s shard, has func(partition int32) bool, opts ...kgo.Opt) *reader {
-	r := &reader{
+	return &reader{
 		Consumer: d, shard: s, has: has, opts: opts, answers: make(chan *fetched), stale: make(chan struct{}, 1),
 		fetchers: make(map[int32]bool), changed: make(chan struct{}), room: d.Memory.NewRoom(),
 	}
-	return r
 }
 
-// shard is the part of an engine.Shard that a reader needs.
 type shard interface {
 	Record(f func(rec *stats.Recorder, phase int))
 	Now() time.Duration
@@ -53,23 +50,22 @@ type shard interface {
 	Working()
 }
 
-// reader is one consumer. A goroutine fetches for each broker that leads partitions of it; one more follows the leaders.
 type reader struct {
 	*Consumer
-	shard   shard
-	group   int                        // its number; 0 without groups
-	has     func(partition int32) bool // by number in the Layout
-	opts    []kgo.Opt
-	client  *kgo.Client
-	leaders *leaders
-	end     context.CancelFunc // ends the goroutines
-	all     sync.WaitGroup     // the goroutines
-	backoff time.Duration      // between two tries of the same
-	inlet   inlet
-	room    *reading.Room
-	current *fetched      // not counted to its end yet
-	answers chan *fetched // one goroutine waits with the next answer until Read takes it
-	stale   chan struct{} // holds one value: leaders have to be looked up
+	shard     shard
+	group     int                        // its number; 0 without groups
+	has       func(partition int32) bool // by number in the Layout
+	opts      []kgo.Opt
+	client    *kgo.Client
+	leaders   *leaders
+	end       context.CancelFunc // ends the goroutines
+	all       sync.WaitGroup     // the goroutines
+	backoff   time.Duration      // between two tries of the same
+	responses responses
+	room      *reading.Room
+	current   *fetched      // not counted to its end yet
+	answers   chan *fetched // one goroutine waits with the next answer until Read takes it
+	stale     chan struct{} // holds one value: leaders have to be looked up
 
 	mu         sync.Mutex // guards the rest
 	partitions []*partition
@@ -78,7 +74,6 @@ type reader struct {
 	turn       int            // rotates the partitions, for a broker fills an answer in their order
 }
 
-// partition is one that the reader has.
 type partition struct {
 	topic      string
 	number, id int32 // in the Layout, and in the topic
@@ -92,11 +87,10 @@ type partition struct {
 	unknown int   // times in a row that a broker did not know the partition
 }
 
-// connect makes the client and starts the goroutines.
 func (r *reader) connect() error {
 	ctx, cancel := context.WithCancel(context.Background())
 	opts := append(r.Settings.Options(), kgo.WithContext(ctx))
-	client, err := r.Cluster.ClientOver(r.inlet.over, append(opts, r.opts...)...)
+	client, err := r.Cluster.ClientOver(r.responses.over, append(opts, r.opts...)...)
 	if err != nil {
 		cancel()
 		return err
@@ -108,7 +102,6 @@ func (r *reader) connect() error {
 	return nil
 }
 
-// share fetches those of the partitions that the reader has.
 func (r *reader) share(of []kafka.Place) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -159,7 +152,7 @@ func (r *reader) Read(ctx context.Context, limit int, patience time.Duration) (n
 		err = nil
 	}
 	if len(r.current.chunks) == 0 {
-		r.inlet.free(r.current.bytes)
+		r.responses.free(r.current.bytes)
 		r.current = nil
 	}
 	if n > 0 {
@@ -168,7 +161,6 @@ func (r *reader) Read(ctx context.Context, limit int, patience time.Duration) (n
 	return n, err
 }
 
-// await takes the next answer, if one comes in time.
 func (r *reader) await(ctx context.Context, patience time.Duration) {
 	var late <-chan time.Time
 	if patience > 0 {
@@ -244,7 +236,6 @@ func progress(positions *kafka.GroupPositions, ends, at map[int32]int64) (moved 
 	return moved
 }
 
-// unmeasured is a shard whose counts nobody looks at.
 type unmeasured struct {
 	mu  sync.Mutex // a reader records on several goroutines
 	rec *stats.Recorder

@@ -16,7 +16,6 @@ const (
 	controlBit       = 0x20
 )
 
-// logBatch is a whole record batch of format 2.
 type logBatch []byte
 
 func (b logBatch) base() int64       { return int64(binary.BigEndian.Uint64(b)) }
@@ -24,18 +23,14 @@ func (b logBatch) epoch() int32      { return int32(binary.BigEndian.Uint32(b[at
 func (b logBatch) attributes() int16 { return int16(binary.BigEndian.Uint16(b[atAttrs:])) }
 func (b logBatch) timestamp() int64  { return int64(binary.BigEndian.Uint64(b[atFirstTime:])) }
 func (b logBatch) producer() int64   { return int64(binary.BigEndian.Uint64(b[atProducer:])) }
-func (b logBatch) producerEpoch() int16 {
-	return int16(binary.BigEndian.Uint16(b[atProducer+8:]))
-}
-func (b logBatch) sequence() int32 { return int32(binary.BigEndian.Uint32(b[atSequence:])) }
-func (b logBatch) count() int      { return int(int32(binary.BigEndian.Uint32(b[atCount:]))) }
+func (b logBatch) sequence() int32   { return int32(binary.BigEndian.Uint32(b[atSequence:])) }
+func (b logBatch) count() int        { return int(int32(binary.BigEndian.Uint32(b[atCount:]))) }
 
 // next returns the offset behind the batch. Compaction may have removed its last records.
 func (b logBatch) next() int64 {
 	return b.base() + int64(int32(binary.BigEndian.Uint32(b[atLastDelta:]))) + 1
 }
 
-// intact reports whether the checksum fits.
 func (b logBatch) intact() bool {
 	return crc32.Checksum(b[atAttrs:], castagnoli) == binary.BigEndian.Uint32(b[atSum:])
 }
@@ -65,7 +60,6 @@ func cutBatch(b []byte) (first logBatch, rest []byte, size int, err error) {
 	return first, b[size:], size, nil
 }
 
-// sane reports whether the numbers of the batch can be true.
 func (b logBatch) sane() bool { return b.next() > b.base() && b.count() >= 0 }
 
 // behind returns the offset behind the batch. Where one that is not intact ends, the base offset of the next one tells. It
@@ -81,7 +75,6 @@ func (b logBatch) behind(rest []byte) (next int64, ok bool) {
 	return following, following > b.base()
 }
 
-// record is one record of a batch.
 type record struct {
 	offset     int64 // behind the base of its batch
 	timestamp  int64 // behind that of its batch
@@ -110,7 +103,6 @@ func cutBytes(b []byte) (field, rest []byte, ok bool) {
 	return b[:size:size], b[size:], true
 }
 
-// cutRecord reads the first record, and returns the bytes behind it.
 func cutRecord(b []byte, r *record) (rest []byte, ok bool) {
 	body, rest, ok := cutBytes(b)
 	if !ok || len(body) == 0 {
@@ -163,7 +155,6 @@ type layout struct {
 	inFirst, inSecond uint64 // the bits that count; 0: the lengths are spread too far
 }
 
-// layoutOf returns the layout of a record, which was read to r.
 func layoutOf(b []byte, r *record) (l layout) {
 	behind := func(at int) int { _, n := varint(b[at:]); return at + n }
 	numbers := behind(0)
@@ -191,7 +182,6 @@ func layoutOf(b []byte, r *record) (l layout) {
 	return l
 }
 
-// fits reports whether the first record has this layout.
 func (l *layout) fits(b []byte) bool {
 	le := binary.LittleEndian
 	return l.inFirst != 0 && len(b) >= l.size &&

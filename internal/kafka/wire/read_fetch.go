@@ -15,14 +15,12 @@ import (
 	"github.com/kt-bench/kt/internal/stats"
 )
 
-// fetched is the answer to one fetch.
 type fetched struct {
 	chunks []chunk // with something to count
 	bytes  []byte  // memory of them, to be freed
 	err    error   // ends reading
 }
 
-// chunk is what an answer holds of one partition.
 type chunk struct {
 	partition *partition
 	broker    int32
@@ -41,7 +39,6 @@ type chunk struct {
 	passed  []span   // of batches that are too large to read, which are not counted yet
 }
 
-// fetch fetches from one broker until ctx ends, one fetch at a time.
 func (r *reader) fetch(ctx context.Context, broker int32) {
 	for ctx.Err() == nil {
 		req, asked, changed := r.request(broker)
@@ -58,7 +55,7 @@ func (r *reader) fetch(ctx context.Context, broker int32) {
 		if failed {
 			a.err = r.refused(err)
 		} else {
-			whole := r.inlet.take(res.(*kmsg.FetchResponse))
+			whole := r.responses.take(res.(*kmsg.FetchResponse))
 			a.bytes = whole.bytes
 			failed = r.accept(ctx, a, broker, asked, whole.FetchResponse)
 		}
@@ -69,7 +66,7 @@ func (r *reader) fetch(ctx context.Context, broker int32) {
 			case <-ctx.Done():
 			}
 		} else {
-			r.inlet.free(a.bytes)
+			r.responses.free(a.bytes)
 		}
 		r.release(broker, asked)
 		if failed {
@@ -197,7 +194,6 @@ var errAgain = errors.New("fetch again")
 // maxUnknown is how often in a row brokers may not know a partition: not all know a topic that was just created.
 const maxUnknown = 10
 
-// scan returns the chunk of a partition in an answer, and moves the partition behind it.
 func (r *reader) scan(ctx context.Context, p *partition, f *kmsg.FetchResponseTopicPartition) (chunk, error) {
 	switch err := kerr.TypedErrorForCode(f.ErrorCode); {
 	case err == kerr.OffsetOutOfRange:
@@ -237,10 +233,8 @@ func (r *reader) scan(ctx context.Context, p *partition, f *kmsg.FetchResponseTo
 	return c, nil
 }
 
-// byHeaders reports whether the headers of batches are verified.
 func (r *reader) byHeaders() bool { return r.Books != nil && r.Books[0].Headers() }
 
-// reach is how far an answer reaches.
 type reach struct {
 	bytes []byte // of the batches that are counted
 	next  int64  // offset behind them

@@ -422,7 +422,7 @@ func TestAnswersLieInMemoryThatIsUsedAgain(t *testing.T) {
 	if sum, end := s.run(w.Plan, w); sum.Consumed != 3000 || end.ReadEnd != engine.ReadAll {
 		t.Errorf("%d records, end %q (%v)", sum.Consumed, end.ReadEnd, end.ReadErr)
 	}
-	i := &w.readers[0].inlet
+	i := &w.readers[0].responses
 	if i.last.Load() < 20 {
 		t.Errorf("%d answers, want 20 or more", i.last.Load())
 	}

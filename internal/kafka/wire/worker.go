@@ -13,7 +13,6 @@ import (
 	"github.com/kt-bench/kt/internal/payload"
 )
 
-// worker is one producer.
 type worker struct {
 	driver  *Producer
 	shard   *engine.Shard
@@ -46,9 +45,9 @@ type worker struct {
 	spare    []*batch
 	turn     int // the lane that has its turn
 	template int
-	outlets  map[int32]*outlet // by broker
-	round    int64             // number of the newest request
-	rounds   []int64           // by partition: the newest request that holds a batch of it
+	brokers  map[int32]*brokerQueue // by broker
+	round    int64                  // number of the newest request
+	rounds   []int64                // by partition: the newest request that holds a batch of it
 }
 
 // OpRecords returns the number of records of a full batch. At a rate it is a fraction of it, that of opSpan or less.
@@ -101,7 +100,6 @@ func (w *worker) Do(op *engine.Op) (waited bool) {
 	return false
 }
 
-// begin opens a batch for the lane whose turn it is.
 func (w *worker) begin(op *engine.Op) {
 	b := &batch{}
 	if n := len(w.spare); n > 0 {
@@ -161,7 +159,6 @@ func (w *worker) append(b *batch, op *engine.Op, first int64) {
 	}
 }
 
-// lingered sends the open batch if it has waited for linger.ms.
 func (w *worker) lingered() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -185,7 +182,6 @@ func (w *worker) seal() {
 	}
 }
 
-// encode returns the records of a batch as they are sent.
 func (w *worker) encode(b *batch) encoded {
 	b.size = w.sizeOf(b) - headSize
 	switch {
@@ -197,7 +193,6 @@ func (w *worker) encode(b *batch) encoded {
 	return encode(b.encoded, 0)
 }
 
-// sizeOf returns the number of bytes of a batch before compression.
 func (w *worker) sizeOf(b *batch) int {
 	if w.driver.each {
 		return headSize + len(b.encoded)

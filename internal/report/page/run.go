@@ -31,10 +31,15 @@ func Run(w io.Writer, r result.Result, _ report.Options) error {
 // write writes the page with the run in it.
 func (p *runPage) write(w io.Writer, run string) error {
 	d := report.RunDoc(&p.r, report.Options{})
+	heat := p.chart("heat", "Latency heat map", "", latencyUnit)
+	if p.r.Plan.ReadsOnly() && p.r.Latency.EndToEnd == nil {
+		heat.Title = "Fetch time heat map"
+	}
+	heat.X, heat.Heat = nil, newHeat(p.r.Heat, p.timeline)
 	if at := slices.IndexFunc(d.Sections, func(s doc.Section) bool { return s.ID == "figures" }); at >= 0 {
 		d.Sections = slices.Insert(d.Sections, at+1,
 			doc.Section{ID: "time", Title: "Over time", Columns: true, Blocks: []doc.Block{p.throughput(), p.quantiles()}},
-			doc.Section{ID: "latency", Title: "Latency", Columns: true, Blocks: []doc.Block{p.heat(), p.percentiles()}},
+			doc.Section{ID: "latency", Title: "Latency", Columns: true, Blocks: []doc.Block{heat, p.percentiles()}},
 			doc.Section{ID: "client", Title: "Client", Columns: true, Blocks: p.client()})
 	}
 	return write(w, d, "Made by kt "+p.r.KTVersion+". This file holds the whole run: kt report FILE reads it.", run)
@@ -227,15 +232,6 @@ func (p *runPage) latencyName() string {
 		return "due → " + p.r.Outcome()
 	}
 	return "sent → acknowledged, mostly queueing: the rate is unlimited"
-}
-
-func (p *runPage) heat() *doc.Chart {
-	c := p.chart("heat", "Latency heat map", "", latencyUnit)
-	if p.r.Plan.ReadsOnly() && p.r.Latency.EndToEnd == nil {
-		c.Title = "Fetch time heat map"
-	}
-	c.X, c.Heat = nil, newHeat(p.r.Heat, p.timeline)
-	return c
 }
 
 // percentiles is the distribution of latencies, by 1/(1-p).

@@ -193,7 +193,7 @@ func TestPagesOfStudiesHaveTheirPictures(t *testing.T) {
 		`<g class="dot bad"><path d="M`, `h10v10h-10z`, `>not valid</text>`, `>peak 90.0k/s</text>`)
 	isSound(t, pageOfDoc(t, report.CompareDoc(compared(t))), `<svg class="shift good"`, `<rect x=`)
 	for m, want := range map[study.Metric]string{
-		metric.Rate: "1: 120,000; all: 80,000.", metric.Roughness: "1: 5%; all: 5%.", metric.Throughput: "1: 11.44; all: 11.44.", metric.P99: "1: 4.00ms; all: 4.00ms.",
+		metric.Rate: "1: 120,000; all: 80,000.", metric.Roughness: "1: 5%; all: 5%.", metric.Throughput: "1: 11.4; all: 11.4.", metric.P99: "1: 4.00ms; all: 4.00ms.",
 	} {
 		d := studied()
 		for i := range d.Cells {

@@ -1,6 +1,9 @@
 package chart
 
-import "math"
+import (
+	"iter"
+	"math"
+)
 
 // Axis maps values to heights.
 type Axis struct {
@@ -137,45 +140,62 @@ func Mean(sum, _ float64, n int) float64 { return sum / float64(n) }
 // Max is for latencies: a mean would hide the spike that is looked for.
 func Max(_, max float64, _ int) float64 { return max }
 
-// Resample spreads samples, which are in order of time, over n places between
-// two times. A place that no sample covers, or none but NaN, is NaN: a gap.
+// Places spreads n samples, of which span returns the times and which are in order of time, over places between two times. It yields
+// each place with the range of its samples, which may be empty.
 //
-// A place takes the samples whose middle it holds; where there is none, the one
-// that covers its own middle. So no sample is counted at two places while the
-// places are longer than the samples, and none leaves holes when they are
-// shorter.
+// A place takes the samples whose middle it holds; where there is none, the one that covers its own middle. So no sample is counted
+// at two places while the places are longer than the samples, and none leaves holes when they are shorter.
+func Places(n int, span func(i int) (start, end float64), from, to float64, places int) iter.Seq2[int, [2]int] {
+	return func(yield func(int, [2]int) bool) {
+		width := (to - from) / float64(places)
+		middle := func(i int) float64 { start, end := span(i); return (start + end) / 2 }
+		next, cover := 0, 0
+		for place := range places {
+			a, b := from+width*float64(place), from+width*float64(place+1)
+			for next < n && middle(next) < min(a, b) {
+				next++
+			}
+			held := [2]int{next, next}
+			for ; next < n && middle(next) < b; next++ {
+				held[1] = next + 1
+			}
+			if held[0] == held[1] {
+				for ; cover < n; cover++ {
+					if start, end := span(cover); end > (a+b)/2 {
+						if start <= (a+b)/2 {
+							held = [2]int{cover, cover + 1}
+						}
+						break
+					}
+				}
+			}
+			if !yield(place, held) {
+				return
+			}
+		}
+	}
+}
+
+// Resample combines the samples of each of n places between two times. A place without one, or with none but NaN, is NaN: a gap.
 func Resample(samples []Sample, from, to float64, n int, combine Combine) []float64 {
 	out := make([]float64, max(n, 0))
+	for i := range out {
+		out[i] = math.NaN()
+	}
 	if n <= 0 || !(to > from) {
-		for i := range out {
-			out[i] = math.NaN()
-		}
 		return out
 	}
-	width := (to - from) / float64(n)
-	next, cover := 0, 0
-	for i := range out {
-		a, b := from+width*float64(i), from+width*float64(i+1)
+	span := func(i int) (start, end float64) { return samples[i].Start, samples[i].End }
+	for i, held := range Places(len(samples), span, from, to, n) {
 		sum, top, count := 0.0, math.Inf(-1), 0
-		for ; next < len(samples) && mid(samples[next]) < b; next++ {
-			if s := samples[next]; mid(s) >= a && !math.IsNaN(s.Value) {
+		for _, s := range samples[held[0]:held[1]] {
+			if !math.IsNaN(s.Value) {
 				sum, top, count = sum+s.Value, max(top, s.Value), count+1
 			}
 		}
 		if count > 0 {
 			out[i] = combine(sum, top, count)
-			continue
-		}
-		center := (a + b) / 2
-		for cover < len(samples) && samples[cover].End <= center {
-			cover++
-		}
-		out[i] = math.NaN()
-		if cover < len(samples) && samples[cover].Start <= center {
-			out[i] = samples[cover].Value
 		}
 	}
 	return out
 }
-
-func mid(s Sample) float64 { return (s.Start + s.End) / 2 }

@@ -1,7 +1,9 @@
 package chart
 
 import (
+	"cmp"
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/kt-bench/kt/internal/theme"
@@ -18,40 +20,39 @@ type Bars struct {
 
 // Draw draws the bars and, on the last row, their numbers.
 func (b Bars) Draw(c Canvas) {
-	if len(b.Values) == 0 || c.w == 0 {
+	n := len(b.Values)
+	if n == 0 || c.w == 0 {
 		return
 	}
-	numbered := !b.Bare && c.h >= 2
-	area := c
-	if numbered {
+	area, width, at := c, 1, func(i int) int { return i * c.w / n }
+	column := func(i int) int { return ((i+1)*c.w - 1) / n } // of several bars
+	if n <= c.w {
+		w, gap := barWidth(n, c.w)
+		width, at = w, func(i int) int { return i * (w + gap) }
+		column = at
+	}
+	if !b.Bare && c.h >= 2 {
+		numbers(c, n, at)
 		area = c.Sub(0, 0, c.w, c.h-1)
 	}
 	var heads Canvas
 	if b.Head != nil {
 		heads, area = area.Sub(0, 0, c.w, 1), area.Sub(0, 1, c.w, area.h-1)
 	}
-	top := 0.0
-	for _, v := range b.Values {
-		if v > top && !math.IsInf(v, 0) {
+	order, top := make([]int, n), 0.0 // the longest is drawn last
+	for i, v := range b.Values {
+		if order[i] = n - 1 - i; v > top && !math.IsInf(v, 0) {
 			top = v
 		}
 	}
-	if len(b.Values) > c.w {
-		b.crowded(area, heads, top)
-		if numbered {
-			numbers(c, len(b.Values), func(i int) int { return i * area.w / len(b.Values) })
-		}
-		return
-	}
-	width, gap := barWidth(len(b.Values), c.w)
-	for i, v := range b.Values {
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(b.Values[i], b.Values[j]) })
+	for _, i := range order {
 		for x := range width {
-			bar(area, i*(width+gap)+x, v/top, b.Style(i))
+			bar(area, column(i)+x, b.Values[i]/top, b.Style(i))
 		}
-		b.head(heads, i*(width+gap)+(width-1)/2, i)
-	}
-	if numbered {
-		numbers(c, len(b.Values), func(i int) int { return i * (width + gap) })
+		if b.Head != nil {
+			heads.Set(column(i)+(width-1)/2, 0, b.Head(i), b.Style(i))
+		}
 	}
 }
 
@@ -62,28 +63,6 @@ func barWidth(n, columns int) (width, gap int) {
 		return 1, 0
 	}
 	return min((columns+1)/n-1, (columns+3)/4), 1
-}
-
-// crowded draws one column for several bars.
-func (b Bars) crowded(area, heads Canvas, top float64) {
-	n := len(b.Values)
-	for x := range area.w {
-		most := x * n / area.w
-		for i := most; i < (x+1)*n/area.w; i++ {
-			if b.Values[i] > b.Values[most] {
-				most = i
-			}
-		}
-		bar(area, x, b.Values[most]/top, b.Style(most))
-		b.head(heads, x, most)
-	}
-}
-
-// head draws the character above a bar.
-func (b Bars) head(c Canvas, x, i int) {
-	if b.Head != nil {
-		c.Set(x, 0, b.Head(i), b.Style(i))
-	}
 }
 
 // bar draws one column. A value that is not nothing shows at least a trace.
@@ -116,10 +95,9 @@ func numbers(c Canvas, n int, at func(i int) int) {
 
 // Heat is a map of how many values fell where, over time.
 type Heat struct {
-	Y      Axis
-	X      TimeAxis
-	Gutter int
-	Label  func(float64) string
+	Y     Axis
+	X     TimeAxis
+	Label func(float64) string
 
 	// Share tells how full a rectangle is, from 0 to 1, and NaN or less than 0
 	// for empty. Column and row count from the left and from the top.
@@ -128,16 +106,13 @@ type Heat struct {
 
 // HeatSize returns how many columns and rows a heat map has on a canvas of this
 // size.
-func HeatSize(c Canvas, gutter int) (columns, rows int) {
-	if gutter+8 > c.w {
-		gutter = 0
-	}
-	return max(c.w-gutter-1, 0), max(c.h-1, 0) * 2
+func HeatSize(c Canvas) (columns, rows int) {
+	return max(c.w-gutterOf(c)-1, 0), max(c.h-1, 0) * 2
 }
 
 // Draw draws the map with its axes.
 func (h Heat) Draw(c Canvas) {
-	around := frame{y: h.Y, x: h.X, gutter: h.Gutter, label: h.Label, bare: true}
+	around := frame{y: h.Y, x: h.X, label: h.Label, bare: true}
 	area := around.draw(c)
 	defer around.nameWarmup(area)
 	for y := range area.h {

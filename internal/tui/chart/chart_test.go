@@ -135,23 +135,23 @@ func TestFitEndsInAnEllipsis(t *testing.T) {
 }
 
 func TestPlotDrawsARampInBraille(t *testing.T) {
-	c := New(20, 6, plain())
+	c := New(23, 6, plain())
 	Plot{
-		Y: Linear(9, 4), X: TimeAxis{From: 0, To: 10, Left: "-10s", Right: "now"}, Gutter: 3, Label: theme.Tick,
+		Y: Linear(9, 4), X: TimeAxis{From: 0, To: 10, Left: "-10s", Right: "now"}, Label: theme.Tick,
 		Series: []Series{{Samples: ramp(10), Combine: Mean}},
 	}.Draw(c)
 	want := strings.TrimPrefix(`
- 10┤┈   ┈   ┈   ┈ ⢀⣀
-   │           ⡤⠤⠒⠊ 
-  5┤┈   ┈ ⢀⣀⠤⠜⠉ ┈   
-   │   ⡤⠤⠒⠊         
-  0┤⠤⠜⠉ ┈   ┈   ┈   
-   └-10s─────────now`, "\n")
+    10┤┈   ┈   ┈   ┈ ⢀⣀
+      │           ⡤⠤⠒⠊ 
+     5┤┈   ┈ ⢀⣀⠤⠜⠉ ┈   
+      │   ⡤⠤⠒⠊         
+     0┤⠤⠜⠉ ┈   ┈   ┈   
+      └-10s─────────now`, "\n")
 	must.Match(t, want, c.String(), "%s", c)
 }
 
 func TestPlotLeavesAGapWhereThereIsNothing(t *testing.T) {
-	c := New(14, 4, ascii())
+	c := New(17, 4, ascii())
 	samples := ramp(10)
 	for i := range samples {
 		samples[i].Value = 1
@@ -160,14 +160,14 @@ func TestPlotLeavesAGapWhereThereIsNothing(t *testing.T) {
 		}
 	}
 	Plot{
-		Y: Linear(2, 1), X: TimeAxis{To: 10}, Gutter: 3, Label: theme.Tick,
+		Y: Linear(2, 1), X: TimeAxis{To: 10}, Label: theme.Tick,
 		Series: []Series{{Samples: samples, Combine: Max, Mark: '*'}},
 	}.Draw(c)
 	want := strings.TrimPrefix(`
-  2+.   .   . 
-   |****  ****
-  0+.   .   . 
-   +----------`, "\n")
+     2+.   .   . 
+      |****  ****
+     0+.   .   . 
+      +----------`, "\n")
 	must.Match(t, want, c.String(), "%s", c)
 }
 
@@ -242,12 +242,12 @@ func FuzzDraw(f *testing.F) {
 		label := func(v float64) string { return theme.Tick(v) }
 		for name, th := range looks() {
 			for _, draw := range []func(Canvas){
-				Plot{Y: Linear(value, 4), X: x, Gutter: 6, Label: label, Names: true, Marks: []Mark{{Value: func(float64) float64 { return value }}}, Series: []Series{{
+				Plot{Y: Linear(value, 4), X: x, Label: label, Names: true, Marks: []Mark{{Value: func(float64) float64 { return value }}}, Series: []Series{{
 					Name: "p99", Samples: samples, Combine: Mean, Mark: '*', On: 2, Off: 1,
-					Fill: theme.Style{FG: theme.FlowFill}, Muted: func(v float64) bool { return v < 1 },
+					Fill: theme.Style{FG: theme.FlowFill},
 				}}}.Draw,
-				Plot{Y: Decades(value, seconds), X: x, Gutter: 6, Label: label, Series: []Series{{Samples: samples, Combine: Max, Mark: '*'}}}.Draw,
-				Heat{Y: Decades(1, value), X: x, Gutter: 6, Label: label, Share: func(x, y int) float64 { return value * float64(x*y) }}.Draw,
+				Plot{Y: Decades(value, seconds), X: x, Label: label, Series: []Series{{Samples: samples, Combine: Max, Mark: '*'}}}.Draw,
+				Heat{Y: Decades(1, value), X: x, Label: label, Share: func(x, y int) float64 { return value * float64(x*y) }}.Draw,
 				Bars{Values: Resample(samples, 0, seconds, int(n), Max), Style: func(int) theme.Style { return theme.Style{FG: theme.Info} }}.Draw,
 				func(c Canvas) { Gauge(c, 0, 0, w, value, theme.Style{FG: theme.Good}) },
 				func(c Canvas) { Sparkline(c, 0, 0, []float64{value, seconds, 1}, 0, theme.Style{}) },

@@ -13,7 +13,6 @@ type Plot struct {
 	Series []Series // later ones are drawn over earlier ones
 	Marks  []Mark   // horizontal lines
 	X      TimeAxis
-	Gutter int                  // cells for the labels of Y, before the axis itself
 	Label  func(float64) string // writes a label of Y
 	Names  bool                 // write the names of the series at the right edge, each where its line ends
 	Ranked bool                 // the series lie in their order, the lowest first: each name has a row of its own, whatever its values are
@@ -25,11 +24,10 @@ type Series struct {
 	Samples []Sample
 	Combine Combine
 	Style   theme.Style
-	Fill    theme.Style               // of the area below; the zero Style, or no colours: no area
-	Muted   func(second float64) bool // draw this part in the colour of a label; nil: none
-	Mark    rune                      // the line's character in ASCII
-	On, Off int                       // the line's dashes where there is no colour; 0 off: unbroken
-	Broken  bool                      // dashes with colours too, so that what runs behind is seen
+	Fill    theme.Style // of the area below; the zero Style, or no colours: no area
+	Mark    rune        // the line's character in ASCII
+	On, Off int         // the line's dashes where there is no colour; 0 off: unbroken
+	Broken  bool        // dashes with colours too, so that what runs behind is seen
 }
 
 // Mark is a value over time that is drawn as a dashed line.
@@ -37,6 +35,9 @@ type Mark struct {
 	Value func(second float64) float64
 	Style theme.Style
 }
+
+// Gutter is what the labels of Y take, before the axis itself, so that charts above each other are in line.
+const Gutter = 6
 
 // NameWidth is what the names at the right edge take.
 const NameWidth = 6
@@ -48,7 +49,7 @@ func (p Plot) Draw(c Canvas) {
 		c = c.Sub(0, 0, c.w-NameWidth, c.h)
 		p.names(right)
 	}
-	around := frame{y: p.Y, x: p.X, gutter: p.Gutter, label: p.Label}
+	around := frame{y: p.Y, x: p.X, label: p.Label}
 	field := around.draw(c)
 	if field.w == 0 || field.h == 0 {
 		return
@@ -117,7 +118,7 @@ func (p Plot) dots(d *dots, s Series) {
 		}
 		y := d.row(pos)
 		ink, fill := s.Style, s.Fill
-		if s.Muted != nil && s.Muted(p.X.second(x, len(values))) {
+		if p.X.warming() && p.X.second(x, len(values)) < p.X.Warmup { // in the colour of a label
 			ink.FG, fill.FG = theme.Muted, theme.Grid
 		}
 		if s.Fill != (theme.Style{}) && d.c.th.Colored() {
@@ -172,22 +173,25 @@ func (t TimeAxis) second(i, n int) float64 {
 // frame is what is around a chart: labels and ticks at the left, the time axis
 // below, lines behind.
 type frame struct {
-	y      Axis
-	x      TimeAxis
-	gutter int
-	label  func(float64) string
-	bare   bool // no lines behind
+	y     Axis
+	x     TimeAxis
+	label func(float64) string
+	bare  bool // no lines behind
+}
+
+// gutterOf returns the room of the labels, which are worth less than the chart.
+func gutterOf(c Canvas) int {
+	if Gutter+8 > c.w {
+		return 0
+	}
+	return Gutter
 }
 
 // draw draws the frame and returns what is left for the chart.
 func (f frame) draw(c Canvas) Canvas {
 	g := c.th.Glyphs
 	border, muted := theme.Style{FG: theme.Border}, theme.Style{FG: theme.Muted}
-	gutter := f.gutter
-	if gutter+8 > c.w { // labels are worth less than the chart
-		gutter = 0
-	}
-	rows := c.h - 1
+	gutter, rows := gutterOf(c), c.h-1
 	if rows < 1 {
 		return c.Sub(0, 0, c.w, 0)
 	}

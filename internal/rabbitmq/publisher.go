@@ -12,8 +12,7 @@ import (
 	"github.com/kt-bench/kt/internal/engine"
 )
 
-// outlet is a connection of a worker that is ready to publish.
-type outlet struct {
+type publisher struct {
 	*link
 	worker *worker
 	blocks chan amqp.Blocking
@@ -21,7 +20,7 @@ type outlet struct {
 	down   chan struct{} // closed: the channel has ended
 	why    error         // then
 
-	frames, id []byte // of the goroutine that publishes
+	batch, id []byte // of the goroutine that publishes
 
 	mu      sync.Mutex   // guards the rest
 	pending []*engine.Op // published, in the order of delivery tags; nil: confirmed
@@ -32,17 +31,16 @@ type outlet struct {
 // firstChannel is the number that the client gives to the first channel of a connection.
 const firstChannel = 1
 
-// open connects to the next of the nodes.
-func (w *worker) open(ctx context.Context) (*outlet, error) {
+func (w *worker) open(ctx context.Context) (*publisher, error) {
 	l, err := w.reach(ctx, w.System)
 	if err != nil {
 		return nil, err
 	}
-	o := &outlet{link: l, worker: w, down: make(chan struct{}), tag: 1}
+	o := &publisher{link: l, worker: w, down: make(chan struct{}), tag: 1}
 	var channel *amqp.Channel
 	err = l.within(ctx, answerTimeout, func(func()) (err error) { channel, err = l.Channel(); return err })
 	if err == nil && w.settings.confirms {
-		err = l.pipe.confirms(firstChannel, o.confirm, o.returned)
+		err = l.frames.confirms(firstChannel, o.confirm, o.returned)
 	}
 	if err != nil {
 		l.end()
@@ -58,29 +56,27 @@ const writeAt = 64 << 10
 // maxPending bounds the memory of a connection whose oldest message has no confirm, while later ones have theirs.
 const maxPending = 1 << 20
 
-// room returns how many messages may be published.
-func (o *outlet) room() int {
+func (o *publisher) room() int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return maxPending - len(o.pending)
 }
 
-// publishSome publishes messages together.
-func (w *worker) publishSome(o *outlet) error {
+func (w *worker) publishSome(o *publisher) error {
 	newest := uint64(0)
-	o.frames = o.frames[:0]
-	for room := o.room(); len(o.frames) < writeAt && room > 0; room-- {
+	o.batch = o.batch[:0]
+	for room := o.room(); len(o.batch) < writeAt && room > 0; room-- {
 		op := w.oldest(math.MaxInt64)
 		if op == nil {
 			break
 		}
 		newest = o.add(op)
 	}
-	if len(o.frames) == 0 {
+	if len(o.batch) == 0 {
 		return nil
 	}
 	signal(w.news) // there may be more
-	_, err := o.pipe.Write(o.frames)
+	_, err := o.frames.Write(o.batch)
 	if err == nil && !w.settings.confirms {
 		o.confirm(newest, true, true)
 	}
@@ -88,7 +84,7 @@ func (w *worker) publishSome(o *outlet) error {
 }
 
 // add adds the frames of a message, and returns its delivery tag.
-func (o *outlet) add(op *engine.Op) uint64 {
+func (o *publisher) add(op *engine.Op) uint64 {
 	o.mu.Lock()
 	tag := o.tag + uint64(len(o.pending))
 	o.pending = append(o.pending, op)
@@ -99,12 +95,12 @@ func (o *outlet) add(op *engine.Op) uint64 {
 		o.id = strconv.AppendUint(o.id[:0], tag, 10) // a returned message is known by it
 		p.mandatory, p.id = true, o.id
 	}
-	o.frames = p.append(o.frames, firstChannel, o.Config.FrameSize)
+	o.batch = p.append(o.batch, firstChannel, o.Config.FrameSize)
 	return tag
 }
 
 // hear waits for alarms, until the channel has ended.
-func (w *worker) hear(o *outlet) {
+func (w *worker) hear(o *publisher) {
 	defer close(o.down)
 	blocks := o.blocks
 	for {
@@ -123,8 +119,7 @@ func (w *worker) hear(o *outlet) {
 	}
 }
 
-// returned notes that no queue took a message. Its confirm follows.
-func (o *outlet) returned(tag uint64) {
+func (o *publisher) returned(tag uint64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if at := tag - o.tag; at < uint64(len(o.pending)) && o.pending[at] != nil {
@@ -133,7 +128,7 @@ func (o *outlet) returned(tag uint64) {
 }
 
 // confirm settles the message with a tag, or all up to it.
-func (o *outlet) confirm(tag uint64, multiple, taken bool) {
+func (o *publisher) confirm(tag uint64, multiple, taken bool) {
 	now := o.worker.shard.Now()
 	for _, op := range o.confirmed(tag, multiple) {
 		code := ""
@@ -151,7 +146,7 @@ func (o *outlet) confirm(tag uint64, multiple, taken bool) {
 }
 
 // confirmed takes the message with a tag, or all up to it. Those that were confirmed before are nil.
-func (o *outlet) confirmed(tag uint64, multiple bool) []*engine.Op {
+func (o *publisher) confirmed(tag uint64, multiple bool) []*engine.Op {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.settled = o.settled[:0]

@@ -12,45 +12,40 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// franz-go makes a buffer for each answer, which Go clears first. For fetches, fresh memory is half of all work. So an inlet
-// reads their answers into buffers that are used again, and gives franz-go each answer without its records. The session id in
-// it, which is free because kt's fetches have no session, names the whole answer.
-
-// inlet holds the answers to fetches of one client.
-type inlet struct {
+// responses holds the answers to fetches of one client. franz-go makes a buffer for each answer, which Go clears first. For fetches,
+// fresh memory is half of all work. So answers are read into buffers that are used again, and franz-go gets each without its
+// records. The session id in it, which is free because kt's fetches have no session, names the whole answer.
+type responses struct {
 	answers sync.Map // by session id
 	last    atomic.Int32
 	spare   sync.Pool // of memory for answers
 }
 
-// caught is a whole answer.
 type caught struct {
 	*kmsg.FetchResponse
 	bytes []byte // that it lies in; nil: they are franz-go's
 }
 
-// over returns a connection that reads into the inlet.
-func (i *inlet) over(c net.Conn) net.Conn { return &inletConn{Conn: c, inlet: i} }
+func (i *responses) over(c net.Conn) net.Conn { return &responseConn{Conn: c, responses: i} }
 
-// take returns the answer whose rest franz-go has returned. franz-go's own is whole if the inlet did not catch it.
-func (i *inlet) take(rest *kmsg.FetchResponse) *caught {
+// take returns the answer whose rest franz-go has returned. franz-go's own is whole if it was not caught.
+func (i *responses) take(rest *kmsg.FetchResponse) *caught {
 	if a, ok := i.answers.LoadAndDelete(rest.SessionID); ok {
 		return a.(*caught)
 	}
 	return &caught{FetchResponse: rest}
 }
 
-// free takes back the memory of an answer.
-func (i *inlet) free(b []byte) {
+func (i *responses) free(b []byte) {
 	if b != nil {
 		i.spare.Put(&b)
 	}
 }
 
-// inletConn is a connection. One goroutine writes, another one reads.
-type inletConn struct {
+// responseConn is a connection. One goroutine writes, another one reads.
+type responseConn struct {
 	net.Conn
-	inlet *inlet
+	responses *responses
 
 	mu    sync.Mutex
 	asked []asked // without an answer yet, in the order of the answers
@@ -58,10 +53,9 @@ type inletConn struct {
 	ready []byte // bytes for the reader, before any others
 	left  int    // bytes of the answer behind them
 
-	kept atomic.Int32 // the newest answer in the inlet
+	kept atomic.Int32 // the newest answer that is kept
 }
 
-// asked is a request.
 type asked struct {
 	key, version int16
 	id           [4]byte // the same in its answer
@@ -75,7 +69,7 @@ const (
 )
 
 // Write notes a request. franz-go never writes a part of one.
-func (c *inletConn) Write(p []byte) (int, error) {
+func (c *responseConn) Write(p []byte) (int, error) {
 	if len(p) >= 12 {
 		be := binary.BigEndian
 		c.mu.Lock()
@@ -86,7 +80,7 @@ func (c *inletConn) Write(p []byte) (int, error) {
 }
 
 // Read gives franz-go the bytes of answers.
-func (c *inletConn) Read(p []byte) (int, error) {
+func (c *responseConn) Read(p []byte) (int, error) {
 	if len(c.ready) == 0 && c.left == 0 {
 		if err := c.next(); err != nil {
 			return 0, err
@@ -103,14 +97,13 @@ func (c *inletConn) Read(p []byte) (int, error) {
 }
 
 // Close drops the answer that nobody will take, because its request was cancelled or the connection failed.
-func (c *inletConn) Close() error {
+func (c *responseConn) Close() error {
 	err := c.Conn.Close()
-	c.inlet.answers.Delete(c.kept.Load())
+	c.responses.answers.Delete(c.kept.Load())
 	return err
 }
 
-// next begins the next answer.
-func (c *inletConn) next() error {
+func (c *responseConn) next() error {
 	var head [4]byte
 	if _, err := io.ReadFull(c.Conn, head[:]); err != nil {
 		return err
@@ -126,7 +119,7 @@ func (c *inletConn) next() error {
 		c.ready, c.left = head[:], max(size, 0)
 		return nil
 	}
-	b, _ := c.inlet.spare.Get().(*[]byte)
+	b, _ := c.responses.spare.Get().(*[]byte)
 	if b == nil {
 		b = new([]byte)
 	}
@@ -140,8 +133,7 @@ func (c *inletConn) next() error {
 	return nil
 }
 
-// strip keeps an answer, and returns its bytes without records.
-func (c *inletConn) strip(b []byte, to asked) []byte {
+func (c *responseConn) strip(b []byte, to asked) []byte {
 	body := b[len(to.id):]
 	if [4]byte(b) != to.id {
 		return nil
@@ -158,8 +150,8 @@ func (c *inletConn) strip(b []byte, to asked) []byte {
 		return nil
 	}
 	rest := *whole
-	rest.Topics, rest.SessionID = nil, max(1, c.inlet.last.Add(1)&math.MaxInt32) // 0: no session
-	c.inlet.answers.Store(rest.SessionID, &caught{whole, b})
+	rest.Topics, rest.SessionID = nil, max(1, c.responses.last.Add(1)&math.MaxInt32) // 0: no session
+	c.responses.answers.Store(rest.SessionID, &caught{whole, b})
 	c.kept.Store(rest.SessionID)
 	out := append(make([]byte, 4, 64), b[:len(b)-len(body)]...)
 	out = rest.AppendTo(out)

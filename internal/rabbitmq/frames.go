@@ -19,26 +19,24 @@ const heartbeat = 10 * time.Second
 
 const readBuffer = 64 << 10
 
-// pipe is a connection as the client sees it. It reads on only while few enough messages wait in the process, because the
+// frameConn is a connection as the client sees it. It reads on only while few enough messages wait in the process, because the
 // client keeps any number of them. It counts deliveries and hears confirms as they come. What is written by one call goes out
 // in one piece, so that frames of kt may go between those of the client.
-type pipe struct {
+type frameConn struct {
 	conn     net.Conn // with its deadlines out of the client's sight
 	in       *bufio.Reader
 	patience atomic.Int64 // how long the server may be silent, a time.Duration
 
-	reading          sync.Mutex        // guards the rest
-	room             *sync.Cond        // a message was taken, or the pipe was closed
-	most             int               // unread messages above which it does not read on; 0: any number
-	unread           int               // messages that came and were not taken
-	delivered, taken map[uint16]uint64 // by channel: the newest delivery tags
-	closed           bool
-	largest          uint64              // most bytes of a message
-	waiting          uint64              // bytes of unread messages
-	whole            int                 // unread messages of which nothing is missing
-	sizes            map[uint16][]uint64 // by channel: of each unread message, the oldest first
-	arriving         map[uint16]uint64   // by channel: bytes that are missing of a message
-	tooLarge         *tooLarge           // why it does not read on; nil: it does
+	reading  sync.Mutex // guards the rest
+	room     *sync.Cond // a message was taken, or the connection was closed
+	most     int        // unread messages above which it does not read on; 0: any number
+	unread   int        // messages that came and were not taken
+	closed   bool
+	largest  uint64    // most bytes of a message
+	waiting  uint64    // bytes of unread messages
+	whole    int       // unread messages of which nothing is missing
+	tooLarge *tooLarge // why it does not read on; nil: it does
+	channels map[uint16]*arrivals
 
 	frame []byte // the newest one
 	rest  []byte // of it, which the client has not got
@@ -48,20 +46,33 @@ type pipe struct {
 	returned func(tag uint64)
 }
 
-func newPipe(conn net.Conn) *pipe {
-	p := &pipe{conn: conn, in: bufio.NewReaderSize(conn, readBuffer), frame: make([]byte, frameHeader)}
-	p.delivered, p.taken = make(map[uint16]uint64), make(map[uint16]uint64)
-	p.sizes, p.arriving, p.largest = make(map[uint16][]uint64), make(map[uint16]uint64), mostMessage
+// arrivals are the messages that came on a channel.
+type arrivals struct {
+	delivered, taken uint64   // the newest delivery tags
+	sizes            []uint64 // of each unread message, the oldest first
+	missing          uint64   // bytes of a message
+}
+
+func newFrameConn(conn net.Conn) *frameConn {
+	p := &frameConn{conn: conn, in: bufio.NewReaderSize(conn, readBuffer), frame: make([]byte, frameHeader), channels: make(map[uint16]*arrivals), largest: mostMessage}
 	p.room = sync.NewCond(&p.reading)
 	p.patience.Store(int64(dialTimeout))
 	return p
 }
 
+// on returns what came on a channel. The caller holds reading.
+func (p *frameConn) on(channel uint16) *arrivals {
+	if p.channels[channel] == nil {
+		p.channels[channel] = new(arrivals)
+	}
+	return p.channels[channel]
+}
+
 // Write sends frames.
-func (p *pipe) Write(b []byte) (int, error) { return p.conn.Write(b) }
+func (p *frameConn) Write(b []byte) (int, error) { return p.conn.Write(b) }
 
 // Read gives the client what the server sent.
-func (p *pipe) Read(b []byte) (int, error) {
+func (p *frameConn) Read(b []byte) (int, error) {
 	if len(p.rest) == 0 {
 		if err := p.next(); err != nil {
 			return 0, err
@@ -73,7 +84,7 @@ func (p *pipe) Read(b []byte) (int, error) {
 }
 
 // next reads a frame. One message more than most has to fit: it counts when it begins, and the rest of it comes next.
-func (p *pipe) next() error {
+func (p *frameConn) next() error {
 	p.reading.Lock()
 	for p.most > 0 && (p.unread > p.most || p.waiting > mostWaiting && p.whole > 0) && !p.closed {
 		p.room.Wait()
@@ -109,7 +120,6 @@ const (
 	mostWaiting = 64 << 20  // bytes of unread messages with which it does not read on
 )
 
-// tooLarge is the error of a message that is larger than kt reads.
 type tooLarge struct {
 	channel    uint16
 	size, most uint64
@@ -120,39 +130,34 @@ func (e *tooLarge) Error() string {
 }
 
 // measure counts the bytes of messages. It returns an error for one that is too large, and for several that are so together.
-func (p *pipe) measure(kind byte, channel uint16, payload []byte) error {
-	switch {
+func (p *frameConn) measure(kind byte, channel uint16, payload []byte) error {
+	switch c := p.on(channel); {
 	case kind == headerFrame && len(payload) >= 12:
-		delete(p.arriving, channel)
 		size := binary.BigEndian.Uint64(payload[4:])
-		together := size
-		for _, missing := range p.arriving {
-			together += missing
+		together := size - c.missing
+		for _, other := range p.channels {
+			together += other.missing
 		}
 		if max(size, together) > p.largest {
 			p.tooLarge = &tooLarge{channel, size, p.largest}
 			return p.tooLarge
 		}
-		if size > 0 {
-			p.arriving[channel] = size
-		} else {
+		if c.missing = size; size == 0 {
 			p.whole++
 		}
 		if p.most > 0 {
 			p.waiting += size
-			p.sizes[channel] = append(p.sizes[channel], size)
+			c.sizes = append(c.sizes, size)
 		}
-	case kind == bodyFrame && p.arriving[channel] > uint64(len(payload)):
-		p.arriving[channel] -= uint64(len(payload))
-	case kind == bodyFrame && p.arriving[channel] > 0:
-		delete(p.arriving, channel)
-		p.whole++
+	case kind == bodyFrame && c.missing > 0:
+		if c.missing -= min(c.missing, uint64(len(payload))); c.missing == 0 {
+			p.whole++
+		}
 	}
 	return nil
 }
 
-// refused returns the message that was too large, nil if none was.
-func (p *pipe) refused() *tooLarge {
+func (p *frameConn) refused() *tooLarge {
 	p.reading.Lock()
 	defer p.reading.Unlock()
 	return p.tooLarge
@@ -177,7 +182,7 @@ const (
 
 // look counts what a frame begins, so that confirms count when they come, each by itself: the client gives them on in the order
 // of their tags, and takes a negative one for a positive one before one of several messages.
-func (p *pipe) look(kind byte, channel uint16, payload []byte) {
+func (p *frameConn) look(kind byte, channel uint16, payload []byte) {
 	if kind == headerFrame && p.returned != nil {
 		p.returned(messageTag(payload))
 	}
@@ -187,7 +192,7 @@ func (p *pipe) look(kind byte, channel uint16, payload []byte) {
 	switch method := binary.BigEndian.Uint32(payload); {
 	case method == basicDeliver:
 		p.unread++
-		p.delivered[channel]++
+		p.on(channel).delivered++
 	case p.confirm != nil && len(payload) > 12 && (method == basicAck || method == basicNack):
 		p.confirm(binary.BigEndian.Uint64(payload[4:]), payload[12]&1 != 0, method == basicAck)
 	}
@@ -225,15 +230,13 @@ func (m *publication) append(b []byte, channel uint16, most int) []byte {
 	b = binary.BigEndian.AppendUint64(b, uint64(len(m.body)))
 	flags := len(b)
 	b = append(b, hasDeliveryMode>>8, 0, m.mode)
-	for _, text := range []struct {
-		flag  uint16
-		value []byte
-	}{{hasCorrelationID, m.correlationID}, {hasMessageID, m.id}} {
-		if text.value != nil {
-			b[flags] |= byte(text.flag >> 8)
-			b[flags+1] |= byte(text.flag)
-			b = append(append(b, byte(len(text.value))), text.value...)
-		}
+	if m.correlationID != nil {
+		b[flags] |= hasCorrelationID >> 8
+		b = append(append(b, byte(len(m.correlationID))), m.correlationID...)
+	}
+	if m.id != nil {
+		b[flags+1] |= hasMessageID
+		b = append(append(b, byte(len(m.id))), m.id...)
 	}
 	b = endFrame(b, at)
 	for body := m.body; len(body) > 0; {
@@ -256,7 +259,6 @@ func beginFrame(b []byte, kind byte, channel uint16) []byte {
 	return append(b, kind, byte(channel>>8), byte(channel), 0, 0, 0, 0)
 }
 
-// endFrame completes the frame that begins at a place.
 func endFrame(b []byte, at int) []byte {
 	binary.BigEndian.PutUint32(b[at+3:], uint32(len(b)-at-frameHeader))
 	return append(b, frameEnd)
@@ -273,7 +275,7 @@ func messageTag(header []byte) uint64 {
 }
 
 // confirms asks the server to confirm what is published on a channel, without the client, which would keep each message.
-func (p *pipe) confirms(channel uint16, confirm func(tag uint64, multiple, taken bool), returned func(tag uint64)) error {
+func (p *frameConn) confirms(channel uint16, confirm func(tag uint64, multiple, taken bool), returned func(tag uint64)) error {
 	p.reading.Lock()
 	p.confirm, p.returned = confirm, returned
 	p.reading.Unlock()
@@ -283,45 +285,44 @@ func (p *pipe) confirms(channel uint16, confirm func(tag uint64, multiple, taken
 }
 
 // limit sets how many messages may wait in the process, and how large each may be.
-func (p *pipe) limit(n int, largest uint64) {
+func (p *frameConn) limit(n int, largest uint64) {
 	p.reading.Lock()
 	p.most, p.largest = n, cmp.Or(largest, mostMessage)
 	p.reading.Unlock()
 }
 
 // take notes that the messages of a channel were taken up to a delivery tag.
-func (p *pipe) take(channel uint16, tag uint64) {
+func (p *frameConn) take(channel uint16, tag uint64) {
 	p.reading.Lock()
-	taken := int(tag - p.taken[channel])
+	c := p.on(channel)
+	taken := int(tag - c.taken)
 	p.unread -= taken
-	p.taken[channel] = tag
-	sizes := p.sizes[channel]
-	taken = max(0, min(taken, len(sizes)))
+	c.taken = tag
+	taken = max(0, min(taken, len(c.sizes)))
 	p.whole -= taken
-	for _, size := range sizes[:taken] {
+	for _, size := range c.sizes[:taken] {
 		p.waiting -= size
 	}
-	p.sizes[channel] = sizes[taken:]
+	c.sizes = c.sizes[taken:]
 	p.reading.Unlock()
 	p.room.Signal()
 }
 
-// arrived returns how many messages of a channel came and were not taken.
-func (p *pipe) arrived(channel uint16) int64 {
+func (p *frameConn) arrived(channel uint16) int64 {
 	p.reading.Lock()
 	defer p.reading.Unlock()
-	return int64(p.delivered[channel] - p.taken[channel])
+	return int64(p.on(channel).delivered - p.on(channel).taken)
 }
 
 // isClosed reports whether this process has closed the connection. The client notices that a little later.
-func (p *pipe) isClosed() bool {
+func (p *frameConn) isClosed() bool {
 	p.reading.Lock()
 	defer p.reading.Unlock()
 	return p.closed
 }
 
 // Close ends the connection, without a word to the server.
-func (p *pipe) Close() error {
+func (p *frameConn) Close() error {
 	p.reading.Lock()
 	p.closed = true
 	p.reading.Unlock()

@@ -2,7 +2,6 @@ package wire
 
 import (
 	"bytes"
-	"crypto/rand"
 	"encoding/binary"
 	"net"
 	"slices"
@@ -12,9 +11,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// outlet is the lanes of a worker whose partitions one broker leads and whose batches wait to be sent. While there is room for
+// brokerQueue is the lanes of a worker whose partitions one broker leads and whose batches wait to be sent. While there is room for
 // another request in flight, a batch goes at once. After that, all that have gathered go in one request.
-type outlet struct {
+type brokerQueue struct {
 	broker int32
 	lanes  []*lane
 	flying []int // requests in flight, by connection
@@ -26,7 +25,7 @@ type outlet struct {
 const connections = 3
 
 // free returns the connection with the fewest requests in flight, and whether all of them leave room for one more.
-func (o *outlet) free(limit int) (connection int, ok bool) {
+func (o *brokerQueue) free(limit int) (connection int, ok bool) {
 	all := 0
 	for i, n := range o.flying {
 		all += n
@@ -58,10 +57,10 @@ func (w *worker) route(l *lane) {
 		go l.settle(answer{code: kerr.LeaderNotAvailable.Message, again: true, ask: true})
 		return
 	}
-	o := w.outlets[to]
+	o := w.brokers[to]
 	if o == nil {
-		o = &outlet{broker: to, flying: make([]int, len(w.clients))}
-		w.outlets[to] = o
+		o = &brokerQueue{broker: to, flying: make([]int, len(w.clients))}
+		w.brokers[to] = o
 	}
 	o.lanes = append(o.lanes, l)
 	if connection, ok := o.free(w.driver.Settings.MaxInFlight()); ok {
@@ -70,8 +69,7 @@ func (w *worker) route(l *lane) {
 	}
 }
 
-// drive sends requests to a broker over one connection until no lane waits for it.
-func (w *worker) drive(o *outlet, connection int) {
+func (w *worker) drive(o *brokerQueue, connection int) {
 	for {
 		w.mu.Lock()
 		lanes := w.take(o)
@@ -107,7 +105,7 @@ func (w *worker) drive(o *outlet, connection int) {
 }
 
 // take takes lanes for one request: one for each partition, and as many as it has room for. The caller holds mu.
-func (w *worker) take(o *outlet) (lanes []*lane) {
+func (w *worker) take(o *brokerQueue) (lanes []*lane) {
 	room := w.driver.Settings.Int("max.request.size")
 	w.round++
 	stay := o.lanes[:0]
@@ -125,7 +123,6 @@ func (w *worker) take(o *outlet) (lanes []*lane) {
 	return lanes
 }
 
-// request returns the request of the batches of lanes, with references in their places.
 func (w *worker) request(lanes []*lane) *kmsg.ProduceRequest {
 	req := kmsg.NewPtrProduceRequest()
 	req.TimeoutMillis = int32(min(w.driver.Settings.Duration("request.timeout.ms").Milliseconds(), 1<<31-1)) // franz-go sets the acks
@@ -142,7 +139,6 @@ func (w *worker) request(lanes []*lane) *kmsg.ProduceRequest {
 	return req
 }
 
-// answered gives each lane its part of the answer to a request.
 func (w *worker) answered(lanes []*lane, resp *kmsg.ProduceResponse, from int32) {
 	parts := make(map[int32]*kmsg.ProduceResponseTopicPartition, len(lanes))
 	for i := range resp.Topics {
@@ -172,19 +168,11 @@ const (
 	referenceSize = prefixSize + 4
 )
 
-// references are the batches that one client has on their way, by lane.
 type references struct {
 	prefix [prefixSize]byte
 	lanes  []*lane
 }
 
-func newReferences(lanes []*lane) *references {
-	r := &references{lanes: lanes}
-	_, _ = rand.Read(r.prefix[:]) // it never fails
-	return r
-}
-
-// conn is a connection that writes batches for their references.
 type conn struct {
 	net.Conn
 	refs    *references
@@ -193,7 +181,6 @@ type conn struct {
 	buffers net.Buffers
 }
 
-// cut is where the records of a lane follow in conn.head.
 type cut struct {
 	at   int
 	lane *lane
