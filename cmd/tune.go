@@ -298,7 +298,7 @@ func (t *tuner) rollback() (*finding, error) {
 	if filepath.Clean(t.Root) == "/" && !host.SystemCalls("/").Root() {
 		return nil, usageError(errors.New("only root can undo the changes: sudo kt tune --rollback"))
 	}
-	undone, err := t.tree.Rollback(tune.RollbackOptions{Force: t.Force})
+	undone, err := t.tree.Rollback(t.Force)
 	if err != nil {
 		return nil, err
 	}

@@ -79,20 +79,11 @@ func (p *parser) path(path string) string {
 // below what that layer says of the same flags. Brokers that a higher layer names are another cluster: then nothing of
 // this one counts, so that its password goes to nobody else.
 func (l *layers) applyCluster(all []layer) ([]layer, error) {
-	f := l.flags.Lookup("cluster")
-	if f == nil {
+	at := slices.IndexFunc(all, func(o layer) bool { return o.IsSet("cluster") })
+	if at < 0 || l.flags.Lookup("cluster") == nil || all[at].text("cluster") == "" {
 		return all, nil
 	}
-	name, source, at := l.typedText("cluster"), "--cluster", 0
-	from := fromFlag
-	for i := len(all) - 1; i >= 0 && !f.Changed; i-- {
-		if all[i].IsSet("cluster") {
-			name, source, from, at = all[i].text("cluster"), all[i].at["cluster"], all[i].from, i+1
-		}
-	}
-	if name == "" {
-		return all, nil
-	}
+	name, source, from := all[at].text("cluster"), all[at].at["cluster"], all[at].from
 	c, ok := l.clusters[name]
 	if !ok {
 		return nil, noCluster(source, name, l.clusters)
@@ -118,30 +109,20 @@ func (l *layers) applyCluster(all []layer) ([]layer, error) {
 	if c.Properties != "" {
 		own.put("command-config", []string{c.Properties}, "cluster "+name)
 	}
-	return slices.Insert(all, at, own), nil
+	return slices.Insert(all, at+1, own), nil
 }
 
 // brokersFrom returns the highest layer that names brokers, also in a file of Java properties, and the flag by which it does.
 func (l *layers) brokersFrom(all []layer) (level, string) {
-	flags := slices.Concat([]string{"bootstrap-server", "broker-list", "url", "command-property", "producer-props"}, propertyFiles)
-	names := func(flag, text string) bool {
-		switch {
-		case text == "":
-			return false
-		case slices.Contains(propertyFiles, flag):
-			list, _ := readProperties(text) // a load that uses the file tells its problems
-			return slices.ContainsFunc(list, func(p properties.Property) bool { return p.Key == bootstrapProperty })
-		}
-		return !listFlags["--"+flag] || strings.Contains(text, bootstrapProperty)
-	}
-	for _, flag := range flags {
-		if names(flag, l.typedText(flag)) {
-			return fromFlag, flag
-		}
-	}
 	for _, layer := range all {
-		for _, flag := range flags {
-			if l.flags.Lookup(flag) != nil && names(flag, layer.text(flag)) {
+		for _, flag := range append([]string{"bootstrap-server", "broker-list", "url", "command-property", "producer-props"}, propertyFiles...) {
+			text := layer.text(flag)
+			names := !listFlags["--"+flag] || strings.Contains(text, bootstrapProperty)
+			if slices.Contains(propertyFiles, flag) {
+				list, _ := readProperties(text) // a load that uses the file tells its problems
+				names = slices.ContainsFunc(list, func(p properties.Property) bool { return p.Key == bootstrapProperty })
+			}
+			if text != "" && names && l.flags.Lookup(flag) != nil {
 				return layer.from, flag
 			}
 		}

@@ -129,7 +129,7 @@ func (l *layers) apply() error {
 	if user != nil {
 		l.clusters = user.clusters
 	}
-	all := []layer{l.environment(), project.of(l.command, fromProject), user.of(l.command, fromUser)}
+	all := []layer{l.typed(), l.environment(), project.of(l.command, fromProject), user.of(l.command, fromUser)}
 	if l.sys.Profiles != nil { // elsewhere --profile is something else, or nothing
 		inProfile, err := l.profile(all)
 		if err = l.sys.passed(err); err != nil {
@@ -151,25 +151,34 @@ func (l *layers) apply() error {
 	}
 	l.flags.VisitAll(func(f *pflag.Flag) {
 		v := of(f)
-		if l.sources[f.Name] = fromNobody; v == nil {
-			return
-		}
-		if f.Changed {
-			from := fromFlag
-			if l.isTheirs(f.Name) {
-				from = fromForeign
-			}
-			l.note(v, "--"+f.Name, from)
-			return
-		}
+		l.sources[f.Name] = fromNobody
 		for _, from := range all {
-			if !v.Typed && !(l.sys.LeftOut != nil && l.sys.LeftOut(f.Name)) && (f.Name != "cluster" || from.chosen) && from.IsSet(f.Name) {
+			isTyped := from.from == fromFlag && !from.chosen
+			switch {
+			case v == nil || !from.IsSet(f.Name) || f.Name == "cluster" && !from.chosen && !isTyped:
+				continue
+			case isTyped && l.isTheirs(f.Name):
+				l.note(v, "--"+f.Name, fromForeign)
+			case isTyped:
+				l.note(v, "--"+f.Name, fromFlag)
+			case !v.Typed && !(l.sys.LeftOut != nil && l.sys.LeftOut(f.Name)):
 				l.set(f, from.GetStringSlice(f.Name), from.at[f.Name], from.from)
-				return
 			}
+			return
 		}
 	})
 	return nil
+}
+
+// typed returns the flags of the command line.
+func (l *layers) typed() layer {
+	all := newLayer(fromFlag)
+	l.flags.Visit(func(f *pflag.Flag) {
+		if v := of(f); v != nil && typedOn(f) {
+			all.put(f.Name, slices.Clone(v.texts), "--"+f.Name)
+		}
+	})
+	return all
 }
 
 // typedText returns the text of a flag that was typed, "" if it was not.
@@ -286,14 +295,11 @@ func is[T any](l *layers, flag string) (zero T) {
 
 // profile returns the profile that the command line or the highest of the layers names.
 func (l *layers) profile(above []layer) (layer, error) {
-	name, by := l.typedText("profile"), layer{}
-	if i := slices.IndexFunc(above, func(o layer) bool { return o.IsSet("profile") }); i >= 0 && !l.flags.Lookup("profile").Changed {
-		by = above[i]
-		name = by.text("profile")
-	}
-	if name == "" {
+	at := slices.IndexFunc(above, func(o layer) bool { return o.IsSet("profile") })
+	if at < 0 || above[at].text("profile") == "" {
 		return newLayer(fromProfile), nil
 	}
+	by, name := above[at], above[at].text("profile")
 	texts, err := l.readProfile(name)
 	for _, flag := range slices.Sorted(maps.Keys(texts.at)) {
 		if does := inProject(l.command, flag); err == nil && by.from == fromProject && does != allowed {
@@ -303,7 +309,7 @@ func (l *layers) profile(above []layer) (layer, error) {
 	if err != nil {
 		texts = newLayer(fromProfile)
 	}
-	if by.Viper != nil {
+	if by.from < fromFlag {
 		err = sourced(err, map[string]string{"profile": by.at["profile"], "": by.at["profile"]}, func(*plan.Problem) {})
 	}
 	return texts, err

@@ -56,13 +56,9 @@ func Connect(ctx context.Context, a Access) (*Cluster, error) {
 		return nil, fmt.Errorf("no broker reached: %w", err)
 	}
 	client, err := a.client(
-		nil,
-		kgo.SeedBrokers(reached...),
-		kgo.RequestRetries(adminRetries),
-		kgo.DialTimeout(dialTimeout),
-		kgo.RequestTimeoutOverhead(dialTimeout),
-		kgo.RetryTimeout(AdminTimeout),
-		kgo.MetadataMinAge(leaderPoll), // or a new topic would be looked up in a cache
+		nil, kgo.SeedBrokers(reached...), kgo.RequestRetries(3), // a cluster that is away is reported soon
+		kgo.DialTimeout(dialTimeout), kgo.RequestTimeoutOverhead(dialTimeout),
+		kgo.RetryTimeout(AdminTimeout), kgo.MetadataMinAge(leaderPoll), // or a new topic would be looked up in a cache
 	)
 	if err != nil {
 		return nil, err
@@ -88,9 +84,6 @@ func Connect(ctx context.Context, a Access) (*Cluster, error) {
 	}
 	return c, nil
 }
-
-// adminRetries is low, so that a cluster that is away is reported soon.
-const adminRetries = 3
 
 // Client returns a client with connections of its own, which its caller closes. The options win over those of the Access; seed
 // brokers among them must be brokers of this cluster.

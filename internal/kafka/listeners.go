@@ -140,10 +140,8 @@ func (c *Cluster) Reach(ctx context.Context) (unreached []error, err error) {
 	return few(unreached), nil
 }
 
-// maxNamed is how many brokers are named that do not answer.
 const maxNamed = 10
 
-// few returns the first errors, and one for all others.
 func few(errs []error) []error {
 	if len(errs) <= maxNamed {
 		return errs
@@ -152,7 +150,6 @@ func few(errs []error) []error {
 	return append(errs[:maxNamed:maxNamed], fmt.Errorf("and %d more brokers do not answer%.0w", len(errs)-maxNamed, others))
 }
 
-// isLoopback reports whether a host, with or without a port, is this one.
 func isLoopback(addr string) bool {
 	if host, _, err := net.SplitHostPort(addr); err == nil {
 		addr = host

@@ -251,7 +251,6 @@ func Pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// refusedForGood reports whether the same request fails again.
 func refusedForGood(err error) bool {
 	return IsAny(err, kerr.TopicAuthorizationFailed, kerr.ClusterAuthorizationFailed, kerr.UnknownTopicOrPartition)
 }

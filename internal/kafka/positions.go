@@ -150,15 +150,14 @@ func (p *Positions) SumElsewhere() (sum int64) {
 	return sum
 }
 
-// Owned returns how many partitions the group has in this process, and whether these are all.
-func (g *GroupPositions) Owned() (n int, all bool) {
-	count := g.layout.Count()
-	for i := range int32(count) {
+// Owned returns how many partitions the group has in this process.
+func (g *GroupPositions) Owned() (n int) {
+	for i := range int32(g.layout.Count()) {
 		if g.At(i).Owner.Load() > 0 {
 			n++
 		}
 	}
-	return n, n == count
+	return n
 }
 
 // Read moves the position behind records that were read, and returns where it was.

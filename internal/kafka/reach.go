@@ -96,8 +96,9 @@ func stranger(who who, answer []byte) error {
 
 // noTLS returns the error of an address where the TLS handshake failed: it asks in plain text who is there.
 func (a Access) noTLS(ctx context.Context, addr string, failed error) error {
-	if explained := a.Security.Explain(failed); !mayBePlain(failed) {
-		return explained
+	var record tls.RecordHeaderError
+	if !errors.As(failed, &record) && !slices.ContainsFunc([]error{context.DeadlineExceeded, os.ErrDeadlineExceeded, io.EOF, io.ErrUnexpectedEOF, syscall.ECONNRESET, syscall.EPIPE}, func(as error) bool { return errors.Is(failed, as) }) {
+		return a.Security.Explain(failed) // it did not fail as it does where no TLS is spoken
 	}
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", addr)
 	if err != nil {
@@ -116,13 +117,6 @@ func (a Access) noTLS(ctx context.Context, addr string, failed error) error {
 	return a.Security.Explain(failed)
 }
 
-// mayBePlain reports whether a TLS handshake failed as it does where no TLS is spoken.
-func mayBePlain(err error) bool {
-	var record tls.RecordHeaderError
-	return errors.As(err, &record) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
-}
-
-// refused returns the error of a broker that was reached and then gave no metadata.
 func (a Access) refused(ctx context.Context, addr string, failed error) error {
 	has := a.mechanisms(ctx, addr)
 	switch {
@@ -176,7 +170,6 @@ func askVersions(ctx context.Context, conn net.Conn) (answer []byte, err error) 
 		func(answer []byte) bool { return len(answer) >= enough || speaks(answer) != unknownYet })
 }
 
-// ask sends a request and reads until there is enough of an answer. What it reads is bounded.
 func ask(ctx context.Context, conn net.Conn, request kmsg.Request, enough func(answer []byte) bool) (answer []byte, err error) {
 	deadline, _ := ctx.Deadline()
 	_ = conn.SetDeadline(deadline) // it fails on a closed connection only, and so does the next line

@@ -99,7 +99,6 @@ func (c *Cluster) createOrFind(ctx context.Context, t plan.Topic) (*result.Topic
 	return found, nil
 }
 
-// lookUp returns the topic as it is, or nil when there is none.
 func (c *Cluster) lookUp(ctx context.Context, name string) (*result.Topic, error) {
 	m, err := c.admin.Metadata(ctx, name)
 	if err != nil {
@@ -115,7 +114,6 @@ func (c *Cluster) lookUp(ctx context.Context, name string) (*result.Topic, error
 	return topicOf(d), nil
 }
 
-// topicOf returns a topic as the metadata describes it.
 func topicOf(d kadm.TopicDetail) *result.Topic {
 	t := &result.Topic{Name: d.Topic, ID: d.ID.String(), Partitions: len(d.Partitions), Leaders: make(map[int32]int32), Replicas: make(map[int32]result.Replicas)}
 	for id, part := range d.Partitions {
@@ -179,7 +177,6 @@ func configValues(rs kadm.ResourceConfigs) map[string]string {
 	return out
 }
 
-// topicConfigs returns the topic's effective settings, nil when they may not be read.
 func (c *Cluster) topicConfigs(ctx context.Context, name string) map[string]string {
 	rs, err := c.admin.DescribeTopicConfigs(ctx, name)
 	if err != nil {
@@ -219,7 +216,8 @@ func (c *Cluster) create(ctx context.Context, t plan.Topic) error {
 		if errors.Is(err, kerr.TopicAlreadyExists) {
 			return err // another process was faster
 		}
-		if refused(err) {
+		if IsAny(err, kerr.InvalidTopicException, kerr.InvalidPartitions, kerr.InvalidReplicationFactor, kerr.InvalidReplicaAssignment,
+			kerr.InvalidConfig, kerr.InvalidRequest, kerr.PolicyViolation) { // for good
 			return result.Misfit("create topic %s: %w", t.Name, err)
 		}
 		if err != nil {
@@ -237,7 +235,6 @@ type refusal struct {
 func (r refusal) Error() string { return r.sentence }
 func (r refusal) Unwrap() error { return r.code }
 
-// refuse returns the error of a code, with the broker's own message if there is one.
 func refuse(code error, message string) error {
 	if code != nil && message != "" {
 		return refusal{code, message}
@@ -245,12 +242,6 @@ func refuse(code error, message string) error {
 	return code
 }
 
-func refused(err error) bool {
-	return IsAny(err, kerr.InvalidTopicException, kerr.InvalidPartitions, kerr.InvalidReplicationFactor, kerr.InvalidReplicaAssignment,
-		kerr.InvalidConfig, kerr.InvalidRequest, kerr.PolicyViolation)
-}
-
-// leaderPoll is how often a new topic is looked up until it has its leaders.
 const leaderPoll = 50 * time.Millisecond
 
 // awaitLeaders waits until every partition of a new topic has a leader that serves it.

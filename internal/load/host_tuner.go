@@ -170,7 +170,7 @@ func (h *HostTuner) set(ctx context.Context, o *study.HostOrder) error {
 	if err := h.checkOwn(o.Own); err != nil {
 		return err
 	}
-	undone, err := h.tree.Rollback(tune.RollbackOptions{})
+	undone, err := h.tree.Rollback(false)
 	for _, u := range undone {
 		if u.Err != nil {
 			err = errors.Join(err, fmt.Errorf("%s: %w", u.Path, u.Err))

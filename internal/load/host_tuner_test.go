@@ -113,7 +113,7 @@ func TestAgentsChangeTheirHostsAndPutThemBack(t *testing.T) {
 	end()
 	give(study.RestoreHost, "s1", key1, "1", "60 1", "b2: ", "kt tune --rollback")
 	give(study.RestoreHost, "s1", key1, "1", "60 1", "b2: ", "kt tune --rollback")
-	if _, err := tune.NewTree(roots[1], "").Rollback(tune.RollbackOptions{}); err != nil || swappinessOf(t, roots[1]) != "60" {
+	if _, err := tune.NewTree(roots[1], "").Rollback(false); err != nil || swappinessOf(t, roots[1]) != "60" {
 		t.Errorf("kt tune --rollback on b2: %v, and there is %s", err, swappinessOf(t, roots[1]))
 	}
 }

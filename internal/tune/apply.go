@@ -39,17 +39,11 @@ type Outcome struct {
 	Err    error  `json:"-"` // why it failed
 }
 
-// Apply makes changes, each for itself: one that fails leaves the others alone. An
-// error means that nothing was changed: the changes contradict each other, a file
-// that would be kt's own is somebody else's, the journal is broken or could not be
-// written, or another kt is at work.
+// Apply makes changes, each for itself: one that fails leaves the others alone, and is not in the journal if it left nothing
+// behind. What somebody else set since an earlier Apply counts as what was there before kt. An error means that nothing was changed.
 //
-// What somebody else set since an earlier Apply counts as what was there before kt. A
-// change that fails, and left nothing behind, is not in the journal.
-//
-// The journal comes first. Then the kernel gets the values, and last come kt's own
-// files: what the kernel refuses, or what brings the machine down, must not be set
-// again at its next start.
+// The journal comes first, then the kernel gets the values, and last come kt's own files: what the kernel refuses, or what
+// brings the machine down, must not be set again at its next start.
 func (t *Tree) Apply(changes []Change, o ApplyOptions) ([]Outcome, error) {
 	if err := checkChanges(changes); err != nil {
 		return nil, err

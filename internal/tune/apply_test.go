@@ -85,7 +85,7 @@ func TestApplyForNowOrForLaterOnly(t *testing.T) {
 			if _, err := os.Stat(tree.at(SysctlFile)); (err == nil) != row.file {
 				t.Errorf("Stat(%s) = %v, want it to be there: %t", SysctlFile, err, row.file)
 			}
-			mustRollback(t, tree, RollbackOptions{})
+			mustRollback(t, tree, false)
 			sameTree(t, "the tree after Rollback", before, snapshotOf(t, tree.root))
 		})
 	}
@@ -130,7 +130,7 @@ func TestOneChangeFailsAndOthersGoOn(t *testing.T) {
 				t.Errorf("the journal has the change that failed:\n%s", text)
 			}
 			k.refuses, k.rounds = nil, nil
-			mustRollback(t, tree, RollbackOptions{})
+			mustRollback(t, tree, false)
 			sameTree(t, "the tree after Rollback", before, snapshotOf(t, tree.root))
 		})
 	}
@@ -183,7 +183,7 @@ func TestAFailureDoesNotForgetWhatCameBefore(t *testing.T) {
 	sameStates(t, "Apply", "vm.swappiness failed", statesOf(mustApply(t, tree, planOfAll()[:1], ApplyOptions{})))
 	k.refuses = nil
 	putText(t, tree.root, swappinessFile, "1\n")
-	sameStates(t, "Rollback", "sysctl.d/zz-kt.conf restored, vm.swappiness restored", undoneStates(mustRollback(t, tree, RollbackOptions{})))
+	sameStates(t, "Rollback", "sysctl.d/zz-kt.conf restored, vm.swappiness restored", undoneStates(mustRollback(t, tree, false)))
 	sameTree(t, "the tree after Rollback", before, snapshotOf(t, tree.root))
 }
 
@@ -265,7 +265,7 @@ func TestAChangeThatALaterOneUndoesIsMadeAgain(t *testing.T) {
 	}
 	sameStates(t, "Apply", "disk.nr_requests applied, disk.scheduler applied", statesOf(mustApply(t, tree, changes, ApplyOptions{})))
 	must.Match(t, "1024\n", readText(t, tree.root, requestsFile), "%s", requestsFile)
-	mustRollback(t, tree, RollbackOptions{})
+	mustRollback(t, tree, false)
 	sameTree(t, "the tree after Rollback", before, snapshotOf(t, tree.root))
 }
 
@@ -362,7 +362,7 @@ func TestAnotherProfileReplacesLinesAndKeepsTheFirstOldValue(t *testing.T) {
 	if got := readText(t, tree.root, SysctlFile); !strings.HasSuffix(got, "\n"+want) || strings.Count(got, "\n") != 5 {
 		t.Errorf("%s after another profile is\n%s\nwant the lines\n%s", SysctlFile, got, want)
 	}
-	mustRollback(t, tree, RollbackOptions{})
+	mustRollback(t, tree, false)
 	sameTree(t, "the tree after Rollback", before, snapshotOf(t, tree.root))
 }
 
@@ -371,7 +371,7 @@ func TestASecondApplyAtTheSameTimeIsRefused(t *testing.T) {
 	other, _ := treeOf(tree.root)
 	_, unlock := must.Both(tree.lock(true))(t)
 	failsWith(t, "Apply beside another", onlyError(other.Apply(planOfAll(), ApplyOptions{})), errBusy.Error())
-	failsWith(t, "Rollback beside another", onlyError(other.Rollback(RollbackOptions{})), errBusy.Error())
+	failsWith(t, "Rollback beside another", onlyError(other.Rollback(false)), errBusy.Error())
 	unlock()
 	sameStates(t, "Apply after the other", allApplied, statesOf(mustApply(t, other, planOfAll(), ApplyOptions{})))
 }

@@ -18,12 +18,12 @@ import (
 //   - Before the value is read, only cases with Unknown or Absent count. The first that holds is the reading.
 //   - After that all cases count. Until then the fact value is empty.
 //   - A case with a Verdict is the last one, and the value is not compared with the rule.
-//   - Any other case adds its Note, and replaces Shown, Wanted, Command and Bad.
+//   - Any other case adds its Note, and replaces Shown, Wanted, Command and Bad. With a Command kt makes no change itself.
 //
 // A condition is EXPRESSION = EXPRESSION, and several of them with "and". In place of = stand != < <= > >=, has (a word in a list
 // with commas), like and unlike (a regular expression). An expression is a fact, a number or a word in single quotes, or several
-// with + - * / // % min max between them, which are worked out from left to right. "X or Y" is Y where X was divided by zero. A
-// fact that is not there, or may not be read, is empty in a condition. In a text {EXPRESSION} stands for its value.
+// with + - * / // % min max between them, which are worked out from left to right. "X or Y" is Y where X was divided by zero, and
+// "X else Y" where X cannot be read. What cannot be read is empty in a condition. In a text {EXPRESSION} stands for its value.
 // {EXPRESSION|bytes}, {…|time}, {…|2} and {…|CPU} show it as bytes, as a duration of seconds, with two decimals and as CPUs.
 type Case struct {
 	If      string  `yaml:"if"`
@@ -73,10 +73,7 @@ var (
 		"+": func(x, y float64) float64 { return x + y }, "-": func(x, y float64) float64 { return x - y },
 		"*": func(x, y float64) float64 { return x * y }, "/": func(x, y float64) float64 { return x / y },
 		"//":  func(x, y float64) float64 { return math.Floor(x / y) },
-		"min": math.Min, "max": math.Max, "%": math.Mod,
-		"or": func(x, y float64) float64 {
-			return map[bool]float64{true: y, false: x}[math.IsNaN(x) || math.IsInf(x, 0)]
-		},
+		"min": math.Min, "max": math.Max, "%": math.Mod, "or": nil, "else": nil, // which are worked out apart
 	}
 )
 
@@ -133,17 +130,21 @@ func compares(operator, left, right string) bool {
 func (a place) eval(expression string) (string, error) {
 	words, known := strings.Fields(expression), a.facts()
 	out, err := fact(known, words[0])
-	for i := 1; i+1 < len(words) && err == nil; i += 2 {
-		next, err := fact(known, words[i+1])
-		if err != nil {
-			return next, err
-		}
+	for i := 1; i+1 < len(words); i += 2 {
+		next, bad := fact(known, words[i+1])
 		x, wrong := strconv.ParseFloat(out, 64)
-		y, bad := strconv.ParseFloat(next, 64)
-		if wrong != nil || bad != nil {
-			return "", fmt.Errorf("%s: %q or %q is not a number", expression, out, next)
+		y, noNumber := strconv.ParseFloat(next, 64)
+		switch {
+		case words[i] == "else" && err != nil, words[i] == "or" && err == nil && (math.IsNaN(x) || math.IsInf(x, 0)):
+			out, err = next, bad
+		case operators[words[i]] == nil, err != nil:
+		case bad != nil:
+			out, err = next, bad
+		case wrong != nil || noNumber != nil:
+			out, err = "", fmt.Errorf("%s: %q or %q is not a number", expression, out, next)
+		default:
+			out = strconv.FormatFloat(operators[words[i]](x, y), 'f', -1, 64)
 		}
-		out = strconv.FormatFloat(operators[words[i]](x, y), 'f', -1, 64)
 	}
 	if len(words) > 1 && err == nil && (out == "NaN" || strings.HasSuffix(out, "Inf")) {
 		return "", fmt.Errorf("%s is not known", expression)
@@ -225,8 +226,9 @@ func (r Read) check() error {
 		for i, word := range words {
 			name, _, _ := strings.Cut(word, ":")
 			_, number := strconv.ParseFloat(word, 64)
+			_, operator := operators[word]
 			switch {
-			case i%2 == 1 && operators[word] == nil:
+			case i%2 == 1 && !operator:
 				return fmt.Errorf("%q: %q is no operator", expression, word)
 			case i%2 == 0 && known[name] == nil && number != nil && word[0] != '\'':
 				return fmt.Errorf("there is no fact %q; a word stands in single quotes", word)

@@ -48,17 +48,14 @@ func (m *Machine) check(s *Setting) Reading {
 	m.unkeptOf(s, &r)
 	m.contain(&r)
 	for _, text := range []*string{&r.Current, &r.Note, &r.Persisted, &r.PersistedIn, &r.Command} {
-		*text = strings.Map(harmless, *text)
+		*text = strings.Map(func(c rune) rune { // files of the machine may hold anything
+			if c == '\n' {
+				return c
+			}
+			return theme.CleanRune(c)
+		}, *text)
 	}
 	return r
-}
-
-// harmless is theme.CleanRune for text of several lines: files of the machine may hold anything.
-func harmless(c rune) rune {
-	if c == '\n' {
-		return c
-	}
-	return theme.CleanRune(c)
 }
 
 // persisted notes what a kernel setting will be after the next boot, if a file says so.

@@ -37,18 +37,6 @@ func mitigations(m place) Reading {
 	return r
 }
 
-func boost(m place) Reading {
-	n, err := m.Number("sys/devices/system/cpu/cpufreq/boost")
-	if err != nil {
-		n, err = m.Number("sys/devices/system/cpu/intel_pstate/no_turbo")
-		n = 1 - n
-	}
-	if err != nil {
-		return m.unreadable(err)
-	}
-	return Reading{Current: map[bool]string{true: "on", false: "off"}[n == 1]}
-}
-
 func wakeUpTime(m place) Reading {
 	states := m.Glob("sys/devices/system/cpu/cpu0/cpuidle/state*/latency")
 	if len(states) == 0 {

@@ -137,24 +137,23 @@ func (a place) ofBroker() map[string]any {
 		"old_used":     func() int64 { return oldGeneration(a.Process.Perf)[0] },
 		"old_most":     func() int64 { return oldGeneration(a.Process.Perf)[1] },
 		"heap":         func() int64 { return heapLimit(a.Machine) },
-		"heap_start":   func() int64 { return heapStart(a.Machine) },
+		"heap_start":   func() int64 { return a.heapOf(a.Process.JVM.Xms, "InitialRAMPercentage") },
 		"heap_chosen":  func() string { return yesNo(heapChosen(a.Machine)) },
 		"heap_least":   func() int64 { low, _, _ := heapRange(a.Machine); return low },
 		"heap_most":    func() int64 { _, _, high := heapRange(a.Machine); return high },
 		"heap_advised": func() int64 { return advisedHeap(a.Machine) },
-		"heap_options": func() string { return heapOptions(advisedHeap(a.Machine)) },
+		"heap_options": func() string {
+			return strings.ReplaceAll(`KAFKA_HEAP_OPTS="-XmsN -XmxN"`, "N", heapOption(advisedHeap(a.Machine)))
+		},
 
-		"kafka":            a.kafkaVersion,
-		"runs_broker":      func() string { return yesNo(runsBroker(a.Machine)) },
-		"roles":            strings.Join(processRoles(a.Machine), ","),
-		"property":         func(name string) string { return strings.TrimSpace(a.Config.Get(name, "")) },
-		"number":           a.propertyNumber,
-		"config":           a.Config.File,
-		"buffer_fault":     a.bufferFault,
-		"partitions":       a.partitions,
-		"partitions_most":  partitionLimit(a.CPUs),
-		"network_threads":  networkThreads(a.CPUs, encrypts(a.Config)),
-		"replica_fetchers": map[bool]int{true: replicaFetchers(partitionsHere(a.Machine))}[partitionsHere(a.Machine) > 1000],
+		"kafka":        a.kafkaVersion,
+		"runs_broker":  func() string { return yesNo(runsBroker(a.Machine)) },
+		"roles":        strings.Join(processRoles(a.Machine), ","),
+		"property":     func(name string) string { return strings.TrimSpace(a.Config.Get(name, "")) },
+		"number":       a.propertyNumber,
+		"config":       a.Config.File,
+		"buffer_fault": a.bufferFault,
+		"partitions":   a.partitions,
 	}
 }
 
@@ -200,8 +199,8 @@ func countOf(before, after map[string]int64, names ...string) count {
 			c.seen = true
 			c.total += total
 		}
-		if grew, ok := Delta(before, after, name); ok {
-			c.grew += grew
+		if total, ok := before[name]; ok {
+			c.grew += after[name] - total
 		}
 	}
 	return c

@@ -206,10 +206,8 @@ func (m *Machine) readOnly(c Change) bool {
 	return slices.Contains(mount.Options, "ro")
 }
 
-// DirsInUse are the directories that the brokers and controllers of a machine write
-// to, as kt sees them: those of a container by way of /proc/PID/root. The error names
-// each whose settings cannot be read, so that its directories are not known; the
-// others are returned all the same.
+// DirsInUse are the directories that the brokers and controllers of a machine write to, as kt sees them: those of a container by
+// way of /proc/PID/root. The error names each whose settings cannot be read.
 func DirsInUse(tree host.FS, calls host.Calls) ([]string, error) {
 	m := &Machine{FS: tree, Calls: calls}
 	m.own, m.ownErr = tree.Mounts()

@@ -84,7 +84,10 @@ func Fragment(hints []Hint) string {
 
 // ofHints are facts of hints alone.
 func (a place) ofHints() map[string]any {
-	heap, profile := a.heapHint(), ""
+	heap, profile := heapFor(a.Memory, partitionsHere(a.Machine)), ""
+	if a.Role == Controller && a.Memory > 0 {
+		heap = min(max(a.Memory/4, 1*gib), 4*gib) / heapStep * heapStep
+	}
 	if a.Profile != nil {
 		profile = a.Profile.Name
 	}
@@ -102,21 +105,13 @@ func (a place) ofHints() map[string]any {
 	return map[string]any{
 		"role": string(a.Role), "profile": profile, "brokers": a.brokers, "bandwidth": a.Bandwidth, "partitions_here": partitionsHere(a.Machine),
 		"hidden":     yesNo(slices.ContainsFunc(a.Dirs, func(d Dir) bool { return d.ListErr != nil })),
-		"hard_disks": yesNo(hardDisks(a.Machine)), "threads": whole(a.CPUs), "encrypts": yesNo(encrypts(a.Config)),
+		"hard_disks": yesNo(hardDisks(a.Machine)), "threads": whole(a.CPUs), "encrypts": yesNo(encrypts(a.Config)), "tls_factor": map[bool]int{true: 2, false: 1}[encrypts(a.Config)],
 		"heap_hint": heap, "heap_option": heapOption(heap), "heap_first": heapOption(first), "java_flags": flags,
 		"starts": map[bool]string{true: "; it starts with 256 MiB in the profile minimal"}[profile == "minimal"],
 	}
 }
 
 const heapStep = 256 * mib // so that the option is a round number
-
-// heapHint is the heap that is hinted at, whatever runs now.
-func (m *Machine) heapHint() int64 {
-	if m.Role == Controller && m.Memory > 0 {
-		return min(max(m.Memory/4, 1*gib), 4*gib) / heapStep * heapStep
-	}
-	return heapFor(m.Memory, partitionsHere(m))
-}
 
 // heapFor is the heap of a broker in bytes for so much memory and so many partitions; 0 when the memory is not known. It is kt's own.
 func heapFor(memory int64, partitions int) int64 {
@@ -134,8 +129,6 @@ func heapFor(memory int64, partitions int) int64 {
 	}
 	return n
 }
-
-func clamp(n, low, high int) int { return min(max(n, low), high) }
 
 // plural is "1 CPU", "2 CPUs". A CPU limit may be no whole number.
 func plural(n float64, thing string) string {
@@ -166,30 +159,4 @@ func hardDisks(m *Machine) bool {
 // encrypts reports whether a listener of the broker uses TLS.
 func encrypts(c Config) bool {
 	return strings.Contains(strings.ToUpper(c.Get("listeners", "")+c.Get("listener.security.protocol.map", "")), "SSL")
-}
-
-// networkThreads is num.network.threads; 0 when the number of CPUs is not known.
-func networkThreads(cpus float64, encrypted bool) int {
-	if cpus <= 0 {
-		return 0
-	}
-	n := clamp(whole(cpus)/2, 3, 16)
-	if encrypted {
-		n = max(n, min(2*n, whole(cpus)))
-	}
-	return n
-}
-
-// replicaFetchers is num.replica.fetchers of a cluster of more than two brokers.
-func replicaFetchers(partitions int) int { return clamp((partitions+999)/1000, 2, 4) }
-
-// partitionLimit is how many partitions Amazon advises for a broker of so many CPUs.
-func partitionLimit(cpus float64) int {
-	switch {
-	case cpus >= 16:
-		return 4000
-	case cpus >= 8:
-		return 2000
-	}
-	return 1000
 }

@@ -37,28 +37,6 @@ func TestTheHeapForAMachine(t *testing.T) {
 	}
 }
 
-func TestThreadsForAMachine(t *testing.T) {
-	for _, row := range []struct {
-		says      string
-		got, want int
-	}{
-		{"network threads: no fewer than 3", networkThreads(2, false), 3},
-		{"network threads: half as many as CPUs", networkThreads(16, false), 8},
-		{"network threads: no more than 16", networkThreads(96, false), 16},
-		{"network threads: twice for TLS", networkThreads(16, true), 16},
-		{"network threads: TLS on few CPUs", networkThreads(2, true), 3},
-		{"network threads: CPUs not known", networkThreads(0, false), 0},
-		{"fetchers: two for few partitions", replicaFetchers(10), 2},
-		{"fetchers: one for each 1000", replicaFetchers(2500), 3},
-		{"fetchers: no more than 4", replicaFetchers(90000), 4},
-		{"partitions of a small broker", partitionLimit(4), 1000},
-		{"partitions of a middling broker", partitionLimit(8), 2000},
-		{"partitions of a large broker", partitionLimit(16), 4000},
-	} {
-		must.Match(t, row.want, row.got, "%s", row.says)
-	}
-}
-
 // hintText is hints as lines, without their sources.
 func hintText(hints []Hint) []string {
 	var all []string
@@ -133,7 +111,16 @@ func TestHintsThatDependOnMore(t *testing.T) {
 		name    string
 		want    string // "" for no such hint
 	}{
-		{"TLS wants more network threads", tls, 0, "num.network.threads", "16"},
+		{"network threads: no fewer than 3", sized(set(), 2, 8*gib), 0, "num.network.threads", "3"},
+		{"network threads: no more than 16", sized(set(), 96, 8*gib), 0, "num.network.threads", "16"},
+		{"network threads: twice for TLS", tls, 0, "num.network.threads", "16"},
+		{"network threads: TLS on few CPUs", sized(set("listeners", "SSL://:9093"), 2, 8*gib), 0, "num.network.threads", "3"},
+		{"fetchers: two for few partitions", withDirs(set(), Dir{Partitions: 10}), 3, "num.replica.fetchers", "2"},
+		{"fetchers: no more than 4", withDirs(set(), Dir{Partitions: 90000}), 3, "num.replica.fetchers", "4"},
+		{"recovery: part of a CPU is one", sized(withDirs(set(), Dir{}), 0.5, 8*gib), 0, "num.recovery.threads.per.data.dir", "1"},
+		{"partitions of a small broker", sized(set(), 4, 8*gib), 0, "partitions of a broker, at most", "1000"},
+		{"partitions of a middling broker", sized(set(), 15, 8*gib), 0, "partitions of a broker, at most", "2000"},
+		{"partitions of a large broker", sized(set(), 16, 8*gib), 0, "partitions of a broker, at most", "4000"},
 		{"request threads: no fewer than 8", sized(withDirs(set(), Dir{}), 2, 8*gib), 0, "num.io.threads", "8"},
 		{"request threads: as many as CPUs", withDirs(set(), make([]Dir, 7)...), 0, "num.io.threads", "16"},
 		{"request threads: no more than 32", sized(withDirs(set(), make([]Dir, 4)...), 96, 64*gib), 0, "num.io.threads", "32"},

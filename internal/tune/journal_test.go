@@ -48,7 +48,7 @@ func TestABrokenJournalIsRefused(t *testing.T) {
 			unchanged(t, tree, k, func() {
 				failsWith(t, "Status", onlyError(tree.Status()), want)
 				failsWith(t, "Apply", onlyError(tree.Apply(planOfAll(), ApplyOptions{})), want)
-				failsWith(t, "Rollback", onlyError(tree.Rollback(RollbackOptions{})), want)
+				failsWith(t, "Rollback", onlyError(tree.Rollback(false)), want)
 			})
 		})
 	}
@@ -60,7 +60,7 @@ func TestAJournalThatOthersMayWriteIsRefused(t *testing.T) {
 		mustApply(t, tree, planOfAll(), ApplyOptions{})
 		must.Do(t, os.Chmod(tree.at(p), 0o777))
 		unchanged(t, tree, k, func() {
-			failsWith(t, "Rollback", onlyError(tree.Rollback(RollbackOptions{})), "journal: "+p+" may be written by others than root")
+			failsWith(t, "Rollback", onlyError(tree.Rollback(false)), "journal: "+p+" may be written by others than root")
 		})
 	}
 }
@@ -136,7 +136,7 @@ func TestAFullDiskUnderTheFilesLeavesTheRestApplied(t *testing.T) {
 	sameStates(t, "Apply", strings.NewReplacer("vm.swappiness applied", "vm.swappiness failed", "net.tcp_rmem applied", "net.tcp_rmem failed",
 		"vm.dirty_limit applied", "vm.dirty_limit failed").Replace(allApplied), statesOf(outcomes))
 	failsWith(t, "vm.swappiness", outcomes[0].Err, "it will not last: write "+SysctlFile+": no space left on device")
-	mustRollback(t, tree, RollbackOptions{})
+	mustRollback(t, tree, false)
 	sameTree(t, "the tree after Rollback", before, snapshotOf(t, tree.root))
 }
 
@@ -162,7 +162,7 @@ func TestAFullDiskInTheMiddle(t *testing.T) {
 	if _, err := os.Stat(tree.at(SysctlFile)); !os.IsNotExist(err) {
 		t.Errorf("Stat(%s) = %v: it was written, and no journal knows it", SysctlFile, err)
 	}
-	mustRollback(t, tree, RollbackOptions{}) // on a disk that is still full
+	mustRollback(t, tree, false) // on a disk that is still full
 	must.Do(t, os.Remove(filepath.Join(lib, "full")))
 	sameTree(t, "the tree after Rollback", before, snapshotOf(t, tree.root))
 }

@@ -20,12 +20,6 @@ const scriptFlags = "-server -XX:+UseG1GC -XX:MaxGCPauseMillis=20 -XX:Initiating
 // addFlag is the line that adds a flag behind those that Kafka's scripts give java, so that it wins.
 func addFlag(flag string) string { return fmt.Sprintf("KAFKA_OPTS=%q", flag) }
 
-// onFlag reads flags of the JVM of which each has the same effect.
-func (a place) onFlag() Reading {
-	on := slices.ContainsFunc(a.row.Read.Flags, func(name string) bool { return a.Process.JVM.XX[name] == "true" })
-	return Reading{Current: yesNo(on)}
-}
-
 // numberFlag reads a flag of the JVM that is a number.
 func (a place) numberFlag() Reading {
 	name := a.row.Read.G1
@@ -190,21 +184,14 @@ const (
 const scriptHeap = 1 * gib
 
 // heapLimit is the largest heap of the JVM of the broker, in bytes; 0 when no option set it.
-func heapLimit(m *Machine) int64 {
-	f := m.Process.JVM
-	if p, err := strconv.ParseFloat(f.XX["MaxRAMPercentage"], 64); f.Xmx == 0 && err == nil && p > 0 && p <= 100 {
-		return int64(float64(m.Memory) * p / 100)
-	}
-	return f.Xmx
-}
+func heapLimit(m *Machine) int64 { return m.heapOf(m.Process.JVM.Xmx, "MaxRAMPercentage") }
 
-// heapStart is the heap that the JVM starts with, in bytes; 0 when no option set it.
-func heapStart(m *Machine) int64 {
-	f := m.Process.JVM
-	if p, err := strconv.ParseFloat(f.XX["InitialRAMPercentage"], 64); err == nil && f.Xms == 0 {
+// heapOf is a size of the heap as one option sets it in bytes, or else another one as a share of the memory.
+func (m *Machine) heapOf(set int64, share string) int64 {
+	if p, err := strconv.ParseFloat(m.Process.JVM.XX[share], 64); set == 0 && err == nil && p > 0 && p <= 100 {
 		return int64(float64(m.Memory) * p / 100)
 	}
-	return f.Xms
+	return set
 }
 
 // heapOption is a number of bytes as java's options have it: "6g", "1536m".
@@ -213,12 +200,6 @@ func heapOption(n int64) string {
 		return strconv.FormatInt(n/gib, 10) + "g"
 	}
 	return strconv.FormatInt(n/mib, 10) + "m"
-}
-
-// heapOptions is the line that sets a heap for Kafka's scripts.
-func heapOptions(n int64) string {
-	o := heapOption(n)
-	return fmt.Sprintf(`KAFKA_HEAP_OPTS="-Xms%s -Xmx%s"`, o, o)
 }
 
 // heapChosen reports whether somebody chose the heap: not the JVM, nor Kafka's script.
@@ -232,9 +213,6 @@ func heapRange(m *Machine) (low, best, high int64) {
 	best = heapFor(m.Memory, partitionsHere(m))
 	return best / 2, best, max(best, min(8*gib, m.Memory/2))
 }
-
-// mostHeap is the largest heap that leaves a container room for the rest.
-func mostHeap(room int64) int64 { return room * 2 / 3 }
 
 // advisedHeap is the heap that all checks of its size agree with that the profile does not leave alone; 0 if nothing is known.
 func advisedHeap(m *Machine) int64 {
@@ -252,7 +230,7 @@ func advisedHeap(m *Machine) int64 {
 	case (advised < low || advised > high) && !m.Profile.leaves("jvm.heap_size"):
 		advised = best
 	}
-	if room := m.Cgroup.Memory; room > 0 && advised > mostHeap(room) {
+	if room := m.Cgroup.Memory; room > 0 && advised > room*2/3 {
 		advised = heapFor(room, 0)
 	}
 	return advised

@@ -115,13 +115,6 @@ func (c Config) Get(name, unset string) string {
 	return unset
 }
 
-// Delta is by how much one of the kernel's counters grew over the interval, if it could be read.
-func Delta(before, after map[string]int64, name string) (n int64, seen bool) {
-	b, ok := before[name]
-	a, ok2 := after[name]
-	return a - b, ok && ok2
-}
-
 // Options are what a person knows better than the machine. But for the profile, kt finds everything out.
 type Options struct {
 	Profile  *Profile
@@ -132,9 +125,8 @@ type Options struct {
 	Interval time.Duration // for how long counters are watched; 0: since the machine started
 }
 
-// Look finds out what checks need to know of a machine. What cannot be found is
-// left zero, and the check that needs it says so. It fails for what was asked for by
-// name and is not there, and when ctx ends.
+// Look finds out what checks need to know of a machine. What cannot be found is left zero. It fails for what was asked for by name
+// and is not there, and when ctx ends.
 func Look(ctx context.Context, tree host.FS, calls host.Calls, o Options) (*Machine, error) {
 	m := &Machine{FS: tree, Calls: calls, Profile: o.Profile, Interval: o.Interval, Before: tree.Counters()}
 	watched := time.After(o.Interval) // counters are watched while the rest is read
@@ -225,7 +217,9 @@ const mostRead = 1 << 20
 
 // findProcess finds the broker or controller that runs here, the first of several, and how many there are.
 func (m *Machine) findProcess(o Options) (found int, err error) {
-	m.Unit = unitName(o.Unit)
+	if o.Unit != "" {
+		m.Unit = strings.TrimSuffix(o.Unit, ".service") + ".service"
+	}
 	all, err := m.Processes()
 	if err != nil && o.PID != 0 {
 		return 0, fmt.Errorf("look for the broker's process: %w", err)
@@ -263,14 +257,6 @@ func (m *Machine) findProcess(o Options) (found int, err error) {
 		return 0, fmt.Errorf("--pid %d: there is no such process", o.PID)
 	}
 	return found, nil
-}
-
-// unitName is a unit with its kind: "kafka" is "kafka.service".
-func unitName(name string) string {
-	if name == "" || strings.HasSuffix(name, ".service") {
-		return name
-	}
-	return name + ".service"
 }
 
 // readConfig reads the server.properties that a process was started with, and its --override flags.

@@ -101,16 +101,15 @@ func checkPageCache(m place) Reading {
 
 // writeRate is what is written to all disks, in bytes a second: over the interval, or since the machine started.
 func (m *Machine) writeRate() (float64, bool) {
-	written, seen := Delta(m.Before.VM, m.After.VM, "pgpgout") // KiB
-	over := m.Interval.Seconds()
+	c := countOf(m.Before.VM, m.After.VM, "pgpgout") // KiB
+	written, over := c.in(m.Interval > 0), m.Interval.Seconds()
 	if over <= 0 {
-		written = m.After.VM["pgpgout"]
 		text, _ := m.Text("proc/uptime") // "seconds seconds-idle"
 		if _, err := fmt.Sscan(text, &over); err != nil {
 			return 0, false
 		}
 	}
-	return float64(written) * 1024 / over, seen && written >= 0 && over > 0 && !math.IsInf(over, 0)
+	return float64(written) * 1024 / over, c.seen && written >= 0 && over > 0 && !math.IsInf(over, 0)
 }
 
 // dirtyAmount is a rule for an amount of unwritten data, the least of what is set: a "share" of the memory in percent, a
@@ -168,48 +167,43 @@ func validDirty(r Rule) error {
 
 // on is the wanted value with so much memory and a disk of so many bytes a second, 0 for one that was not measured.
 func (a dirtyAmount) on(memory, bandwidth int64) dirtyValue {
-	v := dirtyValue{percent: int64(a["share"])}
-	if size := int64(a["size"]); size > 0 && (v.percent == 0 || size < v.of(memory)) {
-		v = dirtyValue{bytes: size}
+	v := dirtyValue{int64(a["share"]), "ratio"}
+	if size := int64(a["size"]); size > 0 && (v.n == 0 || size < v.of(memory)) {
+		v = dirtyValue{size, "bytes"}
 	}
 	if a["time"] > 0 && bandwidth > 0 {
 		// Whole MiB: no two measurements are the same to the byte.
 		if b := max(int64(a["time"]*float64(bandwidth))>>20<<20, int64(a["min"]), 1<<20); b < v.of(memory) {
-			v = dirtyValue{bytes: b}
+			v = dirtyValue{b, "bytes"}
 		}
 	}
 	return v
 }
 
-// dirtyValue is what a pair of files holds: bytes, or else a percentage.
-type dirtyValue struct{ percent, bytes int64 }
+// dirtyValue is what a pair of files holds: "bytes", or a "ratio" in percent.
+type dirtyValue struct {
+	n    int64
+	unit string
+}
 
 // of is the amount in bytes.
 func (v dirtyValue) of(memory int64) int64 {
-	if v.bytes > 0 {
-		return v.bytes
+	if v.unit == "bytes" {
+		return v.n
 	}
-	return int64(float64(memory) * float64(v.percent) / 100)
+	return int64(float64(memory) * float64(v.n) / 100)
 }
 
 func (v dirtyValue) String() string {
-	if v.bytes > 0 {
-		return strconv.FormatInt(v.bytes, 10) + " bytes"
-	}
-	return strconv.FormatInt(v.percent, 10) + " %"
+	return strconv.FormatInt(v.n, 10) + " " + strings.Replace(v.unit, "ratio", "%", 1)
 }
 
-// dirtyPair is one value of the kernel in two files, of which one holds 0. op tells which side of the wanted amount is as good.
+// dirtyPair is one value of the kernel in two files, NAME_ratio and NAME_bytes, of which one holds 0. op tells which side of the
+// wanted amount is as good.
 type dirtyPair struct {
-	id           string
-	op           Op
-	ratio, bytes string // the kernel's names
+	name string
+	op   Op
 }
-
-var (
-	dirtyBackground = dirtyPair{"vm.dirty_background", AtMost, "vm.dirty_background_ratio", "vm.dirty_background_bytes"}
-	dirtyLimit      = dirtyPair{"vm.dirty_limit", AtLeast, "vm.dirty_ratio", "vm.dirty_bytes"}
-)
 
 // holds allows for a tenth: measurements differ by as much.
 func (p dirtyPair) holds(have, want dirtyValue, memory int64) bool {
@@ -221,12 +215,15 @@ func (p dirtyPair) holds(have, want dirtyValue, memory int64) bool {
 }
 
 func (p dirtyPair) check(m place) Reading {
-	percent, err := m.Number(host.SysctlFile(p.ratio))
-	bytes, missing := m.Number(host.SysctlFile(p.bytes))
+	percent, err := m.Number(host.SysctlFile(p.name + "_ratio"))
+	bytes, missing := m.Number(host.SysctlFile(p.name + "_bytes"))
 	if err = cmp.Or(err, missing); err != nil {
 		return Denied(err)
 	}
-	have := dirtyValue{percent, bytes}
+	have := dirtyValue{percent, "ratio"}
+	if bytes > 0 {
+		have = dirtyValue{bytes, "bytes"}
+	}
 	r := Reading{Verdict: Info, Current: have.String(), Wanted: m.want.String()}
 	boot, file := p.persisted(m.Machine)
 	if file != "" {
@@ -248,26 +245,27 @@ func (p dirtyPair) judge(m place, r *Reading, have, boot dirtyValue) {
 		r.Verdict, r.Note = Unknown, err.Error()
 		return
 	}
-	file, want := r.PersistedIn, amount.on(m.MemTotal, m.Bandwidth)
+	want := amount.on(m.MemTotal, m.Bandwidth)
 	r.Verdict, r.Wanted = Warn, string(p.op)+" "+want.String()
-	switch change := p.change(have, want); {
+	change := p.change(m, want)
+	switch {
 	case !p.holds(have, want, m.MemTotal):
-		r.Changes = []Change{change}
-	case file != "" && !p.holds(boot, want, m.MemTotal):
+	case r.PersistedIn != "" && !p.holds(boot, want, m.MemTotal):
 		r.Drifts = true
-		r.addNote("%s after a reboot: %s", boot, file)
-		r.Changes = []Change{{Setting: p.id, Kind: KeepOnly, Path: file, Old: boot.String(), New: want.String(), Keep: change.Keep}}
+		r.addNote("%s after a reboot: %s", boot, r.PersistedIn)
+		change = Change{Setting: m.row.ID, Kind: KeepOnly, Path: r.PersistedIn, Old: boot.String(), New: want.String(), Keep: change.Keep}
 	default:
 		r.Verdict = OK
 		return
 	}
+	r.Changes = []Change{change}
 	p.advise(m, r, want, amount["time"] > 0 && m.Bandwidth <= 0)
 }
 
 // advise says what else is to be known of a change.
 func (p dirtyPair) advise(m place, r *Reading, want dirtyValue, unmeasured bool) {
 	switch {
-	case unmeasured && p.op == AtLeast && want.bytes == 0 && m.MemTotal > 64<<30: // 60 % of it are two minutes of a disk with 300 MB/s
+	case unmeasured && p.op == AtLeast && want.unit == "ratio" && m.MemTotal > 64<<30: // 60 % of it are two minutes of a disk with 300 MB/s
 		r.Changes, r.Command = nil, "kt tune --probe --apply"+m.pick
 		r.addNote("the rate of the disks is not known: %s of %s would be %s unwritten",
 			want, theme.Bytes(m.MemTotal), theme.Bytes(want.of(m.MemTotal)))
@@ -281,30 +279,26 @@ func (p dirtyPair) advise(m place, r *Reading, want dirtyValue, unmeasured bool)
 }
 
 // change writes the file that the wanted value belongs in, which sets the other to 0.
-func (p dirtyPair) change(have, want dirtyValue) Change {
-	key, old, wanted, other, otherOld := p.ratio, have.percent, want.percent, p.bytes, have.bytes
-	if want.bytes > 0 {
-		key, old, wanted, other, otherOld = p.bytes, have.bytes, want.bytes, p.ratio, have.percent
-	}
-	c := Sysctl(p.id, key, strconv.FormatInt(old, 10), strconv.FormatInt(wanted, 10))
-	c.Pair, c.PairOld = "/"+host.SysctlFile(other), strconv.FormatInt(otherOld, 10)
+func (p dirtyPair) change(m place, want dirtyValue) Change {
+	key := p.name + "_" + want.unit
+	old, _ := m.Number(host.SysctlFile(key)) // check has read both
+	c := Sysctl(m.row.ID, key, strconv.FormatInt(old, 10), strconv.FormatInt(want.n, 10))
+	c.Pair = otherOfPair(c.Path)
+	c.PairOld, _ = m.Text(host.Rel(c.Pair))
 	return c
 }
 
 // persisted is what the pair will be after the next boot, and the file that says so; "" for none.
 func (p dirtyPair) persisted(m *Machine) (v dirtyValue, file string) {
 	var last host.Sysctl
-	for _, s := range slices.Concat(m.Sysctls[p.ratio], m.Sysctls[p.bytes]) {
+	for _, s := range slices.Concat(m.Sysctls[p.name+"_ratio"], m.Sysctls[p.name+"_bytes"]) {
 		if s.Key == last.Key || last.File == "" || after(s.File, last.File) || s.File == last.File && s.Line > last.Line {
 			last = s
 		}
 	}
 	n, err := strconv.ParseInt(strings.TrimSpace(last.Value), 10, 64)
-	switch {
-	case err != nil || n < 0:
-		return dirtyValue{}, ""
-	case last.Key == p.bytes:
-		return dirtyValue{bytes: n}, last.File
+	if err != nil || n < 0 {
+		return v, ""
 	}
-	return dirtyValue{percent: n}, last.File
+	return dirtyValue{n, last.Key[len(p.name)+1:]}, last.File
 }

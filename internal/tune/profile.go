@@ -44,9 +44,8 @@ type profileFile struct {
 	Settings    map[string]yaml.Node `yaml:"settings"` // ID: rule; an empty one leaves the value alone
 }
 
-// LoadProfile reads a profile: a file of the user's when name ends in .yaml or
-// .yml, or holds a slash, which open opens; else NAME.yaml of those that kt ships.
-// Every problem is told with its line.
+// LoadProfile reads a profile: NAME.yaml of those that kt ships or, by a name that ends in .yaml or .yml or holds a slash, a file of
+// the user's, which open opens. Every problem is told with its line.
 func LoadProfile(name string, shipped fs.FS, open func(string) ([]byte, error)) (*Profile, error) {
 	return loadProfile(name, shipped, open, nil)
 }

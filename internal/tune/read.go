@@ -66,7 +66,9 @@ func (r Read) way() check {
 	case r.G1 != "":
 		return place.numberFlag
 	case r.Flags != nil:
-		return place.onFlag
+		return func(a place) Reading {
+			return Reading{Current: yesNo(slices.ContainsFunc(r.Flags, func(name string) bool { return a.Process.JVM.XX[name] == "true" }))}
+		}
 	case r.Offers != "", strings.Contains(r.File, "*"):
 		return place.files
 	case r.Options != nil:

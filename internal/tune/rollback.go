@@ -18,13 +18,6 @@ const (
 	Held     State = "held"    // as kt left it; only of [Tree.Status]
 )
 
-// RollbackOptions are how changes are undone.
-type RollbackOptions struct {
-	// Force restores what somebody else changed since, too, and removes files of kt's
-	// that were edited. A file that is not kt's is never removed: it is only forgotten.
-	Force bool
-}
-
 // Undone is what became of one thing that kt had changed, or of [Tree.Status] what it is now.
 type Undone struct {
 	Setting string `json:"setting,omitempty"`
@@ -49,16 +42,12 @@ func (u Undone) MarshalJSON() ([]byte, error) {
 	return json.Marshal(all)
 }
 
-// Rollback puts back what the journal holds: kt's own files are removed, and every
-// value that is still kt's becomes what it was before kt first changed it. What
-// somebody else changed since is left, unless forced, and stays in the journal, and so
-// does what fails. A file that is not kt's is left even then, but by force the journal
-// forgets it. When nothing is left the journal is removed. Without a journal
-// there is nothing to do. An error means that nothing was undone, or that the journal
-// could not be brought up to date, which the next Rollback does.
+// Rollback puts back what the journal holds: kt's own files are removed, and every value that is still kt's becomes what it was
+// before kt. What somebody else changed since is left in the journal, and so is what fails. By force changed values are put back,
+// edited files removed, and foreign ones forgotten. An error means that nothing was undone, or that the journal is not up to date.
 //
 // kt's own files go first, so that a start in the middle does not set anything again.
-func (t *Tree) Rollback(o RollbackOptions) ([]Undone, error) {
+func (t *Tree) Rollback(force bool) ([]Undone, error) {
 	_, unlock, err := t.lock(false)
 	if errors.Is(err, errNothing) {
 		return nil, nil
@@ -71,13 +60,13 @@ func (t *Tree) Rollback(o RollbackOptions) ([]Undone, error) {
 	if err != nil {
 		return nil, err
 	}
-	undone, files := t.dropFiles(j, o.Force)
+	undone, files := t.dropFiles(j, force)
 	for _, e := range j.Entries { // what kt changed for itself too has its own old value
 		e.Beside = slices.DeleteFunc(e.Beside, func(b besideValue) bool {
 			return slices.ContainsFunc(j.Entries, func(own *entry) bool { return own.Path == b.Path })
 		})
 	}
-	values, entries := t.restoreAll(j, o.Force)
+	values, entries := t.restoreAll(j, force)
 	undone = append(undone, values...)
 	t.dropFolders(j.Folders)
 	if j.Files, j.Entries = files, entries; len(files) == 0 && len(entries) == 0 {

@@ -30,7 +30,7 @@ func TestRollbackPutsEverythingBack(t *testing.T) {
 	before := snapshotOf(t, tree.root)
 	mustApply(t, tree, planOfAll(), ApplyOptions{})
 	k.writes = nil
-	sameStates(t, "Rollback", allRestored, undoneStates(mustRollback(t, tree, RollbackOptions{})))
+	sameStates(t, "Rollback", allRestored, undoneStates(mustRollback(t, tree, false)))
 	sameTree(t, "the tree after Rollback", before, snapshotOf(t, tree.root))
 	for _, w := range k.writes {
 		if w == dirtyBytesFile+" = 0" {
@@ -38,14 +38,14 @@ func TestRollbackPutsEverythingBack(t *testing.T) {
 		}
 	}
 	unchanged(t, tree, k, func() {
-		sameStates(t, "Rollback again", "", append(undoneStates(mustRollback(t, tree, RollbackOptions{})), ""))
+		sameStates(t, "Rollback again", "", append(undoneStates(mustRollback(t, tree, false)), ""))
 	})
 }
 
 func TestRollbackOfAnUntouchedMachineDoesNothing(t *testing.T) {
 	tree, _ := machineTree(t)
 	tree.after = func(step string) { t.Errorf("Rollback made a step: %s", step) }
-	if undone := mustRollback(t, tree, RollbackOptions{}); len(undone) > 0 {
+	if undone := mustRollback(t, tree, false); len(undone) > 0 {
 		t.Errorf("Rollback = %v, want nothing", undone)
 	}
 }
@@ -107,7 +107,7 @@ func TestWhatSomebodyElseChangedIsLeft(t *testing.T) {
 			before := snapshotOf(t, tree.root)
 			mustApply(t, tree, planOfAll(), ApplyOptions{})
 			row.meddle(t, tree)
-			sameStates(t, "Rollback", row.want, undoneStates(mustRollback(t, tree, RollbackOptions{})))
+			sameStates(t, "Rollback", row.want, undoneStates(mustRollback(t, tree, false)))
 			if row.force == "" {
 				if _, err := os.Stat(tree.at(JournalFolder)); !os.IsNotExist(err) {
 					t.Errorf("Stat(%s) = %v, want that nothing is left to put back", JournalFolder, err)
@@ -119,11 +119,11 @@ func TestWhatSomebodyElseChangedIsLeft(t *testing.T) {
 			}
 			k.writes = nil
 			drifted := strings.Replace(row.force, "restored", "drifted", 1)
-			sameStates(t, "Rollback again", drifted, undoneStates(mustRollback(t, tree, RollbackOptions{})))
+			sameStates(t, "Rollback again", drifted, undoneStates(mustRollback(t, tree, false)))
 			if len(k.writes) > 0 {
 				t.Errorf("the second Rollback wrote %q", k.writes)
 			}
-			sameStates(t, "Rollback by force", row.force, undoneStates(mustRollback(t, tree, RollbackOptions{Force: true})))
+			sameStates(t, "Rollback by force", row.force, undoneStates(mustRollback(t, tree, true)))
 			sameTree(t, "the tree after a forced Rollback", before, snapshotOf(t, tree.root))
 		})
 	}
@@ -133,10 +133,10 @@ func TestAFileThatIsNotKtsIsForgottenByForce(t *testing.T) {
 	tree, _ := machineTree(t)
 	mustApply(t, tree, planOfAll()[:1], ApplyOptions{})
 	putText(t, tree.root, SysctlFile, "vm.swappiness = 5\n")
-	undone := mustRollback(t, tree, RollbackOptions{Force: true})
+	undone := mustRollback(t, tree, true)
 	sameStates(t, "Rollback by force", "sysctl.d/zz-kt.conf drifted, vm.swappiness restored", undoneStates(undone))
 	failsWith(t, "Rollback by force", undone[0].Err, SysctlFile+" is not kt's: it was left as it is, and kt has forgotten it")
-	if undone := mustRollback(t, tree, RollbackOptions{}); len(undone) > 0 {
+	if undone := mustRollback(t, tree, false); len(undone) > 0 {
 		t.Errorf("Rollback after it = %v, want nothing", undone)
 	}
 	if got := readText(t, tree.root, SysctlFile); got != "vm.swappiness = 5\n" {
@@ -197,7 +197,7 @@ func TestWhatWasThereLastIsPutBack(t *testing.T) {
 					row.between(t, tree)
 				}
 			}
-			for _, u := range mustRollback(t, tree, RollbackOptions{}) {
+			for _, u := range mustRollback(t, tree, false) {
 				must.Match(t, Restored, u.State, "Rollback: %s is …, %v", u.Path, u.Err)
 			}
 			must.Match(t, row.want, readText(t, tree.root, row.path), "%s after Rollback", row.path)
@@ -242,7 +242,7 @@ func TestRollbackAfterTheNextStart(t *testing.T) {
 			}
 			must.Do(t, os.RemoveAll(tree.at("/proc/4711")))
 			row.start(t, tree, defaults)
-			sameStates(t, "Rollback", row.want, undoneStates(mustRollback(t, tree, RollbackOptions{})))
+			sameStates(t, "Rollback", row.want, undoneStates(mustRollback(t, tree, false)))
 			for p, text := range defaults {
 				if strings.HasPrefix(p, "/proc/4711") {
 					continue
@@ -263,7 +263,7 @@ func TestRollbackAfterAStartOfWhatWasOnlyKept(t *testing.T) {
 	mustApply(t, tree, planOfAll()[:1], ApplyOptions{Persist: true})
 	putText(t, tree.root, bootIDFile, "7b1f8a0e-8d0c-4f5e-9a77-000000000002\n")
 	putText(t, tree.root, swappinessFile, "1\n")
-	sameStates(t, "Rollback", "sysctl.d/zz-kt.conf restored, vm.swappiness restored", undoneStates(mustRollback(t, tree, RollbackOptions{})))
+	sameStates(t, "Rollback", "sysctl.d/zz-kt.conf restored, vm.swappiness restored", undoneStates(mustRollback(t, tree, false)))
 	must.Match(t, "60\n", readText(t, tree.root, swappinessFile), "%s", swappinessFile)
 }
 
@@ -272,7 +272,7 @@ func TestWhatFailsStaysInTheJournal(t *testing.T) {
 	before := snapshotOf(t, tree.root)
 	mustApply(t, tree, planOfAll(), ApplyOptions{})
 	k.refuses = map[string]error{hugePagesFile: syscall.EBUSY}
-	undone := mustRollback(t, tree, RollbackOptions{})
+	undone := mustRollback(t, tree, false)
 	sameStates(t, "Rollback", stateList("thp.enabled failed"), undoneStates(undone))
 	if u := undone[7]; u.Err == nil || u.Err.Error() != "set "+hugePagesFile+": device or resource busy" {
 		t.Errorf("Rollback: the error of thp.enabled is %v", u.Err)
@@ -280,7 +280,7 @@ func TestWhatFailsStaysInTheJournal(t *testing.T) {
 	held := must.Have(tree.Status())(t)
 	sameStates(t, "Status", "thp.enabled held", undoneStates(held))
 	k.refuses = nil
-	sameStates(t, "Rollback again", "thp.enabled restored", undoneStates(mustRollback(t, tree, RollbackOptions{})))
+	sameStates(t, "Rollback again", "thp.enabled restored", undoneStates(mustRollback(t, tree, false)))
 	sameTree(t, "the tree", before, snapshotOf(t, tree.root))
 }
 
@@ -328,7 +328,7 @@ func TestValuesThatDependOnEachOtherArePutBack(t *testing.T) {
 			putText(t, tree.root, preferenceFile, "balance_power\n")
 			before := snapshotOf(t, tree.root)
 			sameStates(t, "Apply", row.want, statesOf(mustApply(t, tree, row.changes, ApplyOptions{Runtime: true})))
-			for _, u := range mustRollback(t, tree, RollbackOptions{}) {
+			for _, u := range mustRollback(t, tree, false) {
 				if u.State != Restored || u.Err != nil {
 					t.Errorf("Rollback: %s is %s, %v; want %s", u.Setting, u.State, u.Err, Restored)
 				}
@@ -344,7 +344,7 @@ func TestAFolderThatOthersUseIsLeft(t *testing.T) {
 	mustApply(t, tree, planOfAll(), ApplyOptions{})
 	const theirs = "/etc/tmpfiles.d/theirs.conf"
 	putText(t, tree.root, theirs, "d /run/x\n")
-	sameStates(t, "Rollback", allRestored, undoneStates(mustRollback(t, tree, RollbackOptions{})))
+	sameStates(t, "Rollback", allRestored, undoneStates(mustRollback(t, tree, false)))
 	before[theirs] = "-rw-r--r-- d /run/x\n"
 	before["/etc/tmpfiles.d"] = "drwxr-xr-x "
 	sameTree(t, "the tree after Rollback", before, snapshotOf(t, tree.root))

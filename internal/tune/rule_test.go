@@ -290,12 +290,12 @@ func TestWhatAPairWillBeAfterAReboot(t *testing.T) {
 		"vm.dirty_ratio": {{Key: "vm.dirty_ratio", Value: "20", File: "/usr/lib/sysctl.d/10-a.conf", Line: 1}, {Key: "vm.dirty_ratio", Value: "30", File: "/etc/sysctl.d/60-b.conf", Line: 4}},
 		"vm.dirty_bytes": {{Key: "vm.dirty_bytes", Value: "1000", File: "/etc/sysctl.d/60-b.conf", Line: 9}},
 	}}
-	got, file := dirtyLimit.persisted(m)
-	if want := (dirtyValue{bytes: 1000}); got != want || file != "/etc/sysctl.d/60-b.conf" {
+	got, file := dirtyPair{name: "vm.dirty"}.persisted(m)
+	if want := (dirtyValue{1000, "bytes"}); got != want || file != "/etc/sysctl.d/60-b.conf" {
 		t.Errorf("persisted = %v in %s, want %v, the last line of /etc/sysctl.d/60-b.conf", got, file, want)
 	}
 	m.Sysctls["vm.dirty_bytes"][0].Value = "plenty"
-	if got, file := dirtyLimit.persisted(m); file != "" {
+	if got, file := (dirtyPair{name: "vm.dirty"}).persisted(m); file != "" {
 		t.Errorf("persisted = %v in %s, want nothing: the last line has no number", got, file)
 	}
 }

@@ -35,9 +35,8 @@ var reloads = []struct{ command, running, files string }{
 	{"udevadm control --reload", "/run/udev", "/etc/udev/rules.d/"},
 }
 
-// Script writes changes as a script for any POSIX shell, which does what Apply would
-// do, but for a journal: it says at its end how to undo it. What the kernel refuses it
-// keeps for the next start all the same. Writing it changes nothing.
+// Script writes changes as a script for any POSIX shell, which does what Apply would do, and says at its end how to undo it. What
+// the kernel refuses it keeps for the next start all the same. Writing it changes nothing.
 func Script(w io.Writer, changes []Change, o ApplyOptions) error {
 	if err := checkChanges(changes); err != nil {
 		return err

@@ -15,12 +15,8 @@ import (
 	"github.com/kt-bench/kt/internal/host"
 )
 
-// Tree is a machine as something that can be changed: its files below a folder, and
-// the kernel that takes their values.
-//
-// [Tree.Apply] notes in a journal what it is about to change before it changes
-// anything, and [Tree.Rollback] puts back what is noted. Both may be killed at any
-// moment: a second Rollback, or the first, still puts everything back.
+// Tree is a machine as something that can be changed: its files below a folder, and the kernel that takes their values. [Tree.Apply]
+// and [Tree.Rollback] may be killed at any moment: a second Rollback, or the first, still puts everything back.
 type Tree struct {
 	root    string
 	version string

@@ -27,7 +27,7 @@ var acts = map[string]func(*Tree) error{
 		t.kernel.(*folderKernel).refuses = map[string]error{swappinessFile: syscall.EROFS, tcpRmemFile: syscall.EROFS}
 		return onlyError(t.Apply(planOfAll()[:2], ApplyOptions{Time: aTime}))
 	},
-	"rollback": func(t *Tree) error { return onlyError(t.Rollback(RollbackOptions{})) },
+	"rollback": func(t *Tree) error { return onlyError(t.Rollback(false)) },
 }
 
 var aTime = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)

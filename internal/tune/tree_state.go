@@ -12,10 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// JournalFolder is the folder of the journal, and of nothing else. Root believes the journal: by
-// what stands in it, values are put back and files removed. So no service may share its folder, and
-// nobody but root may have written it or chosen which file it is. The folder /var/lib/kt is the
-// agent's: systemd gives it, and all that is in it, to the user that the agent runs as.
+// JournalFolder is the folder of the journal, and of nothing else. Root puts values back and removes files by what stands in it, so
+// nobody but root may have written it. The folder /var/lib/kt is the agent's, and belongs to the user that it runs as.
 const JournalFolder = "/var/lib/kt-tune"
 
 const journalFile = JournalFolder + "/journal.json"
@@ -121,9 +119,8 @@ func (t *Tree) readState() ([]byte, error) {
 }
 
 // lock keeps every other kt from changing the machine until release is called. It is held on the journal's folder: create makes
-// it, and without create the error is errNothing where it is not there. made are the folders that were made.
-//
-// The folder goes with the last journal, so one that was opened may be another by the time that it is locked: then lock starts again.
+// it, and without create the error is errNothing where it is not there. made are the folders that were made. One that was opened
+// may be another by the time that it is locked, for it goes with the last journal: then lock starts again.
 func (t *Tree) lock(create bool) (made []string, release func(), err error) {
 	for range 100 {
 		var f *os.File

@@ -97,7 +97,7 @@ func TestTheJournalsFolderIsReachedByNoLink(t *testing.T) {
 			row.attack(t, tree)
 			unchanged(t, tree, k, func() {
 				failsWith(t, "Apply", onlyError(tree.Apply(planOfAll(), ApplyOptions{})), "journal: "+row.want)
-				if undone, err := tree.Rollback(RollbackOptions{}); err == nil && len(undone) > 0 {
+				if undone, err := tree.Rollback(false); err == nil && len(undone) > 0 {
 					t.Errorf("Rollback = %+v", undone)
 				}
 			})
@@ -141,7 +141,7 @@ func TestAJournalOfRootsNamesOnlyWhatKtSets(t *testing.T) {
 	tree, k := attacked(t)
 	putText(t, tree.root, journalFile, evilJournal)
 	unchanged(t, tree, k, func() {
-		if _, err := tree.Rollback(RollbackOptions{Force: true}); err == nil || !strings.Contains(err.Error(), "is not among the files that kt sets") {
+		if _, err := tree.Rollback(true); err == nil || !strings.Contains(err.Error(), "is not among the files that kt sets") {
 			t.Errorf("Rollback = %v, want that the file is none that kt sets", err)
 		}
 	})
@@ -269,7 +269,7 @@ func TestAWriteThatFailsHalfwayIsPutBackLater(t *testing.T) {
 		tree.kernel = kernel(k)
 		sameStates(t, name, "vm.swappiness failed", statesOf(mustApply(t, tree, planOfAll()[:1], ApplyOptions{})))
 		tree.kernel = k
-		sameStates(t, name, "vm.swappiness restored", undoneStates(mustRollback(t, tree, RollbackOptions{})))
+		sameStates(t, name, "vm.swappiness restored", undoneStates(mustRollback(t, tree, false)))
 		sameTree(t, name+": the tree after Rollback", before, snapshotOf(t, tree.root))
 	}
 }

@@ -272,9 +272,9 @@ func mustApply(t *testing.T, tree *Tree, changes []Change, o ApplyOptions) []Out
 	return outcomes
 }
 
-func mustRollback(t *testing.T, tree *Tree, o RollbackOptions) []Undone {
+func mustRollback(t *testing.T, tree *Tree, force bool) []Undone {
 	t.Helper()
-	undone, err := tree.Rollback(o)
+	undone, err := tree.Rollback(force)
 	if err != nil {
 		t.Fatalf("Rollback: %v", err)
 	}

@@ -24,20 +24,6 @@ const (
 	checkName    = "correct the name in --bootstrap-server, or let DNS or /etc/hosts know it"
 )
 
-// unreached adds a failed check for each bootstrap server, where none answers.
-func (e *examination) unreached(err error) {
-	if many, ok := errors.Unwrap(err).(interface{ Unwrap() []error }); ok {
-		for _, one := range many.Unwrap() {
-			e.server(Fail, one)
-		}
-		return
-	}
-	e.server(Fail, err)
-}
-
-// noSuchHost is what the resolver of Go says of a name without an address.
-const noSuchHost = "no such host"
-
 // server adds a check of a bootstrap server that did not answer. Its error is "ADDRESS: cause".
 func (e *examination) server(state State, err error) {
 	c := Check{Name: "bootstrap", State: state, Text: err.Error()}
@@ -45,7 +31,7 @@ func (e *examination) server(state State, err error) {
 		c.About, c.Text = strings.TrimSuffix(err.Error(), ": "+cause.Error()), cause.Error()
 	}
 	switch {
-	case strings.Contains(c.Text, noSuchHost):
+	case strings.Contains(c.Text, "no such host"): // as the resolver of Go says of a name without an address
 		c.Advice = checkName
 	case !strings.Contains(c.Text, ": "):
 		c.Advice = checkServers
@@ -148,7 +134,6 @@ func (e *examination) ask(ctx context.Context, addr string) (t trip) {
 	return t
 }
 
-// versions checks that all brokers are of one version, and use its features.
 func (e *examination) versions(ctx context.Context) {
 	answers, err := e.admin.ApiVersions(ctx)
 	if err != nil {
@@ -221,7 +206,6 @@ func (e *examination) controller(ctx context.Context) {
 	e.pass("controller", "", "node %d, %s", leader, role)
 }
 
-// layout checks the partitions of all topics that this client may see: their leaders and replicas.
 func (e *examination) layout(ctx context.Context) {
 	m, err := e.admin.Metadata(ctx)
 	if err != nil {

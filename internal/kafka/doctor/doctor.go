@@ -73,7 +73,13 @@ func Examine(ctx context.Context, o Options) (*Report, error) {
 	case errors.As(err, &address):
 		return nil, err
 	case err != nil:
-		e.unreached(err)
+		all := []error{err}
+		if many, ok := errors.Unwrap(err).(interface{ Unwrap() []error }); ok {
+			all = many.Unwrap()
+		}
+		for _, err := range all {
+			e.server(Fail, err)
+		}
 		return &e.Report, nil
 	}
 	defer cluster.Close()
@@ -124,7 +130,7 @@ type examination struct {
 	cluster   *kafka.Cluster
 	client    *kgo.Client
 	admin     *kadm.Client
-	made      map[kind]int    // checks, listed or not
+	made      map[string]int  // checks by kind, listed or not
 	answering []result.Broker // at their advertised listeners, as brokers of this cluster
 }
 
@@ -150,29 +156,23 @@ func (e *examination) add(c Check) {
 		}
 	}
 	if e.made == nil {
-		e.made = make(map[kind]int)
+		e.made = make(map[string]int)
 	}
-	kind := kind{c.Name, c.State}
-	if e.made[kind]++; e.made[kind] > maxNamed {
-		return
+	if e.made[c.kind()]++; e.made[c.kind()] <= maxNamed {
+		e.Checks = append(e.Checks, c)
 	}
-	e.Checks = append(e.Checks, c)
 }
 
-type kind struct {
-	name  string
-	state State
-}
+// kind is the same of checks of one name and state.
+func (c Check) kind() string { return c.Name + " " + string(c.State) }
 
 const maxNamed = 20
 
-// sumUp adds a check for those of each kind that are not listed.
 func (e *examination) sumUp() {
 	for _, c := range slices.Clone(e.Checks) {
-		kind := kind{c.Name, c.State}
-		if more := e.made[kind] - maxNamed; more > 0 {
+		if more := e.made[c.kind()] - maxNamed; more > 0 {
 			e.Checks = append(e.Checks, Check{Name: c.Name, State: c.State, Text: fmt.Sprintf("the same of %d more", more)})
-			delete(e.made, kind)
+			delete(e.made, c.kind())
 		}
 	}
 }

@@ -22,7 +22,6 @@ import (
 // ownPrefix begins the names of the topic and the group that an examination makes for itself.
 const ownPrefix = "kt-doctor-"
 
-// own is the topic of an examination, and the group of the same name.
 type own struct {
 	*examination
 	topic result.Topic
@@ -61,7 +60,13 @@ func (e *examination) rights(ctx context.Context) {
 	}
 	o := own{e, topic}
 	e.pass("create", "", "made topic %s (%s, replication factor %d)", name, theme.Plural(topic.Partitions, "partition", "partitions"), topic.ReplicationFactor)
-	defer o.remove(context.WithoutCancel(ctx))
+	defer func() {
+		if err := e.cluster.DeleteTopic(context.WithoutCancel(ctx), name); err != nil {
+			e.fail("delete", "", "delete topic "+name+" by hand, or allow Delete on topics", "topic %s is left: %v", name, err)
+			return
+		}
+		e.pass("delete", "", "topic %s is deleted again", name)
+	}()
 	o.describe(ctx)
 	if sent := o.write(ctx); sent != nil && o.read(ctx, sent) {
 		o.clocks(sent)
@@ -135,7 +140,6 @@ func (o own) write(ctx context.Context) map[int32]*stamp {
 	return stamps
 }
 
-// mend returns what to do about an operation on the topic that failed.
 func (o own) mend(err error, right string) string {
 	switch {
 	case kafka.Denied(err):
@@ -224,14 +228,6 @@ func (o own) commit(ctx context.Context) {
 	default:
 		o.pass("commit", "", "an offset for a group of its own, which is deleted again")
 	}
-}
-
-func (o own) remove(ctx context.Context) {
-	if err := o.cluster.DeleteTopic(ctx, o.topic.Name); err != nil {
-		o.fail("delete", "", "delete topic "+o.topic.Name+" by hand, or allow Delete on topics", "topic %s is left: %v", o.topic.Name, err)
-		return
-	}
-	o.pass("delete", "", "topic %s is deleted again", o.topic.Name)
 }
 
 func (e *examination) quotas(ctx context.Context) {

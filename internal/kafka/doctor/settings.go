@@ -18,7 +18,6 @@ import (
 	"github.com/kt-bench/kt/internal/theme"
 )
 
-// target is the topic of the load with the settings that can spoil a test, or what a new topic would be given.
 type target struct {
 	about            string // "topic orders", "new topics"
 	replicas, inSync int    // of the partition that has fewest
@@ -56,7 +55,6 @@ func (e *examination) settings(ctx context.Context) {
 	e.pass("settings", t.about, "%s, compression.type %s", text, t.configs["compression.type"])
 }
 
-// lookUp returns the target, and on an error the right that may be missing.
 func (e *examination) lookUp(ctx context.Context) (t target, right string, err error) {
 	t = target{about: "topic " + e.Topic, replicas: math.MaxInt, inSync: math.MaxInt}
 	right = "Describe and DescribeConfigs on " + t.about
@@ -78,7 +76,6 @@ func (e *examination) lookUp(ctx context.Context) (t target, right string, err e
 	return t, right, err
 }
 
-// forNew returns what the brokers would give a new topic.
 func (e *examination) forNew(ctx context.Context) (t target, right string, err error) {
 	t, right = target{about: "new topics"}, "DescribeConfigs on the cluster"
 	broker, err := values(e.admin.DescribeBrokerConfigs(ctx, e.answering[0].ID))
@@ -175,7 +172,6 @@ func (e *examination) security(ctx context.Context) {
 	}
 }
 
-// soon is the time before the end of a certificate in which somebody should renew it.
 const soon = 30 * 24 * time.Hour
 
 func (e *examination) certificate(state *tls.ConnectionState, host string) Check {

@@ -66,7 +66,7 @@ func (r *fetcher) commit(ctx context.Context) {
 	defer func() { r.done = false }()
 	switch r.driver.Plan.Read.Commit {
 	case plan.CommitAuto:
-		if _, all := r.driver.At.Groups[r.group].Owned(); r.done && !all {
+		if r.done && r.driver.At.Groups[r.group].Owned() < r.driver.Layout.Count() {
 			_ = r.client.CommitUncommittedOffsets(r.outlive(ctx)) // the client commits again after its interval
 		}
 	case plan.CommitSync:

@@ -168,8 +168,7 @@ func untilBack(d *between, gone <-chan struct{}) func(context.Context, int, time
 	return func(ctx context.Context, limit int, patience time.Duration) (int, error) {
 		select {
 		case <-gone:
-			_, all := d.At.Groups[0].Owned()
-			back = back || all
+			back = back || d.At.Groups[0].Owned() == d.Layout.Count()
 		default:
 		}
 		switch {

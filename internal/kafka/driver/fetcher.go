@@ -90,11 +90,15 @@ func (r *fetcher) groupOptions() []kgo.Opt {
 	if d.Plan.Read.Commit != plan.CommitAuto {
 		opts = append(opts, kgo.DisableAutoCommit())
 	}
-	r.hooks.joining = r.joining
+	r.hooks.joining = func() { // the newer protocol has no such request: who asks for it has fallen back, as the cluster does not offer it
+		if d.Settings.NextGen() {
+			r.fellBack.Store(true)
+		}
+		r.rebalancing()
+	}
 	return opts
 }
 
-// adjust gives partitions without a committed offset the start of the plan, and notes all positions.
 func (r *fetcher) adjust(ctx context.Context, offsets map[string]map[int32]kgo.Offset) (map[string]map[int32]kgo.Offset, error) {
 	d := r.driver
 	for topic, partitions := range offsets {
@@ -114,14 +118,6 @@ func (r *fetcher) adjust(ctx context.Context, offsets map[string]map[int32]kgo.O
 		}
 	}
 	return offsets, nil
-}
-
-// joining notes a request to join the group. A client that asked for the newer protocol, which has none, has fallen back.
-func (r *fetcher) joining() {
-	if r.driver.Settings.NextGen() {
-		r.fellBack.Store(true)
-	}
-	r.rebalancing()
 }
 
 func (r *fetcher) rebalancing() { r.hasLeft.CompareAndSwap(0, max(1, int64(r.shard.Now()))) }
@@ -310,7 +306,6 @@ func (r *fetcher) take(p *kgo.FetchTopicPartition, now time.Duration) int {
 	return n
 }
 
-// count counts records, and the end-to-end latency of those with a stamp. log may be nil.
 func (r *fetcher) count(rec *stats.Recorder, phase int, number int32, records []*kgo.Record, now time.Duration, log *ledger.Log) (n int) {
 	started := r.shard.Started().UnixNano()
 	var s ledger.Stamp

@@ -39,7 +39,6 @@ const (
 	responseRoom = 1 << 20
 )
 
-// options returns the options that producer and consumer have alike.
 func (s settings) options() []kgo.Opt {
 	dial, pause, oldest := s.Duration("socket.connection.setup.timeout.ms"), s.Duration("retry.backoff.ms"), s.Duration("metadata.max.age.ms")
 	opts := []kgo.Opt{

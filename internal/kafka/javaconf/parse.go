@@ -111,21 +111,19 @@ func isSecurity(name string) bool {
 }
 
 // cite quotes a setting in a message, with its source.
-func cite(s result.Setting) string { return s.Name + "=" + s.Value + from(s.Source) }
-
-func from(source string) string {
-	switch source {
+func cite(s result.Setting) string {
+	text := s.Name + "=" + s.Value
+	switch s.Source {
 	case "":
-		return ""
+		return text
 	case SourceDefault, SourceDerived:
-		return " (" + source + ")"
+		return text + " (" + s.Source + ")"
 	}
-	return " (from " + source + ")"
+	return text + " (from " + s.Source + ")"
 }
 
 type check func(value string) (string, error)
 
-// wholeNumber accepts whole numbers from lo to hi; unit is the unit of the number.
 func wholeNumber(unit string, lo, hi int64) check {
 	of := ""
 	if unit != "" {
@@ -181,12 +179,10 @@ func oneOf(words ...string) check {
 	}
 }
 
-// inLowerCase is for the few words that Java takes in any case.
 func inLowerCase(inner check) check {
 	return func(value string) (string, error) { return inner(strings.ToLower(value)) }
 }
 
-// textOf accepts any string of lo to hi bytes, untouched.
 func textOf(lo, hi int) check {
 	return func(value string) (string, error) {
 		switch {
@@ -199,7 +195,6 @@ func textOf(lo, hi int) check {
 	}
 }
 
-// onlyValue accepts a single value, and gives a reason for refusing others.
 func onlyValue(value, reason string) check {
 	return func(given string) (string, error) {
 		if strings.EqualFold(strings.TrimSpace(given), value) {
@@ -281,7 +276,6 @@ func checkGroupID(value string) (string, error) {
 	return textOf(1, math.MaxInt16)(value) // a length prefix on the wire
 }
 
-// instanceIDMax is Kafka's limit.
 const instanceIDMax = 249
 
 var instanceID = regexp.MustCompile(`^[a-zA-Z0-9._-]+$`)

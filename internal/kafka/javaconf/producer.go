@@ -27,7 +27,6 @@ type Producer struct {
 	limit     int // of a batch as the topic takes it; 0: not known
 }
 
-// settings are properties in effect by name, of a producer or of a consumer.
 type settings map[string]result.Setting
 
 // All returns every setting, sorted by name.

@@ -58,7 +58,6 @@ func NewMemory(usable int64) *Memory {
 	return m
 }
 
-// take waits for n bytes, and reports whether they are there.
 func (m *Memory) take(n int64) bool {
 	m.turn.Lock()
 	defer m.turn.Unlock()

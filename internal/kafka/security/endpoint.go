@@ -57,7 +57,8 @@ func (v *values) endpoint(property string, at *url.URL, m module) func(context.C
 		}
 		response, err := (&http.Client{Transport: transport, CheckRedirect: secret.Stay}).Do(request)
 		if err != nil {
-			return secret.Text{}, temporary(err), tokenError("ask %s for a token: %s", at.Host, endpointCause(err))
+			cause, passing := unanswered(err)
+			return secret.Text{}, passing, tokenError("ask %s for a token: %s", at.Host, cause)
 		}
 		defer func() { _ = response.Body.Close() }() // it was only read
 		return tokenOf(at.Host, response)
@@ -111,23 +112,18 @@ func tokenOf(host string, response *http.Response) (secret.Text, bool, error) {
 	return secret.New(answer.Token), false, nil
 }
 
-// temporary reports whether asking again may help: not where TLS or a name is wrong.
-func temporary(err error) bool {
+// unanswered returns why a token endpoint did not answer, and whether asking again may help: not where TLS or a name is wrong.
+func unanswered(err error) (cause string, passing bool) {
 	var certificate *tls.CertificateVerificationError
 	var dns *net.DNSError
-	var record tls.RecordHeaderError
-	return !errors.As(err, &certificate) && !errors.As(err, &record) && (!errors.As(err, &dns) || !dns.IsNotFound)
-}
-
-func endpointCause(err error) string {
-	var certificate *tls.CertificateVerificationError
-	if errors.As(err, &certificate) {
-		return fmt.Sprintf("its certificate is refused (%v): put its authority into ssl.truststore.location", certificate.Err)
+	switch {
+	case errors.As(err, &certificate):
+		return fmt.Sprintf("its certificate is refused (%v): put its authority into ssl.truststore.location", certificate.Err), false
+	case errors.Is(err, context.DeadlineExceeded):
+		return "it does not answer in time: check the URL and sasl.login.read.timeout.ms", true
 	}
-	if errors.Is(err, context.DeadlineExceeded) {
-		return "it does not answer in time: check the URL and sasl.login.read.timeout.ms"
-	}
-	return last(err) + ": check sasl.oauthbearer.token.endpoint.url"
+	passing = !errors.As(err, new(tls.RecordHeaderError)) && (!errors.As(err, &dns) || !dns.IsNotFound)
+	return last(err) + ": check sasl.oauthbearer.token.endpoint.url", passing
 }
 
 func (v *values) first(property string, m module, option string) secret.Text {

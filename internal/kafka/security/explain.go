@@ -111,7 +111,6 @@ func (s Settings) explainTLS(err error) string {
 	return "TLS failed: " + last(err)
 }
 
-// plain returns the protocol with the same authentication and without TLS.
 func (s Settings) plain() string {
 	if s.login != nil {
 		return saslPlain
@@ -127,7 +126,6 @@ func expired(c *x509.Certificate) string {
 	return fmt.Sprintf("the broker's certificate (%s) expired on %s: renew it at the broker", c.Subject, c.NotAfter.Format(day))
 }
 
-// issuer returns who signed the certificate that an error is of.
 func issuer(err error) string {
 	var verification *tls.CertificateVerificationError
 	if errors.As(err, &verification) && len(verification.UnverifiedCertificates) > 0 {

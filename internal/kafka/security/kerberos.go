@@ -43,7 +43,6 @@ func (v *values) kerberos(m module) sasl.Mechanism {
 	return l.mechanism(service)
 }
 
-// kerberosLogin is where a ticket comes from.
 type kerberosLogin struct {
 	conf, principal, keytab, cache string
 
@@ -106,7 +105,6 @@ func (l *kerberosLogin) limit() (time.Duration, string) {
 	return most, "those of the DNS" // as many as there are
 }
 
-// named returns the parts of the principal.
 func (l *kerberosLogin) named(conf *config.Config) (name, realm string) {
 	name, realm, _ = strings.Cut(l.principal, "@")
 	return name, cmp.Or(realm, conf.LibDefaults.DefaultRealm)
@@ -122,14 +120,19 @@ func (l *kerberosLogin) read() (*config.Config, error) {
 	return conf, err
 }
 
-// client returns a client of the KDC. Its errors are complete lines.
 func (l *kerberosLogin) client() (*client.Client, error) {
 	conf, err := l.read()
 	if err != nil {
 		return nil, &TokenError{fmt.Sprintf("GSSAPI: read %s: %v: name another with KRB5_CONFIG", l.conf, err)}
 	}
 	if l.cache != "" {
-		c, err := l.fromCache(conf)
+		var c *client.Client
+		cache, err := credentials.LoadCCache(l.cache)
+		if err != nil {
+			err = &TokenError{fmt.Sprintf("GSSAPI: read the ticket cache %s: %v: run kinit", l.cache, err)}
+		} else if c, err = client.NewFromCCache(cache, conf, client.DisablePAFXFAST(true)); err != nil {
+			err = &TokenError{fmt.Sprintf("GSSAPI: the ticket cache %s cannot be used (%s): run kinit", l.cache, brief(err))}
+		}
 		if err == nil || l.keytab == "" {
 			return c, err
 		}
@@ -146,25 +149,10 @@ func (l *kerberosLogin) client() (*client.Client, error) {
 	return c, nil
 }
 
-func (l *kerberosLogin) fromCache(conf *config.Config) (*client.Client, error) {
-	cache, err := credentials.LoadCCache(l.cache)
-	if err != nil {
-		return nil, &TokenError{fmt.Sprintf("GSSAPI: read the ticket cache %s: %v: run kinit", l.cache, err)}
-	}
-	c, err := client.NewFromCCache(cache, conf, client.DisablePAFXFAST(true))
-	if err != nil {
-		return nil, &TokenError{fmt.Sprintf("GSSAPI: the ticket cache %s cannot be used (%s): run kinit", l.cache, brief(err))}
-	}
-	return c, nil
-}
-
 func brief(err error) string {
 	text := err.Error()
-	if i := strings.Index(text, "KDC_ERR"); i >= 0 {
-		text = text[i:]
-	}
-	if i := strings.Index(text, "KRB_AP_ERR"); i >= 0 {
-		text = text[i:]
+	for _, code := range []string{"KDC_ERR", "KRB_AP_ERR"} {
+		text = text[max(0, strings.Index(text, code)):]
 	}
 	const most = 160
 	return text[:min(len(text), most)]

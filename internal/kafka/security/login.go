@@ -88,7 +88,6 @@ func (v *values) module(mechanism, class string) (module, bool) {
 	return m, true
 }
 
-// chosen says which mechanism is used, and why if nobody chose it.
 func (v *values) chosen() string {
 	if !v.has("sasl.mechanism") {
 		return "sasl.mechanism is not set, and the default is " + v.text("sasl.mechanism")

@@ -106,7 +106,6 @@ func sharedKeys(text, profile string) (found keys, ok bool) {
 	return found, found.id.Reveal() != "" && found.key.Reveal() != ""
 }
 
-// instanceKeys asks the metadata service of an instance, in its version 2.
 func (v *values) instanceKeys(ctx context.Context, service string) (keys, error) {
 	token, err := askService(ctx, http.MethodPut, service+"api/token", map[string]string{"X-aws-ec2-metadata-token-ttl-seconds": "300"})
 	if err != nil {

@@ -81,7 +81,6 @@ func (v *values) number(name string) float64 {
 	return n
 }
 
-// tokens keeps a token until it has to be renewed.
 type tokens struct {
 	ask    func(context.Context) (secret.Text, error)
 	window float64 // share of its life for which a token is used again
@@ -124,7 +123,6 @@ func (t *tokens) current(ctx context.Context, now time.Time) (secret.Text, error
 	return token, nil
 }
 
-// expiry returns the date in a token; zero: it has none that can be read.
 func expiry(token secret.Text) time.Time {
 	parts := strings.Split(token.Reveal(), ".")
 	if len(parts) != 3 {
@@ -221,7 +219,6 @@ func (v *values) environment(name string) string {
 	return v.getenv(name)
 }
 
-// home returns the home folder; "": there is none.
 func (v *values) home() string {
 	if home := v.environment("HOME"); home != "" {
 		return home

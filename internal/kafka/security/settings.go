@@ -200,7 +200,6 @@ type values struct {
 	problems []error
 }
 
-// check reports unknown and refused properties, and warns of those without effect.
 func (v *values) check() {
 	all := Properties()
 	var names []string
@@ -227,7 +226,6 @@ func (v *values) check() {
 	}
 }
 
-// bad reports a problem of a property, without its value.
 func (v *values) bad(name, format string, args ...any) {
 	v.problems = append(v.problems, plan.At(v.given[name].Source, name, format, args...))
 }
@@ -245,7 +243,6 @@ func (v *values) from(name string) string {
 
 func (v *values) has(name string) bool { return v.given[name].Value != "" }
 
-// text returns the value of a property, or its default.
 func (v *values) text(name string) string {
 	if g, ok := v.given[name]; ok {
 		return strings.TrimSpace(g.Value)
@@ -267,7 +264,6 @@ func (v *values) list(name string) []string {
 	return items
 }
 
-// line matches the number of a line behind the name of a file.
 var line = regexp.MustCompile(`:\d+$`)
 
 // exposed warns of secrets that other users of this host can read: on the command line, and in files.

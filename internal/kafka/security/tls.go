@@ -27,7 +27,6 @@ type transport struct {
 
 var versions = []string{"TLSv1", "TLSv1.1", "TLSv1.2", "TLSv1.3"}
 
-// number returns the version at an index of versions.
 func number(i int) uint16 { return tls.VersionTLS10 + uint16(i) }
 
 func (v *values) transport() *transport {
@@ -193,7 +192,6 @@ type contents struct {
 	identity    tls.Certificate
 }
 
-// stored is a store of certificates that is read again when its file has changed.
 type stored struct {
 	property, path string // path: "" for inline PEM
 	read           func(data []byte) (contents, error)
@@ -250,7 +248,6 @@ func (s *stored) refresh() error {
 	return nil
 }
 
-// truststore returns the authorities that sign the brokers' certificates; nil: those of the system.
 func (v *values) truststore() *stored {
 	return v.trust("ssl.", v.secret("ssl.truststore.certificates"), v.text("ssl.truststore.location"), v.secret("ssl.truststore.password"))
 }
@@ -267,7 +264,6 @@ func (v *values) trust(prefix string, inline secret.Text, path string, password 
 	return v.store(prefix+"truststore.certificates", inline.Reveal(), prefix+"truststore.location", path, read)
 }
 
-// keystore returns kt's own certificate; nil: there is none.
 func (v *values) keystore() *stored {
 	store, key := v.secret("ssl.keystore.password"), v.secret("ssl.key.password")
 	inline, chain := v.secret("ssl.keystore.key"), v.secret("ssl.keystore.certificate.chain")
@@ -289,7 +285,6 @@ func (v *values) keystore() *stored {
 	})
 }
 
-// store reads inline PEM, or a file for the first time.
 func (v *values) store(inlineName, inline, fileName, path string, read func([]byte) (contents, error)) *stored {
 	s := &stored{property: fileName, path: path, read: read}
 	var err error

@@ -18,7 +18,6 @@ import (
 	"github.com/kt-bench/kt/internal/run"
 )
 
-// session is a cluster and its topics, for one run.
 type session struct {
 	*System
 	plan      *plan.Plan
@@ -75,7 +74,6 @@ func (s *session) Open(ctx context.Context, book *ledger.Book) (c run.Clients, e
 	return c, err
 }
 
-// openProducer makes the driver that writes, and returns its limits.
 func (s *session) openProducer(book *ledger.Book) engine.Options {
 	limits := s.limits()
 	if book != nil {

@@ -104,7 +104,6 @@ func (s *System) Connect(ctx context.Context, p *plan.Plan, o run.Options) (run.
 // embeddedRate is the rate of a round trip with the embedded broker, in records/s: that holds unread records in memory.
 const embeddedRate = 50_000
 
-// fitEmbedded fits the plan of a round trip to the embedded broker.
 func fitEmbedded(p *plan.Plan, notify func(run.Notice)) {
 	if !p.Reads() {
 		return
@@ -180,7 +179,6 @@ func (s *session) ensureTopic(ctx context.Context) error {
 	return nil
 }
 
-// misfit marks the errors of addresses at which no brokers are.
 func misfit(err error) error {
 	if address := new(kafka.AddressError); errors.As(err, &address) {
 		return &result.MisfitError{Err: err}

@@ -47,7 +47,6 @@ type measurement struct {
 	ends ends
 }
 
-// catchUp follows the lag of brokers while replicas are out of sync.
 type catchUp struct {
 	measured  chan measurement
 	measuring bool // a measurement is under way
@@ -175,19 +174,6 @@ func (v *view) questions(answering func(broker int32) bool) map[int32]*kmsg.List
 	return questions
 }
 
-// learn emits the events that a measurement gives rise to.
-func (w *Brokers) learn(m measurement) {
-	w.catchUp.measuring = false
-	for broker, found := range m.ends {
-		b := w.brokers[broker]
-		if b.refusals++; len(found) > 0 {
-			b.refusals = 0
-		}
-	}
-	w.Add(w.catchUp.tell(w.view.behind(m.ends), m.at)...)
-}
-
-// behind returns the lag of the brokers, over the partitions in which they are out of sync.
 func (v *view) behind(known ends) map[int32]*lag {
 	lags := make(map[int32]*lag)
 	for number, p := range v.partitions {
@@ -210,7 +196,6 @@ func (v *view) behind(known ends) map[int32]*lag {
 	return lags
 }
 
-// tell records the lag of brokers, and returns an event for each that is due one.
 func (c *catchUp) tell(lags map[int32]*lag, at time.Duration) []stats.Event {
 	var events []stats.Event
 	for _, broker := range slices.Sorted(maps.Keys(lags)) {

@@ -58,7 +58,7 @@ func (l *ConsumerLag) ask(ctx context.Context) {
 	}
 	for i := range l.at.Groups {
 		g := &l.at.Groups[i]
-		if _, all := g.Owned(); all || g.Name == "" {
+		if g.Name == "" || g.Owned() == l.at.Layout.Count() {
 			continue
 		}
 		committed, bad := l.cluster.CommittedOffsets(ctx, l.at.Layout, g.Name)
@@ -98,8 +98,7 @@ func (l *ConsumerLag) Take() stats.Window {
 	}
 	othersCount := make([]bool, len(l.at.Groups))
 	for g := range othersCount {
-		n, _ := l.at.Groups[g].Owned()
-		othersCount[g] = l.at.Later || n > 0
+		othersCount[g] = l.at.Later || l.at.Groups[g].Owned() > 0
 	}
 	for i := range l.counted {
 		number := int32(i)

@@ -81,7 +81,7 @@ func (l *LogDirs) Full() <-chan struct{} { return l.stop }
 func (l *LogDirs) Start(ctx context.Context, now func() time.Duration) {
 	l.asking.Go(func() {
 		l.ask(ctx, now)
-		if !l.room.known() && ctx.Err() == nil {
+		if len(l.room.dirs) == 0 && ctx.Err() == nil {
 			l.unknown()
 		}
 		next := time.NewTimer(logDirOften)
@@ -163,7 +163,6 @@ const (
 	afterFull = time.Minute
 )
 
-// rooms are the log directories of a cluster while a load fills them.
 type rooms struct {
 	limit float64       // share at which the load ends; 0: it goes on
 	until time.Duration // length of the load; 0: not known
@@ -202,8 +201,6 @@ func newRooms(l plan.Load) rooms {
 	return r
 }
 
-func (r *rooms) known() bool { return len(r.dirs) > 0 }
-
 // wait returns the time until the next reading, at most rarely.
 func (r *rooms) wait(rarely time.Duration) time.Duration {
 	for _, d := range r.dirs {
@@ -222,7 +219,6 @@ func (r *rooms) over(now time.Duration) bool {
 	return r.reached || r.after > 0 && r.full > 0 && now >= r.full+r.after
 }
 
-// see takes a reading of a directory, and returns what is to be told.
 func (r *rooms) see(broker int32, path string, u usage) (events []stats.Event) {
 	key := roomKey{broker, path}
 	d := r.dirs[key]
@@ -296,7 +292,6 @@ func (r *rooms) forecast(d *room, key roomKey) []stats.Event {
 	return []stats.Event{key.event(stats.LogDirForecast, now, text)}
 }
 
-// end returns the share that forecasts are of.
 func (d *room) end() float64 { return cmp.Or(d.limit, 1) }
 
 func (d *room) last() usage { return d.seen[len(d.seen)-1] }
@@ -315,7 +310,6 @@ func (k roomKey) event(kind stats.EventKind, at time.Duration, text string) stat
 	return stats.Event{At: at, Kind: kind, Broker: k.broker, To: -1, Text: fmt.Sprintf("log directory %s of broker %d %s", k.path, k.broker, text)}
 }
 
-// span writes a time as a person says it: 3 h 10 min.
 func span(d time.Duration) string {
 	m := int64(d.Round(time.Minute) / time.Minute)
 	switch {

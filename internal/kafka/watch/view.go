@@ -33,7 +33,6 @@ type view struct {
 	missing    int // replicas that are not in sync
 }
 
-// partitionView is the known state of one partition, and the best answer of a round.
 type partitionView struct {
 	topic         string
 	id            int32 // in the topic
@@ -45,7 +44,6 @@ type partitionView struct {
 	by   *answer
 }
 
-// change is the same change of several partitions.
 type change struct {
 	kind   stats.EventKind
 	broker int32
@@ -97,7 +95,6 @@ func (v *view) update(answers []answer, topics *kafka.Layout, answering func(bro
 	return events
 }
 
-// consider keeps an answer about a partition, if it counts and is the best of this round.
 func (v *view) consider(topic string, number int32, a *answer, said *kmsg.MetadataResponseTopicPartition, answering func(int32) bool) {
 	if len(said.Replicas) == 0 {
 		return // the answer is only an error
@@ -118,13 +115,11 @@ func (v *view) consider(topic string, number int32, a *answer, said *kmsg.Metada
 	}
 }
 
-// is reports whether an answer holds nothing new.
 func (p *partitionView) is(said *kmsg.MetadataResponseTopicPartition) bool {
 	return p.known && p.leader == said.Leader && p.epoch == said.LeaderEpoch &&
 		slices.Equal(p.isr, said.ISR) && slices.Equal(p.replicas, said.Replicas)
 }
 
-// adopt takes over the best answer and notes its changes.
 func (p *partitionView) adopt(number int32, changes map[change]*stats.Event) {
 	note := func(c change) {
 		e := changes[c]
@@ -205,10 +200,8 @@ const (
 // ErrNoQuorum is the error of a broker that does not know of a quorum, as with ZooKeeper.
 var ErrNoQuorum = errors.New("the brokers do not know of a quorum")
 
-// controller is the known controller; id is -1 while there is none.
 type controller struct{ id, epoch int32 }
 
-// is notes the controller, and returns an event if it has moved.
 func (c *controller) is(id, epoch int32, at time.Duration) (stats.Event, bool) {
 	if id < 0 || epoch < c.epoch {
 		return stats.Event{}, false

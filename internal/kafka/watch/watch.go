@@ -78,7 +78,6 @@ func watchOptions(addr string) []kgo.Opt {
 	}
 }
 
-// newBrokers is New with another way to make clients.
 func newBrokers(info result.Cluster, topics *kafka.Layout, client func(addr string) (*kgo.Client, error)) (*Brokers, error) {
 	w := &Brokers{
 		topics: topics, client: client,
@@ -173,12 +172,18 @@ func (w *Brokers) watch(ctx context.Context, now func() time.Duration) {
 		case <-lags.C:
 			w.measure(ctx, now, &asking)
 		case m := <-w.catchUp.measured:
-			w.learn(m)
+			w.catchUp.measuring = false
+			for broker, found := range m.ends {
+				b := w.brokers[broker]
+				if b.refusals++; len(found) > 0 {
+					b.refusals = 0
+				}
+			}
+			w.Add(w.catchUp.tell(w.view.behind(m.ends), m.at)...)
 		}
 	}
 }
 
-// hear notes a broker's answer, or its absence, and reports whether the broker is back.
 func (w *Brokers) hear(a answer) (back bool) {
 	b := w.brokers[a.broker]
 	if told, ok := b.hear(a); ok {
@@ -202,7 +207,6 @@ func (w *Brokers) hear(a answer) (back bool) {
 	return back
 }
 
-// look updates the view with the answers since its last call, and emits the changes.
 func (w *Brokers) look() {
 	if len(w.fresh) == 0 {
 		return
@@ -225,7 +229,6 @@ func (w *Brokers) look() {
 	w.fresh = w.fresh[:0]
 }
 
-// discover adds new brokers, and takes over the new address of a broker that does not answer.
 func (w *Brokers) discover(brokers []kmsg.MetadataResponseBroker) {
 	for _, m := range brokers {
 		addr := net.JoinHostPort(theme.Name(m.Host), strconv.Itoa(int(m.Port)))
@@ -256,7 +259,6 @@ type watched struct {
 	refusals int // requests in a row for the ends of its logs that returned none
 }
 
-// answer is a broker's answer to one request, or its absence.
 type answer struct {
 	broker   int32
 	sent, at time.Duration // since the start of the run
@@ -267,7 +269,6 @@ type answer struct {
 // failuresToGo is after how many unanswered requests in a row a broker is gone. One that refuses the connection is so at once.
 const failuresToGo = 2
 
-// add makes a client for a broker, in place of the one that it had.
 func (w *Brokers) add(id int32, addr string) error {
 	client, err := w.client(addr)
 	if err != nil {
@@ -291,7 +292,6 @@ func (b *watched) close() {
 	}
 }
 
-// ask asks a broker for its metadata of the topics.
 func (w *Brokers) ask(ctx context.Context, client *kgo.Client) (*kmsg.MetadataResponse, error) {
 	req := kmsg.NewPtrMetadataRequest()
 	for _, name := range w.topics.Names() {
@@ -313,7 +313,6 @@ func twice[A any](ctx context.Context, client *kgo.Client, ask func(context.Cont
 	return answer, err
 }
 
-// hear notes an answer, and returns an event if the broker has gone or come back.
 func (b *watched) hear(a answer) (stats.Event, bool) {
 	b.asking = false
 	e := stats.Event{Broker: b.id, To: -1}

@@ -33,7 +33,6 @@ const (
 	magicV2  = 2
 )
 
-// head is a batch without its records.
 type head [headSize]byte
 
 // identity is what a broker knows a sequence of batches by. Without idempotence, its id is -1.
@@ -45,7 +44,6 @@ type identity struct {
 
 var nobody = identity{id: -1, epoch: -1, sequence: -1}
 
-// pass moves the sequence behind n records.
 func (i *identity) pass(n int) {
 	if i.id >= 0 {
 		i.sequence += int64(n)
@@ -63,7 +61,6 @@ func (i *identity) at() int32 {
 // times are the first and the last timestamp of a batch, in milliseconds since 1970.
 type times struct{ first, last int64 }
 
-// put fills in the head of a batch of n records.
 func (h *head) put(i identity, at times, n int, e encoded) {
 	be := binary.BigEndian
 	be.PutUint64(h[:], 0)
@@ -100,7 +97,6 @@ func appendRecord(to []byte, delta int, millis int64, key, value, headers []byte
 	return append(to, headers...)
 }
 
-// encodeHeaders returns the headers of a record with their number.
 func encodeHeaders(headers []plan.Header) []byte {
 	to := binary.AppendVarint(nil, int64(len(headers)))
 	for _, h := range headers {
@@ -110,12 +106,10 @@ func encodeHeaders(headers []plan.Header) []byte {
 	return to
 }
 
-// varintSize returns the number of bytes of a number as binary.AppendVarint writes it.
 func varintSize(n int64) int {
 	return (bits.Len64(uint64(n<<1^n>>63)|1) + 6) / 7
 }
 
-// castagnoli is the table of CRC-32C, which processors compute by themselves.
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // shift is a number of bytes that a checksum is moved by: x^(8n) modulo the polynomial of CRC-32C, with its bits reversed.
@@ -232,7 +226,6 @@ func newPool(p plan.Plan, v *payload.Values, target, limit int, c kgo.Compressor
 	return o
 }
 
-// source encodes the records of a load, one after the other.
 type source struct {
 	generator *payload.Generator
 	headers   []byte // encoded
@@ -261,7 +254,6 @@ func (o *pool) compress(records []byte) encoded {
 	return encode(bytes.Clone(compressed), byte(codec))
 }
 
-// batch returns the first n records of a template, as they are sent.
 func (o *pool) batch(number, n int) encoded {
 	t := &o.templates[number]
 	switch {
@@ -289,7 +281,6 @@ func (o *pool) batch(number, n int) encoded {
 	return e
 }
 
-// bytes returns the bytes of the keys and values of n records of a template, behind the first ones.
 func (o *pool) bytes(number, behind, n int) int {
 	all := o.templates[number].bytes
 	if behind == 0 {

@@ -65,13 +65,18 @@ func (l *lane) prepare() {
 	}
 }
 
-// settle ends the way of a batch, or sends it again.
 func (l *lane) settle(a answer) {
 	w, b := l.w, l.batch
 	l.uncertain = l.uncertain || a.lost
 	switch {
 	case a.code == "":
-		l.acknowledge(b, a)
+		at := w.shard.Now()
+		l.identity.pass(b.records)
+		w.outcomes.Settle(l.account, l.partition, b.first, int64(b.records), a.offset, true)
+		w.hooks.Batch(a.broker, b.records, b.size, len(l.now.records))
+		for _, op := range b.ops {
+			op.Acknowledge(l.partition, at)
+		}
 	case w.ctx.Err() != nil: // the engine gives its records up
 	case a.renew:
 		go l.renew(b, a.code)
@@ -135,7 +140,6 @@ func (l *lane) unanswered(err error) answer {
 	return a
 }
 
-// read reads the answer of a broker about the batch.
 func (l *lane) read(p *kmsg.ProduceResponseTopicPartition, version int16, from int32) answer {
 	a := answer{broker: from, offset: -1}
 	err := kerr.ErrorForCode(p.ErrorCode)
@@ -153,7 +157,8 @@ func (l *lane) read(p *kmsg.ProduceResponseTopicPartition, version int16, from i
 		a.renew = l.identity.id >= 0
 	case kerr.IsRetriable(err):
 		a.again, a.ask = true, true
-		a.lost = afterAppend(err)
+		// Of these a broker may have appended the batch before, while it waited for the replicas.
+		a.lost = kafka.IsAny(err, kerr.RequestTimedOut, kerr.NotEnoughReplicasAfterAppend, kerr.NotLeaderForPartition, kerr.KafkaStorageError, kerr.UnknownTopicOrPartition)
 		if to := p.CurrentLeader; to.LeaderID >= 0 && to.LeaderID != from && version >= leaderHints {
 			a.ask = !l.w.leaders.hear(l.partition, leader{to.LeaderID, to.LeaderEpoch})
 		}
@@ -161,23 +166,8 @@ func (l *lane) read(p *kmsg.ProduceResponseTopicPartition, version int16, from i
 	return a
 }
 
-// afterAppend reports whether a broker may give an error after it has appended a batch, while it waits for the replicas.
-func afterAppend(err error) bool {
-	return kafka.IsAny(err, kerr.RequestTimedOut, kerr.NotEnoughReplicasAfterAppend, kerr.NotLeaderForPartition, kerr.KafkaStorageError, kerr.UnknownTopicOrPartition)
-}
-
 // leaderHints is the first version of produce responses that name the new leader (KIP-951).
 const leaderHints = 10
-
-func (l *lane) acknowledge(b *batch, a answer) {
-	w, at := l.w, l.w.shard.Now()
-	l.identity.pass(b.records)
-	w.outcomes.Settle(l.account, l.partition, b.first, int64(b.records), a.offset, true)
-	w.hooks.Batch(a.broker, b.records, b.size, len(l.now.records))
-	for _, op := range b.ops {
-		op.Acknowledge(l.partition, at)
-	}
-}
 
 func (l *lane) fail(b *batch, code string) {
 	l.w.outcomes.Settle(l.account, l.partition, b.first, int64(b.records), -1, false)

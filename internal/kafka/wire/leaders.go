@@ -45,7 +45,6 @@ func (l *leaders) leader(number int32) leader {
 	return l.at(number)
 }
 
-// at is leader for a caller that holds mu.
 func (l *leaders) at(number int32) leader {
 	if of, known := l.of[number]; known {
 		return of
@@ -127,7 +126,6 @@ func (l *leaders) learn(topic *result.Topic, said *kmsg.MetadataResponseTopic) {
 	}
 }
 
-// followLeaders looks up leaders whenever they may have changed, until ctx ends.
 func (r *reader) followLeaders(ctx context.Context) {
 	for unknown := 0; ; kafka.Pause(ctx, r.backoff) { // times in a row that a topic was not known
 		select {
@@ -159,7 +157,6 @@ func (r *reader) followAgain() {
 	}
 }
 
-// lookUp asks any broker for the leaders, and reports whether all partitions have one.
 func (r *reader) lookUp(ctx context.Context) (all bool, err error) {
 	err = r.leaders.ask(ctx, time.Now())
 	var refused *kerr.Error

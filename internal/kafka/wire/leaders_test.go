@@ -179,7 +179,7 @@ func (s *readScene) meanwhile(d engine.ReadDriver, state *reading.State, f func(
 	ctx, cancel := context.WithTimeout(s.Context(), time.Minute)
 	defer cancel()
 	go func() {
-		for all := false; !all && ctx.Err() == nil; _, all = state.At.Groups[0].Owned() {
+		for state.At.Groups[0].Owned() < state.Layout.Count() && ctx.Err() == nil {
 			kafka.Pause(ctx, time.Millisecond)
 		}
 		f()

@@ -3,6 +3,7 @@ package wire
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"fmt"
 	"math"
 	"net"
@@ -91,10 +92,11 @@ func (d *Producer) Open(ctx context.Context, s *engine.Shard) (engine.Worker, er
 			}
 		}
 	}
-	w.outcomes, w.refs = d.State.Open(accounts...), newReferences(w.lanes)
+	w.outcomes, w.refs = d.State.Open(accounts...), &references{lanes: w.lanes}
+	_, _ = rand.Read(w.refs.prefix[:]) // it never fails
 	w.hooks = writing.NewHooks(s, d.Settings)
 	for range min(connections, d.Settings.MaxInFlight()) {
-		client, err := d.Cluster.ClientOver(w.over, append(d.Settings.Options(), kgo.WithHooks(w.hooks))...)
+		client, err := d.Cluster.ClientOver(func(c net.Conn) net.Conn { return &conn{Conn: c, refs: w.refs} }, append(d.Settings.Options(), kgo.WithHooks(w.hooks))...)
 		if err != nil {
 			w.disconnect()
 			return nil, err
@@ -112,9 +114,6 @@ func (d *Producer) accounts() bool { return d.Plan.Payload.Stamp || d.Plan.Verif
 
 // byHeaders reports whether the headers of batches say which records they hold, and no stamps.
 func (d *Producer) byHeaders() bool { return d.Plan.Verify && !d.Plan.Payload.Stamp }
-
-// over lets a connection write batches for their references.
-func (w *worker) over(c net.Conn) net.Conn { return &conn{Conn: c, refs: w.refs} }
 
 func (w *worker) disconnect() {
 	for _, c := range w.clients {

@@ -35,16 +35,13 @@ func (d *Consumer) OpenReader(_ context.Context, s *engine.Shard) (engine.Reader
 	return r, r.connect()
 }
 
-// reader returns a reader of the partitions that it has, which counts on a shard.
 func (d *Consumer) reader(s shard, has func(partition int32) bool, opts ...kgo.Opt) *reader {
-	r := &reader{
+	return &reader{
 		Consumer: d, shard: s, has: has, opts: opts, answers: make(chan *fetched), stale: make(chan struct{}, 1),
 		fetchers: make(map[int32]bool), changed: make(chan struct{}), room: d.Memory.NewRoom(),
 	}
-	return r
 }
 
-// shard is the part of an engine.Shard that a reader needs.
 type shard interface {
 	Record(f func(rec *stats.Recorder, phase int))
 	Now() time.Duration
@@ -53,7 +50,6 @@ type shard interface {
 	Working()
 }
 
-// reader is one consumer. A goroutine fetches for each broker that leads partitions of it; one more follows the leaders.
 type reader struct {
 	*Consumer
 	shard     shard
@@ -240,7 +236,6 @@ func progress(positions *kafka.GroupPositions, ends, at map[int32]int64) (moved 
 	return moved
 }
 
-// unmeasured is a shard whose counts nobody looks at.
 type unmeasured struct {
 	mu  sync.Mutex // a reader records on several goroutines
 	rec *stats.Recorder

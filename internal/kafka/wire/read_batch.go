@@ -16,7 +16,6 @@ const (
 	controlBit       = 0x20
 )
 
-// logBatch is a whole record batch of format 2.
 type logBatch []byte
 
 func (b logBatch) base() int64       { return int64(binary.BigEndian.Uint64(b)) }
@@ -24,11 +23,8 @@ func (b logBatch) epoch() int32      { return int32(binary.BigEndian.Uint32(b[at
 func (b logBatch) attributes() int16 { return int16(binary.BigEndian.Uint16(b[atAttrs:])) }
 func (b logBatch) timestamp() int64  { return int64(binary.BigEndian.Uint64(b[atFirstTime:])) }
 func (b logBatch) producer() int64   { return int64(binary.BigEndian.Uint64(b[atProducer:])) }
-func (b logBatch) producerEpoch() int16 {
-	return int16(binary.BigEndian.Uint16(b[atProducer+8:]))
-}
-func (b logBatch) sequence() int32 { return int32(binary.BigEndian.Uint32(b[atSequence:])) }
-func (b logBatch) count() int      { return int(int32(binary.BigEndian.Uint32(b[atCount:]))) }
+func (b logBatch) sequence() int32   { return int32(binary.BigEndian.Uint32(b[atSequence:])) }
+func (b logBatch) count() int        { return int(int32(binary.BigEndian.Uint32(b[atCount:]))) }
 
 // next returns the offset behind the batch. Compaction may have removed its last records.
 func (b logBatch) next() int64 {
@@ -64,7 +60,6 @@ func cutBatch(b []byte) (first logBatch, rest []byte, size int, err error) {
 	return first, b[size:], size, nil
 }
 
-// sane reports whether the numbers of the batch can be true.
 func (b logBatch) sane() bool { return b.next() > b.base() && b.count() >= 0 }
 
 // behind returns the offset behind the batch. Where one that is not intact ends, the base offset of the next one tells. It
@@ -108,7 +103,6 @@ func cutBytes(b []byte) (field, rest []byte, ok bool) {
 	return b[:size:size], b[size:], true
 }
 
-// cutRecord reads the first record, and returns the bytes behind it.
 func cutRecord(b []byte, r *record) (rest []byte, ok bool) {
 	body, rest, ok := cutBytes(b)
 	if !ok || len(body) == 0 {

@@ -18,7 +18,6 @@ import (
 
 func (c *chunk) counted() bool { return len(c.bytes) == 0 && c.left == 0 }
 
-// counting is the counting of one chunk under the shard's lock.
 type counting struct {
 	*reader
 	*chunk
@@ -33,7 +32,6 @@ type counting struct {
 	bytes   int
 }
 
-// take counts at most limit records of a chunk, and moves the position of the reader behind them.
 func (r *reader) take(c *chunk, limit int, now time.Duration) (n int, err error) {
 	number, at := c.partition.number, r.At.Groups[r.group].At(c.partition.number)
 	if !c.cut {
@@ -92,7 +90,15 @@ func (k *counting) begin() (err error) {
 		return err // the batch was cut off, and the next fetch begins with it
 	}
 	if k.headers && !b.intact() {
-		k.damaged(b, rest)
+		next, ok := b.behind(rest)
+		if !ok {
+			next = k.reach
+		}
+		if next > k.next { // it is passed over
+			k.rec.FetchFailed(k.phase, "CORRUPT_MESSAGE")
+			k.verify(b, max(k.next, b.base()), next, false)
+			k.next = next
+		}
 		return nil
 	}
 	if !b.sane() {
@@ -144,19 +150,6 @@ func (k *counting) begin() (err error) {
 
 type span struct{ from, to int64 }
 
-func (k *counting) damaged(b logBatch, rest []byte) {
-	next, ok := b.behind(rest)
-	if !ok {
-		next = k.reach
-	}
-	if next > k.next {
-		k.rec.FetchFailed(k.phase, "CORRUPT_MESSAGE")
-		k.verify(b, max(k.next, b.base()), next, false)
-		k.next = next
-	}
-}
-
-// batch counts the rest of the batch that is begun, or as many of its records as the limit allows.
 func (k *counting) batch(limit int) error {
 	if k.left == 0 {
 		return nil
@@ -206,7 +199,6 @@ func (k *counting) looks() bool {
 	return ok && ledger.PeekStamp(first.value, &k.stamp)
 }
 
-// look verifies a record, and counts the end-to-end latency of one with a stamp.
 func (k *counting) look(r *record) {
 	if k.headers {
 		return
@@ -237,11 +229,10 @@ func (k *counting) verify(b logBatch, from, to int64, intact bool) {
 	k.log.AddBatch(&read, from, to)
 }
 
-// ledger returns the header of the batch as the ledger has it.
 func (b logBatch) ledger(intact bool) ledger.Batch {
 	return ledger.Batch{
 		Offset: b.base(), Records: int64(b.count()), Whole: b.next()-b.base() == int64(b.count()), Intact: intact, Epoch: b.epoch(),
-		ProducerID: b.producer(), ProducerEpoch: b.producerEpoch(), Sequence: b.sequence(), Millis: b.timestamp(),
+		ProducerID: b.producer(), ProducerEpoch: int16(binary.BigEndian.Uint16(b[atProducer+8:])), Sequence: b.sequence(), Millis: b.timestamp(),
 	}
 }
 
@@ -293,13 +284,11 @@ func newAborts(all []kmsg.FetchResponseTopicPartitionAbortedTransaction) aborts 
 	return a
 }
 
-// has reports whether a batch belongs to an aborted transaction.
 func (a aborts) has(b logBatch) bool {
 	firsts := a[b.producer()]
 	return len(firsts) > 0 && b.base() >= firsts[0]
 }
 
-// marker ends a transaction of the producer of a control batch, if its marker is that of an abort.
 func (a aborts) marker(b logBatch) {
 	const abort = 0
 	var r record

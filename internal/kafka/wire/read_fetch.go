@@ -39,7 +39,6 @@ type chunk struct {
 	passed  []span   // of batches that are too large to read, which are not counted yet
 }
 
-// fetch fetches from one broker until ctx ends, one fetch at a time.
 func (r *reader) fetch(ctx context.Context, broker int32) {
 	for ctx.Err() == nil {
 		req, asked, changed := r.request(broker)
@@ -195,7 +194,6 @@ var errAgain = errors.New("fetch again")
 // maxUnknown is how often in a row brokers may not know a partition: not all know a topic that was just created.
 const maxUnknown = 10
 
-// scan returns the chunk of a partition in an answer, and moves the partition behind it.
 func (r *reader) scan(ctx context.Context, p *partition, f *kmsg.FetchResponseTopicPartition) (chunk, error) {
 	switch err := kerr.TypedErrorForCode(f.ErrorCode); {
 	case err == kerr.OffsetOutOfRange:

@@ -26,7 +26,6 @@ type caught struct {
 	bytes []byte // that it lies in; nil: they are franz-go's
 }
 
-// over returns a connection that keeps the responses.
 func (i *responses) over(c net.Conn) net.Conn { return &responseConn{Conn: c, responses: i} }
 
 // take returns the answer whose rest franz-go has returned. franz-go's own is whole if it was not caught.
@@ -134,7 +133,6 @@ func (c *responseConn) next() error {
 	return nil
 }
 
-// strip keeps an answer, and returns its bytes without records.
 func (c *responseConn) strip(b []byte, to asked) []byte {
 	body := b[len(to.id):]
 	if [4]byte(b) != to.id {

@@ -2,7 +2,6 @@ package wire
 
 import (
 	"bytes"
-	"crypto/rand"
 	"encoding/binary"
 	"net"
 	"slices"
@@ -70,7 +69,6 @@ func (w *worker) route(l *lane) {
 	}
 }
 
-// drive sends requests to a broker over one connection until no lane waits for it.
 func (w *worker) drive(o *brokerQueue, connection int) {
 	for {
 		w.mu.Lock()
@@ -125,7 +123,6 @@ func (w *worker) take(o *brokerQueue) (lanes []*lane) {
 	return lanes
 }
 
-// request returns the request of the batches of lanes, with references in their places.
 func (w *worker) request(lanes []*lane) *kmsg.ProduceRequest {
 	req := kmsg.NewPtrProduceRequest()
 	req.TimeoutMillis = int32(min(w.driver.Settings.Duration("request.timeout.ms").Milliseconds(), 1<<31-1)) // franz-go sets the acks
@@ -176,13 +173,6 @@ type references struct {
 	lanes  []*lane
 }
 
-func newReferences(lanes []*lane) *references {
-	r := &references{lanes: lanes}
-	_, _ = rand.Read(r.prefix[:]) // it never fails
-	return r
-}
-
-// conn is a connection that writes batches for their references.
 type conn struct {
 	net.Conn
 	refs    *references

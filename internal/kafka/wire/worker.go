@@ -100,7 +100,6 @@ func (w *worker) Do(op *engine.Op) (waited bool) {
 	return false
 }
 
-// begin opens a batch for the lane whose turn it is.
 func (w *worker) begin(op *engine.Op) {
 	b := &batch{}
 	if n := len(w.spare); n > 0 {
@@ -160,7 +159,6 @@ func (w *worker) append(b *batch, op *engine.Op, first int64) {
 	}
 }
 
-// lingered sends the open batch if it has waited for linger.ms.
 func (w *worker) lingered() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -184,7 +182,6 @@ func (w *worker) seal() {
 	}
 }
 
-// encode returns the records of a batch as they are sent.
 func (w *worker) encode(b *batch) encoded {
 	b.size = w.sizeOf(b) - headSize
 	switch {
@@ -196,7 +193,6 @@ func (w *worker) encode(b *batch) encoded {
 	return encode(b.encoded, 0)
 }
 
-// sizeOf returns the number of bytes of a batch before compression.
 func (w *worker) sizeOf(b *batch) int {
 	if w.driver.each {
 		return headSize + len(b.encoded)
