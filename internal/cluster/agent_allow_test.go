@@ -111,11 +111,8 @@ func TestWhatALoadMayAskForIsDecidedByTheHost(t *testing.T) {
 			if tc.change != nil {
 				tc.change(o)
 			}
-			if err := o.check(); err != nil {
-				t.Fatalf("the offer has not even the form of one: %v", err)
-			}
-			err := tc.limits.allow(o)
-			must.Err(t, tc.want, err, "allow")
+			must.Do(t, o.check())
+			must.Err(t, tc.want, tc.limits.allow(o), "allow")
 		})
 	}
 }
@@ -135,9 +132,7 @@ func consumes(include string) func(*offer) {
 
 func TestAnOfferHasKnownFieldsOnly(t *testing.T) {
 	good := must.Have(json.Marshal(offered(t)))(t)
-	if err := decodeBody(bytes.NewReader(good), maxOffer, new(offer)); err != nil {
-		t.Fatalf("a fair offer is refused: %v", err)
-	}
+	must.Do(t, decodeBody(bytes.NewReader(good), maxOffer, new(offer)))
 	for name, tc := range map[string][2]string{
 		"a command in the offer":          {`{`, `{"exec":"rm -rf /",`},
 		"a command in the plan":           {`"plan":{`, `"plan":{"exec":[{"at":"1s","command":"true"}],`},
@@ -174,9 +169,7 @@ func TestTheOfferInTheDocumentIsAccepted(t *testing.T) {
 	text, _, _ = strings.Cut(text, "```")
 	o := new(offer)
 	must.Do(t, decodeBody(strings.NewReader(text), maxOffer, o))
-	if err := (&Limits{Rate: 100, Duration: 5 * time.Second}).allow(o); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, (&Limits{Rate: 100, Duration: 5 * time.Second}).allow(o))
 	const want = "--max-rate 99: this host's share is 100 records/s\n--max-duration 4s: the load lasts 5s"
 	must.Match(t, want, fmt.Sprint((&Limits{Rate: 99, Duration: 4 * time.Second}).allow(o)), "allow")
 }
@@ -202,13 +195,8 @@ func TestAFileThatWasListedIsFoundWithoutALookAtAllOthers(t *testing.T) {
 	}
 	_ = f.Close()
 	must.Match(t, 1, len(s.known), "the others were looked at")
-	if f, err = s.find("R2"); err != nil { // that is newer than the listing
-		t.Fatal(err)
-	}
-	_ = f.Close()
-	if f, err := s.find("R3"); err == nil || !strings.Contains(err.Error(), "there is no run file R3") {
-		t.Errorf("found %v, %v", f, err)
-	}
+	_ = must.Have(s.find("R2"))(t).Close() // it is newer than the listing
+	must.Err(t, "there is no run file R3", must.Fail(s.find("R3")), "the error")
 }
 
 // FuzzReadHeader checks that the names in a header can be parts of file names, for every file.
@@ -253,9 +241,7 @@ func TestSettingsAreChangedWhereTheAgentMayAndNowhereElse(t *testing.T) {
 		if err := w.client().Tune(t.Context(), peers[0], order); err == nil || !strings.Contains(err.Error(), "a: ") || !strings.Contains(err.Error(), "--allow-tune") || strings.Contains(err.Error(), "--rollback") {
 			t.Errorf("an agent that may not change settings says %v", err)
 		}
-		if err := w.client().Tune(t.Context(), peers[1], order); err != nil {
-			t.Error(err)
-		}
+		must.Do(t, w.client().Tune(t.Context(), peers[1], order))
 		check := study.HostOrder{Do: study.CheckHost, Study: "s1"}
 		must.Err(t, refusal.Error(), w.client().Tune(t.Context(), peers[1], check), "a refusal")
 		must.Match(t, []study.HostOrder{order, check}, got, "the host got")

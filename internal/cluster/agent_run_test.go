@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -27,15 +26,10 @@ import (
 
 func TestABrokersHostIsFreeWhenARunWasStoppedAndItsCoordinatorIsGone(t *testing.T) {
 	bubble(t, []string{"a", "broker"}, func(t *testing.T, w *world) {
-		stop := make(chan struct{})
+		stop := closed(20 * time.Second)
 		ctx, die := context.WithCancel(t.Context())
+		time.AfterFunc(25*time.Second, die)
 		w.hosts["a"].behave = func(int) behaviour { return behaviour{deaf: true} } // so that the coordinator is waiting when it dies
-		go func() {
-			<-time.After(20 * time.Second)
-			close(stop)
-			<-time.After(5 * time.Second)
-			die()
-		}()
 		if _, err := w.client().run(ctx, longer(w.order([]string{"a"}, "broker"), 10*time.Hour), runOptions{Dir: t.TempDir(), Stop: stop}); err == nil {
 			t.Error("the coordinator did not die")
 		}
@@ -83,10 +77,7 @@ func TestAProcessThatObeysNobodyIsKilledWhenItsTimeIsUp(t *testing.T) {
 			if tc.records > 0 {
 				a.behave = func(p int) behaviour { return behaviour{deaf: p == 2, forever: true} }
 			}
-			stop := make(chan struct{})
-			if tc.stop > 0 {
-				time.AfterFunc(tc.stop, func() { close(stop) })
-			}
+			stop := closed(tc.stop)
 			began := time.Now()
 			out, _ := must.Both(w.run(o, func(r *runOptions) { r.Stop = stop }))(t)
 			if took := time.Since(began); took < tc.within || took > tc.within+20*time.Second {
@@ -112,6 +103,8 @@ func TestAProcessIsToldHowLongItMayLast(t *testing.T) {
 	}{
 		{"nobody knows", 0, false, "", 0, 0},
 		{"a duration", time.Minute, false, "", 0, time.Minute + drainWithin},
+		{"a duration, and a timeout that leaves room to report", time.Minute, false, "1000", 0, time.Minute + drainWithin},
+		{"a duration, and what is refused elsewhere", time.Minute, false, "soon", 0, time.Minute + drainWithin},
 		{"a duration, and what takes long to be given up", time.Minute, false, "600000", 0, time.Minute + 10*time.Minute + 30*time.Second},
 		{"a round trip, which reads on", time.Minute, true, "", 0, 0},
 		{"a limit", 0, false, "", time.Hour, time.Hour + overtime + drainWithin},
@@ -133,17 +126,16 @@ func TestAProcessIsToldHowLongItMayLast(t *testing.T) {
 			}
 		})
 	}
+	must.Match(t, drainWithin, drain(&plan.Plan{Read: plan.Read{Consumers: 1}}, nil), "who only reads drains for")
 }
 
 func TestAnAgentThatEndsWaitsNotForAProcessThatWasToldToDrain(t *testing.T) {
 	bubble(t, []string{"a"}, func(t *testing.T, w *world) {
 		w.hosts["a"].behave = func(int) behaviour { return behaviour{deaf: true} }
-		stop := make(chan struct{})
+		stop := closed(10 * time.Second)
 		ended := make(chan time.Duration)
 		go func() {
-			<-time.After(10 * time.Second)
-			close(stop)
-			<-time.After(time.Second)
+			<-time.After(11 * time.Second)
 			began := time.Now()
 			w.hosts["a"].end()
 			ended <- time.Since(began)
@@ -188,9 +180,7 @@ func TestABrokersHostIsWatchedForNoLongerThanItAllows(t *testing.T) {
 		}
 		b := w.add("broker", "broker", func(o *AgentOptions) { o.Limits.Duration = 20 * time.Second })
 		out, _ := must.Both(w.run(longer(w.order([]string{"a"}, "broker"), 2*time.Minute)))(t)
-		if len(out.Lost) > 0 {
-			t.Errorf("lost %q", out.Lost)
-		}
+		out.left(t, -1)
 		found, _ := filepath.Glob(filepath.Join(b.dir, "*.ktr"))
 		if len(found) != 1 {
 			t.Fatalf("the broker's host has %q", found)
@@ -371,9 +361,7 @@ func TestAgentsOnARealNetworkAreFoundAndMakeALoad(t *testing.T) {
 	o.Load = peers
 	o.Plan.Load.Duration = plan.Duration(2 * time.Second)
 	out := must.Have(c.run(t.Context(), o, runOptions{Dir: t.TempDir()}))(t)
-	if len(out.Lost) > 0 || len(loads(out.Files)) != 4 {
-		t.Errorf("lost %q, files %q", out.Lost, out.Files)
-	}
+	out.left(t, 4)
 	acked := int64(0)
 	for _, f := range loads(out.Files) {
 		acked += partOf(t, f).Records.Acknowledged
@@ -384,9 +372,7 @@ func TestAgentsOnARealNetworkAreFoundAndMakeALoad(t *testing.T) {
 	must.Match(t, 2400, acked, "records")
 	other := port.NewKey()
 	c = NewClient(&other, time.Now, w.log)
-	if _, err := c.Peers(t.Context(), addrs, true); err == nil || !strings.Contains(err.Error(), "has another key") {
-		t.Errorf("with another key: %v", err)
-	}
+	must.Err(t, "has another key", must.Fail(c.Peers(t.Context(), addrs, true)), "with another key")
 }
 
 func TestAgentsOfOneNameAreRivalsToThoseWhoAsk(t *testing.T) {
@@ -409,24 +395,4 @@ func TestAgentsOfOneNameAreRivalsToThoseWhoAsk(t *testing.T) {
 	if len(known) != 1 || known[0].Rival != "1:2" {
 		t.Errorf("of the gossip's member came %+v", known)
 	}
-}
-
-func TestWithoutAKeyAnAgentStaysOnItsMachine(t *testing.T) {
-	w := newWorld(t)
-	h := w.add("a", "client")
-	o := h.agent.o
-	h.agent.close()
-	o.Bind = "0.0.0.0:0"
-	must.Err(t, "--key-file", Serve(t.Context(), o, func(addr string) { t.Errorf("it listens on %s", addr) }), "the error")
-}
-
-func TestAnAgentWhosePortIsTakenSaysSo(t *testing.T) {
-	taken := must.Have(net.Listen("tcp", "127.0.0.1:0"))(t)
-	defer taken.Close()
-	w := newWorld(t)
-	h := w.add("a", "client")
-	o := h.agent.o
-	h.agent.close()
-	o.Bind = taken.Addr().String()
-	must.Err(t, o.Bind, Serve(t.Context(), o, func(string) { t.Error("it listens") }), "the error")
 }

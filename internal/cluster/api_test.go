@@ -152,37 +152,6 @@ func TestTextOfPeersCannotSteerATerminal(t *testing.T) {
 	}
 }
 
-func TestOnlyNamesThatAreNoPathsAreNames(t *testing.T) {
-	for name, ok := range map[string]bool{
-		"vm14": true, "a.b-c_D9": true, "-x": false, "_x": false, strings.Repeat("a", 64): true,
-		"": false, ".": false, "..": false, ".hidden": false, "a/b": false, `a\b`: false, "a b": false, "ä": false, "a\n": false,
-		"a\x00": false, strings.Repeat("a", 65): false,
-	} {
-		if err := checkName(name); (err == nil) != ok {
-			t.Errorf("checkName(%q) = %v", name, err)
-		}
-	}
-}
-
-func TestAnAgentHasANameARoleAndFewTags(t *testing.T) {
-	for name, tc := range map[string]struct {
-		info Info
-		want string
-	}{
-		"as it should be": {Info{Name: "vm14", Role: "broker", Tags: []string{"clients", "rack-1"}}, ""},
-		"no name":         {Info{Role: "client"}, "--name"},
-		"no role":         {Info{Name: "a"}, "--role"},
-		"another role":    {Info{Name: "a", Role: "king"}, "--role"},
-		"a long tag":      {Info{Name: "a", Role: "client", Tags: []string{strings.Repeat("x", 65)}}, "--tags"},
-		"many tags":       {Info{Name: "a", Role: "client", Tags: make([]string, 33)}, "--tags"},
-	} {
-		err := tc.info.check()
-		if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.HasPrefix(err.Error(), tc.want)) {
-			t.Errorf("%s: %v, want %q", name, err, tc.want)
-		}
-	}
-}
-
 // bodies returns a body of every kind.
 func bodies(o *offer) []checked {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 1, time.UTC)

@@ -119,7 +119,7 @@ func TestALoadThatIsKnownToGoOnIsNotGivenUp(t *testing.T) {
 
 func TestAHostThatIsAloneIsNotWaitedForInsteadOfOthers(t *testing.T) {
 	bubble(t, []string{"a", "broker"}, func(t *testing.T, w *world) {
-		time.AfterFunc(10*time.Second, func() { w.hosts["a"].setCut(true) })
+		w.cut("a", 10*time.Second, 0)
 		out, _, err := w.run(longer(w.order([]string{"a"}, "broker"), 20*time.Second))
 		if err != nil || len(out.Lost) != 1 || w.logged("waiting for a until ") != 1 || w.logged("the other hosts have finished") != 0 {
 			t.Errorf("lost %q, error %v: %q", out.Lost, err, w.logs)
@@ -129,9 +129,7 @@ func TestAHostThatIsAloneIsNotWaitedForInsteadOfOthers(t *testing.T) {
 
 func TestALoadWhoseAgentWasKilledIsNotTakenForOneThatWasStopped(t *testing.T) {
 	stop := func(ctx context.Context, r *runOptions) context.Context {
-		c := make(chan struct{})
-		time.AfterFunc(14*time.Second, func() { close(c) })
-		r.Stop = c
+		r.Stop = closed(14 * time.Second)
 		return ctx
 	}
 	crashed(t, "b", 2*time.Minute, stop, func(t *testing.T, w *world, out outcome, took time.Duration, err error) {
@@ -206,14 +204,8 @@ func TestAHostThatIsWaitedForIsShownAndCanBeGivenUp(t *testing.T) {
 		{"by an abort after a stop", 20 * time.Second, 26 * time.Second, 26*time.Second + time.Second},
 	} {
 		bubbleOf(t, tc.name, []string{"a", "b"}, func(t *testing.T, w *world) {
-			time.AfterFunc(15*time.Second, func() { w.hosts["b"].setCut(true) })
-			stop, abort := make(chan struct{}), make(chan struct{})
-			if tc.stop > 0 {
-				time.AfterFunc(tc.stop, func() { close(stop) })
-			}
-			if tc.abort > 0 {
-				time.AfterFunc(tc.abort, func() { close(abort) })
-			}
+			w.cut("b", 15*time.Second, 0)
+			stop, abort := closed(tc.stop), closed(tc.abort)
 			shown := false
 			began := time.Now()
 			out, _, err := w.run(longer(w.order([]string{"a", "b"}), 20*time.Second), func(r *runOptions) {
@@ -222,9 +214,8 @@ func TestAHostThatIsWaitedForIsShownAndCanBeGivenUp(t *testing.T) {
 					shown = shown || !t.Hosts[1].Until.IsZero() && t.Hosts[1].Until.Sub(began) < time.Minute
 				}
 			})
-			if err != nil || len(out.Lost) != 1 || !strings.HasPrefix(out.Lost[0], "b: it was not heard for") {
-				t.Errorf("lost %q, error %v", out.Lost, err)
-			}
+			must.Do(t, err)
+			out.left(t, -1, "b: it was not heard for")
 			if took := time.Since(began); took > tc.most || !shown {
 				t.Errorf("it took %v, want at most %v; shown %v", took, tc.most, shown)
 			}
@@ -247,8 +238,7 @@ func TestAStopAtTheStartEitherUndoesTheRunOrEndsIt(t *testing.T) {
 		{"before on one host and after on the other", 1700 * time.Millisecond, 600 * time.Millisecond, false},
 	} {
 		bubbleOf(t, tc.name, []string{"a", "b", "broker"}, func(t *testing.T, w *world) {
-			stop := make(chan struct{})
-			time.AfterFunc(tc.at, func() { close(stop) })
+			stop := closed(tc.at)
 			c := w.client()
 			c.conn.Transport = trip(func(r *http.Request) (*http.Response, error) {
 				if r.URL.Host == "b" && r.Method == http.MethodPost && hasStop(t, r) {
@@ -267,9 +257,8 @@ func TestAStopAtTheStartEitherUndoesTheRunOrEndsIt(t *testing.T) {
 				w.idle(t, 0)
 				return
 			}
-			if err != nil || len(out.Lost) > 0 || len(loads(out.Files)) != 4 {
-				t.Fatalf("lost %q, files %q, error %v", out.Lost, out.Files, err)
-			}
+			must.Do(t, err)
+			out.left(t, 4)
 			acknowledged(t, out.Files, result.Interrupted)
 		})
 	}
@@ -279,31 +268,9 @@ func TestAStopAtTheStartEitherUndoesTheRunOrEndsIt(t *testing.T) {
 func hasStop(t *testing.T, r *http.Request) bool {
 	t.Helper()
 	b, err := io.ReadAll(r.Body)
-	if err != nil {
-		t.Error(err)
-	}
+	must.Err(t, "", err, "read a request")
 	r.Body = io.NopCloser(bytes.NewReader(b))
 	return bytes.Contains(b, []byte(`"stop":true`))
-}
-
-func TestAProcessIsToldToStopWhenItHasBegun(t *testing.T) {
-	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	for _, tc := range []struct {
-		name  string
-		state partState // of one of two processes
-		after time.Duration
-		want  bool
-	}{
-		{"before the start", partReady, -time.Millisecond, false},
-		{"one has not said that it began", partReady, time.Millisecond, false},
-		{"one does not say so for long", partReady, beginWithin, true},
-		{"both have", partRunning, time.Millisecond, true},
-		{"one has died", partGone, time.Millisecond, true},
-	} {
-		parts := []process{{partStatus: partStatus{State: partRunning}}, {partStatus: partStatus{State: tc.state}}}
-		got, _, err := next(terms{}, runState{Stage: stageStarting, Start: start, Parts: parts}, event{Now: start.Add(tc.after)})
-		must.Match(t, tc.want, got.Stage == stageRunning && err == nil, "%s", tc.name)
-	}
 }
 
 func TestConsumersThatWillReadNothingAreTold(t *testing.T) {
@@ -344,9 +311,8 @@ func TestAFileOfAnotherHostIsNotTakenForOnesOwn(t *testing.T) {
 		leave(t, shared, "R", &result.Part{Run: "nightly", Epoch: o.Epoch, Host: "a", Process: 1}, 10)
 		w.hosts["b"].behave = onlyIn(1, behaviour{diesAt: time.Second})
 		out, _, err := w.run(o)
-		if err != nil || len(out.Lost) != 1 {
-			t.Fatalf("lost %q, error %v", out.Lost, err)
-		}
+		must.Do(t, err)
+		out.left(t, -1, "")
 		for _, f := range loads(out.Files) {
 			if strings.HasPrefix(filepath.Base(f), "a-p1-") && partOf(t, f).RunID == "R" {
 				t.Errorf("%s is of the run", f)
@@ -396,9 +362,7 @@ func TestAnAgentHoldsAllItsLoadsAgainstItsLimitsAndNoneOfWhatItWatches(t *testin
 		for i := range maxWatches {
 			must.Have(a.accept(offer(string(rune('A'+i)), false)))(t)
 		}
-		if _, err := a.accept(offer("more", false)); err == nil || err.Error() != "it watches 16 runs already" {
-			t.Errorf("accept = %v", err)
-		}
+		must.Match(t, "it watches 16 runs already", fmt.Sprint(must.Fail(a.accept(offer("more", false)))), "accept")
 	})
 }
 
@@ -420,17 +384,14 @@ func TestWhatAnEarlierAgentsProcessesTakeOfTheLimitsIsNotKnown(t *testing.T) {
 		bubble(t, nil, func(t *testing.T, w *world) {
 			b := w.add("b", "client", func(o *AgentOptions) { o.Parallel, o.Limits = 2, tc.limits })
 			leave(t, filepath.Join(b.dir, name), "R", &result.Part{Run: "before", Host: "b", Process: 2}, 10)
-			f, err := os.Open(filepath.Join(b.dir, name))
-			if err != nil {
-				t.Fatal(err)
-			}
+			f := must.Have(os.Open(filepath.Join(b.dir, name)))(t)
 			defer func() { _ = f.Close() }()
 			result.Claim(f)
 			o := offered(t)
 			if tc.watched {
 				o.Shares = nil
 			}
-			_, err = b.agent.accept(o)
+			_, err := b.agent.accept(o)
 			const want = "a process of an earlier agent is still at work on " + name + ", and its share of --max-rate and --max-producers is unknown" + do
 			if tc.refused && (err == nil || err.Error() != want) || !tc.refused && err != nil {
 				t.Errorf("%+v: accept = %v", tc.limits, err)
@@ -443,9 +404,8 @@ func TestAgentsThatShareAFolderAreToldSo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		options := AgentOptions{Info: Info{Name: "a", Role: "client"}, Dir: t.TempDir(), Now: time.Now}
 		a := must.Have(newAgent(t.Context(), options))(t)
-		if _, err := newAgent(t.Context(), options); err == nil || err.Error() != "another agent has its run files in "+options.Dir+": give each a folder of its own with --results" {
-			t.Errorf("the error is %v", err)
-		}
+		want := "another agent has its run files in " + options.Dir + ": give each a folder of its own with --results"
+		must.Match(t, want, fmt.Sprint(must.Fail(newAgent(t.Context(), options))), "the error")
 		// A new agent waits for one that is ending.
 		go func() {
 			time.Sleep(claimWithin / 2)

@@ -130,9 +130,7 @@ func TestAContextThatEndsStopsTheHosts(t *testing.T) {
 func TestUndoingIsToldAndAnAbortEndsTheWaiting(t *testing.T) {
 	bubble(t, threeHosts, func(t *testing.T, w *world) {
 		hang(w)
-		stop, abort := make(chan struct{}), make(chan struct{})
-		time.AfterFunc(5*time.Second, func() { close(stop) })
-		time.AfterFunc(8*time.Second, func() { close(abort) })
+		stop, abort := closed(5*time.Second), closed(8*time.Second)
 		began := time.Now()
 		_, _, err := w.run(w.order([]string{"a", "b", "c"}), func(r *runOptions) { r.Stop, r.Abort = stop, abort })
 		if took := time.Since(began); !errors.Is(err, errStopped) || took > 8*time.Second+leaveTimeout {
@@ -165,9 +163,7 @@ func TestAnAbortWhileTheAgentsEndTheRunKeepsWhatCame(t *testing.T) {
 			if took := time.Since(began); err != nil || took > 15*time.Second+leaveTimeout {
 				t.Errorf("%s: the error is %v after %v", name, err, took)
 			}
-			if len(out.Lost) > 0 || len(loads(out.Files)) != 4 {
-				t.Errorf("%s: lost %q, files %q", name, out.Lost, out.Files)
-			}
+			out.left(t, 4)
 		})
 	}
 }

@@ -35,19 +35,13 @@ func TestAProcessThatNeverEndsIsGivenUp(t *testing.T) {
 			// The agent answers, but not even a kill ends the process.
 			w.hosts["b"].behave = func(int) behaviour { return behaviour{forever: true, deaf: true} }
 			w.hosts["b"].agent.o.Spawn = immortal(w.hosts["b"])
-			var stop chan struct{}
-			if tc.stop > 0 {
-				stop = make(chan struct{})
-				time.AfterFunc(tc.stop, func() { close(stop) })
-			}
+			stop := closed(tc.stop)
 			began := time.Now()
 			out, _ := must.Both(w.run(longer(w.order([]string{"a", "b"}), 30*time.Second), func(r *runOptions) { r.Stop = stop }))(t)
 			if took := time.Since(began); took > tc.most+10*time.Second {
 				t.Errorf("it took %v", took)
 			}
-			if len(out.Lost) != 1 || !strings.HasPrefix(out.Lost[0], "b: its processes did not finish within 3m0s of the end of the load") || len(loads(out.Files)) != 4 {
-				t.Errorf("lost %q, files %q", out.Lost, out.Files)
-			}
+			out.left(t, 4, "b: its processes did not finish within 3m0s of the end of the load")
 			mortal(w.hosts["b"])
 		})
 	}
@@ -78,17 +72,9 @@ func mortal(h *testHost) {
 
 func TestASilentHostIsTold(t *testing.T) {
 	bubble(t, []string{"a", "b", "broker"}, func(t *testing.T, w *world) {
-		b, broker := w.hosts["b"], w.hosts["broker"]
-		go func() {
-			<-time.After(10 * time.Second)
-			b.setCut(true)
-			broker.setCut(true)
-			<-time.After(12 * time.Second)
-			b.setCut(false)
-			broker.setCut(false)
-			<-time.After(12 * time.Second)
-			b.setCut(true)
-		}()
+		w.cut("b", 10*time.Second, 22*time.Second)
+		w.cut("broker", 10*time.Second, 22*time.Second)
+		w.cut("b", 34*time.Second, 0)
 		must.Both(w.run(longer(w.order([]string{"a", "b"}, "broker"), 40*time.Second)))(t)
 		for text, want := range map[string]int{
 			"b has not been heard for 5s; its load may go on": 2,
@@ -175,9 +161,8 @@ func TestAClockThatIsSetBeforeTheStartUndoesTheRun(t *testing.T) {
 
 func TestAClockThatIsSetInTheRunIsToldAndChangesNothing(t *testing.T) {
 	stepped(t, 10*time.Second, func(t *testing.T, _ *world, out outcome, last run.Second, err error) {
-		if err != nil || len(out.Lost) > 0 {
-			t.Fatalf("lost %q, error %v", out.Lost, err)
-		}
+		must.Do(t, err)
+		out.left(t, -1)
 		must.Match(t, "its clock has moved by 5s since the start", last.Hosts[1].Note, "the screen says")
 		for _, f := range loads(out.Files) {
 			r, g := partOf(t, f), startIn(t, f).Agreed
@@ -259,9 +244,8 @@ func TestTheFolderThatTakesNoFilesIsNamed(t *testing.T) {
 		w.said(t, 4, "no copy is kept in "+dir)
 		w.idle(t, -1)
 	})
-	if _, err := new(world).client().run(t.Context(), loadOrder{Run: "r", Epoch: "e", Hosts: Hosts{Processes: 1, Load: []Peer{{Info: Info{Name: "a"}}}}, Request: run.Request{Plan: plan.Plan{Command: plan.Produce, Producers: 1}}}, runOptions{Dir: "/nowhere"}); err == nil || !strings.Contains(err.Error(), "/nowhere") {
-		t.Errorf("the error is %v", err)
-	}
+	o := loadOrder{Run: "r", Epoch: "e", Hosts: Hosts{Processes: 1, Load: []Peer{{Info: Info{Name: "a"}}}}, Request: run.Request{Plan: plan.Plan{Command: plan.Produce, Producers: 1}}}
+	must.Err(t, "/nowhere", must.Fail(new(world).client().run(t.Context(), o, runOptions{Dir: "/nowhere"})), "the error")
 }
 
 func TestASecondSumsUpWhatWaitsInProcessesThatRun(t *testing.T) {
@@ -292,9 +276,8 @@ func TestAnOfferThatNoAgentTakesIsNotMade(t *testing.T) {
 		for i := range 5 {
 			o.Producer[fmt.Sprint("p", i)] = plan.Given{Value: strings.Repeat("x", 60<<10)}
 		}
-		if _, _, err := w.run(o); err == nil || !strings.Contains(err.Error(), "a: its order takes 301 KiB, at most 256 KiB are allowed") {
-			t.Errorf("the error is %v", err)
-		}
+		_, _, err := w.run(o)
+		must.Err(t, "a: its order takes 301 KiB, at most 256 KiB are allowed", err, "the error")
 		w.idle(t, 0)
 	})
 }
@@ -337,8 +320,6 @@ func TestAPeerThatDoesNotAnswerIsSaidPlainly(t *testing.T) {
 	bubble(t, []string{"a"}, func(t *testing.T, w *world) {
 		w.hosts["a"].setCut(true)
 		_, err := w.client().Peers(t.Context(), []string{"a"}, true)
-		if err == nil || !strings.HasPrefix(err.Error(), "no agent answers: a: it did not answer within 10s; start kt agent there") {
-			t.Errorf("the error is %v", err)
-		}
+		must.Err(t, "no agent answers: a: it did not answer within 10s; start kt agent there", err, "the error")
 	})
 }

@@ -22,19 +22,10 @@ import (
 
 func TestAHostThatWasCutOffIsStoppedWhenItIsBack(t *testing.T) {
 	bubble(t, []string{"a", "b"}, func(t *testing.T, w *world) {
-		stop := make(chan struct{})
-		go func() {
-			<-time.After(10 * time.Second)
-			w.hosts["b"].setCut(true)
-			<-time.After(5 * time.Second)
-			close(stop)
-			<-time.After(20 * time.Second) // what was said meanwhile went nowhere
-			w.hosts["b"].setCut(false)
-		}()
+		stop := closed(15 * time.Second)
+		w.cut("b", 10*time.Second, 35*time.Second) // what is said meanwhile goes nowhere
 		out, _ := must.Both(w.run(longer(w.order([]string{"a", "b"}), 10*time.Minute), func(r *runOptions) { r.Stop = stop }))(t)
-		if len(out.Lost) > 0 || len(loads(out.Files)) != 4 {
-			t.Errorf("lost %q, files %q", out.Lost, out.Files)
-		}
+		out.left(t, 4)
 		for _, f := range loads(out.Files) {
 			if r := partOf(t, f); r.Ended != result.Interrupted || r.ElapsedSeconds > 60 {
 				t.Errorf("%s ended %s after %.0f s", f, r.Ended, r.ElapsedSeconds)

@@ -103,9 +103,7 @@ func TestThreeHostsMakeExactlyOneLoad(t *testing.T) {
 		o.Plan.Topic.Delete = true
 		var ticks []run.Second
 		out, dir := must.Both(w.run(o, func(r *runOptions) { r.Observe = func(t run.Second) { ticks = append(ticks, t) } }))(t)
-		if len(out.Lost) > 0 {
-			t.Errorf("lost: %q", out.Lost)
-		}
+		out.left(t, 6)
 		if here, _ := filepath.Glob(filepath.Join(dir, "*")); !slices.Equal(here, out.Files) {
 			t.Errorf("the folder holds %q, and the outcome names %q", here, out.Files)
 		}
@@ -325,13 +323,10 @@ func TestProcessesOfAnAgentThatIsGoneAreNotForgotten(t *testing.T) {
 		f := must.Have(os.Open(left))(t)
 		result.Claim(f)
 		o := w.order([]string{"a", "b"})
-		if _, _, err := w.run(o); err == nil || !strings.Contains(err.Error(), "b refuses: a process of an earlier agent is still at work on 19991231-235959-before-p2.ktr: wait until that is over, or end the processes (kt part) of its run") {
-			t.Errorf("the error is %v", err)
-		}
+		_, _, err := w.run(o)
+		must.Err(t, "b refuses: a process of an earlier agent is still at work on 19991231-235959-before-p2.ktr: wait until that is over, or end the processes (kt part) of its run", err, "the error")
 		b.agent.store.keep = 1
-		if err := b.agent.store.prune(1); err != nil {
-			t.Error(err)
-		}
+		must.Do(t, b.agent.store.prune(1))
 		if _, err := os.Stat(left); err != nil {
 			t.Errorf("a file that is being written was removed: %v", err)
 		}
@@ -368,9 +363,7 @@ func TestAProcessThatTalksNonsenseIsKilled(t *testing.T) {
 		bubble(t, []string{"a", "b"}, func(t *testing.T, w *world) {
 			w.hosts["b"].behave = func(p int) behaviour { return behaviour{noise: []string{noise, ""}[p-1]} }
 			out, _ := must.Both(w.run(w.order([]string{"a", "b"})))(t)
-			if len(out.Lost) != 1 || !strings.Contains(out.Lost[0], "b: process 1: the process died: the process sent an invalid message") {
-				t.Errorf("%s: lost %q", noise, out.Lost)
-			}
+			out.left(t, -1, "b: process 1: the process died: the process sent an invalid message")
 		})
 	}
 }
@@ -382,12 +375,7 @@ func longer(o loadOrder, d time.Duration) loadOrder {
 
 func TestAHostThatIsCutOffForAWhileLosesNothing(t *testing.T) {
 	bubble(t, threeHosts, func(t *testing.T, w *world) {
-		go func() {
-			<-time.After(10 * time.Second)
-			w.hosts["b"].setCut(true)
-			<-time.After(10 * time.Second)
-			w.hosts["b"].setCut(false)
-		}()
+		w.cut("b", 10*time.Second, 20*time.Second)
 		states := make(map[string]int)
 		shown := stats.Window{}
 		out, _ := must.Both(w.run(longer(w.order([]string{"a", "b", "c"}, "broker"), 40*time.Second), func(r *runOptions) {
@@ -398,9 +386,7 @@ func TestAHostThatIsCutOffForAWhileLosesNothing(t *testing.T) {
 				}
 			}
 		}))(t)
-		if len(out.Lost) > 0 || len(loads(out.Files)) != 6 {
-			t.Errorf("lost %q, files %q", out.Lost, out.Files)
-		}
+		out.left(t, 6)
 		if n := states["b away"]; n < 5 || n > 15 {
 			t.Errorf("host b was away for %d s of 10: %v", n, states)
 		}
@@ -417,10 +403,7 @@ func TestAHostThatIsCutOffForAWhileLosesNothing(t *testing.T) {
 
 func TestAHostThatIsKilledLeavesACutOffCopy(t *testing.T) {
 	bubble(t, threeHosts, func(t *testing.T, w *world) {
-		go func() {
-			<-time.After(12 * time.Second)
-			w.hosts["b"].setCut(true)
-		}()
+		w.cut("b", 12*time.Second, 0)
 		began := time.Now()
 		var note string
 		out, _ := must.Both(w.run(longer(w.order([]string{"a", "b", "c"}, "broker"), 30*time.Second), func(r *runOptions) {
@@ -527,13 +510,7 @@ func TestStopAndAbort(t *testing.T) {
 			for _, h := range w.hosts {
 				h.behave = func(int) behaviour { return behaviour{readyIn: 1500 * time.Millisecond, deaf: tc.deaf} }
 			}
-			stop, abort := make(chan struct{}), make(chan struct{})
-			if tc.stop > 0 {
-				time.AfterFunc(tc.stop, func() { close(stop) })
-			}
-			if tc.abort > 0 {
-				time.AfterFunc(tc.abort, func() { close(abort) })
-			}
+			stop, abort := closed(tc.stop), closed(tc.abort)
 			began := time.Now()
 			out, _, err := w.run(longer(w.order([]string{"a", "b", "c"}, "broker"), 10*time.Minute), func(r *runOptions) { r.Stop, r.Abort = stop, abort })
 			if !errors.Is(err, tc.want) {
@@ -553,14 +530,9 @@ func TestStopAndAbort(t *testing.T) {
 
 func TestAnAgentThatEndsStopsItsProcessesInOrder(t *testing.T) {
 	bubble(t, []string{"a", "b"}, func(t *testing.T, w *world) {
-		go func() {
-			<-time.After(10 * time.Second)
-			w.hosts["b"].end()
-		}()
+		time.AfterFunc(10*time.Second, func() { w.hosts["b"].end() })
 		out, _ := must.Both(w.run(longer(w.order([]string{"a", "b"}), 20*time.Second)))(t)
-		if len(out.Lost) != 1 || !strings.HasPrefix(out.Lost[0], "b: ") {
-			t.Errorf("lost %q", out.Lost)
-		}
+		out.left(t, -1, "b: ")
 		found, _ := filepath.Glob(filepath.Join(w.hosts["b"].dir, "*.ktr"))
 		if len(found) != 3 {
 			t.Fatalf("host b has %q", found)

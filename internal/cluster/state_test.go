@@ -199,6 +199,8 @@ func TestARunGoesOnAsItsTableSays(t *testing.T) {
 		{"it is started", stageOpening, event{Kind: evStart, Start: dawn.Add(time.Second)}, stageStarting, "tell start, begin watch"},
 		{"its process begins before the start", stageStarting, event{Kind: evBegan, Process: 1}, stageStarting, ""},
 		{"its process says no word at the start", stageStarting, event{Kind: evTick, Now: dawn.Add(time.Second)}, stageStarting, ""},
+		{"its process begins", stageStarting, event{Kind: evBegan, Process: 1, Now: dawn.Add(time.Second)}, stageRunning, ""},
+		{"its process dies at the start", stageStarting, event{Kind: evExited, Process: 1, Now: dawn.Add(time.Second)}, stageSettled, ""},
 		{"its process says no word for long", stageStarting, event{Kind: evTick, Now: dawn.Add(time.Second + beginWithin)}, stageRunning, ""},
 		{"a cancel before the offer was opened", stageOffered, event{Kind: evEnd, Order: order{Cancel: true}}, stageOver, "close watch, remove, end"},
 		{"a stop while it is opened", stageOpening, event{Kind: evEnd, Order: order{Stop: true}}, stageUndoing, "tell stop"},

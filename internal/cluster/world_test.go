@@ -13,6 +13,8 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -560,6 +562,32 @@ func (w *world) order(load []string, watched ...string) loadOrder {
 			Load:    plan.Load{Rate: plan.Rate{PerSecond: 1200}, Duration: plan.Duration(5 * time.Second), Arrivals: plan.Uniform},
 			Payload: plan.Payload{Kind: plan.Letters, Size: size, Keys: plan.NoKeys}, Seed: 1,
 		}},
+	}
+}
+
+// closed returns a channel that is closed after a time; 0: never.
+func closed(after time.Duration) chan struct{} {
+	c := make(chan struct{})
+	if after > 0 {
+		time.AfterFunc(after, func() { close(c) })
+	}
+	return c
+}
+
+// cut cuts a host off and reconnects it after some times; 0: never.
+func (w *world) cut(name string, off, on time.Duration) {
+	time.AfterFunc(off, func() { w.hosts[name].setCut(true) })
+	if on > 0 {
+		time.AfterFunc(on, func() { w.hosts[name].setCut(false) })
+	}
+}
+
+// left checks how many run files with a load there are, below 0: any number, and how the sentences about what is lost begin.
+func (o *outcome) left(t *testing.T, files int, lost ...string) {
+	t.Helper()
+	same := slices.EqualFunc(o.Lost, lost, strings.HasPrefix)
+	if n := len(loads(o.Files)); !same || files >= 0 && n != files {
+		t.Errorf("lost %q, want %q; %d files, want %d: %q", o.Lost, lost, n, files, o.Files)
 	}
 }
 

@@ -179,45 +179,18 @@ func TestTheCommandThatARowStandsFor(t *testing.T) {
 }
 
 func TestThresholds(t *testing.T) {
-	for _, r := range []struct {
-		scale scale
-		value float64
-		grade Grade
-		says  string
-	}{
-		{syncScale, 0.2, Good, "p99 of 0.2 ms: "},
-		{syncScale, 2, Good, ""},
-		{syncScale, 9.9, OK, "within the 10 ms that etcd"},
-		{syncScale, 12, OK, "over the 10 ms"},
-		{syncScale, 20.1, Poor, "OpenShift"},
-		{stallScale, 4.9, Good, ""},
-		{stallScale, 65, OK, "within the 65 ms"},
-		{stallScale, 66, OK, "over the 65 ms"},
-		{stallScale, 201, Poor, "journal"},
-		{shareScale, 86, Good, "sustained/direct of 86 %"},
-		{shareScale, 60, OK, ""},
-		{shareScale, 59.9, Poor, "vm.dirty_*"},
-		{writeScale, 500, Good, ""},
-		{writeScale, 125, OK, "at least the base rate"},
-		{writeScale, 110, OK, "less than the base rate"},
-		{writeScale, 99, Poor, "rate of 99 MiB/s"},
-		{thirdsScale, 96, Good, ""},
-		{thirdsScale, 81, OK, ""},
-		{thirdsScale, 79, Poor, "credits"},
-		{evenScale, 2.15, Good, "variation of 2.1 %"},
-		{evenScale, 9, OK, ""},
-		{evenScale, 24, OK, "uneven"},
-		{evenScale, 26, Poor, ""},
-		{parallelScale, 91, Good, ""},
-		{parallelScale, 71, OK, ""},
-		{parallelScale, 69, Poor, "add little"},
-	} {
-		got := r.scale.judge(r.value)
-		if got.Grade != r.grade || !strings.Contains(got.Sentence, r.says) {
-			t.Errorf("%s %v: judged %s, %q, want %s, with %q", r.scale.metric, r.value, got.Grade, got.Sentence, r.grade, r.says)
-		}
-		if got.Source == "" {
-			t.Errorf("%s %v: the threshold has no source", r.scale.metric, r.value)
+	scales := map[string]scale{
+		"sync": syncScale, "stall": stallScale, "share": shareScale, "write": writeScale, "thirds": thirdsScale, "even": evenScale, "parallel": parallelScale,
+	}
+	for _, r := range must.Rows[[]struct {
+		Scale string
+		Value float64
+		Grade Grade
+		Says  string
+	}](t, "compare") {
+		got := scales[r.Scale].judge(r.Value)
+		if got.Grade != r.Grade || !strings.Contains(got.Sentence, r.Says) || got.Source == "" {
+			t.Errorf("%s %v: judged %s, %q by %q, want %s, with %q, by a source", r.Scale, r.Value, got.Grade, got.Sentence, got.Source, r.Grade, r.Says)
 		}
 	}
 }
@@ -310,30 +283,16 @@ func TestUnevennessIsJudgedByTheSecondsThatItIsOf(t *testing.T) {
 }
 
 func TestLimitsThatAreKnownAreNamed(t *testing.T) {
-	ebs := []Disk{{Name: "nvme1n1", Model: "Amazon Elastic Block Store"}}
-	for _, r := range []struct {
-		sentence string
-		figure   rated
-		cgroup   []string
-		disks    []Disk
-		says     string
-	}{
-		{"io.max of version 2", rated{"wbps", 19.5 * mib}, []string{"8:0 rbps=max wbps=20971520 riops=max wiops=max"}, nil, "20 MiB/s"},
-		{"the throttle of version 1", rated{"wbps", 20.5 * mib}, []string{"8:0 wbps=20971520"}, nil, "20 MiB/s"},
-		{"far from the limit", rated{"wbps", 15 * mib}, []string{"8:0 wbps=20971520"}, nil, ""},
-		{"the limit of another disk", rated{"wbps", 20 * mib}, []string{"8:16 wbps=20971520"}, nil, ""},
-		{"a limit of reads only", rated{"wbps", 20 * mib}, []string{"8:0 rbps=20971520 wbps=max"}, nil, ""},
-		{"reads at theirs", rated{"rbps", 20 * mib}, []string{"8:0 rbps=20971520 wbps=max"}, nil, "20 MiB/s"},
-		{"operations a second", rated{"wiops", 98}, []string{"8:0 wbps=max wiops=100"}, nil, "100 operations a second"},
-		{"an empty line", rated{"wbps", 98}, []string{""}, nil, ""},
-		{"a volume of AWS at its base rate", rated{"wbps", 126 * mib}, nil, ebs, "gp3"},
-		{"a volume of AWS at some other rate", rated{"wbps", 160 * mib}, nil, ebs, ""},
-		{"125 operations are not 125 MiB/s", rated{"wiops", 125 * mib}, nil, ebs, ""},
-		{"125 MiB/s elsewhere mean nothing", rated{"wbps", 125 * mib}, nil, []Disk{{Model: "QEMU"}}, ""},
-	} {
-		got := nameLimit(r.figure, r.cgroup, []string{"8:1", "8:0"}, r.disks)
-		if r.says == "" && got != "" || !strings.Contains(got, r.says) {
-			t.Errorf("%s: nameLimit(%v, %q) = %q, want %q in it", r.sentence, r.figure, r.cgroup, got, r.says)
+	for _, r := range must.Rows[[]struct {
+		Sentence, Limit string
+		Value           float64
+		Cgroup          []string
+		Model           string // of the disk
+		Says            string
+	}](t, "compare") {
+		got := nameLimit(rated{r.Limit, r.Value}, r.Cgroup, []string{"8:1", "8:0"}, []Disk{{Model: r.Model}})
+		if r.Says == "" && got != "" || !strings.Contains(got, r.Says) {
+			t.Errorf("%s: nameLimit(%s of %v, %q) = %q, want %q in it", r.Sentence, r.Limit, r.Value, r.Cgroup, got, r.Says)
 		}
 	}
 }

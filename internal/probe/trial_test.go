@@ -233,82 +233,47 @@ func TestWaitingEndsWithTheContext(t *testing.T) {
 	})
 }
 
-// at makes seconds of what the calls and the device wrote.
-func at(pairs ...[2]float64) []Second {
+// at makes seconds of what the calls and the device wrote; a device that does not count is left out.
+func at(pairs ...[]float64) []Second {
 	out := make([]Second, len(pairs))
 	for i, p := range pairs {
-		device := p[1]
-		out[i] = Second{At: float64(i + 1), Rate: p[0], Device: &device}
+		if out[i] = (Second{At: float64(i + 1), Rate: p[0]}); len(p) > 1 {
+			out[i].Device = &p[1]
+		}
 	}
 	return out
 }
 
 func TestSteady(t *testing.T) {
-	for _, r := range []struct {
-		sentence string
-		seconds  []Second
-		n        int
-		want     bool
-	}{
-		{"an even rate at which calls and device agree", at([2]float64{100, 100}, [2]float64{101, 100}, [2]float64{99, 100}), 3, true},
-		{"fewer seconds than asked for", at([2]float64{100, 100}, [2]float64{100, 100}), 3, false},
-		{"the device is even, but memory still takes what the calls write", at([2]float64{900, 100}, [2]float64{900, 100}, [2]float64{900, 100}), 3, false},
-		{"the device goes up and down", at([2]float64{100, 60}, [2]float64{100, 140}, [2]float64{100, 100}), 3, false},
-		{"the device writes nothing", at([2]float64{0, 0}, [2]float64{0, 0}, [2]float64{0, 0}), 3, false},
-		{"a burst before does not matter", at([2]float64{900, 80}, [2]float64{100, 100}, [2]float64{101, 100}, [2]float64{99, 100}), 3, true},
-		{"calls come in bursts, the device is even", at([2]float64{160, 100}, [2]float64{40, 100}, [2]float64{110, 101}), 3, true},
-		{"no seconds are asked for: it never ends by itself", at([2]float64{100, 100}, [2]float64{100, 100}), 0, false},
-		{"a device that does not count: the calls are looked at", []Second{{Rate: 100}, {Rate: 102}, {Rate: 101}}, 3, true},
-	} {
-		must.Match(t, r.want, steady(r.seconds, r.n), "%s: steady(…, %d)", r.sentence, r.n)
+	for _, r := range must.Rows[[]struct {
+		Sentence string
+		Seconds  [][]float64
+		N        int
+		Want     bool
+	}](t, "steady") {
+		must.Match(t, r.Want, steady(at(r.Seconds...), r.N), "%s: steady(…, %d)", r.Sentence, r.N)
 	}
 }
 
 func TestSustained(t *testing.T) {
-	for _, r := range []struct {
-		sentence     string
-		seconds      []Second
-		n            int
-		from         int // throttled
-		rate, others float64
-	}{
-		{"nothing measured", nil, 3, 0, 0, 0},
-		{
-			"two seconds into memory, then the device's rate",
-			at([2]float64{900, 60}, [2]float64{900, 100}, [2]float64{100, 100}, [2]float64{98, 100}, [2]float64{102, 100}), 3, 2, 100, 0,
-		},
-		{
-			"never held back: what the device did in the last third",
-			at([2]float64{900, 50}, [2]float64{900, 100}, [2]float64{900, 120}), 3, 3, 120, 0,
-		},
-		{
-			"held back but uneven: all seconds of it",
-			at([2]float64{900, 50}, [2]float64{100, 80}, [2]float64{100, 120}, [2]float64{90, 100}), 3, 1, 100, 0,
-		},
-		{
-			"two seconds in the end that happen to agree are not the device's limit",
-			at([2]float64{900, 100}, [2]float64{900, 100}, [2]float64{100, 100}, [2]float64{100, 100}), 3, 4, 100, 0,
-		},
-		{
-			"another program writes as much as kt",
-			at([2]float64{100, 200}, [2]float64{100, 200}, [2]float64{100, 200}), 3, 0, 100, 0.5,
-		},
-		{
-			"what was in memory before may reach the device now",
-			at([2]float64{400, 100}, [2]float64{50, 100}, [2]float64{50, 100}, [2]float64{50, 100}), 3, 1, 100, 0,
-		},
-	} {
-		must.Match(t, r.from, throttled(r.seconds), "%s: throttled(…)", r.sentence)
-		rate, others := sustained(r.seconds, r.n)
-		if math.Abs(rate-r.rate) > 0.5 || math.Abs(others-r.others) > 0.01 {
-			t.Errorf("%s: sustained(…, %d) = %.1f, %.2f, want %.1f, %.2f", r.sentence, r.n, rate, others, r.rate, r.others)
+	for _, r := range must.Rows[[]struct {
+		Sentence           string
+		Seconds            [][]float64
+		N                  int
+		From, Rate, Others float64 // from: when it is throttled
+	}](t, "steady") {
+		seconds := at(r.Seconds...)
+		must.Match(t, int(r.From), throttled(seconds), "%s: throttled(…)", r.Sentence)
+		rate, others := sustained(seconds, r.N)
+		if math.Abs(rate-r.Rate) > 0.5 || math.Abs(others-r.Others) > 0.01 {
+			t.Errorf("%s: sustained(…, %d) = %.1f, %.2f, want %.1f, %.2f", r.Sentence, r.N, rate, others, r.Rate, r.Others)
 		}
 	}
 }
 
 func TestAppendFindsBurstAndTheMomentItEnds(t *testing.T) {
 	rate := 1.0
-	o := outcome{Result: Result{DeviceMiBPerSecond: &rate, Series: at([2]float64{900, 60}, [2]float64{700, 100}, [2]float64{100, 100}, [2]float64{98, 100}, [2]float64{102, 100})}}
+	o := outcome{Result: Result{DeviceMiBPerSecond: &rate, Series: at([]float64{900, 60}, []float64{700, 100}, []float64{100, 100}, []float64{98, 100}, []float64{102, 100})}}
 	got := *foundByAppend(o, trial{steady: 3})
 	want := Append{BurstMiBPerSecond: 800, SustainedMiBPerSecond: 100, ThrottledAfterSeconds: 2, Limited: true, Steady: true, From: "device"}
 	must.Match(t, want, got, "foundByAppend(…)")
@@ -345,7 +310,7 @@ func TestSeries(t *testing.T) {
 		{ms(2590), 250 * mib, 47 * mib},
 	}
 	got := series(readings)
-	want := at([2]float64{90 / 0.99, 15 / 0.99}, [2]float64{100, 20}, [2]float64{100, 20})
+	want := at([]float64{90 / 0.99, 15 / 0.99}, []float64{100, 20}, []float64{100, 20})
 	if len(got) != len(want) {
 		t.Fatalf("series(…) = %d seconds, want %d", len(got), len(want))
 	}

@@ -11,9 +11,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/inference"
 	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/must"
@@ -23,20 +21,16 @@ import (
 )
 
 // header is that of a run at a rate; 0: unlimited.
-func header(rate float64) Header {
-	return Header{
-		Schema: Schema, RunID: "0123456789abcdef", KTVersion: "test",
-		StartedAt: time.Date(2026, 11, 21, 12, 10, 25, 123456789, time.UTC), Args: []string{"kt", "produce", "--topic", "orders"},
-		Plan:   canned.Plan(rate),
-		Config: []Setting{{Name: "acks", Value: "all", Default: "all", Source: "default", Client: "RequiredAcks"}},
-		Environment: Environment{
-			Host: host.Facts{Hostname: "h", LogicalCPUs: 4, GOMAXPROCS: 4},
-			Cluster: Cluster{ID: "c", Version: "4.2", Brokers: []Broker{
-				{ID: 1, Addr: "a:9092"}, {ID: 2, Addr: "b:9092", Rack: "r"}, {ID: 3, Addr: "c:9092"},
-			}},
-			Topic: Topic{Name: "orders", Partitions: 6, ReplicationFactor: 3, Leaders: map[int32]int32{0: 1, 1: 2, 2: 3, 3: 1, 4: 2, 5: 3}},
-		},
+func header(rate float64) (h Header) {
+	text, err := os.ReadFile("testdata/header.json")
+	if err == nil {
+		err = json.Unmarshal(text, &h)
 	}
+	if err != nil {
+		panic(err) // the file is a part of the tests
+	}
+	h.Plan = canned.Plan(rate)
+	return h
 }
 
 // readHeader is header of a run that reads.

@@ -121,10 +121,12 @@ type Fetch struct {
 	CommitMean int64   `json:"commit_mean_us"`
 }
 
-func fetchOf(w *stats.Window) *Fetch {
+// fetch returns the figures of reading of the measured part.
+func (f *Fold) fetch() *Fetch {
+	w := &f.total[stats.Measured]
 	_, all := w.Traffic()
 	answered := float64(all.Requests - all.Failed)
-	f := &Fetch{
+	r := &Fetch{
 		Bytes: w.ConsumedBytes, Polls: w.Fetches, PollRecords: Per(float64(w.Consumed), float64(w.Fetches)), Errors: errorsOf(w.FetchErrors),
 		Requests: all.Requests, FailedRequests: all.Failed, Latency: LatencyOf(&all.Latency),
 		RequestRecords: Per(float64(all.Records), answered), RequestBytes: Per(float64(all.WireBytes), answered),
@@ -132,11 +134,18 @@ func fetchOf(w *stats.Window) *Fetch {
 		Commits: w.Commits, CommitMean: (w.CommitTime / time.Duration(max(1, w.Commits))).Microseconds(),
 	}
 	if w.Consumed > 0 {
-		f.FirstReadSeconds = w.FirstRead.Seconds()
-		f.Seconds = readingTime(w).Seconds() // 0: one poll brought all
+		r.FirstReadSeconds = w.FirstRead.Seconds()
+		r.Seconds = readingTime(w).Seconds() // 0: one poll brought all
 	}
-	f.RecordsPerSecond, f.MiBPerSecond = Per(float64(w.Consumed), f.Seconds), Per(float64(w.ConsumedBytes)/mib, f.Seconds)
-	return f
+	seconds := r.Seconds
+	if o := f.overlap(); o != nil {
+		w, seconds = o, o.Seconds()
+		r.FirstReadSeconds, r.Seconds = o.Start.Seconds(), seconds
+	} else if seconds > 0 && f.together == nil {
+		seconds = readSpan(w).Seconds()
+	}
+	r.RecordsPerSecond, r.MiBPerSecond = Per(float64(w.Consumed), seconds), Per(float64(w.ConsumedBytes)/mib, seconds)
+	return r
 }
 
 // readSpan returns the time over which the rate of reading is taken. That of a round trip begins when the first record is due. A

@@ -80,13 +80,18 @@ func (f *Fold) AddLine(l *Line) {
 // AddWindow adds a window.
 func (f *Fold) AddWindow(w stats.Window) {
 	f.retarget(w.Events)
-	loading, full, rate := f.load(&w)
+	rate, took := w.RecordsPerSecond(), f.took(&w)
+	if f.header.Plan.ReadsOnly() {
+		rate = w.ConsumedPerSecond()
+	}
+	loading := took > 0
+	full := took.Seconds() >= fullShare*w.Seconds()*float64(f.clients()) && w.Seconds() > 0 && !f.paused(w.Start, w.End)
 	f.lagBefore = f.consumerLag.now
 	f.consumerLag.add(&w, loading)
 	if f.header.Plan.ReadsOnly() {
 		f.reads.add(&w, f.lagBefore, f.consumerLag.now)
 	}
-	f.line.add(&w, rate, full)
+	f.line.add(&w, f.evened(rate, w.Start, w.End), full)
 	f.line.keep(&w)
 	if f.lean { // the row of a process needs no more
 		lean := w.Counts()
@@ -164,19 +169,6 @@ func MeasuredGap(before, w *stats.Window) stats.Gap {
 		return stats.Gap{}
 	}
 	return g
-}
-
-// load reports whether the load went on in a window, and whether in all of it, and returns its rate as if the target had not
-// been changed.
-func (f *Fold) load(w *stats.Window) (loading, full bool, rate float64) {
-	rate = w.RecordsPerSecond()
-	if f.header.Plan.ReadsOnly() {
-		rate = w.ConsumedPerSecond()
-	}
-	rate = f.evened(rate, w.Start, w.End)
-	took := f.took(w)
-	full = took.Seconds() >= fullShare*w.Seconds()*float64(f.clients()) && w.Seconds() > 0 && !f.paused(w.Start, w.End)
-	return took > 0, full, rate
 }
 
 // fullShare is the share of a window in which a load goes on that went on in all of it: windows are cut a little early

@@ -216,17 +216,12 @@ type Together struct {
 	Cores   float64 // used by all processes
 }
 
-// rate sets the rates of a merged run to those of its overlap.
-func (t *Throughput) rate(overlap *stats.Window) {
-	t.FirstDueSeconds, t.Seconds = overlap.Start.Seconds(), overlap.Seconds()
-	t.RecordsPerSecond, t.MiBPerSecond = overlap.RecordsPerSecond(), overlap.BytesPerSecond()/mib
-	t.OfferedRecordsPerSecond = float64(overlap.Offered) / t.Seconds
-}
-
-// rate sets the rates of a merged run to those of its overlap.
-func (f *Fetch) rate(overlap *stats.Window) {
-	f.FirstReadSeconds, f.Seconds = overlap.Start.Seconds(), overlap.Seconds()
-	f.RecordsPerSecond, f.MiBPerSecond = overlap.ConsumedPerSecond(), float64(overlap.ConsumedBytes)/mib/f.Seconds
+// overlap returns the counts in the overlap, nil unless rates are over it.
+func (f *Fold) overlap() *stats.Window {
+	if f.together == nil {
+		return nil
+	}
+	return f.together.Overlap
 }
 
 // throughput returns the throughput of the measured part.
@@ -237,25 +232,13 @@ func (f *Fold) throughput() Throughput {
 	if f.header.Plan.ReadsOnly() {
 		from, to = w.FirstRead, w.LastRead
 	}
-	if f.together != nil && f.together.Overlap != nil {
-		t.rate(f.together.Overlap)
-		from, to = f.together.Overlap.Start, f.together.Overlap.End
+	if o := f.overlap(); o != nil {
+		from, to = o.Start, o.End
+		t.FirstDueSeconds, t.Seconds = from.Seconds(), o.Seconds()
+		t.RecordsPerSecond, t.MiBPerSecond, t.OfferedRecordsPerSecond = o.RecordsPerSecond(), o.BytesPerSecond()/mib, float64(o.Offered)/t.Seconds
 	}
 	t.TargetRecordsPerSecond = f.schedule.Mean(from, to)
 	return t
-}
-
-// fetch returns the figures of reading of the measured part.
-func (f *Fold) fetch() *Fetch {
-	m := &f.total[stats.Measured]
-	r := fetchOf(m)
-	if span := readSpan(m).Seconds(); r.Seconds > 0 && f.together == nil {
-		r.RecordsPerSecond, r.MiBPerSecond = float64(m.Consumed)/span, float64(m.ConsumedBytes)/mib/span
-	}
-	if f.together != nil && f.together.Overlap != nil {
-		r.rate(f.together.Overlap)
-	}
-	return r
 }
 
 // JoinParts makes f the fold of a merged run.

@@ -184,7 +184,7 @@ func (f *Fold) target(e *verdict.Evidence, t *Throughput, w *stats.Window) {
 		return
 	}
 	e.TargetSending, e.TargetLast = e.Target, f.schedule.Rate(w.End)
-	if f.together == nil || f.together.Overlap == nil {
+	if f.overlap() == nil {
 		e.TargetSending = f.schedule.Mean(w.FirstDue, w.LastSent)
 	}
 }

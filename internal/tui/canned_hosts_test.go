@@ -214,8 +214,6 @@ func hostsWaiting() *canned {
 	return c
 }
 
-func hostsDone() *canned { c := hostsRunning(); c.last = result.Finished; return c }
-
 // hostsPaced share a rate out unevenly; the third does not reach its share.
 func hostsPaced() *canned {
 	hosts := producers()
@@ -225,13 +223,6 @@ func hostsPaced() *canned {
 	hosts[2].rate, hosts[2].cpu = 600e3, 0.5
 	c := manyHosts(hosts...)
 	c.header.TargetRate = 3e6
-	return c
-}
-
-// hostsStalled wait for brokers that have acknowledged nothing for four seconds.
-func hostsStalled() *canned {
-	c := hostsPaced()
-	c.failover, c.seconds = 40, 44
 	return c
 }
 

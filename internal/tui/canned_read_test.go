@@ -6,7 +6,6 @@ import (
 	"math"
 	"time"
 
-	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/result/verdict"
 	"github.com/kt-bench/kt/internal/stats"
 )
@@ -199,29 +198,6 @@ func outage() *canned {
 func silent() *canned {
 	c := outage()
 	c.seconds = 44
-	return c
-}
-
-// lost is a roundtrip that was interrupted by an outage, and is over.
-func lost() *canned {
-	c := roundtrip()
-	c.outage, c.failover, c.last = 40, 40, result.Finished
-	return c
-}
-
-// silentTopic has nothing to read.
-func silentTopic() *canned {
-	c := cannedConsumer()
-	c.read.waiting, c.read.appended, c.seconds = 0, 0, 8
-	return c
-}
-
-// stuck reads nothing any more although records wait.
-func stuck() *canned {
-	c := cannedConsumer()
-	c.read.joining = 0
-	c.failover, c.seconds = 50, 54
-	c.header.Duration = 0
 	return c
 }
 

@@ -56,35 +56,35 @@ var states = []struct {
 	says string
 }{
 	{"running", newCanned, nil, "40x8/plain 60x15/ascii 80x24/plain 100x30/plain 120x36/plain 120x36/colour 120x36/16-colours 200x60/plain", ""},
-	{"warming", warming, nil, "80x24/plain", ""},
+	{"warming", but(newCanned, func(c *canned) { c.seconds, c.warmup, c.last = 8, 10, result.WarmingUp }), nil, "80x24/plain", ""},
 	{"failover", failover, nil, "120x36/ascii", ""},
-	{"draining", draining, []string{"q"}, "80x24/plain", "DRAIN"},
-	{"done", done, nil, "120x36/plain", ""},
-	{"embedded", embedded, nil, "80x24/plain", ""},
-	{"unlimited", unlimited, nil, "120x36/plain", ""},
-	{"empty", empty, nil, "80x24/plain", ""},
+	{"draining", but(newCanned, func(c *canned) { c.last = result.Draining }), []string{"q"}, "80x24/plain", "DRAIN"},
+	{"done", but(newCanned, func(c *canned) { c.last = result.Finished }), nil, "120x36/plain", ""},
+	{"embedded", but(newCanned, func(c *canned) { c.header.TargetRate, c.header.Notice, c.header.Duration = 0, result.EmbeddedNotice, 0 }), nil, "80x24/plain", ""},
+	{"unlimited", but(newCanned, func(c *canned) { c.header.TargetRate = 0 }), nil, "120x36/plain", ""},
+	{"empty", but(newCanned, func(c *canned) { c.seconds = 0 }), nil, "80x24/plain", ""},
 	{"throughput", newCanned, []string{"1", "]", "]"}, "80x24/plain", ""},
 	{"latency", newCanned, []string{"2", "["}, "", "Response (due; -15s"},
 	{"heatmap", failover, []string{"3"}, "80x24/plain", ""},
-	{"partitions", crowded, []string{"4"}, "80x24/plain", ""},
-	{"brokers", failing, []string{"5", "u"}, "80x24/plain", ""},
+	{"partitions", but(newCanned, func(c *canned) { c.header.Partitions = 500 }), []string{"4"}, "80x24/plain", ""},
+	{"brokers", but(newCanned, func(c *canned) { c.failover = 54 }), []string{"5", "u"}, "80x24/plain", ""},
 	{"client", newCanned, []string{"6"}, "80x24/plain", ""},
 	{"help", newCanned, []string{"?"}, "60x15/plain", ""},
 	{"frozen", newCanned, []string{"space"}, "", "FROZEN"},
 
 	{"consume", cannedConsumer, nil, "120x36/plain", ""},
 	{"consume-stamped", catchingUp, nil, "40x5/plain 80x24/plain", ""},
-	{"consume-joining", joining, nil, "80x24/plain", ""},
-	{"consume-nothing", silentTopic, nil, "", "Consumer lag; no record read in the last"},
-	{"consume-stuck", stuck, nil, "80x24/plain", ""},
+	{"consume-joining", but(cannedConsumer, func(c *canned) { c.seconds = 3 }), nil, "80x24/plain", ""},
+	{"consume-nothing", but(cannedConsumer, func(c *canned) { c.read.waiting, c.read.appended, c.seconds = 0, 0, 8 }), nil, "", "Consumer lag; no record read in the last"},
+	{"consume-stuck", but(cannedConsumer, func(c *canned) { c.read.joining, c.failover, c.seconds, c.header.Duration = 0, 50, 54, 0 }), nil, "80x24/plain", ""},
 	{"consume-stopping", cannedConsumer, []string{"q", "?"}, "80x24/plain", ""},
 	{"consume-partitions", cannedConsumer, []string{"4"}, "80x24/ascii", ""},
-	{"consume-crowded", crowdedConsumer, []string{"4"}, "", "Partitions"},
+	{"consume-crowded", but(cannedConsumer, func(c *canned) { c.header.Partitions = 500 }), []string{"4"}, "", "Partitions"},
 	{"consume-brokers", cannedConsumer, []string{"5"}, "80x24/plain", ""},
 	{"roundtrip", roundtrip, nil, "80x24/plain 120x36/plain", ""},
 	{"roundtrip-brokers", roundtrip, []string{"5"}, "80x24/plain", ""},
 	{"roundtrip-client", roundtrip, []string{"6"}, "", "waiting; buffer; in-flight"},
-	{"roundtrip-done", lost, nil, "80x24/plain", ""},
+	{"roundtrip-done", but(roundtrip, func(c *canned) { c.outage, c.failover, c.last = 40, 40, result.Finished }), nil, "80x24/plain", ""},
 	{"outage", outage, nil, "60x15/plain 80x24/plain 120x36/colour", ""},
 	{"silent", silent, nil, "40x5/plain 120x36/plain", ""},
 	{"events", outage, []string{"7"}, "80x24/plain", ""},
@@ -98,14 +98,14 @@ var states = []struct {
 	{"hosts-gone", hostsGone, nil, "120x30/plain", ""},
 	{"hosts-lost", hostsLost, nil, "60x15/plain", ""},
 	{"hosts-one", hostsRunning, []string{"down", "down", "enter"}, "120x30/plain", ""},
-	{"hosts-64", hosts64, times("down", 30), "80x24/plain", ""},
+	{"hosts-64", hosts64, slices.Repeat([]string{"down"}, 30), "80x24/plain", ""},
 	{"hosts-one-away", hostsGone, []string{"down", "enter"}, "", "Throughput, producer-2; – rec/s"},
 	{"hosts-events", hostsLost, []string{"6"}, "80x24/plain", ""},
 	{"hosts-alike", hosts200, []string{"enter"}, "", "kafka-l…enerator-000"},
-	{"hosts-stalled", hostsStalled, nil, "", "STALL; oldest"},
+	{"hosts-stalled", but(hostsPaced, func(c *canned) { c.failover, c.seconds = 40, 44 }), nil, "", "STALL; oldest"},
 	{"hosts-paced", hostsPaced, []string{"enter"}, "", "Throughput, producer-1; target 1.12M; for its share"},
 	{"hosts-watched", hostsGone, []string{"up", "down", "down", "down", "down", "enter"}, "80x24/plain", ""},
-	{"hosts-done", hostsDone, nil, "120x30/plain", ""},
+	{"hosts-done", but(hostsRunning, func(c *canned) { c.last = result.Finished }), nil, "120x30/plain", ""},
 	{"hosts-consume", hostsConsume, nil, "80x24/plain", ""},
 	{"hosts-roundtrip", hostsRoundtrip, nil, "", "e2e p50; ack p99"},
 	{"hosts-other-chart", hostsRunning, []string{"tab"}, "", "Throughput"},
@@ -117,32 +117,12 @@ var states = []struct {
 	{"hosts-help", hostsRunning, []string{"?"}, "80x24/ascii", ""},
 }
 
-// times is a key pressed again and again.
-func times(key string, n int) []string { return slices.Repeat([]string{key}, n) }
-
-func warming() *canned {
-	c := newCanned()
-	c.seconds, c.warmup, c.last = 8, 10, result.WarmingUp
-	return c
-}
-func failover() *canned  { c := newCanned(); c.failover, c.warmup = 40, 10; return c }
-func failing() *canned   { c := newCanned(); c.failover = 54; return c }
-func draining() *canned  { c := newCanned(); c.last = result.Draining; return c }
-func done() *canned      { c := newCanned(); c.last = result.Finished; return c }
-func empty() *canned     { c := newCanned(); c.seconds = 0; return c }
-func unlimited() *canned { c := newCanned(); c.header.TargetRate = 0; return c }
-
-func embedded() *canned {
-	c := unlimited()
-	c.header.Notice, c.header.Duration = result.EmbeddedNotice, 0
-	return c
+// but returns a run with something changed.
+func but(base func() *canned, change func(*canned)) func() *canned {
+	return func() *canned { c := base(); change(c); return c }
 }
 
-func joining() *canned { c := cannedConsumer(); c.seconds = 3; return c }
-
-func crowdedConsumer() *canned { c := cannedConsumer(); c.header.Partitions = 500; return c }
-
-func crowded() *canned { c := newCanned(); c.header.Partitions = 500; return c }
+func failover() *canned { c := newCanned(); c.failover, c.warmup = 40, 10; return c }
 
 // fakeClock stands still until it is moved.
 type fakeClock struct{ now time.Time }
@@ -179,23 +159,12 @@ func send(m Model, msg tea.Msg) Model {
 
 // press is what the terminal sends for a key.
 func press(key string) tea.KeyPressMsg {
-	switch key {
-	case "space":
-		return tea.KeyPressMsg{Code: tea.KeySpace, Text: " "}
-	case "tab":
-		return tea.KeyPressMsg{Code: tea.KeyTab}
-	case "shift+tab":
-		return tea.KeyPressMsg{Code: tea.KeyTab, Mod: tea.ModShift}
-	case "up":
-		return tea.KeyPressMsg{Code: tea.KeyUp}
-	case "down":
-		return tea.KeyPressMsg{Code: tea.KeyDown}
-	case "enter":
-		return tea.KeyPressMsg{Code: tea.KeyEnter}
-	case "esc":
-		return tea.KeyPressMsg{Code: tea.KeyEscape}
-	case "ctrl+c":
-		return tea.KeyPressMsg{Code: 'c', Mod: tea.ModCtrl}
+	if k, ok := map[string]tea.KeyPressMsg{
+		"space": {Code: tea.KeySpace, Text: " "}, "tab": {Code: tea.KeyTab}, "shift+tab": {Code: tea.KeyTab, Mod: tea.ModShift},
+		"up": {Code: tea.KeyUp}, "down": {Code: tea.KeyDown}, "enter": {Code: tea.KeyEnter}, "esc": {Code: tea.KeyEscape},
+		"ctrl+c": {Code: 'c', Mod: tea.ModCtrl},
+	}[key]; ok {
+		return k
 	}
 	r, _ := utf8.DecodeRuneInString(key)
 	return tea.KeyPressMsg{Code: r, Text: key}

@@ -182,35 +182,19 @@ func TestAHostThatComesWhileTheDisplayIsFrozenCannotBeSelected(t *testing.T) {
 }
 
 func TestLongNamesOfHostsCanBeToldApart(t *testing.T) {
-	for _, row := range []struct {
-		name        string
-		hosts, want []string
-	}{
-		{"names that fit stay whole", []string{"vm14.lab.example", "vm15.lab.example"}, []string{"vm14.lab.example", "vm15.lab.example"}},
-		{
-			"a domain that all have says nothing",
-			[]string{"ip-10-0-12-101.eu-west-1.internal", "ip-10-0-12-102.eu-west-1.internal"},
-			[]string{"ip-10-0-12-101", "ip-10-0-12-102"},
-		},
-		{
-			"names that begin alike",
-			[]string{"kafka-benchmark-client-001", "kafka-benchmark-client-002"},
-			[]string{"kafka-b…k-client-001", "kafka-b…k-client-002"},
-		},
-		{"domains that differ", []string{"client.of.one.long.example", "a.of.another.test"}, []string{"client.…long.example", "a.of.another.test"}},
-		{"a host alone", []string{"vm14.a-rather-long.example"}, []string{"vm14"}},
-		{"63 characters", []string{strings.Repeat("x", 60) + "abc", "y"}, []string{"xxxxxxx…xxxxxxxxxabc", "y"}},
-		{"a domain that is a name too", []string{"long.example.of.a.domain", "a.long.example.of.a.domain"}, []string{"long", "a.long"}},
-	} {
+	for _, row := range must.Rows[[]struct {
+		Name        string
+		Hosts, Want []string
+	}](t, "hosts_gone") {
 		h := Header{}
-		for _, name := range row.hosts {
+		for _, name := range row.Hosts {
 			h.Hosts = append(h.Hosts, HostHeader{Name: name})
 		}
 		var got []string
 		for _, h := range newData(h).hosts {
 			got = append(got, h.short)
 		}
-		must.Match(t, row.want, got, "%s", row.name)
+		must.Match(t, row.Want, got, "%s", row.Name)
 	}
 }
 

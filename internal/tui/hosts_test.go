@@ -62,73 +62,26 @@ func TestAHostThatKeepsItsTargetIsNotSlow(t *testing.T) {
 }
 
 func TestTheWarningNamesWhoIsGoneBeforeWhoIsSlow(t *testing.T) {
-	load := loadHost
-	in := func(h cannedHost, state string, from int) cannedHost {
-		h.state, h.from, h.silent = state, from, true
-		return h
-	}
-	share := func(h cannedHost, share float64) cannedHost { h.Share = share; return h }
-	for _, row := range []struct {
-		name    string
-		seconds int
-		hosts   []cannedHost
-		want    string
-	}{
-		{"all hosts alike", 20, []cannedHost{load("a", 100e3, 0.99), load("b", 100e3, 0.99)}, ""},
-		{"a host nine percent behind", 20, []cannedHost{load("a", 100e3, 1), load("b", 100e3, 1), load("c", 91.5e3, 1)}, ""},
-		{
-			"a host that is slow with a busy CPU", 20,
-			[]cannedHost{load("a", 100e3, 0.4), load("b", 100e3, 0.4), load("c", 80e3, 0.95)},
-			"c sends 20% less than the median and its CPU is 95% busy: the host, not Kafka, limits it",
-		},
-		{
-			"a host that is slow for another reason", 20,
-			[]cannedHost{load("a", 100e3, 0.4), load("b", 100e3, 0.4), load("c", 80e3, 0.89)},
-			"c sends 20% less than the median",
-		},
-		{"the slower of two", 20, []cannedHost{load("a", 100e3, 0.4), load("b", 50e3, 0.4)}, "b sends 33% less than the median"},
-		{
-			"the slowest of many", 20,
-			[]cannedHost{load("a", 100e3, 0), load("b", 100e3, 0), load("c", 100e3, 0), load("d", 80e3, 0), load("e", 70e3, 0)},
-			"e sends 30% less than the median",
-		},
-		{"too early to tell", recentTicks - 1, []cannedHost{load("a", 100e3, 0.4), load("b", 50e3, 0.4)}, ""},
-		{"one host alone", 20, []cannedHost{load("a", 100e3, 1)}, ""},
-		{"a host with a smaller share", 20, []cannedHost{share(load("a", 100e3, 0.4), 0.5), share(load("b", 50e3, 0.4), 0.25), share(load("c", 50e3, 1), 0.25)}, ""},
-		{
-			"a host behind its share", 20,
-			[]cannedHost{share(load("a", 100e3, 0.4), 0.4), share(load("b", 100e3, 0.4), 0.4), share(load("c", 40e3, 0.4), 0.2)},
-			"c sends 20% less for its share than the median",
-		},
-		{"a watched host is not slow", 20, []cannedHost{load("a", 100e3, 0.4), brokerHost("k")}, ""},
-		{
-			"a host that is away", 20,
-			[]cannedHost{load("a", 100e3, 0.4), in(load("b", 50e3, 1), hostAway, 8)},
-			"b has been silent for 12 s: its load may go on",
-		},
-		{
-			"two that are away", 20,
-			[]cannedHost{in(load("a", 100e3, 0.4), hostAway, 15), in(load("b", 50e3, 1), hostAway, 8)},
-			"a and b have been silent for 12 s: their load may go on",
-		},
-		{
-			"three that are away", 20,
-			[]cannedHost{in(load("a", 1e3, 0), hostAway, 8), in(load("b", 1e3, 0), hostAway, 8), in(load("c", 1e3, 0), hostAway, 8)},
-			"a and 2 others have been silent for 12 s: their load may go on",
-		},
-		{
-			"a lost host before one that is away", 20,
-			[]cannedHost{in(load("a", 100e3, 0.4), hostAway, 8), in(load("b", 50e3, 1), hostLost, 8)},
-			"b is lost, silent for 12 s: its figures until then are shown separately",
-		},
-		{"a watched host is away", 20, []cannedHost{load("a", 100e3, 0.4), in(brokerHost("k"), hostAway, 8)}, "k has been silent for 12 s"},
-		{
-			"a host that is away for over a minute", 80,
-			[]cannedHost{load("a", 100e3, 0.4), in(load("b", 50e3, 1), hostAway, 8)},
-			"b has been silent for 1m12s: its load may go on",
-		},
-	} {
-		must.Match(t, row.want, hostsAfter(row.seconds, row.hosts...).hostWarning().long, "%s", row.name)
+	for _, row := range must.Rows[[]struct {
+		Name    string
+		Seconds int
+		Hosts   string // of each its name, its rate in thousands, its CPU, its share, and if it is silent its state and since when; without a rate it is watched
+		Want    string
+	}](t, "hosts") {
+		var hosts []cannedHost
+		for text := range strings.SplitSeq(row.Hosts, "; ") {
+			var name, state string
+			var rate, cpu, share float64
+			var from int
+			_, _ = fmt.Sscan(text, &name, &rate, &cpu, &share, &state, &from) // what comes first is enough
+			h := loadHost(name, rate*1e3, cpu)
+			if rate == 0 {
+				h = brokerHost(name)
+			}
+			h.Share, h.state, h.from, h.silent = share, state, from, state != ""
+			hosts = append(hosts, h)
+		}
+		must.Match(t, row.Want, hostsAfter(row.Seconds, hosts...).hostWarning().long, "%s", row.Name)
 	}
 }
 
@@ -181,26 +134,18 @@ func TestEnterShowsOneHostAndEscGoesBackStepByStep(t *testing.T) {
 }
 
 func TestTabGoesToTheOtherChartWhereOnlyOneHasRoom(t *testing.T) {
-	for _, row := range []struct {
-		name string
-		size size
-		keys string
-		zoom pane
-		over pane
-	}{
-		{"small: the other chart", size{80, 24}, "tab", grid, paneLatency},
-		{"small: and back", size{80, 24}, "tab tab", grid, paneThroughput},
-		{"small: a digit still shows one alone", size{80, 24}, "2 tab", paneHosts, paneThroughput},
-		{"roomy: one alone", size{120, 30}, "tab", paneThroughput, paneThroughput},
-		{"roomy: the last one", size{120, 30}, "shift+tab", paneEvents, paneThroughput},
-		{"the hosts alone", size{120, 30}, "3", paneHosts, paneThroughput},
-		{"no seventh pane", size{120, 30}, "7", grid, paneThroughput},
-	} {
-		m, _ := hostModel(hostsStarting(), row.size.w, row.size.h)
-		for _, k := range strings.Fields(row.keys) {
+	for _, row := range must.Rows[[]struct {
+		Name string
+		W, H int
+		Keys string
+		Zoom pane
+		Over pane
+	}](t, "hosts") {
+		m, _ := hostModel(hostsStarting(), row.W, row.H)
+		for _, k := range strings.Fields(row.Keys) {
 			m = send(m, press(k))
 		}
-		must.Match(t, []pane{row.zoom, row.over}, []pane{m.scene.zoom, m.scene.chart}, "%s: zoom %d with chart %d", row.name, m.scene.zoom, m.scene.chart)
+		must.Match(t, []pane{row.Zoom, row.Over}, []pane{m.scene.zoom, m.scene.chart}, "%s: zoom %d with chart %d", row.Name, m.scene.zoom, m.scene.chart)
 	}
 }
 

@@ -146,9 +146,7 @@ func TestAKeyMayComeThroughAPipe(t *testing.T) {
 	if got, err := readKeyFile(pipe); err != nil || got != k {
 		t.Errorf("%v, the same key: %v", err, got == k)
 	}
-	if err := <-wrote; err != nil {
-		t.Error(err)
-	}
+	must.Do(t, <-wrote)
 }
 
 // FuzzParseKey checks that ParseKey never panics, and accepts only the text of a key with space

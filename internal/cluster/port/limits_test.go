@@ -55,10 +55,7 @@ func TestAConnectionHasAsManyRequestsAtATimeAsItMay(t *testing.T) {
 		mu.Unlock()
 	}))
 	c := client(t, key)
-	first, err := c.Get("http://" + a.addr + "/") // afterwards the client knows the limit
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := must.Have(c.Get("http://" + a.addr + "/"))(t) // afterwards the client knows the limit
 	_ = first.Body.Close()
 	done := make(chan error, 9)
 	for range cap(done) {
@@ -67,9 +64,7 @@ func TestAConnectionHasAsManyRequestsAtATimeAsItMay(t *testing.T) {
 	eventually(t, "all run", func() bool { mu.Lock(); defer mu.Unlock(); return total == 10 })
 	close(release)
 	for range cap(done) {
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
+		must.Err(t, "", <-done, "a request")
 	}
 	if most != 3 || len(running) < 3 {
 		t.Errorf("%d requests at a time on one of %d connections, want 3", most, len(running))
@@ -150,13 +145,10 @@ func TestAConnectionWithoutRequestsIsClosed(t *testing.T) {
 	key := newKey()
 	a := serve(t, Options{Key: key, Limits: Limits{ReadTimeout: 50 * time.Millisecond, IdleTimeout: 50 * time.Millisecond}}, nil)
 	for name, first := range map[string]string{"nothing": "", "the preface": preface, "a part of it": preface[:5]} {
-		c, err := Dial(t.Context(), a.addr, key, HTTP)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Have(Dial(t.Context(), a.addr, key, HTTP))(t)
 		_ = c.SetDeadline(time.Now().Add(soon))
 		_, _ = c.Write([]byte(first))
-		_, err = io.Copy(io.Discard, c)
+		_, err := io.Copy(io.Discard, c)
 		var timeout net.Error
 		if errors.As(err, &timeout) && timeout.Timeout() {
 			t.Errorf("after %s the connection stays open", name)
@@ -310,9 +302,7 @@ func TestLinesAboutOneSourceAreLoggedOnceAMinute(t *testing.T) {
 		j.Flush()
 		j.Flush()
 		want := "flood 0\nother\nflood 0 (and 599 more since the last line)\nflood 9 (and 398 more since the last line)"
-		if got := strings.Join(lines, "\n"); got != want {
-			t.Errorf("log:\n%s\nwant:\n%s", got, want)
-		}
+		must.Match(t, want, strings.Join(lines, "\n"), "the log")
 	})
 }
 

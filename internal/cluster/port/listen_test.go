@@ -64,9 +64,7 @@ func TestGossipConnectionsGoToTheirChannel(t *testing.T) {
 
 func TestPacketsComeAtTheSamePort(t *testing.T) {
 	a := serve(t, Options{}, nil)
-	if a.UDP().LocalAddr().String() != a.addr {
-		t.Errorf("packets come at %v, connections at %v", a.UDP().LocalAddr(), a.addr)
-	}
+	must.Match(t, a.addr, a.UDP().LocalAddr().String(), "packets come at")
 }
 
 func TestDialTellsWhyThereIsNoConnection(t *testing.T) {
@@ -116,21 +114,6 @@ func TestDialTellsWhyThereIsNoConnection(t *testing.T) {
 		if _, err := ask(client(t, row.key), row.addr, ""); !errors.Is(err, row.is) {
 			t.Errorf("%s: a request ended with %v, want %v", row.name, err, row.is)
 		}
-	}
-}
-
-func TestWithoutAKeyAnAgentListensOnItsMachineOnly(t *testing.T) {
-	_, err := Listen("0.0.0.0:0", Options{})
-	var option *OptionError
-	if !errors.As(err, &option) || !strings.Contains(err.Error(), "--key-file") {
-		t.Errorf("Listen: %v, want an OptionError that names --key-file", err)
-	}
-}
-
-func TestAPortThatIsTakenIsNamed(t *testing.T) {
-	a := serve(t, Options{}, nil)
-	if _, err := Listen(a.addr, Options{}); !errors.Is(err, syscall.EADDRINUSE) || err.Error() != "listen on "+a.addr+": address already in use" {
-		t.Errorf("Listen: %v", err)
 	}
 }
 
@@ -190,9 +173,7 @@ func TestCloseEndsRequestsAndWaitsForThem(t *testing.T) {
 	eventually(t, "a request runs", func() bool { return running.Load() == 1 })
 	stray := must.Have(net.Dial("tcp", l.Addr().String()))(t)
 	defer stray.Close()
-	if err := l.Close(); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, l.Close())
 	must.Match(t, 0, running.Load(), "a request runs after Close")
 	must.Err(t, "", <-done, "Serve")
 	<-asked

@@ -269,14 +269,6 @@ func (p *mergedPart) topicNames() string {
 	return strings.Join(distinct(names), ", ")
 }
 
-// oneLoad returns an error if the parts make no load together.
-func (m *merge) oneLoad() error {
-	if err := (&result.Result{NotAddedUp: m.separate}).OneLoad(); err != nil {
-		return fmt.Errorf("%w: name the files of one load", err)
-	}
-	return nil
-}
-
 // bare returns the result of parts that make no load together, without rows.
 func (m *merge) bare(h result.Header) result.Result {
 	start := m.start()

@@ -244,8 +244,8 @@ func (s *Set) merge(ctx context.Context, each func(*stats.Window)) (*merge, erro
 		return nil, errors.New("there is nothing but how busy machines were, and no load: the run files of the load belong to it")
 	}
 	if len(m.limits) > 0 || each != nil {
-		if err := m.oneLoad(); err != nil {
-			return nil, err
+		if err := (&result.Result{NotAddedUp: m.separate}).OneLoad(); err != nil {
+			return nil, fmt.Errorf("%w: name the files of one load", err)
 		}
 	}
 	m.whole = result.NewFold(m.header(runFiles))

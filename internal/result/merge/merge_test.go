@@ -110,12 +110,6 @@ func steady(from, to, rate int) []canned.Event {
 	return events
 }
 
-// beginning is a part with its first record a moment after its start.
-func beginning(p partFile, first time.Duration) partFile {
-	p.events = flowing(first, 10*time.Second, 50)
-	return p
-}
-
 // Two parts send in turn, each a record every 5 s.
 func TestPartsOfFewRecordsRanTogether(t *testing.T) {
 	part := func(host string, first time.Duration) []byte {
@@ -136,99 +130,62 @@ func TestPartsOfFewRecordsRanTogether(t *testing.T) {
 }
 
 func TestRatesAreOfTheTimeInWhichAllPartsRan(t *testing.T) {
-	part := func(host string, late time.Duration, from, to, rate int) partFile {
-		return partFile{run: "r", host: host, process: 1, late: late, alone: true, events: steady(from, to, rate), trailer: trailerOf(float64(to))}
-	}
-	for _, tc := range []struct {
-		name    string
-		parts   []partFile
-		overlap result.Overlap
-		rate    float64
-		notice  string
-	}{
-		{"one part is its own overlap", []partFile{part("a", 0, 0, 10, 100)}, result.Overlap{ToSeconds: 10, Seconds: 10, SpanSeconds: 10, Together: true, ClockErrorUS: -1}, 100, ""},
-		{
-			"the overlap begins with the last and ends with the first",
-			[]partFile{part("a", 0, 0, 10, 100), part("b", 4*time.Second, 0, 10, 50)},
-			result.Overlap{FromSeconds: 4, ToSeconds: 10, Seconds: 6, Together: true, SpanSeconds: 14, StartSpreadUS: 4_000_000, ClockErrorUS: -1},
-			150, "",
-		},
-		{
-			"in the middle of a second: parts line up by seconds",
-			[]partFile{part("a", 0, 0, 10, 100), part("b", 3500*time.Millisecond, 1, 5, 50)},
-			result.Overlap{FromSeconds: 5, ToSeconds: 9, Seconds: 4, Together: true, SpanSeconds: 10, StartSpreadUS: 3_500_000, ClockErrorUS: -1},
-			150, "",
-		},
-		{
-			"parts one after the other have none",
-			[]partFile{part("a", 0, 0, 10, 100), part("b", 10*time.Second, 0, 10, 50)},
-			result.Overlap{SpanSeconds: 20, StartSpreadUS: 10_000_000, ClockErrorUS: -1},
-			75, "did not run together",
-		},
-		{
-			"less than a second is none",
-			[]partFile{part("a", 0, 0, 10, 100), beginning(part("b", 9*time.Second, 0, 10, 50), 300*time.Millisecond)},
-			result.Overlap{Together: true, SpanSeconds: 19, StartSpreadUS: 9_000_000, ClockErrorUS: -1},
-			1485.0 / 19, "less than 1 s: ",
-		},
-		{
-			"a part in which nothing was measured does not shorten it",
-			[]partFile{part("a", 0, 0, 10, 100), part("b", 0, 0, 0, 0)},
-			result.Overlap{ToSeconds: 10, Seconds: 10, SpanSeconds: 10, Together: true, ClockErrorUS: -1},
-			100, "in 1 of 2 processes: b/1",
-		},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
+	for _, tc := range must.Rows[[]struct {
+		Name  string
+		Parts []struct {
+			Host           string
+			Late, First    time.Duration // First: the first record is a moment after the start
+			From, To, Rate int
+		}
+		Overlap result.Overlap
+		Rate    float64
+		Notice  string
+	}](t, "merge") {
+		t.Run(tc.Name, func(t *testing.T) {
 			var files [][]byte
-			for _, p := range tc.parts {
-				files = append(files, p.bytes(t))
+			for _, p := range tc.Parts {
+				events := steady(p.From, p.To, p.Rate)
+				if p.First > 0 {
+					events = flowing(p.First, 10*time.Second, 50)
+				}
+				files = append(files, partFile{run: "r", host: p.Host, process: 1, late: p.Late, alone: true, events: events, trailer: trailerOf(float64(p.To))}.bytes(t))
 			}
 			r := merged(t, files...)
-			if diff := cmp.Diff(&tc.overlap, r.Overlap, approx); diff != "" {
+			if diff := cmp.Diff(&tc.Overlap, r.Overlap, approx); diff != "" {
 				t.Errorf("overlap (-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff(tc.rate, r.Throughput.RecordsPerSecond, approx); diff != "" {
+			if diff := cmp.Diff(tc.Rate, r.Throughput.RecordsPerSecond, approx); diff != "" {
 				t.Errorf("records a second (-want +got):\n%s", diff)
 			}
-			if !strings.Contains(r.Notice, tc.notice) || tc.notice == "" && r.Notice != "" {
-				t.Errorf("notice %q, want %q", r.Notice, tc.notice)
+			if !strings.Contains(r.Notice, tc.Notice) || tc.Notice == "" && r.Notice != "" {
+				t.Errorf("notice %q, want %q", r.Notice, tc.Notice)
 			}
 		})
 	}
 }
 
 func TestPartsThatDoNotCountAreToldApart(t *testing.T) {
-	roster := []result.Member{{Host: "a", Processes: 2}, {Host: "b", Processes: 1}}
-	part := func(host string, process int, late time.Duration, end string) partFile {
-		p := partFile{run: "r", epoch: "e", host: host, process: process, late: late, roster: roster, events: steady(0, 10, 100), trailer: trailerOf(10)}
-		p.trailer.Ended = end
-		return p
-	}
-	a1, a2, b1 := part("a", 1, 0, result.Completed), part("a", 2, 0, result.Completed), part("b", 1, 0, result.Completed)
-	with := func(p partFile, late time.Duration, end string) partFile { return part(p.host, p.process, late, end) }
-	for _, tc := range []struct {
-		name    string
-		parts   []partFile
-		states  string // of all rows, those that count in brackets
-		records int64  // of the whole
-		apart   int64  // acknowledged
-		reason  string
-	}{
-		{"all is well", []partFile{a1, a2, b1}, "[complete] [complete] [complete]", 3000, 0, ""},
-		{"one was stopped", []partFile{a1, with(a2, 0, result.Interrupted), b1}, "[complete] [interrupted] [complete]", 3000, 0, ""},
-		{"one has no end", []partFile{a1, with(a2, 0, ""), b1}, "[complete] lost [complete]", 2000, 1000, "a/2 is lost: its run file stops at"},
-		{"one has an end that is none", []partFile{a1, with(a2, 0, result.CutOff), b1}, "[complete] lost [complete]", 2000, 1000, "a/2 is lost"},
-		{"one began a second late", []partFile{a1, with(a2, time.Second, result.Completed), b1}, "[complete] [complete] [complete]", 3000, 0, ""},
-		{"one began later", []partFile{a1, with(a2, time.Second+time.Millisecond, result.Completed), b1}, "[complete] late [complete]", 2000, 1000, "a/2 is late: it began 1.001s after"},
-		{"one began too early", []partFile{a1, with(a2, -2*time.Second, result.Completed), b1}, "[complete] late [complete]", 2000, 1000, "a/2 is late: it began 2s before"},
-		{"of one nothing is there", []partFile{a1, b1}, "[complete] missing [complete]", 2000, 0, "a/2 is missing"},
-		{"no part has an end", []partFile{with(a1, 0, ""), with(a2, 0, "")}, "[lost] [lost] missing", 2000, 0, "b/1 is missing"},
-		{"all that is there was late", []partFile{with(a1, 3*time.Second, result.Completed)}, "[late] missing missing", 1000, 0, "a/2 is missing"},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
+	for _, tc := range must.Rows[[]struct {
+		Name  string
+		Parts []struct {
+			Of   string // as "a/1"
+			Late time.Duration
+			End  string
+		}
+		States  string // of all rows, those that count in brackets
+		Records int64  // of the whole
+		Apart   int64  // acknowledged
+		Reason  string
+	}](t, "merge") {
+		t.Run(tc.Name, func(t *testing.T) {
 			var files [][]byte
-			for _, p := range tc.parts {
-				files = append(files, p.bytes(t))
+			for _, p := range tc.Parts {
+				f := partFile{run: "r", epoch: "e", host: p.Of[:1], process: int(p.Of[2] - '0'), late: p.Late, events: steady(0, 10, 100), trailer: trailerOf(10)}
+				f.roster = []result.Member{{Host: "a", Processes: 2}, {Host: "b", Processes: 1}}
+				if p.End != "" {
+					f.trailer.Ended = strings.TrimPrefix(p.End, "none")
+				}
+				files = append(files, f.bytes(t))
 			}
 			r := merged(t, files...)
 			var states []string
@@ -239,16 +196,16 @@ func TestPartsThatDoNotCountAreToldApart(t *testing.T) {
 				}
 				states = append(states, s)
 			}
-			must.Match(t, tc.states, strings.Join(states, " "), "states")
-			must.Match(t, tc.records, r.Records.Acknowledged, "records")
-			if tc.reason == "" {
+			must.Match(t, tc.States, strings.Join(states, " "), "states")
+			must.Match(t, tc.Records, r.Records.Acknowledged, "records")
+			if tc.Reason == "" {
 				if r.Apart != nil {
 					t.Errorf("apart: %+v", r.Apart)
 				}
 				return
 			}
-			if r.Apart == nil || r.Apart.Records.Acknowledged != tc.apart || !strings.HasPrefix(r.Apart.Reasons[0], tc.reason) || !strings.Contains(r.Notice, tc.reason) {
-				t.Errorf("apart %+v, notice %q; want %d records and %q", r.Apart, r.Notice, tc.apart, tc.reason)
+			if r.Apart == nil || r.Apart.Records.Acknowledged != tc.Apart || !strings.HasPrefix(r.Apart.Reasons[0], tc.Reason) || !strings.Contains(r.Notice, tc.Reason) {
+				t.Errorf("apart %+v, notice %q; want %d records and %q", r.Apart, r.Notice, tc.Apart, tc.Reason)
 			}
 		})
 	}

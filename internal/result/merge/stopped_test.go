@@ -6,40 +6,32 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/result/verdict"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
 func TestAPartThatWasStoppedEarlyDoesNotDecideTheRates(t *testing.T) {
-	type end struct {
-		at    int // seconds
-		state string
-	}
-	done, stop := func(at int) end { return end{at, result.Completed} }, func(at int) end { return end{at, result.Interrupted} }
-	for _, tc := range []struct {
-		name   string
-		ends   []end
-		epoch  string
-		counts string // of each part
-		over   float64
-		notice string
-	}{
-		{"one of three", []end{done(60), stop(10), done(60)}, "e", "yes no yes", 60, "b/1 is interrupted: somebody ended it at 10.0 s"},
-		{"before its first record", []end{done(60), stop(0), done(60)}, "e", "yes no yes", 60, "at 0.0 s, before its first record"},
-		{"one of two", []end{stop(10), done(60)}, "e", "no yes", 60, "1 of 2 processes does not count"},
-		{"others were stopped later", []end{stop(10), stop(40), stop(41)}, "e", "no yes yes", 40, "most others ran on to 40.0 s"},
-		{"a little earlier", []end{done(60), stop(55), done(60)}, "e", "yes yes yes", 55, ""},
-		{"of a short run", []end{done(6), stop(4), done(6)}, "e", "yes yes yes", 4, ""},
-		{"all at one time", []end{stop(10), stop(10), stop(11)}, "e", "yes yes yes", 10, ""},
-		{"most of them, and one had not heard of it", []end{stop(10), stop(10), done(60)}, "e", "yes yes yes", 10, ""},
-		{"each began by itself", []end{done(60), stop(10), done(60)}, "", "yes yes yes", 10, ""},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
+	for _, tc := range must.Rows[[]struct {
+		Name          string
+		Done, Stopped []int  // the second in which each part was; -1: it was not
+		Apart         bool   // each began by itself
+		Counts        string // of each part
+		Over          float64
+		Notice        string
+	}](t, "merge") {
+		t.Run(tc.Name, func(t *testing.T) {
 			var files [][]byte
-			for i, e := range tc.ends {
-				p := partFile{run: "r", epoch: tc.epoch, host: string(rune('a' + i)), process: 1, events: steady(0, e.at, 100), trailer: trailerOf(float64(e.at))}
-				p.trailer.Ended = e.state
+			for i, done := range tc.Done {
+				at := max(done, tc.Stopped[i])
+				p := partFile{run: "r", epoch: "e", host: string(rune('a' + i)), process: 1, events: steady(0, at, 100), trailer: trailerOf(float64(at))}
+				if done < 0 {
+					p.trailer.Ended = result.Interrupted
+				}
+				if tc.Apart {
+					p.epoch = ""
+				}
 				files = append(files, p.bytes(t))
 			}
 			r := merged(t, files...)
@@ -47,11 +39,11 @@ func TestAPartThatWasStoppedEarlyDoesNotDecideTheRates(t *testing.T) {
 			for _, p := range r.Processes {
 				counts = append(counts, map[bool]string{true: "yes", false: "no"}[p.Counted])
 			}
-			if got := strings.Join(counts, " "); got != tc.counts || r.Overlap.Seconds != tc.over {
-				t.Errorf("count: %s, over %v s; want %s, %v s", got, r.Overlap.Seconds, tc.counts, tc.over)
+			if got := strings.Join(counts, " "); got != tc.Counts || r.Overlap.Seconds != tc.Over {
+				t.Errorf("count: %s, over %v s; want %s, %v s", got, r.Overlap.Seconds, tc.Counts, tc.Over)
 			}
-			if (r.Apart != nil) != strings.Contains(tc.counts, "no") || !strings.Contains(r.Notice, tc.notice) || tc.notice == "" && r.Notice != "" {
-				t.Errorf("notice %q, apart %+v; want %q", r.Notice, r.Apart, tc.notice)
+			if (r.Apart != nil) != strings.Contains(tc.Counts, "no") || !strings.Contains(r.Notice, tc.Notice) || tc.Notice == "" && r.Notice != "" {
+				t.Errorf("notice %q, apart %+v; want %q", r.Notice, r.Apart, tc.Notice)
 			}
 		})
 	}

@@ -372,20 +372,16 @@ func TestPublishedTablesGiveTheirPrintedTotals(t *testing.T) {
 }
 
 // header is that of a run at a rate; 0: unlimited.
-func header(rate float64) result.Header {
-	return result.Header{
-		Schema: result.Schema, RunID: "0123456789abcdef", KTVersion: "test",
-		StartedAt: time.Date(2026, 11, 21, 12, 10, 25, 123456789, time.UTC), Args: []string{"kt", "produce", "--topic", "orders"},
-		Plan:   canned.Plan(rate),
-		Config: []result.Setting{{Name: "acks", Value: "all", Default: "all", Source: "default", Client: "RequiredAcks"}},
-		Environment: result.Environment{
-			Host: host.Facts{Hostname: "h", LogicalCPUs: 4, GOMAXPROCS: 4},
-			Cluster: result.Cluster{ID: "c", Version: "4.2", Brokers: []result.Broker{
-				{ID: 1, Addr: "a:9092"}, {ID: 2, Addr: "b:9092", Rack: "r"}, {ID: 3, Addr: "c:9092"},
-			}},
-			Topic: result.Topic{Name: "orders", Partitions: 6, ReplicationFactor: 3, Leaders: map[int32]int32{0: 1, 1: 2, 2: 3, 3: 1, 4: 2, 5: 3}},
-		},
+func header(rate float64) (h result.Header) {
+	text, err := os.ReadFile("../testdata/header.json")
+	if err == nil {
+		err = json.Unmarshal(text, &h)
 	}
+	if err != nil {
+		panic(err) // the file is a part of the tests
+	}
+	h.Plan = canned.Plan(rate)
+	return h
 }
 
 // readHeader is header of a run that reads.

@@ -60,49 +60,28 @@ func FuzzAnExpressionThatIsReadCanBeJudged(f *testing.F) {
 	})
 }
 
-func produced(p plan.Plan) *plan.Plan { p.Producers = 1; return &p }
-
 func TestWhatCannotBeJudgedIsAnErrorBeforeTheRun(t *testing.T) {
-	minute := plan.Load{Duration: plan.Duration(time.Minute), Warmup: plan.Warmup{Duration: plan.Duration(10 * time.Second)}}
-	paced := plan.Load{Rate: plan.Rate{PerSecond: 1000}, Records: 20_000, Warmup: plan.Warmup{Records: 5000}}
-	reader := plan.Plan{Read: plan.Read{Consumers: 1}}
-	both := plan.Plan{Producers: 1, Read: plan.Read{Consumers: 1}, Verify: true}
-	for _, tc := range []struct {
-		name, limit, abort string
-		of                 *plan.Plan
-		elsewhere          bool
-		want               string // "": it can be judged
-	}{
-		{"consumer lag of a run that reads", "consumer-lag<1000", "", &reader, false, ""},
-		{"consumer lag without reading", "consumer-lag<1000", "", produced(plan.Plan{}), false, "nothing is read: use kt roundtrip"},
-		{"end to end without reading", "end-to-end.p99<1s", "", produced(plan.Plan{}), false, "nothing is read"},
-		{"the headline of any run", "p99<1s", "", &reader, false, ""},
-		{"response of a run that only reads", "response.p99<1s", "", &reader, false, "no acknowledgements"},
-		{"errors of a run that only reads", "errors==0", "", &reader, false, "no acknowledgements"},
-		{"send delay without a rate", "send-delay.p99<1ms", "", produced(plan.Plan{}), false, "give a --rate"},
-		{"send delay at a rate", "send-delay.p99<1ms", "", produced(plan.Plan{Load: paced}), false, ""},
-		{"losses without verification", "lost==0", "", produced(plan.Plan{Verify: true}), false, "--verify"},
-		{"losses of a verified round trip", "lost==0", "", &both, false, ""},
-		{"a stretch as long as what is measured", "p99<1s over 50s", "", produced(plan.Plan{Load: minute}), false, ""},
-		{"a longer stretch", "p99<1s over 51s", "", produced(plan.Plan{Load: minute}), false, "measured for 50s"},
-		{"a longer stretch than the records last", "p99<1s over 16s", "", produced(plan.Plan{Load: paced}), false, "measured for 15s"},
-		{"a stretch of a run of unknown length", "p99<1s over 1h", "", produced(plan.Plan{Load: plan.Load{Records: 1e6}}), false, ""},
-		{"stretches of what is known at the end", "cpu<1 over 10s", "", produced(plan.Plan{}), false, "leave 'over' out"},
-		{"a condition on what is known at the end", "", "lost>0", &both, false, "give it as --limit"},
-		{"a condition with a share", "", "p99>1s over 10s for 5%", produced(plan.Plan{}), false, "leave 'for' out"},
-		{"a condition over too long", "", "p99>1s over 2m", produced(plan.Plan{}), false, "shorter 'over'"},
-		{"a condition over ten seconds", "", "p99>1s over 10s", produced(plan.Plan{}), false, ""},
-		{"send delay of other hosts", "", "send-delay.p99>1s", produced(plan.Plan{Load: paced}), true, "when the run is over"},
-	} {
+	plans := map[string]plan.Plan{
+		"writing": {Producers: 1}, "reading": {Read: plan.Read{Consumers: 1}}, "verifying alone": {Producers: 1, Verify: true},
+		"verified round trip": {Producers: 1, Read: plan.Read{Consumers: 1}, Verify: true}, "many records": {Producers: 1, Load: plan.Load{Records: 1e6}},
+		"paced":    {Producers: 1, Load: plan.Load{Rate: plan.Rate{PerSecond: 1000}, Records: 20_000, Warmup: plan.Warmup{Records: 5000}}},
+		"a minute": {Producers: 1, Load: plan.Load{Duration: plan.Duration(time.Minute), Warmup: plan.Warmup{Duration: plan.Duration(10 * time.Second)}}},
+	}
+	for _, tc := range must.Rows[[]struct {
+		Name, Limit, Abort, Of string
+		Elsewhere              bool
+		Want                   string // "": it can be judged
+	}](t, "metric") {
 		var limits, aborts []string
-		if tc.limit != "" {
-			limits = []string{tc.limit}
+		if tc.Limit != "" {
+			limits = []string{tc.Limit}
 		} else {
-			aborts = []string{tc.abort}
+			aborts = []string{tc.Abort}
 		}
-		err := CheckAll(limits, aborts, tc.of, tc.elsewhere)
-		if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want) || !strings.Contains(err.Error(), tc.limit+tc.abort)) {
-			t.Errorf("%s: %v, want %q", tc.name, err, tc.want)
+		of := plans[tc.Of]
+		err := CheckAll(limits, aborts, &of, tc.Elsewhere)
+		if tc.Want == "" && err != nil || tc.Want != "" && (err == nil || !strings.Contains(err.Error(), tc.Want) || !strings.Contains(err.Error(), tc.Limit+tc.Abort)) {
+			t.Errorf("%s: %v, want %q", tc.Name, err, tc.Want)
 		}
 	}
 }
