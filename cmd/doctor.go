@@ -81,7 +81,7 @@ func examine(ctx context.Context, env *Env, s *config.Doctor, _ []string) (*find
 	if err == nil && r.Failed() {
 		err = &exitError{code: exitNotMet}
 	}
-	d := &report.DoctorDocument{Schema: report.DoctorSchema, Healthy: err == nil, Checks: []report.DoctorRow{}, Cluster: r.Cluster, Exit: exitCode(err)}
+	d := &report.DoctorDocument{Schema: report.Schema, Healthy: err == nil, Checks: []report.DoctorRow{}, Cluster: r.Cluster, Exit: exitCode(err)}
 	if d.Cluster.Brokers == nil {
 		d.Cluster.Brokers, d.Cluster.Controller = []result.Broker{}, -1 // no broker was reached
 	}

@@ -116,7 +116,7 @@ func isAvailable(c *cobra.Command) bool { return c.IsAvailableCommand() || c.Nam
 // flagGroups returns the usage of flags under the names of their groups.
 func flagGroups(all *pflag.FlagSet, width int) string {
 	var b strings.Builder
-	for _, name := range append(config.Groups, "") {
+	for _, name := range append(config.Groups(), "") {
 		group := pflag.NewFlagSet(name, pflag.ContinueOnError)
 		group.SortFlags = false
 		all.VisitAll(func(f *pflag.Flag) {

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/spf13/pflag"
 
 	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
@@ -180,10 +179,7 @@ func projectSystem(t *testing.T, project, user string, env map[string]string) Sy
 
 func loadOf(t *testing.T, sys System, args ...string) (Run, error) {
 	t.Helper()
-	set := pflag.NewFlagSet("produce", pflag.ContinueOnError)
-	flags := NewProduce(set)
-	must.Do(t, set.Parse(args))
-	return flags.Load(sys)
+	return begin(t, NewProduce, args...).Load(sys)
 }
 
 func TestTheFileOfTheProjectIsBetweenTheUsersAndTheEnvironment(t *testing.T) {
@@ -233,9 +229,7 @@ func TestChoosingAClusterChangesOneLine(t *testing.T) {
 			must.Do(t, os.Chmod(path, 0o600))
 			link := filepath.Join(dir, "link.yaml")
 			must.Do(t, os.Symlink("real.yaml", link))
-			set := pflag.NewFlagSet("", pflag.ContinueOnError)
-			c := NewConfigFile(set)
-			must.Do(t, set.Set("config", link))
+			c := begin(t, NewConfigFile, "--config", link)
 			must.Have(c.Use("Prod", System{Getenv: func(string) string { return "" }}))(t)
 			got, err := os.ReadFile(path)
 			if diff := cmp.Diff(tc.after, string(got)); err != nil || diff != "" {
@@ -261,20 +255,17 @@ func TestAClusterIsNotChosenWhereThatCannotWork(t *testing.T) {
 		"acks: 1":                                     "there is no such cluster: write it below clusters:",
 	} {
 		path := write(t, filepath.Join(t.TempDir(), "kt.yaml"), text)
-		set := pflag.NewFlagSet("", pflag.ContinueOnError)
-		c := NewConfigFile(set)
-		must.Do(t, set.Set("config", path))
+		c := begin(t, NewConfigFile, "--config", path)
 		_, err := c.Use("Prod", System{Getenv: func(string) string { return "" }})
 		must.Err(t, want, err, "%s\ngives …", text)
 		if got, _ := os.ReadFile(path); string(got) != text {
 			t.Errorf("the file is %q", got)
 		}
 	}
-	c := NewConfigFile(pflag.NewFlagSet("", pflag.ContinueOnError))
-	if _, err := c.Use("Prod", System{Getenv: func(string) string { return "" }}); err == nil {
+	if _, err := begin(t, NewConfigFile).Use("Prod", System{Getenv: func(string) string { return "" }}); err == nil {
 		t.Error("without a folder it was written")
 	}
-	must.Do(t, c.flags.Set("config", filepath.Join(t.TempDir(), "none.yaml")))
+	c := begin(t, NewConfigFile, "--config", filepath.Join(t.TempDir(), "none.yaml"))
 	if _, err := c.Use("Prod", System{Getenv: func(string) string { return "" }}); !errors.Is(err, os.ErrNotExist) {
 		t.Error(err)
 	}
@@ -288,9 +279,7 @@ func TestAStudySharesItsClusterByName(t *testing.T) {
 		"--bootstrap-server b:1":    {{Name: "config", Values: []string{in.env["KT_CONFIG"]}}, {Name: "bootstrap-server", Values: []string{"b:1"}}},
 		"--command-config my.props": {{Name: "config", Values: []string{in.env["KT_CONFIG"]}}, {Name: "cluster", Values: []string{"staging"}}, {Name: "command-config", Values: []string{"my.props"}}},
 	} {
-		set := pflag.NewFlagSet("", pflag.ContinueOnError)
-		s := NewStudyRun(set)
-		must.Do(t, set.Parse(strings.Fields(args)))
+		s := begin(t, NewStudyRun, strings.Fields(args)...)
 		must.Do(t, s.Load(System{Getenv: func(name string) string { return in.env[name] }}))
 		must.Match(t, want, s.Shared(), "%q", args)
 		r, err := LoadOf(plan.Produce, s.Shared(), System{Kafka: kafka, Getenv: func(name string) string { return in.env[name] }})
@@ -310,7 +299,7 @@ func TestNoFileOfAStudyAnswersForTheUser(t *testing.T) {
 }
 
 func TestAURLTakesThePlaceOfBrokers(t *testing.T) {
-	r := must.Have(loadArgs(t, "--topic", "t", "--num-records", "10", "--url", "amqp://guest@rabbit", "--acks", "0"))(t)
+	r := must.Have(load(t, given{args: []string{"--topic", "t", "--num-records", "10", "--url", "amqp://guest@rabbit", "--acks", "0"}}))(t)
 	if r.Plan.URL != "amqp://guest@rabbit:5672" || len(r.Plan.Bootstrap) > 0 || r.Plan.Load.StopAtDisk != 0 {
 		t.Errorf("the plan is %+v", r.Plan)
 	}
@@ -320,17 +309,17 @@ func TestAURLTakesThePlaceOfBrokers(t *testing.T) {
 	if r := mustLoad(t, given{command: plan.Consume, args: []string{"--topic", "t", "--url", "pulsar://broker"}}); r.Plan.Read.Group != "" || len(r.ConsumerProperties) > 0 {
 		t.Errorf("without --group there is group %q, and %v", r.Plan.Read.Group, r.ConsumerProperties)
 	}
-	if _, err := loadArgs(t, "--topic", "t", "--url", "amqp://rabbit", "--stop-at-disk", "80%"); err == nil || !strings.Contains(err.Error(), "--stop-at-disk: kt does not see the disks of RabbitMQ: --num-records or --duration") {
+	if _, err := load(t, given{args: []string{"--topic", "t", "--url", "amqp://rabbit", "--stop-at-disk", "80%"}}); err == nil || !strings.Contains(err.Error(), "--stop-at-disk: kt does not see the disks of RabbitMQ: --num-records or --duration") {
 		t.Errorf("the limit of disks is taken: %v", err)
 	}
 	must.Match(t, 0, mustLoad(t, given{args: []string{"--topic", "t", "--url", "amqp://rabbit", "--stop-at-disk", "never"}}).Plan.Load.StopAtDisk, "never")
-	if _, err := loadArgs(t, "--topic", "t", "--url", "amqp://rabbit", "--bootstrap-server", "b:9092"); err == nil || !strings.Contains(err.Error(), "exclude each other") {
+	if _, err := load(t, given{args: []string{"--topic", "t", "--url", "amqp://rabbit", "--bootstrap-server", "b:9092"}}); err == nil || !strings.Contains(err.Error(), "exclude each other") {
 		t.Errorf("both are taken: %v", err)
 	}
 }
 
 func TestAURLOfKafkaNamesBrokers(t *testing.T) {
-	r, err := loadArgs(t, "--topic", "t", "--num-records", "10", "--url", "kafka://a:9092,b:9092")
+	r, err := load(t, given{args: []string{"--topic", "t", "--num-records", "10", "--url", "kafka://a:9092,b:9092"}})
 	if err != nil || r.Plan.URL != "" || !slices.Equal(r.Plan.Bootstrap, []string{"a:9092", "b:9092"}) {
 		t.Errorf("the brokers are %v, the URL is %q: %v", r.Plan.Bootstrap, r.Plan.URL, err)
 	}

@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/profiles"
 )
 
 type loader interface{ Load(System) error }
@@ -22,9 +24,7 @@ type loader interface{ Load(System) error }
 // loadOther loads a command that makes no load.
 func loadOther[S loader](t *testing.T, in given, define func(*pflag.FlagSet) S) (S, error) {
 	t.Helper()
-	set := pflag.NewFlagSet("", pflag.ContinueOnError)
-	s := define(set)
-	must.Do(t, set.Parse(in.args))
+	s := begin(t, define, in.args...)
 	sys := System{Getenv: func(name string) string { return in.env[name] }}
 	for name, value := range in.env {
 		sys.Environ = append(sys.Environ, name+"="+value)
@@ -306,8 +306,7 @@ func TestAnAgeIsInDaysOrATime(t *testing.T) {
 }
 
 func TestTheListOfRunsIsChosenByTheCommandLineAlone(t *testing.T) {
-	set := pflag.NewFlagSet("runs", pflag.ContinueOnError)
-	r := NewRuns(set)
+	r := begin(t, NewRuns)
 	sys := System{Getenv: func(name string) string {
 		return map[string]string{"KT_TAG": "x", "KT_TOPIC": "orders", "KT_VALID": "true", "KT_ROWS": "5"}[name]
 	}}
@@ -325,5 +324,89 @@ func TestTagsAreCheckedAndCountOnce(t *testing.T) {
 		if _, err := load(t, given{args: []string{"--tag", bad}}); err == nil || !strings.Contains(err.Error(), "--tag") {
 			t.Errorf("the tag %q: %v", bad, err)
 		}
+	}
+}
+
+func TestEveryShippedProfileLoads(t *testing.T) {
+	for _, command := range loadCommands {
+		tree := profiles.Of(string(command))
+		names := ProfileNames(tree)
+		if len(names) == 0 {
+			t.Errorf("kt %s has no profiles", command)
+		}
+		for _, name := range names {
+			p := mustLoad(t, given{command: command, args: append(needed(command), "--profile", name), env: map[string]string{"KT_BOOTSTRAP_SERVER": "b:9092"}})
+			used := 0
+			for _, source := range p.Sources {
+				if source == "profile "+name {
+					used++
+				}
+			}
+			text := must.Have(fs.ReadFile(tree, name+".yaml"))(t)
+			if used == 0 || !strings.HasPrefix(string(text), "description: ") {
+				t.Errorf("profile %s of kt %s sets %d flags and has no description, or nothing but one", name, command, used)
+			}
+		}
+	}
+	if p := mustLoad(t, given{args: []string{"--profile", "latency"}}); p.Plan.Load.Rate.IsUnlimited() || p.Plan.Load.Warmup.Duration != plan.Duration(10*time.Second) {
+		t.Errorf("profile latency has rate %s and warm-up %v", p.Plan.Load.Rate, p.Plan.Load.Warmup)
+	}
+	if r := mustLoad(t, given{command: plan.Consume, args: append(needed(plan.Consume), "--profile", "tail")}).Plan; r.Read.ToEnd || r.Load.Duration != 0 || r.Read.Timeout != 0 || r.Read.Group != "" {
+		t.Errorf("profile tail ends by itself: %+v", r)
+	}
+}
+
+func TestNoProfileRunsCommands(t *testing.T) {
+	for _, profile := range []string{"at: 1s\nexec: reboot", "exec: reboot"} {
+		_, err := load(t, given{args: []string{"--profile", "p"}, profiles: map[string]string{"p": profile}})
+		must.Err(t, "profile p: --at and --exec run commands", err, "%q", profile)
+	}
+}
+
+func TestEveryFlagHasAGroupASourceAndAValue(t *testing.T) {
+	for _, command := range loadCommands {
+		p := mustLoad(t, given{command: command, args: needed(command)})
+		newFlags(pflag.NewFlagSet("", pflag.ContinueOnError), command).flags.VisitAll(func(f *pflag.Flag) {
+			source := "default"
+			if slices.Contains(needed(command), "--"+f.Name) {
+				source = "--" + f.Name
+			}
+			if _, ok := p.Flags[f.Name]; !ok || !slices.Contains(Groups(), GroupOf(f)) || p.Sources[f.Name] != source {
+				t.Errorf("kt %s --%s: group %q, source %q, value there: %t", command, f.Name, GroupOf(f), p.Sources[f.Name], ok)
+			}
+		})
+	}
+}
+
+// --verify is left out, as kt produce --verify writes what kt consume --verify reads, and --rate, which is
+// of bytes only where records are written.
+func TestAFlagIsTheSameInEveryCommand(t *testing.T) {
+	first := make(map[string]*pflag.Flag)
+	for _, command := range loadCommands {
+		newFlags(pflag.NewFlagSet("", pflag.ContinueOnError), command).flags.VisitAll(func(f *pflag.Flag) {
+			before := first[f.Name]
+			if before == nil {
+				first[f.Name] = f
+				return
+			}
+			text := func(f *pflag.Flag) string {
+				usage, _, _ := strings.Cut(f.Usage, " (default")
+				return fmt.Sprintf("%s, %s, -%s, group %s: %s", f.Name, f.Value.Type(), f.Shorthand, GroupOf(f), usage)
+			}
+			if f.Name != "verify" && f.Name != "rate" && text(f) != text(before) {
+				t.Errorf("kt %s has another flag:\n%s\n%s", command, text(f), text(before))
+			}
+		})
+	}
+	shared := 0
+	for name := range first {
+		if newFlags(pflag.NewFlagSet("", pflag.ContinueOnError), plan.Roundtrip).flags.Lookup(name) != nil {
+			shared++
+		} else if name != "include" {
+			t.Errorf("kt roundtrip has no --%s", name)
+		}
+	}
+	if shared < 60 {
+		t.Errorf("only %d flags were compared", shared)
 	}
 }

@@ -59,7 +59,7 @@ type Tune struct {
 func (t *Tune) check(p *problems) {
 	for _, action := range append(actions, ActionExplain) {
 		switch {
-		case !is[bool](t.layers, action) && !(action == ActionExplain && t.flags.Changed(action)):
+		case !is[bool](t.layers, action) && (action != ActionExplain || !t.flags.Changed(action)):
 		case t.Action == "", t.Action == ActionApply && action == ActionDryRun: // together they only show the changes
 			t.Action = action
 		default:

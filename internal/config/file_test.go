@@ -117,8 +117,7 @@ func TestEveryEffectiveValueHasItsSource(t *testing.T) {
 		},
 	}
 	write(t, filepath.Join(dir, "kt", "config.yaml"), "cluster: s\nclusters: {s: {bootstrap-server: b:1}}\noutput: json\n")
-	set := pflag.NewFlagSet("", pflag.ContinueOnError)
-	c := NewConfigure(set)
+	c := begin(t, NewConfigure)
 	must.Do(t, c.Load(sys))
 	values := must.Have(c.Effective([]string{"produce", "consume", "report"}, sys, profiles.Of))(t)
 	got := make(map[string]string)
@@ -141,9 +140,7 @@ func TestEveryEffectiveValueHasItsSource(t *testing.T) {
 	if values[0].Default || !values[len(values)-1].Default {
 		t.Errorf("those that are set are not first: %+v", values)
 	}
-	set = pflag.NewFlagSet("", pflag.ContinueOnError)
-	c = NewConfigure(set)
-	must.Do(t, set.Parse([]string{"--cluster", "t"}))
+	c = begin(t, NewConfigure, "--cluster", "t")
 	if _, err := c.Effective([]string{"produce", "consume"}, sys, profiles.Of); err == nil || err.Error() != `--cluster "t": there is no such cluster; did you mean s?` {
 		t.Errorf("a cluster that is not there: %v", err)
 	}
@@ -163,8 +160,7 @@ func TestACheckFindsWhatARunWouldTrip(t *testing.T) {
 		dir := t.TempDir()
 		write(t, filepath.Join(dir, "bad.properties"), "a=1\nb=\\u12")
 		path := write(t, filepath.Join(dir, "f.yaml"), text)
-		c := NewConfigFile(pflag.NewFlagSet("", pflag.ContinueOnError))
-		names, err := c.Check(path, nothing, Checks{Profiles: profiles.Of, Clients: func(*Run) error { return nil }})
+		names, err := begin(t, NewConfigFile).Check(path, nothing, Checks{Profiles: profiles.Of, Clients: func(*Run) error { return nil }})
 		switch {
 		case want == nil && (err != nil || !slices.Equal(names, []string{path})):
 			t.Errorf("%q gives %q, %v", text, names, err)

@@ -98,9 +98,6 @@ func (b *builder) hosts(h *Hosts, p *plan.Plan) {
 	}
 }
 
-// maxProcesses is how many processes a host is asked for: far more than it has cores.
-const maxProcesses = 256
-
 // checkRemote refuses flags that other hosts cannot follow, or must not.
 func (b *builder) checkRemote(p *plan.Plan) {
 	refuse := func(flag, why string) { b.bad(flag, nil, "it does not go with --on: %s", why) }

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"math"
@@ -11,8 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/spf13/pflag"
 
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/suggest"
@@ -135,98 +132,6 @@ func share(least, most float64, how string) kind {
 		}
 		return v, nil
 	})
-}
-
-// value is the value of a flag: its texts, and what they mean.
-type value struct {
-	*setting
-	texts   []string
-	is      any
-	given   bool
-	below   bool            // a layer below the command line has set it
-	refused []*plan.Problem // of texts that it did not take
-}
-
-// Set reads a text. What is wrong with one is kept until the settings are loaded, which tells every problem at once, each with
-// its source.
-func (v *value) Set(text string) error {
-	if err := v.take(text); err != nil {
-		p := plan.Refuse(v.Name, text, "%w", err)
-		if v.silent {
-			p = plan.Refuse(v.Name, nil, "%w", err)
-		} else if v.begins {
-			p = plan.About(v.Name, fmt.Errorf("--%s %w", v.Name, err))
-		}
-		v.refused = append(v.refused, p)
-	}
-	return nil
-}
-
-// take reads a text. A list that is given several times is one list.
-func (v *value) take(text string) error {
-	if v.Single && v.given && text != v.texts[0] {
-		return fmt.Errorf("%q is given too: give one", v.texts[0])
-	}
-	texts := []string{text}
-	if v.kind.name == listKind.name {
-		var err error
-		if texts, err = csv.NewReader(strings.NewReader(text)).Read(); err != nil && text != "" {
-			return errors.New("it must be a list, as A,B")
-		}
-	}
-	if v.given && v.isList() {
-		texts = slices.Concat(v.texts, texts)
-	}
-	is, err := v.read(texts)
-	if err != nil {
-		return err
-	}
-	if slices.Contains([]string{"int", "float64", "bool"}, v.kind.name) {
-		texts = []string{fmt.Sprint(is)}
-	}
-	v.texts, v.is, v.given = texts, is, true
-	return nil
-}
-
-func (v *value) isList() bool {
-	return v.kind.name == listKind.name || v.kind.name == repeatedKind.name
-}
-
-// Type returns the kind of the value, for pflag.
-func (v *value) Type() string { return v.kind.name }
-
-// String returns the value as pflag writes it.
-func (v *value) String() string {
-	if v.setting == nil || !v.isList() {
-		return strings.Join(v.texts, "")
-	}
-	var b strings.Builder
-	row := csv.NewWriter(&b)
-	_ = row.Write(v.texts) // to memory
-	row.Flush()
-	return "[" + strings.TrimSuffix(b.String(), "\n") + "]"
-}
-
-// of returns the value of a flag of kt; nil: it is another's, as --help.
-func of(f *pflag.Flag) *value {
-	v, _ := f.Value.(*value)
-	return v
-}
-
-// meant returns the texts as they were completed: an address has its port.
-func (v *value) meant() []string {
-	if all, ok := v.is.([]string); ok {
-		return all
-	}
-	return v.texts
-}
-
-// Text returns the value of a flag as it is typed.
-func Text(f *pflag.Flag) string {
-	if v := of(f); v != nil {
-		return strings.Join(v.texts, ",")
-	}
-	return f.Value.String()
 }
 
 // kinds are those that have a name in settings.json, beside int and one-of.

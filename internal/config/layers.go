@@ -161,7 +161,7 @@ func (l *layers) apply() error {
 				l.note(v, "--"+f.Name, fromForeign)
 			case isTyped:
 				l.note(v, "--"+f.Name, fromFlag)
-			case !v.Typed && !(l.sys.LeftOut != nil && l.sys.LeftOut(f.Name)):
+			case !v.Typed && (l.sys.LeftOut == nil || !l.sys.LeftOut(f.Name)):
 				l.set(f, from.GetStringSlice(f.Name), from.at[f.Name], from.from)
 			}
 			return

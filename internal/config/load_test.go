@@ -1,8 +1,6 @@
 package config
 
 import (
-	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -32,6 +30,15 @@ type given struct {
 // newFlags defines the flags of a command that makes a load.
 func newFlags(set *pflag.FlagSet, name plan.Command) *Flags {
 	return commands[string(name)](set).(*Flags)
+}
+
+// begin defines the flags of a command, and parses arguments.
+func begin[S any](t *testing.T, define func(*pflag.FlagSet) S, args ...string) S {
+	t.Helper()
+	set := pflag.NewFlagSet("", pflag.ContinueOnError)
+	s := define(set)
+	must.Do(t, set.Parse(args))
+	return s
 }
 
 // load is given through the parser and Load.
@@ -401,11 +408,7 @@ func TestEveryProblemIsReportedWithItsFlag(t *testing.T) {
 		},
 	} {
 		t.Run(tc.args, func(t *testing.T) {
-			args := strings.Fields(tc.args)
-			set := pflag.NewFlagSet("produce", pflag.ContinueOnError)
-			flags := NewProduce(set)
-			must.Do(t, set.Parse(args))
-			_, err := flags.Load(System{Kafka: kafka, Getenv: func(string) string { return "" }})
+			_, err := begin(t, NewProduce, strings.Fields(tc.args)...).Load(System{Kafka: kafka, Getenv: func(string) string { return "" }})
 			if err == nil {
 				t.Fatal("it was accepted")
 			}
@@ -428,90 +431,6 @@ func needed(command plan.Command) []string {
 		return []string{"--bootstrap-server", "b:9092", "--topic", "t"}
 	}
 	return nil
-}
-
-func TestEveryShippedProfileLoads(t *testing.T) {
-	for _, command := range loadCommands {
-		tree := profiles.Of(string(command))
-		names := ProfileNames(tree)
-		if len(names) == 0 {
-			t.Errorf("kt %s has no profiles", command)
-		}
-		for _, name := range names {
-			p := mustLoad(t, given{command: command, args: append(needed(command), "--profile", name), env: map[string]string{"KT_BOOTSTRAP_SERVER": "b:9092"}})
-			used := 0
-			for _, source := range p.Sources {
-				if source == "profile "+name {
-					used++
-				}
-			}
-			text := must.Have(fs.ReadFile(tree, name+".yaml"))(t)
-			if used == 0 || !strings.HasPrefix(string(text), "description: ") {
-				t.Errorf("profile %s of kt %s sets %d flags and has no description, or nothing but one", name, command, used)
-			}
-		}
-	}
-	if p := mustLoad(t, given{args: []string{"--profile", "latency"}}); p.Plan.Load.Rate.IsUnlimited() || p.Plan.Load.Warmup.Duration != plan.Duration(10*time.Second) {
-		t.Errorf("profile latency has rate %s and warm-up %v", p.Plan.Load.Rate, p.Plan.Load.Warmup)
-	}
-	if r := mustLoad(t, given{command: plan.Consume, args: append(needed(plan.Consume), "--profile", "tail")}).Plan; r.Read.ToEnd || r.Load.Duration != 0 || r.Read.Timeout != 0 || r.Read.Group != "" {
-		t.Errorf("profile tail ends by itself: %+v", r)
-	}
-}
-
-func TestNoProfileRunsCommands(t *testing.T) {
-	for _, profile := range []string{"at: 1s\nexec: reboot", "exec: reboot"} {
-		_, err := load(t, given{args: []string{"--profile", "p"}, profiles: map[string]string{"p": profile}})
-		must.Err(t, "profile p: --at and --exec run commands", err, "%q", profile)
-	}
-}
-
-func TestEveryFlagHasAGroupASourceAndAValue(t *testing.T) {
-	for _, command := range loadCommands {
-		p := mustLoad(t, given{command: command, args: needed(command)})
-		newFlags(pflag.NewFlagSet("", pflag.ContinueOnError), command).flags.VisitAll(func(f *pflag.Flag) {
-			source := "default"
-			if slices.Contains(needed(command), "--"+f.Name) {
-				source = "--" + f.Name
-			}
-			if _, ok := p.Flags[f.Name]; !ok || !slices.Contains(Groups, GroupOf(f)) || p.Sources[f.Name] != source {
-				t.Errorf("kt %s --%s: group %q, source %q, value there: %t", command, f.Name, GroupOf(f), p.Sources[f.Name], ok)
-			}
-		})
-	}
-}
-
-// --verify is left out, as kt produce --verify writes what kt consume --verify reads, and --rate, which is
-// of bytes only where records are written.
-func TestAFlagIsTheSameInEveryCommand(t *testing.T) {
-	first := make(map[string]*pflag.Flag)
-	for _, command := range loadCommands {
-		newFlags(pflag.NewFlagSet("", pflag.ContinueOnError), command).flags.VisitAll(func(f *pflag.Flag) {
-			before := first[f.Name]
-			if before == nil {
-				first[f.Name] = f
-				return
-			}
-			text := func(f *pflag.Flag) string {
-				usage, _, _ := strings.Cut(f.Usage, " (default")
-				return fmt.Sprintf("%s, %s, -%s, group %s: %s", f.Name, f.Value.Type(), f.Shorthand, GroupOf(f), usage)
-			}
-			if f.Name != "verify" && f.Name != "rate" && text(f) != text(before) {
-				t.Errorf("kt %s has another flag:\n%s\n%s", command, text(f), text(before))
-			}
-		})
-	}
-	shared := 0
-	for name := range first {
-		if newFlags(pflag.NewFlagSet("", pflag.ContinueOnError), plan.Roundtrip).flags.Lookup(name) != nil {
-			shared++
-		} else if name != "include" {
-			t.Errorf("kt roundtrip has no --%s", name)
-		}
-	}
-	if shared < 60 {
-		t.Errorf("only %d flags were compared", shared)
-	}
 }
 
 // What is set for all commands may have a meaning in some of them only.
@@ -559,9 +478,7 @@ func TestCommandsBesideALoadComeInPairs(t *testing.T) {
 		"--at 20 --exec a --duration 20s":   "--at 20: ",
 		"--at 20 --exec= --num-records 100": `--exec "": `,
 	} {
-		if _, err := load(t, given{args: strings.Fields(args)}); err == nil || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%s gives %v, want %q", args, err, want)
-		}
+		refuses(t, plan.Produce, args, want)
 	}
 }
 
@@ -593,9 +510,7 @@ func TestWhatIsVerifiedIsStamped(t *testing.T) {
 		"--ledger l":                `--ledger "l": `,
 		"--verify --record-size 39": "--record-size 39: ",
 	} {
-		if _, err := load(t, given{args: strings.Fields(args)}); err == nil || !strings.HasPrefix(err.Error(), want) {
-			t.Errorf("%s gives %v, want %q", args, err, want)
-		}
+		refuses(t, plan.Produce, args, want)
 	}
 }
 

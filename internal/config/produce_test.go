@@ -148,27 +148,22 @@ func TestTransactionsDefaultAsInKafkasTool(t *testing.T) {
 }
 
 func TestDelimitersAreUnescaped(t *testing.T) {
-	for given, want := range map[string]string{
+	for text, want := range map[string]string{
 		`\n`: "\n", `\t`: "\t", `\x00`: "\x00", `\x1e`: "\x1e", `\r\n`: "\r\n", `\\`: `\`, ",": ",", `"`: `"`, "||": "||", `\u2028`: "\u2028", "é": "é",
 	} {
-		p, err := loadArgs(t, "--payload-file", "f", "--payload-delimiter", given)
+		p, err := load(t, given{args: []string{"--payload-file", "f", "--payload-delimiter", text}})
 		if err != nil || p.Plan.Payload.Delimiter != want {
-			t.Errorf("--payload-delimiter %s is %q, %v; want %q", given, p.Plan.Payload.Delimiter, err, want)
+			t.Errorf("--payload-delimiter %s is %q, %v; want %q", text, p.Plan.Payload.Delimiter, err, want)
 		}
 	}
-	if p, err := loadArgs(t, "--payload-file", "f"); err != nil || p.Plan.Payload.Delimiter != "" {
+	if p, err := load(t, given{args: []string{"--payload-file", "f"}}); err != nil || p.Plan.Payload.Delimiter != "" {
 		t.Errorf("without a delimiter it is %q, %v; want line ends", p.Plan.Payload.Delimiter, err)
 	}
-	for _, given := range []string{"", `\`, `\q`, `\x1`} {
-		if p, err := loadArgs(t, "--payload-file", "f", "--payload-delimiter", given); err == nil || !strings.Contains(err.Error(), "--payload-delimiter") {
-			t.Errorf("--payload-delimiter %q is %q, %v", given, p.Plan.Payload.Delimiter, err)
+	for _, text := range []string{"", `\`, `\q`, `\x1`} {
+		if p, err := load(t, given{args: []string{"--payload-file", "f", "--payload-delimiter", text}}); err == nil || !strings.Contains(err.Error(), "--payload-delimiter") {
+			t.Errorf("--payload-delimiter %q is %q, %v", text, p.Plan.Payload.Delimiter, err)
 		}
 	}
-}
-
-func loadArgs(t *testing.T, args ...string) (Run, error) {
-	t.Helper()
-	return load(t, given{args: args})
 }
 
 func TestOwnFlagsBecomeJavaProperties(t *testing.T) {
@@ -243,7 +238,7 @@ func TestPropertiesFilesAreReadAsJavaReadsThem(t *testing.T) {
 		})
 	}
 	file := write(t, filepath.Join(t.TempDir(), "bad.properties"), `a=\u12`)
-	if _, err := loadArgs(t, "--command-config", file); err == nil || !strings.Contains(err.Error(), "command-config \""+file) {
+	if _, err := load(t, given{args: []string{"--command-config", file}}); err == nil || !strings.Contains(err.Error(), "command-config \""+file) {
 		t.Errorf("a broken escape gives %v", err)
 	}
 }

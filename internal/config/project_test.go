@@ -1,7 +1,6 @@
 package config
 
 import (
-	"errors"
 	"flag"
 	"maps"
 	"os"
@@ -10,8 +9,6 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
-
-	"github.com/spf13/pflag"
 
 	"github.com/kt-bench/kt/internal/kafka/javaconf"
 	"github.com/kt-bench/kt/internal/must"
@@ -214,10 +211,7 @@ func TestAProfileThatAProjectChoosesMaySetNoMore(t *testing.T) {
 		}
 		sys := projectSystem(t, project, "", nil)
 		sys.Profiles = fstest.MapFS{"full.yaml": {Data: []byte(text)}}
-		set := pflag.NewFlagSet("produce", pflag.ContinueOnError)
-		flags := NewProduce(set)
-		must.Do(t, set.Parse(strings.Fields(args)))
-		_, err := flags.Load(sys)
+		_, err := begin(t, NewProduce, strings.Fields(args)...).Load(sys)
 		if (project == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), "kt.yaml:1: the profile full fills the disks of brokers") {
 			t.Errorf("%q, %q: %v", project, args, err)
 		}
@@ -230,10 +224,7 @@ func TestAURLIsAnotherClusterThanTheUsers(t *testing.T) {
 	file := write(t, filepath.Join(dir, "client.properties"), "ssl.key.password=x\n")
 	user := "cluster: c\nclusters: {c: {bootstrap-server: 'c:1', command-config: " + file + "}}"
 	for project, args := range map[string]string{"url: amqp://h/": "", "": "--url amqp://h/"} {
-		set := pflag.NewFlagSet("produce", pflag.ContinueOnError)
-		flags := NewProduce(set)
-		must.Do(t, set.Parse(strings.Fields(args)))
-		if r, err := flags.Load(secured(projectSystem(t, project, user, nil))); err != nil || r.Cluster != "" || len(r.Security.Given()) > 0 {
+		if r, err := begin(t, NewProduce, strings.Fields(args)...).Load(secured(projectSystem(t, project, user, nil))); err != nil || r.Cluster != "" || len(r.Security.Given()) > 0 {
 			t.Errorf("%q, %q: cluster %q, %d properties, %v", project, args, r.Cluster, len(r.Security.Given()), err)
 		}
 	}
@@ -287,15 +278,12 @@ func TestCredentialsAreBoundToWhatTheirOwnerNamed(t *testing.T) {
 			name, value, _ := strings.Cut(pair, "=")
 			vars[name] = value
 		}
-		set := pflag.NewFlagSet("", pflag.ContinueOnError)
 		define := NewProduce
 		if strings.Contains(r.project, "broker-list") {
 			define = NewConsume
 		}
-		flags := define(set)
-		err := set.Parse(strings.Fields(r.args))
-		run, bad := flags.Load(secured(projectSystem(t, r.project, r.user, vars)))
-		if err = errors.Join(err, bad); err != nil || len(run.Security.Given()) == 0 || permits(&run) != r.want {
+		run, err := begin(t, define, strings.Fields(r.args)...).Load(secured(projectSystem(t, r.project, r.user, vars)))
+		if err != nil || len(run.Security.Given()) == 0 || permits(&run) != r.want {
 			t.Errorf("%+v: to %v, bound to %v, %v", r, run.Plan.Addresses(), run.Security.Named(), err)
 		}
 	}
@@ -325,8 +313,8 @@ func TestCredentialsAreNotBoundToWhatAStudyNames(t *testing.T) {
 		{"", "", named(false, "bootstrap-server", "b:1"), true},
 	} {
 		sys := projectSystem(t, r.project, "command-config: "+bare, nil)
-		s := NewStudyRun(pflag.NewFlagSet("", pflag.ContinueOnError))
-		must.Do(t, errors.Join(s.flags.Parse(strings.Fields(r.args)), s.Load(sys)))
+		s := begin(t, NewStudyRun, strings.Fields(r.args)...)
+		must.Do(t, s.Load(sys))
 		run, err := LoadOf(plan.Produce, append(s.Shared(), r.of...), secured(sys))
 		if err != nil || permits(&run) != r.want {
 			t.Errorf("%+v: to %v, bound to %v, %v", r, run.Plan.Addresses(), run.Security.Named(), err)
@@ -342,8 +330,7 @@ func TestAClusterThatAProjectChoosesKeepsItsProperties(t *testing.T) {
 	dir := t.TempDir()
 	file := write(t, filepath.Join(dir, "client.properties"), "ssl.key.password=x\n")
 	sys := projectSystem(t, "cluster: c", "clusters: {c: {bootstrap-server: c:1, command-config: "+file+"}}", nil)
-	set := pflag.NewFlagSet("produce", pflag.ContinueOnError)
-	if r, err := NewProduce(set).Load(secured(sys)); err != nil || r.Cluster != "c" || len(r.Security.Given()) != 1 {
+	if r, err := loadOf(t, secured(sys)); err != nil || r.Cluster != "c" || len(r.Security.Given()) != 1 {
 		t.Errorf("cluster %q, %v", r.Cluster, err)
 	}
 }

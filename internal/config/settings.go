@@ -3,7 +3,9 @@ package config
 import (
 	"bytes"
 	_ "embed"
+	"encoding/csv"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -47,10 +49,10 @@ func (w *words) UnmarshalText(text []byte) error {
 //go:embed settings.json
 var settingsFile []byte
 
-// settings are all flags. Groups are the names of their groups, in the order in which the help shows them.
-var settings, Groups = readSettings(settingsFile)
+// settings are all flags.
+var settings = readSettings(settingsFile)
 
-func readSettings(file []byte) (all []setting, groups []string) {
+func readSettings(file []byte) (all []setting) {
 	var blocks []struct {
 		Group, Forbidden, Note string
 		Commands               words
@@ -62,9 +64,6 @@ func readSettings(file []byte) (all []setting, groups []string) {
 		panic("settings.json: " + err.Error()) // it is a part of the program
 	}
 	for _, b := range blocks {
-		if !slices.Contains(groups, b.Group) {
-			groups = append(groups, b.Group)
-		}
 		for _, s := range b.Flags {
 			s.Group, s.kind = b.Group, kindOf(s.Kind)
 			if s.Commands == nil {
@@ -77,7 +76,7 @@ func readSettings(file []byte) (all []setting, groups []string) {
 			all = append(all, s)
 		}
 	}
-	return all, groups
+	return all
 }
 
 // define adds the flags of a command to a set.
@@ -89,7 +88,7 @@ func define(set *pflag.FlagSet, command string) {
 			continue
 		}
 		v := &value{setting: s}
-		if s.kind.name == boolKind.name {
+		if s.name == boolKind.name {
 			_ = v.take("false") // which is a bool
 		}
 		if s.Default != "" {
@@ -103,7 +102,7 @@ func define(set *pflag.FlagSet, command string) {
 		if v.isList() {
 			f.DefValue = "" // no default is shown
 		}
-		if s.kind.name == boolKind.name {
+		if s.name == boolKind.name {
 			f.NoOptDefVal = "true"
 		}
 	}
@@ -142,6 +141,16 @@ func flagNames(command string) []string {
 // Commands returns the commands that have settings, sorted. Each may have a section in the configuration file.
 func Commands() []string {
 	return strings.Fields("agent calibrate collect compare consume doctor find peers probe produce prune report roundtrip runs study trial tune watch")
+}
+
+// Groups returns the names of the groups of flags, in the order in which the help shows them.
+func Groups() (names []string) {
+	for i := range settings {
+		if !slices.Contains(names, settings[i].Group) {
+			names = append(names, settings[i].Group)
+		}
+	}
+	return names
 }
 
 // IsCommon reports whether a flag is a common one.
@@ -200,4 +209,96 @@ func splitProperty(flag, s string) (key, value string, err error) {
 		return "", "", plan.Refuse(flag, s, "write key=value")
 	}
 	return key, value, nil
+}
+
+// value is the value of a flag: its texts, and what they mean.
+type value struct {
+	*setting
+	texts   []string
+	is      any
+	given   bool
+	below   bool            // a layer below the command line has set it
+	refused []*plan.Problem // of texts that it did not take
+}
+
+// Set reads a text. What is wrong with one is kept until the settings are loaded, which tells every problem at once, each with
+// its source.
+func (v *value) Set(text string) error {
+	if err := v.take(text); err != nil {
+		p := plan.Refuse(v.Name, text, "%w", err)
+		if v.silent {
+			p = plan.Refuse(v.Name, nil, "%w", err)
+		} else if v.begins {
+			p = plan.About(v.Name, fmt.Errorf("--%s %w", v.Name, err))
+		}
+		v.refused = append(v.refused, p)
+	}
+	return nil
+}
+
+// take reads a text. A list that is given several times is one list.
+func (v *value) take(text string) error {
+	if v.Single && v.given && text != v.texts[0] {
+		return fmt.Errorf("%q is given too: give one", v.texts[0])
+	}
+	texts := []string{text}
+	if v.name == listKind.name {
+		var err error
+		if texts, err = csv.NewReader(strings.NewReader(text)).Read(); err != nil && text != "" {
+			return errors.New("it must be a list, as A,B")
+		}
+	}
+	if v.given && v.isList() {
+		texts = slices.Concat(v.texts, texts)
+	}
+	is, err := v.read(texts)
+	if err != nil {
+		return err
+	}
+	if slices.Contains([]string{"int", "float64", "bool"}, v.name) {
+		texts = []string{fmt.Sprint(is)}
+	}
+	v.texts, v.is, v.given = texts, is, true
+	return nil
+}
+
+func (v *value) isList() bool {
+	return v.name == listKind.name || v.name == repeatedKind.name
+}
+
+// Type returns the kind of the value, for pflag.
+func (v *value) Type() string { return v.name }
+
+// String returns the value as pflag writes it.
+func (v *value) String() string {
+	if v.setting == nil || !v.isList() {
+		return strings.Join(v.texts, "")
+	}
+	var b strings.Builder
+	row := csv.NewWriter(&b)
+	_ = row.Write(v.texts) // to memory
+	row.Flush()
+	return "[" + strings.TrimSuffix(b.String(), "\n") + "]"
+}
+
+// of returns the value of a flag of kt; nil: it is another's, as --help.
+func of(f *pflag.Flag) *value {
+	v, _ := f.Value.(*value)
+	return v
+}
+
+// meant returns the texts as they were completed: an address has its port.
+func (v *value) meant() []string {
+	if all, ok := v.is.([]string); ok {
+		return all
+	}
+	return v.texts
+}
+
+// Text returns the value of a flag as it is typed.
+func Text(f *pflag.Flag) string {
+	if v := of(f); v != nil {
+		return strings.Join(v.texts, ",")
+	}
+	return f.Value.String()
 }

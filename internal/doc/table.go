@@ -298,15 +298,6 @@ func (t *Writer) remark(indent int, tone Tone, text string) {
 	}
 }
 
-// Alert writes a warning.
-func (t *Writer) Alert(indent int, s string) {
-	mark := string(t.th.Glyphs.Alert) + " "
-	for _, line := range t.Wrap(t.measured(s), t.wrapAt()-indent-2) {
-		t.Line(strings.Repeat(" ", indent) + t.Paint(Warn, mark+line))
-		mark = "  "
-	}
-}
-
 // Heading writes a command and its tags, which are below it where a narrow terminal has no room. A line ends between tags.
 func (t *Writer) Heading(command, subject string, tags []string) {
 	const noBreak = "\u00a0"

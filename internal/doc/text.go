@@ -69,7 +69,9 @@ func (t *Writer) Head(d *Document) {
 	t.command(d)
 	t.Paragraph(2, Muted, d.Line)
 	for _, alert := range d.Alerts {
-		t.Alert(2, alert)
+		for i, line := range t.Wrap(t.measured(alert), t.wrapAt()-4) {
+			t.Line("  " + t.Paint(Warn, []string{string(t.th.Glyphs.Alert) + " ", "  "}[min(i, 1)]+line))
+		}
 	}
 }
 

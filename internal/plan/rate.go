@@ -137,7 +137,6 @@ var byteUnits = []struct {
 	factor float64
 }{{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"TiB", 1 << 40}, {"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12}, {"B", 1}}
 
-// Longest suffix first: "KiB" ends in "B" too.
 // ErrBits is in the error of an amount in bits. kt counts bytes, and takes no b for a B: they differ by a factor of 8.
 var ErrBits = errors.New("counts bits (b)")
 

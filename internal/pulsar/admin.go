@@ -18,7 +18,6 @@ import (
 	"github.com/kt-bench/kt/internal/theme"
 )
 
-// admin asks the admin API of a cluster.
 type admin struct {
 	queue.API
 	base   string // such as http://host:8080
@@ -30,7 +29,6 @@ const (
 	maxRedirects = 5
 )
 
-// newAdmin returns the API that the URL names.
 func (s *System) newAdmin(config *tls.Config) *admin {
 	return newAdmin(s.access.Admin(s.url, "8080", defaultTLSPort), s.access, config)
 }
@@ -92,7 +90,6 @@ func (a *admin) do(ctx context.Context, method, path string, body, into any) err
 	return err
 }
 
-// host returns the host that is asked.
 func (a *admin) host() string {
 	_, addr, _ := strings.Cut(a.base, "://")
 	return hostOf(addr)
@@ -111,7 +108,6 @@ func (a *admin) get(ctx context.Context, path string, into any) error {
 	return a.do(ctx, http.MethodGet, path, nil, into)
 }
 
-// brokers returns the web addresses of the brokers that are active, sorted.
 func (a *admin) brokers(ctx context.Context) (list []string, err error) {
 	err = a.get(ctx, "/admin/v2/brokers", &list)
 	slices.Sort(list)
@@ -140,7 +136,6 @@ func (s *System) Topics(ctx context.Context) (topics []string) {
 	return slices.Compact(topics)
 }
 
-// partitionStats are what the brokers count of a partition.
 type partitionStats struct {
 	MsgInCounter, BytesInCounter, PublishRateLimitedTimes int64 // since its broker has loaded it
 	Subscriptions                                         map[string]struct {

@@ -18,7 +18,6 @@ import (
 	"github.com/kt-bench/kt/internal/queue"
 )
 
-// consumers is the driver that reads.
 type consumers struct {
 	*queue.Arrivals
 	session *session
@@ -79,7 +78,6 @@ func (s *session) isWhole() bool {
 	return s.plan.Share.IsZero() && (s.plan.Read.Consumers == 1 || s.consumer.subscription != client.Exclusive) || s.consumer.subscription != client.Exclusive && !s.own
 }
 
-// share returns what a consumer subscribes to.
 func (d *consumers) share(member int) (topics []string) {
 	s := d.session
 	if s.isWhole() {
@@ -93,7 +91,6 @@ func (d *consumers) share(member int) (topics []string) {
 	return topics
 }
 
-// reader is one consumer.
 type reader struct {
 	driver   *consumers
 	shard    *engine.Shard
@@ -133,7 +130,6 @@ func (r *reader) Read(ctx context.Context, limit int, patience time.Duration) (i
 	return len(r.batch), nil
 }
 
-// take adds a message to the batch.
 func (r *reader) take(m client.Message) {
 	partition := r.driver.number(m.Topic())
 	var key []byte
@@ -165,7 +161,6 @@ func (r *reader) Close() error {
 	return nil
 }
 
-// position is the place of an entry in a partition.
 type position struct {
 	Ledger int64 `json:"ledgerId"`
 	Entry  int64 `json:"entryId"`
@@ -181,7 +176,6 @@ type end struct {
 	since  time.Time // when that became so
 }
 
-// take notes that a message was read. The last one of a batch reaches an end.
 func (e *end) take(id client.MessageID) {
 	at := cmp.Or(cmp.Compare(id.LedgerID(), e.Ledger), cmp.Compare(id.EntryID(), e.Entry))
 	if at <= 0 {
@@ -195,7 +189,6 @@ func (e *end) take(id client.MessageID) {
 // othersWithin is the time in which the other consumers of a partition read what they have got of it.
 const othersWithin = 3 * time.Second
 
-// over reports whether everything was read: the last message, and for so long no earlier one.
 func (e *end) over(quiet time.Duration, now time.Time) bool {
 	if n := e.read.Load(); n != e.before || e.since.IsZero() {
 		e.before, e.since = n, now

@@ -16,7 +16,6 @@ import (
 // turnBatches is how many batches a partition gets before the next has its turn.
 const turnBatches = 10
 
-// producer is the driver that writes.
 type producer struct {
 	session *session
 	*queue.Accounts
@@ -51,7 +50,6 @@ func (p *producer) Open(ctx context.Context, shard *engine.Shard) (engine.Worker
 	return w, nil
 }
 
-// worker is one producer.
 type worker struct {
 	*queue.Lanes
 	shard    *engine.Shard
@@ -135,7 +133,6 @@ func within[T any](ctx context.Context, most time.Duration, f func() (T, error))
 	}
 }
 
-// code returns the name of an error, as Pulsar has it.
 func code(err error) string {
 	var e *client.Error
 	if !errors.As(err, &e) { // below the client's results, such as one of its connection

@@ -24,7 +24,6 @@ import (
 	"github.com/kt-bench/kt/internal/run"
 )
 
-// session is a cluster and its topic, for one run.
 type session struct {
 	*System
 	plan    *plan.Plan
@@ -152,10 +151,8 @@ func (s *session) reach(ctx context.Context) error {
 	return err
 }
 
-// full returns the whole name of the topic.
 func (s *session) full() string { return "persistent://" + s.namespace + "/" + s.plan.Topic.Name }
 
-// path returns the topic's path in the admin API.
 func (s *session) path() string {
 	return "/admin/v2/persistent/" + s.namespace + "/" + url.PathEscape(s.plan.Topic.Name)
 }

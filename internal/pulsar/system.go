@@ -93,7 +93,6 @@ func (s *System) DeliveryTimeout() time.Duration { return 2 * s.producer.timeout
 
 type property = queue.Property[settings]
 
-// settings are what the clients of a load are set to.
 type settings struct {
 	batchBytes, batchMessages uint
 	linger                    time.Duration // 0: no batches
@@ -166,7 +165,6 @@ var nearest = map[string]string{
 	"max.partition.fetch.bytes":     "receiver.queue.size, in messages",
 }
 
-// parse reads the properties of one kind of client.
 func parse(has []property, given map[string]plan.Given) (s settings, err error) {
 	s.has = has
 	s.all, err = queue.Set(&s, "Pulsar", has, given, nearest)
@@ -197,7 +195,6 @@ const (
 	maxPending        = 50_000
 )
 
-// fit fits settings that nobody gave to the size of a load.
 func (s *settings) fit(producers, partitions int) {
 	if producers*partitions > manyTickers {
 		s.derive("linger.ms", "10", "the client's own default, because its timers cost CPU for each producer and partition")
@@ -205,10 +202,8 @@ func (s *settings) fit(producers, partitions int) {
 	s.derive("max.pending.messages", strconv.Itoa(min(maxPending, max(minPending, pendingOfProducer/partitions))), "")
 }
 
-// shared reports whether several consumers may read one partition.
 func (s *settings) shared() bool {
 	return s.subscription == client.Shared || s.subscription == client.KeyShared
 }
 
-// batches reports whether messages go in batches.
 func (s *settings) batches() bool { return s.linger > 0 && s.batchBytes > 1 }

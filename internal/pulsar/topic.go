@@ -53,7 +53,6 @@ func (s *session) prepare(ctx context.Context, names []string) error {
 	return s.create(ctx)
 }
 
-// matches checks a topic that was there, and finds its brokers.
 func (s *session) matches(ctx context.Context) error {
 	bookies, want := s.lead(ctx), s.plan.Topic
 	var errs []error
@@ -87,7 +86,6 @@ type persistence struct {
 	AckQuorum   int `json:"bookkeeperAckQuorum"`
 }
 
-// policies returns the policies of a topic to make, as paths below it and what is posted there.
 func (s *session) policies() (map[string]any, error) {
 	all := make(map[string]any)
 	var errs []error

@@ -20,7 +20,6 @@ import (
 	"github.com/kt-bench/kt/internal/theme"
 )
 
-// watcher is the source of events of the cluster, as its admin API tells of it.
 type watcher struct {
 	engine.Events
 	session  *session

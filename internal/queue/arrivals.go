@@ -126,7 +126,6 @@ func (a *Arrivals) Count(s *engine.Shard, group int, messages []Message) {
 	})
 }
 
-// account looks at the stamps of messages of one queue.
 func (a *Arrivals) account(rec *stats.Recorder, phase, group int, messages []Message, started int64, now time.Duration) {
 	queue := messages[0].Queue
 	counted := &a.late

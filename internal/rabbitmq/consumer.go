@@ -122,7 +122,6 @@ const maxInbox = 10_000
 // channelOf returns the number of a channel: the client numbers channels from 1, as they are opened.
 func channelOf(index int) uint16 { return uint16(index + firstChannel) }
 
-// open connects to the next of the nodes, and subscribes to the queues.
 func (r *reader) open(ctx context.Context) error {
 	l, err := r.reach(ctx, r.System)
 	if err != nil {
@@ -232,7 +231,6 @@ func (in *subscription) feed(r *reader, number int, ch *amqp.Channel, messages <
 	})
 }
 
-// end closes the connection, and waits for what feeds the inbox.
 func (in *subscription) end() {
 	in.link.end()
 	for range in.inbox { // nobody else looks at it
@@ -293,7 +291,6 @@ func (r *reader) refused(in *subscription) error {
 	return large
 }
 
-// take counts and acknowledges a message, and those behind it in the inbox.
 func (r *reader) take(in *subscription, d delivery, limit int) int {
 	r.messages, r.channels = r.messages[:0], r.channels[:0]
 	for more := true; more; {
@@ -361,7 +358,6 @@ func (r *reader) lose(ctx context.Context, in *subscription) {
 
 const cancelled = "CONSUMER_CANCELLED"
 
-// failed counts an error that reading goes on after.
 func (r *reader) failed(ctx context.Context, code string) {
 	if ctx.Err() == nil {
 		r.shard.Record(func(rec *stats.Recorder, phase int) { rec.FetchFailed(phase, code) })

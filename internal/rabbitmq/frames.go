@@ -60,7 +60,6 @@ func newFrameConn(conn net.Conn) *frameConn {
 	return p
 }
 
-// on returns what came on a channel. The caller holds reading.
 func (p *frameConn) on(channel uint16) *arrivals {
 	if p.channels[channel] == nil {
 		p.channels[channel] = new(arrivals)
@@ -274,7 +273,6 @@ func messageTag(header []byte) uint64 {
 	return tag
 }
 
-// confirms asks the server to confirm what is published on a channel, without the client, which would keep each message.
 func (p *frameConn) confirms(channel uint16, confirm func(tag uint64, multiple, taken bool), returned func(tag uint64)) error {
 	p.reading.Lock()
 	p.confirm, p.returned = confirm, returned
@@ -284,14 +282,12 @@ func (p *frameConn) confirms(channel uint16, confirm func(tag uint64, multiple, 
 	return err
 }
 
-// limit sets how many messages may wait in the process, and how large each may be.
 func (p *frameConn) limit(n int, largest uint64) {
 	p.reading.Lock()
 	p.most, p.largest = n, cmp.Or(largest, mostMessage)
 	p.reading.Unlock()
 }
 
-// take notes that the messages of a channel were taken up to a delivery tag.
 func (p *frameConn) take(channel uint16, tag uint64) {
 	p.reading.Lock()
 	c := p.on(channel)

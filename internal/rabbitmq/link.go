@@ -81,7 +81,6 @@ func (e *lateError) Error() string {
 // Timeout reports true, as that of a net.Error.
 func (e *lateError) Timeout() bool { return true }
 
-// dial connects to an address, by TLS if so asked.
 func (s *System) dial(ctx context.Context, host string, secure bool) (net.Conn, error) {
 	if err := s.access.Bound.Permit(host); err != nil {
 		return nil, err
@@ -153,7 +152,6 @@ func code(err error) string {
 	return fmt.Sprintf("AMQP_%d", e.Code)
 }
 
-// replies are the reply codes of AMQP 0-9-1.
 var replies = map[int]string{
 	311: "CONTENT_TOO_LARGE", 313: "NO_CONSUMERS", 320: "CONNECTION_FORCED", 402: "INVALID_PATH", 403: "ACCESS_REFUSED",
 	404: "NOT_FOUND", 405: "RESOURCE_LOCKED", 406: "PRECONDITION_FAILED", 501: "FRAME_ERROR", 502: "SYNTAX_ERROR",
@@ -185,7 +183,6 @@ func (d *dialer) later() {
 	d.next = time.Now().Add(d.pause)
 }
 
-// wait waits for the next attempt. It reports whether ctx goes on until then.
 func (d *dialer) wait(ctx context.Context) bool {
 	timer := time.NewTimer(time.Until(d.next))
 	defer timer.Stop()

@@ -23,7 +23,6 @@ import (
 	"github.com/kt-bench/kt/internal/theme"
 )
 
-// management is the HTTP API of the management plugin, which knows of nodes and of the members of queues.
 type management struct {
 	queue.API
 	system *System
@@ -62,7 +61,6 @@ func (m *management) get(ctx context.Context, path string, into any) (err error)
 	return err
 }
 
-// answers reports whether the API of a node itself answers.
 func (m *management) answers(ctx context.Context, node string) bool {
 	return m.Get(ctx, m.own[node]+"/api/whoami", nil) == nil
 }

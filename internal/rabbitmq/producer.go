@@ -64,7 +64,6 @@ type worker struct {
 	waiting []*engine.Op
 }
 
-// message is the worker's state of an Op.
 type message struct {
 	queue.Outgoing
 	returned bool // no queue took it
@@ -129,7 +128,6 @@ func (w *worker) Close() error {
 	return nil
 }
 
-// refuse fails messages that have waited so long.
 func (w *worker) refuse(age time.Duration) {
 	code := notConnected
 	if w.at.Load() != nil {

@@ -83,7 +83,6 @@ func (w *worker) publishSome(o *publisher) error {
 	return err
 }
 
-// add adds the frames of a message, and returns its delivery tag.
 func (o *publisher) add(op *engine.Op) uint64 {
 	o.mu.Lock()
 	tag := o.tag + uint64(len(o.pending))
@@ -99,7 +98,6 @@ func (o *publisher) add(op *engine.Op) uint64 {
 	return tag
 }
 
-// hear waits for alarms, until the channel has ended.
 func (w *worker) hear(o *publisher) {
 	defer close(o.down)
 	blocks := o.blocks

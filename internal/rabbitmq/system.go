@@ -266,30 +266,16 @@ var producerProperties = []queue.Property[settings]{
 		}
 		return nil
 	}},
-	{Name: "buffer.memory", Default: "33554432", Set: func(s *settings, v string) error {
-		return queue.Number(v, 1, math.MaxInt64, &s.bufferMemory)
-	}},
-	{Name: "delivery.mode", Default: "persistent", Client: "delivery-mode", Set: func(s *settings, v string) error {
-		return queue.Choice(v, modes, &s.deliveryMode)
-	}},
-	{Name: "delivery.timeout.ms", Default: "120000", Set: func(s *settings, v string) error {
-		return queue.Millis(v, time.Millisecond, &s.deliveryTimeout)
-	}},
-	{Name: "mandatory", Default: "true", Client: "basic.publish mandatory", Set: func(s *settings, v string) error {
-		return queue.Choice(v, queue.YesNo, &s.mandatory)
-	}},
+	{Name: "buffer.memory", Default: "33554432", Set: func(s *settings, v string) error { return queue.Number(v, 1, math.MaxInt64, &s.bufferMemory) }},
+	{Name: "delivery.mode", Default: "persistent", Client: "delivery-mode", Set: func(s *settings, v string) error { return queue.Choice(v, modes, &s.deliveryMode) }},
+	{Name: "delivery.timeout.ms", Default: "120000", Set: func(s *settings, v string) error { return queue.Millis(v, time.Millisecond, &s.deliveryTimeout) }},
+	{Name: "mandatory", Default: "true", Client: "basic.publish mandatory", Set: func(s *settings, v string) error { return queue.Choice(v, queue.YesNo, &s.mandatory) }},
 }
 
 var consumerProperties = []queue.Property[settings]{
-	{Name: "auto.ack", Default: "false", Client: "basic.consume no-ack", Set: func(s *settings, v string) error {
-		return queue.Choice(v, queue.YesNo, &s.autoAck)
-	}},
-	{Name: "max.message.bytes", Default: "134217728", Client: "kt itself", Set: func(s *settings, v string) error {
-		return queue.Number(v, 1, 1<<30, &s.maxMessage)
-	}},
-	{Name: "prefetch.count", Default: "1000", Client: "basic.qos", Set: func(s *settings, v string) error {
-		return queue.Number(v, 1, math.MaxUint16, &s.prefetch)
-	}},
+	{Name: "auto.ack", Default: "false", Client: "basic.consume no-ack", Set: func(s *settings, v string) error { return queue.Choice(v, queue.YesNo, &s.autoAck) }},
+	{Name: "max.message.bytes", Default: "134217728", Client: "kt itself", Set: func(s *settings, v string) error { return queue.Number(v, 1, 1<<30, &s.maxMessage) }},
+	{Name: "prefetch.count", Default: "1000", Client: "basic.qos", Set: func(s *settings, v string) error { return queue.Number(v, 1, math.MaxUint16, &s.prefetch) }},
 }
 
 // ProducerProperties and ConsumerProperties are the settings that go with --command-property.
@@ -298,7 +284,6 @@ var (
 	ConsumerProperties = queue.Names(consumerProperties)
 )
 
-// nearest is what comes nearest to Kafka's properties.
 var nearest = map[string]string{
 	"auto.offset.reset":                     "reading begins with the oldest message of each queue; leave it out",
 	"batch.size":                            "each message goes by itself; leave it out",
@@ -316,7 +301,6 @@ var nearest = map[string]string{
 // queueTypes are the types of queues that kt can use. A consumer takes a message out of such a queue, and of no stream.
 var queueTypes = []string{"classic", "quorum"}
 
-// fits returns what of a plan RabbitMQ does not have.
 func fits(p *plan.Plan) error {
 	var errs []error
 	bad := func(flag string, value any, why string, args ...any) {

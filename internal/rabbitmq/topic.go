@@ -29,7 +29,6 @@ func (s *session) add() (name string) {
 
 func (s *session) key(partition int32) string { return s.queues[partition][len(s.topic.Name)+1:] }
 
-// prepare finds the exchange and the queues of the plan, or makes them if it writes.
 func (s *session) prepare(ctx context.Context) error {
 	t := &s.plan.Topic
 	s.topic = result.Topic{Name: t.Name, Leaders: map[int32]int32{}, Configs: map[string]string{}}
@@ -99,7 +98,6 @@ func (s *session) find(ctx context.Context) (exchange bool, err error) {
 	return exchange, err
 }
 
-// finds reports whether something that is asked for passively is there.
 func (s *session) finds(ctx context.Context, question func(ch *amqp.Channel, answered func()) error) (bool, error) {
 	err := s.ask(ctx, question)
 	switch e := new(amqp.Error); {

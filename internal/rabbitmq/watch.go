@@ -22,7 +22,6 @@ func event(kind stats.EventKind, node int32, format string, args ...any) stats.E
 	return stats.Event{Kind: kind, Broker: node, To: -1, Text: fmt.Sprintf(format, args...)}
 }
 
-// broker returns the number of the node at a host, -1 if it is not known.
 func (s *session) broker(host string) int32 {
 	if i := slices.IndexFunc(s.cluster.Brokers, func(b result.Broker) bool { return b.Addr == host }); i >= 0 {
 		return s.cluster.Brokers[i].ID
@@ -30,7 +29,6 @@ func (s *session) broker(host string) int32 {
 	return -1
 }
 
-// disconnected reports that a connection to a host was lost, the first time.
 func (s *session) disconnected(shard *engine.Shard, host string, why error) {
 	if s.turn(host, true) {
 		shard.Event(event(stats.BrokerGone, s.broker(host), "connections to %s are lost: %v", host, explain(why)))
@@ -123,7 +121,6 @@ func (w *watcher) nodes(ctx context.Context) (events []stats.Event) {
 	return events
 }
 
-// moves returns events of queues with other leaders than before.
 func (w *watcher) moves(ctx context.Context) (events []stats.Event) {
 	t := result.Topic{Name: w.topic.Name, Partitions: w.topic.Partitions, Leaders: make(map[int32]int32), Configs: make(map[string]string)}
 	more, err := w.management.describeQueues(ctx, &t, w.cluster.Brokers)

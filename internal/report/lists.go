@@ -14,9 +14,9 @@ import (
 	"github.com/kt-bench/kt/internal/theme"
 )
 
-// PeersSchema is the version of a PeersDocument. It changes when a
-// field changes its meaning or goes away, not when one is added.
-const PeersSchema = 1
+// Schema is the version of the documents of agents, runs and checks of a cluster. It changes when a field changes its meaning or goes away, not
+// when one is added.
+const Schema = 1
 
 // PeersDocument are agents.
 type PeersDocument struct {
@@ -52,7 +52,7 @@ func NewPeers(peers []Peer) *PeersDocument {
 	for i := range all {
 		all[i].Tags = append([]string{}, all[i].Tags...)
 	}
-	return &PeersDocument{PeersSchema, append([]Peer{}, all...)}
+	return &PeersDocument{Schema, append([]Peer{}, all...)}
 }
 
 // PeersDoc returns a table of agents.
@@ -82,10 +82,6 @@ func known(texts ...string) []string {
 	return texts
 }
 
-// RunsSchema is the version of a RunsDocument. It changes when a field changes its
-// meaning or goes away, not when one is added.
-const RunsSchema = 1
-
 // RunsDocument is a list of runs.
 type RunsDocument struct {
 	Schema int           `json:"schema"`
@@ -98,7 +94,7 @@ func NewRuns(runs []history.Run) *RunsDocument {
 	for i := range runs {
 		runs[i].StartedAt = runs[i].StartedAt.UTC()
 	}
-	return &RunsDocument{RunsSchema, runs}
+	return &RunsDocument{Schema, runs}
 }
 
 // RunsDoc returns a table of runs.
@@ -130,10 +126,6 @@ func RunsDoc(d *RunsDocument) *doc.Document {
 	}
 	return OfTable("kt runs", plural(len(d.Runs), "run"), t, d.Runs)
 }
-
-// DoctorSchema is the version of a DoctorDocument. It changes when a
-// field changes its meaning or goes away, not when one is added.
-const DoctorSchema = 1
 
 // DoctorRow is one check of a cluster.
 type DoctorRow struct {

@@ -51,19 +51,14 @@ type processes struct {
 	hosts, parts  adding
 }
 
-// adding rounds rates so that the rounded ones add up.
-type adding struct {
-	written, read struct{ exact, rounded float64 }
-}
+// adding rounds rates of writing and reading so that the rounded ones add up.
+type adding struct{ exact, rounded [2]float64 }
 
 func (a *adding) round(f *result.Figures) {
-	for _, of := range []struct {
-		sum  *struct{ exact, rounded float64 }
-		rate *float64
-	}{{&a.written, &f.RecordsPerSecond}, {&a.read, &f.ConsumedPerSecond}} {
-		of.sum.exact += *of.rate
-		*of.rate = math.Round(of.sum.exact) - of.sum.rounded
-		of.sum.rounded += *of.rate
+	for i, rate := range []*float64{&f.RecordsPerSecond, &f.ConsumedPerSecond} {
+		a.exact[i] += *rate
+		*rate = math.Round(a.exact[i]) - a.rounded[i]
+		a.rounded[i] += *rate
 	}
 }
 

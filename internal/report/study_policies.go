@@ -30,8 +30,8 @@ func findDoc(all *doc.Document, d *study.Document) {
 		"of the peak", "rate", "p50", "p99|bars", "p99.9", "knee|words")
 	for _, c := range d.Curve {
 		of := func(m study.Metric) string { return Figure(m, c.Of(m)) }
-		curve.Add(theme.Percent(c.Share), rateOf(c.Rate), of(metric.P50), doc.Cell{Text: of(metric.P99), Bar: c.Of(metric.P99)}, of(metric.P999), pick(c.Knee, "knee", "")).Tone =
-			pick(c.Knee, doc.Good, doc.Plain)
+		row := curve.Add(theme.Percent(c.Share), rateOf(c.Rate), of(metric.P50), doc.Cell{Text: of(metric.P99), Bar: c.Of(metric.P99)}, of(metric.P999), pick(c.Knee, "knee", ""))
+		row.Tone = pick(c.Knee, doc.Good, doc.Plain)
 	}
 	all.Sections = []doc.Section{
 		{ID: "plots", Title: "By rate", For: doc.InPage, Columns: true, Blocks: []doc.Block{curvePlot(d), reachedPlot(d)}},

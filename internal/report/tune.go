@@ -74,8 +74,9 @@ func findingTable(id string, found []tune.Finding, verbose bool) *doc.Table {
 	t := doc.NewTable(id+"-table", "Checks", "check|whole", "verdict|words", "current|words", "wanted|words", "why|sentence")
 	for _, f := range found {
 		wanted := strings.ReplaceAll(f.Wanted, "- - ", "… ") // any of the first two will do
-		t.Add(f.ID, doc.Cell{Text: verdictWord(f.Verdict), Tone: verdictTones[f.Verdict]}, cmp.Or(f.Current, none), wanted, doc.Cell{Text: reason(f, verbose), Tone: doc.Muted}).Tone =
-			pick(verdictTones[f.Verdict] == doc.Muted, doc.Muted, doc.Plain)
+		tone := verdictTones[f.Verdict]
+		row := t.Add(f.ID, doc.Cell{Text: verdictWord(f.Verdict), Tone: tone}, cmp.Or(f.Current, none), wanted, doc.Cell{Text: reason(f, verbose), Tone: doc.Muted})
+		row.Tone = pick(tone == doc.Muted, doc.Muted, doc.Plain)
 	}
 	return t
 }

@@ -28,10 +28,7 @@ func notYours(in, flag string) string {
 
 // Check returns all that is wrong with a study before its flags are looked at.
 func (s *Study) Check() error {
-	var errs []error
-	for _, p := range s.problems() {
-		errs = append(errs, p.err)
-	}
+	errs := s.problems().errs()
 	for _, part := range s.Parts {
 		if err := part.Check(); err != nil {
 			errs = append(errs, fmt.Errorf("part %s: %w", part.Name, err))
@@ -53,6 +50,13 @@ func (p *problems) refuse(wrong bool, part, format string, args ...any) {
 	if wrong {
 		*p = append(*p, problem{part, fmt.Errorf(format, args...)})
 	}
+}
+
+func (p problems) errs() (errs []error) {
+	for _, one := range p {
+		errs = append(errs, one.err)
+	}
+	return errs
 }
 
 func (s *Study) problems() (bad problems) {

@@ -139,7 +139,12 @@ func Compare(a, b *Side, delta float64) (*CompareDocument, error) {
 	if x, y := a.does(), b.does(); x != y {
 		return nil, fmt.Errorf("the runs of A %s, and those of B %s: their rates and latencies are of different things; compare runs of one command", x, y)
 	}
-	d := &CompareDocument{Schema: Schema, A: a.doc(), B: b.doc(), Delta: delta, Differs: differences(a, b), Failures: []string{}, b: b}
+	d := &CompareDocument{Schema: Schema, A: a.doc(), B: b.doc(), Delta: delta, Differs: []Difference{}, Failures: []string{}, b: b}
+	for name, values := range differing(a, b) {
+		if x, y := values[0], values[1]; name != tuned || len(x)*len(y) > 0 { // else one side was not checked
+			d.Differs = append(d.Differs, Difference{name, x, y})
+		}
+	}
 	d.Queueing = slices.ContainsFunc(slices.Concat(a.runs, b.runs), func(l *LoadFigures) bool { return l.Target == 0 && !l.oneAtATime })
 	d.Beside = confounders(a, b, d.Differs)
 	var err error
@@ -291,35 +296,30 @@ const enough = 5
 // Judge adds a failure for each limit that a comparison passes. A shift that may be noise is none, unless
 // there are too few runs to ever tell: then the shift itself decides.
 func (d *CompareDocument) Judge(limits []FailOn) {
+	fail := func(format string, args ...any) { d.Failures = append(d.Failures, fmt.Sprintf(format, args...)) }
 	for _, f := range limits {
-		i := slices.IndexFunc(d.Metrics, func(c Compared) bool { return c.Metric == f.Metric })
-		switch {
-		case f.Metric == "":
-			d.Failures = append(d.Failures, f.seen(d.b)...)
+		if f.Metric == "" { // no run may be it, and it must be known of each
+			n, first := 0, ""
+			for _, one := range d.b.runs {
+				for _, l := range one.SLO {
+					if l.Expression == f.Text && (l.Held || l.Value == nil) {
+						n, first = n+1, cmp.Or(first, cmp.Or(l.Shown(), l.Note)+" in "+one.File)
+					}
+				}
+			}
+			if n > 0 {
+				fail("%s of %d of %s of B: %s", f.Text, n, theme.Plural(len(d.b.runs), "run", "runs"), first)
+			}
 			continue
-		case i < 0:
-			d.Failures = append(d.Failures, fmt.Sprintf("%s was not measured in every run, or failed in one", f.Metric))
+		}
+		i := slices.IndexFunc(d.Metrics, func(c Compared) bool { return c.Metric == f.Metric })
+		if i < 0 {
+			fail("%s was not measured in every run, or failed in one", f.Metric)
 			continue
 		}
 		c, over := &d.Metrics[i], map[bool]string{true: "above", false: "below"}[f.Above]
 		if passed := f.Above && c.Shift > f.Limit || !f.Above && c.Shift < f.Limit; passed && (c.isTold() || min(c.A.N, c.B.N) < enough) {
-			d.Failures = append(d.Failures, fmt.Sprintf("%s is %s, %s %s", c.Metric, shift(c.Shift), over, theme.Percent(float64(f.Limit))))
+			fail("%s is %s, %s %s", c.Metric, shift(c.Shift), over, theme.Percent(float64(f.Limit)))
 		}
 	}
-}
-
-// seen returns a failure if a run is what it must not be, or if that is not known of one.
-func (f FailOn) seen(s *Side) (failures []string) {
-	n, first := 0, ""
-	for _, one := range s.runs {
-		for _, l := range one.SLO {
-			if l.Expression == f.Text && (l.Held || l.Value == nil) {
-				n, first = n+1, cmp.Or(first, cmp.Or(l.Shown(), l.Note)+" in "+one.File)
-			}
-		}
-	}
-	if n > 0 {
-		failures = []string{fmt.Sprintf("%s of %d of %s of B: %s", f.Text, n, theme.Plural(len(s.runs), "run", "runs"), first)}
-	}
-	return failures
 }

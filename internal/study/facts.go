@@ -97,17 +97,6 @@ type Difference struct {
 	B    []string `json:"b"`
 }
 
-// differences returns the facts that differ between two sides, by their names.
-func differences(a, b *Side) []Difference {
-	list := []Difference{}
-	for name, values := range differing(a, b) {
-		if x, y := values[0], values[1]; name != tuned || len(x)*len(y) > 0 { // else one side was not checked
-			list = append(list, Difference{name, x, y})
-		}
-	}
-	return list
-}
-
 // differing returns the facts that differ between sides, by their names, each with its values in each side, sorted.
 func differing(sides ...*Side) iter.Seq2[string, [][]string] {
 	names := make(map[string]string)
@@ -165,7 +154,13 @@ func sharesOf(r *result.Result) map[string]float64 {
 // confounders returns a sentence for each thing but the load that differs between two sides.
 func confounders(a, b *Side, differ []Difference) (all []string) {
 	add := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
-	x, y := a.began(), b.began()
+	began := func(s *Side) (times []string) {
+		for _, f := range s.runs {
+			times = append(times, f.from.UTC().Format("2006-01-02 15:04:05.000"))
+		}
+		return slices.Sorted(slices.Values(times))
+	}
+	x, y := began(a), began(b)
 	if m, n := len(x)-1, len(y)-1; m > 0 && n > 0 && (x[m] < y[0] || y[n] < x[0]) {
 		add("the sides did not take turns: all runs of A began from %s to %s, and those of B from %s to %s UTC", x[0], x[m], y[0], y[n])
 	}
@@ -183,7 +178,16 @@ func confounders(a, b *Side, differ []Difference) (all []string) {
 		add("%s of runs went on at one time on one host, as %s", theme.Plural(pairs, "pair", "pairs"), last)
 	}
 	for _, what := range slices.Sorted(maps.Keys(shares)) {
-		if x, y := a.share(what), b.share(what); x.N*y.N > 0 && math.Abs(x.Median-y.Median) >= 0.05 { // less is noise
+		share := func(s *Side) Spread { // over the runs where it is known
+			var values []float64
+			for _, r := range s.runs {
+				if v, ok := r.shares[what]; ok && Share(v).IsKnown() {
+					values = append(values, v)
+				}
+			}
+			return spread(values)
+		}
+		if x, y := share(a), share(b); x.N*y.N > 0 && math.Abs(x.Median-y.Median) >= 0.05 { // less is noise
 			add("%s: %s in A, and %s in B", what, theme.Percent(x.Median), theme.Percent(y.Median))
 		}
 	}
@@ -193,24 +197,4 @@ func confounders(a, b *Side, differ []Difference) (all []string) {
 		}
 	}
 	return all
-}
-
-// began returns when the runs of a side began, sorted.
-func (s *Side) began() (times []string) {
-	for _, f := range s.runs {
-		times = append(times, f.from.UTC().Format("2006-01-02 15:04:05.000"))
-	}
-	slices.Sort(times)
-	return times
-}
-
-// share returns a share over the runs where it is known.
-func (s *Side) share(what string) Spread {
-	var values []float64
-	for _, r := range s.runs {
-		if v, ok := r.shares[what]; ok && Share(v).IsKnown() {
-			values = append(values, v)
-		}
-	}
-	return spread(values)
 }

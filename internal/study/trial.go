@@ -33,28 +33,21 @@ const roughnessDelta = 0.25
 // NewTrial returns the trial of changes of a load. Repeats 0 means until the answer is clear, at most 20 a side.
 func NewTrial(l Load, changes []Flag, repeats int, delta float64) (*Study, error) {
 	p := &Proposal{Changes: changes, Looks: defaultLooks, Delta: delta}
-	switch {
-	case len(changes) == 0:
-		return nil, errors.New("no change is given: name one, as in kt trial linger=20ms -- produce --acks all")
-	case repeats > 0 && repeats < fewestRepeats:
-		return nil, fmt.Errorf("--repeats %d: it takes at least %d runs a side to tell a difference from noise", repeats, fewestRepeats)
-	case repeats > 0:
+	var bad problems
+	bad.refuse(len(changes) == 0, "", "no change is given: name one, as in kt trial linger=20ms -- produce --acks all")
+	if repeats > 0 {
 		p.Looks = []int{repeats}
+		bad.refuse(repeats < fewestRepeats, "", "--repeats %d: it takes at least %d runs a side to tell a difference from noise", repeats, fewestRepeats)
 	}
-	var errs []error
 	for i, c := range changes {
-		if slices.ContainsFunc(changes[:i], func(o Flag) bool { return o.Name == c.Name }) {
-			errs = append(errs, fmt.Errorf("%s: it is changed twice", c.Name))
-		}
-		if slices.Contains(OwnFlags, c.Name) {
-			errs = append(errs, fmt.Errorf("%s: %s", c.Name, notYours("trial", c.Name)))
-		}
+		bad.refuse(slices.ContainsFunc(changes[:i], func(o Flag) bool { return o.Name == c.Name }), "", "%s: it is changed twice", c.Name)
+		bad.refuse(slices.Contains(OwnFlags, c.Name), "", "%s: %s", c.Name, notYours("trial", c.Name))
 	}
 	s := &Study{
 		Name: "trial", About: "Does this change help?", Loads: []Load{l}, Discard: defaultDiscard, Repeats: p.Looks[len(p.Looks)-1], Order: ABBA,
 		Rest: plan.Duration(defaultRest), Trial: p,
 	}
-	return s, errors.Join(append(errs, s.Check())...)
+	return s, errors.Join(append(bad, s.problems()...).errs()...)
 }
 
 // ParseChange reads a change: NAME=VALUE, or tune.ID.
@@ -142,11 +135,10 @@ func effects(a, b *Side, delta, alpha float64) ([]Effect, error) {
 	if len(a.runs) > 0 && a.runs[0].Target == 0 {
 		metrics = []Metric{metric.Rate, metric.Roughness}
 	}
-	within := func(m Metric) float64 {
-		return map[bool]float64{true: roughnessDelta, false: delta}[m == metric.Roughness]
-	}
 	list := []Effect{}
-	all, err := compareAll(a, b, metrics, within, alpha)
+	all, err := compareAll(a, b, metrics, func(m Metric) float64 {
+		return map[bool]float64{true: roughnessDelta, false: delta}[m == metric.Roughness]
+	}, alpha)
 	for _, c := range all {
 		e := Effect{Compared: c, Clear: c.Verdict != TooFew}
 		e.Verdict = changeOf(&c)

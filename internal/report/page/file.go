@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -48,10 +49,7 @@ func (f *File) Write(page func(io.Writer) error, runs ...string) error {
 		return nil
 	}
 	err := page(f.file)
-	if err == nil {
-		err = f.file.Close()
-	}
-	if err == nil {
+	if err = cmp.Or(err, f.file.Close()); err == nil {
 		err = f.name()
 	}
 	if err != nil {

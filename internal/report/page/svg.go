@@ -250,6 +250,7 @@ func (p *picture) Labels() (all []label) {
 // Marks returns the numbers of the events. Those that are nearer to each other than a number is wide have one label.
 func (p *picture) Marks() (labels []label) {
 	const gap = 26
+	gravities := []string{"neutral", "better", "worse", "worst"}
 	if p.Time == nil {
 		return nil
 	}
@@ -259,14 +260,12 @@ func (p *picture) Marks() (labels []label) {
 		if n < 0 {
 			n = len(all)
 		}
-		one := label{X: first, Class: "neutral", Label: fmt.Sprint(all[0].Number)}
+		worst := slices.MaxFunc(all[:n], func(a, b doc.Event) int {
+			return cmp.Compare(slices.Index(gravities, a.Class), slices.Index(gravities, b.Class))
+		})
+		one := label{X: first, Class: worst.Class, Label: fmt.Sprint(all[0].Number)}
 		if n > 1 {
 			one.Label = fmt.Sprintf("%d–%d", all[0].Number, all[n-1].Number)
-		}
-		for _, class := range []string{"better", "worse", "worst"} {
-			if slices.ContainsFunc(all[:n], func(e doc.Event) bool { return e.Class == class }) {
-				one.Class = class
-			}
 		}
 		labels, all = append(labels, one), all[n:]
 	}
