@@ -92,30 +92,15 @@ func together(r result.Result, hosts []result.HostRow, processes ...result.Proce
 }
 
 func client(name string, processes, counted int, f result.Figures) result.HostRow {
-	offset, bound := int64(-2000), int64(60)
-	return result.HostRow{
-		Host: name, Role: "client", Tags: []string{"clients", "rack-a"}, Processes: processes, Counted: counted, Figures: f,
-		ClockOffsetUS: &offset, ClockBoundUS: &bound,
-		Busy: &result.Busy{
-			Seconds: 3, OfSeconds: 3, Cores: 8, CPUShare: 0.38, StealShare: 0.002, AgentCores: 0.01, MemoryBytes: 32 << 30, CacheBytes: 3 << 30, DirtyBytesMax: 438 << 10,
-			Networks: []result.BusyNetwork{{Name: "veth0", SentMiB: 806, ReceivedMiB: 3.2}},
-		},
-	}
+	h := fixture[result.HostRow]("client")
+	h.Host, h.Processes, h.Counted, h.Figures = name, processes, counted, f
+	return h
 }
 
 func broker(name string) result.HostRow {
-	return result.HostRow{
-		Host: name, Role: "broker", Figures: result.Figures{Errors: result.Errors{}},
-		Busy: &result.Busy{
-			Seconds: 3, OfSeconds: 3, Cores: 16, CPUShare: 0.19, IOWaitShare: 0.02, AgentCores: 0.02, MemoryBytes: 64 << 30, CacheBytes: 43 << 30, DirtyBytesMax: 1200 << 20,
-			Disks: []result.BusyDisk{{Name: "sda", BusyShare: 0.02, WrittenMiB: 0.1, BusyShareMax: 0.1}, {Name: "nvme0n1", BusyShare: 0.41, WrittenMiB: 604, BusyShareMax: 0.62}},
-			Networks: []result.BusyNetwork{
-				{Name: "docker0", SentMiB: 4000},
-				{Name: "eth0", SpeedBits: 10_000_000_000, SentMiB: 140, ReceivedMiB: 1156, SentShare: 0.12, ReceivedShare: 0.97, Dropped: 3},
-			},
-			Brokers: []result.BusyBroker{{PID: 4711, HeapUsedMax: 3 << 30, HeapMax: 6 << 30, Collections: 12, GCShare: 0.004}},
-		},
-	}
+	h := fixture[result.HostRow]("broker")
+	h.Host = name
+	return h
 }
 
 // mergedProduce is of two hosts with two processes each, one of which was lost, and a

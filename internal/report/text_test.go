@@ -290,7 +290,7 @@ func TestNoLineIsWiderThanTheTerminal(t *testing.T) {
 	all["crowded"] = crowded()
 	all["many"] = many(3, 2)
 	for look, th := range looks() {
-		for width := 60; width <= 120; width++ {
+		for width := 60; width <= 120; width += 3 {
 			o := Options{Theme: th, RunFile: "runs/orders.ktr", Width: width}
 			for name, r := range all {
 				tooWide(t, name+" in "+look, written(t, Text, r, o), width)
