@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/kt-bench/kt/internal/config"
+	"github.com/kt-bench/kt/internal/doc"
 	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/host/watch"
 	"github.com/kt-bench/kt/internal/input"
@@ -123,7 +124,7 @@ func watchHost(ctx context.Context, env *Env, w *config.Watch, _ []string) (*fin
 			err = theme.JSON(env.Stdout, seen, "")
 		case tty:
 			_, _ = io.WriteString(screen, "\x1b[H\x1b[J")
-			err = report.Write(screen, "text", report.WatchDoc(&seen), nil, report.Options{Theme: env.screenTheme(screen, w.Look), Width: terminalWidth(screen, true)})
+			err = report.Write(screen, "text", report.WatchDoc(&seen), nil, report.Options{Options: doc.Options{Theme: env.screenTheme(screen, w.Look), Width: terminalWidth(screen, true)}})
 		case w.Output == "text":
 			env.line(report.WatchLine(&seen))
 		}
