@@ -92,8 +92,15 @@ func (f *Fold) fillStage(row *StageRow, w *stats.Window, from, to time.Duration)
 	row.MeasuredSeconds, row.TargetRecordsPerSecond = seconds, f.schedule.Mean(from, to)
 	row.OfferedRecordsPerSecond = float64(w.Offered) / seconds
 	row.ReadRecordsPerSecond = float64(w.Consumed) / seconds
-	if share, missed := f.missed(row); missed {
-		row.TargetReached = &share
+	reached, enough := row.OfferedRecordsPerSecond/row.TargetRecordsPerSecond, stageKept
+	if p.ReadsOnly() {
+		reached = row.ReadRecordsPerSecond / row.TargetRecordsPerSecond
+	}
+	if p.Load.Arrivals == plan.Poisson {
+		enough -= verdict.PoissonSpread / math.Sqrt(max(1, row.TargetRecordsPerSecond*seconds))
+	}
+	if reached < enough {
+		row.TargetReached = &reached
 	}
 	row.Records = recordsOf(w)
 	row.Response, row.EndToEnd = LatencyOf(&w.Response), EndToEndOf(&w.EndToEnd)
@@ -114,19 +121,6 @@ func (f *Fold) fillStage(row *StageRow, w *stats.Window, from, to time.Duration)
 // stageKept is the share of its target that a stage must reach. Seconds of a load are cut a little late, so a
 // stage that lasts one may lack some of its records.
 const stageKept = 0.95
-
-// missed returns the share of its target that a stage reached, and reports whether it is too little.
-func (f *Fold) missed(row *StageRow) (share float64, missed bool) {
-	share = row.OfferedRecordsPerSecond / row.TargetRecordsPerSecond
-	if f.header.Plan.ReadsOnly() {
-		share = row.ReadRecordsPerSecond / row.TargetRecordsPerSecond
-	}
-	enough := stageKept
-	if f.header.Plan.Load.Arrivals == plan.Poisson {
-		enough -= verdict.PoissonSpread / math.Sqrt(max(1, row.TargetRecordsPerSecond*row.MeasuredSeconds))
-	}
-	return share, share < enough
-}
 
 // maxRates bounds the changes of the target: those of all processes of a merged run.
 const maxRates = 10_000

@@ -68,12 +68,10 @@ func boundAcross(hosts []result.HostRow, processes []result.ProcessRow, merged v
 	}
 	all := capacitiesOf(hosts)
 	ofParts, some := verdict.Verdict{}, false
-	if merged.Limit == verdict.None {
-		for _, limit := range outside {
-			if bound := boundBy(processes, limit); len(bound) > 0 {
-				ofParts, some = partsVerdict(bound, count, limit, merged), true
-				break
-			}
+	for _, limit := range outside {
+		if bound := boundBy(processes, limit); merged.Limit == verdict.None && len(bound) > 0 {
+			ofParts, some = partsVerdict(bound, count, limit, merged), true
+			break
 		}
 	}
 	if merged.Limit == verdict.Unknown || merged.Limit == verdict.None && !some {

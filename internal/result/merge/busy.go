@@ -1,6 +1,7 @@
 package merge
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -20,7 +21,8 @@ func busyTogether(parts []*mergedPart) (sum host.Sample) {
 	var process, gc float64 // core-seconds
 	for _, p := range parts {
 		u := &p.sample
-		m, n, d := entry(&machines, p.machine()), entry(&nics, p.part.Host), u.Interval.Seconds()
+		machine := cmp.Or(p.header.Environment.Host.BootID, p.part.Host) // containers and namespaces share one
+		m, n, d := entry(&machines, machine), entry(&nics, p.part.Host), u.Interval.Seconds()
 		process += u.ProcessCPU * d
 		gc += u.GCCPU * d
 		m.cpu += u.HostCPU * d

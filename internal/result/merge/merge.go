@@ -11,6 +11,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/result/verdict"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
@@ -67,6 +68,7 @@ type placed struct {
 // newMerge finds the state of each part, and which parts count.
 func newMerge(runFiles []*runFile) *merge {
 	m := &merge{roster: make(map[string]result.Member), same: make(repeats)}
+	taken, next := make(map[string]int), make(map[string]int) // by label and by host
 	for _, s := range runFiles {
 		for _, member := range s.part.Roster {
 			known := m.roster[member.Host]
@@ -76,11 +78,26 @@ func newMerge(runFiles []*runFile) *merge {
 			m.watched = append(m.watched, s)
 			continue
 		}
-		m.parts = append(m.parts, &mergedPart{runFile: s, number: s.part.Process, state: s.state()})
+		p := &mergedPart{runFile: s, number: s.part.Process, state: s.state()}
+		m.parts = append(m.parts, p)
+		taken[p.label()]++
 	}
-	m.number()
+	for _, p := range m.parts { // those that were not started together may have no number, or the same one
+		if p.part.Epoch == "" && (p.number == 0 || taken[p.label()] > 1) {
+			next[p.part.Host]++
+			p.number = next[p.part.Host]
+		}
+	}
 	m.findStopped()
-	m.chooseCounted()
+	// Complete and stopped parts count, unless they were stopped well before the others; or else others.
+	for _, states := range [][]result.PartState{{result.PartComplete, result.PartStopped}, {result.PartRunning}, {result.PartLost}, {result.PartLate}} {
+		for _, p := range m.parts {
+			p.counted = slices.Contains(states, p.state) && p.ranOn == 0
+		}
+		if len(m.counted()) > 0 {
+			break
+		}
+	}
 	m.begin(m.counted())
 	m.align()
 	if len(m.parts) > 0 {
@@ -105,21 +122,6 @@ func (m *merge) align() {
 		p.named = several
 		p.late = p.began().Sub(m.zero)
 		p.shift = p.late.Round(time.Second)
-	}
-}
-
-// number numbers the processes of each host that were not started together, if they have no number or the same one.
-func (m *merge) number() {
-	taken := make(map[string]int) // by label
-	for _, p := range m.parts {
-		taken[p.label()]++
-	}
-	next := make(map[string]int)
-	for _, p := range m.parts {
-		if p.part.Epoch == "" && (p.number == 0 || taken[p.label()] > 1) {
-			next[p.part.Host]++
-			p.number = next[p.part.Host]
-		}
 	}
 }
 
@@ -150,19 +152,6 @@ func (m *merge) findStopped() {
 			if short := until.Sub(p.loadEnded()); short > max(stoppedBefore, time.Duration(stoppedShare*float64(most))) {
 				p.ranOn = most
 			}
-		}
-	}
-}
-
-// chooseCounted sets which parts count: complete and stopped ones, unless they were stopped well
-// before the others. If there are none, running ones count, or else lost ones, or else late ones.
-func (m *merge) chooseCounted() {
-	for _, states := range [][]result.PartState{{result.PartComplete, result.PartStopped}, {result.PartRunning}, {result.PartLost}, {result.PartLate}} {
-		for _, p := range m.parts {
-			p.counted = slices.Contains(states, p.state) && p.ranOn == 0
-		}
-		if len(m.counted()) > 0 {
-			return
 		}
 	}
 }
@@ -228,11 +217,10 @@ func (s *Set) Lost() []error {
 			causes = append(causes, fmt.Errorf("%s: %w", one.name, one.corrupt))
 		}
 	}
-	var errs []error
-	for _, err := range causes {
-		errs = append(errs, fmt.Errorf("%w; its part counts as lost", err))
+	for i, err := range causes {
+		causes[i] = fmt.Errorf("%w; its part counts as lost", err)
 	}
-	return errs
+	return causes
 }
 
 // merge reads all files of the set, and calls each for the windows of the whole, unless it is nil.
@@ -297,7 +285,14 @@ func (p *mergedPart) read(ctx context.Context) error {
 		}
 		read.addLine(&l)
 		if w := l.Window; w != nil {
-			p.noteGap(w.Outage)
+			n, g := len(p.gaps), w.Outage
+			switch {
+			case g.Length < verdict.StallAtRate:
+			case n > 0 && p.gaps[n-1].From == g.From: // while it is open, each window has it longer than the one before
+				p.gaps[n-1].Length = max(p.gaps[n-1].Length, g.Length)
+			default:
+				p.gaps = append(p.gaps, g)
+			}
 			if !w.Warmup {
 				p.counts = append(p.counts, counts{w.End, w.Offered, w.Acknowledged, w.Failed, w.Unknown, w.Bytes, w.Consumed, w.ConsumedBytes})
 			}
@@ -330,19 +325,17 @@ func (p *mergedPart) pass(ctx context.Context, read *waiting, last int) {
 func (m *merge) combine(each func(*stats.Window)) {
 	for {
 		for _, p := range m.counted() {
-			if len(p.queue) > 0 {
-				continue
+			if len(p.queue) == 0 {
+				p.queue = append(p.queue, <-p.seconds...)
 			}
-			p.queue = append(p.queue, <-p.seconds...)
 		}
 		end, ok := m.next()
 		if !ok {
 			return
 		}
-		windows := m.step(end).windows()
-		for i := range windows {
+		for _, w := range m.step(end).windows() {
 			if each != nil {
-				each(&windows[i])
+				each(&w)
 			}
 		}
 	}

@@ -129,18 +129,6 @@ func (m *merge) within(from, to time.Duration) *stats.Window {
 	return &sum
 }
 
-// noteGap keeps a gap of the part that may be a stall. While one is open, each window has it longer than the one before.
-func (p *mergedPart) noteGap(g stats.Gap) {
-	n := len(p.gaps)
-	switch {
-	case g.Length < verdict.StallAtRate:
-	case n > 0 && p.gaps[n-1].From == g.From:
-		p.gaps[n-1].Length = max(p.gaps[n-1].Length, g.Length)
-	default:
-		p.gaps = append(p.gaps, g)
-	}
-}
-
 // stall returns the longest time in which records of some part waited while no part had an acknowledgement.
 func (m *merge) stall() (longest stats.Gap) {
 	var gaps []stretch
@@ -160,7 +148,18 @@ func (m *merge) stall() (longest stats.Gap) {
 		for _, g := range p.gaps {
 			times = append(times, stretch{g.From + p.shift, g.From + g.Length + p.shift})
 		}
-		gaps = common(gaps, fused(times))
+		var both []stretch
+		for a, b := gaps, fused(times); len(a) > 0 && len(b) > 0; {
+			if s := (stretch{max(a[0].from, b[0].from), min(a[0].to, b[0].to)}); s.from < s.to {
+				both = append(both, s)
+			}
+			if a[0].to < b[0].to {
+				a = a[1:]
+			} else {
+				b = b[1:]
+			}
+		}
+		gaps = both
 	}
 	for _, s := range gaps {
 		if s.to-s.from > longest.Length {
@@ -186,19 +185,4 @@ func fused(times []stretch) []stretch {
 		out = append(out, s)
 	}
 	return out
-}
-
-// common returns the stretches that lie in both a and b, which are sorted.
-func common(a, b []stretch) (both []stretch) {
-	for len(a) > 0 && len(b) > 0 {
-		if s := (stretch{max(a[0].from, b[0].from), min(a[0].to, b[0].to)}); s.from < s.to {
-			both = append(both, s)
-		}
-		if a[0].to < b[0].to {
-			a = a[1:]
-		} else {
-			b = b[1:]
-		}
-	}
-	return both
 }

@@ -136,9 +136,6 @@ func (s *runFile) content() iter.Seq2[result.Line, error] {
 	return result.NewLines(io.NewSectionReader(s.r, 0, s.size), s.lastGood).All()
 }
 
-// machine returns a key of the machine under the host. Containers and namespaces share one.
-func (s *runFile) machine() string { return cmp.Or(s.header.Environment.Host.BootID, s.part.Host) }
-
 // watched reports whether the file holds the vitals of a machine and no load.
 func (s *runFile) watched() bool { return s.header.Part != nil && s.header.Part.Process == 0 }
 
@@ -207,24 +204,20 @@ func groupsOf(runFiles []*runFile) map[*runFile]group {
 		files[g] = append(files[g], s)
 	}
 	for g, all := range files {
-		g.started = started(all)
+		from := all // as its result says it: the parts that count, or else all
+		if counted := newMerge(all).counted(); len(counted) > 0 {
+			from = nil
+			for _, p := range counted {
+				from = append(from, p.runFile)
+			}
+		}
+		first := slices.MinFunc(from, func(a, b *runFile) int { return a.header.StartedAt.Compare(b.header.StartedAt) })
+		g.started = first.header.StartedAt.UTC()
 		for _, s := range all {
 			of[s] = g
 		}
 	}
 	return of
-}
-
-// started returns the start of a run as its result says it: the earliest of the parts that count, or else of all.
-func started(runFiles []*runFile) time.Time {
-	if counted := newMerge(runFiles).counted(); len(counted) > 0 {
-		runFiles = nil
-		for _, p := range counted {
-			runFiles = append(runFiles, p.runFile)
-		}
-	}
-	first := slices.MinFunc(runFiles, func(a, b *runFile) int { return a.header.StartedAt.Compare(b.header.StartedAt) })
-	return first.header.StartedAt.UTC()
 }
 
 // lasted returns the duration of the run, up to the last window if the file has no trailer.

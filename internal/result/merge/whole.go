@@ -32,7 +32,16 @@ func (m *merge) result() (r result.Result, err error) {
 	if err := m.busy(r.Hosts, o); err != nil {
 		return r, err
 	}
-	r.RunFiles, r.Apart = m.listRunFiles(), uncounted(r.Processes)
+	r.RunFiles = m.listRunFiles()
+	for _, row := range r.Processes {
+		if row.Counted {
+			continue
+		}
+		r.Apart = cmp.Or(r.Apart, new(result.Apart))
+		r.Apart.Processes++
+		addRecords(&r.Apart.Records, &row.Records)
+		r.Apart.Reasons = append(r.Apart.Reasons, fmt.Sprintf("%s/%d is %s: %s", row.Host, row.Process, row.State, row.Note))
+	}
 	if m.separate == "" {
 		r.Overlap = &o
 		if len(r.Processes) > 1 || len(r.Hosts) > 1 || len(m.watched) > 0 {
@@ -99,23 +108,6 @@ func (p *mergedPart) cores() float64 {
 		return 0
 	}
 	return p.doc.Client.CPUCores
-}
-
-// uncounted adds up the processes that do not count; nil: there are none.
-func uncounted(processes []result.ProcessRow) (apart *result.Apart) {
-	for i := range processes {
-		row := &processes[i]
-		if row.Counted {
-			continue
-		}
-		if apart == nil {
-			apart = new(result.Apart)
-		}
-		apart.Processes++
-		addRecords(&apart.Records, &row.Records)
-		apart.Reasons = append(apart.Reasons, fmt.Sprintf("%s/%d is %s: %s", row.Host, row.Process, row.State, row.Note))
-	}
-	return apart
 }
 
 // asked returns the mean rate that was asked of all parts together, also of those that do not count or are missing, and that of
@@ -227,11 +219,17 @@ func (m *merge) logEnds() (all *result.LogEnds) {
 
 // trailer returns the end of the whole: that of the last part that counts, and the gravest of their ways to end.
 func (m *merge) trailer(verify *ledger.Verdict) result.Trailer {
-	t := result.Trailer{Ended: result.Completed, Verify: verify, Tune: m.tuneChecks(), LogEnds: m.logEnds()}
+	t := result.Trailer{Ended: result.Completed, Verify: verify, LogEnds: m.logEnds()}
 	for _, p := range m.counted() {
 		if p.trailer == nil {
 			t.Ended = result.CutOff
 			continue
+		}
+		known := slices.ContainsFunc(t.Tune, func(c result.TuneCheck) bool { return c.Host == p.part.Host })
+		if checks := p.trailer.Tune; !known && len(checks) > 0 {
+			check := checks[0]
+			check.Host = p.part.Host
+			t.Tune = append(t.Tune, check)
 		}
 		at := func(seconds float64) float64 { return p.shift.Seconds() + seconds }
 		t.ElapsedSeconds = math.Max(t.ElapsedSeconds, at(p.trailer.ElapsedSeconds))
@@ -248,6 +246,7 @@ func (m *merge) trailer(verify *ledger.Verdict) result.Trailer {
 			t.ReadError = p.label() + ": " + err
 		}
 	}
+	slices.SortFunc(t.Tune, func(a, b result.TuneCheck) int { return cmp.Compare(a.Host, b.Host) })
 	return t
 }
 
@@ -256,19 +255,6 @@ var (
 	endings     = []string{result.Completed, result.DiskFull, result.Interrupted, result.Aborted, result.CutOff}
 	readEndings = []string{result.ReadIdle, result.ReadFailed}
 )
-
-// tuneChecks returns the checks by kt tune, one for each host, in the order of hosts.
-func (m *merge) tuneChecks() (all []result.TuneCheck) {
-	for _, p := range m.counted() {
-		known := slices.ContainsFunc(all, func(c result.TuneCheck) bool { return c.Host == p.part.Host })
-		if checks := p.end().Tune; !known && len(checks) > 0 {
-			all = append(all, checks[0])
-			all[len(all)-1].Host = p.part.Host
-		}
-	}
-	slices.SortFunc(all, func(a, b result.TuneCheck) int { return cmp.Compare(a.Host, b.Host) })
-	return all
-}
 
 // maxMergedGaps bounds the list of gaps of a merged verdict, as that of a single one is.
 const maxMergedGaps = 100
@@ -301,10 +287,8 @@ func verifyTogether(parts []*ledger.Verdict) (sum *ledger.Verdict, all bool) {
 	if len(verified) == 0 {
 		return nil, all
 	}
-	sum = &ledger.Verdict{
-		OfAnotherRun:   !slices.ContainsFunc(verified, func(v *ledger.Verdict) bool { return !v.OfAnotherRun }),
-		RepeatsAllowed: true,
-	}
+	ofOther := !slices.ContainsFunc(verified, func(v *ledger.Verdict) bool { return !v.OfAnotherRun })
+	sum = &ledger.Verdict{OfAnotherRun: ofOther, RepeatsAllowed: true}
 	var foreign int64
 	readers := 0 // of the parts before
 	for _, v := range verified {
@@ -321,11 +305,9 @@ func verifyTogether(parts []*ledger.Verdict) (sum *ledger.Verdict, all bool) {
 		if v.OtherRun != "" && v.Foreign > foreign {
 			sum.OtherRun, foreign = v.OtherRun, v.Foreign
 		}
-		for _, g := range v.Gaps {
-			if len(sum.Gaps) == maxMergedGaps {
-				sum.GapsBeyond++
-				continue
-			}
+		kept := v.Gaps[:min(len(v.Gaps), maxMergedGaps-len(sum.Gaps))]
+		sum.GapsBeyond += int64(len(v.Gaps) - len(kept))
+		for _, g := range kept {
 			g.Reader += readers
 			sum.Gaps = append(sum.Gaps, g)
 		}

@@ -95,7 +95,17 @@ func parse(text string) (e Expr, err error) {
 	if !over {
 		return e, nil
 	}
-	return e, e.parseStretches(stretches)
+	length, percent, some := cutWord(stretches, "for")
+	e.Over, err = plan.ParseDuration(length)
+	if err != nil || e.Over < time.Second || e.Over > maxOver || e.Over%time.Second != 0 {
+		return e, fmt.Errorf("over %q: write whole seconds up to a day (10s, 1m)", length)
+	}
+	if some {
+		if e.For, err = parsePercent(percent); err != nil {
+			return e, fmt.Errorf("for %q: write a share of the stretches, above 0 and up to 100%% (95%%)", percent)
+		}
+	}
+	return e, nil
 }
 
 // cutWord cuts text around a word that stands alone.
@@ -105,22 +115,6 @@ func cutWord(text, word string) (before, after string, found bool) {
 		return strings.Join(fields[:i], " "), strings.Join(fields[i+1:], " "), true
 	}
 	return text, "", false
-}
-
-// parseStretches reads what follows "over".
-func (e *Expr) parseStretches(text string) (err error) {
-	over, percent, some := cutWord(text, "for")
-	e.Over, err = plan.ParseDuration(over)
-	if err != nil || e.Over < time.Second || e.Over > maxOver || e.Over%time.Second != 0 {
-		return fmt.Errorf("over %q: write whole seconds up to a day (10s, 1m)", over)
-	}
-	if !some {
-		return nil
-	}
-	if e.For, err = parsePercent(percent); err != nil {
-		return fmt.Errorf("for %q: write a share of the stretches, above 0 and up to 100%% (95%%)", percent)
-	}
-	return nil
 }
 
 // Value returns the value of the metric. ok is false if the figures have none.

@@ -96,14 +96,7 @@ const (
 )
 
 // Metrics are those that can be judged, in the order in which they are shown. A distribution is there by its quantiles.
-var Metrics = judged()
-
-// Exported returns the metrics of monitoring systems, in the order in which they are shown.
-func Exported() []Metric {
-	return slices.DeleteFunc(slices.Clone(all), func(m Metric) bool { return m.Export == "" })
-}
-
-func judged() (list []Metric) {
+var Metrics = func() (list []Metric) {
 	for _, m := range all {
 		switch {
 		case m.histogram != nil:
@@ -113,6 +106,11 @@ func judged() (list []Metric) {
 		}
 	}
 	return list
+}()
+
+// Exported returns the metrics of monitoring systems, in the order in which they are shown.
+func Exported() []Metric {
+	return slices.DeleteFunc(slices.Clone(all), func(m Metric) bool { return m.Export == "" })
 }
 
 // Names returns the names of all metrics that can be judged.
@@ -149,7 +147,10 @@ func (m Metric) quantiles() (list []Metric) {
 		one.Name, one.About, one.Export = strings.TrimPrefix(m.Name+"."+q.name, "."), q.name+" of the "+m.About, ""
 		one.value = func(f *Figures) (float64, bool) {
 			h := of(f)
-			return m.Unit.of(q.of(h)), h.Ranked() > 0
+			if m.Unit == Ratio { // a second stands for the whole of a share
+				return q.of(h).Seconds(), h.Ranked() > 0
+			}
+			return micros(q.of(h)), h.Ranked() > 0
 		}
 		list = append(list, one)
 	}

@@ -48,7 +48,9 @@ type unit struct {
 }
 
 var units = map[Unit]unit{
-	Time: {"a time (20ms, 1.5s)", parseTime, func(v float64) string { return theme.Duration(duration(v)) }, "_us", "s", "_seconds"},
+	Time: {"a time (20ms, 1.5s)", parseTime, func(v float64) string {
+		return theme.Duration(time.Duration(math.Round(v * float64(time.Microsecond))))
+	}, "_us", "s", "_seconds"},
 	RecordsRate: {
 		"records a second (50000, 50k)", parseRate(false), func(v float64) string { return theme.Plural(v, "record", "records") + "/s" },
 		"_records_per_second", "{record}/s", "_per_second",
@@ -91,21 +93,9 @@ func (m *Metric) Column() string { return underscored(m.Name) + units[m.Unit].co
 
 func underscored(name string) string { return strings.NewReplacer(".", "_", "-", "_").Replace(name) }
 
-// of returns a value of a distribution, in which a second stands for the whole of a share.
-func (u Unit) of(d time.Duration) float64 {
-	if u == Ratio {
-		return d.Seconds()
-	}
-	return micros(d)
-}
-
 var errRange = errors.New("out of range")
 
 func micros(d time.Duration) float64 { return float64(d.Microseconds()) }
-
-func duration(v float64) time.Duration {
-	return time.Duration(math.Round(v * float64(time.Microsecond)))
-}
 
 // within returns an error of a value below 0 or above the most.
 func within(v, most float64, err error) (float64, error) {

@@ -161,16 +161,6 @@ func (e *Evidence) average() string {
 
 func (e *Evidence) last() float64 { return cmp.Or(e.TargetLast, e.Target) }
 
-// carried reports whether records were acknowledged as fast as they were offered. One record a process is no
-// queue, because the last one may be on its way.
-func (e *Evidence) carried() bool {
-	processes := 1.0
-	if e.Parts != nil {
-		processes = float64(e.Parts.Count)
-	}
-	return e.Waiting <= max(processes, waitingShows.Seconds()*e.last(), (1-rateKept)*float64(e.Offered))
-}
-
 // lost returns the share of the records offered that were not acknowledged.
 func (e *Evidence) lost() float64 {
 	if e.Offered == 0 {
@@ -181,10 +171,7 @@ func (e *Evidence) lost() float64 {
 
 // stalls reports whether the longest time without a record is worth a verdict.
 func (e *Evidence) stalls() bool {
-	if e.Target > 0 {
-		return e.Stall.Length >= StallAtRate
-	}
-	return e.Stall.Length >= stallShows
+	return e.Stall.Length >= stallShows || e.Target > 0 && e.Stall.Length >= StallAtRate
 }
 
 // paused reports whether kt itself stood still.
@@ -263,16 +250,6 @@ type Lag struct {
 	KeptUp        *bool   // nil: not known
 }
 
-// behind reports whether the readers are known not to have kept up.
-func (l *Lag) behind() bool { return l.KeptUp != nil && !*l.KeptUp }
-
-// stalled returns the verdict on reading that was given up although records waited.
-func (r *Readers) stalled(cpu string) Verdict {
-	wait := map[bool]string{true: "waits", false: "wait"}[r.Lag.Left == 1]
-	s := fmt.Sprintf("no record came for the last %.1f s although %s %s", r.Idle.Seconds(), theme.Count(r.Lag.Left), wait)
-	return stalled(s, r.IdleCause, cpu)
-}
-
 // behind returns a clause on the rate by which the readers are too slow.
 func (r *Readers) behind() string {
 	s := fmt.Sprintf("the consumer lag grew by %s/s to %s: %s/s were written and %s/s read",
@@ -318,7 +295,9 @@ func (e *Evidence) readVerdict() Verdict {
 	case e.Throttled >= throttleShows:
 		return e.quota()
 	case r.Idle > 0 && r.Lag.Left > 0:
-		return r.stalled(cpu + e.connects())
+		wait := map[bool]string{true: "waits", false: "wait"}[r.Lag.Left == 1]
+		what := fmt.Sprintf("no record came for the last %.1f s although %s %s", r.Idle.Seconds(), theme.Count(r.Lag.Left), wait)
+		return stalled(what, r.IdleCause, cpu+e.connects())
 	case e.Consumed == 0:
 		return Verdict{Unknown, "no record was read" + e.connects()}
 	case e.noOverlap():

@@ -22,8 +22,7 @@ type Limit string
 // String returns the limit in the words of screens and summaries.
 func (l Limit) String() string {
 	name, where, many := strings.Cut(string(l), " on ") // of one of many hosts
-	name = cmp.Or(shown[Limit(name)], name)
-	if many {
+	if name = cmp.Or(shown[Limit(name)], name); many {
 		name += " on " + where
 	}
 	return name
@@ -108,12 +107,9 @@ func (e *Evidence) Invalid() []string {
 	switch {
 	case e.kept():
 	case e.noCPU():
-		reasons = append(reasons, fmt.Sprintf(
-			"kt had no CPU left: it used %.2f of %.4g cores and %s",
-			e.CPUCores, e.CoresAvailable, e.miss()))
+		reasons = append(reasons, fmt.Sprintf("kt had no CPU left: it used %.2f of %.4g cores and %s", e.CPUCores, e.CoresAvailable, e.miss()))
 	case e.BufferFull < bufferShows && e.Senders:
-		reasons = append(reasons, fmt.Sprintf(
-			"kt %s although it waited for the brokers only %.0f %% of the time", e.miss(), 100*e.BufferFull))
+		reasons = append(reasons, fmt.Sprintf("kt %s although it waited for the brokers only %.0f %% of the time", e.miss(), 100*e.BufferFull))
 	}
 	return reasons
 }
@@ -135,7 +131,14 @@ func (e *Evidence) Verdict() Verdict {
 	if e.readsOnly() {
 		return e.readVerdict()
 	}
-	cpu, host, full := e.cpu(), e.host(), e.full()
+	cpu, host, processes := e.cpu(), e.host(), 1.0
+	full := fmt.Sprintf("senders waited for acknowledgements %.0f %% of the time, with %.0f %% of the allowed requests in flight",
+		100*e.BufferFull, 100*e.InFlight)
+	if e.Parts != nil {
+		processes = float64(e.Parts.Count)
+	}
+	// One record a process is no queue, because the last one may be on its way.
+	carried := e.Waiting <= max(processes, waitingShows.Seconds()*e.last(), (1-rateKept)*float64(e.Offered))
 	switch {
 	case e.lost() >= failuresShow && (e.Throttled >= throttleLoses && (e.WorstError == "" || ofClient.MatchString(e.WorstError)) || e.Throttled >= throttleShows && ofThrottling.MatchString(e.WorstError)):
 		return Verdict{Throttle, fmt.Sprintf("%s, and %.1f %% of the records were not acknowledged in time", e.quota().Evidence, 100*e.lost())}
@@ -163,12 +166,13 @@ func (e *Evidence) Verdict() Verdict {
 		return Verdict{None, "one record was in flight at a time: this is the latency of an idle cluster; " + cpu}
 	case e.Read != nil && e.Read.Others != "":
 		return Verdict{Members, e.Read.Others + "; " + cpu}
-	case e.Read != nil && e.Read.Lag.behind():
+	case e.Read != nil && e.Read.Lag.KeptUp != nil && !*e.Read.Lag.KeptUp:
 		return Verdict{Consumers, e.Read.behind() + "; " + cpu + ", " + host + "; " + full}
-	case e.Target > 0 && e.kept() && e.carried():
+	case e.Target > 0 && e.kept() && carried:
 		return Verdict{None, fmt.Sprintf("the target of %s/s was kept%s (%s/s offered); %s", theme.Plural(e.Target, "record", "records"), e.average(), theme.Amount(e.OfferedPerSecond), cpu)}
 	case e.CeilingShare() >= ceilingShows && !CeilingTooLow(e.CeilingShare()):
-		return Verdict{Ceiling, e.ceiling() + "; " + cpu}
+		return Verdict{Ceiling, fmt.Sprintf("%s/s are %.0f %% of what this host can offer, whatever the brokers (kt calibrate); %s",
+			theme.Plural(e.OfferedPerSecond, "record", "records"), 100*e.CeilingShare(), cpu)}
 	case e.hostFull():
 		return Verdict{HostCPU, host + ", " + cpu + "; " + full}
 	case e.Target > 0 && e.kept():
@@ -199,17 +203,6 @@ func (e *Evidence) host() string {
 		busy = 100 * e.HostCPUCores / e.HostCores
 	}
 	return fmt.Sprintf("%s CPUs were %.0f %% busy", whose, busy)
-}
-
-func (e *Evidence) full() string {
-	return fmt.Sprintf("senders waited for acknowledgements %.0f %% of the time, with %.0f %% of the allowed requests in flight",
-		100*e.BufferFull, 100*e.InFlight)
-}
-
-// ceiling returns a clause on the rate and what this host can offer.
-func (e *Evidence) ceiling() string {
-	return fmt.Sprintf("%s/s are %.0f %% of what this host can offer, whatever the brokers (kt calibrate)",
-		theme.Plural(e.OfferedPerSecond, "record", "records"), 100*e.CeilingShare())
 }
 
 func (e *Evidence) quota() Verdict {
