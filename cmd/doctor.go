@@ -93,14 +93,14 @@ func examine(ctx context.Context, env *Env, s *config.Doctor, _ []string) (*find
 }
 
 func newWatch(env *Env) *cobra.Command {
-	return command[*config.Watch]{flags: config.NewWatch, run: watchHost, signals: true}.of(env, &cobra.Command{
+	return command[*config.Plain]{flags: config.NewWatch, run: watchHost, signals: true}.of(env, &cobra.Command{
 		Use:   "watch [flags]",
 		Short: "Watch this host and its Kafka brokers, without a load",
 	})
 }
 
 // watchHost samples this host once a second until ctx ends.
-func watchHost(ctx context.Context, env *Env, w *config.Watch, _ []string) (*finding, error) {
+func watchHost(ctx context.Context, env *Env, w *config.Plain, _ []string) (*finding, error) {
 	name, err := os.Hostname()
 	seen, sum := report.WatchDocument{Schema: 1, Host: name}, new(merge.BusySum)
 	watcher, begun, tick := watch.New(host.System()), env.Now(), time.NewTicker(time.Second)
