@@ -117,9 +117,9 @@ func newRunsShow(env *Env) *cobra.Command {
 }
 
 func newRunsRemove(env *Env) *cobra.Command {
-	return command[*config.Remove]{
+	return command[*config.Prune]{
 		flags: config.NewRemove,
-		run: func(ctx context.Context, env *Env, flags *config.Remove, args []string) (*finding, error) {
+		run: func(ctx context.Context, env *Env, flags *config.Prune, args []string) (*finding, error) {
 			paths, err := env.keptRuns(args)
 			if err != nil {
 				return nil, usageError(err)
