@@ -118,7 +118,14 @@ func (d deployed) agents(env *Env, flags *config.Agent) (deploy.Agents, error) {
 		return a, fmt.Errorf("--bind %s: --%s needs a port that is a number from 1", flags.Bind, d.what)
 	}
 	if d.what == "ansible" {
-		return d.onHosts(a, flags)
+		if flags.Name != "" {
+			return a, errors.New("--name: --ansible is for many hosts, and each agent has the name of its host: leave it out")
+		}
+		if len(a.Join) == 0 {
+			return a, errors.New("--ansible: name one of the hosts with --join, so that the agents find each other")
+		}
+		a.KeyFile, err = filepath.Abs(a.KeyFile)
+		return a, err
 	}
 	a.Load = allowedLoad(flags, a.Replicas())
 	if flags.Name != "" {
@@ -169,19 +176,6 @@ func allowedLoad(flags *config.Agent, agents int) *deploy.Load {
 		}
 	}
 	return l
-}
-
-// onHosts completes what a play needs.
-func (d deployed) onHosts(a deploy.Agents, flags *config.Agent) (deploy.Agents, error) {
-	switch {
-	case flags.Name != "":
-		return a, errors.New("--name: --ansible is for many hosts, and each agent has the name of its host: leave it out")
-	case len(a.Join) == 0:
-		return a, errors.New("--ansible: name one of the hosts with --join, so that the agents find each other")
-	}
-	var err error
-	a.KeyFile, err = filepath.Abs(a.KeyFile)
-	return a, err
 }
 
 // writeUnit prints the unit with the flags of this command line.

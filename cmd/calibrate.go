@@ -79,7 +79,11 @@ func runCalibrate(ctx context.Context, env *Env, flags *config.Calibrate, args [
 	}
 	kept := ""
 	if flags.Save {
-		if kept, err = env.ceilings(); err != nil {
+		if kept = env.stateDir(); kept == "" {
+			return nil, usageError(errors.New("--save: there is no home folder to keep the ceiling in; set XDG_STATE_HOME"))
+		}
+		kept = filepath.Join(kept, calibrate.FileName)
+		if err = calibrate.Check(kept); err != nil {
 			return nil, usageError(fmt.Errorf("--save: %w", err))
 		}
 	}
@@ -117,21 +121,7 @@ func saveCeiling(env *Env, path string, d calibrate.Document, quiet bool) error 
 	return nil
 }
 
-// ceilings returns the path of the file that keeps ceilings, or an error if none can be saved there.
-func (e *Env) ceilings() (string, error) {
-	dir := e.stateDir()
-	if dir == "" {
-		return "", errors.New("there is no home folder to keep the ceiling in; set XDG_STATE_HOME")
-	}
-	path := filepath.Join(dir, calibrate.FileName)
-	return path, calibrate.Check(path)
-}
-
-// newSink returns the command that kt calibrate starts: a broker that keeps no record, and gives the same batch to every fetch.
-func newSink(env *Env) *cobra.Command {
-	return command[none]{run: runSink}.of(env, &cobra.Command{Use: "sink", Short: "Take all records and keep none, for kt calibrate", Hidden: true})
-}
-
+// runSink is the broker that kt calibrate starts. It keeps no record, and gives the same batch to every fetch.
 func runSink(_ context.Context, env *Env, _ none, _ []string) (*finding, error) {
 	var s kafka.Sink
 	in := bufio.NewReader(env.Stdin)

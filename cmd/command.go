@@ -15,7 +15,6 @@ import (
 
 	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/doc"
-	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/report/page"
 	"github.com/kt-bench/kt/internal/result/metric"
@@ -27,7 +26,7 @@ import (
 type command[S any] struct {
 	flags  func(*pflag.FlagSet) S                   // nil: it has none
 	load   func(env *Env, s S, args []string) error // nil: S has a method Load
-	values map[string][]string                      // of flags, for a shell to complete; those of flagValues need no entry
+	values map[string][]string                      // of flags, for a shell to complete; those of completeFlags need no entry
 	run    func(context.Context, *Env, S, []string) (*finding, error)
 
 	signals bool // they end the context of run; false: they end the process
@@ -128,17 +127,12 @@ func (d command[S]) carryOut(ctx context.Context, env *Env, s S, args []string, 
 	return worse(err, unwritten)
 }
 
-// flagValues are what a shell completes of flags beside the values of config.Values. nil: names of hosts and the like, and no files.
-func flagValues() map[string][]string {
-	metrics := metric.Names()
-	return map[string][]string{
-		"limit": metrics, "abort-on": metrics, "slo": metrics, "fail-on": nil, "join": nil, "ladder": nil, "metrics-listen": nil, "peers": nil,
-	}
-}
-
 // completeFlags gives a shell the values of the flags of a command.
 func completeFlags(env *Env, c *cobra.Command, own map[string][]string) {
-	values := flagValues()
+	metrics := metric.Names()
+	values := map[string][]string{ // nil: names of hosts and the like, and no files
+		"limit": metrics, "abort-on": metrics, "slo": metrics, "fail-on": nil, "join": nil, "ladder": nil, "metrics-listen": nil, "peers": nil,
+	}
 	maps.DeleteFunc(values, func(flag string, _ []string) bool { return c.Flags().Lookup(flag) == nil })
 	maps.Copy(values, config.Values(c.Flags()))
 	maps.Copy(values, own)
@@ -256,17 +250,12 @@ func flagError(c *cobra.Command, err error) error {
 func behindDashes(c *cobra.Command, flag string) string {
 	before := map[string]string{"calibrate": "", "find": "", "trial": " linger=20ms"}
 	change, ok := before[c.Name()]
-	if !ok || !isLoadFlag(c.Root(), flag) {
+	if !ok || !slices.ContainsFunc(c.Root().Commands(), func(c *cobra.Command) bool {
+		return slices.Contains(config.LoadCommands(), c.Name()) && c.Flags().Lookup(flag) != nil
+	}) {
 		return ""
 	}
 	return fmt.Sprintf("; write the load behind --, as in: kt %s%s -- produce --engine wire", c.Name(), change)
-}
-
-// isLoadFlag reports whether a command that makes a load has a flag.
-func isLoadFlag(root *cobra.Command, flag string) bool {
-	return slices.ContainsFunc(root.Commands(), func(c *cobra.Command) bool {
-		return slices.Contains([]string{string(plan.Produce), string(plan.Consume), string(plan.Roundtrip)}, c.Name()) && c.Flags().Lookup(flag) != nil
-	})
 }
 
 // unknownShort returns the error of a letter that is no flag; the letters may be a name that lacks a dash.

@@ -28,7 +28,38 @@ func newConfig(env *Env) *cobra.Command {
 		Args:       oneCommand,
 		ValidArgs:  config.Commands(),
 	})
-	c.AddCommand(newConfigCheck(env), newConfigClusters(env), newConfigUse(env))
+	c.AddCommand(
+		command[*config.Configure]{flags: config.NewConfigFile, load: unloaded, run: checkConfig}.of(env, &cobra.Command{
+			Use:   "check [FILE]",
+			Short: "Find mistakes in the configuration files",
+			Long: `Find mistakes in the configuration files that commands read, or in one file: keys that kt
+does not know, with their lines, values that do not fit, clusters that are not there, and
+properties files that cannot be read. Variables that look like kt's and are none are
+told too. Exit code 2: there is a mistake.`,
+			Example: `  kt config check
+  kt config check ci/kt.yaml`,
+			Args: cobra.MaximumNArgs(1),
+			ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+				return []string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt
+			},
+		}),
+		command[*config.Configure]{flags: config.NewConfigure, run: listClusters}.of(env, &cobra.Command{
+			Use:     "clusters",
+			Short:   "List the clusters of the configuration file, and which one is in use",
+			Example: "  kt config clusters --output json | jq -r '.clusters[].name'",
+		}),
+		command[*config.Configure]{flags: config.NewConfigFile, load: unloaded, run: useCluster}.of(env, &cobra.Command{
+			Use:   "use CLUSTER",
+			Short: "Choose the cluster that commands use",
+			Long: `Choose the cluster that commands use when nothing else names brokers. kt writes a line,
+cluster: NAME, into the file that holds the clusters, and leaves the rest of it as it is.`,
+			Example: "  kt config use staging",
+			Args:    one("the name of a cluster"),
+			ValidArgsFunction: func(c *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+				return env.clusterNames(c), cobra.ShellCompDirectiveNoFileComp
+			},
+		}),
+	)
 	return c
 }
 
@@ -63,23 +94,6 @@ func showConfig(_ context.Context, env *Env, flags *config.Configure, commands [
 	}{1, values}), nil
 }
 
-func newConfigCheck(env *Env) *cobra.Command {
-	return command[*config.Configure]{flags: config.NewConfigFile, load: unloaded, run: checkConfig}.of(env, &cobra.Command{
-		Use:   "check [FILE]",
-		Short: "Find mistakes in the configuration files",
-		Long: `Find mistakes in the configuration files that commands read, or in one file: keys that kt
-does not know, with their lines, values that do not fit, clusters that are not there, and
-properties files that cannot be read. Variables that look like kt's and are none are
-told too. Exit code 2: there is a mistake.`,
-		Example: `  kt config check
-  kt config check ci/kt.yaml`,
-		Args: cobra.MaximumNArgs(1),
-		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			return []string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt
-		},
-	})
-}
-
 // unloaded is for commands that only read or write the files.
 func unloaded(*Env, *config.Configure, []string) error { return nil }
 
@@ -92,14 +106,6 @@ func checkConfig(_ context.Context, env *Env, flags *config.Configure, args []st
 		return text("there is no configuration file, and no mistake in the environment\n"), nil
 	}
 	return text(theme.Clean(strings.Join(names, ", ")+": no mistake found") + "\n"), nil
-}
-
-func newConfigClusters(env *Env) *cobra.Command {
-	return command[*config.Configure]{flags: config.NewConfigure, run: listClusters}.of(env, &cobra.Command{
-		Use:     "clusters",
-		Short:   "List the clusters of the configuration file, and which one is in use",
-		Example: "  kt config clusters --output json | jq -r '.clusters[].name'",
-	})
 }
 
 func listClusters(_ context.Context, env *Env, flags *config.Configure, _ []string) (*finding, error) {
@@ -129,20 +135,6 @@ func listClusters(_ context.Context, env *Env, flags *config.Configure, _ []stri
 		Schema   int              `json:"schema"`
 		Clusters []config.Cluster `json:"clusters"`
 	}{1, all}), nil
-}
-
-func newConfigUse(env *Env) *cobra.Command {
-	return command[*config.Configure]{flags: config.NewConfigFile, load: unloaded, run: useCluster}.of(env, &cobra.Command{
-		Use:   "use CLUSTER",
-		Short: "Choose the cluster that commands use",
-		Long: `Choose the cluster that commands use when nothing else names brokers. kt writes a line,
-cluster: NAME, into the file that holds the clusters, and leaves the rest of it as it is.`,
-		Example: "  kt config use staging",
-		Args:    one("the name of a cluster"),
-		ValidArgsFunction: func(c *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-			return env.clusterNames(c), cobra.ShellCompDirectiveNoFileComp
-		},
-	})
 }
 
 func useCluster(_ context.Context, env *Env, flags *config.Configure, args []string) (*finding, error) {

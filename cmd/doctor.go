@@ -92,13 +92,6 @@ func examine(ctx context.Context, env *Env, s *config.Doctor, _ []string) (*find
 	return found(report.DoctorDoc(d), d), err
 }
 
-func newWatch(env *Env) *cobra.Command {
-	return command[*config.Plain]{flags: config.NewWatch, run: watchHost, signals: true}.of(env, &cobra.Command{
-		Use:   "watch [flags]",
-		Short: "Watch this host and its Kafka brokers, without a load",
-	})
-}
-
 // watchHost samples this host once a second until ctx ends.
 func watchHost(ctx context.Context, env *Env, w *config.Plain, _ []string) (*finding, error) {
 	name, err := os.Hostname()
@@ -208,16 +201,42 @@ func runProbe(ctx context.Context, env *Env, p *config.Probe, dirs []string) (*f
 	return found(report.ProbeDoc(r, p.Compare), r), err
 }
 
-// probe checks a probe, makes it and shows how it goes.
+// between is how much time lies between two lines of one test.
+const between = 10 * time.Second
+
+// probe checks a probe, makes it and shows how it goes: a line that is written over on a terminal, else a line for each test.
 func (e *Env) probe(ctx context.Context, o probe.Options, quiet bool) (*probe.Report, error) {
 	plan, err := probe.Check(o)
 	if err != nil {
 		return nil, usageError(err)
 	}
-	show := e.probeProgress(quiet)
-	show.begin(plan)
-	defer show.end()
-	return probe.Run(ctx, o, show.tell)
+	if quiet {
+		return probe.Run(ctx, o, func(probe.Progress) {})
+	}
+	for _, d := range plan.Directories { // writes wear disks out
+		e.say("%s: writes at most %s, repeatedly", d.Path, theme.Bytes(d.SizeBytes))
+	}
+	e.say("takes %s at most", theme.Duration(plan.Duration.Round(time.Second)))
+	tty := e.StderrTTY && e.Getenv("TERM") != "dumb" && e.Getenv("CI") == ""
+	step, told := 0, time.Duration(0) // of the last line
+	defer func() {
+		if tty && step > 0 {
+			e.redraw("")
+		}
+	}()
+	return probe.Run(ctx, o, func(now probe.Progress) {
+		switch {
+		case tty:
+			e.redraw(report.ProbeLine(now, terminalWidth(e.Stderr, true)))
+		case now.Step != step:
+			e.say("%d/%d %s: %s", now.Step, now.Steps, now.Dir, now.Test)
+		case now.Elapsed >= told+between:
+			e.say("%s", report.ProbeLine(now, 0))
+		default:
+			return
+		}
+		step, told = now.Step, now.Elapsed
+	})
 }
 
 // probe measures the log directories quickly, for checks whose wanted values depend
@@ -242,72 +261,15 @@ func (t *tuner) probe(ctx context.Context, m *tune.Machine) error {
 	if err != nil {
 		return fmt.Errorf("--probe: %w", err)
 	}
-	m.Bandwidth = slowest(r)
+	if len(r.Directories) > 0 { // the slowest counts
+		rate := math.Inf(1)
+		for _, d := range r.Directories {
+			rate = min(rate, d.PlanMiBPerSecond)
+		}
+		m.Bandwidth = int64(rate * (1 << 20))
+	}
 	if t.Output == "text" && (t.Action == config.ActionCheck || t.Action == config.ActionApply || t.Action == config.ActionDryRun) {
 		return t.env.document(t.Output, t.Look, report.ProbeDoc(r, ""), r)
 	}
 	return nil
-}
-
-// slowest returns the sustained write rate of the slowest directory, in bytes a second; 0 if
-// that was not measured of each.
-func slowest(r *probe.Report) int64 {
-	least := math.Inf(1)
-	for _, d := range r.Directories {
-		least = min(least, d.PlanMiBPerSecond)
-	}
-	if math.IsInf(least, 1) {
-		return 0
-	}
-	return int64(least * (1 << 20))
-}
-
-// probeProgress shows how a probe goes: a line that is written over on a terminal,
-// else a line for each test.
-type probeProgress struct {
-	env  *Env
-	tty  bool
-	none bool
-	step int           // of the last line
-	told time.Duration // how far that step was
-}
-
-func (e *Env) probeProgress(quiet bool) *probeProgress {
-	return &probeProgress{env: e, none: quiet, tty: e.StderrTTY && e.Getenv("TERM") != "dumb" && e.Getenv("CI") == ""}
-}
-
-// begin announces the writes, because they wear disks out and take time.
-func (p *probeProgress) begin(plan probe.Plan) {
-	if p.none {
-		return
-	}
-	for _, d := range plan.Directories {
-		p.env.say("%s: writes at most %s, repeatedly", d.Path, theme.Bytes(d.SizeBytes))
-	}
-	p.env.say("takes %s at most", theme.Duration(plan.Duration.Round(time.Second)))
-}
-
-// between is how much time lies between two lines of one test.
-const between = 10 * time.Second
-
-func (p *probeProgress) tell(now probe.Progress) {
-	switch {
-	case p.none:
-		return
-	case p.tty:
-		p.env.redraw(report.ProbeLine(now, terminalWidth(p.env.Stderr, true)))
-	case now.Step != p.step:
-		p.env.say("%d/%d %s: %s", now.Step, now.Steps, now.Dir, now.Test)
-	case now.Elapsed >= p.told+between:
-		p.env.say("%s", report.ProbeLine(now, 0))
-	default:
-		return
-	}
-	p.step, p.told = now.Step, now.Elapsed
-}
-
-func (p *probeProgress) end() {
-	if p.tty && !p.none && p.step > 0 {
-		p.env.redraw("")
-	}
 }

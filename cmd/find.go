@@ -28,18 +28,9 @@ func newFind(env *Env) *cobra.Command {
 }
 
 func findPeak(ctx context.Context, env *Env, flags *config.Find, args []string) (*finding, error) {
-	s, err := findOf(flags, args)
-	if err != nil {
-		return nil, usageError(err)
-	}
-	return startStudy(ctx, env, flags.Written, s, load.NewRunner(env.maker()), flags.DryRun, false) // --yes is a flag of the load
-}
-
-// findOf returns the search of a command line.
-func findOf(flags *config.Find, args []string) (*study.Study, error) {
 	l, err := loadOf(args)
 	if err != nil {
-		return nil, err
+		return nil, usageError(err)
 	}
 	search := study.DefaultSearch()
 	search.Trial, search.Precision, search.Ladder = plan.Duration(flags.Trial), flags.Precision, flags.Ladder
@@ -53,10 +44,10 @@ func findOf(flags *config.Find, args []string) (*study.Study, error) {
 	}
 	s, err := study.NewFind(l, search, plan.Duration(flags.Rest))
 	if err := errors.Join(append(errs, err)...); err != nil {
-		return nil, err
+		return nil, usageError(err)
 	}
 	share(s, flags.Tags)
-	return s, nil
+	return startStudy(ctx, env, flags.Written, s, load.NewRunner(env.maker()), flags.DryRun, false) // --yes is a flag of the load
 }
 
 // share gives every run of a study these tags, if there are some.

@@ -153,7 +153,10 @@ func reflow(text string, width int) string {
 		case strings.HasPrefix(line, " "):
 			flush()
 			if width > 0 && utf8.RuneCountInString(line) > width {
-				indent := strings.Repeat(" ", lastColumn(line))
+				indent := line[:len(line)-len(strings.TrimLeft(line, " "))]
+				if at := strings.LastIndex(line, "  "); at >= 0 {
+					indent = strings.Repeat(" ", at+len("  ")) // the text of a row begins after its last two spaces
+				}
 				lines := fill(line[len(indent):], indent, width)
 				lines[0] = line[:len(indent)] + strings.TrimPrefix(lines[0], indent)
 				out = append(out, lines...)
@@ -166,14 +169,6 @@ func reflow(text string, width int) string {
 	}
 	flush()
 	return strings.Join(out, "\n")
-}
-
-// lastColumn returns where the text of a table's row begins: after its last two spaces.
-func lastColumn(row string) int {
-	if at := strings.LastIndex(row, "  "); at >= 0 {
-		return at + len("  ")
-	}
-	return len(row) - len(strings.TrimLeft(row, " "))
 }
 
 // fill sets words in lines that begin with an indent, of at most so many characters where
@@ -222,13 +217,4 @@ func describe(c *cobra.Command) *cobra.Command {
 	long, examples, _ := strings.Cut(strings.ReplaceAll(string(file), "{profiles}", names), "\nExamples:\n")
 	c.Long, c.Example = strings.TrimRight(long, "\n"), strings.TrimRight(examples, "\n")
 	return c
-}
-
-// helpTopics are commands without anything to run.
-func helpTopics() []*cobra.Command {
-	return []*cobra.Command{
-		describe(&cobra.Command{Use: "exit-codes", Short: "What kt's exit codes mean", SuggestFor: []string{"exit", "codes", "status"}}),
-		describe(&cobra.Command{Use: "engines", Short: "What the client and the wire engine measure", SuggestFor: []string{"engine", "wire", "client"}}),
-		describe(&cobra.Command{Use: "systems", Short: "RabbitMQ and Pulsar under the same loads: how their words map to kt's", SuggestFor: []string{"system", "rabbitmq", "pulsar", "amqp"}}),
-	}
 }

@@ -83,8 +83,11 @@ func runLoad(ctx context.Context, env *Env, asked *config.Run) error {
 	if l.PrintConfig {
 		return effectiveConfig(l).Write(env.Stdout)
 	}
-	if err := env.permitLoad(ctx, asked); err != nil {
-		return err
+	if asked.Protected != "" && !asked.Yes {
+		ask := func(ctx context.Context) error { return env.permit(ctx, asked.Protected, describeLoad(&asked.Plan)) }
+		if err := env.interruptible(ctx, ask); err != nil {
+			return err
+		}
 	}
 	ctx, abort := context.WithCancel(ctx)
 	defer abort()
@@ -264,45 +267,24 @@ func addressSpace(limit uint64) error {
 		"to bound memory, use a cgroup or GOMEMLIMIT", theme.Bytes(int64(limit)))
 }
 
-func newProduce(env *Env) *cobra.Command {
-	return newLoad(env, config.NewProduce, &cobra.Command{
-		Use:   "produce [flags]",
-		Short: "Produce records, measure, and say what the limit was",
-	})
-}
-
-func newConsume(env *Env) *cobra.Command {
-	return newLoad(env, config.NewConsume, &cobra.Command{
-		Use:   "consume [flags]",
-		Short: "Consume records, measure, and say what the limit was",
-	})
-}
-
-func newRoundtrip(env *Env) *cobra.Command {
-	c := newLoad(env, config.NewRoundtrip, &cobra.Command{
-		Use:   "roundtrip [flags]",
-		Short: "Produce records, read them back, and measure the whole way",
-	})
-	c.Args = func(c *cobra.Command, args []string) error { return latencyToolArgs(env, c, args) }
-	return c
-}
-
 // latencyToolArgs takes the arguments of kafka-e2e-latency that are not named, and warns of them as it does.
-func latencyToolArgs(env *Env, c *cobra.Command, args []string) error {
+func latencyToolArgs(env *Env) cobra.PositionalArgs {
 	names := []string{"bootstrap-server", "topic", "num-records", "producer-acks", "record-size", "command-config"}
-	if len(args) != len(names) && len(args) != len(names)-1 {
-		return noArgs(c, args)
-	}
-	for i, value := range args {
-		if c.Flags().Changed(names[i]) {
-			return usageError(fmt.Errorf("--%s and the argument %q exclude each other: give one", names[i], value))
+	return func(c *cobra.Command, args []string) error {
+		if len(args) != len(names) && len(args) != len(names)-1 {
+			return noArgs(c, args)
 		}
-		if err := c.Flags().Set(names[i], value); err != nil {
-			return flagError(c, err)
+		for i, value := range args {
+			if c.Flags().Changed(names[i]) {
+				return usageError(fmt.Errorf("--%s and the argument %q exclude each other: give one", names[i], value))
+			}
+			if err := c.Flags().Set(names[i], value); err != nil {
+				return flagError(c, err)
+			}
 		}
+		env.line("WARNING: Positional argument usage is deprecated and will be removed in Apache Kafka 5.0. Please use named arguments instead: --" + strings.Join(names, ", --"))
+		return nil
 	}
-	env.line("WARNING: Positional argument usage is deprecated and will be removed in Apache Kafka 5.0. Please use named arguments instead: --" + strings.Join(names, ", --"))
-	return nil
 }
 
 // permit asks before loads of a cluster that is marked as protected. Where nobody can be asked it refuses them.
@@ -315,16 +297,6 @@ func (e *Env) permit(ctx context.Context, cluster, loads string) error {
 		return usageError(errors.New("nothing was done"))
 	}
 	return nil
-}
-
-// permitLoad asks before one load, if it goes to a protected cluster.
-func (e *Env) permitLoad(ctx context.Context, r *config.Run) error {
-	if r.Protected == "" || r.Yes {
-		return nil
-	}
-	return e.interruptible(ctx, func(ctx context.Context) error {
-		return e.permit(ctx, r.Protected, describeLoad(&r.Plan))
-	})
 }
 
 // describeLoad tells what a load will do to a cluster.

@@ -245,18 +245,6 @@ func (o *output) Observe(s run.Second) {
 	}
 }
 
-// result writes the result to stdout, even when an interval before could not be.
-func (o *output) result(res result.Result, opts report.Options) error {
-	lines, err := o.live.Finish(res)
-	if lines {
-		return err
-	}
-	if o.format != "text" && opts.RunFile != "" && !o.load.Quiet {
-		o.env.say("run file %s", opts.RunFile)
-	}
-	return errors.Join(err, format(o.format)(o.env.Stdout, res, opts))
-}
-
 // check returns the command that looks for the records of the run's ledger; "": nothing has them.
 func (o *output) check() string {
 	o.mu.Lock()
@@ -277,7 +265,14 @@ func (o *output) check() string {
 func (o *output) write(res result.Result, runFile string) error {
 	opts := o.env.reportOptions(o.load.Look, o.load.Verbose)
 	opts.RunFile, opts.Full, opts.Check = runFile, false, o.check()
-	if err := o.result(res, opts); err != nil || !o.load.PrintMetrics {
+	lines, err := o.live.Finish(res)
+	if !lines { // also when an interval before could not be written
+		if o.format != "text" && opts.RunFile != "" && !o.load.Quiet {
+			o.env.say("run file %s", opts.RunFile)
+		}
+		err = errors.Join(err, format(o.format)(o.env.Stdout, res, opts))
+	}
+	if err != nil || !o.load.PrintMetrics {
 		return err
 	}
 	w := o.env.Stdout

@@ -25,13 +25,6 @@ import (
 	"github.com/kt-bench/kt/internal/theme"
 )
 
-func newPeers(env *Env) *cobra.Command {
-	return command[*config.Peers]{flags: config.NewPeers, run: listPeers, signals: true}.of(env, &cobra.Command{
-		Use:   "peers",
-		Short: "List the hosts on which kt agent runs",
-	})
-}
-
 func listPeers(ctx context.Context, env *Env, s *config.Peers, _ []string) (*finding, error) {
 	_, agents, err := env.maker().Agents(ctx, &s.Agents)
 	if err != nil {

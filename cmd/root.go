@@ -85,8 +85,24 @@ func newRoot(env *Env) *cobra.Command {
 		_ = writeHelp(env.Stdout, c, env.width(), env.helpAll) // there is nobody left to tell
 	})
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(newProduce(env), newConsume(env), newRoundtrip(env), newStudy(env), newFind(env), newTrial(env), newCompare(env), newDoctor(env), newTune(env), newProbe(env), newWatch(env), newCalibrate(env), newSink(env), newReport(env), newRuns(env), newCollect(env), newAgent(env), newPeers(env), newKeygen(env), newConfig(env), newProfiles(env), newPart(env), newVersion(env))
-	root.AddCommand(helpTopics()...)
+	root.AddCommand(
+		newLoad(env, config.NewProduce, &cobra.Command{Use: "produce [flags]", Short: "Produce records, measure, and say what the limit was"}),
+		newLoad(env, config.NewConsume, &cobra.Command{Use: "consume [flags]", Short: "Consume records, measure, and say what the limit was"}),
+		newLoad(env, config.NewRoundtrip, &cobra.Command{
+			Use: "roundtrip [flags]", Short: "Produce records, read them back, and measure the whole way", Args: latencyToolArgs(env),
+		}),
+		newStudy(env), newFind(env), newTrial(env), newCompare(env), newDoctor(env), newTune(env), newProbe(env),
+		command[*config.Plain]{flags: config.NewWatch, run: watchHost, signals: true}.of(env, &cobra.Command{
+			Use: "watch [flags]", Short: "Watch this host and its Kafka brokers, without a load",
+		}),
+		newCalibrate(env), newReport(env), newRuns(env), newCollect(env), newAgent(env), newKeygen(env), newConfig(env), newProfiles(env), newPart(env), newVersion(env),
+		command[*config.Peers]{flags: config.NewPeers, run: listPeers, signals: true}.of(env, &cobra.Command{Use: "peers", Short: "List the hosts on which kt agent runs"}),
+		command[none]{run: runSink}.of(env, &cobra.Command{Use: "sink", Short: "Take all records and keep none, for kt calibrate", Hidden: true}),
+		// Topics of the help, without anything to run.
+		describe(&cobra.Command{Use: "exit-codes", Short: "What kt's exit codes mean", SuggestFor: []string{"exit", "codes", "status"}}),
+		describe(&cobra.Command{Use: "engines", Short: "What the client and the wire engine measure", SuggestFor: []string{"engine", "wire", "client"}}),
+		describe(&cobra.Command{Use: "systems", Short: "RabbitMQ and Pulsar under the same loads: how their words map to kt's", SuggestFor: []string{"system", "rabbitmq", "pulsar", "amqp"}}),
+	)
 	return root
 }
 

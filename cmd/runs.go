@@ -39,7 +39,27 @@ func newRuns(env *Env) *cobra.Command {
 
 		SuggestFor: []string{"history", "list", "log", "ls"},
 	})
-	c.AddCommand(list(&cobra.Command{Use: "list", Short: "List the runs, as kt runs does"}), newRunsShow(env), newRunsOpen(env), newRunsRemove(env), newRunsPrune(env))
+	c.AddCommand(
+		list(&cobra.Command{Use: "list", Short: "List the runs, as kt runs does"}), newRunsShow(env), newRunsRemove(env),
+		command[none]{run: openPage}.of(env, &cobra.Command{
+			Use:   "open [RUN]",
+			Short: "Make the page of a run and show it in the browser",
+			Long: `Make the HTML page of a run in the cache folder, write its path, and show it in the
+browser if there is a desktop. Without RUN kt takes your newest run.`,
+			Example:           `  kt runs open last~1`,
+			Args:              oneFile,
+			ValidArgsFunction: env.completeRunFiles,
+		}),
+		command[*config.Prune]{flags: config.NewPrune, run: pruneRuns, signals: true}.of(env, &cobra.Command{
+			Use:   "prune",
+			Short: "Remove old runs",
+			Long: `Remove runs that are older than --older and not among the newest --keep, with their
+ledgers and pages. Runs with a tag stay, unless --tagged is given. A run at work stays.
+kt shows the runs, and asks.`,
+			Example: `  kt runs prune --dry-run
+  kt runs prune --keep 50 --older 30d --yes`,
+		}),
+	)
 	return c
 }
 
@@ -97,9 +117,9 @@ func newRunsShow(env *Env) *cobra.Command {
 }
 
 func newRunsRemove(env *Env) *cobra.Command {
-	return command[*config.Remove]{
+	return command[*config.Prune]{
 		flags: config.NewRemove,
-		run: func(ctx context.Context, env *Env, flags *config.Remove, args []string) (*finding, error) {
+		run: func(ctx context.Context, env *Env, flags *config.Prune, args []string) (*finding, error) {
 			paths, err := env.keptRuns(args)
 			if err != nil {
 				return nil, usageError(err)
@@ -141,18 +161,6 @@ func (e *Env) keptRuns(names []string) (paths []string, err error) {
 	return paths, err
 }
 
-func newRunsPrune(env *Env) *cobra.Command {
-	return command[*config.Prune]{flags: config.NewPrune, run: pruneRuns, signals: true}.of(env, &cobra.Command{
-		Use:   "prune",
-		Short: "Remove old runs",
-		Long: `Remove runs that are older than --older and not among the newest --keep, with their
-ledgers and pages. Runs with a tag stay, unless --tagged is given. A run at work stays.
-kt shows the runs, and asks.`,
-		Example: `  kt runs prune --dry-run
-  kt runs prune --keep 50 --older 30d --yes`,
-	})
-}
-
 func pruneRuns(ctx context.Context, env *Env, flags *config.Prune, _ []string) (*finding, error) {
 	all, err := env.runsFolder().Runs()
 	if err != nil {
@@ -161,8 +169,12 @@ func pruneRuns(ctx context.Context, env *Env, flags *config.Prune, _ []string) (
 	keep := history.Keep{Newest: flags.Keep, Since: env.Now().Add(-flags.Older), Tagged: !flags.Tagged}
 	old := keep.Old(all)
 	if len(old) == 0 {
+		age := theme.Duration(flags.Older)
+		if days := flags.Older / (24 * time.Hour); days > 0 && flags.Older == days*24*time.Hour {
+			age = theme.Plural(int64(days), "day", "days")
+		}
 		env.say("nothing to remove: each of %s is younger than %s, among the newest %d, tagged, unreadable or at work",
-			theme.Plural(len(all), "run", "runs"), age(flags.Older), flags.Keep)
+			theme.Plural(len(all), "run", "runs"), age, flags.Keep)
 		return nil, nil
 	}
 	var paths []string
@@ -177,15 +189,6 @@ func pruneRuns(ctx context.Context, env *Env, flags *config.Prune, _ []string) (
 		return nil, nil
 	}
 	return nil, removeRuns(ctx, env, paths, flags.Yes)
-}
-
-// age returns a time until now in days, if it is whole days.
-func age(d time.Duration) string {
-	const day = 24 * time.Hour
-	if d >= day && d%day == 0 {
-		return theme.Plural(int64(d/day), "day", "days")
-	}
-	return theme.Duration(d)
 }
 
 // amount returns how many runs there are, and their bytes.
@@ -227,18 +230,6 @@ func removeRuns(ctx context.Context, env *Env, paths []string, yes bool) error {
 		env.say("removed %d of %s", removed, theme.Plural(len(paths), "run", "runs"))
 	}
 	return errors.Join(errs...)
-}
-
-func newRunsOpen(env *Env) *cobra.Command {
-	return command[none]{run: openPage}.of(env, &cobra.Command{
-		Use:   "open [RUN]",
-		Short: "Make the page of a run and show it in the browser",
-		Long: `Make the HTML page of a run in the cache folder, write its path, and show it in the
-browser if there is a desktop. Without RUN kt takes your newest run.`,
-		Example:           `  kt runs open last~1`,
-		Args:              oneFile,
-		ValidArgsFunction: env.completeRunFiles,
-	})
 }
 
 // openPage makes the page of a run and shows it.

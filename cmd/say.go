@@ -146,16 +146,12 @@ func (e *Env) ascii(asked bool) bool {
 
 // reportOptions returns how a result is written to stdout, of a run of the past.
 func (e *Env) reportOptions(l config.Look, verbose bool) report.Options {
-	return report.Options{Options: doc.Options{Theme: e.theme(l), Width: e.width(), Verbose: verbose, Full: true}}
-}
-
-// theme returns the look of stdout: colours only on a terminal.
-func (e *Env) theme(l config.Look) *theme.Theme {
-	profile := colorprofile.NoTTY
+	profile := colorprofile.NoTTY // colours only on a terminal
 	if e.StdoutTTY && e.Getenv("TERM") != "dumb" {
 		profile = e.profile(e.Stdout, l.NoColor)
 	}
-	return theme.New(theme.Options{Profile: profile, ASCII: e.ascii(l.ASCII), Dark: e.dark(l.Theme)})
+	look := theme.New(theme.Options{Profile: profile, ASCII: e.ascii(l.ASCII), Dark: e.dark(l.Theme)})
+	return report.Options{Options: doc.Options{Theme: look, Width: e.width(), Verbose: verbose, Full: true}}
 }
 
 // dark reports whether colours are for a dark background. Some terminals say theirs in

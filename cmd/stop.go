@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -85,13 +86,7 @@ func (s *stopper) stop(by os.Signal) {
 
 // leaveLate ends the process after the grace. A process that ends in order by then is not held up. The caller holds mu.
 func (s *stopper) leaveLate(by os.Signal) {
-	code := s.exitCode()
-	if code == exitOK {
-		code = codeOf(by)
-	}
-	if code == exitOK {
-		code = exitFailed // it was a key, and records in flight stay unknown
-	}
+	code := cmp.Or(codeOf(s.by), codeOf(by), exitFailed) // the last of a key: records in flight stay unknown
 	leave := s.leave
 	time.AfterFunc(s.grace-restoreTime, func() {
 		go s.tell("not everything ended within a second: kt leaves without it")
@@ -113,11 +108,8 @@ const (
 func (s *stopper) code() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.exitCode()
+	return codeOf(s.by)
 }
-
-// exitCode is code for a caller that holds mu.
-func (s *stopper) exitCode() int { return codeOf(s.by) }
 
 // codeOf returns the exit code of a signal, exitOK of none.
 func codeOf(by os.Signal) int {

@@ -30,7 +30,48 @@ func newStudy(env *Env) *cobra.Command {
 		Args:       noArgs,
 		RunE:       func(c *cobra.Command, _ []string) error { return c.Help() },
 	})
-	c.AddCommand(newStudyList(env), newStudyShow(env), newStudyRun(env), newStudyResume(env), newStudyReport(env), newStudyRestore(env))
+	c.AddCommand(
+		command[none]{run: listStudies}.of(env, &cobra.Command{Use: "list", Short: "List the studies that kt has, and those that were made here"}),
+		command[none]{run: showStudy}.of(env, &cobra.Command{
+			Use:               "show NAME",
+			Short:             "Show what a study varies and answers",
+			Example:           "  kt study show partitions > mine.yaml",
+			Args:              one("the name of a study"),
+			ValidArgsFunction: completeStudies,
+		}),
+		command[*config.Study]{flags: config.NewStudyRun, run: runStudy, signals: true}.of(env, &cobra.Command{
+			Use:   "run NAME|FILE",
+			Short: "Make a study",
+			Example: `  kt study run partitions --set partitions=1,4,16 --run-time 5s
+  kt study run mine.yaml --bootstrap-server kafka-1:9092 --dry-run`,
+			Args:              one("the name of a study, or a file"),
+			ValidArgsFunction: completeStudies,
+		}),
+		command[*config.Study]{flags: config.NewStudyResume, run: resumeStudy, signals: true}.of(env, &cobra.Command{
+			Use:               "resume [ID]",
+			Short:             "Go on with a study that was cut off",
+			Long:              "Go on with a study that was cut off. Without ID kt takes the newest that has something left to do.",
+			Args:              newest,
+			ValidArgsFunction: env.completeMade,
+		}),
+		command[*config.Study]{flags: config.NewStudyReport, run: reportStudy}.of(env, &cobra.Command{
+			Use:               "report [ID]",
+			Short:             "Write what a study says, from its run files",
+			Long:              "Write what a study says, made of its run files again. Without ID kt takes the newest.",
+			Args:              newest,
+			ValidArgsFunction: env.completeMade,
+		}),
+		command[none]{run: restoreStudy, signals: true}.of(env, &cobra.Command{
+			Use:   "restore [ID]",
+			Short: "Put back what a study that was cut off has changed",
+			Long: `Put back what a study or a trial that was cut off has changed on brokers and their hosts,
+and delete the topics that it has left. Without ID kt takes the newest. The runs stay, and
+kt study resume can go on with them.`,
+			Example:           "  sudo kt study restore",
+			Args:              cobra.MaximumNArgs(1),
+			ValidArgsFunction: env.completeMade,
+		}),
+	)
 	return c
 }
 
@@ -52,10 +93,6 @@ func newest(c *cobra.Command, args []string) error {
 	return one("one study or none")(c, args)
 }
 
-func newStudyList(env *Env) *cobra.Command {
-	return command[none]{run: listStudies}.of(env, &cobra.Command{Use: "list", Short: "List the studies that kt has, and those that were made here"})
-}
-
 func listStudies(_ context.Context, env *Env, _ none, _ []string) (*finding, error) {
 	shipped, err := shippedStudies()
 	if err != nil {
@@ -69,16 +106,6 @@ func listStudies(_ context.Context, env *Env, _ none, _ []string) (*finding, err
 	return found(report.StudyListDoc(shipped, made), nil), nil
 }
 
-func newStudyShow(env *Env) *cobra.Command {
-	return command[none]{run: showStudy}.of(env, &cobra.Command{
-		Use:               "show NAME",
-		Short:             "Show what a study varies and answers",
-		Example:           "  kt study show partitions > mine.yaml",
-		Args:              one("the name of a study"),
-		ValidArgsFunction: completeStudies,
-	})
-}
-
 func showStudy(_ context.Context, _ *Env, _ none, args []string) (*finding, error) {
 	file, err := studyText(args[0])
 	if err != nil {
@@ -89,27 +116,6 @@ func showStudy(_ context.Context, _ *Env, _ none, args []string) (*finding, erro
 		lines[i] = theme.Clean(line) // a file may be somebody else's
 	}
 	return text(strings.Join(lines, "\n")), nil
-}
-
-func newStudyRun(env *Env) *cobra.Command {
-	return command[*config.Study]{flags: config.NewStudyRun, run: runStudy, signals: true}.of(env, &cobra.Command{
-		Use:   "run NAME|FILE",
-		Short: "Make a study",
-		Example: `  kt study run partitions --set partitions=1,4,16 --run-time 5s
-  kt study run mine.yaml --bootstrap-server kafka-1:9092 --dry-run`,
-		Args:              one("the name of a study, or a file"),
-		ValidArgsFunction: completeStudies,
-	})
-}
-
-func newStudyResume(env *Env) *cobra.Command {
-	return command[*config.Study]{flags: config.NewStudyResume, run: resumeStudy, signals: true}.of(env, &cobra.Command{
-		Use:               "resume [ID]",
-		Short:             "Go on with a study that was cut off",
-		Long:              "Go on with a study that was cut off. Without ID kt takes the newest that has something left to do.",
-		Args:              newest,
-		ValidArgsFunction: env.completeMade,
-	})
 }
 
 func resumeStudy(ctx context.Context, env *Env, flags *config.Study, args []string) (*finding, error) {
@@ -133,16 +139,6 @@ func resumeStudy(ctx context.Context, env *Env, flags *config.Study, args []stri
 	return makeStudy(ctx, env, flags.Written, f, b)
 }
 
-func newStudyReport(env *Env) *cobra.Command {
-	return command[*config.Study]{flags: config.NewStudyReport, run: reportStudy}.of(env, &cobra.Command{
-		Use:               "report [ID]",
-		Short:             "Write what a study says, from its run files",
-		Long:              "Write what a study says, made of its run files again. Without ID kt takes the newest.",
-		Args:              newest,
-		ValidArgsFunction: env.completeMade,
-	})
-}
-
 func reportStudy(_ context.Context, env *Env, flags *config.Study, args []string) (*finding, error) {
 	f, unread, err := env.openStudy(args, false)
 	env.leftOut(unread)
@@ -153,19 +149,6 @@ func reportStudy(_ context.Context, env *Env, flags *config.Study, args []string
 		env.say("study %s", f.ID)
 	}
 	return foundInStudy(f)
-}
-
-func newStudyRestore(env *Env) *cobra.Command {
-	return command[none]{run: restoreStudy, signals: true}.of(env, &cobra.Command{
-		Use:   "restore [ID]",
-		Short: "Put back what a study that was cut off has changed",
-		Long: `Put back what a study or a trial that was cut off has changed on brokers and their hosts,
-and delete the topics that it has left. Without ID kt takes the newest. The runs stay, and
-kt study resume can go on with them.`,
-		Example:           "  sudo kt study restore",
-		Args:              cobra.MaximumNArgs(1),
-		ValidArgsFunction: env.completeMade,
-	})
 }
 
 func restoreStudy(ctx context.Context, env *Env, _ none, args []string) (*finding, error) {

@@ -110,13 +110,18 @@ func runTune(ctx context.Context, env *Env, s *config.Tune, _ []string) (*findin
 	case err != nil:
 		return nil, usageError(err)
 	case t.Action == config.ActionList:
-		return t.list()
+		all, err := tuneProfiles()
+		return found(report.SettingsDoc(t.settings), tune.Settings(t.settings, all)), err
 	case t.Action == config.ActionExplain:
 		return t.explain(ctx)
 	case t.Action == config.ActionRollback:
 		return t.rollback()
 	case t.Action == config.ActionStatus:
-		return t.status()
+		held, err := t.tree.Status()
+		if err != nil {
+			return nil, err
+		}
+		return found(report.StatusDoc(held, report.OutcomeOptions{Root: t.root()}), append([]tune.Undone{}, held...)), nil
 	case t.Action == config.ActionApply:
 		if err := t.mayApply(); err != nil {
 			return nil, err
@@ -173,12 +178,6 @@ func (t *tuner) check(ctx context.Context) (*tune.Report, error) {
 	return tune.Check(m, t.settings), nil
 }
 
-// list prints the catalogue.
-func (t *tuner) list() (*finding, error) {
-	all, err := tuneProfiles()
-	return found(report.SettingsDoc(t.settings), tune.Settings(t.settings, all)), err
-}
-
 // explain prints an entry of the catalogue, with the finding of this machine where kt can
 // check it.
 func (t *tuner) explain(ctx context.Context) (*finding, error) {
@@ -187,7 +186,7 @@ func (t *tuner) explain(ctx context.Context) (*finding, error) {
 		return nil, err
 	}
 	var here *tune.Finding
-	if t.Output != "json" && t.checkMachine() {
+	if t.Output != "json" && (runtime.GOOS == "linux" || filepath.Clean(t.Root) != "/") { // kt can check the machine
 		t.settings = []*tune.Setting{t.explained}
 		r, err := t.check(ctx)
 		if err != nil {
@@ -199,9 +198,6 @@ func (t *tuner) explain(ctx context.Context) (*finding, error) {
 	}
 	return found(report.ExplainDoc(t.explained, all, here), t.explained.Document(all)), nil
 }
-
-// checkMachine reports whether kt tune can check the machine.
-func (t *tuner) checkMachine() bool { return runtime.GOOS == "linux" || filepath.Clean(t.Root) != "/" }
 
 // tuneProfiles returns the profiles that kt ships.
 func tuneProfiles() ([]*tune.Profile, error) {
@@ -308,15 +304,6 @@ func (t *tuner) rollback() (*finding, error) {
 	}
 	d := report.UndoneDoc(undone, report.OutcomeOptions{Root: t.root(), Force: force, Files: true})
 	return changed(d, slices.ContainsFunc(undone, func(u tune.Undone) bool { return u.State == tune.Failed || u.State == tune.Drifted }))
-}
-
-// status shows the changes in the journal.
-func (t *tuner) status() (*finding, error) {
-	held, err := t.tree.Status()
-	if err != nil {
-		return nil, err
-	}
-	return found(report.StatusDoc(held, report.OutcomeOptions{Root: t.root()}), append([]tune.Undone{}, held...)), nil
 }
 
 // changed returns the outcomes of changes. The exit code is 1 if some of them failed.

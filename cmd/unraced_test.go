@@ -133,7 +133,7 @@ func TestNoFileShowsASecret(t *testing.T) {
 // the password.
 func FuzzCommandLine(f *testing.F) {
 	var names []string
-	produce := newProduce(&Env{Getenv: func(string) string { return "" }})
+	produce := newLoad(&Env{Getenv: func(string) string { return "" }}, config.NewProduce, &cobra.Command{Use: "produce"})
 	produce.Flags().VisitAll(func(one *pflag.Flag) { names = append(names, one.Name) })
 	for i, around := range [][2]string{{"", ""}, {"x,", ",y"}, {"a=", ""}, {"'", "'"}, {"\x1b[", "\n"}, {"kafka://b:1,", "/"}} {
 		f.Add(uint8(i*7), around[0], around[1])

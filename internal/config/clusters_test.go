@@ -109,9 +109,7 @@ func TestALoadOfAProtectedClusterIsOneHoweverItIsNamed(t *testing.T) {
 	}
 	in, dir := withClusters(t, "  far: {command-config: far.properties, protected: true}\nyes: true\n")
 	write(t, filepath.Join(dir, "far.properties"), "bootstrap.servers=f:1\n")
-	if _, err := load(t, in); err == nil || !strings.Contains(err.Error(), `unknown key "yes"`) {
-		t.Errorf("a file answers for the user: %v", err)
-	}
+	must.Err(t, `unknown key "yes"`, must.Fail(load(t, in)), "a file answers for the user")
 	in, dir = withClusters(t, "  far: {command-config: far.properties, protected: true}\n")
 	write(t, filepath.Join(dir, "far.properties"), "bootstrap.servers=f:1\n")
 	in.env["KT_YES"], in.args = "true", []string{"--bootstrap-server", "f:1"}
@@ -201,9 +199,7 @@ func TestTheFileOfTheProjectIsBetweenTheUsersAndTheEnvironment(t *testing.T) {
 
 func TestTheFileOfAProjectMayBeOfAStranger(t *testing.T) {
 	const user = "cluster: c\nclusters: {c: {bootstrap-server: c:1, command-config: /secret.properties}}"
-	if _, err := loadOf(t, projectSystem(t, "produce: {exec: reboot, at: 1s}", user, nil)); err == nil || !strings.Contains(err.Error(), "--exec runs a command") {
-		t.Errorf("a project runs a command: %v", err)
-	}
+	must.Err(t, "--exec runs a command", must.Fail(loadOf(t, projectSystem(t, "produce: {exec: reboot, at: 1s}", user, nil))), "a project runs a command")
 	r, err := loadOf(t, projectSystem(t, "bootstrap-server: evil:1", user, nil))
 	if err != nil || r.Cluster != "" || r.Flags["command-config"] != "" {
 		t.Errorf("brokers of the project get the user's %q, %v", r.Flags["command-config"], err)
@@ -309,13 +305,9 @@ func TestAURLTakesThePlaceOfBrokers(t *testing.T) {
 	if r := mustLoad(t, given{command: plan.Consume, args: []string{"--topic", "t", "--url", "pulsar://broker"}}); r.Plan.Read.Group != "" || len(r.ConsumerProperties) > 0 {
 		t.Errorf("without --group there is group %q, and %v", r.Plan.Read.Group, r.ConsumerProperties)
 	}
-	if _, err := load(t, given{args: []string{"--topic", "t", "--url", "amqp://rabbit", "--stop-at-disk", "80%"}}); err == nil || !strings.Contains(err.Error(), "--stop-at-disk: kt does not see the disks of RabbitMQ: --num-records or --duration") {
-		t.Errorf("the limit of disks is taken: %v", err)
-	}
+	must.Err(t, "--stop-at-disk: kt does not see the disks of RabbitMQ: --num-records or --duration", must.Fail(load(t, given{args: []string{"--topic", "t", "--url", "amqp://rabbit", "--stop-at-disk", "80%"}})), "the limit of disks is taken")
 	must.Match(t, 0, mustLoad(t, given{args: []string{"--topic", "t", "--url", "amqp://rabbit", "--stop-at-disk", "never"}}).Plan.Load.StopAtDisk, "never")
-	if _, err := load(t, given{args: []string{"--topic", "t", "--url", "amqp://rabbit", "--bootstrap-server", "b:9092"}}); err == nil || !strings.Contains(err.Error(), "exclude each other") {
-		t.Errorf("both are taken: %v", err)
-	}
+	must.Err(t, "exclude each other", must.Fail(load(t, given{args: []string{"--topic", "t", "--url", "amqp://rabbit", "--bootstrap-server", "b:9092"}})), "both are taken")
 }
 
 func TestAURLOfKafkaNamesBrokers(t *testing.T) {

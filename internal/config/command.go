@@ -78,7 +78,7 @@ var (
 	NewReport      = settingsOf[Report]("report", "report")
 	NewRuns        = settingsOf[Runs]("runs", "runs")
 	NewPrune       = settingsOf[Prune]("prune", "prune")
-	NewRemove      = settingsOf[Remove]("remove", "prune")
+	NewRemove      = settingsOf[Prune]("remove", "prune")
 	NewCollect     = settingsOf[Collect]("collect", "collect")
 	NewAgent       = settingsOf[Agent]("agent", "agent")
 	NewPeers       = settingsOf[Peers]("peers", "peers")
@@ -167,15 +167,3 @@ func (p *problems) err() error { return errors.Join(*p...) }
 
 // commands are what defines the flags of each command, by its rows.
 var commands = make(map[string]func(*pflag.FlagSet) command)
-
-// loadCommand loads the settings of a command of which nothing is typed. Only a command that makes a load has a run.
-func loadCommand(name string, sys System) (*Run, error) {
-	switch c := commands[name](pflag.NewFlagSet(name, pflag.ContinueOnError)).(type) {
-	case *Flags:
-		r, err := c.Load(sys)
-		return &r, err
-	case interface{ Load(System) error }:
-		return nil, c.Load(sys)
-	}
-	return nil, nil
-}

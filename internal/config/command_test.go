@@ -84,9 +84,7 @@ func TestOutputsThatOnlyReportHasAreReports(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "kt report FILE --output processes") {
 		t.Error(err)
 	}
-	if _, err = load(t, given{args: []string{"-o", "texts"}}); err == nil || !strings.Contains(err.Error(), "did you mean text?") {
-		t.Error(err)
-	}
+	must.Err(t, "did you mean text?", must.Fail(load(t, given{args: []string{"-o", "texts"}})), "the error")
 }
 
 func TestNamesThatAgentsRefuseAreMistakesOfTheCommandLine(t *testing.T) {
@@ -117,9 +115,7 @@ func TestNamesThatAgentsRefuseAreMistakesOfTheCommandLine(t *testing.T) {
 		}
 	}
 	for _, name := range []string{".x", "_x", "-x", "a b", strings.Repeat("x", 65)} {
-		if _, err := load(t, given{args: []string{"--run", name}}); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("--run %q: ", name)) {
-			t.Errorf("kt produce --run %q gives %v", name, err)
-		}
+		must.Err(t, fmt.Sprintf("--run %q: ", name), must.Fail(load(t, given{args: []string{"--run", name}})), "kt produce --run %q", name)
 	}
 	must.Match(t, "nightly", mustLoad(t, given{command: plan.Consume, args: append(needed(plan.Consume), "--run", "nightly")}).Name, "the run")
 }
@@ -321,9 +317,7 @@ func TestTagsAreCheckedAndCountOnce(t *testing.T) {
 		t.Errorf("tags are %q", r.Tags)
 	}
 	for _, bad := range []string{"a b", "-a", "a/b", strings.Repeat("x", 65), "ä"} {
-		if _, err := load(t, given{args: []string{"--tag", bad}}); err == nil || !strings.Contains(err.Error(), "--tag") {
-			t.Errorf("the tag %q: %v", bad, err)
-		}
+		must.Err(t, "--tag", must.Fail(load(t, given{args: []string{"--tag", bad}})), "the tag %q", bad)
 	}
 }
 

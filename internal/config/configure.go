@@ -154,9 +154,13 @@ func (c *Configure) Check(path string, sys System, with Checks) ([]string, error
 		if slices.Contains(LoadCommands(), command) && with.Profiles != nil {
 			sys.Profiles = with.Profiles(command)
 		}
-		run, err := loadCommand(command, sys)
-		if run != nil {
-			err = errors.Join(err, state.layers.sourced(with.Clients(run)))
+		switch c := commands[command](pflag.NewFlagSet(command, pflag.ContinueOnError)).(type) {
+		case *Flags:
+			var run Run
+			run, err = c.Load(sys)
+			err = errors.Join(err, state.layers.sourced(with.Clients(&run)))
+		case interface{ Load(System) error }:
+			err = c.Load(sys)
 		}
 		typed := slices.DeleteFunc(flat(err), func(err error) bool { // no file and no variable holds the rest
 			var p *plan.Problem

@@ -100,32 +100,28 @@ func (b *builder) hosts(h *Hosts, p *plan.Plan) {
 
 // checkRemote refuses flags that other hosts cannot follow, or must not.
 func (b *builder) checkRemote(p *plan.Plan) {
-	refuse := func(flag, why string) { b.bad(flag, nil, "it does not go with --on: %s", why) }
 	if p.Embedded() {
 		b.bad("on", nil, "other hosts need a real cluster: give --bootstrap-server")
 	}
-	if p.Payload.Kind == plan.File {
-		refuse("payload-file", "no path is sent to another host")
+	roundtrip, toEnd := p.Command == plan.Roundtrip, p.Read.ToEnd
+	for _, r := range []struct {
+		flag    string
+		isGiven bool
+		why     string
+	}{
+		{"payload-file", p.Payload.Kind == plan.File, "no path is sent to another host"},
+		{"exec", b.given("exec") || b.given("at"), "no command is sent to another host; run it there at the time that kt prints"},
+		{"verify", p.Verify && !roundtrip, "a ledger is of one process; kt roundtrip --verify accounts for every record on all hosts"},
+		{"ledger", b.text("ledger") != "", "no path is sent to another host"},
+		{"group", roundtrip && p.Read.Group != "", "each process reads the partitions that it writes, so that no clock is compared with another"},
+		{"num-records", p.Command == plan.Consume && p.Load.Records > 0, "how many records each host's partitions hold is unknown; give --duration, or neither to read all"},
+		{"commit", toEnd && p.Read.Group != "" && p.Read.Commit == plan.CommitNone, "a process sees the progress of its group only in committed offsets; commit, or give --duration or --no-group"},
+	} {
+		if r.isGiven {
+			b.bad(r.flag, nil, "it does not go with --on: %s", r.why)
+		}
 	}
-	if b.given("exec") || b.given("at") {
-		refuse("exec", "no command is sent to another host; run it there at the time that kt prints")
-	}
-	if p.Verify && p.Command != plan.Roundtrip {
-		refuse("verify", "a ledger is of one process; kt roundtrip --verify accounts for every record on all hosts")
-	}
-	if b.text("ledger") != "" {
-		refuse("ledger", "no path is sent to another host")
-	}
-	if p.Command == plan.Roundtrip && p.Read.Group != "" {
-		refuse("group", "each process reads the partitions that it writes, so that no clock is compared with another")
-	}
-	if p.Command == plan.Consume && p.Load.Records > 0 {
-		refuse("num-records", "how many records each host's partitions hold is unknown; give --duration, or neither to read all")
-	}
-	if p.Read.ToEnd && p.Read.Group != "" && p.Read.Commit == plan.CommitNone {
-		refuse("commit", "a process sees the progress of its group only in committed offsets; commit, or give --duration or --no-group")
-	}
-	if p.Load.Duration == 0 && p.Load.Records == 0 && !p.Read.ToEnd {
+	if p.Load.Duration == 0 && p.Load.Records == 0 && !toEnd {
 		b.bad("duration", 0, "it does not go with --on: 0 is no end, and a load on other hosts needs one; give a time or --num-records")
 	}
 }

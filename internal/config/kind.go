@@ -105,6 +105,16 @@ func span(unit, least, most time.Duration, how string) kind {
 	})
 }
 
+// fitting is a text that fits; how says how it is written.
+func fitting(how string, fits func(string) bool) kind {
+	return scalar("string", func(s string) (string, error) {
+		if !fits(s) {
+			return "", errors.New(how)
+		}
+		return s, nil
+	})
+}
+
 const longest = time.Duration(1<<63 - 1)
 
 // share is a part of a whole, as 3% or 0.03.
@@ -166,8 +176,12 @@ var kinds = map[string]kind{
 	"address":         scalar("string", withPort),
 	"addresses":       each(listKind, withPort),
 	"broker-patterns": each(listKind, readBrokerPattern),
-	"listen":          scalar("string", readListen),
-	"html":            scalar("string", readPage),
+	"listen": fitting("write HOST:PORT, as 127.0.0.1:9111, or 0.0.0.0:9111 for all networks", func(s string) bool { // to serve on all takes a word
+		host, port, err := net.SplitHostPort(s)
+		_, bad := strconv.ParseUint(port, 10, 16)
+		return err == nil && bad == nil && host != ""
+	}),
+	"html": fitting("name a file; kt report --output html writes the page of a run to stdout", func(s string) bool { return s != "-" && s != "" }),
 
 	"load-output": outputKind(Outputs), "document-output": outputKind(DocumentOutputs), "report-output": outputKind(ReportOutputs),
 	"collect-output": outputKind(CollectOutputs), "watch-output": outputKind(WatchOutputs),
@@ -217,13 +231,6 @@ func readFrom(s string) (plan.From, error) {
 		err = from.Check(time.Now())
 	}
 	return from, err
-}
-
-func readPage(s string) (string, error) {
-	if s == "-" || s == "" {
-		return "", errors.New("name a file; kt report --output html writes the page of a run to stdout")
-	}
-	return s, nil
 }
 
 func readBytes(s string) (int64, error) {
@@ -350,13 +357,4 @@ func named(words []string) (out []string) {
 		}
 	}
 	return out
-}
-
-// readListen refuses an address that names no host or no port. To serve on all networks takes a word: 0.0.0.0.
-func readListen(addr string) (string, error) {
-	host, port, err := net.SplitHostPort(addr)
-	if _, bad := strconv.ParseUint(port, 10, 16); err != nil || bad != nil || host == "" {
-		return "", errors.New("write HOST:PORT, as 127.0.0.1:9111, or 0.0.0.0:9111 for all networks")
-	}
-	return addr, nil
 }

@@ -40,7 +40,16 @@ func (f *Flags) Load(sys System) (Run, error) {
 func (b *builder) run(r *Run) {
 	r.Sources, r.Flags = b.sources, make(map[string]string)
 	b.flags.VisitAll(func(fl *pflag.Flag) { r.Flags[fl.Name] = fl.Value.String() })
-	b.javaProperties()
+	for _, c := range b.clients { // a layer's file, then its pairs, then kt's own flags
+		if file := b.chosen("command-config", c.name+".config"); file != "" {
+			b.readProperties(c, file, b.text(file))
+		}
+		if list := b.chosen("command-property", c.name+"-props"); list != "" {
+			b.putPairs(c, list)
+		}
+		b.provide(c)
+	}
+	b.ownFlags()
 	if r.LedgerFile = b.text("verify"); b.writes {
 		r.LedgerFile = ""
 	}

@@ -200,9 +200,7 @@ func TestTheConfigurationFileMayBeNamed(t *testing.T) {
 			t.Errorf("%s: the topic is %q from %q, want mine from %q", name, p.Plan.Topic.Name, p.Sources["topic"], named)
 		}
 	}
-	if _, err := load(t, given{args: []string{"--config", "no/such.yaml"}}); err == nil || !strings.Contains(err.Error(), "--config no/such.yaml: no such file") {
-		t.Errorf("a file that is named and missing gives %v", err)
-	}
+	must.Err(t, "--config no/such.yaml: no such file", must.Fail(load(t, given{args: []string{"--config", "no/such.yaml"}})), "a file that is named and missing")
 }
 
 // An alias, and a Java property beside kt's own flag for it, count in the layer in

@@ -238,9 +238,7 @@ func TestPropertiesFilesAreReadAsJavaReadsThem(t *testing.T) {
 		})
 	}
 	file := write(t, filepath.Join(t.TempDir(), "bad.properties"), `a=\u12`)
-	if _, err := load(t, given{args: []string{"--command-config", file}}); err == nil || !strings.Contains(err.Error(), "command-config \""+file) {
-		t.Errorf("a broken escape gives %v", err)
-	}
+	must.Err(t, "command-config \""+file, must.Fail(load(t, given{args: []string{"--command-config", file}})), "a broken escape")
 }
 
 // valuesOf leaves out where properties came from.

@@ -46,34 +46,6 @@ func (c *client) drop(property string, from level) {
 	}
 }
 
-// javaProperties gathers the Java properties of each client: a layer's file, then --command-property, then kt's own flags.
-func (b *builder) javaProperties() {
-	for _, c := range b.clients {
-		if file := b.chosen("command-config", c.name+".config"); file != "" {
-			b.readProperties(c, file, b.text(file))
-		}
-		if list := b.chosen("command-property", c.name+"-props"); list != "" {
-			b.putPairs(c, list)
-		}
-		b.provide(c)
-	}
-	b.ownFlags()
-}
-
-// belongs reports whether a property that was given with a flag is one of the client's.
-// The name of a flag says if it is for one of them alone. A property that neither client has
-// goes to the client with a similar name, which refuses it and says so.
-func (b *builder) belongs(c *client, flag, property string) bool {
-	if len(b.clients) == 1 || strings.HasPrefix(flag, c.name) || c.known.Has(property) {
-		return true
-	}
-	if slices.ContainsFunc(b.clients, func(o *client) bool { return o.known.Has(property) }) {
-		return false
-	}
-	like := slices.IndexFunc(b.clients, func(o *client) bool { return suggest.Nearest(property, o.known.Names) != "" })
-	return c == b.clients[max(0, like)]
-}
-
 // readProperties reads a file of Java properties. As in Java, the last of two values counts.
 func (b *builder) readProperties(c *client, flag, path string) {
 	if path == "" {
@@ -101,14 +73,24 @@ func (b *builder) readProperties(c *client, flag, path string) {
 	}
 }
 
-// take sets a property that a flag gives, if it is one of the client.
+// take sets a property that a flag gives, if it is one of the client. The name of a flag says if it is for one of them alone. A
+// property that neither client has goes to the client with a similar name, which refuses it and says so.
 func (b *builder) take(c *client, flag, key string, g plan.Given) {
+	has := func(o *client) bool { return o.known.Has(key) }
 	switch {
 	case b.isTheirs(flag) && b.sys.Kafka.Security != nil && b.sys.Kafka.Security(key):
 		b.bad("", nil, "%s: it says how clients log in, which the file of a study must not: give it with --command-config", key)
-	case b.belongs(c, flag, key):
-		c.put(key, g, b.from[flag])
+		return
+	case len(b.clients) == 1, strings.HasPrefix(flag, c.name), has(c):
+	case slices.ContainsFunc(b.clients, has):
+		return
+	default:
+		like := slices.IndexFunc(b.clients, func(o *client) bool { return suggest.Nearest(key, o.known.Names) != "" })
+		if c != b.clients[max(0, like)] {
+			return
+		}
 	}
+	c.put(key, g, b.from[flag])
 }
 
 // isTheirs reports whether the file of a study gives a flag.

@@ -103,7 +103,7 @@ type Runs struct {
 
 func (r *Runs) check(p *problems) { *p = append(*p, plan.CheckTags(r.Tags)) }
 
-// Prune is the settings of kt runs prune.
+// Prune is the settings of kt runs prune, and of kt runs rm, which has only Yes.
 type Prune struct {
 	base
 	Keep   int           `flag:"keep"`   // of the newest runs, whatever their age
@@ -111,10 +111,4 @@ type Prune struct {
 	Tagged bool          `flag:"tagged"` // runs with a tag go too
 	DryRun bool          `flag:"dry-run"`
 	Yes    bool          `flag:"yes"`
-}
-
-// Remove is the settings of kt runs rm.
-type Remove struct {
-	base
-	Yes bool `flag:"yes"`
 }

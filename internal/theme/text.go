@@ -150,12 +150,14 @@ func Problems(err error) []string {
 	if err == nil || strings.TrimSpace(err.Error()) == "" { // joined errors without a text are line breaks
 		return nil
 	}
-	if many, ok := err.(interface{ Unwrap() []error }); ok && isJoined(err, many.Unwrap()) {
-		var all []string
+	if many, ok := err.(interface{ Unwrap() []error }); ok {
+		var texts, all []string
 		for _, one := range many.Unwrap() {
-			all = append(all, Problems(one)...)
+			texts, all = append(texts, one.Error()), append(all, Problems(one)...)
 		}
-		return all
+		if err.Error() == strings.Join(texts, "\n") { // as errors.Join writes it
+			return all
+		}
 	}
 	inner := errors.Unwrap(err)
 	if inner == nil {
@@ -169,13 +171,4 @@ func Problems(err error) []string {
 	all[0] = Clean(before) + all[0]
 	all[len(all)-1] += Clean(after)
 	return all
-}
-
-// isJoined reports whether the text of err is that of its parts, each on a line, as errors.Join writes it.
-func isJoined(err error, parts []error) bool {
-	var texts []string
-	for _, part := range parts {
-		texts = append(texts, part.Error())
-	}
-	return err.Error() == strings.Join(texts, "\n")
 }

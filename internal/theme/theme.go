@@ -1,7 +1,6 @@
 package theme
 
 import (
-	"image/color"
 	"strings"
 
 	"charm.land/lipgloss/v2"
@@ -50,7 +49,12 @@ func New(o Options) *Theme {
 	t.reset = "\x1b[m"
 	t.bold = opening(lipgloss.NewStyle().Bold(true))
 	for c := Default + 1; c < numColors; c++ {
-		value := t.resolve(c)
+		k := tokens[c]
+		value := lipgloss.LightDark(o.Dark)(lipgloss.Color(k.light), lipgloss.Color(k.dark))
+		if o.Profile == colorprofile.ANSI {
+			value = lipgloss.LightDark(o.Dark)(k.ansiLight, k.ansiDark)
+		}
+		value = o.Profile.Convert(value)
 		t.fg[c] = opening(lipgloss.NewStyle().Foreground(value))
 		t.bg[c] = opening(lipgloss.NewStyle().Background(value))
 	}
@@ -61,19 +65,6 @@ func New(o Options) *Theme {
 func opening(s lipgloss.Style) string {
 	before, _, _ := strings.Cut(s.Render("x"), "x")
 	return before
-}
-
-// resolve returns the colour as this terminal has it.
-func (t *Theme) resolve(c Color) color.Color {
-	k := tokens[c]
-	if t.options.Profile == colorprofile.ANSI {
-		if t.options.Dark {
-			return t.options.Profile.Convert(k.ansiDark)
-		}
-		return t.options.Profile.Convert(k.ansiLight)
-	}
-	hex := lipgloss.LightDark(t.options.Dark)(lipgloss.Color(k.light), lipgloss.Color(k.dark))
-	return t.options.Profile.Convert(hex)
 }
 
 // On returns the same theme for a dark background or a light one.
