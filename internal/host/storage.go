@@ -177,8 +177,12 @@ func (f FS) layer(disk string) string {
 		level, _ := f.Text(blockDir(disk, "md/level"))
 		return cmp.Or(level, "md")
 	case f.Exists(blockDir(disk, "dm")):
-		uuid, _ := f.Text(blockDir(disk, "dm/uuid"))
-		return mapped(uuid)
+		uuid, _ := f.Text(blockDir(disk, "dm/uuid")) // begins with the mark of the program that made the device
+		part, rest, _ := strings.Cut(uuid, "-")
+		if strings.HasPrefix(part, "part") { // kpartx makes partitions of such devices: part1-mpath-3600
+			part, _, _ = strings.Cut(rest, "-")
+		}
+		return cmp.Or(map[string]string{"LVM": "lvm", "CRYPT": "crypt", "mpath": "multipath", "DMRAID": "dmraid"}[part], "dm")
 	case f.Exists(blockDir(disk, "loop")): // only while it has a file
 		return "loop"
 	}
@@ -186,16 +190,6 @@ func (f FS) layer(disk string) string {
 		return strings.TrimRight(disk, "0123456789") // "bcache"
 	}
 	return ""
-}
-
-// mapped returns which program made a device of the device mapper: each begins the
-// device's UUID with its own mark.
-func mapped(uuid string) string {
-	if part, rest, ok := strings.Cut(uuid, "-"); ok && strings.HasPrefix(part, "part") {
-		uuid = rest // kpartx makes partitions of such devices: part1-mpath-3600
-	}
-	mark, _, _ := strings.Cut(uuid, "-")
-	return cmp.Or(map[string]string{"LVM": "lvm", "CRYPT": "crypt", "mpath": "multipath", "DMRAID": "dmraid"}[mark], "dm")
 }
 
 // disk reads the facts of a disk from the tree.

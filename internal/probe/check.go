@@ -61,7 +61,15 @@ func Check(o Options) (Plan, error) {
 		all = append(all, err)
 		plan.Directories = append(plan.Directories, p)
 	}
-	plan.Duration = expected(o, t)
+	for _, test := range allTests { // without the time in which files are laid out
+		times := len(o.Dirs)
+		if test.name == testParallel {
+			times = 1
+		}
+		if slices.Contains(o.Tests, test.name) {
+			plan.Duration += test.lasts(t, o) * time.Duration(times)
+		}
+	}
 	return plan, errors.Join(all...)
 }
 
@@ -249,18 +257,4 @@ func within(dir, above string) bool {
 			return false
 		}
 	}
-}
-
-// expected returns the longest time of all tests, without the time in which files are laid out.
-func expected(o Options, t timing) (d time.Duration) {
-	for _, test := range allTests {
-		if slices.Contains(o.Tests, test.name) {
-			times := len(o.Dirs)
-			if test.name == testParallel {
-				times = 1
-			}
-			d += test.lasts(t, o) * time.Duration(times)
-		}
-	}
-	return d
 }

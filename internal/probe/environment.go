@@ -130,23 +130,17 @@ func readPlace(tree host.FS, dir string) (*place, error) {
 	}
 	p.Device, p.Layers = storage.Device, storage.Layers
 	for _, d := range storage.Disks {
-		p.Disks = append(p.Disks, readDisk(tree, d))
+		out := Disk{Name: d.Name, Model: d.Model, Rotational: d.Rotational, SizeBytes: d.Size}
+		out.Scheduler, _ = tree.Chosen(d.Queue("scheduler")) // a driver may have none
+		out.ReadAheadKB, _ = tree.Number(d.Queue("read_ahead_kb"))
+		out.Requests, _ = tree.Number(d.Queue("nr_requests"))
+		out.WriteCache, _ = tree.Text(d.Queue("write_cache"))
+		p.Disks = append(p.Disks, out)
 		if number, err := tree.Text("sys/block/" + d.Name + "/dev"); err == nil {
 			p.numbers = append(p.numbers, number)
 		}
 	}
 	return p, nil
-}
-
-// readDisk leaves zero what a disk does not have: a driver without a scheduler,
-// say.
-func readDisk(tree host.FS, d host.Disk) Disk {
-	out := Disk{Name: d.Name, Model: d.Model, Rotational: d.Rotational, SizeBytes: d.Size}
-	out.Scheduler, _ = tree.Chosen(d.Queue("scheduler"))
-	out.ReadAheadKB, _ = tree.Number(d.Queue("read_ahead_kb"))
-	out.Requests, _ = tree.Number(d.Queue("nr_requests"))
-	out.WriteCache, _ = tree.Text(d.Queue("write_cache"))
-	return out
 }
 
 // dd writes one row of the table as dd does: blocks one after the other to a file

@@ -49,7 +49,23 @@ func ParsePerf(b []byte) (Perf, error) {
 	if err != nil {
 		return Perf{}, fmt.Errorf("hsperfdata: %w", err)
 	}
-	return newPerf(values), nil
+	p := Perf{Values: values} // a counter that a JVM does not have is 0
+	// Of the JVM, which has the build too, without the packager's mark; before Java 9 only java.version has the form that people know.
+	p.Version, _ = values["java.property.java.version"].(string)
+	vm, _ := values["java.property.java.vm.version"].(string)
+	if vm, _, _ = strings.Cut(vm, "-"); vm != "" && strings.HasPrefix(vm, p.Version) {
+		p.Version = vm
+	}
+	p.Uptime, p.SafepointTime = p.ticks("sun.os.hrt.ticks"), p.ticks("sun.rt.safepointTime")
+	p.heap()
+	for i := range mostCollectors { // Z has but a third one
+		if name, ok := values[counter("sun.gc.collector", i, "name")].(string); ok {
+			p.Collections = append(p.Collections, Collector{
+				Name: name, Count: p.number(counter("sun.gc.collector", i, "invocations")), Time: p.ticks(counter("sun.gc.collector", i, "time")),
+			})
+		}
+	}
+	return p, nil
 }
 
 // parseValues reads the entries. Nothing that the file says is believed further
@@ -117,26 +133,6 @@ func parseEntry(e []byte, order binary.ByteOrder) (name string, value any, ok bo
 	return "", nil, false
 }
 
-// newPerf picks out the counters that kt shows. A counter that a JVM does not have is 0.
-func newPerf(values map[string]any) Perf {
-	p := Perf{Values: values, Version: version(values)}
-	p.Uptime = p.ticks("sun.os.hrt.ticks")
-	p.SafepointTime = p.ticks("sun.rt.safepointTime")
-	p.heap()
-	for i := range mostCollectors { // Z has but a third one
-		name, ok := values[counter("sun.gc.collector", i, "name")].(string)
-		if !ok {
-			continue
-		}
-		p.Collections = append(p.Collections, Collector{
-			Name:  name,
-			Count: p.number(counter("sun.gc.collector", i, "invocations")),
-			Time:  p.ticks(counter("sun.gc.collector", i, "time")),
-		})
-	}
-	return p
-}
-
 // mostCollectors is more than any JVM has: young, old and concurrent.
 const mostCollectors = 8
 
@@ -189,16 +185,4 @@ func (p *Perf) ticks(name string) time.Duration {
 		return 0
 	}
 	return time.Duration(ns)
-}
-
-// version is that of the JVM, which has the build too, without the packager's mark;
-// before Java 9 only java.version has the form that people know.
-func version(values map[string]any) string {
-	java, _ := values["java.property.java.version"].(string)
-	vm, _ := values["java.property.java.vm.version"].(string)
-	vm, _, _ = strings.Cut(vm, "-")
-	if strings.HasPrefix(vm, java) && vm != "" {
-		return vm
-	}
-	return java
 }
