@@ -101,5 +101,5 @@ func (m Mount) Option(name string) (value string, ok bool) {
 var FileSystems = map[int64]string{
 	0x58465342: "xfs", 0xEF53: "ext4", 0x9123683E: "btrfs", 0x2FC12FC1: "zfs",
 	0x6969: "nfs", 0xFF534D42: "cifs", 0xFE534D42: "smb3", 0x01021997: "9p", 0x00C36400: "ceph", 0x65735546: "fuse", 0x5346414F: "afs", 0x6B414653: "afs",
-	0x794C7630: "overlay", 0x01021994: "tmpfs", 0x858458F6: "ramfs",
+	-1: "network", 0x794C7630: "overlay", 0x01021994: "tmpfs", 0x858458F6: "ramfs",
 }

@@ -210,7 +210,12 @@ func (f FS) disk(name string) Disk {
 	} {
 		raw, err := f.Read(blockDir(name, identity.file))
 		value := strings.TrimSpace(string(raw))
-		if err != nil || value == "" || identity.file == "serial" && f.shared(name, value) {
+		// The serial of a virtio disk is whatever the host was told, and may be the same word for all.
+		shared := identity.file == "serial" && slices.ContainsFunc(f.Glob("sys/block/*/serial"), func(file string) bool {
+			other, _ := f.Text(file)
+			return other == value && file != blockDir(name, "serial")
+		})
+		if err != nil || value == "" || shared {
 			continue
 		}
 		if pattern, ok := udevPattern(strings.TrimRight(string(raw), " \t\n")); ok && d.Match == "" {
@@ -222,15 +227,6 @@ func (f FS) disk(name string) Disk {
 		d.Match = "KERNEL==" + pattern
 	}
 	return d
-}
-
-// shared reports whether another virtio disk has the same serial number: it is whatever
-// the host was told, and may be the same word for all.
-func (f FS) shared(name, serial string) bool {
-	return slices.ContainsFunc(f.Glob("sys/block/*/serial"), func(file string) bool {
-		other, _ := f.Text(file)
-		return other == serial && file != blockDir(name, "serial")
-	})
 }
 
 // model returns the maker's name for it. SCSI has the maker in a file of its own, which

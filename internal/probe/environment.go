@@ -48,18 +48,6 @@ func dirtyLimit(tree host.FS) int64 {
 	return tree.Counters().VM["nr_dirty_threshold"] * int64(os.Getpagesize())
 }
 
-// logicalBlock is the smallest write of the disks below a directory in bytes; 0: it
-// is not known.
-func logicalBlock(tree host.FS, dir string) int64 {
-	storage, _, _ := storageOf(tree, dir) // whatever has no disk has no block either
-	var largest int64
-	for _, d := range storage.Disks {
-		block, _ := tree.Number(d.Queue("logical_block_size"))
-		largest = max(largest, block)
-	}
-	return largest
-}
-
 func pressure(tree host.FS) string {
 	text, _ := tree.Text("proc/pressure/io") // kernels may be built or started without it
 	return text
@@ -118,7 +106,7 @@ func readPlace(tree host.FS, dir string) (*place, error) {
 	if p.count = newCounter(tree, major, minor, m.Source); major == 0 && len(storage.Disks) > 1 {
 		p.count = nil // a device of several that are one file system
 	}
-	if !p.count.known() {
+	if p.count == nil {
 		p.Notes = append(p.Notes, "the kernel does not count writes to the device: rates are those of the calls")
 	}
 	if doubted := cmp.Or(p.Memory, kind); doubted != "" {

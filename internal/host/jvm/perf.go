@@ -101,36 +101,30 @@ func parseValues(b []byte) (map[string]any, error) {
 		if length < entryHead || length > uint64(len(entry)) {
 			return nil, fmt.Errorf("the entry at byte %d cannot have %d bytes", at, length)
 		}
-		if name, value, ok := parseEntry(entry[:length], order); ok {
-			values[name] = value
-		}
+		parseEntry(values, entry[:length], order)
 		at += length
 	}
 	return values, nil
 }
 
-// parseEntry reads one entry: after its length where its name begins, how many
+// parseEntry adds one entry: after its length where its name begins, how many
 // elements it has (0: it is one value), its type, flags, unit, variability, and
-// where its data begin. It is not ok for what is not well formed, or of a type that
-// no JVM uses.
-func parseEntry(e []byte, order binary.ByteOrder) (name string, value any, ok bool) {
+// where its data begin. What is not well formed, or of a type that no JVM uses, is left out.
+func parseEntry(values map[string]any, e []byte, order binary.ByteOrder) {
 	nameAt, count, dataAt := uint64(order.Uint32(e[4:])), uint64(order.Uint32(e[8:])), uint64(order.Uint32(e[16:]))
 	if nameAt >= uint64(len(e)) || dataAt > uint64(len(e)) {
-		return "", nil, false
+		return
 	}
-	rawName, _, ok := bytes.Cut(e[nameAt:], []byte{0})
-	if !ok {
-		return "", nil, false
-	}
+	name, _, ok := bytes.Cut(e[nameAt:], []byte{0})
 	data := e[dataAt:]
 	switch kind := e[12]; {
+	case !ok:
 	case kind == 'J' && count == 0 && len(data) >= 8:
-		return string(rawName), int64(order.Uint64(data)), true
+		values[string(name)] = int64(order.Uint64(data))
 	case kind == 'B' && count <= uint64(len(data)):
 		text, _, _ := bytes.Cut(data[:count], []byte{0})
-		return string(rawName), string(text), true
+		values[string(name)] = string(text)
 	}
-	return "", nil, false
 }
 
 // mostCollectors is more than any JVM has: young, old and concurrent.
