@@ -24,7 +24,7 @@ type Calls interface {
 type Space struct {
 	Total, Free      int64 // Free: for users other than root
 	Files, FreeFiles int64 // 0 where files need no place of their own, as in btrfs
-	Magic            int64 // f_type of statfs(2)
+	Magic            int64 // f_type of statfs(2); of other systems than Linux -1: a network, 0: not known
 }
 
 // Ethernet is the state of a NIC as ethtool shows it. 0 is unknown.
@@ -75,13 +75,13 @@ func (c systemCalls) Space(path string) (Space, error) {
 	if err := unix.Fstatfs(int(at.Fd()), &s); err != nil {
 		return Space{}, &os.PathError{Op: "statfs", Path: at.Name(), Err: err}
 	}
-	size := blockSize(&s)
+	size, kind := unitAndKind(&s)
 	return Space{
 		Total:     times(s.Blocks, size),
 		Free:      times(s.Bavail, size),
 		Files:     int64(min(s.Files, math.MaxInt64)),
 		FreeFiles: int64(min(s.Ffree, math.MaxInt64)),
-		Magic:     int64(uint32(s.Type)), // signed, and 32 bits wide, on some machines
+		Magic:     kind,
 	}, nil
 }
 

@@ -2,6 +2,7 @@ package host
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -15,12 +16,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// blockSize returns the unit of a file system's sizes: fragments, which differ from Bsize in FUSE.
-func blockSize(s *unix.Statfs_t) int64 {
-	if s.Frsize != 0 {
-		return int64(s.Frsize)
-	}
-	return int64(s.Bsize)
+// unitAndKind returns the unit of a file system's sizes, fragments, which differ from Bsize in FUSE, and its kind as in FileSystems.
+func unitAndKind(s *unix.Statfs_t) (unit, kind int64) {
+	return int64(cmp.Or(s.Frsize, s.Bsize)), int64(uint32(s.Type)) // signed, and 32 bits wide, on some machines
 }
 
 // FlushInput drops what was typed at a terminal and nobody has read. In the background it drops nothing.

@@ -142,7 +142,12 @@ func (f FS) readGroup(c *Cgroup, dirs []string) {
 		}
 		pids, _ := f.Number(path.Join(dir, "pids.max"))
 		tighten(&c.Pids, pids)
-		c.throttled(f.namedNumbers(path.Join(dir, "cpu.stat")))
+		stat := f.namedNumbers(path.Join(dir, "cpu.stat"))
+		us := stat["throttled_usec"] + stat["throttled_time"]/1000 // version 1 has nanoseconds
+		// Several limits may hold it up at the same time, so that they cannot be added.
+		if us > c.ThrottledUS || us == c.ThrottledUS && stat["nr_periods"] > c.Periods {
+			c.Periods, c.Throttled, c.ThrottledUS = stat["nr_periods"], stat["nr_throttled"], us
+		}
 		if text := read("io.max"); text != "" {
 			c.IO = append(c.IO, strings.Split(text, "\n")...)
 		}
@@ -177,15 +182,6 @@ func cores(quota, period string) float64 {
 		return 0
 	}
 	return float64(q) / float64(p)
-}
-
-// throttled takes the numbers of the CPU limit that held the process up the most: they
-// cannot be added, for several limits may hold it up at the same time.
-func (c *Cgroup) throttled(stat map[string]int64) {
-	us := stat["throttled_usec"] + stat["throttled_time"]/1000 // version 1 has nanoseconds
-	if us > c.ThrottledUS || us == c.ThrottledUS && stat["nr_periods"] > c.Periods {
-		c.Periods, c.Throttled, c.ThrottledUS = stat["nr_periods"], stat["nr_throttled"], us
-	}
 }
 
 // Memory returns the numbers of proc/meminfo, in bytes: "MemTotal", "MemAvailable", "SwapFree" …

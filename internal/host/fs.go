@@ -178,24 +178,18 @@ func OpenBelow(dir, name string, flag int) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := settle(f); err != nil {
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+		err = fmt.Errorf("%s: %w", f.Name(), errNotRegular)
+	}
+	if err == nil {
+		err = unix.SetNonblock(int(f.Fd()), false) // reads of it wait again
+	}
+	if err != nil {
 		_ = f.Close() // the first error is the one that tells why
 		return nil, err
 	}
 	return f, nil
-}
-
-// settle checks that a file which was opened with O_NONBLOCK is a regular one or a folder, and
-// lets reads of it wait again.
-func settle(f *os.File) error {
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	if !info.Mode().IsRegular() && !info.IsDir() {
-		return fmt.Errorf("%s: %w", f.Name(), errNotRegular)
-	}
-	return unix.SetNonblock(int(f.Fd()), false)
 }
 
 // openStrictly is for systems without openat2: it refuses absolute links, too.

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -25,11 +26,9 @@ func openBelow(dir, name string, flag int) (*os.File, error) {
 	}
 	defer func() { _ = unix.Close(root) }() // nothing was written
 	rest := name
-	if folder, within, ok := processRoot(name); ok {
-		if inner, err := openProcessRoot(root, folder); err == nil {
-			defer func() { _ = unix.Close(inner) }()
-			root, rest = inner, within
-		}
+	if inner, within, err := openProcessRoot(root, name); err == nil {
+		defer func() { _ = unix.Close(inner) }()
+		root, rest = inner, within
 	}
 	fd, err := openIn(root, rest, flag)
 	// Kernels before 5.6 have no openat2, and some containers forbid it.
@@ -54,34 +53,27 @@ func openIn(root int, name string, flag int) (int, error) {
 	}
 }
 
-// processRoot splits "proc/17/root/etc/passwd" into "proc/17" and "etc/passwd".
-func processRoot(name string) (folder, within string, ok bool) {
+// openProcessRoot opens the root of a process for a name such as "proc/17/root/etc/passwd", and returns what is within: "etc/passwd".
+// The folder of the process must be one of the kernel's: elsewhere such a link is anybody's.
+func openProcessRoot(root int, name string) (fd int, within string, err error) {
 	parts := strings.SplitN(name, "/", 4)
 	if len(parts) < 3 || parts[0] != "proc" || parts[2] != "root" {
-		return "", "", false
+		return -1, "", unix.EINVAL
 	}
 	if _, err := strconv.ParseUint(parts[1], 10, 32); err != nil {
-		return "", "", false
+		return -1, "", err
 	}
-	return path.Join(parts[:2]...), strings.Join(append(parts[3:], "."), "/"), true
-}
-
-// openProcessRoot opens the root of a process, if its folder is one of the kernel's: elsewhere
-// such a link is anybody's.
-func openProcessRoot(root int, folder string) (int, error) {
-	process, err := openIn(root, folder, unix.O_PATH|unix.O_DIRECTORY)
+	process, err := openIn(root, path.Join(parts[:2]...), unix.O_PATH|unix.O_DIRECTORY)
 	if err != nil {
-		return -1, err
+		return -1, "", err
 	}
 	defer func() { _ = unix.Close(process) }() // nothing was written
 	var s unix.Statfs_t
-	if err := unix.Fstatfs(process, &s); err != nil {
-		return -1, err
+	if err := unix.Fstatfs(process, &s); err != nil || s.Type != unix.PROC_SUPER_MAGIC {
+		return -1, "", cmp.Or(err, error(unix.EXDEV))
 	}
-	if s.Type != unix.PROC_SUPER_MAGIC {
-		return -1, unix.EXDEV
-	}
-	return unix.Openat(process, "root", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	fd, err = unix.Openat(process, "root", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	return fd, strings.Join(append(parts[3:], "."), "/"), err
 }
 
 // open checks the kind of a file before it opens it: opening waits for the other end of a

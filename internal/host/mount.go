@@ -18,8 +18,10 @@ type Mount struct {
 	Super        []string // options of the file system, not of this mount of it
 }
 
-// ParseMounts reads the text of a mountinfo file, see proc(5). A line that is none
-// is an error that shows it.
+// ParseMounts reads the text of a mountinfo file, see proc(5). A line that is none is an error that shows it. Between the
+// options and a lone hyphen are any number of fields that kt has no use for:
+//
+//	36 35 98:0 /mnt1 /mnt2 rw,noatime shared:1 - ext3 /dev/root rw,errors=continue
 func ParseMounts(text string) ([]Mount, error) {
 	var mounts []Mount
 	for line := range strings.Lines(text) {
@@ -27,39 +29,25 @@ func ParseMounts(text string) ([]Mount, error) {
 		if line == "" {
 			continue
 		}
-		m, ok := parseMount(line)
-		if !ok {
+		// Not Fields: a tab in a name is escaped, and a source may be empty.
+		fields := strings.Split(line, " ")
+		dash := slices.Index(fields, "-")
+		if dash < 6 || len(fields) < dash+4 {
 			return nil, fmt.Errorf("mountinfo: %q is no line of it", line)
 		}
-		mounts = append(mounts, m)
+		major, minor, _ := strings.Cut(fields[2], ":")
+		a, errMajor := strconv.ParseUint(major, 10, 31)
+		b, errMinor := strconv.ParseUint(minor, 10, 31)
+		if errMajor != nil || errMinor != nil {
+			return nil, fmt.Errorf("mountinfo: %q is no line of it", line)
+		}
+		mounts = append(mounts, Mount{
+			Point: unescape(fields[4]), Type: fields[dash+1], Source: unescape(fields[dash+2]), Root: unescape(fields[3]),
+			Major: int(a), Minor: int(b),
+			Options: strings.Split(unescape(fields[5]), ","), Super: strings.Split(unescape(fields[dash+3]), ","),
+		})
 	}
 	return mounts, nil
-}
-
-// parseMount reads one line. Between the options and a lone hyphen are any number
-// of fields that kt has no use for:
-//
-//	36 35 98:0 /mnt1 /mnt2 rw,noatime shared:1 - ext3 /dev/root rw,errors=continue
-func parseMount(line string) (m Mount, ok bool) {
-	// Not Fields: a tab in a name is escaped, and a source may be empty.
-	fields := strings.Split(line, " ")
-	dash := slices.Index(fields, "-")
-	if dash < 6 || len(fields) < dash+4 {
-		return m, false
-	}
-	major, minor, _ := strings.Cut(fields[2], ":")
-	a, errMajor := strconv.ParseUint(major, 10, 31)
-	b, errMinor := strconv.ParseUint(minor, 10, 31)
-	return Mount{
-		Point:   unescape(fields[4]),
-		Type:    fields[dash+1],
-		Source:  unescape(fields[dash+2]),
-		Root:    unescape(fields[3]),
-		Major:   int(a),
-		Minor:   int(b),
-		Options: strings.Split(unescape(fields[5]), ","),
-		Super:   strings.Split(unescape(fields[dash+3]), ","),
-	}, errMajor == nil && errMinor == nil
 }
 
 // unescape undoes the kernel's octal escapes of space, tab, newline, backslash and
@@ -87,18 +75,13 @@ func MountOf(mounts []Mount, p string) (Mount, bool) {
 	var best Mount
 	found := false
 	for _, m := range mounts {
-		if within(m.Point, p) && (!found || len(m.Point) >= len(best.Point)) {
+		dir := Rel(m.Point)
+		within := dir == "." || strings.HasPrefix(Rel(p)+"/", dir+"/") // /data holds /data/a, but not /database
+		if within && (!found || len(m.Point) >= len(best.Point)) {
 			best, found = m, true
 		}
 	}
 	return best, found
-}
-
-// within reports whether a path is a folder or in it: /data holds /data/a, but not
-// /database.
-func within(dir, p string) bool {
-	dir, p = Rel(dir), Rel(p)
-	return dir == "." || p == dir || strings.HasPrefix(p, dir+"/")
 }
 
 // Option returns the value of an option, of this mount or of its file system: "" for
@@ -118,5 +101,5 @@ func (m Mount) Option(name string) (value string, ok bool) {
 var FileSystems = map[int64]string{
 	0x58465342: "xfs", 0xEF53: "ext4", 0x9123683E: "btrfs", 0x2FC12FC1: "zfs",
 	0x6969: "nfs", 0xFF534D42: "cifs", 0xFE534D42: "smb3", 0x01021997: "9p", 0x00C36400: "ceph", 0x65735546: "fuse", 0x5346414F: "afs", 0x6B414653: "afs",
-	0x794C7630: "overlay", 0x01021994: "tmpfs", 0x858458F6: "ramfs",
+	-1: "network", 0x794C7630: "overlay", 0x01021994: "tmpfs", 0x858458F6: "ramfs",
 }

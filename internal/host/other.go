@@ -19,8 +19,13 @@ const pathOnly = os.O_RDONLY | syscall.O_NONBLOCK
 
 func openBelow(dir, name string, flag int) (*os.File, error) { return openStrictly(dir, name, flag) }
 
-// blockSize returns the unit of a file system's sizes.
-func blockSize(s *unix.Statfs_t) int64 { return int64(s.Bsize) }
+// unitAndKind returns the unit of a file system's sizes, and whether it is over the network.
+func unitAndKind(s *unix.Statfs_t) (unit, kind int64) {
+	if s.Flags&unix.MNT_LOCAL == 0 {
+		kind = -1
+	}
+	return int64(s.Bsize), kind
+}
 
 // FlushInput drops nothing: only Linux is asked.
 func FlushInput(uintptr) {}

@@ -67,7 +67,12 @@ func (f FS) Process(pid int) (Process, error) {
 	if err != nil {
 		return p, gone(err)
 	}
-	if p.Start, err = startOf(stat); err != nil {
+	// The second field is the program's name in parentheses, in which there may be anything; the 22nd is the start.
+	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
+	if len(fields) < 20 {
+		return p, fmt.Errorf("%s: %q has no start time", procFile(pid, "stat"), stat)
+	}
+	if p.Start, err = strconv.ParseInt(fields[19], 10, 64); err != nil {
 		return p, fmt.Errorf("%s: %w", procFile(pid, "stat"), err)
 	}
 	ids, err := f.status(pid, "Uid") // real, effective, saved, of files
@@ -105,16 +110,6 @@ func gone(err error) error {
 		return fmt.Errorf("%w: %w", fs.ErrNotExist, err)
 	}
 	return err
-}
-
-// startOf returns the start in a stat file: its 22nd field. The second is the program's
-// name in parentheses, in which there may be anything, also parentheses.
-func startOf(stat string) (int64, error) {
-	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
-	if len(fields) < 20 {
-		return 0, fmt.Errorf("%q has no start time", stat)
-	}
-	return strconv.ParseInt(fields[19], 10, 64)
 }
 
 // status returns the words of a value in a process's status file: of "Uid", "NSpid", "Cpus_allowed_list".

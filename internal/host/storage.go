@@ -177,8 +177,12 @@ func (f FS) layer(disk string) string {
 		level, _ := f.Text(blockDir(disk, "md/level"))
 		return cmp.Or(level, "md")
 	case f.Exists(blockDir(disk, "dm")):
-		uuid, _ := f.Text(blockDir(disk, "dm/uuid"))
-		return mapped(uuid)
+		uuid, _ := f.Text(blockDir(disk, "dm/uuid")) // begins with the mark of the program that made the device
+		part, rest, _ := strings.Cut(uuid, "-")
+		if strings.HasPrefix(part, "part") { // kpartx makes partitions of such devices: part1-mpath-3600
+			part, _, _ = strings.Cut(rest, "-")
+		}
+		return cmp.Or(map[string]string{"LVM": "lvm", "CRYPT": "crypt", "mpath": "multipath", "DMRAID": "dmraid"}[part], "dm")
 	case f.Exists(blockDir(disk, "loop")): // only while it has a file
 		return "loop"
 	}
@@ -186,16 +190,6 @@ func (f FS) layer(disk string) string {
 		return strings.TrimRight(disk, "0123456789") // "bcache"
 	}
 	return ""
-}
-
-// mapped returns which program made a device of the device mapper: each begins the
-// device's UUID with its own mark.
-func mapped(uuid string) string {
-	if part, rest, ok := strings.Cut(uuid, "-"); ok && strings.HasPrefix(part, "part") {
-		uuid = rest // kpartx makes partitions of such devices: part1-mpath-3600
-	}
-	mark, _, _ := strings.Cut(uuid, "-")
-	return cmp.Or(map[string]string{"LVM": "lvm", "CRYPT": "crypt", "mpath": "multipath", "DMRAID": "dmraid"}[mark], "dm")
 }
 
 // disk reads the facts of a disk from the tree.
@@ -216,7 +210,12 @@ func (f FS) disk(name string) Disk {
 	} {
 		raw, err := f.Read(blockDir(name, identity.file))
 		value := strings.TrimSpace(string(raw))
-		if err != nil || value == "" || identity.file == "serial" && f.shared(name, value) {
+		// The serial of a virtio disk is whatever the host was told, and may be the same word for all.
+		shared := identity.file == "serial" && slices.ContainsFunc(f.Glob("sys/block/*/serial"), func(file string) bool {
+			other, _ := f.Text(file)
+			return other == value && file != blockDir(name, "serial")
+		})
+		if err != nil || value == "" || shared {
 			continue
 		}
 		if pattern, ok := udevPattern(strings.TrimRight(string(raw), " \t\n")); ok && d.Match == "" {
@@ -228,15 +227,6 @@ func (f FS) disk(name string) Disk {
 		d.Match = "KERNEL==" + pattern
 	}
 	return d
-}
-
-// shared reports whether another virtio disk has the same serial number: it is whatever
-// the host was told, and may be the same word for all.
-func (f FS) shared(name, serial string) bool {
-	return slices.ContainsFunc(f.Glob("sys/block/*/serial"), func(file string) bool {
-		other, _ := f.Text(file)
-		return other == serial && file != blockDir(name, "serial")
-	})
 }
 
 // model returns the maker's name for it. SCSI has the maker in a file of its own, which

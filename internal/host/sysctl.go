@@ -44,7 +44,25 @@ func (f FS) Sysctls() (map[string][]Sysctl, error) {
 		}
 		lines = append(lines, parseSysctls("/"+file, string(text))...)
 	}
-	return f.byKey(lines), errors.Join(problems...)
+	named := make(map[string]bool)
+	for _, l := range lines {
+		named[l.Key] = true
+	}
+	all := make(map[string][]Sysctl)
+	for _, l := range lines {
+		switch {
+		case l.spared:
+		case !strings.ContainsAny(l.Key, "*?["):
+			all[l.Key] = append(all[l.Key], l.Sysctl)
+		default:
+			for _, file := range f.Glob(SysctlFile(l.Key)) {
+				if key := sysctlKey(strings.TrimPrefix(file, "proc/sys/")); !named[key] {
+					all[key] = append(all[key], Sysctl{key, l.Value, l.File, l.Line})
+				}
+			}
+		}
+	}
+	return all, errors.Join(problems...)
 }
 
 // sysctlFiles returns the files that are read, in order.
@@ -118,29 +136,6 @@ func parseSysctls(file, text string) []sysctlLine {
 		})
 	}
 	return lines
-}
-
-// byKey sorts lines out by key. What a pattern matches is looked up in the tree.
-func (f FS) byKey(lines []sysctlLine) map[string][]Sysctl {
-	named := make(map[string]bool)
-	for _, l := range lines {
-		named[l.Key] = true
-	}
-	all := make(map[string][]Sysctl)
-	for _, l := range lines {
-		switch {
-		case l.spared:
-		case !strings.ContainsAny(l.Key, "*?["):
-			all[l.Key] = append(all[l.Key], l.Sysctl)
-		default:
-			for _, file := range f.Glob(SysctlFile(l.Key)) {
-				if key := sysctlKey(strings.TrimPrefix(file, "proc/sys/")); !named[key] {
-					all[key] = append(all[key], Sysctl{key, l.Value, l.File, l.Line})
-				}
-			}
-		}
-	}
-	return all
 }
 
 // SysctlFile returns the file of a kernel setting: "proc/sys/vm/swappiness". A slash in

@@ -36,7 +36,7 @@ func newAppended(p *place, size int64) ([]*appended, func(), error) {
 	}
 	all := make([]*appended, n)
 	wait := settle
-	if !p.count.known() {
+	if p.count == nil {
 		wait = dataSync // such file systems may have a cache that settle knows nothing of
 	}
 	capacity := size / int64(n) / appendBlock * appendBlock
@@ -101,7 +101,7 @@ func (r *runner) append(ctx context.Context, p *place) (Result, error) {
 		duration: r.t.appends, steady: r.t.steady,
 		workers: appendWorkers(all, p.SizeBytes, 0, &waited),
 	}
-	if !p.count.known() {
+	if p.count == nil {
 		t.fill = p.SizeBytes
 	}
 	out, err := r.drive(ctx, p, t)

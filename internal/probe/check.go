@@ -15,7 +15,6 @@ import (
 
 // Plan is the work of a probe that has not begun.
 type Plan struct {
-	Mode        Mode
 	Tests       []string // in the order in which they run
 	Directories []*place
 	Duration    time.Duration // at most, roughly
@@ -37,7 +36,7 @@ func Check(o Options) (Plan, error) {
 	if err != nil {
 		return Plan{}, err
 	}
-	plan := Plan{Mode: o.Mode, Tests: o.Tests}
+	plan := Plan{Tests: o.Tests}
 	if len(o.Dirs) == 0 {
 		return plan, errors.New("no directory to probe: name one or more")
 	}
@@ -61,7 +60,15 @@ func Check(o Options) (Plan, error) {
 		all = append(all, err)
 		plan.Directories = append(plan.Directories, p)
 	}
-	plan.Duration = expected(o, t)
+	for _, test := range allTests { // without the time in which files are laid out
+		times := len(o.Dirs)
+		if test.name == testParallel {
+			times = 1
+		}
+		if slices.Contains(o.Tests, test.name) {
+			plan.Duration += test.lasts(t, o) * time.Duration(times)
+		}
+	}
 	return plan, errors.Join(all...)
 }
 
@@ -105,7 +112,7 @@ func doubtful(magic int64) (kind, why string) {
 		return kind, "the layers of a container: a broker's data belongs on a volume"
 	case "zfs": // goes round memory only from version 2.3 on, and not always
 		return kind, "a file system that may keep direct and synced writes in memory for some seconds"
-	case "nfs", "cifs", "smb3", "9p", "ceph", "afs", "fuse": // fuse may be a local one: it is not the kernel's own in any case
+	case "nfs", "cifs", "smb3", "9p", "ceph", "afs", "network", "fuse": // fuse may be a local one: it is not the kernel's own in any case
 		return kind, "a file system over the network or in a program, not on a disk of this machine"
 	}
 	return "", ""
@@ -197,7 +204,13 @@ func checkFiles(o Options, p *place) error {
 		case err != nil:
 			return explain(p.Path, err)
 		}
-		align = alignment(f, logicalBlock(host.System(), p.Path))
+		storage, _, _ := storageOf(host.System(), p.Path) // whatever has no disk has no block either
+		largest := int64(0)
+		for _, d := range storage.Disks {
+			block, _ := host.System().Number(d.Queue("logical_block_size"))
+			largest = max(largest, block)
+		}
+		align = alignment(f, largest)
 		files{f}.close()
 	}
 	for _, block := range o.Blocks {
@@ -249,18 +262,4 @@ func within(dir, above string) bool {
 			return false
 		}
 	}
-}
-
-// expected returns the longest time of all tests, without the time in which files are laid out.
-func expected(o Options, t timing) (d time.Duration) {
-	for _, test := range allTests {
-		if slices.Contains(o.Tests, test.name) {
-			times := len(o.Dirs)
-			if test.name == testParallel {
-				times = 1
-			}
-			d += test.lasts(t, o) * time.Duration(times)
-		}
-	}
-	return d
 }

@@ -68,7 +68,15 @@ func Compare(before, after *Report) (Comparison, error) {
 	c.differ("kernel", before.Machine.Kernel, after.Machine.Kernel)
 	c.differAll("", before.Machine.Writeback, after.Machine.Writeback)
 	c.differ("cgroup io", strings.Join(before.Machine.CgroupIO, "; "), strings.Join(after.Machine.CgroupIO, "; "))
-	pairs := c.pair(before.Directories, after.Directories)
+	path := func(d Directory) string { return d.Path }
+	key := path
+	if len(before.Directories) == 1 && len(after.Directories) == 1 { // those two belong together
+		if a, b := path(before.Directories[0]), path(after.Directories[0]); a != b {
+			c.note("before was %s, after is %s", a, b)
+		}
+		key = func(Directory) string { return "" }
+	}
+	pairs := match(&c, before.Directories, after.Directories, key, path)
 	for _, p := range pairs {
 		c.directory(p[0], p[1])
 	}
@@ -112,18 +120,6 @@ func Comparable(before *Report, dirs []string) error {
 	}
 	_, err := Compare(before, after)
 	return err
-}
-
-// pair returns the directories that belong together.
-func (c *Comparison) pair(before, after []Directory) [][2]Directory {
-	if len(before) == 1 && len(after) == 1 {
-		if before[0].Path != after[0].Path {
-			c.note("before was %s, after is %s", before[0].Path, after[0].Path)
-		}
-		return [][2]Directory{{before[0], after[0]}}
-	}
-	path := func(d Directory) string { return d.Path }
-	return match(c, before, after, path, path)
 }
 
 // match returns what has the same key in both, and notes by name what only one of them has.

@@ -221,8 +221,6 @@ func newCounter(tree host.FS, major, minor int, source string) counter {
 	return nil
 }
 
-func (c counter) known() bool { return c != nil }
-
 func (c counter) moved(read bool) int64 {
 	if c == nil {
 		return -1

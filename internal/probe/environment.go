@@ -48,18 +48,6 @@ func dirtyLimit(tree host.FS) int64 {
 	return tree.Counters().VM["nr_dirty_threshold"] * int64(os.Getpagesize())
 }
 
-// logicalBlock is the smallest write of the disks below a directory in bytes; 0: it
-// is not known.
-func logicalBlock(tree host.FS, dir string) int64 {
-	storage, _, _ := storageOf(tree, dir) // whatever has no disk has no block either
-	var largest int64
-	for _, d := range storage.Disks {
-		block, _ := tree.Number(d.Queue("logical_block_size"))
-		largest = max(largest, block)
-	}
-	return largest
-}
-
 func pressure(tree host.FS) string {
 	text, _ := tree.Text("proc/pressure/io") // kernels may be built or started without it
 	return text
@@ -118,7 +106,7 @@ func readPlace(tree host.FS, dir string) (*place, error) {
 	if p.count = newCounter(tree, major, minor, m.Source); major == 0 && len(storage.Disks) > 1 {
 		p.count = nil // a device of several that are one file system
 	}
-	if !p.count.known() {
+	if p.count == nil {
 		p.Notes = append(p.Notes, "the kernel does not count writes to the device: rates are those of the calls")
 	}
 	if doubted := cmp.Or(p.Memory, kind); doubted != "" {
@@ -130,23 +118,17 @@ func readPlace(tree host.FS, dir string) (*place, error) {
 	}
 	p.Device, p.Layers = storage.Device, storage.Layers
 	for _, d := range storage.Disks {
-		p.Disks = append(p.Disks, readDisk(tree, d))
+		out := Disk{Name: d.Name, Model: d.Model, Rotational: d.Rotational, SizeBytes: d.Size}
+		out.Scheduler, _ = tree.Chosen(d.Queue("scheduler")) // a driver may have none
+		out.ReadAheadKB, _ = tree.Number(d.Queue("read_ahead_kb"))
+		out.Requests, _ = tree.Number(d.Queue("nr_requests"))
+		out.WriteCache, _ = tree.Text(d.Queue("write_cache"))
+		p.Disks = append(p.Disks, out)
 		if number, err := tree.Text("sys/block/" + d.Name + "/dev"); err == nil {
 			p.numbers = append(p.numbers, number)
 		}
 	}
 	return p, nil
-}
-
-// readDisk leaves zero what a disk does not have: a driver without a scheduler,
-// say.
-func readDisk(tree host.FS, d host.Disk) Disk {
-	out := Disk{Name: d.Name, Model: d.Model, Rotational: d.Rotational, SizeBytes: d.Size}
-	out.Scheduler, _ = tree.Chosen(d.Queue("scheduler"))
-	out.ReadAheadKB, _ = tree.Number(d.Queue("read_ahead_kb"))
-	out.Requests, _ = tree.Number(d.Queue("nr_requests"))
-	out.WriteCache, _ = tree.Text(d.Queue("write_cache"))
-	return out
 }
 
 // dd writes one row of the table as dd does: blocks one after the other to a file

@@ -189,7 +189,15 @@ func (o Options) resolved() (Options, timing, error) {
 	if asked && slices.Contains(o.Tests, testParallel) && len(o.Dirs) == 1 {
 		return o, t, errors.New("parallel needs two directories or more: give another, or leave out the test")
 	}
-	o.Tests = ordered(o.Tests, len(o.Dirs))
+	// Mixed needs the rate that append finds, and parallel what write found for each directory.
+	want := make(map[string]bool)
+	for _, name := range o.Tests {
+		want[name] = true
+	}
+	want[testAppend] = want[testAppend] || want[testMixed]
+	want[testParallel] = want[testParallel] && len(o.Dirs) > 1
+	want[testWrite] = want[testWrite] || want[testParallel]
+	o.Tests = slices.DeleteFunc(Tests(), func(name string) bool { return !want[name] })
 	if len(o.Blocks) == 0 {
 		const small, large = 8 * kib, 80_000 * kib
 		o.Blocks = []int64{small}
@@ -201,18 +209,4 @@ func (o Options) resolved() (Options, timing, error) {
 		o.Direct = []bool{true, false}
 	}
 	return o, t, nil
-}
-
-// ordered is the tests in the order in which they run. Mixed needs the rate that
-// append finds, and parallel what write found for each directory; with one
-// directory there is nothing to run in parallel.
-func ordered(names []string, dirs int) []string {
-	want := make(map[string]bool)
-	for _, name := range names {
-		want[name] = true
-	}
-	want[testAppend] = want[testAppend] || want[testMixed]
-	want[testParallel] = want[testParallel] && dirs > 1
-	want[testWrite] = want[testWrite] || want[testParallel]
-	return slices.DeleteFunc(Tests(), func(name string) bool { return !want[name] })
 }

@@ -50,7 +50,14 @@ func run(ctx context.Context, o Options, plan Plan, tree host.FS, show func(Prog
 	r := &runner{o: o, t: t, tree: tree, show: show, places: plan.Directories}
 	report := &Report{Schema: Schema, Started: time.Now().UTC(), Mode: o.Mode, Tests: o.Tests, Machine: readMachine(tree)}
 	report.Machine.CgroupIO = limitsOn(r.places, report.Machine.CgroupIO)
-	r.steps = r.countSteps()
+	each, once := len(o.Tests), 0
+	if slices.Contains(o.Tests, testDD) { // a step for each row
+		each += len(o.Blocks)*len(o.Direct) - 1
+	}
+	if slices.Contains(o.Tests, testParallel) {
+		each, once = each-1, 1
+	}
+	r.steps = each*len(r.places) + once
 	for _, p := range r.places {
 		if err = r.probe(ctx, p); err != nil {
 			break
@@ -128,18 +135,6 @@ func (d *Directory) found(is func(*Result) bool) Result {
 	return Result{}
 }
 
-// countSteps is how often begin will be called.
-func (r *runner) countSteps() int {
-	each, once := len(r.o.Tests), 0
-	if slices.Contains(r.o.Tests, testDD) { // a step for each row
-		each += len(r.o.Blocks)*len(r.o.Direct) - 1
-	}
-	if slices.Contains(r.o.Tests, testParallel) {
-		each, once = each-1, 1
-	}
-	return each*len(r.places) + once
-}
-
 // begin counts a step of the progress.
 func (r *runner) begin() {
 	r.mu.Lock()
@@ -171,7 +166,16 @@ func (r *runner) showProgress(p *place, t trial, from, to reading) {
 
 // parallel runs write in all directories at once.
 func (r *runner) parallel(ctx context.Context) (*Parallel, error) {
-	out := &Parallel{Shared: sharedDisks(r.places)}
+	out := new(Parallel)
+	uses := make(map[string]int) // of each disk, by directories
+	for _, p := range r.places {
+		for _, d := range p.Disks {
+			if uses[d.Name]++; uses[d.Name] == 2 {
+				out.Shared = append(out.Shared, d.Name)
+			}
+		}
+	}
+	slices.Sort(out.Shared)
 	results := make([]Result, len(r.places))
 	errs := make([]error, len(r.places))
 	var group sync.WaitGroup
@@ -192,21 +196,6 @@ func (r *runner) parallel(ctx context.Context) (*Parallel, error) {
 	out.Findings = []Finding{parallelScale.judge(100 * out.Efficiency)}
 	out.Grade = worstFinding(out.Findings)
 	return out, nil
-}
-
-// sharedDisks are those that more than one directory is on.
-func sharedDisks(places []*place) []string {
-	uses := make(map[string]int)
-	var shared []string
-	for _, p := range places {
-		for _, d := range p.Disks {
-			if uses[d.Name]++; uses[d.Name] == 2 {
-				shared = append(shared, d.Name)
-			}
-		}
-	}
-	slices.Sort(shared)
-	return shared
 }
 
 // near is how close to a known limit a rate must be for the limit to be named.

@@ -67,7 +67,9 @@ type box struct {
 }
 
 // box returns the frame of a pane.
-func (s *scene) box(p pane, name string) box { return box{digit: s.digit(p), name: name, flat: s.flat} }
+func (s *scene) box(p pane, name string) box {
+	return box{digit: '0' + rune(max(slices.Index(s.panes(), p), 0)), name: name, flat: s.flat}
+}
 
 // draw draws the frame and returns what is inside.
 func (b box) draw(c chart.Canvas) chart.Canvas {

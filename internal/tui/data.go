@@ -2,6 +2,7 @@ package tui
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 	"sort"
@@ -63,7 +64,8 @@ const (
 )
 
 func newData(h Header) *data {
-	d := &data{role: roleOf(h.Command), header: h}
+	d := &data{role: role{writes: h.Command != "consume", reads: h.Command == "consume" || h.Command == "roundtrip"}, header: h}
+	d.main = map[bool]way{true: acked, false: read}[d.writes]
 	for _, host := range h.Hosts {
 		d.Stage = result.Gathering
 		d.hosts = append(d.hosts, newHost(&h, host))
@@ -142,8 +144,12 @@ const earliestVerdict = 5 * time.Second
 
 // bounded returns the limit of the run now; empty while it is too early to tell.
 func (s *scene) bounded() verdict.Verdict {
-	if v, stalled := s.stallVerdict(); stalled {
-		return v
+	if text := s.goingOn(); text != "" { // what was measured before tells nothing of now
+		if s.stalled() {
+			waiting := s.All.Offered - s.All.Acknowledged - s.All.Failed - s.All.Unknown
+			text = fmt.Sprintf("%s, and %s records wait", text, theme.Rate(float64(waiting)))
+		}
+		return verdict.Verdict{Limit: verdict.Stalled, Evidence: text}
 	}
 	if s.Stage != result.Finished && s.Run.Counts.End-s.Run.Counts.Start < earliestVerdict {
 		return verdict.Verdict{}

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/result"
-	"github.com/kt-bench/kt/internal/result/verdict"
 	"github.com/kt-bench/kt/internal/stats"
 	"github.com/kt-bench/kt/internal/theme"
 	"github.com/kt-bench/kt/internal/tui/chart"
@@ -241,18 +240,6 @@ type stall struct {
 	looked time.Duration // at the last look
 }
 
-// usualP99 returns the median p99 of the last seconds with acknowledgements; ok is false
-// before the first.
-func (d *data) usualP99() (p99 time.Duration, ok bool) {
-	var last []time.Duration
-	for i := len(d.Recent) - 1; i >= 0 && len(last) < recentTicks; i-- {
-		if us := d.Recent[i].P99; us > 0 && us != result.Failed {
-			last = append(last, us.Duration())
-		}
-	}
-	return upperMedian(last), len(last) > 0
-}
-
 // observe takes in that at a time the oldest record had waited since another, and returns
 // the event of a stall that has begun or ended. usual is the p99 of before, where it is
 // known. A look that comes late is passed over.
@@ -289,8 +276,13 @@ func (s *stall) observe(since, at, usual time.Duration, known bool) (event stats
 // lookAtOldest takes in since when the oldest record has waited at a time; a record that
 // is not due yet has not.
 func (d *data) lookAtOldest(since, at time.Duration) {
-	usual, known := d.usualP99()
-	if e, happened := d.stall.observe(min(since, at), at, usual, known); happened {
+	var p99s []time.Duration // of the last seconds with acknowledgements
+	for i := len(d.Recent) - 1; i >= 0 && len(p99s) < recentTicks; i-- {
+		if us := d.Recent[i].P99; us > 0 && us != result.Failed {
+			p99s = append(p99s, us.Duration())
+		}
+	}
+	if e, happened := d.stall.observe(min(since, at), at, upperMedian(p99s), len(p99s) > 0); happened {
 		d.addEvents(e)
 	}
 }
@@ -306,17 +298,3 @@ func (d *data) oldestAge() time.Duration {
 
 // stalled reports whether the oldest record has been the oldest for too long.
 func (d *data) stalled() bool { return d.stall.on && d.oldestAge() > 0 }
-
-// stallVerdict returns what a run is bound by that stalls: what was measured before tells
-// nothing of now.
-func (s *scene) stallVerdict() (v verdict.Verdict, stalled bool) {
-	text := s.goingOn()
-	if text == "" {
-		return v, false
-	}
-	if s.stalled() {
-		waiting := s.All.Offered - s.All.Acknowledged - s.All.Failed - s.All.Unknown
-		text = fmt.Sprintf("%s, and %s records wait", text, theme.Rate(float64(waiting)))
-	}
-	return verdict.Verdict{Limit: verdict.Stalled, Evidence: text}, true
-}

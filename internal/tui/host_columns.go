@@ -79,7 +79,7 @@ func (t *hostTable) all() []column[hostData] {
 			n, ok := t.rates(h)
 			return where(ok, theme.Rate(n.flow[s.main].Records))
 		}},
-		{name: trendName, width: leastTrend + columnGap, rank: 10, hidden: before, draw: t.trend(s.highestRate())},
+		{name: trendName, width: leastTrend + columnGap, rank: 10, hidden: before, draw: t.trend()},
 		{name: "lag", width: 9, rank: 3, hidden: before || !untimed, value: t.consumerLag},
 		{name: "p50", width: 9, rank: 9, hidden: before || untimed, value: t.latency(p50)},
 		{name: "p99", width: 9, rank: 3, hidden: before || untimed, value: t.latency(p99)},
@@ -103,7 +103,13 @@ func (t *hostTable) all() []column[hostData] {
 	})
 	for i := range columns {
 		if value := columns[i].value; !columns[i].left && value != nil && columns[i].name != "seen" { // these say themselves what is known
-			columns[i].value = func(h *hostData) segment { return t.number(value(h), h) }
+			columns[i].value = func(h *hostData) segment {
+				p := value(h)
+				if p.text == "" {
+					p = missing(t.c)
+				}
+				return h.known(p)
+			}
 		}
 	}
 	return columns
@@ -115,14 +121,6 @@ func where(known bool, text string) (p segment) {
 		p = plain(text)
 	}
 	return p
-}
-
-// number returns a number of a host as far as it is known.
-func (t *hostTable) number(p segment, h *hostData) segment {
-	if p.text == "" {
-		p = missing(t.c)
-	}
-	return h.known(p)
 }
 
 func seen(h *hostData) segment {
@@ -222,30 +220,24 @@ func (t *hostTable) consumerLag(h *hostData) segment {
 }
 
 // trend draws the rate of the last minute, on one scale for all hosts.
-func (t *hostTable) trend(top float64) func(chart.Canvas, *hostData) {
+func (t *hostTable) trend() func(chart.Canvas, *hostData) {
 	to := t.s.end().Seconds()
 	if to < trendTime { // as in the charts, the whole run
 		to = wholeRun(to)
 	}
-	from := max(to-trendTime, 0)
+	from, top := max(to-trendTime, 0), 0.0
+	for _, h := range t.s.hosts {
+		for _, p := range h.own.since(t.s.end().Seconds() - trendTime) {
+			if rate := t.s.main.rate(&p); rate > top { // NaN is not
+				top = rate
+			}
+		}
+	}
 	return func(c chart.Canvas, h *hostData) {
 		w, _ := c.Size()
 		values := chart.Resample(samples(h.own.since(from), t.s.main.rate), from, to, w, chart.Mean)
 		chart.Sparkline(c, 0, 0, values, top, h.known(colored(theme.Flow, "")).style)
 	}
-}
-
-// highestRate returns the top of the trends.
-func (s *scene) highestRate() float64 {
-	top := 0.0
-	for _, h := range s.hosts {
-		for _, p := range h.own.since(s.end().Seconds() - trendTime) {
-			if rate := s.main.rate(&p); rate > top { // NaN is not
-				top = rate
-			}
-		}
-	}
-	return top
 }
 
 // vitals returns what the host said of itself; nil when that is not known any more.

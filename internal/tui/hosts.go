@@ -128,35 +128,6 @@ func (d *data) present() int {
 	return n
 }
 
-// clockSpread is between the two clocks that are furthest apart; ok reports whether there
-// are two that were compared.
-func (d *data) clockSpread() (spread time.Duration, ok bool) {
-	var offsets []time.Duration
-	for _, h := range d.hosts {
-		if h.Bound > 0 {
-			offsets = append(offsets, h.Offset)
-		}
-	}
-	if len(offsets) < 2 {
-		return 0, false
-	}
-	return slices.Max(offsets) - slices.Min(offsets), true
-}
-
-// busy returns the share of the host's cores in use over the last ticks; 0 when nobody
-// knows.
-func (h *hostData) busy() float64 {
-	n := min(h.samples, recentTicks)
-	if n == 0 {
-		return 0
-	}
-	sum := 0.0
-	for _, v := range h.cpu[:n] {
-		sum += v
-	}
-	return sum / float64(n)
-}
-
 // What happens to the hosts of a run. Only the screen tells of it: in the files are the
 // seconds that are missing.
 const (
@@ -197,11 +168,6 @@ func (d *data) hostEvents(heard bool) []stats.Event {
 		}
 	}
 	return events
-}
-
-// unheard reports whether the load goes on and none of the hosts tells of it any more.
-func (d *data) unheard() bool {
-	return d.silent > 0 && d.begun() && d.Stage >= result.WarmingUp && d.Stage < result.Draining
 }
 
 // longestHost is in how many cells a host is named.

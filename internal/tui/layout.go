@@ -1,8 +1,6 @@
 package tui
 
 import (
-	"slices"
-
 	"github.com/kt-bench/kt/internal/theme"
 	"github.com/kt-bench/kt/internal/tui/chart"
 )
@@ -37,9 +35,6 @@ func (d *data) panes() []pane {
 	}
 	return ownPanes[:]
 }
-
-// digit returns the key of a pane.
-func (d *data) digit(p pane) rune { return '0' + rune(max(slices.Index(d.panes(), p), 0)) }
 
 // rect is a place on the screen, in cells.
 type rect struct{ x, y, w, h int }
@@ -273,7 +268,9 @@ func frame(s *scene, th *theme.Theme, w, h int) string {
 		drawHeader(place(c, l.header), s)
 	}
 	if l.banner.h > 0 {
-		drawBanner(place(c, l.banner), s.header.Notice)
+		ground := theme.Style{FG: theme.Ground, BG: theme.Warn, Bold: true}
+		c.Row(0, l.banner.y, w, ' ', ground)
+		c.Text(1, l.banner.y, c.Fit(string(c.Theme().Glyphs.Alert)+" "+s.header.Notice, w-2), ground)
 	}
 	if l.limit.h > 0 {
 		s.limitLine(c, l.limit.w-2).draw(c, 1, l.limit.y)

@@ -111,7 +111,8 @@ func (m Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		m.now = m.options.Now()
 		m.data.observe(msg)
 		m.checkOldest()
-		if !m.data.unheard() {
+		// Else the load goes on, and none of the hosts tells of it any more.
+		if d := m.data; d.silent == 0 || !d.begun() || d.Stage < result.WarmingUp || d.Stage >= result.Draining {
 			m.ticked = m.now
 		}
 	case tea.BackgroundColorMsg:

@@ -289,7 +289,13 @@ const tail = 0.75
 // fullest.
 func heatCells(points []result.HeatColumn, x chart.TimeAxis, y chart.Axis, columns, rows int) []float64 {
 	cells := make([]float64, columns*rows)
-	edges := rowEdges(y, rows)
+	// The edges of the rows from the top down, in bins. As in every chart the ends of the axis are in the middle of the first and
+	// the last line of text, so that the labels are right; half a line is left above and below.
+	edges := make([]float64, rows+1)
+	lowest, decades := math.Log10(y.Min/1e-6)*result.HeatPerDecade, math.Log10(y.Max/y.Min)*result.HeatPerDecade
+	for i := range edges {
+		edges[i] = lowest + (1-(float64(i)-1)/float64(max(rows-2, 1)))*decades
+	}
 	top := 0.0
 	var sum [result.HeatBins + 1]float64
 	span := func(i int) (start, end float64) { return points[i].Start.Seconds(), points[i].End.Seconds() }
@@ -322,18 +328,4 @@ func at(sum *[result.HeatBins + 1]float64, place float64) float64 {
 	place = min(max(place, 0), result.HeatBins)
 	i := min(int(place), result.HeatBins-1)
 	return sum[i] + (sum[i+1]-sum[i])*(place-float64(i))
-}
-
-// rowEdges returns the edges of the rows from the top down, in bins. As in every
-// chart the ends of the axis are in the middle of the first and the last line of
-// text, so that the labels are right; half a line is left above and below.
-func rowEdges(y chart.Axis, rows int) []float64 {
-	edges := make([]float64, rows+1)
-	lowest := math.Log10(y.Min/1e-6) * result.HeatPerDecade
-	span := math.Log10(y.Max/y.Min) * result.HeatPerDecade
-	for i := range edges {
-		pos := 1 - (float64(i)-1)/float64(max(rows-2, 1))
-		edges[i] = lowest + pos*span
-	}
-	return edges
 }

@@ -48,14 +48,6 @@ func drawHeader(c chart.Canvas, s *scene) {
 	fit(s.figures(c, false), "   ", w-2).draw(c, 1, 1)
 }
 
-// drawBanner draws the notice.
-func drawBanner(c chart.Canvas, notice string) {
-	w, _ := c.Size()
-	ground := theme.Style{FG: theme.Ground, BG: theme.Warn, Bold: true}
-	c.Row(0, 0, w, ' ', ground)
-	c.Text(1, 0, c.Fit(string(c.Theme().Glyphs.Alert)+" "+notice, w-2), ground)
-}
-
 // badge returns the state of the run.
 func (s *scene) badge(c chart.Canvas) line {
 	dot := string(c.Theme().Glyphs.Dot) + " "

@@ -49,8 +49,14 @@ func (s *scene) hostFigures() []line {
 		color = theme.Warn
 	}
 	out := []line{figure("hosts", color, fmt.Sprintf("%d/%d", n, all))}
-	if spread, ok := s.clockSpread(); ok {
-		out = append(out, figure("clock spread", theme.Info, theme.Duration(spread)))
+	var offsets []time.Duration
+	for _, h := range s.hosts {
+		if h.Bound > 0 {
+			offsets = append(offsets, h.Offset)
+		}
+	}
+	if len(offsets) > 1 {
+		out = append(out, figure("clock spread", theme.Info, theme.Duration(slices.Max(offsets)-slices.Min(offsets))))
 	}
 	return out
 }
@@ -232,7 +238,11 @@ func (s *scene) slowWarning() warning {
 	w := warning{less + share + " than the median", less, theme.Warn}
 	last := h.own.Recent[max(len(h.own.Recent)-recentTicks, 0):] // a record that has waited unusually long: then its rate says nothing of its CPU
 	stalled := slices.ContainsFunc(last, func(p result.Point) bool { return h.own.ageOf(&p) > 0 })
-	if busy := h.busy(); busy >= busyShare && s.goingOn() == "" && !stalled {
+	busy, cpu := 0.0, h.cpu[:min(h.samples, recentTicks)]
+	for _, v := range cpu {
+		busy += v
+	}
+	if busy /= float64(max(len(cpu), 1)); busy >= busyShare && s.goingOn() == "" && !stalled {
 		text := wholePercent(busy) + " busy"
 		w.long += " and its CPU is " + text + ": the host, not Kafka, limits it"
 		w.short += ": its CPU is " + text
@@ -253,17 +263,23 @@ func (s *scene) slowHosts() []slowHost {
 	if s.Stage < result.WarmingUp || s.Stage > result.Running {
 		return nil
 	}
-	var rates []float64
+	var rates []float64 // over the last ticks, for the weights of those that have enough of them
 	var reporting []*hostData
 	for _, h := range s.hosts {
-		if rate, ok := h.usualRate(); ok {
-			rates, reporting = append(rates, rate), append(reporting, h)
+		if h.State == hostRunning && h.Processes > 0 && h.own.silent < patience && h.own.Placed >= recentTicks {
+			rates, reporting = append(rates, h.own.numbersOf(&h.own.Tail).flow[h.own.main].Records/h.weight()), append(reporting, h)
 		}
 	}
-	usual := medianRate(rates)
+	if len(rates) == 0 {
+		return nil
+	}
+	sorted, n := slices.Sorted(slices.Values(rates)), len(rates)
+	usual := (sorted[(n-1)/2] + sorted[n/2]) / 2
 	var slow []slowHost
 	for i, h := range reporting {
-		if behind := 1 - rates[i]/usual; usual > 0 && behind >= slowShare && !h.keepsTarget(rates[i]) {
+		target := h.own.Targets.Mean(max(h.own.At-recentTicks*time.Second, 0), h.own.At)
+		kept := target > 0 && rates[i]*h.weight() > (1-slowShare)*target
+		if behind := 1 - rates[i]/usual; usual > 0 && behind >= slowShare && !kept {
 			slow = append(slow, slowHost{h, behind})
 		}
 	}
@@ -277,30 +293,4 @@ func (h *hostData) weight() float64 {
 		return h.share
 	}
 	return float64(h.Processes)
-}
-
-// usualRate returns the host's rate over the last ticks, for its weight; ok is false while
-// there are not enough of them, or it does not tell.
-func (h *hostData) usualRate() (rate float64, ok bool) {
-	if h.State != hostRunning || h.Processes == 0 || h.own.silent >= patience || h.own.Placed < recentTicks {
-		return 0, false
-	}
-	return h.own.numbersOf(&h.own.Tail).flow[h.own.main].Records / h.weight(), true
-}
-
-// keepsTarget reports whether a rate over the last ticks, for the host's weight, is about the host's target rate.
-func (h *hostData) keepsTarget(rate float64) bool {
-	target := h.own.Targets.Mean(max(h.own.At-recentTicks*time.Second, 0), h.own.At)
-	return target > 0 && rate*h.weight() > (1-slowShare)*target
-}
-
-// medianRate returns the median, that of an even number half-way between the two in the middle;
-// 0 when there are none.
-func medianRate(values []float64) float64 {
-	if len(values) == 0 {
-		return 0
-	}
-	sorted := slices.Sorted(slices.Values(values))
-	n := len(sorted)
-	return (sorted[(n-1)/2] + sorted[n/2]) / 2
 }

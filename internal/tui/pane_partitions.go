@@ -74,7 +74,7 @@ func drawPartitions(c chart.Canvas, s *scene) {
 	bars.Bare = true
 	upper := (h - 1) / 2
 	bars.Draw(scaled(inner.Sub(0, 0, w, upper), rates, "rec/s", 0))
-	s.drawPartitionLags(scaled(inner.Sub(0, upper, w, h-upper), levels, "waiting", 1), levels, s.trends(rates))
+	s.drawPartitionLags(scaled(inner.Sub(0, upper, w, h-upper), levels, "waiting", 1), levels, rates)
 }
 
 // scaled writes before bars what a full one is, from a row on, and returns the
@@ -94,7 +94,11 @@ func scaled(c chart.Canvas, values []float64, unit string, row int) chart.Canvas
 
 // drawPartitionLags draws the consumer lag of each partition, below an arrow that shows whether
 // it becomes more.
-func (s *scene) drawPartitionLags(c chart.Canvas, levels []float64, trends []trend) {
+func (s *scene) drawPartitionLags(c chart.Canvas, levels, rates []float64) {
+	trends := make([]trend, len(rates))
+	for i, growth := range s.byPartition(func(p *result.PartitionNow) float64 { return p.Growth }) {
+		trends[i] = trend{growth, rates[i]}
+	}
 	chart.Bars{
 		Values: levels,
 		Style: func(i int) theme.Style {
@@ -110,15 +114,6 @@ func (s *scene) drawPartitionLags(c chart.Canvas, levels []float64, trends []tre
 			return trends[i].arrow(c.Theme())
 		},
 	}.Draw(c)
-}
-
-// trends returns how the consumer lags change, by partition, beside the rates.
-func (s *scene) trends(rates []float64) []trend {
-	trends := make([]trend, len(rates))
-	for i, growth := range s.byPartition(func(p *result.PartitionNow) float64 { return p.Growth }) {
-		trends[i] = trend{growth, rates[i]}
-	}
-	return trends
 }
 
 // extremes returns the places of the least value and of the greatest; 0 of none.

@@ -2,6 +2,7 @@ package tui
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/kt-bench/kt/internal/result"
@@ -67,7 +68,10 @@ func (s *scene) end() time.Duration { return max(s.At, s.until) }
 // new: otherwise every second would fall on other columns than a second ago.
 func (s *scene) timeAxis(columns int) chart.TimeAxis {
 	end := s.end().Seconds()
-	x := chart.TimeAxis{Warmup: s.warmupEnd()}
+	x := chart.TimeAxis{Warmup: s.At.Seconds()}
+	if i := slices.IndexFunc(s.Points, func(p result.Point) bool { return !p.Warmup }); i >= 0 {
+		x.Warmup = s.Points[i].StartSeconds
+	}
 	if length := spans[s.span].Seconds(); length > 0 && end > length {
 		column := length / float64(max(columns, 1))
 		const halfTick = 0.5 // the column that holds the middle of the last tick is the last
@@ -90,16 +94,6 @@ func wholeRun(end float64) float64 {
 		step *= 2
 	}
 	return max(math.Ceil(end/step), 1) * step
-}
-
-// warmupEnd returns when the last second of the warm-up ended.
-func (s *scene) warmupEnd() float64 {
-	for i := range s.Points {
-		if !s.Points[i].Warmup {
-			return s.Points[i].StartSeconds
-		}
-	}
-	return s.At.Seconds()
 }
 
 // shown returns the numbers of now, and those of the whole run once it is over.

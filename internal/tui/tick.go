@@ -90,16 +90,6 @@ type role struct {
 	main          way // whose rate comes first
 }
 
-func roleOf(command string) role {
-	switch command {
-	case "consume":
-		return role{reads: true, main: read}
-	case "roundtrip":
-		return role{writes: true, reads: true, main: acked}
-	}
-	return role{writes: true, main: acked}
-}
-
 // way is which way records go.
 type way int
 

@@ -157,7 +157,14 @@ func (f *Flags) log(text string) {
 		return
 	}
 	what, rest, _ := strings.Cut(text, ":")
-	if !logsGC(what) {
+	logs := what == "" // everything
+	for selection := range strings.SplitSeq(what, ",") {
+		tags, level, _ := strings.Cut(selection, "=")
+		if tags = strings.TrimSuffix(tags, "*"); tags == "gc" || tags == "all" { // the tag alone, not "gc+heap"
+			logs = level != "off" && level != "warning" && level != "error"
+		}
+	}
+	if !logs {
 		return
 	}
 	rest, end := strings.TrimPrefix(rest, "file="), ":"
@@ -167,20 +174,4 @@ func (f *Flags) log(text string) {
 	output, _, _ := strings.Cut(rest, end)
 	names := map[string]string{"": "stdout", "#0": "stdout", "#1": "stderr"}
 	f.GCLog = cmp.Or(names[output], output)
-}
-
-// logsGC reports whether collections are among what is logged: in a list such as
-// "gc*=debug,safepoint" something that begins with the tag gc alone, or with all.
-func logsGC(what string) bool {
-	if what == "" {
-		return true // everything
-	}
-	logs := false
-	for selection := range strings.SplitSeq(what, ",") {
-		tags, level, _ := strings.Cut(selection, "=")
-		if tags = strings.TrimSuffix(tags, "*"); tags == "gc" || tags == "all" {
-			logs = level != "off" && level != "warning" && level != "error"
-		}
-	}
-	return logs
 }

@@ -49,7 +49,23 @@ func ParsePerf(b []byte) (Perf, error) {
 	if err != nil {
 		return Perf{}, fmt.Errorf("hsperfdata: %w", err)
 	}
-	return newPerf(values), nil
+	p := Perf{Values: values} // a counter that a JVM does not have is 0
+	// Of the JVM, which has the build too, without the packager's mark; before Java 9 only java.version has the form that people know.
+	p.Version, _ = values["java.property.java.version"].(string)
+	vm, _ := values["java.property.java.vm.version"].(string)
+	if vm, _, _ = strings.Cut(vm, "-"); vm != "" && strings.HasPrefix(vm, p.Version) {
+		p.Version = vm
+	}
+	p.Uptime, p.SafepointTime = p.ticks("sun.os.hrt.ticks"), p.ticks("sun.rt.safepointTime")
+	p.heap()
+	for i := range mostCollectors { // Z has but a third one
+		if name, ok := values[counter("sun.gc.collector", i, "name")].(string); ok {
+			p.Collections = append(p.Collections, Collector{
+				Name: name, Count: p.number(counter("sun.gc.collector", i, "invocations")), Time: p.ticks(counter("sun.gc.collector", i, "time")),
+			})
+		}
+	}
+	return p, nil
 }
 
 // parseValues reads the entries. Nothing that the file says is believed further
@@ -85,56 +101,30 @@ func parseValues(b []byte) (map[string]any, error) {
 		if length < entryHead || length > uint64(len(entry)) {
 			return nil, fmt.Errorf("the entry at byte %d cannot have %d bytes", at, length)
 		}
-		if name, value, ok := parseEntry(entry[:length], order); ok {
-			values[name] = value
-		}
+		parseEntry(values, entry[:length], order)
 		at += length
 	}
 	return values, nil
 }
 
-// parseEntry reads one entry: after its length where its name begins, how many
+// parseEntry adds one entry: after its length where its name begins, how many
 // elements it has (0: it is one value), its type, flags, unit, variability, and
-// where its data begin. It is not ok for what is not well formed, or of a type that
-// no JVM uses.
-func parseEntry(e []byte, order binary.ByteOrder) (name string, value any, ok bool) {
+// where its data begin. What is not well formed, or of a type that no JVM uses, is left out.
+func parseEntry(values map[string]any, e []byte, order binary.ByteOrder) {
 	nameAt, count, dataAt := uint64(order.Uint32(e[4:])), uint64(order.Uint32(e[8:])), uint64(order.Uint32(e[16:]))
 	if nameAt >= uint64(len(e)) || dataAt > uint64(len(e)) {
-		return "", nil, false
+		return
 	}
-	rawName, _, ok := bytes.Cut(e[nameAt:], []byte{0})
-	if !ok {
-		return "", nil, false
-	}
+	name, _, ok := bytes.Cut(e[nameAt:], []byte{0})
 	data := e[dataAt:]
 	switch kind := e[12]; {
+	case !ok:
 	case kind == 'J' && count == 0 && len(data) >= 8:
-		return string(rawName), int64(order.Uint64(data)), true
+		values[string(name)] = int64(order.Uint64(data))
 	case kind == 'B' && count <= uint64(len(data)):
 		text, _, _ := bytes.Cut(data[:count], []byte{0})
-		return string(rawName), string(text), true
+		values[string(name)] = string(text)
 	}
-	return "", nil, false
-}
-
-// newPerf picks out the counters that kt shows. A counter that a JVM does not have is 0.
-func newPerf(values map[string]any) Perf {
-	p := Perf{Values: values, Version: version(values)}
-	p.Uptime = p.ticks("sun.os.hrt.ticks")
-	p.SafepointTime = p.ticks("sun.rt.safepointTime")
-	p.heap()
-	for i := range mostCollectors { // Z has but a third one
-		name, ok := values[counter("sun.gc.collector", i, "name")].(string)
-		if !ok {
-			continue
-		}
-		p.Collections = append(p.Collections, Collector{
-			Name:  name,
-			Count: p.number(counter("sun.gc.collector", i, "invocations")),
-			Time:  p.ticks(counter("sun.gc.collector", i, "time")),
-		})
-	}
-	return p
 }
 
 // mostCollectors is more than any JVM has: young, old and concurrent.
@@ -189,16 +179,4 @@ func (p *Perf) ticks(name string) time.Duration {
 		return 0
 	}
 	return time.Duration(ns)
-}
-
-// version is that of the JVM, which has the build too, without the packager's mark;
-// before Java 9 only java.version has the form that people know.
-func version(values map[string]any) string {
-	java, _ := values["java.property.java.version"].(string)
-	vm, _ := values["java.property.java.vm.version"].(string)
-	vm, _, _ = strings.Cut(vm, "-")
-	if strings.HasPrefix(vm, java) && vm != "" {
-		return vm
-	}
-	return java
 }

@@ -16,7 +16,11 @@ type Axis struct {
 // steps.
 func Linear(top float64, n int) Axis {
 	a := Axis{Max: RoundUp(top)}
-	for _, d := range divisions(a.Max) {
+	most := 4 // steps of which each tick is a round number
+	if mantissa := a.Max / math.Pow(10, math.Floor(math.Log10(a.Max)+1e-9)); mantissa > 2.2 && mantissa < 2.8 || mantissa > 4.5 && mantissa < 5.5 {
+		most = 5
+	}
+	for _, d := range []int{most, 2, 1} {
 		if d > max(n, 1) {
 			continue
 		}
@@ -26,17 +30,6 @@ func Linear(top float64, n int) Axis {
 		break
 	}
 	return a
-}
-
-// divisions returns the numbers of steps in which every tick is a round number,
-// most first.
-func divisions(top float64) []int {
-	switch mantissa := top / math.Pow(10, math.Floor(math.Log10(top)+1e-9)); {
-	case mantissa > 2.2 && mantissa < 2.8, mantissa > 4.5 && mantissa < 5.5:
-		return []int{5, 2, 1}
-	default:
-		return []int{4, 2, 1}
-	}
 }
 
 // RoundUp returns the next number of the kind 1, 2, 2.5 or 5 times a power of ten; 1

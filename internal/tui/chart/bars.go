@@ -26,8 +26,12 @@ func (b Bars) Draw(c Canvas) {
 	}
 	area, width, at := c, 1, func(i int) int { return i * c.w / n }
 	column := func(i int) int { return ((i+1)*c.w - 1) / n } // of several bars
+	// Bars are as wide as they can be, up to a quarter of the whole, and a column between them if there is one to spare.
 	if n <= c.w {
-		w, gap := barWidth(n, c.w)
+		w, gap := 1, 0
+		if 2*n-1 <= c.w {
+			w, gap = min((c.w+1)/n-1, (c.w+3)/4), 1
+		}
 		width, at = w, func(i int) int { return i * (w + gap) }
 		column = at
 	}
@@ -47,33 +51,18 @@ func (b Bars) Draw(c Canvas) {
 	}
 	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(b.Values[i], b.Values[j]) })
 	for _, i := range order {
+		eighths := 0
+		if share := b.Values[i] / top; share > 0 { // a value that is not nothing shows at least a trace
+			eighths = max(int(math.Round(min(share, 1)*float64(area.h*8))), 1)
+		}
 		for x := range width {
-			bar(area, column(i)+x, b.Values[i]/top, b.Style(i))
+			for y, left := area.h-1, eighths; y >= 0 && left > 0; y, left = y-1, left-8 {
+				area.Set(column(i)+x, y, c.th.Glyphs.Eighths[min(left, 8)], b.Style(i))
+			}
 		}
 		if b.Head != nil {
 			heads.Set(column(i)+(width-1)/2, 0, b.Head(i), b.Style(i))
 		}
-	}
-}
-
-// barWidth shares the columns out: bars as wide as they can be, up to a quarter of the
-// whole, and a column between them if there is one to spare.
-func barWidth(n, columns int) (width, gap int) {
-	if 2*n-1 > columns {
-		return 1, 0
-	}
-	return min((columns+1)/n-1, (columns+3)/4), 1
-}
-
-// bar draws one column. A value that is not nothing shows at least a trace.
-func bar(c Canvas, x int, share float64, s theme.Style) {
-	if !(share > 0) {
-		return
-	}
-	eighths := max(int(math.Round(min(share, 1)*float64(c.h*8))), 1)
-	for y := c.h - 1; y >= 0 && eighths > 0; y-- {
-		c.Set(x, y, c.th.Glyphs.Eighths[min(eighths, 8)], s)
-		eighths -= 8
 	}
 }
 

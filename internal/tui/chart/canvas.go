@@ -204,11 +204,6 @@ type dots struct {
 	ink   []theme.Style
 }
 
-func newDots(c Canvas) *dots {
-	n := c.w * c.h
-	return &dots{c: c, ascii: c.th.ASCII(), bits: make([]uint8, n), shown: make([]dot, n), ink: make([]theme.Style, n)}
-}
-
 // size returns the width and the height in dots.
 func (d *dots) size() (w, h int) {
 	if d.ascii {
@@ -244,13 +239,4 @@ func (d *dots) set(x, y int, k dot, character rune, s theme.Style) {
 	}
 	d.bits[i] |= brailleBits[y%dotsY][x%dotsX]
 	d.ink[i] = s
-}
-
-// flush puts the raster on its canvas, over what is there.
-func (d *dots) flush() {
-	for i, bits := range d.bits {
-		if bits != 0 {
-			d.c.Set(i%d.c.w, i/d.c.w, 0x2800+rune(bits), d.ink[i])
-		}
-	}
 }

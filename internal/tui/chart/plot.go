@@ -55,23 +55,23 @@ func (p Plot) Draw(c Canvas) {
 		return
 	}
 	defer around.nameWarmup(field)
-	raster := newDots(field)
+	n := field.w * field.h
+	raster := &dots{c: field, ascii: field.th.ASCII(), bits: make([]uint8, n), shown: make([]dot, n), ink: make([]theme.Style, n)}
+	const dash = 2
+	w, _ := raster.size()
 	for _, m := range p.Marks {
-		p.mark(raster, m)
+		for x := range w {
+			if pos := p.Y.Pos(m.Value(p.X.second(x, w))); (raster.ascii || x/dash%2 == 0) && !math.IsNaN(pos) {
+				raster.set(x, raster.row(pos), dotMark, '-', m.Style)
+			}
+		}
 	}
 	for _, s := range p.Series {
 		p.dots(raster, s)
 	}
-	raster.flush()
-}
-
-// mark draws a dashed line.
-func (p Plot) mark(d *dots, m Mark) {
-	const dash = 2
-	w, _ := d.size()
-	for x := range w {
-		if pos := p.Y.Pos(m.Value(p.X.second(x, w))); (d.ascii || x/dash%2 == 0) && !math.IsNaN(pos) {
-			d.set(x, d.row(pos), dotMark, '-', m.Style)
+	for i, bits := range raster.bits {
+		if bits != 0 {
+			field.Set(i%field.w, i/field.w, 0x2800+rune(bits), raster.ink[i])
 		}
 	}
 }
@@ -82,26 +82,20 @@ func (p Plot) names(c Canvas) {
 	taken := -1
 	for i := len(p.Series) - 1; i >= 0; i-- {
 		s := p.Series[i]
-		v := s.last()
-		if math.IsNaN(v) {
+		at := len(s.Samples) - 1
+		for at >= 0 && math.IsNaN(s.Samples[at].Value) {
+			at--
+		}
+		if at < 0 {
 			continue
 		}
-		y := max(min(tickRow(p.Y.Pos(v), c.h), c.h-1-i), taken+1) // i more names have to go below this one
+		y := max(min(tickRow(p.Y.Pos(s.Samples[at].Value), c.h), c.h-1-i), taken+1) // i more names have to go below this one
 		if p.Ranked {
 			y = min(len(p.Series), c.h) - 1 - i
 		}
 		c.Text(1, y, s.Name, s.Style)
 		taken = y
 	}
-}
-
-func (s Series) last() float64 {
-	for i := len(s.Samples) - 1; i >= 0; i-- {
-		if v := s.Samples[i].Value; !math.IsNaN(v) {
-			return v
-		}
-	}
-	return math.NaN()
 }
 
 // dots draws a series with two points a cell, each joined to the one before.
@@ -197,6 +191,10 @@ func (f frame) draw(c Canvas) Canvas {
 	}
 	area := c.Sub(gutter+1, 0, c.w-gutter-1, rows)
 	ticks := f.y.visibleTicks(rows)
+	step := 1
+	if !c.th.Colored() || c.th.ASCII() { // a line behind the chart that cannot be fainter than the chart is sparser
+		step = 4
+	}
 	for y := range rows {
 		v, ok := ticks[y]
 		if !ok {
@@ -207,8 +205,8 @@ func (f frame) draw(c Canvas) Canvas {
 		if gutter > 0 {
 			c.TextRight(gutter, y, f.label(v), muted)
 		}
-		if !f.bare {
-			f.gridline(area, y)
+		for x := 0; !f.bare && x < area.w; x += step {
+			area.Set(x, y, g.Gridline, theme.Style{FG: theme.Grid})
 		}
 	}
 	f.time(c.Sub(gutter, rows, c.w-gutter, 1))
@@ -227,19 +225,6 @@ func (f frame) nameWarmup(area Canvas) {
 			place.Text(0, 0, name, theme.Style{FG: theme.Muted})
 			return
 		}
-	}
-}
-
-// gridline draws a line behind the chart. Where it cannot be fainter than the
-// chart it is sparser.
-func (f frame) gridline(c Canvas, y int) {
-	const sparse = 4
-	step := 1
-	if !c.th.Colored() || c.th.ASCII() {
-		step = sparse
-	}
-	for x := 0; x < c.w; x += step {
-		c.Set(x, y, c.th.Glyphs.Gridline, theme.Style{FG: theme.Grid})
 	}
 }
 
