@@ -90,11 +90,6 @@ func (a *admin) do(ctx context.Context, method, path string, body, into any) err
 	return err
 }
 
-func (a *admin) host() string {
-	_, addr, _ := strings.Cut(a.base, "://")
-	return hostOf(addr)
-}
-
 // remove deletes what is at a path, if there is something.
 func (a *admin) remove(ctx context.Context, path string) error {
 	err := a.do(ctx, http.MethodDelete, path+"?force=true", nil, nil)

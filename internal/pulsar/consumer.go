@@ -44,7 +44,15 @@ func (d *consumers) OpenReader(ctx context.Context, shard *engine.Shard) (engine
 		driver: d, shard: shard, group: shard.Index / read.Consumers,
 		acks: s.own || read.Commit != plan.CommitNone, each: s.consumer.shared(),
 	}
-	topics := d.share(shard.Index % read.Consumers)
+	topics := []string{s.full()}
+	if !s.isWhole() {
+		topics = nil
+		for i, name := range s.each(s.full()) {
+			if s.plan.ReaderOf(int32(i)) == shard.Index%read.Consumers {
+				topics = append(topics, name)
+			}
+		}
+	}
 	if len(topics) == 0 {
 		return r, nil // it has nothing to read
 	}
@@ -76,19 +84,6 @@ func (d *consumers) OpenReader(ctx context.Context, shard *engine.Shard) (engine
 // isWhole reports whether each consumer subscribes to the topic as a whole, and so gets partitions that are added.
 func (s *session) isWhole() bool {
 	return s.plan.Share.IsZero() && (s.plan.Read.Consumers == 1 || s.consumer.subscription != client.Exclusive) || s.consumer.subscription != client.Exclusive && !s.own
-}
-
-func (d *consumers) share(member int) (topics []string) {
-	s := d.session
-	if s.isWhole() {
-		return []string{s.full()}
-	}
-	for i, name := range s.each(s.full()) {
-		if s.plan.ReaderOf(int32(i)) == member {
-			topics = append(topics, name)
-		}
-	}
-	return topics
 }
 
 type reader struct {

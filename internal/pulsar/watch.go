@@ -83,10 +83,11 @@ func (w *watcher) seek(err error, at time.Duration) {
 
 // hear notes which brokers are there. One that does not answer is gone, and says nothing of the others.
 func (w *watcher) hear(active []string, err error, at time.Duration) {
+	_, api, _ := strings.Cut(w.session.admin.base, "://")
 	for i, addr := range w.session.watched {
 		gone := !slices.Contains(active, addr)
 		if err != nil {
-			gone = w.gone[i] || queue.Status(err) == 0 && (len(w.session.watched) == 1 || hostOf(addr) == w.session.admin.host())
+			gone = w.gone[i] || queue.Status(err) == 0 && (len(w.session.watched) == 1 || hostOf(addr) == hostOf(api))
 		}
 		if gone == w.gone[i] {
 			continue

@@ -188,26 +188,17 @@ func dialer(timeout time.Duration, send, receive int) func(context.Context, stri
 		if err != nil {
 			return nil, err
 		}
-		if err := setBuffers(conn, send, receive); err != nil {
+		if tcp, ok := conn.(*net.TCPConn); ok && send >= 0 {
+			err = tcp.SetWriteBuffer(send)
+		}
+		if tcp, ok := conn.(*net.TCPConn); ok && receive >= 0 {
+			err = errors.Join(err, tcp.SetReadBuffer(receive))
+		}
+		if err != nil {
 			return nil, errors.Join(fmt.Errorf("set socket buffers: %w", err), conn.Close())
 		}
 		return conn, nil
 	}
-}
-
-func setBuffers(conn net.Conn, send, receive int) error {
-	tcp, ok := conn.(*net.TCPConn)
-	if !ok {
-		return nil
-	}
-	var errs []error
-	if send >= 0 {
-		errs = append(errs, tcp.SetWriteBuffer(send))
-	}
-	if receive >= 0 {
-		errs = append(errs, tcp.SetReadBuffer(receive))
-	}
-	return errors.Join(errs...)
 }
 
 // compressor compresses batches to the sizes of the Java client, without a fallback to another method.
