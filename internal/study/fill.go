@@ -99,7 +99,16 @@ func (s *Study) Fill(brokers int) error {
 	}
 	if len(missing) == 0 {
 		s.Parts = parts
-		s.split()
+	}
+	if len(missing) == 0 && s.Find != nil && len(s.Factors) > 0 { // one search for each of its cells
+		for i, c := range s.Cells() {
+			one := *s
+			one.Name, one.Of, one.At, one.Factors, one.Pair = fmt.Sprintf("%s-%d", s.Name, i+1), s.Name, c.At, nil, false
+			one.About = strings.TrimSpace(s.About + " (" + one.place() + ")")
+			one.Loads = []Load{s.at(c, s.Loads[0])}
+			parts = append(parts, &one)
+		}
+		*s = Study{Name: s.Name, About: s.About, Found: s.Found, Given: s.Given, Parts: parts, Repeats: 1, Order: Listed}
 	}
 	return allOf(missing)
 }
@@ -217,22 +226,6 @@ func (s *Study) All() []*Study {
 		return s.Parts
 	}
 	return []*Study{s}
-}
-
-// split makes a search with factors a study of parts: one search for each of its cells.
-func (s *Study) split() {
-	if s.Find == nil || len(s.Factors) == 0 {
-		return
-	}
-	var parts []*Study
-	for i, c := range s.Cells() {
-		one := *s
-		one.Name, one.Of, one.At, one.Factors, one.Pair = fmt.Sprintf("%s-%d", s.Name, i+1), s.Name, c.At, nil, false
-		one.About = strings.TrimSpace(s.About + " (" + one.place() + ")")
-		one.Loads = []Load{s.at(c, s.Loads[0])}
-		parts = append(parts, &one)
-	}
-	*s = Study{Name: s.Name, About: s.About, Found: s.Found, Given: s.Given, Parts: parts, Repeats: 1, Order: Listed}
 }
 
 // Heading returns what a search is called above what it found: its load, or what tells a part that was split from the others.

@@ -247,8 +247,12 @@ func (p severalPage) differs() *doc.Table {
 		runs[i], names[i] = &one.r, letter(i)
 	}
 	t := report.DifferTable(names...)
-	for _, f := range study.Differ(runs) {
-		t.Add(f.What, f.Values)
+	for what, values := range study.Differ(runs) {
+		row := make([]string, len(values))
+		for i, v := range values {
+			row[i] = strings.Join(v, "") // "": the run has none
+		}
+		t.Add(what, row)
 	}
 	return t
 }
