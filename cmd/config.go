@@ -167,7 +167,7 @@ type shippedProfile struct {
 }
 
 func newProfiles(env *Env) *cobra.Command {
-	c := command[*config.Profiles]{flags: config.NewProfiles, run: listProfiles}.of(env, &cobra.Command{
+	c := command[*config.Plain]{flags: config.NewProfiles, run: listProfiles}.of(env, &cobra.Command{
 		Use:   "profiles",
 		Short: "List the profiles of all commands, and show one",
 	})
@@ -182,7 +182,7 @@ func newProfiles(env *Env) *cobra.Command {
 	return c
 }
 
-func listProfiles(context.Context, *Env, *config.Profiles, []string) (*finding, error) {
+func listProfiles(context.Context, *Env, *config.Plain, []string) (*finding, error) {
 	all, err := shippedProfiles()
 	t := doc.NewTable("list", theme.Plural(len(all), "profile", "profiles"), "command|whole", "profile|whole", "description|sentence")
 	for _, p := range all {

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/kt-bench/kt/internal/config"
+	"github.com/kt-bench/kt/internal/doc"
 	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/host/watch"
 	"github.com/kt-bench/kt/internal/input"
@@ -92,14 +93,14 @@ func examine(ctx context.Context, env *Env, s *config.Doctor, _ []string) (*find
 }
 
 func newWatch(env *Env) *cobra.Command {
-	return command[*config.Watch]{flags: config.NewWatch, run: watchHost, signals: true}.of(env, &cobra.Command{
+	return command[*config.Plain]{flags: config.NewWatch, run: watchHost, signals: true}.of(env, &cobra.Command{
 		Use:   "watch [flags]",
 		Short: "Watch this host and its Kafka brokers, without a load",
 	})
 }
 
 // watchHost samples this host once a second until ctx ends.
-func watchHost(ctx context.Context, env *Env, w *config.Watch, _ []string) (*finding, error) {
+func watchHost(ctx context.Context, env *Env, w *config.Plain, _ []string) (*finding, error) {
 	name, err := os.Hostname()
 	seen, sum := report.WatchDocument{Schema: 1, Host: name}, new(merge.BusySum)
 	watcher, begun, tick := watch.New(host.System()), env.Now(), time.NewTicker(time.Second)
@@ -123,7 +124,7 @@ func watchHost(ctx context.Context, env *Env, w *config.Watch, _ []string) (*fin
 			err = theme.JSON(env.Stdout, seen, "")
 		case tty:
 			_, _ = io.WriteString(screen, "\x1b[H\x1b[J")
-			err = report.Write(screen, "text", report.WatchDoc(&seen), nil, report.Options{Theme: env.screenTheme(screen, w.Look), Width: terminalWidth(screen, true)})
+			err = report.Write(screen, "text", report.WatchDoc(&seen), nil, report.Options{Options: doc.Options{Theme: env.screenTheme(screen, w.Look), Width: terminalWidth(screen, true)}})
 		case w.Output == "text":
 			env.line(report.WatchLine(&seen))
 		}

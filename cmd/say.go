@@ -12,6 +12,7 @@ import (
 	"github.com/charmbracelet/x/term"
 
 	"github.com/kt-bench/kt/internal/config"
+	"github.com/kt-bench/kt/internal/doc"
 	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/run"
@@ -145,7 +146,7 @@ func (e *Env) ascii(asked bool) bool {
 
 // reportOptions returns how a result is written to stdout, of a run of the past.
 func (e *Env) reportOptions(l config.Look, verbose bool) report.Options {
-	return report.Options{Theme: e.theme(l), Width: e.width(), Verbose: verbose, Full: true}
+	return report.Options{Options: doc.Options{Theme: e.theme(l), Width: e.width(), Verbose: verbose, Full: true}}
 }
 
 // theme returns the look of stdout: colours only on a terminal.

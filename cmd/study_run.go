@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/config"
+	"github.com/kt-bench/kt/internal/doc"
 	"github.com/kt-bench/kt/internal/load"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/report"
@@ -181,7 +182,7 @@ func (e *Env) openBoard(ctx context.Context, form config.Written, f *study.Folde
 		if b.waits {
 			state.Now = state.Now + ", " + theme.TickDuration(time.Since(b.since).Truncate(time.Second))
 		}
-		return report.StudyBoardText(&state, report.Options{Theme: th, Width: width}, height)
+		return report.StudyBoardText(&state, report.Options{Options: doc.Options{Theme: th, Width: width}}, height)
 	})
 	return b
 }

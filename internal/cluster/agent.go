@@ -104,8 +104,8 @@ func (a *agent) close() {
 func (a *agent) busy() string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if active := a.active(); len(active) > 0 {
-		return active[0].name
+	for _, r := range a.active() {
+		return r.name
 	}
 	return ""
 }
@@ -155,7 +155,11 @@ func (a *agent) accept(o *offer) (again bool, err error) {
 	o.Part.Role, o.Part.Tags = a.o.Info.Role, a.o.Info.Tags // those of the offer may be outdated
 	r := newRun(a, o, sum)
 	a.runs = append(a.runs, r)
-	a.forget()
+	for oldest := 0; len(a.runs) > maxRemembered && oldest >= 0; {
+		if oldest = slices.IndexFunc(a.runs, (*hostRun).isOver); oldest >= 0 {
+			a.runs = slices.Delete(a.runs, oldest, oldest+1)
+		}
+	}
 	a.live.Go(r.live)
 	return false, nil
 }
@@ -167,7 +171,10 @@ func (a *agent) checkRoom(o *offer, orphans map[string]string) error {
 	var first string
 	watches := 0
 	for _, r := range a.active() {
-		if other := r.offered(); len(other.Shares) == 0 {
+		r.mu.Lock()
+		other := r.offer
+		r.mu.Unlock()
+		if len(other.Shares) == 0 {
 			watches++
 		} else {
 			first = cmp.Or(first, r.name)
@@ -192,17 +199,6 @@ func (a *agent) checkRoom(o *offer, orphans map[string]string) error {
 		return errors.New(why + ": wait until that is over, or end the processes (kt part) of its run")
 	}
 	return l.allow(o, others...)
-}
-
-// forget removes the oldest ended runs above maxRemembered. The caller holds mu.
-func (a *agent) forget() {
-	for len(a.runs) > maxRemembered {
-		i := slices.IndexFunc(a.runs, (*hostRun).isOver)
-		if i < 0 {
-			return
-		}
-		a.runs = slices.Delete(a.runs, i, i+1)
-	}
 }
 
 // known returns the run of an epoch, or nil. The caller holds mu.

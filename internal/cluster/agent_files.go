@@ -315,6 +315,9 @@ func (s *store) runs() (runsFound, error) {
 
 // list returns the files of a run, by its name or epoch.
 func (s *store) list(run string) (filesFound, error) {
+	if err := checkName(run); err != nil {
+		return filesFound{}, &refusal{http.StatusBadRequest, problem{Error: err.Error()}}
+	}
 	all, err := s.files()
 	var found filesFound
 	places := slices.SortedFunc(maps.Keys(all), func(a, b place) int {

@@ -35,7 +35,7 @@ func (a *agent) handler() http.Handler {
 		"PUT /v1/runs/{epoch}":     a.offer,
 		"GET /v1/runs/{epoch}":     a.status,
 		"POST /v1/runs/{epoch}":    a.obey,
-		"GET /v1/runs/{run}/files": a.list,
+		"GET /v1/runs/{run}/files": func(r *http.Request) (any, error) { return a.store.list(r.PathValue("run")) },
 	} {
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 			v, err := answer(r)
@@ -67,15 +67,6 @@ func (a *agent) read(r *http.Request, most int64, v checked) error {
 	}
 	a.note(r.RemoteAddr, fmt.Sprintf("%s sent an invalid message: %s", r.RemoteAddr, oneLine(err, 300)))
 	return &refusal{http.StatusBadRequest, problem{Error: fmt.Sprintf("%s; its kt is %s", oneLine(err, maxText), a.o.Info.Version)}}
-}
-
-// list answers with the files of a run.
-func (a *agent) list(r *http.Request) (any, error) {
-	run := r.PathValue("run")
-	if err := checkName(run); err != nil {
-		return nil, &refusal{http.StatusBadRequest, problem{Error: err.Error()}}
-	}
-	return a.store.list(run)
 }
 
 func (a *agent) offer(r *http.Request) (any, error) {
@@ -207,14 +198,9 @@ func copyFrom(ctx context.Context, w http.ResponseWriter, f *os.File, offset int
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(untilRead(time.Now())):
+		case <-time.After(time.Until(time.Now().Truncate(readEvery).Add(readEvery))): // all files together, in few packets
 		}
 	}
-}
-
-// untilRead returns the time until the next reading of files: all together, so that what they have leaves in few packets.
-func untilRead(now time.Time) time.Duration {
-	return now.Truncate(readEvery).Add(readEvery).Sub(now)
 }
 
 // tuneOrder is an order of another host to change settings of this one.

@@ -131,10 +131,15 @@ func (r *hostRun) act(a action) {
 		c.orders <- ToProcess{Job: &c.job}
 		r.a.live.Go(c.live)
 	case doOrder:
-		if a.Order == hungUp {
+		switch a.Order {
+		case hungUp:
 			close(c.orders)
-		} else {
-			c.orders <- r.message(a.Order)
+		case orderStart:
+			c.orders <- ToProcess{Start: &r.start}
+		case orderStop:
+			c.orders <- ToProcess{Stop: true, Why: r.state.Asked.Why}
+		default:
+			c.orders <- ToProcess{Abort: a.Order == orderAbort, Finish: a.Order == orderFinish}
 		}
 	case doKill:
 		if c.kill != nil {
@@ -143,7 +148,10 @@ func (r *hostRun) act(a action) {
 	case doBeginWatch:
 		r.watch.begin(r, r.start)
 	case doCloseWatch:
-		r.closeWatch(a.Text)
+		if err := r.watch.close(a.Text); err != nil && r.state.Stage != stageOver {
+			r.watch.problem = clean(err.Error(), maxText)
+			r.log(": " + err.Error())
+		}
 	case doLog:
 		r.log(": " + a.Text)
 	case doRemove:
@@ -151,42 +159,16 @@ func (r *hostRun) act(a action) {
 			r.log(fmt.Sprintf(": remove its files: %v", err))
 		}
 	case doEnd:
-		r.end()
+		r.offer = &offer{} // the agent remembers the run for long
+		for _, c := range r.children {
+			c.job, c.kill = ProcessJob{}, nil
+		}
+		r.a.store.release(r.group)
+		r.log(": over" + r.state.Undone)
 	}
-}
-
-// message returns an order to a process.
-func (r *hostRun) message(order orders) ToProcess {
-	switch order {
-	case orderStart:
-		return ToProcess{Start: &r.start}
-	case orderStop:
-		return ToProcess{Stop: true, Why: r.state.Asked.Why}
-	case orderAbort:
-		return ToProcess{Abort: true}
-	}
-	return ToProcess{Finish: true}
 }
 
 func (r *hostRun) log(text string) { r.a.o.Log("run " + r.name + text) }
-
-// closeWatch completes the file with the host's vitals.
-func (r *hostRun) closeWatch(ended string) {
-	if err := r.watch.close(ended); err != nil && r.state.Stage != stageOver {
-		r.watch.problem = clean(err.Error(), maxText)
-		r.log(": " + err.Error())
-	}
-}
-
-// end frees the memory of a run that is over: the agent remembers it for long.
-func (r *hostRun) end() {
-	r.offer = &offer{}
-	for _, c := range r.children {
-		c.job, c.kill = ProcessJob{}, nil
-	}
-	r.a.store.release(r.group)
-	r.log(": over" + r.state.Undone)
-}
 
 // obey carries out an order. An error refuses it.
 func (r *hostRun) obey(o *order) error {
@@ -243,13 +225,6 @@ func (r *hostRun) status() (runStatus, <-chan struct{}) {
 		s.Parts = append(s.Parts, r.state.Parts[i].partStatus)
 	}
 	return s, r.changed
-}
-
-// offered returns the offer of the run, or an empty one when the run is over.
-func (r *hostRun) offered() *offer {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.offer
 }
 
 // isOver reports whether only the files of the run are left.

@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -145,9 +144,6 @@ func (s partState) settled() bool {
 	return s == partDone || s == partFailed || s == partGone || s == partUnheard
 }
 
-// died reports whether the process is gone and has not reported its end, so that its run file is not completed.
-func (s partState) died() bool { return s == partGone || s == partUnheard }
-
 // runStatus is the answer of GET /v1/runs/{epoch}.
 type runStatus struct {
 	Version int          `json:"version"`
@@ -222,24 +218,12 @@ func (o *offer) check() error {
 	return errors.Join(errs...)
 }
 
-// checkSize returns an error if the offer is too large for any agent.
-func (o *offer) checkSize() error {
-	b, err := json.Marshal(o)
-	if err == nil && len(b) > maxOffer {
-		err = fmt.Errorf("its order takes %d KiB, at most %d KiB are allowed: give fewer or shorter properties", (len(b)+1023)>>10, maxOffer>>10)
-	}
-	return err
-}
-
 func (o *order) check() error {
 	cleanTexts(o, maxText)
-	if o.Start != nil {
-		return o.Start.check()
+	s := o.Start
+	if s == nil {
+		return nil
 	}
-	return nil
-}
-
-func (s *StartOrder) check() error {
 	if a := s.Agreed; a.Late != 0 || a.Bound < 0 || a.Bound > time.Hour || a.Offset < -maxClockError || a.Offset > maxClockError {
 		return fmt.Errorf("the agreed start %+v is none", a)
 	}

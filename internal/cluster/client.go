@@ -116,7 +116,13 @@ func noAnswer(errs []error) error {
 // members asks all given agents for the members of their gossip, and returns the first answer.
 func (c *Client) members(ctx context.Context, addrs []string) ([]Peer, error) {
 	ctx, cancel := context.WithCancel(ctx)
-	addrs = eachAddress(ctx, addrs)
+	var each []string // with those of a name that has several addresses: each may be of another agent
+	for _, addr := range addrs {
+		host, number, _ := net.SplitHostPort(addr)
+		ips, _ := port.Lookup(ctx, host) // connecting tells what is wrong
+		each = append(each, spread(addr, number, ips)...)
+	}
+	addrs = each
 	answers := make(chan func() ([]Peer, error), len(addrs))
 	var asking sync.WaitGroup
 	defer asking.Wait()
@@ -193,17 +199,6 @@ func (c *Client) identify(ctx context.Context, addr string) (Info, error) {
 	var who identity
 	err := c.call(ctx, http.MethodGet, addr, "/v1/", nil, &who)
 	return who.Info, err
-}
-
-// eachAddress returns addresses of agents, with those of a name that has several: each may be of another agent.
-func eachAddress(ctx context.Context, addrs []string) []string {
-	var all []string
-	for _, addr := range addrs {
-		host, number, _ := net.SplitHostPort(addr)
-		ips, _ := port.Lookup(ctx, host) // connecting tells what is wrong
-		all = append(all, spread(addr, number, ips)...)
-	}
-	return all
 }
 
 // spread returns one address for each IP address of a name, or the address itself if there is no choice.

@@ -180,7 +180,7 @@ func (c *Client) fetchAll(ctx context.Context, peers []Peer, run string, wanted 
 			err := retry(ctx, func(ctx context.Context) (bool, error) {
 				ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 				defer cancel()
-				return false, c.call(ctx, http.MethodGet, p.Addr, runPath(run, "files"), nil, &found)
+				return false, c.call(ctx, http.MethodGet, p.Addr, runPath(run)+"/files", nil, &found)
 			})
 			if got.answered = err == nil; err != nil {
 				got.problems = []error{err}
@@ -265,7 +265,18 @@ func Scratch(base string, now time.Time) (dir string, remove func(), err error) 
 		if err := os.MkdirAll(base, 0o755); err != nil {
 			return "", nil, err
 		}
-		dropStaleScratch(base, now)
+		left, _ := fs.Glob(os.DirFS(base), scratchPrefix+"*") // without a list nothing is removed
+		for _, name := range left {
+			f, err := os.Open(filepath.Join(base, name))
+			if err != nil {
+				continue
+			}
+			info, err := f.Stat()
+			if err == nil && info.IsDir() && now.Sub(info.ModTime()) > staleScratch && !result.Claimed(f) {
+				_ = os.RemoveAll(f.Name()) // a killed kt left it; the hosts still have the files, and the next kt tries again
+			}
+			_ = f.Close() // only a folder
+		}
 	}
 	dir, err = os.MkdirTemp(base, scratchPrefix+"*")
 	if err != nil {
@@ -280,20 +291,4 @@ func Scratch(base string, now time.Time) (dir string, remove func(), err error) 
 		_ = os.RemoveAll(dir) // the collection has the files
 		result.Release(f)
 	}, nil
-}
-
-// dropStaleScratch removes folders that killed kts have left. The hosts still have the files.
-func dropStaleScratch(base string, now time.Time) {
-	left, _ := fs.Glob(os.DirFS(base), scratchPrefix+"*") // without a list nothing is removed
-	for _, name := range left {
-		f, err := os.Open(filepath.Join(base, name))
-		if err != nil {
-			continue
-		}
-		info, err := f.Stat()
-		if err == nil && info.IsDir() && now.Sub(info.ModTime()) > staleScratch && !result.Claimed(f) {
-			_ = os.RemoveAll(f.Name()) // the next kt tries again
-		}
-		_ = f.Close() // only a folder
-	}
 }

@@ -3,6 +3,7 @@ package cluster
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -78,7 +79,10 @@ func (c *Client) run(ctx context.Context, o loadOrder, opts runOptions) (outcome
 	defer s.close()
 	err = s.prepare(ctx)
 	if err == nil {
-		err = s.run(ctx)
+		if d, more := o.Plan.Load.Duration.Std(), drain(&o.Plan, o.Producer); d > 0 && more > 0 {
+			s.within(d - s.elapsed() + more + drainGrace - drainWithin)
+		}
+		err = s.until(ctx, maxRunTime, s.all(s.unawaited)) // until every process has finished or is given up
 	}
 	if err != nil && (errors.Is(err, errStopped) || s.canUndo()) {
 		s.undo()
@@ -155,7 +159,11 @@ func (o *loadOrder) remotes(c *Client) ([]*remote, error) {
 				f.Shares = append(f.Shares, jobShare{part.Producers, part.Read.Consumers, part.Share, i == 0 && k == 0})
 			}
 		}
-		if err := f.checkSize(); err != nil {
+		b, err := json.Marshal(&f)
+		if err == nil && len(b) > maxOffer {
+			err = fmt.Errorf("its order takes %d KiB, at most %d KiB are allowed: give fewer or shorter properties", (len(b)+1023)>>10, maxOffer>>10)
+		}
+		if err != nil {
 			return nil, fmt.Errorf("%s: %w", p.Name, err)
 		}
 		hosts = append(hosts, newRemote(c, p, f))

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -302,6 +303,27 @@ func TestConsumersThatWillReadNothingAreTold(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestAStopWhileTheFirstHeaderIsAwaitedUndoesTheRun(t *testing.T) {
+	bubble(t, []string{"a"}, func(t *testing.T, w *world) {
+		c, stop := w.client(), make(chan struct{})
+		ask := sync.OnceFunc(func() { time.AfterFunc(headerTimeout/2, func() { close(stop) }) })
+		c.conn.Transport = trip(func(r *http.Request) (*http.Response, error) {
+			if strings.HasPrefix(r.URL.Path, "/v1/files/") {
+				ask()
+				<-r.Context().Done()
+				return nil, r.Context().Err()
+			}
+			return w.RoundTrip(r)
+		})
+		o := w.order([]string{"a"})
+		o.Plan.Command, o.Plan.Read = plan.Roundtrip, plan.Read{Consumers: 8, Group: "g", Commit: plan.CommitAuto}
+		if _, err := c.run(t.Context(), o, runOptions{Dir: t.TempDir(), Stop: stop}); !errors.Is(err, errStopped) {
+			t.Errorf("the error is %v", err)
+		}
+		w.idle(t, 0)
+	})
 }
 
 func TestAFileOfAnotherHostIsNotTakenForOnesOwn(t *testing.T) {

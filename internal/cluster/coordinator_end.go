@@ -132,7 +132,9 @@ func (s *session) fetch(ctx context.Context) (map[*remote]fetched, error) {
 		for _, r := range s.hosts {
 			r.following.live.Wait()
 		}
-		all = s.c.fetchAll(ctx, peers, s.order.Epoch, s.expects, most, s.copies)
+		// Only files that the host was asked to write: agents may share a folder.
+		expects := func(p *Peer, e fileEntry) bool { return e.Host == p.Name && e.Process <= s.order.Processes }
+		all = s.c.fetchAll(ctx, peers, s.order.Epoch, expects, most, s.copies)
 	})
 	if err != nil {
 		return nil, err
@@ -142,11 +144,6 @@ func (s *session) fetch(ctx context.Context) (map[*remote]fetched, error) {
 		got[r] = all[i]
 	}
 	return got, nil
-}
-
-// expects reports whether a run file is one that the host was asked to write: agents may share a folder.
-func (s *session) expects(p *Peer, e fileEntry) bool {
-	return e.Host == p.Name && (e.Process == 0 || e.Process <= s.order.Processes)
 }
 
 // outcome returns the outcome of the run, from the files that were fetched.
@@ -166,7 +163,11 @@ func (s *session) outcome(got map[*remote]fetched) outcome {
 			o.Ended[r.peer.Name] = r.state.ends()
 		}
 	}
-	o.Files = append(o.Files, s.copies.cut()...)
+	for _, f := range s.copies.open {
+		if f.file != nil && f.lines.started { // it is not complete, and has a load
+			o.Files = append(o.Files, f.path())
+		}
+	}
 	slices.Sort(o.Files)
 	return o
 }
@@ -194,7 +195,15 @@ func (s *session) lostOf(r *remote, f fetched) []string {
 		lost = append(lost, r.state.Vitals)
 	}
 	for _, err := range f.problems {
-		lost = append(lost, s.problem(err))
+		var here *fs.PathError
+		text := err.Error()
+		switch {
+		case errors.Is(err, context.Canceled):
+			text = fmt.Sprintf("not all of its run files came within %v; they are with its agent: kt collect --run %s", leaveGrace, s.order.Run)
+		case errors.As(err, &here): // of this machine, because errors of an agent arrive as text
+			text = fmt.Sprintf("%v; files go to %s", err, s.opts.Dir)
+		}
+		lost = append(lost, text)
 	}
 	have := make(map[int]bool)
 	for _, g := range f.files {
@@ -213,18 +222,6 @@ func (s *session) lostOf(r *remote, f fetched) []string {
 		}
 	}
 	return lost
-}
-
-// problem returns the reason why run files are missing.
-func (s *session) problem(err error) string {
-	var here *fs.PathError
-	switch {
-	case errors.Is(err, context.Canceled):
-		return fmt.Sprintf("not all of its run files came within %v; they are with its agent: kt collect --run %s", leaveGrace, s.order.Run)
-	case errors.As(err, &here): // of this machine, because errors of an agent arrive as text
-		return fmt.Sprintf("%v; files go to %s", err, s.opts.Dir)
-	}
-	return err.Error()
 }
 
 // undo undoes the preparation on all hosts. It waits for unreachable agents only when they might make the load.

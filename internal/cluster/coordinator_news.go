@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -50,17 +51,12 @@ func (s *session) handle(n hostNews) error {
 		if moved := r.clocks.moved(n.clock); s.stage >= stepStarting && s.canUndo() && moved.Abs() > clockStep {
 			return fmt.Errorf("%s: its clock was set by %v while the start was agreed", r.peer.Name, moved.Round(time.Millisecond))
 		}
-		if early {
-			return r.problem()
-		}
 	default:
 		return s.unanswered(r, n.err, early)
 	}
-	return nil
-}
-
-// problem returns what hinders the start on a host.
-func (r *remote) problem() error {
+	if n.status == nil || !early {
+		return nil
+	}
 	if r.state.ended() || r.state.Stage == stageUndoing {
 		return fmt.Errorf("%s has ended the run", r.peer.Name)
 	}
@@ -115,7 +111,7 @@ func (s *session) tick() {
 	for _, r := range s.hosts {
 		s.apply(r, notice{})
 		for i := range r.state.Parts {
-			if r.state.away() || r.state.Parts[i].State.died() {
+			if p := r.state.Parts[i].State; r.state.away() || p == partGone || p == partUnheard { // its run file is not completed
 				s.live.do(func(l *merge.Live) { l.Gone(fileName(r.peer.Name, i+1)) })
 			}
 		}
@@ -201,10 +197,14 @@ func (s *session) send(of merge.Second) {
 	t.Snapshot.Live = live
 	for _, r := range s.hosts {
 		now := of.Hosts[r.peer.Name]
+		note := cmp.Or(r.state.Lost, r.state.Trouble, r.state.Vitals)
+		if moved := r.clocks.moved(r.clocks.best); note == "" && moved != 0 {
+			note = "its clock has moved by " + moved.Round(10*time.Microsecond).String() + " since the start"
+		}
 		t.Hosts = append(t.Hosts, run.Host{
 			Name: r.peer.Name, Processes: len(r.state.Parts), State: r.state.word(s.stage == stepFinished), Snapshot: now.Snapshot, Vitals: now.Vitals,
 			Offset: r.clocks.best.offset, Bound: r.clocks.best.bound(), Seen: r.state.silence(time.Now()), Until: r.state.Until,
-			Note: r.state.note(r.clocks.moved(r.clocks.best)),
+			Note: note,
 		})
 	}
 	s.opts.Observe(t)

@@ -232,15 +232,6 @@ func (s *session) start(ctx context.Context) error {
 	return s.ready(ctx, ahead*3/4, "confirm the start", func(r *remote) bool { return r.state.Stage >= stageStarting })
 }
 
-// run follows the load until every process has finished or is given up.
-func (s *session) run(ctx context.Context) error {
-	lasts, more := s.order.Plan.Load.Duration.Std(), drain(&s.order.Plan, s.order.Producer)
-	if lasts > 0 && more > 0 {
-		s.within(lasts - s.elapsed() + more + drainGrace - drainWithin)
-	}
-	return s.until(ctx, maxRunTime, s.all(s.unawaited))
-}
-
 // all returns a condition for until: that is holds for every host.
 func (s *session) all(is func(*remote) bool) func() bool {
 	return func() bool { return !slices.ContainsFunc(s.hosts, func(r *remote) bool { return !is(r) }) }

@@ -123,17 +123,6 @@ func (f *copyFile) close() error {
 	return err
 }
 
-// cut returns the paths of the copies that are not complete and have a load.
-func (c *copies) cut() []string {
-	var files []string
-	for _, f := range c.open {
-		if f.file != nil && f.lines.started {
-			files = append(files, f.path())
-		}
-	}
-	return files
-}
-
 // close closes everything. Without keep it removes the incomplete copies; with it those that have no load.
 func (c *copies) close(keep bool) {
 	for _, f := range c.open {

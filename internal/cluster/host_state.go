@@ -327,14 +327,6 @@ func (s *hostState) word(over bool) string {
 	return "done"
 }
 
-// note returns a warning about the host for the screen, or "".
-func (s *hostState) note(moved time.Duration) string {
-	if moved == 0 {
-		return cmp.Or(s.Lost, s.Trouble, s.Vitals)
-	}
-	return cmp.Or(s.Lost, s.Trouble, s.Vitals, "its clock has moved by "+moved.Round(10*time.Microsecond).String()+" since the start")
-}
-
 // ends returns how the processes of the host ended, in their order.
 func (s *hostState) ends() []Ended {
 	var all []Ended

@@ -59,7 +59,10 @@ func (h *Hosts) Run(ctx context.Context, r run.Request, observers ...run.Observe
 	if r.Notify == nil {
 		r.Notify = func(run.Notice) {}
 	}
-	o := h.order(r)
+	o := loadOrder{Hosts: *h, Request: r, Run: rand.Text()[:12]}
+	if o.Epoch = o.Run; r.Part != nil {
+		o.Run = r.Part.Run
+	}
 	if err := o.check(); err != nil {
 		return result.Result{}, &result.MisfitError{Err: err}
 	}
@@ -99,15 +102,6 @@ func (h *Hosts) Run(ctx context.Context, r run.Request, observers ...run.Observe
 		return res, worst
 	}
 	return res, err
-}
-
-// order returns the load that a request asks for.
-func (h *Hosts) order(r run.Request) loadOrder {
-	o := loadOrder{Hosts: *h, Request: r, Run: rand.Text()[:12]}
-	if o.Epoch = o.Run; r.Part != nil {
-		o.Run = r.Part.Run
-	}
-	return o
 }
 
 // header returns a header of the whole run for observers, before any host has answered.

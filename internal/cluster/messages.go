@@ -292,6 +292,4 @@ func unanswered(err error, waited time.Duration) error {
 }
 
 // runPath returns the path of a run's request.
-func runPath(run string, more ...string) string {
-	return "/v1/runs/" + strings.Join(append([]string{run}, more...), "/")
-}
+func runPath(run string) string { return "/v1/runs/" + run }

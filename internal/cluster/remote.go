@@ -220,25 +220,17 @@ const (
 	clockWindow = 10 * time.Second
 )
 
-// echo compares the clock of an agent once.
-func (c *Client) echo(ctx context.Context, addr string) (clock, error) {
-	ctx, cancel := context.WithTimeout(ctx, echoTimeout)
-	defer cancel()
-	var e clockEcho
-	sent := c.Now()
-	if err := c.call(ctx, http.MethodGet, addr, "/v1/clock", nil, &e); err != nil {
-		return clock{}, unanswered(err, echoTimeout)
-	}
-	return compare(sent, e.Received, e.Sent, c.Now()), nil
-}
-
 // compareClocks returns the best estimate of several requests, one after the other.
 func (c *Client) compareClocks(ctx context.Context, addr string) (clock, error) {
 	var best clock
 	for range echoes {
-		one, err := c.echo(ctx, addr)
-		if err != nil {
-			return clock{}, err
+		trying, cancel := context.WithTimeout(ctx, echoTimeout)
+		var e clockEcho
+		sent := c.Now()
+		err := c.call(trying, http.MethodGet, addr, "/v1/clock", nil, &e)
+		one := compare(sent, e.Received, e.Sent, c.Now())
+		if cancel(); err != nil {
+			return clock{}, unanswered(err, echoTimeout)
 		}
 		best = better(best, one)
 	}

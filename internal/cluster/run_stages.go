@@ -127,16 +127,6 @@ func (m *change) due(i int, at time.Time) {
 	}
 }
 
-// killLate kills the processes past their time, and tries again after abortGrace.
-func (m *change) killLate() {
-	for i := range m.Parts {
-		if p := &m.Parts[i]; p.Live && !p.KillAt.IsZero() && m.now.After(p.KillAt) {
-			p.KillAt = m.now.Add(abortGrace)
-			m.do(action{Do: doKill, Process: i + 1})
-		}
-	}
-}
-
 // settled reports whether all processes have ended their load.
 func (s *runState) settled() bool {
 	return !slices.ContainsFunc(s.Parts, func(p process) bool { return !p.State.settled() })

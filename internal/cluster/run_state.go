@@ -150,7 +150,12 @@ func next(t terms, s runState, e event) (runState, []action, error) {
 	if err := m.handle(e); err != nil {
 		return s, nil, err
 	}
-	m.killLate()
+	for i := range m.Parts { // those past their time are killed, again and again
+		if p := &m.Parts[i]; p.Live && !p.KillAt.IsZero() && m.now.After(p.KillAt) {
+			p.KillAt = m.now.Add(abortGrace)
+			m.do(action{Do: doKill, Process: i + 1})
+		}
+	}
 	for m.advance() {
 	}
 	return m.runState, m.actions, nil

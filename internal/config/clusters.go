@@ -1,6 +1,7 @@
 package config
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -46,8 +47,11 @@ func (p *parser) clusters(list entry) map[string]Cluster {
 		of := p.texts(entriesOf(e.node), clustersKey+"."+e.name+".", []string{"bootstrap-server", "command-config", "description", "protected"})
 		c.Description = of.text("description")
 		c.Bootstrap = append(c.Bootstrap, named(strings.Split(of.text("bootstrap-server"), ","))...)
-		if c.Properties = of.text("command-config"); c.Properties != "" {
-			c.Properties = p.path(c.Properties)
+		c.Properties = of.text("command-config")
+		if rest, ofHome := strings.CutPrefix(c.Properties, "~/"); ofHome {
+			c.Properties = filepath.Join(p.home, rest)
+		} else if c.Properties != "" && !filepath.IsAbs(c.Properties) {
+			c.Properties = filepath.Join(p.dir, c.Properties) // the folder of the configuration file
 		}
 		if of.IsSet("protected") { // a word that was meant to protect must not be ignored
 			is, err := boolKind.read([]string{of.text("protected")})
@@ -61,18 +65,6 @@ func (p *parser) clusters(list entry) map[string]Cluster {
 		all[e.name] = c
 	}
 	return all
-}
-
-// path returns a path of a configuration file: one that is relative begins at the folder of that file, and ~ is the
-// user's home.
-func (p *parser) path(path string) string {
-	if rest, ok := strings.CutPrefix(path, "~/"); ok {
-		return filepath.Join(p.home, rest)
-	}
-	if filepath.IsAbs(path) {
-		return path
-	}
-	return filepath.Join(p.dir, path)
 }
 
 // applyCluster adds the settings of the cluster in use to the layers. They count in the layer that chose the cluster,
@@ -165,24 +157,27 @@ func (l *layers) protected(brokers []string) string {
 	if l.clusters[l.cluster].Protected {
 		return l.cluster
 	}
-	guarded := make(map[string][]string) // the brokers of each protected cluster
+	guarded, all := make(map[string][]string), slices.Clone(brokers)
 	for name, c := range l.clusters {
 		if c.Protected {
 			guarded[name] = c.brokers()
+			all = append(all, guarded[name]...)
 		}
 	}
-	names := slices.Sorted(maps.Keys(guarded))
-	for _, look := range []func([]string) map[string][]string{nil, l.sys.Addresses} { // most loads need no name server
-		places := placesOf(slices.Concat(append(slices.Collect(maps.Values(guarded)), brokers)...), look)
-		among := func(list []string) (all []string) {
-			for _, broker := range list {
-				all = append(all, places[broker]...)
-			}
-			return all
+	var hosts []string
+	for _, broker := range all {
+		host, _ := secret.SplitAddress(broker)
+		hosts = append(hosts, host)
+	}
+	slices.Sort(hosts)
+	var addresses map[string][]string
+	for _, look := range []bool{false, true} { // most loads need no name server
+		if look && l.sys.Addresses != nil && len(hosts) > 0 {
+			addresses = l.sys.Addresses(slices.Compact(hosts))
 		}
-		at := among(brokers)
-		for _, name := range names {
-			if slices.ContainsFunc(among(guarded[name]), func(place string) bool { return slices.Contains(at, place) }) {
+		at := placesOf(brokers, addresses)
+		for _, name := range slices.Sorted(maps.Keys(guarded)) {
+			if slices.ContainsFunc(placesOf(guarded[name], addresses), func(place string) bool { return slices.Contains(at, place) }) {
 				return name
 			}
 		}
@@ -190,39 +185,21 @@ func (l *layers) protected(brokers []string) string {
 	return ""
 }
 
-// placesOf returns where each of some brokers is: its HOST:PORT, and the same with each address of its host. addresses
-// returns the addresses of hosts; it may be nil.
-func placesOf(brokers []string, addresses func(hosts []string) map[string][]string) map[string][]string {
-	var hosts []string
-	for _, broker := range brokers {
-		host, _ := secret.SplitAddress(broker)
-		hosts = append(hosts, host)
-	}
-	slices.Sort(hosts)
-	var found map[string][]string
-	if addresses != nil && len(hosts) > 0 {
-		found = addresses(slices.Compact(hosts))
-	}
-	places := make(map[string][]string)
+// placesOf returns where brokers are: HOST:PORT, also with each known address of the host. All names of this host are localhost.
+func placesOf(brokers []string, addresses map[string][]string) (places []string) {
 	for _, broker := range brokers {
 		host, port := secret.SplitAddress(broker)
-		for _, place := range append(found[host], host) {
-			places[broker] = append(places[broker], net.JoinHostPort(samePlace(place), port))
+		for _, place := range append([]string{host}, addresses[host]...) {
+			ip, err := netip.ParseAddr(place)
+			if ip = ip.Unmap().WithZone(""); ip.IsLoopback() || ip.IsUnspecified() {
+				place = "localhost"
+			} else if err == nil {
+				place = ip.String()
+			}
+			places = append(places, net.JoinHostPort(place, port))
 		}
 	}
 	return places
-}
-
-// samePlace returns one name for all spellings of an address: localhost for those that are this host.
-func samePlace(host string) string {
-	ip, err := netip.ParseAddr(host)
-	switch {
-	case err != nil:
-		return host
-	case ip.Unmap().IsLoopback() || ip.Unmap().IsUnspecified():
-		return "localhost"
-	}
-	return ip.Unmap().WithZone("").String()
 }
 
 // brokers returns the addresses of a cluster, also those of its properties file if that can be read.
@@ -289,57 +266,45 @@ func (c *Configure) Use(name string, sys System) (string, error) {
 }
 
 // clusterLine matches the line that chooses a cluster: the key, a comment behind the value, a carriage return.
-var clusterLine = regexp.MustCompile(`(?i)^("?cluster"?[ \t]*:)[^#]*?([ \t]+#.*?)?(\r?)$`)
+// clustersLine matches the key of the clusters, and the comment above it.
+var (
+	clusterLine  = regexp.MustCompile(`(?im)^("?cluster"?[ \t]*:)[^#\n]*?([ \t]+#.*?)?(\r?)$`)
+	clustersLine = regexp.MustCompile(`(?im)^(#.*\n)*"?clusters"?[ \t]*:`)
+)
 
-// useCluster returns the text of a file with another cluster chosen. It changes one line, or adds one.
+// useCluster returns the text of a file with another cluster chosen. It changes one line, or adds one. It is an error if
+// anything else would differ.
 func useCluster(data []byte, name string) ([]byte, error) {
-	var doc yaml.Node
-	if err := yaml.Unmarshal(data, &doc); err != nil {
-		return nil, err
-	}
 	quoted, err := yaml.Marshal(name)
 	if err != nil {
 		return nil, err
 	}
 	value := strings.TrimSpace(string(quoted))
-	lines := strings.Split(string(data), "\n")
-	at := -1 // of clusters:, and the comment above it
-	for _, e := range entriesOf(doc.Content[0]) {
-		i := e.line - 1
-		if e.key == "cluster" {
-			lines[i] = clusterLine.ReplaceAllString(lines[i], "${1} "+strings.ReplaceAll(value, "$", "$$")+"${2}${3}")
-			return sameBut(data, []byte(strings.Join(lines, "\n")), name)
+	text := clusterLine.ReplaceAll(data, []byte("${1} "+strings.ReplaceAll(value, "$", "$$")+"${2}${3}"))
+	if !clusterLine.Match(data) {
+		line, at := "cluster: "+value+"\n", 0
+		if first, _, _ := bytes.Cut(data, []byte("\n")); bytes.HasSuffix(first, []byte("\r")) {
+			line = "cluster: " + value + "\r\n"
 		}
-		if e.key == clustersKey {
-			for at = i; at > 0 && strings.HasPrefix(lines[at-1], "#"); {
-				at--
-			}
+		if found := clustersLine.FindIndex(data); found != nil {
+			at = found[0]
 		}
+		text = slices.Insert(slices.Clone(data), at, []byte(line)...)
 	}
-	end := ""
-	if strings.HasSuffix(lines[0], "\r") {
-		end = "\r"
-	}
-	lines = slices.Insert(lines, max(at, 0), "cluster: "+value+end)
-	return sameBut(data, []byte(strings.Join(lines, "\n")), name)
-}
-
-// sameBut returns the new text of a file. It is an error if anything but the chosen cluster differs from the text before.
-func sameBut(before, after []byte, name string) ([]byte, error) {
 	var was, is map[string]any
-	if err := errors.Join(yaml.Unmarshal(before, &was), yaml.Unmarshal(after, &is)); err == nil {
-		for key := range was {
-			if strings.EqualFold(key, "cluster") {
-				was[key] = name
-				name = ""
+	err = errors.Join(yaml.Unmarshal(data, &was), yaml.Unmarshal(text, &is))
+	chosen := ""
+	for _, file := range []map[string]any{was, is} {
+		maps.DeleteFunc(file, func(key string, value any) bool {
+			if !strings.EqualFold(key, "cluster") {
+				return false
 			}
-		}
-		if name != "" {
-			was["cluster"] = name
-		}
-		if reflect.DeepEqual(was, is) {
-			return after, nil
-		}
+			chosen, _ = value.(string)
+			return true
+		})
 	}
-	return nil, errors.New("kt cannot change a file of this form: write cluster: NAME into it by hand")
+	if err != nil || chosen != name || !reflect.DeepEqual(was, is) {
+		return nil, errors.New("kt cannot change a file of this form: write cluster: NAME into it by hand")
+	}
+	return text, nil
 }

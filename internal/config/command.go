@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-viper/mapstructure/v2"
 	"github.com/spf13/pflag"
 
 	"github.com/kt-bench/kt/internal/plan"
@@ -73,7 +74,7 @@ var (
 	NewDoctor      = settingsOf[Doctor]("doctor", "doctor")
 	NewTune        = settingsOf[Tune]("tune", "tune")
 	NewProbe       = settingsOf[Probe]("probe", "probe")
-	NewWatch       = settingsOf[Watch]("watch", "watch")
+	NewWatch       = settingsOf[Plain]("watch", "watch")
 	NewReport      = settingsOf[Report]("report", "report")
 	NewRuns        = settingsOf[Runs]("runs", "runs")
 	NewPrune       = settingsOf[Prune]("prune", "prune")
@@ -83,7 +84,7 @@ var (
 	NewPeers       = settingsOf[Peers]("peers", "peers")
 	NewConfigure   = settingsOf[Configure]("config", "config")
 	NewConfigFile  = settingsOf[Configure]("config-file", "config") // of commands that only read or write the files
-	NewProfiles    = settingsOf[Profiles]("profiles", "profiles")
+	NewProfiles    = settingsOf[Plain]("profiles", "profiles")
 )
 
 // Load applies environment and configuration files, and makes the checks that need no machine and no cluster.
@@ -103,7 +104,17 @@ func (b *base) load(sys System, into any, checks ...func(*problems)) (err error)
 	if b.layers, err = loadLayers(b.flags, b.command, sys); err != nil {
 		return err
 	}
-	found := problems{b.decode(into)}
+	values := make(map[string]any)
+	b.flags.VisitAll(func(f *pflag.Flag) {
+		if v := of(f); v != nil && v.is != nil {
+			values[f.Name] = v.is
+		}
+	})
+	d, err := mapstructure.NewDecoder(&mapstructure.DecoderConfig{Result: into, TagName: "flag", IgnoreUntaggedFields: true})
+	if err == nil {
+		err = d.Decode(values)
+	}
+	found := problems{err}
 	for _, check := range checks {
 		check(&found)
 	}

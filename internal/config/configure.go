@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -47,12 +48,11 @@ func (c *Configure) Effective(commands []string, sys System, profiles func(comma
 				return
 			}
 			v := l.valueOf(f, command)
-			at := slices.IndexFunc(all, func(o Value) bool { return o.Name == v.Name && o.Value == v.Value && o.Source == v.Source })
-			if at < 0 {
+			if at := slices.IndexFunc(all, func(o Value) bool { return o.Name == v.Name && o.Value == v.Value && o.Source == v.Source }); at >= 0 {
+				all[at].Commands = append(all[at].Commands, command)
+			} else {
 				all = append(all, v)
-				return
 			}
-			all[at].Commands = append(all[at].Commands, command)
 		})
 	}
 	for i, v := range all {
@@ -60,21 +60,22 @@ func (c *Configure) Effective(commands []string, sys System, profiles func(comma
 			all[i].Commands = nil
 		}
 	}
-	slices.SortStableFunc(all, func(a, b Value) int {
-		switch {
-		case a.Default == b.Default:
-			return strings.Compare(a.Name, b.Name)
-		case a.Default:
-			return 1
-		}
-		return -1
+	slices.SortStableFunc(all, func(a, b Value) int { // false is before true
+		return cmp.Or(strings.Compare(strconv.FormatBool(a.Default), strconv.FormatBool(b.Default)), strings.Compare(a.Name, b.Name))
 	})
 	return all, found.err()
 }
 
 // valueOf returns the effective value of a flag. The brokers may be those of a properties file.
 func (l *layers) valueOf(f *pflag.Flag, command string) Value {
-	v := Value{Name: f.Name, Value: shown(f), Source: l.sources[f.Name], Default: l.from[f.Name] == fromDefault, Commands: []string{command}}
+	v := Value{Name: f.Name, Value: secret.HideValue(f.Name, secret.Hide(f.Value.String())), Source: l.sources[f.Name], Default: l.from[f.Name] == fromDefault, Commands: []string{command}}
+	if of(f).isList() {
+		var items []string
+		for _, item := range of(f).texts {
+			items = append(items, secret.Hide(item))
+		}
+		v.Value = strings.Join(items, ",")
+	}
 	if v.Default && f.DefValue == "" { // the default is not the flag's
 		v.Value = cmp.Or(of(f).Unset, "-")
 	}
@@ -100,18 +101,6 @@ func (c *Configure) layersOf(command string, sys System, profiles func(string) f
 		}
 	}
 	return loadLayers(set, command, sys)
-}
-
-// shown returns the value of a flag without secrets.
-func shown(f *pflag.Flag) string {
-	if !of(f).isList() {
-		return secret.HideValue(f.Name, secret.Hide(f.Value.String()))
-	}
-	var items []string
-	for _, item := range of(f).texts {
-		items = append(items, secret.Hide(item))
-	}
-	return strings.Join(items, ",")
 }
 
 // Clusters returns the clusters of the configuration file by name.
@@ -169,7 +158,11 @@ func (c *Configure) Check(path string, sys System, with Checks) ([]string, error
 		if run != nil {
 			err = errors.Join(err, state.layers.sourced(with.Clients(run)))
 		}
-		found.add(command, append(state.errs, slices.DeleteFunc(flat(err), isUntyped)...))
+		typed := slices.DeleteFunc(flat(err), func(err error) bool { // no file and no variable holds the rest
+			var p *plan.Problem
+			return errors.As(err, new(needs)) || errors.As(err, &p) && (p.Source == fromNobody || p.Source == "" && p.Flag != "")
+		})
+		found.add(command, append(state.errs, typed...))
 	}
 	var names []string
 	if user != nil {
@@ -193,16 +186,9 @@ type mistakes struct {
 	all   []mistake
 }
 
-// mistake is one of them.
 type mistake struct {
 	of       plan.Problem
 	commands []string // that have it
-}
-
-// isUntyped reports whether an error is about what nobody has typed: no file and no variable holds it.
-func isUntyped(err error) bool {
-	var p *plan.Problem
-	return errors.As(err, new(needs)) || errors.As(err, &p) && (p.Source == fromNobody || p.Source == "" && p.Flag != "")
 }
 
 // add adds errors of a command; "": of the files as such.
@@ -230,21 +216,16 @@ func (m *mistakes) err() error {
 	var errs []error
 	for _, one := range m.all {
 		command := ""
-		if len(one.commands) == 1 && !m.inSection(one.commands[0], one.of.Place()) {
+		if len(one.commands) == 1 && !slices.ContainsFunc(m.files, func(f *file) bool { // it stands in no section of the command
+			return f != nil && slices.Contains(slices.Collect(maps.Values(f.parts[one.commands[0]].at)), one.of.Place())
+		}) {
 			command = "kt " + one.commands[0]
 		}
 		if command == "" && one.of.Source == "" { // it was typed
 			errs = append(errs, &one.of)
-			continue
+		} else {
+			errs = append(errs, one.of.Of(command))
 		}
-		errs = append(errs, one.of.Of(command))
 	}
 	return errors.Join(errs...)
-}
-
-// inSection reports whether a setting stands in the section of a command.
-func (m *mistakes) inSection(command, place string) bool {
-	return slices.ContainsFunc(m.files, func(f *file) bool {
-		return f != nil && slices.Contains(slices.Collect(maps.Values(f.parts[command].at)), place)
-	})
 }

@@ -57,18 +57,6 @@ func each[T any](k kind, read func(string) (T, error)) kind {
 	return k
 }
 
-// optional is a kind for which the empty text is no value.
-func optional(k kind) kind {
-	read := k.read
-	k.read = func(texts []string) (any, error) {
-		if len(texts) == 0 || texts[len(texts)-1] == "" {
-			return nil, nil
-		}
-		return read(texts)
-	}
-	return k
-}
-
 // whole is a number without a fraction, in any form in which kt prints one: 1500000, 1,500,000 or 1.5M.
 func whole(least, most int64) kind {
 	return scalar("int", func(s string) (int64, error) {
@@ -143,15 +131,15 @@ var kinds = map[string]kind{
 	"delta":      share(math.SmallestNonzeroFloat64, math.Nextafter(1, 0), "above 0 and below 100% (3%)"),
 	"disk-share": scalar("string", readDiskShare),
 
-	"bytes":       silent(scalar("string", readBytes)),
-	"size":        silent(scalar("string", plan.ParseSize)),
-	"volume":      silent(scalar("string", plan.ParseVolume)),
+	"bytes":       scalar("string", readBytes),
+	"size":        scalar("string", plan.ParseSize),
+	"volume":      scalar("string", plan.ParseVolume),
 	"dd-size":     scalar("string", ddSize),
 	"dd-sizes":    each(listKind, ddSize),
 	"yes-no":      each(listKind, yesNo),
-	"rate":        silent(scalar("string", plan.ParseTarget)),
-	"max-rate":    silent(scalar("string", plan.ParseRate)),
-	"ladder":      beginning(kind{name: listKind.name, read: func(texts []string) (any, error) { return plan.ParseLadder(texts) }}),
+	"rate":        scalar("string", plan.ParseTarget),
+	"max-rate":    scalar("string", plan.ParseRate),
+	"ladder":      {name: listKind.name, read: func(texts []string) (any, error) { return plan.ParseLadder(texts) }},
 	"assignments": each(repeatedKind, readAssignment),
 	"tags":        {name: listKind.name, read: func(texts []string) (any, error) { return distinct(texts), nil }},
 
@@ -171,10 +159,10 @@ var kinds = map[string]kind{
 	"warmup":           scalar("string", readWarmup),
 
 	"topic":           scalar("string", func(s string) (string, error) { return s, plan.CheckTopic(s) }),
-	"from":            beginning(scalar("string", readFrom)),
+	"from":            scalar("string", readFrom),
 	"delimiter":       scalar("string", readDelimiter),
 	"regex":           scalar("string", regexp.Compile),
-	"url":             silent(scalar("string", readURL)),
+	"url":             scalar("string", readURL),
 	"address":         scalar("string", withPort),
 	"addresses":       each(listKind, withPort),
 	"broker-patterns": each(listKind, readBrokerPattern),
@@ -201,24 +189,26 @@ func kindOf(text string) kind {
 			panic("settings.json: there is no kind " + name)
 		}
 	}
-	if isOptional {
-		return optional(k)
+	k.silent = slices.Contains([]string{"bytes", "size", "volume", "rate", "max-rate", "url"}, name)
+	k.begins = name == "ladder" || name == "from"
+	if read := k.read; isOptional { // the empty text is no value
+		k.read = func(texts []string) (any, error) {
+			if len(texts) == 0 || texts[len(texts)-1] == "" {
+				return nil, nil
+			}
+			return read(texts)
+		}
 	}
 	return k
 }
 
 // bound returns a number of a row; otherwise: it has none.
 func bound(text string, otherwise int64) int64 {
-	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
-		return n
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return otherwise
 	}
-	return otherwise
-}
-
-// silent is a kind whose errors name the value themselves, or must not show it.
-func silent(k kind) kind {
-	k.silent = true
-	return k
+	return n
 }
 
 func readFrom(s string) (plan.From, error) {
@@ -241,12 +231,6 @@ func readBytes(s string) (int64, error) {
 		return -1, nil
 	}
 	return plan.ParseBytes(s)
-}
-
-// beginning is a kind whose errors begin with the value.
-func beginning(k kind) kind {
-	k.begins = true
-	return k
 }
 
 func readURL(s string) (string, error) {

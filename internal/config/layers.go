@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/go-viper/mapstructure/v2"
 	"github.com/spf13/pflag"
 	"github.com/spf13/viper"
 
@@ -267,21 +266,6 @@ func (l *layers) note(v *value, source string, from level) {
 // typedOn reports whether a flag was given on the command line, and not by a file or
 // the environment, which speak to every command.
 func typedOn(f *pflag.Flag) bool { return f.Changed && !of(f).below }
-
-// decode sets the fields of a struct to the values of the flags that their tags name.
-func (l *layers) decode(into any) error {
-	values := make(map[string]any)
-	l.flags.VisitAll(func(f *pflag.Flag) {
-		if v := of(f); v != nil && v.is != nil {
-			values[f.Name] = v.is
-		}
-	})
-	d, err := mapstructure.NewDecoder(&mapstructure.DecoderConfig{Result: into, TagName: "flag", IgnoreUntaggedFields: true})
-	if err == nil {
-		err = d.Decode(values)
-	}
-	return err
-}
 
 // is returns what the value of a flag means: the zero if the command has no such flag, or nothing gives it a value.
 func is[T any](l *layers, flag string) (zero T) {

@@ -65,13 +65,8 @@ func (b *builder) run(r *Run) {
 	r.Output = b.output()
 	b.problems = append(b.problems, plan.CheckTags(r.Tags))
 	b.checkVerify(r)
-	for _, name := range []string{"threads", "num-fetch-threads"} {
-		if b.given(name) {
-			b.warn("Option --%s was removed in Kafka 4.0 and has no effect: kt reads with --consumers N.", name)
-		}
-	}
-	if b.given("broker-list") {
-		b.warn("Option --broker-list was removed in Kafka 4.0. Use --bootstrap-server instead.")
+	for _, removed := range []string{"threads", "num-fetch-threads", "broker-list"} {
+		b.chosen(removed) // which warns
 	}
 	b.problems = append(b.problems, r.Plan.Validate())
 	r.Warnings = b.warnings
@@ -99,21 +94,14 @@ func newBuilder(l *layers) *builder {
 	if b.reads {
 		b.clients = append(b.clients, b.consumer)
 	}
-	b.likeLatencyTool()
+	// A command line of kafka-e2e-latency has these flags, and none by which a load of kt's would go otherwise.
+	by, otherwise := b.from["producer-acks"], []string{"rate", "throughput", "one-at-a-time", "duration", "producers", "consumers"}
+	if by >= fromForeign && b.from["num-records"] >= by && !slices.ContainsFunc(otherwise, func(flag string) bool { return b.from[flag] >= by }) {
+		b.set(b.flags.Lookup("one-at-a-time"), []string{"true"}, "--producer-acks, as kafka-e2e-latency", by)
+		b.warn("One record at a time, as kafka-e2e-latency sends them: give --rate for a load at a rate, -1 for as fast as possible.")
+	}
 	b.oneAtATime = b.chosen("rate", "throughput", "one-at-a-time") == "one-at-a-time"
 	return b
-}
-
-// likeLatencyTool sets --one-at-a-time if the command line is one of kafka-e2e-latency: --producer-acks and --num-records, and
-// no flag by which a load of kt's would go otherwise.
-func (b *builder) likeLatencyTool() {
-	by := b.from["producer-acks"]
-	otherwise := slices.ContainsFunc([]string{"rate", "throughput", "one-at-a-time", "duration", "producers", "consumers"}, func(flag string) bool { return b.from[flag] >= by })
-	if by < fromForeign || b.from["num-records"] < by || otherwise {
-		return
-	}
-	b.set(b.flags.Lookup("one-at-a-time"), []string{"true"}, "--producer-acks, as kafka-e2e-latency", by)
-	b.warn("One record at a time, as kafka-e2e-latency sends them: give --rate for a load at a rate, -1 for as fast as possible.")
 }
 
 // sourced gives each problem the source of its value, and the value as it was given: 1k, where a plan says 1000.
@@ -199,19 +187,6 @@ func (b *builder) warn(format string, args ...any) {
 	}
 }
 
-// renamed returns which of two flags is given, of which Kafka's tools have the old one no more: "" for none. It warns as they do.
-func (b *builder) renamed(name, old string) string {
-	flag := b.chosen(name, old)
-	switch {
-	case flag != old:
-	case old == "messages" || old == "consumer.config": // its producer test and its consumer test do not say the same
-		b.warn("Warning: --%s is deprecated. Use --%s instead.", old, name)
-	default:
-		b.warn("Option --%s has been deprecated and will be removed in a future version. Use --%s instead.", old, name)
-	}
-	return flag
-}
-
 // chosen returns the one that is given of several flags that exclude each other; "" when none is. One of a higher layer wins; two of
 // the same layer contradict each other.
 func (b *builder) chosen(names ...string) string {
@@ -236,6 +211,9 @@ func (b *builder) chosen(names ...string) string {
 			dashes = "--"
 		}
 		b.problems = append(b.problems, plan.About(found[0], fmt.Errorf("%s%s exclude each other: give one", dashes, strings.Join(found, " and "+dashes))))
+	}
+	if text := of(b.flags.Lookup(found[0])).Warning; text != "" {
+		b.warn("%s", text)
 	}
 	return found[0]
 }

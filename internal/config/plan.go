@@ -45,7 +45,7 @@ func (b *builder) plan(ofLedger, elsewhere bool) plan.Plan {
 			p.URL = u.String()
 		}
 	}
-	p.Load = plan.Load{Rate: plan.Unlimited, Records: is[int64](l, b.renamed("num-records", "messages")), Arrivals: plan.Uniform, Warmup: is[plan.Warmup](l, "warmup"), OneAtATime: b.oneAtATime}
+	p.Load = plan.Load{Rate: plan.Unlimited, Records: is[int64](l, b.chosen("num-records", "messages")), Arrivals: plan.Uniform, Warmup: is[plan.Warmup](l, "warmup"), OneAtATime: b.oneAtATime}
 	if name := b.chosen("rate", "throughput"); name != "" && !b.oneAtATime {
 		p.Load.Rate = is[plan.Rate](l, name)
 	}

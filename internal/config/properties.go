@@ -49,10 +49,10 @@ func (c *client) drop(property string, from level) {
 // javaProperties gathers the Java properties of each client: a layer's file, then --command-property, then kt's own flags.
 func (b *builder) javaProperties() {
 	for _, c := range b.clients {
-		if file := b.renamed("command-config", c.name+".config"); file != "" {
+		if file := b.chosen("command-config", c.name+".config"); file != "" {
 			b.readProperties(c, file, b.text(file))
 		}
-		if list := b.renamed("command-property", c.name+"-props"); list != "" {
+		if list := b.chosen("command-property", c.name+"-props"); list != "" {
 			b.putPairs(c, list)
 		}
 		b.provide(c)

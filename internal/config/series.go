@@ -85,13 +85,8 @@ func (r *Report) check(p *problems) {
 // OutputTyped reports whether the form of output was typed.
 func (r *Report) OutputTyped() bool { return typedOn(r.flags.Lookup("output")) }
 
-// Watch is the settings of kt watch.
-type Watch struct {
-	form `flag:",squash"`
-}
-
-// Profiles is the settings of kt profiles.
-type Profiles struct {
+// Plain is the settings of a command that only writes a document: kt watch, kt profiles.
+type Plain struct {
 	form `flag:",squash"`
 }
 

@@ -29,6 +29,7 @@ type setting struct {
 	Java               map[string]string // the property that it stands for: client → its name
 	Values             words             // for the shell, beside the choices of the kind
 	Note               string            // why the row is as it is
+	Warning            string            // to be told where the flag is given, and no other takes its place
 
 	Common bool // the help of a command with many flags shows it first
 	Typed  bool // only the command line sets it
@@ -98,8 +99,7 @@ func define(set *pflag.FlagSet, command string) {
 		}
 		v.given = false
 		f := set.VarPF(v, s.Name, s.Short, s.Help)
-		f.Hidden = s.Hidden
-		if v.isList() {
+		if f.Hidden = s.Hidden; v.isList() {
 			f.DefValue = "" // no default is shown
 		}
 		if s.name == boolKind.name {
@@ -285,14 +285,6 @@ func (v *value) String() string {
 func of(f *pflag.Flag) *value {
 	v, _ := f.Value.(*value)
 	return v
-}
-
-// meant returns the texts as they were completed: an address has its port.
-func (v *value) meant() []string {
-	if all, ok := v.is.([]string); ok {
-		return all
-	}
-	return v.texts
 }
 
 // Text returns the value of a flag as it is typed.

@@ -64,7 +64,11 @@ func (s *Study) Shared() (shared []Assignment) {
 		case name == "bootstrap-server" && cluster != "":
 		case name == "command-config" && s.sources[name] == "cluster "+cluster:
 		default:
-			shared = append(shared, Assignment{name, []string{strings.Join(of(f).meant(), ",")}, s.from[name].isForeign()})
+			texts := of(f).texts
+			if all, ok := of(f).is.([]string); ok { // an address has its port
+				texts = all
+			}
+			shared = append(shared, Assignment{name, []string{strings.Join(texts, ",")}, s.from[name].isForeign()})
 		}
 	}
 	return shared

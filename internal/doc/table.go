@@ -228,21 +228,18 @@ func (t *Writer) Paint(tone Tone, text string) string { return t.th.Paint(styles
 func (t *Writer) Line(s string) {
 	s = t.th.Clean(s)
 	if t.th.ASCII() {
-		s = strings.Map(ascii, comparisons.Replace(s))
+		s = strings.Map(func(r rune) rune { // other characters stay: they are in names that the user gave, of files above all
+			if a := theme.Fold(r); a != '?' {
+				return a
+			}
+			return r
+		}, comparisons.Replace(s))
 	}
 	t.WriteString(strings.TrimRight(s, " ") + "\n")
 }
 
 // comparisons are signs that need two characters in ASCII to say the same.
 var comparisons = strings.NewReplacer("≤", "<=", "≥", ">=", "→", "->", "±", "+/-")
-
-// ascii replaces kt's own characters by ASCII ones. Others stay: they are in names that the user gave, of files above all.
-func ascii(r rune) rune {
-	if a := theme.Fold(r); a != '?' {
-		return a
-	}
-	return r
-}
 
 const (
 	lineWidth = 100 // where sentences are broken

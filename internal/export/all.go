@@ -178,14 +178,12 @@ func exponential(h *stats.Histogram) (zero uint64, buckets map[int]int64) {
 }
 
 // octave are the bounds of the buckets from 0.5 to 1.
-var octave = octaveBounds()
-
-func octaveBounds() (all [1 << schema]float64) {
+var octave = func() (all [1 << schema]float64) {
 	for i := range all {
 		all[i] = math.Exp2(float64(i)/float64(len(all)) - 1)
 	}
 	return all
-}
+}()
 
 // bucketOf returns the bucket of a value above 0.
 func bucketOf(v float64) int {

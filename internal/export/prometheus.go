@@ -283,14 +283,12 @@ func (m *histogramMetric) Write(out *dto.Metric) error {
 }
 
 // bounds are the upper bounds of the classic histograms.
-var bounds = classicBounds()
-
-func classicBounds() (all []time.Duration) {
+var bounds = func() (all []time.Duration) {
 	for d := 100 * time.Microsecond; d < 100*time.Second; d *= 10 {
 		all = append(all, d, 2*d, 5*d)
 	}
 	return append(all, 100*time.Second)
-}
+}()
 
 // cumulative returns how many durations are at most as long as each of the bounds. Those of one sub-bucket count with its
 // end, so that a bound within a sub-bucket leaves it out: an error of a thousandth of the bound at most.

@@ -60,7 +60,7 @@ func Compare(a, b []float64, delta, alpha float64) (Comparison, error) {
 		P: MannWhitney(a, b), Seen: Detectable(spread, len(a), len(b), alpha), Repeats: Repeats(spread, delta, alpha),
 	}
 	switch {
-	case delta > 0 && ratio.Coverage > 1-2.001*alpha && ratio.within(1/(1+delta), 1+delta):
+	case delta > 0 && ratio.Coverage > 1-2.001*alpha && 1/(1+delta) <= ratio.Low && ratio.High <= 1+delta:
 		c.Verdict = Alike
 	case c.P > alpha:
 	case ratio.Value > 1:
@@ -102,9 +102,6 @@ type Estimate struct {
 	Coverage float64 `json:"coverage"`
 	N        int     `json:"n"` // how many values it was made of; 0: no estimate
 }
-
-// within reports whether the whole interval lies in low to high.
-func (e Estimate) within(low, high float64) bool { return low <= e.Low && e.High <= high }
 
 // ratio turns an estimate of a difference of logarithms into one of a ratio.
 func (e Estimate) ratio() Estimate {

@@ -130,9 +130,7 @@ func unfold(text string) string {
 	var out strings.Builder
 	for part := range strings.SplitSeq(text, "-----") {
 		switch {
-		case strings.HasPrefix(part, "BEGIN "):
-			out.WriteString("\n-----" + part + "-----\n")
-		case strings.HasPrefix(part, "END "):
+		case strings.HasPrefix(part, "BEGIN "), strings.HasPrefix(part, "END "):
 			out.WriteString("\n-----" + part + "-----\n")
 		case strings.Contains(part, ": "): // headers have spaces that count
 			out.WriteString(part)

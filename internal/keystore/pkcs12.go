@@ -74,15 +74,12 @@ func chainOf(key any, all []*x509.Certificate) (ders [][]byte) {
 		last := all[at]
 		ders = append(ders, last.Raw)
 		all = slices.Delete(all, at, at+1)
-		next = func(c *x509.Certificate) bool { return isIssuer(c, last) }
+		next = func(c *x509.Certificate) bool { // signatures are the broker's to check
+			sameKey := len(last.AuthorityKeyId) == 0 || len(c.SubjectKeyId) == 0 || bytes.Equal(last.AuthorityKeyId, c.SubjectKeyId)
+			return bytes.Equal(last.RawIssuer, c.RawSubject) && sameKey
+		}
 	}
 	return ders
-}
-
-// isIssuer reports whether a certificate names another one as its issuer. Signatures are the broker's to check.
-func isIssuer(issuer, of *x509.Certificate) bool {
-	sameKey := len(of.AuthorityKeyId) == 0 || len(issuer.SubjectKeyId) == 0 || bytes.Equal(of.AuthorityKeyId, issuer.SubjectKeyId)
-	return bytes.Equal(of.RawIssuer, issuer.RawSubject) && sameKey
 }
 
 // explainPKCS12 says in the words of a user what is wrong with a PKCS12 file.
@@ -138,18 +135,6 @@ func (b bag) trusted() bool {
 	return false
 }
 
-// certificate reads the certificate in a bag.
-func (b bag) certificate() (*x509.Certificate, error) {
-	var value struct {
-		Type asn1.ObjectIdentifier
-		Data []byte `asn1:"explicit,tag:0"`
-	}
-	if _, err := asn1.Unmarshal(b.Value.Bytes, &value); err != nil {
-		return nil, err
-	}
-	return x509.ParseCertificate(value.Data)
-}
-
 // trustedPKCS12 returns the certificates that Java takes for those of authorities, of a PKCS12 file that holds keys and other
 // certificates too. The library reads no attributes of such a file. It has checked the password before.
 func trustedPKCS12(data []byte, password string) ([]*x509.Certificate, error) {
@@ -180,7 +165,14 @@ func trustedPKCS12(data []byte, password string) ([]*x509.Certificate, error) {
 			if !b.trusted() {
 				continue
 			}
-			certificate, err := b.certificate()
+			var value struct {
+				Type asn1.ObjectIdentifier
+				Data []byte `asn1:"explicit,tag:0"`
+			}
+			if _, err := asn1.Unmarshal(b.Value.Bytes, &value); err != nil {
+				return nil, err
+			}
+			certificate, err := x509.ParseCertificate(value.Data)
 			if err != nil {
 				return nil, err
 			}

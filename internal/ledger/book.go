@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -118,16 +119,9 @@ func (rs Ranges) check(issued int64) error {
 
 // exact returns the ranges without holes.
 func (rs Ranges) exact() Ranges {
-	for i, r := range rs {
-		if !r.exact() { // rare, so the copy is
-			set := append(Ranges(nil), rs[:i]...)
-			for _, r := range rs[i:] {
-				if r.exact() {
-					set = append(set, r)
-				}
-			}
-			return set
-		}
+	holed := func(r Range) bool { return !r.exact() }
+	if slices.ContainsFunc(rs, holed) { // rare, so the copy is
+		return slices.DeleteFunc(slices.Clone(rs), holed)
 	}
 	return rs
 }
@@ -285,15 +279,7 @@ func subtract(a, b Ranges) Ranges {
 
 // union makes ranges in any order, empty and overlapping ones among them, a set.
 func union(rs Ranges) Ranges {
-	slices.SortFunc(rs, func(a, b Range) int {
-		switch {
-		case a.From < b.From:
-			return -1
-		case a.From > b.From:
-			return 1
-		}
-		return 0
-	})
+	slices.SortFunc(rs, func(a, b Range) int { return cmp.Compare(a.From, b.From) })
 	var set Ranges
 	for _, r := range rs {
 		n := len(set)

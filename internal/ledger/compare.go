@@ -1,28 +1,21 @@
 package ledger
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // reach is how far apart two records of a lane may be that are written in the wrong
 // order: no producer has more records outstanding.
 const reach = 50_000
 
-// finding is the fate of the records of one lane in one reading; the fields are
-// those of Verdict.
-type finding struct {
-	read, lost, unchecked, unconfirmed           int64
-	undecided, aborted, abortedRead, resurrected int64
-	unknownRead, unissued                        int64
-	inexact                                      bool
-	gaps                                         []Gap
-}
-
-// compare returns the finding of a lane.
+// compare returns the fate of the records of one lane in one reading.
 //
 // Where every set is exact, this is arithmetic on sets. Where one has holes, the
 // numbers around them are a zone, of which only counts are known: if a of the N
 // numbers in it were acknowledged and m are missing, at least a-m were read and at
 // least a-(N-m) lost.
-func (b *Book) compare(l *Lane, log *Log) finding {
+func (b *Book) compare(l *Lane, log *Log) Verdict {
 	rl := log.lane(l.Producer)
 	if rl == nil {
 		rl = &readLane{first: l.Issued, offset: -1}
@@ -36,17 +29,23 @@ func (b *Book) compare(l *Lane, log *Log) finding {
 		missing[i] = gaps[i].Range
 	}
 	c := comparison{lane: l, gaps: gaps, unseen: b.unseen(l, log, rl)}
-	c.zones = zones(Range{To: l.Forgotten}, l.Acknowledged, l.Failed, l.Aborted, missing)
+	zones := Ranges{{To: l.Forgotten}} // the forgotten numbers, and where some set has holes
+	for _, r := range slices.Concat(l.Acknowledged, l.Failed, l.Aborted, missing) {
+		if !r.exact() {
+			zones = append(zones, r)
+		}
+	}
+	c.zones = union(zones)
 	c.exactly(missing, rl.next)
 	for _, z := range c.zones {
 		c.inZone(z, missing)
 	}
 	if log.unconfirmed {
-		c.unchecked += c.read
-		c.read, c.unconfirmed = 0, c.read
+		c.Unchecked += c.AcknowledgedRead
+		c.AcknowledgedRead, c.Unconfirmed = 0, c.AcknowledgedRead
 	}
 	c.provable(log, rl)
-	return c.finding
+	return c.Verdict
 }
 
 // unseen returns the numbers that may lie at offsets that were not looked at: those
@@ -87,22 +86,9 @@ func (b *Book) unseen(l *Lane, log *Log, rl *readLane) Ranges {
 	return union(set)
 }
 
-// zones returns the forgotten numbers, and where some set has holes.
-func zones(forgotten Range, sets ...Ranges) Ranges {
-	all := Ranges{forgotten}
-	for _, set := range sets {
-		for _, r := range set {
-			if !r.exact() {
-				all = append(all, r)
-			}
-		}
-	}
-	return union(all)
-}
-
 // comparison is a lane that is being compared.
 type comparison struct {
-	finding
+	Verdict
 	lane   *Lane
 	gaps   []gap // of the reading, with the numbers after the last one read
 	unseen Ranges
@@ -121,22 +107,22 @@ func (c *comparison) exactly(missing Ranges, next int64) {
 	notRead := intersect(due, absent)
 	lost := subtract(notRead, c.unseen)
 
-	c.aborted += aborted.Count()
-	c.abortedRead += aborted.Count() - intersect(aborted, absent).Count()
-	c.read += due.Count() - notRead.Count()
-	c.lost += lost.Count()
-	c.unchecked += notRead.Count() - lost.Count()
+	c.Aborted += aborted.Count()
+	c.AbortedRead += aborted.Count() - intersect(aborted, absent).Count()
+	c.AcknowledgedRead += due.Count() - notRead.Count()
+	c.Lost += lost.Count()
+	c.Unchecked += notRead.Count() - lost.Count()
 	failedRead := failed.Count() - intersect(failed, absent).Count()
-	c.resurrected += failedRead
+	c.Resurrected += failedRead
 
 	found := func(from, to int64) int64 {
 		all := subtract(Ranges{{From: from, To: to}}, c.zones)
 		return all.Count() - intersect(all, absent).Count()
 	}
-	ackedRead := c.read + c.abortedRead
-	c.unknownRead += found(0, l.Issued) - ackedRead - failedRead
+	ackedRead := c.AcknowledgedRead + c.AbortedRead
+	c.UnknownRead += found(0, l.Issued) - ackedRead - failedRead
 	if next > l.Issued {
-		c.unissued += found(l.Issued, next)
+		c.Unissued += found(l.Issued, next)
 	}
 	c.list(lost)
 }
@@ -159,20 +145,20 @@ func (c *comparison) inZone(z Range, missing Ranges) {
 			}
 		}
 	}
-	c.inexact = true
-	c.resurrected += max(0, failed-most)
-	c.unknownRead += max(0, unknown-most)
+	c.Inexact = true
+	c.Resurrected += max(0, failed-most)
+	c.UnknownRead += max(0, unknown-most)
 	if within(l.Aborted, z) > 0 { // any of them may be those that were acknowledged
-		c.undecided += acked
+		c.Undecided += acked
 		return
 	}
 	read, lost := max(0, acked-most), max(0, acked-(z.To-z.From-least))
 	if z.From < l.Forgotten || len(intersect(c.unseen, Ranges{z})) > 0 {
 		lost = 0
 	}
-	c.read += read
-	c.lost += lost
-	c.undecided += acked - read - lost
+	c.AcknowledgedRead += read
+	c.Lost += lost
+	c.Undecided += acked - read - lost
 	if lost > 0 {
 		before, after := &c.gaps[first], &c.gaps[last]
 		c.gap(z.From, z.To-1, lost, before, after)
@@ -200,7 +186,7 @@ func within(rs Ranges, z Range) int64 {
 // acknowledged, whose offset is known. It was passed over, or the log ends before it.
 func (c *comparison) provable(log *Log, rl *readLane) {
 	l := c.lane
-	if c.lost > 0 || c.undecided > 0 || c.unchecked == 0 || log.unfinished || len(l.Aborted) > 0 {
+	if c.Lost > 0 || c.Undecided > 0 || c.Unchecked == 0 || log.unfinished || len(l.Aborted) > 0 {
 		return
 	}
 	looked := log.begin >= 0 && l.LastOffset >= max(log.begin, log.skipped) && l.LastOffset < log.nextOffset()
@@ -209,8 +195,8 @@ func (c *comparison) provable(log *Log, rl *readLane) {
 	case !looked || rl.offset >= l.LastOffset || log.unconfirmed:
 		return
 	}
-	c.lost++
-	c.unchecked--
+	c.Lost++
+	c.Unchecked--
 	if len(c.gaps) == 0 || log.unconfirmed { // it may have been read before the log was cut off
 		none := &gap{before: -1, after: -1}
 		c.gap(0, l.Issued-1, 1, none, none)
@@ -238,5 +224,5 @@ func (c *comparison) gap(first, last, count int64, before, after *gap) {
 	if g.OffsetAfter >= 0 {
 		g.DueAfter = time.Unix(0, after.dueAfter).UTC()
 	}
-	c.finding.gaps = append(c.finding.gaps, g)
+	c.Gaps = append(c.Gaps, g)
 }

@@ -129,14 +129,17 @@ func (l *Log) Add(r *Record, s *Stamp) StampStatus {
 	if status != Stamped || !r.Again || s.Run != l.run {
 		return l.count(r.Offset, r.Epoch, status, s)
 	}
-	if l.cameBack(Number{s.Producer, s.Seq}) {
+	n := Number{s.Producer, s.Seq}
+	if _, owed := l.owed[n]; owed { // a copy of one that a lost connection had, which comes back once
+		delete(l.owed, n)
 		l.redelivered++
 		l.reach(r.Offset, r.Epoch)
 		return Redelivered
 	}
 	order := l.reordered
 	status = l.count(r.Offset, r.Epoch, status, s)
-	if late := l.reordered - order; late > 0 && l.mayBeLate(s) {
+	if l.reordered > order && l.outstanding > 0 && s.Seq >= l.lane(s.Producer).given { // it may have been on its way to a lost connection
+		l.outstanding--
 		l.reordered = order
 	}
 	return status

@@ -94,12 +94,6 @@ func (p *Producer) Failed(partition int32, seq, n int64) {
 	l.settle(n)
 }
 
-// Originate says which sequence the number o.First of a lane is sent with, and by which producer id. It is
-// called before the record goes, on the goroutine of the outcomes.
-func (p *Producer) Originate(partition int32, o Origin) {
-	p.lane(partition).originate(o, p.limit)
-}
-
 // publishEvery is how many outcomes of a lane may be kept from Outstanding while
 // others are awaited. An atomic store costs as much as all else that an outcome does.
 const publishEvery = 16
@@ -228,10 +222,12 @@ type source struct {
 	epoch int16
 }
 
-// originate adds an origin to those of a lane. One that says what the last one says is left out. One from the same sequence
-// on replaces the last: what had that sequence before is in no log. Of more than limit origins, the oldest is
+// Originate says which sequence the number o.First of a lane is sent with, and by which producer id. It is called before the record
+// goes, on the goroutine of the outcomes. An origin that says what the last one says is left out. One from the same sequence
+// on replaces the last: what had that sequence before is in no log. Of too many origins, the oldest is
 // forgotten, and with it the numbers up to the next one.
-func (l *lane) originate(o Origin, limit int) {
+func (p *Producer) Originate(partition int32, o Origin) {
+	l := p.lane(partition)
 	if n := len(l.origins); n > 0 {
 		last := &l.origins[n-1]
 		same := last.source() == o.source()
@@ -241,7 +237,7 @@ func (l *lane) originate(o Origin, limit int) {
 		case same && o.Sequence == last.Sequence:
 			last.First = o.First
 			return
-		case n == limit:
+		case n == p.limit:
 			l.forgotten = l.origins[1].First
 			l.origins = l.origins[:copy(l.origins, l.origins[1:])]
 		}

@@ -272,19 +272,3 @@ func (l *Log) Returned(last []Number, most int) {
 	}
 	l.outstanding = min(l.outstanding+int64(most), 2*int64(most)) // records of the connection before may still come
 }
-
-// cameBack reports whether a record is a copy of one that a lost connection had. Each comes back once.
-func (l *Log) cameBack(n Number) bool {
-	_, ok := l.owed[n]
-	delete(l.owed, n)
-	return ok
-}
-
-// mayBeLate reports whether a record that came behind later ones may have been on its way when a connection was lost.
-func (l *Log) mayBeLate(s *Stamp) bool {
-	if l.outstanding == 0 || s.Seq < l.lane(s.Producer).given {
-		return false
-	}
-	l.outstanding--
-	return true
-}

@@ -60,17 +60,8 @@ const (
 
 // String returns the status as a word.
 func (s StampStatus) String() string {
-	switch s {
-	case Stamped:
-		return "stamped"
-	case Unstamped:
-		return "unstamped"
-	case Corrupted:
-		return "corrupted"
-	case Foreign:
-		return "foreign"
-	case Redelivered:
-		return "redelivered"
+	if names := [...]string{"stamped", "unstamped", "corrupted", "foreign", "redelivered"}; int(s) < len(names) {
+		return names[s]
 	}
 	return "unknown"
 }

@@ -166,18 +166,9 @@ func (b *Book) verify(v *Verdict, reader int, r *Reader) {
 		log.Lock()
 		f := b.compare(l, log)
 		log.Unlock()
-		v.AcknowledgedRead += f.read
-		v.Lost += f.lost
-		v.Unchecked += f.unchecked
-		v.Unconfirmed += f.unconfirmed
-		v.Undecided += f.undecided
-		v.Aborted += f.aborted
-		v.AbortedRead += f.abortedRead
-		v.Resurrected += f.resurrected
-		v.UnknownRead += f.unknownRead
-		v.Unissued += f.unissued
-		v.Inexact = v.Inexact || f.inexact
-		for _, g := range f.gaps {
+		v.Add(&f)
+		v.Inexact = v.Inexact || f.Inexact
+		for _, g := range f.Gaps {
 			if len(v.Gaps) == maxGaps {
 				v.GapsBeyond++
 				continue
@@ -220,21 +211,15 @@ func (v *Verdict) addLogs(r *Reader, lanes map[laneID]*Lane, most int64) int64 {
 		}
 		for producer, lane := range l.lanes {
 			if lane != nil && lanes[laneID{uint16(producer), l.partition}] == nil {
-				v.Unissued += lane.next - lane.missing()
+				v.Unissued += lane.next
+				for i := range lane.gaps {
+					v.Unissued -= lane.gaps[i].Count()
+				}
 			}
 		}
 		l.Unlock()
 	}
 	return most
-}
-
-// missing returns how many numbers below next were not read.
-func (lane *readLane) missing() int64 {
-	var n int64
-	for i := range lane.gaps {
-		n += lane.gaps[i].Count()
-	}
-	return n
 }
 
 // blame explains findings by the client's settings, as far as they do.

@@ -48,33 +48,18 @@ func MakeValues(p *plan.Plan) (*Values, error) {
 		return &Values{}, nil
 	case plan.File:
 		return readLines(&p.Payload)
-	case plan.Mixed:
-		return &Values{pool: mixedPool(poolLen(p), p.Payload.Compressibility, rng)}, nil
 	}
-	return &Values{pool: lettersPool(poolLen(p), rng)}, nil
-}
-
-func poolLen(p *plan.Plan) int { return max(poolSize, poolRecords*p.Payload.Size.Max()) }
-
-// lettersPool returns letters A to Z, as Kafka's own tool has them. A codec compresses them to about 60 %.
-func lettersPool(n int, rng *rand.Rand) []byte {
-	pool := make([]byte, n)
+	pool := make([]byte, max(poolSize, poolRecords*p.Payload.Size.Max()))
+	constant := int(p.Payload.Compressibility*blockSize + 0.5) // bytes of each block
 	for i := range pool {
-		pool[i] = byte('A' + rng.IntN(26))
-	}
-	return pool
-}
-
-// mixedPool returns random bytes, with the given share of each block constant.
-func mixedPool(n int, compressibility float64, rng *rand.Rand) []byte {
-	pool := make([]byte, n)
-	constant := int(compressibility*blockSize + 0.5)
-	for i := range pool {
-		if i%blockSize >= constant {
+		switch {
+		case p.Payload.Kind != plan.Mixed: // letters A to Z, as Kafka's own tool has them; a codec compresses them to about 60 %
+			pool[i] = byte('A' + rng.IntN(26))
+		case i%blockSize >= constant:
 			pool[i] = byte(rng.Uint32())
 		}
 	}
-	return pool
+	return &Values{pool: pool}, nil
 }
 
 // readFile returns the content of a payload file, unpacked, if neither has more bytes than limit.

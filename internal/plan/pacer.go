@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
 	"time"
@@ -35,7 +36,7 @@ func (l Load) Pacer(shard, shards int, meanBytes float64, seed int64) Pacer {
 		return &closedLoop{left: count}
 	case l.Arrivals == Poisson:
 		pcg := rand.NewPCG(uint64(seed), uint64(shard))
-		return &poisson{Schedule: s, shards: float64(shards), left: count, end: endOf(l.Duration.Std()), pcg: pcg, rng: rand.New(pcg)}
+		return &poisson{Schedule: s, shards: float64(shards), left: count, end: cmp.Or(l.Duration.Std(), noLimit), pcg: pcg, rng: rand.New(pcg)}
 	}
 	u := &uniform{Schedule: s, load: l, shard: shard, shards: shards, k: float64(shard), step: float64(shards)}
 	u.count()
@@ -67,13 +68,6 @@ func evenly[N int | int64](n N, i, among int) N {
 }
 
 const noLimit = math.MaxInt64
-
-func endOf(d time.Duration) time.Duration {
-	if d == 0 {
-		return math.MaxInt64
-	}
-	return d
-}
 
 // uniform is a schedule of equal intervals: record k of the whole load is due at
 // k/rate. Each due time is computed from k, never by adding up intervals, so that

@@ -77,21 +77,16 @@ func (p *Payload) MeanBytes() float64 {
 		n = 7 + float64(p.stampBytes()) // a number of seven digits: good enough to turn bytes into records
 	}
 	if p.Keys != NoKeys && p.KeyRange > 0 {
-		n += meanDigits(p.KeyRange)
+		sum, digits := 0.0, 1.0 // of the decimal digits of all keys
+		for from, to := int64(0), int64(10); from < p.KeyRange; from, to, digits = to, to*10, digits+1 {
+			if to > p.KeyRange || to < from { // the last step, or one past the largest integer
+				to = p.KeyRange
+			}
+			sum += digits * float64(to-from)
+		}
+		n += sum / float64(p.KeyRange)
 	}
 	return n
-}
-
-// meanDigits returns the mean number of decimal digits of the numbers below n.
-func meanDigits(n int64) float64 {
-	sum, digits := 0.0, 1.0
-	for from, to := int64(0), int64(10); from < n; from, to, digits = to, to*10, digits+1 {
-		if to > n || to < from { // the last step, or one past the largest integer
-			to = n
-		}
-		sum += digits * float64(to-from)
-	}
-	return sum / float64(n)
 }
 
 // MaxBytes returns the most that a record's key, value and headers can take.

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"errors"
 )
 
@@ -38,10 +39,7 @@ func (p *Plan) shards() (first, own, all int) {
 		// Of several groups each reads everything: the shards of one stand for all.
 		first, own, all = p.Share.Consumer, p.Read.Consumers, p.Share.Consumers
 	}
-	if all == 0 {
-		all = own
-	}
-	return first, own, all
+	return first, own, cmp.Or(all, own)
 }
 
 // Part returns which part of the whole load this process makes, from 0 to 1.
@@ -63,10 +61,8 @@ func (p *Plan) Shard(index int) (number, all int) {
 // Reader returns the number in the whole load of a consumer of this process, of any group (0 ≤
 // index < Read.Clients), and how many there are.
 func (p *Plan) Reader(index int) (number, all int) {
-	own, each := p.Read.Consumers, p.Share.Consumers
-	if each == 0 {
-		each = own
-	}
+	own := p.Read.Consumers
+	each := cmp.Or(p.Share.Consumers, own)
 	return index/own*each + p.Share.Consumer + index%own, each * max(1, p.Read.Groups)
 }
 

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"errors"
 	"net"
 	"net/url"
@@ -44,10 +45,7 @@ func (p *Plan) scheme() scheme {
 
 // System returns the system that the load is made on.
 func (p *Plan) System() System {
-	if s := p.scheme(); s.system != "" {
-		return s.system
-	}
-	return Kafka
+	return cmp.Or(p.scheme().system, Kafka)
 }
 
 // Schemes returns the schemes of URLs of the plan's system, without TLS and with it.
@@ -111,11 +109,7 @@ func (p *Plan) Addresses() []string {
 	}
 	all = append(all, u.Host)
 	if a, err := url.Parse(u.Query().Get("admin")); err == nil && a.Host != "" {
-		port := a.Port()
-		if port == "" {
-			port = map[string]string{"http": "80", "https": "443"}[a.Scheme]
-		}
-		all = append(all, net.JoinHostPort(a.Hostname(), port))
+		all = append(all, net.JoinHostPort(a.Hostname(), cmp.Or(a.Port(), map[string]string{"http": "80", "https": "443"}[a.Scheme])))
 	}
 	return all
 }

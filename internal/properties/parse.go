@@ -40,16 +40,24 @@ func Parse(data []byte) ([]Property, error) {
 
 // logicalLines takes a file apart into lines as Java counts them, without comments and empty lines.
 type logicalLines struct {
-	data []byte
-	at   int
-	line int // of at
+	data []byte // that is left
+	line int    // at its begin
 }
 
 // next returns a line, and the number of its first one in the file.
 func (l *logicalLines) next() (text []byte, line int, ok bool) {
-	for l.at < len(l.data) {
-		start := l.line
-		natural := bytes.TrimLeft(l.natural(), blanks)
+	for len(l.data) > 0 {
+		start, natural := l.line, l.data
+		l.data = nil
+		if end := bytes.IndexAny(natural, "\r\n"); end >= 0 { // \n, \r or \r\n
+			l.data = natural[end+1:]
+			if natural[end] == '\r' {
+				l.data = bytes.TrimPrefix(l.data, []byte("\n"))
+			}
+			natural = natural[:end]
+			l.line++
+		}
+		natural = bytes.TrimLeft(natural, blanks)
 		if len(text) == 0 {
 			if len(natural) > 0 && (natural[0] == '#' || natural[0] == '!') || len(natural) == 0 {
 				continue
@@ -57,7 +65,7 @@ func (l *logicalLines) next() (text []byte, line int, ok bool) {
 			line = start
 		}
 		text = append(text, natural...)
-		if !endsInEscape(natural) {
+		if escapes := len(natural) - len(bytes.TrimRight(natural, `\`)); escapes%2 == 0 {
 			return text, line, true
 		}
 		text = text[:len(text)-1]
@@ -65,35 +73,7 @@ func (l *logicalLines) next() (text []byte, line int, ok bool) {
 	return text, line, len(text) > 0 // of a last line that is a backslash alone, Java makes a property without a name
 }
 
-// natural returns the bytes up to the end of a line in the file: \n, \r or \r\n.
-func (l *logicalLines) natural() []byte {
-	start := l.at
-	for l.at < len(l.data) {
-		c := l.data[l.at]
-		l.at++
-		if c != '\n' && c != '\r' {
-			continue
-		}
-		end := l.at - 1
-		if c == '\r' && l.at < len(l.data) && l.data[l.at] == '\n' {
-			l.at++
-		}
-		l.line++
-		return l.data[start:end]
-	}
-	return l.data[start:]
-}
-
 const blanks = " \t\f"
-
-// endsInEscape reports whether a line ends in an odd number of backslashes.
-func endsInEscape(line []byte) bool {
-	n := len(line)
-	for n > 0 && line[n-1] == '\\' {
-		n--
-	}
-	return (len(line)-n)%2 == 1
-}
 
 // splitLine cuts a line at the first =, : or blank that no backslash escapes.
 func splitLine(line []byte) (key, value []byte) {

@@ -78,7 +78,7 @@ func wrote(t *testing.T, form string, d *doc.Document, v any, o Options) string 
 
 func TestDocumentsAreWhatTheGoldenFilesShow(t *testing.T) {
 	for name, d := range documents(t) {
-		golden(t, "documents/"+name+".txt", wrote(t, "text", d.doc, nil, Options{Width: 100}))
+		golden(t, "documents/"+name+".txt", wrote(t, "text", d.doc, nil, Options{Options: doc.Options{Width: 100}}))
 		switch name {
 		case "tune-all", "probe", "calibrate", "doctor", "peers", "runs":
 			golden(t, "documents/"+name+".csv", wrote(t, "csv", d.doc, nil, Options{}))
@@ -95,7 +95,7 @@ func TestDocumentsFitTheirTerminal(t *testing.T) {
 	for name, d := range documents(t) {
 		for look, th := range looks() {
 			for width := 60; width <= 120; width += 5 {
-				text := wrote(t, "text", d.doc, nil, Options{Theme: th, Width: width, Full: true})
+				text := wrote(t, "text", d.doc, nil, Options{Options: doc.Options{Theme: th, Width: width, Full: true}})
 				if strings.Contains(strings.ReplaceAll(escapes.ReplaceAllString(text, ""), " ", ""), "\n\n\n") {
 					t.Errorf("%s in %s: two empty lines:\n%s", name, look, text)
 				}

@@ -18,12 +18,10 @@ import (
 
 // Options are the options of a format.
 type Options struct {
-	Theme   *theme.Theme
+	doc.Options // of a text; its Full is for a run of the past, of whose version of kt all is told then
+
 	RunFile string // where the run file is; "" when there is none
 	Check   string // the command that looks for the records of the run's ledger; "" when there is none
-	Width   int    // of the terminal that Text and Peers write to, in columns, 60 at least; 0: they write to none
-	Verbose bool   // Text writes details too
-	Full    bool   // Text writes the whole command line and version, for a run of the past
 
 	Consumer ConsumerRows // how PerfTest writes a run that only reads; it has one row, never Detailed ones
 }
@@ -68,16 +66,11 @@ func Write(w io.Writer, form string, d *doc.Document, v any, o Options) error {
 	case "markdown":
 		return d.Markdown(w)
 	}
-	return d.Text(w, o.terminal())
+	return d.Text(w, o.Options)
 }
 
 // Indented writes a value as JSON for people and programs.
 func Indented(w io.Writer, v any) error { return theme.JSON(w, v, "  ") }
-
-// terminal returns the options of a document.
-func (o Options) terminal() doc.Options {
-	return doc.Options{Theme: o.Theme, Width: o.Width, Verbose: o.Verbose, Full: o.Full}
-}
 
 // JSON writes the whole document.
 func JSON(w io.Writer, r result.Result, _ Options) error { return applyingTo(&r).write(w, r, "  ") }

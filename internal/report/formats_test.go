@@ -23,6 +23,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/kt-bench/kt/internal/doc"
 	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/inference"
 	"github.com/kt-bench/kt/internal/must"
@@ -259,10 +260,10 @@ func TestEveryFormatIsWhatTheGoldenFilesShow(t *testing.T) {
 		}
 	}
 	for name, o := range map[string]Options{
-		"color":      {Theme: theme.New(theme.Options{Profile: colorprofile.TrueColor, Dark: true})},
-		"ascii":      {Theme: theme.New(theme.Options{ASCII: true})},
-		"60":         {Width: 60},
-		"80_verbose": {Width: 80, Verbose: true, Full: true},
+		"color":      {Options: doc.Options{Theme: theme.New(theme.Options{Profile: colorprofile.TrueColor, Dark: true})}},
+		"ascii":      {Options: doc.Options{Theme: theme.New(theme.Options{ASCII: true})}},
+		"60":         {Options: doc.Options{Width: 60}},
+		"80_verbose": {Options: doc.Options{Width: 80, Verbose: true, Full: true}},
 	} {
 		r := all["merged"]
 		r.Stability = &result.Stability{Label: inference.Flat, Variation: 0.012, MeansSeconds: 5}
@@ -275,12 +276,12 @@ func TestEveryFormatIsWhatTheGoldenFilesShow(t *testing.T) {
 func TestLooksChangeNothingButTheLook(t *testing.T) {
 	for name, r := range results() {
 		plain := written(t, Text, r, Options{})
-		colored := written(t, Text, r, Options{Theme: theme.New(theme.Options{Profile: colorprofile.TrueColor, Dark: true})})
+		colored := written(t, Text, r, Options{Options: doc.Options{Theme: theme.New(theme.Options{Profile: colorprofile.TrueColor, Dark: true})}})
 		must.Match(t, plain, escapes.ReplaceAllString(colored, ""), "%s: colours change more than the colour", name)
 		if strings.Contains(plain, "\x1b") || !strings.Contains(colored, "\x1b") || trailing.MatchString(plain) {
 			t.Errorf("%s has escape sequences without colours, or none with them, or spaces at the end of a line", name)
 		}
-		for i, c := range written(t, Text, r, Options{Theme: theme.New(theme.Options{ASCII: true})}) {
+		for i, c := range written(t, Text, r, Options{Options: doc.Options{Theme: theme.New(theme.Options{ASCII: true})}}) {
 			if c > '~' || c < ' ' && c != '\n' {
 				t.Fatalf("%s: %q at byte %d is not printable ASCII", name, c, i)
 			}
@@ -295,7 +296,7 @@ func TestTheSummaryOfASmallRunFitsATerminal(t *testing.T) {
 		if r.Embedded {
 			r.Brokers = r.Brokers[:1]
 		}
-		text := written(t, Text, r, Options{RunFile: "runs/orders.ktr", Width: 80})
+		text := written(t, Text, r, Options{Options: doc.Options{Width: 80}, RunFile: "runs/orders.ktr"})
 		if n := strings.Count(text, "\n"); n > 25 {
 			t.Errorf("%s takes %d lines:\n%s", of, n, text)
 		}
@@ -303,7 +304,7 @@ func TestTheSummaryOfASmallRunFitsATerminal(t *testing.T) {
 }
 
 func TestASCIIKeepsNamesThatTheUserGave(t *testing.T) {
-	text := written(t, Text, results()["fixed"], Options{Theme: theme.New(theme.Options{ASCII: true}), RunFile: "/home/jörg/läufe/1.ktr"})
+	text := written(t, Text, results()["fixed"], Options{Options: doc.Options{Theme: theme.New(theme.Options{ASCII: true})}, RunFile: "/home/jörg/läufe/1.ktr"})
 	must.Has(t, "the command to read it again names another file", text, "kt report '/home/jörg/läufe/1.ktr'\n")
 }
 

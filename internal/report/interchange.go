@@ -121,9 +121,16 @@ var junit = template.Must(template.New("").Funcs(template.FuncMap{"xml": func(te
 // JUnit writes a test case for the run, one for its validity, and one for each limit.
 func JUnit(w io.Writer, r result.Result, _ Options) error {
 	type test struct{ Class, Name, Time, Out, Failure string }
-	took := fmt.Sprintf("%.3f", r.ElapsedSeconds)
+	took, failed := fmt.Sprintf("%.3f", r.ElapsedSeconds), endedEarly(&r)
+	if failed == "" || r.Ended == result.DiskFull {
+		alone := r // its validity and its limits have cases of their own
+		alone.Valid, alone.Limits, failed = true, nil, ""
+		if err := run.Judge(&alone, false); err != nil {
+			failed = err.Error()
+		}
+	}
 	cases := []test{
-		{"run", "the run ends well", took, "limit: " + r.BoundBy.Limit.String() + ": " + r.BoundBy.Evidence, failed(r)},
+		{"run", "the run ends well", took, "limit: " + r.BoundBy.Limit.String() + ": " + r.BoundBy.Evidence, failed},
 		{"valid", "the run is valid", "0", "", strings.Join(invalid(&r), "; ")},
 	}
 	for i := range r.Limits {
@@ -145,16 +152,4 @@ func JUnit(w io.Writer, r result.Result, _ Options) error {
 	}
 	_, err = w.Write(text.Bytes())
 	return err
-}
-
-// failed returns what is wrong with a run beside its validity and its limits, "" if nothing is.
-func failed(r result.Result) string {
-	if text := endedEarly(&r); text != "" && r.Ended != result.DiskFull {
-		return text
-	}
-	r.Valid, r.Limits = true, nil
-	if err := run.Judge(&r, false); err != nil {
-		return err.Error()
-	}
-	return ""
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kt-bench/kt/internal/doc"
 	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/must"
@@ -258,11 +259,11 @@ func TestTextOfAMergedResultSaysWhatMattersFirst(t *testing.T) {
 		{"where no host was watched there is no table of it", all["merged_consume"], nil, []string{"how busy", "not watched"}},
 		{"a host with one process needs no second row", all["merged_consume"], nil, []string{" 1 667", " 1 333"}},
 	} {
-		text := oneSpace(written(t, Text, tc.of, Options{Verbose: true}))
+		text := oneSpace(written(t, Text, tc.of, Options{Options: doc.Options{Verbose: true}}))
 		must.Has(t, tc.name, text, tc.has...)
 		for _, s := range tc.not {
 			if strings.Contains(text, s) {
-				t.Errorf("%s: %q is in:\n%s", tc.name, s, written(t, Text, tc.of, Options{Verbose: true}))
+				t.Errorf("%s: %q is in:\n%s", tc.name, s, written(t, Text, tc.of, Options{Options: doc.Options{Verbose: true}}))
 			}
 		}
 	}
@@ -438,7 +439,7 @@ func TestWhatIsMergedFromRunFilesFitsTheSchemaAndIsShown(t *testing.T) {
 	}
 	r := must.Have(set.Result(context.Background()))(t)
 	must.Do(t, compiled(t).Validate(decoded(t, written(t, JSON, r, Options{}))))
-	text := written(t, Text, r, Options{Verbose: true})
+	text := written(t, Text, r, Options{Options: doc.Options{Verbose: true}})
 	must.Has(t, "the summary", oneSpace(text),
 		"run nightly", "3 processes on 2 hosts", "throughput 2,000 records/s", "histograms of 2 processes", "vm16/2 missing: it left no run file",
 		"total 2,000", "vm14 broker 25% of 16", "nvme0n1 41%", "2 of 3", "3 run files: 2 of processes, 1 of hosts",

@@ -15,7 +15,7 @@ import (
 )
 
 // Text writes the summary of a run for people.
-func Text(w io.Writer, r result.Result, o Options) error { return RunDoc(&r, o).Text(w, o.terminal()) }
+func Text(w io.Writer, r result.Result, o Options) error { return RunDoc(&r, o).Text(w, o.Options) }
 
 // Markdown writes it for a pull request or a step summary.
 func Markdown(w io.Writer, r result.Result, _ Options) error {
@@ -35,7 +35,12 @@ func RunDoc(r *result.Result, o Options) *doc.Document {
 		d.Tags = append(d.Tags, party(r)...)
 	}
 	if !r.StartedAt.IsZero() {
-		d.About, d.Args = about(r, o.Full), r.Args
+		d.About = []string{r.StartedAt.UTC().Format("2006-01-02 15:04:05 MST"), theme.Duration(seconds(r.ElapsedSeconds))}
+		if h := r.Environment.Host.Hostname; h != "" && !merged(r) {
+			d.About = append(d.About, "on "+h)
+		}
+		version, _, _ := strings.Cut(r.KTVersion, " ")
+		d.About, d.Args = append(d.About, "kt "+pick(o.Full, r.KTVersion, version)), r.Args
 	}
 	if o.RunFile != "" {
 		d.Again = "kt report " + theme.Quoted(o.RunFile)
@@ -53,16 +58,6 @@ func RunDoc(r *result.Result, o Options) *doc.Document {
 		processSection(r), parts(r), settingsSection(r), environment(r), findings(r),
 	}
 	return d
-}
-
-// about is when and where a run was made.
-func about(r *result.Result, full bool) []string {
-	all := []string{r.StartedAt.UTC().Format("2006-01-02 15:04:05 MST"), theme.Duration(seconds(r.ElapsedSeconds))}
-	if h := r.Environment.Host.Hostname; h != "" && !merged(r) {
-		all = append(all, "on "+h)
-	}
-	version, _, _ := strings.Cut(r.KTVersion, " ")
-	return append(all, "kt "+pick(full, r.KTVersion, version))
 }
 
 // badges are the verdicts of a run. What went wrong is louder than that the figures are valid.

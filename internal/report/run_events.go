@@ -24,7 +24,12 @@ const (
 func happened(r *result.Result) doc.Section {
 	s := doc.Section{ID: "happened", Title: "What happened", Captions: true}
 	f, o := new(doc.Facts), r.Outage
-	few, others := fewEvents(r)
+	var few []result.Event // of each kind as many as there is room for
+	var others result.Errors
+	for most := maxTimeline; most == maxTimeline || len(few) > maxTimeline && most > 0; most-- {
+		left := maps.Clone(map[string]int64(r.EventsLeftOut))
+		few, others = stats.Few(slices.Clone(r.Events), most, func(e *result.Event) stats.EventKind { return e.Kind }, &left), left
+	}
 	for i, e := range few {
 		f.Add(pick(i == 0, "timeline", ""), doc.Plain, fmt.Sprintf("%-8s %s", theme.Duration(seconds(e.AtSeconds)), strings.Join(strings.Fields(e.Text), " ")))
 	}
@@ -50,17 +55,6 @@ func happened(r *result.Result) doc.Section {
 		s.Blocks = append(s.Blocks, doc.Details{Summary: plural(len(more), "more event"), Blocks: []doc.Block{doc.Events{Rows: more}}})
 	}
 	return s
-}
-
-// fewEvents returns at most maxTimeline events: of each kind as many as there is room for. It counts all others.
-func fewEvents(r *result.Result) (few []result.Event, others result.Errors) {
-	for most := maxTimeline; ; most-- {
-		left := maps.Clone(map[string]int64(r.EventsLeftOut))
-		few = stats.Few(slices.Clone(r.Events), most, func(e *result.Event) stats.EventKind { return e.Kind }, &left)
-		if len(few) <= maxTimeline || most == 1 {
-			return few, left
-		}
-	}
 }
 
 // longestGap says how long nothing was acknowledged, and in which partition longest. There must have been a gap.

@@ -17,8 +17,19 @@ import (
 func figures(r *result.Result) *doc.Facts {
 	f := new(doc.Facts)
 	writes := writes(&r.Header)
-	if writes {
-		throughput(f, r)
+	th := &r.Throughput
+	switch _, rated := r.Written(); {
+	case !writes:
+	case !rated:
+		f.Add("throughput", doc.Warn, noRate)
+	default:
+		text := rateAndBytes(th.RecordsPerSecond, th.MiBPerSecond)
+		if th.TargetRecordsPerSecond > 0 {
+			changed := len(r.Stages) > 0 || slices.ContainsFunc(r.Events, func(e result.Event) bool { return e.Kind == stats.RateChanged })
+			asked := pick(th.AskedRecordsPerSecond > 0, " ("+theme.PerSecond(th.AskedRecordsPerSecond)+" with the lost processes)", "")
+			text += fmt.Sprintf("   (target %s%s%s, offered %s)", theme.PerSecond(th.TargetRecordsPerSecond), asked, pick(changed, " on average", ""), theme.PerSecond(th.OfferedRecordsPerSecond))
+		}
+		f.Add("throughput", doc.Loud, text)
 	}
 	reading(f, r)
 	overlap(f, r)
@@ -60,21 +71,6 @@ const noRate = "too short for a rate: less than 1s was measured"
 
 func rateAndBytes(records, mib float64) string {
 	return fmt.Sprintf("%s records/s   %s MiB/s", theme.PerSecond(records), theme.Number(mib))
-}
-
-func throughput(f *doc.Facts, r *result.Result) {
-	th := &r.Throughput
-	if _, ok := r.Written(); !ok {
-		f.Add("throughput", doc.Warn, noRate)
-		return
-	}
-	text := rateAndBytes(th.RecordsPerSecond, th.MiBPerSecond)
-	if th.TargetRecordsPerSecond > 0 {
-		changed := len(r.Stages) > 0 || slices.ContainsFunc(r.Events, func(e result.Event) bool { return e.Kind == stats.RateChanged })
-		asked := pick(th.AskedRecordsPerSecond > 0, " ("+theme.PerSecond(th.AskedRecordsPerSecond)+" with the lost processes)", "")
-		text += fmt.Sprintf("   (target %s%s%s, offered %s)", theme.PerSecond(th.TargetRecordsPerSecond), asked, pick(changed, " on average", ""), theme.PerSecond(th.OfferedRecordsPerSecond))
-	}
-	f.Add("throughput", doc.Loud, text)
 }
 
 // latency adds the percentiles of what it names.

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/kt-bench/kt/internal/doc"
-	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/theme"
@@ -55,21 +54,15 @@ func endToEndFacts(f *doc.Facts, r *result.Result, l result.Latency) {
 	case merge:
 		f.Add("", doc.Muted, "due → polled, of records with kt's stamp; wrong by the difference between the writer's clock and the reader's")
 	case !writes(&r.Header):
-		f.Add("", doc.Muted, "due → polled, of records with kt's stamp; wrong by the error of the writer's clock, and "+clock(r.Environment.Clock))
+		own := "the error of this machine's is unknown"
+		if c := r.Environment.Clock; c != nil {
+			own = pick(c.Synchronised, "this machine's is off by at most "+theme.Duration(c.Error()),
+				"this machine's is not synchronised: do not use these figures if another machine wrote the records")
+		}
+		f.Add("", doc.Muted, "due → polled, of records with kt's stamp; wrong by the error of the writer's clock, and "+own)
 	case r.Plan.Load.OneAtATime:
 		f.Add("", doc.Muted, "sent → polled; one record is in flight at a time, so none queues")
 	}
-}
-
-// clock returns the error of this machine's clock, as it adds to times that another process has stamped.
-func clock(c *host.Clock) string {
-	switch {
-	case c == nil:
-		return "the error of this machine's is unknown"
-	case !c.Synchronised:
-		return "this machine's is not synchronised: do not use these figures if another machine wrote the records"
-	}
-	return "this machine's is off by at most " + theme.Duration(c.Error())
 }
 
 // overlap says over which time rates are, and how well it is known.

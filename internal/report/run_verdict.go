@@ -41,30 +41,20 @@ func verdictOf(r *result.Result) doc.Section {
 		f.If(limit.Next() != next, "what next", doc.Plain, next)
 	}
 	notCounted(f, r)
-	return doc.Section{ID: "verdict", Title: "Verdict", Captions: true, Blocks: []doc.Block{f, errorTable(r), limitTable(r)}}
-}
-
-// errorTable has a row for each code of failed records, the most frequent first.
-func errorTable(r *result.Result) *doc.Table {
-	t := doc.NewTable("errors", "errors by kind", "error|words", "of|words", "records")
+	t := doc.NewTable("errors", "errors by kind", "error|words", "of|words", "records") // the most frequent first
 	of := []result.Errors{r.Errors, cmp.Or(r.Fetch, new(result.Fetch)).Errors, cmp.Or(r.Warmup, new(result.Warmup)).Errors}
 	for i, when := range []string{"producing", "fetching", "warm-up"} {
 		for _, code := range of[i].Codes() {
 			t.Add(code, when, theme.Count(of[i][code])).Tone = doc.Bad
 		}
 	}
-	return t
-}
-
-// limitTable has a row for each --limit of the run. A limit without a value has a note with the reason.
-func limitTable(r *result.Result) *doc.Table {
-	t := doc.NewTable("kept", "what the run had to keep", "value", "--limit|words", "held|words")
+	kept := doc.NewTable("kept", "what the run had to keep", "value", "--limit|words", "held|words")
 	for i := range r.Limits {
 		l := &r.Limits[i]
-		row := t.Add(cmp.Or(l.Shown(), none), l.Expression, doc.Cell{Text: pick(l.Held, "yes", "NO"), Tone: pick(l.Held, doc.Good, doc.Bad)})
+		row := kept.Add(cmp.Or(l.Shown(), none), l.Expression, doc.Cell{Text: pick(l.Held, "yes", "NO"), Tone: pick(l.Held, doc.Good, doc.Bad)})
 		row.Note, row.NoteTone = limitNote(l), pick(l.Shown() == "", doc.Warn, doc.Plain)
 	}
-	return t
+	return doc.Section{ID: "verdict", Title: "Verdict", Captions: true, Blocks: []doc.Block{f, t, kept}}
 }
 
 // limitNote returns the note of a limit. That of a limit over stretches says how many of them held.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"github.com/kt-bench/kt/internal/doc"
 	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/stats"
@@ -293,7 +294,7 @@ func TestALatencyOfNothingIsAbsent(t *testing.T) {
 			t.Errorf("%s is %v", path, v)
 		}
 	}
-	if text := written(t, Text, r, Options{Verbose: true}); strings.Contains(text, "p99 0s") || !strings.Contains(text, "response     not measured") || !strings.Contains(text, "left out, p99 –") {
+	if text := written(t, Text, r, Options{Options: doc.Options{Verbose: true}}); strings.Contains(text, "p99 0s") || !strings.Contains(text, "response     not measured") || !strings.Contains(text, "left out, p99 –") {
 		t.Errorf("latencies of nothing in:\n%s", text)
 	}
 }

@@ -46,9 +46,23 @@ func gridDoc(all *doc.Document, d *study.Document) {
 			note = doc.Note{Name: a.Factor, Text: question(d, a) + ": " + a.Sentence}
 		}
 		all.Answer = append(all.Answer, note)
-		compared.Blocks = append(compared.Blocks, comparedTable(d, a))
+		t := &doc.Table{ID: "compared-" + a.Factor, Caption: question(d, a), Columns: []doc.Column{{Head: a.Factor, Kind: doc.Words}}}
+		t.Head(string(a.By)+"|bars", "from", "to")
+		for _, v := range d.Along(a) {
+			if s := v.Spread; s.N > 0 {
+				t.Add(v.Value, doc.Cell{Text: Figure(a.By, s.Median), Bar: s.Median}, Figure(a.By, s.Low), Figure(a.By, s.High)).Tone = pick(v.LikeBest, doc.Good, doc.Muted)
+			}
+		}
+		compared.Blocks = append(compared.Blocks, t)
 	}
-	runs := runsOf(d)
+	var runs []oneRun
+	for _, c := range d.Cells {
+		for _, r := range c.Runs {
+			for _, l := range r.Loads {
+				runs = append(runs, oneRun{c.At, r.Turn, r.Repeat, l})
+			}
+		}
+	}
 	all.List = runs
 	all.Sections = []doc.Section{
 		{ID: "plots", Title: "By factor", For: doc.InPage, Columns: true, Blocks: factorPlots(d)},
@@ -126,18 +140,6 @@ func medianOf(f *study.CellFigures, m study.Metric) string {
 	return pick(f.Of(m).N == 0, none, Figure(m, f.Of(m).Median))
 }
 
-// comparedTable has the values that an answer compares.
-func comparedTable(d *study.Document, a *study.Answer) *doc.Table {
-	t := &doc.Table{ID: "compared-" + a.Factor, Caption: question(d, a), Columns: []doc.Column{{Head: a.Factor, Kind: doc.Words}}}
-	t.Head(string(a.By)+"|bars", "from", "to")
-	for _, v := range d.Along(a) {
-		if s := v.Spread; s.N > 0 {
-			t.Add(v.Value, doc.Cell{Text: Figure(a.By, s.Median), Bar: s.Median}, Figure(a.By, s.Low), Figure(a.By, s.High)).Tone = pick(v.LikeBest, doc.Good, doc.Muted)
-		}
-	}
-	return t
-}
-
 // question returns what an answer is about.
 func question(d *study.Document, a *study.Answer) string {
 	return pick(a.Best == "", string(a.By)+" by "+a.Factor, "best "+a.Factor+" by "+string(a.By)) + othersOf(d, a)
@@ -159,23 +161,17 @@ func faultTable(d *study.Document) *doc.Table {
 	span := func(ms float64) string { return theme.Duration(time.Duration(ms) * time.Millisecond) }
 	faulty := d.Faulty()
 	eachLoad(d, func(c *study.CellDoc, f *study.CellFigures, place []string) {
-		var texts []string
+		var texts []string // of the runs that saw an effect, if not all did
 		for i, s := range []study.Spread{f.Failed, f.Lost, f.Unchecked, f.Gap, f.Recovered, f.InSync} {
-			texts = append(texts, overRuns(s, f.Failed.N, pick(i < 3, theme.PerSecond, span)))
+			write := pick(i < 3, theme.PerSecond, span)
+			texts = append(texts, pick(s.N == 0, none, write(s.Median)+pick(s.Low < s.High, " ("+write(s.Low)+" – "+write(s.High)+")", "")+
+				pick(s.N < f.Failed.N, fmt.Sprintf(", %d of %d runs", s.N, f.Failed.N), "")))
 		}
 		if faulty && len(c.Runs) > 0 {
 			t.Add(place, texts)
 		}
 	})
 	return t
-}
-
-// overRuns writes the median of an effect with its range, and in how many runs it was seen if not in all.
-func overRuns(s study.Spread, runs int, write func(float64) string) string {
-	if s.N == 0 {
-		return none
-	}
-	return write(s.Median) + pick(s.Low < s.High, " ("+write(s.Low)+" – "+write(s.High)+")", "") + pick(s.N < runs, fmt.Sprintf(", %d of %d runs", s.N, runs), "")
 }
 
 // published has the figures of published tests beside those of the study, and where they come from.
@@ -212,17 +208,6 @@ type oneRun struct {
 	study.LoadFigures
 }
 
-func runsOf(d *study.Document) (all []oneRun) {
-	for _, c := range d.Cells {
-		for _, r := range c.Runs {
-			for _, l := range r.Loads {
-				all = append(all, oneRun{c.At, r.Turn, r.Repeat, l})
-			}
-		}
-	}
-	return all
-}
-
 // runTable has a row for each load of each run.
 func runTable(s *study.Study, runs []oneRun) *doc.Table {
 	t := placed(s, "run-table", "Each run", "run", string(metric.Rate), string(metric.P99), "limit|words", "file|name")
@@ -235,12 +220,6 @@ func runTable(s *study.Study, runs []oneRun) *doc.Table {
 		t.Add(r.Turn, texts, r.Limit.String(), r.File)
 	}
 	return t
-}
-
-// Named returns the name of a metric with the unit that Figure leaves out.
-func Named(m study.Metric) string {
-	_, unit, _ := strings.Cut(m.Of().Unit.Show(2), " ")
-	return string(m) + pick(unit != "", ", "+unit, "")
 }
 
 // Figure writes a value of a metric for people, in a column that has its unit.

@@ -27,7 +27,7 @@ type StudyBoard struct {
 // StudyBoardText returns what there is to be seen of a study that goes on, for a terminal of a size: its first table, around the run of now.
 func StudyBoardText(s *StudyBoard, o Options, height int) string {
 	d := StudyDoc(s.Document)
-	t := doc.NewWriter(o.terminal())
+	t := doc.NewWriter(o.Options)
 	t.Head(d)
 	t.Line("")
 	var table *doc.Table
@@ -46,8 +46,16 @@ func StudyBoardText(s *StudyBoard, o Options, height int) string {
 	if t.Table(table); hidden > 0 {
 		t.Line("  " + t.Paint(doc.Muted, fmt.Sprintf("%d more rows", hidden)))
 	}
+	now := "preparing" // which run goes on, and how much time is left
+	if s.Turn.Number > 0 {
+		left := ""
+		if s.Turns > 0 && s.Made > 0 {
+			left = ", about " + (s.Took / time.Duration(s.Made) * time.Duration(s.Turns-s.Turn.Number+1)).Round(time.Second).String() + " left"
+		}
+		now = strings.TrimSpace(turnText(s.Turn, s.Turns, left, " (to warm up)") + "  " + s.Now)
+	}
 	t.Line("")
-	t.Line("  " + t.Paint(doc.Loud, t.Cut(s.now(), 2)))
+	t.Line("  " + t.Paint(doc.Loud, t.Cut(now, 2)))
 	return strings.TrimSuffix(t.String(), "\n")
 }
 
@@ -73,18 +81,6 @@ func (s *StudyBoard) mark(t *doc.Table, ascii bool) int {
 		}
 	}
 	return now
-}
-
-// now says which run goes on, and how much time is left.
-func (s *StudyBoard) now() string {
-	if s.Turn.Number == 0 {
-		return "preparing"
-	}
-	left := ""
-	if s.Turns > 0 && s.Made > 0 {
-		left = ", about " + (s.Took / time.Duration(s.Made) * time.Duration(s.Turns-s.Turn.Number+1)).Round(time.Second).String() + " left"
-	}
-	return strings.TrimSpace(turnText(s.Turn, s.Turns, left, " (to warm up)") + "  " + s.Now)
 }
 
 // StudyPlan is what a study will take, or each of its parts.
@@ -161,12 +157,11 @@ func takes(f *study.Forecast) (all []string) {
 	for _, l := range f.LeftOut {
 		say("Left out: %s: %s", strings.Join(l.Cells, ", "), l.Reason)
 	}
-	lasts := func(seconds float64) string { return theme.Duration(time.Duration(seconds * float64(time.Second))) }
 	switch {
 	case f.Seconds > 0 && f.Most > f.Seconds:
-		say("It takes from %s to %s.", lasts(f.Seconds), lasts(f.Most))
+		say("It takes from %s to %s.", theme.Duration(seconds(f.Seconds)), theme.Duration(seconds(f.Most)))
 	case f.Seconds > 0:
-		say("It takes at least %s.", lasts(f.Seconds))
+		say("It takes at least %s.", theme.Duration(seconds(f.Seconds)))
 	}
 	if f.Bytes > 0 {
 		say("It writes up to %s, with replicas and before compression, of which at most %s are stored at once.", theme.Bytes(int64(f.Bytes)), theme.Bytes(int64(f.AtOnce)))

@@ -67,8 +67,15 @@ func wholeDoc(all *doc.Document, d *study.Document) {
 	t := doc.NewTable("side-by-side-table", "What each part found of each system", "part|words", "system|words", "found|words", "published|words")
 	for i := range d.SideBySide {
 		s := &d.SideBySide[i]
-		published, sources := publishedOf(s)
-		t.Add(s.Part, s.System, foundOf(s), cmp.Or(published, none)).Note = sources
+		var published, sources []string
+		for _, p := range s.Published {
+			one := theme.Number(p.MBSecond) + " MB/s"
+			if p.P99 > 0 {
+				one = fmt.Sprintf("p99 %s at %s MB/s", theme.Duration(micros(int64(p.P99))), theme.Number(p.AtSecond))
+			}
+			published, sources = append(published, one+" ("+p.Of+")"), append(sources, strings.TrimSuffix("published by "+p.Account+": "+p.Link, ": "))
+		}
+		t.Add(s.Part, s.System, foundOf(s), cmp.Or(strings.Join(published, "; "), none)).Note = strings.Join(slices.Compact(sources), "; ")
 	}
 	all.Tags = append(all.Tags, plural(len(d.Parts), "part"))
 	all.Sections = []doc.Section{{ID: "side-by-side", Title: "Side by side", Blocks: []doc.Block{t}}}
@@ -124,19 +131,6 @@ func foundOf(s *study.SystemBest) string {
 		text = theme.PerSecond(c.Of(metric.Rate).Median) + " records/s"
 	}
 	return text + pick(s.At != "", " with "+s.At, "") + pick(s.Over, "", " (not over)")
-}
-
-// publishedOf writes the figures that published tests have of a system, and which tests these are.
-func publishedOf(s *study.SystemBest) (text, sources string) {
-	var texts, from []string
-	for _, p := range s.Published {
-		one := theme.Number(p.MBSecond) + " MB/s"
-		if p.P99 > 0 {
-			one = fmt.Sprintf("p99 %s at %s MB/s", theme.Duration(micros(int64(p.P99))), theme.Number(p.AtSecond))
-		}
-		texts, from = append(texts, one+" ("+p.Of+")"), append(from, strings.TrimSuffix("published by "+p.Account+": "+p.Link, ": "))
-	}
-	return strings.Join(texts, "; "), strings.Join(slices.Compact(from), "; ")
 }
 
 // factorPlots are the throughput and the p99 along each answer, and its own metric if it is another.

@@ -72,7 +72,7 @@ func TestTextTellsOfReading(t *testing.T) {
 		}, nil},
 		{"one record at a time", all["one_at_a_time"], []string{"one at a time", "so none queues"}, []string{"mostly queueing", "service"}},
 	} {
-		text := written(t, Text, tc.of, Options{Verbose: true})
+		text := written(t, Text, tc.of, Options{Options: doc.Options{Verbose: true}})
 		unwrapped := oneSpace(text)
 		for _, s := range tc.has {
 			must.Has(t, tc.name, unwrapped, oneSpace(s))
@@ -291,7 +291,7 @@ func TestNoLineIsWiderThanTheTerminal(t *testing.T) {
 	all["many"] = many(3, 2)
 	for look, th := range looks() {
 		for width := 60; width <= 120; width += 3 {
-			o := Options{Theme: th, RunFile: "runs/orders.ktr", Width: width}
+			o := Options{Options: doc.Options{Theme: th, Width: width}, RunFile: "runs/orders.ktr"}
 			for name, r := range all {
 				tooWide(t, name+" in "+look, written(t, Text, r, o), width)
 			}
@@ -310,12 +310,12 @@ func TestAFileOrAPipeGetsWholeLines(t *testing.T) {
 // Below 60 columns a summary is as for 60: nothing can be read there anyway.
 func TestATerminalOfNoUseGetsTheNarrowestText(t *testing.T) {
 	r := results()["merged"]
-	must.Match(t, written(t, Text, r, Options{Width: 60}), written(t, Text, r, Options{Width: 5}), "written(t, Text, r, Options{Width: 5})")
+	must.Match(t, written(t, Text, r, Options{Options: doc.Options{Width: 60}}), written(t, Text, r, Options{Options: doc.Options{Width: 5}}), "written(t, Text, r, Options{Options: doc.Options{Width: 5}})")
 }
 
 func TestTheRunFileIsNamedInOnePiece(t *testing.T) {
 	path := "/home/jo/" + strings.Repeat("runs/", 20) + "a b.ktr"
-	text := written(t, Text, results()["fixed"], Options{RunFile: path, Width: 80})
+	text := written(t, Text, results()["fixed"], Options{Options: doc.Options{Width: 80}, RunFile: path})
 	must.Has(t, "the summary", text, "    read again\n    kt report '"+path+"'\n")
 }
 
@@ -381,7 +381,7 @@ func TestNothingInARunFileSteersATerminal(t *testing.T) {
 				if name != "beside" {
 					read.NotAddedUp = ""
 				}
-				o := Options{Theme: theme.New(theme.Options{Profile: profile}), RunFile: hostile, Width: 100}
+				o := Options{Options: doc.Options{Theme: theme.New(theme.Options{Profile: profile}), Width: 100}, RunFile: hostile}
 				o.Consumer.Zone = time.UTC
 				var b strings.Builder
 				must.Do(t, write(&b, read, o))
@@ -410,7 +410,7 @@ func TestNothingThatAPeerOrADiskSaysSteersATerminal(t *testing.T) {
 			poison(reflect.ValueOf(v))
 		}
 		for _, form := range []string{"text", "csv", "markdown", "json"} {
-			o := Options{Theme: th, Width: 100}
+			o := Options{Options: doc.Options{Theme: th, Width: 100}}
 			harmless(t, "peers as "+form, wrote(t, form, PeersDoc(rows), rows, o), profile)
 			harmless(t, "probe as "+form, wrote(t, form, ProbeDoc(disks, hostile), disks, o), profile)
 			harmless(t, "doctor as "+form, wrote(t, form, DoctorDoc(checks), checks, o), profile)

@@ -37,7 +37,13 @@ var groupTitles = map[tune.Group]string{
 
 // TuneDoc returns what the checks of a machine found: what needs action by its cost, or every check by its group.
 func TuneDoc(r *tune.Report, o TuneOptions) *doc.Document {
-	about := slices.Concat(aboutMachine(r.Machine), aboutRole(r.Machine))
+	m := r.Machine
+	about := append(aboutMachine(m), fmt.Sprintf("role %s (%s)", m.Role, m.RoleFrom), "profile "+m.Profile.Name)
+	if p := m.Process; p != nil && p.Unit != "" {
+		about = append(about, p.Unit)
+	} else if p != nil && !strings.HasPrefix(m.RoleFrom, "process") {
+		about = append(about, "process "+strconv.Itoa(p.PID))
+	}
 	d := &doc.Document{Command: "kt tune", Subject: about[0], Tags: about[1:], List: r.Document(false).Checks}
 	counts := tally(r.Findings, tune.Fail, tune.Warn, tune.Info)
 	if o.All && !o.Quiet {
@@ -92,17 +98,6 @@ func aboutMachine(m *tune.Machine) []string {
 		pick(m.CPUs > 0, strconv.FormatFloat(m.CPUs, 'g', 3, 64)+either(int64(math.Ceil(m.CPUs)), " core", " cores"), "cores unknown"),
 		pick(m.Memory > 0, theme.Bytes(m.Memory), "memory unknown"), m.Container, m.Virtual, m.Cloud,
 	}, func(s string) bool { return s == "" })
-}
-
-// aboutRole returns the role, the profile and the broker's process of the checks.
-func aboutRole(m *tune.Machine) []string {
-	tags := []string{fmt.Sprintf("role %s (%s)", m.Role, m.RoleFrom), "profile " + m.Profile.Name}
-	if p := m.Process; p != nil && p.Unit != "" {
-		tags = append(tags, p.Unit)
-	} else if p != nil && !strings.HasPrefix(m.RoleFrom, "process") {
-		tags = append(tags, "process "+strconv.Itoa(p.PID))
-	}
-	return tags
 }
 
 // tally returns how many findings have each of some verdicts: "1 failure, 4 warnings".

@@ -223,11 +223,13 @@ func sum8(v uint64) int64 {
 	return int64((v&pairs + v>>8&pairs) * 0x0001000100010001 >> 48)
 }
 
-// oneByte are the numbers of one byte. Counts and gaps alternate at random: a processor would mispredict a branch half of the time.
-var oneByte = func() (all [0x80]struct {
+type oneNumber struct {
 	count int64
 	step  uint
-}) {
+}
+
+// oneByte are the numbers of one byte. Counts and gaps alternate at random: a processor would mispredict a branch half of the time.
+var oneByte = func() (all [0x80]oneNumber) {
 	for c := range all {
 		count, step, _ := numberOf([]byte{byte(c)})
 		all[c].count, all[c].step = count, uint(step)

@@ -107,9 +107,7 @@ func (m place) raiseNofile(unit, text, file string, now host.Limit) Reading {
 	} else if len(c.Keep) > 0 {
 		_, c.New, _ = strings.Cut(c.Keep[0].Text, "=")
 	}
-	if c.New != "" {
-		r.Changes = []Change{c}
-	}
+	r.Changes = slices.DeleteFunc([]Change{c}, func(c Change) bool { return c.New == "" })
 	return r
 }
 

@@ -194,7 +194,12 @@ func advertised(ctx context.Context, advertise string, bound netip.Addr, join []
 			continue // keep reports it
 		}
 		if ips, err := port.Lookup(ctx, host); err == nil {
-			if own, ok := routeTo(ips[0], p); ok {
+			c, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(netip.AddrPortFrom(ips[0], uint16(p))))
+			if err != nil {
+				continue
+			}
+			own := c.LocalAddr().(*net.UDPAddr).AddrPort().Addr().Unmap()
+			if _ = c.Close(); !own.IsLoopback() && !own.IsUnspecified() {
 				return own, 0, nil
 			}
 		}
@@ -206,15 +211,4 @@ func advertised(ctx context.Context, advertise string, bound netip.Addr, join []
 		}
 	}
 	return netip.Addr{}, 0, errors.New("no address of this machine can be reached from elsewhere: give --advertise, or --bind 127.0.0.1")
-}
-
-// routeTo returns the source address of packets to another host.
-func routeTo(to netip.Addr, at int) (netip.Addr, bool) {
-	c, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(netip.AddrPortFrom(to, uint16(at))))
-	if err != nil {
-		return netip.Addr{}, false
-	}
-	defer func() { _ = c.Close() }()
-	own := c.LocalAddr().(*net.UDPAddr).AddrPort().Addr().Unmap()
-	return own, !own.IsLoopback() && !own.IsUnspecified()
 }

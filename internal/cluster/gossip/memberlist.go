@@ -2,6 +2,7 @@ package gossip
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -74,9 +75,14 @@ func (d delegate) NotifyJoin(n *memberlist.Node) {
 // NotifyUpdate notes that a member is there, or was started anew.
 func (d delegate) NotifyUpdate(n *memberlist.Node) {
 	info, err := decode(n.Name, n.Meta)
-	if n.Name != d.g.name && err == nil { // NotifyAlive has reported the error
-		d.g.table.here(info, startOf(n.Meta), n.Address(), time.Now())
+	if n.Name == d.g.name || err != nil { // NotifyAlive has reported the error
+		return
 	}
+	var m meta
+	if json.Unmarshal(n.Meta, &m) != nil || !isWord(m.Start, startLimit) {
+		m.Start = ""
+	}
+	d.g.table.here(info, m.Start, n.Address(), time.Now())
 }
 
 func (d delegate) NotifyLeave(n *memberlist.Node) {
@@ -165,7 +171,22 @@ func newTransport(l *port.Listener, key *port.Key) *transport {
 	t.ctx, t.hangUp = context.WithCancel(context.Background())
 	_ = l.UDP().SetReadBuffer(packetBuffer) // a smaller one loses packets of bursts, which are repeated
 	t.wg.Go(t.receive)
-	t.wg.Go(t.handOn)
+	t.wg.Go(func() { // passes connections to memberlist until the transport ends
+		for {
+			select {
+			case c := <-t.port.Gossip():
+				b := t.bind(c)
+				select {
+				case t.streams <- b:
+				case <-t.ctx.Done():
+					_ = b.Close()
+					return
+				}
+			case <-t.ctx.Done():
+				return
+			}
+		}
+	})
 	return t
 }
 
@@ -229,24 +250,6 @@ func (t *transport) receive() {
 		}
 		select {
 		case t.packets <- &memberlist.Packet{Buf: append([]byte(nil), buf[:n]...), From: from, Timestamp: at}:
-		case <-t.ctx.Done():
-			return
-		}
-	}
-}
-
-// handOn passes connections to memberlist until the transport ends.
-func (t *transport) handOn() {
-	for {
-		select {
-		case c := <-t.port.Gossip():
-			b := t.bind(c)
-			select {
-			case t.streams <- b:
-			case <-t.ctx.Done():
-				_ = b.Close()
-				return
-			}
 		case <-t.ctx.Done():
 			return
 		}

@@ -66,15 +66,6 @@ func decode(name string, data []byte) (Info, error) {
 	return i, i.Check()
 }
 
-// startOf returns the start in the data of an agent, or "".
-func startOf(data []byte) string {
-	var m meta
-	if json.Unmarshal(data, &m) != nil || !isWord(m.Start, startLimit) {
-		return ""
-	}
-	return m.Start
-}
-
 // Check returns all problems of an info.
 func (i Info) Check() error {
 	var errs []error

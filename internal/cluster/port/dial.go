@@ -113,7 +113,15 @@ func shake(ctx context.Context, conn net.Conn, key *Key, alpn string) (net.Conn,
 		m.left = -1
 		return c, nil
 	case versions:
-		return nil, otherVersion(ctx, c)
+		if until, ok := ctx.Deadline(); ok {
+			_ = c.SetReadDeadline(until) // fails only on a closed connection, and then the read fails too
+		}
+		line, err := bufio.NewReader(io.LimitReader(c, 16)).ReadString('\n')
+		theirs := "another"
+		if n, e := strconv.ParseUint(strings.TrimSpace(line), 10, 32); err == nil && e == nil {
+			theirs = fmt.Sprint("version ", n)
+		}
+		return nil, failed(ErrVersion, "it speaks %s of kt's protocol, this kt version %s: use the same kt on all hosts", theirs, Version)
 	}
 	return nil, failed(ErrAuth, "it has another key, or is no kt agent")
 }
@@ -136,19 +144,6 @@ func refusal(ctx context.Context, err error, key *Key, theirs tls.ConnectionStat
 		return failed(ErrBroken, "it does not answer as a kt agent: it is none, one of another version, or overloaded")
 	}
 	return failed(ErrAuth, "it has another key, or is no kt agent (%v)", err)
-}
-
-// otherVersion returns the error for an agent that has the key and another version.
-func otherVersion(ctx context.Context, c *tls.Conn) error {
-	if until, ok := ctx.Deadline(); ok {
-		_ = c.SetReadDeadline(until) // fails only on a closed connection, and then the read fails too
-	}
-	line, err := bufio.NewReader(io.LimitReader(c, 16)).ReadString('\n')
-	theirs := "another"
-	if n, e := strconv.ParseUint(strings.TrimSpace(line), 10, 32); err == nil && e == nil {
-		theirs = fmt.Sprint("version ", n)
-	}
-	return failed(ErrVersion, "it speaks %s of kt's protocol, this kt version %s: use the same kt on all hosts", theirs, Version)
 }
 
 // isEnd reports whether the other side has ended the connection.

@@ -179,7 +179,8 @@ func (l *Listener) shake(c *pendingConn) error {
 	if release == nil {
 		return c.ctx.Err()
 	}
-	if !l.pending.admit(c) {
+	l.pending.remove(c)
+	if !c.keep() { // it was dropped
 		release()
 		return c.ctx.Err()
 	}

@@ -36,15 +36,6 @@ func (j *Journal) Note(topic, text string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	now := time.Now()
-	e := j.find(topic, now)
-	e.waiting++
-	if e.latest = text; now.Sub(e.last) >= quiet {
-		j.write(e, now)
-	}
-}
-
-// find returns the entry of a topic. The caller holds mu.
-func (j *Journal) find(topic string, now time.Time) *entry {
 	if j.of == nil {
 		j.of = make(map[string]*entry)
 	}
@@ -57,7 +48,11 @@ func (j *Journal) find(topic string, now time.Time) *entry {
 	if j.of[topic] == nil {
 		j.of[topic] = &entry{}
 	}
-	return j.of[topic]
+	e := j.of[topic]
+	e.waiting++
+	if e.latest = text; now.Sub(e.last) >= quiet {
+		j.write(e, now)
+	}
 }
 
 // write logs the line about what is waiting. The caller holds mu.

@@ -93,12 +93,6 @@ func (p *pending) remove(c *pendingConn) {
 	p.conns = slices.DeleteFunc(p.conns, func(other *pendingConn) bool { return other == c })
 }
 
-// admit hands the connection to the caller. It returns false if the connection was dropped.
-func (p *pending) admit(c *pendingConn) bool {
-	p.remove(c)
-	return c.keep()
-}
-
 // close drops all connections and refuses new ones.
 func (p *pending) close() {
 	p.mu.Lock()

@@ -174,9 +174,8 @@ func (w *Brokers) watch(ctx context.Context, now func() time.Duration) {
 		case m := <-w.catchUp.measured:
 			w.catchUp.measuring = false
 			for broker, found := range m.ends {
-				b := w.brokers[broker]
-				if b.refusals++; len(found) > 0 {
-					b.refusals = 0
+				if w.brokers[broker].refusals++; len(found) > 0 {
+					w.brokers[broker].refusals = 0
 				}
 			}
 			w.Add(w.catchUp.tell(w.view.behind(m.ends), m.at)...)

@@ -3,6 +3,7 @@
 package wire
 
 import (
+	"context"
 	"math"
 	"net"
 	"os/exec"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kt-bench/kt/internal/engine"
 	"github.com/kt-bench/kt/internal/kafka"
 	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
@@ -45,7 +47,8 @@ func TestSequencesWrapInTheMiddleOfALoad(t *testing.T) {
 	s := &scene{t, nil, c, topic.Partitions}
 	d := s.producer(50_000, verified)
 	d.sequence = math.MaxInt32 - 200
-	w := s.run(d)
+	sender := &remembering{Producer: d}
+	w := s.runWith(d, sender)
 	if w.Acknowledged != 50_000 || len(w.Events) > 0 {
 		t.Errorf("%d acknowledged, %d failed: %v, events %v", w.Acknowledged, w.Failed, w.Errors, w.Events)
 	}
@@ -53,7 +56,7 @@ func TestSequencesWrapInTheMiddleOfALoad(t *testing.T) {
 		t.Error("nothing was read")
 	}
 	wrapped := 0
-	for _, worker := range d.workers {
+	for _, worker := range sender.workers {
 		for _, l := range worker.lanes {
 			if l.identity.sequence > math.MaxInt32 {
 				wrapped++
@@ -65,4 +68,18 @@ func TestSequencesWrapInTheMiddleOfALoad(t *testing.T) {
 	}
 	v, _ := (&readScene{s}).verdict(s.book(d))
 	sound(t, v, 50_000)
+}
+
+// remembering is a driver that keeps its workers.
+type remembering struct {
+	*Producer
+	workers []*worker
+}
+
+func (d *remembering) Open(ctx context.Context, s *engine.Shard) (engine.Worker, error) {
+	w, err := d.Producer.Open(ctx, s)
+	if err == nil {
+		d.workers = append(d.workers, w.(*worker))
+	}
+	return w, err
 }

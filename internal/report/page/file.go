@@ -52,25 +52,20 @@ func (f *File) Write(page func(io.Writer) error, runs ...string) error {
 	if err = cmp.Or(err, f.file.Close()); err == nil {
 		err = f.name()
 	}
-	if err != nil {
-		return fmt.Errorf("write %s: %w%s", f.path, input.Cause(err), again(runs))
+	if err == nil {
+		f.written()
+		return nil
 	}
-	f.written()
-	return nil
-}
-
-// again returns how to write the page of runs at another place; "": it cannot be written again.
-func again(runs []string) string {
-	command := ""
+	again := ""
 	for _, run := range runs {
 		if run != "" {
-			command += " " + theme.Quoted(run)
+			again += " " + theme.Quoted(run)
 		}
 	}
-	if command == "" {
-		return ""
+	if again != "" {
+		again = "; to write the page elsewhere: kt report" + again + " --html FILE"
 	}
-	return "; to write the page elsewhere: kt report" + command + " --html FILE"
+	return fmt.Errorf("write %s: %w%s", f.path, input.Cause(err), again)
 }
 
 // name gives the file its name, and leaves it no other. It replaces no file that has come there since the run began, where the file system can

@@ -42,14 +42,24 @@ func Several(w io.Writer, runs []result.Result, files []string) error {
 		d.Tags = append(d.Tags, "differences are against A")
 	}
 	var all severalPage
-	for _, r := range runs {
-		all = append(all, newRunPage(r))
+	var names []string
+	var results []*result.Result
+	for i, r := range runs {
+		all, names, results = append(all, newRunPage(r)), append(names, letter(i)), append(results, &runs[i])
+	}
+	differs := report.DifferTable(names...) // what may explain the differences
+	for what, values := range study.Differ(results) {
+		row := make([]string, len(values))
+		for i, v := range values {
+			row[i] = strings.Join(v, "") // "": the run has none
+		}
+		differs.Add(what, row)
 	}
 	d.Sections = []doc.Section{
 		{ID: "runs", Title: "Runs", Columns: true, Blocks: all.list(files)},
 		{ID: "side", Title: "Figures", Blocks: []doc.Block{all.figures()}},
 		{ID: "over-time", Title: "Charts", Columns: true, Blocks: all.charts()},
-		{ID: "differs", Title: "What differs", Blocks: []doc.Block{all.differs()}},
+		{ID: "differs", Title: "What differs", Blocks: []doc.Block{differs}},
 	}
 	foot := "Made by kt of " + theme.Plural(len(runs), "run file", "run files") + ". This page does not hold the runs: keep their files."
 	return write(w, d, foot, "")
@@ -99,7 +109,8 @@ type figure struct {
 // rows are those of the table: the metrics of studies, and what went wrong.
 func rows() (all []figure) {
 	for _, m := range study.Shown {
-		all = append(all, figure{report.Named(m), m.HigherIsBetter(), m.IsLatency(), func(v float64) string { return report.Figure(m, v) }, func(r *result.Result) (float64, bool) {
+		_, unit, _ := strings.Cut(m.Of().Unit.Show(2), " ") // Figure leaves it out
+		all = append(all, figure{strings.TrimSuffix(string(m)+", "+unit, ", "), m.HigherIsBetter(), m.IsLatency(), func(v float64) string { return report.Figure(m, v) }, func(r *result.Result) (float64, bool) {
 			_, rated := r.Quoted()
 			figures := study.FiguresOf(r)
 			v, ok := figures.Measures[m]
@@ -238,21 +249,4 @@ func (p *runPage) along(times doc.Values, step float64) (rates, p99 doc.Values) 
 		rates, p99 = append(rates, records/time), append(p99, highest) // NaN: no point is in the step
 	}
 	return rates, p99
-}
-
-// differs is what may explain the differences.
-func (p severalPage) differs() *doc.Table {
-	runs, names := make([]*result.Result, len(p)), make([]string, len(p))
-	for i, one := range p {
-		runs[i], names[i] = &one.r, letter(i)
-	}
-	t := report.DifferTable(names...)
-	for what, values := range study.Differ(runs) {
-		row := make([]string, len(values))
-		for i, v := range values {
-			row[i] = strings.Join(v, "") // "": the run has none
-		}
-		t.Add(what, row)
-	}
-	return t
 }

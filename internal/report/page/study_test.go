@@ -324,7 +324,7 @@ func TestTheBoardOfAStudyFitsTheTerminal(t *testing.T) {
 	} {
 		for _, size := range [][2]int{{60, 15}, {80, 24}, {120, 36}} {
 			for _, ascii := range []bool{false, true} {
-				o := report.Options{Theme: theme.New(theme.Options{Profile: colorprofile.NoTTY, ASCII: ascii}), Width: size[0]}
+				o := report.Options{Options: doc.Options{Theme: theme.New(theme.Options{Profile: colorprofile.NoTTY, ASCII: ascii}), Width: size[0]}}
 				got := report.StudyBoardText(s, o, size[1])
 				lines := strings.Split(got, "\n")
 				if len(lines) > size[1] {

@@ -312,7 +312,7 @@ func (p *mergedPart) read(ctx context.Context) error {
 }
 
 // inARow is how many seconds of a part are read in a row. Meanwhile its histograms stay in a processor's cache.
-const inARow = 4
+const inARow = 2
 
 // pass passes on seconds to be merged, all but the last few.
 func (p *mergedPart) pass(ctx context.Context, read *waiting, last int) {
