@@ -83,7 +83,7 @@ func (s *Study) Fill(brokers int) error {
 	s.dropTwice()
 	hasPeak := s.isGiven(peakGiven)
 	if len(s.Parts) > 0 && !hasPeak {
-		s.give(peakGiven, "$"+peakGiven)
+		s.Given = append(s.Given, Given{Name: peakGiven, Value: "$" + peakGiven})
 	}
 	var parts []*Study
 	for _, part := range s.Parts {
@@ -191,15 +191,6 @@ func (s *Study) givenAs(name string) *Given {
 	return nil
 }
 
-// give gives a name a value.
-func (s *Study) give(name, value string) {
-	if g := s.givenAs(name); g != nil {
-		g.Value = value
-	} else {
-		s.Given = append(s.Given, Given{Name: name, Value: value})
-	}
-}
-
 // isGiven reports whether a name is one that the study leaves open.
 func (s *Study) isGiven(name string) bool { return s.givenAs(name) != nil }
 
@@ -278,7 +269,11 @@ func (s *Study) Set(name string, values []string) {
 	f := slices.IndexFunc(s.Factors, func(f Factor) bool { return f.Name == name })
 	switch {
 	case s.isGiven(name), len(s.Parts) == 0 && (name == brokersGiven || name == replicasGiven), len(s.Parts) > 0 && name == peakGiven:
-		s.give(name, text)
+		if g := s.givenAs(name); g != nil {
+			g.Value = text
+		} else {
+			s.Given = append(s.Given, Given{Name: name, Value: text})
+		}
 	case len(s.Parts) > 0:
 		var parts []*Study
 		within := name

@@ -62,7 +62,18 @@ func (p *parser) study(n *yaml.Node, name string) *Study {
 		"factors": func(n *yaml.Node) { s.Factors = p.factors(n) },
 		"order":   func(n *yaml.Node) { s.Order = Order(p.word(n, "order", Orders)) },
 		"ask":     func(n *yaml.Node) { s.Ask = p.questions(n) },
-		"find":    func(n *yaml.Node) { s.Find = p.search(n) },
+		"find": func(n *yaml.Node) {
+			s.Find = new(DefaultSearch())
+			p.mapping(n, "find", map[string]any{
+				"trial": &s.Find.Trial, "precision": &s.Find.Precision, "curve": &s.Find.Curve, "slo": &s.Find.SLO,
+				"ladder": func(n *yaml.Node) {
+					var err error
+					if s.Find.Ladder, err = plan.ParseLadder(p.list(n)); err != nil {
+						p.bad(n, "ladder %w", err)
+					}
+				},
+			})
+		},
 	}
 	if name == "" {
 		keys["name"] = &s.Name
@@ -125,21 +136,6 @@ func (p *parser) mapping(n *yaml.Node, what string, known map[string]any) {
 		names := slices.Sorted(maps.Keys(known))
 		p.bad(key, "%s: unknown key %q%s", what, key.Value, suggest.Hint(key.Value, names, "; it may have "+strings.Join(names, ", ")))
 	})
-}
-
-// search reads how the highest rate is searched for.
-func (p *parser) search(n *yaml.Node) *Search {
-	s := DefaultSearch()
-	p.mapping(n, "find", map[string]any{
-		"trial": &s.Trial, "precision": &s.Precision, "curve": &s.Curve, "slo": &s.SLO,
-		"ladder": func(n *yaml.Node) {
-			var err error
-			if s.Ladder, err = plan.ParseLadder(p.list(n)); err != nil {
-				p.bad(n, "ladder %w", err)
-			}
-		},
-	})
-	return &s
 }
 
 func (p *parser) load(n *yaml.Node, what string) (l Load) {
