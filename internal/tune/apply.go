@@ -134,7 +134,7 @@ func (a *application) addStep(o *Outcome) error {
 	if c.Kind == KeepOnly || !a.options.Now() && (c.Kind != WriteFile || len(c.Keep) == 0) {
 		return nil
 	}
-	s := setStep{outcome: o, subject: a.subject(c)}
+	s := setStep{outcome: o, subject: subject{Kind: c.Kind, Path: c.Path, PID: c.PID, Start: c.Start, Disk: a.diskName(c.Path)}}
 	var err error
 	if s.was, s.pairWas, err = a.readPair(s.subject); err != nil {
 		return err
@@ -186,15 +186,13 @@ func (a *application) enter(s *setStep) error {
 	if err != nil {
 		return err
 	}
-	// What changes with another value may have been set by the kernel, when kt wrote that.
-	if !s.entry.isOld(now, pair) && !s.entry.isOurs(now, pair) && !a.journal.changesWithAnother(c.Path) {
+	byKernel := slices.ContainsFunc(a.journal.Entries, func(e *entry) bool { // when kt wrote another value
+		return slices.ContainsFunc(e.Beside, func(b besideValue) bool { return b.Path == c.Path })
+	})
+	if !s.entry.isOld(now, pair) && !s.entry.isOurs(now, pair) && !byKernel {
 		*s.entry = *anew
 	}
 	return nil
-}
-
-func (t *Tree) subject(c *Change) subject {
-	return subject{Kind: c.Kind, Path: c.Path, PID: c.PID, Start: c.Start, Disk: t.diskName(c.Path)}
 }
 
 // setAll gives the kernel the values that are noted.

@@ -45,7 +45,15 @@ func (m *Machine) check(s *Setting) Reading {
 		r.Note = strings.ReplaceAll(r.Note, needsRoot, "the container or virtual machine does not allow it")
 	}
 	m.persisted(s, &r)
-	m.unkeptOf(s, &r)
+	if r.Verdict == OK {
+		for _, c := range m.unkept { // what kt set for now only: it is right, and will not be after a reboot
+			if c.Setting == s.ID {
+				r.Verdict, r.Drifts = s.drift(), true
+				r.Changes = append(r.Changes, c)
+				r.addNote("%s after a reboot: kt set it only until then", c.Old)
+			}
+		}
+	}
 	m.contain(&r)
 	for _, text := range []*string{&r.Current, &r.Note, &r.Persisted, &r.PersistedIn, &r.Command} {
 		*text = strings.Map(func(c rune) rune { // files of the machine may hold anything
@@ -80,20 +88,6 @@ func (m *Machine) persisted(s *Setting, r *Reading) {
 	}
 }
 
-// unkeptOf notes what kt set for now only: it is right, and will not be after a reboot.
-func (m *Machine) unkeptOf(s *Setting, r *Reading) {
-	if r.Verdict != OK {
-		return
-	}
-	for _, c := range m.unkept {
-		if c.Setting == s.ID {
-			r.Verdict, r.Drifts = s.drift(), true
-			r.Changes = append(r.Changes, c)
-			r.addNote("%s after a reboot: kt set it only until then", c.Old)
-		}
-	}
-}
-
 // drift is the verdict of a value that is right now and will not be after a reboot.
 func (s *Setting) drift() Verdict {
 	if s.Severity == Informational {
@@ -125,7 +119,9 @@ func (m *Machine) contain(r *Reading) {
 		return
 	}
 	all = len(r.Changes)
-	r.Changes = slices.DeleteFunc(r.Changes, func(c Change) bool { return !namespaced(c) })
+	r.Changes = slices.DeleteFunc(r.Changes, func(c Change) bool { // what touches more than the container
+		return c.Kind != Prlimit && !strings.HasPrefix(c.Path, "/proc/sys/net/ipv4/") && c.Path != "/proc/sys/net/core/somaxconn"
+	})
 	for i := range r.Changes { // nothing in a container reads its files of kernel settings
 		if c := &r.Changes[i]; c.Kind == WriteFile {
 			key := strings.ReplaceAll(strings.TrimPrefix(c.Path, "/proc/sys/"), "/", ".")
@@ -135,12 +131,6 @@ func (m *Machine) contain(r *Reading) {
 	if len(r.Changes) < all {
 		r.addNote("belongs to the node, not to this container: run kt tune there")
 	}
-}
-
-// namespaced reports whether a change touches only the container that it is made in.
-func namespaced(c Change) bool {
-	return c.Kind == Prlimit ||
-		strings.HasPrefix(c.Path, "/proc/sys/net/ipv4/") || c.Path == "/proc/sys/net/core/somaxconn"
 }
 
 func (r *Reading) addNote(format string, args ...any) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -192,6 +193,9 @@ func tuners(m place) Reading {
 	return f
 }
 
+// saptuneSets is a line by which saptune has something to apply at boot.
+var saptuneSets = regexp.MustCompile(`(?m)^\s*TUNE_FOR_[^=\n]*=.*[^"'\s]`)
+
 // tunersOf are the programs that tune the machine: those that run, and those that only set values at boot.
 func (m *Machine) tunersOf(running []string) []string {
 	found := slices.Clone(running)
@@ -201,7 +205,7 @@ func (m *Machine) tunersOf(running []string) []string {
 			found[i] = "tuned (" + profile + ")"
 		}
 	}
-	if m.saptune() {
+	if text, _ := m.Text("etc/sysconfig/saptune"); saptuneSets.MatchString(text) {
 		found = append(found, "saptune")
 	}
 	if m.Exists("run/tlp") {
@@ -268,18 +272,6 @@ func (m *Machine) processesHidden() bool {
 	at, _ := host.MountOf(mounts, "/proc/1")
 	hidden, _ := at.Option("hidepid")
 	return hidden != "" && hidden != "0" && hidden != "off"
-}
-
-// saptune reports whether saptune has something to apply at boot.
-func (m *Machine) saptune() bool {
-	text, _ := m.Text("etc/sysconfig/saptune") // not installed
-	for line := range strings.Lines(text) {
-		key, value, _ := strings.Cut(strings.TrimSpace(line), "=")
-		if strings.HasPrefix(key, "TUNE_FOR_") && strings.Trim(value, `"' `) != "" {
-			return true
-		}
-	}
-	return false
 }
 
 func sysctlOrder(m place) Reading {

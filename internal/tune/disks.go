@@ -47,33 +47,28 @@ func (m *Machine) choice(name, beside string) (current string, offered []string,
 	return current, offered, err
 }
 
+// readScheduler narrows a profile's words to those that suit a disk, if any of them does, by the names that this kernel has for them.
 func readScheduler(m place) Reading {
-	m.want = m.suits()
-	r := m.files()
-	r.rule = m.want
-	return r
-}
-
-// suits narrows a profile's words to those that suit a disk, if any of them does, by the names that this kernel has for them.
-func (a place) suits() Rule {
-	asked, best := strings.Split(a.want.Value, "|"), []string{"none"}
+	asked, best := strings.Split(m.want.Value, "|"), []string{"none"}
 	switch {
-	case a.want.Leave():
-		return a.want
-	case classOf(a.Machine, a.disk) == "hard":
+	case m.want.Leave():
+		return m.files()
+	case classOf(m.Machine, m.disk) == "hard":
 		best = []string{"mq-deadline"}
-	case strings.HasPrefix(a.disk.Name, "sd"):
+	case strings.HasPrefix(m.disk.Name, "sd"):
 		best = []string{"none", "mq-deadline"}
 	}
 	best = slices.DeleteFunc(best, func(w string) bool { return !slices.Contains(asked, w) })
 	if len(best) == 0 {
 		best = asked // a profile of somebody's own: kyber, say
 	}
-	words := strings.Join(best, "|")
-	if _, choices, _ := a.choice(a.disk.Queue("scheduler"), "itself"); slices.Contains(choices, "noop") { // a kernel before 5.0
-		words = strings.NewReplacer("mq-deadline", "deadline", "none", "noop").Replace(words)
+	m.want = Rule{Equal, strings.Join(best, "|")}
+	if _, choices, _ := m.choice(m.disk.Queue("scheduler"), "itself"); slices.Contains(choices, "noop") { // a kernel before 5.0
+		m.want.Value = strings.NewReplacer("mq-deadline", "deadline", "none", "noop").Replace(m.want.Value)
 	}
-	return Rule{Equal, words}
+	r := m.files()
+	r.rule = m.want
+	return r
 }
 
 // topOf are the devices whose read-ahead the file system of a directory uses: the one over its disks, if there is one, else these.
@@ -93,22 +88,15 @@ func readAhead(m place) Reading {
 	r := m.readFile()
 	r.rule = m.want
 	if kib, err := strconv.Atoi(m.want.Value); err == nil {
-		if !slices.ContainsFunc(m.dir.Storage.Disks, func(d host.Disk) bool { return classOf(m.Machine, d) == "hard" || distant(d) }) {
+		distant := []string{"EBS", "Persistent Disk", "managed disk"} // a cloud's, and not in the machine itself
+		if !slices.ContainsFunc(m.dir.Storage.Disks, func(d host.Disk) bool {
+			return classOf(m.Machine, d) == "hard" || slices.Contains(distant, volumeOf(d))
+		}) {
 			kib = min(kib, 128) // which gains nothing by large reads
 		}
 		r.rule.Value = strconv.Itoa((kib + 3) / 4 * 4) // the kernel cuts it to whole pages, mostly of 4 KiB
 	}
 	return r
-}
-
-// offered is the first word that a rule accepts of those that may be chosen; "" for none.
-func offered(want Rule, words []string) string {
-	for w := range strings.SplitSeq(want.Value, "|") {
-		if slices.Contains(words, w) {
-			return w
-		}
-	}
-	return ""
 }
 
 // sysfsChange is a value written to a file of the tree below sys, and written again at each boot: that of a disk by udev.
@@ -129,11 +117,6 @@ func (a place) sysfsChange(name, old, wanted string) Change {
 
 // volumeOf is the cloud's kind of a disk by what it calls its model, "" for none that is known.
 func volumeOf(d host.Disk) string { return rowOf("disk.cloud").Read.Shown[strings.TrimSpace(d.Model)] }
-
-// distant reports whether a disk is a cloud's and not in the machine itself.
-func distant(d host.Disk) bool {
-	return slices.Contains([]string{"EBS", "Persistent Disk", "managed disk"}, volumeOf(d))
-}
 
 func readVolume(m place) Reading {
 	d := m.disk

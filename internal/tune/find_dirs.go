@@ -47,23 +47,19 @@ func (m *Machine) findDirs(asked []string) error {
 		if len(asked) > 0 {
 			problems = append(problems, problem)
 		}
-		if d.Err == nil {
-			d.Err = m.findStorage(&d, real, mounts)
+		mount, ok := host.MountOf(mounts, real)
+		switch {
+		case d.Err != nil:
+		case !ok:
+			d.Err = fmt.Errorf("%s: no mounted file system is known", d.Path)
+		default:
+			d.Mount = mount
+			d.Storage, _ = m.StorageOf(mount) // network file systems and tmpfs have no device; their checks go by the type
+			d.Space, d.Err = m.Calls.Space(d.File)
 		}
 		m.Dirs = append(m.Dirs, d)
 	}
 	return errors.Join(problems...)
-}
-
-func (m *Machine) findStorage(d *Dir, real string, mounts []host.Mount) (err error) {
-	var ok bool
-	if d.Mount, ok = host.MountOf(mounts, real); !ok {
-		return fmt.Errorf("%s: no mounted file system is known", d.Path)
-	}
-	// Network file systems and tmpfs have no device; their checks go by the type.
-	d.Storage, _ = m.StorageOf(d.Mount)
-	d.Space, err = m.Calls.Space(d.File)
-	return err
 }
 
 var partitionName = regexp.MustCompile(`^.+-[0-9]+$`)

@@ -105,7 +105,7 @@ func (a place) ofHints() map[string]any {
 	return map[string]any{
 		"role": string(a.Role), "profile": profile, "brokers": a.brokers, "bandwidth": a.Bandwidth, "partitions_here": partitionsHere(a.Machine),
 		"hidden":     yesNo(slices.ContainsFunc(a.Dirs, func(d Dir) bool { return d.ListErr != nil })),
-		"hard_disks": yesNo(hardDisks(a.Machine)), "threads": whole(a.CPUs), "encrypts": yesNo(encrypts(a.Config)), "tls_factor": map[bool]int{true: 2, false: 1}[encrypts(a.Config)],
+		"hard_disks": yesNo(hardDisks(a.Machine)), "threads": max(int(math.Ceil(a.CPUs)), 1), "encrypts": yesNo(encrypts(a.Config)), "tls_factor": map[bool]int{true: 2, false: 1}[encrypts(a.Config)],
 		"heap_hint": heap, "heap_option": heapOption(heap), "heap_first": heapOption(first), "java_flags": flags,
 		"starts": map[bool]string{true: "; it starts with 256 MiB in the profile minimal"}[profile == "minimal"],
 	}
@@ -141,9 +141,6 @@ func plural(n float64, thing string) string {
 	}
 	return text + " " + thing + "s"
 }
-
-// whole is how many threads can run at a time on so many CPUs.
-func whole(cpus float64) int { return max(int(math.Ceil(cpus)), 1) }
 
 // hardDisks reports whether all log directories are on hard disks. What a virtual machine calls one commonly is none.
 func hardDisks(m *Machine) bool {

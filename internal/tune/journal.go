@@ -191,13 +191,6 @@ func (j *journal) entry(s subject) *entry {
 	return nil
 }
 
-// changesWithAnother reports whether the kernel sets a file anew when kt writes another one.
-func (j *journal) changesWithAnother(p string) bool {
-	return slices.ContainsFunc(j.Entries, func(e *entry) bool {
-		return slices.ContainsFunc(e.Beside, func(b besideValue) bool { return b.Path == p })
-	})
-}
-
 // isOld tells that a value, with the other one of a pair, is what was there before kt.
 func (e *entry) isOld(now, pair string) bool { return now == e.Old && pair == e.PairOld }
 
@@ -233,10 +226,7 @@ func (t *Tree) besides(p string) []besideValue {
 
 // bootID is another one after every start of the machine; "" where it is not told.
 func (t *Tree) bootID() string {
-	id, err := t.host().Text("proc/sys/kernel/random/boot_id")
-	if err != nil {
-		return ""
-	}
+	id, _ := t.host().Text("proc/sys/kernel/random/boot_id")
 	return id
 }
 

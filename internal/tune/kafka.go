@@ -129,9 +129,6 @@ func (m *Machine) beforeKafka4() bool {
 	return err == nil && n < 4
 }
 
-// notSet is said of a value that nobody set.
-const notSet = "not set (Kafka's default)"
-
 // property reads a setting of the broker.
 func (a place) property() Reading {
 	read := a.row.Read
@@ -149,7 +146,7 @@ func (a place) property() Reading {
 		r = Reading{Current: n}
 	}
 	if _, set := a.Config.Values[read.Property]; !set {
-		r.Note = notSet
+		r.Note = "not set (Kafka's default)"
 	}
 	return r
 }

@@ -52,7 +52,13 @@ func (m *Machine) filesWanted() int64 {
 // checkNofile judges the limit that the broker has, and that it will have when it starts again; of one that does not run the latter.
 func checkNofile(m place) Reading {
 	m.want = m.want.Floor(m.filesWanted())
-	unit, text, file := m.nofileUnit()
+	unit, text, file := m.Unit, "", ""
+	if m.Process != nil {
+		unit = m.Process.Unit
+	}
+	if isService(unit) && (m.Process == nil || !m.brokerContained()) { // the runtime of a container sets another
+		text, file = m.unitLimit(unit)
+	}
 	later, known := limitOption(text)
 	now, err := host.Limit{Soft: later}, error(nil)
 	switch {
@@ -71,18 +77,6 @@ func checkNofile(m place) Reading {
 		r.addNote("of %s, when it starts", unit)
 	}
 	return r
-}
-
-// nofileUnit is the unit of the broker, and what sets its limit, unless it is the one of a container's runtime.
-func (m *Machine) nofileUnit() (unit, text, file string) {
-	unit = m.Unit
-	if m.Process != nil {
-		unit = m.Process.Unit
-	}
-	if isService(unit) && (m.Process == nil || !m.brokerContained()) {
-		text, file = m.unitLimit(unit)
-	}
-	return unit, text, file
 }
 
 // raiseNofile judges a limit, and has the change of it, or of what a file says of the next start, where that can be raised.

@@ -16,7 +16,7 @@ import (
 )
 
 func checkSwappiness(m place) Reading {
-	r := m.judgedKernel()
+	r := m.judge(m.kernel())
 	group, found := m.Cgroup.Paths["memory"]
 	file := path.Join("sys/fs/cgroup/memory", path.Clean("/"+group), "memory.swappiness")
 	own, err := m.Number(file)
@@ -43,7 +43,12 @@ func checkMaxMapCount(m place) Reading {
 	if err != nil { // it is not known
 		return r
 	}
-	need, how := m.mapsNeeded()
+	need, how := 2*segments, fmt.Sprintf("%d segments need %d", segments, 2*segments)
+	if m.Process != nil {
+		if n, err := m.MappedAreas(m.Process.PID); err == nil && int64(n) >= need {
+			need, how = int64(n), fmt.Sprintf("%d are in use", n)
+		}
+	}
 	if need > 0 {
 		r.addNote("%s", how)
 	}
@@ -54,17 +59,6 @@ func checkMaxMapCount(m place) Reading {
 		}
 	}
 	return r
-}
-
-// mapsNeeded are two mappings for each segment, or those that the broker has if they are more.
-func (m *Machine) mapsNeeded() (need int64, how string) {
-	segments := m.segments()
-	if m.Process != nil {
-		if n, err := m.MappedAreas(m.Process.PID); err == nil && int64(n) >= 2*segments {
-			return int64(n), fmt.Sprintf("%d are in use", n)
-		}
-	}
-	return 2 * segments, fmt.Sprintf("%d segments need %d", segments, 2*segments)
 }
 
 // segments are the log segments in all log directories that could be listed.
@@ -247,7 +241,11 @@ func (p dirtyPair) judge(m place, r *Reading, have, boot dirtyValue) {
 	}
 	want := amount.on(m.MemTotal, m.Bandwidth)
 	r.Verdict, r.Wanted = Warn, string(p.op)+" "+want.String()
-	change := p.change(m, want)
+	key := p.name + "_" + want.unit          // writing it sets the other of the pair to 0
+	old, _ := m.Number(host.SysctlFile(key)) // check has read both
+	change := Sysctl(m.row.ID, key, strconv.FormatInt(old, 10), strconv.FormatInt(want.n, 10))
+	change.Pair = otherOfPair(change.Path)
+	change.PairOld, _ = m.Text(host.Rel(change.Pair))
 	switch {
 	case !p.holds(have, want, m.MemTotal):
 	case r.PersistedIn != "" && !p.holds(boot, want, m.MemTotal):
@@ -276,16 +274,6 @@ func (p dirtyPair) advise(m place, r *Reading, want dirtyValue, unmeasured bool)
 	if file := r.PersistedIn; file != "" && after(file, SysctlFile) {
 		r.addNote("%s is read after %s and wins at the next boot: remove the line there", file, SysctlFile)
 	}
-}
-
-// change writes the file that the wanted value belongs in, which sets the other to 0.
-func (p dirtyPair) change(m place, want dirtyValue) Change {
-	key := p.name + "_" + want.unit
-	old, _ := m.Number(host.SysctlFile(key)) // check has read both
-	c := Sysctl(m.row.ID, key, strconv.FormatInt(old, 10), strconv.FormatInt(want.n, 10))
-	c.Pair = otherOfPair(c.Path)
-	c.PairOld, _ = m.Text(host.Rel(c.Pair))
-	return c
 }
 
 // persisted is what the pair will be after the next boot, and the file that says so; "" for none.

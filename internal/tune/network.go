@@ -99,7 +99,7 @@ func buffer(option string, limits bool) check {
 		if limits {
 			m.want = m.want.Floor(asked)
 		}
-		r := m.judgedKernel()
+		r := m.judge(m.kernel())
 		if have, err := strconv.ParseInt(r.Current, 10, 64); limits && err == nil && asked > have {
 			r.Note = fmt.Sprintf("the broker requests %d (%s) and gets %d", asked, option, have)
 		} else if r.Verdict == Warn && (limits || asked >= 0) {
@@ -188,9 +188,6 @@ func (a place) kernel() Reading {
 	}
 	return Reading{Current: current, set: func(value string) Change { return Sysctl(id, id, current, value) }}
 }
-
-// judgedKernel is the reading of that setting with its verdict.
-func (a place) judgedKernel() Reading { return a.judge(a.kernel()) }
 
 // sysctlCommand sets a kernel setting until the machine starts again.
 func sysctlCommand(key, value string) string {
@@ -323,14 +320,10 @@ func (a place) cardFile(name string) (string, error) {
 func (a place) ethernet(name string) (int, error) {
 	e := a.card.Ethernet
 	n := map[string]int{"rx": e.RXRing, "rx_max": e.RXRingMax, "combined": e.Channels, "combined_max": e.ChannelsMax}[name]
-	switch r := a.ofDriver(n > 0, Reading{}); r.Verdict {
-	case NotApplicable:
+	if r := a.ofDriver(n > 0, Reading{}); r.Verdict == NotApplicable {
 		return n, none(r.Note)
-	case Unknown:
-		return n, a.card.Err
-	default:
-		return n, nil
 	}
+	return n, a.card.Err
 }
 
 // leastMTU is that of the card with the smallest.

@@ -18,9 +18,8 @@ import (
 
 // Profile is what is wanted of a machine: rules by the IDs of settings.
 type Profile struct {
-	Name        string
-	Description string
-	rules       map[string]Rule
+	Name  string
+	rules map[string]Rule
 }
 
 // Rule is what a setting's value is to be: the profile's rule for it, else the setting's own.
@@ -71,7 +70,7 @@ func loadProfile(name string, shipped fs.FS, open func(string) ([]byte, error), 
 	if f.Base == "" && isFile(name) { // what a file does not name is not left alone by accident
 		f.Base = baseProfile
 	}
-	p := &Profile{Name: name, Description: f.Description, rules: make(map[string]Rule)}
+	p := &Profile{Name: name, rules: make(map[string]Rule)}
 	if f.Base != "" {
 		base, err := loadProfile(f.Base, shipped, open, append(seen, name))
 		if err != nil {
@@ -79,7 +78,15 @@ func loadProfile(name string, shipped fs.FS, open func(string) ([]byte, error), 
 		}
 		p.rules = base.rules
 	}
-	return p, p.take(f.Settings)
+	var problems []error // by their lines
+	byLine := func(a, b string) int { return f.Settings[a].Line - f.Settings[b].Line }
+	for _, id := range slices.SortedFunc(maps.Keys(f.Settings), byLine) {
+		node := f.Settings[id]
+		if err := p.takeOne(id, &node); err != nil {
+			problems = append(problems, fmt.Errorf("profile %s, line %d: %w", p.Name, node.Line, err))
+		}
+	}
+	return p, errors.Join(problems...)
 }
 
 // personal says in a person's words what the library says in Go's.
@@ -115,19 +122,7 @@ func ProfileNames(shipped fs.FS) []string {
 	return files
 }
 
-// take sets the rules of a file, and tells of all that are wrong in the order of their lines.
-func (p *Profile) take(settings map[string]yaml.Node) error {
-	var problems []error
-	byLine := func(a, b string) int { return settings[a].Line - settings[b].Line }
-	for _, id := range slices.SortedFunc(maps.Keys(settings), byLine) {
-		node := settings[id]
-		if err := p.takeOne(id, &node); err != nil {
-			problems = append(problems, fmt.Errorf("profile %s, line %d: %w", p.Name, node.Line, err))
-		}
-	}
-	return errors.Join(problems...)
-}
-
+// takeOne sets the rule of a line.
 func (p *Profile) takeOne(id string, node *yaml.Node) error {
 	all, ids := Catalogue(), IDs()
 	i := slices.Index(ids, id)

@@ -250,14 +250,16 @@ func (a place) files() Reading {
 			continue
 		}
 		r.Current = values[i]
-		switch target := offered(a.want, offers[i]); {
+		words := strings.Split(a.want.Value, "|")
+		first := slices.IndexFunc(words, func(w string) bool { return slices.Contains(offers[i], w) })
+		switch {
 		case a.row.Read.Offers == "":
-		case target == "":
+		case first < 0:
 			r.Note = strings.TrimPrefix(a.disk.Name+": only these are offered here: ", ": ") + cmp.Or(strings.Join(offers[i], ", "), "none")
 		case a.row.Applies:
-			r.Changes = append(r.Changes, a.sysfsChange(name, values[i], target))
+			r.Changes = append(r.Changes, a.sysfsChange(name, values[i], words[first]))
 		default:
-			r.Command = "echo " + target + " > /" + name
+			r.Command = "echo " + words[first] + " > /" + name
 		}
 	}
 	return r

@@ -186,7 +186,11 @@ func (s *Setting) check() error {
 	case s.verdict() == "":
 		return fmt.Errorf("there is no severity %q", s.Severity)
 	}
-	return cmp.Or(s.Takes.check(), s.Read.check())
+	number := s.Takes.Number
+	if err := new(accepted).UnmarshalText([]byte(number)); number != "" && (err != nil || !strings.HasPrefix(number, "0..")) {
+		return fmt.Errorf("takes: number: %q is not a range from 0, as 0..200", number)
+	}
+	return s.Read.check()
 }
 
 // complete checks a row, and fills in what follows from its other fields. read is the function of its ID, nil for none.

@@ -99,18 +99,6 @@ func (r Rule) Holds(current string) bool {
 	return r.Target(now) == now
 }
 
-func (r Rule) op(got, want string) bool {
-	g, err := strconv.ParseFloat(got, 64)
-	w, bad := strconv.ParseFloat(want, 64)
-	if err != nil || bad != nil {
-		return false
-	}
-	if r.Op == AtLeast {
-		return g >= w
-	}
-	return g <= w
-}
-
 // Target is what to write where the rule does not hold: its first word, or each number that is not as wanted replaced.
 func (r Rule) Target(current string) string {
 	if r.Op == Equal {
@@ -122,7 +110,9 @@ func (r Rule) Target(current string) string {
 		return r.Value
 	}
 	for i := range want {
-		if want[i] == "-" || r.op(got[i], want[i]) {
+		have, err := strconv.ParseFloat(got[i], 64)
+		bound, bad := strconv.ParseFloat(want[i], 64)
+		if want[i] == "-" || err == nil && bad == nil && (r.Op == AtLeast && have >= bound || r.Op == AtMost && have <= bound) {
 			want[i] = got[i]
 		}
 	}
@@ -144,14 +134,6 @@ type Takes struct {
 	Number string   `yaml:"number"` // a whole number of a range: "0..200", "0.."
 	Words  []string `yaml:"words"`  // one or several of them
 	Dirty  bool     `yaml:"dirty"`  // an amount of unwritten data
-}
-
-// check refuses what no rule can be held to.
-func (t Takes) check() error {
-	if err := new(accepted).UnmarshalText([]byte(t.Number)); t.Number != "" && (err != nil || !strings.HasPrefix(t.Number, "0..")) {
-		return fmt.Errorf("takes: number: %q is not a range from 0, as 0..200", t.Number)
-	}
-	return nil
 }
 
 // accept refuses a rule that the setting does not take. model is one that kt ships for it, or the zero Rule.
@@ -181,7 +163,7 @@ func (t Takes) advice(op Op, value string, model Rule) string {
 	f, err := strconv.ParseFloat(value, 64)
 	_, word := strconv.ParseFloat(model.Value, 64)
 	var number accepted
-	_ = number.UnmarshalText([]byte(t.Number)) // check has read it
+	_ = number.UnmarshalText([]byte(t.Number)) // complete has read it
 	switch high := strings.TrimPrefix(t.Number, "0.."); {
 	case number.accept(value, "") != nil && high != "":
 		return "take a whole number from 0 to " + high

@@ -101,8 +101,8 @@ func scriptLines(c *Change) (do, undo string) {
 		soft, hard, _ := strings.Cut(now, " ")
 		return fmt.Sprintf("kt_limit %d %d %s %s\n", c.PID, c.Start, quote(soft), quote(hard)),
 			fmt.Sprintf("#   prlimit --pid %d --nofile=%s\n", c.PID, quote(strings.Replace(old, " ", ":", 1)))
-	case Remount:
-		return fmt.Sprintf("kt_remount %s %s %s %s\n", file, quote(mountEscape(c.Path)), quote(now), mountOption(now)),
+	case Remount: // in mountinfo some characters of a mount point are octal numbers
+		return fmt.Sprintf("kt_remount %s %s %s %s\n", file, quote(strings.NewReplacer(" ", `\040`, `\`, `\134`).Replace(c.Path)), quote(now), mountOption(now)),
 			fmt.Sprintf("#   kt_others=$(findmnt -nro VFS-OPTIONS -M %s | sed '$!d; %s')\n"+
 				"#   mount -o \"remount,bind,${kt_others:?},%s\" %s\n", file, otherOptions, mountOption(old), file)
 	case KeepOnly:
@@ -119,11 +119,6 @@ func mountOption(atime string) string {
 		return atime
 	}
 	return "atime," + atime
-}
-
-// mountEscape is a mount point as mountinfo has it, where some characters are octal numbers.
-func mountEscape(p string) string {
-	return strings.NewReplacer(" ", `\040`, `\`, `\134`).Replace(p)
 }
 
 const ansibleStart = `# Written by kt tune --ansible: each host runs what kt tune --script writes. It may be played again.

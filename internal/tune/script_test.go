@@ -359,7 +359,9 @@ func TestMountPointsAreWrittenAsTheKernelDoes(t *testing.T) {
 		{`/a\b`, `/a\134b`},
 		{"/a#b", "/a#b"},
 	} {
-		must.Match(t, row.want, mountEscape(row.point), "mountEscape(%q)", row.point)
+		if do, _ := scriptLines(&Change{Kind: Remount, Path: row.point, New: "noatime"}); !strings.Contains(do, " "+quote(row.want)+" ") {
+			t.Errorf("%q is remounted by %q, want %s", row.point, do, row.want)
+		}
 	}
 }
 

@@ -83,15 +83,6 @@ func openRegular(folder *os.File, p string) (*os.File, error) {
 // mostText is the size that no file has whose text kt compares or puts back.
 const mostText = 1 << 20
 
-// text is what a file of the machine holds, as far as the kernel's files and kt's own go.
-func (t *Tree) text(p string) (string, error) {
-	f, err := host.OpenBelow(t.root, host.Rel(p), os.O_RDONLY)
-	if err != nil {
-		return "", err
-	}
-	return textOf(f)
-}
-
 // textOf reads a file to its end and closes it.
 func textOf(f *os.File) (string, error) {
 	defer func() { _ = f.Close() }() // nothing was written
@@ -263,7 +254,10 @@ type systemKernel struct{}
 
 func (systemKernel) Write(f *os.File, value string) error {
 	text := []byte(value + "\n")
-	n, err := writeOnce(f, text)
+	n, err := unix.Write(int(f.Fd()), text) // not f.Write, which would write the rest of a value as a second one
+	for errors.Is(err, unix.EINTR) {
+		n, err = unix.Write(int(f.Fd()), text)
+	}
 	if err == nil && n < len(text) {
 		return fmt.Errorf("only %d of %d bytes were taken", n, len(text))
 	}
@@ -271,16 +265,6 @@ func (systemKernel) Write(f *os.File, value string) error {
 		_ = f.Truncate(int64(len(text))) // of a copy of a machine; the kernel's own files have no length
 	}
 	return err
-}
-
-// writeOnce is not f.Write, which would write the rest of a value as a second one.
-func writeOnce(f *os.File, b []byte) (int, error) {
-	for {
-		n, err := unix.Write(int(f.Fd()), b)
-		if !errors.Is(err, unix.EINTR) {
-			return n, err
-		}
-	}
 }
 
 // tookError tells that the kernel took a value, and made another of it.

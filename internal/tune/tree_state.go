@@ -129,7 +129,10 @@ func (t *Tree) lock(create bool) (made []string, release func(), err error) {
 		made = append(made, fresh...)
 		if err == nil {
 			if err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err == nil && t.same(f) {
-				return made, func() { unlockFolder(f) }, nil
+				return made, func() { // the lock goes before the folder is closed: a process that is just being started shares it
+					_ = unix.Flock(int(f.Fd()), unix.LOCK_UN) // closing it does the same, only later
+					_ = f.Close()                             // it was only read from: nothing is lost
+				}, nil
 			}
 			_ = f.Close() // nothing was written
 		}
@@ -147,12 +150,6 @@ func (t *Tree) lock(create bool) (made []string, release func(), err error) {
 		return nil, nil, fmt.Errorf("journal: %w", err)
 	}
 	return nil, nil, errBusy
-}
-
-// unlockFolder gives the lock up before the folder is closed: a process that is just being started shares it.
-func unlockFolder(f *os.File) {
-	_ = unix.Flock(int(f.Fd()), unix.LOCK_UN) // closing it does the same, only later
-	_ = f.Close()                             // it was only read from: nothing is lost
 }
 
 // same reports whether an open folder is still the journal's.

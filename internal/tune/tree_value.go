@@ -45,7 +45,11 @@ func (t *Tree) value(s subject) (string, error) {
 	case Remount:
 		return t.atime(s.Path)
 	}
-	text, err := t.text(s.Path)
+	var text string
+	f, err := host.OpenBelow(t.root, host.Rel(s.Path), os.O_RDONLY)
+	if err == nil {
+		text, err = textOf(f)
+	}
 	if err != nil {
 		return "", fmt.Errorf("read %s: %w", s.Path, withoutPath(err))
 	}
