@@ -142,10 +142,7 @@ func decodeFromProcess(line []byte) (*FromProcess, error) {
 	case m.Load != nil && (m.Load.Buffered < 0 || m.Load.InFlight < 0):
 		err = errors.New("its load is out of range")
 	}
-	if err != nil {
-		return nil, err
-	}
-	return m, nil
+	return m, err
 }
 
 // watch writes the vitals of this machine during a run into a run file without a load. The zero value writes nothing.

@@ -22,7 +22,7 @@ type Client struct {
 	Log func(text string) // gets lines for the user
 
 	conn *http.Client
-	free func(dir string) (int64, error) // free bytes of a disk; nil: freeSpace
+	free func(dir string) (int64, error) // free bytes of a disk; nil: as the system tells
 }
 
 // NewClient returns a client of agents with a key. Without a key it reaches only agents on this machine.

@@ -154,7 +154,10 @@ func (s *session) outcome(got map[*remote]fetched) outcome {
 		for _, g := range f.files {
 			o.Files = append(o.Files, g.path())
 			state := s.stateOf(r, g)
-			r.state = r.state.found(g.entry.Process, state == result.PartComplete || state == result.PartLate, state == result.PartStopped)
+			if state == result.PartComplete || state == result.PartLate || state == result.PartStopped && r.state.Parts[g.entry.Process-1].Stopped {
+				p := &r.state.Parts[g.entry.Process-1]
+				p.State, p.Ended = partDone, &Ended{}
+			}
 		}
 		for _, text := range s.lostOf(r, f) {
 			o.Lost = append(o.Lost, r.peer.Name+": "+text)

@@ -59,7 +59,15 @@ func (s *session) prepare(ctx context.Context) error {
 		err = s.warnReaders(ctx)
 	}
 	if err == nil {
-		err = s.sync(ctx)
+		err = s.each(ctx, echoes*echoTimeout, "", func(r *remote, ctx context.Context) (err error) {
+			if r.compared, err = r.c.compareClocks(ctx, r.peer.Addr); err != nil {
+				return fmt.Errorf(": %w", err)
+			}
+			return nil
+		})
+		for _, r := range s.hosts {
+			r.clocks.best, r.clocks.agreed = r.compared, r.compared
+		}
 	}
 	if err == nil {
 		s.stage = stepStarting
@@ -198,20 +206,6 @@ func (s *session) warnReaders(ctx context.Context) error {
 		s.c.Log(fmt.Sprintf("%d %s share %s: nothing to read for %d of them", p.Read.Consumers, who, theme.Plural(partitions, "partition", "partitions"), idle))
 	}
 	return nil
-}
-
-// sync compares the clocks of all agents with this one.
-func (s *session) sync(ctx context.Context) error {
-	err := s.each(ctx, echoes*echoTimeout, "", func(r *remote, ctx context.Context) (err error) {
-		if r.compared, err = r.c.compareClocks(ctx, r.peer.Addr); err != nil {
-			return fmt.Errorf(": %w", err)
-		}
-		return nil
-	})
-	for _, r := range s.hosts {
-		r.clocks.best, r.clocks.agreed = r.compared, r.compared
-	}
-	return err
 }
 
 // start sets the start, and gives it to every agent by that agent's clock.

@@ -24,10 +24,17 @@ type copies struct {
 	open map[string]*copyFile // by run id
 }
 
-// newCopies returns copies in an existing folder. free returns the free bytes of its disk; nil: freeSpace.
+// newCopies returns copies in an existing folder. free returns the free bytes of its disk; nil: those that the system tells.
 func newCopies(dir string, free func(string) (int64, error)) (*copies, error) {
 	if free == nil {
-		free = freeSpace
+		free = func(dir string) (int64, error) {
+			dir, err := filepath.Abs(dir)
+			if err != nil {
+				return 0, err
+			}
+			space, err := host.SystemCalls("/").Space(dir)
+			return space.Free, err
+		}
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -217,14 +224,4 @@ func (c *copies) reserve(n int64) error {
 		return fmt.Errorf("there is not enough space on this disk for %d MiB more: half of the free space may be used, and %d MiB of that are left", n>>20, (left+n)>>20)
 	}
 	return nil
-}
-
-// freeSpace returns the free bytes of the disk of a folder.
-func freeSpace(dir string) (int64, error) {
-	dir, err := filepath.Abs(dir)
-	if err != nil {
-		return 0, err
-	}
-	space, err := host.SystemCalls("/").Space(dir)
-	return space.Free, err
 }

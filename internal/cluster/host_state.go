@@ -237,24 +237,18 @@ func (v *view) tick() {
 	case v.Session.OverFor < 0:
 		v.Until = time.Time{}
 	case v.Contact != contactHeard && v.Contact != contactLost && !v.ended() && v.Stage < stageWritten:
-		v.wait()
-	}
-}
-
-// wait waits up to comebackGrace for a host that is away, once no other host is at work.
-func (v *view) wait() {
-	left := comebackGrace - min(v.silence(v.Now), v.Session.OverFor)
-	if left < 0 {
-		v.lose(v.awayReason(v.Now))
-		return
-	}
-	if v.Until.IsZero() {
-		v.Until = v.Session.Clock().Add(left)
-		text := fmt.Sprintf("waiting for %s until %s", v.Session.Name, v.Until.UTC().Format("15:04:05 MST"))
-		if v.Session.Others {
-			text += "; the other hosts have finished"
+		left := comebackGrace - min(v.silence(v.Now), v.Session.OverFor) // once no other host is at work
+		switch {
+		case left < 0:
+			v.lose(v.awayReason(v.Now))
+		case v.Until.IsZero():
+			v.Until = v.Session.Clock().Add(left)
+			text := fmt.Sprintf("waiting for %s until %s", v.Session.Name, v.Until.UTC().Format("15:04:05 MST"))
+			if v.Session.Others {
+				text += "; the other hosts have finished"
+			}
+			v.lines = append(v.lines, text)
 		}
-		v.lines = append(v.lines, text)
 	}
 }
 
@@ -342,16 +336,4 @@ func (s *hostState) ends() []Ended {
 		all = append(all, d)
 	}
 	return all
-}
-
-// found takes over from a run file how a process ended that no agent reported about.
-func (s hostState) found(process int, complete, stopped bool) hostState {
-	if process < 1 || process > len(s.Parts) {
-		return s
-	}
-	s.Parts = slices.Clone(s.Parts)
-	if p := &s.Parts[process-1]; p.State == partUnheard && (complete || stopped && p.Stopped) {
-		p.State, p.Ended = partDone, &Ended{}
-	}
-	return s
 }

@@ -32,7 +32,7 @@ type remote struct {
 
 	state     hostState
 	clocks    clocks
-	compared  clock // by sync
+	compared  clock // before the start
 	following followers
 }
 

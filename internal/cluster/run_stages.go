@@ -48,7 +48,11 @@ func (m *change) advance() bool {
 
 // inRun handles the stages after the start.
 func (m *change) inRun() {
-	m.keepLimit()
+	watched := len(m.Parts) == 0
+	if late := m.Limit > 0 && m.now.Sub(m.Start) > m.Limit+overtime; late && !m.Asked.stops() && m.Stage <= stageSettled && (watched || !m.settled()) {
+		m.end(order{Stop: true, Drained: watched})
+		m.do(action{Do: doLog, Text: fmt.Sprintf("stopped, for it is longer than --max-duration %v", m.Limit)})
+	}
 	if m.Asked.Abort {
 		m.orderAll(orderAbort, abortGrace)
 	}
@@ -93,16 +97,6 @@ func (m *change) inRun() {
 			m.do(action{Do: doEnd})
 		}
 	}
-}
-
-// keepLimit stops a load that is longer than the agent's limit.
-func (m *change) keepLimit() {
-	watched := len(m.Parts) == 0
-	if m.Limit <= 0 || m.now.Sub(m.Start) <= m.Limit+overtime || m.Asked.stops() || m.Stage > stageSettled || m.settled() && !watched {
-		return
-	}
-	m.end(order{Stop: true, Drained: watched})
-	m.do(action{Do: doLog, Text: fmt.Sprintf("stopped, for it is longer than --max-duration %v", m.Limit)})
 }
 
 // orderAll gives an order to each live process that has not got it, and kills those that outlive the grace.

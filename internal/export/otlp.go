@@ -43,20 +43,13 @@ var (
 	_ sdk.Producer = (*OTLP)(nil)
 )
 
-// The variables of an endpoint: the first is of metrics alone.
-var (
-	endpointVars = []string{"OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"}
-	headerVars   = []string{"OTEL_EXPORTER_OTLP_METRICS_HEADERS", "OTEL_EXPORTER_OTLP_HEADERS"}
-	protocolVars = []string{"OTEL_EXPORTER_OTLP_METRICS_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"}
-)
-
 // httpProtobuf is the one protocol that kt speaks.
 const httpProtobuf = "http/protobuf"
 
 // OTLPFromEnv returns an exporter if a variable names an endpoint and none says no; else nil. An error names a variable that
 // is wrong, and none of its secrets. Environment variables are the SDK's too: getenv has to be that of the process.
 func OTLPFromEnv(getenv func(string) string, warn func(text string)) (*OTLP, error) {
-	name, endpoint := firstSet(getenv, endpointVars)
+	name, endpoint := firstSet(getenv, "ENDPOINT")
 	if endpoint == "" || strings.EqualFold(getenv("OTEL_SDK_DISABLED"), "true") || getenv("OTEL_METRICS_EXPORTER") == "none" {
 		return nil, nil
 	}
@@ -64,10 +57,10 @@ func OTLPFromEnv(getenv func(string) string, warn func(text string)) (*OTLP, err
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, fmt.Errorf("%s: it is no URL: write http://HOST:4318", name)
 	}
-	if name, protocol := firstSet(getenv, protocolVars); protocol != "" && protocol != httpProtobuf {
+	if name, protocol := firstSet(getenv, "PROTOCOL"); protocol != "" && protocol != httpProtobuf {
 		return nil, fmt.Errorf("%s=%s: kt speaks %s: set that, and the endpoint of the collector for it (port 4318)", name, protocol, httpProtobuf)
 	}
-	name, headers := firstSet(getenv, headerVars)
+	name, headers := firstSet(getenv, "HEADERS")
 	for one := range strings.SplitSeq(headers, ",") {
 		key, value, ok := strings.Cut(one, "=")
 		plain, _ := url.PathUnescape(value) // as it is sent
@@ -76,7 +69,7 @@ func OTLPFromEnv(getenv func(string) string, warn func(text string)) (*OTLP, err
 			return nil, fmt.Errorf("%s: write KEY=VALUE,KEY=VALUE", name)
 		}
 	}
-	for _, name := range timeVars {
+	for _, name := range []string{"OTEL_METRIC_EXPORT_INTERVAL", "OTEL_METRIC_EXPORT_TIMEOUT"} {
 		if value := getenv(name); value != "" {
 			if ms, err := strconv.Atoi(value); err != nil || ms <= 0 {
 				return nil, fmt.Errorf("%s=%s: write milliseconds above 0, as 5000", name, value)
@@ -86,12 +79,10 @@ func OTLPFromEnv(getenv func(string) string, warn func(text string)) (*OTLP, err
 	return &OTLP{warn: warn}, nil
 }
 
-// timeVars are the variables of times, in milliseconds.
-var timeVars = []string{"OTEL_METRIC_EXPORT_INTERVAL", "OTEL_METRIC_EXPORT_TIMEOUT"}
-
-// firstSet returns the first variable that is set, with its value; "" if none is.
-func firstSet(getenv func(string) string, names []string) (name, value string) {
-	for _, name := range names {
+// firstSet returns the variable of an endpoint that is set, with its value; "" if none is. That of metrics alone comes first.
+func firstSet(getenv func(string) string, of string) (name, value string) {
+	for _, prefix := range []string{"OTEL_EXPORTER_OTLP_METRICS_", "OTEL_EXPORTER_OTLP_"} {
+		name := prefix + of
 		if value := getenv(name); value != "" {
 			return name, value
 		}

@@ -253,22 +253,16 @@ func judge(series []float64) (s Steadiness, steady bool, _ error) {
 	if err != nil {
 		return s, false, err
 	}
-	s.Roughness, s.Drift = r, drift(series)
-	shown := s.Drift.Low > 0 || s.Drift.High < 0
-	steady = r <= roughest && !(shown && max(s.Drift.Value, -s.Drift.Value) > drifting)
-	return s, steady, nil
-}
-
-// drift returns the rise of a trend over the whole series as a share of its mean.
-func drift(series []float64) Estimate {
 	size := max(batch, (len(series)+trendPoints-1)/trendPoints)
 	y := means(series, size)
 	x := make([]float64, len(y))
 	for i := range x {
 		x[i] = float64(i * size)
 	}
-	e := TheilSen(x, y, driftShows)
-	scale := float64(len(series)) / stats.Mean(series)
-	e.Value, e.Low, e.High = e.Value*scale, e.Low*scale, e.High*scale
-	return e
+	s.Roughness, s.Drift = r, TheilSen(x, y, driftShows)
+	scale := float64(len(series)) / stats.Mean(series) // of a slope to a share of the mean over the whole series
+	s.Drift.Value, s.Drift.Low, s.Drift.High = s.Drift.Value*scale, s.Drift.Low*scale, s.Drift.High*scale
+	shown := s.Drift.Low > 0 || s.Drift.High < 0
+	steady = r <= roughest && !(shown && max(s.Drift.Value, -s.Drift.Value) > drifting)
+	return s, steady, nil
 }

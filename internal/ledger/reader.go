@@ -4,6 +4,7 @@ import (
 	"hash/maphash"
 	"iter"
 	"maps"
+	"slices"
 	"sync"
 )
 
@@ -156,12 +157,7 @@ const maxValues = 1 << 18
 
 // contents returns nothing yet; nil if the values of the book may be those of other runs, or if some of its producers are forgotten.
 func (b *Book) contents() *contents {
-	for i := range b.Lanes {
-		if b.Lanes[i].Forgotten > 0 {
-			return nil
-		}
-	}
-	if !b.OwnValues {
+	if !b.OwnValues || slices.ContainsFunc(b.Lanes, func(l Lane) bool { return l.Forgotten > 0 }) {
 		return nil
 	}
 	return &contents{seed: maphash.MakeSeed(), begun: make(map[uint64]int64), values: make(map[uint64]struct{})}

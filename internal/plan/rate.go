@@ -45,7 +45,12 @@ func (r Rate) String() string {
 	case r.IsUnlimited():
 		return "unlimited"
 	case r.Bytes:
-		return formatBytes(r.PerSecond) + "/s"
+		for _, u := range []int{2, 1, 0} { // GiB, MiB and KiB
+			if v := r.PerSecond / byteUnits[u].factor; v >= 1 && v*byteUnits[u].factor == r.PerSecond {
+				return strconv.FormatFloat(v, 'f', -1, 64) + byteUnits[u].suffix + "/s"
+			}
+		}
+		return strconv.FormatFloat(r.PerSecond, 'f', -1, 64) + "B/s"
 	}
 	return strconv.FormatFloat(r.PerSecond, 'f', -1, 64)
 }
@@ -186,15 +191,6 @@ func parseBytes(s, per string) (float64, error) {
 		return 0, fmt.Errorf("%q is not a number of bytes: it is too large", s)
 	}
 	return b, nil
-}
-
-func formatBytes(b float64) string {
-	for _, u := range []int{2, 1, 0} { // GiB, MiB and KiB
-		if v := b / byteUnits[u].factor; v >= 1 && v*byteUnits[u].factor == b {
-			return strconv.FormatFloat(v, 'f', -1, 64) + byteUnits[u].suffix
-		}
-	}
-	return strconv.FormatFloat(b, 'f', -1, 64) + "B"
 }
 
 func cutSuffixFold(s, suffix string) (string, bool) {

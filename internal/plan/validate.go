@@ -250,13 +250,12 @@ func (p *Problem) Place() string {
 // Error names the place, the flag and the value.
 func (p *Problem) Error() string {
 	place := p.Place()
-	if p.Flag == "" && p.sentence && place != "" {
+	switch {
+	case p.Flag == "" && p.sentence && place != "":
 		return p.Value + " (from " + place + "): " + p.Why
-	}
-	if place != "" {
+	case place != "":
 		return place + ": " + p.Text()
-	}
-	if p.Flag != "" && !p.sentence {
+	case p.Flag != "" && !p.sentence:
 		return "--" + p.Text()
 	}
 	return p.Text()

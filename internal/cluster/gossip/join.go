@@ -101,9 +101,25 @@ func (g *Gossip) isOwn(addr string) bool {
 
 // join looks a name up, exchanges tables with one of its agents that are missing, and returns its addresses.
 func (g *Gossip) join(ctx context.Context, target string) ([]string, error) {
-	addrs, err := g.resolve(ctx, target)
+	host, at, err := port.Split(target)
 	if err != nil {
 		return nil, err
+	}
+	looking, cancel := context.WithTimeout(ctx, lookupTimeout)
+	defer cancel()
+	ips, err := port.Lookup(looking, host)
+	if err != nil {
+		return nil, err
+	}
+	if g.open {
+		ips = slices.DeleteFunc(ips, func(ip netip.Addr) bool { return !ip.IsLoopback() })
+		if len(ips) == 0 {
+			return nil, errors.New("it is not on this machine, and there is no key: give --key-file")
+		}
+	}
+	addrs := make([]string, len(ips))
+	for i, ip := range ips {
+		addrs[i] = netip.AddrPortFrom(ip, uint16(at)).String()
 	}
 	missing := g.missing(addrs)
 	// In random order, so that agents that were started together do not all ask the same one, or one that is silent.
@@ -121,31 +137,6 @@ func (g *Gossip) join(ctx context.Context, target string) ([]string, error) {
 		err = reason(err)
 	}
 	return addrs, err
-}
-
-// resolve returns the addresses of a host:port.
-func (g *Gossip) resolve(ctx context.Context, target string) ([]string, error) {
-	host, at, err := port.Split(target)
-	if err != nil {
-		return nil, err
-	}
-	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
-	defer cancel()
-	ips, err := port.Lookup(ctx, host)
-	if err != nil {
-		return nil, err
-	}
-	if g.open {
-		ips = slices.DeleteFunc(ips, func(ip netip.Addr) bool { return !ip.IsLoopback() })
-		if len(ips) == 0 {
-			return nil, errors.New("it is not on this machine, and there is no key: give --key-file")
-		}
-	}
-	addrs := make([]string, len(ips))
-	for i, ip := range ips {
-		addrs[i] = netip.AddrPortFrom(ip, uint16(at)).String()
-	}
-	return addrs, nil
 }
 
 // reason turns an error of memberlist into one for users. That error is a list of texts, and reason takes the last one.

@@ -76,7 +76,25 @@ func Listen(bind string, o Options) (*Listener, error) {
 	l.http = protocol{-1, newShares(limits.Connections, limits.SourceConnections), make(chan net.Conn)}
 	l.gossip = protocol{gossipBytes, newShares(limits.Connections, limits.SourceConnections), make(chan net.Conn)}
 	l.ctx, l.end = context.WithCancel(context.Background())
-	l.configure()
+	l.server = http.Server{
+		DisableGeneralOptionsHandler: true, // OPTIONS * is a request like any other
+		Protocols:                    onlyHTTP2(),
+		HTTP2: &http.HTTP2Config{
+			MaxConcurrentStreams:          limits.Streams,
+			MaxDecoderHeaderTableSize:     headerTable,
+			MaxEncoderHeaderTableSize:     headerTable,
+			MaxReceiveBufferPerConnection: serverBuffer,
+			MaxReceiveBufferPerStream:     serverBuffer / 4,
+			SendPingTimeout:               serverPing,
+			PingTimeout:                   serverPing,
+			WriteByteTimeout:              limits.WriteTimeout,
+		},
+		ReadTimeout:    limits.ReadTimeout,
+		IdleTimeout:    limits.IdleTimeout,
+		MaxHeaderBytes: limits.HeaderBytes,
+		BaseContext:    func(net.Listener) context.Context { return l.ctx },
+		ErrorLog:       log.New(lines{l.journal}, "", 0),
+	}
 	l.accepts.Go(l.accept)
 	return l, nil
 }
@@ -242,28 +260,6 @@ func whyNot(err error) string {
 		return "" // a check whether the port listens
 	}
 	return "its handshake failed: " + err.Error()
-}
-
-func (l *Listener) configure() {
-	l.server = http.Server{
-		DisableGeneralOptionsHandler: true, // OPTIONS * is a request like any other
-		Protocols:                    onlyHTTP2(),
-		HTTP2: &http.HTTP2Config{
-			MaxConcurrentStreams:          l.limits.Streams,
-			MaxDecoderHeaderTableSize:     headerTable,
-			MaxEncoderHeaderTableSize:     headerTable,
-			MaxReceiveBufferPerConnection: serverBuffer,
-			MaxReceiveBufferPerStream:     serverBuffer / 4,
-			SendPingTimeout:               serverPing,
-			PingTimeout:                   serverPing,
-			WriteByteTimeout:              l.limits.WriteTimeout,
-		},
-		ReadTimeout:    l.limits.ReadTimeout,
-		IdleTimeout:    l.limits.IdleTimeout,
-		MaxHeaderBytes: l.limits.HeaderBytes,
-		BaseContext:    func(net.Listener) context.Context { return l.ctx },
-		ErrorLog:       log.New(lines{l.journal}, "", 0),
-	}
 }
 
 // Serve answers HTTP/2 requests with h until Close. It is called once. Bodies of requests are
