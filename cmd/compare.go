@@ -79,7 +79,7 @@ func compareRuns(env *Env, flags *config.Compare, a, b []string) (*finding, erro
 // side reads the runs of one side. Of many it leaves out those that cannot be read.
 func (e *Env) side(names []string, limits []study.FailOn) (*study.Side, error) {
 	var errs []error
-	s := study.NewSide(limits)
+	s, expressions := study.NewSide(limits)
 	for _, name := range names {
 		files, err := e.runsOf(name)
 		if history.IsReference(name) && len(files) == 1 {
@@ -88,7 +88,7 @@ func (e *Env) side(names []string, limits []study.FailOn) (*study.Side, error) {
 		s.Name = strings.TrimSpace(s.Name + " " + name)
 		var unread []error
 		for _, file := range files {
-			if r, err := readLoad(file, study.Expressions(limits)...); err != nil {
+			if r, err := readLoad(file, expressions...); err != nil {
 				unread = append(unread, err)
 			} else {
 				s.Add(file, &r)

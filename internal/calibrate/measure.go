@@ -91,12 +91,16 @@ func Measure(ctx context.Context, o Options, make Maker) (Document, error) {
 		if err != nil {
 			return d, err
 		}
-		c := ceilingOf(&r.Result)
+		c := result.Ceiling{RecordsPerSecond: r.Throughput.RecordsPerSecond, MiBPerSecond: r.Throughput.MiBPerSecond}
+		if r.Plan.ReadsOnly() && r.Fetch != nil {
+			c.RecordsPerSecond, c.MiBPerSecond = r.Fetch.RecordsPerSecond, r.Fetch.MiBPerSecond
+		}
 		d.Shape, d.Host, d.Reads = Shape(&r.Header), r.Environment.Host, r.Plan.ReadsOnly()
-		d.Brief = shape(&r.Header, unlikeKafka)
+		d.Brief = shape(&r.Header, true)
 		if c.RecordsPerSecond == 0 {
 			return d, fmt.Errorf("nothing was measured with %d %s: %s", clients, d.Role(clients), r.BoundBy.Evidence)
 		}
+		c.CPUSecondsPerMillion = r.Client.CPUCores / c.RecordsPerSecond * 1e6 // of kt itself, and not of the sink
 		d.Tried = append(d.Tried, Trial{clients, r.OthersCPU, c})
 		if r.OthersCPU == nil {
 			known = false
@@ -136,26 +140,11 @@ func Measure(ctx context.Context, o Options, make Maker) (Document, error) {
 
 // Role returns the name of so many clients.
 func (d *Document) Role(clients int) string {
-	role := "producer"
-	if d.Reads {
-		role = "consumer"
-	}
+	role := map[bool]string{true: "consumer", false: "producer"}[d.Reads]
 	if clients != 1 {
 		role += "s"
 	}
 	return role
-}
-
-// ceilingOf returns the rates of a run, and its cost: the CPU of kt itself, and not that of the sink.
-func ceilingOf(r *result.Result) result.Ceiling {
-	c := result.Ceiling{RecordsPerSecond: r.Throughput.RecordsPerSecond, MiBPerSecond: r.Throughput.MiBPerSecond}
-	if r.Plan.ReadsOnly() && r.Fetch != nil {
-		c.RecordsPerSecond, c.MiBPerSecond = r.Fetch.RecordsPerSecond, r.Fetch.MiBPerSecond
-	}
-	if c.RecordsPerSecond > 0 {
-		c.CPUSecondsPerMillion = r.Client.CPUCores / c.RecordsPerSecond * 1e6
-	}
-	return c
 }
 
 // shaping are the properties that decide what a record costs to send.
@@ -166,24 +155,14 @@ var shaping = []string{
 // Shape names the loads that a ceiling holds for: all that decides what a record costs to send. What it costs to read is
 // the topic's, so a load that reads has no shape but its engine.
 func Shape(h *result.Header) string {
-	return shape(h, func(result.Setting) bool { return true })
+	return shape(h, false)
 }
 
-// unlikeKafka reports whether a setting is not as Kafka has it.
-func unlikeKafka(s result.Setting) bool { return s.Value != s.Default }
-
-// shape returns the shape of a load with those of its settings that tells reports.
-func shape(h *result.Header, tells func(result.Setting) bool) string {
+// shape returns the shape of a load, in brief without settings that are as Kafka has them.
+func shape(h *result.Header, brief bool) string {
 	p := &h.Plan
 	if p.Reads() {
 		return fmt.Sprintf("%s %s", p.Command, p.Engine)
-	}
-	setting := func(name string) result.Setting {
-		i := slices.IndexFunc(h.Config, func(s result.Setting) bool { return s.Name == name })
-		if i < 0 {
-			return result.Setting{}
-		}
-		return h.Config[i]
 	}
 	s := fmt.Sprintf("%s %s %s", p.Command, p.Engine, p.Payload.String())
 	switch p.Payload.Kind {
@@ -194,7 +173,11 @@ func shape(h *result.Header, tells func(result.Setting) bool) string {
 	case plan.Letters, plan.Monotonic: // as they are
 	}
 	for _, name := range shaping {
-		if c := setting(name); tells(c) {
+		var c result.Setting
+		if i := slices.IndexFunc(h.Config, func(s result.Setting) bool { return s.Name == name }); i >= 0 {
+			c = h.Config[i]
+		}
+		if !brief || c.Value != c.Default {
 			s += fmt.Sprintf(" %s=%s", name, c.Value)
 		}
 	}

@@ -65,21 +65,18 @@ func Find(paths []string, name string) (string, error) {
 	case len(begin) > 1:
 		return "", fmt.Errorf("%s: %d runs begin so, as %s and %s; give more of the name", name, len(begin), nameOf(begin[0]), nameOf(begin[1]))
 	}
-	return "", &UnknownError{Name: name, near: suggest.Nearest(name, names)}
+	return "", &UnknownError{Name: name, instead: suggest.Hint(name, names, listed)}
 }
 
 // UnknownError is the error of a name that no run has.
 type UnknownError struct {
-	Name string
-	near string // the run that may be meant; "": none
+	Name    string
+	instead string // what to do
 }
 
-func (e *UnknownError) Error() string {
-	if e.near != "" {
-		return fmt.Sprintf("%s: there is no such file or run; did you mean %s?", e.Name, e.near)
-	}
-	return fmt.Sprintf("%s: there is no such file or run; kt runs lists the runs", e.Name)
-}
+const listed = "; kt runs lists the runs"
+
+func (e *UnknownError) Error() string { return e.Name + ": there is no such file or run" + e.instead }
 
 // Is makes the error one of a file that is not there.
 func (e *UnknownError) Is(target error) bool { return target == os.ErrNotExist }

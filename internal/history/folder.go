@@ -69,7 +69,20 @@ func (f Folder) Runs() ([]Run, error) {
 		}
 		unread = append(unread, i)
 	}
-	each(unread, func(i int) { runs[i] = read(filepath.Join(f.Dir, infos[i].Name()), infos[i]) })
+	next := make(chan int)
+	var readers sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(unread)) {
+		readers.Go(func() {
+			for i := range next {
+				runs[i] = read(filepath.Join(f.Dir, infos[i].Name()), infos[i])
+			}
+		})
+	}
+	for _, i := range unread {
+		next <- i
+	}
+	close(next)
+	readers.Wait()
 	for i := range runs {
 		runs[i].Reference = Reference(i)
 	}
@@ -100,38 +113,17 @@ func (f Folder) Add(path string, res *result.Result) {
 	f.writeIndex(kept)
 }
 
-// each calls do for every number, on as many goroutines as there are CPUs.
-func each(numbers []int, do func(i int)) {
-	next := make(chan int)
-	var readers sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), len(numbers)) {
-		readers.Go(func() {
-			for i := range next {
-				do(i)
-			}
-		})
-	}
-	for _, i := range numbers {
-		next <- i
-	}
-	close(next)
-	readers.Wait()
-}
-
-// indexName is the name of the index in its folder.
-const indexName = "index.json"
-
-// indexSchema is the version of the index. An index of another version is not read.
-const indexSchema = 1
+const (
+	indexName   = "index.json"
+	indexSchema = 1              // an index of another version is not read
+	maxIndex    = 64 * input.MiB // 100,000 rows stay below it
+)
 
 // index is the file that keeps the rows of a folder.
 type index struct {
 	Schema int   `json:"schema"`
 	Runs   []Run `json:"runs"`
 }
-
-// maxIndex bounds the index: 100,000 rows stay below it.
-const maxIndex = 64 * input.MiB
 
 // readIndex returns the rows that are known, by the names of their files; none of a damaged index.
 func (f Folder) readIndex() map[string]Run {
@@ -248,5 +240,5 @@ func (f Folder) FindKept(paths []string, name string) (string, error) {
 			return path, nil
 		}
 	}
-	return "", &UnknownError{Name: name}
+	return "", &UnknownError{Name: name, instead: listed}
 }

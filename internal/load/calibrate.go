@@ -16,7 +16,6 @@ import (
 	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/kafka"
-	"github.com/kt-bench/kt/internal/kafka/security"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/study"
 	"github.com/kt-bench/kt/internal/theme"
@@ -80,14 +79,6 @@ func (m *Maker) NewCalibration(l study.Load) (*Calibration, error) {
 // noSink is the error for a system that has no sink.
 func noSink(p *plan.Plan) error {
 	return Cannot("kt calibrate", p, "its sink speaks Kafka's protocol; kt produce without --rate says whether kt was the limit")
-}
-
-// withoutSecurity fits a load to the sink.
-func (b *Runner) withoutSecurity(asked *config.Run) {
-	if p := asked.Security.Given()["security.protocol"].Value; p != "" && !strings.EqualFold(p, security.Plaintext) {
-		b.warn("the sink has no TLS and no SASL: this measures without them, and no ceiling counts for loads with security.protocol=" + p)
-	}
-	asked.Security = config.Security{}
 }
 
 // Measure makes the runs of the calibration.

@@ -49,7 +49,13 @@ func (h *HostTuner) Obey(ctx context.Context, o *study.HostOrder) error {
 	var err error
 	switch o.Do {
 	case study.CheckHost:
-		err = h.check(ctx, o.Set)
+		var held []tune.Undone
+		if held, err = h.tree.Status(); err == nil && len(held) > 0 { // all that is in kt tune's journal is put back after each run
+			err = misfit(errors.New("kt tune has changed this machine (kt tune --status), and its journal is needed here; kt tune --rollback first, or compare by hand with kt compare"))
+		}
+		if err == nil {
+			_, err = h.changes(ctx, o.Set)
+		}
 	case study.SetHost:
 		return h.set(ctx, o)
 	case study.RestoreHost:
@@ -87,18 +93,6 @@ func (h *HostTuner) hold(study string) error {
 func (h *HostTuner) release() {
 	_ = h.lock.Close() // nothing was written
 	h.study, h.lock = "", nil
-}
-
-// check returns what hinders changes: all that is in kt tune's journal is put back after each run.
-func (h *HostTuner) check(ctx context.Context, wanted []study.Flag) error {
-	held, err := h.tree.Status()
-	if err == nil && len(held) > 0 {
-		err = misfit(errors.New("kt tune has changed this machine (kt tune --status), and its journal is needed here; kt tune --rollback first, or compare by hand with kt compare"))
-	}
-	if err == nil {
-		_, err = h.changes(ctx, wanted)
-	}
-	return err
 }
 
 // changes returns the changes that are meant, from what is there now.
@@ -150,11 +144,11 @@ func (h *HostTuner) proposed(ctx context.Context, id string) ([]tune.Change, err
 	return r.Changes(), nil
 }
 
-// checkOwn returns an error if kt tune's journal holds more than the changes of a study: a rollback would undo that too.
-func (h *HostTuner) checkOwn(own []study.Flag) error {
+// set makes the changes of an order by kt tune's journal, and puts back those that were made before.
+func (h *HostTuner) set(ctx context.Context, o *study.HostOrder) error {
 	held, err := h.tree.Status()
-	for _, u := range held {
-		mine := slices.ContainsFunc(own, func(s study.Flag) bool {
+	for _, u := range held { // a rollback would undo what is in the journal beside the changes of the study
+		mine := slices.ContainsFunc(o.Own, func(s study.Flag) bool {
 			id, ofTune := strings.CutPrefix(s.Name, "tune.")
 			return ofTune && u.Setting == id || u.Path == "/"+host.SysctlFile(strings.TrimPrefix(s.Name, "sysctl."))
 		})
@@ -162,12 +156,7 @@ func (h *HostTuner) checkOwn(own []study.Flag) error {
 			err = errors.Join(err, misfit(fmt.Errorf("kt tune has changed %s since the study began, so the study undoes nothing; kt tune --rollback undoes all", u.Path)))
 		}
 	}
-	return err
-}
-
-// set makes the changes of an order by kt tune's journal, and puts back those that were made before.
-func (h *HostTuner) set(ctx context.Context, o *study.HostOrder) error {
-	if err := h.checkOwn(o.Own); err != nil {
+	if err != nil {
 		return err
 	}
 	undone, err := h.tree.Rollback(false)

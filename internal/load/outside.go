@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net"
 	"os"
 	"os/exec"
@@ -61,16 +60,17 @@ func (b *Runner) CheckOutside(ctx context.Context, l study.Load, w study.Wanted)
 
 // checkHosts returns what hinders changes of the brokers' hosts.
 func (b *Runner) checkHosts(ctx context.Context, a run.Admin, l study.Load, changes []study.Flag) error {
-	names := make(map[string]bool)
+	var names []string
 	for _, f := range changes {
-		names[f.Name] = true
+		names = append(names, f.Name)
 	}
+	slices.Sort(names)
 	hosts, err := b.Hosts(ctx, l)
 	if err == nil && a != nil {
 		err = misfit(reached(ctx, a.Brokers(), hosts))
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", strings.Join(slices.Sorted(maps.Keys(names)), ", "), err)
+		return fmt.Errorf("%s: %w", strings.Join(slices.Compact(names), ", "), err)
 	}
 	return misfit(b.ChangeHosts(ctx, l, hosts, study.HostOrder{Do: study.CheckHost, Study: "check", Set: changes}))
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/kt-bench/kt/internal/cluster"
 	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/kafka"
+	"github.com/kt-bench/kt/internal/kafka/security"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/run"
@@ -63,7 +64,10 @@ func (b *Runner) Load(l study.Load) (*Load, error) {
 		return nil, err
 	}
 	if b.sink {
-		b.withoutSecurity(&asked)
+		if p := asked.Security.Given()["security.protocol"].Value; p != "" && !strings.EqualFold(p, security.Plaintext) {
+			b.warn("the sink has no TLS and no SASL: this measures without them, and no ceiling counts for loads with security.protocol=" + p)
+		}
+		asked.Security = config.Security{}
 	}
 	silent := *b.maker // a study would say the same of every run
 	silent.Say = func(string) {}
@@ -260,7 +264,13 @@ func (b *Runner) forecast(ctx context.Context, s *study.Study, dry bool) (*study
 	case a != nil:
 		defer a.Close()
 		if !s.Sets("url") { // else it is not the cluster of every cell
-			fits = func(l study.Load) error { return b.fits(ctx, a, l) }
+			fits = func(l study.Load) error {
+				ld, err := b.Load(l)
+				if err != nil || !ld.Plan.Writes() {
+					return err
+				}
+				return a.Fits(ctx, ld.Plan)
+			}
 		}
 		if dirs, err = a.LogDirs(ctx); err != nil {
 			room = err.Error()
@@ -277,13 +287,4 @@ func (b *Runner) forecast(ctx context.Context, s *study.Study, dry bool) (*study
 	}
 	f.Place(dirs)
 	return f, ctx.Err()
-}
-
-// fits returns a *result.MisfitError if brokers cannot carry a load that writes.
-func (b *Runner) fits(ctx context.Context, a run.Admin, l study.Load) error {
-	ld, err := b.Load(l)
-	if err != nil || !ld.Plan.Writes() {
-		return err
-	}
-	return a.Fits(ctx, ld.Plan)
 }

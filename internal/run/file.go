@@ -103,8 +103,18 @@ func Stem(p *plan.Plan, acks string, tags []string) string {
 		topic = "topics" // that match a pattern, which would be no name for a file
 	}
 	var words []string
-	if r := p.Load.Rate; !r.IsUnlimited() {
-		words = append(words, rateWord(r))
+	switch r, per := p.Load.Rate, p.Load.Rate.PerSecond; { // in few characters: 50k, 100MiB
+	case r.IsUnlimited():
+	case len(r.Stages) > 0:
+		words = append(words, "stages")
+	case r.Bytes:
+		words = append(words, strings.TrimSuffix(r.String(), "/s"))
+	case per >= 1e6:
+		words = append(words, strconv.FormatFloat(per/1e6, 'g', 4, 64)+"M")
+	case per >= 1e3:
+		words = append(words, strconv.FormatFloat(per/1e3, 'g', 4, 64)+"k")
+	default:
+		words = append(words, strconv.FormatFloat(per, 'g', 4, 64))
 	}
 	switch {
 	case p.Writes() && acks != "":
@@ -121,22 +131,6 @@ func Stem(p *plan.Plan, acks string, tags []string) string {
 	}
 	begin := string(p.Command) + "-"
 	return begin + topic[:min(len(topic), maxStem-len(begin)-len(rest))] + rest
-}
-
-// rateWord returns a rate in few characters: 50k, 100MiB.
-func rateWord(r plan.Rate) string {
-	per, unit := r.PerSecond, ""
-	switch {
-	case len(r.Stages) > 0:
-		return "stages"
-	case r.Bytes:
-		return strings.TrimSuffix(r.String(), "/s")
-	case per >= 1e6:
-		per, unit = per/1e6, "M"
-	case per >= 1e3:
-		per, unit = per/1e3, "k"
-	}
-	return strconv.FormatFloat(per, 'g', 4, 64) + unit
 }
 
 // safe returns a word that any file system takes in a name, and a shell without quotes.
@@ -164,27 +158,20 @@ type sink struct {
 
 var _ engine.Sink = (*sink)(nil)
 
-func (m *maker) newSink(observers []Observer) (*sink, error) {
-	s := &sink{fold: result.NewFold(m.header), status: m.Status, notify: m.Notify, abort: m.abort}
+func (m *maker) newSink(observers []Observer) (s *sink, err error) {
+	abort := func(why string) { // it is called once
+		m.abortedBy = why
+		close(m.aborted)
+	}
+	s = &sink{fold: result.NewFold(m.header), status: m.Status, notify: m.Notify, abort: abort}
 	s.fold.AbortOn(m.AbortOn)
 	if m.File != nil {
-		file, err := result.NewRunFile(m.File.file, m.header)
-		if err != nil {
+		if s.file, err = result.NewRunFile(m.File.file, m.header); err != nil {
 			return nil, err
 		}
-		s.file = file
 	}
 	s.observers = NewDelivery(observers)
 	return s, nil
-}
-
-// begin starts to sample this host when the load begins.
-func (s *sink) begin(now time.Time, start result.Start) {
-	s.sampler = host.NewSampler(now)
-	s.fold.Begin(start)
-	if s.file != nil {
-		s.file.Begin(start)
-	}
 }
 
 // Observe takes the windows of one second, and a sample of this host.
@@ -223,14 +210,4 @@ func (s *sink) Observe(windows []stats.Window) {
 var stages = map[engine.Stage]result.Stage{
 	engine.Opening: result.WarmingUp, engine.WarmingUp: result.WarmingUp, engine.Running: result.Running,
 	engine.Draining: result.Draining, engine.Finished: result.Finished,
-}
-
-// finish closes the run file and makes the result.
-func (s *sink) finish(t result.Trailer) (result.Result, error) {
-	s.fold.Finish(t)
-	var err error
-	if s.file != nil {
-		err = s.file.Close(t)
-	}
-	return s.fold.Result(), err
 }

@@ -121,7 +121,18 @@ func (m *maker) options(ctx context.Context) engine.Options {
 		o.Sources = append(o.Sources, &brokerMaps{tree: host.System(), told: make(map[int]bool)})
 	}
 	o.NewSleeper = func() engine.Sleeper { return host.NewSleeper() }
-	o.Started = func() { m.sink.begin(m.start()) }
+	o.Started = func() {
+		now := m.Now()
+		start := result.Start{At: now.UTC()}
+		if m.Began != nil {
+			start = m.Began(now)
+		}
+		m.sink.sampler = host.NewSampler(now)
+		m.sink.fold.Begin(start)
+		if m.sink.file != nil {
+			m.sink.file.Begin(start)
+		}
+	}
 	if m.Ready != nil {
 		o.Ready = func(ctx context.Context) error { return m.Ready(ctx, m.header) }
 	}
@@ -145,21 +156,6 @@ func (m *maker) stops(ctx context.Context) <-chan struct{} {
 		close(stop)
 	}()
 	return stop
-}
-
-// abort ends the load, because a condition came true. It is called once.
-func (m *maker) abort(why string) {
-	m.abortedBy = why
-	close(m.aborted)
-}
-
-// start is called when the load begins.
-func (m *maker) start() (time.Time, result.Start) {
-	now := m.Now()
-	if m.Began != nil {
-		return now, m.Began(now)
-	}
-	return now, result.Start{At: now.UTC()}
 }
 
 // describe completes the header before the first record.
@@ -218,9 +214,10 @@ func (m *maker) finish(ctx context.Context, end engine.End) (result.Result, erro
 	}
 	var err error
 	trailer.Verify, err = m.account(ctx)
-	res, fileErr := m.sink.finish(trailer)
+	m.sink.fold.Finish(trailer)
+	res, fileErr := m.sink.fold.Result(), error(nil)
 	if m.File != nil {
-		m.File.kept = true
+		fileErr, m.File.kept = m.sink.file.Close(trailer), true
 		if fileErr == nil && m.Part == nil { // agents hand out their parts, and others follow them
 			m.thin(&res)
 		}

@@ -145,7 +145,9 @@ func (d *Document) best(a *Answer, cells []*CellDoc) string {
 	for i, c := range r.cells {
 		v, toBest := d.valueOf(c, a.Factor), r.standings[i].ToBest
 		widest = max(widest, toBest.Value-1, 1/toBest.Value-1)
-		switch w := worse(v, toBest); {
+		sign := math.Copysign(1, toBest.Value-1)
+		low, high := sign*(toBest.Low-1), sign*(toBest.High-1)
+		switch w := (Worse{v, sign * (toBest.Value - 1), min(low, high), max(low, high)}); {
 		case !r.standings[i].Alike:
 			a.Worse = append(a.Worse, w)
 		case i != r.best && w.By >= unsureFrom:
@@ -345,11 +347,4 @@ func (d *Document) rank(cells []*CellDoc, factor string, by Metric) (r ranking, 
 	r.noise, r.alpha = fit.Noise, alpha/float64(max(answers, 1))
 	r.best, r.standings = fit.Best(groups, goal, r.alpha)
 	return r, nil
-}
-
-// worse returns how much worse a value is than the best one, as a share of it.
-func worse(value string, toBest inference.Estimate) Worse {
-	by := func(ratio float64) float64 { return math.Copysign(1, toBest.Value-1) * (ratio - 1) }
-	low, high := by(toBest.Low), by(toBest.High)
-	return Worse{Value: value, By: by(toBest.Value), Low: min(low, high), High: max(low, high)}
 }

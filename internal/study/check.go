@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/suggest"
 )
 
 // maxTurns bounds the runs of a study: at ten seconds a run they take four months.
@@ -129,10 +130,17 @@ func (s *Study) checkLoads(bad *problems) {
 func (s *Study) checkFactors(bad *problems) {
 	factors, searched, cells := s.factorNames(), s.searched(), 1
 	for i, q := range s.Ask {
-		bad.refuse(!slices.Contains(factors, q.Factor()), fmt.Sprint("ask ", i), "ask %q: there is no such factor%s", q.Factor(), didYouMean(q.Factor(), factors))
+		bad.refuse(!slices.Contains(factors, q.Factor()), fmt.Sprint("ask ", i), "ask %q: there is no such factor%s", q.Factor(), suggest.Hint(q.Factor(), factors, ""))
 	}
-	if searched != nil {
-		s.checkSearch(bad, searched)
+	if f := searched; f != nil {
+		_, err := f.Search.steps()
+		isOpen := open.MatchString(f.Search.From) || open.MatchString(f.Search.To) // a bound depends on what is given
+		bad.refuse(err != nil && !isOpen, "factor "+f.Name, "%s: search %w", f.Name, err)
+		for _, other := range s.Factors {
+			bad.refuse(other.Search != nil && other.Name != f.Name, "factor "+other.Name, "%s: a study searches one factor, and this one searches %s; list the values of one of them", other.Name, f.Name)
+		}
+		bad.refuse(s.Pair, "pair", "%s: values that are searched have no pairs; leave pair out", f.Name)
+		bad.refuse(s.searchedBy() == "", "factor "+f.Name, "%s: a search needs a question for the best value: add ask: [{best: %s, by: throughput}]", f.Name, f.Name)
 	}
 	for i, f := range s.Factors {
 		load, flag := s.target(f.Name)
@@ -148,16 +156,4 @@ func (s *Study) checkFactors(bad *problems) {
 	}
 	bad.refuse(cells*min(s.Repeats, maxTurns) > maxTurns, "factors", "it has more than %d runs", maxTurns)
 	bad.refuse(s.Order == ABBA && cells != 2 && s.Trial == nil, "order", "order abba: it needs two cells, and there are %d", cells)
-}
-
-// checkSearch refuses a search among the values of a factor that cannot be made.
-func (s *Study) checkSearch(bad *problems, f *Factor) {
-	_, err := f.Search.steps()
-	isOpen := open.MatchString(f.Search.From) || open.MatchString(f.Search.To) // a bound depends on what is given
-	bad.refuse(err != nil && !isOpen, "factor "+f.Name, "%s: search %w", f.Name, err)
-	for _, other := range s.Factors {
-		bad.refuse(other.Search != nil && other.Name != f.Name, "factor "+other.Name, "%s: a study searches one factor, and this one searches %s; list the values of one of them", other.Name, f.Name)
-	}
-	bad.refuse(s.Pair, "pair", "%s: values that are searched have no pairs; leave pair out", f.Name)
-	bad.refuse(s.searchedBy() == "", "factor "+f.Name, "%s: a search needs a question for the best value: add ask: [{best: %s, by: throughput}]", f.Name, f.Name)
 }

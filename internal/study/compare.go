@@ -26,15 +26,17 @@ type Side struct {
 // comparedMetrics are few, because each one costs the others some of their power.
 var comparedMetrics = []Metric{metric.Rate, metric.P50, metric.P99, metric.P999, metric.Roughness, metric.CPU}
 
-// NewSide returns a side without runs. Shifts of the metrics of limits are compared too.
-func NewSide(limits []FailOn) *Side {
-	s := new(Side)
+// NewSide returns a side without runs. Shifts of the metrics of limits are compared too. The other limits are expressions of what no run may be.
+func NewSide(limits []FailOn) (s *Side, expressions []string) {
+	s = new(Side)
 	for _, f := range limits {
 		if f.Metric != "" {
 			s.asked = append(s.asked, f.Metric)
+		} else {
+			expressions = append(expressions, f.Text)
 		}
 	}
-	return s
+	return s, expressions
 }
 
 func (s *Side) metrics() []Metric { return once(slices.Concat(comparedMetrics, s.asked)) }
@@ -277,16 +279,6 @@ func ParseFailOn(text string) (FailOn, error) {
 	}
 	f.Metric, f.Above, f.Limit = Metric(m.Name), percent[at] == '>', Share(limit/100)
 	return f, nil
-}
-
-// Expressions returns what no run may be.
-func Expressions(limits []FailOn) (texts []string) {
-	for _, f := range limits {
-		if f.Metric == "" {
-			texts = append(texts, f.Text)
-		}
-	}
-	return texts
 }
 
 // enough is how many runs a side can be told from others at all. Four against four give p = 0.029, which Holm's

@@ -68,26 +68,13 @@ func flatten(facts map[string]string, name string, value any) {
 	}
 }
 
-// Fact is a setting, or a fact of the environment, with its value in each of several runs.
-type Fact struct {
-	What   string
-	Values []string // "": the run has none
-}
-
-// Differ returns the facts that differ between runs, by their names.
-func Differ(runs []*result.Result) (list []Fact) {
+// Differ returns the settings and the facts of the environment that differ between runs, by their names, each with at most one value in each run.
+func Differ(runs []*result.Result) iter.Seq2[string, [][]string] {
 	var sides []*Side
 	for _, r := range runs {
 		sides = append(sides, &Side{runs: figures{{facts: factsOf(r)}}})
 	}
-	for name, values := range differing(sides...) {
-		f := Fact{What: name}
-		for _, v := range values {
-			f.Values = append(f.Values, strings.Join(v, ""))
-		}
-		list = append(list, f)
-	}
-	return list
+	return differing(sides...)
 }
 
 // Difference is a setting, or a fact of the environment, that differs.

@@ -83,7 +83,7 @@ func (s *Study) Fill(brokers int) error {
 	s.dropTwice()
 	hasPeak := s.isGiven(peakGiven)
 	if len(s.Parts) > 0 && !hasPeak {
-		s.give(peakGiven, "$"+peakGiven)
+		s.Given = append(s.Given, Given{Name: peakGiven, Value: "$" + peakGiven})
 	}
 	var parts []*Study
 	for _, part := range s.Parts {
@@ -99,7 +99,16 @@ func (s *Study) Fill(brokers int) error {
 	}
 	if len(missing) == 0 {
 		s.Parts = parts
-		s.split()
+	}
+	if len(missing) == 0 && s.Find != nil && len(s.Factors) > 0 { // one search for each of its cells
+		for i, c := range s.Cells() {
+			one := *s
+			one.Name, one.Of, one.At, one.Factors, one.Pair = fmt.Sprintf("%s-%d", s.Name, i+1), s.Name, c.At, nil, false
+			one.About = strings.TrimSpace(s.About + " (" + one.place() + ")")
+			one.Loads = []Load{s.at(c, s.Loads[0])}
+			parts = append(parts, &one)
+		}
+		*s = Study{Name: s.Name, About: s.About, Found: s.Found, Given: s.Given, Parts: parts, Repeats: 1, Order: Listed}
 	}
 	return allOf(missing)
 }
@@ -182,15 +191,6 @@ func (s *Study) givenAs(name string) *Given {
 	return nil
 }
 
-// give gives a name a value.
-func (s *Study) give(name, value string) {
-	if g := s.givenAs(name); g != nil {
-		g.Value = value
-	} else {
-		s.Given = append(s.Given, Given{Name: name, Value: value})
-	}
-}
-
 // isGiven reports whether a name is one that the study leaves open.
 func (s *Study) isGiven(name string) bool { return s.givenAs(name) != nil }
 
@@ -217,22 +217,6 @@ func (s *Study) All() []*Study {
 		return s.Parts
 	}
 	return []*Study{s}
-}
-
-// split makes a search with factors a study of parts: one search for each of its cells.
-func (s *Study) split() {
-	if s.Find == nil || len(s.Factors) == 0 {
-		return
-	}
-	var parts []*Study
-	for i, c := range s.Cells() {
-		one := *s
-		one.Name, one.Of, one.At, one.Factors, one.Pair = fmt.Sprintf("%s-%d", s.Name, i+1), s.Name, c.At, nil, false
-		one.About = strings.TrimSpace(s.About + " (" + one.place() + ")")
-		one.Loads = []Load{s.at(c, s.Loads[0])}
-		parts = append(parts, &one)
-	}
-	*s = Study{Name: s.Name, About: s.About, Found: s.Found, Given: s.Given, Parts: parts, Repeats: 1, Order: Listed}
 }
 
 // Heading returns what a search is called above what it found: its load, or what tells a part that was split from the others.
@@ -285,7 +269,11 @@ func (s *Study) Set(name string, values []string) {
 	f := slices.IndexFunc(s.Factors, func(f Factor) bool { return f.Name == name })
 	switch {
 	case s.isGiven(name), len(s.Parts) == 0 && (name == brokersGiven || name == replicasGiven), len(s.Parts) > 0 && name == peakGiven:
-		s.give(name, text)
+		if g := s.givenAs(name); g != nil {
+			g.Value = text
+		} else {
+			s.Given = append(s.Given, Given{Name: name, Value: text})
+		}
 	case len(s.Parts) > 0:
 		var parts []*Study
 		within := name

@@ -215,7 +215,7 @@ func TestTheWordsOfATrial(t *testing.T) {
 		{metric.Rate, Same, 0.01, Unchanged},
 		{metric.Roughness, TooFew, 0.5, Unchanged},
 	} {
-		must.Match(t, tc.want, changeOf(&Compared{Metric: tc.metric, Verdict: tc.verdict, Shift: tc.shift}), "%s %s", tc.metric, tc.verdict)
+		must.Match(t, tc.want, effectOf(Compared{Metric: tc.metric, Verdict: tc.verdict, Shift: tc.shift}).Verdict, "%s %s", tc.metric, tc.verdict)
 	}
 }
 

@@ -74,7 +74,7 @@ func Open(dir, id string) (*Folder, error) {
 	text, err := input.Read(filepath.Join(f.dir, name), input.Settings)
 	if errors.Is(err, fs.ErrNotExist) {
 		ids, _ := IDs(dir) // a folder that cannot be read has none
-		return nil, fmt.Errorf("study %s: there is no such study%s", id, cmp.Or(didYouMean(id, ids), "; kt study list has those that were made"))
+		return nil, fmt.Errorf("study %s: there is no such study%s", id, suggest.Hint(id, ids, "; kt study list has those that were made"))
 	}
 	if err == nil {
 		err = json.Unmarshal(text, f.Study)
@@ -92,14 +92,6 @@ func Open(dir, id string) (*Folder, error) {
 		return f.openPart(part)
 	}
 	return f, nil
-}
-
-// didYouMean is a hint at the one of some names that is meant; "": none is like it.
-func didYouMean(name string, names []string) string {
-	if n := suggest.Nearest(name, names); n != "" {
-		return "; did you mean " + n + "?"
-	}
-	return ""
 }
 
 // openPart returns a part that was begun.
@@ -220,13 +212,19 @@ func (f *Folder) figures(t Turn) (all []LoadFigures, err error) {
 	if known := f.read[t.Number]; known != nil {
 		return known, nil
 	}
+	var slo []string
+	if f.Study.Find != nil {
+		for _, e := range f.Study.Find.SLO {
+			slo = append(slo, e.String())
+		}
+	}
 	for _, l := range f.Study.Loads {
 		path := f.path(t, l)
 		file, err := merge.Open(path)
 		if err != nil {
 			return nil, fmt.Errorf("study %s: %w", f.ID, err)
 		}
-		res, err := merge.Read(file, file.Size, f.Study.slo()...)
+		res, err := merge.Read(file, file.Size, slo...)
 		file.Close()
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)

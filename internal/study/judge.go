@@ -70,16 +70,6 @@ func backlog(at, waiting []float64) *Backlog {
 	return &Backlog{at[len(at)-1] - at[0], inference.TheilSen(at, waiting, alpha).Value, last[len(last)/2]}
 }
 
-// slo returns what each trial has to keep, as it was given.
-func (s *Study) slo() (texts []string) {
-	if s.Find != nil {
-		for _, e := range s.Find.SLO {
-			texts = append(texts, e.String())
-		}
-	}
-	return texts
-}
-
 // offSchedule is the reason of a run that is not valid. The limit of the same name says it with numbers.
 const offSchedule = "kt did not keep its schedule"
 
@@ -232,14 +222,12 @@ func (s *Search) conclude(d *Document) error {
 	return nil
 }
 
-// kneeRise is how far the p99 may grow over that of the lowest rate of a curve.
-const kneeRise = 2
-
 // markKnee marks the highest rate before the p99 grows. The next two points must both be above: one alone may be noise.
 func (d *FindDoc) markKnee() {
+	const rise = 2 // how far the p99 may grow over that of the lowest rate
 	grown := func(c CurvePoint) bool {
 		p99 := c.Of(metric.P99)
-		return p99 == 0 || p99 > kneeRise*d.Curve[0].Of(metric.P99) // 0: failed
+		return p99 == 0 || p99 > rise*d.Curve[0].Of(metric.P99) // 0: failed
 	}
 	for i := range len(d.Curve) - 2 {
 		if grown(d.Curve[i+1]) && grown(d.Curve[i+2]) {

@@ -16,6 +16,7 @@ import (
 	"github.com/kt-bench/kt/internal/input"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result/metric"
+	"github.com/kt-bench/kt/internal/suggest"
 )
 
 // Parse reads a study. name is its name, or the path of its file. known returns an error for a flag that a command
@@ -61,12 +62,30 @@ func (p *parser) study(n *yaml.Node, name string) *Study {
 		"factors": func(n *yaml.Node) { s.Factors = p.factors(n) },
 		"order":   func(n *yaml.Node) { s.Order = Order(p.word(n, "order", Orders)) },
 		"ask":     func(n *yaml.Node) { s.Ask = p.questions(n) },
-		"find":    func(n *yaml.Node) { s.Find = p.search(n) },
+		"find": func(n *yaml.Node) {
+			s.Find = new(DefaultSearch())
+			p.mapping(n, "find", map[string]any{
+				"trial": &s.Find.Trial, "precision": &s.Find.Precision, "curve": &s.Find.Curve, "slo": &s.Find.SLO,
+				"ladder": func(n *yaml.Node) {
+					var err error
+					if s.Find.Ladder, err = plan.ParseLadder(p.list(n)); err != nil {
+						p.bad(n, "ladder %w", err)
+					}
+				},
+			})
+		},
 	}
 	if name == "" {
 		keys["name"] = &s.Name
 	} else {
-		keys["given"] = func(n *yaml.Node) { s.Given = p.given(n) }
+		keys["given"] = func(n *yaml.Node) {
+			p.each(n, "given", func(key, value *yaml.Node) {
+				if !open.MatchString("$" + key.Value) {
+					p.bad(key, "given %q: a name has small letters, digits and -", key.Value)
+				}
+				s.Given = append(s.Given, Given{Name: key.Value, About: p.one(value)})
+			})
+		}
 		keys["parts"] = func(n *yaml.Node) {
 			s.Parts = items(p, n, "studies, each with its name", func(_ int, one *yaml.Node) *Study { return p.study(one, "") })
 		}
@@ -115,33 +134,8 @@ func (p *parser) mapping(n *yaml.Node, what string, known map[string]any) {
 			return
 		}
 		names := slices.Sorted(maps.Keys(known))
-		p.bad(key, "%s: unknown key %q%s", what, key.Value, cmp.Or(didYouMean(key.Value, names), "; it may have "+strings.Join(names, ", ")))
+		p.bad(key, "%s: unknown key %q%s", what, key.Value, suggest.Hint(key.Value, names, "; it may have "+strings.Join(names, ", ")))
 	})
-}
-
-// search reads how the highest rate is searched for.
-func (p *parser) search(n *yaml.Node) *Search {
-	s := DefaultSearch()
-	p.mapping(n, "find", map[string]any{
-		"trial": &s.Trial, "precision": &s.Precision, "curve": &s.Curve, "slo": &s.SLO,
-		"ladder": func(n *yaml.Node) {
-			var err error
-			if s.Ladder, err = plan.ParseLadder(p.list(n)); err != nil {
-				p.bad(n, "ladder %w", err)
-			}
-		},
-	})
-	return &s
-}
-
-func (p *parser) given(n *yaml.Node) (given []Given) {
-	p.each(n, "given", func(key, value *yaml.Node) {
-		if !open.MatchString("$" + key.Value) {
-			p.bad(key, "given %q: a name has small letters, digits and -", key.Value)
-		}
-		given = append(given, Given{Name: key.Value, About: p.one(value)})
-	})
-	return given
 }
 
 func (p *parser) load(n *yaml.Node, what string) (l Load) {
@@ -280,7 +274,7 @@ func (p *parser) word(n *yaml.Node, what string, among []string) string {
 	if text := p.one(n); slices.Contains(among, text) {
 		return text
 	}
-	p.bad(n, "%s %q: it must be one of %s%s", what, n.Value, strings.Join(among, ", "), didYouMean(n.Value, among))
+	p.bad(n, "%s %q: it must be one of %s%s", what, n.Value, strings.Join(among, ", "), suggest.Hint(n.Value, among, ""))
 	return ""
 }
 

@@ -131,27 +131,22 @@ func (d *Document) beside(row publishedRow) Published {
 	c := &alike[0]
 	if here := spread(c.of(load).values(metric.Rate)); here.N > 0 && p.RecordsPerSecond > 0 {
 		p.Here, p.EnvironmentHere = here.Median, c.Runs[0].Loads[load].cluster
-		if p.Differs = differ(row, d.Study.at(c.cell, d.Study.Loads[load])); len(p.Differs) == 0 {
+		// A setting that only one of them has is no difference, except the rate: without one a load is as fast as it can.
+		l := d.Study.at(c.cell, d.Study.Loads[load])
+		for _, name := range []string{"record-size", "acks", "compression", "batch-size", "max-in-flight", "replication-factor", "rate"} {
+			x, y := l.value(name), row[name]
+			if name == "rate" {
+				x, y = cmp.Or(strings.TrimPrefix(cmp.Or(x, l.value("throughput")), "-1"), "unlimited"), cmp.Or(y, "unlimited")
+			}
+			if x != "" && y != "" && x != y && (amount(x) == 0 || amount(x) != amount(y)) {
+				p.Differs = append(p.Differs, fmt.Sprintf("%s %s, published %s", name, x, y))
+			}
+		}
+		if len(p.Differs) == 0 {
 			p.Ratio = p.Here / p.RecordsPerSecond
 		}
 	}
 	return p
-}
-
-// differ returns the settings of a load that differ from those of a published figure: "rate 1000, published 50000". A setting that only
-// one of them has is no difference, except the rate: without one a load is as fast as it can. Partitions are as many as the cluster wants.
-func differ(row publishedRow, l Load) (differs []string) {
-	const rate = "rate"
-	for _, name := range []string{"record-size", "acks", "compression", "batch-size", "max-in-flight", "replication-factor", rate} {
-		x, y := l.value(name), row[name]
-		if name == rate {
-			x, y = cmp.Or(strings.TrimPrefix(cmp.Or(x, l.value("throughput")), "-1"), "unlimited"), cmp.Or(y, "unlimited")
-		}
-		if x != "" && y != "" && x != y && (amount(x) == 0 || amount(x) != amount(y)) {
-			differs = append(differs, fmt.Sprintf("%s %s, published %s", name, x, y))
-		}
-	}
-	return differs
 }
 
 // fits reports whether a cell has all of some values.

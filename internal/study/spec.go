@@ -200,8 +200,8 @@ func (s *Study) factorNames() (names []string) {
 
 // Cells returns every choice of values: the last factor varies fastest. Without factors there is one.
 func (s *Study) Cells() (cells []Cell) {
-	if s.Trial != nil {
-		return s.Trial.cells()
+	if p := s.Trial; p != nil { // the load as it is, and with the changes
+		return []Cell{{0, nil, "without " + p.String()}, {1, p.Changes, "with " + p.String()}}
 	}
 	all := [][]Flag{nil}
 	if s.Pair && len(s.Factors) > 0 {

@@ -66,11 +66,6 @@ func ParseChange(text string) (Flag, error) {
 // String returns the changes as they are written on the command line.
 func (p *Proposal) String() string { return Cell{At: p.Changes}.String() }
 
-// cells are the load as it is, and with the changes.
-func (p *Proposal) cells() []Cell {
-	return []Cell{{0, nil, "without " + p.String()}, {1, p.Changes, "with " + p.String()}}
-}
-
 // TrialDoc has the effects of the changes of a trial.
 type TrialDoc struct {
 	Control SideDoc  `json:"control"`
@@ -140,44 +135,34 @@ func effects(a, b *Side, delta, alpha float64) ([]Effect, error) {
 		return map[bool]float64{true: roughnessDelta, false: delta}[m == metric.Roughness]
 	}, alpha)
 	for _, c := range all {
-		e := Effect{Compared: c, Clear: c.Verdict != TooFew}
-		e.Verdict = changeOf(&c)
-		e.Sentence = e.sentence()
-		list = append(list, e)
+		list = append(list, effectOf(c))
 	}
 	return list, err
 }
 
-// changeOf returns the word of a trial for a comparison.
-func changeOf(c *Compared) Change {
-	words := map[bool]Change{true: Raised, false: Lowered}
+// effectOf puts a comparison in the words of a trial.
+func effectOf(c Compared) Effect {
+	e := Effect{Compared: c, Clear: c.Verdict != TooFew}
+	what, lower, higher := string(c.Metric), Lowered, Raised
 	if c.Metric == metric.Roughness {
-		words = map[bool]Change{true: Rougher, false: Steadier}
+		what, lower, higher = "the throughput over time", Steadier, Rougher
 	}
-	if !c.isTold() {
-		return Unchanged
-	}
-	return words[c.Shift > 0]
-}
-
-// sentence returns the effect in a sentence.
-func (e *Effect) sentence() string {
-	what := string(e.Metric)
-	if e.Metric == metric.Roughness {
-		what = "the throughput over time"
-	}
-	text := fmt.Sprintf("%s is %s", what, e.Verdict)
-	switch {
-	case e.Verdict != Unchanged && !e.Shift.IsKnown():
-		return text + " than nothing"
-	case e.Verdict != Unchanged:
-		return text + fmt.Sprintf(": %s (%s to %s)", theme.Signed(e.Shift), theme.Signed(e.Low), theme.Signed(e.High))
+	low, high, suffix := theme.Signed(c.Low), theme.Signed(c.High), " as far as these runs can tell"
+	switch e.Verdict = Unchanged; {
+	case c.isTold():
+		if e.Verdict = lower; c.Shift > 0 {
+			e.Verdict = higher
+		}
+		if suffix = " than nothing"; c.Shift.IsKnown() {
+			suffix = fmt.Sprintf(": %s (%s to %s)", theme.Signed(c.Shift), low, high)
+		}
 	case e.Clear:
-		return text + fmt.Sprintf(": the shift is between %s and %s", theme.Signed(e.Low), theme.Signed(e.High))
-	case e.Seen > 0:
-		return text + fmt.Sprintf(" as far as these runs can tell: they would have shown a shift of %s", theme.Percent(e.Seen))
+		suffix = fmt.Sprintf(": the shift is between %s and %s", low, high)
+	case c.Seen > 0:
+		suffix += ": they would have shown a shift of " + theme.Percent(c.Seen)
 	}
-	return text + " as far as these runs can tell"
+	e.Sentence = fmt.Sprintf("%s is %s%s", what, e.Verdict, suffix)
+	return e
 }
 
 // sentence returns the effects of a trial in a sentence.
@@ -192,11 +177,10 @@ func (d *TrialDoc) sentence() string {
 		}
 		steady = steady || e.Metric == metric.Roughness
 	}
-	for _, failed := range d.Control.FailedMetrics {
-		text += "; without it " + failed
-	}
-	for _, failed := range d.Changed.FailedMetrics {
-		text += "; with it " + failed
+	for i, side := range []SideDoc{d.Control, d.Changed} {
+		for _, failed := range side.FailedMetrics {
+			text += []string{"; without it ", "; with it "}[i] + failed
+		}
 	}
 	if n := d.Control.ClientBound + d.Changed.ClientBound; n > 0 {
 		text += fmt.Sprintf("; kt or its host was the limit of %s, which can hide what a change does", theme.Plural(n, "run", "runs"))

@@ -189,11 +189,7 @@ func checkOwnPath(p string) error {
 func (t *Tree) SysctlTo(key, value string) (Change, error) {
 	keys := changeable()
 	if !slices.Contains(keys, key) {
-		hint := "kt tune --list shows what kt changes"
-		if n := suggest.Nearest(key, keys); n != "" {
-			hint = "did you mean " + n + "?"
-		}
-		return Change{}, fmt.Errorf("sysctl %s is not among the kernel settings that kt changes; %s", key, hint)
+		return Change{}, fmt.Errorf("sysctl %s is not among the kernel settings that kt changes%s", key, suggest.Hint(key, keys, "; kt tune --list shows what kt changes"))
 	}
 	c := Change{Kind: WriteFile, Path: "/proc/sys/" + sysctlPath(key), New: decimals(normal(value))}
 	c.Setting = targets()[slices.IndexFunc(targets(), func(t target) bool { return t.Path == c.Path })].setting

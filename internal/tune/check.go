@@ -250,20 +250,14 @@ func unknown(name string, names []string) error {
 
 // didYouMean is "; did you mean X?" for the name most like another, or like its last part: "swappiness" is vm.swappiness.
 func didYouMean(name string, names []string) string {
-	n := suggest.Nearest(name, names)
-	if n == "" {
-		last := make([]string, len(names))
-		for i, full := range names {
-			last[i] = full[strings.LastIndexByte(full, '.')+1:]
-		}
-		if n = suggest.Nearest(name, last); n != "" {
-			n = names[slices.Index(last, n)]
-		}
+	last := make([]string, len(names))
+	for i, full := range names {
+		last[i] = full[strings.LastIndexByte(full, '.')+1:]
 	}
-	if n == "" {
-		return ""
+	if n := suggest.Nearest(name, last); n != "" && suggest.Nearest(name, names) == "" {
+		return "; did you mean " + names[slices.Index(last, n)] + "?"
 	}
-	return "; did you mean " + n + "?"
+	return suggest.Hint(name, names, "")
 }
 
 // Schema is the version of the document that --output json writes: another when a field changes its meaning or goes away.

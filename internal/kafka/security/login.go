@@ -15,6 +15,7 @@ import (
 	"github.com/twmb/franz-go/pkg/sasl/scram"
 
 	"github.com/kt-bench/kt/internal/secret"
+	"github.com/kt-bench/kt/internal/suggest"
 )
 
 // Mechanisms are the values of sasl.mechanism.
@@ -52,7 +53,7 @@ func (v *values) login() *login {
 		"GSSAPI":        {"com.sun.security.auth.module.Krb5LoginModule", v.kerberos},
 	}[name]
 	if chosen.build == nil {
-		v.bad(property, "%q is no mechanism of %s%s", name, strings.Join(Mechanisms, ", "), nearest(name, Mechanisms))
+		v.bad(property, "%q is no mechanism of %s%s", name, strings.Join(Mechanisms, ", "), suggest.Hint(name, Mechanisms, ""))
 		return nil
 	}
 	m, ok := v.module(name, chosen.class)

@@ -118,7 +118,7 @@ func TestAWrongPropertyNamesItsSourceAndShowsNoSecret(t *testing.T) {
 		want  string
 	}{
 		{[]string{"security.protocol=hunter2"}, "security.protocol (from client.properties:7): must be PLAINTEXT"},
-		{[]string{ssl, "ssl.truststor.location=hunter2"}, `unknown property "ssl.truststor.location" (from client.properties:7): did you mean ssl.truststore.location?`},
+		{[]string{ssl, "ssl.truststor.location=hunter2"}, `unknown property "ssl.truststor.location" (from client.properties:7); did you mean ssl.truststore.location?`},
 		{[]string{ssl, "ssl.truststore.location=/not/there"}, "ssl.truststore.location=/not/there: no such file or directory (from client.properties:7)"},
 		{[]string{ssl, "ssl.truststore.type=BKS"}, "must be JKS, PKCS12 or PEM"},
 		{[]string{ssl, "ssl.enabled.protocols=TLSv1.1,TLSv1.3"}, "cannot leave out a version"},

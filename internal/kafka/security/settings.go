@@ -18,6 +18,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/secret"
+	"github.com/kt-bench/kt/internal/suggest"
 )
 
 // Settings are how to connect to the brokers of one cluster. Parse makes them; the zero value connects in plain text. They
@@ -209,7 +210,7 @@ func (v *values) check() {
 	for _, name := range slices.Sorted(maps.Keys(v.given)) {
 		i := slices.Index(names, name)
 		if i < 0 {
-			v.problems = append(v.problems, fmt.Errorf("unknown property %q%s%s", name, v.from(name), nearest(name, names)))
+			v.problems = append(v.problems, fmt.Errorf("unknown property %q%s%s", name, v.from(name), suggest.Hint(name, names, "")))
 			continue
 		}
 		value := strings.TrimSpace(v.given[name].Value)

@@ -3,8 +3,6 @@ package security
 import (
 	"slices"
 	"strings"
-
-	"github.com/kt-bench/kt/internal/suggest"
 )
 
 // Property is a security property of Kafka's Java clients.
@@ -150,13 +148,6 @@ func find(name string) (Property, bool) {
 		return Property{}, false
 	}
 	return all[i], true
-}
-
-func nearest(name string, among []string) string {
-	if n := suggest.Nearest(name, among); n != "" {
-		return ": did you mean " + n + "?"
-	}
-	return ""
 }
 
 // About says what kt does with a property, and with a value other than the default.

@@ -16,6 +16,7 @@ import (
 	"github.com/kt-bench/kt/internal/input"
 	"github.com/kt-bench/kt/internal/keystore"
 	"github.com/kt-bench/kt/internal/secret"
+	"github.com/kt-bench/kt/internal/suggest"
 )
 
 type transport struct {
@@ -96,7 +97,7 @@ func (v *values) suites(t *transport) {
 			for _, s := range suites() {
 				known = append(known, s.Name)
 			}
-			v.warn("%s%s: Go does not have the suite %q%s; it is left out", property, v.from(property), name, nearest(name, known))
+			v.warn("%s%s: Go does not have the suite %q%s; it is left out", property, v.from(property), name, suggest.Hint(name, known, ""))
 			continue
 		}
 		if s := suites()[i]; slices.Equal(s.SupportedVersions, []uint16{tls.VersionTLS13}) {

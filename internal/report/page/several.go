@@ -48,8 +48,12 @@ func Several(w io.Writer, runs []result.Result, files []string) error {
 		all, names, results = append(all, newRunPage(r)), append(names, letter(i)), append(results, &runs[i])
 	}
 	differs := report.DifferTable(names...) // what may explain the differences
-	for _, f := range study.Differ(results) {
-		differs.Add(f.What, f.Values)
+	for what, values := range study.Differ(results) {
+		row := make([]string, len(values))
+		for i, v := range values {
+			row[i] = strings.Join(v, "") // "": the run has none
+		}
+		differs.Add(what, row)
 	}
 	d.Sections = []doc.Section{
 		{ID: "runs", Title: "Runs", Columns: true, Blocks: all.list(files)},
