@@ -66,33 +66,25 @@ func (t *Writer) Head(d *Document) {
 	t.Heading(d.Command, d.Subject, d.Tags)
 	t.Paragraph(2, Muted, d.Question)
 	t.Paragraph(2, Muted, strings.Join(d.About, ", "))
-	t.command(d)
+	switch line := " "; {
+	case len(d.Args) == 0:
+	case t.Width == 0 || !t.Full:
+		t.Line("  " + t.Paint(Muted, t.Cut(d.CommandLine(), 2)))
+	default: // on as many lines as the terminal needs, in a form that a shell takes
+		for i, arg := range d.Args {
+			if arg = theme.Quoted(arg); i > 0 && t.th.Width(line+" "+arg) > t.limit()-len(` \`) {
+				t.Line(t.Paint(Muted, line+` \`))
+				line = "   "
+			}
+			line += " " + arg
+		}
+		t.Line(t.Paint(Muted, line))
+	}
 	t.Paragraph(2, Muted, d.Line)
 	for _, alert := range d.Alerts {
 		for i, line := range t.Wrap(t.measured(alert), t.wrapAt()-4) {
 			t.Line("  " + t.Paint(Warn, []string{string(t.th.Glyphs.Alert) + " ", "  "}[min(i, 1)]+line))
 		}
-	}
-}
-
-// command writes the command line: cut to one line, or with Full on as many as the terminal needs, in a form that a shell takes.
-func (t *Writer) command(d *Document) {
-	if t.Width == 0 || !t.Full {
-		if len(d.Args) > 0 {
-			t.Line("  " + t.Paint(Muted, t.Cut(d.CommandLine(), 2)))
-		}
-		return
-	}
-	line := " "
-	for i, arg := range d.Args {
-		if arg = theme.Quoted(arg); i > 0 && t.th.Width(line+" "+arg) > t.limit()-len(` \`) {
-			t.Line(t.Paint(Muted, line+` \`))
-			line = "   "
-		}
-		line += " " + arg
-	}
-	if len(d.Args) > 0 {
-		t.Line(t.Paint(Muted, line))
 	}
 }
 

@@ -69,23 +69,16 @@ func (c *Cluster) listener(ctx context.Context, broker int32, addr string) ([]st
 			fmt.Sprintf("set advertised.listeners of broker %d to a name that clients resolve, or add the name to DNS or /etc/hosts", broker),
 		}
 	}
-	if err = c.unreached(addr); err == nil {
+	said := slices.IndexFunc(c.Unreached, func(err error) bool { return strings.HasPrefix(err.Error(), addr+": ") })
+	if said >= 0 { // as a bootstrap server, so that it is not waited for twice
+		err = errors.Unwrap(c.Unreached[said])
+	} else {
 		err = c.access.reach(ctx, addr)
 	}
 	if err != nil {
 		return ips, &ListenerError{broker, addr, err, c.mend(broker, ips[0], err)}
 	}
 	return ips, nil
-}
-
-// unreached returns why an address did not answer as a bootstrap server, so that it is not waited for twice.
-func (c *Cluster) unreached(addr string) error {
-	for _, err := range c.Unreached {
-		if strings.HasPrefix(err.Error(), addr+": ") {
-			return errors.Unwrap(err)
-		}
-	}
-	return nil
 }
 
 func (c *Cluster) mend(broker int32, ip string, err error) string {

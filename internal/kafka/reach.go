@@ -48,7 +48,13 @@ func (a Access) reach(ctx context.Context, addr string) error {
 	within := cmp.Or(a.Timeout, defaultTimeout)
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
-	conn, err := a.dial(ctx, addr, within)
+	part := within
+	if a.Security.Encrypts() { // a TLS handshake leaves a part of the time to ask in plain text
+		part = within * 3 / 4
+	}
+	connecting, connected := context.WithTimeout(ctx, part)
+	defer connected()
+	conn, err := a.Security.Dial((&net.Dialer{}).DialContext)(connecting, "tcp", addr)
 	var handshake *security.HandshakeError
 	switch {
 	case errors.As(err, &handshake):
@@ -75,16 +81,6 @@ func (a Access) reach(ctx context.Context, addr string) error {
 		return errZooKeeper
 	}
 	return errors.New("it closes the connection on a Kafka request: name a PLAINTEXT listener of a broker")
-}
-
-// dial connects to an address. A TLS handshake leaves a part of the time to ask in plain text.
-func (a Access) dial(ctx context.Context, addr string, within time.Duration) (net.Conn, error) {
-	if a.Security.Encrypts() {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, within*3/4)
-		defer cancel()
-	}
-	return a.Security.Dial((&net.Dialer{}).DialContext)(ctx, "tcp", addr)
 }
 
 func stranger(who who, answer []byte) error {

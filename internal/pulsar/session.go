@@ -88,7 +88,17 @@ func (s *System) Connect(ctx context.Context, p *plan.Plan, o run.Options) (run.
 	}
 	c.producer.fit(p.Producers, c.topic.Partitions)
 	if p.Reads() {
-		c.nameSubscriptions(p.Read.Group, p.Read.Groups)
+		switch c.own = p.Read.Group == ""; {
+		case c.own: // with failover a broker waits for a second before it sends anything
+			c.subscriptions = []string{fmt.Sprintf("kt-%016x", rand.Uint64())}
+			c.consumer.derive("subscription.type", "exclusive", "no partition has more than one consumer")
+		case p.Read.Groups < 2:
+			c.subscriptions = []string{p.Read.Group}
+		default:
+			for g := range p.Read.Groups {
+				c.subscriptions = append(c.subscriptions, fmt.Sprintf("%s-%d", p.Read.Group, g))
+			}
+		}
 	}
 	return c, nil
 }
@@ -119,21 +129,6 @@ func (s *session) client() (client.Client, error) {
 		o.Authentication = client.NewAuthenticationToken(token)
 	}
 	return client.NewClient(o)
-}
-
-// nameSubscriptions names the subscriptions of the groups. With failover a broker waits for a second before it sends anything.
-func (s *session) nameSubscriptions(group string, groups int) {
-	switch s.own = group == ""; {
-	case s.own:
-		s.subscriptions = []string{fmt.Sprintf("kt-%016x", rand.Uint64())}
-		s.consumer.derive("subscription.type", "exclusive", "no partition has more than one consumer")
-	case groups < 2:
-		s.subscriptions = []string{group}
-	default:
-		for g := range groups {
-			s.subscriptions = append(s.subscriptions, fmt.Sprintf("%s-%d", group, g))
-		}
-	}
 }
 
 // reach opens a connection and closes it again. The client tries so often that its error does not tell what is wrong.
@@ -189,7 +184,10 @@ func (s *session) Open(_ context.Context, book *ledger.Book) (c run.Clients, err
 	accounts, o := queue.Begin(s.plan, s.topic.Partitions, book)
 	o.Fresh = s.topic.Created && s.plan.Share.IsZero()
 	if s.plan.Writes() {
-		c.Send, c.Limits = &producer{s, accounts}, queue.Limits(s.plan, s.producer.bufferBytes, s.pipelined(), s.DeliveryTimeout())
+		const usual = 2000 // two batches of usual size
+		perBatch := int(min(int64(s.producer.batchMessages), int64(s.producer.batchBytes)/max(1, int64(s.plan.Payload.MeanBytes()))))
+		unlimited := max(usual, 2*perBatch*s.topic.Partitions) // two batches of each partition
+		c.Send, c.Limits = &producer{s, accounts}, queue.Limits(s.plan, s.producer.bufferBytes, unlimited, s.DeliveryTimeout())
 		c.Limits.MaxBlock = max(s.producer.maxBlock, 1)
 	}
 	if s.plan.Reads() {
@@ -206,13 +204,6 @@ func (s *session) Open(_ context.Context, book *ledger.Book) (c run.Clients, err
 	}
 	c.Sources = append(c.Sources, newWatcher(s))
 	return c, nil
-}
-
-// pipelined returns how many messages wait for their receipts at an unlimited rate: two batches of each partition.
-func (s *session) pipelined() int {
-	const usual = 2000 // two batches of usual size
-	perBatch := int(min(int64(s.producer.batchMessages), int64(s.producer.batchBytes)/max(1, int64(s.plan.Payload.MeanBytes()))))
-	return max(usual, 2*perBatch*s.topic.Partitions)
 }
 
 // backlog returns how many messages wait, as the brokers say it.

@@ -113,19 +113,14 @@ func (a *Arrivals) watchEnd(ctx context.Context, ends []int64) {
 type look struct{ waiting, read []int64 }
 
 func (a *Arrivals) look(ctx context.Context) (l look, err error) {
-	read := a.read()
-	waiting, err := a.Backlog(ctx)
-	if err != nil {
-		return look{}, err
-	}
-	return look{waiting, read}, nil
+	l.read = a.read()
+	l.waiting, err = a.Backlog(ctx) // nil with an error
+	return l, err
 }
-
-func (l look) any(so func(n int64) bool) bool { return slices.ContainsFunc(l.waiting, so) }
 
 // nothing reports whether nothing waits in any queue.
 func (l look) nothing() bool {
-	return l.waiting != nil && !l.any(func(n int64) bool { return n != 0 })
+	return l.waiting != nil && !slices.ContainsFunc(l.waiting, func(n int64) bool { return n != 0 })
 }
 
 // empty reports whether a queue is empty: nothing waits in it, as at the look before, and nothing was read between the two.
@@ -171,22 +166,17 @@ func (a *Arrivals) Readers(ctx context.Context) ([]*ledger.Reader, error) {
 			}
 		}
 	}
-	if found || now.allEmpty(before) || a.Book.Verify(a.books...).Unchecked == 0 { // all came
+	switch {
+	case found || now.allEmpty(before) || a.Book.Verify(a.books...).Unchecked == 0: // all came
 		return a.books, nil
+	case err != nil:
+		return a.books, err
 	}
-	if err == nil {
-		err = now.left()
+	if slices.ContainsFunc(now.waiting, func(n int64) bool { return n < 0 }) {
+		err = errors.New("the system does not say how many messages of some queues wait")
+	}
+	if err == nil || slices.ContainsFunc(now.waiting, func(n int64) bool { return n > 0 }) {
+		err = errors.Join(err, errors.New("messages wait in the queues still, as while others write to them"))
 	}
 	return a.books, err
-}
-
-func (l look) left() error {
-	var errs []error
-	if l.any(func(n int64) bool { return n < 0 }) {
-		errs = append(errs, errors.New("the system does not say how many messages of some queues wait"))
-	}
-	if len(errs) == 0 || l.any(func(n int64) bool { return n > 0 }) {
-		errs = append(errs, errors.New("messages wait in the queues still, as while others write to them"))
-	}
-	return errors.Join(errs...)
 }

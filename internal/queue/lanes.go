@@ -117,10 +117,22 @@ func (l *Lanes) Fill(op *engine.Op, m *Outgoing, choose func(key []byte) int32) 
 
 // Settle reports the outcome of a message at a time: the name of an error, or "" that the system took it.
 func (l *Lanes) Settle(op *engine.Op, m *Outgoing, code string, at time.Duration) {
+	counted := false
 	if code == "" {
-		l.Acknowledge(op, m.Queue, m.seq, at)
+		if counted = op.Acknowledge(m.Queue, at); counted {
+			l.acked[m.Queue].Add(1)
+		}
 	} else {
-		l.Fail(op, m.Queue, m.seq, code)
+		counted = op.Fail(m.Queue, code)
+	}
+	if counted && l.account != nil {
+		l.mu.Lock()
+		if code == "" {
+			l.account.Acknowledged(m.Queue, m.seq, 1, -1)
+		} else {
+			l.account.Failed(m.Queue, m.seq, 1)
+		}
+		l.mu.Unlock()
 	}
 	if l.open.Add(-1) == 0 {
 		select {
@@ -164,26 +176,4 @@ func (l *Lanes) Stamp(op *engine.Op, key, value []byte, queue int32) (seq int64)
 	}
 	stamp.Put(value, ledger.Around{Key: key})
 	return stamp.Seq
-}
-
-// Acknowledge reports that the system took a message, by an answer at that time from the start of the run.
-func (l *Lanes) Acknowledge(op *engine.Op, queue int32, seq int64, at time.Duration) {
-	if !op.Acknowledge(queue, at) {
-		return
-	}
-	l.acked[queue].Add(1)
-	if l.account != nil {
-		l.mu.Lock()
-		l.account.Acknowledged(queue, seq, 1, -1)
-		l.mu.Unlock()
-	}
-}
-
-// Fail reports that a message was given up, with the name of an error.
-func (l *Lanes) Fail(op *engine.Op, queue int32, seq int64, code string) {
-	if op.Fail(queue, code) && l.account != nil {
-		l.mu.Lock()
-		l.account.Failed(queue, seq, 1)
-		l.mu.Unlock()
-	}
 }

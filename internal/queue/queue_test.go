@@ -66,7 +66,7 @@ func (w *writer) Do(op *engine.Op) bool {
 		w.waiting[at] = append(w.waiting[at], Message{Queue: at, Value: value, Redelivered: true})
 	}
 	w.sent++
-	w.Acknowledge(op, at, seq, op.Sent)
+	w.Settle(op, &Outgoing{Queue: at, seq: seq}, "", op.Sent)
 	return false
 }
 
@@ -183,12 +183,13 @@ func TestWhatIsNewestOfALostConnectionMayComeAgain(t *testing.T) {
 
 func TestASettingThatASystemDoesNotHaveIsRefusedByName(t *testing.T) {
 	given := map[string]plan.Given{"linger.ms": {Value: "5", Source: "--linger"}, "acks": {Value: "all", Source: "--acks"}, "no.such": {Value: "1", Source: "f:3"}}
-	err := Refuse("RabbitMQ", given, []string{"acks"}, map[string]string{"linger.ms": "messages go one by one"})
+	has := []Property[string]{{Name: "acks", Set: func(*string, string) error { return nil }}}
+	_, err := Set(new(string), "RabbitMQ", has, given, map[string]string{"linger.ms": "messages go one by one"})
 	if err == nil || !strings.Contains(err.Error(), "linger.ms (from --linger): RabbitMQ does not have it: messages go one by one") ||
 		!strings.Contains(err.Error(), "no.such (from f:3): RabbitMQ does not have it: leave it out; there is acks") || strings.Contains(err.Error(), "acks (from") {
 		t.Errorf("%v", err)
 	}
-	if err := Refuse("RabbitMQ", nil, nil, nil); err != nil {
+	if _, err := Set(new(string), "RabbitMQ", has, nil, nil); err != nil {
 		t.Error(err)
 	}
 }

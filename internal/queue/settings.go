@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -42,7 +43,14 @@ func Value(of []result.Setting, name string) string {
 // Set sets s to the properties that a system has: to what was given, and to the defaults of others. It returns all of them.
 // nearest tells what comes nearest to properties that it does not have.
 func Set[S any](s *S, system string, has []Property[S], given map[string]plan.Given, nearest map[string]string) ([]result.Setting, error) {
-	errs := []error{Refuse(system, given, Names(has), nearest)}
+	var errs []error
+	names := Names(has)
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		if !slices.Contains(names, name) {
+			advice := cmp.Or(nearest[name], "leave it out; there is "+strings.Join(names, ", "))
+			errs = append(errs, plan.At(given[name].Source, name, "%s does not have it: %s", system, advice))
+		}
+	}
 	var all []result.Setting
 	for _, p := range has {
 		at := result.Setting{Name: p.Name, Value: p.Default, Default: p.Default, Source: "default", Client: p.Client}
@@ -89,21 +97,4 @@ func Choice[V any](value string, words map[string]V, into *V) error {
 	}
 	*into = v
 	return nil
-}
-
-// Refuse returns an error for each property that a system does not have. has lists those that it has, and nearest tells what
-// comes nearest to others.
-func Refuse(system string, given map[string]plan.Given, has []string, nearest map[string]string) error {
-	var errs []error
-	for _, name := range slices.Sorted(maps.Keys(given)) {
-		if slices.Contains(has, name) {
-			continue
-		}
-		advice := nearest[name]
-		if advice == "" {
-			advice = "leave it out; there is " + strings.Join(has, ", ")
-		}
-		errs = append(errs, plan.At(given[name].Source, name, "%s does not have it: %s", system, advice))
-	}
-	return errors.Join(errs...)
 }

@@ -61,10 +61,6 @@ func (m *management) get(ctx context.Context, path string, into any) (err error)
 	return err
 }
 
-func (m *management) answers(ctx context.Context, node string) bool {
-	return m.Get(ctx, m.own[node]+"/api/whoami", nil) == nil
-}
-
 // describe completes a cluster with its nodes, whose names are their racks. It notes where they and their APIs listen.
 func (m *management) describe(ctx context.Context, c *result.Cluster) error {
 	var overview struct {

@@ -56,16 +56,12 @@ const writeAt = 64 << 10
 // maxPending bounds the memory of a connection whose oldest message has no confirm, while later ones have theirs.
 const maxPending = 1 << 20
 
-func (o *publisher) room() int {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return maxPending - len(o.pending)
-}
-
 func (w *worker) publishSome(o *publisher) error {
+	o.mu.Lock()
+	room := maxPending - len(o.pending)
+	o.mu.Unlock()
 	newest := uint64(0)
-	o.batch = o.batch[:0]
-	for room := o.room(); len(o.batch) < writeAt && room > 0; room-- {
+	for o.batch = o.batch[:0]; len(o.batch) < writeAt && room > 0; room-- {
 		op := w.oldest(math.MaxInt64)
 		if op == nil {
 			break

@@ -93,7 +93,7 @@ func (w *watcher) nodes(ctx context.Context) (events []stats.Event) {
 	answers := make([]bool, len(w.cluster.Brokers))
 	var asking sync.WaitGroup
 	for i, b := range w.cluster.Brokers {
-		asking.Go(func() { answers[i] = w.management.answers(ctx, b.Rack) })
+		asking.Go(func() { answers[i] = w.management.Get(ctx, w.management.own[b.Rack]+"/api/whoami", nil) == nil })
 	}
 	running, _ := w.management.nodes(ctx) // without an answer, another one is asked next time
 	asking.Wait()

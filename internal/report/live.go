@@ -110,16 +110,9 @@ func (l *Live) Observe(s run.Second) {
 		return
 	}
 	s, l.pending = l.pending, run.Second{}
-	// A short interval at the end would look like a collapse of the rate.
-	if !over || length >= time.Second/2 {
-		l.writeInterval(&s)
-	}
-}
-
-// writeInterval writes a line. An error of progress does not end the run.
-func (l *Live) writeInterval(s *run.Second) {
 	w, p := stats.Merge(s.Windows...), &l.plan
 	switch perf := l.o.Output == "perf-test"; {
+	case over && length < time.Second/2: // it would look like a collapse of the rate
 	case w.Empty() && !perf && s.Snapshot.Stage == result.Draining:
 		l.o.Draining(s.Snapshot.Buffered)
 	case w.Empty():
@@ -129,7 +122,8 @@ func (l *Live) writeInterval(s *run.Second) {
 	case perf:
 		l.note(writePerfInterval(l.o.Stdout, &w))
 	default:
-		_, _ = fmt.Fprintln(l.o.Stderr, progress(l.o.Now(), &w, s.Sample, p, &s.Snapshot.ConsumerLag))
+		_, _ = fmt.Fprintln(l.o.Stderr, progress( // an error of progress does not end the run
+			l.o.Now(), &w, s.Sample, p, &s.Snapshot.ConsumerLag))
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/csv"
 	"fmt"
+	"maps"
 	"regexp"
 	"strconv"
 	"strings"
@@ -231,42 +232,11 @@ func TestTextOfAMergedResultSaysWhatMattersFirst(t *testing.T) {
 	}
 	groups := mergedMixed()
 	groups.Verify = &ledger.Verdict{Readers: 1, Acknowledged: 4000, AcknowledgedRead: 4000}
-	for _, tc := range []struct {
-		name     string
-		of       result.Result
-		has, not []string
-	}{
-		{"too short a run has no rates", short, []string{
-			"throughput too short for a rate", "none: the processes", "too short for a rate; latencies",
-			"process records mean p50", "total 3,000 18.8ms", "vm15/1 1,000 18.8ms 14.7ms 51.2ms 52.2ms 52.3ms",
-			"all clients too short",
-		}, []string{"did not run together", "records/s mean", "records/s MiB/s"}},
-		{"one host's idle processes are one line", idle, []string{
-			"vm15/1,2: nothing was measured in it", "vm16/1,2,3: nothing", "vm17/1: nothing was measured",
-		}, []string{"vm15/1:", "vm16/1:"}},
-		{"one process has no spread of starts", lone, []string{"3.00s of 4.20s latencies", "histograms of 1 process, added up"}, []string{"apart", "1 processes"}},
-		{"rates of the whole run need no word", aligned, []string{"±120µs latencies: the"}, []string{"rates: "}},
-		{"one process ran together with itself", brief, []string{"none: less than 1s was measured"}, []string{"together"}},
-		{"a gap is that of one process", gap, []string{"longest gap vm15/2 ", "for 3.00s, from 2.00s on"}, []string{"nothing was acknowledged"}},
-		{"what was asked for is told where parts are lost", few, []string{"(target 1,000 (1,333 with the lost processes), offered"}, nil},
-		{"reading that failed is not complete", broken, []string{"reading failed"}, nil},
-		{"what could not be read of a host is not 0", blind, []string{"vm14 broker – – – – –"}, []string{" 0% of", "0% 0 B"}},
-		{"parts that each had one reader are no groups", groups, []string{"4,000 of 4,000 acknowledged records were read once"}, []string{"groups"}},
-		{"a bound that nobody knows is not made up", early, []string{"438µs apart rates: "}, []string{"±"}},
-		{"parts that were started one by one go by their clocks", all["merged_consume"], []string{"by each host's own clock"}, []string{"±"}},
-		{"what a state means is told where nothing better is known", untold, []string{"acknowledged; its run file was cut off"}, nil},
-		{"a run where all went well tells of no others", all["merged_consume"], []string{"complete"}, []string{"left out 1", "2 of 2"}},
-		{"where no host was watched there is no table of it", all["merged_consume"], nil, []string{"how busy", "not watched"}},
-		{"a host with one process needs no second row", all["merged_consume"], nil, []string{" 1 667", " 1 333"}},
-	} {
-		text := oneSpace(written(t, Text, tc.of, Options{Options: doc.Options{Verbose: true}}))
-		must.Has(t, tc.name, text, tc.has...)
-		for _, s := range tc.not {
-			if strings.Contains(text, s) {
-				t.Errorf("%s: %q is in:\n%s", tc.name, s, written(t, Text, tc.of, Options{Options: doc.Options{Verbose: true}}))
-			}
-		}
-	}
+	maps.Copy(all, map[string]result.Result{
+		"untold": untold, "early": early, "short": short, "lone": lone, "brief": brief, "aligned": aligned,
+		"gap": gap, "idle": idle, "few": few, "broken": broken, "blind": blind, "groups": groups,
+	})
+	tells(t, all)
 }
 
 // many is a result of so many processes on each of so many hosts.

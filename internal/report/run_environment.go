@@ -30,7 +30,7 @@ func settingsSection(r *result.Result) doc.Section {
 		}
 	}
 	configs := doc.NewTable("topic-configs", "Configurations of the topic", "topic|words", "name|words", "value|words")
-	topics := topicsOf(r)
+	topics := r.Environment.AllTopics()
 	for _, topic := range topics[:min(maxRows, len(topics))] {
 		for _, name := range slices.Sorted(maps.Keys(topic.Configs)) {
 			configs.Add(topic.Name, name, topic.Configs[name])
@@ -41,10 +41,6 @@ func settingsSection(r *result.Result) doc.Section {
 		doc.Details{Summary: fmt.Sprintf("All %d settings", len(all.Rows)), Blocks: []doc.Block{all}},
 		doc.Details{Summary: fmt.Sprintf("All %d configurations of the topic", len(configs.Rows)), Blocks: []doc.Block{configs}},
 	}}
-}
-
-func topicsOf(r *result.Result) []result.Topic {
-	return pick(len(r.Environment.Topics) > 0, r.Environment.Topics, []result.Topic{r.Environment.Topic})
 }
 
 // environment is the host, the cluster and the topic, and how this client was used apart from what the figures say of it, in a page.
@@ -71,7 +67,7 @@ func environment(r *result.Result) doc.Section {
 	for _, b := range e.Cluster.Brokers {
 		cluster.List("broker "+strconv.Itoa(int(b.ID)), strings.TrimSuffix(b.Addr+", rack "+b.Rack, ", rack "))
 	}
-	for _, t := range topicsOf(r) {
+	for _, t := range r.Environment.AllTopics() {
 		factor := pick(t.ReplicationFactor > 0, strconv.Itoa(t.ReplicationFactor), "not known")
 		cluster.List("topic "+t.Name, plural(t.Partitions, "partition")+", replication factor "+factor+pick(t.Created, ", created by this run", ""))
 	}

@@ -43,7 +43,18 @@ func happened(r *result.Result) doc.Section {
 		f.If(n > 0, "", doc.Bad, plural(n, "record")+" failed or "+either(n, "was", "were")+" never answered")
 	}
 	if o != nil && o.LongestGapMS != nil && (o.BeganWith != "" || millis(o.LongestGapMS) >= longGap) {
-		f.Add("longest gap", doc.Plain, longestGap(r))
+		whose := "nothing was acknowledged"
+		if merged(r) { // others may have gone on
+			whose = cmp.Or(o.LongestGapOf, "one process") + " had no acknowledgement"
+		}
+		longest, in := *o.LongestGapMS-1, ""
+		for _, p := range r.Partitions {
+			if p.LongestGap != nil && p.LongestGap.LengthMS > longest {
+				longest, in = p.LongestGap.LengthMS, fmt.Sprintf("; in %s for %s", place(&p), theme.Duration(millis(&p.LongestGap.LengthMS)))
+			}
+		}
+		from := theme.Duration(seconds(*o.LongestGapFromSeconds))
+		f.Add("longest gap", doc.Plain, fmt.Sprintf("%s for %s, from %s on%s", whose, theme.Duration(millis(o.LongestGapMS)), from, in))
 	}
 	events := make([]doc.Event, len(r.Events))
 	for i, e := range r.Events {
@@ -55,22 +66,6 @@ func happened(r *result.Result) doc.Section {
 		s.Blocks = append(s.Blocks, doc.Details{Summary: plural(len(more), "more event"), Blocks: []doc.Block{doc.Events{Rows: more}}})
 	}
 	return s
-}
-
-// longestGap says how long nothing was acknowledged, and in which partition longest. There must have been a gap.
-func longestGap(r *result.Result) string {
-	o, whose := r.Outage, "nothing was acknowledged"
-	if merged(r) { // others may have gone on
-		whose = cmp.Or(o.LongestGapOf, "one process") + " had no acknowledgement"
-	}
-	s := fmt.Sprintf("%s for %s, from %s on", whose, theme.Duration(millis(o.LongestGapMS)), theme.Duration(seconds(*o.LongestGapFromSeconds)))
-	longest, in := *o.LongestGapMS-1, ""
-	for _, p := range r.Partitions {
-		if p.LongestGap != nil && p.LongestGap.LengthMS > longest {
-			longest, in = p.LongestGap.LengthMS, fmt.Sprintf("; in %s for %s", place(&p), theme.Duration(millis(&p.LongestGap.LengthMS)))
-		}
-	}
-	return s + in
 }
 
 // afterFault says when what was as before, after a fault.

@@ -166,9 +166,6 @@ var stateReasons = map[result.PartState]string{
 	result.PartLate: "it began too late to be measured with the others",
 }
 
-// maxGapRows is how many gaps a summary lists.
-const maxGapRows = 10
-
 // verification is how many records are read, lost, or something else.
 func verification(r *result.Result) doc.Section {
 	s := doc.Section{ID: "verification", Title: "Verification", Captions: true}
@@ -193,7 +190,17 @@ func verification(r *result.Result) doc.Section {
 	for _, why := range v.Blame {
 		f.Add("", doc.Muted, why)
 	}
-	s.Blocks = append(s.Blocks, gaps(v, &r.Environment))
+	t := doc.NewTable("lost", "where records were lost", "lost in|name", "producer|1", "its numbers|2", "records", "between offsets", "due after (UTC)|words|3")
+	const most = 10
+	for _, gap := range v.Gaps[:min(most, len(v.Gaps))] {
+		in := partition(&r.Environment, gap.Partition)
+		t.Add(place(&in)+pick(v.Readers > 1, fmt.Sprintf(" by group %d", gap.Reader), ""), gap.Producer, between(gap.First, gap.Last), theme.Count(gap.Count),
+			between(gap.OffsetBefore, gap.OffsetAfter), pick(gap.DueBefore.IsZero(), none, gap.DueBefore.UTC().Format(time.TimeOnly+".000")))
+	}
+	if n := int64(len(v.Gaps)) + v.GapsBeyond - most; n > 0 {
+		t.Note = theme.Count(n) + " more such " + either(n, "place", "places")
+	}
+	s.Blocks = append(s.Blocks, t)
 	return s
 }
 
@@ -257,20 +264,6 @@ func counted(of ...count) string {
 		}
 	}
 	return strings.Join(parts, ", ")
-}
-
-// gaps has a row for each place where records were lost.
-func gaps(v *ledger.Verdict, env *result.Environment) *doc.Table {
-	t := doc.NewTable("lost", "where records were lost", "lost in|name", "producer|1", "its numbers|2", "records", "between offsets", "due after (UTC)|words|3")
-	for _, gap := range v.Gaps[:min(maxGapRows, len(v.Gaps))] {
-		in := partition(env, gap.Partition)
-		t.Add(place(&in)+pick(v.Readers > 1, fmt.Sprintf(" by group %d", gap.Reader), ""), gap.Producer, between(gap.First, gap.Last), theme.Count(gap.Count),
-			between(gap.OffsetBefore, gap.OffsetAfter), pick(gap.DueBefore.IsZero(), none, gap.DueBefore.UTC().Format(time.TimeOnly+".000")))
-	}
-	if n := int64(len(v.Gaps)) + v.GapsBeyond - maxGapRows; n > 0 {
-		t.Note = theme.Count(n) + " more such " + either(n, "place", "places")
-	}
-	return t
 }
 
 // between returns a range of numbers; -1 is none.

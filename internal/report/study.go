@@ -64,13 +64,22 @@ func gridDoc(all *doc.Document, d *study.Document) {
 		}
 	}
 	all.List = runs
+	each := placed(d.Study, "run-table", "Each run", "run", string(metric.Rate), string(metric.P99), "limit|words", "file|name")
+	for _, r := range runs {
+		texts := placeOf(d.Study, r.At, r.Load)
+		for _, m := range []study.Metric{metric.Rate, metric.P99} {
+			v, ok := r.Measures[m]
+			texts = append(texts, pick(ok, Figure(m, v), none))
+		}
+		each.Add(r.Turn, texts, r.Limit.String(), r.File)
+	}
 	all.Sections = []doc.Section{
 		{ID: "plots", Title: "By factor", For: doc.InPage, Columns: true, Blocks: factorPlots(d)},
 		{ID: "cells", Title: "Cells", Blocks: []doc.Block{cellTable(d)}},
 		compared,
 		{ID: "faults", Title: "Faults", Blocks: []doc.Block{faultTable(d)}},
 		published(d),
-		{ID: "runs", Title: "Runs", Blocks: []doc.Block{doc.Details{Summary: "Runs", For: doc.InPage | doc.InDetails, Blocks: []doc.Block{runTable(d.Study, runs)}}}},
+		{ID: "runs", Title: "Runs", Blocks: []doc.Block{doc.Details{Summary: "Runs", For: doc.InPage | doc.InDetails, Blocks: []doc.Block{each}}}},
 	}
 }
 
@@ -206,20 +215,6 @@ type oneRun struct {
 	Turn   int               `json:"turn"`
 	Repeat int               `json:"repeat"`
 	study.LoadFigures
-}
-
-// runTable has a row for each load of each run.
-func runTable(s *study.Study, runs []oneRun) *doc.Table {
-	t := placed(s, "run-table", "Each run", "run", string(metric.Rate), string(metric.P99), "limit|words", "file|name")
-	for _, r := range runs {
-		texts := placeOf(s, r.At, r.Load)
-		for _, m := range []study.Metric{metric.Rate, metric.P99} {
-			v, ok := r.Measures[m]
-			texts = append(texts, pick(ok, Figure(m, v), none))
-		}
-		t.Add(r.Turn, texts, r.Limit.String(), r.File)
-	}
-	return t
 }
 
 // Figure writes a value of a metric for people, in a column that has its unit.

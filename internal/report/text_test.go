@@ -28,6 +28,23 @@ import (
 	"github.com/kt-bench/kt/internal/theme"
 )
 
+// tells checks the rows of a test: what the texts of results have, and what not.
+func tells(t *testing.T, all map[string]result.Result) {
+	t.Helper()
+	for _, tc := range must.Rows[[]struct {
+		Name, Of string
+		Has, Not []string
+	}](t, "text_read") {
+		text := oneSpace(written(t, Text, all[tc.Of], Options{Options: doc.Options{Verbose: true}}))
+		must.Has(t, tc.Name, text, tc.Has...)
+		for _, s := range tc.Not {
+			if strings.Contains(text, s) {
+				t.Errorf("%s: %q is in:\n%s", tc.Name, s, text)
+			}
+		}
+	}
+}
+
 func TestTextTellsOfReading(t *testing.T) {
 	all := results()
 	unsynchronised := all["consume"]
@@ -47,42 +64,8 @@ func TestTextTellsOfReading(t *testing.T) {
 	one.RecordsFailed = new(int64)
 	*one.RecordsFailed = 1
 	single.Outage, single.Events = &one, all["outage"].Events
-	for _, tc := range []struct {
-		name     string
-		of       result.Result
-		has, not []string
-	}{
-		{"gaps", gaps, []string{"; 1 record waits behind open transactions", "30 records were deleted before they were read: p1 (30)"}, nil},
-		{"a rate", paced, []string{"(target 1,000, in 3.97s)"}, nil},
-		{"a clock that nobody keeps in step", unsynchronised, []string{"not synchronised"}, []string{"at most 16"}},
-		{
-			"reading that found nothing", unread().Result(),
-			[]string{"records 0 read", "consumer lag 0 records", "this client 1.00 of 4 cores, 96 MiB"},
-			[]string{"waited for records", "of the time", "per million", "kept up"},
-		},
-		{"one of each", single, []string{"consumer lag 1 record at the end", "1 record failed or was never answered", "warm-up 1 record left out"}, []string{"lag 1 records", "up 1 records"}},
-		{"reading that could not go on", failed, []string{"until reading failed", "TOPIC_AUTHORIZATION_FAILED: orders"}, nil},
-		{"several topics", all["consume_timeout"], []string{
-			"kt consume ▸ orders and 1 more", "until none came for 10.0s", "NOT_LEADER_OR_FOLLOWER fetching 12", "8 rebalances of 400ms",
-			"were paced (--rate, --processing-time) 75%", "NOT kept up", "orders-eu/0 (20,000), orders/0 (40)", "from 0 (orders-eu/1) to 2,000 records (orders/0)",
-			"end to end 20 took longer", "error of this machine's is unknown", "timeline 500ms consumer 2 has other",
-		}, []string{"p50 0s", "outage", "longest gap", "verification"}},
-		{"one that is too slow", all["roundtrip_slow"], []string{
-			"growing by 700/s: NOT kept up", "not read at the end: 2,800", "p1 (2,400), p2 (400)", "limit the consumers", "sent → polled, mostly queueing",
-		}, nil},
-		{"one record at a time", all["one_at_a_time"], []string{"one at a time", "so none queues"}, []string{"mostly queueing", "service"}},
-	} {
-		text := written(t, Text, tc.of, Options{Options: doc.Options{Verbose: true}})
-		unwrapped := oneSpace(text)
-		for _, s := range tc.has {
-			must.Has(t, tc.name, unwrapped, oneSpace(s))
-		}
-		for _, s := range tc.not {
-			if strings.Contains(unwrapped, oneSpace(s)) {
-				t.Errorf("%s: %q is in:\n%s", tc.name, s, text)
-			}
-		}
-	}
+	maps.Copy(all, map[string]result.Result{"gaps": gaps, "paced": paced, "unsynchronised": unsynchronised, "single": single, "failed": failed, "unread": unread().Result()})
+	tells(t, all)
 }
 
 func TestTheVerdictOfVerificationIsOneSentence(t *testing.T) {

@@ -63,7 +63,11 @@ func (f *Fold) evidence() verdict.Evidence {
 		}
 	}
 	if e.Stall.Length >= verdict.StallAtRate {
-		e.Stall.Cause = f.line.causeOf(e.Stall.Gap)
+		// The stall of a whole run may be another one than the longest gap of a part.
+		known, to := f.line.gap, e.Stall.From+e.Stall.Length
+		if e.Stall.Cause = f.line.cause; e.Stall.Cause == "" || known.From >= to || e.Stall.From >= known.From+known.Length {
+			e.Stall.Cause = f.line.explain(e.Stall.From, to)
+		}
 		if strings.Contains(e.Stall.Cause, stats.KtIsThrottled) { // a quota that was told late is no stall either
 			e.Stall = verdict.Stall{}
 		}
@@ -105,15 +109,20 @@ func (f *Fold) readingEvidence(w *stats.Window) *verdict.Readers {
 		end := max(w.End, time.Duration(f.trailer.ElapsedSeconds*float64(time.Second)))
 		r.Idle, r.IdleCause = end-last, f.line.explain(last, end)
 	}
-	total, waited := f.reads.times(p.Read.Clients())
-	r.LagThere, r.Held = f.reads.there(), share(w.ReadHeld, total)
-	r.Unassigned, r.Fetching = share(w.RebalanceTime, total), share(slices.Max(append(slices.Collect(maps.Values(f.reads.sum.fetching)), 0)), total)
+	sum, behind := &f.reads.sum, f.reads.sum.behind
+	if float64(f.reads.old) >= replayed*float64(sum.window.Consumed) { // of a few seconds, the lag at the end of each shows too little
+		behind = sum.replaying
+	}
+	outside := time.Duration(p.Read.Clients()) * (sum.outside + f.reads.since.outside)
+	total := max(0, sum.window.ReadTime-outside) // of all readers, from the first record to the last
+	r.LagThere, r.Held = share(behind, sum.total), share(w.ReadHeld, total)
+	r.Unassigned, r.Fetching = share(w.RebalanceTime, total), share(slices.Max(append(slices.Collect(maps.Values(sum.fetching)), 0)), total)
 	// Readers without partitions wait all the time, and that shows nothing.
 	idle := 0.0
 	if n := f.header.Environment.Partitions(); n > 0 && p.Read.Consumers > n {
 		idle = 1 - float64(n)/float64(p.Read.Consumers)
 	}
-	r.Waiting = max(0, share(waited, total)-idle) / (1 - idle)
+	r.Waiting = max(0, share(max(0, sum.window.ReadWait-outside), total)-idle) / (1 - idle)
 	return r
 }
 

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/result/verdict"
 	"github.com/kt-bench/kt/internal/stats"
 )
@@ -271,23 +270,6 @@ func Per(sum, of float64) float64 {
 		return 0
 	}
 	return sum / of
-}
-
-// clientUse returns kt's own use in the time of a sample, and that of its client in a window.
-func clientUse(u *host.Sample, w *stats.Window) ClientUse {
-	records, seconds := w.Acknowledged, u.Interval.Seconds()
-	if w.Offered == 0 {
-		records = w.Consumed
-	}
-	return ClientUse{
-		CPUSeconds: u.ProcessCPU * seconds, CPUSecondsPerMillion: Per(u.ProcessCPU*seconds, float64(records)) * 1e6,
-		CPUCores: u.ProcessCPU, CoresAvailable: u.Cores, HostCPUCores: u.HostCPU, HostCores: u.HostCores,
-		PeakResidentBytes: u.RSS, GCCPUCores: min(u.GCCPU, u.ProcessCPU), // Go estimates that of the collector from the clock, which may be more
-		GCPauseMaxUS:    time.Duration(u.GCPauseMax).Microseconds(),
-		CPUStoppedShare: u.Stopped, NetSentMiBPerSecond: Per(float64(u.NetSent)/mib, seconds),
-		BufferFullShare: share(w.BufferFull, w.ShardTime), InFlightShare: share(w.InFlightUse, w.ConnTime),
-		Transactions: w.Transactions, Aborted: w.Aborted, FailedConnects: w.FailedConnects,
-	}
 }
 
 // costShows is the least use of cores at which CPU time is a cost of the records: timers, the screen and

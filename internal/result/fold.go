@@ -108,7 +108,9 @@ func (f *Fold) AddWindow(w stats.Window) {
 	w.Events, w.EventsLeftOut = nil, nil // the timeline keeps them
 	w.Outage = f.MeasuredGap(&w)
 	f.total[stats.PhaseOf(w.Warmup)].Add(&w)
-	f.line.watchGap(f.longestGap(), w.End)
+	if g, l := f.longestGap(), &f.line; g.Length >= verdict.StallAtRate && (g.From != l.gap.From || w.End-g.From-g.Length <= normalTime) {
+		l.gap, l.cause = g, l.explain(g.From, g.From+g.Length) // while its events are new: they may be dropped later
+	}
 	f.settle(&w)
 	f.judge(&w)
 	if w.Warmup {
@@ -128,7 +130,15 @@ func (f *Fold) place(h host.Sample) {
 	}
 	for i, p := range f.points.of(f.second, h) {
 		f.series.add(p, &f.second[i])
-		f.now.point(p)
+		short := p.Seconds < ShortRow
+		if short && p.Acknowledged+p.Failed+p.Consumed+p.Events == 0 {
+			continue
+		}
+		p.CPUCores = p.knownCPU()
+		f.now.recent.add(p)
+		if !short && !p.Warmup {
+			f.now.peak, f.now.peakRead = max(f.now.peak, float64(p.Acknowledged)/p.Seconds), max(f.now.peakRead, float64(p.Consumed)/p.Seconds)
+		}
 	}
 	f.heat = f.heatOf(f.heat.columns, f.second)
 	f.now.follow(f.second, f.points.consumerLag, f.hosted)
@@ -183,19 +193,6 @@ func (f *Fold) took(w *stats.Window) time.Duration {
 	return w.ShardTime
 }
 
-// first returns when the first measured record was due; of a run that only reads, read. While there is none, the
-// measured part begins with the end of the warm-up.
-func (f *Fold) first() time.Duration {
-	m := &f.total[stats.Measured]
-	switch reads := f.header.Plan.ReadsOnly(); {
-	case reads && m.Consumed > 0:
-		return m.FirstRead
-	case !reads && m.Offered > 0:
-		return m.FirstDue
-	}
-	return f.header.Plan.Load.Warmup.Duration.Std()
-}
-
 // clients returns the number of clients of the load, at least 1.
 func (f *Fold) clients() int {
 	p := &f.header.Plan
@@ -229,7 +226,19 @@ func (f *Fold) client(m *stats.Window) ClientUse {
 			u = &f.reads.since.use
 		}
 	}
-	c, processes := clientUse(u, m), 1
+	records, seconds, processes := m.Acknowledged, u.Interval.Seconds(), 1
+	if m.Offered == 0 {
+		records = m.Consumed
+	}
+	c := ClientUse{
+		CPUSeconds: u.ProcessCPU * seconds, CPUSecondsPerMillion: Per(u.ProcessCPU*seconds, float64(records)) * 1e6,
+		CPUCores: u.ProcessCPU, CoresAvailable: u.Cores, HostCPUCores: u.HostCPU, HostCores: u.HostCores,
+		PeakResidentBytes: u.RSS, GCCPUCores: min(u.GCCPU, u.ProcessCPU), // Go estimates that of the collector from the clock, which may be more
+		GCPauseMaxUS:    time.Duration(u.GCPauseMax).Microseconds(),
+		CPUStoppedShare: u.Stopped, NetSentMiBPerSecond: Per(float64(u.NetSent)/mib, seconds),
+		BufferFullShare: share(m.BufferFull, m.ShardTime), InFlightShare: share(m.InFlightUse, m.ConnTime),
+		Transactions: m.Transactions, Aborted: m.Aborted, FailedConnects: m.FailedConnects,
+	}
 	if f.together != nil {
 		c.CPUCores, processes = f.together.Cores, f.together.Count
 	}
@@ -359,5 +368,9 @@ func (f *Fold) replay() bool {
 	case p.Read.From.Latest && f.reads.within > 0: // records of the first second were written in it
 		return false
 	}
-	return p.Read.ToEnd || f.reads.replay()
+	r, old := &f.reads, float64(f.reads.old)
+	if r.over > 0 { // an estimate of how many of old were written in the first window
+		old -= float64(r.appended) * float64(r.within) / float64(r.over)
+	}
+	return p.Read.ToEnd || float64(r.sum.window.Consumed) <= old
 }

@@ -114,14 +114,19 @@ func (e *Environment) Place(partition int32) (t *Topic, number int32) {
 
 // Partitions returns how many partitions the run's topics have.
 func (e *Environment) Partitions() int {
-	if len(e.Topics) == 0 {
-		return e.Topic.Partitions
-	}
 	n := 0
-	for i := range e.Topics {
-		n += e.Topics[i].Partitions
+	for _, t := range e.AllTopics() {
+		n += t.Partitions
 	}
 	return n
+}
+
+// AllTopics returns the topics of the run.
+func (e *Environment) AllTopics() []Topic {
+	if len(e.Topics) > 0 {
+		return e.Topics
+	}
+	return []Topic{e.Topic}
 }
 
 // Cluster is the cluster under test.

@@ -64,12 +64,6 @@ func (s *span) add(o *span) {
 	s.lag = max(s.lag, o.lag)
 }
 
-// waited reports whether records waited for an outcome in about all of the span, or for a reader.
-func (s *span) waited() bool {
-	w, since := &s.window, s.length-slack
-	return w.Oldest >= since || w.Offered > 0 && w.End-w.FirstDue >= since || w.Consumed == 0 && s.behind
-}
-
 // slack is by how much a stretch may be short of its length: a load ends when its last record is sent.
 const slack = 100 * time.Millisecond
 
@@ -128,7 +122,9 @@ func (f *Fold) judge(w *stats.Window) {
 		}
 		stretch := &j.recent[0]
 		if stretch.add(&one); stretch.long(j.expr.Over) {
-			j.close(f.figures(stretch), stretch.waited())
+			// Records waited for an outcome in about all of the stretch, or for a reader.
+			m, since := &stretch.window, stretch.length-slack
+			j.close(f.figures(stretch), m.Oldest >= since || m.Offered > 0 && m.End-m.FirstDue >= since || m.Consumed == 0 && stretch.behind)
 			j.recent = nil
 		}
 	}
@@ -301,8 +297,15 @@ type steady struct {
 func (f *Fold) settle(w *stats.Window) {
 	took, s, load := f.took(w), &f.steady, &f.header.Plan.Load
 	lasts := took > 0 // to the end of the window
+	m, first, reads := &f.total[stats.Measured], load.Warmup.Duration.Std(), f.header.Plan.ReadsOnly()
+	switch { // while nothing is measured, the measured part begins with the end of the warm-up
+	case reads && m.Consumed > 0:
+		first = m.FirstRead
+	case !reads && m.Offered > 0:
+		first = m.FirstDue
+	}
 	switch {
-	case f.header.Plan.ReadsOnly():
+	case reads:
 		lasts = took.Seconds() >= fullShare*w.Seconds()*float64(f.clients())
 	case !lasts && w.Offered > 0:
 		interval := (w.End - w.Start) / time.Duration(w.Offered)
@@ -311,7 +314,7 @@ func (f *Fold) settle(w *stats.Window) {
 	d := load.Duration.Std()
 	fills := (d <= 0 || w.End <= d+slack) &&
 		(w.End-w.Start+slack >= time.Second || slices.Contains(load.Rate.Bounds(), w.End) || w.End%time.Second == 0)
-	s.is = !w.Warmup && w.End > w.Start && w.Start >= max(s.warm, f.first()-slack) && lasts && fills && (w.Failed > 0 || !f.paused(w.Start, w.End))
+	s.is = !w.Warmup && w.End > w.Start && w.Start >= max(s.warm, first-slack) && lasts && fills && (w.Failed > 0 || !f.paused(w.Start, w.End))
 	if w.Warmup && took > 0 {
 		s.warm = w.End
 	}

@@ -72,26 +72,20 @@ func (d *Decoder) Decode(text []byte) (of Line, err error) {
 	case of.Header != nil:
 		err = CheckSchema(of.Header.Schema)
 	default:
-		err = d.check(&of)
+		if of.Window != nil {
+			err = d.totals.Add(of.Window)
+		}
+		if err == nil && of.Trailer != nil { // also in one line with a window
+			err = errors.Join(of.Trailer.check(), d.totals.End())
+		}
+		if err != nil {
+			err = fmt.Errorf("its numbers are impossible: %w", err)
+		}
 	}
 	if err != nil {
 		return Line{}, &BadLine{d.n, err}
 	}
 	return of, nil
-}
-
-// check returns an error if no run can have the numbers of a line after those before it.
-func (d *Decoder) check(of *Line) (err error) {
-	if of.Window != nil {
-		err = d.totals.Add(of.Window)
-	}
-	if err == nil && of.Trailer != nil { // also in one line with a window
-		err = errors.Join(of.Trailer.check(), d.totals.End())
-	}
-	if err != nil {
-		err = fmt.Errorf("its numbers are impossible: %w", err)
-	}
-	return err
 }
 
 // longest bounds the seconds of a run: a century.

@@ -66,30 +66,13 @@ func newNow(h *Header) now {
 	for _, b := range h.Environment.Cluster.Brokers {
 		n.brokers.of(b.ID).Addr = b.Addr
 	}
-	topics := h.Environment.Topics
-	if len(topics) == 0 {
-		topics = []Topic{h.Environment.Topic}
-	}
-	for i := range topics {
-		for id, r := range topics[i].Replicas {
+	for _, topic := range h.Environment.AllTopics() {
+		for id, r := range topic.Replicas {
 			of := &n.brokers.of(id).Replicas
 			of.All, of.InSync = of.All+r.All, of.InSync+r.InSync
 		}
 	}
 	return n
-}
-
-// point takes a point of the series.
-func (n *now) point(p Point) {
-	if p.Seconds < ShortRow && p.Acknowledged+p.Failed+p.Consumed+p.Events == 0 {
-		return
-	}
-	p.CPUCores = p.knownCPU()
-	n.recent.add(p)
-	if p.Seconds >= ShortRow && !p.Warmup {
-		n.peak = max(n.peak, float64(p.Acknowledged)/p.Seconds)
-		n.peakRead = max(n.peakRead, float64(p.Consumed)/p.Seconds)
-	}
 }
 
 // follow takes the windows of a second, and the consumer lag at its end. A window without length is late, and no second of its own.
@@ -98,7 +81,9 @@ func (n *now) follow(windows []stats.Window, lag int64, hosted bool) {
 		w := &windows[i]
 		n.outstanding += w.Offered - w.Acknowledged - w.Failed - w.Unknown
 		for _, e := range w.Events {
-			n.lead(&e)
+			if e.Kind == stats.LeaderMoved || e.Kind == stats.LeaderLost {
+				n.lead(&e)
+			}
 		}
 		for id, p := range w.Partitions {
 			if p.Outage.Length > n.worst.Length || p.Outage.Length == n.worst.Length && id < n.worst.ID {
@@ -121,7 +106,7 @@ func (n *now) follow(windows []stats.Window, lag int64, hosted bool) {
 	if hosted {
 		slim.Response, slim.EndToEnd = second.Response, second.EndToEnd
 	}
-	n.tail.add(slim)
+	n.tail = slices.DeleteFunc(append(n.tail, slim), func(w stats.Window) bool { return w.End <= second.End-tailTime })
 	n.brokers.add(&second)
 	n.unanswered = silent(n.unanswered, &second, n.outstanding > 0 && second.Acknowledged == 0)
 	n.unread.Now = silent(n.unread.Now, &second, n.lag.Records > 0 && second.Consumed == 0 && second.ReadTime > 0 && second.ReadHeld == 0)
@@ -167,9 +152,6 @@ func silent(g stats.Gap, w *stats.Window, is bool) stats.Gap {
 // lead follows the leaders. An event lists some of its partitions: where it does not list all, the
 // others that its broker led have a leader that is not known.
 func (n *now) lead(e *stats.Event) {
-	if e.Kind != stats.LeaderMoved && e.Kind != stats.LeaderLost {
-		return
-	}
 	n.leaders = maps.Clone(n.leaders)
 	for id, leader := range n.leaders {
 		if leader == e.Broker && e.Count > len(e.Partitions) {

@@ -69,30 +69,6 @@ func (r *reads) add(w *stats.Window, before, after int64) {
 	}
 }
 
-// there returns the share of the time with consumer lag. In a replay, there is lag until all old
-// records have been read: of a few seconds, the lag at the end of each shows too little.
-func (r *reads) there() float64 {
-	if float64(r.old) >= replayed*float64(r.sum.window.Consumed) {
-		return share(r.sum.replaying, r.sum.total)
-	}
-	return share(r.sum.behind, r.sum.total)
-}
-
-// replay reports whether only old records were read. It estimates how many of old were written in the first window.
-func (r *reads) replay() bool {
-	old := float64(r.old)
-	if r.over > 0 {
-		old -= float64(r.appended) * float64(r.within) / float64(r.over)
-	}
-	return float64(r.sum.window.Consumed) <= old
-}
-
-// times returns the running time of all readers from the first record to the last, and the part in which they waited.
-func (r *reads) times(readers int) (total, waited time.Duration) {
-	outside := time.Duration(readers) * (r.sum.outside + r.since.outside)
-	return max(0, r.sum.window.ReadTime-outside), max(0, r.sum.window.ReadWait-outside)
-}
-
 func (t *readTimes) add(w *stats.Window, waiting int64, replaying bool) {
 	length := w.End - w.Start
 	one := readTimes{window: stats.Window{Start: w.Start, End: w.End, Read: w.Read}, total: length, fetching: make(map[int32]time.Duration, len(w.Brokers))}

@@ -93,14 +93,12 @@ func (f *RunFile) flush(mark byte) {
 // leaves it. Anything else that is not a run file of this schema is an error.
 //
 // limits are judged instead of those of the run; none: those of the run.
-func Replay(r io.Reader, limits ...string) (*Fold, error) { return play(r, limits, nil) }
-
-// Play is Replay that calls each after every second of the run, with its windows, until that returns false.
-func Play(r io.Reader, each func(f *Fold, windows []stats.Window) (more bool)) (*Fold, error) {
-	return play(r, nil, each)
+func Replay(r io.Reader, limits ...string) (*Fold, error) {
+	return Play(r, nil, limits...)
 }
 
-func play(r io.Reader, limits []string, each func(f *Fold, windows []stats.Window) (more bool)) (*Fold, error) {
+// Play is Replay that calls each after every second of the run, with its windows, until that returns false.
+func Play(r io.Reader, each func(f *Fold, windows []stats.Window) (more bool), limits ...string) (*Fold, error) {
 	var f *Fold
 	var second []stats.Window
 	for l, err := range NewLines(r, 0).All() {
@@ -172,17 +170,6 @@ func flock(f *os.File, how int) error {
 // ThinAfter is the length of a run from which on its file is thinned.
 const ThinAfter = 10 * time.Minute
 
-// thinned returns the length of the point in a thinned file that holds a second, by its age at the end of the run.
-func thinned(age time.Duration) time.Duration {
-	switch {
-	case age < ThinAfter:
-		return time.Second
-	case age < 2*time.Hour:
-		return 10 * time.Second
-	}
-	return time.Minute
-}
-
 // Judgement is the result of a run as it was judged by whole seconds, which a thinned file has no more.
 type Judgement struct{ Result }
 
@@ -231,7 +218,12 @@ func Thin(w io.Writer, from io.Reader, judged *Result) error {
 		case err != nil:
 			return fmt.Errorf("thin run file: %w", err)
 		case l.Window != nil:
-			length := thinned(over - l.Window.End)
+			length := time.Minute // of the point that holds the second, by its age at the end of the run
+			if age := over - l.Window.End; age < ThinAfter {
+				length = time.Second
+			} else if age < 2*time.Hour {
+				length = 10 * time.Second
+			}
 			if number := (l.Window.End - 1) / length; length != point.length || number != point.number {
 				flush()
 				point.length, point.number = length, number

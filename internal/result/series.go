@@ -25,12 +25,6 @@ type series struct {
 	shared int     // points that snapshots hold and that must not change
 }
 
-// share returns the points so far. They will not change.
-func (s *series) share() []Point {
-	s.shared = len(s.points)
-	return s.points[:s.shared:s.shared]
-}
-
 // join joins a point with a later one.
 func (s *series) join(at int, p Point) {
 	if at < s.shared {
@@ -58,18 +52,24 @@ func (p *steps) of(windows []stats.Window, h host.Sample) []Point {
 	points := make([]Point, len(windows))
 	for i := range windows {
 		p.consumerLag += windows[i].ConsumerLag
-		points[i] = pointOf(&windows[i])
-		points[i].ConsumerLag = lagOf(p.consumerLag, windows[i].LagUnknown > 0)
+		w := &windows[i]
+		points[i] = Point{
+			StartSeconds: w.Start.Seconds(), Seconds: w.Seconds(), Warmup: w.Warmup, Acknowledged: w.Acknowledged, Failed: w.Failed, Bytes: w.Bytes,
+			Consumed: w.Consumed, ConsumedBytes: w.ConsumedBytes, ConsumerLag: lagOf(p.consumerLag, w.LagUnknown > 0),
+			Events: int64(len(w.Events)), Oldest: w.Oldest.Microseconds(), Refused: w.Refused(),
+		}
+		for _, b := range w.Brokers {
+			points[i].Throttled = points[i].Throttled || b.Throttle > 0 || b.Fetch.Throttle > 0
+		}
+		points[i].distributions(w)
 	}
 	if len(points) == 2 && points[0].Warmup && !points[1].Warmup {
 		p.divide(windows, points)
 	}
+	length := 0.0
 	for i := range windows {
 		w := &windows[i]
 		p.begun = p.begun || !w.Warmup && (w.Offered > 0 || w.Consumed > 0)
-	}
-	length := 0.0
-	for i := range points {
 		length += points[i].Seconds
 	}
 	for i := range points {
@@ -106,22 +106,6 @@ func (p *Point) knownCPU() float64 {
 		return 0
 	}
 	return p.CPUCores
-}
-
-// pointOf returns the point of one window, without the consumer lag.
-func pointOf(w *stats.Window) Point {
-	p := Point{
-		StartSeconds: w.Start.Seconds(), Seconds: w.Seconds(), Warmup: w.Warmup,
-		Acknowledged: w.Acknowledged, Failed: w.Failed, Bytes: w.Bytes,
-		Consumed: w.Consumed, ConsumedBytes: w.ConsumedBytes, Events: int64(len(w.Events)),
-		Oldest: w.Oldest.Microseconds(),
-	}
-	p.Refused = w.Refused()
-	for _, b := range w.Brokers {
-		p.Throttled = p.Throttled || b.Throttle > 0 || b.Fetch.Throttle > 0
-	}
-	p.distributions(w)
-	return p
 }
 
 // distributions sets the latencies of a window, at least 1 µs: 0 means that there are none.
@@ -302,14 +286,9 @@ func (f *Fold) heatOf(columns []HeatColumn, windows []stats.Window) heat {
 	if f.heat.fetches && !fetches { // records carry stamps from now on
 		columns = nil
 	}
-	return heat{withColumn(columns, c), fetches}
-}
-
-// withColumn adds a column. Once there are too many, those of the older half are joined two by two.
-func withColumn(columns []HeatColumn, c HeatColumn) []HeatColumn {
 	columns = append(columns, c)
-	if n := len(columns); n > maxHeat {
-		return append(JoinHeat(columns[:n/2], n/4), columns[n/2:]...)
+	if n := len(columns); n > maxHeat { // those of the older half are joined two by two
+		columns = append(JoinHeat(columns[:n/2], n/4), columns[n/2:]...)
 	}
-	return columns
+	return heat{columns, fetches}
 }

@@ -180,7 +180,7 @@ func TestAPointHoldsTheQuantilesOfItsWindow(t *testing.T) {
 		StartSeconds: 3, Seconds: 1.5, Warmup: true, Acknowledged: 1000, Failed: 1, Bytes: 7,
 		P50: 500, P90: 900, P99: 990, P999: 999, Max: 1000, SendDelayP99: 42,
 	}
-	must.Match(t, want, pointOf(&w), "PointOf")
+	must.Match(t, want, new(steps).of([]stats.Window{w}, host.Sample{})[0], "the point")
 }
 
 func TestPointsKnowHowManyRecordsWait(t *testing.T) {
@@ -354,10 +354,11 @@ func TestReadersThatHaveNothingToReadHaveNoRateBeforeTheFirstRecord(t *testing.T
 func TestTheHeatMapIsBoundedLosesNothingAndLeavesSnapshotsAlone(t *testing.T) {
 	var columns, held, copied []HeatColumn
 	const seconds = 4 * maxHeat
+	f := new(Fold)
 	for i := range seconds {
-		c := HeatColumn{Start: time.Duration(i) * time.Second, End: time.Duration(i+1) * time.Second}
-		c.Bins[3] = 2
-		columns = withColumn(columns, c)
+		w := stats.Window{Start: time.Duration(i) * time.Second, End: time.Duration(i+1) * time.Second}
+		w.Response.RecordN(time.Millisecond, 2)
+		columns = f.heatOf(columns, []stats.Window{w}).columns
 		if len(columns) > maxHeat {
 			t.Fatalf("%d columns", len(columns))
 		}

@@ -101,17 +101,21 @@ func NewHostFold(h Header) *Fold {
 // Snapshot returns the run as it is now. It is meant to be called once a second, after
 // the second's windows and sample.
 func (f *Fold) Snapshot() Snapshot {
-	if len(f.second) > 0 { // no sample came
-		f.place(host.Sample{})
-	}
+	f.place(host.Sample{}) // without one that came
 	n := &f.now
+	var last stats.Window // the sum of the last seconds
+	for _, w := range n.tail {
+		w.Partitions = nil
+		last.Add(&w)
+	}
+	f.series.shared = len(f.series.points)
 	warmup, measured := &f.total[stats.Warmup], &f.total[stats.Measured]
 	s := Snapshot{
 		At: n.second.End, Sample: n.sample, All: stats.Merge(warmup.Counts(), measured.Counts()),
-		Run: numbersOf(measured, measured.End-measured.Start), Second: numbersOf(&n.second, n.second.End-n.second.Start), Tail: n.tail.numbers(), Target: f.schedule.Rate(n.second.End - 1), Targets: f.schedule, Peak: n.peak, PeakRead: n.peakRead,
+		Run: numbersOf(measured, measured.End-measured.Start), Second: numbersOf(&n.second, n.second.End-n.second.Start), Tail: numbersOf(&last, n.tail.length()), Target: f.schedule.Rate(n.second.End - 1), Targets: f.schedule, Peak: n.peak, PeakRead: n.peakRead,
 		Stamped:     warmup.EndToEnd.Count()+measured.EndToEnd.Count() > 0,
 		ConsumerLag: n.lag, Unread: n.unread, Unanswered: Silence{n.unanswered, measured.Outage}, WorstGap: n.worst,
-		Points: f.series.share(), Heat: f.heat.columns, Recent: n.recent.list(), Placed: n.recent.seen,
+		Points: f.series.points[:f.series.shared:f.series.shared], Heat: f.heat.columns, Recent: n.recent.list(), Placed: n.recent.seen,
 		Events: f.events(), LeftOut: maps.Clone(f.line.kept.EventsLeftOut), Brokers: n.brokers.rows(n.leaders), seconds: slices.Clone(n.tail), lags: maps.Clone(f.consumerLag.partitions), leaders: n.leaders,
 	}
 	t, r := f.throughput(), f.fetch()
@@ -139,13 +143,6 @@ func numbersOf(w *stats.Window, over time.Duration) Numbers {
 // tail holds counts and partitions of the newest seconds.
 type tail []stats.Window
 
-func (t *tail) add(w stats.Window) {
-	*t = append(*t, w)
-	for (*t)[0].End <= w.End-tailTime {
-		*t = slices.Delete(*t, 0, 1)
-	}
-}
-
 // length returns the time that the seconds cover. They have holes if a host was away.
 func (t tail) length() time.Duration {
 	var length, end time.Duration
@@ -157,17 +154,6 @@ func (t tail) length() time.Duration {
 		}
 	}
 	return length
-}
-
-// numbers returns the numbers of the seconds.
-func (t tail) numbers() Numbers {
-	var sum stats.Window
-	for i := range t {
-		w := t[i]
-		w.Partitions = nil
-		sum.Add(&w)
-	}
-	return numbersOf(&sum, t.length())
 }
 
 // PartitionNow is one partition over the last ten seconds.

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kt-bench/kt/internal/result/verdict"
 	"github.com/kt-bench/kt/internal/stats"
 	"github.com/kt-bench/kt/internal/theme"
 )
@@ -129,7 +128,10 @@ func (t *timeline) findFault(fresh []stats.Event) {
 	case f != nil && f.at == began.At && f.with == began.Kind:
 		all = inOrder(fresh)
 	default:
-		t.fault = &fault{at: began.At, with: began.Kind, after: recovery{bar: recovered * median(before(t.recent, began.At))}}
+		normal := slices.DeleteFunc(slices.Clone(t.recent), func(s loadSecond) bool {
+			return !s.full || s.end > began.At || s.start < began.At-normalTime
+		})
+		t.fault = &fault{at: began.At, with: began.Kind, after: recovery{bar: recovered * median(normal)}}
 		for _, s := range t.recent {
 			t.fault.add(s)
 		}
@@ -137,23 +139,6 @@ func (t *timeline) findFault(fresh []stats.Event) {
 	for _, e := range all {
 		t.fault.addEvent(e)
 	}
-}
-
-// watchGap explains the longest gap while its events are new, because they may be dropped later.
-func (t *timeline) watchGap(longest stats.Gap, now time.Duration) {
-	to := longest.From + longest.Length
-	if longest.Length >= verdict.StallAtRate && (longest.From != t.gap.From || now-to <= normalTime) {
-		t.gap, t.cause = longest, t.explain(longest.From, to)
-	}
-}
-
-// causeOf explains a stall. That of a whole run may be another one than the longest gap of a part.
-func (t *timeline) causeOf(stall stats.Gap) string {
-	to := stall.From + stall.Length
-	if t.cause != "" && t.gap.From < to && stall.From < t.gap.From+t.gap.Length {
-		return t.cause
-	}
-	return t.explain(stall.From, to)
 }
 
 // explain returns a clause on the event that may have caused a stall: of a broker, in it or up to a second before, or the
@@ -232,8 +217,16 @@ func (t *timeline) outage(longest stats.Gap) *Outage {
 		began, failed := f.at.Seconds(), f.failed
 		*o = f.effect
 		o.BeganSeconds, o.BeganWith, o.RecordsFailed = &began, f.with, &failed
-		if at, ok := f.after.at(); ok {
-			f.note(&o.RecoveredMS, at)
+		r := &f.after
+		for i, s := range r.pending {
+			if !r.found && !r.stays(r.pending[i:]) {
+				continue
+			}
+			if i == 0 && !r.fell { // the rate never fell
+				s.end = 0
+			}
+			f.note(&o.RecoveredMS, s.end) // the fault may have lasted until then
+			break
 		}
 	}
 	if gap != nil {
@@ -304,17 +297,6 @@ const (
 	collapsed  = 0.5              // of the rate that counts as back
 )
 
-// before returns the seconds of the load just before a time.
-func before(seconds []loadSecond, at time.Duration) []loadSecond {
-	var of []loadSecond
-	for _, s := range seconds {
-		if s.full && s.end <= at && s.start >= at-normalTime {
-			of = append(of, s)
-		}
-	}
-	return of
-}
-
 // median returns the median rate, 0 if there is none.
 func median(of []loadSecond) float64 {
 	of = slices.SortedFunc(slices.Values(of), func(a, b loadSecond) int { return cmp.Compare(a.rate, b.rate) })
@@ -354,18 +336,4 @@ func (r *recovery) add(s loadSecond) {
 func (r *recovery) stays(s []loadSecond) bool {
 	return s[0].rate >= r.bar && median(s) >= r.bar &&
 		!slices.ContainsFunc(s, func(s loadSecond) bool { return s.rate < collapsed*r.bar })
-}
-
-// at returns the time when the rate was back: the end of the second in which it was, because the fault
-// may have lasted until then. It is 0 if the rate never fell.
-func (r *recovery) at() (at time.Duration, ok bool) {
-	for i := range r.pending {
-		if r.found || r.stays(r.pending[i:]) {
-			if i == 0 && !r.fell {
-				return 0, true
-			}
-			return r.pending[i].end, true
-		}
-	}
-	return 0, false
 }

@@ -39,14 +39,6 @@ func (e *examination) server(state State, err error) {
 	e.add(c)
 }
 
-func (e *examination) bootstrap() {
-	for _, err := range e.cluster.Unreached {
-		e.server(Warn, err)
-	}
-	n := len(e.Access.Bootstrap) - len(e.cluster.Unreached)
-	e.pass("bootstrap", "", "%s answered", theme.Plural(n, "bootstrap server", "bootstrap servers"))
-}
-
 func (e *examination) listeners(ctx context.Context) {
 	for i, l := range e.cluster.Listeners(ctx) { // in the order of the brokers
 		about := aboutBroker(l.Broker)

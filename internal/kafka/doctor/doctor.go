@@ -14,6 +14,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/kafka"
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/theme"
 )
 
 // State is the outcome of a check.
@@ -84,7 +85,10 @@ func Examine(ctx context.Context, o Options) (*Report, error) {
 	}
 	defer cluster.Close()
 	e.cluster, e.Cluster = cluster, cluster.Info
-	e.bootstrap()
+	for _, err := range cluster.Unreached {
+		e.server(Warn, err)
+	}
+	e.pass("bootstrap", "", "%s answered", theme.Plural(len(e.Access.Bootstrap)-len(cluster.Unreached), "bootstrap server", "bootstrap servers"))
 	e.step(ctx, e.listeners)
 	e.step(ctx, e.roundTrips)
 	if len(e.answering) == 0 {

@@ -67,7 +67,11 @@ func (e *examination) rights(ctx context.Context) {
 		}
 		e.pass("delete", "", "topic %s is deleted again", name)
 	}()
-	o.describe(ctx)
+	if _, err := values(o.admin.DescribeTopicConfigs(ctx, name)); err != nil {
+		o.warn("describe", "", "allow DescribeConfigs on topic "+name+": kt says then what a topic is set to", "the settings of a topic may not be read: %v", err)
+	} else {
+		o.pass("describe", "", "the topic and its settings can be read")
+	}
 	if sent := o.write(ctx); sent != nil && o.read(ctx, sent) {
 		o.clocks(sent)
 	}
@@ -104,15 +108,6 @@ func (e *examination) permitted(ctx context.Context) {
 	default:
 		e.pass("rights", about, "this client may write and read it")
 	}
-}
-
-func (o own) describe(ctx context.Context) {
-	about := "topic " + o.topic.Name
-	if _, err := values(o.admin.DescribeTopicConfigs(ctx, o.topic.Name)); err != nil {
-		o.warn("describe", "", "allow DescribeConfigs on "+about+": kt says then what a topic is set to", "the settings of a topic may not be read: %v", err)
-		return
-	}
-	o.pass("describe", "", "the topic and its settings can be read")
 }
 
 // stamp is a record of one partition, by the clock of this host and by that of its leader.
@@ -243,7 +238,14 @@ func (e *examination) quotas(ctx context.Context) {
 		}
 		var limits []string
 		for _, v := range q.Values {
-			limits = append(limits, limit(v))
+			limit := fmt.Sprintf("%s %g/s", v.Key, v.Value)
+			switch {
+			case strings.HasSuffix(v.Key, "_byte_rate"):
+				limit = fmt.Sprintf("%s %s/s on each broker", v.Key, theme.Bytes(int64(v.Value)))
+			case v.Key == "request_percentage":
+				limit = fmt.Sprintf("%s %g%% of a broker's threads", v.Key, v.Value)
+			}
+			limits = append(limits, limit)
 		}
 		slices.Sort(limits)
 		if e.authenticates() && slices.ContainsFunc(q.Entity, func(p kadm.ClientQuotaEntityComponent) bool { return p.Type == "user" && p.Name != nil }) {
@@ -291,14 +293,4 @@ func entity(parts kadm.ClientQuotaEntity) string {
 		words = append(words, p.Type+" "+name)
 	}
 	return strings.Join(words, ", ")
-}
-
-func limit(v kadm.ClientQuotaValue) string {
-	switch {
-	case strings.HasSuffix(v.Key, "_byte_rate"):
-		return fmt.Sprintf("%s %s/s on each broker", v.Key, theme.Bytes(int64(v.Value)))
-	case v.Key == "request_percentage":
-		return fmt.Sprintf("%s %g%% of a broker's threads", v.Key, v.Value)
-	}
-	return fmt.Sprintf("%s %g/s", v.Key, v.Value)
 }

@@ -1,9 +1,9 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"math"
@@ -179,7 +179,7 @@ func (e *examination) certificate(state *tls.ConnectionState, host string) Check
 	left := leaf.NotAfter.Sub(e.Now)
 	c := Check{
 		State: Pass, Figures: map[string]int64{"certificate_days": int64(left.Hours() / 24)},
-		Text: fmt.Sprintf("%s, certificate of %s by %s until %s", tls.VersionName(state.Version), subject(leaf), leaf.Issuer, leaf.NotAfter.UTC().Format(time.DateOnly)),
+		Text: fmt.Sprintf("%s, certificate of %s by %s until %s", tls.VersionName(state.Version), cmp.Or(leaf.Subject.String(), "no subject"), leaf.Issuer, leaf.NotAfter.UTC().Format(time.DateOnly)),
 	}
 	switch err := leaf.VerifyHostname(host); {
 	case err != nil: // ssl.endpoint.identification.algorithm is empty, or its common name counts
@@ -193,11 +193,4 @@ func (e *examination) certificate(state *tls.ConnectionState, host string) Check
 		c.Text += fmt.Sprintf(", which fits %s", host)
 	}
 	return c
-}
-
-func subject(c *x509.Certificate) string {
-	if name := c.Subject.String(); name != "" {
-		return name
-	}
-	return "no subject"
 }

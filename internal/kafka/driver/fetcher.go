@@ -258,8 +258,9 @@ func (r *fetcher) refused(ctx context.Context, p kgo.FetchTopicPartition) error 
 func (r *fetcher) passOver(ctx context.Context, e *kgo.ErrDecompressTooLarge) {
 	d := r.driver
 	number := d.Layout.Number(e.Topic, e.Partition)
-	to := reading.Skip(r.client, e)
-	if number < 0 { // kt does not read it
+	to := map[string]map[int32]kgo.EpochOffset{e.Topic: {e.Partition: {Epoch: e.Epoch, Offset: e.NextOffset}}}
+	r.client.SetOffsets(to) // a client in a group must not rebalance meanwhile
+	if number < 0 {         // kt does not read it
 		return
 	}
 	before := d.At.Groups[r.group].At(number).Next.Swap(e.NextOffset)

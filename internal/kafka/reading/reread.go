@@ -186,13 +186,6 @@ func (d *State) readAgain(ctx context.Context, portions []portion) error {
 	return err
 }
 
-// Skip lets a client read on behind a batch that is too large to read. A client in a group must not rebalance meanwhile.
-func Skip(client *kgo.Client, e *kgo.ErrDecompressTooLarge) (to map[string]map[int32]kgo.EpochOffset) {
-	to = map[string]map[int32]kgo.EpochOffset{e.Topic: {e.Partition: {Epoch: e.Epoch, Offset: e.NextOffset}}}
-	client.SetOffsets(to)
-	return to
-}
-
 // LostData reports whether a fetch failed because the log was truncated.
 func LostData(err error) bool {
 	var loss *kgo.ErrDataLoss

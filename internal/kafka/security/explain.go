@@ -92,7 +92,7 @@ func (s Settings) explainTLS(err error) string {
 	case errors.As(err, &name):
 		return fmt.Sprintf("the broker's certificate is for %s, and not for %s: connect by such a name, or let the broker advertise it; an empty ssl.endpoint.identification.algorithm turns this check off", names(name.Certificate), name.Host)
 	case errors.As(err, &record):
-		return fmt.Sprintf("no TLS is spoken there, but security.protocol is %s: name a port with TLS, or set it to %s", s.Protocol(), s.plain())
+		return fmt.Sprintf("no TLS is spoken there, but security.protocol is %s: name a port with TLS, or set it to %s", s.Protocol(), map[bool]string{true: saslPlain, false: Plaintext}[s.login != nil])
 	case errors.As(err, &remote) && remote.Op == "remote error":
 		return s.alert(strings.TrimPrefix(remote.Err.Error(), "tls: "))
 	}
@@ -109,13 +109,6 @@ func (s Settings) explainTLS(err error) string {
 		return "the broker has no version of TLS that ssl.enabled.protocols allows: add one"
 	}
 	return "TLS failed: " + last(err)
-}
-
-func (s Settings) plain() string {
-	if s.login != nil {
-		return saslPlain
-	}
-	return Plaintext
 }
 
 func expired(c *x509.Certificate) string {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -31,7 +32,8 @@ func (v *values) msk(m module) sasl.Mechanism {
 		}
 	}
 	profile := m.option("awsProfileName")
-	file := cmp.Or(v.environment("AWS_SHARED_CREDENTIALS_FILE"), filepath.Join(v.home(), ".aws", "credentials"))
+	home, _ := os.UserHomeDir() // none with an error
+	file := cmp.Or(v.environment("AWS_SHARED_CREDENTIALS_FILE"), filepath.Join(cmp.Or(v.environment("HOME"), home), ".aws", "credentials"))
 	return aws.ManagedStreamingIAM(func(ctx context.Context) (aws.Auth, error) {
 		found, err := v.awsKeys(ctx, profile, file)
 		return aws.Auth{AccessKey: found.id.Reveal(), SecretKey: found.key.Reveal(), SessionToken: found.session.Reveal(), UserAgent: "kt"}, err

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
-	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -217,15 +216,4 @@ func (v *values) environment(name string) string {
 		return ""
 	}
 	return v.getenv(name)
-}
-
-func (v *values) home() string {
-	if home := v.environment("HOME"); home != "" {
-		return home
-	}
-	home, err := os.UserHomeDir()
-	if err != nil {
-		return ""
-	}
-	return home
 }

@@ -3,6 +3,7 @@ package system
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/kt-bench/kt/internal/engine"
 	"github.com/kt-bench/kt/internal/host"
@@ -75,7 +76,15 @@ func (s *session) Open(ctx context.Context, book *ledger.Book) (c run.Clients, e
 }
 
 func (s *session) openProducer(book *ledger.Book) engine.Options {
-	limits := s.limits()
+	limits := engine.Options{
+		BufferBytes: s.Producer.Int64("buffer.memory"),
+		MaxBlock:    max(s.Producer.Duration("max.block.ms"), 1), // 0 means the default there, and not to wait in Java
+		// The client gives up by itself at delivery.timeout.ms. The rest is for it to report that.
+		DrainTimeout: s.Producer.DeliveryTimeout() + 5*time.Second,
+	}
+	if s.plan.Load.Rate.IsUnlimited() {
+		limits.BufferRecords = min(engine.DefaultBufferRecords, driver.PipelineRecords(s.Producer, s.topics[0].Partitions, s.plan.Payload.MeanBytes()))
+	}
 	if book != nil {
 		s.run = book.Run
 	}

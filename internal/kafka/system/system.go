@@ -9,10 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kt-bench/kt/internal/engine"
 	"github.com/kt-bench/kt/internal/kafka"
 	"github.com/kt-bench/kt/internal/kafka/doctor"
-	"github.com/kt-bench/kt/internal/kafka/driver"
 	"github.com/kt-bench/kt/internal/kafka/javaconf"
 	"github.com/kt-bench/kt/internal/kafka/security"
 	"github.com/kt-bench/kt/internal/kafka/wire"
@@ -112,13 +110,8 @@ func fitEmbedded(p *plan.Plan, notify func(run.Notice)) {
 		p.Load.Rate = plan.Rate{PerSecond: embeddedRate}
 		notify(run.Notice{Kind: run.RateChosen, Count: embeddedRate, Text: fmt.Sprintf("the broker inside kt holds unread records in memory, so kt limits the rate to %s records/s; --rate sets another", theme.Count(embeddedRate))})
 	}
-	configs := maps.Clone(p.Topic.Configs)
-	if configs == nil {
-		configs = make(map[string]string)
-	}
-	if _, given := configs["segment.bytes"]; !given {
-		configs["segment.bytes"] = fmt.Sprint(kafka.EmbeddedSegment)
-	}
+	configs := map[string]string{"segment.bytes": fmt.Sprint(kafka.EmbeddedSegment)}
+	maps.Copy(configs, p.Topic.Configs)
 	p.Topic.Configs = configs
 }
 
@@ -184,19 +177,6 @@ func misfit(err error) error {
 		return &result.MisfitError{Err: err}
 	}
 	return err
-}
-
-func (s *session) limits() engine.Options {
-	o := engine.Options{
-		BufferBytes: s.Producer.Int64("buffer.memory"),
-		MaxBlock:    max(s.Producer.Duration("max.block.ms"), 1), // 0 means the default there, and not to wait in Java
-		// The client gives up by itself at delivery.timeout.ms. The rest is for it to report that.
-		DrainTimeout: s.Producer.DeliveryTimeout() + 5*time.Second,
-	}
-	if s.plan.Load.Rate.IsUnlimited() {
-		o.BufferRecords = min(engine.DefaultBufferRecords, driver.PipelineRecords(s.Producer, s.topics[0].Partitions, s.plan.Payload.MeanBytes()))
-	}
-	return o
 }
 
 // What Kafka can do beside runs.

@@ -191,7 +191,12 @@ func (w *Brokers) hear(a answer) (back bool) {
 	}
 	if a.err == nil {
 		w.fresh = append(w.fresh, a)
-		w.discover(a.metadata.Brokers)
+		for _, m := range a.metadata.Brokers {
+			addr, b := net.JoinHostPort(theme.Name(m.Host), strconv.Itoa(int(m.Port))), w.brokers[m.NodeID]
+			if b != nil && b.addr != addr && !b.answers() && !b.asking || b == nil && result.CheckBrokers(len(w.brokers)+1) == nil {
+				_ = w.add(m.NodeID, addr) // one with an address that no client can be made for is not watched
+			}
+		}
 	}
 	var answering []string
 	for _, b := range w.brokers {
@@ -226,21 +231,6 @@ func (w *Brokers) look() {
 	}
 	clear(w.fresh) // or it would hold on to the answers
 	w.fresh = w.fresh[:0]
-}
-
-func (w *Brokers) discover(brokers []kmsg.MetadataResponseBroker) {
-	for _, m := range brokers {
-		addr := net.JoinHostPort(theme.Name(m.Host), strconv.Itoa(int(m.Port)))
-		b := w.brokers[m.NodeID]
-		if b != nil && (b.addr == addr || b.answers() || b.asking) {
-			continue
-		}
-		if b == nil && result.CheckBrokers(len(w.brokers)+1) != nil {
-			continue
-		}
-		// A broker with an address that no client can be made for is not watched.
-		_ = w.add(m.NodeID, addr)
-	}
 }
 
 // watched is one broker, with clients of its own: one of the whole cluster would forget a broker that others report gone.

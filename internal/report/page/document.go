@@ -163,21 +163,10 @@ var palette = []struct {
 	name  string
 	color theme.Color
 }{
-	{"text", theme.Text},
-	{"muted", theme.Muted},
-	{"grid", theme.Grid},
-	{"flow", theme.Flow},
-	{"read", theme.Good},
-	{"p50", theme.P50},
-	{"p90", theme.P90},
-	{"p99", theme.P99},
-	{"p999", theme.P999},
-	{"target", theme.Brand},
-	{"info", theme.Info},
-	{"bad", theme.Bad},
-	{"warn", theme.Warn},
-	{"good", theme.Good},
-	{"max", theme.Muted},
+	{"text", theme.Text}, {"muted", theme.Muted}, {"grid", theme.Grid},
+	{"p50", theme.P50}, {"p90", theme.P90}, {"p99", theme.P99}, {"p999", theme.P999}, {"max", theme.Muted},
+	{"flow", theme.Flow}, {"read", theme.Good}, {"target", theme.Brand},
+	{"info", theme.Info}, {"bad", theme.Bad}, {"warn", theme.Warn}, {"good", theme.Good},
 }
 
 //go:embed assets

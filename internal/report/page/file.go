@@ -42,7 +42,7 @@ func Create(path string, written func()) (*File, error) {
 	return &File{path, f, written}, nil
 }
 
-// Write writes the page, gives the file its name. runs are the files from which the page can be
+// Write writes the page, and gives the file its name and no other. runs are the files from which the page can be
 // written again.
 func (f *File) Write(page func(io.Writer) error, runs ...string) error {
 	if f == nil {
@@ -50,7 +50,12 @@ func (f *File) Write(page func(io.Writer) error, runs ...string) error {
 	}
 	err := page(f.file)
 	if err = cmp.Or(err, f.file.Close()); err == nil {
-		err = f.name()
+		// It replaces no file that has come there since the run began, where the file system can tell: one without hard links cannot.
+		if err = os.Link(f.file.Name(), f.path); err == nil {
+			err = os.Remove(f.file.Name())
+		} else if !errors.Is(err, fs.ErrExist) {
+			err = os.Rename(f.file.Name(), f.path)
+		}
 	}
 	if err == nil {
 		f.written()
@@ -66,19 +71,6 @@ func (f *File) Write(page func(io.Writer) error, runs ...string) error {
 		again = "; to write the page elsewhere: kt report" + again + " --html FILE"
 	}
 	return fmt.Errorf("write %s: %w%s", f.path, input.Cause(err), again)
-}
-
-// name gives the file its name, and leaves it no other. It replaces no file that has come there since the run began, where the file system can
-// tell: one without hard links cannot.
-func (f *File) name() error {
-	err := os.Link(f.file.Name(), f.path)
-	switch {
-	case err == nil:
-		return os.Remove(f.file.Name())
-	case errors.Is(err, fs.ErrExist):
-		return err
-	}
-	return os.Rename(f.file.Name(), f.path)
 }
 
 // Discard removes the file, unless it was written.

@@ -76,9 +76,6 @@ func newRunPage(r result.Result) *runPage {
 	return p
 }
 
-// gapShows is the shortest gap that is shaded.
-const gapShows = time.Second
-
 // time sets the time of the run, with its events, its warm-up, and what a fault did: until the rate was back, and while nothing was acknowledged.
 func (p *runPage) time() {
 	t := &doc.Timeline{Marks: []doc.Event{}, Bands: []doc.Band{}}
@@ -107,7 +104,7 @@ func (p *runPage) time() {
 		}
 		t.Bands = append(t.Bands, doc.Band{From: *o.BeganSeconds, To: min(to, t.To), Class: "outage"})
 	}
-	if o != nil && o.LongestGapMS != nil && o.LongestGapFromSeconds != nil && *o.LongestGapMS >= gapShows.Milliseconds() {
+	if o != nil && o.LongestGapMS != nil && o.LongestGapFromSeconds != nil && *o.LongestGapMS >= 1000 { // a shorter one is not shaded
 		from := *o.LongestGapFromSeconds
 		t.Bands = append(t.Bands, doc.Band{From: from, To: min(from+float64(*o.LongestGapMS)/1000, t.To), Class: "gap"})
 	}

@@ -2,6 +2,8 @@ package page
 
 import (
 	"bytes"
+	"cmp"
+	_ "embed"
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
@@ -23,7 +25,6 @@ import (
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/result/merge"
 	"github.com/kt-bench/kt/internal/result/metric"
-	"github.com/kt-bench/kt/internal/result/verdict"
 	"github.com/kt-bench/kt/internal/stats"
 	"github.com/kt-bench/kt/internal/study"
 	"github.com/kt-bench/kt/internal/theme"
@@ -44,53 +45,22 @@ func sides() (a, b *study.Side) {
 	return a, b
 }
 
-// found is a made-up search.
-func found() *study.Document {
-	search := study.DefaultSearch()
-	search.SLO = make([]metric.Expr, 1)
-	_ = search.SLO[0].UnmarshalText([]byte("p99<20ms"))
-	d := &study.Document{
-		ID: "20261121-find", Study: &study.Study{Loads: []study.Load{{Command: "produce"}}, Find: &search}, Over: true, Sentence: "90,000 records/s hold",
-		FindDoc: &study.FindDoc{
-			Peak: study.PeakRate{RecordsPerSecond: 90_000, Low: 90_000, High: 91_000}, Limit: study.FindLimit{Verdict: verdict.Verdict{Limit: verdict.Sockets}},
-			Trials: []study.Trial{
-				{Step: study.Step{Kind: study.Burst}, Outcome: study.Passed, Achieved: 110_000},
-				{Step: study.Step{Kind: study.Bracket, Rate: 121_000}, Outcome: study.Failed, Achieved: 99_000, Reasons: []string{"p99 1.2s is not below 20ms"}},
-				{Step: study.Step{Kind: study.Confirm, Rate: 90_000}, Outcome: study.Passed, Achieved: 90_000},
-			},
-		},
+//go:embed testdata/studies.json
+var studies []byte
+
+// fixture returns a made-up study of testdata/studies.json, each time another copy.
+func fixture[T any](name string) (v T) {
+	var all map[string]json.RawMessage
+	err := json.Unmarshal(studies, &all)
+	if err = cmp.Or(err, json.Unmarshal(all[name], &v)); err != nil {
+		panic(err)
 	}
-	for _, c := range []struct {
-		share, p99 float64
-		knee       bool
-	}{{0.2, 2_000, false}, {0.5, 2_500, false}, {0.8, 3_900, true}, {0.95, 17_000, false}} {
-		d.Curve = append(d.Curve, study.CurvePoint{Share: c.share, Rate: 90_000 * c.share, Measures: study.Measures[float64]{metric.P50: 1_000, metric.P99: c.p99, metric.P999: 3 * c.p99}, Knee: c.knee})
-	}
-	return d
+	return v
 }
 
-// studied is a made-up study of two values.
-func studied() *study.Document {
-	cell := func(value string, median float64) study.CellDoc {
-		c := study.CellDoc{At: map[string]string{"acks": value}, Runs: []study.RunDoc{}}
-		c.Measures = study.Measures[study.Spread]{
-			metric.Rate: {Median: median, Low: median * 0.9, High: median * 1.1, N: 6}, metric.P99: {Median: 4_000, Low: 3_000, High: 9_000, N: 6},
-		}
-		c.Limits = []verdict.Limit{verdict.Sockets}
-		return c
-	}
-	return &study.Document{
-		ID: "20261121-acks", Study: &study.Study{Name: "acks", About: "What do acks cost?", Factors: []study.Factor{{Name: "acks", Values: []string{"1", "all"}}}, Loads: []study.Load{{Command: "produce"}}},
-		GridDoc: &study.GridDoc{
-			Runs: 12, Wanted: 12, Cells: []study.CellDoc{cell("1", 120_000), cell("all", 80_000)},
-			Answers: []study.Answer{{Factor: "acks", By: metric.Rate, Best: "1", LikeBest: []string{"1"}, At: map[string]string{}, Sentence: "acks=1 is best"}},
-			Published: []study.Published{{
-				PublishedCase: study.PublishedCase{Source: "000", Account: "Somebody, 2019", Link: "https://example.org/acks", Case: "acks"}, At: map[string]string{"acks": "1"},
-				RecordsPerSecond: 100_000, Here: 120_000, Ratio: 1.2, Environment: "3 brokers", EnvironmentHere: "1 broker",
-			}},
-		},
-	}
-}
+func found() *study.Document   { return fixture[*study.Document]("found") }
+func studied() *study.Document { return fixture[*study.Document]("studied") } // of two values
+func whole() *study.Document   { return fixture[*study.Document]("whole") }   // of both as parts
 
 // compared is a made-up comparison.
 func compared(t *testing.T) *study.CompareDocument {
@@ -110,35 +80,13 @@ func tried(t *testing.T) *study.Document {
 	}
 }
 
-// whole is a made-up study of two parts on two systems.
-func whole() *study.Document {
-	search, cells := found(), studied()
-	search.Study.About, cells.Study.Name = "What is the highest rate?", "half"
-	return &study.Document{
-		ID: "20261121-whole", Study: &study.Study{Name: "whole", About: "Which system is faster?", Parts: []*study.Study{search.Study, cells.Study}},
-		NotEqual: []string{"Kafka acknowledges first"},
-		WholeDoc: &study.WholeDoc{Parts: []study.PartDoc{{Name: "top", Find: search}, {Name: "half", Study: cells}}, Systems: []plan.System{plan.Kafka, plan.Pulsar}, SideBySide: []study.SystemBest{
-			{Part: "top", System: plan.Kafka, By: metric.Rate, Peak: &search.Peak, Over: true, Published: []study.SystemFigure{{PublishedCase: study.PublishedCase{Source: "004", Account: "Somebody, 2020", Link: "https://example.org"}, MBSecond: 605, Of: "3 brokers"}}},
-			{Part: "top", System: plan.Pulsar, By: metric.Rate, Peak: new(study.PeakRate), Over: true},
-			{Part: "half", System: plan.Kafka, By: metric.P99, Cell: &cells.Cells[0].CellFigures},
-		}},
-	}
-}
-
 // plans are what a study, a search and a trial will take, as one study of parts.
-func plans(t *testing.T) *report.StudyPlan {
-	search, trial := found().Study, tried(t).Study
-	search.Name, trial.Name, trial.Trial.Looks, trial.Discard = "find", "trial", []int{6, 12, 20}, 1
-	grid := studied().Study
-	grid.Repeats, grid.Factors = 1, append(grid.Factors, study.Factor{Name: "linger", Search: &study.Span{From: "1ms", To: "9ms"}})
-	return &report.StudyPlan{Study: &study.Study{Name: "all", Parts: []*study.Study{grid, search, trial}}, Parts: []*study.Forecast{
-		{
-			Study: grid, Cells: []map[string]string{{"acks": "1"}, {"acks": "all"}}, Runs: []study.RunPlan{{Turn: 1, At: map[string]string{"acks": "1"}}, {Turn: 2, Repeat: 1, At: map[string]string{"acks": "all"}}},
-			LeftOut: []study.LeftOut{{Reason: "it takes 3 brokers", Cells: []string{"acks=0"}}}, Seconds: 60, Bytes: 3 << 30, AtOnce: 1 << 30, Usable: 2 << 30, Room: study.RoomInTurns,
-		},
-		{Study: search, Seconds: 300, Most: 1200, NotKnown: []string{"how much is written: the rates that hold decide"}, Room: study.RoomUnknown},
-		{Study: trial, AtOnce: 2 << 30, Usable: 1 << 30, Room: study.NoRoom},
-	}}
+func plans() *report.StudyPlan {
+	p := &report.StudyPlan{Study: &study.Study{Name: "all"}, Parts: fixture[[]*study.Forecast]("plans")}
+	for _, f := range p.Parts {
+		p.Study.Parts = append(p.Study.Parts, f.Study)
+	}
+	return p
 }
 
 // documents are a document of each kind of study.
@@ -146,7 +94,7 @@ func documents(t *testing.T) map[string]*doc.Document {
 	t.Helper()
 	return map[string]*doc.Document{
 		"study": report.StudyDoc(studied()), "find": report.StudyDoc(found()), "trial": report.StudyDoc(tried(t)), "compare": report.CompareDoc(compared(t)),
-		"whole": report.StudyDoc(whole()), "plans": report.PlanDoc(plans(t)),
+		"whole": report.StudyDoc(whole()), "plans": report.PlanDoc(plans()),
 	}
 }
 

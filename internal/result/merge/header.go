@@ -165,7 +165,7 @@ func (m *merge) environment() (e result.Environment, clusters bool) {
 		if id == "" {
 			id = of.Cluster.ID
 		}
-		for _, t := range allTopics(of) {
+		for _, t := range of.AllTopics() {
 			known, ok := byName[t.Name]
 			created := known.Created || t.Created
 			if !ok || t.Partitions > known.Partitions || len(known.Leaders) == 0 && len(t.Leaders) > 0 {
@@ -205,17 +205,10 @@ func (t *topics) add(topic result.Topic) {
 	t.next += int32(topic.Partitions)
 }
 
-func allTopics(e *result.Environment) []result.Topic {
-	if len(e.Topics) > 0 {
-		return e.Topics
-	}
-	return []result.Topic{e.Topic}
-}
-
 // places maps the partitions of a part to their numbers among those of all parts; nil: no number changes.
 func (t topics) places(e *result.Environment) (at []int32) {
 	same := true
-	for _, topic := range allTopics(e) {
+	for _, topic := range e.AllTopics() {
 		for n := range topic.Partitions {
 			place := t.from[topic.Name] + int32(n)
 			same = same && place == int32(len(at))
@@ -263,7 +256,7 @@ func (m *merge) different() string {
 // topicNames returns the topics of the part, sorted: "orders, payments".
 func (p *mergedPart) topicNames() string {
 	var names []string
-	for _, t := range allTopics(&p.header.Environment) {
+	for _, t := range p.header.Environment.AllTopics() {
 		names = append(names, t.Name)
 	}
 	return strings.Join(distinct(names), ", ")

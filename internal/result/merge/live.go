@@ -184,7 +184,7 @@ func (l *Live) align() {
 	l.merge.align()
 	for _, p := range l.parts {
 		e := &p.header.Environment
-		for _, topic := range allTopics(e) {
+		for _, topic := range e.AllTopics() {
 			l.topics.add(topic)
 		}
 		p.topics = l.topics.places(e)

@@ -310,6 +310,7 @@
 		const draw = (u) => {
 			const ramp = [];
 			for (let i = 0; i < 13; i++) ramp.push(colour("heat" + i));
+			document.querySelectorAll(".ramp rect").forEach((r, i) => r.setAttribute("fill", `var(--heat${i % 13})`));
 			const { left, width } = u.bbox;
 			u.ctx.save();
 			for (const c of columns) {
