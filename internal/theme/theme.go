@@ -219,9 +219,7 @@ type Glyphs struct {
 	Event     rune // something happened here, on a time axis
 	Ellipsis  rune
 	Missing   rune // a number that there is none of
-	Pass      rune // before a check that passed
-	Cross     rune // before one that failed
-	Hollow    rune // before one that could not be made
+	Cross     rune // before a check that failed
 
 	Eighths [9]rune // bars, from nothing to a full cell
 	Shades  [7]rune // density, from nothing to full
@@ -233,7 +231,7 @@ var unicodeGlyphs = Glyphs{
 	Tick: '┤', Axis: '│', Corner: '└', Base: '─', Gridline: '┈',
 	GaugeFull: '━', GaugeHalf: '╸', GaugeEmpty: '─',
 	Dot: '●', Arrow: '▸', Separator: '·', Alert: '▲', Event: '▼', Ellipsis: '…', Missing: '–',
-	Pass: '✓', Cross: '✕', Hollow: '○',
+	Cross:   '✕',
 	Eighths: [9]rune{' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'},
 	Shades:  [7]rune{' ', '·', ':', '░', '▒', '▓', '█'},
 }
@@ -244,7 +242,7 @@ var asciiGlyphs = Glyphs{
 	Tick: '+', Axis: '|', Corner: '+', Base: '-', Gridline: '.',
 	GaugeFull: '=', GaugeHalf: '-', GaugeEmpty: '.',
 	Dot: '*', Arrow: '>', Separator: '|', Alert: '!', Event: 'v', Ellipsis: '~', Missing: '-',
-	Pass: '+', Cross: 'x', Hollow: '?',
+	Cross:   'x',
 	Eighths: [9]rune{' ', '_', '.', ':', '-', '=', '+', '*', '#'},
 	Shades:  [7]rune{' ', '.', ':', '-', '+', '*', '#'},
 }

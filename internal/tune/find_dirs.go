@@ -84,11 +84,8 @@ func (m *Machine) count(dir string, entries []string) (partitions, segments int,
 	return partitions, segments, nil
 }
 
-// A process in a container, and one that systemd gave a /tmp of its own, sees other
-// mounts than kt, and so other files under the same names. /proc/PID/root leads to
-// them, for root.
-
-// ownMounts reports whether the broker sees other mounts than kt does.
+// ownMounts reports whether the broker sees other mounts than kt does, and so other files under the same names, as in a container or
+// with a /tmp of its own by systemd. /proc/PID/root leads to them, for root.
 func (m *Machine) ownMounts() bool { return m.Process != nil && m.OtherMounts(m.Process.PID) }
 
 // within is a path as a process sees it, as the name of a file in the tree without links on the way.

@@ -134,7 +134,16 @@ func (m *Machine) keepNofile(unit string, n, has int64) (keep []Line, advice str
 	if m.Process != nil && m.brokerContained() {
 		return nil, fmt.Sprintf("the broker runs in a container: start it with --ulimit nofile=%d, or set the limit in the runtime's own configuration", n)
 	}
-	allowed := min(m.openable(), n)
+	// What fs.nr_open allows both now and at the next start: a change of it may not be made, or not last.
+	allowed := min(1<<20, n) // as the kernel starts
+	if now, err := m.Number(host.SysctlFile("fs.nr_open")); err == nil {
+		allowed = min(now, n)
+	}
+	if all := m.Sysctls["fs.nr_open"]; len(all) > 0 {
+		if later, err := strconv.ParseInt(strings.TrimSpace(all[len(all)-1].Value), 10, 64); err == nil {
+			allowed = min(allowed, later)
+		}
+	}
 	if isService(unit) {
 		advice = "systemctl daemon-reload, for it to count at the next start of " + unit
 		keep = []Line{{File: DropIn(unit), Head: "[Service]", Text: fmt.Sprintf("LimitNOFILE=%d", allowed)}}
@@ -151,20 +160,6 @@ func (m *Machine) keepNofile(unit string, n, has int64) (keep []Line, advice str
 		keep, advice = nil, "nothing is kept"
 	}
 	return keep, advice + fmt.Sprintf("; fs.nr_open allows no more than %d: raise it, and run kt tune --apply%s again", allowed, m.pick)
-}
-
-// openable is the most that fs.nr_open allows both now and at the next start: a change of it may not be made, or not last.
-func (m *Machine) openable() int64 {
-	allowed := int64(1 << 20) // as the kernel starts
-	if now, err := m.Number(host.SysctlFile("fs.nr_open")); err == nil {
-		allowed = now
-	}
-	if all := m.Sysctls["fs.nr_open"]; len(all) > 0 {
-		if later, err := strconv.ParseInt(strings.TrimSpace(all[len(all)-1].Value), 10, 64); err == nil {
-			allowed = min(allowed, later)
-		}
-	}
-	return allowed
 }
 
 // userName is a user as limits.conf(5) names one: by name, or as the range of a single ID.

@@ -15,8 +15,7 @@ import (
 	"github.com/kt-bench/kt/internal/properties"
 )
 
-// Machine is everything that checks look at. What is costly to find, or needed by
-// several, is found once, by [Look]; the rest a check reads from the tree itself.
+// Machine is everything that checks look at. [Look] finds once what is costly or needed by several; the rest a check reads from the tree.
 type Machine struct {
 	host.FS
 	Calls host.Calls
@@ -45,22 +44,13 @@ type Machine struct {
 	NICs    []NIC
 	Sysctls map[string][]host.Sysctl // what files set at boot, see [host.FS.Sysctls]
 
-	// What the kernel counted before and after an interval of some seconds, or
-	// twice the same with an interval of 0.
+	// What the kernel counted before and after an interval of some seconds, or twice the same with an interval of 0.
 	Before, After host.Counters
 	Interval      time.Duration
 
-	// Bandwidth is what the slowest log directory can write for long, in bytes a
-	// second, as kt probe measured it; 0: not measured.
-	Bandwidth int64
-
-	// Unit is the systemd unit of the broker, also of one that does not run: "" where
-	// none is known.
-	Unit string
-
-	// OtherNetwork says why the network that kt sees is not the one that matters; "":
-	// it is.
-	OtherNetwork string
+	Bandwidth    int64  // what the slowest log directory can write for long, in bytes a second, as kt probe measured it; 0: not measured
+	Unit         string // the systemd unit of the broker, also of one that does not run: "" where none is known
+	OtherNetwork string // why the network that kt sees is not the one that matters; "": it is
 
 	own    []host.Mount // the mounts that kt sees
 	ownErr error
@@ -86,8 +76,7 @@ type Dir struct {
 	Space   host.Space
 	Err     error // why the rest is not known
 
-	// What is in it. Partitions and Segments are 0 when it may not be read, and
-	// ListErr says why.
+	// What is in it. Partitions and Segments are 0 when it may not be read, and ListErr says why.
 	Partitions, Segments int
 	ListErr              error
 }

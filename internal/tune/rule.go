@@ -11,9 +11,8 @@ import (
 // Rule is a wanted value. The zero Rule leaves a value as it is.
 type Rule struct {
 	Op Op
-	// Value is a number, a word, a list of words of which each will do
-	// ("madvise|never"), or numbers that are compared one by one ("4096 131072
-	// 16777216", as in tcp_rmem; "-" in one's place: any).
+	// Value is a number, a word, a list of words of which each will do ("madvise|never"), or numbers that are compared one by one
+	// ("4096 131072 16777216", as in tcp_rmem; "-" in one's place: any).
 	Value string
 }
 
