@@ -91,9 +91,7 @@ func writeBatches(t *testing.T, c *kgo.Client, topic string, kind kgo.Compressio
 		of.Topic, of.Partitions = topic, append(of.Partitions, p)
 		req.Topics = append(req.Topics, of)
 		res, err := c.Request(t.Context(), req)
-		if err != nil || res.(*kmsg.ProduceResponse).Topics[0].Partitions[0].ErrorCode != 0 {
-			t.Fatalf("%v %+v", err, res)
-		}
+		must.Hold(t, err == nil && res.(*kmsg.ProduceResponse).Topics[0].Partitions[0].ErrorCode == 0, "%v %+v", err, res)
 	}
 }
 
@@ -126,9 +124,7 @@ func within512(t *testing.T, name string, kt *exec.Cmd) {
 	t.Helper()
 	peak := kt.ProcessState.SysUsage().(*syscall.Rusage).Maxrss
 	t.Logf("%s: %d MiB", name, peak>>10)
-	if peak > 512<<10 {
-		t.Errorf("%s: kt took %d MiB, want 512 at most", name, peak>>10)
-	}
+	must.True(t, peak <= 512<<10, "%s: kt took %d MiB, want 512 at most", name, peak>>10)
 }
 
 func TestMetadataOfManyBrokersLeaveKtBelow512MiB(t *testing.T) {

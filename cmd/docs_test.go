@@ -56,9 +56,7 @@ func TestPagesHaveTheTablesThatAreMadeOfTheCode(t *testing.T) {
 		begin, end := fmt.Appendf(nil, "<!-- %s: made of %s -->\n", tc.name, tc.from), fmt.Appendf(nil, "<!-- /%s -->\n", tc.name)
 		before, rest, ok := bytes.Cut(page, begin)
 		table, after, ended := bytes.Cut(rest, end)
-		if !ok || !ended {
-			t.Fatalf("%s: the lines %q and %q are not in it", path, begin, end)
-		}
+		must.Hold(t, ok && ended, "%s: the lines %q and %q are not in it", path, begin, end)
 		renewed(t, path+", "+tc.name, table, tc.table, func() error {
 			return os.WriteFile(path, slices.Concat(before, begin, tc.table, end, after), 0o644)
 		})

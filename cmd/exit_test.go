@@ -83,9 +83,7 @@ func TestThePagesTellWhichExitCodeWins(t *testing.T) {
 	must.Match(t, true, strings.HasPrefix(unjudged, "kt report and kt collect do not judge"), "the help ends: %s", unjudged)
 	for _, page := range []string{"../docs/result.md", "../ARCHITECTURE.md"} {
 		text := must.Have(os.ReadFile(page))(t)
-		if !strings.Contains(strings.Join(strings.Fields(string(text)), " "), precedence) {
-			t.Errorf("%s does not say: %s", page, precedence)
-		}
+		must.True(t, strings.Contains(strings.Join(strings.Fields(string(text)), " "), precedence), "%s does not say: %s", page, precedence)
 	}
 }
 
@@ -151,9 +149,7 @@ func TestASecondSignalEndsTheProcessWithinASecond(t *testing.T) {
 				}
 				<-time.After(time.Minute)
 				synctest.Wait()
-				if code != tc.code || took >= time.Second {
-					t.Errorf("it ends with %d after %s, want %d", code, took, tc.code)
-				}
+				must.True(t, code == tc.code && took < time.Second, "it ends with %d after %s, want %d", code, took, tc.code)
 			})
 		})
 	}

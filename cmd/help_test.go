@@ -143,7 +143,5 @@ func TestGoKnowsTheBuildWhereTheLinkerSetNothing(t *testing.T) {
 	// Of a build in a checkout without a tag, Go's version says all.
 	info.Main.Version, info.Settings[0].Value = "v0.0.0-20261123061815-1d5a29bfe2b7+dirty", "1d5a29bfe2b75918113"
 	b = build{}.complete(info)
-	if b.String() != info.Main.Version || !b.Dirty {
-		t.Errorf("%s, dirty: %v; want %s", b, b.Dirty, info.Main.Version)
-	}
+	must.True(t, b.String() == info.Main.Version && b.Dirty, "%s, dirty: %v; want %s", b, b.Dirty, info.Main.Version)
 }

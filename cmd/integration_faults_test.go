@@ -296,9 +296,7 @@ func loopFolder(t *testing.T, size int64) string {
 	if err == nil {
 		err = image.Truncate(size)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Hold(t, err == nil, "%v", err)
 	_ = image.Close() // nothing was written
 	dir := t.TempDir()
 	for _, command := range []string{"mkfs.ext4 -q -m 0 " + image.Name(), "mount -o loop " + image.Name() + " " + dir} {
@@ -323,9 +321,7 @@ func (k *kafkaCluster) isExamined(t *testing.T) {
 			t.Errorf("%+v", c)
 		}
 	}
-	if !doc.Healthy || code != exitOK || len(doc.Checks) < 17 {
-		t.Errorf("exit code %d: %+v", code, doc)
-	}
+	must.True(t, doc.Healthy && code == exitOK && len(doc.Checks) >= 17, "exit code %d: %+v", code, doc)
 
 	client := must.Have(kgo.NewClient(kgo.SeedBrokers(k.brokers)))(t)
 	defer client.Close()
@@ -350,9 +346,7 @@ func (k *kafkaCluster) isExamined(t *testing.T) {
 	topics := must.Have(admin.ListTopics(t.Context()))(t)
 	groups := must.Have(admin.ListGroups(t.Context()))(t)
 	for _, name := range append(topics.Names(), groups.Groups()...) {
-		if strings.HasPrefix(name, "kt-doctor-") {
-			t.Errorf("%s is left", name)
-		}
+		must.True(t, !strings.HasPrefix(name, "kt-doctor-"), "%s is left", name)
 	}
 }
 

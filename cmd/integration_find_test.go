@@ -47,9 +47,7 @@ func narrowConnectionIsFound(t *testing.T) {
 			t.Logf("%-7s %6.0f %6.0f %s %q", one.Kind, one.Rate, one.Achieved, one.Outcome, one.Reasons)
 		}
 		peak := found.Peak
-		if peak.Low > 1.1*truth {
-			t.Fatalf("try %d: %.0f records/s hold, and the connection carries %d", try, peak.Low, truth)
-		}
+		must.Hold(t, peak.Low <= 1.1*truth, "try %d: %.0f records/s hold, and the connection carries %d", try, peak.Low, truth)
 		if peak.High > 0.9*truth && peak.Low > 0.8*truth && !peak.ClientBound {
 			return
 		}
@@ -84,12 +82,8 @@ func (k *kafkaCluster) studied(t *testing.T, name string, args ...string) (d stu
 	t.Helper()
 	args = append([]string{"study", "run", name, "--quiet", "--output", "json", "--bootstrap-server", k.brokers}, args...)
 	out, err := k.ktIn(t, t.TempDir(), args...).Output()
-	if err != nil || json.Unmarshal(out, &d) != nil {
-		t.Fatalf("kt %q: %v\n%s", args, err, out)
-	}
-	if d.Runs != d.Wanted || d.Runs == 0 {
-		t.Errorf("kt %q: %d of %d runs were made", args, d.Runs, d.Wanted)
-	}
+	must.Hold(t, err == nil && json.Unmarshal(out, &d) == nil, "kt %q: %v\n%s", args, err, out)
+	must.True(t, d.Runs == d.Wanted && d.Runs != 0, "kt %q: %d of %d runs were made", args, d.Runs, d.Wanted)
 	return d
 }
 
@@ -187,9 +181,7 @@ func (k *kafkaCluster) tuningAgents(t *testing.T, key string) string {
 		if err == nil {
 			err = c.Start()
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Hold(t, err == nil, "%v", err)
 		t.Cleanup(func() {
 			_ = c.Process.Signal(os.Interrupt) // it may have ended
 			_ = c.Wait()                       // as it ends is not the point

@@ -254,9 +254,7 @@ func fifteenProcesses(t *testing.T, h *hosts) {
 			t.Errorf("the broker's host was watched as %+v", row.Busy)
 		}
 	}
-	if !doc.Overlap.Agreed || doc.Overlap.Seconds <= 0 {
-		t.Errorf("the overlap is %+v", doc.Overlap)
-	}
+	must.True(t, doc.Overlap.Agreed && doc.Overlap.Seconds > 0, "the overlap is %+v", doc.Overlap)
 	h.sameOffline(t, file, "nightly", r.stdout.Bytes())
 }
 
@@ -268,9 +266,7 @@ func (h *hosts) sameOffline(t *testing.T, file, run string, online []byte) {
 		t.Errorf("the collection gives another document")
 	}
 	fetched := h.run("h2", "collect", "--join", h.addr["b1"], "--key-file", h.key, "--run", run, "--output", "json", "--result", "none")
-	if !bytes.Equal(fetched, online) {
-		t.Errorf("the files that the agents have give another document")
-	}
+	must.True(t, bytes.Equal(fetched, online), "the files that the agents have give another document")
 }
 
 func roundTripOnHosts(t *testing.T, h *hosts) {

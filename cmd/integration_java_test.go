@@ -93,9 +93,7 @@ func checkTags(t *testing.T, lines string, res *result.Result) {
 			}
 		}
 	}
-	if len(wants) > 0 {
-		t.Errorf("there is no tag of %v", wants)
-	}
+	must.True(t, len(wants) == 0, "there is no tag of %v", wants)
 }
 
 var percentileRow = regexp.MustCompile(`(?m)^ +([0-9.]+) ([0-9.]+) +([0-9]+)( +[0-9.]+)?$`)
@@ -115,9 +113,7 @@ func percentileRows(text string) (rows [][3]float64) {
 // checkRows compares the rows of kt with those of Java, which rounds the maximum up.
 func checkRows(t *testing.T, got, want [][3]float64) {
 	t.Helper()
-	if len(got) != len(want) || len(got) < 20 {
-		t.Fatalf("%d rows, Java has %d", len(got), len(want))
-	}
+	must.Hold(t, len(got) == len(want) && len(got) >= 20, "%d rows, Java has %d", len(got), len(want))
 	most := got[len(got)-1][0]
 	for i, g := range got {
 		w := want[i]
@@ -131,9 +127,7 @@ func checkRows(t *testing.T, got, want [][3]float64) {
 func checkProcessed(t *testing.T, text string, want *result.Latency) {
 	t.Helper()
 	m := regexp.MustCompile(`Max += +([0-9.]+), Total count += +([0-9]+)`).FindStringSubmatch(text)
-	if m == nil {
-		t.Fatalf("HistogramLogProcessor prints\n%s", text)
-	}
+	must.Hold(t, m != nil, "HistogramLogProcessor prints\n%s", text)
 	most, _ := time.ParseDuration(m[1] + "ms")
 	if us := float64(most.Nanoseconds()) / 1000; m[2] != strconv.FormatInt(want.Count, 10) || us < float64(want.Max) || us > float64(want.Max)*1.001+1 {
 		t.Errorf("HistogramLogProcessor has %s values up to %v, want %d up to %d µs", m[2], most, want.Count, want.Max)
@@ -157,9 +151,7 @@ func (k *kafkaCluster) isReadByOthers(t *testing.T) {
 		lines := k.in(t).consoleConsumer(len(codecs)*records, "wire-.*")
 		keyed := regexp.MustCompile(`^origin:kt\t\d{1,3}\t[A-Z]{1,900}$`)
 		for _, line := range lines {
-			if !keyed.MatchString(line) {
-				t.Fatalf("a record with its header, key and value is %q", line)
-			}
+			must.Hold(t, keyed.MatchString(line), "a record with its header, key and value is %q", line)
 		}
 		must.Match(t, len(codecs)*records, len(lines), "records")
 	})

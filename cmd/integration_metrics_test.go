@@ -78,9 +78,7 @@ func number(t *testing.T, v [2]any) float64 {
 	t.Helper()
 	text, _ := v[1].(string)
 	n, err := strconv.ParseFloat(text, 64)
-	if err != nil {
-		t.Fatalf("value %v", v)
-	}
+	must.Hold(t, err == nil, "value %v", v)
 	return n
 }
 
@@ -229,13 +227,9 @@ func checkDashboard(t *testing.T, p *prometheusServer, at float64) {
 				t.Errorf("%s: no data for %s", panel.Title, expr)
 			}
 			for _, s := range answer {
-				if math.IsNaN(number(t, s.Value)) {
-					t.Errorf("%s: %s has no number", panel.Title, expr)
-				}
+				must.True(t, !math.IsNaN(number(t, s.Value)), "%s: %s has no number", panel.Title, expr)
 			}
 		}
 	}
-	if asked < 20 {
-		t.Errorf("the dashboard has %d queries", asked)
-	}
+	must.True(t, asked >= 20, "the dashboard has %d queries", asked)
 }

@@ -53,9 +53,7 @@ func (k *kafkaCluster) pagesAreShown(t *testing.T) {
 		if err == nil {
 			err = os.WriteFile(path, out, 0o644)
 		}
-		if err != nil {
-			t.Fatalf("kt %q: %v", args, err)
-		}
+		must.Hold(t, err == nil, "kt %q: %v", args, err)
 		return path
 	}
 	pages := map[string]string{
@@ -189,9 +187,7 @@ func newBrowser(t *testing.T) *browser {
 	if err != nil && runtime.GOOS != "linux" {
 		t.Skip("pages are tried with the Chromium of Debian: ", err)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Hold(t, err == nil, "%v", err)
 	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU,
 		chromedp.UserDataDir(t.TempDir()), chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true))
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)

@@ -129,9 +129,7 @@ func TestTheScreenInARealTerminal(t *testing.T) {
 		term.keys("q")
 		last := term.awaitExit("offered =", "limit ")
 		must.Match(t, "0", strings.TrimSpace(term.tmux("display-message", "-p", "-t", "kt", "#{alternate_on}")), "the terminal was left on the alternate screen")
-		if strings.Contains(last, "╭") {
-			t.Errorf("the screen is still there:\n%s", last)
-		}
+		must.True(t, !strings.Contains(last, "╭"), "the screen is still there:\n%s", last)
 	})
 
 	// tmux 3.3a shows rows of a screen that was left above what was there before, if the
@@ -178,9 +176,7 @@ func TestTheScreenInARealTerminal(t *testing.T) {
 		term.keys("q")
 		term.awaitExit("on average", "screen saved as "+dir)
 		saved, err := filepath.Glob(dir + "/kt-produce-*.txt")
-		if err != nil || len(saved) != 1 {
-			t.Fatalf("saved are %q (%v), want one file", saved, err)
-		}
+		must.Hold(t, err == nil && len(saved) == 1, "saved are %q (%v), want one file", saved, err)
 		if text, err := os.ReadFile(saved[0]); err != nil || !shows(string(text), []string{"1 Throughput", "target 5.50k", "!\x1b"}) {
 			t.Errorf("saved is (%v):\n%s", err, text)
 		}

@@ -95,15 +95,11 @@ func (k *kafkaCluster) tellsOfARebalance(t *testing.T) {
 		t.Errorf("the member that leaves: exit code %d, %d records", code, left.Records.Consumed)
 	}
 	r, code := stay.wait()
-	if !ended(r, code, exitOK) {
-		t.Errorf("exit code %d", code)
-	}
+	must.True(t, ended(r, code, exitOK), "exit code %d", code)
 	if r.Rebalances == nil || r.Rebalances.Count == 0 || r.Rebalances.TotalMS <= 0 {
 		t.Errorf("rebalances %+v, want at least one and its cost", r.Rebalances)
 	}
-	if !hasEvent(r, stats.Rebalance) {
-		t.Errorf("no event tells of it: %+v", r.Events)
-	}
+	must.True(t, hasEvent(r, stats.Rebalance), "no event tells of it: %+v", r.Events)
 	load.interrupt()
 	load.wait()
 }

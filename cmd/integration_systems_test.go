@@ -70,9 +70,7 @@ func areCompared(t *testing.T, r *rabbit, p *pulsarServer) {
 		"--set", "replicas=1", "--set", "stop=true", "--set", "start=true", "--set", "kafka-config=default", "--set", "rabbitmq-config="+r.config, "--set", "pulsar-config="+p.config, "--set", "partitions=4",
 		"--set", "flush.rate=200", "--set", "peak=300", "--run-time", "1s", "--repeats", "1", "--discard", "0", "--rest", "0").Output()
 	var d study.Document
-	if err != nil || json.Unmarshal(out, &d) != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	must.Hold(t, err == nil && json.Unmarshal(out, &d) == nil, "%v\n%s", err, out)
 	if len(d.NotEqual) != 3 || !slices.Equal(d.Systems, []plan.System{plan.Kafka, plan.Pulsar, plan.RabbitMQ}) {
 		t.Errorf("systems %v, and what is not equal is %q", d.Systems, d.NotEqual)
 	}
@@ -94,13 +92,9 @@ func areCompared(t *testing.T, r *rabbit, p *pulsarServer) {
 	}
 	must.Match(t, 5*3, len(d.SideBySide), "standings: %+v", d.SideBySide)
 	page, err := k.ktIn(t, state, "study", "report", "--output", "html").Output()
-	if err != nil || !strings.Contains(string(page), "605 MB/s") || !strings.Contains(string(page), "Side by side") {
-		t.Errorf("the page: %v", err)
-	}
+	must.True(t, err == nil && strings.Contains(string(page), "605 MB/s") && strings.Contains(string(page), "Side by side"), "the page: %v", err)
 	rows, err := k.ktIn(t, state, "study", "report", d.ID+"/flush", "--output", "csv").Output()
-	if err != nil || strings.Count(string(rows), "\n") != 1+11 {
-		t.Errorf("the runs of a part: %v\n%s", err, rows)
-	}
+	must.True(t, err == nil && strings.Count(string(rows), "\n") == 1+11, "the runs of a part: %v\n%s", err, rows)
 }
 
 // pulsarServer is a real Pulsar that lives as long as its test.
@@ -158,15 +152,11 @@ func (p *pulsarServer) carriesLoads(t *testing.T) {
 	t.Run("Pulsar counts what kt counts, and what is taken from a subscription is missed", func(t *testing.T) {
 		ledger := filepath.Join(t.TempDir(), "kept.ledger")
 		doc, code := p.kt(t, "produce", "--topic", "kept", "--partitions", "3", "--num-records", "3000", "--rate", "3000", "--key-distribution", "random", "--record-key-range", "100", "--verify", "--ledger", ledger)
-		if !ended(doc, code, exitOK) || doc.Records.Acknowledged != 3000 {
-			t.Fatalf("exit code %d, %+v, %v", code, doc.Records, doc.Errors)
-		}
+		must.Hold(t, ended(doc, code, exitOK) && doc.Records.Acknowledged == 3000, "exit code %d, %+v, %v", code, doc.Records, doc.Errors)
 		if in, _ := p.counted("kept", ""); in != 3000 {
 			t.Errorf("%d messages came in, want 3000", in)
 		}
-		if !isOffered(t, "kept", p.url, p.config) {
-			t.Error("the topic is not offered to a shell")
-		}
+		must.True(t, isOffered(t, "kept", p.url, p.config), "the topic is not offered to a shell")
 		for _, kind := range []string{"failover", "shared"} {
 			doc, code = p.kt(t, "consume", "--topic", "kept", "--group", kind, "--consumers", "2", "--command-property", "subscription.type="+kind)
 			if _, backlog := p.counted("kept", kind); !ended(doc, code, exitOK) || doc.Records.Consumed != 3000 || backlog != 0 {
@@ -191,9 +181,7 @@ func (p *pulsarServer) carriesLoads(t *testing.T) {
 		run.interrupt()
 		doc, code := run.wait()
 		for _, kind := range []stats.EventKind{stats.BundleUnloaded, stats.BrokerGone, stats.BrokerBack} {
-			if !hasEvent(doc, kind) {
-				t.Errorf("no event %s in %+v", kind, doc.Events)
-			}
+			must.True(t, hasEvent(doc, kind), "no event %s in %+v", kind, doc.Events)
 		}
 		if v := doc.Verify; v == nil || v.Lost+v.Corrupted+v.Reordered != 0 || v.AcknowledgedRead != doc.Records.Acknowledged || v.Acknowledged == 0 {
 			t.Errorf("exit code %d, %+v, %v, verdict %+v", code, doc.Records, doc.Errors, v)
@@ -210,9 +198,7 @@ func (p *pulsarServer) carriesLoads(t *testing.T) {
 		time.Sleep(3 * time.Second) // it has looked
 		run.interrupt()
 		doc, _ := run.wait()
-		if !hasEvent(doc, stats.LeaderLost) {
-			t.Errorf("no event %s in %+v", stats.LeaderLost, doc.Events)
-		}
+		must.True(t, hasEvent(doc, stats.LeaderLost), "no event %s in %+v", stats.LeaderLost, doc.Events)
 	})
 
 	t.Run("messages fail by Pulsar's names", func(t *testing.T) {
@@ -311,15 +297,11 @@ func (r *rabbit) carriesLoads(t *testing.T) {
 	t.Run("what was acknowledged is in the queues, and what is taken from them is missed", func(t *testing.T) {
 		ledger := filepath.Join(t.TempDir(), "kept.ledger")
 		doc, code := r.kt(t, "produce", "--topic", "kept", "--partitions", "3", "--num-records", "3000", "--rate", "3000", "--verify", "--ledger", ledger).wait()
-		if !ended(doc, code, exitOK) || doc.Records.Acknowledged != 3000 {
-			t.Fatalf("exit code %d, %+v, %v", code, doc.Records, doc.Errors)
-		}
+		must.Hold(t, ended(doc, code, exitOK) && doc.Records.Acknowledged == 3000, "exit code %d, %+v, %v", code, doc.Records, doc.Errors)
 		if queues, n := r.messages("kept"); queues != 3 || n != 3000 {
 			t.Errorf("%d queues hold %d messages, want 3 and 3000", queues, n)
 		}
-		if !isOffered(t, "kept", r.url, r.config) {
-			t.Error("the topic is not offered to a shell")
-		}
+		must.True(t, isOffered(t, "kept", r.url, r.config), "the topic is not offered to a shell")
 		r.remove("kept-1", false)
 		doc, code = r.kt(t, "consume", "--topic", "kept", "--verify", ledger).wait()
 		if code != exitLost || doc.Verify == nil || doc.Verify.Lost != 1000 || doc.Verify.AcknowledgedRead != 2000 {
@@ -350,9 +332,7 @@ func (r *rabbit) carriesLoads(t *testing.T) {
 
 	t.Run("without confirms every message that is written counts", func(t *testing.T) {
 		doc, code := r.kt(t, "produce", "--topic", "unconfirmed", "--partitions", "2", "--num-records", "1000", "--acks", "0").wait()
-		if !ended(doc, code, exitOK) || doc.Records.Acknowledged != 1000 {
-			t.Fatalf("exit code %d, %+v, %v", code, doc.Records, doc.Errors)
-		}
+		must.Hold(t, ended(doc, code, exitOK) && doc.Records.Acknowledged == 1000, "exit code %d, %+v, %v", code, doc.Records, doc.Errors)
 		doc, code = r.kt(t, "consume", "--topic", "unconfirmed", "--command-property", "auto.ack=true").wait()
 		if _, left := r.messages("unconfirmed"); !ended(doc, code, exitOK) || doc.Records.Consumed != 1000 || left != 0 {
 			t.Errorf("exit code %d, %+v, and %d messages are left", code, doc.Records, left)
@@ -384,15 +364,11 @@ func (r *rabbit) carriesLoads(t *testing.T) {
 		if err == nil {
 			err = agent.Start()
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Hold(t, err == nil, "%v", err)
 		for lines := bufio.NewScanner(stderr); lines.Scan() && !strings.Contains(lines.Text(), "listens on"); {
 		}
 		doc, code := r.kt(t, "produce", "--on", "loads", "--peers", at, "--topic", "remote", "--num-records", "500").wait()
-		if !ended(doc, code, exitOK) || doc.Records.Acknowledged != 500 {
-			t.Errorf("exit code %d, %+v", code, doc.Records)
-		}
+		must.True(t, ended(doc, code, exitOK) && doc.Records.Acknowledged == 500, "exit code %d, %+v", code, doc.Records)
 		_ = agent.Process.Signal(os.Interrupt) // it may have ended
 		_ = agent.Wait()                       // as it ends is not the point
 	})
@@ -433,9 +409,7 @@ func (r *rabbit) carriesLoads(t *testing.T) {
 		run.interrupt()
 		doc, code := run.wait()
 		for _, kind := range []stats.EventKind{stats.BrokerGone, stats.BrokerBack} {
-			if !hasEvent(doc, kind) {
-				t.Errorf("no event %s in %+v", kind, doc.Events)
-			}
+			must.True(t, hasEvent(doc, kind), "no event %s in %+v", kind, doc.Events)
 		}
 		if v := doc.Verify; v == nil || v.Lost+v.Corrupted+v.Reordered+v.Duplicated != 0 || v.AcknowledgedRead != doc.Records.Acknowledged {
 			t.Errorf("exit code %d, %+v, verdict %+v", code, doc.Records, v)
@@ -458,9 +432,7 @@ func TestQuorumQueuesOfThreeNodes(t *testing.T) {
 	run.interrupt()
 	doc, code := run.wait()
 	for _, kind := range []stats.EventKind{stats.BrokerGone, stats.LeaderMoved} {
-		if !hasEvent(doc, kind) {
-			t.Errorf("no event %s in %+v", kind, doc.Events)
-		}
+		must.True(t, hasEvent(doc, kind), "no event %s in %+v", kind, doc.Events)
 	}
 	top := doc.Environment.Topic
 	if v := doc.Verify; v == nil || v.Lost+v.Corrupted+v.Reordered+v.Duplicated != 0 || top.ReplicationFactor != 3 || len(doc.Environment.Cluster.Brokers) != 3 {

@@ -242,9 +242,7 @@ func TestCountsAgreeWithTheBrokers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			args := append([]string{"--topic", name, "--partitions", "7", "--num-records", strconv.Itoa(records)}, args...)
 			doc, _ := k.start(args...).wait()
-			if doc.Records.Acknowledged != records {
-				t.Errorf("%d of %d records acknowledged: %v", doc.Records.Acknowledged, records, doc.Errors)
-			}
+			must.True(t, doc.Records.Acknowledged == records, "%d of %d records acknowledged: %v", doc.Records.Acknowledged, records, doc.Errors)
 			got := k.endOffsets(name)
 			// With acks=0 a record counts once it is written to the connection; the
 			// broker may still be reading.
@@ -304,12 +302,8 @@ func (k *kafkaCluster) freezes(t *testing.T) {
 		t.Errorf("%+v, want %d records acknowledged or never sent: %v", r, rate*seconds, doc.Errors)
 	}
 	resp := doc.Latency.Response
-	if int64(resp.Max) < frozen.Microseconds() {
-		t.Errorf("response max %d µs is below the %s that the broker was frozen", resp.Max, frozen)
-	}
-	if int64(resp.P999) < frozen.Microseconds()*9/10 {
-		t.Errorf("response p99.9 %d µs does not show a stall of %s", resp.P999, frozen)
-	}
+	must.True(t, int64(resp.Max) >= frozen.Microseconds(), "response max %d µs is below the %s that the broker was frozen", resp.Max, frozen)
+	must.True(t, int64(resp.P999) >= frozen.Microseconds()*9/10, "response p99.9 %d µs does not show a stall of %s", resp.P999, frozen)
 	// Of the records due in the frozen time, half waited for half of it or longer.
 	var slow int64
 	doc.Histograms.Response.Each(func(upTo time.Duration, n int64) {

@@ -77,9 +77,7 @@ func documentOf(t *testing.T, run func(*testing.T, ...string) (string, string, i
 func check(t *testing.T, d tune.Document, id string) tune.CheckDocument {
 	t.Helper()
 	i := slices.IndexFunc(d.Checks, func(c tune.CheckDocument) bool { return c.ID == id })
-	if i < 0 {
-		t.Fatalf("there is no check %s", id)
-	}
+	must.Hold(t, i >= 0, "there is no check %s", id)
 	return d.Checks[i]
 }
 
@@ -164,9 +162,7 @@ func TestApplyRebootAndRollbackOnThisMachine(t *testing.T) {
 	t.Cleanup(func() { tuneAlone(t, "--rollback", "--force") })
 
 	stdout, stderr, code := tuneAlone(t, append(args, "--apply", "--yes")...)
-	if code != exitOK {
-		t.Fatalf("apply: exit code %d, want 0\n%s%s", code, stdout, stderr)
-	}
+	must.Hold(t, code == exitOK, "apply: exit code %d, want 0\n%s%s", code, stdout, stderr)
 	for _, c := range changes {
 		if key, ok := strings.CutPrefix(c.Path, "/proc/sys/"); ok {
 			sysctlIs(t, strings.ReplaceAll(key, "/", "."), c.New)
@@ -252,20 +248,14 @@ func (k *kafkaCluster) isSeenByTune(t *testing.T) {
 	}
 	pid := k.pid()
 	d := tuneDocument(t, "--pid", strconv.Itoa(pid), "--interval", "0")
-	if d.Role != tune.Broker || d.Host.BrokerPID != pid {
-		t.Errorf("role %s, process %d; want broker, %d", d.Role, d.Host.BrokerPID, pid)
-	}
-	if len(d.Host.LogDirs) != 1 {
-		t.Fatalf("log directories %v, want the one of server.properties", d.Host.LogDirs)
-	}
+	must.True(t, d.Role == tune.Broker && d.Host.BrokerPID == pid, "role %s, process %d; want broker, %d", d.Role, d.Host.BrokerPID, pid)
+	must.Hold(t, len(d.Host.LogDirs) == 1, "log directories %v, want the one of server.properties", d.Host.LogDirs)
 	if info, err := os.Stat(filepath.Join(d.Host.LogDirs[0], "load-0")); err != nil || !info.IsDir() {
 		t.Errorf("the log directory %s does not have the partition load-0: %v", d.Host.LogDirs[0], err)
 	}
 	flags := printed(t, "jcmd", strconv.Itoa(pid), "VM.flags")
 	heap := regexp.MustCompile(`-XX:MaxHeapSize=(\d+)`).FindStringSubmatch(flags)
-	if heap == nil {
-		t.Fatalf("jcmd VM.flags has no MaxHeapSize: %s", flags)
-	}
+	must.Hold(t, heap != nil, "jcmd VM.flags has no MaxHeapSize: %s", flags)
 	size, _ := strconv.ParseFloat(heap[1], 64)
 	if got, want := check(t, d, "jvm.heap_set").Current, fmt.Sprintf("%.0f MiB", size/(1<<20)); !strings.Contains(got, want) {
 		t.Errorf("jvm.heap_set: %q, and jcmd says %s", got, want)
@@ -296,9 +286,7 @@ func (k *kafkaCluster) pid() int {
 func printed(t *testing.T, name string, args ...string) string {
 	t.Helper()
 	out, err := exec.Command(name, args...).Output()
-	if err != nil {
-		t.Fatalf("%s %v: %v", name, args, err)
-	}
+	must.Hold(t, err == nil, "%s %v: %v", name, args, err)
 	return string(out)
 }
 

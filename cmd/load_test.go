@@ -53,9 +53,7 @@ func TestAWaitShowsItsTimeOnATerminal(t *testing.T) {
 		done()
 		time.Sleep(time.Minute)
 		lines := strings.Split(strings.ReplaceAll(said.String(), restart, "|"), "\n")
-		if len(lines) != 2 || !strings.HasSuffix(lines[0], "3s|kt: created topic orders") || !strings.HasSuffix(lines[1], "4s|") {
-			t.Errorf("%q", lines)
-		}
+		must.True(t, len(lines) == 2 && strings.HasSuffix(lines[0], "3s|kt: created topic orders") && strings.HasSuffix(lines[1], "4s|"), "%q", lines)
 		o.env.StderrTTY = false
 		o.prepare()()
 		must.Match(t, 1, strings.Count(said.String(), "\n"), "%q without a terminal", said.String())
@@ -142,9 +140,7 @@ func TestNoUnitSharesTheFolderOfTheJournal(t *testing.T) {
 			}
 		}
 	}
-	if seen == 0 {
-		t.Error("the unit has no directory of its own any more")
-	}
+	must.True(t, seen != 0, "the unit has no directory of its own any more")
 }
 
 func TestAgentsOfOneHomeHaveFoldersOfTheirOwn(t *testing.T) {

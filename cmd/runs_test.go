@@ -93,9 +93,7 @@ func TestAPageTakesThePlaceOfAnOlderOneWhenItIsComplete(t *testing.T) {
 	}{{torn, true}, {report.Text, false}, {torn, true}, {report.JSON, false}, {report.JSON, false}} {
 		before, _ := os.ReadFile(to) // there is none at first
 		f, err := openRun(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Hold(t, err == nil, "%v", err)
 		err = env.makePage(f, path, r.format, to)
 		f.Close()
 		after, _ := os.ReadFile(to)

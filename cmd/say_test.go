@@ -86,16 +86,12 @@ func TestNothingThatKTPrintsSteersATerminal(t *testing.T) {
 	} {
 		t.Run(c.source, func(t *testing.T) {
 			_, stdout, stderr := runKT(t, c.args...)
-			if stdout+stderr == "" {
-				t.Fatal("nothing was written")
-			}
+			must.Hold(t, stdout+stderr != "", "nothing was written")
 			for _, text := range []string{stdout, stderr} {
 				if at := strings.IndexFunc(text, func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }); at >= 0 {
 					t.Errorf("it has %q", text[max(at-40, 0):min(at+20, len(text))])
 				}
-				if strings.Contains("\n"+text, "\nkt: all is well") {
-					t.Errorf("it has a forged line:\n%s", text)
-				}
+				must.True(t, !strings.Contains("\n"+text, "\nkt: all is well"), "it has a forged line:\n%s", text)
 			}
 		})
 	}

@@ -124,12 +124,8 @@ func TestNothingThatARunLeavesBehindHasASecret(t *testing.T) {
 		}
 		return err
 	})
-	if err != nil || files < 5 {
-		t.Errorf("%d files were searched, %v", files, err)
-	}
-	if leaks("x"+secretWord) == "" || leaks("[hidden]") != "" {
-		t.Error("leaks finds nothing")
-	}
+	must.True(t, err == nil && files >= 5, "%d files were searched, %v", files, err)
+	must.True(t, leaks("x"+secretWord) != "" && leaks("[hidden]") == "", "leaks finds nothing")
 }
 
 func TestAProcessWithSecretsLeavesNoCoreDump(t *testing.T) {

@@ -66,9 +66,7 @@ func TestTheSchemaOfAStudyKnowsEveryKey(t *testing.T) {
 	c := jsonschema.NewCompiler()
 	c.DefaultDraft(jsonschema.Draft2020)
 	schema, err := c.Compile("../docs/study-file.schema.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Hold(t, err == nil, "%v", err)
 	texts := map[string][]byte{"a search": []byte("load: {command: produce}\nfactors: {partitions: {search: 1..64, fine: 1}, acks: [1, all]}")}
 	for _, name := range config.ProfileNames(profiles.Of("study")) {
 		if texts[name], err = studyText(name); err != nil {
@@ -125,17 +123,13 @@ func TestAStudyThatCannotBeReadHindersNoOther(t *testing.T) {
 		env.Signals = func() (<-chan os.Signal, func()) { return nil, func() {} }
 		env.Getenv = func(name string) string { return map[string]string{"XDG_STATE_HOME": state}[name] }
 		dir, err := env.studiesDir()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Hold(t, err == nil, "%v", err)
 		for _, id := range []string{"1-older", "2-left", "3-bad"} {
 			_, err := study.Create(dir, &study.Study{Loads: []study.Load{{Command: "produce"}}, Repeats: 1, Order: study.Listed}, id)
 			if err == nil && id != "2-left" {
 				err = os.WriteFile(dir+"/"+id+"/log.jsonl", []byte(`{"what":"left_out","cell":0,"reason":"r"}`+"\n"), 0o600)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Hold(t, err == nil, "%v", err)
 		}
 		must.Do(t, spoil(dir+"/3-bad"))
 		f, unread, err := env.openStudy(nil, true)

@@ -62,9 +62,7 @@ func TestNoFlagAndNoVariableShowsASecret(t *testing.T) {
 	n, shown := 0, 0
 	tried := make(map[string]bool)
 	look := func(name, part, text string) {
-		if strings.Contains(text, part) {
-			t.Errorf("%s: %s", name, text)
-		}
+		must.True(t, !strings.Contains(text, part), "%s: %s", name, text)
 		if strings.Contains(text, "[hidden]") {
 			shown++
 		}
@@ -97,9 +95,7 @@ func TestNoFlagAndNoVariableShowsASecret(t *testing.T) {
 		}
 	}
 	walk(root)
-	if n < 100 || shown < n/2 {
-		t.Errorf("%d flags were tried, and %d values hidden", n, shown)
-	}
+	must.True(t, n >= 100 && shown >= n/2, "%d flags were tried, and %d values hidden", n, shown)
 }
 
 func TestNoFileShowsASecret(t *testing.T) {
@@ -122,9 +118,7 @@ func TestNoFileShowsASecret(t *testing.T) {
 		must.Do(t, os.WriteFile(path, []byte(strings.ReplaceAll(r.text, "WORD", word)+"\n"), 0o600))
 		for _, more := range [][]string{{"--print-config"}, {"--result", "none", "--num-records", "1"}} {
 			text := written(t, nil, append([]string{"produce", r.flag, path}, more...)...)
-			if strings.Contains(text, word) || text == "" {
-				t.Errorf("%s: %s", r.name, text)
-			}
+			must.True(t, !strings.Contains(text, word) && text != "", "%s: %s", r.name, text)
 		}
 	}
 }

@@ -60,9 +60,7 @@ func TestEveryPackageIsInTheTable(t *testing.T) {
 		}
 	}
 	for _, pkg := range slices.Sorted(maps.Keys(table)) {
-		if !there[pkg] {
-			t.Errorf("the table of ARCHITECTURE.md names %s, which is not there", pkg)
-		}
+		must.True(t, there[pkg], "the table of ARCHITECTURE.md names %s, which is not there", pkg)
 	}
 }
 
@@ -75,9 +73,7 @@ func TestPackagesImportOnlyWhatTheTableAllows(t *testing.T) {
 		}
 		for _, p := range f.imports {
 			if target, ok := strings.CutPrefix(p, module+"/"); ok {
-				if !allows(r.internal, target) {
-					t.Errorf("%s imports %s: the table allows %s only %v", f.name, target, f.pkg, r.internal)
-				}
+				must.True(t, allows(r.internal, target), "%s imports %s: the table allows %s only %v", f.name, target, f.pkg, r.internal)
 				continue
 			}
 			if thirdParty(p) && !slices.ContainsFunc(r.outside, func(m string) bool { return within(p, m) }) {
@@ -160,9 +156,7 @@ func TestOnlyMainAndCmdTouchTheProcess(t *testing.T) {
 			continue
 		}
 		f.uses(func(p, name string, at token.Position) {
-			if slices.Contains(forbidden[p], name) {
-				t.Errorf("%s:%d: %s.%s belongs to main and cmd", f.name, at.Line, p, name)
-			}
+			must.True(t, !slices.Contains(forbidden[p], name), "%s:%d: %s.%s belongs to main and cmd", f.name, at.Line, p, name)
 		})
 	}
 }
@@ -211,9 +205,7 @@ func TestNobodyImportsTheOldCharmPackages(t *testing.T) {
 	for _, f := range readFiles(t) {
 		for _, p := range f.imports {
 			for _, old := range []string{"bubbletea", "lipgloss", "bubbles"} {
-				if strings.HasPrefix(p+"/", "github.com/charmbracelet/"+old+"/") {
-					t.Errorf("%s imports %s: use charm.land/%s/v2", f.name, p, old)
-				}
+				must.True(t, !strings.HasPrefix(p+"/", "github.com/charmbracelet/"+old+"/"), "%s imports %s: use charm.land/%s/v2", f.name, p, old)
 			}
 		}
 	}
@@ -251,18 +243,14 @@ func readTable(t *testing.T) map[string]row {
 			inside = false
 		case inside && strings.HasPrefix(line, "| `"):
 			pkg, r, err := parseRow(line)
-			if err != nil {
-				t.Fatalf("ARCHITECTURE.md: %v", err)
-			}
+			must.Hold(t, err == nil, "ARCHITECTURE.md: %v", err)
 			if _, twice := table[pkg]; twice {
 				t.Errorf("ARCHITECTURE.md: two rows for %s", pkg)
 			}
 			table[pkg] = r
 		}
 	}
-	if len(table) == 0 {
-		t.Fatal("ARCHITECTURE.md: no table between <!-- packages --> and <!-- /packages -->")
-	}
+	must.Hold(t, len(table) != 0, "ARCHITECTURE.md: no table between <!-- packages --> and <!-- /packages -->")
 	return table
 }
 
@@ -326,9 +314,7 @@ func readFiles(t *testing.T) []file {
 		files = append(files, f)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Hold(t, err == nil, "%v", err)
 	return files
 }
 

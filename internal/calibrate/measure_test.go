@@ -112,9 +112,7 @@ func TestWithoutARateThereIsNoCeiling(t *testing.T) {
 	}
 	failed := errors.New("no sink")
 	_, err := Measure(t.Context(), Options{}, func(context.Context, int, float64) (Run, error) { return Run{}, failed })
-	if !errors.Is(err, failed) {
-		t.Errorf("%v, want %v", err, failed)
-	}
+	must.True(t, errors.Is(err, failed), "%v, want %v", err, failed)
 }
 
 func TestACeilingHoldsForItsShapeAndItsMachine(t *testing.T) {

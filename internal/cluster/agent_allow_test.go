@@ -153,9 +153,7 @@ func TestAnOfferHasKnownFieldsOnly(t *testing.T) {
 			if tc[0] == "" {
 				bad = string(good) + tc[1]
 			}
-			if bad == string(good) {
-				t.Fatalf("%s has no %s", good, tc[0])
-			}
+			must.Hold(t, bad != string(good), "%s has no %s", good, tc[0])
 			if err := decodeBody(strings.NewReader(bad), maxOffer, new(offer)); err == nil {
 				t.Errorf("it is accepted: %s", bad)
 			}
@@ -190,9 +188,7 @@ func TestAFileThatWasListedIsFoundWithoutALookAtAllOthers(t *testing.T) {
 	must.Have(s.list("n"))(t)
 	leave(t, filepath.Join(s.shared, "2.ktr"), "R2", &result.Part{Run: "n", Host: "vm1", Process: 2}, 1)
 	f, err := s.find("R1")
-	if err != nil || filepath.Base(f.Name()) != filepath.Base(path) {
-		t.Fatalf("found %v, %v", f, err)
-	}
+	must.Hold(t, err == nil && filepath.Base(f.Name()) == filepath.Base(path), "found %v, %v", f, err)
 	_ = f.Close()
 	must.Match(t, 1, len(s.known), "the others were looked at")
 	_ = must.Have(s.find("R2"))(t).Close() // it is newer than the listing
@@ -213,13 +209,9 @@ func FuzzReadHeader(f *testing.F) {
 			return
 		}
 		for _, name := range []string{h.RunID, h.Run, h.Host, "E" + h.Epoch} {
-			if filepath.Base(name) != name || len(name) > 65 {
-				t.Errorf("it is called %q", name)
-			}
+			must.True(t, filepath.Base(name) == name && len(name) <= 65, "it is called %q", name)
 		}
-		if h.Process < 0 {
-			t.Errorf("%q is taken as %+v", text, h)
-		}
+		must.True(t, h.Process >= 0, "%q is taken as %+v", text, h)
 	})
 }
 

@@ -49,9 +49,7 @@ func (w *world) over(t *testing.T, name string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, r := range a.runs {
-		if !r.isOver() {
-			t.Errorf("%s: run %s is not over", name, r.name)
-		}
+		must.True(t, r.isOver(), "%s: run %s is not over", name, r.name)
 	}
 }
 
@@ -182,9 +180,7 @@ func TestABrokersHostIsWatchedForNoLongerThanItAllows(t *testing.T) {
 		out, _ := must.Both(w.run(longer(w.order([]string{"a"}, "broker"), 2*time.Minute)))(t)
 		out.left(t, -1)
 		found, _ := filepath.Glob(filepath.Join(b.dir, "*.ktr"))
-		if len(found) != 1 {
-			t.Fatalf("the broker's host has %q", found)
-		}
+		must.Hold(t, len(found) == 1, "the broker's host has %q", found)
 		text, _ := os.ReadFile(found[0])
 		lines := strings.Split(strings.TrimSpace(string(canned.Text(text))), "\n")
 		var last struct{ Trailer *result.Trailer }
@@ -279,9 +275,7 @@ func TestARunStartsWhileFilesAreListedAndRemoved(t *testing.T) {
 	}()
 	select {
 	case err := <-begun:
-		if err != nil {
-			t.Error(err)
-		}
+		must.True(t, err == nil, "%v", err)
 	case <-time.After(10 * time.Second):
 		t.Fatal("the start waits for the files")
 	}
@@ -345,9 +339,7 @@ func TestAgentsOnARealNetworkAreFoundAndMakeALoad(t *testing.T) {
 	var peers []Peer
 	for deadline := time.Now().Add(20 * time.Second); len(peers) < 2; {
 		peers = must.Have(c.Peers(t.Context(), addrs[:1], true))(t)
-		if time.Now().After(deadline) {
-			t.Fatalf("the peers are %+v", peers)
-		}
+		must.Hold(t, !time.Now().After(deadline), "the peers are %+v", peers)
 	}
 	for i, p := range peers {
 		if p.Err != nil || p.Name != []string{"a", "b"}[i] || p.Addr != addrs[i] || p.Cores != 8 || p.CPU != 2 || p.RTT <= 0 || p.Offset.Abs() > p.Bound || p.Bound > time.Second {
@@ -392,7 +384,5 @@ func TestAgentsOfOneNameAreRivalsToThoseWhoAsk(t *testing.T) {
 		}
 	}
 	known := fromGossip(Peer{Addr: "1:1"}, []gossip.Member{{Info: gossip.Info{Name: "a"}, Addr: "1:1", Rival: "1:2"}})
-	if len(known) != 1 || known[0].Rival != "1:2" {
-		t.Errorf("of the gossip's member came %+v", known)
-	}
+	must.True(t, len(known) == 1 && known[0].Rival == "1:2", "of the gossip's member came %+v", known)
 }

@@ -65,13 +65,9 @@ func TestAnAgentRefusesWhatItDoesNotKnow(t *testing.T) {
 			{"another address", "GET", "/etc/passwd", "", 404, "there is no GET /etc/passwd; see docs/agent-api.md"},
 		} {
 			code, got := raw(t, w, tc.method, tc.path, tc.body)
-			if code != tc.code || !strings.Contains(got, tc.want) {
-				t.Errorf("%s: it answers %d %q, want %d %q", tc.name, code, got, tc.code, tc.want)
-			}
+			must.True(t, code == tc.code && strings.Contains(got, tc.want), "%s: it answers %d %q, want %d %q", tc.name, code, got, tc.code, tc.want)
 		}
-		if a.count() > 0 || a.agent.busy() != "" {
-			t.Error("something was started")
-		}
+		must.True(t, a.count() <= 0 && a.agent.busy() == "", "something was started")
 	})
 }
 
@@ -103,9 +99,7 @@ func TestOrdersThatDoNotFitARunAreRefused(t *testing.T) {
 				t.Errorf("%s %s: it answers %d %q, want %d %q", tc.method, tc.path, code, got, tc.code, tc.want)
 			}
 		}
-		if a.count() > 0 {
-			t.Error("something was started")
-		}
+		must.True(t, a.count() <= 0, "something was started")
 	})
 }
 
@@ -271,9 +265,7 @@ func FuzzBody(f *testing.F) {
 			}
 		}
 		for _, text := range texts {
-			if strings.ContainsFunc(text, unicode.IsControl) {
-				t.Errorf("%q", text)
-			}
+			must.True(t, !strings.ContainsFunc(text, unicode.IsControl), "%q", text)
 		}
 	})
 }
@@ -288,9 +280,7 @@ func FuzzFromProcess(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, line []byte) {
 		m, err := decodeFromProcess(line)
-		if (m == nil) == (err == nil) {
-			t.Fatalf("decodeFromProcess = %v, %v", m, err)
-		}
+		must.Hold(t, (m == nil) != (err == nil), "decodeFromProcess = %v, %v", m, err)
 	})
 }
 

@@ -108,9 +108,7 @@ func TestALoadThatIsKnownToGoOnIsNotGivenUp(t *testing.T) {
 			if took := time.Since(began); err != nil || len(out.Lost) > 0 || len(out.Files) != 4 || took < max(tc.a, tc.b) {
 				t.Errorf("after %v: lost %q, files %q, error %v", took, out.Lost, out.Files, err)
 			}
-			if slices.Contains(states, "lost") || states[len(states)-1] != tc.ends {
-				t.Errorf("the screen says of host b %q", slices.Compact(states))
-			}
+			must.True(t, !slices.Contains(states, "lost") && states[len(states)-1] == tc.ends, "the screen says of host b %q", slices.Compact(states))
 			for text, want := range map[string]int{"waiting for": 0, "is back": 0, "its load is over": len(tc.killed)} {
 				w.said(t, want, text)
 			}
@@ -135,12 +133,8 @@ func TestALoadWhoseAgentWasKilledIsNotTakenForOneThatWasStopped(t *testing.T) {
 	}
 	crashed(t, "b", 2*time.Minute, stop, func(t *testing.T, w *world, out outcome, took time.Duration, err error) {
 		const lost = "b: its agent was started anew, and its load may go on; its agent has the rest: kt collect --run nightly when it is done"
-		if err != nil || !slices.Equal(out.Lost, []string{lost}) || w.logged(lost) != 1 {
-			t.Errorf("lost %q, error %v, said %q", out.Lost, err, w.logs)
-		}
-		if took > 14*time.Second+comebackGrace+10*time.Second {
-			t.Errorf("it took %v", took)
-		}
+		must.True(t, err == nil && slices.Equal(out.Lost, []string{lost}) && w.logged(lost) == 1, "lost %q, error %v, said %q", out.Lost, err, w.logs)
+		must.True(t, took <= 14*time.Second+comebackGrace+10*time.Second, "it took %v", took)
 		if n := w.topics(); n != 1 || w.logged("topic t is not deleted: b may still write to it") != 1 {
 			t.Errorf("the topic is there %d times: %q", n, w.logs)
 		}
@@ -155,9 +149,7 @@ func TestALoadWhoseAgentWasKilledIsNotTakenForOneThatWasStopped(t *testing.T) {
 		}
 		<-time.After(2 * time.Minute)
 		files, problems := w.client().Results(t.Context(), b, "nightly", t.TempDir())
-		if len(files) != 2 || len(problems) > 0 || partOf(t, files[0]).Ended != result.Completed {
-			t.Errorf("files %q, problems %v", files, problems)
-		}
+		must.True(t, len(files) == 2 && len(problems) == 0 && partOf(t, files[0]).Ended == result.Completed, "files %q, problems %v", files, problems)
 	})
 }
 
@@ -252,9 +244,7 @@ func TestAStopAtTheStartEitherUndoesTheRunOrEndsIt(t *testing.T) {
 			out, err := c.run(t.Context(), o, runOptions{Dir: t.TempDir(), Stop: stop})
 			must.Match(t, 0, w.topics(), "topics that are left")
 			if tc.undone {
-				if !errors.Is(err, errStopped) {
-					t.Errorf("the error is %v", err)
-				}
+				must.True(t, errors.Is(err, errStopped), "the error is %v", err)
 				w.idle(t, 0)
 				return
 			}
@@ -415,9 +405,7 @@ func TestWhatAnEarlierAgentsProcessesTakeOfTheLimitsIsNotKnown(t *testing.T) {
 			}
 			_, err := b.agent.accept(o)
 			const want = "a process of an earlier agent is still at work on " + name + ", and its share of --max-rate and --max-producers is unknown" + do
-			if tc.refused && (err == nil || err.Error() != want) || !tc.refused && err != nil {
-				t.Errorf("%+v: accept = %v", tc.limits, err)
-			}
+			must.True(t, (!tc.refused || err != nil && err.Error() == want) && (tc.refused || err == nil), "%+v: accept = %v", tc.limits, err)
 		})
 	}
 }

@@ -58,9 +58,7 @@ func (e *endingTest) end(t *testing.T, w *world, by func(ctx context.Context, r 
 	if took := time.Since(began) - e.after; took > e.most {
 		t.Errorf("it took %v, want at most %v", took, e.most)
 	}
-	if !errors.Is(err, e.want) {
-		t.Errorf("the error is %v, want %v", err, e.want)
-	}
+	must.True(t, errors.Is(err, e.want), "the error is %v, want %v", err, e.want)
 	<-time.After(2 * abortGrace) // of a process that has to be killed
 	for name, h := range w.hosts {
 		if busy := h.agent.busy(); busy != "" && !h.isCut() {
@@ -213,9 +211,7 @@ func TestACopyThatCannotBeCompletedIsKeptAsFarAsItCame(t *testing.T) {
 		if err != nil || len(out.Files) != 2 || !strings.HasPrefix(filepath.Base(out.Files[1]), "b-p1-") {
 			t.Errorf("files %q, %v; want that of a, and the copy of b's", out.Files, err)
 		}
-		if len(out.Lost) != 1 || !strings.Contains(out.Lost[0], "b, process 1: "+errBroken.Error()) {
-			t.Errorf("lost: %q", out.Lost)
-		}
+		must.True(t, len(out.Lost) == 1 && strings.Contains(out.Lost[0], "b, process 1: "+errBroken.Error()), "lost: %q", out.Lost)
 	})
 }
 
@@ -257,9 +253,7 @@ func FuzzOrder(f *testing.F) {
 		}
 		rest := must.Have(io.ReadAll(in))(t)
 		_, want, _ := bytes.Cut(data, []byte("\n"))
-		if !bytes.Equal(rest, want) {
-			t.Errorf("%q is left of %q", rest, data)
-		}
+		must.True(t, bytes.Equal(rest, want), "%q is left of %q", rest, data)
 	})
 }
 
@@ -281,9 +275,7 @@ func (h hearing) Write(b []byte) (int, error) {
 func TestAProcessHasBegunWhenItsAgentHearsOfIt(t *testing.T) {
 	begun := false
 	p := &Part{Begin: func() { begun = true }, out: json.NewEncoder(hearing(func() {
-		if !begun {
-			t.Error("an order to stop would end a load that has not begun")
-		}
+		must.True(t, begun, "an order to stop would end a load that has not begun")
 	}))}
 	p.began(time.Now())
 }

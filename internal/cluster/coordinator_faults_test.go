@@ -110,9 +110,7 @@ func TestARefusalAfterTheOfferIsNoMisfit(t *testing.T) {
 			b.agent.store.create = roomy(0)
 			_, _, err := w.run(w.order([]string{"a", "b"}))
 			var refused *refusedError
-			if err == nil || errors.As(err, &refused) != tc.misfit {
-				t.Errorf("%s: the error is %v (%T)", tc.name, err, err)
-			}
+			must.True(t, err != nil && errors.As(err, &refused) == tc.misfit, "%s: the error is %v (%T)", tc.name, err, err)
 		})
 	}
 }
@@ -205,16 +203,12 @@ func TestTwoCoordinatorsThatWantTheSameHostDoNotMix(t *testing.T) {
 			switch {
 			case err == nil:
 				won++
-				if len(outs[i].Lost) > 0 || len(loads(outs[i].Files)) != 6 {
-					t.Errorf("run %d: lost %q, files %q", i, outs[i].Lost, outs[i].Files)
-				}
+				must.True(t, len(outs[i].Lost) == 0 && len(loads(outs[i].Files)) == 6, "run %d: lost %q, files %q", i, outs[i].Lost, outs[i].Files)
 			case !errors.As(err, &refused) || !strings.Contains(err.Error(), "it is busy with run run"):
 				t.Errorf("run %d: %v", i, err)
 			}
 		}
-		if won > 1 {
-			t.Error("both runs were made")
-		}
+		must.True(t, won <= 1, "both runs were made")
 		for name, h := range w.hosts {
 			found, _ := filepath.Glob(filepath.Join(h.dir, "*"))
 			if busy := h.agent.busy(); busy != "" || len(found) != 0 && len(found) != 3 {
@@ -233,13 +227,9 @@ func TestTheFolderThatTakesNoFilesIsNamed(t *testing.T) {
 		}
 		time.AfterFunc(time.Second, func() { _ = os.RemoveAll(dir) })
 		out := must.Have(w.client().run(t.Context(), w.order([]string{"a", "b"}), runOptions{Dir: dir}))(t)
-		if len(out.Lost) == 0 || len(out.Files) > 0 {
-			t.Errorf("lost %q, files %q", out.Lost, out.Files)
-		}
+		must.True(t, len(out.Lost) != 0 && len(out.Files) == 0, "lost %q, files %q", out.Lost, out.Files)
 		for _, l := range out.Lost {
-			if !strings.Contains(l, dir) || !strings.Contains(l, "no such file or directory") {
-				t.Errorf("lost %q", l)
-			}
+			must.True(t, strings.Contains(l, dir) && strings.Contains(l, "no such file or directory"), "lost %q", l)
 		}
 		w.said(t, 4, "no copy is kept in "+dir)
 		w.idle(t, -1)
@@ -289,9 +279,7 @@ func TestWhatGossipKnowsOfAPeerIsKept(t *testing.T) {
 		{Info: gossip.Info{Name: "c", Role: "broker"}, Addr: "c:1", State: gossip.Left},
 		{Info: gossip.Info{Name: "d", Role: "broker"}, Addr: "d:1", State: gossip.Alive},
 	})
-	if len(peers) != 3 || peers[1].Err == nil || peers[1].Err.Error() != "b is gone" {
-		t.Fatalf("peers %+v", peers)
-	}
+	must.Hold(t, len(peers) == 3 && peers[1].Err != nil && peers[1].Err.Error() == "b is gone", "peers %+v", peers)
 	peers[1].Err = nil
 	want := []Peer{
 		{Info: Info{Name: "a", Role: "client"}, Addr: "here:1", State: gossip.Alive},
@@ -308,12 +296,8 @@ func TestAPeerThatIsNotThereIsSaidPlainly(t *testing.T) {
 	c := NewClient(nil, time.Now, func(text string) { t.Log(text) })
 	peers, err := c.Peers(t.Context(), []string{addr}, false)
 	must.Match(t, "no agent answers: "+addr+": connection refused; start kt agent there, or name one that runs with --join HOST", fmt.Sprint(err), "the error")
-	if !errors.Is(err, syscall.ECONNREFUSED) {
-		t.Errorf("the error is %v", err)
-	}
-	if len(peers) != 1 || peers[0].Name != addr || peers[0].State != "unreachable" {
-		t.Errorf("peers %+v", peers)
-	}
+	must.True(t, errors.Is(err, syscall.ECONNREFUSED), "the error is %v", err)
+	must.True(t, len(peers) == 1 && peers[0].Name == addr && peers[0].State == "unreachable", "peers %+v", peers)
 }
 
 func TestAPeerThatDoesNotAnswerIsSaidPlainly(t *testing.T) {

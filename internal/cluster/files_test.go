@@ -32,9 +32,7 @@ func leave(t *testing.T, path, runID string, part *result.Part, filler int) []by
 	if err == nil {
 		err = r.Close(result.Trailer{Ended: result.Completed})
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Hold(t, err == nil, "%v", err)
 	b, _ := os.ReadFile(path)
 	return b
 }
@@ -64,9 +62,7 @@ func TestRunFilesOfOtherCommandsAreHandedOutByTheNameOfTheirRun(t *testing.T) {
 		}
 		dir := t.TempDir()
 		files, problems := w.client().Results(t.Context(), w.peers("a", "b"), "nightly", dir)
-		if len(problems) > 0 {
-			t.Errorf("problems %v", problems)
-		}
+		must.True(t, len(problems) == 0, "problems %v", problems)
 		var got [][]byte
 		for _, f := range files {
 			b, _ := os.ReadFile(f)
@@ -75,9 +71,7 @@ func TestRunFilesOfOtherCommandsAreHandedOutByTheNameOfTheirRun(t *testing.T) {
 				t.Errorf("%s has mode %v", f, info.Mode())
 			}
 		}
-		if len(got) != 2 || !bytes.Equal(got[0], one) || !bytes.Equal(got[1], two) {
-			t.Errorf("files %q", files)
-		}
+		must.True(t, len(got) == 2 && bytes.Equal(got[0], one) && bytes.Equal(got[1], two), "files %q", files)
 		again, _ := w.client().Results(t.Context(), w.peers("a", "a", "b"), "nightly", dir)
 		if here, _ := filepath.Glob(filepath.Join(dir, "*")); !slices.Equal(files, again) || len(here) != 2 {
 			t.Errorf("fetched again, from two agents with one folder, the folder holds %q", here)
@@ -155,17 +149,13 @@ func TestAFetchGoesOnWhereItsStreamBroke(t *testing.T) {
 			return files, problems
 		}
 		files, problems := fetch(func(b io.ReadCloser) io.ReadCloser { return &flaky{b, 1 << 20} })
-		if len(problems) > 0 || len(files) != 1 {
-			t.Fatalf("files %q, problems %v", files, problems)
-		}
+		must.Hold(t, len(problems) == 0 && len(files) == 1, "files %q, problems %v", files, problems)
 		if b, _ := os.ReadFile(files[0]); !bytes.Equal(b, want) || pieces != 3 {
 			t.Errorf("%d bytes of %d came in %d pieces, want 3", len(b), len(want), pieces)
 		}
 		began := time.Now()
 		_, problems = fetch(func(b io.ReadCloser) io.ReadCloser { return &flaky{b, 0} })
-		if len(problems) != 1 || time.Since(began) > time.Minute {
-			t.Errorf("a stream that breaks at once: %v after %v", problems, time.Since(began))
-		}
+		must.True(t, len(problems) == 1 && time.Since(began) <= time.Minute, "a stream that breaks at once: %v after %v", problems, time.Since(began))
 	})
 }
 
@@ -229,9 +219,7 @@ func TestARogueAgentFillsNoDisk(t *testing.T) {
 			if len(files) > 0 || len(problems) == 0 || !strings.Contains(problems[0].Error(), tc.want) {
 				t.Errorf("files %q, problems %v", files, problems)
 			}
-			if told > tc.most {
-				t.Errorf("%d KiB were read, want at most %d", told>>10, tc.most>>10)
-			}
+			must.True(t, told <= tc.most, "%d KiB were read, want at most %d", told>>10, tc.most>>10)
 			if here, _ := filepath.Glob(filepath.Join(dir, "*")); len(here) > 0 {
 				t.Errorf("the folder holds %q", here)
 			}
@@ -283,9 +271,7 @@ func TestAnAgentKeepsTheNewestRunsAndNoFileOfOthersIsRemoved(t *testing.T) {
 			found[i] = filepath.Base(f)
 		}
 		for _, n := range others {
-			if !slices.Contains(found, n) {
-				t.Errorf("%s was removed", n)
-			}
+			must.True(t, slices.Contains(found, n), "%s was removed", n)
 		}
 		must.Match(t, 2*3, len(found)-len(others), "files are kept: %q", found)
 		for _, f := range found {
@@ -304,9 +290,7 @@ func TestTheFolderForRunFilesHasToBeThere(t *testing.T) {
 	bubble(t, []string{"a"}, func(t *testing.T, w *world) {
 		o := w.order([]string{"a"})
 		_, err := w.client().run(t.Context(), o, runOptions{Dir: filepath.Join(t.TempDir(), "none")})
-		if !errors.Is(err, os.ErrNotExist) {
-			t.Errorf("the error is %v", err)
-		}
+		must.True(t, errors.Is(err, os.ErrNotExist), "the error is %v", err)
 		w.idle(t, 0)
 	})
 }

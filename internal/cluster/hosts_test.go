@@ -76,9 +76,7 @@ func TestARunOnManyHostsHasTheResultOfItsFilesByteForByte(t *testing.T) {
 		if err != nil || collected.Len() != len(parts) {
 			t.Fatalf("%d files are collected: %v", collected.Len(), err)
 		}
-		if !bytes.Equal(want, document(t, got)) {
-			t.Errorf("collected it is another document:\n%s\n%s", want, document(t, got))
-		}
+		must.True(t, bytes.Equal(want, document(t, got)), "collected it is another document:\n%s\n%s", want, document(t, got))
 		if s := seen.second.Snapshot; s.Stage != result.Finished || s.All.Acknowledged != res.Records.Acknowledged {
 			t.Errorf("the last snapshot has stage %v and %d records, the result %d", s.Stage, s.All.Acknowledged, res.Records.Acknowledged)
 		}
@@ -108,9 +106,7 @@ func TestTwoRunsOfTheSameHostsAtOnceEndEachWithItsOwnErrors(t *testing.T) {
 			results[1], errs[1] = h.Run(t.Context(), run.Request{Plan: w.order(nil).Plan, System: anySystem{}})
 		})
 		running.Wait()
-		if errs[0] != nil {
-			t.Errorf("the run that went well ends with %v", errs[0])
-		}
+		must.True(t, errs[0] == nil, "the run that went well ends with %v", errs[0])
 		var process *ProcessError
 		if !errors.As(errs[1], &process) || process.Host != "b" || process.Code != notValid || process.Text != late || process.Lost || process.Err != nil {
 			t.Errorf("the other ends with %#v", errs[1])
@@ -146,9 +142,7 @@ func TestARunThatHostsRefuseDoesNotFit(t *testing.T) {
 		h := &Hosts{Client: w.client(), Load: o.Load, Processes: 2, Dir: t.TempDir()}
 		res, err := h.Run(t.Context(), run.Request{Plan: o.Plan, System: anySystem{}, File: file})
 		var misfit *result.MisfitError
-		if !errors.As(err, &misfit) || res.RunID != "" {
-			t.Errorf("run %q, %v", res.RunID, err)
-		}
+		must.True(t, errors.As(err, &misfit) && res.RunID == "", "run %q, %v", res.RunID, err)
 		if _, err := os.Stat(file.Path()); !os.IsNotExist(err) {
 			t.Errorf("the run file is there: %v", err)
 		}
@@ -213,9 +207,7 @@ func TestHostsAreChosenByNameTagAndRole(t *testing.T) {
 		if err != nil {
 			text = err.Error()
 		}
-		if !slices.Equal(names, r.want) || text != r.err {
-			t.Errorf("%s: %q, %q, want %q, %q", r.name, names, text, r.want, r.err)
-		}
+		must.True(t, slices.Equal(names, r.want) && text == r.err, "%s: %q, %q, want %q, %q", r.name, names, text, r.want, r.err)
 	}
 }
 
@@ -239,9 +231,7 @@ func TestTwoAgentsOfOneNameAreTwo(t *testing.T) {
 	}
 	among := []Peer{at("vm1", "10.0.0.1:7946"), at("vm1", "10.0.0.2:7946"), at("vm2", "10.0.0.3:7946")}
 	on, err := choose("on", []string{"vm1", "all", "vm1"}, among)
-	if err != nil || len(on) != 3 {
-		t.Fatalf("chosen are %+v, %v", on, err)
-	}
+	must.Hold(t, err == nil && len(on) == 3, "chosen are %+v, %v", on, err)
 	o := loadOrder{Run: "r", Epoch: "e", Hosts: Hosts{Processes: 1, Load: on}}
 	want := "two agents are called vm1, at 10.0.0.1:7946 and 10.0.0.2:7946: give each a --name of its own, or name it once if it is one"
 	must.Match(t, want, fmt.Sprint(o.check()), "the order")

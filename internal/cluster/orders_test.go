@@ -40,9 +40,7 @@ func TestTheFilesOfARunThatGoesOnAreKept(t *testing.T) {
 		long := make(chan outcome, 1)
 		go func() {
 			out, _, err := w.run(longer(w.order([]string{"a"}), time.Minute))
-			if err != nil {
-				t.Error(err)
-			}
+			must.True(t, err == nil, "%v", err)
 			long <- out
 		}()
 		<-time.After(5 * time.Second)
@@ -138,9 +136,7 @@ func TestAnOffsetIsWithinItsBoundWhateverTheWayThereAndBackTakes(t *testing.T) {
 		there, work, home := time.Duration(r.Int64N(int64(time.Second))), time.Duration(r.Int64N(int64(time.Second))), time.Duration(r.Int64N(int64(time.Second)))
 		received := zero.Add(there)
 		c := compare(zero, received.Add(off), received.Add(work+off), received.Add(work+home))
-		if c.rtt != there+home {
-			t.Fatalf("the round trip is %v, want %v", c.rtt, there+home)
-		}
+		must.Hold(t, c.rtt == there+home, "the round trip is %v, want %v", c.rtt, there+home)
 		if wrong := (c.offset - off).Abs(); wrong > c.bound() {
 			t.Fatalf("the offset is wrong by %v, and the bound is %v", wrong, c.bound())
 		}
@@ -153,9 +149,7 @@ func TestTheBestPingIsTheOneWithTheShortestRoundTrip(t *testing.T) {
 	for name, got := range map[string]clock{
 		"the second": better(slow, fast), "the first": better(fast, slow), "none yet": better(clock{}, fast), "no other": better(fast, clock{}),
 	} {
-		if got != fast {
-			t.Errorf("%s: %+v", name, got)
-		}
+		must.True(t, got == fast, "%s: %+v", name, got)
 	}
 }
 
@@ -213,9 +207,7 @@ func TestTheOffersAddUpToThePlan(t *testing.T) {
 			if producers != 23 || records != 100_003 || makers != 1 {
 				t.Errorf("%d × %d: %d producers, %d records, %d make the topic", hosts, processes, producers, records, makers)
 			}
-			if !slices.IsSorted(names[:hosts]) || names[hosts] != "broker" {
-				t.Errorf("the hosts are %q", names)
-			}
+			must.True(t, slices.IsSorted(names[:hosts]) && names[hosts] == "broker", "the hosts are %q", names)
 		}
 	}
 }

@@ -63,9 +63,7 @@ func partOf(t *testing.T, path string) result.Result {
 	f := must.Have(os.Open(path))(t)
 	defer f.Close()
 	fold, err := result.Replay(f)
-	if err != nil {
-		t.Fatalf("%s: %v", path, err)
-	}
+	must.Hold(t, err == nil, "%s: %v", path, err)
 	return fold.Result()
 }
 
@@ -140,9 +138,7 @@ func (w *world) sameFiles(t *testing.T, files []string) {
 			theirs = append(theirs, b)
 		}
 	}
-	if len(files) != len(theirs) {
-		t.Errorf("%d files here, %d with the agents", len(files), len(theirs))
-	}
+	must.True(t, len(files) == len(theirs), "%d files here, %d with the agents", len(files), len(theirs))
 	for _, f := range files {
 		b, _ := os.ReadFile(f)
 		if !slices.ContainsFunc(theirs, func(o []byte) bool { return bytes.Equal(b, o) }) {
@@ -161,13 +157,9 @@ func TestAllProcessesBeginAtOneInstantWhateverTheirClocksSay(t *testing.T) {
 		for _, h := range w.hosts {
 			starts = append(starts, h.started...)
 		}
-		if len(starts) != 6 {
-			t.Fatalf("%d processes began", len(starts))
-		}
+		must.Hold(t, len(starts) == 6, "%d processes began", len(starts))
 		for _, s := range starts {
-			if !s.Equal(starts[0]) {
-				t.Errorf("processes began at %v", starts)
-			}
+			must.True(t, s.Equal(starts[0]), "processes began at %v", starts)
 		}
 		wantOffset := map[string]time.Duration{"a": 0, "b": 5 * time.Second, "c": -5 * time.Second}
 		agreedAt := make(map[time.Time]bool)
@@ -179,9 +171,7 @@ func TestAllProcessesBeginAtOneInstantWhateverTheirClocksSay(t *testing.T) {
 		}
 		must.Match(t, 1, len(agreedAt), "agreed starts %v", agreedAt)
 		for _, h := range last.Hosts {
-			if h.Offset != wantOffset[h.Name] || h.Note != "" {
-				t.Errorf("on the screen %s is off by %v, note %q", h.Name, h.Offset, h.Note)
-			}
+			must.True(t, h.Offset == wantOffset[h.Name] && h.Note == "", "on the screen %s is off by %v, note %q", h.Name, h.Offset, h.Note)
 		}
 	})
 }
@@ -390,9 +380,7 @@ func TestAHostThatIsCutOffForAWhileLosesNothing(t *testing.T) {
 		if n := states["b away"]; n < 5 || n > 15 {
 			t.Errorf("host b was away for %d s of 10: %v", n, states)
 		}
-		if states["b running"] < 15 {
-			t.Errorf("host b was %v", states)
-		}
+		must.True(t, states["b running"] >= 15, "host b was %v", states)
 		if missing := 40*1200 - shown.Acknowledged; missing < 0 || missing > 3*400 {
 			t.Errorf("%d records on the screen: more is missing than what was on its way when the network was cut", shown.Acknowledged)
 		}
@@ -415,18 +403,14 @@ func TestAHostThatIsKilledLeavesACutOffCopy(t *testing.T) {
 		if len(out.Lost) != 1 || !strings.HasPrefix(out.Lost[0], "b: it was not heard for") || !strings.Contains(out.Lost[0], "kt collect --run nightly") {
 			t.Errorf("lost %q", out.Lost)
 		}
-		if !strings.HasPrefix(note, "lost: it was not heard for") {
-			t.Errorf("the screen says %q", note)
-		}
+		must.True(t, strings.HasPrefix(note, "lost: it was not heard for"), "the screen says %q", note)
 		var copies []string
 		for _, f := range loads(out.Files) {
 			if partOf(t, f).Part.Host == "b" {
 				copies = append(copies, f)
 			}
 		}
-		if len(copies) != 2 || len(loads(out.Files)) != 6 {
-			t.Fatalf("the files are %q", out.Files)
-		}
+		must.Hold(t, len(copies) == 2 && len(loads(out.Files)) == 6, "the files are %q", out.Files)
 		for _, f := range copies {
 			r := partOf(t, f)
 			if r.Ended != result.CutOff || r.Part.Host != "b" || r.Records.Acknowledged < 8*200 || startIn(t, f).Agreed == nil {
@@ -439,18 +423,14 @@ func TestAHostThatIsKilledLeavesACutOffCopy(t *testing.T) {
 		w.idle(t, -1)
 		// The complete files replace the copies, because they have the same run ids.
 		files, problems := w.client().Results(t.Context(), w.peers("b"), "nightly", t.TempDir())
-		if len(problems) > 0 || len(files) != 3 {
-			t.Fatalf("files %q, problems %v", files, problems)
-		}
+		must.Hold(t, len(problems) == 0 && len(files) == 3, "files %q, problems %v", files, problems)
 		ids := make(map[string]bool)
 		for _, f := range loads(files) {
 			r := partOf(t, f)
 			ids[r.RunID] = r.Ended == result.Completed
 		}
 		for _, f := range copies {
-			if !ids[partOf(t, f).RunID] {
-				t.Errorf("no whole file has the id of %s", f)
-			}
+			must.True(t, ids[partOf(t, f).RunID], "no whole file has the id of %s", f)
 		}
 	})
 }
@@ -470,9 +450,7 @@ func TestWithoutItsCoordinatorARunGoesToItsEnd(t *testing.T) {
 		}()
 		o := w.order([]string{"a", "b", "c"}, "broker")
 		_, err := w.client().run(ctx, longer(o, 20*time.Second), runOptions{Dir: t.TempDir()})
-		if !errors.Is(err, errAborted) {
-			t.Errorf("the error is %v", err)
-		}
+		must.True(t, errors.Is(err, errAborted), "the error is %v", err)
 		cut(false)
 		for _, n := range threeHosts {
 			must.Match(t, "nightly", w.hosts[n].agent.busy(), "%s gave up", n)
@@ -483,9 +461,7 @@ func TestWithoutItsCoordinatorARunGoesToItsEnd(t *testing.T) {
 			t.Errorf("the topic is there %d times, want one that nobody deleted", n)
 		}
 		files, problems := w.client().Results(t.Context(), w.peers(threeHosts...), "nightly", t.TempDir())
-		if len(problems) > 0 || len(files) != 10 {
-			t.Fatalf("files %q, problems %v", files, problems)
-		}
+		must.Hold(t, len(problems) == 0 && len(files) == 10, "files %q, problems %v", files, problems)
 		must.Match(t, 20*1200, acknowledged(t, files, result.Completed), "records in the files")
 		w.sameFiles(t, files)
 	})
@@ -513,9 +489,7 @@ func TestStopAndAbort(t *testing.T) {
 			stop, abort := closed(tc.stop), closed(tc.abort)
 			began := time.Now()
 			out, _, err := w.run(longer(w.order([]string{"a", "b", "c"}, "broker"), 10*time.Minute), func(r *runOptions) { r.Stop, r.Abort = stop, abort })
-			if !errors.Is(err, tc.want) {
-				t.Errorf("the error is %v, want %v", err, tc.want)
-			}
+			must.True(t, errors.Is(err, tc.want), "the error is %v, want %v", err, tc.want)
 			if took := time.Since(began) - max(tc.stop, tc.abort); took > 12*time.Second {
 				t.Errorf("it took %v", took)
 			}
@@ -534,9 +508,7 @@ func TestAnAgentThatEndsStopsItsProcessesInOrder(t *testing.T) {
 		out, _ := must.Both(w.run(longer(w.order([]string{"a", "b"}), 20*time.Second)))(t)
 		out.left(t, -1, "b: ")
 		found, _ := filepath.Glob(filepath.Join(w.hosts["b"].dir, "*.ktr"))
-		if len(found) != 3 {
-			t.Fatalf("host b has %q", found)
-		}
+		must.Hold(t, len(found) == 3, "host b has %q", found)
 		for _, f := range found {
 			if !strings.HasSuffix(f, "-p0.ktr") && partOf(t, f).Ended != result.Interrupted {
 				t.Errorf("%s ended %s", f, partOf(t, f).Ended)

@@ -125,9 +125,7 @@ func TestNoOrderOfNewsBreaksTheViewOfAHost(t *testing.T) {
 			before := s
 			parts := slices.Clone(s.Parts)
 			after, said := s.after(n)
-			if !slices.Equal(parts, before.Parts) {
-				t.Fatalf("seed %d: %+v changed the view that was given", seed, n)
-			}
+			must.Hold(t, slices.Equal(parts, before.Parts), "seed %d: %+v changed the view that was given", seed, n)
 			for i := range parts {
 				if parts[i].State.settled() && after.Parts[i].State != parts[i].State {
 					t.Fatalf("seed %d: process %d was %s and is %s", seed, i+1, parts[i].State, after.Parts[i].State)
@@ -145,9 +143,7 @@ func TestNoOrderOfNewsBreaksTheViewOfAHost(t *testing.T) {
 					silent++
 				}
 			}
-			if back > silent {
-				t.Fatalf("seed %d: it is back %d times, and was silent %d times", seed, back, silent)
-			}
+			must.Hold(t, back <= silent, "seed %d: it is back %d times, and was silent %d times", seed, back, silent)
 			s = after
 		}
 	}
@@ -231,9 +227,7 @@ func TestARunGoesOnAsItsTableSays(t *testing.T) {
 			s.Parts[0].Orders |= orderStop
 		}
 		got, actions, err := next(terms{Lasts: time.Second}, s, e)
-		if err != nil || got.Stage != tc.want {
-			t.Errorf("%s: %v becomes %v, want %v, error %v", tc.name, tc.from, got.Stage, tc.want, err)
-		}
+		must.True(t, err == nil && got.Stage == tc.want, "%s: %v becomes %v, want %v, error %v", tc.name, tc.from, got.Stage, tc.want, err)
 		must.Match(t, tc.do, tell(actions), "%s: the agent has to", tc.name)
 	}
 }

@@ -41,9 +41,7 @@ func readJavaSizes(t *testing.T) []javaSize {
 		}
 		sizes = append(sizes, s)
 	}
-	if len(sizes) < 500 {
-		t.Fatalf("%s: %d sizes", javaSizes, len(sizes))
-	}
+	must.Hold(t, len(sizes) >= 500, "%s: %d sizes", javaSizes, len(sizes))
 	return sizes
 }
 
@@ -124,13 +122,9 @@ func TestWhatIsCompressedIsReadAgain(t *testing.T) {
 		for _, in := range inputs {
 			prefix := []byte("before")
 			out := c.Append(prefix, in.records)
-			if !bytes.HasPrefix(out, prefix) {
-				t.Fatalf("%s of %s: what stood in the buffer is gone", c, in.name)
-			}
+			must.Hold(t, bytes.HasPrefix(out, prefix), "%s of %s: what stood in the buffer is gone", c, in.name)
 			back, err := kgo.DefaultDecompressor().Decompress(out[len(prefix):], kind)
-			if err != nil || !bytes.Equal(back, in.records) {
-				t.Fatalf("%s of %s: %d bytes became %d, %v", c, in.name, len(in.records), len(back), err)
-			}
+			must.Hold(t, err == nil && bytes.Equal(back, in.records), "%s of %s: %d bytes became %d, %v", c, in.name, len(in.records), len(back), err)
 		}
 	}
 }
@@ -147,9 +141,7 @@ func FuzzWhatIsCompressedIsReadAgain(f *testing.F) {
 		for _, method := range []string{"gzip", "snappy", "lz4", "zstd"} {
 			c, kind := codecOf(method, 1+int(uint(level)%9))
 			back, err := kgo.DefaultDecompressor().Decompress(c.Append(nil, records), kind)
-			if err != nil || !bytes.Equal(back, records) {
-				t.Fatalf("%s: %d bytes became %d, %v", c, len(records), len(back), err)
-			}
+			must.Hold(t, err == nil && bytes.Equal(back, records), "%s: %d bytes became %d, %v", c, len(records), len(back), err)
 		}
 	})
 }
@@ -268,9 +260,7 @@ func TestMembersAreCutAsTheyComeAndReadByOthersAsOneText(t *testing.T) {
 	}
 	for i, rest := 0, file; len(rest) > 0; i++ {
 		m, size, err := CutMember(rest)
-		if err != nil || m.Mark != byte(i) || m.Lines != 1 {
-			t.Fatalf("member %d has mark %d and %d lines, %v", i, m.Mark, m.Lines, err)
-		}
+		must.Hold(t, err == nil && m.Mark == byte(i) && m.Lines == 1, "member %d has mark %d and %d lines, %v", i, m.Mark, m.Lines, err)
 		if got, err := m.Append([]byte("x")); err != nil || !bytes.Equal(got[1:], texts[i]) {
 			t.Fatalf("member %d is read as another text, %v", i, err)
 		}
@@ -298,9 +288,7 @@ func TestBytesThatAreNoMemberAreRefused(t *testing.T) {
 		if err == nil {
 			_, err = m.Append(nil)
 		}
-		if err == nil {
-			t.Errorf("%s is taken", name)
-		}
+		must.True(t, err != nil, "%s is taken", name)
 	}
 	if _, _, err := CutMember(make([]byte, 20)); !errors.Is(err, ErrMember) {
 		t.Errorf("the error is %v", err)

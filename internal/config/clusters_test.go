@@ -79,9 +79,7 @@ func TestAClusterCountsInTheLayerThatChoosesIt(t *testing.T) {
 			}
 			r, err := load(t, in)
 			if tc.err != "" {
-				if err == nil || !strings.HasPrefix(err.Error(), tc.err) {
-					t.Fatalf("%v\nwant %s", err, tc.err)
-				}
+				must.Hold(t, err != nil && strings.HasPrefix(err.Error(), tc.err), "%v\nwant %s", err, tc.err)
 				return
 			}
 			if got := strings.Join(r.Plan.Bootstrap, ","); err != nil || got != tc.brokers || r.Cluster != tc.cluster || r.Properties["linger.ms"].Value != tc.linger {
@@ -296,12 +294,8 @@ func TestNoFileOfAStudyAnswersForTheUser(t *testing.T) {
 
 func TestAURLTakesThePlaceOfBrokers(t *testing.T) {
 	r := must.Have(load(t, given{args: []string{"--topic", "t", "--num-records", "10", "--url", "amqp://guest@rabbit", "--acks", "0"}}))(t)
-	if r.Plan.URL != "amqp://guest@rabbit:5672" || len(r.Plan.Bootstrap) > 0 || r.Plan.Load.StopAtDisk != 0 {
-		t.Errorf("the plan is %+v", r.Plan)
-	}
-	if len(r.Properties) != 1 || r.Properties["acks"].Value != "0" {
-		t.Errorf("the properties are %v, and only one was given", r.Properties)
-	}
+	must.True(t, r.Plan.URL == "amqp://guest@rabbit:5672" && len(r.Plan.Bootstrap) == 0 && r.Plan.Load.StopAtDisk == 0, "the plan is %+v", r.Plan)
+	must.True(t, len(r.Properties) == 1 && r.Properties["acks"].Value == "0", "the properties are %v, and only one was given", r.Properties)
 	if r := mustLoad(t, given{command: plan.Consume, args: []string{"--topic", "t", "--url", "pulsar://broker"}}); r.Plan.Read.Group != "" || len(r.ConsumerProperties) > 0 {
 		t.Errorf("without --group there is group %q, and %v", r.Plan.Read.Group, r.ConsumerProperties)
 	}

@@ -71,9 +71,7 @@ func TestReportIsLoadedFromEveryLayer(t *testing.T) {
 
 func TestAFormOfOtherCommandsInAVariableIsNoMistakeOfALoad(t *testing.T) {
 	r, err := load(t, given{env: map[string]string{"KT_OUTPUT": "processes"}})
-	if err != nil || r.Output != "" {
-		t.Errorf("KT_OUTPUT=processes: output %q, %v", r.Output, err)
-	}
+	must.True(t, err == nil && r.Output == "", "KT_OUTPUT=processes: output %q, %v", r.Output, err)
 	if _, err := load(t, given{env: map[string]string{"KT_OUTPUT": "marcdown"}}); err == nil {
 		t.Error("a form of no command was taken")
 	}
@@ -81,9 +79,7 @@ func TestAFormOfOtherCommandsInAVariableIsNoMistakeOfALoad(t *testing.T) {
 
 func TestOutputsThatOnlyReportHasAreReports(t *testing.T) {
 	_, err := load(t, given{args: []string{"-o", "processes"}})
-	if err == nil || !strings.Contains(err.Error(), "kt report FILE --output processes") {
-		t.Error(err)
-	}
+	must.True(t, err != nil && strings.Contains(err.Error(), "kt report FILE --output processes"), "%v", err)
 	must.Err(t, "did you mean text?", must.Fail(load(t, given{args: []string{"-o", "texts"}})), "the error")
 }
 
@@ -122,9 +118,7 @@ func TestNamesThatAgentsRefuseAreMistakesOfTheCommandLine(t *testing.T) {
 
 func TestTopicsThatAreAllowedAreShownAsTheyWereTyped(t *testing.T) {
 	a, err := loadOther(t, given{args: []string{"--allow-topic", "kt-.*|test"}}, NewAgent)
-	if err != nil || a.AllowTopic.String() != "kt-.*|test" {
-		t.Errorf("%v, %v", a.AllowTopic, err)
-	}
+	must.True(t, err == nil && a.AllowTopic.String() == "kt-.*|test", "%v, %v", a.AllowTopic, err)
 }
 
 func TestTheIntervalOfATuningIsATimeUpToAnHour(t *testing.T) {
@@ -143,14 +137,10 @@ func TestTheFileOfEveryCommandMayBeNamedByAVariable(t *testing.T) {
 	file := write(t, filepath.Join(t.TempDir(), "mine.yaml"), "output: json")
 	env := map[string]string{"KT_CONFIG": file}
 	p, err := loadOther(t, given{env: env}, NewPeers)
-	if err != nil || p.Output != "json" {
-		t.Errorf("kt peers: output %q, %v", p.Output, err)
-	}
+	must.True(t, err == nil && p.Output == "json", "kt peers: output %q, %v", p.Output, err)
 	must.Match(t, "json", mustLoad(t, given{env: env}).Output, "kt produce: output")
 	_, err = loadOther(t, given{env: map[string]string{"KT_CONFIG": file + "x"}}, NewPeers)
-	if !errors.Is(err, os.ErrNotExist) {
-		t.Error(err)
-	}
+	must.True(t, errors.Is(err, os.ErrNotExist), "%v", err)
 }
 
 func TestTheThemeComesFromEveryLayer(t *testing.T) {
@@ -295,9 +285,7 @@ func TestAnAgeIsInDaysOrATime(t *testing.T) {
 	} {
 		is, err := kindOf("optional age").read([]string{r.text})
 		got, _ := is.(time.Duration)
-		if (err != nil) != (r.want < 0) || err == nil && got != r.want {
-			t.Errorf("%q is %v, %v; want %v", r.text, got, err, r.want)
-		}
+		must.True(t, (err != nil) == (r.want < 0) && (err != nil || got == r.want), "%q is %v, %v; want %v", r.text, got, err, r.want)
 	}
 }
 
@@ -307,9 +295,7 @@ func TestTheListOfRunsIsChosenByTheCommandLineAlone(t *testing.T) {
 		return map[string]string{"KT_TAG": "x", "KT_TOPIC": "orders", "KT_VALID": "true", "KT_ROWS": "5"}[name]
 	}}
 	must.Do(t, r.Load(sys))
-	if len(r.Tags) > 0 || r.Topic != "" || r.Valid || r.Rows != 5 {
-		t.Errorf("the environment made it %+v", r)
-	}
+	must.True(t, len(r.Tags) == 0 && r.Topic == "" && !r.Valid && r.Rows == 5, "the environment made it %+v", r)
 }
 
 func TestTagsAreCheckedAndCountOnce(t *testing.T) {
@@ -325,9 +311,7 @@ func TestEveryShippedProfileLoads(t *testing.T) {
 	for _, command := range loadCommands {
 		tree := profiles.Of(string(command))
 		names := ProfileNames(tree)
-		if len(names) == 0 {
-			t.Errorf("kt %s has no profiles", command)
-		}
+		must.True(t, len(names) != 0, "kt %s has no profiles", command)
 		for _, name := range names {
 			p := mustLoad(t, given{command: command, args: append(needed(command), "--profile", name), env: map[string]string{"KT_BOOTSTRAP_SERVER": "b:9092"}})
 			used := 0
@@ -400,7 +384,5 @@ func TestAFlagIsTheSameInEveryCommand(t *testing.T) {
 			t.Errorf("kt roundtrip has no --%s", name)
 		}
 	}
-	if shared < 60 {
-		t.Errorf("only %d flags were compared", shared)
-	}
+	must.True(t, shared >= 60, "only %d flags were compared", shared)
 }

@@ -79,9 +79,7 @@ func TestCommandLinesOfKafkasConsumerTestWorkUnchanged(t *testing.T) {
 		}
 		must.Match(t, tc.properties, r.ConsumerProperties, "%s: properties", tc.name)
 		must.Match(t, tc.warnings, r.Warnings, "%s: warnings", tc.name)
-		if !tc.check(r) {
-			t.Errorf("%s: the run is %+v", tc.name, r)
-		}
+		must.True(t, tc.check(r), "%s: the run is %+v", tc.name, r)
 	}
 }
 
@@ -95,9 +93,7 @@ func TestConsumeDefaults(t *testing.T) {
 	if diff := cmp.Diff(want, r.Plan, sizesByText); diff != "" {
 		t.Errorf("the plan (-want +got):\n%s", diff)
 	}
-	if !regexp.MustCompile(`^perf-consumer-[0-9]{1,5}$`).MatchString(r.Plan.Read.Group) {
-		t.Errorf("the group is %q", r.Plan.Read.Group)
-	}
+	must.True(t, regexp.MustCompile(`^perf-consumer-[0-9]{1,5}$`).MatchString(r.Plan.Read.Group), "the group is %q", r.Plan.Read.Group)
 	if other := consume(t).Plan.Read.Group; other == r.Plan.Read.Group && consume(t).Plan.Read.Group == other {
 		t.Errorf("three runs have the group %s", other)
 	}
@@ -254,13 +250,9 @@ func TestLayersChooseWhatIsRead(t *testing.T) {
 	}
 	file := "bootstrap-server: f:1\nrate: 7"
 	p := mustLoad(t, given{command: plan.Consume, file: file, args: []string{"--broker-list", "b:1", "--topic", "t"}}).Plan
-	if !cmp.Equal(p.Bootstrap, []string{"b:1"}) || p.Load.Rate.PerSecond != 7 {
-		t.Errorf("brokers %q, rate %s", p.Bootstrap, p.Load.Rate)
-	}
+	must.True(t, cmp.Equal(p.Bootstrap, []string{"b:1"}) && p.Load.Rate.PerSecond == 7, "brokers %q, rate %s", p.Bootstrap, p.Load.Rate)
 	p = mustLoad(t, given{command: plan.Consume, args: []string{"--broker-list", "b:1", "--bootstrap-server", "c:1", "--topic", "t"}}).Plan
-	if !cmp.Equal(p.Bootstrap, []string{"c:1"}) {
-		t.Errorf("of the old name and the new one in one layer the new one counts: %q", p.Bootstrap)
-	}
+	must.True(t, cmp.Equal(p.Bootstrap, []string{"c:1"}), "of the old name and the new one in one layer the new one counts: %q", p.Bootstrap)
 }
 
 // refuses tests how the one problem begins that a command has with arguments; files that are not there are problems beside it.

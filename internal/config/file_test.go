@@ -74,9 +74,7 @@ func FuzzFile(f *testing.F) {
 		parsed, err := nothing.parseFile("f.yaml", data, fromUser)
 		for _, one := range flat(err) {
 			m := at.FindStringSubmatch(one.Error())
-			if m == nil {
-				t.Fatalf("%q: %v", data, one)
-			}
+			must.Hold(t, m != nil, "%q: %v", data, one)
 			if line, err := strconv.Atoi(m[1]); err != nil || line < 1 || line > 2+bytes.Count(data, []byte("\n"))+bytes.Count(data, []byte("\r"))+strings.Count(string(data), "\u0085")+strings.Count(string(data), "\u2028")+strings.Count(string(data), "\u2029") {
 				t.Fatalf("%q: %v", data, one)
 			}
@@ -101,9 +99,7 @@ func FuzzFile(f *testing.F) {
 				changed++
 			}
 		}
-		if changed > 1 || len(was) > 1 {
-			t.Fatalf("%q with %q is %q", data, name, after)
-		}
+		must.Hold(t, changed <= 1 && len(was) <= 1, "%q with %q is %q", data, name, after)
 	})
 }
 
@@ -125,9 +121,7 @@ func TestEveryEffectiveValueHasItsSource(t *testing.T) {
 		if !v.Default {
 			got[v.Name+" of "+strings.Join(v.Commands, "+")] = v.Value + " from " + strings.TrimPrefix(v.Source, dir)
 		}
-		if v.Default != (v.Source == "default") || v.Name == "yes" {
-			t.Errorf("%+v", v)
-		}
+		must.True(t, v.Default == (v.Source == "default") && v.Name != "yes", "%+v", v)
 	}
 	want := map[string]string{
 		"acks of ": "1 from /kt.yaml:1", "bootstrap-server of ": "b:1 from cluster s", "cluster of ": "s from /kt/config.yaml:1",
@@ -137,9 +131,7 @@ func TestEveryEffectiveValueHasItsSource(t *testing.T) {
 		"no-group of ": "true from profile tail", "from of ": "latest from profile tail", "duration of consume": "0 from profile tail", "timeout of ": "0 from profile tail",
 	}
 	must.Match(t, want, got, "")
-	if values[0].Default || !values[len(values)-1].Default {
-		t.Errorf("those that are set are not first: %+v", values)
-	}
+	must.True(t, !values[0].Default && values[len(values)-1].Default, "those that are set are not first: %+v", values)
 	c = begin(t, NewConfigure, "--cluster", "t")
 	if _, err := c.Effective([]string{"produce", "consume"}, sys, profiles.Of); err == nil || err.Error() != `--cluster "t": there is no such cluster; did you mean s?` {
 		t.Errorf("a cluster that is not there: %v", err)
@@ -362,9 +354,7 @@ func TestNumbersOfAllFlagsAreDecimal(t *testing.T) {
 			}
 		})
 	}
-	if found < 40 {
-		t.Errorf("only %d numbers were found", found)
-	}
+	must.True(t, found >= 40, "only %d numbers were found", found)
 	for args, want := range map[string]string{
 		"--partitions 70000000000": "it must be from 1 to 100000", "--transaction-duration-ms 70000000000": "it is too large", "--replication-factor 40000": "it must be from 1 to 32767", "--partitions many": "it must be a whole number",
 		"--partitions 1.5": "it must be a whole number", "--compressibility half": "it must be a number",

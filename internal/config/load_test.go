@@ -51,13 +51,9 @@ func load(t *testing.T, in given) (Run, error) {
 	set := pflag.NewFlagSet(string(command), pflag.ContinueOnError)
 	flags := newFlags(set, command)
 	args, err := ExpandLists(in.args)
-	if err != nil {
-		t.Fatalf("ExpandLists(%q): %v", in.args, err)
-	}
+	must.Hold(t, err == nil, "ExpandLists(%q): %v", in.args, err)
 	must.Do(t, set.Parse(args))
-	if set.NArg() > 0 {
-		t.Fatalf("parse %q: %q are no flags", args, set.Args())
-	}
+	must.Hold(t, set.NArg() <= 0, "parse %q: %q are no flags", args, set.Args())
 	sys := System{Kafka: kafka, Warn: in.warn, Getenv: func(name string) string { return in.env[name] }, Profiles: profiles.Of(string(command))}
 	for name, value := range in.env {
 		sys.Environ = append(sys.Environ, name+"="+value)
@@ -79,9 +75,7 @@ func load(t *testing.T, in given) (Run, error) {
 func mustLoad(t *testing.T, in given) Run {
 	t.Helper()
 	p, err := load(t, in)
-	if err != nil {
-		t.Fatalf("load %+v: %v", in, err)
-	}
+	must.Hold(t, err == nil, "load %+v: %v", in, err)
 	return p
 }
 
@@ -222,9 +216,7 @@ record-size: 100
 		t.Errorf("the rate is %v, want that of --throughput", got)
 	}
 	must.Match(t, plan.Warmup{Records: 7}, p.Plan.Load.Warmup, "warm-up")
-	if p.Plan.Payload.Kind != plan.Monotonic {
-		t.Errorf("payloads are %s, want monotonic", p.Plan.Payload.Kind)
-	}
+	must.True(t, p.Plan.Payload.Kind == plan.Monotonic, "payloads are %s, want monotonic", p.Plan.Payload.Kind)
 
 	p = mustLoad(t, given{file: "producer-props: [acks=0, linger.ms=9]", env: map[string]string{"KT_COMMAND_PROPERTY": "acks=1"}, args: []string{"--acks", "all"}})
 	must.Match(t, map[string]plan.Given{"acks": {Value: "all", Source: "--acks"}}, p.Properties, "of two names of a list the higher counts, and below --acks")
@@ -289,9 +281,7 @@ func TestUnknownVariablesAreWarnedOf(t *testing.T) {
 		env:  map[string]string{"KT_GROUPZ": "x", "KT_KAFKA_HEAP": "-Xmx1g", "KT_CONSUMERS": "2", "KT_EMPTY": "", "KTX": "1"},
 		warn: func(text string) { told = append(told, text) },
 	})
-	if len(told) != 1 || !strings.HasPrefix(told[0], "KT_GROUPZ is ignored: ") {
-		t.Errorf("warnings: %q", told)
-	}
+	must.True(t, len(told) == 1 && strings.HasPrefix(told[0], "KT_GROUPZ is ignored: "), "warnings: %q", told)
 	must.Match(t, plan.Produce, p.Plan.Command, "it does not load: %+v", p)
 }
 
@@ -347,13 +337,9 @@ func TestFilesWithMistakesAreRefused(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, err := load(t, tc.in)
-			if err == nil {
-				t.Fatal("it was accepted")
-			}
+			must.Hold(t, err != nil, "it was accepted")
 			for _, want := range tc.want {
-				if !strings.Contains(err.Error(), want) {
-					t.Errorf("the error is %q, want %q in it", err, want)
-				}
+				must.True(t, strings.Contains(err.Error(), want), "the error is %q, want %q in it", err, want)
 			}
 		})
 	}
@@ -407,17 +393,11 @@ func TestEveryProblemIsReportedWithItsFlag(t *testing.T) {
 	} {
 		t.Run(tc.args, func(t *testing.T) {
 			_, err := begin(t, NewProduce, strings.Fields(tc.args)...).Load(System{Kafka: kafka, Getenv: func(string) string { return "" }})
-			if err == nil {
-				t.Fatal("it was accepted")
-			}
+			must.Hold(t, err != nil, "it was accepted")
 			lines := strings.Split(err.Error(), "\n")
-			if len(lines) != len(tc.want) {
-				t.Fatalf("%d problems, want %d:\n%v", len(lines), len(tc.want), err)
-			}
+			must.Hold(t, len(lines) == len(tc.want), "%d problems, want %d:\n%v", len(lines), len(tc.want), err)
 			for _, want := range tc.want {
-				if !strings.Contains("\n"+err.Error(), "\n"+want) {
-					t.Errorf("no problem begins with %q:\n%v", want, err)
-				}
+				must.True(t, strings.Contains("\n"+err.Error(), "\n"+want), "no problem begins with %q:\n%v", want, err)
 			}
 		})
 	}
@@ -441,9 +421,7 @@ func TestSettingsOfOtherCommandsAreNoMistakes(t *testing.T) {
 	if p.Plan.Producers != 3 || p.Properties["acks"].Value != "1" || p.Plan.Read.Consumers != 0 || len(p.ConsumerProperties) != 0 {
 		t.Errorf("kt produce: %+v", p)
 	}
-	if c.Plan.Producers != 0 || c.Plan.Read.Consumers != 2 || c.Plan.Read.Group != "g" || len(c.Properties) != 0 {
-		t.Errorf("kt consume: %+v", c)
-	}
+	must.True(t, c.Plan.Producers == 0 && c.Plan.Read.Consumers == 2 && c.Plan.Read.Group == "g" && len(c.Properties) == 0, "kt consume: %+v", c)
 	if r.Plan.Producers != 3 || r.Plan.Read.Consumers != 2 || r.Plan.Read.Group != "" || r.Plan.Payload.Size.Max() != 100 {
 		t.Errorf("kt roundtrip: %+v", r)
 	}

@@ -73,9 +73,7 @@ func TestCommandLinesOfKafkasToolWorkUnchanged(t *testing.T) {
 		must.Match(t, tc.properties, p.Properties, "%s: properties", tc.name)
 		must.Match(t, tc.bootstrap, p.Plan.Bootstrap, "%s: bootstrap", tc.name)
 		must.Match(t, tc.warnings, p.Warnings, "%s: warnings", tc.name)
-		if !tc.check(p.Plan) {
-			t.Errorf("%s: the plan is %+v", tc.name, p.Plan)
-		}
+		must.True(t, tc.check(p.Plan), "%s: the plan is %+v", tc.name, p.Plan)
 	}
 }
 
@@ -285,9 +283,7 @@ func TestStagesOfARateEndTheLoadUnlessADurationDoes(t *testing.T) {
 			continue
 		}
 		for _, part := range tc.names {
-			if !strings.Contains(err.Error(), part) {
-				t.Errorf("%s: %v; want it to name %q", name, err, part)
-			}
+			must.True(t, strings.Contains(err.Error(), part), "%s: %v; want it to name %q", name, err, part)
 		}
 	}
 }
@@ -356,9 +352,7 @@ func FuzzExpandLists(f *testing.F) {
 			t.Fatalf("ExpandLists(%q) = %q, which stands for %q", args, out, back)
 		}
 		again, err := ExpandLists(out)
-		if err != nil || !slices.Equal(again, out) {
-			t.Fatalf("ExpandLists(%q) = %q, %v", out, again, err)
-		}
+		must.Hold(t, err == nil && slices.Equal(again, out), "ExpandLists(%q) = %q, %v", out, again, err)
 	})
 }
 

@@ -66,9 +66,7 @@ func TestAProjectFileDescribesLoadsAndNothingElse(t *testing.T) {
 		"acks: all\ncommand-property: [linger.ms=1]\nbootstrap-server: b:9092": "",
 	} {
 		_, err := nothing.parseFile("kt.yaml", []byte(text), fromProject)
-		if (want == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v, want %q", text, err, want)
-		}
+		must.True(t, (want == "") == (err == nil) && (err == nil || strings.Contains(err.Error(), want)), "%q: %v, want %q", text, err, want)
 	}
 }
 
@@ -125,9 +123,7 @@ func TestEveryFlagOfEachCommandHasOneRow(t *testing.T) {
 			}
 		}
 	}
-	if inProject("produce", "new-flag") == allowed {
-		t.Error("a project may set a flag that has no row")
-	}
+	must.True(t, inProject("produce", "new-flag") != allowed, "a project may set a flag that has no row")
 }
 
 var update = flag.Bool("update", false, "write the list of what a project may set into docs/config.md")
@@ -154,18 +150,14 @@ func TestDocsListWhatAProjectMaySet(t *testing.T) {
 	}
 	table += "| `command-property`, `producer-props` | " + words(strings.Fields(projectProperties)...) + " |\n"
 	text, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Hold(t, err == nil, "%v", err)
 	before, rest, ok := strings.Cut(string(text), begin)
 	_, after, closed := strings.Cut(rest, end)
 	if want := before + begin + table + end + after; !ok || !closed || want != string(text) {
 		if *update && ok && closed {
 			err = os.WriteFile(page, []byte(want), 0o644)
 		}
-		if !*update || err != nil {
-			t.Errorf("%s does not list what a project may set: go test ./internal/config -update, %v", page, err)
-		}
+		must.True(t, *update && err == nil, "%s does not list what a project may set: go test ./internal/config -update, %v", page, err)
 	}
 }
 
@@ -181,9 +173,7 @@ func TestEveryPropertyOfAClientIsDecidedForProjects(t *testing.T) {
 	}
 	for _, name := range strings.Fields(projectProperties) {
 		for _, bad := range []string{"class", "serializer", "servers", "url", "file", "location", "password", "ssl.", "sasl."} {
-			if strings.Contains(name, bad) {
-				t.Errorf("a project may set %s", name)
-			}
+			must.True(t, !strings.Contains(name, bad), "a project may set %s", name)
 		}
 	}
 }
@@ -389,8 +379,6 @@ func TestALineThatContinuesNothingIsNotShown(t *testing.T) {
 
 func TestOfAnAgentsFileOnlySecurityCounts(t *testing.T) {
 	got, err := secureFile(t, "bootstrap.servers=b:1", "acks=0", "sasl.mechanism=PLAIN")
-	if err != nil || len(got) != 1 || got["sasl.mechanism"] != "PLAIN" {
-		t.Errorf("%q, %v", got, err)
-	}
+	must.True(t, err == nil && len(got) == 1 && got["sasl.mechanism"] == "PLAIN", "%q, %v", got, err)
 	must.Match(t, "[hidden]", (Security{}).String(), "prints as")
 }

@@ -235,8 +235,6 @@ func TestAUnitNamesTheFilesThatTheAgentNeeds(t *testing.T) {
 	)
 	none := unit(Unit{Words: []string{"kt", "agent"}})
 	for _, other := range []string{"chown kt", "install", "ReadWritePaths"} {
-		if strings.Contains(none, other) {
-			t.Errorf("without a key and a folder there is %q in\n%s", other, none)
-		}
+		must.True(t, !strings.Contains(none, other), "without a key and a folder there is %q in\n%s", other, none)
 	}
 }

@@ -86,9 +86,7 @@ func TestAStallShowsInResponseAtFullWeightAndIsNotBlamedOnKt(t *testing.T) {
 			f := &fake{latency: time.Millisecond, stall: [2]time.Duration{3 * time.Second, 5 * time.Second}}
 			_, c := mustRun(t.Context(), t, producing(plan.Load{Rate: perSecond(1000), Duration: seconds(10)}), f, tc.o)
 			m := &c.total[stats.Measured]
-			if m.Acknowledged != 10_000 || m.Unsent != 0 {
-				t.Fatalf("acknowledged %d, unsent %d; want 10000, 0", m.Acknowledged, m.Unsent)
-			}
+			must.Hold(t, m.Acknowledged == 10_000 && m.Unsent == 0, "acknowledged %d, unsent %d; want 10000, 0", m.Acknowledged, m.Unsent)
 			if !within(m.Response.Max(), 1999*time.Millisecond, 5*time.Millisecond) || !within(m.Response.ValueAtQuantile(0.999), 1980*time.Millisecond, 20*time.Millisecond) {
 				t.Errorf("response p99.9 %v, max %v; want the 2s of the stall", m.Response.ValueAtQuantile(0.999), m.Response.Max())
 			}
@@ -256,12 +254,8 @@ func TestARecordThatFindsNoRoomInTimeFails(t *testing.T) {
 		if m.Offered != 14 || m.Failed != 4 || m.Errors["client:BUFFER_EXHAUSTED"] != 4 || m.Unknown != 10 || m.Unsent != 186 {
 			t.Errorf("offered %d, failed %d (%v), unknown %d, unsent %d; want 14, 4, 10, 186", m.Offered, m.Failed, m.Errors, m.Unknown, m.Unsent)
 		}
-		if m.BufferFull != 2*time.Second {
-			t.Errorf("the buffer was full for %v, want the 2s until the end", m.BufferFull)
-		}
-		if m.OwnSendDelay.Count() != 10 {
-			t.Errorf("%d own send delays, want those of the 10 records before", m.OwnSendDelay.Count())
-		}
+		must.True(t, m.BufferFull == 2*time.Second, "the buffer was full for %v, want the 2s until the end", m.BufferFull)
+		must.True(t, m.OwnSendDelay.Count() == 10, "%d own send delays, want those of the 10 records before", m.OwnSendDelay.Count())
 	})
 }
 
@@ -399,15 +393,11 @@ func TestAProducerThatDoesNotOpenClosesTheOthers(t *testing.T) {
 		p.Producers = 4
 		c := new(collector)
 		_, err := Run(t.Context(), p, Drivers{Send: f}, Options{}, c)
-		if !errors.Is(err, errOpen) || !strings.Contains(err.Error(), "producer 3") {
-			t.Errorf("got %v, want %v of producer 3", err, errOpen)
-		}
+		must.True(t, errors.Is(err, errOpen) && strings.Contains(err.Error(), "producer 3"), "got %v, want %v of producer 3", err, errOpen)
 		if len(f.workers) != 2 || !f.workers[0].closed || !f.workers[1].closed {
 			t.Errorf("%d workers were opened; want 2, closed again", len(f.workers))
 		}
-		if len(c.calls) != 0 {
-			t.Errorf("the sink got %d windows of no run", len(c.calls))
-		}
+		must.True(t, len(c.calls) == 0, "the sink got %d windows of no run", len(c.calls))
 	})
 }
 
@@ -437,9 +427,7 @@ func TestStagesComeInOrder(t *testing.T) {
 			time.Sleep(20 * time.Millisecond)
 			cancel()
 			<-looked
-			if !slices.Equal(stages, tc.want) {
-				t.Errorf("stages %v, want %v", stages, tc.want)
-			}
+			must.True(t, slices.Equal(stages, tc.want), "stages %v, want %v", stages, tc.want)
 		})
 	}
 }
@@ -452,9 +440,7 @@ func TestStatusTellsTheBytesThatWaitForAnswers(t *testing.T) {
 		sink := sinkFunc(func([]stats.Window) { seen = append(seen, status.Buffered.Load()) })
 		must.Have(Run(t.Context(), producing(plan.Load{Rate: perSecond(1000), Duration: seconds(3)}), Drivers{Send: f}, Options{Status: status}, sink))(t)
 		for i, n := range seen[:3] {
-			if n < 49_800 || n > 50_200 {
-				t.Errorf("after second %d %d bytes wait, want the 50000 of half a second", i+1, n)
-			}
+			must.True(t, n >= 49_800 && n <= 50_200, "after second %d %d bytes wait, want the 50000 of half a second", i+1, n)
 		}
 		if last := seen[len(seen)-1]; last != 0 {
 			t.Errorf("%d bytes wait at the end, want 0", last)
@@ -478,9 +464,7 @@ func TestSinksAreCalledOneAfterTheOtherWithTheSameWindows(t *testing.T) {
 		p := producing(plan.Load{Rate: perSecond(10), Duration: seconds(2.55), Warmup: plan.Warmup{Duration: seconds(1.5)}})
 		must.Have(Run(t.Context(), p, Drivers{Send: &fake{}}, Options{}, sink("a"), sink("b")))(t)
 		want := []string{"a 1–1s", "b 1–1s", "a 2–2s", "b 2–2s", "a 1–2.5s", "b 1–2.5s"}
-		if !slices.Equal(calls, want) {
-			t.Errorf("calls %q, want %q", calls, want)
-		}
+		must.True(t, slices.Equal(calls, want), "calls %q, want %q", calls, want)
 	})
 }
 
@@ -502,9 +486,7 @@ func TestAWindowStaysAsItWasWhenItLeftTheEngine(t *testing.T) {
 				t.Errorf("window %d has %v, had %v", i, got, counts[i])
 			}
 		}
-		if len(kept) < 5 || counts[0][0] == 0 {
-			t.Errorf("%d windows, the first with %d values: this test shows nothing", len(kept), counts[0][0])
-		}
+		must.True(t, len(kept) >= 5 && counts[0][0] != 0, "%d windows, the first with %d values: this test shows nothing", len(kept), counts[0][0])
 	})
 }
 
@@ -520,9 +502,7 @@ func TestWhatAWorkerRecordsBelongsToThePhaseOfItsRun(t *testing.T) {
 		_, c := mustRun(t.Context(), t, p, f, Options{})
 		for broker := range int32(2) {
 			w, m := c.total[stats.Warmup].Brokers[broker].Requests, c.total[stats.Measured].Brokers[broker].Requests
-			if w != 20 || m != 30 {
-				t.Errorf("broker %d: %d requests in warm-up and %d after, want 20 and 30", broker, w, m)
-			}
+			must.True(t, w == 20 && m == 30, "broker %d: %d requests in warm-up and %d after, want 20 and 30", broker, w, m)
 		}
 	})
 }

@@ -228,14 +228,10 @@ func mustRun(ctx context.Context, t *testing.T, p plan.Plan, f *fake, o Options)
 		for _, n := range w.Errors {
 			failed += n
 		}
-		if failed != w.Failed {
-			t.Errorf("%d errors by code, %d failed", failed, w.Failed)
-		}
+		must.True(t, failed == w.Failed, "%d errors by code, %d failed", failed, w.Failed)
 	}
 	for _, w := range f.workers {
-		if !w.closed {
-			t.Errorf("the worker of shard %d was not closed", w.shard.Index)
-		}
+		must.True(t, w.closed, "the worker of shard %d was not closed", w.shard.Index)
 		next := int64(0)
 		for k, op := range w.took {
 			if op.index != next && !o.refuses() || op.due > op.last || op.last > op.sent || op.records < 1 || op.records > w.OpRecords() {
@@ -260,9 +256,7 @@ func checkWindows(t *testing.T, calls [][]stats.Window, end End) {
 	t.Helper()
 	var until time.Duration
 	for i, windows := range calls {
-		if len(windows) == 0 || len(windows) > 2 {
-			t.Fatalf("call %d has %d windows", i, len(windows))
-		}
+		must.Hold(t, len(windows) != 0 && len(windows) <= 2, "call %d has %d windows", i, len(windows))
 		if len(windows) == 2 && (!windows[0].Warmup || windows[1].Warmup) {
 			t.Errorf("call %d: want warm-up before measured", i)
 		}
@@ -275,9 +269,7 @@ func checkWindows(t *testing.T, calls [][]stats.Window, end End) {
 			t.Errorf("window %d ends at %v, want each second", i, until)
 		}
 	}
-	if until != end.Elapsed {
-		t.Errorf("the windows end at %v, the run at %v", until, end.Elapsed)
-	}
+	must.True(t, until == end.Elapsed, "the windows end at %v, the run at %v", until, end.Elapsed)
 }
 
 // inBubble runs a subtest with a clock of its own.

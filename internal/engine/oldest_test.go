@@ -44,9 +44,7 @@ func TestTheAgeOfTheOldestRecordGrowsWhileNothingIsAnswered(t *testing.T) {
 			_, c := mustRun(t.Context(), t, producing(tc.load), &fake{latency: ms, stall: stall}, tc.o)
 			got := c.oldest()
 			for i, age := range want {
-				if !within(got[i], age-2*ms, 4*ms) {
-					t.Errorf("second %d: the oldest record has waited for %v, want about %v", i+1, got[i], age)
-				}
+				must.True(t, within(got[i], age-2*ms, 4*ms), "second %d: the oldest record has waited for %v, want about %v", i+1, got[i], age)
 			}
 		})
 	}
@@ -199,9 +197,7 @@ func TestAnAlarmThatFlapsLeavesRoomForOthers(t *testing.T) {
 		t.Errorf("events %+v; want the alarm, and its end with a count", got)
 	}
 	tell(0, stats.BrokerGone, -1)
-	if tell(1, stats.BrokerGone, -1) {
-		t.Error("another host without a number is gone, and it is not told")
-	}
+	must.True(t, !tell(1, stats.BrokerGone, -1), "another host without a number is gone, and it is not told")
 	s = states{}
 	for i, kind := range []stats.EventKind{stats.FirstError, stats.FirstSuccess, stats.FirstError} {
 		s.note(stats.Event{At: time.Duration(i), Kind: kind, Text: string(kind)}, 4)

@@ -93,9 +93,7 @@ func TestEachRecordIsDueByTheRateOfItsTimeInEveryShard(t *testing.T) {
 func TestARateThatRisesWakesASenderThatSleeps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{saw: func(now time.Duration, op *Op) {
-			if now-op.Due > time.Millisecond {
-				t.Errorf("record %d, due at %v, was handed over at %v", op.Index, op.Due, now)
-			}
+			must.True(t, now-op.Due <= time.Millisecond, "record %d, due at %v, was handed over at %v", op.Index, op.Due, now)
 		}}
 		p := producing(plan.Load{Rate: perSecond(0.01), Duration: seconds(200)})
 		_, c := mustRun(t.Context(), t, p, f, ask(Options{}, asked{10 * time.Second, 10}))
@@ -162,9 +160,7 @@ func TestEachStageThatBeginsHasAnEvent(t *testing.T) {
 					}
 				}
 			}
-			if !slices.Equal(got, tc.want) {
-				t.Errorf("stages began at %v, want %v", got, tc.want)
-			}
+			must.True(t, slices.Equal(got, tc.want), "stages began at %v, want %v", got, tc.want)
 		})
 	}
 }
@@ -249,9 +245,7 @@ func TestEachSenderSleepsWithASleeperOfItsOwnAndClosesIt(t *testing.T) {
 		p := producing(plan.Load{Rate: perSecond(2000), Duration: seconds(2)})
 		p.Producers = 2
 		_, c := mustRun(t.Context(), t, p, &fake{}, o)
-		if made.Load() != 2 || closed.Load() != 2 {
-			t.Errorf("%d sleepers were made and %d closed, want 2 of each", made.Load(), closed.Load())
-		}
+		must.True(t, made.Load() == 2 && closed.Load() == 2, "%d sleepers were made and %d closed, want 2 of each", made.Load(), closed.Load())
 		for _, w := range c.total {
 			if most := w.OwnSendDelay.Max(); w.Offered > 0 && !within(most, 3*time.Millisecond, time.Millisecond) {
 				t.Errorf("own send delay up to %v, want that of the sleeper: 3 to 4ms", most)
@@ -337,9 +331,7 @@ func TestAReaderAtARateMakesUpForNoIdleTime(t *testing.T) {
 					p := consuming(plan.Load{Rate: perSecond(10), Duration: seconds(15), Records: records}, plan.Read{Consumers: consumers})
 					got := reading(t, p, l)
 					for i, n := range got {
-						if n > 13 {
-							t.Errorf("%s, %d consumers: %d records in second %d of %v", name, consumers, n, i, got)
-						}
+						must.True(t, n <= 13, "%s, %d consumers: %d records in second %d of %v", name, consumers, n, i, got)
 					}
 					for _, from := range fill.from {
 						if n := got[from] + got[from+1] + got[from+2]; n < 29 || n > 31 {
@@ -369,9 +361,7 @@ func TestAReaderThatCannotKeepItsRateIsNotHeldBack(t *testing.T) {
 		l := &filling{newLog(0, 1e6)} // a poll of 100 records works for 100 ms
 		p := consuming(plan.Load{Rate: perSecond(5000), Duration: seconds(5)}, plan.Read{Processing: plan.Duration(time.Millisecond)})
 		for i, n := range reading(t, p, l)[:5] {
-			if n < 900 {
-				t.Errorf("%d records in second %d, want 1000", n, i)
-			}
+			must.True(t, n >= 900, "%d records in second %d, want 1000", n, i)
 		}
 	})
 }
@@ -494,8 +484,6 @@ func TestTheReadersOfAllProcessesShareOutTheWarmup(t *testing.T) {
 				warmup += newReadShard(&run{plan: share}, i, n).warm.records
 			}
 		}
-		if warmup != 101 {
-			t.Errorf("%s: %d records of the warm-up, want 101", name, warmup)
-		}
+		must.True(t, warmup == 101, "%s: %d records of the warm-up, want 101", name, warmup)
 	}
 }

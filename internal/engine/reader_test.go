@@ -90,9 +90,7 @@ func TestWhatIsOnItsWayWhenReadingEndsIsCounted(t *testing.T) {
 		l := newLog(0, 1000)
 		l.answer = 1500 * time.Millisecond
 		end, w := runReaders(t, consuming(plan.Load{}, plan.Read{ToEnd: true, Consumers: 2}), l, Options{})
-		if w.Commits != 2 || w.Consumed != 1000 {
-			t.Errorf("%d commits and %d records, want 2 and 1000", w.Commits, w.Consumed)
-		}
+		must.True(t, w.Commits == 2 && w.Consumed == 1000, "%d commits and %d records, want 2 and 1000", w.Commits, w.Consumed)
 		if w.End != end.Elapsed || end.Elapsed < l.answer || end.Sending > time.Second {
 			t.Errorf("windows until %v, the run until %v, reading until %v; want the wait for answers after reading, and in a window", w.End, end.Elapsed, end.Sending)
 		}
@@ -182,9 +180,7 @@ func TestAPacedReaderKeepsItsRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := consuming(plan.Load{Rate: perSecond(500), Duration: seconds(4)}, plan.Read{Consumers: 2})
 		_, w := runReaders(t, p, newLog(0, 1e6), Options{})
-		if w.Consumed < 1950 || w.Consumed > 2010 {
-			t.Errorf("%d records in 4 s at 500 a second", w.Consumed)
-		}
+		must.True(t, w.Consumed >= 1950 && w.Consumed <= 2010, "%d records in 4 s at 500 a second", w.Consumed)
 		if held := w.ReadHeld.Seconds() / w.ReadTime.Seconds(); held < 0.9 {
 			t.Errorf("held back %.0f %% of the time, want nearly all of it", 100*held)
 		}
@@ -195,9 +191,7 @@ func TestASlowReaderIsHeldBackByItsProcessing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := consuming(plan.Load{Duration: seconds(4)}, plan.Read{Processing: plan.Duration(time.Millisecond)})
 		_, w := runReaders(t, p, newLog(0, 1e6), Options{})
-		if w.Consumed < 3900 || w.Consumed > 4100 {
-			t.Errorf("%d records in 4 s at 1 ms each", w.Consumed)
-		}
+		must.True(t, w.Consumed >= 3900 && w.Consumed <= 4100, "%d records in 4 s at 1 ms each", w.Consumed)
 	})
 }
 
@@ -271,9 +265,7 @@ func TestSendingEndsWhenReadingFails(t *testing.T) {
 		p.Read = plan.Read{Consumers: 1, Timeout: seconds(2)}
 		c := &collector{}
 		end := must.Have(Run(t.Context(), p, Drivers{Send: &fake{}, Read: log}, Options{}, c))(t)
-		if end.ReadEnd != ReadFailed || end.Elapsed > time.Second {
-			t.Errorf("end %q after %v, want failed at once", end.ReadEnd, end.Elapsed)
-		}
+		must.True(t, end.ReadEnd == ReadFailed && end.Elapsed <= time.Second, "end %q after %v, want failed at once", end.ReadEnd, end.Elapsed)
 	})
 }
 
@@ -289,9 +281,7 @@ func TestAnEndOffsetThatIsNeverReachedEndsWithTheTimeout(t *testing.T) {
 		if end.ReadEnd != ReadIdle || end.Elapsed < 5*time.Second || end.Elapsed > 6*time.Second {
 			t.Errorf("end %q after %v, want timeout after 5 s", end.ReadEnd, end.Elapsed)
 		}
-		if len(c.calls) < 5 {
-			t.Errorf("%d seconds were told while it waited, want 5", len(c.calls))
-		}
+		must.True(t, len(c.calls) >= 5, "%d seconds were told while it waited, want 5", len(c.calls))
 	})
 }
 

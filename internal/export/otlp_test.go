@@ -61,9 +61,7 @@ func TestACollectorGetsTheTotalsOfTheResult(t *testing.T) {
 	server := httptest.NewServer(c)
 	defer server.Close()
 	warnings, res := sent(t, server.URL)
-	if len(warnings) > 0 {
-		t.Errorf("warnings %q", warnings)
-	}
+	must.True(t, len(warnings) == 0, "warnings %q", warnings)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	must.Match(t, "Bearer abc", c.header.Get("Authorization"), "authorization")
@@ -181,7 +179,5 @@ func TestOneNameIsTheOtherThroughOpenTelemetry(t *testing.T) {
 
 func TestAnEmptyHistogramHasNoBuckets(t *testing.T) {
 	p := exponentialPoint(new(stats.Histogram))
-	if p.Count != 0 || len(p.PositiveBucket.Counts) != 0 {
-		t.Errorf("%+v", p)
-	}
+	must.True(t, p.Count == 0 && len(p.PositiveBucket.Counts) == 0, "%+v", p)
 }

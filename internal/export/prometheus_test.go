@@ -168,9 +168,7 @@ func TestABucketHoldsItsUpperBoundAndNotItsLower(t *testing.T) {
 	for _, v := range values {
 		i := bucketOf(v)
 		low, high := math.Exp2(float64(i-1)/8), math.Exp2(float64(i)/8)
-		if !(low*(1-1e-12) < v && v <= high*(1+1e-12)) {
-			t.Errorf("%v is in bucket %d, from %v to %v", v, i, low, high)
-		}
+		must.True(t, low*(1-1e-12) < v && v <= high*(1+1e-12), "%v is in bucket %d, from %v to %v", v, i, low, high)
 	}
 	must.Match(t, []int{0, 1, -8}, []int{bucketOf(1), bucketOf(math.Nextafter(1, 2)), bucketOf(0.5)}, "1 is in bucket %d, and 0.5 in %d", bucketOf(1), bucketOf(0.5))
 }
@@ -365,9 +363,7 @@ func TestTheDashboardIsOneThatGrafanaLoads(t *testing.T) {
 		}
 		ids[p.ID] = true
 		g := p.GridPos
-		if g.X < 0 || g.Y < 0 || g.W < 1 || g.H < 1 || g.X+g.W > 24 {
-			t.Errorf("%s is outside of the grid: %+v", p.Title, g)
-		}
+		must.True(t, g.X >= 0 && g.Y >= 0 && g.W >= 1 && g.H >= 1 && g.X+g.W <= 24, "%s is outside of the grid: %+v", p.Title, g)
 		for x := g.X; x < g.X+g.W; x++ {
 			for y := g.Y; y < g.Y+g.H; y++ {
 				if other := cells[[2]int{x, y}]; other != "" {
@@ -383,9 +379,7 @@ func TestTheDashboardIsOneThatGrafanaLoads(t *testing.T) {
 			}
 			refs[q.RefID] = true
 			for _, name := range ownMetric.FindAllString(q.Expr, -1) {
-				if !here[strings.TrimSuffix(name, "_bucket")] {
-					t.Errorf("%s asks for %s, which kt does not have", p.Title, name)
-				}
+				must.True(t, here[strings.TrimSuffix(name, "_bucket")], "%s asks for %s, which kt does not have", p.Title, name)
 			}
 		}
 	}

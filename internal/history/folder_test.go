@@ -74,9 +74,7 @@ func TestRunsComeInTheOrderOfTheirStarts(t *testing.T) {
 	must.Match(t, want, namesOf(runs), "order")
 	must.Match(t, []string{"last", "last~3"}, []string{runs[0].Reference, runs[3].Reference}, "references are %s and %s", runs[0].Reference, runs[3].Reference)
 	files, err := f.Files()
-	if err != nil || len(files) != 4 || files[3] != filepath.Join(f.Dir, "by-hand"+Ext) {
-		t.Errorf("the files are %v, %v", files, err)
-	}
+	must.True(t, err == nil && len(files) == 4 && files[3] == filepath.Join(f.Dir, "by-hand"+Ext), "the files are %v, %v", files, err)
 }
 
 func TestTheIndexGivesTheRowsThatReadingGives(t *testing.T) {
@@ -105,9 +103,7 @@ func TestTheIndexGivesTheRowsThatReadingGives(t *testing.T) {
 		runsOf(t, f)
 	}
 	left, _ := filepath.Glob(filepath.Join(f.Dir, ".new-*"))
-	if len(left) > 0 {
-		t.Errorf("it left %v", left)
-	}
+	must.True(t, len(left) == 0, "it left %v", left)
 }
 
 func TestARowIsReadAgainWhenItsFileHasChanged(t *testing.T) {
@@ -151,9 +147,7 @@ func TestTheIndexHoldsNoSecret(t *testing.T) {
 	runs[0].Tags = []string{"Zq9-Geheim"}
 	f.writeIndex(runs)
 	data, err := os.ReadFile(filepath.Join(f.Dir, indexName))
-	if err != nil || strings.Contains(string(data), "Geheim") || len(f.readIndex()) != 1 {
-		t.Errorf("the index is %s, %v", data, err)
-	}
+	must.True(t, err == nil && !strings.Contains(string(data), "Geheim") && len(f.readIndex()) == 1, "the index is %s, %v", data, err)
 }
 
 func TestARunAtWorkIsARowOfItsHeader(t *testing.T) {
@@ -171,9 +165,7 @@ func TestARunAtWorkIsARowOfItsHeader(t *testing.T) {
 	if r := runsOf(t, f)[0]; !r.AtWork || r.Topic != "orders" || r.Valid != nil || r.RecordsPerSecond != nil {
 		t.Errorf("a run at work is %+v", r)
 	}
-	if len(f.readIndex()) > 0 {
-		t.Error("the index holds a run at work")
-	}
+	must.True(t, len(f.readIndex()) == 0, "the index holds a run at work")
 	must.Err(t, "at work", Remove(file.Name()), "removing it")
 }
 

@@ -24,18 +24,12 @@ func TestTheCardsOfThisMachine(t *testing.T) {
 		if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, fs.ErrNotExist) {
 			continue // bonding_masters is no NIC
 		}
-		if err != nil || got.RXRing > got.RXRingMax || got.Channels > got.ChannelsMax {
-			t.Errorf("Ethernet(%s) = %+v, %v", nic, got, err)
-		}
+		must.True(t, err == nil && got.RXRing <= got.RXRingMax && got.Channels <= got.ChannelsMax, "Ethernet(%s) = %+v, %v", nic, got, err)
 		for name := range got.Stats {
-			if !word.MatchString(name) {
-				t.Errorf("Ethernet(%s) has a count with the name %q", nic, name)
-			}
+			must.True(t, word.MatchString(name), "Ethernet(%s) has a count with the name %q", nic, name)
 		}
 		for name := range got.Features {
-			if !word.MatchString(name) {
-				t.Errorf("Ethernet(%s) has a feature with the name %q", nic, name)
-			}
+			must.True(t, word.MatchString(name), "Ethernet(%s) has a feature with the name %q", nic, name)
 		}
 	}
 }
@@ -50,9 +44,7 @@ func TestAFolderIsInTheMountThatTheKernelSays(t *testing.T) {
 		if m.Type == "btrfs" {
 			continue // its folders have numbers of their own
 		}
-		if !ok || m.Major != major || m.Minor != minor {
-			t.Errorf("MountOf(%s) = %+v, %t, but the kernel says device %d:%d", dir, m, ok, major, minor)
-		}
+		must.True(t, ok && m.Major == major && m.Minor == minor, "MountOf(%s) = %+v, %t, but the kernel says device %d:%d", dir, m, ok, major, minor)
 	}
 }
 

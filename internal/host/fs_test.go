@@ -44,9 +44,7 @@ func TestNothingOutsideARootIsRead(t *testing.T) {
 		if b, _, err := tree.ReadRegular(name, 100); err == nil {
 			t.Errorf("ReadRegular(%q) = %q, which is outside the root", name, b)
 		}
-		if tree.Exists(name) {
-			t.Errorf("Exists(%q) of a file outside the root", name)
-		}
+		must.True(t, !tree.Exists(name), "Exists(%q) of a file outside the root", name)
 		if s, err := SystemCalls(tree.Root()).Space("/" + name); err == nil {
 			t.Errorf("Space(%q) = %+v, of a place outside the root", name, s)
 		}
@@ -65,9 +63,7 @@ func TestLinksInARootStartAtIt(t *testing.T) {
 	tree := Rooted(rootWithLinks(t))
 	for name, want := range map[string]string{"kafka/a": "a", "up/inside": "inside", "etc/inside": "inside"} {
 		must.Match(t, want, must.Have(tree.Text(name))(t), "Text(%q)", name)
-		if !tree.Exists(name) {
-			t.Errorf("Exists(%q) = false", name)
-		}
+		must.True(t, tree.Exists(name), "Exists(%q) = false", name)
 	}
 	must.Match(t, "/opt/kafka-4", must.Have(tree.Link("kafka"))(t), "Link(kafka)")
 	if _, err := tree.Link("etc/inside"); err == nil {

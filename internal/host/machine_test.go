@@ -81,12 +81,8 @@ func TestThisProcessShowsItsWork(t *testing.T) {
 		x = math.Sqrt(x + 1)
 	}
 	got := s.Sample(time.Second)
-	if got.Unread > 0 {
-		t.Errorf("%d sources did not answer: %+v", got.Unread, got)
-	}
-	if got.ProcessCPU <= 0 || got.RSS <= 0 || got.HostCores < 1 {
-		t.Errorf("after %g, Sample = %+v, want CPU time, memory and cores", x, got)
-	}
+	must.True(t, got.Unread <= 0, "%d sources did not answer: %+v", got.Unread, got)
+	must.True(t, got.ProcessCPU > 0 && got.RSS > 0 && got.HostCores >= 1, "after %g, Sample = %+v, want CPU time, memory and cores", x, got)
 }
 
 // A run takes a sample a second or more often: it must cost next to nothing.

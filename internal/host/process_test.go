@@ -153,9 +153,7 @@ func TestMappedAreasAndOpenFilesAreCounted(t *testing.T) {
 		"Cgroup(1)":      second(tree.Cgroup(1)),
 		"AllowedCPUs(1)": second(tree.AllowedCPUs(1)),
 	} {
-		if !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("%s of a process that does not run = %v, want ErrNotExist", says, err)
-		}
+		must.True(t, errors.Is(err, fs.ErrNotExist), "%s of a process that does not run = %v, want ErrNotExist", says, err)
 	}
 }
 
@@ -218,9 +216,7 @@ func FuzzLimits(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		limits, _ := files(map[string]string{"proc/42/limits": text}).Limits(42)
 		for l := range maps.Values(limits) {
-			if l.Soft < -1 || l.Hard < -1 {
-				t.Errorf("Limits of %q has %+v", text, l)
-			}
+			must.True(t, l.Soft >= -1 && l.Hard >= -1, "Limits of %q has %+v", text, l)
 		}
 	})
 }
@@ -290,9 +286,7 @@ func TestTheCountersOfThisMachineAreRead(t *testing.T) {
 		_ = child.Wait()         // it was killed
 	}()
 	times, err := readTimes(child.Process.Pid)
-	if err != nil || times.all <= times.busy || times.busy <= 0 || times.ours <= 0 {
-		t.Errorf("%+v, %v", times, err)
-	}
+	must.True(t, err == nil && times.all > times.busy && times.busy > 0 && times.ours > 0, "%+v, %v", times, err)
 }
 
 func TestAProcessIsNearItsLimitOfMemoryMapsFromFourFifthsOn(t *testing.T) {
@@ -302,9 +296,7 @@ func TestAProcessIsNearItsLimitOfMemoryMapsFromFourFifthsOn(t *testing.T) {
 		want  bool
 	}{{799, "1000\n", false}, {800, "1000\n", true}, {1100, "1000\n", true}, {900, "", false}, {0, "1000\n", false}} {
 		m := files(map[string]string{"proc/42/maps": strings.Repeat("area\n", tc.used), "proc/sys/vm/max_map_count": tc.limit}).Maps(42)
-		if m.Used != int64(tc.used) || m.Near() != tc.want {
-			t.Errorf("%d of %q: %+v, near is %t", tc.used, tc.limit, m, m.Near())
-		}
+		must.True(t, m.Used == int64(tc.used) && m.Near() == tc.want, "%d of %q: %+v, near is %t", tc.used, tc.limit, m, m.Near())
 	}
 }
 
@@ -345,9 +337,7 @@ func FuzzCgroup(f *testing.F) {
 			return
 		}
 		must.Match(t, len(got.Paths) > 0, got.Layout != "", "Cgroup(42) of %q: layout %q, groups %v", list, got.Layout, got.Paths)
-		if got.Cores < 0 || got.Memory < 0 || got.Pids < 0 || got.ThrottledUS < 0 {
-			t.Errorf("Cgroup(42) of %q with %q = %+v", list, content, got)
-		}
+		must.True(t, got.Cores >= 0 && got.Memory >= 0 && got.Pids >= 0 && got.ThrottledUS >= 0, "Cgroup(42) of %q with %q = %+v", list, content, got)
 	})
 }
 

@@ -221,9 +221,7 @@ func FuzzParseMounts(f *testing.F) {
 		root := false
 		for _, m := range mounts {
 			root = root || Rel(m.Point) == "."
-			if m.Major < 0 || m.Minor < 0 || len(m.Options) == 0 || len(m.Super) == 0 {
-				t.Errorf("ParseMounts(%q) has %+v", text, m)
-			}
+			must.True(t, m.Major >= 0 && m.Minor >= 0 && len(m.Options) != 0 && len(m.Super) != 0, "ParseMounts(%q) has %+v", text, m)
 		}
 		if _, ok := MountOf(mounts, "/"); ok != root {
 			t.Errorf("MountOf(/) of %q = %t, want %t", text, ok, root)

@@ -135,13 +135,9 @@ func FuzzSysctls(f *testing.F) {
 	f.Add("[.a = 1\n[-/] = 2\n.. = 3\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		all, err := files(map[string]string{"etc/sysctl.conf": text, "proc/sys/a/b": "1"}).Sysctls()
-		if err != nil {
-			t.Fatalf("Sysctls() of %q = %v", text, err)
-		}
+		must.Hold(t, err == nil, "Sysctls() of %q = %v", text, err)
 		for key, list := range all {
-			if len(list) == 0 || key == "" {
-				t.Errorf("Sysctls() of %q has %d entries of %q", text, len(list), key)
-			}
+			must.True(t, len(list) != 0 && key != "", "Sysctls() of %q has %d entries of %q", text, len(list), key)
 			for _, s := range list {
 				if s.Key != key || s.Line < 1 || s.File != "/etc/sysctl.conf" || s.Value != strings.Join(strings.Fields(s.Value), " ") {
 					t.Errorf("Sysctls() of %q has %+v for %q", text, s, key)

@@ -92,17 +92,13 @@ func TestThreeRepeatsTellFarGroupsFromTheBest(t *testing.T) {
 		_, standings, err := alikeBest(groups, inference.Highest, alpha)
 		return err == nil && standings[3].Alike && !standings[0].Alike && !standings[1].Alike
 	})
-	if told < 0.9 {
-		t.Errorf("1 and 3 partitions are told from 7 in %v", told)
-	}
+	must.True(t, told >= 0.9, "1 and 3 partitions are told from 7 in %v", told)
 }
 
 func TestBestReportsEachGroup(t *testing.T) {
 	groups := [][]float64{{100, 101, 102}, {50, 50.5, 51}, nil, {100.4, 101.2, 101.6}, {99}}
 	best, all, err := alikeBest(groups, inference.Highest, alpha)
-	if err != nil || best != 3 {
-		t.Fatalf("best = %d, %v", best, err)
-	}
+	must.Hold(t, err == nil && best == 3, "best = %d, %v", best, err)
 	for i, want := range []bool{true, false, false, true, true} {
 		must.Match(t, want, all[i].Alike, "group %d: %+v", i, all[i])
 	}

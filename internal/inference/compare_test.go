@@ -40,9 +40,7 @@ func TestVerdicts(t *testing.T) {
 		{"all equal", flat(5, 100, 0), flat(5, 100, 0), 0.03, inference.Alike},
 	} {
 		got, err := inference.Compare(r.a, r.b, r.delta, alpha)
-		if err != nil || got.Verdict != r.want {
-			t.Errorf("%s: %+v, %v, want %s", r.what, got, err, r.want)
-		}
+		must.True(t, err == nil && got.Verdict == r.want, "%s: %+v, %v, want %s", r.what, got, err, r.want)
 	}
 	for _, bad := range []float64{-1, math.NaN(), math.Inf(1)} {
 		if _, err := inference.Compare([]float64{1, 2}, []float64{bad, 2}, 0.03, alpha); !errors.Is(err, inference.ErrNotPositive) {
@@ -66,26 +64,20 @@ func TestNothingIsNothingAndNoSmallNumber(t *testing.T) {
 		{"one run of five is nothing", some, []float64{100, 101, 102, 103, 0}, inference.TooFew, 0.990, 0, 1.02},
 	} {
 		c, err := inference.Compare(r.a, r.b, 0.03, alpha)
-		if err != nil || c.Verdict != r.want {
-			t.Errorf("%s: %+v, %v, want %s", r.what, c, err, r.want)
-		}
+		must.True(t, err == nil && c.Verdict == r.want, "%s: %+v, %v, want %s", r.what, c, err, r.want)
 		for got, want := range map[float64]float64{c.Ratio.Value: r.value, c.Ratio.Low: r.lowest, c.Ratio.High: r.higher} {
 			if got != want && !(math.Abs(got-want) < 0.01) {
 				t.Errorf("%s: %+v, want %v", r.what, c.Ratio, want)
 			}
 		}
-		if c.Seen != 0 || c.Repeats != 0 {
-			t.Errorf("%s: %+v: what such runs would show is not known", r.what, c)
-		}
+		must.True(t, c.Seen == 0 && c.Repeats == 0, "%s: %+v: what such runs would show is not known", r.what, c)
 	}
 }
 
 func TestOneRunASideGivesItsRatioWithoutConfidence(t *testing.T) {
 	got := must.Have(inference.Compare([]float64{100}, []float64{150}, 0.03, alpha))(t)
 	near(t, "ratio", got.Ratio.Value, 1.5, 1e-9)
-	if got.Ratio.Coverage != 0 || got.Ratio.N != 1 || got.Seen != 0 || got.Repeats != 0 {
-		t.Errorf("one run a side: %+v", got)
-	}
+	must.True(t, got.Ratio.Coverage == 0 && got.Ratio.N == 1 && got.Seen == 0 && got.Repeats == 0, "one run a side: %+v", got)
 }
 
 func TestWildRunsGoIntoJSON(t *testing.T) {
@@ -120,9 +112,7 @@ func TestNoEffectIsSeenInAtMostFivePercent(t *testing.T) {
 				c, err := inference.Compare(draw(n), draw(n), 0.001, alpha)
 				return err != nil || c.Verdict == inference.Higher || c.Verdict == inference.Lower
 			})
-			if wrong > alpha+tolerance(alpha, trials) {
-				t.Errorf("%d %s runs a side without an effect: told apart in %v", n, name, wrong)
-			}
+			must.True(t, wrong <= alpha+tolerance(alpha, trials), "%d %s runs a side without an effect: told apart in %v", n, name, wrong)
 		}
 	}
 }
@@ -135,9 +125,7 @@ func TestAnEffectOfDeltaIsCalledAlikeInAtMostFivePercent(t *testing.T) {
 			c, err := inference.Compare(s.runs(n, 100, 0.005), s.runs(n, 103.01, 0.005), 0.03, alpha)
 			return err != nil || c.Verdict == inference.Alike
 		})
-		if wrong > alpha+tolerance(alpha, trials) {
-			t.Errorf("%d runs a side: called alike in %v", n, wrong)
-		}
+		must.True(t, wrong <= alpha+tolerance(alpha, trials), "%d runs a side: called alike in %v", n, wrong)
 	}
 }
 
@@ -189,9 +177,7 @@ func TestLooksKeepFalseAlarmsAndStopEarly(t *testing.T) {
 		t.Errorf("three looks without an effect: stopped in %v", wrong)
 	}
 	careless := share(trials, func() bool { stopped, _ := trial(0, []float64{alpha, alpha, alpha}); return stopped })
-	if careless < 0.07 {
-		t.Errorf("looks that are not corrected stopped in %v only: the trial is not hard enough", careless)
-	}
+	must.True(t, careless >= 0.07, "looks that are not corrected stopped in %v only: the trial is not hard enough", careless)
 	var runs int
 	seen := share(trials, func() bool {
 		stopped, n := trial(0.05, looks)
@@ -223,9 +209,7 @@ func TestRoughRunsAreToldFromSteadyOnes(t *testing.T) {
 			c, err := inference.Compare(a, b, 0.25, alpha)
 			return err == nil && c.Verdict == r.want
 		})
-		if right < 0.95 {
-			t.Errorf("spread %v against 0.05: %s in %v", r.spread, r.want, right)
-		}
+		must.True(t, right >= 0.95, "spread %v against 0.05: %s in %v", r.spread, r.want, right)
 	}
 	const trials = 1000
 	wrong := share(trials, func() bool {
@@ -233,9 +217,7 @@ func TestRoughRunsAreToldFromSteadyOnes(t *testing.T) {
 		c, err := inference.Compare(a, b, 0.25, alpha)
 		return err != nil || c.Verdict == inference.Higher || c.Verdict == inference.Lower
 	})
-	if wrong > alpha+tolerance(alpha, trials) {
-		t.Errorf("equally rough: told apart in %v", wrong)
-	}
+	must.True(t, wrong <= alpha+tolerance(alpha, trials), "equally rough: told apart in %v", wrong)
 	if _, err := inference.Roughness(make([]float64, 29)); !errors.Is(err, inference.ErrShort) {
 		t.Errorf("a run of 29 s gives %v", err)
 	}
@@ -316,9 +298,7 @@ func TestIntervalExcludesNoShiftExactlyWhenTheTestDoes(t *testing.T) {
 		a, b := s.runs(4+s.IntN(6), 100, 0.02), s.runs(4+s.IntN(6), 103, 0.02)
 		e := inference.HodgesLehmann(a, b, alpha)
 		excluded, shown := e.Low > 0 || e.High < 0, inference.MannWhitney(a, b) <= alpha
-		if excluded != shown {
-			t.Fatalf("interval %+v, p %v of %v and %v", e, inference.MannWhitney(a, b), a, b)
-		}
+		must.Hold(t, excluded == shown, "interval %+v, p %v of %v and %v", e, inference.MannWhitney(a, b), a, b)
 	}
 }
 

@@ -39,16 +39,12 @@ func TestGroupsInBlocksAreComparedWithinThem(t *testing.T) {
 	blocks := [][]int{{0, 1, 2}, {0, 1, 2}, {0, 1, 2}, {1, 3}, {1, 3}, {1, 3}}
 	chance := rand.New(rand.NewPCG(1, 0))
 	best, all, err := alikeInBlocks(blocked(truth, 1e-4, -0.1, chance, blocks...), Highest)
-	if err != nil || best != 3 {
-		t.Fatalf("best %d, %v; want 3", best, err)
-	}
+	must.Hold(t, err == nil && best == 3, "best %d, %v; want 3", best, err)
 	for i, s := range all {
 		if got, want := s.ToBest.Value, truth[i]/102; math.Abs(got-want) > 0.001 || s.Alike != (i == 3) {
 			t.Errorf("group %d: ratio %g, want %g, alike %v", i, got, want, s.Alike)
 		}
-		if s.ToBest.Low > s.ToBest.Value || s.ToBest.High < s.ToBest.Value {
-			t.Errorf("group %d: %+v", i, s.ToBest)
-		}
+		must.True(t, s.ToBest.Low <= s.ToBest.Value && s.ToBest.High >= s.ToBest.Value, "group %d: %+v", i, s.ToBest)
 	}
 	if best, _, _ := alikeInBlocks(blocked(truth, 1e-4, -0.1, chance, blocks...), Lowest); best != 0 {
 		t.Errorf("the lowest is %d", best)
@@ -104,10 +100,6 @@ func TestFalseAlarmsInBlocks(t *testing.T) {
 			missed++
 		}
 	}
-	if alarms > studies*5/100 {
-		t.Errorf("%d of %d studies name a difference", alarms, studies)
-	}
-	if missed > studies*65/1000 {
-		t.Errorf("%d of %d intervals of 95 %% miss the truth", missed, studies)
-	}
+	must.True(t, alarms <= studies*5/100, "%d of %d studies name a difference", alarms, studies)
+	must.True(t, missed <= studies*65/1000, "%d of %d intervals of 95 %% miss the truth", missed, studies)
 }

@@ -59,9 +59,7 @@ func tolerance(p float64, n int) float64 { return 3 * math.Sqrt(p*(1-p)/float64(
 
 func near(t *testing.T, what string, got, want, tolerance float64) {
 	t.Helper()
-	if !(math.Abs(got-want) <= tolerance) {
-		t.Errorf("%s = %v, want %v ± %v", what, got, want, tolerance)
-	}
+	must.True(t, math.Abs(got-want) <= tolerance, "%s = %v, want %v ± %v", what, got, want, tolerance)
 }
 
 func TestMedianIntervalHasTheOrdersAndCoverageOfTheBinomialTable(t *testing.T) {
@@ -198,9 +196,7 @@ func TestUSLAgreesWithR(t *testing.T) {
 func TestUSLIntervalHoldsTheBooksPeak(t *testing.T) {
 	s := must.Have(inference.USL([]float64{1, 18, 36, 72, 108, 144, 216}, []float64{64.9, 995.9, 1652.4, 1853.2, 1828.9, 1775.0, 1702.2}, alpha))(t)
 	near(t, "peak", s.Peak.Value, 96.5, 5)
-	if s.Peak.Low > 96.5 || s.Peak.High < 96.5 || s.Noise < 0.03 || s.Noise > 0.15 {
-		t.Errorf("%+v", s)
-	}
+	must.True(t, s.Peak.Low <= 96.5 && s.Peak.High >= 96.5 && s.Noise >= 0.03 && s.Noise <= 0.15, "%+v", s)
 }
 
 func TestUSLIntervalHoldsThePeak(t *testing.T) {
@@ -245,9 +241,7 @@ func TestUSLRefusesToExtrapolate(t *testing.T) {
 		{"no throughput", n, []float64{1, 2, 3, 4, 0, 1}, inference.ErrNotPositive},
 	} {
 		s, err := inference.USL(r.n, r.x, alpha)
-		if !errors.Is(err, r.want) || s.Peak != (inference.Estimate{}) {
-			t.Errorf("%s: %+v, %v, want %v", r.what, s, err, r.want)
-		}
+		must.True(t, errors.Is(err, r.want) && s.Peak == (inference.Estimate{}), "%s: %+v, %v, want %v", r.what, s, err, r.want)
 	}
 	s, _ := inference.USL(n, curve(inference.Scaling{Gamma: 10, Alpha: 0.1}), alpha)
 	near(t, "curve without a peak", s.At(20), 10*20/2.9, 1e-6)

@@ -35,9 +35,7 @@ func TestChangePointFindsTheNilesChange(t *testing.T) {
 		744, 749, 838, 1050, 918, 986, 797, 923, 975, 815, 1020, 906, 901, 1170, 912, 746, 919, 718, 714, 740,
 	}
 	c := inference.ChangePoint(nile)
-	if 1871+c.At != 1899 || c.P > 1e-4 || c.Before <= c.After {
-		t.Errorf("%+v, want a fall in 1899", c)
-	}
+	must.True(t, 1871+c.At == 1899 && c.P <= 1e-4 && c.Before > c.After, "%+v, want a fall in 1899", c)
 }
 
 func TestChangePointIsRareWithoutAChange(t *testing.T) {
@@ -47,9 +45,7 @@ func TestChangePointIsRareWithoutAChange(t *testing.T) {
 		wrong := share(trials, func() bool {
 			return inference.ChangePoint(s.series(120, 0.05, correlation, level)).P <= alpha
 		})
-		if wrong > alpha+tolerance(alpha, trials) {
-			t.Errorf("correlation %v: a change in %v", correlation, wrong)
-		}
+		must.True(t, wrong <= alpha+tolerance(alpha, trials), "correlation %v: a change in %v", correlation, wrong)
 	}
 	for _, series := range [][]float64{nil, {1, 2, 3}, {1, 1, 1, 1, 1}} {
 		if c := inference.ChangePoint(series); c.P != 1 {
@@ -79,18 +75,14 @@ func TestMSER5FindsAKnownWarmUp(t *testing.T) {
 		cut, found := inference.MSER5(s.series(300, 0.03, 0.3, step))
 		return found && cut >= 30 && cut <= 60
 	})
-	if right < 0.85 {
-		t.Errorf("a step after 30 s is cut between 30 and 60 s in %v", right)
-	}
+	must.True(t, right >= 0.85, "a step after 30 s is cut between 30 and 60 s in %v", right)
 	curve := func(second int) float64 { return 1 - 0.5*math.Exp(-float64(second)/10) }
 	// What is left of the warm-up must not bias the mean: 1 % is left after 39 s, 5 % after 23 s.
 	right = share(trials, func() bool {
 		cut, _ := inference.MSER5(s.series(300, 0.03, 0.3, curve))
 		return cut >= 20
 	})
-	if right < 0.95 {
-		t.Errorf("an exponential warm-up of 10 s is cut after 20 s or later in %v", right)
-	}
+	must.True(t, right >= 0.95, "an exponential warm-up of 10 s is cut after 20 s or later in %v", right)
 	ramp := func(second int) float64 { return 0.1 + float64(second)/300 }
 	if wrong := share(trials, func() bool { _, found := inference.MSER5(s.series(300, 0.01, 0, ramp)); return found }); wrong > 0.05 {
 		t.Errorf("a ramp to the end has a warm-up in %v", wrong)
@@ -139,18 +131,14 @@ func TestStabilityLabels(t *testing.T) {
 			got, err := inference.Stability(s.series(r.seconds, r.spread, 0.3, r.level))
 			return err == nil && got.Label == r.want && got.WarmUp >= r.low && got.WarmUp <= r.high
 		})
-		if right < 0.9 {
-			t.Errorf("%s: %s with a warm-up of %d to %d s in %v", r.what, r.want, r.low, r.high, right)
-		}
+		must.True(t, right >= 0.9, "%s: %s with a warm-up of %d to %d s in %v", r.what, r.want, r.low, r.high, right)
 	}
 }
 
 func TestStabilityGivesTheNumbersOfTheSteadyPart(t *testing.T) {
 	s := seeded(34)
 	got, err := inference.Stability(s.series(300, 0.02, 0, func(i int) float64 { return 1 - 0.5*math.Exp(-float64(i)/10) }))
-	if err != nil || got.Label != inference.WarmUp {
-		t.Fatalf("%+v, %v", got, err)
-	}
+	must.Hold(t, err == nil && got.Label == inference.WarmUp, "%+v, %v", got, err)
 	near(t, "roughness", got.Roughness, 0.02/math.Sqrt(5), 0.004)
 	near(t, "drift", got.Drift.Value, 0, 0.02)
 	if got, err = inference.Stability(s.series(86400, 0.05, 0.3, level)); err != nil || got.Label != inference.Flat {

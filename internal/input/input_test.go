@@ -119,15 +119,11 @@ func TestAPipeToWhichNobodyWritesIsRefused(t *testing.T) {
 	nobody := fifo(t)
 	held := fifo(t)
 	holder, err := os.OpenFile(held, os.O_RDWR, 0) // a writer that writes nothing
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Hold(t, err == nil, "%v", err)
 	defer func() { _ = holder.Close() }()
 	for what, path := range map[string]string{"no writer": nobody, "a silent writer": held} {
 		_, err := open(path, soon)
-		if err == nil || !strings.HasPrefix(err.Error(), "nobody has written to this pipe for 50ms") {
-			t.Errorf("%s: %v", what, err)
-		}
+		must.True(t, err != nil && strings.HasPrefix(err.Error(), "nobody has written to this pipe for 50ms"), "%s: %v", what, err)
 	}
 }
 
@@ -228,9 +224,7 @@ func TestAliasesAndMergesAreReplacedByWhatTheyStandFor(t *testing.T) {
 		"&k a: 1\nb: *k":                                        "(a 1 b a)",
 	} {
 		root, err := YAML([]byte(text), line)
-		if err != nil || flat(root) != want {
-			t.Errorf("%q: %v, %v, want %s", text, root, err, want)
-		}
+		must.True(t, err == nil && flat(root) == want, "%q: %v, %v, want %s", text, root, err, want)
 	}
 	for text, want := range map[string]string{
 		"a: 1\na: 2": "f:2: the key \"a\" already defined at line 1", "a: {b: 1, b: 2}": "f:1: the key \"b\"", "a: &a [*a]": "f:1: anchor 'a' value contains itself",

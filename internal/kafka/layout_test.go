@@ -47,13 +47,9 @@ func TestALayoutGrowsWithItsTopics(t *testing.T) {
 	} {
 		must.Match(t, tc.want, l.Number(tc.topic, tc.id), "partition %d of %s has number", tc.id, tc.topic)
 	}
-	if l.Count() != 6 || len(seen) != 6 || seen[4] != (Place{"t", 3, 4}) {
-		t.Errorf("%d partitions, %v seen; want 6", l.Count(), seen)
-	}
+	must.True(t, l.Count() == 6 && len(seen) == 6 && seen[4] == (Place{"t", 3, 4}), "%d partitions, %v seen; want 6", l.Count(), seen)
 	ends, _ := l.byNumber(kadm.ListedOffsets{"u": {2: {Topic: "u", Partition: 2, Offset: 7}}})
-	if len(ends) != 7 || ends[6] != 7 || ends[0] != -1 {
-		t.Errorf("offsets %v, want that of the seventh partition", ends)
-	}
+	must.True(t, len(ends) == 7 && ends[6] == 7 && ends[0] == -1, "offsets %v, want that of the seventh partition", ends)
 	l = NewLayout([]result.Topic{{Name: "t", Partitions: 2}})
 	if n := l.Number("t", 7); n != 7 || l.Count() != 8 {
 		t.Errorf("partition 7 of one topic has number %d of %d", n, l.Count())
@@ -93,9 +89,7 @@ func TestOfManyProcessesThatMakeOneTopicOneHasMadeItAndAllUseIt(t *testing.T) {
 		all.Go(func() {
 			<-start
 			topic, err := cluster.EnsureTopic(context.Background(), p, false)
-			if err != nil {
-				t.Error(err)
-			}
+			must.True(t, err == nil, "%v", err)
 			must.Match(t, 4, topic.Partitions, "partitions")
 			if topic.Created {
 				made.Add(1)

@@ -55,14 +55,10 @@ func TestABrokerThatDoesNotAnswerWhereItSaysIsNamed(t *testing.T) {
 	hung, nobody := listen(t, silent), refusing(t)
 	bootstrap := advertising(t, "no-such-host.invalid:9092", nobody, web.Listener.Addr().String(), hung)
 	c, err := Connect(t.Context(), Access{Bootstrap: []string{bootstrap}, Timeout: 500 * time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Hold(t, err == nil, "%v", err)
 	t.Cleanup(c.Close)
 	_, err = c.Reach(t.Context())
-	if err == nil {
-		t.Fatal("all brokers are reached")
-	}
+	must.Hold(t, err != nil, "all brokers are reached")
 	wants := []string{
 		"broker 0 advertises no-such-host.invalid:9092: the name does not resolve from here (",
 		"broker 1 advertises " + nobody + ": connection refused: start the broker, open the way there",
@@ -70,9 +66,7 @@ func TestABrokerThatDoesNotAnswerWhereItSaysIsNamed(t *testing.T) {
 		"broker 3 advertises " + hung + ": it accepts connections but did not answer within 500ms",
 	}
 	lines := strings.Split(err.Error(), "\n")
-	if len(lines) != len(wants) {
-		t.Fatalf("%d lines, want %d:\n%v", len(lines), len(wants), err)
-	}
+	must.Hold(t, len(lines) == len(wants), "%d lines, want %d:\n%v", len(lines), len(wants), err)
 	for i, want := range wants {
 		if !strings.HasPrefix(lines[i], want) || !strings.Contains(lines[i], "advertised.listeners of broker "+strconv.Itoa(i)) {
 			t.Errorf("%q, want %q", lines[i], want)
@@ -174,9 +168,7 @@ func TestNeighboursOfBrokersAreNamed(t *testing.T) {
 		if err == nil {
 			c.Close()
 		}
-		if err == nil || !strings.HasPrefix(err.Error(), "no broker reached: "+addr+": "+want) {
-			t.Errorf("%v, want %q", err, want)
-		}
+		must.True(t, err != nil && strings.HasPrefix(err.Error(), "no broker reached: "+addr+": "+want), "%v, want %q", err, want)
 	}
 }
 
@@ -188,9 +180,7 @@ func TestAnErrorBehindTheNamedOnesIsFoundByItsType(t *testing.T) {
 	all[maxNamed+1] = &ListenerError{Cause: &secret.BindingError{Address: "b:9092"}}
 	err := errors.Join(few(all)...)
 	var foreign *secret.BindingError
-	if !errors.As(err, &foreign) || !strings.HasSuffix(err.Error(), "\nand 2 more brokers do not answer") {
-		t.Errorf("%v", err)
-	}
+	must.True(t, errors.As(err, &foreign) && strings.HasSuffix(err.Error(), "\nand 2 more brokers do not answer"), "%v", err)
 }
 
 func TestABrokerThatClosesAConnectionAtOnceHasALimitOfThem(t *testing.T) {
@@ -225,23 +215,17 @@ func named(t *testing.T, n int, host, rack string) string {
 
 func TestMoreBrokersThanAnyClusterHasAreRefused(t *testing.T) {
 	_, err := Connect(t.Context(), Access{Bootstrap: []string{named(t, 5000, "127.0.0.1", "")}})
-	if err == nil || !strings.Contains(err.Error(), "5000 brokers") {
-		t.Errorf("error %v, want that there are 5000", err)
-	}
+	must.True(t, err != nil && strings.Contains(err.Error(), "5000 brokers"), "error %v, want that there are 5000", err)
 }
 
 func TestAnAnswerThatIsTooLargeIsNamed(t *testing.T) {
 	_, err := Connect(t.Context(), Access{Bootstrap: []string{named(t, 20, "127.0.0.1", strings.Repeat("r", 1_000_000))}})
-	if err == nil || !strings.Contains(err.Error(), "more than 16 MiB") {
-		t.Errorf("error %v, want that the answer is too large", err)
-	}
+	must.True(t, err != nil && strings.Contains(err.Error(), "more than 16 MiB"), "error %v, want that the answer is too large", err)
 }
 
 func TestOneLineStandsForManyBrokersThatDoNotAnswer(t *testing.T) {
 	c, err := Connect(t.Context(), Access{Bootstrap: []string{named(t, 300, "127.0.0.1", strings.Repeat("r", 10_000))}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Hold(t, err == nil, "%v", err)
 	defer c.Close()
 	if n := len(c.Info.Brokers[0].Rack); n > 300 {
 		t.Errorf("a rack of %d bytes", n)
@@ -320,9 +304,7 @@ func TestAWrongPortAmongBrokersIsLeftOut(t *testing.T) {
 	web := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(web.Close)
 	c := connect(t, []string{web.Listener.Addr().String(), fake.ListenAddrs()[0]})
-	if len(c.Unreached) != 1 || !strings.Contains(c.Unreached[0].Error(), "an HTTP server answers") {
-		t.Errorf("unreached: %v", c.Unreached)
-	}
+	must.True(t, len(c.Unreached) == 1 && strings.Contains(c.Unreached[0].Error(), "an HTTP server answers"), "unreached: %v", c.Unreached)
 }
 
 // However long it may wait, it leaves when it is told to.

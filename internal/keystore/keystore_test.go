@@ -31,9 +31,7 @@ func read(t testing.TB, name string) []byte {
 func TestTrustIsReadFromEveryFormat(t *testing.T) {
 	for _, name := range []string{"ca.pem", "trust.jks", "trust.p12"} {
 		found, err := Trust(read(t, name), store)
-		if err != nil || len(found) != 1 || found[0].Subject.CommonName != "kt test authority" {
-			t.Errorf("%s: %v, %v", name, found, err)
-		}
+		must.True(t, err == nil && len(found) == 1 && found[0].Subject.CommonName == "kt test authority", "%s: %v, %v", name, found, err)
 	}
 	if found, err := Trust(read(t, "trust.jks"), secret.Text{}); err != nil || len(found) != 1 {
 		t.Errorf("a JKS file without a password: %v, %v", found, err)
@@ -55,9 +53,7 @@ func TestAnIdentityIsReadFromEveryFormat(t *testing.T) {
 		{"encrypted_v1.pem", secret.Text{}, key},
 	} {
 		found, err := Identity(read(t, r.name), r.store, r.key)
-		if err != nil || found.Leaf == nil || found.Leaf.Subject.CommonName != "client" {
-			t.Errorf("%s: %v", r.name, err)
-		}
+		must.True(t, err == nil && found.Leaf != nil && found.Leaf.Subject.CommonName == "client", "%s: %v", r.name, err)
 	}
 }
 
@@ -175,15 +171,11 @@ func TestPEMOnOneLineIsRead(t *testing.T) {
 func TestTooMuchWorkIsRefused(t *testing.T) {
 	data := read(t, "client.p12")
 	at := strings.LastIndex(string(data), "\x02\x02\x27\x10") // 10,000 rounds, of the MAC
-	if at < 0 {
-		t.Fatal("the file has other rounds")
-	}
+	must.Hold(t, at >= 0, "the file has other rounds")
 	data = append(data[:at:at], "\x02\x04\x7f\xff\xff\xff"...)
 	data[3] += 2                                               // the length of the file
 	mac := strings.LastIndex(string(data), "\x30\x4d\x30\x31") // and of its MAC
-	if mac < 0 {
-		t.Fatalf("the MAC is not where it was: % x", data[at-70:])
-	}
+	must.Hold(t, mac >= 0, "the MAC is not where it was: % x", data[at-70:])
 	data[mac+1] += 2
 	if _, err := Identity(data, store, key); err == nil || !strings.Contains(err.Error(), "more than 2,000,000 rounds") {
 		t.Error(err)

@@ -2,7 +2,11 @@
 
 package ledger
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/kt-bench/kt/internal/must"
+)
 
 // BenchmarkStamp is what a stamp costs a record of 512 bytes, on the way out and on the way back.
 func BenchmarkStamp(b *testing.B) {
@@ -11,9 +15,7 @@ func BenchmarkStamp(b *testing.B) {
 	for b.Loop() {
 		s.Seq++
 		s.Put(value, Around{})
-		if ReadStamp(value, Around{}, &s) != Stamped {
-			b.Fatal("not stamped")
-		}
+		must.Hold(b, ReadStamp(value, Around{}, &s) == Stamped, "not stamped")
 	}
 }
 
@@ -44,9 +46,7 @@ func BenchmarkReader(b *testing.B) {
 	reader, offset := NewReader(&Book{Run: 1}), int64(0)
 	turns(b, func(producer, partition int, seq int64) {
 		s := Stamp{Run: 1, Producer: uint16(producer), Partition: int32(partition), Seq: seq}
-		if reader.Log(int32(partition)).count(offset, 0, Stamped, &s) != Stamped {
-			b.Fatal("not stamped")
-		}
+		must.Hold(b, reader.Log(int32(partition)).count(offset, 0, Stamped, &s) == Stamped, "not stamped")
 		offset++
 	})
 }

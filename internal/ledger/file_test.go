@@ -94,9 +94,7 @@ func TestAFileGetsItsNameWhereThereAreNoLinks(t *testing.T) {
 func alone(t *testing.T, path string) {
 	t.Helper()
 	files, err := os.ReadDir(filepath.Dir(path))
-	if err != nil || len(files) != 1 || files[0].Name() != filepath.Base(path) {
-		t.Errorf("files %v, %v; want %s alone", files, err, path)
-	}
+	must.True(t, err == nil && len(files) == 1 && files[0].Name() == filepath.Base(path), "files %v, %v; want %s alone", files, err, path)
 }
 
 func readFile(path string) (*Book, error) {
@@ -111,9 +109,7 @@ func TestWhatIsNotAWholeLedgerIsRefused(t *testing.T) {
 	whole := string(encoded(t, sample()))
 	lane := `{"lane":{"producer":1,"partition":0,"issued":10,"acknowledged":[[0,10]],"last_offset":9}}`
 	change := func(old, with string) []byte {
-		if !strings.Contains(whole, old) {
-			t.Fatalf("%s is not in %s", old, whole)
-		}
+		must.Hold(t, strings.Contains(whole, old), "%s is not in %s", old, whole)
 		return []byte(strings.Replace(whole, old, with, 1))
 	}
 	for _, tc := range []struct {
@@ -161,9 +157,7 @@ func TestWhatIsNotAWholeLedgerIsRefused(t *testing.T) {
 		{"more outcomes than records", sealed(1, someHeader, `{"lane":{"issued":4,"acknowledged":[[0,4,1]],"failed":[[0,4,1]]}}`), "some are both"},
 	} {
 		b, err := Read(bytes.NewReader(tc.file))
-		if err == nil || !strings.Contains(err.Error(), tc.say) {
-			t.Errorf("%s: %+v, error %v; want one that says %q", tc.name, b, err, tc.say)
-		}
+		must.True(t, err != nil && strings.Contains(err.Error(), tc.say), "%s: %+v, error %v; want one that says %q", tc.name, b, err, tc.say)
 	}
 }
 

@@ -222,9 +222,7 @@ func TestHeadersAgreeWithAModelThatRemembersEveryRecord(t *testing.T) {
 			wrapped = wrapped || len(l.Origins) > 0 && l.Origins[0].Sequence+l.Issued > sequences
 		}
 	}
-	if !wrapped {
-		t.Error("no sequence wrapped")
-	}
+	must.True(t, wrapped, "no sequence wrapped")
 }
 
 // Where origins are forgotten, counts are minima, and nothing is called lost that is there.
@@ -241,15 +239,11 @@ func TestHeadersClaimNothingThatTheyHaveForgotten(t *testing.T) {
 		for _, l := range w.book.Lanes {
 			if l.Forgotten > 0 {
 				forgot = true
-				if !got.Inexact {
-					t.Fatalf("seed %d: forgotten, and nothing said", seed)
-				}
+				must.Hold(t, got.Inexact, "seed %d: forgotten, and nothing said", seed)
 			}
 		}
 	}
-	if !forgot {
-		t.Error("nothing was forgotten")
-	}
+	must.True(t, forgot, "nothing was forgotten")
 }
 
 func TestABookWithHeadersIsReadBackFromItsFileAsItWas(t *testing.T) {

@@ -175,9 +175,7 @@ func FuzzAdd(f *testing.F) {
 		if PeekStamp(value, &s) {
 			want++
 		}
-		if n != want {
-			t.Fatalf("%d records are counted as %d", want, n)
-		}
+		must.Hold(t, n == want, "%d records are counted as %d", want, n)
 	})
 }
 

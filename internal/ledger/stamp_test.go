@@ -85,9 +85,7 @@ func TestAChangedTimestampIsFoundWhereItIsTheProducers(t *testing.T) {
 	s := Stamp{Run: 1, Due: 1_700_000_000_123_999_999}
 	s.Put(value, Around{})
 	sent := s.Time().UnixMilli()
-	if sent != 1_700_000_000_123 {
-		t.Errorf("the timestamp is %d, want that of the millisecond in which the record was due", sent)
-	}
+	must.True(t, sent == 1_700_000_000_123, "the timestamp is %d, want that of the millisecond in which the record was due", sent)
 	for name, tc := range map[string]struct {
 		millis int64
 		want   StampStatus
@@ -115,9 +113,7 @@ func TestAStampIsReadBackAsItWas(t *testing.T) {
 			if status := ReadStamp(value, Around{}, &got); status != Stamped || got != s {
 				t.Errorf("ReadStamp gives %v %+v, want %+v", status, got, s)
 			}
-			if !PeekStamp(value, &peeked) || peeked != s {
-				t.Errorf("PeekStamp gives %+v, want %+v", peeked, s)
-			}
+			must.True(t, PeekStamp(value, &peeked) && peeked == s, "PeekStamp gives %+v, want %+v", peeked, s)
 		}
 	}
 }
@@ -177,19 +173,13 @@ func FuzzReadStamp(f *testing.F) {
 		before := bytes.Clone(value)
 		var s, peeked Stamp
 		status := ReadStamp(value, Around{}, &s)
-		if !bytes.Equal(before, value) {
-			t.Fatal("reading changed the value")
-		}
-		if PeekStamp(value, &peeked) != (status != Unstamped) || peeked != s {
-			t.Fatalf("%v: %+v, and peeked %+v", status, s, peeked)
-		}
+		must.Hold(t, bytes.Equal(before, value), "reading changed the value")
+		must.Hold(t, PeekStamp(value, &peeked) == (status != Unstamped) && peeked == s, "%v: %+v, and peeked %+v", status, s, peeked)
 		if status != Stamped || value[atFlags] != 0 || value[atFlags+1]&^warmupFlag != 0 {
 			return
 		}
 		s.Put(value, Around{})
-		if !bytes.Equal(before, value) {
-			t.Fatalf("%+v is written as %x, and was read from %x", s, value, before)
-		}
+		must.Hold(t, bytes.Equal(before, value), "%+v is written as %x, and was read from %x", s, value, before)
 	})
 }
 
@@ -230,9 +220,7 @@ func TestSetsAreThoseOfTheirNumbers(t *testing.T) {
 	}
 	numbers := func(rs Ranges) (in [n]bool) {
 		for i, r := range rs {
-			if r.From >= r.To || r.Holes != 0 || i > 0 && r.From < rs[i-1].To {
-				t.Fatalf("no set: %v", rs)
-			}
+			must.Hold(t, r.From < r.To && r.Holes == 0 && (i <= 0 || r.From >= rs[i-1].To), "no set: %v", rs)
 			for k := r.From; k < r.To; k++ {
 				in[k] = true
 			}
@@ -255,17 +243,13 @@ func TestSetsAreThoseOfTheirNumbers(t *testing.T) {
 func TestARangeIsAShortListInJSON(t *testing.T) {
 	in := Ranges{{0, 10, 0}, {12, 20, 3}}
 	b, err := json.Marshal(in)
-	if err != nil || string(b) != "[[0,10],[12,20,3]]" {
-		t.Fatalf("%s, %v", b, err)
-	}
+	must.Hold(t, err == nil && string(b) == "[[0,10],[12,20,3]]", "%s, %v", b, err)
 	var got Ranges
 	if err := json.Unmarshal(b, &got); err != nil || !cmp.Equal(in, got) {
 		t.Errorf("read back as %v, %v", got, err)
 	}
 	for _, bad := range []string{"[[1]]", "[[1,2,3,4]]", `[["a","b"]]`, "[{}]", "[[1.5,2]]"} {
-		if json.Unmarshal([]byte(bad), &got) == nil {
-			t.Errorf("%s is read as %v", bad, got)
-		}
+		must.True(t, json.Unmarshal([]byte(bad), &got) != nil, "%s is read as %v", bad, got)
 	}
 }
 
@@ -325,9 +309,7 @@ func TestASequenceIsThatOfTheNearestNumber(t *testing.T) {
 	} {
 		track := track{origins: tc.origins, forgotten: tc.forgotten}
 		got, ok := track.number(tc.sequence, tc.n, tc.next)
-		if ok != (tc.want >= 0) || ok && got != tc.want {
-			t.Errorf("%s: number %d, %t; want %d", tc.name, got, ok, tc.want)
-		}
+		must.True(t, ok == (tc.want >= 0) && (!ok || got == tc.want), "%s: number %d, %t; want %d", tc.name, got, ok, tc.want)
 	}
 }
 
@@ -346,9 +328,7 @@ func FuzzSequences(f *testing.F) {
 			want = next
 		}
 		got, ok := track.number(int32((sequence+want-first)&math.MaxInt32), 1, next)
-		if !ok || got != want {
-			t.Errorf("number %d, %t; want %d, where %d is expected", got, ok, want, next)
-		}
+		must.True(t, ok && got == want, "number %d, %t; want %d, where %d is expected", got, ok, want, next)
 	})
 }
 

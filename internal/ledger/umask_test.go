@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 func TestTheUmaskSaysWhoMayReadALedger(t *testing.T) {
@@ -14,9 +16,7 @@ func TestTheUmaskSaysWhoMayReadALedger(t *testing.T) {
 	before := syscall.Umask(0o077)
 	err := WriteFile(path, sample())
 	syscall.Umask(before)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Hold(t, err == nil, "%v", err)
 	if info, err := os.Stat(path); err != nil || info.Mode() != 0o600 {
 		t.Errorf("mode %v, %v; want that of a file for nobody else", info.Mode(), err)
 	}

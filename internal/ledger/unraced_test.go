@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 // These tests are long and of one goroutine: the race detector would find nothing.
@@ -36,9 +38,7 @@ func TestAPartialReadingCallsNothingLostThatMayBeThere(t *testing.T) {
 			got.Resurrected != want.Resurrected || got.UnknownRead != want.UnknownRead || got.Checked != want.Checked || got.Inexact {
 			t.Fatalf("seed %d: got %+v, want %+v", seed, got, want)
 		}
-		if got.Lost > want.Lost {
-			t.Fatalf("seed %d: %d lost, and only %d are", seed, got.Lost, want.Lost)
-		}
+		must.Hold(t, got.Lost <= want.Lost, "seed %d: %d lost, and only %d are", seed, got.Lost, want.Lost)
 		if !w.disorder && got.Lost < w.certain {
 			t.Fatalf("seed %d: %d lost, and %d certainly are", seed, got.Lost, w.certain)
 		}
@@ -74,7 +74,5 @@ func TestTooLittleMemoryIsSaidAndClaimsNothingFalse(t *testing.T) {
 			undecided++
 		}
 	}
-	if inexact < 25 || undecided < 25 {
-		t.Errorf("%d worlds were inexact and %d undecided: this tests nothing", inexact, undecided)
-	}
+	must.True(t, inexact >= 25 && undecided >= 25, "%d worlds were inexact and %d undecided: this tests nothing", inexact, undecided)
 }

@@ -213,9 +213,7 @@ func TestEveryReaderIsComparedByItself(t *testing.T) {
 	some.ReadTo(0, 110, 110)
 	v := ten().Verify(all, some, NewReader(&Book{Run: 1}))
 	addsUp(t, v)
-	if v.Acknowledged != 10 || v.AcknowledgedRead != 19 || v.Lost != 1 || v.Unchecked != 10 || v.Gaps[0].Reader != 1 {
-		t.Errorf("%+v", v)
-	}
+	must.True(t, v.Acknowledged == 10 && v.AcknowledgedRead == 19 && v.Lost == 1 && v.Unchecked == 10 && v.Gaps[0].Reader == 1, "%+v", v)
 	if v := ten().Verify(); v.Acknowledged != 10 || v.Lost != 0 || v.Readers != 0 {
 		t.Errorf("without readers: %+v", v)
 	}
@@ -262,9 +260,7 @@ func TestALedgerOfAnotherRunIsRecognised(t *testing.T) {
 	(&Stamp{Run: 3}).Put(value, Around{})
 	add(one, 0, value)
 	v := ten().Verify(one, r)
-	if !v.OfAnotherRun || v.OtherRun != "0000000000000007" || v.Foreign != 8 {
-		t.Errorf("%+v", v)
-	}
+	must.True(t, v.OfAnotherRun && v.OtherRun == "0000000000000007" && v.Foreign == 8, "%+v", v)
 	add(r, 100, put(0, 0, 0))
 	if v := ten().Verify(r); v.OfAnotherRun || v.Lost != 9 {
 		t.Errorf("%+v: a record of this run is there", v)
@@ -299,9 +295,7 @@ func TestATotalLossIsNotTakenForTheLedgerOfAnotherRun(t *testing.T) {
 		b := ten()
 		b.SameTopic = tc.same
 		v := b.Verify(r)
-		if v.OfAnotherRun != tc.of || v.Lost != 10 || (len(v.Blame) == 0) != tc.of {
-			t.Errorf("%s: %+v; of another run: want %t", tc.name, v, tc.of)
-		}
+		must.True(t, v.OfAnotherRun == tc.of && v.Lost == 10 && (len(v.Blame) == 0) == tc.of, "%s: %+v; of another run: want %t", tc.name, v, tc.of)
 	}
 }
 
@@ -333,13 +327,9 @@ func TestTheSettingsTellWhoIsToBlame(t *testing.T) {
 			v := b.Verify(r)
 			must.Match(t, tc.retries && !tc.idempotent, v.RepeatsAllowed, "repeats allowed")
 			got := v.Blame
-			if len(got) != len(tc.say) {
-				t.Fatalf("says %q, want %q", got, tc.say)
-			}
+			must.Hold(t, len(got) == len(tc.say), "says %q, want %q", got, tc.say)
 			for i := range got {
-				if !strings.Contains(got[i], tc.say[i]) {
-					t.Errorf("says %q, want something of %q", got[i], tc.say[i])
-				}
+				must.True(t, strings.Contains(got[i], tc.say[i]), "says %q, want something of %q", got[i], tc.say[i])
 			}
 		})
 	}
@@ -354,18 +344,12 @@ func TestAVerdictTravelsAsJSON(t *testing.T) {
 	must.Do(t, json.Unmarshal(b, &got))
 	same(t, want, got)
 	for _, key := range []string{`"acknowledged_read":2`, `"lost":8`, `"offset_before":-1`, `"due_after":"1970-01-01T00:00:00.000002Z"`} {
-		if !strings.Contains(string(b), key) {
-			t.Errorf("%s is not in %s", key, b)
-		}
+		must.True(t, strings.Contains(string(b), key), "%s is not in %s", key, b)
 	}
-	if strings.Contains(string(b), "inexact") {
-		t.Errorf("inexact is in %s", b)
-	}
+	must.True(t, !strings.Contains(string(b), "inexact"), "inexact is in %s", b)
 	b = must.Have(json.Marshal(Verdict{}))(t)
 	for _, key := range []string{"checked", "lost", "duplicated", "reordered", "corrupted", "unknown", "resurrected", "unstamped"} {
-		if !strings.Contains(string(b), `"`+key+`":0`) {
-			t.Errorf("%s is not in %s", key, b)
-		}
+		must.True(t, strings.Contains(string(b), `"`+key+`":0`), "%s is not in %s", key, b)
 	}
 }
 

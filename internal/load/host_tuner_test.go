@@ -78,9 +78,7 @@ func TestAgentsChangeTheirHostsAndPutThemBack(t *testing.T) {
 		{Name: "on", Value: "brokers"}, {Name: "peers", Value: first + "," + second}, {Name: "key-file", Value: file}, {Name: "topic", Value: "t"}, {Name: "bootstrap-server", Value: "127.0.0.1:1"},
 	}}
 	hosts, err := b.Hosts(t.Context(), l)
-	if err != nil || strings.Join(hosts, " ") != "b1 b2" {
-		t.Fatalf("the hosts are %q, %v", hosts, err)
-	}
+	must.Hold(t, err == nil && strings.Join(hosts, " ") == "b1 b2", "the hosts are %q, %v", hosts, err)
 	give := func(do study.HostDo, id, name, value, want string, says ...string) {
 		t.Helper()
 		own := []study.Flag{{Name: name, Value: value}}

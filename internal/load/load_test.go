@@ -26,9 +26,7 @@ func TestAgentsTakeWhatKTKnowsButWhereValuesAreLookedUp(t *testing.T) {
 	for _, name := range append(propertyNames(producer.All()), propertyNames(consumer.All())...) {
 		// Whoever adds a property decides here whether other hosts may set it.
 		local := name == "bootstrap.servers" || name == "config.providers"
-		if cluster.AllowsProperty(name) == local {
-			t.Errorf("%s: agents take it: %v", name, !local)
-		}
+		must.True(t, cluster.AllowsProperty(name) != local, "%s: agents take it: %v", name, !local)
 	}
 }
 
@@ -68,13 +66,9 @@ func TestAStudyThatGoesOnSendsNoPasswordToTheBrokersOfAProject(t *testing.T) {
 			l.Typed = typed
 		}
 		made, err := NewRunner(m).NewStudy(dir, "one"+strings.ReplaceAll(name, " ", ""), &study.Study{Loads: []study.Load{l}, Repeats: 1, Order: study.Listed})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Hold(t, err == nil, "%v", err)
 		f, err := study.Open(dir, made.ID)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Hold(t, err == nil, "%v", err)
 		if _, err := NewRunner(m).Load(f.Study.Loads[0]); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}

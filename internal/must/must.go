@@ -95,3 +95,19 @@ func Set(t testing.TB, row yaml.Node, v any) {
 	d.KnownFields(true)
 	Do(t, d.Decode(v))
 }
+
+// True shows that something does not hold, and lets the test go on.
+func True(t testing.TB, holds bool, what string, args ...any) {
+	t.Helper()
+	if !holds {
+		t.Errorf(what, args...)
+	}
+}
+
+// Hold is True that ends the test.
+func Hold(t testing.TB, holds bool, what string, args ...any) {
+	t.Helper()
+	if !holds {
+		t.Fatalf(what, args...)
+	}
+}

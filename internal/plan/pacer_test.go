@@ -18,9 +18,7 @@ func schedule(t testing.TB, p Pacer) []time.Duration {
 	var dues []time.Duration
 	last := time.Duration(0)
 	for due, ok := p.Next(); ok; due, ok = p.Next() {
-		if due < last {
-			t.Fatalf("record %d is due at %d ns, the one before at %d", len(dues), due, last)
-		}
+		must.Hold(t, due >= last, "record %d is due at %d ns, the one before at %d", len(dues), due, last)
 		last = due
 		dues = append(dues, due)
 	}
@@ -44,9 +42,7 @@ func TestUniformSendsRecordKAtKOverRate(t *testing.T) {
 	for _, rate := range []int64{1, 3, 7, 49, 1000, 1337, 50_000, 1_500_000, 9_999_991} {
 		l := Load{Rate: Rate{PerSecond: float64(rate)}, Records: 20_000, Arrivals: Uniform}
 		dues := schedule(t, l.Pacer(0, 1, 100, 1))
-		if len(dues) != 20_000 {
-			t.Fatalf("at %d/s: %d records, want 20000", rate, len(dues))
-		}
+		must.Hold(t, len(dues) == 20_000, "at %d/s: %d records, want 20000", rate, len(dues))
 		for k, due := range dues {
 			want := time.Duration(int64(k) * 1e9 / rate) // rounded down; the pacer may be a nanosecond off
 			if d := due - want; d < -1 || d > 1 {
@@ -248,12 +244,8 @@ func TestPoissonIsDeterminedBySeedAndShard(t *testing.T) {
 	l := Load{Rate: Rate{PerSecond: 1000}, Records: 1000, Arrivals: Poisson}
 	first := schedule(t, l.Pacer(0, 2, 1, 42))
 	must.Match(t, schedule(t, l.Pacer(0, 2, 1, 42)), first, "one seed gave two schedules")
-	if slices.Equal(first, schedule(t, l.Pacer(0, 2, 1, 43))) {
-		t.Error("two seeds gave one schedule")
-	}
-	if slices.Equal(first, schedule(t, l.Pacer(1, 2, 1, 42))) {
-		t.Error("two shards have one schedule")
-	}
+	must.True(t, !slices.Equal(first, schedule(t, l.Pacer(0, 2, 1, 43))), "two seeds gave one schedule")
+	must.True(t, !slices.Equal(first, schedule(t, l.Pacer(1, 2, 1, 42))), "two shards have one schedule")
 }
 
 func TestPoissonGapsAreExponential(t *testing.T) {

@@ -92,9 +92,7 @@ func TestValidateRefusesWhatCannotRunAndNamesTheFlag(t *testing.T) {
 			p := good()
 			tc.change(&p)
 			err := p.Validate()
-			if err == nil {
-				t.Fatal("Validate accepts it")
-			}
+			must.Hold(t, err != nil, "Validate accepts it")
 			if lines := strings.Split(err.Error(), "\n"); len(lines) != 1 || !strings.HasPrefix(lines[0], tc.flag+" ") && !strings.HasPrefix(lines[0], tc.flag+":") {
 				t.Errorf("Validate: %q; want one problem, with %s", err, tc.flag)
 			}
@@ -113,13 +111,9 @@ func TestValidateNamesTheEnginesThereAre(t *testing.T) {
 func TestValidateReportsEveryProblemAtOnce(t *testing.T) {
 	p := Plan{Topic: Topic{Name: "?"}, Load: Load{Records: -1}, Payload: Payload{Compressibility: 2}}
 	err := p.Validate()
-	if err == nil {
-		t.Fatal("Validate accepts it")
-	}
+	must.Hold(t, err != nil, "Validate accepts it")
 	for _, flag := range []string{"engine", "--topic", "--producers", "--num-records", "--arrivals", "payload kind", "--compressibility", "--key-distribution"} {
-		if !strings.Contains(err.Error(), flag) {
-			t.Errorf("Validate: %q does not name %s", err, flag)
-		}
+		must.True(t, strings.Contains(err.Error(), flag), "Validate: %q does not name %s", err, flag)
 	}
 }
 

@@ -41,9 +41,7 @@ func TestParseRateReadsRecordsAndBytesASecond(t *testing.T) {
 		{"the largest rate is a thousand million records", "1e9", Rate{PerSecond: 1e9}},
 	} {
 		got, err := ParseRate(tc.in)
-		if err != nil || !reflect.DeepEqual(got, tc.want) {
-			t.Errorf("%s: ParseRate(%q) = %+v, %v; want %+v", tc.name, tc.in, got, err, tc.want)
-		}
+		must.True(t, err == nil && reflect.DeepEqual(got, tc.want), "%s: ParseRate(%q) = %+v, %v; want %+v", tc.name, tc.in, got, err, tc.want)
 	}
 }
 
@@ -78,15 +76,11 @@ func TestParseRateRefusesWhatIsNoRateAndNamesIt(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got, err := ParseRate(tc.in)
-			if err == nil {
-				t.Fatalf("ParseRate(%q) = %+v, want an error", tc.in, got)
-			}
+			must.Hold(t, err != nil, "ParseRate(%q) = %+v, want an error", tc.in, got)
 			if !strings.Contains(err.Error(), strconv.Quote(tc.in)) || !strings.Contains(err.Error(), tc.say) {
 				t.Errorf("ParseRate(%q): %q; want it to name the input and say %q", tc.in, err, tc.say)
 			}
-			if !got.IsUnlimited() {
-				t.Errorf("ParseRate(%q) = %+v beside an error", tc.in, got)
-			}
+			must.True(t, got.IsUnlimited(), "ParseRate(%q) = %+v beside an error", tc.in, got)
 		})
 	}
 }
@@ -171,9 +165,7 @@ func TestParseBytesReadsUnits(t *testing.T) {
 		{"the most is what 31 bits hold", "2147483647", math.MaxInt32},
 	} {
 		got, err := ParseBytes(tc.in)
-		if err != nil || got != tc.want {
-			t.Errorf("%s: ParseBytes(%q) = %d, %v; want %d", tc.name, tc.in, got, err, tc.want)
-		}
+		must.True(t, err == nil && got == tc.want, "%s: ParseBytes(%q) = %d, %v; want %d", tc.name, tc.in, got, err, tc.want)
 	}
 }
 
@@ -206,12 +198,8 @@ func TestParseBytesRefusesWhatIsNoNumberOfBytesAndNamesIt(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got, err := ParseBytes(tc.in)
-			if err == nil {
-				t.Fatalf("ParseBytes(%q) = %d, want an error", tc.in, got)
-			}
-			if !strings.Contains(err.Error(), strconv.Quote(tc.in)) {
-				t.Errorf("ParseBytes(%q): %q does not name the input", tc.in, err)
-			}
+			must.Hold(t, err != nil, "ParseBytes(%q) = %d, want an error", tc.in, got)
+			must.True(t, strings.Contains(err.Error(), strconv.Quote(tc.in)), "ParseBytes(%q): %q does not name the input", tc.in, err)
 		})
 	}
 }

@@ -100,9 +100,7 @@ func TestValidateRefusesWhatCannotBeReadAndNamesTheFlag(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			tc.change(&tc.of)
 			err := tc.of.Validate()
-			if err == nil {
-				t.Fatal("Validate accepts it")
-			}
+			must.Hold(t, err != nil, "Validate accepts it")
 			if lines := strings.Split(err.Error(), "\n"); len(lines) != 1 || !strings.HasPrefix(lines[0], tc.flag+" ") && !strings.HasPrefix(lines[0], tc.flag+":") {
 				t.Errorf("Validate: %q; want one problem, with %s", err, tc.flag)
 			}
@@ -257,13 +255,9 @@ func TestAPlanOfAnotherSystemHasNothingThatOnlyKafkaHas(t *testing.T) {
 	}
 	err := p.Validate()
 	for _, flag := range []string{"--bootstrap-server", `--engine "wire"`, "--transaction-duration-ms", "--header", "--groups 2"} {
-		if err == nil || !strings.Contains(err.Error(), flag) {
-			t.Errorf("%s is not refused: %v", flag, err)
-		}
+		must.True(t, err != nil && strings.Contains(err.Error(), flag), "%s is not refused: %v", flag, err)
 	}
-	if p.System() != RabbitMQ || p.Encrypts() || p.Embedded() {
-		t.Errorf("the system is %s", p.System())
-	}
+	must.True(t, p.System() == RabbitMQ && !p.Encrypts() && !p.Embedded(), "the system is %s", p.System())
 	if p := (&Plan{URL: "pulsar+ssl://b:6651"}); p.System() != Pulsar || !p.Encrypts() {
 		t.Errorf("the system is %s", p.System())
 	}

@@ -150,9 +150,7 @@ func TestManyRecordsOfAChangedLoadTakenAtOnceAreThoseTakenOneByOne(t *testing.T)
 				for at+want < len(dues) && want < most && dues[at+want] <= until {
 					want++
 				}
-				if n != want || last != dues[at+n-1] {
-					t.Fatalf("%s: %d records at record %d, the last at %v; want %d", arrivals, n, at, last, want)
-				}
+				must.Hold(t, n == want && last == dues[at+n-1], "%s: %d records at record %d, the last at %v; want %d", arrivals, n, at, last, want)
 				at += n
 			}
 		}

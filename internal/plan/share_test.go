@@ -72,9 +72,7 @@ func TestTheSharesOfALoadHaveExactlyItsSchedule(t *testing.T) {
 		var wantWarmup, gotWarmup int64
 		for i := range p.Producers {
 			due, more := dueTimes(p.Pacer(i), most)
-			if more {
-				t.Fatalf("the load %+v has no end", p.Load)
-			}
+			must.Hold(t, !more, "the load %+v has no end", p.Load)
 			want = append(want, due...)
 			wantWarmup += p.WarmupShare(i)
 		}
@@ -123,9 +121,7 @@ func TestEachPartitionOfARoundTripIsOfOneShare(t *testing.T) {
 		}
 	}
 	for _, s := range divide(t, readers(4), 2) {
-		if !s.Share.Has(0) || !s.Share.Has(7) {
-			t.Error("what only reads, or writes, has partitions of its own")
-		}
+		must.True(t, s.Share.Has(0) && s.Share.Has(7), "what only reads, or writes, has partitions of its own")
 	}
 }
 
@@ -163,9 +159,7 @@ func TestTheReadersOfAllSharesAreThoseOfTheLoad(t *testing.T) {
 			}
 			slices.Sort(numbers)
 			for i, number := range numbers {
-				if i != number || len(numbers) != p.Read.Clients() {
-					t.Fatalf("%d processes: the readers have the numbers %v", processes, numbers)
-				}
+				must.Hold(t, i == number && len(numbers) == p.Read.Clients(), "%d processes: the readers have the numbers %v", processes, numbers)
 			}
 			must.Match(t, p.Load.Warmup.Records, warmup, "%d processes: records of the warm-up", processes)
 		}
@@ -334,9 +328,7 @@ func TestPlansOfTheirOwnAddUp(t *testing.T) {
 		want := tc.plans[0]
 		tc.want(&want)
 		got, differ, ok := Together(tc.plans)
-		if !ok {
-			t.Errorf("%s: %v", tc.name, "they make no load together")
-		}
+		must.True(t, ok, "%s: %v", tc.name, "they make no load together")
 		if diff := cmp.Diff(want, got, cmp.AllowUnexported(Size{}, sizeBucket{}), cmpopts.EquateApprox(1e-12, 0)); diff != "" {
 			t.Errorf("%s: plan (-want +got):\n%s", tc.name, diff)
 		}

@@ -69,9 +69,7 @@ func TestParseSizeRefusesWhatIsNoSizeAndNamesIt(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			z, err := ParseSize(tc.in)
-			if err == nil {
-				t.Fatalf("ParseSize(%q) = %v, want an error", tc.in, z)
-			}
+			must.Hold(t, err != nil, "ParseSize(%q) = %v, want an error", tc.in, z)
 			if !strings.Contains(err.Error(), strconv.Quote(tc.in)) || !strings.Contains(err.Error(), tc.say) {
 				t.Errorf("ParseSize(%q): %q; want it to name the input and say %q", tc.in, err, tc.say)
 			}
@@ -118,9 +116,7 @@ func TestTableFollowsItsDistribution(t *testing.T) {
 			sizes := draws(z, n, 42)
 			var sum, squares float64
 			for _, v := range sizes {
-				if v < tc.min || v > tc.max {
-					t.Fatalf("%d is outside %d to %d", v, tc.min, tc.max)
-				}
+				must.Hold(t, v >= tc.min && v <= tc.max, "%d is outside %d to %d", v, tc.min, tc.max)
 				sum += float64(v)
 				squares += float64(v) * float64(v)
 			}
@@ -144,9 +140,7 @@ func TestASizeDrawsBothEndsOfARange(t *testing.T) {
 func TestSizesAreDeterminedByItsSeed(t *testing.T) {
 	z := mustSize(t, "100-2000")
 	must.Match(t, draws(z, 1000, 7), draws(z, 1000, 7), "one seed gave two lists")
-	if slices.Equal(draws(z, 1000, 7), draws(z, 1000, 8)) {
-		t.Error("two seeds gave one list")
-	}
+	must.True(t, !slices.Equal(draws(z, 1000, 7), draws(z, 1000, 8)), "two seeds gave one list")
 }
 
 // FuzzParseSize: ParseSize never panics; a size that it accepts is at least 1
@@ -162,21 +156,15 @@ func FuzzParseSize(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string) {
 		z, err := ParseSize(s)
 		if err != nil {
-			if !strings.Contains(err.Error(), strconv.Quote(s)) {
-				t.Fatalf("ParseSize(%q): %q does not name the input", s, err)
-			}
+			must.Hold(t, strings.Contains(err.Error(), strconv.Quote(s)), "ParseSize(%q): %q does not name the input", s, err)
 			return
 		}
-		if z.IsZero() || z.Max() < 1 || z.Max() > MaxRecordSize {
-			t.Fatalf("ParseSize(%q): max %d", s, z.Max())
-		}
+		must.Hold(t, !z.IsZero() && z.Max() >= 1 && z.Max() <= MaxRecordSize, "ParseSize(%q): max %d", s, z.Max())
 		if m := z.Mean(); !(m > 0.999999 && m < float64(z.Max())*1.000001) {
 			t.Fatalf("ParseSize(%q): mean %v, max %d", s, m, z.Max())
 		}
 		for _, v := range draws(z, 64, 1) {
-			if v < 1 || v > z.Max() {
-				t.Fatalf("ParseSize(%q) draws %d, max %d", s, v, z.Max())
-			}
+			must.Hold(t, v >= 1 && v <= z.Max(), "ParseSize(%q) draws %d, max %d", s, v, z.Max())
 		}
 		if again, err := ParseSize(z.String()); err != nil || !reflect.DeepEqual(again, z) {
 			t.Fatalf("ParseSize(%q) prints as %q, which reads as %+v, %v", s, z.String(), again, err)

@@ -37,9 +37,7 @@ func TestStagesAreReadWithTheirMean(t *testing.T) {
 		"1 records/s@1m,3/s..3@1m": {PerSecond: 2, Stages: []Stage{{1, 1, minute}, {3, 3, minute}}},
 	} {
 		got := target(t, in)
-		if !reflect.DeepEqual(got, want) {
-			t.Errorf("%q is %+v, want %+v", in, got, want)
-		}
+		must.True(t, reflect.DeepEqual(got, want), "%q is %+v, want %+v", in, got, want)
 		if again := target(t, got.String()); !reflect.DeepEqual(again, got) {
 			t.Errorf("%q is written as %q, which is %+v", in, got, again)
 		}
@@ -159,9 +157,7 @@ func TestPositionAndDueOfStagesAreInverse(t *testing.T) {
 		}
 		for k := 0.0; k < s.Position(length); k += 0.37 {
 			due := s.due(k)
-			if due < last || math.IsNaN(due) {
-				t.Fatalf("seed %d: position %v is due at %v, an earlier one at %v", seed, k, due, last)
-			}
+			must.Hold(t, due >= last && !math.IsNaN(due), "seed %d: position %v is due at %v, an earlier one at %v", seed, k, due, last)
 			last = due
 		}
 	}
@@ -221,9 +217,7 @@ func TestSharesOfStagesAddUpToThemAndPutTogetherAreThem(t *testing.T) {
 		t.Errorf("the first part's peak is %v, want 540", peak)
 	}
 	whole, differ, _ := Together(parts)
-	if !reflect.DeepEqual(whole.Load, p.Load) || len(differ) > 0 {
-		t.Errorf("together they are %v, differing in %q", whole.Load, differ)
-	}
+	must.True(t, reflect.DeepEqual(whole.Load, p.Load) && len(differ) == 0, "together they are %v, differing in %q", whole.Load, differ)
 	if whole, _, _ = Together(parts[:1]); whole.Load.Rate.String() != "60@2s,60..540@3s" {
 		t.Errorf("the first part is %v", whole.Load)
 	}

@@ -82,9 +82,7 @@ func TestWhatIsNotFitToBeCompared(t *testing.T) {
 	other := aReport("/e")
 	other.Mode, other.Machine.Hostname = Soak, "b"
 	got, err := Compare(aReport("/d"), other)
-	if err != nil || len(got.Notes) != 3 {
-		t.Errorf("Compare = %q, %v, want notes on the mode, the host and the directory", got.Notes, err)
-	}
+	must.True(t, err == nil && len(got.Notes) == 3, "Compare = %q, %v, want notes on the mode, the host and the directory", got.Notes, err)
 }
 
 func TestNoTwoPagesAreEqual(t *testing.T) {
@@ -93,13 +91,9 @@ func TestNoTwoPagesAreEqual(t *testing.T) {
 		seen := make(map[string]bool)
 		for range 3 * len(p.data) / block { // several times round
 			b := p.next(block)
-			if uintptr(unsafe.Pointer(unsafe.SliceData(b)))%page != 0 {
-				t.Fatalf("next(%d) starts in the middle of a page", block)
-			}
+			must.Hold(t, uintptr(unsafe.Pointer(unsafe.SliceData(b)))%page == 0, "next(%d) starts in the middle of a page", block)
 			for ; len(b) > 0; b = b[page:] {
-				if seen[string(b[:page])] {
-					t.Fatalf("next(%d) gave a page twice", block)
-				}
+				must.Hold(t, !seen[string(b[:page])], "next(%d) gave a page twice", block)
 				seen[string(b[:page])] = true
 			}
 		}
@@ -125,9 +119,7 @@ func TestDataCannotBeCompressed(t *testing.T) {
 	data := newPool(mib, 16*mib).next(mib)
 	must.Have(w.Write(data))(t)
 	w.Close()
-	if packed.Len() < len(data) {
-		t.Errorf("%d bytes of data were packed into %d", len(data), packed.Len())
-	}
+	must.True(t, packed.Len() >= len(data), "%d bytes of data were packed into %d", len(data), packed.Len())
 }
 
 func TestRecorder(t *testing.T) {
@@ -207,9 +199,7 @@ func TestDirectoryIsAsGoodAsItsWorstFinding(t *testing.T) {
 	for i, r := range d.Results {
 		must.Match(t, want[i], r.Grade, "%s: grade of %+v", r.Test, r.Findings)
 	}
-	if d.Grade != Poor || d.Plan != "plan with 100 MiB/s" {
-		t.Errorf("judge: %q, %q, want poor and a plan with 100 MiB/s", d.Grade, d.Plan)
-	}
+	must.True(t, d.Grade == Poor && d.Plan == "plan with 100 MiB/s", "judge: %q, %q, want poor and a plan with 100 MiB/s", d.Grade, d.Plan)
 }
 
 func TestAFastDiskIsNotPoorForItsPageCache(t *testing.T) {
@@ -224,9 +214,7 @@ func TestAFastDiskIsNotPoorForItsPageCache(t *testing.T) {
 func TestNothingIsJudgedThatTheDeviceDidNotLimit(t *testing.T) {
 	r := Result{Test: testAppend, Operations: 1, Append: &Append{SustainedMiBPerSecond: 10}}
 	for _, f := range r.judge(1000) {
-		if f.Metric == shareScale.metric {
-			t.Errorf("judge: %+v, want no share: the device was not the limit", f)
-		}
+		must.True(t, f.Metric != shareScale.metric, "judge: %+v, want no share: the device was not the limit", f)
 	}
 }
 

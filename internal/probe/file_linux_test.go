@@ -149,16 +149,10 @@ func TestDiskThatIsFullInTheMiddle(t *testing.T) {
 		report, err := run(context.Background(), o, plan, host.System(), nil)
 		full := errors.Is(err, syscall.ENOSPC) && strings.Contains(err.Error(), "smaller size")
 		seen := err != nil && strings.Contains(err.Error(), "fills the disk") // a look came before the write that failed
-		if !full && !seen || !strings.Contains(err.Error(), dir) {
-			t.Errorf("%s: run = %v, want that %s is full and what to do", test, err, dir)
-		}
-		if report == nil || !report.Interrupted {
-			t.Errorf("%s: run = %+v, want a report that says it was interrupted", test, report)
-		}
+		must.True(t, (full || seen) && strings.Contains(err.Error(), dir), "%s: run = %v, want that %s is full and what to do", test, err, dir)
+		must.True(t, report != nil && report.Interrupted, "%s: run = %+v, want a report that says it was interrupted", test, report)
 		after, err := readSpace(dir)
-		if err != nil || after.Free != before.Free {
-			t.Errorf("%s: %d bytes are free after, %d were before (%v)", test, after.Free, before.Free, err)
-		}
+		must.True(t, err == nil && after.Free == before.Free, "%s: %d bytes are free after, %d were before (%v)", test, after.Free, before.Free, err)
 		empty(t, dir)
 	}
 }

@@ -111,9 +111,7 @@ func TestFindsTheLimitOfADevice(t *testing.T) {
 			got = r.Append.SustainedMiBPerSecond
 		}
 		t.Logf("%s: %.2f MiB/s in %.1f s, p99 %.1f ms, %+v, notes %q", r.Test, got, r.Seconds, r.Latency.P99/1000, r.Append, r.Notes)
-		if got <= 0 || got > 1.10*limit {
-			t.Errorf("%s: %.2f MiB/s, want above 0 and at most the device's limit of %d and 10 %%", r.Test, got, limit)
-		}
+		must.True(t, got > 0 && got <= 1.10*limit, "%s: %.2f MiB/s, want above 0 and at most the device's limit of %d and 10 %%", r.Test, got, limit)
 		if !slices.ContainsFunc(r.Notes, func(s string) bool { return strings.Contains(s, "limit of kt's control group") }) {
 			t.Errorf("%s: notes %q do not name the limit of the cgroup; cgroup io is %q", r.Test, r.Notes, report.Machine.CgroupIO)
 		}
@@ -129,9 +127,7 @@ func TestFullDiskOnExt4GivesEverythingBack(t *testing.T) {
 	for _, test := range []string{testWrite, testAppend, testRead, testDD} {
 		o := Options{Dirs: []string{dir}, Tests: []string{test}, Size: 32 * mib, Blocks: []int64{mib}, Direct: []bool{true, false}}
 		plan, err := Check(o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Hold(t, err == nil, "%v", err)
 		plan.Directories[0].SizeBytes = 256 * mib
 		if _, err = run(context.Background(), o, plan, host.System(), nil); err == nil {
 			t.Errorf("%s: run = nil, want an error: the disk is smaller than the size", test)
@@ -168,9 +164,7 @@ func TestItStopsOnASlowDevice(t *testing.T) {
 		}
 	})
 	t.Logf("stopped after %s", time.Since(cancelled))
-	if !errors.Is(err, context.Canceled) {
-		t.Errorf("Run = %v, want the end of the context", err)
-	}
+	must.True(t, errors.Is(err, context.Canceled), "Run = %v, want the end of the context", err)
 }
 
 // backToFree waits for what the file system frees after the last close.
@@ -235,9 +229,7 @@ func ktRow(t testing.TB, dir string, block, count int64) float64 {
 	p := must.Have(readPlace(r.tree, dir))(t)
 	p.SizeBytes = block * count
 	row, err := r.dd(context.Background(), p, block, true)
-	if err != nil || row.Count != count {
-		t.Fatalf("dd(%d) wrote %d blocks, %v, want %d", block, row.Count, err, count)
-	}
+	must.Hold(t, err == nil && row.Count == count, "dd(%d) wrote %d blocks, %v, want %d", block, row.Count, err, count)
 	return row.MBPerSecond
 }
 
@@ -249,14 +241,10 @@ func ddRow(t testing.TB, dir string, block, count int64) float64 {
 	c := exec.Command("sh", "-c", command)
 	c.Env = append(os.Environ(), "LC_ALL=C")
 	out, err := c.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%s: %v\n%s", command, err, out)
-	}
+	must.Hold(t, err == nil, "%s: %v\n%s", command, err, out)
 	defer func() { _ = os.Remove(filepath.Join(dir, "f")) }()
 	found := ddSays.FindSubmatch(out)
-	if found == nil {
-		t.Fatalf("%s said %q", command, out)
-	}
+	must.Hold(t, found != nil, "%s said %q", command, out)
 	n, _ := strconv.ParseFloat(string(found[1]), 64)
 	s, _ := strconv.ParseFloat(string(found[2]), 64)
 	return n / 1e6 / s

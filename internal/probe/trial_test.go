@@ -55,18 +55,14 @@ func killWhileItWrites(t *testing.T, dir string) {
 	}
 	must.Do(t, child.Process.Kill())
 	_ = child.Wait() // it was killed
-	if !writing {
-		t.Fatalf("the child did not come to write: %q", lines.Text())
-	}
+	must.Hold(t, writing, "the child did not come to write: %q", lines.Text())
 }
 
 func TestFilesWithoutANameAndTheirSubstitute(t *testing.T) {
 	for name, open := range map[string]func(string, bool) (*os.File, error){"nameless": nameless, "openUnlinked": openUnlinked} {
 		dir := t.TempDir()
 		f, err := open(dir, false)
-		if err != nil {
-			t.Fatalf("%s(%s) = %v", name, dir, err)
-		}
+		must.Hold(t, err == nil, "%s(%s) = %v", name, dir, err)
 		if _, err := f.WriteAt([]byte("kept"), 0); err != nil {
 			t.Errorf("%s: write: %v", name, err)
 		}
@@ -119,9 +115,7 @@ func TestItStopsWhenItsContextEnds(t *testing.T) {
 			cancel()
 		}
 	})
-	if !errors.Is(err, context.Canceled) {
-		t.Errorf("Run = %v, want the end of the context", err)
-	}
+	must.True(t, errors.Is(err, context.Canceled), "Run = %v, want the end of the context", err)
 	var tests []string
 	for _, r := range report.Directories[0].Results {
 		tests = append(tests, r.Test)
@@ -192,9 +186,7 @@ func empty(t *testing.T, dir string) {
 
 func TestRunRefusesWhatCheckRefuses(t *testing.T) {
 	report, err := Run(context.Background(), Options{Dirs: []string{"/none/of/that"}}, nil)
-	if report != nil || err == nil || !strings.Contains(err.Error(), "no such directory") {
-		t.Errorf("Run = %+v, %v, want a refusal", report, err)
-	}
+	must.True(t, report == nil && err != nil && strings.Contains(err.Error(), "no such directory"), "Run = %+v, %v, want a refusal", report, err)
 }
 
 func TestAnOperationThatWasHeldUpBeganWhenItWasDue(t *testing.T) {
@@ -311,9 +303,7 @@ func TestSeries(t *testing.T) {
 	}
 	got := series(readings)
 	want := at([]float64{90 / 0.99, 15 / 0.99}, []float64{100, 20}, []float64{100, 20})
-	if len(got) != len(want) {
-		t.Fatalf("series(…) = %d seconds, want %d", len(got), len(want))
-	}
+	must.Hold(t, len(got) == len(want), "series(…) = %d seconds, want %d", len(got), len(want))
 	for i := range got {
 		if math.Abs(got[i].Rate-want[i].Rate) > 0.01 || math.Abs(*got[i].Device-*want[i].Device) > 0.01 {
 			t.Errorf("second %d: %.2f, device %.2f, want %.2f and %.2f", i, got[i].Rate, *got[i].Device, want[i].Rate, *want[i].Device)

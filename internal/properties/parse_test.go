@@ -109,20 +109,14 @@ func FuzzProperties(f *testing.F) {
 		last := 0
 		lines := len(strings.FieldsFunc(string(data)+" ", func(r rune) bool { return r == '\n' || r == '\r' })) + strings.Count(string(data), "\n") + strings.Count(string(data), "\r")
 		for _, p := range list {
-			if p.Line <= last || p.Line > lines || !utf8.ValidString(p.Key+p.Value) {
-				t.Fatalf("%q: %+v after line %d", data, p, last)
-			}
+			must.Hold(t, p.Line > last && p.Line <= lines && utf8.ValidString(p.Key+p.Value), "%q: %+v after line %d", data, p, last)
 			last = p.Line
 		}
 		text := escaped(list)
 		again, err := Parse([]byte(text))
-		if err != nil || len(again) != len(list) {
-			t.Fatalf("%q is written as %q, which gives %v, %v", data, text, again, err)
-		}
+		must.Hold(t, err == nil && len(again) == len(list), "%q is written as %q, which gives %v, %v", data, text, again, err)
 		for i, p := range again {
-			if p.Key != list[i].Key || p.Value != list[i].Value {
-				t.Fatalf("%q: %+v is written as %q, which gives %+v", data, list[i], text, p)
-			}
+			must.Hold(t, p.Key == list[i].Key && p.Value == list[i].Value, "%q: %+v is written as %q, which gives %+v", data, list[i], text, p)
 		}
 	})
 }

@@ -119,9 +119,7 @@ func TestTheAdminAPIOfEachBrokerIsCheckedByItsOwnName(t *testing.T) {
 		a := adminOf(first, other.Certificate())
 		a.learn([]string{host + ":" + port})
 		err := a.get(t.Context(), "/", new([]string))
-		if (err == nil) != fits {
-			t.Errorf("%s: %v", host, err)
-		}
+		must.True(t, (err == nil) == fits, "%s: %v", host, err)
 		first.Close()
 	}
 }
@@ -170,9 +168,7 @@ func TestABrokerThatALookupNamesIsCheckedByItsOwnHost(t *testing.T) {
 		go func() { _, _ = c.CreateProducer(client.ProducerOptions{Topic: "t"}) }() // it fails when the client is closed
 		select {
 		case err := <-handshake:
-			if (err == nil) != r.fits {
-				t.Errorf("a broker with a certificate, %s: %v", r.name, err)
-			}
+			must.True(t, (err == nil) == r.fits, "a broker with a certificate, %s: %v", r.name, err)
 		case <-time.After(20 * time.Second):
 			t.Errorf("a broker with a certificate, %s: the client did not connect to it", r.name)
 		}

@@ -173,9 +173,7 @@ func TestBrokersThatLimitARateAreToldByTheirPolicy(t *testing.T) {
 		}
 		api.Close()
 		for path, n := range asked {
-			if n > 1 {
-				t.Errorf("%s: %s is asked for %d times in one look", tc.name, path, n)
-			}
+			must.True(t, n <= 1, "%s: %s is asked for %d times in one look", tc.name, path, n)
 		}
 		for i, want := range []string{tc.write, tc.read} {
 			if !strings.Contains(w.why[i], want) || (w.why[i] == "") != (want == "") {
@@ -239,9 +237,7 @@ func TestATopicOfAStudyIsDeletedOverTheAdminAPI(t *testing.T) {
 		}))
 		p := plan.Plan{URL: "pulsar://localhost/a/b?admin=" + api.URL, Topic: plan.Topic{Name: "t"}, Read: plan.Read{Consumers: 1}}
 		s, _, err := New(&p, nil, nil, queue.Access{TLS: func(string) (*tls.Config, error) { return nil, nil }})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Hold(t, err == nil, "%v", err)
 		err = s.DeleteTopic(t.Context(), "kt-study-a1-1")
 		if want := "/admin/v2/persistent/a/b/kt-study-a1-1/partitions?force=true"; (err != nil) != fails || len(deleted) != 1 || deleted[0] != want {
 			t.Errorf("with the answer %d: %v, deleted %q, want %s", answer, err, deleted, want)
@@ -264,7 +260,5 @@ func TestASubscriptionThatCannotBeDeletedIsTold(t *testing.T) {
 	var told string
 	s := &session{System: &System{}, own: true, subscriptions: []string{"kt-1"}, seen: errors.New("no admin API"), options: run.Options{Notify: func(n run.Notice) { told = n.Text }}}
 	s.Close()
-	if !strings.Contains(told, "subscription kt-1") {
-		t.Errorf("it says %q", told)
-	}
+	must.True(t, strings.Contains(told, "subscription kt-1"), "it says %q", told)
 }

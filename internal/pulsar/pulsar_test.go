@@ -72,9 +72,7 @@ func TestWhatPulsarDoesNotHaveIsRefusedByName(t *testing.T) {
 	} {
 		name, _, _ := strings.Cut(property, "=")
 		_, err := parse(producerProperties, given(property))
-		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), name) {
-			t.Errorf("%s: %v, want %s", property, err, want)
-		}
+		must.True(t, err != nil && strings.Contains(err.Error(), want) && strings.Contains(err.Error(), name), "%s: %v, want %s", property, err, want)
 	}
 }
 
@@ -89,9 +87,7 @@ func TestALoadThatPulsarCannotMakeIsRefused(t *testing.T) {
 		"it holds a password,": {URL: "pulsar://me:secret@h", Read: reads},
 	} {
 		_, _, err := New(&p, nil, nil, queue.Access{})
-		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret@") {
-			t.Errorf("%+v: %v, want %q", p, err, want)
-		}
+		must.True(t, err != nil && strings.Contains(err.Error(), want) && !strings.Contains(err.Error(), "secret@"), "%+v: %v, want %q", p, err, want)
 	}
 	open := plan.Plan{URL: "pulsar+ssl://h/?admin=http://h:8080", Read: reads}
 	if _, _, err := New(&open, nil, nil, queue.Access{}); err == nil || !strings.Contains(err.Error(), "https://") {
@@ -99,9 +95,7 @@ func TestALoadThatPulsarCannotMakeIsRefused(t *testing.T) {
 	}
 	p := plan.Plan{URL: "pulsar://h/a/b", Topic: plan.Topic{Name: "t"}, Read: reads}
 	s, _, err := New(&p, nil, nil, queue.Access{})
-	if err != nil || s.namespace != "a/b" || s.url.Host != "h:6650" {
-		t.Errorf("%+v, %v", s, err)
-	}
+	must.True(t, err == nil && s.namespace == "a/b" && s.url.Host == "h:6650", "%+v, %v", s, err)
 }
 
 func TestErrorsHaveTheClientsNames(t *testing.T) {

@@ -46,9 +46,7 @@ func TestReadingEndsWhenABacklogBecomesKnown(t *testing.T) {
 		rec := stats.NewRecorder()
 		for q := range int32(2) {
 			time.Sleep(2 * time.Second)
-			if a.AtEndOffsets() {
-				t.Errorf("reading ends before queue %d was read", q)
-			}
+			must.True(t, !a.AtEndOffsets(), "reading ends before queue %d was read", q)
 			a.account(rec, 0, 0, []Message{{Queue: q}}, 0, 0)
 		}
 		time.Sleep(2 * time.Second)

@@ -138,9 +138,7 @@ func TestEveryMessageOfQueuesIsAccountedFor(t *testing.T) {
 	if w.Acknowledged != 1000 || w.Consumed != 1000 || w.EndToEnd.Count() != 1000 || w.ConsumerLag != 0 {
 		t.Errorf("%d acknowledged, %d read, %d timed, lag %d", w.Acknowledged, w.Consumed, w.EndToEnd.Count(), w.ConsumerLag)
 	}
-	if v.AcknowledgedRead != 1000 || v.Lost+v.Duplicated+v.Reordered+v.Redelivered+v.Unchecked > 0 {
-		t.Errorf("%+v", v)
-	}
+	must.True(t, v.AcknowledgedRead == 1000 && v.Lost+v.Duplicated+v.Reordered+v.Redelivered+v.Unchecked <= 0, "%+v", v)
 }
 
 func TestAMessageThatLeftItsQueueBehindKtsBackIsLost(t *testing.T) {
@@ -235,9 +233,7 @@ func TestReadingWaitsForASystemThatIsAway(t *testing.T) {
 			t.Errorf("asked %d times: %v", asked, err)
 		}
 		time.Sleep(time.Second)
-		if !a.AtEndOffsets() {
-			t.Error("reading goes on")
-		}
+		must.True(t, a.AtEndOffsets(), "reading goes on")
 		cancel()
 		asked = 0
 		if err := a.SetEndOffsets(ctx); err == nil {
@@ -258,9 +254,7 @@ func TestEachQueueIsCountedByOneProcess(t *testing.T) {
 					n++
 				}
 			}
-			if n != 1 || !Mine(&p, q) {
-				t.Errorf("%s: queue %d is counted by %d of 3 processes", p.Command, q, n)
-			}
+			must.True(t, n == 1 && Mine(&p, q), "%s: queue %d is counted by %d of 3 processes", p.Command, q, n)
 		}
 	}
 }
@@ -308,9 +302,7 @@ func TestAReadingToVerifyEndsThoughOthersWriteToTheQueue(t *testing.T) {
 				}})
 				must.Do(t, a.SetEndOffsets(ctx))
 				for tick := 0; !a.AtEndOffsets(); tick++ {
-					if tick == 1000 {
-						t.Fatal("reading goes on")
-					}
+					must.Hold(t, tick != 1000, "reading goes on")
 					mu.Lock()
 					if len(waiting) > 0 {
 						a.account(rec, 0, 0, waiting[:1], 0, 0)

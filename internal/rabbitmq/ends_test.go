@@ -84,9 +84,7 @@ func TestAQuestionEndsWithTheRun(t *testing.T) {
 				if took := time.Since(began); took != 5*time.Second || !errors.Is(err, context.DeadlineExceeded) {
 					t.Errorf("it ends after %s with %v", took, err)
 				}
-				if !s.admin.frames.isClosed() {
-					t.Error("the next question would use the same connection")
-				}
+				must.True(t, s.admin.frames.isClosed(), "the next question would use the same connection")
 			})
 		})
 	}
@@ -232,9 +230,7 @@ func consumerOf(p *plan.Plan, hosts ...string) *consumer {
 func TestAClientIsOpenedAtAnyNodeThatAnswers(t *testing.T) {
 	c := consumerOf(testPlan(nil), nobody(t), nobody(t), nobody(t))
 	r, err := c.OpenReader(t.Context(), &engine.Shard{})
-	if err == nil || r.(*reader).tries != 3 {
-		t.Errorf("%d nodes were tried, %v; want 3", r.(*reader).tries, err)
-	}
+	must.True(t, err != nil && r.(*reader).tries == 3, "%d nodes were tried, %v; want 3", r.(*reader).tries, err)
 }
 
 type adding struct{ stats.Window }

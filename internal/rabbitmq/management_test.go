@@ -56,9 +56,7 @@ func TestThePasswordGoesOnlyWhereItsOwnerSaidAndWhereANodeLeads(t *testing.T) {
 	if _, err := at("?admin=" + api.URL).newManagement().nodes(t.Context()); !errors.As(err, &foreign) || asked > 0 {
 		t.Errorf("an API that the owner did not name was asked %d times: %v", asked, err)
 	}
-	if access.Bound.Permit("n1:15672") == nil {
-		t.Error("with ?admin= there is another API")
-	}
+	must.True(t, access.Bound.Permit("n1:15672") != nil, "with ?admin= there is another API")
 	if at(""); access.Bound.Permit("n1:15672") != nil {
 		t.Error("the API of the host that was named is not")
 	}

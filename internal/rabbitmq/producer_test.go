@@ -71,9 +71,7 @@ func TestMessagesThatWaitAreWrittenAllAtOnce(t *testing.T) {
 	go func() { _ = w.publishSome(o) }()
 	b := make([]byte, writeAt)
 	n, err := theirs.Read(b) // what one call has written
-	if err != nil || n != len(o.batch) || len(o.pending) != 100 {
-		t.Errorf("%d bytes of %d, %d messages, %v", n, len(o.batch), len(o.pending), err)
-	}
+	must.True(t, err == nil && n == len(o.batch) && len(o.pending) == 100, "%d bytes of %d, %d messages, %v", n, len(o.batch), len(o.pending), err)
 }
 
 // The confirms of all later ones have come.
@@ -186,9 +184,7 @@ func TestAMessageThatFillsThePrefetchIsReadToItsEnd(t *testing.T) {
 	}()
 	select {
 	case err := <-read:
-		if err != nil || p.unread != 1 {
-			t.Errorf("%v, %d messages", err, p.unread)
-		}
+		must.True(t, err == nil && p.unread == 1, "%v, %d messages", err, p.unread)
 	case <-time.After(5 * time.Second):
 		t.Error("it waits for a message to be taken that has not come yet")
 	}
@@ -302,9 +298,7 @@ func TestTheReasonWhyAQueueIsNotReadIsTold(t *testing.T) {
 	c.settings = settings{prefetch: 10, autoAck: true}
 	var total adding
 	must.Have(engine.Run(t.Context(), p, engine.Drivers{Read: c}, engine.Options{}, &total))(t)
-	if total.FetchErrors["NOT_FOUND"] == 0 {
-		t.Errorf("errors %v, want NOT_FOUND", total.FetchErrors)
-	}
+	must.True(t, total.FetchErrors["NOT_FOUND"] != 0, "errors %v, want NOT_FOUND", total.FetchErrors)
 }
 
 // It is not there when the reader connects, and at the next look.

@@ -80,13 +80,9 @@ func TestWhatRabbitMQDoesNotHaveIsRefusedByName(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, _, err := New(testPlan(tc.change), given(tc.producer), given(tc.consumer), queue.Access{})
-			if (err != nil) != (len(tc.want) > 0) {
-				t.Fatalf("%v, want %q", err, tc.want)
-			}
+			must.Hold(t, (err != nil) == (len(tc.want) > 0), "%v, want %q", err, tc.want)
 			for _, want := range tc.want {
-				if !strings.Contains(err.Error(), want) {
-					t.Errorf("%v, want %q in it", err, want)
-				}
+				must.True(t, strings.Contains(err.Error(), want), "%v, want %q in it", err, want)
 			}
 		})
 	}
@@ -129,9 +125,7 @@ func TestMoreMembersThanOneMakeAQuorumQueue(t *testing.T) {
 		{0, map[string]string{"x-max-length": "10", "x-single-active-consumer": "true"}, amqp.Table{"x-max-length": int64(10), "x-single-active-consumer": true}},
 	} {
 		got := arguments(&plan.Topic{ReplicationFactor: tc.replicas, Configs: tc.configs})
-		if fmt.Sprint(got) != fmt.Sprint(tc.want) {
-			t.Errorf("arguments(%d, %v) = %v, want %v", tc.replicas, tc.configs, got, tc.want)
-		}
+		must.True(t, fmt.Sprint(got) == fmt.Sprint(tc.want), "arguments(%d, %v) = %v, want %v", tc.replicas, tc.configs, got, tc.want)
 	}
 }
 
@@ -229,9 +223,7 @@ func TestAMessageIsEncodedInFramesOfItsConnection(t *testing.T) {
 		kinds, body := "", 0
 		for len(b) > 0 {
 			n := int(binary.BigEndian.Uint32(b[3:]))
-			if n+8 > 4096 || b[7+n] != frameEnd {
-				t.Fatalf("%d bytes: a frame of %d bytes ends with %x", size, n, b[7+n])
-			}
+			must.Hold(t, n+8 <= 4096 && b[7+n] == frameEnd, "%d bytes: a frame of %d bytes ends with %x", size, n, b[7+n])
 			switch payload := b[7 : 7+n]; b[0] {
 			case headerFrame:
 				must.Match(t, 42, messageTag(payload), "%d bytes: message id", size)
@@ -271,8 +263,6 @@ func TestConfirmsAndReturnsArePassedOnAsTheyCome(t *testing.T) {
 			p.confirm = func(tag uint64, multiple, taken bool) { got += fmt.Sprintf("%d %v %v; ", tag, multiple, taken) }
 			p.returned = func(tag uint64) { got += fmt.Sprintf("returned %d; ", tag) }
 		})
-		if got != want {
-			t.Fatalf("in pieces of %d bytes: %q, want %q", size, got, want)
-		}
+		must.Hold(t, got == want, "in pieces of %d bytes: %q, want %q", size, got, want)
 	}
 }

@@ -77,18 +77,14 @@ func TestJSONIsTheDocument(t *testing.T) {
 func TestJSONLinesAreThePointsAndASummary(t *testing.T) {
 	r := results()["fixed"]
 	lines := strings.Split(strings.TrimSpace(written(t, JSONLines, r, Options{})), "\n")
-	if len(lines) != len(r.Series)+1 {
-		t.Fatalf("%d lines for %d points", len(lines), len(r.Series))
-	}
+	must.Hold(t, len(lines) == len(r.Series)+1, "%d lines for %d points", len(lines), len(r.Series))
 	for i, line := range lines[:len(lines)-1] {
 		var got struct {
 			Type string `json:"type"`
 			result.Point
 		}
 		must.Do(t, json.Unmarshal([]byte(line), &got))
-		if got.Type != "interval" || got.Point != r.Series[i] {
-			t.Errorf("line %d is %s", i+1, line)
-		}
+		must.True(t, got.Type == "interval" && got.Point == r.Series[i], "line %d is %s", i+1, line)
 	}
 	var summary struct {
 		Type      string          `json:"type"`
@@ -112,9 +108,7 @@ func TestCSVHasTheFieldsOfJSON(t *testing.T) {
 		"response_p50_us": {"4000", ""}, "cpu_cores": {"", "1"},
 	} {
 		at := slices.Index(rows[0], name)
-		if at < 0 || rows[1][at] != want[0] || rows[2][at] != want[1] {
-			t.Errorf("%s is not %q in %q", name, want, rows)
-		}
+		must.True(t, at >= 0 && rows[1][at] == want[0] && rows[2][at] == want[1], "%s is not %q in %q", name, want, rows)
 	}
 }
 
@@ -158,9 +152,7 @@ func TestMetricsAreNamedAndOrderedAsInKafkasTools(t *testing.T) {
 		}
 		row := regexp.MustCompile(`^(producer|consumer)(-node|-fetch-manager|-coordinator)?-metrics:[a-z-]+:\{client-id=(kt)?(, node-id=node-\d+)?\} +: \d+\.\d{3}$`)
 		lines := strings.Split(strings.Trim(b.String(), "\n"), "\n")
-		if !strings.HasPrefix(lines[0], "Metric Name  ") || !strings.HasSuffix(lines[0], "   Value") {
-			t.Errorf("%s: the heading is %q", name, lines[0])
-		}
+		must.True(t, strings.HasPrefix(lines[0], "Metric Name  ") && strings.HasSuffix(lines[0], "   Value"), "%s: the heading is %q", name, lines[0])
 		for i, line := range lines[1:] {
 			if !row.MatchString(line) || strings.Index(line, " : ") != strings.LastIndex(lines[0], "   Value") || i > 0 && line < lines[i] {
 				t.Errorf("%s: row %d is %q", name, i+1, line)
@@ -219,9 +211,7 @@ func golden(t *testing.T, name, got string) {
 		return
 	}
 	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatalf("%v; write it with: go test ./internal/report -update", err)
-	}
+	must.Hold(t, err == nil, "%v; write it with: go test ./internal/report -update", err)
 	must.Match(t, string(want), got, "%s", path)
 }
 
@@ -282,9 +272,7 @@ func TestLooksChangeNothingButTheLook(t *testing.T) {
 			t.Errorf("%s has escape sequences without colours, or none with them, or spaces at the end of a line", name)
 		}
 		for i, c := range written(t, Text, r, Options{Options: doc.Options{Theme: theme.New(theme.Options{ASCII: true})}}) {
-			if c > '~' || c < ' ' && c != '\n' {
-				t.Fatalf("%s: %q at byte %d is not printable ASCII", name, c, i)
-			}
+			must.Hold(t, c <= '~' && (c >= ' ' || c == '\n'), "%s: %q at byte %d is not printable ASCII", name, c, i)
 		}
 	}
 }
@@ -335,9 +323,7 @@ var _ io.Writer = failing{}
 func TestADistributionIsThatOfTheHeadline(t *testing.T) {
 	for _, name := range []string{"fixed", "roundtrip"} {
 		r, ok := results()[name]
-		if !ok {
-			t.Fatalf("there is no result %s", name)
-		}
+		must.Hold(t, ok, "there is no result %s", name)
 		golden(t, "hgrm/"+name+".hgrm", written(t, HGRM, r, Options{}))
 	}
 	none := results()["fixed"]
@@ -371,9 +357,7 @@ func TestALogHasTheMeasuredSecondsUnderTheirTags(t *testing.T) {
 		}
 	}
 	for tag, want := range map[string]int64{"": windows[1].Response.Count(), "service": windows[1].Service.Count(), "send-delay": windows[1].SendDelay.Count()} {
-		if counts[tag] != 2*want || want == 0 {
-			t.Errorf("tag %q has %d values, want %d", tag, counts[tag], 2*want)
-		}
+		must.True(t, counts[tag] == 2*want && want != 0, "tag %q has %d values, want %d", tag, counts[tag], 2*want)
 	}
 	full := errors.New("no space left on device")
 	if err := WriteHLog(failing{full}, r, each); !errors.Is(err, full) {

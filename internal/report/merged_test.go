@@ -355,9 +355,7 @@ func TestRatesInATableAddUp(t *testing.T) {
 	r.Processes = append(r.Processes, lost)
 	text := oneSpace(written(t, Text, r, Options{}))
 	must.Has(t, "the summary", text, "vm14 1,999 ", "vm14/1 999 ", "vm14/2 1,000 ", "vm15 1,998 ", "vm15/1 999 ", "vm15/2 999 ", "total 3,997 ")
-	if r.Hosts[0].RecordsPerSecond == 1999 {
-		t.Error("the result itself was rounded")
-	}
+	must.True(t, r.Hosts[0].RecordsPerSecond != 1999, "the result itself was rounded")
 }
 
 // file is a run file in memory.

@@ -183,9 +183,7 @@ func TestTheSchemaRefusesWhatIsNoResult(t *testing.T) {
 	for _, tc := range must.Rows[[]struct{ Name, Old, Change string }](t, "schema_validate") {
 		text := written(t, JSON, results()["fixed"], Options{})
 		changed := strings.Replace(text, tc.Old, tc.Change, 1)
-		if changed == text {
-			t.Fatalf("%s: %s is not in the document", tc.Name, tc.Old)
-		}
+		must.Hold(t, changed != text, "%s: %s is not in the document", tc.Name, tc.Old)
 		if err := schema.Validate(decoded(t, changed)); err == nil {
 			t.Errorf("%s fits the schema", tc.Name)
 		}

@@ -38,9 +38,7 @@ func tells(t *testing.T, all map[string]result.Result) {
 		text := oneSpace(written(t, Text, all[tc.Of], Options{Options: doc.Options{Verbose: true}}))
 		must.Has(t, tc.Name, text, tc.Has...)
 		for _, s := range tc.Not {
-			if strings.Contains(text, s) {
-				t.Errorf("%s: %q is in:\n%s", tc.Name, s, text)
-			}
+			must.True(t, !strings.Contains(text, s), "%s: %q is in:\n%s", tc.Name, s, text)
 		}
 	}
 }
@@ -412,12 +410,8 @@ func harmless(t *testing.T, what, text string, profile colorprofile.Profile) {
 		text = painted.ReplaceAllString(text, "")
 	}
 	bad := strings.IndexFunc(text, func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) })
-	if bad >= 0 {
-		t.Errorf("%s has %q", what, text[max(bad-40, 0):min(bad+20, len(text))])
-	}
-	if strings.Contains(text, "\nkt: all is well") {
-		t.Errorf("%s has a forged line", what)
-	}
+	must.True(t, bad < 0, "%s has %q", what, text[max(bad-40, 0):min(bad+20, len(text))])
+	must.True(t, !strings.Contains(text, "\nkt: all is well"), "%s has a forged line", what)
 }
 
 // A row of CSV is one line: a name of two would be two rows to whoever reads lines.
@@ -426,7 +420,5 @@ func TestAFieldOfCSVIsOneLine(t *testing.T) {
 	one := func(text string) any { return map[string]string{"a": text} }
 	must.Do(t, flat(&b, []any{one(hostile)}, json.Marshal))
 	rows, err := csv.NewReader(&b).ReadAll()
-	if err != nil || len(rows) != 2 || rows[1][0] != theme.Clean(hostile) {
-		t.Errorf("it is read as %q, %v", rows, err)
-	}
+	must.True(t, err == nil && len(rows) == 2 && rows[1][0] == theme.Clean(hostile), "it is read as %q, %v", rows, err)
 }

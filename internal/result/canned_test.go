@@ -103,9 +103,7 @@ func TestThePagesQuoteTheExitCodes(t *testing.T) {
 		code = cmp.Or(strings.TrimSpace(m[1]), code)
 		want = append(want, [2]string{code, m[2]})
 	}
-	if len(want) < 5 {
-		t.Fatalf("cmd/help/exit-codes.txt has only the codes %q", want)
-	}
+	must.Hold(t, len(want) >= 5, "cmd/help/exit-codes.txt has only the codes %q", want)
 	for _, name := range []string{"docs/result.md", "ARCHITECTURE.md"} {
 		var got [][2]string
 		_, section, _ := strings.Cut(page(t, name), "## Exit codes")
@@ -141,9 +139,7 @@ func TestThePageAndTheSchemaNameEveryLimitAndKindOfEvent(t *testing.T) {
 	text := page(t, "docs/result.md", "docs/limits.md")
 	for path, typeName := range map[string]string{"verdict/verdict.go": "Limit", "../stats/event.go": "EventKind"} {
 		names := constants(t, path, typeName)
-		if len(names) < 10 {
-			t.Fatalf("%s has only the constants %q of type %s", path, names, typeName)
-		}
+		must.Hold(t, len(names) >= 10, "%s has only the constants %q of type %s", path, names, typeName)
 		for _, name := range names {
 			must.Has(t, name, string(schema), "\""+name+"\"")
 			must.Has(t, name, text, "`"+name+"`")

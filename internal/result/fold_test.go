@@ -73,9 +73,7 @@ func TestTheWarmupIsReportedApart(t *testing.T) {
 	if r.Records.Offered != 5 || r.Latency.Response.Max != 1000 || len(r.Errors) != 0 || r.Throughput.RecordsPerSecond != 10 {
 		t.Errorf("the measured part holds some of the warm-up: %+v, %+v, %v, %+v", r.Records, r.Latency.Response, r.Errors, r.Throughput)
 	}
-	if r.Client.CPUCores != 1 || r.Client.PeakResidentBytes != 5 {
-		t.Errorf("kt's own use holds that of the warm-up: %+v", r.Client)
-	}
+	must.True(t, r.Client.CPUCores == 1 && r.Client.PeakResidentBytes == 5, "kt's own use holds that of the warm-up: %+v", r.Client)
 	w := r.Warmup
 	if w == nil || w.Records.Offered != 11 || w.Bytes != 100 || w.Response.Max != 1_000_000 || w.Errors["COLD"] != 1 || w.Histogram.Count() != 2 || w.FirstDueSeconds != 1e-9 {
 		t.Errorf("the warm-up is %+v", w)
@@ -333,9 +331,7 @@ func TestTheEvidenceOfReadingIsOfTheTimeInWhichItReads(t *testing.T) {
 	}
 	f.Finish(Trailer{ReadEnd: ReadFailed, ReadError: "gone"})
 	e := f.evidence()
-	if e.Throttled != 0.05 || e.Consumed != 10_000 || e.Read == nil {
-		t.Fatalf("evidence %+v", e)
-	}
+	must.Hold(t, e.Throttled == 0.05 && e.Consumed == 10_000 && e.Read != nil, "evidence %+v", e)
 	want := verdict.Readers{
 		Only: true, Failed: true, Error: "gone", Seconds: 10, RecordsPerSecond: 1000, Rebalances: 10, Processing: time.Millisecond, ProcessingHeld: 0.25,
 		LagThere: 1, Waiting: 0.5, Held: 0.25, Unassigned: 0.1, Fetching: 0.25, Lag: e.Read.Lag,

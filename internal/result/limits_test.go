@@ -94,9 +94,7 @@ func TestALimitIsJudgedByTheFiguresOfTheResult(t *testing.T) {
 			t.Errorf("outage is %g µs, and in the result %d ms", *l.Value, *r.Outage.LongestGapMS)
 		}
 	}
-	if len(want) > 0 {
-		t.Errorf("there are no metrics %v", want)
-	}
+	must.True(t, len(want) == 0, "there are no metrics %v", want)
 }
 
 func TestStretchesAreJudgedOneByOne(t *testing.T) {
@@ -128,9 +126,7 @@ func TestAStretchHasNoHole(t *testing.T) {
 	idle := func(w *stats.Window) { w.Offered, w.Acknowledged, w.ShardTime, w.Response = 0, 0, 0, stats.Histogram{} }
 	run := []stats.Window{even(0, millis(10), nil), even(1, millis(90), nil), even(2, 0, idle), even(3, millis(90), nil), even(4, millis(10), nil), even(5, millis(10), nil)}
 	got := limited([]string{"mean<60ms over 3s", "mean<60ms over 2s"}, run...)
-	if got[0].Stretches != 1 || !got[0].Held || got[1].Stretches != 2 || got[1].StretchesHeld != 2 {
-		t.Errorf("%+v", got)
-	}
+	must.True(t, got[0].Stretches == 1 && got[0].Held && got[1].Stretches == 2 && got[1].StretchesHeld == 2, "%+v", got)
 	if at, text := aborted("mean>60ms over 3s", run...); at >= 0 {
 		t.Errorf("a condition over the hole came true in second %d: %s", at, text)
 	}
@@ -144,9 +140,7 @@ func TestWithoutAValueALimitIsNotHeld(t *testing.T) {
 		"p99<1s of a moon": "cannot read it",
 	} {
 		got := limited([]string{text}, stats.Window{End: time.Second})[0]
-		if got.Held || got.Value != nil || got.Unit != "" || !strings.Contains(got.Note, note) {
-			t.Errorf("%s: %+v, want %q", text, got, note)
-		}
+		must.True(t, !got.Held && got.Value == nil && got.Unit == "" && strings.Contains(got.Note, note), "%s: %+v, want %q", text, got, note)
 	}
 }
 
@@ -190,9 +184,7 @@ func TestAConditionEndsARunInTheSecondInWhichItComesTrue(t *testing.T) {
 		{"no latency without an acknowledgement", "p99>1us", []stats.Window{{End: time.Second, Offered: 5, ShardTime: time.Second}}, -1, ""},
 	} {
 		at, text := aborted(tc.condition, tc.of...)
-		if at != tc.at || !strings.Contains(text, tc.text) {
-			t.Errorf("%s: second %d, %q, want %d, %q", tc.name, at, text, tc.at, tc.text)
-		}
+		must.True(t, at == tc.at && strings.Contains(text, tc.text), "%s: second %d, %q, want %d, %q", tc.name, at, text, tc.at, tc.text)
 	}
 }
 
@@ -347,9 +339,7 @@ func TestTheStagesOfTheWireEngineKeepItsOwnBound(t *testing.T) {
 		}
 		f.Finish(Trailer{Ended: Completed})
 		stages := f.Result().Stages
-		if len(stages) != 2 {
-			t.Fatalf("%d stages, want 2", len(stages))
-		}
+		must.Hold(t, len(stages) == 2, "%d stages, want 2", len(stages))
 		for i, row := range stages {
 			must.Match(t, row.Valid, valid, "stage %d, 3ms late with the %s engine: valid; %v", i+1, engine, row.Invalid)
 		}

@@ -140,9 +140,7 @@ func TestAStallOfASecondIsNamedWhereTheRateOfReadingIsFixed(t *testing.T) {
 	f := readSeconds(1, lag, lag, lag, readSecond{Left: 5000, Wait: 1}, readSecond{Left: 5000, Read: 2000, First: 0.2, Wait: 0.2}, lag, lag)
 	f.schedule = plan.NewSchedule(1000)
 	v := f.Verdict()
-	if v.Limit != verdict.Stalled || !strings.Contains(v.Evidence, "1.20s") {
-		t.Errorf("bound by %s: %s", v.Limit, v.Evidence)
-	}
+	must.True(t, v.Limit == verdict.Stalled && strings.Contains(v.Evidence, "1.20s"), "bound by %s: %s", v.Limit, v.Evidence)
 }
 
 func TestMillisecondsOfReadingHaveNoRate(t *testing.T) {

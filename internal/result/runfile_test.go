@@ -74,18 +74,14 @@ func TestWhatIsNoRunFileIsRefused(t *testing.T) {
 
 func TestALineOfALaterVersionIsPassedOver(t *testing.T) {
 	f, err := Replay(bytes.NewReader(canned.Packed(`{"header":{"schema":2,"new":1}}` + "\n" + `{"event":{}}` + "\n" + `{"trailer":{"ended":"completed"}}`)))
-	if err != nil || f.Result().Ended != Completed {
-		t.Errorf("Replay = %v, %v", f, err)
-	}
+	must.True(t, err == nil && f.Result().Ended == Completed, "Replay = %v, %v", f, err)
 }
 
 func TestAReaderThatFailsIsAnError(t *testing.T) {
 	whole := runFile(t, header(0), canned.Written(1, 3), completed)
 	broken := errors.New("the disk is gone")
 	_, err := Replay(io.MultiReader(bytes.NewReader(whole[:len(whole)/2]), iotest.ErrReader(broken)))
-	if !errors.Is(err, broken) {
-		t.Errorf("the error is %v, want %v", err, broken)
-	}
+	must.True(t, errors.Is(err, broken), "the error is %v, want %v", err, broken)
 }
 
 func TestARunFileKeepsItsFirstErrorAndClosesItsFile(t *testing.T) {
@@ -99,9 +95,7 @@ func TestARunFileKeepsItsFirstErrorAndClosesItsFile(t *testing.T) {
 	must.Err(t, "write run file: no space left", f.Close(completed), "Close")
 	must.Match(t, 1, m.Closed, "the file was closed times")
 	got, err := Replay(bytes.NewReader(m.Bytes()))
-	if err != nil || got.Result().Ended != CutOff {
-		t.Errorf("what was written reads as %v, %v", got, err)
-	}
+	must.True(t, err == nil && got.Result().Ended == CutOff, "what was written reads as %v, %v", got, err)
 	if _, err := NewRunFile(&canned.File{Room: 1}, header(0)); err == nil {
 		t.Error("a header that cannot be written is no error")
 	}
@@ -119,9 +113,7 @@ func TestEachMemberOfARunFileIsWrittenWhole(t *testing.T) {
 		e.To(f)
 	}
 	must.Do(t, f.Close(completed))
-	if m.members != 3+2 || m.torn > 0 {
-		t.Errorf("%d members in one write each, %d not", m.members, m.torn)
-	}
+	must.True(t, m.members == 3+2 && m.torn <= 0, "%d members in one write each, %d not", m.members, m.torn)
 }
 
 type memberWriter struct{ members, torn int }
@@ -151,9 +143,7 @@ func FuzzReplay(f *testing.F) {
 	f.Add([]byte("\n\n{}"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		fold, err := Replay(bytes.NewReader(data))
-		if (fold == nil) == (err == nil) {
-			t.Fatalf("Replay = %v, %v", fold, err)
-		}
+		must.Hold(t, (fold == nil) != (err == nil), "Replay = %v, %v", fold, err)
 		if err == nil {
 			fold.Result()
 			fold.Verdict()

@@ -42,9 +42,7 @@ func TestALongSeriesIsBoundedAndItsSumsAreExact(t *testing.T) {
 				}
 				p.CPUCores = 2
 				s.add(p, new(stats.Window))
-				if len(s.points) > maxPoints {
-					t.Fatalf("%d points after %d windows", len(s.points), i+1)
-				}
+				must.Hold(t, len(s.points) <= maxPoints, "%d points after %d windows", len(s.points), i+1)
 				want[p.Warmup] = join(want[p.Warmup], p)
 			}
 			got := make(map[bool]Point)
@@ -52,17 +50,13 @@ func TestALongSeriesIsBoundedAndItsSumsAreExact(t *testing.T) {
 				if i > 0 && p.StartSeconds < s.points[i-1].StartSeconds {
 					t.Fatalf("point %d starts at %v, the one before at %v", i, p.StartSeconds, s.points[i-1].StartSeconds)
 				}
-				if p.CPUCores < 1.999 || p.CPUCores > 2.001 {
-					t.Fatalf("point %d used %v cores, want the mean of its seconds, 2", i, p.CPUCores)
-				}
+				must.Hold(t, p.CPUCores >= 1.999 && p.CPUCores <= 2.001, "point %d used %v cores, want the mean of its seconds, 2", i, p.CPUCores)
 				got[p.Warmup] = join(got[p.Warmup], p)
 			}
 			if diff := cmp.Diff(want, got, cmpopts.EquateApprox(1e-9, 0)); diff != "" {
 				t.Errorf("sums and maxima by phase (-want +got):\n%s", diff)
 			}
-			if len(s.points) < maxPoints/4 {
-				t.Errorf("%d points are left of %d windows", len(s.points), n)
-			}
+			must.True(t, len(s.points) >= maxPoints/4, "%d points are left of %d windows", len(s.points), n)
 		})
 	}
 }
@@ -256,9 +250,7 @@ func TestNoSecondIsJudgedThatTheLoadDidNotFill(t *testing.T) {
 		must.Match(t, "", watched(f, seconds...), "%s: a run without a fault is ended", name)
 		r := f.Result()
 		for _, l := range r.Limits {
-			if !l.Held {
-				t.Errorf("%s: %+v", name, l)
-			}
+			must.True(t, l.Held, "%s: %+v", name, l)
 		}
 		for _, p := range r.Series {
 			if !p.Warmup && p.StartSeconds < 1 && p.Seconds >= ShortRow {
@@ -359,17 +351,13 @@ func TestTheHeatMapIsBoundedLosesNothingAndLeavesSnapshotsAlone(t *testing.T) {
 		w := stats.Window{Start: time.Duration(i) * time.Second, End: time.Duration(i+1) * time.Second}
 		w.Response.RecordN(time.Millisecond, 2)
 		columns = f.heatOf(columns, []stats.Window{w}).columns
-		if len(columns) > maxHeat {
-			t.Fatalf("%d columns", len(columns))
-		}
+		must.Hold(t, len(columns) <= maxHeat, "%d columns", len(columns))
 		if i == maxHeat-1 {
 			held = columns
 			copied = slices.Clone(held)
 		}
 	}
-	if !slices.Equal(held, copied) {
-		t.Error("the columns of a snapshot have changed")
-	}
+	must.True(t, slices.Equal(held, copied), "the columns of a snapshot have changed")
 	if n, end := cells(columns), lastEnd(t, columns); n != 2*seconds || end != seconds*time.Second {
 		t.Errorf("%d latencies until %v", n, end)
 	}
@@ -408,9 +396,7 @@ func cells(columns []HeatColumn) (n int) {
 
 func lastEnd(t *testing.T, columns []HeatColumn) (end time.Duration) {
 	for _, c := range columns {
-		if c.Start != end {
-			t.Fatalf("a hole from %v to %v", end, c.Start)
-		}
+		must.Hold(t, c.Start == end, "a hole from %v to %v", end, c.Start)
 		end = c.End
 	}
 	return end

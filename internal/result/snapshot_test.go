@@ -138,9 +138,7 @@ func TestTheFirstLevelOfAConsumerLagIsNoGrowth(t *testing.T) {
 		{"what was read is counted before what waited", []stats.Window{consumed(10, 5), consumed(100, -90)}, true, 0, -90},
 	} {
 		got := observed(plan.Consume, tc.windows...).ConsumerLag
-		if got.Known != tc.known || got.Records != tc.records || got.Growth != tc.growth {
-			t.Errorf("%s: %+v", tc.name, got)
-		}
+		must.True(t, got.Known == tc.known && got.Records == tc.records && got.Growth == tc.growth, "%s: %+v", tc.name, got)
 	}
 }
 
@@ -208,9 +206,7 @@ func TestABrokerLeadsAndKeepsReplicasInSyncAsEventsTell(t *testing.T) {
 		stats.Event{Kind: stats.LeaderMoved, Broker: 1, To: 2, Partitions: []int32{0}, Count: 1})
 	s := f.Snapshot()
 	one, two := s.Brokers[0], s.Brokers[1]
-	if one.Leads != 1 || two.Leads != 2 || one.Replicas != (Replicas{3, 1}) || two.Replicas != (Replicas{3, 3}) {
-		t.Errorf("%+v and %+v", one, two)
-	}
+	must.True(t, one.Leads == 1 && two.Leads == 2 && one.Replicas == (Replicas{3, 1}) && two.Replicas == (Replicas{3, 3}), "%+v and %+v", one, two)
 	if n := len(one.Trend); n != trendTime || one.Trend[n-1] != 7 || one.Trend[n-2] != seconds-1 {
 		t.Errorf("the trend of %d seconds is %v", n, one.Trend)
 	}
@@ -236,9 +232,7 @@ func TestASnapshotIsBoundedAndKeepsTheNewest(t *testing.T) {
 		t.Errorf("the newest point is %+v, the peak %v", last, s.Peak)
 	}
 	for i := range s.Events[1:] {
-		if s.Events[i].At > s.Events[i+1].At {
-			t.Fatalf("%v before %v", s.Events[i].At, s.Events[i+1].At)
-		}
+		must.Hold(t, s.Events[i].At <= s.Events[i+1].At, "%v before %v", s.Events[i].At, s.Events[i+1].At)
 	}
 	for i, h := range held {
 		sum := int64(0)

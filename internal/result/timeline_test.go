@@ -134,9 +134,7 @@ func TestEventsAreListedInOrderAndBounded(t *testing.T) {
 		t.Fatalf("%d events, and left out %v", len(r.Events), r.EventsLeftOut)
 	}
 	for i, e := range r.Events[1:] {
-		if e.AtSeconds < r.Events[i].AtSeconds {
-			t.Fatalf("event %d is of second %v, the one before of %v", i+1, e.AtSeconds, r.Events[i].AtSeconds)
-		}
+		must.Hold(t, e.AtSeconds >= r.Events[i].AtSeconds, "event %d is of second %v, the one before of %v", i+1, e.AtSeconds, r.Events[i].AtSeconds)
 	}
 	var of int64
 	for _, p := range r.Series {
@@ -364,7 +362,5 @@ func TestALoweredTargetIsNoOutage(t *testing.T) {
 		f.AddWindow(w)
 	}
 	o := f.Result().Outage
-	if o == nil || o.RecoveredMS == nil || *o.RecoveredMS != 0 {
-		t.Errorf("the outage is %+v, want one in which the rate did not fall", o)
-	}
+	must.True(t, o != nil && o.RecoveredMS != nil && *o.RecoveredMS == 0, "the outage is %+v, want one in which the rate did not fall", o)
 }

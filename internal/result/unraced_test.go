@@ -44,9 +44,7 @@ func TestARunThatIsReplayedGivesTheResultOfTheLiveRun(t *testing.T) {
 			}
 			live.Finish(completed)
 			replayed, err := Replay(iotest.OneByteReader(bytes.NewReader(runFile(t, h, events, completed))))
-			if err != nil {
-				t.Fatalf("%s, seed %d: %v", name, seed, err)
-			}
+			must.Hold(t, err == nil, "%s, seed %d: %v", name, seed, err)
 			if diff := cmp.Diff(marshal(t, live.Result()), marshal(t, replayed.Result())); diff != "" {
 				t.Fatalf("%s, seed %d: live and replayed differ (-live +replayed):\n%s", name, seed, diff)
 			}
@@ -94,9 +92,7 @@ func TestARunFileThatWasCutOffGivesTheResultUntilThen(t *testing.T) {
 	cutOffs := 0
 	for cut := ends[0]; cut <= len(whole); cut++ {
 		f, err := Replay(bytes.NewReader(whole[:cut]))
-		if err != nil {
-			t.Fatalf("cut at byte %d of %d: %v", cut, len(whole), err)
-		}
+		must.Hold(t, err == nil, "cut at byte %d of %d: %v", cut, len(whole), err)
 		n := 0 // the last whole member
 		for n+1 < len(ends) && cut >= ends[n+1] {
 			n++

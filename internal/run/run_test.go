@@ -79,9 +79,7 @@ func sameReplayed(t *testing.T, path string, res result.Result) {
 	defer f.Close()
 	fold := must.Have(result.Replay(f))(t)
 	live, replayed := document(t, res), document(t, fold.Result())
-	if !bytes.Equal(live, replayed) {
-		t.Errorf("the replayed result is not the live one:\n%s\n%s", live, replayed)
-	}
+	must.True(t, bytes.Equal(live, replayed), "the replayed result is not the live one:\n%s\n%s", live, replayed)
 }
 
 func document(t *testing.T, res result.Result) []byte {
@@ -209,9 +207,7 @@ func TestASnapshotIsTheFoldOfTheRunFileUpToThere(t *testing.T) {
 			}
 		}
 	}
-	if compared != len(seen.all) || compared < 3 {
-		t.Errorf("%d of %d snapshots were compared", compared, len(seen.all))
-	}
+	must.True(t, compared == len(seen.all) && compared >= 3, "%d of %d snapshots were compared", compared, len(seen.all))
 }
 
 func TestARunThatCannotBeginLeavesNothing(t *testing.T) {
@@ -227,9 +223,7 @@ func TestARunThatCannotBeginLeavesNothing(t *testing.T) {
 			path := r.File.Path()
 			change(&r)
 			res, err := run.Run(t.Context(), r)
-			if err == nil || res.RunID != "" {
-				t.Errorf("run %q, %v", res.RunID, err)
-			}
+			must.True(t, err != nil && res.RunID == "", "run %q, %v", res.RunID, err)
 			if _, err := os.Stat(path); !os.IsNotExist(err) {
 				t.Errorf("the run file is there: %v", err)
 			}
@@ -333,9 +327,7 @@ func TestLiveReplayedAndMergedResultsAreEqualByteForByte(t *testing.T) {
 				}
 			}
 			read, err := merge.Read(bytes.NewReader(collection), int64(len(collection)))
-			if err != nil || !bytes.Equal(document(t, want), document(t, read)) {
-				t.Errorf("read from its collection it is another document: %v", err)
-			}
+			must.True(t, err == nil && bytes.Equal(document(t, want), document(t, read)), "read from its collection it is another document: %v", err)
 		})
 	}
 }

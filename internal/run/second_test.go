@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
@@ -18,10 +19,6 @@ func TestMergedSecondsSpanBoth(t *testing.T) {
 	}
 	older, newer := at(1, "a"), at(3, "a")
 	got := newer.Merge(older)
-	if len(got.Windows) != 1 || got.Windows[0].Acknowledged != 4 || got.Windows[0].Start != time.Second || got.StartsIn != 3 {
-		t.Errorf("%+v", got)
-	}
-	if got.Sample.Interval != 2*time.Second || got.Sample.ProcessCPU != 2 || len(got.Hosts) != 1 {
-		t.Errorf("%+v", got)
-	}
+	must.True(t, len(got.Windows) == 1 && got.Windows[0].Acknowledged == 4 && got.Windows[0].Start == time.Second && got.StartsIn == 3, "%+v", got)
+	must.True(t, got.Sample.Interval == 2*time.Second && got.Sample.ProcessCPU == 2 && len(got.Hosts) == 1, "%+v", got)
 }

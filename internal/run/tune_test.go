@@ -39,7 +39,5 @@ func TestWhatKtTuneSaysIsInTheResultUnlessTheRunIsOverBefore(t *testing.T) {
 			check(t, p, asked.File.Path(), res, seen)
 		})
 	}
-	if !ended {
-		t.Error("the check that took longer was left behind")
-	}
+	must.True(t, ended, "the check that took longer was left behind")
 }

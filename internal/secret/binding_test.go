@@ -30,9 +30,7 @@ func TestWhatAServerAdvertisesIsLearned(t *testing.T) {
 		}
 	}
 	b.Learn("*")
-	if b.Permit("any:1") == nil {
-		t.Error("what was learned is a pattern")
-	}
+	must.True(t, b.Permit("any:1") != nil, "what was learned is a pattern")
 }
 
 func TestNoCredentialsGoAnywhere(t *testing.T) {
@@ -41,9 +39,7 @@ func TestNoCredentialsGoAnywhere(t *testing.T) {
 	if err := none.Permit("b:1"); err != nil || !none.Named() {
 		t.Error(err)
 	}
-	if Bind([]string{" "}).Named() || !Bind([]string{"a"}).Named() {
-		t.Error("whether an address was named is wrong")
-	}
+	must.True(t, !Bind([]string{" "}).Named() && Bind([]string{"a"}).Named(), "whether an address was named is wrong")
 	if err := Stay(nil, nil); !errors.Is(err, http.ErrUseLastResponse) {
 		t.Error(err)
 	}

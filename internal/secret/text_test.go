@@ -68,9 +68,7 @@ func TestOnlyRevealShowsASecret(t *testing.T) {
 	if text := New(password); fmt.Sprint(text) != hidden || text.String() != hidden {
 		t.Errorf("prints as %v", text)
 	}
-	if !leaks("user hunter2") || leaks(hidden) {
-		t.Error("leaks does not tell them apart")
-	}
+	must.True(t, leaks("user hunter2") && !leaks(hidden), "leaks does not tell them apart")
 }
 
 func TestNoVerbOfFmtShowsASecret(t *testing.T) {
@@ -83,9 +81,7 @@ func TestNoVerbOfFmtShowsASecret(t *testing.T) {
 		} {
 			got := fmt.Sprintf(verb, value)
 			own := name == "a Text" && !slices.Contains([]string{"%T", "%p", "%w"}, verb) // of those fmt asks no Formatter
-			if leaks(got) || own && got != hidden {
-				t.Errorf("%s of %s: %s", verb, name, got)
-			}
+			must.True(t, !leaks(got) && (!own || got == hidden), "%s of %s: %s", verb, name, got)
 		}
 	}
 }
@@ -99,9 +95,7 @@ func TestNoLogShowsASecret(t *testing.T) {
 		slog.New(handler).With("held", h.Exported).Error("x", "text", h.Exported, "pointer", h.Pointer, "struct", *h, "list", h.List, "error", h.fails,
 			slog.Group("group", "text", h.Exported))
 	}
-	if leaks(out.String()) || strings.Count(out.String(), hidden) < 10 {
-		t.Errorf("logged: %s", out.String())
-	}
+	must.True(t, !leaks(out.String()) && strings.Count(out.String(), hidden) >= 10, "logged: %s", out.String())
 }
 
 func TestNoErrorShowsASecret(t *testing.T) {
@@ -136,9 +130,7 @@ func TestNoEncodingShowsASecret(t *testing.T) {
 		},
 	} {
 		out, err := encode(p)
-		if err != nil || leaks(string(out)) || !bytes.Contains(out, []byte(hidden)) {
-			t.Errorf("%s: %s, %v", name, out, err)
-		}
+		must.True(t, err == nil && !leaks(string(out)) && bytes.Contains(out, []byte(hidden)), "%s: %s, %v", name, out, err)
 	}
 	for name, v := range map[string]any{"a Text": h.Exported, "a struct": p, "a list": h.List} {
 		var out bytes.Buffer
@@ -166,9 +158,7 @@ func TestNoWalkByReflectionReachesASecret(t *testing.T) {
 		seen++
 		switch v.Kind() {
 		case reflect.String:
-			if leaks(v.String()) {
-				t.Errorf("reached %q", v.String())
-			}
+			must.True(t, !leaks(v.String()), "reached %q", v.String())
 		case reflect.Pointer, reflect.Interface:
 			if !v.IsNil() {
 				walk(v.Elem())
@@ -188,9 +178,7 @@ func TestNoWalkByReflectionReachesASecret(t *testing.T) {
 		}
 	}
 	walk(reflect.ValueOf(newHolder()))
-	if seen < 15 {
-		t.Errorf("only %d values were looked at", seen)
-	}
+	must.True(t, seen >= 15, "only %d values were looked at", seen)
 }
 
 func TestWhatMayBeASecretIsHidden(t *testing.T) {

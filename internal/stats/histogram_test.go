@@ -162,9 +162,7 @@ func TestAHistogramOfAnyFormSaysWhatHdrHistogramSays(t *testing.T) {
 					wantBars = append(wantBars, bar{b.To, b.Count})
 				}
 			}
-			if !slices.Equal(bars, wantBars) {
-				t.Fatalf("seed %d, %s: buckets %v, want %v", seed, form, bars, wantBars)
-			}
+			must.Hold(t, slices.Equal(bars, wantBars), "seed %d, %s: buckets %v, want %v", seed, form, bars, wantBars)
 			for _, q := range []float64{-1, 0, 1e-9, rng.Float64(), 0.5, 0.9, 0.999, 0.999999, 1, 2, math.NaN()} {
 				v := min(max(want.ValueAtPercentile(q*100), h.Min().Microseconds()), h.Max().Microseconds())
 				if got := h.ValueAtQuantile(q).Microseconds(); got != v {
@@ -315,9 +313,7 @@ func FuzzHistogramUnmarshal(f *testing.F) {
 		if err := json.Unmarshal(again, &g); err != nil {
 			t.Fatalf("%v in %s", err, again)
 		}
-		if !cmp.Equal(h, g, sameHistogram) {
-			t.Fatalf("%s was read back as something else", again)
-		}
+		must.Hold(t, cmp.Equal(h, g, sameHistogram), "%s was read back as something else", again)
 	})
 }
 
@@ -388,9 +384,7 @@ func TestBucketsAddUpAndTheirQuantilesAreNear(t *testing.T) {
 		for i := range parts {
 			merged.add(&parts[i])
 		}
-		if merged != one {
-			t.Fatal("parts do not add up")
-		}
+		must.Hold(t, merged == one, "parts do not add up")
 		slices.Sort(times)
 		longest := times[len(times)-1]
 		for _, share := range []float64{0.5, 0.9, 0.99, 1} {
@@ -401,18 +395,14 @@ func TestBucketsAddUpAndTheirQuantilesAreNear(t *testing.T) {
 		}
 		text, err := merged.MarshalText()
 		var back Buckets
-		if err != nil || back.UnmarshalText(text) != nil || back != merged {
-			t.Fatalf("%s is read back as %v", text, back)
-		}
+		must.Hold(t, err == nil && back.UnmarshalText(text) == nil && back == merged, "%s is read back as %v", text, back)
 	}
 	must.Match(t, 0, new(Buckets).ValueAtQuantile(0.99, 0), "of nothing it")
 }
 
 func TestWrongBucketsAreRefused(t *testing.T) {
 	for _, text := range []string{"80:1", "-1:1", "1", "1:", "1:x", "1:5000000000"} {
-		if new(Buckets).UnmarshalText([]byte(text)) == nil {
-			t.Errorf("%q is taken", text)
-		}
+		must.True(t, new(Buckets).UnmarshalText([]byte(text)) != nil, "%q is taken", text)
 	}
 }
 

@@ -117,9 +117,7 @@ func TestTakeStartsAfreshAndLosesNothing(t *testing.T) {
 		if i > 0 && (!cmp.Equal(w.PartitionIDs(), []int32{int32(i % 3)}) || w.FirstDue != start) {
 			t.Fatalf("window %d: partitions %v, first due %v", i, w.PartitionIDs(), w.FirstDue)
 		}
-		if !taken[Warmup].Warmup || w.Warmup {
-			t.Fatalf("window %d: the phases are mixed up", i)
-		}
+		must.Hold(t, taken[Warmup].Warmup && !w.Warmup, "window %d: the phases are mixed up", i)
 		total.Add(w)
 		taken.Reset()
 		spare = taken
@@ -143,9 +141,7 @@ func TestResetLeavesNothingBehind(t *testing.T) {
 	if diff := cmp.Diff(Phases{}, *taken, sameHistogram, cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("after Reset (-want +got):\n%s", diff)
 	}
-	if !taken[Measured].IsZero() || !taken[Warmup].Empty() {
-		t.Error("after Reset a window is not zero")
-	}
+	must.True(t, taken[Measured].IsZero() && taken[Warmup].Empty(), "after Reset a window is not zero")
 }
 
 func TestRecordingDoesNotAllocate(t *testing.T) {

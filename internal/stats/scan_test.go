@@ -35,9 +35,7 @@ func TestAScannedWindowIsTheOneThatWasWritten(t *testing.T) {
 	for _, w := range windows {
 		text := marshal(t, w)
 		got, ok := scanWindow(text)
-		if !ok {
-			t.Fatalf("not scanned: %s", text)
-		}
+		must.Hold(t, ok, "not scanned: %s", text)
 		clear(text) // the window is its own
 		if diff := sameWindow(got, w); diff != "" {
 			t.Fatalf("-was +is:\n%s", diff)

@@ -204,9 +204,7 @@ func checkMerged(t *testing.T, name string, a, b, got reflect.Value) {
 		}
 		must.Match(t, want, got.Int(), "Merge of %s = from %d and %d", name, a.Int(), b.Int())
 	case reflect.Bool:
-		if !got.Bool() {
-			t.Errorf("Merge of %s = false of two true ones", name)
-		}
+		must.True(t, got.Bool(), "Merge of %s = false of two true ones", name)
 	case reflect.Struct:
 		for i := range got.NumField() {
 			checkMerged(t, got.Type().Name()+"."+got.Type().Field(i).Name, a.Field(i), b.Field(i), got.Field(i))
@@ -238,9 +236,7 @@ func TestNoFieldIsTakenForNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var w Window
 			fill(reflect.ValueOf(&w).Elem().FieldByIndex(field.Index), counter(1000))
-			if w.IsZero() {
-				t.Error("IsZero")
-			}
+			must.True(t, !w.IsZero(), "IsZero")
 			must.Match(t, "", sameWindow(Merge(Window{}, w), w), "0+w is not w")
 			isFrame := name == "Start" || name == "End" || name == "Warmup" || name == "LastDue" || name == "LastSent" || name == "LastAck" || name == "LastRead" || name == "Oldest" || name == "OpSpan"
 			must.Match(t, isFrame, w.Empty(), "Empty()")
@@ -325,9 +321,7 @@ func TestShiftMovesEveryTimeAndNoLength(t *testing.T) {
 	}
 	var nothing Window
 	nothing.Shift(d)
-	if !nothing.IsZero() {
-		t.Errorf("a window of nothing was moved to %v", nothing.Start)
-	}
+	must.True(t, nothing.IsZero(), "a window of nothing was moved to %v", nothing.Start)
 }
 
 func BenchmarkMerge(b *testing.B) {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/ledger"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/result/metric"
 	"github.com/kt-bench/kt/internal/result/verdict"
@@ -88,9 +89,7 @@ func TestAnAnswerNamesTheBestAndWhatCannotBeToldFromIt(t *testing.T) {
 				t.Errorf("like the best are %q", a.LikeBest)
 			}
 			for _, w := range slices.Concat(a.Unsure, a.Worse) {
-				if w.Low > w.By || w.High < w.By {
-					t.Errorf("%+v: the interval does not hold the value", w)
-				}
+				must.True(t, w.Low <= w.By && w.High >= w.By, "%+v: the interval does not hold the value", w)
 			}
 		})
 	}

@@ -52,9 +52,7 @@ func TestAComparisonTellsBetterFromWorseByTheMetric(t *testing.T) {
 		for _, c := range d.Metrics {
 			got = append(got, c.Verdict)
 		}
-		if !slices.Equal(got, tc.want) || len(d.Differs) != tc.differs {
-			t.Errorf("%q, want %q; differs %v", got, tc.want, d.Differs)
-		}
+		must.True(t, slices.Equal(got, tc.want) && len(d.Differs) == tc.differs, "%q, want %q; differs %v", got, tc.want, d.Differs)
 	}
 }
 
@@ -67,9 +65,7 @@ func TestComparisonsWithoutAnEffectRarelyNameOne(t *testing.T) {
 			named++
 		}
 	}
-	if named > times*5/100 {
-		t.Errorf("%d of %d comparisons without an effect name one", named, times)
-	}
+	must.True(t, named <= times*5/100, "%d of %d comparisons without an effect name one", named, times)
 }
 
 func TestAGateOpensOnlyForAShiftThatIsTold(t *testing.T) {

@@ -147,9 +147,7 @@ func TestEachRunFindsItsSettingsAndTheEndPutsThemBack(t *testing.T) {
 	f, w := outsider(t)
 	must.Do(t, Execute(t.Context(), f, w, func(Progress) {}))
 	must.Match(t, []string{"8 ", "5 sysctl.vm.swappiness=1", "8 ", "5 sysctl.vm.swappiness=1"}, w.seen, "the runs found")
-	if w.state() != "8 " || w.held {
-		t.Errorf("in the end there is %q, held by the study: %t", w.state(), w.held)
-	}
+	must.True(t, w.state() == "8 " && !w.held, "in the end there is %q, held by the study: %t", w.state(), w.held)
 	f, w = outsider(t)
 	f.Study.Factors[0].Values, f.Study.Factors[1].Values = []string{"5"}, []string{"1"}
 	w.stop = errors.New("no")
@@ -322,9 +320,7 @@ func TestASearchGoesRoundWhatCannotBeMade(t *testing.T) {
 		f.read[turn.Number] = []LoadFigures{{Measures: Measures[float64]{metric.Rate: float64(n * 1000)}, Limit: verdict.BrokerAcks}}
 	}
 	d, err := f.Document()
-	if err != nil || d.Answers[0].Best != "11" || d.Answers[0].SearchEnd != EndFine {
-		t.Errorf("%v, %+v", err, d.Answers)
-	}
+	must.True(t, err == nil && d.Answers[0].Best == "11" && d.Answers[0].SearchEnd == EndFine, "%v, %+v", err, d.Answers)
 }
 
 func TestASpanHasSizesAndTimes(t *testing.T) {
@@ -350,7 +346,5 @@ func TestASpanHasSizesAndTimes(t *testing.T) {
 	}
 	s := partitions(Span{"1", "2", ""})
 	s.Set("partitions", []string{"1", "2"})
-	if s.IsOpen() {
-		t.Error("a list is no search")
-	}
+	must.True(t, !s.IsOpen(), "a list is no search")
 }

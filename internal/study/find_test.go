@@ -109,20 +109,14 @@ func TestTheHighestRateThatHoldsIsFound(t *testing.T) {
 				done := c.trials(&search)
 				most = max(most, len(done))
 				peak := search.Peak(done)
-				if peak.Confirmations < 1 || peak.Low >= peak.High || peak.ClientBound {
-					t.Fatalf("seed %d: %+v", seed, peak)
-				}
+				must.Hold(t, peak.Confirmations >= 1 && peak.Low < peak.High && !peak.ClientBound, "seed %d: %+v", seed, peak)
 				if math.Abs(peak.RecordsPerSecond/(tc.share*c.holds())-1) <= 0.02 {
 					near++
 				}
 			}
 			t.Logf("%d of %d within 2 %%, at most %d runs", near, searches, most)
-			if near < searches*95/100 {
-				t.Errorf("%d of %d searches are within 2 %% of the truth", near, searches)
-			}
-			if most > 30 {
-				t.Errorf("a search took %d runs", most)
-			}
+			must.True(t, near >= searches*95/100, "%d of %d searches are within 2 %% of the truth", near, searches)
+			must.True(t, most <= 30, "a search took %d runs", most)
 		})
 	}
 }

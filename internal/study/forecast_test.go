@@ -67,9 +67,7 @@ func TestAForecastAddsUpWhatRunsTake(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			f, err := s.Forecast(planner{"produce": tc.produce, "consume": read}, nil)
-			if err != nil || f.Seconds != tc.seconds || f.Bytes != tc.bytes || len(f.NotKnown) != tc.notKnown {
-				t.Errorf("%+v, %v", f, err)
-			}
+			must.True(t, err == nil && f.Seconds == tc.seconds && f.Bytes == tc.bytes && len(f.NotKnown) == tc.notKnown, "%+v, %v", f, err)
 		})
 	}
 }
@@ -115,9 +113,7 @@ func TestAForecastLeavesOutWhatTheClusterCannotCarry(t *testing.T) {
 		return nil
 	}
 	f, err := s.Forecast(planner{"produce": {Load: plan.Load{Records: 10}}}, fits)
-	if err != nil || len(f.Runs) != 2 || f.Runs[0].At["replication-factor"] != "1" || f.Runs[1].Turn != 2 {
-		t.Errorf("%+v, %v", f, err)
-	}
+	must.True(t, err == nil && len(f.Runs) == 2 && f.Runs[0].At["replication-factor"] == "1" && f.Runs[1].Turn == 2, "%+v, %v", f, err)
 	if l := f.LeftOut; len(l) != 1 || l[0].Cells[0] != "replication-factor=3" || l[0].Reason != "the cluster has 1 broker" {
 		t.Errorf("%q", l)
 	}
@@ -147,9 +143,7 @@ func TestSearchesAndTrialsTellTheirTime(t *testing.T) {
 
 func TestWhatIsGivenFillsTheValues(t *testing.T) {
 	s := parsed(t, "load: {command: produce, partitions: 7*$brokers}\nfactors: {replication-factor: [1, $replicas], linger: [0, 5ms]}")
-	if !s.NeedsBrokers() {
-		t.Error("a study with $replicas needs no brokers")
-	}
+	must.True(t, s.NeedsBrokers(), "a study with $replicas needs no brokers")
 	filled(t, s, 2)
 	want := []string{"replication-factor=1 linger=0", "replication-factor=1 linger=5ms", "replication-factor=2 linger=0", "replication-factor=2 linger=5ms"}
 	must.Match(t, want, names(s.Cells()), "two brokers")
@@ -298,9 +292,7 @@ func TestTheBestValueIsAmongThoseThatASearchCannotTellFromIt(t *testing.T) {
 				if octaves > 1.25 && !strings.Contains(name, "halved") {
 					t.Errorf("the values that cannot be told from the best span %.2f octaves in the mean: that says little", octaves)
 				}
-				if missed > searches*5/100 {
-					t.Errorf("%d of %d searches miss the best", missed, searches)
-				}
+				must.True(t, missed <= searches*5/100, "%d of %d searches miss the best", missed, searches)
 			})
 		}
 	}

@@ -45,9 +45,7 @@ func filled(t *testing.T, s *Study, brokers int) *Study {
 
 func TestAFlagThatNoLoadHasIsFound(t *testing.T) {
 	_, err := Parse("s.yaml", []byte("load: {command: produce, aks: 1}"), func(_, flag string) error { return errors.New(flag + ": none") })
-	if err == nil || err.Error() != "s.yaml:1:26: load: aks: none" {
-		t.Error(err)
-	}
+	must.True(t, err != nil && err.Error() == "s.yaml:1:26: load: aks: none", "%v", err)
 }
 
 // Every problem names where it is, and the key that was meant.
@@ -84,9 +82,7 @@ func TestAStudyKeepsTheTextThatStandsInItsFile(t *testing.T) {
 	}
 	must.Match(t, want, must.Have(Parse("my/sweep.yaml", []byte(sweep), anyFlag))(t), "read")
 	s, err := Parse("s.yaml", []byte("load: &l {command: produce, acks: &a 007}\nprepare: [{<<: *l, name: x, linger: *a}]\nrest: &r 05\nbytes: 0100MB\npair: true\nfactors: {linger: [0]}"), anyFlag)
-	if err != nil || s.Rest != plan.Duration(5*time.Second) || s.Bytes != 100e6 || !s.Pair {
-		t.Fatalf("%+v, %v", s, err)
-	}
+	must.Hold(t, err == nil && s.Rest == plan.Duration(5*time.Second) && s.Bytes == 100e6 && s.Pair, "%+v, %v", s, err)
 	must.Match(t, []Load{{Name: "x", Command: "produce", Flags: []Flag{{"linger", "007"}, {"acks", "007"}}}}, s.Prepare, "aliases and <<")
 	f, err := Parse("s.yaml", []byte("load: {command: produce}\nrest: &r 05\nfind: {trial: *r, precision: 00.5, curve: [00.2]}"), anyFlag)
 	if err != nil || f.Find.Trial != plan.Duration(5*time.Second) || f.Find.Precision != 0.5 || len(f.Find.Curve) != 1 || f.Find.Curve[0] != 0.2 {
@@ -132,9 +128,7 @@ func TestTurnsHaveEveryCellOnceInABlock(t *testing.T) {
 		slices.Sort(cells)
 		must.Match(t, []int{0, 1, 2, 3, 4}, cells, "a block has the cells")
 	}
-	if len(orders) == 1 {
-		t.Error("all blocks have one order")
-	}
+	must.True(t, len(orders) != 1, "all blocks have one order")
 	for i, turn := range turns {
 		must.Match(t, []int{i + 1, i/5 + 1}, []int{turn.Number, turn.Repeat}, "turn %d is %+v", i, turn)
 	}
@@ -153,9 +147,7 @@ func TestALoadGetsTheValuesOfItsCell(t *testing.T) {
 	if diff := cmp.Diff([]Flag{{"partitions", "4"}}, old.Flags); diff != "" || name != "old-4" {
 		t.Errorf("prepared, called %q (-want +got):\n%s", name, diff)
 	}
-	if len(l.Flags) != 3 || l.Flags[0].Value != "1" {
-		t.Errorf("the load itself was changed: %v", l.Flags)
-	}
+	must.True(t, len(l.Flags) == 3 && l.Flags[0].Value == "1", "the load itself was changed: %v", l.Flags)
 }
 
 func TestAStudyIsChangedByName(t *testing.T) {
@@ -267,12 +259,8 @@ func TestAPartTakesThePeakOfThoseBeforeIt(t *testing.T) {
 	filled(t, s, 0)
 	half := s.Parts[2]
 	at, err := half.AtPeak(3_000.5)
-	if err != nil || at.Loads[0].String() != "produce --rate 1500" {
-		t.Errorf("%v, %v", at.Loads, err)
-	}
-	if !half.needsPeak() || at.needsPeak() {
-		t.Error("the part itself was changed")
-	}
+	must.True(t, err == nil && at.Loads[0].String() == "produce --rate 1500", "%v, %v", at.Loads, err)
+	must.True(t, half.needsPeak() && !at.needsPeak(), "the part itself was changed")
 	f := must.Have(Create(t.TempDir(), s, "whole"))(t)
 	must.Err(t, "--set peak=RATE", must.Fail(f.enter(half)), "without a search")
 	s = readWhole(t)
@@ -295,9 +283,7 @@ func TestNamesOfPartsAreCheckedWhereverTheyComeFrom(t *testing.T) {
 
 func TestSetIsOfThePartThatItNames(t *testing.T) {
 	s := parsed(t, "given: {replicas: how many}\nparts:\n  - {name: peak, load: {command: produce, partitions: $replicas}}\n  - {name: a, load: {command: produce, rate: $peak}}\n  - {name: a.b, load: {command: consume}}\n  - {name: acks, load: {command: produce}}")
-	if s.NeedsBrokers() {
-		t.Error("$replicas is given")
-	}
+	must.True(t, !s.NeedsBrokers(), "$replicas is given")
 	for name, value := range map[string]string{"peak": "500", "a.b.topic": "t", "acks": "1", "a.linger": "5ms", "replicas": "2"} {
 		s.Set(name, []string{value})
 	}

@@ -69,9 +69,7 @@ func FuzzNearest(f *testing.F) {
 				t.Errorf("Nearest(%q) = %q among %q", c, near, candidates)
 			}
 		}
-		if !found {
-			t.Errorf("Nearest(%q) = %q, not among %q", name, got, candidates)
-		}
+		must.True(t, found, "Nearest(%q) = %q, not among %q", name, got, candidates)
 	})
 }
 

@@ -62,9 +62,7 @@ func TestJSONShowsATerminalTextAndGivesAProgramEveryCharacter(t *testing.T) {
 func TestALineAndANameHaveAnEnd(t *testing.T) {
 	long := strings.Repeat("ä", 5<<20)
 	for name, got := range map[string]string{"line": Clean(long), "name": Name(long)} {
-		if len(got) > 9<<10 || !strings.HasSuffix(got, "ä…") {
-			t.Errorf("%s: %d bytes, ending with %q", name, len(got), got[len(got)-6:])
-		}
+		must.True(t, len(got) <= 9<<10 && strings.HasSuffix(got, "ä…"), "%s: %d bytes, ending with %q", name, len(got), got[len(got)-6:])
 	}
 	must.Match(t, "kafka-1.example.com", Name("kafka-1.example.com"), "a name became")
 }

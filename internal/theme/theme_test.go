@@ -33,9 +33,7 @@ func TestEachProfileUsesItsOwnEscapes(t *testing.T) {
 func TestEveryColourIsDefinedForBothBackgrounds(t *testing.T) {
 	for c := Default + 1; c < numColors; c++ {
 		k := tokens[c]
-		if !strings.HasPrefix(k.dark, "#") || !strings.HasPrefix(k.light, "#") {
-			t.Errorf("colour %d: %+v", c, k)
-		}
+		must.True(t, strings.HasPrefix(k.dark, "#") && strings.HasPrefix(k.light, "#"), "colour %d: %+v", c, k)
 	}
 }
 
@@ -65,9 +63,7 @@ func TestHeatStaysOnItsRamp(t *testing.T) {
 func TestAsciiGlyphsAreASCIIAndNoneIsMissing(t *testing.T) {
 	ascii, unicode := reflect.ValueOf(asciiGlyphs), reflect.ValueOf(unicodeGlyphs)
 	check := func(name string, r, u rune) {
-		if r < ' ' || r > '~' || u == 0 {
-			t.Errorf("%s: %q for %q", name, r, u)
-		}
+		must.True(t, r >= ' ' && r <= '~' && u != 0, "%s: %q for %q", name, r, u)
 	}
 	for i := range ascii.NumField() {
 		name := ascii.Type().Field(i).Name

@@ -174,9 +174,7 @@ func press(key string) tea.KeyPressMsg {
 func checkFrame(t *testing.T, name string, look theme.Options, frame string, w, h int) {
 	t.Helper()
 	lines := strings.Split(frame, "\n")
-	if len(lines) != h {
-		t.Fatalf("%s: %d lines, want %d", name, len(lines), h)
-	}
+	must.Hold(t, len(lines) == h, "%s: %d lines, want %d", name, len(lines), h)
 	for i, l := range lines {
 		if got := ansi.StringWidth(l); got != w {
 			t.Fatalf("%s: line %d is %d wide, want %d: %q", name, i, got, w, l)
@@ -202,9 +200,7 @@ func golden(t *testing.T, file, frame string) {
 		return
 	}
 	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatalf("%v; go test -update writes it", err)
-	}
+	must.Hold(t, err == nil, "%v; go test -update writes it", err)
 	must.Match(t, strings.Split(string(want), "\n"), strings.Split(got, "\n"), "%s", file)
 }
 
@@ -213,9 +209,7 @@ func checkNoOthers(t *testing.T, kept map[string]bool) {
 	t.Helper()
 	files := must.Have(os.ReadDir(filepath.Join("testdata", "frames")))(t)
 	for _, f := range files {
-		if !kept[f.Name()] {
-			t.Errorf("testdata/frames/%s: no frame has this name", f.Name())
-		}
+		must.True(t, kept[f.Name()], "testdata/frames/%s: no frame has this name", f.Name())
 	}
 }
 

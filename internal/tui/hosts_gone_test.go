@@ -135,9 +135,7 @@ func TestAHostsEventIsNoneOfTheEngines(t *testing.T) {
 	w.Events = events
 	d := watch(Header{Hosts: []HostHeader{{Name: "a", Processes: 1}}})
 	d.observe(given{State: result.Running, Windows: []stats.Window{w}, Hosts: []givenHost{{Name: "a", Processes: 1, State: hostAway}}})
-	if len(d.events) != 2 || events[:2][1].Text != "" {
-		t.Errorf("%d events; behind those of the window there is %+v", len(d.events), events[:2][1])
-	}
+	must.True(t, len(d.events) == 2 && events[:2][1].Text == "", "%d events; behind those of the window there is %+v", len(d.events), events[:2][1])
 }
 
 func TestWhoIsNotReadyIsNamedWhereNotAllHaveARow(t *testing.T) {
@@ -229,9 +227,7 @@ func TestTheSmallestScreenShowsEveryKeyInFull(t *testing.T) {
 		m, _ := newModel(c, nil)
 		frame := send(send(m, tea.WindowSizeMsg{Width: 60, Height: 15}), press("?")).frame()
 		for _, b := range m.data.bindings() {
-			if !strings.Contains(frame, b.label) || !strings.Contains(frame, b.long) {
-				t.Errorf("%s: %q is cut:\n%s", name, b.long, frame)
-			}
+			must.True(t, strings.Contains(frame, b.label) && strings.Contains(frame, b.long), "%s: %q is cut:\n%s", name, b.long, frame)
 		}
 	}
 }

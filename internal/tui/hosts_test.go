@@ -87,9 +87,7 @@ func TestTheWarningNamesWhoIsGoneBeforeWhoIsSlow(t *testing.T) {
 
 func TestHostsAreCountedAsReadyBeforeTheLoadAndAsHeardAfter(t *testing.T) {
 	d := watch(hostsGathering().header)
-	if d.Stage != result.Gathering || d.present() != 0 {
-		t.Errorf("before anything is known: %v, %d hosts", d.Stage, d.present())
-	}
+	must.True(t, d.Stage == result.Gathering && d.present() == 0, "before anything is known: %v, %d hosts", d.Stage, d.present())
 	hostsGathering().each(d.data.observe)
 	must.Match(t, 3, d.present(), "of %d are ready", len(d.hosts)) // two are ready, and one is watched
 	if s := hostsAfter(57, hostsGone().hosts...); s.present() != 4 {
@@ -100,9 +98,7 @@ func TestHostsAreCountedAsReadyBeforeTheLoadAndAsHeardAfter(t *testing.T) {
 func TestAHostThatNobodyAnnouncedIsShownToo(t *testing.T) {
 	d := watch(Header{Hosts: []HostHeader{{Name: "a", Processes: 1}}})
 	d.observe(given{State: result.Running, Hosts: []givenHost{{Name: "b", Processes: 2, State: "running"}}})
-	if len(d.hosts) != 2 || d.hosts[1].name != "b" || d.hosts[1].Processes != 2 {
-		t.Errorf("%d hosts", len(d.hosts))
-	}
+	must.True(t, len(d.hosts) == 2 && d.hosts[1].name == "b" && d.hosts[1].Processes == 2, "%d hosts", len(d.hosts))
 }
 
 func hostModel(c *canned, w, h int) (Model, *fakeClock) {
@@ -174,9 +170,7 @@ func TestTheClockCountsDownToTheStart(t *testing.T) {
 	}
 	w := second(0, 10)
 	m = give(m, c, given{State: result.Running, Windows: []stats.Window{w}})
-	if m.elapsed() != time.Second || m.data.gathering() {
-		t.Errorf("after the start: %v", m.elapsed())
-	}
+	must.True(t, m.elapsed() == time.Second && !m.data.gathering(), "after the start: %v", m.elapsed())
 }
 
 func TestAClockIsToldWithItsErrorWhereThatIsLarge(t *testing.T) {
@@ -203,9 +197,7 @@ func TestANetworkIsComparedWithItsSpeedWhereItTellsOne(t *testing.T) {
 		{"nothing sent", []host.NetworkVitals{{Speed: 10e9}}, 0, true},
 	} {
 		used, known := busiestNetwork(&host.Vitals{Interval: time.Second, Networks: row.networks})
-		if used != row.used || known != row.known {
-			t.Errorf("%s: %v %v, want %v %v", row.name, used, known, row.used, row.known)
-		}
+		must.True(t, used == row.used && known == row.known, "%s: %v %v, want %v %v", row.name, used, known, row.used, row.known)
 	}
 }
 

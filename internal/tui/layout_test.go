@@ -118,9 +118,7 @@ func TestTheLatestEventAndTheLimitAreOnEveryScreen(t *testing.T) {
 			s := layout(80, h, needs{zoom: zoom, events: true, news: true, brokers: 1})
 			for of, lines := range map[pane]int{paneEvents: s.events.h, paneClient: s.limit.h} {
 				listed := slices.ContainsFunc(s.panes, func(p placed) bool { return p.pane == of })
-				if listed && lines != 0 || !listed && lines != 1 {
-					t.Errorf("zoom %d on %d rows: pane %d in %+v", zoom, h, of, s)
-				}
+				must.True(t, (!listed || lines == 0) && (listed || lines == 1), "zoom %d on %d rows: pane %d in %+v", zoom, h, of, s)
 			}
 		}
 	}
@@ -185,9 +183,7 @@ func TestTheCommandDecidesWhatIsCounted(t *testing.T) {
 
 func TestJoiningAGroupDoesNotCountInTheRateOfReading(t *testing.T) {
 	d := watch(Header{Command: "consume", Group: "g"})
-	if !d.joining() {
-		t.Error("it has joined before it began")
-	}
+	must.True(t, d.joining(), "it has joined before it began")
 	for i := range 6 {
 		w := stats.Window{Start: time.Duration(i) * time.Second, End: time.Duration(i+1) * time.Second}
 		if i >= 3 {
@@ -204,9 +200,7 @@ func TestJoiningAGroupDoesNotCountInTheRateOfReading(t *testing.T) {
 // are ready.
 func TestOnlyAGroupIsJoined(t *testing.T) {
 	for _, h := range []Header{{Command: "consume"}, {Command: "roundtrip", Group: "g"}, {Command: "produce"}} {
-		if newData(h).joining() {
-			t.Errorf("%+v", h)
-		}
+		must.True(t, !newData(h).joining(), "%+v", h)
 	}
 }
 

@@ -60,9 +60,7 @@ func TestTheSecondQuitAborts(t *testing.T) {
 	m, cmd := updated(t, m, press("q"))
 	cmd()
 	_, cmd = updated(t, m, press("ctrl+c"))
-	if cmd == nil {
-		t.Fatal("no command")
-	}
+	must.Hold(t, cmd != nil, "no command")
 	if _, quit := cmd().(tea.QuitMsg); quit {
 		t.Error("it quits before it aborts")
 	}
@@ -95,13 +93,9 @@ func TestEveryBindingHasAFunctionAndNoKeyHasTwo(t *testing.T) {
 	for _, c := range []*canned{newCanned(), hostsRunning()} {
 		seen := map[string]bool{}
 		for _, b := range newData(c.header).bindings() {
-			if b.do == nil || b.keys == "" {
-				t.Errorf("%+v", b)
-			}
+			must.True(t, b.do != nil && b.keys != "", "%+v", b)
 			for k := range strings.FieldsSeq(b.keys) {
-				if seen[k] {
-					t.Errorf("%s is bound twice", k)
-				}
+				must.True(t, !seen[k], "%s is bound twice", k)
 				seen[k] = true
 				must.Match(t, k, press(k).String(), "Bubble Tea calls")
 			}
@@ -165,9 +159,7 @@ func TestTheChartGrowsWithTheRunAndThenMovesByWholeColumns(t *testing.T) {
 		if m := float64(i) + 0.5; m > x.To || m <= x.To-column-1e-9 {
 			t.Fatalf("the tick of second %d is not in the last column, which ends at %v", i, x.To)
 		}
-		if x.To < before {
-			t.Fatalf("after %d s the axis goes back", i)
-		}
+		must.Hold(t, x.To >= before, "after %d s the axis goes back", i)
 		before = x.To
 	}
 }
@@ -246,9 +238,7 @@ func TestPlusAndMinusAskForAnotherRateWhileThereIsALoad(t *testing.T) {
 	must.Has(t, "the note", m.frame(), "another rate")
 	for _, stage := range []result.Stage{result.Draining, result.Finished} {
 		m = send(send(m, Tick{Snapshot: result.Snapshot{Live: result.Live{Stage: stage}}}), press("+"))
-		if len(asked) != 3 || strings.Contains(m.frame(), "another rate") {
-			t.Errorf("asked %d times, want 3:\n%s", len(asked), m.frame())
-		}
+		must.True(t, len(asked) == 3 && !strings.Contains(m.frame(), "another rate"), "asked %d times, want 3:\n%s", len(asked), m.frame())
 	}
 }
 
@@ -428,9 +418,7 @@ func TestWhereMarksMeetTheWorstIsSeen(t *testing.T) {
 	} {
 		s := &scene{data: observed(Header{}, row.window), span: defaultSpan}
 		marks := s.marks(chart.TimeAxis{From: 0, To: 60})
-		if len(marks) == 0 || marks[len(marks)-1].Style.FG != row.want {
-			t.Errorf("%s: %+v", row.name, marks)
-		}
+		must.True(t, len(marks) != 0 && marks[len(marks)-1].Style.FG == row.want, "%s: %+v", row.name, marks)
 	}
 }
 

@@ -30,9 +30,7 @@ func TestAReplayPassesAtItsSpeedAndNotWhileItIsPaused(t *testing.T) {
 
 		ctx, leave := context.WithCancel(t.Context())
 		time.AfterFunc(time.Second, leave)
-		if p.wait(ctx, time.Hour) {
-			t.Error("it goes on although the user has left")
-		}
+		must.True(t, !p.wait(ctx, time.Hour), "it goes on although the user has left")
 	})
 }
 
@@ -45,7 +43,5 @@ func TestTheSpeedOfAReplayHasBounds(t *testing.T) {
 	for range 100 {
 		p.faster(false)
 	}
-	if p.speed <= 0 {
-		t.Errorf("the lowest speed is %v", p.speed)
-	}
+	must.True(t, p.speed > 0, "the lowest speed is %v", p.speed)
 }

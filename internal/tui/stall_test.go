@@ -69,9 +69,7 @@ func TestAStallIsSeenWithinASecondAndNoGreenVerdictStandsOverIt(t *testing.T) {
 		m = pass(m, clock, &now, 750*time.Millisecond)
 		f := frameOf(m)
 		must.Has(t, "a stall", f, "● STALL", "oldest ", "limit "+string(verdict.Stalled), "7 Events")
-		if strings.Contains(f, "was kept") {
-			t.Errorf("a green verdict stands over a stall:\n%s", f)
-		}
+		must.True(t, !strings.Contains(f, "was kept"), "a green verdict stands over a stall:\n%s", f)
 	}
 }
 
@@ -98,9 +96,7 @@ func TestAStallEndsWithAnEventAndTheNewestWord(t *testing.T) {
 	for _, e := range m.data.events {
 		kinds = append(kinds, e.Kind)
 	}
-	if len(kinds) != 2 || kinds[0] != kindStalled || kinds[1] != kindResumed {
-		t.Errorf("its events are %v", kinds)
-	}
+	must.True(t, len(kinds) == 2 && kinds[0] == kindStalled && kinds[1] == kindResumed, "its events are %v", kinds)
 }
 
 // Where records are old because the queue is long, the oldest is another one all the time.
@@ -131,9 +127,7 @@ func TestALongQueueIsNoStall(t *testing.T) {
 func TestConnectionsMayTakeTwoSecondsToOpen(t *testing.T) {
 	d := watch(Header{Command: "produce", TargetRate: 20e3})
 	d.observe(given{Windows: []stats.Window{secondOf(0, 0, time.Second)}})
-	if d.stalled() {
-		t.Error("the first second is a stall")
-	}
+	must.True(t, !d.stalled(), "the first second is a stall")
 	d.observe(given{Windows: []stats.Window{secondOf(1, 0, 2*time.Second)}})
 	must.Match(t, "no acknowledgement for 2.00s", (&scene{data: d.data}).goingOn(), "after two seconds")
 }

@@ -275,9 +275,7 @@ func TestAProcessThatEndedIsNotChanged(t *testing.T) {
 	outcomes := mustApply(t, tree, planOfAll()[5:6], ApplyOptions{})
 	sameStates(t, "Apply", "limits.nofile failed", statesOf(outcomes))
 	failsWith(t, "Apply", outcomes[0].Err, "process 4711: it has ended")
-	if len(k.writes) > 0 {
-		t.Errorf("Apply wrote %q", k.writes)
-	}
+	must.True(t, len(k.writes) == 0, "Apply wrote %q", k.writes)
 }
 
 func TestApplyRefusesWholeAndChangesNothing(t *testing.T) {

@@ -55,9 +55,7 @@ func unpack(t testing.TB, name string) (sight, host.Calls) {
 		case "values":
 			for line := range eachLine(special["values"]) {
 				name, content, ok := strings.Cut(line+" ", " = ") // a file may be empty
-				if !ok {
-					t.Fatalf("%s: values: %q is not PATH = CONTENT", name, line)
-				}
+				must.Hold(t, ok, "%s: values: %q is not PATH = CONTENT", name, line)
 				for _, n := range expandLists(name) {
 					putFile(t, dir, n, strings.TrimSpace(content)+"\n")
 				}
@@ -100,9 +98,7 @@ func makeLinks(t testing.TB, dir, text string) {
 	t.Helper()
 	for line := range eachLine(text) {
 		from, to, ok := strings.Cut(line, " -> ")
-		if !ok {
-			t.Fatalf("links: %q is not PATH -> TARGET", line)
-		}
+		must.Hold(t, ok, "links: %q is not PATH -> TARGET", line)
 		targets := expandLists(to)
 		for i, name := range expandLists(from) {
 			target, link := targets[i%len(targets)], filepath.Join(dir, name)

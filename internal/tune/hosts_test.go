@@ -165,9 +165,7 @@ func FuzzCheck(f *testing.F) {
 		m.tree.altered = m.files[uint(file)%uint(len(m.files))]
 		m.tree.content = content
 		looked, err := Look(context.Background(), host.NewFS(m.tree), m.calls, Options{Profile: profile})
-		if err != nil {
-			t.Fatalf("Look with %q in %s: %v", content, m.tree.altered, err)
-		}
+		must.Hold(t, err == nil, "Look with %q in %s: %v", content, m.tree.altered, err)
 		for _, role := range Roles {
 			looked.Role = role
 			for _, found := range Check(looked, catalogue).Findings {

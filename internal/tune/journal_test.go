@@ -70,17 +70,11 @@ func TestAFolderThatWasMadeAnewIsAnother(t *testing.T) {
 	must.Do(t, tree.makeFolders(JournalFolder))
 	f := must.Have(os.Open(tree.at(JournalFolder)))(t)
 	defer f.Close()
-	if !tree.same(f) {
-		t.Error("the folder is another than itself")
-	}
+	must.True(t, tree.same(f), "the folder is another than itself")
 	tree.dropFolders([]string{JournalFolder})
-	if tree.same(f) {
-		t.Error("a folder that is gone is still the journal's")
-	}
+	must.True(t, !tree.same(f), "a folder that is gone is still the journal's")
 	must.Do(t, tree.makeFolders(JournalFolder))
-	if tree.same(f) {
-		t.Error("the folder that was is still the journal's, and another has its place")
-	}
+	must.True(t, !tree.same(f), "the folder that was is still the journal's, and another has its place")
 }
 
 // mountSmall mounts a file system with room for some pages of 4 KiB.
@@ -103,16 +97,12 @@ func mountSmall(t *testing.T, dir, size string) {
 func fill(t *testing.T, file string, leave int64) {
 	t.Helper()
 	f, err := os.Create(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Hold(t, err == nil, "%v", err)
 	defer f.Close()
 	for page := make([]byte, 4096); err == nil; {
 		_, err = f.Write(page)
 	}
-	if !errors.Is(err, syscall.ENOSPC) {
-		t.Fatal(err)
-	}
+	must.Hold(t, errors.Is(err, syscall.ENOSPC), "%v", err)
 	info := must.Have(f.Stat())(t)
 	must.Do(t, f.Truncate(info.Size()-leave))
 }
@@ -242,10 +232,6 @@ func TestHeadsStandOnceBeforeTheirLines(t *testing.T) {
 	if _, rest, _ = strings.Cut(rest, "\n"); rest != want {
 		t.Errorf("content =\n%s\nwant after its two lines\n%s", got, want)
 	}
-	if !sumHolds(got) {
-		t.Errorf("content =\n%s\nwhose sum does not hold", got)
-	}
-	if sumHolds(strings.Replace(got, "a=1", "a=2", 1)) {
-		t.Error("the sum holds of an edited file")
-	}
+	must.True(t, sumHolds(got), "content =\n%s\nwhose sum does not hold", got)
+	must.True(t, !sumHolds(strings.Replace(got, "a=1", "a=2", 1)), "the sum holds of an edited file")
 }

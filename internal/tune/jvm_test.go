@@ -30,9 +30,7 @@ func finding(t *testing.T, m *Machine, id, rule string) Reading {
 	t.Helper()
 	all := groups(JVM, Kafka)
 	i := slices.IndexFunc(all, func(s *Setting) bool { return s.ID == id })
-	if i < 0 {
-		t.Fatalf("there is no setting %s", id)
-	}
+	must.Hold(t, i >= 0, "there is no setting %s", id)
 	if rule == "" {
 		rule = all[i].Want
 	}
@@ -90,9 +88,7 @@ func TestWithoutABrokerNothingOfItIsJudged(t *testing.T) {
 	m := &Machine{FS: host.NewFS(fstest.MapFS{}), Role: Broker}
 	for _, s := range groups(JVM, Kafka) {
 		want, err := ParseRule(s.Want)
-		if err != nil {
-			t.Fatalf("%s: %v", s.ID, err)
-		}
+		must.Hold(t, err == nil, "%s: %v", s.ID, err)
 		if got := s.Check(m, want); got.Verdict != NotApplicable || got.Note != "no broker runs here" {
 			t.Errorf("%s without a broker: %+v, want it not to apply", s.ID, got)
 		}
@@ -154,9 +150,7 @@ func TestSettingsThatCannotBeReadAreNotJudged(t *testing.T) {
 				continue
 			}
 			want, err := ParseRule(s.Want)
-			if err != nil {
-				t.Fatalf("%s: %v", s.ID, err)
-			}
+			must.Hold(t, err == nil, "%s: %v", s.ID, err)
 			if got := s.Check(m, want); got.Verdict != Unknown || got.Note != row.note {
 				t.Errorf("%s: %s is %s (%s), want unknown (%s)", row.says, s.ID, got.Verdict, got.Note, row.note)
 			}

@@ -98,9 +98,7 @@ func TestWhatIsTakenForTheBroker(t *testing.T) {
 		if m.Process != nil {
 			pid = m.Process.PID
 		}
-		if pid != tc.pid || m.RoleFrom != tc.from {
-			t.Errorf("%s: process %d, role from %q; want %d, %q", tc.name, pid, m.RoleFrom, tc.pid, tc.from)
-		}
+		must.True(t, pid == tc.pid && m.RoleFrom == tc.from, "%s: process %d, role from %q; want %d, %q", tc.name, pid, m.RoleFrom, tc.pid, tc.from)
 	}
 }
 
@@ -124,9 +122,7 @@ func TestABrokerInAContainerIsLookedAtThroughItsOwnRoot(t *testing.T) {
 	if len(m.Dirs) != 1 || m.Dirs[0].Mount.Source != "/dev/sdc1" || m.Dirs[0].Partitions != 3 || m.Dirs[0].Segments != 3 {
 		t.Errorf("directories %+v, want the container's /data/kafka on sdc1, with 3 partitions and segments", m.Dirs)
 	}
-	if !m.ownMounts() {
-		t.Error("the broker's mounts are taken for kt's")
-	}
+	must.True(t, m.ownMounts(), "the broker's mounts are taken for kt's")
 	dirs, err := DirsInUse(host.NewFS(tree(files)), nobody{root: true})
 	if want := []string{"/proc/7/root/data/kafka"}; err != nil || !slices.Equal(dirs, want) {
 		t.Errorf("DirsInUse = %v, %v; want %v", dirs, err, want)

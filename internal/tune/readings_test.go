@@ -309,9 +309,7 @@ var knownWithoutFiles = map[string]bool{
 func TestChangesAreMadeInOrder(t *testing.T) {
 	ids := IDs()
 	for first, then := range map[string]string{"cpu.epp": "cpu.governor", "fs.nr_open": "limits.nofile"} {
-		if slices.Index(ids, first) >= slices.Index(ids, then) {
-			t.Errorf("%s is set after %s: it has to come first", first, then)
-		}
+		must.True(t, slices.Index(ids, first) < slices.Index(ids, then), "%s is set after %s: it has to come first", first, then)
 	}
 }
 

@@ -33,9 +33,7 @@ func TestRollbackPutsEverythingBack(t *testing.T) {
 	sameStates(t, "Rollback", allRestored, undoneStates(mustRollback(t, tree, false)))
 	sameTree(t, "the tree after Rollback", before, snapshotOf(t, tree.root))
 	for _, w := range k.writes {
-		if w == dirtyBytesFile+" = 0" {
-			t.Errorf("Rollback wrote %q, want the other one of the pair to be written", w)
-		}
+		must.True(t, w != dirtyBytesFile+" = 0", "Rollback wrote %q, want the other one of the pair to be written", w)
 	}
 	unchanged(t, tree, k, func() {
 		sameStates(t, "Rollback again", "", append(undoneStates(mustRollback(t, tree, false)), ""))
@@ -120,9 +118,7 @@ func TestWhatSomebodyElseChangedIsLeft(t *testing.T) {
 			k.writes = nil
 			drifted := strings.Replace(row.force, "restored", "drifted", 1)
 			sameStates(t, "Rollback again", drifted, undoneStates(mustRollback(t, tree, false)))
-			if len(k.writes) > 0 {
-				t.Errorf("the second Rollback wrote %q", k.writes)
-			}
+			must.True(t, len(k.writes) == 0, "the second Rollback wrote %q", k.writes)
 			sameStates(t, "Rollback by force", row.force, undoneStates(mustRollback(t, tree, true)))
 			sameTree(t, "the tree after a forced Rollback", before, snapshotOf(t, tree.root))
 		})
@@ -369,7 +365,5 @@ func TestStatusTellsWhatKtHolds(t *testing.T) {
 	}
 	text := must.Have(json.Marshal(held[4]))(t)
 	want = `{"setting":"vm.swappiness","kind":"write","path":"/proc/sys/vm/swappiness","old":"60","now":"7","state":"drifted","why":"set to \"7\" since"}`
-	if string(text) != want {
-		t.Errorf("Status of vm.swappiness as JSON is\n%s\nwant\n%s", text, want)
-	}
+	must.True(t, string(text) == want, "Status of vm.swappiness as JSON is\n%s\nwant\n%s", text, want)
 }

@@ -25,9 +25,7 @@ func TestARuleIsDecimal(t *testing.T) {
 		"010": "10", ">= 0262144": "262144", "04096 - 0016777216": "4096 - 16777216", "0": "0", "0|01": "0|1", "00": "0", "<=0.50": "0.50", "performance": "performance",
 	} {
 		r, err := ParseRule(text)
-		if err != nil || r.Value != want {
-			t.Errorf("%q is %q, %v, want %q", text, r.Value, err, want)
-		}
+		must.True(t, err == nil && r.Value == want, "%q is %q, %v, want %q", text, r.Value, err, want)
 	}
 	if r, _ := ParseRule("010"); !r.Holds("10") || r.Holds("8") || r.Target("60") != "10" {
 		t.Errorf("%+v", r)
@@ -47,9 +45,7 @@ func TestAProfileIsReadAsItStandsInItsFile(t *testing.T) {
 		must.Err(t, want, err, "%q", text)
 	}
 	p, err := LoadProfile("./p.yaml", profiles.Of("tune"), func(string) ([]byte, error) { return []byte("settings: {vm.swappiness: 010, cpu.governor: }"), nil })
-	if err != nil || p.rules["vm.swappiness"].Value != "10" || !p.rules["cpu.governor"].Leave() {
-		t.Errorf("%+v, %v", p, err)
-	}
+	must.True(t, err == nil && p.rules["vm.swappiness"].Value == "10" && p.rules["cpu.governor"].Leave(), "%+v, %v", p, err)
 }
 
 func TestAProfileCanOnlyRaiseWhatIsNeverLowered(t *testing.T) {
@@ -68,9 +64,7 @@ func TestAProfileCanOnlyRaiseWhatIsNeverLowered(t *testing.T) {
 			}
 		}
 	}
-	if seen < 10 {
-		t.Errorf("%d rules are lower bounds that kt applies, want 10 or more", seen)
-	}
+	must.True(t, seen >= 10, "%d rules are lower bounds that kt applies, want 10 or more", seen)
 }
 
 func TestRulesOfAProfile(t *testing.T) {
@@ -279,9 +273,7 @@ func TestAWrongRowIsRefusedWithItsPlace(t *testing.T) {
 		}
 	}
 	for id := range functions() {
-		if !slices.Contains(IDs(), id) {
-			t.Errorf("%s is a function without a row", id)
-		}
+		must.True(t, slices.Contains(IDs(), id), "%s is a function without a row", id)
 	}
 }
 

@@ -148,9 +148,7 @@ func TestAScriptLeavesWhatIsNotAsItWas(t *testing.T) {
 			if status != row.status || !slices.Contains(strings.Split(out, "\n"), row.want) {
 				t.Errorf("the script ended with %d and said\n%s\nwant %d and\n%s", status, out, row.status, row.want)
 			}
-			if !strings.Contains(out, "changed    "+tcpRmemFile) {
-				t.Errorf("the script said\n%s\nwant that it went on with %s", out, tcpRmemFile)
-			}
+			must.True(t, strings.Contains(out, "changed    "+tcpRmemFile), "the script said\n%s\nwant that it went on with %s", out, tcpRmemFile)
 		})
 	}
 }
@@ -160,9 +158,7 @@ func undoOf(t *testing.T, script string) string {
 	t.Helper()
 	b := must.Have(os.ReadFile(script))(t)
 	_, text, ok := strings.Cut(string(b), "\n# To undo it:\n")
-	if !ok {
-		t.Fatal("the script does not say how to undo it")
-	}
+	must.Hold(t, ok, "the script does not say how to undo it")
 	text, _, _ = strings.Cut(text, "\n\n")
 	return strings.ReplaceAll("\n"+text+"\n", "\n#   ", "\n")
 }
@@ -260,23 +256,17 @@ func TestAScriptSaysHowToUndoIt(t *testing.T) {
 		"prlimit --pid 4711 --nofile='1024:524288'", "mount -o \"remount,bind,${kt_others:?},atime,relatime\" '/data/kafka1'",
 		"rmdir '/etc/udev/rules.d' '/etc/udev'",
 	} {
-		if !strings.Contains(got, "\n"+want+"\n") {
-			t.Errorf("what undoes the script is\n%s\nwant the line\n%s", got, want)
-		}
+		must.True(t, strings.Contains(got, "\n"+want+"\n"), "what undoes the script is\n%s\nwant the line\n%s", got, want)
 	}
 	for _, want := range []string{
 		"rm -f '" + DropIn("kafka.service") + "'\nsystemctl daemon-reload\nudevadm control --reload\n",
 		"# And of these folders the ones that it said it made:\nrmdir ",
 	} {
-		if !strings.Contains(got, "\n"+want) {
-			t.Errorf("what undoes the script is\n%s\nwant in it\n%s", got, want)
-		}
+		must.True(t, strings.Contains(got, "\n"+want), "what undoes the script is\n%s\nwant in it\n%s", got, want)
 	}
 	got = undoOf(t, scriptOf(t, planOfAll()[:1], ApplyOptions{}))
 	for _, word := range []string{"systemctl", "udevadm"} {
-		if strings.Contains(got, word) {
-			t.Errorf("what undoes a script without files that %s is about is\n%s", word, got)
-		}
+		must.True(t, !strings.Contains(got, word), "what undoes a script without files that %s is about is\n%s", word, got)
 	}
 	if got := undoOf(t, scriptOf(t, planOfAll()[:1], ApplyOptions{Runtime: true})); strings.Contains(got, "rmdir") {
 		t.Errorf("what undoes a script without files is\n%s\nwant no folder in it", got)
@@ -320,9 +310,7 @@ func TestWhatUndoesAScriptLeavesNothing(t *testing.T) {
 	old := syscall.Umask(0o077)
 	said, status := run(t, script, "KT_ROOT="+tree.root)
 	syscall.Umask(old)
-	if status != 0 {
-		t.Fatalf("the script ended with %d and said\n%s", status, said)
-	}
+	must.Hold(t, status == 0, "the script ended with %d and said\n%s", status, said)
 	if info, err := os.Stat(tree.at("/etc/udev")); err != nil || info.Mode().Perm() != 0o755 {
 		t.Errorf("Stat(/etc/udev) = %v, %v; want a folder that all may look into", info, err)
 	}
@@ -350,9 +338,7 @@ func TestWhatUndoesAScriptLeavesNothing(t *testing.T) {
 }
 
 func TestMountPointsAreWrittenAsTheKernelDoes(t *testing.T) {
-	if !strings.Contains(scriptMount, otherOptions) {
-		t.Error("what undoes a script keeps other mount options than the script")
-	}
+	must.True(t, strings.Contains(scriptMount, otherOptions), "what undoes a script keeps other mount options than the script")
 	for _, row := range []struct{ point, want string }{
 		{"/data/kafka1", "/data/kafka1"},
 		{"/a b", `/a\040b`},

@@ -122,9 +122,7 @@ func TestKilledAtAnyStepEverythingIsPutBack(t *testing.T) {
 					return
 				}
 			}
-			if step < 10 {
-				t.Errorf("%s has only %d steps: it was not killed in the middle of anything", row.act, step)
-			}
+			must.True(t, step >= 10, "%s has only %d steps: it was not killed in the middle of anything", row.act, step)
 		})
 	}
 }
@@ -163,9 +161,7 @@ func TestKilledTheNewerValueIsPutBack(t *testing.T) {
 			t.Fatalf("killed after step %d: %s after Rollback is %q, want %q", step, swappinessFile, got, "30\n")
 		}
 	}
-	if step < 5 {
-		t.Errorf("the second apply has only %d steps: it was not killed in the middle of anything", step)
-	}
+	must.True(t, step >= 5, "the second apply has only %d steps: it was not killed in the middle of anything", step)
 }
 
 func TestTheJournalIsOnDiskBeforeTheFirstChange(t *testing.T) {
@@ -182,7 +178,5 @@ func TestTheJournalIsOnDiskBeforeTheFirstChange(t *testing.T) {
 			break
 		}
 	}
-	if !journalled {
-		t.Errorf("Apply wrote no journal; its steps are\n%s", strings.Join(steps, "\n"))
-	}
+	must.True(t, journalled, "Apply wrote no journal; its steps are\n%s", strings.Join(steps, "\n"))
 }

@@ -210,9 +210,7 @@ func TestAWrittenFileIsANewOne(t *testing.T) {
 func TestEveryChangeOfTheCatalogueIsAmongTheTargets(t *testing.T) {
 	ids := IDs()
 	for _, target := range targets() {
-		if !slices.Contains(ids, target.setting) {
-			t.Errorf("%s is for %s, which is not in the catalogue", target.Path, target.setting)
-		}
+		must.True(t, slices.Contains(ids, target.setting), "%s is for %s, which is not in the catalogue", target.Path, target.setting)
 	}
 	for _, s := range Catalogue() {
 		inTable := slices.ContainsFunc(targets(), func(t target) bool { return t.setting == s.ID })
@@ -230,9 +228,7 @@ func TestEveryChangeOfTheCatalogueIsAmongTheTargets(t *testing.T) {
 			}
 		}
 	}
-	if seen == 0 {
-		t.Error("the fixtures' hosts want no change at all")
-	}
+	must.True(t, seen != 0, "the fixtures' hosts want no change at all")
 }
 
 // stubborn is a kernel that says no to some writes.
@@ -284,9 +280,7 @@ func TestWhatIsNotKeptIsTold(t *testing.T) {
 		return must.Have(tree.unkept())(t)
 	}
 	all := unkept()
-	if len(all) != 1 || all[0].New != "1" || all[0].Keep[0].Text != "vm.swappiness = 1" {
-		t.Fatalf("unkept = %+v, want swappiness of 1", all)
-	}
+	must.Hold(t, len(all) == 1 && all[0].New == "1" && all[0].Keep[0].Text == "vm.swappiness = 1", "unkept = %+v, want swappiness of 1", all)
 	mustApply(t, tree, []Change{Sysctl("vm.swappiness", "vm.swappiness", "1", "10")}, ApplyOptions{Persist: true})
 	mustApply(t, tree, one[:1], ApplyOptions{Runtime: true}) // as it is, for now
 	if all = unkept(); len(all) != 1 || all[0].Keep[0].Text != "vm.swappiness = 1" {

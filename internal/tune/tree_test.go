@@ -209,18 +209,14 @@ func unchanged(t *testing.T, tree *Tree, k *folderKernel, do func()) {
 	before := snapshotOf(t, tree.root)
 	k.writes = nil
 	do()
-	if len(k.writes) > 0 {
-		t.Errorf("kt wrote %q", k.writes)
-	}
+	must.True(t, len(k.writes) == 0, "kt wrote %q", k.writes)
 	sameTree(t, "the tree", before, snapshotOf(t, tree.root))
 }
 
 // failsWith fails the test if an error does not begin with some words.
 func failsWith(t *testing.T, what string, err error, want string) {
 	t.Helper()
-	if err == nil || !strings.HasPrefix(err.Error(), want) {
-		t.Errorf("%s = %v, want the error %q", what, err, want)
-	}
+	must.True(t, err != nil && strings.HasPrefix(err.Error(), want), "%s = %v, want the error %q", what, err, want)
 }
 
 // planOfAll is one change of every kind, and two of a pair.
@@ -266,18 +262,14 @@ func otherPlan() []Change {
 func mustApply(t *testing.T, tree *Tree, changes []Change, o ApplyOptions) []Outcome {
 	t.Helper()
 	outcomes, err := tree.Apply(changes, o)
-	if err != nil {
-		t.Fatalf("Apply: %v", err)
-	}
+	must.Hold(t, err == nil, "Apply: %v", err)
 	return outcomes
 }
 
 func mustRollback(t *testing.T, tree *Tree, force bool) []Undone {
 	t.Helper()
 	undone, err := tree.Rollback(force)
-	if err != nil {
-		t.Fatalf("Rollback: %v", err)
-	}
+	must.Hold(t, err == nil, "Rollback: %v", err)
 	return undone
 }
 
@@ -348,9 +340,7 @@ func TestRemountChangesNothingElse(t *testing.T) {
 		t.Helper()
 		mounts := must.Have(host.System().Mounts())(t)
 		m, ok := mountAt(mounts, dir)
-		if !ok {
-			t.Fatalf("%s is no mount", dir)
-		}
+		must.Hold(t, ok, "%s is no mount", dir)
 		return m
 	}
 	before := look()
@@ -381,9 +371,7 @@ func TestWriteGivesAFileItsValue(t *testing.T) {
 			f := must.Have(os.OpenFile(file, os.O_RDWR, 0))(t)
 			must.Do(t, errors.Join((systemKernel{}).Write(f, row.value), f.Close()))
 			got, err := os.ReadFile(file)
-			if err != nil || string(got) != row.want {
-				t.Errorf("Write(%q) over %q made %q, %v; want %q", row.value, row.old, got, err, row.want)
-			}
+			must.True(t, err == nil && string(got) == row.want, "Write(%q) over %q made %q, %v; want %q", row.value, row.old, got, err, row.want)
 		})
 	}
 }

@@ -96,9 +96,7 @@ func agent(t testing.TB, name string, s setup) (*node, *logged) {
 	for end := time.Now().Add(soon); errors.Is(err, syscall.EADDRINUSE) && time.Now().Before(end); n, err = s.start(l.add) {
 		<-time.After(20 * time.Millisecond)
 	}
-	if err != nil {
-		t.Fatalf("start %s: %v", name, err)
-	}
+	must.Hold(t, err == nil, "start %s: %v", name, err)
 	t.Cleanup(func() {
 		must.Err(t, "", n.end(false), "close %s", name)
 	})
@@ -125,9 +123,7 @@ func eventually(t testing.TB, what string, so func() bool) {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for end := time.Now().Add(soon); !so(); <-tick.C {
-		if time.Now().After(end) {
-			t.Fatalf("not within %v: %s", soon, what)
-		}
+		must.Hold(t, !time.Now().After(end), "not within %v: %s", soon, what)
 	}
 }
 
@@ -348,9 +344,7 @@ func TestGarbageChangesNothingAndIsToldOnce(t *testing.T) {
 					}
 				}
 				tcp, err := net.Dial("tcp", a.Addr())
-				if err != nil {
-					t.Fatalf("dial: %v", err)
-				}
+				must.Hold(t, err == nil, "dial: %v", err)
 				_, _ = tcp.Write(append(slices.Clone(header), junk...))
 				_ = tcp.Close()
 			}
@@ -389,9 +383,7 @@ func TestSixtyFourAgentsThatJoinAtOnceAllSeeAll(t *testing.T) {
 	wg.Wait()
 	began := time.Now()
 	for _, g := range agents {
-		if g == nil {
-			t.Fatal("an agent did not start")
-		}
+		must.Hold(t, g != nil, "an agent did not start")
 		sees(t, g, want...)
 	}
 	t.Logf("after %v", time.Since(began))

@@ -103,26 +103,18 @@ func FuzzDecode(f *testing.F) {
 			return
 		}
 		all := append([]string{info.Name, info.Role}, info.Tags...)
-		if len(all) > 2+tagsLimit {
-			t.Errorf("%d tags", len(info.Tags))
-		}
+		must.True(t, len(all) <= 2+tagsLimit, "%d tags", len(info.Tags))
 		for _, s := range all {
-			if !isText(s, metaLimit) {
-				t.Errorf("%q cannot be printed", s)
-			}
+			must.True(t, isText(s, metaLimit), "%q cannot be printed", s)
 		}
 		again, err := info.encode("")
 		if err != nil {
 			// Quoting may make what fitted too long.
-			if len(data) < metaLimit/6 {
-				t.Errorf("%+v cannot be sent on: %v", info, err)
-			}
+			must.True(t, len(data) >= metaLimit/6, "%+v cannot be sent on: %v", info, err)
 			return
 		}
 		back, err := decode(name, again)
-		if err != nil || !cmp.Equal(info, back, cmpopts.EquateEmpty()) {
-			t.Errorf("got %+v, %v, want %+v", back, err, info)
-		}
+		must.True(t, err == nil && cmp.Equal(info, back, cmpopts.EquateEmpty()), "got %+v, %v, want %+v", back, err, info)
 	})
 }
 
@@ -260,9 +252,7 @@ func TestTheTableTakesNoMoreThanItsBound(t *testing.T) {
 	for i := range maxMembers {
 		tab.here(Info{Name: fmt.Sprint("m", i)}, "", "", now)
 	}
-	if tab.hasRoom("another") || !tab.hasRoom("m7") {
-		t.Error("the bound holds for who is new, and for nobody else")
-	}
+	must.True(t, !tab.hasRoom("another") && tab.hasRoom("m7"), "the bound holds for who is new, and for nobody else")
 }
 
 // telling returns a Gossip without a network that says what it says to l.
@@ -318,9 +308,7 @@ func FuzzHear(f *testing.F) {
 		g := telling(l)
 		g.hear(line)
 		for _, text := range l.lines {
-			if !isText(text, 8*textLimit) {
-				t.Errorf("%q is told as %q", line, text)
-			}
+			must.True(t, isText(text, 8*textLimit), "%q is told as %q", line, text)
 		}
 	})
 }
@@ -356,9 +344,7 @@ func TestAnAgentIsNotStartedAndTheFlagIsNamed(t *testing.T) {
 		if err == nil {
 			err = errors.Join(errors.New("it started"), g.Close())
 		}
-		if !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: %v, want an error with %q", c.what, err, c.want)
-		}
+		must.True(t, strings.Contains(err.Error(), c.want), "%s: %v, want an error with %q", c.what, err, c.want)
 		if taken := strings.HasSuffix(c.want, "already in use"); taken != errors.Is(err, syscall.EADDRINUSE) {
 			t.Errorf("%s: %v: it is an error of a port that is taken: %v", c.what, err, !taken)
 		}
@@ -415,7 +401,5 @@ func TestAgentsOnAllInterfacesFindEachOther(t *testing.T) {
 	b, _ := agent(t, "b", setup{Bind: ":0", Advertise: "127.0.0.1:0", Key: key(t, 1), Join: []string{a.addr.String()}})
 	sees(t, a, "a alive", "b alive")
 	sees(t, b, "a alive", "b alive")
-	if slices.Contains([]string{a.Addr(), b.Addr()}, a.addr.String()) {
-		t.Errorf("bound to %s, advertised as %s", a.Addr(), a.addr)
-	}
+	must.True(t, !slices.Contains([]string{a.Addr(), b.Addr()}, a.addr.String()), "bound to %s, advertised as %s", a.Addr(), a.addr)
 }

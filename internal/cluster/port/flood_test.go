@@ -69,9 +69,7 @@ type flood struct {
 func (c *flood) come(t *testing.T, addr string, first []byte) {
 	t.Helper()
 	conn, err := net.Dial("tcp", addr)
-	if err != nil {
-		t.Fatalf("connection %d: %v", len(c.conns), err)
-	}
+	must.Hold(t, err == nil, "connection %d: %v", len(c.conns), err)
 	c.conns = append(c.conns, conn)
 	_, _ = conn.Write(first) // it may have been dropped
 	c.wg.Go(func() {
@@ -185,9 +183,7 @@ func TestAHandshakeIsBoundedInTimeAndBytes(t *testing.T) {
 			sent++
 			<-time.After(1100 * time.Millisecond)
 		}
-		if sent != 5 {
-			t.Errorf("%d bytes were taken, want the 5 that come within %v", sent, handshakeTimeout)
-		}
+		must.True(t, sent == 5, "%d bytes were taken, want the 5 that come within %v", sent, handshakeTimeout)
 		near, far = net.Pipe()
 		read := make(chan error, 1)
 		p.add(from{far, "10.0.0.7:1"}, func(c *pendingConn) {

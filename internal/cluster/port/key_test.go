@@ -32,12 +32,8 @@ func TestKeyIsNotShownByAnyVerb(t *testing.T) {
 
 func TestKeysDerivedForPurposesDiffer(t *testing.T) {
 	k := NewKey()
-	if k.Derive("a") == k.Derive("b") {
-		t.Error("two purposes got one key")
-	}
-	if k.Derive("a") == k.secret {
-		t.Error("a derived key is the key itself")
-	}
+	must.True(t, k.Derive("a") != k.Derive("b"), "two purposes got one key")
+	must.True(t, k.Derive("a") != k.secret, "a derived key is the key itself")
 	if again, err := ParseKey(k.Text()); err != nil || again.Derive("a") != k.Derive("a") {
 		t.Error("one purpose got two keys")
 	}
@@ -160,9 +156,7 @@ func FuzzParseKey(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		k, err := ParseKey(text)
 		if err != nil {
-			if k != (Key{}) {
-				t.Error("an error comes with a key")
-			}
+			must.True(t, k == (Key{}), "an error comes with a key")
 			return
 		}
 		must.Match(t, strings.TrimSpace(text), k.Text(), "ParseKey(%q) writes as", text)
@@ -172,15 +166,11 @@ func FuzzParseKey(f *testing.F) {
 func TestAllOwnersOfAKeyHaveOneIdentity(t *testing.T) {
 	key := newKey()
 	a, b := newIdentity(key), newIdentity(key)
-	if !bytes.Equal(a.der, b.der) || !a.private.Equal(b.private) {
-		t.Error("two owners of a key differ")
-	}
+	must.True(t, bytes.Equal(a.der, b.der) && a.private.Equal(b.private), "two owners of a key differ")
 	if other := newIdentity(newKey()); other.private.Equal(a.private) {
 		t.Error("two keys have one identity")
 	}
-	if bytes.Contains(a.der, key.secret[:]) || bytes.Contains(a.private, key.secret[:]) {
-		t.Error("the identity shows the key")
-	}
+	must.True(t, !bytes.Contains(a.der, key.secret[:]) && !bytes.Contains(a.private, key.secret[:]), "the identity shows the key")
 }
 
 func TestPEMIsACertificateThatGenericClientsTake(t *testing.T) {
@@ -188,9 +178,7 @@ func TestPEMIsACertificateThatGenericClientsTake(t *testing.T) {
 	text := key.PEM()
 	pair := must.Have(tls.X509KeyPair(text, text))(t)
 	roots := x509.NewCertPool()
-	if !roots.AppendCertsFromPEM(text) {
-		t.Fatal("there is no certificate in it")
-	}
+	must.Hold(t, roots.AppendCertsFromPEM(text), "there is no certificate in it")
 	a := serve(t, Options{Key: key}, nil)
 	for name, protocols := range map[string][]string{"ALPN of HTTP/2": {"h2"}, "no ALPN": nil} {
 		c, err := tls.Dial("tcp", a.addr, &tls.Config{Certificates: []tls.Certificate{pair}, RootCAs: roots, ServerName: "kt", NextProtos: protocols})
@@ -241,15 +229,11 @@ func TestAStrangerGetsNoByteBeyondTheHandshake(t *testing.T) {
 			_, _ = c.Write([]byte(preface))
 			got, err := io.ReadAll(c)
 			var alert *net.OpError
-			if len(got) > 0 || !errors.As(err, &alert) {
-				t.Errorf("%s, %q: %d bytes and %v, want none and an alert", name, proto, len(got), err)
-			}
+			must.True(t, len(got) == 0 && errors.As(err, &alert), "%s, %q: %d bytes and %v, want none and an alert", name, proto, len(got), err)
 			_ = c.Close()
 		}
 	}
-	if len(a.gossip.conns) > 0 || a.requests.Load() > 0 {
-		t.Error("a stranger was let in")
-	}
+	must.True(t, len(a.gossip.conns) == 0 && a.requests.Load() <= 0, "a stranger was let in")
 }
 
 func TestHandshakesAreTLS13WithEphemeralKeysAndNoSessions(t *testing.T) {
@@ -282,9 +266,7 @@ func TestHandshakesAreTLS13WithEphemeralKeysAndNoSessions(t *testing.T) {
 		}
 	}
 	const preSharedKey = 41
-	if slices.Contains(extensions, preSharedKey) {
-		t.Error("the dialling side offers a session")
-	}
+	must.True(t, !slices.Contains(extensions, preSharedKey), "the dialling side offers a session")
 	// An agent refuses what is older.
 	a := serve(t, Options{Key: key}, nil)
 	old := newIdentity(key).config(nil)
@@ -348,14 +330,10 @@ func TestARecordedSessionPlayedBackIsRefused(t *testing.T) {
 	answers(t, c, proxied)
 	c.CloseIdleConnections()
 	there, back := p.said()
-	if a.requests.Load() != 1 || len(there) == 0 {
-		t.Fatalf("%d requests, %d bytes", a.requests.Load(), len(there))
-	}
+	must.Hold(t, a.requests.Load() == 1 && len(there) != 0, "%d requests, %d bytes", a.requests.Load(), len(there))
 	for name, said := range map[string][]byte{"the dialling side": there, "the agent itself": back} {
 		conn, err := net.Dial("tcp", a.addr)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Hold(t, err == nil, "%v", err)
 		_ = conn.SetDeadline(time.Now().Add(soon))
 		_, _ = conn.Write(said)
 		_, err = io.ReadAll(conn) // the agent's side of a handshake, and the end
@@ -365,9 +343,7 @@ func TestARecordedSessionPlayedBackIsRefused(t *testing.T) {
 		}
 		_ = conn.Close()
 	}
-	if a.requests.Load() != 1 {
-		t.Errorf("%d requests, want the first one only", a.requests.Load())
-	}
+	must.True(t, a.requests.Load() == 1, "%d requests, want the first one only", a.requests.Load())
 }
 
 func TestHandshakesThatAreReflectedFail(t *testing.T) {
@@ -411,9 +387,7 @@ func TestPeersOfDifferentVersionsTellEachOther(t *testing.T) {
 	a := serve(t, Options{Key: key}, nil)
 	_, err := Dial(t.Context(), a.addr, key, "kt-http/3")
 	want := "it speaks version 2 of kt's protocol, this kt version 2: use the same kt on all hosts"
-	if !errors.Is(err, ErrVersion) || err.Error() != want {
-		t.Errorf("Dial: %v, want %s", err, want)
-	}
+	must.True(t, errors.Is(err, ErrVersion) && err.Error() == want, "Dial: %v, want %s", err, want)
 	eventually(t, "the agent tells", func() bool {
 		return strings.Contains(a.log.all(), "it speaks another version of kt's protocol: use the same kt on all hosts")
 	})

@@ -66,9 +66,7 @@ func TestAConnectionHasAsManyRequestsAtATimeAsItMay(t *testing.T) {
 	for range cap(done) {
 		must.Err(t, "", <-done, "a request")
 	}
-	if most != 3 || len(running) < 3 {
-		t.Errorf("%d requests at a time on one of %d connections, want 3", most, len(running))
-	}
+	must.True(t, most == 3 && len(running) >= 3, "%d requests at a time on one of %d connections, want 3", most, len(running))
 }
 
 func TestARequestMayBeHeldLongerThanReadsAndWritesMayTake(t *testing.T) {
@@ -228,9 +226,7 @@ func TestConnectionsOverAShareWaitAndThoseOfThisMachineDoNot(t *testing.T) {
 		leaveThird, overOwn := take(other)
 		take(third)
 		_, overTotal := take(third)
-		if overOwn.Load() || overTotal.Load() {
-			t.Errorf("a third of one source came: %v; a fourth in all: %v", overOwn.Load(), overTotal.Load())
-		}
+		must.True(t, !overOwn.Load() && !overTotal.Load(), "a third of one source came: %v; a fourth in all: %v", overOwn.Load(), overTotal.Load())
 		take(here)
 		if _, came := take(here); !came.Load() {
 			t.Error("this machine had to wait for others")
@@ -317,9 +313,7 @@ func TestSourcesBeyondTheirNumberShareTheirLines(t *testing.T) {
 		j.Flush()
 		<-time.After(2 * quiet)
 		j.Note(sourceOf(address("10.9.9.9:1")).String(), "later")
-		if len(j.of) > 2 {
-			t.Errorf("%d entries are kept", len(j.of))
-		}
+		must.True(t, len(j.of) <= 2, "%d entries are kept", len(j.of))
 	})
 }
 

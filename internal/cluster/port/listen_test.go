@@ -238,9 +238,7 @@ func TestAddressesAreReadWithTheirDefaults(t *testing.T) {
 		{"127.0.0.1:0", "127.0.0.1", 0},
 	} {
 		host, port, err := Split(c.in)
-		if err != nil || host != c.host || port != c.port {
-			t.Errorf("Split(%q) = %q, %d, %v, want %q, %d", c.in, host, port, err, c.host, c.port)
-		}
+		must.True(t, err == nil && host == c.host && port == c.port, "Split(%q) = %q, %d, %v, want %q, %d", c.in, host, port, err, c.host, c.port)
 	}
 	for _, in := range []string{"vm14:", "vm14:x", "vm14:70000", "vm14:-1", "a:b:c", "[fd00::1"} {
 		if host, port, err := Split(in); err == nil {
@@ -361,9 +359,7 @@ func eventually(t testing.TB, what string, so func() bool) {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for end := time.Now().Add(soon); !so(); <-tick.C {
-		if time.Now().After(end) {
-			t.Fatalf("not within %v: %s", soon, what)
-		}
+		must.Hold(t, !time.Now().After(end), "not within %v: %s", soon, what)
 	}
 }
 

@@ -68,9 +68,7 @@ func FuzzComplete(f *testing.F) {
 		args := append([]string{"java"}, strings.Split(line, "\x00")...)
 		for _, name := range []string{"JDK_JAVA_OPTIONS=", "JAVA_TOOL_OPTIONS=", "_JAVA_OPTIONS="} {
 			got, err := Complete(args, []string{name + variable}, func(string) (string, error) { return file, nil })
-			if err != nil || len(got) == 0 || got[0] != "java" {
-				t.Errorf("Complete(%q) = %q, %v", args, got, err)
-			}
+			must.True(t, err == nil && len(got) != 0 && got[0] == "java", "Complete(%q) = %q, %v", args, got, err)
 			ParseFlags(got)
 		}
 	})

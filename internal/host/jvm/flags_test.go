@@ -38,9 +38,7 @@ func FuzzParseFlags(f *testing.F) {
 	f.Fuzz(func(t *testing.T, line string) {
 		args := strings.Split(line, "\x00")
 		got := ParseFlags(args)
-		if got.Xmx < 0 || got.Xms < 0 {
-			t.Errorf("ParseFlags(%q): Xmx %d, Xms %d", args, got.Xmx, got.Xms)
-		}
+		must.True(t, got.Xmx >= 0 && got.Xms >= 0, "ParseFlags(%q): Xmx %d, Xms %d", args, got.Xmx, got.Xms)
 		if n := len(got.MainArgs); n > 0 && !cmp.Equal(args[len(args)-n:], got.MainArgs) {
 			t.Errorf("ParseFlags(%q).MainArgs = %q, not the end of the line", args, got.MainArgs)
 		}

@@ -98,9 +98,7 @@ func compare(t *testing.T, pid int) {
 func read(t *testing.T, pid int) jvm.Perf {
 	t.Helper()
 	files := host.System().Glob(fmt.Sprintf("tmp/hsperfdata_*/%d", pid))
-	if len(files) != 1 {
-		t.Fatalf("hsperfdata of %d: %q", pid, files)
-	}
+	must.Hold(t, len(files) == 1, "hsperfdata of %d: %q", pid, files)
 	b := must.Have(host.System().Read(files[0]))(t)
 	return must.Have(jvm.ParsePerf(b))(t)
 }
@@ -124,13 +122,9 @@ func same(t *testing.T, got jvm.Perf, columns map[string]float64) {
 		{"their time, s", seconds, columns["GCT"], 0.001},
 		{"heap, MiB", float64(got.HeapMax) / (1 << 20), 64, 0},
 	} {
-		if math.Abs(row.got-row.want) > row.within {
-			t.Errorf("%s = %g, but jstat says %g", row.says, row.got, row.want)
-		}
+		must.True(t, math.Abs(row.got-row.want) <= row.within, "%s = %g, but jstat says %g", row.says, row.got, row.want)
 	}
-	if got.Version == "" || got.Uptime <= 0 {
-		t.Errorf("ParsePerf = %+v", got)
-	}
+	must.True(t, got.Version != "" && got.Uptime > 0, "ParsePerf = %+v", got)
 }
 
 // table is a heading and a line of numbers; what a JVM does not have is "-".

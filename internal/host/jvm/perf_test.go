@@ -26,9 +26,7 @@ func TestTheFiguresAreThoseOfJstat(t *testing.T) {
 	for name, want := range must.Rows[map[string]Perf](t, "perf") {
 		t.Run(name, func(t *testing.T) {
 			got, err := ParsePerf(captured(t, name))
-			if err != nil {
-				t.Fatalf("ParsePerf(%s) = %v", name, err)
-			}
+			must.Hold(t, err == nil, "ParsePerf(%s) = %v", name, err)
 			about := cmpopts.EquateApprox(0, 1) // ticks are converted as floating point
 			ignore := cmpopts.IgnoreFields(Perf{}, "Values")
 			toFloat := cmp.Transformer("ns", func(d time.Duration) float64 { return float64(d) })
@@ -141,9 +139,7 @@ func FuzzParsePerf(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if p.Uptime < 0 || p.SafepointTime < 0 {
-			t.Errorf("uptime %v, safepoints %v", p.Uptime, p.SafepointTime)
-		}
+		must.True(t, p.Uptime >= 0 && p.SafepointTime >= 0, "uptime %v, safepoints %v", p.Uptime, p.SafepointTime)
 		for name, v := range p.Values {
 			if s, ok := v.(string); len(name)+len(s) > len(b) {
 				t.Errorf("%q (%d bytes, string %t) is longer than the file of %d", name, len(s), ok, len(b))

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/must"
 )
 
 // FuzzDisks: whatever the kernel writes, no counter is below 0, no name has a slash in
@@ -18,13 +19,9 @@ func FuzzDisks(f *testing.F) {
 	f.Add("1 2 x 9223372036854775807 1 9223372036854775807 1 1 1 9223372036854775807 1 1 9007199254740992 1\n\n8 0 sda -1")
 	f.Fuzz(func(t *testing.T, text string) {
 		all := parseDisks(text)
-		if len(all) > strings.Count(text, "\n")+1 {
-			t.Errorf("%d disks in %q", len(all), text)
-		}
+		must.True(t, len(all) <= strings.Count(text, "\n")+1, "%d disks in %q", len(all), text)
 		for name, d := range all {
-			if strings.Contains(name, "/") || slices.Min(d) < 0 {
-				t.Errorf("%q: %+v in %q", name, d, text)
-			}
+			must.True(t, !strings.Contains(name, "/") && slices.Min(d) >= 0, "%q: %+v in %q", name, d, text)
 		}
 	})
 }
@@ -36,13 +33,9 @@ func FuzzLinks(f *testing.F) {
 	f.Add("Inter-|   Receive | Transmit\n face |bytes packets errs\nx: 9223372036854775807 1 1 1 1 1 1 1 9007199254740992 1 1 9007199254740992 1")
 	f.Fuzz(func(t *testing.T, text string) {
 		all := parseLinks(text)
-		if len(all) > strings.Count(text, "\n")+1 {
-			t.Errorf("%d interfaces in %q", len(all), text)
-		}
+		must.True(t, len(all) <= strings.Count(text, "\n")+1, "%d interfaces in %q", len(all), text)
 		for name, l := range all {
-			if slices.Min(l) < 0 {
-				t.Errorf("%q: %+v in %q", name, l, text)
-			}
+			must.True(t, slices.Min(l) >= 0, "%q: %+v in %q", name, l, text)
 		}
 	})
 }
@@ -64,9 +57,7 @@ func FuzzSample(f *testing.F) {
 		m.now = time.Duration(ms) * time.Millisecond
 		v := w.Sample(m.now)
 		for name, cores := range map[string]float64{"CPU": v.CPU, "steal": v.Steal, "iowait": v.IOWait} {
-			if !(cores >= 0 && cores <= v.Cores) {
-				t.Errorf("%s: %v of %v cores", name, cores, v.Cores)
-			}
+			must.True(t, cores >= 0 && cores <= v.Cores, "%s: %v of %v cores", name, cores, v.Cores)
 		}
 		for _, d := range v.Disks {
 			if !(d.Busy >= 0 && d.Busy <= 1) || d.Read < 0 || d.Written < 0 || d.Read > sector*append(parseDisks(laterDisks)["sda"], 0)[0] {

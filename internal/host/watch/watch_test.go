@@ -248,9 +248,7 @@ func TestWhatComesAndGoesIsSeenAtTheNextLook(t *testing.T) {
 	}
 	m.now = findEvery
 	v := w.Sample(m.now)
-	if len(v.Disks) != 5 || v.Disks[4] != (host.DiskVitals{Name: "sdc"}) || v.Networks[1].Speed != 25e9 {
-		t.Errorf("Sample after it = %+v", v)
-	}
+	must.True(t, len(v.Disks) == 5 && v.Disks[4] == (host.DiskVitals{Name: "sdc"}) && v.Networks[1].Speed == 25e9, "Sample after it = %+v", v)
 	if len(v.Brokers) != 1 || v.Brokers[0] != (host.BrokerVitals{PID: 4712, Maps: 2, MapsLimit: 65530, HeapUsed: 5257464, HeapMax: 64 << 20}) {
 		t.Errorf("brokers after it = %+v, want no collections of one that was not there before", v.Brokers)
 	}
@@ -371,9 +369,7 @@ func TestThisMachineIsWatched(t *testing.T) {
 		must.Do(t, os.WriteFile(t.TempDir()+"/x", make([]byte, 1<<20), 0o600))
 	}
 	v := w.Sample(time.Second)
-	if v.At != time.Second || v.Interval < 300*time.Millisecond {
-		t.Errorf("At %v, Interval %v", v.At, v.Interval)
-	}
+	must.True(t, v.At == time.Second && v.Interval >= 300*time.Millisecond, "At %v, Interval %v", v.At, v.Interval)
 	if v.Cores < 1 || v.CPU <= 0 || v.CPU > v.Cores || v.Steal < 0 || v.Steal > v.CPU || v.IOWait < 0 || v.IOWait > v.Cores-v.CPU+1e-9 {
 		t.Errorf("CPU %+v", v)
 	}
@@ -384,14 +380,10 @@ func TestThisMachineIsWatched(t *testing.T) {
 		t.Errorf("memory %d, available %d, cache %d, dirty %d", v.Memory, v.Free, v.Cache, v.Dirty)
 	}
 	for _, d := range v.Disks {
-		if d.Name == "" || d.Busy < 0 || d.Busy > 1 || d.Read < 0 || d.Written < 0 {
-			t.Errorf("disk %+v", d)
-		}
+		must.True(t, d.Name != "" && d.Busy >= 0 && d.Busy <= 1 && d.Read >= 0 && d.Written >= 0, "disk %+v", d)
 	}
 	for _, n := range v.Networks {
-		if n.Name == "" || n.Name == "lo" || n.Speed < 0 || n.Sent < 0 || n.Received < 0 || n.Dropped < 0 {
-			t.Errorf("network %+v", n)
-		}
+		must.True(t, n.Name != "" && n.Name != "lo" && n.Speed >= 0 && n.Sent >= 0 && n.Received >= 0 && n.Dropped >= 0, "network %+v", n)
 	}
 }
 

@@ -127,9 +127,7 @@ func TestAHealthyClusterPassesEveryCheck(t *testing.T) {
 		found := find(r, name)
 		must.Match(t, n, len(found), "checks %s", name)
 		for _, one := range found {
-			if one.State != Pass || one.Advice != "" || one.Text == "" {
-				t.Errorf("%+v", one)
-			}
+			must.True(t, one.State == Pass && one.Advice == "" && one.Text != "", "%+v", one)
 		}
 	}
 	for _, trip := range find(r, "round trip") {

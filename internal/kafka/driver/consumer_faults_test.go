@@ -40,9 +40,7 @@ func newScene(t *testing.T, partitions int32) *scene {
 	var err error
 	s.fake, err = kfake.NewCluster(kfake.NumBrokers(3), kfake.SeedTopics(partitions, "t"), kfake.ListenFn(s.wire.listen),
 		kfake.BrokerConfigs(map[string]string{"group.consumer.heartbeat.interval.ms": "50"})) // else a rebalance takes seconds
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Hold(t, err == nil, "%v", err)
 	t.Cleanup(s.fake.Close)
 	s.cluster = connect(t, s.fake.ListenAddrs())
 	return s
@@ -265,9 +263,7 @@ func TestReadingGoesOnWhenALeaderRefusesForAWhile(t *testing.T) {
 			if end.ReadEnd != engine.ReadAll || w.Consumed != 2000 {
 				t.Errorf("%d records, end %q (%v), want 2000 and all; %v", w.Consumed, end.ReadEnd, end.ReadErr, w.FetchErrors)
 			}
-			if faults.Hits() == 0 {
-				t.Error("no fetch was refused")
-			}
+			must.True(t, faults.Hits() != 0, "no fetch was refused")
 			s.whole(v, 2000)
 		})
 	}
@@ -338,9 +334,7 @@ func TestABatchThatStaysCorruptedEndsReadingWhenItsTimeIsOver(t *testing.T) {
 	d := &between{Consumer: s.reader(readPlan(func(p *plan.Plan) { p.Read.Timeout = plan.Duration(300 * time.Millisecond) }), b, "check.crcs=true")}
 	w, end, v := s.readWith(d, d.Consumer, b, engine.Options{Started: func() { // the time has not begun
 		for n, err := d.reader.Read(t.Context(), 1000, 0); n > 0 || err != nil; n, err = d.reader.Read(t.Context(), 1000, 0) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Hold(t, err == nil, "%v", err)
 		}
 	}})
 	if end.ReadEnd != engine.ReadIdle || w.FetchErrors["client:OTHER"] == 0 {
@@ -470,12 +464,8 @@ func TestAnAnswerThatIsLost(t *testing.T) {
 				s.whole(v, 2000)
 				return
 			}
-			if v.Duplicated == 0 || v.Lost != 0 || v.AcknowledgedRead != 2000 {
-				t.Errorf("verdict %+v, want duplicates and nothing lost", v)
-			}
-			if len(v.Blame) != 1 || !strings.Contains(v.Blame[0], tc.blame) {
-				t.Errorf("blame %q, want %q", v.Blame, tc.blame)
-			}
+			must.True(t, v.Duplicated != 0 && v.Lost == 0 && v.AcknowledgedRead == 2000, "verdict %+v, want duplicates and nothing lost", v)
+			must.True(t, len(v.Blame) == 1 && strings.Contains(v.Blame[0], tc.blame), "blame %q, want %q", v.Blame, tc.blame)
 		})
 	}
 }
@@ -486,9 +476,7 @@ func TestARecordThatFailedAndIsThereIsResurrected(t *testing.T) {
 	d := s.sender(1000, "enable.idempotence=false", "retries=0")
 	d.Plan.Load.Rate = plan.Rate{PerSecond: 2000}
 	w := s.send(d, engine.Options{})
-	if w.Failed == 0 || w.Failed+w.Acknowledged != 1000 {
-		t.Fatalf("%d failed and %d acknowledged, want some of each", w.Failed, w.Acknowledged)
-	}
+	must.Hold(t, w.Failed != 0 && w.Failed+w.Acknowledged == 1000, "%d failed and %d acknowledged, want some of each", w.Failed, w.Acknowledged)
 	_, _, v := s.read(readPlan(nil), bookOf(d))
 	// The client fails with a batch what waits behind it, so not all that failed was sent.
 	if v.Resurrected == 0 || v.Resurrected > w.Failed || v.Failed != w.Failed || v.Lost != 0 || v.AcknowledgedRead != w.Acknowledged {
@@ -502,9 +490,7 @@ func TestARecordThatFailedAndIsNotThere(t *testing.T) {
 	s.fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "t", Err: kerr.InvalidRecord, Count: 1})
 	d := s.sender(1000)
 	w := s.send(d, engine.Options{})
-	if w.Failed == 0 {
-		t.Fatalf("none failed: %d acknowledged", w.Acknowledged)
-	}
+	must.Hold(t, w.Failed != 0, "none failed: %d acknowledged", w.Acknowledged)
 	_, _, v := s.read(readPlan(nil), bookOf(d))
 	must.Match(t, []int64{0, w.Failed, 0, w.Acknowledged}, []int64{v.Resurrected, v.Failed, v.Lost, v.AcknowledgedRead}, "verdict %+v", v)
 }

@@ -48,9 +48,7 @@ func TestAGroupGoesOnWhenItsCoordinatorRefusesForAWhile(t *testing.T) {
 			if end.ReadEnd != engine.ReadAll || w.Consumed != 2000 {
 				t.Errorf("%d records, end %q (%v), want 2000 and all; %v", w.Consumed, end.ReadEnd, end.ReadErr, w.FetchErrors)
 			}
-			if faults.Hits() == 0 {
-				t.Error("no request was refused")
-			}
+			must.True(t, faults.Hits() != 0, "no request was refused")
 			s.whole(v, 2000)
 		})
 	}
@@ -73,9 +71,7 @@ func TestACommitThatFailsIsCounted(t *testing.T) {
 			stamped(t, s.cluster, 1, 1000)
 			s.fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetCommit}, Group: "g", Err: kerr.OffsetMetadataTooLarge, Count: -1})
 			w, end, _ := s.read(readPlan(func(p *plan.Plan) { inGroup(p); p.Read.Commit, p.Load.Rate = how, inPolls }), nil)
-			if end.ReadEnd != engine.ReadAll || w.Consumed != 1000 {
-				t.Errorf("%d records, end %q, want 1000 and all", w.Consumed, end.ReadEnd)
-			}
+			must.True(t, end.ReadEnd == engine.ReadAll && w.Consumed == 1000, "%d records, end %q, want 1000 and all", w.Consumed, end.ReadEnd)
 			if w.Commits != 0 || w.FetchErrors["commit:OFFSET_METADATA_TOO_LARGE"] == 0 {
 				t.Errorf("%d commits, errors %v, want the failed commits counted", w.Commits, w.FetchErrors)
 			}
@@ -151,9 +147,7 @@ func TestAMemberThatComesAndGoes(t *testing.T) {
 			if end.ReadEnd != engine.ReadAll || w.Consumed-v.Redelivered+elsewhere != 4000 {
 				t.Errorf("%d records here, %d of them again, and %d elsewhere, end %q; want 4000 and all; %v", w.Consumed, v.Redelivered, elsewhere, end.ReadEnd, w.FetchErrors)
 			}
-			if w.Rebalances == 0 {
-				t.Error("no rebalance was counted")
-			}
+			must.True(t, w.Rebalances != 0, "no rebalance was counted")
 			if v.Lost+v.Duplicated+v.Reordered != 0 || v.AcknowledgedRead+v.Unchecked != 4000 || v.Unchecked < elsewhere {
 				t.Errorf("verdict %+v, want nothing wrong, and %d unchecked", v, elsewhere)
 			}
@@ -230,9 +224,7 @@ func TestAPartitionIsHandedOnWhenItsRecordsAreCounted(t *testing.T) {
 	d := s.reader(p, b, "group.protocol=consumer")
 	check := func(context.Context, *kgo.Client, map[string][]int32) {
 		committed, err := d.Cluster.CommittedOffsets(t.Context(), d.Layout, "g")
-		if err != nil {
-			t.Error(err)
-		}
+		must.True(t, err == nil, "%v", err)
 		for number, offset := range committed {
 			if counted := d.At.Groups[0].At(int32(number)).Next.Load(); offset > counted {
 				t.Errorf("partition %d is handed on at offset %d, and counted up to %d", number, offset, counted)
@@ -256,9 +248,7 @@ func TestAPartitionIsHandedOnWhenItsRecordsAreCounted(t *testing.T) {
 		return nil, nil, false
 	})
 	end, err := engine.Run(t.Context(), p, engine.Drivers{Read: d}, engine.Options{})
-	if err != nil || end.ReadErr != nil || end.ReadEnd != engine.ReadAll {
-		t.Fatalf("end %q: %v, %v", end.ReadEnd, err, end.ReadErr)
-	}
+	must.Hold(t, err == nil && end.ReadErr == nil && end.ReadEnd == engine.ReadAll, "end %q: %v, %v", end.ReadEnd, err, end.ReadErr)
 	if v := s.verdict(d, b); v.Lost != 0 || v.AcknowledgedRead+v.Unchecked != 4000 {
 		t.Errorf("verdict %+v, want nothing lost", v)
 	}
@@ -310,9 +300,7 @@ func TestABatchThatIsTooLargeIsPassedOverAndNamed(t *testing.T) {
 	}
 	must.Match(t, []int64{4, 1000, 0}, []int64{v.TooLarge, v.AcknowledgedRead, v.Lost}, "verdict %+v", v)
 	large := slices.DeleteFunc(w.Events, func(e stats.Event) bool { return e.Kind != stats.TooLarge })
-	if len(large) != 4 || large[0].Partitions[0] != 1 {
-		t.Errorf("events %+v, want 4 of partition 1", large)
-	}
+	must.True(t, len(large) == 4 && large[0].Partitions[0] == 1, "events %+v, want 4 of partition 1", large)
 }
 
 func TestAGroupCommitsPastABatchThatIsTooLarge(t *testing.T) {

@@ -51,9 +51,7 @@ func stamped(t *testing.T, c *kafka.Cluster, partitions int, records int64) *led
 	d.Plan.Load.Records = records
 	var sum total
 	must.Have(engine.Run(t.Context(), d.Plan, engine.Drivers{Send: d}, engine.Options{}, &sum))(t)
-	if sum.w.Acknowledged != records {
-		t.Fatalf("%d of %d records were acknowledged: %v", sum.w.Acknowledged, records, sum.w.Errors)
-	}
+	must.Hold(t, sum.w.Acknowledged == records, "%d of %d records were acknowledged: %v", sum.w.Acknowledged, records, sum.w.Errors)
 	return book(d)
 }
 

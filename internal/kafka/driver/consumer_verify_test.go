@@ -40,9 +40,7 @@ func TestWithoutAcknowledgementsAnEarlyEndIsNoLoss(t *testing.T) {
 	s.send(d, engine.Options{})
 	b := bookOf(d)
 	_, end, v := s.read(readPlan(func(p *plan.Plan) { p.Load.Records, p.Read.ToEnd = 500, false }), b)
-	if end.ReadEnd != engine.ReadCount || v.Lost != 0 {
-		t.Errorf("end %q, verdict %+v, want none lost", end.ReadEnd, v)
-	}
+	must.True(t, end.ReadEnd == engine.ReadCount && v.Lost == 0, "end %q, verdict %+v, want none lost", end.ReadEnd, v)
 	for _, lane := range b.Lanes {
 		must.Match(t, -1, lane.LastOffset, "partition %d: last offset", lane.Partition)
 	}
@@ -157,9 +155,7 @@ func TestACommitOutlivesReading(t *testing.T) {
 				return nil, errors.New("hang up"), !tc.answered
 			})
 			w, end, _ := s.readWith(d, d.Consumer, nil, engine.Options{Stop: stop})
-			if end.ReadEnd != engine.ReadStopped || w.Consumed == 0 {
-				t.Errorf("%d records, end %q, want some, and stopped", w.Consumed, end.ReadEnd)
-			}
+			must.True(t, end.ReadEnd == engine.ReadStopped && w.Consumed != 0, "%d records, end %q, want some, and stopped", w.Consumed, end.ReadEnd)
 			if tc.answered && (w.Commits == 0 || len(w.FetchErrors) > 0) || !tc.answered && (w.Commits > 0 || len(w.FetchErrors) == 0) {
 				t.Errorf("%d commits, errors %v", w.Commits, w.FetchErrors)
 			}
@@ -223,9 +219,7 @@ func TestACommitThatHangsDoesNotHoldUpWhoLeavesAtOnce(t *testing.T) {
 			var sum total
 			end, err := engine.Run(ctx, d.Plan, engine.Drivers{Read: d}, engine.Options{}, &sum)
 			close(ended)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Hold(t, err == nil, "%v", err)
 			if w := sum.w; end.ReadEnd != engine.ReadStopped || w.Consumed == 0 || w.Commits > 0 || len(w.FetchErrors) == 0 {
 				t.Errorf("%d records, end %q, %d commits, errors %v; want some, stopped, and the commit given up", w.Consumed, end.ReadEnd, w.Commits, w.FetchErrors)
 			}

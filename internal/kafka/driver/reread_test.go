@@ -156,9 +156,7 @@ func TestALogThatIsCutOffWhileItIsReadIsReadAgain(t *testing.T) {
 	}
 	d.Plan.Read.Timeout = plan.Duration(time.Minute) // of what is read again, on a busy machine
 	v := e.verdict(d, e.book())
-	if v.Lost != 40 || v.AcknowledgedRead != 150 || v.Unchecked != 0 || v.ReadAgain == 0 {
-		t.Errorf("verdict %+v, want 40 lost and 150 read", v)
-	}
+	must.True(t, v.Lost == 40 && v.AcknowledgedRead == 150 && v.Unchecked == 0 && v.ReadAgain != 0, "verdict %+v, want 40 lost and 150 read", v)
 }
 
 // The replica had been away since before the run began: what the run writes to it lies

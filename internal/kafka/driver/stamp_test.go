@@ -120,15 +120,11 @@ func TestAKeyDecidesThePartitionAsItDoesInTheClient(t *testing.T) {
 		got := s.next(key, 50).Partition
 		for name, c := range map[string]*kgo.Client{"franz-go": client, "kt without stamps": plain} {
 			want := must.Have(c.ProduceSync(t.Context(), &kgo.Record{Key: []byte(key)}).First())(t)
-			if got != want.Partition {
-				t.Errorf("key %s goes to partition %d, with %s to %d", key, got, name, want.Partition)
-			}
+			must.True(t, got == want.Partition, "key %s goes to partition %d, with %s to %d", key, got, name, want.Partition)
 		}
 		seen[got] = true
 	}
-	if len(seen) != partitions {
-		t.Errorf("%d of %d partitions have a key", len(seen), partitions)
-	}
+	must.True(t, len(seen) == partitions, "%d of %d partitions have a key", len(seen), partitions)
 }
 
 func TestAPartitionWithTooMuchOutstandingIsPassedOver(t *testing.T) {
@@ -143,9 +139,7 @@ func TestAPartitionWithTooMuchOutstandingIsPassedOver(t *testing.T) {
 		}
 		s.settle(r.Partition, r.seq, r.Offset, nil)
 	}
-	if len(stuck) > most || len(stuck) < s.most*10 {
-		t.Errorf("%d records for a partition that does not answer, want about %d", len(stuck), most)
-	}
+	must.True(t, len(stuck) <= most && len(stuck) >= s.most*10, "%d records for a partition that does not answer, want about %d", len(stuck), most)
 	for _, r := range stuck {
 		s.settle(r.Partition, r.seq, r.Offset, nil)
 	}
@@ -155,9 +149,7 @@ func TestAPartitionWithTooMuchOutstandingIsPassedOver(t *testing.T) {
 		counts[r.Partition]++
 		s.settle(r.Partition, r.seq, r.Offset, nil)
 	}
-	if counts[1] < 90 {
-		t.Errorf("%v records once it answers, want a third each", counts)
-	}
+	must.True(t, counts[1] >= 90, "%v records once it answers, want a third each", counts)
 }
 
 func TestWhenNoPartitionAnswersTheyTakeTurnsAllTheSame(t *testing.T) {
@@ -167,9 +159,7 @@ func TestWhenNoPartitionAnswersTheyTakeTurnsAllTheSame(t *testing.T) {
 		counts[s.next("", 100).Partition]++
 	}
 	for p, n := range counts {
-		if n < 900 || n > 1100 {
-			t.Errorf("partition %d got %d of 3000 records, want a third", p, n)
-		}
+		must.True(t, n >= 900 && n <= 1100, "partition %d got %d of 3000 records, want a third", p, n)
 	}
 }
 
@@ -378,9 +368,7 @@ func TestTheProcessesOfALoadReadAGroupToItsEnd(t *testing.T) {
 				go func() {
 					var sum total
 					end, err := engine.Run(s.Context(), share, engine.Drivers{Read: d}, engine.Options{Sources: []engine.Source{lagOf(d)}}, &sum)
-					if err != nil || end.ReadEnd != engine.ReadAll {
-						t.Errorf("end %q (%v, %v), want all", end.ReadEnd, end.ReadErr, err)
-					}
+					must.True(t, err == nil && end.ReadEnd == engine.ReadAll, "end %q (%v, %v), want all", end.ReadEnd, end.ReadErr, err)
 					sums <- sum.w
 				}()
 			}

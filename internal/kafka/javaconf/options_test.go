@@ -183,9 +183,7 @@ func checkMappings(t *testing.T, table []property, all []mapping, client func(*t
 			if cl.OptValues(name) == nil {
 				t.Errorf("%s: franz-go has no option %s", p.name, name)
 			}
-			if !tested[name] {
-				t.Errorf("%s: no mapping tests %s", p.name, name)
-			}
+			must.True(t, tested[name], "%s: no mapping tests %s", p.name, name)
 		}
 	}
 	if pause := cl.OptValue(kgo.RetryBackoffFn).(func(int) time.Duration)(1); pause != 3*time.Second {
@@ -235,9 +233,7 @@ func checkRows(t *testing.T, table []property) {
 	t.Helper()
 	seen := map[string]bool{}
 	for _, p := range table {
-		if seen[p.name] {
-			t.Errorf("%s: has two rows", p.name)
-		}
+		must.True(t, !seen[p.name], "%s: has two rows", p.name)
 		seen[p.name] = true
 		if p.note != "" && !strings.HasSuffix(p.note, ".") {
 			t.Errorf("%s: note %q is no sentence", p.name, p.note)

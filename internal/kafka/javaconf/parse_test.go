@@ -89,9 +89,7 @@ func missing(text, words string) string {
 // wants checks that an error holds these words; "" is no error.
 func wants(t *testing.T, err error, words string) {
 	t.Helper()
-	if (err != nil) != (words != "") {
-		t.Fatalf("error %v, want one with %q", err, words)
-	}
+	must.Hold(t, (err != nil) == (words != ""), "error %v, want one with %q", err, words)
 	if err != nil && missing(err.Error(), words) != "" {
 		t.Errorf("%q is not in: %v", missing(err.Error(), words), err)
 	}
@@ -148,9 +146,7 @@ func TestABadValueIsAnErrorThatNamesPropertyValueSourceAndRange(t *testing.T) {
 	check := func(tc badValue, err error) {
 		t.Run(tc.name, func(t *testing.T) {
 			wants(t, err, tc.words+" (from f)")
-			if strings.Contains(err.Error(), "hunter2") {
-				t.Errorf("it shows a secret: %v", err)
-			}
+			must.True(t, !strings.Contains(err.Error(), "hunter2"), "it shows a secret: %v", err)
 		})
 	}
 	for _, tc := range badProducerValues() {
@@ -258,9 +254,7 @@ func checkParse(t *testing.T, file string, lenient bool, parse func(map[string]p
 		return
 	}
 	cl, err := kgo.NewClient(options...)
-	if err != nil {
-		t.Fatalf("franz-go refuses: %v", err)
-	}
+	must.Hold(t, err == nil, "franz-go refuses: %v", err)
 	cl.Close()
 	again := map[string]plan.Given{}
 	for name, setting := range s {
@@ -269,9 +263,7 @@ func checkParse(t *testing.T, file string, lenient bool, parse func(map[string]p
 		}
 	}
 	s2, _, err := parse(again, false)
-	if err != nil {
-		t.Fatalf("the settings in effect do not parse: %v", err)
-	}
+	must.Hold(t, err == nil, "the settings in effect do not parse: %v", err)
 	for name, setting := range s {
 		if s2[name].Value != setting.Value && setting.Value != "" {
 			t.Errorf("%s: %q becomes %q", name, setting.Value, s2[name].Value)
@@ -424,9 +416,7 @@ func TestReadingBeginsWhereAutoOffsetResetSays(t *testing.T) {
 		{"a while back", "by_duration:PT1M0.5S", plan.From{}, plan.From{Time: time.UnixMilli(1_000_000_000 - 60_500)}, false},
 	} {
 		from, refuse := parseConsumer(t, "auto.offset.reset="+tc.reset).From(tc.given, now)
-		if from != tc.want || refuse != tc.refuse {
-			t.Errorf("%s: %v, refuse %v; want %v, %v", tc.name, from, refuse, tc.want, tc.refuse)
-		}
+		must.True(t, from == tc.want && refuse == tc.refuse, "%s: %v, refuse %v; want %v, %v", tc.name, from, refuse, tc.want, tc.refuse)
 	}
 }
 
@@ -438,9 +428,7 @@ func TestDurationsAreReadAsJavaWritesThem(t *testing.T) {
 		"P106751D": 106751 * 24 * time.Hour, "P106752D": -1, "P9999999999999999999D": -1,
 	} {
 		got, err := parseISODuration(text)
-		if (err != nil) != (want < 0) || err == nil && got != want {
-			t.Errorf("%q: %v, %v, want %v", text, got, err, want)
-		}
+		must.True(t, (err != nil) == (want < 0) && (err != nil || got == want), "%q: %v, %v, want %v", text, got, err, want)
 	}
 }
 

@@ -40,9 +40,7 @@ var named = []string{"*"}
 func mustParse(t *testing.T, pairs ...string) Settings {
 	t.Helper()
 	s, warnings, err := Parse(given(pairs...), named, nothing)
-	if err != nil || len(warnings) > 0 {
-		t.Fatalf("%q: %v, %v", pairs, warnings, err)
-	}
+	must.Hold(t, err == nil && len(warnings) == 0, "%q: %v, %v", pairs, warnings, err)
 	return s
 }
 
@@ -236,12 +234,8 @@ func TestTheTableIsThatOfKafka(t *testing.T) {
 		if p.Name != urlPassword { // the one that is kt's own
 			got = append(got, line)
 		}
-		if p.Kt == "" {
-			t.Errorf("%s: nothing says what kt does with it", p.Name)
-		}
-		if !Is(p.Name) {
-			t.Errorf("%s is no security property", p.Name)
-		}
+		must.True(t, p.Kt != "", "%s: nothing says what kt does with it", p.Name)
+		must.True(t, Is(p.Name), "%s is no security property", p.Name)
 	}
 	must.Match(t, want, got, "properties")
 }
@@ -259,9 +253,7 @@ func TestOnlyWhatIsKnownToBeNoSecretIsShown(t *testing.T) {
 // jaas_java.txt is what Kafka itself made of the lines of jaas.txt: see Jaas.java.
 func TestJAASIsReadAsKafkaReadsIt(t *testing.T) {
 	given, wanted := lines(t, "testdata/jaas.txt"), lines(t, "testdata/jaas_java.txt")
-	if len(given) != len(wanted) {
-		t.Fatalf("%d lines and %d answers", len(given), len(wanted))
-	}
+	must.Hold(t, len(given) == len(wanted), "%d lines and %d answers", len(given), len(wanted))
 	for i, text := range given {
 		got := "error"
 		if m, err := parseJAAS(strings.ReplaceAll(text, `\u000a`, "\n")); err == nil {
@@ -335,13 +327,9 @@ func FuzzJAAS(f *testing.F) {
 			again += " " + quote(name) + "=" + quote(value.Reveal())
 		}
 		n, err := parseJAAS(again + ";")
-		if err != nil || len(n.options) != len(m.options) {
-			t.Fatalf("%q: %v, %d of %d options", again, err, len(n.options), len(m.options))
-		}
+		must.Hold(t, err == nil && len(n.options) == len(m.options), "%q: %v, %d of %d options", again, err, len(n.options), len(m.options))
 		for name := range m.options {
-			if n.option(name) != m.option(name) {
-				t.Errorf("option %q is %q, was %q", name, n.option(name), m.option(name))
-			}
+			must.True(t, n.option(name) == m.option(name), "option %q is %q, was %q", name, n.option(name), m.option(name))
 		}
 	})
 }

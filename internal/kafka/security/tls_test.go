@@ -238,9 +238,7 @@ func TestOneConfigurationChecksEachHostByItsOwnName(t *testing.T) {
 		config := must.Have(s.TLS(""))(t)
 		_, port, _ := net.SplitHostPort(r.served)
 		conn, err := tls.Dial("tcp", net.JoinHostPort(r.host, port), config)
-		if (err == nil) != r.want {
-			t.Errorf("%+v: %v", r, err)
-		}
+		must.True(t, (err == nil) == r.want, "%+v: %v", r, err)
 		if err == nil {
 			_ = conn.Close()
 		}

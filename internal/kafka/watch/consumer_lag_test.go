@@ -101,9 +101,7 @@ func TestWhatIsDeletedIsNotReadElsewhere(t *testing.T) {
 		}
 	}
 	at.Groups[0].At(0).Owner.Store(1) // a reader of this process passes over what is deleted, and counts it
-	if at.AtEndOffsets() {
-		t.Error("reading is over before its reader has seen that records are deleted")
-	}
+	must.True(t, !at.AtEndOffsets(), "reading is over before its reader has seen that records are deleted")
 }
 
 func TestPartitionsThatAreAddedAreNamedInTheOrderOfTheirNumbers(t *testing.T) {
@@ -236,7 +234,5 @@ func TestForecastsOfALongLoadAreBounded(t *testing.T) {
 			t.Errorf("%s keeps %d readings in the memory of %d", fmt.Sprint(key), len(d.seen), cap(d.seen))
 		}
 	}
-	if events == 0 || events > 3*25 {
-		t.Errorf("%d events of three directories", events)
-	}
+	must.True(t, events != 0 && events <= 3*25, "%d events of three directories", events)
 }

@@ -317,9 +317,7 @@ func TestAboveABoundTheLagIsNotMeasured(t *testing.T) {
 		}
 		got := v.questions(func(broker int32) bool { return broker != 3 })
 		if n > maxLagPartitions {
-			if got != nil {
-				t.Errorf("of %d partitions: questions to %d brokers, want none", n, len(got))
-			}
+			must.True(t, got == nil, "of %d partitions: questions to %d brokers, want none", n, len(got))
 			continue
 		}
 		for broker := int32(1); broker <= 2; broker++ {

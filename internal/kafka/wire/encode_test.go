@@ -136,9 +136,7 @@ func FuzzBatchesAreReadByFranzGo(f *testing.F) {
 		var h head
 		h.put(identity{id: 7, epoch: 3, sequence: 11}, times{1_700_000_000_000, 1_700_000_000_000}, records, e)
 		got := decode(t, append(h[:], e.records...))
-		if len(got) != records {
-			t.Fatalf("%d records, want %d", len(got), records)
-		}
+		must.Hold(t, len(got) == records, "%d records, want %d", len(got), records)
 		bytesOf := 0
 		for i, r := range got {
 			bytesOf += len(r.Key) + len(r.Value)
@@ -177,9 +175,7 @@ func TestOneLargeRecordLeavesBatchesFull(t *testing.T) {
 			must.Match(t, 1, pool.full, "records, and one where all may be large")
 			continue
 		}
-		if pool.full < 20 {
-			t.Errorf("a batch has %d records", pool.full)
-		}
+		must.True(t, pool.full >= 20, "a batch has %d records", pool.full)
 		for i := range pool.templates {
 			if n := headSize + len(pool.batch(i, pool.full).records); n > limit {
 				t.Errorf("batch %d has %d bytes", i, n)
@@ -322,9 +318,7 @@ func FuzzFetchedBytes(f *testing.F) {
 				before, left := c.next, len(c.bytes)
 				err := k.run(limit)
 				n, bytes = n+k.n, bytes+k.bytes
-				if c.next < before || k.n > limit {
-					t.Fatalf("from offset %d to %d, %d records of at most %d", before, c.next, k.n, limit)
-				}
+				must.Hold(t, c.next >= before && k.n <= limit, "from offset %d to %d, %d records of at most %d", before, c.next, k.n, limit)
 				if err != nil {
 					return n, bytes, c.next, true
 				}

@@ -87,9 +87,7 @@ func TestABatchIsKnownByItsHeader(t *testing.T) {
 					tc.change(p)
 				}
 			}, append(strings.Fields(tc.properties), "batch.size=4000")...)
-			if w.Acknowledged != 5003 {
-				t.Fatalf("%d acknowledged, %d failed: %v", w.Acknowledged, w.Failed, w.Errors)
-			}
+			must.Hold(t, w.Acknowledged == 5003, "%d acknowledged, %d failed: %v", w.Acknowledged, w.Failed, w.Errors)
 			must.Match(t, d.Plan.Payload.Kind == plan.Monotonic, d.each, "records were encoded one by one")
 			b := s.book(d)
 			v, read := s.verdict(b)

@@ -63,9 +63,7 @@ func TestSequencesWrapInTheMiddleOfALoad(t *testing.T) {
 			}
 		}
 	}
-	if wrapped < 3 {
-		t.Errorf("the sequences of %d lanes wrapped, want those of 3 partitions at least", wrapped)
-	}
+	must.True(t, wrapped >= 3, "the sequences of %d lanes wrapped, want those of 3 partitions at least", wrapped)
 	v, _ := (&readScene{s}).verdict(s.book(d))
 	sound(t, v, 50_000)
 }

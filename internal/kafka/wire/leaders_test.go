@@ -61,16 +61,10 @@ func TestTheHighestEpochNamesTheLeader(t *testing.T) {
 	s := newScene(t, 1)
 	l := s.leaders()
 	first := l.leader(0)
-	if first.broker < 0 || l.topicID("t") == [16]byte{} {
-		t.Fatalf("leader %+v, topic id %x", first, l.topicID("t"))
-	}
+	must.Hold(t, first.broker >= 0 && l.topicID("t") != [16]byte{}, "leader %+v, topic id %x", first, l.topicID("t"))
 	hint := leader{(first.broker + 1) % 3, first.epoch + 1}
-	if !l.hear(0, hint) || l.leader(0) != hint {
-		t.Errorf("leader %+v, want %+v", l.leader(0), hint)
-	}
-	if l.hear(0, first) || l.leader(0) != hint {
-		t.Errorf("leader %+v after older news, want %+v", l.leader(0), hint)
-	}
+	must.True(t, l.hear(0, hint) && l.leader(0) == hint, "leader %+v, want %+v", l.leader(0), hint)
+	must.True(t, !l.hear(0, first) && l.leader(0) == hint, "leader %+v after older news, want %+v", l.leader(0), hint)
 	if s.ask(l); l.leader(0) != hint { // the brokers do not know it yet
 		t.Errorf("leader %+v after an older answer, want %+v", l.leader(0), hint)
 	}
@@ -120,9 +114,7 @@ func TestAnAnswerThatNobodyTakesGoesWithItsConnection(t *testing.T) {
 		i.answers.Range(func(any, any) bool { n++; return true })
 		return n
 	}
-	if held() != 1 {
-		t.Fatalf("%d answers before the connection ends, want 1", held())
-	}
+	must.Hold(t, held() == 1, "%d answers before the connection ends, want 1", held())
 	if err := c.Close(); err != nil || held() != 0 {
 		t.Errorf("%v, %d answers after the connection has ended", err, held())
 	}
@@ -232,9 +224,7 @@ func TestPartitionsThatATopicGetsAreReadFromTheirStart(t *testing.T) {
 			for _, e := range told(&w, stats.PartitionsAdded) {
 				n += e.Count
 			}
-			if n != 3 {
-				t.Errorf("events %v, want them to tell of 3 partitions", w.Events)
-			}
+			must.True(t, n == 3, "events %v, want them to tell of 3 partitions", w.Events)
 		})
 	}
 }

@@ -152,16 +152,12 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 					t.Fatalf("key %q, headers %v", r.Key, r.Headers)
 				}
 			}
-			if w.Bytes != int64(size) || len(seen) != 3 {
-				t.Errorf("%d bytes were counted, and %d read, of partitions %v", w.Bytes, size, seen)
-			}
+			must.True(t, w.Bytes == int64(size) && len(seen) == 3, "%d bytes were counted, and %d read, of partitions %v", w.Bytes, size, seen)
 			batches, inBatches := int64(0), int64(0)
 			for _, b := range w.Brokers {
 				batches, inBatches = batches+b.Batches, inBatches+b.Records
 			}
-			if inBatches != records || batches == 0 || w.BatchFill.Count() != batches {
-				t.Errorf("%d records in %d batches", inBatches, batches)
-			}
+			must.True(t, inBatches == records && batches != 0 && w.BatchFill.Count() == batches, "%d records in %d batches", inBatches, batches)
 		})
 	}
 }
@@ -207,9 +203,7 @@ func TestRecordsSurviveFaultsOnce(t *testing.T) {
 			const records, faults = 3000, 3
 			refused := s.inject(f, faults)
 			_, w := s.send(records, func(p *plan.Plan) { p.Payload.Stamp = true }, "batch.size=2000", "retry.backoff.ms=1", "retry.backoff.max.ms=1")
-			if refused.Load() != faults {
-				t.Fatalf("%d faults, want %d", refused.Load(), faults)
-			}
+			must.Hold(t, refused.Load() == faults, "%d faults, want %d", refused.Load(), faults)
 			if (w.Failed > 0) != (f.want != "") || w.Errors[f.want] != w.Failed || w.Acknowledged+w.Failed != records {
 				t.Errorf("%d acknowledged, %d failed: %v", w.Acknowledged, w.Failed, w.Errors)
 			}
@@ -275,9 +269,7 @@ func TestWhatAPlanAsksForInVainIsNamed(t *testing.T) {
 		"--key-distribution range": Fits(keyed, settings(t)),
 		"RoundRobinPartitioner":    Fits(&plan.Plan{Payload: plan.Payload{Keys: plan.NoKeys}}, settings(t, "partitioner.class=org.apache.kafka.clients.producer.RoundRobinPartitioner")),
 	} {
-		if len(errs) != 1 || !strings.Contains(errs[0].Error(), want) {
-			t.Errorf("%v, want one that names %s", errs, want)
-		}
+		must.True(t, len(errs) == 1 && strings.Contains(errs[0].Error(), want), "%v, want one that names %s", errs, want)
 	}
 	if errs := Fits(keyed, settings(t, "partitioner.ignore.keys=true")); errs != nil {
 		t.Errorf("keys that choose nothing: %v", errs)
@@ -326,9 +318,7 @@ func TestABatchWaitsForALeader(t *testing.T) {
 			w.leaders.forget(int32(p))
 		}
 	}})
-	if w.Acknowledged != 1000 {
-		t.Fatalf("%d acknowledged, %d failed: %v", w.Acknowledged, w.Failed, w.Errors)
-	}
+	must.Hold(t, w.Acknowledged == 1000, "%d acknowledged, %d failed: %v", w.Acknowledged, w.Failed, w.Errors)
 	s.read(1000)
 }
 
@@ -363,9 +353,7 @@ func TestABatchThatWasNotSentRenewsNoProducer(t *testing.T) {
 			if w.Failed == 0 || w.Acknowledged == 0 || w.Errors[tc.want] != w.Failed || w.Acknowledged+w.Failed != 1000 {
 				t.Errorf("%d acknowledged, %d failed: %v", w.Acknowledged, w.Failed, w.Errors)
 			}
-			if renewed(&w) {
-				t.Errorf("events %+v", w.Events)
-			}
+			must.True(t, !renewed(&w), "events %+v", w.Events)
 			s.read(w.Acknowledged)
 		})
 	}

@@ -423,9 +423,7 @@ func TestAnswersLieInMemoryThatIsUsedAgain(t *testing.T) {
 		t.Errorf("%d records, end %q (%v)", sum.Consumed, end.ReadEnd, end.ReadErr)
 	}
 	i := &w.readers[0].responses
-	if i.last.Load() < 20 {
-		t.Errorf("%d answers, want 20 or more", i.last.Load())
-	}
+	must.True(t, i.last.Load() >= 20, "%d answers, want 20 or more", i.last.Load())
 	i.answers.Range(func(id, _ any) bool {
 		t.Errorf("nobody took answer %d", id)
 		return true

@@ -37,9 +37,7 @@ func TestLettersWithoutRepetitionsAreCompressed(t *testing.T) {
 	} {
 		compressed, kind := producing(t, 1024, "compression.type="+codec).Compressor().Compress(new(bytes.Buffer), records)
 		ratio := float64(len(compressed)) / float64(len(records))
-		if ratio < want.low || ratio > want.high {
-			t.Errorf("%s: %.3f, want %.2f to %.2f", codec, ratio, want.low, want.high)
-		}
+		must.True(t, ratio >= want.low && ratio <= want.high, "%s: %.3f, want %.2f to %.2f", codec, ratio, want.low, want.high)
 		if back, err := kgo.DefaultDecompressor().Decompress(compressed, kind); err != nil || !bytes.Equal(back, records) {
 			t.Errorf("%s: %d bytes came back of %d, %v", codec, len(back), len(records), err)
 		}
@@ -88,7 +86,5 @@ func given(words []string) map[string]plan.Given {
 
 // A plan cannot ask the ledger how large its stamps are: neither may import the other.
 func TestAPlanLeavesRoomForTheStampOfTheLedger(t *testing.T) {
-	if plan.StampBytes != ledger.StampSize {
-		t.Errorf("plan.StampBytes is %d, and a stamp takes %d bytes", plan.StampBytes, ledger.StampSize)
-	}
+	must.True(t, plan.StampBytes == ledger.StampSize, "plan.StampBytes is %d, and a stamp takes %d bytes", plan.StampBytes, ledger.StampSize)
 }

@@ -64,16 +64,12 @@ func TestRunsOfOtherStepsAreShownOverTheSameTime(t *testing.T) {
 	rates, p99 := newRunPage(short).along(times, 1)
 	for i, want := range []struct{ rate, p99 float64 }{{30, 0.002}, {0, 0}, {70, 0.004}} {
 		if want.rate == 0 {
-			if rates[i] == rates[i] || p99[i] == p99[i] {
-				t.Errorf("second %d: %v and %v, want a hole", i, rates[i], p99[i])
-			}
+			must.True(t, rates[i] != rates[i] && p99[i] != p99[i], "second %d: %v and %v, want a hole", i, rates[i], p99[i])
 		} else if rates[i] != want.rate || p99[i] != want.p99 {
 			t.Errorf("second %d: %v and %v, want %+v", i, rates[i], p99[i], want)
 		}
 	}
-	if len(times) < 40 || rates[30] == rates[30] {
-		t.Errorf("%d steps, the last of the short run is not its end", len(times))
-	}
+	must.True(t, len(times) >= 40 && rates[30] != rates[30], "%d steps, the last of the short run is not its end", len(times))
 }
 
 func TestNothingOfSeveralRunsIsMarkup(t *testing.T) {
@@ -179,9 +175,7 @@ func isGoldenText(t *testing.T, name, got string) {
 		return
 	}
 	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatalf("%v; write it with: go test ./internal/report/page -update", err)
-	}
+	must.Hold(t, err == nil, "%v; write it with: go test ./internal/report/page -update", err)
 	must.Match(t, string(want), got, "%s", path)
 }
 
@@ -201,9 +195,7 @@ func TestThePolicyAllowsTheBlocksOfThePageAndNothingElse(t *testing.T) {
 	want := "default-src 'none'; style-src " + hash(style) + "; script-src " + hash(loader) + " " + hash(scripts()) + "; img-src data:; base-uri 'none'; form-action 'none'"
 	must.Match(t, want, policy, "the policy")
 	for _, forbidden := range []string{" style=", " onclick=", " onload=", "javascript:", "<link rel=\"stylesheet", " src="} {
-		if strings.Contains(page, forbidden) {
-			t.Errorf("the page has %q, which its policy does not allow", forbidden)
-		}
+		must.True(t, !strings.Contains(page, forbidden), "the page has %q, which its policy does not allow", forbidden)
 	}
 	if at := strings.Index(page, "<style>"); at < strings.Index(page, policy) {
 		t.Error("the style is before the policy")
@@ -214,9 +206,7 @@ func between(t *testing.T, s, from, to string) string {
 	t.Helper()
 	_, s, ok := strings.Cut(s, from)
 	s, _, end := strings.Cut(s, to)
-	if !ok || !end {
-		t.Fatalf("nothing between %q and %q", from, to)
-	}
+	must.Hold(t, ok && end, "nothing between %q and %q", from, to)
 	return s
 }
 
@@ -237,9 +227,7 @@ func TestAPageIsReadBackAsTheRunThatItShows(t *testing.T) {
 	for name, r := range runs() {
 		page := pageOf(t, r)
 		got, err := merge.Read(strings.NewReader(page), int64(len(page)))
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
+		must.Hold(t, err == nil, "%s: %v", name, err)
 		for format, write := range report.Formats {
 			if (name == "consume" || name == "unlimited") && format != "json" {
 				continue // made up, they have counts that no such run has and no document of it shows
@@ -269,9 +257,7 @@ func TestThePageShowsTheNumbersThatTheScreenShows(t *testing.T) {
 				points = append(points, x)
 			}
 		}
-		if len(points) != len(page.times) {
-			t.Fatalf("%s: %d points, the screen has %d", name, len(page.times), len(points))
-		}
+		must.Hold(t, len(points) == len(page.times), "%s: %d points, the screen has %d", name, len(page.times), len(points))
 		rates, quantiles := page.throughput(), page.quantiles()
 		for i, x := range points {
 			want := map[string]float64{"acknowledged": float64(x.Acknowledged) / x.Seconds, "p50": us(x.P50), "p99": us(x.P99)}
@@ -311,9 +297,7 @@ func TestNothingInARunFileIsMarkup(t *testing.T) {
 	r.Hosts = []result.HostRow{{Host: hostile, Role: hostile}}
 	page := pageOf(t, r)
 	for _, bad := range []string{"<script>alert", "<img src=x", "onerror=alert(2)>"} {
-		if strings.Contains(page, bad) {
-			t.Errorf("the page has %q", bad)
-		}
+		must.True(t, !strings.Contains(page, bad), "the page has %q", bad)
 	}
 	must.Match(t, 4, strings.Count(page, "<script"), "the page has scripts")
 	if text := textOf(page); strings.Count(text, hostile) < 10 {
@@ -366,9 +350,7 @@ func TestAPageIsSmall(t *testing.T) {
 		f.Finish(result.Trailer{Ended: result.Completed, ElapsedSeconds: float64(tc.seconds), SendingSeconds: float64(tc.seconds)})
 		page := pageOf(t, f.Result())
 		t.Logf("%s: %d bytes", tc.name, len(page))
-		if len(page) > tc.most {
-			t.Errorf("%s takes %d bytes, at most %d are allowed", tc.name, len(page), tc.most)
-		}
+		must.True(t, len(page) <= tc.most, "%s takes %d bytes, at most %d are allowed", tc.name, len(page), tc.most)
 	}
 }
 
@@ -395,13 +377,9 @@ func TestAnOutageIsShadedAndItsEventsAreMarked(t *testing.T) {
 	var classes []string
 	for _, b := range tl.Bands {
 		classes = append(classes, b.Class)
-		if b.To < b.From || b.To > tl.To {
-			t.Errorf("a band from %g to %g s, of %g s", b.From, b.To, tl.To)
-		}
+		must.True(t, b.To >= b.From && b.To <= tl.To, "a band from %g to %g s, of %g s", b.From, b.To, tl.To)
 	}
-	if !slices.Contains(classes, "outage") || !slices.Contains(classes, "gap") {
-		t.Errorf("bands: %v", classes)
-	}
+	must.True(t, slices.Contains(classes, "outage") && slices.Contains(classes, "gap"), "bands: %v", classes)
 	if len(tl.Marks) != 2 || tl.Marks[0].Class != "neutral" || tl.Marks[1].Class != "worst" || tl.Marks[1].Number != 2 {
 		t.Errorf("marks: %+v", tl.Marks)
 	}
@@ -411,9 +389,7 @@ func TestAnOutageIsShadedAndItsEventsAreMarked(t *testing.T) {
 
 func TestMarksThatAreTooNearHaveOneLabel(t *testing.T) {
 	got := drawn(t, "picture", newPicture(&doc.Chart{Time: &doc.Timeline{To: 100, Marks: []doc.Event{{At: 1, Number: 1}, {At: 1.5, Number: 2}, {At: 90, Number: 3}}}, XUnit: timeUnit, Unit: rateUnit}))
-	if !strings.Contains(got, ">1–2<") || !strings.Contains(got, ">3<") || strings.Contains(got, ">2<") {
-		t.Error(got)
-	}
+	must.True(t, strings.Contains(got, ">1–2<") && strings.Contains(got, ">3<") && !strings.Contains(got, ">2<"), "%v", got)
 }
 
 func TestARunWithoutASecondHasAPage(t *testing.T) {

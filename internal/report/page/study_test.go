@@ -123,9 +123,7 @@ func isSound(t *testing.T, page string, wants ...string) {
 	must.Has(t, "the page", page, wants...)
 	seen := make(map[string]bool)
 	for _, id := range regexp.MustCompile(` id="([^"]*)"`).FindAllStringSubmatch(page, -1) {
-		if seen[id[1]] {
-			t.Errorf("two elements are %s", id[1])
-		}
+		must.True(t, !seen[id[1]], "two elements are %s", id[1])
 		seen[id[1]] = true
 	}
 	if page, _, _ = strings.Cut(page, "<script"); strings.Contains(page, "NaN") || strings.Contains(page, " style=") {
@@ -187,9 +185,7 @@ func TestTheCSVLeavesOutWhatWasNotMeasured(t *testing.T) {
 		d := studied()
 		d.Cells[0].Runs = []study.RunDoc{{Turn: 3, Repeat: 1, Loads: []study.LoadFigures{l}}}
 		rows, err := csv.NewReader(strings.NewReader(written(t, csvOf(report.StudyDoc(d))))).ReadAll()
-		if err != nil || len(rows) != 2 {
-			t.Fatalf("%v: %q", err, rows)
-		}
+		must.Hold(t, err == nil && len(rows) == 2, "%v: %q", err, rows)
 		at := make(map[string]string)
 		for i, name := range rows[0] {
 			at[name] = rows[1][i]
@@ -275,13 +271,9 @@ func TestTheBoardOfAStudyFitsTheTerminal(t *testing.T) {
 				o := report.Options{Options: doc.Options{Theme: theme.New(theme.Options{Profile: colorprofile.NoTTY, ASCII: ascii}), Width: size[0]}}
 				got := report.StudyBoardText(s, o, size[1])
 				lines := strings.Split(got, "\n")
-				if len(lines) > size[1] {
-					t.Errorf("%s: %d rows on a terminal of %d", name, len(lines), size[1])
-				}
+				must.True(t, len(lines) <= size[1], "%s: %d rows on a terminal of %d", name, len(lines), size[1])
 				for _, line := range lines {
-					if len([]rune(line)) > size[0] {
-						t.Errorf("%s: %q is wider than %d columns", name, line, size[0])
-					}
+					must.True(t, len([]rune(line)) <= size[0], "%s: %q is wider than %d columns", name, line, size[0])
 				}
 				if size[0] == 80 && !ascii && name != "before" {
 					isGoldenText(t, "board-"+name, got+"\n")

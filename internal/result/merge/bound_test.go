@@ -87,9 +87,7 @@ func TestTheLimitAcrossHostsIsWhatTheRulesSay(t *testing.T) {
 				break
 			}
 		}
-		if got.Limit != row.Want || !ok {
-			t.Errorf("%s: bound by %q: %s; want %q: %s", row.Says, got.Limit, got.Evidence, row.Want, row.Evidence)
-		}
+		must.True(t, got.Limit == row.Want && ok, "%s: bound by %q: %s; want %q: %s", row.Says, got.Limit, got.Evidence, row.Want, row.Evidence)
 	}
 }
 
@@ -146,9 +144,7 @@ func TestTheThresholdsAreThoseOfTheDocument(t *testing.T) {
 				found = strings.TrimSpace(cells[3]) == fmt.Sprintf("%.0f %%", 100*row.share)
 			}
 		}
-		if !found {
-			t.Errorf("docs/limits.md does not say %.0f %% of %s", 100*row.share, row.what)
-		}
+		must.True(t, found, "docs/limits.md does not say %.0f %% of %s", 100*row.share, row.what)
 	}
 }
 

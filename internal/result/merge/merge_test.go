@@ -63,9 +63,7 @@ func TestMergedPercentilesAreThoseOfTheValuesThemselves(t *testing.T) {
 	}
 	for q, got := range map[float64]result.Micros{0.5: l.P50, 0.9: l.P90, 0.95: l.P95, 0.99: l.P99, 0.999: l.P999, 0.9999: l.P9999} {
 		want := values[max(0, int(math.Round(q*float64(len(values))))-1)] // the rank that HdrHistogram takes
-		if math.Abs(float64(got)-want) > want/1000+1 {
-			t.Errorf("the quantile %v is %d µs, of the values %.0f µs", q, got, want)
-		}
+		must.True(t, math.Abs(float64(got)-want) <= want/1000+1, "the quantile %v is %d µs, of the values %.0f µs", q, got, want)
 	}
 }
 
@@ -157,9 +155,7 @@ func TestRatesAreOfTheTimeInWhichAllPartsRan(t *testing.T) {
 			if diff := cmp.Diff(tc.Rate, r.Throughput.RecordsPerSecond, approx); diff != "" {
 				t.Errorf("records a second (-want +got):\n%s", diff)
 			}
-			if !strings.Contains(r.Notice, tc.Notice) || tc.Notice == "" && r.Notice != "" {
-				t.Errorf("notice %q, want %q", r.Notice, tc.Notice)
-			}
+			must.True(t, strings.Contains(r.Notice, tc.Notice) && (tc.Notice != "" || r.Notice == ""), "notice %q, want %q", r.Notice, tc.Notice)
 		})
 	}
 }
@@ -355,9 +351,7 @@ func TestTheHeaderOfTheWholeHasWhatThePartsShare(t *testing.T) {
 	if r.KTVersion != "v1, v2" || len(r.Args) != 0 || !r.StartedAt.Equal(noon.Add(-time.Hour)) || r.Environment.Host.Hostname != "" || r.Environment.Host.LogicalCPUs != 4 {
 		t.Errorf("version %q, command line %q, start %s, host %+v", r.KTVersion, r.Args, r.StartedAt, r.Environment.Host)
 	}
-	if r.Plan.Command != plan.MixedLoad || r.Plan.Producers != 2 || r.Plan.Read.Consumers == 0 {
-		t.Errorf("the plan is %+v", r.Plan)
-	}
+	must.True(t, r.Plan.Command == plan.MixedLoad && r.Plan.Producers == 2 && r.Plan.Read.Consumers != 0, "the plan is %+v", r.Plan)
 	must.Has(t, "the notice", r.Notice, "the parts are of different versions of kt: v1, v2", "different clusters")
 }
 

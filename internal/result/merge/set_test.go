@@ -100,9 +100,7 @@ func collection(t testing.TB, s *Set) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	n := must.Have(s.WriteTo(&b))(t)
-	if n != int64(b.Len()) {
-		t.Fatalf("WriteTo says %d bytes, and wrote %d", n, b.Len())
-	}
+	must.Hold(t, n == int64(b.Len()), "WriteTo says %d bytes, and wrote %d", n, b.Len())
 	return b.Bytes()
 }
 
@@ -166,9 +164,7 @@ func TestACollectionHasEachFileAsItIs(t *testing.T) {
 	sum := sha256.Sum256(files[0])
 	want := fmt.Sprintf("{\"file\":{\"sha256\":\"%s\",\"bytes\":%d}}\n%s", hex.EncodeToString(sum[:]), len(files[0]), files[0])
 	first := "{\"collection\":{\"schema\":2,\"files\":6}}\n"
-	if !strings.HasPrefix(string(b), first+want) {
-		t.Errorf("the collection begins with %.300q", b)
-	}
+	must.True(t, strings.HasPrefix(string(b), first+want), "the collection begins with %.300q", b)
 }
 
 func TestOfSeveralFilesOfOneRunTheOneThatTellsMostIsKept(t *testing.T) {
@@ -192,9 +188,7 @@ func TestOfSeveralFilesOfOneRunTheOneThatTellsMostIsKept(t *testing.T) {
 				if list := s.RunFiles(); len(list) != 1 || list[0].SHA256 != hex.EncodeToString(sum[:]) {
 					t.Errorf("the set has %+v", list)
 				}
-				if len(s.Same) != 1 || !strings.Contains(s.Same[0], " is the same run as ") {
-					t.Errorf("the set says %q", s.Same)
-				}
+				must.True(t, len(s.Same) == 1 && strings.Contains(s.Same[0], " is the same run as "), "the set says %q", s.Same)
 				tc.files[0], tc.files[1] = tc.files[1], tc.files[0]
 			}
 		})
@@ -241,9 +235,7 @@ func TestTheRunIsChosenByItsNameOrEpoch(t *testing.T) {
 			s := setOf(t, all...)
 			err := s.Select(tc.Run)
 			if want, ok := strings.CutPrefix(tc.Want, "error: "); ok {
-				if err == nil || !strings.Contains(err.Error(), want) {
-					t.Fatalf("the error is %v, want %q", err, want)
-				}
+				must.Hold(t, err != nil && strings.Contains(err.Error(), want), "the error is %v, want %q", err, want)
 				return
 			}
 			must.Do(t, err)
@@ -297,9 +289,7 @@ func TestWhatIsNeitherARunFileNorACollectionIsRefused(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			err := NewSet().Add("some.ktr", strings.NewReader(tc.text), int64(len(tc.text)))
-			if err == nil || !strings.HasPrefix(err.Error(), "some.ktr: "+tc.want) {
-				t.Errorf("the error is %v, want %q", err, tc.want)
-			}
+			must.True(t, err != nil && strings.HasPrefix(err.Error(), "some.ktr: "+tc.want), "the error is %v, want %q", err, tc.want)
 			if !strings.HasPrefix(tc.text, `{"collection"`) { // Replay's test is about run files
 				return
 			}
@@ -316,9 +306,7 @@ func TestACorruptFileIsALostPartAndCostsNoOther(t *testing.T) {
 	in := func(file []byte, old, with string) []byte {
 		text := string(canned.Text(file))
 		bad := strings.Replace(text, old, with, 1)
-		if bad == text {
-			t.Fatalf("there is no %s in\n%.2000s", old, text)
-		}
+		must.Hold(t, bad != text, "there is no %s in\n%.2000s", old, text)
 		return canned.Packed(bad)
 	}
 	for name, tc := range must.Rows[map[string]struct {
@@ -332,9 +320,7 @@ func TestACorruptFileIsALostPartAndCostsNoOther(t *testing.T) {
 			if errs := s.Lost(); len(errs) != 1 || !strings.HasPrefix(errs[0].Error(), "file 0: line ") || !strings.Contains(errs[0].Error(), tc.Want) {
 				t.Errorf("corrupt are %v, want one with %q", errs, tc.Want)
 			}
-			if len(r.Processes) != len(whole.Processes) {
-				t.Fatalf("%d processes, want %d", len(r.Processes), len(whole.Processes))
-			}
+			must.Hold(t, len(r.Processes) == len(whole.Processes), "%d processes, want %d", len(r.Processes), len(whole.Processes))
 			for i, row := range r.Processes {
 				want := whole.Processes[i]
 				if row.RunID == whole.RunFiles[0].RunID {
@@ -430,9 +416,7 @@ func FuzzCollect(f *testing.F) {
 		}
 		r, err := s.Result(t.Context())
 		q, againErr := again.Result(t.Context())
-		if (err == nil) != (againErr == nil) {
-			t.Fatalf("the result of the file is %v, of the collection %v", err, againErr)
-		}
+		must.Hold(t, (err == nil) == (againErr == nil), "the result of the file is %v, of the collection %v", err, againErr)
 		if err == nil && r.RunID != q.RunID {
 			t.Fatalf("the runs are %s and %s", r.RunID, q.RunID)
 		}

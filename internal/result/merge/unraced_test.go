@@ -82,9 +82,7 @@ func TestTheSumsOfAMergedRunAreThoseOfItsParts(t *testing.T) {
 			}.bytes(t))
 		}
 		r := merged(t, files...)
-		if len(r.Processes) != len(files) {
-			t.Fatalf("%d processes, want %d", len(r.Processes), len(files))
-		}
+		must.Hold(t, len(r.Processes) == len(files), "%d processes, want %d", len(r.Processes), len(files))
 		sum := result.Figures{Errors: result.Errors{}}
 		var whole stats.Window
 		for i, f := range files {
@@ -131,9 +129,7 @@ func TestTheSumsOfAMergedRunAreThoseOfItsParts(t *testing.T) {
 		}
 		must.Match(t, (seed%2 == 1), r.Overlap.Agreed, "seed %d: overlap %+v", seed, r.Overlap)
 	}
-	if overlaps < 3 {
-		t.Errorf("only %d of the runs overlap", overlaps)
-	}
+	must.True(t, overlaps >= 3, "only %d of the runs overlap", overlaps)
 }
 
 func TestMemoryDoesNotGrowWithTheLengthOfARun(t *testing.T) {
@@ -148,9 +144,7 @@ func TestMemoryDoesNotGrowWithTheLengthOfARun(t *testing.T) {
 		})
 	}
 	short, longer := merge(20), merge(200)
-	if longer > 2*short+64*mib {
-		t.Errorf("20 s take %d MiB, 200 s %d MiB", short/mib, longer/mib)
-	}
+	must.True(t, longer <= 2*short+64*mib, "20 s take %d MiB, 200 s %d MiB", short/mib, longer/mib)
 }
 
 func TestALiveRunEndsWithTheTotalsOfItsResultInWhateverOrderLinesCome(t *testing.T) {

@@ -228,9 +228,7 @@ func TestARowOfAMergedSeriesEndsWhereItsPhaseHasAGap(t *testing.T) {
 		return partFile{run: "r", host: host, process: 1, events: gap, trailer: trailerOf(8)}.bytes(t)
 	}
 	for i, p := range merged(t, part("a"), part("b")).Series {
-		if p.Seconds != 1 || p.Acknowledged != 200 {
-			t.Errorf("row %d has %d records in %v s, want 200 in 1 s", i, p.Acknowledged, p.Seconds)
-		}
+		must.True(t, p.Seconds == 1 && p.Acknowledged == 200, "row %d has %d records in %v s, want 200 in 1 s", i, p.Acknowledged, p.Seconds)
 	}
 }
 
@@ -327,9 +325,7 @@ func TestPublishedTablesGiveTheirPrintedTotals(t *testing.T) {
 	}
 	const tolerance = 0.004 // of a mean: what equal weights make of rows that are much alike
 	cases := publishedCases(t)
-	if len(cases) != 16 {
-		t.Fatalf("%d cases, want 16", len(cases))
-	}
+	must.Hold(t, len(cases) == 16, "%d cases, want 16", len(cases))
 	for name, rows := range cases {
 		t.Run(name, func(t *testing.T) {
 			total, rows := rows[len(rows)-1], rows[:len(rows)-1]
@@ -359,9 +355,7 @@ func TestPublishedTablesGiveTheirPrintedTotals(t *testing.T) {
 			}
 			must.Match(t, total.most, float64(r.Latency.Response.Max)/1000, "the longest latency is ms, printed is ms")
 			got := float64(r.Latency.Response.Mean) / 1000
-			if math.Abs(got-mean) > 0.01 {
-				t.Errorf("the mean is %.3f ms, that of the rows by their records %.3f ms", got, mean)
-			}
+			must.True(t, math.Abs(got-mean) <= 0.01, "the mean is %.3f ms, that of the rows by their records %.3f ms", got, mean)
 			w, known := wrong[name]
 			must.Match(t, known, math.Abs(got-total.mean) > tolerance*got, "the mean is %.3f ms, printed is %.3f ms: wrong", got, total.mean)
 			if known && (math.Abs(w.printed-total.mean) > 0.05 || math.Abs(w.rows-plain) > 0.05 || math.Abs(w.records-got) > 0.05) {

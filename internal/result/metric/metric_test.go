@@ -54,9 +54,7 @@ func FuzzAnExpressionThatIsReadCanBeJudged(f *testing.F) {
 		if !slices.Contains(ops, e.Op) || !(e.Than >= 0) || math.IsInf(e.Than, 0) || e.Over%time.Second != 0 || e.Over > maxOver || !(e.For >= 0 && e.For <= 100) {
 			t.Errorf("Parse(%q) gives %+v", text, e)
 		}
-		if e.Worse(e.Than, e.Than) || e.Metric.Unit.Show(e.Than) == "" {
-			t.Errorf("Parse(%q) gives %+v, which cannot be judged", text, e)
-		}
+		must.True(t, !e.Worse(e.Than, e.Than) && e.Metric.Unit.Show(e.Than) != "", "Parse(%q) gives %+v, which cannot be judged", text, e)
 	})
 }
 
@@ -125,9 +123,7 @@ func TestEveryMetricHasAValueOfFiguresThatHaveAll(t *testing.T) {
 	}
 	for _, m := range Metrics {
 		v, ok := m.Value(f)
-		if !ok || m.Kind == Latency && v != 1000 {
-			t.Errorf("%s: %g, %t", m.Name, v, ok)
-		}
+		must.True(t, ok && (m.Kind != Latency || v == 1000), "%s: %g, %t", m.Name, v, ok)
 		one := map[Unit]string{Time: "1ms", BytesRate: "1MiB/s", Ratio: "5%"}[m.Unit]
 		if e, err := Parse(m.Name + "<" + cmp.Or(one, "1")); err != nil || e.String() != m.Name+"<"+cmp.Or(one, "1") {
 			t.Error(e, err)
@@ -143,9 +139,7 @@ func TestEveryMetricHasAValueOfFiguresThatHaveAll(t *testing.T) {
 				t.Errorf("%s: labels %q of %q", m.Export, labels, m.AllLabels())
 			}
 		})
-		if n == 0 {
-			t.Errorf("%s has no series", m.Export)
-		}
+		must.True(t, n != 0, "%s has no series", m.Export)
 	}
 }
 
@@ -157,9 +151,7 @@ func TestTheDocumentListsTheMetrics(t *testing.T) {
 	must.Do(t, err)
 	before, rest, _ := strings.Cut(string(text), begin)
 	got, after, found := strings.Cut(rest, end)
-	if !found {
-		t.Fatalf("%s has no place for the list", page)
-	}
+	must.Hold(t, found, "%s has no place for the list", page)
 	want := "\n" + table() + "\n"
 	if *update {
 		err = os.WriteFile(page, []byte(before+begin+want+end+after), 0o644)

@@ -82,9 +82,7 @@ func TestATargetIsKeptToOnePercent(t *testing.T) {
 		e := Evidence{Target: tc.Target, OfferedPerSecond: tc.Rate, AcknowledgedPerSecond: tc.Rate, Offered: tc.Offered, Unsent: tc.Unsent, Poisson: tc.Poisson}
 		must.Match(t, tc.Kept, e.kept(), "%s: kept is at %.1f/s of %.0f", tc.Name, tc.Rate, tc.Target)
 		share, missed := e.Missed(Client)
-		if missed != tc.Missed || math.Abs(share-tc.Rate/tc.Target) > 1e-12 {
-			t.Errorf("%s: missed is %t with a share of %v", tc.Name, missed, share)
-		}
+		must.True(t, missed == tc.Missed && math.Abs(share-tc.Rate/tc.Target) <= 1e-12, "%s: missed is %t with a share of %v", tc.Name, missed, share)
 		if _, missed := e.Missed(None); missed {
 			t.Errorf("%s: a target without a limit was missed", tc.Name)
 		}

@@ -67,9 +67,7 @@ func TestLogarithmicAxisCoversWholeDecades(t *testing.T) {
 			t.Errorf("Pos(%v) = %v, want %v", v, got, want)
 		}
 	}
-	if !math.IsNaN(a.Pos(math.NaN())) {
-		t.Error("NaN has a position")
-	}
+	must.True(t, math.IsNaN(a.Pos(math.NaN())), "NaN has a position")
 	if got := Decades(math.NaN(), math.Inf(1)); len(got.Ticks) < 3 {
 		t.Errorf("axis of nonsense: %+v", got)
 	}
@@ -109,9 +107,7 @@ func TestResampleLeavesGaps(t *testing.T) {
 		t.Error(diff)
 	}
 	for _, v := range Resample(samples, 3, 3, 2, Max) {
-		if !math.IsNaN(v) {
-			t.Errorf("%v in no time", v)
-		}
+		must.True(t, math.IsNaN(v), "%v in no time", v)
 	}
 }
 
@@ -268,9 +264,7 @@ func checkSize(t *testing.T, look, s string, w, h int) {
 		return
 	}
 	lines := strings.Split(s, "\n")
-	if len(lines) != h {
-		t.Fatalf("%s: %d lines, want %d", look, len(lines), h)
-	}
+	must.Hold(t, len(lines) == h, "%s: %d lines, want %d", look, len(lines), h)
 	for _, l := range lines {
 		if got := ansi.StringWidth(l); got != w {
 			t.Fatalf("%s: %d cells, want %d: %q", look, got, w, l)
