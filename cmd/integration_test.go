@@ -398,7 +398,7 @@ func TestTheCommandsOfTheDocuments(t *testing.T) {
 	}
 }
 
-// runInClone runs a script in a copy of the sources. It has loopback alone, and sees no process but its own:
+// runInClone runs a script in a copy of the sources. It has loopback and hosts of its own, and sees no process but its own:
 // kt tune and kt probe look for brokers. All its processes end with it.
 func runInClone(t *testing.T, script string) {
 	clone := filepath.Join(t.TempDir(), "kt")
@@ -422,7 +422,7 @@ func runInClone(t *testing.T, script string) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
 	defer cancel()
 	c := exec.CommandContext(ctx, "unshare", "--net", "--pid", "--fork", "--mount-proc", "--kill-child",
-		"bash", "-c", `ip link set lo up && bash "$0"`, filepath.Join(tools, "page"))
+		"bash", "-c", `ip link set lo up && mkdir -p /run/netns && mount -t tmpfs hosts /run/netns && bash "$0"`, filepath.Join(tools, "page"))
 	c.Dir = clone
 	c.Env = append(os.Environ(), "PATH="+tools+":"+os.Getenv("PATH"), "XDG_STATE_HOME="+filepath.Join(tools, "state"),
 		"XDG_CONFIG_HOME="+filepath.Join(tools, "config"), "TERM=dumb")

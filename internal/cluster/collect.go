@@ -97,9 +97,10 @@ func (c *Client) pull(ctx context.Context, addr string, f *copyFile, most int64,
 		path += "&follow=1"
 	}
 	response, err := c.send(trying, http.MethodGet, addr, path, nil)
-	if err == nil {
-		defer func() { _ = response.Body.Close() }() // it was read as far as it is wanted
+	if err != nil {
+		return err
 	}
+	defer func() { _ = response.Body.Close() }() // it was read as far as it is wanted
 	b := make([]byte, 64<<10)
 	for err == nil && (most == 0 || f.size < most) {
 		if most > 0 {

@@ -92,9 +92,11 @@ func (l *layers) applyCluster(all []layer) ([]layer, error) {
 	own.put("cluster", []string{name}, source)
 	servers, where := strings.Join(c.Bootstrap, ","), "cluster "+name
 	if servers == "" {
-		servers, where = c.ofProperties()
+		if servers, where = c.ofProperties(); strings.Contains(servers, "${") {
+			servers = "" // a provider knows them
+		}
 	}
-	if servers != "" && !strings.Contains(servers, "${") { // else a provider knows them
+	if servers != "" {
 		l.servers = []string{servers}
 		own.put("bootstrap-server", l.servers, where)
 	}

@@ -155,7 +155,11 @@ func (t *Writer) layout(g *grid) {
 			g.widths[i] = min(g.widths[i], longName)
 		}
 	}
-	for leave := slices.MaxFunc(g.columns, func(a, b Column) int { return cmp.Compare(a.Leave, b.Leave) }).Leave; leave > 0; leave-- {
+	leave := 0
+	for _, c := range g.columns {
+		leave = max(leave, c.Leave)
+	}
+	for ; leave > 0; leave-- {
 		for i, c := range g.columns {
 			if c.Leave == leave && g.across() > room {
 				g.widths[i] = leftOut

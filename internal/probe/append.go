@@ -58,7 +58,8 @@ func (a *appended) makeRoom(n int64) (time.Duration, error) {
 		return 0, err
 	}
 	a.at, a.limit = 0, a.capacity
-	return time.Since(begin), a.f.Truncate(0)
+	err := a.f.Truncate(0)
+	return time.Since(begin), err
 }
 
 // appendWorkers write to the files in turn, each worker to its own. perSecond is how many appends all of them make, each timed from

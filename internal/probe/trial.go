@@ -103,7 +103,14 @@ func (r *runner) drive(ctx context.Context, p *place, t trial) (outcome, error) 
 	defer stop(nil)
 	var done atomic.Int64
 	start := time.Now()
-	meters, ended := t.launch(inner, stop, start.Add(t.warmup), &done)
+	var failed atomic.Pointer[error] // of the first worker that did, also by an operation that was under way at the end
+	fail := func(err error) {
+		if !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
+			failed.CompareAndSwap(nil, &err)
+		}
+		stop(err)
+	}
+	meters, ended := t.launch(inner, fail, start.Add(t.warmup), &done)
 	read := func() reading {
 		return reading{at: time.Since(start) - t.warmup, bytes: done.Load(), device: p.count.moved(t.read)}
 	}
@@ -132,8 +139,8 @@ func (r *runner) drive(ctx context.Context, p *place, t trial) (outcome, error) 
 	stop(nil)
 	<-ended // operations under way are waited for
 	out := outcome{t.result(merge(meters), seen, cpu), seen}
-	if failed := context.Cause(inner); failed != context.Cause(ctx) && !errors.Is(failed, context.Canceled) { //nolint:errorlint // one and the same
-		return out, explain(p.Path, failed)
+	if why := failed.Load(); why != nil && *why != context.Cause(ctx) { //nolint:errorlint // one and the same
+		return out, explain(p.Path, *why)
 	}
 	return out, errors.Join(err, ctx.Err())
 }

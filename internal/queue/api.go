@@ -43,7 +43,10 @@ type API struct {
 	LogIn func(*http.Request)
 }
 
-const maxAnswer = 16 << 20
+const (
+	maxAnswer = 16 << 20 // bytes
+	maxReason = 300      // bytes of what a server says about an error
+)
 
 // StatusError is an answer that is not what was wanted.
 type StatusError struct {
@@ -84,13 +87,17 @@ func (a *API) Do(ctx context.Context, method, at string, body, into any) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = answer.Body.Close() }() // it was read
-	text := json.NewDecoder(io.LimitReader(answer.Body, maxAnswer))
-	if answer.StatusCode >= http.StatusBadRequest {
+	received := io.LimitReader(answer.Body, maxAnswer)
+	defer func() {
+		_, _ = io.Copy(io.Discard, received) // only the connection of an answer that was read to its end is kept
+		_ = answer.Body.Close()
+	}()
+	text := json.NewDecoder(received)
+	if answer.StatusCode/100 != 2 { // a redirect is not followed, and is none
 		var e struct{ Reason string }
 		_ = text.Decode(&e) // a proxy may answer something else
 		reason, _, _ := strings.Cut(e.Reason, "\n")
-		return &StatusError{Code: answer.StatusCode, Reason: strings.TrimSpace(reason)}
+		return fmt.Errorf("%s: %w", at, &StatusError{Code: answer.StatusCode, Reason: strings.TrimSpace(reason[:min(len(reason), maxReason)])})
 	}
 	if into == nil {
 		return nil

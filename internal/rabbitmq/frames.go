@@ -34,6 +34,7 @@ type frameConn struct {
 	closed   bool
 	largest  uint64    // most bytes of a message
 	waiting  uint64    // bytes of unread messages
+	missing  uint64    // bytes of messages of which a part came
 	whole    int       // unread messages of which nothing is missing
 	tooLarge *tooLarge // why it does not read on; nil: it does
 	channels map[uint16]*arrivals
@@ -133,14 +134,12 @@ func (p *frameConn) measure(kind byte, channel uint16, payload []byte) error {
 	switch c := p.on(channel); {
 	case kind == headerFrame && len(payload) >= 12:
 		size := binary.BigEndian.Uint64(payload[4:])
-		together := size - c.missing
-		for _, other := range p.channels {
-			together += other.missing
-		}
+		together := size + p.missing - c.missing
 		if max(size, together) > p.largest {
 			p.tooLarge = &tooLarge{channel, size, p.largest}
 			return p.tooLarge
 		}
+		p.missing = together
 		if c.missing = size; size == 0 {
 			p.whole++
 		}
@@ -149,7 +148,9 @@ func (p *frameConn) measure(kind byte, channel uint16, payload []byte) error {
 			c.sizes = append(c.sizes, size)
 		}
 	case kind == bodyFrame && c.missing > 0:
-		if c.missing -= min(c.missing, uint64(len(payload))); c.missing == 0 {
+		part := min(c.missing, uint64(len(payload)))
+		p.missing -= part
+		if c.missing -= part; c.missing == 0 {
 			p.whole++
 		}
 	}

@@ -31,7 +31,10 @@ func PerfTest(w io.Writer, r result.Result, o Options) error {
 	}
 	o.Consumer.Detailed = false
 	c := newConsumerPerf(w, r.Header, o.Consumer)
-	return cmp.Or(c.writeHeader(), c.finish(r))
+	if err := c.writeHeader(); err != nil {
+		return err
+	}
+	return c.finish(r)
 }
 
 // producerPerf writes the closing lines of kafka-producer-perf-test: the whole run,
@@ -58,8 +61,10 @@ func producerPerf(w io.Writer, r result.Result) error {
 		warmup.End = seconds(r.ElapsedSeconds)
 	}
 	whole := stats.Merge(warmup, measured)
-	return cmp.Or(perfTotal(w, &whole, "", whole.RecordsPerSecond(), whole.BytesPerSecond()/mibBytes),
-		perfTotal(w, &measured, " steady state", r.Throughput.RecordsPerSecond, r.Throughput.MiBPerSecond))
+	if err := perfTotal(w, &whole, "", whole.RecordsPerSecond(), whole.BytesPerSecond()/mibBytes); err != nil {
+		return err
+	}
+	return perfTotal(w, &measured, " steady state", r.Throughput.RecordsPerSecond, r.Throughput.MiBPerSecond)
 }
 
 // writePerfInterval writes the progress line of kafka-producer-perf-test.

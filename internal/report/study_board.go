@@ -91,7 +91,10 @@ type StudyPlan struct {
 
 // MarshalJSON writes the forecasts, or that of a study without parts.
 func (p *StudyPlan) MarshalJSON() ([]byte, error) {
-	return json.Marshal(pick[any](len(p.Study.Parts) == 0, p.Parts[0], p.Parts))
+	if len(p.Study.Parts) == 0 {
+		return json.Marshal(p.Parts[0])
+	}
+	return json.Marshal(p.Parts)
 }
 
 // PlanDoc returns the runs that a study would make, and what they would take.

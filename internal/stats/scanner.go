@@ -135,10 +135,13 @@ func (s *scanner) fields(all fields, p unsafe.Pointer) {
 	s.take("}")
 }
 
+// maxRoom is how many entries of a map have room before they are read.
+const maxRoom = 1024
+
 // scanMap reads a map, by functions that read a key and a value.
 func scanMap[K comparable, V any](s *scanner, to *map[K]V, key func() K, value func(*V)) {
 	rows, _, _ := bytes.Cut(s.text, []byte("}}"))
-	*to = make(map[K]V, bytes.Count(rows, []byte(`":{`)))
+	*to = make(map[K]V, min(bytes.Count(rows, []byte(`":{`)), maxRoom)) // the text is not checked yet
 	s.take("{")
 	var v, none V
 	for first := true; !s.bad && !s.skip("}"); first = false {

@@ -103,7 +103,8 @@ func (m *Machine) writeRate() (float64, bool) {
 			return 0, false
 		}
 	}
-	return float64(written) * 1024 / over, c.seen && written >= 0 && over > 0 && !math.IsInf(over, 0)
+	_, before := m.Before.VM["pgpgout"]
+	return float64(written) * 1024 / over, c.seen && (before || m.Interval == 0) && written >= 0 && over > 0 && !math.IsInf(over, 0)
 }
 
 // dirtyAmount is a rule for an amount of unwritten data, the least of what is set: a "share" of the memory in percent, a

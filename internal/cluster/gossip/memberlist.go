@@ -193,6 +193,9 @@ func newTransport(l *port.Listener, key *port.Key) *transport {
 // FinalAdvertiseAddr returns the address for others, which is always given.
 func (t *transport) FinalAdvertiseAddr(ip string, at int) (net.IP, int, error) {
 	addr, err := netip.ParseAddr(ip)
+	if err == nil && addr.Zone() != "" {
+		err = fmt.Errorf("%s has a zone, which means nothing to other hosts", ip)
+	}
 	return addr.AsSlice(), at, err
 }
 

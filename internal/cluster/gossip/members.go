@@ -163,7 +163,10 @@ func (t *table) here(info Info, start, addr string, now time.Time) {
 		m = &Member{}
 		t.members[info.Name] = m
 	}
-	m.Info, m.Addr, m.start, m.Rival = info, addr, start, ""
+	if m.isAway() || m.start != start { // it is new, back or started anew
+		m.Rival = ""
+	}
+	m.Info, m.Addr, m.start = info, addr, start
 	m.become(Alive, now)
 }
 

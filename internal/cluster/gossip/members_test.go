@@ -244,7 +244,9 @@ func TestARivalIsListedUntilItHasBeenSilentForLong(t *testing.T) {
 	must.Match(t, "", rival(rivalHolds+time.Second), "a rival that is silent is still")
 	tab.rival("a", "10.0.0.2:7946", start)
 	here(tab, start.Add(time.Second))
-	must.Match(t, "", rival(2*time.Second), "after the member joined anew the rival")
+	must.Match(t, "10.0.0.2:7946", rival(2*time.Second), "after the member changed the rival")
+	tab.here(Info{Name: "a"}, "S2", "10.0.0.1:7946", start.Add(2*time.Second))
+	must.Match(t, "", rival(3*time.Second), "after the member was started anew the rival")
 }
 
 func TestTheTableTakesNoMoreThanItsBound(t *testing.T) {

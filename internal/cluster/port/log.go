@@ -33,9 +33,10 @@ type entry struct {
 
 // Note logs a line about a topic, or counts it.
 func (j *Journal) Note(topic, text string) {
+	now, line := time.Now(), ""
+	defer func() { j.write(line) }() // nobody else waits for a slow log
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	now := time.Now()
 	if j.of == nil {
 		j.of = make(map[string]*entry)
 	}
@@ -51,30 +52,39 @@ func (j *Journal) Note(topic, text string) {
 	e := j.of[topic]
 	e.waiting++
 	if e.latest = text; now.Sub(e.last) >= quiet {
-		j.write(e, now)
+		line = e.line(now)
 	}
 }
 
-// write logs the line about what is waiting. The caller holds mu.
-func (j *Journal) write(e *entry, now time.Time) {
+// line returns the line about what is waiting, and begins anew.
+func (e *entry) line(now time.Time) string {
 	text := e.latest
 	if e.waiting > 1 {
 		text = fmt.Sprintf("%s (and %d more since the last line)", text, e.waiting-1)
 	}
-	if e.waiting, e.last = 0, now; j.Log != nil {
-		j.Log(text)
+	e.waiting, e.last = 0, now
+	return text
+}
+
+func (j *Journal) write(lines ...string) {
+	for _, line := range lines {
+		if line != "" && j.Log != nil {
+			j.Log(line)
+		}
 	}
 }
 
 // Flush logs the waiting lines.
 func (j *Journal) Flush() {
+	var lines []string
 	j.mu.Lock()
-	defer j.mu.Unlock()
 	for _, e := range j.of {
 		if e.waiting > 0 {
-			j.write(e, time.Now())
+			lines = append(lines, e.line(time.Now()))
 		}
 	}
+	j.mu.Unlock()
+	j.write(lines...)
 }
 
 // Bounded returns a log that never waits for log, which gets the lines from one goroutine until end. It leaves lines out

@@ -182,7 +182,7 @@ func (e *examination) sumUp() {
 }
 
 // advice begins with one of the verbs that kt's own errors use.
-var advice = regexp.MustCompile(`^(.*): ((?:add|check|connect|correct|give|name|put|renew|run|set|start|write) .*)$`)
+var advice = regexp.MustCompile(`(?s)^(.*): ((?:add|check|connect|correct|give|name|put|renew|run|set|start|write) .*)$`)
 
 func (e *examination) pass(name, about, format string, args ...any) {
 	e.add(Check{Name: name, About: about, State: Pass, Text: fmt.Sprintf(format, args...)})

@@ -106,8 +106,11 @@ func (l *kerberosLogin) limit() (time.Duration, string) {
 }
 
 func (l *kerberosLogin) named(conf *config.Config) (name, realm string) {
-	name, realm, _ = strings.Cut(l.principal, "@")
-	return name, cmp.Or(realm, conf.LibDefaults.DefaultRealm)
+	name, realm, given := strings.Cut(l.principal, "@")
+	if !given {
+		realm = conf.LibDefaults.DefaultRealm
+	}
+	return name, realm
 }
 
 // read reads krb5.conf. Unless it says otherwise, KDCs are asked by TCP first: the library waits 5 s for UDP, which many
