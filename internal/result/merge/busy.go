@@ -14,19 +14,25 @@ import (
 // busyTogether adds up the newest samples of parts, which end together; zero: there are none. The network of a host and the CPUs
 // of a machine count once, and its processes may use no more cores than it has.
 func busyTogether(parts []*mergedPart) (sum host.Sample) {
-	type machine struct{ cpu, seconds, own, cores float64 } // of its processes: core-seconds, and cores they may use
+	type machine struct{ cpu, share, own, cores float64 } // of its processes: cores by their shares of the interval, and cores they may use
 	type nic struct{ sent, speed int64 }
 	var machines map[string]*machine
 	var nics map[string]*nic
-	var process, gc float64 // core-seconds
+	for _, p := range parts {
+		sum.At, sum.Interval = max(sum.At, p.sample.At), max(sum.Interval, p.sample.Interval)
+	}
+	if sum.Interval == 0 {
+		return host.Sample{}
+	}
 	for _, p := range parts {
 		u := &p.sample
 		machine := cmp.Or(p.header.Environment.Host.BootID, p.part.Host) // containers and namespaces share one
-		m, n, d := entry(&machines, machine), entry(&nics, p.part.Host), u.Interval.Seconds()
-		process += u.ProcessCPU * d
-		gc += u.GCCPU * d
-		m.cpu += u.HostCPU * d
-		m.seconds += d
+		m, n := entry(&machines, machine), entry(&nics, p.part.Host)
+		share := float64(u.Interval) / float64(sum.Interval) // 1 of one part: it stays as it is to the last bit
+		sum.ProcessCPU += u.ProcessCPU * share
+		sum.GCCPU += u.GCCPU * share
+		m.cpu += u.HostCPU * share
+		m.share += share
 		m.own += u.Cores
 		m.cores = max(m.cores, u.HostCores)
 		n.sent, n.speed = max(n.sent, u.NetSent), max(n.speed, u.NetSpeed)
@@ -34,10 +40,6 @@ func busyTogether(parts []*mergedPart) (sum host.Sample) {
 		sum.GCPauseMax = max(sum.GCPauseMax, u.GCPauseMax)
 		sum.Unread += u.Unread
 		sum.Stopped = max(sum.Stopped, u.Stopped)
-		sum.At, sum.Interval = max(sum.At, u.At), max(sum.Interval, u.Interval)
-	}
-	if sum.Interval == 0 {
-		return host.Sample{}
 	}
 	for _, n := range nics {
 		sum.NetSent += n.sent
@@ -45,14 +47,13 @@ func busyTogether(parts []*mergedPart) (sum host.Sample) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(machines)) { // sums of floats depend on the order
 		m := machines[name]
-		sum.HostCPU += result.Per(m.cpu, m.seconds)
+		sum.HostCPU += result.Per(m.cpu, m.share)
 		sum.HostCores += m.cores
 		if m.cores > 0 {
 			m.own = min(m.own, m.cores)
 		}
 		sum.Cores += m.own
 	}
-	sum.ProcessCPU, sum.GCCPU = result.Per(process, sum.Interval.Seconds()), result.Per(gc, sum.Interval.Seconds())
 	return sum
 }
 
