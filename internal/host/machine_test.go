@@ -161,12 +161,13 @@ func TestAFailingSourceIsCountedAndItsTimeIsNotLost(t *testing.T) {
 	s := m.sampler()
 	m.broken = errors.New("unplugged")
 	m.run(time.Second, 4, 4, 1)
+	m.sent += 100
 	m.compare(t, s.Sample(m.now), Sample{At: m.now, Interval: time.Second, Unread: 5})
 	m.broken = nil
 	m.run(time.Second, 0, 0, 0)
 	m.compare(t, s.Sample(m.now), Sample{
 		At: m.now, Interval: time.Second,
-		ProcessCPU: 2, HostCPU: 2, GCCPU: 0.5, RSS: 64 << 20, // half of four cores for two seconds
+		ProcessCPU: 2, HostCPU: 2, GCCPU: 0.5, RSS: 64 << 20, NetSent: 100, // half of four cores for two seconds
 	})
 }
 

@@ -13,6 +13,7 @@ import (
 type Sampler struct {
 	since  func() time.Duration // the clock: time since the start of the run
 	growth Growth
+	sent   float64 // bytes, at the last good reading; NaN: there was none
 	cores  float64 // logical CPUs of the machine
 	speed  int64
 	meters meters
@@ -32,7 +33,7 @@ type meters struct {
 
 // newSampler begins to measure: the first Sample is compared with what is read here.
 func newSampler(since func() time.Duration, from meters) *Sampler {
-	s := &Sampler{since: since, meters: from, pauses: newPauses()}
+	s := &Sampler{since: since, meters: from, pauses: newPauses(), sent: math.NaN()}
 	s.limit, _ = from.cgroup() // without one there is no limit
 	s.Sample(0)
 	return s
@@ -55,20 +56,24 @@ func (s *Sampler) Sample(at time.Duration) Sample {
 		out.Stopped = float64(max(0, c.Throttled-s.limit.Throttled)) / float64(max(1, c.Periods-s.limit.Periods))
 		s.limit = c
 	}
-	grown := func(name string, unit float64, read func() (float64, error)) float64 {
+	busy := func(name string, read func() (float64, error)) float64 { // in cores
 		v, err := read()
 		if err != nil {
 			s.growth.Note(false)
 			return 0
 		}
-		n, _ := s.growth.Of(name, int64(math.Round(v*unit)))
-		return float64(n[0])
-	}
-	busy := func(name string, read func() (float64, error)) float64 { // in cores
-		return grown(name, float64(time.Second), read) / float64(max(interval, 1))
+		n, _ := s.growth.Of(name, int64(math.Round(v*float64(time.Second))))
+		return float64(n[0]) / float64(max(interval, 1))
 	}
 	out.ProcessCPU, out.HostCPU, out.GCCPU = busy("process", s.meters.processCPU), busy("host", s.meters.hostCPU), busy("gc", s.meters.gcCPU)
-	out.NetSent = int64(grown("sent", 1, s.meters.sent))
+	sent, err := s.meters.sent()
+	grew := err == nil && sent >= s.sent
+	if s.growth.Note(grew); grew {
+		out.NetSent = int64(sent - s.sent) // a sum, with what was sent while it could not be read
+	}
+	if err == nil {
+		s.sent = sent
+	}
 	if rss, err := s.meters.resident(); err == nil {
 		out.RSS = rss
 	} else {

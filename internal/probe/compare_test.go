@@ -133,8 +133,8 @@ func TestRecorder(t *testing.T) {
 	if l.Count != 100 || l.P50 != 20.015 && l.P50 != 20 || l.Max != 600_000 || l.P999 != 600_000 {
 		t.Errorf("merge(…).latency() = %+v, want 100 values, a median of 20 us and a maximum of 600,000 us", l)
 	}
-	if want := (Stalls{1, 1, 1}); got.stalls() != want || got.bytes != 1000 {
-		t.Errorf("merge(…): %+v and %d bytes, want %+v and 1000", got.stalls(), got.bytes, want)
+	if want := (Stalls{1, 1, 1}); got.stalls != want || got.bytes != 1000 {
+		t.Errorf("merge(…): %+v and %d bytes, want %+v and 1000", got.stalls, got.bytes, want)
 	}
 	must.Match(t, (Latency{}), newRecorder().latency(), "latency() of nothing")
 }

@@ -188,7 +188,7 @@ func (t trial) result(all *recorder, seen []reading, cpu time.Duration) Result {
 	length := (last.at - first.at).Seconds()
 	out := Result{
 		Test: t.test, What: t.what, Seconds: length, Bytes: all.bytes, Operations: all.hdr.TotalCount(),
-		Latency: all.latency(), Stalls: all.stalls(), Series: series(seen), CPU: cpu.Seconds(),
+		Latency: all.latency(), Stalls: all.stalls, Series: series(seen), CPU: cpu.Seconds(),
 	}
 	out.Spread = spread(rates(out.Series))
 	if length <= 0 {
@@ -233,9 +233,11 @@ func cpuTime() time.Duration {
 // recorder holds what one worker timed. kt's histogram of a run counts in microseconds, which is too coarse for a write to the
 // page cache: this one counts in nanoseconds.
 type recorder struct {
-	hdr   *hdrhistogram.Histogram
-	max   time.Duration
-	bytes int64 // of the operations that were recorded
+	hdr    *hdrhistogram.Histogram
+	sum    time.Duration
+	max    time.Duration
+	stalls Stalls
+	bytes  int64 // of the operations that were recorded
 }
 
 const longest = time.Hour // that a histogram holds; a longer one counts as this
@@ -244,8 +246,19 @@ func newRecorder() *recorder { return &recorder{hdr: hdrhistogram.New(1, int64(l
 
 func (r *recorder) record(d time.Duration, bytes int) {
 	_ = r.hdr.RecordValue(int64(min(max(d, 1), longest))) // always in range
+	r.sum += d
 	r.max = max(r.max, d)
 	r.bytes += int64(bytes)
+	if d <= 10*time.Millisecond {
+		return
+	}
+	r.stalls.Over10ms++
+	if d > 50*time.Millisecond {
+		r.stalls.Over50ms++
+	}
+	if d > 500*time.Millisecond {
+		r.stalls.Over500ms++
+	}
 }
 
 // merge adds up what workers timed.
@@ -253,8 +266,12 @@ func merge(all []*meter) *recorder {
 	sum := newRecorder()
 	for _, m := range all {
 		sum.hdr.Merge(m.hdr)
+		sum.sum += m.sum
 		sum.max = max(sum.max, m.max)
 		sum.bytes += m.bytes
+		sum.stalls.Over10ms += m.stalls.Over10ms
+		sum.stalls.Over50ms += m.stalls.Over50ms
+		sum.stalls.Over500ms += m.stalls.Over500ms
 	}
 	return sum
 }
@@ -264,24 +281,11 @@ func (r *recorder) latency() Latency {
 	at := func(percent float64) float64 {
 		return micros(min(time.Duration(r.hdr.ValueAtPercentile(percent)), r.max))
 	}
+	count := r.hdr.TotalCount()
 	return Latency{
-		Count: r.hdr.TotalCount(), Mean: r.hdr.Mean() / 1e3,
+		Count: count, Mean: micros(r.sum / time.Duration(max(1, count))),
 		P50: at(50), P90: at(90), P99: at(99), P999: at(99.9), Max: micros(r.max),
 	}
-}
-
-// stalls counts what took too long.
-func (r *recorder) stalls() (s Stalls) {
-	for _, b := range r.hdr.Distribution() {
-		for limit, count := range map[time.Duration]*int64{
-			10 * time.Millisecond: &s.Over10ms, 50 * time.Millisecond: &s.Over50ms, 500 * time.Millisecond: &s.Over500ms,
-		} {
-			if b.From > int64(limit) {
-				*count += b.Count
-			}
-		}
-	}
-	return s
 }
 
 func micros(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e3 }

@@ -184,8 +184,8 @@ func checkOwnPath(p string) error {
 	return checkPath(p)
 }
 
-// SysctlTo returns the change of a kernel setting to a value, from what is there now. It lasts until the machine
-// starts again. Only the settings that kt tune can change are known, and only values in their ranges.
+// SysctlTo returns the change that sets a kernel setting to a value until the next boot. It returns an error for a setting
+// that kt tune does not change, and for a value outside its range.
 func (t *Tree) SysctlTo(key, value string) (Change, error) {
 	keys := changeable()
 	if !slices.Contains(keys, key) {

@@ -184,7 +184,8 @@ func (t *Tree) judge(e *entry, boot string) Undone {
 	return u
 }
 
-// Status is what the journal holds beside what is there now: Held, Already, Drifted, Gone or Failed. It changes nothing.
+// Status compares each change in the journal with the present value of its setting, and returns one of Held, Already,
+// Drifted, Gone and Failed for it. It changes nothing.
 func (t *Tree) Status() ([]Undone, error) {
 	j, err := t.readJournal()
 	if err != nil {
