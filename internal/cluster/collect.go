@@ -98,7 +98,7 @@ func (c *Client) pull(ctx context.Context, addr string, f *copyFile, most int64,
 	}
 	response, err := c.send(trying, http.MethodGet, addr, path, nil)
 	if err != nil {
-		return err
+		return stalled(trying, err)
 	}
 	defer func() { _ = response.Body.Close() }() // it was read as far as it is wanted
 	b := make([]byte, 64<<10)
@@ -117,10 +117,14 @@ func (c *Client) pull(ctx context.Context, addr string, f *copyFile, most int64,
 			}
 		}
 	}
-	switch {
-	case errors.Is(err, io.EOF):
+	if errors.Is(err, io.EOF) {
 		return nil
-	case err != nil && errors.Is(context.Cause(trying), errStalled):
+	}
+	return stalled(trying, err)
+}
+
+func stalled(trying context.Context, err error) error {
+	if err != nil && errors.Is(context.Cause(trying), errStalled) {
 		return errStalled
 	}
 	return err
