@@ -166,7 +166,7 @@ func TestBrokersThatLimitARateAreToldByTheirPolicy(t *testing.T) {
 				}
 			}
 		}))
-		s := &session{System: &System{namespace: "a/b"}, plan: &plan.Plan{Topic: plan.Topic{Name: "t"}}, admin: newAdmin(api.URL, queue.Access{}, nil), subscriptions: []string{"s"}}
+		s := &session{System: &System{namespace: "a/b"}, plan: &plan.Plan{Topic: plan.Topic{Name: "t"}}, admin: newAdmin(api.URL, queue.Access{}), subscriptions: []string{"s"}}
 		w := newWatcher(s)
 		for _, all := range tc.looks {
 			w.throttles(t.Context(), all)
@@ -191,10 +191,10 @@ func TestATopicMayBeThereWithTheAckQuorumAskedFor(t *testing.T) {
 	defer api.Close()
 	for quorum, fits := range map[int]bool{0: true, 2: true, 3: false} {
 		s := &session{
-			System: &System{producer: settings{ackQuorum: quorum}, namespace: "public/default"}, admin: newAdmin(api.URL, queue.Access{}, nil),
+			System: &System{producer: settings{ackQuorum: quorum}, namespace: "public/default"}, admin: newAdmin(api.URL, queue.Access{}),
 			plan: &plan.Plan{Topic: plan.Topic{Name: "t", ReplicationFactor: 3}},
 		}
-		if err := s.matches(t.Context()); (err == nil) != fits || s.topic.ReplicationFactor != 3 {
+		if err := s.fits(t.Context()); (err == nil) != fits || s.topic.ReplicationFactor != 3 {
 			t.Errorf("ack.quorum=%d: %v", quorum, err)
 		}
 	}
@@ -214,10 +214,10 @@ func TestATopicWithASchemaIsOnlyRead(t *testing.T) {
 			_, _ = w.Write([]byte(tc.schema))
 		}))
 		s := &session{
-			System: &System{namespace: "public/default"}, admin: newAdmin(api.URL, queue.Access{}, nil),
+			System: &System{namespace: "public/default"}, admin: newAdmin(api.URL, queue.Access{}),
 			plan: &plan.Plan{Producers: tc.producers, Topic: plan.Topic{Name: "t"}}, topic: result.Topic{Name: "t", Partitions: 1},
 		}
-		if err := s.matches(t.Context()); (err == nil) != tc.fits {
+		if err := s.fits(t.Context()); (err == nil) != tc.fits {
 			t.Errorf("%d producers, schema %s: %v", tc.producers, tc.schema, err)
 		}
 		api.Close()

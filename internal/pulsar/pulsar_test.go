@@ -135,7 +135,7 @@ type fakeID struct {
 func (f fakeID) BatchSize() int32 { return f.size }
 
 func TestEventsTellOfBrokersAndBundles(t *testing.T) {
-	s := &session{System: &System{}, options: run.Options{Watch: true}, admin: &admin{base: "http://a:8080"}, watched: []string{"a:8080", "b:8080"}}
+	s := &session{System: &System{}, options: run.Options{Watch: true}, admin: &admin{API: queue.API{Base: "http://a:8080"}}, watched: []string{"a:8080", "b:8080"}}
 	s.topic.Partitions = 2
 	w := newWatcher(s)
 	w.hear([]string{"a:8080"}, nil, 1)                                      // b is gone

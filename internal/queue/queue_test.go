@@ -66,7 +66,8 @@ func (w *writer) Do(op *engine.Op) bool {
 		w.waiting[at] = append(w.waiting[at], Message{Queue: at, Value: value, Redelivered: true})
 	}
 	w.sent++
-	w.Settle(op, &Outgoing{Queue: at, seq: seq}, "", op.Sent)
+	op.State = &Outgoing{Queue: at, seq: seq}
+	w.Settle(op, "", op.Sent)
 	return false
 }
 

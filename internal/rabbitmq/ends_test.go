@@ -93,14 +93,13 @@ func TestAQuestionEndsWithTheRun(t *testing.T) {
 // Only the time between two answers counts.
 func TestManyAnswersMayTakeLongTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := linked(t, &server{})
+		s := linked(t, &server{pause: answerTimeout - time.Second})
 		s.admin.frames.patience.Store(int64(time.Hour)) // as if heartbeats came
-		err := s.ask(t.Context(), func(_ *amqp.Channel, answered func()) error {
+		err := s.ask(t.Context(), func(ch *amqp.Channel) (err error) {
 			for range 5 {
-				<-time.After(answerTimeout - time.Second)
-				answered()
+				_, err = inspect(ch, "t-0")
 			}
-			return nil
+			return err
 		})
 		if err != nil || s.admin.frames.isClosed() {
 			t.Errorf("%v, closed: %v", err, s.admin.frames.isClosed())
@@ -113,8 +112,8 @@ func TestAProcessCountsWhatCameToItFromASharedQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := linked(t, &server{})
 		s.plan.Share.Consumers = 2
-		r := &reader{queues: []int{0, 1}}
-		r.in.Store(&subscription{link: &link{frames: &frameConn{channels: map[uint16]*arrivals{channelOf(0): {delivered: 5, taken: 2}, channelOf(1): {delivered: 4}}}}})
+		r := &reader{queues: []int32{0, 1}}
+		r.in.Store(&subscription{waiting: []queue.Message{{Queue: 1}, {Queue: 0}, {Queue: 1}, {Queue: 0}, {Queue: 1}, {Queue: 0}, {Queue: 1}}})
 		s.read.readers = append(s.read.readers, r)
 		if got, err := s.backlog(t.Context()); err != nil || !slices.Equal(got, []int64{3, 4}) {
 			t.Errorf("%v wait, %v; want 3 and 4", got, err)

@@ -198,7 +198,7 @@ func TestANodeThatHangsIsGoneUntilItAnswers(t *testing.T) {
 	s.management.urls = []string{first.URL, second.URL}
 	s.management.own = map[string]string{"one": first.URL, "two": second.URL, "elsewhere": "http://127.0.0.1:1"}
 	s.cluster.Brokers = []result.Broker{{ID: 1, Rack: "one", Addr: "a:5672"}, {ID: 2, Rack: "two", Addr: "b:5672"}, {ID: 3, Rack: "elsewhere", Addr: "c:5672"}}
-	w := &watcher{session: s, running: make(map[int32]bool), heard: make(map[int32]bool)}
+	w := &watcher{session: s, down: make(map[int32]bool), heard: make(map[int32]bool)}
 	for i, step := range []struct {
 		one, two bool // hang
 		want     []string

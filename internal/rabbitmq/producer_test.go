@@ -169,27 +169,6 @@ func TestEachMessageIsSettledByItsOwnConfirm(t *testing.T) {
 	}
 }
 
-// The rest of a message comes in later reads than its beginning.
-func TestAMessageThatFillsThePrefetchIsReadToItsEnd(t *testing.T) {
-	ours, theirs := net.Pipe()
-	p := newFrameConn(ours)
-	defer func() { _ = p.Close() }()
-	p.limit(1, 0)
-	message := append(frame(methodFrame, 1, append([]byte{0, 60, 0, 60}, "consumer tag and more"...)), frame(bodyFrame, 1, make([]byte, 5000))...)
-	go func() { _, _ = theirs.Write(message) }()
-	read := make(chan error, 1)
-	go func() {
-		_, err := io.ReadAll(io.LimitReader(p, int64(len(message)))) // by and by
-		read <- err
-	}()
-	select {
-	case err := <-read:
-		must.True(t, err == nil && p.unread == 1, "%v, %d messages", err, p.unread)
-	case <-time.After(5 * time.Second):
-		t.Error("it waits for a message to be taken that has not come yet")
-	}
-}
-
 func TestAFrameThatIsTooLargeEndsTheConnection(t *testing.T) {
 	p := newFrameConn(&pieces{left: [][]byte{{methodFrame, 0, 1, 0, 2, 0, 1}}})
 	if _, err := p.Read(make([]byte, 10)); err == nil {
@@ -197,56 +176,56 @@ func TestAFrameThatIsTooLargeEndsTheConnection(t *testing.T) {
 	}
 }
 
-// delivered returns the frames of a message of a channel, with as many bytes as its header announces, or fewer.
-func delivered(channel uint16, announced uint64, body int) []byte {
+// delivered returns the frames of a message of queue 2, with as many bytes as its header announces, or fewer.
+func delivered(announced uint64, body int) []byte {
 	header := binary.BigEndian.AppendUint64([]byte{0, 60, 0, 0}, announced)
 	return slices.Concat(
-		frame(methodFrame, channel, append([]byte{0, 60, 0, 60}, "consumer tag and more"...)),
-		frame(headerFrame, channel, append(header, 0, 0)), frame(bodyFrame, channel, make([]byte, body)))
+		frame(methodFrame, 1, append([]byte{0, 60, 0, 60, 1, '2'}, make([]byte, 9)...)),
+		frame(headerFrame, 1, append(header, 0, 0)), frame(bodyFrame, 1, make([]byte, body)))
 }
 
 func TestAMessageThatIsTooLargeEndsReadingBeforeItsBody(t *testing.T) {
-	for name, sent := range map[string][]byte{
-		"one":              delivered(2, 1<<62, 1),
-		"several together": append(delivered(1, 700, 10), delivered(2, 700, 10)...),
-	} {
-		p := newFrameConn(&pieces{left: [][]byte{sent}})
-		p.limit(10, 1000)
-		_, err := io.Copy(io.Discard, p)
-		var large *tooLarge
-		if !errors.As(err, &large) || large.channel != 2 || p.refused() == nil {
-			t.Errorf("%s: %v, want a message of channel 2 that is too large", name, err)
-		}
+	p := newFrameConn(&pieces{left: [][]byte{delivered(1<<62, 1)}})
+	p.taker.Store(&taker{message: func(*content) { t.Error("it is read") }, largest: 1000})
+	_, err := io.Copy(io.Discard, p)
+	if large := p.tooLarge.Load(); large == nil || large.queue != 2 || !errors.Is(err, large) {
+		t.Errorf("%v, want a message of queue 2 that is too large", err)
 	}
 }
 
-// Otherwise as many large ones wait as the prefetch allows.
-func TestFewLargeMessagesWait(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ours, theirs := net.Pipe()
-		p := newFrameConn(ours)
-		p.limit(10, 0)
-		done := make(chan struct{}, 2)
-		go func() {
-			for range 5 {
-				_, _ = theirs.Write(delivered(1, mostWaiting/2+1, 0))
-				for left := mostWaiting/2 + 1; left > 0; left -= min(left, 100_000) {
-					_, _ = theirs.Write(frame(bodyFrame, 1, make([]byte, min(left, 100_000))))
+// Otherwise any number waits without a prefetch, and as many large ones as it allows.
+func TestFewMessagesWait(t *testing.T) {
+	for _, tc := range []struct{ size, want int }{{10, 4}, {mostWaiting/2 + 1, 2}} {
+		synctest.Test(t, func(t *testing.T) {
+			ours, theirs := net.Pipe()
+			p := newFrameConn(ours)
+			in := &subscription{link: &link{frames: p}, most: 3, news: make(chan struct{}, 1), room: make(chan struct{}, 1), held: map[int32]*queue.Held{2: {}}}
+			p.taker.Store(&taker{message: in.put})
+			done := make(chan struct{}, 2)
+			go func() {
+				for range 9 {
+					_, _ = theirs.Write(delivered(uint64(tc.size), 0))
+					for left := tc.size; left > 0; left -= min(left, 100_000) {
+						_, _ = theirs.Write(frame(bodyFrame, 1, make([]byte, min(left, 100_000))))
+					}
 				}
+				done <- struct{}{}
+			}()
+			go func() { _, _ = io.Copy(io.Discard, p); done <- struct{}{} }()
+			for range 2 {
+				synctest.Wait()
+				must.Match(t, map[int32]int64{2: int64(tc.want)}, in.count(make(map[int32]int64)), "messages wait")
+				in.mu.Lock()
+				in.waiting, in.bytes = nil, 0
+				in.mu.Unlock()
+				signal(in.room)
 			}
-			done <- struct{}{}
-		}()
-		go func() { _, _ = io.Copy(io.Discard, p); done <- struct{}{} }()
-		for range 2 {
-			synctest.Wait()
-			must.Match(t, 2, p.arrived(1), "messages wait")
-			p.take(1, p.on(1).taken+2)
-		}
-		_ = p.Close()
-		_ = theirs.Close()
-		<-done
-		<-done
-	})
+			_ = p.Close()
+			_ = theirs.Close()
+			<-done
+			<-done
+		})
+	}
 }
 
 // opened opens a reader of two queues at a server, with a prefetch of 10 messages.
@@ -294,7 +273,7 @@ func TestTheReasonWhyAQueueIsNotReadIsTold(t *testing.T) {
 		Command: plan.Consume, Engine: plan.Client, URL: "amqp://localhost", Topic: plan.Topic{Name: "t"},
 		Load: plan.Load{Records: 100, Rate: plan.Unlimited}, Read: plan.Read{Consumers: 1, Commit: plan.CommitNone, Timeout: plan.Duration(time.Second)},
 	}
-	c := consumerOf(&p, (&server{broken: 2}).listen(t))
+	c := consumerOf(&p, (&server{broken: true}).listen(t))
 	c.settings = settings{prefetch: 10, autoAck: true}
 	var total adding
 	must.Have(engine.Run(t.Context(), p, engine.Drivers{Read: c}, engine.Options{}, &total))(t)

@@ -1,3 +1,6 @@
+// Package rabbitmq makes loads on RabbitMQ possible for package run, by AMQP 0-9-1 and
+// github.com/rabbitmq/amqp091-go. A topic is a durable direct exchange, and its partition i the
+// queue TOPIC-i, bound with the key "i".
 package rabbitmq
 
 import (
@@ -117,7 +120,7 @@ type session struct {
 }
 
 func (s *session) look(ctx context.Context) error {
-	if err := s.ask(ctx, func(*amqp.Channel, func()) error { return nil }); err != nil {
+	if err := s.ask(ctx, func(*amqp.Channel) error { return nil }); err != nil {
 		return err
 	}
 	s.cluster = result.Cluster{Controller: -1}
@@ -182,8 +185,7 @@ func (s *session) NewBook(context.Context) (*ledger.Book, error) {
 
 // Open makes the drivers and the sources beside them.
 func (s *session) Open(_ context.Context, book *ledger.Book) (c run.Clients, err error) {
-	accounts, o := queue.Begin(s.plan, s.topic.Partitions, book)
-	o.Fresh = s.topic.Created && s.plan.Share.IsZero()
+	accounts, o := queue.Begin(s.plan, &s.topic, book)
 	if s.plan.Writes() {
 		c.Send, c.Limits = &producer{s, accounts}, queue.Limits(s.plan, s.settings.bufferMemory, unlimitedRecords, s.settings.deliveryTimeout)
 		refuses, _ := queueLimit(s.topic.Configs)
@@ -214,8 +216,8 @@ func (s *session) Close() {
 	}
 }
 
-// ask opens a channel for questions, because a question about a missing thing ends it. question calls answered after each answer.
-func (s *session) ask(ctx context.Context, question func(ch *amqp.Channel, answered func()) error) error {
+// ask opens a channel for a question, because one about a missing thing ends it.
+func (s *session) ask(ctx context.Context, question func(*amqp.Channel) error) error {
 	s.asking.Lock()
 	var err error
 	if s.admin == nil || s.admin.frames.isClosed() || s.admin.IsClosed() {
@@ -226,17 +228,15 @@ func (s *session) ask(ctx context.Context, question func(ch *amqp.Channel, answe
 	if err != nil {
 		return err
 	}
-	err = l.within(ctx, answerTimeout, func(answered func()) error {
+	err = l.within(ctx, answerTimeout, func() error {
 		ch, err := l.Channel()
-		if err != nil {
-			return err
+		if err == nil {
+			err = question(ch)
 		}
-		answered()
-		if err := question(ch, answered); err != nil {
-			return err
+		if err == nil {
+			err = ch.Close()
 		}
-		answered()
-		return ch.Close()
+		return err
 	})
 	if errors.As(err, new(*lateError)) {
 		return fmt.Errorf("ask %s: %w", l.host, err)
