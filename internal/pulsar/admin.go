@@ -41,7 +41,7 @@ func newAdmin(base string, access queue.Access) *admin {
 }
 
 func (s *System) newAdmin() *admin {
-	return newAdmin(s.access.Admin(s.url, "8080", defaultTLSPort), s.access)
+	return newAdmin(s.Admin(s.URL, "8080", defaultTLSPort), s.Access)
 }
 
 func (a *admin) logIn(r *http.Request) {
@@ -156,7 +156,7 @@ func (s *session) prepare(ctx context.Context, names []string) error {
 // fits looks at a topic that is there.
 func (s *session) fits(ctx context.Context) error {
 	var errs []error
-	if has, want := s.lead(ctx), s.producer.ackQuorum; want > 0 && want != has {
+	if has, want := s.lead(ctx), s.Settings.ackQuorum; want > 0 && want != has {
 		errs = append(errs, result.Misfit("topic %s exists with ack quorum %d, not ack.quorum %d; leave that out to use it as it is, or name another --topic", s.topic.Name, has, want).About("ack.quorum"))
 	}
 	var schema struct{ Type string }
@@ -185,7 +185,7 @@ func (s *session) policies() (map[string]any, error) {
 		all[url.PathEscape(name)] = v
 	}
 	n := int(s.plan.Topic.ReplicationFactor)
-	quorum := cmp.Or(s.producer.ackQuorum, n)
+	quorum := cmp.Or(s.Settings.ackQuorum, n)
 	if quorum > n {
 		errs = append(errs, result.Misfit("ack.quorum=%d: it needs --replication-factor %d or more, the number of bookies that a message is written to", quorum, quorum).About("replication-factor"))
 	}

@@ -165,7 +165,7 @@ func TestABrokerThatALookupNamesIsCheckedByItsOwnHost(t *testing.T) {
 			handshake <- err
 		}()
 		_, port, _ := net.SplitHostPort(first.Addr().String())
-		s := &session{System: &System{url: &url.URL{Scheme: "pulsar+ssl", Host: "localhost:" + port}}, tls: &tls.Config{RootCAs: roots}}
+		s := &session{System: &System{System: queue.System[settings]{URL: &url.URL{Scheme: "pulsar+ssl", Host: "localhost:" + port}}}, tls: &tls.Config{RootCAs: roots}}
 		c := must.Have(s.client())(t)
 		go func() { _, _ = c.CreateProducer(client.ProducerOptions{Topic: "t"}) }() // it fails when the client is closed
 		select {

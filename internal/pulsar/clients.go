@@ -36,15 +36,15 @@ func (p *producer) Open(ctx context.Context, shard *engine.Shard) (engine.Worker
 	if err != nil {
 		return nil, err
 	}
-	w := &worker{shard: shard, client: c, Lanes: p.Add(shard, s.values), each: turnBatches * s.producer.linger}
+	w := &worker{shard: shard, client: c, Lanes: p.Add(shard, s.Values), each: turnBatches * s.Settings.linger}
 	w.producer, err = within(ctx, openTimeout, func() (client.Producer, error) {
 		return c.CreateProducer(client.ProducerOptions{
-			Topic: s.full(), SendTimeout: s.producer.timeout,
+			Topic: s.full(), SendTimeout: s.Settings.timeout,
 			// The engine bounds what is on its way, and must not be held up in Do.
-			DisableBlockIfQueueFull: true, MaxPendingMessages: s.producer.pending,
-			DisableBatching:         !s.producer.batches(),
-			BatchingMaxPublishDelay: s.producer.linger, BatchingMaxSize: s.producer.batchBytes, BatchingMaxMessages: s.producer.batchMessages,
-			CompressionType: s.producer.compression,
+			DisableBlockIfQueueFull: true, MaxPendingMessages: s.Settings.pending,
+			DisableBatching:         !s.Settings.batches(),
+			BatchingMaxPublishDelay: s.Settings.linger, BatchingMaxSize: s.Settings.batchBytes, BatchingMaxMessages: s.Settings.batchMessages,
+			CompressionType: s.Settings.compression,
 			MessageRouter:   func(*client.ProducerMessage, client.TopicMetadata) int { return int(w.turn) }, // SendAsync asks
 		})
 	})
@@ -150,7 +150,7 @@ func (d *consumers) OpenReader(ctx context.Context, shard *engine.Shard) (engine
 	s, read := d.session, d.session.plan.Read
 	r := &reader{
 		driver: d, shard: shard, group: shard.Index / read.Consumers,
-		acks: s.own || read.Commit != plan.CommitNone, each: s.consumer.shared(),
+		acks: s.own || read.Commit != plan.CommitNone, each: s.Settings.shared(),
 	}
 	topics := []string{s.full()}
 	if !s.isWhole() {
@@ -172,11 +172,11 @@ func (d *consumers) OpenReader(ctx context.Context, shard *engine.Shard) (engine
 	if read.From.Latest {
 		from = client.SubscriptionPositionLatest
 	}
-	r.arrived = make(chan client.ConsumerMessage, s.consumer.receiverQueue)
+	r.arrived = make(chan client.ConsumerMessage, s.Settings.receiverQueue)
 	r.consumer, err = within(ctx, openTimeout, func() (client.Consumer, error) {
 		return r.client.Subscribe(client.ConsumerOptions{
-			Topics: topics, SubscriptionName: s.subscriptions[r.group], Type: s.consumer.subscription,
-			SubscriptionInitialPosition: from, ReceiverQueueSize: s.consumer.receiverQueue,
+			Topics: topics, SubscriptionName: s.subscriptions[r.group], Type: s.Settings.subscription,
+			SubscriptionInitialPosition: from, ReceiverQueueSize: s.Settings.receiverQueue,
 			MessageChannel:      r.arrived,
 			AutoDiscoveryPeriod: 2 * time.Second, // brokers keep what is in new partitions from the start
 		})
@@ -191,7 +191,7 @@ func (d *consumers) OpenReader(ctx context.Context, shard *engine.Shard) (engine
 
 // isWhole reports whether each consumer subscribes to the topic as a whole, and so gets partitions that are added.
 func (s *session) isWhole() bool {
-	return s.plan.Share.IsZero() && (s.plan.Read.Consumers == 1 || s.consumer.subscription != client.Exclusive) || s.consumer.subscription != client.Exclusive && !s.own
+	return s.plan.Share.IsZero() && (s.plan.Read.Consumers == 1 || s.Settings.subscription != client.Exclusive) || s.Settings.subscription != client.Exclusive && !s.own
 }
 
 type reader struct {
@@ -333,7 +333,7 @@ func (d *consumers) SetEndOffsets(ctx context.Context) error {
 // lookForEnd ends the reading when every group has read every partition, or has nothing left of it to read.
 func (d *consumers) lookForEnd(ctx context.Context) {
 	left, quiet := false, time.Duration(0)
-	if d.session.consumer.shared() {
+	if d.session.Settings.shared() {
 		quiet = othersWithin + d.session.plan.Read.Processing.Std()
 	}
 	all, err := d.session.stats(ctx)

@@ -57,7 +57,7 @@ func (s *System) reach(ctx context.Context, topic string) *session {
 	ctx, cancel := context.WithTimeout(ctx, adminTimeout/4)
 	defer cancel()
 	if c.watched, c.seen = c.admin.brokers(ctx); c.seen != nil {
-		c.cluster.Brokers = []result.Broker{{Addr: s.url.Host}}
+		c.cluster.Brokers = []result.Broker{{Addr: s.URL.Host}}
 		return c
 	}
 	c.admin.learn(c.watched)
@@ -78,16 +78,16 @@ func (s *System) reach(ctx context.Context, topic string) *session {
 // Connect reaches the cluster, makes the topic that p writes to and finds the one that it reads.
 func (s *System) Connect(ctx context.Context, p *plan.Plan, o run.Options) (run.Session, error) {
 	// The client dials by itself, this address first, so often that its error does not tell what is wrong.
-	conn, err := s.access.Dial(ctx, s.url.Host, p.Encrypts(), requestTimeout/3)
+	conn, err := s.Dial(ctx, s.URL.Host, p.Encrypts(), requestTimeout/3)
 	if err != nil {
-		return nil, fmt.Errorf("connect to %s: %w", s.url.Host, queue.Cause(err))
+		return nil, fmt.Errorf("connect to %s: %w", s.URL.Host, queue.Cause(err))
 	}
 	_ = conn.Close() // it carries nothing
 	c := s.reach(ctx, p.Topic.Name)
 	c.plan, c.options = p, o
 	// The settings name no host: lookups and redirects lead to others than that of the URL. Who connects to one completes a
 	// copy with its name.
-	if c.tls, err = s.access.TLS(""); err != nil {
+	if c.tls, err = s.TLS(""); err != nil {
 		return nil, &result.MisfitError{Err: err}
 	}
 	if queue.Status(c.seen) == http.StatusUnauthorized {
@@ -100,17 +100,17 @@ func (s *System) Connect(ctx context.Context, p *plan.Plan, o run.Options) (run.
 	partitions, err := within(ctx, openTimeout, func() ([]string, error) { return asking.TopicPartitions(c.full()) })
 	leave(asking)
 	if err != nil {
-		return nil, fmt.Errorf("look up topic %s at %s: %w%s", c.topic.Name, s.url.Host, err, s.advice(err))
+		return nil, fmt.Errorf("look up topic %s at %s: %w%s", c.topic.Name, s.URL.Host, err, s.advice(err))
 	}
 	if err := c.prepare(ctx, partitions); err != nil {
 		return nil, err
 	}
-	c.producer.fit(p.Producers, c.topic.Partitions)
+	c.fit(p.Producers, c.topic.Partitions)
 	if p.Reads() {
 		c.subscriptions, c.own = []string{p.Read.Group}, p.Read.Group == ""
 		if c.own { // with failover a broker waits for a second before it sends anything
 			c.subscriptions[0] = fmt.Sprintf("kt-%016x", rand.Uint64())
-			c.consumer.derive("subscription.type", "exclusive", "no partition has more than one consumer")
+			c.Derive("subscription.type", "exclusive", "no partition has more than one consumer")
 		} else if p.Read.Groups > 1 {
 			c.subscriptions = nil
 			for g := range p.Read.Groups {
@@ -126,7 +126,7 @@ func (s *System) advice(err error) string {
 	switch {
 	case strings.Contains(err.Error(), "NotFound"):
 		return ""
-	case s.access.Password.Reveal() == "":
+	case s.Password.Reveal() == "":
 		return "; the server may want a token: url.password=TOKEN in the file of --command-config"
 	}
 	return "; is it the port of Pulsar's own protocol (6650), and the token right?"
@@ -135,7 +135,7 @@ func (s *System) advice(err error) string {
 // client makes a client with connections of its own. The engine bounds the memory of what is on its way.
 func (s *session) client() (client.Client, error) {
 	o := client.ClientOptions{
-		URL:               s.url.Scheme + "://" + s.url.Host,
+		URL:               s.URL.Scheme + "://" + s.URL.Host,
 		Logger:            log.DefaultNopLogger(),
 		MetricsRegisterer: prometheus.NewRegistry(), // not that of the process
 		MemoryLimitBytes:  -1,
@@ -143,7 +143,7 @@ func (s *session) client() (client.Client, error) {
 		ConnectionMaxIdleTime: -1, TLSConfig: s.tls,
 		Description: "kt",
 	}
-	if token := s.access.Password.Reveal(); token != "" {
+	if token := s.Password.Reveal(); token != "" {
 		o.Authentication = client.NewAuthenticationToken(token)
 	}
 	return client.NewClient(o)
@@ -182,14 +182,14 @@ func (s *session) Open(_ context.Context, book *ledger.Book) (c run.Clients, err
 	accounts, o := queue.Begin(s.plan, &s.topic, book)
 	if s.plan.Writes() {
 		const usual = 2000 // two batches of usual size
-		perBatch := int(min(int64(s.producer.batchMessages), int64(s.producer.batchBytes)/max(1, int64(s.plan.Payload.MeanBytes()))))
+		perBatch := int(min(int64(s.Settings.batchMessages), int64(s.Settings.batchBytes)/max(1, int64(s.plan.Payload.MeanBytes()))))
 		unlimited := max(usual, 2*perBatch*s.topic.Partitions) // two batches of each partition
-		c.Send, c.Limits = &producer{s, accounts}, queue.Limits(s.plan, s.producer.bufferBytes, unlimited, s.DeliveryTimeout())
-		c.Limits.MaxBlock = max(s.producer.maxBlock, 1)
+		c.Send, c.Limits = &producer{s, accounts}, queue.Limits(s.plan, s.Settings.bufferBytes, unlimited, s.DeliveryTimeout())
+		c.Limits.MaxBlock = max(s.Settings.maxBlock, 1)
 	}
 	if s.plan.Reads() {
 		o.Backlog = s.backlog
-		o.Shared = func(int32) bool { return s.consumer.shared() }
+		o.Shared = func(int32) bool { return s.Settings.shared() }
 		d := newConsumers(s, o)
 		c.Read, c.Sources = d, append(c.Sources, d.Arrivals)
 	}

@@ -129,32 +129,32 @@ func (r *reader) open(ctx context.Context) error {
 		held: make(map[int32]*queue.Held),
 	}
 	for _, q := range r.queues {
-		if in.held[q] = new(queue.Held); !r.settings.autoAck {
-			in.held[q].Most = r.settings.prefetch
+		if in.held[q] = new(queue.Held); !r.Settings.autoAck {
+			in.held[q].Most = r.Settings.prefetch
 		}
 	}
-	l.frames.taker.Store(&taker{message: in.put, largest: uint64(r.settings.maxMessage)})
+	l.frames.taker.Store(&taker{message: in.put, largest: uint64(r.Settings.maxMessage)})
 	if err = l.within(ctx, dialTimeout, func() error { return r.subscribe(ctx, in) }); err != nil {
 		l.end()
 		return cmp.Or(r.refused(in), err)
 	}
 	in.mu.Lock()
-	in.most = r.settings.prefetch * len(r.queues)
+	in.most = r.Settings.prefetch * len(r.queues)
 	in.mu.Unlock()
 	r.in.Store(in)
 	return nil
 }
 
 func (r *reader) subscribe(ctx context.Context, in *subscription) (err error) {
-	if in.channel, err = in.Channel(); err == nil && !r.settings.autoAck {
-		err = in.channel.Qos(r.settings.prefetch, 0, false) // of each queue
+	if in.channel, err = in.Channel(); err == nil && !r.Settings.autoAck {
+		err = in.channel.Qos(r.Settings.prefetch, 0, false) // of each queue
 	}
 	if err != nil {
 		return fmt.Errorf("open a channel at %s: %w", in.host, err)
 	}
 	go r.attend(in, in.channel.NotifyCancel(make(chan string, 1)), in.channel.NotifyClose(make(chan *amqp.Error, 1)))
 	for _, q := range r.queues {
-		there, err := r.consume(ctx, in, q, r.settings.autoAck)
+		there, err := r.consume(ctx, in, q, r.Settings.autoAck)
 		if err != nil {
 			return err
 		}
@@ -175,7 +175,7 @@ func (r *reader) consume(ctx context.Context, in *subscription, q int32, noWait 
 	if r.deleted(ctx, name) {
 		return false, nil
 	}
-	if _, err := in.channel.Consume(name, strconv.Itoa(int(q)), r.settings.autoAck, false, false, noWait, nil); err != nil {
+	if _, err := in.channel.Consume(name, strconv.Itoa(int(q)), r.Settings.autoAck, false, false, noWait, nil); err != nil {
 		return true, fmt.Errorf("read queue %s: %w", name, err)
 	}
 	if r.turn(name, false) {
@@ -305,7 +305,7 @@ func (r *reader) take(in *subscription) {
 	in.mu.Unlock()
 	signal(in.room)
 	r.pause = 0
-	if in.taken += uint64(len(r.messages)); r.settings.autoAck {
+	if in.taken += uint64(len(r.messages)); r.Settings.autoAck {
 		return
 	}
 	in.ack = appendAck(in.ack[:0], firstChannel, in.taken)

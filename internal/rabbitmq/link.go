@@ -30,7 +30,7 @@ type link struct {
 }
 
 func (s *System) connect(ctx context.Context, host, name string) (*link, error) {
-	conn, err := s.access.Dial(ctx, host, s.tls, dialTimeout)
+	conn, err := s.Dial(ctx, host, s.tls, dialTimeout)
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +48,7 @@ func (s *System) logIn(ctx context.Context, conn net.Conn, host, name string) (*
 	properties.SetClientConnectionName(name)
 	err := l.within(ctx, dialTimeout, func() (err error) {
 		l.Connection, err = amqp.Open(l.frames, amqp.Config{
-			SASL:  []amqp.Authentication{&amqp.PlainAuth{Username: s.user, Password: s.access.Password.Reveal()}},
+			SASL:  []amqp.Authentication{&amqp.PlainAuth{Username: s.user, Password: s.Password.Reveal()}},
 			Vhost: s.vhost, Heartbeat: heartbeat, FrameSize: frameMax, Properties: properties, Locale: "en_US",
 		})
 		return err

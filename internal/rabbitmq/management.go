@@ -41,8 +41,8 @@ const (
 )
 
 func (s *System) newManagement() *management {
-	logIn := func(r *http.Request) { r.SetBasicAuth(s.user, s.access.Password.Reveal()) }
-	return &management{API: s.access.NewAPI("", managementTimeout, logIn, secret.Stay), system: s, urls: []string{s.admin}, own: make(map[string]string)}
+	logIn := func(r *http.Request) { r.SetBasicAuth(s.user, s.Password.Reveal()) }
+	return &management{API: s.NewAPI("", managementTimeout, logIn, secret.Stay), system: s, urls: []string{s.admin}, own: make(map[string]string)}
 }
 
 // get asks for what is at a path, the node that answered last first.
@@ -98,7 +98,7 @@ func (m *management) describe(ctx context.Context, c *result.Cluster) error {
 		default:
 			continue
 		}
-		m.system.access.Bound.Learn(host) // one that has logged kt in says so
+		m.system.Bound.Learn(host) // one that has logged kt in says so
 	}
 	for _, name := range slices.Sorted(maps.Keys(running)) {
 		if len(running) == 1 {
@@ -309,7 +309,7 @@ func (w *watcher) moves(ctx context.Context) (events []stats.Event) {
 	w.more = max(w.more, more)
 	refuses, loses := queueLimit(t.Configs)
 	w.limit.Store(refuses)
-	if !w.settings.confirms { // nothing says that a message was refused
+	if !w.Settings.confirms { // nothing says that a message was refused
 		loses = cmp.Or(loses, refuses)
 	}
 	if loses != w.loses && loses != "" && w.plan.Writes() {

@@ -35,7 +35,7 @@ var _ engine.Driver = (*producer)(nil)
 func (p *producer) Open(ctx context.Context, s *engine.Shard) (engine.Worker, error) {
 	number, _ := p.plan.Shard(s.Index)
 	w := &worker{
-		session: p.session, shard: s, Lanes: p.Add(s, p.values), news: make(chan struct{}, 1),
+		session: p.session, shard: s, Lanes: p.Add(s, p.Values), news: make(chan struct{}, 1),
 		dialer: dialer{name: fmt.Sprintf("kt producer %d", number+1), number: number},
 	}
 	var o *publisher
@@ -138,7 +138,7 @@ func (w *worker) refuse(age time.Duration) {
 
 // lookAround fails messages that have waited too long, and notes whether the server throttles the worker.
 func (w *worker) lookAround() {
-	w.refuse(w.settings.deliveryTimeout)
+	w.refuse(w.Settings.deliveryTimeout)
 	nacked, at, why := w.nacked.Swap(false), "", ""
 	limit, _ := w.limit.Load().(string)
 	flow, _ := w.flow.Load().(map[string]bool)
@@ -278,7 +278,7 @@ func (w *worker) open(ctx context.Context) (*publisher, error) {
 			return err
 		}
 		o.blocks, o.ends = l.NotifyBlocked(make(chan amqp.Blocking, 1)), channel.NotifyClose(make(chan *amqp.Error, 1))
-		if w.settings.confirms {
+		if w.Settings.confirms {
 			return channel.Confirm(false)
 		}
 		return nil
@@ -313,7 +313,7 @@ func (w *worker) publishSome(o *publisher) error {
 	}
 	signal(w.news) // there may be more
 	_, err := o.frames.Write(o.batch)
-	if err == nil && !w.settings.confirms {
+	if err == nil && !w.Settings.confirms {
 		o.confirm(newest, true, true)
 	}
 	return err
@@ -325,8 +325,8 @@ func (o *publisher) add(op *engine.Op) uint64 {
 	o.pending = append(o.pending, op)
 	o.mu.Unlock()
 	w, m := o.worker, op.State.(*message)
-	p := publication{exchange: w.topic.Name, key: w.key(m.Queue), mode: w.settings.deliveryMode, correlationID: m.Key, body: m.Value}
-	if w.settings.mandatory && w.settings.confirms {
+	p := publication{exchange: w.topic.Name, key: w.key(m.Queue), mode: w.Settings.deliveryMode, correlationID: m.Key, body: m.Value}
+	if w.Settings.mandatory && w.Settings.confirms {
 		o.id = strconv.AppendUint(o.id[:0], tag, 10) // a returned message is known by it
 		p.mandatory, p.id = true, o.id
 	}
