@@ -70,7 +70,7 @@ func (s *Set) addAll(name string, r io.ReaderAt, size int64, atWork bool) (err e
 	switch {
 	case isCollection(r, size):
 		added, err = readCollection(name, r, size)
-	case result.IsPage(r, size):
+	case result.IsPage(r):
 		err = errors.New("it is a page, which has the result of a run and not its seconds: name the run file (.ktr)")
 	default:
 		if added[0], err = readRunFile(name, r, size); err == nil {
@@ -270,7 +270,7 @@ func (s *Set) WriteTo(w io.Writer) (written int64, err error) {
 // Read returns the result of a run file, the merged one of a collection, or that of a page. limits are judged instead
 // of those of the run; none: those of the run. A page holds no windows, so its limits are as they were judged.
 func Read(r io.ReaderAt, size int64, limits ...string) (result.Result, error) {
-	if result.IsPage(r, size) {
+	if result.IsPage(r) {
 		if len(limits) > 0 {
 			return result.Result{}, errors.New("a page cannot be judged anew: name the run file")
 		}
