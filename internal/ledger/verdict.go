@@ -194,26 +194,18 @@ func (v *Verdict) addLogs(r *Reader, lanes map[laneID]*Lane, most int64) int64 {
 		l := r.logs[partition]
 		l.Lock()
 		copies := l.copies()
-		v.Checked += l.checked + copies
-		v.Duplicated += l.duplicated + copies
+		v.Add(&l.counts)
+		v.Checked += copies
+		v.Duplicated += copies
 		v.Copied += copies
-		v.Uncompared += l.uncompared
-		v.Reordered += l.reordered
-		v.LateUndecided += l.late
-		if v.Corrupted += l.corrupted; !l.unfinished {
+		v.Unstamped -= copies
+		if !l.unfinished {
 			v.Corrupted += l.holed
 		}
-		v.Unstamped += l.unstamped - copies
-		v.Foreign += l.foreign
-		v.Redelivered += l.redelivered
-		v.TooLarge += l.tooLarge
-		v.EpochRegressions += l.epochsBehind
-		v.Rewritten += l.rewritten
-		v.ReadAgain += l.readAgain
 		v.AnyOrder = v.AnyOrder || l.shared
-		v.Inexact = v.Inexact || l.late > 0
-		if l.foreign > most {
-			most, v.OtherRun = l.foreign, fmt.Sprintf("%016x", l.other)
+		v.Inexact = v.Inexact || l.counts.LateUndecided > 0
+		if l.counts.Foreign > most {
+			most, v.OtherRun = l.counts.Foreign, fmt.Sprintf("%016x", l.other)
 		}
 		for producer, lane := range l.lanes {
 			if lane != nil && lanes[laneID{uint16(producer), l.partition}] == nil {
