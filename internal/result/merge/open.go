@@ -55,7 +55,7 @@ func Open(path string) (*File, error) {
 func (f *File) IsCollection() bool { return isCollection(f, f.Size) }
 
 // IsPage reports whether the file is a page that kt made.
-func (f *File) IsPage() bool { return result.IsPage(f, f.Size) }
+func (f *File) IsPage() bool { return result.IsPage(f) }
 
 // Close closes the file.
 func (f *File) Close() { _ = f.file.Close() } // it was only read

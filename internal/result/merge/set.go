@@ -73,7 +73,7 @@ func (s *Set) add(name string, r io.ReaderAt, size int64, atWork bool) (err erro
 	switch {
 	case isCollection(r, size):
 		added, err = readCollection(name, r, size)
-	case result.IsPage(r, size):
+	case result.IsPage(r):
 		err = errors.New("it is a page, which has the result of a run and not its seconds: name the run file (.ktr)")
 	default:
 		added[0], err = readRunFile(name, r, size, atWork)
@@ -248,7 +248,7 @@ func (s *Set) WriteTo(w io.Writer) (written int64, err error) {
 // Read returns the result of a run file, the merged one of a collection, or that of a page. limits are judged instead
 // of those of the run; none: those of the run. A page holds no windows, so its limits are as they were judged.
 func Read(r io.ReaderAt, size int64, limits ...string) (result.Result, error) {
-	if result.IsPage(r, size) {
+	if result.IsPage(r) {
 		if len(limits) > 0 {
 			return result.Result{}, errors.New("a page cannot be judged anew: name the run file")
 		}
