@@ -177,16 +177,13 @@ func TestTheCommandThatARowStandsFor(t *testing.T) {
 }
 
 func TestThresholds(t *testing.T) {
-	scales := map[string]scale{
-		"sync": syncScale, "stall": stallScale, "share": shareScale, "write": writeScale, "thirds": thirdsScale, "even": evenScale, "parallel": parallelScale,
-	}
 	for _, r := range must.Rows[[]struct {
 		Scale string
 		Value float64
 		Grade Grade
 		Says  string
 	}](t, "compare") {
-		got := scales[r.Scale].judge(r.Value)
+		got := judge(r.Scale, r.Value)
 		if got.Grade != r.Grade || !strings.Contains(got.Sentence, r.Says) || got.Source == "" {
 			t.Errorf("%s %v: judged %s, %q by %q, want %s, with %q, by a source", r.Scale, r.Value, got.Grade, got.Sentence, got.Source, r.Grade, r.Says)
 		}
@@ -220,7 +217,7 @@ func TestAFastDiskIsNotPoorForItsPageCache(t *testing.T) {
 func TestNothingIsJudgedThatTheDeviceDidNotLimit(t *testing.T) {
 	r := Result{Test: testAppend, Operations: 1, Append: &Append{SustainedMiBPerSecond: 10}}
 	for _, f := range r.judge(1000) {
-		must.True(t, f.Metric != shareScale.metric, "judge: %+v, want no share: the device was not the limit", f)
+		must.True(t, f.Metric != scales()["share"].Metric, "judge: %+v, want no share: the device was not the limit", f)
 	}
 }
 
