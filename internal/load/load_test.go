@@ -21,9 +21,8 @@ import (
 )
 
 func TestAgentsTakeWhatKTKnowsButWhereValuesAreLookedUp(t *testing.T) {
-	producer, _ := must.Both(javaconf.ParseProducer(nil, 0, false))(t)
-	consumer, _ := must.Both(javaconf.ParseConsumer(nil, false))(t)
-	for _, name := range append(propertyNames(producer.All()), propertyNames(consumer.All())...) {
+	known := Clients()
+	for _, name := range slices.Concat(known.Producer.Names, known.Consumer.Names) {
 		// Whoever adds a property decides here whether other hosts may set it.
 		local := name == "bootstrap.servers" || name == "config.providers"
 		must.True(t, cluster.AllowsProperty(name) != local, "%s: agents take it: %v", name, !local)
