@@ -35,7 +35,6 @@ type Status struct {
 
 // End describes the end of a run.
 type End struct {
-	Started  time.Time
 	Elapsed  time.Duration // until the last record had its outcome, or was given up
 	Sending  time.Duration // until the last record was handed over
 	Stopped  bool          // by Options.Stop or ctx, before the load was over
@@ -162,7 +161,7 @@ func (r *run) run(ctx context.Context) End {
 	var pauses sync.WaitGroup
 	pauses.Go(func() { r.notePauses(looking) })
 	r.startReading(ctx)
-	end := End{Started: r.started()}
+	var end End
 	if r.plan.Writes() {
 		r.send(ctx, &end)
 	}

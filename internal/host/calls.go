@@ -29,7 +29,6 @@ type Space struct {
 
 // Ethernet is the state of a NIC as ethtool shows it. 0 is unknown.
 type Ethernet struct {
-	Driver                string
 	RXRing, RXRingMax     int
 	Channels, ChannelsMax int              // combined, or the larger of receive and send
 	Features              map[string]bool  // "tcp-segmentation-offload", "generic-receive-offload" …, and the kernel's own names

@@ -45,14 +45,7 @@ func (systemCalls) Ethernet(nic string) (Ethernet, error) {
 	var out Ethernet
 	var first error
 	known := false
-	driver := func(to *Ethernet) error {
-		info, err := unix.IoctlGetEthtoolDrvinfo(fd, nic)
-		if err == nil {
-			to.Driver = unix.ByteSliceToString(info.Driver[:])
-		}
-		return err
-	}
-	for _, read := range []func(*Ethernet) error{driver, e.rings, e.channels, e.features, e.stats} {
+	for _, read := range []func(*Ethernet) error{e.rings, e.channels, e.features, e.stats} {
 		err := read(&out)
 		switch {
 		case err == nil:
