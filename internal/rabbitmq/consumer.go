@@ -258,7 +258,7 @@ func (r *reader) Read(ctx context.Context, limit int, patience time.Duration) (i
 		}
 		err := r.open(ctx)
 		if err == nil {
-			r.reconnected(r.shard, r.in.Load().host)
+			r.tell(r.shard, r.in.Load().host, nil)
 			return 0, nil
 		}
 		r.failed(ctx, code(err))
@@ -351,7 +351,7 @@ func (r *reader) lose(ctx context.Context, in *subscription) {
 		}
 	default:
 		r.failed(ctx, code(in.why))
-		r.disconnected(r.shard, in.host, in.why)
+		r.tell(r.shard, in.host, in.why)
 	}
 }
 

@@ -88,9 +88,6 @@ func (e *lateError) Error() string {
 	return fmt.Sprintf("the server keeps the connection, and did not answer within %s: check its log", e.most)
 }
 
-// Timeout reports true, as that of a net.Error.
-func (e *lateError) Timeout() bool { return true }
-
 // endTimeout is how long a server may take to end a connection. Two fit into the time that a second Ctrl-C leaves.
 const endTimeout = 300 * time.Millisecond
 
@@ -207,15 +204,14 @@ func (s *session) broker(host string) int32 {
 	return -1
 }
 
-func (s *session) disconnected(shard *engine.Shard, host string, why error) {
-	if s.turn(host, true) {
-		shard.Event(event(stats.BrokerGone, s.broker(host), "connections to %s are lost: %v", host, explain(why)))
+// tell tells once that connections to a host are lost, or without an error that it takes them again.
+func (s *session) tell(shard *engine.Shard, host string, why error) {
+	e := event(stats.BrokerBack, s.broker(host), "%s takes connections again", host)
+	if why != nil {
+		e = event(stats.BrokerGone, s.broker(host), "connections to %s are lost: %v", host, explain(why))
 	}
-}
-
-func (s *session) reconnected(shard *engine.Shard, host string) {
-	if s.turn(host, false) {
-		shard.Event(event(stats.BrokerBack, s.broker(host), "%s takes connections again", host))
+	if s.turn(host, why != nil) {
+		shard.Event(e)
 	}
 }
 

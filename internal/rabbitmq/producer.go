@@ -90,8 +90,8 @@ func (w *worker) Do(op *engine.Op) (waited bool) {
 	return false
 }
 
-// oldest takes the op that has waited longest to be published, if it was sent up to a time; nil: there is none.
-func (w *worker) oldest(until time.Duration) *engine.Op {
+// takeOldest takes the op that has waited longest to be published, if it was sent up to a time; nil: there is none.
+func (w *worker) takeOldest(until time.Duration) *engine.Op {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.waiting) == 0 || w.waiting[0].Sent > until {
@@ -131,7 +131,7 @@ func (w *worker) refuse(age time.Duration) {
 		code = blockedCode
 	}
 	until := w.shard.Now() - age
-	for op := w.oldest(until); op != nil; op = w.oldest(until) {
+	for op := w.takeOldest(until); op != nil; op = w.takeOldest(until) {
 		w.Settle(op, code, 0)
 	}
 }
@@ -177,7 +177,7 @@ func (w *worker) work(ctx context.Context, o *publisher) {
 		}
 		var err error
 		if o, err = w.open(ctx); err == nil {
-			w.reconnected(w.shard, o.host)
+			w.tell(w.shard, o.host, nil)
 		}
 	}
 }
@@ -186,24 +186,20 @@ func (w *worker) work(ctx context.Context, o *publisher) {
 func (w *worker) lose(ctx context.Context, o *publisher) {
 	w.at.Store(nil)
 	w.blocked.Store(nil)
-	o.mu.Lock()
-	left := o.pending
-	if o.tag > 1 {
-		w.pause = 0 // the connection has worked
-	}
-	o.pending = nil
-	o.mu.Unlock()
 	code := code(o.why)
 	if code != lost {
 		w.shard.Said(code, explain(o.why).Error())
 	}
-	for _, op := range left {
-		if op != nil {
-			w.Settle(op, code, 0)
-		}
+	o.mu.Lock()
+	if o.oldest > 1 {
+		w.pause = 0 // the connection has worked
+	}
+	o.mu.Unlock()
+	for _, op := range o.confirmed(nil, o.newest, true) {
+		w.Settle(op, code, 0)
 	}
 	if ctx.Err() == nil {
-		w.disconnected(w.shard, o.host, o.why)
+		w.tell(w.shard, o.host, o.why)
 	}
 }
 
@@ -253,10 +249,10 @@ type publisher struct {
 
 	batch, id []byte // of the goroutine that publishes
 
-	mu      sync.Mutex   // guards the rest
-	pending []*engine.Op // published, in the order of delivery tags; nil: confirmed
-	tag     uint64       // of the first of them
-	settled []*engine.Op // the goroutine that reads reuses it
+	mu             sync.Mutex            // guards the rest
+	pending        map[uint64]*engine.Op // published, by delivery tag
+	oldest, newest uint64                // tags: all before the oldest were confirmed
+	settled        []*engine.Op          // the goroutine that reads reuses it
 }
 
 // firstChannel is the number that the client gives to the first channel of a connection.
@@ -267,7 +263,7 @@ func (w *worker) open(ctx context.Context) (*publisher, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := &publisher{link: l, worker: w, down: make(chan struct{}), tag: 1}
+	o := &publisher{link: l, worker: w, down: make(chan struct{}), pending: make(map[uint64]*engine.Op), oldest: 1}
 	l.frames.taker.Store(&taker{confirm: o.confirm, message: func(m *content) {
 		tag, _ := strconv.ParseUint(string(m.id), 10, 64) // 0 with an error
 		o.returned(tag)
@@ -293,16 +289,10 @@ func (w *worker) open(ctx context.Context) (*publisher, error) {
 // writeAt is the bytes that are written at once while more messages wait, by one system call.
 const writeAt = 64 << 10
 
-// maxPending bounds the memory of a connection whose oldest message has no confirm, while later ones have theirs.
-const maxPending = 1 << 20
-
 func (w *worker) publishSome(o *publisher) error {
-	o.mu.Lock()
-	room := maxPending - len(o.pending)
-	o.mu.Unlock()
 	newest := uint64(0)
-	for o.batch = o.batch[:0]; len(o.batch) < writeAt && room > 0; room-- {
-		op := w.oldest(math.MaxInt64)
+	for o.batch = o.batch[:0]; len(o.batch) < writeAt; {
+		op := w.takeOldest(math.MaxInt64)
 		if op == nil {
 			break
 		}
@@ -321,8 +311,9 @@ func (w *worker) publishSome(o *publisher) error {
 
 func (o *publisher) add(op *engine.Op) uint64 {
 	o.mu.Lock()
-	tag := o.tag + uint64(len(o.pending))
-	o.pending = append(o.pending, op)
+	o.newest++
+	tag := o.newest
+	o.pending[tag] = op
 	o.mu.Unlock()
 	w, m := o.worker, op.State.(*message)
 	p := publication{exchange: w.topic.Name, key: w.key(m.Queue), mode: w.Settings.deliveryMode, correlationID: m.Key, body: m.Value}
@@ -337,19 +328,18 @@ func (o *publisher) add(op *engine.Op) uint64 {
 func (o *publisher) returned(tag uint64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if at := tag - o.tag; at < uint64(len(o.pending)) && o.pending[at] != nil {
-		o.pending[at].State.(*message).returned = true
+	if op := o.pending[tag]; op != nil {
+		op.State.(*message).returned = true
 	}
 }
 
 // confirm settles the message with a tag, or all up to it.
 func (o *publisher) confirm(tag uint64, multiple, taken bool) {
 	now := o.worker.shard.Now()
-	for _, op := range o.confirmed(tag, multiple) {
+	o.settled = o.confirmed(o.settled[:0], tag, multiple)
+	for _, op := range o.settled {
 		code := ""
 		switch {
-		case op == nil:
-			continue
 		case !taken:
 			code = nack
 			o.worker.nacked.Store(true)
@@ -360,26 +350,25 @@ func (o *publisher) confirm(tag uint64, multiple, taken bool) {
 	}
 }
 
-// confirmed takes the message with a tag, or all up to it. Those that were confirmed before are nil.
-func (o *publisher) confirmed(tag uint64, multiple bool) []*engine.Op {
+// confirmed moves the message with a tag to a list, or all up to it, but for those that were confirmed before.
+func (o *publisher) confirmed(list []*engine.Op, tag uint64, multiple bool) []*engine.Op {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.settled = o.settled[:0]
-	if at := tag - o.tag; at < uint64(len(o.pending)) { // it was not confirmed before
-		from := at
-		if multiple {
-			from = 0
+	if tag > o.newest {
+		return list
+	}
+	from := tag
+	if multiple {
+		from = o.oldest
+	}
+	for at := from; at <= tag; at++ {
+		if op := o.pending[at]; op != nil {
+			list = append(list, op)
+			delete(o.pending, at)
 		}
-		o.settled = append(o.settled, o.pending[from:at+1]...)
-		clear(o.pending[from : at+1])
 	}
-	full := len(o.pending) >= maxPending
-	for len(o.pending) > 0 && o.pending[0] == nil {
-		o.pending = o.pending[1:]
-		o.tag++
+	if from == o.oldest {
+		o.oldest = max(from, tag+1)
 	}
-	if full && len(o.pending) < maxPending {
-		signal(o.worker.news) // there is room again
-	}
-	return o.settled
+	return list
 }
