@@ -27,6 +27,23 @@ type link struct {
 	*amqp.Connection
 	frames *frameConn
 	host   string
+	over   chan struct{} // closed: the channel of open has ended
+	why    error         // then
+}
+
+// open opens the channel of a link that carries messages. The connection ends with it.
+func (l *link) open() (*amqp.Channel, error) {
+	ch, err := l.Channel()
+	if err != nil {
+		return nil, err
+	}
+	ends := ch.NotifyClose(make(chan *amqp.Error, 1))
+	go func() {
+		l.why = reason(<-ends)
+		_ = l.frames.Close()
+		close(l.over)
+	}()
+	return ch, nil
 }
 
 func (s *System) connect(ctx context.Context, host, name string) (*link, error) {
@@ -43,7 +60,7 @@ func (s *System) connect(ctx context.Context, host, name string) (*link, error) 
 
 // logIn makes a connection of AMQP over one to a host.
 func (s *System) logIn(ctx context.Context, conn net.Conn, host, name string) (*link, error) {
-	l := &link{frames: newFrameConn(conn), host: host}
+	l := &link{frames: newFrameConn(conn), host: host, over: make(chan struct{})}
 	properties := amqp.NewConnectionProperties()
 	properties.SetClientConnectionName(name)
 	err := l.within(ctx, dialTimeout, func() (err error) {

@@ -10,8 +10,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	amqp "github.com/rabbitmq/amqp091-go"
-
 	"github.com/kt-bench/kt/internal/engine"
 	"github.com/kt-bench/kt/internal/queue"
 )
@@ -61,9 +59,8 @@ type worker struct {
 	stop  context.CancelFunc // of the tasks
 	tasks sync.WaitGroup
 
-	at      atomic.Pointer[publisher] // nil: it is not connected
-	blocked atomic.Pointer[string]    // why the server takes no messages, because of an alarm; nil: it does
-	nacked  atomic.Bool               // since the last look
+	at     atomic.Pointer[publisher] // nil: it is not connected
+	nacked atomic.Bool               // since the last look
 
 	mu      sync.Mutex // guards waiting
 	waiting []*engine.Op
@@ -142,8 +139,9 @@ func (w *worker) lookAround() {
 	nacked, at, why := w.nacked.Swap(false), "", ""
 	limit, _ := w.limit.Load().(string)
 	flow, _ := w.flow.Load().(map[string]bool)
-	if o, reason := w.at.Load(), w.blocked.Load(); o != nil {
+	if o := w.at.Load(); o != nil {
 		at = o.host
+		reason := o.blocked.Load()
 		_, port, _ := net.SplitHostPort(o.frames.conn.LocalAddr().String()) // it has one
 		switch {
 		case reason != nil:
@@ -162,13 +160,12 @@ func (w *worker) work(ctx context.Context, o *publisher) {
 	for {
 		if o != nil {
 			w.at.Store(o)
-			go w.hear(o)
 			// A server that takes nothing more holds up what is being written.
 			unhook := context.AfterFunc(ctx, func() { time.AfterFunc(endTimeout, func() { _ = o.frames.Close() }) })
 			w.publish(ctx, o)
 			o.end()
 			unhook()
-			<-o.down
+			<-o.over
 			w.lose(ctx, o)
 		}
 		w.later()
@@ -185,7 +182,6 @@ func (w *worker) work(ctx context.Context, o *publisher) {
 // lose fails what was published and not confirmed when the connection ended.
 func (w *worker) lose(ctx context.Context, o *publisher) {
 	w.at.Store(nil)
-	w.blocked.Store(nil)
 	code := code(o.why)
 	if code != lost {
 		w.shard.Said(code, explain(o.why).Error())
@@ -208,31 +204,12 @@ func (w *worker) publish(ctx context.Context, o *publisher) {
 	for {
 		select {
 		case <-w.news:
-		case <-o.down:
+		case <-o.over:
 			return
 		case <-ctx.Done():
 			return
 		}
-		if w.blocked.Load() == nil && w.publishSome(o) != nil {
-			return
-		}
-	}
-}
-
-func (w *worker) hear(o *publisher) {
-	defer close(o.down)
-	blocks := o.blocks
-	for {
-		select {
-		case b, ok := <-blocks:
-			if !ok {
-				blocks = nil
-				continue
-			}
-			w.blocked.Store(map[bool]*string{true: &b.Reason}[b.Active])
-			signal(w.news)
-		case e := <-o.ends:
-			o.why = reason(e)
+		if o.blocked.Load() == nil && w.publishSome(o) != nil {
 			return
 		}
 	}
@@ -241,11 +218,8 @@ func (w *worker) hear(o *publisher) {
 // publisher is a connection of a worker. It settles messages as their confirms come.
 type publisher struct {
 	*link
-	worker *worker
-	blocks chan amqp.Blocking
-	ends   chan *amqp.Error
-	down   chan struct{} // closed: the channel has ended
-	why    error         // then
+	worker  *worker
+	blocked atomic.Pointer[string] // why the server takes no messages, because of an alarm; nil: it does
 
 	batch, id []byte // of the goroutine that publishes
 
@@ -263,21 +237,14 @@ func (w *worker) open(ctx context.Context) (*publisher, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := &publisher{link: l, worker: w, down: make(chan struct{}), pending: make(map[uint64]*engine.Op), oldest: 1}
-	l.frames.taker.Store(&taker{confirm: o.confirm, message: func(m *content) {
-		tag, _ := strconv.ParseUint(string(m.id), 10, 64) // 0 with an error
-		o.returned(tag)
-	}})
+	o := &publisher{link: l, worker: w, pending: make(map[uint64]*engine.Op), oldest: 1}
+	l.frames.taker.Store(&taker{confirm: o.confirm, block: o.block, message: o.returned})
 	err = l.within(ctx, answerTimeout, func() error {
-		channel, err := l.Channel()
-		if err != nil {
-			return err
+		channel, err := l.open()
+		if err == nil && w.Settings.confirms {
+			err = channel.Confirm(false)
 		}
-		o.blocks, o.ends = l.NotifyBlocked(make(chan amqp.Blocking, 1)), channel.NotifyClose(make(chan *amqp.Error, 1))
-		if w.Settings.confirms {
-			return channel.Confirm(false)
-		}
-		return nil
+		return err
 	})
 	if err != nil {
 		l.end()
@@ -325,7 +292,13 @@ func (o *publisher) add(op *engine.Op) uint64 {
 	return tag
 }
 
-func (o *publisher) returned(tag uint64) {
+func (o *publisher) block(on bool, reason string) {
+	o.blocked.Store(map[bool]*string{true: &reason}[on])
+	signal(o.worker.news)
+}
+
+func (o *publisher) returned(m *content) {
+	tag, _ := strconv.ParseUint(string(m.id), 10, 64) // 0 with an error
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if op := o.pending[tag]; op != nil {

@@ -129,7 +129,11 @@ func TestEachMessageIsSettledByItsOwnConfirm(t *testing.T) {
 		{"out of order", func(o *publisher) { o.confirm(4, false, true); o.confirm(2, false, false); o.confirm(5, true, true) }, 4, map[string]int64{nack: 1}},
 		{"twice", func(o *publisher) { o.confirm(1, false, true); o.confirm(1, false, true); o.confirm(2, true, true) }, 2, map[string]int64{lost: 3}},
 		{"one that was never published", func(o *publisher) { o.confirm(6, false, true); o.confirm(0, true, true) }, 0, map[string]int64{lost: 5}},
-		{"returned", func(o *publisher) { o.returned(3); o.returned(9); o.confirm(5, true, true) }, 4, map[string]int64{noRoute: 1}},
+		{"returned", func(o *publisher) {
+			o.returned(&content{id: []byte("3")})
+			o.returned(&content{id: []byte("9")})
+			o.confirm(5, true, true)
+		}, 4, map[string]int64{noRoute: 1}},
 		{"lost behind a hole", func(o *publisher) { o.confirm(2, false, true); o.confirm(5, false, true) }, 2, map[string]int64{lost: 3}},
 	} {
 		d := &settling{producer: producerOf(t, 5, 10, settings{confirms: true, mandatory: true}, "h"), confirms: tc.confirms}
