@@ -27,7 +27,6 @@ type execs struct {
 	notify   func(Notice)
 	patience time.Duration // from SIGTERM to SIGKILL
 
-	running sync.WaitGroup
 	writing sync.Mutex // one line after the other; whoever is notified may hang
 }
 
@@ -52,7 +51,7 @@ func newExecs(list []plan.Exec, notify func(Notice)) *execs {
 // ended.
 func (e *execs) Start(ctx context.Context, now func() time.Duration) {
 	for _, one := range e.list {
-		e.running.Go(func() {
+		e.Go(func() {
 			due := time.NewTimer(one.After - now())
 			defer due.Stop()
 			select {
@@ -63,9 +62,6 @@ func (e *execs) Start(ctx context.Context, now func() time.Duration) {
 		})
 	}
 }
-
-// Wait returns when no command runs any more.
-func (e *execs) Wait() { e.running.Wait() }
 
 // run carries out one command.
 func (e *execs) run(ctx context.Context, command string, now func() time.Duration) {

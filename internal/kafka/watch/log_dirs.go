@@ -30,7 +30,6 @@ type LogDirs struct {
 
 	rarely  time.Duration // longest time between two questions
 	patient time.Duration // for an answer
-	asking  sync.WaitGroup
 	stop    chan struct{}
 
 	room rooms // of the loop alone
@@ -79,7 +78,7 @@ func (l *LogDirs) Full() <-chan struct{} { return l.stop }
 
 // Start begins to ask the brokers.
 func (l *LogDirs) Start(ctx context.Context, now func() time.Duration) {
-	l.asking.Go(func() {
+	l.Go(func() {
 		l.ask(ctx, now)
 		if len(l.room.dirs) == 0 && ctx.Err() == nil {
 			l.unknown()
@@ -101,9 +100,6 @@ func (l *LogDirs) Start(ctx context.Context, now func() time.Duration) {
 		}
 	})
 }
-
-// Wait returns when no request is under way.
-func (l *LogDirs) Wait() { l.asking.Wait() }
 
 // Close frees the connections.
 func (l *LogDirs) Close() { l.client.Close() }
