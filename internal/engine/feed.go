@@ -91,19 +91,14 @@ next:
 	return pending
 }
 
-// Events are what a Source has found and nobody has taken. The zero value holds none.
+// Events are what a Source has found and nobody has taken, and its goroutines. The zero value has none.
 type Events struct {
-	Off   bool // another process tells them
-	tasks sync.WaitGroup
+	sync.WaitGroup // for the goroutines
+
+	Off   bool       // another process tells them
 	mu    sync.Mutex // guards found
 	found stats.Window
 }
-
-// Go begins a task that finds events. It has to end with the context of the source.
-func (e *Events) Go(task func()) { e.tasks.Go(task) }
-
-// Wait returns when all tasks have ended.
-func (e *Events) Wait() { e.tasks.Wait() }
 
 // Add keeps events.
 func (e *Events) Add(events ...stats.Event) {

@@ -6,7 +6,6 @@ import (
 
 	"github.com/kt-bench/kt/internal/engine"
 	"github.com/kt-bench/kt/internal/host"
-	"github.com/kt-bench/kt/internal/host/watch"
 	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
@@ -130,7 +129,9 @@ func (b *brokerMaps) Start(ctx context.Context, now func() time.Duration) {
 
 // look keeps an event for each process that is near the limit, once.
 func (b *brokerMaps) look(at time.Duration) {
-	for _, m := range watch.BrokerMaps(b.tree) {
+	brokers, _ := b.tree.Brokers() // none: there is nothing to tell
+	for _, p := range brokers {
+		m := b.tree.Maps(p.PID)
 		if !m.Near() || b.told[m.PID] {
 			continue
 		}
