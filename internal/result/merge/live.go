@@ -30,13 +30,6 @@ type Live struct {
 	fresh  bool                   // a file has got its header or its start since the parts were aligned
 }
 
-// copied is a part whose file is a copy that grows.
-type copied struct {
-	decoder result.Decoder
-	gone    bool  // no more lines are expected for now
-	failed  error // of the first bad line
-}
-
 // liveHost is one host of a run that goes on.
 type liveHost struct {
 	second second       // the newest, of all processes so far
@@ -169,7 +162,7 @@ func (l *Live) align() {
 	}
 	l.fresh = false
 	slices.SortFunc(l.parts, func(a, b *mergedPart) int { return a.compare(b.runFile) })
-	started := slices.DeleteFunc(slices.Clone(l.parts), func(p *mergedPart) bool { return p.start == nil })
+	started := slices.DeleteFunc(slices.Clone(l.parts), func(p *mergedPart) bool { return !p.begun })
 	switch {
 	case l.shown > 0:
 		l.merge.align([]*mergedPart{l.first})

@@ -59,7 +59,7 @@ func (m *merge) bare(invalid []string) result.Result {
 		}
 	}
 	return result.Result{
-		Header: m.whole.Result().Header, Trailer: m.trailer(nil), Start: m.start(), NotAddedUp: m.separate, Headline: "throughput",
+		Header: m.whole.Result().Header, Trailer: m.trailer(nil), Start: &m.first.start, NotAddedUp: m.separate, Headline: "throughput",
 		Valid: len(invalid) == 0, Invalid: invalid, BoundBy: verdict.Verdict{Limit: verdict.Unknown, Evidence: "each process has a limit of its own"},
 		Errors: result.Errors{}, Partitions: []result.PartitionRow{}, Brokers: []result.BrokerRow{}, Series: []result.Point{},
 	}
@@ -67,7 +67,7 @@ func (m *merge) bare(invalid []string) result.Result {
 
 // conclude gives the fold of the whole what only its parts show. With one part, the whole ends as that part.
 func (m *merge) conclude(t result.Together) {
-	m.whole.Begin(*m.start())
+	m.whole.Begin(m.first.start)
 	if parts := m.counted(); len(parts) == 1 {
 		if own := parts[0].trailer; own != nil {
 			end := *own
@@ -108,8 +108,7 @@ func (m *merge) complete(r *result.Result) {
 	}
 }
 
-// asked returns the mean rate that was asked of all parts together, also of those that do not count or are missing, and that of
-// the parts that count; 0: unlimited.
+// asked returns the mean rate that was asked of all parts together, and that of the parts that count; 0: unlimited.
 func (m *merge) asked(r *result.Result) (all, counted float64) {
 	var plans []plan.Plan
 	for _, p := range m.parts {
@@ -160,7 +159,7 @@ func (m *merge) notices(r *result.Result, o *result.Overlap, noOverlap string) [
 	}
 	if lapsed := lapses(r.Hosts, func(h *result.HostRow) bool { // its only task was to be watched
 		member, ok := m.roster[h.Host]
-		there := slices.ContainsFunc(m.watched, func(s *runFile) bool { return s.part.Host == h.Host })
+		there := slices.ContainsFunc(m.watched, func(p *mergedPart) bool { return p.part.Host == h.Host })
 		return ok && member.Processes == 0 && (h.Busy != nil || !there || o.Seconds > 2*watchedEdges)
 	}); lapsed != "" {
 		say = append(say, lapsed)
@@ -173,11 +172,6 @@ func (m *merge) notices(r *result.Result, o *result.Overlap, noOverlap string) [
 		say = append(say, fmt.Sprintf("%s: rates are over the %.1f s from the first record to the last", noOverlap, r.Throughput.Seconds))
 	}
 	return say
-}
-
-// start returns the start of the earliest part.
-func (m *merge) start() *result.Start {
-	return cmp.Or(m.first.start, &result.Start{At: m.first.began()})
 }
 
 // end returns the trailer, an empty one of a file without an end.
