@@ -31,7 +31,7 @@ type merge struct {
 	whole *result.Fold // of all parts that count
 	shown time.Duration
 	same  repeats
-	hosts map[string]*liveHost // nil: nobody asks for the state of hosts
+	hosts map[string]*HostNow // nil: nobody asks for the state of hosts
 }
 
 // mergedPart is one part with a load.
@@ -48,7 +48,7 @@ type mergedPart struct {
 	topics []int32       // numbers of its partitions among those of all: see places
 
 	waiting
-	seconds chan []*second  // complete ones, as they are read; nil: they are not merged, or come from a copy
+	seconds chan *second    // complete ones, as they are read; nil: they are not merged, or come from a copy
 	bad     *result.BadLine // the first one that was read; nil: there is none
 	sample  host.Sample     // of the second that was merged last
 
@@ -230,7 +230,7 @@ func (m *merge) read(ctx context.Context, each func(*stats.Window)) error {
 	var reading sync.WaitGroup
 	for _, p := range m.parts {
 		if p.counted && m.separate == "" {
-			p.seconds = make(chan []*second) // the next one is read while others are added up
+			p.seconds = make(chan *second, 1) // the next one is read while others are added up
 		}
 		reading.Go(func() {
 			if p.seconds != nil {
@@ -261,6 +261,16 @@ func (m *merge) read(ctx context.Context, each func(*stats.Window)) error {
 func (p *mergedPart) read(ctx context.Context) error {
 	p.fold = result.NewPartFold(p.header)
 	var read waiting
+	pass := func(last int) {
+		for ; len(read.queue) > last; read.queue = slices.Delete(read.queue, 0, 1) {
+			if p.seconds != nil {
+				select {
+				case p.seconds <- read.queue[0]:
+				case <-ctx.Done():
+				}
+			}
+		}
+	}
 	for l, err := range p.content() {
 		if err != nil || ctx.Err() != nil { // the cause of ctx has the reason
 			return err
@@ -279,27 +289,10 @@ func (p *mergedPart) read(ctx context.Context) error {
 			}
 		}
 		p.fold.AddLine(&l)
-		if len(read.queue) > inARow {
-			p.pass(ctx, &read, 1)
-		}
+		pass(1)
 	}
-	p.pass(ctx, &read, 0)
+	pass(0)
 	return nil
-}
-
-// inARow is how many seconds of a part are read in a row. Meanwhile its histograms stay in a processor's cache.
-const inARow = 2
-
-// pass passes on seconds to be merged, all but the last few.
-func (p *mergedPart) pass(ctx context.Context, read *waiting, last int) {
-	n := len(read.queue) - last
-	if p.seconds != nil {
-		select {
-		case p.seconds <- slices.Clone(read.queue[:n]):
-		case <-ctx.Done():
-		}
-	}
-	read.queue = slices.Delete(read.queue, 0, n)
 }
 
 // combine merges the seconds of the parts that count.
@@ -307,7 +300,9 @@ func (m *merge) combine(each func(*stats.Window)) {
 	for {
 		for _, p := range m.counted() {
 			if len(p.queue) == 0 {
-				p.queue = append(p.queue, <-p.seconds...)
+				if s := <-p.seconds; s != nil {
+					p.queue = append(p.queue, s)
+				}
 			}
 		}
 		end, ok := m.next()

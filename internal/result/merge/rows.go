@@ -128,8 +128,16 @@ func (m *merge) rows(whole *result.Result) (processes []result.ProcessRow, list 
 		entry(&hosts, name).Role = member.Role
 	}
 	processes = m.missing()
-	for _, p := range slices.Concat(m.parts, m.watched) {
-		learn(entry(&hosts, p.part.Host), p.runFile)
+	for _, p := range slices.Concat(m.parts, m.watched) { // the first file that knows it decides
+		h := entry(&hosts, p.part.Host)
+		h.Role = cmp.Or(h.Role, p.part.Role)
+		if len(h.Tags) == 0 {
+			h.Tags = p.part.Tags
+		}
+		if a := p.start.Agreed; a != nil && h.ClockOffsetUS == nil {
+			offset, bound := a.Offset.Microseconds(), a.Bound.Microseconds()
+			h.ClockOffsetUS, h.ClockBoundUS = &offset, &bound
+		}
 	}
 	for _, p := range m.parts {
 		row, h := p.row(whole), entry(&hosts, p.part.Host)
@@ -164,18 +172,6 @@ func (m *merge) rows(whole *result.Result) (processes []result.ProcessRow, list 
 		list = append(list, *h)
 	}
 	return processes, list
-}
-
-// learn fills in role, tags and clock of a host from one of its run files, unless they are known.
-func learn(h *result.HostRow, s *runFile) {
-	h.Role = cmp.Or(h.Role, s.part.Role)
-	if len(h.Tags) == 0 {
-		h.Tags = s.part.Tags
-	}
-	if a := s.start.Agreed; a != nil && h.ClockOffsetUS == nil {
-		offset, bound := a.Offset.Microseconds(), a.Bound.Microseconds()
-		h.ClockOffsetUS, h.ClockBoundUS = &offset, &bound
-	}
 }
 
 // busy sets the use of each watched host: in the overlap, or without one in the whole run.

@@ -110,7 +110,7 @@ func (m *merge) step(end time.Duration) *second {
 			continue
 		}
 		if m.hosts != nil { // first, for the sum takes the memory
-			entry(&m.hosts, p.part.Host).second.add(due)
+			entry(&m.hosts, p.part.Host).newest.add(due)
 		}
 		for i := range sum.phases {
 			join(&sum.phases[i], &due.phases[i])

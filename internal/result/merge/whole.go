@@ -23,9 +23,7 @@ func (m *merge) result() (r result.Result, err error) {
 	if m.separate != "" {
 		o, t.NoOverlap, r = result.Overlap{SpanSeconds: o.SpanSeconds}, "", m.bare(t.Invalid)
 	} else {
-		m.conclude(t)
-		r = m.whole.Result()
-		m.complete(&r)
+		r = m.sums(t)
 	}
 	r.Processes, r.Hosts = m.rows(&r)
 	if err := m.busy(r.Hosts, o); err != nil {
@@ -65,33 +63,30 @@ func (m *merge) bare(invalid []string) result.Result {
 	}
 }
 
-// conclude gives the fold of the whole what only its parts show. With one part, the whole ends as that part.
-func (m *merge) conclude(t result.Together) {
+// sums returns the figures of all parts together, with what only the parts show. With one part, the whole ends as that part.
+func (m *merge) sums(t result.Together) result.Result {
+	parts := m.counted()
 	m.whole.Begin(m.first.start)
-	if parts := m.counted(); len(parts) == 1 {
-		if own := parts[0].trailer; own != nil {
-			end := *own
-			end.Verify = m.addUnknown(own.Verify)
-			m.whole.Finish(end)
+	if own := parts[0].trailer; len(parts) == 1 && own != nil {
+		end := *own
+		end.Verify = m.addUnknown(own.Verify)
+		m.whole.Finish(end)
+	}
+	if len(parts) > 1 {
+		var verdicts []*ledger.Verdict
+		for _, p := range parts {
+			verdicts = append(verdicts, p.end().Verify)
 		}
-		return
+		verify, all := verifyTogether(verdicts)
+		if verify != nil && !all {
+			m.notes = append(m.notes, "not all parts looked what became of their records")
+		}
+		t.Stall = m.stall()
+		m.whole.JoinParts(t)
+		m.whole.Finish(m.trailer(m.addUnknown(verify)))
 	}
-	t.Stall = m.stall()
-	m.whole.JoinParts(t)
-	var verdicts []*ledger.Verdict
-	for _, p := range m.counted() {
-		verdicts = append(verdicts, p.end().Verify)
-	}
-	verify, all := verifyTogether(verdicts)
-	if verify != nil && !all {
-		m.notes = append(m.notes, "not all parts looked what became of their records")
-	}
-	m.whole.Finish(m.trailer(m.addUnknown(verify)))
-}
-
-// complete changes figures of the whole that only its parts show.
-func (m *merge) complete(r *result.Result) {
-	if parts := m.counted(); len(parts) > 1 {
+	r := m.whole.Result()
+	if len(parts) > 1 {
 		if r.Throughput.Seconds < verdict.Shortest.Seconds() {
 			r.Throughput.RecordsPerSecond, r.Throughput.MiBPerSecond, r.Throughput.OfferedRecordsPerSecond = 0, 0, 0
 		}
@@ -100,12 +95,13 @@ func (m *merge) complete(r *result.Result) {
 			r.Outage.LongestGapOf = longest.label()
 		}
 	}
-	if asked, of := m.asked(r); asked > of*(1+1e-9) {
+	if asked, of := m.asked(&r); asked > of*(1+1e-9) {
 		r.Throughput.AskedRecordsPerSecond = asked
 		if r.Fetch != nil && r.Plan.ReadsOnly() {
 			r.Fetch.AskedRecordsPerSecond = asked
 		}
 	}
+	return r
 }
 
 // asked returns the mean rate that was asked of all parts together, and that of the parts that count; 0: unlimited.
