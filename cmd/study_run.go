@@ -115,7 +115,7 @@ func makeStudy(ctx context.Context, env *Env, w config.Written, f *study.Folder,
 		switch {
 		case p.Kind == study.Entered:
 			closeBoard()
-			if open, _ := p.Part.IsOpen(); open && p.Part != f && !w.Quiet {
+			if s, _ := p.Part.Status(); s.Open && p.Part != f && !w.Quiet {
 				env.say("part %s: %s", p.Part.Study.Name, p.Part.Study.About)
 			}
 			if board = env.openBoard(ctx, w, p.Part); board != nil {

@@ -181,8 +181,8 @@ func StudyListDoc(shipped []*study.Study, made []*study.Folder) *doc.Document {
 	}
 	done := doc.NewTable("made", "Studies that were made here", "made here|whole", "runs|sentence")
 	for _, f := range made {
-		runs, wanted, err := f.Count()
-		text := fmt.Sprintf("%d of %d", runs, wanted)
+		s, err := f.Status()
+		text := fmt.Sprintf("%d of %d", s.Done, s.Wanted)
 		if err != nil {
 			text = err.Error()
 		}

@@ -29,7 +29,7 @@ func StudyDoc(d *study.Document) *doc.Document {
 	for _, sentence := range d.NotEqual {
 		all.Remarks = append(all.Remarks, "Not equal: "+sentence+".")
 	}
-	if d.Embedded() {
+	if d.Embedded {
 		all.Alerts = append(all.Alerts, result.EmbeddedNotice)
 	}
 	return all

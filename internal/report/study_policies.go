@@ -52,7 +52,7 @@ func trialDoc(all *doc.Document, d *study.Document) {
 	table.Head("seen from|2")
 	tones := map[study.Change]doc.Tone{study.Raised: doc.Loud, study.Lowered: doc.Loud, study.Steadier: doc.Good, study.Rougher: doc.Bad}
 	for _, e := range d.Effects {
-		addShift(table, &e.Compared, tones[e.Verdict], pick(e.Seen > 0, theme.Percent(e.Seen), ""))
+		addShift(table, &e, tones[e.Verdict], pick(e.Seen > 0, theme.Percent(e.Seen), ""))
 	}
 	all.Command, all.Subject, all.Line, all.Question = "kt trial", d.Study.Trial.String(), d.Study.Loads[0].String(), "Does "+d.Changed.Name+" help?"
 	all.Tags = append(all.Tags, plural(d.Control.Runs, "run")+" without it", plural(d.Changed.Runs, "run")+" with it")

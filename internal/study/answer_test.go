@@ -124,7 +124,8 @@ func TestAScalingFactor(t *testing.T) {
 func TestInPairsAnAnswerNamesWholeCells(t *testing.T) {
 	d := &Document{GridDoc: new(GridDoc), Study: &Study{Pair: true, Factors: []Factor{{Name: "url"}, {Name: "linger"}}, Ask: []Question{{Best: "url", By: metric.Rate}}}}
 	for i, url := range []string{"a", "b"} {
-		c := CellDoc{At: map[string]string{"url": url, "linger": []string{"5ms", Default}[i]}}
+		at := Cell{At: []Flag{{"url", url}, {"linger", []string{"5ms", Default}[i]}}}
+		c := CellDoc{cell: at, At: at.values()}
 		for n := range 5 {
 			c.Runs = append(c.Runs, RunDoc{Loads: []LoadFigures{{Limit: verdict.BrokerAcks, Measures: Measures[float64]{metric.Rate: float64(1000*(i+1) + n)}}}})
 		}
@@ -164,7 +165,7 @@ func TestALatencyThatFailedInSomeRunsIsComparedWithNone(t *testing.T) {
 			p99 = result.Failed
 		}
 		b.Add("b", servedOf(p99))
-		c.Runs = append(c.Runs, RunDoc{Loads: []LoadFigures{*b.runs[i]}})
+		c.Runs = append(c.Runs, RunDoc{Loads: []LoadFigures{*b.loads[i]}})
 	}
 	const says = "p99: failed in 2 of 5 runs"
 	d, err := Compare(&a, &b, 0.03)
@@ -207,9 +208,9 @@ func TestFailOnOfWhatNoRunMayBe(t *testing.T) {
 		if err != nil || f.Metric != "" {
 			t.Fatal(f, err)
 		}
-		b := &Side{runs: figures{{}, {}}}
-		b.runs[1].SLO = []result.Limit{{Expression: "errors>0", Value: tc.value, Unit: metric.Records, Held: tc.held}}
-		d := &CompareDocument{b: b}
+		b := &Side{loads: figures{{}, {}}}
+		b.loads[1].SLO = []result.Limit{{Expression: "errors>0", Value: tc.value, Unit: metric.Records, Held: tc.held}}
+		d := &CompareDocument{B: *b}
 		if d.Judge([]FailOn{f}); len(d.Failures) != tc.want {
 			t.Errorf("%s: %q", name, d.Failures)
 		}

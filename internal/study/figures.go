@@ -54,15 +54,13 @@ type LoadFigures struct {
 	SLO       []result.Limit `json:"-"` // what a search has to keep, or a comparison not to show, judged
 	FaultFigures
 
-	cluster  string   // that it went to
-	ids      []string // of the run, and of the runs that were merged into it
-	cut      bool     // its file has no end
-	from, to time.Time
-
-	oneAtATime bool // so no record waits for another, though there is no target
-
-	facts  map[string]string  // of a comparison: settings and environment
-	shares map[string]float64 // of a comparison: what went on beside the load
+	cluster    string   // that it went to
+	ids        []string // of the run, and of the runs that were merged into it
+	cut        bool     // its file has no end
+	from, to   time.Time
+	oneAtATime bool               // so no record waits for another, though there is no target
+	facts      map[string]string  // of a comparison: settings and environment
+	shares     map[string]float64 // of a comparison: what went on beside the load
 }
 
 // FaultFigures are the effects of faults on one load of a run.
@@ -106,7 +104,7 @@ func FiguresOf(r *result.Result) LoadFigures { return figuresOf("", "", r, Shown
 func figuresOf(load, file string, r *result.Result, metrics []Metric) LoadFigures {
 	f := LoadFigures{
 		Load: load, File: file, Valid: r.Valid, SLO: r.Limits, Limit: r.BoundBy.Limit, Evidence: r.BoundBy.Evidence,
-		Target: r.Throughput.TargetRecordsPerSecond, cluster: insideKt, oneAtATime: r.Plan.Load.OneAtATime, ids: []string{r.RunID}, cut: r.Ended == result.CutOff,
+		Target: r.Throughput.TargetRecordsPerSecond, cluster: "embedded broker, not Kafka", oneAtATime: r.Plan.Load.OneAtATime, ids: []string{r.RunID}, cut: r.Ended == result.CutOff,
 		from: r.StartedAt, to: r.StartedAt.Add(time.Duration(r.ElapsedSeconds * float64(time.Second))),
 		FaultFigures: FaultFigures{Failed: r.Records.Failed + r.Records.Unknown, Outage: r.Outage},
 	}
@@ -163,9 +161,6 @@ func (l *LoadFigures) measure(r *result.Result, metrics []Metric) {
 	}
 	slices.Sort(l.FailedMetrics)
 }
-
-// insideKt is the cluster of a run of the embedded broker.
-const insideKt = "embedded broker, not Kafka"
 
 // ofClient reports whether kt or its host was the limit: what was not offered says nothing of the cluster.
 func ofClient(l verdict.Limit) bool {

@@ -26,7 +26,8 @@ type Folder struct {
 	dir   string
 	part  string // "": the whole study
 	*journal
-	read map[int][]LoadFigures // by the number of the turn
+	read     map[int][]LoadFigures // by the number of the turn
+	embedded bool                  // of runs that were read
 }
 
 const (
@@ -230,6 +231,7 @@ func (f *Folder) figures(t Turn) (all []LoadFigures, err error) {
 			return nil, err
 		}
 		one := figuresOf(l.Name, name, &res, f.Study.Metrics())
+		f.embedded = f.embedded || res.Embedded
 		for _, turn := range f.read {
 			if i := slices.IndexFunc(turn, func(o LoadFigures) bool { return one.isOf(&o) }); i >= 0 {
 				return nil, fmt.Errorf("study %s: %s is the same run as %s: put the file of its own run back", f.ID, one.File, turn[i].File)
@@ -244,28 +246,23 @@ func (f *Folder) figures(t Turn) (all []LoadFigures, err error) {
 	return all, nil
 }
 
-// IsOpen reports whether a run is left to make, a topic to delete, or a change to put back. An error is of files that cannot be read.
-func (f *Folder) IsOpen() (open bool, err error) {
-	parts, err := f.begun()
-	open = len(parts) < len(f.Study.All())
-	for _, p := range parts {
-		d, bad := p.known()
-		s := d.state
-		open = open || bad == nil && !d.Over || len(s.topics) > 0 || s.brokers != nil || s.host
-		err = errors.Join(err, bad)
-	}
-	return open, errors.Join(err, f.bad)
+// Status is how far a study is.
+type Status struct {
+	Done, Wanted int  // runs, as far as they are known: of parts, those that were begun
+	Open         bool // a run is left to make, a topic to delete, or a change to put back
 }
 
-// Count returns how many runs are done, and how many the study wants as far as it is known: of parts, those that were begun.
-func (f *Folder) Count() (done, wanted int, err error) {
+// Status returns how far the study is. An error is of files that cannot be read.
+func (f *Folder) Status() (s Status, err error) {
 	parts, err := f.begun()
+	s.Open = len(parts) < len(f.Study.All())
 	for _, p := range parts {
 		d, bad := p.known()
-		made, of := d.count()
-		done, wanted, err = done+made, wanted+of, errors.Join(err, bad)
+		done, wanted := d.count()
+		s.Done, s.Wanted, err = s.Done+done, s.Wanted+wanted, errors.Join(err, bad)
+		s.Open = s.Open || bad == nil && !d.Over || len(d.state.topics) > 0 || d.state.brokers != nil || d.state.host
 	}
-	return done, wanted, err
+	return s, errors.Join(err, f.bad)
 }
 
 // Files returns the run files of the runs that count, of the first load: all, or those of a cell that
