@@ -50,7 +50,6 @@ const alpha = 0.05
 // unsureFrom is the share by which a value must look worse than the best one for a word on it, although it cannot be told from it.
 const unsureFrom = 0.1
 
-// answer answers the questions of a study, once for each choice of the other factors.
 func (d *Document) answer() {
 	d.Answers = []Answer{}
 	for _, q := range d.Study.Ask {
@@ -91,7 +90,6 @@ func (d *Document) groups(factor string) (groups [][]*CellDoc) {
 	return groups
 }
 
-// others returns the values of the other factors.
 func (c *CellDoc) others(factor string) map[string]string {
 	others := maps.Clone(c.At)
 	delete(others, factor)

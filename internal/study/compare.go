@@ -65,7 +65,6 @@ func (s *Side) Add(file string, r *result.Result) {
 	}
 }
 
-// sum sums up the runs of a side.
 func (s *Side) sum() Side {
 	s.Runs, s.Files, s.Failed, s.FailedMetrics, s.Notes = len(s.loads), []string{}, 0, s.loads.failed(), slices.Compact(s.Notes)
 	s.ClientBound, s.Invalid = s.loads.bound()
@@ -156,7 +155,6 @@ type Compared struct {
 	rule  rule
 }
 
-// isTold reports whether a difference is told from noise.
 func (c *Compared) isTold() bool { return c.shows == inference.Higher || c.shows == inference.Lower }
 
 // Compare compares runs B with runs A. Differences of at most a share delta are alike.
@@ -232,9 +230,6 @@ const (
 	// mediansDiffer is by how much the difference of the medians and the shift differ in a sentence that has both.
 	mediansDiffer = 0.05
 
-	// mostRepeats is the largest number of runs that kt proposes.
-	mostRepeats = 100
-
 	// enough is how many runs a side can be told from others at all. Four against four give p = 0.029, which Holm's
 	// correction for five metrics makes 0.14; five against five give 0.008, which stays below 0.05 for six.
 	enough = 5
@@ -256,12 +251,8 @@ func (c *Compared) sentence() string {
 		return text
 	case c.isTold():
 		return text + ": " + string(c.Verdict)
-	case c.A.N == 1 && c.B.N == 1:
-		return text + ", one run a side: it may be noise"
 	case min(c.A.N, c.B.N) < enough:
 		return text + fmt.Sprintf(": it may be noise; it takes at least %d runs a side to tell a difference", enough)
-	case c.Repeats > mostRepeats:
-		return text + ": it may be noise; the runs of a side differ much among themselves"
 	case c.Repeats > 0:
 		return text + fmt.Sprintf(": it may be noise; %s a side would show %s", theme.Plural(c.Repeats, "run", "runs"), delta)
 	}

@@ -341,13 +341,11 @@ func (s *Study) Systems() (systems []plan.System) {
 	return slices.Compact(systems)
 }
 
-// systemOf returns the system that a load goes to.
 func systemOf(l Load) plan.System {
 	p := plan.Plan{URL: l.value("url")} // "": Kafka, whose brokers are elsewhere
 	return p.System()
 }
 
-// conclude sums up the runs of a cell, load by load.
 func (c *CellDoc) conclude(loads int) {
 	slices.SortFunc(c.Runs, func(a, b RunDoc) int { return a.Repeat - b.Repeat })
 	c.CellFigures = c.of(0).cell()

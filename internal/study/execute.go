@@ -131,21 +131,6 @@ func (x *executor) progress(p Progress) {
 	x.notify(p)
 }
 
-// tidy puts back what is changed, and deletes topics that are left.
-func (x *executor) tidy(ctx context.Context) error {
-	errs := []error{x.putBack(ctx)}
-	for _, t := range x.state().topics {
-		err := x.deleteTopic(ctx, t)
-		if err != nil {
-			err = fmt.Errorf("topic %s of this study is still there: %w; kt study resume %s deletes it", t.Topic, err, x.ID)
-		} else {
-			err = x.note(entry{What: removed, Topic: t.Topic})
-		}
-		errs = append(errs, err)
-	}
-	return errors.Join(errs...)
-}
-
 // deleteTopic deletes a topic of the study where its cell was made, also when ctx has ended.
 func (x *executor) deleteTopic(ctx context.Context, t entry) error {
 	cells := x.Study.Cells()
@@ -156,7 +141,6 @@ func (x *executor) deleteTopic(ctx context.Context, t entry) error {
 	return x.runner.DeleteTopic(context.WithoutCancel(ctx), x.Study.at(in, x.Study.Loads[0]), t.Topic)
 }
 
-// runs makes the runs.
 func (x *executor) runs(ctx context.Context) error {
 	for first := true; ; first = false {
 		d, err := x.known()
@@ -173,8 +157,8 @@ func (x *executor) runs(ctx context.Context) error {
 			case <-time.After(x.Study.Rest.Std()):
 			}
 		}
-		if err := ctx.Err(); err != nil {
-			return err
+		if ctx.Err() != nil {
+			return ctx.Err()
 		}
 		err = x.turn(ctx, *t)
 		if misfit := new(result.MisfitError); errors.As(err, &misfit) && x.Study.Find == nil && x.Study.Trial == nil {
@@ -204,8 +188,13 @@ func (x *executor) turn(ctx context.Context, t Turn) error {
 		return err
 	}
 	x.progress(Progress{Kind: Begun, Turn: t})
-	x.dropPartial(t) // of a kt that was killed
-	defer x.dropPartial(t)
+	dropPartial := func() {
+		for _, l := range x.Study.Loads {
+			_ = os.Remove(x.path(t, l) + partial) // it may not be there
+		}
+	}
+	dropPartial() // of a kt that was killed
+	defer dropPartial()
 	results, err := x.together(ctx, t, e.Topic, prepared)
 	err = cmp.Or(err, ctx.Err())
 	err = cmp.Or(err, x.deleteTopic(ctx, e))
@@ -214,27 +203,18 @@ func (x *executor) turn(ctx context.Context, t Turn) error {
 			err = os.Rename(x.path(t, l)+partial, x.path(t, l))
 		}
 	}
-	if err != nil {
-		return err
+	if err == nil {
+		err = x.note(entry{What: done, Turn: t.Number, Topic: e.Topic})
 	}
-	if err := x.note(entry{What: done, Turn: t.Number, Topic: e.Topic}); err != nil {
-		return err
+	if err == nil {
+		x.progress(Progress{Kind: Finished, Turn: t, Results: results})
 	}
-	x.progress(Progress{Kind: Finished, Turn: t, Results: results})
-	return nil
-}
-
-// dropPartial removes the run files of a turn that is not complete.
-func (x *executor) dropPartial(t Turn) {
-	for _, l := range x.Study.Loads {
-		_ = os.Remove(x.path(t, l) + partial) // it may not be there
-	}
+	return err
 }
 
 // topic returns the name of a topic of this study, whose random ID makes sure that nobody else has it.
 func (x *executor) topic(what string) string { return "kt-study-" + x.name() + "-" + what }
 
-// name returns the ID as a part of other names.
 func (f *Folder) name() string { return strings.ReplaceAll(f.ID, "/", "-") }
 
 // together makes all loads of a run at once. Those that only read begin when the others have made the topic.
@@ -272,10 +252,8 @@ func (x *executor) together(ctx context.Context, t Turn, topic string, prepared 
 		opening.Wait()
 	}
 	running.Wait()
-	for _, err := range errs {
-		if err != nil && !errors.Is(err, context.Canceled) { // else it is the end of another's run
-			return nil, err
-		}
+	if i := slices.IndexFunc(errs, func(err error) bool { return err != nil && !errors.Is(err, context.Canceled) }); i >= 0 {
+		return nil, errs[i] // the others ended with it
 	}
 	return figures, errors.Join(errs...)
 }

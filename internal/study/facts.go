@@ -105,7 +105,6 @@ func differing(sides ...*Side) iter.Seq2[string, [][]string] {
 	}
 }
 
-// all returns the values that a fact has in the runs of a side, sorted.
 func (s *Side) all(name string) []string {
 	values := []string{}
 	for _, r := range s.loads {

@@ -72,7 +72,6 @@ type FaultFigures struct {
 	FailedMetrics []Metric       `json:"failed_metrics,omitempty"` // latencies that fall among records that were not served, and CPU of a run in which too many were not
 }
 
-// isOf reports whether both are of one run, or one of them is a part of the other.
 func (l *LoadFigures) isOf(o *LoadFigures) bool {
 	return slices.ContainsFunc(l.ids, func(id string) bool { return id != "" && slices.Contains(o.ids, id) })
 }
@@ -100,7 +99,6 @@ func (s Share) MarshalJSON() ([]byte, error) {
 // FiguresOf returns the figures of a result by itself.
 func FiguresOf(r *result.Result) LoadFigures { return figuresOf("", "", r, Shown) }
 
-// figuresOf returns the figures of a result in some metrics.
 func figuresOf(load, file string, r *result.Result, metrics []Metric) LoadFigures {
 	f := LoadFigures{
 		Load: load, File: file, Valid: r.Valid, SLO: r.Limits, Limit: r.BoundBy.Limit, Evidence: r.BoundBy.Evidence,
@@ -206,7 +204,6 @@ func spread(values []float64) Spread {
 // figures are those of one load in several runs.
 type figures []*LoadFigures
 
-// cell sums up the runs of a cell.
 func (fs figures) cell() CellFigures {
 	client, invalid := fs.bound()
 	one := CellFigures{Measures: make(Measures[Spread]), ClientBound: client > 0, Invalid: invalid, Limits: []verdict.Limit{}, Faults: Faults{FailedMetrics: fs.failed()}}
@@ -245,7 +242,6 @@ func (fs figures) values(m Metric) (values []float64) {
 	return values
 }
 
-// bound returns how many of the runs kt or its host limited, and how many are not valid.
 func (fs figures) bound() (client, invalid int) {
 	for _, f := range fs {
 		if ofClient(f.Limit) {

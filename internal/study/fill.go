@@ -183,7 +183,6 @@ func (s *Study) given(times, name string) (string, error) {
 	return strconv.Itoa(by * n), err
 }
 
-// givenAs returns what the study leaves open under a name; nil: there is no such name.
 func (s *Study) givenAs(name string) *Given {
 	if i := slices.IndexFunc(s.Given, func(g Given) bool { return g.Name == name }); i >= 0 {
 		return &s.Given[i]
@@ -191,7 +190,6 @@ func (s *Study) givenAs(name string) *Given {
 	return nil
 }
 
-// isGiven reports whether a name is one that the study leaves open.
 func (s *Study) isGiven(name string) bool { return s.givenAs(name) != nil }
 
 // values replaces every value of the study.

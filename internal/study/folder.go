@@ -30,8 +30,10 @@ type Folder struct {
 	embedded bool                  // of runs that were read
 }
 
+// The names in the folder.
 const (
 	studyFile = "study.json"
+	logFile   = "log.jsonl"
 	runsDir   = "runs"
 )
 
@@ -91,10 +93,9 @@ func Open(dir, id string) (*Folder, error) {
 	return f, nil
 }
 
-// openPart returns a part that was begun.
 func (f *Folder) openPart(name string) (*Folder, error) {
-	var names []string
 	parts, err := f.begun()
+	var names []string
 	for _, p := range parts {
 		if p.part == name {
 			return p, err
@@ -111,18 +112,15 @@ func (f *Folder) begun() (parts []*Folder, err error) {
 	}
 	for _, s := range f.Study.Parts {
 		p := &Folder{ID: f.ID + "/" + s.Name, dir: f.dir, part: s.Name, journal: f.journal}
-		begun := p.state().entered
-		if begun == nil {
-			continue
+		if begun := p.state().entered; begun != nil {
+			at, err := s.AtPeak(begun.Peak)
+			if err != nil {
+				return nil, err
+			}
+			one := *at
+			one.About += begun.Reason
+			p.Study, parts = &one, append(parts, p)
 		}
-		at, err := s.AtPeak(begun.Peak)
-		if err != nil {
-			return nil, err
-		}
-		one := *at
-		one.About += begun.Reason
-		p.Study = &one
-		parts = append(parts, p)
 	}
 	return parts, nil
 }
@@ -136,43 +134,37 @@ func (f *Folder) enter(part *Study) (*Folder, error) {
 		return p, nil
 	}
 	e := entry{What: entered, Part: part.Name}
-	if part.needsPeak() {
-		if err := f.peak(&e); err != nil {
+	if part.needsPeak() { // the least of the rates that the parts before have found
+		var none []string
+		before, err := f.begun()
+		for _, p := range before {
+			if p.Study.Find == nil {
+				continue
+			}
+			d, err := p.Document()
+			switch {
+			case err != nil:
+				return nil, err
+			case d.Peak.RecordsPerSecond == 0:
+				none = append(none, p.part)
+			case e.Peak == 0 || d.Peak.RecordsPerSecond < e.Peak:
+				e.Peak = d.Peak.RecordsPerSecond
+			}
+		}
+		if e.Peak == 0 {
+			err = cmp.Or(err, fmt.Errorf("study %s: a part needs $%s, and no search before it has found a rate that holds: make the study again with --set %s=RATE", f.ID, peakGiven, peakGiven))
+		}
+		if err != nil {
 			return nil, err
+		}
+		if len(none) > 0 {
+			e.Reason = fmt.Sprintf(" (No rate held in %s, so the peak is of the others.)", strings.Join(none, ", "))
 		}
 	}
 	if err := cmp.Or(os.MkdirAll(filepath.Join(f.dir, runsDir, part.Name), 0o755), f.note(e)); err != nil {
 		return nil, err
 	}
 	return f.openPart(part.Name)
-}
-
-// peak finds the least of the rates that the parts before have found.
-func (f *Folder) peak(e *entry) error {
-	var none []string
-	before, err := f.begun()
-	for _, p := range before {
-		if p.Study.Find == nil {
-			continue
-		}
-		d, bad := p.Document()
-		if bad != nil {
-			return bad
-		}
-		switch found := d.Peak.RecordsPerSecond; {
-		case found == 0:
-			none = append(none, p.part)
-		case e.Peak == 0 || found < e.Peak:
-			e.Peak = found
-		}
-	}
-	if len(none) > 0 {
-		e.Reason = fmt.Sprintf(" (No rate held in %s, so the peak is of the others.)", strings.Join(none, ", "))
-	}
-	if err == nil && e.Peak == 0 {
-		err = fmt.Errorf("study %s: a part needs $%s, and no search before it has found a rate that holds: make the study again with --set %s=RATE", f.ID, peakGiven, peakGiven)
-	}
-	return err
 }
 
 // IDs returns the studies below a folder, the newest first.
@@ -195,7 +187,6 @@ func IDs(dir string) ([]string, error) {
 	return ids, nil
 }
 
-// path returns the run file of a load of a turn.
 func (f *Folder) path(t Turn, l Load) string {
 	name := fmt.Sprintf("%04d", t.Number)
 	if l.Name != "" {

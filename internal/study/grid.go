@@ -185,7 +185,6 @@ type Span struct {
 	Fine string `json:"fine,omitempty"` // the smallest step; "": that of one, until the best cannot be told from its neighbours
 }
 
-// parseSpan reads what stands after search: and fine:.
 func parseSpan(search, fine string) *Span {
 	from, to, _ := strings.Cut(search, "..")
 	return &Span{strings.TrimSpace(from), strings.TrimSpace(to), fine}
@@ -196,7 +195,6 @@ func (s *Span) String() string {
 	return strings.TrimSuffix(s.From+".."+s.To+", fine "+s.Fine, ", fine ")
 }
 
-// kind is a kind of whole numbers of something.
 type kind struct {
 	name  string
 	read  func(string) (int64, error)
@@ -216,7 +214,6 @@ var kinds = []*kind{
 	}},
 }
 
-// parseQuantity reads a number, a time or a size.
 func parseQuantity(text string) (n int64, of *kind, err error) {
 	for _, of = range kinds {
 		if n, err = of.read(text); err == nil {
@@ -226,7 +223,6 @@ func parseQuantity(text string) (n int64, of *kind, err error) {
 	return 0, of, fmt.Errorf("%q is no whole number, size or time: write 64, 4KiB or 5ms", text)
 }
 
-// amount returns the number that a value of a searched factor is; 0: it is none.
 func amount(value string) int64 {
 	n, _, _ := parseQuantity(value)
 	return n

@@ -18,16 +18,12 @@ import (
 	"github.com/kt-bench/kt/internal/secret"
 )
 
-const logFile = "log.jsonl"
-
-// journal is the log of a study.
 type journal struct {
 	log  []entry
 	bad  error    // of damaged lines
 	file *os.File // held by whoever makes runs; nil: nobody does here
 }
 
-// entry is one line of the log.
 type entry struct {
 	At     time.Time `json:"at"`
 	What   what      `json:"what"`
@@ -43,7 +39,6 @@ type entry struct {
 	Brokers []result.BrokerSetting `json:"brokers,omitempty"` // of changed: what they had before
 }
 
-// what is what happened.
 type what string
 
 const (
@@ -91,7 +86,6 @@ func (f *Folder) hold() (release func(), err error) {
 	return func() { _ = file.Close() }, errors.Join(err, f.readLog())
 }
 
-// note writes a line of the log to the disk.
 func (f *Folder) note(e entry) error {
 	e.At, e.Part = time.Now().UTC(), cmp.Or(e.Part, f.part)
 	line, err := json.Marshal(e)
@@ -117,7 +111,6 @@ type state struct {
 	hosts   *entry                 // the first change of hosts: later ones are of the same, so that one that is gone is missed; nil: none yet
 }
 
-// state returns what the log tells of the part.
 func (f *Folder) state() *state {
 	s := &state{done: make(map[int]bool), leftOut: make(map[int]string)}
 	for _, e := range f.log {

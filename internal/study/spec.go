@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/kt-bench/kt/internal/plan"
 )
@@ -56,7 +55,6 @@ func (s *Study) loads() (all []*Load) {
 	return all
 }
 
-// value returns the last value of a flag; "": it has none.
 func (l *Load) value(name string) (value string) {
 	for _, f := range l.Flags {
 		if f.Name == name {
@@ -66,12 +64,10 @@ func (l *Load) value(name string) (value string) {
 	return value
 }
 
-// has reports whether the load has a flag.
 func (l *Load) has(name string) bool {
 	return slices.ContainsFunc(l.Flags, func(f Flag) bool { return f.Name == name })
 }
 
-// drop takes flags away.
 func (l *Load) drop(names ...string) {
 	l.Flags = slices.DeleteFunc(l.Flags, func(f Flag) bool { return slices.Contains(names, f.Name) })
 }
@@ -157,13 +153,6 @@ const (
 
 // Orders are all orders of runs.
 var Orders = []string{string(Shuffled), string(Listed), string(ABBA)}
-
-// Defaults of a study that does not say.
-const (
-	defaultDiscard = 1
-	defaultRepeats = 3
-	defaultRest    = 5 * time.Second
-)
 
 // topicPrefix begins the name of a factor that is a setting of the topic of each run.
 const topicPrefix = "topic."
@@ -258,7 +247,6 @@ func set(at []Flag) []Flag {
 	return slices.DeleteFunc(slices.Clone(at), func(f Flag) bool { return f.Value == Default })
 }
 
-// values returns the values of a cell by the factors.
 func (c Cell) values() map[string]string {
 	at := make(map[string]string)
 	for _, f := range c.At {

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/kt-bench/kt/internal/inference"
-	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result/metric"
 	"github.com/kt-bench/kt/internal/theme"
 )
@@ -39,10 +38,7 @@ func NewTrial(l Load, changes []Flag, repeats int, delta float64) (*Study, error
 		bad.refuse(slices.ContainsFunc(changes[:i], func(o Flag) bool { return o.Name == c.Name }), "", "%s: it is changed twice", c.Name)
 		bad.refuse(slices.Contains(OwnFlags, c.Name), "", "%s: %s", c.Name, notYours("trial", c.Name))
 	}
-	s := &Study{
-		Name: "trial", About: "Does this change help?", Loads: []Load{l}, Discard: defaultDiscard, Repeats: p.Looks[len(p.Looks)-1], Order: ABBA,
-		Rest: plan.Duration(defaultRest), Trial: p,
-	}
+	s := &Study{Name: "trial", About: "Does this change help?", Loads: []Load{l}, Repeats: p.Looks[len(p.Looks)-1], Order: ABBA, Trial: p}
 	return s, errors.Join(append(bad, s.problems()...).errs()...)
 }
 
@@ -101,7 +97,6 @@ func (p *Proposal) conclude(d *Document) error {
 	return err
 }
 
-// effects compares two sides in throughput, in latency at a target rate, and in stability.
 func (p *Proposal) effects(control, changed *Side, alpha float64) ([]Compared, error) {
 	rules := []rule{{metric.Rate, p.Delta, ofTrial}, {metric.P99, p.Delta, ofTrial}, {metric.Roughness, roughnessDelta, ofRoughness}}
 	if len(control.loads) > 0 && control.loads[0].Target == 0 {
@@ -110,15 +105,14 @@ func (p *Proposal) effects(control, changed *Side, alpha float64) ([]Compared, e
 	return compareAll(control, changed, rules, alpha)
 }
 
-// sentence returns the effects of a trial in a sentence.
 func (d *TrialDoc) sentence() string {
-	all, steady := []string{"nothing was measured yet"}, true
+	all := []string{"nothing was measured yet"}
 	for i, e := range d.Effects {
 		if i == 0 {
-			all, steady = nil, false
+			all = nil
 			e.Sentence = fmt.Sprintf("with %s, after %s a side, %s", d.Changed.Name, theme.Plural(d.Changed.Runs, "run", "runs"), e.Sentence)
 		}
-		all, steady = append(all, e.Sentence), steady || e.Metric == metric.Roughness
+		all = append(all, e.Sentence)
 	}
 	for _, failed := range d.Control.FailedMetrics {
 		all = append(all, "without it "+failed)
@@ -128,9 +122,6 @@ func (d *TrialDoc) sentence() string {
 	}
 	if n := d.Control.ClientBound + d.Changed.ClientBound; n > 0 {
 		all = append(all, fmt.Sprintf("kt or its host was the limit of %s, which can hide what a change does", theme.Plural(n, "run", "runs")))
-	}
-	if !steady {
-		all = append(all, "stability takes runs of 30 s and more")
 	}
 	return strings.Join(all, "; ")
 }
