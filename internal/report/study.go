@@ -48,9 +48,9 @@ func gridDoc(all *doc.Document, d *study.Document) {
 		all.Answer = append(all.Answer, note)
 		t := &doc.Table{ID: "compared-" + a.Factor, Caption: question(d, a), Columns: []doc.Column{{Head: a.Factor, Kind: doc.Words}}}
 		t.Head(string(a.By)+"|bars", "from", "to")
-		for _, v := range d.Along(a) {
-			if s := v.Spread; s.N > 0 {
-				t.Add(v.Value, doc.Cell{Text: Figure(a.By, s.Median), Bar: s.Median}, Figure(a.By, s.Low), Figure(a.By, s.High)).Tone = pick(v.LikeBest, doc.Good, doc.Muted)
+		for v, c := range d.Along(a) {
+			if s := c.Of(a.By); s.N > 0 {
+				t.Add(v, doc.Cell{Text: Figure(a.By, s.Median), Bar: s.Median}, Figure(a.By, s.Low), Figure(a.By, s.High)).Tone = pick(slices.Contains(a.LikeBest, v), doc.Good, doc.Muted)
 			}
 		}
 		compared.Blocks = append(compared.Blocks, t)

@@ -155,14 +155,12 @@ func along(d *study.Document, a *study.Answer, m study.Metric, id string) *doc.C
 		ID: id, Title: string(m) + " by " + a.Factor, Log: m.IsLatency(), Unit: scaleOf(m),
 		About: "median and interval" + othersOf(d, a) + pick(own, "; filled: the best, and values like it", ""),
 	}
-	by := *a
-	by.By = m
 	g := doc.Series{Class: pick(m == metric.Rate, "flow", "p99"), Joined: true}
-	for i, bar := range d.Along(&by) {
-		p.Names = append(p.Names, bar.Value)
-		if s := bar.Spread; s.N > 0 {
-			g.Points = append(g.Points, doc.Point{X: float64(i), Y: s.Median, Low: s.Low, High: s.High, Strong: own && bar.LikeBest})
+	for v, c := range d.Along(a) {
+		if s := c.Of(m); s.N > 0 {
+			g.Points = append(g.Points, doc.Point{X: float64(len(p.Names)), Y: s.Median, Low: s.Low, High: s.High, Strong: own && slices.Contains(a.LikeBest, v)})
 		}
+		p.Names = append(p.Names, v)
 	}
 	p.Series = []doc.Series{g}
 	return p

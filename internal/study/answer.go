@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -98,22 +99,16 @@ func (c *CellDoc) others(factor string) map[string]string {
 
 func (c *CellDoc) key(factor string) string { return fmt.Sprint(c.others(factor)) }
 
-// Bar is a value of a factor with what was measured there.
-type Bar struct {
-	Value    string
-	Spread   Spread
-	LikeBest bool
-}
-
-// Along returns the values that an answer compares.
-func (d *Document) Along(a *Answer) (bars []Bar) {
-	for i := range d.Cells {
-		c := &d.Cells[i]
-		if v := d.valueOf(c, a.Factor); d.Study.Pair || maps.Equal(c.others(a.Factor), a.At) {
-			bars = append(bars, Bar{v, c.Of(a.By), slices.Contains(a.LikeBest, v)})
+// Along returns the values that an answer compares, with their cells.
+func (d *Document) Along(a *Answer) iter.Seq2[string, *CellDoc] {
+	return func(yield func(string, *CellDoc) bool) {
+		for i := range d.Cells {
+			c := &d.Cells[i]
+			if (d.Study.Pair || maps.Equal(c.others(a.Factor), a.At)) && !yield(d.valueOf(c, a.Factor), c) {
+				return
+			}
 		}
 	}
-	return bars
 }
 
 // valueOf returns the value of a factor in a cell; in pairs all values that are no defaults, because they differ with it.
@@ -203,17 +198,14 @@ func (a *Answer) sentence(r *ranking, named string) string {
 
 // sayUnknown says where kt was the limit, so that such a value neither wins nor loses without a word.
 func (a *Answer) sayUnknown(measured int) string {
-	if len(a.Unknown) == 0 {
+	at := "every value"
+	switch n := len(a.Unknown); {
+	case n == 0:
 		return ""
+	case n < measured || n == 1:
+		at = listed(a.Unknown)
 	}
-	at, there, text := listed(a.Unknown), " there", "; kt or its host was the limit at "
-	if len(a.Unknown) == measured && measured > 1 {
-		at, there = "every value", ""
-	}
-	if a.By.HigherIsBetter() {
-		return text + at + ", so more may be possible" + there
-	}
-	return text + fmt.Sprintf("%s, so %s may be that of kt%s", at, a.By, there)
+	return "; kt or its host was the limit at " + at + ", so the brokers may do better than that"
 }
 
 // sayFailed says at which values runs got nothing through, or the metric failed.

@@ -3,6 +3,7 @@
 package study
 
 import (
+	"maps"
 	"reflect"
 	"slices"
 	"strconv"
@@ -133,9 +134,9 @@ func TestInPairsAnAnswerNamesWholeCells(t *testing.T) {
 		d.Cells = append(d.Cells, c)
 	}
 	d.answer()
-	if a := &d.Answers[0]; a.Best != "url=b" || len(d.Along(a)) != 2 || a.Worse[0].Value != "url=a linger=5ms" {
-		t.Errorf("%+v with the bars %+v", a, d.Along(a))
-	}
+	a := &d.Answers[0]
+	bars := maps.Collect(d.Along(a))
+	must.True(t, a.Best == "url=b" && len(bars) == 2 && a.Worse[0].Value == "url=a linger=5ms", "%+v with the bars %+v", a, bars)
 }
 
 // servedOf is a result whose p99 is a number or failed.

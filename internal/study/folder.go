@@ -134,7 +134,7 @@ func (f *Folder) enter(part *Study) (*Folder, error) {
 		return p, nil
 	}
 	e := entry{What: entered, Part: part.Name}
-	if part.needsPeak() { // the least of the rates that the parts before have found
+	if part.asksFor(peakGiven) { // the least of the rates that the parts before have found
 		var none []string
 		before, err := f.begun()
 		for _, p := range before {

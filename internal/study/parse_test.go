@@ -260,7 +260,7 @@ func TestAPartTakesThePeakOfThoseBeforeIt(t *testing.T) {
 	half := s.Parts[2]
 	at, err := half.AtPeak(3_000.5)
 	must.True(t, err == nil && at.Loads[0].String() == "produce --rate 1500", "%v, %v", at.Loads, err)
-	must.True(t, half.needsPeak() && !at.needsPeak(), "the part itself was changed")
+	must.True(t, half.asksFor(peakGiven) && !at.asksFor(peakGiven), "the part itself was changed")
 	f := must.Have(Create(t.TempDir(), s, "whole"))(t)
 	must.Err(t, "--set peak=RATE", must.Fail(f.enter(half)), "without a search")
 	s = readWhole(t)

@@ -187,7 +187,7 @@ func (s *Study) factorNames() (names []string) {
 	return names
 }
 
-// Cells returns every choice of values: the last factor varies fastest. Without factors there is one.
+// Cells returns every choice of values once: the last factor varies fastest. Without factors there is one.
 func (s *Study) Cells() (cells []Cell) {
 	if p := s.Trial; p != nil { // the load as it is, and with the changes
 		return []Cell{{0, nil, "without " + p.String()}, {1, p.Changes, "with " + p.String()}}
@@ -207,8 +207,12 @@ func (s *Study) Cells() (cells []Cell) {
 		}
 		all = longer
 	}
-	for i, at := range all {
-		cells = append(cells, Cell{Index: i, At: at})
+	seen := make(map[string]bool)
+	for _, at := range all {
+		c := Cell{Index: len(cells), At: at}
+		if text := c.String(); !seen[text] {
+			seen[text], cells = true, append(cells, c)
+		}
 	}
 	return cells
 }
