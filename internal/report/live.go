@@ -149,7 +149,7 @@ func (l *Live) Finish(res result.Result) (lines bool, err error) {
 
 // StudyProgress returns a line about a study that goes on.
 func StudyProgress(p study.Progress) string {
-	switch p.Kind {
+	switch p.What {
 	case study.Preparing:
 		return "preparing " + p.Name
 	case study.Skipped:

@@ -35,7 +35,7 @@ type Planner interface {
 
 // Progress is what happens while runs are made.
 type Progress struct {
-	Kind    ProgressKind
+	What    Event
 	Part    *Folder // of Entered
 	Turn    Turn
 	Turns   int           // of the study; 0: not known
@@ -43,18 +43,6 @@ type Progress struct {
 	Results []LoadFigures // of Finished: one for each load
 	Reason  string        // of Skipped
 }
-
-// ProgressKind is a kind of progress.
-type ProgressKind int
-
-// The kinds of progress.
-const (
-	Preparing ProgressKind = iota // a load before the runs
-	Begun                         // a run
-	Finished                      // a run
-	Skipped                       // a cell that cannot be made
-	Entered                       // a part, or the study if it has none
-)
 
 // CheckLoads returns all that is wrong with the flags of every load in every cell.
 func (s *Study) CheckLoads(runner Planner) error {
@@ -99,7 +87,7 @@ func Execute(ctx context.Context, f *Folder, runner Runner, notify func(Progress
 		if err != nil {
 			return err
 		}
-		notify(Progress{Kind: Entered, Part: p})
+		notify(Progress{What: Entered, Part: p})
 		x := &executor{Folder: p, runner: runner, notify: notify}
 		if err := x.tidy(ctx); err != nil { // after a study that was cut off
 			return err
@@ -162,8 +150,8 @@ func (x *executor) runs(ctx context.Context) error {
 		}
 		err = x.turn(ctx, *t)
 		if misfit := new(result.MisfitError); errors.As(err, &misfit) && x.Study.Find == nil && x.Study.Trial == nil {
-			x.progress(Progress{Kind: Skipped, Turn: *t, Reason: misfit.Error()})
-			err = x.note(entry{What: without, Cell: t.Cell.Index, Reason: misfit.Error()})
+			x.progress(Progress{What: Skipped, Turn: *t, Reason: misfit.Error()})
+			err = x.note(entry{What: Skipped, Cell: t.Cell.Index, Reason: misfit.Error()})
 		}
 		if err != nil {
 			return err
@@ -183,11 +171,11 @@ func (x *executor) turn(ctx context.Context, t Turn) error {
 	if err != nil {
 		return err
 	}
-	e := entry{What: began, Turn: t.Number, Topic: x.topic(fmt.Sprintf("%04d", t.Number)), Cell: t.Cell.Index}
+	e := entry{What: Begun, Turn: t.Number, Topic: x.topic(fmt.Sprintf("%04d", t.Number)), Cell: t.Cell.Index}
 	if err := x.note(e); err != nil {
 		return err
 	}
-	x.progress(Progress{Kind: Begun, Turn: t})
+	x.progress(Progress{What: Begun, Turn: t})
 	dropPartial := func() {
 		for _, l := range x.Study.Loads {
 			_ = os.Remove(x.path(t, l) + partial) // it may not be there
@@ -204,10 +192,10 @@ func (x *executor) turn(ctx context.Context, t Turn) error {
 		}
 	}
 	if err == nil {
-		err = x.note(entry{What: done, Turn: t.Number, Topic: e.Topic})
+		err = x.note(entry{What: Finished, Turn: t.Number, Topic: e.Topic})
 	}
 	if err == nil {
-		x.progress(Progress{Kind: Finished, Turn: t, Results: results})
+		x.progress(Progress{What: Finished, Turn: t, Results: results})
 	}
 	return err
 }
@@ -267,10 +255,10 @@ func (x *executor) prepare(ctx context.Context, t Turn) (map[string]string, erro
 		if slices.ContainsFunc(x.state().topics, func(e entry) bool { return e.Topic == topic }) {
 			continue
 		}
-		if err := x.note(entry{What: made, Topic: topic, Cell: t.Cell.Index}); err != nil {
+		if err := x.note(entry{What: Preparing, Topic: topic, Cell: t.Cell.Index}); err != nil {
 			return nil, err
 		}
-		x.progress(Progress{Kind: Preparing, Turn: t, Name: l.Name})
+		x.progress(Progress{What: Preparing, Turn: t, Name: l.Name})
 		one := x.Study.at(t.Cell, l)
 		one.set("topic", topic)
 		if _, err := x.runner.Run(ctx, one, "", func() {}); err != nil {

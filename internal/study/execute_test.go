@@ -203,7 +203,7 @@ func searching(t *testing.T, s *Study, rate func(turn Turn) float64) (*Document,
 			t.Fatal(made, err)
 		}
 		for _, turn := range turns[max(made, 0):] {
-			f.log = append(f.log, entry{What: done, Turn: turn.Number})
+			f.log = append(f.log, entry{What: Finished, Turn: turn.Number})
 			f.read[turn.Number] = []LoadFigures{{Measures: Measures[float64]{metric.Rate: rate(turn)}, Limit: verdict.BrokerAcks}}
 		}
 	}
@@ -313,10 +313,10 @@ func TestASearchGoesRoundWhatCannotBeMade(t *testing.T) {
 		}
 		n := amount(turn.Cell.values()["partitions"])
 		if n > 11 {
-			f.log = append(f.log, entry{What: without, Cell: turn.Cell.Index, Reason: "too many"})
+			f.log = append(f.log, entry{What: Skipped, Cell: turn.Cell.Index, Reason: "too many"})
 			continue
 		}
-		f.log = append(f.log, entry{What: done, Turn: turn.Number})
+		f.log = append(f.log, entry{What: Finished, Turn: turn.Number})
 		f.read[turn.Number] = []LoadFigures{{Measures: Measures[float64]{metric.Rate: float64(n * 1000)}, Limit: verdict.BrokerAcks}}
 	}
 	d, err := f.Document()

@@ -133,7 +133,7 @@ func (f *Folder) enter(part *Study) (*Folder, error) {
 	if p, err := f.openPart(part.Name); err == nil {
 		return p, nil
 	}
-	e := entry{What: entered, Part: part.Name}
+	e := entry{What: Entered, Part: part.Name}
 	if part.asksFor(peakGiven) { // the least of the rates that the parts before have found
 		var none []string
 		before, err := f.begun()
@@ -208,14 +208,9 @@ func (f *Folder) figures(t Turn) (all []LoadFigures, err error) {
 	}
 	for _, l := range f.Study.Loads {
 		path := f.path(t, l)
-		file, err := merge.Open(path)
+		res, err := merge.ReadFile(path, slo...)
 		if err != nil {
 			return nil, fmt.Errorf("study %s: %w", f.ID, err)
-		}
-		res, err := merge.Read(file, file.Size, slo...)
-		file.Close()
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", path, err)
 		}
 		name, err := filepath.Rel(f.dir, path)
 		if err != nil {
