@@ -57,42 +57,23 @@ func valuesOf(worse []Worse) (all []string) {
 }
 
 func TestAnAnswerNamesTheBestAndWhatCannotBeToldFromIt(t *testing.T) {
-	high, near, low := []float64{1000, 1010, 990, 1005, 995}, []float64{1004, 985, 990, 980, 1000}, []float64{500, 505, 495, 498, 502}
-	noisy := []float64{950, 960, 100, 940, 955} // one run went wrong
-	failed := []float64{-1, -1, -1}
-	for _, tc := range []struct {
-		name                string
-		by                  Metric
-		values              [][]float64
-		best                string
-		like, unsure, worse []string
-		says                string
-	}{
-		{"one is best", metric.Rate, [][]float64{low, high}, "2", []string{"2"}, nil, []string{"1"}, ""},
-		{"two are alike", metric.Rate, [][]float64{low, high, near}, "2", []string{"2", "3"}, nil, []string{"1"}, ""},
-		{"noise is not called alike", metric.Rate, [][]float64{low, high, noisy}, "2", []string{"2", "3"}, []string{"3"}, []string{"1"}, ""},
-		{"a latency is best when low", metric.P99, [][]float64{low, high}, "1", []string{"1"}, nil, []string{"2"}, ""},
-		{"a value without runs", metric.Rate, [][]float64{high, nil}, "1", []string{"1"}, nil, nil, "alone was measured"},
-		{"two repeats tell a large difference", metric.Rate, [][]float64{{140_000, 183_000}, {540_000, 548_700}}, "2", []string{"2"}, nil, []string{"1"}, ""},
-		{"one run of each value is no noise", metric.Rate, [][]float64{{100}, {200}, {150}}, "2", []string{"1", "2", "3"}, []string{"1", "3"}, nil, "one run of each"},
-		{"dead runs leave the others their answer", metric.Rate, [][]float64{high, low, {0, 0, 0}}, "1", []string{"1"}, nil, []string{"2"}, "nothing got through at 3"},
-		{"a dead run is named", metric.Rate, [][]float64{{0, 100, 101}, {50, 0, 51}, {0, 0, 0}}, "1", []string{"1"}, nil, []string{"2"}, "; nothing got through at 1 (1 of 3 runs), 2 (1 of 3 runs) and 3"},
-		{"a latency that failed is no low one", metric.P99, [][]float64{failed, high, low}, "3", []string{"3"}, nil, []string{"2"}, "; p99 failed at 1"},
-		{"latencies failed everywhere", metric.P99, [][]float64{failed, failed, failed}, "", nil, nil, nil, "; p99 failed at 1, 2 and 3"},
-		{"of a roughness of nothing there is no percentage", metric.Roughness, [][]float64{{0.0001, 0.0002, 0.0003}, {0.2, 0.21, 0.22}}, "1", []string{"1"}, nil, []string{"2"}, "best, 2 is higher"},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			a := answered(t, tc.by, tc.values...)
-			if a.Best != tc.best || !slices.Equal(valuesOf(a.Unsure), tc.unsure) || !slices.Equal(valuesOf(a.Worse), tc.worse) || !strings.Contains(a.Sentence, tc.says) {
-				t.Errorf("%+v", a)
-			}
-			if len(tc.like) < 3 && !slices.Equal(a.LikeBest, tc.like) && len(a.LikeBest)+len(tc.like) > 0 {
-				t.Errorf("like the best are %q", a.LikeBest)
-			}
-			for _, w := range slices.Concat(a.Unsure, a.Worse) {
-				must.True(t, w.Low <= w.By && w.High >= w.By, "%+v: the interval does not hold the value", w)
-			}
-		})
+	for name, tc := range must.Rows[map[string]struct {
+		By                  Metric
+		Values              [][]float64 // below 0: a latency that failed
+		Best                string
+		Like, Unsure, Worse []string
+		Says                string
+	}](t, "answer") {
+		a := answered(t, tc.By, tc.Values...)
+		if a.Best != tc.Best || !slices.Equal(valuesOf(a.Unsure), tc.Unsure) || !slices.Equal(valuesOf(a.Worse), tc.Worse) || !strings.Contains(a.Sentence, tc.Says) {
+			t.Errorf("%s: %+v", name, a)
+		}
+		if len(tc.Like) < 3 && !slices.Equal(a.LikeBest, tc.Like) && len(a.LikeBest)+len(tc.Like) > 0 {
+			t.Errorf("%s: like the best are %q", name, a.LikeBest)
+		}
+		for _, w := range slices.Concat(a.Unsure, a.Worse) {
+			must.True(t, w.Low <= w.By && w.High >= w.By, "%s: %+v: the interval does not hold the value", name, w)
+		}
 	}
 	if a := answered(t, metric.Rate, []float64{100, 140, 60}, []float64{130, 90, 110}); len(a.Worse) > 0 || a.Repeats < 4 {
 		t.Errorf("%+v: it takes more than the 3 repeats that were made", a)
