@@ -107,9 +107,8 @@ type subscription struct {
 	bytes      int             // of them
 	most       int             // of them, above which nothing more is read from the connection; 0: it is being opened
 
-	over      chan struct{} // closed: nothing comes any more
-	cancelled string        // then: a queue whose consumer the server has ended; "": there is none
-	why       error         // then
+	cancelled bool // when it is over: the server has ended the consumer of a queue
+	gone      int32
 
 	held  map[int32]*queue.Held // of the reader, by queue: what comes back if the connection is lost
 	taken uint64                // the same: the delivery tag of the newest message
@@ -125,15 +124,18 @@ func (r *reader) open(ctx context.Context) error {
 		return err
 	}
 	in := &subscription{
-		link: l, news: make(chan struct{}, 1), room: make(chan struct{}, 1), over: make(chan struct{}),
-		held: make(map[int32]*queue.Held),
+		link: l, news: make(chan struct{}, 1), room: make(chan struct{}, 1), held: make(map[int32]*queue.Held),
 	}
 	for _, q := range r.queues {
 		if in.held[q] = new(queue.Held); !r.Settings.autoAck {
 			in.held[q].Most = r.Settings.prefetch
 		}
 	}
-	l.frames.taker.Store(&taker{message: in.put, largest: uint64(r.Settings.maxMessage)})
+	l.frames.taker.Store(&taker{message: in.put, largest: uint64(r.Settings.maxMessage), cancel: func(number int32) {
+		in.cancelled = in.held[number] != nil
+		in.gone = number
+		_ = l.frames.Close()
+	}})
 	if err = l.within(ctx, dialTimeout, func() error { return r.subscribe(ctx, in) }); err != nil {
 		l.end()
 		return cmp.Or(r.refused(in), err)
@@ -146,13 +148,12 @@ func (r *reader) open(ctx context.Context) error {
 }
 
 func (r *reader) subscribe(ctx context.Context, in *subscription) (err error) {
-	if in.channel, err = in.Channel(); err == nil && !r.Settings.autoAck {
+	if in.channel, err = in.link.open(); err == nil && !r.Settings.autoAck {
 		err = in.channel.Qos(r.Settings.prefetch, 0, false) // of each queue
 	}
 	if err != nil {
 		return fmt.Errorf("open a channel at %s: %w", in.host, err)
 	}
-	go r.attend(in, in.channel.NotifyCancel(make(chan string, 1)), in.channel.NotifyClose(make(chan *amqp.Error, 1)))
 	for _, q := range r.queues {
 		there, err := r.consume(ctx, in, q, r.Settings.autoAck)
 		if err != nil {
@@ -160,7 +161,7 @@ func (r *reader) subscribe(ctx context.Context, in *subscription) (err error) {
 		}
 		if !there { // the others go on
 			if in.missing = append(in.missing, q); len(in.missing) == len(r.queues) {
-				return fmt.Errorf("read queue %s: it was deleted", r.session.queues[q])
+				return fmt.Errorf("read queue %s: it was deleted", r.queue(int(q)))
 			}
 			r.failed(ctx, "NOT_FOUND")
 			in.again = time.Tick(watchEvery)
@@ -171,7 +172,7 @@ func (r *reader) subscribe(ctx context.Context, in *subscription) (err error) {
 
 // consume begins to read a queue, if it is there. It reports that one that was gone is read again.
 func (r *reader) consume(ctx context.Context, in *subscription, q int32, noWait bool) (there bool, err error) {
-	name := r.session.queues[q]
+	name := r.queue(int(q))
 	if r.deleted(ctx, name) {
 		return false, nil
 	}
@@ -193,18 +194,6 @@ func (s *session) deleted(ctx context.Context, name string) bool {
 		_, err := inspect(ch, name)
 		return err
 	}))
-}
-
-// attend ends the connection when its channel has ended, or one of its consumers.
-func (r *reader) attend(in *subscription, cancels chan string, ends chan *amqp.Error) {
-	if tag, cancelled := <-cancels; cancelled {
-		number, _ := strconv.ParseInt(tag, 10, 32) // it is kt's own
-		in.cancelled, in.why = r.known(int32(number)), errLost
-	} else {
-		in.why = reason(<-ends)
-	}
-	_ = in.frames.Close()
-	close(in.over)
 }
 
 // put keeps a message for the reader. Nothing more is read from the connection while too many wait.
@@ -258,7 +247,7 @@ func (r *reader) Read(ctx context.Context, limit int, patience time.Duration) (i
 		}
 		err := r.open(ctx)
 		if err == nil {
-			r.reconnected(r.shard, r.in.Load().host)
+			r.tell(r.shard, r.in.Load().host, nil)
 			return 0, nil
 		}
 		r.failed(ctx, code(err))
@@ -320,15 +309,7 @@ func (r *reader) refused(in *subscription) error {
 	if large == nil {
 		return nil
 	}
-	return fmt.Errorf("queue %s: %w", r.known(large.queue), large)
-}
-
-// known returns the name of a queue by a number that the server says.
-func (s *session) known(number int32) string {
-	if number < 0 || int(number) >= len(s.queues) {
-		return ""
-	}
-	return s.queues[number]
+	return fmt.Errorf("queue %s: %w", r.queue(int(large.queue)), large)
 }
 
 func (r *reader) lose(ctx context.Context, in *subscription) {
@@ -342,16 +323,16 @@ func (r *reader) lose(ctx context.Context, in *subscription) {
 	r.later()
 	switch {
 	case ctx.Err() != nil:
-	case in.cancelled != "":
+	case in.cancelled:
 		r.failed(ctx, cancelled)
-		if r.turn(in.cancelled, true) {
-			e := event(stats.LeaderLost, -1, "RabbitMQ ended the consumers of queue %s, as when it is deleted or its node is gone", in.cancelled)
-			e.Count, e.Partitions = 1, []int32{int32(slices.Index(r.session.queues, in.cancelled))}
+		if name := r.queue(int(in.gone)); r.turn(name, true) {
+			e := event(stats.LeaderLost, -1, "RabbitMQ ended the consumers of queue %s, as when it is deleted or its node is gone", name)
+			e.Count, e.Partitions = 1, []int32{in.gone}
 			r.shard.Event(e)
 		}
 	default:
 		r.failed(ctx, code(in.why))
-		r.disconnected(r.shard, in.host, in.why)
+		r.tell(r.shard, in.host, in.why)
 	}
 }
 
