@@ -2,11 +2,10 @@ package probe
 
 import (
 	_ "embed"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"sync"
-
-	"go.yaml.in/yaml/v3"
 
 	"github.com/kt-bench/kt/internal/theme"
 )
@@ -42,12 +41,12 @@ type scale struct {
 	}
 }
 
-//go:embed scales.yaml
-var scalesYAML []byte
+//go:embed scales.json
+var scalesJSON []byte
 
 var scales = sync.OnceValue(func() (all map[string]scale) {
-	if err := yaml.Unmarshal(scalesYAML, &all); err != nil {
-		panic("scales.yaml: " + err.Error()) // it is part of the program, and a test reads it
+	if err := json.Unmarshal(scalesJSON, &all); err != nil {
+		panic("scales.json: " + err.Error()) // it is part of the program, and a test reads it
 	}
 	return all
 })
