@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -24,7 +25,7 @@ import (
 )
 
 // nothing is a System without an environment and files.
-var nothing = System{Kafka: kafka, Getenv: func(string) string { return "" }}
+var nothing = System{Kafka: kafka, Getenv: func(string) string { return "" }, Profiles: profiles.Of}
 
 func TestWholeFilesAreHeldToWhatEveryCommandHas(t *testing.T) {
 	for text, want := range map[string]string{
@@ -54,7 +55,7 @@ func TestWholeFilesAreHeldToWhatEveryCommandHas(t *testing.T) {
 		_, err := nothing.parseFile("f.yaml", []byte(text), fromUser)
 		must.Err(t, want, err, "%q gives …", text)
 	}
-	r := mustLoad(t, given{file: "consume: &p {from: latest, isolation: read_committed}\nproduce: {<<: {acks: 1, linger: 3}, linger: 4}"})
+	r := mustLoad(t, given{User: "consume: &p {from: latest, isolation: read_committed}\nproduce: {<<: {acks: 1, linger: 3}, linger: 4}"})
 	must.Match(t, []string{"1", "4"}, []string{r.Properties["acks"].Value, r.Properties["linger.ms"].Value}, "what << takes over counts less: %v", r.Properties)
 }
 
@@ -87,7 +88,7 @@ func FuzzFile(f *testing.F) {
 			return
 		}
 		again, err := nothing.parseFile("f.yaml", after, fromUser)
-		if err != nil || again.of("produce", fromUser).text("cluster") != name || len(again.clusters) != len(parsed.clusters) {
+		if err != nil || again.of("produce").text("cluster") != name || len(again.clusters) != len(parsed.clusters) {
 			t.Fatalf("%q with %q is %q: %v", data, name, after, err)
 		}
 		was, is := strings.Split(string(data), "\n"), strings.Split(string(after), "\n")
@@ -106,6 +107,7 @@ func FuzzFile(f *testing.F) {
 func TestEveryEffectiveValueHasItsSource(t *testing.T) {
 	dir := t.TempDir()
 	sys := System{
+		Profiles:    profiles.Of,
 		ConfigDir:   dir,
 		ProjectFile: write(t, filepath.Join(dir, "kt.yaml"), "acks: 1\nprofile: latency\nconsume: {profile: tail}\nheader: [a=b, authorization=Bearer x]\n"),
 		Getenv: func(name string) string {
@@ -115,7 +117,7 @@ func TestEveryEffectiveValueHasItsSource(t *testing.T) {
 	write(t, filepath.Join(dir, "kt", "config.yaml"), "cluster: s\nclusters: {s: {bootstrap-server: b:1}}\noutput: json\n")
 	c := begin(t, NewConfigure)
 	must.Do(t, c.Load(sys))
-	values := must.Have(c.Effective([]string{"produce", "consume", "report"}, sys, profiles.Of))(t)
+	values := must.Have(c.Effective([]string{"produce", "consume", "report"}, sys))(t)
 	got := make(map[string]string)
 	for _, v := range values {
 		if !v.Default {
@@ -133,7 +135,7 @@ func TestEveryEffectiveValueHasItsSource(t *testing.T) {
 	must.Match(t, want, got, "")
 	must.True(t, !values[0].Default && values[len(values)-1].Default, "those that are set are not first: %+v", values)
 	c = begin(t, NewConfigure, "--cluster", "t")
-	if _, err := c.Effective([]string{"produce", "consume"}, sys, profiles.Of); err == nil || err.Error() != `--cluster "t": there is no such cluster; did you mean s?` {
+	if _, err := c.Effective([]string{"produce", "consume"}, sys); err == nil || err.Error() != `--cluster "t": there is no such cluster; did you mean s?` {
 		t.Errorf("a cluster that is not there: %v", err)
 	}
 }
@@ -152,7 +154,7 @@ func TestACheckFindsWhatARunWouldTrip(t *testing.T) {
 		dir := t.TempDir()
 		write(t, filepath.Join(dir, "bad.properties"), "a=1\nb=\\u12")
 		path := write(t, filepath.Join(dir, "f.yaml"), text)
-		names, err := begin(t, NewConfigFile).Check(path, nothing, Checks{Profiles: profiles.Of, Clients: func(*Run) error { return nil }})
+		names, err := begin(t, NewConfigFile).Check(path, nothing, func(*Run) error { return nil })
 		switch {
 		case want == nil && (err != nil || !slices.Equal(names, []string{path})):
 			t.Errorf("%q gives %q, %v", text, names, err)
@@ -205,7 +207,7 @@ func outcome(t *testing.T, dir string, command plan.Command, flag, value, way st
 	_ = set.Set("profile", "base")
 	// What a load needs is in the lowest layer, so that it is below the value in each way.
 	base := "topic: t\nbootstrap-server: b:1\n"
-	sys := System{Kafka: kafka, Profiles: fstest.MapFS{"base.yaml": {Data: []byte(base)}}}
+	sys := System{Kafka: kafka, Profiles: func(string) fs.FS { return fstest.MapFS{"base.yaml": {Data: []byte(base)}} }}
 	source := "--" + flag
 	env := make(map[string]string)
 	switch way {
@@ -223,8 +225,8 @@ func outcome(t *testing.T, dir string, command plan.Command, flag, value, way st
 		source = write(t, filepath.Join(dir, "kt", "config.yaml"), flag+": "+value+"\n") + ":1"
 	}
 	sys.Getenv = func(name string) string { return env[name] }
-	r, err := flags.Load(sys)
-	if err != nil {
+	r := flags
+	if err := flags.Load(sys); err != nil {
 		text := ""
 		for _, one := range flat(err) {
 			if p := (*plan.Problem)(nil); errors.As(one, &p) {
@@ -309,7 +311,7 @@ func FuzzAFileAVariableAndAFlagSayTheSame(f *testing.F) {
 // A scalar is the text that stands in the file, also where YAML takes it for something else.
 func TestAScalarIsTheTextThatStandsInTheFile(t *testing.T) {
 	for _, text := range strings.Fields("1.10 0123 1e3 007 0x1F 1_000 yes on True off 2026-01-01 1.0 0.50 +1 0o17 =") {
-		r, err := load(t, given{file: "topic: " + text})
+		r, err := load(t, given{User: "topic: " + text})
 		if text == "+1" || text == "=" {
 			if err == nil || !strings.Contains(err.Error(), "config.yaml:1: topic ") {
 				t.Errorf("topic: %s: %v, want it refused with its line", text, err)
@@ -320,8 +322,8 @@ func TestAScalarIsTheTextThatStandsInTheFile(t *testing.T) {
 	}
 	file := "produce: &p\n  topic: &t 1.10\n  transactional-id: 007\n  tag: [1.10, *t]\nroundtrip:\n  <<: *p\n  transactional-id: 0x1\n" +
 		"clusters:\n  1.10: {bootstrap-server: [1.10, 010:9092]}\ncluster: 1.10"
-	r := mustLoad(t, given{file: file})
-	both := mustLoad(t, given{file: file, command: plan.Roundtrip})
+	r := mustLoad(t, given{User: file})
+	both := mustLoad(t, given{User: file, Command: plan.Roundtrip})
 	got := []string{r.Plan.Topic.Name, r.Flags["transactional-id"], both.Plan.Topic.Name, both.Flags["transactional-id"], r.Cluster}
 	if want := []string{"1.10", "007", "1.10", "0x1", "1.10"}; !slices.Equal(slices.Concat(got, r.Tags, r.Plan.Bootstrap), slices.Concat(want, []string{"1.10", "1.10", "010:9092"})) {
 		t.Errorf("%q %q %q", got, r.Tags, r.Plan.Bootstrap)
@@ -340,16 +342,16 @@ func TestNumbersOfAllFlagsAreDecimal(t *testing.T) {
 			}
 			found++
 			for _, text := range []string{"0x10", "0x10p0", "0b1", "0o7", "inf", "NaN", ""} {
-				if err := of(f).take(text); err == nil || err.Error() == "" {
+				if err := valueOf(f).take(text); err == nil || err.Error() == "" {
 					t.Errorf("kt %s --%s %s is %s", command, f.Name, text, f.Value)
 				}
 			}
 			for text, want := range map[string]string{"010": "10", "0017": "17", "08": "8"} {
-				if err := of(f).take(text); err != nil || f.Value.String() != want {
+				if err := valueOf(f).take(text); err != nil || f.Value.String() != want {
 					t.Errorf("kt %s --%s %s is %s, %v", command, f.Name, text, f.Value, err)
 				}
 			}
-			if err := of(f).take("1_000"); whole && f.Value.String() != "1000" && !strings.Contains(err.Error(), "it must be from ") {
+			if err := valueOf(f).take("1_000"); whole && f.Value.String() != "1000" && !strings.Contains(err.Error(), "it must be from ") {
 				t.Errorf("kt %s --%s 1_000 is %s, %v", command, f.Name, f.Value, err)
 			}
 		})
@@ -359,53 +361,11 @@ func TestNumbersOfAllFlagsAreDecimal(t *testing.T) {
 		"--partitions 70000000000": "it must be from 1 to 100000", "--transaction-duration-ms 70000000000": "it is too large", "--replication-factor 40000": "it must be from 1 to 32767", "--partitions many": "it must be a whole number",
 		"--partitions 1.5": "it must be a whole number", "--compressibility half": "it must be a number",
 	} {
-		_, err := load(t, given{args: strings.Fields(args)})
+		_, err := load(t, given{Args: strings.Fields(args)})
 		must.Err(t, want, err, "%s", args)
 	}
-	r, err := load(t, given{args: strings.Fields("--num-records 010 --partitions 010 --rate 010 --record-size 0100 --duration 010")})
+	r, err := load(t, given{Args: strings.Fields("--num-records 010 --partitions 010 --rate 010 --record-size 0100 --duration 010")})
 	if p := r.Plan; err != nil || p.Load.Records != 10 || p.Topic.Partitions != 10 || p.Load.Rate.PerSecond != 10 || p.Payload.Size.Max() != 100 || p.Load.Duration.Std().Seconds() != 10 {
 		t.Errorf("%+v, %v", p, err)
-	}
-}
-
-// Nothing in a higher layer counts there, as an empty flag does: it does not let a lower one through.
-func TestAnEmptyValueIsTheEmptyFlag(t *testing.T) {
-	profile := map[string]string{"p": "acks: 0"}
-	clusters := "clusters: {c: {bootstrap-server: c:1}}\ncluster: c\nprofile: p"
-	for says, in := range map[string]given{
-		"it names no broker":                        {env: map[string]string{"KT_BOOTSTRAP_SERVER": ""}},
-		"1: bootstrap-server: it names no broker; ": {file: "bootstrap-server:"},
-		"f it names no broker":                      {args: []string{"--bootstrap-server="}},
-		`"" is not a rate`:                          {env: map[string]string{"KT_RATE": ""}, file: "rate: 5"},
-		"topic \"\": ":                              {file: "topic:"},
-		`quiet "": it must be`:                      {env: map[string]string{"KT_QUIET": ""}},
-		`partitions "": it must`:                    {file: "partitions: ''"},
-		"header \"\": write":                        {env: map[string]string{"KT_HEADER": ""}},
-		"html \"\": name a":                         {env: map[string]string{"KT_HTML": ""}},
-		"metrics-listen \"\": ":                     {env: map[string]string{"KT_METRICS_LISTEN": ""}},
-		"1: rate and throughput exclude":            {file: "rate: 5\nthroughput: 5"},
-		"topic: the list is empt":                   {file: "topic: []"},
-	} {
-		if _, err := load(t, in); err == nil || !strings.Contains(err.Error(), strings.TrimPrefix(says, "f ")) {
-			t.Errorf("%v: %v, want %q", in, err, says)
-		}
-	}
-	for name, in := range map[string]given{
-		"a flag": {args: []string{"--cluster=", "--profile="}}, "a variable": {env: map[string]string{"KT_CLUSTER": "", "KT_PROFILE": ""}},
-		"a section": {file: clusters + "\nproduce: {cluster: , profile: }"},
-	} {
-		if in.file == "" {
-			in.file = clusters
-		}
-		in.profiles = profile
-		if r := mustLoad(t, in); r.Cluster != "" || len(r.Plan.Bootstrap) > 0 || r.Flags["acks"] != "" {
-			t.Errorf("an empty cluster and profile of %s: %q, %q, acks %q", name, r.Cluster, r.Plan.Bootstrap, r.Flags["acks"])
-		}
-	}
-	if r := mustLoad(t, given{file: clusters, profiles: profile}); r.Cluster != "c" || r.Flags["acks"] != "0" {
-		t.Errorf("%q, acks %q", r.Cluster, r.Flags["acks"])
-	}
-	if r := mustLoad(t, given{file: "header: []"}); len(r.Plan.Payload.Headers) > 0 {
-		t.Errorf("an empty list of a flag that may be repeated: %v", r.Plan.Payload.Headers)
 	}
 }

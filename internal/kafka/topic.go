@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -64,7 +65,7 @@ func (c *Cluster) CheckTopic(ctx context.Context, p plan.Plan, compressed bool) 
 		return nil, err
 	}
 	if found != nil {
-		if err := matches(*found, p.Topic); err != nil {
+		if err := found.Fits(p.Topic); err != nil {
 			return nil, err
 		}
 	}
@@ -93,7 +94,7 @@ func (c *Cluster) createOrFind(ctx context.Context, t plan.Topic) (*result.Topic
 		return nil, errors.Join(err, c.DeleteTopic(context.WithoutCancel(ctx), t.Name))
 	case theirs:
 		t.Configs = nil // the other process has set its own, which cannot be compared
-		return found, matches(*found, t)
+		return found, found.Fits(t)
 	}
 	found.Created = true
 	return found, nil
@@ -131,22 +132,6 @@ func topicOf(d kadm.TopicDetail) *result.Topic {
 	return t
 }
 
-func matches(have result.Topic, want plan.Topic) error {
-	var errs []error
-	if want.Partitions > 0 && int(want.Partitions) != have.Partitions {
-		errs = append(errs, result.Misfit("topic %s exists with %s, not --partitions %d; leave the flag out to use it as it is, or name another --topic",
-			have.Name, theme.Plural(have.Partitions, "partition", "partitions"), want.Partitions).About("partitions"))
-	}
-	if n := int(want.ReplicationFactor); n > 0 && n != have.ReplicationFactor {
-		errs = append(errs, result.Misfit("topic %s exists with replication factor %d, not --replication-factor %d; leave the flag out to use it as it is, or name another --topic",
-			have.Name, have.ReplicationFactor, n).About("replication-factor"))
-	}
-	if len(want.Configs) > 0 {
-		errs = append(errs, result.Misfit("topic %s exists, and kt changes no topic that it did not create; leave --topic-config out, or name another --topic", have.Name).About("topic-config"))
-	}
-	return errors.Join(errs...)
-}
-
 // messageLimit returns the largest record batch that the topic takes, 0 if that is unknown, and the owner of the setting.
 func (c *Cluster) messageLimit(ctx context.Context, t plan.Topic, exists bool) (int, string, error) {
 	if v, ok := t.Configs["max.message.bytes"]; ok {
@@ -160,29 +145,28 @@ func (c *Cluster) messageLimit(ctx context.Context, t plan.Topic, exists bool) (
 		n, _ := strconv.Atoi(c.topicConfigs(ctx, t.Name)["max.message.bytes"]) // 0: the broker refuses each record that is too large
 		return n, "topic " + t.Name, nil
 	}
-	configs, _ := c.admin.DescribeBrokerConfigs(ctx, c.Info.Brokers[0].ID) // the same
-	n, _ := strconv.Atoi(configValues(configs)["message.max.bytes"])
+	configs, _ := Values(c.admin.DescribeBrokerConfigs(ctx, c.Info.Brokers[0].ID)) // the same
+	n, _ := strconv.Atoi(configs["message.max.bytes"])
 	return n, "the brokers", nil
 }
 
-func configValues(rs kadm.ResourceConfigs) map[string]string {
+// Values returns settings that brokers have described, but for secrets.
+func Values(described kadm.ResourceConfigs, err error) (map[string]string, error) {
 	out := make(map[string]string)
-	for _, r := range rs {
+	for _, r := range described {
+		err = cmp.Or(err, r.Err)
 		for _, kv := range r.Configs {
 			if kv.Value != nil && !kv.Sensitive {
 				out[kv.Key] = *kv.Value
 			}
 		}
 	}
-	return out
+	return out, err
 }
 
 func (c *Cluster) topicConfigs(ctx context.Context, name string) map[string]string {
-	rs, err := c.admin.DescribeTopicConfigs(ctx, name)
-	if err != nil {
-		return nil
-	}
-	return configValues(rs)
+	configs, _ := Values(c.admin.DescribeTopicConfigs(ctx, name)) // a client may not read them
+	return configs
 }
 
 // Compacted reports whether a topic is compacted now.
