@@ -215,32 +215,26 @@ const fromNobody = "default"
 // does it; it cannot tell the other ways apart.
 func (b *builder) commit(group string, own bool) plan.Commit {
 	const property = "enable.auto.commit"
-	c, how := b.consumer, plan.CommitNone
+	c, how, source := b.consumer, plan.CommitNone, fromNobody
 	switch {
 	case b.given("commit"):
-		how = plan.Commit(b.text("commit"))
+		how, source = plan.Commit(b.text("commit")), b.value("commit").source
 	case group != "" && own: // processes on other hosts learn from it how far the others are
 		how = plan.CommitAuto
 	}
 	g, ok := c.given[property]
-	if ok && (!b.given("commit") || c.levels[property] > b.from("commit")) {
-		switch auto := strings.EqualFold(strings.TrimSpace(g.Value), "true"); {
-		case auto && group != "":
-			return plan.CommitAuto
-		case auto: // the client will say that it needs a group
-			return plan.CommitNone
-		case how == plan.CommitAuto:
-			return plan.CommitNone
-		}
+	auto := strings.EqualFold(strings.TrimSpace(g.Value), "true")
+	switch counts := ok && (!b.given("commit") || c.levels[property] > b.from("commit")); {
+	case counts && auto && group != "":
+		return plan.CommitAuto
+	case counts && (auto || how == plan.CommitAuto): // without a group the client will say that it needs one
+		return plan.CommitNone
+	case counts:
 		return how
-	}
-	source := fromNobody
-	if b.given("commit") {
-		source = b.value("commit").source
-	}
-	c.given[property] = plan.Given{Value: fmt.Sprint(how == plan.CommitAuto), Source: source}
-	if group == "" { // then the client has nothing to commit
+	case group == "": // then the client has nothing to commit
 		delete(c.given, property)
+	default:
+		c.given[property] = plan.Given{Value: fmt.Sprint(how == plan.CommitAuto), Source: source}
 	}
 	return how
 }
