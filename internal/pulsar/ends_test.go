@@ -189,8 +189,12 @@ func TestATopicThatIsThereHasToFit(t *testing.T) {
 		schema               string
 		fits                 bool
 	}{
-		{1, 0, `{}`, true}, {1, 2, `{}`, true}, {1, 3, `{}`, false},
-		{1, 0, `{"type": "JSON"}`, false}, {1, 0, `{"type": "BYTES"}`, true}, {0, 0, `{"type": "AVRO"}`, true},
+		{1, 0, `{}`, true},
+		{1, 2, `{}`, true},
+		{1, 3, `{}`, false},
+		{1, 0, `{"type": "JSON"}`, false},
+		{1, 0, `{"type": "BYTES"}`, true},
+		{0, 0, `{"type": "AVRO"}`, true},
 	} {
 		api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			_, _ = io.WriteString(w, map[string]string{
