@@ -28,8 +28,7 @@ func (p *mergedPart) row(whole *result.Result) result.ProcessRow {
 		},
 	}
 	if a := p.start.Agreed; a != nil {
-		late := a.Late.Microseconds()
-		row.StartLateUS = &late
+		row.StartLateUS = new(a.Late.Microseconds())
 	}
 	if p.measured {
 		row.FromSeconds, row.ToSeconds = (p.from + p.shift).Seconds(), (p.to + p.shift).Seconds()
@@ -135,8 +134,7 @@ func (m *merge) rows(whole *result.Result) (processes []result.ProcessRow, list 
 			h.Tags = p.part.Tags
 		}
 		if a := p.start.Agreed; a != nil && h.ClockOffsetUS == nil {
-			offset, bound := a.Offset.Microseconds(), a.Bound.Microseconds()
-			h.ClockOffsetUS, h.ClockBoundUS = &offset, &bound
+			h.ClockOffsetUS, h.ClockBoundUS = new(a.Offset.Microseconds()), new(a.Bound.Microseconds())
 		}
 	}
 	for _, p := range m.parts {
