@@ -264,32 +264,16 @@ func TestAnOriginIsNotedWhereTheSequencesChange(t *testing.T) {
 }
 
 func TestASequenceIsThatOfTheNearestNumber(t *testing.T) {
-	renewed := []Origin{{5, 0, 0, 0}, {5, 0, 500, 700}}
-	for _, tc := range []struct {
-		name      string
-		origins   []Origin
-		forgotten bool
-		sequence  int32
-		n, next   int64
-		want      int64 // -1: none
-	}{
-		{"the first", renewed, false, 0, 10, 0, 0},
-		{"the next one", renewed, false, 20, 10, 20, 20},
-		{"again", renewed, false, 10, 10, 20, 10},
-		{"up to the next origin", renewed, false, 490, 10, 490, 490},
-		{"across the next origin", renewed, false, 495, 10, 490, -1},
-		{"behind the next origin", renewed, false, 500, 10, 500, 700},
-		{"behind numbers that were not sent", renewed, false, 500, 10, 650, 700},
-		{"much later", renewed, false, 5, 10, 700 + sequences - 500, 700 + sequences - 500 + 5},
-		{"the largest", []Origin{{5, 0, math.MaxInt32, 0}}, false, math.MaxInt32, 1, 0, 0},
-		{"behind the largest", []Origin{{5, 0, math.MaxInt32, 0}}, false, 0, 1, 1, 1},
-		{"half of the first sequences are lost", []Origin{{5, 0, 0, 0}}, false, math.MaxInt32 - 5, 1, 0, math.MaxInt32 - 5},
-		{"before what is remembered", []Origin{{5, 0, 500, 700}}, true, 490, 10, 700, -1},
-		{"none", renewed, false, -1, 10, 0, -1},
-	} {
-		track := track{origins: tc.origins, forgotten: tc.forgotten}
-		got, ok := track.number(tc.sequence, tc.n, tc.next)
-		must.True(t, ok == (tc.want >= 0) && (!ok || got == tc.want), "%s: number %d, %t; want %d", tc.name, got, ok, tc.want)
+	for _, tc := range must.Rows[[]struct {
+		Name          string
+		Origins       []Origin
+		Forgotten     bool
+		Sequence      int32
+		N, Next, Want int64 // Want below 0: none
+	}](t, "ledger") {
+		track := track{origins: tc.Origins, forgotten: tc.Forgotten}
+		got, ok := track.number(tc.Sequence, tc.N, tc.Next)
+		must.True(t, ok == (tc.Want >= 0) && (!ok || got == tc.Want), "%s: number %d, %t; want %d", tc.Name, got, ok, tc.Want)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -261,39 +262,27 @@ func TestWhatIsNeitherARunFileNorACollectionIsRefused(t *testing.T) {
 		b := must.Have(json.Marshal(result.Line{Header: &h}))(t)
 		return string(canned.Packed(string(b)))
 	}
-	for _, tc := range []struct{ name, text, want string }{
-		{"nothing", "", "it is empty, no run file and no page of kt"},
-		{"text", "hello\n", "line 1: "},
-		{"another JSON document", string(canned.Packed(`{"topic":"x"}`)), "line 1: it is no run file"},
-		{"a window first", string(canned.Packed(`{"window":{}}`)), "line 1: it is no run file"},
-		{"another schema", string(canned.Packed(`{"header":{"schema":1}}`)), "line 1: its schema is 1"},
-		{"a roster of too many hosts", roster(1001, 1), "line 1: its roster has 1001 "},
-		{"a roster of too many processes", roster(11, 1000), "line 1: its roster has 11000 "},
-		{"a host of too many", roster(1, 1001), "line 1: its roster has 1001 processes on a"},
-		{"a process below 0", string(canned.Packed(`{"header":{"schema":2,"part":{"process":-1}}}`)), "line 1: it is part -1"},
-		{"topics of too many partitions", string(canned.Packed(`{"header":{"schema":2,"environment":{"topic":{"partitions":2000000000}}}}`)), "line 1: its topics have 2000000000 partitions"},
-		{"a collection of another schema", `{"collection":{"schema":7}}` + "\n", "its schema is 7"},
-		{"a collection without an end of line", `{"collection":{"schema":2}}`, "this is not a line"},
-		{"a collection of something else", first + "hello\n", "file 1: this is not a line"},
-		{"a run file without its line", first + run, "file 1: this is not a line"},
-		{"a collection within a collection", first + first + source + run, "file 1: this is not a line"},
-		{"a source of fewer bytes than it says", first + source + run[:len(run)-1], fmt.Sprintf("file 1: it should have %d bytes", len(run))},
-		{"a source of less than nothing", first + `{"file":{"bytes":-1}}` + "\n" + run, "file 1: it should have -1 bytes"},
-		{"a source of nothing", first + `{"file":{}}` + "\n" + run, "file 1: it should have 0 bytes"},
-		{"a source of more bytes than there can be", first + `{"file":{"bytes":9223372036854775807}}` + "\n" + run, "file 1: it should have 9223372036854775807 bytes"},
-		{"a size that is no number", first + `{"file":{"bytes":NaN}}` + "\n" + run, "file 1: this is not a line"},
-		{"a source that was changed", first + source + run[:len(run)-1] + "x", "file 1: its SHA-256 is"},
-		{"a source that is no run file", first + `{"file":{"bytes":2}}` + "\n{}", "file 1: line 1: "},
-		{"a source missing", strings.Replace(first, `s":1}`, `s":2}`, 1) + source + run, "there are 1 files"},
-		{"a source too many", strings.Replace(first, `s":1}`, `s":0}`, 1) + source + run, "there are 1 files"},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			err := NewSet().Add("some.ktr", strings.NewReader(tc.text), int64(len(tc.text)))
-			must.True(t, err != nil && strings.HasPrefix(err.Error(), "some.ktr: "+tc.want), "the error is %v, want %q", err, tc.want)
-			if !strings.HasPrefix(tc.text, `{"collection"`) { // Replay's test is about run files
+	cut := run[:len(run)-1]
+	texts := strings.NewReplacer("{first}", first, "{source}", source, "{run}", run, "{cut}", cut, "{length}", strconv.Itoa(len(run)))
+	for _, tc := range must.Rows[[]struct {
+		Name, Text, Packed string
+		Roster             []int // how many hosts, of how many processes
+		Want               string
+	}](t, "set") {
+		tc.Text, tc.Want = texts.Replace(tc.Text), texts.Replace(tc.Want)
+		switch {
+		case tc.Packed != "":
+			tc.Text = string(canned.Packed(tc.Packed))
+		case tc.Roster != nil:
+			tc.Text = roster(tc.Roster[0], tc.Roster[1])
+		}
+		t.Run(tc.Name, func(t *testing.T) {
+			err := NewSet().Add("some.ktr", strings.NewReader(tc.Text), int64(len(tc.Text)))
+			must.True(t, err != nil && strings.HasPrefix(err.Error(), "some.ktr: "+tc.Want), "the error is %v, want %q", err, tc.Want)
+			if !strings.HasPrefix(tc.Text, `{"collection"`) { // Replay's test is about run files
 				return
 			}
-			if _, err := Read(strings.NewReader(tc.text), int64(len(tc.text))); err == nil {
+			if _, err := Read(strings.NewReader(tc.Text), int64(len(tc.Text))); err == nil {
 				t.Error("Read takes it")
 			}
 		})
