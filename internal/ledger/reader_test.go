@@ -92,9 +92,8 @@ func TestALogThatWasCutOffAndWrittenAgainIsReadAgain(t *testing.T) {
 		must.Match(t, Stamped, l.Add(at(i, 2, put(0, 0, i+4)), new(Stamp)), "offset %d", i)
 	}
 	must.Match(t, Redelivered, l.Add(at(6, 2, put(0, 0, 10)), new(Stamp)), "offset 6 once more")
-	if v := new(Book).Verify(r); v.Rewritten != 1 || v.Redelivered != 1 || v.Checked != 16 || v.Duplicated+v.Reordered+v.EpochRegressions > 0 {
-		t.Errorf("%+v", v)
-	}
+	v := new(Book).Verify(r)
+	must.True(t, v.Rewritten == 1 && v.Redelivered == 1 && v.Checked == 16 && v.Duplicated+v.Reordered+v.EpochRegressions <= 0, "%+v", v)
 }
 
 func TestALogIsFollowedFromLeaderToLeader(t *testing.T) {
@@ -216,7 +215,6 @@ func TestManyLostConnectionsDoNotFillTheMemory(t *testing.T) {
 		}
 		l.Returned(held, len(held))
 	}
-	if n := len(l.owed); n > maxOwed || n < len(held) || l.outstanding > 2*int64(len(held)) {
-		t.Errorf("%d records are kept, and %d may be late", n, l.outstanding)
-	}
+	n := len(l.owed)
+	must.True(t, n <= maxOwed && n >= len(held) && l.outstanding <= 2*int64(len(held)), "%d records are kept, and %d may be late", n, l.outstanding)
 }

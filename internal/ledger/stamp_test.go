@@ -20,9 +20,8 @@ func TestTheStampLiesInTheValueAsDocumented(t *testing.T) {
 	s.Put(value, Around{})
 	want := "6b74b102" + "00000000" + "1122334455667788" + "0102030405060708" + "1112131415161718" + "2122" + "0001" + "31323334" + hex.EncodeToString([]byte("123456789"))
 	sum := hex.EncodeToString(value[4:8])
-	if got := hex.EncodeToString(value); got != want[:8]+sum+want[16:] {
-		t.Errorf("got  %s\nwant %s, with any checksum", got, want)
-	}
+	got := hex.EncodeToString(value)
+	must.True(t, got == want[:8]+sum+want[16:], "got  %s\nwant %s, with any checksum", got, want)
 	must.Match(t, "e7b7eb3c", sum, "checksum …; another program computes e7b7eb3c")
 	headers := AddHeader(AddHeader(0, "trace", []byte("abc")), "none", nil)
 	s.Put(value, Around{Key: []byte("key-1"), Headers: headers})
@@ -110,9 +109,8 @@ func TestAStampIsReadBackAsItWas(t *testing.T) {
 			value := bytes.Repeat([]byte{7}, size)
 			s.Put(value, Around{})
 			var got, peeked Stamp
-			if status := ReadStamp(value, Around{}, &got); status != Stamped || got != s {
-				t.Errorf("ReadStamp gives %v %+v, want %+v", status, got, s)
-			}
+			status := ReadStamp(value, Around{}, &got)
+			must.True(t, status == Stamped && got == s, "ReadStamp gives %v %+v, want %+v", status, got, s)
 			must.True(t, PeekStamp(value, &peeked) && peeked == s, "PeekStamp gives %+v, want %+v", peeked, s)
 		}
 	}
@@ -141,9 +139,8 @@ func TestWhatIsNoStampIsUnstampedAndLeavesTheStampAlone(t *testing.T) {
 		"nothing": nil, "one byte short": stamped[:StampSize-1], "letters": bytes.Repeat([]byte("kt"), 100),
 	} {
 		s := Stamp{Seq: 5}
-		if status := ReadStamp(value, Around{}, &s); status != Unstamped || PeekStamp(value, &s) || s.Seq != 5 {
-			t.Errorf("%s: %v, and the stamp is %+v", name, status, s)
-		}
+		status := ReadStamp(value, Around{}, &s)
+		must.True(t, status == Unstamped && !PeekStamp(value, &s) && s.Seq == 5, "%s: %v, and the stamp is %+v", name, status, s)
 	}
 }
 

@@ -186,9 +186,8 @@ func TestOfSeveralFilesOfOneRunTheOneThatTellsMostIsKept(t *testing.T) {
 			for range 2 {
 				s := setOf(t, tc.files...)
 				sum := sha256.Sum256(tc.want)
-				if list := s.RunFiles(); len(list) != 1 || list[0].SHA256 != hex.EncodeToString(sum[:]) {
-					t.Errorf("the set has %+v", list)
-				}
+				list := s.RunFiles()
+				must.True(t, len(list) == 1 && list[0].SHA256 == hex.EncodeToString(sum[:]), "the set has %+v", list)
 				must.True(t, len(s.Same) == 1 && strings.Contains(s.Same[0], " is the same run as "), "the set says %q", s.Same)
 				tc.files[0], tc.files[1] = tc.files[1], tc.files[0]
 			}
@@ -306,16 +305,13 @@ func TestACorruptFileIsALostPartAndCostsNoOther(t *testing.T) {
 			files := append([][]byte{in(good[0], tc.Old, tc.With)}, good[1:]...)
 			s := setOf(t, files...)
 			r := must.Have(s.Result(t.Context()))(t)
-			if errs := s.Lost(); len(errs) != 1 || !strings.HasPrefix(errs[0].Error(), "file 0: line ") || !strings.Contains(errs[0].Error(), tc.Want) {
-				t.Errorf("corrupt are %v, want one with %q", errs, tc.Want)
-			}
+			errs := s.Lost()
+			must.True(t, len(errs) == 1 && strings.HasPrefix(errs[0].Error(), "file 0: line ") && strings.Contains(errs[0].Error(), tc.Want), "corrupt are %v, want one with %q", errs, tc.Want)
 			must.Hold(t, len(r.Processes) == len(whole.Processes), "%d processes, want %d", len(r.Processes), len(whole.Processes))
 			for i, row := range r.Processes {
 				want := whole.Processes[i]
 				if row.RunID == whole.RunFiles[0].RunID {
-					if row.State != result.PartLost || row.Counted || !strings.HasPrefix(row.Note, "its run file is corrupt: line ") || !strings.Contains(row.Note, tc.Want) {
-						t.Errorf("the part is %s, counted %v: %q", row.State, row.Counted, row.Note)
-					}
+					must.True(t, row.State == result.PartLost && !row.Counted && strings.HasPrefix(row.Note, "its run file is corrupt: line ") && strings.Contains(row.Note, tc.Want), "the part is %s, counted %v: %q", row.State, row.Counted, row.Note)
 				} else if row.Records != want.Records || row.Counted != want.Counted {
 					t.Errorf("%s/%d has %+v, want %+v", row.Host, row.Process, row.Records, want.Records)
 				}
@@ -400,15 +396,12 @@ func FuzzCollect(f *testing.F) {
 		}
 		b := collection(t, s)
 		again := setOf(t, b)
-		if got := collection(t, again); !bytes.Equal(b, got) {
-			t.Fatalf("written again it is %q, and was %q", got, b)
-		}
+		got := collection(t, again)
+		must.Hold(t, bytes.Equal(b, got), "written again it is %q, and was %q", got, b)
 		r, err := s.Result(t.Context())
 		q, againErr := again.Result(t.Context())
 		must.Hold(t, (err == nil) == (againErr == nil), "the result of the file is %v, of the collection %v", err, againErr)
-		if err == nil && r.RunID != q.RunID {
-			t.Fatalf("the runs are %s and %s", r.RunID, q.RunID)
-		}
+		must.Hold(t, err != nil || r.RunID == q.RunID, "the runs are %s and %s", r.RunID, q.RunID)
 	})
 }
 
