@@ -24,7 +24,7 @@ func (p *mergedPart) row(whole *result.Result) result.ProcessRow {
 		Figures: result.Figures{
 			Records: r.Records, Errors: r.Errors, Bytes: r.Throughput.Bytes, ConsumedBytes: p.total.ConsumedBytes,
 			Response: r.Latency.Response, Service: r.Latency.Service, EndToEnd: r.Latency.EndToEnd,
-			CPUCores: p.cores(), PeakResidentBytes: r.Client.PeakResidentBytes,
+			CPUCores: p.cores, PeakResidentBytes: r.Client.PeakResidentBytes,
 		},
 	}
 	if a := p.start.Agreed; a != nil {
