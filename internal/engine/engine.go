@@ -287,9 +287,7 @@ func shorten(ctx context.Context, stop <-chan struct{}, timeout time.Duration, c
 	return seen
 }
 
-// cut ends the window at the last whole second up to now. It is of several seconds if a tick was missed, but
-// of one stage of the target.
-//
+// cut ends the window at the last whole second up to now: of several seconds if a tick was missed, but of one stage of the target.
 // Counts made between the end of a second and a late tick belong to that second.
 func (r *run) cut(now time.Duration) {
 	end := now.Truncate(windowLength)

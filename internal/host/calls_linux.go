@@ -66,9 +66,7 @@ func noCard(nic string) error {
 	return fmt.Errorf("there is no NIC %q: %w", nic, fs.ErrNotExist)
 }
 
-// ethtool asks one NIC by ioctl. Questions and answers are buffers of 32-bit
-// numbers in the machine's byte order that begin with the command, see
-// linux/ethtool.h.
+// ethtool asks one NIC by ioctl, with buffers of 32-bit numbers in the machine's order that begin with the command (linux/ethtool.h).
 type ethtool struct {
 	fd  int
 	nic string
