@@ -48,7 +48,7 @@ func IsFolder(path string) bool {
 
 // Create makes the folder of a new study below dir.
 func Create(dir string, s *Study, id string) (*Folder, error) {
-	f := &Folder{ID: id, Study: s, dir: filepath.Join(dir, id), journal: new(journal)}
+	f := &Folder{ID: id, Study: s, dir: filepath.Join(dir, id), journal: new(journal), read: make(map[int][]LoadFigures)}
 	if err := plan.CheckName(id); err != nil {
 		return nil, fmt.Errorf("study %q: %w", id, err)
 	}
@@ -68,7 +68,7 @@ func Open(dir, id string) (*Folder, error) {
 	if err := plan.CheckName(id); err != nil {
 		return nil, fmt.Errorf("study %q: %w", id, err)
 	}
-	f := &Folder{ID: id, dir: filepath.Join(dir, id), Study: new(Study), journal: new(journal)}
+	f := &Folder{ID: id, dir: filepath.Join(dir, id), Study: new(Study), journal: new(journal), read: make(map[int][]LoadFigures)}
 	name := studyFile
 	text, err := input.Read(filepath.Join(f.dir, name), input.Settings)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -111,7 +111,7 @@ func (f *Folder) begun() (parts []*Folder, err error) {
 		return []*Folder{f}, nil
 	}
 	for _, s := range f.Study.Parts {
-		p := &Folder{ID: f.ID + "/" + s.Name, dir: f.dir, part: s.Name, journal: f.journal}
+		p := &Folder{ID: f.ID + "/" + s.Name, dir: f.dir, part: s.Name, journal: f.journal, read: make(map[int][]LoadFigures)}
 		if begun := p.state().entered; begun != nil {
 			at, err := s.AtPeak(begun.Peak)
 			if err != nil {
@@ -212,11 +212,7 @@ func (f *Folder) figures(t Turn) (all []LoadFigures, err error) {
 		if err != nil {
 			return nil, fmt.Errorf("study %s: %w", f.ID, err)
 		}
-		name, err := filepath.Rel(f.dir, path)
-		if err != nil {
-			return nil, err
-		}
-		one := figuresOf(l.Name, name, &res, f.Study.Metrics())
+		one := figuresOf(l.Name, strings.TrimPrefix(path, f.dir+string(filepath.Separator)), &res, f.Study.Metrics())
 		f.embedded = f.embedded || res.Embedded
 		for _, turn := range f.read {
 			if i := slices.IndexFunc(turn, func(o LoadFigures) bool { return one.isOf(&o) }); i >= 0 {
@@ -224,9 +220,6 @@ func (f *Folder) figures(t Turn) (all []LoadFigures, err error) {
 			}
 		}
 		all = append(all, one)
-	}
-	if f.read == nil {
-		f.read = make(map[int][]LoadFigures)
 	}
 	f.read[t.Number] = all
 	return all, nil
