@@ -23,7 +23,7 @@ func parsed(t *testing.T, text string) *Study {
 	return must.Have(Parse("mine.yaml", []byte(text), anyFlag))(t)
 }
 
-// filled returns the study of a file with what it leaves open.
+// filled returns a study with what it leaves open.
 func filled(t *testing.T, s *Study, brokers int) *Study {
 	t.Helper()
 	must.Do(t, s.Fill(brokers))
