@@ -3,8 +3,6 @@ package cmd
 import (
 	"bytes"
 	"context"
-	"flag"
-	"os"
 	"path/filepath"
 	"runtime/debug"
 	"slices"
@@ -14,14 +12,11 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/kt-bench/kt/internal/must"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
 
 // everyCommand calls f for a command and all below it.
 func everyCommand(c *cobra.Command, f func(*cobra.Command)) {
@@ -55,14 +50,7 @@ func TestHelpIsWhatTheGoldenFilesShow(t *testing.T) {
 		c, _ := must.Both(newRoot(&Env{}).Find([]string{name}))(t)
 		var b bytes.Buffer
 		must.Do(t, writeHelp(&b, c, 0, false))
-		path := filepath.Join("testdata", "help", name+".txt")
-		if *update {
-			must.Do(t, os.WriteFile(path, b.Bytes(), 0o644))
-		}
-		want := must.Have(os.ReadFile(path))(t)
-		if diff := cmp.Diff(string(want), b.String()); diff != "" {
-			t.Errorf("%s (-want +got; accept with -update):\n%s", path, diff)
-		}
+		must.Golden(t, filepath.Join("testdata", "help", name+".txt"), b.String())
 	}
 }
 

@@ -4,8 +4,6 @@ package cmd
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -16,7 +14,6 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
-	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/kt-bench/kt/internal/must"
@@ -240,8 +237,6 @@ func (k *kafkaCluster) isLost(t *testing.T, name string, run *ktRun) int64 {
 // leaderAndFollower makes a topic with one partition that broker 1 leads, 2 follows, and any of both may lead.
 func (k *kafkaCluster) leaderAndFollower(topic string) {
 	k.t.Helper()
-	client := must.Have(kgo.NewClient(kgo.SeedBrokers(strings.Split(k.brokers, ",")...)))(k.t)
-	defer client.Close()
 	t := kmsg.NewCreateTopicsRequestTopic()
 	t.Topic, t.NumPartitions, t.ReplicationFactor = topic, -1, -1 // the assignment says both
 	assignment := kmsg.NewCreateTopicsRequestTopicReplicaAssignment()
@@ -254,7 +249,7 @@ func (k *kafkaCluster) leaderAndFollower(topic string) {
 	}
 	request := kmsg.NewPtrCreateTopicsRequest()
 	request.Topics = append(request.Topics, t)
-	answer, err := request.RequestWith(context.Background(), client)
+	answer, err := request.RequestWith(k.t.Context(), k.client())
 	if err == nil {
 		err = kerr.ErrorForCode(answer.Topics[0].ErrorCode)
 	}
@@ -323,9 +318,7 @@ func (k *kafkaCluster) isExamined(t *testing.T) {
 	}
 	must.True(t, doc.Healthy && code == exitOK && len(doc.Checks) >= 17, "exit code %d: %+v", code, doc)
 
-	client := must.Have(kgo.NewClient(kgo.SeedBrokers(k.brokers)))(t)
-	defer client.Close()
-	admin := kadm.NewClient(client)
+	admin := k.admin()
 	never, name := "2", "kt-producer"
 	must.Have(admin.CreateTopic(t.Context(), 1, 1, map[string]*string{"min.insync.replicas": &never}, "unfit"))(t)
 	quota := func(op kadm.AlterClientQuotaOp) {
@@ -351,18 +344,8 @@ func (k *kafkaCluster) isExamined(t *testing.T) {
 }
 
 // doctor runs kt doctor on the cluster.
-func (k *kafkaCluster) doctor(t *testing.T, args ...string) (doc report.DoctorDocument, code int) {
+func (k *kafkaCluster) doctor(t *testing.T, args ...string) (report.DoctorDocument, int) {
 	t.Helper()
-	path := must.Have(binary())(t)
-	out, err := exec.Command(path, append([]string{"doctor", "--bootstrap-server", k.brokers, "--output", "json"}, args...)...).Output()
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
-		code = exit.ExitCode()
-	} else if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(out, &doc); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	return doc, code
+	out, stderr, code := ran(t, ktIn(t, t.TempDir(), append([]string{"doctor", "--bootstrap-server", k.brokers, "--output", "json"}, args...)...))
+	return decoded[report.DoctorDocument](t, out, stderr), code
 }

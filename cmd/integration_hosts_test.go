@@ -3,16 +3,13 @@
 package cmd
 
 import (
-	"bufio"
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -39,7 +36,7 @@ func newHosts(t *testing.T, net int, names ...string) *hosts {
 	if os.Getuid() != 0 {
 		t.Skip("hosts are network namespaces, and making those needs root")
 	}
-	h := &hosts{kafkaCluster: &kafkaCluster{t: t, name: "it-hosts"}, set: "it", net: strconv.Itoa(net), dir: t.TempDir(), addr: make(map[string]string)}
+	h := &hosts{kafkaCluster: &kafkaCluster{server: server{t, "kafka", "it-hosts"}}, set: "it", net: strconv.Itoa(net), dir: t.TempDir(), addr: make(map[string]string)}
 	t.Cleanup(func() { h.hosts("down") })
 	for line := range strings.Lines(h.hosts("up", append([]string{"b1"}, names...)...)) {
 		name, addr, _ := strings.Cut(strings.TrimSpace(line), " ")
@@ -58,7 +55,7 @@ func TestWhatKafkaNeedsIsFetchedBeforeTheHostIsEntered(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("hosts are network namespaces, and making those needs root")
 	}
-	h := &hosts{kafkaCluster: &kafkaCluster{t: t}, set: "fetch", net: "79"}
+	h := &hosts{kafkaCluster: &kafkaCluster{server: server{t: t}}, set: "fetch", net: "79"}
 	t.Cleanup(func() { h.hosts("down") })
 	h.hosts("up", "b1")
 	// In place of scripts/kafka: a script that notes in which network it was called.
@@ -87,7 +84,7 @@ func TestManyHostsKnowEachOtherWithoutTheSharedTableOfNeighbours(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("hosts are network namespaces, and making those needs root")
 	}
-	h := &hosts{kafkaCluster: &kafkaCluster{t: t}, set: "many", net: "80"}
+	h := &hosts{kafkaCluster: &kafkaCluster{server: server{t: t}}, set: "many", net: "80"}
 	t.Cleanup(func() { h.hosts("down") })
 	var names []string
 	for i := range 21 {
@@ -103,13 +100,8 @@ func TestManyHostsKnowEachOtherWithoutTheSharedTableOfNeighbours(t *testing.T) {
 // hosts runs a command of scripts/hosts.
 func (h *hosts) hosts(command string, args ...string) string {
 	h.t.Helper()
-	c := exec.Command("../scripts/hosts", append([]string{command, "--set", h.set, "--net", h.net}, args...)...)
-	var stderr bytes.Buffer
-	c.Stderr = &stderr
-	out, err := c.Output()
-	if err != nil {
-		h.t.Fatalf("scripts/hosts %s %v: %v\n%s", command, args, err, stderr.String())
-	}
+	out, stderr, code := ran(h.t, exec.Command("../scripts/hosts", append([]string{command, "--set", h.set, "--net", h.net}, args...)...))
+	must.Hold(h.t, code == 0, "scripts/hosts %s %v: exit code %d\n%s", command, args, code, stderr)
 	return string(out)
 }
 
@@ -125,13 +117,8 @@ func (h *hosts) command(host string, args ...string) *exec.Cmd {
 // run runs kt on a host, and returns what it prints.
 func (h *hosts) run(host string, args ...string) []byte {
 	h.t.Helper()
-	c := h.command(host, args...)
-	var stderr bytes.Buffer
-	c.Stderr = &stderr
-	out, err := c.Output()
-	if err != nil && c.ProcessState.ExitCode() != exitNotValid { // a busy machine
-		h.t.Fatalf("kt %v on %s: %v\n%s", args, host, err, stderr.String())
-	}
+	out, stderr, code := ran(h.t, h.command(host, args...))
+	must.Hold(h.t, code == exitOK || code == exitNotValid, "kt %v on %s: exit code %d\n%s", args, host, code, stderr) // a busy machine
 	return out
 }
 
@@ -139,48 +126,12 @@ func (h *hosts) run(host string, args ...string) []byte {
 func (h *hosts) collect(host, run string) []byte {
 	h.t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Second) {
-		c := h.command(host, "collect", "--join", h.addr["b1"], "--key-file", h.key, "--run", run, "--output", "json", "--result", "none")
-		var stderr bytes.Buffer
-		c.Stderr = &stderr
-		out, err := c.Output()
-		if err == nil {
+		out, stderr, code := ran(h.t, h.command(host, "collect", "--join", h.addr["b1"], "--key-file", h.key, "--run", run, "--output", "json", "--result", "none"))
+		if code == exitOK {
 			return out
 		}
-		if !strings.Contains(stderr.String(), "still going on") || time.Now().After(deadline) {
-			h.t.Fatalf("kt collect --run %s on %s: %v\n%s", run, host, err, stderr.String())
-		}
+		must.Hold(h.t, strings.Contains(stderr, "still going on") && time.Now().Before(deadline), "kt collect --run %s on %s: exit code %d\n%s", run, host, code, stderr)
 	}
-}
-
-// agent starts an agent, and returns once it listens.
-func (h *hosts) agent(host, role string) *exec.Cmd {
-	h.t.Helper()
-	c := h.command(host, "agent", "--name", host, "--role", role, "--key-file", h.key, "--join", h.addr["b1"])
-	said := must.Have(c.StderrPipe())(h.t)
-	must.Do(h.t, c.Start())
-	lines := bufio.NewScanner(said)
-	listens := false
-	for !listens && lines.Scan() {
-		listens = strings.Contains(lines.Text(), "listens on")
-	}
-	if !listens {
-		h.t.Fatalf("the agent on %s does not listen", host)
-	}
-	drained := make(chan struct{})
-	go func() { // until the agent has ended
-		defer close(drained)
-		for lines.Scan() {
-			if testing.Verbose() {
-				fmt.Fprintf(os.Stderr, "%s: %s\n", host, lines.Text())
-			}
-		}
-	}()
-	h.t.Cleanup(func() {
-		_ = c.Process.Signal(syscall.SIGTERM) // it may have gone already
-		<-drained
-		_ = c.Wait()
-	})
-	return c
 }
 
 // load starts a load on all clients from a host, and remembers its collection.
@@ -204,7 +155,7 @@ func TestALoadOnManyHosts(t *testing.T) {
 		if host == "b1" {
 			role = cluster.RoleBroker
 		}
-		h.agent(host, role)
+		startAgent(t, h.command(host, "agent", "--name", host, "--role", role, "--key-file", h.key, "--join", h.addr["b1"]))
 	}
 	for name, test := range map[string]func(*testing.T, *hosts){
 		"three hosts of five processes are one result":  fifteenProcesses,
@@ -294,8 +245,7 @@ func deadCoordinator(t *testing.T, h *hosts) {
 	_ = r.cmd.Process.Kill()
 	_ = r.cmd.Wait()
 	out := h.collect("h1", "dead")
-	var doc result.Result
-	must.Do(t, json.Unmarshal(out, &doc))
+	doc := decoded[result.Result](t, out, "")
 	if doc.Records.Acknowledged != 6300 || doc.Ended != result.Completed || len(doc.Processes) != 3 {
 		t.Errorf("ended %s: %d records acknowledged by %d processes, want 6300 by 3", doc.Ended, doc.Records.Acknowledged, len(doc.Processes))
 	}

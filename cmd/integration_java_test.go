@@ -3,8 +3,6 @@
 package cmd
 
 import (
-	"bufio"
-	"bytes"
 	"cmp"
 	"encoding/base64"
 	"encoding/json"
@@ -32,13 +30,8 @@ func TestHdrHistogramsJavaToolsReadWhatKtWrites(t *testing.T) {
 	path := must.Have(binary())(t)
 	dir := t.TempDir()
 	kt := func(args ...string) []byte {
-		c := exec.Command(path, args...)
-		var stderr bytes.Buffer
-		c.Stderr = &stderr
-		out, err := c.Output()
-		if err != nil && c.ProcessState.ExitCode() != exitNotValid { // on a busy machine
-			t.Fatalf("kt %v: %v\n%s", args, err, stderr.String())
-		}
+		out, stderr, code := ran(t, exec.Command(path, args...))
+		must.Hold(t, code == exitOK || code == exitNotValid, "kt %v: exit code %d\n%s", args, code, stderr) // on a busy machine
 		return out
 	}
 	file, log := filepath.Join(dir, "run.ktr"), filepath.Join(dir, "run.hlog")
@@ -55,14 +48,7 @@ func TestHdrHistogramsJavaToolsReadWhatKtWrites(t *testing.T) {
 		must.Do(t, json.Unmarshal(text, into))
 	}
 	must.Do(t, os.WriteFile(log, kt("report", file, "--output", "hlog"), 0o600))
-	java := exec.Command("../scripts/kafka", "tool", "testdata/ReadHistograms.java", log, encoded.Histograms.EndToEnd.HDR)
-	var stderr bytes.Buffer
-	java.Stderr = &stderr
-	out, err := java.Output()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, stderr.String())
-	}
-	tags, tables, _ := strings.Cut(string(out), "       Value")
+	tags, tables, _ := strings.Cut(javaTool(t, "testdata/ReadHistograms.java", log, encoded.Histograms.EndToEnd.HDR), "       Value")
 	unprocessed, processed, _ := strings.Cut(tables, "processed\n")
 	checkTags(t, tags, &res)
 	checkRows(t, percentileRows(string(kt("report", file, "--output", "hgrm"))), percentileRows(unprocessed))
@@ -165,7 +151,7 @@ func (k *kafkaCluster) logIsSound(codecs []string, records int) {
 	if err != nil || len(files) != 3*len(codecs) {
 		k.t.Fatalf("log segments %v: %v", files, err)
 	}
-	dump := k.tool("DumpLogSegments", "--deep-iteration", "--files", strings.Join(files, ","))
+	dump := javaTool(k.t, "DumpLogSegments", "--deep-iteration", "--files", strings.Join(files, ","))
 	batches, sound, counted := strings.Count(dump, "baseOffset:"), strings.Count(dump, "isvalid: true"), strings.Count(dump, "| offset:")
 	if batches == 0 || sound != batches || counted != records*len(codecs) {
 		k.t.Errorf("%d batches, of which %d are sound; %d records, want %d", batches, sound, counted, records*len(codecs))
@@ -178,27 +164,21 @@ func (k *kafkaCluster) logIsSound(codecs []string, records int) {
 	}
 }
 
-// tool runs one of Kafka's own tools.
-func (k *kafkaCluster) tool(name string, args ...string) string {
-	k.t.Helper()
-	out, err := exec.Command("../scripts/kafka", append([]string{"tool", name}, args...)...).Output()
-	if err != nil {
-		k.t.Fatalf("%s: %v\n%s", name, err, out)
-	}
+// javaTool runs one of Kafka's own tools, or a program of testdata with Kafka's classes.
+func javaTool(t *testing.T, name string, args ...string) string {
+	t.Helper()
+	out, stderr, code := ran(t, exec.Command("../scripts/kafka", append([]string{"tool", name}, args...)...))
+	must.Hold(t, code == 0, "%s: exit code %d\n%s%s", name, code, out, stderr)
 	return string(out)
 }
 
 // consoleConsumer reads so many records with their headers and keys. It checks CRCs, as all of Kafka's consumers do.
 func (k *kafkaCluster) consoleConsumer(records int, include string) []string {
 	k.t.Helper()
-	out := k.tool("ConsoleConsumer", "--bootstrap-server", k.brokers, "--include", include, "--from-beginning",
+	out := javaTool(k.t, "ConsoleConsumer", "--bootstrap-server", k.brokers, "--include", include, "--from-beginning",
 		"--max-messages", strconv.Itoa(records), "--timeout-ms", "60000",
 		"--formatter-property", "print.key=true", "--formatter-property", "print.headers=true")
-	var lines []string
-	for s := bufio.NewScanner(strings.NewReader(out)); s.Scan(); {
-		lines = append(lines, s.Text())
-	}
-	return lines
+	return strings.Split(strings.TrimSuffix(out, "\n"), "\n")
 }
 
 // wireIsVerified has the records accounted for: by stamps, with both engines, and by the headers of batches. Brokers may write those
@@ -294,9 +274,10 @@ func (k *kafkaCluster) propertiesHaveTheEffectOfKafkas(t *testing.T) {
 				"--throughput", strconv.Itoa(tc.rate), "--bootstrap-server", k.brokers, "--command-config", file,
 			}
 			if tool == "kafka" {
-				k.tool("ProducerPerformance", args...)
+				javaTool(t, "ProducerPerformance", args...)
 			} else {
-				k.producedAsThey(args)
+				out, stderr, code := ran(t, ktIn(t, t.TempDir(), append([]string{"produce", "--quiet", "--result", "none"}, args...)...))
+				must.Hold(t, code == exitOK || code == exitNotValid, "kt %v: exit code %d\n%s%s", args, code, out, stderr) // a busy machine keeps no schedule
 			}
 		}
 	}
@@ -320,17 +301,6 @@ func (k *kafkaCluster) propertiesHaveTheEffectOfKafkas(t *testing.T) {
 	}
 }
 
-// producedAsThey runs kt with a command line of Kafka's tool.
-func (k *kafkaCluster) producedAsThey(args []string) {
-	k.t.Helper()
-	path := must.Have(binary())(k.t)
-	c := exec.Command(path, append([]string{"produce", "--quiet", "--result", "none"}, args...)...)
-	out, err := c.CombinedOutput()
-	if err != nil && c.ProcessState.ExitCode() != exitNotValid { // a busy machine keeps no schedule
-		k.t.Fatalf("kt %v: %v\n%s", args, err, out)
-	}
-}
-
 // logs reads the logs of topics of one partition.
 func (k *kafkaCluster) logs(topics []string) map[string]wrote {
 	k.t.Helper()
@@ -339,7 +309,7 @@ func (k *kafkaCluster) logs(topics []string) map[string]wrote {
 		files = append(files, fmt.Sprintf("../.kafka/%s/broker-1/data/%s-0/00000000000000000000.log", k.name, topic))
 	}
 	all, topic := make(map[string]wrote), ""
-	for line := range strings.Lines(k.tool("DumpLogSegments", "--files", strings.Join(files, ","))) {
+	for line := range strings.Lines(javaTool(k.t, "DumpLogSegments", "--files", strings.Join(files, ","))) {
 		if file, ok := strings.CutPrefix(line, "Dumping "); ok {
 			topic = strings.TrimSuffix(filepath.Base(filepath.Dir(file)), "-0")
 		}

@@ -5,7 +5,6 @@ package cmd
 import (
 	"context"
 	_ "embed"
-	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -39,7 +38,7 @@ func (k *kafkaCluster) pagesAreShown(t *testing.T) {
 	dir := t.TempDir()
 	var runs []*exec.Cmd
 	for name, rate := range map[string]string{"a": "300", "b": "500"} {
-		run := k.ktIn(t, dir, "produce", "--bootstrap-server", k.brokers, "--rate", rate, "--warmup", "1s", "--duration", "5s", "--delete-topic", "--topic", "page-"+name,
+		run := ktIn(t, dir, "produce", "--bootstrap-server", k.brokers, "--rate", rate, "--warmup", "1s", "--duration", "5s", "--delete-topic", "--topic", "page-"+name,
 			"--result", name+".ktr")
 		must.Do(t, run.Start())
 		runs = append(runs, run)
@@ -48,12 +47,10 @@ func (k *kafkaCluster) pagesAreShown(t *testing.T) {
 		_ = run.Wait() // on a busy machine it is not valid, and has a page all the same
 	}
 	write := func(name string, args ...string) string {
-		out, err := k.ktIn(t, dir, args...).Output()
+		out, stderr, code := ran(t, ktIn(t, dir, args...))
+		must.Hold(t, code == exitOK, "kt %q: exit code %d\n%s", args, code, stderr)
 		path := filepath.Join(dir, name+".html")
-		if err == nil {
-			err = os.WriteFile(path, out, 0o644)
-		}
-		must.Hold(t, err == nil, "kt %q: %v", args, err)
+		must.Do(t, os.WriteFile(path, out, 0o644))
 		return path
 	}
 	pages := map[string]string{
@@ -63,10 +60,8 @@ func (k *kafkaCluster) pagesAreShown(t *testing.T) {
 		"study": write("study", "study", "run", "partitions", "--bootstrap-server", k.brokers, "--quiet", "--output", "html",
 			"--set", "partitions=1,4", "--run-time", "1s", "--repeats", "1", "--rest", "0", "--discard", "0"),
 	}
-	var r result.Result
-	if out, err := k.ktIn(t, dir, "report", "a.ktr", "--output", "json").Output(); err != nil || json.Unmarshal(out, &r) != nil {
-		t.Fatal(err)
-	}
+	out, stderr, _ := ran(t, ktIn(t, dir, "report", "a.ktr", "--output", "json"))
+	r := decoded[result.Result](t, out, stderr)
 	rate := theme.Rate(r.Throughput.RecordsPerSecond)
 	b := newBrowser(t)
 	for name, file := range pages {

@@ -3,9 +3,8 @@
 package cmd
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -35,7 +34,7 @@ func startSecured(t *testing.T, kind string, args ...string) securedKafka {
 	t.Helper()
 	port := nextPort()
 	k := startClusterAt(t, 1, port, append([]string{"--security", kind}, args...)...)
-	return securedKafka{k, &kafkaCluster{t: t, name: k.name, brokers: "127.0.0.1:" + strconv.Itoa(port+2)}}
+	return securedKafka{k, &kafkaCluster{k.server, "127.0.0.1:" + strconv.Itoa(port+2)}}
 }
 
 // file is one of the files for clients that scripts/kafka wrote; "" is the right one.
@@ -67,7 +66,7 @@ func (k securedKafka) allow(on func(*kadm.ACLBuilder) *kadm.ACLBuilder, operatio
 	k.admin(func(a *kadm.Client) error {
 		made, err := a.CreateACLs(context.Background(), acl)
 		for _, m := range made {
-			err = firstOf(err, m.Err)
+			err = errors.Join(err, m.Err)
 		}
 		return err
 	})
@@ -76,19 +75,12 @@ func (k securedKafka) allow(on func(*kadm.ACLBuilder) *kadm.ACLBuilder, operatio
 			found, err := a.DescribeACLs(context.Background(), acl)
 			all = len(found) > 0
 			for _, f := range found {
-				err, all = firstOf(err, f.Err), all && len(f.Described) > 0
+				err, all = errors.Join(err, f.Err), all && len(f.Described) > 0
 			}
 			return err
 		})
 		return all
 	})
-}
-
-func firstOf(a, b error) error {
-	if a != nil {
-		return a
-	}
-	return b
 }
 
 // said is what became of a kt.
@@ -102,26 +94,16 @@ type said struct {
 // ktWith runs kt with one of the files for clients, and nothing else that tells it of the brokers.
 func (k securedKafka) ktWith(which, command string, args ...string) said {
 	k.t.Helper()
-	path, err := binary()
-	if err != nil {
-		k.t.Fatal(err)
-	}
 	file := k.file(which)
-	c := exec.Command(path, append([]string{command, "--command-config", file, "--result", "none", "--output", "json"}, args...)...)
+	c := ktIn(k.t, k.t.TempDir(), append([]string{command, "--command-config", file, "--result", "none", "--output", "json"}, args...)...)
 	if conf := filepath.Join(filepath.Dir(file), "krb5.conf"); exists(conf) {
-		c.Env = append(os.Environ(), "KRB5_CONFIG="+conf)
+		c.Env = append(c.Env, "KRB5_CONFIG="+conf)
 	}
-	var stdout, stderr bytes.Buffer
-	c.Stdout, c.Stderr = &stdout, &stderr
 	began := time.Now()
-	err = c.Run()
-	s := said{stderr: strings.TrimSpace(stderr.String()), code: c.ProcessState.ExitCode(), took: time.Since(began)}
-	// A load that failed has a result as well.
-	if stdout.Len() > 0 {
-		err = json.Unmarshal(stdout.Bytes(), &s.doc)
-	}
-	if s.code == exitOK && err != nil {
-		k.t.Fatalf("kt %s with %s: %v\n%s", command, file, err, s.stderr)
+	stdout, stderr, code := ran(k.t, c)
+	s := said{stderr: strings.TrimSpace(stderr), code: code, took: time.Since(began)}
+	if len(stdout) > 0 || code == exitOK { // a load that failed has a result as well
+		s.doc = decoded[result.Result](k.t, stdout, stderr)
 	}
 	return s
 }
@@ -200,12 +182,9 @@ func TestTheClientFilesOfKafkasToolsAreThoseOfKt(t *testing.T) {
 // producerPerformance writes with Kafka's own tool and the file that is right.
 func (k securedKafka) producerPerformance(topic string, records int) {
 	k.t.Helper()
-	out, err := exec.Command("../scripts/kafka", "tool", "--name", k.name, "ProducerPerformance", "--bootstrap-server", k.brokers,
-		"--command-config", k.file(""), "--topic", topic, "--num-records", strconv.Itoa(records), "--record-size", "100",
-		"--throughput", "-1").CombinedOutput()
-	if err != nil || !strings.Contains(string(out), fmt.Sprint(records, " records sent")) {
-		k.t.Errorf("ProducerPerformance: %v\n%s", err, out)
-	}
+	out, stderr, _ := ran(k.t, exec.Command("../scripts/kafka", "tool", "--name", k.name, "ProducerPerformance", "--bootstrap-server", k.brokers,
+		"--command-config", k.file(""), "--topic", topic, "--num-records", strconv.Itoa(records), "--record-size", "100", "--throughput", "-1"))
+	must.True(k.t, strings.Contains(string(out), fmt.Sprint(records, " records sent")), "ProducerPerformance:\n%s%s", out, stderr)
 }
 
 // refusalsAreExplained tries each file that is not right: one line with the cause, in seconds.

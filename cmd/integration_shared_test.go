@@ -3,12 +3,10 @@
 package cmd
 
 import (
-	"bytes"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -247,18 +245,12 @@ func (k *kafkaCluster) compressesLikeJava(t *testing.T) {
 	}
 	// Letters and random bytes hardly depend on the level.
 	loads = append(loads, load{"random", "zstd", "default"}, load{"json", "gzip", "9"}, load{"json", "lz4", "12"}, load{"json", "zstd", "7"})
-	args := []string{"tool", "testdata/CompressionRate.java", k.brokers, payloadDelimiter}
+	args := []string{k.brokers, payloadDelimiter}
 	for _, l := range loads {
 		args = append(args, "java-"+l.payload+"-"+l.method, payloads[l.payload], l.method, l.level, records[l.payload])
 	}
-	java := exec.Command("../scripts/kafka", args...)
-	var stderr bytes.Buffer
-	java.Stderr = &stderr
-	out, err := java.Output()
-	rates := strings.Fields(string(out))
-	if err != nil || len(rates) != len(loads) {
-		t.Fatalf("%v, %d of %d rates\n%s", err, len(rates), len(loads), stderr.String())
-	}
+	rates := strings.Fields(javaTool(t, "testdata/CompressionRate.java", args...))
+	must.Hold(t, len(rates) == len(loads), "%d of %d rates", len(rates), len(loads))
 	for i, l := range loads {
 		want := must.Have(strconv.ParseFloat(rates[i], 64))(t)
 		compression, tolerated := l.method, 6.0

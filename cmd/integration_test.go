@@ -3,11 +3,12 @@
 package cmd
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -17,6 +18,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -46,10 +48,72 @@ var binary = sync.OnceValues(func() (string, error) {
 	return path, nil
 })
 
-// kafkaCluster is a real Kafka that lives as long as its test.
+// server is a real server, or some that work together. scripts/WHICH starts and stops them.
+type server struct {
+	t           *testing.T
+	which, name string
+}
+
+// script runs a command of its script.
+func (s *server) script(command string, args ...string) string {
+	s.t.Helper()
+	out, stderr, code := ran(s.t, exec.Command("../scripts/"+s.which, append([]string{command, "--name", s.name}, args...)...))
+	must.Hold(s.t, code == 0, "scripts/%s %s %v: exit code %d\n%s", s.which, command, args, code, stderr)
+	return strings.TrimSpace(string(out))
+}
+
+// up starts it at a port, for as long as its test lasts, and returns what its script prints.
+func (s *server) up(port int, args ...string) string {
+	s.t.Helper()
+	s.name = "it-" + strconv.Itoa(port)
+	s.t.Cleanup(func() { s.script("down") })
+	return s.script("up", append([]string{"--port", strconv.Itoa(port)}, args...)...)
+}
+
+// ran runs a command to its end.
+func ran(t *testing.T, c *exec.Cmd) (stdout []byte, stderr string, code int) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	c.Stdout, c.Stderr = &out, &errs
+	if err := c.Run(); c.ProcessState == nil {
+		t.Fatal(err)
+	}
+	return out.Bytes(), errs.String(), c.ProcessState.ExitCode()
+}
+
+// decoded reads the JSON that a command printed.
+func decoded[V any](t *testing.T, stdout []byte, stderr string) (v V) {
+	t.Helper()
+	err := json.Unmarshal(stdout, &v)
+	must.Hold(t, err == nil, "%v\n%s%s", err, stdout, stderr)
+	return v
+}
+
+// startAgent starts an agent, which ends with the test, and returns once it listens.
+func startAgent(t *testing.T, c *exec.Cmd) {
+	t.Helper()
+	said := must.Have(c.StderrPipe())(t)
+	must.Do(t, c.Start())
+	lines, listens := bufio.NewScanner(said), false
+	for !listens && lines.Scan() {
+		listens = strings.Contains(lines.Text(), "listens on")
+	}
+	must.Hold(t, listens, "%q does not listen", c.Args)
+	drained := make(chan struct{})
+	go func() {
+		_, _ = io.Copy(io.Discard, said) // until it ends
+		close(drained)
+	}()
+	t.Cleanup(func() {
+		_ = c.Process.Signal(syscall.SIGTERM) // it may have gone already
+		<-drained
+		_ = c.Wait() // as it ends is not the point
+	})
+}
+
+// kafkaCluster is a real Kafka.
 type kafkaCluster struct {
-	t       *testing.T
-	name    string
+	server
 	brokers string
 }
 
@@ -80,36 +144,15 @@ func startCluster(t *testing.T, brokers int, args ...string) *kafkaCluster {
 
 func startClusterAt(t *testing.T, brokers, port int, args ...string) *kafkaCluster {
 	t.Helper()
-	k := &kafkaCluster{t: t, name: "it-" + strconv.Itoa(port)}
-	t.Cleanup(func() { k.script("down") })
-	out := k.script("up", append([]string{"--brokers", strconv.Itoa(brokers), "--port", strconv.Itoa(port)}, args...)...)
-	lines := strings.Fields(out)
+	k := &kafkaCluster{server: server{t: t, which: "kafka"}}
+	lines := strings.Fields(k.up(port, append([]string{"--brokers", strconv.Itoa(brokers)}, args...)...))
 	k.brokers = lines[len(lines)-1]
 	return k
 }
 
 // in is the cluster as a subtest uses it.
 func (k *kafkaCluster) in(t *testing.T) *kafkaCluster {
-	return &kafkaCluster{t: t, name: k.name, brokers: k.brokers}
-}
-
-// script runs a command of scripts/kafka on this cluster.
-func (k *kafkaCluster) script(command string, args ...string) string {
-	k.t.Helper()
-	return script(k.t, "kafka", command, k.name, args...)
-}
-
-// script runs a command of a script for the servers of a name.
-func script(t *testing.T, which, command, name string, args ...string) string {
-	t.Helper()
-	c := exec.Command("../scripts/"+which, append([]string{command, "--name", name}, args...)...)
-	var stderr bytes.Buffer
-	c.Stderr = &stderr
-	out, err := c.Output()
-	if err != nil {
-		t.Fatalf("scripts/%s %s %v: %v\n%s", which, command, args, err, stderr.String())
-	}
-	return strings.TrimSpace(string(out))
+	return &kafkaCluster{server{t, k.which, k.name}, k.brokers}
 }
 
 // endOffsets is the sum of the end offsets of a topic's partitions.
@@ -200,18 +243,10 @@ func (r *ktRun) interrupt() {
 // wait returns the result and the exit code.
 func (r *ktRun) wait() (result.Result, int) {
 	r.t.Helper()
-	code := 0
-	if err := r.cmd.Wait(); err != nil {
-		var exit *exec.ExitError
-		if !errors.As(err, &exit) {
-			r.t.Fatal(err)
-		}
-		code = exit.ExitCode()
+	if err := r.cmd.Wait(); r.cmd.ProcessState == nil {
+		r.t.Fatal(err)
 	}
-	var doc result.Result
-	if err := json.Unmarshal(r.stdout.Bytes(), &doc); err != nil {
-		r.t.Fatalf("exit code %d, no result: %v\n%s", code, err, r.stderr.String())
-	}
+	doc, code := decoded[result.Result](r.t, r.stdout.Bytes(), r.stderr.String()), r.cmd.ProcessState.ExitCode()
 	if rec := doc.Records; rec.Offered != rec.Acknowledged+rec.Failed+rec.Unknown {
 		r.t.Errorf("offered %d is not acknowledged %d + failed %d + unknown %d", rec.Offered, rec.Acknowledged, rec.Failed, rec.Unknown)
 	}

@@ -4,7 +4,6 @@ package cmd
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -26,51 +25,21 @@ import (
 	"github.com/kt-bench/kt/internal/tune"
 )
 
-// tuneRun runs kt tune to its end and returns its streams and exit code.
-func tuneRun(t *testing.T, args ...string) (stdout, stderr string, code int) {
-	t.Helper()
-	return tuneEnd(t, exec.Command, args)
-}
-
 // alone makes a command that sees no other process, such as the brokers of whoever runs these tests.
 func alone(name string, args ...string) *exec.Cmd {
 	return exec.Command("unshare", append([]string{"--pid", "--fork", "--kill-child", "--mount-proc", name}, args...)...)
 }
 
-// tuneAlone is tuneRun without a broker to look at.
-func tuneAlone(t *testing.T, args ...string) (stdout, stderr string, code int) {
+// tuneRun runs kt tune to its end; with the command alone it has no broker to look at.
+func tuneRun(t *testing.T, command func(string, ...string) *exec.Cmd, args ...string) (stdout []byte, stderr string, code int) {
 	t.Helper()
-	return tuneEnd(t, alone, args)
+	return ran(t, command(must.Have(binary())(t), append([]string{"tune"}, args...)...))
 }
 
-func tuneEnd(t *testing.T, command func(string, ...string) *exec.Cmd, args []string) (stdout, stderr string, code int) {
+func tuneDocument(t *testing.T, command func(string, ...string) *exec.Cmd, args ...string) tune.Document {
 	t.Helper()
-	path := must.Have(binary())(t)
-	c := command(path, append([]string{"tune"}, args...)...)
-	var out, errs bytes.Buffer
-	c.Stdout, c.Stderr = &out, &errs
-	var exit *exec.ExitError
-	if err := c.Run(); errors.As(err, &exit) {
-		code = exit.ExitCode()
-	} else if err != nil {
-		t.Fatal(err)
-	}
-	return out.String(), errs.String(), code
-}
-
-func tuneDocument(t *testing.T, args ...string) tune.Document {
-	t.Helper()
-	return documentOf(t, tuneRun, args)
-}
-
-func documentOf(t *testing.T, run func(*testing.T, ...string) (string, string, int), args []string) tune.Document {
-	t.Helper()
-	stdout, stderr, code := run(t, append(args, "--output", "json")...)
-	var d tune.Document
-	if err := json.Unmarshal([]byte(stdout), &d); err != nil {
-		t.Fatalf("kt tune %v: exit code %d: %v\n%s%s", args, code, err, stdout, stderr)
-	}
-	return d
+	stdout, stderr, _ := tuneRun(t, command, append(args, "--output", "json")...)
+	return decoded[tune.Document](t, stdout, stderr)
 }
 
 // check is one check of a document.
@@ -131,7 +100,7 @@ func changeable(t *testing.T, args ...string) []tune.Change {
 		t.Skip("the kernel's settings cannot be written here: ", err)
 	}
 	var changes []tune.Change
-	for _, c := range documentOf(t, tuneAlone, args).Checks {
+	for _, c := range tuneDocument(t, alone, args...).Checks {
 		changes = append(changes, c.Changes...)
 	}
 	if len(changes) == 0 {
@@ -159,16 +128,16 @@ func TestApplyRebootAndRollbackOnThisMachine(t *testing.T) {
 	changes := changeable(t, args...)
 	kernel := kernelFiles(changes)
 	before := traces(t, kernel)
-	t.Cleanup(func() { tuneAlone(t, "--rollback", "--force") })
+	t.Cleanup(func() { tuneRun(t, alone, "--rollback", "--force") })
 
-	stdout, stderr, code := tuneAlone(t, append(args, "--apply", "--yes")...)
+	stdout, stderr, code := tuneRun(t, alone, append(args, "--apply", "--yes")...)
 	must.Hold(t, code == exitOK, "apply: exit code %d, want 0\n%s%s", code, stdout, stderr)
 	for _, c := range changes {
 		if key, ok := strings.CutPrefix(c.Path, "/proc/sys/"); ok {
 			sysctlIs(t, strings.ReplaceAll(key, "/", "."), c.New)
 		}
 	}
-	d := documentOf(t, tuneAlone, args)
+	d := tuneDocument(t, alone, args...)
 	if slices.ContainsFunc(d.Checks, func(c tune.CheckDocument) bool { return len(c.Changes) > 0 }) {
 		t.Error("after an apply there is still something to change")
 	}
@@ -188,11 +157,11 @@ func TestApplyRebootAndRollbackOnThisMachine(t *testing.T) {
 		}
 	}
 
-	if stdout, stderr, code := tuneAlone(t, "--rollback"); code != exitOK {
+	if stdout, stderr, code := tuneRun(t, alone, "--rollback"); code != exitOK {
 		t.Fatalf("rollback: exit code %d, want 0\n%s%s", code, stdout, stderr)
 	}
 	must.Match(t, before, traces(t, kernel), "the machine is not as it was before")
-	if stdout, _, code := tuneAlone(t, "--rollback"); code != exitOK || !strings.Contains(stdout, "kt has changed nothing") {
+	if stdout, _, code := tuneRun(t, alone, "--rollback"); code != exitOK || !bytes.Contains(stdout, []byte("kt has changed nothing")) {
 		t.Errorf("the second rollback: exit code %d, %q", code, stdout)
 	}
 }
@@ -201,7 +170,7 @@ func TestRollbackAfterApplyWasKilledOnThisMachine(t *testing.T) {
 	args := []string{"--role", "broker", "--dirs", t.TempDir(), "--interval", "0", "--skip", "context,limits.nofile"}
 	kernel := kernelFiles(changeable(t, args...))
 	before := traces(t, kernel)
-	t.Cleanup(func() { tuneAlone(t, "--rollback", "--force") })
+	t.Cleanup(func() { tuneRun(t, alone, "--rollback", "--force") })
 	path := must.Have(binary())(t)
 	// Wherever the kill falls: the tests of the package tune kill at every single
 	// step; this one is about the real kernel.
@@ -210,7 +179,7 @@ func TestRollbackAfterApplyWasKilledOnThisMachine(t *testing.T) {
 		must.Do(t, c.Start())
 		time.AfterFunc(after, func() { _ = c.Process.Kill() })
 		_ = c.Wait() // killed, or done before
-		if stdout, stderr, code := tuneAlone(t, "--rollback"); code != exitOK {
+		if stdout, stderr, code := tuneRun(t, alone, "--rollback"); code != exitOK {
 			t.Fatalf("killed after %v: rollback: exit code %d\n%s%s", after, code, stdout, stderr)
 		}
 		if diff := cmp.Diff(before, traces(t, kernel)); diff != "" {
@@ -247,7 +216,7 @@ func (k *kafkaCluster) isSeenByTune(t *testing.T) {
 		t.Fatalf("the load failed: %s", r.stderr.String())
 	}
 	pid := k.pid()
-	d := tuneDocument(t, "--pid", strconv.Itoa(pid), "--interval", "0")
+	d := tuneDocument(t, exec.Command, "--pid", strconv.Itoa(pid), "--interval", "0")
 	must.True(t, d.Role == tune.Broker && d.Host.BrokerPID == pid, "role %s, process %d; want broker, %d", d.Role, d.Host.BrokerPID, pid)
 	must.Hold(t, len(d.Host.LogDirs) == 1, "log directories %v, want the one of server.properties", d.Host.LogDirs)
 	if info, err := os.Stat(filepath.Join(d.Host.LogDirs[0], "load-0")); err != nil || !info.IsDir() {

@@ -29,10 +29,7 @@ import (
 
 // named makes a study that kt has in its shortest form, and makes its document again from its
 // files: named NAME FLAGS…
-func named(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) == 0 {
-		ts.Fatalf("usage: named NAME flags…")
-	}
+func named(ts *testscript.TestScript, args []string) {
 	short := []string{"study", "run", args[0], "--run-time", "300ms", "--repeats", "1", "--discard", "0", "--rest", "0", "--output", "json", "--quiet"}
 	ts.Check(ts.Exec("kt", append(short, args[1:]...)...))
 	text := ts.ReadFile("stdout")
@@ -120,10 +117,8 @@ func TestAStudyThatCannotBeReadHindersNoOther(t *testing.T) {
 		env := quietEnv()
 		var said strings.Builder
 		env.Stderr, env.Stdout = &said, io.Discard
-		env.Signals = func() (<-chan os.Signal, func()) { return nil, func() {} }
 		env.Getenv = func(name string) string { return map[string]string{"XDG_STATE_HOME": state}[name] }
-		dir, err := env.studiesDir()
-		must.Hold(t, err == nil, "%v", err)
+		dir := must.Have(env.studiesDir())(t)
 		for _, id := range []string{"1-older", "2-left", "3-bad"} {
 			_, err := study.Create(dir, &study.Study{Loads: []study.Load{{Command: "produce"}}, Repeats: 1, Order: study.Listed}, id)
 			if err == nil && id != "2-left" {
@@ -156,7 +151,10 @@ func TestAStudyThatCannotBeReadHindersNoOther(t *testing.T) {
 }
 
 func quietEnv() *Env {
-	return &Env{Stdout: io.Discard, Stderr: io.Discard, Now: time.Now, Getenv: func(string) string { return "" }}
+	return &Env{
+		Stdout: io.Discard, Stderr: io.Discard, Now: time.Now, Getenv: func(string) string { return "" },
+		Signals: func() (<-chan os.Signal, func()) { return nil, func() {} },
+	}
 }
 
 // object is a JSON object.

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -26,21 +25,8 @@ func TestUnracedScripts(t *testing.T) { runScripts(t, "testdata/unraced") }
 // written runs kt with variables of the environment, and returns all that it writes.
 func written(t *testing.T, environ []string, args ...string) string {
 	t.Helper()
-	var out strings.Builder
-	Main(Env{
-		Args: args, Environ: environ, Stdin: strings.NewReader(""), Stdout: &out, Stderr: &out,
-		Getenv: func(name string) string {
-			for _, pair := range environ {
-				if value, ok := strings.CutPrefix(pair, name+"="); ok {
-					return value
-				}
-			}
-			return ""
-		},
-		Now: time.Now, Exit: func(int) { t.Error("kt left by itself") },
-		Signals: func() (<-chan os.Signal, func()) { return nil, func() {} },
-	})
-	return out.String()
+	_, stdout, stderr := runIn(t, environ, args...)
+	return stdout + stderr
 }
 
 // plant returns values with a secret that no other value has, and a part of it.

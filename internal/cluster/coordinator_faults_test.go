@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -290,9 +289,7 @@ func TestWhatGossipKnowsOfAPeerIsKept(t *testing.T) {
 }
 
 func TestAPeerThatIsNotThereIsSaidPlainly(t *testing.T) {
-	l := must.Have(net.Listen("tcp", "127.0.0.1:0"))(t)
-	addr := l.Addr().String()
-	_ = l.Close()
+	addr := must.Nobody(t)
 	c := NewClient(nil, time.Now, func(text string) { t.Log(text) })
 	peers, err := c.Peers(t.Context(), []string{addr}, false)
 	must.Match(t, "no agent answers: "+addr+": connection refused; start kt agent there, or name one that runs with --join HOST", fmt.Sprint(err), "the error")

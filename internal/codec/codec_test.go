@@ -3,7 +3,6 @@ package codec
 import (
 	"bytes"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -19,8 +18,6 @@ import (
 
 	"github.com/kt-bench/kt/internal/must"
 )
-
-var update = flag.Bool("update", false, "ask Kafka's Java client for testdata/java_sizes.tsv")
 
 const javaSizes = "testdata/java_sizes.tsv"
 
@@ -70,7 +67,7 @@ func codecOf(method string, level int) (*Codec, kgo.CompressionCodecType) {
 }
 
 func TestSizesAreThoseOfTheJavaClient(t *testing.T) {
-	if *update {
+	if must.Update() {
 		updateJavaSizes(t)
 	}
 	records := make(map[string][]byte)

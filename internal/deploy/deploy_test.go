@@ -2,9 +2,7 @@ package deploy
 
 import (
 	"bytes"
-	"flag"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,8 +13,6 @@ import (
 
 	"github.com/kt-bench/kt/internal/must"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
 
 // agents are some as a user may ask for them, with values that other programs would replace.
 func agents() Agents {
@@ -53,11 +49,7 @@ func TestTextsAreWhatTheGoldenFilesShow(t *testing.T) {
 		{"compose_watch.yaml", Compose, watching},
 	} {
 		got, path := text(t, c.write, c.a), filepath.Join("testdata", c.file)
-		if *update {
-			must.Do(t, os.WriteFile(path, []byte(got), 0o644))
-		}
-		want := must.Have(os.ReadFile(path))(t)
-		must.Match(t, string(want), got, "%s", path)
+		must.Golden(t, path, got)
 	}
 }
 

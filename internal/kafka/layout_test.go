@@ -57,8 +57,7 @@ func TestALayoutGrowsWithItsTopics(t *testing.T) {
 }
 
 func TestOtherMembersOfAGroupAreNamedWithTheirPartitions(t *testing.T) {
-	fake := must.Have(kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(2, "t")))(t)
-	defer fake.Close()
+	fake := startFake(t, kfake.SeedTopics(2, "t"))
 	c := must.Have(Connect(t.Context(), Access{Bootstrap: fake.ListenAddrs()}))(t)
 	defer c.Close()
 	other := must.Have(c.Client(kgo.ConsumerGroup("g"), kgo.ConsumeTopics("t"), kgo.ClientID("their-app")))(t)

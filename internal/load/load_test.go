@@ -3,7 +3,6 @@ package load
 import (
 	"errors"
 	"maps"
-	"net"
 	"os"
 	"slices"
 	"strings"
@@ -94,9 +93,7 @@ func TestTheCommandLineOfAResultHoldsNoSecret(t *testing.T) {
 }
 
 func TestATopicThatCannotBeDeletedIsNotSaidToBe(t *testing.T) {
-	l := must.Have(net.Listen("tcp", "127.0.0.1:0"))(t)
-	nobody := l.Addr().String()
-	must.Do(t, l.Close())
+	nobody := must.Nobody(t)
 	for _, url := range []string{"amqp://" + nobody, "pulsar://" + nobody + "?admin=http://" + nobody} {
 		at := study.Load{Command: "produce", Flags: []study.Flag{{Name: "url", Value: url}}}
 		for topic, want := range map[string]string{"kt-study-a1-1": "refused", "orders": "only topics of studies"} {

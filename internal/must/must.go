@@ -7,6 +7,7 @@ package must
 
 import (
 	"bytes"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -94,6 +95,24 @@ func Set(t testing.TB, row yaml.Node, v any) {
 	d := yaml.NewDecoder(bytes.NewReader(Have(yaml.Marshal(&row))(t)))
 	d.KnownFields(true)
 	Do(t, d.Decode(v))
+}
+
+var update = flag.Bool("update", false, "write anew the files that tests compare with")
+
+// Update reports whether files that tests compare with are to be written anew.
+func Update() bool { return *update }
+
+// Golden shows where a text differs from a file, which go test -update writes.
+func Golden(t testing.TB, path, got string) {
+	t.Helper()
+	if *update {
+		Do(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		Do(t, os.WriteFile(path, []byte(got), 0o644))
+		return
+	}
+	want, err := os.ReadFile(path)
+	Hold(t, err == nil, "%v; go test -update writes it", err)
+	Match(t, strings.Split(string(want), "\n"), strings.Split(got, "\n"), "%s; go test -update writes it anew", path)
 }
 
 // True shows that something does not hold, and lets the test go on.

@@ -6,11 +6,9 @@ import (
 	"encoding/json"
 	"encoding/xml"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -199,20 +197,10 @@ func TestALineHasWhatARunIsQuotedBy(t *testing.T) {
 	}
 }
 
-var update = flag.Bool("update", false, "write the golden files anew")
-
 // golden compares got with a file in testdata.
 func golden(t *testing.T, name, got string) {
 	t.Helper()
-	path := filepath.Join("testdata", filepath.FromSlash(name))
-	if *update {
-		must.Do(t, os.MkdirAll(filepath.Dir(path), 0o755))
-		must.Do(t, os.WriteFile(path, []byte(got), 0o644))
-		return
-	}
-	want, err := os.ReadFile(path)
-	must.Hold(t, err == nil, "%v; write it with: go test ./internal/report -update", err)
-	must.Match(t, string(want), got, "%s", path)
+	must.Golden(t, filepath.Join("testdata", filepath.FromSlash(name)), got)
 }
 
 func written(t *testing.T, format Format, r result.Result, o Options) string {

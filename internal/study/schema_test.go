@@ -5,7 +5,6 @@ package study
 import (
 	"encoding"
 	"encoding/json"
-	"flag"
 	"os"
 	"reflect"
 	"strings"
@@ -16,8 +15,6 @@ import (
 	"github.com/kt-bench/kt/internal/must"
 )
 
-var update = flag.Bool("update", false, "write docs/study.schema.json anew")
-
 // documents are what kt study, kt find, kt compare and kt trial write as JSON.
 var documents = []any{Document{}, CompareDocument{}, Forecast{}}
 
@@ -27,7 +24,7 @@ func TestTheSchemaOfTheDocumentsIsUpToDate(t *testing.T) {
 	schema := documentSchema(t)
 	text := must.Have(json.MarshalIndent(schema, "", "  "))(t)
 	text = append(text, '\n')
-	if *update {
+	if must.Update() {
 		must.Do(t, os.WriteFile(file, text, 0o644))
 	}
 	old := must.Have(os.ReadFile(file))(t)

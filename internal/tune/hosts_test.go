@@ -2,10 +2,8 @@ package tune
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,8 +13,6 @@ import (
 	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/profiles"
 )
-
-var update = flag.Bool("update", false, "write what the tests get as what they want")
 
 // shipped is a profile that kt ships.
 func shipped(t testing.TB, name string) *Profile {
@@ -58,12 +54,7 @@ func TestWhatIsFoundOnEachHost(t *testing.T) {
 	for _, name := range fixtureHosts {
 		tree, calls := fixture(t, name)
 		got := checkText(Check(look(t, tree, calls, profile), Catalogue()))
-		file := filepath.Join("testdata", "golden", name+".golden")
-		if *update {
-			must.Do(t, os.WriteFile(file, []byte(got), 0o644))
-		}
-		want := must.Have(os.ReadFile(file))(t)
-		must.Match(t, strings.Split(string(want), "\n"), strings.Split(got, "\n"), "%s: Check(%s) is not as in %s, -update would change it", name, name, file)
+		must.Golden(t, filepath.Join("testdata", "golden", name+".golden"), got)
 	}
 }
 

@@ -258,8 +258,8 @@ func TestTheTableTakesNoMoreThanItsBound(t *testing.T) {
 }
 
 // telling returns a Gossip without a network that says what it says to l.
-func telling(l *logged) *Gossip {
-	return &Gossip{name: "a", table: newTable(), log: l.add, often: port.Journal{Log: l.add}}
+func telling(l *must.Lines) *Gossip {
+	return &Gossip{name: "a", table: newTable(), log: l.Add, often: port.Journal{Log: l.Add}}
 }
 
 func TestMemberlistsLogIsToldAsFarAsItConcernsAUser(t *testing.T) {
@@ -275,10 +275,10 @@ func TestMemberlistsLogIsToldAsFarAsItConcernsAUser(t *testing.T) {
 		{"[WARN] memberlist: Was able to connect to \"vm14\" over TCP but UDP probes failed", `"vm14" answers`},
 		{"", ""},
 	} {
-		l := new(logged)
+		l := new(must.Lines)
 		g := telling(l)
 		g.hear(c.line + "\n")
-		if got := strings.Join(l.lines, "|"); (c.want == "") != (got == "") || !strings.Contains(got, c.want) {
+		if got := strings.Join(l.With(""), "|"); (c.want == "") != (got == "") || !strings.Contains(got, c.want) {
 			t.Errorf("%q is told as %q, want %q", c.line, got, c.want)
 		}
 	}
@@ -286,7 +286,7 @@ func TestMemberlistsLogIsToldAsFarAsItConcernsAUser(t *testing.T) {
 
 // On a busy host the news that a member is away can be there before the member's own goodbye.
 func TestAGoodbyeAfterTheNewsCorrectsWhatWasSaid(t *testing.T) {
-	l := new(logged)
+	l := new(must.Lines)
 	g := telling(l)
 	d := delegate{g}
 	meta := must.Have(Info{Name: "c", Role: "client"}.encode("S1"))(t)
@@ -297,7 +297,7 @@ func TestAGoodbyeAfterTheNewsCorrectsWhatWasSaid(t *testing.T) {
 		d.NotifyMsg([]byte(goodbyePrefix + "c S1"))
 	}
 	want := []string{"c is there, at 127.0.0.1:9464", "c at 127.0.0.1:9464 is gone: it no longer answers", "c has left"}
-	must.Match(t, want, l.lines, "said")
+	must.Match(t, want, l.With(""), "said")
 }
 
 // FuzzHear checks that the lines for the operator can be printed, for every line of memberlist.
@@ -306,10 +306,10 @@ func FuzzHear(f *testing.F) {
 	f.Add("[ERR] memberlist: discarding packet with unacceptable label \"\x07\": from=[::1]:4000")
 	f.Add("[INFO] memberlist: Suspect vm14 has failed, no acks received")
 	f.Fuzz(func(t *testing.T, line string) {
-		l := new(logged)
+		l := new(must.Lines)
 		g := telling(l)
 		g.hear(line)
-		for _, text := range l.lines {
+		for _, text := range l.With("") {
 			must.True(t, isText(text, 8*textLimit), "%q is told as %q", line, text)
 		}
 	})

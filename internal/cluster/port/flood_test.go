@@ -107,7 +107,7 @@ func TestAThousandHalfOpenConnectionsTakeLittleAndKeepNobodyOut(t *testing.T) {
 	for i := range 1000 {
 		all.come(t, a.addr, hello[:i%3*(len(hello)-1)/2]) // nothing, a half, and all but a byte
 	}
-	eventually(t, "each one is pending or dropped", func() bool {
+	must.Eventually(t, "each one is pending or dropped", func() bool {
 		return int(all.out.Load())+a.pending.size() >= len(all.conns)
 	})
 	answers(t, c, a.addr)              // on the connection from before
@@ -159,7 +159,7 @@ func TestAFloodFromOneAddressIsInItsOwnWayOnly(t *testing.T) {
 	close(stop)
 	a.pending.close()
 	wg.Wait()
-	must.Match(t, 1, strings.Count(a.log.all(), "10.0.0.9"), "lines about the flood:\n%s", a.log.all())
+	must.Match(t, 1, strings.Count(a.log.String(), "10.0.0.9"), "lines about the flood:\n%s", a.log.String())
 }
 
 // slow is a connection that delays each write.

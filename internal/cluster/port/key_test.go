@@ -249,7 +249,7 @@ func TestHandshakesAreTLS13WithEphemeralKeysAndNoSessions(t *testing.T) {
 		return nil, nil
 	}
 	states := make(chan tls.ConnectionState, 2)
-	addr := listen(t, func(raw net.Conn) {
+	addr := must.Listen(t, func(raw net.Conn) {
 		c := tls.Server(raw, seen)
 		if err := c.Handshake(); err == nil {
 			states <- c.ConnectionState()
@@ -285,7 +285,7 @@ type tape struct {
 
 // record returns the address of a proxy to addr.
 func (p *tape) record(t *testing.T, addr string) string {
-	return listen(t, func(near net.Conn) {
+	return must.Listen(t, func(near net.Conn) {
 		far, err := net.Dial("tcp", addr)
 		if err != nil {
 			t.Error(err)
@@ -348,7 +348,7 @@ func TestARecordedSessionPlayedBackIsRefused(t *testing.T) {
 
 func TestHandshakesThatAreReflectedFail(t *testing.T) {
 	key := newKey()
-	echo := listen(t, func(c net.Conn) {
+	echo := must.Listen(t, func(c net.Conn) {
 		_, _ = io.Copy(c, c)
 		_ = c.Close()
 	})
@@ -367,7 +367,7 @@ func TestHandshakesThatAreReflectedFail(t *testing.T) {
 	both.Go(func() { p.copy(other, one, &p.there) })
 	both.Go(func() { p.copy(one, other, &p.back) })
 	both.Wait()
-	eventually(t, "the log tells", func() bool { return strings.Contains(a.log.all(), "connection from") })
+	must.Eventually(t, "the log tells", func() bool { return strings.Contains(a.log.String(), "connection from") })
 	must.Match(t, 0, a.requests.Load(), "requests were served")
 }
 
@@ -388,8 +388,8 @@ func TestPeersOfDifferentVersionsTellEachOther(t *testing.T) {
 	_, err := Dial(t.Context(), a.addr, key, "kt-http/3")
 	want := "it speaks version 2 of kt's protocol, this kt version 2: use the same kt on all hosts"
 	must.True(t, errors.Is(err, ErrVersion) && err.Error() == want, "Dial: %v, want %s", err, want)
-	eventually(t, "the agent tells", func() bool {
-		return strings.Contains(a.log.all(), "it speaks another version of kt's protocol: use the same kt on all hosts")
+	must.Eventually(t, "the agent tells", func() bool {
+		return strings.Contains(a.log.String(), "it speaks another version of kt's protocol: use the same kt on all hosts")
 	})
 	// A peer without the key does not learn of versions.
 	if _, err := Dial(t.Context(), a.addr, newKey(), "kt-http/3"); !errors.Is(err, ErrAuth) {

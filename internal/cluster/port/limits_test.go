@@ -61,7 +61,7 @@ func TestAConnectionHasAsManyRequestsAtATimeAsItMay(t *testing.T) {
 	for range cap(done) {
 		go func() { _, err := ask(c, a.addr, ""); done <- err }()
 	}
-	eventually(t, "all run", func() bool { mu.Lock(); defer mu.Unlock(); return total == 10 })
+	must.Eventually(t, "all run", func() bool { mu.Lock(); defer mu.Unlock(); return total == 10 })
 	close(release)
 	for range cap(done) {
 		must.Err(t, "", <-done, "a request")
@@ -153,7 +153,7 @@ func TestAConnectionWithoutRequestsIsClosed(t *testing.T) {
 		}
 		_ = c.Close()
 	}
-	eventually(t, "the shares are given back", func() bool {
+	must.Eventually(t, "the shares are given back", func() bool {
 		a.http.shares.mu.Lock()
 		defer a.http.shares.mu.Unlock()
 		return len(a.http.shares.open) == 0
@@ -164,7 +164,7 @@ func TestAClientGivesAConnectionUpThatNobodyAnswers(t *testing.T) {
 	key := newKey()
 	a := serve(t, Options{Key: key}, nil)
 	var cut atomic.Bool
-	proxy := listen(t, func(near net.Conn) {
+	proxy := must.Listen(t, func(near net.Conn) {
 		far, err := net.Dial("tcp", a.addr)
 		if err != nil {
 			t.Error(err)

@@ -70,12 +70,12 @@ func TestPacketsComeAtTheSamePort(t *testing.T) {
 func TestDialTellsWhyThereIsNoConnection(t *testing.T) {
 	key := newKey()
 	withKey, without := serve(t, Options{Key: key}, nil), serve(t, Options{}, nil)
-	talks := listen(t, func(c net.Conn) {
+	talks := must.Listen(t, func(c net.Conn) {
 		_, _ = c.Write([]byte(strings.Repeat("220 mail ready\r\n", 10)))
 		_, _ = io.Copy(io.Discard, c)
 		_ = c.Close()
 	})
-	ends := listen(t, func(c net.Conn) { _ = c.Close() })
+	ends := must.Listen(t, func(c net.Conn) { _ = c.Close() })
 	taken := must.Have(net.Dial("tcp", talks))(t)
 	defer taken.Close()
 	gone := taken.LocalAddr().String() // taken, and nobody listens
@@ -124,7 +124,7 @@ func TestWithoutAKeyPeersOfOtherMachinesGetNoByte(t *testing.T) {
 	if _, err := shake(t.Context(), near, nil, HTTP); !errors.Is(err, ErrBroken) {
 		t.Errorf("the handshake ended with %v, want ErrBroken", err)
 	}
-	eventually(t, "the log tells", func() bool { return strings.Contains(a.log.all(), "--key-file") })
+	must.Eventually(t, "the log tells", func() bool { return strings.Contains(a.log.String(), "--key-file") })
 }
 
 // from is a pipe with an address.
@@ -142,7 +142,7 @@ func (f from) RemoteAddr() net.Addr {
 }
 
 func TestDialEndsWithItsContext(t *testing.T) {
-	addr := listen(t, func(c net.Conn) {
+	addr := must.Listen(t, func(c net.Conn) {
 		_, _ = io.Copy(io.Discard, c)
 		_ = c.Close()
 	})
@@ -170,7 +170,7 @@ func TestCloseEndsRequestsAndWaitsForThem(t *testing.T) {
 		defer close(asked)
 		_, _ = ask(client(t, key), l.Addr().String(), "") // what arrives before the end is open
 	}()
-	eventually(t, "a request runs", func() bool { return running.Load() == 1 })
+	must.Eventually(t, "a request runs", func() bool { return running.Load() == 1 })
 	stray := must.Have(net.Dial("tcp", l.Addr().String()))(t)
 	defer stray.Close()
 	must.Do(t, l.Close())
@@ -273,29 +273,11 @@ func newKey() *Key {
 	return &k
 }
 
-// logged collects the lines of a Listener.
-type logged struct {
-	mu    sync.Mutex
-	lines []string
-}
-
-func (l *logged) add(text string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.lines = append(l.lines, text)
-}
-
-func (l *logged) all() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return strings.Join(l.lines, "\n")
-}
-
 // agent is a Listener that answers requests with their body, and counts them.
 type agent struct {
 	*Listener
 	addr     string
-	log      logged
+	log      must.Lines
 	requests atomic.Int64
 }
 
@@ -303,7 +285,7 @@ type agent struct {
 func serve(t testing.TB, o Options, h http.Handler) *agent {
 	t.Helper()
 	a := new(agent)
-	o.Log = a.log.add
+	o.Log = a.log.Add
 	l := must.Have(Listen("127.0.0.1:0", o))(t)
 	a.Listener, a.addr = l, l.Addr().String()
 	if h == nil {
@@ -351,35 +333,4 @@ func ask(c *http.Client, addr, body string) (string, error) {
 func answers(t testing.TB, c *http.Client, addr string) {
 	t.Helper()
 	must.Match(t, "hello", must.Have(ask(c, addr, "hello"))(t), "the echo")
-}
-
-// eventually waits until a condition holds.
-func eventually(t testing.TB, what string, so func() bool) {
-	t.Helper()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for end := time.Now().Add(soon); !so(); <-tick.C {
-		must.Hold(t, !time.Now().After(end), "not within %v: %s", soon, what)
-	}
-}
-
-// listen takes connections on loopback until the test is over.
-func listen(t testing.TB, take func(net.Conn)) string {
-	t.Helper()
-	l := must.Have(net.Listen("tcp", "127.0.0.1:0"))(t)
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			wg.Go(func() { take(conn) })
-		}
-	})
-	t.Cleanup(func() {
-		_ = l.Close()
-		wg.Wait()
-	})
-	return l.Addr().String()
 }

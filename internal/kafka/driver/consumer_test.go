@@ -19,6 +19,7 @@ import (
 	"github.com/kt-bench/kt/internal/kafka/writing"
 	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/must"
+	"github.com/kt-bench/kt/internal/must/canned"
 	"github.com/kt-bench/kt/internal/payload"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
@@ -205,24 +206,15 @@ func TestARoundTripReadsWhatItWrites(t *testing.T) {
 // name=value.
 func producing(t testing.TB, recordMax int, words ...string) javaconf.Producer {
 	t.Helper()
-	s, _ := must.Both(javaconf.ParseProducer(given(words), recordMax, false))(t)
+	s, _ := must.Both(javaconf.ParseProducer(canned.Given("the test", words...), recordMax, false))(t)
 	return s
 }
 
 // consuming returns the settings of a consumer with these properties.
 func consuming(t testing.TB, words ...string) javaconf.Consumer {
 	t.Helper()
-	s, _ := must.Both(javaconf.ParseConsumer(given(words), false))(t)
+	s, _ := must.Both(javaconf.ParseConsumer(canned.Given("the test", words...), false))(t)
 	return s
-}
-
-func given(words []string) map[string]plan.Given {
-	g := map[string]plan.Given{}
-	for _, w := range words {
-		name, value, _ := strings.Cut(w, "=")
-		g[name] = plan.Given{Value: value, Source: "the test"}
-	}
-	return g
 }
 
 func TestTheMessageOfABrokerIsInTheFirstError(t *testing.T) {

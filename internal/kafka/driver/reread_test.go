@@ -24,7 +24,7 @@ import (
 // an unclean election does. Both have one address.
 type election struct {
 	*scene
-	port   int
+	addr   string
 	leader string // folder of the log of the first
 	behind string // of the second
 	seq    int64
@@ -34,22 +34,18 @@ type election struct {
 func newElection(t *testing.T) *election {
 	t.Helper()
 	t.Parallel()
-	l := must.Have(net.Listen("tcp", "127.0.0.1:0"))(t)
-	e := &election{
-		scene: &scene{T: t, partitions: 1}, port: l.Addr().(*net.TCPAddr).Port,
-		leader: t.TempDir(), behind: t.TempDir(),
-	}
-	must.Do(t, l.Close())
+	e := &election{scene: &scene{T: t, partitions: 1}, addr: must.Nobody(t), leader: t.TempDir(), behind: t.TempDir()}
 	e.start(e.leader, kfake.SeedTopics(1, "t"))
-	e.cluster = connect(t, []string{net.JoinHostPort("127.0.0.1", strconv.Itoa(e.port))})
+	e.cluster = connect(t, []string{e.addr})
 	t.Cleanup(func() { e.fake.Close() })
 	return e
 }
 
 func (e *election) start(dir string, opts ...kfake.Opt) {
 	e.Helper()
-	fake := must.Have(kfake.NewCluster(append(opts, kfake.NumBrokers(1), kfake.Ports(e.port), kfake.DataDir(dir))...))(e)
-	e.fake = fake
+	_, port, _ := net.SplitHostPort(e.addr)
+	n := must.Have(strconv.Atoi(port))(e)
+	e.fake = must.Have(kfake.NewCluster(append(opts, kfake.NumBrokers(1), kfake.Ports(n), kfake.DataDir(dir))...))(e)
 }
 
 // fallBehind leaves the second broker with what is in the log now.
@@ -108,7 +104,7 @@ func TestWhatWasReadAndThenCutOffIsLost(t *testing.T) {
 			e.write(60)
 			e.fallBehind()
 			e.write(40)
-			e.cluster = connect(t, []string{net.JoinHostPort("127.0.0.1", strconv.Itoa(e.port))}) // the connections of before are closed
+			e.cluster = connect(t, []string{e.addr}) // the connections of before are closed
 			d := e.reader(readPlan(func(p *plan.Plan) {
 				if p.Read.Groups = tc.groups; tc.groups > 0 {
 					p.Read.Group = "g"

@@ -14,7 +14,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -235,21 +234,8 @@ func kdc(t *testing.T, defaults string, answer func(net.Conn)) (l *kerberosLogin
 	t.Helper()
 	tcp := must.Have(net.Listen("tcp", "127.0.0.1:0"))(t)
 	udp := must.Have(net.ListenPacket("udp", tcp.Addr().String()))(t)
-	var serving sync.WaitGroup
-	serving.Go(func() {
-		for {
-			conn, err := tcp.Accept()
-			if err != nil {
-				return
-			}
-			answer(conn)
-			_ = conn.Close() // the answer is on its way
-		}
-	})
-	t.Cleanup(func() {
-		_, _ = tcp.Close(), udp.Close() // nothing was written
-		serving.Wait()
-	})
+	t.Cleanup(func() { _ = udp.Close() }) // nothing was written
+	must.Serve(t, tcp, answer)
 	dir := t.TempDir()
 	l = &kerberosLogin{conf: filepath.Join(dir, "krb5.conf"), principal: "kt@TEST", keytab: filepath.Join(dir, "kt.keytab"), within: loginTime}
 	tab := keytab.New()

@@ -17,6 +17,7 @@ import (
 	"github.com/twmb/franz-go/pkg/sasl"
 
 	"github.com/kt-bench/kt/internal/must"
+	"github.com/kt-bench/kt/internal/must/canned"
 	"github.com/kt-bench/kt/internal/plan"
 )
 
@@ -24,12 +25,7 @@ const plainJAAS = `org.apache.kafka.common.security.plain.PlainLoginModule requi
 
 // given makes properties of name=value, from a file that is not there.
 func given(pairs ...string) map[string]plan.Given {
-	all := make(map[string]plan.Given)
-	for _, pair := range pairs {
-		name, value, _ := strings.Cut(pair, "=")
-		all[name] = plan.Given{Value: value, Source: "client.properties:7"}
-	}
-	return all
+	return canned.Given("client.properties:7", pairs...)
 }
 
 func nothing(string) string { return "" }

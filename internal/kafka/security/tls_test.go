@@ -61,21 +61,8 @@ func (s *signed) keyPEM(t *testing.T) string {
 // serve answers TLS connections with a byte until the test ends, and returns the address.
 func serve(t *testing.T, config *tls.Config) string {
 	t.Helper()
-	l := must.Have(tls.Listen("tcp", "127.0.0.1:0", config))(t)
-	t.Cleanup(func() { _ = l.Close() })
-	go func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer func() { _ = conn.Close() }()
-				_, _ = conn.Write([]byte{1}) // it makes the handshake; the client's side is looked at
-			}()
-		}
-	}()
-	return l.Addr().String()
+	// The byte makes the handshake; the client's side is looked at.
+	return must.Serve(t, must.Have(tls.Listen("tcp", "127.0.0.1:0", config))(t), func(conn net.Conn) { _, _ = conn.Write([]byte{1}) })
 }
 
 func (s *signed) config() *tls.Config {

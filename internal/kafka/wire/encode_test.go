@@ -6,7 +6,6 @@ import (
 	"hash/crc32"
 	"math"
 	"math/rand/v2"
-	"strings"
 	"testing"
 	"time"
 
@@ -20,6 +19,7 @@ import (
 	"github.com/kt-bench/kt/internal/kafka/reading"
 	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/must"
+	"github.com/kt-bench/kt/internal/must/canned"
 	"github.com/kt-bench/kt/internal/payload"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/stats"
@@ -102,18 +102,8 @@ func decode(t *testing.T, batch []byte) []*kgo.Record {
 // settings are those of a producer with these properties, each written name=value.
 func settings(t testing.TB, words ...string) javaconf.Producer {
 	t.Helper()
-	s, _ := must.Both(javaconf.ParseProducer(given(words...), 0, false))(t)
+	s, _ := must.Both(javaconf.ParseProducer(canned.Given("the test", words...), 0, false))(t)
 	return s
-}
-
-// given returns properties, each written name=value. The last of a name wins.
-func given(words ...string) map[string]plan.Given {
-	g := make(map[string]plan.Given)
-	for _, w := range words {
-		name, value, _ := strings.Cut(w, "=")
-		g[name] = plan.Given{Value: value, Source: "the test"}
-	}
-	return g
 }
 
 var codecs = []string{"none", "gzip", "snappy", "lz4", "zstd"}

@@ -21,6 +21,7 @@ import (
 	"github.com/kt-bench/kt/internal/kafka/reading"
 	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/must"
+	"github.com/kt-bench/kt/internal/must/canned"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/stats"
 )
@@ -77,7 +78,7 @@ func readPlan(change func(*plan.Plan)) plan.Plan {
 func (s *readScene) state(p plan.Plan, book *ledger.Book, properties ...string) *reading.State {
 	s.Helper()
 	all := append([]string{"fetch.max.wait.ms=50", "retry.backoff.ms=10"}, properties...)
-	settings, _ := must.Both(javaconf.ParseConsumer(given(all...), false))(s)
+	settings, _ := must.Both(javaconf.ParseConsumer(canned.Given("the test", all...), false))(s)
 	topics := must.Have(s.cluster.ReadTopics(s.Context(), p))(s)
 	return must.Have(reading.New(s.Context(), s.cluster, reading.Options{Plan: p, Settings: settings, Topics: topics, Book: book, Reread: Reread}))(s)
 }

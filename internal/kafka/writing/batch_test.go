@@ -12,6 +12,7 @@ import (
 	"github.com/kt-bench/kt/internal/kafka/javaconf"
 	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/must"
+	"github.com/kt-bench/kt/internal/must/canned"
 	"github.com/kt-bench/kt/internal/payload"
 	"github.com/kt-bench/kt/internal/plan"
 )
@@ -71,17 +72,8 @@ func TestABatchIsFullWhenItsCompressedSizeIs(t *testing.T) {
 // name=value.
 func producing(t testing.TB, recordMax int, words ...string) javaconf.Producer {
 	t.Helper()
-	s, _ := must.Both(javaconf.ParseProducer(given(words), recordMax, false))(t)
+	s, _ := must.Both(javaconf.ParseProducer(canned.Given("the test", words...), recordMax, false))(t)
 	return s
-}
-
-func given(words []string) map[string]plan.Given {
-	g := map[string]plan.Given{}
-	for _, w := range words {
-		name, value, _ := strings.Cut(w, "=")
-		g[name] = plan.Given{Value: value, Source: "the test"}
-	}
-	return g
 }
 
 // A plan cannot ask the ledger how large its stamps are: neither may import the other.

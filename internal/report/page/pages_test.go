@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
-	"flag"
 	"html"
 	"io"
 	"math"
@@ -81,8 +80,6 @@ func TestNothingOfSeveralRunsIsMarkup(t *testing.T) {
 		t.Error("text became markup")
 	}
 }
-
-var update = flag.Bool("update", false, "write the golden files anew")
 
 // header is that of a run of a command.
 func header(p plan.Plan) result.Header {
@@ -164,19 +161,7 @@ func textOf(page string) string {
 // isGolden compares what a reader of a page sees with a golden file.
 func isGolden(t *testing.T, name, page string) {
 	t.Helper()
-	isGoldenText(t, name, textOf(page))
-}
-
-func isGoldenText(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name+".txt")
-	if *update {
-		must.Do(t, os.WriteFile(path, []byte(got), 0o644))
-		return
-	}
-	want, err := os.ReadFile(path)
-	must.Hold(t, err == nil, "%v; write it with: go test ./internal/report/page -update", err)
-	must.Match(t, string(want), got, "%s", path)
+	must.Golden(t, filepath.Join("testdata", name+".txt"), textOf(page))
 }
 
 func TestAPageReadsAsTheGoldenFilesShow(t *testing.T) {

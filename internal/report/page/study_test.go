@@ -112,7 +112,7 @@ func TestDocumentsOfStudiesAreWhatTheGoldenFilesShow(t *testing.T) {
 		}{{"text", func(w io.Writer) error { return d.Text(w, doc.Options{Width: 100}) }}, {"markdown", d.Markdown}, {"csv", csvOf(d)}} {
 			all.WriteString("-- " + f.name + " --\n" + written(t, f.write))
 		}
-		isGoldenText(t, "study-"+name, all.String())
+		must.Golden(t, "testdata/study-"+name+".txt", all.String())
 		isSound(t, pageOfDoc(t, d))
 	}
 }
@@ -276,7 +276,7 @@ func TestTheBoardOfAStudyFitsTheTerminal(t *testing.T) {
 					must.True(t, len([]rune(line)) <= size[0], "%s: %q is wider than %d columns", name, line, size[0])
 				}
 				if size[0] == 80 && !ascii && name != "before" {
-					isGoldenText(t, "board-"+name, got+"\n")
+					must.Golden(t, "testdata/board-"+name+".txt", got+"\n")
 				}
 			}
 		}
