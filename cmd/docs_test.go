@@ -31,9 +31,8 @@ const recordBytes = 512
 
 func TestTheReadmeTellsHowManyChecksThereAre(t *testing.T) {
 	text := must.Have(os.ReadFile("../README.md"))(t)
-	if want := fmt.Sprintf(" %d checks", len(tune.Catalogue())); !strings.Contains(string(text), want) {
-		t.Errorf("README.md does not say %s", want)
-	}
+	want := fmt.Sprintf(" %d checks", len(tune.Catalogue()))
+	must.True(t, strings.Contains(string(text), want), "README.md does not say %s", want)
 }
 
 func TestPagesHaveTheTablesThatAreMadeOfTheCode(t *testing.T) {
@@ -81,9 +80,8 @@ func TestEveryCommandHasAManPage(t *testing.T) {
 	must.Do(t, doc.GenManTree(root, &doc.GenManHeader{Section: "1", Source: "kt", Manual: "kt", Date: sourceDate()}, dir))
 	for _, c := range root.Commands() {
 		if page := dir + "/kt-" + c.Name() + ".1"; c.IsAvailableCommand() {
-			if _, err := os.Stat(page); err != nil {
-				t.Error(err)
-			}
+			_, err := os.Stat(page)
+			must.True(t, err == nil, "%v", err)
 		}
 	}
 }

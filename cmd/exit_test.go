@@ -37,9 +37,8 @@ func TestWhatHasToldEverythingPrintsNothingMore(t *testing.T) {
 		var said strings.Builder
 		env := Env{Stderr: &said}
 		env.sayError(c.err)
-		if said.String() != c.want || exitCode(c.err) != c.code {
-			t.Errorf("%s: %q with code %d, want %q with %d", c.what, said.String(), exitCode(c.err), c.want, c.code)
-		}
+		must.True(t, said.String() == c.want && exitCode(c.err) == c.code,
+			"%s: %q with code %d, want %q with %d", c.what, said.String(), exitCode(c.err), c.want, c.code)
 	}
 }
 

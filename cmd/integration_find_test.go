@@ -52,9 +52,7 @@ func narrowConnectionIsFound(t *testing.T) {
 		ofKt := func(one study.Trial) bool {
 			return one.Rate == peak.High && one.Outcome == study.Invalid && len(one.Reasons) > 0
 		}
-		if try == 2 && (!peak.ClientBound || !slices.ContainsFunc(found.Trials, ofKt)) { // a busy machine may end one search too early
-			t.Errorf("never near the truth: %+v", peak)
-		}
+		must.True(t, try != 2 || peak.ClientBound && slices.ContainsFunc(found.Trials, ofKt), "never near the truth: %+v", peak) // a busy machine may end one search too early
 	}
 }
 
@@ -85,9 +83,8 @@ func (k *kafkaCluster) brokerDownIsStudied(t *testing.T) {
 	for _, c := range d.Cells {
 		for _, r := range c.Runs {
 			l := r.Loads[0]
-			if l.Lost == nil || *l.Lost != 0 || l.Outage == nil || l.Outage.BeganWith == "" {
-				t.Errorf("lost %v, outage %+v; want none lost, and a fault", l.Lost, l.Outage)
-			}
+			must.True(t, l.Lost != nil && *l.Lost == 0 && l.Outage != nil && l.Outage.BeganWith != "",
+				"lost %v, outage %+v; want none lost, and a fault", l.Lost, l.Outage)
 			t.Logf("%+v", c.Faults)
 		}
 	}
@@ -117,9 +114,8 @@ func (k *kafkaCluster) changesArePutBack(t *testing.T) {
 	must.Match(t, before, sysctlNow(t), "after the study: %s", triedSysctl)
 	for _, bad := range []string{"broker.num.io.threads=many", "broker.log.dirs=/tmp", "topic.foo=1", "sysctl.vm.swappiness=1000"} {
 		c := ktIn(t, state, "trial", bad, "--", "produce", "--bootstrap-server", k.brokers)
-		if out, _ := c.CombinedOutput(); c.ProcessState.ExitCode() != exitUsage {
-			t.Errorf("%s: exit code %d, want %d\n%s", bad, c.ProcessState.ExitCode(), exitUsage, out)
-		}
+		out, _ := c.CombinedOutput()
+		must.True(t, c.ProcessState.ExitCode() == exitUsage, "%s: exit code %d, want %d\n%s", bad, c.ProcessState.ExitCode(), exitUsage, out)
 	}
 }
 
@@ -148,9 +144,8 @@ func (k *kafkaCluster) killedTrial(t *testing.T, state, before string, args ...s
 	}
 	must.Do(t, c.Process.Kill())
 	<-ended
-	if out, err := ktIn(t, state, "study", "restore").CombinedOutput(); err != nil || !strings.Contains(string(out), "as before") {
-		t.Fatalf("kt study restore: %v\n%s", err, out)
-	}
+	out, err := ktIn(t, state, "study", "restore").CombinedOutput()
+	must.Hold(t, err == nil && strings.Contains(string(out), "as before"), "kt study restore: %v\n%s", err, out)
 	if now := sysctlNow(t); now != before || k.dynamic(t) != "" {
 		t.Fatalf("after a restore: %s = %s, want %s; %s = %q, want none", triedSysctl, now, before, triedBroker, k.dynamic(t))
 	}
@@ -159,9 +154,8 @@ func (k *kafkaCluster) killedTrial(t *testing.T, state, before string, args ...s
 // tuningAgents starts an agent that makes loads, and one that may change this host; it returns where they are.
 func (k *kafkaCluster) tuningAgents(t *testing.T, key string) string {
 	t.Helper()
-	if out, err := ktIn(t, t.TempDir(), "keygen", key).CombinedOutput(); err != nil {
-		t.Fatalf("kt keygen: %v\n%s", err, out)
-	}
+	out, err := ktIn(t, t.TempDir(), "keygen", key).CombinedOutput()
+	must.Hold(t, err == nil, "kt keygen: %v\n%s", err, out)
 	port := nextPort()
 	addrs := []string{"127.0.0.1:" + strconv.Itoa(port), "127.0.0.1:" + strconv.Itoa(port+1)}
 	for i, args := range [][]string{{"--name", "loads", "--role", "client"}, {"--name", "broker-1", "--role", "broker", "--allow-tune"}} {

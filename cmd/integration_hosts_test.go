@@ -184,26 +184,21 @@ func fifteenProcesses(t *testing.T, h *hosts) {
 		"--rate", strconv.Itoa(rate), "--num-records", strconv.Itoa(rate*seconds))
 	doc, _ := r.wait()
 	must.Match(t, rate*seconds, doc.Records.Acknowledged, "records acknowledged")
-	if len(doc.Processes) != 15 || len(doc.Hosts) != 4 {
-		t.Fatalf("%d processes on %d hosts, want 15 on 3 and a broker's", len(doc.Processes), len(doc.Hosts))
-	}
+	must.Hold(t, len(doc.Processes) == 15 && len(doc.Hosts) == 4,
+		"%d processes on %d hosts, want 15 on 3 and a broker's", len(doc.Processes), len(doc.Hosts))
 	var sum result.Records
 	for _, p := range doc.Processes {
 		sum.Acknowledged += p.Records.Acknowledged
-		if p.StartLateUS == nil || p.Records.Offered != rate*seconds/15 {
-			t.Errorf("%s/%d: %d records offered, late by %v µs", p.Host, p.Process, p.Records.Offered, p.StartLateUS)
-		}
+		must.True(t, p.StartLateUS != nil && p.Records.Offered == rate*seconds/15,
+			"%s/%d: %d records offered, late by %v µs", p.Host, p.Process, p.Records.Offered, p.StartLateUS)
 	}
 	if sum.Acknowledged != doc.Records.Acknowledged || doc.Latency.Response.Count != sum.Acknowledged {
 		t.Errorf("the processes acknowledged %d records, the whole %d, with %d latencies", sum.Acknowledged, doc.Records.Acknowledged, doc.Latency.Response.Count)
 	}
 	for _, row := range doc.Hosts {
-		if row.Busy == nil || row.Busy.CPUShare <= 0 || row.ClockBoundUS == nil {
-			t.Errorf("%s was not watched: %+v", row.Host, row)
-		}
-		if row.Host == "b1" && row.Busy != nil && (len(row.Busy.Brokers) == 0 || row.Busy.Networks[0].ReceivedMiB <= 0) {
-			t.Errorf("the broker's host was watched as %+v", row.Busy)
-		}
+		must.True(t, row.Busy != nil && row.Busy.CPUShare > 0 && row.ClockBoundUS != nil, "%s was not watched: %+v", row.Host, row)
+		must.True(t, row.Host != "b1" || row.Busy == nil || len(row.Busy.Brokers) != 0 && row.Busy.Networks[0].ReceivedMiB > 0,
+			"the broker's host was watched as %+v", row.Busy)
 	}
 	must.True(t, doc.Overlap.Agreed && doc.Overlap.Seconds > 0, "the overlap is %+v", doc.Overlap)
 	h.sameOffline(t, file, "nightly", r.stdout.Bytes())
@@ -213,9 +208,8 @@ func fifteenProcesses(t *testing.T, h *hosts) {
 // that the coordinator gave.
 func (h *hosts) sameOffline(t *testing.T, file, run string, online []byte) {
 	t.Helper()
-	if again := h.run("h2", "report", file, "--output", "json"); !bytes.Equal(again, online) {
-		t.Errorf("the collection gives another document")
-	}
+	again := h.run("h2", "report", file, "--output", "json")
+	must.True(t, bytes.Equal(again, online), "the collection gives another document")
 	fetched := h.run("h2", "collect", "--join", h.addr["b1"], "--key-file", h.key, "--run", run, "--output", "json", "--result", "none")
 	must.True(t, bytes.Equal(fetched, online), "the files that the agents have give another document")
 }
@@ -233,9 +227,8 @@ func groupOnHosts(t *testing.T, h *hosts) {
 	h.run("h2", "produce", "--bootstrap-server", h.brokers, "--topic", "group", "--partitions", "12", "--num-records", "100000", "--quiet", "--result", "none")
 	r := h.load("h1", "consume", filepath.Join(h.dir, "group.ktr"), "--topic", "group", "--group", "g", "--processes", "2", "--duration", "6s")
 	doc, code := r.wait()
-	if doc.Records.Consumed != 100_000 {
-		t.Errorf("exit code %d: %d records read, want 100000 by all together\n%s", code, doc.Records.Consumed, r.stderr.String())
-	}
+	must.True(t, doc.Records.Consumed == 100_000,
+		"exit code %d: %d records read, want 100000 by all together\n%s", code, doc.Records.Consumed, r.stderr.String())
 }
 
 func deadCoordinator(t *testing.T, h *hosts) {
@@ -246,9 +239,8 @@ func deadCoordinator(t *testing.T, h *hosts) {
 	_ = r.cmd.Wait()
 	out := h.collect("h1", "dead")
 	doc := decoded[result.Result](t, out, "")
-	if doc.Records.Acknowledged != 6300 || doc.Ended != result.Completed || len(doc.Processes) != 3 {
-		t.Errorf("ended %s: %d records acknowledged by %d processes, want 6300 by 3", doc.Ended, doc.Records.Acknowledged, len(doc.Processes))
-	}
+	must.True(t, doc.Records.Acknowledged == 6300 && doc.Ended == result.Completed && len(doc.Processes) == 3,
+		"ended %s: %d records acknowledged by %d processes, want 6300 by 3", doc.Ended, doc.Records.Acknowledged, len(doc.Processes))
 }
 
 // begins waits until a new process on a host has a run file, and its load has gone on for two seconds.
@@ -280,21 +272,16 @@ func cutAndDead(t *testing.T, h *hosts) {
 		t.Errorf("exit code %d, %d records in the figures, want 1 and those of two hosts, %d; left out: %+v\n%s", code, doc.Records.Acknowledged, whole, doc.Apart, r.stderr.String())
 	}
 	for _, p := range doc.Processes {
-		if lost := p.Host == "h3"; lost != (p.State == result.PartLost) || lost == p.Counted {
-			t.Errorf("%s is %s, counted %v", p.Host, p.State, p.Counted)
-		}
+		lost := p.Host == "h3"
+		must.True(t, lost == (p.State == result.PartLost) && lost != p.Counted, "%s is %s, counted %v", p.Host, p.State, p.Counted)
 		switch p.Host {
 		case "h2":
-			if p.Records.Acknowledged != whole/2 || p.Response.Max < 5_000_000 {
-				t.Errorf("h2 was cut off: %d records acknowledged, response max %d µs", p.Records.Acknowledged, p.Response.Max)
-			}
+			must.True(t, p.Records.Acknowledged == whole/2 && p.Response.Max >= 5_000_000,
+				"h2 was cut off: %d records acknowledged, response max %d µs", p.Records.Acknowledged, p.Response.Max)
 		case "h3":
-			if p.Records.Acknowledged == 0 || p.Records.Acknowledged >= rate/3*seconds {
-				t.Errorf("of the lost host %d records are known", p.Records.Acknowledged)
-			}
+			must.True(t, p.Records.Acknowledged != 0 && p.Records.Acknowledged < rate/3*seconds,
+				"of the lost host %d records are known", p.Records.Acknowledged)
 		}
 	}
-	if !strings.Contains(r.stderr.String(), "h3") {
-		t.Errorf("the text says nothing of h3:\n%s", r.stderr.String())
-	}
+	must.True(t, strings.Contains(r.stderr.String(), "h3"), "the text says nothing of h3:\n%s", r.stderr.String())
 }

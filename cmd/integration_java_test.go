@@ -64,9 +64,8 @@ func checkTags(t *testing.T, lines string, res *result.Result) {
 	for line := range strings.Lines(lines) {
 		var tag string
 		var start, intervals, count, p50, p99, most int64
-		if _, err := fmt.Sscan(line, &tag, &start, &intervals, &count, &p50, &p99, &most); err != nil {
-			t.Fatalf("%q: %v", line, err)
-		}
+		_, err := fmt.Sscan(line, &tag, &start, &intervals, &count, &p50, &p99, &most)
+		must.Hold(t, err == nil, "%q: %v", line, err)
 		want := wants[tag]
 		delete(wants, tag)
 		if want == nil || count != want.Count || intervals < 3 || start != res.Start.At.UnixMilli() {
@@ -74,9 +73,8 @@ func checkTags(t *testing.T, lines string, res *result.Result) {
 			continue
 		}
 		for name, is := range map[string][2]int64{"p50": {p50, int64(want.P50)}, "p99": {p99, int64(want.P99)}, "max": {most, int64(want.Max)}} {
-			if got, us := float64(is[0])/1000, float64(is[1]); got < us || got > us*1.001+0.001 {
-				t.Errorf("%s of tag %s is %v µs, want %v", name, tag, got, us)
-			}
+			got, us := float64(is[0])/1000, float64(is[1])
+			must.True(t, got >= us && got <= us*1.001+0.001, "%s of tag %s is %v µs, want %v", name, tag, got, us)
 		}
 	}
 	must.True(t, len(wants) == 0, "there is no tag of %v", wants)
@@ -103,9 +101,8 @@ func checkRows(t *testing.T, got, want [][3]float64) {
 	most := got[len(got)-1][0]
 	for i, g := range got {
 		w := want[i]
-		if g[0] != min(w[0], most) || w[0] > most*1.001 || math.Abs(g[1]-w[1]) > 1e-11 || g[2] != w[2] {
-			t.Errorf("row %d is %v, Java's is %v", i, g, w)
-		}
+		must.True(t, g[0] == min(w[0], most) && w[0] <= most*1.001 && math.Abs(g[1]-w[1]) <= 1e-11 && g[2] == w[2],
+			"row %d is %v, Java's is %v", i, g, w)
 	}
 }
 
@@ -128,9 +125,8 @@ func (k *kafkaCluster) isReadByOthers(t *testing.T) {
 		doc, code := k.start("--engine", "wire", "--topic", "wire-"+codec, "--partitions", "3", "--num-records", strconv.Itoa(records),
 			"--record-size", "10-900", "--compression", codec, "--idempotence", strconv.FormatBool(i%2 == 0), "--header", "origin=kt",
 			"--key-distribution", "random", "--record-key-range", "1000", "--command-property", "partitioner.ignore.keys=true").wait()
-		if !ended(doc, code, exitOK) || doc.Records.Acknowledged != records || doc.Notice == "" {
-			t.Fatalf("%s: exit code %d, %+v, notice %q", codec, code, doc.Records, doc.Notice)
-		}
+		must.Hold(t, ended(doc, code, exitOK) && doc.Records.Acknowledged == records && doc.Notice != "",
+			"%s: exit code %d, %+v, notice %q", codec, code, doc.Records, doc.Notice)
 	}
 	t.Run("the log is sound", func(t *testing.T) { k.in(t).logIsSound(codecs, records) })
 	t.Run("the console consumer", func(t *testing.T) {
@@ -148,19 +144,15 @@ func (k *kafkaCluster) isReadByOthers(t *testing.T) {
 func (k *kafkaCluster) logIsSound(codecs []string, records int) {
 	k.t.Helper()
 	files, err := filepath.Glob(fmt.Sprintf("../.kafka/%s/broker-1/data/wire-*/*.log", k.name))
-	if err != nil || len(files) != 3*len(codecs) {
-		k.t.Fatalf("log segments %v: %v", files, err)
-	}
+	must.Hold(k.t, err == nil && len(files) == 3*len(codecs), "log segments %v: %v", files, err)
 	dump := javaTool(k.t, "DumpLogSegments", "--deep-iteration", "--files", strings.Join(files, ","))
 	batches, sound, counted := strings.Count(dump, "baseOffset:"), strings.Count(dump, "isvalid: true"), strings.Count(dump, "| offset:")
-	if batches == 0 || sound != batches || counted != records*len(codecs) {
-		k.t.Errorf("%d batches, of which %d are sound; %d records, want %d", batches, sound, counted, records*len(codecs))
-	}
+	must.True(k.t, batches != 0 && sound == batches && counted == records*len(codecs),
+		"%d batches, of which %d are sound; %d records, want %d", batches, sound, counted, records*len(codecs))
 	for i, part := range strings.Split(dump, "Dumping ")[1:] {
 		codec := strings.Split(filepath.Base(filepath.Dir(files[i])), "-")[1]
-		if n := strings.Count(part, "compresscodec: "+codec); n == 0 || n != strings.Count(part, "baseOffset:") {
-			k.t.Errorf("%d batches of %s have its codec", n, files[i])
-		}
+		n := strings.Count(part, "compresscodec: "+codec)
+		must.True(k.t, n != 0 && n == strings.Count(part, "baseOffset:"), "%d batches of %s have its codec", n, files[i])
 	}
 }
 
@@ -200,9 +192,7 @@ func (k *kafkaCluster) wireIsVerified() {
 		ledger := filepath.Join(k.t.TempDir(), "ledger")
 		doc, code := k.start(append(tc.args, "--engine", "wire", "--topic", tc.topic, "--partitions", "3", "--num-records", "9000",
 			"--compression", "zstd", "--producers", "2", "--verify", "--ledger", ledger)...).wait()
-		if !ended(doc, code, exitOK) || doc.Records.Acknowledged != 9000 {
-			k.t.Fatalf("%s: exit code %d, %+v", tc.topic, code, doc.Records)
-		}
+		must.Hold(k.t, ended(doc, code, exitOK) && doc.Records.Acknowledged == 9000, "%s: exit code %d, %+v", tc.topic, code, doc.Records)
 		for _, engine := range tc.engines {
 			doc, code := k.kt("consume", "--engine", engine, "--verify", ledger).wait()
 			v := doc.Verify
@@ -284,9 +274,8 @@ func (k *kafkaCluster) propertiesHaveTheEffectOfKafkas(t *testing.T) {
 	logs, requests := k.logs(topics), k.requests(t, topics)
 	for i, tc := range cases {
 		for _, tool := range tools {
-			if got := requests[topic(i, tool)]; len(got) != 1 || !got[tc.asked] {
-				t.Errorf("%v: the requests of %s are %+v, want %+v", tc.properties, tool, got, tc.asked)
-			}
+			got := requests[topic(i, tool)]
+			must.True(t, len(got) == 1 && got[tc.asked], "%v: the requests of %s are %+v, want %+v", tc.properties, tool, got, tc.asked)
 		}
 		kafka, kt := logs[topic(i, "kafka")], logs[topic(i, "kt")]
 		ratio := float64(kt.batches) / float64(kafka.batches)
@@ -295,9 +284,8 @@ func (k *kafkaCluster) propertiesHaveTheEffectOfKafkas(t *testing.T) {
 		if tc.rate > 0 { // in 5 s there are 50 times 100 ms, whatever the other tool did
 			tooMany = ratio*float64(kafka.batches) > 60 || kafka.batches > 60
 		}
-		if kt != kafka || kafka.records != wanted(tc.rate) || tooMany || ratio < 1/tc.alike {
-			t.Errorf("%v: Kafka's producer %+v; kt %+v, with %.2f times the batches", tc.properties, kafka, kt, ratio)
-		}
+		must.True(t, kt == kafka && kafka.records == wanted(tc.rate) && !tooMany && ratio >= 1/tc.alike,
+			"%v: Kafka's producer %+v; kt %+v, with %.2f times the batches", tc.properties, kafka, kt, ratio)
 	}
 }
 

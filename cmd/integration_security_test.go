@@ -154,19 +154,16 @@ func TestTheClientFilesOfKafkasToolsAreThoseOfKt(t *testing.T) {
 			const records = 500
 			for _, form := range forms {
 				s := k.ktWith(form, "produce", "--topic", "both", "--num-records", strconv.Itoa(records))
-				if !ended(s.doc, s.code, exitOK) || s.doc.Records.Acknowledged != records {
-					t.Errorf("client %q: exit code %d, %d records acknowledged\n%s", form, s.code, s.doc.Records.Acknowledged, s.stderr)
-				}
+				must.True(t, ended(s.doc, s.code, exitOK) && s.doc.Records.Acknowledged == records,
+					"client %q: exit code %d, %d records acknowledged\n%s", form, s.code, s.doc.Records.Acknowledged, s.stderr)
 			}
 			total := int64(len(forms) * records)
 			k.producerPerformance("both", records)
-			if end := k.plain.endOffsets("both"); end != total+records {
-				t.Errorf("%d records are in the topic, want %d of kt and %d of Kafka's tool", end, total, records)
-			}
+			end := k.plain.endOffsets("both")
+			must.True(t, end == total+records, "%d records are in the topic, want %d of kt and %d of Kafka's tool", end, total, records)
 			s := k.ktWith("", "consume", "--topic", "both", "--num-records", strconv.FormatInt(total+records, 10))
-			if !ended(s.doc, s.code, exitOK) || s.doc.Records.Consumed != total+records {
-				t.Errorf("consume: exit code %d, %d records\n%s", s.code, s.doc.Records.Consumed, s.stderr)
-			}
+			must.True(t, ended(s.doc, s.code, exitOK) && s.doc.Records.Consumed == total+records,
+				"consume: exit code %d, %d records\n%s", s.code, s.doc.Records.Consumed, s.stderr)
 			k.refusalsAreExplained(forms)
 			switch kind {
 			case "oauth":
@@ -205,9 +202,7 @@ func (k securedKafka) refusalsAreExplained(right []string) {
 		tried++
 		k.refused(which, cause, "produce", "--topic", "both", "--num-records", "1")
 	}
-	if tried == 0 {
-		k.t.Error("there is no wrong file")
-	}
+	must.True(k.t, tried != 0, "there is no wrong file")
 }
 
 // refused runs kt with something that cannot work, and wants one line that names the cause, beside progress.
@@ -236,9 +231,8 @@ func (k securedKafka) missingACLIsNamed() {
 	k.allow(func(b *kadm.ACLBuilder) *kadm.ACLBuilder { return b.Topics("writable") }, kadm.OpWrite, kadm.OpDescribe)
 	k.refused("reader", `their-id`, "produce", "--topic", "writable", "--num-records", "1", "--transactional-id", "their-id")
 	s := k.ktWith("reader", "produce", "--topic", "writable", "--num-records", "100")
-	if !ended(s.doc, s.code, exitOK) || s.doc.Records.Acknowledged != 100 {
-		k.t.Errorf("with the right: exit code %d, %d records\n%s", s.code, s.doc.Records.Acknowledged, s.stderr)
-	}
+	must.True(k.t, ended(s.doc, s.code, exitOK) && s.doc.Records.Acknowledged == 100,
+		"with the right: exit code %d, %d records\n%s", s.code, s.doc.Records.Acknowledged, s.stderr)
 }
 
 // changedPasswordIsNamed changes a password while a load runs, which ends with the reason: the broker
@@ -256,9 +250,8 @@ func (k securedKafka) changedPasswordIsNamed() {
 	s := k.ktWith("", "produce", "--topic", "changed", "--rate", "500", "--duration", "9s", "--command-property", "delivery.timeout.ms=4000",
 		"--command-property", "request.timeout.ms=2000")
 	must.Do(k.t, <-changed)
-	if !ended(s.doc, s.code, exitFailed) || !regexp.MustCompile(`password|sasl\.jaas\.config`).MatchString(s.stderr) {
-		k.t.Errorf("exit code %d, no word of the password:\n%s", s.code, s.stderr)
-	}
+	must.True(k.t, ended(s.doc, s.code, exitFailed) && regexp.MustCompile(`password|sasl\.jaas\.config`).MatchString(s.stderr),
+		"exit code %d, no word of the password:\n%s", s.code, s.stderr)
 }
 
 func (k securedKafka) changePassword(user, password string) error {
@@ -279,11 +272,9 @@ func (k securedKafka) tokenIsRenewed() {
 	k.createTopic("renewed")
 	const rate, seconds = 500, 11 // the tokens of "brief" last 8
 	s := k.ktWith("brief", "produce", "--topic", "renewed", "--rate", strconv.Itoa(rate), "--duration", fmt.Sprint(seconds, "s"))
-	if r := s.doc.Records; !ended(s.doc, s.code, exitOK) || r.Failed+r.Unknown != 0 || r.Acknowledged == 0 {
-		k.t.Errorf("exit code %d, %+v\n%s", s.code, r, s.stderr)
-	}
+	r := s.doc.Records
+	must.True(k.t, ended(s.doc, s.code, exitOK) && r.Failed+r.Unknown == 0 && r.Acknowledged != 0, "exit code %d, %+v\n%s", s.code, r, s.stderr)
 	log := must.Have(os.ReadFile(filepath.Join(filepath.Dir(k.file("")), "helper.log")))(k.t)
-	if n := strings.Count(string(log), "token for brief"); n < 2 {
-		k.t.Errorf("%d tokens were asked for, want 2 at least\n%s", n, log)
-	}
+	n := strings.Count(string(log), "token for brief")
+	must.True(k.t, n >= 2, "%d tokens were asked for, want 2 at least\n%s", n, log)
 }

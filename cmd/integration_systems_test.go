@@ -68,23 +68,18 @@ func areCompared(t *testing.T, r *rabbit, p *pulsarServer) {
 		"--set", "flush.rate=200", "--set", "peak=300", "--run-time", "1s", "--repeats", "1", "--discard", "0", "--rest", "0"))
 	must.Hold(t, code == exitOK, "exit code %d\n%s%s", code, out, stderr)
 	d := decoded[study.Document](t, out, stderr)
-	if len(d.NotEqual) != 3 || !slices.Equal(d.Systems, []plan.System{plan.Kafka, plan.Pulsar, plan.RabbitMQ}) {
-		t.Errorf("systems %v, and what is not equal is %q", d.Systems, d.NotEqual)
-	}
-	if want := 3 + 3 + 1 + 1 + 1; len(d.Parts) != want {
-		t.Fatalf("%d parts, want %d", len(d.Parts), want)
-	}
+	must.True(t, len(d.NotEqual) == 3 && slices.Equal(d.Systems, []plan.System{plan.Kafka, plan.Pulsar, plan.RabbitMQ}),
+		"systems %v, and what is not equal is %q", d.Systems, d.NotEqual)
+	want := 3 + 3 + 1 + 1 + 1
+	must.Hold(t, len(d.Parts) == want, "%d parts, want %d", len(d.Parts), want)
 	for _, part := range d.Parts {
 		if part.Find != nil {
-			if len(part.Find.Trials) == 0 || part.Find.Trials[0].Achieved < 100 { // a busy machine may keep no schedule
-				t.Errorf("%s: %+v", part.Name, part.Find.Trials)
-			}
+			must.True(t, len(part.Find.Trials) != 0 && part.Find.Trials[0].Achieved >= 100, "%s: %+v", part.Name, part.Find.Trials) // a busy machine may keep no schedule
 			continue
 		}
 		for _, c := range part.Study.Cells {
-			if c.Of("rate").N != 1 || c.Of("rate").Median < 100 || c.Failed.Median > 0 || c.Lost.Median > 0 {
-				t.Errorf("%s: cell %v: %+v, left out %q", part.Name, c.At, c.CellFigures, c.LeftOut)
-			}
+			must.True(t, c.Of("rate").N == 1 && c.Of("rate").Median >= 100 && c.Failed.Median <= 0 && c.Lost.Median <= 0,
+				"%s: cell %v: %+v, left out %q", part.Name, c.At, c.CellFigures, c.LeftOut)
 		}
 	}
 	must.Match(t, 5*3, len(d.SideBySide), "standings: %+v", d.SideBySide)
@@ -131,9 +126,8 @@ func (p *pulsarServer) counted(topic, subscription string) (in, backlog int64) {
 		Subscriptions map[string]struct{ MsgBacklog int64 }
 	}
 	text := p.script("admin", "GET", namespacePath+topic+"/partitioned-stats?perPartition=false&getPreciseBacklog=true")
-	if err := json.Unmarshal([]byte(text), &stats); err != nil {
-		p.t.Fatalf("%v: %s", err, text)
-	}
+	err := json.Unmarshal([]byte(text), &stats)
+	must.Hold(p.t, err == nil, "%v: %s", err, text)
 	return stats.MsgInCounter, stats.Subscriptions[subscription].MsgBacklog
 }
 
@@ -144,9 +138,8 @@ func (p *pulsarServer) carriesLoads(t *testing.T) {
 		ledger := filepath.Join(t.TempDir(), "kept.ledger")
 		doc, code := p.kt(t, "produce", "--topic", "kept", "--partitions", "3", "--num-records", "3000", "--rate", "3000", "--key-distribution", "random", "--record-key-range", "100", "--verify", "--ledger", ledger).wait()
 		must.Hold(t, ended(doc, code, exitOK) && doc.Records.Acknowledged == 3000, "exit code %d, %+v, %v", code, doc.Records, doc.Errors)
-		if in, _ := p.counted("kept", ""); in != 3000 {
-			t.Errorf("%d messages came in, want 3000", in)
-		}
+		in, _ := p.counted("kept", "")
+		must.True(t, in == 3000, "%d messages came in, want 3000", in)
 		must.True(t, isOffered(t, "kept", p.url, p.config), "the topic is not offered to a shell")
 		for _, kind := range []string{"failover", "shared"} {
 			doc, code = p.kt(t, "consume", "--topic", "kept", "--group", kind, "--consumers", "2", "--command-property", "subscription.type="+kind).wait()
@@ -177,9 +170,8 @@ func (p *pulsarServer) carriesLoads(t *testing.T) {
 		if v := doc.Verify; v == nil || v.Lost+v.Corrupted+v.Reordered != 0 || v.AcknowledgedRead != doc.Records.Acknowledged || v.Acknowledged == 0 {
 			t.Errorf("exit code %d, %+v, %v, verdict %+v", code, doc.Records, doc.Errors, v)
 		}
-		if topics := p.script("admin", "GET", namespacePath[:len(namespacePath)-1]+"/partitioned"); strings.Contains(topics, "faults") {
-			t.Errorf("the topic is left: %s", topics)
-		}
+		topics := p.script("admin", "GET", namespacePath[:len(namespacePath)-1]+"/partitioned")
+		must.True(t, !strings.Contains(topics, "faults"), "the topic is left: %s", topics)
 	})
 
 	t.Run("a topic that is deleted beside the load is an event", func(t *testing.T) {
@@ -201,9 +193,8 @@ func (p *pulsarServer) carriesLoads(t *testing.T) {
 		p.script("admin", "PUT", namespacePath+"quota/subscription/waits", `{"ledgerId":-1,"entryId":-1}`)
 		p.script("admin", "POST", namespacePath+"quota/backlogQuota", `{"limitSize":10000,"limitTime":-1,"policy":"producer_exception"}`)
 		doc, code = p.kt(t, "produce", "--topic", "quota", "--rate", "200", "--duration", "6s").wait()
-		if !ended(doc, code, exitFailed) || doc.Errors["ProducerBlockedQuotaExceededException"] == 0 {
-			t.Errorf("exit code %d, %+v, %v, want ProducerBlockedQuotaExceededException", code, doc.Records, doc.Errors)
-		}
+		must.True(t, ended(doc, code, exitFailed) && doc.Errors["ProducerBlockedQuotaExceededException"] != 0,
+			"exit code %d, %+v, %v, want ProducerBlockedQuotaExceededException", code, doc.Records, doc.Errors)
 	})
 }
 
@@ -224,9 +215,7 @@ func (r *rabbit) ask(question func(ch *amqp.Channel) error) error {
 	password := regexp.MustCompile(`(?m)^url\.password=(.*)$`).FindSubmatch(text)
 	address, _, _ := strings.Cut(strings.Replace(r.url, "@", ":"+string(password[1])+"@", 1), "?")
 	conn, err := amqp.DialTLS(address, &tls.Config{InsecureSkipVerify: true}) // loopback, and a server of this test
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must.Hold(r.t, err == nil, "%v", err)
 	defer func() { _ = conn.Close() }() // all was answered
 	ch := must.Have(conn.Channel())(r.t)
 	return question(ch)
@@ -268,18 +257,15 @@ func (r *rabbit) carriesLoads(t *testing.T) {
 		ledger := filepath.Join(t.TempDir(), "kept.ledger")
 		doc, code := r.kt(t, "produce", "--topic", "kept", "--partitions", "3", "--num-records", "3000", "--rate", "3000", "--verify", "--ledger", ledger).wait()
 		must.Hold(t, ended(doc, code, exitOK) && doc.Records.Acknowledged == 3000, "exit code %d, %+v, %v", code, doc.Records, doc.Errors)
-		if queues, n := r.messages("kept"); queues != 3 || n != 3000 {
-			t.Errorf("%d queues hold %d messages, want 3 and 3000", queues, n)
-		}
+		queues, n := r.messages("kept")
+		must.True(t, queues == 3 && n == 3000, "%d queues hold %d messages, want 3 and 3000", queues, n)
 		must.True(t, isOffered(t, "kept", r.url, r.config), "the topic is not offered to a shell")
 		r.remove("kept-1", false)
 		doc, code = r.kt(t, "consume", "--topic", "kept", "--verify", ledger).wait()
-		if code != exitLost || doc.Verify == nil || doc.Verify.Lost != 1000 || doc.Verify.AcknowledgedRead != 2000 {
-			t.Errorf("exit code %d, %+v, want 1000 lost", code, doc.Verify)
-		}
-		if _, n := r.messages("kept"); n != 0 {
-			t.Errorf("the queues hold %d messages, want none", n)
-		}
+		must.True(t, code == exitLost && doc.Verify != nil && doc.Verify.Lost == 1000 && doc.Verify.AcknowledgedRead == 2000,
+			"exit code %d, %+v, want 1000 lost", code, doc.Verify)
+		_, n = r.messages("kept")
+		must.True(t, n == 0, "the queues hold %d messages, want none", n)
 	})
 
 	t.Run("messages without a queue are returned", func(t *testing.T) {
@@ -295,9 +281,8 @@ func (r *rabbit) carriesLoads(t *testing.T) {
 		}
 		r.remove("returned-1", true)
 		doc, code := run.wait()
-		if !ended(doc, code, exitFailed) || doc.Errors["NO_ROUTE"] == 0 || doc.Errors["NO_ROUTE"] != doc.Records.Failed {
-			t.Errorf("exit code %d, %+v, %v, want NO_ROUTE", code, doc.Records, doc.Errors)
-		}
+		must.True(t, ended(doc, code, exitFailed) && doc.Errors["NO_ROUTE"] != 0 && doc.Errors["NO_ROUTE"] == doc.Records.Failed,
+			"exit code %d, %+v, %v, want NO_ROUTE", code, doc.Records, doc.Errors)
 	})
 
 	t.Run("without confirms every message that is written counts", func(t *testing.T) {
@@ -320,9 +305,8 @@ func (r *rabbit) carriesLoads(t *testing.T) {
 		exchange := r.ask(func(ch *amqp.Channel) error {
 			return ch.ExchangeDeclarePassive(topic, amqp.ExchangeDirect, true, false, false, false, nil)
 		})
-		if queues, _ := r.messages(topic); queues > 0 || exchange == nil {
-			t.Errorf("%d queues are left; the exchange: %v", queues, exchange)
-		}
+		queues, _ := r.messages(topic)
+		must.True(t, queues <= 0 && exchange != nil, "%d queues are left; the exchange: %v", queues, exchange)
 	})
 
 	t.Run("an agent makes the load with its own password", func(t *testing.T) {
@@ -342,20 +326,14 @@ func (r *rabbit) carriesLoads(t *testing.T) {
 		run.interrupt()
 		doc, code := run.wait()
 		records, blocked := doc.Records, doc.Errors["client:connection blocked"]
-		if code != exitInterrupted || blocked == 0 || records.Failed != blocked || records.Acknowledged+records.Failed != records.Offered {
-			t.Errorf("exit code %d, %+v, %v, want messages that were blocked", code, records, doc.Errors)
-		}
-		if _, n := r.messages("full"); n != records.Acknowledged {
-			t.Errorf("the queue holds %d messages, and %d were acknowledged", n, records.Acknowledged)
-		}
+		must.True(t, code == exitInterrupted && blocked != 0 && records.Failed == blocked && records.Acknowledged+records.Failed == records.Offered,
+			"exit code %d, %+v, %v, want messages that were blocked", code, records, doc.Errors)
+		_, n := r.messages("full")
+		must.True(t, n == records.Acknowledged, "the queue holds %d messages, and %d were acknowledged", n, records.Acknowledged)
 		on := slices.ContainsFunc(doc.Events, func(e result.Event) bool { return e.Kind == stats.AlarmOn && strings.Contains(e.Text, "disk") })
-		if doc.BoundBy.Limit != verdict.Throttle && doc.Valid {
-			t.Errorf("the limit is %+v", doc.BoundBy)
-		}
+		must.True(t, doc.BoundBy.Limit == verdict.Throttle || !doc.Valid, "the limit is %+v", doc.BoundBy)
 		flow := slices.ContainsFunc(doc.Events, func(e result.Event) bool { return e.Kind == stats.AlarmOn && strings.Contains(e.Text, "credit flow") })
-		if !on || !hasEvent(doc, stats.AlarmOff) && !flow { // a node that catches up may throttle kt to the end
-			t.Errorf("no alarm of the disk, or not its end, in %+v", doc.Events)
-		}
+		must.True(t, on && (hasEvent(doc, stats.AlarmOff) || flow), "no alarm of the disk, or not its end, in %+v", doc.Events) // a node that catches up may throttle kt to the end
 	})
 
 	t.Run("a killed node loses none that it has confirmed", func(t *testing.T) {
@@ -373,9 +351,8 @@ func (r *rabbit) carriesLoads(t *testing.T) {
 		if v := doc.Verify; v == nil || v.Lost+v.Corrupted+v.Reordered+v.Duplicated != 0 || v.AcknowledgedRead != doc.Records.Acknowledged {
 			t.Errorf("exit code %d, %+v, verdict %+v", code, doc.Records, v)
 		}
-		if queues, _ := r.messages("faults"); queues != 0 {
-			t.Errorf("%d queues are left", queues)
-		}
+		queues, _ := r.messages("faults")
+		must.True(t, queues == 0, "%d queues are left", queues)
 	})
 }
 

@@ -75,9 +75,8 @@ func ran(t *testing.T, c *exec.Cmd) (stdout []byte, stderr string, code int) {
 	t.Helper()
 	var out, errs bytes.Buffer
 	c.Stdout, c.Stderr = &out, &errs
-	if err := c.Run(); c.ProcessState == nil {
-		t.Fatal(err)
-	}
+	err := c.Run()
+	must.Hold(t, c.ProcessState != nil, "%v", err)
 	return out.Bytes(), errs.String(), c.ProcessState.ExitCode()
 }
 
@@ -199,9 +198,7 @@ func (k *kafkaCluster) leaderOf(topic string) (leader int32, isr []int32) {
 func (k *kafkaCluster) await(what string, is func() bool) {
 	k.t.Helper()
 	for deadline := time.Now().Add(5 * time.Minute); !is(); time.Sleep(200 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			k.t.Fatalf("waited five minutes for %s", what)
-		}
+		must.Hold(k.t, !time.Now().After(deadline), "waited five minutes for %s", what)
 	}
 }
 
@@ -243,9 +240,8 @@ func (r *ktRun) interrupt() {
 // wait returns the result and the exit code.
 func (r *ktRun) wait() (result.Result, int) {
 	r.t.Helper()
-	if err := r.cmd.Wait(); r.cmd.ProcessState == nil {
-		r.t.Fatal(err)
-	}
+	err := r.cmd.Wait()
+	must.Hold(r.t, r.cmd.ProcessState != nil, "%v", err)
 	doc, code := decoded[result.Result](r.t, r.stdout.Bytes(), r.stderr.String()), r.cmd.ProcessState.ExitCode()
 	if rec := doc.Records; rec.Offered != rec.Acknowledged+rec.Failed+rec.Unknown {
 		r.t.Errorf("offered %d is not acknowledged %d + failed %d + unknown %d", rec.Offered, rec.Acknowledged, rec.Failed, rec.Unknown)
@@ -306,13 +302,11 @@ func TestCountsAgreeWithTheBrokers(t *testing.T) {
 	t.Run("transactions", func(t *testing.T) {
 		doc, code := k.start("--topic", "txn", "--num-records", "20000", "--rate", "10000",
 			"--transactional-id", "it", "--transaction-duration-ms", "200").wait()
-		if doc.Records.Acknowledged != 20_000 || doc.Client.Transactions < 2 {
-			t.Errorf("exit code %d, %d records acknowledged in %d transactions", code, doc.Records.Acknowledged, doc.Client.Transactions)
-		}
+		must.True(t, doc.Records.Acknowledged == 20_000 && doc.Client.Transactions >= 2,
+			"exit code %d, %d records acknowledged in %d transactions", code, doc.Records.Acknowledged, doc.Client.Transactions)
 		// Each transaction ends with a marker in each partition it wrote to.
-		if got := k.endOffsets("txn"); got < 20_000+doc.Client.Transactions {
-			t.Errorf("end offset %d leaves no room for %d markers", got, doc.Client.Transactions)
-		}
+		got := k.endOffsets("txn")
+		must.True(t, got >= 20_000+doc.Client.Transactions, "end offset %d leaves no room for %d markers", got, doc.Client.Transactions)
 	})
 }
 
@@ -346,22 +340,19 @@ func (k *kafkaCluster) freezes(t *testing.T) {
 			slow += n
 		}
 	})
-	if want := int64(rate * frozen.Seconds() / 2); slow < want*9/10 {
-		t.Errorf("%d records took %s or longer, want %d at least: the stall is underweighted", slow, frozen/2, want)
-	}
+	want := int64(rate * frozen.Seconds() / 2)
+	must.True(t, slow >= want*9/10, "%d records took %s or longer, want %d at least: the stall is underweighted", slow, frozen/2, want)
 	// What the full buffer held up was due long before it was sent.
-	if doc.Latency.SendDelay.Max == 0 || doc.Latency.Service.Max > resp.Max {
-		t.Errorf("send delay max %d µs, service max %d µs, response max %d µs", doc.Latency.SendDelay.Max, doc.Latency.Service.Max, resp.Max)
-	}
+	must.True(t, doc.Latency.SendDelay.Max != 0 && doc.Latency.Service.Max <= resp.Max,
+		"send delay max %d µs, service max %d µs, response max %d µs", doc.Latency.SendDelay.Max, doc.Latency.Service.Max, resp.Max)
 }
 
 // It is given 1 GiB of records, which it must forget.
 func embeddedBrokerStaysSmall(t *testing.T) {
 	const records, size = 2 << 20, 512
 	doc, _ := startKt(t, "produce", "--acks", "all", "--partitions", "21", "--num-records", strconv.Itoa(records), "--record-size", strconv.Itoa(size)).wait()
-	if got := doc.Records.Acknowledged; got != records {
-		t.Errorf("%d of %d records acknowledged", got, records)
-	}
+	got := doc.Records.Acknowledged
+	must.True(t, got == records, "%d of %d records acknowledged", got, records)
 	if got := doc.Client.PeakResidentBytes; got == 0 || got > 512<<20 {
 		t.Errorf("peak resident memory %d bytes, want at most 512 MiB", got)
 	}
@@ -416,9 +407,8 @@ func TestTheCommandsOfTheDocuments(t *testing.T) {
 		text := must.Have(os.ReadFile(page))(t)
 		blocks := shellBlock.FindAllSubmatch(text, -1)
 		if len(blocks) == 0 {
-			if name := filepath.Base(page); name != "checks.md" && name != "security-model.md" { // a list that is generated, and rules
-				t.Errorf("%s has no command", page)
-			}
+			name := filepath.Base(page)
+			must.True(t, name == "checks.md" || name == "security-model.md", "%s has no command", page) // a list that is generated, and rules
 			continue
 		}
 		script := beforePage

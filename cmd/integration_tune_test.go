@@ -78,9 +78,7 @@ func traces(t *testing.T, kernel []string) map[string]string {
 			}
 			return nil
 		})
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			t.Fatal(err)
-		}
+		must.Hold(t, err == nil || errors.Is(err, fs.ErrNotExist), "%v", err)
 	}
 	return all
 }
@@ -147,9 +145,8 @@ func TestApplyRebootAndRollbackOnThisMachine(t *testing.T) {
 		for _, name := range kernel {
 			restore(t, name, before)
 		}
-		if out, err := exec.Command("sysctl", "-p", tune.SysctlFile).CombinedOutput(); err != nil {
-			t.Fatalf("sysctl -p %s: %v\n%s", tune.SysctlFile, err, out)
-		}
+		out, err := exec.Command("sysctl", "-p", tune.SysctlFile).CombinedOutput()
+		must.Hold(t, err == nil, "sysctl -p %s: %v\n%s", tune.SysctlFile, err, out)
 	}
 	for _, c := range changes {
 		if key, ok := strings.CutPrefix(c.Path, "/proc/sys/"); ok {
@@ -157,13 +154,11 @@ func TestApplyRebootAndRollbackOnThisMachine(t *testing.T) {
 		}
 	}
 
-	if stdout, stderr, code := tuneRun(t, alone, "--rollback"); code != exitOK {
-		t.Fatalf("rollback: exit code %d, want 0\n%s%s", code, stdout, stderr)
-	}
+	stdout, stderr, code = tuneRun(t, alone, "--rollback")
+	must.Hold(t, code == exitOK, "rollback: exit code %d, want 0\n%s%s", code, stdout, stderr)
 	must.Match(t, before, traces(t, kernel), "the machine is not as it was before")
-	if stdout, _, code := tuneRun(t, alone, "--rollback"); code != exitOK || !bytes.Contains(stdout, []byte("kt has changed nothing")) {
-		t.Errorf("the second rollback: exit code %d, %q", code, stdout)
-	}
+	stdout, _, code = tuneRun(t, alone, "--rollback")
+	must.True(t, code == exitOK && bytes.Contains(stdout, []byte("kt has changed nothing")), "the second rollback: exit code %d, %q", code, stdout)
 }
 
 func TestRollbackAfterApplyWasKilledOnThisMachine(t *testing.T) {
@@ -179,21 +174,18 @@ func TestRollbackAfterApplyWasKilledOnThisMachine(t *testing.T) {
 		must.Do(t, c.Start())
 		time.AfterFunc(after, func() { _ = c.Process.Kill() })
 		_ = c.Wait() // killed, or done before
-		if stdout, stderr, code := tuneRun(t, alone, "--rollback"); code != exitOK {
-			t.Fatalf("killed after %v: rollback: exit code %d\n%s%s", after, code, stdout, stderr)
-		}
-		if diff := cmp.Diff(before, traces(t, kernel)); diff != "" {
-			t.Fatalf("killed after %v: the machine is not as it was before (-before +after):\n%s", after, diff)
-		}
+		stdout, stderr, code := tuneRun(t, alone, "--rollback")
+		must.Hold(t, code == exitOK, "killed after %v: rollback: exit code %d\n%s%s", after, code, stdout, stderr)
+		diff := cmp.Diff(before, traces(t, kernel))
+		must.Hold(t, diff == "", "killed after %v: the machine is not as it was before (-before +after):\n%s", after, diff)
 	}
 }
 
 func sysctlIs(t *testing.T, key, want string) {
 	t.Helper()
 	out, err := exec.Command("sysctl", "-n", key).Output()
-	if got := strings.Join(strings.Fields(string(out)), " "); err != nil || got != want {
-		t.Errorf("sysctl -n %s = %q, %v; want %q", key, got, err, want)
-	}
+	got := strings.Join(strings.Fields(string(out)), " ")
+	must.True(t, err == nil && got == want, "sysctl -n %s = %q, %v; want %q", key, got, err, want)
 }
 
 // restore writes a value back by hand. What the kernel refuses is the idle one of a
@@ -212,23 +204,20 @@ func restore(t *testing.T, name string, before map[string]string) {
 
 func (k *kafkaCluster) isSeenByTune(t *testing.T) {
 	r := k.start("--topic", "load", "--num-records", "20000", "--record-size", "500", "--partitions", "6")
-	if doc, code := r.wait(); !ended(doc, code, exitOK) {
-		t.Fatalf("the load failed: %s", r.stderr.String())
-	}
+	doc, code := r.wait()
+	must.Hold(t, ended(doc, code, exitOK), "the load failed: %s", r.stderr.String())
 	pid := k.pid()
 	d := tuneDocument(t, exec.Command, "--pid", strconv.Itoa(pid), "--interval", "0")
 	must.True(t, d.Role == tune.Broker && d.Host.BrokerPID == pid, "role %s, process %d; want broker, %d", d.Role, d.Host.BrokerPID, pid)
 	must.Hold(t, len(d.Host.LogDirs) == 1, "log directories %v, want the one of server.properties", d.Host.LogDirs)
-	if info, err := os.Stat(filepath.Join(d.Host.LogDirs[0], "load-0")); err != nil || !info.IsDir() {
-		t.Errorf("the log directory %s does not have the partition load-0: %v", d.Host.LogDirs[0], err)
-	}
+	info, err := os.Stat(filepath.Join(d.Host.LogDirs[0], "load-0"))
+	must.True(t, err == nil && info.IsDir(), "the log directory %s does not have the partition load-0: %v", d.Host.LogDirs[0], err)
 	flags := printed(t, "jcmd", strconv.Itoa(pid), "VM.flags")
 	heap := regexp.MustCompile(`-XX:MaxHeapSize=(\d+)`).FindStringSubmatch(flags)
 	must.Hold(t, heap != nil, "jcmd VM.flags has no MaxHeapSize: %s", flags)
 	size, _ := strconv.ParseFloat(heap[1], 64)
-	if got, want := check(t, d, "jvm.heap_set").Current, fmt.Sprintf("%.0f MiB", size/(1<<20)); !strings.Contains(got, want) {
-		t.Errorf("jvm.heap_set: %q, and jcmd says %s", got, want)
-	}
+	got, want := check(t, d, "jvm.heap_set").Current, fmt.Sprintf("%.0f MiB", size/(1<<20))
+	must.True(t, strings.Contains(got, want), "jvm.heap_set: %q, and jcmd says %s", got, want)
 	limits := printed(t, "cat", fmt.Sprintf("/proc/%d/limits", pid))
 	nofile := regexp.MustCompile(`Max open files\s+(\d+)`).FindStringSubmatch(limits)[1]
 	if got := check(t, d, "limits.nofile").Current; !strings.Contains(got, nofile) {
@@ -245,9 +234,7 @@ func (k *kafkaCluster) pid() int {
 	k.t.Helper()
 	fields := strings.Fields(k.script("status"))
 	i := slices.IndexFunc(fields, func(f string) bool { n, err := strconv.Atoi(f); return err == nil && n > 1 })
-	if i < 0 {
-		k.t.Fatalf("scripts/kafka status tells no pid: %v", fields)
-	}
+	must.Hold(k.t, i >= 0, "scripts/kafka status tells no pid: %v", fields)
 	pid, _ := strconv.Atoi(fields[i])
 	return pid
 }

@@ -97,9 +97,8 @@ func TestNothingThatKTPrintsSteersATerminal(t *testing.T) {
 			_, stdout, stderr := runKT(t, c.args...)
 			must.Hold(t, stdout+stderr != "", "nothing was written")
 			for _, text := range []string{stdout, stderr} {
-				if at := strings.IndexFunc(text, func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }); at >= 0 {
-					t.Errorf("it has %q", text[max(at-40, 0):min(at+20, len(text))])
-				}
+				at := strings.IndexFunc(text, func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) })
+				must.True(t, at < 0, "it has %q", text[max(at-40, 0):min(at+20, len(text))])
 				must.True(t, !strings.Contains("\n"+text, "\nkt: all is well"), "it has a forged line:\n%s", text)
 			}
 		})

@@ -72,9 +72,8 @@ func validate(t *testing.T, manifests string) (kinds, wrong []string) {
 
 func TestManifestsAreValidByTheSchemasOfKubernetes(t *testing.T) {
 	kinds, wrong := validate(t, text(t, Kubernetes, agents()))
-	if want := []string{"Service", "StatefulSet", "Job"}; !slices.Equal(kinds, want) || len(wrong) > 0 {
-		t.Errorf("%q are valid, want %q: %q", kinds, want, wrong)
-	}
+	want := []string{"Service", "StatefulSet", "Job"}
+	must.True(t, slices.Equal(kinds, want) && len(wrong) == 0, "%q are valid, want %q: %q", kinds, want, wrong)
 	a := agents()
 	a.Key = "a key"
 	kinds, wrong = validate(t, text(t, Kubernetes, a))
@@ -83,9 +82,8 @@ func TestManifestsAreValidByTheSchemasOfKubernetes(t *testing.T) {
 	}
 	// A name that YAML reads as true is a name all the same.
 	a.Name = "on"
-	if kinds, wrong = validate(t, text(t, Kubernetes, a)); len(kinds) != 4 {
-		t.Errorf("%q of the name on are valid: %q", kinds, wrong)
-	}
+	kinds, wrong = validate(t, text(t, Kubernetes, a))
+	must.True(t, len(kinds) == 4, "%q of the name on are valid: %q", kinds, wrong)
 }
 
 func TestWhatKubernetesDoesNotKnowIsFound(t *testing.T) {
@@ -98,9 +96,8 @@ func TestWhatKubernetesDoesNotKnowIsFound(t *testing.T) {
 		{"an unknown kind", "kind: Job", "kind: Jobs"},
 	} {
 		bad := strings.Replace(good, c.old, c.by, 1)
-		if _, wrong := validate(t, bad); bad == good || len(wrong) != 1 {
-			t.Errorf("%s: found wrong: %q", c.what, wrong)
-		}
+		_, wrong := validate(t, bad)
+		must.True(t, bad != good && len(wrong) == 1, "%s: found wrong: %q", c.what, wrong)
 	}
 }
 
@@ -165,9 +162,8 @@ func TestAPlayWritesTheUnit(t *testing.T) {
 		if task.Copy.Dest != "/etc/systemd/system/kt-agent.service" {
 			continue
 		}
-		if got := task.Copy.Content; got.Value != want || got.Tag != "!unsafe" {
-			t.Errorf("%s %s\nwant\n%s", got.Tag, got.Value, want)
-		}
+		got := task.Copy.Content
+		must.True(t, got.Value == want && got.Tag == "!unsafe", "%s %s\nwant\n%s", got.Tag, got.Value, want)
 		return
 	}
 	t.Error("no task writes it")
@@ -178,14 +174,12 @@ func TestATopicIsNamedInALoadOrAskedFor(t *testing.T) {
 	a.Load = &Load{Rate: "90", Duration: "5s", Pattern: `orders-\d+`}
 	for name, write := range map[string]func(io.Writer, Agents) error{"Kubernetes": Kubernetes, "a compose file": Compose} {
 		got := text(t, write, a)
-		if want := `# Name a topic (--topic): its whole name has to match 'orders-\d+', or`; !strings.Contains(got, want) || strings.Contains(got, "--topic=") {
-			t.Errorf("in %s there is no %q, or a topic:\n%s", name, want, got)
-		}
+		want := `# Name a topic (--topic): its whole name has to match 'orders-\d+', or`
+		must.True(t, strings.Contains(got, want) && !strings.Contains(got, "--topic="), "in %s there is no %q, or a topic:\n%s", name, want, got)
 		must.Has(t, name, got, `- "--rate=90"`, `- "--duration=5s"`)
 		var d any
-		if err := yaml.Unmarshal([]byte(got), &d); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		err := yaml.Unmarshal([]byte(got), &d)
+		must.True(t, err == nil, "%s: %v", name, err)
 	}
 }
 
@@ -194,9 +188,8 @@ func TestAGroupOfAgentsHasANameOfDNS(t *testing.T) {
 		"kt-agent": true, "a": true, "a1": true, "": false, "1a": false, "a-": false, "A": false, "a_b": false, "a.b": false,
 		strings.Repeat("a", 40): true, strings.Repeat("a", 41): false, "a\nb": false,
 	} {
-		if err := CheckName(s); (err == nil) != ok {
-			t.Errorf("CheckName(%q) = %v", s, err)
-		}
+		err := CheckName(s)
+		must.True(t, (err == nil) == ok, "CheckName(%q) = %v", s, err)
 	}
 }
 

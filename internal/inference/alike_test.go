@@ -74,9 +74,8 @@ func TestTheTrulyBestIsAmongTheAlike(t *testing.T) {
 		{"two groups", 3, []float64{1, 1}, even},
 	} {
 		best, equals := alikeIn(t, s, trials, r.n, r.levels, r.spread)
-		if limit := 1 - alpha - tolerance(alpha, trials); best < limit || equals < limit {
-			t.Errorf("%s: the best is alike in %v, and all equal to it in %v", r.what, best, equals)
-		}
+		limit := 1 - alpha - tolerance(alpha, trials)
+		must.True(t, best >= limit && equals >= limit, "%s: the best is alike in %v, and all equal to it in %v", r.what, best, equals)
 	}
 }
 
@@ -103,22 +102,18 @@ func TestBestReportsEachGroup(t *testing.T) {
 		must.Match(t, want, all[i].Alike, "group %d: %+v", i, all[i])
 	}
 	near(t, "ratio of half as much", all[1].ToBest.Value, 0.5, 0.005)
-	if e := all[1].ToBest; e.High >= 0.52 || e.Low <= 0.48 || e.Coverage != 0.95 {
-		t.Errorf("interval of half as much: %+v", e)
-	}
+	e := all[1].ToBest
+	must.True(t, e.High < 0.52 && e.Low > 0.48 && e.Coverage == 0.95, "interval of half as much: %+v", e)
 	if e := all[4].ToBest; e.Coverage != 0.95 || e.Low >= e.High { // by the noise of the others
 		t.Errorf("interval of one run: %+v", e)
 	}
 	must.Match(t, []int{0, 0}, []int{all[2].Median.N, all[2].ToBest.N}, "group without runs: %+v", all[2])
-	if best, all, err = alikeBest(groups, inference.Lowest, alpha); err != nil || best != 1 || all[0].Alike {
-		t.Errorf("lowest is best: %d, %+v, %v", best, all, err)
-	}
-	if best, _, err = alikeBest([][]float64{nil}, inference.Highest, alpha); best != -1 || err != nil {
-		t.Errorf("no runs at all: %d, %v", best, err)
-	}
-	if _, _, err = alikeBest([][]float64{{1}, {0}}, inference.Highest, alpha); !errors.Is(err, inference.ErrNotPositive) {
-		t.Errorf("a throughput of 0 gives %v", err)
-	}
+	best, all, err = alikeBest(groups, inference.Lowest, alpha)
+	must.True(t, err == nil && best == 1 && !all[0].Alike, "lowest is best: %d, %+v, %v", best, all, err)
+	best, _, err = alikeBest([][]float64{nil}, inference.Highest, alpha)
+	must.True(t, best == -1 && err == nil, "no runs at all: %d, %v", best, err)
+	_, _, err = alikeBest([][]float64{{1}, {0}}, inference.Highest, alpha)
+	must.True(t, errors.Is(err, inference.ErrNotPositive), "a throughput of 0 gives %v", err)
 }
 
 func TestHolmAgreesWithR(t *testing.T) {
@@ -126,9 +121,8 @@ func TestHolmAgreesWithR(t *testing.T) {
 	for i, p := range inference.Holm([]float64{0.04, 0.01, 0.05, 0.02, 0.03}) {
 		near(t, "p", p, []float64{0.09, 0.05, 0.09, 0.08, 0.09}[i], 1e-12)
 	}
-	if got := inference.Holm([]float64{0.7, 0.8}); got[0] != 1 || got[1] != 1 {
-		t.Errorf("Holm of large p = %v", got)
-	}
+	got := inference.Holm([]float64{0.7, 0.8})
+	must.True(t, got[0] == 1 && got[1] == 1, "Holm of large p = %v", got)
 	must.Match(t, 0, len(inference.Holm(nil)), "Holm of nothing is something")
 }
 
@@ -170,7 +164,6 @@ func TestADisturbanceOfABlockIsNoNoiseBetweenGroups(t *testing.T) {
 		}
 	}
 	steps := []float64{1, 0.9, 0.8}
-	if with, without := told(5, steps, 0.2, true), told(5, steps, 0.2, false); with < 0.95 || without > 0.5 {
-		t.Errorf("differences of 10 %% are told in %v with blocks taken away, in %v without", with, without)
-	}
+	with, without := told(5, steps, 0.2, true), told(5, steps, 0.2, false)
+	must.True(t, with >= 0.95 && without <= 0.5, "differences of 10 %% are told in %v with blocks taken away, in %v without", with, without)
 }

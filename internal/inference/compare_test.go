@@ -43,9 +43,8 @@ func TestVerdicts(t *testing.T) {
 		must.True(t, err == nil && got.Verdict == r.want, "%s: %+v, %v, want %s", r.what, got, err, r.want)
 	}
 	for _, bad := range []float64{-1, math.NaN(), math.Inf(1)} {
-		if _, err := inference.Compare([]float64{1, 2}, []float64{bad, 2}, 0.03, alpha); !errors.Is(err, inference.ErrNotPositive) {
-			t.Errorf("Compare with %v gives %v", bad, err)
-		}
+		_, err := inference.Compare([]float64{1, 2}, []float64{bad, 2}, 0.03, alpha)
+		must.True(t, errors.Is(err, inference.ErrNotPositive), "Compare with %v gives %v", bad, err)
 	}
 }
 
@@ -66,9 +65,7 @@ func TestNothingIsNothingAndNoSmallNumber(t *testing.T) {
 		c, err := inference.Compare(r.a, r.b, 0.03, alpha)
 		must.True(t, err == nil && c.Verdict == r.want, "%s: %+v, %v, want %s", r.what, c, err, r.want)
 		for got, want := range map[float64]float64{c.Ratio.Value: r.value, c.Ratio.Low: r.lowest, c.Ratio.High: r.higher} {
-			if got != want && !(math.Abs(got-want) < 0.01) {
-				t.Errorf("%s: %+v, want %v", r.what, c.Ratio, want)
-			}
+			must.True(t, got == want || math.Abs(got-want) < 0.01, "%s: %+v, want %v", r.what, c.Ratio, want)
 		}
 		must.True(t, c.Seen == 0 && c.Repeats == 0, "%s: %+v: what such runs would show is not known", r.what, c)
 	}
@@ -87,9 +84,8 @@ func TestWildRunsGoIntoJSON(t *testing.T) {
 			c := must.Have(inference.Compare(a, b, 1e-9, 1e-4))(t)
 			d := must.Have(inference.Compare(a, b, 0.03, 0.05))(t)
 			_, all := must.Both(alikeBest([][]float64{a, b}, inference.Lowest, 1e-6))(t)
-			if _, err := json.Marshal([]any{c, d, all}); err != nil {
-				t.Errorf("%v and %v: %v", a, b, err)
-			}
+			_, err := json.Marshal([]any{c, d, all})
+			must.True(t, err == nil, "%v and %v: %v", a, b, err)
 		}
 	}
 }
@@ -139,24 +135,20 @@ func TestPowerIsWhatTheorySays(t *testing.T) {
 			return inference.MannWhitney(s.runs(n, 1, spread), s.runs(n, 1+effect, spread)) <= alpha
 		})
 		near(t, fmt.Sprintf("power of %d runs a side", n), seen, inference.Power, 0.03+tolerance(inference.Power, trials))
-		if repeats := inference.Repeats(spread, effect*1.0001, alpha); repeats > n || repeats < n-1 {
-			t.Errorf("Repeats to see what %d runs see = %d", n, repeats)
-		}
+		repeats := inference.Repeats(spread, effect*1.0001, alpha)
+		must.True(t, repeats <= n && repeats >= n-1, "Repeats to see what %d runs see = %d", n, repeats)
 	}
 	// Simulated before this package was: 82 %, 87 % and 80 % power.
 	for _, r := range []struct {
 		spread, effect float64
 		n              int
 	}{{0.01, 0.02, 6}, {0.02, 0.05, 5}, {0.05, 0.10, 7}} {
-		if n := inference.Repeats(r.spread, r.effect, alpha); n != r.n {
-			t.Errorf("Repeats(%v, %v) = %d, want %d", r.spread, r.effect, n, r.n)
-		}
+		must.Match(t, r.n, inference.Repeats(r.spread, r.effect, alpha), "Repeats(%v, %v)", r.spread, r.effect)
 	}
 	// Noether's formula for many runs: 2 ((1.96 + 0.84) × 0.05 / ln 1.01)² × π/3.
 	must.Match(t, 416, inference.Repeats(0.05, 0.01, alpha), "Repeats(0.05, 0.01)")
-	if inference.Detectable(spread, 3, 3, alpha) != 0 || inference.Repeats(0, 0.1, alpha) != 0 || inference.Repeats(0.1, 0, alpha) != 0 {
-		t.Error("what cannot be known is not 0")
-	}
+	must.True(t, inference.Detectable(spread, 3, 3, alpha) == 0 && inference.Repeats(0, 0.1, alpha) == 0 && inference.Repeats(0.1, 0, alpha) == 0,
+		"what cannot be known is not 0")
 }
 
 func TestLooksKeepFalseAlarmsAndStopEarly(t *testing.T) {
@@ -173,9 +165,8 @@ func TestLooksKeepFalseAlarmsAndStopEarly(t *testing.T) {
 		return false, len(a)
 	}
 	looks := inference.Looks(3, alpha)
-	if wrong := share(trials, func() bool { stopped, _ := trial(0, looks); return stopped }); wrong > alpha+tolerance(alpha, trials) {
-		t.Errorf("three looks without an effect: stopped in %v", wrong)
-	}
+	wrong := share(trials, func() bool { stopped, _ := trial(0, looks); return stopped })
+	must.True(t, wrong <= alpha+tolerance(alpha, trials), "three looks without an effect: stopped in %v", wrong)
 	careless := share(trials, func() bool { stopped, _ := trial(0, []float64{alpha, alpha, alpha}); return stopped })
 	must.True(t, careless >= 0.07, "looks that are not corrected stopped in %v only: the trial is not hard enough", careless)
 	var runs int
@@ -184,9 +175,8 @@ func TestLooksKeepFalseAlarmsAndStopEarly(t *testing.T) {
 		runs += n
 		return stopped
 	})
-	if mean := float64(runs) / trials; seen < 0.95 || mean > 10 {
-		t.Errorf("an effect of 5 %% in noise of 2 %%: seen in %v, after %v of 12 runs", seen, mean)
-	}
+	mean := float64(runs) / trials
+	must.True(t, seen >= 0.95 && mean <= 10, "an effect of 5 %% in noise of 2 %%: seen in %v, after %v of 12 runs", seen, mean)
 }
 
 func TestRoughRunsAreToldFromSteadyOnes(t *testing.T) {
@@ -218,9 +208,8 @@ func TestRoughRunsAreToldFromSteadyOnes(t *testing.T) {
 		return err != nil || c.Verdict == inference.Higher || c.Verdict == inference.Lower
 	})
 	must.True(t, wrong <= alpha+tolerance(alpha, trials), "equally rough: told apart in %v", wrong)
-	if _, err := inference.Roughness(make([]float64, 29)); !errors.Is(err, inference.ErrShort) {
-		t.Errorf("a run of 29 s gives %v", err)
-	}
+	_, err := inference.Roughness(make([]float64, 29))
+	must.True(t, errors.Is(err, inference.ErrShort), "a run of 29 s gives %v", err)
 }
 
 // The example of R's wilcox.test: Hollander and Wolfe (1973), page 69, permeability of
@@ -315,7 +304,6 @@ func TestRatioIntervalHoldsTheTruth(t *testing.T) {
 		})
 		near(t, "share held", held, coverage, tolerance(coverage, trials))
 	}
-	if _, err := inference.HodgesLehmannRatio([]float64{1, -1}, []float64{1}, alpha); !errors.Is(err, inference.ErrNotPositive) {
-		t.Errorf("a ratio to -1 gives %v", err)
-	}
+	_, err := inference.HodgesLehmannRatio([]float64{1, -1}, []float64{1}, alpha)
+	must.True(t, errors.Is(err, inference.ErrNotPositive), "a ratio to -1 gives %v", err)
 }

@@ -48,9 +48,8 @@ func TestChangePointIsRareWithoutAChange(t *testing.T) {
 		must.True(t, wrong <= alpha+tolerance(alpha, trials), "correlation %v: a change in %v", correlation, wrong)
 	}
 	for _, series := range [][]float64{nil, {1, 2, 3}, {1, 1, 1, 1, 1}} {
-		if c := inference.ChangePoint(series); c.P != 1 {
-			t.Errorf("ChangePoint(%v) = %+v", series, c)
-		}
+		c := inference.ChangePoint(series)
+		must.True(t, c.P == 1, "ChangePoint(%v) = %+v", series, c)
 	}
 }
 
@@ -84,15 +83,12 @@ func TestMSER5FindsAKnownWarmUp(t *testing.T) {
 	})
 	must.True(t, right >= 0.95, "an exponential warm-up of 10 s is cut after 20 s or later in %v", right)
 	ramp := func(second int) float64 { return 0.1 + float64(second)/300 }
-	if wrong := share(trials, func() bool { _, found := inference.MSER5(s.series(300, 0.01, 0, ramp)); return found }); wrong > 0.05 {
-		t.Errorf("a ramp to the end has a warm-up in %v", wrong)
-	}
-	if cut, found := inference.MSER5(make([]float64, 29)); cut != 0 || found {
-		t.Errorf("29 s: %d, %v", cut, found)
-	}
-	if cut, found := inference.MSER5(make([]float64, 300)); cut != 0 || !found {
-		t.Errorf("a constant: %d, %v", cut, found)
-	}
+	wrong := share(trials, func() bool { _, found := inference.MSER5(s.series(300, 0.01, 0, ramp)); return found })
+	must.True(t, wrong <= 0.05, "a ramp to the end has a warm-up in %v", wrong)
+	cut, found := inference.MSER5(make([]float64, 29))
+	must.True(t, cut == 0 && !found, "29 s: %d, %v", cut, found)
+	cut, found = inference.MSER5(make([]float64, 300))
+	must.True(t, cut == 0 && found, "a constant: %d, %v", cut, found)
 }
 
 func TestStabilityLabels(t *testing.T) {
@@ -141,13 +137,10 @@ func TestStabilityGivesTheNumbersOfTheSteadyPart(t *testing.T) {
 	must.Hold(t, err == nil && got.Label == inference.WarmUp, "%+v, %v", got, err)
 	near(t, "roughness", got.Roughness, 0.02/math.Sqrt(5), 0.004)
 	near(t, "drift", got.Drift.Value, 0, 0.02)
-	if got, err = inference.Stability(s.series(86400, 0.05, 0.3, level)); err != nil || got.Label != inference.Flat {
-		t.Errorf("a day: %+v, %v", got, err)
-	}
-	if _, err = inference.Stability(make([]float64, 29)); !errors.Is(err, inference.ErrShort) {
-		t.Errorf("29 s give %v", err)
-	}
-	if _, err = inference.Stability(make([]float64, 60)); !errors.Is(err, inference.ErrNotPositive) {
-		t.Errorf("no throughput at all gives %v", err)
-	}
+	got, err = inference.Stability(s.series(86400, 0.05, 0.3, level))
+	must.True(t, err == nil && got.Label == inference.Flat, "a day: %+v, %v", got, err)
+	_, err = inference.Stability(make([]float64, 29))
+	must.True(t, errors.Is(err, inference.ErrShort), "29 s give %v", err)
+	_, err = inference.Stability(make([]float64, 60))
+	must.True(t, errors.Is(err, inference.ErrNotPositive), "no throughput at all gives %v", err)
 }

@@ -59,9 +59,8 @@ func TestABrokerThatDoesNotAnswerWhereItSaysIsNamed(t *testing.T) {
 	lines := strings.Split(err.Error(), "\n")
 	must.Hold(t, len(lines) == len(wants), "%d lines, want %d:\n%v", len(lines), len(wants), err)
 	for i, want := range wants {
-		if !strings.HasPrefix(lines[i], want) || !strings.Contains(lines[i], "advertised.listeners of broker "+strconv.Itoa(i)) {
-			t.Errorf("%q, want %q", lines[i], want)
-		}
+		must.True(t, strings.HasPrefix(lines[i], want) && strings.Contains(lines[i], "advertised.listeners of broker "+strconv.Itoa(i)),
+			"%q, want %q", lines[i], want)
 	}
 }
 
@@ -71,9 +70,8 @@ func TestABrokerThatIsDownIsNoErrorWhileOthersAnswer(t *testing.T) {
 	nobody := must.Nobody(t)
 	c := connect(t, []string{advertising(t, fake.ListenAddrs()[0], nobody)})
 	unreached, err := c.Reach(t.Context())
-	if err != nil || len(unreached) != 1 || !strings.HasPrefix(unreached[0].Error(), "broker 1 advertises "+nobody+": connection refused") {
-		t.Errorf("%v, %v", unreached, err)
-	}
+	must.True(t, err == nil && len(unreached) == 1 && strings.HasPrefix(unreached[0].Error(), "broker 1 advertises "+nobody+": connection refused"),
+		"%v, %v", unreached, err)
 }
 
 func TestEachBrokerIsAsked(t *testing.T) {
@@ -82,9 +80,7 @@ func TestEachBrokerIsAsked(t *testing.T) {
 	all := c.Listeners(t.Context())
 	must.Match(t, 9, len(all), "brokers are asked")
 	for _, l := range all {
-		if l.Err != nil || len(l.IPs) == 0 {
-			t.Errorf("broker %d: %v, addresses %q", l.Broker, l.Err, l.IPs)
-		}
+		must.True(t, l.Err == nil && len(l.IPs) != 0, "broker %d: %v, addresses %q", l.Broker, l.Err, l.IPs)
 	}
 }
 
@@ -96,9 +92,8 @@ func TestAskingBrokersEndsWhenItIsInterrupted(t *testing.T) {
 		silent(c)
 	})
 	c := connect(t, []string{advertising(t, hung)})
-	if _, err := c.Reach(ctx); !errors.Is(err, context.Canceled) {
-		t.Errorf("gives %v", err)
-	}
+	_, err := c.Reach(ctx)
+	must.True(t, errors.Is(err, context.Canceled), "gives %v", err)
 }
 
 // A bootstrap server that did not answer is not waited for a second time.
@@ -110,21 +105,18 @@ func TestABootstrapServerIsAskedOnce(t *testing.T) {
 	})
 	c := must.Have(Connect(t.Context(), Access{Bootstrap: []string{hung, advertising(t, hung)}, Timeout: 300 * time.Millisecond}))(t)
 	t.Cleanup(c.Close)
-	if _, err := c.Reach(t.Context()); err == nil || !strings.Contains(err.Error(), "did not answer within 300ms") {
-		t.Errorf("gives %v", err)
-	}
+	_, err := c.Reach(t.Context())
+	must.True(t, err != nil && strings.Contains(err.Error(), "did not answer within 300ms"), "gives %v", err)
 	must.Match(t, 1, len(asked), "questions")
 }
 
 func TestAnAddressThatMeansThisHostIsSaidToDoSo(t *testing.T) {
 	c := &Cluster{access: Access{Bootstrap: []string{"kafka-1:9092"}}}
-	if got := c.mend(3, "127.0.0.1", errNoConnection); !strings.HasPrefix(got, "that address is this host itself") {
-		t.Errorf("from elsewhere: %q", got)
-	}
+	got := c.mend(3, "127.0.0.1", errNoConnection)
+	must.True(t, strings.HasPrefix(got, "that address is this host itself"), "from elsewhere: %q", got)
 	c.access.Bootstrap = []string{"localhost:9092"}
-	if got := c.mend(3, "127.0.0.1", errNoConnection); !strings.HasPrefix(got, "start the broker") {
-		t.Errorf("from this host: %q", got)
-	}
+	got = c.mend(3, "127.0.0.1", errNoConnection)
+	must.True(t, strings.HasPrefix(got, "start the broker"), "from this host: %q", got)
 }
 
 func TestNeighboursOfBrokersAreNamed(t *testing.T) {
@@ -174,13 +166,11 @@ func TestAnErrorBehindTheNamedOnesIsFoundByItsType(t *testing.T) {
 func TestABrokerThatClosesAConnectionAtOnceHasALimitOfThem(t *testing.T) {
 	refused := errors.New("refused")
 	for _, err := range []error{io.EOF, fmt.Errorf("read: %w", syscall.ECONNRESET)} {
-		if got := Closed(err); !strings.Contains(got.Error(), "max.connections.per.ip") {
-			t.Errorf("%v: %v", err, got)
-		}
+		got := Closed(err)
+		must.True(t, strings.Contains(got.Error(), "max.connections.per.ip"), "%v: %v", err, got)
 	}
-	if got := Closed(refused); !errors.Is(got, refused) {
-		t.Errorf("%v, want it as it is", got)
-	}
+	got := Closed(refused)
+	must.True(t, errors.Is(got, refused), "%v, want it as it is", got)
 }
 
 // named returns the address of a broker whose metadata name n brokers, all but one at a port where nobody is, with a rack.
@@ -214,13 +204,11 @@ func TestOneLineStandsForManyBrokersThatDoNotAnswer(t *testing.T) {
 	c, err := Connect(t.Context(), Access{Bootstrap: []string{named(t, 300, "127.0.0.1", strings.Repeat("r", 10_000))}})
 	must.Hold(t, err == nil, "%v", err)
 	defer c.Close()
-	if n := len(c.Info.Brokers[0].Rack); n > 300 {
-		t.Errorf("a rack of %d bytes", n)
-	}
+	n := len(c.Info.Brokers[0].Rack)
+	must.True(t, n <= 300, "a rack of %d bytes", n)
 	_, err = c.Reach(t.Context())
-	if err == nil || strings.Count(err.Error(), "\n") != maxNamed || !strings.HasSuffix(err.Error(), "and 290 more brokers do not answer") {
-		t.Errorf("error %v, want %d lines and one for the rest", err, maxNamed)
-	}
+	must.True(t, err != nil && strings.Count(err.Error(), "\n") == maxNamed && strings.HasSuffix(err.Error(), "and 290 more brokers do not answer"),
+		"error %v, want %d lines and one for the rest", err, maxNamed)
 }
 
 // startFake starts brokers, one if nothing else is said.
@@ -265,9 +253,8 @@ func TestWhatAnswersAtAWrongPortIsNamed(t *testing.T) {
 		{"nobody", must.Nobody(t), time.Minute, "connection refused"},
 	} {
 		_, err := Connect(t.Context(), Access{Bootstrap: []string{c.addr}, Timeout: c.within})
-		if err == nil || !strings.HasPrefix(err.Error(), "no broker reached: "+c.addr+": ") || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: %v, want %q", c.what, err, c.want)
-		}
+		must.True(t, err != nil && strings.HasPrefix(err.Error(), "no broker reached: "+c.addr+": ") && strings.Contains(err.Error(), c.want),
+			"%s: %v, want %q", c.what, err, c.want)
 	}
 }
 
@@ -287,7 +274,6 @@ func TestConnectingEndsWhenItIsInterrupted(t *testing.T) {
 		interrupt()
 		silent(c)
 	})
-	if _, err := Connect(ctx, Access{Bootstrap: []string{addr}, Timeout: time.Hour}); !errors.Is(err, context.Canceled) {
-		t.Errorf("gives %v", err)
-	}
+	_, err := Connect(ctx, Access{Bootstrap: []string{addr}, Timeout: time.Hour})
+	must.True(t, errors.Is(err, context.Canceled), "gives %v", err)
 }

@@ -118,9 +118,8 @@ func TestCredentialsGoOnlyWhereTheirOwnerSaidAndWhereBrokersLead(t *testing.T) {
 	a := Access{Bootstrap: addrs[:1], Security: logIn("security.protocol=SASL_PLAINTEXT")}
 	cluster := must.Have(Connect(t.Context(), a))(t)
 	defer cluster.Close()
-	if unreached, err := cluster.Reach(t.Context()); err != nil || len(unreached) > 0 {
-		t.Errorf("brokers that one of them advertises: %v, %v", unreached, err)
-	}
+	unreached, err := cluster.Reach(t.Context())
+	must.True(t, err == nil && len(unreached) == 0, "brokers that one of them advertises: %v, %v", unreached, err)
 	if _, err := cluster.Client(kgo.SeedBrokers(addrs[0], other)); !errors.As(err, &unbound) || unbound.Address != other {
 		t.Errorf("a client of another cluster: %v", err)
 	}
@@ -129,9 +128,8 @@ func TestCredentialsGoOnlyWhereTheirOwnerSaidAndWhereBrokersLead(t *testing.T) {
 		t.Errorf("one of two is named: %v", err)
 	}
 	_ = foreign.Close() // so that no connection waits
-	if n := connected.Load(); n > 0 {
-		t.Errorf("%d connections were made", n)
-	}
+	n := connected.Load()
+	must.True(t, n <= 0, "%d connections were made", n)
 }
 
 // A token endpoint sends a byte now and then.
@@ -217,9 +215,8 @@ func TestClientsHaveTheAddressesAndTheNameOfTheAccessUnlessTheirOptionsDiffer(t 
 			if id := client.OptValue(kgo.ClientID); id != tc.id {
 				t.Errorf("client id %q, want %q", id, tc.id)
 			}
-			if seeds := client.OptValue(kgo.SeedBrokers).([]string); !slices.Equal(seeds, tc.seeds) {
-				t.Errorf("starts from %q, want %q", seeds, tc.seeds)
-			}
+			seeds := client.OptValue(kgo.SeedBrokers).([]string)
+			must.True(t, slices.Equal(seeds, tc.seeds), "starts from %q, want %q", seeds, tc.seeds)
 		})
 	}
 }

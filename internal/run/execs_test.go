@@ -25,9 +25,8 @@ func TestACommandRunsAtItsMomentAndIsTold(t *testing.T) {
 			if began.Kind != stats.Exec || began.Text != "ran: "+name || began.Broker != -1 || began.To != -1 || began.At < 5*time.Millisecond {
 				t.Errorf("it began as %+v", began)
 			}
-			if ended.Kind != stats.ExecEnded || ended.Text != r.Ends || ended.Broker != -1 || ended.To != -1 || ended.At < began.At {
-				t.Errorf("it ended as %+v, want %q", ended, r.Ends)
-			}
+			must.True(t, ended.Kind == stats.ExecEnded && ended.Text == r.Ends && ended.Broker == -1 && ended.To == -1 && ended.At >= began.At,
+				"it ended as %+v, want %q", ended, r.Ends)
 		})
 	}
 }
@@ -37,9 +36,7 @@ func TestCommandsRunAtTheirOwnMomentsWhateverTheirOrder(t *testing.T) {
 	p.await(4)
 	p.end()
 	for _, e := range p.events {
-		if e.Kind == stats.Exec && e.Text == "ran: echo two" && e.At < 30*time.Millisecond {
-			t.Errorf("the second command ran at %v", e.At)
-		}
+		must.True(t, e.Kind != stats.Exec || e.Text != "ran: echo two" || e.At >= 30*time.Millisecond, "the second command ran at %v", e.At)
 	}
 	for _, want := range []string{"one\n", "two\n"} {
 		must.Has(t, "stderr", p.said(), want)
@@ -49,9 +46,7 @@ func TestCommandsRunAtTheirOwnMomentsWhateverTheirOrder(t *testing.T) {
 func TestACommandOfALaterMomentDoesNotRun(t *testing.T) {
 	p := play(t, plan.Exec{After: time.Hour, Command: "true"})
 	p.end()
-	if p.events != nil {
-		t.Errorf("events %v, want none", p.events)
-	}
+	must.True(t, p.events == nil, "events %v, want none", p.events)
 }
 
 func TestWhatACommandWritesIsPassedOnByLines(t *testing.T) {
@@ -60,9 +55,8 @@ func TestWhatACommandWritesIsPassedOnByLines(t *testing.T) {
 	p.await(2)
 	p.end()
 	want := "out\nerr\n" + long[1:] + "\nx\nno end\n"
-	if got := p.said(); got != want {
-		t.Errorf("stderr has %d bytes, want %d: %.80q", len(got), len(want), got)
-	}
+	got := p.said()
+	must.True(t, got == want, "stderr has %d bytes, want %d: %.80q", len(got), len(want), got)
 }
 
 func TestACommandThatStillRunsIsEndedWithTheRun(t *testing.T) {
@@ -80,9 +74,8 @@ func TestACommandThatStillRunsIsEndedWithTheRun(t *testing.T) {
 			}
 			p.end()
 			p.await(2)
-			if got := p.events[1].Text; !strings.HasSuffix(got, ": "+r.ends) {
-				t.Errorf("it ended as %q, want %q", got, r.ends)
-			}
+			got := p.events[1].Text
+			must.True(t, strings.HasSuffix(got, ": "+r.ends), "it ended as %q, want %q", got, r.ends)
 			must.Match(t, strings.Contains(r.command, "bye"), strings.Contains(p.said(), "bye"), "stderr: %q", p.said())
 		})
 	}
@@ -110,9 +103,8 @@ func TestACommandThatFailedDoesNotWaitForWhatItLeft(t *testing.T) {
 	p := play(t, plan.Exec{Command: "echo why; sleep 60 & exit 2"})
 	p.await(2)
 	p.end()
-	if got := p.events[1]; !strings.HasSuffix(got.Text, ": exit 2: why") {
-		t.Errorf("it ended as %+v", got)
-	}
+	got := p.events[1]
+	must.True(t, strings.HasSuffix(got.Text, ": exit 2: why"), "it ended as %+v", got)
 }
 
 // A broker that a command starts is to outlive it, and the run.

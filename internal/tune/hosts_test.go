@@ -89,9 +89,8 @@ func TestEveryReadingIsSaneOnEveryHost(t *testing.T) {
 				m.Role = role
 				for _, f := range Check(m, Catalogue()).Findings {
 					must.Err(t, "", sane(f), "%s as %s with the profile %s: %s", name, role, p, f.ID)
-					if strings.ContainsAny(f.Current+f.Wanted+f.Note, "\n\x00") {
-						t.Errorf("%s: %s: %q, %q, %q: not one line each", name, f.ID, f.Current, f.Wanted, f.Note)
-					}
+					must.True(t, !strings.ContainsAny(f.Current+f.Wanted+f.Note, "\n\x00"),
+						"%s: %s: %q, %q, %q: not one line each", name, f.ID, f.Current, f.Wanted, f.Note)
 				}
 			}
 		}
@@ -105,9 +104,8 @@ func TestNothingIsJudgedOfAnEmptyHost(t *testing.T) {
 	for _, role := range Roles {
 		m.Role = role
 		for _, f := range Check(m, Catalogue()).Findings {
-			if f.Verdict != Unknown && f.Verdict != NotApplicable {
-				t.Errorf("%s as %s: %s %s → %s (%s), want it not to be judged", f.ID, role, f.Verdict, f.Current, f.Wanted, f.Note)
-			}
+			must.True(t, f.Verdict == Unknown || f.Verdict == NotApplicable,
+				"%s as %s: %s %s → %s (%s), want it not to be judged", f.ID, role, f.Verdict, f.Current, f.Wanted, f.Note)
 		}
 	}
 }

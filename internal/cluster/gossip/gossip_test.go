@@ -164,9 +164,8 @@ func TestAnAgentThatIsNotThereYetIsToldOnceAndFound(t *testing.T) {
 	sees(t, a, "a alive", "b alive")
 	sees(t, b, "a alive", "b alive")
 	must.Eventually(t, "a tells that it answers", func() bool { return len(log.With(addr+": joined")) == 1 })
-	if lines := log.With("it is tried"); len(lines) != 1 {
-		t.Errorf("told %d times, want once: %q", len(lines), lines)
-	}
+	lines := log.With("it is tried")
+	must.True(t, len(lines) == 1, "told %d times, want once: %q", len(lines), lines)
 }
 
 func TestAnAgentThatLeavesHasLeftAtOnce(t *testing.T) {
@@ -297,9 +296,8 @@ func TestGarbageChangesNothingAndIsToldOnce(t *testing.T) {
 			for i := range 256 {
 				junk := bytes.Repeat([]byte{byte(i)}, i)
 				for _, packet := range [][]byte{junk, append(slices.Clone(header), junk...), {labelMagic, byte(i)}} {
-					if _, err := udp.Write(packet); err != nil {
-						t.Fatalf("write: %v", err)
-					}
+					_, err := udp.Write(packet)
+					must.Hold(t, err == nil, "write: %v", err)
 				}
 				tcp, err := net.Dial("tcp", a.Addr())
 				must.Hold(t, err == nil, "dial: %v", err)
@@ -312,12 +310,10 @@ func TestGarbageChangesNothingAndIsToldOnce(t *testing.T) {
 			must.Eventually(t, "a tells of it", func() bool { return len(log.With("cannot read")) > 0 })
 			must.Do(t, udp.SetReadDeadline(time.Now().Add(time.Millisecond)))
 			var answer [512]byte
-			if n, err := udp.Read(answer[:]); err == nil && k != nil {
-				t.Errorf("garbage was answered with %x", answer[:n])
-			}
-			if lines := log.With("cannot read"); len(lines) != 1 {
-				t.Errorf("told %d times, want once: %q", len(lines), lines)
-			}
+			n, err := udp.Read(answer[:])
+			must.True(t, err != nil || k == nil, "garbage was answered with %x", answer[:n])
+			lines := log.With("cannot read")
+			must.True(t, len(lines) == 1, "told %d times, want once: %q", len(lines), lines)
 		})
 	}
 }

@@ -116,9 +116,8 @@ func TestAddressesOfANameThatDoNotAnswerHideNoOther(t *testing.T) {
 	b, log := pod(t, 12, "old.test", port) // its own address is not of the name
 	sees(t, a, "pod-11 alive", "pod-12 alive")
 	sees(t, b, "pod-11 alive", "pod-12 alive")
-	if lines := log.With("no answer"); len(lines) > 0 {
-		t.Errorf("somebody answered, and %q is said", lines)
-	}
+	lines := log.With("no answer")
+	must.True(t, len(lines) == 0, "somebody answered, and %q is said", lines)
 }
 
 func TestPodsThatComeAndGoAreFoundByTheNextLookup(t *testing.T) {

@@ -115,9 +115,8 @@ func TestAThousandHalfOpenConnectionsTakeLittleAndKeepNobodyOut(t *testing.T) {
 	runtime.GC()
 	runtime.ReadMemStats(&during)
 	// The test's own ends of the connections are a KiB each, and their readers 32 KiB.
-	if more := int64(during.HeapAlloc) - int64(before.HeapAlloc); more > 24<<20 {
-		t.Errorf("%d KiB more than before", more>>10)
-	}
+	more := int64(during.HeapAlloc) - int64(before.HeapAlloc)
+	must.True(t, more <= 24<<20, "%d KiB more than before", more>>10)
 }
 
 func TestAFloodFromOneAddressIsInItsOwnWayOnly(t *testing.T) {
@@ -192,9 +191,8 @@ func TestAHandshakeIsBoundedInTimeAndBytes(t *testing.T) {
 			read <- err
 		})
 		go func() { _, _ = near.Write(make([]byte, 2*handshakeBytes)) }()
-		if err := <-read; !errors.Is(err, errTooMuch) {
-			t.Errorf("the read ended with %v", err)
-		}
+		err := <-read
+		must.True(t, errors.Is(err, errTooMuch), "the read ended with %v", err)
 		p.close()
 	})
 }

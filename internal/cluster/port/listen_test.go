@@ -56,9 +56,8 @@ func TestGossipConnectionsGoToTheirChannel(t *testing.T) {
 	a, c, far := gossiping(t)
 	go func() { _, _ = c.Write([]byte("hello")) }()
 	got := make([]byte, 5)
-	if _, err := io.ReadFull(far, got); err != nil || string(got) != "hello" {
-		t.Errorf("it got %q, %v", got, err)
-	}
+	_, err := io.ReadFull(far, got)
+	must.True(t, err == nil && string(got) == "hello", "it got %q, %v", got, err)
 	must.Match(t, 0, a.requests.Load(), "it was handled as a request")
 }
 
@@ -111,9 +110,8 @@ func TestDialTellsWhyThereIsNoConnection(t *testing.T) {
 		if row.is == nil || errors.Is(row.is, syscall.ECONNREFUSED) {
 			continue
 		}
-		if _, err := ask(client(t, row.key), row.addr, ""); !errors.Is(err, row.is) {
-			t.Errorf("%s: a request ended with %v, want %v", row.name, err, row.is)
-		}
+		_, err = ask(client(t, row.key), row.addr, "")
+		must.True(t, errors.Is(err, row.is), "%s: a request ended with %v, want %v", row.name, err, row.is)
 	}
 }
 
@@ -121,9 +119,8 @@ func TestWithoutAKeyPeersOfOtherMachinesGetNoByte(t *testing.T) {
 	a := serve(t, Options{}, nil)
 	near, far := net.Pipe()
 	a.pending.add(from{far, "10.0.0.7:1"}, a.handle)
-	if _, err := shake(t.Context(), near, nil, HTTP); !errors.Is(err, ErrBroken) {
-		t.Errorf("the handshake ended with %v, want ErrBroken", err)
-	}
+	_, err := shake(t.Context(), near, nil, HTTP)
+	must.True(t, errors.Is(err, ErrBroken), "the handshake ended with %v, want ErrBroken", err)
 	must.Eventually(t, "the log tells", func() bool { return strings.Contains(a.log.String(), "--key-file") })
 }
 
@@ -148,9 +145,8 @@ func TestDialEndsWithItsContext(t *testing.T) {
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(50*time.Millisecond, cancel)
-	if _, err := Dial(ctx, addr, newKey(), HTTP); !errors.Is(err, context.Canceled) {
-		t.Errorf("Dial: %v, want context.Canceled", err)
-	}
+	_, err := Dial(ctx, addr, newKey(), HTTP)
+	must.True(t, errors.Is(err, context.Canceled), "Dial: %v, want context.Canceled", err)
 }
 
 func TestCloseEndsRequestsAndWaitsForThem(t *testing.T) {
@@ -177,9 +173,8 @@ func TestCloseEndsRequestsAndWaitsForThem(t *testing.T) {
 	must.Match(t, 0, running.Load(), "a request runs after Close")
 	must.Err(t, "", <-done, "Serve")
 	<-asked
-	if _, err := Dial(t.Context(), l.Addr().String(), key, HTTP); err == nil {
-		t.Error("a closed port answers")
-	}
+	_, err := Dial(t.Context(), l.Addr().String(), key, HTTP)
+	must.True(t, err != nil, "a closed port answers")
 }
 
 func TestALogTakesSoManyLinesAndSaysHowManyItLeftOut(t *testing.T) {
@@ -193,9 +188,8 @@ func TestALogTakesSoManyLinesAndSaysHowManyItLeftOut(t *testing.T) {
 			synctest.Wait()
 		}
 		flood()
-		if n := len(lines); n < mostAtOnce || n > mostAtOnce+1 {
-			t.Errorf("%d lines are logged at once", n)
-		}
+		n := len(lines)
+		must.True(t, n >= mostAtOnce && n <= mostAtOnce+1, "%d lines are logged at once", n)
 		lines = nil
 		<-time.After(10 * lineEvery)
 		flood()
@@ -241,9 +235,8 @@ func TestAddressesAreReadWithTheirDefaults(t *testing.T) {
 		must.True(t, err == nil && host == c.host && port == c.port, "Split(%q) = %q, %d, %v, want %q, %d", c.in, host, port, err, c.host, c.port)
 	}
 	for _, in := range []string{"vm14:", "vm14:x", "vm14:70000", "vm14:-1", "a:b:c", "[fd00::1"} {
-		if host, port, err := Split(in); err == nil {
-			t.Errorf("Split(%q) = %q, %d, want an error", in, host, port)
-		}
+		host, port, err := Split(in)
+		must.True(t, err != nil, "Split(%q) = %q, %d, want an error", in, host, port)
 	}
 }
 
@@ -259,9 +252,8 @@ func FuzzSplit(f *testing.F) {
 			return
 		}
 		again, p, err := Split(net.JoinHostPort(host, strconv.Itoa(port)))
-		if err != nil || again != host || p != port || port < 0 || port > 65535 {
-			t.Errorf("Split(%q) = %q, %d, and again %q, %d, %v", s, host, port, again, p, err)
-		}
+		must.True(t, err == nil && again == host && p == port && port >= 0 && port <= 65535,
+			"Split(%q) = %q, %d, and again %q, %d, %v", s, host, port, again, p, err)
 	})
 }
 

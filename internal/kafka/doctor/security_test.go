@@ -108,7 +108,6 @@ func TestAQuotaOfANamedUserIsUnknownToAClientThatAuthenticates(t *testing.T) {
 	named := kadm.ClientQuotaEntity{{Type: "user", Name: &user}}
 	plain, secure := examination{}, examination{}
 	secured(t, "security.protocol=SSL")(&secure.Options)
-	if plain.bound(named) || !secure.bound(named) || !secure.authenticates() {
-		t.Errorf("it may apply in plain text: %v, with security: %v", plain.bound(named), secure.bound(named))
-	}
+	must.True(t, !plain.bound(named) && secure.bound(named) && secure.authenticates(),
+		"it may apply in plain text: %v, with security: %v", plain.bound(named), secure.bound(named))
 }

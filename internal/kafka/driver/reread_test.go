@@ -115,9 +115,8 @@ func TestWhatWasReadAndThenCutOffIsLost(t *testing.T) {
 			d.Book.SameTopic = true
 			groups := int64(max(1, tc.groups))
 			var sum total
-			if _, err := engine.Run(t.Context(), d.Plan, engine.Drivers{Read: d}, engine.Options{}, &sum); err != nil || sum.w.Consumed != 100*groups {
-				t.Fatalf("%d records were read, want 100 a group: %v", sum.w.Consumed, err)
-			}
+			_, err := engine.Run(t.Context(), d.Plan, engine.Drivers{Read: d}, engine.Options{}, &sum)
+			must.Hold(t, err == nil && sum.w.Consumed == 100*groups, "%d records were read, want 100 a group: %v", sum.w.Consumed, err)
 			e.elect()
 			e.write(tc.later)
 			v := e.verdict(d, e.book())
@@ -147,9 +146,8 @@ func TestALogThatIsCutOffWhileItIsReadIsReadAgain(t *testing.T) {
 		read += n
 		return n, err
 	}
-	if _, err := engine.Run(t.Context(), d.Plan, engine.Drivers{Read: b}, engine.Options{}, &total{}); err != nil || !elected {
-		t.Fatalf("%d records were read: %v", read, err)
-	}
+	_, err := engine.Run(t.Context(), d.Plan, engine.Drivers{Read: b}, engine.Options{}, &total{})
+	must.Hold(t, err == nil && elected, "%d records were read: %v", read, err)
 	d.Plan.Read.Timeout = plan.Duration(time.Minute) // of what is read again, on a busy machine
 	v := e.verdict(d, e.book())
 	must.True(t, v.Lost == 40 && v.AcknowledgedRead == 150 && v.Unchecked == 0 && v.ReadAgain != 0, "verdict %+v, want 40 lost and 150 read", v)
@@ -187,9 +185,8 @@ func TestALogThatWasCutOffBelowTheStartIsReadFromThere(t *testing.T) {
 			}
 			b = e.book()
 			b.Start = []int64{60}
-			if v := e.verdict(d, b); v.Lost != 50 || v.AcknowledgedRead != 30 || v.Unchecked != 0 {
-				t.Errorf("verdict %+v, want 50 lost and 30 read", v)
-			}
+			v := e.verdict(d, b)
+			must.True(t, v.Lost == 50 && v.AcknowledgedRead == 30 && v.Unchecked == 0, "verdict %+v, want 50 lost and 30 read", v)
 		})
 	}
 }
@@ -207,9 +204,8 @@ func TestWhatCannotBeReadAgainIsNotCalledRead(t *testing.T) {
 	e.write(10)
 	e.fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Err: kerr.NotLeaderForPartition, Count: -1})
 	readings, err := d.Readers(t.Context())
-	if v := e.book().Verify(readings...); err == nil || v.AcknowledgedRead != 0 || v.Unchecked != 110 {
-		t.Errorf("error %v, verdict %+v, want all 110 unchecked", err, v)
-	}
+	v := e.book().Verify(readings...)
+	must.True(t, err != nil && v.AcknowledgedRead == 0 && v.Unchecked == 110, "error %v, verdict %+v, want all 110 unchecked", err, v)
 }
 
 func TestWhatNoBrokerConfirmsIsNotCalledRead(t *testing.T) {

@@ -39,9 +39,8 @@ func TestLettersWithoutRepetitionsAreCompressed(t *testing.T) {
 		compressed, kind := producing(t, 1024, "compression.type="+codec).Compressor().Compress(new(bytes.Buffer), records)
 		ratio := float64(len(compressed)) / float64(len(records))
 		must.True(t, ratio >= want.low && ratio <= want.high, "%s: %.3f, want %.2f to %.2f", codec, ratio, want.low, want.high)
-		if back, err := kgo.DefaultDecompressor().Decompress(compressed, kind); err != nil || !bytes.Equal(back, records) {
-			t.Errorf("%s: %d bytes came back of %d, %v", codec, len(back), len(records), err)
-		}
+		back, err := kgo.DefaultDecompressor().Decompress(compressed, kind)
+		must.True(t, err == nil && bytes.Equal(back, records), "%s: %d bytes came back of %d, %v", codec, len(back), len(records), err)
 	}
 }
 
@@ -61,9 +60,8 @@ func TestABatchIsFullWhenItsCompressedSizeIs(t *testing.T) {
 			p, v := loadOf(t, tc.file)
 			client := must.Have(kgo.NewClient(FitBatches(producing(t, 1024, strings.Fields(tc.words)...), p, v).Options()...))(t)
 			defer client.Close()
-			if got := int(client.OptValue(kgo.ProducerBatchMaxBytes).(int32)); got < tc.low || got > tc.high {
-				t.Errorf("a batch holds %d bytes before compression, want %d to %d", got, tc.low, tc.high)
-			}
+			got := int(client.OptValue(kgo.ProducerBatchMaxBytes).(int32))
+			must.True(t, got >= tc.low && got <= tc.high, "a batch holds %d bytes before compression, want %d to %d", got, tc.low, tc.high)
 		})
 	}
 }
