@@ -95,7 +95,7 @@ func asGiven(set *pflag.FlagSet, what string) (deployed, error) {
 		case slices.Contains(elsewhere, name):
 			errs = append(errs, fmt.Errorf("--%s: --%s prints nothing for it: leave it out, and add it to what is printed if you need it", name, what))
 		case !slices.Contains([]string{"name", "bind", "join", what}, name):
-			d.flags = append(d.flags, "--"+name+"="+secret.Scrub(config.Text(f)))
+			d.flags = append(d.flags, "--"+name+"="+secret.Scrub(f.Value.String()))
 		}
 	})
 	if err := errors.Join(errs...); err != nil {

@@ -129,15 +129,20 @@ func (d command[S]) carryOut(ctx context.Context, env *Env, s S, args []string, 
 
 // completeFlags gives a shell the values of the flags of a command.
 func completeFlags(env *Env, c *cobra.Command, own map[string][]string) {
-	metrics := metric.Names()
 	values := map[string][]string{ // nil: names of hosts and the like, and no files
-		"limit": metrics, "abort-on": metrics, "slo": metrics, "fail-on": nil, "join": nil, "ladder": nil, "metrics-listen": nil, "peers": nil,
+		"limit": nil, "abort-on": nil, "slo": nil, "fail-on": nil, "join": nil, "ladder": nil, "metrics-listen": nil, "peers": nil,
 	}
 	maps.DeleteFunc(values, func(flag string, _ []string) bool { return c.Flags().Lookup(flag) == nil })
 	maps.Copy(values, config.Values(c.Flags()))
 	maps.Copy(values, own)
 	for flag, v := range values {
-		if err := c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(v, cobra.ShellCompDirectiveNoFileComp)); err != nil {
+		complete := func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			if slices.Contains([]string{"limit", "abort-on", "slo"}, flag) {
+				v = metric.Names() // not before: it takes milliseconds to read them
+			}
+			return v, cobra.ShellCompDirectiveNoFileComp
+		}
+		if err := c.RegisterFlagCompletionFunc(flag, complete); err != nil {
 			panic(err) // the flag exists, and has no other completion
 		}
 	}

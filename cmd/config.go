@@ -79,7 +79,7 @@ func showConfig(_ context.Context, env *Env, flags *config.Configure, commands [
 	if len(commands) == 0 {
 		commands = config.Commands()
 	}
-	values, err := flags.Effective(commands, env.configSystem(), profiles.Of)
+	values, err := flags.Effective(commands, env.configSystem())
 	if err != nil {
 		return nil, usageError(err)
 	}
@@ -98,7 +98,7 @@ func showConfig(_ context.Context, env *Env, flags *config.Configure, commands [
 func unloaded(*Env, *config.Configure, []string) error { return nil }
 
 func checkConfig(_ context.Context, env *Env, flags *config.Configure, args []string) (*finding, error) {
-	names, err := flags.Check(strings.Join(args, ""), env.configSystem(), config.Checks{Profiles: profiles.Of, Clients: env.maker().CheckClients})
+	names, err := flags.Check(strings.Join(args, ""), env.configSystem(), env.maker().CheckClients)
 	if err != nil {
 		return nil, usageError(err)
 	}

@@ -118,11 +118,11 @@ func (e *Env) maker() *load.Maker {
 // projectFile is the configuration file of the folder in which kt runs.
 const projectFile = "kt.yaml"
 
-// configSystem returns the sources of a configuration, without profiles of flags.
+// configSystem returns the sources of a configuration.
 func (e *Env) configSystem() config.System {
 	sys := config.System{
 		Getenv: e.Getenv, Environ: e.Environ, ConfigDir: e.ConfigDir, ProjectFile: projectFile,
-		ProfilesOf: profiles.Of, Kafka: load.Clients(),
+		Profiles: profiles.Of, Kafka: load.Clients(),
 		Warn: func(text string) { e.say("%s", text) },
 	}
 	if e.resolver != nil {

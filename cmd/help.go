@@ -91,7 +91,7 @@ func usage(c *cobra.Command, width int, all bool) string {
 		group := pflag.NewFlagSet("common", pflag.ContinueOnError)
 		group.SortFlags = false
 		flags.VisitAll(func(f *pflag.Flag) {
-			if config.IsCommon(f) {
+			if _, common := config.GroupOf(f); common {
 				group.AddFlag(f)
 			}
 		})
@@ -120,7 +120,7 @@ func flagGroups(all *pflag.FlagSet, width int) string {
 		group := pflag.NewFlagSet(name, pflag.ContinueOnError)
 		group.SortFlags = false
 		all.VisitAll(func(f *pflag.Flag) {
-			if config.GroupOf(f) == name {
+			if of, _ := config.GroupOf(f); of == name {
 				group.AddFlag(f)
 			}
 		})

@@ -34,33 +34,25 @@ import (
 )
 
 // newLoad completes a command that makes a load.
-func newLoad(env *Env, define func(*pflag.FlagSet) *config.Flags, c *cobra.Command) *cobra.Command {
-	shipped := profiles.Of(c.Name())
-	names := config.ProfileNames(shipped)
-	var flags *config.Flags
-	var asked config.Run
-	settings := func(env *Env) (config.Run, error) {
-		sys := env.configSystem()
-		sys.Profiles = shipped
-		return flags.Load(sys)
-	}
-	command[none]{
-		flags: func(set *pflag.FlagSet) none { flags = define(set); return none{} },
-		load: func(env *Env, _ none, _ []string) (err error) {
-			asked, err = settings(env)
+func newLoad(env *Env, define func(*pflag.FlagSet) *config.Run, c *cobra.Command) *cobra.Command {
+	var asked *config.Run
+	command[*config.Run]{
+		flags: func(set *pflag.FlagSet) *config.Run { asked = define(set); return asked },
+		load: func(env *Env, asked *config.Run, _ []string) error {
+			err := asked.Load(env.configSystem())
 			for _, w := range asked.Warnings {
 				env.line(w)
 			}
 			return err
 		},
-		values: map[string][]string{"profile": names, "run": nil},
-		run: func(ctx context.Context, env *Env, _ none, _ []string) (*finding, error) {
-			return nil, runLoad(ctx, env, &asked)
+		values: map[string][]string{"profile": config.ProfileNames(profiles.Of(c.Name())), "run": nil},
+		run: func(ctx context.Context, env *Env, asked *config.Run, _ []string) (*finding, error) {
+			return nil, runLoad(ctx, env, asked)
 		},
 	}.of(env, c)
 	for flag, names := range env.found(func(env *Env) (plan.Plan, config.Security) {
-		r, _ := settings(env)
-		return r.Plan, r.Security
+		_ = asked.Load(env.configSystem()) // what is there will do
+		return asked.Plan, asked.Security
 	}) {
 		lookUp(c, flag, names)
 	}

@@ -248,8 +248,8 @@ func (e *Env) found(settings func(*Env) (plan.Plan, config.Security)) map[string
 		return func(ctx context.Context, set *pflag.FlagSet) []string {
 			p, given := settings(silent)
 			secure, _, _ := silent.maker().Secure(&p, given)
-			if len(p.Bootstrap) == 0 && p.URL == "" {
-				p.Bootstrap, _ = set.GetStringSlice("bootstrap-server")
+			if typed := set.Lookup("bootstrap-server").Value.String(); len(p.Bootstrap) == 0 && p.URL == "" && typed != "" {
+				p.Bootstrap = strings.Split(typed, ",")
 			}
 			return ask(ctx, load.SystemAt(p.URL, p.Bootstrap, secure))
 		}

@@ -20,7 +20,6 @@ import (
 
 	"github.com/kt-bench/kt/internal/input"
 	"github.com/kt-bench/kt/internal/plan"
-	"github.com/kt-bench/kt/internal/properties"
 	"github.com/kt-bench/kt/internal/secret"
 	"github.com/kt-bench/kt/internal/suggest"
 )
@@ -43,11 +42,9 @@ type Cluster struct {
 func (p *parser) clusters(list entry) map[string]Cluster {
 	all := make(map[string]Cluster)
 	for _, e := range entriesOf(list.node) {
-		c := Cluster{Name: e.name, Source: p.where(e.line), Bootstrap: []string{}}
-		of := p.texts(entriesOf(e.node), clustersKey+"."+e.name+".", []string{"bootstrap-server", "command-config", "description", "protected"})
-		c.Description = of.text("description")
-		c.Bootstrap = append(c.Bootstrap, named(strings.Split(of.text("bootstrap-server"), ","))...)
-		c.Properties = of.text("command-config")
+		of := p.texts(entriesOf(e.node), clustersKey+"."+e.name, []string{"bootstrap-server", "command-config", "description", "protected"})
+		c := Cluster{Name: e.name, Source: p.where(e.line), Description: of.text("description"), Properties: of.text("command-config")}
+		c.Bootstrap = append([]string{}, addresses(of.text("bootstrap-server"))...)
 		if rest, ofHome := strings.CutPrefix(c.Properties, "~/"); ofHome {
 			c.Properties = filepath.Join(p.home, rest)
 		} else if c.Properties != "" && !filepath.IsAbs(c.Properties) {
@@ -92,7 +89,7 @@ func (l *layers) applyCluster(all []layer) ([]layer, error) {
 	own.put("cluster", []string{name}, source)
 	servers, where := strings.Join(c.Bootstrap, ","), "cluster "+name
 	if servers == "" {
-		if servers, where = c.ofProperties(); strings.Contains(servers, "${") {
+		if servers, where = serversOf(c.Properties); strings.Contains(servers, "${") {
 			servers = "" // a provider knows them
 		}
 	}
@@ -111,12 +108,12 @@ func (l *layers) brokersFrom(all []layer) (level, string) {
 	for _, layer := range all {
 		for _, flag := range append([]string{"bootstrap-server", "broker-list", "url", "command-property", "producer-props"}, propertyFiles...) {
 			text := layer.text(flag)
-			names := !listFlags["--"+flag] || strings.Contains(text, bootstrapProperty)
+			names := text != "" && (!listFlags["--"+flag] || strings.Contains(text, bootstrapProperty))
 			if slices.Contains(propertyFiles, flag) {
-				list, _ := readProperties(text) // a load that uses the file tells its problems
-				names = slices.ContainsFunc(list, func(p properties.Property) bool { return p.Key == bootstrapProperty })
+				_, where := serversOf(text)
+				names = where != ""
 			}
-			if text != "" && names && l.flags.Lookup(flag) != nil {
+			if names && l.flags.Lookup(flag) != nil {
 				return layer.from, flag
 			}
 		}
@@ -142,44 +139,27 @@ func noCluster(source, name string, all map[string]Cluster) error {
 	return p.From(source)
 }
 
-// readProperties reads the properties file of a cluster, if it has one.
-func (c *Cluster) readProperties() ([]properties.Property, error) {
-	if c.Properties == "" {
-		return nil, nil
-	}
-	list, err := readProperties(c.Properties)
-	if err != nil {
-		return nil, fmt.Errorf("command-config %s: %w", c.Properties, err)
-	}
-	return list, nil
-}
-
 // protected returns the name of the protected cluster that brokers belong to, however they were named; "": none.
 func (l *layers) protected(brokers []string) string {
 	if l.clusters[l.cluster].Protected {
 		return l.cluster
 	}
-	guarded, all := make(map[string][]string), slices.Clone(brokers)
+	guarded, hosts := make(map[string][]string), hostsOf(brokers)
 	for name, c := range l.clusters {
 		if c.Protected {
 			guarded[name] = c.brokers()
-			all = append(all, guarded[name]...)
+			hosts = append(hosts, hostsOf(guarded[name])...)
 		}
-	}
-	var hosts []string
-	for _, broker := range all {
-		host, _ := secret.SplitAddress(broker)
-		hosts = append(hosts, host)
 	}
 	slices.Sort(hosts)
-	var addresses map[string][]string
+	var known map[string][]string
 	for _, look := range []bool{false, true} { // most loads need no name server
 		if look && l.sys.Addresses != nil && len(hosts) > 0 {
-			addresses = l.sys.Addresses(slices.Compact(hosts))
+			known = l.sys.Addresses(slices.Compact(hosts))
 		}
-		at := placesOf(brokers, addresses)
+		at := placesOf(brokers, known)
 		for _, name := range slices.Sorted(maps.Keys(guarded)) {
-			if slices.ContainsFunc(placesOf(guarded[name], addresses), func(place string) bool { return slices.Contains(at, place) }) {
+			if slices.ContainsFunc(placesOf(guarded[name], known), func(place string) bool { return slices.Contains(at, place) }) {
 				return name
 			}
 		}
@@ -204,29 +184,44 @@ func placesOf(brokers []string, addresses map[string][]string) (places []string)
 	return places
 }
 
-// brokers returns the addresses of a cluster, also those of its properties file if that can be read.
-func (c *Cluster) brokers() []string {
-	servers, _ := c.ofProperties()
-	return append(slices.Clone(c.Bootstrap), named(strings.Split(servers, ","))...)
+// hostsOf returns the hosts of addresses.
+func hostsOf(addresses []string) (hosts []string) {
+	for _, addr := range addresses {
+		host, _ := secret.SplitAddress(addr)
+		hosts = append(hosts, host)
+	}
+	return hosts
 }
 
-// ofProperties returns the brokers that the properties file of a cluster names, and where.
-func (c *Cluster) ofProperties() (text, source string) {
-	list, _ := c.readProperties() // a load that uses the file tells its problems
+// brokers returns the addresses of a cluster, also those of its properties file if that can be read.
+func (c *Cluster) brokers() []string {
+	servers, _ := serversOf(c.Properties)
+	return append(slices.Clone(c.Bootstrap), addresses(servers)...)
+}
+
+// serversOf returns the brokers that a file of Java properties names, and where; "": none. A load that uses the file tells its problems.
+func serversOf(path string) (text, source string) {
+	if path == "" {
+		return "", ""
+	}
+	list, _ := readProperties(path)
 	for _, p := range list {
 		if p.Key == bootstrapProperty {
-			text, source = strings.Join(named(strings.Split(p.Value, ",")), ","), c.Properties+":"+strconv.Itoa(p.Line)
+			text, source = strings.Join(addresses(p.Value), ","), path+":"+strconv.Itoa(p.Line)
 		}
 	}
 	return text, source
 }
+
+// addresses returns the addresses of a list that is written as one text.
+func addresses(text string) []string { return named(strings.Split(text, ",")) }
 
 // ErrNoClusters is the error of a configuration without a cluster.
 var ErrNoClusters = errors.New("there is no cluster in the configuration file: kt config --help shows how to write one")
 
 // Use makes a cluster the one that commands use, by a line in the file of the user, and returns the name of that file.
 func (c *Configure) Use(name string, sys System) (string, error) {
-	path, asked := sys.userFile(c.typedText("config"))
+	path, asked := sys.userFile(c.text("config"))
 	if path == "" {
 		return "", errors.New("there is no configuration folder: name a file with --config FILE")
 	}

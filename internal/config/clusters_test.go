@@ -173,9 +173,9 @@ func projectSystem(t *testing.T, project, user string, env map[string]string) Sy
 	}
 }
 
-func loadOf(t *testing.T, sys System, args ...string) (Run, error) {
+func loadOf(t *testing.T, sys System, args ...string) (*Run, error) {
 	t.Helper()
-	return begin(t, NewProduce, args...).Load(sys)
+	return loaded(t, NewProduce, sys, args...)
 }
 
 func TestTheFileOfTheProjectIsBetweenTheUsersAndTheEnvironment(t *testing.T) {

@@ -29,7 +29,7 @@ var (
 
 // base is the flags of a command, and the layers below the command line.
 type base struct {
-	*layers
+	layers
 	into any // the settings of the command: their fields have the names of flags as tags
 }
 
@@ -37,13 +37,17 @@ func (b *base) begin(set *pflag.FlagSet, rows, section string, into any) {
 	for row := range strings.FieldsSeq(rows) {
 		define(set, row)
 	}
-	b.layers, b.into = &layers{flags: set, command: section}, into
+	b.layers, b.into = layers{flags: set, command: section}, into
 }
 
 // command is what settings have from base.
 type command interface {
 	begin(set *pflag.FlagSet, rows, section string, into any)
+	Load(sys System) error
 }
+
+// commands are what defines the flags of each command, by its rows.
+var commands = make(map[string]func(*pflag.FlagSet) command)
 
 // settingsOf returns what defines the flags of the rows of a command on a set. section is the part of the files that is for it.
 func settingsOf[T any, P interface {
@@ -61,9 +65,9 @@ func settingsOf[T any, P interface {
 
 // Each defines the flags of a command on a set, and returns its settings, which have a method Load.
 var (
-	NewProduce     = settingsOf[Flags]("produce", "produce")
-	NewConsume     = settingsOf[Flags]("consume", "consume")
-	NewRoundtrip   = settingsOf[Flags]("roundtrip", "roundtrip")
+	NewProduce     = settingsOf[Run]("produce", "produce")
+	NewConsume     = settingsOf[Run]("consume", "consume")
+	NewRoundtrip   = settingsOf[Run]("roundtrip", "roundtrip")
 	NewStudyRun    = settingsOf[Study]("study", "study")
 	NewStudyResume = settingsOf[Study]("study-made study-resume", "study")
 	NewStudyReport = settingsOf[Study]("study-made", "study")
@@ -87,38 +91,28 @@ var (
 	NewProfiles    = settingsOf[Plain]("profiles", "profiles")
 )
 
-// Load applies environment and configuration files, and makes the checks that need no machine and no cluster.
+// Load applies environment and configuration files, sets the fields of the command, and makes the checks that need no machine and no
+// cluster. It returns every problem.
 func (b *base) Load(sys System) error {
-	var checks []func(*problems)
-	if own, ok := b.into.(interface{ check(p *problems) }); ok {
-		checks = append(checks, own.check)
-	}
-	if f, ok := b.into.(interface{ checkOutput(p *problems) }); ok {
-		checks = append(checks, f.checkOutput)
-	}
-	return b.load(sys, b.into, checks...)
-}
-
-// load applies the layers, sets the fields of the command, and makes its checks. It returns every problem.
-func (b *base) load(sys System, into any, checks ...func(*problems)) (err error) {
-	if b.layers, err = loadLayers(b.flags, b.command, sys); err != nil {
-		return err
+	wrong := b.apply(sys)
+	if wrong != nil && sys.check == nil {
+		return errors.Join(append([]error{wrong}, b.refused()...)...) // what was typed is told beside it
 	}
 	values := make(map[string]any)
 	b.flags.VisitAll(func(f *pflag.Flag) {
-		if v := of(f); v != nil && v.is != nil {
+		if v := valueOf(f); v != nil && v.is != nil {
 			values[f.Name] = v.is
 		}
 	})
-	d, err := mapstructure.NewDecoder(&mapstructure.DecoderConfig{Result: into, TagName: "flag", IgnoreUntaggedFields: true})
+	d, err := mapstructure.NewDecoder(&mapstructure.DecoderConfig{Result: b.into, TagName: "flag", IgnoreUntaggedFields: true})
 	if err == nil {
 		err = d.Decode(values)
 	}
 	found := problems{err}
-	for _, check := range checks {
-		check(&found)
+	if own, ok := b.into.(interface{ check(p *problems) }); ok {
+		own.check(&found)
 	}
-	return b.sourced(found.err())
+	return errors.Join(wrong, b.sourced(found.err()))
 }
 
 // Written is how a command writes its document.
@@ -138,19 +132,6 @@ type form struct {
 	base
 }
 
-// checkOutput refuses a form that the command does not have. In a file or the environment it is no mistake: the command writes
-// text then.
-func (f *form) checkOutput(p *problems) {
-	output := f.flags.Lookup("output")
-	switch outputs := of(output).choices; {
-	case slices.Contains(outputs, f.Output):
-	case f.Output != "" && !typedOn(output):
-		f.Output = "text"
-	default:
-		p.bad("output", f.Output, "%w", oneOf(f.Output, outputs))
-	}
-}
-
 // problems gathers what is wrong with values.
 type problems []error
 
@@ -158,12 +139,11 @@ func (p *problems) bad(flag string, value any, why string, args ...any) {
 	*p = append(*p, plan.Refuse(flag, value, why, args...))
 }
 
+func (p *problems) add(err error) { *p = append(*p, err) }
+
 // exclude refuses all but one of some flags that are given.
 func (p *problems) exclude(one, other string) {
 	p.bad("", nil, "--%s and --%s exclude each other: give one", one, other)
 }
 
 func (p *problems) err() error { return errors.Join(*p...) }
-
-// commands are what defines the flags of each command, by its rows.
-var commands = make(map[string]func(*pflag.FlagSet) command)

@@ -3,7 +3,6 @@ package config
 import (
 	"cmp"
 	"errors"
-	"io/fs"
 	"maps"
 	"slices"
 	"strconv"
@@ -29,25 +28,24 @@ type Value struct {
 	Default  bool     `json:"default"`            // nothing sets it
 }
 
-// Effective returns the values that flags have in some commands when nothing is typed: those that are set first, each
-// part by name. profiles returns the profiles of a command that makes loads.
-func (c *Configure) Effective(commands []string, sys System, profiles func(command string) fs.FS) ([]Value, error) {
+// Effective returns the values that flags have in some commands when nothing is typed: those that are set first, each part by name.
+func (c *Configure) Effective(commands []string, sys System) ([]Value, error) {
 	all := []Value{}
 	found := new(mistakes)
-	having := make(map[string]int)  // flag → how many commands have it
-	sys.Warn, sys.shows = nil, true // Load has warned
+	having := make(map[string]int) // flag → how many commands have it
+	sys.Warn = nil                 // Load has warned
 	for _, command := range commands {
-		l, err := c.layersOf(command, sys, profiles)
+		l, err := c.layersOf(command, sys)
 		found.add(command, flat(err))
 		if err != nil {
 			continue
 		}
 		l.flags.VisitAll(func(f *pflag.Flag) {
 			having[f.Name]++
-			if of(f).Typed || f.Hidden {
+			if valueOf(f).Typed || f.Hidden {
 				return
 			}
-			v := l.valueOf(f, command)
+			v := l.shown(f, command)
 			if at := slices.IndexFunc(all, func(o Value) bool { return o.Name == v.Name && o.Value == v.Value && o.Source == v.Source }); at >= 0 {
 				all[at].Commands = append(all[at].Commands, command)
 			} else {
@@ -66,22 +64,19 @@ func (c *Configure) Effective(commands []string, sys System, profiles func(comma
 	return all, found.err()
 }
 
-// valueOf returns the effective value of a flag. The brokers may be those of a properties file.
-func (l *layers) valueOf(f *pflag.Flag, command string) Value {
-	v := Value{Name: f.Name, Value: secret.HideValue(f.Name, secret.Hide(f.Value.String())), Source: l.sources[f.Name], Default: l.from[f.Name] == fromDefault, Commands: []string{command}}
-	if of(f).isList() {
-		var items []string
-		for _, item := range of(f).texts {
-			items = append(items, secret.Hide(item))
-		}
-		v.Value = strings.Join(items, ",")
+// shown returns the effective value of a flag. The brokers may be those of a properties file.
+func (l *layers) shown(f *pflag.Flag, command string) Value {
+	var texts []string
+	for _, text := range valueOf(f).texts {
+		texts = append(texts, secret.Hide(text))
 	}
+	v := Value{f.Name, secret.HideValue(f.Name, strings.Join(texts, ",")), valueOf(f).source, []string{command}, !l.given(f.Name)}
 	if v.Default && f.DefValue == "" { // the default is not the flag's
-		v.Value = cmp.Or(of(f).Unset, "-")
+		v.Value = cmp.Or(valueOf(f).Unset, "-")
 	}
-	for _, name := range propertyFiles {
-		if file := l.flags.Lookup(name); v.Default && f.Name == "bootstrap-server" && file != nil {
-			if servers, source := (&Cluster{Properties: file.Value.String()}).ofProperties(); servers != "" {
+	if v.Default && f.Name == "bootstrap-server" {
+		for _, name := range propertyFiles {
+			if servers, source := serversOf(l.text(name)); servers != "" {
 				v.Value, v.Source, v.Default = servers, source, false
 			}
 		}
@@ -90,23 +85,20 @@ func (l *layers) valueOf(f *pflag.Flag, command string) Value {
 }
 
 // layersOf applies the layers to the flags of a command, of which none is typed but those of kt config.
-func (c *Configure) layersOf(command string, sys System, profiles func(string) fs.FS) (*layers, error) {
-	set := flagSet(command)
-	if slices.Contains(LoadCommands(), command) && profiles != nil {
-		sys.Profiles = profiles(command)
-	}
+func (c *Configure) layersOf(command string, sys System) (*layers, error) {
+	l := &layers{flags: flagSet(command), command: command}
 	for _, flag := range []string{"config", "cluster"} {
-		if own := c.flags.Lookup(flag); own != nil && typedOn(own) && set.Lookup(flag) != nil {
-			_ = set.Set(flag, own.Value.String()) // any text will do
+		if c.isTyped(flag) && l.flags.Lookup(flag) != nil {
+			_ = l.flags.Set(flag, c.text(flag)) // any text will do
 		}
 	}
-	return loadLayers(set, command, sys)
+	return l, l.apply(sys)
 }
 
 // Clusters returns the clusters of the configuration file by name.
 func (c *Configure) Clusters(sys System) ([]Cluster, error) {
-	sys.Warn = nil // Load has warned
-	l, err := c.layersOf(string(plan.Produce), sys, nil)
+	sys.Warn, sys.Profiles = nil, nil // Load has warned
+	l, err := c.layersOf(string(plan.Produce), sys)
 	all := []Cluster{}
 	for _, name := range slices.Sorted(maps.Keys(l.clusters)) {
 		one := l.clusters[name]
@@ -119,79 +111,64 @@ func (c *Configure) Clusters(sys System) ([]Cluster, error) {
 	return all, err
 }
 
-// Checks is what a check of the configuration files needs beside them.
-type Checks struct {
-	Profiles func(command string) fs.FS // of a command that makes loads
-	Clients  func(*Run) error           // returns what the clients of a load refuse
-}
-
-// checking is the state of a check of the configuration files. What is wrong with one layer does not end it.
-type checking struct {
-	project, user *file
-	layers        *layers // of the command that was loaded last
-	errs          []error // of its layers
-}
-
-// passed keeps an error for a check of the files, which goes on. In a run it returns the error.
-func (s System) passed(err error) error {
-	if s.check == nil || err == nil {
-		return err
-	}
-	s.check.errs = append(s.check.errs, err)
-	return nil
-}
-
 // Check returns the names of the configuration files that there are, and everything that is wrong with them, by file and line:
-// keys, values, and properties files of clusters. path is that of a file to check alone, "" for those that commands read.
-func (c *Configure) Check(path string, sys System, with Checks) ([]string, error) {
+// keys, values, and properties files of clusters. path is that of a file to check alone, "" for those that commands read. clients
+// returns what the clients of a load refuse.
+func (c *Configure) Check(path string, sys System, clients func(*Run) error) ([]string, error) {
 	sys.warnOfStrangers()
-	project, user, err := sys.readFiles(cmp.Or(path, c.typedText("config")))
-	found := &mistakes{files: []*file{project, user}}
+	read, err := sys.readFiles(cmp.Or(path, c.text("config")))
+	if read == nil {
+		read = new(files)
+	}
+	sys.check, sys.Warn = read, nil
+	found := &mistakes{files: read}
 	found.add("", flat(err))
 	for _, command := range Commands() {
-		state := &checking{project: project, user: user}
-		sys.check, sys.Warn, sys.Profiles = state, nil, nil
-		if slices.Contains(LoadCommands(), command) && with.Profiles != nil {
-			sys.Profiles = with.Profiles(command)
-		}
-		switch c := commands[command](pflag.NewFlagSet(command, pflag.ContinueOnError)).(type) {
-		case *Flags:
-			var run Run
-			run, err = c.Load(sys)
-			err = errors.Join(err, state.layers.sourced(with.Clients(&run)))
-		case interface{ Load(System) error }:
-			err = c.Load(sys)
-		}
-		typed := slices.DeleteFunc(flat(err), func(err error) bool { // no file and no variable holds the rest
-			var p *plan.Problem
-			return errors.As(err, new(needs)) || errors.As(err, &p) && (p.Source == fromNobody || p.Source == "" && p.Flag != "")
-		})
-		found.add(command, append(state.errs, typed...))
+		found.add(command, checkCommand(command, sys, clients))
 	}
 	var names []string
-	if user != nil {
-		names = append(names, user.name)
-		for _, name := range slices.Sorted(maps.Keys(user.clusters)) {
-			cluster := user.clusters[name]
-			if _, err := cluster.readProperties(); err != nil {
-				found.add("", []error{plan.Refuse("", nil, "cluster %s: %w", name, err).From(cluster.Source)})
+	if read.user != nil {
+		names = append(names, read.user.name)
+		for _, name := range slices.Sorted(maps.Keys(read.user.clusters)) {
+			one := read.user.clusters[name]
+			if _, err := readProperties(one.Properties); err != nil && one.Properties != "" {
+				found.add("", []error{plan.Refuse("", nil, "cluster %s: command-config %s: %w", name, one.Properties, err).From(one.Source)})
 			}
 		}
 	}
-	if project != nil {
-		names = append(names, project.name)
+	if read.project != nil {
+		names = append(names, read.project.name)
 	}
 	return names, found.err()
 }
 
+// checkCommand returns what a command without arguments refuses. What no file and no variable holds is left out.
+func checkCommand(command string, sys System, clients func(*Run) error) []error {
+	set := pflag.NewFlagSet(command, pflag.ContinueOnError)
+	settings := commands[command](set)
+	for flag, text := range map[string]string{"bootstrap-server": "localhost:9092", "topic": "kt-bench"} { // a command line gives them
+		if f := set.Lookup(flag); f != nil {
+			valueOf(f).put([]string{text}, fromNobody, fromProfile)
+		}
+	}
+	err := settings.Load(sys)
+	if r, isLoad := settings.(*Run); isLoad {
+		err = errors.Join(err, r.sourced(clients(r)))
+	}
+	return slices.DeleteFunc(flat(err), func(err error) bool {
+		var p *plan.Problem
+		return errors.As(err, new(needs)) || errors.As(err, &p) && (p.Source == fromNobody || p.Source == "" && p.Flag != "")
+	})
+}
+
 // mistakes are what is wrong with configuration files, each once.
 type mistakes struct {
-	files []*file
+	files *files
 	all   []mistake
 }
 
 type mistake struct {
-	of       plan.Problem
+	*plan.Problem
 	commands []string // that have it
 }
 
@@ -202,9 +179,9 @@ func (m *mistakes) add(command string, errs []error) {
 		if !errors.As(err, &one) {
 			one = plan.Refuse("", nil, "%w", err)
 		}
-		i := slices.IndexFunc(m.all, func(o mistake) bool { return o.of.Error() == one.Error() })
+		i := slices.IndexFunc(m.all, func(o mistake) bool { return o.Error() == one.Error() })
 		if i < 0 {
-			i, m.all = len(m.all), append(m.all, mistake{of: *one})
+			i, m.all = len(m.all), append(m.all, mistake{Problem: one})
 		}
 		if command != "" {
 			m.all[i].commands = append(m.all[i].commands, command)
@@ -215,21 +192,25 @@ func (m *mistakes) add(command string, errs []error) {
 // err joins the mistakes in the order of files and lines. One that a single command has with a setting for all names the command.
 func (m *mistakes) err() error {
 	slices.SortStableFunc(m.all, func(a, b mistake) int {
-		return cmp.Or(strings.Compare(a.of.Source, b.of.Source), cmp.Compare(a.of.Line, b.of.Line))
+		return cmp.Or(strings.Compare(a.Source, b.Source), cmp.Compare(a.Line, b.Line))
 	})
 	var errs []error
 	for _, one := range m.all {
-		command := ""
-		if len(one.commands) == 1 && !slices.ContainsFunc(m.files, func(f *file) bool { // it stands in no section of the command
-			return f != nil && slices.Contains(slices.Collect(maps.Values(f.parts[one.commands[0]].at)), one.of.Place())
-		}) {
-			command = "kt " + one.commands[0]
-		}
-		if command == "" && one.of.Source == "" { // it was typed
-			errs = append(errs, &one.of)
-		} else {
-			errs = append(errs, one.of.Of(command))
+		switch {
+		case len(one.commands) == 1 && !m.files.hasIn(one.commands[0], one.Place()):
+			errs = append(errs, one.Of("kt "+one.commands[0]))
+		case one.Source == "": // it was typed
+			errs = append(errs, one.Problem)
+		default:
+			errs = append(errs, one.Of(""))
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// hasIn reports whether the section of a command has a setting at a place.
+func (f *files) hasIn(command, place string) bool {
+	return f != nil && slices.ContainsFunc([]*file{f.user, f.project}, func(f *file) bool {
+		return f != nil && slices.Contains(slices.Collect(maps.Values(f.parts[command].at)), place)
+	})
 }

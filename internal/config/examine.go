@@ -2,7 +2,6 @@ package config
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -59,7 +58,7 @@ type Tune struct {
 func (t *Tune) check(p *problems) {
 	for _, action := range append(actions, ActionExplain) {
 		switch {
-		case !is[bool](t.layers, action) && (action != ActionExplain || !t.flags.Changed(action)):
+		case !is[bool](&t.layers, action) && (action != ActionExplain || !t.isTyped(action)):
 		case t.Action == "", t.Action == ActionApply && action == ActionDryRun: // together they only show the changes
 			t.Action = action
 		default:
@@ -74,7 +73,7 @@ func (t *Tune) check(p *problems) {
 func (t *Tune) fits(p *problems) {
 	changes := []string{ActionApply, ActionDryRun, ActionScript, ActionAnsible}
 	confirmed := []string{ActionApply}
-	if is[bool](t.layers, ActionApply) { // --dry-run beside it
+	if is[bool](&t.layers, ActionApply) { // --dry-run beside it
 		confirmed = append(confirmed, ActionDryRun)
 	}
 	for _, f := range []struct {
@@ -90,7 +89,7 @@ func (t *Tune) fits(p *problems) {
 		{"brokers", []string{ActionHints}},
 		{"html", []string{ActionCheck}},
 	} {
-		if typedOn(t.flags.Lookup(f.flag)) && !t.isRefused(f.flag) && !slices.Contains(f.with, t.Action) {
+		if t.isTyped(f.flag) && !t.isRefused(f.flag) && !slices.Contains(f.with, t.Action) {
 			p.bad("", nil, "--%s does not go with --%s: it goes with --%s", f.flag, t.Action, strings.Join(f.with, ", --"))
 		}
 	}
@@ -100,7 +99,7 @@ func (t *Tune) fits(p *problems) {
 	}
 	switch {
 	case slices.Contains(outputs, t.Output):
-	case typedOn(t.flags.Lookup("output")):
+	case t.isTyped("output"):
 		p.bad("output", t.Output, "--%s supports only %s", t.Action, strings.Join(outputs, " and "))
 	default:
 		t.Output = "text" // a file or the environment sets it for every command
@@ -119,15 +118,14 @@ func (t *Tune) fits(p *problems) {
 func (t *Tune) Again(pid int) string {
 	var b strings.Builder
 	for _, name := range []string{"role", "profile", "dirs", "pid", "unit", "root", "only", "skip"} {
-		f := t.flags.Lookup(name)
 		if name == "pid" && pid != 0 {
 			fmt.Fprintf(&b, " --pid %d", pid)
 			continue
 		}
-		if !typedOn(f) || name == "unit" && pid != 0 {
+		if !t.isTyped(name) || name == "unit" && pid != 0 {
 			continue
 		}
-		b.WriteString(" --" + name + " " + theme.Quoted(Text(f)))
+		b.WriteString(" --" + name + " " + theme.Quoted(t.text(name)))
 	}
 	if t.Probe {
 		b.WriteString(" --probe")
@@ -151,7 +149,7 @@ type Probe struct {
 
 func (p *Probe) check(found *problems) {
 	p.DD = p.DD || len(p.Blocks) > 0 || len(p.Direct) > 0
-	if p.DD && (len(p.Tests) > 0 || typedOn(p.flags.Lookup("mode"))) {
+	if p.DD && (len(p.Tests) > 0 || p.isTyped("mode")) {
 		found.bad("", nil, "--dd does not go with --mode or --tests")
 	}
 }
@@ -172,24 +170,23 @@ type Doctor struct {
 }
 
 func (d *Doctor) check(p *problems) {
-	b := &builder{layers: d.layers}
+	b := &builder{layers: &d.layers, problems: p}
 	d.client(b)
 	if chosen := b.chosen("bootstrap-server", "url"); chosen != "url" && len(d.Bootstrap) > 0 {
 		d.URL = "" // of a layer below
 	}
-	if errors.Join(append(b.problems, d.refused.err())...) == nil && len(d.Bootstrap) == 0 && d.URL == "" {
-		b.problems = append(b.problems, needs("kt doctor needs a cluster: give --bootstrap-server HOST:PORT, set KT_BOOTSTRAP_SERVER, or name one of your file with --cluster"))
+	if p.err() == nil && len(d.refused()) == 0 && len(d.Bootstrap) == 0 && d.URL == "" {
+		p.add(needs("kt doctor needs a cluster: give --bootstrap-server HOST:PORT, set KT_BOOTSTRAP_SERVER, or name one of your file with --cluster"))
 	}
 	d.Protected = d.protected(d.Bootstrap)
 	d.Warnings = b.warnings
-	*p = append(*p, b.problems...)
 }
 
 // client takes what counts here from the properties of a client of Kafka: the brokers, the client id and the security.
 func (d *Doctor) client(b *builder) {
 	c := newClient("client", Client{Has: func(string) bool { return true }})
 	b.clients = []*client{c}
-	b.readProperties(c, "command-config", is[string](b.layers, "command-config"))
+	b.readProperties(c, "command-config", b.text("command-config"))
 	b.putPairs(c, "command-property")
 	b.own(c, "bootstrap-server", bootstrapProperty, strings.Join(d.Bootstrap, ","))
 	b.provide(c)
@@ -201,7 +198,7 @@ func (d *Doctor) client(b *builder) {
 		}
 	}
 	if g, given := c.given[bootstrapProperty]; given {
-		d.Bootstrap = named(strings.Split(g.Value, ","))
+		d.Bootstrap = addresses(g.Value)
 	}
 	if g, given := c.given["client.id"]; given {
 		d.ClientIDs = []string{g.Value}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -19,22 +18,26 @@ import (
 	"github.com/kt-bench/kt/internal/suggest"
 )
 
-// file is a configuration file. That of a project may set less than that of the user.
+// file is a configuration file.
 type file struct {
 	name     string
+	from     level            // that of a project may set less than that of the user
 	parts    map[string]layer // "": the top, for every command that has such a flag; else a section
 	clusters map[string]Cluster
 }
 
+// files are the two configuration files; nil: there is none.
+type files struct{ project, user *file }
+
 // of returns what the file says to a command: its section counts more than the top. The file may be nil.
-func (f *file) of(command string, from level) layer {
-	l := newLayer(from)
+func (f *file) of(command string) layer {
 	if f == nil {
-		return l
+		return newLayer(fromUser)
 	}
+	l := newLayer(f.from)
 	for _, part := range []layer{f.parts[""], f.parts[command]} {
 		for flag, at := range part.at {
-			if from != fromProject || inProject(command, flag) == allowed {
+			if f.from != fromProject || inProject(command, flag) == allowed {
 				l.put(flag, part.GetStringSlice(flag), at)
 			}
 		}
@@ -56,17 +59,17 @@ func (s System) userFile(flag string) (path string, asked bool) {
 
 // readFiles reads the file of the project and that of the user. A file that is named takes the place of both. Without
 // a name a missing file is no error, and one that may not be read is a warning.
-func (s System) readFiles(flag string) (project, user *file, err error) {
+func (s System) readFiles(flag string) (*files, error) {
 	if s.check != nil {
-		return s.check.project, s.check.user, nil
+		return s.check, nil
 	}
 	path, asked := s.userFile(flag)
-	user, err = s.readFile(path, asked, fromUser)
+	user, err := s.readFile(path, asked, fromUser)
 	if asked {
-		return nil, user, err
+		return &files{user: user}, err
 	}
-	project, err2 := s.readFile(s.ProjectFile, false, fromProject)
-	return project, user, errors.Join(err, err2)
+	project, wrong := s.readFile(s.ProjectFile, false, fromProject)
+	return &files{project, user}, errors.Join(err, wrong)
 }
 
 func (s System) readFile(path string, asked bool, from level) (*file, error) {
@@ -98,7 +101,7 @@ func (s System) parseFile(name string, data []byte, from level) (*file, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &file{name: name, parts: make(map[string]layer), clusters: make(map[string]Cluster)}
+	f := &file{name: name, from: from, parts: make(map[string]layer), clusters: make(map[string]Cluster)}
 	var top []entry
 	for i, e := range entries {
 		isSection := slices.Contains(Commands(), e.key)
@@ -116,13 +119,10 @@ func (s System) parseFile(name string, data []byte, from level) (*file, error) {
 		case e.node.Kind != yaml.MappingNode:
 			p.bad(e, "%s: it is a section: put keys below it", e.key)
 		default:
-			f.parts[e.key] = p.texts(entriesOf(e.node), e.key+".", flagNames(e.key))
+			f.parts[e.key] = p.texts(entriesOf(e.node), e.key, flagNames(e.key))
 		}
 	}
 	f.parts[""] = p.texts(top, "", flagNames(""))
-	if from == fromProject {
-		p.errs = append(p.errs, f.onlyLoads())
-	}
 	return f, errors.Join(p.errs...)
 }
 
@@ -139,9 +139,13 @@ func (p *parser) bad(e entry, format string, args ...any) {
 	p.errs = append(p.errs, plan.Refuse("", nil, format, args...).From(p.where(e.line)))
 }
 
-// texts returns the values of keys as they stand in the file. The keys stand under path. Others than those in known are problems.
-func (p *parser) texts(entries []entry, path string, known []string) layer {
+// texts returns the values of keys as they stand in the section of a file; "": at its top. Others than those in known are problems.
+func (p *parser) texts(entries []entry, section string, known []string) layer {
 	l := newLayer(p.from)
+	path := section
+	if section != "" {
+		path += "."
+	}
 nextKey:
 	for _, e := range entries {
 		switch _, twice := l.at[e.key]; {
@@ -160,6 +164,9 @@ nextKey:
 				texts = append(texts, text)
 			}
 			l.put(e.key, texts, p.where(e.line))
+			if p.from == fromProject {
+				p.project(e, section, texts)
+			}
 		}
 	}
 	return l
@@ -200,20 +207,6 @@ func entriesOf(n *yaml.Node) (list []entry) {
 // The file of a project may be somebody else's, as in a clone. So it may set only what describes loads, series of loads, and how
 // they look. A flag that no row names is refused, and a test fails on one that a row allows and nobody has decided on.
 
-// projectProperties are the properties of clients that the file of a project may set. They name no class, no file and no address,
-// and nothing of a login.
-const projectProperties = `acks allow.auto.create.topics auto.commit.interval.ms auto.offset.reset batch.size buffer.memory check.crcs client.id client.rack
-	compression.gzip.level compression.lz4.level compression.type compression.zstd.level connections.max.idle.ms default.api.timeout.ms
-	delivery.timeout.ms enable.auto.commit enable.idempotence exclude.internal.topics fetch.max.bytes fetch.max.wait.ms fetch.min.bytes group.id
-	group.instance.id group.protocol group.remote.assignor heartbeat.interval.ms isolation.level linger.ms max.block.ms
-	max.in.flight.requests.per.connection max.message.bytes max.partition.fetch.bytes max.poll.interval.ms max.poll.records max.request.size metadata.max.age.ms
-	metadata.max.idle.ms metadata.recovery.rebootstrap.trigger.ms metadata.recovery.strategy partitioner.adaptive.partitioning.enable
-	metrics.num.samples metrics.recording.level metrics.sample.window.ms partitioner.availability.timeout.ms partitioner.ignore.keys partitioner.rack.aware receive.buffer.bytes reconnect.backoff.max.ms
-	reconnect.backoff.ms request.timeout.ms retries retry.backoff.max.ms retry.backoff.ms send.buffer.bytes session.timeout.ms share.acknowledgement.mode share.acquire.mode
-	socket.connection.setup.timeout.max.ms socket.connection.setup.timeout.ms transaction.timeout.ms
-	transaction.two.phase.commit.enable transactional.id
-	ack.quorum auto.ack batching.max.messages delivery.mode mandatory max.pending.messages prefetch.count receiver.queue.size subscription.type`
-
 // allowed is the reason of a flag that the file of a project may set.
 const allowed = ""
 
@@ -221,7 +214,7 @@ const allowed = ""
 func inProject(command, flag string) (does string) {
 	for _, s := range settings {
 		switch {
-		case s.Name != flag || s.Typed || !slices.ContainsFunc(s.Commands, func(c string) bool { return c == command || command == "" }):
+		case s.Name != flag || s.Typed || !s.isOf(command):
 		case *s.Forbidden == allowed:
 			return allowed
 		default:
@@ -234,31 +227,21 @@ func inProject(command, flag string) (does string) {
 	return cmp.Or(does, "describes no load")
 }
 
-// onlyLoads returns an error for each setting of the file of a project that it must not have.
-func (f *file) onlyLoads() error {
-	var errs []error
-	for _, command := range slices.Sorted(maps.Keys(f.parts)) {
-		part := f.parts[command]
-		for _, key := range slices.Sorted(maps.Keys(part.at)) {
-			refuse := func(near, format string, args ...any) {
-				text := fmt.Sprintf(format, args...) + ": give it on the command line, or in your own file (kt/config.yaml)" + near
-				errs = append(errs, plan.Refuse("", nil, "%s", text).From(part.at[key]))
-			}
-			if does := inProject(command, key); does != allowed {
-				refuse("", "--%s %s, which no project file may do", key, does)
-			}
-			if key != "command-property" && key != "producer-props" {
-				continue
-			}
-			for _, item := range part.GetStringSlice(key) {
-				name, value, _ := strings.Cut(strings.TrimSpace(item), "=")
-				if known := strings.Fields(projectProperties); !slices.Contains(known, name) {
-					refuse(suggest.Hint(name, known, ""), "--%s: %.40q is no property that a project file may set", key, name)
-				} else if strings.Contains(value, "${") {
-					refuse("", "--%s: %s looks a value up elsewhere, which no project file may do", key, name)
-				}
-			}
+// project refuses what the file of a project must not set.
+func (p *parser) project(e entry, command string, texts []string) {
+	const instead = ": give it on the command line, or in your own file (kt/config.yaml)"
+	if does := inProject(command, e.key); does != allowed {
+		p.bad(e, "--%s %s, which no project file may do"+instead, e.key, does)
+	}
+	if e.key != "command-property" && e.key != "producer-props" {
+		return
+	}
+	for _, item := range texts {
+		name, value, _ := strings.Cut(strings.TrimSpace(item), "=")
+		if !slices.Contains(projectProperties, name) {
+			p.bad(e, "--%s: %.40q is no property that a project file may set"+instead+"%s", e.key, name, suggest.Hint(name, projectProperties, ""))
+		} else if strings.Contains(value, "${") {
+			p.bad(e, "--%s: %s looks a value up elsewhere, which no project file may do"+instead, e.key, name)
 		}
 	}
-	return errors.Join(errs...)
 }

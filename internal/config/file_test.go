@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -24,7 +25,7 @@ import (
 )
 
 // nothing is a System without an environment and files.
-var nothing = System{Kafka: kafka, Getenv: func(string) string { return "" }}
+var nothing = System{Kafka: kafka, Getenv: func(string) string { return "" }, Profiles: profiles.Of}
 
 func TestWholeFilesAreHeldToWhatEveryCommandHas(t *testing.T) {
 	for text, want := range map[string]string{
@@ -87,7 +88,7 @@ func FuzzFile(f *testing.F) {
 			return
 		}
 		again, err := nothing.parseFile("f.yaml", after, fromUser)
-		if err != nil || again.of("produce", fromUser).text("cluster") != name || len(again.clusters) != len(parsed.clusters) {
+		if err != nil || again.of("produce").text("cluster") != name || len(again.clusters) != len(parsed.clusters) {
 			t.Fatalf("%q with %q is %q: %v", data, name, after, err)
 		}
 		was, is := strings.Split(string(data), "\n"), strings.Split(string(after), "\n")
@@ -106,6 +107,7 @@ func FuzzFile(f *testing.F) {
 func TestEveryEffectiveValueHasItsSource(t *testing.T) {
 	dir := t.TempDir()
 	sys := System{
+		Profiles:    profiles.Of,
 		ConfigDir:   dir,
 		ProjectFile: write(t, filepath.Join(dir, "kt.yaml"), "acks: 1\nprofile: latency\nconsume: {profile: tail}\nheader: [a=b, authorization=Bearer x]\n"),
 		Getenv: func(name string) string {
@@ -115,7 +117,7 @@ func TestEveryEffectiveValueHasItsSource(t *testing.T) {
 	write(t, filepath.Join(dir, "kt", "config.yaml"), "cluster: s\nclusters: {s: {bootstrap-server: b:1}}\noutput: json\n")
 	c := begin(t, NewConfigure)
 	must.Do(t, c.Load(sys))
-	values := must.Have(c.Effective([]string{"produce", "consume", "report"}, sys, profiles.Of))(t)
+	values := must.Have(c.Effective([]string{"produce", "consume", "report"}, sys))(t)
 	got := make(map[string]string)
 	for _, v := range values {
 		if !v.Default {
@@ -133,7 +135,7 @@ func TestEveryEffectiveValueHasItsSource(t *testing.T) {
 	must.Match(t, want, got, "")
 	must.True(t, !values[0].Default && values[len(values)-1].Default, "those that are set are not first: %+v", values)
 	c = begin(t, NewConfigure, "--cluster", "t")
-	if _, err := c.Effective([]string{"produce", "consume"}, sys, profiles.Of); err == nil || err.Error() != `--cluster "t": there is no such cluster; did you mean s?` {
+	if _, err := c.Effective([]string{"produce", "consume"}, sys); err == nil || err.Error() != `--cluster "t": there is no such cluster; did you mean s?` {
 		t.Errorf("a cluster that is not there: %v", err)
 	}
 }
@@ -152,7 +154,7 @@ func TestACheckFindsWhatARunWouldTrip(t *testing.T) {
 		dir := t.TempDir()
 		write(t, filepath.Join(dir, "bad.properties"), "a=1\nb=\\u12")
 		path := write(t, filepath.Join(dir, "f.yaml"), text)
-		names, err := begin(t, NewConfigFile).Check(path, nothing, Checks{Profiles: profiles.Of, Clients: func(*Run) error { return nil }})
+		names, err := begin(t, NewConfigFile).Check(path, nothing, func(*Run) error { return nil })
 		switch {
 		case want == nil && (err != nil || !slices.Equal(names, []string{path})):
 			t.Errorf("%q gives %q, %v", text, names, err)
@@ -205,7 +207,7 @@ func outcome(t *testing.T, dir string, command plan.Command, flag, value, way st
 	_ = set.Set("profile", "base")
 	// What a load needs is in the lowest layer, so that it is below the value in each way.
 	base := "topic: t\nbootstrap-server: b:1\n"
-	sys := System{Kafka: kafka, Profiles: fstest.MapFS{"base.yaml": {Data: []byte(base)}}}
+	sys := System{Kafka: kafka, Profiles: func(string) fs.FS { return fstest.MapFS{"base.yaml": {Data: []byte(base)}} }}
 	source := "--" + flag
 	env := make(map[string]string)
 	switch way {
@@ -223,8 +225,8 @@ func outcome(t *testing.T, dir string, command plan.Command, flag, value, way st
 		source = write(t, filepath.Join(dir, "kt", "config.yaml"), flag+": "+value+"\n") + ":1"
 	}
 	sys.Getenv = func(name string) string { return env[name] }
-	r, err := flags.Load(sys)
-	if err != nil {
+	r := flags
+	if err := flags.Load(sys); err != nil {
 		text := ""
 		for _, one := range flat(err) {
 			if p := (*plan.Problem)(nil); errors.As(one, &p) {
@@ -340,16 +342,16 @@ func TestNumbersOfAllFlagsAreDecimal(t *testing.T) {
 			}
 			found++
 			for _, text := range []string{"0x10", "0x10p0", "0b1", "0o7", "inf", "NaN", ""} {
-				if err := of(f).take(text); err == nil || err.Error() == "" {
+				if err := valueOf(f).take(text); err == nil || err.Error() == "" {
 					t.Errorf("kt %s --%s %s is %s", command, f.Name, text, f.Value)
 				}
 			}
 			for text, want := range map[string]string{"010": "10", "0017": "17", "08": "8"} {
-				if err := of(f).take(text); err != nil || f.Value.String() != want {
+				if err := valueOf(f).take(text); err != nil || f.Value.String() != want {
 					t.Errorf("kt %s --%s %s is %s, %v", command, f.Name, text, f.Value, err)
 				}
 			}
-			if err := of(f).take("1_000"); whole && f.Value.String() != "1000" && !strings.Contains(err.Error(), "it must be from ") {
+			if err := valueOf(f).take("1_000"); whole && f.Value.String() != "1000" && !strings.Contains(err.Error(), "it must be from ") {
 				t.Errorf("kt %s --%s 1_000 is %s, %v", command, f.Name, f.Value, err)
 			}
 		})

@@ -40,7 +40,7 @@ func (a *Agents) Check() error {
 	return nil
 }
 
-func (a *Agents) check(p *problems) { *p = append(*p, a.Check()) }
+func (a *Agents) check(p *problems) { p.add(a.Check()) }
 
 // AgentsOf returns what the flags of a set say of agents, for a shell that completes a line.
 func AgentsOf(set *pflag.FlagSet) (a Agents) {
@@ -81,7 +81,7 @@ type Hosts struct {
 
 // hosts checks the flags about other hosts.
 func (b *builder) hosts(h *Hosts, p *plan.Plan) {
-	b.problems = append(b.problems, h.Check())
+	b.add(h.Check())
 	h.OwnProducers, h.OwnConsumers = b.given("producers"), b.given("consumers")
 	h.On = named(h.On)
 	switch {
@@ -91,7 +91,7 @@ func (b *builder) hosts(h *Hosts, p *plan.Plan) {
 		b.bad("on", nil, "name a host, a tag or all")
 	default:
 		for _, name := range []string{"hosts", "processes", "watch", "join", "peers", "key-file"} {
-			if b.from[name] >= fromForeign { // the rest speaks to every command
+			if b.isTyped(name) { // the rest speaks to every command
 				b.bad(name, nil, "it needs --on")
 			}
 		}
@@ -157,7 +157,7 @@ const (
 )
 
 func (a *Agent) check(p *problems) {
-	a.AllowTopic = is[*regexp.Regexp](a.layers, "allow-topic")
+	a.AllowTopic = is[*regexp.Regexp](&a.layers, "allow-topic")
 	if err := CheckAgentName(a.Name); a.Name != "" && err != nil {
 		p.bad("name", a.Name, "%w", err)
 	}
@@ -226,7 +226,7 @@ type Collect struct {
 
 func (c *Collect) check(p *problems) {
 	// Agents that a file or the environment names are asked only when no files are given.
-	typedAgents := typedOn(c.flags.Lookup("join")) || typedOn(c.flags.Lookup("peers"))
+	typedAgents := c.isTyped("join") || c.isTyped("peers")
 	c.Fetch = typedAgents || len(c.Files) == 0 && (len(c.Join) > 0 || len(c.Peers) > 0 || c.Run != "")
 	c.Agents.check(p)
 	name, start, exact := strings.Cut(c.Run, "@")
@@ -239,9 +239,9 @@ func (c *Collect) check(p *problems) {
 	}
 	switch {
 	case !c.Fetch && len(c.Files) == 0:
-		*p = append(*p, needs("kt collect needs run files (kt collect a.ktr b.ktr dir/) or agents to ask (kt collect --join HOST --run NAME)"))
+		p.add(needs("kt collect needs run files (kt collect a.ktr b.ktr dir/) or agents to ask (kt collect --join HOST --run NAME)"))
 	case c.Fetch && c.Name == "":
-		*p = append(*p, needs("kt collect needs the name of a run to ask agents for: add --run NAME"))
+		p.add(needs("kt collect needs the name of a run to ask agents for: add --run NAME"))
 	}
 }
 

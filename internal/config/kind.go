@@ -17,11 +17,12 @@ import (
 
 // kind is how the texts of a flag are read.
 type kind struct {
-	name    string                            // of the type, for pflag and the help
-	read    func(texts []string) (any, error) // The error gives the reason alone.
-	choices []string                          // nil: any text
-	silent  bool                              // the reason has the value, or must not show it
-	begins  bool                              // the reason begins with the value
+	name      string                            // of the type, for pflag and the help
+	read      func(texts []string) (any, error) // The error gives the reason alone.
+	choices   []string                          // nil: any text
+	elsewhere []string                          // choices of other commands
+	silent    bool                              // the reason has the value, or must not show it
+	begins    bool                              // the reason begins with the value
 }
 
 func scalar[T any](name string, read func(string) (T, error)) kind {
@@ -183,7 +184,7 @@ var kinds = map[string]kind{
 	}),
 	"html": fitting("name a file; kt report --output html writes the page of a run to stdout", func(s string) bool { return s != "-" && s != "" }),
 
-	"load-output": outputKind(Outputs), "document-output": outputKind(DocumentOutputs), "report-output": outputKind(ReportOutputs),
+	"load-output": loadOutput(), "document-output": outputKind(DocumentOutputs), "report-output": outputKind(ReportOutputs),
 	"collect-output": outputKind(CollectOutputs), "watch-output": outputKind(WatchOutputs),
 }
 
@@ -326,14 +327,26 @@ func ddSize(text string) (int64, error) {
 	return n, nil
 }
 
-// outputKind is a form of output. Those of other commands are no mistake in a file and a variable, which speak to every command.
+// outputKind is a form of output. Those of other commands are left out of files and variables, which speak to every command.
 func outputKind(outputs []string) kind {
 	k := choice(outputs...)
-	k.read = func(texts []string) (any, error) {
-		if every := slices.Concat(Outputs, ReportOutputs); texts[0] == "" || slices.Contains(every, texts[0]) {
-			return texts[0], nil
+	for _, form := range slices.Concat(Outputs, ReportOutputs) {
+		if !slices.Contains(outputs, form) {
+			k.elsewhere = append(k.elsewhere, form)
 		}
-		return nil, oneOf(texts[0], outputs)
+	}
+	return k
+}
+
+// loadOutput is the form of the result of a load. Some forms only kt report has.
+func loadOutput() kind {
+	k := outputKind(Outputs)
+	k.read = func(texts []string) (any, error) {
+		err := oneOf(texts[0], Outputs)
+		if slices.Contains(k.elsewhere, texts[0]) {
+			err = fmt.Errorf("%w; kt report FILE --output %s writes it from the run file", err, texts[0])
+		}
+		return texts[0], err
 	}
 	return k
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/viper"
 
 	"github.com/kt-bench/kt/internal/plan"
-	"github.com/kt-bench/kt/internal/secret"
 	"github.com/kt-bench/kt/internal/suggest"
 )
 
@@ -24,15 +23,12 @@ type System struct {
 	Getenv    func(string) string
 	Environ   []string // NAME=value, to find variables that were meant for kt and are none
 	ConfigDir string   // of the user; "" when there is none
-	Profiles  fs.FS    // of the command: NAME.yaml
 
-	ProfilesOf func(command string) fs.FS // of another command, to say whose a profile is; may be nil
+	Profiles func(command string) fs.FS // of a command that makes loads: NAME.yaml; may be nil
 
 	ProjectFile string // "": none
 
 	Kafka Kafka // the properties of Kafka's clients
-
-	Foreign func(flag string) bool // flags that look typed and stand in a file that may be somebody else's; may be nil
 
 	LeftOut func(flag string) bool // flags that only the command line sets, beside those of kt that are so always; may be nil
 
@@ -40,8 +36,7 @@ type System struct {
 
 	Addresses func(hosts []string) map[string][]string // returns the IP addresses of names, as far as they are known; may be nil
 
-	check *checking // nil: it is a run, which ends with the first layer that is wrong
-	shows bool      // values are shown, also those that no run takes
+	check *files // they are checked as a whole: what is wrong with one layer does not end it; nil: it is a run
 }
 
 // envName returns the environment variable of a flag: KT_BOOTSTRAP_SERVER for --bootstrap-server.
@@ -86,106 +81,65 @@ func (l layer) put(flag string, texts []string, at string) {
 // text returns the value of a flag as text, "" if it has none.
 func (l layer) text(flag string) string { return strings.Join(l.GetStringSlice(flag), ",") }
 
-// layers sets every flag that the command line left alone from the environment, the
-// configuration files, the cluster or the profile, and remembers the source of each.
+// layers are the values of the flags of a command, from the command line and what lies below it.
 type layers struct {
 	flags   *pflag.FlagSet
-	command string
+	command string // whose section of the files counts
 	sys     System
-	sources map[string]string // flag → where its value came from
-	from    map[string]level  // flag → the kind of that source
 
-	refused  problems // of single values
 	clusters map[string]Cluster
 	cluster  string   // the one in use, "": none
 	servers  []string // of that cluster
 }
 
-// loadLayers sets the flags of a command, which were parsed, from the layers below its command line.
-func loadLayers(set *pflag.FlagSet, command string, sys System) (*layers, error) {
-	l := &layers{flags: set, command: command, sys: sys, sources: make(map[string]string), from: make(map[string]level)}
-	if sys.check != nil {
-		sys.check.layers = l
-	}
-	err := l.apply()
-	if err != nil { // what was typed is told beside it
-		set.VisitAll(func(f *pflag.Flag) {
-			for i := 0; of(f) != nil && typedOn(f) && i < len(of(f).refused); i++ {
-				err = errors.Join(err, of(f).refused[i])
-			}
-		})
-	}
-	return l, err
-}
-
-// apply reads the layers.
-func (l *layers) apply() error {
-	l.sys.warnOfStrangers()
-	project, user, err := l.sys.readFiles(l.typedText("config"))
+// apply sets each flag that the command line left alone from the environment, the configuration files, the cluster or the profile.
+func (l *layers) apply(sys System) error {
+	l.sys = sys
+	sys.warnOfStrangers()
+	read, err := sys.readFiles(l.text("config"))
 	if err != nil {
 		return err
 	}
-	if user != nil {
-		l.clusters = user.clusters
+	if read.user != nil {
+		l.clusters = read.user.clusters
 	}
-	all := []layer{l.typed(), l.environment(), project.of(l.command, fromProject), user.of(l.command, fromUser)}
-	if l.sys.Profiles != nil { // elsewhere --profile is something else, or nothing
-		inProfile, err := l.profile(all)
-		if err = l.sys.passed(err); err != nil {
-			return err
-		}
-		all = append(all, inProfile)
+	all := []layer{l.typed(), l.environment(), read.project.of(l.command), read.user.of(l.command)}
+	if sys.Profiles != nil && slices.Contains(LoadCommands(), l.command) { // elsewhere --profile is something else, or nothing
+		profile, wrong := l.profile(all)
+		all, err = append(all, profile), wrong
 	}
-	if l.sys.check != nil {
-		later := newLayer(fromProfile) // what a command needs beyond the files: a command line gives it
-		later.put("bootstrap-server", []string{"localhost:9092"}, fromNobody)
-		later.put("topic", []string{"kt-bench"}, fromNobody)
-		all = append(all, later)
+	if err == nil || sys.check != nil {
+		var wrong error
+		all, wrong = l.applyCluster(all)
+		err = errors.Join(err, wrong)
 	}
-	withCluster, err := l.applyCluster(all)
-	if err = l.sys.passed(err); err != nil {
+	if err != nil && sys.check == nil {
 		return err
-	} else if withCluster != nil {
-		all = withCluster
 	}
 	l.flags.VisitAll(func(f *pflag.Flag) {
-		v := of(f)
-		l.sources[f.Name] = fromNobody
-		for _, from := range all {
-			isTyped := from.from == fromFlag && !from.chosen
-			switch {
-			case v == nil || !from.IsSet(f.Name) || f.Name == "cluster" && !from.chosen && !isTyped:
-				continue
-			case isTyped && l.isTheirs(f.Name):
-				l.note(v, "--"+f.Name, fromForeign)
-			case isTyped:
-				l.note(v, "--"+f.Name, fromFlag)
-			case !v.Typed && (l.sys.LeftOut == nil || !l.sys.LeftOut(f.Name)):
-				l.set(f, from.GetStringSlice(f.Name), from.at[f.Name], from.from)
-			}
+		v := valueOf(f)
+		if v == nil || v.Typed || sys.LeftOut != nil && sys.LeftOut(f.Name) {
 			return
 		}
+		i := slices.IndexFunc(all, func(o layer) bool {
+			return o.IsSet(f.Name) && (f.Name != "cluster" || o.chosen) && !slices.Contains(v.elsewhere, o.text(f.Name))
+		})
+		if i >= 0 && v.from < fromForeign {
+			v.put(all[i].GetStringSlice(f.Name), all[i].at[f.Name], all[i].from)
+		}
 	})
-	return nil
+	return err
 }
 
 // typed returns the flags of the command line.
 func (l *layers) typed() layer {
 	all := newLayer(fromFlag)
 	l.flags.Visit(func(f *pflag.Flag) {
-		if v := of(f); v != nil && typedOn(f) {
-			all.put(f.Name, slices.Clone(v.texts), "--"+f.Name)
+		if v := valueOf(f); v != nil {
+			all.put(f.Name, v.texts, v.source)
 		}
 	})
 	return all
-}
-
-// typedText returns the text of a flag that was typed, "" if it was not.
-func (l *layers) typedText(flag string) string {
-	if f := l.flags.Lookup(flag); f != nil && f.Changed {
-		return f.Value.String()
-	}
-	return ""
 }
 
 // environment returns the flags that variables set. The items of a list of K=V are separated by spaces, as on the command line.
@@ -235,46 +189,48 @@ func (s System) warnOfStrangers() {
 	}
 }
 
-// set gives a flag the texts of a layer.
-func (l *layers) set(f *pflag.Flag, texts []string, source string, from level) {
-	v := of(f)
-	if len(texts) == 0 && !v.isList() {
-		v.refused = append(v.refused, plan.Refuse(f.Name, nil, "the list is empty: give a value, or leave the line out"))
+// value returns the value of a flag; of one that the command does not have: none.
+func (l *layers) value(flag string) *value {
+	if f := l.flags.Lookup(flag); f != nil && valueOf(f) != nil {
+		return valueOf(f)
 	}
-	secret.LearnFrom(texts...)
-	for _, text := range texts {
-		_ = l.flags.Set(f.Name, text) // it keeps what is wrong
-	}
-	if len(v.refused) > 0 && l.sys.shows {
-		v.texts = texts
-	}
-	v.below = true
-	l.note(v, source, from)
+	return &value{setting: new(setting)}
 }
-
-// note remembers where the value of a flag comes from, and what is wrong with it.
-func (l *layers) note(v *value, source string, from level) {
-	for _, p := range v.refused {
-		if from < fromForeign {
-			p = p.From(source)
-		}
-		l.refused = append(l.refused, p)
-	}
-	l.sources[v.Name], l.from[v.Name] = source, from
-}
-
-// typedOn reports whether a flag was given on the command line, and not by a file or
-// the environment, which speak to every command.
-func typedOn(f *pflag.Flag) bool { return f.Changed && !of(f).below }
 
 // is returns what the value of a flag means: the zero if the command has no such flag, or nothing gives it a value.
-func is[T any](l *layers, flag string) (zero T) {
-	if f := l.flags.Lookup(flag); f != nil {
-		if v, ok := of(f).is.(T); ok {
-			return v
+func is[T any](l *layers, flag string) T {
+	v, _ := l.value(flag).is.(T)
+	return v
+}
+
+// text returns the value of a flag as text; "": the command has no such flag, or nothing is given.
+func (l *layers) text(flag string) string { return l.value(flag).String() }
+
+// list returns the items of a list.
+func (l *layers) list(flag string) []string { return is[[]string](l, flag) }
+
+// from returns the kind of the source of a value.
+func (l *layers) from(flag string) level { return l.value(flag).from }
+
+func (l *layers) given(flag string) bool { return l.from(flag) != fromDefault }
+
+// isTyped reports whether a flag was given on the command line, and not by a file or the environment, which speak to every command.
+func (l *layers) isTyped(flag string) bool { return l.from(flag) >= fromForeign }
+
+func (l *layers) isRefused(flag string) bool { return len(l.value(flag).refused) > 0 }
+
+// refused returns what flags did not take, each with its place.
+func (l *layers) refused() (all []error) {
+	l.flags.VisitAll(func(f *pflag.Flag) {
+		v := l.value(f.Name)
+		for _, p := range v.refused {
+			if v.from < fromForeign {
+				p = p.From(v.source)
+			}
+			all = append(all, p)
 		}
-	}
-	return zero
+	})
+	return all
 }
 
 // profile returns the profile that the command line or the highest of the layers names.
@@ -294,33 +250,30 @@ func (l *layers) profile(above []layer) (layer, error) {
 		texts = newLayer(fromProfile)
 	}
 	if by.from < fromFlag {
-		err = sourced(err, map[string]string{"profile": by.at["profile"], "": by.at["profile"]}, func(*plan.Problem) {})
+		err = sourced(err, func(p *plan.Problem) *plan.Problem { return p.From(by.at["profile"]) })
 	}
 	return texts, err
 }
 
 // readProfile reads a profile of the command.
 func (l *layers) readProfile(name string) (layer, error) {
-	data, err := fs.ReadFile(l.sys.Profiles, name+".yaml")
+	data, err := fs.ReadFile(l.sys.Profiles(l.command), name+".yaml")
 	if err != nil {
-		names := ProfileNames(l.sys.Profiles)
+		names := ProfileNames(l.sys.Profiles(l.command))
 		for _, other := range LoadCommands() {
-			if l.sys.ProfilesOf != nil && slices.Contains(ProfileNames(l.sys.ProfilesOf(other)), name) {
-				return layer{}, plan.Refuse("profile", name, "it is a profile of kt %s; those of kt %s are %s", other, l.command, strings.Join(names, ", "))
+			if slices.Contains(ProfileNames(l.sys.Profiles(other)), name) {
+				return newLayer(fromProfile), plan.Refuse("profile", name, "it is a profile of kt %s; those of kt %s are %s", other, l.command, strings.Join(names, ", "))
 			}
 		}
-		return layer{}, plan.Refuse("profile", name, "there is no such profile%s", suggest.Hint(name, names, "; there are "+strings.Join(names, ", ")))
+		return newLayer(fromProfile), plan.Refuse("profile", name, "there is no such profile%s", suggest.Hint(name, names, "; there are "+strings.Join(names, ", ")))
 	}
 	p := parser{from: fromProfile, where: func(int) string { return "profile " + name }}
 	entries, err := readYAML(p.where, data)
-	if err != nil {
-		return layer{}, err
-	}
 	texts := p.texts(entries, "", flagNames(l.command))
 	if texts.IsSet("at") || texts.IsSet("exec") {
 		p.errs = append(p.errs, fmt.Errorf("profile %s: --at and --exec run commands of the user's own: no profile may do so", name))
 	}
-	return texts, errors.Join(p.errs...)
+	return texts, errors.Join(append(p.errs, err)...)
 }
 
 // ProfileNames lists the profiles of a command.

@@ -13,33 +13,16 @@ import (
 	"github.com/kt-bench/kt/internal/plan"
 )
 
-// Flags are the flags of a command that makes a load, before they are loaded.
-type Flags struct{ base }
-
 // LoadCommands returns the names of the commands that make a load.
 func LoadCommands() []string {
 	return []string{string(plan.Produce), string(plan.Consume), string(plan.Roundtrip)}
 }
 
-// Load applies the layers and makes the plan. It reports every problem that it finds, each naming the flag.
-func (f *Flags) Load(sys System) (Run, error) {
-	var r Run
-	var b *builder
-	err := f.load(sys, &r, func(p *problems) {
-		b = newBuilder(f.layers)
-		b.run(&r)
-		*p = append(*p, b.problems...)
-	})
-	if b == nil {
-		return Run{}, err
-	}
-	return r, err
-}
-
-// run makes the run.
-func (b *builder) run(r *Run) {
-	r.Sources, r.Flags = b.sources, make(map[string]string)
-	b.flags.VisitAll(func(fl *pflag.Flag) { r.Flags[fl.Name] = fl.Value.String() })
+// check makes the run.
+func (r *Run) check(p *problems) {
+	b := newBuilder(&r.layers, p)
+	r.Sources, r.Flags = make(map[string]string), make(map[string]string)
+	b.flags.VisitAll(func(f *pflag.Flag) { r.Flags[f.Name], r.Sources[f.Name] = f.Value.String(), b.value(f.Name).source })
 	for _, c := range b.clients { // a layer's file, then its pairs, then kt's own flags
 		if file := b.chosen("command-config", c.name+".config"); file != "" {
 			b.readProperties(c, file, b.text(file))
@@ -61,7 +44,7 @@ func (b *builder) run(r *Run) {
 		})
 	}
 	r.Properties, r.ConsumerProperties = b.producer.given, b.consumer.given
-	r.Foreign = b.cluster == "" && b.from["bootstrap-server"].isForeign()
+	r.Foreign = b.cluster == "" && b.from("bootstrap-server").isForeign()
 	r.Cluster, r.Protected = b.cluster, b.protected(r.Plan.Bootstrap)
 	if c := b.clients[0].given[bootstrapProperty]; len(r.Plan.Bootstrap) > 0 && c.Value != "" { // however they were given
 		r.Flags["bootstrap-server"], r.Sources["bootstrap-server"] = strings.Join(r.Plan.Bootstrap, ","), c.Source
@@ -71,20 +54,19 @@ func (b *builder) run(r *Run) {
 		b.bad("run", r.Name, "%w", err)
 	}
 	r.Execs = b.execs(r.Plan.Load.Duration.Std())
-	r.Output = b.output()
-	b.problems = append(b.problems, plan.CheckTags(r.Tags))
+	b.add(plan.CheckTags(r.Tags))
 	b.checkVerify(r)
 	for _, removed := range []string{"threads", "num-fetch-threads", "broker-list"} {
 		b.chosen(removed) // which warns
 	}
-	b.problems = append(b.problems, r.Plan.Validate())
 	r.Warnings = b.warnings
+	b.add(r.Plan.Validate())
 }
 
 // builder turns the values of the flags into a plan and collects their problems.
 type builder struct {
 	*layers
-	problems
+	*problems
 	warnings []string
 
 	writes, reads      bool // records
@@ -94,8 +76,8 @@ type builder struct {
 	oneAtATime bool // a record waits for the one before
 }
 
-func newBuilder(l *layers) *builder {
-	b := &builder{layers: l, writes: l.command != string(plan.Consume), reads: l.command != string(plan.Produce)}
+func newBuilder(l *layers, p *problems) *builder {
+	b := &builder{layers: l, problems: p, writes: l.command != string(plan.Consume), reads: l.command != string(plan.Produce)}
 	b.producer, b.consumer = newClient("producer", l.sys.Kafka.Producer), newClient("consumer", l.sys.Kafka.Consumer)
 	if b.writes {
 		b.clients = append(b.clients, b.producer)
@@ -104,54 +86,55 @@ func newBuilder(l *layers) *builder {
 		b.clients = append(b.clients, b.consumer)
 	}
 	// A command line of kafka-e2e-latency has these flags, and none by which a load of kt's would go otherwise.
-	by, otherwise := b.from["producer-acks"], []string{"rate", "throughput", "one-at-a-time", "duration", "producers", "consumers"}
-	if by >= fromForeign && b.from["num-records"] >= by && !slices.ContainsFunc(otherwise, func(flag string) bool { return b.from[flag] >= by }) {
-		b.set(b.flags.Lookup("one-at-a-time"), []string{"true"}, "--producer-acks, as kafka-e2e-latency", by)
+	by, otherwise := b.from("producer-acks"), []string{"rate", "throughput", "one-at-a-time", "duration", "producers", "consumers"}
+	if by >= fromForeign && b.from("num-records") >= by && !slices.ContainsFunc(otherwise, func(flag string) bool { return b.from(flag) >= by }) {
+		b.value("one-at-a-time").put([]string{"true"}, "--producer-acks, as kafka-e2e-latency", by)
 		b.warn("One record at a time, as kafka-e2e-latency sends them: give --rate for a load at a rate, -1 for as fast as possible.")
 	}
 	b.oneAtATime = b.chosen("rate", "throughput", "one-at-a-time") == "one-at-a-time"
 	return b
 }
 
-// sourced gives each problem the source of its value, and the value as it was given: 1k, where a plan says 1000.
+// Sourced names the source of each value that an error of the run is about.
+func (r *Run) Sourced(err error) error {
+	if r.flags == nil { // it was asked for by another process
+		return err
+	}
+	return r.sourced(err)
+}
+
+// sourced returns an error beside what flags did not take. Each problem has the source of its value, and the value as it was given: 1k,
+// where a plan says 1000.
 func (l *layers) sourced(err error) error {
 	rest := slices.DeleteFunc(flat(err), func(one error) bool { // nothing that follows from a value that was refused
 		var p *plan.Problem
 		return errors.As(one, &p) && l.isRefused(p.Flag)
 	})
-	return sourced(errors.Join(append(slices.Clone(l.refused), rest...)...), l.sources, func(p *plan.Problem) {
-		if v := of(l.flags.Lookup(p.Flag)); p.Value != "" && !v.isList() && len(v.refused) == 0 {
-			if p.Value = v.texts[0]; v.is == any(p.Value) {
-				p.Value = plan.Refuse("", p.Value, "").Value
+	return sourced(errors.Join(append(l.refused(), rest...)...), func(p *plan.Problem) *plan.Problem {
+		v, of := l.value(p.Flag), *p
+		switch {
+		case v.from == fromDefault || v.source == fromNobody:
+			return p
+		case p.Value != "" && !v.isList() && len(v.refused) == 0:
+			if of.Value = v.texts[0]; v.is == any(of.Value) {
+				of.Value = plan.Refuse("", of.Value, "").Value
 			}
 		}
+		if v.source != "--"+p.Flag {
+			return of.From(v.source)
+		}
+		return &of
 	})
 }
 
-func (l *layers) isRefused(flag string) bool {
-	f := l.flags.Lookup(flag)
-	return f != nil && of(f) != nil && len(of(f).refused) > 0
-}
-
-// Sourced names the source of each value that an error of the run is about.
-func (r *Run) Sourced(err error) error {
-	return sourced(err, r.Sources, func(*plan.Problem) {})
-}
-
-// sourced returns an error, each problem of it once, with where its value came from. given is called for a value that is no default.
-func sourced(err error, sources map[string]string, given func(*plan.Problem)) error {
+// sourced returns an error with each problem of it once. A problem without a source gets its place.
+func sourced(err error, place func(*plan.Problem) *plan.Problem) error {
 	var errs []error
 	told := make(map[string]bool)
 	for _, one := range flat(err) {
 		var p *plan.Problem
-		if errors.As(one, &p) && p.Error() == one.Error() {
-			if source := sources[p.Flag]; p.Source == "" && source != "" && source != fromNobody {
-				of := *p
-				if given(&of); source != "--"+p.Flag {
-					of = *of.From(source)
-				}
-				one = &of
-			}
+		if errors.As(one, &p) && p.Error() == one.Error() && p.Source == "" {
+			one = place(p)
 		}
 		if text := one.Error(); text != "" && !told[text] {
 			errs = append(errs, one)
@@ -177,19 +160,6 @@ func flat(err error) []error {
 	return all
 }
 
-// text returns the value of a flag as text; "": the command has no such flag, or nothing is given.
-func (l *layers) text(flag string) string {
-	if f := l.flags.Lookup(flag); f != nil && !of(f).isList() {
-		return f.Value.String()
-	}
-	return ""
-}
-
-// list returns the items of a list.
-func (l *layers) list(flag string) []string { return is[[]string](l, flag) }
-
-func (l *layers) given(flag string) bool { return l.from[flag] != fromDefault }
-
 func (b *builder) warn(format string, args ...any) {
 	if text := fmt.Sprintf(format, args...); !slices.Contains(b.warnings, text) { // what is found for each of two clients
 		b.warnings = append(b.warnings, text)
@@ -202,7 +172,7 @@ func (b *builder) chosen(names ...string) string {
 	var highest level
 	var found []string
 	for _, name := range names {
-		switch from := b.from[name]; {
+		switch from := b.from(name); {
 		case from == fromDefault || from < highest:
 		case b.text(name) == "false": // a switch that is given as off
 		case from == highest:
@@ -219,9 +189,9 @@ func (b *builder) chosen(names ...string) string {
 		if highest >= fromForeign {
 			dashes = "--"
 		}
-		b.problems = append(b.problems, plan.About(found[0], fmt.Errorf("%s%s exclude each other: give one", dashes, strings.Join(found, " and "+dashes))))
+		b.add(plan.About(found[0], fmt.Errorf("%s%s exclude each other: give one", dashes, strings.Join(found, " and "+dashes))))
 	}
-	if text := of(b.flags.Lookup(found[0])).Warning; text != "" {
+	if text := b.value(found[0]).Warning; text != "" {
 		b.warn("%s", text)
 	}
 	return found[0]
@@ -239,22 +209,9 @@ func (b *builder) checkVerify(r *Run) {
 	}
 }
 
-// output returns the form of the result; "": the screen, or text.
-func (b *builder) output() string {
-	f := b.flags.Lookup("output")
-	output := b.text("output")
-	switch err := oneOf(output, Outputs); {
-	case output == "" || err == nil:
-	case !typedOn(f): // it is of another command
-		return ""
-	case slices.Contains(ReportOutputs, output):
-		b.bad("output", output, "%w; kt report FILE --output %s writes it from the run file", err, output)
-	}
-	return output
-}
-
-// Run is the request to a command that makes a load.
+// Run is the settings of a command that makes a load.
 type Run struct {
+	base
 	Plan plan.Plan
 
 	// The Java properties of the producer and of the consumer, from files, flags

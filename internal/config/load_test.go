@@ -1,6 +1,7 @@
 package config
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -28,8 +29,15 @@ type given struct {
 }
 
 // newFlags defines the flags of a command that makes a load.
-func newFlags(set *pflag.FlagSet, name plan.Command) *Flags {
-	return commands[string(name)](set).(*Flags)
+func newFlags(set *pflag.FlagSet, name plan.Command) *Run {
+	return commands[string(name)](set).(*Run)
+}
+
+// loaded loads the settings of a command that makes a load.
+func loaded(t *testing.T, define func(*pflag.FlagSet) *Run, sys System, args ...string) (*Run, error) {
+	t.Helper()
+	r := begin(t, define, args...)
+	return r, r.Load(sys)
 }
 
 // begin defines the flags of a command, and parses arguments.
@@ -54,7 +62,7 @@ func load(t *testing.T, in given) (Run, error) {
 	must.Hold(t, err == nil, "ExpandLists(%q): %v", in.args, err)
 	must.Do(t, set.Parse(args))
 	must.Hold(t, set.NArg() <= 0, "parse %q: %q are no flags", args, set.Args())
-	sys := System{Kafka: kafka, Warn: in.warn, Getenv: func(name string) string { return in.env[name] }, Profiles: profiles.Of(string(command))}
+	sys := System{Kafka: kafka, Warn: in.warn, Getenv: func(name string) string { return in.env[name] }, Profiles: profiles.Of}
 	for name, value := range in.env {
 		sys.Environ = append(sys.Environ, name+"="+value)
 	}
@@ -63,13 +71,14 @@ func load(t *testing.T, in given) (Run, error) {
 		for name, text := range in.profiles {
 			tree[name+".yaml"] = &fstest.MapFile{Data: []byte(text)}
 		}
-		sys.Profiles = tree
+		sys.Profiles = func(string) fs.FS { return tree }
 	}
 	if in.file != "" {
 		sys.ConfigDir = t.TempDir()
 		write(t, filepath.Join(sys.ConfigDir, "kt", "config.yaml"), in.file)
 	}
-	return flags.Load(sys)
+	err = flags.Load(sys)
+	return *flags, err
 }
 
 func mustLoad(t *testing.T, in given) Run {
@@ -392,7 +401,7 @@ func TestEveryProblemIsReportedWithItsFlag(t *testing.T) {
 		},
 	} {
 		t.Run(tc.args, func(t *testing.T) {
-			_, err := begin(t, NewProduce, strings.Fields(tc.args)...).Load(System{Kafka: kafka, Getenv: func(string) string { return "" }})
+			_, err := loaded(t, NewProduce, nothing, strings.Fields(tc.args)...)
 			must.Hold(t, err != nil, "it was accepted")
 			lines := strings.Split(err.Error(), "\n")
 			must.Hold(t, len(lines) == len(tc.want), "%d problems, want %d:\n%v", len(lines), len(tc.want), err)

@@ -75,7 +75,7 @@ func (b *builder) plan(ofLedger, elsewhere bool) plan.Plan {
 
 // clientCount returns a number of producers or consumers; one at a time it is one unless the number counts as much.
 func (b *builder) clientCount(flag string) int {
-	if b.oneAtATime && b.from[flag] < b.from["one-at-a-time"] {
+	if b.oneAtATime && b.from(flag) < b.from("one-at-a-time") {
 		return 1
 	}
 	return int(is[int64](b.layers, flag))
@@ -98,21 +98,21 @@ func (b *builder) bootstrap() []string {
 	case !ok:
 		return nil
 	}
-	servers := named(strings.Split(g.Value, ","))
+	servers := addresses(g.Value)
 	if len(servers) == 0 {
 		advice := ""
 		if b.writes {
 			advice = "; leave it out to use the one inside kt"
 		}
 		flag := "bootstrap-server"
-		if b.sources["broker-list"] == g.Source {
+		if b.value("broker-list").source == g.Source {
 			flag = "broker-list"
 		}
 		p := plan.Refuse(flag, nil, "it names no broker%s", advice)
 		if g.Source != "--"+flag {
 			p = p.From(g.Source)
 		}
-		b.problems = append(b.problems, p)
+		b.add(p)
 	}
 	return servers
 }
@@ -121,7 +121,7 @@ func (b *builder) bootstrap() []string {
 func (b *builder) end(p *plan.Plan) {
 	bounds := p.Load.Rate.Bounds()
 	switch {
-	case len(bounds) > 0 && b.from["duration"] < max(b.from["rate"], b.from["throughput"]):
+	case len(bounds) > 0 && b.from("duration") < max(b.from("rate"), b.from("throughput")):
 		p.Load.Duration = plan.Duration(bounds[len(bounds)-1])
 	case b.given("duration"):
 		p.Load.Duration = plan.Duration(is[time.Duration](b.layers, "duration"))
@@ -158,7 +158,7 @@ func (b *builder) payload() plan.Payload {
 	}
 	for _, h := range b.list("header") {
 		if k, v, err := splitProperty("header", h); err != nil {
-			b.problems = append(b.problems, err)
+			b.add(err)
 		} else {
 			p.Headers = append(p.Headers, plan.Header{Key: k, Value: v})
 		}
@@ -202,8 +202,8 @@ func (b *builder) group(ofLedger bool) (id string, own bool) {
 	const property = "group.id"
 	without := b.chosen("group", "no-group") == "no-group"
 	if without {
-		b.consumer.drop(property, b.from["no-group"])
-		b.consumer.drop("enable.auto.commit", b.from["no-group"])
+		b.consumer.drop(property, b.from("no-group"))
+		b.consumer.drop("enable.auto.commit", b.from("no-group"))
 	}
 	if g, ok := b.consumer.given[property]; ok {
 		return g.Value, true
@@ -211,7 +211,7 @@ func (b *builder) group(ofLedger bool) (id string, own bool) {
 	alone := ofLedger || b.writes || b.text("engine") == string(plan.Wire) || b.given("url") && !strings.HasPrefix(b.text("url"), "kafka:")
 	if without || alone && is[int64](b.layers, "groups") < 2 {
 		for _, flag := range []string{"group-protocol", "group-instance-id"} {
-			if b.from[flag] >= fromForeign { // a file or a variable may hold it for the commands that have a group
+			if b.isTyped(flag) { // a file or a variable may hold it for the commands that have a group
 				b.bad(flag, b.text(flag), "it needs a --group")
 			}
 		}
@@ -238,7 +238,7 @@ func (b *builder) commit(group string, own bool) plan.Commit {
 		how = plan.CommitAuto
 	}
 	g, ok := c.given[property]
-	if ok && (!b.given("commit") || c.levels[property] > b.from["commit"]) {
+	if ok && (!b.given("commit") || c.levels[property] > b.from("commit")) {
 		switch auto := strings.EqualFold(strings.TrimSpace(g.Value), "true"); {
 		case auto && group != "":
 			return plan.CommitAuto
@@ -251,7 +251,7 @@ func (b *builder) commit(group string, own bool) plan.Commit {
 	}
 	source := fromNobody
 	if b.given("commit") {
-		source = b.sources["commit"]
+		source = b.value("commit").source
 	}
 	c.given[property] = plan.Given{Value: fmt.Sprint(how == plan.CommitAuto), Source: source}
 	if group == "" { // then the client has nothing to commit
@@ -270,11 +270,11 @@ func (b *builder) start(ofLedger bool) plan.From {
 		return plan.From{}                        // the ledger knows
 	}
 	flag := b.chosen("from", "from-latest")
-	if g, ok := c.given[property]; ok && c.levels[property] > b.from[flag] {
+	if g, ok := c.given[property]; ok && c.levels[property] > b.from(flag) {
 		return plan.From{Latest: strings.TrimSpace(g.Value) == "latest"}
 	}
 	var from plan.From
-	source := b.sources[flag]
+	source := b.value(flag).source
 	switch flag {
 	case "from":
 		from = is[plan.From](b.layers, "from")

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -145,7 +146,7 @@ func TestDocsListWhatAProjectMaySet(t *testing.T) {
 	for _, commands := range slices.Sorted(maps.Keys(flags)) {
 		table += "| " + commands + " | " + words(flags[commands]...) + " |\n"
 	}
-	table += "| `command-property`, `producer-props` | " + words(strings.Fields(projectProperties)...) + " |\n"
+	table += "| `command-property`, `producer-props` | " + words(projectProperties...) + " |\n"
 	text, err := os.ReadFile(page)
 	must.Hold(t, err == nil, "%v", err)
 	before, rest, ok := strings.Cut(string(text), begin)
@@ -164,11 +165,11 @@ func TestEveryPropertyOfAClientIsDecidedForProjects(t *testing.T) {
 	refused := strings.Fields(`bootstrap.servers client.dns.lookup config.providers enable.metrics.push interceptor.classes key.deserializer key.serializer
 		metric.reporters partition.assignment.strategy partitioner.class value.deserializer value.serializer`)
 	for _, s := range slices.Concat(producer.All(), consumer.All()) {
-		if may := slices.Contains(strings.Fields(projectProperties), s.Name); may == slices.Contains(refused, s.Name) {
+		if may := slices.Contains(projectProperties, s.Name); may == slices.Contains(refused, s.Name) {
 			t.Errorf("%s: a project may set it: %v, and the test has it as refused: %v", s.Name, may, may)
 		}
 	}
-	for _, name := range strings.Fields(projectProperties) {
+	for _, name := range projectProperties {
 		for _, bad := range []string{"class", "serializer", "servers", "url", "file", "location", "password", "ssl.", "sasl."} {
 			must.True(t, !strings.Contains(name, bad), "a project may set %s", name)
 		}
@@ -181,7 +182,7 @@ func TestTheTopOfAProjectFileIsForLoads(t *testing.T) {
 	for command, want := range map[string]string{
 		"produce": "duration profile quiet verify", "consume": "duration profile quiet", "tune": "quiet", "probe": "quiet", "doctor": "duration", "agent": "",
 	} {
-		keys := f.of(command, fromProject).AllKeys()
+		keys := f.of(command).AllKeys()
 		if slices.Sort(keys); strings.Join(keys, " ") != want {
 			got := keys
 			t.Errorf("kt %s takes %q, want %q", command, got, want)
@@ -197,8 +198,8 @@ func TestAProfileThatAProjectChoosesMaySetNoMore(t *testing.T) {
 			project, args = "", "--bootstrap-server b:1 --profile full"
 		}
 		sys := projectSystem(t, project, "", nil)
-		sys.Profiles = fstest.MapFS{"full.yaml": {Data: []byte(text)}}
-		_, err := begin(t, NewProduce, strings.Fields(args)...).Load(sys)
+		sys.Profiles = func(string) fs.FS { return fstest.MapFS{"full.yaml": {Data: []byte(text)}} }
+		_, err := loaded(t, NewProduce, sys, strings.Fields(args)...)
 		if (project == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), "kt.yaml:1: the profile full fills the disks of brokers") {
 			t.Errorf("%q, %q: %v", project, args, err)
 		}
@@ -211,7 +212,7 @@ func TestAURLIsAnotherClusterThanTheUsers(t *testing.T) {
 	file := write(t, filepath.Join(dir, "client.properties"), "ssl.key.password=x\n")
 	user := "cluster: c\nclusters: {c: {bootstrap-server: 'c:1', command-config: " + file + "}}"
 	for project, args := range map[string]string{"url: amqp://h/": "", "": "--url amqp://h/"} {
-		if r, err := begin(t, NewProduce, strings.Fields(args)...).Load(secured(projectSystem(t, project, user, nil))); err != nil || r.Cluster != "" || len(r.Security.Given()) > 0 {
+		if r, err := loaded(t, NewProduce, secured(projectSystem(t, project, user, nil)), strings.Fields(args)...); err != nil || r.Cluster != "" || len(r.Security.Given()) > 0 {
 			t.Errorf("%q, %q: cluster %q, %d properties, %v", project, args, r.Cluster, len(r.Security.Given()), err)
 		}
 	}
@@ -269,8 +270,8 @@ func TestCredentialsAreBoundToWhatTheirOwnerNamed(t *testing.T) {
 		if strings.Contains(r.project, "broker-list") {
 			define = NewConsume
 		}
-		run, err := begin(t, define, strings.Fields(r.args)...).Load(secured(projectSystem(t, r.project, r.user, vars)))
-		if err != nil || len(run.Security.Given()) == 0 || permits(&run) != r.want {
+		run, err := loaded(t, define, secured(projectSystem(t, r.project, r.user, vars)), strings.Fields(r.args)...)
+		if err != nil || len(run.Security.Given()) == 0 || permits(run) != r.want {
 			t.Errorf("%+v: to %v, bound to %v, %v", r, run.Plan.Addresses(), run.Security.Named(), err)
 		}
 	}
@@ -303,7 +304,7 @@ func TestCredentialsAreNotBoundToWhatAStudyNames(t *testing.T) {
 		s := begin(t, NewStudyRun, strings.Fields(r.args)...)
 		must.Do(t, s.Load(sys))
 		run, err := LoadOf(plan.Produce, append(s.Shared(), r.of...), secured(sys))
-		if err != nil || permits(&run) != r.want {
+		if err != nil || permits(run) != r.want {
 			t.Errorf("%+v: to %v, bound to %v, %v", r, run.Plan.Addresses(), run.Security.Named(), err)
 		}
 	}

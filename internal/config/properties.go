@@ -66,7 +66,7 @@ func (b *builder) readProperties(c *client, flag, path string) {
 			b.warn("%s:%d: %s is in line %d too; the last one counts", path, p.Line, p.Key, first)
 		}
 		lines[p.Key] = p.Line
-		if p.Key == bootstrapProperty && !b.isTheirs(flag) {
+		if p.Key == bootstrapProperty && b.from(flag) != fromForeign {
 			c.servers = []string{p.Value}
 		}
 		b.take(c, flag, p.Key, plan.Given{Value: p.Value, Source: path + ":" + strconv.Itoa(p.Line)})
@@ -78,7 +78,7 @@ func (b *builder) readProperties(c *client, flag, path string) {
 func (b *builder) take(c *client, flag, key string, g plan.Given) {
 	has := func(o *client) bool { return o.known.Has(key) }
 	switch {
-	case b.isTheirs(flag) && b.sys.Kafka.Security != nil && b.sys.Kafka.Security(key):
+	case b.from(flag) == fromForeign && b.sys.Kafka.Security != nil && b.sys.Kafka.Security(key):
 		b.bad("", nil, "%s: it says how clients log in, which the file of a study must not: give it with --command-config", key)
 		return
 	case len(b.clients) == 1, strings.HasPrefix(flag, c.name), has(c):
@@ -90,11 +90,8 @@ func (b *builder) take(c *client, flag, key string, g plan.Given) {
 			return
 		}
 	}
-	c.put(key, g, b.from[flag])
+	c.put(key, g, b.from(flag))
 }
-
-// isTheirs reports whether the file of a study gives a flag.
-func (l *layers) isTheirs(flag string) bool { return l.sys.Foreign != nil && l.sys.Foreign(flag) }
 
 // readProperties returns the Java properties in a file.
 func readProperties(path string) ([]properties.Property, error) {
@@ -111,7 +108,7 @@ func (b *builder) putPairs(c *client, flag string) {
 			b.bad(flag, nil, "an item does not begin with the name of a property: write key=value") // it may be of a password
 			continue
 		}
-		b.take(c, flag, key, plan.Given{Value: value, Source: b.sources[flag]})
+		b.take(c, flag, key, plan.Given{Value: value, Source: b.value(flag).source})
 	}
 }
 
@@ -121,7 +118,7 @@ func (b *builder) pairs(flag string) map[string]string {
 	for _, s := range b.list(flag) {
 		key, value, err := splitProperty(flag, s)
 		if err != nil {
-			b.problems = append(b.problems, err)
+			b.add(err)
 			continue
 		}
 		if out == nil {
@@ -142,7 +139,7 @@ func (b *builder) ownFlags() {
 	}
 	b.flags.VisitAll(func(f *pflag.Flag) {
 		for _, c := range []*client{b.producer, b.consumer} {
-			if v := of(f); v != nil && v.Java[c.name] != "" {
+			if v := valueOf(f); v != nil && v.Java[c.name] != "" {
 				b.own(c, f.Name, v.Java[c.name], fmt.Sprint(v.is)) // sizes and times are numbers in Java
 			}
 		}
@@ -162,7 +159,7 @@ func (b *builder) ownFlags() {
 // own sets the property that a flag stands for, if the flag is given.
 func (b *builder) own(c *client, flag, property, value string) {
 	if b.given(flag) && !b.isRefused(flag) {
-		c.put(property, plan.Given{Value: value, Source: b.sources[flag]}, b.from[flag])
+		c.put(property, plan.Given{Value: value, Source: b.value(flag).source}, b.from(flag))
 	}
 }
 
@@ -178,7 +175,7 @@ func (b *builder) provide(c *client) {
 	const property = "config.providers"
 	asked := c.given[property]
 	classes := make(map[string]string) // of the providers, by their names
-	for _, name := range named(strings.Split(asked.Value, ",")) {
+	for _, name := range addresses(asked.Value) {
 		class := c.given[property+"."+name+".class"].Value
 		classes[name] = class[strings.LastIndex(class, ".")+1:]
 		if !slices.Contains(providers, classes[name]) {
@@ -287,10 +284,10 @@ func (b *builder) owned() []string {
 			all = append(all, g.Value)
 		}
 	}
-	if !b.from["url"].isForeign() {
+	if !b.from("url").isForeign() {
 		all = append(all, (&plan.Plan{URL: b.text("url")}).Addresses()...)
 	}
-	return named(strings.Split(strings.Join(all, ","), ","))
+	return addresses(strings.Join(all, ","))
 }
 
 // SecurityOf returns the security properties in a file of Java properties. is reports whether a
@@ -298,10 +295,10 @@ func (b *builder) owned() []string {
 func SecurityOf(path string, also []string, sys System, is func(name string) bool) (Security, error) {
 	c := newClient("", Client{Has: is})
 	sys.Kafka.Security = is
-	b := &builder{layers: &layers{sys: sys, flags: flagSet("")}, clients: []*client{c}}
+	b := &builder{layers: &layers{sys: sys, flags: flagSet("")}, problems: new(problems), clients: []*client{c}}
 	b.readProperties(c, "command-config", path)
 	b.provide(c)
 	s := b.security()
 	s.named = append(s.named, also...)
-	return s, errors.Join(b.problems...)
+	return s, b.err()
 }

@@ -77,13 +77,13 @@ func (r *Report) check(p *problems) {
 		p.exclude("play", "limit")
 	case r.Play && r.HTML != "":
 		p.exclude("play", "html")
-	case !r.Play && typedOn(r.flags.Lookup("speed")):
+	case !r.Play && r.isTyped("speed"):
 		p.bad("speed", nil, "it goes with --play")
 	}
 }
 
 // OutputTyped reports whether the form of output was typed.
-func (r *Report) OutputTyped() bool { return typedOn(r.flags.Lookup("output")) }
+func (r *Report) OutputTyped() bool { return r.isTyped("output") }
 
 // Plain is the settings of a command that only writes a document: kt watch, kt profiles.
 type Plain struct {
@@ -101,7 +101,7 @@ type Runs struct {
 	Rows    int           `flag:"rows"`    // of text, the newest; 0: all
 }
 
-func (r *Runs) check(p *problems) { *p = append(*p, plan.CheckTags(r.Tags)) }
+func (r *Runs) check(p *problems) { p.add(plan.CheckTags(r.Tags)) }
 
 // Prune is the settings of kt runs prune, and of kt runs rm, which has only Yes.
 type Prune struct {

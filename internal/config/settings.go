@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/secret"
 	"github.com/kt-bench/kt/internal/suggest"
 )
 
@@ -50,13 +51,14 @@ func (w *words) UnmarshalText(text []byte) error {
 //go:embed settings.json
 var settingsFile []byte
 
-// settings are all flags.
-var settings = readSettings(settingsFile)
+// settings are all flags. projectProperties are the properties of clients that the file of a project may set: they name no class, no
+// file and no address, and nothing of a login.
+var settings, projectProperties = readSettings(settingsFile)
 
-func readSettings(file []byte) (all []setting) {
+func readSettings(file []byte) (all []setting, properties words) {
 	var blocks []struct {
 		Group, Forbidden, Note string
-		Commands               words
+		Commands, Properties   words
 		Flags                  []setting
 	}
 	d := json.NewDecoder(bytes.NewReader(file))
@@ -65,6 +67,7 @@ func readSettings(file []byte) (all []setting) {
 		panic("settings.json: " + err.Error()) // it is a part of the program
 	}
 	for _, b := range blocks {
+		properties = append(properties, b.Properties...)
 		for _, s := range b.Flags {
 			s.Group, s.kind = b.Group, kindOf(s.Kind)
 			if s.Commands == nil {
@@ -77,7 +80,7 @@ func readSettings(file []byte) (all []setting) {
 			all = append(all, s)
 		}
 	}
-	return all
+	return all, properties
 }
 
 // define adds the flags of a command to a set.
@@ -88,7 +91,7 @@ func define(set *pflag.FlagSet, command string) {
 		if !slices.Contains(s.Commands, command) {
 			continue
 		}
-		v := &value{setting: s}
+		v := &value{setting: s, source: fromNobody}
 		if s.name == boolKind.name {
 			_ = v.take("false") // which is a bool
 		}
@@ -119,7 +122,7 @@ func flagSet(command string) *pflag.FlagSet {
 func Values(set *pflag.FlagSet) map[string][]string {
 	all := make(map[string][]string)
 	set.VisitAll(func(f *pflag.Flag) {
-		if v := of(f); v != nil && len(v.choices)+len(v.Values) > 0 {
+		if v := valueOf(f); v != nil && len(v.choices)+len(v.Values) > 0 {
 			all[f.Name] = slices.Concat(v.choices, v.Values)
 		}
 	})
@@ -130,12 +133,17 @@ func Values(set *pflag.FlagSet) map[string][]string {
 func flagNames(command string) []string {
 	var names []string
 	for _, s := range settings {
-		if !s.Typed && slices.ContainsFunc(s.Commands, func(c string) bool { return c == command || command == "" && slices.Contains(Commands(), c) }) {
+		if !s.Typed && s.isOf(command) {
 			names = append(names, s.Name)
 		}
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
+}
+
+// isOf reports whether a command has the setting; "": whether any has that may have a section in a file.
+func (s *setting) isOf(command string) bool {
+	return slices.ContainsFunc(s.Commands, func(c string) bool { return c == command || command == "" && slices.Contains(Commands(), c) })
 }
 
 // Commands returns the commands that have settings, sorted. Each may have a section in the configuration file.
@@ -145,23 +153,20 @@ func Commands() []string {
 
 // Groups returns the names of the groups of flags, in the order in which the help shows them.
 func Groups() (names []string) {
-	for i := range settings {
-		if !slices.Contains(names, settings[i].Group) {
-			names = append(names, settings[i].Group)
+	for _, s := range settings {
+		if !slices.Contains(names, s.Group) {
+			names = append(names, s.Group)
 		}
 	}
 	return names
 }
 
-// IsCommon reports whether a flag is a common one.
-func IsCommon(f *pflag.Flag) bool { return of(f) != nil && of(f).Common }
-
-// GroupOf returns the group of a flag; "" for one that belongs to no group.
-func GroupOf(f *pflag.Flag) string {
-	if v := of(f); v != nil {
-		return v.Group
+// GroupOf returns the group of a flag, "" for one that belongs to no group, and whether it is a common one.
+func GroupOf(f *pflag.Flag) (group string, common bool) {
+	if v := valueOf(f); v != nil {
+		return v.Group, v.Common
 	}
-	return ""
+	return "", false
 }
 
 // listFlags take several values after one flag in Kafka's own tools.
@@ -211,29 +216,50 @@ func splitProperty(flag, s string) (key, value string, err error) {
 	return key, value, nil
 }
 
-// value is the value of a flag: its texts, and what they mean.
+// value is the value of a flag: its texts, what they mean, and where they come from.
 type value struct {
 	*setting
 	texts   []string
 	is      any
 	given   bool
-	below   bool            // a layer below the command line has set it
+	source  string          // --NAME, FILE:LINE, or what else names it
+	from    level           // the kind of the source
 	refused []*plan.Problem // of texts that it did not take
 }
 
-// Set reads a text. What is wrong with one is kept until the settings are loaded, which tells every problem at once, each with
-// its source.
+// Set reads a text of the command line.
 func (v *value) Set(text string) error {
-	if err := v.take(text); err != nil {
-		p := plan.Refuse(v.Name, text, "%w", err)
-		if v.silent {
-			p = plan.Refuse(v.Name, nil, "%w", err)
-		} else if v.begins {
-			p = plan.About(v.Name, fmt.Errorf("--%s %w", v.Name, err))
-		}
-		v.refused = append(v.refused, p)
-	}
+	v.source, v.from = "--"+v.Name, fromFlag
+	v.add(text)
 	return nil
+}
+
+// put takes the texts of a layer below the command line.
+func (v *value) put(texts []string, source string, from level) {
+	v.source, v.from, v.given = source, from, false
+	if len(texts) == 0 && !v.isList() {
+		v.refused = append(v.refused, plan.Refuse(v.Name, nil, "the list is empty: give a value, or leave the line out"))
+	}
+	secret.LearnFrom(texts...)
+	for _, text := range texts {
+		v.add(text)
+	}
+	if len(v.refused) > 0 {
+		v.texts = texts // kt config shows them as they stand
+	}
+}
+
+// add reads a text. What is wrong with one is kept until the settings are loaded, which tells every problem at once, each with its source.
+func (v *value) add(text string) {
+	switch err := v.take(text); {
+	case err == nil:
+	case v.silent:
+		v.refused = append(v.refused, plan.Refuse(v.Name, nil, "%w", err))
+	case v.begins:
+		v.refused = append(v.refused, plan.About(v.Name, fmt.Errorf("--%s %w", v.Name, err)))
+	default:
+		v.refused = append(v.refused, plan.Refuse(v.Name, text, "%w", err))
+	}
 }
 
 // take reads a text. A list that is given several times is one list.
@@ -269,28 +295,11 @@ func (v *value) isList() bool {
 // Type returns the kind of the value, for pflag.
 func (v *value) Type() string { return v.name }
 
-// String returns the value as pflag writes it.
-func (v *value) String() string {
-	if v.setting == nil || !v.isList() {
-		return strings.Join(v.texts, "")
-	}
-	var b strings.Builder
-	row := csv.NewWriter(&b)
-	_ = row.Write(v.texts) // to memory
-	row.Flush()
-	return "[" + strings.TrimSuffix(b.String(), "\n") + "]"
-}
+// String returns the value as it is typed.
+func (v *value) String() string { return strings.Join(v.texts, ",") }
 
-// of returns the value of a flag of kt; nil: it is another's, as --help.
-func of(f *pflag.Flag) *value {
+// valueOf returns the value of a flag of kt; nil: it is another's, as --help.
+func valueOf(f *pflag.Flag) *value {
 	v, _ := f.Value.(*value)
 	return v
-}
-
-// Text returns the value of a flag as it is typed.
-func Text(f *pflag.Flag) string {
-	if v := of(f); v != nil {
-		return strings.Join(v.texts, ",")
-	}
-	return f.Value.String()
 }

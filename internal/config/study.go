@@ -56,26 +56,26 @@ func readAssignment(text string) (Assignment, error) {
 // Shared returns the flags that every load of the study gets: the cluster it goes to, and the hosts that make it. A cluster is
 // shared by its name, so that each load takes its settings and its protection from the file.
 func (s *Study) Shared() (shared []Assignment) {
-	cluster := is[string](s.layers, "cluster")
+	cluster := s.text("cluster")
 	for _, name := range strings.Fields("config cluster bootstrap-server command-config tag on processes join peers key-file") {
-		f := s.flags.Lookup(name)
+		v := s.value(name)
 		switch {
-		case f == nil || !f.Changed:
+		case v.from == fromDefault:
 		case name == "bootstrap-server" && cluster != "":
-		case name == "command-config" && s.sources[name] == "cluster "+cluster:
+		case name == "command-config" && v.source == "cluster "+cluster:
 		default:
-			texts := of(f).texts
-			if all, ok := of(f).is.([]string); ok { // an address has its port
-				texts = all
+			text := v.String()
+			if all, ok := v.is.([]string); ok { // an address has its port
+				text = strings.Join(all, ",")
 			}
-			shared = append(shared, Assignment{name, []string{strings.Join(texts, ",")}, s.from[name].isForeign()})
+			shared = append(shared, Assignment{name, []string{text}, v.from.isForeign()})
 		}
 	}
 	return shared
 }
 
 // IsTyped reports whether a flag is given on the command line.
-func (s *Study) IsTyped(flag string) bool { return s.from[flag] == fromFlag }
+func (s *Study) IsTyped(flag string) bool { return s.from(flag) == fromFlag }
 
 // IsLimit reports whether a flag of a load judges the run by itself.
 func IsLimit(flag string) bool { return flag == "limit" || flag == "abort-on" }
@@ -86,7 +86,7 @@ func CheckFlag(command plan.Command, name string) error {
 	switch {
 	case f == nil:
 		return noFlag(command, name)
-	case of(f).Typed:
+	case valueOf(f).Typed:
 		return plan.Refuse("", nil, "%s: only the command line can say it: a file must not answer for the person who starts the study", name)
 	case name == "config":
 		return errors.New("config: it names whose clusters and credentials count: give it with kt study run --config")
@@ -99,26 +99,28 @@ func noFlag(command plan.Command, name string) error {
 }
 
 // LoadOf makes a run of flags that do not come from a command line, as if they did.
-func LoadOf(command plan.Command, flags []Assignment, sys System) (Run, error) {
+func LoadOf(command plan.Command, flags []Assignment, sys System) (*Run, error) {
 	set := pflag.NewFlagSet(string(command), pflag.ContinueOnError)
-	f := commands[string(command)](set)
+	r := commands[string(command)](set).(*Run)
 	var errs []error
-	foreign := make(map[string]bool)
-	sys.Foreign = func(flag string) bool { return foreign[flag] }
 	for _, one := range flags {
-		foreign[one.Name] = foreign[one.Name] || one.Foreign
-		if set.Lookup(one.Name) == nil {
+		f := set.Lookup(one.Name)
+		if f == nil {
 			errs = append(errs, noFlag(command, one.Name))
 			continue
 		}
+		before := valueOf(f).from
 		for _, value := range one.Values {
 			_ = set.Set(one.Name, value) // it keeps what is wrong
 		}
+		if one.Foreign || before == fromForeign {
+			valueOf(f).from = fromForeign
+		}
 	}
 	if len(errs) > 0 {
-		return Run{}, errors.Join(errs...)
+		return r, errors.Join(errs...)
 	}
-	return f.(*Flags).Load(sys)
+	return r, r.Load(sys)
 }
 
 // LoadArgs reads a load that follows the flags of another command, as in

@@ -133,9 +133,12 @@ var stages = []string{"gathering", "preparing", "warming_up", "running", "draini
 func (t *totals) each(use func(m *metric.Metric, series func(put func(v metric.Value, labels ...string)))) {
 	h, s := t.header, &t.newest
 	f := &metric.Figures{Plan: &h.Plan, Cores: s.Sample.ProcessCPU, ConsumerLag: -1, Now: &metric.Now{
-		Stages: stages, Stage: int(s.Stage - result.Gathering), At: s.At, Target: s.Target, HasTarget: s.Target > 0 || len(s.Targets) > 1, // with stages, 0 is a pause
+		Stages: stages, Stage: int(s.Stage - result.Gathering), At: s.At, Target: s.Target,
 		Oldest: s.Second.Counts.Oldest, InFlight: s.InFlight, Buffered: s.Buffered, Sample: s.Sample,
 	}}
+	if s.Target == 0 && len(s.Targets) <= 1 { // with stages, 0 is a pause
+		f.Now.Target = -1
+	}
 	f.Now.Info = []string{string(h.Plan.Command), cmp.Or(h.Plan.Topic.Name, h.Plan.Read.Include), cmp.Or(string(h.Plan.Engine), string(plan.Client)), "", h.KTVersion}
 	for _, setting := range h.Config {
 		if setting.Name == "acks" {

@@ -192,7 +192,7 @@ func otelName(m *metric.Metric) string {
 // attributes returns the labels of a series.
 func (o *OTLP) attributes(m *metric.Metric, values []string) attribute.Set {
 	all := []attribute.KeyValue{attribute.String(runLabel, o.header.RunID)}
-	for i, name := range m.AllLabels() {
+	for i, name := range m.Labels {
 		all = append(all, attribute.String(name, labelValue(values[i])))
 	}
 	return attribute.NewSet(all...)

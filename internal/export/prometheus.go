@@ -72,7 +72,7 @@ func ListenPrometheus(addr string) (*Prometheus, error) {
 func newPrometheus() *Prometheus {
 	p := &Prometheus{scrapers: make(map[string]*scraper), taken: make(chan struct{}, 1), descs: make(map[string]*prometheus.Desc)}
 	for _, m := range metric.Exported() {
-		p.descs[m.Export] = prometheus.NewDesc(m.Export, m.Help(), append([]string{runLabel}, m.AllLabels()...), nil)
+		p.descs[m.Export] = prometheus.NewDesc(m.Export, m.Help(), append([]string{runLabel}, m.Labels...), nil)
 	}
 	return p
 }

@@ -64,7 +64,7 @@ func (c *Cluster) CheckTopic(ctx context.Context, p plan.Plan, compressed bool) 
 		return nil, err
 	}
 	if found != nil {
-		if err := matches(*found, p.Topic); err != nil {
+		if err := found.Fits(p.Topic); err != nil {
 			return nil, err
 		}
 	}
@@ -93,7 +93,7 @@ func (c *Cluster) createOrFind(ctx context.Context, t plan.Topic) (*result.Topic
 		return nil, errors.Join(err, c.DeleteTopic(context.WithoutCancel(ctx), t.Name))
 	case theirs:
 		t.Configs = nil // the other process has set its own, which cannot be compared
-		return found, matches(*found, t)
+		return found, found.Fits(t)
 	}
 	found.Created = true
 	return found, nil
@@ -129,22 +129,6 @@ func topicOf(d kadm.TopicDetail) *result.Topic {
 		t.ReplicationFactor = max(t.ReplicationFactor, len(part.Replicas))
 	}
 	return t
-}
-
-func matches(have result.Topic, want plan.Topic) error {
-	var errs []error
-	if want.Partitions > 0 && int(want.Partitions) != have.Partitions {
-		errs = append(errs, result.Misfit("topic %s exists with %s, not --partitions %d; leave the flag out to use it as it is, or name another --topic",
-			have.Name, theme.Plural(have.Partitions, "partition", "partitions"), want.Partitions).About("partitions"))
-	}
-	if n := int(want.ReplicationFactor); n > 0 && n != have.ReplicationFactor {
-		errs = append(errs, result.Misfit("topic %s exists with replication factor %d, not --replication-factor %d; leave the flag out to use it as it is, or name another --topic",
-			have.Name, have.ReplicationFactor, n).About("replication-factor"))
-	}
-	if len(want.Configs) > 0 {
-		errs = append(errs, result.Misfit("topic %s exists, and kt changes no topic that it did not create; leave --topic-config out, or name another --topic", have.Name).About("topic-config"))
-	}
-	return errors.Join(errs...)
 }
 
 // messageLimit returns the largest record batch that the topic takes, 0 if that is unknown, and the owner of the setting.

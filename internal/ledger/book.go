@@ -11,32 +11,32 @@ import (
 
 // Book is the account of the records that a run wrote.
 type Book struct {
-	Run     uint64
-	Topic   string
-	TopicID string
-	Start   []int64 // end offsets of the topic before the run, by partition; 0 for those not in it
+	Run     uint64  `json:"-"`
+	Topic   string  `json:"topic"`
+	TopicID string  `json:"topic_id,omitempty"`
+	Start   []int64 `json:"start_offsets"` // end offsets of the topic before the run, by partition; 0 for those not in it
 
 	// StartEpochs is the leader epochs at Start, by partition: their ends now show
 	// whether the log was cut off below Start since. Those not in it are not known.
-	StartEpochs []int32
+	StartEpochs []int32 `json:"start_epochs,omitempty"`
 
 	// SameTopic: the topic read is beyond doubt the topic written, because this process wrote
 	// it or its id is the same. It is not in the file.
-	SameTopic bool
+	SameTopic bool `json:"-"`
 
 	// Headers: the records carry no stamps. The headers of their batches say which they are, and a Reader is told of
 	// batches.
-	Headers bool
+	Headers bool `json:"headers,omitempty"`
 
 	// OwnValues: no other run has these values. So a copy is known by its value, also if another producer wrote it.
-	OwnValues bool
+	OwnValues bool `json:"own_values,omitempty"`
 
 	// The settings of the client that explain the findings of Verify.
-	Idempotent bool
-	Acks       string // as the property acks: "all", "1", "0"; "": not Kafka's
-	Retries    bool   // the client sends unanswered records again
+	Idempotent bool   `json:"idempotent"`
+	Acks       string `json:"acks"`    // as the property acks: "all", "1", "0"; "": not Kafka's
+	Retries    bool   `json:"retries"` // the client sends unanswered records again
 
-	Lanes []Lane // no two of the same producer and partition
+	Lanes []Lane `json:"-"` // no two of the same producer and partition
 }
 
 // Lane is the records that one producer wrote to one partition. An issued record that is
@@ -155,17 +155,15 @@ func (r Range) MarshalJSON() ([]byte, error) {
 // UnmarshalJSON reads the form of MarshalJSON.
 func (r *Range) UnmarshalJSON(b []byte) error {
 	var v []int64
-	if err := json.Unmarshal(b, &v); err != nil {
-		return err
+	err := json.Unmarshal(b, &v)
+	if err == nil && len(v) != 2 && len(v) != 3 {
+		err = errors.New("a range is two or three numbers")
 	}
-	if len(v) != 2 && len(v) != 3 {
-		return errors.New("a range is two or three numbers")
+	if err == nil {
+		v = append(v, 0)
+		*r = Range{v[0], v[1], v[2]}
 	}
-	*r = Range{From: v[0], To: v[1]}
-	if len(v) == 3 {
-		r.Holes = v[2]
-	}
-	return nil
+	return err
 }
 
 // Count returns how many numbers are in the set.

@@ -304,8 +304,8 @@ func TestBatchesThatANewLeaderWroteOverOthersAreRead(t *testing.T) {
 	batch(0, 1, 0)
 	batch(5, 1, 0) // its second half is new
 	batch(10, 2, 10)
-	if tips, cut := l.Tips(); !cut || len(tips) != 2 || l.rewritten != 1 || l.redelivered != 5 || l.duplicated != 5 {
-		t.Errorf("tips %v, cut %t, %d rewritten, %d redelivered, %d duplicated", tips, cut, l.rewritten, l.redelivered, l.duplicated)
+	if tips, cut := l.Tips(); !cut || len(tips) != 2 || l.counts.Rewritten != 1 || l.counts.Redelivered != 5 || l.counts.Duplicated != 5 {
+		t.Errorf("tips %v, cut %t, %d rewritten, %d redelivered, %d duplicated", tips, cut, l.counts.Rewritten, l.counts.Redelivered, l.counts.Duplicated)
 	}
 }
 

@@ -104,12 +104,12 @@ func (l *Log) AddBatch(b *Batch, from, to int64) {
 	if from <= l.last {
 		if b.Epoch <= l.epoch || l.epoch < 0 { // as in Add
 			again := min(to, l.last+1)
-			l.redelivered += again - from
+			l.counts.Redelivered += again - from
 			if from = again; from == to {
 				return
 			}
 		} else {
-			l.rewritten++
+			l.counts.Rewritten++
 			l.cut = true
 		}
 	}
@@ -117,13 +117,13 @@ func (l *Log) AddBatch(b *Batch, from, to int64) {
 	t := l.tracks[source{b.ProducerID, b.ProducerEpoch}]
 	switch {
 	case !b.Intact:
-		l.corrupted += to - from
+		l.counts.Corrupted += to - from
 		return
 	case t != nil && !b.Whole: // records are missing, and the header does not say which
 		l.holed += to - from
 		return
 	case t == nil:
-		l.unstamped += to - from
+		l.counts.Unstamped += to - from
 		return
 	}
 	next := int64(0)
@@ -132,7 +132,7 @@ func (l *Log) AddBatch(b *Batch, from, to int64) {
 	}
 	first, ok := t.number(b.Sequence, b.Records, next)
 	if !ok {
-		l.unstamped += to - from
+		l.counts.Unstamped += to - from
 		return
 	}
 	first += from - b.Offset
@@ -170,7 +170,7 @@ func (l *Log) AddValues(b *Batch, from int64, values iter.Seq2[int64, []byte]) {
 	c := l.contents
 	if c == nil {
 		if !ours {
-			l.uncompared += b.Offset + b.Records - max(from, b.Offset)
+			l.counts.Uncompared += b.Offset + b.Records - max(from, b.Offset)
 		}
 		return
 	}
@@ -202,7 +202,7 @@ func (l *Log) AddValues(b *Batch, from int64, values iter.Seq2[int64, []byte]) {
 			}
 			l.strangers[h]++ // the run's record may come behind it, or lie in another partition
 		default:
-			l.uncompared++
+			l.counts.Uncompared++
 		}
 		first = false
 	}

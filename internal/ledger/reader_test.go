@@ -169,7 +169,7 @@ func FuzzAdd(f *testing.F) {
 		addsUp(t, v)
 		var n int64
 		for _, l := range r.logs {
-			n += l.checked + l.corrupted + l.unstamped + l.foreign + l.redelivered
+			n += l.counts.Checked + l.counts.Corrupted + l.counts.Unstamped + l.counts.Foreign + l.counts.Redelivered
 		}
 		want := 2 * int64(len(seqs))
 		if PeekStamp(value, &s) {

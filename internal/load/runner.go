@@ -17,7 +17,6 @@ import (
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/run"
 	"github.com/kt-bench/kt/internal/study"
-	"github.com/kt-bench/kt/profiles"
 )
 
 // Runner makes the runs of a study, as the commands for loads make theirs.
@@ -44,7 +43,7 @@ func NewRunner(m *Maker) *Runner {
 // Load returns a load with everything that is known of it before kt connects.
 func (b *Runner) Load(l study.Load) (*Load, error) {
 	sys := b.maker.Config
-	sys.Profiles, sys.Warn = profiles.Of(l.Command), b.warn
+	sys.Warn = b.warn
 	sys.LeftOut = config.IsLimit // of loads by themselves, in a file for all
 	if b.sink {
 		sys.LeftOut = func(flag string) bool { return !config.CountsInCalibration(flag) }
@@ -71,7 +70,7 @@ func (b *Runner) Load(l study.Load) (*Load, error) {
 	}
 	silent := *b.maker // a study would say the same of every run
 	silent.Say = func(string) {}
-	return silent.Check(&asked)
+	return silent.Check(asked)
 }
 
 // warn gives a warning once.
@@ -190,7 +189,7 @@ func (b *Runner) DeleteTopic(ctx context.Context, l study.Load, name string) err
 // and to put back what was changed, kt has to find the same ones.
 func (b *Runner) NewStudy(dir, id string, s *study.Study) (*study.Folder, error) {
 	sys := b.maker.Config // the brokers alone are asked for, so nothing is refused to them
-	sys.Profiles, sys.Kafka.Security = profiles.Of(string(plan.Produce)), nil
+	sys.Kafka.Security = nil
 	own, err := config.LoadOf(plan.Produce, nil, sys)
 	if err != nil {
 		return nil, err

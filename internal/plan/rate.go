@@ -19,7 +19,7 @@ type Rate struct {
 var Unlimited = Rate{}
 
 // maxRate is above what any client can offer, and keeps float64 schedules exact to well under a microsecond for days.
-const maxRate = 1e9
+const maxRate float64 = 1e9
 
 // IsUnlimited reports whether there is no target.
 func (r Rate) IsUnlimited() bool { return r.PerSecond == 0 }
@@ -85,43 +85,34 @@ func ParseLadder(texts []string) (ladder []float64, err error) {
 	return ladder, errors.Join(errs...)
 }
 
-// parseLimit reads a rate above 0.
-func parseLimit(s string) (Rate, error) {
-	t, none := strings.TrimSpace(s), fmt.Errorf("%q is not a rate: give records a second (50000, 50k) or bytes a second (100MiB/s)", s)
-	if num, ok := cutSuffixFold(t, "/s"); ok {
-		num = strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(num), "records"))
-		if n, ok := parseNumber(num); ok { // "500/s"
-			return checkRate(s, Rate{PerSecond: n})
-		}
-		b, err := parseBytes(num, "/s")
-		if errors.Is(err, ErrBits) {
-			return Rate{}, err
-		} else if err != nil {
-			return Rate{}, none
-		}
-		return checkRate(s, Rate{PerSecond: b, Bytes: true})
-	}
-	n, ok := parseNumber(t)
-	if !ok {
-		return Rate{}, none
-	}
-	return checkRate(s, Rate{PerSecond: n})
-}
-
 var errNever = errors.New("would never send a record: give a rate above 0")
 
-func checkRate(s string, r Rate) (Rate, error) {
-	limit := maxRate
-	if r.Bytes {
-		limit *= 1024
+// parseLimit reads a rate above 0.
+func parseLimit(s string) (r Rate, err error) {
+	limit, text := maxRate, strings.TrimSpace(s)
+	number, isRate := cutSuffixFold(text, "/s")
+	if isRate {
+		number = strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(number), "records"))
+	}
+	var ok bool
+	if r.PerSecond, ok = parseNumber(number); !ok && isRate {
+		limit, r.Bytes = maxRate*1024, true
+		r.PerSecond, err = parseBytes(number, "/s")
+		ok = err == nil
 	}
 	switch {
+	case errors.Is(err, ErrBits):
+	case !ok:
+		err = fmt.Errorf("%q is not a rate: give records a second (50000, 50k) or bytes a second (100MiB/s)", s)
 	case r.PerSecond == 0:
-		return Rate{}, fmt.Errorf("%q %w", s, errNever)
+		err = fmt.Errorf("%q %w", s, errNever)
 	case r.PerSecond < 0:
-		return Rate{}, fmt.Errorf("%q is below 0: give a rate above 0", s)
+		err = fmt.Errorf("%q is below 0: give a rate above 0", s)
 	case r.PerSecond > limit:
-		return Rate{}, fmt.Errorf("%q is above %s a second: give less", s, strconv.FormatFloat(limit, 'f', -1, 64))
+		err = fmt.Errorf("%q is above %s a second: give less", s, strconv.FormatFloat(limit, 'f', -1, 64))
+	}
+	if err != nil {
+		return Rate{}, err
 	}
 	return r, nil
 }
@@ -130,17 +121,19 @@ func checkRate(s string, r Rate) (Rate, error) {
 func (r Rate) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
 
 // UnmarshalText reads a target as ParseTarget does.
-func (r *Rate) UnmarshalText(b []byte) error {
-	v, err := ParseTarget(string(b))
-	*r = v
+func (r *Rate) UnmarshalText(b []byte) (err error) {
+	*r, err = ParseTarget(string(b))
 	return err
 }
 
-// byteUnits have the longest suffix first: "KiB" ends in "B" too.
-var byteUnits = []struct {
+// unit is a word behind a number.
+type unit struct {
 	suffix string
 	factor float64
-}{{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"TiB", 1 << 40}, {"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12}, {"B", 1}}
+}
+
+// byteUnits have the longest suffix first: "KiB" ends in "B" too.
+var byteUnits = []unit{{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"TiB", 1 << 40}, {"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12}, {"B", 1}}
 
 // ErrBits is in the error of an amount in bits. kt counts bytes, and takes no b for a B: they differ by a factor of 8.
 var ErrBits = errors.New("counts bits (b)")
@@ -149,11 +142,11 @@ var ErrBits = errors.New("counts bits (b)")
 // bytes; KiB is 1024 bytes and KB is 1000.
 func ParseBytes(s string) (int64, error) {
 	v, err := parseBytes(s, "")
+	if err == nil && (v < 0 || v > math.MaxInt32 || v != math.Trunc(v)) {
+		err = fmt.Errorf("%q is not a whole number of bytes from 0 to %d", s, math.MaxInt32)
+	}
 	if err != nil {
 		return 0, err
-	}
-	if v < 0 || v > math.MaxInt32 || v != math.Trunc(v) {
-		return 0, fmt.Errorf("%q is not a whole number of bytes from 0 to %d", s, math.MaxInt32)
 	}
 	return int64(v), nil
 }
@@ -161,33 +154,32 @@ func ParseBytes(s string) (int64, error) {
 // ParseVolume reads an amount of data: "5GiB". It is at least one byte and at most 1 EiB.
 func ParseVolume(s string) (int64, error) {
 	v, err := parseBytes(s, "")
+	if err == nil && (v < 1 || v > 1<<60) {
+		err = fmt.Errorf("%q is not an amount of data: write 500MiB or 5GiB", s)
+	}
 	if err != nil {
 		return 0, err
-	}
-	if v < 1 || v > 1<<60 {
-		return 0, fmt.Errorf("%q is not an amount of data: write 500MiB or 5GiB", s)
 	}
 	return int64(v), nil
 }
 
 // parseBytes reads a number of bytes, of which errors say per what they are.
 func parseBytes(s, per string) (float64, error) {
-	t, factor, unit := strings.TrimSpace(s), 1.0, ""
-	for _, u := range byteUnits {
-		if num, ok := cutSuffixFold(t, u.suffix); ok {
-			t, factor, unit = strings.TrimSpace(num), u.factor, u.suffix
+	t, u := strings.TrimSpace(s), unit{"", 1}
+	for _, one := range byteUnits {
+		if number, ok := cutSuffixFold(t, one.suffix); ok {
+			t, u = strings.TrimSpace(number), one
 			break
 		}
 	}
 	n, err := ParseNumber(t)
+	b := wholeIfNear(n * u.factor)
 	switch {
 	case err != nil:
 		return 0, fmt.Errorf("%q is not a number of bytes: write 512, 64KiB or 1MB", s)
 	case strings.HasSuffix(strings.TrimSpace(s), "b"):
-		return 0, fmt.Errorf("%q %w: write %s%s for bytes, or %s%s for as many bits", s+per, ErrBits, t, unit+per, strconv.FormatFloat(n/8, 'f', -1, 64), unit+per)
-	}
-	b := wholeIfNear(n * factor)
-	if math.IsInf(b, 0) {
+		return 0, fmt.Errorf("%q %w: write %s%s for bytes, or %s%s for as many bits", s+per, ErrBits, t, u.suffix+per, strconv.FormatFloat(n/8, 'f', -1, 64), u.suffix+per)
+	case math.IsInf(b, 0):
 		return 0, fmt.Errorf("%q is not a number of bytes: it is too large", s)
 	}
 	return b, nil

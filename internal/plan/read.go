@@ -142,8 +142,7 @@ func (f From) String() string {
 func (f From) MarshalText() ([]byte, error) { return []byte(f.String()), nil }
 
 // UnmarshalText reads a start as ParseFrom does.
-func (f *From) UnmarshalText(b []byte) error {
-	v, err := ParseFrom(string(b))
-	*f = v
+func (f *From) UnmarshalText(b []byte) (err error) {
+	*f, err = ParseFrom(string(b))
 	return err
 }

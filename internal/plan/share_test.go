@@ -1,7 +1,7 @@
 package plan
 
 import (
-	"fmt"
+	"encoding/json"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -381,7 +381,7 @@ func FuzzDivide(f *testing.F) {
 			t.Fatalf("%d shares have %d producers, %d consumers, %d records and %d of warm-up", len(shares), sum.Producers, sum.Read.Consumers, all, warm)
 		}
 		whole, differ, _ := Together(shares)
-		if got, want := fmt.Sprint(flatten(whole)), fmt.Sprint(flatten(p)); got != want || differ != nil {
+		if got, want := must.Have(json.Marshal(whole))(t), must.Have(json.Marshal(p))(t); string(got) != string(want) || differ != nil {
 			t.Fatalf("put together they are %s, differ in %q; want %s", got, differ, want)
 		}
 	})

@@ -195,13 +195,10 @@ func (z Size) IsZero() bool { return len(z.buckets) == 0 }
 func (z Size) MarshalText() ([]byte, error) { return []byte(z.text), nil }
 
 // UnmarshalText reads a size as ParseSize does.
-func (z *Size) UnmarshalText(b []byte) error {
-	if len(b) == 0 {
-		*z = Size{}
-		return nil
+func (z *Size) UnmarshalText(b []byte) (err error) {
+	if *z = (Size{}); len(b) > 0 {
+		*z, err = ParseSize(string(b))
 	}
-	v, err := ParseSize(string(b))
-	*z = v
 	return err
 }
 
@@ -225,13 +222,11 @@ func ParseCount(s string) (int64, error) {
 // parseNumber reads what ParseCount does, with a fraction if there is one. ok is false for what is no finite number.
 func parseNumber(s string) (v float64, ok bool) {
 	s, factor := ungrouped(s), 1.0
-	for i, prefix := range "kMGTPE" {
-		if num, found := strings.CutSuffix(s, string(prefix)); found {
-			s, factor = num, math.Pow10(3*(i+1))
+	for _, prefix := range []unit{{"k", 1e3}, {"K", 1e3}, {"M", 1e6}, {"G", 1e9}, {"T", 1e12}, {"P", 1e15}, {"E", 1e18}} { // many write K
+		if number, found := strings.CutSuffix(s, prefix.suffix); found {
+			s, factor = number, prefix.factor
+			break
 		}
-	}
-	if num, found := strings.CutSuffix(s, "K"); found { // many write it so
-		s, factor = num, 1000
 	}
 	n, err := ParseNumber(s)
 	if err != nil || math.IsInf(n*factor, 0) {

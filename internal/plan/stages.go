@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -34,7 +35,7 @@ func ParseTarget(s string) (Rate, error) {
 		}
 		switch {
 		case err != nil:
-			return Rate{}, err
+			return Rate{}, fmt.Errorf("stage %q: %w", text, err)
 		case records && r.Bytes:
 			return Rate{}, fmt.Errorf("%q has stages in records and in bytes: give all in one unit", s)
 		case i >= maxStages:
@@ -56,29 +57,23 @@ func parseStage(s string) (stage Stage, bytes bool, err error) {
 	d, err := ParseDuration(length)
 	switch {
 	case !ok:
-		return Stage{}, false, fmt.Errorf("stage %q has no time: write RATE@TIME (10k@1m) or RATE..RATE@TIME (10k..100k@5m)", s)
+		return Stage{}, false, errors.New("it has no time: write RATE@TIME (10k@1m) or RATE..RATE@TIME (10k..100k@5m)")
 	case err != nil || d < time.Second || d%time.Second != 0 || d > maxStage:
-		return Stage{}, false, fmt.Errorf("stage %q: %q is not a time in whole seconds (90s, 5m)", s, length)
+		return Stage{}, false, fmt.Errorf("%q is not a time in whole seconds (90s, 5m)", length)
 	}
 	first, last, slope := strings.Cut(rates, "..")
 	if strings.HasPrefix(last, ".") {
-		return Stage{}, false, fmt.Errorf("stage %q: write two points between its rates", s)
+		return Stage{}, false, errors.New("write two points between its rates")
 	}
 	if !slope {
 		last = first
 	}
 	from, err := parseEnd(first)
-	if err != nil {
-		return Stage{}, false, fmt.Errorf("stage %q: %w", s, err)
+	to, wrong := parseEnd(last)
+	if err = cmp.Or(err, wrong); err == nil && from.Bytes != to.Bytes && from.PerSecond > 0 && to.PerSecond > 0 {
+		err = errors.New("it is in records and in bytes: give both rates in one unit")
 	}
-	to, err := parseEnd(last)
-	switch {
-	case err != nil:
-		return Stage{}, false, fmt.Errorf("stage %q: %w", s, err)
-	case from.Bytes != to.Bytes && from.PerSecond > 0 && to.PerSecond > 0:
-		return Stage{}, false, fmt.Errorf("stage %q is in records and in bytes: give both rates in one unit", s)
-	}
-	return Stage{from.PerSecond, to.PerSecond, Duration(d)}, from.Bytes || to.Bytes, nil
+	return Stage{from.PerSecond, to.PerSecond, Duration(d)}, from.Bytes || to.Bytes, err
 }
 
 // parseEnd reads the rate at one end of a stage, which may be 0 in any unit.
@@ -119,12 +114,7 @@ func (r Rate) Bounds() []time.Duration {
 
 // StageAt returns the number of the stage at a moment, from 0: the last one after the end.
 func (r Rate) StageAt(at time.Duration) int {
-	for i, g := range r.Stages {
-		if at -= g.Length.Std(); at < 0 || i == len(r.Stages)-1 {
-			return i
-		}
-	}
-	return 0
+	return max(0, min(r.Schedule(r.PerSecond).step(at), len(r.Stages)-1))
 }
 
 // Peak returns the highest target of this process at any time, in records a second.

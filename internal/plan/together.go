@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -29,50 +28,51 @@ func Together(plans []Plan) (whole Plan, differ []string, ok bool) {
 	}
 	plans = withTopic(plans)
 	first := plans[0]
+	deletes := slices.ContainsFunc(plans, func(p Plan) bool { return p.Topic.Delete })
 	if tile(plans) {
 		whole = first.Whole()
-		whole.Topic.Delete = slices.ContainsFunc(plans, func(p Plan) bool { return p.Topic.Delete })
+		whole.Topic.Delete = deletes
 		return whole, nil, true
 	}
-	clients, topic, several := Plan{Command: first.Command, Engine: first.Engine, Load: Load{Arrivals: first.Load.Arrivals}}, "", false
+	all := Plan{Command: first.Command, Engine: first.Engine, Load: Load{Arrivals: first.Load.Arrivals}}
+	several, topic := false, ""
 	var writers, readers []Plan
 	for _, p := range plans {
 		if p.Command != first.Command {
-			clients.Command = MixedLoad
+			all.Command = MixedLoad
 		}
 		several = several || topic != "" && p.Topic.Name != "" && p.Topic.Name != topic
 		topic = cmp.Or(topic, p.Topic.Name)
-		whole.Topic.Delete, whole.Verify = whole.Topic.Delete || p.Topic.Delete, whole.Verify || p.Verify
-		if p.Share != (Share{}) { // a load of the same size as this share, of nobody else's
+		if !p.Share.IsZero() { // a load of the same size as this share, of nobody else's
 			p.Load.Rate, p.Load.Records, p.Load.Warmup.Records = p.Load.Rate.Times(p.Part()), p.part(p.Load.Records), p.part(p.Load.Warmup.Records)
 			p.Share = Share{}
 		}
 		if p.Writes() {
 			writers = append(writers, p)
-			clients.Producers += p.Producers
+			all.Producers += p.Producers
 		}
 		if p.Reads() {
 			readers = append(readers, p)
 		}
 	}
-	clients.Read = readTogether(readers)
-	if several {
-		clients.Read = Read{Consumers: clients.Read.Consumers, Commit: clients.Read.Commit}
-		if slices.ContainsFunc(plans, func(p Plan) bool { return p.Engine == Wire }) {
-			clients.Engine = Wire
-		}
-		return clients, nil, false
-	}
+	all.Read = readTogether(readers)
 	paced := writers // whose rate and records count
 	if len(writers) == 0 {
 		paced = readers
 	}
-	if len(paced) == 0 {
+	switch {
+	case several:
+		all.Read = Read{Consumers: all.Read.Consumers, Commit: all.Read.Commit}
+		if slices.ContainsFunc(plans, func(p Plan) bool { return p.Engine == Wire }) {
+			all.Engine = Wire
+		}
+		return all, nil, false
+	case len(paced) == 0:
 		return first, nil, true
 	}
-	remove, verify := whole.Topic.Delete, whole.Verify
 	whole = paced[0]
-	whole.Command, whole.Producers, whole.Read, whole.Topic.Delete, whole.Verify = clients.Command, clients.Producers, clients.Read, remove, verify
+	whole.Command, whole.Producers, whole.Read, whole.Topic.Delete = all.Command, all.Producers, all.Read, deletes
+	whole.Verify = slices.ContainsFunc(plans, func(p Plan) bool { return p.Verify })
 	whole.Load.addUp(paced)
 	fields := make(map[string]bool)
 	differences(fields, writers, func(p *Plan) { p.Read = Read{} })
@@ -187,7 +187,11 @@ func differences(fields map[string]bool, plans []Plan, clear func(*Plan)) {
 		p.Command, p.Producers, p.Read.Consumers, p.Seed, p.Topic.Delete = "", 0, 0, 0, false
 		p.Load.Rate, p.Load.Warmup.Records = Unlimited, 0
 		p.Load.Records = min(p.Load.Records, 1) // a number, or none
-		flat := flatten(p)
+		text, _ := json.Marshal(p)              // a plan that was read or validated has no number that JSON has not
+		var document any
+		_ = json.Unmarshal(text, &document)
+		flat := make(map[string]string)
+		flatten("", document, flat)
 		if !rate.IsUnlimited() {
 			flat["load.rate"] = fmt.Sprint("a target, with stages: ", len(rate.Stages) > 0)
 		}
@@ -204,24 +208,13 @@ func differences(fields map[string]bool, plans []Plan, clear func(*Plan)) {
 	}
 }
 
-// flatten returns the plan's document as values by the names of their fields: "load.rate".
-func flatten(p Plan) map[string]string {
-	text, err := json.Marshal(p)
-	if err != nil { // a number that JSON has not: no plan that was read or validated has one
-		return map[string]string{"plan": err.Error()}
+// flatten adds the values of a document by the names of their fields: "load.rate".
+func flatten(name string, v any, flat map[string]string) {
+	object, ok := v.(map[string]any)
+	for field, value := range object {
+		flatten(strings.TrimPrefix(name+"."+field, "."), value, flat)
 	}
-	flat := make(map[string]string)
-	var walk func(prefix string, text json.RawMessage)
-	walk = func(prefix string, text json.RawMessage) {
-		var object map[string]json.RawMessage
-		if !bytes.HasPrefix(text, []byte("{")) || json.Unmarshal(text, &object) != nil {
-			flat[strings.TrimPrefix(prefix, ".")] = string(text)
-			return
-		}
-		for name, value := range object {
-			walk(prefix+"."+name, value)
-		}
+	if !ok {
+		flat[name] = fmt.Sprint(v)
 	}
-	walk("", text)
-	return flat
 }

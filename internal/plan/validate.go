@@ -264,16 +264,12 @@ func (p *Problem) Error() string {
 // Text returns the problem without its place.
 func (p *Problem) Text() string {
 	switch {
-	case p.Flag == "" && p.Value != "":
-		return p.Value + ": " + p.Why
 	case p.Flag != "" && p.sentence && p.Source != "": // a file and a variable have no dashes
 		return strings.TrimPrefix(p.Why, "--")
-	case p.Flag == "", p.sentence:
+	case p.Flag != "" && p.sentence, p.Flag+p.Value == "":
 		return p.Why
-	case p.Value == "":
-		return p.Flag + ": " + p.Why
 	}
-	return p.Flag + " " + p.Value + ": " + p.Why
+	return strings.TrimSpace(p.Flag+" "+p.Value) + ": " + p.Why
 }
 
 // Unwrap returns the reason.

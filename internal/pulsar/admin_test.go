@@ -57,7 +57,7 @@ func TestOnlyBrokersOfTheClusterGetTheToken(t *testing.T) {
 		if r.known {
 			a.learn([]string{r.to.Listener.Addr().String()})
 		}
-		if err := a.get(t.Context(), "/", new([]string)); (err == nil) != r.known || got != r.want {
+		if err := a.Get(t.Context(), "/", new([]string)); (err == nil) != r.known || got != r.want {
 			t.Errorf("%s got %q, %v; want %q", r.name, got, err, r.want)
 		}
 		first.Close()
@@ -68,7 +68,9 @@ func TestOnlyBrokersOfTheClusterGetTheToken(t *testing.T) {
 func adminOf(server *httptest.Server, authority *x509.Certificate) *admin {
 	roots := x509.NewCertPool()
 	roots.AddCert(authority)
-	return newAdmin(server.URL, queue.Access{Password: secret.New("token"), Bound: secret.Bind([]string{server.URL})}, &tls.Config{RootCAs: roots})
+	return newAdmin(server.URL, queue.Access{
+		Password: secret.New("token"), Bound: secret.Bind([]string{server.URL}), TLS: func(string) (*tls.Config, error) { return &tls.Config{RootCAs: roots}, nil },
+	})
 }
 
 func TestATokenGoesOnlyWhereItsOwnerSaid(t *testing.T) {
@@ -99,7 +101,7 @@ func TestABrokerIsKnownByThePortsThatItMayHave(t *testing.T) {
 		"https://b:8443": true, "https://c:9443": true, "https://c:10443": false, "https://d:8443": false,
 	} {
 		u := must.Have(url.Parse(to))(t)
-		a := newAdmin(u.Scheme+"://first:9443", queue.Access{Password: secret.New("token"), Bound: secret.Bind([]string{"first"})}, nil)
+		a := newAdmin(u.Scheme+"://first:9443", queue.Access{Password: secret.New("token"), Bound: secret.Bind([]string{"first"})})
 		a.learn([]string{"b:8080", "c:18080"})
 		next := &http.Request{URL: u, Header: make(http.Header)}
 		_ = a.follow(next, []*http.Request{{URL: &url.URL{Scheme: u.Scheme, Host: "first:9443"}}}) // of many redirects alone
@@ -118,7 +120,7 @@ func TestTheAdminAPIOfEachBrokerIsCheckedByItsOwnName(t *testing.T) {
 		first := httptest.NewTLSServer(http.RedirectHandler("https://"+host+":"+port, http.StatusTemporaryRedirect))
 		a := adminOf(first, other.Certificate())
 		a.learn([]string{host + ":" + port})
-		err := a.get(t.Context(), "/", new([]string))
+		err := a.Get(t.Context(), "/", new([]string))
 		must.True(t, (err == nil) == fits, "%s: %v", host, err)
 		first.Close()
 	}
@@ -163,7 +165,7 @@ func TestABrokerThatALookupNamesIsCheckedByItsOwnHost(t *testing.T) {
 			handshake <- err
 		}()
 		_, port, _ := net.SplitHostPort(first.Addr().String())
-		s := &session{System: &System{url: &url.URL{Scheme: "pulsar+ssl", Host: "localhost:" + port}}, tls: &tls.Config{RootCAs: roots}}
+		s := &session{System: &System{System: queue.System[settings]{URL: &url.URL{Scheme: "pulsar+ssl", Host: "localhost:" + port}}}, tls: &tls.Config{RootCAs: roots}}
 		c := must.Have(s.client())(t)
 		go func() { _, _ = c.CreateProducer(client.ProducerOptions{Topic: "t"}) }() // it fails when the client is closed
 		select {

@@ -166,7 +166,7 @@ func TestBrokersThatLimitARateAreToldByTheirPolicy(t *testing.T) {
 				}
 			}
 		}))
-		s := &session{System: &System{namespace: "a/b"}, plan: &plan.Plan{Topic: plan.Topic{Name: "t"}}, admin: newAdmin(api.URL, queue.Access{}, nil), subscriptions: []string{"s"}}
+		s := &session{System: &System{namespace: "a/b"}, plan: &plan.Plan{}, topic: result.Topic{Name: "t"}, admin: newAdmin(api.URL, queue.Access{}), subscriptions: []string{"s"}}
 		w := newWatcher(s)
 		for _, all := range tc.looks {
 			w.throttles(t.Context(), all)
@@ -191,10 +191,10 @@ func TestATopicMayBeThereWithTheAckQuorumAskedFor(t *testing.T) {
 	defer api.Close()
 	for quorum, fits := range map[int]bool{0: true, 2: true, 3: false} {
 		s := &session{
-			System: &System{producer: settings{ackQuorum: quorum}, namespace: "public/default"}, admin: newAdmin(api.URL, queue.Access{}, nil),
-			plan: &plan.Plan{Topic: plan.Topic{Name: "t", ReplicationFactor: 3}},
+			System: &System{System: queue.System[settings]{Settings: settings{ackQuorum: quorum}}, namespace: "public/default"}, admin: newAdmin(api.URL, queue.Access{}),
+			plan: &plan.Plan{Topic: plan.Topic{Name: "t", ReplicationFactor: 3}}, topic: result.Topic{Name: "t"},
 		}
-		if err := s.matches(t.Context()); (err == nil) != fits || s.topic.ReplicationFactor != 3 {
+		if err := s.fits(t.Context()); (err == nil) != fits || s.topic.ReplicationFactor != 3 {
 			t.Errorf("ack.quorum=%d: %v", quorum, err)
 		}
 	}
@@ -214,10 +214,10 @@ func TestATopicWithASchemaIsOnlyRead(t *testing.T) {
 			_, _ = w.Write([]byte(tc.schema))
 		}))
 		s := &session{
-			System: &System{namespace: "public/default"}, admin: newAdmin(api.URL, queue.Access{}, nil),
+			System: &System{namespace: "public/default"}, admin: newAdmin(api.URL, queue.Access{}),
 			plan: &plan.Plan{Producers: tc.producers, Topic: plan.Topic{Name: "t"}}, topic: result.Topic{Name: "t", Partitions: 1},
 		}
-		if err := s.matches(t.Context()); (err == nil) != tc.fits {
+		if err := s.fits(t.Context()); (err == nil) != tc.fits {
 			t.Errorf("%d producers, schema %s: %v", tc.producers, tc.schema, err)
 		}
 		api.Close()
@@ -248,17 +248,18 @@ func TestATopicOfAStudyIsDeletedOverTheAdminAPI(t *testing.T) {
 
 // kt's flags for reading set properties of Kafka's, which Pulsar has by other names.
 func TestWhereReadingBeginsAndWhetherItAcknowledgesCanBeSet(t *testing.T) {
-	if _, err := parse(consumerProperties, given("group.id=g", "auto.offset.reset=latest", "enable.auto.commit=false")); err != nil {
+	reads := &plan.Plan{URL: "pulsar://h", Read: plan.Read{Consumers: 1}}
+	if _, _, err := New(reads, nil, given("group.id=g", "auto.offset.reset=latest", "enable.auto.commit=false"), queue.Access{}); err != nil {
 		t.Error(err)
 	}
-	if _, err := parse(consumerProperties, given("auto.offset.reset=none")); err == nil || !strings.Contains(err.Error(), "earliest or latest") {
+	if _, _, err := New(reads, nil, given("auto.offset.reset=none"), queue.Access{}); err == nil || !strings.Contains(err.Error(), "earliest or latest") {
 		t.Errorf("auto.offset.reset=none: %v", err)
 	}
 }
 
 func TestASubscriptionThatCannotBeDeletedIsTold(t *testing.T) {
 	var told string
-	s := &session{System: &System{}, own: true, subscriptions: []string{"kt-1"}, seen: errors.New("no admin API"), options: run.Options{Notify: func(n run.Notice) { told = n.Text }}}
+	s := &session{System: &System{}, topic: result.Topic{Name: "t"}, own: true, subscriptions: []string{"kt-1"}, seen: errors.New("no admin API"), options: run.Options{Notify: func(n run.Notice) { told = n.Text }}}
 	s.Close()
 	must.True(t, strings.Contains(told, "subscription kt-1"), "it says %q", told)
 }

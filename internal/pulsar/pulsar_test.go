@@ -29,19 +29,29 @@ func given(pairs ...string) map[string]plan.Given {
 	return all
 }
 
+func writing() *plan.Plan {
+	return &plan.Plan{Command: plan.Produce, URL: "pulsar://h", Producers: 1, Payload: plan.Payload{Kind: plan.Letters, Size: plan.FixedSize(1)}}
+}
+
+// parse returns the settings of a producer.
+func parse(pairs ...string) (settings, error) {
+	s, _, err := New(writing(), given(pairs...), nil, queue.Access{})
+	return s.Settings, err
+}
+
 func TestSettingsAreTheClientsOptions(t *testing.T) {
-	s := must.Have(parse(producerProperties, given()))(t)
+	s := must.Have(parse())(t)
 	if s.linger != time.Millisecond || s.batchBytes != 131072 || s.batchMessages != 1000 || !s.batches() || s.timeout != 30*time.Second {
 		t.Errorf("the defaults are %+v", s)
 	}
-	s = must.Have(parse(producerProperties, given("batch.size=1000000", "compression.type=zstd", "linger.ms=50", "acks=-1")))(t)
+	s = must.Have(parse("batch.size=1000000", "compression.type=zstd", "linger.ms=50", "acks=-1"))(t)
 	if s.batchBytes != 1e6 || s.batchMessages < 1e9 || s.compression != client.ZSTD || s.linger != 50*time.Millisecond {
 		t.Errorf("the settings are %+v", s)
 	}
-	if s, _ = parse(producerProperties, given("linger.ms=0")); s.batches() {
+	if s, _ = parse("linger.ms=0"); s.batches() {
 		t.Error("without a delay there are batches")
 	}
-	if s, _ = parse(producerProperties, given("batch.size=1000", "batching.max.messages=7")); s.batchMessages != 7 {
+	if s, _ = parse("batch.size=1000", "batching.max.messages=7"); s.batchMessages != 7 {
 		t.Errorf("a batch has %d messages, want 7", s.batchMessages)
 	}
 }
@@ -58,8 +68,9 @@ func TestDefaultsFitTheSizeOfALoad(t *testing.T) {
 		{"max.pending.messages=5", 1, 1, 1, 5},
 		{"acks=all", 1, 1000, 10, 1000},
 	} {
-		s := must.Have(parse(producerProperties, given(tc.given)))(t)
-		s.fit(tc.producers, tc.partitions)
+		sys, _ := must.Both(New(writing(), given(tc.given), nil, queue.Access{}))(t)
+		sys.fit(tc.producers, tc.partitions)
+		s := sys.Settings
 		must.Match(t, []int{tc.millis, tc.pending}, []int{int(s.linger.Milliseconds()), s.pending}, "%+v: linger %s, %d pending", tc, s.linger, s.pending)
 	}
 }
@@ -71,7 +82,7 @@ func TestWhatPulsarDoesNotHaveIsRefusedByName(t *testing.T) {
 		"delivery.timeout.ms=0": "from 1 to",
 	} {
 		name, _, _ := strings.Cut(property, "=")
-		_, err := parse(producerProperties, given(property))
+		_, err := parse(property)
 		must.True(t, err != nil && strings.Contains(err.Error(), want) && strings.Contains(err.Error(), name), "%s: %v, want %s", property, err, want)
 	}
 }
@@ -95,7 +106,7 @@ func TestALoadThatPulsarCannotMakeIsRefused(t *testing.T) {
 	}
 	p := plan.Plan{URL: "pulsar://h/a/b", Topic: plan.Topic{Name: "t"}, Read: reads}
 	s, _, err := New(&p, nil, nil, queue.Access{})
-	must.True(t, err == nil && s.namespace == "a/b" && s.url.Host == "h:6650", "%+v, %v", s, err)
+	must.True(t, err == nil && s.namespace == "a/b" && s.URL.Host == "h:6650", "%+v, %v", s, err)
 }
 
 func TestErrorsHaveTheClientsNames(t *testing.T) {
@@ -135,7 +146,7 @@ type fakeID struct {
 func (f fakeID) BatchSize() int32 { return f.size }
 
 func TestEventsTellOfBrokersAndBundles(t *testing.T) {
-	s := &session{System: &System{}, options: run.Options{Watch: true}, admin: &admin{base: "http://a:8080"}, watched: []string{"a:8080", "b:8080"}}
+	s := &session{System: &System{}, options: run.Options{Watch: true}, admin: &admin{API: queue.API{Base: "http://a:8080"}}, watched: []string{"a:8080", "b:8080"}}
 	s.topic.Partitions = 2
 	w := newWatcher(s)
 	w.hear([]string{"a:8080"}, nil, 1)                                      // b is gone
@@ -172,7 +183,7 @@ func TestPartitionsThatAreAddedHaveNumbersOfTheirOwn(t *testing.T) {
 		{"no reader", plan.Plan{Command: plan.Produce}, client.Failover, false, false},
 	} {
 		tc.plan.Topic.Name = "t"
-		s := &session{System: &System{namespace: "public/default", consumer: settings{subscription: tc.kind}}, plan: &tc.plan, own: tc.own, topic: result.Topic{Name: "t", Partitions: 2}}
+		s := &session{System: &System{namespace: "public/default", System: queue.System[settings]{Settings: settings{subscription: tc.kind}}}, plan: &tc.plan, own: tc.own, topic: result.Topic{Name: "t", Partitions: 2}}
 		s.options.Watch = true
 		d := newConsumers(s, queue.Options{Plan: tc.plan, Queues: 2})
 		if n := d.number("persistent://public/default/t-partition-2"); n != 2 || d.number("persistent://public/default/t") != 0 {
@@ -202,7 +213,7 @@ func TestABacklogCountsTheMessagesOfItsEntries(t *testing.T) {
 }
 
 func TestPoliciesOfATopicAreChecked(t *testing.T) {
-	s := &session{System: &System{producer: settings{ackQuorum: 2}}, plan: &plan.Plan{Topic: plan.Topic{Configs: map[string]string{"retention": "{"}}}}
+	s := &session{System: &System{System: queue.System[settings]{Settings: settings{ackQuorum: 2}}}, plan: &plan.Plan{Topic: plan.Topic{Configs: map[string]string{"retention": "{"}}}}
 	_, err := s.policies()
 	var misfit *result.MisfitError
 	if !errors.As(err, &misfit) || !strings.Contains(err.Error(), "--topic-config retention={") || !strings.Contains(err.Error(), "--replication-factor") {

@@ -5,10 +5,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"math/rand/v2"
-	"net"
 	"net/http"
-	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
@@ -28,7 +25,7 @@ type session struct {
 	*System
 	plan    *plan.Plan
 	options run.Options
-	tls     *tls.Config // of all connections; nil: plain text
+	tls     *tls.Config // of the client's connections; nil: plain text
 	admin   *admin
 	seen    error // why the admin API does not answer; nil: it does
 	cluster result.Cluster
@@ -54,25 +51,47 @@ const (
 	leaveTimeout   = 3 * time.Second    // to close
 )
 
+// reach asks the admin API for the cluster. Without an answer it notes that.
+func (s *System) reach(ctx context.Context, topic string) *session {
+	c := &session{System: s, admin: s.newAdmin(), topic: result.Topic{Name: topic}, cluster: result.Cluster{Version: "Pulsar", Controller: -1}}
+	ctx, cancel := context.WithTimeout(ctx, adminTimeout/4)
+	defer cancel()
+	if c.watched, c.seen = c.admin.brokers(ctx); c.seen != nil {
+		c.cluster.Brokers = []result.Broker{{Addr: s.URL.Host}}
+		return c
+	}
+	c.admin.learn(c.watched)
+	var version string
+	if c.admin.Get(ctx, "/admin/v2/brokers/version", &version) == nil {
+		c.cluster.Version += " " + version
+	}
+	var clusters []string // that know each other
+	if c.admin.Get(ctx, "/admin/v2/clusters", &clusters) == nil && len(clusters) > 0 {
+		c.cluster.ID = clusters[0]
+	}
+	for i, addr := range c.watched {
+		c.cluster.Brokers = append(c.cluster.Brokers, result.Broker{ID: int32(i), Addr: addr})
+	}
+	return c
+}
+
 // Connect reaches the cluster, makes the topic that p writes to and finds the one that it reads.
 func (s *System) Connect(ctx context.Context, p *plan.Plan, o run.Options) (run.Session, error) {
-	c := &session{System: s, plan: p, options: o, topic: result.Topic{Name: p.Topic.Name}, cluster: result.Cluster{Version: "Pulsar", Controller: -1}}
-	if err := s.access.Bound.Permit(s.url.Host); err != nil { // the client dials by itself, this address first
-		return nil, err
+	// The client dials by itself, this address first, so often that its error does not tell what is wrong.
+	conn, err := s.Dial(ctx, s.URL.Host, p.Encrypts(), requestTimeout/3)
+	if err != nil {
+		return nil, fmt.Errorf("connect to %s: %w", s.URL.Host, queue.Cause(err))
 	}
-	var err error
+	_ = conn.Close() // it carries nothing
+	c := s.reach(ctx, p.Topic.Name)
+	c.plan, c.options = p, o
 	// The settings name no host: lookups and redirects lead to others than that of the URL. Who connects to one completes a
 	// copy with its name.
-	if c.tls, err = s.access.TLS(""); err != nil {
+	if c.tls, err = s.TLS(""); err != nil {
 		return nil, &result.MisfitError{Err: err}
 	}
-	if err := c.reach(ctx); err != nil {
-		return nil, fmt.Errorf("connect to %s: %w", s.url.Host, cause(err))
-	}
-	c.admin = s.newAdmin(c.tls)
-	c.describeCluster(ctx)
 	if queue.Status(c.seen) == http.StatusUnauthorized {
-		return nil, fmt.Errorf("%s: log in: %w: url.password=TOKEN goes into the file of --command-config", c.admin.base, c.seen)
+		return nil, fmt.Errorf("%s: log in: %w: url.password=TOKEN goes into the file of --command-config", c.admin.Base, c.seen)
 	}
 	asking, err := c.client() // a broker for the partitions of the topic
 	if err != nil {
@@ -81,20 +100,19 @@ func (s *System) Connect(ctx context.Context, p *plan.Plan, o run.Options) (run.
 	partitions, err := within(ctx, openTimeout, func() ([]string, error) { return asking.TopicPartitions(c.full()) })
 	leave(asking)
 	if err != nil {
-		return nil, fmt.Errorf("look up topic %s at %s: %w%s", c.topic.Name, s.url.Host, err, s.advice(err))
+		return nil, fmt.Errorf("look up topic %s at %s: %w%s", c.topic.Name, s.URL.Host, err, s.advice(err))
 	}
 	if err := c.prepare(ctx, partitions); err != nil {
 		return nil, err
 	}
-	c.producer.fit(p.Producers, c.topic.Partitions)
+	c.fit(p.Producers, c.topic.Partitions)
 	if p.Reads() {
-		switch c.own = p.Read.Group == ""; {
-		case c.own: // with failover a broker waits for a second before it sends anything
-			c.subscriptions = []string{fmt.Sprintf("kt-%016x", rand.Uint64())}
-			c.consumer.derive("subscription.type", "exclusive", "no partition has more than one consumer")
-		case p.Read.Groups < 2:
-			c.subscriptions = []string{p.Read.Group}
-		default:
+		c.subscriptions, c.own = []string{p.Read.Group}, p.Read.Group == ""
+		if c.own { // with failover a broker waits for a second before it sends anything
+			c.subscriptions[0] = fmt.Sprintf("kt-%016x", rand.Uint64())
+			c.Derive("subscription.type", "exclusive", "no partition has more than one consumer")
+		} else if p.Read.Groups > 1 {
+			c.subscriptions = nil
 			for g := range p.Read.Groups {
 				c.subscriptions = append(c.subscriptions, fmt.Sprintf("%s-%d", p.Read.Group, g))
 			}
@@ -108,7 +126,7 @@ func (s *System) advice(err error) string {
 	switch {
 	case strings.Contains(err.Error(), "NotFound"):
 		return ""
-	case s.access.Password.Reveal() == "":
+	case s.Password.Reveal() == "":
 		return "; the server may want a token: url.password=TOKEN in the file of --command-config"
 	}
 	return "; is it the port of Pulsar's own protocol (6650), and the token right?"
@@ -117,7 +135,7 @@ func (s *System) advice(err error) string {
 // client makes a client with connections of its own. The engine bounds the memory of what is on its way.
 func (s *session) client() (client.Client, error) {
 	o := client.ClientOptions{
-		URL:               s.url.Scheme + "://" + s.url.Host,
+		URL:               s.URL.Scheme + "://" + s.URL.Host,
 		Logger:            log.DefaultNopLogger(),
 		MetricsRegisterer: prometheus.NewRegistry(), // not that of the process
 		MemoryLimitBytes:  -1,
@@ -125,52 +143,32 @@ func (s *session) client() (client.Client, error) {
 		ConnectionMaxIdleTime: -1, TLSConfig: s.tls,
 		Description: "kt",
 	}
-	if token := s.access.Password.Reveal(); token != "" {
+	if token := s.Password.Reveal(); token != "" {
 		o.Authentication = client.NewAuthenticationToken(token)
 	}
 	return client.NewClient(o)
 }
 
-// reach opens a connection and closes it again. The client tries so often that its error does not tell what is wrong.
-func (s *session) reach(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout/3)
-	defer cancel()
-	dial := new(net.Dialer).DialContext
-	if s.tls != nil {
-		dial = (&tls.Dialer{Config: s.tls}).DialContext
-	}
-	c, err := dial(ctx, "tcp", s.url.Host)
-	if err == nil {
-		err = c.Close()
-	}
-	return err
+// leave closes a client with its producers and consumers, which wait for their brokers' answers.
+func leave(c client.Client) {
+	_, _ = within(context.Background(), leaveTimeout, func() (struct{}, error) { c.Close(); return struct{}{}, nil }) // late: it goes on by itself
 }
 
-func (s *session) full() string { return "persistent://" + s.namespace + "/" + s.plan.Topic.Name }
-
-func (s *session) path() string {
-	return "/admin/v2/persistent/" + s.namespace + "/" + url.PathEscape(s.plan.Topic.Name)
-}
-
-// describeCluster asks for the brokers and their version. Without an answer of the admin API it notes that.
-func (s *session) describeCluster(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, adminTimeout/4)
+// within calls f, and returns an error if ctx ends first, or if f takes longer than most: the client's calls take no context.
+func within[T any](ctx context.Context, most time.Duration, f func() (T, error)) (T, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, most, fmt.Errorf("the broker keeps the connection, and did not answer within %s: check its log", most))
 	defer cancel()
-	if s.watched, s.seen = s.admin.brokers(ctx); s.seen != nil {
-		s.cluster.Brokers = []result.Broker{{Addr: s.url.Host}}
-		return
+	type answer struct {
+		value T
+		err   error
 	}
-	s.admin.learn(s.watched)
-	var version string
-	if s.admin.get(ctx, "/admin/v2/brokers/version", &version) == nil {
-		s.cluster.Version += " " + version
-	}
-	var clusters []string // that know each other
-	if s.admin.get(ctx, "/admin/v2/clusters", &clusters) == nil && len(clusters) > 0 {
-		s.cluster.ID = clusters[0]
-	}
-	for i, addr := range s.watched {
-		s.cluster.Brokers = append(s.cluster.Brokers, result.Broker{ID: int32(i), Addr: addr})
+	done := make(chan answer, 1)
+	go func() { value, err := f(); done <- answer{value, err} }() // late: nobody takes it
+	select {
+	case a := <-done:
+		return a.value, a.err
+	case <-ctx.Done():
+		return *new(T), context.Cause(ctx)
 	}
 }
 
@@ -181,20 +179,17 @@ func (s *session) NewBook(context.Context) (*ledger.Book, error) {
 
 // Open makes the drivers and the sources beside them.
 func (s *session) Open(_ context.Context, book *ledger.Book) (c run.Clients, err error) {
-	accounts, o := queue.Begin(s.plan, s.topic.Partitions, book)
-	o.Fresh = s.topic.Created && s.plan.Share.IsZero()
+	accounts, o := queue.Begin(s.plan, &s.topic, book)
 	if s.plan.Writes() {
 		const usual = 2000 // two batches of usual size
-		perBatch := int(min(int64(s.producer.batchMessages), int64(s.producer.batchBytes)/max(1, int64(s.plan.Payload.MeanBytes()))))
+		perBatch := int(min(int64(s.Settings.batchMessages), int64(s.Settings.batchBytes)/max(1, int64(s.plan.Payload.MeanBytes()))))
 		unlimited := max(usual, 2*perBatch*s.topic.Partitions) // two batches of each partition
-		c.Send, c.Limits = &producer{s, accounts}, queue.Limits(s.plan, s.producer.bufferBytes, unlimited, s.DeliveryTimeout())
-		c.Limits.MaxBlock = max(s.producer.maxBlock, 1)
+		c.Send, c.Limits = &producer{s, accounts}, queue.Limits(s.plan, s.Settings.bufferBytes, unlimited, s.DeliveryTimeout())
+		c.Limits.MaxBlock = max(s.Settings.maxBlock, 1)
 	}
 	if s.plan.Reads() {
 		o.Backlog = s.backlog
-		if s.consumer.shared() {
-			o.Shared = func(int32) bool { return true }
-		}
+		o.Shared = func(int32) bool { return s.Settings.shared() }
 		d := newConsumers(s, o)
 		c.Read, c.Sources = d, append(c.Sources, d.Arrivals)
 	}
@@ -204,42 +199,6 @@ func (s *session) Open(_ context.Context, book *ledger.Book) (c run.Clients, err
 	}
 	c.Sources = append(c.Sources, newWatcher(s))
 	return c, nil
-}
-
-// backlog returns how many messages wait, as the brokers say it.
-func (s *session) backlog(ctx context.Context) ([]int64, error) {
-	all, err := s.stats(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("backlog of topic %s: %w", s.topic.Name, err)
-	}
-	waiting := make([]int64, 0, len(s.subscriptions)*s.topic.Partitions)
-	for _, name := range s.subscriptions {
-		for i, p := range all[:s.topic.Partitions] {
-			n := p.backlog(name)
-			if !queue.Mine(s.plan, int32(i)) { // another process counts it
-				n = 0
-			}
-			waiting = append(waiting, n)
-		}
-	}
-	return waiting, nil
-}
-
-// stats returns what the brokers count, by partition, with those that were added; nil for those without an answer.
-func (s *session) stats(ctx context.Context) ([]*partitionStats, error) {
-	const precise = "getPreciseBacklog=true&subscriptionBacklogSize=true"
-	all := make([]*partitionStats, s.topic.Partitions)
-	if s.single {
-		all[0] = new(partitionStats)
-		return all, s.admin.get(ctx, s.path()+"/stats?"+precise, all[0])
-	}
-	var answer struct{ Partitions map[string]*partitionStats }
-	err := s.admin.get(ctx, s.path()+"/partitioned-stats?perPartition=true&"+precise, &answer)
-	all = append(all, make([]*partitionStats, max(0, len(answer.Partitions)-len(all)))...)
-	for i := range all {
-		all[i] = answer.Partitions[s.full()+partitionOf+strconv.Itoa(i)]
-	}
-	return all, err
 }
 
 // Delete deletes the topic that was created for the load.
@@ -256,12 +215,8 @@ func (s *session) Delete(ctx context.Context) error {
 
 // DeleteTopic deletes a partitioned topic. It is for names that only kt gives. One that is not there is no error.
 func (s *System) DeleteTopic(ctx context.Context, name string) (err error) {
-	c := &session{System: s, plan: &plan.Plan{Topic: plan.Topic{Name: name}}, topic: result.Topic{Name: name, Created: true}}
-	if c.tls, err = s.access.TLS(""); err != nil {
-		return err
-	}
-	c.admin = s.newAdmin(c.tls)
-	if c.describeCluster(ctx); c.seen != nil {
+	c := s.reach(ctx, name)
+	if c.topic.Created = true; c.seen != nil {
 		return fmt.Errorf("delete topic %s: %w", name, c.seen)
 	}
 	return c.Delete(ctx)

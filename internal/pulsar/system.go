@@ -1,30 +1,31 @@
+// Package pulsar is Apache Pulsar as a system that runs are made on, by its Go client.
+//
+//	system, warnings, err := pulsar.New(&p, producer, consumer, access)
+//	res, err := run.Run(ctx, run.Request{Plan: p, System: system, …})
+//
+// A record is a message, a partition one of a partitioned topic. Topics are made, and backlogs and
+// brokers watched, over the admin API (HTTP). Pulsar counts a backlog in entries, which are batches.
 package pulsar
 
 import (
 	"cmp"
 	"errors"
 	"math"
-	"net/url"
 	"strconv"
 	"strings"
 	"time"
 
 	client "github.com/apache/pulsar-client-go/pulsar"
 
-	"github.com/kt-bench/kt/internal/payload"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/queue"
-	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/run"
 )
 
 // System is Pulsar, with the settings of the clients of one plan. New makes it.
 type System struct {
-	access             queue.Access
-	url                *url.URL
-	namespace          string // behind its tenant and a slash
-	values             *payload.Values
-	producer, consumer settings // zero values: nobody writes, or reads
+	queue.System[settings]
+	namespace string // behind its tenant and a slash
 }
 
 // What Pulsar can do beside runs.
@@ -37,59 +38,49 @@ var _ interface {
 	run.TopicDeleter
 } = (*System)(nil)
 
-// New checks the properties of the clients of a plan, and makes what its messages hold. It completes the plan with what a
+// New checks a plan and the properties of its clients, and makes what its messages hold. It completes the plan with what a
 // payload file says.
 func New(p *plan.Plan, producer, consumer map[string]plan.Given, a queue.Access) (*System, []string, error) {
-	s := &System{access: a}
-	var err error
-	if s.url, err = plan.ParseURL(p.URL); err != nil {
+	q, err := properties.New(p, producer, consumer, a)
+	if q == nil {
 		return nil, nil, err
 	}
+	s := &System{*q, cmp.Or(strings.Trim(q.URL.Path, "/"), "public/default")}
+	if _, bounds := producer["batch.size"]; bounds {
+		s.Derive("batching.max.messages", strconv.Itoa(math.MaxInt32), "batch.size alone bounds a batch")
+	}
+	return s, nil, errors.Join(err, s.fits(p))
+}
+
+func (s *System) fits(p *plan.Plan) error {
 	var errs []error
-	note := func(err error) { errs = append(errs, err) }
-	if s.url.User != nil {
-		note(plan.Refuse("url", nil, "Pulsar has no users: leave out what is before the @, and give a token by url.password"))
+	bad := func(flag string, value any, why string, args ...any) {
+		errs = append(errs, plan.Refuse(flag, value, why, args...))
 	}
-	s.namespace = cmp.Or(strings.Trim(s.url.Path, "/"), "public/default")
+	if s.URL.User != nil {
+		bad("url", nil, "Pulsar has no users: leave out what is before the @, and give a token by url.password")
+	}
 	if strings.Count(s.namespace, "/") != 1 {
-		note(plan.Refuse("url", nil, "/%s: write pulsar://HOST:PORT/TENANT/NAMESPACE", s.namespace))
+		bad("url", nil, "/%s: write pulsar://HOST:PORT/TENANT/NAMESPACE", s.namespace)
 	}
-	if strings.ContainsAny(p.Topic.Name, "/") {
-		note(plan.Refuse("topic", p.Topic.Name, "give the name alone; the tenant and the namespace go into --url"))
+	if strings.Contains(p.Topic.Name, "/") {
+		bad("topic", p.Topic.Name, "give the name alone; the tenant and the namespace go into --url")
 	}
-	if p.Writes() {
-		s.producer, err = parse(producerProperties, producer)
-		note(err)
-		s.values, err = payload.MakeValues(p)
-		note(err)
+	if from := p.Read.From; p.Reads() && (from.HasOffset || !from.Time.IsZero()) {
+		bad("from", from, "a subscription of Pulsar begins at earliest or latest")
 	}
-	if p.Reads() {
-		s.consumer, err = parse(consumerProperties, consumer)
-		note(err)
-		if from := p.Read.From; from.HasOffset || !from.Time.IsZero() {
-			note(plan.Refuse("from", from, "a subscription of Pulsar begins at earliest or latest"))
-		}
-		if p.Read.Commit == plan.CommitSync {
-			note(plan.Refuse("commit", "sync", "kt does not wait until Pulsar has an acknowledgement: async comes nearest, which sends it within 0.1 s of the reading"))
-		}
+	if p.Reads() && p.Read.Commit == plan.CommitSync {
+		bad("commit", "sync", "kt does not wait until Pulsar has an acknowledgement: async comes nearest, which sends it within 0.1 s of the reading")
 	}
-	return s, nil, errors.Join(errs...)
+	return errors.Join(errs...)
 }
-
-// Describe completes a header with the settings of the clients.
-func (s *System) Describe(h *result.Header) {
-	h.Config, h.ConsumerConfig = s.producer.all, s.consumer.all
-}
-
-// Acks returns the acknowledgements that the producers wait for.
-func (s *System) Acks() string { return queue.Value(s.producer.all, "acks") }
 
 // ReadsByPartition reports that each partition is read by one consumer of a subscription.
 func (*System) ReadsByPartition() bool { return true }
 
 // DeliveryTimeout returns how long a message may wait for its outcome. The client looks for late ones once in
 // delivery.timeout.ms, so one may wait twice as long.
-func (s *System) DeliveryTimeout() time.Duration { return 2 * s.producer.timeout }
+func (s *System) DeliveryTimeout() time.Duration { return 2 * s.Settings.timeout }
 
 type property = queue.Property[settings]
 
@@ -103,10 +94,9 @@ type settings struct {
 	ackQuorum                 int // 0: that of the namespace, or as many as replicas
 	subscription              client.SubscriptionType
 	receiverQueue             int
-
-	has []property
-	all []result.Setting // of each in has
 }
+
+var properties = queue.Properties[settings]{System: "Pulsar", Producer: producerProperties, Consumer: consumerProperties, Nearest: nearest}
 
 // The words of properties, and what they mean.
 var (
@@ -165,25 +155,6 @@ var nearest = map[string]string{
 	"max.partition.fetch.bytes":     "receiver.queue.size, in messages",
 }
 
-func parse(has []property, given map[string]plan.Given) (s settings, err error) {
-	s.has = has
-	s.all, err = queue.Set(&s, "Pulsar", has, given, nearest)
-	if _, bounds := given["batch.size"]; bounds {
-		s.derive("batching.max.messages", strconv.Itoa(math.MaxInt32), "batch.size alone bounds a batch")
-	}
-	return s, err
-}
-
-// derive sets a property, if the clients have it and nobody gave it.
-func (s *settings) derive(name, value, note string) {
-	for i := range s.all {
-		if p := &s.all[i]; p.Name == name && p.Source == "default" {
-			_ = s.has[i].Set(s, value) // kt's own values are right
-			p.Value, p.Source, p.Note = value, "derived", note
-		}
-	}
-}
-
 // manyTickers is how many are too many: a producer of the client has one for each partition.
 const manyTickers = 20
 
@@ -195,11 +166,11 @@ const (
 	maxPending        = 50_000
 )
 
-func (s *settings) fit(producers, partitions int) {
+func (s *System) fit(producers, partitions int) {
 	if producers*partitions > manyTickers {
-		s.derive("linger.ms", "10", "the client's own default, because its timers cost CPU for each producer and partition")
+		s.Derive("linger.ms", "10", "the client's own default, because its timers cost CPU for each producer and partition")
 	}
-	s.derive("max.pending.messages", strconv.Itoa(min(maxPending, max(minPending, pendingOfProducer/partitions))), "")
+	s.Derive("max.pending.messages", strconv.Itoa(min(maxPending, max(minPending, pendingOfProducer/partitions))), "")
 }
 
 func (s *settings) shared() bool {

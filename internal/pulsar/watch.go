@@ -4,11 +4,9 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -83,7 +81,7 @@ func (w *watcher) seek(err error, at time.Duration) {
 
 // hear notes which brokers are there. One that does not answer is gone, and says nothing of the others.
 func (w *watcher) hear(active []string, err error, at time.Duration) {
-	_, api, _ := strings.Cut(w.session.admin.base, "://")
+	_, api, _ := strings.Cut(w.session.admin.Base, "://")
 	for i, addr := range w.session.watched {
 		gone := !slices.Contains(active, addr)
 		if err != nil {
@@ -99,19 +97,10 @@ func (w *watcher) hear(active []string, err error, at time.Duration) {
 			kind, text = stats.BrokerGone, "is not among the active ones"
 		}
 		if gone && err != nil {
-			text = "does not answer: " + cause(err).Error()
+			text = "does not answer: " + queue.Cause(err).Error()
 		}
 		w.Add(stats.Event{At: at, Kind: kind, Broker: int32(i), To: -1, Text: fmt.Sprintf("broker %s %s", addr, text)})
 	}
-}
-
-func hostOf(addr string) string { return (&url.URL{Host: addr}).Hostname() }
-
-func cause(err error) error {
-	for errors.Unwrap(err) != nil {
-		err = errors.Unwrap(err)
-	}
-	return err
 }
 
 // compare finds partitions that were unloaded: their counters began anew.
@@ -180,7 +169,7 @@ func (p *partitionStats) waits(before *partitionStats, subscription string) (wai
 // policy returns a clause on a policy that limits a rate; "": it limits none.
 func (s *session) policy(ctx context.Context, path string) string {
 	var p map[string]any
-	_ = s.admin.get(ctx, path, &p) // else nothing is known of it
+	_ = s.admin.Get(ctx, path, &p) // else nothing is known of it
 	for _, key := range slices.Sorted(maps.Keys(p)) {
 		rate, _ := p[key].(json.Number)
 		if n, _ := rate.Float64(); n > 0 && strings.Contains(key, "ThrottlingRate") {

@@ -9,9 +9,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/secret"
@@ -37,11 +39,47 @@ func (a Access) Admin(u *url.URL, plain, encrypted string) string {
 	return at
 }
 
+// Dial connects to a host at which the credentials may be used.
+func (a Access) Dial(ctx context.Context, host string, encrypted bool, most time.Duration) (net.Conn, error) {
+	if err := a.Bound.Permit(host); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, most)
+	defer cancel()
+	if !encrypted {
+		return new(net.Dialer).DialContext(ctx, "tcp", host)
+	}
+	name, _, _ := net.SplitHostPort(host) // it was checked
+	config, err := a.TLS(name)
+	if err != nil {
+		return nil, err
+	}
+	conn, err := (&tls.Dialer{Config: config}).DialContext(ctx, "tcp", host) // nil: only the admin API asks for TLS
+	if err != nil {
+		return nil, fmt.Errorf("connect to %s by TLS: %w", host, err)
+	}
+	return conn, nil
+}
+
 // API is the HTTP API of a system, in JSON.
 type API struct {
+	Base  string // such as http://host:8080, before each address
 	HTTP  http.Client
 	LogIn func(*http.Request)
 }
+
+// NewAPI returns an API whose answers may take that long.
+func (a Access) NewAPI(base string, most time.Duration, logIn func(*http.Request), follow func(next *http.Request, via []*http.Request) error) API {
+	dial := func(encrypted bool) func(ctx context.Context, _, host string) (net.Conn, error) {
+		return func(ctx context.Context, _, host string) (net.Conn, error) {
+			return a.Dial(ctx, host, encrypted, dialTimeout)
+		}
+	}
+	transport := &http.Transport{DialContext: dial(false), DialTLSContext: dial(true), MaxIdleConnsPerHost: 4}
+	return API{base, http.Client{Timeout: most, Transport: transport, CheckRedirect: follow}, logIn}
+}
+
+const dialTimeout = 5 * time.Second
 
 const (
 	maxAnswer = 16 << 20 // bytes
@@ -64,6 +102,14 @@ func Status(err error) int {
 	return 0
 }
 
+// Cause returns the innermost error.
+func Cause(err error) error {
+	for errors.Unwrap(err) != nil {
+		err = errors.Unwrap(err)
+	}
+	return err
+}
+
 // Get reads what is at an address into a value; nil: only whether it is there. Its numbers stay as they are written.
 func (a *API) Get(ctx context.Context, at string, into any) error {
 	return a.Do(ctx, http.MethodGet, at, nil, into)
@@ -77,15 +123,15 @@ func (a *API) Do(ctx context.Context, method, at string, body, into any) error {
 			return err
 		}
 	}
-	request, err := http.NewRequestWithContext(ctx, method, at, &content)
+	request, err := http.NewRequestWithContext(ctx, method, a.Base+at, &content)
 	if err != nil {
 		return err
 	}
 	request.Header.Set("Content-Type", "application/json")
 	a.LogIn(request)
 	answer, err := a.HTTP.Do(request)
-	if err != nil {
-		return err
+	if err != nil { // it has the whole address
+		return fmt.Errorf("%s://%s: %w", request.URL.Scheme, request.URL.Host, Cause(err))
 	}
 	received := io.LimitReader(answer.Body, maxAnswer)
 	defer func() {
@@ -97,14 +143,14 @@ func (a *API) Do(ctx context.Context, method, at string, body, into any) error {
 		var e struct{ Reason string }
 		_ = text.Decode(&e) // a proxy may answer something else
 		reason, _, _ := strings.Cut(e.Reason, "\n")
-		return fmt.Errorf("%s: %w", at, &StatusError{Code: answer.StatusCode, Reason: strings.TrimSpace(reason[:min(len(reason), maxReason)])})
+		return fmt.Errorf("%s: %w", a.Base+at, &StatusError{Code: answer.StatusCode, Reason: strings.TrimSpace(reason[:min(len(reason), maxReason)])})
 	}
 	if into == nil {
 		return nil
 	}
 	text.UseNumber()
 	if err := text.Decode(into); err != nil {
-		return fmt.Errorf("%s: %w", at, err)
+		return fmt.Errorf("%s: %w", a.Base+at, err)
 	}
 	return nil
 }

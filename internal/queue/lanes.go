@@ -29,12 +29,18 @@ type Lanes struct {
 	acked []atomic.Int64 // acknowledged messages, by queue
 }
 
-// Outgoing is a message that is sent.
+// Outgoing is a message that is sent. A worker embeds it in its own state of an op.
 type Outgoing struct {
 	Key, Value []byte
 	Queue      int32
 	memory     payload.Memory
 	seq        int64 // in its stamp
+}
+
+func (m *Outgoing) outgoing() *Outgoing { return m }
+
+func outgoing(op *engine.Op) *Outgoing {
+	return op.State.(interface{ outgoing() *Outgoing }).outgoing()
 }
 
 // Accounts are the Lanes of all producers of a run: the part of an engine.Driver that is about verification.
@@ -106,8 +112,12 @@ func (a *Accounts) Lanes() []ledger.Lane {
 // OpRecords returns 1: an application hands its messages over one by one.
 func (l *Lanes) OpRecords() int { return 1 }
 
+// Place returns the queue that was chosen.
+func (l *Lanes) Place(op *engine.Op) int32 { return outgoing(op).Queue }
+
 // Fill makes the message of an op, for the queue that choose returns.
-func (l *Lanes) Fill(op *engine.Op, m *Outgoing, choose func(key []byte) int32) {
+func (l *Lanes) Fill(op *engine.Op, choose func(key []byte) int32) {
+	m := outgoing(op)
 	m.Key, m.Value = l.generator.Fill(&m.memory, op.Index)
 	m.Queue = choose(m.Key)
 	m.seq = l.Stamp(op, m.Key, m.Value, m.Queue)
@@ -116,8 +126,8 @@ func (l *Lanes) Fill(op *engine.Op, m *Outgoing, choose func(key []byte) int32) 
 }
 
 // Settle reports the outcome of a message at a time: the name of an error, or "" that the system took it.
-func (l *Lanes) Settle(op *engine.Op, m *Outgoing, code string, at time.Duration) {
-	counted := false
+func (l *Lanes) Settle(op *engine.Op, code string, at time.Duration) {
+	m, counted := outgoing(op), false
 	if code == "" {
 		if counted = op.Acknowledge(m.Queue, at); counted {
 			l.acked[m.Queue].Add(1)

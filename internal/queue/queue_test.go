@@ -66,7 +66,8 @@ func (w *writer) Do(op *engine.Op) bool {
 		w.waiting[at] = append(w.waiting[at], Message{Queue: at, Value: value, Redelivered: true})
 	}
 	w.sent++
-	w.Settle(op, &Outgoing{Queue: at, seq: seq}, "", op.Sent)
+	op.State = &Outgoing{Queue: at, seq: seq}
+	w.Settle(op, "", op.Sent)
 	return false
 }
 
@@ -182,12 +183,13 @@ func TestWhatIsNewestOfALostConnectionMayComeAgain(t *testing.T) {
 func TestASettingThatASystemDoesNotHaveIsRefusedByName(t *testing.T) {
 	given := map[string]plan.Given{"linger.ms": {Value: "5", Source: "--linger"}, "acks": {Value: "all", Source: "--acks"}, "no.such": {Value: "1", Source: "f:3"}}
 	has := []Property[string]{{Name: "acks", Set: func(*string, string) error { return nil }}}
-	_, err := Set(new(string), "RabbitMQ", has, given, map[string]string{"linger.ms": "messages go one by one"})
+	s := System[string]{of: &Properties[string]{System: "RabbitMQ", Nearest: map[string]string{"linger.ms": "messages go one by one"}}}
+	_, err := s.set(has, given)
 	if err == nil || !strings.Contains(err.Error(), "linger.ms (from --linger): RabbitMQ does not have it: messages go one by one") ||
 		!strings.Contains(err.Error(), "no.such (from f:3): RabbitMQ does not have it: leave it out; there is acks") || strings.Contains(err.Error(), "acks (from") {
 		t.Errorf("%v", err)
 	}
-	if _, err := Set(new(string), "RabbitMQ", has, nil, nil); err != nil {
+	if _, err := s.set(has, nil); err != nil {
 		t.Error(err)
 	}
 }
@@ -369,17 +371,17 @@ func TestSettingsAreThoseGivenAndTheDefaultsOfOthers(t *testing.T) {
 		{"yes", "no", settings{}, "yes=no (from f:1): write false or true"},
 		{"m", "1", settings{}, "m (from f:1): Some does not have it: leave it out; there is n, wait.ms, yes"},
 	} {
-		var s settings
+		s := System[settings]{of: &Properties[settings]{System: "Some"}}
 		given := make(map[string]plan.Given)
 		if tc.name != "" {
 			given[tc.name] = plan.Given{Value: tc.value, Source: "f:1"}
 		}
-		all, err := Set(&s, "Some", has, given, nil)
+		all, err := s.set(has, given)
 		switch {
 		case tc.err != "":
 			must.Match(t, tc.err, fmt.Sprint(err), "%s=%s", tc.name, tc.value)
-		case err != nil || s != tc.want || len(all) != 3 || all[0].Default != "5":
-			t.Errorf("%s=%s: %+v, %+v, %v; want %+v", tc.name, tc.value, s, all, err, tc.want)
+		case err != nil || s.Settings != tc.want || len(all) != 3 || all[0].Default != "5":
+			t.Errorf("%s=%s: %+v, %+v, %v; want %+v", tc.name, tc.value, s.Settings, all, err, tc.want)
 		}
 	}
 }

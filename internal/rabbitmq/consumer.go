@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -40,7 +41,7 @@ func (c *consumer) OpenReader(ctx context.Context, s *engine.Shard) (engine.Read
 }
 
 // share returns the queues of a consumer. Where there are more consumers than queues, several share one.
-func (s *session) share(index int) (mine []int) {
+func (s *session) share(index int) (mine []int32) {
 	own, number, all := s.dealt(index)
 	for i, q := range own {
 		if n := min(len(own), all); i%n == number%n {
@@ -51,10 +52,10 @@ func (s *session) share(index int) (mine []int) {
 }
 
 // dealt returns the queues of this process, and the number of one of its consumers among all that they are dealt out to.
-func (s *session) dealt(index int) (own []int, number, all int) {
+func (s *session) dealt(index int) (own []int32, number, all int) {
 	share := s.plan.Share
-	for q := range s.topic.Partitions {
-		if share.Has(int32(q)) {
+	for q := range int32(s.topic.Partitions) {
+		if share.Has(q) {
 			own = append(own, q)
 		}
 	}
@@ -66,17 +67,18 @@ func (s *session) dealt(index int) (own []int, number, all int) {
 
 func (s *session) shared(partition int32) bool {
 	own, _, all := s.dealt(0)
-	at := slices.Index(own, int(partition))
+	at := slices.Index(own, partition)
 	return at >= 0 && at+len(own) < all
 }
 
-// onTheirWay returns how many messages of a queue came to this process and were not read.
-func (c *consumer) onTheirWay(partition int) (n int64) {
+// onTheirWay returns how many messages of each queue came to this process and were not read.
+func (c *consumer) onTheirWay() map[int32]int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	n := make(map[int32]int64)
 	for _, r := range c.readers {
-		if in, i := r.in.Load(), slices.Index(r.queues, partition); in != nil && i >= 0 {
-			n += in.frames.arrived(channelOf(i))
+		if in := r.in.Load(); in != nil {
+			in.count(n)
 		}
 	}
 	return n
@@ -86,113 +88,100 @@ type reader struct {
 	*consumer
 	dialer
 	shard    *engine.Shard
-	queues   []int
+	queues   []int32
 	messages []queue.Message
-	channels []int                        // of the messages
 	in       atomic.Pointer[subscription] // nil: it is not connected; only the reader changes it
 }
 
-// subscription is a connection of a reader, with a channel for each of its queues, so that one acknowledgement is of all messages up
-// to it.
+// subscription is a connection of a reader, with one channel: messages come in the order of their tags, so that one
+// acknowledgement is of all that were read.
 type subscription struct {
 	*link
-	ends  chan *amqp.Error // why channels ended
-	feeds sync.WaitGroup   // of the inbox
-	inbox chan delivery    // closed: nothing comes any more
-	gone  chan string      // names of queues whose consumers the server has ended
+	channel *amqp.Channel
+	missing []int32          // queues that were deleted
+	again   <-chan time.Time // when kt looks for those again; nil: there are none
 
-	channels []*amqp.Channel
-	missing  []int            // numbers of channels whose queues were deleted
-	again    <-chan time.Time // when kt looks for those again; nil: there are none
+	news, room chan struct{}   // hold one value: look whether messages wait, and whether fewer do
+	mu         sync.Mutex      // guards what follows
+	waiting    []queue.Message // that came and were not counted
+	bytes      int             // of them
+	most       int             // of them, above which nothing more is read from the connection; 0: it is being opened
 
-	held []queue.Held // of the reader, by channel: what comes back if the connection is lost
-	last []uint64     // the same: delivery tags that are to be acknowledged
-	acks []byte
+	over      chan struct{} // closed: nothing comes any more
+	cancelled string        // then: a queue whose consumer the server has ended; "": there is none
+	why       error         // then
+
+	held  map[int32]*queue.Held // of the reader, by queue: what comes back if the connection is lost
+	taken uint64                // the same: the delivery tag of the newest message
+	ack   []byte
 }
 
-type delivery struct {
-	queue.Message
-	channel int
-	tag     uint64
-}
-
-// maxInbox bounds the memory of an inbox that is empty.
-const maxInbox = 10_000
-
-// channelOf returns the number of a channel: the client numbers channels from 1, as they are opened.
-func channelOf(index int) uint16 { return uint16(index + firstChannel) }
+// mostWaiting is the bytes of unread messages with which nothing more is read from a connection.
+const mostWaiting = 64 << 20
 
 func (r *reader) open(ctx context.Context) error {
 	l, err := r.reach(ctx, r.System)
 	if err != nil {
 		return err
 	}
-	n, most := len(r.queues), r.settings.prefetch*len(r.queues)
 	in := &subscription{
-		link: l, ends: make(chan *amqp.Error, n), inbox: make(chan delivery, min(most, maxInbox)),
-		gone: make(chan string, n), last: make([]uint64, n), held: make([]queue.Held, n),
+		link: l, news: make(chan struct{}, 1), room: make(chan struct{}, 1), over: make(chan struct{}),
+		held: make(map[int32]*queue.Held),
 	}
-	for i := range in.held {
-		if !r.settings.autoAck {
-			in.held[i].Most = r.settings.prefetch
+	for _, q := range r.queues {
+		if in.held[q] = new(queue.Held); !r.Settings.autoAck {
+			in.held[q].Most = r.Settings.prefetch
 		}
 	}
-	l.frames.limit(most, uint64(r.settings.maxMessage))
-	err = in.within(ctx, dialTimeout, func(answered func()) error { return in.subscribe(ctx, r, answered) })
-	go func() { in.feeds.Wait(); close(in.inbox) }()
-	if err != nil {
-		in.end()
+	l.frames.taker.Store(&taker{message: in.put, largest: uint64(r.Settings.maxMessage)})
+	if err = l.within(ctx, dialTimeout, func() error { return r.subscribe(ctx, in) }); err != nil {
+		l.end()
 		return cmp.Or(r.refused(in), err)
 	}
+	in.mu.Lock()
+	in.most = r.Settings.prefetch * len(r.queues)
+	in.mu.Unlock()
 	r.in.Store(in)
 	return nil
 }
 
-// subscribe begins to read the queues. Nothing waits for an answer once messages may come that no prefetch bounds.
-func (in *subscription) subscribe(ctx context.Context, r *reader, answered func()) (err error) {
-	in.channels = make([]*amqp.Channel, len(r.queues))
-	for i := range in.channels {
-		if in.channels[i], err = in.Channel(); err == nil && !r.settings.autoAck {
-			err = in.channels[i].Qos(r.settings.prefetch, 0, false)
-		}
-		if err != nil {
-			return fmt.Errorf("open a channel at %s: %w", in.host, err)
-		}
-		answered()
+func (r *reader) subscribe(ctx context.Context, in *subscription) (err error) {
+	if in.channel, err = in.Channel(); err == nil && !r.Settings.autoAck {
+		err = in.channel.Qos(r.Settings.prefetch, 0, false) // of each queue
 	}
-	for i, ch := range in.channels {
-		name := r.session.queues[r.queues[i]]
-		if r.deleted(ctx, name) { // the others go on
-			if in.missing = append(in.missing, i); len(in.missing) == len(in.channels) {
-				return fmt.Errorf("read queue %s: it was deleted", name)
+	if err != nil {
+		return fmt.Errorf("open a channel at %s: %w", in.host, err)
+	}
+	go r.attend(in, in.channel.NotifyCancel(make(chan string, 1)), in.channel.NotifyClose(make(chan *amqp.Error, 1)))
+	for _, q := range r.queues {
+		there, err := r.consume(ctx, in, q, r.Settings.autoAck)
+		if err != nil {
+			return err
+		}
+		if !there { // the others go on
+			if in.missing = append(in.missing, q); len(in.missing) == len(r.queues) {
+				return fmt.Errorf("read queue %s: it was deleted", r.session.queues[q])
 			}
 			r.failed(ctx, "NOT_FOUND")
 			in.again = time.Tick(watchEvery)
-			continue
 		}
-		messages, err := ch.Consume(name, "", r.settings.autoAck, false, false, r.settings.autoAck, nil)
-		if err != nil {
-			return fmt.Errorf("read queue %s: %w", name, err)
-		}
-		answered()
-		in.feed(r, i, ch, messages)
 	}
 	return nil
 }
 
-// again begins to read queues that are there again. As in subscribe, no answer is waited for.
-func (r *reader) again(ctx context.Context, in *subscription) {
-	in.missing = slices.DeleteFunc(in.missing, func(i int) bool {
-		name := r.session.queues[r.queues[i]]
-		if r.deleted(ctx, name) {
-			return false
-		}
-		messages, err := in.channels[i].Consume(name, "", r.settings.autoAck, false, false, true, nil)
-		if err == nil { // else the connection is lost, and the next one reads the queue
-			in.feed(r, i, in.channels[i], messages)
-		}
-		return true
-	})
+// consume begins to read a queue, if it is there. It reports that one that was gone is read again.
+func (r *reader) consume(ctx context.Context, in *subscription, q int32, noWait bool) (there bool, err error) {
+	name := r.session.queues[q]
+	if r.deleted(ctx, name) {
+		return false, nil
+	}
+	if _, err := in.channel.Consume(name, strconv.Itoa(int(q)), r.Settings.autoAck, false, false, noWait, nil); err != nil {
+		return true, fmt.Errorf("read queue %s: %w", name, err)
+	}
+	if r.turn(name, false) {
+		r.shard.Event(event(stats.PartitionsAdded, -1, "queue %s is there again, and kt reads it from the start", name))
+	}
+	return true, nil
 }
 
 // deleted reports whether a queue that the server has ended consumers of is not there any more.
@@ -200,41 +189,57 @@ func (s *session) deleted(ctx context.Context, name string) bool {
 	s.mu.Lock()
 	gone := s.gone[name]
 	s.mu.Unlock()
-	return gone && isDeleted(s.ask(ctx, func(ch *amqp.Channel, _ func()) error {
+	return gone && isDeleted(s.ask(ctx, func(ch *amqp.Channel) error {
 		_, err := inspect(ch, name)
 		return err
 	}))
 }
 
-// feed passes the messages of a queue on to the inbox. It reports that one that was gone is read again.
-func (in *subscription) feed(r *reader, number int, ch *amqp.Channel, messages <-chan amqp.Delivery) {
-	partition := r.queues[number]
-	if name := r.session.queues[partition]; r.turn(name, false) {
-		r.shard.Event(event(stats.PartitionsAdded, -1, "queue %s is there again, and kt reads it from the start", name))
+// attend ends the connection when its channel has ended, or one of its consumers.
+func (r *reader) attend(in *subscription, cancels chan string, ends chan *amqp.Error) {
+	if tag, cancelled := <-cancels; cancelled {
+		number, _ := strconv.ParseInt(tag, 10, 32) // it is kt's own
+		in.cancelled, in.why = r.known(int32(number)), errLost
+	} else {
+		in.why = reason(<-ends)
 	}
-	cancels, ends := ch.NotifyCancel(make(chan string, 1)), ch.NotifyClose(make(chan *amqp.Error, 1))
-	in.feeds.Go(func() {
-		for d := range messages {
-			m := delivery{queue.Message{Queue: int32(partition), Value: d.Body, Redelivered: d.Redelivered}, number, d.DeliveryTag}
-			if d.CorrelationId != "" {
-				m.Key = []byte(d.CorrelationId)
-			}
-			in.inbox <- m
-		}
-		if len(cancels) > 0 {
-			in.gone <- r.session.queues[partition]
-		}
-		if len(ends) > 0 {
-			in.ends <- <-ends
-		}
-		_ = in.frames.Close() // the server has ended it, or it is closed
-	})
+	_ = in.frames.Close()
+	close(in.over)
 }
 
-func (in *subscription) end() {
-	in.link.end()
-	for range in.inbox { // nobody else looks at it
+// put keeps a message for the reader. Nothing more is read from the connection while too many wait.
+func (in *subscription) put(m *content) {
+	if in.held[m.queue] == nil { // it is not of kt's consumers
+		return
 	}
+	in.mu.Lock()
+	in.waiting = append(in.waiting, queue.Message{Queue: m.queue, Key: m.key, Value: m.body, Redelivered: m.redelivered})
+	in.bytes += len(m.body)
+	in.mu.Unlock()
+	signal(in.news)
+	for in.full() {
+		select {
+		case <-in.room:
+		case <-in.frames.closed:
+			return
+		}
+	}
+}
+
+func (in *subscription) full() bool {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return in.most > 0 && (len(in.waiting) > in.most || in.bytes > mostWaiting)
+}
+
+// count adds the messages of each queue that came and were not counted.
+func (in *subscription) count(n map[int32]int64) map[int32]int64 {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	for i := range in.waiting {
+		n[in.waiting[i].Queue]++
+	}
+	return n
 }
 
 // Read waits for messages, and acknowledges them. A connection that was lost is made again, whatever the patience: it may be
@@ -251,108 +256,102 @@ func (r *reader) Read(ctx context.Context, limit int, patience time.Duration) (i
 		if !r.wait(waiting) {
 			return 0, nil
 		}
-		if err := r.open(ctx); err != nil {
-			r.failed(ctx, code(err))
-			r.later()
-			var large *tooLarge
-			if errors.As(err, &large) {
-				return 0, err
-			}
+		err := r.open(ctx)
+		if err == nil {
+			r.reconnected(r.shard, r.in.Load().host)
 			return 0, nil
 		}
-		in = r.in.Load()
-		r.reconnected(r.shard, in.host)
+		r.failed(ctx, code(err))
+		r.later()
+		if large := new(tooLarge); errors.As(err, &large) {
+			return 0, err
+		}
+		return 0, nil
 	}
 	select {
-	case <-in.again:
-		r.again(ctx, in)
-		return 0, nil
-	case d, ok := <-in.inbox:
-		if !ok {
-			r.lose(ctx, in)
-			return 0, r.refused(in)
-		}
-		r.shard.Working()
-		return r.take(in, d, limit), nil
+	case <-in.again: // as in subscribe, no answer is waited for; an error is that the connection is lost
+		in.missing = slices.DeleteFunc(in.missing, func(q int32) bool { there, _ := r.consume(ctx, in, q, true); return there })
 	case <-waiting.Done():
 		return 0, nil
+	case <-in.news:
+	case <-in.over:
+	}
+	in.mu.Lock()
+	r.messages = append(r.messages[:0], in.waiting[:min(limit, len(in.waiting))]...)
+	in.mu.Unlock()
+	switch {
+	case len(r.messages) > 0:
+		r.shard.Working()
+		r.take(in)
+	case in.frames.isClosed():
+		r.lose(ctx, in)
+		return 0, r.refused(in)
+	}
+	return len(r.messages), nil
+}
+
+// take counts the messages that wait longest, and acknowledges them.
+func (r *reader) take(in *subscription) {
+	r.Count(r.shard, 0, r.messages)
+	in.mu.Lock()
+	for i := range r.messages {
+		m := &r.messages[i]
+		in.bytes -= len(m.Value)
+		in.held[m.Queue].Add(m)
+	}
+	if in.waiting = slices.Delete(in.waiting, 0, len(r.messages)); len(in.waiting) > 0 {
+		signal(in.news)
+	}
+	in.mu.Unlock()
+	signal(in.room)
+	r.pause = 0
+	if in.taken += uint64(len(r.messages)); r.Settings.autoAck {
+		return
+	}
+	in.ack = appendAck(in.ack[:0], firstChannel, in.taken)
+	if _, err := in.frames.Write(in.ack); err != nil {
+		_ = in.frames.Close() // nothing comes any more
 	}
 }
 
 // refused returns the error of a message that was too large, nil if none was. It ends reading.
 func (r *reader) refused(in *subscription) error {
-	large := in.frames.refused()
+	large := in.frames.tooLarge.Load()
 	if large == nil {
 		return nil
 	}
-	if i := int(large.channel) - firstChannel; i >= 0 && i < len(r.queues) {
-		return fmt.Errorf("queue %s: %w", r.session.queues[r.queues[i]], large)
-	}
-	return large
+	return fmt.Errorf("queue %s: %w", r.known(large.queue), large)
 }
 
-func (r *reader) take(in *subscription, d delivery, limit int) int {
-	r.messages, r.channels = r.messages[:0], r.channels[:0]
-	for more := true; more; {
-		r.messages = append(r.messages, d.Message)
-		r.channels = append(r.channels, d.channel)
-		in.last[d.channel] = d.tag
-		if more = len(r.messages) < limit; more {
-			select {
-			case d, more = <-in.inbox:
-			default:
-				more = false
-			}
-		}
+// known returns the name of a queue by a number that the server says.
+func (s *session) known(number int32) string {
+	if number < 0 || int(number) >= len(s.queues) {
+		return ""
 	}
-	r.Count(r.shard, 0, r.messages)
-	for i, channel := range r.channels {
-		in.held[channel].Add(&r.messages[i])
-	}
-	r.pause = 0
-	in.acks = in.acks[:0]
-	for i, tag := range in.last {
-		if tag > 0 {
-			in.frames.take(channelOf(i), tag)
-			in.acks = appendAck(in.acks, channelOf(i), tag)
-		}
-	}
-	clear(in.last)
-	if !r.settings.autoAck {
-		if _, err := in.frames.Write(in.acks); err != nil {
-			_ = in.frames.Close() // the inbox ends
-		}
-	}
-	return len(r.messages)
+	return s.queues[number]
 }
 
 func (r *reader) lose(ctx context.Context, in *subscription) {
 	in.end()
-	for i, q := range r.queues {
-		r.Lost(0, int32(q), &in.held[i], int(in.frames.arrived(channelOf(i))))
+	<-in.over
+	unread := in.count(make(map[int32]int64))
+	for q, held := range in.held {
+		r.Lost(0, q, held, int(unread[q]))
 	}
 	r.in.Store(nil)
 	r.later()
-	if ctx.Err() != nil {
-		return
-	}
-	select {
-	case name := <-in.gone:
+	switch {
+	case ctx.Err() != nil:
+	case in.cancelled != "":
 		r.failed(ctx, cancelled)
-		if r.turn(name, true) {
-			e := event(stats.LeaderLost, -1, "RabbitMQ ended the consumers of queue %s, as when it is deleted or its node is gone", name)
-			e.Count, e.Partitions = 1, []int32{int32(slices.Index(r.session.queues, name))}
+		if r.turn(in.cancelled, true) {
+			e := event(stats.LeaderLost, -1, "RabbitMQ ended the consumers of queue %s, as when it is deleted or its node is gone", in.cancelled)
+			e.Count, e.Partitions = 1, []int32{int32(slices.Index(r.session.queues, in.cancelled))}
 			r.shard.Event(e)
 		}
 	default:
-		var end *amqp.Error // of the first one, if the client says it
-		select {
-		case end = <-in.ends:
-		default:
-		}
-		why := reason(end)
-		r.failed(ctx, code(why))
-		r.disconnected(r.shard, in.host, why)
+		r.failed(ctx, code(in.why))
+		r.disconnected(r.shard, in.host, in.why)
 	}
 }
 

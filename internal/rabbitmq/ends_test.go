@@ -93,14 +93,13 @@ func TestAQuestionEndsWithTheRun(t *testing.T) {
 // Only the time between two answers counts.
 func TestManyAnswersMayTakeLongTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := linked(t, &server{})
+		s := linked(t, &server{pause: answerTimeout - time.Second})
 		s.admin.frames.patience.Store(int64(time.Hour)) // as if heartbeats came
-		err := s.ask(t.Context(), func(_ *amqp.Channel, answered func()) error {
+		err := s.ask(t.Context(), func(ch *amqp.Channel) (err error) {
 			for range 5 {
-				<-time.After(answerTimeout - time.Second)
-				answered()
+				_, err = inspect(ch, "t-0")
 			}
-			return nil
+			return err
 		})
 		if err != nil || s.admin.frames.isClosed() {
 			t.Errorf("%v, closed: %v", err, s.admin.frames.isClosed())
@@ -113,8 +112,8 @@ func TestAProcessCountsWhatCameToItFromASharedQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := linked(t, &server{})
 		s.plan.Share.Consumers = 2
-		r := &reader{queues: []int{0, 1}}
-		r.in.Store(&subscription{link: &link{frames: &frameConn{channels: map[uint16]*arrivals{channelOf(0): {delivered: 5, taken: 2}, channelOf(1): {delivered: 4}}}}})
+		r := &reader{queues: []int32{0, 1}}
+		r.in.Store(&subscription{waiting: []queue.Message{{Queue: 1}, {Queue: 0}, {Queue: 1}, {Queue: 0}, {Queue: 1}, {Queue: 0}, {Queue: 1}}})
 		s.read.readers = append(s.read.readers, r)
 		if got, err := s.backlog(t.Context()); err != nil || !slices.Equal(got, []int64{3, 4}) {
 			t.Errorf("%v wait, %v; want 3 and 4", got, err)
@@ -227,6 +226,14 @@ func consumerOf(p *plan.Plan, hosts ...string) *consumer {
 	return s.read
 }
 
+// readingPlan is to read so many messages, or until none came for some time.
+func readingPlan(records int64, consumers int, timeout time.Duration) *plan.Plan {
+	return &plan.Plan{
+		Command: plan.Consume, Engine: plan.Client, URL: "amqp://localhost", Topic: plan.Topic{Name: "t"},
+		Load: plan.Load{Records: records, Rate: plan.Unlimited}, Read: plan.Read{Consumers: consumers, Commit: plan.CommitNone, Timeout: plan.Duration(timeout)},
+	}
+}
+
 func TestAClientIsOpenedAtAnyNodeThatAnswers(t *testing.T) {
 	c := consumerOf(testPlan(nil), nobody(t), nobody(t), nobody(t))
 	r, err := c.OpenReader(t.Context(), &engine.Shard{})
@@ -243,13 +250,10 @@ func (s *adding) Observe(windows []stats.Window) {
 
 // Readers that share a number of messages wait for a short time each, shorter than the pause between two attempts.
 func TestAReaderThatSharesANumberOfMessagesConnectsAgain(t *testing.T) {
-	p := plan.Plan{
-		Command: plan.Consume, Engine: plan.Client, URL: "amqp://localhost", Topic: plan.Topic{Name: "t"},
-		Load: plan.Load{Records: 100, Rate: plan.Unlimited}, Read: plan.Read{Consumers: 2, Commit: plan.CommitNone, Timeout: plan.Duration(2 * time.Second)},
-	}
-	c := consumerOf(&p, nobody(t))
+	p := readingPlan(100, 2, 2*time.Second)
+	c := consumerOf(p, nobody(t))
 	var total adding
-	must.Have(engine.Run(t.Context(), p, engine.Drivers{Read: c}, engine.Options{}, &total))(t)
+	must.Have(engine.Run(t.Context(), *p, engine.Drivers{Read: c}, engine.Options{}, &total))(t)
 	if n := total.FetchErrors[lost]; n < 6 { // at once, after 0.1, 0.3, 0.7 and 1.5 s
 		t.Errorf("two readers tried to connect %d times in 2 s", n)
 	}
@@ -299,10 +303,8 @@ func TestAReaderKnowsWhatComesAgainBecauseItsConnectionWasLost(t *testing.T) {
 		{"what was acknowledged before", []int64{0, 2, 3, 4, 5}, 3, 1},
 		{"it is there twice", []int64{2, 3, 4, 4, 5}, 3, 1},
 	} {
-		p := plan.Plan{
-			Command: plan.Consume, Engine: plan.Client, URL: "amqp://localhost", Topic: plan.Topic{Name: "t"}, Verify: true,
-			Load: plan.Load{Records: int64(5 + len(tc.second)), Rate: plan.Unlimited}, Read: plan.Read{Consumers: 1, Commit: plan.CommitNone, Timeout: plan.Duration(time.Second)},
-		}
+		p := readingPlan(int64(5+len(tc.second)), 1, time.Second)
+		p.Verify = true
 		s := server{bodies: make([][][]byte, 2)}
 		for seq := range int64(5) {
 			s.bodies[0] = append(s.bodies[0], value(seq))
@@ -310,14 +312,14 @@ func TestAReaderKnowsWhatComesAgainBecauseItsConnectionWasLost(t *testing.T) {
 		for _, seq := range tc.second {
 			s.bodies[1] = append(s.bodies[1], value(seq))
 		}
-		c := consumerOf(&p, s.listen(t))
-		c.queues, c.topic.Partitions, c.settings = []string{"t-0"}, 1, settings{prefetch: 3}
+		c := consumerOf(p, s.listen(t))
+		c.queues, c.topic.Partitions, c.Settings = []string{"t-0"}, 1, settings{prefetch: 3}
 		book := &ledger.Book{Run: 1, SameTopic: true, Lanes: []ledger.Lane{{Issued: 6, Acknowledged: ledger.Ranges{{To: 6}}}}}
 		c.Arrivals = queue.NewArrivals(queue.Options{
-			Plan: p, Queues: 1, Run: 1, Book: book, Backlog: func(context.Context) ([]int64, error) { return []int64{0}, nil },
+			Plan: *p, Queues: 1, Run: 1, Book: book, Backlog: func(context.Context) ([]int64, error) { return []int64{0}, nil },
 		})
 		var total adding
-		must.Have(engine.Run(t.Context(), p, engine.Drivers{Read: c}, engine.Options{}, &total))(t)
+		must.Have(engine.Run(t.Context(), *p, engine.Drivers{Read: c}, engine.Options{}, &total))(t)
 		readers, _ := c.Readers(t.Context())
 		v := book.Verify(readers...)
 		if v.Redelivered != tc.redelivered || v.Duplicated != tc.duplicated || v.AcknowledgedRead != 6 || v.Reordered > 0 {

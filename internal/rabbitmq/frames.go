@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"cmp"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -19,61 +20,54 @@ const heartbeat = 10 * time.Second
 
 const readBuffer = 64 << 10
 
-// frameConn is a connection as the client sees it. It reads on only while few enough messages wait in the process, because the
-// client keeps any number of them. It counts deliveries and hears confirms as they come. What is written by one call goes out
-// in one piece, so that frames of kt may go between those of the client.
+// frameConn is a connection as the client sees it. What carries messages passes the client by: kt takes deliveries, returns and
+// confirms out of what the server sends. The client keeps any number of deliveries, gives confirms on in the order of their tags,
+// and takes a negative one for a positive one before one of several messages. What is written by one call goes out in one piece,
+// so that frames of kt may go between those of the client.
 type frameConn struct {
 	conn     net.Conn // with its deadlines out of the client's sight
 	in       *bufio.Reader
 	patience atomic.Int64 // how long the server may be silent, a time.Duration
+	answers  atomic.Int64 // frames for the client, without heartbeats
+	closing  sync.Once
+	closed   chan struct{} // closed: this process has closed the connection
 
-	reading  sync.Mutex // guards the rest
-	room     *sync.Cond // a message was taken, or the connection was closed
-	most     int        // unread messages above which it does not read on; 0: any number
-	unread   int        // messages that came and were not taken
-	closed   bool
-	largest  uint64    // most bytes of a message
-	waiting  uint64    // bytes of unread messages
-	missing  uint64    // bytes of messages of which a part came
-	whole    int       // unread messages of which nothing is missing
-	tooLarge *tooLarge // why it does not read on; nil: it does
-	channels map[uint16]*arrivals
+	taker    atomic.Pointer[taker] // nil: the client gets everything
+	coming   content
+	tooLarge atomic.Pointer[tooLarge] // why it does not read on; nil: it does
 
 	frame []byte // the newest one
 	rest  []byte // of it, which the client has not got
-
-	// Called for what a publisher is told, from the goroutine that reads; nil: nobody publishes.
-	confirm  func(tag uint64, multiple, taken bool)
-	returned func(tag uint64)
 }
 
-// arrivals are the messages that came on a channel.
-type arrivals struct {
-	delivered, taken uint64   // the newest delivery tags
-	sizes            []uint64 // of each unread message, the oldest first
-	missing          uint64   // bytes of a message
+// taker gets what passes the client by, from the goroutine that reads. It may hold that up.
+type taker struct {
+	confirm func(tag uint64, multiple, taken bool)
+	message func(m *content)
+	largest uint64 // most bytes of a message; 0: mostMessage
+}
+
+// content is a message that the server delivers or returns.
+type content struct {
+	queue       int32 // by the tag of the consumer
+	redelivered bool
+	key, id     []byte
+	body        []byte
+	missing     uint64 // bytes of the body
 }
 
 func newFrameConn(conn net.Conn) *frameConn {
-	p := &frameConn{conn: conn, in: bufio.NewReaderSize(conn, readBuffer), frame: make([]byte, frameHeader), channels: make(map[uint16]*arrivals), largest: mostMessage}
-	p.room = sync.NewCond(&p.reading)
+	p := &frameConn{conn: conn, in: bufio.NewReaderSize(conn, readBuffer), frame: make([]byte, frameHeader), closed: make(chan struct{})}
 	p.patience.Store(int64(dialTimeout))
 	return p
-}
-
-func (p *frameConn) on(channel uint16) *arrivals {
-	if p.channels[channel] == nil {
-		p.channels[channel] = new(arrivals)
-	}
-	return p.channels[channel]
 }
 
 // Write sends frames.
 func (p *frameConn) Write(b []byte) (int, error) { return p.conn.Write(b) }
 
-// Read gives the client what the server sent.
+// Read gives the client what the server sent for it.
 func (p *frameConn) Read(b []byte) (int, error) {
-	if len(p.rest) == 0 {
+	for len(p.rest) == 0 {
 		if err := p.next(); err != nil {
 			return 0, err
 		}
@@ -83,13 +77,7 @@ func (p *frameConn) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// next reads a frame. One message more than most has to fit: it counts when it begins, and the rest of it comes next.
 func (p *frameConn) next() error {
-	p.reading.Lock()
-	for p.most > 0 && (p.unread > p.most || p.waiting > mostWaiting && p.whole > 0) && !p.closed {
-		p.room.Wait()
-	}
-	p.reading.Unlock()
 	if p.in.Buffered() == 0 {
 		if err := p.conn.SetReadDeadline(time.Now().Add(time.Duration(p.patience.Load()))); err != nil {
 			return err
@@ -107,21 +95,25 @@ func (p *frameConn) next() error {
 	if _, err := io.ReadFull(p.in, p.frame[frameHeader:]); err != nil {
 		return err
 	}
+	if t := p.taker.Load(); t != nil {
+		if own, err := p.take(t, p.frame[0], p.frame[frameHeader:frameHeader+size]); own || err != nil {
+			return err
+		}
+	}
+	if p.frame[0] != heartbeatFrame {
+		p.answers.Add(1)
+	}
 	p.rest = p.frame
-	p.reading.Lock()
-	defer p.reading.Unlock()
-	kind, channel, payload := p.frame[0], binary.BigEndian.Uint16(p.frame[1:]), p.frame[frameHeader:frameHeader+size]
-	p.look(kind, channel, payload)
-	return p.measure(kind, channel, payload)
+	return nil
 }
 
 const (
 	mostMessage = 128 << 20 // RabbitMQ takes no larger ones before 4.0, and 16 MiB since
-	mostWaiting = 64 << 20  // bytes of unread messages with which it does not read on
+	mostAtOnce  = 1 << 20   // bytes that a message gets before they have come
 )
 
 type tooLarge struct {
-	channel    uint16
+	queue      int32
 	size, most uint64
 }
 
@@ -129,78 +121,131 @@ func (e *tooLarge) Error() string {
 	return fmt.Sprintf("a message of %d bytes is larger than --max-message-bytes %d", e.size, e.most)
 }
 
-// measure counts the bytes of messages. It returns an error for one that is too large, and for several that are so together.
-func (p *frameConn) measure(kind byte, channel uint16, payload []byte) error {
-	switch c := p.on(channel); {
-	case kind == headerFrame && len(payload) >= 12:
-		size := binary.BigEndian.Uint64(payload[4:])
-		together := size + p.missing - c.missing
-		if max(size, together) > p.largest {
-			p.tooLarge = &tooLarge{channel, size, p.largest}
-			return p.tooLarge
-		}
-		p.missing = together
-		if c.missing = size; size == 0 {
-			p.whole++
-		}
-		if p.most > 0 {
-			p.waiting += size
-			c.sizes = append(c.sizes, size)
-		}
-	case kind == bodyFrame && c.missing > 0:
-		part := min(c.missing, uint64(len(payload)))
-		p.missing -= part
-		if c.missing -= part; c.missing == 0 {
-			p.whole++
-		}
-	}
-	return nil
-}
-
-func (p *frameConn) refused() *tooLarge {
-	p.reading.Lock()
-	defer p.reading.Unlock()
-	return p.tooLarge
-}
-
 // Frames are a type (1 byte), a channel (2), the length of the payload (4), the payload and an end (1). The payload of a method
-// begins with its class and number (2 bytes each); a delivery tag (8) and bits (1) follow in a confirm. That of a header begins
-// with the class (2), a weight (2), the length of the body (8) and flags (2).
+// begins with its class and number (2 bytes each); a delivery tag (8) and bits (1) follow in a confirm, and behind the tag of the
+// consumer in a delivery. That of a header begins with the class (2), a weight (2), the length of the body (8) and flags (2).
 const (
-	frameHeader   = 7
-	methodFrame   = 1
-	headerFrame   = 2
-	bodyFrame     = 3
-	frameEnd      = 0xCE
-	frameMax      = 128 << 10 // as agreed with the server
-	basicPublish  = 60<<16 | 40
-	basicDeliver  = 60<<16 | 60
-	basicAck      = 60<<16 | 80
-	basicNack     = 60<<16 | 120
-	confirmSelect = 85<<16 | 10
+	frameHeader    = 7
+	methodFrame    = 1
+	headerFrame    = 2
+	bodyFrame      = 3
+	heartbeatFrame = 8
+	frameEnd       = 0xCE
+	frameMax       = 128 << 10 // as agreed with the server
+	basicPublish   = 60<<16 | 40
+	basicReturn    = 60<<16 | 50
+	basicDeliver   = 60<<16 | 60
+	basicAck       = 60<<16 | 80
+	basicNack      = 60<<16 | 120
 )
 
-// look counts what a frame begins, so that confirms count when they come, each by itself: the client gives them on in the order
-// of their tags, and takes a negative one for a positive one before one of several messages.
-func (p *frameConn) look(kind byte, channel uint16, payload []byte) {
-	if kind == headerFrame && p.returned != nil {
-		p.returned(messageTag(payload))
+var errMalformed = errors.New("the server sent a frame that is not as AMQP has it")
+
+// take looks at a frame, and reports whether it is for kt. Messages come on one channel, one after the other.
+func (p *frameConn) take(t *taker, kind byte, payload []byte) (own bool, err error) {
+	m := &p.coming
+	switch kind {
+	case methodFrame:
+		return p.takeMethod(t, payload)
+	case headerFrame:
+		if len(payload) < 14 {
+			return true, errMalformed
+		}
+		m.missing = binary.BigEndian.Uint64(payload[4:])
+		if most := cmp.Or(t.largest, mostMessage); m.missing > most {
+			p.tooLarge.Store(&tooLarge{m.queue, m.missing, most})
+			return true, p.tooLarge.Load()
+		}
+		m.body = make([]byte, 0, min(m.missing, mostAtOnce))
+		if !m.takeProperties(binary.BigEndian.Uint16(payload[12:]), payload[14:]) {
+			return true, errMalformed
+		}
+	case bodyFrame:
+		if uint64(len(payload)) > m.missing {
+			return true, errMalformed
+		}
+		m.missing -= uint64(len(payload))
+		m.body = append(m.body, payload...)
+	default:
+		return false, nil
 	}
-	if kind != methodFrame || len(payload) < 4 {
-		return
+	if m.missing == 0 {
+		t.message(m)
 	}
-	switch method := binary.BigEndian.Uint32(payload); {
-	case method == basicDeliver:
-		p.unread++
-		p.on(channel).delivered++
-	case p.confirm != nil && len(payload) > 12 && (method == basicAck || method == basicNack):
-		p.confirm(binary.BigEndian.Uint64(payload[4:]), payload[12]&1 != 0, method == basicAck)
-	}
+	return true, nil
 }
 
-// The flags of properties that kt's messages have, in the order in which the properties follow.
+func (p *frameConn) takeMethod(t *taker, payload []byte) (own bool, err error) {
+	if len(payload) < 4 {
+		return false, nil
+	}
+	switch method, args := binary.BigEndian.Uint32(payload), payload[4:]; method {
+	case basicAck, basicNack:
+		if len(args) < 9 || t.confirm == nil {
+			return true, errMalformed
+		}
+		t.confirm(binary.BigEndian.Uint64(args), args[8]&1 != 0, method == basicAck)
+	case basicReturn:
+		p.coming = content{queue: -1}
+	case basicDeliver:
+		tag, rest, ok := cut(args, 1)
+		number, err := strconv.ParseInt(string(tag), 10, 32)
+		if !ok || err != nil || len(rest) < 9 {
+			return true, errMalformed
+		}
+		p.coming = content{queue: int32(number), redelivered: rest[8]&1 != 0}
+	default:
+		return false, nil
+	}
+	return true, nil
+}
+
+// cut returns what is behind a length of so many bytes, and the rest.
+func cut(b []byte, bytes int) (value, rest []byte, ok bool) {
+	n := 0
+	for i := range min(bytes, len(b)) {
+		n = n<<8 | int(b[i])
+	}
+	if len(b) < bytes+n {
+		return nil, nil, false
+	}
+	return b[bytes : bytes+n], b[bytes+n:], true
+}
+
+// takeProperties notes the key and the id of a message, of the properties that its flags name. It reports whether they are well formed.
+func (m *content) takeProperties(flags uint16, rest []byte) bool {
+	for flag := uint16(1 << 15); flag >= hasMessageID; flag >>= 1 {
+		if flags&flag == 0 {
+			continue
+		}
+		length := 1 // most are texts
+		switch flag {
+		case hasHeaders:
+			length = 4
+		case hasDeliveryMode, hasPriority: // of one byte
+			length = 0
+			rest = rest[min(1, len(rest)):]
+		}
+		value, left, ok := cut(rest, length)
+		if !ok {
+			return false
+		}
+		switch flag {
+		case hasCorrelationID:
+			m.key = slices.Clone(value)
+		case hasMessageID:
+			m.id = slices.Clone(value)
+		}
+		rest = left
+	}
+	return true
+}
+
+// The flags of properties, in the order in which the properties follow.
 const (
+	hasHeaders       = 1 << 13
 	hasDeliveryMode  = 1 << 12
+	hasPriority      = 1 << 11
 	hasCorrelationID = 1 << 10
 	hasMessageID     = 1 << 7
 )
@@ -239,11 +284,9 @@ func (m *publication) append(b []byte, channel uint16, most int) []byte {
 		b = append(append(b, byte(len(m.id))), m.id...)
 	}
 	b = endFrame(b, at)
-	for body := m.body; len(body) > 0; {
-		n := min(len(body), most-frameHeader-1)
+	for body := range slices.Chunk(m.body, most-frameHeader-1) {
 		at = len(b)
-		b = endFrame(append(beginFrame(b, bodyFrame, channel), body[:n]...), at)
-		body = body[n:]
+		b = endFrame(append(beginFrame(b, bodyFrame, channel), body...), at)
 	}
 	return b
 }
@@ -264,65 +307,18 @@ func endFrame(b []byte, at int) []byte {
 	return append(b, frameEnd)
 }
 
-// messageTag returns the delivery tag in the header of a message that kt has published, 0 if there is none: the last property.
-func messageTag(header []byte) uint64 {
-	at := len(header)
-	for at > 0 && '0' <= header[at-1] && header[at-1] <= '9' {
-		at--
-	}
-	tag, _ := strconv.ParseUint(string(header[at:]), 10, 64) // 0 with an error
-	return tag
-}
-
-func (p *frameConn) confirms(channel uint16, confirm func(tag uint64, multiple, taken bool), returned func(tag uint64)) error {
-	p.reading.Lock()
-	p.confirm, p.returned = confirm, returned
-	p.reading.Unlock()
-	b := binary.BigEndian.AppendUint32(beginFrame(nil, methodFrame, channel), confirmSelect)
-	_, err := p.Write(endFrame(append(b, 1), 0)) // 1: without an answer
-	return err
-}
-
-func (p *frameConn) limit(n int, largest uint64) {
-	p.reading.Lock()
-	p.most, p.largest = n, cmp.Or(largest, mostMessage)
-	p.reading.Unlock()
-}
-
-func (p *frameConn) take(channel uint16, tag uint64) {
-	p.reading.Lock()
-	c := p.on(channel)
-	taken := int(tag - c.taken)
-	p.unread -= taken
-	c.taken = tag
-	taken = max(0, min(taken, len(c.sizes)))
-	p.whole -= taken
-	for _, size := range c.sizes[:taken] {
-		p.waiting -= size
-	}
-	c.sizes = c.sizes[taken:]
-	p.reading.Unlock()
-	p.room.Signal()
-}
-
-func (p *frameConn) arrived(channel uint16) int64 {
-	p.reading.Lock()
-	defer p.reading.Unlock()
-	return int64(p.on(channel).delivered - p.on(channel).taken)
-}
-
 // isClosed reports whether this process has closed the connection. The client notices that a little later.
 func (p *frameConn) isClosed() bool {
-	p.reading.Lock()
-	defer p.reading.Unlock()
-	return p.closed
+	select {
+	case <-p.closed:
+		return true
+	default:
+		return false
+	}
 }
 
 // Close ends the connection, without a word to the server.
 func (p *frameConn) Close() error {
-	p.reading.Lock()
-	p.closed = true
-	p.reading.Unlock()
-	p.room.Broadcast()
+	p.closing.Do(func() { close(p.closed) })
 	return p.conn.Close()
 }

@@ -2,13 +2,17 @@ package rabbitmq
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/kt-bench/kt/internal/engine"
+	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/stats"
 )
 
 const (
@@ -26,7 +30,7 @@ type link struct {
 }
 
 func (s *System) connect(ctx context.Context, host, name string) (*link, error) {
-	conn, err := s.dial(ctx, host, s.tls)
+	conn, err := s.Dial(ctx, host, s.tls, dialTimeout)
 	if err != nil {
 		return nil, err
 	}
@@ -42,9 +46,9 @@ func (s *System) logIn(ctx context.Context, conn net.Conn, host, name string) (*
 	l := &link{frames: newFrameConn(conn), host: host}
 	properties := amqp.NewConnectionProperties()
 	properties.SetClientConnectionName(name)
-	err := l.within(ctx, dialTimeout, func(func()) (err error) {
+	err := l.within(ctx, dialTimeout, func() (err error) {
 		l.Connection, err = amqp.Open(l.frames, amqp.Config{
-			SASL:  []amqp.Authentication{&amqp.PlainAuth{Username: s.user, Password: s.access.Password.Reveal()}},
+			SASL:  []amqp.Authentication{&amqp.PlainAuth{Username: s.user, Password: s.Password.Reveal()}},
 			Vhost: s.vhost, Heartbeat: heartbeat, FrameSize: frameMax, Properties: properties, Locale: "en_US",
 		})
 		return err
@@ -57,15 +61,21 @@ func (s *System) logIn(ctx context.Context, conn net.Conn, host, name string) (*
 	return l, nil
 }
 
-// within calls f, which waits for answers of the server and calls answered after each but the last. When ctx ends, or an answer
-// takes longer than most, the connection is closed: the client's calls take neither a context nor a time.
-func (l *link) within(ctx context.Context, most time.Duration, f func(answered func()) error) error {
+// within calls f, which waits for answers of the server. When ctx ends, or an answer takes longer than most, the connection is
+// closed: the client's calls take neither a context nor a time.
+func (l *link) within(ctx context.Context, most time.Duration, f func() error) error {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	late := time.AfterFunc(most, func() { end(&lateError{most}) })
-	defer late.Stop()
+	heard, at := l.frames.answers.Load(), time.Now()
+	go engine.Every(ctx, most/10, func() {
+		if n := l.frames.answers.Load(); n != heard {
+			heard, at = n, time.Now()
+		} else if time.Since(at) >= most {
+			end(&lateError{most})
+		}
+	})
 	defer context.AfterFunc(ctx, func() { _ = l.frames.Close() })() // before end
-	err := f(func() { late.Reset(most) })
+	err := f()
 	if err != nil && ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -80,27 +90,6 @@ func (e *lateError) Error() string {
 
 // Timeout reports true, as that of a net.Error.
 func (e *lateError) Timeout() bool { return true }
-
-func (s *System) dial(ctx context.Context, host string, secure bool) (net.Conn, error) {
-	if err := s.access.Bound.Permit(host); err != nil {
-		return nil, err
-	}
-	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
-	defer cancel()
-	if !secure {
-		return (&net.Dialer{}).DialContext(ctx, "tcp", host)
-	}
-	name, _, _ := net.SplitHostPort(host) // it was checked
-	config, err := s.access.TLS(name)
-	if err != nil {
-		return nil, err
-	}
-	conn, err := (&tls.Dialer{Config: config}).DialContext(ctx, "tcp", host) // nil: only the management API asks for TLS
-	if err != nil {
-		return nil, fmt.Errorf("connect to %s by TLS: %w", host, err)
-	}
-	return conn, nil
-}
 
 // endTimeout is how long a server may take to end a connection. Two fit into the time that a second Ctrl-C leaves.
 const endTimeout = 300 * time.Millisecond
@@ -205,4 +194,36 @@ func (s *System) anyNode(open func() error) (err error) {
 		}
 	}
 	return err
+}
+
+func event(kind stats.EventKind, node int32, format string, args ...any) stats.Event {
+	return stats.Event{Kind: kind, Broker: node, To: -1, Text: fmt.Sprintf(format, args...)}
+}
+
+func (s *session) broker(host string) int32 {
+	if i := slices.IndexFunc(s.cluster.Brokers, func(b result.Broker) bool { return b.Addr == host }); i >= 0 {
+		return s.cluster.Brokers[i].ID
+	}
+	return -1
+}
+
+func (s *session) disconnected(shard *engine.Shard, host string, why error) {
+	if s.turn(host, true) {
+		shard.Event(event(stats.BrokerGone, s.broker(host), "connections to %s are lost: %v", host, explain(why)))
+	}
+}
+
+func (s *session) reconnected(shard *engine.Shard, host string) {
+	if s.turn(host, false) {
+		shard.Event(event(stats.BrokerBack, s.broker(host), "%s takes connections again", host))
+	}
+}
+
+// turn notes whether a host or a queue is gone, and reports whether that is new.
+func (s *session) turn(name string, gone bool) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before := s.gone[name]
+	s.gone[name] = gone
+	return before != gone
 }

@@ -12,14 +12,17 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
+	"github.com/kt-bench/kt/internal/engine"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/queue"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/secret"
+	"github.com/kt-bench/kt/internal/stats"
 	"github.com/kt-bench/kt/internal/theme"
 )
 
@@ -38,14 +41,8 @@ const (
 )
 
 func (s *System) newManagement() *management {
-	transport := &http.Transport{
-		DialContext:    func(ctx context.Context, _, host string) (net.Conn, error) { return s.dial(ctx, host, false) },
-		DialTLSContext: func(ctx context.Context, _, host string) (net.Conn, error) { return s.dial(ctx, host, true) },
-	}
-	m := &management{system: s, urls: []string{s.admin}, own: make(map[string]string)}
-	m.HTTP = http.Client{Timeout: managementTimeout, Transport: transport, CheckRedirect: secret.Stay}
-	m.LogIn = func(r *http.Request) { r.SetBasicAuth(s.user, s.access.Password.Reveal()) }
-	return m
+	logIn := func(r *http.Request) { r.SetBasicAuth(s.user, s.Password.Reveal()) }
+	return &management{API: s.NewAPI("", managementTimeout, logIn, secret.Stay), system: s, urls: []string{s.admin}, own: make(map[string]string)}
 }
 
 // get asks for what is at a path, the node that answered last first.
@@ -101,7 +98,7 @@ func (m *management) describe(ctx context.Context, c *result.Cluster) error {
 		default:
 			continue
 		}
-		m.system.access.Bound.Learn(host) // one that has logged kt in says so
+		m.system.Bound.Learn(host) // one that has logged kt in says so
 	}
 	for _, name := range slices.Sorted(maps.Keys(running)) {
 		if len(running) == 1 {
@@ -114,6 +111,7 @@ func (m *management) describe(ctx context.Context, c *result.Cluster) error {
 
 const maxListeners = 10
 
+// nodes returns which nodes run.
 func (m *management) nodes(ctx context.Context) (map[string]bool, error) {
 	var all []struct {
 		Name    string
@@ -130,12 +128,21 @@ func (m *management) nodes(ctx context.Context) (map[string]bool, error) {
 // perPage is how many queues an answer has at most. Names of topics are looked for in the first one alone.
 const perPage = 500
 
+// page asks for queues whose names match, and returns how many pages there are.
+func (m *management) page(ctx context.Context, number int, names, columns string, items any) (pages int, err error) {
+	answer := struct {
+		Pages int `json:"page_count"`
+		Items any
+	}{Items: items}
+	err = m.get(ctx, fmt.Sprintf("queues/%s?page=%d&page_size=%d&use_regex=true&name=%s&columns=%s", url.PathEscape(m.system.vhost), number, perPage, url.QueryEscape(names), columns), &answer)
+	return answer.Pages, err
+}
+
 // Topics returns the names of the topics that have a queue, as the management API lists them.
 func (s *System) Topics(ctx context.Context) (topics []string) {
-	var page struct{ Items []struct{ Name string } }
-	path := fmt.Sprintf("queues/%s?page=1&page_size=%d&use_regex=true&name=%s&columns=name", url.PathEscape(s.vhost), perPage, url.QueryEscape(".-0$"))
-	_ = s.newManagement().get(ctx, path, &page) // names for completion: without an answer there are none
-	for _, q := range page.Items {
+	var first []struct{ Name string }
+	_, _ = s.newManagement().page(ctx, 1, ".-0$", "name", &first) // names for completion: without an answer there are none
+	for _, q := range first {
 		topics = append(topics, strings.TrimSuffix(q.Name, "-0"))
 	}
 	return topics
@@ -146,23 +153,18 @@ func (s *System) Topics(ctx context.Context) (topics []string) {
 func (m *management) describeQueues(ctx context.Context, t *result.Topic, nodes []result.Broker) (more int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, findTimeout)
 	defer cancel()
-	name := url.QueryEscape("^" + regexp.QuoteMeta(t.Name) + "-[0-9]+$")
 	for at, pages := 1, 1; at <= min(pages, plan.MaxPartitions/perPage); at++ {
-		var page struct {
-			Pages int `json:"page_count"`
-			Items []struct {
-				Name, Type, Node, Leader string
-				Members                  []string
-				Arguments                map[string]any
-				Policy                   any `json:"effective_policy_definition"`
-			}
+		var queues []struct {
+			Name, Type, Node, Leader string
+			Members                  []string
+			Arguments                map[string]any
+			Policy                   any `json:"effective_policy_definition"`
 		}
-		path := fmt.Sprintf("queues/%s?page=%d&page_size=%d&use_regex=true&name=%s&columns=name,type,node,leader,members,arguments,effective_policy_definition", url.PathEscape(m.system.vhost), at, perPage, name)
-		if err := m.get(ctx, path, &page); err != nil {
+		pages, err = m.page(ctx, at, "^"+regexp.QuoteMeta(t.Name)+"-[0-9]+$", "name,type,node,leader,members,arguments,effective_policy_definition", &queues)
+		if err != nil {
 			return 0, err
 		}
-		pages = page.Pages
-		for _, q := range page.Items {
+		for _, q := range queues {
 			digits, ours := strings.CutPrefix(q.Name, t.Name+"-")
 			number, err := strconv.ParseInt(digits, 10, 32)
 			switch kind := strings.TrimSuffix(strings.TrimPrefix(q.Type, "rabbit_"), "_queue"); {
@@ -201,4 +203,156 @@ func (m *management) checkExchange(ctx context.Context, name string) error {
 		return result.Misfit("exchange %s is of type %s (internal: %t): kt publishes to direct ones that are not internal; name another --topic", name, x.Type, x.Internal)
 	}
 	return nil
+}
+
+// flowing returns the ports of clients whose connection, or a channel of it, credit flow holds back.
+func (m *management) flowing(ctx context.Context) map[string]bool {
+	ports := make(map[string]bool)
+	for _, path := range []string{"connections?columns=state,peer_port", "channels?columns=state,connection_details.peer_port"} {
+		var all []struct {
+			State   string
+			Port    int            `json:"peer_port"`
+			Details map[string]int `json:"connection_details"`
+		}
+		_ = m.get(ctx, "vhosts/"+url.PathEscape(m.system.vhost)+"/"+path, &all) // else none is known
+		for _, c := range all {
+			if c.State == "flow" {
+				ports[strconv.Itoa(cmp.Or(c.Port, c.Details["peer_port"]))] = true
+			}
+		}
+	}
+	return ports
+}
+
+const watchEvery = time.Second
+
+// watcher asks the management API for nodes that are gone and for leaders of queues that moved.
+type watcher struct {
+	*session
+	engine.Events
+	asking  sync.WaitGroup
+	down    map[int32]bool  // by node
+	heard   map[int32]bool  // the same: its own API has answered
+	leaders map[int32]int32 // by partition
+	loses   string          // how queues lose messages that nothing reports; empty if they do not
+}
+
+var _ engine.Source = (*watcher)(nil)
+
+// Start begins to look.
+func (w *watcher) Start(ctx context.Context, now func() time.Duration) {
+	w.down, w.heard, w.leaders = make(map[int32]bool), make(map[int32]bool), maps.Clone(w.topic.Leaders)
+	w.asking.Go(func() {
+		engine.Every(ctx, watchEvery, func() {
+			if w.plan.Writes() {
+				w.flow.Store(w.management.flowing(ctx))
+			}
+			if !w.options.Watch { // another process does
+				return
+			}
+			at := now() // a node that hangs is noticed only when its answer is overdue
+			for _, e := range append(w.nodes(ctx), w.moves(ctx)...) {
+				if e.Kind == stats.LeaderMoved {
+					at = now()
+				}
+				e.At = at
+				w.Add(e)
+			}
+		})
+	})
+}
+
+// nodes returns events of nodes that are gone or back. It asks each node too, because others believe for a minute that a hung node runs.
+func (w *watcher) nodes(ctx context.Context) (events []stats.Event) {
+	answers := make([]bool, len(w.cluster.Brokers))
+	var asking sync.WaitGroup
+	for i, b := range w.cluster.Brokers {
+		asking.Go(func() { answers[i] = w.management.Get(ctx, w.management.own[b.Rack]+"/api/whoami", nil) == nil })
+	}
+	running, _ := w.management.nodes(ctx) // without an answer, another one is asked next time
+	asking.Wait()
+	if ctx.Err() != nil {
+		return nil
+	}
+	for i, b := range w.cluster.Brokers {
+		up, known := running[b.Rack]
+		text := "node %s does not run"
+		if w.heard[b.ID] = w.heard[b.ID] || answers[i]; w.heard[b.ID] && (!known || up && !answers[i]) {
+			text, up, known = "node %s does not answer", answers[i], true
+		}
+		if !known || up != w.down[b.ID] {
+			continue
+		}
+		kind := stats.BrokerGone
+		if up {
+			kind, text = stats.BrokerBack, "node %s runs and answers again"
+		}
+		if w.down[b.ID] = !up; w.turn(cmp.Or(b.Addr, b.Rack), !up) {
+			events = append(events, event(kind, b.ID, text, b.Rack))
+		}
+	}
+	return events
+}
+
+// moves returns events of queues that were added, have other leaders, or lose messages.
+func (w *watcher) moves(ctx context.Context) (events []stats.Event) {
+	t := result.Topic{Name: w.topic.Name, Partitions: w.topic.Partitions, Leaders: make(map[int32]int32), Configs: make(map[string]string)}
+	more, err := w.management.describeQueues(ctx, &t, w.cluster.Brokers)
+	if err != nil {
+		return nil
+	}
+	if n := more - w.more; n > 0 {
+		e := event(stats.PartitionsAdded, -1, "%s added to %s, which this run does not use: the next one does", theme.Plural(n, "queue was", "queues were"), t.Name)
+		e.Count = n
+		events = append(events, e)
+	}
+	w.more = max(w.more, more)
+	refuses, loses := queueLimit(t.Configs)
+	w.limit.Store(refuses)
+	if !w.Settings.confirms { // nothing says that a message was refused
+		loses = cmp.Or(loses, refuses)
+	}
+	if loses != w.loses && loses != "" && w.plan.Writes() {
+		events = append(events, event(stats.RecordsDeleted, -1, "%s: kt does not count those", loses))
+	}
+	w.loses = loses
+	moved := make(map[[2]int32][]int32)
+	for _, q := range slices.Sorted(maps.Keys(t.Leaders)) {
+		from, known := w.leaders[q]
+		to := t.Leaders[q]
+		if known && to != from {
+			moved[[2]int32{from, to}] = append(moved[[2]int32{from, to}], q)
+		}
+		w.leaders[q] = to
+	}
+	for way, queues := range moved {
+		e := event(stats.LeaderMoved, way[0], "%s moved from node %d to node %d", theme.Plural(len(queues), "leader of a queue", "leaders of queues"), way[0], way[1])
+		e.To, e.Count, e.Partitions = way[1], len(queues), queues[:min(len(queues), stats.MaxEventPartitions)]
+		events = append(events, e)
+	}
+	return events
+}
+
+// Wait returns when nothing is asked any more.
+func (w *watcher) Wait() { w.asking.Wait() }
+
+// queueLimit returns the limit at which queues refuse messages, or drop confirmed ones; empty if there is none.
+func queueLimit(configs map[string]string) (refuses, drops string) {
+	overflow := cmp.Or(configs["x-overflow"], configs["overflow"], "drop-head")
+	limits := ""
+	for _, name := range []string{"max-length", "max-length-bytes"} {
+		if v := cmp.Or(configs["x-"+name], configs[name]); v != "" {
+			limits += name + "=" + v + ", "
+		}
+	}
+	at := fmt.Sprintf("at their limit (%soverflow=%s)", limits, overflow)
+	switch ttl := cmp.Or(configs["x-message-ttl"], configs["message-ttl"]); {
+	case limits == "" && ttl != "":
+		return "", "queues drop messages that nobody has read after " + ttl + " ms (message-ttl)"
+	case limits == "":
+		return "", ""
+	case strings.HasPrefix(overflow, "reject-publish"):
+		return "queues refuse messages " + at, ""
+	}
+	return "", "queues drop their oldest messages " + at
 }

@@ -15,7 +15,6 @@ import (
 
 	"github.com/kt-bench/kt/internal/engine"
 	"github.com/kt-bench/kt/internal/must"
-	"github.com/kt-bench/kt/internal/payload"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/queue"
 	"github.com/kt-bench/kt/internal/result"
@@ -165,7 +164,7 @@ func TestALimitAtWhichMessagesAreLostUnseenIsToldOnce(t *testing.T) {
 		{`{"x-max-length": 10, "x-overflow": "reject-publish"}`, false, "refuse messages at their limit (max-length=10"},
 	} {
 		answer = `{"page_count": 1, "items": [{"name": "t-0", "arguments": ` + tc.arguments + `}]}`
-		s := &System{admin: api.URL, settings: settings{confirms: tc.confirms}}
+		s := &System{admin: api.URL, System: queue.System[settings]{Settings: settings{confirms: tc.confirms}}}
 		w := watcher{session: &session{System: s, management: s.newManagement(), plan: testPlan(nil), topic: result.Topic{Name: "t", Partitions: 1}}}
 		events := append(w.moves(t.Context()), w.moves(t.Context())...)
 		if n := min(1, len(tc.want)); len(events) != n || n > 0 && (events[0].Kind != stats.RecordsDeleted || !strings.Contains(events[0].Text, tc.want)) {
@@ -198,7 +197,7 @@ func TestANodeThatHangsIsGoneUntilItAnswers(t *testing.T) {
 	s.management.urls = []string{first.URL, second.URL}
 	s.management.own = map[string]string{"one": first.URL, "two": second.URL, "elsewhere": "http://127.0.0.1:1"}
 	s.cluster.Brokers = []result.Broker{{ID: 1, Rack: "one", Addr: "a:5672"}, {ID: 2, Rack: "two", Addr: "b:5672"}, {ID: 3, Rack: "elsewhere", Addr: "c:5672"}}
-	w := &watcher{session: s, running: make(map[int32]bool), heard: make(map[int32]bool)}
+	w := &watcher{session: s, down: make(map[int32]bool), heard: make(map[int32]bool)}
 	for i, step := range []struct {
 		one, two bool // hang
 		want     []string
@@ -256,22 +255,14 @@ func TestAServerThatThrottlesAPublisherIsTold(t *testing.T) {
 		{"a message that was refused for another reason", func(o *publisher) { o.confirm(2, false, false) }, ""},
 		{"full queues that refuse nothing", func(o *publisher) { o.worker.limit.Store("x-max-length=5") }, ""},
 	} {
-		p := plan.Plan{
-			Command: plan.Produce, Engine: plan.Client, URL: "amqp://localhost", Topic: plan.Topic{Name: "t"}, Producers: 1,
-			Load:    plan.Load{Rate: plan.Unlimited, Records: 5, Arrivals: plan.Uniform},
-			Payload: plan.Payload{Kind: plan.Letters, Size: plan.FixedSize(10), Keys: plan.NoKeys},
-		}
-		values := must.Have(payload.MakeValues(&p))(t)
-		s := &session{System: &System{hosts: []string{"h"}, values: values, settings: settings{confirms: true}}, plan: &p, queues: []string{"t-0"}, gone: make(map[string]bool)}
-		s.topic = result.Topic{Name: "t", Partitions: 1}
-		d := &settling{producer: &producer{session: s, Accounts: queue.NewAccounts(&p, 0, 1)}, confirms: func(o *publisher) {
+		d := &settling{producer: producerOf(t, 5, 10, settings{confirms: true}, "h"), confirms: func(o *publisher) {
 			o.worker.at.Store(o)
 			tc.does(o)
-			o.worker.settings.deliveryTimeout = time.Hour
+			o.worker.Settings.deliveryTimeout = time.Hour
 			o.worker.lookAround()
 		}}
 		var total adding
-		must.Have(engine.Run(t.Context(), p, engine.Drivers{Send: d}, engine.Options{}, &total))(t)
+		must.Have(engine.Run(t.Context(), *d.plan, engine.Drivers{Send: d}, engine.Options{}, &total))(t)
 		text := ""
 		for _, e := range total.Events {
 			if e.Kind == stats.AlarmOn {

@@ -3,9 +3,14 @@ package rabbitmq
 import (
 	"context"
 	"fmt"
+	"math"
+	"net"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/kt-bench/kt/internal/engine"
 	"github.com/kt-bench/kt/internal/queue"
@@ -30,7 +35,7 @@ var _ engine.Driver = (*producer)(nil)
 func (p *producer) Open(ctx context.Context, s *engine.Shard) (engine.Worker, error) {
 	number, _ := p.plan.Shard(s.Index)
 	w := &worker{
-		session: p.session, shard: s, Lanes: p.Add(s, p.values), news: make(chan struct{}, 1),
+		session: p.session, shard: s, Lanes: p.Add(s, p.Values), news: make(chan struct{}, 1),
 		dialer: dialer{name: fmt.Sprintf("kt producer %d", number+1), number: number},
 	}
 	var o *publisher
@@ -69,9 +74,6 @@ type message struct {
 	returned bool // no queue took it
 }
 
-// Place returns the partition that was chosen in Do.
-func (w *worker) Place(op *engine.Op) int32 { return op.State.(*message).Queue }
-
 // Do leaves an op to the goroutine that publishes.
 func (w *worker) Do(op *engine.Op) (waited bool) {
 	m, ok := op.State.(*message)
@@ -80,7 +82,7 @@ func (w *worker) Do(op *engine.Op) (waited bool) {
 		op.State = m
 	}
 	m.returned = false
-	w.Fill(op, &m.Outgoing, w.Choose)
+	w.Fill(op, w.Choose)
 	w.mu.Lock()
 	w.waiting = append(w.waiting, op)
 	w.mu.Unlock()
@@ -107,11 +109,6 @@ func signal(c chan struct{}) {
 	}
 }
 
-// settle reports the outcome of an op; "" is that it was taken.
-func (w *worker) settle(op *engine.Op, code string, at time.Duration) {
-	w.Settle(op, &op.State.(*message).Outgoing, code, at)
-}
-
 // Flush waits for all outcomes. What has not left kt fails in the end.
 func (w *worker) Flush(ctx context.Context) error {
 	err := w.Lanes.Flush(ctx)
@@ -133,13 +130,31 @@ func (w *worker) refuse(age time.Duration) {
 	if w.at.Load() != nil {
 		code = blockedCode
 	}
-	for until := w.shard.Now() - age; ; {
-		op := w.oldest(until)
-		if op == nil {
-			return
-		}
-		w.settle(op, code, 0)
+	until := w.shard.Now() - age
+	for op := w.oldest(until); op != nil; op = w.oldest(until) {
+		w.Settle(op, code, 0)
 	}
+}
+
+// lookAround fails messages that have waited too long, and notes whether the server throttles the worker.
+func (w *worker) lookAround() {
+	w.refuse(w.Settings.deliveryTimeout)
+	nacked, at, why := w.nacked.Swap(false), "", ""
+	limit, _ := w.limit.Load().(string)
+	flow, _ := w.flow.Load().(map[string]bool)
+	if o, reason := w.at.Load(), w.blocked.Load(); o != nil {
+		at = o.host
+		_, port, _ := net.SplitHostPort(o.frames.conn.LocalAddr().String()) // it has one
+		switch {
+		case reason != nil:
+			why = "RabbitMQ blocks publishers: " + *reason
+		case nacked && limit != "":
+			why = limit
+		case flow[port]:
+			why = "credit flow of RabbitMQ, whose queues or disks take no more"
+		}
+	}
+	w.shard.LookThrottled(w.broker(at), why)
 }
 
 // work publishes until ctx ends, on one connection after the other.
@@ -178,12 +193,13 @@ func (w *worker) lose(ctx context.Context, o *publisher) {
 	}
 	o.pending = nil
 	o.mu.Unlock()
-	if code := code(o.why); code != lost {
+	code := code(o.why)
+	if code != lost {
 		w.shard.Said(code, explain(o.why).Error())
 	}
 	for _, op := range left {
 		if op != nil {
-			w.settle(op, code(o.why), 0)
+			w.Settle(op, code, 0)
 		}
 	}
 	if ctx.Err() == nil {
@@ -205,4 +221,165 @@ func (w *worker) publish(ctx context.Context, o *publisher) {
 			return
 		}
 	}
+}
+
+func (w *worker) hear(o *publisher) {
+	defer close(o.down)
+	blocks := o.blocks
+	for {
+		select {
+		case b, ok := <-blocks:
+			if !ok {
+				blocks = nil
+				continue
+			}
+			w.blocked.Store(map[bool]*string{true: &b.Reason}[b.Active])
+			signal(w.news)
+		case e := <-o.ends:
+			o.why = reason(e)
+			return
+		}
+	}
+}
+
+// publisher is a connection of a worker. It settles messages as their confirms come.
+type publisher struct {
+	*link
+	worker *worker
+	blocks chan amqp.Blocking
+	ends   chan *amqp.Error
+	down   chan struct{} // closed: the channel has ended
+	why    error         // then
+
+	batch, id []byte // of the goroutine that publishes
+
+	mu      sync.Mutex   // guards the rest
+	pending []*engine.Op // published, in the order of delivery tags; nil: confirmed
+	tag     uint64       // of the first of them
+	settled []*engine.Op // the goroutine that reads reuses it
+}
+
+// firstChannel is the number that the client gives to the first channel of a connection.
+const firstChannel = 1
+
+func (w *worker) open(ctx context.Context) (*publisher, error) {
+	l, err := w.reach(ctx, w.System)
+	if err != nil {
+		return nil, err
+	}
+	o := &publisher{link: l, worker: w, down: make(chan struct{}), tag: 1}
+	l.frames.taker.Store(&taker{confirm: o.confirm, message: func(m *content) {
+		tag, _ := strconv.ParseUint(string(m.id), 10, 64) // 0 with an error
+		o.returned(tag)
+	}})
+	err = l.within(ctx, answerTimeout, func() error {
+		channel, err := l.Channel()
+		if err != nil {
+			return err
+		}
+		o.blocks, o.ends = l.NotifyBlocked(make(chan amqp.Blocking, 1)), channel.NotifyClose(make(chan *amqp.Error, 1))
+		if w.Settings.confirms {
+			return channel.Confirm(false)
+		}
+		return nil
+	})
+	if err != nil {
+		l.end()
+		return nil, fmt.Errorf("connect to %s: %w", l.host, explain(err))
+	}
+	return o, nil
+}
+
+// writeAt is the bytes that are written at once while more messages wait, by one system call.
+const writeAt = 64 << 10
+
+// maxPending bounds the memory of a connection whose oldest message has no confirm, while later ones have theirs.
+const maxPending = 1 << 20
+
+func (w *worker) publishSome(o *publisher) error {
+	o.mu.Lock()
+	room := maxPending - len(o.pending)
+	o.mu.Unlock()
+	newest := uint64(0)
+	for o.batch = o.batch[:0]; len(o.batch) < writeAt && room > 0; room-- {
+		op := w.oldest(math.MaxInt64)
+		if op == nil {
+			break
+		}
+		newest = o.add(op)
+	}
+	if len(o.batch) == 0 {
+		return nil
+	}
+	signal(w.news) // there may be more
+	_, err := o.frames.Write(o.batch)
+	if err == nil && !w.Settings.confirms {
+		o.confirm(newest, true, true)
+	}
+	return err
+}
+
+func (o *publisher) add(op *engine.Op) uint64 {
+	o.mu.Lock()
+	tag := o.tag + uint64(len(o.pending))
+	o.pending = append(o.pending, op)
+	o.mu.Unlock()
+	w, m := o.worker, op.State.(*message)
+	p := publication{exchange: w.topic.Name, key: w.key(m.Queue), mode: w.Settings.deliveryMode, correlationID: m.Key, body: m.Value}
+	if w.Settings.mandatory && w.Settings.confirms {
+		o.id = strconv.AppendUint(o.id[:0], tag, 10) // a returned message is known by it
+		p.mandatory, p.id = true, o.id
+	}
+	o.batch = p.append(o.batch, firstChannel, o.Config.FrameSize)
+	return tag
+}
+
+func (o *publisher) returned(tag uint64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if at := tag - o.tag; at < uint64(len(o.pending)) && o.pending[at] != nil {
+		o.pending[at].State.(*message).returned = true
+	}
+}
+
+// confirm settles the message with a tag, or all up to it.
+func (o *publisher) confirm(tag uint64, multiple, taken bool) {
+	now := o.worker.shard.Now()
+	for _, op := range o.confirmed(tag, multiple) {
+		code := ""
+		switch {
+		case op == nil:
+			continue
+		case !taken:
+			code = nack
+			o.worker.nacked.Store(true)
+		case op.State.(*message).returned:
+			code = noRoute
+		}
+		o.worker.Settle(op, code, now)
+	}
+}
+
+// confirmed takes the message with a tag, or all up to it. Those that were confirmed before are nil.
+func (o *publisher) confirmed(tag uint64, multiple bool) []*engine.Op {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.settled = o.settled[:0]
+	if at := tag - o.tag; at < uint64(len(o.pending)) { // it was not confirmed before
+		from := at
+		if multiple {
+			from = 0
+		}
+		o.settled = append(o.settled, o.pending[from:at+1]...)
+		clear(o.pending[from : at+1])
+	}
+	full := len(o.pending) >= maxPending
+	for len(o.pending) > 0 && o.pending[0] == nil {
+		o.pending = o.pending[1:]
+		o.tag++
+	}
+	if full && len(o.pending) < maxPending {
+		signal(o.worker.news) // there is room again
+	}
+	return o.settled
 }

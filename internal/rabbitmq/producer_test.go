@@ -39,35 +39,48 @@ func (f firsts) Observe(windows []stats.Window) {
 
 // The goroutine that writes is held up by the connection, whose buffers are full.
 func TestMessagesFailInTimeThoughTheServerReadsNothing(t *testing.T) {
-	p := plan.Plan{
-		Command: plan.Produce, Engine: plan.Client, URL: "amqp://localhost", Topic: plan.Topic{Name: "t"}, Producers: 1,
-		Load:    plan.Load{Rate: plan.Unlimited, Records: 40, Arrivals: plan.Uniform},
-		Payload: plan.Payload{Kind: plan.Letters, Size: plan.FixedSize(1 << 20), Keys: plan.NoKeys},
-	}
-	values := must.Have(payload.MakeValues(&p))(t)
-	sys := &System{hosts: []string{(&server{deaf: true}).listen(t)}, values: values, settings: settings{confirms: true, deliveryTimeout: time.Second}}
-	s := &session{System: sys, plan: &p, queues: []string{"t-0"}, topic: result.Topic{Name: "t", Partitions: 1}, gone: make(map[string]bool)}
-	d := &producer{session: s, Accounts: queue.NewAccounts(&p, 0, 1)}
+	d := producerOf(t, 40, 1<<20, settings{confirms: true, deliveryTimeout: time.Second}, (&server{deaf: true}).listen(t))
 	var total adding
 	seen := make(firsts)
 	o := engine.Options{BufferBytes: 1 << 30, DrainTimeout: 5 * time.Second}
-	must.Have(engine.Run(t.Context(), p, engine.Drivers{Send: d}, o, &total, seen))(t)
+	must.Have(engine.Run(t.Context(), *d.plan, engine.Drivers{Send: d}, o, &total, seen))(t)
 	if total.Errors[blockedCode] < 10 || seen[blockedCode] > 3*time.Second {
 		t.Errorf("errors %v, of which the first came in the second that ends at %v", total.Errors, seen)
 	}
 	must.Match(t, 40, total.Failed+total.Unknown, "messages are accounted for")
 }
 
-func TestMessagesThatWaitAreWrittenAllAtOnce(t *testing.T) {
-	ours, theirs := net.Pipe()
-	l := &link{Connection: &amqp.Connection{Config: amqp.Config{FrameSize: 4096}}, frames: newFrameConn(ours)}
-	defer func() { _ = l.frames.Close() }()
-	s := &session{System: &System{settings: settings{confirms: true}}, queues: []string{"t-0"}, topic: result.Topic{Name: "t"}}
-	w := &worker{session: s, news: make(chan struct{}, 1)}
-	for range 100 {
+// producerOf returns the driver of a load of one queue at a host.
+func producerOf(t *testing.T, records int64, size int, of settings, host string) *producer {
+	t.Helper()
+	p := &plan.Plan{
+		Command: plan.Produce, Engine: plan.Client, URL: "amqp://localhost", Topic: plan.Topic{Name: "t"}, Producers: 1,
+		Load:    plan.Load{Rate: plan.Unlimited, Records: records, Arrivals: plan.Uniform},
+		Payload: plan.Payload{Kind: plan.Letters, Size: plan.FixedSize(size), Keys: plan.NoKeys},
+	}
+	sys := &System{hosts: []string{host}, System: queue.System[settings]{Values: must.Have(payload.MakeValues(p))(t), Settings: of}}
+	s := &session{System: sys, plan: p, queues: []string{"t-0"}, topic: result.Topic{Name: "t", Partitions: 1}, gone: make(map[string]bool)}
+	return &producer{session: s, Accounts: queue.NewAccounts(p, 0, 1)}
+}
+
+func publisherOf(w *worker, conn net.Conn) *publisher {
+	return &publisher{link: &link{Connection: &amqp.Connection{Config: amqp.Config{FrameSize: 4096}}, frames: newFrameConn(conn)}, worker: w, tag: 1}
+}
+
+// waiting returns a worker on a connection, with messages that wait to be published.
+func waiting(conn net.Conn, messages int) (*worker, *publisher) {
+	sys := &System{System: queue.System[settings]{Settings: settings{confirms: true}}}
+	w := &worker{session: &session{System: sys, queues: []string{"t-0"}, topic: result.Topic{Name: "t"}}, news: make(chan struct{}, 1)}
+	for range messages {
 		w.waiting = append(w.waiting, &engine.Op{State: &message{Outgoing: queue.Outgoing{Value: []byte("value")}}})
 	}
-	o := &publisher{link: l, worker: w, tag: 1}
+	return w, publisherOf(w, conn)
+}
+
+func TestMessagesThatWaitAreWrittenAllAtOnce(t *testing.T) {
+	ours, theirs := net.Pipe()
+	w, o := waiting(ours, 100)
+	defer func() { _ = o.frames.Close() }()
 	go func() { _ = w.publishSome(o) }()
 	b := make([]byte, writeAt)
 	n, err := theirs.Read(b) // what one call has written
@@ -76,15 +89,9 @@ func TestMessagesThatWaitAreWrittenAllAtOnce(t *testing.T) {
 
 // The confirms of all later ones have come.
 func TestMessagesWaitWhenTooManyAreBehindOneWithoutAConfirm(t *testing.T) {
-	l := &link{Connection: &amqp.Connection{Config: amqp.Config{FrameSize: 4096}}, frames: newFrameConn(discard{})}
-	s := &session{System: &System{settings: settings{confirms: true}}, queues: []string{"t-0"}, topic: result.Topic{Name: "t"}}
-	w := &worker{session: s, news: make(chan struct{}, 1)}
-	o := &publisher{link: l, worker: w, tag: 1}
+	w, o := waiting(discard{}, 3)
 	o.pending = make([]*engine.Op, maxPending-1)
 	o.pending[0] = &engine.Op{State: &message{}}
-	for range 3 {
-		w.waiting = append(w.waiting, &engine.Op{State: &message{Outgoing: queue.Outgoing{Value: []byte("value")}}})
-	}
 	for range 2 {
 		must.Do(t, w.publishSome(o))
 	}
@@ -109,9 +116,8 @@ type settling struct {
 }
 
 func (d *settling) Open(_ context.Context, s *engine.Shard) (engine.Worker, error) {
-	w := &worker{session: d.session, shard: s, Lanes: d.Add(s, d.values), news: make(chan struct{}, 1), stop: func() {}}
-	l := &link{Connection: &amqp.Connection{Config: amqp.Config{FrameSize: 4096}}, frames: newFrameConn(discard{})}
-	d.o = &publisher{link: l, worker: w, tag: 1}
+	w := &worker{session: d.session, shard: s, Lanes: d.Add(s, d.Values), news: make(chan struct{}, 1), stop: func() {}}
+	d.o = publisherOf(w, discard{})
 	return &settler{w, d}, nil
 }
 
@@ -152,41 +158,12 @@ func TestEachMessageIsSettledByItsOwnConfirm(t *testing.T) {
 		{"returned", func(o *publisher) { o.returned(3); o.returned(9); o.confirm(5, true, true) }, 4, map[string]int64{noRoute: 1}},
 		{"lost behind a hole", func(o *publisher) { o.confirm(2, false, true); o.confirm(5, false, true) }, 2, map[string]int64{lost: 3}},
 	} {
-		p := plan.Plan{
-			Command: plan.Produce, Engine: plan.Client, URL: "amqp://localhost", Topic: plan.Topic{Name: "t"}, Producers: 1,
-			Load:    plan.Load{Rate: plan.Unlimited, Records: 5, Arrivals: plan.Uniform},
-			Payload: plan.Payload{Kind: plan.Letters, Size: plan.FixedSize(10), Keys: plan.NoKeys},
-		}
-		values := must.Have(payload.MakeValues(&p))(t)
-		s := &session{System: &System{hosts: []string{"h"}, values: values, settings: settings{confirms: true, mandatory: true}}, plan: &p, queues: []string{"t-0"}, gone: make(map[string]bool)}
-		s.topic = result.Topic{Name: "t", Partitions: 1}
-		d := &settling{producer: &producer{session: s, Accounts: queue.NewAccounts(&p, 0, 1)}, confirms: tc.confirms}
+		d := &settling{producer: producerOf(t, 5, 10, settings{confirms: true, mandatory: true}, "h"), confirms: tc.confirms}
 		var total adding
-		must.Have(engine.Run(t.Context(), p, engine.Drivers{Send: d}, engine.Options{}, &total))(t)
+		must.Have(engine.Run(t.Context(), *d.plan, engine.Drivers{Send: d}, engine.Options{}, &total))(t)
 		if total.Acknowledged != tc.acked || !maps.Equal(total.Errors, tc.errors) {
 			t.Errorf("%s: %d acknowledged, %v; want %d, %v", tc.name, total.Acknowledged, total.Errors, tc.acked, tc.errors)
 		}
-	}
-}
-
-// The rest of a message comes in later reads than its beginning.
-func TestAMessageThatFillsThePrefetchIsReadToItsEnd(t *testing.T) {
-	ours, theirs := net.Pipe()
-	p := newFrameConn(ours)
-	defer func() { _ = p.Close() }()
-	p.limit(1, 0)
-	message := append(frame(methodFrame, 1, append([]byte{0, 60, 0, 60}, "consumer tag and more"...)), frame(bodyFrame, 1, make([]byte, 5000))...)
-	go func() { _, _ = theirs.Write(message) }()
-	read := make(chan error, 1)
-	go func() {
-		_, err := io.ReadAll(io.LimitReader(p, int64(len(message)))) // by and by
-		read <- err
-	}()
-	select {
-	case err := <-read:
-		must.True(t, err == nil && p.unread == 1, "%v, %d messages", err, p.unread)
-	case <-time.After(5 * time.Second):
-		t.Error("it waits for a message to be taken that has not come yet")
 	}
 }
 
@@ -197,63 +174,63 @@ func TestAFrameThatIsTooLargeEndsTheConnection(t *testing.T) {
 	}
 }
 
-// delivered returns the frames of a message of a channel, with as many bytes as its header announces, or fewer.
-func delivered(channel uint16, announced uint64, body int) []byte {
+// delivered returns the frames of a message of queue 2, with as many bytes as its header announces, or fewer.
+func delivered(announced uint64, body int) []byte {
 	header := binary.BigEndian.AppendUint64([]byte{0, 60, 0, 0}, announced)
 	return slices.Concat(
-		frame(methodFrame, channel, append([]byte{0, 60, 0, 60}, "consumer tag and more"...)),
-		frame(headerFrame, channel, append(header, 0, 0)), frame(bodyFrame, channel, make([]byte, body)))
+		frame(methodFrame, 1, append([]byte{0, 60, 0, 60, 1, '2'}, make([]byte, 9)...)),
+		frame(headerFrame, 1, append(header, 0, 0)), frame(bodyFrame, 1, make([]byte, body)))
 }
 
 func TestAMessageThatIsTooLargeEndsReadingBeforeItsBody(t *testing.T) {
-	for name, sent := range map[string][]byte{
-		"one":              delivered(2, 1<<62, 1),
-		"several together": append(delivered(1, 700, 10), delivered(2, 700, 10)...),
-	} {
-		p := newFrameConn(&pieces{left: [][]byte{sent}})
-		p.limit(10, 1000)
-		_, err := io.Copy(io.Discard, p)
-		var large *tooLarge
-		if !errors.As(err, &large) || large.channel != 2 || p.refused() == nil {
-			t.Errorf("%s: %v, want a message of channel 2 that is too large", name, err)
-		}
+	p := newFrameConn(&pieces{left: [][]byte{delivered(1<<62, 1)}})
+	p.taker.Store(&taker{message: func(*content) { t.Error("it is read") }, largest: 1000})
+	_, err := io.Copy(io.Discard, p)
+	if large := p.tooLarge.Load(); large == nil || large.queue != 2 || !errors.Is(err, large) {
+		t.Errorf("%v, want a message of queue 2 that is too large", err)
 	}
 }
 
-// Otherwise as many large ones wait as the prefetch allows.
-func TestFewLargeMessagesWait(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ours, theirs := net.Pipe()
-		p := newFrameConn(ours)
-		p.limit(10, 0)
-		done := make(chan struct{}, 2)
-		go func() {
-			for range 5 {
-				_, _ = theirs.Write(delivered(1, mostWaiting/2+1, 0))
-				for left := mostWaiting/2 + 1; left > 0; left -= min(left, 100_000) {
-					_, _ = theirs.Write(frame(bodyFrame, 1, make([]byte, min(left, 100_000))))
+// Otherwise any number waits without a prefetch, and as many large ones as it allows.
+func TestFewMessagesWait(t *testing.T) {
+	for _, tc := range []struct{ size, want int }{{10, 4}, {mostWaiting/2 + 1, 2}} {
+		synctest.Test(t, func(t *testing.T) {
+			ours, theirs := net.Pipe()
+			p := newFrameConn(ours)
+			in := &subscription{link: &link{frames: p}, most: 3, news: make(chan struct{}, 1), room: make(chan struct{}, 1), held: map[int32]*queue.Held{2: {}}}
+			p.taker.Store(&taker{message: in.put})
+			done := make(chan struct{}, 2)
+			go func() {
+				for range 9 {
+					_, _ = theirs.Write(delivered(uint64(tc.size), 0))
+					for left := tc.size; left > 0; left -= min(left, 100_000) {
+						_, _ = theirs.Write(frame(bodyFrame, 1, make([]byte, min(left, 100_000))))
+					}
 				}
+				done <- struct{}{}
+			}()
+			go func() { _, _ = io.Copy(io.Discard, p); done <- struct{}{} }()
+			for range 2 {
+				synctest.Wait()
+				must.Match(t, map[int32]int64{2: int64(tc.want)}, in.count(make(map[int32]int64)), "messages wait")
+				in.mu.Lock()
+				in.waiting, in.bytes = nil, 0
+				in.mu.Unlock()
+				signal(in.room)
 			}
-			done <- struct{}{}
-		}()
-		go func() { _, _ = io.Copy(io.Discard, p); done <- struct{}{} }()
-		for range 2 {
-			synctest.Wait()
-			must.Match(t, 2, p.arrived(1), "messages wait")
-			p.take(1, p.on(1).taken+2)
-		}
-		_ = p.Close()
-		_ = theirs.Close()
-		<-done
-		<-done
-	})
+			_ = p.Close()
+			_ = theirs.Close()
+			<-done
+			<-done
+		})
+	}
 }
 
 // opened opens a reader of two queues at a server, with a prefetch of 10 messages.
 func opened(ctx context.Context, t *testing.T, s server, autoAck bool) error {
 	t.Helper()
 	c := consumerOf(testPlan(nil), s.listen(t))
-	c.settings = settings{prefetch: 10, autoAck: autoAck}
+	c.Settings = settings{prefetch: 10, autoAck: autoAck}
 	done := make(chan error, 1)
 	go func() {
 		r, err := c.OpenReader(ctx, &engine.Shard{})
@@ -290,32 +267,26 @@ func TestOpeningAReaderEndsWithTheRun(t *testing.T) {
 
 // Nobody waits for an answer that would say it.
 func TestTheReasonWhyAQueueIsNotReadIsTold(t *testing.T) {
-	p := plan.Plan{
-		Command: plan.Consume, Engine: plan.Client, URL: "amqp://localhost", Topic: plan.Topic{Name: "t"},
-		Load: plan.Load{Records: 100, Rate: plan.Unlimited}, Read: plan.Read{Consumers: 1, Commit: plan.CommitNone, Timeout: plan.Duration(time.Second)},
-	}
-	c := consumerOf(&p, (&server{broken: 2}).listen(t))
-	c.settings = settings{prefetch: 10, autoAck: true}
+	p := readingPlan(100, 1, time.Second)
+	c := consumerOf(p, (&server{broken: true}).listen(t))
+	c.Settings = settings{prefetch: 10, autoAck: true}
 	var total adding
-	must.Have(engine.Run(t.Context(), p, engine.Drivers{Read: c}, engine.Options{}, &total))(t)
+	must.Have(engine.Run(t.Context(), *p, engine.Drivers{Read: c}, engine.Options{}, &total))(t)
 	must.True(t, total.FetchErrors["NOT_FOUND"] != 0, "errors %v, want NOT_FOUND", total.FetchErrors)
 }
 
 // It is not there when the reader connects, and at the next look.
 func TestAQueueThatIsMadeAgainIsReadAgain(t *testing.T) {
 	for _, autoAck := range []bool{false, true} {
-		p := plan.Plan{
-			Command: plan.Consume, Engine: plan.Client, URL: "amqp://localhost", Topic: plan.Topic{Name: "t"},
-			Load: plan.Load{Records: 10, Rate: plan.Unlimited}, Read: plan.Read{Consumers: 1, Commit: plan.CommitNone, Timeout: plan.Duration(20 * time.Second)},
-		}
+		p := readingPlan(10, 1, 20*time.Second)
 		s := server{messages: 5, missing: make(chan struct{}, 2)}
 		s.missing <- struct{}{}
 		s.missing <- struct{}{}
-		c := consumerOf(&p, s.listen(t))
-		c.settings = settings{prefetch: 10, autoAck: autoAck}
+		c := consumerOf(p, s.listen(t))
+		c.Settings = settings{prefetch: 10, autoAck: autoAck}
 		c.turn("t-1", true)
 		var total adding
-		must.Have(engine.Run(t.Context(), p, engine.Drivers{Read: c}, engine.Options{}, &total))(t)
+		must.Have(engine.Run(t.Context(), *p, engine.Drivers{Read: c}, engine.Options{}, &total))(t)
 		if n := total.Partitions[1].Consumed; n != 5 || total.Consumed != 10 || len(total.Events) != 1 || total.Events[0].Kind != stats.PartitionsAdded {
 			t.Errorf("auto.ack=%v: %d read of it, %d of all, events %+v", autoAck, n, total.Consumed, total.Events)
 		}
@@ -333,13 +304,10 @@ func TestAQueueThatIsNotBoundWasMadeToo(t *testing.T) {
 }
 
 func TestAMessageThatIsTooLargeIsNamedWithItsQueue(t *testing.T) {
-	p := plan.Plan{
-		Command: plan.Consume, Engine: plan.Client, URL: "amqp://localhost", Topic: plan.Topic{Name: "t"},
-		Load: plan.Load{Records: 100, Rate: plan.Unlimited}, Read: plan.Read{Consumers: 1, Commit: plan.CommitNone, Timeout: plan.Duration(time.Second)},
-	}
-	c := consumerOf(&p, (&server{messages: 1, announces: 1 << 62}).listen(t))
-	c.settings = settings{prefetch: 10}
-	end := must.Have(engine.Run(t.Context(), p, engine.Drivers{Read: c}, engine.Options{}, &adding{}))(t)
+	p := readingPlan(100, 1, time.Second)
+	c := consumerOf(p, (&server{messages: 1, announces: 1 << 62}).listen(t))
+	c.Settings = settings{prefetch: 10}
+	end := must.Have(engine.Run(t.Context(), *p, engine.Drivers{Read: c}, engine.Options{}, &adding{}))(t)
 	if end.ReadEnd != engine.ReadFailed || end.ReadErr == nil || !strings.Contains(end.ReadErr.Error(), "queue "+c.queues[0]) || !strings.Contains(end.ReadErr.Error(), "4611686018427387904") {
 		t.Errorf("end %q (%v), want the queue and the size", end.ReadEnd, end.ReadErr)
 	}

@@ -135,21 +135,21 @@ func TestQueuesAreDealtOutToConsumers(t *testing.T) {
 		queues int
 		read   int
 		share  plan.Share
-		want   [][]int
+		want   [][]int32
 		shared int // 1 is the first queue, 0 none
 	}{
-		{"one reads all", 3, 1, plan.Share{}, [][]int{{0, 1, 2}}, 0},
-		{"two share them", 3, 2, plan.Share{}, [][]int{{0, 2}, {1}}, 0},
-		{"more than queues", 2, 3, plan.Share{}, [][]int{{0}, {1}, {0}}, 1},
-		{"the second of two processes", 4, 1, plan.Share{Consumer: 1, Consumers: 2}, [][]int{{1, 3}}, 0},
-		{"the second of two processes, and one queue", 1, 1, plan.Share{Consumer: 1, Consumers: 2}, [][]int{{0}}, 1},
-		{"queues of its own", 4, 1, plan.Share{Slot: 1, Slots: 2, Consumer: 1, Consumers: 2}, [][]int{{1, 3}}, 0},
+		{"one reads all", 3, 1, plan.Share{}, [][]int32{{0, 1, 2}}, 0},
+		{"two share them", 3, 2, plan.Share{}, [][]int32{{0, 2}, {1}}, 0},
+		{"more than queues", 2, 3, plan.Share{}, [][]int32{{0}, {1}, {0}}, 1},
+		{"the second of two processes", 4, 1, plan.Share{Consumer: 1, Consumers: 2}, [][]int32{{1, 3}}, 0},
+		{"the second of two processes, and one queue", 1, 1, plan.Share{Consumer: 1, Consumers: 2}, [][]int32{{0}}, 1},
+		{"queues of its own", 4, 1, plan.Share{Slot: 1, Slots: 2, Consumer: 1, Consumers: 2}, [][]int32{{1, 3}}, 0},
 	} {
 		c := &consumer{session: &session{topic: result.Topic{Partitions: tc.queues}, plan: testPlan(func(p *plan.Plan) { p.Read.Consumers, p.Share = tc.read, tc.share })}}
 		for i, want := range tc.want {
 			must.Match(t, want, c.share(i), "%s: consumer %d of %d has queues", tc.name, i, tc.read)
 			for _, q := range want {
-				if many := tc.shared == q+1; c.shared(int32(q)) != many {
+				if many := tc.shared == int(q)+1; c.shared(q) != many {
 					t.Errorf("%s: several consumers share queue %d: %v, want %v", tc.name, q, !many, many)
 				}
 			}
@@ -183,35 +183,63 @@ func (p *pieces) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// passes passes a stream that comes in pieces of a size on to a client, which has to get all of it.
-func passes(t *testing.T, stream []byte, size int, prepare func(*frameConn)) *frameConn {
+// passes passes a stream that comes in pieces of a size on to a client. It returns what the client gets, and what kt takes.
+func passes(t *testing.T, stream []byte, size int) (passed []byte, taken string) {
 	t.Helper()
 	p := newFrameConn(&pieces{left: slices.Collect(slices.Chunk(stream, size))})
-	if prepare != nil {
-		prepare(p)
-	}
-	if got, err := io.ReadAll(p); err != nil || !bytes.Equal(got, stream) {
-		t.Fatalf("in pieces of %d bytes: the client got %d bytes of %d, %v", size, len(got), len(stream), err)
-	}
-	return p
+	p.taker.Store(&taker{
+		confirm: func(tag uint64, multiple, taken2 bool) { taken += fmt.Sprintf("%d %v %v; ", tag, multiple, taken2) },
+		message: func(m *content) {
+			taken += fmt.Sprintf("%d %v %q %q %d; ", m.queue, m.redelivered, m.key, m.id, len(m.body))
+		},
+	})
+	passed = must.Have(io.ReadAll(p))(t)
+	must.Match(t, 1, p.answers.Load(), "answers are heard")
+	return passed, taken
 }
 
-func TestMessagesAreCountedHoweverTheirFramesComeInPieces(t *testing.T) {
-	deliver := append(binary.BigEndian.AppendUint32(nil, basicDeliver), "consumer tag and more"...)
-	ack := append(binary.BigEndian.AppendUint32(nil, basicAck), make([]byte, 9)...)
-	var stream []byte
-	for range 3 {
-		stream = append(stream, frame(8, 0, nil)...) // a heartbeat
-		stream = append(stream, frame(methodFrame, 1, deliver)...)
-		stream = append(stream, frame(2, 1, make([]byte, 20))...)
-		stream = append(stream, frame(3, 1, bytes.Repeat([]byte{1}, 100))...)
-		stream = append(stream, frame(methodFrame, 2, ack)...)
+// With confirms of several messages behind a negative one, the negative one keeps counting.
+func TestWhatCarriesMessagesPassesTheClientByHoweverItComesInPieces(t *testing.T) {
+	method := func(method uint32, args string) []byte {
+		return frame(methodFrame, 1, append(binary.BigEndian.AppendUint32(nil, method), args...))
 	}
-	stream = append(stream, frame(methodFrame, 2, deliver)...)
+	header := func(size byte, flags string, properties string) []byte {
+		return frame(headerFrame, 1, append([]byte{0, 60, 0, 0, 0, 0, 0, 0, 0, 0, 0, size}, flags+properties...))
+	}
+	own := slices.Concat(
+		method(basicNack, "\x00\x00\x00\x00\x00\x00\x00\x03\x00"),
+		method(basicReturn, "code, exchange and key"),
+		header(4, "\x14\x80", "\x02\x03key\x0242"), // delivery mode, correlation id, message id
+		frame(bodyFrame, 1, []byte("body")),
+		method(basicAck, "\x00\x00\x00\x00\x00\x00\x00\x05\x01"),
+		method(basicDeliver, "\x017\x00\x00\x00\x00\x00\x00\x00\x01\x01and more"),
+		header(250, "\xfc\x00", "\x01t\x01e\x00\x00\x00\x05table\x02\x09\x03key"), // with a type, an encoding, headers and a priority
+		frame(bodyFrame, 1, make([]byte, 200)), frame(bodyFrame, 1, make([]byte, 50)),
+		method(basicDeliver, "\x018\x00\x00\x00\x00\x00\x00\x00\x02\x00"), header(0, "\x00\x00", ""),
+	)
+	foreign := slices.Concat(frame(heartbeatFrame, 0, nil), method(50<<16|11, "an answer"))
+	want := `3 false false; -1 false "key" "42" 4; 5 true true; 7 true "key" "" 250; 8 false "" "" 0; `
+	stream := slices.Concat(own, foreign)
 	for size := 1; size <= len(stream); size++ {
-		p := passes(t, stream, size, nil)
-		if p.unread != 4 || p.arrived(1) != 3 || p.arrived(2) != 1 {
-			t.Fatalf("in pieces of %d bytes: %d messages, %d and %d by channel; want 4, 3 and 1", size, p.unread, p.arrived(1), p.arrived(2))
+		passed, taken := passes(t, stream, size)
+		must.Hold(t, bytes.Equal(passed, foreign) && taken == want, "in pieces of %d bytes: the client gets %q, kt %s", size, passed, taken)
+	}
+}
+
+func TestAFrameThatIsCutOffEndsTheConnection(t *testing.T) {
+	deliver := frame(methodFrame, 1, append(binary.BigEndian.AppendUint32(nil, basicDeliver), "\x017\x00\x00\x00\x00\x00\x00\x00\x01\x01"...))
+	header := func(rest string) []byte { return frame(headerFrame, 1, append(make([]byte, 12), rest...)) }
+	for _, stream := range [][]byte{
+		frame(methodFrame, 1, append(binary.BigEndian.AppendUint32(nil, basicAck), 1)),
+		frame(methodFrame, 1, append(binary.BigEndian.AppendUint32(nil, basicDeliver), 1)),
+		frame(methodFrame, 1, append(binary.BigEndian.AppendUint32(nil, basicDeliver), "\x01x123456789"...)),
+		frame(headerFrame, 1, nil), header("\x04\x00\x09key"), header("\x20\x00\x00\x01"),
+		slices.Concat(deliver, header("\x00\x00"), frame(bodyFrame, 1, []byte("more than it has"))),
+	} {
+		p := newFrameConn(&pieces{left: slices.Collect(slices.Chunk(stream, 7))})
+		p.taker.Store(&taker{confirm: func(uint64, bool, bool) {}, message: func(*content) {}})
+		if _, err := io.ReadAll(p); !errors.Is(err, errMalformed) {
+			t.Errorf("%q: %v", stream, err)
 		}
 	}
 }
@@ -226,7 +254,8 @@ func TestAMessageIsEncodedInFramesOfItsConnection(t *testing.T) {
 			must.Hold(t, n+8 <= 4096 && b[7+n] == frameEnd, "%d bytes: a frame of %d bytes ends with %x", size, n, b[7+n])
 			switch payload := b[7 : 7+n]; b[0] {
 			case headerFrame:
-				must.Match(t, 42, messageTag(payload), "%d bytes: message id", size)
+				var m content
+				must.True(t, m.takeProperties(binary.BigEndian.Uint16(payload[12:]), payload[14:]) && string(m.id) == "42" && string(m.key) == "key", "%d bytes: %+v", size, m)
 			case bodyFrame:
 				body += n
 			}
@@ -236,33 +265,5 @@ func TestAMessageIsEncodedInFramesOfItsConnection(t *testing.T) {
 		if body != size || !strings.HasPrefix(kinds, "12") || strings.Trim(kinds[2:], "3") != "" {
 			t.Errorf("%d bytes: frames %s with %d bytes", size, kinds, body)
 		}
-	}
-}
-
-// confirmed is a server's word on messages that a pipe passed on.
-func confirmed(method uint32, tag uint64, bits byte) []byte {
-	payload := binary.BigEndian.AppendUint32(nil, method)
-	return frame(methodFrame, 1, append(binary.BigEndian.AppendUint64(payload, tag), bits))
-}
-
-// With confirms of several messages behind a negative one, the negative one keeps counting.
-func TestConfirmsAndReturnsArePassedOnAsTheyCome(t *testing.T) {
-	properties := append(make([]byte, 12), 0x14, 0x80, 2, 3, 'k', 'e', 'y', 1, '4') // delivery mode, correlation id, message id
-	const basicReturn = 60<<16 | 50
-	returned := append(binary.BigEndian.AppendUint32(nil, basicReturn), make([]byte, 20)...)
-	var stream []byte
-	stream = append(stream, confirmed(basicNack, 3, 0)...)
-	stream = append(stream, frame(methodFrame, 1, returned)...)
-	stream = append(stream, frame(headerFrame, 1, properties)...)
-	stream = append(stream, frame(3, 1, []byte("body"))...)
-	stream = append(stream, confirmed(basicAck, 5, 1)...)
-	want := "3 false false; returned 4; 5 true true; "
-	for size := 1; size <= len(stream); size++ {
-		got := ""
-		passes(t, stream, size, func(p *frameConn) {
-			p.confirm = func(tag uint64, multiple, taken bool) { got += fmt.Sprintf("%d %v %v; ", tag, multiple, taken) }
-			p.returned = func(tag uint64) { got += fmt.Sprintf("returned %d; ", tag) }
-		})
-		must.Hold(t, got == want, "in pieces of %d bytes: %q, want %q", size, got, want)
 	}
 }

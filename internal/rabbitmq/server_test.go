@@ -33,18 +33,20 @@ const (
 	basicQosOk        = 60<<16 | 11
 	basicConsume      = 60<<16 | 20
 	basicConsumeOk    = 60<<16 | 21
+	confirmSelect     = 85<<16 | 10
+	confirmSelectOk   = 85<<16 | 11
 )
 
 // server speaks as much of AMQP as these tests need. It sends the messages of a queue as soon as somebody reads it, and
 // answers then.
 type server struct {
 	messages  int           // of each queue
-	deaf      bool          // it reads nothing more of a connection with an open channel
+	deaf      bool          // it reads nothing more of a connection that publishes
 	mute      bool          // it does not answer a consumer
 	announces uint64        // bytes of each message; 0: as many as it has
 	pause     time.Duration // before each answer about a queue
 	silent    bool          // it answers nothing more, once a connection is open
-	broken    uint16        // the channel that it ends when somebody reads; 0: none
+	broken    bool          // it ends a channel when somebody reads
 	missing   chan struct{} // a value for each question about a queue that it answers as if there was none; nil: no such
 
 	// The bodies of a queue's messages, by connection. A connection but the last one ends when all its messages were
@@ -89,8 +91,6 @@ func beat(conn net.Conn) {
 	}
 }
 
-const heartbeatFrame = 8
-
 func (s *server) serve(conn net.Conn, number int) {
 	say := func(channel uint16, method uint32, args ...byte) {
 		_, _ = conn.Write(frame(methodFrame, channel, append(binary.BigEndian.AppendUint32(nil, method), args...)))
@@ -121,7 +121,8 @@ func (s *server) serve(conn net.Conn, number int) {
 			}
 		case channelOpen:
 			say(channel, channelOpenOk, 0, 0, 0, 0)
-			if s.deaf {
+		case confirmSelect:
+			if say(channel, confirmSelectOk); s.deaf {
 				return
 			}
 		case basicQos:
@@ -151,7 +152,7 @@ func (s *server) serve(conn net.Conn, number int) {
 				return
 			}
 		case basicConsume:
-			if channel == s.broken {
+			if s.broken {
 				say(channel, channelClose, 1, 0x94, 0, 0, 60, 0, 20) // 404
 				continue
 			}

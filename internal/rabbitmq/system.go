@@ -1,3 +1,6 @@
+// Package rabbitmq makes loads on RabbitMQ possible for package run, by AMQP 0-9-1 and
+// github.com/rabbitmq/amqp091-go. A topic is a durable direct exchange, and its partition i the
+// queue TOPIC-i, bound with the key "i".
 package rabbitmq
 
 import (
@@ -17,7 +20,6 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/kt-bench/kt/internal/ledger"
-	"github.com/kt-bench/kt/internal/payload"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/queue"
 	"github.com/kt-bench/kt/internal/result"
@@ -26,13 +28,11 @@ import (
 
 // System is RabbitMQ, with the settings of the clients of one plan. New makes it.
 type System struct {
+	queue.System[settings]
 	user, vhost string
 	tls         bool
 	hosts       []string // with their ports; the first one is that of the URL
 	admin       string   // URL of the management API
-	access      queue.Access
-	settings    settings
-	values      *payload.Values // nil: the plan writes nothing
 }
 
 // What RabbitMQ can do beside runs.
@@ -47,38 +47,18 @@ var _ interface {
 // New checks a plan and the properties of its clients, and makes what its messages hold. It completes the plan with what a
 // payload file says.
 func New(p *plan.Plan, producer, consumer map[string]plan.Given, access queue.Access) (*System, []string, error) {
-	u, err := plan.ParseURL(p.URL)
-	if err != nil {
-		return nil, nil, fmt.Errorf("--url: %w", err)
+	q, err := properties.New(p, producer, consumer, access)
+	if q == nil {
+		return nil, nil, err
 	}
-	s := &System{
-		access: access, tls: p.Encrypts(), hosts: []string{u.Host}, admin: access.Admin(u, "15672", "15671"),
-		user: cmp.Or(u.User.Username(), "guest"), vhost: cmp.Or(strings.TrimPrefix(u.Path, "/"), "/"), // as RabbitMQ's own tools
-	}
-	errs := []error{fits(p)}
-	if p.Writes() {
-		s.values, err = payload.MakeValues(p)
-		errs = append(errs, err)
-		s.settings.producer, err = queue.Set(&s.settings, "RabbitMQ", producerProperties, producer, nearest)
-		errs = append(errs, err)
-	}
-	if p.Reads() {
-		s.settings.consumer, err = queue.Set(&s.settings, "RabbitMQ", consumerProperties, consumer, nearest)
-		errs = append(errs, err)
-	}
-	return s, nil, errors.Join(errs...)
+	u := q.URL
+	s := &System{System: *q, tls: p.Encrypts(), hosts: []string{u.Host}, admin: access.Admin(u, "15672", "15671")}
+	s.user, s.vhost = cmp.Or(u.User.Username(), "guest"), cmp.Or(strings.TrimPrefix(u.Path, "/"), "/") // as RabbitMQ's own tools
+	return s, nil, errors.Join(fits(p), err)
 }
-
-// Acks returns the acknowledgements that the producers wait for.
-func (s *System) Acks() string { return queue.Value(s.settings.producer, "acks") }
 
 // DeliveryTimeout returns how long a message may wait for its outcome.
-func (s *System) DeliveryTimeout() time.Duration { return s.settings.deliveryTimeout }
-
-// Describe completes a header with the settings of the clients.
-func (s *System) Describe(h *result.Header) {
-	h.Config, h.ConsumerConfig = s.settings.producer, s.settings.consumer
-}
+func (s *System) DeliveryTimeout() time.Duration { return s.Settings.deliveryTimeout }
 
 // Connect reaches a node, and finds or makes the exchange and the queues of the plan.
 func (s *System) Connect(ctx context.Context, p *plan.Plan, o run.Options) (run.Session, error) {
@@ -117,7 +97,7 @@ type session struct {
 }
 
 func (s *session) look(ctx context.Context) error {
-	if err := s.ask(ctx, func(*amqp.Channel, func()) error { return nil }); err != nil {
+	if err := s.ask(ctx, func(*amqp.Channel) error { return nil }); err != nil {
 		return err
 	}
 	s.cluster = result.Cluster{Controller: -1}
@@ -174,7 +154,7 @@ func (s *session) Describe(h *result.Header) {
 // NewBook opens the account of the records of this run.
 func (s *session) NewBook(context.Context) (*ledger.Book, error) {
 	acks := "" // what it says of Kafka's replicas is not meant
-	if !s.settings.confirms {
+	if !s.Settings.confirms {
 		acks = "0"
 	}
 	return &ledger.Book{Topic: s.topic.Name, SameTopic: true, Acks: acks}, nil
@@ -182,10 +162,9 @@ func (s *session) NewBook(context.Context) (*ledger.Book, error) {
 
 // Open makes the drivers and the sources beside them.
 func (s *session) Open(_ context.Context, book *ledger.Book) (c run.Clients, err error) {
-	accounts, o := queue.Begin(s.plan, s.topic.Partitions, book)
-	o.Fresh = s.topic.Created && s.plan.Share.IsZero()
+	accounts, o := queue.Begin(s.plan, &s.topic, book)
 	if s.plan.Writes() {
-		c.Send, c.Limits = &producer{s, accounts}, queue.Limits(s.plan, s.settings.bufferMemory, unlimitedRecords, s.settings.deliveryTimeout)
+		c.Send, c.Limits = &producer{s, accounts}, queue.Limits(s.plan, s.Settings.bufferMemory, unlimitedRecords, s.Settings.deliveryTimeout)
 		refuses, _ := queueLimit(s.topic.Configs)
 		s.limit.Store(refuses)
 	}
@@ -214,8 +193,8 @@ func (s *session) Close() {
 	}
 }
 
-// ask opens a channel for questions, because a question about a missing thing ends it. question calls answered after each answer.
-func (s *session) ask(ctx context.Context, question func(ch *amqp.Channel, answered func()) error) error {
+// ask opens a channel for a question, because one about a missing thing ends it.
+func (s *session) ask(ctx context.Context, question func(*amqp.Channel) error) error {
 	s.asking.Lock()
 	var err error
 	if s.admin == nil || s.admin.frames.isClosed() || s.admin.IsClosed() {
@@ -226,17 +205,15 @@ func (s *session) ask(ctx context.Context, question func(ch *amqp.Channel, answe
 	if err != nil {
 		return err
 	}
-	err = l.within(ctx, answerTimeout, func(answered func()) error {
+	err = l.within(ctx, answerTimeout, func() error {
 		ch, err := l.Channel()
-		if err != nil {
-			return err
+		if err == nil {
+			err = question(ch)
 		}
-		answered()
-		if err := question(ch, answered); err != nil {
-			return err
+		if err == nil {
+			err = ch.Close()
 		}
-		answered()
-		return ch.Close()
+		return err
 	})
 	if errors.As(err, new(*lateError)) {
 		return fmt.Errorf("ask %s: %w", l.host, err)
@@ -253,11 +230,11 @@ type settings struct {
 	prefetch        int
 	autoAck         bool
 	maxMessage      int64
-
-	producer, consumer []result.Setting // nil: nobody writes, or reads
 }
 
 var modes = map[string]uint8{"persistent": amqp.Persistent, "transient": amqp.Transient}
+
+var properties = queue.Properties[settings]{System: "RabbitMQ", Producer: producerProperties, Consumer: consumerProperties, Nearest: nearest}
 
 var producerProperties = []queue.Property[settings]{
 	{Name: "acks", Default: "all", Client: "confirm.select", Set: func(s *settings, v string) error {

@@ -36,38 +36,32 @@ func (s *session) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	have, want := len(s.queues), int(t.Partitions)
+	have := len(s.queues)
 	switch {
-	case have > 0 && !exchange:
-		return result.Misfit("queue %s is there, and no exchange %s: kt adds nothing to what it did not make; name another --topic", s.queues[0], t.Name)
-	case exchange && have == 0:
-		return result.Misfit("exchange %s is there, and no queue %s-0: kt adds nothing to what it did not make; name another --topic", t.Name, t.Name)
+	case exchange != (have > 0):
+		return result.Misfit("only one of exchange %s and queue %s-0 is there, and kt adds nothing to what it did not make; name another --topic", t.Name, t.Name)
 	case have == 0 && !s.plan.Writes():
 		return result.Misfit("exchange %s %w; kt produce makes it", t.Name, plan.ErrNoTopic)
-	case want > 0 && have > 0 && want != have:
-		return result.Misfit("exchange %s has %s, not --partitions %d; leave the flag out to use it as it is, or name another --topic", t.Name, theme.Plural(have, "queue", "queues"), want).About("partitions")
-	case have > 0 && s.plan.Writes() && len(t.Configs) > 0:
-		return result.Misfit("exchange %s is there, and kt changes no queue that it did not make; leave --topic-config out, or name another --topic", t.Name).About("topic-config")
 	case have == 0:
-		if err := s.create(ctx, max(1, want)); err != nil {
-			return errors.Join(err, s.Delete(context.WithoutCancel(ctx)))
-		}
+		err = s.create(ctx, max(1, int(t.Partitions)))
 	}
-	if s.management != nil { // if it knows nothing now, it is asked again
+	if err == nil && s.management != nil {
 		if s.more, err = s.management.describeQueues(ctx, &s.topic, s.cluster.Brokers); err == nil && s.plan.Writes() {
 			err = s.management.checkExchange(ctx, t.Name)
 		}
-		if errors.As(err, new(*result.MisfitError)) {
-			return errors.Join(err, s.Delete(context.WithoutCancel(ctx))) // those of this run are of the type of the virtual host
+		if !errors.As(err, new(*result.MisfitError)) { // if it knows nothing now, it is asked again
+			err = nil
 		}
 	}
-	switch n := int(t.ReplicationFactor); {
-	case have == 0 || n == 0 || n == s.topic.ReplicationFactor:
+	switch members := s.topic.ReplicationFactor; {
+	case err != nil:
+		return errors.Join(err, s.Delete(context.WithoutCancel(ctx))) // queues of this run may be of the type of the virtual host
+	case have == 0:
 		return nil
-	case s.topic.ReplicationFactor == 0:
-		return result.Misfit("--replication-factor %d: only the management API tells how many members the queues of %s have, and it does not; leave the flag out, or name another --topic", n, t.Name).About("replication-factor")
+	case members == 0 && t.ReplicationFactor > 0:
+		return result.Misfit("--replication-factor %d: only the management API tells how many members the queues of %s have, and it does not; leave the flag out, or name another --topic", t.ReplicationFactor, t.Name).About("replication-factor")
 	default:
-		return result.Misfit("the queues of %s have %s, not --replication-factor %d; leave the flag out, or name another --topic", t.Name, theme.Plural(s.topic.ReplicationFactor, "member", "members"), n).About("replication-factor")
+		return s.topic.Fits(*t)
 	}
 }
 
@@ -79,26 +73,25 @@ func (s *session) find(ctx context.Context) (exchange bool, err error) {
 	late := fmt.Errorf("looking for its queues took longer than %s: check the log of the server", findTimeout)
 	ctx, cancel := context.WithTimeoutCause(ctx, findTimeout, late)
 	defer cancel()
-	exchange, err = s.finds(ctx, func(ch *amqp.Channel, _ func()) error {
+	exchange, err = s.finds(ctx, func(ch *amqp.Channel) error {
 		return ch.ExchangeDeclarePassive(s.topic.Name, amqp.ExchangeDirect, true, false, false, false, nil)
 	})
 	if err != nil {
 		return false, err
 	}
-	_, err = s.finds(ctx, func(ch *amqp.Channel, answered func()) error {
+	_, err = s.finds(ctx, func(ch *amqp.Channel) error {
 		for len(s.queues) < plan.MaxPartitions {
 			if _, err := inspect(ch, s.next()); err != nil {
 				return err
 			}
 			s.add()
-			answered()
 		}
 		return fmt.Errorf("there are more than %d queues, the most that kt uses: name another --topic", plan.MaxPartitions)
 	})
 	return exchange, err
 }
 
-func (s *session) finds(ctx context.Context, question func(ch *amqp.Channel, answered func()) error) (bool, error) {
+func (s *session) finds(ctx context.Context, question func(*amqp.Channel) error) (bool, error) {
 	err := s.ask(ctx, question)
 	switch e := new(amqp.Error); {
 	case errors.As(err, &e) && e.Code == amqp.NotFound:
@@ -144,19 +137,16 @@ func (s *session) create(ctx context.Context, queues int) error {
 
 // declare makes the newest queue, and before the first one the exchange.
 func (s *session) declare(ctx context.Context, l *link, name string, args amqp.Table) error {
-	return l.within(ctx, answerTimeout, func(answered func()) error {
+	return l.within(ctx, answerTimeout, func() error {
 		ch, err := l.Channel()
 		if err == nil && !s.topic.Created {
-			answered()
 			err = ch.ExchangeDeclare(s.topic.Name, amqp.ExchangeDirect, true, false, false, false, nil)
 			s.topic.Created = err == nil
 		}
 		if err == nil {
-			answered()
 			_, err = ch.QueueDeclare(name, true, false, false, false, args)
 		}
 		if err == nil {
-			answered()
 			s.made++
 			err = ch.QueueBind(name, s.key(int32(len(s.queues)-1)), s.topic.Name, false, nil)
 		}
@@ -189,7 +179,7 @@ func (s *session) Delete(ctx context.Context) (err error) {
 		return nil
 	}
 	for _, name := range slices.Backward(s.queues[:s.made]) { // so that what is left is found by its first queues
-		_, bad := s.finds(ctx, func(ch *amqp.Channel, _ func()) error {
+		_, bad := s.finds(ctx, func(ch *amqp.Channel) error {
 			_, err := ch.QueueDelete(name, false, false, false)
 			return err
 		})
@@ -199,7 +189,7 @@ func (s *session) Delete(ctx context.Context) (err error) {
 			return err // each of the others would take as long
 		}
 	}
-	_, bad := s.finds(ctx, func(ch *amqp.Channel, _ func()) error { return ch.ExchangeDelete(s.topic.Name, false, false) })
+	_, bad := s.finds(ctx, func(ch *amqp.Channel) error { return ch.ExchangeDelete(s.topic.Name, false, false) })
 	return errors.Join(err, bad)
 }
 
@@ -214,27 +204,26 @@ func (s *System) DeleteTopic(ctx context.Context, name string) error {
 	return c.Delete(ctx)
 }
 
-// backlog returns how many messages of each queue wait: there, and on their way to the consumers of this process.
+// backlog returns how many messages of each queue wait: there, and then on their way to the consumers of this process.
 func (s *session) backlog(ctx context.Context) ([]int64, error) {
 	waiting := make([]int64, len(s.queues))
 	for i := 0; i < len(s.queues); i++ {
-		err := s.ask(ctx, func(ch *amqp.Channel, answered func()) error { // until a queue ends the channel
+		err := s.ask(ctx, func(ch *amqp.Channel) (err error) { // until a queue ends the channel
 			for ; i < len(s.queues); i++ {
-				var ready int64
 				if queue.Mine(s.plan, int32(i)) { // else another process counts it
-					var err error
-					if ready, err = inspect(ch, s.queues[i]); err != nil {
+					if waiting[i], err = inspect(ch, s.queues[i]); err != nil {
 						return err
 					}
 				}
-				waiting[i] = ready + s.read.onTheirWay(i)
-				answered()
 			}
 			return nil
 		})
 		if err != nil && !isDeleted(err) { // one that is deleted has nothing left
 			return nil, fmt.Errorf("ask for the messages of queue %s: %w", s.queues[min(i, len(s.queues)-1)], explain(err))
 		}
+	}
+	for q, n := range s.read.onTheirWay() {
+		waiting[q] += n
 	}
 	return waiting, nil
 }

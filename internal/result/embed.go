@@ -1,7 +1,6 @@
 package result
 
 import (
-	"bufio"
 	"bytes"
 	"compress/gzip"
 	"encoding/base64"
@@ -27,32 +26,35 @@ const (
 
 // Bounds on the memory that a page may take: it may be from anybody.
 const (
-	maxEmbedded = 64 << 20 // bytes of the element
+	maxPage     = 64 << 20 // bytes that are read of it
 	maxDocument = 64 << 20 // bytes of what is packed in it: 100,000 partitions take half of it
 	maxValues   = 1 << 20  // objects and arrays in that: one of three bytes may take 200 in memory
 )
 
-// embedded is what a page holds of its run.
-type embedded struct {
-	Result json.RawMessage `json:"result"`
+// Judgement is what a page or a thinned file holds of its run.
+type Judgement struct {
+	Result         Result       `json:"result"`
+	SendingSeconds float64      `json:"sending_seconds"` // the document of a run that only reads is without it
+	Heat           []HeatColumn `json:"heat"`
+}
 
-	// SendingSeconds is that of the trailer. The document of a run that only reads is without it.
-	SendingSeconds float64 `json:"sending_seconds"`
-
-	Heat []HeatColumn `json:"heat"`
+// complete gives the result what its document is without, and returns an error if no run can have its numbers.
+func (j *Judgement) complete() error {
+	r := &j.Result
+	r.SendingSeconds, r.Heat = j.SendingSeconds, j.Heat
+	return r.check()
 }
 
 // Embed returns the text of the element for a run, of which doc is the JSON document.
 func (r *Result) Embed(doc json.RawMessage) (string, error) {
-	text, err := json.Marshal(r.embed(doc))
+	text, err := json.Marshal(struct {
+		Result json.RawMessage `json:"result"`
+		Judgement
+	}{doc, Judgement{SendingSeconds: r.SendingSeconds, Heat: r.Heat}})
 	if err != nil {
 		return "", err
 	}
 	return Pack([]byte(secret.ScrubJSON(string(text))))
-}
-
-func (r *Result) embed(doc json.RawMessage) embedded {
-	return embedded{Result: doc, SendingSeconds: r.SendingSeconds, Heat: r.Heat}
 }
 
 // Pack returns a text compressed and in base64, as a page holds what is long.
@@ -70,20 +72,26 @@ func Pack(text []byte) (string, error) {
 }
 
 // IsPage reports whether a file begins as a page of kt.
-func IsPage(r io.ReaderAt, size int64) bool {
-	start := make([]byte, len(PageStart))
-	n, _ := r.ReadAt(start, 0) // reading it as a run file reports the error
-	return size >= int64(len(start)) && string(start[:n]) == PageStart
+func IsPage(r io.ReaderAt) bool {
+	start, _ := io.ReadAll(io.NewSectionReader(r, 0, int64(len(PageStart)))) // reading it as a run file reports the error
+	return string(start) == PageStart
 }
 
-// ReadPage returns the result that a page holds. Its numbers are checked, because anybody may have written
-// the page.
+// ReadPage returns the result that a page holds. Its numbers are checked, because anybody may have written the page.
 func ReadPage(r io.Reader) (Result, error) {
-	text, err := element(bufio.NewReader(r))
+	page, err := io.ReadAll(io.LimitReader(r, maxPage))
 	if err != nil {
 		return Result{}, err
 	}
-	z, err := gzip.NewReader(base64.NewDecoder(base64.StdEncoding, bytes.NewReader(text)))
+	_, text, found := bytes.Cut(page, []byte("\n"+EmbedStart))
+	if !found {
+		return Result{}, errors.New("this page holds no run of its own: give the run files that it was made of")
+	}
+	text, _, found = bytes.Cut(text, []byte(EmbedEnd))
+	if !found {
+		return Result{}, errBadPage(io.ErrUnexpectedEOF)
+	}
+	z, err := gzip.NewReader(base64.NewDecoder(base64.StdEncoding, bytes.NewReader(bytes.TrimSpace(text))))
 	if err != nil {
 		return Result{}, errBadPage(err)
 	}
@@ -94,54 +102,20 @@ func ReadPage(r io.Reader) (Result, error) {
 	if len(doc) > maxDocument || bytes.Count(doc, []byte("{"))+bytes.Count(doc, []byte("[")) > maxValues {
 		return Result{}, errors.New("the run in this page is larger than any that kt writes")
 	}
-	var e embedded
-	if err := json.Unmarshal(doc, &e); err != nil {
+	var j Judgement
+	if err := json.Unmarshal(doc, &j); err != nil {
 		return Result{}, errBadPage(err)
 	}
-	return e.result()
-}
-
-// result returns the result. Its numbers are checked.
-func (e *embedded) result() (got Result, err error) {
-	if err := json.Unmarshal(e.Result, &got); err != nil {
-		return Result{}, errBadPage(err)
-	}
-	if err := CheckSchema(got.Schema); err != nil {
+	if err := CheckSchema(j.Result.Schema); err != nil {
 		return Result{}, err
 	}
-	got.SendingSeconds, got.Heat = e.SendingSeconds, e.Heat
-	if err := got.check(); err != nil {
+	if err := j.complete(); err != nil {
 		return Result{}, fmt.Errorf("its numbers are impossible: %w", err)
 	}
-	return got, nil
+	return j.Result, nil
 }
 
 func errBadPage(err error) error { return fmt.Errorf("the run in this page is damaged: %w", err) }
-
-// element returns the text of the element that holds the run.
-func element(in *bufio.Reader) ([]byte, error) {
-	for {
-		line, err := in.ReadSlice('\n')
-		if rest, ok := bytes.CutPrefix(line, []byte(EmbedStart)); ok {
-			text := bytes.Clone(rest) // the next read takes its memory
-			more, err := io.ReadAll(io.LimitReader(in, maxEmbedded))
-			if err != nil {
-				return nil, err
-			}
-			text, _, ok := bytes.Cut(append(text, more...), []byte(EmbedEnd))
-			if !ok {
-				return nil, errBadPage(io.ErrUnexpectedEOF)
-			}
-			return bytes.TrimSpace(text), nil
-		}
-		switch {
-		case errors.Is(err, io.EOF):
-			return nil, errors.New("this page holds no run of its own: give the run files that it was made of")
-		case err != nil && !errors.Is(err, bufio.ErrBufferFull):
-			return nil, err
-		}
-	}
-}
 
 // check returns an error if no run can have the numbers of a result.
 func (r *Result) check() error {

@@ -113,7 +113,7 @@ func (f *Fold) readingEvidence(w *stats.Window) *verdict.Readers {
 	if float64(f.reads.old) >= replayed*float64(sum.window.Consumed) { // of a few seconds, the lag at the end of each shows too little
 		behind = sum.replaying
 	}
-	outside := time.Duration(p.Read.Clients()) * (sum.outside + f.reads.since.outside)
+	outside := time.Duration(p.Read.Clients()) * sum.outside()
 	total := max(0, sum.window.ReadTime-outside) // of all readers, from the first record to the last
 	r.LagThere, r.Held = share(behind, sum.total), share(w.ReadHeld, total)
 	r.Unassigned, r.Fetching = share(w.RebalanceTime, total), share(slices.Max(append(slices.Collect(maps.Values(sum.fetching)), 0)), total)

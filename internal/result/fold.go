@@ -1,7 +1,6 @@
 package result
 
 import (
-	"slices"
 	"strings"
 	"time"
 
@@ -23,7 +22,8 @@ type Fold struct {
 	trailer     Trailer
 	total       stats.Phases
 	series      series
-	heat        heat
+	heat        []HeatColumn // of its headline latency, or of fetches while no record has one; snapshots hold them
+	fetched     bool         // the heat is of fetches
 	points      steps
 	second      []stats.Window // of the newest second, until its sample comes
 	use         host.Sample    // of the measured part
@@ -54,7 +54,7 @@ type Fold struct {
 func NewFold(h Header) *Fold {
 	return &Fold{
 		header: h, trailer: Trailer{Ended: CutOff}, now: newNow(&h), schedule: h.Plan.Schedule(), limits: parsed(h.Limits),
-		line: timeline{said: map[string]string{}}, consumerLag: consumerLag{lag: NotKnown, max: NotKnown},
+		line: timeline{said: map[string]string{}}, consumerLag: consumerLag{lag: NotKnown, max: NotKnown, partitions: map[int32]level{}},
 	}
 }
 
@@ -130,32 +130,23 @@ func (f *Fold) place(h host.Sample) {
 	}
 	for i, p := range f.points.of(f.second, h) {
 		f.series.add(p, &f.second[i])
-		short := p.Seconds < ShortRow
-		if short && p.Acknowledged+p.Failed+p.Consumed+p.Events == 0 {
-			continue
-		}
-		p.CPUCores = p.knownCPU()
-		f.now.recent.add(p)
-		if !short && !p.Warmup {
-			f.now.peak, f.now.peakRead = max(f.now.peak, float64(p.Acknowledged)/p.Seconds), max(f.now.peakRead, float64(p.Consumed)/p.Seconds)
+		if p.Seconds >= ShortRow || p.Acknowledged+p.Failed+p.Consumed+p.Events > 0 {
+			p.CPUCores = p.knownCPU()
+			f.now.place(p)
 		}
 	}
-	f.heat = f.heatOf(f.heat.columns, f.second)
+	f.addHeat(f.second)
 	f.now.follow(f.second, f.points.consumerLag, f.hosted)
 	f.second = f.second[:0]
 }
 
-// allPoints returns the series so far, with the windows that no sample has come after.
+// allPoints returns the series so far.
 func (f *Fold) allPoints() []Point {
-	points, series := f.points, f.series
-	series.points = slices.Clone(series.points)
-	for i, p := range points.of(f.second, host.Sample{}) {
-		series.add(p, &f.second[i])
+	points := append([]Point{}, f.series.points...)
+	for i := range points {
+		points[i].CPUCores = points[i].knownCPU()
 	}
-	for i := range series.points {
-		series.points[i].CPUCores = series.points[i].knownCPU()
-	}
-	return append([]Point{}, series.points...)
+	return points
 }
 
 // MeasuredGap returns the part of a window's gap in which measured records waited.
@@ -205,17 +196,16 @@ func (f *Fold) clients() int {
 // AddSample adds a sample of the host: after the windows of its interval.
 func (f *Fold) AddSample(s host.Sample) {
 	f.place(s)
-	f.now.sample = s
-	use, m := &f.use, &f.total[stats.Measured]
+	f.now.Sample = s
+	m := &f.total[stats.Measured]
 	if draining := !f.loading && f.use.Interval > 0; m.IsZero() || s.At <= m.Start || draining { // it would lower the mean of the load
 		return
 	}
 	if f.header.Plan.ReadsOnly() {
-		if use = &f.reads.since.use; f.reads.going {
-			use = &f.reads.sum.use
-		}
+		f.reads.addUse(s)
+	} else {
+		f.use.Add(s)
 	}
-	use.Add(s)
 }
 
 // client returns kt's own use in the measured part; of a run that only reads, while it read.
@@ -223,7 +213,7 @@ func (f *Fold) client(m *stats.Window) ClientUse {
 	u := &f.use
 	if f.header.Plan.ReadsOnly() {
 		if u = &f.reads.sum.use; u.Interval == 0 { // nothing was read
-			u = &f.reads.since.use
+			u = &f.reads.all.use
 		}
 	}
 	records, seconds, processes := m.Acknowledged, u.Interval.Seconds(), 1
@@ -253,6 +243,7 @@ func (f *Fold) Finish(t Trailer) { f.trailer = t }
 
 // Result returns the document of the run so far. Of a file that was thinned it is as it was judged, but for other limits.
 func (f *Fold) Result() Result {
+	f.place(host.Sample{}) // without one that came
 	if f.judged == nil {
 		return f.result()
 	}
@@ -281,7 +272,7 @@ func (f *Fold) result() Result {
 		},
 		Client:     f.client(m),
 		Series:     f.allPoints(),
-		Heat:       f.heatOf(slices.Clip(f.heat.columns), f.second).columns,
+		Heat:       f.heat,
 		Histograms: Histograms{Response: distribution(m.Response), Service: distribution(m.Service), SendDelay: distribution(m.SendDelay), EndToEnd: distribution(m.EndToEnd)},
 		Start:      f.start,
 

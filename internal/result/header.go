@@ -1,6 +1,7 @@
 package result
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/theme"
 )
 
 // Schema is the version of the result document and of the run file. It changes
@@ -188,6 +190,23 @@ type Topic struct {
 	Replicas          map[int32]Replicas `json:"replicas,omitempty"` // by broker, at the start
 	Created           bool               `json:"created"`            // by this run
 	Configs           map[string]string  `json:"configs,omitempty"`
+}
+
+// Fits returns a *MisfitError of a topic that is there, unless it is as a plan asks for it.
+func (t *Topic) Fits(want plan.Topic) error {
+	var errs []error
+	if want.Partitions > 0 && int(want.Partitions) != t.Partitions {
+		errs = append(errs, Misfit("topic %s exists with %s, not --partitions %d; leave the flag out to use it as it is, or name another --topic",
+			t.Name, theme.Plural(t.Partitions, "partition", "partitions"), want.Partitions).About("partitions"))
+	}
+	if n := int(want.ReplicationFactor); n > 0 && n != t.ReplicationFactor {
+		errs = append(errs, Misfit("topic %s exists with replication factor %d, not --replication-factor %d; leave the flag out to use it as it is, or name another --topic",
+			t.Name, t.ReplicationFactor, n).About("replication-factor"))
+	}
+	if len(want.Configs) > 0 {
+		errs = append(errs, Misfit("topic %s exists, and kt changes no topic that it did not create; leave --topic-config out, or name another --topic", t.Name).About("topic-config"))
+	}
+	return errors.Join(errs...)
 }
 
 // Replicas counts the replicas of a topic that one broker has.

@@ -1,6 +1,7 @@
 package result
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -167,7 +168,7 @@ func (f *Fold) newest(c *judged, second span) (s span, whole bool) {
 // close judges a stretch that is over. One without a latency or rate is judged if records waited in it: it is not held.
 func (j *judged) close(figures *metric.Figures, waited bool) {
 	v, ok := j.expr.Value(figures)
-	if !ok && j.expr.Metric.Kind >= metric.PerSecond {
+	if !ok && (j.expr.Metric.Kind == metric.PerSecond || j.expr.Metric.IsDistribution()) {
 		if !waited {
 			j.idle++
 			return
@@ -229,7 +230,7 @@ func (r *Result) Figures() *metric.Figures {
 // rated returns the figures of a window with what the document has beside it.
 func (r *Result) rated(w *stats.Window) *metric.Figures {
 	figures := &metric.Figures{
-		Plan: &r.Plan, Window: w, ConsumerLag: -1, NotInLog: r.Records.NotInLog, Cores: r.Client.CPUCores, Verify: r.Verify,
+		Plan: &r.Plan, Window: w, ConsumerLag: -1, NotInLog: r.Records.NotInLog, Cores: cmp.Or(r.Client.CPUCores, -1), Verify: r.Verify,
 		Records: -1, Bytes: -1, ReadRecords: -1, ReadBytes: -1, Roughness: -1,
 	}
 	if rate, ok := r.Written(); ok {

@@ -53,7 +53,7 @@ func millis(n int) time.Duration { return time.Duration(n) * time.Millisecond }
 
 func TestALimitIsJudgedByTheFiguresOfTheResult(t *testing.T) {
 	h := readHeader(plan.Roundtrip, 100)
-	for _, m := range metric.Metrics {
+	for _, m := range metric.Metrics() {
 		one := map[metric.Unit]string{metric.Time: "1us", metric.BytesRate: "1B/s"}[m.Unit]
 		if one == "" {
 			one = "1"
@@ -76,7 +76,7 @@ func TestALimitIsJudgedByTheFiguresOfTheResult(t *testing.T) {
 		"errors": float64(w.Errors()), "failed": float64(w.Failed), "unknown": float64(w.Unknown),
 		"lost": 1, "duplicated": 2, "reordered": 3, "corrupted": 4, "consumer-lag": float64(r.ConsumerLag.Max), "cpu": r.Client.CPUCores,
 	}
-	for i, m := range metric.Metrics {
+	for i, m := range metric.Metrics() {
 		l := r.Limits[i]
 		v, known := want[m.Name]
 		if failed := l.Value == nil && l.Note != "" && strings.HasPrefix(m.Name, "response."); failed && (!known || v == float64(Failed)) && !l.Held {

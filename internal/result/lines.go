@@ -75,6 +75,9 @@ func (d *Decoder) Decode(text []byte) (of Line, err error) {
 		if of.Window != nil {
 			err = d.totals.Add(of.Window)
 		}
+		if err == nil && of.Result != nil {
+			err = of.Result.complete()
+		}
 		if err == nil && of.Trailer != nil { // also in one line with a window
 			err = errors.Join(of.Trailer.check(), d.totals.End())
 		}

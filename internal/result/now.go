@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
@@ -13,23 +12,16 @@ import (
 const (
 	recentPoints = 600              // ten minutes
 	tailTime     = 10 * time.Second // a producer fills one batch after the other: within one second, partitions differ by chance
+	trendTime    = 60               // seconds of a Trend
 )
 
-// now is the state of a fold that only snapshots need: the newest seconds.
+// now is the state of a fold that only snapshots need.
 type now struct {
-	second         stats.Window // the newest, of both phases
-	sample         host.Sample
-	peak, peakRead float64 // records a second
-	recent         newest[Point]
-	tail           tail
-	brokers        brokersNow
-	leaders        map[int32]int32 // by partition; a snapshot may hold it
-	lag            LagNow
-	lagKnown       map[int32]bool // by partition
-	outstanding    int64          // records without an outcome
-	unanswered     stats.Gap      // open; zero: none
-	unread         Silence
-	worst          PartitionGap
+	Snapshot    // of the newest second, but for what its method computes
+	second      stats.Window
+	brokers     map[int32]*BrokerNow
+	outstanding int64 // records without an outcome
+	firstLag    int64 // the consumer lag when it became known
 }
 
 // LagNow is the consumer lag at the end of a second.
@@ -56,7 +48,8 @@ type PartitionGap struct {
 }
 
 func newNow(h *Header) now {
-	n := now{recent: newest[Point]{most: recentPoints}, brokers: brokersNow{}, leaders: make(map[int32]int32), lagKnown: make(map[int32]bool)}
+	n := now{brokers: make(map[int32]*BrokerNow)}
+	n.leaders = make(map[int32]int32)
 	for id := range int32(h.Environment.Partitions()) {
 		topic, number := h.Environment.Place(id)
 		if leader, ok := topic.Leaders[number]; ok {
@@ -64,15 +57,30 @@ func newNow(h *Header) now {
 		}
 	}
 	for _, b := range h.Environment.Cluster.Brokers {
-		n.brokers.of(b.ID).Addr = b.Addr
+		n.broker(b.ID).Addr = b.Addr
 	}
 	for _, topic := range h.Environment.AllTopics() {
 		for id, r := range topic.Replicas {
-			of := &n.brokers.of(id).Replicas
+			of := &n.broker(id).Replicas
 			of.All, of.InSync = of.All+r.All, of.InSync+r.InSync
 		}
 	}
 	return n
+}
+
+// newest returns a list with a value more, and at most so many. The list before does not change.
+func newest[T any](list []T, v T, most int) []T {
+	list = append(list, v)
+	return list[max(0, len(list)-most):]
+}
+
+// place adds the point of a window.
+func (n *now) place(p Point) {
+	n.Recent = newest(n.Recent, p, recentPoints)
+	n.Placed++
+	if p.Seconds >= ShortRow && !p.Warmup {
+		n.Peak, n.PeakRead = max(n.Peak, float64(p.Acknowledged)/p.Seconds), max(n.PeakRead, float64(p.Consumed)/p.Seconds)
+	}
 }
 
 // follow takes the windows of a second, and the consumer lag at its end. A window without length is late, and no second of its own.
@@ -81,104 +89,128 @@ func (n *now) follow(windows []stats.Window, lag int64, hosted bool) {
 		w := &windows[i]
 		n.outstanding += w.Offered - w.Acknowledged - w.Failed - w.Unknown
 		for _, e := range w.Events {
-			if e.Kind == stats.LeaderMoved || e.Kind == stats.LeaderLost {
-				n.lead(&e)
-			}
+			n.addEvent(&e)
 		}
 		for id, p := range w.Partitions {
-			if p.Outage.Length > n.worst.Length || p.Outage.Length == n.worst.Length && id < n.worst.ID {
-				n.worst = PartitionGap{id, p.Outage}
+			if p.Outage.Length > n.WorstGap.Length || p.Outage.Length == n.WorstGap.Length && id < n.WorstGap.ID {
+				n.WorstGap = PartitionGap{id, p.Outage}
 			}
 		}
 	}
 	second := stats.Merge(windows...)
-	n.lag.Records, n.lag.Known = max(lag, 0), second.LagUnknown == 0
-	first := n.lag.Known && n.lag.Since == 0 // it became known in this second
-	if first {
-		n.lag.Since = second.End
+	n.ConsumerLag.Records, n.ConsumerLag.Known = max(lag, 0), second.LagUnknown == 0
+	if n.ConsumerLag.Known && n.ConsumerLag.Since == 0 { // it became known in this second
+		n.ConsumerLag.Since, n.firstLag = second.End, second.ConsumerLag
 	}
-	n.brokers.addEvents(second.Events)
 	if second.End <= second.Start {
 		return
 	}
-	n.second = second
-	slim := n.slim(&second, first)
+	n.second, n.At = second, second.End
+	slim := second.Counts()
+	slim.Partitions = second.Partitions
 	if hosted {
 		slim.Response, slim.EndToEnd = second.Response, second.EndToEnd
 	}
-	n.tail = slices.DeleteFunc(append(n.tail, slim), func(w stats.Window) bool { return w.End <= second.End-tailTime })
-	n.brokers.add(&second)
-	n.unanswered = silent(n.unanswered, &second, n.outstanding > 0 && second.Acknowledged == 0)
-	n.unread.Now = silent(n.unread.Now, &second, n.lag.Records > 0 && second.Consumed == 0 && second.ReadTime > 0 && second.ReadHeld == 0)
-	if n.unread.Now.Length > n.unread.Longest.Length {
-		n.unread.Longest = n.unread.Now
-	}
+	n.seconds = slices.DeleteFunc(append(n.seconds, slim), func(w stats.Window) bool { return !n.recent(w.End) })
+	n.addToBrokers()
+	n.Unanswered.add(&second, n.outstanding > 0 && second.Acknowledged == 0)
+	n.Unread.add(&second, n.ConsumerLag.Records > 0 && second.Consumed == 0 && second.ReadTime > 0 && second.ReadHeld == 0)
 }
 
-// slim returns counts and partitions of a second, without the first lag of a partition or, if it is first, of the run: no growth.
-func (n *now) slim(w *stats.Window, first bool) stats.Window {
-	slim := w.Counts()
-	if first {
-		slim.ConsumerLag = 0
-	}
-	slim.Partitions = w.Partitions
-	shared := true
-	for id, p := range w.Partitions {
-		if n.lagKnown[id] || p.ConsumerLag == 0 && p.Consumed == 0 {
-			continue
-		}
-		if shared {
-			slim.Partitions, shared = maps.Clone(w.Partitions), false
-		}
-		n.lagKnown[id] = true
-		p.ConsumerLag = 0
-		slim.Partitions[id] = p
-	}
-	return slim
-}
+// recent reports whether the second with an end is one of the last ten.
+func (s *Snapshot) recent(end time.Duration) bool { return end > s.At-tailTime }
 
-// silent returns a gap after one more window.
-func silent(g stats.Gap, w *stats.Window, is bool) stats.Gap {
+// add takes a window. is reports whether nothing came in it.
+func (s *Silence) add(w *stats.Window, is bool) {
 	switch {
 	case !is:
-		return stats.Gap{}
-	case g.Length == 0:
-		g.From = w.Start
+		s.Now = stats.Gap{}
+		return
+	case s.Now.Length == 0:
+		s.Now.From = w.Start
 	}
-	g.Length = w.End - g.From
-	return g
+	s.Now.Length = w.End - s.Now.From
+	s.Longest = s.Longest.Longer(s.Now)
 }
 
-// lead follows the leaders. An event lists some of its partitions: where it does not list all, the
-// others that its broker led have a leader that is not known.
-func (n *now) lead(e *stats.Event) {
-	n.leaders = maps.Clone(n.leaders)
-	for id, leader := range n.leaders {
-		if leader == e.Broker && e.Count > len(e.Partitions) {
-			n.leaders[id] = -1
+// broker returns a broker, which it adds unless it is known.
+func (n *now) broker(id int32) *BrokerNow {
+	if n.brokers[id] == nil {
+		n.brokers[id] = &BrokerNow{ID: id}
+	}
+	return n.brokers[id]
+}
+
+// addToBrokers adds the newest second. A known broker without an answer is silent.
+func (n *now) addToBrokers() {
+	for id := range n.second.Brokers {
+		n.broker(id)
+	}
+	length := n.second.Seconds()
+	for id, v := range n.brokers {
+		b := n.second.Brokers[id]
+		answered := b.Requests+b.Fetch.Requests > b.Failed+b.Fetch.Failed
+		v.Refusing = b.Failed+b.Fetch.Failed > 0 && !answered
+		if v.Silent++; answered {
+			v.Asked, v.Silent = true, 0
+		}
+		v.Written, v.Fetched = wireBytes(&b.Traffic)/length, wireBytes(&b.Fetch)/length
+		v.Requests, v.Fetches = float64(b.Requests)/length, float64(b.Fetch.Requests)/length
+		v.P99, v.Mean, v.FetchMean = b.Latency.ValueAtQuantile(0.99), b.Latency.Mean(), b.Fetch.Latency.Mean()
+		v.Throttle = b.Throttle + b.Fetch.Throttle
+		v.Trend = newest(v.Trend, float64(b.Records+b.Fetch.Records)/length, trendTime)
+		v.p99s = newest(v.p99s, v.P99, int(tailTime/time.Second))
+	}
+}
+
+// wireBytes returns the bytes of record batches as sent, where that is known.
+func wireBytes(t *stats.Traffic) float64 {
+	if t.WireBytes > 0 {
+		return float64(t.WireBytes)
+	}
+	return float64(t.Bytes)
+}
+
+// addEvent takes an event. One of leaders lists some of its partitions: where it does not list all, the others that its broker led
+// have a leader that is not known.
+func (n *now) addEvent(e *stats.Event) {
+	if e.Kind == stats.LeaderMoved || e.Kind == stats.LeaderLost {
+		n.leaders = maps.Clone(n.leaders) // a snapshot may hold it
+		for id, leader := range n.leaders {
+			if leader == e.Broker && e.Count > len(e.Partitions) {
+				n.leaders[id] = -1
+			}
+		}
+		for _, id := range e.Partitions {
+			n.leaders[id] = e.To
 		}
 	}
-	for _, id := range e.Partitions {
-		n.leaders[id] = e.To
+	b := n.brokers[e.Broker]
+	switch {
+	case b == nil:
+	case e.Kind == stats.BrokerGone, e.Kind == stats.BrokerBack:
+		b.Gone = e.Kind == stats.BrokerGone
+	case e.Kind == stats.ISRShrank:
+		b.Replicas.InSync = max(b.Replicas.InSync-e.Count, 0)
+	case e.Kind == stats.ISRGrew:
+		b.Replicas.InSync = min(b.Replicas.InSync+e.Count, b.Replicas.All)
 	}
 }
 
-// newest keeps the newest values. A list that it returned does not change.
-type newest[T any] struct {
-	values []T
-	most   int
-	seen   int64 // values added
-}
-
-func (n *newest[T]) add(v T) {
-	if len(n.values) >= 2*n.most {
-		n.values = slices.Clone(n.list())
+// brokerRows returns the brokers by number.
+func (n *now) brokerRows() (rows []BrokerNow) {
+	leads := make(map[int32]int)
+	for _, leader := range n.leaders {
+		leads[leader]++
 	}
-	n.values = append(n.values, v)
-	n.seen++
-}
-
-func (n *newest[T]) list() []T {
-	end := len(n.values)
-	return n.values[max(0, end-n.most):end:end]
+	for _, id := range slices.Sorted(maps.Keys(n.brokers)) {
+		row := *n.brokers[id]
+		row.Leads = leads[id]
+		answered := slices.DeleteFunc(slices.Sorted(slices.Values(row.p99s)), func(p99 time.Duration) bool { return p99 == 0 })
+		if len(answered) > 0 {
+			row.UsualP99 = answered[len(answered)/2] // the upper of two: a value that occurred
+		}
+		rows = append(rows, row)
+	}
+	return rows
 }

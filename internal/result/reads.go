@@ -2,6 +2,7 @@ package result
 
 import (
 	"encoding/json"
+	"maps"
 	"math"
 	"time"
 
@@ -13,12 +14,11 @@ import (
 // run to be a replay: it shows how fast records can be read, not whether readers keep up.
 const replayed = 0.90
 
-// reads has the times of the readers of a run that only reads, from the second of the first record to
-// that of the last. Joining a group before, and waiting for more records after, do not show how
-// fast they read.
+// reads has the times of the readers of a run that only reads, from the second of the first record to that of the last: joining a
+// group before, and waiting for more records after, do not show how fast they read.
 type reads struct {
 	sum   readTimes // up to the second of the newest record
-	since readTimes // from then on, or from the start
+	all   readTimes // with the time since
 	stall readStall // the longest time without a record
 	going bool      // the last window had records
 	seen  bool      // the lag was known in a window before the first record: old is exact
@@ -33,7 +33,6 @@ type reads struct {
 // readTimes has the times of the readers in some windows.
 type readTimes struct {
 	window    stats.Window            // their times and records, without histograms
-	outside   time.Duration           // of the windows, before the first record and after the last
 	total     time.Duration           // length of the windows
 	behind    time.Duration           // of the windows that ended with consumer lag
 	replaying time.Duration           // the same, and of the windows that began before all old records were read
@@ -51,7 +50,7 @@ func (r *reads) add(w *stats.Window, before, after int64) {
 	}
 	r.stall.add(w, before, after)
 	if r.going && r.sum.window.Consumed == 0 {
-		r.since = readTimes{outside: max(0, w.FirstRead-w.Start)}
+		r.all = readTimes{}
 		if r.old = before; !seen {
 			r.old, r.within = after+w.Consumed, w.End-w.Start
 		}
@@ -59,46 +58,43 @@ func (r *reads) add(w *stats.Window, before, after int64) {
 		r.appended += after - before + w.Consumed
 		r.over += w.End - w.Start
 	}
-	r.since.add(w, after, r.sum.window.Consumed < r.old)
+	r.all.add(w, after, r.sum.window.Consumed < r.old)
 	if r.going {
-		if r.sum.window.Consumed == 0 {
-			r.sum.outside = r.since.outside // only the time before the first record stays outside of reading
-		}
-		r.sum.merge(&r.since)
-		r.since = readTimes{outside: max(0, w.End-w.LastRead)}
+		r.sum = r.all
+		r.sum.fetching = maps.Clone(r.all.fetching)
+	}
+}
+
+// addUse takes the sample of the last window.
+func (r *reads) addUse(s host.Sample) {
+	if r.all.use.Add(s); r.going {
+		r.sum.use = r.all.use
 	}
 }
 
 func (t *readTimes) add(w *stats.Window, waiting int64, replaying bool) {
-	length := w.End - w.Start
-	one := readTimes{window: stats.Window{Start: w.Start, End: w.End, Read: w.Read}, total: length, fetching: make(map[int32]time.Duration, len(w.Brokers))}
-	one.window.EndToEnd = stats.Histogram{}
+	length, counts := w.End-w.Start, stats.Window{Start: w.Start, End: w.End, Read: w.Read}
+	counts.EndToEnd, counts.FetchErrors = stats.Histogram{}, nil
+	t.window.Add(&counts)
+	t.total += length
 	behind := float64(waiting)*length.Seconds() > float64(w.Consumed)*lagShows.Seconds()
 	if behind {
-		one.behind = length
+		t.behind += length
 	}
 	if behind || replaying {
-		one.replaying = length
+		t.replaying += length
 	}
-	for id, b := range w.Brokers {
-		one.fetching[id] = b.Fetch.Latency.Mean() * time.Duration(b.Fetch.Latency.Count())
-	}
-	t.merge(&one)
-}
-
-// merge adds the windows after t.
-func (t *readTimes) merge(o *readTimes) {
-	t.window.Add(&o.window)
-	t.total += o.total
-	t.behind += o.behind
-	t.replaying += o.replaying
 	if t.fetching == nil {
 		t.fetching = make(map[int32]time.Duration)
 	}
-	for id, took := range o.fetching {
-		t.fetching[id] += took
+	for id, b := range w.Brokers {
+		t.fetching[id] += b.Fetch.Latency.Mean() * time.Duration(b.Fetch.Latency.Count())
 	}
-	t.use.Add(o.use)
+}
+
+// outside returns the time of the first window before the first record, and of the last one after the last.
+func (t *readTimes) outside() time.Duration {
+	return max(0, t.window.FirstRead-t.window.Start) + max(0, t.window.End-t.window.LastRead)
 }
 
 // stallWaits is the share of a gap in which the readers must have waited for records. A gap in which
@@ -208,8 +204,10 @@ type consumerLag struct {
 
 // level is a consumer lag, and how it went.
 type level struct {
-	now int64 // the last one that was known
-	fit fit
+	now   int64 // the last one that was known
+	fit   fit
+	first int64
+	known time.Duration // since when
 }
 
 // add takes a window. steady reports whether the load went on in all of it: after the senders have
@@ -218,13 +216,13 @@ func (b *consumerLag) add(w *stats.Window, steady bool) {
 	b.now += w.ConsumerLag
 	b.lag = lagOf(b.now, w.LagUnknown > 0)
 	for id, p := range w.Partitions {
-		if p.ConsumerLag == 0 {
+		of, seen := b.partitions[id]
+		if !seen && p.ConsumerLag == 0 && p.Consumed == 0 {
 			continue
 		}
-		if b.partitions == nil {
-			b.partitions = make(map[int32]level)
+		if !seen && w.End > w.Start {
+			of.first, of.known = p.ConsumerLag, w.End
 		}
-		of := b.partitions[id]
 		of.now += p.ConsumerLag
 		b.partitions[id] = of
 	}

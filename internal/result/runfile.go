@@ -170,28 +170,6 @@ func flock(f *os.File, how int) error {
 // ThinAfter is the length of a run from which on its file is thinned.
 const ThinAfter = 10 * time.Minute
 
-// Judgement is the result of a run as it was judged by whole seconds, which a thinned file has no more.
-type Judgement struct{ Result }
-
-// MarshalJSON writes what a page holds of a run.
-func (j Judgement) MarshalJSON() ([]byte, error) {
-	doc, err := json.Marshal(j.Result)
-	if err != nil {
-		return nil, err
-	}
-	return json.Marshal(j.embed(doc))
-}
-
-// UnmarshalJSON reads it, and checks its numbers.
-func (j *Judgement) UnmarshalJSON(text []byte) error {
-	var e embedded
-	err := json.Unmarshal(text, &e)
-	if err == nil {
-		j.Result, err = e.result()
-	}
-	return err
-}
-
 // Thin writes the file of a run that is over to w, with seconds that are older than ThinAfter added up to points, and with
 // its result as it was judged.
 func Thin(w io.Writer, from io.Reader, judged *Result) error {
@@ -237,7 +215,7 @@ func Thin(w io.Writer, from io.Reader, judged *Result) error {
 		}
 	}
 	flush()
-	to.write(Line{Result: &Judgement{*judged}})
+	to.write(Line{Result: &Judgement{*judged, judged.SendingSeconds, judged.Heat}})
 	return to.err
 }
 

@@ -257,17 +257,10 @@ func JoinHeat(columns []HeatColumn, most int) []HeatColumn {
 	return joinChunks(columns, (len(columns)+most-1)/max(most, 1), HeatColumn.join)
 }
 
-// heat is the heat map of a run: of its headline latency, or of fetches while no record has one. Columns that are in it do not
-// change: snapshots hold them.
-type heat struct {
-	columns []HeatColumn
-	fetches bool // the columns count fetches
-}
-
-// heatOf returns the heat map with the windows of one more second. It may take the memory behind columns.
-func (f *Fold) heatOf(columns []HeatColumn, windows []stats.Window) heat {
-	if f.lean || f.hosted || len(windows) == 0 {
-		return f.heat
+// addHeat adds the windows of one more second to the heat map.
+func (f *Fold) addHeat(windows []stats.Window) {
+	if f.lean || f.hosted {
+		return
 	}
 	c := HeatColumn{Start: windows[0].Start}
 	timed := f.total[stats.Warmup].EndToEnd.Count()+f.total[stats.Measured].EndToEnd.Count() > 0
@@ -283,12 +276,11 @@ func (f *Fold) heatOf(columns []HeatColumn, windows []stats.Window) heat {
 			c.count(&b.Fetch.Latency)
 		}
 	}
-	if f.heat.fetches && !fetches { // records carry stamps from now on
-		columns = nil
+	if f.fetched && !fetches { // records carry stamps from now on
+		f.heat = nil
 	}
-	columns = append(columns, c)
-	if n := len(columns); n > maxHeat { // those of the older half are joined two by two
-		columns = append(JoinHeat(columns[:n/2], n/4), columns[n/2:]...)
+	f.heat, f.fetched = append(f.heat, c), fetches
+	if n := len(f.heat); n > maxHeat { // those of the older half are joined two by two
+		f.heat = append(JoinHeat(f.heat[:n/2], n/4), f.heat[n/2:]...)
 	}
-	return heat{columns, fetches}
 }

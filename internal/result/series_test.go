@@ -344,20 +344,21 @@ func TestReadersThatHaveNothingToReadHaveNoRateBeforeTheFirstRecord(t *testing.T
 }
 
 func TestTheHeatMapIsBoundedLosesNothingAndLeavesSnapshotsAlone(t *testing.T) {
-	var columns, held, copied []HeatColumn
+	var held, copied []HeatColumn
 	const seconds = 4 * maxHeat
 	f := new(Fold)
 	for i := range seconds {
 		w := stats.Window{Start: time.Duration(i) * time.Second, End: time.Duration(i+1) * time.Second}
 		w.Response.RecordN(time.Millisecond, 2)
-		columns = f.heatOf(columns, []stats.Window{w}).columns
-		must.Hold(t, len(columns) <= maxHeat, "%d columns", len(columns))
+		f.addHeat([]stats.Window{w})
+		must.Hold(t, len(f.heat) <= maxHeat, "%d columns", len(f.heat))
 		if i == maxHeat-1 {
-			held = columns
+			held = f.heat
 			copied = slices.Clone(held)
 		}
 	}
 	must.True(t, slices.Equal(held, copied), "the columns of a snapshot have changed")
+	columns := f.heat
 	if n, end := cells(columns), lastEnd(t, columns); n != 2*seconds || end != seconds*time.Second {
 		t.Errorf("%d latencies until %v", n, end)
 	}

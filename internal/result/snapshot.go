@@ -102,32 +102,41 @@ func NewHostFold(h Header) *Fold {
 // the second's windows and sample.
 func (f *Fold) Snapshot() Snapshot {
 	f.place(host.Sample{}) // without one that came
-	n := &f.now
-	var last stats.Window // the sum of the last seconds
-	for _, w := range n.tail {
+	f.series.shared = len(f.series.points)
+	s, warmup, measured := f.now.Snapshot, &f.total[stats.Warmup], &f.total[stats.Measured]
+	s.All = stats.Merge(warmup.Counts(), measured.Counts())
+	s.Stamped = warmup.EndToEnd.Count()+measured.EndToEnd.Count() > 0
+	s.Target, s.Targets = f.schedule.Rate(s.At-1), f.schedule
+	s.Unanswered.Longest = measured.Outage
+	s.Points, s.Heat = f.series.points[:f.series.shared:f.series.shared], f.heat
+	s.Events, s.LeftOut = f.events(), maps.Clone(f.line.kept.EventsLeftOut)
+	s.Brokers, s.seconds, s.lags = f.now.brokerRows(), slices.Clone(s.seconds), maps.Clone(f.consumerLag.partitions)
+	var last stats.Window
+	for _, w := range s.seconds {
 		w.Partitions = nil
 		last.Add(&w)
 	}
-	f.series.shared = len(f.series.points)
-	warmup, measured := &f.total[stats.Warmup], &f.total[stats.Measured]
-	s := Snapshot{
-		At: n.second.End, Sample: n.sample, All: stats.Merge(warmup.Counts(), measured.Counts()),
-		Run: numbersOf(measured, measured.End-measured.Start), Second: numbersOf(&n.second, n.second.End-n.second.Start), Tail: numbersOf(&last, n.tail.length()), Target: f.schedule.Rate(n.second.End - 1), Targets: f.schedule, Peak: n.peak, PeakRead: n.peakRead,
-		Stamped:     warmup.EndToEnd.Count()+measured.EndToEnd.Count() > 0,
-		ConsumerLag: n.lag, Unread: n.unread, Unanswered: Silence{n.unanswered, measured.Outage}, WorstGap: n.worst,
-		Points: f.series.points[:f.series.shared:f.series.shared], Heat: f.heat.columns, Recent: n.recent.list(), Placed: n.recent.seen,
-		Events: f.events(), LeftOut: maps.Clone(f.line.kept.EventsLeftOut), Brokers: n.brokers.rows(n.leaders), seconds: slices.Clone(n.tail), lags: maps.Clone(f.consumerLag.partitions), leaders: n.leaders,
-	}
+	s.Run, s.Second, s.Tail = numbersOf(measured, measured.End-measured.Start), numbersOf(&f.now.second, f.now.second.End-f.now.second.Start), numbersOf(&last, covered(s.seconds))
 	t, r := f.throughput(), f.fetch()
 	s.Run.Acknowledged, s.Run.Read = Rate{t.RecordsPerSecond, t.MiBPerSecond * mib}, Rate{}
 	if r.Seconds >= verdict.Shortest.Seconds() {
 		s.Run.Read = Rate{r.RecordsPerSecond, r.MiBPerSecond * mib}
 	}
-	s.ConsumerLag.Growth = Per(float64(s.Tail.Counts.ConsumerLag), min(n.tail.length(), s.At-n.lag.Since).Seconds())
+	lag := &s.ConsumerLag
+	grown := s.grown(last.ConsumerLag, f.now.firstLag, lag.Since)
+	lag.Growth = Per(grown, min(covered(s.seconds), s.At-lag.Since).Seconds())
 	if !f.hosted {
 		s.Verdict = f.Verdict()
 	}
 	return s
+}
+
+// grown returns the change of a consumer lag in the last ten seconds, without the first one, which became known at a time.
+func (s *Snapshot) grown(change, first int64, known time.Duration) float64 {
+	if s.recent(known) {
+		change -= first
+	}
+	return float64(change)
 }
 
 // numbersOf returns the numbers of a window, with rates over a time.
@@ -140,18 +149,12 @@ func numbersOf(w *stats.Window, over time.Duration) Numbers {
 	return n
 }
 
-// tail holds counts and partitions of the newest seconds.
-type tail []stats.Window
-
-// length returns the time that the seconds cover. They have holes if a host was away.
-func (t tail) length() time.Duration {
-	var length, end time.Duration
-	for i := range t {
-		from := max(t[i].Start, end)
-		if t[i].End > from {
-			length += t[i].End - from
-			end = t[i].End
-		}
+// covered returns the time that seconds cover. They have holes if a host was away.
+func covered(seconds []stats.Window) (length time.Duration) {
+	end := time.Duration(0)
+	for i := range seconds {
+		length += max(0, seconds[i].End-max(seconds[i].Start, end))
+		end = max(end, seconds[i].End)
 	}
 	return length
 }
@@ -171,19 +174,19 @@ type PartitionNow struct {
 	Gap    time.Duration // longest that ended in the ten seconds
 }
 
-// Partitions returns a row, by number, for each partition with counts in the last ten seconds or with
-// consumer lag. It adds up windows at each call.
+// Partitions returns a row, by number, for each partition with counts in the last ten seconds, or that was ever read or had consumer
+// lag. It adds up windows at each call.
 func (s *Snapshot) Partitions() []PartitionNow {
 	var sum stats.Window
 	for i := range s.seconds {
 		sum.Add(&stats.Window{Partitions: s.seconds[i].Partitions})
 	}
-	seconds := tail(s.seconds).length().Seconds()
+	seconds := covered(s.seconds).Seconds()
 	ids := slices.AppendSeq(sum.PartitionIDs(), maps.Keys(s.lags))
 	slices.Sort(ids)
 	var rows []PartitionNow
 	for _, id := range slices.Compact(ids) {
-		p := sum.Partitions[id]
+		p, lag := sum.Partitions[id], s.lags[id]
 		leader, known := s.leaders[id]
 		if !known {
 			leader = -1
@@ -192,7 +195,7 @@ func (s *Snapshot) Partitions() []PartitionNow {
 			Leader: leader, Bytes: Per(float64(p.Bytes), seconds), Gap: p.Outage.Length,
 			Max: p.ServiceMax, P99: p.Service.ValueAtQuantile(0.99, p.ServiceMax),
 			ID: id, Acknowledged: Per(float64(p.Records), seconds), Read: Per(float64(p.Consumed), seconds),
-			ConsumerLag: max(s.lags[id].now, 0), Growth: Per(float64(p.ConsumerLag), seconds),
+			ConsumerLag: max(lag.now, 0), Growth: Per(s.grown(p.ConsumerLag, lag.first, lag.known), seconds),
 		})
 	}
 	return rows
@@ -218,91 +221,6 @@ type BrokerNow struct {
 	Trend    []float64 // records written and read a second in the last minute, the newest last
 	Leads    int       // partitions
 	Replicas Replicas  // of the topics of the run
-}
 
-// trendTime is the length of a Trend in seconds.
-const trendTime = 60
-
-// brokersNow follows the brokers that the header or a window names.
-type brokersNow map[int32]*brokerNow
-
-type brokerNow struct {
-	BrokerNow
-	trend newest[float64]
-	p99   newest[time.Duration] // of the last seconds; 0: no answer
-}
-
-// of returns a broker, which it adds unless it is known.
-func (m brokersNow) of(id int32) *brokerNow {
-	if m[id] == nil {
-		m[id] = &brokerNow{BrokerNow: BrokerNow{ID: id}, trend: newest[float64]{most: trendTime}, p99: newest[time.Duration]{most: int(tailTime / time.Second)}}
-	}
-	return m[id]
-}
-
-// add takes a second. A known broker without an answer is silent.
-func (m brokersNow) add(w *stats.Window) {
-	for id := range w.Brokers {
-		m.of(id)
-	}
-	length := w.Seconds()
-	for id, v := range m {
-		b := w.Brokers[id]
-		answered := b.Requests+b.Fetch.Requests > b.Failed+b.Fetch.Failed
-		v.Refusing = b.Failed+b.Fetch.Failed > 0 && !answered
-		if v.Silent++; answered {
-			v.Asked, v.Silent = true, 0
-		}
-		v.Written, v.Fetched = wireBytes(&b.Traffic)/length, wireBytes(&b.Fetch)/length
-		v.Requests, v.Fetches = float64(b.Requests)/length, float64(b.Fetch.Requests)/length
-		v.P99, v.Mean, v.FetchMean = b.Latency.ValueAtQuantile(0.99), b.Latency.Mean(), b.Fetch.Latency.Mean()
-		v.Throttle = b.Throttle + b.Fetch.Throttle
-		v.trend.add(float64(b.Records+b.Fetch.Records) / length)
-		v.p99.add(v.P99)
-	}
-}
-
-// addEvents takes the events that concern brokers.
-func (m brokersNow) addEvents(events []stats.Event) {
-	for i := range events {
-		e := &events[i]
-		b := m[e.Broker]
-		switch {
-		case b == nil:
-		case e.Kind == stats.BrokerGone, e.Kind == stats.BrokerBack:
-			b.Gone = e.Kind == stats.BrokerGone
-		case e.Kind == stats.ISRShrank:
-			b.Replicas.InSync = max(b.Replicas.InSync-e.Count, 0)
-		case e.Kind == stats.ISRGrew:
-			b.Replicas.InSync = min(b.Replicas.InSync+e.Count, b.Replicas.All)
-		}
-	}
-}
-
-// rows returns the brokers by number. leaders are those of the partitions.
-func (m brokersNow) rows(leaders map[int32]int32) []BrokerNow {
-	leads := make(map[int32]int)
-	for _, leader := range leaders {
-		leads[leader]++
-	}
-	var rows []BrokerNow
-	for _, id := range slices.Sorted(maps.Keys(m)) {
-		row := m[id].BrokerNow
-		row.Leads, row.Trend = leads[id], m[id].trend.list()
-		seen := slices.Sorted(slices.Values(m[id].p99.list()))
-		seen = slices.DeleteFunc(seen, func(p99 time.Duration) bool { return p99 == 0 })
-		if n := len(seen); n > 0 {
-			row.UsualP99 = seen[n/2] // the upper of two: a value that occurred
-		}
-		rows = append(rows, row)
-	}
-	return rows
-}
-
-// wireBytes returns the bytes of record batches as sent, where that is known.
-func wireBytes(t *stats.Traffic) float64 {
-	if t.WireBytes > 0 {
-		return float64(t.WireBytes)
-	}
-	return float64(t.Bytes)
+	p99s []time.Duration // of the last ten seconds; 0: no answer
 }

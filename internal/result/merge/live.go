@@ -26,9 +26,8 @@ type Live struct {
 	merge  // its parts are those of loads, and all of them count
 	header result.Header
 	files  map[string]*mergedPart // by name, those of vitals too
-	hosts  map[string]*liveHost
-	abort  []string // conditions that end the run
-	fresh  bool     // a file has got its header or its start since the parts were aligned
+	abort  []string               // conditions that end the run
+	fresh  bool                   // a file has got its header or its start since the parts were aligned
 }
 
 // copied is a part whose file is a copy that grows.
@@ -69,9 +68,10 @@ const patience = 1500 * time.Millisecond
 // NewLive returns a Live without files. h is the header of the whole run: its cluster and topics
 // become those of the files. abortOn are the conditions that end the run.
 func NewLive(h result.Header, abortOn []string) *Live {
-	l := &Live{header: h, files: make(map[string]*mergedPart), hosts: make(map[string]*liveHost), abort: abortOn}
-	l.whole, l.same, l.addHost = result.NewFold(h), make(repeats), func(name string, due *second) { entry(&l.hosts, name).second.add(due) }
-	return l
+	return &Live{
+		merge:  merge{whole: result.NewFold(h), same: make(repeats), hosts: make(map[string]*liveHost)},
+		header: h, files: make(map[string]*mergedPart), abort: abortOn,
+	}
 }
 
 // Add adds a complete line of a run file or of a file of vitals: the next one of that name. After a
@@ -169,24 +169,29 @@ func (l *Live) align() {
 	}
 	l.fresh = false
 	slices.SortFunc(l.parts, func(a, b *mergedPart) int { return a.compare(b.runFile) })
+	started := slices.DeleteFunc(slices.Clone(l.parts), func(p *mergedPart) bool { return p.start == nil })
+	switch {
+	case l.shown > 0:
+		l.merge.align([]*mergedPart{l.first})
+	case len(started) > 0:
+		l.merge.align(started)
+	default:
+		l.merge.align(l.parts)
+	}
 	if l.shown == 0 {
-		started := slices.DeleteFunc(slices.Clone(l.parts), func(p *mergedPart) bool { return p.start == nil })
-		if len(started) == 0 {
-			started = l.parts
-		}
-		l.begin(started)
 		e, _ := l.environment()
 		of := &l.header.Environment
 		of.Cluster, of.Topic, of.Topics = e.Cluster, e.Topic, e.Topics
 		l.whole = result.NewFold(l.header)
 		l.whole.AbortOn(l.abort)
 	}
-	l.merge.align()
 	for _, p := range l.parts {
 		e := &p.header.Environment
 		for _, topic := range e.AllTopics() {
-			l.topics.add(topic)
+			if !slices.ContainsFunc(l.topics, func(t result.Topic) bool { return t.Name == topic.Name }) {
+				l.topics = append(l.topics, topic)
+			}
 		}
-		p.topics = l.topics.places(e)
+		p.topics = l.places(e)
 	}
 }

@@ -25,16 +25,16 @@ type merge struct {
 	parts    []*mergedPart            // with a load, sorted
 	watched  []*runFile               // with the vitals of a machine
 	roster   map[string]result.Member // by host
-	zero     time.Time                // common time 0: the start of the earliest part that counts
-	topics   topics
-	notes    []string // differences between the parts
-	separate string   // why the parts are not added up; "": they are
-	limits   []string // judged instead of those of the parts; none: those of the parts
+	first    *mergedPart              // the earliest part that counts: its start is common time 0
+	topics   []result.Topic           // of all parts: the numbers of partitions count on from one to the next
+	notes    []string                 // differences between the parts
+	separate string                   // why the parts are not added up; "": they are
+	limits   []string                 // judged instead of those of the parts; none: those of the parts
 
-	whole   *result.Fold // of all parts that count
-	shown   time.Duration
-	same    repeats
-	addHost func(name string, due *second) // called for each second of a part, with its host; nil: nobody asks
+	whole *result.Fold // of all parts that count
+	shown time.Duration
+	same  repeats
+	hosts map[string]*liveHost // nil: nobody asks for the state of hosts
 }
 
 // mergedPart is one part with a load.
@@ -44,25 +44,23 @@ type mergedPart struct {
 	state   result.PartState
 	counted bool
 	ranOn   time.Duration // of a part stopped early: when most others ended, by its own time; else 0
-	placed
-	waiting
-	copied
-	seconds chan []*second // complete ones, as they are read; nil: they are not merged, or come from a copy
-	sample  host.Sample    // of the second that was merged last
 
-	fold   *result.Fold // of itself; nil: of a copy that grows
-	doc    result.Result
-	counts []counts
-	did    stats.Window // in the overlap, if rates are over it
-	gaps   []stats.Gap  // without an acknowledgement, by its own time
-}
-
-// placed is the place of a part among all parts.
-type placed struct {
 	late   time.Duration // after common time 0
 	shift  time.Duration // late in whole seconds: its own time plus shift is common time
 	named  bool          // several parts count: its own events begin with its name
-	topics []int32       // numbers of its partitions among those of all: see topics.places
+	topics []int32       // numbers of its partitions among those of all: see places
+
+	waiting
+	copied
+	seconds chan []*second  // complete ones, as they are read; nil: they are not merged, or come from a copy
+	bad     *result.BadLine // the first one that was read; nil: there is none
+	sample  host.Sample     // of the second that was merged last
+
+	fold   *result.Fold // of itself; nil: of a copy that grows
+	counts []counts
+	gaps   []stats.Gap   // without an acknowledgement, by its own time
+	did    *stats.Window // in the overlap; nil: rates are not over it
+	figures
 }
 
 // newMerge finds the state of each part, and which parts count.
@@ -88,6 +86,9 @@ func newMerge(runFiles []*runFile) *merge {
 			p.number = next[p.part.Host]
 		}
 	}
+	if len(m.parts) == 0 {
+		return m
+	}
 	m.findStopped()
 	// Complete and stopped parts count, unless they were stopped well before the others; or else others.
 	for _, states := range [][]result.PartState{{result.PartComplete, result.PartStopped}, {result.PartRunning}, {result.PartLost}, {result.PartLate}} {
@@ -98,29 +99,17 @@ func newMerge(runFiles []*runFile) *merge {
 			break
 		}
 	}
-	m.begin(m.counted())
-	m.align()
-	if len(m.parts) > 0 {
-		m.separate = m.different()
-	}
+	m.align(m.counted())
+	m.separate = m.different()
 	return m
 }
 
-// begin sets common time 0: the start of the earliest of some parts.
-func (m *merge) begin(parts []*mergedPart) {
-	for i, p := range parts {
-		if i == 0 || p.began().Before(m.zero) {
-			m.zero = p.began()
-		}
-	}
-}
-
-// align sets how far each part is behind common time 0, and whether its events need its name.
-func (m *merge) align() {
-	several := len(m.counted()) > 1
+// align sets common time 0 to the start of the earliest of some parts, how far each part is behind it, and whether its events need its name.
+func (m *merge) align(of []*mergedPart) {
+	m.first = slices.MinFunc(of, func(a, b *mergedPart) int { return a.began().Compare(b.began()) })
 	for _, p := range m.parts {
-		p.named = several
-		p.late = p.began().Sub(m.zero)
+		p.named = len(m.counted()) > 1
+		p.late = p.began().Sub(m.first.began())
 		p.shift = p.late.Round(time.Second)
 	}
 }
@@ -138,20 +127,21 @@ func (m *merge) findStopped() {
 	ended := make(map[string][]time.Time) // by epoch
 	for _, p := range m.parts {
 		if p.state == result.PartComplete || p.state == result.PartStopped {
-			ended[p.group().epoch] = append(ended[p.group().epoch], p.loadEnded())
+			ended[p.part.Epoch] = append(ended[p.part.Epoch], p.loadEnded())
 		}
 	}
-	for epoch, all := range ended {
+	for _, all := range ended {
 		slices.SortFunc(all, time.Time.Compare)
+	}
+	for _, p := range m.parts {
+		if p.part.Epoch == "" || p.state != result.PartStopped {
+			continue // parts that were not started together need not end together
+		}
+		all := ended[p.part.Epoch]
 		until := all[len(all)/2]
-		for _, p := range m.parts {
-			if epoch == "" || p.group().epoch != epoch || p.state != result.PartStopped {
-				continue // parts that were not started together need not end together
-			}
-			most := until.Sub(p.began())
-			if short := until.Sub(p.loadEnded()); short > max(stoppedBefore, time.Duration(stoppedShare*float64(most))) {
-				p.ranOn = most
-			}
+		most := until.Sub(p.began())
+		if short := until.Sub(p.loadEnded()); short > max(stoppedBefore, time.Duration(stoppedShare*float64(most))) {
+			p.ranOn = most
 		}
 	}
 }
@@ -210,15 +200,15 @@ var errCorrupt = errors.New("files are corrupt")
 
 // Lost returns an error, with the name of the file, for each part that counts as lost because its
 // file could not be added or is corrupt. Only Result finds all that is corrupt.
-func (s *Set) Lost() []error {
-	causes := s.Unreadable()
+func (s *Set) Lost() (causes []error) {
+	all := slices.Clone(s.Unreadable)
 	for _, one := range s.inOrder() {
 		if one.corrupt != nil {
-			causes = append(causes, fmt.Errorf("%s: %w", one.name, one.corrupt))
+			all = append(all, fmt.Errorf("%s: %w", one.name, one.corrupt))
 		}
 	}
-	for i, err := range causes {
-		causes[i] = fmt.Errorf("%w; its part counts as lost", err)
+	for _, err := range all {
+		causes = append(causes, fmt.Errorf("%w; its part counts as lost", err))
 	}
 	return causes
 }
@@ -245,8 +235,7 @@ func (m *merge) read(ctx context.Context, each func(*stats.Window)) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var reading sync.WaitGroup
-	bad := make([]*result.BadLine, len(m.parts)) // nil: the part has none
-	for i, p := range m.parts {
+	for _, p := range m.parts {
 		if p.counted && m.separate == "" {
 			p.seconds = make(chan []*second) // the next one is read while others are added up
 		}
@@ -254,7 +243,7 @@ func (m *merge) read(ctx context.Context, each func(*stats.Window)) error {
 			if p.seconds != nil {
 				defer close(p.seconds)
 			}
-			if err := p.read(ctx); err != nil && !errors.As(err, &bad[i]) { // after a bad line, other files are still checked
+			if err := p.read(ctx); err != nil && !errors.As(err, &p.bad) { // after a bad line, other files are still checked
 				cancel(fmt.Errorf("%s: %w", p.name, err))
 			}
 		})
@@ -267,9 +256,9 @@ func (m *merge) read(ctx context.Context, each func(*stats.Window)) error {
 		return err
 	}
 	var err error
-	for i, p := range m.parts {
-		if bad[i] != nil {
-			err = errors.Join(err, p.cutAt(bad[i]))
+	for _, p := range m.parts {
+		if p.bad != nil {
+			err = errors.Join(err, p.cutAt(p.bad))
 		}
 	}
 	return err
@@ -285,8 +274,7 @@ func (p *mergedPart) read(ctx context.Context) error {
 		}
 		read.addLine(&l)
 		if w := l.Window; w != nil {
-			n, g := len(p.gaps), w.Outage
-			switch {
+			switch n, g := len(p.gaps), w.Outage; {
 			case g.Length < verdict.StallAtRate:
 			case n > 0 && p.gaps[n-1].From == g.From: // while it is open, each window has it longer than the one before
 				p.gaps[n-1].Length = max(p.gaps[n-1].Length, g.Length)

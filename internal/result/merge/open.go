@@ -55,7 +55,7 @@ func Open(path string) (*File, error) {
 func (f *File) IsCollection() bool { return isCollection(f, f.Size) }
 
 // IsPage reports whether the file is a page that kt made.
-func (f *File) IsPage() bool { return result.IsPage(f, f.Size) }
+func (f *File) IsPage() bool { return result.IsPage(f) }
 
 // Close closes the file.
 func (f *File) Close() { _ = f.file.Close() } // it was only read
@@ -83,14 +83,17 @@ func FilesIn(dir string) ([]string, error) {
 // of Unreadable and Lost.
 func (s *Set) Offer(name, path string, copied bool) error {
 	f, err := Open(path)
-	if err == nil {
-		if f.AtWork {
-			s.AtWork = append(s.AtWork, path)
-		}
-		s.open = append(s.open, f)
-		s.offer(name, f, f.Size, f.AtWork || copied)
+	if err != nil {
+		return err
 	}
-	return err
+	s.open = append(s.open, f)
+	if f.AtWork {
+		s.AtWork = append(s.AtWork, path)
+	}
+	if err := s.add(name, f, f.Size, f.AtWork || copied); err != nil {
+		s.Unreadable = append(s.Unreadable, fmt.Errorf("%s: %w", name, err))
+	}
+	return nil
 }
 
 // Close closes the files that were offered.

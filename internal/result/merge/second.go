@@ -2,7 +2,6 @@ package merge
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -112,8 +111,8 @@ func (m *merge) step(end time.Duration) *second {
 		if due == nil {
 			continue
 		}
-		if m.addHost != nil { // first, for the sum takes the memory
-			m.addHost(p.part.Host, due)
+		if m.hosts != nil { // first, for the sum takes the memory
+			entry(&m.hosts, p.part.Host).second.add(due)
 		}
 		for i := range sum.phases {
 			join(&sum.phases[i], &due.phases[i])
@@ -184,15 +183,21 @@ func (p *mergedPart) place(w *stats.Window) {
 	if p.topics == nil {
 		return
 	}
+	partition := func(id int32) int32 {
+		if id < 0 || int(id) >= len(p.topics) {
+			return id
+		}
+		return p.topics[id]
+	}
 	placed := make(map[int32]stats.Partition, len(w.Partitions))
 	for id, q := range w.Partitions {
-		placed[p.partition(id)] = q
+		placed[partition(id)] = q
 	}
 	w.Partitions = placed
 	for i := range w.Events {
 		ids := slices.Clone(w.Events[i].Partitions)
 		for j, id := range ids {
-			ids[j] = p.partition(id)
+			ids[j] = partition(id)
 		}
 		w.Events[i].Partitions = ids
 	}
@@ -206,12 +211,10 @@ type report struct {
 	at   time.Duration
 }
 
-// repeatedWithin is the longest time between two reports of one event: each part looks once a
-// second, and their clocks differ.
-const repeatedWithin = 2 * time.Second
-
-// mostReports bounds the events in memory.
-const mostReports = 10_000
+const (
+	repeatedWithin = 2 * time.Second // between two reports of one event: each part looks once a second, and their clocks differ
+	mostReports    = 10_000          // in memory
+)
 
 // without returns the events that no other part has reported.
 func (r repeats) without(p *mergedPart, events []stats.Event) []stats.Event {
@@ -224,11 +227,9 @@ func (r repeats) without(p *mergedPart, events []stats.Event) []stats.Event {
 			return true
 		}
 		if len(r) >= mostReports {
-			maps.DeleteFunc(r, func(_ string, old report) bool { return old.at < e.At-repeatedWithin })
+			clear(r)
 		}
-		if len(r) < mostReports {
-			r[key] = report{p, e.At}
-		}
+		r[key] = report{p, e.At}
 		return false
 	})
 }

@@ -7,5 +7,5 @@
 //	held := value != metric.Failed && expr.Holds(value)
 //
 // Limits, studies, comparisons, help, completion, documents, Prometheus and OpenTelemetry read the one table in
-// catalogue.go. Package result decides what the figures are of: the whole run, or a stretch of it. Nothing here counts.
+// catalogue.yaml. Package result decides what the figures are of: the whole run, or a stretch of it. Nothing here counts.
 package metric

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -38,9 +39,6 @@ func (e *Expr) UnmarshalText(text []byte) (err error) {
 // Op is a comparison.
 type Op string
 
-// ops are the comparisons, those of two letters first: "<=" begins with "<".
-var ops = []Op{"<=", ">=", "==", "!=", "<", ">"}
-
 // Bounds of an expression.
 const (
 	maxText = 200
@@ -64,63 +62,53 @@ func Parse(text string) (Expr, error) {
 	return e, nil
 }
 
+// grammar matches an expression with one space where it has several.
+var grammar = regexp.MustCompile(`^ ?(.*?) ?(<=|>=|==|!=|<|>) ?(.*?)(?: (over)(?: (.*?))??(?: (for)(?: (.*))?)?)? ?$`)
+
 func parse(text string) (e Expr, err error) {
-	at := strings.IndexAny(text, "<>=!")
-	if at < 0 || len(text) > maxText {
+	m := grammar.FindStringSubmatch(strings.Join(strings.Fields(text), " "))
+	switch comparison := strings.IndexAny(text, "<>=!"); {
+	case comparison < 0 || len(text) > maxText:
 		return e, errors.New("write a metric, a comparison and a value, as in 'p99<20ms' or 'rate>=50k over 10s for 95%'")
-	}
-	if e.Metric, err = Find(strings.TrimSpace(text[:at])); err != nil {
-		return e, err
-	}
-	text = text[at:]
-	i := slices.IndexFunc(ops, func(op Op) bool { return strings.HasPrefix(text, string(op)) })
-	if i < 0 {
+	case m == nil || strings.ContainsAny(m[1], "=!"):
 		return e, errors.New("write one of the comparisons <, <=, >, >=, == and !=")
 	}
-	e.Op = ops[i]
-	value, stretches, over := cutWord(text[len(e.Op):], "over")
-	_, _, some := cutWord(value, "for")
-	switch {
-	case strings.ContainsAny(value+stretches, "<>=!"):
+	if e.Metric, err = Find(m[1]); err != nil {
+		return e, err
+	}
+	value, length, percent := m[3], m[5], m[7]
+	switch e.Op = Op(m[2]); {
+	case strings.ContainsAny(value+length+percent, "<>=!"):
 		return e, errors.New("it has more than one comparison: give each limit a flag of its own; a variable holds one, kt.yaml a list")
-	case some:
+	case slices.Contains(strings.Fields(value), "for"):
 		return e, errors.New("'for' is a share of stretches: write their length before it, as in 'over 10s for 95%'")
 	}
 	unit := units[e.Metric.Unit]
-	if e.Than, err = unit.parse(strings.Join(strings.Fields(value), " ")); errors.Is(err, plan.ErrBits) {
+	if e.Than, err = unit.parse(value); errors.Is(err, plan.ErrBits) {
 		return e, err
 	} else if err != nil {
-		return e, fmt.Errorf("%q is no value of %s: write %s", strings.TrimSpace(value), e.Metric.Name, unit.wants)
+		return e, fmt.Errorf("%q is no value of %s: write %s", value, e.Metric.Name, unit.wants)
 	}
-	if !over {
+	if m[4] == "" {
 		return e, nil
 	}
-	length, percent, some := cutWord(stretches, "for")
 	e.Over, err = plan.ParseDuration(length)
 	if err != nil || e.Over < time.Second || e.Over > maxOver || e.Over%time.Second != 0 {
 		return e, fmt.Errorf("over %q: write whole seconds up to a day (10s, 1m)", length)
 	}
-	if some {
-		if e.For, err = parsePercent(percent); err != nil {
-			return e, fmt.Errorf("for %q: write a share of the stretches, above 0 and up to 100%% (95%%)", percent)
-		}
+	if m[6] == "" {
+		return e, nil
 	}
-	return e, nil
-}
-
-// cutWord cuts text around a word that stands alone.
-func cutWord(text, word string) (before, after string, found bool) {
-	fields := strings.Fields(text)
-	if i := slices.Index(fields, word); i >= 0 {
-		return strings.Join(fields[:i], " "), strings.Join(fields[i+1:], " "), true
+	if e.For, err = parsePercent(percent); err != nil {
+		err = fmt.Errorf("for %q: write a share of the stretches, above 0 and up to 100%% (95%%)", percent)
 	}
-	return text, "", false
+	return e, err
 }
 
 // Value returns the value of the metric. ok is false if the figures have none.
 func (e *Expr) Value(f *Figures) (v float64, ok bool) {
-	v, ok = e.Metric.value(f)
-	if ok && (e.Metric.verified && !f.Verify.Complete() || e.Metric.Name == ConsumerLag && f.Window.LagUnknown > 0) && e.Holds(v) && !e.Holds(math.Inf(1)) { // v is the least: with more, it may not hold
+	v, ok = e.Metric.Value(f)
+	if ok && (e.Metric.verified() && !f.Verify.Complete() || e.Metric.Name == ConsumerLag && f.Window.LagUnknown > 0) && e.Holds(v) && !e.Holds(math.Inf(1)) { // v is the least: with more, it may not hold
 		return 0, false
 	}
 	return v, ok

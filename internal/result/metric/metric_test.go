@@ -50,7 +50,7 @@ func FuzzAnExpressionThatIsReadCanBeJudged(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if !slices.Contains(ops, e.Op) || !(e.Than >= 0) || math.IsInf(e.Than, 0) || e.Over%time.Second != 0 || e.Over > maxOver || !(e.For >= 0 && e.For <= 100) {
+		if !slices.Contains([]Op{"<", "<=", ">", ">=", "==", "!="}, e.Op) || !(e.Than >= 0) || math.IsInf(e.Than, 0) || e.Over%time.Second != 0 || e.Over > maxOver || !(e.For >= 0 && e.For <= 100) {
 			t.Errorf("Parse(%q) gives %+v", text, e)
 		}
 		must.True(t, !e.Worse(e.Than, e.Than) && e.Metric.Unit.Show(e.Than) != "", "Parse(%q) gives %+v, which cannot be judged", text, e)
@@ -113,29 +113,29 @@ func TestEveryMetricHasAValueOfFiguresThatHaveAll(t *testing.T) {
 	w.Errors, w.FetchErrors, w.Brokers = map[string]int64{"A": 1}, map[string]int64{"A": 1}, map[int32]stats.Broker{1: {}}
 	f := &Figures{
 		Plan: &plan.Plan{Producers: 1, Read: plan.Read{Consumers: 1}}, Window: &w, Cores: 1, Verify: &ledger.Verdict{Acknowledged: 1, Lost: 1, Duplicated: 1, Reordered: 1, Corrupted: 1},
-		Now: &Now{Info: make([]string, 5), Stages: []string{"running"}, HasTarget: true},
+		Now: &Now{Info: make([]string, 5), Stages: []string{"running"}},
 	}
-	for _, m := range all {
-		if m.histogram != nil {
-			m.histogram(f).Record(time.Millisecond)
+	for _, m := range all() {
+		if m.Histogram != "" {
+			m.histogram(&w, true).Record(time.Millisecond)
 		}
 	}
-	for _, m := range Metrics {
+	for _, m := range Metrics() {
 		v, ok := m.Value(f)
 		must.True(t, ok && (m.Kind != Latency || v == 1000), "%s: %g, %t", m.Name, v, ok)
 		one := map[Unit]string{Time: "1ms", BytesRate: "1MiB/s", Ratio: "5%"}[m.Unit]
 		if e, err := Parse(m.Name + "<" + cmp.Or(one, "1")); err != nil || e.String() != m.Name+"<"+cmp.Or(one, "1") {
 			t.Error(e, err)
 		}
-		if kept := m.Keep(f.Plan, &w); m.histogram != nil && m.histogram(&Figures{Plan: f.Plan, Window: &kept}).Count() == 0 {
+		if kept := m.Keep(f.Plan, &w); m.Histogram != "" && m.histogram(&kept, true).Count() == 0 {
 			t.Errorf("%s: its histogram is not kept", m.Name)
 		}
 	}
 	for _, m := range Exported() {
 		n := 0
 		m.Series(f, map[string]*stats.Window{"measured": &w}, func(v Value, labels ...string) {
-			if n++; len(labels) != len(m.AllLabels()) || (v.Times != nil) != m.IsDistribution() {
-				t.Errorf("%s: labels %q of %q", m.Export, labels, m.AllLabels())
+			if n++; len(labels) != len(m.Labels) || (v.Times != nil) != m.IsDistribution() {
+				t.Errorf("%s: labels %q of %q", m.Export, labels, m.Labels)
 			}
 		})
 		must.True(t, n != 0, "%s has no series", m.Export)
@@ -168,12 +168,12 @@ func table() string {
 		}
 		return ""
 	}
-	for _, m := range all {
+	for _, m := range all() {
 		name := m.Name
-		if m.histogram != nil {
+		if m.Histogram != "" {
 			name = m.quantiles()[0].Name
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n", code(name), code(m.Export), m.Unit, code(m.AllLabels()...), m.Needs.Runs, m.About)
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n", code(name), code(m.Export), m.Unit, code(m.Labels...), m.Needs, m.About)
 	}
 	return b.String()
 }

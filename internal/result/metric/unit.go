@@ -13,21 +13,15 @@ import (
 // Unit is what the values of a metric count.
 type Unit string
 
-// The units, as a result names them.
+// The units that code asks for, as a result names them.
 const (
-	Time         Unit = "us"
-	Records      Unit = "records"
-	RecordsRate  Unit = "records/s"
-	Bytes        Unit = "bytes"
-	BytesRate    Unit = "bytes/s"
-	Cores        Unit = "cores"
-	Ratio        Unit = "share"
-	Batches      Unit = "batches"
-	Requests     Unit = "requests"
-	Fetches      Unit = "fetches"
-	Rebalances   Unit = "rebalances"
-	Transactions Unit = "transactions"
-	Connects     Unit = "connects"
+	Time        Unit = "us"
+	Records     Unit = "records"
+	RecordsRate Unit = "records/s"
+	Bytes       Unit = "bytes"
+	BytesRate   Unit = "bytes/s"
+	Cores       Unit = "cores"
+	Ratio       Unit = "share"
 )
 
 // Bounds of values.
@@ -55,17 +49,17 @@ var units = map[Unit]unit{
 		"records a second (50000, 50k)", parseRate(false), func(v float64) string { return theme.Plural(v, "record", "records") + "/s" },
 		"_records_per_second", "{record}/s", "_per_second",
 	},
-	Bytes:        {"bytes (1MiB)", parseCount, func(v float64) string { return theme.MiB(v) + " MiB" }, "_bytes", "By", "_bytes"},
-	BytesRate:    {"bytes a second, with /s (100MiB/s, 100MB/s)", parseRate(true), func(v float64) string { return theme.MiB(v) + " MiB/s" }, "_bytes_per_second", "By/s", "_bytes_per_second"},
-	Cores:        {"a number of cores (1.5)", parseNumber, func(v float64) string { return theme.Number(v) + " cores" }, "_cores", "{cpu}", ""},
-	Ratio:        {"a share (0.05, 5%)", parseShare, theme.Percent, "", "1", "_ratio"},
-	Records:      counted("record", "records"),
-	Batches:      counted("batch", "batches"),
-	Requests:     counted("request", "requests"),
-	Fetches:      counted("fetch", "fetches"),
-	Rebalances:   counted("rebalance", "rebalances"),
-	Transactions: counted("transaction", "transactions"),
-	Connects:     counted("connect", "connects"),
+	Bytes:          {"bytes (1MiB)", parseCount, func(v float64) string { return theme.MiB(v) + " MiB" }, "_bytes", "By", "_bytes"},
+	BytesRate:      {"bytes a second, with /s (100MiB/s, 100MB/s)", parseRate(true), func(v float64) string { return theme.MiB(v) + " MiB/s" }, "_bytes_per_second", "By/s", "_bytes_per_second"},
+	Cores:          {"a number of cores (1.5)", parseNumber, func(v float64) string { return theme.Number(v) + " cores" }, "_cores", "{cpu}", ""},
+	Ratio:          {"a share (0.05, 5%)", parseShare, theme.Percent, "", "1", "_ratio"},
+	Records:        counted("record", "records"),
+	"batches":      counted("batch", "batches"),
+	"requests":     counted("request", "requests"),
+	"fetches":      counted("fetch", "fetches"),
+	"rebalances":   counted("rebalance", "rebalances"),
+	"transactions": counted("transaction", "transactions"),
+	"connects":     counted("connect", "connects"),
 }
 
 // counted is the unit of a number of things.

@@ -3,6 +3,7 @@ package pulsar
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -17,6 +18,113 @@ import (
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/queue"
 )
+
+// turnBatches is how many batches a partition gets before the next has its turn.
+const turnBatches = 10
+
+type producer struct {
+	session *session
+	*queue.Accounts
+}
+
+var _ engine.Driver = (*producer)(nil)
+
+// Open makes a client that is connected to the brokers of all partitions.
+func (p *producer) Open(ctx context.Context, shard *engine.Shard) (engine.Worker, error) {
+	s := p.session
+	c, err := s.client()
+	if err != nil {
+		return nil, err
+	}
+	w := &worker{shard: shard, client: c, Lanes: p.Add(shard, s.Values), each: turnBatches * s.Settings.linger}
+	w.producer, err = within(ctx, openTimeout, func() (client.Producer, error) {
+		return c.CreateProducer(client.ProducerOptions{
+			Topic: s.full(), SendTimeout: s.Settings.timeout,
+			// The engine bounds what is on its way, and must not be held up in Do.
+			DisableBlockIfQueueFull: true, MaxPendingMessages: s.Settings.pending,
+			DisableBatching:         !s.Settings.batches(),
+			BatchingMaxPublishDelay: s.Settings.linger, BatchingMaxSize: s.Settings.batchBytes, BatchingMaxMessages: s.Settings.batchMessages,
+			CompressionType: s.Settings.compression,
+			MessageRouter:   func(*client.ProducerMessage, client.TopicMetadata) int { return int(w.turn) }, // SendAsync asks
+		})
+	})
+	if err != nil {
+		leave(c)
+		return nil, err
+	}
+	s.writers = append(s.writers, shard)
+	return w, nil
+}
+
+type worker struct {
+	*queue.Lanes
+	shard    *engine.Shard
+	client   client.Client
+	producer client.Producer
+	turn     int32         // the partition of the message that the client gets
+	until    time.Duration // when the next partition has its turn
+	each     time.Duration // how long a turn is
+}
+
+// message is the worker's state of an Op. The client uses it until the outcome is known.
+type message struct {
+	client.ProducerMessage
+	queue.Outgoing
+	done func(client.MessageID, *client.ProducerMessage, error)
+}
+
+// Do gives one message to the client. The client has room for it, or fails it at once.
+func (w *worker) Do(op *engine.Op) (waited bool) {
+	m, ok := op.State.(*message)
+	if !ok {
+		m = &message{done: func(_ client.MessageID, _ *client.ProducerMessage, err error) { w.Settle(op, code(err), w.shard.Now()) }}
+		op.State = m
+	}
+	w.Fill(op, func(key []byte) int32 { return w.choose(key, op.Sent) })
+	m.Payload, m.ProducerMessage.Key = m.Outgoing.Value, string(m.Outgoing.Key)
+	w.producer.SendAsync(context.Background(), &m.ProducerMessage, m.done)
+	return false
+}
+
+// choose returns the partition of a message: by its key, or one for some batches, as with Java's client.
+func (w *worker) choose(key []byte, now time.Duration) int32 {
+	if key != nil || now >= w.until {
+		w.turn, w.until = w.Choose(key), now+w.each
+	}
+	return w.turn
+}
+
+// Flush waits until the client has an outcome for every message.
+func (w *worker) Flush(ctx context.Context) error {
+	_ = w.producer.FlushWithCtx(ctx) // it sends batches at once; it ends early when a message fails
+	return w.Lanes.Flush(ctx)
+}
+
+// Close closes the client. Messages without an outcome fail.
+func (w *worker) Close() error {
+	leave(w.client)
+	return nil
+}
+
+// code returns the name of an error, "" of none.
+func code(err error) string {
+	var e *client.Error
+	if err == nil {
+		return ""
+	}
+	if !errors.As(err, &e) { // below the client's results, such as one of its connection
+		text, _, _ := strings.Cut(err.Error(), "\n")
+		return "client:" + text
+	}
+	before, name, _ := strings.Cut(e.Error(), ": ")
+	switch {
+	case e.Result() == client.ProducerFenced:
+		return "ProducerFenced" // the client does not write that name
+	case e.Result() == client.UnknownError && before != "":
+		return before // the broker's own
+	}
+	return name
+}
 
 type consumers struct {
 	*queue.Arrivals
@@ -42,7 +150,7 @@ func (d *consumers) OpenReader(ctx context.Context, shard *engine.Shard) (engine
 	s, read := d.session, d.session.plan.Read
 	r := &reader{
 		driver: d, shard: shard, group: shard.Index / read.Consumers,
-		acks: s.own || read.Commit != plan.CommitNone, each: s.consumer.shared(),
+		acks: s.own || read.Commit != plan.CommitNone, each: s.Settings.shared(),
 	}
 	topics := []string{s.full()}
 	if !s.isWhole() {
@@ -64,11 +172,11 @@ func (d *consumers) OpenReader(ctx context.Context, shard *engine.Shard) (engine
 	if read.From.Latest {
 		from = client.SubscriptionPositionLatest
 	}
-	r.arrived = make(chan client.ConsumerMessage, s.consumer.receiverQueue)
+	r.arrived = make(chan client.ConsumerMessage, s.Settings.receiverQueue)
 	r.consumer, err = within(ctx, openTimeout, func() (client.Consumer, error) {
 		return r.client.Subscribe(client.ConsumerOptions{
-			Topics: topics, SubscriptionName: s.subscriptions[r.group], Type: s.consumer.subscription,
-			SubscriptionInitialPosition: from, ReceiverQueueSize: s.consumer.receiverQueue,
+			Topics: topics, SubscriptionName: s.subscriptions[r.group], Type: s.Settings.subscription,
+			SubscriptionInitialPosition: from, ReceiverQueueSize: s.Settings.receiverQueue,
 			MessageChannel:      r.arrived,
 			AutoDiscoveryPeriod: 2 * time.Second, // brokers keep what is in new partitions from the start
 		})
@@ -83,7 +191,7 @@ func (d *consumers) OpenReader(ctx context.Context, shard *engine.Shard) (engine
 
 // isWhole reports whether each consumer subscribes to the topic as a whole, and so gets partitions that are added.
 func (s *session) isWhole() bool {
-	return s.plan.Share.IsZero() && (s.plan.Read.Consumers == 1 || s.consumer.subscription != client.Exclusive) || s.consumer.subscription != client.Exclusive && !s.own
+	return s.plan.Share.IsZero() && (s.plan.Read.Consumers == 1 || s.Settings.subscription != client.Exclusive) || s.Settings.subscription != client.Exclusive && !s.own
 }
 
 type reader struct {
@@ -213,7 +321,7 @@ func (d *consumers) SetEndOffsets(ctx context.Context) error {
 				e.reached.Store(true)
 				continue
 			}
-			if err := s.admin.get(ctx, path+"/lastMessageId", &e.position); err != nil && queue.Status(err) != http.StatusNotFound {
+			if err := s.admin.Get(ctx, path+"/lastMessageId", &e.position); err != nil && queue.Status(err) != http.StatusNotFound {
 				return fmt.Errorf("where partition %d of topic %s ends: %w", i, s.topic.Name, err)
 			}
 		}
@@ -225,7 +333,7 @@ func (d *consumers) SetEndOffsets(ctx context.Context) error {
 // lookForEnd ends the reading when every group has read every partition, or has nothing left of it to read.
 func (d *consumers) lookForEnd(ctx context.Context) {
 	left, quiet := false, time.Duration(0)
-	if d.session.consumer.shared() {
+	if d.session.Settings.shared() {
 		quiet = othersWithin + d.session.plan.Read.Processing.Std()
 	}
 	all, err := d.session.stats(ctx)
