@@ -407,5 +407,5 @@ func TestStagesHaveNames(t *testing.T) {
 		err := got.UnmarshalText(text)
 		must.True(t, err == nil && got == s && fmt.Sprint(s) == string(text), "%v reads as %v, %v", s, got, err)
 	}
-	must.Match(t, `no run is "[2J"`, fmt.Sprint(new(stage).UnmarshalText([]byte("\x1b[2J"))), "the error")
+	must.Match(t, `no run is "?[2J"`, fmt.Sprint(new(stage).UnmarshalText([]byte("\x1b[2J"))), "the error")
 }

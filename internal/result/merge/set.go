@@ -245,6 +245,20 @@ func (s *Set) WriteTo(w io.Writer) (written int64, err error) {
 	return written, err
 }
 
+// ReadFile is Read of the file at a path.
+func ReadFile(path string, limits ...string) (result.Result, error) {
+	f, err := Open(path)
+	if err != nil {
+		return result.Result{}, err
+	}
+	defer f.Close()
+	r, err := Read(f, f.Size, limits...)
+	if err != nil {
+		err = fmt.Errorf("%s: %w", path, err)
+	}
+	return r, err
+}
+
 // Read returns the result of a run file, the merged one of a collection, or that of a page. limits are judged instead
 // of those of the run; none: those of the run. A page holds no windows, so its limits are as they were judged.
 func Read(r io.ReaderAt, size int64, limits ...string) (result.Result, error) {
