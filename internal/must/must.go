@@ -21,8 +21,8 @@ import (
 
 // Do ends the test at an error.
 func Do(t testing.TB, err error) {
-	t.Helper()
 	if err != nil {
+		t.Helper()
 		t.Fatal(err)
 	}
 }
@@ -30,8 +30,10 @@ func Do(t testing.TB, err error) {
 // Have returns a value, or ends the test at the error that came with it.
 func Have[V any](v V, err error) func(testing.TB) V {
 	return func(t testing.TB) V {
-		t.Helper()
-		Do(t, err)
+		if err != nil {
+			t.Helper()
+			t.Fatal(err)
+		}
 		return v
 	}
 }
@@ -50,8 +52,8 @@ func Fail[V any](_ V, err error) error { return err }
 
 // Match shows where two values differ, and lets the test go on.
 func Match[V any](t testing.TB, want, got V, what string, args ...any) {
-	t.Helper()
 	if diff := cmp.Diff(want, got); diff != "" {
+		t.Helper()
 		t.Errorf(what+" (-want +got):\n%s", append(args, diff)...)
 	}
 }
@@ -115,18 +117,19 @@ func Golden(t testing.TB, path, got string) {
 	Match(t, strings.Split(string(want), "\n"), strings.Split(got, "\n"), "%s; go test -update writes it anew", path)
 }
 
-// True shows that something does not hold, and lets the test go on.
+// True shows that something does not hold, and lets the test go on. Only then is it a
+// helper: a test calls it for each of many thousand values.
 func True(t testing.TB, holds bool, what string, args ...any) {
-	t.Helper()
 	if !holds {
+		t.Helper()
 		t.Errorf(what, args...)
 	}
 }
 
 // Hold is True that ends the test.
 func Hold(t testing.TB, holds bool, what string, args ...any) {
-	t.Helper()
 	if !holds {
+		t.Helper()
 		t.Fatalf(what, args...)
 	}
 }
