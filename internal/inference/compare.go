@@ -136,8 +136,7 @@ func logs(xs []float64, nothing bool) ([]float64, error) {
 	return out, nil
 }
 
-// quantile returns the value of Student's distribution with df degrees of freedom that
-// a share p of it lies below.
+// quantile returns the value of Student's distribution with df degrees of freedom that a share p of it lies below.
 func quantile(p, df float64) float64 { return stats.InvCDF(stats.TDist{V: df})(p) }
 
 // MannWhitney returns the p value of the two-sided test of whether a or b tends to be larger, without assuming a
@@ -186,9 +185,7 @@ func HodgesLehmann(a, b []float64, alpha float64) Estimate {
 // uniform is the distribution of Mann-Whitney's U when nothing differs.
 func uniform(n1, n2 int) stats.UDist { return stats.UDist{N1: n1, N2: n2} }
 
-// critical returns the largest c for which P(U < c) is at most alpha/2, and the test's
-// real size, which is twice that probability. It returns 0 if so few values never show
-// a difference.
+// critical returns the largest c for which P(U < c) is at most alpha/2, and the test's real size. 0: so few values never differ.
 func critical(n1, n2 int, alpha float64) (c int, size float64) {
 	half := n1 * n2 / 2
 	if max(n1, n2) > stats.MannWhitneyExactLimit {

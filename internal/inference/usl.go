@@ -15,8 +15,7 @@ var (
 	ErrNoPeak = errors.New("no peak within what was measured")
 )
 
-// uslPoints is how many different N a fit needs (Gunther, Guerrilla Capacity Planning,
-// 2007, chapter 5).
+// uslPoints is how many different N a fit needs (Gunther, Guerrilla Capacity Planning, 2007, chapter 5).
 const uslPoints = 6
 
 // Scaling is the Universal Scalability Law fitted to throughput X at N workers:
@@ -78,8 +77,7 @@ func USL(n, x []float64, alpha float64) (Scaling, error) {
 	return s, nil
 }
 
-// quadratic fits N/X = c0 + c1 N + c2 N² so that the sum of squared relative errors is
-// least. It returns c, and its covariance for a noise of 1.
+// quadratic fits N/X = c0 + c1 N + c2 N² by least relative errors. It returns c, and its covariance for a noise of 1.
 func quadratic(n, x []float64) (c [3]float64, v [3][3]float64) {
 	largest := slices.Max(n)
 	scale := [3]float64{1, largest, largest * largest} // columns of one size keep the sums accurate

@@ -83,8 +83,7 @@ func (b *Book) StartEpoch(partition int32) int32 {
 	return -1
 }
 
-// unordered reports whether the client may write records in another order than it
-// was given them: it sends again, and the brokers do not look at the order.
+// unordered reports whether the client may write records in another order than it was given them.
 func (b *Book) unordered() bool { return !b.Idempotent && b.Retries }
 
 // check returns an error unless a Producer can give the lane.
@@ -134,9 +133,7 @@ type Range struct{ From, To, Holes int64 }
 // Ranges is a set of sequence numbers: sorted ranges that do not overlap.
 type Ranges []Range
 
-// maxRanges bounds a lane's memory: each list of ranges takes 12 KiB at most, and
-// a list that records do not come back to takes 24 bytes. An outage leaves one
-// range a lane, so this is exact up to 500 outages.
+// maxRanges bounds a list of ranges to 12 KiB. An outage leaves one range a lane, so this is exact up to 500 outages.
 const maxRanges = 512
 
 // Count returns how many numbers are in the range.
@@ -175,17 +172,14 @@ func (rs Ranges) Count() int64 {
 	return n
 }
 
-// add puts the numbers from from to before to into the set, which must not hold
-// some of them only. Those that are in it already are passed over. limit, at least
-// 3, is how many ranges the set may be made of.
+// add puts the numbers [from, to) into the set, which holds all of them or none. limit, at least 3, bounds its ranges.
 func (rs *Ranges) add(from, to int64, limit int) {
 	if !rs.extend(from, to) {
 		rs.insert(from, to, limit)
 	}
 }
 
-// extend is add when the numbers go on where the set ends, and false when not. The
-// last range is always exact: fold leaves it alone.
+// extend is add when the numbers go on where the set ends, and false when not. fold leaves the last range exact.
 func (rs Ranges) extend(from, to int64) bool {
 	last := len(rs) - 1
 	if last < 0 || rs[last].To != from {
@@ -221,9 +215,7 @@ func (rs *Ranges) insert(from, to int64, limit int) {
 	}
 }
 
-// fold makes room: the lower half of the ranges becomes one, with holes. The rest
-// stays exact, so the next numbers are remembered exactly. Only old places are forgotten,
-// never counts.
+// fold makes room: the lower half of the ranges becomes one, with holes. Places are forgotten, never counts.
 func (rs *Ranges) fold() {
 	set := *rs
 	half := max(2, len(set)/2)

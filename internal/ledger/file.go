@@ -18,8 +18,7 @@ import (
 // Schema is the version of the ledger file that WriteFile writes, the only one that Read reads.
 const Schema = 1
 
-// line is one line of a ledger file: exactly one of the fields is set. The first
-// is a header, the last an end, and all others are lanes.
+// line is one line of a ledger file: first a header, then lanes, last an end.
 type line struct {
 	Header *header `json:"ledger,omitempty"`
 	Lane   *Lane   `json:"lane,omitempty"`
@@ -69,8 +68,7 @@ func WriteFile(path string, b *Book) error {
 	return nil
 }
 
-// place gives a file its name, which nobody else may have taken. A link is that in
-// one step. Where the file system has none, an empty file takes the name first.
+// place gives a file a name that nobody has taken: by a link, or where there is none by an empty file that takes it first.
 func place(link func(from, to string) error, from, to string) error {
 	err := link(from, to)
 	if err == nil || errors.Is(err, fs.ErrExist) {
@@ -168,8 +166,7 @@ func readHeader(text []byte) (*Book, error) {
 	return b, nil
 }
 
-// check returns an error unless the last line agrees with the lines before, of which wrong is
-// the first that made no sense.
+// check returns an error unless the last line agrees with those before, of which wrong is the first that made no sense.
 func (e *end) check(sum uint32, b *Book, wrong error, rest *bufio.Reader) error {
 	switch {
 	case e.Sum != fmt.Sprintf("%08x", sum):

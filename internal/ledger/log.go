@@ -77,9 +77,7 @@ type readLane struct {
 	atLoss, given int64 // next when the last connection was lost, and the one before: see returns
 }
 
-// gap is numbers that were passed over. Those of the Range that are not its holes
-// are missing, but for unsure of them: gaps too many to remember were made one. In it the
-// missing numbers are not known, and a late record may have come before.
+// gap is numbers that were passed over and are missing, but for its holes and for unsure others: of gaps that were made one.
 type gap struct {
 	Range
 	unsure        int64
@@ -165,8 +163,7 @@ func (l *Log) reach(offset int64, epoch int32) {
 	l.last = offset
 }
 
-// number accounts for the records of a producer with the numbers [from, to). The first of them is at an offset, and the
-// others follow it.
+// number accounts for the records of a producer with the numbers [from, to), from an offset on.
 func (l *Log) number(producer uint16, from, to, offset, due int64) {
 	l.counts.Checked += to - from
 	lane := l.lane(producer)
@@ -365,8 +362,7 @@ func (l *Log) fill(lane *readLane, i int, from, to int64) {
 	}
 }
 
-// vote finds the run that most foreign records are of, in one pass and without
-// counting them all (Boyer and Moore).
+// vote finds the run that most foreign records are of (Boyer and Moore).
 func (l *Log) vote(run uint64) {
 	switch {
 	case l.votes == 0:

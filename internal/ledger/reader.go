@@ -139,8 +139,7 @@ func (l *Log) AddBatch(b *Batch, from, to int64) {
 	l.number(t.producer, first, first+to-from, from, b.Millis*1e6)
 }
 
-// contents are the different values of a run's records that were read, as hashes. The header of a batch names its producer.
-// So a record of another producer that holds such a value is a copy. A pool of batches has few different values.
+// contents are the different values of a run that were read, as hashes: a record of another producer with such a value is a copy.
 type contents struct {
 	seed   maphash.Seed
 	mu     sync.Mutex          // guards the rest
@@ -229,9 +228,8 @@ type Number struct {
 	Seq      int64
 }
 
-// returns are the records that a queue may give out again, because readers lost their connections to it. The system's own mark of
-// a record is no proof. A copy is excused only if both are so: the first one was read on a connection that was lost, and
-// the system may not have had its acknowledgement.
+// returns are the records that a queue may give out again. A copy is excused only if the first one was read on a connection that
+// was lost, and the system may not have had its acknowledgement.
 type returns struct {
 	owed        map[Number]int64 // records that were read, and the number of the loss
 	outstanding int64            // how many records may come behind others, which were on their way when a connection was lost

@@ -185,8 +185,7 @@ func (b *Book) verify(v *Verdict, reader int, r *Reader) {
 	}
 }
 
-// addLogs adds the counts of a reading. The log with the most foreign
-// records names their run, if it has more than most; addLogs returns their number.
+// addLogs adds the counts of a reading, and returns the foreign records of the log with the most, which names their run.
 func (v *Verdict) addLogs(r *Reader, lanes map[laneID]*Lane, most int64) int64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()

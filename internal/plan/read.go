@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"regexp/syntax"
@@ -40,27 +41,16 @@ func (r *Read) Pattern() (*regexp.Regexp, error) {
 	return regexp.Compile(`^(?:` + r.Include + `)$`)
 }
 
+var (
+	literal = regexp.MustCompile(`(?s)\\Q.*?(?:\\E|$)|\\.`) // means itself
+	inClass = regexp.MustCompile(`(?s)\[[^\]]*?(?:\[|&&)`)  // the beginning of a class of Java's own
+)
+
 // javaClass returns the first part of a pattern that Go reads in silence as something else than Java: && or [ in a class.
 func javaClass(pattern string) string {
-	open := -1 // where the class begins
-	for i := 0; i < len(pattern); i++ {
-		rest := pattern[i:]
-		switch {
-		case strings.HasPrefix(rest, `\Q`):
-			end := strings.Index(rest, `\E`)
-			if end < 0 {
-				return ""
-			}
-			i += end + 1
-		case rest[0] == '\\':
-			i++ // the next one means itself
-		case open < 0 && rest[0] == '[':
-			open = i
-		case open >= 0 && (rest[0] == '[' || strings.HasPrefix(rest, "&&")):
-			return pattern[open:]
-		case rest[0] == ']':
-			open = -1
-		}
+	rest := literal.ReplaceAllStringFunc(pattern, func(text string) string { return strings.Repeat("x", len(text)) })
+	if at := inClass.FindStringIndex(rest); at != nil {
+		return pattern[at[0]:]
 	}
 	return ""
 }
@@ -93,26 +83,19 @@ type From struct {
 // time ("timestamp:2026-01-31T15:04:05Z", or milliseconds since 1970 there).
 func ParseFrom(s string) (From, error) {
 	kind, value, _ := strings.Cut(s, ":")
-	if _, err := strconv.ParseInt(s, 10, 64); err == nil {
-		kind, value = "offset", s
-	}
+	n, noNumber := strconv.ParseInt(cmp.Or(value, s), 10, 64)
+	at, noTime := time.Parse(time.RFC3339Nano, value)
 	switch {
 	case s == "earliest":
 		return From{}, nil
 	case s == "latest":
 		return From{Latest: true}, nil
-	case kind == "offset":
-		n, err := strconv.ParseInt(value, 10, 64)
-		if err == nil && n >= 0 {
-			return From{HasOffset: true, Offset: n}, nil
-		}
-	case kind == "timestamp":
-		if ms, err := strconv.ParseInt(value, 10, 64); err == nil && ms > 0 {
-			return From{Time: time.UnixMilli(ms).UTC()}, nil
-		}
-		if t, err := time.Parse(time.RFC3339Nano, value); err == nil {
-			return From{Time: t}, nil
-		}
+	case (kind == "offset" || kind == s) && noNumber == nil && n >= 0:
+		return From{HasOffset: true, Offset: n}, nil
+	case kind == "timestamp" && noNumber == nil && n > 0:
+		return From{Time: time.UnixMilli(n).UTC()}, nil
+	case kind == "timestamp" && noTime == nil:
+		return From{Time: at}, nil
 	}
 	return From{}, fmt.Errorf("%q: write earliest, latest, offset:1500, or timestamp:2026-01-31T15:04:05Z", s)
 }

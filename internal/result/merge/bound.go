@@ -35,17 +35,8 @@ const (
 	mostNamed = 3    // hosts in one sentence
 )
 
-// boundAcross returns the limit of a merged run, across its hosts. merged is the verdict on all
-// parts as if one process had made the load. The first of these rules that fits decides:
-//
-//   - merged, if records failed or stalled. A stall of some hosts' processes names those hosts.
-//   - kt's schedule or CPU, if it was the limit of most processes or makes one not valid.
-//   - merged, if it is a quota of the brokers.
-//   - merged, if too little was measured.
-//   - merged, if it is no limit, and each process had none outside kt.
-//   - the saturated resource of a host that is furthest above its threshold.
-//   - the gravest limit outside kt of some process, if merged has no limit.
-//   - merged.
+// boundAcross returns the limit of a merged run, across its hosts, by the rules of docs/limits.md. merged is the verdict on all
+// parts as if one process had made the load.
 func boundAcross(hosts []result.HostRow, processes []result.ProcessRow, merged verdict.Verdict) verdict.Verdict {
 	hosts = slices.SortedFunc(slices.Values(hosts), func(a, b result.HostRow) int { return cmp.Compare(a.Host, b.Host) })
 	counted := slices.DeleteFunc(slices.Clone(processes), func(p result.ProcessRow) bool { return !p.Counted })
@@ -106,8 +97,7 @@ func boundAcross(hosts []result.HostRow, processes []result.ProcessRow, merged v
 // outside are the limits of a part that lie neither in kt nor in its plan, the gravest first.
 var outside = []verdict.Limit{verdict.Failures, verdict.Stalled, verdict.Throttle, verdict.HostCPU, verdict.Sockets, verdict.BrokerAcks, verdict.Fetches}
 
-// partsVerdict returns a verdict that names the hosts of the processes that were bound by limit,
-// or merged if it holds only of all processes together.
+// partsVerdict names the hosts of the processes that were bound by limit; it is merged if that holds of all together only.
 func partsVerdict(bound []result.ProcessRow, of int, limit verdict.Limit, merged verdict.Verdict) verdict.Verdict {
 	if len(bound) == 0 {
 		return merged
@@ -276,8 +266,7 @@ type capacity struct {
 
 func (c capacity) saturated() bool { return c.share >= c.shows }
 
-// capacitiesOf returns one capacity of each resource of all watched hosts, that of the fullest disk or link: the most used for its
-// threshold first. hosts are sorted.
+// capacitiesOf returns the use of each resource of all watched hosts, the most used for its threshold first. hosts are sorted.
 func capacitiesOf(hosts []result.HostRow) (all []capacity) {
 	for i := range hosts {
 		h := &hosts[i]

@@ -20,14 +20,11 @@ const differs = "differs"
 
 // startedAt returns when the first part that counts was started, or the first machine watched.
 func (m *merge) startedAt() time.Time {
-	files := m.watched
-	if counted := m.counted(); len(counted) > 0 {
-		files = nil
-		for _, p := range counted {
-			files = append(files, p.runFile)
-		}
+	of := m.counted()
+	if len(of) == 0 {
+		of = m.watched
 	}
-	return slices.MinFunc(files, func(a, b *runFile) int { return a.header.StartedAt.Compare(b.header.StartedAt) }).header.StartedAt
+	return slices.MinFunc(of, func(a, b *mergedPart) int { return a.header.StartedAt.Compare(b.header.StartedAt) }).header.StartedAt
 }
 
 // header returns what the parts that count have in common. Differences become notes. A single run file keeps its own header.
@@ -118,8 +115,7 @@ func (p *mergedPart) plan() plan.Plan {
 	return own
 }
 
-// sharedSettings merges lists of settings, in the order of the first list. The value of a setting
-// is differs unless all lists that are not empty have the same.
+// sharedSettings merges lists of settings. A value is differs unless all lists that are not empty have it.
 func sharedSettings(lists [][]result.Setting) (shared []result.Setting) {
 	lists = slices.DeleteFunc(lists, func(list []result.Setting) bool { return len(list) == 0 })
 	at, count := make(map[string]int), make(map[string]int)
@@ -206,8 +202,7 @@ func (m *merge) places(e *result.Environment) (at []int32) {
 	return at
 }
 
-// different returns why the parts that count make no load together; "": they do. Parts that were
-// started together do, and so do those that wrote to, or read from, the same topics of one cluster.
+// different returns why the parts that count make no load together; "": they do. Those that were started together do.
 func (m *merge) different() string {
 	clusters, topics, epochs := make(map[string]bool), make(map[string]bool), make(map[string]bool)
 	for _, p := range m.counted() {

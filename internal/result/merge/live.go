@@ -30,20 +30,6 @@ type Live struct {
 	fresh  bool                   // a file has got its header or its start since the parts were aligned
 }
 
-// copied is a part whose file is a copy that grows.
-type copied struct {
-	decoder result.Decoder
-	gone    bool  // no more lines are expected for now
-	failed  error // of the first bad line
-}
-
-// liveHost is one host of a run that goes on.
-type liveHost struct {
-	second second       // the newest, of all processes so far
-	fold   *result.Fold // nil: no second of it was merged
-	vitals *host.Vitals // the newest; nil: none came
-}
-
 // Second is one merged second of a run that goes on, and the state of the run at its end.
 type Second struct {
 	Windows  []stats.Window  // one for each phase that had something to count, warm-up first
@@ -57,6 +43,9 @@ type Second struct {
 type HostNow struct {
 	Snapshot *result.Snapshot // of its processes together; nil: no second of them was merged
 	Vitals   *host.Vitals     // the newest of its machine; nil: none came
+
+	newest second       // of all processes so far
+	fold   *result.Fold // nil: no second of it was merged
 }
 
 // Over is the elapsed time of a run whose files will not grow. Next then waits for nothing.
@@ -69,7 +58,7 @@ const patience = 1500 * time.Millisecond
 // become those of the files. abortOn are the conditions that end the run.
 func NewLive(h result.Header, abortOn []string) *Live {
 	return &Live{
-		merge:  merge{whole: result.NewFold(h), same: make(repeats), hosts: make(map[string]*liveHost)},
+		merge:  merge{whole: result.NewFold(h), same: make(repeats), hosts: make(map[string]*HostNow)},
 		header: h, files: make(map[string]*mergedPart), abort: abortOn,
 	}
 }
@@ -96,7 +85,7 @@ func (l *Live) Add(name string, line []byte) error {
 	}
 	switch {
 	case of.Vitals != nil:
-		entry(&l.hosts, p.part.Host).vitals = of.Vitals
+		entry(&l.hosts, p.part.Host).Vitals = of.Vitals
 	case p.watched():
 	case of.Header != nil:
 		p.number, l.fresh = p.part.Process, true
@@ -129,13 +118,13 @@ func (l *Live) Next(elapsed time.Duration) (Second, bool) {
 		}
 		sum := l.step(end)
 		for _, h := range l.hosts {
-			for _, w := range h.second.windows() {
+			for _, w := range h.newest.windows() {
 				if h.fold == nil {
 					h.fold = result.NewHostFold(l.header)
 				}
 				h.fold.AddWindow(w)
 			}
-			h.second = second{}
+			h.newest = second{}
 		}
 		if len(sum.windows()) > 0 {
 			return l.second(sum), true
@@ -152,7 +141,7 @@ func (l *Live) Now() Second {
 func (l *Live) second(sum *second) Second {
 	s := Second{Windows: sum.windows(), Sample: sum.sample, Snapshot: l.whole.Snapshot(), Hosts: make(map[string]HostNow, len(l.hosts)), Broken: l.whole.Broken()}
 	for name, h := range l.hosts {
-		now := HostNow{Vitals: h.vitals}
+		now := HostNow{Vitals: h.Vitals}
 		if h.fold != nil {
 			snapshot := h.fold.Snapshot()
 			now.Snapshot = &snapshot
@@ -169,7 +158,7 @@ func (l *Live) align() {
 	}
 	l.fresh = false
 	slices.SortFunc(l.parts, func(a, b *mergedPart) int { return a.compare(b.runFile) })
-	started := slices.DeleteFunc(slices.Clone(l.parts), func(p *mergedPart) bool { return p.start == nil })
+	started := slices.DeleteFunc(slices.Clone(l.parts), func(p *mergedPart) bool { return !p.begun })
 	switch {
 	case l.shown > 0:
 		l.merge.align([]*mergedPart{l.first})

@@ -15,15 +15,12 @@ import (
 	"github.com/kt-bench/kt/internal/stats"
 )
 
-// merge makes one result of the parts of a run.
-//
-// Windows are cut at whole seconds of their load, and a part is shifted by whole seconds: so
-// the windows of all parts line up. A goroutine for each part reads it second by second. The
-// windows of a second are merged and added to one Fold, as those of a live run are. Memory is
-// bounded by the number of parts, whatever the length of the run.
+// merge makes one result of the parts of a run. Windows are cut at whole seconds of their load, and a part is shifted by whole
+// seconds: so the windows of all parts line up. Memory is bounded by the number of parts, whatever the length of the run.
 type merge struct {
-	parts    []*mergedPart            // with a load, sorted
-	watched  []*runFile               // with the vitals of a machine
+	files    []*mergedPart            // all, sorted
+	parts    []*mergedPart            // with a load
+	watched  []*mergedPart            // with the vitals of a machine
 	roster   map[string]result.Member // by host
 	first    *mergedPart              // the earliest part that counts: its start is common time 0
 	topics   []result.Topic           // of all parts: the numbers of partitions count on from one to the next
@@ -34,7 +31,7 @@ type merge struct {
 	whole *result.Fold // of all parts that count
 	shown time.Duration
 	same  repeats
-	hosts map[string]*liveHost // nil: nobody asks for the state of hosts
+	hosts map[string]*HostNow // nil: nobody asks for the state of hosts
 }
 
 // mergedPart is one part with a load.
@@ -51,8 +48,7 @@ type mergedPart struct {
 	topics []int32       // numbers of its partitions among those of all: see places
 
 	waiting
-	copied
-	seconds chan []*second  // complete ones, as they are read; nil: they are not merged, or come from a copy
+	seconds chan *second    // complete ones, as they are read; nil: they are not merged, or come from a copy
 	bad     *result.BadLine // the first one that was read; nil: there is none
 	sample  host.Sample     // of the second that was merged last
 
@@ -61,6 +57,11 @@ type mergedPart struct {
 	gaps   []stats.Gap   // without an acknowledgement, by its own time
 	did    *stats.Window // in the overlap; nil: rates are not over it
 	figures
+
+	// Of a copy that grows.
+	decoder result.Decoder
+	gone    bool  // no more lines are expected for now
+	failed  error // of the first bad line
 }
 
 // newMerge finds the state of each part, and which parts count.
@@ -72,13 +73,14 @@ func newMerge(runFiles []*runFile) *merge {
 			known := m.roster[member.Host]
 			m.roster[member.Host] = result.Member{Host: member.Host, Role: cmp.Or(known.Role, member.Role), Processes: max(known.Processes, member.Processes)}
 		}
-		if s.watched() {
-			m.watched = append(m.watched, s)
-			continue
-		}
 		p := &mergedPart{runFile: s, number: s.part.Process, state: s.state()}
-		m.parts = append(m.parts, p)
-		taken[p.label()]++
+		m.files = append(m.files, p)
+		if p.watched() {
+			m.watched = append(m.watched, p)
+		} else {
+			m.parts = append(m.parts, p)
+			taken[p.label()]++
+		}
 	}
 	for _, p := range m.parts { // those that were not started together may have no number, or the same one
 		if p.part.Epoch == "" && (p.number == 0 || taken[p.label()] > 1) {
@@ -120,9 +122,7 @@ const (
 	stoppedShare  = 0.10            // of the time that the others ran: rates over the rest still stand for the run
 )
 
-// findStopped finds the parts that were stopped well before the others. Rates are over the time in
-// which all parts ran, so one part that was stopped early would decide all rates. If most parts
-// were stopped, it was the run that was stopped, and they count.
+// findStopped finds the parts that were stopped well before most others: rates are over the time in which all parts ran.
 func (m *merge) findStopped() {
 	ended := make(map[string][]time.Time) // by epoch
 	for _, p := range m.parts {
@@ -158,21 +158,14 @@ func (m *merge) counted() []*mergedPart {
 
 // listRunFiles lists all run files, sorted.
 func (m *merge) listRunFiles() []result.MergedFile {
-	parts, all := make(map[*runFile]*mergedPart), slices.Clone(m.watched)
-	for _, p := range m.parts {
-		parts[p.runFile], all = p, append(all, p.runFile)
-	}
-	slices.SortFunc(all, (*runFile).compare)
-	goesOn := slices.ContainsFunc(m.parts, func(p *mergedPart) bool { return p.state == result.PartRunning })
-	list := make([]result.MergedFile, len(all))
-	for i, s := range all {
-		list[i] = result.MergedFile{
-			SHA256: s.sum, Bytes: s.size, RunID: s.header.RunID, Host: s.part.Host, Process: s.part.Process, State: s.state(), KTVersion: s.header.KTVersion,
+	list := make([]result.MergedFile, len(m.files))
+	for i, p := range m.files {
+		goesOn := slices.ContainsFunc(m.parts, func(p *mergedPart) bool { return p.state == result.PartRunning })
+		if goesOn && p.watched() && p.state == result.PartLost { // of a machine that is watched until the load is over
+			p.state = result.PartRunning
 		}
-		if p := parts[s]; p != nil {
-			list[i].Process, list[i].Counted = p.number, p.counted
-		} else if goesOn && list[i].State == result.PartLost { // of a machine that is watched until the load is over
-			list[i].State = result.PartRunning
+		list[i] = result.MergedFile{
+			SHA256: p.sum, Bytes: p.size, RunID: p.header.RunID, Host: p.part.Host, Process: p.number, State: p.state, Counted: p.counted, KTVersion: p.header.KTVersion,
 		}
 	}
 	return list
@@ -237,7 +230,7 @@ func (m *merge) read(ctx context.Context, each func(*stats.Window)) error {
 	var reading sync.WaitGroup
 	for _, p := range m.parts {
 		if p.counted && m.separate == "" {
-			p.seconds = make(chan []*second) // the next one is read while others are added up
+			p.seconds = make(chan *second, 1) // the next one is read while others are added up
 		}
 		reading.Go(func() {
 			if p.seconds != nil {
@@ -268,6 +261,16 @@ func (m *merge) read(ctx context.Context, each func(*stats.Window)) error {
 func (p *mergedPart) read(ctx context.Context) error {
 	p.fold = result.NewPartFold(p.header)
 	var read waiting
+	pass := func(last int) {
+		for ; len(read.queue) > last; read.queue = slices.Delete(read.queue, 0, 1) {
+			if p.seconds != nil {
+				select {
+				case p.seconds <- read.queue[0]:
+				case <-ctx.Done():
+				}
+			}
+		}
+	}
 	for l, err := range p.content() {
 		if err != nil || ctx.Err() != nil { // the cause of ctx has the reason
 			return err
@@ -286,27 +289,10 @@ func (p *mergedPart) read(ctx context.Context) error {
 			}
 		}
 		p.fold.AddLine(&l)
-		if len(read.queue) > inARow {
-			p.pass(ctx, &read, 1)
-		}
+		pass(1)
 	}
-	p.pass(ctx, &read, 0)
+	pass(0)
 	return nil
-}
-
-// inARow is how many seconds of a part are read in a row. Meanwhile its histograms stay in a processor's cache.
-const inARow = 2
-
-// pass passes on seconds to be merged, all but the last few.
-func (p *mergedPart) pass(ctx context.Context, read *waiting, last int) {
-	n := len(read.queue) - last
-	if p.seconds != nil {
-		select {
-		case p.seconds <- slices.Clone(read.queue[:n]):
-		case <-ctx.Done():
-		}
-	}
-	read.queue = slices.Delete(read.queue, 0, n)
 }
 
 // combine merges the seconds of the parts that count.
@@ -314,7 +300,9 @@ func (m *merge) combine(each func(*stats.Window)) {
 	for {
 		for _, p := range m.counted() {
 			if len(p.queue) == 0 {
-				p.queue = append(p.queue, <-p.seconds...)
+				if s := <-p.seconds; s != nil {
+					p.queue = append(p.queue, s)
+				}
 			}
 		}
 		end, ok := m.next()

@@ -21,8 +21,7 @@ type File struct {
 	file   *os.File
 }
 
-// maxPiped bounds a run that comes from a pipe. It is held in memory, because it is read more than
-// once.
+// maxPiped bounds a run that comes from a pipe. It is held in memory, because it is read more than once.
 const maxPiped = 256 * input.MiB
 
 // Open opens a run file or a collection.

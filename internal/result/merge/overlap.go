@@ -21,9 +21,8 @@ const (
 	saysSeparate = "the parts did not run together"
 )
 
-// apartBy is the largest spread of the starts, and of the ends, with which rates are over the whole
-// run: half a window, or an interval between the records of a part that has few. With a larger one, rates leave out the seconds in
-// which not all parts ran.
+// apartBy is the largest spread of the starts, and of the ends, with which rates are over the whole run: half a window. With a
+// larger one, rates leave out the seconds in which not all parts ran.
 const apartBy = time.Second / 2
 
 // figures are those of a part that was read. Times are its own.
@@ -58,8 +57,7 @@ func (p *mergedPart) ended() time.Duration {
 	return max(p.total.End, p.fold.Total(stats.Warmup).End, seconds(p.end().ElapsedSeconds))
 }
 
-// together returns the time in which all parts that count were measured, and what the sum of the parts does not show, but for
-// stalls. A part in which nothing was measured does not shorten it.
+// together returns the time in which all parts that count were measured, and what the sum of the parts does not show.
 func (m *merge) together() (o result.Overlap, t result.Together) {
 	parts := m.counted()
 	var begins, ends, froms, tos []time.Duration // of the parts in which something was measured
@@ -68,7 +66,7 @@ func (m *merge) together() (o result.Overlap, t result.Together) {
 	o.Agreed, t.Count, t.Invalid = true, len(parts), []string{}
 	for _, p := range parts {
 		late, end = max(late, p.late), max(end, p.shift+p.ended())
-		o.Agreed = o.Agreed && p.agreed() != nil && p.agreed().At.Equal(parts[0].agreed().At)
+		o.Agreed = o.Agreed && p.start.Agreed != nil && p.start.Agreed.At.Equal(parts[0].start.Agreed.At)
 		t.Cores += p.cores()
 		for _, reason := range p.doc.Invalid {
 			t.Invalid = append(t.Invalid, p.label()+": "+reason)
@@ -115,7 +113,7 @@ func (m *merge) clockError(agreed bool) int64 {
 	}
 	bounds := make(map[string]time.Duration)
 	for _, p := range m.counted() {
-		bounds[p.part.Host] = max(bounds[p.part.Host], p.agreed().Bound)
+		bounds[p.part.Host] = max(bounds[p.part.Host], p.start.Agreed.Bound)
 	}
 	if all := slices.Sorted(maps.Values(bounds)); len(all) > 1 {
 		return (all[len(all)-1] + all[len(all)-2]).Microseconds()

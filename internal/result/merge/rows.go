@@ -27,7 +27,7 @@ func (p *mergedPart) row(whole *result.Result) result.ProcessRow {
 			CPUCores: p.cores(), PeakResidentBytes: r.Client.PeakResidentBytes,
 		},
 	}
-	if a := p.agreed(); a != nil {
+	if a := p.start.Agreed; a != nil {
 		late := a.Late.Microseconds()
 		row.StartLateUS = &late
 	}
@@ -63,7 +63,7 @@ func (p *mergedPart) note() string {
 	case p.state == result.PartLost:
 		return fmt.Sprintf("its run file stops at %.1f s", over)
 	case p.state == result.PartLate:
-		late := p.agreed().Late.Round(time.Millisecond)
+		late := p.start.Agreed.Late.Round(time.Millisecond)
 		return fmt.Sprintf("it began %s %s the agreed start", late.Abs(), map[bool]string{true: "before", false: "after"}[late < 0])
 	case p.ranOn > 0:
 		before := map[bool]string{false: ", before its first record"}[p.measured]
@@ -128,10 +128,20 @@ func (m *merge) rows(whole *result.Result) (processes []result.ProcessRow, list 
 		entry(&hosts, name).Role = member.Role
 	}
 	processes = m.missing()
+	for _, p := range slices.Concat(m.parts, m.watched) { // the first file that knows it decides
+		h := entry(&hosts, p.part.Host)
+		h.Role = cmp.Or(h.Role, p.part.Role)
+		if len(h.Tags) == 0 {
+			h.Tags = p.part.Tags
+		}
+		if a := p.start.Agreed; a != nil && h.ClockOffsetUS == nil {
+			offset, bound := a.Offset.Microseconds(), a.Bound.Microseconds()
+			h.ClockOffsetUS, h.ClockBoundUS = &offset, &bound
+		}
+	}
 	for _, p := range m.parts {
 		row, h := p.row(whole), entry(&hosts, p.part.Host)
 		processes = append(processes, row)
-		learn(h, p.runFile)
 		if !p.counted {
 			continue
 		}
@@ -144,9 +154,6 @@ func (m *merge) rows(whole *result.Result) (processes []result.ProcessRow, list 
 		}
 		addNumbers(&h.Figures, &row.Figures)
 		entry(&sums, row.Host).Add(&stats.Window{Response: p.total.Response, Service: p.total.Service, Read: stats.Read{EndToEnd: p.total.EndToEnd}})
-	}
-	for _, s := range m.watched {
-		learn(entry(&hosts, s.part.Host), s)
 	}
 	for i := range processes {
 		entry(&hosts, processes[i].Host).Processes++
@@ -167,18 +174,6 @@ func (m *merge) rows(whole *result.Result) (processes []result.ProcessRow, list 
 	return processes, list
 }
 
-// learn fills in role, tags and clock of a host from one of its run files, unless they are known.
-func learn(h *result.HostRow, s *runFile) {
-	h.Role = cmp.Or(h.Role, s.part.Role)
-	if len(h.Tags) == 0 {
-		h.Tags = s.part.Tags
-	}
-	if a := s.agreed(); a != nil && h.ClockOffsetUS == nil {
-		offset, bound := a.Offset.Microseconds(), a.Bound.Microseconds()
-		h.ClockOffsetUS, h.ClockBoundUS = &offset, &bound
-	}
-}
-
 // busy sets the use of each watched host: in the overlap, or without one in the whole run.
 func (m *merge) busy(hosts []result.HostRow, o result.Overlap) error {
 	from, to := o.FromSeconds, o.ToSeconds
@@ -186,12 +181,11 @@ func (m *merge) busy(hosts []result.HostRow, o result.Overlap) error {
 		from, to = 0, o.SpanSeconds
 	}
 	sums := make(map[string]*BusySum)
-	for _, s := range m.watched {
-		shift := s.began().Sub(m.first.began())
-		err := entry(&sums, s.part.Host).read(s, seconds(from)-shift, seconds(to)-shift)
-		var bad *result.BadLine
-		if errors.As(err, &bad) {
-			err = s.cutAt(bad)
+	for _, p := range m.watched {
+		shift := p.began().Sub(m.first.began())
+		err := entry(&sums, p.part.Host).read(p.runFile, seconds(from)-shift, seconds(to)-shift)
+		if errors.As(err, &p.bad) {
+			err = p.cutAt(p.bad)
 		}
 		if err != nil {
 			return err

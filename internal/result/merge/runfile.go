@@ -22,7 +22,8 @@ type runFile struct {
 	sum     string // SHA-256, in hexadecimal digits
 	header  result.Header
 	part    result.Part // one that only has a host and limits, if the header has none
-	start   *result.Start
+	start   result.Start
+	begun   bool            // the file has a start; else start is that of its process
 	trailer *result.Trailer // nil: the file has no end
 	atWork  bool            // a process was writing the file
 	lasted  time.Duration   // up to its last line, if it has no end; 0: not known yet
@@ -32,8 +33,7 @@ type runFile struct {
 	corrupt  *result.BadLine // the line after it; nil: no bad line is known
 }
 
-// cutAt makes the file end before a bad line, and returns errCorrupt. It returns another error if
-// the header is bad: then no line counts.
+// cutAt makes the file end before a bad line, and returns errCorrupt, or another error if no line is left.
 func (s *runFile) cutAt(bad *result.BadLine) error {
 	if bad.Number == 1 {
 		return fmt.Errorf("%s: %w", s.name, bad)
@@ -94,7 +94,7 @@ func readRunFile(name string, r io.ReaderAt, size int64, atWork bool) (*runFile,
 func (s *runFile) keep(l *result.Line) error {
 	switch {
 	case l.Header != nil:
-		s.header, s.part = *l.Header, result.Part{Host: l.Header.Environment.Host.Hostname}
+		s.header, s.part, s.start.At = *l.Header, result.Part{Host: l.Header.Environment.Host.Hostname}, l.Header.StartedAt
 		if l.Header.Part != nil {
 			s.part = *l.Header.Part
 		}
@@ -103,7 +103,7 @@ func (s *runFile) keep(l *result.Line) error {
 		}
 		return s.checkHeader()
 	case l.Start != nil:
-		s.start = l.Start
+		s.start, s.begun = *l.Start, true
 	case l.Trailer != nil:
 		s.trailer = l.Trailer
 	}
@@ -179,15 +179,11 @@ func groupsOf(runFiles []*runFile) (all []*group) {
 	return all
 }
 
-// separateAfter is the longest pause within a run whose hosts were started one by one. They may be
-// started by hand, and their clocks differ.
+// separateAfter is the longest pause within a run whose hosts were started one by one, by hand and by clocks that differ.
 const separateAfter = time.Minute
 
-// overBefore reports whether the run was over before a part of its name and without an epoch began:
-//
-//   - nothing ran on any host for separateAfter
-//   - all earlier parts on its host were over, by the same clock. One of these must have a trailer: a process without
-//     one may have died at the start, before others of its run began.
+// overBefore reports whether the run was over before a part of its name and without an epoch began: nothing ran on any host for
+// separateAfter, or all earlier parts on its host were over and one of them has a trailer. Others may have died at the start.
 func (g *group) overBefore(next *runFile) bool {
 	var all, here time.Time
 	ended := false
@@ -227,11 +223,8 @@ func seconds(n float64) time.Duration { return time.Duration(n * float64(time.Se
 
 // began returns the start of the load, by the coordinator's clock if the parts agreed on a start.
 func (s *runFile) began() time.Time {
-	switch {
-	case s.start == nil:
-		return s.header.StartedAt
-	case s.start.Agreed != nil:
-		return s.start.Agreed.At.Add(s.start.Agreed.Late)
+	if a := s.start.Agreed; a != nil {
+		return a.At.Add(a.Late)
 	}
 	return s.start.At
 }
@@ -241,19 +234,12 @@ func (s *runFile) loadEnded() time.Time {
 	return s.began().Add(seconds(s.trailer.SendingSeconds))
 }
 
-func (s *runFile) agreed() *result.Agreed {
-	if s.start == nil {
-		return nil
-	}
-	return s.start.Agreed
-}
-
 // lateAfter bounds the distance of a part's start from the agreed start: the length of a window.
 const lateAfter = time.Second
 
 // state returns the state of the part, from its own file alone.
 func (s *runFile) state() result.PartState {
-	switch a := s.agreed(); {
+	switch a := s.start.Agreed; {
 	case s.trailer == nil && s.corrupt == nil && s.atWork:
 		return result.PartRunning
 	case s.trailer == nil || !slices.Contains([]string{result.Completed, result.Interrupted, result.Aborted, result.DiskFull}, s.trailer.Ended):

@@ -17,9 +17,7 @@ type second struct {
 	sample host.Sample // zero: there is none
 }
 
-// secondOf returns the end of the second to which a window with that end belongs. The last window of
-// a run is shorter than a second. A window of several seconds, as a slow run file may hold,
-// belongs to the last of them.
+// secondOf returns the end of the second to which a window with that end belongs. The last one of a run is shorter than a second.
 func secondOf(end time.Duration) time.Duration { return (end + time.Second - 1).Truncate(time.Second) }
 
 // join merges w into to. It takes the memory of w, which nobody else may use.
@@ -112,7 +110,7 @@ func (m *merge) step(end time.Duration) *second {
 			continue
 		}
 		if m.hosts != nil { // first, for the sum takes the memory
-			entry(&m.hosts, p.part.Host).second.add(due)
+			entry(&m.hosts, p.part.Host).newest.add(due)
 		}
 		for i := range sum.phases {
 			join(&sum.phases[i], &due.phases[i])
@@ -128,10 +126,8 @@ func (m *merge) step(end time.Duration) *second {
 	return &sum
 }
 
-// due takes the seconds up to an end from the queue, as one of common time; nil: there are none. Late
-// windows, up to shown, count in the second after it, without the age of their records, which is
-// outdated. A window of several seconds begins at shown too, because the seconds before it are merged
-// already.
+// due takes the seconds up to an end from the queue, as one of common time; nil: there are none. Late windows count in the second
+// after shown, without the age of their records, which is outdated.
 func (p *mergedPart) due(end, shown time.Duration, same repeats) (due *second) {
 	for ; len(p.queue) > 0 && p.queue[0].end+p.shift <= end; p.queue = slices.Delete(p.queue, 0, 1) {
 		s := p.queue[0]

@@ -23,9 +23,7 @@ func (m *merge) result() (r result.Result, err error) {
 	if m.separate != "" {
 		o, t.NoOverlap, r = result.Overlap{SpanSeconds: o.SpanSeconds}, "", m.bare(t.Invalid)
 	} else {
-		m.conclude(t)
-		r = m.whole.Result()
-		m.complete(&r)
+		r = m.sums(t)
 	}
 	r.Processes, r.Hosts = m.rows(&r)
 	if err := m.busy(r.Hosts, o); err != nil {
@@ -59,39 +57,36 @@ func (m *merge) bare(invalid []string) result.Result {
 		}
 	}
 	return result.Result{
-		Header: m.whole.Result().Header, Trailer: m.trailer(nil), Start: m.start(), NotAddedUp: m.separate, Headline: "throughput",
+		Header: m.whole.Result().Header, Trailer: m.trailer(nil), Start: &m.first.start, NotAddedUp: m.separate, Headline: "throughput",
 		Valid: len(invalid) == 0, Invalid: invalid, BoundBy: verdict.Verdict{Limit: verdict.Unknown, Evidence: "each process has a limit of its own"},
 		Errors: result.Errors{}, Partitions: []result.PartitionRow{}, Brokers: []result.BrokerRow{}, Series: []result.Point{},
 	}
 }
 
-// conclude gives the fold of the whole what only its parts show. With one part, the whole ends as that part.
-func (m *merge) conclude(t result.Together) {
-	m.whole.Begin(*m.start())
-	if parts := m.counted(); len(parts) == 1 {
-		if own := parts[0].trailer; own != nil {
-			end := *own
-			end.Verify = m.addUnknown(own.Verify)
-			m.whole.Finish(end)
+// sums returns the figures of all parts together, with what only the parts show. With one part, the whole ends as that part.
+func (m *merge) sums(t result.Together) result.Result {
+	parts := m.counted()
+	m.whole.Begin(m.first.start)
+	if own := parts[0].trailer; len(parts) == 1 && own != nil {
+		end := *own
+		end.Verify = m.addUnknown(own.Verify)
+		m.whole.Finish(end)
+	}
+	if len(parts) > 1 {
+		var verdicts []*ledger.Verdict
+		for _, p := range parts {
+			verdicts = append(verdicts, p.end().Verify)
 		}
-		return
+		verify, all := verifyTogether(verdicts)
+		if verify != nil && !all {
+			m.notes = append(m.notes, "not all parts looked what became of their records")
+		}
+		t.Stall = m.stall()
+		m.whole.JoinParts(t)
+		m.whole.Finish(m.trailer(m.addUnknown(verify)))
 	}
-	t.Stall = m.stall()
-	m.whole.JoinParts(t)
-	var verdicts []*ledger.Verdict
-	for _, p := range m.counted() {
-		verdicts = append(verdicts, p.end().Verify)
-	}
-	verify, all := verifyTogether(verdicts)
-	if verify != nil && !all {
-		m.notes = append(m.notes, "not all parts looked what became of their records")
-	}
-	m.whole.Finish(m.trailer(m.addUnknown(verify)))
-}
-
-// complete changes figures of the whole that only its parts show.
-func (m *merge) complete(r *result.Result) {
-	if parts := m.counted(); len(parts) > 1 {
+	r := m.whole.Result()
+	if len(parts) > 1 {
 		if r.Throughput.Seconds < verdict.Shortest.Seconds() {
 			r.Throughput.RecordsPerSecond, r.Throughput.MiBPerSecond, r.Throughput.OfferedRecordsPerSecond = 0, 0, 0
 		}
@@ -100,16 +95,16 @@ func (m *merge) complete(r *result.Result) {
 			r.Outage.LongestGapOf = longest.label()
 		}
 	}
-	if asked, of := m.asked(r); asked > of*(1+1e-9) {
+	if asked, of := m.asked(&r); asked > of*(1+1e-9) {
 		r.Throughput.AskedRecordsPerSecond = asked
 		if r.Fetch != nil && r.Plan.ReadsOnly() {
 			r.Fetch.AskedRecordsPerSecond = asked
 		}
 	}
+	return r
 }
 
-// asked returns the mean rate that was asked of all parts together, also of those that do not count or are missing, and that of
-// the parts that count; 0: unlimited.
+// asked returns the mean rate that was asked of all parts together, and that of the parts that count; 0: unlimited.
 func (m *merge) asked(r *result.Result) (all, counted float64) {
 	var plans []plan.Plan
 	for _, p := range m.parts {
@@ -160,7 +155,7 @@ func (m *merge) notices(r *result.Result, o *result.Overlap, noOverlap string) [
 	}
 	if lapsed := lapses(r.Hosts, func(h *result.HostRow) bool { // its only task was to be watched
 		member, ok := m.roster[h.Host]
-		there := slices.ContainsFunc(m.watched, func(s *runFile) bool { return s.part.Host == h.Host })
+		there := slices.ContainsFunc(m.watched, func(p *mergedPart) bool { return p.part.Host == h.Host })
 		return ok && member.Processes == 0 && (h.Busy != nil || !there || o.Seconds > 2*watchedEdges)
 	}); lapsed != "" {
 		say = append(say, lapsed)
@@ -173,11 +168,6 @@ func (m *merge) notices(r *result.Result, o *result.Overlap, noOverlap string) [
 		say = append(say, fmt.Sprintf("%s: rates are over the %.1f s from the first record to the last", noOverlap, r.Throughput.Seconds))
 	}
 	return say
-}
-
-// start returns the start of the earliest part.
-func (m *merge) start() *result.Start {
-	return cmp.Or(m.first.start, &result.Start{At: m.first.began()})
 }
 
 // end returns the trailer, an empty one of a file without an end.
