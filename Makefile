@@ -50,34 +50,27 @@ test: ## run everything: check, and the tests against a real Kafka
 	$(MAKE) integration || failed=1; \
 	wait $$check || failed=1; cat build/check.txt; echo "make test: took $$((SECONDS / 60)) minutes"; exit $$failed
 
-# The tests wait more than they compute, so several parts run at once. Each tells what it has to say when it is over, where make can.
 .PHONY: check
-check: lint scripts generated ## all that needs no Kafka: lint, scripts, generated files, tests
-	$(MAKE) -j 3 $(if $(filter output-sync,$(.FEATURES)),-Otarget) raced try pure unraced
+check: lint scripts generated try unit ## all that needs no Kafka: lint, scripts, generated files, tests
 
 # The linter vets. The race detector takes three to six times the CPU, and finds
 # something only where goroutines are started: packages without any are tested without it.
 # Tests in files with `//go:build !race` are long and of one goroutine, or make what
 # others make with it; they run for themselves where the rest of their package runs with it.
 # Scripts wait for what a load does in its seconds, so more of them run at once than there
-# are cores, and the tests that only compute run beside them.
+# are cores, and the tests that only compute run in the time that they leave.
 CONCURRENT = $(shell grep -rlE --include='*.go' '^[[:space:]]*go [a-zA-Z]|\.Go.func' cmd internal | xargs -n 1 dirname | sort -u | sed 's|^|./|')
 TESTED = $(shell grep -rl --include='*_test.go' '^func Test' cmd internal profiles | xargs -n 1 dirname | sort -u | sed 's|^|./|')
 UNRACED = $(shell grep -rl '^//go:build !race' --include='*_test.go' cmd internal)
 
-.PHONY: unit raced pure unraced
-unit: raced pure unraced ## run the tests, with the race detector where there are goroutines
-
-raced:
+.PHONY: unit
+unit: ## run the tests, with the race detector where there are goroutines
 	scripts/check-tools --install go cc
-	CGO_ENABLED=1 scripts/test -race -vet=off -parallel 6 -timeout 20m $(CONCURRENT)
-
-pure:
-	scripts/test -vet=off -timeout 20m $(filter-out $(CONCURRENT),$(TESTED))
-
-unraced:
+	nice -n 9 scripts/test -vet=off -timeout 20m $(filter-out $(CONCURRENT),$(TESTED)) & pure=$$!; failed=0; \
+	CGO_ENABLED=1 scripts/test -race -p 3 -vet=off -parallel 6 -timeout 20m $(CONCURRENT) || failed=1; \
 	scripts/test -vet=off -parallel 6 -timeout 20m -run '$(call names,$(UNRACED))' \
-		$(filter $(CONCURRENT),$(sort $(patsubst %/,%,$(dir $(UNRACED:%=./%)))))
+		$(filter $(CONCURRENT),$(sort $(patsubst %/,%,$(dir $(UNRACED:%=./%))))) || failed=1; \
+	wait $$pure || failed=1; exit $$failed
 
 # The tests of cmd wait for brokers that start and fail, and the other packages run beside them. What needs
 # no Kafka has been run by check. Most JVMs of these tests live for seconds, which the thorough compiler and a

@@ -161,7 +161,7 @@ func TestTheShapeIsWhatARecordCosts(t *testing.T) {
 	set := func(name, value string) func(*result.Header) {
 		return func(h *result.Header) { h.Config = []result.Setting{{Name: name, Value: value}} }
 	}
-	seen := map[string]string{Shape(&h): "as it is"}
+	seen := map[string]string{Shape(&h, false): "as it is"}
 	for name, change := range map[string]func(*result.Header){
 		"engine":      func(h *result.Header) { h.Plan.Engine = plan.Wire },
 		"size":        func(h *result.Header) { h.Plan.Payload.Size = plan.FixedSize(200) },
@@ -184,13 +184,13 @@ func TestTheShapeIsWhatARecordCosts(t *testing.T) {
 	} {
 		other := h
 		change(&other)
-		same, ok := seen[Shape(&other)]
+		same, ok := seen[Shape(&other, false)]
 		must.True(t, !ok, "%s: the shape is that of %s", name, same)
-		seen[Shape(&other)] = name
+		seen[Shape(&other, false)] = name
 	}
 	same := h
 	same.Plan.Producers, same.Plan.Load.Records = 5, 1000
-	must.Match(t, Shape(&h), Shape(&same), "the number of producers changes the shape")
+	must.Match(t, Shape(&h, false), Shape(&same, false), "the number of producers changes the shape")
 }
 
 func TestABriefShapeLeavesOutWhatIsAsKafkaHasIt(t *testing.T) {
@@ -198,5 +198,5 @@ func TestABriefShapeLeavesOutWhatIsAsKafkaHasIt(t *testing.T) {
 		Plan:   plan.Plan{Command: plan.Produce, Engine: plan.Wire, Payload: plan.Payload{Size: plan.FixedSize(100), Keys: plan.NoKeys}},
 		Config: []result.Setting{{Name: "acks", Value: "1", Default: "all"}, {Name: "linger.ms", Value: "5", Default: "5"}, {Name: "client.id", Value: "x"}},
 	}
-	must.Match(t, "produce wire 100 B acks=1", shape(&h, true), "the shape in brief")
+	must.Match(t, "produce wire 100 B acks=1", Shape(&h, true), "the shape in brief")
 }

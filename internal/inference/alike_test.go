@@ -157,9 +157,8 @@ func TestADisturbanceOfABlockIsNoNoiseBetweenGroups(t *testing.T) {
 		for _, k := range []int{2, 3, 5, 9} {
 			for _, n := range []int{3, 5} {
 				levels := slices.Repeat([]float64{1}, k)
-				if alarms := told(n, levels, drift, true); alarms > alpha+tolerance(alpha, trials) {
-					t.Errorf("%d groups of %d, blocks that differ by %v: %v false alarms", k, n, drift, alarms)
-				}
+				alarms := told(n, levels, drift, true)
+				must.True(t, alarms <= alpha+tolerance(alpha, trials), "%d groups of %d, blocks that differ by %v: %v false alarms", k, n, drift, alarms)
 			}
 		}
 	}

@@ -15,17 +15,17 @@ const OwnGroup = "perf-consumer-"
 
 // Read is how the records are read. The zero value reads nothing.
 type Read struct {
-	Consumers int    `json:"consumers"`         // clients in this process, of each group
-	Include   string `json:"include,omitempty"` // regular expression of the topics to read, see Pattern; "": the plan's topic
-	Group     string `json:"group,omitempty"`   // "": no group, the consumers share the partitions out among themselves
-	Groups    int    `json:"groups,omitempty"`  // more than 1: so many groups, each of which reads everything, named Group-0 and so on
-	From      From   `json:"from"`              // where a partition is read from, unless its group has committed an offset
+	Consumers int    `json:"consumers"`                      // clients in this process, of each group
+	Include   string `json:"include,omitempty"`              // regular expression of the topics to read, see Pattern; "": the plan's topic
+	Group     string `json:"group,omitempty"`                // "": no group, the consumers share the partitions out among themselves
+	Groups    int    `json:"groups,omitempty" flag:"groups"` // more than 1: so many groups, each of which reads everything, named Group-0 and so on
+	From      From   `json:"from"`                           // where a partition is read from, unless its group has committed an offset
 	Commit    Commit `json:"commit"`
 
-	AllowGaps  bool     `json:"allow_gaps,omitempty"`      // records that are deleted before they are read are no fault
-	ToEnd      bool     `json:"to_end,omitempty"`          // stop where the partitions ended when the run began
-	Processing Duration `json:"processing_time,omitempty"` // the reader's time for each record, after the poll
-	Timeout    Duration `json:"timeout,omitempty"`         // stop when no record has come for so long; 0: never
+	AllowGaps  bool     `json:"allow_gaps,omitempty" flag:"allow-gaps"`           // records that are deleted before they are read are no fault
+	ToEnd      bool     `json:"to_end,omitempty"`                                 // stop where the partitions ended when the run began
+	Processing Duration `json:"processing_time,omitempty" flag:"processing-time"` // the reader's time for each record, after the poll
+	Timeout    Duration `json:"timeout,omitempty" flag:"timeout"`                 // stop when no record has come for so long; 0: never
 }
 
 // Pattern is Include as it counts: it must match the whole name of a topic, as in

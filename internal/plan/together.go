@@ -26,14 +26,7 @@ func Together(plans []Plan) (whole Plan, differ []string, ok bool) {
 	if len(plans) == 0 {
 		return Plan{}, nil, true
 	}
-	plans = slices.Clone(plans)
-	if i := slices.IndexFunc(plans, func(p Plan) bool { return len(p.Topic.Configs) > 0 }); i >= 0 { // only the process that makes the topic gets them
-		for k := range plans {
-			if len(plans[k].Topic.Configs) == 0 {
-				plans[k].Topic.Configs = plans[i].Topic.Configs
-			}
-		}
-	}
+	plans = withConfigs(plans)
 	first := plans[0]
 	deletes := slices.ContainsFunc(plans, func(p Plan) bool { return p.Topic.Delete })
 	if tile(plans) {
@@ -90,6 +83,19 @@ func Together(plans []Plan) (whole Plan, differ []string, ok bool) {
 		}
 	})
 	return whole, slices.Sorted(maps.Keys(fields)), true
+}
+
+// withConfigs gives the settings of the topic to the plans that have none: only the process that makes it gets them.
+func withConfigs(plans []Plan) []Plan {
+	plans = slices.Clone(plans)
+	if i := slices.IndexFunc(plans, func(p Plan) bool { return len(p.Topic.Configs) > 0 }); i >= 0 {
+		for k := range plans {
+			if len(plans[k].Topic.Configs) == 0 {
+				plans[k].Topic.Configs = plans[i].Topic.Configs
+			}
+		}
+	}
+	return plans
 }
 
 // tile reports whether shares make up one load, each part of it once.
