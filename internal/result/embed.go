@@ -14,8 +14,7 @@ import (
 	"github.com/kt-bench/kt/internal/stats"
 )
 
-// PageStart is the beginning of an HTML page of kt. A page of one run holds its whole document, so that it
-// can be read as a run file can.
+// PageStart is the beginning of an HTML page of kt. A page of one run holds its whole document, so that it can be read as a run file can.
 const PageStart = "<!doctype html>\n<!-- kt page -->\n"
 
 // The element of a page that holds its run.

@@ -14,8 +14,7 @@ import (
 // mib is the unit of Kafka's own tools, which print it as MB.
 const mib = 1 << 20
 
-// Fold makes a result of the windows and samples of a run. Its memory does not grow with the length
-// of the run.
+// Fold makes a result of the windows and samples of a run. Its memory does not grow with the length of the run.
 type Fold struct {
 	header      Header
 	start       *Start
@@ -106,7 +105,7 @@ func (f *Fold) AddWindow(w stats.Window) {
 		f.second = append(f.second, w) // until all windows of its second have come
 	}
 	w.Events, w.EventsLeftOut = nil, nil // the timeline keeps them
-	w.Outage = f.MeasuredGap(&w)
+	w.Outage = MeasuredGap(&f.total[stats.Measured], &w)
 	f.total[stats.PhaseOf(w.Warmup)].Add(&w)
 	if g, l := f.longestGap(), &f.line; g.Length >= verdict.StallAtRate && (g.From != l.gap.From || w.End-g.From-g.Length <= normalTime) {
 		l.gap, l.cause = g, l.explain(g.From, g.From+g.Length) // while its events are new: they may be dropped later
@@ -149,13 +148,7 @@ func (f *Fold) allPoints() []Point {
 	return points
 }
 
-// MeasuredGap returns the part of a window's gap in which measured records waited.
-func (f *Fold) MeasuredGap(w *stats.Window) stats.Gap {
-	return MeasuredGap(&f.total[stats.Measured], w)
-}
-
-// MeasuredGap returns the part of a window's gap in which measured records waited. before has the counts
-// of the measured windows before it.
+// MeasuredGap returns the part of a window's gap in which measured records waited. before has the counts of the measured windows before it.
 func MeasuredGap(before, w *stats.Window) stats.Gap {
 	g, first := w.Outage, w.FirstDue
 	if before.Offered > 0 {
@@ -172,8 +165,7 @@ func MeasuredGap(before, w *stats.Window) stats.Gap {
 	return g
 }
 
-// fullShare is the share of a window in which a load goes on that went on in all of it: windows are cut a little early
-// or late.
+// fullShare is the share of a window in which a load goes on that went on in all of it: windows are cut a little early or late.
 const fullShare = 0.9
 
 // took returns for how long the clients of the load were at work in a window, added up.

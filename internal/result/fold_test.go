@@ -106,8 +106,8 @@ func TestRowsOfPartitionsAndBrokers(t *testing.T) {
 	}
 	must.Match(t, partitions, r.Partitions, "partitions")
 	brokers := []BrokerRow{
-		{ID: 1, Addr: "a:9092", Requests: 3, Records: 6, MiB: 150.0 / (1 << 20), ThrottleMS: 1500},
-		{ID: 7, Requests: 1, Failed: 1},
+		{ID: 1, Addr: "a:9092", BrokerRequests: BrokerRequests{Requests: 3, Records: 6, MiB: 150.0 / (1 << 20), ThrottleMS: 1500}},
+		{ID: 7, BrokerRequests: BrokerRequests{Requests: 1, Failed: 1}},
 	}
 	must.Match(t, brokers, r.Brokers, "brokers")
 	must.Match(t, Batches{Count: 2, RecordsMean: 3, BytesMean: 300, CompressionRatio: 4, CompressedShare: 0.25}, r.Batches, "batches")

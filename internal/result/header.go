@@ -97,8 +97,7 @@ type Environment struct {
 	Topics []Topic `json:"topics,omitempty"`
 }
 
-// Place returns the topic of a partition and its number there, for a number that counts on over the
-// topics of a run.
+// Place returns the topic of a partition and its number there, for a number that counts on over the topics of a run.
 func (e *Environment) Place(partition int32) (t *Topic, number int32) {
 	number = partition
 	for i := range e.Topics {
@@ -170,8 +169,7 @@ func (s BrokerSetting) Is(o BrokerSetting) bool {
 	return same && s.Broker == o.Broker && s.Name == o.Name
 }
 
-// LogDir is a log directory of a broker. Brokers before Kafka 3.3 do not say how large its disk is: the
-// numbers are below 0 then.
+// LogDir is a log directory of a broker. Brokers before Kafka 3.3 do not say how large its disk is: the numbers are below 0 then.
 type LogDir struct {
 	Broker int32  `json:"broker"`
 	Host   string `json:"host"` // of the broker

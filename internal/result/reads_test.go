@@ -182,8 +182,8 @@ func TestReadingIsFromTheFirstRecordToTheLast(t *testing.T) {
 		t.Errorf("joined in %d ms; rebalances (-want +got):\n%s", r.JoinMS, diff)
 	}
 	brokers := []BrokerRow{
-		{ID: 1, Addr: "a:9092", Fetch: &BrokerFetch{Requests: 11, Failed: 1, Records: 2000, MiB: 1000.0 / mib, ThrottleMS: 1500}},
-		{ID: 7, Fetch: &BrokerFetch{Requests: 10, Records: 1000, MiB: 2000.0 / mib}},
+		{ID: 1, Addr: "a:9092", Fetch: &BrokerRequests{Requests: 11, Failed: 1, Records: 2000, MiB: 1000.0 / mib, ThrottleMS: 1500}},
+		{ID: 7, Fetch: &BrokerRequests{Requests: 10, Records: 1000, MiB: 2000.0 / mib}},
 	}
 	must.Match(t, brokers, r.Brokers, "brokers")
 	if r.Records.Consumed != 3000 || r.Client.CPUSecondsPerMillion != 4000 || r.Headline != "throughput" {

@@ -284,8 +284,7 @@ type PartitionRow struct {
 	Records int64   `json:"records" of:"writing"`
 	MiB     float64 `json:"mib" of:"writing"`
 
-	// RecordsPerSecond is nil in a merged result: the counts of a partition in the overlap are not
-	// known.
+	// RecordsPerSecond is nil in a merged result: the counts of a partition in the overlap are not known.
 	RecordsPerSecond *float64 `json:"records_per_second,omitempty" of:"writing"`
 
 	ServiceMeanUS int64 `json:"service_mean_us" of:"writing"`
@@ -304,20 +303,15 @@ type PartitionRow struct {
 
 // BrokerRow has the figures of one broker.
 type BrokerRow struct {
-	ID         int32   `json:"id"`
-	Addr       string  `json:"address"`
-	Requests   int64   `json:"requests" of:"writing"`
-	Failed     int64   `json:"failed_requests" of:"writing"`
-	Records    int64   `json:"records" of:"writing"`
-	MiB        float64 `json:"mib" of:"writing"`
-	Latency    Latency `json:"request_latency_us,omitzero" of:"writing"`
-	ThrottleMS int64   `json:"throttle_ms" of:"writing"`
+	ID             int32  `json:"id"`
+	Addr           string `json:"address"`
+	BrokerRequests `of:"writing"`
 
-	Fetch *BrokerFetch `json:"fetch,omitempty"`
+	Fetch *BrokerRequests `json:"fetch,omitempty"`
 }
 
-// BrokerFetch has the figures of fetches from one broker.
-type BrokerFetch struct {
+// BrokerRequests has the figures of requests of one kind to one broker.
+type BrokerRequests struct {
 	Requests   int64   `json:"requests"`
 	Failed     int64   `json:"failed_requests"`
 	Records    int64   `json:"records"`

@@ -137,8 +137,7 @@ func Play(r io.Reader, each func(f *Fold, windows []stats.Window) (more bool), l
 // system without locks, as some network ones are, it does nothing.
 func Claim(f *os.File) { _ = flock(f, syscall.LOCK_EX) }
 
-// TryClaim is Claim for a file or folder that another process may have claimed. It does not wait, and
-// reports whether no other process has.
+// TryClaim is Claim for a file or folder that another process may have claimed. It does not wait, and reports whether no other process has.
 func TryClaim(f *os.File) bool {
 	return !errors.Is(flock(f, syscall.LOCK_EX|syscall.LOCK_NB), syscall.EWOULDBLOCK)
 }

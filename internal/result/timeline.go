@@ -141,8 +141,7 @@ func (t *timeline) findFault(fresh []stats.Event) {
 	}
 }
 
-// explain returns a clause on the event that may have caused a stall: of a broker, in it or up to a second before, or the
-// user's command at its beginning. "" if there is none.
+// explain returns a clause on the event that may have caused a stall, in it or up to a second before; "": there is none.
 func (t *timeline) explain(from, to time.Duration) string {
 	for _, kind := range []stats.EventKind{stats.BrokerGone, stats.LeaderLost, stats.LeaderMoved, stats.AlarmOn, stats.Exec} {
 		for _, e := range t.kept.Events {

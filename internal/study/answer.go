@@ -178,7 +178,7 @@ func (d *Document) best(a *Answer, cells []*CellDoc) string {
 
 // sentence returns the answer in a sentence. alike and unsure are those of LikeBest.
 func (a *Answer) sentence(r *ranking, named string, alike, unsure []string) string {
-	what := map[bool]string{true: "lower", false: "higher"}[a.By.HigherIsBetter()]
+	what := map[bool]string{true: "lower", false: "higher"}[a.By.Of().HigherIsBetter]
 	text := named + " is best"
 	switch {
 	case len(r.cells) == 1:
@@ -222,7 +222,7 @@ func (a *Answer) sayUnknown(measured int) string {
 	if len(a.Unknown) == measured && measured > 1 {
 		at, there = "every value", ""
 	}
-	if a.By.HigherIsBetter() {
+	if a.By.Of().HigherIsBetter {
 		return text + at + ", so more may be possible" + there
 	}
 	return text + fmt.Sprintf("%s, so %s may be that of kt%s", at, a.By, there)
@@ -336,7 +336,7 @@ func (d *Document) rank(cells []*CellDoc, factor string, by Metric) (r ranking, 
 		return ranking{best: -1}, err
 	}
 	goal, answers := inference.Lowest, 0 // the answers that name a best value share the false alarms
-	if by.HigherIsBetter() {
+	if by.Of().HigherIsBetter {
 		goal = inference.Highest
 	}
 	for _, q := range d.Study.Ask {

@@ -190,7 +190,7 @@ func compareAll(a, b *Side, metrics []Metric, delta func(Metric) float64, alpha 
 		}
 		r, before, after := c.Ratio, spread(x), spread(y)
 		changes := map[inference.Verdict]Change{inference.Higher: Lesser, inference.Lower: Better, inference.Alike: Same, inference.TooFew: TooFew}
-		if m.HigherIsBetter() {
+		if m.Of().HigherIsBetter {
 			changes[inference.Higher], changes[inference.Lower] = Better, Lesser
 		}
 		list, ps = append(list, Compared{

@@ -223,9 +223,3 @@ func (n Name) Of() *Metric {
 	}
 	return &Metric{Name: string(n)}
 }
-
-// HigherIsBetter reports whether more of a metric is better.
-func (n Name) HigherIsBetter() bool { return n.Of().HigherIsBetter }
-
-// IsLatency reports whether a metric is a time in microseconds.
-func (n Name) IsLatency() bool { return n.Of().Unit == Time }

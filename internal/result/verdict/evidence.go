@@ -19,8 +19,7 @@ type Evidence struct {
 	NoAcks     bool    // acks=0
 	Wire       bool    // the wire engine carries it
 
-	// Of a target that was changed: its mean from the first record due to the last one sent,
-	// and its last value. 0: it is as Target.
+	// Of a target that was changed: its mean from the first record due to the last one sent, and its last value. 0: it is as Target.
 	TargetSending, TargetLast float64
 
 	// The records.
@@ -83,8 +82,7 @@ const (
 	// HostSaturated is the share of a machine's cores from which on it has no CPU left.
 	HostSaturated = 0.95
 
-	// StallAtRate is the shortest stall at a fixed rate. It is below stallShows because each record that
-	// was due in it has waited.
+	// StallAtRate is the shortest stall at a fixed rate. It is below stallShows because each record that was due in it has waited.
 	StallAtRate = time.Second
 
 	// waitingShows bounds the records of a fixed-rate load without an acknowledgement when sending ends, if
@@ -193,8 +191,7 @@ func (e *Evidence) hostFull() bool {
 // readsOnly reports whether the run only reads.
 func (e *Evidence) readsOnly() bool { return e.Read != nil && e.Read.Only }
 
-// Missed returns the share of the target that was reached, and reports whether it is too
-// little, for a run with that limit.
+// Missed returns the share of the target that was reached, and reports whether it is too little, for a run with that limit.
 func (e *Evidence) Missed(by Limit) (share float64, missed bool) {
 	if e.Target == 0 || by == None || by == Unknown {
 		return 0, false
