@@ -115,12 +115,12 @@ func (f *Fold) judge(w *stats.Window) {
 			continue
 		}
 		j.point = max(j.point, w.End-w.Start)
-		if one := second(j); j.recent == nil {
-			j.recent = []span{one}
-		} else {
-			j.recent[0].add(&one)
+		one := second(j)
+		if j.recent == nil {
+			j.recent = []span{{behind: true}}
 		}
 		stretch := &j.recent[0]
+		stretch.add(&one)
 		if m := &stretch.window; j.long(m, m) {
 			// Records waited for an outcome in about all of the stretch, or for a reader.
 			since := m.End - m.Start - slack
