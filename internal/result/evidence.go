@@ -46,7 +46,12 @@ func (f *Fold) evidence() verdict.Evidence {
 	if ends := f.trailer.LogEnds; ends != nil {
 		e.NotInLog = max(0, w.Acknowledged+f.total[stats.Warmup].Acknowledged-(ends.After-ends.Before))
 	}
-	f.target(&e, &t, w)
+	if e.Target = t.TargetRecordsPerSecond; f.varies() {
+		e.TargetSending, e.TargetLast = e.Target, f.schedule.Rate(w.End)
+		if f.overlap() == nil {
+			e.TargetSending = f.schedule.Mean(w.FirstDue, w.LastSent)
+		}
+	}
 	if said := f.line.said[e.WorstError]; said != "" {
 		e.WorstError += " (" + said + ")"
 	}

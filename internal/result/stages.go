@@ -165,18 +165,6 @@ func (f *Fold) paused(start, end time.Duration) bool {
 	return f.varies() && f.schedule.Rate((start+end)/2) == 0
 }
 
-// target sets the target of the evidence.
-func (f *Fold) target(e *verdict.Evidence, t *Throughput, w *stats.Window) {
-	e.Target = t.TargetRecordsPerSecond
-	if !f.varies() {
-		return
-	}
-	e.TargetSending, e.TargetLast = e.Target, f.schedule.Rate(w.End)
-	if f.overlap() == nil {
-		e.TargetSending = f.schedule.Mean(w.FirstDue, w.LastSent)
-	}
-}
-
 // Stability is how the throughput of the measured part went on. Its values are the points of the
 // series: seconds, or longer ones of a run of more than an hour.
 type Stability struct {

@@ -81,7 +81,7 @@ func parse(text string) (e Expr, err error) {
 	unit := units[e.Metric.Unit]
 	if e.Than, err = unit.parse(value); errors.Is(err, plan.ErrBits) {
 		return e, err
-	} else if err != nil {
+	} else if err != nil || !(e.Than >= 0 && e.Than <= unit.most) {
 		return e, fmt.Errorf("%q is no value of %s: write %s", value, e.Metric.Name, unit.wants)
 	}
 	if m[4] == "" {

@@ -266,15 +266,6 @@ func (e *Evidence) readKept() bool {
 	return e.Target > 0 && e.Read.RecordsPerSecond >= rateKept*e.Target
 }
 
-// readInvalid is Invalid of a run that only reads. Only a lack of CPU makes it so: a log may have no more records.
-func (e *Evidence) readInvalid() []string {
-	if e.Target == 0 || e.Consumed == 0 || e.readKept() || !e.noCPU() {
-		return []string{}
-	}
-	return []string{fmt.Sprintf("kt had no CPU left: it used %.2f of %.4g cores and read %s of %s/s",
-		e.CPUCores, e.CoresAvailable, theme.Amount(e.Read.RecordsPerSecond), theme.Plural(e.Target, "record", "records"))}
-}
-
 // readVerdict is Verdict of a run that only reads.
 func (e *Evidence) readVerdict() Verdict {
 	r, cpu, host := e.Read, e.cpu(), e.host()
@@ -297,7 +288,7 @@ func (e *Evidence) readVerdict() Verdict {
 		return stalled(what, r.IdleCause, cpu+e.connects())
 	case e.Consumed == 0:
 		return Verdict{Unknown, "no record was read" + e.connects()}
-	case e.noOverlap():
+	case e.Parts != nil && e.Parts.NoOverlap != "":
 		return Verdict{Unknown, e.Parts.NoOverlap}
 	case r.Seconds < Shortest.Seconds():
 		return Verdict{Unknown, "too short: the reading took only " + theme.Duration(time.Duration(r.Seconds*float64(time.Second)))}

@@ -92,8 +92,11 @@ func (e *Evidence) Invalid() []string {
 		return append(reasons, e.Parts.Invalid...)
 	case e.paused():
 		return append(reasons, e.pause())
+	case e.readsOnly() && e.Target > 0 && e.Consumed > 0 && !e.readKept() && e.noCPU(): // for lack of anything else, the log may have no more records
+		return append(reasons, fmt.Sprintf("kt had no CPU left: it used %.2f of %.4g cores and read %s of %s/s",
+			e.CPUCores, e.CoresAvailable, theme.Amount(e.Read.RecordsPerSecond), theme.Plural(e.Target, "record", "records")))
 	case e.readsOnly():
-		return e.readInvalid()
+		return reasons
 	case e.Target == 0 || e.Offered == 0 || e.OneAtATime:
 		return reasons
 	}
@@ -102,7 +105,8 @@ func (e *Evidence) Invalid() []string {
 		if e.Offered < 100 { // its p99 is its largest value
 			share = "1 of " + theme.Plural(e.Offered, "record", "records")
 		}
-		reasons = append(reasons, fmt.Sprintf("kt itself sent %s %s late (allowed: %s)", share, round(e.OwnSendDelayP99), round(e.bound())))
+		const about = 10 * time.Microsecond
+		reasons = append(reasons, fmt.Sprintf("kt itself sent %s %s late (allowed: %s)", share, e.OwnSendDelayP99.Round(about), e.bound().Round(about)))
 	}
 	switch {
 	case e.kept():
@@ -150,7 +154,7 @@ func (e *Evidence) Verdict() Verdict {
 		return Verdict{Schedule, e.pause() + "; " + cpu}
 	case e.stalls():
 		return e.stalled(full + "; " + cpu)
-	case e.noOverlap():
+	case e.Parts != nil && e.Parts.NoOverlap != "":
 		return Verdict{Unknown, e.Parts.NoOverlap}
 	case e.Measured < Shortest:
 		return Verdict{Unknown, "too short: less than 1 s was measured"}
@@ -256,9 +260,6 @@ func (e *Evidence) pause() string {
 	return fmt.Sprintf("kt itself stood still for %.1f s: its process was stopped (SIGSTOP, Ctrl-Z), its machine was, or it got no CPU", e.Paused.Seconds())
 }
 
-// noOverlap reports whether the parts of the run have no overlap.
-func (e *Evidence) noOverlap() bool { return e.Parts != nil && e.Parts.NoOverlap != "" }
-
 // queued returns the verdict on a target that was offered and not carried.
 func (e *Evidence) queued(busy string) Verdict {
 	limit, did := BrokerAcks, "acknowledged"
@@ -290,5 +291,3 @@ func stalled(what, cause, busy string) Verdict {
 	}
 	return Verdict{Stalled, what + "; " + busy}
 }
-
-func round(d time.Duration) time.Duration { return d.Round(10 * time.Microsecond) }
