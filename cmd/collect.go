@@ -63,18 +63,18 @@ func collect(ctx context.Context, env *Env, flags *config.Collect, files []strin
 	if err != nil {
 		return nil, err
 	}
-	if len(files) == 0 && m.Len() == 0 && len(m.Unreadable()) == 0 {
+	if len(files) == 0 && m.Len() == 0 && len(m.Unreadable) == 0 {
 		return nil, nothingFetched(problems)
 	}
 	if m.Len() == 0 {
-		return nil, usageError(errors.Join(append(problems, m.Unreadable()...)...))
+		return nil, usageError(errors.Join(append(problems, m.Unreadable...)...))
 	}
 	for _, text := range m.Same {
 		env.say("%s: it counts once", text)
 	}
 	problems = append(problems, m.going())
 	if err := m.Select(flags.Run); err != nil {
-		return nil, usageError(errors.Join(append(m.Unreadable(), err)...))
+		return nil, usageError(errors.Join(append(m.Unreadable, err)...))
 	}
 	res, err := m.Result(ctx)
 	if err != nil {

@@ -142,7 +142,11 @@ func securityTable() []byte {
 	var b bytes.Buffer
 	b.WriteString("| property | default in Java | what kt does | where franz-go alone differs |\n|---|---|---|---|\n")
 	for _, p := range security.Properties() {
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", p.Name, inCode(p.Default), p.About(), cmp.Or(p.Franz, "–"))
+		about := map[string]string{"ignored": "no effect, with a warning: ", "refused": "refused: "}[p.Use] + p.Kt
+		if p.Use == "used" && p.Secret {
+			about += "; never shown"
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", p.Name, inCode(p.Default), about, cmp.Or(p.Franz, "–"))
 	}
 	return b.Bytes()
 }

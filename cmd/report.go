@@ -101,19 +101,14 @@ func (e *Env) reportSeveral(paths []string, flags *config.Report) (*finding, err
 
 // readLoad returns the result of a file, which has to be of one load. limits are judged instead of its own.
 func readLoad(path string, limits ...string) (result.Result, error) {
-	f, err := openRun(path)
-	if err != nil {
+	if err := notADirectory(path); err != nil {
 		return result.Result{}, err
 	}
-	defer f.Close()
-	r, err := merge.Read(f, f.Size, limits...)
-	if err == nil {
-		err = r.OneLoad()
+	r, err := merge.ReadFile(path, limits...)
+	if bad := r.OneLoad(); err == nil && bad != nil {
+		err = fmt.Errorf("%s: %w", path, bad)
 	}
-	if err != nil {
-		return result.Result{}, fmt.Errorf("%s: %w", path, err)
-	}
-	return r, nil
+	return r, err
 }
 
 func openRun(path string) (*merge.File, error) {

@@ -255,8 +255,8 @@ func (e *Env) openStudy(args []string, unfinished bool) (f *study.Folder, unread
 	}
 	made, unread, err := e.madeStudies()
 	for i := 0; i < len(made) && unfinished; i++ {
-		open, err := made[i].IsOpen()
-		if err == nil && open {
+		s, err := made[i].Status()
+		if err == nil && s.Open {
 			return made[i], unread, nil
 		}
 		unread = errors.Join(unread, err)

@@ -113,9 +113,9 @@ func makeStudy(ctx context.Context, env *Env, w config.Written, f *study.Folder,
 	}
 	err := study.Execute(ctx, f, b, func(p study.Progress) {
 		switch {
-		case p.Kind == study.Entered:
+		case p.What == study.Entered:
 			closeBoard()
-			if open, _ := p.Part.IsOpen(); open && p.Part != f && !w.Quiet {
+			if s, _ := p.Part.Status(); s.Open && p.Part != f && !w.Quiet {
 				env.say("part %s: %s", p.Part.Study.Name, p.Part.Study.About)
 			}
 			if board = env.openBoard(ctx, w, p.Part); board != nil {
@@ -226,7 +226,7 @@ func (b *studyBoard) follow(p study.Progress) {
 	_ = b.read() // the end says what is wrong
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	switch p.Kind {
+	switch p.What {
 	case study.Begun:
 		if !b.begun.IsZero() {
 			b.state.Took += time.Since(b.begun)

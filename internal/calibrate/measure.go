@@ -210,7 +210,21 @@ func Save(path string, d Document) error {
 		return err
 	}
 	all = slices.DeleteFunc(all, func(old Document) bool { return old.Shape == d.Shape && sameMachine(&old.Host, &d.Host) })
-	text, err := json.MarshalIndent(append(all, d), "", "  ")
+	return write(path, append(all, d))
+}
+
+// Check returns an error if Save could not keep a document in a file: a measurement that cannot be saved takes as long as
+// any other.
+func Check(path string) error {
+	all, err := read(path)
+	if err != nil {
+		return err
+	}
+	return write(path, all)
+}
+
+func write(path string, all []Document) error {
+	text, err := json.MarshalIndent(all, "", "  ")
 	if err != nil {
 		return err
 	}
@@ -218,22 +232,6 @@ func Save(path string, d Document) error {
 		return err
 	}
 	return input.ReplaceText(path, 0o600, append(text, '\n'))
-}
-
-// Check returns an error if Save could not keep a document in a file: a measurement that cannot be saved takes as long as
-// any other.
-func Check(path string) error {
-	if _, err := read(path); err != nil {
-		return err
-	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
-	}
-	fresh, err := os.CreateTemp(filepath.Dir(path), FileName)
-	if err != nil {
-		return err
-	}
-	return errors.Join(fresh.Close(), os.Remove(fresh.Name()))
 }
 
 // Find returns the ceiling of a shape of load on a machine, with one version of kt, nil if none was saved. An error is of a
@@ -249,12 +247,13 @@ func Find(path, shape, version string, machine host.Facts) (*result.Ceiling, err
 }
 
 // read returns the documents of a file, none if there is no file. Its errors name the file.
-func read(path string) (all []Document, err error) {
+func read(path string) ([]Document, error) {
+	all := []Document{}
 	text, err := input.Read(path, maxFile)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return all, nil
+	case err != nil:
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	if err := json.Unmarshal(text, &all); err != nil {

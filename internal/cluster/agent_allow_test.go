@@ -96,7 +96,7 @@ func TestWhatALoadMayAskForIsDecidedByTheHost(t *testing.T) {
 		{"a property that no deny-list has", Limits{}, set("ssl.engine.factory.class", "x"), "agents do not take it"},
 		{"one that kt does not know", Limits{}, set("acks2", "x"), "agents do not take it"},
 		{"a property of the consumers", Limits{}, func(o *offer) { o.Consumer = map[string]plan.Given{"ssl.keystore.location": {}} }, "agents do not take it"},
-		{"a property with an escape sequence for a name", Limits{}, set("acks\x1b[2J", "1"), `property "acks[2J": agents do not take it`},
+		{"a property with an escape sequence for a name", Limits{}, set("acks\x1b[2J", "1"), `property "acks?[2J": agents do not take it`},
 		{"a pattern of topics where some are allowed", Limits{Topic: regexp.MustCompile(`t`)}, consumes("t.*"), "--allow-topic t: a pattern of topics may match others"},
 		{"a pattern of topics", Limits{}, consumes("t.*"), ""},
 		{"reading without an end", Limits{}, func(o *offer) { consumes("t")(o); o.Plan.Read.ToEnd = false }, "the load has no end of its own"},

@@ -249,8 +249,7 @@ func (s *session) undo() {
 	}
 }
 
-// finish tells the agents to end the run, and reports whether it did: not if the plan deletes a topic to which a host
-// may still write.
+// finish tells the agents to end the run, and reports whether it did: a host may still write to a topic that is to go.
 func (s *session) finish() bool {
 	if s.end.finishing {
 		return true

@@ -15,15 +15,7 @@ const (
 	comebackGrace = 30 * time.Second
 )
 
-// contact is what a coordinator knows of a host beside its run.
-//
-//	          3 s                5 s               answer
-//	heard ──────────► away ──────────► silent ────────────► heard ("is back")
-//	  │ answer ◄────────┘                │
-//	  │        the agent does not know the run, and its processes go on
-//	  ├──────────────────────► orphaned ── they have ended ──► forgotten
-//	  │        the agent does not know the run, and no process is left ─► forgotten
-//	  └ given up: lost, from every state but forgotten; nothing leads out of lost and forgotten
+// contact is what a coordinator knows of a host beside its run, as ARCHITECTURE.md draws it.
 type contact int
 
 const (

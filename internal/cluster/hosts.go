@@ -150,7 +150,7 @@ func (o *outcome) merge(ctx context.Context, epoch string, to *run.File) (result
 		}
 	}
 	if err := set.Select(epoch); err != nil {
-		return result.Result{}, errors.Join(append(set.Unreadable(), err)...)
+		return result.Result{}, errors.Join(append(set.Unreadable, err)...)
 	}
 	res, err := set.Result(context.WithoutCancel(ctx))
 	if err != nil {

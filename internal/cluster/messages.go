@@ -12,13 +12,11 @@ import (
 	"reflect"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/kt-bench/kt/internal/cluster/gossip"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
-	"github.com/kt-bench/kt/internal/secret"
+	"github.com/kt-bench/kt/internal/theme"
 )
 
 // Job is one process's share of a load: everything that a peer can ask for.
@@ -94,20 +92,7 @@ func checkName(name string) error {
 
 // clean returns a peer's text as one line of up to most bytes without control and formatting characters.
 func clean(text string, most int) string {
-	text = strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\r' || r == '\t':
-			return ' '
-		case unicode.Is(unicode.C, r) || r == utf8.RuneError || r == '\u2028' || r == '\u2029':
-			return -1
-		}
-		return r
-	}, secret.Scrub(text))
-	text = strings.TrimSpace(text)
-	if len(text) <= most {
-		return text
-	}
-	return strings.ToValidUTF8(text[:most-len("…")], "") + "…"
+	return theme.Clip(theme.Clean(strings.TrimSpace(text)), most)
 }
 
 // oneLine returns the text of an error as clean does, with "; " between joined errors.

@@ -22,16 +22,8 @@ const (
 	beginWithin    = 2 * time.Second   // the longest time from the start to a process's report that it has begun
 )
 
-// runState is the state of a run on its host. It is a value: next returns the state after an
-// event, and what the agent has to do.
-//
-//	          open        start         At, begun      all settled     drained        finish
-//	offered ──────► opening ──► starting ──────► running ──────► settled ──────► written ──────► ending ──► over
-//	   │               │            │ cancel                        │ abort, or its coordinator     │
-//	   └── cancel, stop, abort, ────┴────► undoing ── all gone ─►   │ or the agent is gone          └ all processes
-//	       timeouts, quit                                  over     └──────► written                  are gone
-//
-// Stages only grow, so a load ends exactly once, and nothing starts after a stop.
+// runState is the state of a run on its host, as ARCHITECTURE.md draws it. It is a value: next returns the state after an event, and
+// what the agent has to do. Stages only grow, so a load ends exactly once, and nothing starts after a stop.
 type runState struct {
 	Stage  stage
 	Asked  order     // the orders so far that end the load, or say that it is over

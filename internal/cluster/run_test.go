@@ -231,7 +231,7 @@ func TestARunThatCannotBeginLeavesNothingBehind(t *testing.T) {
 				}
 				return behaviour{readyIn: 5 * time.Second}
 			}
-		}, nil, -1, "b, process 2: broker:9092 does not answer[2J"},
+		}, nil, -1, "b, process 2: broker:9092 does not answer?[2J"},
 		{"the process that makes the topic fails", func(w *world, _ *loadOrder) {
 			w.hosts["a"].behave = func(int) behaviour { return behaviour{failed: "not authorized"} }
 		}, nil, 1, "a, process 1: not authorized"},
@@ -335,7 +335,7 @@ func TestAProcessThatDiesIsLostAndTheOthersGoOn(t *testing.T) {
 	bubble(t, threeHosts, func(t *testing.T, w *world) {
 		w.hosts["b"].behave = onlyIn(1, behaviour{diesAt: 3 * time.Second})
 		out, _ := must.Both(w.run(w.order([]string{"a", "b", "c"})))(t)
-		must.Match(t, []string{"b: process 1: the process died: exit status 2: panic: out of luck[31m"}, out.Lost, "lost")
+		must.Match(t, []string{"b: process 1: the process died: exit status 2: panic: out of luck?[31m"}, out.Lost, "lost")
 		if d := out.Ended["b"]; d[0].Code != 1 || d[1].Code != 0 {
 			t.Errorf("host b ended %+v", d)
 		}

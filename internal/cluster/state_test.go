@@ -413,5 +413,5 @@ func TestStagesHaveNames(t *testing.T) {
 			t.Errorf("%v reads as %v, %v", s, got, err)
 		}
 	}
-	must.Match(t, `no run is "[2J"`, fmt.Sprint(new(stage).UnmarshalText([]byte("\x1b[2J"))), "the error")
+	must.Match(t, `no run is "?[2J"`, fmt.Sprint(new(stage).UnmarshalText([]byte("\x1b[2J"))), "the error")
 }

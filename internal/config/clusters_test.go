@@ -27,95 +27,6 @@ clusters:
     protected: true
 `
 
-// withClusters runs as a user whose configuration file has two clusters. Only the cluster staging has a properties file.
-func withClusters(t *testing.T, more string) (in given, dir string) {
-	t.Helper()
-	dir = t.TempDir()
-	write(t, filepath.Join(dir, "staging.properties"), "security.protocol=PLAINTEXT\nlinger.ms=7\n")
-	return given{env: map[string]string{"KT_CONFIG": write(t, filepath.Join(dir, "mine.yaml"), twoClusters+more)}}, dir
-}
-
-func TestAClusterCountsInTheLayerThatChoosesIt(t *testing.T) {
-	for _, tc := range []struct {
-		name, file, project string
-		env                 map[string]string
-		args                string
-
-		cluster, brokers, linger, err string
-	}{
-		{name: "no cluster", args: "--bootstrap-server b:1", brokers: "b:1"},
-		{name: "typed", args: "--cluster staging", cluster: "staging", brokers: "s-1:9092,s-2:9092", linger: "7"},
-		{name: "of the file", file: "cluster: staging\n", cluster: "staging", brokers: "s-1:9092,s-2:9092", linger: "7"},
-		{name: "of the section", file: "produce: {cluster: staging}\n", cluster: "staging", brokers: "s-1:9092,s-2:9092", linger: "7"},
-		{name: "of a variable over the file", file: "cluster: staging\n", env: map[string]string{"KT_CLUSTER": "Prod"}, cluster: "Prod", brokers: "p-1:9092,p-2:9092"},
-		{name: "typed over brokers of a variable", env: map[string]string{"KT_BOOTSTRAP_SERVER": "b:1"}, args: "--cluster staging", cluster: "staging", brokers: "s-1:9092,s-2:9092", linger: "7"},
-		{name: "its properties below typed ones", args: "--cluster staging --linger 3", cluster: "staging", brokers: "s-1:9092,s-2:9092", linger: "3"},
-
-		// Brokers of a higher layer are another cluster, which gets no property of this one.
-		{name: "brokers of a variable over the file", file: "cluster: staging\n", env: map[string]string{"KT_BOOTSTRAP_SERVER": "b:1"}, brokers: "b:1"},
-		{name: "typed brokers over the file", file: "cluster: staging\n", args: "--bootstrap-server b:1", brokers: "b:1"},
-		{name: "typed brokers as a property", file: "cluster: staging\n", args: "--command-property bootstrap.servers=b:1", brokers: "b:1"},
-		{name: "typed brokers by the old name", file: "cluster: staging\n", args: "--producer-props bootstrap.servers=b:1", brokers: "b:1"},
-
-		{name: "typed brokers of a file", file: "cluster: staging\n", args: "--command-config DIR/other.properties", brokers: "o-1:9092"},
-		{name: "typed brokers of a file by the old name", file: "cluster: staging\n", args: "--producer.config DIR/other.properties", brokers: "o-1:9092"},
-		{name: "a typed file without brokers", file: "cluster: staging\n", args: "--command-config DIR/plain.properties", cluster: "staging", brokers: "s-1:9092,s-2:9092"},
-		{name: "a typed file beside a cluster whose file names the brokers", file: "cluster: far\n", args: "--command-config DIR/plain.properties", cluster: "far", brokers: "f:1"},
-		{name: "typed, and in its file", args: "--cluster staging --command-config DIR/other.properties", err: "--cluster and --command-config exclude each other"},
-
-		{name: "both in one layer", args: "--cluster staging --bootstrap-server b:1", err: "--cluster and --bootstrap-server exclude each other: give one (cluster staging is from --cluster)"},
-		{name: "both in one file", file: "cluster: staging\nbootstrap-server: b:1\n", err: "--cluster and --bootstrap-server exclude each other: give one (cluster staging is from "},
-		{name: "one that is not there", args: "--cluster stagging", err: "--cluster \"stagging\": there is no such cluster; did you mean staging?"},
-		{name: "letters of another case", args: "--cluster prod", err: "--cluster \"prod\": there is no such cluster; did you mean Prod?"},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			in, dir := withClusters(t, "  far: {command-config: far.properties}\n"+tc.file)
-			write(t, filepath.Join(dir, "far.properties"), "bootstrap.servers=f:1\n")
-			write(t, filepath.Join(dir, "other.properties"), "bootstrap.servers = o-1:9092\n")
-			write(t, filepath.Join(dir, "plain.properties"), "client.id=me\n")
-			in.args = strings.Fields(strings.ReplaceAll(tc.args, "DIR", dir))
-			for name, value := range tc.env {
-				in.env[name] = value
-			}
-			r, err := load(t, in)
-			if tc.err != "" {
-				must.Hold(t, err != nil && strings.HasPrefix(err.Error(), tc.err), "%v\nwant %s", err, tc.err)
-				return
-			}
-			if got := strings.Join(r.Plan.Bootstrap, ","); err != nil || got != tc.brokers || r.Cluster != tc.cluster || r.Properties["linger.ms"].Value != tc.linger {
-				t.Errorf("cluster %q at %s with linger %q, %v; want %q at %s with %q", r.Cluster, got, r.Properties["linger.ms"].Value, err, tc.cluster, tc.brokers, tc.linger)
-			}
-		})
-	}
-}
-
-func TestALoadOfAProtectedClusterIsOneHoweverItIsNamed(t *testing.T) {
-	for args, want := range map[string]string{
-		"--cluster Prod":                                "Prod",
-		"--bootstrap-server p-2:9092":                   "Prod",
-		"--bootstrap-server b:1,P-1:9092":               "Prod",
-		"--command-property bootstrap.servers=p-1:9092": "Prod",
-		"--cluster staging":                             "",
-		"--bootstrap-server p-1:9093":                   "",
-		"":                                              "",
-	} {
-		in, _ := withClusters(t, "")
-		in.args = strings.Fields(args)
-		if r := mustLoad(t, in); r.Protected != want || r.Yes {
-			t.Errorf("%q: protected by %q, want %q", args, r.Protected, want)
-		}
-	}
-	in, dir := withClusters(t, "  far: {command-config: far.properties, protected: true}\nyes: true\n")
-	write(t, filepath.Join(dir, "far.properties"), "bootstrap.servers=f:1\n")
-	must.Err(t, `unknown key "yes"`, must.Fail(load(t, in)), "a file answers for the user")
-	in, dir = withClusters(t, "  far: {command-config: far.properties, protected: true}\n")
-	write(t, filepath.Join(dir, "far.properties"), "bootstrap.servers=f:1\n")
-	in.env["KT_YES"], in.args = "true", []string{"--bootstrap-server", "f:1"}
-	if r := mustLoad(t, in); r.Protected != "far" || r.Yes {
-		t.Errorf("by its properties file: %q, yes %t", r.Protected, r.Yes)
-	}
-}
-
 func TestAnotherSpellingOfAnAddressIsProtectedToo(t *testing.T) {
 	sys := System{Getenv: func(string) string { return "" }, Addresses: func(hosts []string) map[string][]string {
 		known := map[string][]string{"here": {"127.0.0.1", "::1"}, "p": {"10.0.0.1", "10.0.0.2"}, "alias": {"10.0.0.2"}, "10.0.0.1": {"10.0.0.1"}}
@@ -149,19 +60,6 @@ func TestAnotherSpellingOfAnAddressIsProtectedToo(t *testing.T) {
 	}
 }
 
-func TestMistakesInClustersAreFound(t *testing.T) {
-	for text, want := range map[string]string{
-		"clusters:\n  a:\n    bootstrap-servers: b:1":                 `:3: unknown key "clusters.a.bootstrap-servers"; did you mean bootstrap-server?`,
-		"clusters:\n  a: {protected: true}":                           ":2: cluster a: it has no brokers",
-		"clusters:\n  a: {bootstrap-server: b:1, protected: \"yes\"}": `:2: protected "yes": it must be true or false`,
-		"clusters:\n  a: b:1":                                         ":2: cluster a: it has no brokers",
-		"cluster: a":                                                  ":1: cluster \"a\": there is no such cluster: write it below clusters:",
-	} {
-		_, err := load(t, given{file: text})
-		must.Err(t, want, err, "%s\ngives …", text)
-	}
-}
-
 // projectSystem is a System with a file of a project, and of the user.
 func projectSystem(t *testing.T, project, user string, env map[string]string) System {
 	t.Helper()
@@ -176,32 +74,6 @@ func projectSystem(t *testing.T, project, user string, env map[string]string) Sy
 func loadOf(t *testing.T, sys System, args ...string) (*Run, error) {
 	t.Helper()
 	return loaded(t, NewProduce, sys, args...)
-}
-
-func TestTheFileOfTheProjectIsBetweenTheUsersAndTheEnvironment(t *testing.T) {
-	sys := projectSystem(t, "topic: project\nrate: 2", "topic: user\nproduce: {rate: 1}\nproducers: 3\ncluster: c\nclusters: {c: {bootstrap-server: c:1}}", nil)
-	r, err := loadOf(t, sys)
-	if err != nil || r.Plan.Topic.Name != "project" || r.Plan.Load.Rate.PerSecond != 2 || r.Plan.Producers != 3 || r.Cluster != "c" {
-		t.Errorf("%+v, %v", r.Plan, err)
-	}
-	if got := r.Sources["rate"]; !strings.HasSuffix(got, "kt.yaml:2") {
-		t.Errorf("the rate is from %s", got)
-	}
-	sys = projectSystem(t, "topic: project", "topic: user", map[string]string{"KT_TOPIC": "env"})
-	must.Match(t, "env", must.Have(loadOf(t, sys))(t).Plan.Topic.Name, "a variable")
-	named := write(t, filepath.Join(t.TempDir(), "named.yaml"), "producers: 9")
-	if r, err := loadOf(t, projectSystem(t, "topic: project", "topic: user", nil), "--config", named); err != nil || r.Plan.Topic.Name != "kt-bench" || r.Plan.Producers != 9 {
-		t.Errorf("--config takes the place of both: %q, %v", r.Plan.Topic.Name, err)
-	}
-}
-
-func TestTheFileOfAProjectMayBeOfAStranger(t *testing.T) {
-	const user = "cluster: c\nclusters: {c: {bootstrap-server: c:1, command-config: /secret.properties}}"
-	must.Err(t, "--exec runs a command", must.Fail(loadOf(t, projectSystem(t, "produce: {exec: reboot, at: 1s}", user, nil))), "a project runs a command")
-	r, err := loadOf(t, projectSystem(t, "bootstrap-server: evil:1", user, nil))
-	if err != nil || r.Cluster != "" || r.Flags["command-config"] != "" {
-		t.Errorf("brokers of the project get the user's %q, %v", r.Flags["command-config"], err)
-	}
 }
 
 func TestChoosingAClusterChangesOneLine(t *testing.T) {
@@ -224,7 +96,7 @@ func TestChoosingAClusterChangesOneLine(t *testing.T) {
 			link := filepath.Join(dir, "link.yaml")
 			must.Do(t, os.Symlink("real.yaml", link))
 			c := begin(t, NewConfigFile, "--config", link)
-			must.Have(c.Use("Prod", System{Getenv: func(string) string { return "" }}))(t)
+			must.Have(c.Use("Prod", nothing))(t)
 			got, err := os.ReadFile(path)
 			if diff := cmp.Diff(tc.after, string(got)); err != nil || diff != "" {
 				t.Errorf("%v (-want +got):\n%s", err, diff)
@@ -250,33 +122,38 @@ func TestAClusterIsNotChosenWhereThatCannotWork(t *testing.T) {
 	} {
 		path := write(t, filepath.Join(t.TempDir(), "kt.yaml"), text)
 		c := begin(t, NewConfigFile, "--config", path)
-		_, err := c.Use("Prod", System{Getenv: func(string) string { return "" }})
+		_, err := c.Use("Prod", nothing)
 		must.Err(t, want, err, "%s\ngives …", text)
 		if got, _ := os.ReadFile(path); string(got) != text {
 			t.Errorf("the file is %q", got)
 		}
 	}
-	if _, err := begin(t, NewConfigFile).Use("Prod", System{Getenv: func(string) string { return "" }}); err == nil {
+	if _, err := begin(t, NewConfigFile).Use("Prod", nothing); err == nil {
 		t.Error("without a folder it was written")
 	}
 	c := begin(t, NewConfigFile, "--config", filepath.Join(t.TempDir(), "none.yaml"))
-	if _, err := c.Use("Prod", System{Getenv: func(string) string { return "" }}); !errors.Is(err, os.ErrNotExist) {
+	if _, err := c.Use("Prod", nothing); !errors.Is(err, os.ErrNotExist) {
 		t.Error(err)
 	}
 }
 
 func TestAStudySharesItsClusterByName(t *testing.T) {
-	in, _ := withClusters(t, "cluster: staging\n")
-	for args, want := range map[string][]Assignment{
-		"":                          {{Name: "config", Values: []string{in.env["KT_CONFIG"]}}, {Name: "cluster", Values: []string{"staging"}}},
-		"--cluster Prod":            {{Name: "config", Values: []string{in.env["KT_CONFIG"]}}, {Name: "cluster", Values: []string{"Prod"}}},
-		"--bootstrap-server b:1":    {{Name: "config", Values: []string{in.env["KT_CONFIG"]}}, {Name: "bootstrap-server", Values: []string{"b:1"}}},
-		"--command-config my.props": {{Name: "config", Values: []string{in.env["KT_CONFIG"]}}, {Name: "cluster", Values: []string{"staging"}}, {Name: "command-config", Values: []string{"my.props"}}},
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "staging.properties"), "security.protocol=PLAINTEXT\nlinger.ms=7\n")
+	file := write(t, filepath.Join(dir, "mine.yaml"), twoClusters+"cluster: staging\n")
+	sys := System{Kafka: kafka, Getenv: func(name string) string { return map[string]string{"KT_CONFIG": file}[name] }}
+	for args, more := range map[string]string{
+		"": "cluster staging", "--cluster Prod": "cluster Prod", "--bootstrap-server b:1": "bootstrap-server b:1",
+		"--command-config my.props": "cluster staging command-config my.props",
 	} {
 		s := begin(t, NewStudyRun, strings.Fields(args)...)
-		must.Do(t, s.Load(System{Getenv: func(name string) string { return in.env[name] }}))
+		must.Do(t, s.Load(sys))
+		want := []Assignment{{Name: "config", Values: []string{file}}}
+		for pair := range slices.Chunk(strings.Fields(more), 2) {
+			want = append(want, Assignment{Name: pair[0], Values: pair[1:]})
+		}
 		must.Match(t, want, s.Shared(), "%q", args)
-		r, err := LoadOf(plan.Produce, s.Shared(), System{Kafka: kafka, Getenv: func(name string) string { return in.env[name] }})
+		r, err := LoadOf(plan.Produce, s.Shared(), sys)
 		if args == "" && (err != nil || !slices.Equal(r.Plan.Bootstrap, []string{"s-1:9092", "s-2:9092"}) || r.Properties["linger.ms"].Value != "7") {
 			t.Errorf("a load of it goes to %v with %v, %v", r.Plan.Bootstrap, r.Properties, err)
 		}
@@ -289,24 +166,5 @@ func TestNoFileOfAStudyAnswersForTheUser(t *testing.T) {
 	}
 	if err := CheckFlag(plan.Produce, "cluster"); err != nil {
 		t.Error(err)
-	}
-}
-
-func TestAURLTakesThePlaceOfBrokers(t *testing.T) {
-	r := must.Have(load(t, given{args: []string{"--topic", "t", "--num-records", "10", "--url", "amqp://guest@rabbit", "--acks", "0"}}))(t)
-	must.True(t, r.Plan.URL == "amqp://guest@rabbit:5672" && len(r.Plan.Bootstrap) == 0 && r.Plan.Load.StopAtDisk == 0, "the plan is %+v", r.Plan)
-	must.True(t, len(r.Properties) == 1 && r.Properties["acks"].Value == "0", "the properties are %v, and only one was given", r.Properties)
-	if r := mustLoad(t, given{command: plan.Consume, args: []string{"--topic", "t", "--url", "pulsar://broker"}}); r.Plan.Read.Group != "" || len(r.ConsumerProperties) > 0 {
-		t.Errorf("without --group there is group %q, and %v", r.Plan.Read.Group, r.ConsumerProperties)
-	}
-	must.Err(t, "--stop-at-disk: kt does not see the disks of RabbitMQ: --num-records or --duration", must.Fail(load(t, given{args: []string{"--topic", "t", "--url", "amqp://rabbit", "--stop-at-disk", "80%"}})), "the limit of disks is taken")
-	must.Match(t, 0, mustLoad(t, given{args: []string{"--topic", "t", "--url", "amqp://rabbit", "--stop-at-disk", "never"}}).Plan.Load.StopAtDisk, "never")
-	must.Err(t, "exclude each other", must.Fail(load(t, given{args: []string{"--topic", "t", "--url", "amqp://rabbit", "--bootstrap-server", "b:9092"}})), "both are taken")
-}
-
-func TestAURLOfKafkaNamesBrokers(t *testing.T) {
-	r, err := load(t, given{args: []string{"--topic", "t", "--num-records", "10", "--url", "kafka://a:9092,b:9092"}})
-	if err != nil || r.Plan.URL != "" || !slices.Equal(r.Plan.Bootstrap, []string{"a:9092", "b:9092"}) {
-		t.Errorf("the brokers are %v, the URL is %q: %v", r.Plan.Bootstrap, r.Plan.URL, err)
 	}
 }

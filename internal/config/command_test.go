@@ -24,14 +24,14 @@ type loader interface{ Load(System) error }
 // loadOther loads a command that makes no load.
 func loadOther[S loader](t *testing.T, in given, define func(*pflag.FlagSet) S) (S, error) {
 	t.Helper()
-	s := begin(t, define, in.args...)
-	sys := System{Getenv: func(name string) string { return in.env[name] }}
-	for name, value := range in.env {
+	s := begin(t, define, in.Args...)
+	sys := System{Getenv: func(name string) string { return in.Env[name] }}
+	for name, value := range in.Env {
 		sys.Environ = append(sys.Environ, name+"="+value)
 	}
-	if in.file != "" {
+	if in.User != "" {
 		sys.ConfigDir = t.TempDir()
-		write(t, filepath.Join(sys.ConfigDir, "kt", "config.yaml"), in.file)
+		write(t, filepath.Join(sys.ConfigDir, "kt", "config.yaml"), in.User)
 	}
 	return s, s.Load(sys)
 }
@@ -45,17 +45,17 @@ func TestReportIsLoadedFromEveryLayer(t *testing.T) {
 		err     string // in it; "": there is none
 	}{
 		{"nothing", given{}, "text", false, ""},
-		{"a variable", given{env: map[string]string{"KT_OUTPUT": "json"}}, "json", false, ""},
-		{"a section of the file", given{file: "output: json\nreport: {output: csv, no-color: true}"}, "csv", true, ""},
-		{"the section of another command", given{file: "report: {output: csv}\npeers: {output: json}"}, "csv", false, ""},
-		{"a flag over both", given{args: []string{"-o", "processes"}, file: "report: {output: csv}", env: map[string]string{"KT_OUTPUT": "json"}}, "processes", false, ""},
-		{"NO_COLOR", given{env: map[string]string{"NO_COLOR": "1"}}, "text", true, ""},
-		{"a flag over NO_COLOR", given{args: []string{"--no-color=false"}, env: map[string]string{"NO_COLOR": "1"}}, "text", false, ""},
-		{"a form of other commands, for all of them", given{file: "output: tui"}, "text", false, ""},
-		{"the same in a variable", given{env: map[string]string{"KT_OUTPUT": "tui"}}, "text", false, ""},
-		{"the same as a flag", given{args: []string{"-o", "tui"}}, "", false, `--output "tui": `},
-		{"a form of no command", given{file: "output: textual"}, "", false, `:1: output "textual": `},
-		{"a key that it has not", given{file: "report: {fps: 4}"}, "", false, `unknown key "report.fps"`},
+		{"a variable", given{Env: map[string]string{"KT_OUTPUT": "json"}}, "json", false, ""},
+		{"a section of the file", given{User: "output: json\nreport: {output: csv, no-color: true}"}, "csv", true, ""},
+		{"the section of another command", given{User: "report: {output: csv}\npeers: {output: json}"}, "csv", false, ""},
+		{"a flag over both", given{Args: []string{"-o", "processes"}, User: "report: {output: csv}", Env: map[string]string{"KT_OUTPUT": "json"}}, "processes", false, ""},
+		{"NO_COLOR", given{Env: map[string]string{"NO_COLOR": "1"}}, "text", true, ""},
+		{"a flag over NO_COLOR", given{Args: []string{"--no-color=false"}, Env: map[string]string{"NO_COLOR": "1"}}, "text", false, ""},
+		{"a form of other commands, for all of them", given{User: "output: tui"}, "text", false, ""},
+		{"the same in a variable", given{Env: map[string]string{"KT_OUTPUT": "tui"}}, "text", false, ""},
+		{"the same as a flag", given{Args: []string{"-o", "tui"}}, "", false, `--output "tui": `},
+		{"a form of no command", given{User: "output: textual"}, "", false, `:1: output "textual": `},
+		{"a key that it has not", given{User: "report: {fps: 4}"}, "", false, `unknown key "report.fps"`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			r, err := loadOther(t, tc.in, NewReport)
@@ -67,20 +67,6 @@ func TestReportIsLoadedFromEveryLayer(t *testing.T) {
 			}
 		})
 	}
-}
-
-func TestAFormOfOtherCommandsInAVariableIsNoMistakeOfALoad(t *testing.T) {
-	r, err := load(t, given{env: map[string]string{"KT_OUTPUT": "processes"}})
-	must.True(t, err == nil && r.Output == "", "KT_OUTPUT=processes: output %q, %v", r.Output, err)
-	if _, err := load(t, given{env: map[string]string{"KT_OUTPUT": "marcdown"}}); err == nil {
-		t.Error("a form of no command was taken")
-	}
-}
-
-func TestOutputsThatOnlyReportHasAreReports(t *testing.T) {
-	_, err := load(t, given{args: []string{"-o", "processes"}})
-	must.True(t, err != nil && strings.Contains(err.Error(), "kt report FILE --output processes"), "%v", err)
-	must.Err(t, "did you mean text?", must.Fail(load(t, given{args: []string{"-o", "texts"}})), "the error")
 }
 
 func TestNamesThatAgentsRefuseAreMistakesOfTheCommandLine(t *testing.T) {
@@ -102,7 +88,7 @@ func TestNamesThatAgentsRefuseAreMistakesOfTheCommandLine(t *testing.T) {
 		{"collect", []string{"--run", ".x"}, `--run ".x": `},
 		{"collect", []string{"--run", "x@soon"}, `--run "x@soon": `},
 	} {
-		_, err := loadOther(t, given{args: tc.args}, func(set *pflag.FlagSet) loader { return commands[tc.command](set).(loader) })
+		_, err := loadOther(t, given{Args: tc.args}, func(set *pflag.FlagSet) loader { return commands[tc.command](set).(loader) })
 		switch {
 		case tc.want == "" && err != nil:
 			t.Errorf("%q: %v", tc.args, err)
@@ -111,19 +97,19 @@ func TestNamesThatAgentsRefuseAreMistakesOfTheCommandLine(t *testing.T) {
 		}
 	}
 	for _, name := range []string{".x", "_x", "-x", "a b", strings.Repeat("x", 65)} {
-		must.Err(t, fmt.Sprintf("--run %q: ", name), must.Fail(load(t, given{args: []string{"--run", name}})), "kt produce --run %q", name)
+		must.Err(t, fmt.Sprintf("--run %q: ", name), must.Fail(load(t, given{Args: []string{"--run", name}})), "kt produce --run %q", name)
 	}
-	must.Match(t, "nightly", mustLoad(t, given{command: plan.Consume, args: append(needed(plan.Consume), "--run", "nightly")}).Name, "the run")
+	must.Match(t, "nightly", mustLoad(t, given{Command: plan.Consume, Args: append(needed(plan.Consume), "--run", "nightly")}).Name, "the run")
 }
 
 func TestTopicsThatAreAllowedAreShownAsTheyWereTyped(t *testing.T) {
-	a, err := loadOther(t, given{args: []string{"--allow-topic", "kt-.*|test"}}, NewAgent)
+	a, err := loadOther(t, given{Args: []string{"--allow-topic", "kt-.*|test"}}, NewAgent)
 	must.True(t, err == nil && a.AllowTopic.String() == "kt-.*|test", "%v, %v", a.AllowTopic, err)
 }
 
 func TestTheIntervalOfATuningIsATimeUpToAnHour(t *testing.T) {
 	for text, want := range map[string]time.Duration{"0": 0, "5s": 5 * time.Second, "1h": time.Hour, "2h": -1, "-1s": -1, "soon": -1} {
-		tune, err := loadOther(t, given{args: []string{"--interval", text}}, NewTune)
+		tune, err := loadOther(t, given{Args: []string{"--interval", text}}, NewTune)
 		switch {
 		case want < 0 && (err == nil || !strings.HasPrefix(err.Error(), "--interval "+strconv.Quote(text)+": ")):
 			t.Errorf("%s gives %v", text, err)
@@ -136,18 +122,11 @@ func TestTheIntervalOfATuningIsATimeUpToAnHour(t *testing.T) {
 func TestTheFileOfEveryCommandMayBeNamedByAVariable(t *testing.T) {
 	file := write(t, filepath.Join(t.TempDir(), "mine.yaml"), "output: json")
 	env := map[string]string{"KT_CONFIG": file}
-	p, err := loadOther(t, given{env: env}, NewPeers)
+	p, err := loadOther(t, given{Env: env}, NewPeers)
 	must.True(t, err == nil && p.Output == "json", "kt peers: output %q, %v", p.Output, err)
-	must.Match(t, "json", mustLoad(t, given{env: env}).Output, "kt produce: output")
-	_, err = loadOther(t, given{env: map[string]string{"KT_CONFIG": file + "x"}}, NewPeers)
+	must.Match(t, "json", mustLoad(t, given{Env: env}).Output, "kt produce: output")
+	_, err = loadOther(t, given{Env: map[string]string{"KT_CONFIG": file + "x"}}, NewPeers)
 	must.True(t, errors.Is(err, os.ErrNotExist), "%v", err)
-}
-
-func TestTheThemeComesFromEveryLayer(t *testing.T) {
-	for _, g := range []given{{args: []string{"--theme", "light"}}, {env: map[string]string{"KT_THEME": "light"}}, {file: "theme: light"}} {
-		must.Match(t, "light", mustLoad(t, g).Theme, "%+v", g)
-	}
-	must.Match(t, "auto", mustLoad(t, given{}).Theme, "the default")
 }
 
 func TestACalibrationTakesWhatARecordCostsAndNoMore(t *testing.T) {
@@ -168,69 +147,6 @@ func TestAFlagThatIsLeftOutCountsOnTheCommandLineAlone(t *testing.T) {
 	r := must.Have(LoadOf(plan.Produce, flags, sys))(t)
 	for flag, want := range map[string]string{"rate": "", "duration": "5s", "acks": "1"} {
 		must.Match(t, want, r.Flags[flag], "--%s is … (from %s)", flag, r.Sources[flag])
-	}
-}
-
-func TestProcessesOfAGroupCommitHowFarTheyAre(t *testing.T) {
-	for _, tc := range []struct {
-		name, args string
-		want       plan.Commit
-		property   string // enable.auto.commit; "": not set
-	}{
-		{"kt's own group", "--on all", plan.CommitAuto, "true"},
-		{"kt's own group in one process", "", plan.CommitNone, "false"},
-		{"a group that was named", "--on all --group g", plan.CommitAuto, "true"},
-		{"another way was given", "--on all --commit sync", plan.CommitSync, "false"},
-		{"none, in a load with another end", "--on all --commit none --duration 5s", plan.CommitNone, "false"},
-		{"without a group there is nothing to commit", "--on all --no-group", plan.CommitNone, ""},
-	} {
-		r := mustLoad(t, given{command: plan.Consume, args: append(needed(plan.Consume), strings.Fields(tc.args)...)})
-		if r.Plan.Read.Commit != tc.want || r.ConsumerProperties["enable.auto.commit"].Value != tc.property {
-			t.Errorf("%s: commit %q, enable.auto.commit=%q; want %q and %q", tc.name, r.Plan.Read.Commit, r.ConsumerProperties["enable.auto.commit"].Value, tc.want, tc.property)
-		}
-	}
-}
-
-func TestWhatOtherHostsCannotDoIsRefused(t *testing.T) {
-	produce, consume := append(needed(plan.Produce), "--bootstrap-server", "b:1"), needed(plan.Consume)
-	for _, tc := range []struct {
-		name    string
-		command plan.Command
-		args    []string
-		want    string // how one of the problems begins; "": there is none
-	}{
-		{"a group has to count together", plan.Consume, append(consume, "--on", "all", "--num-records", "5"), "--num-records: it does not go with --on: "},
-		{"and so have readers without one", plan.Consume, append(consume, "--on", "all", "--no-group", "--messages", "5"), "--num-records: it does not go with --on: "},
-		{"readers without a group read to the end", plan.Consume, append(consume, "--on", "all", "--no-group"), ""},
-		{"producers share out a number", plan.Produce, append(produce, "--on", "all", "--num-records", "5"), ""},
-		{"nobody knows where a group ends that commits nothing", plan.Consume, append(consume, "--on", "all", "--commit", "none"), "--commit: it does not go with --on: "},
-		{"nor where the client is told not to", plan.Consume, append(consume, "--on", "all", "--command-property", "enable.auto.commit=false"), "--commit: it does not go with --on: "},
-		{"a load without an end", plan.Produce, append(produce, "--on", "all", "--duration", "0"), "--duration 0: it does not go with --on: 0 is no end"},
-		{"a variable that is not set", plan.Produce, append(produce, "--on", ""), "--on: name a host, a tag or all"},
-		{"two that are not set", plan.Produce, append(produce, "--on", " , "), "--on: name a host, a tag or all"},
-		{"one that is not set, with a key", plan.Produce, append(produce, "--on", "", "--key-file", "k"), "--on: name a host, a tag or all"},
-		{"agents of a load of one process", plan.Produce, append(produce, "--join", "vm1"), "--join: it needs --on"},
-		{"exactly these agents", plan.Produce, append(produce, "--peers", "vm1"), "--peers: it needs --on"},
-		{"their key", plan.Produce, append(produce, "--key-file", "k"), "--key-file: it needs --on"},
-		{"a number of hosts", plan.Produce, append(produce, "--hosts", "2"), "--hosts: it needs --on"},
-		{"a number of processes", plan.Produce, append(produce, "--processes", "2"), "--processes: it needs --on"},
-	} {
-		_, err := load(t, given{command: tc.command, args: tc.args})
-		switch {
-		case tc.want == "" && err != nil:
-			t.Errorf("%s: %v", tc.name, err)
-		case tc.want != "" && (err == nil || !strings.HasPrefix(err.Error(), tc.want) || strings.Contains(err.Error(), "\n")):
-			t.Errorf("%s: %v\nwant one problem that begins with %q", tc.name, err, tc.want)
-		}
-	}
-	for name, in := range map[string]given{
-		"the environment": {env: map[string]string{"KT_JOIN": "vm1", "KT_KEY_FILE": "k"}},
-		"the file":        {file: "join: [vm1]\nkey-file: k"},
-	} {
-		in.args = produce
-		if _, err := load(t, in); err != nil {
-			t.Errorf("%s speaks to every command: %v", name, err)
-		}
 	}
 }
 
@@ -298,22 +214,13 @@ func TestTheListOfRunsIsChosenByTheCommandLineAlone(t *testing.T) {
 	must.True(t, len(r.Tags) == 0 && r.Topic == "" && !r.Valid && r.Rows == 5, "the environment made it %+v", r)
 }
 
-func TestTagsAreCheckedAndCountOnce(t *testing.T) {
-	if r := mustLoad(t, given{args: []string{"--tag", "nightly,,eu", "--tag", "nightly"}}); strings.Join(r.Tags, " ") != "nightly eu" {
-		t.Errorf("tags are %q", r.Tags)
-	}
-	for _, bad := range []string{"a b", "-a", "a/b", strings.Repeat("x", 65), "ä"} {
-		must.Err(t, "--tag", must.Fail(load(t, given{args: []string{"--tag", bad}})), "the tag %q", bad)
-	}
-}
-
 func TestEveryShippedProfileLoads(t *testing.T) {
 	for _, command := range loadCommands {
 		tree := profiles.Of(string(command))
 		names := ProfileNames(tree)
 		must.True(t, len(names) != 0, "kt %s has no profiles", command)
 		for _, name := range names {
-			p := mustLoad(t, given{command: command, args: append(needed(command), "--profile", name), env: map[string]string{"KT_BOOTSTRAP_SERVER": "b:9092"}})
+			p := mustLoad(t, given{Command: command, Args: append(needed(command), "--profile", name), Env: map[string]string{"KT_BOOTSTRAP_SERVER": "b:9092"}})
 			used := 0
 			for _, source := range p.Sources {
 				if source == "profile "+name {
@@ -326,24 +233,17 @@ func TestEveryShippedProfileLoads(t *testing.T) {
 			}
 		}
 	}
-	if p := mustLoad(t, given{args: []string{"--profile", "latency"}}); p.Plan.Load.Rate.IsUnlimited() || p.Plan.Load.Warmup.Duration != plan.Duration(10*time.Second) {
+	if p := mustLoad(t, given{Args: []string{"--profile", "latency"}}); p.Plan.Load.Rate.IsUnlimited() || p.Plan.Load.Warmup.Duration != plan.Duration(10*time.Second) {
 		t.Errorf("profile latency has rate %s and warm-up %v", p.Plan.Load.Rate, p.Plan.Load.Warmup)
 	}
-	if r := mustLoad(t, given{command: plan.Consume, args: append(needed(plan.Consume), "--profile", "tail")}).Plan; r.Read.ToEnd || r.Load.Duration != 0 || r.Read.Timeout != 0 || r.Read.Group != "" {
+	if r := mustLoad(t, given{Command: plan.Consume, Args: append(needed(plan.Consume), "--profile", "tail")}).Plan; r.Read.ToEnd || r.Load.Duration != 0 || r.Read.Timeout != 0 || r.Read.Group != "" {
 		t.Errorf("profile tail ends by itself: %+v", r)
-	}
-}
-
-func TestNoProfileRunsCommands(t *testing.T) {
-	for _, profile := range []string{"at: 1s\nexec: reboot", "exec: reboot"} {
-		_, err := load(t, given{args: []string{"--profile", "p"}, profiles: map[string]string{"p": profile}})
-		must.Err(t, "profile p: --at and --exec run commands", err, "%q", profile)
 	}
 }
 
 func TestEveryFlagHasAGroupASourceAndAValue(t *testing.T) {
 	for _, command := range loadCommands {
-		p := mustLoad(t, given{command: command, args: needed(command)})
+		p := mustLoad(t, given{Command: command, Args: needed(command)})
 		newFlags(pflag.NewFlagSet("", pflag.ContinueOnError), command).flags.VisitAll(func(f *pflag.Flag) {
 			source := "default"
 			if slices.Contains(needed(command), "--"+f.Name) {

@@ -55,7 +55,7 @@ func TestWholeFilesAreHeldToWhatEveryCommandHas(t *testing.T) {
 		_, err := nothing.parseFile("f.yaml", []byte(text), fromUser)
 		must.Err(t, want, err, "%q gives …", text)
 	}
-	r := mustLoad(t, given{file: "consume: &p {from: latest, isolation: read_committed}\nproduce: {<<: {acks: 1, linger: 3}, linger: 4}"})
+	r := mustLoad(t, given{User: "consume: &p {from: latest, isolation: read_committed}\nproduce: {<<: {acks: 1, linger: 3}, linger: 4}"})
 	must.Match(t, []string{"1", "4"}, []string{r.Properties["acks"].Value, r.Properties["linger.ms"].Value}, "what << takes over counts less: %v", r.Properties)
 }
 
@@ -311,7 +311,7 @@ func FuzzAFileAVariableAndAFlagSayTheSame(f *testing.F) {
 // A scalar is the text that stands in the file, also where YAML takes it for something else.
 func TestAScalarIsTheTextThatStandsInTheFile(t *testing.T) {
 	for _, text := range strings.Fields("1.10 0123 1e3 007 0x1F 1_000 yes on True off 2026-01-01 1.0 0.50 +1 0o17 =") {
-		r, err := load(t, given{file: "topic: " + text})
+		r, err := load(t, given{User: "topic: " + text})
 		if text == "+1" || text == "=" {
 			if err == nil || !strings.Contains(err.Error(), "config.yaml:1: topic ") {
 				t.Errorf("topic: %s: %v, want it refused with its line", text, err)
@@ -322,8 +322,8 @@ func TestAScalarIsTheTextThatStandsInTheFile(t *testing.T) {
 	}
 	file := "produce: &p\n  topic: &t 1.10\n  transactional-id: 007\n  tag: [1.10, *t]\nroundtrip:\n  <<: *p\n  transactional-id: 0x1\n" +
 		"clusters:\n  1.10: {bootstrap-server: [1.10, 010:9092]}\ncluster: 1.10"
-	r := mustLoad(t, given{file: file})
-	both := mustLoad(t, given{file: file, command: plan.Roundtrip})
+	r := mustLoad(t, given{User: file})
+	both := mustLoad(t, given{User: file, Command: plan.Roundtrip})
 	got := []string{r.Plan.Topic.Name, r.Flags["transactional-id"], both.Plan.Topic.Name, both.Flags["transactional-id"], r.Cluster}
 	if want := []string{"1.10", "007", "1.10", "0x1", "1.10"}; !slices.Equal(slices.Concat(got, r.Tags, r.Plan.Bootstrap), slices.Concat(want, []string{"1.10", "1.10", "010:9092"})) {
 		t.Errorf("%q %q %q", got, r.Tags, r.Plan.Bootstrap)
@@ -361,53 +361,11 @@ func TestNumbersOfAllFlagsAreDecimal(t *testing.T) {
 		"--partitions 70000000000": "it must be from 1 to 100000", "--transaction-duration-ms 70000000000": "it is too large", "--replication-factor 40000": "it must be from 1 to 32767", "--partitions many": "it must be a whole number",
 		"--partitions 1.5": "it must be a whole number", "--compressibility half": "it must be a number",
 	} {
-		_, err := load(t, given{args: strings.Fields(args)})
+		_, err := load(t, given{Args: strings.Fields(args)})
 		must.Err(t, want, err, "%s", args)
 	}
-	r, err := load(t, given{args: strings.Fields("--num-records 010 --partitions 010 --rate 010 --record-size 0100 --duration 010")})
+	r, err := load(t, given{Args: strings.Fields("--num-records 010 --partitions 010 --rate 010 --record-size 0100 --duration 010")})
 	if p := r.Plan; err != nil || p.Load.Records != 10 || p.Topic.Partitions != 10 || p.Load.Rate.PerSecond != 10 || p.Payload.Size.Max() != 100 || p.Load.Duration.Std().Seconds() != 10 {
 		t.Errorf("%+v, %v", p, err)
-	}
-}
-
-// Nothing in a higher layer counts there, as an empty flag does: it does not let a lower one through.
-func TestAnEmptyValueIsTheEmptyFlag(t *testing.T) {
-	profile := map[string]string{"p": "acks: 0"}
-	clusters := "clusters: {c: {bootstrap-server: c:1}}\ncluster: c\nprofile: p"
-	for says, in := range map[string]given{
-		"it names no broker":                        {env: map[string]string{"KT_BOOTSTRAP_SERVER": ""}},
-		"1: bootstrap-server: it names no broker; ": {file: "bootstrap-server:"},
-		"f it names no broker":                      {args: []string{"--bootstrap-server="}},
-		`"" is not a rate`:                          {env: map[string]string{"KT_RATE": ""}, file: "rate: 5"},
-		"topic \"\": ":                              {file: "topic:"},
-		`quiet "": it must be`:                      {env: map[string]string{"KT_QUIET": ""}},
-		`partitions "": it must`:                    {file: "partitions: ''"},
-		"header \"\": write":                        {env: map[string]string{"KT_HEADER": ""}},
-		"html \"\": name a":                         {env: map[string]string{"KT_HTML": ""}},
-		"metrics-listen \"\": ":                     {env: map[string]string{"KT_METRICS_LISTEN": ""}},
-		"1: rate and throughput exclude":            {file: "rate: 5\nthroughput: 5"},
-		"topic: the list is empt":                   {file: "topic: []"},
-	} {
-		if _, err := load(t, in); err == nil || !strings.Contains(err.Error(), strings.TrimPrefix(says, "f ")) {
-			t.Errorf("%v: %v, want %q", in, err, says)
-		}
-	}
-	for name, in := range map[string]given{
-		"a flag": {args: []string{"--cluster=", "--profile="}}, "a variable": {env: map[string]string{"KT_CLUSTER": "", "KT_PROFILE": ""}},
-		"a section": {file: clusters + "\nproduce: {cluster: , profile: }"},
-	} {
-		if in.file == "" {
-			in.file = clusters
-		}
-		in.profiles = profile
-		if r := mustLoad(t, in); r.Cluster != "" || len(r.Plan.Bootstrap) > 0 || r.Flags["acks"] != "" {
-			t.Errorf("an empty cluster and profile of %s: %q, %q, acks %q", name, r.Cluster, r.Plan.Bootstrap, r.Flags["acks"])
-		}
-	}
-	if r := mustLoad(t, given{file: clusters, profiles: profile}); r.Cluster != "c" || r.Flags["acks"] != "0" {
-		t.Errorf("%q, acks %q", r.Cluster, r.Flags["acks"])
-	}
-	if r := mustLoad(t, given{file: "header: []"}); len(r.Plan.Payload.Headers) > 0 {
-		t.Errorf("an empty list of a flag that may be repeated: %v", r.Plan.Payload.Headers)
 	}
 }

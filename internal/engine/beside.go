@@ -13,8 +13,7 @@ import (
 	"github.com/kt-bench/kt/internal/stats"
 )
 
-// beside is the state that all shards of a run share: the time of the newest answer,
-// and the events.
+// beside is the state that all shards of a run share: the time of the newest answer, and the events.
 type beside struct {
 	Events
 	failing atomic.Bool // the last record with an outcome failed; set with mu held
@@ -174,8 +173,7 @@ func (s *Shard) Event(e stats.Event) {
 	s.run.beside.Add(e)
 }
 
-// takeBeside returns the findings of the sources, and the events of the shards, since the
-// last window, and the changes of the rate and the stages of this one.
+// takeBeside returns what was found beside the load since the last window, and the changes of its rate and its stages.
 func (r *run) takeBeside(start, end time.Duration) stats.Window {
 	var w stats.Window
 	for _, source := range r.opts.Sources {

@@ -44,8 +44,7 @@ type End struct {
 	ReadErr  error         // of ReadFailed
 }
 
-// windowLength is the length of a window. Windows are cut at whole seconds from the start
-// of the load, so that those of many processes line up.
+// windowLength is the length of a window. They end at whole seconds of the load, so that those of many processes line up.
 const windowLength = time.Second
 
 // Run makes the load of p with workers from d and gives the sinks the windows of
@@ -115,8 +114,7 @@ func (r *run) now() time.Duration { return time.Since(r.made) - time.Duration(r.
 // started returns the time at which now is 0.
 func (r *run) started() time.Time { return r.made.Add(time.Duration(r.began.Load())) }
 
-// forget drops all counts from the opening of clients, which are not of the load: each member that joins a
-// group causes a rebalance, for instance.
+// forget drops what was counted while clients were opened: each member that joins a group causes a rebalance, for instance.
 func (r *run) forget() {
 	for _, s := range slices.Concat(r.shards, r.readers.shards) {
 		s.mu.Lock()
@@ -186,11 +184,7 @@ func (r *run) run(ctx context.Context) End {
 // send makes the load of the senders and waits for its outcome.
 func (r *run) send(ctx context.Context, end *End) {
 	r.takeNap(new(stats.Phases))
-	var senders sync.WaitGroup
-	for _, s := range r.shards {
-		senders.Go(s.send)
-	}
-	end.Stopped = r.collectUntil(ctx, done(func() { senders.Wait(); r.pause() }), r.opts.Stop, r.cutoff(), r.stopSending)
+	end.Stopped = r.collectUntil(ctx, done(func() { atOnce(r.shards, (*Shard).send); r.pause() }), r.opts.Stop, r.cutoff(), r.stopSending)
 	r.sent = r.now()
 	end.Sending = r.sent
 
@@ -255,8 +249,7 @@ func (r *run) collectUntil(ctx context.Context, done, stop <-chan struct{}, cuto
 	}
 }
 
-// drain waits for outstanding records. It reports whether it gave up, and whether the run was stopped
-// before or during it.
+// drain waits for outstanding records. It reports whether it gave up, and whether the run was stopped by then.
 func (r *run) drain(ctx context.Context, stopped bool) (timedOut, stoppedNow bool) {
 	timeout := r.opts.DrainTimeout
 	if stopped {
@@ -264,25 +257,21 @@ func (r *run) drain(ctx context.Context, stopped bool) (timedOut, stoppedNow boo
 	}
 	flushing, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	var flushes sync.WaitGroup
 	var incomplete atomic.Bool
-	for _, s := range r.shards {
-		flushes.Go(func() {
-			if err := s.worker.Flush(flushing); err != nil {
-				incomplete.Store(true)
-			}
-		})
+	flush := func(s *Shard) {
+		if err := s.worker.Flush(flushing); err != nil {
+			incomplete.Store(true)
+		}
 	}
 	stop := r.opts.Stop
 	if stopped {
 		stop = nil // it was seen already
 	}
-	asked := r.collectUntil(ctx, done(flushes.Wait), shorten(flushing, stop, r.opts.StopTimeout, cancel), 0, r.stopSending)
+	asked := r.collectUntil(ctx, done(func() { atOnce(r.shards, flush) }), shorten(flushing, stop, r.opts.StopTimeout, cancel), 0, r.stopSending)
 	return incomplete.Load(), stopped || asked
 }
 
-// shorten passes stop on, and ends the drain timeout after it: a user who stops a run does not want to wait
-// for a long drain.
+// shorten passes stop on, and ends the drain soon after it: a user who stops a run does not want to wait for a long one.
 func shorten(ctx context.Context, stop <-chan struct{}, timeout time.Duration, cancel context.CancelFunc) <-chan struct{} {
 	if stop == nil {
 		return nil
@@ -321,8 +310,7 @@ func (r *run) cutLast(end time.Duration) {
 	r.take(end)
 }
 
-// take merges the new windows of all shards into one window for each phase, up to end, and hands these to the
-// sinks.
+// take hands the windows of all shards up to end, merged into one for each phase, to the sinks.
 func (r *run) take(end time.Duration) {
 	start := r.taken
 	r.taken = end
@@ -359,18 +347,25 @@ func (r *run) take(end time.Duration) {
 
 // close frees all clients at once, because each may wait for a broker.
 func (r *run) close() {
-	var all sync.WaitGroup
-	for _, s := range r.shards {
+	atOnce(r.shards, func(s *Shard) {
 		if s.worker != nil {
-			all.Go(func() { _ = s.worker.Close() }) // every outcome is counted
+			_ = s.worker.Close() // every outcome is counted
 		}
-	}
-	all.Wait()
-	r.readers.close()
+	})
+	atOnce(r.readers.readers, func(from Reader) { _ = from.Close() }) // all reads are counted
 }
 
 func (r *run) stage() Stage     { return Stage(r.opts.Status.Stage.Load()) }
 func (r *run) setStage(s Stage) { r.opts.Status.Stage.Store(int32(s)) }
+
+// atOnce calls do for each of all, and returns when the last call has.
+func atOnce[T any](all []T, do func(T)) {
+	var calls sync.WaitGroup
+	for _, one := range all {
+		calls.Go(func() { do(one) })
+	}
+	calls.Wait()
+}
 
 // done returns a channel that is closed when wait returns.
 func done(wait func()) <-chan struct{} {

@@ -91,8 +91,10 @@ next:
 	return pending
 }
 
-// Events are what a Source has found and nobody has taken. The zero value holds none.
+// Events are what a Source has found and nobody has taken, and its goroutines. The zero value has none.
 type Events struct {
+	sync.WaitGroup // for the goroutines
+
 	Off   bool       // another process tells them
 	mu    sync.Mutex // guards found
 	found stats.Window

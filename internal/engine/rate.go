@@ -41,8 +41,7 @@ func (c *rates) now() plan.Schedule {
 	return c.schedule
 }
 
-// changeRate changes the target rate soon. An unlimited rate stays, and so does any when it is
-// too late for some shard: it may have sent its last record.
+// changeRate changes the target rate soon, unless it is unlimited or some shard may have sent its last record.
 func (r *run) changeRate(perSecond float64) {
 	c := &r.rates
 	c.mu.Lock()
@@ -208,8 +207,7 @@ const (
 	napPerRecord = time.Nanosecond
 )
 
-// nap returns the shortest sleep of each of some senders, after a second in which they offered so many records with these service
-// times. Without any it returns the least one.
+// nap returns the shortest sleep of each sender after a second in which they offered so many records with these service times.
 func nap(service *stats.Histogram, offered int64, senders int) time.Duration {
 	least := max(leastNap*time.Duration(senders), napPerRecord*time.Duration(offered))
 	return min(mostNap, max(least, time.Duration(napShare*float64(service.ValueAtQuantile(0.5)))))
@@ -223,15 +221,3 @@ func (r *run) takeNap(last *stats.Phases) {
 	}
 	r.nap.Store(int64(nap(&w.Service, w.Offered, len(r.shards))))
 }
-
-// Sleeper sleeps for one sender, for 60 µs to 20 ms at a time. How much too long it sleeps is own send delay.
-type Sleeper interface {
-	Sleep(d time.Duration)
-	Close() error
-}
-
-// plainSleeper sleeps as Go does: on Linux up to 1.1 ms too long.
-type plainSleeper struct{}
-
-func (plainSleeper) Sleep(d time.Duration) { time.Sleep(d) }
-func (plainSleeper) Close() error          { return nil }

@@ -222,25 +222,12 @@ func TestALoadLastsUntilItsLastPauseIsOver(t *testing.T) {
 	}
 }
 
-// oversleeper sleeps too long.
-type oversleeper struct {
-	by     time.Duration
-	closed *atomic.Int32
-}
-
-func (s oversleeper) Sleep(d time.Duration) { time.Sleep(d + s.by) }
-
-func (s oversleeper) Close() error {
-	s.closed.Add(1)
-	return nil
-}
-
 func TestEachSenderSleepsWithASleeperOfItsOwnAndClosesIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var made, closed atomic.Int32
-		o := Options{NewSleeper: func() Sleeper {
+		o := Options{NewSleeper: func() (func(time.Duration), func() error) {
 			made.Add(1)
-			return oversleeper{3 * time.Millisecond, &closed}
+			return func(d time.Duration) { time.Sleep(d + 3*time.Millisecond) }, func() error { closed.Add(1); return nil }
 		}}
 		p := producing(plan.Load{Rate: perSecond(2000), Duration: seconds(2)})
 		p.Producers = 2
@@ -253,13 +240,6 @@ func TestEachSenderSleepsWithASleeperOfItsOwnAndClosesIt(t *testing.T) {
 		}
 	})
 }
-
-// counting sleeps as asked, and counts.
-type counting struct{ sleeps *atomic.Int64 }
-
-func (s counting) Sleep(d time.Duration) { s.sleeps.Add(1); time.Sleep(d) }
-
-func (counting) Close() error { return nil }
 
 func TestASenderSleepsForATenthOfTheServiceTimeAtMost(t *testing.T) {
 	for _, c := range []struct {
@@ -281,7 +261,9 @@ func TestASenderSleepsForATenthOfTheServiceTimeAtMost(t *testing.T) {
 			var sleeps atomic.Int64
 			p := producing(plan.Load{Rate: perSecond(c.rate), Duration: seconds(1.25), Warmup: plan.Warmup{Duration: seconds(1)}})
 			p.Producers = c.producers
-			_, got := mustRun(t.Context(), t, p, &fake{latency: c.latency}, Options{NewSleeper: func() Sleeper { return counting{&sleeps} }})
+			_, got := mustRun(t.Context(), t, p, &fake{latency: c.latency}, Options{NewSleeper: func() (func(time.Duration), func() error) {
+				return func(d time.Duration) { sleeps.Add(1); time.Sleep(d) }, func() error { return nil }
+			}})
 			w := got.total[stats.Measured]
 			if p50 := w.OwnSendDelay.ValueAtQuantile(0.5); p50 > c.delay {
 				t.Errorf("own send delay p50 is %v, want %v at most", p50, c.delay)

@@ -87,24 +87,6 @@ func newReadShard(r *run, index, count int) *Shard {
 	}
 }
 
-// flush waits for commits of the readers that are on their way, until ctx ends.
-func (rs *readers) flush(ctx context.Context) {
-	var all sync.WaitGroup
-	for _, reader := range rs.readers {
-		all.Go(func() { reader.Flush(ctx) })
-	}
-	all.Wait()
-}
-
-// close frees the readers, all at once, because each may wait for a broker to leave its group.
-func (rs *readers) close() {
-	var all sync.WaitGroup
-	for _, reader := range rs.readers {
-		all.Go(func() { _ = reader.Close() }) // all reads are counted
-	}
-	all.Wait()
-}
-
 // stop ends reading. The first reason counts.
 func (rs *readers) stop(why ReadEnd, err error) {
 	if errors.Is(err, context.Canceled) {
@@ -129,8 +111,7 @@ func (rs *readers) arrived(n int) {
 	}
 }
 
-// awaitRead waits until n records have been read or failed. A record that does not come within the timeout
-// counts as read. It reports whether the sender goes on.
+// awaitRead waits until n records have been read, failed, or not come in time. It reports whether the sender goes on.
 func (s *Shard) awaitRead(n int64) bool {
 	rs := s.run.readers
 	var late <-chan time.Time
@@ -160,11 +141,7 @@ func (s *Shard) awaitRead(n int64) bool {
 func (r *run) startReading(ctx context.Context) {
 	rs := r.readers
 	ctx, rs.cancel = context.WithCancel(ctx)
-	var all sync.WaitGroup
-	for i, s := range rs.shards {
-		all.Go(func() { r.read(ctx, s, rs.readers[i]) })
-	}
-	rs.done = done(all.Wait)
+	rs.done = done(func() { atOnce(rs.shards, func(s *Shard) { r.read(ctx, s, rs.readers[s.Index]) }) })
 }
 
 // finishReading waits until reading is over: all records sent are read, or all that the plan asks for.
@@ -199,7 +176,7 @@ func (r *run) finishReading(ctx context.Context, end *End) {
 		end.Sending = r.now()
 	}
 	rs.cancel()
-	r.collectUntil(ctx, done(func() { rs.flush(ctx) }), nil, 0, func() {})
+	r.collectUntil(ctx, done(func() { atOnce(rs.readers, func(from Reader) { from.Flush(ctx) }) }), nil, 0, func() {})
 	rs.mu.Lock()
 	end.ReadEnd, end.ReadErr = rs.end, rs.err
 	rs.mu.Unlock()
@@ -217,8 +194,7 @@ func (r *run) readToEnd(ctx context.Context) {
 // idlePoll is the interval at which watch looks for progress.
 const idlePoll = 50 * time.Millisecond
 
-// busy notes that a reader is busy until then. That no record comes meanwhile does not mean that none is
-// left.
+// busy notes that a reader is busy until then: that no record comes meanwhile does not mean that none is left.
 func (rs *readers) busy(until time.Duration) {
 	for {
 		last := rs.last.Load()
@@ -259,8 +235,7 @@ func (r *run) watch(timeout time.Duration) {
 	}
 }
 
-// maxWork bounds the processing time of one poll. Its records count when they were polled, before they are
-// processed.
+// maxWork bounds the processing time of one poll: its records count when they were polled.
 const maxWork = 100 * time.Millisecond
 
 // maxHold is the longest sleep of a reader that a rate holds back.

@@ -22,8 +22,9 @@ const (
 // send hands each record to the worker as soon as it is due, until the load is over or stopped.
 func (s *Shard) send() {
 	defer s.finish()
-	s.sleeper = s.run.opts.NewSleeper()
-	defer func() { _ = s.sleeper.Close() }()
+	var end func() error
+	s.sleeper, end = s.run.opts.NewSleeper()
+	defer func() { _ = end() }()
 	var index int64
 	s.due, s.more = s.pacer.Next()
 	for s.more && !s.stopped() {
@@ -209,8 +210,7 @@ func (s *Shard) await() *Op {
 	return s.acquire()
 }
 
-// errBufferFull is the error code of a record that found no room within max.block.ms. Kafka's Java client
-// throws a BufferExhaustedException.
+// errBufferFull is the code of a record without room within max.block.ms: Kafka's Java client throws a BufferExhaustedException.
 const errBufferFull = "client:BUFFER_EXHAUSTED"
 
 // refuse counts the records of an op that found no room as offered and failed, and returns their number.
@@ -291,7 +291,7 @@ func (s *Shard) stopped() bool {
 // sleep waits for d. A stop ends it within shortSleep, and so does a change of the rate.
 func (s *Shard) sleep(d time.Duration) {
 	if d <= shortSleep {
-		s.sleeper.Sleep(max(d, time.Duration(s.run.nap.Load())))
+		s.sleeper(max(d, time.Duration(s.run.nap.Load())))
 		return
 	}
 	timer := time.NewTimer(d)

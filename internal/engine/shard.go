@@ -25,7 +25,7 @@ type Shard struct {
 	paced     int             // changes of the rate that the pacer knows
 	warm      warmup
 	unlimited bool // no schedule: a record is due when it can go
-	sleeper   Sleeper
+	sleeper   func(time.Duration)
 	behind    bool   // back-pressure held the sender up, and it has not caught up since
 	local     []*Op  // free ops
 	slabs     [][]Op // all ops; it grows with mu held, because oldest reads it
@@ -79,8 +79,7 @@ func (w warmup) phase(index int64, due time.Duration) int {
 	return stats.PhaseOf(index < w.records || due < w.until)
 }
 
-// sentOp is a copy of an op that was handed over and is not counted yet. The op itself may have its
-// outcome by now and be in use again.
+// sentOp is a copy of an op that is not counted yet: the op itself may have its outcome by now and be in use again.
 type sentOp struct {
 	op        *Op
 	due, last time.Duration
@@ -112,6 +111,9 @@ func newShard(r *run, index int) *Shard {
 	s.phase = s.warm.phase(0, 0)
 	return s
 }
+
+// NoRun returns a shard of no run. What it counts is lost.
+func NoRun() *Shard { return &Shard{run: &run{made: time.Now()}, rec: stats.NewRecorder()} }
 
 // Now returns the time since the start of the run, by the monotonic clock.
 func (s *Shard) Now() time.Duration { return s.run.now() }

@@ -151,8 +151,7 @@ func (f FS) networkSpeed(interfaces []string) int64 {
 	return sum
 }
 
-// featureGroups are names that people know from the ethtool program, and the
-// kernel's features that each stands for: those that begin so.
+// featureGroups are names of the ethtool program, and how the kernel's features that each stands for begin.
 var featureGroups = map[string]string{
 	"rx-checksumming":              "rx-checksum",
 	"tx-checksumming":              "tx-checksum-",
@@ -164,8 +163,7 @@ var featureGroups = map[string]string{
 	"receive-hashing":              "rx-hashing",
 }
 
-// groupFeatures adds the names that the ethtool program uses to the kernel's own. A
-// group is on when one of its features is.
+// groupFeatures adds the names of the ethtool program to the kernel's own. A group is on when one of its features is.
 func groupFeatures(active map[string]bool) map[string]bool {
 	all := make(map[string]bool, len(active)+len(featureGroups)+1)
 	for name, on := range active {

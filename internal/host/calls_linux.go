@@ -103,8 +103,7 @@ func (e ethtool) ask(buf []byte) error {
 	return nil
 }
 
-// words asks with a command and numbers, and returns the numbers of the answer
-// without the command.
+// words asks with a command and numbers, and returns the numbers of the answer without the command.
 func (e ethtool) words(command uint32, room int, question ...uint32) ([]uint32, error) {
 	buf := make([]byte, 4*(1+room))
 	binary.NativeEndian.PutUint32(buf, command)

@@ -69,8 +69,7 @@ type group struct {
 
 func (g group) v2() bool { return len(g.controllers) == 0 }
 
-// parseCgroups reads lines of hierarchy:controllers:/path. Of a line that is none
-// the error shows the text; those before it are returned with it.
+// parseCgroups reads lines of hierarchy:controllers:/path, up to one that is none.
 func parseCgroups(text string) ([]group, error) {
 	var groups []group
 	for line := range strings.Lines(text) {
@@ -91,9 +90,7 @@ func parseCgroups(text string) ([]group, error) {
 	return groups, nil
 }
 
-// mounted returns the folders of a group and those around it, the innermost first: /a/b, /a, /.
-// Version 1 has a folder for each controller, or for those that are mounted
-// together; version 2 has the root for itself, or a folder in it beside them.
+// mounted returns the folders of a group and those around it, the innermost first. Version 1 has a folder for each controller.
 func (f FS) mounted(g group) (dirs []string) {
 	const root = "sys/fs/cgroup"
 	candidates := []string{path.Join(root, "unified"), root}

@@ -118,8 +118,7 @@ func Rel(p string) string {
 	return p
 }
 
-// below is a folder as a file system that no link leads out of: an absolute link in it starts
-// at the folder, and ".." ends there.
+// below is a folder as a file system that no link leads out of: an absolute link in it starts at the folder.
 type below string
 
 var _ interface {

@@ -76,8 +76,7 @@ func openProcessRoot(root int, name string) (fd int, within string, err error) {
 	return fd, strings.Join(append(parts[3:], "."), "/"), err
 }
 
-// open checks the kind of a file before it opens it: opening waits for the other end of a
-// pipe, and starts some devices.
+// open checks the kind of a file first: opening waits for the other end of a pipe, and starts some devices.
 func (f FS) open(name string) (fs.File, error) {
 	if filepath.Clean(f.root) != "/" {
 		return f.tree.Open(name)

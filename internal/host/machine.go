@@ -70,8 +70,7 @@ func (f *Facts) ask(name string, read func() error) {
 	}
 }
 
-// machine returns the maker and model in the firmware's tables, or the model in the
-// device tree, which ARM boards have instead.
+// machine returns the maker and model in the firmware's tables, or the model in the device tree of ARM boards.
 func (f FS) machine() (string, error) {
 	product, err := f.Text("sys/class/dmi/id/product_name")
 	if err != nil {
@@ -179,8 +178,7 @@ func hostCPU() (float64, error) {
 	return t.User + t.Nice + t.System + t.Irq + t.Softirq + t.Steal, nil
 }
 
-// sentBytes counts what the named interfaces sent; where there is no list, those
-// that are not loopback.
+// sentBytes counts what the named interfaces sent; where there is no list, those that are not loopback.
 func sentBytes(interfaces []string) func() (float64, error) {
 	if interfaces == nil {
 		all, _ := net.Interfaces() // none
@@ -202,8 +200,7 @@ func sentBytes(interfaces []string) func() (float64, error) {
 	}
 }
 
-// logicalCPUs are those of the machine. The runtime's number leaves out those
-// that this process is not allowed to use; it is better than none.
+// logicalCPUs are those of the machine; the runtime's number, without those that this process may not use, is better than none.
 func logicalCPUs() float64 {
 	if n, err := cpu.Counts(true); err == nil && n > 0 {
 		return float64(n)

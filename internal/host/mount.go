@@ -50,8 +50,7 @@ func ParseMounts(text string) ([]Mount, error) {
 	return mounts, nil
 }
 
-// unescape undoes the kernel's octal escapes of space, tab, newline, backslash and
-// hash: "/my\040disk" is "/my disk".
+// unescape undoes the kernel's octal escapes of space, tab, newline, backslash and hash: "/my\040disk" is "/my disk".
 func unescape(s string) string {
 	if plain, err := strconv.Unquote(`"` + strings.ReplaceAll(s, `"`, `\042`) + `"`); err == nil {
 		return plain

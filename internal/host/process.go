@@ -31,9 +31,9 @@ type Process struct {
 // Limit is a resource limit. -1 is unlimited.
 type Limit struct{ Soft, Hard int64 }
 
-// Processes are those that run here and have a command line, by PID. One that
-// ends while it is looked at is left out.
-func (f FS) Processes() ([]Process, error) {
+// Processes returns those that run here and have a command line, by PID; with a program those of that, and then it reads no more
+// than the command lines of others. One that ends while it is looked at is left out.
+func (f FS) Processes(program string) ([]Process, error) {
 	names, err := f.Names("proc")
 	if err != nil {
 		return nil, err
@@ -42,6 +42,10 @@ func (f FS) Processes() ([]Process, error) {
 	for _, name := range names {
 		pid, err := strconv.Atoi(name)
 		if err != nil || pid <= 0 {
+			continue
+		}
+		line, _ := f.Text(procFile(pid, "cmdline"))
+		if first, _, _ := strings.Cut(line, "\x00"); first == "" || program != "" && path.Base(first) != program {
 			continue
 		}
 		if p, err := f.Process(pid); err == nil && len(p.Args) > 0 {
@@ -103,8 +107,7 @@ func procFile(pid int, name string) string {
 	return path.Join("proc", strconv.Itoa(pid), name)
 }
 
-// gone returns an error that is [fs.ErrNotExist] also when the process ended between
-// opening a file and reading it.
+// gone returns an error that is [fs.ErrNotExist] also when the process ended between opening a file and reading it.
 func gone(err error) error {
 	if errors.Is(err, syscall.ESRCH) {
 		return fmt.Errorf("%w: %w", fs.ErrNotExist, err)
@@ -284,6 +287,12 @@ func (f FS) RunsKafka(pid int, args []string) bool {
 	}
 	main := jvm.ParseFlags(args).Main
 	return main == "kafka.Kafka" || main == "io.confluent.support.metrics.SupportedKafka"
+}
+
+// Brokers returns the processes of Kafka's server, by PID.
+func (f FS) Brokers() ([]Process, error) {
+	all, err := f.Processes("java")
+	return slices.DeleteFunc(all, func(p Process) bool { return !f.RunsKafka(p.PID, p.Args) }), err
 }
 
 // Perf reads what a JVM publishes of itself, in the /tmp that it sees first. Anybody may leave such a file: one of another user

@@ -81,7 +81,7 @@ func TestProcessesAreThoseWithACommandLine(t *testing.T) {
 	} {
 		tree[name] = &fstest.MapFile{Data: []byte(text)}
 	}
-	got, err := NewFS(tree).Processes()
+	got, err := NewFS(tree).Processes("")
 	want := []Process{
 		{PID: 7, Args: []string{"init"}, Start: 1},
 		{PID: 42, Args: []string{"java", "-Xmx1g", "", "kafka.Kafka"}, UID: 1000, Start: 4711, Dir: "/opt/kafka", Unit: "kafka.service"},

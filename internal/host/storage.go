@@ -229,8 +229,7 @@ func (f FS) disk(name string) Disk {
 	return d
 }
 
-// model returns the maker's name for it. SCSI has the maker in a file of its own, which
-// says nothing for ATA disks; virtio has a number there.
+// model returns the maker's name for it. Of ATA disks the file with the maker says nothing, and virtio has a number there.
 func (f FS) model(name string) string {
 	model, err := f.Text(blockDir(name, "device/model"))
 	if err != nil {

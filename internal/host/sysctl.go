@@ -16,8 +16,7 @@ type Sysctl struct {
 	Line  int    // from 1
 }
 
-// sysctlDirs are the folders of sysctl.d(5): of two files with one name, that of
-// the folder named first is read.
+// sysctlDirs are the folders of sysctl.d(5): of two files with one name, that of the folder named first is read.
 var sysctlDirs = []string{
 	"etc/sysctl.d", "run/sysctl.d", "usr/local/lib/sysctl.d", "usr/lib/sysctl.d", "lib/sysctl.d",
 }
@@ -92,8 +91,7 @@ func (f FS) sysctlFiles() (files []string, problems []error) {
 	return files, problems
 }
 
-// follow returns the file that a link leads to, within the tree: an absolute link in
-// another machine's root means a file there, not here.
+// follow returns the file that a link leads to, within the tree: an absolute one means a file there, not here.
 func (f FS) follow(name string) string {
 	for range 40 { // as many as the kernel follows
 		target, err := f.Link(name)

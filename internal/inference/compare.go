@@ -23,8 +23,6 @@ const (
 // Comparison is two sets of runs in one metric.
 type Comparison struct {
 	Verdict Verdict  `json:"verdict"`
-	A       Estimate `json:"a"`     // median
-	B       Estimate `json:"b"`     // median
 	Ratio   Estimate `json:"ratio"` // b/a
 	P       float64  `json:"p"`
 	// Seen is the smallest relative effect that these runs would have shown with 80 %
@@ -41,52 +39,38 @@ type Comparison struct {
 // An interval wholly within ±delta is alike, even if it excludes 1: the difference is
 // real and does not matter. Three runs a side can be alike; to differ takes four. Delta 0
 // never gives alike. One run a side gives the ratio with Coverage 0 and TooFew. A value of 0 is a run that got nothing
-// done: its ratio is that of HodgesLehmannRatio, and Seen and Repeats are not known beside it. Other values that
-// are not positive give ErrNotPositive.
+// done, and Seen and Repeats are not known beside it. The ratio of 0 to a value is 0, that of a value to 0 infinite, and that
+// of 0 to 0 is 1. Half of each of the first two give NaN. Other values that are not positive give ErrNotPositive.
 //
-// Source: MannWhitney for a difference; for likeness two one-sided tests, which ask for
+// Source: MannWhitney for a difference; HodgesLehmann of the logarithms for the ratio; for likeness two one-sided tests, which ask for
 // 1-2·alpha of coverage (Schuirmann, Journal of Pharmacokinetics and Biopharmaceutics 15
 // (1987) 657–680).
 //
 // Several metrics of the same runs are several chances of a false alarm: see Holm.
 func Compare(a, b []float64, delta, alpha float64) (Comparison, error) {
-	ratio, err := HodgesLehmannRatio(a, b, alpha)
+	la, err := logs(a, true)
+	if err != nil {
+		return Comparison{}, err
+	}
+	lb, err := logs(b, true)
 	if err != nil {
 		return Comparison{}, err
 	}
 	spread, _ := Spread(a, b) // 0 beside a value of 0
 	c := Comparison{
-		Verdict: TooFew, A: Median(a, alpha), B: Median(b, alpha), Ratio: ratio,
-		P: MannWhitney(a, b), Seen: Detectable(spread, len(a), len(b), alpha), Repeats: Repeats(spread, delta, alpha),
+		Verdict: TooFew, Ratio: HodgesLehmann(la, lb, alpha).ratio(), P: MannWhitney(a, b),
+		Seen: Detectable(spread, len(a), len(b), alpha), Repeats: Repeats(spread, delta, alpha),
 	}
 	switch {
-	case delta > 0 && ratio.Coverage > 1-2.001*alpha && 1/(1+delta) <= ratio.Low && ratio.High <= 1+delta:
+	case delta > 0 && c.Ratio.Coverage > 1-2.001*alpha && 1/(1+delta) <= c.Ratio.Low && c.Ratio.High <= 1+delta:
 		c.Verdict = Alike
 	case c.P > alpha:
-	case ratio.Value > 1:
+	case c.Ratio.Value > 1:
 		c.Verdict = Higher
-	case ratio.Value < 1:
+	case c.Ratio.Value < 1:
 		c.Verdict = Lower
 	}
 	return c, nil
-}
-
-// Looks returns the alpha of each of k planned looks at growing data, so that looking k
-// times and stopping at the first clear answer gives at most a share alpha of false
-// alarms. The looks share alpha equally.
-//
-// It holds for any test and any number of runs between looks, unlike the boundaries of
-// Pocock and of O'Brien and Fleming, which need normal statistics and even steps.
-// Its cost: to show the same effect at the last of 2, 3 or 5 looks takes 1.2, 1.3 or 1.5
-// times the runs of a single look.
-//
-// Source: Bonferroni; see Jennison and Turnbull, Group Sequential Methods (1999), chapter 2.
-func Looks(k int, alpha float64) []float64 {
-	out := make([]float64, max(k, 0))
-	for i := range out {
-		out[i] = alpha / float64(k)
-	}
-	return out
 }
 
 // ErrNotPositive says that a value has no logarithm, so no relative effect exists.
@@ -105,8 +89,10 @@ type Estimate struct {
 
 // ratio turns an estimate of a difference of logarithms into one of a ratio.
 func (e Estimate) ratio() Estimate {
-	exp := func(x float64) float64 { return min(math.Exp(x), max(x, math.MaxFloat64)) } // JSON has no infinity: only from nothing it is one
-	e.Value, e.Low, e.High = exp(e.Value), exp(e.Low), exp(e.High)
+	if e.N > 0 {
+		exp := func(x float64) float64 { return min(math.Exp(x), max(x, math.MaxFloat64)) } // JSON has no infinity: only from nothing it is one
+		e.Value, e.Low, e.High = exp(e.Value), exp(e.Low), exp(e.High)
+	}
 	return e
 }
 
@@ -150,8 +136,7 @@ func logs(xs []float64, nothing bool) ([]float64, error) {
 	return out, nil
 }
 
-// quantile returns the value of Student's distribution with df degrees of freedom that
-// a share p of it lies below.
+// quantile returns the value of Student's distribution with df degrees of freedom that a share p of it lies below.
 func quantile(p, df float64) float64 { return stats.InvCDF(stats.TDist{V: df})(p) }
 
 // MannWhitney returns the p value of the two-sided test of whether a or b tends to be larger, without assuming a
@@ -197,27 +182,10 @@ func HodgesLehmann(a, b []float64, alpha float64) Estimate {
 	}
 }
 
-// HodgesLehmannRatio returns how many times larger b is than a: HodgesLehmann of the
-// logarithms. Values must not be negative. The ratio of 0 to a value is 0, that of a value to 0 infinite, and that
-// of 0 to 0 is 1. Half of each of the first two give NaN.
-func HodgesLehmannRatio(a, b []float64, alpha float64) (Estimate, error) {
-	la, err := logs(a, true)
-	if err != nil {
-		return Estimate{}, err
-	}
-	lb, err := logs(b, true)
-	if err != nil || len(a) == 0 || len(b) == 0 {
-		return Estimate{}, err
-	}
-	return HodgesLehmann(la, lb, alpha).ratio(), nil
-}
-
 // uniform is the distribution of Mann-Whitney's U when nothing differs.
 func uniform(n1, n2 int) stats.UDist { return stats.UDist{N1: n1, N2: n2} }
 
-// critical returns the largest c for which P(U < c) is at most alpha/2, and the test's
-// real size, which is twice that probability. It returns 0 if so few values never show
-// a difference.
+// critical returns the largest c for which P(U < c) is at most alpha/2, and the test's real size. 0: so few values never differ.
 func critical(n1, n2 int, alpha float64) (c int, size float64) {
 	half := n1 * n2 / 2
 	if max(n1, n2) > stats.MannWhitneyExactLimit {

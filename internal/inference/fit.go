@@ -217,8 +217,7 @@ func square(rows, columns int) [][]float64 {
 	return m
 }
 
-// invert inverts a symmetric, positive definite matrix in place, by Gauss and Jordan: such a matrix needs no
-// exchange of rows.
+// invert inverts a symmetric, positive definite matrix in place, by Gauss and Jordan: it needs no exchange of rows.
 func invert(m [][]float64) {
 	for k := range m {
 		pivot := m[k][k]

@@ -15,8 +15,7 @@ var (
 	ErrNoPeak = errors.New("no peak within what was measured")
 )
 
-// uslPoints is how many different N a fit needs (Gunther, Guerrilla Capacity Planning,
-// 2007, chapter 5).
+// uslPoints is how many different N a fit needs (Gunther, Guerrilla Capacity Planning, 2007, chapter 5).
 const uslPoints = 6
 
 // Scaling is the Universal Scalability Law fitted to throughput X at N workers:
@@ -78,13 +77,11 @@ func USL(n, x []float64, alpha float64) (Scaling, error) {
 	return s, nil
 }
 
-// quadratic fits N/X = c0 + c1 N + c2 N² so that the sum of squared relative errors is
-// least. It returns c, and its covariance for a noise of 1.
+// quadratic fits N/X = c0 + c1 N + c2 N² by least relative errors. It returns c, and its covariance for a noise of 1.
 func quadratic(n, x []float64) (c [3]float64, v [3][3]float64) {
 	largest := slices.Max(n)
 	scale := [3]float64{1, largest, largest * largest} // columns of one size keep the sums accurate
-	var m [3][3]float64                                // normal equations
-	var sums [3]float64
+	m, sums := square(3, 3), [3]float64{}              // normal equations
 	for i := range n {
 		u := n[i] / largest
 		weight := x[i] / n[i]
@@ -96,16 +93,11 @@ func quadratic(n, x []float64) (c [3]float64, v [3][3]float64) {
 			}
 		}
 	}
-	cofactor := func(j, k int) float64 {
-		a, b, c, d := (j+1)%3, (j+2)%3, (k+1)%3, (k+2)%3
-		return m[a][c]*m[b][d] - m[a][d]*m[b][c]
-	}
-	determinant := m[0][0]*cofactor(0, 0) + m[0][1]*cofactor(0, 1) + m[0][2]*cofactor(0, 2)
+	invert(m)
 	for j := range v {
 		for k := range v {
-			inverse := cofactor(k, j) / determinant
-			c[j] += inverse * sums[k] / scale[j]
-			v[j][k] = inverse / scale[j] / scale[k]
+			c[j] += m[j][k] * sums[k] / scale[j]
+			v[j][k] = m[j][k] / scale[j] / scale[k]
 		}
 	}
 	return c, v

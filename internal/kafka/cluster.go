@@ -199,12 +199,10 @@ type Access struct {
 // defaultTimeout is how long Connect waits for an address to answer.
 const defaultTimeout = 5 * time.Second
 
-// maxAnswer bounds an answer, unless the options of a client that reads say otherwise: it has room for the metadata of some
-// 300,000 partitions.
+// maxAnswer bounds an answer to a client that reads no records: it has room for the metadata of some 300,000 partitions.
 const maxAnswer = 16 << 20
 
-// client makes a client of the cluster. All of kt's clients are made here. The options win over those of the Access. wrap puts
-// a connection, inside TLS, into another one; it may be nil.
+// client makes a client: all of kt's are made here. opts win. wrap, which may be nil, puts a connection into another one.
 func (a Access) client(wrap func(net.Conn) net.Conn, opts ...kgo.Opt) (*kgo.Client, error) {
 	opts = slices.Concat([]kgo.Opt{
 		kgo.SeedBrokers(a.Bootstrap...),

@@ -13,29 +13,22 @@ import (
 	"syscall"
 )
 
-// Listener is the address that a broker advertises, as this host finds it.
+// Listener is the address that a broker advertises, as this host finds it. One with a cause is the error of a broker that does not
+// answer there: a client gets no further with it, even if a bootstrap server answers.
 type Listener struct {
 	Broker int32
-	Addr   string         // HOST:PORT
-	IPs    []string       // that the host's name stands for
-	Err    *ListenerError // nil: a broker answers
-}
-
-// ListenerError is the error of a broker that does not answer at the address that it advertises. A client gets no further with
-// it, even if a bootstrap server answers.
-type ListenerError struct {
-	Broker int32
-	Addr   string
-	Cause  error
+	Addr   string   // HOST:PORT
+	IPs    []string // that the host's name stands for
+	Cause  error    // nil: a broker answers
 	Advice string
 }
 
-func (e *ListenerError) Error() string {
-	return fmt.Sprintf("broker %d advertises %s: %v: %s", e.Broker, e.Addr, e.Cause, e.Advice)
+func (l *Listener) Error() string {
+	return fmt.Sprintf("broker %d advertises %s: %v: %s", l.Broker, l.Addr, l.Cause, l.Advice)
 }
 
 // Unwrap returns the cause.
-func (e *ListenerError) Unwrap() error { return e.Cause }
+func (l *Listener) Unwrap() error { return l.Cause }
 
 const maxAsked = 100
 
@@ -50,35 +43,32 @@ func (c *Cluster) Listeners(ctx context.Context) []Listener {
 		wg.Go(func() {
 			defer func() { <-turns }()
 			all[i] = Listener{Broker: b.ID, Addr: b.Addr}
-			all[i].IPs, all[i].Err = c.listener(ctx, b.ID, b.Addr)
+			c.ask(ctx, &all[i])
 		})
 	}
 	wg.Wait()
 	return all
 }
 
-func (c *Cluster) listener(ctx context.Context, broker int32, addr string) ([]string, *ListenerError) {
-	within := cmp.Or(c.access.Timeout, defaultTimeout)
-	host, _, _ := net.SplitHostPort(addr) // kt joined it
-	lookUp, cancel := context.WithTimeout(ctx, within)
+func (c *Cluster) ask(ctx context.Context, l *Listener) {
+	host, _, _ := net.SplitHostPort(l.Addr) // kt joined it
+	lookUp, cancel := context.WithTimeout(ctx, cmp.Or(c.access.Timeout, defaultTimeout))
 	defer cancel()
-	ips, err := net.DefaultResolver.LookupHost(lookUp, host)
-	if err != nil {
-		return nil, &ListenerError{
-			broker, addr, fmt.Errorf("the name does not resolve from here (%w)", errorCause(err)),
-			fmt.Sprintf("set advertised.listeners of broker %d to a name that clients resolve, or add the name to DNS or /etc/hosts", broker),
-		}
+	var err error
+	if l.IPs, err = net.DefaultResolver.LookupHost(lookUp, host); err != nil {
+		l.Cause = fmt.Errorf("the name does not resolve from here (%w)", errorCause(err))
+		l.Advice = fmt.Sprintf("set advertised.listeners of broker %d to a name that clients resolve, or add the name to DNS or /etc/hosts", l.Broker)
+		return
 	}
-	said := slices.IndexFunc(c.Unreached, func(err error) bool { return strings.HasPrefix(err.Error(), addr+": ") })
+	said := slices.IndexFunc(c.Unreached, func(err error) bool { return strings.HasPrefix(err.Error(), l.Addr+": ") })
 	if said >= 0 { // as a bootstrap server, so that it is not waited for twice
-		err = errors.Unwrap(c.Unreached[said])
+		l.Cause = errors.Unwrap(c.Unreached[said])
 	} else {
-		err = c.access.reach(ctx, addr)
+		l.Cause = c.access.reach(ctx, l.Addr)
 	}
-	if err != nil {
-		return ips, &ListenerError{broker, addr, err, c.mend(broker, ips[0], err)}
+	if l.Cause != nil {
+		l.Advice = c.mend(l.Broker, l.IPs[0], l.Cause)
 	}
-	return ips, nil
 }
 
 func (c *Cluster) mend(broker int32, ip string, err error) string {
@@ -115,13 +105,13 @@ func (c *Cluster) Handshake(ctx context.Context, addr string) (*tls.ConnectionSt
 func (c *Cluster) Reach(ctx context.Context) (unreached []error, err error) {
 	var unnamed []error
 	all := c.Listeners(ctx)
-	for _, l := range all {
-		switch {
-		case l.Err == nil:
+	for i := range all {
+		switch l := &all[i]; {
+		case l.Cause == nil:
 		case len(l.IPs) == 0:
-			unnamed = append(unnamed, l.Err)
+			unnamed = append(unnamed, l)
 		default:
-			unreached = append(unreached, l.Err)
+			unreached = append(unreached, l)
 		}
 	}
 	if err := ctx.Err(); err != nil {

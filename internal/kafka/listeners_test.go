@@ -93,8 +93,8 @@ func TestEachBrokerIsAsked(t *testing.T) {
 	all := c.Listeners(t.Context())
 	must.Match(t, 9, len(all), "brokers are asked")
 	for _, l := range all {
-		if l.Err != nil || len(l.IPs) == 0 {
-			t.Errorf("broker %d: %v, addresses %q", l.Broker, l.Err, l.IPs)
+		if l.Cause != nil || len(l.IPs) == 0 {
+			t.Errorf("broker %d: %v, addresses %q", l.Broker, l.Cause, l.IPs)
 		}
 	}
 }
@@ -175,9 +175,9 @@ func TestNeighboursOfBrokersAreNamed(t *testing.T) {
 func TestAnErrorBehindTheNamedOnesIsFoundByItsType(t *testing.T) {
 	var all []error
 	for i := range int32(maxNamed + 2) {
-		all = append(all, &ListenerError{Broker: i, Cause: errors.New("refused")})
+		all = append(all, &Listener{Broker: i, Cause: errors.New("refused")})
 	}
-	all[maxNamed+1] = &ListenerError{Cause: &secret.BindingError{Address: "b:9092"}}
+	all[maxNamed+1] = &Listener{Cause: &secret.BindingError{Address: "b:9092"}}
 	err := errors.Join(few(all)...)
 	var foreign *secret.BindingError
 	must.True(t, errors.As(err, &foreign) && strings.HasSuffix(err.Error(), "\nand 2 more brokers do not answer"), "%v", err)

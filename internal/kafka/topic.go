@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -144,29 +145,28 @@ func (c *Cluster) messageLimit(ctx context.Context, t plan.Topic, exists bool) (
 		n, _ := strconv.Atoi(c.topicConfigs(ctx, t.Name)["max.message.bytes"]) // 0: the broker refuses each record that is too large
 		return n, "topic " + t.Name, nil
 	}
-	configs, _ := c.admin.DescribeBrokerConfigs(ctx, c.Info.Brokers[0].ID) // the same
-	n, _ := strconv.Atoi(configValues(configs)["message.max.bytes"])
+	configs, _ := Values(c.admin.DescribeBrokerConfigs(ctx, c.Info.Brokers[0].ID)) // the same
+	n, _ := strconv.Atoi(configs["message.max.bytes"])
 	return n, "the brokers", nil
 }
 
-func configValues(rs kadm.ResourceConfigs) map[string]string {
+// Values returns settings that brokers have described, but for secrets.
+func Values(described kadm.ResourceConfigs, err error) (map[string]string, error) {
 	out := make(map[string]string)
-	for _, r := range rs {
+	for _, r := range described {
+		err = cmp.Or(err, r.Err)
 		for _, kv := range r.Configs {
 			if kv.Value != nil && !kv.Sensitive {
 				out[kv.Key] = *kv.Value
 			}
 		}
 	}
-	return out
+	return out, err
 }
 
 func (c *Cluster) topicConfigs(ctx context.Context, name string) map[string]string {
-	rs, err := c.admin.DescribeTopicConfigs(ctx, name)
-	if err != nil {
-		return nil
-	}
-	return configValues(rs)
+	configs, _ := Values(c.admin.DescribeTopicConfigs(ctx, name)) // a client may not read them
+	return configs
 }
 
 // Compacted reports whether a topic is compacted now.

@@ -11,32 +11,32 @@ import (
 
 // Book is the account of the records that a run wrote.
 type Book struct {
-	Run     uint64
-	Topic   string
-	TopicID string
-	Start   []int64 // end offsets of the topic before the run, by partition; 0 for those not in it
+	Run     uint64  `json:"-"`
+	Topic   string  `json:"topic"`
+	TopicID string  `json:"topic_id,omitempty"`
+	Start   []int64 `json:"start_offsets"` // end offsets of the topic before the run, by partition; 0 for those not in it
 
 	// StartEpochs is the leader epochs at Start, by partition: their ends now show
 	// whether the log was cut off below Start since. Those not in it are not known.
-	StartEpochs []int32
+	StartEpochs []int32 `json:"start_epochs,omitempty"`
 
 	// SameTopic: the topic read is beyond doubt the topic written, because this process wrote
 	// it or its id is the same. It is not in the file.
-	SameTopic bool
+	SameTopic bool `json:"-"`
 
 	// Headers: the records carry no stamps. The headers of their batches say which they are, and a Reader is told of
 	// batches.
-	Headers bool
+	Headers bool `json:"headers,omitempty"`
 
 	// OwnValues: no other run has these values. So a copy is known by its value, also if another producer wrote it.
-	OwnValues bool
+	OwnValues bool `json:"own_values,omitempty"`
 
 	// The settings of the client that explain the findings of Verify.
-	Idempotent bool
-	Acks       string // as the property acks: "all", "1", "0"; "": not Kafka's
-	Retries    bool   // the client sends unanswered records again
+	Idempotent bool   `json:"idempotent"`
+	Acks       string `json:"acks"`    // as the property acks: "all", "1", "0"; "": not Kafka's
+	Retries    bool   `json:"retries"` // the client sends unanswered records again
 
-	Lanes []Lane // no two of the same producer and partition
+	Lanes []Lane `json:"-"` // no two of the same producer and partition
 }
 
 // Lane is the records that one producer wrote to one partition. An issued record that is
@@ -83,8 +83,7 @@ func (b *Book) StartEpoch(partition int32) int32 {
 	return -1
 }
 
-// unordered reports whether the client may write records in another order than it
-// was given them: it sends again, and the brokers do not look at the order.
+// unordered reports whether the client may write records in another order than it was given them.
 func (b *Book) unordered() bool { return !b.Idempotent && b.Retries }
 
 // check returns an error unless a Producer can give the lane.
@@ -134,9 +133,7 @@ type Range struct{ From, To, Holes int64 }
 // Ranges is a set of sequence numbers: sorted ranges that do not overlap.
 type Ranges []Range
 
-// maxRanges bounds a lane's memory: each list of ranges takes 12 KiB at most, and
-// a list that records do not come back to takes 24 bytes. An outage leaves one
-// range a lane, so this is exact up to 500 outages.
+// maxRanges bounds a list of ranges to 12 KiB. An outage leaves one range a lane, so this is exact up to 500 outages.
 const maxRanges = 512
 
 // Count returns how many numbers are in the range.
@@ -155,17 +152,15 @@ func (r Range) MarshalJSON() ([]byte, error) {
 // UnmarshalJSON reads the form of MarshalJSON.
 func (r *Range) UnmarshalJSON(b []byte) error {
 	var v []int64
-	if err := json.Unmarshal(b, &v); err != nil {
-		return err
+	err := json.Unmarshal(b, &v)
+	if err == nil && len(v) != 2 && len(v) != 3 {
+		err = errors.New("a range is two or three numbers")
 	}
-	if len(v) != 2 && len(v) != 3 {
-		return errors.New("a range is two or three numbers")
+	if err == nil {
+		v = append(v, 0)
+		*r = Range{v[0], v[1], v[2]}
 	}
-	*r = Range{From: v[0], To: v[1]}
-	if len(v) == 3 {
-		r.Holes = v[2]
-	}
-	return nil
+	return err
 }
 
 // Count returns how many numbers are in the set.
@@ -177,17 +172,14 @@ func (rs Ranges) Count() int64 {
 	return n
 }
 
-// add puts the numbers from from to before to into the set, which must not hold
-// some of them only. Those that are in it already are passed over. limit, at least
-// 3, is how many ranges the set may be made of.
+// add puts the numbers [from, to) into the set, which holds all of them or none. limit, at least 3, bounds its ranges.
 func (rs *Ranges) add(from, to int64, limit int) {
 	if !rs.extend(from, to) {
 		rs.insert(from, to, limit)
 	}
 }
 
-// extend is add when the numbers go on where the set ends, and false when not. The
-// last range is always exact: fold leaves it alone.
+// extend is add when the numbers go on where the set ends, and false when not. fold leaves the last range exact.
 func (rs Ranges) extend(from, to int64) bool {
 	last := len(rs) - 1
 	if last < 0 || rs[last].To != from {
@@ -223,9 +215,7 @@ func (rs *Ranges) insert(from, to int64, limit int) {
 	}
 }
 
-// fold makes room: the lower half of the ranges becomes one, with holes. The rest
-// stays exact, so the next numbers are remembered exactly. Only old places are forgotten,
-// never counts.
+// fold makes room: the lower half of the ranges becomes one, with holes. Places are forgotten, never counts.
 func (rs *Ranges) fold() {
 	set := *rs
 	half := max(2, len(set)/2)

@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// reach is how far apart two records of a lane may be that are written in the wrong
-// order: no producer has more records outstanding.
+// reach is how far apart two records of a lane may be in the wrong order: no producer has more outstanding.
 const reach = 50_000
 
 // compare returns the fate of the records of one lane in one reading.
@@ -48,11 +47,8 @@ func (b *Book) compare(l *Lane, log *Log) Verdict {
 	return c.Verdict
 }
 
-// unseen returns the numbers that may lie at offsets that were not looked at: those
-// before the first one read if the reading began after the start of the run, those
-// after the last if it did not go on to the lane's end, and gaps across offsets that
-// were skipped; all, if what was passed over may still come. Where the client may write in the wrong order, so may their
-// neighbours, and anything may lie at skipped offsets.
+// unseen returns the numbers that may lie at offsets that were not looked at: before the first one read, after the last, and in
+// gaps across offsets that were skipped. Where the client may write in the wrong order, so may their neighbours.
 func (b *Book) unseen(l *Lane, log *Log, rl *readLane) Ranges {
 	end := max(l.Issued, rl.next)
 	if log.unfinished {
@@ -95,8 +91,7 @@ type comparison struct {
 	zones  Ranges
 }
 
-// exactly accounts for the numbers outside the zones; next is above the highest
-// that was read.
+// exactly accounts for the numbers outside the zones; next is above the highest that was read.
 func (c *comparison) exactly(missing Ranges, next int64) {
 	l := c.lane
 	absent := subtract(missing.exact(), c.zones)
@@ -127,8 +122,7 @@ func (c *comparison) exactly(missing Ranges, next int64) {
 	c.list(lost)
 }
 
-// inZone accounts for the numbers of a zone, of which counts are known. What they
-// do not prove is undecided.
+// inZone accounts for the numbers of a zone. What its counts do not prove is undecided.
 func (c *comparison) inZone(z Range, missing Ranges) {
 	l := c.lane
 	acked, failed := within(l.Acknowledged, z), within(l.Failed, z)
@@ -165,8 +159,7 @@ func (c *comparison) inZone(z Range, missing Ranges) {
 	}
 }
 
-// within returns how many numbers of the set lie in a zone, or in a part of a range
-// without holes.
+// within returns how many numbers of the set lie in a zone, or in a part of a range without holes.
 func within(rs Ranges, z Range) int64 {
 	var n int64
 	for _, r := range rs {
@@ -181,9 +174,8 @@ func within(rs Ranges, z Range) int64 {
 	return n
 }
 
-// provable finds the one record that is lost beyond doubt although all that is
-// missing may lie where the reader could not look: the last of the lane that was
-// acknowledged, whose offset is known. It was passed over, or the log ends before it.
+// provable finds the one record that is lost beyond doubt wherever the reader could not look: the last of the lane that was
+// acknowledged. It was passed over, or the log ends before it.
 func (c *comparison) provable(log *Log, rl *readLane) {
 	l := c.lane
 	if c.Lost > 0 || c.Undecided > 0 || c.Unchecked == 0 || log.unfinished || len(l.Aborted) > 0 {

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"bufio"
+	"cmp"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
@@ -17,8 +18,7 @@ import (
 // Schema is the version of the ledger file that WriteFile writes, the only one that Read reads.
 const Schema = 1
 
-// line is one line of a ledger file: exactly one of the fields is set. The first
-// is a header, the last an end, and all others are lanes.
+// line is one line of a ledger file: first a header, then lanes, last an end.
 type line struct {
 	Header *header `json:"ledger,omitempty"`
 	Lane   *Lane   `json:"lane,omitempty"`
@@ -27,17 +27,9 @@ type line struct {
 
 // header is a Book without its lanes.
 type header struct {
-	Schema     int     `json:"schema"`
-	RunID      string  `json:"run_id"` // 16 hexadecimal digits
-	Topic      string  `json:"topic"`
-	TopicID    string  `json:"topic_id,omitempty"`
-	Start      []int64 `json:"start_offsets"` // by partition
-	Epochs     []int32 `json:"start_epochs,omitempty"`
-	Headers    bool    `json:"headers,omitempty"`
-	OwnValues  bool    `json:"own_values,omitempty"`
-	Idempotent bool    `json:"idempotent"`
-	Acks       string  `json:"acks"`
-	Retries    bool    `json:"retries"`
+	Schema int    `json:"schema"`
+	RunID  string `json:"run_id"` // 16 hexadecimal digits
+	*Book
 }
 
 // end reports whether a file is whole.
@@ -76,8 +68,7 @@ func WriteFile(path string, b *Book) error {
 	return nil
 }
 
-// place gives a file its name, which nobody else may have taken. A link is that in
-// one step. Where the file system has none, an empty file takes the name first.
+// place gives a file a name that nobody has taken: by a link, or where there is none by an empty file that takes it first.
 func place(link func(from, to string) error, from, to string) error {
 	err := link(from, to)
 	if err == nil || errors.Is(err, fs.ErrExist) {
@@ -97,10 +88,7 @@ func encode(w io.Writer, b *Book) error {
 	buffered := bufio.NewWriterSize(w, 64<<10)
 	sum := crc32.New(crcTable)
 	lines := json.NewEncoder(io.MultiWriter(buffered, sum))
-	err := lines.Encode(line{Header: &header{
-		Schema: Schema, RunID: fmt.Sprintf("%016x", b.Run), Topic: b.Topic, TopicID: b.TopicID,
-		Start: b.Start, Epochs: b.StartEpochs, Headers: b.Headers, OwnValues: b.OwnValues, Idempotent: b.Idempotent, Acks: b.Acks, Retries: b.Retries,
-	}})
+	err := lines.Encode(line{Header: &header{Schema, fmt.Sprintf("%016x", b.Run), b}})
 	for i := 0; i < len(b.Lanes) && err == nil; i++ {
 		err = lines.Encode(line{Lane: &b.Lanes[i]})
 	}
@@ -124,7 +112,6 @@ func Read(r io.Reader) (*Book, error) {
 		return nil, err
 	}
 	sum := crc32.New(crcTable)
-	seen := newSeen()
 	var wrong error // the first line that is not right: if the file was changed, that is the error
 	for n := 2; ; n++ {
 		_, _ = sum.Write(text) // it never fails
@@ -135,21 +122,21 @@ func Read(r io.Reader) (*Book, error) {
 			return nil, fmt.Errorf("it is cut off after line %d: its last line is missing", n-1)
 		}
 		var l line
-		err := json.Unmarshal(text, &l)
-		if err == nil && l.End != nil {
-			if err := l.End.check(sum.Sum32(), len(b.Lanes), wrong, lines); err != nil {
+		switch err := json.Unmarshal(text, &l); {
+		case wrong != nil && l.End == nil:
+		case err != nil:
+			wrong = fmt.Errorf("line %d: %w", n, err)
+		case l.End != nil:
+			if err := l.End.check(sum.Sum32(), b, wrong, lines); err != nil {
 				return nil, err
 			}
 			return b, nil
-		}
-		if wrong != nil {
-			continue
-		}
-		if err == nil {
-			err = b.add(l.Lane, seen)
-		}
-		if err != nil {
-			wrong = fmt.Errorf("line %d: %w", n, err)
+		case l.Lane == nil:
+			wrong = fmt.Errorf("line %d: it is not a lane", n)
+		case len(b.Lanes) >= maxLanes:
+			wrong = fmt.Errorf("line %d: it is more than %d lanes", n, maxLanes)
+		default:
+			b.Lanes = append(b.Lanes, *l.Lane)
 		}
 	}
 }
@@ -159,88 +146,40 @@ var errNoLedger = errors.New("it is not a ledger of kt: name the .ledger file th
 
 // readHeader makes a book of the first line.
 func readHeader(text []byte) (*Book, error) {
-	var any struct {
-		Header *struct {
-			Schema int `json:"schema"`
-		} `json:"ledger"`
-	}
-	if json.Unmarshal(text, &any) != nil || any.Header == nil {
-		return nil, errNoLedger
-	}
-	switch n := any.Header.Schema; {
-	case n < 1:
-		return nil, errNoLedger
-	case n != Schema:
-		return nil, fmt.Errorf("its schema is %d, and this kt reads %d: check it with the kt that wrote it", n, Schema)
-	}
-	var l line
-	if err := json.Unmarshal(text, &l); err != nil {
-		return nil, errNoLedger
-	}
+	l := line{}
+	err := json.Unmarshal(text, &l) // it may be that of another schema, and then the rest of its fields too
 	h := l.Header
+	switch {
+	case h == nil || h.Schema < 1:
+		return nil, errNoLedger
+	case h.Schema != Schema:
+		return nil, fmt.Errorf("its schema is %d, and this kt reads %d: check it with the kt that wrote it", h.Schema, Schema)
+	case err != nil:
+		return nil, errNoLedger
+	}
 	run, err := strconv.ParseUint(h.RunID, 16, 64)
 	if err != nil || len(h.RunID) != 16 {
 		return nil, fmt.Errorf("its run id %.20q is not 16 hexadecimal digits", h.RunID)
 	}
-	b := &Book{
-		Run: run, Topic: h.Topic, TopicID: h.TopicID, Start: h.Start, StartEpochs: h.Epochs,
-		Headers: h.Headers, OwnValues: h.OwnValues, Idempotent: h.Idempotent, Acks: h.Acks, Retries: h.Retries,
-	}
-	return b, b.checkStart()
+	b := cmp.Or(h.Book, new(Book))
+	b.Run = run
+	return b, nil
 }
 
-// seen is the lanes that were read, and the sources of their batches.
-type seen struct {
-	lanes   map[laneID]bool
-	sources map[lanesSource]uint16
-}
-
-type lanesSource struct {
-	source
-	partition int32
-}
-
-func newSeen() seen { return seen{make(map[laneID]bool), make(map[lanesSource]uint16)} }
-
-// add puts a lane that was read into the book.
-func (b *Book) add(l *Lane, seen seen) error {
-	switch {
-	case l == nil:
-		return errors.New("it is not a lane")
-	case len(b.Lanes) >= maxLanes:
-		return fmt.Errorf("it is more than %d lanes", maxLanes)
-	case seen.lanes[l.id()]:
-		return fmt.Errorf("producer %d has a lane of partition %d already", l.Producer, l.Partition)
-	}
-	if err := l.check(); err != nil {
-		return err
-	}
-	for _, o := range l.Origins {
-		if of, ok := seen.sources[lanesSource{o.source(), l.Partition}]; ok && of != l.Producer {
-			return fmt.Errorf("producer id %d is that of two lanes of partition %d", o.ID, l.Partition)
-		}
-		seen.sources[lanesSource{o.source(), l.Partition}] = l.Producer
-	}
-	seen.lanes[l.id()] = true
-	b.Lanes = append(b.Lanes, *l)
-	return nil
-}
-
-// check returns an error unless the last line agrees with the lines before, of which wrong is
-// the first that made no sense.
-func (e *end) check(sum uint32, lanes int, wrong error, rest *bufio.Reader) error {
+// check returns an error unless the last line agrees with those before, of which wrong is the first that made no sense.
+func (e *end) check(sum uint32, b *Book, wrong error, rest *bufio.Reader) error {
 	switch {
 	case e.Sum != fmt.Sprintf("%08x", sum):
 		return fmt.Errorf("it was changed after it was written: its checksum is %08x and should be %.8s", sum, e.Sum)
 	case wrong != nil:
 		return wrong
-	case e.Lanes != lanes:
-		return fmt.Errorf("it has %d lanes and should have %d", lanes, e.Lanes)
+	case e.Lanes != len(b.Lanes):
+		return fmt.Errorf("it has %d lanes and should have %d", len(b.Lanes), e.Lanes)
 	}
 	if _, err := rest.ReadByte(); !errors.Is(err, io.EOF) {
 		return errors.New("it was changed after it was written: it goes on after its last line")
 	}
-	return nil
+	return b.check()
 }
 
 // readLine reads a line with its end, nil if there is none or if it is cut off.
@@ -265,26 +204,35 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 
 // check returns why Read would not take the book, or nil.
 func (b *Book) check() error {
-	if err := b.checkStart(); err != nil {
-		return err
-	}
-	all := Book{}
-	seen := newSeen()
-	for i := range b.Lanes {
-		if err := all.add(&b.Lanes[i], seen); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (b *Book) checkStart() error {
 	if n := max(len(b.Start), len(b.StartEpochs)); n > maxPartitions {
 		return fmt.Errorf("%d partitions are more than %d", n, maxPartitions)
 	}
 	for p, offset := range b.Start {
 		if offset < 0 {
 			return fmt.Errorf("partition %d starts at offset %d", p, offset)
+		}
+	}
+	type writer struct {
+		source
+		partition int32
+	}
+	lanes, writers := make(map[laneID]bool), make(map[writer]uint16)
+	for i := range b.Lanes {
+		l := &b.Lanes[i]
+		err := l.check()
+		if lanes[l.id()] {
+			err = fmt.Errorf("producer %d has a lane of partition %d already", l.Producer, l.Partition)
+		}
+		lanes[l.id()] = true
+		for _, o := range l.Origins {
+			w := writer{o.source(), l.Partition}
+			if of, ok := writers[w]; ok && of != l.Producer {
+				err = fmt.Errorf("producer id %d is that of two lanes of partition %d", o.ID, l.Partition)
+			}
+			writers[w] = l.Producer
+		}
+		if err != nil {
+			return fmt.Errorf("line %d: %w", i+2, err)
 		}
 	}
 	return nil

@@ -19,12 +19,6 @@ type Log struct {
 	shared    bool      // several readers share it: the order in which they get records is not defined
 	returns
 	found
-	history
-}
-
-// history is the part of a Log that Again keeps.
-type history struct {
-	rewritten, redelivered, readAgain int64
 }
 
 // found is the part of a Log that Again forgets.
@@ -42,15 +36,11 @@ type found struct {
 	cut         bool // the log was cut off below an offset that had been read
 	unconfirmed bool // it is not known whether the log still holds the records read
 	unfinished  bool // records that were passed over are unchecked: see Reader.Unfinished
-	tooLarge    int64
 
-	checked, duplicated, reordered, late int64
-	corrupted, unstamped, foreign        int64
-	epochsBehind                         int64
-
-	holed              int64            // corrupted, unless the log was compacted
-	copied, uncompared int64            // of unstamped: see AddValues
-	strangers          map[uint64]int64 // hashes of values of other producers, and how many records have them
+	counts    Verdict          // the part of the verdict that needs no book
+	holed     int64            // corrupted, unless the log was compacted
+	copied    int64            // of Unstamped: see AddValues
+	strangers map[uint64]int64 // hashes of values of other producers, and how many records have them
 
 	// other is the run of which most of the foreign records are, if more than half
 	// are of one; votes is how far it is ahead.
@@ -87,9 +77,7 @@ type readLane struct {
 	atLoss, given int64 // next when the last connection was lost, and the one before: see returns
 }
 
-// gap is numbers that were passed over. Those of the Range that are not its holes
-// are missing, but for unsure of them: gaps too many to remember were made one. In it the
-// missing numbers are not known, and a late record may have come before.
+// gap is numbers that were passed over and are missing, but for its holes and for unsure others: of gaps that were made one.
 type gap struct {
 	Range
 	unsure        int64
@@ -116,10 +104,10 @@ func (l *Log) Add(r *Record, s *Stamp) StampStatus {
 		// In a log, epochs do not fall as offsets rise. Below the record read last there
 		// is no higher epoch, unless a new leader cut the log off and wrote on.
 		if r.Epoch <= l.epoch || l.epoch < 0 {
-			l.redelivered++
+			l.counts.Redelivered++
 			return Redelivered
 		}
-		l.rewritten++
+		l.counts.Rewritten++
 		l.cut = true
 	}
 	status := ReadStamp(r.Value, r.Around, s)
@@ -132,15 +120,15 @@ func (l *Log) Add(r *Record, s *Stamp) StampStatus {
 	n := Number{s.Producer, s.Seq}
 	if _, owed := l.owed[n]; owed { // a copy of one that a lost connection had, which comes back once
 		delete(l.owed, n)
-		l.redelivered++
+		l.counts.Redelivered++
 		l.reach(r.Offset, r.Epoch)
 		return Redelivered
 	}
-	order := l.reordered
+	order := l.counts.Reordered
 	status = l.count(r.Offset, r.Epoch, status, s)
-	if l.reordered > order && l.outstanding > 0 && s.Seq >= l.lane(s.Producer).given { // it may have been on its way to a lost connection
+	if l.counts.Reordered > order && l.outstanding > 0 && s.Seq >= l.lane(s.Producer).given { // it may have been on its way to a lost connection
 		l.outstanding--
-		l.reordered = order
+		l.counts.Reordered = order
 	}
 	return status
 }
@@ -150,17 +138,17 @@ func (l *Log) count(offset int64, epoch int32, status StampStatus, s *Stamp) Sta
 	l.reach(offset, epoch)
 	switch {
 	case status == Unstamped:
-		l.unstamped++
+		l.counts.Unstamped++
 		return Unstamped
 	case status == Corrupted:
-		l.corrupted++
+		l.counts.Corrupted++
 		return Corrupted
 	case s.Run != l.run:
-		l.foreign++
+		l.counts.Foreign++
 		l.vote(s.Run)
 		return Foreign
 	case s.Partition != l.partition || s.Producer >= MaxProducers || uint64(s.Seq) >= maxSeq:
-		l.corrupted++
+		l.counts.Corrupted++
 		return Corrupted
 	}
 	l.number(s.Producer, s.Seq, s.Seq+1, offset, s.Due)
@@ -175,10 +163,9 @@ func (l *Log) reach(offset int64, epoch int32) {
 	l.last = offset
 }
 
-// number accounts for the records of a producer with the numbers [from, to). The first of them is at an offset, and the
-// others follow it.
+// number accounts for the records of a producer with the numbers [from, to), from an offset on.
 func (l *Log) number(producer uint16, from, to, offset, due int64) {
-	l.checked += to - from
+	l.counts.Checked += to - from
 	lane := l.lane(producer)
 	if lane == nil {
 		lane = l.grow(producer, from)
@@ -204,7 +191,7 @@ func (l *Log) outOfTurn(lane *readLane, from, to, offset, due int64) {
 // turn notes that the next record is of another leader.
 func (l *Log) turn(epoch int32) {
 	if epoch < l.epoch {
-		l.epochsBehind++
+		l.counts.EpochRegressions++
 	}
 	switch {
 	case l.epoch < 0:
@@ -227,7 +214,7 @@ func (l *Log) Cut() {
 // PassOver notes that the records at the offsets [from, to) were not read, because they are too large. The log must be
 // locked.
 func (l *Log) PassOver(from, to int64) {
-	l.tooLarge += max(0, to-from)
+	l.counts.TooLarge += max(0, to-from)
 	l.skipped = max(l.skipped, to)
 }
 
@@ -261,8 +248,9 @@ func (l *Log) Tips() (tips []Tip, cut bool) {
 func (l *Log) Again(from, start int64) (begin int64) {
 	l.Lock()
 	defer l.Unlock()
-	l.readAgain++
+	kept := Verdict{Rewritten: l.counts.Rewritten, Redelivered: l.counts.Redelivered, ReadAgain: l.counts.ReadAgain + 1}
 	l.found = unread(max(min(l.begin, from), start))
+	l.counts = kept
 	return l.begin
 }
 
@@ -332,10 +320,10 @@ func (l *Log) tooLate(lane *readLane, from, to int64) {
 		end := to
 		switch {
 		case i == len(lane.gaps):
-			l.duplicated += end - from
+			l.counts.Duplicated += end - from
 		case lane.gaps[i].From > from:
 			end = min(to, lane.gaps[i].From)
-			l.duplicated += end - from
+			l.counts.Duplicated += end - from
 		default:
 			end = min(to, lane.gaps[i].To)
 			l.fill(lane, i, from, end)
@@ -350,13 +338,13 @@ func (l *Log) fill(lane *readLane, i int, from, to int64) {
 	g := &gaps[i]
 	if !g.exact() {
 		if !l.shared {
-			l.late += to - from
+			l.counts.LateUndecided += to - from
 		}
 		g.unsure = min(g.unsure+to-from, g.Count())
 		return
 	}
 	if !l.shared {
-		l.reordered += to - from
+		l.counts.Reordered += to - from
 	}
 	switch {
 	case g.From == from && g.To == to:
@@ -374,8 +362,7 @@ func (l *Log) fill(lane *readLane, i int, from, to int64) {
 	}
 }
 
-// vote finds the run that most foreign records are of, in one pass and without
-// counting them all (Boyer and Moore).
+// vote finds the run that most foreign records are of (Boyer and Moore).
 func (l *Log) vote(run uint64) {
 	switch {
 	case l.votes == 0:

@@ -23,9 +23,7 @@ type Producer struct {
 	lanes atomic.Pointer[[]atomic.Pointer[lane]]
 }
 
-// lane is the records that a producer wrote to a partition. Its two halves belong to one
-// goroutine each, and lie apart so that they do not take the cache line from
-// each other.
+// lane is the records that a producer wrote to a partition. Its two halves belong to one goroutine each, and to other cache lines.
 type lane struct {
 	issued  atomic.Int64 // the next number; written by the sending goroutine only
 	begun   int64        // the first number of the transaction
@@ -47,8 +45,7 @@ type lane struct {
 // MaxProducers is how many producers a run can have: their numbers are below it.
 const MaxProducers = 10_000
 
-// maxSeq bounds sequence numbers, so that adding to them is safe: a million records
-// a second take 140,000 years to get there.
+// maxSeq bounds sequence numbers, so that adding to them is safe.
 const maxSeq = 1 << 62
 
 // NewProducer returns the empty account of the producer with that number, which
@@ -94,12 +91,10 @@ func (p *Producer) Failed(partition int32, seq, n int64) {
 	l.settle(n)
 }
 
-// publishEvery is how many outcomes of a lane may be kept from Outstanding while
-// others are awaited. An atomic store costs as much as all else that an outcome does.
+// publishEvery is how many outcomes may be kept from Outstanding: an atomic store costs as much as all else of an outcome.
 const publishEvery = 16
 
-// settle counts outcomes. Once everything that was issued is settled, Outstanding
-// knows: done is then not below seen.
+// settle counts outcomes. Once all that was issued is settled, Outstanding knows.
 func (l *lane) settle(n int64) {
 	before := l.done
 	l.done += n
@@ -192,8 +187,7 @@ type Origin struct {
 	First    int64
 }
 
-// sequences is how many sequences a batch can begin with. Behind the last one the brokers go on with 0,
-// and an Origin counts on.
+// sequences is how many sequences a batch can begin with. Behind the last one follows 0, and an Origin counts on.
 const sequences = 1 << 31
 
 // MarshalJSON writes [id,epoch,sequence,first].
@@ -296,8 +290,7 @@ func (b *Book) tracks() map[int32]tracks {
 	return all
 }
 
-// number returns the number of the record with a sequence, of which n records follow each other. Of the numbers that have
-// it, it is the one nearest to next, the number that is expected. It reports false if it has none.
+// number returns the number of the first of n records with a sequence: the one nearest to next. It reports false if it has none.
 func (t *track) number(sequence int32, n, next int64) (number int64, ok bool) {
 	if sequence < 0 {
 		return 0, false

@@ -104,12 +104,12 @@ func (l *Log) AddBatch(b *Batch, from, to int64) {
 	if from <= l.last {
 		if b.Epoch <= l.epoch || l.epoch < 0 { // as in Add
 			again := min(to, l.last+1)
-			l.redelivered += again - from
+			l.counts.Redelivered += again - from
 			if from = again; from == to {
 				return
 			}
 		} else {
-			l.rewritten++
+			l.counts.Rewritten++
 			l.cut = true
 		}
 	}
@@ -117,13 +117,13 @@ func (l *Log) AddBatch(b *Batch, from, to int64) {
 	t := l.tracks[source{b.ProducerID, b.ProducerEpoch}]
 	switch {
 	case !b.Intact:
-		l.corrupted += to - from
+		l.counts.Corrupted += to - from
 		return
 	case t != nil && !b.Whole: // records are missing, and the header does not say which
 		l.holed += to - from
 		return
 	case t == nil:
-		l.unstamped += to - from
+		l.counts.Unstamped += to - from
 		return
 	}
 	next := int64(0)
@@ -132,15 +132,14 @@ func (l *Log) AddBatch(b *Batch, from, to int64) {
 	}
 	first, ok := t.number(b.Sequence, b.Records, next)
 	if !ok {
-		l.unstamped += to - from
+		l.counts.Unstamped += to - from
 		return
 	}
 	first += from - b.Offset
 	l.number(t.producer, first, first+to-from, from, b.Millis*1e6)
 }
 
-// contents are the different values of a run's records that were read, as hashes. The header of a batch names its producer.
-// So a record of another producer that holds such a value is a copy. A pool of batches has few different values.
+// contents are the different values of a run that were read, as hashes: a record of another producer with such a value is a copy.
 type contents struct {
 	seed   maphash.Seed
 	mu     sync.Mutex          // guards the rest
@@ -170,7 +169,7 @@ func (l *Log) AddValues(b *Batch, from int64, values iter.Seq2[int64, []byte]) {
 	c := l.contents
 	if c == nil {
 		if !ours {
-			l.uncompared += b.Offset + b.Records - max(from, b.Offset)
+			l.counts.Uncompared += b.Offset + b.Records - max(from, b.Offset)
 		}
 		return
 	}
@@ -202,7 +201,7 @@ func (l *Log) AddValues(b *Batch, from int64, values iter.Seq2[int64, []byte]) {
 			}
 			l.strangers[h]++ // the run's record may come behind it, or lie in another partition
 		default:
-			l.uncompared++
+			l.counts.Uncompared++
 		}
 		first = false
 	}
@@ -229,9 +228,8 @@ type Number struct {
 	Seq      int64
 }
 
-// returns are the records that a queue may give out again, because readers lost their connections to it. The system's own mark of
-// a record is no proof. A copy is excused only if both are so: the first one was read on a connection that was lost, and
-// the system may not have had its acknowledgement.
+// returns are the records that a queue may give out again. A copy is excused only if the first one was read on a connection that
+// was lost, and the system may not have had its acknowledgement.
 type returns struct {
 	owed        map[Number]int64 // records that were read, and the number of the loss
 	outstanding int64            // how many records may come behind others, which were on their way when a connection was lost

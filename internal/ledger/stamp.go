@@ -10,8 +10,7 @@ import (
 // smallest value that can carry one.
 const StampSize = 40
 
-// magic begins every stamp: two letters, a byte that is in no text, and the
-// version of the layout.
+// magic begins every stamp: two letters, a byte that is in no text, and the version of the layout.
 const magic = 0x6b74b102
 
 // Where the fields of a stamp lie; all are big endian.
@@ -25,8 +24,7 @@ const (
 	atPartition = 36
 )
 
-// warmupFlag marks the records of the warm-up. The other flags are 0, and not
-// looked at.
+// warmupFlag marks the records of the warm-up. The other flags are not looked at.
 const warmupFlag = 1
 
 // crcTable is that of CRC-32C, which processors compute by themselves.
@@ -81,8 +79,7 @@ func AddHeader(sum uint32, key string, value []byte) uint32 {
 	return crc32.Update(mix(sum, len(key), value), crcTable, value)
 }
 
-// mix returns a checksum to start the next one from. It depends on the
-// end of each byte string, and on nil or empty.
+// mix returns a checksum to start the next one from. It depends on where each byte string ends, and on nil or empty.
 func mix(sum uint32, length int, next []byte) uint32 {
 	x := uint64(sum)<<32 | uint64(uint32(length+1))
 	if next == nil {
@@ -92,8 +89,7 @@ func mix(sum uint32, length int, next []byte) uint32 {
 	return uint32(x>>32) ^ uint32(x)
 }
 
-// checksum returns the CRC-32C of the value behind the sum and of the key. It starts from
-// the checksum of the headers and the length of the value.
+// checksum returns the CRC-32C of the value behind the sum and of the key, from that of the headers on.
 func checksum(value []byte, a Around) uint32 {
 	sum := crc32.Update(mix(a.Headers, len(value), a.Key), crcTable, value[atRun:])
 	if len(a.Key) > 0 {

@@ -184,26 +184,16 @@ func FuzzReadStamp(f *testing.F) {
 }
 
 func TestNumbersBecomeRanges(t *testing.T) {
-	for _, tc := range []struct {
-		name string
-		add  []int64
-		want Ranges
-	}{
-		{"in order", []int64{0, 1, 2, 3}, Ranges{{0, 4, 0}}},
-		{"backwards", []int64{3, 2, 1, 0}, Ranges{{0, 4, 0}}},
-		{"with a hole", []int64{0, 2, 3}, Ranges{{0, 1, 0}, {2, 4, 0}}},
-		{"with a hole that is filled", []int64{0, 3, 1, 2}, Ranges{{0, 4, 0}}},
-		{"one twice", []int64{0, 1, 1, 0}, Ranges{{0, 2, 0}}},
-		{"four apart fill the list", []int64{0, 2, 4, 6}, Ranges{{0, 1, 0}, {2, 3, 0}, {4, 5, 0}, {6, 7, 0}}},
-		{"a fifth makes the older half one", []int64{0, 2, 4, 6, 8}, Ranges{{0, 3, 1}, {4, 5, 0}, {6, 7, 0}, {8, 9, 0}}},
-		{"a number in between fills a hole", []int64{0, 2, 4, 6, 8, 1}, Ranges{{0, 3, 0}, {4, 5, 0}, {6, 7, 0}, {8, 9, 0}}},
-		{"a number beside holes stays by itself", []int64{0, 2, 4, 6, 7, 9, 3}, Ranges{{0, 3, 1}, {3, 5, 0}, {6, 8, 0}, {9, 10, 0}}},
-	} {
+	for _, tc := range must.Rows[[]struct {
+		Name string
+		Add  []int64
+		Want Ranges
+	}](t, "ledger") {
 		var rs Ranges
-		for _, n := range tc.add {
+		for _, n := range tc.Add {
 			rs.add(n, n+1, 4)
 		}
-		must.Match(t, tc.want, rs, "%s", tc.name)
+		must.Match(t, tc.Want, rs, "%s", tc.Name)
 	}
 }
 
@@ -254,32 +244,22 @@ func TestARangeIsAShortListInJSON(t *testing.T) {
 }
 
 func TestAnOriginIsNotedWhereTheSequencesChange(t *testing.T) {
-	for _, tc := range []struct {
-		name      string
-		limit     int
-		all       []Origin
-		want      []Origin
-		forgotten int64
-	}{
-		{"one that goes on", 9, []Origin{{5, 0, 0, 0}, {5, 0, 10, 10}, {5, 0, 10, 10}}, []Origin{{5, 0, 0, 0}}, 0},
-		{"behind records that were not sent", 9, []Origin{{5, 0, 0, 0}, {5, 0, 10, 20}}, []Origin{{5, 0, 0, 0}, {5, 0, 10, 20}}, 0},
-		{"behind two batches that were not sent", 9, []Origin{{5, 0, 0, 0}, {5, 0, 10, 20}, {5, 0, 10, 30}}, []Origin{{5, 0, 0, 0}, {5, 0, 10, 30}}, 0},
-		{"the first was not sent", 9, []Origin{{5, 0, 0, 0}, {5, 0, 0, 10}}, []Origin{{5, 0, 0, 10}}, 0},
-		{"another id", 9, []Origin{{5, 0, 0, 0}, {6, 0, 0, 10}}, []Origin{{5, 0, 0, 0}, {6, 0, 0, 10}}, 0},
-		{"another epoch", 9, []Origin{{5, 0, 0, 0}, {5, 1, 0, 10}}, []Origin{{5, 0, 0, 0}, {5, 1, 0, 10}}, 0},
-		{"too many", 3, []Origin{{5, 0, 0, 0}, {6, 0, 0, 10}, {7, 0, 0, 20}, {8, 0, 0, 30}, {9, 0, 0, 40}}, []Origin{{7, 0, 0, 20}, {8, 0, 0, 30}, {9, 0, 0, 40}}, 20},
-	} {
+	for _, tc := range must.Rows[[]struct {
+		Name      string
+		Limit     int
+		All, Want []Origin
+		Forgotten int64
+	}](t, "ledger") {
 		p := NewProducer(0)
-		p.limit = tc.limit
+		p.limit = tc.Limit
 		p.Next(0, 100)
-		for _, o := range tc.all {
+		for _, o := range tc.All {
 			p.Originate(0, o)
 		}
 		l := p.Lanes()[0]
-		if diff := cmp.Diff(tc.want, l.Origins); diff != "" || l.Forgotten != tc.forgotten {
-			t.Errorf("%s: forgotten %d, want %d; -want +got:\n%s", tc.name, l.Forgotten, tc.forgotten, diff)
-		}
-		must.Err(t, "", l.check(), "%s", tc.name)
+		must.Match(t, tc.Want, l.Origins, "%s", tc.Name)
+		must.Match(t, tc.Forgotten, l.Forgotten, "%s: forgotten", tc.Name)
+		must.Err(t, "", l.check(), "%s", tc.Name)
 	}
 }
 

@@ -88,12 +88,24 @@ type Verdict struct {
 	Blame      []string `json:"blame,omitempty"`       // sentences: the cause of the findings, as far as the settings show it
 }
 
-// Add adds the counts of o, which is of other records: every int64 field. The rest of v stays.
+// Add adds the findings of o on other records: every int64 field, every flag, the gaps up to maxGaps, and the blame. The rest of v stays.
 func (v *Verdict) Add(o *Verdict) {
 	to, from := reflect.ValueOf(v).Elem(), reflect.ValueOf(o).Elem()
 	for i := range to.NumField() {
-		if n := to.Field(i); n.Kind() == reflect.Int64 {
+		switch n := to.Field(i); n.Kind() {
+		case reflect.Int64:
 			n.SetInt(n.Int() + from.Field(i).Int())
+		case reflect.Bool:
+			n.SetBool(n.Bool() || from.Field(i).Bool())
+		default:
+		}
+	}
+	room := min(len(o.Gaps), maxGaps-len(v.Gaps))
+	v.Gaps = append(v.Gaps, o.Gaps[:room]...)
+	v.GapsBeyond += int64(len(o.Gaps) - room)
+	for _, why := range o.Blame {
+		if !slices.Contains(v.Blame, why) {
+			v.Blame = append(v.Blame, why)
 		}
 	}
 }
@@ -166,21 +178,14 @@ func (b *Book) verify(v *Verdict, reader int, r *Reader) {
 		log.Lock()
 		f := b.compare(l, log)
 		log.Unlock()
-		v.Add(&f)
-		v.Inexact = v.Inexact || f.Inexact
-		for _, g := range f.Gaps {
-			if len(v.Gaps) == maxGaps {
-				v.GapsBeyond++
-				continue
-			}
-			g.Reader, g.Partition, g.Producer = reader, l.Partition, l.Producer
-			v.Gaps = append(v.Gaps, g)
+		for i := range f.Gaps {
+			f.Gaps[i].Reader, f.Gaps[i].Partition, f.Gaps[i].Producer = reader, l.Partition, l.Producer
 		}
+		v.Add(&f)
 	}
 }
 
-// addLogs adds the counts of a reading. The log with the most foreign
-// records names their run, if it has more than most; addLogs returns their number.
+// addLogs adds the counts of a reading, and returns the foreign records of the log with the most, which names their run.
 func (v *Verdict) addLogs(r *Reader, lanes map[laneID]*Lane, most int64) int64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -188,26 +193,18 @@ func (v *Verdict) addLogs(r *Reader, lanes map[laneID]*Lane, most int64) int64 {
 		l := r.logs[partition]
 		l.Lock()
 		copies := l.copies()
-		v.Checked += l.checked + copies
-		v.Duplicated += l.duplicated + copies
+		v.Add(&l.counts)
+		v.Checked += copies
+		v.Duplicated += copies
 		v.Copied += copies
-		v.Uncompared += l.uncompared
-		v.Reordered += l.reordered
-		v.LateUndecided += l.late
-		if v.Corrupted += l.corrupted; !l.unfinished {
+		v.Unstamped -= copies
+		if !l.unfinished {
 			v.Corrupted += l.holed
 		}
-		v.Unstamped += l.unstamped - copies
-		v.Foreign += l.foreign
-		v.Redelivered += l.redelivered
-		v.TooLarge += l.tooLarge
-		v.EpochRegressions += l.epochsBehind
-		v.Rewritten += l.rewritten
-		v.ReadAgain += l.readAgain
 		v.AnyOrder = v.AnyOrder || l.shared
-		v.Inexact = v.Inexact || l.late > 0
-		if l.foreign > most {
-			most, v.OtherRun = l.foreign, fmt.Sprintf("%016x", l.other)
+		v.Inexact = v.Inexact || l.counts.LateUndecided > 0
+		if l.counts.Foreign > most {
+			most, v.OtherRun = l.counts.Foreign, fmt.Sprintf("%016x", l.other)
 		}
 		for producer, lane := range l.lanes {
 			if lane != nil && lanes[laneID{uint16(producer), l.partition}] == nil {

@@ -11,11 +11,6 @@ import (
 	"github.com/kt-bench/kt/internal/must"
 )
 
-func same(t *testing.T, want, got Verdict) {
-	t.Helper()
-	must.Match(t, want, got, "")
-}
-
 // ten is a book of one lane: ten records, acknowledged at offsets 100 to 109.
 func ten() *Book {
 	return &Book{
@@ -35,37 +30,18 @@ func reading(begin int64, seqs ...int64) *Reader {
 }
 
 func TestAcknowledgedRecordsAreReadLostOrUnchecked(t *testing.T) {
-	for _, tc := range []struct {
-		name                  string
-		begin                 int64
-		seqs                  []int64
-		next, end             int64
-		read, lost, unchecked int64
-	}{
-		{"all read", 100, []int64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, 110, 110, 10, 0, 0},
-		{"all read, whatever the reader was told", 0, []int64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, 0, -1, 10, 0, 0},
-		{"none read", 100, nil, 110, 110, 0, 10, 0},
-		{"some missing between", 100, []int64{0, 1, 4, 5, 6, 8, 9}, 110, 110, 7, 3, 0},
-		{"the first missing", 100, []int64{2, 3, 4, 5, 6, 7, 8, 9}, 110, 110, 8, 2, 0},
-		{"the last missing, and the log goes on", 100, []int64{0, 1, 2, 3, 4, 5, 6, 7}, 120, 120, 8, 2, 0},
-		{"the last missing, and it is known that they were passed", 100, []int64{0, 1, 2, 3, 4, 5, 6, 7}, 110, -1, 8, 2, 0},
-		{"the log was cut off", 100, []int64{0, 1, 2, 3, 4, 5}, 106, 106, 6, 4, 0},
-		{"the reader stopped early", 100, []int64{0, 1, 2, 3, 4, 5}, 106, 120, 6, 0, 4},
-		{"the reader stopped early, and the end is not known", 100, []int64{0, 1, 3}, 104, -1, 3, 1, 6},
-		{"the reader never began", -1, nil, 0, -1, 0, 0, 10},
-		{"the log's start moved", 103, []int64{3, 4, 5, 6, 7, 8, 9}, 110, 110, 7, 0, 3},
-		{"the log's start moved, and more is missing", 103, []int64{3, 4, 7, 8, 9}, 110, 110, 5, 2, 3},
-		{"the log's start moved past all", 110, nil, 110, 110, 0, 0, 10},
-		{"the log's start moved, and one is lost beyond doubt", 103, nil, 110, 110, 0, 1, 9},
-		{"the log's start moved before the run", 40, []int64{1, 2, 3, 4, 5, 6, 7, 8, 9}, 110, 110, 9, 1, 0},
-	} {
-		r := reading(tc.begin, tc.seqs...)
-		r.ReadTo(0, tc.next, tc.end)
+	for _, tc := range must.Rows[[]struct {
+		Name                  string
+		Begin                 int64
+		Seqs                  []int64
+		Next, End             int64
+		Read, Lost, Unchecked int64
+	}](t, "ledger") {
+		r := reading(tc.Begin, tc.Seqs...)
+		r.ReadTo(0, tc.Next, tc.End)
 		v := ten().Verify(r)
 		addsUp(t, v)
-		if v.AcknowledgedRead != tc.read || v.Lost != tc.lost || v.Unchecked != tc.unchecked {
-			t.Errorf("%s: read %d, lost %d, unchecked %d; want %d, %d, %d", tc.name, v.AcknowledgedRead, v.Lost, v.Unchecked, tc.read, tc.lost, tc.unchecked)
-		}
+		must.Match(t, []int64{tc.Read, tc.Lost, tc.Unchecked}, []int64{v.AcknowledgedRead, v.Lost, v.Unchecked}, "%s: read, lost and unchecked", tc.Name)
 	}
 }
 
@@ -154,11 +130,11 @@ func TestEachOutcomeIsCompared(t *testing.T) {
 	got := b.Verify(r)
 	addsUp(t, got)
 	got.Gaps, got.Blame = nil, nil
-	same(t, Verdict{
+	must.Match(t, Verdict{
 		Readers: 1, Issued: 12, Acknowledged: 6, Failed: 4, Unknown: 2,
 		Checked: 9, AcknowledgedRead: 3, Lost: 1, Aborted: 2, AbortedRead: 1,
 		Resurrected: 2, UnknownRead: 1, Unissued: 2,
-	}, got)
+	}, got, "verdict")
 }
 
 func TestWhatIsForgottenIsUndecided(t *testing.T) {
@@ -270,68 +246,48 @@ func TestALedgerOfAnotherRunIsRecognised(t *testing.T) {
 func TestATotalLossIsNotTakenForTheLedgerOfAnotherRun(t *testing.T) {
 	foreign := make([]byte, StampSize)
 	(&Stamp{Run: 7}).Put(foreign, Around{})
-	for _, tc := range []struct {
-		name               string
-		same               bool // the topic is
-		foreign, unstamped int
-		of                 bool
-	}{
-		{"nothing is there", false, 0, 0, false},
-		{"one record of another run", false, 1, 0, true},
-		{"as many of nobody", false, 5, 5, false},
-		{"fewer of nobody", false, 5, 4, true},
-		{"the topic is the same", true, 5, 0, false},
-	} {
+	for _, tc := range must.Rows[[]struct {
+		Name               string
+		Same               bool // the topic is
+		Foreign, Unstamped int
+		Of                 bool
+	}](t, "ledger") {
 		r := NewReader(&Book{Run: 1})
 		r.Begin(0, 100)
-		for i := range tc.foreign + tc.unstamped {
+		for i := range tc.Foreign + tc.Unstamped {
 			value := foreign
-			if i >= tc.foreign {
+			if i >= tc.Foreign {
 				value = nil
 			}
 			add(r, 100+int64(i), value)
 		}
 		r.ReadTo(0, 110, 110)
 		b := ten()
-		b.SameTopic = tc.same
+		b.SameTopic = tc.Same
 		v := b.Verify(r)
-		must.True(t, v.OfAnotherRun == tc.of && v.Lost == 10 && (len(v.Blame) == 0) == tc.of, "%s: %+v; of another run: want %t", tc.name, v, tc.of)
+		must.True(t, v.OfAnotherRun == tc.Of && v.Lost == 10 && (len(v.Blame) == 0) == tc.Of, "%s: %+v; of another run: want %t", tc.Name, v, tc.Of)
 	}
 }
 
 func TestTheSettingsTellWhoIsToBlame(t *testing.T) {
-	for _, tc := range []struct {
-		name                string
-		idempotent, retries bool
-		acks                string
-		seqs                []int64
-		say                 []string
-	}{
-		{"nothing wrong", true, true, "all", []int64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, nil},
-		{"late with idempotence", true, true, "all", []int64{0, 2, 1, 3, 4, 5, 6, 7, 8, 9}, []string{"idempotent"}},
-		{"twice without", false, true, "all", []int64{0, 1, 1, 2, 3, 4, 5, 6, 7, 8, 9}, []string{"retries were on"}},
-		{"twice without retries", false, false, "all", []int64{0, 1, 1, 2, 3, 4, 5, 6, 7, 8, 9}, []string{"retries were off"}},
-		{"lost with all", true, true, "all", []int64{0, 1, 2, 3, 4, 5, 6, 7, 8}, []string{"acks=all"}},
-		{"lost with one, and late", false, true, "1", []int64{0, 2, 1, 3, 4, 5, 6, 7, 8}, []string{"retries were on", "acks=1"}},
-		{"lost with none", true, true, "0", []int64{0, 1}, []string{"acks=0"}},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			b := ten()
-			b.Idempotent, b.Retries, b.Acks = tc.idempotent, tc.retries, tc.acks
-			r := NewReader(&Book{Run: 1})
-			r.Begin(0, 0)
-			for i, seq := range tc.seqs {
-				add(r, int64(i), put(0, 0, seq))
-			}
-			r.ReadTo(0, 500, 500)
-			v := b.Verify(r)
-			must.Match(t, tc.retries && !tc.idempotent, v.RepeatsAllowed, "repeats allowed")
-			got := v.Blame
-			must.Hold(t, len(got) == len(tc.say), "says %q, want %q", got, tc.say)
-			for i := range got {
-				must.True(t, strings.Contains(got[i], tc.say[i]), "says %q, want something of %q", got[i], tc.say[i])
-			}
-		})
+	for _, tc := range must.Rows[[]struct {
+		Name                string
+		Idempotent, Retries bool
+		Acks                string
+		Seqs                []int64
+		Say                 []string
+	}](t, "ledger") {
+		b, r := ten(), NewReader(&Book{Run: 1})
+		b.Idempotent, b.Retries, b.Acks = tc.Idempotent, tc.Retries, tc.Acks
+		r.Begin(0, 0)
+		for i, seq := range tc.Seqs {
+			add(r, int64(i), put(0, 0, seq))
+		}
+		r.ReadTo(0, 500, 500)
+		v := b.Verify(r)
+		must.Match(t, tc.Retries && !tc.Idempotent, v.RepeatsAllowed, "%s: repeats allowed", tc.Name)
+		must.Match(t, len(tc.Say), len(v.Blame), "%s: says %q, want %q", tc.Name, v.Blame, tc.Say)
+		must.Has(t, tc.Name, strings.Join(v.Blame, "; "), tc.Say...)
 	}
 }
 
@@ -342,7 +298,7 @@ func TestAVerdictTravelsAsJSON(t *testing.T) {
 	b := must.Have(json.Marshal(want))(t)
 	var got Verdict
 	must.Do(t, json.Unmarshal(b, &got))
-	same(t, want, got)
+	must.Match(t, want, got, "verdict")
 	for _, key := range []string{`"acknowledged_read":2`, `"lost":8`, `"offset_before":-1`, `"due_after":"1970-01-01T00:00:00.000002Z"`} {
 		must.True(t, strings.Contains(string(b), key), "%s is not in %s", key, b)
 	}

@@ -136,8 +136,7 @@ func (r *runner) append(ctx context.Context, p *place) (Result, error) {
 // note adds a remark on a result.
 func (r *Result) note(format string, a ...any) { r.Notes = append(r.Notes, fmt.Sprintf(format, a...)) }
 
-// sizeWasMet returns what the percentiles lack when the writers were held up by kt, so as not to fill more than the size, and not by
-// the kernel. limit is the kernel's, 0: it does not tell.
+// sizeWasMet returns what the percentiles lack when kt held the writers up, and not the kernel, whose limit it is; 0: not known.
 func sizeWasMet(size, limit int64) string {
 	const lacks = "no grade: the percentiles do not include waits at the kernel's limit of dirty memory"
 	if limit == 0 {
@@ -188,8 +187,7 @@ func (r *runner) appendSlowly(ctx context.Context, p *place) (Result, error) {
 	return out.Result, err
 }
 
-// paced appends blocks to an empty file at a rate. What fills the size is written over from its beginning, so that the file never
-// grows beyond it.
+// paced appends blocks to an empty file at a rate. What fills the size is written over from its beginning.
 func paced(f *os.File, block int, size int64, perSecond float64) worker {
 	data := newPool(block, size)
 	return func(ctx context.Context, m *meter) error {

@@ -20,8 +20,7 @@ type Plan struct {
 	Duration    time.Duration // at most, roughly
 }
 
-// mustStay returns the bytes of a file system that have to be free at any time: a tenth. Beside
-// a broker, where next to nothing is written, it is enough for that.
+// mustStay returns the bytes of a file system that have to be free at any time: a tenth, and beside a broker next to nothing.
 func mustStay(m Mode, total int64) int64 {
 	if m == Live {
 		return 4 * leastSize
@@ -127,8 +126,7 @@ func unlogged(magic int64) string {
 	return ""
 }
 
-// checkBrokers refuses to take a disk's time from a broker: always in its
-// directories, and without force on its file systems and its disks.
+// checkBrokers refuses to take a disk's time from a broker: always in its directories, and without force on its disks.
 func checkBrokers(o Options, dir string) error {
 	if o.Mode == Live {
 		return nil
@@ -156,8 +154,7 @@ func checkBrokers(o Options, dir string) error {
 	return nil
 }
 
-// sharedDisk returns a disk below both directories, below partitions, volumes and RAIDs; empty for
-// none that the kernel knows.
+// sharedDisk returns a disk that the kernel knows below both directories, below partitions, volumes and RAIDs, or "".
 func sharedDisk(a, b string) string {
 	storageA, _, _ := storageOf(host.System(), a)
 	storageB, _, _ := storageOf(host.System(), b)
@@ -169,8 +166,7 @@ func sharedDisk(a, b string) string {
 	return ""
 }
 
-// checkSpace refuses a directory without room. wanted is the sum over all directories of its file
-// system.
+// checkSpace refuses a directory without room. wanted is the sum over all directories of its file system.
 func checkSpace(m Mode, p *place, wanted int64) error {
 	left := mustStay(m, p.TotalBytes)
 	switch {

@@ -5,6 +5,7 @@ import (
 	"compress/flate"
 	"encoding/json"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 	"unsafe"
@@ -122,21 +123,26 @@ func TestDataCannotBeCompressed(t *testing.T) {
 	must.True(t, packed.Len() >= len(data), "%d bytes of data were packed into %d", len(data), packed.Len())
 }
 
-func TestRecorder(t *testing.T) {
-	a, b := &meter{recorder: *newRecorder()}, &meter{recorder: *newRecorder()}
-	for range 99 {
-		a.record(20*time.Microsecond, 10)
+func TestMeter(t *testing.T) {
+	m := newMeter(time.Time{})
+	var workers sync.WaitGroup
+	for range 3 {
+		workers.Go(func() {
+			for range 33 {
+				m.record(20*time.Microsecond, 10)
+			}
+		})
 	}
-	b.record(600*time.Millisecond, 10)
-	got := merge([]*meter{a, b})
-	l := got.latency()
+	workers.Wait()
+	m.record(600*time.Millisecond, 10)
+	l := m.latency()
 	if l.Count != 100 || l.P50 != 20.015 && l.P50 != 20 || l.Max != 600_000 || l.P999 != 600_000 {
-		t.Errorf("merge(…).latency() = %+v, want 100 values, a median of 20 us and a maximum of 600,000 us", l)
+		t.Errorf("latency() = %+v, want 100 values, a median of 20 us and a maximum of 600,000 us", l)
 	}
-	if want := (Stalls{1, 1, 1}); got.stalls != want || got.bytes != 1000 {
-		t.Errorf("merge(…): %+v and %d bytes, want %+v and 1000", got.stalls, got.bytes, want)
+	if want := (Stalls{1, 1, 1}); m.stalls != want || m.bytes != 1000 {
+		t.Errorf("%+v and %d bytes, want %+v and 1000", m.stalls, m.bytes, want)
 	}
-	must.Match(t, (Latency{}), newRecorder().latency(), "latency() of nothing")
+	must.Match(t, (Latency{}), newMeter(time.Time{}).latency(), "latency() of nothing")
 }
 
 func TestTextOfTheKernel(t *testing.T) {

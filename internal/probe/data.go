@@ -24,16 +24,14 @@ const page = 4 * kib // of data: every one has a number of its own
 // stamps numbers the pages of data that this process writes, all workers together.
 var stamps atomic.Uint64
 
-// pool is random data to write from, of one worker. No two blocks that it hands
-// out are equal, though it holds far less than is written.
+// pool is random data to write from, of one worker. No two of its blocks are equal, though it holds far less than is written.
 type pool struct {
 	data []byte
 	at   int
 	seed uint64
 }
 
-// newPool has room for at least two blocks, and takes a sixteenth of size, up to 16
-// MiB: four workers hold 64 MiB.
+// newPool has room for at least two blocks, and takes a sixteenth of size, up to 16 MiB: four workers hold 64 MiB.
 func newPool(block int, size int64) *pool {
 	n := max(2*block, int(min(size/16, 16*mib)))
 	p := &pool{data: aligned(roundUp(n, page))}
@@ -50,8 +48,7 @@ func fillRandom(b []byte) {
 	_, _ = rand.NewChaCha8(seed).Read(b) // never fails
 }
 
-// next is a block of n bytes that starts at a page of memory. It is valid until
-// the pool has gone round.
+// next is a block of n bytes that starts at a page of memory. It is valid until the pool has gone round.
 func (p *pool) next(n int) []byte {
 	if p.at+n > len(p.data) {
 		// Begin elsewhere in each round, so that pages do not meet the same neighbours.
@@ -100,8 +97,7 @@ func roundUp(n, to int) int { return (n + to - 1) / to * to }
 // errNoDirect is a file system that cannot go round the page cache.
 var errNoDirect = errors.New("no direct I/O here")
 
-// nameless opens a new file that no folder names, so that its space comes back
-// whatever ends kt.
+// nameless opens a new file that no folder names, so that its space comes back whatever ends kt.
 func nameless(dir string, direct bool) (*os.File, error) {
 	f, err := openNameless(dir, direct)
 	if errors.Is(err, errors.ErrUnsupported) {
@@ -116,8 +112,7 @@ func nameless(dir string, direct bool) (*os.File, error) {
 	return f, nil
 }
 
-// openUnlinked is for file systems without nameless files: the name lasts from one
-// call to the next.
+// openUnlinked is for file systems without nameless files: the name lasts from one call to the next.
 func openUnlinked(dir string, direct bool) (*os.File, error) {
 	name := filepath.Join(dir, fmt.Sprintf(".kt-probe-%d-%08x", os.Getpid(), rand.Uint32()))
 	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL|directFlag(direct), 0o600)
@@ -199,8 +194,7 @@ func deviceOf(dir string) (major, minor int, err error) {
 // not tell. Counting there, and not on the disks below, leaves out what a mirror writes twice. nil knows nothing.
 type counter func(read bool) int64
 
-// newCounter is for the device number of the file system, or, where that is not a real device (btrfs has none), for the device that
-// it was mounted from.
+// newCounter is for the device number of the file system, or for the device that it was mounted from, as of btrfs.
 func newCounter(tree host.FS, major, minor int, source string) counter {
 	var files []string
 	if major != 0 {

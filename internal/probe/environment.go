@@ -15,8 +15,7 @@ import (
 	"github.com/kt-bench/kt/internal/theme"
 )
 
-// readMachine asks what the tests run on. What does not answer is named in
-// Unavailable: a probe does not fail for it.
+// readMachine asks what the tests run on. What does not answer is named in Unavailable, and no probe fails for it.
 func readMachine(tree host.FS) Machine {
 	facts := host.ReadFacts()
 	m := Machine{
@@ -42,8 +41,7 @@ func readMachine(tree host.FS) Machine {
 	return m
 }
 
-// dirtyLimit is the memory that may wait to be written before writers are held up,
-// as the kernel last worked it out; 0: it does not tell.
+// dirtyLimit is the memory that may wait to be written before writers are held up, by the kernel's last word; 0: it has none.
 func dirtyLimit(tree host.FS) int64 {
 	return tree.Counters().VM["nr_dirty_threshold"] * int64(os.Getpagesize())
 }
@@ -64,8 +62,7 @@ type place struct {
 	unlogged string // the file system, where it keeps kt's files out of its log
 }
 
-// storageOf finds what a directory is on, by the mount that it is in as far as that
-// is known: it knows more of btrfs.
+// storageOf finds what a directory is on, by the mount that it is in as far as that is known: it knows more of btrfs.
 func storageOf(tree host.FS, dir string) (host.Storage, host.Mount, error) {
 	major, minor, err := deviceOf(dir)
 	if err != nil {

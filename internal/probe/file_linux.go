@@ -56,8 +56,7 @@ func alignment(f *os.File, logicalBlock int64) int64 {
 	return max(4096, logicalBlock)
 }
 
-// allocate takes the space at once, so that direct writes need not grow the file
-// one after the other. A file system that cannot leaves the file as it was.
+// allocate takes the space at once, so that direct writes need not grow the file one after the other, if the file system can.
 func allocate(f *os.File, size int64) error {
 	err := unix.Fallocate(int(f.Fd()), 0, 0, size)
 	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENOSYS) {
@@ -66,8 +65,7 @@ func allocate(f *os.File, size int64) error {
 	return err
 }
 
-// settle has what was written to f go to the device, and waits. Unlike a sync it
-// asks for no commit of the journal.
+// settle has what was written to f go to the device, and waits. Unlike a sync it asks for no commit of the journal.
 func settle(f *os.File) error {
 	const all = unix.SYNC_FILE_RANGE_WAIT_BEFORE | unix.SYNC_FILE_RANGE_WRITE | unix.SYNC_FILE_RANGE_WAIT_AFTER
 	err := unix.SyncFileRange(int(f.Fd()), 0, 0, all)

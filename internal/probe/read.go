@@ -19,8 +19,7 @@ const (
 	readFiles       = 32
 )
 
-// shelf is files that were filled with real writes, to be read back. Space that was only allocated would read as zeros that no disk
-// has seen.
+// shelf is files that were filled with real writes, to be read back: allocated space would read as zeros that no disk has seen.
 type shelf struct {
 	files
 	each   int64 // bytes
@@ -147,14 +146,15 @@ func (r *runner) mixed(ctx context.Context, p *place) (Result, error) {
 	}
 	perSecond := max(mixedShare*sustained*mib/appendBlock, 1)
 	asked := perSecond * appendBlock / mib
-	var waited, bytes atomic.Int64
+	var waited atomic.Int64
+	own := newMeter(time.Time{}) // the results are those of the writers
 	readers := s.workers(readInterleaved, true)
 	took := make([]time.Duration, len(readers))
 	for i, read := range readers {
 		readers[i] = func(ctx context.Context, _ *meter) error {
 			begin := time.Now()
 			defer func() { took[i] = time.Since(begin) }()
-			return read(ctx, &meter{recorder: *newRecorder(), done: &bytes}) // the results are those of the writers
+			return read(ctx, own)
 		}
 	}
 	alone, out, err := r.beside(ctx, p, trial{
@@ -165,7 +165,7 @@ func (r *runner) mixed(ctx context.Context, p *place) (Result, error) {
 	if out.Alone == nil {
 		return out.Result, err
 	}
-	rate := float64(bytes.Load()) / mib / max(slices.Max(took).Seconds(), 1e-9)
+	rate := float64(own.done.Load()) / mib / max(slices.Max(took).Seconds(), 1e-9)
 	out.Read = &rate
 	if err == nil {
 		out.Notes = slices.Concat(out.Notes, behind("without readers", alone.MiBPerSecond, asked), behind("beside readers", out.MiBPerSecond, asked))

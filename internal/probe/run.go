@@ -207,8 +207,7 @@ type rated struct {
 	value float64 // bytes or operations a second
 }
 
-// limited are the figures of a result that a limit of a group or a cloud would hold
-// down.
+// limited are the figures of a result that a limit of a group or a cloud would hold down.
 func (r *Result) limited() []rated {
 	operations := 0.0
 	if r.Seconds > 0 {

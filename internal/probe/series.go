@@ -27,8 +27,7 @@ func second(from, to reading) Second {
 	return s
 }
 
-// series turns readings into seconds. A rest of less than half a second says too
-// little and is left out.
+// series turns readings into seconds. A rest of less than half a second says too little and is left out.
 func series(readings []reading) []Second {
 	return seconds(readings, 500*time.Millisecond)
 }
@@ -59,8 +58,7 @@ func beyond(readings []reading, bytes int64) []reading {
 	return nil
 }
 
-// spread says how even the rates were: by the calls, or of sustained ones on the
-// device.
+// spread says how even the rates were: by the calls, or of sustained ones on the device.
 func spread(rates []float64) Spread {
 	if len(rates) == 0 {
 		return Spread{}
@@ -185,8 +183,7 @@ func sustained(seconds []Second, n int) (rate, others float64) {
 	return device / length, 0
 }
 
-// moved is how many MiB the calls and the device wrote in some seconds, each taken
-// as a whole one.
+// moved is how many MiB the calls and the device wrote in some seconds, each taken as a whole one.
 func moved(seconds []Second) (calls, device float64) {
 	n := float64(len(seconds))
 	return mean(rates(seconds)) * n, mean(reached(seconds)) * n

@@ -55,11 +55,24 @@ func repeat(perSecond float64, step func(m *meter, begin time.Time) error) worke
 	}
 }
 
-// meter holds the counters of one worker.
+// meter counts what the workers of a trial do. kt's histogram of a run counts in microseconds, which is too coarse for a write to
+// the page cache: this one counts in nanoseconds.
 type meter struct {
-	recorder
-	from time.Time     // the end of the warm-up
-	done *atomic.Int64 // bytes, of all workers of the trial that count
+	from time.Time    // the end of the warm-up
+	done atomic.Int64 // bytes
+
+	mu     sync.Mutex // guards what follows, of the operations that began after the warm-up
+	hdr    *hdrhistogram.Histogram
+	sum    time.Duration
+	max    time.Duration
+	stalls Stalls
+	bytes  int64
+}
+
+const longest = time.Hour // that a histogram holds; a longer one counts as this
+
+func newMeter(from time.Time) *meter {
+	return &meter{from: from, hdr: hdrhistogram.New(1, int64(longest), 3)}
 }
 
 // time does an operation of n bytes, and records how long it took from when it should have begun.
@@ -101,8 +114,8 @@ const tick = 250 * time.Millisecond
 func (r *runner) drive(ctx context.Context, p *place, t trial) (outcome, error) {
 	inner, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	var done atomic.Int64
 	start := time.Now()
+	m := newMeter(start.Add(t.warmup))
 	var failed atomic.Pointer[error] // of the first worker that did, also by an operation that was under way at the end
 	fail := func(err error) {
 		if !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
@@ -110,9 +123,9 @@ func (r *runner) drive(ctx context.Context, p *place, t trial) (outcome, error) 
 		}
 		stop(err)
 	}
-	meters, ended := t.launch(inner, fail, start.Add(t.warmup), &done)
+	ended := t.launch(inner, fail, m)
 	read := func() reading {
-		return reading{at: time.Since(start) - t.warmup, bytes: done.Load(), device: p.count.moved(t.read)}
+		return reading{at: time.Since(start) - t.warmup, bytes: m.done.Load(), device: p.count.moved(t.read)}
 	}
 	seen, cpu, warm := []reading{read()}, cpuTime(), t.warmup == 0
 	ticker := time.NewTicker(tick)
@@ -138,7 +151,7 @@ func (r *runner) drive(ctx context.Context, p *place, t trial) (outcome, error) 
 	cpu = cpuTime() - cpu
 	stop(nil)
 	<-ended // operations under way are waited for
-	out := outcome{t.result(merge(meters), seen, cpu), seen}
+	out := outcome{t.result(m, seen, cpu), seen}
 	if why := failed.Load(); why != nil && *why != context.Cause(ctx) { //nolint:errorlint // one and the same
 		return out, explain(p.Path, *why)
 	}
@@ -157,11 +170,9 @@ func (r *runner) beside(ctx context.Context, p *place, t trial, others ...worker
 }
 
 // launch starts the workers. The first that fails stops the others. ended is closed when all have ended.
-func (t trial) launch(ctx context.Context, stop context.CancelCauseFunc, from time.Time, done *atomic.Int64) (meters []*meter, ended chan struct{}) {
+func (t trial) launch(ctx context.Context, stop context.CancelCauseFunc, m *meter) (ended chan struct{}) {
 	var group sync.WaitGroup
 	for _, work := range t.workers {
-		m := &meter{recorder: *newRecorder(), from: from, done: done}
-		meters = append(meters, m)
 		group.Go(func() {
 			runtime.LockOSThread()
 			if t.givesWay {
@@ -179,11 +190,11 @@ func (t trial) launch(ctx context.Context, stop context.CancelCauseFunc, from ti
 		group.Wait()
 		close(ended)
 	}()
-	return meters, ended
+	return ended
 }
 
 // result returns what the workers recorded between the first and the last reading.
-func (t trial) result(all *recorder, seen []reading, cpu time.Duration) Result {
+func (t trial) result(all *meter, seen []reading, cpu time.Duration) Result {
 	first, last := seen[0], seen[len(seen)-1]
 	length := (last.at - first.at).Seconds()
 	out := Result{
@@ -203,8 +214,7 @@ func (t trial) result(all *recorder, seen []reading, cpu time.Duration) Result {
 	return out
 }
 
-// guard ends a probe that would do harm: when something else fills the disk, and beside a broker also when everything waits for
-// disks.
+// guard ends a probe when something else fills the disk, and beside a broker also when everything waits for disks.
 func (r *runner) guard(p *place) error {
 	s, err := readSpace(p.Path)
 	if err != nil {
@@ -230,61 +240,34 @@ func cpuTime() time.Duration {
 	return time.Duration(seconds * float64(time.Second))
 }
 
-// recorder holds what one worker timed. kt's histogram of a run counts in microseconds, which is too coarse for a write to the
-// page cache: this one counts in nanoseconds.
-type recorder struct {
-	hdr    *hdrhistogram.Histogram
-	sum    time.Duration
-	max    time.Duration
-	stalls Stalls
-	bytes  int64 // of the operations that were recorded
-}
-
-const longest = time.Hour // that a histogram holds; a longer one counts as this
-
-func newRecorder() *recorder { return &recorder{hdr: hdrhistogram.New(1, int64(longest), 3)} }
-
-func (r *recorder) record(d time.Duration, bytes int) {
-	_ = r.hdr.RecordValue(int64(min(max(d, 1), longest))) // always in range
-	r.sum += d
-	r.max = max(r.max, d)
-	r.bytes += int64(bytes)
+func (m *meter) record(d time.Duration, bytes int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	_ = m.hdr.RecordValue(int64(min(max(d, 1), longest))) // always in range
+	m.sum += d
+	m.max = max(m.max, d)
+	m.bytes += int64(bytes)
 	if d <= 10*time.Millisecond {
 		return
 	}
-	r.stalls.Over10ms++
+	m.stalls.Over10ms++
 	if d > 50*time.Millisecond {
-		r.stalls.Over50ms++
+		m.stalls.Over50ms++
 	}
 	if d > 500*time.Millisecond {
-		r.stalls.Over500ms++
+		m.stalls.Over500ms++
 	}
-}
-
-// merge adds up what workers timed.
-func merge(all []*meter) *recorder {
-	sum := newRecorder()
-	for _, m := range all {
-		sum.hdr.Merge(m.hdr)
-		sum.sum += m.sum
-		sum.max = max(sum.max, m.max)
-		sum.bytes += m.bytes
-		sum.stalls.Over10ms += m.stalls.Over10ms
-		sum.stalls.Over50ms += m.stalls.Over50ms
-		sum.stalls.Over500ms += m.stalls.Over500ms
-	}
-	return sum
 }
 
 // latency returns the percentiles; all 0 when nothing was timed.
-func (r *recorder) latency() Latency {
+func (m *meter) latency() Latency {
 	at := func(percent float64) float64 {
-		return micros(min(time.Duration(r.hdr.ValueAtPercentile(percent)), r.max))
+		return micros(min(time.Duration(m.hdr.ValueAtPercentile(percent)), m.max))
 	}
-	count := r.hdr.TotalCount()
+	count := m.hdr.TotalCount()
 	return Latency{
-		Count: count, Mean: micros(r.sum / time.Duration(max(1, count))),
-		P50: at(50), P90: at(90), P99: at(99), P999: at(99.9), Max: micros(r.max),
+		Count: count, Mean: micros(m.sum / time.Duration(max(1, count))),
+		P50: at(50), P90: at(90), P99: at(99), P999: at(99.9), Max: micros(m.max),
 	}
 }
 

@@ -35,8 +35,7 @@ type band struct {
 	source   string
 }
 
-// scale holds a figure against thresholds. Its bands go from best to worst; the
-// last has no limit.
+// scale holds a figure against thresholds. Its bands go from best to worst; the last has no limit.
 type scale struct {
 	metric, unit string
 	higher       bool // is better

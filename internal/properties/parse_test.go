@@ -55,29 +55,42 @@ func hexUnit(r rune) string {
 	return `\u` + string([]byte{digits[r>>12&15], digits[r>>8&15], digits[r>>4&15], digits[r&15]})
 }
 
-// What java.util.Properties.load of JDK 17 makes of each of these; other forms are in TestPropertiesFilesAreReadAsJavaReadsThem.
+// What java.util.Properties.load of JDK 17 makes of each of these.
 func TestTheLinesOfPropertiesFilesAreJavas(t *testing.T) {
 	for text, want := range map[string][]Property{
-		"a=1\rb=2\r\n\r\nc=3":              {{"a", "1", 1}, {"b", "2", 2}, {"c", "3", 4}},
-		"# a comment \\\nb=2":              {{"b", "2", 2}},
-		"a=1\\\n# no comment":              {{"a", "1# no comment", 1}},
-		"a=1\\\n\nb=2":                     {{"a", "1", 1}, {"b", "2", 3}},
-		"\\\n# a comment\nb=2":             {{"b", "2", 3}},
-		"a=1\\":                            {{"a", "1", 1}},
-		"a=1\\\\\\\n   2":                  {{"a", "1\\2", 1}},
-		" \t\f a\f=\f1":                    {{"a", "1", 1}},
-		"a b=c":                            {{"a", "b=c", 1}},
-		"a = = c":                          {{"a", "= c", 1}},
-		"a:=c":                             {{"a", "=c", 1}},
-		"=1":                               {{"", "1", 1}},
-		`\:a\ b\=c = d`:                    {{":a b=c", "d", 1}},
-		`a=\ud83d\ude00`:                   {{"a", "😀", 1}},
-		`a=\u00E9\u0041`:                   {{"a", "éA", 1}},
-		`a=\\u0041`:                        {{"a", `\u0041`, 1}},
-		`\u0061=1`:                         {{"a", "1", 1}},
-		"a=1\na=2":                         {{"a", "1", 1}, {"a", "2", 2}},
-		"a=${file:/etc/passwd:x} ${env:A}": {{"a", "${file:/etc/passwd:x} ${env:A}", 1}},
-		"a=\x00\xff":                       {{"a", "\x00ÿ", 1}},
+		"a=1\rb=2\r\n\r\nc=3":                {{"a", "1", 1}, {"b", "2", 2}, {"c", "3", 4}},
+		"a=1\nb:2\nc 3\n":                    {{"a", "1", 1}, {"b", "2", 2}, {"c", "3", 3}},
+		"a = 1\nb\t:\t2\n   c=3":             {{"a", "1", 1}, {"b", "2", 2}, {"c", "3", 3}},
+		"# a=1\n  ! b=2\nc=3 # not one":      {{"c", "3 # not one", 3}},
+		"sasl.password=pa${ss}w$rd${":        {{"sasl.password", "pa${ss}w$rd${", 1}},
+		"a=one,\\\n    two,\\\n\tthree\nb=2": {{"a", "one,two,three", 1}, {"b", "2", 4}},
+		"a=one,\\\r\n    two\r\nb=2\r\n":     {{"a", "one,two", 1}, {"b", "2", 3}},
+		"a=C:\\\\\nb=2":                      {{"a", `C:\`, 1}, {"b", "2", 2}},
+		`a=\q\"\:`:                           {{"a", `q":`, 1}},
+		"a=caf\xe9":                          {{"a", "café", 1}},
+		"a=café":                             {{"a", "cafÃ©", 1}},
+		`a=caf\u00e9\t.`:                     {{"a", "café\t.", 1}},
+		"a=1  \nb=2":                         {{"a", "1  ", 1}, {"b", "2", 2}},
+		"a.b\nb.c=\n":                        {{"a.b", "", 1}, {"b.c", "", 2}},
+		"a=1\na=2":                           {{"a", "1", 1}, {"a", "2", 2}}, // the last one counts
+		"# a comment \\\nb=2":                {{"b", "2", 2}},
+		"a=1\\\n# no comment":                {{"a", "1# no comment", 1}},
+		"a=1\\\n\nb=2":                       {{"a", "1", 1}, {"b", "2", 3}},
+		"\\\n# a comment\nb=2":               {{"b", "2", 3}},
+		"a=1\\":                              {{"a", "1", 1}},
+		"a=1\\\\\\\n   2":                    {{"a", "1\\2", 1}},
+		" \t\f a\f=\f1":                      {{"a", "1", 1}},
+		"a b=c":                              {{"a", "b=c", 1}},
+		"a = = c":                            {{"a", "= c", 1}},
+		"a:=c":                               {{"a", "=c", 1}},
+		"=1":                                 {{"", "1", 1}},
+		`\:a\ b\=c = d`:                      {{":a b=c", "d", 1}},
+		`a=\ud83d\ude00`:                     {{"a", "😀", 1}},
+		`a=\u00E9\u0041`:                     {{"a", "éA", 1}},
+		`a=\\u0041`:                          {{"a", `\u0041`, 1}},
+		`\u0061=1`:                           {{"a", "1", 1}},
+		"a=${file:/etc/passwd:x} ${env:A}":   {{"a", "${file:/etc/passwd:x} ${env:A}", 1}},
+		"a=\x00\xff":                         {{"a", "\x00ÿ", 1}},
 	} {
 		got, err := Parse([]byte(text))
 		if diff := cmp.Diff(want, got); err != nil || diff != "" {

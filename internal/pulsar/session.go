@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
-	"strings"
 	"time"
 
 	client "github.com/apache/pulsar-client-go/pulsar"
@@ -100,7 +99,7 @@ func (s *System) Connect(ctx context.Context, p *plan.Plan, o run.Options) (run.
 	partitions, err := within(ctx, openTimeout, func() ([]string, error) { return asking.TopicPartitions(c.full()) })
 	leave(asking)
 	if err != nil {
-		return nil, fmt.Errorf("look up topic %s at %s: %w%s", c.topic.Name, s.URL.Host, err, s.advice(err))
+		return nil, fmt.Errorf("look up topic %s at %s: %w (at the port of Pulsar's own protocol, with the token that url.password in the file of --command-config gives)", c.topic.Name, s.URL.Host, err)
 	}
 	if err := c.prepare(ctx, partitions); err != nil {
 		return nil, err
@@ -119,17 +118,6 @@ func (s *System) Connect(ctx context.Context, p *plan.Plan, o run.Options) (run.
 		}
 	}
 	return c, nil
-}
-
-// advice returns what to do about a lookup that failed; "": its error says it.
-func (s *System) advice(err error) string {
-	switch {
-	case strings.Contains(err.Error(), "NotFound"):
-		return ""
-	case s.Password.Reveal() == "":
-		return "; the server may want a token: url.password=TOKEN in the file of --command-config"
-	}
-	return "; is it the port of Pulsar's own protocol (6650), and the token right?"
 }
 
 // client makes a client with connections of its own. The engine bounds the memory of what is on its way.

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/kt-bench/kt/internal/engine"
@@ -20,8 +19,7 @@ import (
 
 type watcher struct {
 	engine.Events
-	session  *session
-	watching sync.WaitGroup
+	session *session
 
 	// Of the loop alone.
 	gone    []bool            // by broker
@@ -45,11 +43,8 @@ func newWatcher(s *session) *watcher {
 
 // Start begins to ask, until ctx ends.
 func (w *watcher) Start(ctx context.Context, now func() time.Duration) {
-	w.watching.Go(func() { engine.Every(ctx, watchInterval, func() { w.look(ctx, now) }) })
+	w.Go(func() { engine.Every(ctx, watchInterval, func() { w.look(ctx, now) }) })
 }
-
-// Wait returns when no request is under way.
-func (w *watcher) Wait() { w.watching.Wait() }
 
 func (w *watcher) look(ctx context.Context, now func() time.Duration) {
 	asking, cancel := context.WithTimeout(ctx, watchTimeout)

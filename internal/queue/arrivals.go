@@ -266,17 +266,15 @@ func (a *Arrivals) Take() stats.Window {
 type Held struct {
 	Most   int // how many messages the system sends without an acknowledgement; 0: none comes back
 	newest []ledger.Number
-	at     int // of the oldest, once there are Most
 }
 
 // Add notes that a message was counted.
 func (h *Held) Add(m *Message) {
-	switch {
-	case len(h.newest) < h.Most:
+	if len(h.newest) >= 2*h.Most {
+		h.newest = append(h.newest[:0], h.newest[h.Most:]...)
+	}
+	if h.Most > 0 {
 		h.newest = append(h.newest, m.number)
-	case h.Most > 0:
-		h.newest[h.at] = m.number
-		h.at = (h.at + 1) % h.Most
 	}
 }
 
@@ -286,11 +284,7 @@ func (a *Arrivals) Lost(group int, queue int32, h *Held, unread int) {
 	if a.books == nil || h.Most == 0 {
 		return
 	}
-	var last []ledger.Number
-	for i := max(0, unread+len(h.newest)-h.Most); i < len(h.newest); i++ {
-		if n := h.newest[(h.at+i)%len(h.newest)]; n.Seq >= 0 {
-			last = append(last, n)
-		}
-	}
+	last := h.newest[max(0, len(h.newest)-max(0, h.Most-unread)):]
+	last = slices.DeleteFunc(last, func(n ledger.Number) bool { return n.Seq < 0 })
 	a.books[group].Log(queue).Returned(last, h.Most)
 }

@@ -127,17 +127,14 @@ func (l *Lanes) Fill(op *engine.Op, choose func(key []byte) int32) {
 
 // Settle reports the outcome of a message at a time: the name of an error, or "" that the system took it.
 func (l *Lanes) Settle(op *engine.Op, code string, at time.Duration) {
-	m, counted := outgoing(op), false
-	if code == "" {
-		if counted = op.Acknowledge(m.Queue, at); counted {
-			l.acked[m.Queue].Add(1)
-		}
-	} else {
-		counted = op.Fail(m.Queue, code)
+	m, taken := outgoing(op), code == ""
+	counted := taken && op.Acknowledge(m.Queue, at) || !taken && op.Fail(m.Queue, code)
+	if counted && taken {
+		l.acked[m.Queue].Add(1)
 	}
 	if counted && l.account != nil {
 		l.mu.Lock()
-		if code == "" {
+		if taken {
 			l.account.Acknowledged(m.Queue, m.seq, 1, -1)
 		} else {
 			l.account.Failed(m.Queue, m.seq, 1)

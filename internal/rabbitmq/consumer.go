@@ -107,9 +107,7 @@ type subscription struct {
 	bytes      int             // of them
 	most       int             // of them, above which nothing more is read from the connection; 0: it is being opened
 
-	over      chan struct{} // closed: nothing comes any more
-	cancelled string        // then: a queue whose consumer the server has ended; "": there is none
-	why       error         // then
+	cancelled string // when it is over: a queue whose consumer the server has ended; "": there is none
 
 	held  map[int32]*queue.Held // of the reader, by queue: what comes back if the connection is lost
 	taken uint64                // the same: the delivery tag of the newest message
@@ -125,15 +123,17 @@ func (r *reader) open(ctx context.Context) error {
 		return err
 	}
 	in := &subscription{
-		link: l, news: make(chan struct{}, 1), room: make(chan struct{}, 1), over: make(chan struct{}),
-		held: make(map[int32]*queue.Held),
+		link: l, news: make(chan struct{}, 1), room: make(chan struct{}, 1), held: make(map[int32]*queue.Held),
 	}
 	for _, q := range r.queues {
 		if in.held[q] = new(queue.Held); !r.Settings.autoAck {
 			in.held[q].Most = r.Settings.prefetch
 		}
 	}
-	l.frames.taker.Store(&taker{message: in.put, largest: uint64(r.Settings.maxMessage)})
+	l.frames.taker.Store(&taker{message: in.put, largest: uint64(r.Settings.maxMessage), cancel: func(number int32) {
+		in.cancelled = r.known(number)
+		_ = l.frames.Close()
+	}})
 	if err = l.within(ctx, dialTimeout, func() error { return r.subscribe(ctx, in) }); err != nil {
 		l.end()
 		return cmp.Or(r.refused(in), err)
@@ -146,13 +146,12 @@ func (r *reader) open(ctx context.Context) error {
 }
 
 func (r *reader) subscribe(ctx context.Context, in *subscription) (err error) {
-	if in.channel, err = in.Channel(); err == nil && !r.Settings.autoAck {
+	if in.channel, err = in.link.open(); err == nil && !r.Settings.autoAck {
 		err = in.channel.Qos(r.Settings.prefetch, 0, false) // of each queue
 	}
 	if err != nil {
 		return fmt.Errorf("open a channel at %s: %w", in.host, err)
 	}
-	go r.attend(in, in.channel.NotifyCancel(make(chan string, 1)), in.channel.NotifyClose(make(chan *amqp.Error, 1)))
 	for _, q := range r.queues {
 		there, err := r.consume(ctx, in, q, r.Settings.autoAck)
 		if err != nil {
@@ -193,18 +192,6 @@ func (s *session) deleted(ctx context.Context, name string) bool {
 		_, err := inspect(ch, name)
 		return err
 	}))
-}
-
-// attend ends the connection when its channel has ended, or one of its consumers.
-func (r *reader) attend(in *subscription, cancels chan string, ends chan *amqp.Error) {
-	if tag, cancelled := <-cancels; cancelled {
-		number, _ := strconv.ParseInt(tag, 10, 32) // it is kt's own
-		in.cancelled, in.why = r.known(int32(number)), errLost
-	} else {
-		in.why = reason(<-ends)
-	}
-	_ = in.frames.Close()
-	close(in.over)
 }
 
 // put keeps a message for the reader. Nothing more is read from the connection while too many wait.
@@ -258,7 +245,7 @@ func (r *reader) Read(ctx context.Context, limit int, patience time.Duration) (i
 		}
 		err := r.open(ctx)
 		if err == nil {
-			r.reconnected(r.shard, r.in.Load().host)
+			r.tell(r.shard, r.in.Load().host, nil)
 			return 0, nil
 		}
 		r.failed(ctx, code(err))
@@ -351,7 +338,7 @@ func (r *reader) lose(ctx context.Context, in *subscription) {
 		}
 	default:
 		r.failed(ctx, code(in.why))
-		r.disconnected(r.shard, in.host, in.why)
+		r.tell(r.shard, in.host, in.why)
 	}
 }
 

@@ -42,7 +42,9 @@ type frameConn struct {
 
 // taker gets what passes the client by, from the goroutine that reads. It may hold that up.
 type taker struct {
-	confirm func(tag uint64, multiple, taken bool)
+	confirm func(tag uint64, multiple, taken bool) // nil: nothing is published
+	block   func(on bool, reason string)           // the same
+	cancel  func(queue int32)                      // nil: nothing is read
 	message func(m *content)
 	largest uint64 // most bytes of a message; 0: mostMessage
 }
@@ -125,18 +127,21 @@ func (e *tooLarge) Error() string {
 // begins with its class and number (2 bytes each); a delivery tag (8) and bits (1) follow in a confirm, and behind the tag of the
 // consumer in a delivery. That of a header begins with the class (2), a weight (2), the length of the body (8) and flags (2).
 const (
-	frameHeader    = 7
-	methodFrame    = 1
-	headerFrame    = 2
-	bodyFrame      = 3
-	heartbeatFrame = 8
-	frameEnd       = 0xCE
-	frameMax       = 128 << 10 // as agreed with the server
-	basicPublish   = 60<<16 | 40
-	basicReturn    = 60<<16 | 50
-	basicDeliver   = 60<<16 | 60
-	basicAck       = 60<<16 | 80
-	basicNack      = 60<<16 | 120
+	frameHeader         = 7
+	methodFrame         = 1
+	headerFrame         = 2
+	bodyFrame           = 3
+	heartbeatFrame      = 8
+	frameEnd            = 0xCE
+	frameMax            = 128 << 10 // as agreed with the server
+	connectionBlocked   = 10<<16 | 60
+	connectionUnblocked = 10<<16 | 61
+	basicCancel         = 60<<16 | 30
+	basicPublish        = 60<<16 | 40
+	basicReturn         = 60<<16 | 50
+	basicDeliver        = 60<<16 | 60
+	basicAck            = 60<<16 | 80
+	basicNack           = 60<<16 | 120
 )
 
 var errMalformed = errors.New("the server sent a frame that is not as AMQP has it")
@@ -179,21 +184,26 @@ func (p *frameConn) takeMethod(t *taker, payload []byte) (own bool, err error) {
 	if len(payload) < 4 {
 		return false, nil
 	}
-	switch method, args := binary.BigEndian.Uint32(payload), payload[4:]; method {
-	case basicAck, basicNack:
-		if len(args) < 9 || t.confirm == nil {
+	method, args := binary.BigEndian.Uint32(payload), payload[4:]
+	text, rest, _ := cut(args, 1) // many begin with one
+	number, noNumber := strconv.ParseInt(string(text), 10, 32)
+	switch {
+	case t.confirm != nil && (method == basicAck || method == basicNack):
+		if len(args) < 9 {
 			return true, errMalformed
 		}
 		t.confirm(binary.BigEndian.Uint64(args), args[8]&1 != 0, method == basicAck)
-	case basicReturn:
+	case t.confirm != nil && (method == connectionBlocked || method == connectionUnblocked):
+		t.block(method == connectionBlocked, string(text))
+	case method == basicReturn:
 		p.coming = content{queue: -1}
-	case basicDeliver:
-		tag, rest, ok := cut(args, 1)
-		number, err := strconv.ParseInt(string(tag), 10, 32)
-		if !ok || err != nil || len(rest) < 9 {
+	case method == basicDeliver:
+		if noNumber != nil || len(rest) < 9 {
 			return true, errMalformed
 		}
 		p.coming = content{queue: int32(number), redelivered: rest[8]&1 != 0}
+	case t.cancel != nil && method == basicCancel && noNumber == nil:
+		t.cancel(int32(number))
 	default:
 		return false, nil
 	}

@@ -27,6 +27,23 @@ type link struct {
 	*amqp.Connection
 	frames *frameConn
 	host   string
+	over   chan struct{} // closed: the channel of open has ended
+	why    error         // then
+}
+
+// open opens the channel of a link that carries messages. The connection ends with it.
+func (l *link) open() (*amqp.Channel, error) {
+	ch, err := l.Channel()
+	if err != nil {
+		return nil, err
+	}
+	ends := ch.NotifyClose(make(chan *amqp.Error, 1))
+	go func() {
+		l.why = reason(<-ends)
+		_ = l.frames.Close()
+		close(l.over)
+	}()
+	return ch, nil
 }
 
 func (s *System) connect(ctx context.Context, host, name string) (*link, error) {
@@ -43,7 +60,7 @@ func (s *System) connect(ctx context.Context, host, name string) (*link, error) 
 
 // logIn makes a connection of AMQP over one to a host.
 func (s *System) logIn(ctx context.Context, conn net.Conn, host, name string) (*link, error) {
-	l := &link{frames: newFrameConn(conn), host: host}
+	l := &link{frames: newFrameConn(conn), host: host, over: make(chan struct{})}
 	properties := amqp.NewConnectionProperties()
 	properties.SetClientConnectionName(name)
 	err := l.within(ctx, dialTimeout, func() (err error) {
@@ -87,9 +104,6 @@ type lateError struct{ most time.Duration }
 func (e *lateError) Error() string {
 	return fmt.Sprintf("the server keeps the connection, and did not answer within %s: check its log", e.most)
 }
-
-// Timeout reports true, as that of a net.Error.
-func (e *lateError) Timeout() bool { return true }
 
 // endTimeout is how long a server may take to end a connection. Two fit into the time that a second Ctrl-C leaves.
 const endTimeout = 300 * time.Millisecond
@@ -207,15 +221,14 @@ func (s *session) broker(host string) int32 {
 	return -1
 }
 
-func (s *session) disconnected(shard *engine.Shard, host string, why error) {
-	if s.turn(host, true) {
-		shard.Event(event(stats.BrokerGone, s.broker(host), "connections to %s are lost: %v", host, explain(why)))
+// tell tells once that connections to a host are lost, or without an error that it takes them again.
+func (s *session) tell(shard *engine.Shard, host string, why error) {
+	e := event(stats.BrokerBack, s.broker(host), "%s takes connections again", host)
+	if why != nil {
+		e = event(stats.BrokerGone, s.broker(host), "connections to %s are lost: %v", host, explain(why))
 	}
-}
-
-func (s *session) reconnected(shard *engine.Shard, host string) {
-	if s.turn(host, false) {
-		shard.Event(event(stats.BrokerBack, s.broker(host), "%s takes connections again", host))
+	if s.turn(host, why != nil) {
+		shard.Event(e)
 	}
 }
 

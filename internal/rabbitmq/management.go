@@ -74,7 +74,7 @@ func (m *management) describe(ctx context.Context, c *result.Cluster) error {
 	if err != nil {
 		return err
 	}
-	if err := result.CheckBrokers(max(len(running), len(overview.Listeners)/maxListeners)); err != nil {
+	if err := result.CheckBrokers(len(running)); err != nil {
 		return err
 	}
 	amqp, http := "amqp", "http"
@@ -108,8 +108,6 @@ func (m *management) describe(ctx context.Context, c *result.Cluster) error {
 	}
 	return nil
 }
-
-const maxListeners = 10
 
 // nodes returns which nodes run.
 func (m *management) nodes(ctx context.Context) (map[string]bool, error) {
@@ -230,7 +228,6 @@ const watchEvery = time.Second
 type watcher struct {
 	*session
 	engine.Events
-	asking  sync.WaitGroup
 	down    map[int32]bool  // by node
 	heard   map[int32]bool  // the same: its own API has answered
 	leaders map[int32]int32 // by partition
@@ -242,7 +239,7 @@ var _ engine.Source = (*watcher)(nil)
 // Start begins to look.
 func (w *watcher) Start(ctx context.Context, now func() time.Duration) {
 	w.down, w.heard, w.leaders = make(map[int32]bool), make(map[int32]bool), maps.Clone(w.topic.Leaders)
-	w.asking.Go(func() {
+	w.Go(func() {
 		engine.Every(ctx, watchEvery, func() {
 			if w.plan.Writes() {
 				w.flow.Store(w.management.flowing(ctx))
@@ -332,9 +329,6 @@ func (w *watcher) moves(ctx context.Context) (events []stats.Event) {
 	}
 	return events
 }
-
-// Wait returns when nothing is asked any more.
-func (w *watcher) Wait() { w.asking.Wait() }
 
 // queueLimit returns the limit at which queues refuse messages, or drop confirmed ones; empty if there is none.
 func queueLimit(configs map[string]string) (refuses, drops string) {

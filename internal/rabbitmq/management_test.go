@@ -249,7 +249,7 @@ func TestAServerThatThrottlesAPublisherIsTold(t *testing.T) {
 		want string // "": nothing throttles it
 	}{
 		{"nothing", func(o *publisher) { o.worker.flow.Store(map[string]bool{"4712": true}) }, ""},
-		{"an alarm", func(o *publisher) { o.worker.blocked.Store(&alarm) }, "RabbitMQ blocks publishers: low on disk"},
+		{"an alarm", func(o *publisher) { o.blocked.Store(&alarm) }, "RabbitMQ blocks publishers: low on disk"},
 		{"credit flow", func(o *publisher) { o.worker.flow.Store(map[string]bool{"4711": true}) }, "credit flow"},
 		{"full queues", func(o *publisher) { o.worker.limit.Store("x-max-length=5"); o.confirm(2, false, false) }, "x-max-length=5"},
 		{"a message that was refused for another reason", func(o *publisher) { o.confirm(2, false, false) }, ""},

@@ -10,8 +10,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	amqp "github.com/rabbitmq/amqp091-go"
-
 	"github.com/kt-bench/kt/internal/engine"
 	"github.com/kt-bench/kt/internal/queue"
 )
@@ -61,9 +59,8 @@ type worker struct {
 	stop  context.CancelFunc // of the tasks
 	tasks sync.WaitGroup
 
-	at      atomic.Pointer[publisher] // nil: it is not connected
-	blocked atomic.Pointer[string]    // why the server takes no messages, because of an alarm; nil: it does
-	nacked  atomic.Bool               // since the last look
+	at     atomic.Pointer[publisher] // nil: it is not connected
+	nacked atomic.Bool               // since the last look
 
 	mu      sync.Mutex // guards waiting
 	waiting []*engine.Op
@@ -90,8 +87,8 @@ func (w *worker) Do(op *engine.Op) (waited bool) {
 	return false
 }
 
-// oldest takes the op that has waited longest to be published, if it was sent up to a time; nil: there is none.
-func (w *worker) oldest(until time.Duration) *engine.Op {
+// takeOldest takes the op that has waited longest to be published, if it was sent up to a time; nil: there is none.
+func (w *worker) takeOldest(until time.Duration) *engine.Op {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.waiting) == 0 || w.waiting[0].Sent > until {
@@ -131,7 +128,7 @@ func (w *worker) refuse(age time.Duration) {
 		code = blockedCode
 	}
 	until := w.shard.Now() - age
-	for op := w.oldest(until); op != nil; op = w.oldest(until) {
+	for op := w.takeOldest(until); op != nil; op = w.takeOldest(until) {
 		w.Settle(op, code, 0)
 	}
 }
@@ -142,8 +139,9 @@ func (w *worker) lookAround() {
 	nacked, at, why := w.nacked.Swap(false), "", ""
 	limit, _ := w.limit.Load().(string)
 	flow, _ := w.flow.Load().(map[string]bool)
-	if o, reason := w.at.Load(), w.blocked.Load(); o != nil {
+	if o := w.at.Load(); o != nil {
 		at = o.host
+		reason := o.blocked.Load()
 		_, port, _ := net.SplitHostPort(o.frames.conn.LocalAddr().String()) // it has one
 		switch {
 		case reason != nil:
@@ -162,13 +160,12 @@ func (w *worker) work(ctx context.Context, o *publisher) {
 	for {
 		if o != nil {
 			w.at.Store(o)
-			go w.hear(o)
 			// A server that takes nothing more holds up what is being written.
 			unhook := context.AfterFunc(ctx, func() { time.AfterFunc(endTimeout, func() { _ = o.frames.Close() }) })
 			w.publish(ctx, o)
 			o.end()
 			unhook()
-			<-o.down
+			<-o.over
 			w.lose(ctx, o)
 		}
 		w.later()
@@ -177,7 +174,7 @@ func (w *worker) work(ctx context.Context, o *publisher) {
 		}
 		var err error
 		if o, err = w.open(ctx); err == nil {
-			w.reconnected(w.shard, o.host)
+			w.tell(w.shard, o.host, nil)
 		}
 	}
 }
@@ -185,25 +182,20 @@ func (w *worker) work(ctx context.Context, o *publisher) {
 // lose fails what was published and not confirmed when the connection ended.
 func (w *worker) lose(ctx context.Context, o *publisher) {
 	w.at.Store(nil)
-	w.blocked.Store(nil)
-	o.mu.Lock()
-	left := o.pending
-	if o.tag > 1 {
-		w.pause = 0 // the connection has worked
-	}
-	o.pending = nil
-	o.mu.Unlock()
 	code := code(o.why)
 	if code != lost {
 		w.shard.Said(code, explain(o.why).Error())
 	}
-	for _, op := range left {
-		if op != nil {
-			w.Settle(op, code, 0)
-		}
+	o.mu.Lock()
+	if o.oldest > 1 {
+		w.pause = 0 // the connection has worked
+	}
+	o.mu.Unlock()
+	for _, op := range o.confirmed(nil, o.newest, true) {
+		w.Settle(op, code, 0)
 	}
 	if ctx.Err() == nil {
-		w.disconnected(w.shard, o.host, o.why)
+		w.tell(w.shard, o.host, o.why)
 	}
 }
 
@@ -212,31 +204,12 @@ func (w *worker) publish(ctx context.Context, o *publisher) {
 	for {
 		select {
 		case <-w.news:
-		case <-o.down:
+		case <-o.over:
 			return
 		case <-ctx.Done():
 			return
 		}
-		if w.blocked.Load() == nil && w.publishSome(o) != nil {
-			return
-		}
-	}
-}
-
-func (w *worker) hear(o *publisher) {
-	defer close(o.down)
-	blocks := o.blocks
-	for {
-		select {
-		case b, ok := <-blocks:
-			if !ok {
-				blocks = nil
-				continue
-			}
-			w.blocked.Store(map[bool]*string{true: &b.Reason}[b.Active])
-			signal(w.news)
-		case e := <-o.ends:
-			o.why = reason(e)
+		if o.blocked.Load() == nil && w.publishSome(o) != nil {
 			return
 		}
 	}
@@ -245,18 +218,15 @@ func (w *worker) hear(o *publisher) {
 // publisher is a connection of a worker. It settles messages as their confirms come.
 type publisher struct {
 	*link
-	worker *worker
-	blocks chan amqp.Blocking
-	ends   chan *amqp.Error
-	down   chan struct{} // closed: the channel has ended
-	why    error         // then
+	worker  *worker
+	blocked atomic.Pointer[string] // why the server takes no messages, because of an alarm; nil: it does
 
 	batch, id []byte // of the goroutine that publishes
 
-	mu      sync.Mutex   // guards the rest
-	pending []*engine.Op // published, in the order of delivery tags; nil: confirmed
-	tag     uint64       // of the first of them
-	settled []*engine.Op // the goroutine that reads reuses it
+	mu             sync.Mutex            // guards the rest
+	pending        map[uint64]*engine.Op // published, by delivery tag
+	oldest, newest uint64                // tags: all before the oldest were confirmed
+	settled        []*engine.Op          // the goroutine that reads reuses it
 }
 
 // firstChannel is the number that the client gives to the first channel of a connection.
@@ -267,21 +237,14 @@ func (w *worker) open(ctx context.Context) (*publisher, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := &publisher{link: l, worker: w, down: make(chan struct{}), tag: 1}
-	l.frames.taker.Store(&taker{confirm: o.confirm, message: func(m *content) {
-		tag, _ := strconv.ParseUint(string(m.id), 10, 64) // 0 with an error
-		o.returned(tag)
-	}})
+	o := &publisher{link: l, worker: w, pending: make(map[uint64]*engine.Op), oldest: 1}
+	l.frames.taker.Store(&taker{confirm: o.confirm, block: o.block, message: o.returned})
 	err = l.within(ctx, answerTimeout, func() error {
-		channel, err := l.Channel()
-		if err != nil {
-			return err
+		channel, err := l.open()
+		if err == nil && w.Settings.confirms {
+			err = channel.Confirm(false)
 		}
-		o.blocks, o.ends = l.NotifyBlocked(make(chan amqp.Blocking, 1)), channel.NotifyClose(make(chan *amqp.Error, 1))
-		if w.Settings.confirms {
-			return channel.Confirm(false)
-		}
-		return nil
+		return err
 	})
 	if err != nil {
 		l.end()
@@ -293,16 +256,10 @@ func (w *worker) open(ctx context.Context) (*publisher, error) {
 // writeAt is the bytes that are written at once while more messages wait, by one system call.
 const writeAt = 64 << 10
 
-// maxPending bounds the memory of a connection whose oldest message has no confirm, while later ones have theirs.
-const maxPending = 1 << 20
-
 func (w *worker) publishSome(o *publisher) error {
-	o.mu.Lock()
-	room := maxPending - len(o.pending)
-	o.mu.Unlock()
 	newest := uint64(0)
-	for o.batch = o.batch[:0]; len(o.batch) < writeAt && room > 0; room-- {
-		op := w.oldest(math.MaxInt64)
+	for o.batch = o.batch[:0]; len(o.batch) < writeAt; {
+		op := w.takeOldest(math.MaxInt64)
 		if op == nil {
 			break
 		}
@@ -321,8 +278,9 @@ func (w *worker) publishSome(o *publisher) error {
 
 func (o *publisher) add(op *engine.Op) uint64 {
 	o.mu.Lock()
-	tag := o.tag + uint64(len(o.pending))
-	o.pending = append(o.pending, op)
+	o.newest++
+	tag := o.newest
+	o.pending[tag] = op
 	o.mu.Unlock()
 	w, m := o.worker, op.State.(*message)
 	p := publication{exchange: w.topic.Name, key: w.key(m.Queue), mode: w.Settings.deliveryMode, correlationID: m.Key, body: m.Value}
@@ -334,22 +292,27 @@ func (o *publisher) add(op *engine.Op) uint64 {
 	return tag
 }
 
-func (o *publisher) returned(tag uint64) {
+func (o *publisher) block(on bool, reason string) {
+	o.blocked.Store(map[bool]*string{true: &reason}[on])
+	signal(o.worker.news)
+}
+
+func (o *publisher) returned(m *content) {
+	tag, _ := strconv.ParseUint(string(m.id), 10, 64) // 0 with an error
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if at := tag - o.tag; at < uint64(len(o.pending)) && o.pending[at] != nil {
-		o.pending[at].State.(*message).returned = true
+	if op := o.pending[tag]; op != nil {
+		op.State.(*message).returned = true
 	}
 }
 
 // confirm settles the message with a tag, or all up to it.
 func (o *publisher) confirm(tag uint64, multiple, taken bool) {
 	now := o.worker.shard.Now()
-	for _, op := range o.confirmed(tag, multiple) {
+	o.settled = o.confirmed(o.settled[:0], tag, multiple)
+	for _, op := range o.settled {
 		code := ""
 		switch {
-		case op == nil:
-			continue
 		case !taken:
 			code = nack
 			o.worker.nacked.Store(true)
@@ -360,26 +323,25 @@ func (o *publisher) confirm(tag uint64, multiple, taken bool) {
 	}
 }
 
-// confirmed takes the message with a tag, or all up to it. Those that were confirmed before are nil.
-func (o *publisher) confirmed(tag uint64, multiple bool) []*engine.Op {
+// confirmed moves the message with a tag to a list, or all up to it, but for those that were confirmed before.
+func (o *publisher) confirmed(list []*engine.Op, tag uint64, multiple bool) []*engine.Op {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.settled = o.settled[:0]
-	if at := tag - o.tag; at < uint64(len(o.pending)) { // it was not confirmed before
-		from := at
-		if multiple {
-			from = 0
+	if tag > o.newest {
+		return list
+	}
+	from := tag
+	if multiple {
+		from = o.oldest
+	}
+	for at := from; at <= tag; at++ {
+		if op := o.pending[at]; op != nil {
+			list = append(list, op)
+			delete(o.pending, at)
 		}
-		o.settled = append(o.settled, o.pending[from:at+1]...)
-		clear(o.pending[from : at+1])
 	}
-	full := len(o.pending) >= maxPending
-	for len(o.pending) > 0 && o.pending[0] == nil {
-		o.pending = o.pending[1:]
-		o.tag++
+	if from == o.oldest {
+		o.oldest = max(from, tag+1)
 	}
-	if full && len(o.pending) < maxPending {
-		signal(o.worker.news) // there is room again
-	}
-	return o.settled
+	return list
 }

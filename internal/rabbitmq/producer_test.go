@@ -64,48 +64,22 @@ func producerOf(t *testing.T, records int64, size int, of settings, host string)
 }
 
 func publisherOf(w *worker, conn net.Conn) *publisher {
-	return &publisher{link: &link{Connection: &amqp.Connection{Config: amqp.Config{FrameSize: 4096}}, frames: newFrameConn(conn)}, worker: w, tag: 1}
-}
-
-// waiting returns a worker on a connection, with messages that wait to be published.
-func waiting(conn net.Conn, messages int) (*worker, *publisher) {
-	sys := &System{System: queue.System[settings]{Settings: settings{confirms: true}}}
-	w := &worker{session: &session{System: sys, queues: []string{"t-0"}, topic: result.Topic{Name: "t"}}, news: make(chan struct{}, 1)}
-	for range messages {
-		w.waiting = append(w.waiting, &engine.Op{State: &message{Outgoing: queue.Outgoing{Value: []byte("value")}}})
-	}
-	return w, publisherOf(w, conn)
+	l := &link{Connection: &amqp.Connection{Config: amqp.Config{FrameSize: 4096}}, frames: newFrameConn(conn)}
+	return &publisher{link: l, worker: w, pending: make(map[uint64]*engine.Op), oldest: 1}
 }
 
 func TestMessagesThatWaitAreWrittenAllAtOnce(t *testing.T) {
 	ours, theirs := net.Pipe()
-	w, o := waiting(ours, 100)
+	w := &worker{session: producerOf(t, 0, 1, settings{confirms: true}, "h").session, news: make(chan struct{}, 1)}
+	for range 100 {
+		w.waiting = append(w.waiting, &engine.Op{State: &message{Outgoing: queue.Outgoing{Value: []byte("value")}}})
+	}
+	o := publisherOf(w, ours)
 	defer func() { _ = o.frames.Close() }()
 	go func() { _ = w.publishSome(o) }()
 	b := make([]byte, writeAt)
 	n, err := theirs.Read(b) // what one call has written
 	must.True(t, err == nil && n == len(o.batch) && len(o.pending) == 100, "%d bytes of %d, %d messages, %v", n, len(o.batch), len(o.pending), err)
-}
-
-// The confirms of all later ones have come.
-func TestMessagesWaitWhenTooManyAreBehindOneWithoutAConfirm(t *testing.T) {
-	w, o := waiting(discard{}, 3)
-	o.pending = make([]*engine.Op, maxPending-1)
-	o.pending[0] = &engine.Op{State: &message{}}
-	for range 2 {
-		must.Do(t, w.publishSome(o))
-	}
-	must.Match(t, []int{2, maxPending}, []int{len(w.waiting), len(o.pending)}, "%d messages wait, %d are published", len(w.waiting), len(o.pending))
-	<-w.news
-	o.confirmed(1, false)
-	select {
-	case <-w.news:
-	default:
-		t.Error("nobody hears that there is room")
-	}
-	if err := w.publishSome(o); err != nil || len(w.waiting) != 0 {
-		t.Errorf("%d messages wait, %v", len(w.waiting), err)
-	}
 }
 
 // settling is a driver whose worker has published five messages, of which a server confirms some.
@@ -155,7 +129,11 @@ func TestEachMessageIsSettledByItsOwnConfirm(t *testing.T) {
 		{"out of order", func(o *publisher) { o.confirm(4, false, true); o.confirm(2, false, false); o.confirm(5, true, true) }, 4, map[string]int64{nack: 1}},
 		{"twice", func(o *publisher) { o.confirm(1, false, true); o.confirm(1, false, true); o.confirm(2, true, true) }, 2, map[string]int64{lost: 3}},
 		{"one that was never published", func(o *publisher) { o.confirm(6, false, true); o.confirm(0, true, true) }, 0, map[string]int64{lost: 5}},
-		{"returned", func(o *publisher) { o.returned(3); o.returned(9); o.confirm(5, true, true) }, 4, map[string]int64{noRoute: 1}},
+		{"returned", func(o *publisher) {
+			o.returned(&content{id: []byte("3")})
+			o.returned(&content{id: []byte("9")})
+			o.confirm(5, true, true)
+		}, 4, map[string]int64{noRoute: 1}},
 		{"lost behind a hole", func(o *publisher) { o.confirm(2, false, true); o.confirm(5, false, true) }, 2, map[string]int64{lost: 3}},
 	} {
 		d := &settling{producer: producerOf(t, 5, 10, settings{confirms: true, mandatory: true}, "h"), confirms: tc.confirms}

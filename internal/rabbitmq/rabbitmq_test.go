@@ -189,6 +189,8 @@ func passes(t *testing.T, stream []byte, size int) (passed []byte, taken string)
 	p := newFrameConn(&pieces{left: slices.Collect(slices.Chunk(stream, size))})
 	p.taker.Store(&taker{
 		confirm: func(tag uint64, multiple, taken2 bool) { taken += fmt.Sprintf("%d %v %v; ", tag, multiple, taken2) },
+		block:   func(on bool, reason string) { taken += fmt.Sprintf("%v %s; ", on, reason) },
+		cancel:  func(queue int32) { taken += fmt.Sprintf("%d is over; ", queue) },
 		message: func(m *content) {
 			taken += fmt.Sprintf("%d %v %q %q %d; ", m.queue, m.redelivered, m.key, m.id, len(m.body))
 		},
@@ -208,6 +210,7 @@ func TestWhatCarriesMessagesPassesTheClientByHoweverItComesInPieces(t *testing.T
 	}
 	own := slices.Concat(
 		method(basicNack, "\x00\x00\x00\x00\x00\x00\x00\x03\x00"),
+		method(connectionBlocked, "\x03low"), method(connectionUnblocked, ""),
 		method(basicReturn, "code, exchange and key"),
 		header(4, "\x14\x80", "\x02\x03key\x0242"), // delivery mode, correlation id, message id
 		frame(bodyFrame, 1, []byte("body")),
@@ -216,9 +219,10 @@ func TestWhatCarriesMessagesPassesTheClientByHoweverItComesInPieces(t *testing.T
 		header(250, "\xfc\x00", "\x01t\x01e\x00\x00\x00\x05table\x02\x09\x03key"), // with a type, an encoding, headers and a priority
 		frame(bodyFrame, 1, make([]byte, 200)), frame(bodyFrame, 1, make([]byte, 50)),
 		method(basicDeliver, "\x018\x00\x00\x00\x00\x00\x00\x00\x02\x00"), header(0, "\x00\x00", ""),
+		method(basicCancel, "\x018\x01"),
 	)
 	foreign := slices.Concat(frame(heartbeatFrame, 0, nil), method(50<<16|11, "an answer"))
-	want := `3 false false; -1 false "key" "42" 4; 5 true true; 7 true "key" "" 250; 8 false "" "" 0; `
+	want := `3 false false; true low; false ; -1 false "key" "42" 4; 5 true true; 7 true "key" "" 250; 8 false "" "" 0; 8 is over; `
 	stream := slices.Concat(own, foreign)
 	for size := 1; size <= len(stream); size++ {
 		passed, taken := passes(t, stream, size)

@@ -173,24 +173,18 @@ func arguments(t *plan.Topic) amqp.Table {
 	return args
 }
 
-// Delete deletes the exchange and the queues that were made for the load.
+// Delete deletes the exchange and the queues that were made for the load. What an error leaves is found by its first queues.
 func (s *session) Delete(ctx context.Context) (err error) {
 	if !s.topic.Created {
 		return nil
 	}
-	for _, name := range slices.Backward(s.queues[:s.made]) { // so that what is left is found by its first queues
-		_, bad := s.finds(ctx, func(ch *amqp.Channel) error {
-			_, err := ch.QueueDelete(name, false, false, false)
+	for _, name := range slices.Backward(s.queues[:s.made]) {
+		if _, err = s.finds(ctx, func(ch *amqp.Channel) error { _, err := ch.QueueDelete(name, false, false, false); return err }); err != nil {
 			return err
-		})
-		err = errors.Join(err, bad)
-		var late interface{ Timeout() bool }
-		if errors.As(bad, &late) && late.Timeout() {
-			return err // each of the others would take as long
 		}
 	}
-	_, bad := s.finds(ctx, func(ch *amqp.Channel) error { return ch.ExchangeDelete(s.topic.Name, false, false) })
-	return errors.Join(err, bad)
+	_, err = s.finds(ctx, func(ch *amqp.Channel) error { return ch.ExchangeDelete(s.topic.Name, false, false) })
+	return err
 }
 
 // DeleteTopic deletes an exchange and its queues. It is for names that only kt gives. What is not there is no error.

@@ -55,7 +55,7 @@ func DifferTable(names ...string) *doc.Table {
 }
 
 // filesOf are the names of the runs of both sides.
-func filesOf(sides ...*study.SideDoc) doc.Section {
+func filesOf(sides ...*study.Side) doc.Section {
 	details := doc.Details{Summary: "Files", For: doc.InPage | doc.InDetails}
 	for _, s := range sides {
 		f := &doc.Facts{Title: s.Name}
@@ -68,7 +68,7 @@ func filesOf(sides ...*study.SideDoc) doc.Section {
 }
 
 // sideTable has how many runs two sides have, and what is to be known of them.
-func sideTable(names [2]string, sides ...*study.SideDoc) *doc.Table {
+func sideTable(names [2]string, sides ...*study.Side) *doc.Table {
 	t := doc.NewTable("side-table", "Runs", "side|words", "runs|name", "has|sentence")
 	for i, s := range sides {
 		says := []string{plural(s.Runs, "run")}

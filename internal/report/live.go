@@ -149,7 +149,7 @@ func (l *Live) Finish(res result.Result) (lines bool, err error) {
 
 // StudyProgress returns a line about a study that goes on.
 func StudyProgress(p study.Progress) string {
-	switch p.Kind {
+	switch p.What {
 	case study.Preparing:
 		return "preparing " + p.Name
 	case study.Skipped:
@@ -181,8 +181,8 @@ func StudyListDoc(shipped []*study.Study, made []*study.Folder) *doc.Document {
 	}
 	done := doc.NewTable("made", "Studies that were made here", "made here|whole", "runs|sentence")
 	for _, f := range made {
-		runs, wanted, err := f.Count()
-		text := fmt.Sprintf("%d of %d", runs, wanted)
+		s, err := f.Status()
+		text := fmt.Sprintf("%d of %d", s.Done, s.Wanted)
 		if err != nil {
 			text = err.Error()
 		}

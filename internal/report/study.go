@@ -29,7 +29,7 @@ func StudyDoc(d *study.Document) *doc.Document {
 	for _, sentence := range d.NotEqual {
 		all.Remarks = append(all.Remarks, "Not equal: "+sentence+".")
 	}
-	if d.Embedded() {
+	if d.Embedded {
 		all.Alerts = append(all.Alerts, result.EmbeddedNotice)
 	}
 	return all
@@ -48,9 +48,9 @@ func gridDoc(all *doc.Document, d *study.Document) {
 		all.Answer = append(all.Answer, note)
 		t := &doc.Table{ID: "compared-" + a.Factor, Caption: question(d, a), Columns: []doc.Column{{Head: a.Factor, Kind: doc.Words}}}
 		t.Head(string(a.By)+"|bars", "from", "to")
-		for _, v := range d.Along(a) {
-			if s := v.Spread; s.N > 0 {
-				t.Add(v.Value, doc.Cell{Text: Figure(a.By, s.Median), Bar: s.Median}, Figure(a.By, s.Low), Figure(a.By, s.High)).Tone = pick(v.LikeBest, doc.Good, doc.Muted)
+		for v, c := range d.Along(a) {
+			if s := c.Of(a.By); s.N > 0 {
+				t.Add(v, doc.Cell{Text: Figure(a.By, s.Median), Bar: s.Median}, Figure(a.By, s.Low), Figure(a.By, s.High)).Tone = pick(slices.Contains(a.LikeBest, v), doc.Good, doc.Muted)
 			}
 		}
 		compared.Blocks = append(compared.Blocks, t)

@@ -52,7 +52,7 @@ func trialDoc(all *doc.Document, d *study.Document) {
 	table.Head("seen from|2")
 	tones := map[study.Change]doc.Tone{study.Raised: doc.Loud, study.Lowered: doc.Loud, study.Steadier: doc.Good, study.Rougher: doc.Bad}
 	for _, e := range d.Effects {
-		addShift(table, &e.Compared, tones[e.Verdict], pick(e.Seen > 0, theme.Percent(e.Seen), ""))
+		addShift(table, &e, tones[e.Verdict], pick(e.Seen > 0, theme.Percent(e.Seen), ""))
 	}
 	all.Command, all.Subject, all.Line, all.Question = "kt trial", d.Study.Trial.String(), d.Study.Loads[0].String(), "Does "+d.Changed.Name+" help?"
 	all.Tags = append(all.Tags, plural(d.Control.Runs, "run")+" without it", plural(d.Changed.Runs, "run")+" with it")
@@ -155,14 +155,12 @@ func along(d *study.Document, a *study.Answer, m study.Metric, id string) *doc.C
 		ID: id, Title: string(m) + " by " + a.Factor, Log: m.Of().Unit == metric.Time, Unit: scaleOf(m),
 		About: "median and interval" + othersOf(d, a) + pick(own, "; filled: the best, and values like it", ""),
 	}
-	by := *a
-	by.By = m
 	g := doc.Series{Class: pick(m == metric.Rate, "flow", "p99"), Joined: true}
-	for i, bar := range d.Along(&by) {
-		p.Names = append(p.Names, bar.Value)
-		if s := bar.Spread; s.N > 0 {
-			g.Points = append(g.Points, doc.Point{X: float64(i), Y: s.Median, Low: s.Low, High: s.High, Strong: own && bar.LikeBest})
+	for v, c := range d.Along(a) {
+		if s := c.Of(m); s.N > 0 {
+			g.Points = append(g.Points, doc.Point{X: float64(len(p.Names)), Y: s.Median, Low: s.Low, High: s.High, Strong: own && slices.Contains(a.LikeBest, v)})
 		}
+		p.Names = append(p.Names, v)
 	}
 	p.Series = []doc.Series{g}
 	return p

@@ -26,9 +26,7 @@ type execs struct {
 	list     []plan.Exec
 	notify   func(Notice)
 	patience time.Duration // from SIGTERM to SIGKILL
-
-	running sync.WaitGroup
-	writing sync.Mutex // one line after the other; whoever is notified may hang
+	writing  sync.Mutex    // one line after the other; whoever is notified may hang
 }
 
 var _ engine.Source = (*execs)(nil)
@@ -52,7 +50,7 @@ func newExecs(list []plan.Exec, notify func(Notice)) *execs {
 // ended.
 func (e *execs) Start(ctx context.Context, now func() time.Duration) {
 	for _, one := range e.list {
-		e.running.Go(func() {
+		e.Go(func() {
 			due := time.NewTimer(one.After - now())
 			defer due.Stop()
 			select {
@@ -63,9 +61,6 @@ func (e *execs) Start(ctx context.Context, now func() time.Duration) {
 		})
 	}
 }
-
-// Wait returns when no command runs any more.
-func (e *execs) Wait() { e.running.Wait() }
 
 // run carries out one command.
 func (e *execs) run(ctx context.Context, command string, now func() time.Duration) {
@@ -87,7 +82,7 @@ func (e *execs) run(ctx context.Context, command string, now func() time.Duratio
 	e.tell(stats.Exec, now(), "ran: "+name)
 
 	heard, ended := make(chan struct{}), make(chan struct{})
-	var last lastLine
+	var last atomic.Pointer[string] // line that holds anything
 	go func() {
 		defer close(heard)
 		e.pass(r, &last)
@@ -112,7 +107,7 @@ func (e *execs) run(ctx context.Context, command string, now func() time.Duratio
 		case <-heard:
 		case <-time.After(lastWords):
 		}
-		if said := last.text.Load(); said != nil {
+		if said := last.Load(); said != nil {
 			text += ": " + *said
 		}
 	case err != nil:
@@ -148,7 +143,7 @@ func (e *execs) end(pid int, ended <-chan struct{}) {
 }
 
 // pass makes a notice of each line that a command writes, and keeps the last one.
-func (e *execs) pass(r io.Reader, last *lastLine) {
+func (e *execs) pass(r io.Reader, last *atomic.Pointer[string]) {
 	lines := bufio.NewReaderSize(r, maxExecLine)
 	for {
 		line, _, err := lines.ReadLine()
@@ -156,7 +151,9 @@ func (e *execs) pass(r io.Reader, last *lastLine) {
 			return
 		}
 		text := secret.Scrub(string(line)) // before it is cut
-		last.set(text)
+		if said := []rune(strings.TrimSpace(text)); len(said) > 0 {
+			last.Store(new(string(said[:min(len(said), maxReason)])))
+		}
 		e.writing.Lock()
 		e.notify(Notice{Kind: CommandOutput, Text: text})
 		e.writing.Unlock()
@@ -165,15 +162,4 @@ func (e *execs) pass(r io.Reader, last *lastLine) {
 
 func (e *execs) tell(kind stats.EventKind, at time.Duration, text string) {
 	e.Add(stats.Event{At: at, Kind: kind, Broker: -1, To: -1, Text: text})
-}
-
-// lastLine is the last line that a command has written which holds anything.
-type lastLine struct{ text atomic.Pointer[string] }
-
-// set keeps a line, cut to the length that an event may have.
-func (l *lastLine) set(line string) {
-	text := []rune(strings.TrimSpace(line))
-	if len(text) > 0 {
-		l.text.Store(new(string(text[:min(len(text), maxReason)])))
-	}
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -101,10 +102,9 @@ func TestTheLastLineOfACommandIsCut(t *testing.T) {
 		{"letters of any language", "Gerät fehlt", "Gerät fehlt"},
 		{"a long line", strings.Repeat("ä", maxReason+1), strings.Repeat("ä", maxReason)},
 	} {
-		var l lastLine
-		l.set("before")
-		l.set(r.line)
-		must.Match(t, r.want, *l.text.Load(), "%s", r.name)
+		var last atomic.Pointer[string]
+		newExecs(nil, func(Notice) {}).pass(strings.NewReader("before\n"+r.line+"\n"), &last)
+		must.Match(t, r.want, *last.Load(), "%s", r.name)
 	}
 }
 

@@ -120,7 +120,10 @@ func (m *maker) options(ctx context.Context) engine.Options {
 	if !m.Follows {
 		o.Sources = append(o.Sources, &brokerMaps{tree: host.System(), told: make(map[int]bool)})
 	}
-	o.NewSleeper = func() engine.Sleeper { return host.NewSleeper() }
+	o.NewSleeper = func() (func(time.Duration), func() error) {
+		s := host.NewSleeper()
+		return s.Sleep, s.Close
+	}
 	o.Started = func() {
 		now := m.Now()
 		start := result.Start{At: now.UTC()}

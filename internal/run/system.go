@@ -2,12 +2,10 @@ package run
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"github.com/kt-bench/kt/internal/engine"
 	"github.com/kt-bench/kt/internal/host"
-	"github.com/kt-bench/kt/internal/host/watch"
 	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
@@ -115,16 +113,15 @@ const mapsEvery = 10 * time.Second
 // brokerMaps is the source of events of brokers on this host that are near vm.max_map_count.
 type brokerMaps struct {
 	engine.Events
-	tree    host.FS
-	looking sync.WaitGroup
-	told    map[int]bool // by process
+	tree host.FS
+	told map[int]bool // by process
 }
 
 var _ engine.Source = (*brokerMaps)(nil)
 
 // Start looks until ctx ends.
 func (b *brokerMaps) Start(ctx context.Context, now func() time.Duration) {
-	b.looking.Go(func() {
+	b.Go(func() {
 		b.look(now())
 		engine.Every(ctx, mapsEvery, func() { b.look(now()) })
 	})
@@ -132,7 +129,9 @@ func (b *brokerMaps) Start(ctx context.Context, now func() time.Duration) {
 
 // look keeps an event for each process that is near the limit, once.
 func (b *brokerMaps) look(at time.Duration) {
-	for _, m := range watch.BrokerMaps(b.tree) {
+	brokers, _ := b.tree.Brokers() // none: there is nothing to tell
+	for _, p := range brokers {
+		m := b.tree.Maps(p.PID)
 		if !m.Near() || b.told[m.PID] {
 			continue
 		}
@@ -140,9 +139,6 @@ func (b *brokerMaps) look(at time.Duration) {
 		b.Add(stats.Event{At: at, Kind: stats.MapsNear, Broker: -1, To: -1, Text: m.String()})
 	}
 }
-
-// Wait returns when nothing is looked at.
-func (b *brokerMaps) Wait() { b.looking.Wait() }
 
 // logsPatience is how long the logs may stand still before records count as missing: with acks=0 some may be on their way.
 // logsEvery is the time between two looks.

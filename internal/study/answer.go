@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 
@@ -51,32 +51,27 @@ const alpha = 0.05
 // unsureFrom is the share by which a value must look worse than the best one for a word on it, although it cannot be told from it.
 const unsureFrom = 0.1
 
-// answer answers the questions of a study, once for each choice of the other factors.
 func (d *Document) answer() {
 	d.Answers = []Answer{}
 	for _, q := range d.Study.Ask {
 		for _, group := range d.groups(q.Factor()) {
 			a := Answer{Factor: q.Factor(), By: q.By, LikeBest: []string{}}
 			if !d.Study.Pair { // else the others differ within the group
-				a.At = group[0].others(q.Factor())
+				a.At = group[0].others(a.Factor)
 			}
 			if q.Best == "" {
 				a.Sentence = d.scaling(&a, group)
 			} else {
-				a.Sentence = d.best(&a, group)
+				a.Sentence = d.best(&a, group) + d.sayFailed(&a, group)
 			}
 			if f := d.Study.searched(); q.Best != "" && f != nil && f.Name == a.Factor && q.By == d.Study.searchedBy() {
 				steps, _ := f.Search.steps() // Check has looked at it
 				a.SearchEnd = d.ends[group[0].key(f.Name)]
-				switch a.SearchEnd {
-				case EndAlike:
-					a.Sentence += "; the search ended because " + a.Best + " cannot be told from its neighbours"
-				case EndFine:
-					a.Sentence += "; the search ended at steps of " + steps.kind.write(steps.fine)
-				case EndNothing:
-				default:
-					a.Sentence += "; the search is not over: kt study resume " + d.ID + " goes on"
-				}
+				a.Sentence += map[SearchEnd]string{
+					EndAlike:   "; the search ended because " + a.Best + " cannot be told from its neighbours",
+					EndFine:    "; the search ended at steps of " + steps.kind.write(steps.fine),
+					EndNothing: "", "": "; the search is not over: kt study resume " + d.ID + " goes on",
+				}[a.SearchEnd]
 			}
 			d.Answers = append(d.Answers, a)
 		}
@@ -96,33 +91,24 @@ func (d *Document) groups(factor string) (groups [][]*CellDoc) {
 	return groups
 }
 
-// others returns the values of the other factors.
 func (c *CellDoc) others(factor string) map[string]string {
 	others := maps.Clone(c.At)
 	delete(others, factor)
 	return others
 }
 
-// key returns the values of the other factors as a text.
 func (c *CellDoc) key(factor string) string { return fmt.Sprint(c.others(factor)) }
 
-// Bar is a value of a factor with what was measured there.
-type Bar struct {
-	Value    string
-	Spread   Spread
-	LikeBest bool
-}
-
-// Along returns the values that an answer compares.
-func (d *Document) Along(a *Answer) (bars []Bar) {
-	for _, group := range d.groups(a.Factor) {
-		for _, c := range group {
-			if v := d.valueOf(c, a.Factor); d.Study.Pair || maps.Equal(c.others(a.Factor), a.At) {
-				bars = append(bars, Bar{v, c.Of(a.By), slices.Contains(a.LikeBest, v)})
+// Along returns the values that an answer compares, with their cells.
+func (d *Document) Along(a *Answer) iter.Seq2[string, *CellDoc] {
+	return func(yield func(string, *CellDoc) bool) {
+		for i := range d.Cells {
+			c := &d.Cells[i]
+			if (d.Study.Pair || maps.Equal(c.others(a.Factor), a.At)) && !yield(d.valueOf(c, a.Factor), c) {
+				return
 			}
 		}
 	}
-	return bars
 }
 
 // valueOf returns the value of a factor in a cell; in pairs all values that are no defaults, because they differ with it.
@@ -130,117 +116,108 @@ func (d *Document) valueOf(c *CellDoc, factor string) string {
 	if !d.Study.Pair {
 		return c.At[factor]
 	}
-	var at []Flag
-	for _, f := range d.Study.Factors {
-		at = append(at, Flag{f.Name, c.At[f.Name]})
-	}
-	return cmp.Or(Cell{At: set(at)}.String(), Default)
+	return cmp.Or(Cell{At: set(c.cell.At)}.String(), Default)
 }
 
 // best finds the best value of a factor, and those that cannot be told from it.
 func (d *Document) best(a *Answer, cells []*CellDoc) string {
 	r, err := d.rank(cells, a.Factor, a.By)
-	var alike, unsure []string
-	widest := 0.0
+	if err != nil || r.best < 0 {
+		return fmt.Sprintf("nothing was measured of %s", a.By)
+	}
+	best, widest := r.cells[r.best], 0.0
 	for i, c := range r.cells {
-		v, toBest := d.valueOf(c, a.Factor), r.standings[i].ToBest
-		widest = max(widest, toBest.Value-1, 1/toBest.Value-1)
-		sign := math.Copysign(1, toBest.Value-1)
-		low, high := sign*(toBest.Low-1), sign*(toBest.High-1)
-		switch w := (Worse{v, sign * (toBest.Value - 1), min(low, high), max(low, high)}); {
-		case !r.standings[i].Alike:
+		v, ratio := d.valueOf(c.CellDoc, a.Factor), c.ToBest
+		widest = max(widest, ratio.Value-1, 1/ratio.Value-1)
+		w := Worse{v, ratio.Value - 1, ratio.Low - 1, ratio.High - 1}
+		if w.By < 0 {
+			w = Worse{v, -w.By, -w.High, -w.Low}
+		}
+		switch {
+		case !c.Alike:
 			a.Worse = append(a.Worse, w)
 		case i != r.best && w.By >= unsureFrom:
-			a.Unsure, unsure, a.LikeBest = append(a.Unsure, w), append(unsure, v), append(a.LikeBest, v)
+			a.Unsure = append(a.Unsure, w)
+			fallthrough
 		default:
-			alike, a.LikeBest = append(alike, v), append(a.LikeBest, v)
+			a.LikeBest = append(a.LikeBest, v)
 		}
 		if c.ClientBound {
 			a.Unknown = append(a.Unknown, v)
 		}
 	}
-	text := fmt.Sprintf("nothing was measured of %s", a.By)
-	if r.best >= 0 && err == nil {
-		a.Best = d.valueOf(r.cells[r.best], a.Factor)
-		named := a.Best
-		if !d.Study.Pair {
-			named = a.Factor + "=" + a.Best
+	if len(a.Worse) == 0 && len(r.cells) > 1 { // would tell the best from the one that differs most, if the difference is as it seems
+		if a.Repeats = inference.RepeatsOfBest(r.noise, widest, len(r.cells), r.alpha); a.Repeats > 0 {
+			a.Repeats = max(a.Repeats, len(best.values)+1)
 		}
-		if len(a.Worse) == 0 && len(r.cells) > 1 { // would tell the best from the one that differs most, if the difference is as it seems
-			if a.Repeats = inference.RepeatsOfBest(r.noise, widest, len(r.cells), r.alpha); a.Repeats > 0 {
-				a.Repeats = max(a.Repeats, len(r.values[r.best])+1)
-			}
-		}
-		text = a.sentence(&r, named, alike, unsure)
 	}
-	return text + d.sayFailed(a, cells)
+	a.Best = d.valueOf(best.CellDoc, a.Factor)
+	named := a.Best
+	if !d.Study.Pair {
+		named = a.Factor + "=" + a.Best
+	}
+	return a.sentence(&r, named) + a.sayUnknown(len(r.cells))
 }
 
-// sentence returns the answer in a sentence. alike and unsure are those of LikeBest.
-func (a *Answer) sentence(r *ranking, named string, alike, unsure []string) string {
+func (a *Answer) sentence(r *ranking, named string) string {
+	var unsure []string
+	for _, w := range a.Unsure {
+		unsure = append(unsure, w.Value)
+	}
+	alike := slices.DeleteFunc(slices.Clone(a.LikeBest), func(v string) bool { return slices.Contains(unsure, v) })
 	what := map[bool]string{true: "lower", false: "higher"}[a.By.Of().HigherIsBetter]
 	text := named + " is best"
 	switch {
 	case len(r.cells) == 1:
-		text = named + " alone was measured"
-	case !slices.ContainsFunc(r.values, func(runs []float64) bool { return len(runs) > 1 }):
-		text = fmt.Sprintf("%s has the best %s, but one run of each value shows no noise: repeat them to tell a difference", named, a.By)
+		return named + " alone was measured"
+	case !slices.ContainsFunc(r.cells, func(c ranked) bool { return len(c.values) > 1 }):
+		return fmt.Sprintf("%s has the best %s, but one run of each value shows no noise: repeat them to tell a difference", named, a.By)
 	case len(a.Worse) == 0:
 		text = fmt.Sprintf("the values of %s show no difference in %s: repeats of the same value differ as much", a.Factor, a.By)
 		if a.Repeats > 0 {
 			text += fmt.Sprintf("; with %d repeats of each a difference of this size would show", a.Repeats)
 		}
+		return text
 	case len(alike) > 1:
 		text = fmt.Sprintf("%s %s are alike", a.Factor, listed(alike))
 	case len(unsure) > 0:
 		text = named + " seems best"
 	}
-	const most = 3
-	sorted := slices.SortedFunc(slices.Values(a.Worse), func(x, y Worse) int { return cmp.Compare(x.By, y.By) })
-	for _, w := range sorted[:min(most, len(sorted))] {
-		if slices.Max(r.values[r.best]) <= a.By.Of().Floor { // of nothing there is no percentage
+	for _, w := range slices.SortedFunc(slices.Values(a.Worse), func(x, y Worse) int { return cmp.Compare(x.By, y.By) }) {
+		if slices.Max(r.cells[r.best].values) <= a.By.Of().Floor { // of nothing there is no percentage
 			text += fmt.Sprintf(", %s is %s", w.Value, what)
 		} else {
 			text += fmt.Sprintf(", %s is %s %s (%s to %s)", w.Value, theme.Percent(w.By), what, theme.Percent(w.Low), theme.Percent(w.High))
 		}
 	}
-	if len(sorted) > most {
-		text += fmt.Sprintf(", %d others more", len(sorted)-most)
-	}
-	if len(unsure) > 0 && len(a.Worse) > 0 {
+	if len(unsure) > 0 {
 		text += fmt.Sprintf("; %s may be %s, but repeats differ too much to be sure", listed(unsure), what)
 	}
-	return text + a.sayUnknown(len(r.cells))
+	return text
 }
 
 // sayUnknown says where kt was the limit, so that such a value neither wins nor loses without a word.
 func (a *Answer) sayUnknown(measured int) string {
-	if len(a.Unknown) == 0 {
+	at := "every value"
+	switch n := len(a.Unknown); {
+	case n == 0:
 		return ""
+	case n < measured || n == 1:
+		at = listed(a.Unknown)
 	}
-	at, there, text := listed(a.Unknown), " there", "; kt or its host was the limit at "
-	if len(a.Unknown) == measured && measured > 1 {
-		at, there = "every value", ""
-	}
-	if a.By.Of().HigherIsBetter {
-		return text + at + ", so more may be possible" + there
-	}
-	return text + fmt.Sprintf("%s, so %s may be that of kt%s", at, a.By, there)
+	return "; kt or its host was the limit at " + at + ", so the brokers may do better than that"
 }
 
 // sayFailed says at which values runs got nothing through, or the metric failed.
 func (d *Document) sayFailed(a *Answer, cells []*CellDoc) (text string) {
 	var dead, failed []string
 	for _, c := range cells {
-		values, v, none := c.of(0).values(a.By), d.valueOf(c, a.Factor), 0
-		for _, one := range values {
-			if one == 0 && a.By.Of().Floor == 0 {
-				none++
-			}
-		}
-		switch {
-		case none > 0 && none < len(values):
-			dead = append(dead, fmt.Sprintf("%s (%d of %d runs)", v, none, len(values)))
+		values, v := c.of(0).values(a.By), d.valueOf(c, a.Factor)
+		alive := slices.DeleteFunc(slices.Clone(values), func(one float64) bool { return one == 0 && a.By.Of().Floor == 0 })
+		switch none := len(values) - len(alive); {
+		case none > 0 && len(alive) > 0:
+			v += fmt.Sprintf(" (%d of %d runs)", none, len(values))
+			fallthrough
 		case none > 0:
 			dead = append(dead, v)
 		case len(values) == 0 && len(c.FailedMetrics) > 0:
@@ -282,32 +259,37 @@ func (d *Document) scaling(a *Answer, cells []*CellDoc) (text string) {
 		}
 	}
 	switch law, err := inference.USL(n, x, alpha); {
-	case errors.Is(err, inference.ErrNoPeak):
-		higher := func(x, y float64) int { return cmp.Compare(law.At(x), law.At(y)) }
-		text = fmt.Sprintf("no peak of %s along %s is larger than the noise", a.By, a.Factor)
-		switch slices.MaxFunc(slices.Sorted(slices.Values(n)), higher) {
+	case err == nil:
+		a.Peak = &Peak{law.Peak.Value, law.Peak.Low, law.Peak.High}
+		text = fmt.Sprintf("%s is highest near %s=%.0f (%.0f to %.0f), by the Universal Scalability Law", a.By, a.Factor, a.Peak.N, a.Peak.Low, a.Peak.High)
+	case !errors.Is(err, inference.ErrNoPeak):
+		text = fmt.Sprintf("how %s grows with %s cannot be told: %v", a.By, a.Factor, err)
+	default:
+		switch slices.MaxFunc(slices.Sorted(slices.Values(n)), func(x, y float64) int { return cmp.Compare(law.At(x), law.At(y)) }) {
 		case slices.Max(n):
 			text = fmt.Sprintf("%s grows with %s up to the most that was tried; kt does not guess beyond it", a.By, a.Factor)
 		case slices.Min(n):
 			text = fmt.Sprintf("%s falls with %s from the least that was tried", a.By, a.Factor)
+		default:
+			text = fmt.Sprintf("no peak of %s along %s is larger than the noise", a.By, a.Factor)
 		}
-	case err != nil:
-		text = fmt.Sprintf("how %s grows with %s cannot be told: %v", a.By, a.Factor, err)
-	default:
-		a.Peak = &Peak{law.Peak.Value, law.Peak.Low, law.Peak.High}
-		text = fmt.Sprintf("%s is highest near %s=%.0f (%.0f to %.0f), by the Universal Scalability Law", a.By, a.Factor, a.Peak.N, a.Peak.Low, a.Peak.High)
 	}
 	return text + a.sayUnknown(measured)
 }
 
 // ranking is how the cells of a group that were measured stand beside the best one.
 type ranking struct {
-	cells     []*CellDoc
-	values    [][]float64 // of each cell
-	best      int         // below 0: nothing was measured
-	standings []inference.Standing
-	noise     float64 // of repeats: standard deviation of logarithms
-	alpha     float64 // of these cells
+	cells []ranked
+	best  int     // below 0: nothing was measured
+	noise float64 // of repeats: standard deviation of logarithms
+	alpha float64 // of these cells
+}
+
+type ranked struct {
+	*CellDoc
+	inference.Standing
+
+	values []float64
 }
 
 // rank compares cells of which one factor differs: those of a search within blocks, because they were not all in each.
@@ -316,18 +298,18 @@ func (d *Document) rank(cells []*CellDoc, factor string, by Metric) (r ranking, 
 	var groups []int
 	for i := range d.Cells {
 		c := &d.Cells[i]
-		var alive []float64
+		one := ranked{CellDoc: c}
 		for _, run := range c.Runs {
 			v, ok := run.Loads[0].Measures[by]
 			if ok {
 				v = max(v, by.Of().Floor)
 			}
 			if v > 0 && c.of(0).values(by) != nil { // a run without any acknowledgement has no place beside others
-				alive, runs = append(alive, v), append(runs, inference.Run{Group: i, Block: run.Repeat, Value: v})
+				one.values, runs = append(one.values, v), append(runs, inference.Run{Group: i, Block: run.Repeat, Value: v})
 			}
 		}
-		if len(alive) > 0 && slices.Contains(cells, c) {
-			r.cells, r.values, groups = append(r.cells, c), append(r.values, alive), append(groups, i)
+		if len(one.values) > 0 && slices.Contains(cells, c) {
+			r.cells, groups = append(r.cells, one), append(groups, i)
 		}
 	}
 	search := d.Study.searched()
@@ -345,6 +327,10 @@ func (d *Document) rank(cells []*CellDoc, factor string, by Metric) (r ranking, 
 		}
 	}
 	r.noise, r.alpha = fit.Noise, alpha/float64(max(answers, 1))
-	r.best, r.standings = fit.Best(groups, goal, r.alpha)
+	best, standings := fit.Best(groups, goal, r.alpha)
+	r.best = best
+	for i, s := range standings {
+		r.cells[i].Standing = s
+	}
 	return r, nil
 }

@@ -3,12 +3,19 @@
 package study
 
 import (
+	"encoding"
+	"encoding/json"
+	"flag"
+	"maps"
+	"os"
 	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/invopop/jsonschema"
 
 	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/must"
@@ -56,42 +63,23 @@ func valuesOf(worse []Worse) (all []string) {
 }
 
 func TestAnAnswerNamesTheBestAndWhatCannotBeToldFromIt(t *testing.T) {
-	high, near, low := []float64{1000, 1010, 990, 1005, 995}, []float64{1004, 985, 990, 980, 1000}, []float64{500, 505, 495, 498, 502}
-	noisy := []float64{950, 960, 100, 940, 955} // one run went wrong
-	failed := []float64{-1, -1, -1}
-	for _, tc := range []struct {
-		name                string
-		by                  Metric
-		values              [][]float64
-		best                string
-		like, unsure, worse []string
-		says                string
-	}{
-		{"one is best", metric.Rate, [][]float64{low, high}, "2", []string{"2"}, nil, []string{"1"}, ""},
-		{"two are alike", metric.Rate, [][]float64{low, high, near}, "2", []string{"2", "3"}, nil, []string{"1"}, ""},
-		{"noise is not called alike", metric.Rate, [][]float64{low, high, noisy}, "2", []string{"2", "3"}, []string{"3"}, []string{"1"}, ""},
-		{"a latency is best when low", metric.P99, [][]float64{low, high}, "1", []string{"1"}, nil, []string{"2"}, ""},
-		{"a value without runs", metric.Rate, [][]float64{high, nil}, "1", []string{"1"}, nil, nil, "alone was measured"},
-		{"two repeats tell a large difference", metric.Rate, [][]float64{{140_000, 183_000}, {540_000, 548_700}}, "2", []string{"2"}, nil, []string{"1"}, ""},
-		{"one run of each value is no noise", metric.Rate, [][]float64{{100}, {200}, {150}}, "2", []string{"1", "2", "3"}, []string{"1", "3"}, nil, "one run of each"},
-		{"dead runs leave the others their answer", metric.Rate, [][]float64{high, low, {0, 0, 0}}, "1", []string{"1"}, nil, []string{"2"}, "nothing got through at 3"},
-		{"a dead run is named", metric.Rate, [][]float64{{0, 100, 101}, {50, 0, 51}, {0, 0, 0}}, "1", []string{"1"}, nil, []string{"2"}, "; nothing got through at 1 (1 of 3 runs), 2 (1 of 3 runs) and 3"},
-		{"a latency that failed is no low one", metric.P99, [][]float64{failed, high, low}, "3", []string{"3"}, nil, []string{"2"}, "; p99 failed at 1"},
-		{"latencies failed everywhere", metric.P99, [][]float64{failed, failed, failed}, "", nil, nil, nil, "; p99 failed at 1, 2 and 3"},
-		{"of a roughness of nothing there is no percentage", metric.Roughness, [][]float64{{0.0001, 0.0002, 0.0003}, {0.2, 0.21, 0.22}}, "1", []string{"1"}, nil, []string{"2"}, "best, 2 is higher"},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			a := answered(t, tc.by, tc.values...)
-			if a.Best != tc.best || !slices.Equal(valuesOf(a.Unsure), tc.unsure) || !slices.Equal(valuesOf(a.Worse), tc.worse) || !strings.Contains(a.Sentence, tc.says) {
-				t.Errorf("%+v", a)
-			}
-			if len(tc.like) < 3 && !slices.Equal(a.LikeBest, tc.like) && len(a.LikeBest)+len(tc.like) > 0 {
-				t.Errorf("like the best are %q", a.LikeBest)
-			}
-			for _, w := range slices.Concat(a.Unsure, a.Worse) {
-				must.True(t, w.Low <= w.By && w.High >= w.By, "%+v: the interval does not hold the value", w)
-			}
-		})
+	for name, tc := range must.Rows[map[string]struct {
+		By                  Metric
+		Values              [][]float64 // below 0: a latency that failed
+		Best                string
+		Like, Unsure, Worse []string
+		Says                string
+	}](t, "answer") {
+		a := answered(t, tc.By, tc.Values...)
+		if a.Best != tc.Best || !slices.Equal(valuesOf(a.Unsure), tc.Unsure) || !slices.Equal(valuesOf(a.Worse), tc.Worse) || !strings.Contains(a.Sentence, tc.Says) {
+			t.Errorf("%s: %+v", name, a)
+		}
+		if len(tc.Like) < 3 && !slices.Equal(a.LikeBest, tc.Like) && len(a.LikeBest)+len(tc.Like) > 0 {
+			t.Errorf("%s: like the best are %q", name, a.LikeBest)
+		}
+		for _, w := range slices.Concat(a.Unsure, a.Worse) {
+			must.True(t, w.Low <= w.By && w.High >= w.By, "%s: %+v: the interval does not hold the value", name, w)
+		}
 	}
 	if a := answered(t, metric.Rate, []float64{100, 140, 60}, []float64{130, 90, 110}); len(a.Worse) > 0 || a.Repeats < 4 {
 		t.Errorf("%+v: it takes more than the 3 repeats that were made", a)
@@ -124,7 +112,8 @@ func TestAScalingFactor(t *testing.T) {
 func TestInPairsAnAnswerNamesWholeCells(t *testing.T) {
 	d := &Document{GridDoc: new(GridDoc), Study: &Study{Pair: true, Factors: []Factor{{Name: "url"}, {Name: "linger"}}, Ask: []Question{{Best: "url", By: metric.Rate}}}}
 	for i, url := range []string{"a", "b"} {
-		c := CellDoc{At: map[string]string{"url": url, "linger": []string{"5ms", Default}[i]}}
+		at := Cell{At: []Flag{{"url", url}, {"linger", []string{"5ms", Default}[i]}}}
+		c := CellDoc{cell: at, At: at.values()}
 		for n := range 5 {
 			c.Runs = append(c.Runs, RunDoc{Loads: []LoadFigures{{Limit: verdict.BrokerAcks, Measures: Measures[float64]{metric.Rate: float64(1000*(i+1) + n)}}}})
 		}
@@ -132,9 +121,9 @@ func TestInPairsAnAnswerNamesWholeCells(t *testing.T) {
 		d.Cells = append(d.Cells, c)
 	}
 	d.answer()
-	if a := &d.Answers[0]; a.Best != "url=b" || len(d.Along(a)) != 2 || a.Worse[0].Value != "url=a linger=5ms" {
-		t.Errorf("%+v with the bars %+v", a, d.Along(a))
-	}
+	a := &d.Answers[0]
+	bars := maps.Collect(d.Along(a))
+	must.True(t, a.Best == "url=b" && len(bars) == 2 && a.Worse[0].Value == "url=a linger=5ms", "%+v with the bars %+v", a, bars)
 }
 
 // servedOf is a result whose p99 is a number or failed.
@@ -164,7 +153,7 @@ func TestALatencyThatFailedInSomeRunsIsComparedWithNone(t *testing.T) {
 			p99 = result.Failed
 		}
 		b.Add("b", servedOf(p99))
-		c.Runs = append(c.Runs, RunDoc{Loads: []LoadFigures{*b.runs[i]}})
+		c.Runs = append(c.Runs, RunDoc{Loads: []LoadFigures{*b.loads[i]}})
 	}
 	const says = "p99: failed in 2 of 5 runs"
 	d, err := Compare(&a, &b, 0.03)
@@ -207,9 +196,9 @@ func TestFailOnOfWhatNoRunMayBe(t *testing.T) {
 		if err != nil || f.Metric != "" {
 			t.Fatal(f, err)
 		}
-		b := &Side{runs: figures{{}, {}}}
-		b.runs[1].SLO = []result.Limit{{Expression: "errors>0", Value: tc.value, Unit: metric.Records, Held: tc.held}}
-		d := &CompareDocument{b: b}
+		b := &Side{loads: figures{{}, {}}}
+		b.loads[1].SLO = []result.Limit{{Expression: "errors>0", Value: tc.value, Unit: metric.Records, Held: tc.held}}
+		d := &CompareDocument{B: *b}
 		if d.Judge([]FailOn{f}); len(d.Failures) != tc.want {
 			t.Errorf("%s: %q", name, d.Failures)
 		}
@@ -255,4 +244,68 @@ func TestFaultsAreSummedUpOverTheRunsThatSawThem(t *testing.T) {
 			t.Errorf("%+v, faulty %t; want %+v, %t", c.Faults, d.Faulty(), tc.want, tc.faulty)
 		}
 	}
+}
+
+var update = flag.Bool("update", false, "write docs/study.schema.json anew")
+
+// documents are what kt study, kt find, kt compare and kt trial write as JSON.
+var documents = []any{Document{}, CompareDocument{}, Forecast{}}
+
+// The comments of the types are the descriptions, so programs and people read the same of a field.
+func TestTheSchemaOfTheDocumentsIsUpToDate(t *testing.T) {
+	const file = "../../docs/study.schema.json"
+	schema := documentSchema(t)
+	text := must.Have(json.MarshalIndent(schema, "", "  "))(t)
+	text = append(text, '\n')
+	if *update {
+		must.Do(t, os.WriteFile(file, text, 0o644))
+	}
+	old := must.Have(os.ReadFile(file))(t)
+	must.Match(t, string(old), string(text), "%s (-there +types; accept with go test ./internal/study -update)", file)
+}
+
+func documentSchema(t *testing.T) *jsonschema.Schema {
+	t.Helper()
+	r := &jsonschema.Reflector{Anonymous: true, Namer: schemaName, Mapper: func(goType reflect.Type) *jsonschema.Schema {
+		if goType.Implements(reflect.TypeFor[encoding.TextMarshaler]()) {
+			return &jsonschema.Schema{Type: "string"}
+		}
+		if goType == reflect.TypeFor[Share]() {
+			return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{{Type: "number"}, {Type: "null"}}}
+		}
+		return nil
+	}}
+	comments := make(map[string]string)
+	for _, dir := range []string{"study", "result", "result/verdict"} {
+		r.CommentMap = nil
+		must.Do(t, r.AddGoComments(reflect.TypeFor[Document]().PkgPath(), "../"+dir, jsonschema.WithFullComment()))
+		for name, text := range r.CommentMap {
+			comments[name] = strings.ReplaceAll(text, "\n", " ")
+		}
+	}
+	r.CommentMap, r.LookupComment = nil, func(goType reflect.Type, field string) string {
+		name, _, _ := strings.Cut(goType.Name(), "[")
+		return comments[strings.TrimSuffix(goType.PkgPath()+"."+name+"."+field, ".")]
+	}
+	schema := &jsonschema.Schema{Version: jsonschema.Version, Title: "What kt study, find, compare and trial write with --output json", Definitions: make(jsonschema.Definitions)}
+	for _, d := range documents {
+		one := r.Reflect(d)
+		if whole := one.Definitions["Document"]; whole != nil { // a document has the section of its kind alone
+			whole.Required = []string{"schema", "id", "study", "over"}
+		}
+		for name, s := range one.Definitions {
+			schema.Definitions[name] = s
+		}
+		schema.AnyOf = append(schema.AnyOf, &jsonschema.Schema{Ref: one.Ref})
+	}
+	return schema
+}
+
+// schemaName is the name of a type without its package: latency_spread for Latency[study.Spread].
+func schemaName(goType reflect.Type) string {
+	name, of, generic := strings.Cut(strings.TrimSuffix(goType.Name(), "]"), "[")
+	if !generic {
+		return name
+	}
+	return name + "Of" + strings.ToUpper(of[strings.LastIndexByte(of, '.')+1:][:1]) + of[strings.LastIndexByte(of, '.')+2:]
 }

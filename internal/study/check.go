@@ -46,7 +46,6 @@ type problem struct {
 
 type problems []problem
 
-// refuse notes what is wrong with a part of a study, if it is.
 func (p *problems) refuse(wrong bool, part, format string, args ...any) {
 	if wrong {
 		*p = append(*p, problem{part, fmt.Errorf(format, args...)})

@@ -25,7 +25,7 @@ func sideOf(name string, runs int, throughput, p99 float64, seed uint64) *Side {
 	s := &Side{Name: name}
 	for range runs {
 		noisy := func(v float64) float64 { return v * (1 + 0.01*chance.NormFloat64()) }
-		s.runs = append(s.runs, &LoadFigures{
+		s.loads = append(s.loads, &LoadFigures{
 			Valid: true, Measures: Measures[float64]{metric.Rate: noisy(throughput), metric.P99: noisy(p99)}, facts: map[string]string{"producer acks": name, "kt": "1"},
 		})
 	}
@@ -117,15 +117,15 @@ func TestARunCountsOnceByItsFullestFile(t *testing.T) {
 		for i, r := range order {
 			s.Add(fmt.Sprintf("%d.ktr", i), r)
 		}
-		got := slices.Sorted(slices.Values(s.runs.values(metric.Rate)))
-		if d := s.doc(); d.Runs != 2 || !slices.Equal(got, []float64{1000, 2000}) || len(d.Notes) != len(order)-2 {
+		got := slices.Sorted(slices.Values(s.loads.values(metric.Rate)))
+		if d := s.sum(); d.Runs != 2 || !slices.Equal(got, []float64{1000, 2000}) || len(d.Notes) != len(order)-2 {
 			t.Errorf("%d runs of %v, %q; want the merged run and the one that was not cut off", d.Runs, got, d.Notes)
 		}
 		s.Add("old.ktr", &result.Result{})
-		if s.Add("older.ktr", &result.Result{}); len(s.runs) != 4 {
-			t.Errorf("%d runs: runs without an id are not one run", len(s.runs))
+		if s.Add("older.ktr", &result.Result{}); len(s.loads) != 4 {
+			t.Errorf("%d runs: runs without an id are not one run", len(s.loads))
 		}
-		b := Side{runs: figures{{ids: []string{"p2"}, File: "b.ktr"}}}
+		b := Side{loads: figures{{ids: []string{"p2"}, File: "b.ktr"}}}
 		must.Err(t, "b.ktr, of B", must.Fail(Compare(&s, &b, 0.03)), "a part of a merged run against that run")
 	}
 }
@@ -139,7 +139,7 @@ func TestRunsThatReadAreNotComparedWithRunsThatWrite(t *testing.T) {
 		for i, commands := range pair {
 			sides[i] = sideOf("a", len(strings.Fields(commands)), 1000, 5000, 1)
 			for j, c := range strings.Fields(commands) {
-				sides[i].runs[j].facts["plan.command"] = c
+				sides[i].loads[j].facts["plan.command"] = c
 			}
 		}
 		if _, err := Compare(sides[0], sides[1], 0.03); (err != nil) != refused {
@@ -152,7 +152,7 @@ func TestRunsThatReadAreNotComparedWithRunsThatWrite(t *testing.T) {
 func TestTheDifferenceOfTheMediansIsToldBesideTheShift(t *testing.T) {
 	a, b := ranAll("ABABABABAB")
 	for i, v := range []float64{1000, 1010, 1020, 3000, 3010} {
-		a.runs[i].Measures[metric.Rate], b.runs[i].Measures[metric.Rate] = v, []float64{1100, 1110, 3050, 3060, 3070}[i]
+		a.loads[i].Measures[metric.Rate], b.loads[i].Measures[metric.Rate] = v, []float64{1100, 1110, 3050, 3060, 3070}[i]
 	}
 	if c := compare(t, a, b).Metrics[0]; c.Medians < 1.9 || c.Shift > 1 || !strings.Contains(c.Sentence, "the medians of rate differ by +199%") {
 		t.Errorf("%+v", c)
@@ -255,7 +255,7 @@ func TestWhatDiffersBesideTheLoadIsSaid(t *testing.T) {
 const hostLoad = "CPUs of kt's host that others used"
 
 func each(s *Side, change func(*LoadFigures)) {
-	for _, r := range s.runs {
+	for _, r := range s.loads {
 		change(r)
 	}
 }

@@ -26,6 +26,8 @@ type Document struct {
 	*TrialDoc
 	*WholeDoc
 
+	Embedded bool `json:"-"` // runs of the study were of the broker inside kt
+
 	folder *Folder
 	state  *state
 	turns  []Turn // as far as they are known
@@ -130,31 +132,21 @@ func (f *Folder) Document() (*Document, error) {
 	if err == nil {
 		err = f.Study.policy().conclude(d)
 	}
+	d.Embedded = d.Embedded || f.embedded
 	return d, err
 }
 
-// Embedded reports whether runs of the study were of the broker inside kt.
-func (d *Document) Embedded() (inside bool) {
-	if d.WholeDoc != nil {
-		return slices.ContainsFunc(d.Parts, func(p PartDoc) bool { return p.doc().Embedded() })
-	}
-	if d.folder != nil {
-		for _, loads := range d.folder.read {
-			inside = inside || slices.ContainsFunc(loads, func(l LoadFigures) bool { return l.cluster == insideKt })
+// Faulty reports whether a fault was seen, or records failed or were lost.
+func (d *Document) Faulty() (faulty bool) {
+	for _, c := range d.Cells {
+		for _, r := range c.Runs {
+			for _, l := range r.Loads {
+				lost := slices.ContainsFunc(l.effects()[:3], func(n *int64) bool { return n != nil && *n > 0 })
+				faulty = faulty || lost || l.Outage != nil && l.Outage.BeganWith != ""
+			}
 		}
 	}
-	return inside
-}
-
-// Faulty reports whether a fault was seen, or records failed or were lost.
-func (d *Document) Faulty() bool {
-	return slices.ContainsFunc(d.Cells, func(c CellDoc) bool {
-		return slices.ContainsFunc(c.Runs, func(r RunDoc) bool {
-			return slices.ContainsFunc(r.Loads, func(l LoadFigures) bool {
-				return slices.ContainsFunc(l.effects()[:3], func(n *int64) bool { return n != nil && *n > 0 }) || l.Outage != nil && l.Outage.BeganWith != ""
-			})
-		})
-	})
+	return faulty
 }
 
 // cells returns the cells of the runs that are known, each with those that were made.
@@ -251,7 +243,7 @@ func (whole) conclude(d *Document) error {
 		if said.FindDoc != nil {
 			one.Study, one.Find = nil, said
 		}
-		d.Parts, d.Over = append(d.Parts, one), d.Over && said.Over
+		d.Parts, d.Over, d.Embedded = append(d.Parts, one), d.Over && said.Over, d.Embedded || said.Embedded
 	}
 	return d.compare()
 }
@@ -296,9 +288,12 @@ func (d *Document) compare() error {
 		all = append(all, p.doc().candidates()...)
 	}
 	for _, part := range d.Study.Parts {
-		name := cmp.Or(part.Of, part.Name)
+		rows, err := publishedRows("systems.csv", part.Published)
+		if err != nil {
+			return err
+		}
 		for _, system := range d.Systems {
-			is := func(s SystemBest) bool { return s.Part == name && s.System == system }
+			is := func(s SystemBest) bool { return s.Part == cmp.Or(part.Of, part.Name) && s.System == system }
 			mine := slices.DeleteFunc(slices.Clone(all), func(c candidate) bool { return !is(c.SystemBest) })
 			measured := slices.DeleteFunc(slices.Clone(mine), func(c candidate) bool { return !c.measured })
 			if len(measured) == 0 || slices.ContainsFunc(d.SideBySide, is) {
@@ -308,15 +303,12 @@ func (d *Document) compare() error {
 			best.At = Cell{At: slices.DeleteFunc(set(best.at), func(f Flag) bool { // what is the same in all tells nothing
 				return !slices.ContainsFunc(mine, func(c candidate) bool { return !slices.Contains(c.at, f) })
 			})}.String()
-			rows, err := publishedRows("systems.csv", part.Published)
 			for _, row := range rows {
 				if row["system"] == string(system) {
 					best.Published = append(best.Published, SystemFigure{row.test(), row.number("mb-per-second"), row.number("latency-p99-us"), row.number("at-mb-per-second"), row["environment"]})
 				}
 			}
-			if d.SideBySide = append(d.SideBySide, best.SystemBest); err != nil {
-				return err
-			}
+			d.SideBySide = append(d.SideBySide, best.SystemBest)
 		}
 	}
 	return nil
@@ -349,13 +341,11 @@ func (s *Study) Systems() (systems []plan.System) {
 	return slices.Compact(systems)
 }
 
-// systemOf returns the system that a load goes to.
 func systemOf(l Load) plan.System {
 	p := plan.Plan{URL: l.value("url")} // "": Kafka, whose brokers are elsewhere
 	return p.System()
 }
 
-// conclude sums up the runs of a cell, load by load.
 func (c *CellDoc) conclude(loads int) {
 	slices.SortFunc(c.Runs, func(a, b RunDoc) int { return a.Repeat - b.Repeat })
 	c.CellFigures = c.of(0).cell()

@@ -35,7 +35,7 @@ type Planner interface {
 
 // Progress is what happens while runs are made.
 type Progress struct {
-	Kind    ProgressKind
+	What    Event
 	Part    *Folder // of Entered
 	Turn    Turn
 	Turns   int           // of the study; 0: not known
@@ -43,18 +43,6 @@ type Progress struct {
 	Results []LoadFigures // of Finished: one for each load
 	Reason  string        // of Skipped
 }
-
-// ProgressKind is a kind of progress.
-type ProgressKind int
-
-// The kinds of progress.
-const (
-	Preparing ProgressKind = iota // a load before the runs
-	Begun                         // a run
-	Finished                      // a run
-	Skipped                       // a cell that cannot be made
-	Entered                       // a part, or the study if it has none
-)
 
 // CheckLoads returns all that is wrong with the flags of every load in every cell.
 func (s *Study) CheckLoads(runner Planner) error {
@@ -99,7 +87,7 @@ func Execute(ctx context.Context, f *Folder, runner Runner, notify func(Progress
 		if err != nil {
 			return err
 		}
-		notify(Progress{Kind: Entered, Part: p})
+		notify(Progress{What: Entered, Part: p})
 		x := &executor{Folder: p, runner: runner, notify: notify}
 		if err := x.tidy(ctx); err != nil { // after a study that was cut off
 			return err
@@ -131,21 +119,6 @@ func (x *executor) progress(p Progress) {
 	x.notify(p)
 }
 
-// tidy puts back what is changed, and deletes topics that are left.
-func (x *executor) tidy(ctx context.Context) error {
-	errs := []error{x.putBack(ctx)}
-	for _, t := range x.state().topics {
-		err := x.deleteTopic(ctx, t)
-		if err != nil {
-			err = fmt.Errorf("topic %s of this study is still there: %w; kt study resume %s deletes it", t.Topic, err, x.ID)
-		} else {
-			err = x.note(entry{What: removed, Topic: t.Topic})
-		}
-		errs = append(errs, err)
-	}
-	return errors.Join(errs...)
-}
-
 // deleteTopic deletes a topic of the study where its cell was made, also when ctx has ended.
 func (x *executor) deleteTopic(ctx context.Context, t entry) error {
 	cells := x.Study.Cells()
@@ -156,7 +129,6 @@ func (x *executor) deleteTopic(ctx context.Context, t entry) error {
 	return x.runner.DeleteTopic(context.WithoutCancel(ctx), x.Study.at(in, x.Study.Loads[0]), t.Topic)
 }
 
-// runs makes the runs.
 func (x *executor) runs(ctx context.Context) error {
 	for first := true; ; first = false {
 		d, err := x.known()
@@ -173,13 +145,13 @@ func (x *executor) runs(ctx context.Context) error {
 			case <-time.After(x.Study.Rest.Std()):
 			}
 		}
-		if err := ctx.Err(); err != nil {
-			return err
+		if ctx.Err() != nil {
+			return ctx.Err()
 		}
 		err = x.turn(ctx, *t)
 		if misfit := new(result.MisfitError); errors.As(err, &misfit) && x.Study.Find == nil && x.Study.Trial == nil {
-			x.progress(Progress{Kind: Skipped, Turn: *t, Reason: misfit.Error()})
-			err = x.note(entry{What: without, Cell: t.Cell.Index, Reason: misfit.Error()})
+			x.progress(Progress{What: Skipped, Turn: *t, Reason: misfit.Error()})
+			err = x.note(entry{What: Skipped, Cell: t.Cell.Index, Reason: misfit.Error()})
 		}
 		if err != nil {
 			return err
@@ -199,13 +171,18 @@ func (x *executor) turn(ctx context.Context, t Turn) error {
 	if err != nil {
 		return err
 	}
-	e := entry{What: began, Turn: t.Number, Topic: x.topic(fmt.Sprintf("%04d", t.Number)), Cell: t.Cell.Index}
+	e := entry{What: Begun, Turn: t.Number, Topic: x.topic(fmt.Sprintf("%04d", t.Number)), Cell: t.Cell.Index}
 	if err := x.note(e); err != nil {
 		return err
 	}
-	x.progress(Progress{Kind: Begun, Turn: t})
-	x.dropPartial(t) // of a kt that was killed
-	defer x.dropPartial(t)
+	x.progress(Progress{What: Begun, Turn: t})
+	dropPartial := func() {
+		for _, l := range x.Study.Loads {
+			_ = os.Remove(x.path(t, l) + partial) // it may not be there
+		}
+	}
+	dropPartial() // of a kt that was killed
+	defer dropPartial()
 	results, err := x.together(ctx, t, e.Topic, prepared)
 	err = cmp.Or(err, ctx.Err())
 	err = cmp.Or(err, x.deleteTopic(ctx, e))
@@ -214,27 +191,18 @@ func (x *executor) turn(ctx context.Context, t Turn) error {
 			err = os.Rename(x.path(t, l)+partial, x.path(t, l))
 		}
 	}
-	if err != nil {
-		return err
+	if err == nil {
+		err = x.note(entry{What: Finished, Turn: t.Number, Topic: e.Topic})
 	}
-	if err := x.note(entry{What: done, Turn: t.Number, Topic: e.Topic}); err != nil {
-		return err
+	if err == nil {
+		x.progress(Progress{What: Finished, Turn: t, Results: results})
 	}
-	x.progress(Progress{Kind: Finished, Turn: t, Results: results})
-	return nil
-}
-
-// dropPartial removes the run files of a turn that is not complete.
-func (x *executor) dropPartial(t Turn) {
-	for _, l := range x.Study.Loads {
-		_ = os.Remove(x.path(t, l) + partial) // it may not be there
-	}
+	return err
 }
 
 // topic returns the name of a topic of this study, whose random ID makes sure that nobody else has it.
 func (x *executor) topic(what string) string { return "kt-study-" + x.name() + "-" + what }
 
-// name returns the ID as a part of other names.
 func (f *Folder) name() string { return strings.ReplaceAll(f.ID, "/", "-") }
 
 // together makes all loads of a run at once. Those that only read begin when the others have made the topic.
@@ -272,10 +240,8 @@ func (x *executor) together(ctx context.Context, t Turn, topic string, prepared 
 		opening.Wait()
 	}
 	running.Wait()
-	for _, err := range errs {
-		if err != nil && !errors.Is(err, context.Canceled) { // else it is the end of another's run
-			return nil, err
-		}
+	if i := slices.IndexFunc(errs, func(err error) bool { return err != nil && !errors.Is(err, context.Canceled) }); i >= 0 {
+		return nil, errs[i] // the others ended with it
 	}
 	return figures, errors.Join(errs...)
 }
@@ -289,10 +255,10 @@ func (x *executor) prepare(ctx context.Context, t Turn) (map[string]string, erro
 		if slices.ContainsFunc(x.state().topics, func(e entry) bool { return e.Topic == topic }) {
 			continue
 		}
-		if err := x.note(entry{What: made, Topic: topic, Cell: t.Cell.Index}); err != nil {
+		if err := x.note(entry{What: Preparing, Topic: topic, Cell: t.Cell.Index}); err != nil {
 			return nil, err
 		}
-		x.progress(Progress{Kind: Preparing, Turn: t, Name: l.Name})
+		x.progress(Progress{What: Preparing, Turn: t, Name: l.Name})
 		one := x.Study.at(t.Cell, l)
 		one.set("topic", topic)
 		if _, err := x.runner.Run(ctx, one, "", func() {}); err != nil {

@@ -12,8 +12,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
@@ -203,7 +201,7 @@ func searching(t *testing.T, s *Study, rate func(turn Turn) float64) (*Document,
 			t.Fatal(made, err)
 		}
 		for _, turn := range turns[max(made, 0):] {
-			f.log = append(f.log, entry{What: done, Turn: turn.Number})
+			f.log = append(f.log, entry{What: Finished, Turn: turn.Number})
 			f.read[turn.Number] = []LoadFigures{{Measures: Measures[float64]{metric.Rate: rate(turn)}, Limit: verdict.BrokerAcks}}
 		}
 	}
@@ -246,31 +244,20 @@ func TestASearchEndsAndSaysWhy(t *testing.T) {
 			return curve(truth, float64(amount(turn.Cell.values()["partitions"]))) * math.Exp(1e-6*chance.NormFloat64())
 		}
 	}
-	for _, tc := range []struct {
-		name  string
-		span  Span
-		truth float64
-		best  string
-		end   SearchEnd
-		tried []string
-	}{
-		{"down to 1", Span{"1", "16", "1"}, 11, "11", EndFine, []string{"1", "2", "4", "6", "8", "10", "11", "12", "13", "14", "16"}},
-		{"down to 2", Span{"1", "16", "2"}, 11, "12", EndFine, []string{"1", "2", "4", "6", "8", "10", "12", "14", "16"}},
-		{"steps of one without fine", Span{"1", "8", ""}, 5, "5", EndFine, []string{"1", "2", "3", "4", "5", "6", "7", "8"}},
-		{"at the lower end", Span{"4", "16", ""}, 1, "4", EndFine, []string{"4", "5", "6", "8", "16"}},
-		{"at the upper end", Span{"1", "12", "2"}, 99, "12", EndFine, []string{"1", "2", "4", "8", "10", "12"}},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			d, _ := searching(t, partitions(tc.span), exact(tc.truth))
-			a := d.Answers[0]
-			var tried []string
-			for _, c := range d.Cells {
-				tried = append(tried, c.At["partitions"])
-			}
-			if diff := cmp.Diff(tc.tried, tried); diff != "" || a.Best != tc.best || a.SearchEnd != tc.end {
-				t.Errorf("best %s, end %q (-want +got):\n%s", a.Best, a.SearchEnd, diff)
-			}
-		})
+	for name, tc := range must.Rows[map[string]struct {
+		Span  Span
+		Truth float64
+		Best  string
+		Tried []string
+	}](t, "execute") {
+		d, _ := searching(t, partitions(tc.Span), exact(tc.Truth))
+		var tried []string
+		for _, c := range d.Cells {
+			tried = append(tried, c.At["partitions"])
+		}
+		must.Match(t, tc.Tried, tried, "%s: tried", name)
+		a := &d.Answers[0]
+		must.True(t, a.Best == tc.Best && a.SearchEnd == EndFine, "%s: best %s, end %q", name, a.Best, a.SearchEnd)
 	}
 	chance := rand.New(rand.NewPCG(1, 0))
 	d, turns := searching(t, partitions(Span{"1", "64", ""}), func(Turn) float64 { return 1000 + 50*chance.NormFloat64() })
@@ -313,10 +300,10 @@ func TestASearchGoesRoundWhatCannotBeMade(t *testing.T) {
 		}
 		n := amount(turn.Cell.values()["partitions"])
 		if n > 11 {
-			f.log = append(f.log, entry{What: without, Cell: turn.Cell.Index, Reason: "too many"})
+			f.log = append(f.log, entry{What: Skipped, Cell: turn.Cell.Index, Reason: "too many"})
 			continue
 		}
-		f.log = append(f.log, entry{What: done, Turn: turn.Number})
+		f.log = append(f.log, entry{What: Finished, Turn: turn.Number})
 		f.read[turn.Number] = []LoadFigures{{Measures: Measures[float64]{metric.Rate: float64(n * 1000)}, Limit: verdict.BrokerAcks}}
 	}
 	d, err := f.Document()
@@ -324,25 +311,18 @@ func TestASearchGoesRoundWhatCannotBeMade(t *testing.T) {
 }
 
 func TestASpanHasSizesAndTimes(t *testing.T) {
-	for _, tc := range []struct {
-		set  []string
-		want []string
-		half string // between the last two
-	}{
-		{[]string{"search:1..6"}, []string{"1", "2", "4", "6"}, "5"},
-		{[]string{"search:4KiB..1MiB"}, []string{"4KiB", "8KiB", "16KiB", "32KiB", "64KiB", "128KiB", "256KiB", "512KiB", "1MiB"}, "768KiB"},
-		{[]string{"search:1k..5k", "fine:1"}, []string{"1000", "2000", "4000", "5000"}, ""},
-		{[]string{"search:5ms..20ms", "fine:2ms"}, []string{"5ms", "10ms", "20ms"}, "14ms"},
-		{[]string{"search:1000B..1500B", "fine:100B"}, []string{"1000B", "1500B"}, "1200B"},
-	} {
+	for _, tc := range must.Rows[[]struct {
+		Set, Want []string
+		Half      string // between the last two
+	}](t, "execute") {
 		s := partitions(Span{"1", "2", ""})
-		s.Set("partitions", tc.set)
+		s.Set("partitions", tc.Set)
 		must.Do(t, s.Check())
 		f := &s.Factors[0]
-		must.Match(t, tc.want, f.values(), "%v", tc.set)
+		must.Match(t, tc.Want, f.values(), "%v", tc.Set)
 		span := must.Have(f.Search.steps())(t)
 		last := f.values()[len(f.values())-2:]
-		must.Match(t, tc.half, strings.Join(span.between(amount(last[0]), amount(last[1])), ", "), "%v: between %v", tc.set, last)
+		must.Match(t, tc.Half, strings.Join(span.between(amount(last[0]), amount(last[1])), ", "), "%v: between %v", tc.Set, last)
 	}
 	s := partitions(Span{"1", "2", ""})
 	s.Set("partitions", []string{"1", "2"})

@@ -72,7 +72,7 @@ func flatten(facts map[string]string, name string, value any) {
 func Differ(runs []*result.Result) iter.Seq2[string, [][]string] {
 	var sides []*Side
 	for _, r := range runs {
-		sides = append(sides, &Side{runs: figures{{facts: factsOf(r)}}})
+		sides = append(sides, &Side{loads: figures{{facts: factsOf(r)}}})
 	}
 	return differing(sides...)
 }
@@ -88,7 +88,7 @@ type Difference struct {
 func differing(sides ...*Side) iter.Seq2[string, [][]string] {
 	names := make(map[string]string)
 	for _, s := range sides {
-		for _, r := range s.runs {
+		for _, r := range s.loads {
 			maps.Copy(names, r.facts)
 		}
 	}
@@ -105,10 +105,9 @@ func differing(sides ...*Side) iter.Seq2[string, [][]string] {
 	}
 }
 
-// all returns the values that a fact has in the runs of a side, sorted.
 func (s *Side) all(name string) []string {
 	values := []string{}
-	for _, r := range s.runs {
+	for _, r := range s.loads {
 		if v, ok := r.facts[name]; ok {
 			values = append(values, v)
 		}
@@ -142,7 +141,7 @@ func sharesOf(r *result.Result) map[string]float64 {
 func confounders(a, b *Side, differ []Difference) (all []string) {
 	add := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
 	began := func(s *Side) (times []string) {
-		for _, f := range s.runs {
+		for _, f := range s.loads {
 			times = append(times, f.from.UTC().Format("2006-01-02 15:04:05.000"))
 		}
 		return slices.Sorted(slices.Values(times))
@@ -151,7 +150,7 @@ func confounders(a, b *Side, differ []Difference) (all []string) {
 	if m, n := len(x)-1, len(y)-1; m > 0 && n > 0 && (x[m] < y[0] || y[n] < x[0]) {
 		add("the sides did not take turns: all runs of A began from %s to %s, and those of B from %s to %s UTC", x[0], x[m], y[0], y[n])
 	}
-	runs, pairs, last := slices.Concat(a.runs, b.runs), 0, ""
+	runs, pairs, last := slices.Concat(a.loads, b.loads), 0, ""
 	shares := make(map[string]float64)
 	for i, x := range runs {
 		maps.Copy(shares, x.shares)
@@ -167,7 +166,7 @@ func confounders(a, b *Side, differ []Difference) (all []string) {
 	for _, what := range slices.Sorted(maps.Keys(shares)) {
 		share := func(s *Side) Spread { // over the runs where it is known
 			var values []float64
-			for _, r := range s.runs {
+			for _, r := range s.loads {
 				if v, ok := r.shares[what]; ok && Share(v).IsKnown() {
 					values = append(values, v)
 				}

@@ -54,15 +54,13 @@ type LoadFigures struct {
 	SLO       []result.Limit `json:"-"` // what a search has to keep, or a comparison not to show, judged
 	FaultFigures
 
-	cluster  string   // that it went to
-	ids      []string // of the run, and of the runs that were merged into it
-	cut      bool     // its file has no end
-	from, to time.Time
-
-	oneAtATime bool // so no record waits for another, though there is no target
-
-	facts  map[string]string  // of a comparison: settings and environment
-	shares map[string]float64 // of a comparison: what went on beside the load
+	cluster    string   // that it went to
+	ids        []string // of the run, and of the runs that were merged into it
+	cut        bool     // its file has no end
+	from, to   time.Time
+	oneAtATime bool               // so no record waits for another, though there is no target
+	facts      map[string]string  // of a comparison: settings and environment
+	shares     map[string]float64 // of a comparison: what went on beside the load
 }
 
 // FaultFigures are the effects of faults on one load of a run.
@@ -74,7 +72,6 @@ type FaultFigures struct {
 	FailedMetrics []Metric       `json:"failed_metrics,omitempty"` // latencies that fall among records that were not served, and CPU of a run in which too many were not
 }
 
-// isOf reports whether both are of one run, or one of them is a part of the other.
 func (l *LoadFigures) isOf(o *LoadFigures) bool {
 	return slices.ContainsFunc(l.ids, func(id string) bool { return id != "" && slices.Contains(o.ids, id) })
 }
@@ -102,11 +99,10 @@ func (s Share) MarshalJSON() ([]byte, error) {
 // FiguresOf returns the figures of a result by itself.
 func FiguresOf(r *result.Result) LoadFigures { return figuresOf("", "", r, Shown) }
 
-// figuresOf returns the figures of a result in some metrics.
 func figuresOf(load, file string, r *result.Result, metrics []Metric) LoadFigures {
 	f := LoadFigures{
 		Load: load, File: file, Valid: r.Valid, SLO: r.Limits, Limit: r.BoundBy.Limit, Evidence: r.BoundBy.Evidence,
-		Target: r.Throughput.TargetRecordsPerSecond, cluster: insideKt, oneAtATime: r.Plan.Load.OneAtATime, ids: []string{r.RunID}, cut: r.Ended == result.CutOff,
+		Target: r.Throughput.TargetRecordsPerSecond, cluster: "embedded broker, not Kafka", oneAtATime: r.Plan.Load.OneAtATime, ids: []string{r.RunID}, cut: r.Ended == result.CutOff,
 		from: r.StartedAt, to: r.StartedAt.Add(time.Duration(r.ElapsedSeconds * float64(time.Second))),
 		FaultFigures: FaultFigures{Failed: r.Records.Failed + r.Records.Unknown, Outage: r.Outage},
 	}
@@ -164,9 +160,6 @@ func (l *LoadFigures) measure(r *result.Result, metrics []Metric) {
 	slices.Sort(l.FailedMetrics)
 }
 
-// insideKt is the cluster of a run of the embedded broker.
-const insideKt = "embedded broker, not Kafka"
-
 // ofClient reports whether kt or its host was the limit: what was not offered says nothing of the cluster.
 func ofClient(l verdict.Limit) bool {
 	return slices.Contains([]verdict.Limit{verdict.ClientCPU, verdict.HostCPU, verdict.Schedule, verdict.Client, verdict.Reader}, l)
@@ -211,7 +204,6 @@ func spread(values []float64) Spread {
 // figures are those of one load in several runs.
 type figures []*LoadFigures
 
-// cell sums up the runs of a cell.
 func (fs figures) cell() CellFigures {
 	client, invalid := fs.bound()
 	one := CellFigures{Measures: make(Measures[Spread]), ClientBound: client > 0, Invalid: invalid, Limits: []verdict.Limit{}, Faults: Faults{FailedMetrics: fs.failed()}}
@@ -250,7 +242,6 @@ func (fs figures) values(m Metric) (values []float64) {
 	return values
 }
 
-// bound returns how many of the runs kt or its host limited, and how many are not valid.
 func (fs figures) bound() (client, invalid int) {
 	for _, f := range fs {
 		if ofClient(f.Limit) {

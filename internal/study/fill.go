@@ -38,37 +38,39 @@ const somePeak = 1000
 // open is a value that is left open: $stop, 4*$brokers, 80%*$peak.
 var open = regexp.MustCompile(`^(?:([1-9][0-9]{0,5}%?)\*)?\$([a-z][a-z0-9-]*)$`)
 
-// needs reports whether a value of the study, or of a part, is one of some names that are not given in it.
-func (s *Study) needs(names ...string) (found bool) {
-	for _, part := range s.Parts {
-		found = found || part.needs(slices.DeleteFunc(slices.Clone(names), s.isGiven)...)
-	}
+// asksFor reports whether a value of the study is one of some names.
+func (s *Study) asksFor(names ...string) (found bool) {
 	s.values(func(v string) string {
 		m := open.FindStringSubmatch(v)
-		found = found || m != nil && slices.Contains(names, m[2]) && !s.isGiven(m[2])
+		found = found || m != nil && slices.Contains(names, m[2])
 		return v
 	})
 	return found
 }
 
 // NeedsBrokers reports whether a value of the study depends on how many brokers there are.
-func (s *Study) NeedsBrokers() bool { return s.needs(brokersGiven, replicasGiven) }
-
-// needsPeak reports whether $peak is in the study.
-func (s *Study) needsPeak() bool {
-	one := *s
-	one.Given = nil // in a part $peak may be given as itself
-	return one.needs(peakGiven)
+func (s *Study) NeedsBrokers() bool {
+	return s.asksFor(slices.DeleteFunc([]string{brokersGiven, replicasGiven}, s.isGiven)...)
 }
 
 // Fill puts what was given into the values that were left open. brokers is how many there are; 0: not
-// known. A value that a factor then has twice is there once. The error says what is not given. A search with factors becomes several parts.
-// $peak stays open behind a search.
+// known. The error says what is not given. A search with factors becomes several parts. $peak stays open behind a search.
 func (s *Study) Fill(brokers int) error {
 	if brokers > 0 {
 		s.Given = append(s.Given, Given{Name: brokersGiven, Value: strconv.Itoa(brokers)}, Given{Name: replicasGiven, Value: strconv.Itoa(min(brokers, safeReplicas))})
 	}
+	hasPeak := s.isGiven(peakGiven)
+	if len(s.Parts) > 0 && !hasPeak {
+		s.Given = append(s.Given, Given{Name: peakGiven, Value: "$" + peakGiven})
+	}
 	var missing []string
+	for _, part := range s.Parts {
+		if !hasPeak && part.asksFor(peakGiven) {
+			missing = append(missing, fmt.Sprintf("part %s: $%s: no part before it is a search (find:); put one there, or add --set %s=RATE", part.Name, peakGiven, peakGiven))
+		}
+		hasPeak = hasPeak || part.Find != nil
+		part.Given = s.Given
+	}
 	s.values(func(v string) string {
 		m := open.FindStringSubmatch(v)
 		if m == nil {
@@ -80,37 +82,30 @@ func (s *Study) Fill(brokers int) error {
 		}
 		return value
 	})
-	s.dropTwice()
-	hasPeak := s.isGiven(peakGiven)
-	if len(s.Parts) > 0 && !hasPeak {
-		s.Given = append(s.Given, Given{Name: peakGiven, Value: "$" + peakGiven})
+	if len(missing) > 0 {
+		return allOf(missing)
 	}
 	var parts []*Study
-	for _, part := range s.Parts {
-		if !hasPeak && part.needsPeak() {
-			missing = append(missing, fmt.Sprintf("part %s: $%s: no part before it is a search (find:); put one there, or add --set %s=RATE", part.Name, peakGiven, peakGiven))
+	for _, part := range s.All() {
+		if part.Find == nil || len(part.Factors) == 0 {
+			parts = append(parts, part)
+			continue
 		}
-		hasPeak = hasPeak || part.Find != nil
-		part.Given = append(part.Given, s.Given...)
-		if err := part.Fill(0); err != nil {
-			missing = append(missing, strings.Split(err.Error(), "\n")...) // parts may miss the same
-		}
-		parts = append(parts, part.All()...)
-	}
-	if len(missing) == 0 {
-		s.Parts = parts
-	}
-	if len(missing) == 0 && s.Find != nil && len(s.Factors) > 0 { // one search for each of its cells
-		for i, c := range s.Cells() {
-			one := *s
-			one.Name, one.Of, one.At, one.Factors, one.Pair = fmt.Sprintf("%s-%d", s.Name, i+1), s.Name, c.At, nil, false
-			one.About = strings.TrimSpace(s.About + " (" + one.place() + ")")
-			one.Loads = []Load{s.at(c, s.Loads[0])}
+		for i, c := range part.Cells() { // one search for each
+			one := *part
+			one.Name, one.Of, one.At, one.Factors, one.Pair = fmt.Sprintf("%s-%d", part.Name, i+1), part.Name, c.At, nil, false
+			one.About = strings.TrimSpace(part.About + " (" + one.place() + ")")
+			one.Loads = []Load{part.at(c, part.Loads[0])}
 			parts = append(parts, &one)
 		}
+	}
+	switch {
+	case len(s.Parts) > 0:
+		s.Parts = parts
+	case parts[0] != s:
 		*s = Study{Name: s.Name, About: s.About, Found: s.Found, Given: s.Given, Parts: parts, Repeats: 1, Order: Listed}
 	}
-	return allOf(missing)
+	return nil
 }
 
 // allOf returns an error of several sentences, each once; nil: there are none.
@@ -120,32 +115,6 @@ func allOf(sentences []string) error {
 		errs = append(errs, errors.New(text))
 	}
 	return errors.Join(errs...)
-}
-
-// dropTwice drops values, or pairs, that are there twice.
-func (s *Study) dropTwice() {
-	if !s.Pair {
-		for i := range s.Factors {
-			s.Factors[i].Values = once(s.Factors[i].Values)
-		}
-		return
-	}
-	if slices.ContainsFunc(s.Factors, func(f Factor) bool { return len(f.Values) != len(s.Factors[0].Values) }) {
-		return // Check says so
-	}
-	cells := s.Cells()
-	for i := range s.Factors {
-		s.Factors[i].Values = nil
-	}
-	seen := make(map[string]bool)
-	for _, c := range cells {
-		for i := range s.Factors {
-			if !seen[c.String()] {
-				s.Factors[i].Values = append(s.Factors[i].Values, c.At[i].Value)
-			}
-		}
-		seen[c.String()] = true
-	}
 }
 
 // once returns values without those that were there before.
@@ -183,7 +152,6 @@ func (s *Study) given(times, name string) (string, error) {
 	return strconv.Itoa(by * n), err
 }
 
-// givenAs returns what the study leaves open under a name; nil: there is no such name.
 func (s *Study) givenAs(name string) *Given {
 	if i := slices.IndexFunc(s.Given, func(g Given) bool { return g.Name == name }); i >= 0 {
 		return &s.Given[i]
@@ -191,11 +159,13 @@ func (s *Study) givenAs(name string) *Given {
 	return nil
 }
 
-// isGiven reports whether a name is one that the study leaves open.
 func (s *Study) isGiven(name string) bool { return s.givenAs(name) != nil }
 
-// values replaces every value of the study.
+// values replaces every value of the study and of its parts.
 func (s *Study) values(with func(string) string) {
+	for _, part := range s.Parts {
+		part.values(with)
+	}
 	for _, l := range s.loads() {
 		for i := range l.Flags {
 			l.Flags[i].Value = with(l.Flags[i].Value)
@@ -234,7 +204,7 @@ func (s *Study) place() string {
 
 // AtPeak returns the study with a number of records a second for each $peak in it. 0 is some number, to check the study with.
 func (s *Study) AtPeak(rate float64) (*Study, error) {
-	if !s.needsPeak() {
+	if !s.asksFor(peakGiven) {
 		return s, nil
 	}
 	if rate == 0 {

@@ -91,44 +91,43 @@ const (
 
 // bracket is the conclusion from the trials so far.
 type bracket struct {
-	low, high float64 // low holds, high does not; 0: not known
-	bound     bool    // the trial at high is invalid
-	upper     float64 // from the burst
-	down      int     // rates below upper that did not hold before one did
-	confirmed int     // confirmations that passed
-	refuted   int     // and those that did not
-	points    int
-	invalid   int // in a row, at one rate
+	PeakRate
+
+	upper   float64 // from the burst
+	down    int     // rates below upper that did not hold before one did
+	refuted int     // confirmations that did not pass
+	points  int
+	invalid int // in a row, at one rate
 }
 
 // Next returns the next step after some trials, or that the search is over.
 func (s Search) Next(done []Trial) (next Step, over bool) {
 	st := s.replay(done)
-	lower := st.high * math.Pow(shrink, float64(st.down)) // in growing steps: a latency may be met far below the burst
-	rung := slices.IndexFunc(s.Ladder, func(rate float64) bool { return rate > st.low })
+	lower := st.High * math.Pow(shrink, float64(st.down)) // in growing steps: a latency may be met far below the burst
+	rung := slices.IndexFunc(s.Ladder, func(rate float64) bool { return rate > st.Low })
 	switch {
-	case len(s.Ladder) > 0 && (st.high > 0 || rung < 0):
+	case len(s.Ladder) > 0 && (st.High > 0 || rung < 0):
 		return Step{}, true
 	case len(s.Ladder) > 0:
 		return Step{Rung, s.Ladder[rung], s.Trial}, false
 	case len(done) == 0:
 		return Step{Burst, 0, min(s.Trial, longestBurst)}, false
-	case st.upper < leastRate, st.low == 0 && st.high > 0 && lower < leastRate, st.refuted > 0 && st.low < leastRate:
+	case st.upper < leastRate, st.Low == 0 && st.High > 0 && lower < leastRate, st.refuted > 0 && st.Low < leastRate:
 		return Step{}, true
-	case st.low == 0 && st.high == 0:
+	case st.Low == 0 && st.High == 0:
 		return Step{Bracket, round(st.upper), s.Trial}, false
-	case st.high == 0:
-		return Step{Bracket, round(st.low * expand), s.Trial}, false
-	case st.low == 0:
+	case st.High == 0:
+		return Step{Bracket, round(st.Low * expand), s.Trial}, false
+	case st.Low == 0:
 		return Step{Bracket, round(lower), s.Trial}, false
-	case st.confirmed+st.refuted == 0 && (st.high-st.low)/st.high > s.Precision:
-		return Step{Halve, round(math.Sqrt(st.low * st.high)), s.Trial}, false
-	case st.confirmed == 0:
-		return Step{Confirm, st.low, confirmTimes * s.Trial}, false
-	case st.refuted == 0 && !st.bound:
-		return Step{Confirm, st.high, confirmTimes * s.Trial}, false
+	case st.Confirmations+st.refuted == 0 && (st.High-st.Low)/st.High > s.Precision:
+		return Step{Halve, round(math.Sqrt(st.Low * st.High)), s.Trial}, false
+	case st.Confirmations == 0:
+		return Step{Confirm, st.Low, confirmTimes * s.Trial}, false
+	case st.refuted == 0 && !st.ClientBound:
+		return Step{Confirm, st.High, confirmTimes * s.Trial}, false
 	case st.points < len(s.Curve):
-		return Step{Point, round(st.low * s.Curve[st.points]), s.Trial}, false
+		return Step{Point, round(st.Low * s.Curve[st.points]), s.Trial}, false
 	}
 	return Step{}, true
 }
@@ -172,10 +171,10 @@ func (s Search) replay(done []Trial) (st bracket) {
 		case t.Kind == Confirm:
 			st.confirm(t, s.Precision)
 		case t.Outcome == Passed:
-			st.low = math.Max(st.low, t.Rate)
-		case st.high == 0 || t.Rate < st.high:
-			st.high, st.bound = t.Rate, t.Outcome == Invalid
-			if st.low == 0 {
+			st.Low = math.Max(st.Low, t.Rate)
+		case st.High == 0 || t.Rate < st.High:
+			st.High, st.ClientBound = t.Rate, t.Outcome == Invalid
+			if st.Low == 0 {
 				st.down++
 			}
 		}
@@ -186,15 +185,15 @@ func (s Search) replay(done []Trial) (st bracket) {
 // confirm adds a longer trial. One that contradicts the short trials moves both rates, by steps of the precision at first.
 func (st *bracket) confirm(t Trial, precision float64) {
 	if t.Outcome == Passed {
-		st.low = t.Rate
-		if st.confirmed++; st.refuted == 0 && st.high <= t.Rate {
-			st.high = round(t.Rate * (1 + growing(precision, st.confirmed-1)))
+		st.Low = t.Rate
+		if st.Confirmations++; st.refuted == 0 && st.High <= t.Rate {
+			st.High = round(t.Rate * (1 + growing(precision, st.Confirmations-1)))
 		}
 		return
 	}
-	st.high, st.bound = t.Rate, t.Outcome == Invalid
-	if st.refuted++; st.confirmed == 0 {
-		st.low = round(t.Rate * (1 - growing(precision, st.refuted)))
+	st.High, st.ClientBound = t.Rate, t.Outcome == Invalid
+	if st.refuted++; st.Confirmations == 0 {
+		st.Low = round(t.Rate * (1 - growing(precision, st.refuted)))
 	}
 }
 
@@ -210,9 +209,8 @@ func round(rate float64) float64 {
 // Peak returns what the trials say of the highest rate that holds.
 func (s Search) Peak(done []Trial) PeakRate {
 	st := s.replay(done)
-	p := PeakRate{Low: st.low, High: st.high, Confirmations: st.confirmed, ClientBound: st.bound}
-	if st.confirmed > 0 || len(s.Ladder) > 0 {
-		p.RecordsPerSecond = st.low
+	if st.Confirmations > 0 || len(s.Ladder) > 0 {
+		st.RecordsPerSecond = st.Low
 	}
-	return p
+	return st.PeakRate
 }

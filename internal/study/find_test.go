@@ -89,19 +89,14 @@ func (c *cluster) trials(search *Search) (done []Trial) {
 
 func TestTheHighestRateThatHoldsIsFound(t *testing.T) {
 	const searches = 200
-	for name, tc := range map[string]struct {
-		slo   string
-		share float64 // the truth, of the rate that the cluster carries
-	}{
-		"without an SLO":          {"", 1},
-		"an SLO at 60 % of it":    {"p99<152ms", 0.6},
-		"an SLO at 2 % of it":     {"p99<4041us", 0.02},
-		"an SLO that is no limit": {"p99<1000s", 1},
-	} {
+	for name, tc := range must.Rows[map[string]struct {
+		SLO   string
+		Share float64 // the truth, of the rate that the cluster carries
+	}](t, "find") {
 		t.Run(name, func(t *testing.T) {
 			search := DefaultSearch()
-			if tc.slo != "" {
-				search.SLO = []metric.Expr{slo(t, tc.slo)}
+			if tc.SLO != "" {
+				search.SLO = []metric.Expr{slo(t, tc.SLO)}
 			}
 			near, most := 0, 0
 			for seed := range uint64(searches) {
@@ -110,7 +105,7 @@ func TestTheHighestRateThatHoldsIsFound(t *testing.T) {
 				most = max(most, len(done))
 				peak := search.Peak(done)
 				must.Hold(t, peak.Confirmations >= 1 && peak.Low < peak.High && !peak.ClientBound, "seed %d: %+v", seed, peak)
-				if math.Abs(peak.RecordsPerSecond/(tc.share*c.holds())-1) <= 0.02 {
+				if math.Abs(peak.RecordsPerSecond/(tc.Share*c.holds())-1) <= 0.02 {
 					near++
 				}
 			}
@@ -195,49 +190,32 @@ func TestTheKneeIsBeforeTheP99Doubles(t *testing.T) {
 	}
 }
 
-func TestTheWordsOfATrial(t *testing.T) {
-	for _, tc := range []struct {
-		metric  Metric
-		verdict Change
-		shift   Share
-		want    Change
-	}{
-		{metric.Rate, Better, 0.1, Raised},
-		{metric.P99, Better, -0.1, Lowered},
-		{metric.Roughness, Lesser, 0.5, Rougher},
-		{metric.Roughness, Better, -0.5, Steadier},
-		{metric.Rate, Same, 0.01, Unchanged},
-		{metric.Roughness, TooFew, 0.5, Unchanged},
-	} {
-		must.Match(t, tc.want, effectOf(Compared{Metric: tc.metric, Verdict: tc.verdict, Shift: tc.shift}).Verdict, "%s %s", tc.metric, tc.verdict)
-	}
-}
-
 // A throughput that never varies is measured, and one that nothing came of is lower.
 func TestATrialOfFlatAndOfDeadRuns(t *testing.T) {
-	side := func(throughput float64) *Side {
+	side := func(throughput, rough float64) *Side {
 		s := new(Side)
 		for range 6 {
-			s.runs = append(s.runs, &LoadFigures{Measures: Measures[float64]{metric.Rate: throughput, metric.Roughness: 0}})
+			s.loads = append(s.loads, &LoadFigures{Measures: Measures[float64]{metric.Rate: throughput, metric.Roughness: rough}})
 		}
 		return s
 	}
 	for _, tc := range []struct {
-		from, to float64
-		want     Change
-		says     string
+		from, to, fromRough, toRough float64
+		want, wantRough              Change
+		says                         string
 	}{
-		{1000, 1000, Unchanged, "rate is unchanged"}, {1000, 0, Lowered, "rate is lower: -100% (-100% to -100%)"}, {0, 1000, Raised, "rate is higher than nothing"},
+		{1000, 1000, 0, 0, Unchanged, Unchanged, "rate is unchanged within 3%"},
+		{1000, 0, 0.5, 0.1, Lowered, Steadier, "rate is 100% lower (-100% to -100%)"},
+		{0, 1000, 0.1, 0.5, Raised, Rougher, "rate is more than nothing: higher"},
 	} {
-		list, err := effects(side(tc.from), side(tc.to), 0.03, 0.05)
-		if err != nil || len(list) != 2 || list[0].Verdict != tc.want || !strings.Contains(list[0].Sentence, tc.says) || list[1].Verdict != Unchanged || !list[1].Clear {
-			t.Errorf("%+v: %v, %+v", tc, err, list)
-		}
+		list, err := (&Proposal{Delta: 0.03}).effects(side(tc.from, tc.fromRough), side(tc.to, tc.toRough), 0.05)
+		must.Hold(t, err == nil && len(list) == 2, "%v, %+v", err, list)
+		must.True(t, list[0].Verdict == tc.want && list[0].Sentence == tc.says && list[1].Verdict == tc.wantRough && list[1].Clear, "%+v: %+v", tc, list)
 	}
 }
 
 func TestATrialSaysWhatFailed(t *testing.T) {
-	d := &TrialDoc{Changed: SideDoc{Name: "linger=20ms", Runs: 5, FailedMetrics: []string{"p99: failed in 2 of 5 runs"}}, Effects: []Effect{{}}}
+	d := &TrialDoc{Changed: Side{Name: "linger=20ms", Runs: 5, FailedMetrics: []string{"p99: failed in 2 of 5 runs"}}, Effects: []Compared{{}}}
 	if text := d.sentence(); !strings.Contains(text, "; with it p99: failed in 2 of 5 runs") || strings.Contains(text, "without it") {
 		t.Errorf("%q", text)
 	}

@@ -26,11 +26,14 @@ type Folder struct {
 	dir   string
 	part  string // "": the whole study
 	*journal
-	read map[int][]LoadFigures // by the number of the turn
+	read     map[int][]LoadFigures // by the number of the turn
+	embedded bool                  // of runs that were read
 }
 
+// The names in the folder.
 const (
 	studyFile = "study.json"
+	logFile   = "log.jsonl"
 	runsDir   = "runs"
 )
 
@@ -90,10 +93,9 @@ func Open(dir, id string) (*Folder, error) {
 	return f, nil
 }
 
-// openPart returns a part that was begun.
 func (f *Folder) openPart(name string) (*Folder, error) {
-	var names []string
 	parts, err := f.begun()
+	var names []string
 	for _, p := range parts {
 		if p.part == name {
 			return p, err
@@ -110,18 +112,15 @@ func (f *Folder) begun() (parts []*Folder, err error) {
 	}
 	for _, s := range f.Study.Parts {
 		p := &Folder{ID: f.ID + "/" + s.Name, dir: f.dir, part: s.Name, journal: f.journal}
-		begun := p.state().entered
-		if begun == nil {
-			continue
+		if begun := p.state().entered; begun != nil {
+			at, err := s.AtPeak(begun.Peak)
+			if err != nil {
+				return nil, err
+			}
+			one := *at
+			one.About += begun.Reason
+			p.Study, parts = &one, append(parts, p)
 		}
-		at, err := s.AtPeak(begun.Peak)
-		if err != nil {
-			return nil, err
-		}
-		one := *at
-		one.About += begun.Reason
-		p.Study = &one
-		parts = append(parts, p)
 	}
 	return parts, nil
 }
@@ -134,44 +133,38 @@ func (f *Folder) enter(part *Study) (*Folder, error) {
 	if p, err := f.openPart(part.Name); err == nil {
 		return p, nil
 	}
-	e := entry{What: entered, Part: part.Name}
-	if part.needsPeak() {
-		if err := f.peak(&e); err != nil {
+	e := entry{What: Entered, Part: part.Name}
+	if part.asksFor(peakGiven) { // the least of the rates that the parts before have found
+		var none []string
+		before, err := f.begun()
+		for _, p := range before {
+			if p.Study.Find == nil {
+				continue
+			}
+			d, err := p.Document()
+			switch {
+			case err != nil:
+				return nil, err
+			case d.Peak.RecordsPerSecond == 0:
+				none = append(none, p.part)
+			case e.Peak == 0 || d.Peak.RecordsPerSecond < e.Peak:
+				e.Peak = d.Peak.RecordsPerSecond
+			}
+		}
+		if e.Peak == 0 {
+			err = cmp.Or(err, fmt.Errorf("study %s: a part needs $%s, and no search before it has found a rate that holds: make the study again with --set %s=RATE", f.ID, peakGiven, peakGiven))
+		}
+		if err != nil {
 			return nil, err
+		}
+		if len(none) > 0 {
+			e.Reason = fmt.Sprintf(" (No rate held in %s, so the peak is of the others.)", strings.Join(none, ", "))
 		}
 	}
 	if err := cmp.Or(os.MkdirAll(filepath.Join(f.dir, runsDir, part.Name), 0o755), f.note(e)); err != nil {
 		return nil, err
 	}
 	return f.openPart(part.Name)
-}
-
-// peak finds the least of the rates that the parts before have found.
-func (f *Folder) peak(e *entry) error {
-	var none []string
-	before, err := f.begun()
-	for _, p := range before {
-		if p.Study.Find == nil {
-			continue
-		}
-		d, bad := p.Document()
-		if bad != nil {
-			return bad
-		}
-		switch found := d.Peak.RecordsPerSecond; {
-		case found == 0:
-			none = append(none, p.part)
-		case e.Peak == 0 || found < e.Peak:
-			e.Peak = found
-		}
-	}
-	if len(none) > 0 {
-		e.Reason = fmt.Sprintf(" (No rate held in %s, so the peak is of the others.)", strings.Join(none, ", "))
-	}
-	if err == nil && e.Peak == 0 {
-		err = fmt.Errorf("study %s: a part needs $%s, and no search before it has found a rate that holds: make the study again with --set %s=RATE", f.ID, peakGiven, peakGiven)
-	}
-	return err
 }
 
 // IDs returns the studies below a folder, the newest first.
@@ -194,7 +187,6 @@ func IDs(dir string) ([]string, error) {
 	return ids, nil
 }
 
-// path returns the run file of a load of a turn.
 func (f *Folder) path(t Turn, l Load) string {
 	name := fmt.Sprintf("%04d", t.Number)
 	if l.Name != "" {
@@ -216,20 +208,16 @@ func (f *Folder) figures(t Turn) (all []LoadFigures, err error) {
 	}
 	for _, l := range f.Study.Loads {
 		path := f.path(t, l)
-		file, err := merge.Open(path)
+		res, err := merge.ReadFile(path, slo...)
 		if err != nil {
 			return nil, fmt.Errorf("study %s: %w", f.ID, err)
-		}
-		res, err := merge.Read(file, file.Size, slo...)
-		file.Close()
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", path, err)
 		}
 		name, err := filepath.Rel(f.dir, path)
 		if err != nil {
 			return nil, err
 		}
 		one := figuresOf(l.Name, name, &res, f.Study.Metrics())
+		f.embedded = f.embedded || res.Embedded
 		for _, turn := range f.read {
 			if i := slices.IndexFunc(turn, func(o LoadFigures) bool { return one.isOf(&o) }); i >= 0 {
 				return nil, fmt.Errorf("study %s: %s is the same run as %s: put the file of its own run back", f.ID, one.File, turn[i].File)
@@ -244,28 +232,23 @@ func (f *Folder) figures(t Turn) (all []LoadFigures, err error) {
 	return all, nil
 }
 
-// IsOpen reports whether a run is left to make, a topic to delete, or a change to put back. An error is of files that cannot be read.
-func (f *Folder) IsOpen() (open bool, err error) {
-	parts, err := f.begun()
-	open = len(parts) < len(f.Study.All())
-	for _, p := range parts {
-		d, bad := p.known()
-		s := d.state
-		open = open || bad == nil && !d.Over || len(s.topics) > 0 || s.brokers != nil || s.host
-		err = errors.Join(err, bad)
-	}
-	return open, errors.Join(err, f.bad)
+// Status is how far a study is.
+type Status struct {
+	Done, Wanted int  // runs, as far as they are known: of parts, those that were begun
+	Open         bool // a run is left to make, a topic to delete, or a change to put back
 }
 
-// Count returns how many runs are done, and how many the study wants as far as it is known: of parts, those that were begun.
-func (f *Folder) Count() (done, wanted int, err error) {
+// Status returns how far the study is. An error is of files that cannot be read.
+func (f *Folder) Status() (s Status, err error) {
 	parts, err := f.begun()
+	s.Open = len(parts) < len(f.Study.All())
 	for _, p := range parts {
 		d, bad := p.known()
-		made, of := d.count()
-		done, wanted, err = done+made, wanted+of, errors.Join(err, bad)
+		done, wanted := d.count()
+		s.Done, s.Wanted, err = s.Done+done, s.Wanted+wanted, errors.Join(err, bad)
+		s.Open = s.Open || bad == nil && !d.Over || len(d.state.topics) > 0 || d.state.brokers != nil || d.state.host
 	}
-	return done, wanted, err
+	return s, errors.Join(err, f.bad)
 }
 
 // Files returns the run files of the runs that count, of the first load: all, or those of a cell that

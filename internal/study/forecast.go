@@ -53,11 +53,11 @@ const (
 	RoomUnknown Room = "not_known"
 )
 
-// takes is what loads take; NaN: it is not known.
-type takes struct{ seconds, bytes float64 }
-
 // First returns the first load as it is in the first run.
 func (s *Study) First() Load { return s.at(s.Cells()[0], s.Loads[0]) }
+
+// takes is what loads take; NaN: it is not known.
+type takes struct{ seconds, bytes float64 }
 
 // Forecast returns what a study will take. fits returns a *result.MisfitError for a load that the cluster cannot carry; it may be nil.
 func (s *Study) Forecast(runner Planner, fits func(Load) error) (*Forecast, error) {
@@ -67,22 +67,19 @@ func (s *Study) Forecast(runner Planner, fits func(Load) error) (*Forecast, erro
 		f.NotKnown = append(f.NotKnown, "how much is written: the rates that hold decide")
 		return f, nil
 	}
-	var prepared takes
 	seen := make(map[string]bool)
 	runs := make(map[int]takes) // by the numbers of cells
 	for _, c := range s.Cells() {
 		f.Cells = append(f.Cells, c.values())
 		for _, l := range s.Prepare {
-			name := s.prepared(c, l)
-			if seen[name] {
-				continue
+			if name := s.prepared(c, l); !seen[name] {
+				seen[name] = true
+				t, err := f.load(runner, s.planned(c, l), nil)
+				if err != nil {
+					return nil, err
+				}
+				f.Seconds, f.Bytes = f.Seconds+t.seconds, f.Bytes+t.bytes
 			}
-			seen[name] = true
-			t, err := f.load(runner, s.planned(c, l), nil)
-			if err != nil {
-				return nil, err
-			}
-			prepared = takes{prepared.seconds + t.seconds, prepared.bytes + t.bytes}
 		}
 		var one takes
 		var err error
@@ -91,26 +88,28 @@ func (s *Study) Forecast(runner Planner, fits func(Load) error) (*Forecast, erro
 			t, err = f.load(runner, s.planned(c, s.Loads[i]), fits)
 			one = takes{math.Max(one.seconds, t.seconds), one.bytes + t.bytes}
 		}
-		if misfit := new(result.MisfitError); errors.As(err, &misfit) {
+		misfit := new(result.MisfitError)
+		switch {
+		case errors.As(err, &misfit):
 			i := slices.IndexFunc(f.LeftOut, func(l LeftOut) bool { return l.Reason == misfit.Error() })
 			if i < 0 {
 				i, f.LeftOut = len(f.LeftOut), append(f.LeftOut, LeftOut{Reason: misfit.Error()})
 			}
 			f.LeftOut[i].Cells = append(f.LeftOut[i].Cells, c.String())
-		} else if err != nil {
+		case err != nil:
 			return nil, err
-		} else {
+		default:
 			runs[c.Index] = one
 			f.AtOnce = math.Max(f.AtOnce, one.bytes)
 		}
 	}
-	f.add(runs, prepared)
+	f.add(runs)
 	return f, nil
 }
 
-// add adds up what loads before the runs take, and runs by the number of their cell.
-func (f *Forecast) add(runs map[int]takes, prepared takes) {
-	f.Seconds, f.Bytes, f.AtOnce = prepared.seconds, prepared.bytes, f.AtOnce+prepared.bytes
+// add adds what runs take, by the number of their cell, to what the loads before them do.
+func (f *Forecast) add(runs map[int]takes) {
+	f.AtOnce += f.Bytes
 	for _, t := range f.Study.Turns() {
 		one, fits := runs[t.Cell.Index]
 		if !fits {
@@ -133,7 +132,6 @@ func (f *Forecast) add(runs map[int]takes, prepared takes) {
 	f.NotKnown = once(f.NotKnown)
 }
 
-// load returns what one load takes.
 func (f *Forecast) load(runner Planner, l Load, fits func(Load) error) (t takes, err error) {
 	p, err := runner.Plan(l)
 	if err == nil && fits != nil {
@@ -142,8 +140,9 @@ func (f *Forecast) load(runner Planner, l Load, fits func(Load) error) (t takes,
 	if err != nil {
 		return t, err
 	}
-	unknown := func(of *float64, what, why string) {
-		*of, f.NotKnown = math.NaN(), append(f.NotKnown, what+": "+cmp.Or(l.Name, l.Command)+" "+why)
+	unknown := func(what, why string) float64 {
+		f.NotKnown = append(f.NotKnown, what+": "+cmp.Or(l.Name, l.Command)+" "+why)
+		return math.NaN()
 	}
 	rate, lasts, records := p.RecordsPerSecond(), p.Load.Duration.Std().Seconds(), float64(p.Load.Records)
 	if records == 0 || lasts > 0 && rate > 0 && records/rate > lasts { // it ends by its time; with a time and no rate it writes at most its records
@@ -153,22 +152,19 @@ func (f *Forecast) load(runner Planner, l Load, fits func(Load) error) (t takes,
 	case rate > 0 && records > 0:
 		t.seconds = records / rate
 	case lasts == 0:
-		unknown(&t.seconds, "how long it takes", "ends after its records, however fast these are")
+		t.seconds = unknown("how long it takes", "ends after its records, however fast these are")
 	}
-	switch {
+	switch replicas := p.Topic.ReplicationFactor; {
 	case !p.Writes():
-		return t, nil
 	case p.Load.UntilFull: // it has its place on disks without room
-		unknown(&t.bytes, "how much is written", "goes on when disks are full")
+		t.bytes = unknown("how much is written", "goes on when disks are full")
 	case records == 0:
-		unknown(&t.bytes, "how much is written", "writes as fast as it can")
+		t.bytes = unknown("how much is written", "writes as fast as it can")
 	default:
-		t.bytes = records * p.Payload.MeanBytes()
-	}
-	if n := p.Topic.ReplicationFactor; n > 0 {
-		t.bytes *= float64(n)
-	} else if !p.Embedded() && !math.IsNaN(t.bytes) {
-		f.NotKnown = append(f.NotKnown, "how many replicas a topic has: the brokers decide without --set replication-factor=…; one is counted")
+		t.bytes = records * p.Payload.MeanBytes() * float64(max(1, replicas))
+		if replicas <= 0 && !p.Embedded() {
+			f.NotKnown = append(f.NotKnown, "how many replicas a topic has: the brokers decide without --set replication-factor=…; one is counted")
+		}
 	}
 	return t, nil
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"math/rand/v2"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -104,6 +103,7 @@ func (s *Study) blocks(cells []Cell, made int) (turns []Turn) {
 // between returns the cells of the next blocks: none when every search is over.
 func (d *Document) between() (cells []Cell, err error) {
 	factor := d.Study.searched()
+	place := slices.Index(d.Study.factorNames(), factor.Name)
 	span, err := factor.Search.steps()
 	if err != nil {
 		return nil, err
@@ -115,20 +115,17 @@ func (d *Document) between() (cells []Cell, err error) {
 		if err != nil {
 			return nil, err
 		}
+		key := group[0].key(factor.Name)
 		if r.best < 0 {
-			d.ends[group[0].key(factor.Name)] = EndNothing
+			d.ends[key] = EndNothing
 			continue
 		}
-		best := slices.Index(group, r.cells[r.best])
-		var tried []int64
-		var alike []bool
-		for _, c := range group {
-			at := slices.Index(r.cells, c)
-			tried, alike = append(tried, amount(c.At[factor.Name])), append(alike, at >= 0 && r.standings[at].Alike)
+		best, last := slices.Index(group, r.cells[r.best].CellDoc), len(group)-1
+		alike := func(i int) bool {
+			return slices.ContainsFunc(r.cells, func(c ranked) bool { return c.CellDoc == group[i] && c.Alike })
 		}
 		// At an end of the span the two next values are the neighbours: of one side alone two equal values may have a better one
 		// between them.
-		last := len(tried) - 1
 		near := []int{best - 1, best + 1}
 		switch best {
 		case 0:
@@ -136,19 +133,23 @@ func (d *Document) between() (cells []Cell, err error) {
 		case last:
 			near = []int{last - 1, max(last-2, 0)}
 		}
-		values := span.between(tried[max(best-1, 0):min(best+2, last+1)]...)
+		var tried []int64
+		for _, c := range group[max(best-1, 0):min(best+2, last+1)] {
+			tried = append(tried, amount(c.At[factor.Name]))
+		}
+		values := span.between(tried...)
 		switch {
-		case factor.Search.Fine == "" && alike[near[0]] && alike[near[1]]:
-			d.ends[group[0].key(factor.Name)] = EndAlike
+		case factor.Search.Fine == "" && alike(near[0]) && alike(near[1]):
+			d.ends[key] = EndAlike
 			continue
 		case len(values) == 0:
-			d.ends[group[0].key(factor.Name)] = EndFine
+			d.ends[key] = EndFine
 			continue
 		}
 		cells = append(cells, group[best].cell)
 		for _, v := range values {
 			c := Cell{Index: index, At: slices.Clone(group[best].cell.At)}
-			c.At[slices.Index(d.Study.factorNames(), factor.Name)].Value = v
+			c.At[place].Value = v
 			cells, index = append(cells, c), index+1
 		}
 	}
@@ -184,7 +185,6 @@ type Span struct {
 	Fine string `json:"fine,omitempty"` // the smallest step; "": that of one, until the best cannot be told from its neighbours
 }
 
-// parseSpan reads what stands after search: and fine:.
 func parseSpan(search, fine string) *Span {
 	from, to, _ := strings.Cut(search, "..")
 	return &Span{strings.TrimSpace(from), strings.TrimSpace(to), fine}
@@ -195,59 +195,37 @@ func (s *Span) String() string {
 	return strings.TrimSuffix(s.From+".."+s.To+", fine "+s.Fine, ", fine ")
 }
 
-// quantity is a whole number of something.
-type quantity struct {
-	n    int64
-	unit int64 // in which it is written: 1024 for 4KiB
-	kind *kind
-}
-
-// kind is a kind of quantities.
 type kind struct {
 	name  string
 	read  func(string) (int64, error)
 	write func(int64) string // as flags take it
 }
 
-var (
-	byTime   = &kind{"time", func(s string) (int64, error) { d, err := plan.ParseDuration(s); return int64(d), err }, func(n int64) string { return time.Duration(n).String() }}
-	bySize   = &kind{"size", plan.ParseVolume, writeSize}
-	byNumber = &kind{"number", plan.ParseCount, func(n int64) string { return strconv.FormatInt(n, 10) }}
-)
-
-func writeSize(n int64) string {
-	unit := 0
-	for unit < 3 && n%1024 == 0 {
-		n, unit = n/1024, unit+1
-	}
-	return strconv.FormatInt(n, 10) + []string{"B", "KiB", "MiB", "GiB"}[unit]
+// kinds are in the order in which a text is tried.
+var kinds = []*kind{
+	{"number", plan.ParseCount, func(n int64) string { return strconv.FormatInt(n, 10) }},
+	{"time", func(s string) (int64, error) { d, err := plan.ParseDuration(s); return int64(d), err }, func(n int64) string { return time.Duration(n).String() }},
+	{"size", plan.ParseVolume, func(n int64) string {
+		unit := 0
+		for unit < 3 && n%1024 == 0 {
+			n, unit = n/1024, unit+1
+		}
+		return strconv.FormatInt(n, 10) + []string{"B", "KiB", "MiB", "GiB"}[unit]
+	}},
 }
 
-var quantityForm = regexp.MustCompile(`^([0-9][0-9.,_]*)\s*([A-Za-zµ]*)$`)
-
-func parseQuantity(text string) (quantity, error) {
-	parts := quantityForm.FindStringSubmatch(text)
-	if parts == nil {
-		return quantity{}, fmt.Errorf("%q is no whole number, size or time: write 64, 4KiB or 5ms", text)
+func parseQuantity(text string) (n int64, of *kind, err error) {
+	for _, of = range kinds {
+		if n, err = of.read(text); err == nil {
+			return n, of, nil
+		}
 	}
-	of := byNumber
-	if d, err := byTime.read("1" + parts[2]); err == nil && d > 0 {
-		of = byTime
-	} else if strings.HasSuffix(strings.ToUpper(parts[2]), "B") {
-		of = bySize
-	}
-	n, err := of.read(parts[1] + parts[2])
-	if err != nil {
-		return quantity{}, fmt.Errorf("%q: %w", text, err)
-	}
-	unit, _ := of.read("1" + parts[2])
-	return quantity{n, unit, of}, nil
+	return 0, of, fmt.Errorf("%q is no whole number, size or time: write 64, 4KiB or 5ms", text)
 }
 
-// amount returns the number that a value of a searched factor is; 0: it is none.
 func amount(value string) int64 {
-	q, _ := parseQuantity(value)
-	return q.n
+	n, _, _ := parseQuantity(value)
+	return n
 }
 
 // steps is a span in numbers: a value is from, or more by some steps of fine.
@@ -256,30 +234,28 @@ type steps struct {
 	kind           *kind
 }
 
-func (s *Span) steps() (found steps, err error) {
-	var all [3]quantity
-	for i, text := range []string{s.From, s.To, s.Fine} {
-		if i == 2 && text == "" {
-			all[i] = quantity{all[0].unit, 1, all[0].kind}
-		} else if all[i], err = parseQuantity(text); err != nil {
-			return found, err
-		}
+func (s *Span) steps() (steps, error) {
+	from, of, err := parseQuantity(s.From)
+	to, toOf, toErr := parseQuantity(s.To)
+	fine, fineOf, fineErr := parseQuantity(cmp.Or(s.Fine, "1"))
+	if err := cmp.Or(err, toErr, fineErr); err != nil {
+		return steps{}, err
 	}
-	from, to, fine := all[0], all[1], all[2]
-	if fine.kind == byNumber {
-		fine.n, fine.kind = fine.n*from.unit, from.kind
+	if fineOf == kinds[0] { // in the unit of from
+		unit, _ := of.read("1" + strings.TrimLeft(s.From, "0123456789.,_ "))
+		fine, fineOf = fine*unit, of
 	}
 	switch {
-	case from.kind != to.kind:
-		return found, fmt.Errorf("%s is a %s and %s a %s: write both in one unit", s.From, from.kind.name, s.To, to.kind.name)
-	case from.n < 1 || to.n <= from.n:
-		return found, fmt.Errorf("%s..%s: it must go from 1 or more to more, because the first steps double it", s.From, s.To)
-	case fine.kind != from.kind:
-		return found, fmt.Errorf("fine %s is a %s and %s a %s: write both in one unit", s.Fine, fine.kind.name, s.From, from.kind.name)
-	case fine.n < 1:
-		return found, fmt.Errorf("fine %s: it must be above 0", s.Fine)
+	case of != toOf:
+		err = fmt.Errorf("%s is a %s and %s a %s: write both in one unit", s.From, of.name, s.To, toOf.name)
+	case from < 1 || to <= from:
+		err = fmt.Errorf("%s..%s: it must go from 1 or more to more, because the first steps double it", s.From, s.To)
+	case fineOf != of:
+		err = fmt.Errorf("fine %s is a %s and %s a %s: write both in one unit", s.Fine, fineOf.name, s.From, of.name)
+	case fine < 1:
+		err = fmt.Errorf("fine %s: it must be above 0", s.Fine)
 	}
-	return steps{from.n, to.n, fine.n, from.kind}, nil
+	return steps{from, to, fine, of}, err
 }
 
 // between returns the values in the middle of neighbours that are far enough apart for another step.

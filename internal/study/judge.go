@@ -61,7 +61,6 @@ func backlogOf(r *result.Result, target float64) *Backlog {
 	return backlog(at, waiting)
 }
 
-// backlog concludes on what waited at some seconds.
 func backlog(at, waiting []float64) *Backlog {
 	if len(at) == 0 {
 		return nil
@@ -155,18 +154,14 @@ type CurvePoint struct {
 // NewFind returns the search for the highest rate at which a load holds. A load that only reads needs old
 // records: beside a writer kt would measure the writer.
 func NewFind(l Load, s Search, rest plan.Duration) (*Study, error) {
-	study := &Study{
-		Name: "find", About: "What is the highest rate that holds?", Loads: []Load{l}, Repeats: 1, Order: Listed, Rest: rest, Find: &s,
-	}
+	study := &Study{Name: "find", About: "What is the highest rate that holds?", Loads: []Load{l}, Repeats: 1, Order: Listed, Rest: rest, Find: &s}
 	return study, study.Check()
 }
 
-// settle returns the time at the beginning of a trial that is not measured: a sixth of it, and at most 5 s.
 func (s Step) settle() time.Duration {
 	return min(s.Time.Std()/6, 5*time.Second).Round(time.Millisecond)
 }
 
-// trials judges the trials that were made.
 func (s *Search) trials(d *Document) (trials []Trial, loads figures, err error) {
 	for _, t := range d.turns {
 		if !d.state.isDone(t) {
@@ -237,20 +232,12 @@ func (d *FindDoc) markKnee() {
 	}
 }
 
-// sayPeak returns what a search found in a sentence.
 func (d *Document) sayPeak() string {
 	rate := func(r float64) string { return theme.Plural(r, "record/s", "records/s") }
 	p, l, why := d.Peak, &d.Limit, strings.Join(d.Limit.Reasons, "; ")
 	limit := ""
 	if l.Limit != verdict.None && l.Limit != verdict.Unknown && l.Evidence != "" && !strings.Contains(why, l.Evidence) {
 		limit = fmt.Sprintf("; limited by %s: %s", l.Limit, l.Evidence)
-	}
-	unknown := "more was not measured"
-	switch {
-	case l.Limit == verdict.Throttle:
-		unknown = "the brokers throttled higher rates"
-	case ofClient(l.Limit):
-		unknown = "kt could not offer more"
 	}
 	switch {
 	case p.RecordsPerSecond == 0 && !d.Over:
@@ -260,7 +247,7 @@ func (d *Document) sayPeak() string {
 	case p.RecordsPerSecond == 0:
 		return "no rate was found that holds" + limit
 	case p.ClientBound:
-		return fmt.Sprintf("at least %s hold; %s: at %s, %s%s", rate(p.Low), unknown, rate(p.High), why, limit)
+		return fmt.Sprintf("at least %s hold; more was not measured: at %s, %s%s", rate(p.Low), rate(p.High), why, limit)
 	case p.High == 0:
 		return fmt.Sprintf("%s hold, and no higher rate was tried", rate(p.Low))
 	}

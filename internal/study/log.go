@@ -18,44 +18,41 @@ import (
 	"github.com/kt-bench/kt/internal/secret"
 )
 
-const logFile = "log.jsonl"
-
-// journal is the log of a study.
 type journal struct {
 	log  []entry
 	bad  error    // of damaged lines
 	file *os.File // held by whoever makes runs; nil: nobody does here
 }
 
-// entry is one line of the log.
 type entry struct {
 	At     time.Time `json:"at"`
-	What   what      `json:"what"`
+	What   Event     `json:"what"`
 	Part   string    `json:"part,omitempty"` // "": the study has no parts
 	Turn   int       `json:"turn,omitempty"`
-	Cell   int       `json:"cell"` // of without, and of began and made: where the topic is
+	Cell   int       `json:"cell"` // of Skipped, and of Begun and Preparing: where the topic is
 	Topic  string    `json:"topic,omitempty"`
-	Reason string    `json:"reason,omitempty"` // of without, and of entered: what is added to what the part is about
-	Peak   float64   `json:"peak,omitempty"`   // of entered, in records a second; 0: the part needs none
+	Reason string    `json:"reason,omitempty"` // of Skipped, and of Entered: what is added to what the part is about
+	Peak   float64   `json:"peak,omitempty"`   // of Entered, in records a second; 0: the part needs none
 
 	Host    bool                   `json:"host,omitempty"`    // of changed: hosts are, by kt tune's journal
 	Hosts   []string               `json:"hosts,omitempty"`   // their agents; none: the host of this kt
 	Brokers []result.BrokerSetting `json:"brokers,omitempty"` // of changed: what they had before
 }
 
-// what is what happened.
-type what string
+// Event is what happened.
+type Event string
 
+// The events.
 const (
-	entered what = "entered"  // a part
-	began   what = "began"    // a run that will make a topic
-	done    what = "done"     // its run files are complete and its topic is gone
-	without what = "left_out" // a cell cannot be made
-	made    what = "prepared" // a prepared topic
-	removed what = "removed"  // a prepared topic
+	Entered   Event = "entered"  // a part, or the study if it has none
+	Begun     Event = "began"    // a run that will make a topic
+	Finished  Event = "done"     // a run: its files are complete and its topic is gone
+	Skipped   Event = "left_out" // a cell that cannot be made
+	Preparing Event = "prepared" // a topic, before the runs
+	removed   Event = "removed"  // a prepared topic
 
-	changed  what = "changed"  // brokers or hosts, which are about to be
-	restored what = "restored" // all of them
+	changed  Event = "changed"  // brokers or hosts, which are about to be
+	restored Event = "restored" // all of them
 )
 
 // readLog reads the log. The last line that a kt wrote may be cut off. Another line that is no entry is damaged, and may be of a change.
@@ -91,7 +88,6 @@ func (f *Folder) hold() (release func(), err error) {
 	return func() { _ = file.Close() }, errors.Join(err, f.readLog())
 }
 
-// note writes a line of the log to the disk.
 func (f *Folder) note(e entry) error {
 	e.At, e.Part = time.Now().UTC(), cmp.Or(e.Part, f.part)
 	line, err := json.Marshal(e)
@@ -117,7 +113,6 @@ type state struct {
 	hosts   *entry                 // the first change of hosts: later ones are of the same, so that one that is gone is missed; nil: none yet
 }
 
-// state returns what the log tells of the part.
 func (f *Folder) state() *state {
 	s := &state{done: make(map[int]bool), leftOut: make(map[int]string)}
 	for _, e := range f.log {
@@ -125,16 +120,16 @@ func (f *Folder) state() *state {
 			continue
 		}
 		switch e.What {
-		case entered:
+		case Entered:
 			s.entered = &e
-		case began, made:
+		case Begun, Preparing:
 			s.topics = append(s.topics, e)
-		case done, removed:
-			if e.What == done {
+		case Finished, removed:
+			if e.What == Finished {
 				s.done[e.Turn] = true
 			}
 			s.topics = slices.DeleteFunc(s.topics, func(t entry) bool { return t.Topic == e.Topic })
-		case without:
+		case Skipped:
 			s.leftOut[e.Cell] = e.Reason
 		case changed:
 			if e.Host && s.hosts == nil {

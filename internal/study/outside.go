@@ -1,6 +1,7 @@
 package study
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -55,7 +56,6 @@ const (
 	RestoreHost HostDo = "restore"
 )
 
-// isOutside reports whether a factor is not of a load.
 func isOutside(name string) bool {
 	return hasPrefix(name, brokerPrefix, sysctlPrefix, tunePrefix)
 }
@@ -101,32 +101,56 @@ func (s *Study) CheckOutside(ctx context.Context, runner Runner) error {
 
 // surround changes brokers and hosts as a cell wants them. The first one keeps other studies from the hosts.
 func (x *executor) surround(ctx context.Context, c Cell) error {
-	wanted, l, cells := slices.Concat(onHosts(c), onBrokers(c)), x.Study.Loads[0], x.Study.Cells()
-	if x.around != nil && slices.Equal(wanted, x.around) {
+	l, cells, known := x.Study.Loads[0], x.Study.Cells(), x.state()
+	hosts, brokers := onHosts(c), onBrokers(c)
+	if wanted := slices.Concat([]Flag{}, hosts, brokers); x.around != nil && slices.Equal(wanted, x.around) {
 		return nil
 	}
-	known := x.state()
 	if len(onHosts(cells...)) > 0 {
 		e := entry{What: changed, Host: true}
 		var err error
 		if known.hosts != nil {
 			e.Hosts = known.hosts.Hosts
-		} else if e.Hosts, err = x.runner.Hosts(ctx, l); err != nil {
-			return err
+		} else {
+			e.Hosts, err = x.runner.Hosts(ctx, l)
 		}
-		if err := x.note(e); err != nil {
-			return err
+		if err == nil {
+			err = x.note(e)
 		}
-		if err := x.runner.ChangeHosts(ctx, l, e.Hosts, x.order(SetHost, onHosts(c))); err != nil {
+		if err == nil {
+			err = x.runner.ChangeHosts(ctx, l, e.Hosts, x.order(SetHost, hosts))
+		}
+		if err != nil {
 			return err
 		}
 	}
-	if all := onBrokers(cells...); len(all) > 0 {
-		if err := x.setBrokers(ctx, known.brokers, all, onBrokers(c)); err != nil {
+	var names []string
+	for _, f := range onBrokers(cells...) {
+		names = append(names, f.Name)
+	}
+	if len(names) > 0 { // the others of the study have what they had before
+		settings := slices.Clone(known.brokers)
+		if known.brokers == nil {
+			var err error
+			if settings, err = x.runner.BrokerSettings(ctx, l, once(names)); err == nil {
+				err = x.note(entry{What: changed, Brokers: slices.Clone(settings)})
+			}
+			if err != nil {
+				return err
+			}
+		}
+		for i := range settings {
+			for _, f := range brokers {
+				if settings[i].Name == f.Name {
+					settings[i].Value = &f.Value
+				}
+			}
+		}
+		if err := x.runner.SetBrokers(ctx, l, settings); err != nil {
 			return err
 		}
 	}
-	x.around = append([]Flag{}, wanted...)
+	x.around = slices.Concat([]Flag{}, hosts, brokers)
 	return nil
 }
 
@@ -134,50 +158,34 @@ func (x *executor) order(do HostDo, set []Flag) HostOrder {
 	return HostOrder{Do: do, Study: x.name(), Set: set, Own: onHosts(x.Study.Cells()...)}
 }
 
-// setBrokers gives brokers some settings, and the others of the study what they had before; nil: nothing was changed yet.
-func (x *executor) setBrokers(ctx context.Context, before []result.BrokerSetting, all, set []Flag) (err error) {
-	if before == nil {
-		var names []string
-		for _, f := range all {
-			names = append(names, f.Name)
-		}
-		if before, err = x.runner.BrokerSettings(ctx, x.Study.Loads[0], once(names)); err == nil {
-			err = x.note(entry{What: changed, Brokers: before})
-		}
-		if err != nil {
-			return err
-		}
-	}
-	wanted := slices.Clone(before)
-	for i := range wanted {
-		for _, f := range set {
-			if wanted[i].Name == f.Name {
-				wanted[i].Value = &f.Value
-			}
-		}
-	}
-	return x.runner.SetBrokers(ctx, x.Study.Loads[0], wanted)
-}
-
-// putBack puts back what the study has changed on brokers and hosts, by its log.
-func (x *executor) putBack(ctx context.Context) error {
-	s := x.state()
-	if s.brokers == nil && !s.host {
-		return nil
-	}
+// tidy puts back what the study has changed on brokers and hosts, by its log, and deletes topics that are left.
+func (x *executor) tidy(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx)
+	s, l := x.state(), x.Study.Loads[0]
 	var errs []error
 	if s.brokers != nil {
-		errs = append(errs, x.runner.SetBrokers(ctx, x.Study.Loads[0], s.brokers))
+		errs = append(errs, x.runner.SetBrokers(ctx, l, s.brokers))
 	}
 	if s.host {
-		errs = append(errs, x.runner.ChangeHosts(ctx, x.Study.Loads[0], s.hosts.Hosts, x.order(RestoreHost, nil)))
+		errs = append(errs, x.runner.ChangeHosts(ctx, l, s.hosts.Hosts, x.order(RestoreHost, nil)))
 	}
-	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("not everything that the study changed is as before: %w; kt study restore %s tries again", err, x.ID)
+	err := errors.Join(errs...)
+	switch {
+	case err != nil:
+		err = fmt.Errorf("not everything that the study changed is as before: %w; kt study restore %s tries again", err, x.ID)
+	case len(errs) > 0:
+		x.around, err = nil, x.note(entry{What: restored})
 	}
-	x.around = nil
-	return x.note(entry{What: restored})
+	for _, t := range s.topics {
+		bad := x.deleteTopic(ctx, t)
+		if bad != nil {
+			bad = fmt.Errorf("topic %s of this study is still there: %w; kt study resume %s deletes it", t.Topic, bad, x.ID)
+		} else {
+			bad = x.note(entry{What: removed, Topic: t.Topic})
+		}
+		err = errors.Join(err, bad)
+	}
+	return err
 }
 
 // Restore puts back what a study that was cut off has changed on brokers and hosts, and deletes its topics.
@@ -190,9 +198,8 @@ func Restore(ctx context.Context, f *Folder, runner Runner) (done []string, err 
 	defer release()
 	parts, err := f.begun()
 	for _, p := range parts {
-		x := &executor{Folder: p, runner: runner}
 		done = append(done, p.left()...)
-		err = errors.Join(err, x.tidy(ctx))
+		err = errors.Join(err, (&executor{Folder: p, runner: runner}).tidy(ctx))
 	}
 	return once(done), errors.Join(err, f.bad)
 }
@@ -201,11 +208,7 @@ func Restore(ctx context.Context, f *Folder, runner Runner) (done []string, err 
 func (f *Folder) left() (lines []string) {
 	s := f.state()
 	for _, b := range s.brokers {
-		value := "no value of its own"
-		if b.Value != nil {
-			value = *b.Value
-		}
-		lines = append(lines, fmt.Sprintf("broker %d: %s has %s again", b.Broker, b.Name, value))
+		lines = append(lines, fmt.Sprintf("broker %d: %s has %s again", b.Broker, b.Name, *cmp.Or(b.Value, new("no value of its own"))))
 	}
 	if s.host {
 		hosts := s.hosts.Hosts

@@ -49,7 +49,7 @@ func (p *parser) bad(n *yaml.Node, format string, args ...any) {
 
 // study reads a study, or a part of one if it has no name yet.
 func (p *parser) study(n *yaml.Node, name string) *Study {
-	s := &Study{Name: name, Discard: defaultDiscard, Repeats: defaultRepeats, Order: Shuffled, Seed: 1, Rest: plan.Duration(defaultRest)}
+	s := &Study{Name: name, Discard: 1, Repeats: 3, Order: Shuffled, Seed: 1, Rest: plan.Duration(5 * time.Second)}
 	around, before := p.at, len(p.errs)
 	p.at = make(map[string]*yaml.Node)
 	defer func() { p.at = around }()
@@ -102,7 +102,6 @@ func (p *parser) study(n *yaml.Node, name string) *Study {
 	return s
 }
 
-// each calls f for every key of a mapping.
 func (p *parser) each(n *yaml.Node, what string, f func(key, value *yaml.Node)) {
 	if n.Kind != yaml.MappingNode {
 		p.bad(n, "%s: write KEY: VALUE lines", what)
@@ -113,7 +112,6 @@ func (p *parser) each(n *yaml.Node, what string, f func(key, value *yaml.Node)) 
 	}
 }
 
-// items reads the nodes of a list.
 func items[T any](p *parser, n *yaml.Node, what string, read func(i int, one *yaml.Node) T) (all []T) {
 	if n.Kind != yaml.SequenceNode {
 		p.bad(n, "write a list of %s", what)
@@ -260,7 +258,6 @@ func (p *parser) read(n *yaml.Node, key string, into any) {
 	}
 }
 
-// one returns one value as it stands in the file.
 func (p *parser) one(n *yaml.Node) string {
 	text, err := input.Text(n)
 	if err != nil {
@@ -269,7 +266,6 @@ func (p *parser) one(n *yaml.Node) string {
 	return text
 }
 
-// word reads one of several words.
 func (p *parser) word(n *yaml.Node, what string, among []string) string {
 	if text := p.one(n); slices.Contains(among, text) {
 		return text
@@ -278,7 +274,6 @@ func (p *parser) word(n *yaml.Node, what string, among []string) string {
 	return ""
 }
 
-// list reads a list of values, or one.
 func (p *parser) list(n *yaml.Node) (values []string) {
 	for _, one := range input.Items(n) {
 		values = append(values, p.one(one))

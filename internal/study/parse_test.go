@@ -2,6 +2,7 @@ package study
 
 import (
 	"errors"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -13,20 +14,6 @@ import (
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result/metric"
 )
-
-const sweep = `
-about: 1.10
-published: [three-hosts/partitions]
-load: &l {command: produce, record-size: 0512, transactional-id: 007, tag: [2026-01-01, 1e3], linger: }
-factors: {partitions: &p [010, 0x10, 1_000], topic.max.message.bytes: [1.0, yes, default]}
-repeats: 010
-discard: 08
-seed: 0100
-rest: &r 05
-pair: False
-order: listed
-ask: [{best: partitions, by: p99}]
-`
 
 func anyFlag(string, string) error { return nil }
 
@@ -59,7 +46,7 @@ func TestWhatIsWrongInAStudyIsFound(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	f.Add([]byte(sweep))
+	f.Add(must.Have(os.ReadFile("testdata/sweep.yaml"))(f))
 	f.Add([]byte("load: {command: produce}\nfactors: {a: [1"))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		s, err := Parse("s.yaml", text, anyFlag)
@@ -80,7 +67,7 @@ func TestAStudyKeepsTheTextThatStandsInItsFile(t *testing.T) {
 		Discard: 8, Repeats: 10, Order: Listed, Seed: 100, Rest: plan.Duration(5 * time.Second),
 		Ask: []Question{{Best: "partitions", By: metric.P99}},
 	}
-	must.Match(t, want, must.Have(Parse("my/sweep.yaml", []byte(sweep), anyFlag))(t), "read")
+	must.Match(t, want, must.Have(Parse("my/sweep.yaml", must.Have(os.ReadFile("testdata/sweep.yaml"))(t), anyFlag))(t), "read")
 	s, err := Parse("s.yaml", []byte("load: &l {command: produce, acks: &a 007}\nprepare: [{<<: *l, name: x, linger: *a}]\nrest: &r 05\nbytes: 0100MB\npair: true\nfactors: {linger: [0]}"), anyFlag)
 	must.Hold(t, err == nil && s.Rest == plan.Duration(5*time.Second) && s.Bytes == 100e6 && s.Pair, "%+v, %v", s, err)
 	must.Match(t, []Load{{Name: "x", Command: "produce", Flags: []Flag{{"linger", "007"}, {"acks", "007"}}}}, s.Prepare, "aliases and <<")
@@ -206,25 +193,10 @@ func TestAValueIsThePersonsOnlyIfThePersonGaveIt(t *testing.T) {
 	}
 }
 
-const wholeText = `
-given: {a: one system, b: another one}
-parts:
-  - name: top
-    find: {ladder: [10k, 50k], slo: p99<50ms}
-    load: {command: produce}
-    pair: true
-    factors: {url: [$a, $b], batch-size: [1MiB, default]}
-  - name: half
-    load: {command: produce, rate: 50%*$peak}
-    pair: true
-    factors: {url: [$a, $b, $b], linger: [default, default, 5ms]}
-    ask: [{best: url, by: p99}]
-`
-
 // readWhole returns the study of parts, filled in.
 func readWhole(t *testing.T) *Study {
 	t.Helper()
-	s := parsed(t, wholeText)
+	s := parsed(t, string(must.Have(os.ReadFile("testdata/whole.yaml"))(t)))
 	s.Set("a", []string{"kafka://a:9092"})
 	s.Set("b", []string{"pulsar://b:6650/public/default"})
 	return s
@@ -260,7 +232,7 @@ func TestAPartTakesThePeakOfThoseBeforeIt(t *testing.T) {
 	half := s.Parts[2]
 	at, err := half.AtPeak(3_000.5)
 	must.True(t, err == nil && at.Loads[0].String() == "produce --rate 1500", "%v, %v", at.Loads, err)
-	must.True(t, half.needsPeak() && !at.needsPeak(), "the part itself was changed")
+	must.True(t, half.asksFor(peakGiven) && !at.asksFor(peakGiven), "the part itself was changed")
 	f := must.Have(Create(t.TempDir(), s, "whole"))(t)
 	must.Err(t, "--set peak=RATE", must.Fail(f.enter(half)), "without a search")
 	s = readWhole(t)

@@ -98,7 +98,7 @@ func publishedRows(table string, cases []string) (rows []publishedRow, err error
 
 // beside returns a published figure with that of the cell with the same values, if it is one alone.
 func (d *Document) beside(row publishedRow) Published {
-	p := Published{PublishedCase: row.test(), RecordsPerSecond: row.number("records-per-second"), At: make(map[string]string)}
+	p := Published{PublishedCase: row.test(), RecordsPerSecond: row.number("records-per-second"), At: make(map[string]string), Environment: row["environment"]}
 	factors := d.Study.factorNames()
 	for _, factor := range factors {
 		_, flag := d.Study.target(factor)
@@ -115,14 +115,6 @@ func (d *Document) beside(row publishedRow) Published {
 			p.At[factor] = value
 		}
 	}
-	for _, c := range []struct{ column, before, one, several string }{
-		{"brokers", "", " broker", " brokers"}, {"broker-disks", "", " disk", " disks"}, {"disk-kind", "", "", ""}, {"kafka-version", "Kafka ", "", ""},
-	} {
-		if v := row[c.column]; v != "" {
-			p.Environment += ", " + c.before + v + map[bool]string{true: c.one, false: c.several}[v == "1"]
-		}
-	}
-	p.Environment = strings.TrimPrefix(p.Environment, ", ")
 	load := slices.IndexFunc(d.Study.Loads, func(l Load) bool { return l.Command == row["command"] })
 	alike := slices.DeleteFunc(slices.Clone(d.Cells), func(c CellDoc) bool { return !fits(c.At, p.At) })
 	if load < 0 || len(p.At) == 0 || len(alike) != 1 || len(alike[0].Runs) == 0 {

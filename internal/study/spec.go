@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/kt-bench/kt/internal/plan"
 )
@@ -56,7 +55,6 @@ func (s *Study) loads() (all []*Load) {
 	return all
 }
 
-// value returns the last value of a flag; "": it has none.
 func (l *Load) value(name string) (value string) {
 	for _, f := range l.Flags {
 		if f.Name == name {
@@ -66,12 +64,10 @@ func (l *Load) value(name string) (value string) {
 	return value
 }
 
-// has reports whether the load has a flag.
 func (l *Load) has(name string) bool {
 	return slices.ContainsFunc(l.Flags, func(f Flag) bool { return f.Name == name })
 }
 
-// drop takes flags away.
 func (l *Load) drop(names ...string) {
 	l.Flags = slices.DeleteFunc(l.Flags, func(f Flag) bool { return slices.Contains(names, f.Name) })
 }
@@ -158,13 +154,6 @@ const (
 // Orders are all orders of runs.
 var Orders = []string{string(Shuffled), string(Listed), string(ABBA)}
 
-// Defaults of a study that does not say.
-const (
-	defaultDiscard = 1
-	defaultRepeats = 3
-	defaultRest    = 5 * time.Second
-)
-
 // topicPrefix begins the name of a factor that is a setting of the topic of each run.
 const topicPrefix = "topic."
 
@@ -198,7 +187,7 @@ func (s *Study) factorNames() (names []string) {
 	return names
 }
 
-// Cells returns every choice of values: the last factor varies fastest. Without factors there is one.
+// Cells returns every choice of values once: the last factor varies fastest. Without factors there is one.
 func (s *Study) Cells() (cells []Cell) {
 	if p := s.Trial; p != nil { // the load as it is, and with the changes
 		return []Cell{{0, nil, "without " + p.String()}, {1, p.Changes, "with " + p.String()}}
@@ -218,8 +207,12 @@ func (s *Study) Cells() (cells []Cell) {
 		}
 		all = longer
 	}
-	for i, at := range all {
-		cells = append(cells, Cell{Index: i, At: at})
+	seen := make(map[string]bool)
+	for _, at := range all {
+		c := Cell{Index: len(cells), At: at}
+		if text := c.String(); !seen[text] {
+			seen[text], cells = true, append(cells, c)
+		}
 	}
 	return cells
 }
@@ -258,7 +251,6 @@ func set(at []Flag) []Flag {
 	return slices.DeleteFunc(slices.Clone(at), func(f Flag) bool { return f.Value == Default })
 }
 
-// values returns the values of a cell by the factors.
 func (c Cell) values() map[string]string {
 	at := make(map[string]string)
 	for _, f := range c.At {

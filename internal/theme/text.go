@@ -19,7 +19,7 @@ import (
 // replaces stays visible, as a question mark, and takes as many characters as before. Everything
 // that kt did not write itself goes through here on its way out: what users, files, peers, brokers
 // and commands gave. So secrets are taken out here too (secret.Scrub). Of more than maxLine bytes it keeps the first ones.
-func Clean(s string) string { return strings.Map(CleanRune, clip(secret.Scrub(s), maxLine)) }
+func Clean(s string) string { return strings.Map(CleanRune, Clip(secret.Scrub(s), maxLine)) }
 
 const (
 	maxLine = 8 << 10
@@ -27,13 +27,14 @@ const (
 )
 
 // Name returns a name that another program gave, or its begin if it is longer than names are.
-func Name(s string) string { return clip(s, maxName) }
+func Name(s string) string { return Clip(s, maxName) }
 
-func clip(s string, most int) string {
+// Clip returns a text, or of one that has more than most bytes the first ones, and a mark of that.
+func Clip(s string, most int) string {
 	if len(s) <= most {
 		return s
 	}
-	return strings.ToValidUTF8(s[:most], "") + "…"
+	return strings.ToValidUTF8(s[:most-len("…")], "") + "…"
 }
 
 // CleanRune is Clean for one character.
@@ -112,8 +113,7 @@ func JSON(w io.Writer, v any, indent string) error {
 	return err
 }
 
-// escaped returns a JSON document without characters that do not print. Outside of strings, only
-// the ends of its lines are such.
+// escaped returns a JSON document without characters that do not print, but for the ends of its lines.
 func escaped(doc string) string {
 	bad := func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }
 	if !strings.ContainsFunc(doc, bad) {

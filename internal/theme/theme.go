@@ -250,30 +250,16 @@ var asciiGlyphs = Glyphs{
 // Fold returns the ASCII character that stands for a character of kt's own texts, one
 // for one; '?' for all others.
 func Fold(r rune) rune {
-	switch r {
-	case 'µ', 'μ':
-		return 'u'
-	case '·':
-		return '|'
-	case '→', '▸':
-		return '>'
-	case '–', '—', '─', '━', '−':
-		return '-'
-	case '…':
-		return '~'
-	case '≤':
-		return '<'
-	case '≥':
-		return '>'
-	case '×':
-		return 'x'
-	case '’', '‘':
-		return '\''
-	case '“', '”':
-		return '"'
+	if c, known := folds[r]; known {
+		return c
 	}
 	if r < ' ' || r > '~' {
 		return '?'
 	}
 	return r
+}
+
+var folds = map[rune]rune{
+	'µ': 'u', 'μ': 'u', '·': '|', '→': '>', '▸': '>', '–': '-', '—': '-', '─': '-', '━': '-', '−': '-', '…': '~',
+	'≤': '<', '≥': '>', '×': 'x', '’': '\'', '‘': '\'', '“': '"', '”': '"',
 }

@@ -217,7 +217,7 @@ func (m *Machine) tunersOf(running []string) []string {
 
 // running are those of some programs that run, each once. A script stands behind its interpreter: python3 -Es /usr/sbin/tuned.
 func (m *Machine) running(names ...string) (found []string, err error) {
-	all, err := m.Processes()
+	all, err := m.Processes("")
 	if err == nil && len(all) == 0 {
 		err = errors.New("the running programs are not visible")
 	}

@@ -207,16 +207,13 @@ func DirsInUse(tree host.FS, calls host.Calls) ([]string, error) {
 	if m.processesHidden() {
 		return nil, errors.New("other users' processes are not visible: only root can look for a broker here")
 	}
-	all, err := m.Processes()
+	all, err := m.FS.Brokers()
 	if err != nil {
 		return nil, fmt.Errorf("look for brokers: %w", err)
 	}
 	var dirs []string
 	var problems []error
 	for _, p := range all {
-		if !m.RunsKafka(p.PID, p.Args) {
-			continue
-		}
 		c := m.readConfig(p)
 		if c.Err != nil {
 			problems = append(problems, fmt.Errorf("the broker that is process %d: its settings cannot be read: %w", p.PID, c.Err))

@@ -209,7 +209,7 @@ func (m *Machine) findProcess(o Options) (found int, err error) {
 	if o.Unit != "" {
 		m.Unit = strings.TrimSuffix(o.Unit, ".service") + ".service"
 	}
-	all, err := m.Processes()
+	all, err := m.Processes("")
 	if err != nil && o.PID != 0 {
 		return 0, fmt.Errorf("look for the broker's process: %w", err)
 	}

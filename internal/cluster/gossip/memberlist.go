@@ -15,6 +15,8 @@ import (
 	"github.com/hashicorp/memberlist"
 
 	"github.com/kt-bench/kt/internal/cluster/port"
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/theme"
 )
 
 // delegate receives the calls of memberlist, which holds its lock: its methods must not block or call memberlist.
@@ -61,7 +63,7 @@ func (d delegate) NotifyAlive(n *memberlist.Node) error {
 		err = fmt.Errorf("there are %d agents already", maxMembers)
 	}
 	if err != nil {
-		d.g.often.Note("refused "+cut(n.Name, nameLimit), fmt.Sprintf("an agent at %s is left out: %s", clean(n.Address()), clean(err.Error())))
+		d.g.often.Note("refused "+theme.Name(n.Name), fmt.Sprintf("an agent at %s is left out: %s", clean(n.Address()), clean(err.Error())))
 	}
 	return err
 }
@@ -79,7 +81,7 @@ func (d delegate) NotifyUpdate(n *memberlist.Node) {
 		return
 	}
 	var m meta
-	if json.Unmarshal(n.Meta, &m) != nil || !isWord(m.Start, startLimit) {
+	if json.Unmarshal(n.Meta, &m) != nil || len(m.Start) > startLimit || plan.CheckName(m.Start) != nil {
 		m.Start = ""
 	}
 	d.g.table.here(info, m.Start, n.Address(), time.Now())

@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/theme"
 )
 
 // Info describes an agent: what stays as it is from its start to its end.
@@ -26,7 +28,6 @@ const (
 	tagLimit   = 32
 	tagsLimit  = 16 // tags
 	startLimit = 8
-	textLimit  = 200 // of a text in a line
 
 	metaLimit = 512 // memberlist's MetaMaxSize
 )
@@ -69,42 +70,22 @@ func decode(name string, data []byte) (Info, error) {
 // Check returns all problems of an info.
 func (i Info) Check() error {
 	var errs []error
-	if !isWord(i.Name, nameLimit) {
-		errs = append(errs, fmt.Errorf("--name: %q is no name of an agent: 1 to %d letters, digits, dots, dashes and underscores, the first a letter or a digit", cut(i.Name, nameLimit), nameLimit))
+	check := func(flag, word string, limit int) {
+		if plan.CheckName(word) != nil || len(word) > limit {
+			errs = append(errs, fmt.Errorf("--%s: %.64q: it must be 1 to %d letters, digits, dots, dashes and underscores, the first a letter or a digit", flag, word, limit))
+		}
 	}
-	if i.Role != "" && !isWord(i.Role, roleLimit) {
-		errs = append(errs, fmt.Errorf("--role: %q is no role", cut(i.Role, roleLimit)))
+	check("name", i.Name, nameLimit)
+	if i.Role != "" {
+		check("role", i.Role, roleLimit)
 	}
 	if len(i.Tags) > tagsLimit {
 		errs = append(errs, fmt.Errorf("--tags: %d of at most %d tags", len(i.Tags), tagsLimit))
 	}
 	for _, t := range i.Tags {
-		if !isWord(t, tagLimit) {
-			errs = append(errs, fmt.Errorf("--tags: %q is no tag: 1 to %d letters, digits, dots, dashes and underscores, the first a letter or a digit", cut(t, tagLimit), tagLimit))
-		}
+		check("tags", t, tagLimit)
 	}
 	return errors.Join(errs...)
-}
-
-// isWord reports whether lists, file names and tables can contain a name.
-func isWord(s string, limit int) bool {
-	letter := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
-	}
-	if s == "" || len(s) > limit || !letter(rune(s[0])) {
-		return false
-	}
-	return !strings.ContainsFunc(s, func(r rune) bool {
-		return !letter(r) && !strings.ContainsRune(".-_", r)
-	})
-}
-
-// cut shortens a text to at most limit bytes, without splitting a character.
-func cut(s string, limit int) string {
-	if len(s) <= limit {
-		return s
-	}
-	return strings.ToValidUTF8(s[:limit], "")
 }
 
 // The states of a member.
@@ -242,8 +223,4 @@ func (m *Member) isAway() bool { return m.State == Gone || m.State == Left }
 func (g *Gossip) report(format string, args ...any) { g.log(fmt.Sprintf(format, args...)) }
 
 // clean makes a peer's text safe for a terminal.
-func clean(text string) string {
-	text = strings.TrimSpace(text)
-	quoted := strconv.QuoteToGraphic(cut(text, textLimit))
-	return strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`) // a quote steers nothing
-}
+func clean(text string) string { return theme.Name(theme.Clean(strings.TrimSpace(text))) }

@@ -68,8 +68,7 @@ func ParsePerf(b []byte) (Perf, error) {
 	return p, nil
 }
 
-// parseValues reads the entries. Nothing that the file says is believed further
-// than the file reaches.
+// parseValues reads the entries, and believes nothing further than the file reaches.
 func parseValues(b []byte) (map[string]any, error) {
 	if len(b) < prologueSize || binary.BigEndian.Uint32(b) != magic {
 		return nil, errors.New("not the file of a HotSpot JVM: it does not begin with cafec0c0")

@@ -9,12 +9,10 @@ import (
 	"github.com/kt-bench/kt/internal/host"
 )
 
-// mostCounted is more than any counter of a machine has reached. A number above it is no counter, and no sum of numbers below it
-// overflows.
+// mostCounted is more than any counter of a machine has reached, and no sum of numbers below it overflows.
 const mostCounted = 1 << 53
 
-// parseRows reads some columns of a table of the kernel that has a row of counters for each device. A row without one of them, or
-// with a number that no counter has reached, is left out.
+// parseRows reads columns of a table of the kernel by device, and leaves out rows without one of them, or with an impossible number.
 func parseRows(text string, name int, counters ...int) map[string][]int64 {
 	all := make(map[string][]int64)
 	for line := range strings.Lines(text) {

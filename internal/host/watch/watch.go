@@ -12,9 +12,6 @@ package watch
 
 import (
 	"fmt"
-	"path"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/kt-bench/kt/internal/host"
@@ -72,9 +69,10 @@ func (w *Watcher) find(now time.Duration) {
 	w.cores, _ = w.tree.OnlineCPUs() // 0 counts as unread in each Sample
 	w.disks = wholeDisks(w.tree)
 	w.links = findLinks(w.tree)
-	w.brokers = findBrokers(w.tree)
-	for i := range w.brokers {
-		w.brokers[i].maps = w.tree.Maps(w.brokers[i].PID)
+	all, _ := w.tree.Brokers()
+	w.brokers = nil
+	for _, p := range all {
+		w.brokers = append(w.brokers, broker{p, w.tree.Maps(p.PID)})
 	}
 }
 
@@ -127,34 +125,9 @@ type broker struct {
 }
 
 // IsBroker reports whether a Kafka broker, or a controller, runs on a machine.
-func IsBroker(tree host.FS) bool { return len(findBrokers(tree)) > 0 }
-
-// findBrokers finds Kafka's processes. Of programs other than java it reads the command line only.
-func findBrokers(tree host.FS) []broker {
-	var all []broker
-	names, _ := tree.Names("proc") // none: no broker is seen, which is what the caller tells
-	for _, name := range names {
-		pid, err := strconv.Atoi(name)
-		if err != nil || pid <= 0 {
-			continue
-		}
-		line, err := tree.Text(path.Join("proc", name, "cmdline"))
-		if program, _, _ := strings.Cut(line, "\x00"); err != nil || path.Base(program) != "java" {
-			continue
-		}
-		if p, err := tree.Process(pid); err == nil && tree.RunsKafka(pid, p.Args) {
-			all = append(all, broker{Process: p})
-		}
-	}
-	return all
-}
-
-// BrokerMaps returns the memory mappings of the Kafka processes of a machine.
-func BrokerMaps(tree host.FS) (all []host.Maps) {
-	for _, b := range findBrokers(tree) {
-		all = append(all, tree.Maps(b.PID))
-	}
-	return all
+func IsBroker(tree host.FS) bool {
+	all, _ := tree.Brokers() // none: no broker is seen, which is what the caller tells
+	return len(all) > 0
 }
 
 func (w *Watcher) readBrokers(v *host.Vitals) {

@@ -42,8 +42,8 @@ func (e *examination) server(state State, err error) {
 func (e *examination) listeners(ctx context.Context) {
 	for i, l := range e.cluster.Listeners(ctx) { // in the order of the brokers
 		about := aboutBroker(l.Broker)
-		if l.Err != nil {
-			e.fail("listener", about, l.Err.Advice, "advertises %s: %v", l.Addr, l.Err.Cause)
+		if l.Cause != nil {
+			e.fail("listener", about, l.Advice, "advertises %s: %v", l.Addr, l.Cause)
 			continue
 		}
 		e.answering = append(e.answering, e.Cluster.Brokers[i])

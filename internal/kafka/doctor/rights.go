@@ -67,7 +67,7 @@ func (e *examination) rights(ctx context.Context) {
 		}
 		e.pass("delete", "", "topic %s is deleted again", name)
 	}()
-	if _, err := values(o.admin.DescribeTopicConfigs(ctx, name)); err != nil {
+	if _, err := kafka.Values(o.admin.DescribeTopicConfigs(ctx, name)); err != nil {
 		o.warn("describe", "", "allow DescribeConfigs on topic "+name+": kt says then what a topic is set to", "the settings of a topic may not be read: %v", err)
 	} else {
 		o.pass("describe", "", "the topic and its settings can be read")

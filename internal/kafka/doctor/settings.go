@@ -12,9 +12,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 
+	"github.com/kt-bench/kt/internal/kafka"
 	"github.com/kt-bench/kt/internal/theme"
 )
 
@@ -72,13 +72,13 @@ func (e *examination) lookUp(ctx context.Context) (t target, right string, err e
 	for _, p := range found.Partitions {
 		t.replicas, t.inSync = min(t.replicas, len(p.Replicas)), min(t.inSync, len(p.ISR))
 	}
-	t.configs, err = values(e.admin.DescribeTopicConfigs(ctx, e.Topic))
+	t.configs, err = kafka.Values(e.admin.DescribeTopicConfigs(ctx, e.Topic))
 	return t, right, err
 }
 
 func (e *examination) forNew(ctx context.Context) (t target, right string, err error) {
 	t, right = target{about: "new topics"}, "DescribeConfigs on the cluster"
-	broker, err := values(e.admin.DescribeBrokerConfigs(ctx, e.answering[0].ID))
+	broker, err := kafka.Values(e.admin.DescribeBrokerConfigs(ctx, e.answering[0].ID))
 	if err != nil {
 		return t, right, err
 	}
@@ -98,22 +98,6 @@ func (e *examination) forNew(ctx context.Context) (t target, right string, err e
 	t.replicas, _ = strconv.Atoi(broker["default.replication.factor"])
 	t.inSync = t.replicas
 	return t, right, nil
-}
-
-func values(described kadm.ResourceConfigs, err error) (map[string]string, error) {
-	if err != nil {
-		return nil, err
-	}
-	all := make(map[string]string)
-	for _, r := range described {
-		if r.Err != nil {
-			return nil, r.Err
-		}
-		for _, c := range r.Configs {
-			all[c.Key] = c.MaybeValue()
-		}
-	}
-	return all, nil
 }
 
 // minInSync checks that as many replicas are in sync as acks=all takes. From Kafka 3.7 on, all replicas are enough.

@@ -33,8 +33,7 @@ type stamper struct {
 	filled int // bytes of it
 }
 
-// passOver is the number of outstanding batches, above those in flight, at which a partition loses its turn, as with Java's
-// client (KIP-794).
+// passOver is how many batches above those in flight cost a partition its turn, as with Java's client (KIP-794).
 const passOver = 2
 
 func newStamper(p *Producer, s *engine.Shard) *stamper {

@@ -14,6 +14,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/kt-bench/kt/internal/engine"
 	"github.com/kt-bench/kt/internal/kafka"
 	"github.com/kt-bench/kt/internal/stats"
 	"github.com/kt-bench/kt/internal/theme"
@@ -109,24 +110,18 @@ func (m *Memory) ClientOptions() []kgo.Opt {
 	return []kgo.Opt{kgo.WithPools(RecordPool), kgo.WithDecompressor(d)}
 }
 
-// Counter is where a reader counts, a shard.
-type Counter interface {
-	Record(f func(rec *stats.Recorder, phase int))
-	Event(e stats.Event)
-}
-
 const maxTooLarge = 16
 
 // PassOver counts a batch that is too large to read, with the records at the offsets [from, to), and names the first ones.
-func (d *State) PassOver(c Counter, topic string, partition int32, from, to int64) {
-	c.Record(func(rec *stats.Recorder, phase int) { rec.FetchFailed(phase, "client:BATCH_TOO_LARGE") })
+func (d *State) PassOver(s *engine.Shard, topic string, partition int32, from, to int64) {
+	s.Record(func(rec *stats.Recorder, phase int) { rec.FetchFailed(phase, "client:BATCH_TOO_LARGE") })
 	if n := d.passed.Add(1); n <= maxTooLarge {
 		text := fmt.Sprintf("partition %d of topic %s: the batch at offset %d is too large to read (kt decompresses %s at most): reading goes on at offset %d",
 			partition, topic, from, theme.Bytes(d.Memory.Most), to)
 		if n == maxTooLarge {
 			text += "; further ones are only counted"
 		}
-		c.Event(stats.Event{Kind: stats.TooLarge, Broker: -1, To: -1, Partitions: []int32{partition}, Count: 1, Text: text})
+		s.Event(stats.Event{Kind: stats.TooLarge, Broker: -1, To: -1, Partitions: []int32{partition}, Count: 1, Text: text})
 	}
 }
 

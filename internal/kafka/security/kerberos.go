@@ -88,8 +88,7 @@ func (t timely) Authenticate(ctx context.Context, host string) (sasl.Session, []
 	}
 }
 
-// limit returns the time for an authentication, and the addresses of the KDCs, of which others may answer after one that is
-// down.
+// limit returns the time for an authentication, and the addresses of the KDCs, of which others may answer when one is down.
 func (l *kerberosLogin) limit() (time.Duration, string) {
 	const most = 14 * time.Second // a request of an administrator's client waits for 15 s
 	conf, err := l.read()

@@ -182,8 +182,7 @@ func (bearerSession) Challenge(answer []byte) (bool, []byte, error) {
 	return false, nil, tokenError("the broker refuses the token (%.40q): check its audience, issuer and scope, and what the broker expects", reason.Status)
 }
 
-// authorities returns the certificates that a token endpoint may be signed by: those of the login module's own options, else
-// those of the system and of ssl.truststore.
+// authorities returns those of the login module's own options, else of the system and of ssl.truststore.
 func (v *values) authorities(m module) func() (*x509.CertPool, error) {
 	own := v.trust("ssl.", m.options["ssl.truststore.certificates"], m.option("ssl.truststore.location"), m.options["ssl.truststore.password"])
 	if own != nil {

@@ -202,26 +202,23 @@ type values struct {
 }
 
 func (v *values) check() {
-	all := Properties()
-	var names []string
-	for _, p := range all {
-		names = append(names, p.Name)
-	}
 	for _, name := range slices.Sorted(maps.Keys(v.given)) {
-		i := slices.Index(names, name)
-		if i < 0 {
-			v.problems = append(v.problems, fmt.Errorf("unknown property %q%s%s", name, v.from(name), suggest.Hint(name, names, "")))
-			continue
-		}
+		p := find(name)
 		value := strings.TrimSpace(v.given[name].Value)
-		if all[i].Secret && name != "sasl.jaas.config" { // parseJAAS learns its options one by one
+		if p.Secret && name != "sasl.jaas.config" { // parseJAAS learns its options one by one
 			secret.Learn(value)
 		}
-		switch p := all[i]; {
+		switch {
+		case p.Name == "":
+			var names []string
+			for _, p := range Properties() {
+				names = append(names, p.Name)
+			}
+			v.problems = append(v.problems, fmt.Errorf("unknown property %q%s%s", name, v.from(name), suggest.Hint(name, names, "")))
 		case value == p.Default || value == "":
-		case p.use == noTwin:
+		case p.Use == "ignored":
 			v.warn("%s%s has no effect: %s", name, v.from(name), p.Kt)
-		case p.use == refused:
+		case p.Use == "refused":
 			v.bad(name, "%s: leave it out", p.Kt)
 		}
 	}
@@ -248,8 +245,7 @@ func (v *values) text(name string) string {
 	if g, ok := v.given[name]; ok {
 		return strings.TrimSpace(g.Value)
 	}
-	p, _ := find(name)
-	return p.Default
+	return find(name).Default
 }
 
 // secret returns a value as it was given, with the space around it.

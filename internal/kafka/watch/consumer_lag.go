@@ -3,7 +3,6 @@ package watch
 import (
 	"context"
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -18,15 +17,14 @@ const lagPoll, lagHolds = time.Second, 3 * time.Second
 
 // ConsumerLag is the source of the number of records that wait to be read.
 type ConsumerLag struct {
-	sync.WaitGroup // for requests
-	cluster        *kafka.Cluster
-	at             *kafka.Positions
-	now            func() time.Duration
-	counted        []int64      // by partition: the sum of the windows so far
-	asked          atomic.Int64 // when the ends were asked for that are known, from the start of the run
-	others         string       // members that the last question found
-	told           string       // those of the last event
-	found          atomic.Pointer[stats.Event]
+	engine.Events
+	cluster *kafka.Cluster
+	at      *kafka.Positions
+	now     func() time.Duration
+	counted []int64      // by partition: the sum of the windows so far
+	asked   atomic.Int64 // when the ends were asked for that are known, from the start of the run
+	others  string       // members that the last question found
+	told    string       // those of the last event
 }
 
 var _ engine.Source = (*ConsumerLag)(nil)
@@ -79,14 +77,14 @@ func (l *ConsumerLag) ask(ctx context.Context) {
 	// In a rebalance a partition may have no reader here for a moment, so members count only when they are found twice.
 	if others != "" && others == l.others && others != l.told {
 		l.told = others
-		l.found.Store(&stats.Event{At: l.now(), Kind: stats.OtherMembers, Broker: -1, To: -1, Text: others})
+		l.Add(stats.Event{At: l.now(), Kind: stats.OtherMembers, Broker: -1, To: -1, Text: others})
 	}
 	l.others = others
 }
 
 // Take returns the change of the consumer lag since the last call, and the events of the readers.
 func (l *ConsumerLag) Take() stats.Window {
-	var w stats.Window
+	w := l.Events.Take()
 	w.Withheld = l.at.Withheld.Swap(0)
 	if l.now()-time.Duration(l.asked.Load()) > lagHolds {
 		w.LagUnknown = 1
@@ -123,12 +121,9 @@ func (l *ConsumerLag) Take() stats.Window {
 	}
 	l.at.Tell(stats.PartitionsAdded, added, theme.Plural(len(added), "partition was", "partitions were")+" added, which kt reads from the start: "+kafka.Some(names))
 	l.at.Tell(stats.RecordsDeleted, gone, theme.Plural(w.Deleted, "record was", "records were")+" deleted before they were read")
-	w.Events = l.at.Told()
-	for i := range w.Events {
-		w.Events[i].At = l.now()
-	}
-	if e := l.found.Swap(nil); e != nil {
-		w.Events = append(w.Events, *e)
+	for _, e := range l.at.Told() {
+		e.At = l.now()
+		w.Events = append(w.Events, e)
 	}
 	return w
 }
@@ -152,9 +147,9 @@ func waiting(at *kafka.Position, log *kafka.Bounds, othersCount bool) int64 {
 // RecordDeleter deletes the records that all readers have read, so that the embedded cluster's memory holds the unread ones and
 // little more.
 type RecordDeleter struct {
-	sync.WaitGroup // for deleting
-	embedded       *kafka.Embedded
-	at             *kafka.Positions
+	engine.Events // there are none
+	embedded      *kafka.Embedded
+	at            *kafka.Positions
 }
 
 var _ engine.Source = (*RecordDeleter)(nil)
@@ -181,6 +176,3 @@ func (d *RecordDeleter) Start(ctx context.Context, _ func() time.Duration) {
 		})
 	})
 }
-
-// Take returns an empty window: deleting is no part of the load.
-func (d *RecordDeleter) Take() stats.Window { return stats.Window{} }

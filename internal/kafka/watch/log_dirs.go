@@ -23,14 +23,12 @@ import (
 // becomes of the directories.
 type LogDirs struct {
 	engine.Events
+	LogDirOptions
 	client  *kgo.Client
 	brokers []int32
-	unknown func()
-	notify  func(text string)
 
 	rarely  time.Duration // longest time between two questions
 	patient time.Duration // for an answer
-	asking  sync.WaitGroup
 	stop    chan struct{}
 
 	room rooms // of the loop alone
@@ -62,7 +60,7 @@ func NewLogDirs(c *kafka.Cluster, o LogDirOptions) (*LogDirs, error) {
 		return nil, err
 	}
 	l := &LogDirs{
-		Events: engine.Events{Off: !o.Tell}, client: client, unknown: o.Unknown, notify: o.Notify, rarely: logDirRarely, patient: logDirAnswer,
+		Events: engine.Events{Off: !o.Tell}, LogDirOptions: o, client: client, rarely: logDirRarely, patient: logDirAnswer,
 		stop: make(chan struct{}), room: newRooms(o.Load),
 	}
 	if o.Load.UntilFull {
@@ -79,10 +77,10 @@ func (l *LogDirs) Full() <-chan struct{} { return l.stop }
 
 // Start begins to ask the brokers.
 func (l *LogDirs) Start(ctx context.Context, now func() time.Duration) {
-	l.asking.Go(func() {
+	l.Go(func() {
 		l.ask(ctx, now)
 		if len(l.room.dirs) == 0 && ctx.Err() == nil {
-			l.unknown()
+			l.Unknown()
 		}
 		next := time.NewTimer(logDirOften)
 		defer next.Stop()
@@ -101,9 +99,6 @@ func (l *LogDirs) Start(ctx context.Context, now func() time.Duration) {
 		}
 	})
 }
-
-// Wait returns when no request is under way.
-func (l *LogDirs) Wait() { l.asking.Wait() }
 
 // Close frees the connections.
 func (l *LogDirs) Close() { l.client.Close() }
@@ -143,7 +138,7 @@ func (l *LogDirs) ask(ctx context.Context, now func() time.Duration) {
 func (l *LogDirs) emit(events ...stats.Event) {
 	for _, e := range events {
 		if !l.Off {
-			l.notify(e.Text)
+			l.Notify(e.Text)
 		}
 	}
 	l.Add(events...)

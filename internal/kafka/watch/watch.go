@@ -34,8 +34,7 @@ type Brokers struct {
 	topics *kafka.Layout
 	client func(addr string) (*kgo.Client, error) // makes one of a single broker
 
-	stop     context.CancelFunc // nil before Start
-	watching sync.WaitGroup
+	stop context.CancelFunc // nil before Start
 
 	// Of the loop alone.
 	brokers map[int32]*watched
@@ -98,19 +97,16 @@ func newBrokers(info result.Cluster, topics *kafka.Layout, client func(addr stri
 // Start begins to ask the brokers, until ctx ends.
 func (w *Brokers) Start(ctx context.Context, now func() time.Duration) {
 	ctx, w.stop = context.WithCancel(ctx)
-	w.watching.Go(func() { w.watch(ctx, now) })
-	w.watching.Go(func() { w.followQuorum(ctx, now) })
+	w.Go(func() { w.watch(ctx, now) })
+	w.Go(func() { w.followQuorum(ctx, now) })
 }
-
-// Wait returns when no request is under way.
-func (w *Brokers) Wait() { w.watching.Wait() }
 
 // Close stops asking, if ctx has not, and frees the connections.
 func (w *Brokers) Close() {
 	if w.stop != nil {
 		w.stop()
 	}
-	w.watching.Wait()
+	w.Wait()
 	for _, b := range w.brokers {
 		b.close()
 	}

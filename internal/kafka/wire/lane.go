@@ -126,8 +126,7 @@ func (l *lane) again(a answer) {
 	w.route(l)
 }
 
-// unanswered returns the outcome of a batch whose request ended with an error of the client. Without a connection no broker can
-// have the batch.
+// unanswered returns the outcome of a batch whose request failed here. Without a connection no broker can have it.
 func (l *lane) unanswered(err error) answer {
 	a := answer{code: kafka.ErrorCode(err), lost: true}
 	if l.w.ctx.Err() != nil {

@@ -35,24 +35,16 @@ func (d *Consumer) OpenReader(_ context.Context, s *engine.Shard) (engine.Reader
 	return r, r.connect()
 }
 
-func (d *Consumer) reader(s shard, has func(partition int32) bool, opts ...kgo.Opt) *reader {
+func (d *Consumer) reader(s *engine.Shard, has func(partition int32) bool, opts ...kgo.Opt) *reader {
 	return &reader{
 		Consumer: d, shard: s, has: has, opts: opts, answers: make(chan *fetched), stale: make(chan struct{}, 1),
 		fetchers: make(map[int32]bool), changed: make(chan struct{}), room: d.Memory.NewRoom(),
 	}
 }
 
-type shard interface {
-	Record(f func(rec *stats.Recorder, phase int))
-	Now() time.Duration
-	Started() time.Time
-	Event(e stats.Event)
-	Working()
-}
-
 type reader struct {
 	*Consumer
-	shard     shard
+	shard     *engine.Shard
 	group     int                        // its number; 0 without groups
 	has       func(partition int32) bool // by number in the Layout
 	opts      []kgo.Opt
@@ -199,7 +191,7 @@ func FitsReading(p *plan.Plan) error {
 
 // Reread is reading.State.Reread for readers of any engine. It needs no group and measures nothing.
 func Reread(ctx context.Context, s *reading.State, group int, ends map[int32]int64, idle time.Duration) error {
-	r := (&Consumer{s}).reader(&unmeasured{rec: stats.NewRecorder()}, func(partition int32) bool { _, ok := ends[partition]; return ok })
+	r := (&Consumer{s}).reader(engine.NoRun(), func(partition int32) bool { _, ok := ends[partition]; return ok })
 	r.group = group
 	defer func() { _ = r.Close() }() // it ends goroutines, and has no error
 	at := make(map[int32]int64)
@@ -235,20 +227,3 @@ func progress(positions *kafka.GroupPositions, ends, at map[int32]int64) (moved 
 	}
 	return moved
 }
-
-type unmeasured struct {
-	mu  sync.Mutex // a reader records on several goroutines
-	rec *stats.Recorder
-}
-
-// Record calls f with the recorder.
-func (u *unmeasured) Record(f func(rec *stats.Recorder, phase int)) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	f(u.rec, 0)
-}
-
-func (*unmeasured) Now() time.Duration { return 0 }
-func (*unmeasured) Started() time.Time { return time.Time{} }
-func (*unmeasured) Event(stats.Event)  {}
-func (*unmeasured) Working()           {}

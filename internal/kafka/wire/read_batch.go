@@ -147,8 +147,7 @@ func tally(b []byte, n int) (bytes int, ok bool) {
 	return bytes, true
 }
 
-// layout is the lengths of the fields of a record: the bits of its first bytes, and of those before the value, that are the
-// same in every record with these lengths.
+// layout is the lengths of a record's fields, as the bits of its first bytes and of those before its value.
 type layout struct {
 	size, at          int // of the record, and where the second bytes are
 	first, second     uint64

@@ -76,7 +76,7 @@ func tried(t *testing.T) *study.Document {
 	c := compared(t)
 	return &study.Document{
 		ID: "20261121-trial", Study: &study.Study{Loads: []study.Load{{Command: "produce"}}, Trial: &study.Proposal{Changes: []study.Flag{{Name: "linger", Value: "20ms"}}}},
-		TrialDoc: &study.TrialDoc{Control: c.A, Changed: c.B, Effects: []study.Effect{{Compared: c.Metrics[0], Clear: true}}}, Sentence: "linger=20ms helps",
+		TrialDoc: &study.TrialDoc{Control: c.A, Changed: c.B, Effects: c.Metrics[:1]}, Sentence: "linger=20ms helps",
 	}
 }
 

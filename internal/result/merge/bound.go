@@ -35,72 +35,96 @@ const (
 	mostNamed = 3    // hosts in one sentence
 )
 
-// boundAcross returns the limit of a merged run, across its hosts. merged is the verdict on all
-// parts as if one process had made the load. The first of these rules that fits decides:
-//
-//   - merged, if records failed or stalled. A stall of some hosts' processes names those hosts.
-//   - kt's schedule or CPU, if it was the limit of most processes or makes one not valid.
-//   - merged, if it is a quota of the brokers.
-//   - merged, if too little was measured.
-//   - merged, if it is no limit, and each process had none outside kt.
-//   - the saturated resource of a host that is furthest above its threshold.
-//   - the gravest limit outside kt of some process, if merged has no limit.
-//   - merged.
+// boundAcross returns the limit of a merged run, across its hosts, by the rules of docs/limits.md. merged is the verdict on all
+// parts as if one process had made the load.
 func boundAcross(hosts []result.HostRow, processes []result.ProcessRow, merged verdict.Verdict) verdict.Verdict {
-	processes = slices.DeleteFunc(slices.Clone(processes), func(p result.ProcessRow) bool { return !p.Counted })
-	count := len(processes)
-	switch stalled := boundBy(processes, verdict.Stalled); {
-	case merged.Limit == verdict.Stalled && len(stalled) > 0 && len(hostsIn(stalled)) < len(hostsIn(processes)):
-		return partsVerdict(stalled, count, verdict.Stalled, merged)
-	case slices.Contains([]verdict.Limit{verdict.Failures, verdict.Stalled, verdict.ReadFailed}, merged.Limit):
+	hosts = slices.SortedFunc(slices.Values(hosts), func(a, b result.HostRow) int { return cmp.Compare(a.Host, b.Host) })
+	counted := slices.DeleteFunc(slices.Clone(processes), func(p result.ProcessRow) bool { return !p.Counted })
+	bound := make(map[verdict.Limit][]result.ProcessRow)
+	for _, p := range counted {
+		bound[p.BoundBy.Limit] = append(bound[p.BoundBy.Limit], p)
+	}
+	ofParts := func(limit verdict.Limit) verdict.Verdict {
+		return partsVerdict(bound[limit], len(counted), limit, merged)
+	}
+	switch merged.Limit {
+	case verdict.Stalled:
+		if len(hostsIn(bound[verdict.Stalled])) < len(hostsIn(counted)) {
+			return ofParts(verdict.Stalled)
+		}
 		return merged
+	case verdict.Failures, verdict.ReadFailed:
+		return merged
+	default:
 	}
 	for _, limit := range []verdict.Limit{verdict.ClientCPU, verdict.Schedule} {
-		bound := boundBy(processes, limit)
-		most := len(bound) > 0 && float64(len(bound)) >= partsShow*float64(count)
-		invalid := slices.ContainsFunc(bound, func(p result.ProcessRow) bool { return !p.Valid })
+		most := len(bound[limit]) > 0 && float64(len(bound[limit])) >= partsShow*float64(len(counted))
+		invalid := slices.ContainsFunc(bound[limit], func(p result.ProcessRow) bool { return !p.Valid })
 		if most || invalid || merged.Limit == limit {
-			return partsVerdict(bound, count, limit, merged)
+			return ofParts(limit)
 		}
 	}
 	if merged.Limit == verdict.Throttle {
 		return merged
 	}
-	all := capacitiesOf(hosts)
-	ofParts, some := verdict.Verdict{}, false
-	for _, limit := range outside {
-		if bound := boundBy(processes, limit); merged.Limit == verdict.None && len(bound) > 0 {
-			ofParts, some = partsVerdict(bound, count, limit, merged), true
-			break
-		}
+	found := merged
+	if i := slices.IndexFunc(outside, func(l verdict.Limit) bool { return len(bound[l]) > 0 }); merged.Limit == verdict.None && i >= 0 {
+		found = ofParts(outside[i])
 	}
-	if merged.Limit == verdict.Unknown || merged.Limit == verdict.None && !some {
-		missing := ""
-		if len(all) > 0 {
-			missing = unwatched(hosts)
+	all, limited := capacitiesOf(hosts), found.Limit != verdict.None && found.Limit != verdict.Unknown
+	evidence := []string{found.Evidence}
+	switch starved := bound[verdict.ClientCPU]; {
+	case limited && len(all) > 0 && all[0].saturated():
+		evidence = []string{all[0].words}
+		if merged.Limit == verdict.None {
+			evidence = append(evidence, fmt.Sprintf("%s: %s", found.Limit, found.Evidence))
 		}
-		return verdict.Verdict{Limit: merged.Limit, Evidence: sentence(merged.Evidence, nearest(all), missing)}
-	}
-	limit, clauses := merged.Limit, []string{merged.Evidence}
-	switch bound := boundBy(processes, verdict.ClientCPU); {
-	case len(all) > 0 && all[0].saturated():
-		limit, clauses = verdict.Limit(all[0].name), []string{all[0].words}
-		if some {
-			clauses = append(clauses, fmt.Sprintf("%s: %s", ofParts.Limit, ofParts.Evidence))
-		}
-		clauses = append(clauses, alsoInUse(all))
-	case some:
-		limit, clauses = ofParts.Limit, []string{ofParts.Evidence, nearest(all)}
-	case len(bound) > 0:
-		clauses = append(clauses, fmt.Sprintf("%d of %s had no CPU left, on %s", len(bound), theme.Plural(count, "process", "processes"), hostsOf(bound)), nearest(all))
+		found.Limit, evidence = verdict.Limit(all[0].name), append(evidence, alsoInUse(all))
+	case limited && len(starved) > 0:
+		evidence = append(evidence, fmt.Sprintf("%d of %s had no CPU left, on %s", len(starved), theme.Plural(len(counted), "process", "processes"), hostsOf(starved)), nearest(all))
 	default:
-		clauses = append(clauses, nearest(all))
+		evidence = append(evidence, nearest(all))
 	}
-	return verdict.Verdict{Limit: limit, Evidence: sentence(append(clauses, unknownSpeed(hosts), unwatched(hosts))...)}
+	if limited {
+		evidence = append(evidence, unknownSpeed(hosts))
+	}
+	if limited || len(all) > 0 {
+		evidence = append(evidence, unwatched(hosts))
+	}
+	return verdict.Verdict{Limit: found.Limit, Evidence: sentence(evidence...)}
 }
 
 // outside are the limits of a part that lie neither in kt nor in its plan, the gravest first.
 var outside = []verdict.Limit{verdict.Failures, verdict.Stalled, verdict.Throttle, verdict.HostCPU, verdict.Sockets, verdict.BrokerAcks, verdict.Fetches}
+
+// partsVerdict names the hosts of the processes that were bound by limit; it is merged if that holds of all together only.
+func partsVerdict(bound []result.ProcessRow, of int, limit verdict.Limit, merged verdict.Verdict) verdict.Verdict {
+	if len(bound) == 0 {
+		return merged
+	}
+	first := bound[0]
+	return verdict.Verdict{
+		Limit:    limit + verdict.Limit(" on "+hostsOf(bound)),
+		Evidence: fmt.Sprintf("%d of %s; process %d of %s: %s", len(bound), theme.Plural(of, "process", "processes"), first.Process, first.Host, first.BoundBy.Evidence),
+	}
+}
+
+// hostsOf names the hosts of processes: "vm16", "vm16, vm17 and vm18", "4 hosts".
+func hostsOf(processes []result.ProcessRow) string {
+	names := hostsIn(processes)
+	if len(names) > mostNamed {
+		return fmt.Sprintf("%d hosts", len(names))
+	}
+	return strings.Replace(strings.Join(names, " and "), " and ", ", ", len(names)-2)
+}
+
+// hostsIn returns the hosts of processes, each once.
+func hostsIn(processes []result.ProcessRow) (names []string) {
+	for _, p := range processes {
+		names = append(names, p.Host)
+	}
+	return distinct(names)
+}
 
 // nearest returns a clause on the resource that is the most used for its threshold.
 func nearest(all []capacity) string {
@@ -113,100 +137,58 @@ func nearest(all []capacity) string {
 	return "no watched resource was saturated, the busiest was " + all[0].name + ": " + all[0].words
 }
 
-// boundBy returns the processes whose own verdict is limit.
-func boundBy(processes []result.ProcessRow, limit verdict.Limit) []result.ProcessRow {
-	return slices.DeleteFunc(slices.Clone(processes), func(p result.ProcessRow) bool { return p.BoundBy.Limit != limit })
-}
-
-// partsVerdict returns a verdict that names the hosts of the processes that were bound by limit,
-// or merged if it holds only of all processes together.
-func partsVerdict(bound []result.ProcessRow, of int, limit verdict.Limit, merged verdict.Verdict) verdict.Verdict {
-	if len(bound) == 0 {
-		return merged
-	}
-	first := bound[0]
-	return verdict.Verdict{
-		Limit:    limit + verdict.Limit(" on "+hostsOf(bound)),
-		Evidence: fmt.Sprintf("%d of %s; process %d of %s: %s", len(bound), theme.Plural(of, "process", "processes"), first.Process, first.Host, first.BoundBy.Evidence),
-	}
-}
-
-// hostsOf names the hosts of processes: "vm16", "vm16 and vm18", "4 hosts".
-func hostsOf(processes []result.ProcessRow) string {
-	names := hostsIn(processes)
-	if len(names) > mostNamed {
-		return fmt.Sprintf("%d hosts", len(names))
-	}
-	return listed(names)
-}
-
-// hostsIn returns the hosts of processes, each once.
-func hostsIn(processes []result.ProcessRow) (names []string) {
-	for _, p := range processes {
-		names = append(names, p.Host)
-	}
-	return distinct(names)
-}
-
-// listed joins names: "a, b and c".
-func listed(names []string) string {
-	if len(names) < 2 {
-		return strings.Join(names, "")
-	}
-	last := len(names) - 1
-	return strings.Join(names[:last], ", ") + " and " + names[last]
-}
-
 // alsoInUse returns clauses on the saturated resources beside all[0], and on the one that is next to its threshold.
 func alsoInUse(all []capacity) string {
-	var parts []string
-	rest := slices.IndexFunc(all, func(c capacity) bool { return !c.saturated() })
-	for i, c := range all[1:] {
-		switch {
-		case i+1 == rest:
-			return sentence(append(parts, "next is "+c.name+": "+c.words)...)
-		case i < mostNamed:
-			parts = append(parts, c.name+" too: "+c.words)
-		case i+2 == rest || i+2 == len(all):
-			parts = append(parts, fmt.Sprintf("and %d more", i+1-mostNamed))
+	var full []string
+	for _, c := range all[1:] {
+		if !c.saturated() {
+			return sentence(few(full, "; "), "next is "+c.name+": "+c.words)
 		}
+		full = append(full, c.name+" too: "+c.words)
 	}
-	return sentence(parts...)
+	return few(full, "; ")
+}
+
+// few joins the first of some texts, and tells how many others there are.
+func few(texts []string, between string) string {
+	if n := len(texts) - mostNamed; n > 0 {
+		texts = append(texts[:mostNamed:mostNamed], fmt.Sprintf("and %d more", n))
+	}
+	return strings.Join(texts, between)
+}
+
+// sentence joins the clauses that are not empty.
+func sentence(parts ...string) string {
+	return strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), "; ")
 }
 
 // unknownSpeed returns a clause on the busiest link whose speed is not known, and so its use.
-func unknownSpeed(hosts []result.HostRow) string {
-	most, text := 0.0, ""
+func unknownSpeed(hosts []result.HostRow) (clause string) {
+	most := 0.0
 	for i := range hosts {
 		if !watched(&hosts[i]) {
 			continue
 		}
 		for _, n := range hosts[i].Busy.Networks {
-			mib, verb := n.SentMiB, "sent"
-			if n.ReceivedMiB > n.SentMiB {
-				mib, verb = n.ReceivedMiB, "received"
-			}
-			clause := fmt.Sprintf("%s's %s %s %.0f MiB/s, and its speed is unknown", hosts[i].Host, n.Name, verb, mib)
-			if !hasSpeed(n) && (mib > most || mib == most && mib > 0 && clause < text) {
-				most, text = mib, clause
+			if mib := max(n.SentMiB, n.ReceivedMiB); !hasSpeed(n) && mib > most {
+				verb := map[bool]string{true: "received", false: "sent"}[n.ReceivedMiB > n.SentMiB]
+				most, clause = mib, fmt.Sprintf("%s's %s %s %.0f MiB/s, and its speed is unknown", hosts[i].Host, n.Name, verb, mib)
 			}
 		}
 	}
-	return text
+	return clause
 }
 
 // unwatched returns a clause on hosts that were watched for part of the time, and on brokers' and others that were not.
 func unwatched(hosts []result.HostRow) string {
-	watchedAtAll := func(h result.HostRow) bool { return h.Busy != nil && h.Busy.Seconds > 0 }
+	seen := func(h result.HostRow) bool { return watchedFor(&h) > 0 }
 	switch {
-	case !slices.ContainsFunc(hosts, watchedAtAll):
+	case !slices.ContainsFunc(hosts, seen):
 		return "no host was watched: start kt agent on the brokers' hosts and the clients'"
-	case !slices.ContainsFunc(hosts, func(h result.HostRow) bool { return isBroker(&h) && watchedAtAll(h) }):
+	case !slices.ContainsFunc(hosts, func(h result.HostRow) bool { return isBroker(&h) && seen(h) }):
 		return "no broker host was watched: start kt agent on them"
 	}
-	return lapses(hosts, func(h *result.HostRow) bool {
-		return watchedAtAll(*h) || isBroker(h) || h.Role == "" && h.Processes == 0
-	})
+	return lapses(hosts, func(h *result.HostRow) bool { return seen(*h) || isBroker(h) || h.Role == "" && h.Processes == 0 })
 }
 
 // lapses names the hosts of a kind that were not watched for long enough: "b was watched for 2 of 60 s, c was not watched".
@@ -215,57 +197,22 @@ func lapses(hosts []result.HostRow, is func(h *result.HostRow) bool) string {
 	for i := range hosts {
 		switch h := &hosts[i]; {
 		case watched(h) || !is(h):
-		case h.Busy != nil && h.Busy.Seconds > 0:
+		case watchedFor(h) > 0:
 			all = append(all, fmt.Sprintf("%s was watched for %.0f of %.0f s", h.Host, h.Busy.Seconds, h.Busy.OfSeconds))
 		default:
 			all = append(all, h.Host+" was not watched")
 		}
 	}
-	slices.Sort(all)
-	return strings.Join(some(all), ", ")
-}
-
-// some returns the first names, and how many others there are.
-func some(names []string) []string {
-	if n := len(names) - mostNamed; n > 0 {
-		return append(names[:mostNamed:mostNamed], fmt.Sprintf("%d more", n))
-	}
-	return names
-}
-
-// sentence joins the clauses that are not empty.
-func sentence(parts ...string) string {
-	return strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), "; ")
+	return few(all, ", ")
 }
 
 // resources are those of a host, as a verdict names them behind its name, in the order of a sentence.
 var resources = []struct {
 	name           string
 	broker, client float64 // the share from which on it is saturated; 0: a load makes no use of it there
-	ofCores        bool    // it is known with their number
-	uses           func(b *result.Busy) []use
 }{
-	{"network", linkFull, linkFull, false, networkUses},
-	{"disks", diskFull, 0, false, func(b *result.Busy) (all []use) {
-		for _, d := range b.Disks {
-			all = append(all, use{d.BusyShare, fmt.Sprintf("%s busy for %.0f %% of the time", d.Name, 100*d.BusyShare)})
-		}
-		return all
-	}},
-	{"CPU", brokerCPUFull, clientCPUFull, true, func(b *result.Busy) []use {
-		return []use{{b.CPUShare, fmt.Sprintf("%.0f %% of its %.0f cores in use", 100*b.CPUShare, b.Cores)}}
-	}},
-	{"hypervisor", stealShows, stealShows, true, func(b *result.Busy) []use {
-		return []use{{b.StealShare, fmt.Sprintf("it gave %.0f %% of the time of %.0f cores to others", 100*b.StealShare, b.Cores)}}
-	}},
-	{"garbage collection", gcShows, 0, false, func(b *result.Busy) (all []use) {
-		for _, j := range b.Brokers {
-			if j.Known() {
-				all = append(all, use{j.GCShare, fmt.Sprintf("it stopped the broker for %.0f %% of the time", 100*j.GCShare)})
-			}
-		}
-		return all
-	}},
+	{"network", linkFull, linkFull}, {"disks", diskFull, 0}, {"CPU", brokerCPUFull, clientCPUFull}, {"hypervisor", stealShows, stealShows},
+	{"garbage collection", gcShows, 0},
 }
 
 // use is how much of a resource is in use, also as a clause.
@@ -274,7 +221,12 @@ type use struct {
 	words string
 }
 
-func networkUses(b *result.Busy) (all []use) {
+// usesOf returns the use of the resources of a host: of each disk, of each direction of a link, of each JVM.
+func usesOf(b *result.Busy) map[string][]use {
+	uses := make(map[string][]use)
+	add := func(resource string, share float64, words string, args ...any) {
+		uses[resource] = append(uses[resource], use{share, fmt.Sprintf(words, args...)})
+	}
 	for _, n := range b.Networks {
 		if !hasSpeed(n) {
 			continue
@@ -286,10 +238,22 @@ func networkUses(b *result.Busy) (all []use) {
 		if len(b.Networks) > 1 {
 			name = n.Name + " at "
 		}
-		all = append(all, use{n.SentShare, fmt.Sprintf("%s%.0f %% of %s sent", name, 100*n.SentShare, speed)},
-			use{n.ReceivedShare, fmt.Sprintf("%s%.0f %% of %s received", name, 100*n.ReceivedShare, speed)})
+		add("network", n.SentShare, "%s%.0f %% of %s sent", name, 100*n.SentShare, speed)
+		add("network", n.ReceivedShare, "%s%.0f %% of %s received", name, 100*n.ReceivedShare, speed)
 	}
-	return all
+	for _, d := range b.Disks {
+		add("disks", d.BusyShare, "%s busy for %.0f %% of the time", d.Name, 100*d.BusyShare)
+	}
+	if b.Cores > 0 {
+		add("CPU", b.CPUShare, "%.0f %% of its %.0f cores in use", 100*b.CPUShare, b.Cores)
+		add("hypervisor", b.StealShare, "it gave %.0f %% of the time of %.0f cores to others", 100*b.StealShare, b.Cores)
+	}
+	for _, j := range b.Brokers {
+		if j.Known() {
+			add("garbage collection", j.GCShare, "it stopped the broker for %.0f %% of the time", 100*j.GCShare)
+		}
+	}
+	return uses
 }
 
 // capacity is the use of one resource on one host.
@@ -297,27 +261,26 @@ type capacity struct {
 	use
 	shows float64 // the share from which on it is saturated
 	name  string  // "vm14's network"
-	rank  int     // of several that are as full
+	rank  int     // of several that are as full: brokers before clients
 }
 
 func (c capacity) saturated() bool { return c.share >= c.shows }
 
-// capacitiesOf returns one capacity of each resource of all watched hosts, that of the fullest disk or link: the most used for its
-// threshold first, and brokers before clients.
+// capacitiesOf returns the use of each resource of all watched hosts, the most used for its threshold first. hosts are sorted.
 func capacitiesOf(hosts []result.HostRow) (all []capacity) {
-	hosts = slices.SortedFunc(slices.Values(hosts), func(a, b result.HostRow) int { return cmp.Compare(a.Host, b.Host) })
 	for i := range hosts {
 		h := &hosts[i]
 		if !watched(h) {
 			continue
 		}
+		uses := usesOf(h.Busy)
 		for rank, r := range resources {
 			c := capacity{shows: r.broker, name: h.Host + "'s " + r.name, rank: rank}
 			if !isBroker(h) {
 				c.shows, c.rank = r.client, rank+len(resources)
 			}
-			if uses := r.uses(h.Busy); c.shows > 0 && len(uses) > 0 && (!r.ofCores || h.Busy.Cores > 0) {
-				c.use = slices.MaxFunc(uses, func(a, b use) int { return cmp.Compare(a.share, b.share) })
+			if of := uses[r.name]; c.shows > 0 && len(of) > 0 {
+				c.use = slices.MaxFunc(of, func(a, b use) int { return cmp.Compare(a.share, b.share) })
 				all = append(all, c)
 			}
 		}
@@ -328,9 +291,17 @@ func capacitiesOf(hosts []result.HostRow) (all []capacity) {
 	return all
 }
 
+// watchedFor returns for how many seconds a host was watched.
+func watchedFor(h *result.HostRow) float64 {
+	if h.Busy == nil {
+		return 0
+	}
+	return h.Busy.Seconds
+}
+
 // watched reports whether a host was watched for long enough.
 func watched(h *result.HostRow) bool {
-	return h.Busy != nil && h.Busy.Seconds > 0 && h.Busy.Seconds >= h.Busy.OfSeconds*watchedShare-watchedEdges
+	return watchedFor(h) > 0 && h.Busy.Seconds >= h.Busy.OfSeconds*watchedShare-watchedEdges
 }
 
 // isBroker reports whether a host is a broker's: by its role, or if it has none by a broker's JVM.

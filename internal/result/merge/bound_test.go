@@ -201,7 +201,7 @@ func TestOnlyLoadsOfOneTopicAreAddedUp(t *testing.T) {
 		{"one part", []partFile{orders}, ""},
 		{"two topics", []partFile{ofTopic("a", plan.Produce, "payments"), ofTopic("b", plan.Produce, "orders")}, "their topics differ: orders; payments"},
 		{"a topic, and two of which it is one", []partFile{orders, several}, "their topics differ: orders; orders, payments"},
-		{"many topics", []partFile{orders, ofTopic("b", plan.Produce, "b"), ofTopic("c", plan.Produce, "c"), ofTopic("d", plan.Consume, "d"), ofTopic("e", plan.Consume, "e")}, "their topics differ: b; c; d; 2 more"},
+		{"many topics", []partFile{orders, ofTopic("b", plan.Produce, "b"), ofTopic("c", plan.Produce, "c"), ofTopic("d", plan.Consume, "d"), ofTopic("e", plan.Consume, "e")}, "their topics differ: b; c; d; and 2 more"},
 		{"two clusters", []partFile{orders, inCluster(ofTopic("b", plan.Produce, "orders"), "d")}, "they ran against 2 clusters"},
 		{"one cluster whose name is not always known", []partFile{orders, inCluster(ofTopic("b", plan.Produce, "orders"), "")}, ""},
 	} {

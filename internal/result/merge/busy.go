@@ -11,8 +11,7 @@ import (
 	"github.com/kt-bench/kt/internal/result"
 )
 
-// busyTogether adds up the newest samples of parts, which end together; zero: there are none. The network of a host and the CPUs
-// of a machine count once, and its processes may use no more cores than it has.
+// busyTogether adds up the newest samples of parts. The network of a host and the CPUs of a machine count once; zero: there are none.
 func busyTogether(parts []*mergedPart) (sum host.Sample) {
 	type machine struct{ cpu, share, own, cores float64 } // of its processes: cores by their shares of the interval, and cores they may use
 	type nic struct{ sent, speed int64 }
@@ -76,8 +75,7 @@ type timed[T any] struct {
 	seconds float64
 }
 
-// read adds the vitals of a file from one time to another, both from the start of the file. An
-// interval counts if its middle lies between them.
+// read adds the vitals of the intervals whose middle lies between two times, both from the start of the file.
 func (b *BusySum) read(s *runFile, from, to time.Duration) error {
 	for l, err := range s.content() {
 		switch {

@@ -26,23 +26,8 @@ type Live struct {
 	merge  // its parts are those of loads, and all of them count
 	header result.Header
 	files  map[string]*mergedPart // by name, those of vitals too
-	hosts  map[string]*liveHost
-	abort  []string // conditions that end the run
-	fresh  bool     // a file has got its header or its start since the parts were aligned
-}
-
-// copied is a part whose file is a copy that grows.
-type copied struct {
-	decoder result.Decoder
-	gone    bool  // no more lines are expected for now
-	failed  error // of the first bad line
-}
-
-// liveHost is one host of a run that goes on.
-type liveHost struct {
-	second second       // the newest, of all processes so far
-	fold   *result.Fold // nil: no second of it was merged
-	vitals *host.Vitals // the newest; nil: none came
+	abort  []string               // conditions that end the run
+	fresh  bool                   // a file has got its header or its start since the parts were aligned
 }
 
 // Second is one merged second of a run that goes on, and the state of the run at its end.
@@ -58,6 +43,9 @@ type Second struct {
 type HostNow struct {
 	Snapshot *result.Snapshot // of its processes together; nil: no second of them was merged
 	Vitals   *host.Vitals     // the newest of its machine; nil: none came
+
+	newest second       // of all processes so far
+	fold   *result.Fold // nil: no second of it was merged
 }
 
 // Over is the elapsed time of a run whose files will not grow. Next then waits for nothing.
@@ -69,9 +57,10 @@ const patience = 1500 * time.Millisecond
 // NewLive returns a Live without files. h is the header of the whole run: its cluster and topics
 // become those of the files. abortOn are the conditions that end the run.
 func NewLive(h result.Header, abortOn []string) *Live {
-	l := &Live{header: h, files: make(map[string]*mergedPart), hosts: make(map[string]*liveHost), abort: abortOn}
-	l.whole, l.same, l.addHost = result.NewFold(h), make(repeats), func(name string, due *second) { entry(&l.hosts, name).second.add(due) }
-	return l
+	return &Live{
+		merge:  merge{whole: result.NewFold(h), same: make(repeats), hosts: make(map[string]*HostNow)},
+		header: h, files: make(map[string]*mergedPart), abort: abortOn,
+	}
 }
 
 // Add adds a complete line of a run file or of a file of vitals: the next one of that name. After a
@@ -96,7 +85,7 @@ func (l *Live) Add(name string, line []byte) error {
 	}
 	switch {
 	case of.Vitals != nil:
-		entry(&l.hosts, p.part.Host).vitals = of.Vitals
+		entry(&l.hosts, p.part.Host).Vitals = of.Vitals
 	case p.watched():
 	case of.Header != nil:
 		p.number, l.fresh = p.part.Process, true
@@ -129,13 +118,13 @@ func (l *Live) Next(elapsed time.Duration) (Second, bool) {
 		}
 		sum := l.step(end)
 		for _, h := range l.hosts {
-			for _, w := range h.second.windows() {
+			for _, w := range h.newest.windows() {
 				if h.fold == nil {
 					h.fold = result.NewHostFold(l.header)
 				}
 				h.fold.AddWindow(w)
 			}
-			h.second = second{}
+			h.newest = second{}
 		}
 		if len(sum.windows()) > 0 {
 			return l.second(sum), true
@@ -152,7 +141,7 @@ func (l *Live) Now() Second {
 func (l *Live) second(sum *second) Second {
 	s := Second{Windows: sum.windows(), Sample: sum.sample, Snapshot: l.whole.Snapshot(), Hosts: make(map[string]HostNow, len(l.hosts)), Broken: l.whole.Broken()}
 	for name, h := range l.hosts {
-		now := HostNow{Vitals: h.vitals}
+		now := HostNow{Vitals: h.Vitals}
 		if h.fold != nil {
 			snapshot := h.fold.Snapshot()
 			now.Snapshot = &snapshot
@@ -169,24 +158,29 @@ func (l *Live) align() {
 	}
 	l.fresh = false
 	slices.SortFunc(l.parts, func(a, b *mergedPart) int { return a.compare(b.runFile) })
+	started := slices.DeleteFunc(slices.Clone(l.parts), func(p *mergedPart) bool { return !p.begun })
+	switch {
+	case l.shown > 0:
+		l.merge.align([]*mergedPart{l.first})
+	case len(started) > 0:
+		l.merge.align(started)
+	default:
+		l.merge.align(l.parts)
+	}
 	if l.shown == 0 {
-		started := slices.DeleteFunc(slices.Clone(l.parts), func(p *mergedPart) bool { return p.start == nil })
-		if len(started) == 0 {
-			started = l.parts
-		}
-		l.begin(started)
 		e, _ := l.environment()
 		of := &l.header.Environment
 		of.Cluster, of.Topic, of.Topics = e.Cluster, e.Topic, e.Topics
 		l.whole = result.NewFold(l.header)
 		l.whole.AbortOn(l.abort)
 	}
-	l.merge.align()
 	for _, p := range l.parts {
 		e := &p.header.Environment
 		for _, topic := range e.AllTopics() {
-			l.topics.add(topic)
+			if !slices.ContainsFunc(l.topics, func(t result.Topic) bool { return t.Name == topic.Name }) {
+				l.topics = append(l.topics, topic)
+			}
 		}
-		p.topics = l.topics.places(e)
+		p.topics = l.places(e)
 	}
 }

@@ -391,7 +391,7 @@ func TestAPartOfARunThatGoesOnIsRunning(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			s := NewSet()
 			for _, f := range tc.files {
-				s.offer("file", bytes.NewReader(f.content), int64(len(f.content)), f.atWork)
+				must.Do(t, s.add("file", bytes.NewReader(f.content), int64(len(f.content)), f.atWork))
 			}
 			r := must.Have(s.Result(t.Context()))(t)
 			var got []string

@@ -15,26 +15,23 @@ import (
 	"github.com/kt-bench/kt/internal/stats"
 )
 
-// merge makes one result of the parts of a run.
-//
-// Windows are cut at whole seconds of their load, and a part is shifted by whole seconds: so
-// the windows of all parts line up. A goroutine for each part reads it second by second. The
-// windows of a second are merged and added to one Fold, as those of a live run are. Memory is
-// bounded by the number of parts, whatever the length of the run.
+// merge makes one result of the parts of a run. Windows are cut at whole seconds of their load, and a part is shifted by whole
+// seconds: so the windows of all parts line up. Memory is bounded by the number of parts, whatever the length of the run.
 type merge struct {
-	parts    []*mergedPart            // with a load, sorted
-	watched  []*runFile               // with the vitals of a machine
+	files    []*mergedPart            // all, sorted
+	parts    []*mergedPart            // with a load
+	watched  []*mergedPart            // with the vitals of a machine
 	roster   map[string]result.Member // by host
-	zero     time.Time                // common time 0: the start of the earliest part that counts
-	topics   topics
-	notes    []string // differences between the parts
-	separate string   // why the parts are not added up; "": they are
-	limits   []string // judged instead of those of the parts; none: those of the parts
+	first    *mergedPart              // the earliest part that counts: its start is common time 0
+	topics   []result.Topic           // of all parts: the numbers of partitions count on from one to the next
+	notes    []string                 // differences between the parts
+	separate string                   // why the parts are not added up; "": they are
+	limits   []string                 // judged instead of those of the parts; none: those of the parts
 
-	whole   *result.Fold // of all parts that count
-	shown   time.Duration
-	same    repeats
-	addHost func(name string, due *second) // called for each second of a part, with its host; nil: nobody asks
+	whole *result.Fold // of all parts that count
+	shown time.Duration
+	same  repeats
+	hosts map[string]*HostNow // nil: nobody asks for the state of hosts
 }
 
 // mergedPart is one part with a load.
@@ -44,25 +41,27 @@ type mergedPart struct {
 	state   result.PartState
 	counted bool
 	ranOn   time.Duration // of a part stopped early: when most others ended, by its own time; else 0
-	placed
-	waiting
-	copied
-	seconds chan []*second // complete ones, as they are read; nil: they are not merged, or come from a copy
-	sample  host.Sample    // of the second that was merged last
 
-	fold   *result.Fold // of itself; nil: of a copy that grows
-	doc    result.Result
-	counts []counts
-	did    stats.Window // in the overlap, if rates are over it
-	gaps   []stats.Gap  // without an acknowledgement, by its own time
-}
-
-// placed is the place of a part among all parts.
-type placed struct {
 	late   time.Duration // after common time 0
 	shift  time.Duration // late in whole seconds: its own time plus shift is common time
 	named  bool          // several parts count: its own events begin with its name
-	topics []int32       // numbers of its partitions among those of all: see topics.places
+	topics []int32       // numbers of its partitions among those of all: see places
+
+	waiting
+	seconds chan *second    // complete ones, as they are read; nil: they are not merged, or come from a copy
+	bad     *result.BadLine // the first one that was read; nil: there is none
+	sample  host.Sample     // of the second that was merged last
+
+	fold   *result.Fold // of itself; nil: of a copy that grows
+	counts []counts
+	gaps   []stats.Gap   // without an acknowledgement, by its own time
+	did    *stats.Window // in the overlap; nil: rates are not over it
+	figures
+
+	// Of a copy that grows.
+	decoder result.Decoder
+	gone    bool  // no more lines are expected for now
+	failed  error // of the first bad line
 }
 
 // newMerge finds the state of each part, and which parts count.
@@ -74,19 +73,23 @@ func newMerge(runFiles []*runFile) *merge {
 			known := m.roster[member.Host]
 			m.roster[member.Host] = result.Member{Host: member.Host, Role: cmp.Or(known.Role, member.Role), Processes: max(known.Processes, member.Processes)}
 		}
-		if s.watched() {
-			m.watched = append(m.watched, s)
-			continue
-		}
 		p := &mergedPart{runFile: s, number: s.part.Process, state: s.state()}
-		m.parts = append(m.parts, p)
-		taken[p.label()]++
+		m.files = append(m.files, p)
+		if p.watched() {
+			m.watched = append(m.watched, p)
+		} else {
+			m.parts = append(m.parts, p)
+			taken[p.label()]++
+		}
 	}
 	for _, p := range m.parts { // those that were not started together may have no number, or the same one
 		if p.part.Epoch == "" && (p.number == 0 || taken[p.label()] > 1) {
 			next[p.part.Host]++
 			p.number = next[p.part.Host]
 		}
+	}
+	if len(m.parts) == 0 {
+		return m
 	}
 	m.findStopped()
 	// Complete and stopped parts count, unless they were stopped well before the others; or else others.
@@ -98,29 +101,17 @@ func newMerge(runFiles []*runFile) *merge {
 			break
 		}
 	}
-	m.begin(m.counted())
-	m.align()
-	if len(m.parts) > 0 {
-		m.separate = m.different()
-	}
+	m.align(m.counted())
+	m.separate = m.different()
 	return m
 }
 
-// begin sets common time 0: the start of the earliest of some parts.
-func (m *merge) begin(parts []*mergedPart) {
-	for i, p := range parts {
-		if i == 0 || p.began().Before(m.zero) {
-			m.zero = p.began()
-		}
-	}
-}
-
-// align sets how far each part is behind common time 0, and whether its events need its name.
-func (m *merge) align() {
-	several := len(m.counted()) > 1
+// align sets common time 0 to the start of the earliest of some parts, how far each part is behind it, and whether its events need its name.
+func (m *merge) align(of []*mergedPart) {
+	m.first = slices.MinFunc(of, func(a, b *mergedPart) int { return a.began().Compare(b.began()) })
 	for _, p := range m.parts {
-		p.named = several
-		p.late = p.began().Sub(m.zero)
+		p.named = len(m.counted()) > 1
+		p.late = p.began().Sub(m.first.began())
 		p.shift = p.late.Round(time.Second)
 	}
 }
@@ -131,27 +122,26 @@ const (
 	stoppedShare  = 0.10            // of the time that the others ran: rates over the rest still stand for the run
 )
 
-// findStopped finds the parts that were stopped well before the others. Rates are over the time in
-// which all parts ran, so one part that was stopped early would decide all rates. If most parts
-// were stopped, it was the run that was stopped, and they count.
+// findStopped finds the parts that were stopped well before most others: rates are over the time in which all parts ran.
 func (m *merge) findStopped() {
 	ended := make(map[string][]time.Time) // by epoch
 	for _, p := range m.parts {
 		if p.state == result.PartComplete || p.state == result.PartStopped {
-			ended[p.group().epoch] = append(ended[p.group().epoch], p.loadEnded())
+			ended[p.part.Epoch] = append(ended[p.part.Epoch], p.loadEnded())
 		}
 	}
-	for epoch, all := range ended {
+	for _, all := range ended {
 		slices.SortFunc(all, time.Time.Compare)
+	}
+	for _, p := range m.parts {
+		if p.part.Epoch == "" || p.state != result.PartStopped {
+			continue // parts that were not started together need not end together
+		}
+		all := ended[p.part.Epoch]
 		until := all[len(all)/2]
-		for _, p := range m.parts {
-			if epoch == "" || p.group().epoch != epoch || p.state != result.PartStopped {
-				continue // parts that were not started together need not end together
-			}
-			most := until.Sub(p.began())
-			if short := until.Sub(p.loadEnded()); short > max(stoppedBefore, time.Duration(stoppedShare*float64(most))) {
-				p.ranOn = most
-			}
+		most := until.Sub(p.began())
+		if short := until.Sub(p.loadEnded()); short > max(stoppedBefore, time.Duration(stoppedShare*float64(most))) {
+			p.ranOn = most
 		}
 	}
 }
@@ -168,21 +158,14 @@ func (m *merge) counted() []*mergedPart {
 
 // listRunFiles lists all run files, sorted.
 func (m *merge) listRunFiles() []result.MergedFile {
-	parts, all := make(map[*runFile]*mergedPart), slices.Clone(m.watched)
-	for _, p := range m.parts {
-		parts[p.runFile], all = p, append(all, p.runFile)
-	}
-	slices.SortFunc(all, (*runFile).compare)
-	goesOn := slices.ContainsFunc(m.parts, func(p *mergedPart) bool { return p.state == result.PartRunning })
-	list := make([]result.MergedFile, len(all))
-	for i, s := range all {
-		list[i] = result.MergedFile{
-			SHA256: s.sum, Bytes: s.size, RunID: s.header.RunID, Host: s.part.Host, Process: s.part.Process, State: s.state(), KTVersion: s.header.KTVersion,
+	list := make([]result.MergedFile, len(m.files))
+	for i, p := range m.files {
+		goesOn := slices.ContainsFunc(m.parts, func(p *mergedPart) bool { return p.state == result.PartRunning })
+		if goesOn && p.watched() && p.state == result.PartLost { // of a machine that is watched until the load is over
+			p.state = result.PartRunning
 		}
-		if p := parts[s]; p != nil {
-			list[i].Process, list[i].Counted = p.number, p.counted
-		} else if goesOn && list[i].State == result.PartLost { // of a machine that is watched until the load is over
-			list[i].State = result.PartRunning
+		list[i] = result.MergedFile{
+			SHA256: p.sum, Bytes: p.size, RunID: p.header.RunID, Host: p.part.Host, Process: p.number, State: p.state, Counted: p.counted, KTVersion: p.header.KTVersion,
 		}
 	}
 	return list
@@ -210,15 +193,15 @@ var errCorrupt = errors.New("files are corrupt")
 
 // Lost returns an error, with the name of the file, for each part that counts as lost because its
 // file could not be added or is corrupt. Only Result finds all that is corrupt.
-func (s *Set) Lost() []error {
-	causes := s.Unreadable()
+func (s *Set) Lost() (causes []error) {
+	all := slices.Clone(s.Unreadable)
 	for _, one := range s.inOrder() {
 		if one.corrupt != nil {
-			causes = append(causes, fmt.Errorf("%s: %w", one.name, one.corrupt))
+			all = append(all, fmt.Errorf("%s: %w", one.name, one.corrupt))
 		}
 	}
-	for i, err := range causes {
-		causes[i] = fmt.Errorf("%w; its part counts as lost", err)
+	for _, err := range all {
+		causes = append(causes, fmt.Errorf("%w; its part counts as lost", err))
 	}
 	return causes
 }
@@ -245,16 +228,15 @@ func (m *merge) read(ctx context.Context, each func(*stats.Window)) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var reading sync.WaitGroup
-	bad := make([]*result.BadLine, len(m.parts)) // nil: the part has none
-	for i, p := range m.parts {
+	for _, p := range m.parts {
 		if p.counted && m.separate == "" {
-			p.seconds = make(chan []*second) // the next one is read while others are added up
+			p.seconds = make(chan *second, 1) // the next one is read while others are added up
 		}
 		reading.Go(func() {
 			if p.seconds != nil {
 				defer close(p.seconds)
 			}
-			if err := p.read(ctx); err != nil && !errors.As(err, &bad[i]) { // after a bad line, other files are still checked
+			if err := p.read(ctx); err != nil && !errors.As(err, &p.bad) { // after a bad line, other files are still checked
 				cancel(fmt.Errorf("%s: %w", p.name, err))
 			}
 		})
@@ -267,9 +249,9 @@ func (m *merge) read(ctx context.Context, each func(*stats.Window)) error {
 		return err
 	}
 	var err error
-	for i, p := range m.parts {
-		if bad[i] != nil {
-			err = errors.Join(err, p.cutAt(bad[i]))
+	for _, p := range m.parts {
+		if p.bad != nil {
+			err = errors.Join(err, p.cutAt(p.bad))
 		}
 	}
 	return err
@@ -279,14 +261,23 @@ func (m *merge) read(ctx context.Context, each func(*stats.Window)) error {
 func (p *mergedPart) read(ctx context.Context) error {
 	p.fold = result.NewPartFold(p.header)
 	var read waiting
+	pass := func(last int) {
+		for ; len(read.queue) > last; read.queue = slices.Delete(read.queue, 0, 1) {
+			if p.seconds != nil {
+				select {
+				case p.seconds <- read.queue[0]:
+				case <-ctx.Done():
+				}
+			}
+		}
+	}
 	for l, err := range p.content() {
 		if err != nil || ctx.Err() != nil { // the cause of ctx has the reason
 			return err
 		}
 		read.addLine(&l)
 		if w := l.Window; w != nil {
-			n, g := len(p.gaps), w.Outage
-			switch {
+			switch n, g := len(p.gaps), w.Outage; {
 			case g.Length < verdict.StallAtRate:
 			case n > 0 && p.gaps[n-1].From == g.From: // while it is open, each window has it longer than the one before
 				p.gaps[n-1].Length = max(p.gaps[n-1].Length, g.Length)
@@ -298,27 +289,10 @@ func (p *mergedPart) read(ctx context.Context) error {
 			}
 		}
 		p.fold.AddLine(&l)
-		if len(read.queue) > inARow {
-			p.pass(ctx, &read, 1)
-		}
+		pass(1)
 	}
-	p.pass(ctx, &read, 0)
+	pass(0)
 	return nil
-}
-
-// inARow is how many seconds of a part are read in a row. Meanwhile its histograms stay in a processor's cache.
-const inARow = 2
-
-// pass passes on seconds to be merged, all but the last few.
-func (p *mergedPart) pass(ctx context.Context, read *waiting, last int) {
-	n := len(read.queue) - last
-	if p.seconds != nil {
-		select {
-		case p.seconds <- slices.Clone(read.queue[:n]):
-		case <-ctx.Done():
-		}
-	}
-	read.queue = slices.Delete(read.queue, 0, n)
 }
 
 // combine merges the seconds of the parts that count.
@@ -326,7 +300,9 @@ func (m *merge) combine(each func(*stats.Window)) {
 	for {
 		for _, p := range m.counted() {
 			if len(p.queue) == 0 {
-				p.queue = append(p.queue, <-p.seconds...)
+				if s := <-p.seconds; s != nil {
+					p.queue = append(p.queue, s)
+				}
 			}
 		}
 		end, ok := m.next()

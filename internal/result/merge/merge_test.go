@@ -421,7 +421,7 @@ func TestVerdictsOfPartsAddUp(t *testing.T) {
 		t.Errorf("nobody looked: %+v", sum)
 	}
 	many := &ledger.Verdict{Gaps: make([]ledger.Gap, 70), GapsBeyond: 5}
-	if sum, _ := verifyTogether([]*ledger.Verdict{many, many}); len(sum.Gaps) != maxMergedGaps || sum.GapsBeyond != 50 {
+	if sum, _ := verifyTogether([]*ledger.Verdict{many, many}); len(sum.Gaps) != 100 || sum.GapsBeyond != 50 {
 		t.Errorf("%d gaps and %d beyond, want 100 and 50", len(sum.Gaps), sum.GapsBeyond)
 	}
 }

@@ -21,8 +21,7 @@ type File struct {
 	file   *os.File
 }
 
-// maxPiped bounds a run that comes from a pipe. It is held in memory, because it is read more than
-// once.
+// maxPiped bounds a run that comes from a pipe. It is held in memory, because it is read more than once.
 const maxPiped = 256 * input.MiB
 
 // Open opens a run file or a collection.
@@ -83,14 +82,17 @@ func FilesIn(dir string) ([]string, error) {
 // of Unreadable and Lost.
 func (s *Set) Offer(name, path string, copied bool) error {
 	f, err := Open(path)
-	if err == nil {
-		if f.AtWork {
-			s.AtWork = append(s.AtWork, path)
-		}
-		s.open = append(s.open, f)
-		s.offer(name, f, f.Size, f.AtWork || copied)
+	if err != nil {
+		return err
 	}
-	return err
+	s.open = append(s.open, f)
+	if f.AtWork {
+		s.AtWork = append(s.AtWork, path)
+	}
+	if err := s.add(name, f, f.Size, f.AtWork || copied); err != nil {
+		s.Unreadable = append(s.Unreadable, fmt.Errorf("%s: %w", name, err))
+	}
+	return nil
 }
 
 // Close closes the files that were offered.

@@ -21,44 +21,60 @@ const (
 	saysSeparate = "the parts did not run together"
 )
 
-// together is the largest spread of the starts, and of the ends, with which rates are over the whole
-// run: half a window, or an interval between the records of a part that has few. With a larger one, rates leave out the seconds in
-// which not all parts ran.
-const together = time.Second / 2
+// apartBy is the largest spread of the starts, and of the ends, with which rates are over the whole run: half a window. With a
+// larger one, rates leave out the seconds in which not all parts ran.
+const apartBy = time.Second / 2
 
-// measured returns when the part was measured, by its own time: from the first record due, or read, to the end of sending or reading.
-func (p *mergedPart) measured() (from, to time.Duration, ok bool) {
+// figures are those of a part that was read. Times are its own.
+type figures struct {
+	doc      result.Result
+	total    *stats.Window // measured
+	measured bool          // something was
+	from, to time.Duration // from the first record due, or read, to the end of sending or reading
+}
+
+func (p *mergedPart) conclude() {
 	m := p.fold.Total(stats.Measured)
+	p.figures = figures{doc: p.fold.Result(), total: m, measured: m.Offered > 0 || m.Consumed > 0}
 	switch {
 	case m.Offered > 0:
-		return m.FirstDue, max(m.FirstDue, m.LastSent, m.LastDue), true
+		p.from, p.to = m.FirstDue, max(m.FirstDue, m.LastSent, m.LastDue)
 	case m.Consumed > 0:
-		return m.FirstRead, max(m.FirstRead, m.LastRead), true
+		p.from, p.to = m.FirstRead, max(m.FirstRead, m.LastRead)
 	}
-	return 0, 0, false
 }
 
-// over returns when the part was over, by its own time.
-func (p *mergedPart) over() time.Duration {
-	elapsed := time.Duration(p.end().ElapsedSeconds * float64(time.Second))
-	return max(p.fold.Total(stats.Measured).End, p.fold.Total(stats.Warmup).End, elapsed)
+// cores returns the cores that the part used, 0 if less than a second was measured: its samples are too short.
+func (p *mergedPart) cores() float64 {
+	if p.to-p.from < verdict.Shortest {
+		return 0
+	}
+	return p.doc.Client.CPUCores
 }
 
-// overlap returns the time in which all parts that count were measured, and of t the counts in it and why there is none. A part
-// in which nothing was measured does not shorten it.
-func (m *merge) overlap() (o result.Overlap, t result.Together) {
+// ended returns when the part was over, by its own time.
+func (p *mergedPart) ended() time.Duration {
+	return max(p.total.End, p.fold.Total(stats.Warmup).End, seconds(p.end().ElapsedSeconds))
+}
+
+// together returns the time in which all parts that count were measured, and what the sum of the parts does not show.
+func (m *merge) together() (o result.Overlap, t result.Together) {
 	parts := m.counted()
 	var begins, ends, froms, tos []time.Duration // of the parts in which something was measured
 	var late, end time.Duration                  // of all parts
-	o.Agreed = true
-	spread := together
+	spread := apartBy
+	o.Agreed, t.Count, t.Invalid = true, len(parts), []string{}
 	for _, p := range parts {
-		late, end = max(late, p.late), max(end, p.shift+p.over())
-		o.Agreed = o.Agreed && p.agreed() != nil && p.agreed().At.Equal(parts[0].agreed().At)
-		if from, to, ok := p.measured(); ok {
-			begins, ends = append(begins, p.shift), append(ends, p.shift+p.over())
-			froms, tos = append(froms, p.shift+from), append(tos, p.shift+to)
-			spread = max(spread, result.IntervalOf(p.fold.Total(stats.Measured)))
+		late, end = max(late, p.late), max(end, p.shift+p.ended())
+		o.Agreed = o.Agreed && p.start.Agreed != nil && p.start.Agreed.At.Equal(parts[0].start.Agreed.At)
+		t.Cores += p.cores()
+		for _, reason := range p.doc.Invalid {
+			t.Invalid = append(t.Invalid, p.label()+": "+reason)
+		}
+		if p.measured {
+			begins, ends = append(begins, p.shift), append(ends, p.shift+p.ended())
+			froms, tos = append(froms, p.shift+p.from), append(tos, p.shift+p.to)
+			spread = max(spread, result.IntervalOf(p.total))
 		}
 	}
 	o.SpanSeconds, o.StartSpreadUS, o.ClockErrorUS = end.Seconds(), late.Microseconds(), m.clockError(o.Agreed)
@@ -75,7 +91,7 @@ func (m *merge) overlap() (o result.Overlap, t result.Together) {
 	o.Together = true
 	if from-firstFrom > spread || lastTo-to > spread {
 		from, to = secondOf(from), to.Truncate(time.Second)
-		if from < to {
+		if to-from >= verdict.Shortest {
 			t.Overlap = m.within(from, to)
 		}
 	}
@@ -83,7 +99,7 @@ func (m *merge) overlap() (o result.Overlap, t result.Together) {
 		o.FromSeconds, o.ToSeconds = from.Seconds(), to.Seconds()
 	}
 	if to-from < verdict.Shortest {
-		t.Overlap, t.NoOverlap = nil, saysShort
+		t.NoOverlap = saysShort
 		return o, t
 	}
 	o.Seconds = (to - from).Seconds()
@@ -97,7 +113,7 @@ func (m *merge) clockError(agreed bool) int64 {
 	}
 	bounds := make(map[string]time.Duration)
 	for _, p := range m.counted() {
-		bounds[p.part.Host] = max(bounds[p.part.Host], p.agreed().Bound)
+		bounds[p.part.Host] = max(bounds[p.part.Host], p.start.Agreed.Bound)
 	}
 	if all := slices.Sorted(maps.Values(bounds)); len(all) > 1 {
 		return (all[len(all)-1] + all[len(all)-2]).Microseconds()
@@ -115,6 +131,7 @@ type counts struct {
 func (m *merge) within(from, to time.Duration) *stats.Window {
 	var sum stats.Window
 	for _, p := range m.counted() {
+		p.did = new(stats.Window)
 		for _, c := range p.counts {
 			if end := secondOf(c.end) + p.shift; end > from && end <= to {
 				p.did.Add(&stats.Window{
@@ -123,7 +140,7 @@ func (m *merge) within(from, to time.Duration) *stats.Window {
 				})
 			}
 		}
-		sum.Add(&p.did)
+		sum.Add(p.did)
 	}
 	sum.Start, sum.End = from, to
 	return &sum
@@ -131,58 +148,46 @@ func (m *merge) within(from, to time.Duration) *stats.Window {
 
 // stall returns the longest time in which records of some part waited while no part had an acknowledgement.
 func (m *merge) stall() (longest stats.Gap) {
-	var gaps []stretch
-	for _, p := range m.counted() {
-		for _, g := range p.gaps {
-			gaps = append(gaps, stretch{g.From + p.shift, g.From + g.Length + p.shift})
+	type edge struct {
+		at              time.Duration
+		waiting, silent int // how many more parts have records that wait, and no acknowledgement
+	}
+	var edges []edge
+	span := func(from, to time.Duration, waiting, silent int) {
+		if from < to {
+			edges = append(edges, edge{from, waiting, silent}, edge{to, -waiting, -silent})
 		}
 	}
-	gaps = fused(gaps)
+	senders := 0
 	for _, p := range m.counted() {
-		t := p.fold.Total(stats.Measured)
-		if t.Offered == 0 {
-			continue
-		}
-		// It had no acknowledgement before its first record, after its last acknowledgement, and in its gaps.
-		times := []stretch{{math.MinInt64, t.FirstDue + p.shift}, {max(t.LastAck, t.FirstDue) + p.shift, math.MaxInt64}}
+		first, last := p.total.FirstDue+p.shift, max(p.total.FirstDue, p.total.LastAck)+p.shift
 		for _, g := range p.gaps {
-			times = append(times, stretch{g.From + p.shift, g.From + g.Length + p.shift})
-		}
-		var both []stretch
-		for a, b := gaps, fused(times); len(a) > 0 && len(b) > 0; {
-			if s := (stretch{max(a[0].from, b[0].from), min(a[0].to, b[0].to)}); s.from < s.to {
-				both = append(both, s)
-			}
-			if a[0].to < b[0].to {
-				a = a[1:]
-			} else {
-				b = b[1:]
+			from, to := g.From+p.shift, g.From+g.Length+p.shift
+			span(from, to, 1, 0)
+			if p.total.Offered > 0 {
+				span(max(from, first), min(to, last), 0, 1)
 			}
 		}
-		gaps = both
+		if p.total.Offered > 0 {
+			senders++
+			span(math.MinInt64, first, 0, 1)
+			span(last, math.MaxInt64, 0, 1)
+		}
 	}
-	for _, s := range gaps {
-		if s.to-s.from > longest.Length {
-			longest = stats.Gap{From: s.from, Length: s.to - s.from}
+	// Of two that touch, the first ends before the second begins: an acknowledgement lies between them.
+	slices.SortFunc(edges, func(a, b edge) int {
+		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.waiting+a.silent, b.waiting+b.silent))
+	})
+	waiting, silent, from := 0, 0, time.Duration(0)
+	for _, e := range edges {
+		stalled := waiting > 0 && silent == senders
+		if stalled && e.at-from > longest.Length {
+			longest = stats.Gap{From: from, Length: e.at - from}
+		}
+		waiting, silent = waiting+e.waiting, silent+e.silent
+		if !stalled {
+			from = e.at
 		}
 	}
 	return longest
-}
-
-// stretch is a span of common time.
-type stretch struct{ from, to time.Duration }
-
-// fused sorts stretches, and makes one of those that overlap. Two that only touch stay two: an
-// acknowledgement lies between them.
-func fused(times []stretch) []stretch {
-	slices.SortFunc(times, func(a, b stretch) int { return cmp.Compare(a.from, b.from) })
-	var out []stretch
-	for _, s := range times {
-		if n := len(out); n > 0 && s.from < out[n-1].to {
-			out[n-1].to = max(out[n-1].to, s.to)
-			continue
-		}
-		out = append(out, s)
-	}
-	return out
 }

@@ -21,18 +21,19 @@ type runFile struct {
 	size    int64
 	sum     string // SHA-256, in hexadecimal digits
 	header  result.Header
-	part    result.Part // one that only has a host, if the header has none
-	start   *result.Start
+	part    result.Part // one that only has a host and limits, if the header has none
+	start   result.Start
+	begun   bool            // the file has a start; else start is that of its process
 	trailer *result.Trailer // nil: the file has no end
 	atWork  bool            // a process was writing the file
+	lasted  time.Duration   // up to its last line, if it has no end; 0: not known yet
 
 	// A corrupt file counts up to its last good line, as if it had been cut off there.
 	lastGood int             // number of that line; 0: no bad line is known
 	corrupt  *result.BadLine // the line after it; nil: no bad line is known
 }
 
-// cutAt makes the file end before a bad line, and returns errCorrupt. It returns another error if
-// the header is bad: then no line counts.
+// cutAt makes the file end before a bad line, and returns errCorrupt, or another error if no line is left.
 func (s *runFile) cutAt(bad *result.BadLine) error {
 	if bad.Number == 1 {
 		return fmt.Errorf("%s: %w", s.name, bad)
@@ -52,7 +53,7 @@ const (
 )
 
 // readRunFile reads a run file once, for its header, start and trailer. Only a corrupt header is an error.
-func readRunFile(name string, r io.ReaderAt, size int64) (*runFile, error) {
+func readRunFile(name string, r io.ReaderAt, size int64, atWork bool) (*runFile, error) {
 	s := &runFile{name: name, r: r, size: size}
 	hash := sha256.New()
 	section := io.NewSectionReader(r, 0, size)
@@ -85,7 +86,7 @@ func readRunFile(name string, r io.ReaderAt, size int64) (*runFile, error) {
 	if at, _ := section.Seek(0, io.SeekCurrent); at != size {
 		return nil, fmt.Errorf("it should have %d bytes, and there are %d", size, at)
 	}
-	s.sum = hex.EncodeToString(hash.Sum(nil))
+	s.sum, s.atWork = hex.EncodeToString(hash.Sum(nil)), atWork && s.trailer == nil
 	return s, nil
 }
 
@@ -93,13 +94,16 @@ func readRunFile(name string, r io.ReaderAt, size int64) (*runFile, error) {
 func (s *runFile) keep(l *result.Line) error {
 	switch {
 	case l.Header != nil:
-		s.header, s.part = *l.Header, result.Part{Host: l.Header.Environment.Host.Hostname}
+		s.header, s.part, s.start.At = *l.Header, result.Part{Host: l.Header.Environment.Host.Hostname}, l.Header.StartedAt
 		if l.Header.Part != nil {
 			s.part = *l.Header.Part
 		}
+		if len(s.part.Limits) == 0 {
+			s.part.Limits = s.header.Limits
+		}
 		return s.checkHeader()
 	case l.Start != nil:
-		s.start = l.Start
+		s.start, s.begun = *l.Start, true
 	case l.Trailer != nil:
 		s.trailer = l.Trailer
 	}
@@ -139,124 +143,95 @@ func (s *runFile) content() iter.Seq2[result.Line, error] {
 // watched reports whether the file holds the vitals of a machine and no load.
 func (s *runFile) watched() bool { return s.header.Part != nil && s.header.Part.Process == 0 }
 
-// group returns the run that the part belongs to. Run files without a part are one group.
-func (s *runFile) group() group {
-	return group{run: s.part.Run, epoch: s.part.Epoch, parts: s.header.Part != nil}
-}
-
-// group is a run of several parts.
-type group struct {
+// runName is the name of a run of several parts. Run files without a part are of one run.
+type runName struct {
 	run, epoch string
 	parts      bool
-	began      time.Time // start of the load of the first part of a group without an epoch
-	started    time.Time // as the result of the group says it
+}
+
+// group is the files of one run.
+type group struct {
+	runName
+	files   []*runFile
+	started time.Time // as the result of the group says it
 }
 
 // name returns the name by which a user selects a group, such as "nightly@2026-11-21T22:00:00Z".
-func (g group) name(layout string) string { return g.run + "@" + g.started.Format(layout) }
+func (g *group) name(layout string) string { return g.run + "@" + g.started.Format(layout) }
 
 // exactly is the layout of a start when two runs of one name began in the same second.
 const exactly = "2006-01-02T15:04:05.000000000Z07:00"
 
-// separateAfter is the longest pause within a run whose hosts were started one by one. They may be
-// started by hand, and their clocks differ.
+// groupsOf divides run files into runs.
+func groupsOf(runFiles []*runFile) (all []*group) {
+	newest := make(map[runName]*group)
+	for _, s := range slices.SortedStableFunc(slices.Values(runFiles), func(a, b *runFile) int { return a.began().Compare(b.began()) }) {
+		name := runName{s.part.Run, s.part.Epoch, s.header.Part != nil}
+		if newest[name] == nil || name.epoch == "" && newest[name].overBefore(s) {
+			newest[name] = &group{runName: name}
+			all = append(all, newest[name])
+		}
+		newest[name].files = append(newest[name].files, s)
+	}
+	for _, g := range all {
+		g.started = newMerge(g.files).startedAt().UTC()
+	}
+	return all
+}
+
+// separateAfter is the longest pause within a run whose hosts were started one by one, by hand and by clocks that differ.
 const separateAfter = time.Minute
 
-// groupsOf returns the group of each run file. Parts of one name and without an epoch are several
-// runs in two cases:
-//
-//   - nothing ran on any host for separateAfter
-//   - a part began on a host after all earlier parts there were over, by the same clock. One of
-//     these must have a trailer: a process without one may have died at the start, before
-//     others of its run began.
-func groupsOf(runFiles []*runFile) map[*runFile]group {
-	of := make(map[*runFile]group, len(runFiles))
-	byName := make(map[group][]*runFile)
-	for _, s := range runFiles {
-		g := s.group()
-		of[s] = g
-		if g.epoch == "" {
-			byName[g] = append(byName[g], s)
+// overBefore reports whether the run was over before a part of its name and without an epoch began: nothing ran on any host for
+// separateAfter, or all earlier parts on its host were over and one of them has a trailer. Others may have died at the start.
+func (g *group) overBefore(next *runFile) bool {
+	var all, here time.Time
+	ended := false
+	for _, s := range g.files {
+		if s.over().After(all) {
+			all = s.over()
 		}
-	}
-	for g, all := range byName {
-		slices.SortFunc(all, func(a, b *runFile) int { return a.began().Compare(b.began()) })
-		var until time.Time
-		type parts struct { // of the run on one host
-			until time.Time
-			ended bool // one of its files has a trailer
-		}
-		hosts := make(map[string]parts)
-		for _, s := range all {
-			h := hosts[s.part.Host]
-			if g.began.IsZero() || s.began().Sub(until) > separateAfter || h.ended && s.began().After(h.until) {
-				g.began, until, h = s.began().UTC(), time.Time{}, parts{}
-				clear(hosts)
-			}
-			of[s] = g
-			end := s.began().Add(s.lasted())
-			until, h.until, h.ended = slices.MaxFunc([]time.Time{until, end}, time.Time.Compare), slices.MaxFunc([]time.Time{h.until, end}, time.Time.Compare), h.ended || s.trailer != nil
-			hosts[s.part.Host] = h
-		}
-	}
-	files := make(map[group][]*runFile)
-	for s, g := range of {
-		files[g] = append(files[g], s)
-	}
-	for g, all := range files {
-		from := all // as its result says it: the parts that count, or else all
-		if counted := newMerge(all).counted(); len(counted) > 0 {
-			from = nil
-			for _, p := range counted {
-				from = append(from, p.runFile)
+		if s.part.Host == next.part.Host {
+			ended = ended || s.trailer != nil
+			if s.over().After(here) {
+				here = s.over()
 			}
 		}
-		first := slices.MinFunc(from, func(a, b *runFile) int { return a.header.StartedAt.Compare(b.header.StartedAt) })
-		g.started = first.header.StartedAt.UTC()
-		for _, s := range all {
-			of[s] = g
-		}
 	}
-	return of
+	return next.began().Sub(all) > separateAfter || ended && next.began().After(here)
 }
 
-// lasted returns the duration of the run, up to the last window if the file has no trailer.
-func (s *runFile) lasted() (d time.Duration) {
+// over returns when the run was over: after its last window or vitals if the file has no trailer.
+func (s *runFile) over() time.Time {
 	if s.trailer != nil {
-		return time.Duration(s.trailer.ElapsedSeconds * float64(time.Second))
+		return s.began().Add(seconds(s.trailer.ElapsedSeconds))
 	}
-	for l := range s.content() { //nolint:errcheck // an error is reported when the file is merged
-		switch {
-		case l.Window != nil:
-			d = max(d, l.Window.End)
-		case l.Vitals != nil:
-			d = max(d, l.Vitals.At)
+	if s.lasted == 0 {
+		for l := range s.content() { //nolint:errcheck // an error is reported when the file is merged
+			switch {
+			case l.Window != nil:
+				s.lasted = max(s.lasted, l.Window.End)
+			case l.Vitals != nil:
+				s.lasted = max(s.lasted, l.Vitals.At)
+			}
 		}
 	}
-	return d
+	return s.began().Add(s.lasted)
 }
+
+func seconds(n float64) time.Duration { return time.Duration(n * float64(time.Second)) }
 
 // began returns the start of the load, by the coordinator's clock if the parts agreed on a start.
 func (s *runFile) began() time.Time {
-	switch {
-	case s.start == nil:
-		return s.header.StartedAt
-	case s.start.Agreed != nil:
-		return s.start.Agreed.At.Add(s.start.Agreed.Late)
+	if a := s.start.Agreed; a != nil {
+		return a.At.Add(a.Late)
 	}
 	return s.start.At
 }
 
 // loadEnded returns the end of sending or reading. The file must have a trailer.
 func (s *runFile) loadEnded() time.Time {
-	return s.began().Add(time.Duration(s.trailer.SendingSeconds * float64(time.Second)))
-}
-
-func (s *runFile) agreed() *result.Agreed {
-	if s.start == nil {
-		return nil
-	}
-	return s.start.Agreed
+	return s.began().Add(seconds(s.trailer.SendingSeconds))
 }
 
 // lateAfter bounds the distance of a part's start from the agreed start: the length of a window.
@@ -264,7 +239,7 @@ const lateAfter = time.Second
 
 // state returns the state of the part, from its own file alone.
 func (s *runFile) state() result.PartState {
-	switch a := s.agreed(); {
+	switch a := s.start.Agreed; {
 	case s.trailer == nil && s.corrupt == nil && s.atWork:
 		return result.PartRunning
 	case s.trailer == nil || !slices.Contains([]string{result.Completed, result.Interrupted, result.Aborted, result.DiskFull}, s.trailer.Ended):

@@ -2,7 +2,6 @@ package merge
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -18,9 +17,7 @@ type second struct {
 	sample host.Sample // zero: there is none
 }
 
-// secondOf returns the end of the second to which a window with that end belongs. The last window of
-// a run is shorter than a second. A window of several seconds, as a slow run file may hold,
-// belongs to the last of them.
+// secondOf returns the end of the second to which a window with that end belongs. The last one of a run is shorter than a second.
 func secondOf(end time.Duration) time.Duration { return (end + time.Second - 1).Truncate(time.Second) }
 
 // join merges w into to. It takes the memory of w, which nobody else may use.
@@ -112,8 +109,8 @@ func (m *merge) step(end time.Duration) *second {
 		if due == nil {
 			continue
 		}
-		if m.addHost != nil { // first, for the sum takes the memory
-			m.addHost(p.part.Host, due)
+		if m.hosts != nil { // first, for the sum takes the memory
+			entry(&m.hosts, p.part.Host).newest.add(due)
 		}
 		for i := range sum.phases {
 			join(&sum.phases[i], &due.phases[i])
@@ -129,10 +126,8 @@ func (m *merge) step(end time.Duration) *second {
 	return &sum
 }
 
-// due takes the seconds up to an end from the queue, as one of common time; nil: there are none. Late
-// windows, up to shown, count in the second after it, without the age of their records, which is
-// outdated. A window of several seconds begins at shown too, because the seconds before it are merged
-// already.
+// due takes the seconds up to an end from the queue, as one of common time; nil: there are none. Late windows count in the second
+// after shown, without the age of their records, which is outdated.
 func (p *mergedPart) due(end, shown time.Duration, same repeats) (due *second) {
 	for ; len(p.queue) > 0 && p.queue[0].end+p.shift <= end; p.queue = slices.Delete(p.queue, 0, 1) {
 		s := p.queue[0]
@@ -184,15 +179,21 @@ func (p *mergedPart) place(w *stats.Window) {
 	if p.topics == nil {
 		return
 	}
+	partition := func(id int32) int32 {
+		if id < 0 || int(id) >= len(p.topics) {
+			return id
+		}
+		return p.topics[id]
+	}
 	placed := make(map[int32]stats.Partition, len(w.Partitions))
 	for id, q := range w.Partitions {
-		placed[p.partition(id)] = q
+		placed[partition(id)] = q
 	}
 	w.Partitions = placed
 	for i := range w.Events {
 		ids := slices.Clone(w.Events[i].Partitions)
 		for j, id := range ids {
-			ids[j] = p.partition(id)
+			ids[j] = partition(id)
 		}
 		w.Events[i].Partitions = ids
 	}
@@ -206,12 +207,10 @@ type report struct {
 	at   time.Duration
 }
 
-// repeatedWithin is the longest time between two reports of one event: each part looks once a
-// second, and their clocks differ.
-const repeatedWithin = 2 * time.Second
-
-// mostReports bounds the events in memory.
-const mostReports = 10_000
+const (
+	repeatedWithin = 2 * time.Second // between two reports of one event: each part looks once a second, and their clocks differ
+	mostReports    = 10_000          // in memory
+)
 
 // without returns the events that no other part has reported.
 func (r repeats) without(p *mergedPart, events []stats.Event) []stats.Event {
@@ -224,11 +223,9 @@ func (r repeats) without(p *mergedPart, events []stats.Event) []stats.Event {
 			return true
 		}
 		if len(r) >= mostReports {
-			maps.DeleteFunc(r, func(_ string, old report) bool { return old.at < e.At-repeatedWithin })
+			clear(r)
 		}
-		if len(r) < mostReports {
-			r[key] = report{p, e.At}
-		}
+		r[key] = report{p, e.At}
 		return false
 	})
 }

@@ -1,8 +1,8 @@
 package merge
 
 import (
-	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -23,13 +23,13 @@ import (
 // A set keeps one file of a run, the most complete: another may be a copy that ends where a
 // connection broke.
 type Set struct {
-	Same   []string // a sentence for each file of a run that the set had already
-	AtWork []string // paths of files that a process is still writing
+	Same       []string // a sentence for each file of a run that the set had already
+	AtWork     []string // paths of files that a process is still writing
+	Unreadable []error  // of files that Offer could not add
 
-	runFiles   map[string]*runFile // by run id
-	unreadable []error             // of files that offer could not add
-	limits     []string            // judged instead of those of the run; none: those of the run
-	open       []*File
+	runFiles map[string]*runFile // by run id
+	limits   []string            // judged instead of those of the run; none: those of the run
+	open     []*File
 }
 
 // Len returns how many files are in the set.
@@ -61,11 +61,14 @@ const maxHead = 256
 // Add adds a run file, a file of vitals, or all files of a collection. It reads the file once, and
 // Result and WriteTo read it again. name is for errors.
 func (s *Set) Add(name string, r io.ReaderAt, size int64) error {
-	return s.addAll(name, r, size, false)
+	if err := s.add(name, r, size, false); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
 }
 
-// addAll is Add. atWork reports whether a process was writing the file.
-func (s *Set) addAll(name string, r io.ReaderAt, size int64, atWork bool) (err error) {
+// add is Add. atWork reports whether a process was writing the file.
+func (s *Set) add(name string, r io.ReaderAt, size int64, atWork bool) (err error) {
 	added := make([]*runFile, 1)
 	switch {
 	case isCollection(r, size):
@@ -73,40 +76,22 @@ func (s *Set) addAll(name string, r io.ReaderAt, size int64, atWork bool) (err e
 	case result.IsPage(r):
 		err = errors.New("it is a page, which has the result of a run and not its seconds: name the run file (.ktr)")
 	default:
-		if added[0], err = readRunFile(name, r, size); err == nil {
-			added[0].atWork = atWork && added[0].trailer == nil
-		}
+		added[0], err = readRunFile(name, r, size, atWork)
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
+		return err
 	}
 	for _, one := range added {
-		s.add(one)
+		id := cmp.Or(one.header.RunID, one.sum)
+		old := s.runFiles[id]
+		if old != nil {
+			s.Same = append(s.Same, fmt.Sprintf("%s is the same run as %s", one.name, old.name))
+		}
+		if old == nil || old.compareContent(one) < 0 {
+			s.runFiles[id] = one
+		}
 	}
 	return nil
-}
-
-func (s *Set) offer(name string, r io.ReaderAt, size int64, atWork bool) {
-	if err := s.addAll(name, r, size, atWork); err != nil {
-		s.unreadable = append(s.unreadable, err)
-	}
-}
-
-// Unreadable returns the errors of files that were offered and could not be added.
-func (s *Set) Unreadable() []error { return slices.Clone(s.unreadable) }
-
-func (s *Set) add(one *runFile) {
-	id := one.header.RunID
-	if id == "" {
-		id = one.sum
-	}
-	old := s.runFiles[id]
-	if old != nil {
-		s.Same = append(s.Same, fmt.Sprintf("%s is the same run as %s", one.name, old.name))
-	}
-	if old == nil || old.compareContent(one) < 0 {
-		s.runFiles[id] = one
-	}
 }
 
 func isCollection(r io.ReaderAt, size int64) bool {
@@ -117,7 +102,7 @@ func isCollection(r io.ReaderAt, size int64) bool {
 }
 
 // readCollection reads the files of a collection.
-func readCollection(name string, r io.ReaderAt, size int64) ([]*runFile, error) {
+func readCollection(name string, r io.ReaderAt, size int64) (all []*runFile, _ error) {
 	head, at, err := headAt(r, 0, size)
 	switch {
 	case err != nil:
@@ -127,34 +112,36 @@ func readCollection(name string, r io.ReaderAt, size int64) ([]*runFile, error) 
 	case head.Collection.Schema != result.Schema:
 		return nil, result.CheckSchema(head.Collection.Schema)
 	}
-	var all []*runFile
 	for n := 1; at < size; n++ {
-		wrap := func(err error) error { return fmt.Errorf("file %d: %w", n, err) }
-		head, from, err := headAt(r, at, size)
-		if err != nil {
-			return nil, wrap(err)
+		var one *runFile
+		if one, at, err = readMember(fmt.Sprintf("%s, file %d", name, n), r, at, size); err != nil {
+			return nil, fmt.Errorf("file %d: %w", n, err)
 		}
-		if head.File == nil {
-			return nil, wrap(errNoCollection)
-		}
-		h := *head.File
-		if h.Bytes < 1 || h.Bytes > size-from {
-			return nil, wrap(fmt.Errorf("it should have %d bytes, and there are %d: the collection was cut off or changed", h.Bytes, size-from))
-		}
-		one, err := readRunFile(fmt.Sprintf("%s, file %d", name, n), io.NewSectionReader(r, from, h.Bytes), h.Bytes)
-		if err != nil {
-			return nil, wrap(err)
-		}
-		if one.sum != h.SHA256 {
-			return nil, wrap(fmt.Errorf("its SHA-256 is %.12s…, and should be %.12q…: the collection was changed", one.sum, h.SHA256))
-		}
-		one.atWork = h.AtWork && one.trailer == nil
-		all, at = append(all, one), from+h.Bytes
+		all = append(all, one)
 	}
 	if want := head.Collection.Files; len(all) != want {
 		return nil, fmt.Errorf("there are %d files, and should be %d: the collection was cut off or changed", len(all), want)
 	}
 	return all, nil
+}
+
+// readMember reads the file of a collection whose head is at an offset, and returns the offset of its end.
+func readMember(name string, r io.ReaderAt, at, size int64) (*runFile, int64, error) {
+	head, from, err := headAt(r, at, size)
+	switch h := head.File; {
+	case err != nil:
+		return nil, 0, err
+	case h == nil:
+		return nil, 0, errNoCollection
+	case h.Bytes < 1 || h.Bytes > size-from:
+		return nil, 0, fmt.Errorf("it should have %d bytes, and there are %d: the collection was cut off or changed", h.Bytes, size-from)
+	}
+	h := head.File
+	one, err := readRunFile(name, io.NewSectionReader(r, from, h.Bytes), h.Bytes, h.AtWork)
+	if err == nil && one.sum != h.SHA256 {
+		err = fmt.Errorf("its SHA-256 is %.12s…, and should be %.12q…: the collection was changed", one.sum, h.SHA256)
+	}
+	return one, from + h.Bytes, err
 }
 
 var errNoCollection = errors.New("this is not a line of a collection")
@@ -181,33 +168,29 @@ func (s *Set) inOrder() []*runFile {
 // NAME@START with the start that its result says. With "", files of several runs are an error that
 // lists them. Run files without a part are taken for parts of one run.
 func (s *Set) Select(run string) error {
-	all, fit := make(map[group]bool), make(map[group]bool)
-	of := groupsOf(s.inOrder())
-	for _, g := range of {
-		all[g] = true
-		if run == "" || g.parts && (g.run == run || g.epoch == run) || g.name(time.RFC3339) == run || g.name(exactly) == run {
-			fit[g] = true
-		}
-	}
+	all := groupsOf(s.inOrder())
+	fit := slices.DeleteFunc(slices.Clone(all), func(g *group) bool {
+		return run != "" && (!g.parts || g.run != run && g.epoch != run) && g.name(time.RFC3339) != run && g.name(exactly) != run
+	})
 	switch {
-	case len(s.runFiles) == 0:
+	case len(all) == 0:
 		return errors.New("there are no run files")
 	case len(fit) == 0:
 		return fmt.Errorf("no part of the run %q is there; there is %s", run, listRuns(all))
 	case len(fit) > 1:
 		return fmt.Errorf("the files are of %d runs: choose one with --run, by its name, its epoch or NAME@START: %s", len(fit), listRuns(fit))
 	}
-	maps.DeleteFunc(s.runFiles, func(_ string, one *runFile) bool { return !fit[of[one]] })
+	maps.DeleteFunc(s.runFiles, func(_ string, one *runFile) bool { return !slices.Contains(fit[0].files, one) })
 	return nil
 }
 
 // listRuns lists runs by their starts. Of several with one name, each has what selects it.
-func listRuns(runs map[group]bool) string {
+func listRuns(runs []*group) string {
 	var all []string
 	clocks := ""
-	for g := range runs {
+	for _, g := range runs {
 		what, name := "runs by themselves", g.run
-		for other := range runs {
+		for _, other := range runs {
 			if g.epoch == "" && other != g && other.run == g.run && other.parts == g.parts {
 				name = g.name(time.RFC3339)
 				clocks = ". Runs that were started without --on differ by when they began: a wrong clock splits one run in two"
@@ -237,34 +220,43 @@ func (s *Set) RunFiles() []result.MergedFile { return newMerge(s.inOrder()).list
 // WriteTo writes the set as a collection: each file unchanged, after a line with its checksum and
 // length. Equal sets give equal bytes.
 func (s *Set) WriteTo(w io.Writer) (written int64, err error) {
-	out := bufio.NewWriterSize(w, 64<<10)
 	all := s.inOrder()
-	write := func(head collectionLine, content io.Reader) error {
-		line, err := json.Marshal(head)
+	head := func(line collectionLine) io.Reader {
+		text, _ := json.Marshal(line) // numbers and texts
+		return bytes.NewReader(append(text, '\n'))
+	}
+	write := func(from io.Reader) (n int64) {
 		if err == nil {
-			var n int64
-			n, err = io.Copy(out, io.MultiReader(bytes.NewReader(append(line, '\n')), content))
+			n, err = io.Copy(w, from)
 			written += n
 		}
-		return err
+		return n
 	}
-	err = write(collectionLine{Collection: &collectionHead{Schema: result.Schema, Files: len(all)}}, strings.NewReader(""))
+	write(head(collectionLine{Collection: &collectionHead{Schema: result.Schema, Files: len(all)}}))
 	for _, one := range all {
-		content := io.NewSectionReader(one.r, 0, one.size)
-		if err == nil {
-			err = write(collectionLine{File: &fileHead{SHA256: one.sum, Bytes: one.size, AtWork: one.atWork}}, content)
-		}
-		if at, _ := content.Seek(0, io.SeekCurrent); err == nil && at < one.size {
+		write(head(collectionLine{File: &fileHead{SHA256: one.sum, Bytes: one.size, AtWork: one.atWork}}))
+		if n := write(io.NewSectionReader(one.r, 0, one.size)); err == nil && n < one.size {
 			err = fmt.Errorf("%s has become shorter: %w", one.name, io.ErrUnexpectedEOF)
 		}
-	}
-	if err == nil {
-		err = out.Flush()
 	}
 	if err != nil {
 		err = fmt.Errorf("write collection: %w", err)
 	}
 	return written, err
+}
+
+// ReadFile is Read of the file at a path.
+func ReadFile(path string, limits ...string) (result.Result, error) {
+	f, err := Open(path)
+	if err != nil {
+		return result.Result{}, err
+	}
+	defer f.Close()
+	r, err := Read(f, f.Size, limits...)
+	if err != nil {
+		err = fmt.Errorf("%s: %w", path, err)
+	}
+	return r, err
 }
 
 // Read returns the result of a run file, the merged one of a collection, or that of a page. limits are judged instead
@@ -298,39 +290,34 @@ func Read(r io.ReaderAt, size int64, limits ...string) (result.Result, error) {
 // readSet returns the run files of a collection.
 func readSet(r io.ReaderAt, size int64) (*Set, error) {
 	s := NewSet()
-	runFiles, err := readCollection("the collection", r, size)
-	for _, one := range runFiles {
-		s.add(one)
-	}
-	return s, err
+	return s, s.add("the collection", r, size, false)
 }
 
 // Windows calls each for the windows of a run file in their order, or for the merged ones of a collection, until it returns
 // an error. Read has to have read the file.
 func Windows(r io.ReaderAt, size int64, each func(w *stats.Window) error) error {
-	var failed error
-	one := func(w *stats.Window) {
-		if failed == nil {
-			failed = each(w)
-		}
-	}
 	if !isCollection(r, size) {
 		for l, err := range result.NewLines(io.NewSectionReader(r, 0, size), 0).All() {
+			if err == nil && l.Window != nil {
+				err = each(l.Window)
+			}
 			if err != nil {
 				return err
 			}
-			if l.Window != nil {
-				one(l.Window)
-			}
 		}
-		return failed
+		return nil
 	}
 	s, err := readSet(r, size)
 	if err == nil {
 		_, err = s.Result(context.Background()) // from here on, corrupt files end where they are damaged
 	}
+	var failed error
 	if err == nil {
-		_, err = s.merge(context.Background(), one)
+		_, err = s.merge(context.Background(), func(w *stats.Window) {
+			if failed == nil {
+				failed = each(w)
+			}
+		})
 	}
 	return errors.Join(err, failed)
 }

@@ -92,7 +92,7 @@ func TestTheSumsOfAMergedRunAreThoseOfItsParts(t *testing.T) {
 				[]any{row.Records, row.Errors, row.Response, row.Service, row.EndToEnd, row.Bytes}); diff != "" {
 				t.Fatalf("seed %d: row %d is not what the file says by itself (-file +row):\n%s", seed, i, diff)
 			}
-			addFigures(&sum, &row.Figures)
+			addNumbers(&sum, &row.Figures)
 			whole.Add(&stats.Window{
 				Response: one.Histograms.Response.Histogram, Service: one.Histograms.Service.Histogram, SendDelay: one.Histograms.SendDelay.Histogram,
 				Read: stats.Read{EndToEnd: one.Histograms.EndToEnd.Histogram},
@@ -100,7 +100,7 @@ func TestTheSumsOfAMergedRunAreThoseOfItsParts(t *testing.T) {
 		}
 		hosts := result.Figures{Errors: result.Errors{}}
 		for i := range r.Hosts {
-			addFigures(&hosts, &r.Hosts[i].Figures)
+			addNumbers(&hosts, &r.Hosts[i].Figures)
 		}
 		if diff := cmp.Diff(sum, hosts, approx); diff != "" {
 			t.Errorf("seed %d: the hosts do not add up to the processes (-processes +hosts):\n%s", seed, diff)

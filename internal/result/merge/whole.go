@@ -6,29 +6,26 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/result/verdict"
-	"github.com/kt-bench/kt/internal/stats"
 	"github.com/kt-bench/kt/internal/theme"
 )
 
 // result returns the merged result: the sums of whole, with a row for each process and host.
 func (m *merge) result() (r result.Result, err error) {
 	for _, p := range m.parts {
-		p.doc = p.fold.Result()
+		p.conclude()
 	}
-	o, t := m.overlap()
+	o, t := m.together()
 	if m.separate != "" {
-		o, t = result.Overlap{SpanSeconds: o.SpanSeconds}, result.Together{}
-		r = m.bare(m.whole.Result().Header)
+		o, t.NoOverlap, r = result.Overlap{SpanSeconds: o.SpanSeconds}, "", m.bare(t.Invalid)
 	} else {
 		r = m.sums(t)
 	}
-	r.Processes, r.Hosts = m.rows(&r, t.Overlap != nil)
+	r.Processes, r.Hosts = m.rows(&r)
 	if err := m.busy(r.Hosts, o); err != nil {
 		return r, err
 	}
@@ -39,7 +36,7 @@ func (m *merge) result() (r result.Result, err error) {
 		}
 		r.Apart = cmp.Or(r.Apart, new(result.Apart))
 		r.Apart.Processes++
-		addRecords(&r.Apart.Records, &row.Records)
+		addNumbers(&r.Apart.Records, &row.Records)
 		r.Apart.Reasons = append(r.Apart.Reasons, fmt.Sprintf("%s/%d is %s: %s", row.Host, row.Process, row.State, row.Note))
 	}
 	if m.separate == "" {
@@ -52,19 +49,50 @@ func (m *merge) result() (r result.Result, err error) {
 	return r, nil
 }
 
-// sums returns the figures of all parts together.
+// bare returns the result of parts that make no load together, without rows.
+func (m *merge) bare(invalid []string) result.Result {
+	for _, p := range m.counted() {
+		if p.doc.Lost() || p.doc.Damaged() {
+			m.notes = append(m.notes, p.label()+" lost or damaged records: see kt report of its run file")
+		}
+	}
+	return result.Result{
+		Header: m.whole.Result().Header, Trailer: m.trailer(nil), Start: &m.first.start, NotAddedUp: m.separate, Headline: "throughput",
+		Valid: len(invalid) == 0, Invalid: invalid, BoundBy: verdict.Verdict{Limit: verdict.Unknown, Evidence: "each process has a limit of its own"},
+		Errors: result.Errors{}, Partitions: []result.PartitionRow{}, Brokers: []result.BrokerRow{}, Series: []result.Point{},
+	}
+}
+
+// sums returns the figures of all parts together, with what only the parts show. With one part, the whole ends as that part.
 func (m *merge) sums(t result.Together) result.Result {
-	m.conclude(t)
+	parts := m.counted()
+	m.whole.Begin(m.first.start)
+	if own := parts[0].trailer; len(parts) == 1 && own != nil {
+		end := *own
+		end.Verify = m.addUnknown(own.Verify)
+		m.whole.Finish(end)
+	}
+	if len(parts) > 1 {
+		var verdicts []*ledger.Verdict
+		for _, p := range parts {
+			verdicts = append(verdicts, p.end().Verify)
+		}
+		verify, all := verifyTogether(verdicts)
+		if verify != nil && !all {
+			m.notes = append(m.notes, "not all parts looked what became of their records")
+		}
+		t.Stall = m.stall()
+		m.whole.JoinParts(t)
+		m.whole.Finish(m.trailer(m.addUnknown(verify)))
+	}
 	r := m.whole.Result()
-	if len(m.counted()) > 1 {
+	if len(parts) > 1 {
 		if r.Throughput.Seconds < verdict.Shortest.Seconds() {
 			r.Throughput.RecordsPerSecond, r.Throughput.MiBPerSecond, r.Throughput.OfferedRecordsPerSecond = 0, 0, 0
 		}
-		longest := time.Duration(0)
-		for _, p := range m.counted() {
-			if gap := p.fold.Total(stats.Measured).Outage.Length; r.Outage != nil && r.Outage.LongestGapMS != nil && gap > longest {
-				longest, r.Outage.LongestGapOf = gap, p.label()
-			}
+		longest := slices.MaxFunc(parts, func(a, b *mergedPart) int { return cmp.Compare(a.total.Outage.Length, b.total.Outage.Length) })
+		if r.Outage != nil && r.Outage.LongestGapMS != nil && longest.total.Outage.Length > 0 {
+			r.Outage.LongestGapOf = longest.label()
 		}
 	}
 	if asked, of := m.asked(&r); asked > of*(1+1e-9) {
@@ -76,47 +104,12 @@ func (m *merge) sums(t result.Together) result.Result {
 	return r
 }
 
-// conclude gives the fold of the whole what only its parts show. With one part, the whole ends as that part.
-func (m *merge) conclude(t result.Together) {
-	parts := m.counted()
-	m.whole.Begin(m.start())
-	if len(parts) == 1 {
-		if own := parts[0].trailer; own != nil {
-			end := *own
-			end.Verify = m.addUnknown(own.Verify)
-			m.whole.Finish(end)
-		}
-		return
-	}
-	t.Count, t.Invalid, t.Stall = len(parts), m.invalid(), m.stall()
-	var verdicts []*ledger.Verdict
-	for _, p := range parts {
-		t.Cores += p.cores()
-		verdicts = append(verdicts, p.end().Verify)
-	}
-	m.whole.JoinParts(t)
-	verify, all := verifyTogether(verdicts)
-	if verify != nil && !all {
-		m.notes = append(m.notes, "not all parts looked what became of their records")
-	}
-	m.whole.Finish(m.trailer(m.addUnknown(verify)))
-}
-
-// cores returns the cores that the part used, 0 if less than a second was measured: its samples are too short.
-func (p *mergedPart) cores() float64 {
-	if from, to, _ := p.measured(); to-from < verdict.Shortest {
-		return 0
-	}
-	return p.doc.Client.CPUCores
-}
-
-// asked returns the mean rate that was asked of all parts together, also of those that do not count or are missing, and that of
-// the parts that count; 0: unlimited.
+// asked returns the mean rate that was asked of all parts together, and that of the parts that count; 0: unlimited.
 func (m *merge) asked(r *result.Result) (all, counted float64) {
 	var plans []plan.Plan
 	for _, p := range m.parts {
-		if whole := p.header.Plan.Whole(); !p.header.Plan.Share.IsZero() {
-			plans = []plan.Plan{whole}
+		if !p.header.Plan.Share.IsZero() {
+			plans = []plan.Plan{p.header.Plan.Whole()}
 			break
 		}
 		plans = append(plans, p.plan())
@@ -129,122 +122,97 @@ func (m *merge) asked(r *result.Result) (all, counted float64) {
 	if r.Plan.ReadsOnly() && r.Fetch != nil {
 		from, length = r.Fetch.FirstReadSeconds, r.Fetch.Seconds
 	}
-	mean := func(p plan.Plan) float64 {
-		return p.Schedule().Mean(time.Duration(from*float64(time.Second)), time.Duration((from+length)*float64(time.Second)))
-	}
+	mean := func(p plan.Plan) float64 { return p.Schedule().Mean(seconds(from), seconds(from+length)) }
 	return mean(whole), mean(r.Plan)
 }
 
 // notices returns the sentences that a reader needs before any figure.
 func (m *merge) notices(r *result.Result, o *result.Overlap, noOverlap string) []string {
-	say := r.Notices()
+	say, parts := r.Notices(), m.counted()
 	if m.separate != "" {
 		say = append([]string{"different loads, side by side and not added up: " + m.separate}, say...)
 	}
-	switch p := m.counted()[0]; p.state {
+	switch p := parts[0]; p.state {
 	case result.PartRunning:
 		say = append(say, "the run still goes on: figures up to the last second of each part")
 	case result.PartLost, result.PartLate:
 		say = append(say, fmt.Sprintf("no part of the run has ended: figures up to the last second of each part (%s)", p.state))
 	default:
 	}
+	of := theme.Plural(len(r.Processes), "process", "processes")
 	if a := r.Apart; a != nil {
-		const most = 3
-		does := map[bool]string{true: "does", false: "do"}
-		s := fmt.Sprintf("%d of %s %s not count in these figures: %s", a.Processes, theme.Plural(len(r.Processes), "process", "processes"), does[a.Processes == 1], strings.Join(a.Reasons[:min(most, len(a.Reasons))], "; "))
-		if n := len(a.Reasons) - most; n > 0 {
-			s += fmt.Sprintf("; and %d more", n)
-		}
-		say = append(say, s)
+		does := map[bool]string{true: "does", false: "do"}[a.Processes == 1]
+		say = append(say, fmt.Sprintf("%d of %s %s not count in these figures: %s", a.Processes, of, does, few(a.Reasons, "; ")))
 	}
 	var empty []string // parts that read may have got no partition
-	for _, p := range m.counted() {
-		if _, _, ok := p.measured(); !ok && p.header.Plan.Writes() {
+	for _, p := range parts {
+		if !p.measured && p.header.Plan.Writes() {
 			empty = append(empty, p.label())
 		}
 	}
-	if len(empty) > 0 && len(empty) < len(m.counted()) {
-		say = append(say, fmt.Sprintf("nothing was measured in %d of %s: %s", len(empty), theme.Plural(len(r.Processes), "process", "processes"), listed(empty[:min(mostNamed, len(empty))])))
+	if len(empty) > 0 && len(empty) < len(parts) {
+		say = append(say, fmt.Sprintf("nothing was measured in %d of %s: %s", len(empty), of, few(empty, ", ")))
 	}
 	if lapsed := lapses(r.Hosts, func(h *result.HostRow) bool { // its only task was to be watched
 		member, ok := m.roster[h.Host]
-		there := slices.ContainsFunc(m.watched, func(s *runFile) bool { return s.part.Host == h.Host })
+		there := slices.ContainsFunc(m.watched, func(p *mergedPart) bool { return p.part.Host == h.Host })
 		return ok && member.Processes == 0 && (h.Busy != nil || !there || o.Seconds > 2*watchedEdges)
 	}); lapsed != "" {
 		say = append(say, lapsed)
 	}
-	if noOverlap == "" || len(m.counted()) < 2 {
-		return say
+	switch {
+	case noOverlap == "" || len(parts) < 2:
+	case r.Throughput.Seconds < verdict.Shortest.Seconds():
+		say = append(say, noOverlap+": too short for a rate")
+	default:
+		say = append(say, fmt.Sprintf("%s: rates are over the %.1f s from the first record to the last", noOverlap, r.Throughput.Seconds))
 	}
-	if r.Throughput.Seconds < verdict.Shortest.Seconds() {
-		return append(say, noOverlap+": too short for a rate")
-	}
-	return append(say, fmt.Sprintf("%s: rates are over the %.1f s from the first record to the last", noOverlap, r.Throughput.Seconds))
-}
-
-// start returns the start of the earliest part.
-func (m *merge) start() result.Start {
-	for _, p := range m.counted() {
-		if p.late == 0 && p.start != nil {
-			return *p.start
-		}
-	}
-	return result.Start{At: m.zero}
+	return say
 }
 
 // end returns the trailer, an empty one of a file without an end.
-func (s *runFile) end() *result.Trailer {
-	if s.trailer == nil {
-		return new(result.Trailer)
-	}
-	return s.trailer
-}
-
-// logEnds returns the log ends before the first part and after the last one, nil if a part that writes does not know them.
-func (m *merge) logEnds() (all *result.LogEnds) {
-	for _, p := range m.counted() {
-		ends := p.end().LogEnds
-		switch {
-		case !p.header.Plan.Writes():
-			continue
-		case ends == nil:
-			return nil
-		case all != nil:
-			ends = &result.LogEnds{Before: min(ends.Before, all.Before), After: max(ends.After, all.After)}
-		}
-		all = ends
-	}
-	return all
-}
+func (s *runFile) end() *result.Trailer { return cmp.Or(s.trailer, new(result.Trailer)) }
 
 // trailer returns the end of the whole: that of the last part that counts, and the gravest of their ways to end.
 func (m *merge) trailer(verify *ledger.Verdict) result.Trailer {
-	t := result.Trailer{Ended: result.Completed, Verify: verify, LogEnds: m.logEnds()}
+	t, known := result.Trailer{Ended: result.Completed, Verify: verify}, true // known: all parts that write know the log ends
 	for _, p := range m.counted() {
+		end := p.end()
+		switch ends := end.LogEnds; {
+		case !p.header.Plan.Writes():
+		case ends == nil:
+			known = false
+		case t.LogEnds == nil:
+			t.LogEnds = ends
+		default: // before the first part and after the last one
+			t.LogEnds = &result.LogEnds{Before: min(ends.Before, t.LogEnds.Before), After: max(ends.After, t.LogEnds.After)}
+		}
 		if p.trailer == nil {
 			t.Ended = result.CutOff
 			continue
 		}
 		known := slices.ContainsFunc(t.Tune, func(c result.TuneCheck) bool { return c.Host == p.part.Host })
-		if checks := p.trailer.Tune; !known && len(checks) > 0 {
-			check := checks[0]
+		if !known && len(end.Tune) > 0 {
+			check := end.Tune[0]
 			check.Host = p.part.Host
 			t.Tune = append(t.Tune, check)
 		}
-		at := func(seconds float64) float64 { return p.shift.Seconds() + seconds }
-		t.ElapsedSeconds = math.Max(t.ElapsedSeconds, at(p.trailer.ElapsedSeconds))
-		t.SendingSeconds = math.Max(t.SendingSeconds, at(p.trailer.SendingSeconds))
-		t.DrainTimedOut = t.DrainTimedOut || p.trailer.DrainTimedOut
-		if slices.Index(endings, p.trailer.Ended) > slices.Index(endings, t.Ended) {
-			t.Ended = p.trailer.Ended
+		t.ElapsedSeconds = math.Max(t.ElapsedSeconds, p.shift.Seconds()+end.ElapsedSeconds)
+		t.SendingSeconds = math.Max(t.SendingSeconds, p.shift.Seconds()+end.SendingSeconds)
+		t.DrainTimedOut = t.DrainTimedOut || end.DrainTimedOut
+		if slices.Index(endings, end.Ended) > slices.Index(endings, t.Ended) {
+			t.Ended = end.Ended
 		}
-		t.AbortedBy = cmp.Or(t.AbortedBy, p.trailer.AbortedBy)
-		if reading := p.trailer.ReadEnd; t.ReadEnd == "" || slices.Index(readEndings, reading) > slices.Index(readEndings, t.ReadEnd) {
-			t.ReadEnd = reading
+		t.AbortedBy = cmp.Or(t.AbortedBy, end.AbortedBy)
+		if t.ReadEnd == "" || slices.Index(readEndings, end.ReadEnd) > slices.Index(readEndings, t.ReadEnd) {
+			t.ReadEnd = end.ReadEnd
 		}
-		if err := p.trailer.ReadError; err != "" && t.ReadError == "" {
-			t.ReadError = p.label() + ": " + err
+		if end.ReadError != "" && t.ReadError == "" {
+			t.ReadError = p.label() + ": " + end.ReadError
 		}
+	}
+	if !known {
+		t.LogEnds = nil
 	}
 	slices.SortFunc(t.Tune, func(a, b result.TuneCheck) int { return cmp.Compare(a.Host, b.Host) })
 	return t
@@ -256,12 +224,9 @@ var (
 	readEndings = []string{result.ReadIdle, result.ReadFailed}
 )
 
-// maxMergedGaps bounds the list of gaps of a merged verdict, as that of a single one is.
-const maxMergedGaps = 100
-
 // addUnknown adds the processes that left no verdict which counts to that of the others; nil: there is none.
 func (m *merge) addUnknown(v *ledger.Verdict) *ledger.Verdict {
-	var unknown ledger.Verdict
+	var sum, unknown ledger.Verdict
 	for _, p := range m.parts {
 		if !p.counted || p.end().Verify == nil {
 			p.fold.AddUnknown(&unknown)
@@ -271,11 +236,10 @@ func (m *merge) addUnknown(v *ledger.Verdict) *ledger.Verdict {
 		return nil
 	}
 	unknown.PartsUnknown += int64(len(m.missing()))
-	if v == nil {
-		return &unknown
+	if v != nil {
+		sum = *v
+		unknown.Unchecked *= int64(max(1, sum.Readers))
 	}
-	sum := *v
-	unknown.Unchecked *= int64(max(1, sum.Readers))
 	sum.Add(&unknown)
 	return &sum
 }
@@ -283,40 +247,29 @@ func (m *merge) addUnknown(v *ledger.Verdict) *ledger.Verdict {
 // verifyTogether adds up the verdicts of parts, each of which verified its own records; nil: no part did. all reports whether each did.
 func verifyTogether(parts []*ledger.Verdict) (sum *ledger.Verdict, all bool) {
 	verified := slices.DeleteFunc(slices.Clone(parts), func(v *ledger.Verdict) bool { return v == nil })
-	all = len(verified) == len(parts)
 	if len(verified) == 0 {
-		return nil, all
+		return nil, len(parts) == 0
 	}
+	sum = new(ledger.Verdict)
 	ofOther := !slices.ContainsFunc(verified, func(v *ledger.Verdict) bool { return !v.OfAnotherRun })
-	sum = &ledger.Verdict{OfAnotherRun: ofOther, RepeatsAllowed: true}
-	var foreign int64
-	readers := 0 // of the parts before
+	repeats, foreign, readers := true, int64(0), 0 // readers: of the parts before
 	for _, v := range verified {
-		sum.Add(v)
-		if v.OfAnotherRun && !sum.OfAnotherRun { // it compared nothing: its records are unchecked, not lost
-			sum.Lost -= v.Lost
-			sum.Unchecked += v.Lost
+		one := *v
+		if v.OfAnotherRun && !ofOther { // it compared nothing: its records are unchecked, not lost
+			one.Lost, one.Unchecked = 0, v.Unchecked+v.Lost
 		}
+		one.Gaps = slices.Clone(v.Gaps)
+		for i := range one.Gaps {
+			one.Gaps[i].Reader += readers
+		}
+		sum.Add(&one)
+		readers += v.Readers
 		sum.Readers = max(sum.Readers, v.Readers) // groups that read each record: those of its own part
-		sum.Inexact = sum.Inexact || v.Inexact
-		sum.Headers = sum.Headers || v.Headers
-		sum.AnyOrder = sum.AnyOrder || v.AnyOrder
-		sum.RepeatsAllowed = sum.RepeatsAllowed && (v.RepeatsAllowed || v.Duplicated+v.Reordered+v.LateUndecided == 0)
+		repeats = repeats && (v.RepeatsAllowed || v.Duplicated+v.Reordered+v.LateUndecided == 0)
 		if v.OtherRun != "" && v.Foreign > foreign {
 			sum.OtherRun, foreign = v.OtherRun, v.Foreign
 		}
-		kept := v.Gaps[:min(len(v.Gaps), maxMergedGaps-len(sum.Gaps))]
-		sum.GapsBeyond += int64(len(v.Gaps) - len(kept))
-		for _, g := range kept {
-			g.Reader += readers
-			sum.Gaps = append(sum.Gaps, g)
-		}
-		readers += v.Readers
-		for _, why := range v.Blame {
-			if !slices.Contains(sum.Blame, why) {
-				sum.Blame = append(sum.Blame, why)
-			}
-		}
 	}
-	return sum, all
+	sum.OfAnotherRun, sum.RepeatsAllowed = ofOther, repeats
+	return sum, len(verified) == len(parts)
 }
