@@ -89,11 +89,9 @@ func (r *Result) Quoted() (Rate, bool) {
 
 // Fetch has the figures of reading. Its rates are from the first record read to the last, without the time before the first.
 type Fetch struct {
-	RecordsPerSecond float64 `json:"records_per_second,omitempty"` // 0: less than a second has no rate
-	MiBPerSecond     float64 `json:"mib_per_second,omitempty"`
-
-	// Of a run that only reads, as those of Throughput.
-	TargetRecordsPerSecond float64 `json:"target_records_per_second,omitempty"`
+	RecordsPerSecond       float64 `json:"records_per_second,omitempty"` // 0: less than a second has no rate
+	MiBPerSecond           float64 `json:"mib_per_second,omitempty"`
+	TargetRecordsPerSecond float64 `json:"target_records_per_second,omitempty"` // of a run that only reads, as those of Throughput
 	AskedRecordsPerSecond  float64 `json:"asked_records_per_second,omitempty"`
 
 	Bytes            int64   `json:"bytes"`              // of keys and values

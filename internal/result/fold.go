@@ -139,15 +139,6 @@ func (f *Fold) place(h host.Sample) {
 	f.second = f.second[:0]
 }
 
-// allPoints returns the series so far.
-func (f *Fold) allPoints() []Point {
-	points := append([]Point{}, f.series.points...)
-	for i := range points {
-		points[i].CPUCores = points[i].knownCPU()
-	}
-	return points
-}
-
 // MeasuredGap returns the part of a window's gap in which measured records waited. before has the counts of the measured windows before it.
 func MeasuredGap(before, w *stats.Window) stats.Gap {
 	g, first := w.Outage, w.FirstDue
@@ -263,12 +254,15 @@ func (f *Fold) result() Result {
 			SendDelay: LatencyOf(&m.SendDelay), OwnSendDelay: LatencyOf(&m.OwnSendDelay), EndToEnd: EndToEndOf(&m.EndToEnd),
 		},
 		Client:     f.client(m),
-		Series:     f.allPoints(),
+		Series:     append([]Point{}, f.series.points...),
 		Heat:       f.heat,
 		Histograms: Histograms{Response: distribution(m.Response), Service: distribution(m.Service), SendDelay: distribution(m.SendDelay), EndToEnd: distribution(m.EndToEnd)},
 		Start:      f.start,
 
 		Outage: f.line.outage(m.Outage), Events: listed(f.events()), EventsLeftOut: f.line.kept.EventsLeftOut, Said: f.line.said,
+	}
+	for i := range r.Series {
+		r.Series[i].CPUCores = r.Series[i].knownCPU()
 	}
 	r.Valid = len(r.Invalid) == 0
 	r.Records.NotInLog, r.Records.SentOnly = e.NotInLog, e.NoAcks

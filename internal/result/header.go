@@ -21,10 +21,7 @@ func CheckSchema(n int) error {
 	if n == Schema {
 		return nil
 	}
-	age := "older"
-	if n > Schema {
-		age = "newer"
-	}
+	age := map[bool]string{true: "newer", false: "older"}[n > Schema]
 	return fmt.Errorf("its schema is %d, and this kt reads %d: read it with the %s kt that wrote it", n, Schema, age)
 }
 

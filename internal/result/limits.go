@@ -13,13 +13,11 @@ import (
 
 // Limit is an expression of --limit, judged.
 type Limit struct {
-	Expression string `json:"expression"`
-
-	// Value is in Unit; with "over" it is that of the worst stretch. nil: there is none, and the limit is not held.
-	Value *float64    `json:"value,omitempty"`
-	Unit  metric.Unit `json:"unit,omitempty"`
-	Held  bool        `json:"held"`
-	Note  string      `json:"note,omitempty"` // why there is no value, or none of some stretches
+	Expression string      `json:"expression"`
+	Value      *float64    `json:"value,omitempty"` // with "over" that of the worst stretch; nil: there is none, and the limit is not held
+	Unit       metric.Unit `json:"unit,omitempty"`
+	Held       bool        `json:"held"`
+	Note       string      `json:"note,omitempty"` // why there is no value, or none of some stretches
 
 	// With "over"; else 0.
 	Stretches      int64 `json:"stretches"`       // whole ones of the measured part that were judged

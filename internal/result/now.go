@@ -29,9 +29,7 @@ type LagNow struct {
 	Records int64         // never below 0, although reading may be counted before the lag
 	Known   bool          // else Records is as it was known last
 	Since   time.Duration // when it became known
-
-	// Growth is in records a second over the last ten seconds. It leaves out the first lag.
-	Growth float64
+	Growth  float64       // in records a second over the last ten seconds, without the first lag
 }
 
 // Silence is a time in which acknowledgements or records were outstanding and none came.

@@ -19,9 +19,7 @@ type Part struct {
 
 	// Roster lists all hosts of parts that were started together, so that each part shows which are missing.
 	Roster []Member `json:"roster,omitempty"`
-
-	// Limits are those of the whole run. No part is judged by them.
-	Limits []string `json:"limits,omitempty"`
+	Limits []string `json:"limits,omitempty"` // of the whole run: no part is judged by them
 }
 
 // Member is one host of a run.

@@ -26,11 +26,9 @@ type Snapshot struct {
 	Second Numbers      // of the newest second
 	Tail   Numbers      // of the last ten seconds; latencies only of one host of many
 
-	Target  float64       // of the end of the newest second, in records a second; 0: unlimited
-	Targets plan.Schedule // over time, as far as it is known
-
-	// Peak and PeakRead are the highest rates of one measured second, in records a second.
-	Peak, PeakRead float64
+	Target         float64       // of the end of the newest second, in records a second; 0: unlimited
+	Targets        plan.Schedule // over time, as far as it is known
+	Peak, PeakRead float64       // highest rates of one measured second, in records a second
 
 	Stamped     bool // there are end-to-end latencies
 	ConsumerLag LagNow

@@ -218,23 +218,6 @@ func TestLatenciesOfAHostForgetWhatIsLongAgo(t *testing.T) {
 	must.Match(t, time.Millisecond, f.Snapshot().Tail.Response.Max.Duration(), "after eleven seconds the longest")
 }
 
-func TestALateWindowCountsAndIsNoSecond(t *testing.T) {
-	f := NewFold(header(0))
-	late := stats.Window{Start: time.Second, End: time.Second, Acknowledged: 100, Events: []stats.Event{{Kind: stats.Exec}}}
-	for _, w := range []stats.Window{
-		{End: time.Second, Offered: 300, Acknowledged: 200},
-		late,
-		{Start: time.Second, End: 2 * time.Second, Offered: 200, Acknowledged: 200},
-		{Start: 2 * time.Second, End: 3 * time.Second, ShardTime: 1},
-	} {
-		f.AddWindow(w)
-	}
-	s := f.Snapshot()
-	if s.All.Acknowledged != 500 || s.Peak != 200 || s.At != 3*time.Second || len(s.Events) != 1 || s.Unanswered.Now.Length != 0 {
-		t.Errorf("%d records, peak %v, until %v, events %v, silent for %v", s.All.Acknowledged, s.Peak, s.At, s.Events, s.Unanswered.Now.Length)
-	}
-}
-
 func TestTimeThatAHostDidNotReportIsNotHeldAgainstIt(t *testing.T) {
 	f := NewHostFold(header(0))
 	for i := range 20 {

@@ -203,16 +203,6 @@ func TestATimeInWhichASystemThrottlesIsNoStall(t *testing.T) {
 	}
 }
 
-func TestFewRecordsTakeAsManyIntervals(t *testing.T) {
-	due := time.Duration(0)
-	w := stats.Window{Offered: 5, Acknowledged: 5, FirstDue: due, LastDue: 10 * time.Second, LastSent: 10 * time.Second, LastAck: 10*time.Second + millis(4)}
-	if got := throughputOf(&w); math.Abs(got.RecordsPerSecond-0.4) > 1e-9 || math.Abs(got.OfferedRecordsPerSecond-0.4) > 1e-9 {
-		t.Errorf("%+v, want 0.4 records a second: one in 2.5 s", got)
-	}
-	w.LastAck = 20 * time.Second
-	must.Match(t, 0.25, throughputOf(&w).RecordsPerSecond, "records a second")
-}
-
 func TestFewPollsTakeAsManyIntervals(t *testing.T) {
 	s := func(n float64) time.Duration { return time.Duration(n * float64(time.Second)) }
 	for name, tc := range map[string]struct {

@@ -137,10 +137,7 @@ func (e *Expr) Worse(a, b float64) bool {
 
 // Enough reports whether enough stretches hold.
 func (e *Expr) Enough(held, of int64) bool {
-	if e.For == 0 {
-		return held == of
-	}
-	return float64(held)*100 >= e.For*float64(of)
+	return float64(held)*100 >= cmp.Or(e.For, 100)*float64(of)
 }
 
 // Check returns an error if no run of a plan can be judged by the expression.

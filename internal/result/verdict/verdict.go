@@ -2,10 +2,14 @@ package verdict
 
 import (
 	"cmp"
+	_ "embed"
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
+
+	"go.yaml.in/yaml/v3"
 
 	"github.com/kt-bench/kt/internal/theme"
 )
@@ -22,14 +26,11 @@ type Limit string
 // String returns the limit in the words of screens and summaries.
 func (l Limit) String() string {
 	name, where, many := strings.Cut(string(l), " on ") // of one of many hosts
-	if name = cmp.Or(shown[Limit(name)], name); many {
+	if name = cmp.Or(limits()[Limit(name)].Shown, name); many {
 		name += " on " + where
 	}
 	return name
 }
-
-// shown are the words for limits that are not their names.
-var shown = map[Limit]string{None: "none reached", Schedule: "kt could not keep its schedule", BrokerAcks: "slow acknowledgements"}
 
 // The limits that kt can tell apart from its own host.
 const (
@@ -55,31 +56,23 @@ const (
 	Reader     Limit = "this consumer"       // CPU to spare, and the brokers were faster: one client does no more
 )
 
-// next is what to do about each limit, as docs/troubleshooting.md has it. For None there is nothing to do.
-var next = map[Limit]string{
-	ClientCPU:  "use larger batches (--batch-size, --linger), more hosts (--on), or a larger machine",
-	HostCPU:    "stop what else runs on this machine, or use other hosts (--on)",
-	Ceiling:    "use more hosts (--on) or a larger machine",
-	Schedule:   "lower --rate, add --producers, free CPU on this host, or use more hosts (--on)",
-	Failures:   "look up the errors by their codes, and read the brokers' logs",
-	Stalled:    "read the timeline, and the brokers' logs of that time",
-	Sockets:    "add --producers for more connections, or look at the network and the brokers' load",
-	Throttle:   "raise the quota (kafka-configs --describe --entity-type clients), or lower --rate",
-	BrokerAcks: "look at the brokers' disks, network and CPU; more partitions or larger batches may help",
-	Client:     "add --producers",
-	ReadFailed: "mend what the error says, and read again",
-	Consumers:  "add --consumers, up to the number of partitions",
-	Members:    "stop the other members of the group, or read with another --group",
-	Rebalances: "find out why members join and leave; a longer run has a smaller share of them",
-	Processing: "add --consumers, or shorten --processing-time",
-	Fetches:    "look at the brokers' disks and network; larger fetches may help",
-	Reader:     "add --consumers, up to the number of partitions",
-}
+//go:embed limits.yaml
+var limitsYAML []byte
+
+// words are what is said of a limit.
+type words struct{ Shown, Next string }
+
+var limits = sync.OnceValue(func() (all map[Limit]words) {
+	if err := yaml.Unmarshal(limitsYAML, &all); err != nil {
+		panic(err) // it is a part of kt
+	}
+	return all
+})
 
 // Next returns what to do about a limit in a short sentence; "": there is nothing to do, or it is not known.
 func (l Limit) Next() string {
 	name, _, _ := strings.Cut(string(l), " on ") // of one of many hosts
-	return next[Limit(name)]
+	return limits()[Limit(name)].Next
 }
 
 // Invalid returns the reasons why a fixed-rate run is not valid: kt itself did not keep the schedule.
