@@ -58,7 +58,7 @@ check: lint scripts generated try unit ## all that needs no Kafka: lint, scripts
 # Tests in files with `//go:build !race` are long and of one goroutine, or make what
 # others make with it; they run for themselves where the rest of their package runs with it.
 # Scripts wait for what a load does in its seconds, so more of them run at once than there
-# are cores, and the tests that only compute run beside them.
+# are cores, and the tests that only compute run in the time that they leave.
 CONCURRENT = $(shell grep -rlE --include='*.go' '^[[:space:]]*go [a-zA-Z]|\.Go.func' cmd internal | xargs -n 1 dirname | sort -u | sed 's|^|./|')
 TESTED = $(shell grep -rl --include='*_test.go' '^func Test' cmd internal profiles | xargs -n 1 dirname | sort -u | sed 's|^|./|')
 UNRACED = $(shell grep -rl '^//go:build !race' --include='*_test.go' cmd internal)
@@ -66,8 +66,8 @@ UNRACED = $(shell grep -rl '^//go:build !race' --include='*_test.go' cmd interna
 .PHONY: unit
 unit: ## run the tests, with the race detector where there are goroutines
 	scripts/check-tools --install go cc
-	CGO_ENABLED=1 scripts/test -race -vet=off -parallel 6 -timeout 20m $(CONCURRENT)
-	scripts/test -vet=off -timeout 20m $(filter-out $(CONCURRENT),$(TESTED)) & pure=$$!; failed=0; \
+	nice -n 9 scripts/test -vet=off -timeout 20m $(filter-out $(CONCURRENT),$(TESTED)) & pure=$$!; failed=0; \
+	CGO_ENABLED=1 scripts/test -race -p 3 -vet=off -parallel 6 -timeout 20m $(CONCURRENT) || failed=1; \
 	scripts/test -vet=off -parallel 6 -timeout 20m -run '$(call names,$(UNRACED))' \
 		$(filter $(CONCURRENT),$(sort $(patsubst %/,%,$(dir $(UNRACED:%=./%))))) || failed=1; \
 	wait $$pure || failed=1; exit $$failed

@@ -3,7 +3,6 @@ package cmd
 import (
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -67,10 +66,7 @@ func printAgent(set *pflag.FlagSet, what string, env *Env, flags *config.Agent) 
 	if err != nil {
 		return usageError(err)
 	}
-	write := map[string]func(io.Writer, deploy.Agents) error{
-		"print-kubernetes": deploy.Kubernetes, "print-compose": deploy.Compose, "ansible": deploy.Ansible,
-	}[what]
-	return write(env.Stdout, a)
+	return a.Write(env.Stdout, strings.TrimPrefix(what, "print-"))
 }
 
 // deployed holds the flags of agents that run elsewhere, as they were given on this command line.

@@ -8,11 +8,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -376,9 +378,14 @@ func TestTheCommandsOfTheDocuments(t *testing.T) {
 	if text, err := exec.CommandContext(t.Context(), "../scripts/kafka", "fetch").CombinedOutput(); err != nil {
 		t.Fatalf("%v:\n%s", err, text)
 	}
-	pages := must.Have(filepath.Glob("../docs/*.md"))(t)
-	for _, page := range append(pages, "../README.md") {
-		text := must.Have(os.ReadFile(page))(t)
+	texts := map[string][]byte{}
+	for _, page := range append(must.Have(filepath.Glob("../docs/*.md"))(t), "../README.md") {
+		texts[page] = must.Have(os.ReadFile(page))(t)
+	}
+	commands := func(page string) int { return len(bytes.Join(shellBlock.FindAll(texts[page], -1), nil)) }
+	// The longest page begins first, so that none is left to run alone.
+	for _, page := range slices.SortedFunc(maps.Keys(texts), func(a, b string) int { return commands(b) - commands(a) }) {
+		text := texts[page]
 		blocks := shellBlock.FindAllSubmatch(text, -1)
 		if len(blocks) == 0 {
 			if name := filepath.Base(page); name != "checks.md" && name != "security-model.md" { // a list that is generated, and rules

@@ -94,8 +94,8 @@ func (l *layers) applyCluster(all []layer) ([]layer, error) {
 		}
 	}
 	if servers != "" {
-		l.servers = []string{servers}
-		own.put("bootstrap-server", l.servers, where)
+		l.servers = servers
+		own.put("bootstrap-server", []string{servers}, where)
 	}
 	if c.Properties != "" {
 		own.put("command-config", []string{c.Properties}, "cluster "+name)

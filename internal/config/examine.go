@@ -116,21 +116,19 @@ func (t *Tune) fits(p *problems) {
 // suggests: an --apply after a --check has to check the same machine in the same way. A pid other
 // than 0 replaces --pid and --unit.
 func (t *Tune) Again(pid int) string {
-	var b strings.Builder
+	typed := ""
 	for _, name := range []string{"role", "profile", "dirs", "pid", "unit", "root", "only", "skip"} {
-		if name == "pid" && pid != 0 {
-			fmt.Fprintf(&b, " --pid %d", pid)
-			continue
+		switch {
+		case name == "pid" && pid != 0:
+			typed += fmt.Sprintf(" --pid %d", pid)
+		case t.isTyped(name) && (name != "unit" || pid == 0):
+			typed += " --" + name + " " + theme.Quoted(t.text(name))
 		}
-		if !t.isTyped(name) || name == "unit" && pid != 0 {
-			continue
-		}
-		b.WriteString(" --" + name + " " + theme.Quoted(t.text(name)))
 	}
 	if t.Probe {
-		b.WriteString(" --probe")
+		typed += " --probe"
 	}
-	return b.String()
+	return typed
 }
 
 // Probe is the settings of kt probe.

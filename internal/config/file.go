@@ -81,17 +81,15 @@ func (s System) readFile(path string, asked bool, from level) (*file, error) {
 	switch {
 	case err == nil:
 		return s.parseFile(path, data, from)
-	case !asked && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)):
-		return nil, nil
-	case !asked && errors.As(err, &refused): // as in a container with a user of its own
-		if s.Warn != nil {
-			s.Warn(fmt.Sprintf("the configuration file %s is left out, because it cannot be read: %v; name another with --config", path, err))
-		}
-		return nil, nil
-	case !asked:
+	case asked:
+		return nil, fmt.Errorf("--config %s: %w", path, err)
+	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR):
+	case !errors.As(err, &refused):
 		return nil, fmt.Errorf("configuration file %s: %w", path, err)
+	case s.Warn != nil: // as in a container with a user of its own
+		s.Warn(fmt.Sprintf("the configuration file %s is left out, because it cannot be read: %v; name another with --config", path, err))
 	}
-	return nil, fmt.Errorf("--config %s: %w", path, err)
+	return nil, nil
 }
 
 // parseFile takes a configuration file apart. It reports every key that kt does not know, with its line.

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -121,16 +122,21 @@ const longest = time.Duration(1<<63 - 1)
 // share is a part of a whole, as 3% or 0.03.
 func share(least, most float64, how string) kind {
 	return scalar("string", func(s string) (float64, error) {
-		percent, isPercent := strings.CutSuffix(s, "%")
-		v, err := plan.ParseNumber(percent)
-		if isPercent {
-			v /= 100
-		}
+		v, _, err := percent(s)
 		if err != nil || v < least || v > most {
 			return 0, errors.New("write a share " + how)
 		}
 		return v, nil
 	})
+}
+
+// percent reads 3% or 0.03, and reports whether it was the first.
+func percent(s string) (v float64, ok bool, err error) {
+	number, ok := strings.CutSuffix(s, "%")
+	if v, err = plan.ParseNumber(number); ok {
+		v /= 100
+	}
+	return v, ok, err
 }
 
 // kinds are those that have a name in settings.json, beside int and one-of.
@@ -197,8 +203,9 @@ func kindOf(text string) kind {
 	case "one-of":
 		k = choice(strings.Fields(rest)...)
 	case "int":
-		least, most, _ := strings.Cut(rest, "..")
-		k = whole(bound(least, math.MinInt64), bound(most, math.MaxInt64))
+		least, most := int64(math.MinInt64), int64(math.MaxInt64)
+		_, _ = fmt.Sscanf(rest, "%d..%d", &least, &most) // without a highest value it is any
+		k = whole(least, most)
 	default:
 		if !ok {
 			panic("settings.json: there is no kind " + name)
@@ -217,21 +224,9 @@ func kindOf(text string) kind {
 	return k
 }
 
-// bound returns a number of a row; otherwise: it has none.
-func bound(text string, otherwise int64) int64 {
-	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil {
-		return otherwise
-	}
-	return n
-}
-
 func readFrom(s string) (plan.From, error) {
 	from, err := plan.ParseFrom(s)
-	if err == nil {
-		err = from.Check(time.Now())
-	}
-	return from, err
+	return from, cmp.Or(err, from.Check(time.Now()))
 }
 
 func readBytes(s string) (int64, error) {
@@ -262,17 +257,14 @@ func readWarmup(s string) (plan.Warmup, error) {
 
 // readDiskShare returns 0 for a disk that may get full.
 func readDiskShare(s string) (float64, error) {
-	number, percent := strings.CutSuffix(s, "%")
-	v, err := plan.ParseNumber(number)
-	switch {
-	case s == "never":
+	switch v, ok, err := percent(s); {
+	case s == "never", ok && v == 1:
 		return 0, nil
-	case !percent || err != nil || !(v >= 1 && v <= 100):
+	case !ok || err != nil || !(v >= 0.01 && v < 1):
 		return 0, errors.New("write a share from 1% to 100%, or never")
-	case v == 100:
-		return 0, nil
+	default:
+		return v, nil
 	}
-	return v / 100, nil
 }
 
 // readLinger returns whole milliseconds.

@@ -88,8 +88,8 @@ type layers struct {
 	sys     System
 
 	clusters map[string]Cluster
-	cluster  string   // the one in use, "": none
-	servers  []string // of that cluster
+	cluster  string // the one in use, "": none
+	servers  string // of that cluster
 }
 
 // apply sets each flag that the command line left alone from the environment, the configuration files, the cluster or the profile.

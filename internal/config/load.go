@@ -36,7 +36,7 @@ func (r *Run) check(p *problems) {
 	if r.LedgerFile = b.text("verify"); b.writes {
 		r.LedgerFile = ""
 	}
-	r.Plan = b.plan(r.LedgerFile != "", len(named(r.Hosts.On)) > 0)
+	b.plan(&r.Plan, r.LedgerFile != "", len(named(r.Hosts.On)) > 0)
 	r.Security = b.security()
 	for _, c := range b.clients { // without what only Kafka's clients get: brokers, and what the user has not set
 		maps.DeleteFunc(c.given, func(name string, g plan.Given) bool {
@@ -212,7 +212,7 @@ func (b *builder) checkVerify(r *Run) {
 // Run is the settings of a command that makes a load.
 type Run struct {
 	base
-	Plan plan.Plan
+	Plan plan.Plan `flag:",squash"`
 
 	// The Java properties of the producer and of the consumer, from files, flags
 	// and kt's own flags. A client that the command does not have has none.

@@ -23,16 +23,11 @@ const (
 	oneAtATimeRecords = 5000
 )
 
-// plan makes the plan of a load. ofLedger reports whether an earlier run's records are looked for, elsewhere whether other hosts make it.
-func (b *builder) plan(ofLedger, elsewhere bool) plan.Plan {
+// plan completes the plan of a load, which has what its flags say. ofLedger reports whether an earlier run's records are looked for,
+// elsewhere whether other hosts make it.
+func (b *builder) plan(p *plan.Plan, ofLedger, elsewhere bool) {
 	l := b.layers
-	p := plan.Plan{
-		Command: plan.Command(b.command), Engine: plan.Engine(b.text("engine")), Verify: is[bool](l, "verify") || ofLedger, Seed: is[int64](l, "seed"),
-		Topic: plan.Topic{
-			Name: b.text("topic"), Partitions: int32(is[int64](l, "partitions")), ReplicationFactor: int16(is[int64](l, "replication-factor")),
-			Configs: b.pairs("topic-config"), Delete: is[bool](l, "delete-topic"),
-		},
-	}
+	p.Command, p.Verify, p.Topic.Configs = plan.Command(b.command), is[bool](l, "verify") || ofLedger, b.pairs("topic-config")
 	switch url := b.text("url"); {
 	case !b.given("url") || b.chosen("bootstrap-server", "url") != "url":
 		p.Bootstrap = b.bootstrap()
@@ -45,7 +40,7 @@ func (b *builder) plan(ofLedger, elsewhere bool) plan.Plan {
 			p.URL = u.String()
 		}
 	}
-	p.Load = plan.Load{Rate: plan.Unlimited, Records: is[int64](l, b.chosen("num-records", "messages")), Arrivals: plan.Uniform, Warmup: is[plan.Warmup](l, "warmup"), OneAtATime: b.oneAtATime}
+	p.Load.Records, p.Load.OneAtATime = is[int64](l, b.chosen("num-records", "messages")), b.oneAtATime
 	if name := b.chosen("rate", "throughput"); name != "" && !b.oneAtATime {
 		p.Load.Rate = is[plan.Rate](l, name)
 	}
@@ -53,24 +48,24 @@ func (b *builder) plan(ofLedger, elsewhere bool) plan.Plan {
 		p.Load.Warmup = plan.Warmup{Records: is[int64](l, "warmup-records")}
 	}
 	if b.reads {
-		p.Read = b.read(ofLedger, elsewhere)
+		b.read(&p.Read, ofLedger, elsewhere)
 	}
 	if !b.writes && b.chosen("topic", "include") == "include" {
 		p.Topic.Name, p.Read.Include = "", b.text("include")
 	}
 	if b.writes {
-		p.Producers = b.clientCount("producers")
-		p.Load.Arrivals, p.Load.Transaction = plan.Arrivals(b.text("arrivals")), b.transaction()
+		p.Producers, p.Load.Transaction = b.clientCount("producers"), b.transaction()
 		if b.chosen("stop-at-disk", "until-full") == "until-full" {
 			p.Load.UntilFull = true
 		} else if !p.Embedded() && (p.URL == "" || b.given("stop-at-disk")) { // elsewhere the log is in memory, or not seen
 			p.Load.StopAtDisk = is[float64](l, "stop-at-disk")
 		}
-		p.Payload = b.payload()
+		b.payload(&p.Payload)
 		p.Payload.Stamp = b.reads || is[bool](l, "stamp") || p.Verify && p.Engine != plan.Wire // where the wire engine needs stamps, it asks for them
+	} else {
+		p.Load.Arrivals = plan.Uniform
 	}
-	b.end(&p)
-	return p
+	b.end(p)
 }
 
 // clientCount returns a number of producers or consumers; one at a time it is one unless the number counts as much.
@@ -151,11 +146,8 @@ func (b *builder) transaction() plan.Duration {
 	return plan.Duration(is[int64](b.layers, flag)) * plan.Duration(time.Millisecond)
 }
 
-func (b *builder) payload() plan.Payload {
-	p := plan.Payload{
-		Kind: plan.Letters, Keys: plan.KeyDistribution(b.text("key-distribution")), KeyRange: is[int64](b.layers, "record-key-range"),
-		Compressibility: is[float64](b.layers, "compressibility"),
-	}
+func (b *builder) payload(p *plan.Payload) {
+	p.Kind = plan.Letters
 	for _, h := range b.list("header") {
 		if k, v, err := splitProperty("header", h); err != nil {
 			b.add(err)
@@ -179,22 +171,15 @@ func (b *builder) payload() plan.Payload {
 	if b.given("compressibility") && p.Kind != plan.Mixed {
 		b.bad("", nil, "--compressibility goes with generated payloads, not with --payload-file or --payload-monotonic")
 	}
-	return p
 }
 
-// read returns how records are read. A Java property counts as kt's own flag for it would in its layer.
-func (b *builder) read(ofLedger, elsewhere bool) plan.Read {
-	l := b.layers
+// read completes how records are read. A Java property counts as kt's own flag for it would in its layer.
+func (b *builder) read(r *plan.Read, ofLedger, elsewhere bool) {
 	group, own := b.group(ofLedger)
-	r := plan.Read{
-		Consumers: b.clientCount("consumers"), Group: group, Commit: b.commit(group, own || elsewhere), From: b.start(ofLedger),
-		Processing: plan.Duration(is[time.Duration](l, "processing-time")), Timeout: plan.Duration(is[time.Duration](l, "timeout")),
-		AllowGaps: is[bool](l, "allow-gaps"),
+	r.Consumers, r.Group, r.Commit, r.From = b.clientCount("consumers"), group, b.commit(group, own || elsewhere), b.start(ofLedger)
+	if r.Groups == 1 {
+		r.Groups = 0
 	}
-	if n := int(is[int64](l, "groups")); n != 1 {
-		r.Groups = n
-	}
-	return r
 }
 
 // group returns the group to read in, "" for none, and whether the user named it.
@@ -230,32 +215,26 @@ const fromNobody = "default"
 // does it; it cannot tell the other ways apart.
 func (b *builder) commit(group string, own bool) plan.Commit {
 	const property = "enable.auto.commit"
-	c, how := b.consumer, plan.CommitNone
+	c, how, source := b.consumer, plan.CommitNone, fromNobody
 	switch {
 	case b.given("commit"):
-		how = plan.Commit(b.text("commit"))
+		how, source = plan.Commit(b.text("commit")), b.value("commit").source
 	case group != "" && own: // processes on other hosts learn from it how far the others are
 		how = plan.CommitAuto
 	}
 	g, ok := c.given[property]
-	if ok && (!b.given("commit") || c.levels[property] > b.from("commit")) {
-		switch auto := strings.EqualFold(strings.TrimSpace(g.Value), "true"); {
-		case auto && group != "":
-			return plan.CommitAuto
-		case auto: // the client will say that it needs a group
-			return plan.CommitNone
-		case how == plan.CommitAuto:
-			return plan.CommitNone
-		}
+	auto := strings.EqualFold(strings.TrimSpace(g.Value), "true")
+	switch counts := ok && (!b.given("commit") || c.levels[property] > b.from("commit")); {
+	case counts && auto && group != "":
+		return plan.CommitAuto
+	case counts && (auto || how == plan.CommitAuto): // without a group the client will say that it needs one
+		return plan.CommitNone
+	case counts:
 		return how
-	}
-	source := fromNobody
-	if b.given("commit") {
-		source = b.value("commit").source
-	}
-	c.given[property] = plan.Given{Value: fmt.Sprint(how == plan.CommitAuto), Source: source}
-	if group == "" { // then the client has nothing to commit
+	case group == "": // then the client has nothing to commit
 		delete(c.given, property)
+	default:
+		c.given[property] = plan.Given{Value: fmt.Sprint(how == plan.CommitAuto), Source: source}
 	}
 	return how
 }

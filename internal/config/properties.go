@@ -25,7 +25,7 @@ type client struct {
 	given  map[string]plan.Given
 	levels map[string]level // that each came from
 
-	servers []string // bootstrap.servers of the files, also where another layer overrides it
+	servers string // bootstrap.servers of the files, also where another layer overrides it
 }
 
 func newClient(name string, known Client) *client {
@@ -67,7 +67,7 @@ func (b *builder) readProperties(c *client, flag, path string) {
 		}
 		lines[p.Key] = p.Line
 		if p.Key == bootstrapProperty && b.from(flag) != fromForeign {
-			c.servers = []string{p.Value}
+			c.servers = p.Value
 		}
 		b.take(c, flag, p.Key, plan.Given{Value: p.Value, Source: path + ":" + strconv.Itoa(p.Line)})
 	}
@@ -202,9 +202,7 @@ func (b *builder) provide(c *client) {
 		g.Value = resolve(name, g)
 		c.given[name] = g
 	}
-	for i, text := range c.servers {
-		c.servers[i] = resolve(bootstrapProperty, plan.Given{Value: text})
-	}
+	c.servers = resolve(bootstrapProperty, plan.Given{Value: c.servers})
 }
 
 // lookUp returns the value that a provider has for a key.
@@ -277,9 +275,9 @@ func (b *builder) security() Security {
 // owned returns the addresses that the owner of the security properties named: those of the cluster in use, of the properties
 // files, and of the layers. A project file and the file of a study do not count, because they may be somebody else's.
 func (b *builder) owned() []string {
-	all := slices.Clone(b.servers)
+	all := []string{b.servers}
 	for _, c := range b.clients {
-		all = append(all, c.servers...)
+		all = append(all, c.servers)
 		if g := c.given[bootstrapProperty]; !c.levels[bootstrapProperty].isForeign() {
 			all = append(all, g.Value)
 		}

@@ -44,8 +44,7 @@ type Load struct {
 
 var name = regexp.MustCompile(`^[a-z]([-a-z0-9]{0,38}[a-z0-9])?$`)
 
-// CheckName returns an error if a group of agents cannot have that name: it is a part of names in
-// DNS.
+// CheckName returns an error if a group of agents cannot have that name: it is a part of names in DNS.
 func CheckName(s string) error {
 	if !name.MatchString(s) {
 		return errors.New("a name in DNS has 1 to 40 of a-z, 0-9 and '-', begins with a letter and does not end with '-'")
@@ -53,14 +52,9 @@ func CheckName(s string) error {
 	return nil
 }
 
-// Kubernetes writes a Service, a StatefulSet, a Job if there is a load and, if there is the key, its Secret.
-func Kubernetes(w io.Writer, a Agents) error { return write(w, "kubernetes.yaml", a) }
-
-// Compose writes a compose file.
-func Compose(w io.Writer, a Agents) error { return write(w, "compose.yaml", a) }
-
-// Ansible writes a play.
-func Ansible(w io.Writer, a Agents) error { return write(w, "ansible.yaml", a) }
+// Write writes what starts the agents: "kubernetes", a Service, a StatefulSet, a Job if there is a load and, if there is the key, its
+// Secret; "compose", a compose file; "ansible", a play.
+func (a Agents) Write(w io.Writer, form string) error { return write(w, form+".yaml", a) }
 
 // Image returns the name of kt's image. A tag cannot have a +.
 func (a Agents) Image() string { return "kt:" + strings.ReplaceAll(a.Version, "+", "-") }
@@ -80,11 +74,8 @@ func (a Agents) Tmpfs() string {
 // Address returns the host:port that stands for all agents of the group.
 func (a Agents) Address() string { return a.Name + ":" + strconv.Itoa(a.Port) }
 
-// Args returns the command line of an agent in a container, which joins the others by the name of
-// the group.
-func (a Agents) Args() []string {
-	return a.args(append([]string{a.Address()}, a.Join...))
-}
+// Args returns the command line of an agent in a container, which joins the others by the name of the group.
+func (a Agents) Args() []string { return a.args(append([]string{a.Address()}, a.Join...)) }
 
 // args returns the command line of an agent.
 func (a Agents) args(join []string) []string {
@@ -154,14 +145,10 @@ var plainWord = regexp.MustCompile(`^[A-Za-z0-9/._,:=@+-]+$`)
 
 // indent indents the lines of a text after the first one, unless they are empty.
 func indent(n int, s string) string {
-	lines := strings.Split(strings.TrimSuffix(s, "\n"), "\n")
-	for i := range lines {
-		if i > 0 && lines[i] != "" {
-			lines[i] = strings.Repeat(" ", n) + lines[i]
-		}
-	}
-	return strings.Join(lines, "\n")
+	return lineStart.ReplaceAllString(strings.TrimSuffix(s, "\n"), "\n"+strings.Repeat(" ", n)+"$1")
 }
+
+var lineStart = regexp.MustCompile(`\n([^\n])`)
 
 // Unit is a systemd unit of an agent.
 type Unit struct {
@@ -175,11 +162,11 @@ func (u Unit) Write(w io.Writer) error { return write(w, "kt-agent.service", u) 
 
 // ExecStart returns the command line as systemd takes it.
 func (u Unit) ExecStart() string {
-	quoted := make([]string, len(u.Words))
-	for i, word := range u.Words {
-		quoted[i] = quoteUnit(word)
+	line := ""
+	for _, word := range u.Words {
+		line += " " + quoteUnit(word)
 	}
-	return strings.Join(quoted, " ")
+	return strings.TrimPrefix(line, " ")
 }
 
 // ReadWritePaths returns the folder for results as systemd takes it: it replaces no variables in paths.

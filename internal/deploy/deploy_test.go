@@ -28,10 +28,10 @@ func agents() Agents {
 	}
 }
 
-func text(t *testing.T, write func(io.Writer, Agents) error, a Agents) string {
+func text(t *testing.T, form string, a Agents) string {
 	t.Helper()
 	b := new(bytes.Buffer)
-	must.Do(t, write(b, a))
+	must.Do(t, a.Write(b, form))
 	return b.String()
 }
 
@@ -41,18 +41,17 @@ func TestTextsAreWhatTheGoldenFilesShow(t *testing.T) {
 	watching := agents()
 	watching.Load = nil
 	for _, c := range []struct {
-		file  string
-		write func(io.Writer, Agents) error
-		a     Agents
+		file, form string
+		a          Agents
 	}{
-		{"kubernetes.yaml", Kubernetes, agents()},
-		{"kubernetes_key.yaml", Kubernetes, withKey},
-		{"compose.yaml", Compose, agents()},
-		{"ansible.yaml", Ansible, agents()},
-		{"kubernetes_watch.yaml", Kubernetes, watching},
-		{"compose_watch.yaml", Compose, watching},
+		{"kubernetes.yaml", "kubernetes", agents()},
+		{"kubernetes_key.yaml", "kubernetes", withKey},
+		{"compose.yaml", "compose", agents()},
+		{"ansible.yaml", "ansible", agents()},
+		{"kubernetes_watch.yaml", "kubernetes", watching},
+		{"compose_watch.yaml", "compose", watching},
 	} {
-		got, path := text(t, c.write, c.a), filepath.Join("testdata", c.file)
+		got, path := text(t, c.form, c.a), filepath.Join("testdata", c.file)
 		if *update {
 			must.Do(t, os.WriteFile(path, []byte(got), 0o644))
 		}
@@ -79,25 +78,25 @@ func validate(t *testing.T, manifests string) (kinds, wrong []string) {
 }
 
 func TestManifestsAreValidByTheSchemasOfKubernetes(t *testing.T) {
-	kinds, wrong := validate(t, text(t, Kubernetes, agents()))
+	kinds, wrong := validate(t, text(t, "kubernetes", agents()))
 	if want := []string{"Service", "StatefulSet", "Job"}; !slices.Equal(kinds, want) || len(wrong) > 0 {
 		t.Errorf("%q are valid, want %q: %q", kinds, want, wrong)
 	}
 	a := agents()
 	a.Key = "a key"
-	kinds, wrong = validate(t, text(t, Kubernetes, a))
+	kinds, wrong = validate(t, text(t, "kubernetes", a))
 	if want := []string{"Secret", "Service", "StatefulSet", "Job"}; !slices.Equal(kinds, want) || len(wrong) > 0 {
 		t.Errorf("with a key %q are valid, want %q: %q", kinds, want, wrong)
 	}
 	// A name that YAML reads as true is a name all the same.
 	a.Name = "on"
-	if kinds, wrong = validate(t, text(t, Kubernetes, a)); len(kinds) != 4 {
+	if kinds, wrong = validate(t, text(t, "kubernetes", a)); len(kinds) != 4 {
 		t.Errorf("%q of the name on are valid: %q", kinds, wrong)
 	}
 }
 
 func TestWhatKubernetesDoesNotKnowIsFound(t *testing.T) {
-	good := text(t, Kubernetes, agents())
+	good := text(t, "kubernetes", agents())
 	for _, c := range []struct{ what, old, by string }{
 		{"an unknown field", "podManagementPolicy:", "podManagement:"},
 		{"a number that is a string", "maxSkew: 1", `maxSkew: "1"`},
@@ -130,7 +129,7 @@ func TestAnAgentGetsItsFlagsAsTheyWereGiven(t *testing.T) {
 	want := []string{"agent", "--key-file=/etc/kt/key", "--join=kt-agent:7999,vm14:7946", "--bind=0.0.0.0:7999"}
 	want = append(want, agents().Flags...)
 	var set pod
-	for d := yaml.NewDecoder(strings.NewReader(text(t, Kubernetes, agents()))); set.Kind != "StatefulSet"; {
+	for d := yaml.NewDecoder(strings.NewReader(text(t, "kubernetes", agents()))); set.Kind != "StatefulSet"; {
 		set = pod{}
 		must.Do(t, d.Decode(&set))
 	}
@@ -143,7 +142,7 @@ func TestAnAgentGetsItsFlagsAsTheyWereGiven(t *testing.T) {
 			File string `yaml:"file"`
 		} `yaml:"secrets"`
 	}
-	must.Do(t, yaml.Unmarshal([]byte(text(t, Compose, agents())), &file))
+	must.Do(t, yaml.Unmarshal([]byte(text(t, "compose", agents())), &file))
 	must.Match(t, want, unescaped(file.Services["kt-agent"].Command), "in a compose file")
 	must.Match(t, agents().KeyFile, unescaped([]string{file.Secrets["key"].File})[0], "the key is read from")
 }
@@ -167,7 +166,7 @@ func TestAPlayWritesTheUnit(t *testing.T) {
 			} `yaml:"ansible.builtin.copy"`
 		} `yaml:"tasks"`
 	}
-	must.Do(t, yaml.Unmarshal([]byte(text(t, Ansible, agents())), &plays))
+	must.Do(t, yaml.Unmarshal([]byte(text(t, "ansible", agents())), &plays))
 	want := must.Have(agents().Unit())(t)
 	for _, task := range plays[0].Tasks {
 		if task.Copy.Dest != "/etc/systemd/system/kt-agent.service" {
@@ -184,8 +183,8 @@ func TestAPlayWritesTheUnit(t *testing.T) {
 func TestATopicIsNamedInALoadOrAskedFor(t *testing.T) {
 	a := agents()
 	a.Load = &Load{Rate: "90", Duration: "5s", Pattern: `orders-\d+`}
-	for name, write := range map[string]func(io.Writer, Agents) error{"Kubernetes": Kubernetes, "a compose file": Compose} {
-		got := text(t, write, a)
+	for _, name := range []string{"kubernetes", "compose"} {
+		got := text(t, name, a)
 		if want := `# Name a topic (--topic): its whole name has to match 'orders-\d+', or`; !strings.Contains(got, want) || strings.Contains(got, "--topic=") {
 			t.Errorf("in %s there is no %q, or a topic:\n%s", name, want, got)
 		}

@@ -120,37 +120,28 @@ type Memory struct{ key, value []byte } // nil until a number, or a payload behi
 // Generator gives one producer its keys and values, one record after the other. It
 // allocates nothing.
 type Generator struct {
-	values  *Values
-	size    plan.Size
-	fixed   int // the size of every record; 0: drawn from size
-	at      int // into the pool
-	rng     *rand.Rand
-	kind    plan.PayloadKind
-	keys    plan.KeyDistribution
-	keyspan int64
-	shard   int64 // this producer and how many there are: record i of the
-	shards  int64 // shard is record i*shards+shard of the run
-	stamp   int   // room for a stamp at the head of a value: the value is the record's own then
+	plan.Payload
+	values *Values
+	fixed  int // the size of every record; 0: drawn
+	at     int // into the pool
+	rng    *rand.Rand
+	shard  int64 // this producer and how many there are: record i of the
+	shards int64 // shard is record i*shards+shard of the run
+	stamp  int   // room for a stamp at the head of a value: the value is the record's own then
 }
 
 // Generator returns the generator of producer number shard of all shards of the load.
 func (v *Values) Generator(p plan.Plan, shard, shards int) *Generator {
-	s := &Generator{
-		values: v,
-		rng:    rand.New(rand.NewPCG(uint64(p.Seed), uint64(shard)+1)),
-		kind:   p.Payload.Kind,
-		keys:   p.Payload.Keys, keyspan: p.Payload.KeyRange,
-		shard: int64(shard), shards: int64(shards),
-	}
-	if p.Payload.Stamp {
+	rng := rand.New(rand.NewPCG(uint64(p.Seed), uint64(shard)+1))
+	s := &Generator{Payload: p.Payload, values: v, rng: rng, shard: int64(shard), shards: int64(shards)}
+	if s.Stamp {
 		s.stamp = plan.StampBytes
 	}
 	if len(v.pool) > 0 {
-		s.size = p.Payload.Size
-		if s.size.Fixed() {
-			s.fixed = s.size.Max()
+		if s.Size.Fixed() {
+			s.fixed = s.Size.Max()
 		}
-		s.at = s.rng.IntN(len(v.pool))
+		s.at = rng.IntN(len(v.pool))
 	}
 	return s
 }
@@ -159,7 +150,7 @@ func (v *Values) Generator(p plan.Plan, shard, shards int) *Generator {
 // in m, until m is used again.
 func (s *Generator) Fill(m *Memory, index int64) (key, value []byte) {
 	number := index*s.shards + s.shard
-	switch s.kind {
+	switch s.Kind {
 	case plan.Monotonic:
 		m.value = strconv.AppendInt(s.head(m), number, 10)
 		value = m.value
@@ -171,12 +162,12 @@ func (s *Generator) Fill(m *Memory, index int64) (key, value []byte) {
 			value = s.own(m, value[min(s.stamp, len(value)):]) // it keeps its size
 		}
 	}
-	switch s.keys {
+	switch s.Keys {
 	case plan.RangeKeys:
-		m.key = strconv.AppendInt(m.key[:0], number%s.keyspan, 10)
+		m.key = strconv.AppendInt(m.key[:0], number%s.KeyRange, 10)
 		key = m.key
 	case plan.RandomKeys:
-		m.key = strconv.AppendInt(m.key[:0], s.rng.Int64N(s.keyspan), 10)
+		m.key = strconv.AppendInt(m.key[:0], s.rng.Int64N(s.KeyRange), 10)
 		key = m.key
 	}
 	return key, value
@@ -202,7 +193,7 @@ func (s *Generator) own(m *Memory, payload []byte) []byte {
 func (s *Generator) cut() []byte {
 	size := s.fixed
 	if size == 0 {
-		size = s.size.Draw(s.rng)
+		size = s.Size.Draw(s.rng)
 	}
 	if s.at+size > len(s.values.pool) {
 		// Each round starts at another byte, so that no two have the same values.

@@ -9,7 +9,7 @@ type Payload struct {
 
 	// Compressibility of a Mixed payload, 0 (random bytes) to 1 (all the same):
 	// the share of each record that a codec can remove.
-	Compressibility float64 `json:"compressibility,omitempty"`
+	Compressibility float64 `json:"compressibility,omitempty" flag:"compressibility"`
 
 	File      string `json:"file,omitempty"`      // of File
 	Delimiter string `json:"delimiter,omitempty"` // between the payloads in File; "": line ends, \n or \r\n
@@ -19,8 +19,8 @@ type Payload struct {
 	FileMean float64 `json:"file_mean_bytes,omitempty"`
 	FileMax  int     `json:"file_max_bytes,omitempty"`
 
-	Keys     KeyDistribution `json:"key_distribution"`
-	KeyRange int64           `json:"record_key_range,omitempty"`
+	Keys     KeyDistribution `json:"key_distribution" flag:"key-distribution"`
+	KeyRange int64           `json:"record_key_range,omitempty" flag:"record-key-range"`
 	Headers  []Header        `json:"headers,omitempty"`
 
 	Stamp bool `json:"stamp,omitempty"` // the value begins with kt's stamp, from which its reader knows it

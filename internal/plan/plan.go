@@ -13,21 +13,21 @@ import (
 // ErrNoTopic is the error of a topic to read that the cluster does not have.
 var ErrNoTopic = errors.New("does not exist")
 
-// Plan is the load that one run makes. The zero value of a field means what its
-// comment says; there is no "unset" beside that.
+// Plan is the load that one run makes. The zero value of a field means what its comment says; there is no "unset" beside that. A field
+// with the name of a flag is what that flag says.
 type Plan struct {
 	Command   Command  `json:"command"`
-	Engine    Engine   `json:"engine"`
+	Engine    Engine   `json:"engine" flag:"engine"`
 	Bootstrap []string `json:"bootstrap_server"` // empty: the embedded broker, unless there is a URL
 	URL       string   `json:"url,omitempty"`    // of a system that is not Kafka, without a password, see ParseURL; "": Kafka
-	Topic     Topic    `json:"topic"`
+	Topic     Topic    `json:"topic" flag:",squash"`
 	Producers int      `json:"producers" of:"writing"` // clients in this process, each with connections of its own; 0: nobody writes
-	Load      Load     `json:"load"`
-	Payload   Payload  `json:"payload" of:"writing"`
-	Read      Read     `json:"read,omitzero"`
-	Verify    bool     `json:"verify,omitempty"`  // account for every record, by its stamp
-	Seed      int64    `json:"seed" of:"writing"` // of payloads, keys, sizes and Poisson arrivals
-	Share     Share    `json:"share,omitzero"`    // of a load that several processes make together
+	Load      Load     `json:"load" flag:",squash"`
+	Payload   Payload  `json:"payload" flag:",squash" of:"writing"`
+	Read      Read     `json:"read,omitzero" flag:",squash"`
+	Verify    bool     `json:"verify,omitempty"`              // account for every record, by its stamp
+	Seed      int64    `json:"seed" flag:"seed" of:"writing"` // of payloads, keys, sizes and Poisson arrivals
+	Share     Share    `json:"share,omitzero"`                // of a load that several processes make together
 }
 
 // Command is the kind of load of a plan.
@@ -63,14 +63,14 @@ func (p *Plan) ReadsOnly() bool { return p.Reads() && !p.Writes() }
 
 // Topic is where the records go.
 type Topic struct {
-	Name       string `json:"name"`
-	Partitions int32  `json:"partitions,omitempty"` // 0: as it is, or the broker's num.partitions when kt creates it
+	Name       string `json:"name" flag:"topic"`
+	Partitions int32  `json:"partitions,omitempty" flag:"partitions"` // 0: as it is, or the broker's num.partitions when kt creates it
 
 	// ReplicationFactor is used when kt creates the topic. 0: the broker's
 	// default.replication.factor.
-	ReplicationFactor int16             `json:"replication_factor,omitempty"`
+	ReplicationFactor int16             `json:"replication_factor,omitempty" flag:"replication-factor"`
 	Configs           map[string]string `json:"configs,omitempty"`
-	Delete            bool              `json:"delete,omitempty"` // at the end, if this run created it
+	Delete            bool              `json:"delete,omitempty" flag:"delete-topic"` // at the end, if this run created it
 }
 
 // Load is how many records, how fast and for how long.
@@ -78,8 +78,8 @@ type Load struct {
 	Rate     Rate     `json:"rate"`
 	Records  int64    `json:"records,omitempty"`  // 0: no limit
 	Duration Duration `json:"duration,omitempty"` // 0: no limit
-	Warmup   Warmup   `json:"warmup,omitzero"`
-	Arrivals Arrivals `json:"arrivals" of:"writing"`
+	Warmup   Warmup   `json:"warmup,omitzero" flag:"warmup"`
+	Arrivals Arrivals `json:"arrivals" flag:"arrivals" of:"writing"`
 
 	// Transaction is how long one transaction lasts. 0: no transactions.
 	Transaction Duration `json:"transaction,omitempty"`

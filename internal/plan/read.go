@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"regexp/syntax"
@@ -14,17 +15,17 @@ const OwnGroup = "perf-consumer-"
 
 // Read is how the records are read. The zero value reads nothing.
 type Read struct {
-	Consumers int    `json:"consumers"`         // clients in this process, of each group
-	Include   string `json:"include,omitempty"` // regular expression of the topics to read, see Pattern; "": the plan's topic
-	Group     string `json:"group,omitempty"`   // "": no group, the consumers share the partitions out among themselves
-	Groups    int    `json:"groups,omitempty"`  // more than 1: so many groups, each of which reads everything, named Group-0 and so on
-	From      From   `json:"from"`              // where a partition is read from, unless its group has committed an offset
+	Consumers int    `json:"consumers"`                      // clients in this process, of each group
+	Include   string `json:"include,omitempty"`              // regular expression of the topics to read, see Pattern; "": the plan's topic
+	Group     string `json:"group,omitempty"`                // "": no group, the consumers share the partitions out among themselves
+	Groups    int    `json:"groups,omitempty" flag:"groups"` // more than 1: so many groups, each of which reads everything, named Group-0 and so on
+	From      From   `json:"from"`                           // where a partition is read from, unless its group has committed an offset
 	Commit    Commit `json:"commit"`
 
-	AllowGaps  bool     `json:"allow_gaps,omitempty"`      // records that are deleted before they are read are no fault
-	ToEnd      bool     `json:"to_end,omitempty"`          // stop where the partitions ended when the run began
-	Processing Duration `json:"processing_time,omitempty"` // the reader's time for each record, after the poll
-	Timeout    Duration `json:"timeout,omitempty"`         // stop when no record has come for so long; 0: never
+	AllowGaps  bool     `json:"allow_gaps,omitempty" flag:"allow-gaps"`           // records that are deleted before they are read are no fault
+	ToEnd      bool     `json:"to_end,omitempty"`                                 // stop where the partitions ended when the run began
+	Processing Duration `json:"processing_time,omitempty" flag:"processing-time"` // the reader's time for each record, after the poll
+	Timeout    Duration `json:"timeout,omitempty" flag:"timeout"`                 // stop when no record has come for so long; 0: never
 }
 
 // Pattern is Include as it counts: it must match the whole name of a topic, as in
@@ -40,27 +41,16 @@ func (r *Read) Pattern() (*regexp.Regexp, error) {
 	return regexp.Compile(`^(?:` + r.Include + `)$`)
 }
 
+var (
+	literal = regexp.MustCompile(`(?s)\\Q.*?(?:\\E|$)|\\.`) // means itself
+	inClass = regexp.MustCompile(`(?s)\[[^\]]*?(?:\[|&&)`)  // the beginning of a class of Java's own
+)
+
 // javaClass returns the first part of a pattern that Go reads in silence as something else than Java: && or [ in a class.
 func javaClass(pattern string) string {
-	open := -1 // where the class begins
-	for i := 0; i < len(pattern); i++ {
-		rest := pattern[i:]
-		switch {
-		case strings.HasPrefix(rest, `\Q`):
-			end := strings.Index(rest, `\E`)
-			if end < 0 {
-				return ""
-			}
-			i += end + 1
-		case rest[0] == '\\':
-			i++ // the next one means itself
-		case open < 0 && rest[0] == '[':
-			open = i
-		case open >= 0 && (rest[0] == '[' || strings.HasPrefix(rest, "&&")):
-			return pattern[open:]
-		case rest[0] == ']':
-			open = -1
-		}
+	rest := literal.ReplaceAllStringFunc(pattern, func(text string) string { return strings.Repeat("x", len(text)) })
+	if at := inClass.FindStringIndex(rest); at != nil {
+		return pattern[at[0]:]
 	}
 	return ""
 }
@@ -93,26 +83,19 @@ type From struct {
 // time ("timestamp:2026-01-31T15:04:05Z", or milliseconds since 1970 there).
 func ParseFrom(s string) (From, error) {
 	kind, value, _ := strings.Cut(s, ":")
-	if _, err := strconv.ParseInt(s, 10, 64); err == nil {
-		kind, value = "offset", s
-	}
+	n, noNumber := strconv.ParseInt(cmp.Or(value, s), 10, 64)
+	at, noTime := time.Parse(time.RFC3339Nano, value)
 	switch {
 	case s == "earliest":
 		return From{}, nil
 	case s == "latest":
 		return From{Latest: true}, nil
-	case kind == "offset":
-		n, err := strconv.ParseInt(value, 10, 64)
-		if err == nil && n >= 0 {
-			return From{HasOffset: true, Offset: n}, nil
-		}
-	case kind == "timestamp":
-		if ms, err := strconv.ParseInt(value, 10, 64); err == nil && ms > 0 {
-			return From{Time: time.UnixMilli(ms).UTC()}, nil
-		}
-		if t, err := time.Parse(time.RFC3339Nano, value); err == nil {
-			return From{Time: t}, nil
-		}
+	case (kind == "offset" || kind == s) && noNumber == nil && n >= 0:
+		return From{HasOffset: true, Offset: n}, nil
+	case kind == "timestamp" && noNumber == nil && n > 0:
+		return From{Time: time.UnixMilli(n).UTC()}, nil
+	case kind == "timestamp" && noTime == nil:
+		return From{Time: at}, nil
 	}
 	return From{}, fmt.Errorf("%q: write earliest, latest, offset:1500, or timestamp:2026-01-31T15:04:05Z", s)
 }

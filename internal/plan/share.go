@@ -94,12 +94,7 @@ func (p *Plan) WarmupShare(index int) int64 {
 }
 
 // RecordsToRead returns how many records the consumers of this process read; 0: no limit.
-func (p *Plan) RecordsToRead() int64 {
-	if p.Share.IsZero() {
-		return p.Load.Records
-	}
-	return p.part(p.Load.Records)
-}
+func (p *Plan) RecordsToRead() int64 { return p.part(p.Load.Records) }
 
 // part returns how many records of the whole load are of this process; 0: no limit.
 func (p *Plan) part(total int64) (n int64) {

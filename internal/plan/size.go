@@ -68,11 +68,7 @@ func parseSize(s string) (z Size, err error) {
 		} else if strings.Contains(s, ",") {
 			return Size{}, fmt.Errorf("each of several sizes needs a weight, as in 100@80,1000@20")
 		}
-		low, high, isRange := strings.Cut(text, "-")
-		if !isRange {
-			high = low
-		}
-		from, to, err := parseTwoSizes(low, high)
+		from, to, err := parseSizes(text, "-")
 		switch {
 		case err != nil:
 			return Size{}, err
@@ -84,38 +80,34 @@ func parseSize(s string) (z Size, err error) {
 	return z, nil
 }
 
-func parseTwoSizes(first, second string) (a, b int, err error) {
-	if a, err = parseOneSize(first); err == nil {
-		b, err = parseOneSize(second)
+// parseSizes reads two numbers of bytes, or one that counts for both.
+func parseSizes(s, between string) (int, int, error) {
+	var sizes []int
+	for _, text := range strings.SplitN(s, between, 2) {
+		n, err := ParseBytes(text)
+		switch {
+		case err != nil:
+			return 0, 0, fmt.Errorf("%w (or 100-2000, normal:MEAN,STDDEV, 100@80,10KiB@20)", err)
+		case n < 1 || n > MaxRecordSize:
+			return 0, 0, fmt.Errorf("it must be from 1 byte to %d", MaxRecordSize)
+		}
+		sizes = append(sizes, int(n))
 	}
-	return a, b, err
-}
-
-func parseOneSize(s string) (int, error) {
-	n, err := ParseBytes(s)
-	if err != nil {
-		return 0, fmt.Errorf("%w (or 100-2000, normal:MEAN,STDDEV, 100@80,10KiB@20)", err)
-	}
-	if n < 1 || n > MaxRecordSize {
-		return 0, fmt.Errorf("it must be from 1 byte to %d", MaxRecordSize)
-	}
-	return int(n), nil
+	return sizes[0], sizes[len(sizes)-1], nil
 }
 
 func parseNormal(s string) (Size, error) {
-	m, d, ok := strings.Cut(s, ",")
-	if !ok {
+	mean, stddev, err := parseSizes(s, ",")
+	switch top := mean + normalCut*stddev; {
+	case !strings.Contains(s, ","):
 		return Size{}, fmt.Errorf("write normal:MEAN,STDDEV")
-	}
-	mean, stddev, err := parseTwoSizes(m, d)
-	if err != nil {
+	case err != nil:
 		return Size{}, err
-	}
-	top := mean + normalCut*stddev
-	if top > MaxRecordSize {
+	case top > MaxRecordSize:
 		return Size{}, fmt.Errorf("it reaches %d bytes, over %d", top, MaxRecordSize)
+	default:
+		return Size{mean: float64(mean), stddev: float64(stddev), buckets: []sizeBucket{{1, top, 1}}}, nil
 	}
-	return Size{mean: float64(mean), stddev: float64(stddev), buckets: []sizeBucket{{1, top, 1}}}, nil
 }
 
 // normalCut is where a normal distribution is cut, in standard deviations: beyond it lies 1 record in a thousand million.

@@ -26,7 +26,7 @@ func Together(plans []Plan) (whole Plan, differ []string, ok bool) {
 	if len(plans) == 0 {
 		return Plan{}, nil, true
 	}
-	plans = withTopic(plans)
+	plans = withConfigs(plans)
 	first := plans[0]
 	deletes := slices.ContainsFunc(plans, func(p Plan) bool { return p.Topic.Delete })
 	if tile(plans) {
@@ -85,31 +85,29 @@ func Together(plans []Plan) (whole Plan, differ []string, ok bool) {
 	return whole, slices.Sorted(maps.Keys(fields)), true
 }
 
-// withTopic gives the settings of the topic to the plans that have none: only the process that makes it gets them.
-func withTopic(plans []Plan) []Plan {
-	has := func(p Plan) bool { return len(p.Topic.Configs) > 0 }
-	i := slices.IndexFunc(plans, has)
-	if i < 0 {
-		return plans
-	}
-	out := slices.Clone(plans)
-	for k := range out {
-		if !has(out[k]) {
-			out[k].Topic.Configs = plans[i].Topic.Configs
+// withConfigs gives the settings of the topic to the plans that have none: only the process that makes it gets them.
+func withConfigs(plans []Plan) []Plan {
+	plans = slices.Clone(plans)
+	if i := slices.IndexFunc(plans, func(p Plan) bool { return len(p.Topic.Configs) > 0 }); i >= 0 {
+		for k := range plans {
+			if len(plans[k].Topic.Configs) == 0 {
+				plans[k].Topic.Configs = plans[i].Topic.Configs
+			}
 		}
 	}
-	return out
+	return plans
 }
 
 // tile reports whether shares make up one load, each part of it once.
 func tile(plans []Plan) bool {
-	whole := plans[0].Whole()
-	whole.Topic.Delete = false // only the process that makes the topic deletes it
 	slots := make(map[int]bool)
+	var whole Plan
 	var producers, consumers [][2]int // first of each share, and how many
-	for _, p := range plans {
+	for i, p := range plans {
 		s, w := p.Share, p.Whole()
-		w.Topic.Delete = false
+		if w.Topic.Delete = false; i == 0 { // only the process that makes the topic deletes it
+			whole = w
+		}
 		if s.IsZero() || s.Slots != plans[0].Share.Slots || !reflect.DeepEqual(w, whole) {
 			return false
 		}
@@ -157,10 +155,8 @@ func readTogether(plans []Plan) (r Read) {
 func (l *Load) addUp(plans []Plan) {
 	bytes := !slices.ContainsFunc(plans, func(p Plan) bool { return !p.Load.Rate.Bytes })
 	l.Records, l.Warmup.Records = 0, 0
-	unlimited, endless := false, false
 	for i, p := range plans {
 		rate := p.Load.Rate
-		unlimited, endless = unlimited || rate.IsUnlimited(), endless || p.Load.Records == 0
 		if !bytes && rate.Bytes {
 			rate = rate.Times(rate.RecordsPerSecond(p.Payload.MeanBytes()) / rate.PerSecond)
 		}
@@ -170,10 +166,10 @@ func (l *Load) addUp(plans []Plan) {
 		l.Rate, l.Rate.Bytes = rate, bytes
 		l.Records, l.Warmup.Records = l.Records+p.Load.Records, l.Warmup.Records+p.Load.Warmup.Records
 	}
-	if unlimited {
+	if slices.ContainsFunc(plans, func(p Plan) bool { return p.Load.Rate.IsUnlimited() }) {
 		l.Rate = Unlimited
 	}
-	if endless {
+	if slices.ContainsFunc(plans, func(p Plan) bool { return p.Load.Records == 0 }) {
 		l.Records = 0
 	}
 }

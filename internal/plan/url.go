@@ -21,49 +21,41 @@ const (
 
 // scheme is what the scheme of a URL says.
 type scheme struct {
-	name, port string
-	system     System
-	encrypts   bool
+	port   string // that a URL need not name
+	system System
+	secure string // the scheme with TLS; "": it is that one
 }
 
-// schemes are those of Plan.URL, with the ports that a URL need not name.
-var schemes = []scheme{
-	{"amqp", "5672", RabbitMQ, false},
-	{"amqps", "5671", RabbitMQ, true},
-	{"pulsar", "6650", Pulsar, false},
-	{"pulsar+ssl", "6651", Pulsar, true},
+var schemes = map[string]scheme{
+	"amqp":       {"5672", RabbitMQ, "amqps"},
+	"amqps":      {"5671", RabbitMQ, ""},
+	"pulsar":     {"6650", Pulsar, "pulsar+ssl"},
+	"pulsar+ssl": {"6651", Pulsar, ""},
 }
 
-// scheme returns what the scheme of the plan's URL says; a zero value: it is Kafka's load.
-func (p *Plan) scheme() scheme {
+// scheme returns the scheme of the plan's URL; a zero value: it is Kafka's load.
+func (p *Plan) scheme() (string, scheme) {
 	name, _, _ := strings.Cut(p.URL, ":")
-	if i := slices.IndexFunc(schemes, func(s scheme) bool { return s.name == name }); i >= 0 {
-		return schemes[i]
-	}
-	return scheme{}
+	return name, schemes[name]
 }
 
 // System returns the system that the load is made on.
 func (p *Plan) System() System {
-	return cmp.Or(p.scheme().system, Kafka)
+	_, s := p.scheme()
+	return cmp.Or(s.system, Kafka)
 }
 
-// Schemes returns the schemes of URLs of the plan's system, without TLS and with it.
+// Schemes returns the scheme of a URL without TLS, and that of the same system with it.
 func (p *Plan) Schemes() (plain, encrypted string) {
-	for _, s := range schemes {
-		switch {
-		case s.system != p.System():
-		case s.encrypts:
-			encrypted = s.name + "://"
-		default:
-			plain = s.name + "://"
-		}
-	}
-	return plain, encrypted
+	name, s := p.scheme()
+	return name + "://", s.secure + "://"
 }
 
 // Encrypts reports whether the URL asks for TLS.
-func (p *Plan) Encrypts() bool { return p.scheme().encrypts }
+func (p *Plan) Encrypts() bool {
+	_, s := p.scheme()
+	return s.port != "" && s.secure == ""
+}
 
 // ParseURL reads the address of a system that is not Kafka, and completes its port. It holds no password.
 func ParseURL(text string) (*url.URL, error) {
@@ -76,12 +68,12 @@ func ParseURL(text string) (*url.URL, error) {
 		return nil, err
 	}
 	_, hasPassword := u.User.Password()
-	q, i := u.Query(), slices.IndexFunc(schemes, func(s scheme) bool { return s.name == u.Scheme })
+	q, of := u.Query(), schemes[u.Scheme]
 	admin, err := url.Parse(q.Get("admin"))
 	switch {
 	case hasPassword:
 		return nil, errors.New("it holds a password, which others could read: leave it out, and write url.password=… into the file of --command-config")
-	case i < 0 || u.Opaque != "":
+	case of.port == "" || u.Opaque != "":
 		return nil, errors.New("write amqp://USER@HOST:PORT/VHOST or pulsar://HOST:PORT/TENANT/NAMESPACE, with amqps or pulsar+ssl for TLS; brokers of Kafka go with --bootstrap-server, or as kafka://HOST:PORT,HOST:PORT")
 	case u.Hostname() == "":
 		return nil, errors.New("it names no host")
@@ -89,10 +81,10 @@ func ParseURL(text string) (*url.URL, error) {
 		return nil, errors.New("it has something behind the path that is not ?admin=http://HOST:PORT: settings go with --command-property")
 	case q.Has("admin") && (err != nil || admin.Host == "" || admin.User != nil || admin.Scheme != "http" && admin.Scheme != "https"):
 		return nil, errors.New("?admin= is none: write http://HOST:PORT or https://HOST:PORT")
-	case q.Has("admin") && schemes[i].encrypts && admin.Scheme == "http":
+	case q.Has("admin") && of.secure == "" && admin.Scheme == "http":
 		return nil, errors.New("?admin= must be https:// with TLS, else a password would go unencrypted")
 	case u.Port() == "":
-		u.Host = net.JoinHostPort(u.Hostname(), schemes[i].port)
+		u.Host = net.JoinHostPort(u.Hostname(), of.port)
 	}
 	return u, nil
 }

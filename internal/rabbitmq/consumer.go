@@ -107,7 +107,8 @@ type subscription struct {
 	bytes      int             // of them
 	most       int             // of them, above which nothing more is read from the connection; 0: it is being opened
 
-	cancelled string // when it is over: a queue whose consumer the server has ended; "": there is none
+	cancelled bool // when it is over: the server has ended the consumer of a queue
+	gone      int32
 
 	held  map[int32]*queue.Held // of the reader, by queue: what comes back if the connection is lost
 	taken uint64                // the same: the delivery tag of the newest message
@@ -131,7 +132,8 @@ func (r *reader) open(ctx context.Context) error {
 		}
 	}
 	l.frames.taker.Store(&taker{message: in.put, largest: uint64(r.Settings.maxMessage), cancel: func(number int32) {
-		in.cancelled = r.known(number)
+		in.cancelled = in.held[number] != nil
+		in.gone = number
 		_ = l.frames.Close()
 	}})
 	if err = l.within(ctx, dialTimeout, func() error { return r.subscribe(ctx, in) }); err != nil {
@@ -159,7 +161,7 @@ func (r *reader) subscribe(ctx context.Context, in *subscription) (err error) {
 		}
 		if !there { // the others go on
 			if in.missing = append(in.missing, q); len(in.missing) == len(r.queues) {
-				return fmt.Errorf("read queue %s: it was deleted", r.session.queues[q])
+				return fmt.Errorf("read queue %s: it was deleted", r.queue(int(q)))
 			}
 			r.failed(ctx, "NOT_FOUND")
 			in.again = time.Tick(watchEvery)
@@ -170,7 +172,7 @@ func (r *reader) subscribe(ctx context.Context, in *subscription) (err error) {
 
 // consume begins to read a queue, if it is there. It reports that one that was gone is read again.
 func (r *reader) consume(ctx context.Context, in *subscription, q int32, noWait bool) (there bool, err error) {
-	name := r.session.queues[q]
+	name := r.queue(int(q))
 	if r.deleted(ctx, name) {
 		return false, nil
 	}
@@ -307,15 +309,7 @@ func (r *reader) refused(in *subscription) error {
 	if large == nil {
 		return nil
 	}
-	return fmt.Errorf("queue %s: %w", r.known(large.queue), large)
-}
-
-// known returns the name of a queue by a number that the server says.
-func (s *session) known(number int32) string {
-	if number < 0 || int(number) >= len(s.queues) {
-		return ""
-	}
-	return s.queues[number]
+	return fmt.Errorf("queue %s: %w", r.queue(int(large.queue)), large)
 }
 
 func (r *reader) lose(ctx context.Context, in *subscription) {
@@ -329,11 +323,11 @@ func (r *reader) lose(ctx context.Context, in *subscription) {
 	r.later()
 	switch {
 	case ctx.Err() != nil:
-	case in.cancelled != "":
+	case in.cancelled:
 		r.failed(ctx, cancelled)
-		if r.turn(in.cancelled, true) {
-			e := event(stats.LeaderLost, -1, "RabbitMQ ended the consumers of queue %s, as when it is deleted or its node is gone", in.cancelled)
-			e.Count, e.Partitions = 1, []int32{int32(slices.Index(r.session.queues, in.cancelled))}
+		if name := r.queue(int(in.gone)); r.turn(name, true) {
+			e := event(stats.LeaderLost, -1, "RabbitMQ ended the consumers of queue %s, as when it is deleted or its node is gone", name)
+			e.Count, e.Partitions = 1, []int32{in.gone}
 			r.shard.Event(e)
 		}
 	default:

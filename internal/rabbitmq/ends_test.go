@@ -72,7 +72,7 @@ func TestAQuestionEndsWithTheRun(t *testing.T) {
 	}{
 		{"a queue", func(ctx context.Context, s *session) error { _, err := s.find(ctx); return err }},
 		{"what waits", func(ctx context.Context, s *session) error { _, err := s.backlog(ctx); return err }},
-		{"an exchange that is made", func(ctx context.Context, s *session) error { return s.declare(ctx, s.admin, s.add(), nil) }},
+		{"an exchange that is made", func(ctx context.Context, s *session) error { return s.declare(ctx, s.admin, nil) }},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -125,9 +125,9 @@ func TestAProcessCountsWhatCameToItFromASharedQueue(t *testing.T) {
 func TestLookingForQueuesHasAnEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := linked(t, &server{})
-		s.queues = make([]string, plan.MaxPartitions-2)
-		if _, err := s.find(t.Context()); err == nil || !strings.Contains(err.Error(), "100000") || len(s.queues) != plan.MaxPartitions {
-			t.Errorf("%d queues, %v", len(s.queues), err)
+		s.topic.Partitions = plan.MaxPartitions - 2
+		if _, err := s.find(t.Context()); err == nil || !strings.Contains(err.Error(), "100000") || s.topic.Partitions != plan.MaxPartitions {
+			t.Errorf("%d queues, %v", s.topic.Partitions, err)
 		}
 	})
 	synctest.Test(t, func(t *testing.T) {
@@ -143,7 +143,7 @@ func TestLookingForQueuesHasAnEnd(t *testing.T) {
 func TestNotAllQueuesAreDeletedAtAServerThatDoesNotAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := linked(t, &server{silent: true})
-		s.queues, s.made, s.topic.Created = []string{"t-0", "t-1", "t-2"}, 3, true
+		s.topic.Partitions, s.topic.Created = 3, true
 		began := time.Now()
 		if err := s.Delete(t.Context()); err == nil || time.Since(began) != answerTimeout {
 			t.Errorf("it ends after %s with %v", time.Since(began), err)
@@ -220,7 +220,7 @@ func nobody(t *testing.T) string {
 
 // consumerOf returns the driver of readers of a cluster with nodes at addresses.
 func consumerOf(p *plan.Plan, hosts ...string) *consumer {
-	s := &session{System: &System{hosts: hosts}, plan: p, queues: []string{"t-0", "t-1"}, gone: make(map[string]bool)}
+	s := &session{System: &System{hosts: hosts}, plan: p, gone: make(map[string]bool)}
 	s.topic = result.Topic{Name: "t", Partitions: 2}
 	s.read = &consumer{session: s, Arrivals: queue.NewArrivals(queue.Options{Plan: *p, Queues: 2})}
 	return s.read
@@ -313,7 +313,7 @@ func TestAReaderKnowsWhatComesAgainBecauseItsConnectionWasLost(t *testing.T) {
 			s.bodies[1] = append(s.bodies[1], value(seq))
 		}
 		c := consumerOf(p, s.listen(t))
-		c.queues, c.topic.Partitions, c.Settings = []string{"t-0"}, 1, settings{prefetch: 3}
+		c.topic.Partitions, c.Settings = 1, settings{prefetch: 3}
 		book := &ledger.Book{Run: 1, SameTopic: true, Lanes: []ledger.Lane{{Issued: 6, Acknowledged: ledger.Ranges{{To: 6}}}}}
 		c.Arrivals = queue.NewArrivals(queue.Options{
 			Plan: *p, Queues: 1, Run: 1, Book: book, Backlog: func(context.Context) ([]int64, error) { return []int64{0}, nil },

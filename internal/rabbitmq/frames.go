@@ -262,7 +262,8 @@ const (
 
 // publication is a message that is to be published. Its texts have 255 bytes at most.
 type publication struct {
-	exchange, key     string
+	exchange          string
+	key               int
 	mandatory         bool
 	mode              uint8
 	correlationID, id []byte // nil: it has none
@@ -274,7 +275,9 @@ func (m *publication) append(b []byte, channel uint16, most int) []byte {
 	at := len(b)
 	b = binary.BigEndian.AppendUint32(beginFrame(b, methodFrame, channel), basicPublish)
 	b = append(append(b, 0, 0, byte(len(m.exchange))), m.exchange...)
-	b = append(append(b, byte(len(m.key))), m.key...)
+	key := len(b)
+	b = strconv.AppendInt(append(b, 0), int64(m.key), 10)
+	b[key] = byte(len(b) - key - 1)
 	var bits byte
 	if m.mandatory {
 		bits = 1

@@ -23,6 +23,22 @@ import (
 	"github.com/kt-bench/kt/internal/stats"
 )
 
+// answering returns a system whose management API gives these answers, by path or all the same, until it is closed.
+func answering(t *testing.T, answer func(r *http.Request) string) (s *System, api *httptest.Server) {
+	t.Helper()
+	api = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, answer(r)) }))
+	t.Cleanup(api.Close)
+	return &System{admin: api.URL, user: "kt", vhost: "v"}, api
+}
+
+// described returns a topic of some partitions as the API describes its queues.
+func described(t *testing.T, s *System, partitions int) (topic result.Topic, more int, err error) {
+	t.Helper()
+	topic = result.Topic{Name: "t", Partitions: partitions, Leaders: map[int32]int32{}, Configs: map[string]string{}}
+	more, err = s.newManagement().describeQueues(t.Context(), &topic, []result.Broker{{ID: 7, Rack: "a"}})
+	return topic, more, err
+}
+
 func TestThePasswordFollowsNoRedirect(t *testing.T) {
 	asked := false
 	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { asked = true; _, _ = w.Write([]byte("[]")) }))
@@ -72,14 +88,12 @@ func TestThePasswordGoesOnlyWhereItsOwnerSaidAndWhereANodeLeads(t *testing.T) {
 }
 
 func TestOnlyQueuesOfTheTopicDescribeIt(t *testing.T) {
-	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = io.WriteString(w, `{"page_count": 1, "items": [
+	s, _ := answering(t, func(*http.Request) string {
+		return `{"page_count": 1, "items": [
 			{"name": "t-1", "node": "a"}, {"name": "t-2", "node": "a", "members": ["a", "b", "c"]}, {"name": "", "node": "a"}, {"name": "t", "node": "a"},
-			{"name": "other-0", "node": "a"}, {"name": "t--1", "node": "a"}, {"name": "t-99999999999", "node": "a"}]}`)
-	}))
-	defer api.Close()
-	topic := result.Topic{Name: "t", Partitions: 2, Leaders: map[int32]int32{}, Configs: map[string]string{}}
-	more, err := (&System{admin: api.URL}).newManagement().describeQueues(t.Context(), &topic, []result.Broker{{ID: 7, Rack: "a"}})
+			{"name": "other-0", "node": "a"}, {"name": "t--1", "node": "a"}, {"name": "t-99999999999", "node": "a"}]}`
+	})
+	topic, more, err := described(t, s, 2)
 	if want := map[int32]int32{1: 7}; err != nil || !maps.Equal(topic.Leaders, want) || topic.ReplicationFactor != 1 || more != 1 {
 		t.Errorf("%v; leaders %v, want %v; %d members, %d more queues", err, topic.Leaders, want, topic.ReplicationFactor, more)
 	}
@@ -87,13 +101,11 @@ func TestOnlyQueuesOfTheTopicDescribeIt(t *testing.T) {
 
 func TestAQueueOrAnExchangeThatKtCannotUseIsNoMatch(t *testing.T) {
 	answer := ""
-	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, answer) }))
-	defer api.Close()
-	m := (&System{admin: api.URL}).newManagement()
+	s, api := answering(t, func(*http.Request) string { return answer })
+	m := s.newManagement()
 	for kind, fits := range map[string]bool{"": true, "classic": true, "rabbit_classic_queue": true, "quorum": true, "stream": false, "rabbit_mqtt_qos0_queue": false} {
 		answer = `{"page_count": 1, "items": [{"name": "t-0", "type": "` + kind + `"}]}`
-		topic := result.Topic{Name: "t", Partitions: 1, Leaders: map[int32]int32{}, Configs: map[string]string{}}
-		_, err := m.describeQueues(t.Context(), &topic, nil)
+		_, _, err := described(t, s, 1)
 		if misfit := new(result.MisfitError); errors.As(err, &misfit) == fits || (err == nil) != fits {
 			t.Errorf("type %q: %v", kind, err)
 		}
@@ -112,9 +124,7 @@ func TestAQueueOrAnExchangeThatKtCannotUseIsNoMatch(t *testing.T) {
 
 func TestQueuesThatAreAddedAreToldOnce(t *testing.T) {
 	answer := `{"page_count": 1, "items": [{"name": "t-0"}, {"name": "t-7"}]}`
-	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, answer) }))
-	defer api.Close()
-	s := &System{admin: api.URL}
+	s, _ := answering(t, func(*http.Request) string { return answer })
 	w := watcher{session: &session{System: s, management: s.newManagement(), topic: result.Topic{Name: "t", Partitions: 1}, more: 1}}
 	for _, tc := range []struct {
 		added string
@@ -133,12 +143,11 @@ func TestQueuesThatAreAddedAreToldOnce(t *testing.T) {
 
 func TestTopicsAreThoseWithAFirstQueue(t *testing.T) {
 	asked := ""
-	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	s, api := answering(t, func(r *http.Request) string {
 		asked = r.URL.EscapedPath()
-		_, _ = io.WriteString(w, `{"page_count": 1, "items": [{"name": "a-0"}, {"name": "b-0-0"}]}`)
-	}))
-	defer api.Close()
-	s := &System{admin: api.URL, vhost: "/"}
+		return `{"page_count": 1, "items": [{"name": "a-0"}, {"name": "b-0-0"}]}`
+	})
+	s.vhost = "/"
 	if got, want := s.Topics(t.Context()), []string{"a", "b-0"}; !slices.Equal(got, want) || asked != "/api/queues/%2F" {
 		t.Errorf("asked at %s: %q, want %q", asked, got, want)
 	}
@@ -151,8 +160,7 @@ func TestTopicsAreThoseWithAFirstQueue(t *testing.T) {
 // Confirms say that messages were taken, not that they stay.
 func TestALimitAtWhichMessagesAreLostUnseenIsToldOnce(t *testing.T) {
 	answer := ""
-	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, answer) }))
-	defer api.Close()
+	s, _ := answering(t, func(*http.Request) string { return answer })
 	for _, tc := range []struct {
 		arguments string
 		confirms  bool
@@ -164,7 +172,7 @@ func TestALimitAtWhichMessagesAreLostUnseenIsToldOnce(t *testing.T) {
 		{`{"x-max-length": 10, "x-overflow": "reject-publish"}`, false, "refuse messages at their limit (max-length=10"},
 	} {
 		answer = `{"page_count": 1, "items": [{"name": "t-0", "arguments": ` + tc.arguments + `}]}`
-		s := &System{admin: api.URL, System: queue.System[settings]{Settings: settings{confirms: tc.confirms}}}
+		s.Settings.confirms = tc.confirms
 		w := watcher{session: &session{System: s, management: s.newManagement(), plan: testPlan(nil), topic: result.Topic{Name: "t", Partitions: 1}}}
 		events := append(w.moves(t.Context()), w.moves(t.Context())...)
 		if n := min(1, len(tc.want)); len(events) != n || n > 0 && (events[0].Kind != stats.RecordsDeleted || !strings.Contains(events[0].Text, tc.want)) {
@@ -192,7 +200,7 @@ func TestANodeThatHangsIsGoneUntilItAnswers(t *testing.T) {
 	first, second := httptest.NewServer(&one), httptest.NewServer(&two)
 	defer first.Close()
 	defer second.Close()
-	s := &session{System: &System{admin: first.URL, user: "kt"}, gone: make(map[string]bool)}
+	s := &session{System: &System{admin: first.URL}, gone: make(map[string]bool)}
 	s.management = s.newManagement()
 	s.management.urls = []string{first.URL, second.URL}
 	s.management.own = map[string]string{"one": first.URL, "two": second.URL, "elsewhere": "http://127.0.0.1:1"}
@@ -276,16 +284,16 @@ func TestAServerThatThrottlesAPublisherIsTold(t *testing.T) {
 }
 
 func TestCreditFlowIsOfAConnectionOrOfItsChannels(t *testing.T) {
-	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.WriteString(w, map[string]string{
+	s, api := answering(t, func(r *http.Request) string {
+		return map[string]string{
 			"/api/vhosts/v/connections": `[{"state": "flow", "peer_port": 1}, {"state": "running", "peer_port": 2}, {"state": "blocked", "peer_port": 3}]`,
 			"/api/vhosts/v/channels":    `[{"state": "running", "connection_details": {"peer_port": 1}}, {"state": "flow", "connection_details": {"peer_port": 2}}, {"connection_details": {}}]`,
-		}[r.URL.Path])
-	}))
-	got := (&System{admin: api.URL, vhost: "v"}).newManagement().flowing(t.Context())
+		}[r.URL.Path]
+	})
+	got := s.newManagement().flowing(t.Context())
 	must.Match(t, map[string]bool{"1": true, "2": true}, got, "the value")
 	api.Close()
-	if got := (&System{admin: api.URL, vhost: "v"}).newManagement().flowing(t.Context()); len(got) > 0 {
+	if got := s.newManagement().flowing(t.Context()); len(got) > 0 {
 		t.Errorf("without an answer: %v", got)
 	}
 }
@@ -297,17 +305,13 @@ func TestALimitOfQueuesIsOfTheirArgumentsOrAPolicy(t *testing.T) {
 		`"arguments": {"x-max-length": 10}, "effective_policy_definition": []`:                                                        "",
 		`"arguments": {"x-max-length": 10, "x-overflow": "drop-head"}, "effective_policy_definition": {"overflow": "reject-publish"}`: "",
 	} {
-		api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			_, _ = io.WriteString(w, `{"page_count": 1, "items": [{"name": "t-0", `+about+`}]}`)
-		}))
-		topic := result.Topic{Name: "t", Partitions: 1, Leaders: map[int32]int32{}, Configs: map[string]string{}}
-		_, err := (&System{admin: api.URL}).newManagement().describeQueues(t.Context(), &topic, nil)
+		s, _ := answering(t, func(*http.Request) string { return `{"page_count": 1, "items": [{"name": "t-0", ` + about + `}]}` })
+		topic, _, err := described(t, s, 1)
 		if _, drops := queueLimit(map[string]string{"x-message-ttl": "500"}); !strings.Contains(drops, "after 500 ms") {
 			t.Errorf("a time to live: %q", drops)
 		}
 		if got, _ := queueLimit(topic.Configs); err != nil || !strings.Contains(got, want) || (got == "") != (want == "") {
 			t.Errorf("%s: %v, %q, want %q", about, err, got, want)
 		}
-		api.Close()
 	}
 }

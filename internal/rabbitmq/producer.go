@@ -283,7 +283,7 @@ func (o *publisher) add(op *engine.Op) uint64 {
 	o.pending[tag] = op
 	o.mu.Unlock()
 	w, m := o.worker, op.State.(*message)
-	p := publication{exchange: w.topic.Name, key: w.key(m.Queue), mode: w.Settings.deliveryMode, correlationID: m.Key, body: m.Value}
+	p := publication{exchange: w.topic.Name, key: int(m.Queue), mode: w.Settings.deliveryMode, correlationID: m.Key, body: m.Value}
 	if w.Settings.mandatory && w.Settings.confirms {
 		o.id = strconv.AppendUint(o.id[:0], tag, 10) // a returned message is known by it
 		p.mandatory, p.id = true, o.id

@@ -250,7 +250,7 @@ func TestAFrameThatIsCutOffEndsTheConnection(t *testing.T) {
 
 func TestAMessageIsEncodedInFramesOfItsConnection(t *testing.T) {
 	for _, size := range []int{0, 1, 100, 4096 - 8, 4096, 10_000} {
-		m := publication{exchange: "t", key: "7", mandatory: true, mode: 2, correlationID: []byte("key"), id: []byte("42"), body: bytes.Repeat([]byte("x"), size)}
+		m := publication{exchange: "t", key: 7, mandatory: true, mode: 2, correlationID: []byte("key"), id: []byte("42"), body: bytes.Repeat([]byte("x"), size)}
 		b := m.append(nil, 1, 4096)
 		kinds, body := "", 0
 		for len(b) > 0 {

@@ -81,9 +81,7 @@ type session struct {
 	management *management // nil: it does not answer
 	cluster    result.Cluster
 	topic      result.Topic
-	queues     []string // by partition
-	made       int      // queues that this run made
-	more       int      // queues of the topic that this run does not use
+	more       int // queues of the topic that this run does not use
 
 	read *consumer // nil: nobody reads
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -18,16 +17,8 @@ import (
 	"github.com/kt-bench/kt/internal/theme"
 )
 
-func (s *session) next() string { return s.topic.Name + "-" + strconv.Itoa(len(s.queues)) }
-
-func (s *session) add() (name string) {
-	name = s.next()
-	s.queues = append(s.queues, name)
-	s.topic.Partitions = len(s.queues)
-	return name
-}
-
-func (s *session) key(partition int32) string { return s.queues[partition][len(s.topic.Name)+1:] }
+// queue returns the name of the queue of a partition, which is its key behind that of the exchange.
+func (s *session) queue(partition int) string { return s.topic.Name + "-" + strconv.Itoa(partition) }
 
 func (s *session) prepare(ctx context.Context) error {
 	t := &s.plan.Topic
@@ -36,7 +27,7 @@ func (s *session) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	have := len(s.queues)
+	have := s.topic.Partitions
 	switch {
 	case exchange != (have > 0):
 		return result.Misfit("only one of exchange %s and queue %s-0 is there, and kt adds nothing to what it did not make; name another --topic", t.Name, t.Name)
@@ -80,11 +71,10 @@ func (s *session) find(ctx context.Context) (exchange bool, err error) {
 		return false, err
 	}
 	_, err = s.finds(ctx, func(ch *amqp.Channel) error {
-		for len(s.queues) < plan.MaxPartitions {
-			if _, err := inspect(ch, s.next()); err != nil {
+		for ; s.topic.Partitions < plan.MaxPartitions; s.topic.Partitions++ {
+			if _, err := inspect(ch, s.queue(s.topic.Partitions)); err != nil {
 				return err
 			}
-			s.add()
 		}
 		return fmt.Errorf("there are more than %d queues, the most that kt uses: name another --topic", plan.MaxPartitions)
 	})
@@ -125,9 +115,8 @@ func (s *session) create(ctx context.Context, queues int) error {
 	}
 	args := arguments(t)
 	for n := range queues {
-		name := s.add()
-		if err := s.declare(ctx, links[n%len(links)], name, args); err != nil {
-			return result.Misfit("create queue %s: %w", name, explain(err))
+		if err := s.declare(ctx, links[n%len(links)], args); err != nil {
+			return result.Misfit("create queue %s: %w", s.queue(n), explain(err))
 		}
 	}
 	s.topic.ReplicationFactor = int(t.ReplicationFactor)
@@ -135,8 +124,9 @@ func (s *session) create(ctx context.Context, queues int) error {
 	return nil
 }
 
-// declare makes the newest queue, and before the first one the exchange.
-func (s *session) declare(ctx context.Context, l *link, name string, args amqp.Table) error {
+// declare makes the next queue, and before the first one the exchange.
+func (s *session) declare(ctx context.Context, l *link, args amqp.Table) error {
+	n := s.topic.Partitions
 	return l.within(ctx, answerTimeout, func() error {
 		ch, err := l.Channel()
 		if err == nil && !s.topic.Created {
@@ -144,11 +134,11 @@ func (s *session) declare(ctx context.Context, l *link, name string, args amqp.T
 			s.topic.Created = err == nil
 		}
 		if err == nil {
-			_, err = ch.QueueDeclare(name, true, false, false, false, args)
+			_, err = ch.QueueDeclare(s.queue(n), true, false, false, false, args)
 		}
 		if err == nil {
-			s.made++
-			err = ch.QueueBind(name, s.key(int32(len(s.queues)-1)), s.topic.Name, false, nil)
+			s.topic.Partitions++
+			err = ch.QueueBind(s.queue(n), strconv.Itoa(n), s.topic.Name, false, nil)
 		}
 		return err
 	})
@@ -178,8 +168,8 @@ func (s *session) Delete(ctx context.Context) (err error) {
 	if !s.topic.Created {
 		return nil
 	}
-	for _, name := range slices.Backward(s.queues[:s.made]) {
-		if _, err = s.finds(ctx, func(ch *amqp.Channel) error { _, err := ch.QueueDelete(name, false, false, false); return err }); err != nil {
+	for n := s.topic.Partitions - 1; n >= 0; n-- {
+		if _, err = s.finds(ctx, func(ch *amqp.Channel) error { _, err := ch.QueueDelete(s.queue(n), false, false, false); return err }); err != nil {
 			return err
 		}
 	}
@@ -194,18 +184,17 @@ func (s *System) DeleteTopic(ctx context.Context, name string) error {
 	if _, err := c.find(ctx); err != nil {
 		return err
 	}
-	c.made = len(c.queues)
 	return c.Delete(ctx)
 }
 
 // backlog returns how many messages of each queue wait: there, and then on their way to the consumers of this process.
 func (s *session) backlog(ctx context.Context) ([]int64, error) {
-	waiting := make([]int64, len(s.queues))
-	for i := 0; i < len(s.queues); i++ {
+	waiting := make([]int64, s.topic.Partitions)
+	for i := 0; i < len(waiting); i++ {
 		err := s.ask(ctx, func(ch *amqp.Channel) (err error) { // until a queue ends the channel
-			for ; i < len(s.queues); i++ {
+			for ; i < len(waiting); i++ {
 				if queue.Mine(s.plan, int32(i)) { // else another process counts it
-					if waiting[i], err = inspect(ch, s.queues[i]); err != nil {
+					if waiting[i], err = inspect(ch, s.queue(i)); err != nil {
 						return err
 					}
 				}
@@ -213,7 +202,7 @@ func (s *session) backlog(ctx context.Context) ([]int64, error) {
 			return nil
 		})
 		if err != nil && !isDeleted(err) { // one that is deleted has nothing left
-			return nil, fmt.Errorf("ask for the messages of queue %s: %w", s.queues[min(i, len(s.queues)-1)], explain(err))
+			return nil, fmt.Errorf("ask for the messages of queue %s: %w", s.queue(i), explain(err))
 		}
 	}
 	for q, n := range s.read.onTheirWay() {

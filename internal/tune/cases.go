@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/kt-bench/kt/internal/theme"
@@ -128,7 +129,7 @@ func compares(operator, left, right string) bool {
 
 // eval works out an expression. If the value is not a number where one is needed, it returns the value and an error.
 func (a place) eval(expression string) (string, error) {
-	words, known := strings.Fields(expression), a.facts()
+	words, known := strings.Fields(expression), sync.OnceValue(a.facts)
 	out, err := fact(known, words[0])
 	for i := 1; i+1 < len(words); i += 2 {
 		next, bad := fact(known, words[i+1])

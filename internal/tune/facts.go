@@ -22,7 +22,7 @@ func (a place) facts() map[string]any {
 		m.Process = &Process{}
 		a.Machine = &m
 	}
-	all := make(map[string]any)
+	all := make(map[string]any, 160)
 	for _, some := range []map[string]any{a.ofMachine(), a.ofOne(), a.ofBroker(), a.ofHints()} {
 		maps.Copy(all, some)
 	}
@@ -158,9 +158,12 @@ func (a place) ofBroker() map[string]any {
 }
 
 // fact is what a word of an expression stands for. A word in quotes, and a number, is itself.
-func fact(known map[string]any, word string) (text string, err error) {
+func fact(known func() map[string]any, word string) (text string, err error) {
+	if _, noNumber := strconv.ParseFloat(word, 64); noNumber == nil || word[0] == '\'' {
+		return strings.Trim(word, "'"), nil
+	}
 	name, arg, _ := strings.Cut(word, ":")
-	f := reflect.ValueOf(known[name])
+	f := reflect.ValueOf(known()[name])
 	switch f.Kind() {
 	case reflect.Invalid:
 		return strings.Trim(word, "'"), nil

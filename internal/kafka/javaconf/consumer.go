@@ -16,7 +16,7 @@ type Consumer struct{ settings }
 // ParseConsumer is ParseProducer for the properties of Kafka's Java consumer 4.x. Commands pass settings of flags, such as the
 // group, as properties too.
 func ParseConsumer(given map[string]plan.Given, lenient bool) (Consumer, []string, error) {
-	in, warnings, err := resolve("consumer", consumerProperties(), given, lenient)
+	in, warnings, err := resolve("consumer", given, lenient)
 	s := Consumer{in}
 	if err := errors.Join(err, s.applyRules()); err != nil {
 		return Consumer{}, warnings, err
@@ -26,7 +26,7 @@ func ParseConsumer(given map[string]plan.Given, lenient bool) (Consumer, []strin
 
 // IsConsumerProperty reports whether Kafka's consumer has the property. Security properties count, as they do for
 // IsProducerProperty.
-func IsConsumerProperty(name string) bool { return has(consumerProperties(), name) }
+func IsConsumerProperty(name string) bool { return has("consumer", name) }
 
 // NextGen reports whether the broker assigns the partitions.
 func (s Consumer) NextGen() bool { return s.Value("group.protocol") == nextGen }

@@ -17,6 +17,11 @@ import (
 	"github.com/kt-bench/kt/internal/must"
 )
 
+const (
+	byteArray    = "org.apache.kafka.common.serialization.ByteArraySerializer"
+	byteArrayOut = "org.apache.kafka.common.serialization.ByteArrayDeserializer"
+)
+
 // client makes a franz-go client, which connects to nothing until it is used.
 func client(t *testing.T, options ...kgo.Opt) *kgo.Client {
 	t.Helper()
@@ -147,12 +152,12 @@ func connectionMappings() []mapping {
 
 func TestPropertiesBecomeOptions(t *testing.T) {
 	t.Run("producer", func(t *testing.T) {
-		checkMappings(t, producerProperties(), mappings(), func(t *testing.T, words ...string) *kgo.Client {
+		checkMappings(t, rows()["producer"], mappings(), func(t *testing.T, words ...string) *kgo.Client {
 			return client(t, parse(t, 1000, words...).Options()...)
 		})
 	})
 	t.Run("consumer", func(t *testing.T) {
-		checkMappings(t, consumerProperties(), consumerMappings(), func(t *testing.T, words ...string) *kgo.Client {
+		checkMappings(t, rows()["consumer"], consumerMappings(), func(t *testing.T, words ...string) *kgo.Client {
 			s := parseConsumer(t, words...)
 			return client(t, append(s.Options(), s.GroupOptions()...)...)
 		})
@@ -176,7 +181,7 @@ func checkMappings(t *testing.T, table []property, all []mapping, client func(*t
 	}
 	cl := client(t, "retry.backoff.ms=7000", "retry.backoff.max.ms=3000")
 	for _, p := range table {
-		if p.client == actsItself || p.client == hasNoTwin {
+		if p.client == "" || p.client == hasNoTwin {
 			continue
 		}
 		for name := range strings.SplitSeq(p.client, ", ") {
@@ -225,8 +230,8 @@ func TestABrokerThatIsOlderThanZstdGetsNoZstd(t *testing.T) {
 }
 
 func TestEveryPropertyHasOneRowThatCanBeExplained(t *testing.T) {
-	t.Run("producer", func(t *testing.T) { checkRows(t, producerProperties()) })
-	t.Run("consumer", func(t *testing.T) { checkRows(t, consumerProperties()) })
+	t.Run("producer", func(t *testing.T) { checkRows(t, rows()["producer"]) })
+	t.Run("consumer", func(t *testing.T) { checkRows(t, rows()["consumer"]) })
 }
 
 func checkRows(t *testing.T, table []property) {
@@ -245,8 +250,8 @@ func checkRows(t *testing.T, table []property) {
 }
 
 func TestEveryDefaultPassesItsOwnCheck(t *testing.T) {
-	t.Run("producer", func(t *testing.T) { checkPresets(t, producerProperties()) })
-	t.Run("consumer", func(t *testing.T) { checkPresets(t, consumerProperties()) })
+	t.Run("producer", func(t *testing.T) { checkPresets(t, rows()["producer"]) })
+	t.Run("consumer", func(t *testing.T) { checkPresets(t, rows()["consumer"]) })
 }
 
 func checkPresets(t *testing.T, table []property) {
@@ -268,13 +273,13 @@ func TestPropertiesAndDefaultsAreThoseOfKafkasProducer(t *testing.T) {
 	want["client.rack"], want["partitioner.rack.aware"] = "", "false" // from Kafka 4.4 on
 	want["client.id"] = "kt-producer"                                 // Java numbers its producers
 	want["key.serializer"], want["value.serializer"] = byteArray, byteArray
-	must.Match(t, want, presets(producerProperties()), "properties")
+	must.Match(t, want, presets(rows()["producer"]), "properties")
 }
 
 func TestPropertiesAndDefaultsAreThoseOfKafkasConsumerExceptWhereANoteSaysWhy(t *testing.T) {
 	want := kafkaDefaults(t, "testdata/consumer_properties.tsv")
 	notes := map[string]string{}
-	for _, p := range consumerProperties() {
+	for _, p := range rows()["consumer"] {
 		notes[p.name] = p.note
 	}
 	for name, preset := range map[string]string{
@@ -292,7 +297,7 @@ func TestPropertiesAndDefaultsAreThoseOfKafkasConsumerExceptWhereANoteSaysWhy(t 
 	}
 	want["client.id"] = "perf-consumer-client" // Java makes names up
 	want["key.deserializer"], want["value.deserializer"] = byteArrayOut, byteArrayOut
-	must.Match(t, want, presets(consumerProperties()), "properties")
+	must.Match(t, want, presets(rows()["consumer"]), "properties")
 }
 
 // kafkaDefaults reads a file of names and defaults.

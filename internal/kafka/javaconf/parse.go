@@ -27,7 +27,7 @@ import (
 // its default in force. A security property is always an error, because those belong to the
 // connections and not to a client's settings, which others may see. Warnings also name properties without a counterpart in franz-go.
 func ParseProducer(given map[string]plan.Given, recordMax int, lenient bool) (Producer, []string, error) {
-	in, warnings, err := resolve("producer", producerProperties(), given, lenient)
+	in, warnings, err := resolve("producer", given, lenient)
 	s := Producer{settings: in, recordMax: max(recordMax, 0)}
 	if err := errors.Join(err, s.applyRules()); err != nil {
 		return Producer{}, warnings, err
@@ -37,18 +37,14 @@ func ParseProducer(given map[string]plan.Given, recordMax int, lenient bool) (Pr
 
 // IsProducerProperty reports whether Kafka's producer has the property. Security properties count, because both clients have
 // them.
-func IsProducerProperty(name string) bool { return has(producerProperties(), name) }
-
-func has(table []property, name string) bool {
-	return isSecurity(name) || slices.ContainsFunc(table, func(p property) bool { return p.name == name })
-}
+func IsProducerProperty(name string) bool { return has("producer", name) }
 
 // resolve returns the setting of each row of a client's table. Properties without a row are problems.
-func resolve(client string, table []property, given map[string]plan.Given, lenient bool) (settings, []string, error) {
+func resolve(client string, given map[string]plan.Given, lenient bool) (settings, []string, error) {
 	s := settings{}
 	var warnings []string
 	var problems []error
-	for _, p := range table {
+	for _, p := range rows()[client] {
 		setting, err := p.resolve(given)
 		problems = append(problems, err)
 		s[p.name] = setting
@@ -124,11 +120,7 @@ func cite(s result.Setting) string {
 
 type check func(value string) (string, error)
 
-func wholeNumber(unit string, lo, hi int64) check {
-	of := ""
-	if unit != "" {
-		of = " of " + unit
-	}
+func wholeNumber(of string, lo, hi int64) check {
 	return func(value string) (string, error) {
 		n, err := strconv.ParseInt(strings.TrimSpace(value), 10, 64)
 		switch {
@@ -141,10 +133,6 @@ func wholeNumber(unit string, lo, hi int64) check {
 		}
 	}
 }
-
-func number(lo, hi int64) check { return wholeNumber("", lo, hi) }
-func millis(lo, hi int64) check { return wholeNumber("milliseconds", lo, hi) }
-func byteCount(hi int64) check  { return wholeNumber("bytes", 0, hi) }
 
 // orMinusOne also accepts -1, with which Kafka leaves a value to the other side.
 func orMinusOne(inner check) check {

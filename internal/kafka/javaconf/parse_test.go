@@ -52,10 +52,10 @@ func TestABootstrapServerMayTakeAsLongAsAConnectionThatSomebodyLimited(t *testin
 }
 
 func TestAllIsSortedAndTellsWhereEachValueCameFrom(t *testing.T) {
-	checkSources(t, parse(t, 1000, "linger.ms= 20 ").All(), len(producerProperties()), result.Setting{
+	checkSources(t, parse(t, 1000, "linger.ms= 20 ").All(), len(rows()["producer"]), result.Setting{
 		Name: "linger.ms", Value: "20", Default: "5", Source: "--command-property", Client: "ProducerLinger",
 	})
-	checkSources(t, parseConsumer(t, "fetch.min.bytes= 20 ").All(), len(consumerProperties()), result.Setting{
+	checkSources(t, parseConsumer(t, "fetch.min.bytes= 20 ").All(), len(rows()["consumer"]), result.Setting{
 		Name: "fetch.min.bytes", Value: "20", Default: "1", Source: "--command-property", Client: "FetchMinBytes",
 	})
 }
