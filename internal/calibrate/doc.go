@@ -3,5 +3,5 @@
 //
 //	d, err := calibrate.Measure(ctx, calibrate.Options{Clients: 0, CPUs: 2, Rates: calibrate.Rates}, maker)
 //	err = calibrate.Save(path, d)
-//	ceiling, err := calibrate.Find(path, calibrate.Shape(&h), h.KTVersion, h.Environment.Host)
+//	ceiling, err := calibrate.Find(path, calibrate.Shape(&h, false), h.KTVersion, h.Environment.Host)
 package calibrate

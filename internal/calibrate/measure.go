@@ -95,8 +95,8 @@ func Measure(ctx context.Context, o Options, make Maker) (Document, error) {
 		if r.Plan.ReadsOnly() && r.Fetch != nil {
 			c.RecordsPerSecond, c.MiBPerSecond = r.Fetch.RecordsPerSecond, r.Fetch.MiBPerSecond
 		}
-		d.Shape, d.Host, d.Reads = Shape(&r.Header), r.Environment.Host, r.Plan.ReadsOnly()
-		d.Brief = shape(&r.Header, true)
+		d.Shape, d.Brief = Shape(&r.Header, false), Shape(&r.Header, true)
+		d.Host, d.Reads = r.Environment.Host, r.Plan.ReadsOnly()
 		if c.RecordsPerSecond == 0 {
 			return d, fmt.Errorf("nothing was measured with %d %s: %s", clients, d.Role(clients), r.BoundBy.Evidence)
 		}
@@ -153,13 +153,8 @@ var shaping = []string{
 }
 
 // Shape names the loads that a ceiling holds for: all that decides what a record costs to send. What it costs to read is
-// the topic's, so a load that reads has no shape but its engine.
-func Shape(h *result.Header) string {
-	return shape(h, false)
-}
-
-// shape returns the shape of a load, in brief without settings that are as Kafka has them.
-func shape(h *result.Header, brief bool) string {
+// the topic's, so a load that reads has no shape but its engine. In brief it leaves out settings that are as Kafka has them.
+func Shape(h *result.Header, brief bool) string {
 	p := &h.Plan
 	if p.Reads() {
 		return fmt.Sprintf("%s %s", p.Command, p.Engine)

@@ -73,9 +73,7 @@ func TestTheSearchEndsWhereMoreClientsOfferNoMore(t *testing.T) {
 func TestARateAboveTheCeilingIsNotTried(t *testing.T) {
 	r := &rig{rates: map[int]float64{1: 60_000}}
 	d := must.Have(Measure(t.Context(), Options{CPUs: 1, Rates: Rates}, r.make))(t)
-	if !slices.Equal(r.asked, []float64{1000, 50_000}) || len(d.Schedule) != 3 || !d.Schedule[2].OutOfReach {
-		t.Errorf("tried %v: %+v", r.asked, d.Schedule)
-	}
+	must.True(t, slices.Equal(r.asked, []float64{1000, 50_000}) && len(d.Schedule) == 3 && d.Schedule[2].OutOfReach, "tried %v: %+v", r.asked, d.Schedule)
 	for i, kept := range []bool{true, false, false} {
 		must.Match(t, kept, d.Schedule[i].Kept, "%+v", d.Schedule[i])
 	}
@@ -100,9 +98,7 @@ func TestACeilingIsTooLowIfOthersUsedTheCPUs(t *testing.T) {
 		if d.OthersCPU != nil {
 			share = *d.OthersCPU
 		}
-		if err != nil || share != tc.share || d.TooLow != tc.want || *d.Tried[0].OthersCPU != tc.others[0] {
-			t.Errorf("%s: %g in %+v, %v; want %g, %q", tc.name, share, d, err, tc.share, tc.want)
-		}
+		must.True(t, err == nil && share == tc.share && d.TooLow == tc.want && *d.Tried[0].OthersCPU == tc.others[0], "%s: %g in %+v, %v; want %g, %q", tc.name, share, d, err, tc.share, tc.want)
 	}
 }
 
@@ -132,9 +128,7 @@ func TestACeilingHoldsForItsShapeAndItsMachine(t *testing.T) {
 		want  float64
 	}{{"x", here, 4}, {"y", here, 2}, {"x", smaller, 3}, {"y", smaller, 0}, {"z", here, 0}} {
 		c, err := Find(path, tc.shape, "v1", tc.h)
-		if err != nil || (c == nil) != (tc.want == 0) || c != nil && c.RecordsPerSecond != tc.want {
-			t.Errorf("%s on %d CPUs: %+v, %v; want %g", tc.shape, tc.h.GOMAXPROCS, c, err, tc.want)
-		}
+		must.True(t, err == nil && (c == nil) == (tc.want == 0) && (c == nil || c.RecordsPerSecond == tc.want), "%s on %d CPUs: %+v, %v; want %g", tc.shape, tc.h.GOMAXPROCS, c, err, tc.want)
 	}
 	if c, err := Find(path, "x", "v2", here); c != nil || err != nil {
 		t.Errorf("of another version of kt: %+v, %v", c, err)
@@ -167,7 +161,7 @@ func TestTheShapeIsWhatARecordCosts(t *testing.T) {
 	set := func(name, value string) func(*result.Header) {
 		return func(h *result.Header) { h.Config = []result.Setting{{Name: name, Value: value}} }
 	}
-	seen := map[string]string{Shape(&h): "as it is"}
+	seen := map[string]string{Shape(&h, false): "as it is"}
 	for name, change := range map[string]func(*result.Header){
 		"engine":      func(h *result.Header) { h.Plan.Engine = plan.Wire },
 		"size":        func(h *result.Header) { h.Plan.Payload.Size = plan.FixedSize(200) },
@@ -190,14 +184,14 @@ func TestTheShapeIsWhatARecordCosts(t *testing.T) {
 	} {
 		other := h
 		change(&other)
-		if same, ok := seen[Shape(&other)]; ok {
+		if same, ok := seen[Shape(&other, false)]; ok {
 			t.Errorf("%s: the shape is that of %s", name, same)
 		}
-		seen[Shape(&other)] = name
+		seen[Shape(&other, false)] = name
 	}
 	same := h
 	same.Plan.Producers, same.Plan.Load.Records = 5, 1000
-	must.Match(t, Shape(&h), Shape(&same), "the number of producers changes the shape")
+	must.Match(t, Shape(&h, false), Shape(&same, false), "the number of producers changes the shape")
 }
 
 func TestABriefShapeLeavesOutWhatIsAsKafkaHasIt(t *testing.T) {
@@ -205,5 +199,5 @@ func TestABriefShapeLeavesOutWhatIsAsKafkaHasIt(t *testing.T) {
 		Plan:   plan.Plan{Command: plan.Produce, Engine: plan.Wire, Payload: plan.Payload{Size: plan.FixedSize(100), Keys: plan.NoKeys}},
 		Config: []result.Setting{{Name: "acks", Value: "1", Default: "all"}, {Name: "linger.ms", Value: "5", Default: "5"}, {Name: "client.id", Value: "x"}},
 	}
-	must.Match(t, "produce wire 100 B acks=1", shape(&h, true), "the shape in brief")
+	must.Match(t, "produce wire 100 B acks=1", Shape(&h, true), "the shape in brief")
 }

@@ -74,9 +74,8 @@ func TestTheTrulyBestIsAmongTheAlike(t *testing.T) {
 		{"two groups", 3, []float64{1, 1}, even},
 	} {
 		best, equals := alikeIn(t, s, trials, r.n, r.levels, r.spread)
-		if limit := 1 - alpha - tolerance(alpha, trials); best < limit || equals < limit {
-			t.Errorf("%s: the best is alike in %v, and all equal to it in %v", r.what, best, equals)
-		}
+		limit := 1 - alpha - tolerance(alpha, trials)
+		must.True(t, best >= limit && equals >= limit, "%s: the best is alike in %v, and all equal to it in %v", r.what, best, equals)
 	}
 }
 
@@ -126,9 +125,8 @@ func TestHolmAgreesWithR(t *testing.T) {
 	for i, p := range inference.Holm([]float64{0.04, 0.01, 0.05, 0.02, 0.03}) {
 		near(t, "p", p, []float64{0.09, 0.05, 0.09, 0.08, 0.09}[i], 1e-12)
 	}
-	if got := inference.Holm([]float64{0.7, 0.8}); got[0] != 1 || got[1] != 1 {
-		t.Errorf("Holm of large p = %v", got)
-	}
+	got := inference.Holm([]float64{0.7, 0.8})
+	must.True(t, got[0] == 1 && got[1] == 1, "Holm of large p = %v", got)
 	must.Match(t, 0, len(inference.Holm(nil)), "Holm of nothing is something")
 }
 
@@ -163,9 +161,8 @@ func TestADisturbanceOfABlockIsNoNoiseBetweenGroups(t *testing.T) {
 		for _, k := range []int{2, 3, 5, 9} {
 			for _, n := range []int{3, 5} {
 				levels := slices.Repeat([]float64{1}, k)
-				if alarms := told(n, levels, drift, true); alarms > alpha+tolerance(alpha, trials) {
-					t.Errorf("%d groups of %d, blocks that differ by %v: %v false alarms", k, n, drift, alarms)
-				}
+				alarms := told(n, levels, drift, true)
+				must.True(t, alarms <= alpha+tolerance(alpha, trials), "%d groups of %d, blocks that differ by %v: %v false alarms", k, n, drift, alarms)
 			}
 		}
 	}

@@ -66,9 +66,7 @@ func TestNothingIsNothingAndNoSmallNumber(t *testing.T) {
 		c, err := inference.Compare(r.a, r.b, 0.03, alpha)
 		must.True(t, err == nil && c.Verdict == r.want, "%s: %+v, %v, want %s", r.what, c, err, r.want)
 		for got, want := range map[float64]float64{c.Ratio.Value: r.value, c.Ratio.Low: r.lowest, c.Ratio.High: r.higher} {
-			if got != want && !(math.Abs(got-want) < 0.01) {
-				t.Errorf("%s: %+v, want %v", r.what, c.Ratio, want)
-			}
+			must.True(t, got == want || math.Abs(got-want) < 0.01, "%s: %+v, want %v", r.what, c.Ratio, want)
 		}
 		must.True(t, c.Seen == 0 && c.Repeats == 0, "%s: %+v: what such runs would show is not known", r.what, c)
 	}
@@ -139,9 +137,8 @@ func TestPowerIsWhatTheorySays(t *testing.T) {
 			return inference.MannWhitney(s.runs(n, 1, spread), s.runs(n, 1+effect, spread)) <= alpha
 		})
 		near(t, fmt.Sprintf("power of %d runs a side", n), seen, inference.Power, 0.03+tolerance(inference.Power, trials))
-		if repeats := inference.Repeats(spread, effect*1.0001, alpha); repeats > n || repeats < n-1 {
-			t.Errorf("Repeats to see what %d runs see = %d", n, repeats)
-		}
+		repeats := inference.Repeats(spread, effect*1.0001, alpha)
+		must.True(t, repeats <= n && repeats >= n-1, "Repeats to see what %d runs see = %d", n, repeats)
 	}
 	// Simulated before this package was: 82 %, 87 % and 80 % power.
 	for _, r := range []struct {
@@ -154,9 +151,7 @@ func TestPowerIsWhatTheorySays(t *testing.T) {
 	}
 	// Noether's formula for many runs: 2 ((1.96 + 0.84) × 0.05 / ln 1.01)² × π/3.
 	must.Match(t, 416, inference.Repeats(0.05, 0.01, alpha), "Repeats(0.05, 0.01)")
-	if inference.Detectable(spread, 3, 3, alpha) != 0 || inference.Repeats(0, 0.1, alpha) != 0 || inference.Repeats(0.1, 0, alpha) != 0 {
-		t.Error("what cannot be known is not 0")
-	}
+	must.True(t, inference.Detectable(spread, 3, 3, alpha) == 0 && inference.Repeats(0, 0.1, alpha) == 0 && inference.Repeats(0.1, 0, alpha) == 0, "what cannot be known is not 0")
 }
 
 func TestLooksKeepFalseAlarmsAndStopEarly(t *testing.T) {
@@ -173,9 +168,8 @@ func TestLooksKeepFalseAlarmsAndStopEarly(t *testing.T) {
 		return false, len(a)
 	}
 	looks := []float64{alpha / 3, alpha / 3, alpha / 3} // as of a trial (Bonferroni)
-	if wrong := share(trials, func() bool { stopped, _ := trial(0, looks); return stopped }); wrong > alpha+tolerance(alpha, trials) {
-		t.Errorf("three looks without an effect: stopped in %v", wrong)
-	}
+	wrong := share(trials, func() bool { stopped, _ := trial(0, looks); return stopped })
+	must.True(t, wrong <= alpha+tolerance(alpha, trials), "three looks without an effect: stopped in %v", wrong)
 	careless := share(trials, func() bool { stopped, _ := trial(0, []float64{alpha, alpha, alpha}); return stopped })
 	must.True(t, careless >= 0.07, "looks that are not corrected stopped in %v only: the trial is not hard enough", careless)
 	var runs int
@@ -184,9 +178,8 @@ func TestLooksKeepFalseAlarmsAndStopEarly(t *testing.T) {
 		runs += n
 		return stopped
 	})
-	if mean := float64(runs) / trials; seen < 0.95 || mean > 10 {
-		t.Errorf("an effect of 5 %% in noise of 2 %%: seen in %v, after %v of 12 runs", seen, mean)
-	}
+	mean := float64(runs) / trials
+	must.True(t, seen >= 0.95 && mean <= 10, "an effect of 5 %% in noise of 2 %%: seen in %v, after %v of 12 runs", seen, mean)
 }
 
 func TestRoughRunsAreToldFromSteadyOnes(t *testing.T) {

@@ -73,9 +73,7 @@ func TestMedianIntervalHasTheOrdersAndCoverageOfTheBinomialTable(t *testing.T) {
 			xs[i] = float64(r.N - i)
 		}
 		e := inference.Median(xs, alpha)
-		if e.Value != float64(r.N+1)/2 || e.Low != r.Low || e.High != r.High || e.N != r.N {
-			t.Errorf("Median of 1 to %d = %+v, want %v to %v", r.N, e, r.Low, r.High)
-		}
+		must.True(t, e.Value == float64(r.N+1)/2 && e.Low == r.Low && e.High == r.High && e.N == r.N, "Median of 1 to %d = %+v, want %v to %v", r.N, e, r.Low, r.High)
 		near(t, "coverage", e.Coverage, r.Coverage, 1e-4)
 	}
 	must.Match(t, (inference.Estimate{}), inference.Median(nil, alpha), "Median of nothing")

@@ -48,9 +48,8 @@ func TestChangePointIsRareWithoutAChange(t *testing.T) {
 		must.True(t, wrong <= alpha+tolerance(alpha, trials), "correlation %v: a change in %v", correlation, wrong)
 	}
 	for _, series := range [][]float64{nil, {1, 2, 3}, {1, 1, 1, 1, 1}} {
-		if c := inference.ChangePoint(series); c.P != 1 {
-			t.Errorf("ChangePoint(%v) = %+v", series, c)
-		}
+		c := inference.ChangePoint(series)
+		must.True(t, c.P == 1, "ChangePoint(%v) = %+v", series, c)
 	}
 }
 
@@ -84,9 +83,8 @@ func TestMSER5FindsAKnownWarmUp(t *testing.T) {
 	})
 	must.True(t, right >= 0.95, "an exponential warm-up of 10 s is cut after 20 s or later in %v", right)
 	ramp := func(second int) float64 { return 0.1 + float64(second)/300 }
-	if wrong := share(trials, func() bool { _, found := inference.MSER5(s.series(300, 0.01, 0, ramp)); return found }); wrong > 0.05 {
-		t.Errorf("a ramp to the end has a warm-up in %v", wrong)
-	}
+	wrong := share(trials, func() bool { _, found := inference.MSER5(s.series(300, 0.01, 0, ramp)); return found })
+	must.True(t, wrong <= 0.05, "a ramp to the end has a warm-up in %v", wrong)
 	if cut, found := inference.MSER5(make([]float64, 29)); cut != 0 || found {
 		t.Errorf("29 s: %d, %v", cut, found)
 	}

@@ -68,19 +68,16 @@ func (l *Lane) Unknown() int64 { return l.Issued - l.Acknowledged.Count() - l.Fa
 
 // StartOffset returns the offset of a partition from which on the run's records are,
 // unless its log was cut off below it.
-func (b *Book) StartOffset(partition int32) int64 {
-	if uint(partition) < uint(len(b.Start)) {
-		return b.Start[partition]
-	}
-	return 0
-}
+func (b *Book) StartOffset(partition int32) int64 { return of(b.Start, partition, 0) }
 
 // StartEpoch returns the leader epoch of a partition when the run began, -1: not known.
-func (b *Book) StartEpoch(partition int32) int32 {
-	if uint(partition) < uint(len(b.StartEpochs)) {
-		return b.StartEpochs[partition]
+func (b *Book) StartEpoch(partition int32) int32 { return of(b.StartEpochs, partition, -1) }
+
+func of[V any](all []V, partition int32, none V) V {
+	if uint(partition) < uint(len(all)) {
+		return all[partition]
 	}
-	return -1
+	return none
 }
 
 // unordered reports whether the client may write records in another order than it was given them.

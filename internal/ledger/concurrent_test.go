@@ -58,9 +58,7 @@ func TestTheGoroutinesOfAProducerDoNotMeet(t *testing.T) {
 	var n int64
 	for _, l := range p.Lanes() {
 		n += l.Acknowledged.Count()
-		if l.Unknown() != 0 || p.Outstanding(l.Partition) != 0 {
-			t.Errorf("partition %d: %d unknown, %d outstanding", l.Partition, l.Unknown(), p.Outstanding(l.Partition))
-		}
+		must.True(t, l.Unknown() == 0 && p.Outstanding(l.Partition) == 0, "partition %d: %d unknown, %d outstanding", l.Partition, l.Unknown(), p.Outstanding(l.Partition))
 	}
 	must.Match(t, records, n, "acknowledged")
 }
@@ -91,7 +89,6 @@ func TestConsumersMayHandAPartitionOver(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if v := new(Book).Verify(r); v.Checked < records || v.Redelivered == 0 || v.Duplicated+v.Reordered > 0 {
-		t.Errorf("%+v", v)
-	}
+	v := new(Book).Verify(r)
+	must.True(t, v.Checked >= records && v.Redelivered != 0 && v.Duplicated+v.Reordered <= 0, "%+v", v)
 }

@@ -233,9 +233,7 @@ func TestHeadersClaimNothingThatTheyHaveForgotten(t *testing.T) {
 		got := w.book.Verify(w.read())
 		truth := w.truth()
 		addsUp(t, got)
-		if got.Lost > truth.Lost || got.AcknowledgedRead > truth.AcknowledgedRead || got.Resurrected > truth.Resurrected || got.UnknownRead > truth.UnknownRead {
-			t.Fatalf("seed %d: more than there is:\n%+v\n%+v", seed, got, truth)
-		}
+		must.Hold(t, got.Lost <= truth.Lost && got.AcknowledgedRead <= truth.AcknowledgedRead && got.Resurrected <= truth.Resurrected && got.UnknownRead <= truth.UnknownRead, "seed %d: more than there is:\n%+v\n%+v", seed, got, truth)
 		for _, l := range w.book.Lanes {
 			if l.Forgotten > 0 {
 				forgot = true
@@ -271,9 +269,8 @@ func TestOfSequencesThatCameRoundOnlyAWholeLogSaysWhichWereRead(t *testing.T) {
 		l.AddBatch(&Batch{Offset: n - 1000, Records: 1000, Whole: true, Intact: true, ProducerID: 7, Sequence: 0}, n-1000, n)
 		l.Unlock()
 		r.ReadTo(0, n, n)
-		if v := book.Verify(r); v.Lost != tc.lost || v.Unchecked != tc.unchecked || v.AcknowledgedRead != 1000 {
-			t.Errorf("from %d on: %+v", tc.begin, v)
-		}
+		v := book.Verify(r)
+		must.True(t, v.Lost == tc.lost && v.Unchecked == tc.unchecked && v.AcknowledgedRead == 1000, "from %d on: %+v", tc.begin, v)
 	}
 }
 

@@ -345,19 +345,12 @@ func (w *world) truth() Verdict {
 
 func addsUp(t *testing.T, v Verdict) {
 	t.Helper()
-	if sum := v.AcknowledgedRead + v.Lost + v.Unchecked + v.Undecided + v.Aborted; v.Acknowledged*int64(v.Readers) != sum {
-		t.Fatalf("%d acknowledged, and %d accounted for: %+v", v.Acknowledged, sum, v)
-	}
-	if v.Failed+v.Unknown+v.Acknowledged != v.Issued || v.Resurrected > v.Failed*int64(v.Readers) || v.UnknownRead > v.Unknown*int64(v.Readers) {
-		t.Fatalf("contradicts itself: %+v", v)
-	}
+	sum := v.AcknowledgedRead + v.Lost + v.Unchecked + v.Undecided + v.Aborted
+	must.Hold(t, v.Acknowledged*int64(v.Readers) == sum, "%d acknowledged, and %d accounted for: %+v", v.Acknowledged, sum, v)
+	must.Hold(t, v.Failed+v.Unknown+v.Acknowledged == v.Issued && v.Resurrected <= v.Failed*int64(v.Readers) && v.UnknownRead <= v.Unknown*int64(v.Readers), "contradicts itself: %+v", v)
 	found := v.AcknowledgedRead + v.Unconfirmed + v.AbortedRead + v.Resurrected + v.UnknownRead + v.Unissued + v.Duplicated
-	if !v.Inexact && v.Checked != found {
-		t.Fatalf("%d checked, and %d found: %+v", v.Checked, found, v)
-	}
-	if !v.Inexact && (v.Undecided > 0 || v.LateUndecided > 0) {
-		t.Fatalf("undecided and exact: %+v", v)
-	}
+	must.Hold(t, v.Inexact || v.Checked == found, "%d checked, and %d found: %+v", v.Checked, found, v)
+	must.Hold(t, v.Inexact || (v.Undecided <= 0 && v.LateUndecided <= 0), "undecided and exact: %+v", v)
 	lost := int64(0)
 	for _, g := range v.Gaps {
 		lost += g.Count

@@ -13,43 +13,41 @@ import (
 )
 
 func TestEachRecordIsCountedAsWhatItIs(t *testing.T) {
-	ours := func(seq int64) []byte { return put(0, 0, seq) }
-	foreign := make([]byte, StampSize)
-	(&Stamp{Run: 2}).Put(foreign, Around{})
-	broken := ours(0)
-	broken[45] = 1
-	for _, tc := range []struct {
-		name   string
-		values [][]byte
-		status StampStatus // of the last
-		want   Verdict
-	}{
-		{"in order", [][]byte{ours(0), ours(1), ours(2)}, Stamped, Verdict{Checked: 3}},
-		{"two lanes, each in order", [][]byte{ours(0), put(1, 0, 0), ours(1), put(1, 0, 1)}, Stamped, Verdict{Checked: 4}},
-		{"one twice", [][]byte{ours(0), ours(0)}, Stamped, Verdict{Checked: 2, Duplicated: 1}},
-		{"one three times", [][]byte{ours(0), ours(1), ours(0), ours(0)}, Stamped, Verdict{Checked: 4, Duplicated: 2}},
-		{"one late", [][]byte{ours(0), ours(2), ours(1)}, Stamped, Verdict{Checked: 3, Reordered: 1}},
-		{"one late, and twice", [][]byte{ours(0), ours(2), ours(1), ours(1)}, Stamped, Verdict{Checked: 4, Reordered: 1, Duplicated: 1}},
-		{"a batch late, from the middle", [][]byte{ours(5), ours(2), ours(3), ours(1), ours(0), ours(4), ours(3)}, Stamped, Verdict{Checked: 7, Reordered: 5, Duplicated: 1}},
-		{"the end of a gap filled", [][]byte{ours(5), ours(4), ours(4), ours(0)}, Stamped, Verdict{Checked: 4, Reordered: 2, Duplicated: 1}},
-		{"another run's", [][]byte{foreign}, Foreign, Verdict{Foreign: 1, OtherRun: "0000000000000002"}},
-		{"another application's", [][]byte{[]byte("hello"), nil}, Unstamped, Verdict{Unstamped: 2}},
-		{"a wrong checksum", [][]byte{broken}, Corrupted, Verdict{Corrupted: 1}},
-		{"another partition's", [][]byte{put(0, 1, 0)}, Corrupted, Verdict{Corrupted: 1}},
-		{"a producer that cannot be", [][]byte{put(MaxProducers, 0, 0)}, Corrupted, Verdict{Corrupted: 1}},
-		{"the last producer that can be", [][]byte{put(MaxProducers-1, 0, 0)}, Stamped, Verdict{Checked: 1}},
-		{"a negative number", [][]byte{put(0, 0, -1)}, Corrupted, Verdict{Corrupted: 1}},
-		{"a number that cannot be", [][]byte{put(0, 0, maxSeq)}, Corrupted, Verdict{Corrupted: 1}},
-	} {
+	value := func(text string) []byte {
+		switch text {
+		case "foreign":
+			foreign := make([]byte, StampSize)
+			(&Stamp{Run: 2}).Put(foreign, Around{})
+			return foreign
+		case "broken":
+			broken := put(0, 0, 0)
+			broken[45] = 1
+			return broken
+		case "hello":
+			return []byte(text)
+		case "nothing":
+			return nil
+		}
+		var numbers [3]int64
+		parts := strings.Split(text, "/")
+		for i, part := range parts {
+			numbers[3-len(parts)+i] = must.Have(strconv.ParseInt(part, 10, 64))(t)
+		}
+		return put(uint16(numbers[0]), int32(numbers[1]), numbers[2])
+	}
+	for _, tc := range must.Rows[[]struct {
+		Name, Values, Status string // the status of the last
+		Want                 Verdict
+	}](t, "ledger") {
 		r := NewReader(&Book{Run: 1})
 		var status StampStatus
-		for i, value := range tc.values {
-			status = add(r, int64(i), value)
+		for i, text := range strings.Fields(tc.Values) {
+			status = add(r, int64(i), value(text))
 		}
-		must.Match(t, tc.status, status, "%s: the last", tc.name)
+		must.Match(t, tc.Status, status.String(), "%s: the last", tc.Name)
 		got := (&Book{SameTopic: true}).Verify(r)
 		got.Readers, got.Unissued, got.Blame = 0, 0, nil // the book is empty
-		must.Match(t, tc.want, got, "%s", tc.name)
+		must.Match(t, tc.Want, got, "%s", tc.Name)
 	}
 }
 
@@ -94,9 +92,8 @@ func TestALogThatWasCutOffAndWrittenAgainIsReadAgain(t *testing.T) {
 		must.Match(t, Stamped, l.Add(at(i, 2, put(0, 0, i+4)), new(Stamp)), "offset %d", i)
 	}
 	must.Match(t, Redelivered, l.Add(at(6, 2, put(0, 0, 10)), new(Stamp)), "offset 6 once more")
-	if v := new(Book).Verify(r); v.Rewritten != 1 || v.Redelivered != 1 || v.Checked != 16 || v.Duplicated+v.Reordered+v.EpochRegressions > 0 {
-		t.Errorf("%+v", v)
-	}
+	v := new(Book).Verify(r)
+	must.True(t, v.Rewritten == 1 && v.Redelivered == 1 && v.Checked == 16 && v.Duplicated+v.Reordered+v.EpochRegressions <= 0, "%+v", v)
 }
 
 func TestALogIsFollowedFromLeaderToLeader(t *testing.T) {
@@ -218,7 +215,6 @@ func TestManyLostConnectionsDoNotFillTheMemory(t *testing.T) {
 		}
 		l.Returned(held, len(held))
 	}
-	if n := len(l.owed); n > maxOwed || n < len(held) || l.outstanding > 2*int64(len(held)) {
-		t.Errorf("%d records are kept, and %d may be late", n, l.outstanding)
-	}
+	n := len(l.owed)
+	must.True(t, n <= maxOwed && n >= len(held) && l.outstanding <= 2*int64(len(held)), "%d records are kept, and %d may be late", n, l.outstanding)
 }

@@ -20,9 +20,8 @@ func TestTheStampLiesInTheValueAsDocumented(t *testing.T) {
 	s.Put(value, Around{})
 	want := "6b74b102" + "00000000" + "1122334455667788" + "0102030405060708" + "1112131415161718" + "2122" + "0001" + "31323334" + hex.EncodeToString([]byte("123456789"))
 	sum := hex.EncodeToString(value[4:8])
-	if got := hex.EncodeToString(value); got != want[:8]+sum+want[16:] {
-		t.Errorf("got  %s\nwant %s, with any checksum", got, want)
-	}
+	got := hex.EncodeToString(value)
+	must.True(t, got == want[:8]+sum+want[16:], "got  %s\nwant %s, with any checksum", got, want)
 	must.Match(t, "e7b7eb3c", sum, "checksum …; another program computes e7b7eb3c")
 	headers := AddHeader(AddHeader(0, "trace", []byte("abc")), "none", nil)
 	s.Put(value, Around{Key: []byte("key-1"), Headers: headers})
@@ -110,9 +109,8 @@ func TestAStampIsReadBackAsItWas(t *testing.T) {
 			value := bytes.Repeat([]byte{7}, size)
 			s.Put(value, Around{})
 			var got, peeked Stamp
-			if status := ReadStamp(value, Around{}, &got); status != Stamped || got != s {
-				t.Errorf("ReadStamp gives %v %+v, want %+v", status, got, s)
-			}
+			status := ReadStamp(value, Around{}, &got)
+			must.True(t, status == Stamped && got == s, "ReadStamp gives %v %+v, want %+v", status, got, s)
 			must.True(t, PeekStamp(value, &peeked) && peeked == s, "PeekStamp gives %+v, want %+v", peeked, s)
 		}
 	}
@@ -141,9 +139,8 @@ func TestWhatIsNoStampIsUnstampedAndLeavesTheStampAlone(t *testing.T) {
 		"nothing": nil, "one byte short": stamped[:StampSize-1], "letters": bytes.Repeat([]byte("kt"), 100),
 	} {
 		s := Stamp{Seq: 5}
-		if status := ReadStamp(value, Around{}, &s); status != Unstamped || PeekStamp(value, &s) || s.Seq != 5 {
-			t.Errorf("%s: %v, and the stamp is %+v", name, status, s)
-		}
+		status := ReadStamp(value, Around{}, &s)
+		must.True(t, status == Unstamped && !PeekStamp(value, &s) && s.Seq == 5, "%s: %v, and the stamp is %+v", name, status, s)
 	}
 }
 
@@ -264,32 +261,16 @@ func TestAnOriginIsNotedWhereTheSequencesChange(t *testing.T) {
 }
 
 func TestASequenceIsThatOfTheNearestNumber(t *testing.T) {
-	renewed := []Origin{{5, 0, 0, 0}, {5, 0, 500, 700}}
-	for _, tc := range []struct {
-		name      string
-		origins   []Origin
-		forgotten bool
-		sequence  int32
-		n, next   int64
-		want      int64 // -1: none
-	}{
-		{"the first", renewed, false, 0, 10, 0, 0},
-		{"the next one", renewed, false, 20, 10, 20, 20},
-		{"again", renewed, false, 10, 10, 20, 10},
-		{"up to the next origin", renewed, false, 490, 10, 490, 490},
-		{"across the next origin", renewed, false, 495, 10, 490, -1},
-		{"behind the next origin", renewed, false, 500, 10, 500, 700},
-		{"behind numbers that were not sent", renewed, false, 500, 10, 650, 700},
-		{"much later", renewed, false, 5, 10, 700 + sequences - 500, 700 + sequences - 500 + 5},
-		{"the largest", []Origin{{5, 0, math.MaxInt32, 0}}, false, math.MaxInt32, 1, 0, 0},
-		{"behind the largest", []Origin{{5, 0, math.MaxInt32, 0}}, false, 0, 1, 1, 1},
-		{"half of the first sequences are lost", []Origin{{5, 0, 0, 0}}, false, math.MaxInt32 - 5, 1, 0, math.MaxInt32 - 5},
-		{"before what is remembered", []Origin{{5, 0, 500, 700}}, true, 490, 10, 700, -1},
-		{"none", renewed, false, -1, 10, 0, -1},
-	} {
-		track := track{origins: tc.origins, forgotten: tc.forgotten}
-		got, ok := track.number(tc.sequence, tc.n, tc.next)
-		must.True(t, ok == (tc.want >= 0) && (!ok || got == tc.want), "%s: number %d, %t; want %d", tc.name, got, ok, tc.want)
+	for _, tc := range must.Rows[[]struct {
+		Name          string
+		Origins       []Origin
+		Forgotten     bool
+		Sequence      int32
+		N, Next, Want int64 // Want below 0: none
+	}](t, "ledger") {
+		track := track{origins: tc.Origins, forgotten: tc.Forgotten}
+		got, ok := track.number(tc.Sequence, tc.N, tc.Next)
+		must.True(t, ok == (tc.Want >= 0) && (!ok || got == tc.Want), "%s: number %d, %t; want %d", tc.Name, got, ok, tc.Want)
 	}
 }
 

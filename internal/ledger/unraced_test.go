@@ -39,9 +39,7 @@ func TestAPartialReadingCallsNothingLostThatMayBeThere(t *testing.T) {
 			t.Fatalf("seed %d: got %+v, want %+v", seed, got, want)
 		}
 		must.Hold(t, got.Lost <= want.Lost, "seed %d: %d lost, and only %d are", seed, got.Lost, want.Lost)
-		if !w.disorder && got.Lost < w.certain {
-			t.Fatalf("seed %d: %d lost, and %d certainly are", seed, got.Lost, w.certain)
-		}
+		must.Hold(t, w.disorder || got.Lost >= w.certain, "seed %d: %d lost, and %d certainly are", seed, got.Lost, w.certain)
 		lost, certain, trueLost = lost+got.Lost, certain+w.certain, trueLost+want.Lost
 	}
 	t.Logf("%d found lost; %d lie between records that were read; %d are lost", lost, certain, trueLost)
@@ -53,9 +51,8 @@ func TestTooLittleMemoryIsSaidAndClaimsNothingFalse(t *testing.T) {
 		limit := 3 + int(seed%20)
 		w := newWorld(seed, seed%2 == 0, seed%4 > 1, seed%3 == 0, limit)
 		for _, l := range w.book.Lanes {
-			if n := max(len(l.Acknowledged), len(l.Failed), len(l.Aborted)); n > limit {
-				t.Fatalf("seed %d: %d ranges, the limit is %d", seed, n, limit)
-			}
+			n := max(len(l.Acknowledged), len(l.Failed), len(l.Aborted))
+			must.Hold(t, n <= limit, "seed %d: %d ranges, the limit is %d", seed, n, limit)
 		}
 		got := w.book.Verify(w.read())
 		addsUp(t, got)
@@ -64,9 +61,7 @@ func TestTooLittleMemoryIsSaidAndClaimsNothingFalse(t *testing.T) {
 			got.UnknownRead > want.UnknownRead || got.Duplicated > want.Duplicated || got.Reordered > want.Reordered || got.Checked != want.Checked {
 			t.Fatalf("seed %d: got %+v, want no more than %+v", seed, got, want)
 		}
-		if got.LateUndecided != want.Duplicated+want.Reordered-got.Duplicated-got.Reordered {
-			t.Fatalf("seed %d: %+v does not say which are late of %+v", seed, got, want)
-		}
+		must.Hold(t, got.LateUndecided == want.Duplicated+want.Reordered-got.Duplicated-got.Reordered, "seed %d: %+v does not say which are late of %+v", seed, got, want)
 		if got.Inexact {
 			inexact++
 		}

@@ -111,9 +111,7 @@ func TestOnlyWhatIsProvedIsReadOrLost(t *testing.T) {
 		tc.then(r, b)
 		v := b.Verify(r)
 		addsUp(t, v)
-		if v.AcknowledgedRead != tc.read || v.Lost != tc.lost || v.Unchecked != tc.unchecked {
-			t.Errorf("%s: read %d, lost %d, unchecked %d; want %d, %d, %d", tc.name, v.AcknowledgedRead, v.Lost, v.Unchecked, tc.read, tc.lost, tc.unchecked)
-		}
+		must.True(t, v.AcknowledgedRead == tc.read && v.Lost == tc.lost && v.Unchecked == tc.unchecked, "%s: read %d, lost %d, unchecked %d; want %d, %d, %d", tc.name, v.AcknowledgedRead, v.Lost, v.Unchecked, tc.read, tc.lost, tc.unchecked)
 	}
 	r := NewReader(&Book{Run: 1})
 	r.ReadTo(0, 0, 105) // it was never begun, and its end is known
@@ -152,12 +150,9 @@ func TestWhatIsForgottenIsUndecided(t *testing.T) {
 	r := read()
 	v := b.Verify(r)
 	addsUp(t, v)
-	if v.AcknowledgedRead != 4 || v.Lost != 3 || v.Undecided != 1 || v.LateUndecided != 1 || !v.Inexact {
-		t.Errorf("%+v: 3, 5, 7 and one more are read, 4, 6 and one more lost", v)
-	}
-	if g := v.Gaps[len(v.Gaps)-1]; g.First != 0 || g.Last != 2 || g.Count != 1 || g.OffsetBefore != -1 || g.OffsetAfter != 101 {
-		t.Errorf("gap %+v", g)
-	}
+	must.True(t, v.AcknowledgedRead == 4 && v.Lost == 3 && v.Undecided == 1 && v.LateUndecided == 1 && v.Inexact, "%+v: 3, 5, 7 and one more are read, 4, 6 and one more lost", v)
+	g := v.Gaps[len(v.Gaps)-1]
+	must.True(t, g.First == 0 && g.Last == 2 && g.Count == 1 && g.OffsetBefore == -1 && g.OffsetAfter == 101, "gap %+v", g)
 	b.Lanes[0] = Lane{Issued: 8, Failed: Ranges{{0, 8, 0}}, LastOffset: -1}
 	if v := b.Verify(r); v.Resurrected != 4 {
 		t.Errorf("%+v: 3, 5, 7 and one more failed and are there", v)
@@ -217,9 +212,8 @@ func TestTheListOfGapsIsBoundedAndSaysSo(t *testing.T) {
 		r.Begin(p, 0)
 		r.ReadTo(p, 1, 1)
 	}
-	if v := b.Verify(r); v.Lost != maxGaps+20 || len(v.Gaps) != maxGaps || v.GapsBeyond != 20 {
-		t.Errorf("%d lost, %d gaps and %d beyond", v.Lost, len(v.Gaps), v.GapsBeyond)
-	}
+	v := b.Verify(r)
+	must.True(t, v.Lost == maxGaps+20 && len(v.Gaps) == maxGaps && v.GapsBeyond == 20, "%d lost, %d gaps and %d beyond", v.Lost, len(v.Gaps), v.GapsBeyond)
 }
 
 func TestALedgerOfAnotherRunIsRecognised(t *testing.T) {
@@ -326,7 +320,5 @@ func TestReadersThatShareAPartitionOvertakeEachOther(t *testing.T) {
 	r.ReadTo(0, offset+1, offset+1)
 	v := (&Book{Run: 1, SameTopic: true, Lanes: []Lane{{Issued: n, Acknowledged: Ranges{{0, n, 0}}, LastOffset: -1}}}).Verify(r)
 	addsUp(t, v)
-	if v.AcknowledgedRead != n || v.Reordered != 0 || v.Duplicated != 1 || !v.AnyOrder || v.Inexact {
-		t.Errorf("%+v, want all read, one of them twice", v)
-	}
+	must.True(t, v.AcknowledgedRead == n && v.Reordered == 0 && v.Duplicated == 1 && v.AnyOrder && !v.Inexact, "%+v, want all read, one of them twice", v)
 }

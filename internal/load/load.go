@@ -260,7 +260,7 @@ func (m *Maker) ceiling(h *result.Header) *result.Ceiling {
 	if m.StateDir == "" || h.Plan.Reads() {
 		return nil
 	}
-	c, err := calibrate.Find(filepath.Join(m.StateDir, calibrate.FileName), calibrate.Shape(h), h.KTVersion, h.Environment.Host)
+	c, err := calibrate.Find(filepath.Join(m.StateDir, calibrate.FileName), calibrate.Shape(h, false), h.KTVersion, h.Environment.Host)
 	if err != nil {
 		m.say("what this host can offer is not known: %v", err)
 	}

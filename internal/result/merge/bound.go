@@ -11,8 +11,7 @@ import (
 	"github.com/kt-bench/kt/internal/theme"
 )
 
-// The thresholds of the verdict across hosts. They are judgement, not a standard: from there on,
-// too little of the resource is left to hide it. docs/limits.md quotes them.
+// The thresholds of the verdict across hosts. They are judgement, not a standard. docs/limits.md quotes them.
 const (
 	linkFull      = 0.90                  // of its speed: headers and gaps between frames leave 94 to 98 % for data
 	diskFull      = 0.90                  // of the time with a request: the next one waits
@@ -20,19 +19,11 @@ const (
 	clientCPUFull = verdict.HostSaturated // of its cores, as in a run of one host
 	stealShows    = 0.10                  // of all cores' time
 	gcShows       = 0.10                  // of the time: all clients of a broker wait while it collects
-
-	// overSpeed is the share of its speed that no link carries, even if counters are read a
-	// little early or late. Above it, the reported speed is wrong.
-	overSpeed = 1.10
-
-	// watchedShare is the share of the time for which a host must have been watched. The rest
-	// may change a mean by as much, and the thresholds leave a tenth. watchedEdges is for the
-	// intervals at either end, which are a second long and count as a whole.
-	watchedShare = 0.90
-	watchedEdges = 1.0 // seconds
-
-	partsShow = 0.50 // of the processes: the others can make up for fewer
-	mostNamed = 3    // hosts in one sentence
+	overSpeed     = 1.10                  // of its speed: no link carries more, so the reported speed is wrong
+	watchedShare  = 0.90                  // of the time: the rest may change a mean by as much as the thresholds leave
+	watchedEdges  = 1.0                   // seconds: the intervals at either end count as a whole
+	partsShow     = 0.50                  // of the processes: the others can make up for fewer
+	mostNamed     = 3                     // hosts in one sentence
 )
 
 // boundAcross returns the limit of a merged run, across its hosts, by the rules of docs/limits.md. merged is the verdict on all

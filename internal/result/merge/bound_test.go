@@ -211,9 +211,7 @@ func TestOnlyLoadsOfOneTopicAreAddedUp(t *testing.T) {
 				files = append(files, p.bytes(t))
 			}
 			r := merged(t, files...)
-			if r.NotAddedUp != tc.want || (r.Records.Acknowledged == 0) != (tc.want != "") || !strings.Contains(r.Notice, tc.want) {
-				t.Errorf("not added up: %q, want %q; notice %q, %d records", r.NotAddedUp, tc.want, r.Notice, r.Records.Acknowledged)
-			}
+			must.True(t, r.NotAddedUp == tc.want && (r.Records.Acknowledged == 0) == (tc.want != "") && strings.Contains(r.Notice, tc.want), "not added up: %q, want %q; notice %q, %d records", r.NotAddedUp, tc.want, r.Notice, r.Records.Acknowledged)
 		})
 	}
 }
@@ -237,9 +235,8 @@ func TestDifferentLoadsHaveARowEachAndNothingTogether(t *testing.T) {
 	if r.Records != (result.Records{}) || len(r.Series) > 0 || r.Latency.Response.Count > 0 || r.Overlap != nil || r.Verify != nil || len(r.Environment.Topics) != 2 || r.ElapsedSeconds != 13 || len(r.RunFiles) != 3 {
 		t.Errorf("of the whole there is %+v", r)
 	}
-	if h := r.Hosts[2]; h.Busy == nil || h.Busy.CPUShare != 0.5 {
-		t.Errorf("the host that was watched is %+v", h)
-	}
+	h := r.Hosts[2]
+	must.True(t, h.Busy != nil && h.Busy.CPUShare == 0.5, "the host that was watched is %+v", h)
 	must.Has(t, "the notice", r.Notice, "b/1 lost or damaged records")
 	file := collection(t, setOf(t, files...))
 	again, err := Read(bytes.NewReader(file), int64(len(file)))
@@ -282,9 +279,7 @@ func TestLimitsAreOfTheWholeAndOfNoPart(t *testing.T) {
 			for _, l := range r.Limits {
 				got = append(got, l.Expression+map[bool]string{true: " true", false: " false"}[l.Held])
 			}
-			if strings.Join(got, ", ") != strings.Join(tc.want, ", ") || strings.Contains(r.Notice, "limits differ") != tc.differ {
-				t.Errorf("limits %q, notice %q; want %q", got, r.Notice, tc.want)
-			}
+			must.True(t, strings.Join(got, ", ") == strings.Join(tc.want, ", ") && strings.Contains(r.Notice, "limits differ") == tc.differ, "limits %q, notice %q; want %q", got, r.Notice, tc.want)
 		})
 	}
 }
@@ -294,9 +289,8 @@ func TestARunIsAbortedIfItsPartsWere(t *testing.T) {
 	p.trailer.Ended, p.trailer.AbortedBy = result.Aborted, "errors>0: 3 records at 4.00s"
 	q := p
 	q.process, q.trailer.Ended, q.trailer.AbortedBy = 2, result.Interrupted, ""
-	if r := merged(t, p.bytes(t), q.bytes(t)); r.Ended != result.Aborted || r.AbortedBy != p.trailer.AbortedBy {
-		t.Errorf("it ended %q by %q", r.Ended, r.AbortedBy)
-	}
+	r := merged(t, p.bytes(t), q.bytes(t))
+	must.True(t, r.Ended == result.Aborted && r.AbortedBy == p.trailer.AbortedBy, "it ended %q by %q", r.Ended, r.AbortedBy)
 }
 
 func TestStagesOfPartsAddUpAtTheTimesAtWhichTheyWere(t *testing.T) {
@@ -331,9 +325,7 @@ func TestStagesOfPartsAddUpAtTheTimesAtWhichTheyWere(t *testing.T) {
 			continue
 		}
 		for i, s := range r.Stages {
-			if math.Abs(s.TargetRecordsPerSecond/tc.targets[i]-1) > 1e-3 || math.Abs(s.OfferedRecordsPerSecond/tc.targets[i]-1) > 0.02 || !s.Valid || s.TargetReached != nil {
-				t.Errorf("%s: stage %d is %+v, want %v/s", tc.name, i+1, s, tc.targets[i])
-			}
+			must.True(t, math.Abs(s.TargetRecordsPerSecond/tc.targets[i]-1) <= 1e-3 && math.Abs(s.OfferedRecordsPerSecond/tc.targets[i]-1) <= 0.02 && s.Valid && s.TargetReached == nil, "%s: stage %d is %+v, want %v/s", tc.name, i+1, s, tc.targets[i])
 		}
 		var begin []float64
 		for _, e := range r.Events {

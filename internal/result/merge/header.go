@@ -71,10 +71,6 @@ func (m *merge) header(runFiles []*runFile) result.Header {
 	var clusters bool
 	h.Environment, clusters = m.environment()
 	if m.separate == "" {
-		staged := func(p plan.Plan) bool { return len(p.Load.Rate.Stages) > 0 }
-		if slices.ContainsFunc(plans, staged) && !staged(h.Plan) {
-			m.notes = append(m.notes, "the parts' stages do not add up to stages, so there are no rows of them")
-		}
 		h.Limits = m.judged()
 	}
 	switch {
@@ -118,24 +114,21 @@ func (p *mergedPart) plan() plan.Plan {
 // sharedSettings merges lists of settings. A value is differs unless all lists that are not empty have it.
 func sharedSettings(lists [][]result.Setting) (shared []result.Setting) {
 	lists = slices.DeleteFunc(lists, func(list []result.Setting) bool { return len(list) == 0 })
-	at, count := make(map[string]int), make(map[string]int)
 	for _, s := range slices.Concat(lists...) {
-		i, known := at[s.Name]
-		if !known {
-			i, at[s.Name] = len(shared), len(shared)
-			shared = append(shared, s)
+		named := func(o result.Setting) bool { return o.Name == s.Name }
+		if slices.ContainsFunc(shared, named) {
+			continue
 		}
-		if count[s.Name]++; shared[i].Value != s.Value {
-			shared[i].Value = differs
+		for _, list := range lists {
+			i := slices.IndexFunc(list, named)
+			if i < 0 || list[i].Value != s.Value {
+				s.Value = differs
+			}
+			if i >= 0 && list[i].Source != s.Source {
+				s.Source = differs
+			}
 		}
-		if shared[i].Source != s.Source {
-			shared[i].Source = differs
-		}
-	}
-	for i := range shared {
-		if count[shared[i].Name] != len(lists) {
-			shared[i].Value = differs
-		}
+		shared = append(shared, s)
 	}
 	return shared
 }

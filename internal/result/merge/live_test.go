@@ -212,9 +212,8 @@ func TestALiveRunIsBrokenByItsCondition(t *testing.T) {
 			}
 		}
 	}
-	if got := l.Now().Broken; broken == 0 || !strings.HasPrefix(got, "p99>1ms: 4.00ms at 1.00s") {
-		t.Errorf("%d seconds are broken by %q", broken, got)
-	}
+	got := l.Now().Broken
+	must.True(t, broken != 0 && strings.HasPrefix(got, "p99>1ms: 4.00ms at 1.00s"), "%d seconds are broken by %q", broken, got)
 }
 
 func TestALiveRunHasTheNewestVitalsOfEachHost(t *testing.T) {
@@ -238,9 +237,8 @@ func TestABadLineEndsItsFileAndNoOther(t *testing.T) {
 	parts[0].upTo(t, l, 2)
 	bad := []byte(`{"window":{"end_ns":-5}}` + "\n")
 	err := l.Add(parts[0].name, bad)
-	if again := l.Add(parts[0].name, parts[0].rest[0]); err == nil || again == nil || again.Error() != err.Error() || !strings.HasPrefix(err.Error(), "file 0: line 7: ") {
-		t.Errorf("the errors are %v and %v", err, again)
-	}
+	again := l.Add(parts[0].name, parts[0].rest[0])
+	must.True(t, err != nil && again != nil && again.Error() == err.Error() && strings.HasPrefix(err.Error(), "file 0: line 7: "), "the errors are %v and %v", err, again)
 	parts[1].upTo(t, l, 5)
 	taken(l, 4100*time.Millisecond)
 	must.Match(t, 600, l.Now().Snapshot.All.Acknowledged, "records")
@@ -272,9 +270,8 @@ func TestSecondsOfPartsLineUp(t *testing.T) {
 			// Each ends with a window that is shorter than a second.
 			r := merged(t, part("a", 0, seconds*time.Second+2*time.Millisecond), part("b", late, seconds*time.Second+40*time.Millisecond))
 			shift := int(late.Round(time.Second) / time.Second)
-			if got := r.Overlap.SpanSeconds; math.Abs(got-(seconds+0.04+float64(shift))) > 1e-9 {
-				t.Errorf("%s late: the run took %v s", late, got)
-			}
+			got := r.Overlap.SpanSeconds
+			must.True(t, math.Abs(got-(seconds+0.04+float64(shift))) <= 1e-9, "%s late: the run took %v s", late, got)
 			for i, p := range r.Series {
 				want := int64(0)
 				if i < seconds {
@@ -289,9 +286,7 @@ func TestSecondsOfPartsLineUp(t *testing.T) {
 				if p.StartSeconds != float64(i) || i < seconds+shift-1 && p.Seconds != 1 || i < seconds && p.Acknowledged != want {
 					t.Errorf("%s late: row %d is from %v s on, %v s long, with %d records; want %d", late, i, p.StartSeconds, p.Seconds, p.Acknowledged, want)
 				}
-				if i >= shift && i < seconds && math.Abs(p.CPUCores-4) > 1e-9 {
-					t.Errorf("%s late: row %d has %v cores, want 4", late, i, p.CPUCores)
-				}
+				must.True(t, i < shift || i >= seconds || math.Abs(p.CPUCores-4) <= 1e-9, "%s late: row %d has %v cores, want 4", late, i, p.CPUCores)
 			}
 		}
 	}
@@ -357,12 +352,8 @@ func TestATargetIsNotKeptWhereItIsNotAcknowledged(t *testing.T) {
 				}.bytes(t)
 			}
 			one, r := replayed1(t, part("a")), merged(t, part("a"), part("b"))
-			if one.BoundBy.Limit != tc.Want || !strings.Contains(one.BoundBy.Evidence, tc.Alone) {
-				t.Errorf("alone bound by %+v, want %s, %q", one.BoundBy, tc.Want, tc.Alone)
-			}
-			if r.BoundBy.Limit != tc.Want && !strings.HasPrefix(string(r.BoundBy.Limit), string(tc.Want)) || !strings.Contains(r.BoundBy.Evidence, tc.Merged) {
-				t.Errorf("merged bound by %+v, want %s, %q", r.BoundBy, tc.Want, tc.Merged)
-			}
+			must.True(t, one.BoundBy.Limit == tc.Want && strings.Contains(one.BoundBy.Evidence, tc.Alone), "alone bound by %+v, want %s, %q", one.BoundBy, tc.Want, tc.Alone)
+			must.True(t, (r.BoundBy.Limit == tc.Want || strings.HasPrefix(string(r.BoundBy.Limit), string(tc.Want))) && strings.Contains(r.BoundBy.Evidence, tc.Merged), "merged bound by %+v, want %s, %q", r.BoundBy, tc.Want, tc.Merged)
 		})
 	}
 }

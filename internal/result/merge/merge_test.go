@@ -84,9 +84,7 @@ func TestOneRunMergedIsThatRunByteForByte(t *testing.T) {
 				file := partFile{run: "r", host: "h", process: 1, whole: whole, plan: h.Plan, events: events, trailer: trailerOf(12)}.bytes(t)
 				want, r := marshal(t, replayed1(t, file)), merged(t, file)
 				must.Match(t, want, marshal(t, alone(r)), "%s, seed %d", command, seed)
-				if len(r.Hosts) != 1 || len(r.Processes) != 1 || len(r.RunFiles) != 1 || r.Processes[0].RecordsPerSecond != r.Throughput.RecordsPerSecond {
-					t.Errorf("%s, seed %d: the rows are %+v", command, seed, r.Processes)
-				}
+				must.True(t, len(r.Hosts) == 1 && len(r.Processes) == 1 && len(r.RunFiles) == 1 && r.Processes[0].RecordsPerSecond == r.Throughput.RecordsPerSecond, "%s, seed %d: the rows are %+v", command, seed, r.Processes)
 			}
 		}
 	}
@@ -122,9 +120,8 @@ func TestPartsOfFewRecordsRanTogether(t *testing.T) {
 		return partFile{run: "r", host: host, process: 1, alone: true, events: events, trailer: trailerOf(20)}.bytes(t)
 	}
 	r := merged(t, part("a", 0), part("b", 2500*time.Millisecond))
-	if got := r.Throughput.RecordsPerSecond; !r.Overlap.Together || got != 0.4 {
-		t.Errorf("%v records/s, %+v; want 8 in 20 s", got, r.Overlap)
-	}
+	got := r.Throughput.RecordsPerSecond
+	must.True(t, r.Overlap.Together && got == 0.4, "%v records/s, %+v; want 8 in 20 s", got, r.Overlap)
 }
 
 func TestRatesAreOfTheTimeInWhichAllPartsRan(t *testing.T) {
@@ -195,9 +192,7 @@ func TestPartsThatDoNotCountAreToldApart(t *testing.T) {
 			must.Match(t, tc.States, strings.Join(states, " "), "states")
 			must.Match(t, tc.Records, r.Records.Acknowledged, "records")
 			if tc.Reason == "" {
-				if r.Apart != nil {
-					t.Errorf("apart: %+v", r.Apart)
-				}
+				must.True(t, r.Apart == nil, "apart: %+v", r.Apart)
 				return
 			}
 			if r.Apart == nil || r.Apart.Records.Acknowledged != tc.Apart || !strings.HasPrefix(r.Apart.Reasons[0], tc.Reason) || !strings.Contains(r.Notice, tc.Reason) {
@@ -306,9 +301,7 @@ func TestPartitionsOfSeveralTopicsAreToldApart(t *testing.T) {
 	}
 	want := []string{"a-0 3", "a-2 6", "b-0 6", "b-1 12"}
 	must.Match(t, want, got, "partitions")
-	if len(r.Environment.Topics) != 2 || !r.Environment.Topics[0].Created || r.NotAddedUp != "" {
-		t.Errorf("topics %+v, notice %q", r.Environment.Topics, r.Notice)
-	}
+	must.True(t, len(r.Environment.Topics) == 2 && r.Environment.Topics[0].Created && r.NotAddedUp == "", "topics %+v, notice %q", r.Environment.Topics, r.Notice)
 }
 
 func TestSharesOfALoadAreThatLoadAgain(t *testing.T) {
@@ -449,9 +442,7 @@ func TestARunWithoutAPartDoesNotSpeakForIt(t *testing.T) {
 		{"none is left", [][]byte{part(1, killed), part(2, killed), part(3, killed)}, 3, 1500, 1500},
 	} {
 		v := merged(t, tc.files...).Verify
-		if v == nil || v.PartsUnknown != tc.parts || v.Unchecked != tc.unchecked || v.Acknowledged != tc.among || v.AcknowledgedRead != tc.among-tc.unchecked || v.Complete() != (tc.parts == 0) {
-			t.Errorf("%s: %+v", tc.name, v)
-		}
+		must.True(t, v != nil && v.PartsUnknown == tc.parts && v.Unchecked == tc.unchecked && v.Acknowledged == tc.among && v.AcknowledgedRead == tc.among-tc.unchecked && v.Complete() == (tc.parts == 0), "%s: %+v", tc.name, v)
 	}
 }
 
@@ -463,9 +454,7 @@ func TestAPartThatIsNotValidMakesTheWholeSo(t *testing.T) {
 	p := partFile{run: "r", host: "a", process: 1, events: steady(0, 10, 1000), trailer: trailerOf(10)}
 	q := partFile{run: "r", host: "b", process: 3, events: slow, trailer: trailerOf(10)}
 	r := merged(t, p.bytes(t), q.bytes(t))
-	if r.Valid || len(r.Invalid) != 2 || !strings.HasPrefix(r.Invalid[0], "b/3: ") || !r.Processes[0].Valid || r.Processes[1].Valid {
-		t.Errorf("valid %t, %q", r.Valid, r.Invalid)
-	}
+	must.True(t, !r.Valid && len(r.Invalid) == 2 && strings.HasPrefix(r.Invalid[0], "b/3: ") && r.Processes[0].Valid && !r.Processes[1].Valid, "valid %t, %q", r.Valid, r.Invalid)
 }
 
 func TestARunIsInterruptedIfAPartWas(t *testing.T) {

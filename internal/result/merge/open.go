@@ -32,14 +32,14 @@ func Open(path string) (*File, error) {
 	}
 	r := &File{ReaderAt: f, file: f}
 	info, err := f.Stat()
-	if err == nil && info.Mode().IsRegular() {
+	switch {
+	case err != nil:
+	case info.Mode().IsRegular():
 		r.AtWork = result.Claimed(f) // before its size: a file without a claim does not grow
-		info, err = f.Stat()
-	}
-	if err == nil {
-		r.Size = info.Size()
-	}
-	if err == nil && !info.Mode().IsRegular() {
+		if info, err = f.Stat(); err == nil {
+			r.Size = info.Size()
+		}
+	default:
 		var data []byte
 		data, err = input.ReadAll(f, maxPiped)
 		r.ReaderAt, r.Size = bytes.NewReader(data), int64(len(data))

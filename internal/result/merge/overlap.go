@@ -31,6 +31,7 @@ type figures struct {
 	total    *stats.Window // measured
 	measured bool          // something was
 	from, to time.Duration // from the first record due, or read, to the end of sending or reading
+	cores    float64       // used; 0: less than a second was measured, and its samples are too short
 }
 
 func (p *mergedPart) conclude() {
@@ -42,14 +43,9 @@ func (p *mergedPart) conclude() {
 	case m.Consumed > 0:
 		p.from, p.to = m.FirstRead, max(m.FirstRead, m.LastRead)
 	}
-}
-
-// cores returns the cores that the part used, 0 if less than a second was measured: its samples are too short.
-func (p *mergedPart) cores() float64 {
-	if p.to-p.from < verdict.Shortest {
-		return 0
+	if p.to-p.from >= verdict.Shortest {
+		p.cores = p.doc.Client.CPUCores
 	}
-	return p.doc.Client.CPUCores
 }
 
 // ended returns when the part was over, by its own time.
@@ -67,7 +63,7 @@ func (m *merge) together() (o result.Overlap, t result.Together) {
 	for _, p := range parts {
 		late, end = max(late, p.late), max(end, p.shift+p.ended())
 		o.Agreed = o.Agreed && p.start.Agreed != nil && p.start.Agreed.At.Equal(parts[0].start.Agreed.At)
-		t.Cores += p.cores()
+		t.Cores += p.cores
 		for _, reason := range p.doc.Invalid {
 			t.Invalid = append(t.Invalid, p.label()+": "+reason)
 		}

@@ -24,12 +24,11 @@ func (p *mergedPart) row(whole *result.Result) result.ProcessRow {
 		Figures: result.Figures{
 			Records: r.Records, Errors: r.Errors, Bytes: r.Throughput.Bytes, ConsumedBytes: p.total.ConsumedBytes,
 			Response: r.Latency.Response, Service: r.Latency.Service, EndToEnd: r.Latency.EndToEnd,
-			CPUCores: p.cores(), PeakResidentBytes: r.Client.PeakResidentBytes,
+			CPUCores: p.cores, PeakResidentBytes: r.Client.PeakResidentBytes,
 		},
 	}
 	if a := p.start.Agreed; a != nil {
-		late := a.Late.Microseconds()
-		row.StartLateUS = &late
+		row.StartLateUS = new(a.Late.Microseconds())
 	}
 	if p.measured {
 		row.FromSeconds, row.ToSeconds = (p.from + p.shift).Seconds(), (p.to + p.shift).Seconds()
@@ -135,8 +134,7 @@ func (m *merge) rows(whole *result.Result) (processes []result.ProcessRow, list 
 			h.Tags = p.part.Tags
 		}
 		if a := p.start.Agreed; a != nil && h.ClockOffsetUS == nil {
-			offset, bound := a.Offset.Microseconds(), a.Bound.Microseconds()
-			h.ClockOffsetUS, h.ClockBoundUS = &offset, &bound
+			h.ClockOffsetUS, h.ClockBoundUS = new(a.Offset.Microseconds()), new(a.Bound.Microseconds())
 		}
 	}
 	for _, p := range m.parts {

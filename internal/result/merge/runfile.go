@@ -66,15 +66,10 @@ func readRunFile(name string, r io.ReaderAt, size int64, atWork bool) (*runFile,
 		if err == nil {
 			err = s.keep(&l)
 		}
-		var bad *result.BadLine
-		switch {
-		case err == nil:
-		case !errors.As(err, &bad):
-			return nil, &result.BadLine{Number: 1, Err: err} // of the header
-		case bad.Number == 1:
-			return nil, bad
-		default:
+		if bad := new(result.BadLine); errors.As(err, &bad) && bad.Number > 1 {
 			_ = s.cutAt(bad) // it counts up to there
+		} else if err != nil {
+			return nil, err
 		}
 	}
 	if _, err := io.Copy(io.Discard, in); err != nil { // for the checksum
@@ -101,7 +96,9 @@ func (s *runFile) keep(l *result.Line) error {
 		if len(s.part.Limits) == 0 {
 			s.part.Limits = s.header.Limits
 		}
-		return s.checkHeader()
+		if err := s.checkHeader(); err != nil {
+			return &result.BadLine{Number: 1, Err: err}
+		}
 	case l.Start != nil:
 		s.start, s.begun = *l.Start, true
 	case l.Trailer != nil:

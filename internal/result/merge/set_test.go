@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -185,9 +186,8 @@ func TestOfSeveralFilesOfOneRunTheOneThatTellsMostIsKept(t *testing.T) {
 			for range 2 {
 				s := setOf(t, tc.files...)
 				sum := sha256.Sum256(tc.want)
-				if list := s.RunFiles(); len(list) != 1 || list[0].SHA256 != hex.EncodeToString(sum[:]) {
-					t.Errorf("the set has %+v", list)
-				}
+				list := s.RunFiles()
+				must.True(t, len(list) == 1 && list[0].SHA256 == hex.EncodeToString(sum[:]), "the set has %+v", list)
 				must.True(t, len(s.Same) == 1 && strings.Contains(s.Same[0], " is the same run as "), "the set says %q", s.Same)
 				tc.files[0], tc.files[1] = tc.files[1], tc.files[0]
 			}
@@ -261,39 +261,27 @@ func TestWhatIsNeitherARunFileNorACollectionIsRefused(t *testing.T) {
 		b := must.Have(json.Marshal(result.Line{Header: &h}))(t)
 		return string(canned.Packed(string(b)))
 	}
-	for _, tc := range []struct{ name, text, want string }{
-		{"nothing", "", "it is empty, no run file and no page of kt"},
-		{"text", "hello\n", "line 1: "},
-		{"another JSON document", string(canned.Packed(`{"topic":"x"}`)), "line 1: it is no run file"},
-		{"a window first", string(canned.Packed(`{"window":{}}`)), "line 1: it is no run file"},
-		{"another schema", string(canned.Packed(`{"header":{"schema":1}}`)), "line 1: its schema is 1"},
-		{"a roster of too many hosts", roster(1001, 1), "line 1: its roster has 1001 "},
-		{"a roster of too many processes", roster(11, 1000), "line 1: its roster has 11000 "},
-		{"a host of too many", roster(1, 1001), "line 1: its roster has 1001 processes on a"},
-		{"a process below 0", string(canned.Packed(`{"header":{"schema":2,"part":{"process":-1}}}`)), "line 1: it is part -1"},
-		{"topics of too many partitions", string(canned.Packed(`{"header":{"schema":2,"environment":{"topic":{"partitions":2000000000}}}}`)), "line 1: its topics have 2000000000 partitions"},
-		{"a collection of another schema", `{"collection":{"schema":7}}` + "\n", "its schema is 7"},
-		{"a collection without an end of line", `{"collection":{"schema":2}}`, "this is not a line"},
-		{"a collection of something else", first + "hello\n", "file 1: this is not a line"},
-		{"a run file without its line", first + run, "file 1: this is not a line"},
-		{"a collection within a collection", first + first + source + run, "file 1: this is not a line"},
-		{"a source of fewer bytes than it says", first + source + run[:len(run)-1], fmt.Sprintf("file 1: it should have %d bytes", len(run))},
-		{"a source of less than nothing", first + `{"file":{"bytes":-1}}` + "\n" + run, "file 1: it should have -1 bytes"},
-		{"a source of nothing", first + `{"file":{}}` + "\n" + run, "file 1: it should have 0 bytes"},
-		{"a source of more bytes than there can be", first + `{"file":{"bytes":9223372036854775807}}` + "\n" + run, "file 1: it should have 9223372036854775807 bytes"},
-		{"a size that is no number", first + `{"file":{"bytes":NaN}}` + "\n" + run, "file 1: this is not a line"},
-		{"a source that was changed", first + source + run[:len(run)-1] + "x", "file 1: its SHA-256 is"},
-		{"a source that is no run file", first + `{"file":{"bytes":2}}` + "\n{}", "file 1: line 1: "},
-		{"a source missing", strings.Replace(first, `s":1}`, `s":2}`, 1) + source + run, "there are 1 files"},
-		{"a source too many", strings.Replace(first, `s":1}`, `s":0}`, 1) + source + run, "there are 1 files"},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			err := NewSet().Add("some.ktr", strings.NewReader(tc.text), int64(len(tc.text)))
-			must.True(t, err != nil && strings.HasPrefix(err.Error(), "some.ktr: "+tc.want), "the error is %v, want %q", err, tc.want)
-			if !strings.HasPrefix(tc.text, `{"collection"`) { // Replay's test is about run files
+	cut := run[:len(run)-1]
+	texts := strings.NewReplacer("{first}", first, "{source}", source, "{run}", run, "{cut}", cut, "{length}", strconv.Itoa(len(run)))
+	for _, tc := range must.Rows[[]struct {
+		Name, Text, Packed string
+		Roster             []int // how many hosts, of how many processes
+		Want               string
+	}](t, "set") {
+		tc.Text, tc.Want = texts.Replace(tc.Text), texts.Replace(tc.Want)
+		switch {
+		case tc.Packed != "":
+			tc.Text = string(canned.Packed(tc.Packed))
+		case tc.Roster != nil:
+			tc.Text = roster(tc.Roster[0], tc.Roster[1])
+		}
+		t.Run(tc.Name, func(t *testing.T) {
+			err := NewSet().Add("some.ktr", strings.NewReader(tc.Text), int64(len(tc.Text)))
+			must.True(t, err != nil && strings.HasPrefix(err.Error(), "some.ktr: "+tc.Want), "the error is %v, want %q", err, tc.Want)
+			if !strings.HasPrefix(tc.Text, `{"collection"`) { // Replay's test is about run files
 				return
 			}
-			if _, err := Read(strings.NewReader(tc.text), int64(len(tc.text))); err == nil {
+			if _, err := Read(strings.NewReader(tc.Text), int64(len(tc.Text))); err == nil {
 				t.Error("Read takes it")
 			}
 		})
@@ -317,16 +305,13 @@ func TestACorruptFileIsALostPartAndCostsNoOther(t *testing.T) {
 			files := append([][]byte{in(good[0], tc.Old, tc.With)}, good[1:]...)
 			s := setOf(t, files...)
 			r := must.Have(s.Result(t.Context()))(t)
-			if errs := s.Lost(); len(errs) != 1 || !strings.HasPrefix(errs[0].Error(), "file 0: line ") || !strings.Contains(errs[0].Error(), tc.Want) {
-				t.Errorf("corrupt are %v, want one with %q", errs, tc.Want)
-			}
+			errs := s.Lost()
+			must.True(t, len(errs) == 1 && strings.HasPrefix(errs[0].Error(), "file 0: line ") && strings.Contains(errs[0].Error(), tc.Want), "corrupt are %v, want one with %q", errs, tc.Want)
 			must.Hold(t, len(r.Processes) == len(whole.Processes), "%d processes, want %d", len(r.Processes), len(whole.Processes))
 			for i, row := range r.Processes {
 				want := whole.Processes[i]
 				if row.RunID == whole.RunFiles[0].RunID {
-					if row.State != result.PartLost || row.Counted || !strings.HasPrefix(row.Note, "its run file is corrupt: line ") || !strings.Contains(row.Note, tc.Want) {
-						t.Errorf("the part is %s, counted %v: %q", row.State, row.Counted, row.Note)
-					}
+					must.True(t, row.State == result.PartLost && !row.Counted && strings.HasPrefix(row.Note, "its run file is corrupt: line ") && strings.Contains(row.Note, tc.Want), "the part is %s, counted %v: %q", row.State, row.Counted, row.Note)
 				} else if row.Records != want.Records || row.Counted != want.Counted {
 					t.Errorf("%s/%d has %+v, want %+v", row.Host, row.Process, row.Records, want.Records)
 				}
@@ -411,15 +396,12 @@ func FuzzCollect(f *testing.F) {
 		}
 		b := collection(t, s)
 		again := setOf(t, b)
-		if got := collection(t, again); !bytes.Equal(b, got) {
-			t.Fatalf("written again it is %q, and was %q", got, b)
-		}
+		got := collection(t, again)
+		must.Hold(t, bytes.Equal(b, got), "written again it is %q, and was %q", got, b)
 		r, err := s.Result(t.Context())
 		q, againErr := again.Result(t.Context())
 		must.Hold(t, (err == nil) == (againErr == nil), "the result of the file is %v, of the collection %v", err, againErr)
-		if err == nil && r.RunID != q.RunID {
-			t.Fatalf("the runs are %s and %s", r.RunID, q.RunID)
-		}
+		must.Hold(t, err != nil || r.RunID == q.RunID, "the runs are %s and %s", r.RunID, q.RunID)
 	})
 }
 

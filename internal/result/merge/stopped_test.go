@@ -39,12 +39,9 @@ func TestAPartThatWasStoppedEarlyDoesNotDecideTheRates(t *testing.T) {
 			for _, p := range r.Processes {
 				counts = append(counts, map[bool]string{true: "yes", false: "no"}[p.Counted])
 			}
-			if got := strings.Join(counts, " "); got != tc.Counts || r.Overlap.Seconds != tc.Over {
-				t.Errorf("count: %s, over %v s; want %s, %v s", got, r.Overlap.Seconds, tc.Counts, tc.Over)
-			}
-			if (r.Apart != nil) != strings.Contains(tc.Counts, "no") || !strings.Contains(r.Notice, tc.Notice) || tc.Notice == "" && r.Notice != "" {
-				t.Errorf("notice %q, apart %+v; want %q", r.Notice, r.Apart, tc.Notice)
-			}
+			got := strings.Join(counts, " ")
+			must.True(t, got == tc.Counts && r.Overlap.Seconds == tc.Over, "count: %s, over %v s; want %s, %v s", got, r.Overlap.Seconds, tc.Counts, tc.Over)
+			must.True(t, (r.Apart != nil) == strings.Contains(tc.Counts, "no") && strings.Contains(r.Notice, tc.Notice) && (tc.Notice != "" || r.Notice == ""), "notice %q, apart %+v; want %q", r.Notice, r.Apart, tc.Notice)
 		})
 	}
 }
@@ -73,9 +70,7 @@ func TestPartsOfOneRecordEachRanTogetherIfTheirRunsDid(t *testing.T) {
 		if tc.together {
 			want = saysShort
 		}
-		if r.Overlap.Together != tc.together || !strings.Contains(r.Notice, want) {
-			t.Errorf("%s: notice %q, %+v; want %q", name, r.Notice, r.Overlap, want)
-		}
+		must.True(t, r.Overlap.Together == tc.together && strings.Contains(r.Notice, want), "%s: notice %q, %+v; want %q", name, r.Notice, r.Overlap, want)
 	}
 }
 
@@ -103,9 +98,7 @@ func TestAHostThatWasNotWatchedToTheEndIsNotBelieved(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			r := merged(t, append(tc.files, load.bytes(t))...)
-			if !strings.Contains(r.Notice, tc.notice) || (tc.notice == "") != (r.Notice == "") || !strings.Contains(r.BoundBy.Evidence, tc.evidence) {
-				t.Errorf("notice %q, want %q; %q, want %q", r.Notice, tc.notice, r.BoundBy.Evidence, tc.evidence)
-			}
+			must.True(t, strings.Contains(r.Notice, tc.notice) && (tc.notice == "") == (r.Notice == "") && strings.Contains(r.BoundBy.Evidence, tc.evidence), "notice %q, want %q; %q, want %q", r.Notice, tc.notice, r.BoundBy.Evidence, tc.evidence)
 		})
 	}
 }
@@ -152,9 +145,8 @@ func TestAStallOfTheWholeIsThatOfAllParts(t *testing.T) {
 		{"of one, with two of the other in it", []stats.Gap{gap(4000, 6000)}, []stats.Gap{gap(4500, 1200), gap(6000, 2500)}, "for 2.50s, from 6.00s on"},
 	} {
 		r := merged(t, part(1, 1000, tc.a...), part(2, 1000, tc.b...))
-		if got := r.BoundBy; (got.Limit == verdict.Stalled) != (tc.want != "") || !strings.Contains(got.Evidence, tc.want) {
-			t.Errorf("%s: bound by %+v, want %q", tc.name, r.BoundBy, tc.want)
-		}
+		got := r.BoundBy
+		must.True(t, (got.Limit == verdict.Stalled) == (tc.want != "") && strings.Contains(got.Evidence, tc.want), "%s: bound by %+v, want %q", tc.name, r.BoundBy, tc.want)
 	}
 	alone := part(1, 1000, gap(4000, 1500), gap(5500, 1500)) // an acknowledgement came in between
 	if one, all := replayed1(t, alone).BoundBy, merged(t, alone).BoundBy; one != all || !strings.Contains(one.Evidence, "for 1.50s, from 4.00s on") {

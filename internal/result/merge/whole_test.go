@@ -48,12 +48,9 @@ func TestTheTargetIsComparedWithWhatWasOfferedTogether(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			r := merged(t, tc.files...)
-			if got := r.Throughput.OfferedRecordsPerSecond; math.Abs(got/tc.offered-1) > 1e-3 {
-				t.Errorf("%v records/s were offered, want %v", got, tc.offered)
-			}
-			if r.BoundBy.Limit != tc.limit || !strings.Contains(r.BoundBy.Evidence, tc.evidence) || !r.Valid {
-				t.Errorf("bound by %+v, %q; want %s, %q", r.BoundBy, r.Invalid, tc.limit, tc.evidence)
-			}
+			got := r.Throughput.OfferedRecordsPerSecond
+			must.True(t, math.Abs(got/tc.offered-1) <= 1e-3, "%v records/s were offered, want %v", got, tc.offered)
+			must.True(t, r.BoundBy.Limit == tc.limit && strings.Contains(r.BoundBy.Evidence, tc.evidence) && r.Valid, "bound by %+v, %q; want %s, %q", r.BoundBy, r.Invalid, tc.limit, tc.evidence)
 		})
 	}
 }
@@ -76,12 +73,9 @@ func TestATargetThatOneProcessChangedIsThatOfTheWhole(t *testing.T) {
 				return partFile{run: "r", host: name, process: 1, alone: true, late: late, plan: header(100).Plan, events: events, trailer: trailerOf(10)}.bytes(t)
 			}
 			r := merged(t, part("a", 0, steady(0, 10, 100)), part("b", tc.late, events))
-			if th := r.Throughput; math.Abs(th.TargetRecordsPerSecond/tc.target-1) > 1e-3 || th.AskedRecordsPerSecond != 0 {
-				t.Errorf("the target is %v of %v asked for, want %v of 0", th.TargetRecordsPerSecond, th.AskedRecordsPerSecond, tc.target)
-			}
-			if r.BoundBy.Limit != verdict.None || r.TargetReached != nil || !r.Valid {
-				t.Errorf("bound by %+v, %q; want none", r.BoundBy, r.Invalid)
-			}
+			th := r.Throughput
+			must.True(t, math.Abs(th.TargetRecordsPerSecond/tc.target-1) <= 1e-3 && th.AskedRecordsPerSecond == 0, "the target is %v of %v asked for, want %v of 0", th.TargetRecordsPerSecond, th.AskedRecordsPerSecond, tc.target)
+			must.True(t, r.BoundBy.Limit == verdict.None && r.TargetReached == nil && r.Valid, "bound by %+v, %q; want none", r.BoundBy, r.Invalid)
 		})
 	}
 }
@@ -95,12 +89,10 @@ func TestWhatWasMeasuredForLessThanASecondHasNoRate(t *testing.T) {
 		return partFile{run: "r", epoch: "e", host: "a", process: process, events: events, trailer: trailerOf(0.3)}.bytes(t)
 	}
 	r := merged(t, short(1), short(2))
-	if p := r.Processes[0]; p.CPUCores != 0 || p.RecordsPerSecond != 0 || r.Throughput.RecordsPerSecond != 0 || r.Client.CPUCores != 0 {
-		t.Errorf("of 0.3 s there are rates: %+v, %+v", r.Throughput, p.Figures)
-	}
-	if want := "less than 1 s"; !strings.Contains(r.Notice, want) {
-		t.Errorf("notice %q, want %q", r.Notice, want)
-	}
+	p := r.Processes[0]
+	must.True(t, p.CPUCores == 0 && p.RecordsPerSecond == 0 && r.Throughput.RecordsPerSecond == 0 && r.Client.CPUCores == 0, "of 0.3 s there are rates: %+v, %+v", r.Throughput, p.Figures)
+	want := "less than 1 s"
+	must.True(t, strings.Contains(r.Notice, want), "notice %q, want %q", r.Notice, want)
 }
 
 func TestClientsUseWhatTheirProcessesDo(t *testing.T) {
@@ -170,9 +162,8 @@ func TestWhatCouldNotBeReadOfAHostIsNotIdle(t *testing.T) {
 	for i := range watch.vitals {
 		watch.vitals[i].CPU, watch.vitals[i].Memory = 0, 0
 	}
-	if b := merged(t, load.bytes(t), watch.bytes(t)).Hosts[1].Busy; b.Cores != 0 || b.CPUShare != 0 || b.MemoryBytes != 0 {
-		t.Errorf("nothing of CPUs and memory could be read: %+v", b)
-	}
+	b := merged(t, load.bytes(t), watch.bytes(t)).Hosts[1].Busy
+	must.True(t, b.Cores == 0 && b.CPUShare == 0 && b.MemoryBytes == 0, "nothing of CPUs and memory could be read: %+v", b)
 }
 
 // flowing is a load of so many records a second from a moment on: what a window has is
@@ -205,19 +196,14 @@ func TestTheRowsOfAMergedSeriesFollowEachOther(t *testing.T) {
 		r := merged(t, part("a", 0, 0.4, 24.5), part("b", late, 0, 24.5), part("c", late/2, 0, 23.2))
 		seconds, records := 0.0, int64(0)
 		for i, p := range r.Series {
-			if math.Abs(p.StartSeconds-r.Series[0].StartSeconds-seconds) > 1e-9 {
-				t.Errorf("%s late: row %d begins at %v s, %v s after the first: %v", late, i, p.StartSeconds, seconds, r.Series)
-			}
+			must.True(t, math.Abs(p.StartSeconds-r.Series[0].StartSeconds-seconds) <= 1e-9, "%s late: row %d begins at %v s, %v s after the first: %v", late, i, p.StartSeconds, seconds, r.Series)
 			seconds += p.Seconds
 			records += p.Acknowledged
 			whole := p.StartSeconds > late.Seconds()+0.4 && p.StartSeconds+p.Seconds < 23.2+late.Seconds()/2
-			if got := float64(p.Acknowledged) / p.Seconds; whole && math.Abs(got/(3*rate)-1) > 0.03 {
-				t.Errorf("%s late: %.0f/s in the %.3f s from %.3f s on, want %d", late, got, p.Seconds, p.StartSeconds, 3*rate)
-			}
+			got := float64(p.Acknowledged) / p.Seconds
+			must.True(t, !whole || math.Abs(got/(3*rate)-1) <= 0.03, "%s late: %.0f/s in the %.3f s from %.3f s on, want %d", late, got, p.Seconds, p.StartSeconds, 3*rate)
 		}
-		if math.Abs(seconds-r.Overlap.SpanSeconds) > 1e-9 || records != r.Records.Acknowledged {
-			t.Errorf("%s late: %v s and %d records in the series, %v s and %d in all", late, seconds, records, r.Overlap.SpanSeconds, r.Records.Acknowledged)
-		}
+		must.True(t, math.Abs(seconds-r.Overlap.SpanSeconds) <= 1e-9 && records == r.Records.Acknowledged, "%s late: %v s and %d records in the series, %v s and %d in all", late, seconds, records, r.Overlap.SpanSeconds, r.Records.Acknowledged)
 	}
 }
 
@@ -247,9 +233,8 @@ func TestTheWindowsOfAFileAddUpToItsResult(t *testing.T) {
 			t.Errorf("%s: windows of %d records and %d response times, want %d and %d", name, sum.Acknowledged, sum.Response.Count(), res.Records.Acknowledged, res.Latency.Response.Count)
 		}
 		enough := errors.New("enough")
-		if err := Windows(bytes.NewReader(file), int64(len(file)), func(*stats.Window) error { return enough }); !errors.Is(err, enough) {
-			t.Errorf("%s: an error of the receiver is %v", name, err)
-		}
+		err := Windows(bytes.NewReader(file), int64(len(file)), func(*stats.Window) error { return enough })
+		must.True(t, errors.Is(err, enough), "%s: an error of the receiver is %v", name, err)
 	}
 }
 
@@ -339,17 +324,13 @@ func TestPublishedTablesGiveTheirPrintedTotals(t *testing.T) {
 			}
 			mean /= rate
 			r := merged(t, files...)
-			if len(r.Processes) != len(rows) || r.Apart != nil {
-				t.Fatalf("%d processes, want %d; apart: %+v", len(r.Processes), len(rows), r.Apart)
-			}
+			must.Hold(t, len(r.Processes) == len(rows) && r.Apart == nil, "%d processes, want %d; apart: %+v", len(r.Processes), len(rows), r.Apart)
 			gotRate, gotMiB := r.Throughput.RecordsPerSecond, r.Throughput.MiBPerSecond
 			if total.op == "consume" {
 				gotRate, gotMiB = r.Fetch.RecordsPerSecond, r.Fetch.MiBPerSecond
 			}
 			// Rows are printed with no or two decimals. One total is 0.02 MiB/s off by itself.
-			if math.Abs(gotRate-total.rate) > 0.5 || math.Abs(gotMiB-total.mib) > 0.025 {
-				t.Errorf("%.2f records/s and %.3f MiB/s, printed are %.2f and %.3f", gotRate, gotMiB, total.rate, total.mib)
-			}
+			must.True(t, math.Abs(gotRate-total.rate) <= 0.5 && math.Abs(gotMiB-total.mib) <= 0.025, "%.2f records/s and %.3f MiB/s, printed are %.2f and %.3f", gotRate, gotMiB, total.rate, total.mib)
 			if total.op == "consume" {
 				return
 			}
@@ -358,9 +339,7 @@ func TestPublishedTablesGiveTheirPrintedTotals(t *testing.T) {
 			must.True(t, math.Abs(got-mean) <= 0.01, "the mean is %.3f ms, that of the rows by their records %.3f ms", got, mean)
 			w, known := wrong[name]
 			must.Match(t, known, math.Abs(got-total.mean) > tolerance*got, "the mean is %.3f ms, printed is %.3f ms: wrong", got, total.mean)
-			if known && (math.Abs(w.printed-total.mean) > 0.05 || math.Abs(w.rows-plain) > 0.05 || math.Abs(w.records-got) > 0.05) {
-				t.Errorf("printed %.1f ms, mean of the rows %.1f ms, of the records %.1f ms; want %+v", total.mean, plain, got, w)
-			}
+			must.True(t, !known || (math.Abs(w.printed-total.mean) <= 0.05 && math.Abs(w.rows-plain) <= 0.05 && math.Abs(w.records-got) <= 0.05), "printed %.1f ms, mean of the rows %.1f ms, of the records %.1f ms; want %+v", total.mean, plain, got, w)
 		})
 	}
 }
