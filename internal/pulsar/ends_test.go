@@ -154,7 +154,6 @@ func TestBrokersThatLimitARateAreToldByTheirPolicy(t *testing.T) {
 		{"the topic is made again with fewer", nil, [][]*partitionStats{append(counted(7, 0, 0, 1), counted(7, 0, 0, 1)...), counted(7, 0, 0, 1)}, "", ""},
 		{"readers of many partitions wait", map[string]string{"/dispatchRate": `{"dispatchThrottlingRateInMsg": -1}`}, [][]*partitionStats{slices.Repeat(counted(0, 900, 0, 500), 9), slices.Repeat(counted(0, 900, 50, 500), 9)}, "", ""},
 		{"a reader takes no more", map[string]string{"/dispatchRate": `{"dispatchThrottlingRateInMsg": 50}`}, [][]*partitionStats{counted(0, 900, 0, 500), counted(0, 900, 50, 0)}, "", ""},
-		{"the topic got a partition", nil, [][]*partitionStats{counted(7, 0, 0, 1), slices.Repeat(counted(8, 0, 0, 1), 2)}, "rate of publishing", ""},
 		{"what waits was sent a moment ago", map[string]string{"/dispatchRate": `{"dispatchThrottlingRateInMsg": 50}`}, [][]*partitionStats{counted(0, 50, 0, 500), counted(0, 50, 50, 500)}, "", ""},
 	} {
 		asked := make(map[string]int) // by path
@@ -183,42 +182,32 @@ func TestBrokersThatLimitARateAreToldByTheirPolicy(t *testing.T) {
 	}
 }
 
-// Other processes of a load find the topic that the first one has made.
-func TestATopicMayBeThereWithTheAckQuorumAskedFor(t *testing.T) {
-	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = w.Write([]byte(`{"bookkeeperEnsemble": 3, "bookkeeperWriteQuorum": 3, "bookkeeperAckQuorum": 2}`))
-	}))
-	defer api.Close()
-	for quorum, fits := range map[int]bool{0: true, 2: true, 3: false} {
-		s := &session{
-			System: &System{System: queue.System[settings]{Settings: settings{ackQuorum: quorum}}, namespace: "public/default"}, admin: newAdmin(api.URL, queue.Access{}),
-			plan: &plan.Plan{Topic: plan.Topic{Name: "t", ReplicationFactor: 3}}, topic: result.Topic{Name: "t"},
-		}
-		if err := s.fits(t.Context()); (err == nil) != fits || s.topic.ReplicationFactor != 3 {
-			t.Errorf("ack.quorum=%d: %v", quorum, err)
-		}
-	}
-}
-
-func TestATopicWithASchemaIsOnlyRead(t *testing.T) {
+// Other processes of a load find the topic that the first one has made. One with a schema is only read.
+func TestATopicThatIsThereHasToFit(t *testing.T) {
 	for _, tc := range []struct {
-		producers int
-		schema    string
-		fits      bool
-	}{{1, `{"type": "JSON"}`, false}, {1, `{"type": "BYTES"}`, true}, {1, `{}`, true}, {0, `{"type": "AVRO"}`, true}} {
+		producers, ackQuorum int
+		schema               string
+		fits                 bool
+	}{
+		{1, 0, `{}`, true},
+		{1, 2, `{}`, true},
+		{1, 3, `{}`, false},
+		{1, 0, `{"type": "JSON"}`, false},
+		{1, 0, `{"type": "BYTES"}`, true},
+		{0, 0, `{"type": "AVRO"}`, true},
+	} {
 		api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.URL.Path != "/admin/v2/schemas/public/default/t/schema" {
-				w.WriteHeader(http.StatusNotFound)
-				return
-			}
-			_, _ = w.Write([]byte(tc.schema))
+			_, _ = io.WriteString(w, map[string]string{
+				"/admin/v2/persistent/public/default/t/persistence": `{"bookkeeperEnsemble": 3, "bookkeeperWriteQuorum": 3, "bookkeeperAckQuorum": 2}`,
+				"/admin/v2/schemas/public/default/t/schema":         tc.schema,
+			}[r.URL.Path])
 		}))
 		s := &session{
-			System: &System{namespace: "public/default"}, admin: newAdmin(api.URL, queue.Access{}),
-			plan: &plan.Plan{Producers: tc.producers, Topic: plan.Topic{Name: "t"}}, topic: result.Topic{Name: "t", Partitions: 1},
+			System: &System{System: queue.System[settings]{Settings: settings{ackQuorum: tc.ackQuorum}}, namespace: "public/default"}, admin: newAdmin(api.URL, queue.Access{}),
+			plan: &plan.Plan{Producers: tc.producers, Topic: plan.Topic{Name: "t", ReplicationFactor: 3}}, topic: result.Topic{Name: "t", Partitions: 1},
 		}
-		if err := s.fits(t.Context()); (err == nil) != tc.fits {
-			t.Errorf("%d producers, schema %s: %v", tc.producers, tc.schema, err)
+		if err := s.fits(t.Context()); (err == nil) != tc.fits || s.topic.ReplicationFactor != 3 {
+			t.Errorf("%+v: %v", tc, err)
 		}
 		api.Close()
 	}

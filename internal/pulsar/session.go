@@ -99,7 +99,7 @@ func (s *System) Connect(ctx context.Context, p *plan.Plan, o run.Options) (run.
 	partitions, err := within(ctx, openTimeout, func() ([]string, error) { return asking.TopicPartitions(c.full()) })
 	leave(asking)
 	if err != nil {
-		return nil, fmt.Errorf("look up topic %s at %s: %w (at the port of Pulsar's own protocol, with the token that url.password in the file of --command-config gives)", c.topic.Name, s.URL.Host, err)
+		return nil, fmt.Errorf("look up topic %s at %s: %w; is it the port of Pulsar's own protocol, and the token (url.password in the file of --command-config) right?", c.topic.Name, s.URL.Host, err)
 	}
 	if err := c.prepare(ctx, partitions); err != nil {
 		return nil, err

@@ -148,7 +148,7 @@ func (r *reader) open(ctx context.Context) error {
 }
 
 func (r *reader) subscribe(ctx context.Context, in *subscription) (err error) {
-	if in.channel, err = in.link.open(); err == nil && !r.Settings.autoAck {
+	if in.channel, err = in.open(); err == nil && !r.Settings.autoAck {
 		err = in.channel.Qos(r.Settings.prefetch, 0, false) // of each queue
 	}
 	if err != nil {

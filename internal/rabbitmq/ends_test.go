@@ -39,30 +39,36 @@ func linked(t *testing.T, server *server) *session {
 	return s
 }
 
-func TestAHandshakeOfHeartbeatsAloneEnds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ours, theirs := net.Pipe()
-		go func() {
-			_, _ = io.ReadFull(theirs, make([]byte, 8))
-			beat(theirs)
-		}()
-		began := time.Now()
-		_, err := new(System).logIn(t.Context(), ours, "rabbit:5672", "kt")
-		if took := time.Since(began); took != dialTimeout || !errors.As(err, new(*lateError)) {
-			t.Errorf("it ends after %s with %v", took, err)
-		}
-	})
-}
-
 func TestAServerThatSendsOnlyHeartbeatsIsNotWaitedFor(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := linked(t, &server{silent: true})
-		began := time.Now()
-		_, err := s.find(t.Context())
-		if took := time.Since(began); took != answerTimeout || !errors.As(err, new(*lateError)) {
-			t.Errorf("it ends after %s with %v", took, err)
-		}
-	})
+	for _, tc := range []struct {
+		name string
+		most time.Duration
+		wait func(ctx context.Context, s *session) error
+	}{
+		{"a handshake", dialTimeout, func(ctx context.Context, _ *session) error {
+			ours, theirs := net.Pipe()
+			go func() {
+				_, _ = io.ReadFull(theirs, make([]byte, 8))
+				beat(theirs)
+			}()
+			_, err := new(System).logIn(ctx, ours, "rabbit:5672", "kt")
+			return err
+		}},
+		{"a question", answerTimeout, func(ctx context.Context, s *session) error { _, err := s.find(ctx); return err }},
+		{"queues that are deleted, not one after the other", answerTimeout, func(ctx context.Context, s *session) error {
+			s.topic.Partitions, s.topic.Created = 3, true
+			return s.Delete(ctx)
+		}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := linked(t, &server{silent: true})
+			began := time.Now()
+			err := tc.wait(t.Context(), s)
+			if took := time.Since(began); took != tc.most || !errors.As(err, new(*lateError)) {
+				t.Errorf("%s: it ends after %s with %v", tc.name, took, err)
+			}
+		})
+	}
 }
 
 func TestAQuestionEndsWithTheRun(t *testing.T) {
@@ -140,44 +146,17 @@ func TestLookingForQueuesHasAnEnd(t *testing.T) {
 	})
 }
 
-func TestNotAllQueuesAreDeletedAtAServerThatDoesNotAnswer(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := linked(t, &server{silent: true})
-		s.topic.Partitions, s.topic.Created = 3, true
-		began := time.Now()
-		if err := s.Delete(t.Context()); err == nil || time.Since(began) != answerTimeout {
-			t.Errorf("it ends after %s with %v", time.Since(began), err)
-		}
-	})
-}
-
-// The API says that there are a billion pages.
-func TestLookingForMembersHasAnEnd(t *testing.T) {
+// The API says that there are a billion pages, and that a name has no end.
+func TestAnswersOfTheAPIAreBounded(t *testing.T) {
 	asked := 0
-	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		asked++
-		_, _ = io.WriteString(w, `{"page_count": 1000000000}`)
-	}))
-	defer api.Close()
-	topic := result.Topic{Name: "t", Partitions: 2}
-	if _, err := (&System{admin: api.URL}).newManagement().describeQueues(t.Context(), &topic, nil); err != nil || asked > plan.MaxPartitions/perPage {
+	s, _ := answering(t, func(*http.Request) string { asked++; return `{"page_count": 1000000000}` })
+	if _, _, err := described(t, s, 2); err != nil || asked > plan.MaxPartitions/perPage {
 		t.Errorf("%d pages, %v", asked, err)
 	}
-}
-
-func TestAnAnswerOfTheAPIIsBounded(t *testing.T) {
-	endless := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = io.WriteString(w, `[{"name": "`)
-		for space := strings.Repeat(" ", 1<<20); ; {
-			if _, err := io.WriteString(w, space); err != nil {
-				return
-			}
-		}
-	}))
-	defer endless.Close()
-	api := (&System{admin: endless.URL}).newManagement()
+	s, _ = answering(t, func(*http.Request) string { return `[{"name": "` + strings.Repeat(" ", 17<<20) + `"}]` })
+	api := s.newManagement()
 	api.HTTP.Timeout = 0 // the time must not end it before its size does
-	if err := api.Get(t.Context(), endless.URL, new([]any)); !errors.Is(err, io.ErrUnexpectedEOF) {
+	if err := api.Get(t.Context(), s.admin, new([]any)); !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("it ends with %v", err)
 	}
 }
