@@ -189,12 +189,12 @@ func (e *Env) openBoard(ctx context.Context, form config.Written, f *study.Folde
 
 // Observe shows what the run of now says of its newest second.
 func (b *studyBoard) Observe(s run.Second) {
-	n, text := &s.Snapshot.Second, ""
+	n := &s.Snapshot.Second
 	rate, latency := n.Acknowledged.Records, n.Response
 	if n.Read.Records > 0 {
 		rate, latency = n.Read.Records, n.EndToEnd
 	}
-	text = theme.PerSecond(rate) + " records/s"
+	text := theme.PerSecond(rate) + " records/s"
 	if latency.Count > 0 {
 		text += ", p99 " + theme.Duration(latency.P99.Duration())
 	}

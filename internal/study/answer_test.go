@@ -50,11 +50,6 @@ func asked(t *testing.T, q Question, limit verdict.Limit, names []string, values
 	return d.Answers[0]
 }
 
-func answered(t *testing.T, by Metric, values ...[]float64) Answer {
-	t.Helper()
-	return asked(t, Question{Best: "partitions", By: by}, verdict.BrokerAcks, nil, values...)
-}
-
 func valuesOf(worse []Worse) (all []string) {
 	for _, w := range worse {
 		all = append(all, w.Value)
@@ -70,7 +65,7 @@ func TestAnAnswerNamesTheBestAndWhatCannotBeToldFromIt(t *testing.T) {
 		Like, Unsure, Worse []string
 		Says                string
 	}](t, "answer") {
-		a := answered(t, tc.By, tc.Values...)
+		a := asked(t, Question{Best: "partitions", By: tc.By}, verdict.BrokerAcks, nil, tc.Values...)
 		if a.Best != tc.Best || !slices.Equal(valuesOf(a.Unsure), tc.Unsure) || !slices.Equal(valuesOf(a.Worse), tc.Worse) || !strings.Contains(a.Sentence, tc.Says) {
 			t.Errorf("%s: %+v", name, a)
 		}
@@ -81,7 +76,7 @@ func TestAnAnswerNamesTheBestAndWhatCannotBeToldFromIt(t *testing.T) {
 			must.True(t, w.Low <= w.By && w.High >= w.By, "%s: %+v: the interval does not hold the value", name, w)
 		}
 	}
-	if a := answered(t, metric.Rate, []float64{100, 140, 60}, []float64{130, 90, 110}); len(a.Worse) > 0 || a.Repeats < 4 {
+	if a := asked(t, Question{Best: "partitions", By: metric.Rate}, verdict.BrokerAcks, nil, []float64{100, 140, 60}, []float64{130, 90, 110}); len(a.Worse) > 0 || a.Repeats < 4 {
 		t.Errorf("%+v: it takes more than the 3 repeats that were made", a)
 	}
 }

@@ -28,9 +28,10 @@ type Document struct {
 
 	Embedded bool `json:"-"` // runs of the study were of the broker inside kt
 
-	folder *Folder
-	state  *state
-	turns  []Turn // as far as they are known
+	folder  *Folder
+	state   *state
+	turns   []Turn        // as far as they are known
+	systems []plan.System // if there are several
 }
 
 // GridDoc has the cells of a study, and the answers to its questions.
@@ -125,6 +126,7 @@ func (d *Document) count() (done, wanted int) {
 func (f *Folder) Document() (*Document, error) {
 	d, err := f.known()
 	if systems := f.Study.Systems(); len(systems) > 1 {
+		d.systems = systems
 		for _, system := range systems {
 			d.NotEqual = append(d.NotEqual, promises[system])
 		}
@@ -225,10 +227,7 @@ type whole struct{}
 func (whole) next(*Document) ([]Turn, error) { return nil, nil }
 
 func (whole) conclude(d *Document) error {
-	d.WholeDoc = &WholeDoc{Parts: []PartDoc{}}
-	if systems := d.Study.Systems(); len(systems) > 1 {
-		d.Systems = systems
-	}
+	d.WholeDoc = &WholeDoc{Parts: []PartDoc{}, Systems: d.systems}
 	parts, err := d.folder.begun()
 	if err != nil {
 		return err

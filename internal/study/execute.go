@@ -114,11 +114,6 @@ type executor struct {
 	around []Flag // what is changed of brokers and hosts; nil: nothing is known
 }
 
-func (x *executor) progress(p Progress) {
-	p.Turns = x.turns
-	x.notify(p)
-}
-
 // deleteTopic deletes a topic of the study where its cell was made, also when ctx has ended.
 func (x *executor) deleteTopic(ctx context.Context, t entry) error {
 	cells := x.Study.Cells()
@@ -150,7 +145,7 @@ func (x *executor) runs(ctx context.Context) error {
 		}
 		err = x.turn(ctx, *t)
 		if misfit := new(result.MisfitError); errors.As(err, &misfit) && x.Study.Find == nil && x.Study.Trial == nil {
-			x.progress(Progress{What: Skipped, Turn: *t, Reason: misfit.Error()})
+			x.notify(Progress{What: Skipped, Turn: *t, Reason: misfit.Error(), Turns: x.turns})
 			err = x.note(entry{What: Skipped, Cell: t.Cell.Index, Reason: misfit.Error()})
 		}
 		if err != nil {
@@ -175,7 +170,7 @@ func (x *executor) turn(ctx context.Context, t Turn) error {
 	if err := x.note(e); err != nil {
 		return err
 	}
-	x.progress(Progress{What: Begun, Turn: t})
+	x.notify(Progress{What: Begun, Turn: t, Turns: x.turns})
 	dropPartial := func() {
 		for _, l := range x.Study.Loads {
 			_ = os.Remove(x.path(t, l) + partial) // it may not be there
@@ -195,7 +190,7 @@ func (x *executor) turn(ctx context.Context, t Turn) error {
 		err = x.note(entry{What: Finished, Turn: t.Number, Topic: e.Topic})
 	}
 	if err == nil {
-		x.progress(Progress{What: Finished, Turn: t, Results: results})
+		x.notify(Progress{What: Finished, Turn: t, Results: results, Turns: x.turns})
 	}
 	return err
 }
@@ -258,7 +253,7 @@ func (x *executor) prepare(ctx context.Context, t Turn) (map[string]string, erro
 		if err := x.note(entry{What: Preparing, Topic: topic, Cell: t.Cell.Index}); err != nil {
 			return nil, err
 		}
-		x.progress(Progress{What: Preparing, Turn: t, Name: l.Name})
+		x.notify(Progress{What: Preparing, Turn: t, Name: l.Name, Turns: x.turns})
 		one := x.Study.at(t.Cell, l)
 		one.set("topic", topic)
 		if _, err := x.runner.Run(ctx, one, "", func() {}); err != nil {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/inference"
+	"github.com/kt-bench/kt/internal/input"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/result/metric"
 	"github.com/kt-bench/kt/internal/result/verdict"
@@ -133,16 +134,14 @@ func figuresOf(load, file string, r *result.Result, metrics []Metric) LoadFigure
 	return f
 }
 
-const mib = 1 << 20
-
 // measure reads metrics of a result. What was not served would make the others look better: then a metric failed.
 func (l *LoadFigures) measure(r *result.Result, metrics []Metric) {
 	l.Measures = make(Measures[float64])
 	_, latency := r.HeadlineLatency()
 	figures := *r.Figures()
-	figures.Records, figures.Bytes = r.Throughput.RecordsPerSecond, r.Throughput.MiBPerSecond*mib // also of less than a second
+	figures.Records, figures.Bytes = r.Throughput.RecordsPerSecond, r.Throughput.MiBPerSecond*input.MiB // also of less than a second
 	if r.Fetch != nil {
-		figures.ReadRecords, figures.ReadBytes = r.Fetch.RecordsPerSecond, r.Fetch.MiBPerSecond*mib
+		figures.ReadRecords, figures.ReadBytes = r.Fetch.RecordsPerSecond, r.Fetch.MiBPerSecond*input.MiB
 	}
 	for _, m := range metrics {
 		v, ok := m.Of().Value(&figures)

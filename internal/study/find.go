@@ -168,8 +168,16 @@ func (s Search) replay(done []Trial) (st bracket) {
 			st.upper = t.Achieved * burstMargin
 		case t.Kind == Point:
 			st.points++
+		case t.Kind == Confirm && t.Outcome == Passed:
+			st.Low = t.Rate
+			if st.Confirmations++; st.refuted == 0 && st.High <= t.Rate { // it contradicts the short trials
+				st.High = round(t.Rate * (1 + growing(s.Precision, st.Confirmations-1)))
+			}
 		case t.Kind == Confirm:
-			st.confirm(t, s.Precision)
+			st.High, st.ClientBound = t.Rate, t.Outcome == Invalid
+			if st.refuted++; st.Confirmations == 0 {
+				st.Low = round(t.Rate * (1 - growing(s.Precision, st.refuted)))
+			}
 		case t.Outcome == Passed:
 			st.Low = math.Max(st.Low, t.Rate)
 		case st.High == 0 || t.Rate < st.High:
@@ -180,21 +188,6 @@ func (s Search) replay(done []Trial) (st bracket) {
 		}
 	}
 	return st
-}
-
-// confirm adds a longer trial. One that contradicts the short trials moves both rates, by steps of the precision at first.
-func (st *bracket) confirm(t Trial, precision float64) {
-	if t.Outcome == Passed {
-		st.Low = t.Rate
-		if st.Confirmations++; st.refuted == 0 && st.High <= t.Rate {
-			st.High = round(t.Rate * (1 + growing(precision, st.Confirmations-1)))
-		}
-		return
-	}
-	st.High, st.ClientBound = t.Rate, t.Outcome == Invalid
-	if st.refuted++; st.Confirmations == 0 {
-		st.Low = round(t.Rate * (1 - growing(precision, st.refuted)))
-	}
 }
 
 // growing returns the size of the n-th step: the first three are alike, and each later one is twice as large.

@@ -117,27 +117,20 @@ func TestTheHighestRateThatHoldsIsFound(t *testing.T) {
 }
 
 func TestSearchesThatEndEarly(t *testing.T) {
-	for name, tc := range map[string]struct {
-		cluster cluster
-		slo     string
-		ladder  []float64
-		most    int // trials
-		want    PeakRate
-	}{
-		"more than kt offers is not judged":            {cluster{capacity: 500_000, offers: 40_000}, "", nil, 30, PeakRate{40_000, 40_000, 40_000, 1, true}},
-		"nothing holds":                                {cluster{capacity: 1_000_000, idle: 2000}, "p99<1us", nil, 10, PeakRate{High: 33}},
-		"a ladder ends at a rate that fails":           {cluster{capacity: 70_000}, "", []float64{10_000, 50_000, 90_000, 200_000}, 3, PeakRate{50_000, 50_000, 90_000, 0, false}},
-		"a trial that is invalid is made twice":        {cluster{capacity: 70_000, offers: 30_000}, "", []float64{10_000, 50_000, 90_000}, 3, PeakRate{10_000, 10_000, 50_000, 0, true}},
-		"a burst that carried nothing ends it at once": {cluster{}, "", nil, 1, PeakRate{}},
-	} {
+	for name, tc := range must.Rows[map[string]struct {
+		Capacity, Idle, Offers float64
+		SLO                    string
+		Ladder                 []float64
+		Most                   int // trials
+		Want                   PeakRate
+	}](t, "find") {
 		search := DefaultSearch()
-		if search.Ladder = tc.ladder; tc.slo != "" {
-			search.SLO = []metric.Expr{slo(t, tc.slo)}
+		if search.Ladder = tc.Ladder; tc.SLO != "" {
+			search.SLO = []metric.Expr{slo(t, tc.SLO)}
 		}
-		tc.cluster.chance = rand.New(rand.NewPCG(7, 1))
-		done := tc.cluster.trials(&search)
+		done := (&cluster{tc.Capacity, tc.Idle, tc.Offers, rand.New(rand.NewPCG(7, 1))}).trials(&search)
 		got, near := search.Peak(done), func(x, y float64) bool { return x == y || math.Abs(x/y-1) < 0.05 }
-		if len(done) > tc.most || !near(got.RecordsPerSecond, tc.want.RecordsPerSecond) || !near(got.Low, tc.want.Low) || !near(got.High, tc.want.High) || got.ClientBound != tc.want.ClientBound || got.Confirmations != tc.want.Confirmations {
+		if len(done) > tc.Most || !near(got.RecordsPerSecond, tc.Want.RecordsPerSecond) || !near(got.Low, tc.Want.Low) || !near(got.High, tc.Want.High) || got.ClientBound != tc.Want.ClientBound || got.Confirmations != tc.Want.Confirmations {
 			t.Errorf("%s: %+v after %d trials", name, got, len(done))
 		}
 	}

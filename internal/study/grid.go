@@ -75,11 +75,7 @@ func (s *Study) Turns() (turns []Turn) {
 	for i := range s.Discard {
 		turns = append(turns, Turn{Cell: blocks[i%len(blocks)].Cell})
 	}
-	turns = append(turns, blocks...)
-	for i := range turns {
-		turns[i].Number = i + 1
-	}
-	return turns
+	return append(turns, blocks...)
 }
 
 // blocks returns as many blocks as there are repeats, each with every one of some cells once. made blocks are before these.

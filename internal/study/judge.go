@@ -69,9 +69,6 @@ func backlog(at, waiting []float64) *Backlog {
 	return &Backlog{at[len(at)-1] - at[0], inference.TheilSen(at, waiting, alpha).Value, last[len(last)/2]}
 }
 
-// offSchedule is the reason of a run that is not valid. The limit of the same name says it with numbers.
-const offSchedule = "kt did not keep its schedule"
-
 // judge returns what a trial showed, and why it did not pass.
 func (s *Search) judge(step Step, l *LoadFigures) Trial {
 	t := Trial{Step: step, Outcome: Passed, Achieved: l.Of(metric.Rate), Reasons: []string{}}
@@ -86,10 +83,9 @@ func (s *Search) judge(step Step, l *LoadFigures) Trial {
 	case step.Rate == 0:
 	case l.Backlog == nil || l.Backlog.Seconds+2 < step.Time.Std().Seconds()/2: // rows are seconds, and the first and last may be missing
 		t.Outcome, t.Reasons = Invalid, append(t.Reasons, "too little was measured; a topic to read from must hold more")
-	case len(t.Reasons) == 0:
+	case len(t.Reasons) == 0 && l.Valid:
 	case elsewhere:
-		said := func(reason string) bool { return reason == offSchedule && l.Limit == verdict.Schedule }
-		t.Outcome, t.Reasons = Invalid, append(slices.DeleteFunc(t.Reasons, said), limit)
+		t.Outcome, t.Reasons = Invalid, append(t.Reasons, limit)
 	default:
 		t.Outcome = Failed
 	}
@@ -122,8 +118,8 @@ func (s Step) reasons(l *LoadFigures) []string {
 			add("%s: %s", o.Expression, cmp.Or(o.Note, "it was not in every stretch"))
 		}
 	}
-	if !l.Valid {
-		add(offSchedule)
+	if !l.Valid && l.Limit != verdict.Schedule { // that limit says it with numbers
+		add("kt did not keep its schedule")
 	}
 	return why
 }

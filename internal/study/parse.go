@@ -60,7 +60,7 @@ func (p *parser) study(n *yaml.Node, name string) *Study {
 		"load":    func(n *yaml.Node) { s.Loads = append(s.Loads, p.load(n, "load")) },
 		"loads":   func(n *yaml.Node) { s.Loads = append(s.Loads, p.loads(n, "loads")...) },
 		"factors": func(n *yaml.Node) { s.Factors = p.factors(n) },
-		"order":   func(n *yaml.Node) { s.Order = Order(p.word(n, "order", Orders)) },
+		"order":   func(n *yaml.Node) { s.Order = p.word(n, "order", Orders) },
 		"ask":     func(n *yaml.Node) { s.Ask = p.questions(n) },
 		"find": func(n *yaml.Node) {
 			s.Find = new(DefaultSearch())

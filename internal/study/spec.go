@@ -26,7 +26,7 @@ type Study struct {
 	Discard   int           `json:"discard"`                  // runs before the others that do not count: they warm the brokers up
 	Repeats   int           `json:"repeats"`                  // of each cell
 	Bytes     int64         `json:"bytes_per_load,omitempty"` // of the values that a load writes, instead of its number of records; 0: as it says
-	Order     Order         `json:"order"`
+	Order     string        `json:"order"`
 	Seed      uint64        `json:"seed"` // of a shuffled order
 	Rest      plan.Duration `json:"rest"` // between two runs
 	Ask       []Question    `json:"ask,omitempty"`
@@ -141,18 +141,15 @@ type Question struct {
 // Factor returns the factor that the question is about.
 func (q Question) Factor() string { return cmp.Or(q.Best, q.Scaling) }
 
-// Order is the order of runs.
-type Order string
-
 // The orders of runs.
 const (
-	Shuffled Order = "shuffled" // each block of one run a cell by chance, so that drift looks like no effect
-	Listed   Order = "listed"
-	ABBA     Order = "abba" // two cells in turns, each first in half of them
+	Shuffled = "shuffled" // each block of one run a cell by chance, so that drift looks like no effect
+	Listed   = "listed"
+	ABBA     = "abba" // two cells in turns, each first in half of them
 )
 
 // Orders are all orders of runs.
-var Orders = []string{string(Shuffled), string(Listed), string(ABBA)}
+var Orders = []string{Shuffled, Listed, ABBA}
 
 // topicPrefix begins the name of a factor that is a setting of the topic of each run.
 const topicPrefix = "topic."
