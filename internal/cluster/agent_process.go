@@ -190,17 +190,17 @@ func (w *watch) begin(r *hostRun, start StartOrder) {
 		began := time.Now()
 		agreed := start.Agreed
 		agreed.Late = began.Sub(start.At)
-		file.Begin(result.Start{At: began.UTC(), Agreed: &agreed})
+		file.Write(result.Line{Start: &result.Start{At: began.UTC(), Agreed: &agreed}})
 		since := func() time.Duration { return time.Since(began) }
 		sample := r.a.o.Watch(since)
 		for k := time.Duration(1); until(began.Add(k*time.Second), stop); k++ {
-			file.AddVitals(sample(since()))
+			file.Write(result.Line{Vitals: new(sample(since()))})
 			if behind := since() / time.Second; behind > k {
 				k = behind // skip the seconds in which the machine was asleep or too busy
 			}
 		}
 		w.elapsed = since()
-		file.AddVitals(sample(w.elapsed))
+		file.Write(result.Line{Vitals: new(sample(w.elapsed))})
 	})
 }
 

@@ -482,7 +482,7 @@ func (p *fakeProcess) load(f *result.RunFile, s StartOrder) error {
 	p.h.mu.Unlock()
 	agreed := s.Agreed
 	agreed.Late = began.Sub(s.At)
-	f.Begin(result.Start{At: began, Agreed: &agreed})
+	f.Write(result.Line{Start: &result.Start{At: began, Agreed: &agreed}})
 	p.say(FromProcess{Began: &began})
 	ended, err := p.seconds(f)
 	if err != nil {

@@ -91,6 +91,9 @@ func Set(t testing.TB, row yaml.Node, v any) {
 	if row.IsZero() {
 		return
 	}
+	if row.Alias != nil {
+		row = *row.Alias
+	}
 	d := yaml.NewDecoder(bytes.NewReader(Have(yaml.Marshal(&row))(t)))
 	d.KnownFields(true)
 	Do(t, d.Decode(v))

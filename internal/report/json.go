@@ -109,6 +109,9 @@ func fieldsOf(t reflect.Type) map[string]reflect.StructField {
 	}
 	fields := make(map[string]reflect.StructField)
 	for _, f := range reflect.VisibleFields(t) {
+		if outer := t.Field(f.Index[0]); outer.Anonymous {
+			f.Tag += " " + outer.Tag // of all fields in it
+		}
 		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); !f.Anonymous && name != "" {
 			fields[name] = f
 		}

@@ -374,7 +374,7 @@ func recorded(t *testing.T, name string, process int, role string, write func(*r
 	}
 	var f file
 	out := must.Have(result.NewRunFile(&f, h))(t)
-	out.Begin(result.Start{At: h.StartedAt, Agreed: &result.Agreed{At: h.StartedAt, Late: time.Duration(process) * time.Millisecond, Bound: time.Millisecond}})
+	out.Write(result.Line{Start: &result.Start{At: h.StartedAt, Agreed: &result.Agreed{At: h.StartedAt, Late: time.Duration(process) * time.Millisecond, Bound: time.Millisecond}}})
 	write(out)
 	must.Do(t, out.Close(result.Trailer{Ended: result.Completed, ElapsedSeconds: 4, SendingSeconds: 3.999}))
 	return f.Bytes()
@@ -389,12 +389,12 @@ func load(out *result.RunFile) {
 
 func watch(out *result.RunFile) {
 	for i := range 4 {
-		out.AddVitals(host.Vitals{
+		out.Write(result.Line{Vitals: &host.Vitals{
 			At: time.Duration(i+1) * time.Second, Interval: time.Second, Cores: 16, CPU: 4, Memory: 64 << 30, Free: 8 << 30, Cache: 43 << 30, Dirty: 1 << 30,
 			Disks:    []host.DiskVitals{{Name: "nvme0n1", Busy: 0.41, Written: 600 << 20}},
 			Networks: []host.NetworkVitals{{Name: "eth0", Received: 1200 << 20, Sent: 100 << 20, Speed: 10_000_000_000}},
 			Brokers:  []host.BrokerVitals{{PID: 4711, HeapUsed: 3 << 30, HeapMax: 6 << 30, Collections: 2, GCTime: 4 * time.Millisecond}},
-		})
+		}})
 	}
 }
 

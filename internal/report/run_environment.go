@@ -138,7 +138,7 @@ func brokers(id, from, caption string, rows []result.BrokerRow) *doc.Table {
 func fetched(rows []result.BrokerRow) (of []result.BrokerRow) {
 	for _, b := range rows {
 		if f := b.Fetch; f != nil {
-			of = append(of, result.BrokerRow{ID: b.ID, Addr: b.Addr, Requests: f.Requests, Failed: f.Failed, Records: f.Records, MiB: f.MiB, Latency: f.Latency, ThrottleMS: f.ThrottleMS})
+			of = append(of, result.BrokerRow{ID: b.ID, Addr: b.Addr, BrokerRequests: *f})
 		}
 	}
 	return of

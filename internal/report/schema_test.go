@@ -90,7 +90,7 @@ func (w *schemaWalk) object(at string, goType reflect.Type, n node) {
 			continue
 		}
 		names = append(names, tag)
-		if rest == "" && f.Tag.Get("of") == "" {
+		if outer := goType.Field(f.Index[0]); rest == "" && f.Tag.Get("of") == "" && outer.Tag.Get("of") == "" {
 			required = append(required, tag)
 		}
 		if p, ok := n.Properties[tag]; !ok || p.Description == "" {

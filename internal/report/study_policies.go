@@ -125,7 +125,7 @@ func foundOf(s *study.SystemBest) string {
 			texts = append(texts, "none taken for "+theme.Duration(time.Duration(c.Gap.Median)*time.Millisecond))
 		}
 		text = strings.Join(texts, ", ")
-	case s.By.IsLatency():
+	case s.By.Of().Unit == metric.Time:
 		text = "p50 " + Figure(metric.P50, c.Of(metric.P50).Median) + ", p99 " + Figure(metric.P99, c.Of(metric.P99).Median)
 	default:
 		text = theme.PerSecond(c.Of(metric.Rate).Median) + " records/s"
@@ -152,7 +152,7 @@ func factorPlots(d *study.Document) (plots []doc.Block) {
 func along(d *study.Document, a *study.Answer, m study.Metric, id string) *doc.Chart {
 	own := m == a.By
 	p := &doc.Chart{
-		ID: id, Title: string(m) + " by " + a.Factor, Log: m.IsLatency(), Unit: scaleOf(m),
+		ID: id, Title: string(m) + " by " + a.Factor, Log: m.Of().Unit == metric.Time, Unit: scaleOf(m),
 		About: "median and interval" + othersOf(d, a) + pick(own, "; filled: the best, and values like it", ""),
 	}
 	g := doc.Series{Class: pick(m == metric.Rate, "flow", "p99"), Joined: true}
@@ -172,7 +172,7 @@ func scaleOf(m study.Metric) doc.Unit {
 	switch {
 	case m.Of().Unit == metric.Ratio:
 		s.Tick = theme.Percent
-	case m.IsLatency():
+	case m.Of().Unit == metric.Time:
 		s.Tick = func(us float64) string { return theme.TickDuration(micros(int64(us))) }
 	}
 	return s

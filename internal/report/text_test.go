@@ -142,7 +142,7 @@ func TestTagsSayHowRecordsAreRead(t *testing.T) {
 func TestBrokersThatThrottleAreShownWithWhatWasCounted(t *testing.T) {
 	var r result.Result
 	r.Plan.Producers, r.Plan.Read.Consumers = 1, 1
-	r.Brokers = []result.BrokerRow{{ID: 1, Addr: "kafka:9092", ThrottleMS: 3000, Fetch: &result.BrokerFetch{Requests: 7, Records: 50}}}
+	r.Brokers = []result.BrokerRow{{ID: 1, Addr: "kafka:9092", BrokerRequests: result.BrokerRequests{ThrottleMS: 3000}, Fetch: &result.BrokerRequests{Requests: 7, Records: 50}}}
 	tables := tablesOf(parts(&r))
 	if got := tables[0].Rows[0].Cells; got[2].Text != none || got[3].Text != none || tables[1].For.In(doc.InText) {
 		t.Errorf("requests that nobody counted, fetches that nobody throttled: %+v", tables)

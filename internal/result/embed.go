@@ -2,6 +2,7 @@ package result
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"encoding/base64"
 	"encoding/json"
@@ -14,8 +15,7 @@ import (
 	"github.com/kt-bench/kt/internal/stats"
 )
 
-// PageStart is the beginning of an HTML page of kt. A page of one run holds its whole document, so that it
-// can be read as a run file can.
+// PageStart is the beginning of an HTML page of kt. A page of one run holds its whole document, so that it can be read as a run file can.
 const PageStart = "<!doctype html>\n<!-- kt page -->\n"
 
 // The element of a page that holds its run.
@@ -119,26 +119,24 @@ func errBadPage(err error) error { return fmt.Errorf("the run in this page is da
 
 // check returns an error if no run can have the numbers of a result.
 func (r *Result) check() error {
-	rec := &r.Records
-	if least := min(rec.Offered, rec.Acknowledged, rec.Failed, rec.Unknown, rec.Unsent, rec.Consumed, r.Throughput.Bytes); least < 0 {
+	rec, o := &r.Records, cmp.Or(r.Outage, new(Outage))
+	known := rec.Acknowledged + rec.Failed + rec.Unknown
+	switch least := min(rec.Offered, rec.Acknowledged, rec.Failed, rec.Unknown, rec.Unsent, rec.Consumed, r.Throughput.Bytes); {
+	case least < 0:
 		return fmt.Errorf("a number of records or bytes is %d", least)
-	}
-	if rec.Acknowledged+rec.Failed+rec.Unknown > rec.Offered {
-		return fmt.Errorf("%d records were offered, and %d have an outcome", rec.Offered, rec.Acknowledged+rec.Failed+rec.Unknown)
-	}
-	if n := r.Histograms.Service.Count(); n > rec.Acknowledged {
-		return fmt.Errorf("%d records were acknowledged, and %d have a service time", rec.Acknowledged, n)
+	case known > rec.Offered:
+		return fmt.Errorf("%d records were offered, and %d have an outcome", rec.Offered, known)
+	case r.Histograms.Service.Count() > rec.Acknowledged:
+		return fmt.Errorf("%d records were acknowledged, and %d have a service time", rec.Acknowledged, r.Histograms.Service.Count())
+	case len(r.Series) > 2*maxPoints || len(r.Events) > stats.MostEvents+maxRates:
+		return fmt.Errorf("its series has %d points, and there are %d events", len(r.Series), len(r.Events))
+	case o.BeganWith != "" && (o.BeganSeconds == nil || o.RecordsFailed == nil) || (o.LongestGapMS == nil) != (o.LongestGapFromSeconds == nil):
+		return errors.New("its outage has no beginning")
 	}
 	for i := range r.Limits {
 		if l := &r.Limits[i]; l.Value != nil && !l.Unit.Known() {
 			return fmt.Errorf("its limit %q has a value in %q, and kt has no such unit", l.Expression, l.Unit)
 		}
-	}
-	if len(r.Series) > 2*maxPoints || len(r.Events) > stats.MostEvents+maxRates {
-		return fmt.Errorf("its series has %d points, and there are %d events", len(r.Series), len(r.Events))
-	}
-	if o := r.Outage; o != nil && (o.BeganWith != "" && (o.BeganSeconds == nil || o.RecordsFailed == nil) || (o.LongestGapMS == nil) != (o.LongestGapFromSeconds == nil)) {
-		return errors.New("its outage has no beginning")
 	}
 	for i, s := range r.Stages {
 		if !s.Valid && len(s.Invalid) == 0 {

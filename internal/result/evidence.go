@@ -22,26 +22,36 @@ func (f *Fold) Verdict() verdict.Verdict {
 	return e.Verdict()
 }
 
+// evidenceOf returns what a window shows of the load, beside its rates and its target.
+func (f *Fold) evidenceOf(w *stats.Window) verdict.Evidence {
+	use, load := f.client(&f.total[stats.Measured]), &f.header.Plan.Load
+	return verdict.Evidence{
+		Poisson: load.Arrivals == plan.Poisson, OneAtATime: load.OneAtATime, NoAcks: f.header.Outcome() == Sent, Wire: f.header.Plan.Engine == plan.Wire,
+		Measured: w.End - w.Start, Offered: w.Offered, Acknowledged: w.Acknowledged, Failed: w.Failed, Unknown: w.Unknown, Unsent: w.Unsent, Consumed: w.Consumed,
+		OwnSendDelayP99: w.OwnSendDelay.ValueAtQuantile(0.99), ResponseP99: w.Response.Served().ValueAtQuantile(0.99),
+		CPUCores: use.CPUCores, CoresAvailable: use.CoresAvailable, HostCPUCores: use.HostCPUCores, HostCores: use.HostCores,
+		Senders: w.ShardTime > 0, BufferFull: share(w.BufferFull, w.ShardTime), InFlight: use.InFlightShare, FailedConnects: w.FailedConnects,
+	}
+}
+
 // evidence returns the evidence on the run so far.
 func (f *Fold) evidence() verdict.Evidence {
 	w := &f.total[stats.Measured]
-	use := f.client(w)
-	t := f.throughput()
-	e := verdict.Evidence{
-		Poisson:    f.header.Plan.Load.Arrivals == plan.Poisson,
-		OneAtATime: f.header.Plan.Load.OneAtATime, NoAcks: f.header.Outcome() == Sent, FailedConnects: w.FailedConnects, Wire: f.header.Plan.Engine == plan.Wire,
-		Measured: w.End - w.Start, Offered: w.Offered, Acknowledged: w.Acknowledged, Failed: w.Failed, Unknown: w.Unknown, Unsent: w.Unsent, Consumed: w.Consumed,
-		OfferedPerSecond: t.OfferedRecordsPerSecond, AcknowledgedPerSecond: t.RecordsPerSecond, Waiting: float64(f.waiting), WorstError: Errors(w.Errors).Worst(),
-		OwnSendDelayP99: w.OwnSendDelay.ValueAtQuantile(0.99), ResponseP99: w.Response.Served().ValueAtQuantile(0.99),
-		CPUCores: use.CPUCores, CoresAvailable: use.CoresAvailable, HostCPUCores: use.HostCPUCores, HostCores: use.HostCores,
-		Senders: w.ShardTime > 0, BufferFull: use.BufferFullShare, InFlight: use.InFlightShare, Throttled: max(throttled(w)), Quota: f.line.quota,
-		CPUStopped: use.CPUStoppedShare, Paused: time.Duration(w.PausedNS),
-		Read: f.readingEvidence(w), Stall: verdict.Stall{Gap: f.longestGap()},
-	}
+	e, t := f.evidenceOf(w), f.throughput()
+	e.OfferedPerSecond, e.AcknowledgedPerSecond = t.OfferedRecordsPerSecond, t.RecordsPerSecond
+	e.Waiting, e.WorstError = float64(f.waiting), Errors(w.Errors).Worst()
+	e.Throttled, e.Quota = max(throttled(w)), f.line.quota
+	e.CPUStopped, e.Paused = f.client(w).CPUStoppedShare, time.Duration(w.PausedNS)
+	e.Read, e.Stall.Gap = f.readingEvidence(w), f.longestGap()
 	if ends := f.trailer.LogEnds; ends != nil {
 		e.NotInLog = max(0, w.Acknowledged+f.total[stats.Warmup].Acknowledged-(ends.After-ends.Before))
 	}
-	f.target(&e, &t, w)
+	if e.Target = t.TargetRecordsPerSecond; f.varies() {
+		e.TargetSending, e.TargetLast = e.Target, f.schedule.Rate(w.End)
+		if f.overlap() == nil {
+			e.TargetSending = f.schedule.Mean(w.FirstDue, w.LastSent)
+		}
+	}
 	if said := f.line.said[e.WorstError]; said != "" {
 		e.WorstError += " (" + said + ")"
 	}

@@ -33,9 +33,7 @@ func errorsOf(counts map[string]int64) Errors {
 // few is the largest number of records or polls that are counted with one more interval.
 const few = 500
 
-// spanOf returns the time over which rates are taken. It begins when the first record is due, and ends with the last acknowledgement,
-// or when one more record would be due if that is later. So an outage at the end counts, and n records take n
-// intervals.
+// spanOf returns the time over which rates are taken: an outage at the end counts, and n records take n intervals.
 func spanOf(w *stats.Window) time.Duration {
 	return max(0, max(w.LastAck, w.LastDue+IntervalOf(w))-w.FirstDue)
 }
@@ -89,14 +87,11 @@ func (r *Result) Quoted() (Rate, bool) {
 	return r.Written()
 }
 
-// Fetch has the figures of reading. Its rates are from the first record read to the last, without the
-// time before the first.
+// Fetch has the figures of reading. Its rates are from the first record read to the last, without the time before the first.
 type Fetch struct {
-	RecordsPerSecond float64 `json:"records_per_second,omitempty"` // 0: less than a second has no rate
-	MiBPerSecond     float64 `json:"mib_per_second,omitempty"`
-
-	// Of a run that only reads, as those of Throughput.
-	TargetRecordsPerSecond float64 `json:"target_records_per_second,omitempty"`
+	RecordsPerSecond       float64 `json:"records_per_second,omitempty"` // 0: less than a second has no rate
+	MiBPerSecond           float64 `json:"mib_per_second,omitempty"`
+	TargetRecordsPerSecond float64 `json:"target_records_per_second,omitempty"` // of a run that only reads, as those of Throughput
 	AskedRecordsPerSecond  float64 `json:"asked_records_per_second,omitempty"`
 
 	Bytes            int64   `json:"bytes"`              // of keys and values
@@ -147,8 +142,7 @@ func (f *Fold) fetch() *Fetch {
 	return r
 }
 
-// readSpan returns the time over which the rate of reading is taken. That of a round trip begins when the first record is due. A
-// few polls count with one more interval, so that n polls take n.
+// readSpan returns the time over which the rate of reading is taken: n polls take n intervals, if they are few.
 func readSpan(w *stats.Window) time.Duration {
 	span := readingTime(w)
 	switch n := time.Duration(w.Fetches); {
@@ -160,15 +154,13 @@ func readSpan(w *stats.Window) time.Duration {
 	return span
 }
 
-// readingTime returns the time from the first record that was read to the last. A quota that holds the readers back for longer, after a
-// burst, is part of reading: without it the rate would be that of the burst.
+// readingTime returns the time from the first record that was read to the last, or for which a quota then held the readers back.
 func readingTime(w *stats.Window) time.Duration {
 	_, held := throttled(w)
 	return max(0, w.LastRead-w.FirstRead, time.Duration(held*float64(w.End-w.FirstRead)))
 }
 
-// Rebalances counts rebalances after the readers had their first partitions. Times of different readers
-// are added up.
+// Rebalances counts rebalances after the readers had their first partitions. Times of different readers are added up.
 type Rebalances struct {
 	Count     int64 `json:"count"`
 	TotalMS   int64 `json:"total_ms"`
@@ -240,19 +232,19 @@ func (f *Fold) brokers(w *stats.Window) []BrokerRow {
 	rows := []BrokerRow{}
 	for _, id := range w.BrokerIDs() {
 		b := w.Brokers[id]
-		row := BrokerRow{
-			ID: id, Addr: addrs[id], Requests: b.Requests, Failed: b.Failed, Records: b.Records,
-			MiB: float64(b.WireBytes) / mib, Latency: LatencyOf(&b.Latency), ThrottleMS: b.Throttle.Milliseconds(),
-		}
-		if t := &b.Fetch; !t.IsZero() {
-			row.Fetch = &BrokerFetch{
-				Requests: t.Requests, Failed: t.Failed, Records: t.Records, MiB: float64(t.WireBytes) / mib,
-				Latency: LatencyOf(&t.Latency), ThrottleMS: t.Throttle.Milliseconds(),
-			}
+		row := BrokerRow{ID: id, Addr: addrs[id], BrokerRequests: requestsOf(&b.Traffic)}
+		if !b.Fetch.IsZero() {
+			row.Fetch = new(requestsOf(&b.Fetch))
 		}
 		rows = append(rows, row)
 	}
 	return rows
+}
+
+func requestsOf(t *stats.Traffic) BrokerRequests {
+	return BrokerRequests{
+		Requests: t.Requests, Failed: t.Failed, Records: t.Records, MiB: float64(t.WireBytes) / mib, Latency: LatencyOf(&t.Latency), ThrottleMS: t.Throttle.Milliseconds(),
+	}
 }
 
 // batchesOf returns the record batches that requests carried.
@@ -272,8 +264,7 @@ func Per(sum, of float64) float64 {
 	return sum / of
 }
 
-// costShows is the least use of cores at which CPU time is a cost of the records: timers, the screen and
-// the garbage collector take a quarter of a core and more without a load.
+// costShows is the least use of cores at which CPU time is a cost of the records: without a load, kt takes a quarter of a core and more.
 const costShows = 1.0
 
 // share returns a part of a whole, at most 1.

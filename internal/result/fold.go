@@ -14,8 +14,7 @@ import (
 // mib is the unit of Kafka's own tools, which print it as MB.
 const mib = 1 << 20
 
-// Fold makes a result of the windows and samples of a run. Its memory does not grow with the length
-// of the run.
+// Fold makes a result of the windows and samples of a run. Its memory does not grow with the length of the run.
 type Fold struct {
 	header      Header
 	start       *Start
@@ -106,7 +105,7 @@ func (f *Fold) AddWindow(w stats.Window) {
 		f.second = append(f.second, w) // until all windows of its second have come
 	}
 	w.Events, w.EventsLeftOut = nil, nil // the timeline keeps them
-	w.Outage = f.MeasuredGap(&w)
+	w.Outage = MeasuredGap(&f.total[stats.Measured], &w)
 	f.total[stats.PhaseOf(w.Warmup)].Add(&w)
 	if g, l := f.longestGap(), &f.line; g.Length >= verdict.StallAtRate && (g.From != l.gap.From || w.End-g.From-g.Length <= normalTime) {
 		l.gap, l.cause = g, l.explain(g.From, g.From+g.Length) // while its events are new: they may be dropped later
@@ -140,22 +139,7 @@ func (f *Fold) place(h host.Sample) {
 	f.second = f.second[:0]
 }
 
-// allPoints returns the series so far.
-func (f *Fold) allPoints() []Point {
-	points := append([]Point{}, f.series.points...)
-	for i := range points {
-		points[i].CPUCores = points[i].knownCPU()
-	}
-	return points
-}
-
-// MeasuredGap returns the part of a window's gap in which measured records waited.
-func (f *Fold) MeasuredGap(w *stats.Window) stats.Gap {
-	return MeasuredGap(&f.total[stats.Measured], w)
-}
-
-// MeasuredGap returns the part of a window's gap in which measured records waited. before has the counts
-// of the measured windows before it.
+// MeasuredGap returns the part of a window's gap in which measured records waited. before has the counts of the measured windows before it.
 func MeasuredGap(before, w *stats.Window) stats.Gap {
 	g, first := w.Outage, w.FirstDue
 	if before.Offered > 0 {
@@ -172,8 +156,7 @@ func MeasuredGap(before, w *stats.Window) stats.Gap {
 	return g
 }
 
-// fullShare is the share of a window in which a load goes on that went on in all of it: windows are cut a little early
-// or late.
+// fullShare is the share of a window in which a load goes on that went on in all of it: windows are cut a little early or late.
 const fullShare = 0.9
 
 // took returns for how long the clients of the load were at work in a window, added up.
@@ -271,12 +254,15 @@ func (f *Fold) result() Result {
 			SendDelay: LatencyOf(&m.SendDelay), OwnSendDelay: LatencyOf(&m.OwnSendDelay), EndToEnd: EndToEndOf(&m.EndToEnd),
 		},
 		Client:     f.client(m),
-		Series:     f.allPoints(),
+		Series:     append([]Point{}, f.series.points...),
 		Heat:       f.heat,
 		Histograms: Histograms{Response: distribution(m.Response), Service: distribution(m.Service), SendDelay: distribution(m.SendDelay), EndToEnd: distribution(m.EndToEnd)},
 		Start:      f.start,
 
 		Outage: f.line.outage(m.Outage), Events: listed(f.events()), EventsLeftOut: f.line.kept.EventsLeftOut, Said: f.line.said,
+	}
+	for i := range r.Series {
+		r.Series[i].CPUCores = r.Series[i].knownCPU()
 	}
 	r.Valid = len(r.Invalid) == 0
 	r.Records.NotInLog, r.Records.SentOnly = e.NotInLog, e.NoAcks

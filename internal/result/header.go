@@ -21,10 +21,7 @@ func CheckSchema(n int) error {
 	if n == Schema {
 		return nil
 	}
-	age := "older"
-	if n > Schema {
-		age = "newer"
-	}
+	age := map[bool]string{true: "newer", false: "older"}[n > Schema]
 	return fmt.Errorf("its schema is %d, and this kt reads %d: read it with the %s kt that wrote it", n, Schema, age)
 }
 
@@ -97,8 +94,7 @@ type Environment struct {
 	Topics []Topic `json:"topics,omitempty"`
 }
 
-// Place returns the topic of a partition and its number there, for a number that counts on over the
-// topics of a run.
+// Place returns the topic of a partition and its number there, for a number that counts on over the topics of a run.
 func (e *Environment) Place(partition int32) (t *Topic, number int32) {
 	number = partition
 	for i := range e.Topics {
@@ -170,8 +166,7 @@ func (s BrokerSetting) Is(o BrokerSetting) bool {
 	return same && s.Broker == o.Broker && s.Name == o.Name
 }
 
-// LogDir is a log directory of a broker. Brokers before Kafka 3.3 do not say how large its disk is: the
-// numbers are below 0 then.
+// LogDir is a log directory of a broker. Brokers before Kafka 3.3 do not say how large its disk is: the numbers are below 0 then.
 type LogDir struct {
 	Broker int32  `json:"broker"`
 	Host   string `json:"host"` // of the broker

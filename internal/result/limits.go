@@ -13,14 +13,11 @@ import (
 
 // Limit is an expression of --limit, judged.
 type Limit struct {
-	Expression string `json:"expression"`
-
-	// Value is in Unit; with "over" it is that of the worst stretch. nil: there is none, and the
-	// limit is not held.
-	Value *float64    `json:"value,omitempty"`
-	Unit  metric.Unit `json:"unit,omitempty"`
-	Held  bool        `json:"held"`
-	Note  string      `json:"note,omitempty"` // why there is no value, or none of some stretches
+	Expression string      `json:"expression"`
+	Value      *float64    `json:"value,omitempty"` // with "over" that of the worst stretch; nil: there is none, and the limit is not held
+	Unit       metric.Unit `json:"unit,omitempty"`
+	Held       bool        `json:"held"`
+	Note       string      `json:"note,omitempty"` // why there is no value, or none of some stretches
 
 	// With "over"; else 0.
 	Stretches      int64 `json:"stretches"`       // whole ones of the measured part that were judged
@@ -53,23 +50,22 @@ type judged struct {
 // span is some seconds on end, merged.
 type span struct {
 	window stats.Window
-	length time.Duration
 	lag    Lag  // the highest consumer lag at the end of one of them
 	behind bool // there was consumer lag at both ends of each
 }
 
 func (s *span) add(o *span) {
-	s.behind = (s.behind || s.length == 0) && o.behind
 	s.window.Add(&o.window)
-	s.length += o.length
-	s.lag = max(s.lag, o.lag)
+	s.behind, s.lag = s.behind && o.behind, max(s.lag, o.lag)
 }
 
 // slack is by how much a stretch may be short of its length: a load ends when its last record is sent.
 const slack = 100 * time.Millisecond
 
-// long reports whether the span is as long as an expression wants it.
-func (s *span) long(over time.Duration) bool { return s.length+slack >= over }
+// long reports whether seconds are as long as an expression wants them.
+func (j *judged) long(first, last *stats.Window) bool {
+	return last.End-first.Start+slack >= j.expr.Over
+}
 
 // figures returns the figures of a span.
 func (f *Fold) figures(s *span) *metric.Figures {
@@ -109,7 +105,7 @@ func (f *Fold) judge(w *stats.Window) {
 		if n := len(j.recent); n > 0 && w.Start > j.recent[n-1].window.End+slack { // a second is missing: they are not on end
 			j.recent = nil
 		}
-		return span{j.expr.Metric.Keep(&f.header.Plan, w), w.End - w.Start, f.consumerLag.lag, f.lagBefore > 0 && f.consumerLag.now > 0}
+		return span{j.expr.Metric.Keep(&f.header.Plan, w), f.consumerLag.lag, f.lagBefore > 0 && f.consumerLag.now > 0}
 	}
 	for i := range f.limits {
 		j := &f.limits[i]
@@ -118,13 +114,14 @@ func (f *Fold) judge(w *stats.Window) {
 		}
 		j.point = max(j.point, w.End-w.Start)
 		one := second(j)
-		if len(j.recent) == 0 {
-			j.recent = make([]span, 1)
+		if j.recent == nil {
+			j.recent = []span{{behind: true}}
 		}
 		stretch := &j.recent[0]
-		if stretch.add(&one); stretch.long(j.expr.Over) {
+		stretch.add(&one)
+		if m := &stretch.window; j.long(m, m) {
 			// Records waited for an outcome in about all of the stretch, or for a reader.
-			m, since := &stretch.window, stretch.length-slack
+			since := m.End - m.Start - slack
 			j.close(f.figures(stretch), m.Oldest >= since || m.Offered > 0 && m.End-m.FirstDue >= since || m.Consumed == 0 && stretch.behind)
 			j.recent = nil
 		}
@@ -142,8 +139,7 @@ func (f *Fold) judge(w *stats.Window) {
 	}
 }
 
-// newest returns what a condition is judged by: with "over" the last seconds, if they suffice, else the newest one, with the
-// counts of the run so far.
+// newest returns what a condition is judged by: the last seconds if it is over some, else the newest one with the counts so far.
 func (f *Fold) newest(c *judged, second span) (s span, whole bool) {
 	if c.expr.Over == 0 {
 		if k := c.expr.Metric.Kind; k == metric.Count || k == metric.Longest {
@@ -152,17 +148,13 @@ func (f *Fold) newest(c *judged, second span) (s span, whole bool) {
 		return second, true
 	}
 	c.recent = append(c.recent, second)
-	length := time.Duration(0)
-	for i := range c.recent {
-		length += c.recent[i].length
-	}
-	for ; len(c.recent) > 1 && length-c.recent[0].length+slack >= c.expr.Over; c.recent = c.recent[1:] {
-		length -= c.recent[0].length
+	for len(c.recent) > 1 && c.long(&c.recent[1].window, &second.window) {
+		c.recent = c.recent[1:]
 	}
 	for i := range c.recent {
 		s.add(&c.recent[i])
 	}
-	return s, s.long(c.expr.Over)
+	return s, c.long(&s.window, &s.window)
 }
 
 // close judges a stretch that is over. One without a latency or rate is judged if records waited in it: it is not held.
@@ -284,17 +276,14 @@ func (j *judged) result(whole *metric.Figures) Limit {
 	return l
 }
 
-// steady finds the seconds by which stretches and conditions are judged. They are of the measured part, and the load goes on in all
-// of each. The second in which the warm-up ends does not count, nor as a rule that in which the load ends. A second of a pause
-// between stages counts only if a record failed in it.
+// steady finds the seconds by which stretches and conditions are judged: of the measured part, and with the load in all of each.
 type steady struct {
 	is   bool          // the newest window
 	warm time.Duration // until when a client warmed up
 }
 
-// settle takes the next window. Of a producer that has sent its last record, clients were at work for no time: then that was due a
-// little before the end. A window that was cut after the planned end, or is the rest of a second after the last whole one, does
-// not count.
+// settle takes the next window. One that was cut after the planned end, or is the rest of a second after the last whole one, does not
+// count, nor one of a pause between stages unless a record failed in it.
 func (f *Fold) settle(w *stats.Window) {
 	took, s, load := f.took(w), &f.steady, &f.header.Plan.Load
 	lasts := took > 0 // to the end of the window
@@ -308,7 +297,7 @@ func (f *Fold) settle(w *stats.Window) {
 	switch {
 	case reads:
 		lasts = took.Seconds() >= fullShare*w.Seconds()*float64(f.clients())
-	case !lasts && w.Offered > 0:
+	case !lasts && w.Offered > 0: // the clients of a producer that has sent its last record are at work for no time
 		interval := (w.End - w.Start) / time.Duration(w.Offered)
 		lasts = max(w.LastDue, w.LastSent)+interval+slack >= w.End
 	}

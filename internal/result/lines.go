@@ -25,8 +25,7 @@ type Line struct {
 	Result  *Judgement    `json:"result,omitempty"` // of a file that was thinned
 }
 
-// MaxLine bounds one line of a run file: a window with 100,000 partitions and
-// 1,000 brokers stays below it.
+// MaxLine bounds one line of a run file: a window with 100,000 partitions and 1,000 brokers stays below it.
 const MaxLine = 64 << 20
 
 // BadLine is the error of a line that no kt writes.
@@ -137,19 +136,6 @@ func (c *Cutter) Add(b []byte) {
 	c.bytes, c.from = append(slices.Delete(c.bytes, 0, c.from), b...), 0
 }
 
-// read adds what one read gives.
-func (c *Cutter) read(r io.Reader) (n int, err error) {
-	const most = 64 << 10
-	c.bytes, c.from = slices.Grow(slices.Delete(c.bytes, 0, c.from), most/4), 0
-	had := len(c.bytes)
-	if had == 0 {
-		c.bytes = slices.Grow(c.bytes, most)
-	}
-	n, err = r.Read(c.bytes[had:cap(c.bytes)])
-	c.bytes = c.bytes[:had+n]
-	return n, err
-}
-
 // Rest returns how many bytes were added that are not cut.
 func (c *Cutter) Rest() int { return len(c.bytes) - c.from }
 
@@ -184,13 +170,14 @@ func (c *Cutter) Next(skim bool) ([]byte, error) {
 type Lines struct {
 	Decoder
 	r    io.Reader
+	room []byte // for one read
 	cut  Cutter
 	last int // number of the last line to read; 0: no limit
 }
 
 // NewLines reads a run file up to the line with the number last, or to its end if last is 0.
 func NewLines(r io.Reader, last int) *Lines {
-	return &Lines{r: r, last: last}
+	return &Lines{r: r, room: make([]byte, 64<<10), last: last}
 }
 
 // FirstLine returns the first line of a run file; nil: it has none.
@@ -227,14 +214,22 @@ func (l *Lines) All() iter.Seq2[Line, error] {
 	}
 }
 
+// read adds what one read gives.
+func (l *Lines) read() error {
+	n, err := l.r.Read(l.room)
+	if l.cut.Add(l.room[:n]); n > 0 {
+		return nil
+	}
+	return err
+}
+
 // onlyZeros reports whether nothing but zeros follows.
 func (l *Lines) onlyZeros() bool {
-	for err := error(nil); len(bytes.Trim(l.cut.bytes[l.cut.from:], "\x00")) == 0; {
+	for err := error(nil); len(bytes.Trim(l.cut.bytes[l.cut.from:], "\x00")) == 0; err = l.read() {
 		if err != nil {
 			return errors.Is(err, io.EOF)
 		}
 		l.cut.from = len(l.cut.bytes)
-		_, err = l.cut.read(l.r)
 	}
 	return false
 }
@@ -243,21 +238,17 @@ func (l *Lines) onlyZeros() bool {
 func (l *Lines) text(skim bool) ([]byte, error) {
 	for l.last == 0 || l.cut.n < l.last {
 		line, err := l.cut.Next(skim)
-		if errors.Is(err, codec.ErrMember) && l.cut.n > 0 && l.onlyZeros() { // as a power loss leaves the end of a file
+		switch {
+		case errors.Is(err, codec.ErrMember) && l.cut.n > 0 && l.onlyZeros(): // as a power loss leaves the end of a file
 			return nil, io.EOF
-		}
-		if l.last > 0 && l.cut.n > l.last { // others were passed over
-			break
-		}
-		if line != nil || err != nil {
+		case l.last > 0 && l.cut.n > l.last: // others were passed over
+			return nil, io.EOF
+		case line != nil || err != nil:
 			return line, err
 		}
-		n, err := l.cut.read(l.r)
-		switch {
-		case err == nil || n > 0:
-		case errors.Is(err, io.EOF) && l.cut.n == 0 && l.cut.Rest() > 0:
+		if err = l.read(); errors.Is(err, io.EOF) && l.cut.n == 0 && l.cut.Rest() > 0 {
 			return nil, codec.ErrMember
-		default:
+		} else if err != nil {
 			return nil, err
 		}
 	}

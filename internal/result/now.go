@@ -29,9 +29,7 @@ type LagNow struct {
 	Records int64         // never below 0, although reading may be counted before the lag
 	Known   bool          // else Records is as it was known last
 	Since   time.Duration // when it became known
-
-	// Growth is in records a second over the last ten seconds. It leaves out the first lag.
-	Growth float64
+	Growth  float64       // in records a second over the last ten seconds, without the first lag
 }
 
 // Silence is a time in which acknowledgements or records were outstanding and none came.
@@ -40,8 +38,7 @@ type Silence struct {
 	Longest stats.Gap
 }
 
-// PartitionGap is the longest time without an acknowledgement from a partition while records of one
-// producer waited for one.
+// PartitionGap is the longest time without an acknowledgement from a partition while records of one producer waited for one.
 type PartitionGap struct {
 	ID int32
 	stats.Gap
@@ -171,13 +168,12 @@ func wireBytes(t *stats.Traffic) float64 {
 	return float64(t.Bytes)
 }
 
-// addEvent takes an event. One of leaders lists some of its partitions: where it does not list all, the others that its broker led
-// have a leader that is not known.
+// addEvent takes an event.
 func (n *now) addEvent(e *stats.Event) {
 	if e.Kind == stats.LeaderMoved || e.Kind == stats.LeaderLost {
 		n.leaders = maps.Clone(n.leaders) // a snapshot may hold it
 		for id, leader := range n.leaders {
-			if leader == e.Broker && e.Count > len(e.Partitions) {
+			if leader == e.Broker && e.Count > len(e.Partitions) { // it does not list all
 				n.leaders[id] = -1
 			}
 		}

@@ -7,8 +7,7 @@ import (
 	"github.com/kt-bench/kt/internal/stats"
 )
 
-// Part is the place of a run in a bigger run. Parts with the same name, or that were started together,
-// are merged into one result.
+// Part is the place of a run in a bigger run. Parts with the same name, or that were started together, are merged into one result.
 type Part struct {
 	Run     string `json:"run"`             // the name that ties the parts together: --run
 	Epoch   string `json:"epoch,omitempty"` // random, and the same in all parts that were started together; "": this part was not
@@ -18,12 +17,9 @@ type Part struct {
 	Role string   `json:"role,omitempty"` // of the host: "broker" or "client"; "": not known
 	Tags []string `json:"tags,omitempty"` // of the host
 
-	// Roster lists all hosts of parts that were started together, so that each part shows which
-	// are missing.
+	// Roster lists all hosts of parts that were started together, so that each part shows which are missing.
 	Roster []Member `json:"roster,omitempty"`
-
-	// Limits are those of the whole run. No part is judged by them.
-	Limits []string `json:"limits,omitempty"`
+	Limits []string `json:"limits,omitempty"` // of the whole run: no part is judged by them
 }
 
 // Member is one host of a run.
@@ -50,8 +46,7 @@ type Agreed struct {
 // PartState is what became of a part of a run.
 type PartState string
 
-// The states of a part. Only complete and stopped parts count in the figures of the whole, unless
-// there are none.
+// The states of a part. Only complete and stopped parts count in the figures of the whole, unless there are none.
 const (
 	PartComplete PartState = "complete"
 	PartStopped  PartState = "interrupted" // ended by a person or a signal; the figures until then are right
@@ -88,8 +83,7 @@ type MergedFile struct {
 	KTVersion string    `json:"kt_version"`
 }
 
-// Apart sums up the parts that do not count. They are in no other figure of the whole, and each has a
-// row among the processes.
+// Apart sums up the parts that do not count. They are in no other figure of the whole, and each has a row among the processes.
 type Apart struct {
 	Processes int      `json:"processes"`
 	Records   Records  `json:"records"` // measured
@@ -182,8 +176,7 @@ type BusyDisk struct {
 	BusyShareMax float64 `json:"busy_share_max"` // of one second
 }
 
-// BusyNetwork is one network interface. Its shares are of its speed, 0 when that is not
-// known.
+// BusyNetwork is one network interface. Its shares are of its speed, 0 when that is not known.
 type BusyNetwork struct {
 	Name          string  `json:"name"`
 	SpeedBits     int64   `json:"speed_bits_per_second"` // 0: not known
@@ -244,8 +237,7 @@ func (f *Fold) throughput() Throughput {
 // JoinParts makes f the fold of a merged run.
 func (f *Fold) JoinParts(t Together) { f.together = &t }
 
-// NewPartFold returns the fold of one part of many. It has no series, partitions or brokers, so that
-// hundreds of folds fit into memory.
+// NewPartFold returns the fold of one part of many. It has no series, partitions or brokers, so that hundreds of folds fit into memory.
 func NewPartFold(h Header) *Fold {
 	f := NewFold(h)
 	f.lean = true

@@ -10,12 +10,10 @@ import (
 	"github.com/kt-bench/kt/internal/stats"
 )
 
-// replayed is the share of the records read that must have been written before reading began, for the
-// run to be a replay: it shows how fast records can be read, not whether readers keep up.
+// replayed is the share of the records read that must have been written before reading began, for the run to be a replay.
 const replayed = 0.90
 
-// reads has the times of the readers of a run that only reads, from the second of the first record to that of the last: joining a
-// group before, and waiting for more records after, do not show how fast they read.
+// reads has the times of the readers of a run that only reads, without joining a group before and waiting for more records after.
 type reads struct {
 	sum   readTimes // up to the second of the newest record
 	all   readTimes // with the time since
@@ -97,8 +95,7 @@ func (t *readTimes) outside() time.Duration {
 	return max(0, t.window.FirstRead-t.window.Start) + max(0, t.window.End-t.window.LastRead)
 }
 
-// stallWaits is the share of a gap in which the readers must have waited for records. A gap in which
-// they worked or were held back is no stall.
+// stallWaits is the share of a gap in which the readers must have waited for records, for it to be a stall.
 const stallWaits = 0.90
 
 // readStall finds the longest time in which no record came although records waited.
@@ -176,12 +173,10 @@ func (p *Point) Lag() float64 {
 
 // The bounds of what still counts as keeping up.
 const (
-	// lagGrows is the largest growth of consumer lag, as a share of the records written: the
-	// tolerance of a rate that counts as kept.
+	// lagGrows is the largest growth of consumer lag, as a share of the records written: the tolerance of a rate that counts as kept.
 	lagGrows = 0.01
 
-	// lagShows is the reading time that consumer lag may stand for: a poll and the next look at the
-	// end offsets are up to a second apart.
+	// lagShows is the reading time that consumer lag may stand for: a poll and the next look at the end offsets are up to a second apart.
 	lagShows = time.Second
 )
 
@@ -210,8 +205,7 @@ type level struct {
 	known time.Duration // since when
 }
 
-// add takes a window. steady reports whether the load went on in all of it: after the senders have
-// stopped, readers only catch up.
+// add takes a window. steady reports whether the load went on in all of it: after the senders have stopped, readers only catch up.
 func (b *consumerLag) add(w *stats.Window, steady bool) {
 	b.now += w.ConsumerLag
 	b.lag = lagOf(b.now, w.LagUnknown > 0)
@@ -244,8 +238,7 @@ func (b *consumerLag) add(w *stats.Window, steady bool) {
 	}
 }
 
-// result returns the consumer lag of a run that read so many records a second. KeptUp is nil for a
-// replay, whose records had all been written before.
+// result returns the consumer lag of a run that read so many records a second.
 func (b *consumerLag) result(read float64, replay bool) *ConsumerLag {
 	r := &ConsumerLag{Records: b.at, Left: b.lag, Max: b.max}
 	if !b.judged {

@@ -143,54 +143,6 @@ func TestAStallOfASecondIsNamedWhereTheRateOfReadingIsFixed(t *testing.T) {
 	must.True(t, v.Limit == verdict.Stalled && strings.Contains(v.Evidence, "1.20s"), "bound by %s: %s", v.Limit, v.Evidence)
 }
 
-func TestMillisecondsOfReadingHaveNoRate(t *testing.T) {
-	for _, tc := range []struct {
-		first, last time.Duration
-		rate        float64
-	}{{time.Second, time.Second, 0}, {time.Second, 1007 * time.Millisecond, 0}, {time.Second, 3 * time.Second, 1500}} {
-		f := NewFold(readHeader(plan.Consume, 0))
-		f.AddWindow(stats.Window{End: 4 * time.Second, Read: stats.Read{Consumed: 3000, ConsumedBytes: 3 << 20, FirstRead: tc.first, LastRead: tc.last, ReadTime: 4 * time.Second}})
-		r := f.Result()
-		must.Match(t, []float64{tc.rate, (tc.last - tc.first).Seconds()}, []float64{r.Fetch.RecordsPerSecond, r.Fetch.Seconds}, "from %v to %v: %+v", tc.first, tc.last, r.Fetch)
-	}
-}
-
-func TestReadingIsFromTheFirstRecordToTheLast(t *testing.T) {
-	f := NewFold(readHeader(plan.Consume, 0))
-	w := stats.Window{End: 4 * time.Second, Read: stats.Read{
-		Consumed: 3000, ConsumedBytes: 6 << 20, FirstRead: time.Second, LastRead: 4 * time.Second, Fetches: 30,
-		ReadTime: 4 * time.Second, ReadWait: time.Second, ReadHeld: 2 * time.Second, FetchErrors: map[string]int64{"OFFSET_OUT_OF_RANGE": 2},
-		JoinTime: 900 * time.Millisecond, Rebalances: 2, RebalanceTime: 500 * time.Millisecond, RebalanceMax: 300 * time.Millisecond,
-		Commits: 4, CommitTime: 10 * time.Millisecond,
-	}, Brokers: map[int32]stats.Broker{
-		1: {Fetch: stats.Traffic{Requests: 11, Failed: 1, Records: 2000, WireBytes: 1000, Throttle: 1500 * time.Millisecond}},
-		7: {Fetch: stats.Traffic{Requests: 10, Records: 1000, WireBytes: 2000}},
-	}}
-	f.AddWindow(w)
-	f.AddSample(host.Sample{At: 4 * time.Second, Interval: 4 * time.Second, Cores: 4, ProcessCPU: 3})
-	f.Finish(Trailer{Ended: Completed, ReadEnd: ReadAll})
-	r := f.Result()
-	want := &Fetch{
-		RecordsPerSecond: 3000 / 3.103448275, MiBPerSecond: 6 / 3.103448275, Bytes: 6 << 20, FirstReadSeconds: 1, Seconds: 3,
-		Polls: 30, PollRecords: 100, Requests: 21, FailedRequests: 1, RequestRecords: 150, RequestBytes: 150,
-		Errors: Errors{"OFFSET_OUT_OF_RANGE": 2}, WaitShare: 0.25, HeldShare: 0.5, Commits: 4, CommitMean: 2500,
-	}
-	if diff := cmp.Diff(want, r.Fetch, cmpopts.EquateApprox(0, 1e-9)); diff != "" {
-		t.Errorf("fetch (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(&Rebalances{Count: 2, TotalMS: 500, LongestMS: 300}, r.Rebalances); diff != "" || r.JoinMS != 900 {
-		t.Errorf("joined in %d ms; rebalances (-want +got):\n%s", r.JoinMS, diff)
-	}
-	brokers := []BrokerRow{
-		{ID: 1, Addr: "a:9092", Fetch: &BrokerFetch{Requests: 11, Failed: 1, Records: 2000, MiB: 1000.0 / mib, ThrottleMS: 1500}},
-		{ID: 7, Fetch: &BrokerFetch{Requests: 10, Records: 1000, MiB: 2000.0 / mib}},
-	}
-	must.Match(t, brokers, r.Brokers, "brokers")
-	if r.Records.Consumed != 3000 || r.Client.CPUSecondsPerMillion != 4000 || r.Headline != "throughput" {
-		t.Errorf("%d read, %v s per million, headline %s", r.Records.Consumed, r.Client.CPUSecondsPerMillion, r.Headline)
-	}
-}
-
 func TestARunThatDoesNotReadHasNothingToSayOfIt(t *testing.T) {
 	f := NewFold(header(100))
 	for _, e := range canned.Written(3, 12) {
@@ -224,21 +176,8 @@ func TestTheHeadlineIsWhatTheRunMeasures(t *testing.T) {
 	}
 }
 
-func TestPartitionsOfSeveralTopicsAreNamedByTopicAndNumber(t *testing.T) {
-	h := readHeader(plan.Consume, 0)
-	h.Environment.Topics = []Topic{
-		{Name: "a", Partitions: 2, Leaders: map[int32]int32{0: 1, 1: 2}},
-		{Name: "b", Partitions: 3, Leaders: map[int32]int32{0: 3}},
-	}
-	f := NewFold(h)
-	f.AddWindow(stats.Window{End: 1, Warmup: true, Read: stats.Read{Consumed: 1}, Partitions: map[int32]stats.Partition{4: {ConsumerLag: 9}, 3: {Records: 1}}})
-	f.AddWindow(stats.Window{Start: 1, End: 2, Partitions: map[int32]stats.Partition{1: {Consumed: 2, ConsumedBytes: mib, ConsumerLag: -1}, 2: {Consumed: 1}}})
-	want := []PartitionRow{
-		{Topic: "a", ID: 1, Leader: 2, RecordsPerSecond: new(0.0), Consumed: 2, ConsumedMiB: 1},
-		{Topic: "b", ID: 0, Leader: 3, RecordsPerSecond: new(0.0), Consumed: 1},
-		{Topic: "b", ID: 2, Leader: -1, RecordsPerSecond: new(0.0), ConsumerLag: 9}, // nothing was read of it, and that since the warm-up
-	}
-	must.Match(t, want, f.Result().Partitions, "partitions")
+func TestPartitionsOfSeveralTopicsAreNumberedOn(t *testing.T) {
+	h := Header{Environment: Environment{Topics: []Topic{{Name: "a", Partitions: 2}, {Name: "b", Partitions: 3}}}}
 	must.Match(t, 5, h.Environment.Partitions(), "partitions in all")
 	if topic, number := h.Environment.Place(7); topic.Name != "(added)" || number != 2 {
 		t.Errorf("a partition that was added to one of several topics is %s/%d", topic.Name, number)
@@ -342,22 +281,6 @@ func TestAConsumerLagThatNobodyLookedAtIsNotKnown(t *testing.T) {
 		if err := json.Unmarshal(text, &again); err != nil || !cmp.Equal(&again, r.ConsumerLag) {
 			t.Errorf("%s: %s is read as %+v, %v", tc.name, text, again, err)
 		}
-	}
-}
-
-func TestTheConsumerLagCountsFromTheWarmup(t *testing.T) {
-	f := NewFold(readHeader(plan.Consume, 0))
-	f.AddWindow(stats.Window{End: time.Second, Warmup: true, Read: stats.Read{ConsumerLag: 5000, Consumed: 7}})
-	f.AddWindow(stats.Window{Start: time.Second, End: 2 * time.Second, Read: stats.Read{ConsumerLag: -1000, ReadTime: time.Second}})
-	r := f.Result()
-	if f.Snapshot().ConsumerLag.Records != 4000 || r.ConsumerLag.Records != 4000 || r.ConsumerLag.Max != 4000 {
-		t.Errorf("%d wait; of the measured part %+v", f.Snapshot().ConsumerLag.Records, *r.ConsumerLag)
-	}
-	if got := []Lag{r.Series[0].ConsumerLag, r.Series[1].ConsumerLag}; got[0] != 5000 || got[1] != 4000 {
-		t.Errorf("points end with %v", got)
-	}
-	if r.Warmup == nil || r.Warmup.Records.Consumed != 7 || r.Warmup.Rebalances == nil {
-		t.Errorf("the warm-up is %+v", r.Warmup)
 	}
 }
 

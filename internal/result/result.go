@@ -37,16 +37,10 @@ type Result struct {
 
 	Limits []Limit `json:"limits,omitempty"` // what the run had to keep, judged; in their order
 
-	Stability *Stability `json:"stability,omitempty"` // nil: less than 30 s was measured
-
-	// TargetReached is the share of its target rate that a run reached; nil: it did not miss one.
-	TargetReached *float64 `json:"target_reached_share,omitempty"`
-
-	// CeilingShare is the rate as a share of what this host can offer (Header.Ceiling); nil: that is not known.
-	CeilingShare *float64 `json:"ceiling_share,omitempty"`
-
-	// OwnDelayShare is the median of own send delay as a share of the median latency to quote; nil: there is no rate, or no latency.
-	OwnDelayShare *float64 `json:"own_delay_share,omitempty"`
+	Stability     *Stability `json:"stability,omitempty"`            // nil: less than 30 s was measured
+	TargetReached *float64   `json:"target_reached_share,omitempty"` // nil: the run did not miss its target
+	CeilingShare  *float64   `json:"ceiling_share,omitempty"`        // the rate over Header.Ceiling; nil: that is not known
+	OwnDelayShare *float64   `json:"own_delay_share,omitempty"`      // the median of own send delay over that of HeadlineLatency; nil: there is no rate, or no latency
 
 	Records    Records    `json:"records"`
 	Errors     Errors     `json:"errors" of:"writing"`
@@ -163,8 +157,7 @@ type Latencies struct {
 	SendDelay    Latency `json:"send_delay,omitzero" of:"rate"`     // due → handed to the client
 	OwnSendDelay Latency `json:"own_send_delay,omitzero" of:"rate"` // of the records that no back-pressure held up: kt's own lateness
 
-	// EndToEnd is due → polled, of the records that carry kt's stamp; nil: none did.
-	EndToEnd *Latency `json:"end_to_end,omitempty"`
+	EndToEnd *Latency `json:"end_to_end,omitempty"` // due → polled, of the records that carry kt's stamp; nil: none did
 }
 
 // Micros is a latency in microseconds. In JSON, null is that of a record that was not served.
@@ -284,8 +277,7 @@ type PartitionRow struct {
 	Records int64   `json:"records" of:"writing"`
 	MiB     float64 `json:"mib" of:"writing"`
 
-	// RecordsPerSecond is nil in a merged result: the counts of a partition in the overlap are not
-	// known.
+	// RecordsPerSecond is nil in a merged result: the counts of a partition in the overlap are not known.
 	RecordsPerSecond *float64 `json:"records_per_second,omitempty" of:"writing"`
 
 	ServiceMeanUS int64 `json:"service_mean_us" of:"writing"`
@@ -304,20 +296,15 @@ type PartitionRow struct {
 
 // BrokerRow has the figures of one broker.
 type BrokerRow struct {
-	ID         int32   `json:"id"`
-	Addr       string  `json:"address"`
-	Requests   int64   `json:"requests" of:"writing"`
-	Failed     int64   `json:"failed_requests" of:"writing"`
-	Records    int64   `json:"records" of:"writing"`
-	MiB        float64 `json:"mib" of:"writing"`
-	Latency    Latency `json:"request_latency_us,omitzero" of:"writing"`
-	ThrottleMS int64   `json:"throttle_ms" of:"writing"`
+	ID             int32  `json:"id"`
+	Addr           string `json:"address"`
+	BrokerRequests `of:"writing"`
 
-	Fetch *BrokerFetch `json:"fetch,omitempty"`
+	Fetch *BrokerRequests `json:"fetch,omitempty"`
 }
 
-// BrokerFetch has the figures of fetches from one broker.
-type BrokerFetch struct {
+// BrokerRequests has the figures of requests of one kind to one broker.
+type BrokerRequests struct {
 	Requests   int64   `json:"requests"`
 	Failed     int64   `json:"failed_requests"`
 	Records    int64   `json:"records"`

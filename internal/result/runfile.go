@@ -30,33 +30,27 @@ type RunFile struct {
 // NewRunFile writes the header of a run file to w. Close closes w.
 func NewRunFile(w io.WriteCloser, h Header) (*RunFile, error) {
 	f := &RunFile{w: w, closer: w, packer: codec.NewPacker(false)}
-	f.write(Line{Header: &h})
+	f.Write(Line{Header: &h})
 	return f, f.err
 }
 
 // AddWindow writes a window.
-func (f *RunFile) AddWindow(w stats.Window) { f.write(Line{Window: &w}) }
+func (f *RunFile) AddWindow(w stats.Window) { f.Write(Line{Window: &w}) }
 
 // AddSample writes a sample.
-func (f *RunFile) AddSample(s host.Sample) { f.write(Line{Sample: &s}) }
-
-// Begin writes the start of the load.
-func (f *RunFile) Begin(s Start) { f.write(Line{Start: &s}) }
-
-// AddVitals writes vitals, in a file that is of a watched machine and of no load.
-func (f *RunFile) AddVitals(v host.Vitals) { f.write(Line{Vitals: &v}) }
+func (f *RunFile) AddSample(s host.Sample) { f.Write(Line{Sample: &s}) }
 
 // Err returns the first error.
 func (f *RunFile) Err() error { return f.err }
 
 // Close writes the trailer and closes the file.
 func (f *RunFile) Close(t Trailer) error {
-	f.write(Line{Trailer: &t})
+	f.Write(Line{Trailer: &t})
 	return errors.Join(f.err, f.closer.Close())
 }
 
-// write writes a line, with the windows before it.
-func (f *RunFile) write(l Line) {
+// Write writes a line, with the windows before it.
+func (f *RunFile) Write(l Line) {
 	if f.err != nil {
 		return
 	}
@@ -137,8 +131,7 @@ func Play(r io.Reader, each func(f *Fold, windows []stats.Window) (more bool), l
 // system without locks, as some network ones are, it does nothing.
 func Claim(f *os.File) { _ = flock(f, syscall.LOCK_EX) }
 
-// TryClaim is Claim for a file or folder that another process may have claimed. It does not wait, and
-// reports whether no other process has.
+// TryClaim is Claim for a file or folder that another process may have claimed. It does not wait, and reports whether no other process has.
 func TryClaim(f *os.File) bool {
 	return !errors.Is(flock(f, syscall.LOCK_EX|syscall.LOCK_NB), syscall.EWOULDBLOCK)
 }
@@ -211,11 +204,11 @@ func Thin(w io.Writer, from io.Reader, judged *Result) error {
 			point.sample.Add(*l.Sample)
 		default:
 			flush()
-			to.write(l)
+			to.Write(l)
 		}
 	}
 	flush()
-	to.write(Line{Result: &Judgement{*judged, judged.SendingSeconds, judged.Heat}})
+	to.Write(Line{Result: &Judgement{*judged, judged.SendingSeconds, judged.Heat}})
 	return to.err
 }
 

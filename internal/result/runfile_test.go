@@ -23,16 +23,6 @@ import (
 
 var completed = Trailer{Ended: Completed, ElapsedSeconds: 12.000000001, SendingSeconds: 11.9, DrainTimedOut: true}
 
-func TestACutOffRunAccountsForItsRecordsAndItsTime(t *testing.T) {
-	f := NewFold(header(0))
-	f.AddWindow(stats.Window{Start: 0, End: time.Second, Warmup: true, Offered: 10, Acknowledged: 4, Failed: 1})
-	f.AddWindow(stats.Window{Start: time.Second, End: 2500 * time.Millisecond, Offered: 100, Acknowledged: 60, Failed: 5, Unsent: 3})
-	r := f.Result()
-	must.Match(t, Records{Offered: 100, Acknowledged: 60, Failed: 5, Unknown: 35, Unsent: 3}, r.Records, "records")
-	must.Match(t, Records{Offered: 10, Acknowledged: 4, Failed: 1, Unknown: 5}, r.Warmup.Records, "records of the warm-up")
-	must.Match(t, Trailer{Ended: CutOff, ElapsedSeconds: 2.5, SendingSeconds: 2.5}, r.Trailer, "trailer")
-}
-
 func TestWhatIsNoRunFileIsRefused(t *testing.T) {
 	const head = `{"header":{"schema":2}}` + "\n"
 	for _, tc := range []struct {

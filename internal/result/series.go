@@ -25,14 +25,6 @@ type series struct {
 	shared int     // points that snapshots hold and that must not change
 }
 
-// join joins a point with a later one.
-func (s *series) join(at int, p Point) {
-	if at < s.shared {
-		s.points, s.shared = slices.Clone(s.points), 0
-	}
-	s.points[at] = join(s.points[at], p)
-}
-
 // slot is a point that may still be filled.
 type slot struct {
 	at   int // its index
@@ -126,17 +118,18 @@ func (p *Point) distributions(w *stats.Window) {
 func (s *series) add(p Point, w *stats.Window) {
 	s.stride = max(1, s.stride)
 	l := &s.last[stats.PhaseOf(p.Warmup)]
-	switch {
-	case l.fill > 0 && min(p.Seconds, s.points[l.at].Seconds) < ShortRow:
-		s.join(l.at, p)
-		if !l.window.IsZero() {
+	short := l.fill > 0 && min(p.Seconds, s.points[l.at].Seconds) < ShortRow
+	if short || l.fill > 0 && l.fill < s.stride {
+		if l.at < s.shared {
+			s.points, s.shared = slices.Clone(s.points), 0
+		}
+		s.points[l.at] = join(s.points[l.at], p)
+		if !short {
+			l.fill++
+		} else if !l.window.IsZero() {
 			l.window = stats.Merge(l.window, *w)
 			s.points[l.at].distributions(&l.window)
 		}
-		return
-	case l.fill > 0 && l.fill < s.stride:
-		s.join(l.at, p)
-		l.fill++
 		return
 	}
 	*l = slot{at: len(s.points), fill: 1}

@@ -26,11 +26,9 @@ type Snapshot struct {
 	Second Numbers      // of the newest second
 	Tail   Numbers      // of the last ten seconds; latencies only of one host of many
 
-	Target  float64       // of the end of the newest second, in records a second; 0: unlimited
-	Targets plan.Schedule // over time, as far as it is known
-
-	// Peak and PeakRead are the highest rates of one measured second, in records a second.
-	Peak, PeakRead float64
+	Target         float64       // of the end of the newest second, in records a second; 0: unlimited
+	Targets        plan.Schedule // over time, as far as it is known
+	Peak, PeakRead float64       // highest rates of one measured second, in records a second
 
 	Stamped     bool // there are end-to-end latencies
 	ConsumerLag LagNow
@@ -62,8 +60,7 @@ type Live struct {
 // Stage is the stage of a live run.
 type Stage int
 
-// The stages of a run, in order. Only a run on many hosts has the stages before WarmingUp, the zero
-// Stage.
+// The stages of a run, in order. Only a run on many hosts has the stages before WarmingUp, the zero Stage.
 const (
 	Gathering Stage = iota - 2 // looking for hosts
 	Preparing                  // hosts open their clients and wait for the start
@@ -90,16 +87,14 @@ type Rate struct{ Records, Bytes float64 }
 // hostPoints bounds the series of one host of many.
 const hostPoints = 600
 
-// NewHostFold returns the fold of one host of many, for its snapshots. It has a shorter series, and no
-// partitions, brokers and verdict.
+// NewHostFold returns the fold of one host of many, for its snapshots. It has a shorter series, and no partitions, brokers and verdict.
 func NewHostFold(h Header) *Fold {
 	f := NewFold(h)
 	f.hosted, f.series.most = true, hostPoints
 	return f
 }
 
-// Snapshot returns the run as it is now. It is meant to be called once a second, after
-// the second's windows and sample.
+// Snapshot returns the run as it is now. It is meant to be called once a second, after the second's windows and sample.
 func (f *Fold) Snapshot() Snapshot {
 	f.place(host.Sample{}) // without one that came
 	f.series.shared = len(f.series.points)

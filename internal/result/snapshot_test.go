@@ -95,53 +95,6 @@ func consumed(n, lag int64) stats.Window {
 	return stats.Window{Read: stats.Read{Consumed: n, ConsumedBytes: n * 100, ConsumerLag: lag, ReadTime: time.Second}}
 }
 
-func TestASilenceIsThereWhileItLasts(t *testing.T) {
-	sent, nothing := stats.Window{Offered: 5}, stats.Window{ShardTime: 1}
-	acked := stats.Window{Offered: 5, Acknowledged: 5}
-	waits := consumed(1, 1000)
-	idle := stats.Window{Read: stats.Read{ReadTime: time.Second}}
-	held := stats.Window{Read: stats.Read{ReadTime: time.Second, ReadHeld: time.Second}}
-	for _, tc := range []struct {
-		name           string
-		windows        []stats.Window
-		unacked, empty time.Duration
-	}{
-		{"records wait", []stats.Window{acked, sent, nothing}, 2 * time.Second, 0},
-		{"nothing waits", []stats.Window{acked, nothing, nothing}, 0, 0},
-		{"an answer ends it", []stats.Window{sent, nothing, {Acknowledged: 1}}, 0, 0},
-		{"other records failed", []stats.Window{sent, {Failed: 2}, {Failed: 2}}, 3 * time.Second, 0},
-		{"all failed", []stats.Window{sent, nothing, {Failed: 4, Unknown: 1}}, 0, 0},
-		{"records wait to be read", []stats.Window{waits, idle, idle}, 0, 2 * time.Second},
-		{"a rate holds readers back", []stats.Window{waits, held, held}, 0, 0},
-		{"nothing waits to be read", []stats.Window{consumed(1, 0), idle, idle}, 0, 0},
-	} {
-		s := observed(plan.Roundtrip, tc.windows...)
-		if s.Unanswered.Now.Length != tc.unacked || s.Unread.Now.Length != tc.empty {
-			t.Errorf("%s: no acknowledgement for %v, no record for %v; want %v and %v", tc.name, s.Unanswered.Now.Length, s.Unread.Now.Length, tc.unacked, tc.empty)
-		}
-	}
-}
-
-func TestTheFirstLevelOfAConsumerLagIsNoGrowth(t *testing.T) {
-	blind := stats.Window{Counters: stats.Counters{LagUnknown: 1}}
-	for _, tc := range []struct {
-		name    string
-		windows []stats.Window
-		known   bool
-		records int64
-		growth  float64
-	}{
-		{"nothing is known", []stats.Window{blind, blind}, false, 0, 0},
-		{"it has just become known", []stats.Window{blind, consumed(0, 1e6)}, true, 1e6, 0},
-		{"then it falls", []stats.Window{consumed(0, 1e6), consumed(100, -100)}, true, 1e6 - 100, -100},
-		{"or grows", []stats.Window{consumed(0, 1e6), consumed(100, 100)}, true, 1e6 + 100, 100},
-		{"what was read is counted before what waited", []stats.Window{consumed(10, 5), consumed(100, -90)}, true, 0, -90},
-	} {
-		got := observed(plan.Consume, tc.windows...).ConsumerLag
-		must.True(t, got.Known == tc.known && got.Records == tc.records && got.Growth == tc.growth, "%s: %+v", tc.name, got)
-	}
-}
-
 func TestPartitionsAreThoseOfTheLastTenSeconds(t *testing.T) {
 	window := func(n, a, b int64) stats.Window {
 		w := consumed(2*n, a+b)
@@ -263,23 +216,6 @@ func TestLatenciesOfAHostForgetWhatIsLongAgo(t *testing.T) {
 		}
 	}
 	must.Match(t, time.Millisecond, f.Snapshot().Tail.Response.Max.Duration(), "after eleven seconds the longest")
-}
-
-func TestALateWindowCountsAndIsNoSecond(t *testing.T) {
-	f := NewFold(header(0))
-	late := stats.Window{Start: time.Second, End: time.Second, Acknowledged: 100, Events: []stats.Event{{Kind: stats.Exec}}}
-	for _, w := range []stats.Window{
-		{End: time.Second, Offered: 300, Acknowledged: 200},
-		late,
-		{Start: time.Second, End: 2 * time.Second, Offered: 200, Acknowledged: 200},
-		{Start: 2 * time.Second, End: 3 * time.Second, ShardTime: 1},
-	} {
-		f.AddWindow(w)
-	}
-	s := f.Snapshot()
-	if s.All.Acknowledged != 500 || s.Peak != 200 || s.At != 3*time.Second || len(s.Events) != 1 || s.Unanswered.Now.Length != 0 {
-		t.Errorf("%d records, peak %v, until %v, events %v, silent for %v", s.All.Acknowledged, s.Peak, s.At, s.Events, s.Unanswered.Now.Length)
-	}
 }
 
 func TestTimeThatAHostDidNotReportIsNotHeldAgainstIt(t *testing.T) {

@@ -104,13 +104,9 @@ func (f *Fold) fillStage(row *StageRow, w *stats.Window, from, to time.Duration)
 	}
 	row.Records = recordsOf(w)
 	row.Response, row.EndToEnd = LatencyOf(&w.Response), EndToEndOf(&w.EndToEnd)
-	use := f.client(&f.total[stats.Measured])
-	e := verdict.Evidence{
-		Target: row.TargetRecordsPerSecond, TargetSending: f.schedule.Mean(max(w.FirstDue, from), min(w.LastSent, to)), Poisson: p.Load.Arrivals == plan.Poisson,
-		Wire: p.Engine == plan.Wire, Offered: w.Offered, Unsent: w.Unsent, Consumed: w.Consumed, OfferedPerSecond: throughputOf(w).OfferedRecordsPerSecond,
-		OwnSendDelayP99: w.OwnSendDelay.ValueAtQuantile(0.99), ResponseP99: w.Response.Served().ValueAtQuantile(0.99),
-		CPUCores: use.CPUCores, CoresAvailable: use.CoresAvailable, Senders: w.ShardTime > 0, BufferFull: share(w.BufferFull, w.ShardTime),
-	}
+	e := f.evidenceOf(w)
+	e.Target, e.TargetSending = row.TargetRecordsPerSecond, f.schedule.Mean(max(w.FirstDue, from), min(w.LastSent, to))
+	e.OfferedPerSecond = throughputOf(w).OfferedRecordsPerSecond
 	if p.ReadsOnly() {
 		e.Read = &verdict.Readers{Only: true, RecordsPerSecond: row.ReadRecordsPerSecond}
 	}
@@ -118,15 +114,13 @@ func (f *Fold) fillStage(row *StageRow, w *stats.Window, from, to time.Duration)
 	row.Valid = len(row.Invalid) == 0
 }
 
-// stageKept is the share of its target that a stage must reach. Seconds of a load are cut a little late, so a
-// stage that lasts one may lack some of its records.
+// stageKept is the share of its target that a stage must reach: seconds of a load are cut a little late.
 const stageKept = 0.95
 
 // maxRates bounds the changes of the target: those of all processes of a merged run.
 const maxRates = 10_000
 
-// retarget takes over changes of the target. Each is the difference that it makes: of several
-// processes, each has changed its own. None is dropped: the target would be wrong from then on.
+// retarget takes over changes of the target. Each is the difference that it makes: of several processes, each has changed its own.
 func (f *Fold) retarget(events []stats.Event) {
 	before := len(f.rates)
 	for _, e := range events {
@@ -171,18 +165,6 @@ func (f *Fold) paused(start, end time.Duration) bool {
 	return f.varies() && f.schedule.Rate((start+end)/2) == 0
 }
 
-// target sets the target of the evidence.
-func (f *Fold) target(e *verdict.Evidence, t *Throughput, w *stats.Window) {
-	e.Target = t.TargetRecordsPerSecond
-	if !f.varies() {
-		return
-	}
-	e.TargetSending, e.TargetLast = e.Target, f.schedule.Rate(w.End)
-	if f.overlap() == nil {
-		e.TargetSending = f.schedule.Mean(w.FirstDue, w.LastSent)
-	}
-}
-
 // Stability is how the throughput of the measured part went on. Its values are the points of the
 // series: seconds, or longer ones of a run of more than an hour.
 type Stability struct {
@@ -216,8 +198,7 @@ type Change struct {
 // meansOf is the number of points of each mean.
 const meansOf = 5
 
-// fewest is the number of records that each mean must hold: of fewer, one more or less is unsteady. Points are joined
-// until they do.
+// fewest is the number of records that each mean must hold: of fewer, one more or less is unsteady. Points are joined until they do.
 const fewest = 50
 
 // stability returns the stability of the load; nil: fewer than inference.Shortest points were measured.

@@ -114,11 +114,11 @@ func (t *timeline) findFault(fresh []stats.Event) {
 		began = stats.Event{At: t.fault.at, Kind: t.fault.with}
 	}
 	for _, e := range all {
-		if e.At < t.from || begins(e.Kind) == 0 {
+		if e.At < t.from || begins[e.Kind] == 0 {
 			continue
 		}
 		t.symptom = t.symptom || e.Kind != stats.Exec
-		if cmp.Or(-cmp.Compare(begins(e.Kind), begins(began.Kind)), cmp.Compare(e.At, began.At)) < 0 { // the zero event ranks below all
+		if cmp.Or(-cmp.Compare(begins[e.Kind], begins[began.Kind]), cmp.Compare(e.At, began.At)) < 0 { // the zero event ranks below all
 			began = e
 		}
 	}
@@ -141,8 +141,7 @@ func (t *timeline) findFault(fresh []stats.Event) {
 	}
 }
 
-// explain returns a clause on the event that may have caused a stall: of a broker, in it or up to a second before, or the
-// user's command at its beginning. "" if there is none.
+// explain returns a clause on the event that may have caused a stall, in it or up to a second before; "": there is none.
 func (t *timeline) explain(from, to time.Duration) string {
 	for _, kind := range []stats.EventKind{stats.BrokerGone, stats.LeaderLost, stats.LeaderMoved, stats.AlarmOn, stats.Exec} {
 		for _, e := range t.kept.Events {
@@ -163,17 +162,8 @@ func (t *timeline) explain(from, to time.Duration) string {
 	return ""
 }
 
-// begins returns the rank of an event as the beginning of a fault: 2 for the user's own command, 1 for a symptom.
-func begins(kind stats.EventKind) int {
-	switch kind {
-	case stats.Exec:
-		return 2
-	case stats.BrokerGone, stats.LeaderLost, stats.LeaderMoved, stats.FirstError:
-		return 1
-	default:
-		return 0
-	}
-}
+// begins has the ranks of events as the beginning of a fault: the user's own command is above symptoms.
+var begins = map[stats.EventKind]int{stats.Exec: 2, stats.BrokerGone: 1, stats.LeaderLost: 1, stats.LeaderMoved: 1, stats.FirstError: 1}
 
 // events returns the events by time, with the changes of the target and the partitions in which records fail.
 func (f *Fold) events() []stats.Event {

@@ -35,7 +35,7 @@ func (l load) fold() *Fold {
 			at := time.Duration(i) * time.Second
 			w := stats.Window{
 				Start: at, End: at + time.Second, Warmup: i < l.Warmup, Offered: 1000, Acknowledged: r[1], Failed: l.Failed[i],
-				ShardTime: time.Second, Events: told(l.Events[i]), Outage: l.gaps[i],
+				ShardTime: time.Second, Events: withDefaults(l.Events[i]), Outage: l.gaps[i],
 			}
 			if l.Loading > 0 && i >= l.Loading {
 				w.ShardTime /= 2
@@ -47,8 +47,8 @@ func (l load) fold() *Fold {
 	return f
 }
 
-// told sets what a row leaves out of events.
-func told(events []stats.Event) []stats.Event {
+// withDefaults sets what a row leaves out of events.
+func withDefaults(events []stats.Event) []stats.Event {
 	for i := range events {
 		e := &events[i]
 		e.Broker, e.To, e.Text = cmp.Or(e.Broker, -1), cmp.Or(e.To, -1), cmp.Or(e.Text, string(e.Kind))
@@ -110,7 +110,7 @@ func TestTheRateOfARunThatOnlyReadsIsThatOfReading(t *testing.T) {
 		at := time.Duration(i) * time.Second
 		w := stats.Window{Start: at, End: at + time.Second, Read: stats.Read{Consumed: 1000, ReadTime: time.Second}}
 		if i >= 10 && i < 14 {
-			w.Consumed, w.Events = 0, told([]stats.Event{{At: 10 * time.Second, Kind: stats.LeaderLost, Broker: 1}})
+			w.Consumed, w.Events = 0, withDefaults([]stats.Event{{At: 10 * time.Second, Kind: stats.LeaderLost, Broker: 1}})
 		}
 		f.AddWindow(w)
 	}
@@ -201,16 +201,6 @@ func TestATimeInWhichASystemThrottlesIsNoStall(t *testing.T) {
 			t.Errorf("%s: %+v, want %s", text, v, want)
 		}
 	}
-}
-
-func TestFewRecordsTakeAsManyIntervals(t *testing.T) {
-	due := time.Duration(0)
-	w := stats.Window{Offered: 5, Acknowledged: 5, FirstDue: due, LastDue: 10 * time.Second, LastSent: 10 * time.Second, LastAck: 10*time.Second + millis(4)}
-	if got := throughputOf(&w); math.Abs(got.RecordsPerSecond-0.4) > 1e-9 || math.Abs(got.OfferedRecordsPerSecond-0.4) > 1e-9 {
-		t.Errorf("%+v, want 0.4 records a second: one in 2.5 s", got)
-	}
-	w.LastAck = 20 * time.Second
-	must.Match(t, 0.25, throughputOf(&w).RecordsPerSecond, "records a second")
 }
 
 func TestFewPollsTakeAsManyIntervals(t *testing.T) {

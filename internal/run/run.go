@@ -133,7 +133,7 @@ func (m *maker) options(ctx context.Context) engine.Options {
 		m.sink.sampler = host.NewSampler(now)
 		m.sink.fold.Begin(start)
 		if m.sink.file != nil {
-			m.sink.file.Begin(start)
+			m.sink.file.Write(result.Line{Start: &start})
 		}
 	}
 	if m.Ready != nil {

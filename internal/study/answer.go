@@ -165,7 +165,7 @@ func (a *Answer) sentence(r *ranking, named string) string {
 		unsure = append(unsure, w.Value)
 	}
 	alike := slices.DeleteFunc(slices.Clone(a.LikeBest), func(v string) bool { return slices.Contains(unsure, v) })
-	what := map[bool]string{true: "lower", false: "higher"}[a.By.HigherIsBetter()]
+	what := map[bool]string{true: "lower", false: "higher"}[a.By.Of().HigherIsBetter]
 	text := named + " is best"
 	switch {
 	case len(r.cells) == 1:
@@ -318,7 +318,7 @@ func (d *Document) rank(cells []*CellDoc, factor string, by Metric) (r ranking, 
 		return ranking{best: -1}, err
 	}
 	goal, answers := inference.Lowest, 0 // the answers that name a best value share the false alarms
-	if by.HigherIsBetter() {
+	if by.Of().HigherIsBetter {
 		goal = inference.Highest
 	}
 	for _, q := range d.Study.Ask {

@@ -180,7 +180,7 @@ func Compare(a, b *Side, delta float64) (*CompareDocument, error) {
 	d.Beside = confounders(a, b, d.Differs)
 	var rules []rule
 	for _, m := range b.metrics() {
-		rules = append(rules, rule{m, delta, map[bool]words{true: moreIsBetter, false: lessIsBetter}[m.HigherIsBetter()]})
+		rules = append(rules, rule{m, delta, map[bool]words{true: moreIsBetter, false: lessIsBetter}[m.Of().HigherIsBetter]})
 	}
 	var err error
 	d.Metrics, err = compareAll(a, b, rules, alpha)

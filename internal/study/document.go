@@ -272,7 +272,7 @@ func (d *Document) candidates() (all []candidate) {
 		c := &d.Cells[i]
 		s.System, s.Cell = systemOf(d.Study.at(c.cell, d.Study.Loads[0])), &c.CellFigures
 		value := c.Of(by).Median
-		if !by.HigherIsBetter() {
+		if !by.Of().HigherIsBetter {
 			value = -value
 		}
 		all = append(all, candidate{s, c.cell.At, value, c.Of(by).N > 0})

@@ -145,7 +145,7 @@ func (l *LoadFigures) measure(r *result.Result, metrics []Metric) {
 	}
 	for _, m := range metrics {
 		v, ok := m.Of().Value(&figures)
-		if !ok || v == 0 && m.HigherIsBetter() && r.BoundBy.Limit == verdict.Unknown {
+		if !ok || v == 0 && m.Of().HigherIsBetter && r.BoundBy.Limit == verdict.Unknown {
 			continue
 		}
 		failed, cheap := v == metric.Failed || m == metric.Mean && latency.Unserved > 0, m == metric.CPU && latency.Unserved > latency.Ranked()/100

@@ -10,6 +10,7 @@ import (
 	"github.com/kt-bench/kt/internal/doc"
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/result/metric"
 	"github.com/kt-bench/kt/internal/study"
 	"github.com/kt-bench/kt/internal/theme"
 )
@@ -110,11 +111,11 @@ type figure struct {
 func rows() (all []figure) {
 	for _, m := range study.Shown {
 		_, unit, _ := strings.Cut(m.Of().Unit.Show(2), " ") // Figure leaves it out
-		all = append(all, figure{strings.TrimSuffix(string(m)+", "+unit, ", "), m.HigherIsBetter(), m.IsLatency(), func(v float64) string { return report.Figure(m, v) }, func(r *result.Result) (float64, bool) {
+		all = append(all, figure{strings.TrimSuffix(string(m)+", "+unit, ", "), m.Of().HigherIsBetter, m.Of().Unit == metric.Time, func(v float64) string { return report.Figure(m, v) }, func(r *result.Result) (float64, bool) {
 			_, rated := r.Quoted()
 			figures := study.FiguresOf(r)
 			v, ok := figures.Measures[m]
-			return v, ok && (rated || !m.HigherIsBetter())
+			return v, ok && (rated || !m.Of().HigherIsBetter)
 		}})
 	}
 	return append(all,

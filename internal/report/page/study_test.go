@@ -299,7 +299,7 @@ func beside(t *testing.T) result.Result {
 		var m canned.File
 		f, err := result.NewRunFile(&m, h)
 		must.Do(t, err)
-		f.Begin(result.Start{At: h.StartedAt})
+		f.Write(result.Line{Start: &result.Start{At: h.StartedAt}})
 		for _, e := range canned.Read(uint64(i), 5) {
 			e.To(f)
 		}

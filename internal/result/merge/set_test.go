@@ -68,12 +68,12 @@ func (p partFile) bytes(t testing.TB) []byte {
 	}
 	var m canned.File
 	f := must.Have(result.NewRunFile(&m, h))(t)
-	f.Begin(start)
+	f.Write(result.Line{Start: &start})
 	for _, e := range p.events {
 		e.To(f)
 	}
 	for _, v := range p.vitals {
-		f.AddVitals(v)
+		f.Write(result.Line{Vitals: &v})
 	}
 	must.Do(t, f.Close(p.trailer))
 	if p.trailer.Ended == "" {

@@ -113,7 +113,7 @@ func (m *Metric) Value(f *Figures) (v float64, ok bool) {
 }
 
 // one calls put for each series of one window.
-func (m *Metric) one(f *Figures, put putSeries) {
+func (m *Metric) one(f *Figures, put func(v Value, labels ...string)) {
 	number := func(v float64, labels ...string) {
 		if m.Unit == Time {
 			v /= 1e6

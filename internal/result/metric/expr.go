@@ -1,6 +1,7 @@
 package metric
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -45,14 +46,8 @@ const (
 	maxOver = 24 * time.Hour
 )
 
-// Parse reads an expression. Spaces may stand between its parts.
-//
-//	expression = metric op value [ "over" time [ "for" percent ] ] .
-//	metric     = "p99" | "response.p99" | "rate" | … , the names of Metrics .
-//	op         = "<" | "<=" | ">" | ">=" | "==" | "!=" .
-//	value      = a time, a count, a rate, a share or a number of cores, by the unit of the metric .
-//	time       = whole seconds, as "10s" or "1m" .
-//	percent    = a number above 0 and up to 100, and "%" .
+// Parse reads an expression, of a metric, a value in its unit, and maybe a stretch of whole seconds and a share of the stretches. Spaces
+// may stand between its parts.
 func Parse(text string) (Expr, error) {
 	e, err := parse(text)
 	if err != nil {
@@ -86,7 +81,7 @@ func parse(text string) (e Expr, err error) {
 	unit := units[e.Metric.Unit]
 	if e.Than, err = unit.parse(value); errors.Is(err, plan.ErrBits) {
 		return e, err
-	} else if err != nil {
+	} else if err != nil || !(e.Than >= 0 && e.Than <= unit.most) {
 		return e, fmt.Errorf("%q is no value of %s: write %s", value, e.Metric.Name, unit.wants)
 	}
 	if m[4] == "" {
@@ -116,19 +111,11 @@ func (e *Expr) Value(f *Figures) (v float64, ok bool) {
 
 // Holds reports whether a value is as the expression says.
 func (e *Expr) Holds(v float64) bool {
-	switch e.Op {
-	case "<":
-		return v < e.Than
-	case "<=":
-		return v <= e.Than
-	case ">":
-		return v > e.Than
-	case ">=":
-		return v >= e.Than
-	case "!=":
-		return v != e.Than
+	compared := cmp.Compare(v, e.Than)
+	if e.Op == "!=" {
+		return compared != 0
 	}
-	return v == e.Than
+	return strings.Contains(string(e.Op), []string{"<", "=", ">"}[compared+1])
 }
 
 // Failed is the value of a percentile that falls among records that were not served. It keeps no limit, whatever Holds says.
@@ -150,10 +137,7 @@ func (e *Expr) Worse(a, b float64) bool {
 
 // Enough reports whether enough stretches hold.
 func (e *Expr) Enough(held, of int64) bool {
-	if e.For == 0 {
-		return held == of
-	}
-	return float64(held)*100 >= e.For*float64(of)
+	return float64(held)*100 >= cmp.Or(e.For, 100)*float64(of)
 }
 
 // Check returns an error if no run of a plan can be judged by the expression.

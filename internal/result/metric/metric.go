@@ -163,10 +163,7 @@ type Value struct {
 	Times  *stats.Histogram
 }
 
-// putSeries takes one series of a metric: its value, and the values of its labels in their order.
-type putSeries func(v Value, labels ...string)
-
-// Series calls put for each series of an exported metric. Times are in seconds in all of them, as monitoring systems have them. phases
+// Series calls put for each series of an exported metric, with the values of its labels in their order. Times are in seconds in all of them, as monitoring systems have them. phases
 // are the windows of a run by the names of its phases. A metric of windows has each of them as its first label.
 func (m *Metric) Series(f *Figures, phases map[string]*stats.Window, put func(v Value, labels ...string)) {
 	if !slices.Contains(m.Labels, "phase") {
@@ -223,9 +220,3 @@ func (n Name) Of() *Metric {
 	}
 	return &Metric{Name: string(n)}
 }
-
-// HigherIsBetter reports whether more of a metric is better.
-func (n Name) HigherIsBetter() bool { return n.Of().HigherIsBetter }
-
-// IsLatency reports whether a metric is a time in microseconds.
-func (n Name) IsLatency() bool { return n.Of().Unit == Time }

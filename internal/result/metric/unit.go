@@ -35,6 +35,7 @@ const (
 type unit struct {
 	wants  string // what to write, for an error
 	parse  func(text string) (float64, error)
+	most   float64                // that is read
 	show   func(v float64) string // for people
 	column string                 // the end of the name of a column
 	code   string                 // by the Unified Code for Units of Measure, as OpenTelemetry has it
@@ -42,17 +43,20 @@ type unit struct {
 }
 
 var units = map[Unit]unit{
-	Time: {"a time (20ms, 1.5s)", parseTime, func(v float64) string {
+	Time: {"a time (20ms, 1.5s)", parseTime, micros(mostTime), func(v float64) string {
 		return theme.Duration(time.Duration(math.Round(v * float64(time.Microsecond))))
 	}, "_us", "s", "_seconds"},
 	RecordsRate: {
-		"records a second (50000, 50k)", parseRate(false), func(v float64) string { return theme.Plural(v, "record", "records") + "/s" },
+		"records a second (50000, 50k)", parseRate(false), math.MaxFloat64, func(v float64) string { return theme.Plural(v, "record", "records") + "/s" },
 		"_records_per_second", "{record}/s", "_per_second",
 	},
-	Bytes:          {"bytes (1MiB)", parseCount, func(v float64) string { return theme.MiB(v) + " MiB" }, "_bytes", "By", "_bytes"},
-	BytesRate:      {"bytes a second, with /s (100MiB/s, 100MB/s)", parseRate(true), func(v float64) string { return theme.MiB(v) + " MiB/s" }, "_bytes_per_second", "By/s", "_bytes_per_second"},
-	Cores:          {"a number of cores (1.5)", parseNumber, func(v float64) string { return theme.Number(v) + " cores" }, "_cores", "{cpu}", ""},
-	Ratio:          {"a share (0.05, 5%)", parseShare, theme.Percent, "", "1", "_ratio"},
+	Bytes: {"bytes (1MiB)", parseCount, mostCount, func(v float64) string { return theme.MiB(v) + " MiB" }, "_bytes", "By", "_bytes"},
+	BytesRate: {
+		"bytes a second, with /s (100MiB/s, 100MB/s)", parseRate(true), math.MaxFloat64, func(v float64) string { return theme.MiB(v) + " MiB/s" },
+		"_bytes_per_second", "By/s", "_bytes_per_second",
+	},
+	Cores:          {"a number of cores (1.5)", plan.ParseNumber, mostNumber, func(v float64) string { return theme.Number(v) + " cores" }, "_cores", "{cpu}", ""},
+	Ratio:          {"a share (0.05, 5%)", parseShare, mostNumber, theme.Percent, "", "1", "_ratio"},
 	Records:        counted("record", "records"),
 	"batches":      counted("batch", "batches"),
 	"requests":     counted("request", "requests"),
@@ -64,7 +68,7 @@ var units = map[Unit]unit{
 
 // counted is the unit of a number of things.
 func counted(one, many string) unit {
-	return unit{"a number of " + many + " (0, 1000, 5k)", parseCount, func(v float64) string { return theme.Plural(v, one, many) }, "", "{" + one + "}", ""}
+	return unit{"a number of " + many + " (0, 1000, 5k)", parseCount, mostCount, func(v float64) string { return theme.Plural(v, one, many) }, "", "{" + one + "}", ""}
 }
 
 // Known reports whether there is such a unit. A document may name another.
@@ -91,22 +95,14 @@ var errRange = errors.New("out of range")
 
 func micros(d time.Duration) float64 { return float64(d.Microseconds()) }
 
-// within returns an error of a value below 0 or above the most.
-func within(v, most float64, err error) (float64, error) {
-	if err == nil && !(v >= 0 && v <= most) {
-		err = errRange
-	}
-	return v, err
-}
-
 func parseTime(text string) (float64, error) {
 	d, err := plan.ParseDuration(text)
-	return within(float64(d)/float64(time.Microsecond), micros(mostTime), err)
+	return float64(d) / float64(time.Microsecond), err
 }
 
 func parseCount(text string) (float64, error) {
 	n, err := plan.ParseCount(text)
-	return within(float64(n), mostCount, err)
+	return float64(n), err
 }
 
 // parseRate reads a rate, which may be 0 here.
@@ -123,15 +119,10 @@ func parseRate(bytes bool) func(text string) (float64, error) {
 	}
 }
 
-func parseNumber(text string) (float64, error) {
-	v, err := plan.ParseNumber(text)
-	return within(v, mostNumber, err)
-}
-
 // parseShare reads "0.05" and "5%".
 func parseShare(text string) (float64, error) {
 	if !strings.HasSuffix(text, "%") {
-		return parseNumber(text)
+		return plan.ParseNumber(text)
 	}
 	v, err := parsePercent(text)
 	return v / 100, err

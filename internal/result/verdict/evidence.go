@@ -19,8 +19,7 @@ type Evidence struct {
 	NoAcks     bool    // acks=0
 	Wire       bool    // the wire engine carries it
 
-	// Of a target that was changed: its mean from the first record due to the last one sent,
-	// and its last value. 0: it is as Target.
+	// Of a target that was changed: its mean from the first record due to the last one sent, and its last value. 0: it is as Target.
 	TargetSending, TargetLast float64
 
 	// The records.
@@ -83,8 +82,7 @@ const (
 	// HostSaturated is the share of a machine's cores from which on it has no CPU left.
 	HostSaturated = 0.95
 
-	// StallAtRate is the shortest stall at a fixed rate. It is below stallShows because each record that
-	// was due in it has waited.
+	// StallAtRate is the shortest stall at a fixed rate. It is below stallShows because each record that was due in it has waited.
 	StallAtRate = time.Second
 
 	// waitingShows bounds the records of a fixed-rate load without an acknowledgement when sending ends, if
@@ -193,8 +191,7 @@ func (e *Evidence) hostFull() bool {
 // readsOnly reports whether the run only reads.
 func (e *Evidence) readsOnly() bool { return e.Read != nil && e.Read.Only }
 
-// Missed returns the share of the target that was reached, and reports whether it is too
-// little, for a run with that limit.
+// Missed returns the share of the target that was reached, and reports whether it is too little, for a run with that limit.
 func (e *Evidence) Missed(by Limit) (share float64, missed bool) {
 	if e.Target == 0 || by == None || by == Unknown {
 		return 0, false
@@ -269,15 +266,6 @@ func (e *Evidence) readKept() bool {
 	return e.Target > 0 && e.Read.RecordsPerSecond >= rateKept*e.Target
 }
 
-// readInvalid is Invalid of a run that only reads. Only a lack of CPU makes it so: a log may have no more records.
-func (e *Evidence) readInvalid() []string {
-	if e.Target == 0 || e.Consumed == 0 || e.readKept() || !e.noCPU() {
-		return []string{}
-	}
-	return []string{fmt.Sprintf("kt had no CPU left: it used %.2f of %.4g cores and read %s of %s/s",
-		e.CPUCores, e.CoresAvailable, theme.Amount(e.Read.RecordsPerSecond), theme.Plural(e.Target, "record", "records"))}
-}
-
 // readVerdict is Verdict of a run that only reads.
 func (e *Evidence) readVerdict() Verdict {
 	r, cpu, host := e.Read, e.cpu(), e.host()
@@ -300,7 +288,7 @@ func (e *Evidence) readVerdict() Verdict {
 		return stalled(what, r.IdleCause, cpu+e.connects())
 	case e.Consumed == 0:
 		return Verdict{Unknown, "no record was read" + e.connects()}
-	case e.noOverlap():
+	case e.Parts != nil && e.Parts.NoOverlap != "":
 		return Verdict{Unknown, e.Parts.NoOverlap}
 	case r.Seconds < Shortest.Seconds():
 		return Verdict{Unknown, "too short: the reading took only " + theme.Duration(time.Duration(r.Seconds*float64(time.Second)))}

@@ -2,10 +2,14 @@ package verdict
 
 import (
 	"cmp"
+	_ "embed"
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
+
+	"go.yaml.in/yaml/v3"
 
 	"github.com/kt-bench/kt/internal/theme"
 )
@@ -22,14 +26,11 @@ type Limit string
 // String returns the limit in the words of screens and summaries.
 func (l Limit) String() string {
 	name, where, many := strings.Cut(string(l), " on ") // of one of many hosts
-	if name = cmp.Or(shown[Limit(name)], name); many {
+	if name = cmp.Or(limits()[Limit(name)].Shown, name); many {
 		name += " on " + where
 	}
 	return name
 }
-
-// shown are the words for limits that are not their names.
-var shown = map[Limit]string{None: "none reached", Schedule: "kt could not keep its schedule", BrokerAcks: "slow acknowledgements"}
 
 // The limits that kt can tell apart from its own host.
 const (
@@ -55,31 +56,23 @@ const (
 	Reader     Limit = "this consumer"       // CPU to spare, and the brokers were faster: one client does no more
 )
 
-// next is what to do about each limit, as docs/troubleshooting.md has it. For None there is nothing to do.
-var next = map[Limit]string{
-	ClientCPU:  "use larger batches (--batch-size, --linger), more hosts (--on), or a larger machine",
-	HostCPU:    "stop what else runs on this machine, or use other hosts (--on)",
-	Ceiling:    "use more hosts (--on) or a larger machine",
-	Schedule:   "lower --rate, add --producers, free CPU on this host, or use more hosts (--on)",
-	Failures:   "look up the errors by their codes, and read the brokers' logs",
-	Stalled:    "read the timeline, and the brokers' logs of that time",
-	Sockets:    "add --producers for more connections, or look at the network and the brokers' load",
-	Throttle:   "raise the quota (kafka-configs --describe --entity-type clients), or lower --rate",
-	BrokerAcks: "look at the brokers' disks, network and CPU; more partitions or larger batches may help",
-	Client:     "add --producers",
-	ReadFailed: "mend what the error says, and read again",
-	Consumers:  "add --consumers, up to the number of partitions",
-	Members:    "stop the other members of the group, or read with another --group",
-	Rebalances: "find out why members join and leave; a longer run has a smaller share of them",
-	Processing: "add --consumers, or shorten --processing-time",
-	Fetches:    "look at the brokers' disks and network; larger fetches may help",
-	Reader:     "add --consumers, up to the number of partitions",
-}
+//go:embed limits.yaml
+var limitsYAML []byte
+
+// words are what is said of a limit.
+type words struct{ Shown, Next string }
+
+var limits = sync.OnceValue(func() (all map[Limit]words) {
+	if err := yaml.Unmarshal(limitsYAML, &all); err != nil {
+		panic(err) // it is a part of kt
+	}
+	return all
+})
 
 // Next returns what to do about a limit in a short sentence; "": there is nothing to do, or it is not known.
 func (l Limit) Next() string {
 	name, _, _ := strings.Cut(string(l), " on ") // of one of many hosts
-	return next[Limit(name)]
+	return limits()[Limit(name)].Next
 }
 
 // Invalid returns the reasons why a fixed-rate run is not valid: kt itself did not keep the schedule.
@@ -92,8 +85,11 @@ func (e *Evidence) Invalid() []string {
 		return append(reasons, e.Parts.Invalid...)
 	case e.paused():
 		return append(reasons, e.pause())
+	case e.readsOnly() && e.Target > 0 && e.Consumed > 0 && !e.readKept() && e.noCPU(): // for lack of anything else, the log may have no more records
+		return append(reasons, fmt.Sprintf("kt had no CPU left: it used %.2f of %.4g cores and read %s of %s/s",
+			e.CPUCores, e.CoresAvailable, theme.Amount(e.Read.RecordsPerSecond), theme.Plural(e.Target, "record", "records")))
 	case e.readsOnly():
-		return e.readInvalid()
+		return reasons
 	case e.Target == 0 || e.Offered == 0 || e.OneAtATime:
 		return reasons
 	}
@@ -102,7 +98,8 @@ func (e *Evidence) Invalid() []string {
 		if e.Offered < 100 { // its p99 is its largest value
 			share = "1 of " + theme.Plural(e.Offered, "record", "records")
 		}
-		reasons = append(reasons, fmt.Sprintf("kt itself sent %s %s late (allowed: %s)", share, round(e.OwnSendDelayP99), round(e.bound())))
+		const about = 10 * time.Microsecond
+		reasons = append(reasons, fmt.Sprintf("kt itself sent %s %s late (allowed: %s)", share, e.OwnSendDelayP99.Round(about), e.bound().Round(about)))
 	}
 	switch {
 	case e.kept():
@@ -150,7 +147,7 @@ func (e *Evidence) Verdict() Verdict {
 		return Verdict{Schedule, e.pause() + "; " + cpu}
 	case e.stalls():
 		return e.stalled(full + "; " + cpu)
-	case e.noOverlap():
+	case e.Parts != nil && e.Parts.NoOverlap != "":
 		return Verdict{Unknown, e.Parts.NoOverlap}
 	case e.Measured < Shortest:
 		return Verdict{Unknown, "too short: less than 1 s was measured"}
@@ -256,9 +253,6 @@ func (e *Evidence) pause() string {
 	return fmt.Sprintf("kt itself stood still for %.1f s: its process was stopped (SIGSTOP, Ctrl-Z), its machine was, or it got no CPU", e.Paused.Seconds())
 }
 
-// noOverlap reports whether the parts of the run have no overlap.
-func (e *Evidence) noOverlap() bool { return e.Parts != nil && e.Parts.NoOverlap != "" }
-
 // queued returns the verdict on a target that was offered and not carried.
 func (e *Evidence) queued(busy string) Verdict {
 	limit, did := BrokerAcks, "acknowledged"
@@ -290,5 +284,3 @@ func stalled(what, cause, busy string) Verdict {
 	}
 	return Verdict{Stalled, what + "; " + busy}
 }
-
-func round(d time.Duration) time.Duration { return d.Round(10 * time.Microsecond) }
