@@ -13,34 +13,20 @@ import (
 )
 
 func TestVerdicts(t *testing.T) {
-	flat := func(n int, level, step float64) []float64 {
-		out := make([]float64, n)
-		for i := range out {
-			out[i] = level + step*float64(i)
+	runs := func(of [3]float64) (out []float64) {
+		for i := range int(of[0]) {
+			out = append(out, of[1]+of[2]*float64(i))
 		}
 		return out
 	}
-	for _, r := range []struct {
-		what  string
-		a, b  []float64
-		delta float64
-		want  inference.Verdict
-	}{
-		{"ten percent more, little noise", flat(5, 100, 0.1), flat(5, 110, 0.1), 0.03, inference.Higher},
-		{"ten percent less", flat(5, 110, 0.1), flat(5, 100, 0.1), 0.03, inference.Lower},
-		{"one percent more: real, and does not matter", flat(5, 100, 0.1), flat(5, 101, 0.1), 0.03, inference.Alike},
-		{"one percent more, and every difference matters", flat(5, 100, 0.1), flat(5, 101, 0.1), 0, inference.Higher},
-		{"the same, and noise below delta", flat(5, 100, 0.2), flat(5, 100.1, 0.2), 0.03, inference.Alike},
-		{"the same, and noise above delta", flat(5, 100, 3), flat(5, 101, 3), 0.03, inference.TooFew},
-		{"three runs a side prove nothing, whatever they are", flat(3, 100, 0.1), flat(3, 200, 0.1), 0.03, inference.TooFew},
-		{"three runs a side can be alike", flat(3, 100, 0.1), flat(3, 100.1, 0.1), 0.03, inference.Alike},
-		{"two cannot", flat(2, 100, 0.1), flat(2, 100.1, 0.1), 0.03, inference.TooFew},
-		{"one run a side", flat(1, 100, 0), flat(1, 100, 0), 0.03, inference.TooFew},
-		{"no run on one side", flat(4, 100, 1), nil, 0.03, inference.TooFew},
-		{"all equal", flat(5, 100, 0), flat(5, 100, 0), 0.03, inference.Alike},
-	} {
-		got, err := inference.Compare(r.a, r.b, r.delta, alpha)
-		must.True(t, err == nil && got.Verdict == r.want, "%s: %+v, %v, want %s", r.what, got, err, r.want)
+	for _, r := range must.Rows[[]struct {
+		Name  string
+		A, B  [3]float64
+		Delta float64
+		Want  inference.Verdict
+	}](t, "inference") {
+		got := must.Have(inference.Compare(runs(r.A), runs(r.B), r.Delta, alpha))(t)
+		must.Match(t, r.Want, got.Verdict, "%s: %+v", r.Name, got)
 	}
 	for _, bad := range []float64{-1, math.NaN(), math.Inf(1)} {
 		_, err := inference.Compare([]float64{1, 2}, []float64{bad, 2}, 0.03, alpha)
