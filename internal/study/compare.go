@@ -230,6 +230,8 @@ const (
 	// mediansDiffer is by how much the difference of the medians and the shift differ in a sentence that has both.
 	mediansDiffer = 0.05
 
+	mostRepeats = 100 // the largest number of runs that kt proposes
+
 	// enough is how many runs a side can be told from others at all. Four against four give p = 0.029, which Holm's
 	// correction for five metrics makes 0.14; five against five give 0.008, which stays below 0.05 for six.
 	enough = 5
@@ -251,8 +253,16 @@ func (c *Compared) sentence() string {
 		return text
 	case c.isTold():
 		return text + ": " + string(c.Verdict)
+	case c.Verdict == Unchanged:
+		text = fmt.Sprintf("%s is unchanged as far as these runs can tell", c.Metric)
+		if c.Seen > 0 {
+			text += ": they would have shown a shift of " + theme.Percent(c.Seen)
+		}
+		return text
 	case min(c.A.N, c.B.N) < enough:
 		return text + fmt.Sprintf(": it may be noise; it takes at least %d runs a side to tell a difference", enough)
+	case c.Repeats > mostRepeats:
+		return text + ": it may be noise; the runs of a side differ much among themselves"
 	case c.Repeats > 0:
 		return text + fmt.Sprintf(": it may be noise; %s a side would show %s", theme.Plural(c.Repeats, "run", "runs"), delta)
 	}
