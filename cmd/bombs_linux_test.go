@@ -144,7 +144,6 @@ func TestMetadataOfManyBrokersLeaveKtBelow512MiB(t *testing.T) {
 	kt.Env = append(kt.Environ(), "XDG_STATE_HOME="+t.TempDir())
 	out, err := kt.CombinedOutput()
 	within512(t, "200,000 brokers", kt)
-	if err == nil || strings.Count(string(out), "\n") != 1 || !strings.Contains(string(out), "200000 brokers") {
-		t.Errorf("%v, want one line on the brokers:\n%.1000s", err, out)
-	}
+	must.True(t, err != nil && strings.Count(string(out), "\n") == 1 && strings.Contains(string(out), "200000 brokers"),
+		"%v, want one line on the brokers:\n%.1000s", err, out)
 }

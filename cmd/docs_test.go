@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra/doc"
 
 	"github.com/kt-bench/kt/internal/kafka/javaconf"
@@ -32,9 +31,8 @@ const recordBytes = 512
 
 func TestTheReadmeTellsHowManyChecksThereAre(t *testing.T) {
 	text := must.Have(os.ReadFile("../README.md"))(t)
-	if want := fmt.Sprintf(" %d checks", len(tune.Catalogue())); !strings.Contains(string(text), want) {
-		t.Errorf("README.md does not say %s", want)
-	}
+	want := fmt.Sprintf(" %d checks", len(tune.Catalogue()))
+	must.True(t, strings.Contains(string(text), want), "README.md does not say %s", want)
 }
 
 func TestPagesHaveTheTablesThatAreMadeOfTheCode(t *testing.T) {
@@ -57,31 +55,19 @@ func TestPagesHaveTheTablesThatAreMadeOfTheCode(t *testing.T) {
 		before, rest, ok := bytes.Cut(page, begin)
 		table, after, ended := bytes.Cut(rest, end)
 		must.Hold(t, ok && ended, "%s: the lines %q and %q are not in it", path, begin, end)
-		renewed(t, path+", "+tc.name, table, tc.table, func() error {
-			return os.WriteFile(path, slices.Concat(before, begin, tc.table, end, after), 0o644)
-		})
+		if must.Update() {
+			must.Do(t, os.WriteFile(path, slices.Concat(before, begin, tc.table, end, after), 0o644))
+			continue
+		}
+		must.Match(t, string(table), string(tc.table), "%s, %s; go test -update writes it anew", path, tc.name)
 	}
 }
 
 func TestTheSchemaOfStudyFilesIsThatOfTheFlags(t *testing.T) {
-	const path = "../docs/study-file.schema.json"
 	env := System()
 	var b bytes.Buffer
 	must.Do(t, report.Indented(&b, studySchema(newRoot(&env))))
-	text := must.Have(os.ReadFile(path))(t)
-	renewed(t, path, text, b.Bytes(), func() error { return os.WriteFile(path, b.Bytes(), 0o644) })
-}
-
-// renewed holds what stands in a document to what the code makes, and writes it with -update.
-func renewed(t *testing.T, name string, stands, made []byte, write func() error) {
-	t.Helper()
-	if *update {
-		must.Do(t, write())
-		return
-	}
-	if diff := gocmp.Diff(string(stands), string(made)); diff != "" {
-		t.Errorf("%s (-stands +made; accept with -update):\n%s", name, diff)
-	}
+	must.Golden(t, "../docs/study-file.schema.json", b.String())
 }
 
 func TestEveryCommandHasAManPage(t *testing.T) {
@@ -94,9 +80,8 @@ func TestEveryCommandHasAManPage(t *testing.T) {
 	must.Do(t, doc.GenManTree(root, &doc.GenManHeader{Section: "1", Source: "kt", Manual: "kt", Date: sourceDate()}, dir))
 	for _, c := range root.Commands() {
 		if page := dir + "/kt-" + c.Name() + ".1"; c.IsAvailableCommand() {
-			if _, err := os.Stat(page); err != nil {
-				t.Error(err)
-			}
+			_, err := os.Stat(page)
+			must.True(t, err == nil, "%v", err)
 		}
 	}
 }

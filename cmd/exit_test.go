@@ -37,9 +37,8 @@ func TestWhatHasToldEverythingPrintsNothingMore(t *testing.T) {
 		var said strings.Builder
 		env := Env{Stderr: &said}
 		env.sayError(c.err)
-		if said.String() != c.want || exitCode(c.err) != c.code {
-			t.Errorf("%s: %q with code %d, want %q with %d", c.what, said.String(), exitCode(c.err), c.want, c.code)
-		}
+		must.True(t, said.String() == c.want && exitCode(c.err) == c.code,
+			"%s: %q with code %d, want %q with %d", c.what, said.String(), exitCode(c.err), c.want, c.code)
 	}
 }
 
@@ -87,35 +86,35 @@ func TestThePagesTellWhichExitCodeWins(t *testing.T) {
 	}
 }
 
-func TestAReaderThatHasGoneIsNoSecondSignal(t *testing.T) {
-	s := newStopper(func() { t.Error("it left at once") }, func(int) {}, func(string) { t.Error("it told somebody") })
-	s.begin()
-	for range 3 {
-		s.stop(syscall.SIGPIPE)
+func TestASignalEndsWhatIsLeftAndTheFirstIsTheExitCode(t *testing.T) {
+	for _, tc := range []struct {
+		name    string
+		over    bool // the run
+		by      []os.Signal
+		code    int
+		aborted int
+	}{
+		{"a reader that has gone is no second signal", false, []os.Signal{syscall.SIGPIPE, syscall.SIGPIPE, syscall.SIGPIPE}, exitUnread, 0},
+		{"a reader that goes after a signal", false, []os.Signal{os.Interrupt, syscall.SIGPIPE}, exitInterrupted, 0},
+		{"a signal after the run", true, []os.Signal{os.Interrupt}, exitOK, 1},
+	} {
+		aborted, said := 0, ""
+		s := newStopper(func() { aborted++ }, func(int) { t.Errorf("%s: kt exits at once", tc.name) }, func(text string) { said += text })
+		if s.begin(); tc.over {
+			s.end()
+		}
+		for _, by := range tc.by {
+			s.stop(by)
+		}
+		asked := false
+		select {
+		case <-s.asked:
+			asked = true
+		default:
+		}
+		must.Match(t, []int{tc.code, tc.aborted}, []int{s.code(), aborted}, "%s: code and aborts", tc.name)
+		must.True(t, asked != tc.over && (said == "" || tc.code == exitInterrupted), "%s: the load ends: %v; kt says %q", tc.name, asked, said)
 	}
-	select {
-	case <-s.asked:
-	default:
-		t.Error("the load goes on")
-	}
-	must.Match(t, exitUnread, s.code(), "code")
-}
-
-func TestAReaderThatGoesAfterASignalChangesNothing(t *testing.T) {
-	s := newStopper(func() { t.Error("it left at once") }, func(int) {}, func(string) {})
-	s.begin()
-	s.stop(os.Interrupt)
-	s.stop(syscall.SIGPIPE)
-	must.Match(t, exitInterrupted, s.code(), "code")
-}
-
-func TestASignalAfterTheRunEndsWhatIsLeftAndKeepsTheExitCode(t *testing.T) {
-	aborted := 0
-	s := newStopper(func() { aborted++ }, func(int) { t.Error("kt exits at once") }, func(text string) { t.Errorf("kt says %q", text) })
-	s.begin()
-	s.end()
-	s.stop(os.Interrupt)
-	must.Match(t, []int{1, exitOK}, []int{aborted, s.code()}, "aborted %d times, exit code %d", aborted, s.code())
 }
 
 // The main goroutine hangs, wherever it is.

@@ -3,8 +3,6 @@ package cmd
 import (
 	"bytes"
 	"context"
-	"flag"
-	"os"
 	"path/filepath"
 	"runtime/debug"
 	"slices"
@@ -14,14 +12,11 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/kt-bench/kt/internal/must"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
 
 // everyCommand calls f for a command and all below it.
 func everyCommand(c *cobra.Command, f func(*cobra.Command)) {
@@ -42,9 +37,7 @@ func TestHelpFitsTheTerminal(t *testing.T) {
 				for _, e := range examples {
 					isExample = isExample || e == line
 				}
-				if utf8.RuneCountInString(line) > width && (!isExample || width >= 80) {
-					t.Errorf("kt help %s, in %d columns: %q", c.Name(), width, line)
-				}
+				must.True(t, utf8.RuneCountInString(line) <= width || isExample && width < 80, "kt help %s, in %d columns: %q", c.Name(), width, line)
 			}
 		})
 	}
@@ -55,14 +48,7 @@ func TestHelpIsWhatTheGoldenFilesShow(t *testing.T) {
 		c, _ := must.Both(newRoot(&Env{}).Find([]string{name}))(t)
 		var b bytes.Buffer
 		must.Do(t, writeHelp(&b, c, 0, false))
-		path := filepath.Join("testdata", "help", name+".txt")
-		if *update {
-			must.Do(t, os.WriteFile(path, b.Bytes(), 0o644))
-		}
-		want := must.Have(os.ReadFile(path))(t)
-		if diff := cmp.Diff(string(want), b.String()); diff != "" {
-			t.Errorf("%s (-want +got; accept with -update):\n%s", path, diff)
-		}
+		must.Golden(t, filepath.Join("testdata", "help", name+".txt"), b.String())
 	}
 }
 
@@ -83,9 +69,8 @@ func TestTheHelpHasTheCommonFlagsFirstAndAllOnRequest(t *testing.T) {
 func TestReflowFillsParagraphsAndKeepsTables(t *testing.T) {
 	const text = "one two three four\nfive\n\nshort\n  143  ended by a signal\n  one two three four five\n\tsource <(kt completion bash)"
 	const want = "one two three\nfour five\n\nshort\n  143  ended by\n       a signal\n  one two three\n  four five\n\tsource <(kt completion bash)"
-	if got := reflow(text, 15); got != want {
-		t.Errorf("got:\n%s\nwant:\n%s", got, want)
-	}
+	got := reflow(text, 15)
+	must.True(t, got == want, "got:\n%s\nwant:\n%s", got, want)
 	must.Match(t, text, reflow(text, 0), "without a width it is changed:")
 }
 
@@ -93,9 +78,8 @@ func TestNoTextThatTheShellOffersHasMarks(t *testing.T) {
 	root := newRoot(&Env{})
 	unquoteUsages(root)
 	everyCommand(root, func(c *cobra.Command) {
-		if usages := c.Flags().FlagUsages(); strings.Contains(usages, "`") {
-			t.Errorf("kt %s:\n%s", c.Name(), usages)
-		}
+		usages := c.Flags().FlagUsages()
+		must.True(t, !strings.Contains(usages, "`"), "kt %s:\n%s", c.Name(), usages)
 	})
 }
 
@@ -119,9 +103,8 @@ func TestALookUpGivesUpInTime(t *testing.T) {
 			complete, _ := c.GetFlagCompletionFunc("topic")
 			began := time.Now()
 			got, _ := complete(c, nil, "")
-			if took := time.Since(began); !slices.Equal(got, r.want) || took > 400*time.Millisecond {
-				t.Errorf("%s: %q after %s", r.name, got, took)
-			}
+			took := time.Since(began)
+			must.True(t, slices.Equal(got, r.want) && took <= 400*time.Millisecond, "%s: %q after %s", r.name, got, took)
 		}
 		time.Sleep(time.Minute) // the broker that hangs, whose goroutine would end with the process
 	})

@@ -4,8 +4,6 @@ package cmd
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -16,7 +14,6 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
-	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/kt-bench/kt/internal/must"
@@ -91,13 +88,11 @@ func (k *kafkaCluster) nothingIsLost(t *testing.T) {
 			topic, _, _ := strings.Cut(strings.ReplaceAll(tc.name, " ", "-"), ",")
 			r := k.in(t).outlives(topic, tc.events, tc.moments, append(tc.args, "--acks", "all", "--rate", "1000", "--timeout", "30s")...)
 			v := r.Verify
-			if v == nil || v.Lost+v.Corrupted+v.Reordered+v.Duplicated != 0 || v.AcknowledgedRead != r.Records.Acknowledged {
-				t.Errorf("records %+v, verdict %+v, want nothing wrong and all that was acknowledged read", r.Records, v)
-			}
+			must.True(t, v != nil && v.Lost+v.Corrupted+v.Reordered+v.Duplicated == 0 && v.AcknowledgedRead == r.Records.Acknowledged,
+				"records %+v, verdict %+v, want nothing wrong and all that was acknowledged read", r.Records, v)
 			least, most := r.Records.Acknowledged, r.Records.Offered
-			if got := k.in(t).endOffsets(topic); got < least || got > most {
-				t.Errorf("end offsets add up to %d, want from %d acknowledged to %d offered", got, least, most)
-			}
+			got := k.in(t).endOffsets(topic)
+			must.True(t, got >= least && got <= most, "end offsets add up to %d, want from %d acknowledged to %d offered", got, least, most)
 			if failed := r.Records.Failed > 0; failed != tc.fails || !tc.fails && r.Records.Unknown > 0 {
 				t.Errorf("records %+v, errors %v: want some that failed: %t", r.Records, r.Errors, tc.fails)
 			}
@@ -123,13 +118,10 @@ func (k *kafkaCluster) outlives(topic string, events []stats.EventKind, moments 
 	time.Sleep(4 * time.Second) // kt looks each second, and sends what waited
 	run.interrupt()
 	r, code := run.wait()
-	if code != exitInterrupted || r.Outage == nil {
-		k.t.Errorf("exit code %d, outage %+v, records %+v, verdict %+v\n%s", code, r.Outage, r.Records, r.Verify, run.stderr.String())
-	}
+	must.True(k.t, code == exitInterrupted && r.Outage != nil,
+		"exit code %d, outage %+v, records %+v, verdict %+v\n%s", code, r.Outage, r.Records, r.Verify, run.stderr.String())
 	for _, kind := range events {
-		if !hasEvent(r, kind) {
-			k.t.Errorf("no event %s in %+v", kind, r.Events)
-		}
+		must.True(k.t, hasEvent(r, kind), "no event %s in %+v", kind, r.Events)
 	}
 	return r
 }
@@ -226,9 +218,7 @@ func (k *kafkaCluster) isLost(t *testing.T, name string, run *ktRun) int64 {
 	t.Helper()
 	r, code := run.wait()
 	v := r.Verify
-	if v == nil {
-		t.Fatalf("%s: no verdict, exit code %d\n%s", name, code, run.stderr.String())
-	}
+	must.Hold(t, v != nil, "%s: no verdict, exit code %d\n%s", name, code, run.stderr.String())
 	t.Logf("%s: exit code %d, verdict %+v\n%s", name, code, *v, run.stderr.String())
 	if code != exitLost || v.Lost == 0 || len(v.Gaps) == 0 || v.AcknowledgedRead == 0 || v.AcknowledgedRead+v.Lost != v.Acknowledged {
 		t.Errorf("%s: exit code %d, %d acknowledged, %d of them read, %d lost and %d unchecked; want some lost, the rest read, and exit code %d",
@@ -240,8 +230,6 @@ func (k *kafkaCluster) isLost(t *testing.T, name string, run *ktRun) int64 {
 // leaderAndFollower makes a topic with one partition that broker 1 leads, 2 follows, and any of both may lead.
 func (k *kafkaCluster) leaderAndFollower(topic string) {
 	k.t.Helper()
-	client := must.Have(kgo.NewClient(kgo.SeedBrokers(strings.Split(k.brokers, ",")...)))(k.t)
-	defer client.Close()
 	t := kmsg.NewCreateTopicsRequestTopic()
 	t.Topic, t.NumPartitions, t.ReplicationFactor = topic, -1, -1 // the assignment says both
 	assignment := kmsg.NewCreateTopicsRequestTopicReplicaAssignment()
@@ -254,13 +242,11 @@ func (k *kafkaCluster) leaderAndFollower(topic string) {
 	}
 	request := kmsg.NewPtrCreateTopicsRequest()
 	request.Topics = append(request.Topics, t)
-	answer, err := request.RequestWith(context.Background(), client)
+	answer, err := request.RequestWith(k.t.Context(), k.client())
 	if err == nil {
 		err = kerr.ErrorForCode(answer.Topics[0].ErrorCode)
 	}
-	if err != nil {
-		k.t.Fatalf("create topic %s: %v", topic, err)
-	}
+	must.Hold(k.t, err == nil, "create topic %s: %v", topic, err)
 }
 
 // The log directory of a broker is a disk of 200 MiB, which a load fills in seconds.
@@ -270,18 +256,16 @@ func TestALoadOnASmallDisk(t *testing.T) {
 	fill := []string{"--record-size", "10000", "--rate", "20MiB/s", "--acks", "1"}
 	t.Run("it ends in good order", func(t *testing.T) {
 		r, code := k.in(t).kt("produce", append(fill, "--topic", "small", "--stop-at-disk", "60%", "--duration", "5m")...).wait()
-		if !ended(r, code, exitOK) || r.Ended != result.DiskFull || r.Records.Failed+r.Records.Unknown != 0 || !hasEvent(r, stats.LogDirFull) {
-			t.Errorf("exit code %d, ended %q, records %+v, events %+v", code, r.Ended, r.Records, r.Events)
-		}
+		must.True(t, ended(r, code, exitOK) && r.Ended == result.DiskFull && r.Records.Failed+r.Records.Unknown == 0 && hasEvent(r, stats.LogDirFull),
+			"exit code %d, ended %q, records %+v, events %+v", code, r.Ended, r.Records, r.Events)
 	})
 	// The topic of the first load stays, so that a slow machine fills the rest in time.
 	t.Run("it goes on until the disk is full", func(t *testing.T) {
 		r, code := k.in(t).kt("produce", append(fill, "--topic", "full", "--until-full", "--duration", "14s",
 			"--command-property", "delivery.timeout.ms=5000", "--command-property", "request.timeout.ms=3000")...).wait()
 		full := hasEvent(r, stats.LogDirFull) || hasEvent(r, stats.LogDirFailed)
-		if !ended(r, code, exitFailed) || r.Ended != result.Completed || !full || r.Records.Failed == 0 || r.Records.Acknowledged == 0 {
-			t.Errorf("exit code %d, ended %q, records %+v, errors %v, events %+v", code, r.Ended, r.Records, r.Errors, r.Events)
-		}
+		must.True(t, ended(r, code, exitFailed) && r.Ended == result.Completed && full && r.Records.Failed != 0 && r.Records.Acknowledged != 0,
+			"exit code %d, ended %q, records %+v, errors %v, events %+v", code, r.Ended, r.Records, r.Errors, r.Events)
 		t.Logf("errors %v, brokers %+v, events %+v", r.Errors, r.Brokers, r.Events)
 	})
 }
@@ -306,9 +290,8 @@ func loopFolder(t *testing.T, size int64) string {
 		}
 	}
 	t.Cleanup(func() {
-		if out, err := exec.Command("umount", dir).CombinedOutput(); err != nil {
-			t.Errorf("umount %s: %v: %s", dir, err, out)
-		}
+		out, err := exec.Command("umount", dir).CombinedOutput()
+		must.True(t, err == nil, "umount %s: %v: %s", dir, err, out)
 	})
 	return dir
 }
@@ -317,15 +300,11 @@ func loopFolder(t *testing.T, size int64) string {
 func (k *kafkaCluster) isExamined(t *testing.T) {
 	doc, code := k.doctor(t)
 	for _, c := range doc.Checks {
-		if c.State != "pass" && c.Name != "round trip" { // this machine may be busy
-			t.Errorf("%+v", c)
-		}
+		must.True(t, c.State == "pass" || c.Name == "round trip", "%+v", c) // this machine may be busy
 	}
 	must.True(t, doc.Healthy && code == exitOK && len(doc.Checks) >= 17, "exit code %d: %+v", code, doc)
 
-	client := must.Have(kgo.NewClient(kgo.SeedBrokers(k.brokers)))(t)
-	defer client.Close()
-	admin := kadm.NewClient(client)
+	admin := k.admin()
 	never, name := "2", "kt-producer"
 	must.Have(admin.CreateTopic(t.Context(), 1, 1, map[string]*string{"min.insync.replicas": &never}, "unfit"))(t)
 	quota := func(op kadm.AlterClientQuotaOp) {
@@ -351,18 +330,8 @@ func (k *kafkaCluster) isExamined(t *testing.T) {
 }
 
 // doctor runs kt doctor on the cluster.
-func (k *kafkaCluster) doctor(t *testing.T, args ...string) (doc report.DoctorDocument, code int) {
+func (k *kafkaCluster) doctor(t *testing.T, args ...string) (report.DoctorDocument, int) {
 	t.Helper()
-	path := must.Have(binary())(t)
-	out, err := exec.Command(path, append([]string{"doctor", "--bootstrap-server", k.brokers, "--output", "json"}, args...)...).Output()
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
-		code = exit.ExitCode()
-	} else if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(out, &doc); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	return doc, code
+	out, stderr, code := ran(t, ktIn(t, t.TempDir(), append([]string{"doctor", "--bootstrap-server", k.brokers, "--output", "json"}, args...)...))
+	return decoded[report.DoctorDocument](t, out, stderr), code
 }

@@ -3,11 +3,9 @@
 package cmd
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -38,10 +36,10 @@ func narrowConnectionIsFound(t *testing.T) {
 	)
 	port := nextPort()
 	p := startProxy(t, "127.0.0.1:"+strconv.Itoa(port), rate)
-	k := startClusterAt(t, 1, port, "--property", "advertised.listeners=CLIENT://"+p.Addr().String())
+	k := startClusterAt(t, 1, port, "--property", "advertised.listeners=CLIENT://"+p.addr)
 	for try := range 3 {
 		found := k.find(t, "--trial-time", "1s", "--precision", "10%", "--rest", "0", "--",
-			"produce", "--bootstrap-server", p.Addr().String(), "--record-size", strconv.Itoa(record), "--command-property", "buffer.memory=1048576")
+			"produce", "--bootstrap-server", p.addr, "--record-size", strconv.Itoa(record), "--command-property", "buffer.memory=1048576")
 		t.Logf("%s; the truth is %d", found.Sentence, truth)
 		for _, one := range found.Trials {
 			t.Logf("%-7s %6.0f %6.0f %s %q", one.Kind, one.Rate, one.Achieved, one.Outcome, one.Reasons)
@@ -54,35 +52,24 @@ func narrowConnectionIsFound(t *testing.T) {
 		ofKt := func(one study.Trial) bool {
 			return one.Rate == peak.High && one.Outcome == study.Invalid && len(one.Reasons) > 0
 		}
-		if try == 2 && (!peak.ClientBound || !slices.ContainsFunc(found.Trials, ofKt)) { // a busy machine may end one search too early
-			t.Errorf("never near the truth: %+v", peak)
-		}
+		must.True(t, try != 2 || peak.ClientBound && slices.ContainsFunc(found.Trials, ofKt), "never near the truth: %+v", peak) // a busy machine may end one search too early
 	}
 }
 
 // find makes a search on a cluster.
-func (k *kafkaCluster) find(t *testing.T, args ...string) (d study.Document) {
+func (k *kafkaCluster) find(t *testing.T, args ...string) study.Document {
 	t.Helper()
-	path := must.Have(binary())(t)
-	c := exec.Command(path, append([]string{"find", "--output", "json"}, args...)...)
-	c.Env = append(os.Environ(), "XDG_STATE_HOME="+t.TempDir())
-	out, err := c.Output()
-	var exit *exec.ExitError
-	if err != nil && (!errors.As(err, &exit) || exit.ExitCode() == exitUsage) {
-		t.Fatalf("%v\n%s", err, exit.Stderr)
-	}
-	if err := json.Unmarshal(out, &d); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	return d
+	out, stderr, _ := ran(t, ktIn(t, t.TempDir(), append([]string{"find", "--output", "json"}, args...)...))
+	return decoded[study.Document](t, out, stderr)
 }
 
 // studied makes a named study in a short form and returns what it says.
-func (k *kafkaCluster) studied(t *testing.T, name string, args ...string) (d study.Document) {
+func (k *kafkaCluster) studied(t *testing.T, name string, args ...string) study.Document {
 	t.Helper()
 	args = append([]string{"study", "run", name, "--quiet", "--output", "json", "--bootstrap-server", k.brokers}, args...)
-	out, err := k.ktIn(t, t.TempDir(), args...).Output()
-	must.Hold(t, err == nil && json.Unmarshal(out, &d) == nil, "kt %q: %v\n%s", args, err, out)
+	out, stderr, code := ran(t, ktIn(t, t.TempDir(), args...))
+	must.Hold(t, code == exitOK, "kt %q: exit code %d\n%s%s", args, code, out, stderr)
+	d := decoded[study.Document](t, out, stderr)
 	must.True(t, d.Runs == d.Wanted && d.Runs != 0, "kt %q: %d of %d runs were made", args, d.Runs, d.Wanted)
 	return d
 }
@@ -96,9 +83,8 @@ func (k *kafkaCluster) brokerDownIsStudied(t *testing.T) {
 	for _, c := range d.Cells {
 		for _, r := range c.Runs {
 			l := r.Loads[0]
-			if l.Lost == nil || *l.Lost != 0 || l.Outage == nil || l.Outage.BeganWith == "" {
-				t.Errorf("lost %v, outage %+v; want none lost, and a fault", l.Lost, l.Outage)
-			}
+			must.True(t, l.Lost != nil && *l.Lost == 0 && l.Outage != nil && l.Outage.BeganWith != "",
+				"lost %v, outage %+v; want none lost, and a fault", l.Lost, l.Outage)
 			t.Logf("%+v", c.Faults)
 		}
 	}
@@ -115,11 +101,11 @@ func (k *kafkaCluster) changesArePutBack(t *testing.T) {
 		t.Skip("only root can change sysctls")
 	}
 	before, state := sysctlNow(t), t.TempDir()
-	t.Cleanup(func() { tuneRun(t, "--rollback", "--force") })
+	t.Cleanup(func() { tuneRun(t, exec.Command, "--rollback", "--force") })
 	k.killedTrial(t, state, before)
 	key := filepath.Join(t.TempDir(), "key")
 	k.killedTrial(t, state, before, "--on", "loads", "--key-file", key, "--peers", k.tuningAgents(t, key))
-	out, err := k.ktIn(t, state, "study", "run", "sysctl-trial", "--bootstrap-server", k.brokers, "--set", "rate=1000", "--run-time", "1s", "--repeats", "1",
+	out, err := ktIn(t, state, "study", "run", "sysctl-trial", "--bootstrap-server", k.brokers, "--set", "rate=1000", "--run-time", "1s", "--repeats", "1",
 		"--discard", "0", "--rest", "0", "--quiet", "--output", "json").Output()
 	var s study.Document
 	if err != nil || json.Unmarshal(out, &s) != nil || s.Runs != 5 || len(s.Cells) != 5 {
@@ -127,10 +113,9 @@ func (k *kafkaCluster) changesArePutBack(t *testing.T) {
 	}
 	must.Match(t, before, sysctlNow(t), "after the study: %s", triedSysctl)
 	for _, bad := range []string{"broker.num.io.threads=many", "broker.log.dirs=/tmp", "topic.foo=1", "sysctl.vm.swappiness=1000"} {
-		c := k.ktIn(t, state, "trial", bad, "--", "produce", "--bootstrap-server", k.brokers)
-		if out, _ := c.CombinedOutput(); c.ProcessState.ExitCode() != exitUsage {
-			t.Errorf("%s: exit code %d, want %d\n%s", bad, c.ProcessState.ExitCode(), exitUsage, out)
-		}
+		c := ktIn(t, state, "trial", bad, "--", "produce", "--bootstrap-server", k.brokers)
+		out, _ := c.CombinedOutput()
+		must.True(t, c.ProcessState.ExitCode() == exitUsage, "%s: exit code %d, want %d\n%s", bad, c.ProcessState.ExitCode(), exitUsage, out)
 	}
 }
 
@@ -141,7 +126,7 @@ func (k *kafkaCluster) killedTrial(t *testing.T, state, before string, args ...s
 		"trial", "sysctl." + triedSysctl + "=7", "broker." + triedBroker + "=5", "--repeats", "5", "--run-time", "1s", "--rest", "0", "--discard", "0",
 		"--quiet", "--output", "json", "--", "produce", "--bootstrap-server", k.brokers, "--rate", "1000",
 	}, args...)
-	c := k.ktIn(t, state, args...)
+	c := ktIn(t, state, args...)
 	var stderr bytes.Buffer
 	c.Stderr = &stderr
 	must.Do(t, c.Start())
@@ -159,9 +144,8 @@ func (k *kafkaCluster) killedTrial(t *testing.T, state, before string, args ...s
 	}
 	must.Do(t, c.Process.Kill())
 	<-ended
-	if out, err := k.ktIn(t, state, "study", "restore").CombinedOutput(); err != nil || !strings.Contains(string(out), "as before") {
-		t.Fatalf("kt study restore: %v\n%s", err, out)
-	}
+	out, err := ktIn(t, state, "study", "restore").CombinedOutput()
+	must.Hold(t, err == nil && strings.Contains(string(out), "as before"), "kt study restore: %v\n%s", err, out)
 	if now := sysctlNow(t); now != before || k.dynamic(t) != "" {
 		t.Fatalf("after a restore: %s = %s, want %s; %s = %q, want none", triedSysctl, now, before, triedBroker, k.dynamic(t))
 	}
@@ -170,36 +154,20 @@ func (k *kafkaCluster) killedTrial(t *testing.T, state, before string, args ...s
 // tuningAgents starts an agent that makes loads, and one that may change this host; it returns where they are.
 func (k *kafkaCluster) tuningAgents(t *testing.T, key string) string {
 	t.Helper()
-	if out, err := k.ktIn(t, t.TempDir(), "keygen", key).CombinedOutput(); err != nil {
-		t.Fatalf("kt keygen: %v\n%s", err, out)
-	}
+	out, err := ktIn(t, t.TempDir(), "keygen", key).CombinedOutput()
+	must.Hold(t, err == nil, "kt keygen: %v\n%s", err, out)
 	port := nextPort()
 	addrs := []string{"127.0.0.1:" + strconv.Itoa(port), "127.0.0.1:" + strconv.Itoa(port+1)}
 	for i, args := range [][]string{{"--name", "loads", "--role", "client"}, {"--name", "broker-1", "--role", "broker", "--allow-tune"}} {
-		c := k.ktIn(t, t.TempDir(), append([]string{"agent", "--key-file", key, "--bind", addrs[i]}, args...)...)
-		stderr, err := c.StderrPipe()
-		if err == nil {
-			err = c.Start()
-		}
-		must.Hold(t, err == nil, "%v", err)
-		t.Cleanup(func() {
-			_ = c.Process.Signal(os.Interrupt) // it may have ended
-			_ = c.Wait()                       // as it ends is not the point
-		})
-		lines := bufio.NewScanner(stderr)
-		for lines.Scan() && !strings.Contains(lines.Text(), "listens on") {
-		}
-		must.Do(t, lines.Err())
-		go func() { _, _ = io.Copy(io.Discard, stderr) }() // until it ends
+		startAgent(t, ktIn(t, t.TempDir(), append([]string{"agent", "--key-file", key, "--bind", addrs[i]}, args...)...))
 	}
 	return strings.Join(addrs, ",")
 }
 
 // ktIn is a command of kt that keeps its studies in a folder.
-func (k *kafkaCluster) ktIn(t *testing.T, state string, args ...string) *exec.Cmd {
+func ktIn(t *testing.T, state string, args ...string) *exec.Cmd {
 	t.Helper()
-	path := must.Have(binary())(t)
-	c := exec.Command(path, args...)
+	c := exec.Command(must.Have(binary())(t), args...)
 	c.Env = append(os.Environ(), "XDG_STATE_HOME="+state)
 	return c
 }
@@ -225,7 +193,7 @@ func (k *kafkaCluster) dynamic(t *testing.T) string {
 // proxy passes connections on to a broker, and holds all together to a rate towards it. Its token bucket
 // holds a fiftieth of a second, so the rate is known at any scale above that.
 type proxy struct {
-	net.Listener
+	addr   string
 	broker string
 	rate   float64 // bytes a second
 
@@ -237,26 +205,12 @@ const bucket = time.Second / 50
 
 // startProxy starts a proxy to a broker that may not be there yet.
 func startProxy(t *testing.T, broker string, rate float64) *proxy {
-	l := must.Have(net.Listen("tcp", "127.0.0.1:0"))(t)
-	p := &proxy{Listener: l, broker: broker, rate: rate}
-	go p.serve()
-	t.Cleanup(func() { _ = l.Close() })
+	p := &proxy{broker: broker, rate: rate}
+	p.addr = must.Listen(t, p.pass)
 	return p
 }
 
-// serve passes connections on until the proxy is closed.
-func (p *proxy) serve() {
-	for {
-		client, err := p.Accept()
-		if err != nil {
-			return
-		}
-		go p.pass(client)
-	}
-}
-
 func (p *proxy) pass(client net.Conn) {
-	defer func() { _ = client.Close() }()
 	broker, err := net.Dial("tcp", p.broker)
 	if err != nil {
 		return // the client tries again

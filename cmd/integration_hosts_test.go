@@ -3,16 +3,13 @@
 package cmd
 
 import (
-	"bufio"
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -39,7 +36,7 @@ func newHosts(t *testing.T, net int, names ...string) *hosts {
 	if os.Getuid() != 0 {
 		t.Skip("hosts are network namespaces, and making those needs root")
 	}
-	h := &hosts{kafkaCluster: &kafkaCluster{t: t, name: "it-hosts"}, set: "it", net: strconv.Itoa(net), dir: t.TempDir(), addr: make(map[string]string)}
+	h := &hosts{kafkaCluster: &kafkaCluster{server: server{t, "kafka", "it-hosts"}}, set: "it", net: strconv.Itoa(net), dir: t.TempDir(), addr: make(map[string]string)}
 	t.Cleanup(func() { h.hosts("down") })
 	for line := range strings.Lines(h.hosts("up", append([]string{"b1"}, names...)...)) {
 		name, addr, _ := strings.Cut(strings.TrimSpace(line), " ")
@@ -58,7 +55,7 @@ func TestWhatKafkaNeedsIsFetchedBeforeTheHostIsEntered(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("hosts are network namespaces, and making those needs root")
 	}
-	h := &hosts{kafkaCluster: &kafkaCluster{t: t}, set: "fetch", net: "79"}
+	h := &hosts{kafkaCluster: &kafkaCluster{server: server{t: t}}, set: "fetch", net: "79"}
 	t.Cleanup(func() { h.hosts("down") })
 	h.hosts("up", "b1")
 	// In place of scripts/kafka: a script that notes in which network it was called.
@@ -87,7 +84,7 @@ func TestManyHostsKnowEachOtherWithoutTheSharedTableOfNeighbours(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("hosts are network namespaces, and making those needs root")
 	}
-	h := &hosts{kafkaCluster: &kafkaCluster{t: t}, set: "many", net: "80"}
+	h := &hosts{kafkaCluster: &kafkaCluster{server: server{t: t}}, set: "many", net: "80"}
 	t.Cleanup(func() { h.hosts("down") })
 	var names []string
 	for i := range 21 {
@@ -103,13 +100,8 @@ func TestManyHostsKnowEachOtherWithoutTheSharedTableOfNeighbours(t *testing.T) {
 // hosts runs a command of scripts/hosts.
 func (h *hosts) hosts(command string, args ...string) string {
 	h.t.Helper()
-	c := exec.Command("../scripts/hosts", append([]string{command, "--set", h.set, "--net", h.net}, args...)...)
-	var stderr bytes.Buffer
-	c.Stderr = &stderr
-	out, err := c.Output()
-	if err != nil {
-		h.t.Fatalf("scripts/hosts %s %v: %v\n%s", command, args, err, stderr.String())
-	}
+	out, stderr, code := ran(h.t, exec.Command("../scripts/hosts", append([]string{command, "--set", h.set, "--net", h.net}, args...)...))
+	must.Hold(h.t, code == 0, "scripts/hosts %s %v: exit code %d\n%s", command, args, code, stderr)
 	return string(out)
 }
 
@@ -125,13 +117,8 @@ func (h *hosts) command(host string, args ...string) *exec.Cmd {
 // run runs kt on a host, and returns what it prints.
 func (h *hosts) run(host string, args ...string) []byte {
 	h.t.Helper()
-	c := h.command(host, args...)
-	var stderr bytes.Buffer
-	c.Stderr = &stderr
-	out, err := c.Output()
-	if err != nil && c.ProcessState.ExitCode() != exitNotValid { // a busy machine
-		h.t.Fatalf("kt %v on %s: %v\n%s", args, host, err, stderr.String())
-	}
+	out, stderr, code := ran(h.t, h.command(host, args...))
+	must.Hold(h.t, code == exitOK || code == exitNotValid, "kt %v on %s: exit code %d\n%s", args, host, code, stderr) // a busy machine
 	return out
 }
 
@@ -139,48 +126,12 @@ func (h *hosts) run(host string, args ...string) []byte {
 func (h *hosts) collect(host, run string) []byte {
 	h.t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Second) {
-		c := h.command(host, "collect", "--join", h.addr["b1"], "--key-file", h.key, "--run", run, "--output", "json", "--result", "none")
-		var stderr bytes.Buffer
-		c.Stderr = &stderr
-		out, err := c.Output()
-		if err == nil {
+		out, stderr, code := ran(h.t, h.command(host, "collect", "--join", h.addr["b1"], "--key-file", h.key, "--run", run, "--output", "json", "--result", "none"))
+		if code == exitOK {
 			return out
 		}
-		if !strings.Contains(stderr.String(), "still going on") || time.Now().After(deadline) {
-			h.t.Fatalf("kt collect --run %s on %s: %v\n%s", run, host, err, stderr.String())
-		}
+		must.Hold(h.t, strings.Contains(stderr, "still going on") && time.Now().Before(deadline), "kt collect --run %s on %s: exit code %d\n%s", run, host, code, stderr)
 	}
-}
-
-// agent starts an agent, and returns once it listens.
-func (h *hosts) agent(host, role string) *exec.Cmd {
-	h.t.Helper()
-	c := h.command(host, "agent", "--name", host, "--role", role, "--key-file", h.key, "--join", h.addr["b1"])
-	said := must.Have(c.StderrPipe())(h.t)
-	must.Do(h.t, c.Start())
-	lines := bufio.NewScanner(said)
-	listens := false
-	for !listens && lines.Scan() {
-		listens = strings.Contains(lines.Text(), "listens on")
-	}
-	if !listens {
-		h.t.Fatalf("the agent on %s does not listen", host)
-	}
-	drained := make(chan struct{})
-	go func() { // until the agent has ended
-		defer close(drained)
-		for lines.Scan() {
-			if testing.Verbose() {
-				fmt.Fprintf(os.Stderr, "%s: %s\n", host, lines.Text())
-			}
-		}
-	}()
-	h.t.Cleanup(func() {
-		_ = c.Process.Signal(syscall.SIGTERM) // it may have gone already
-		<-drained
-		_ = c.Wait()
-	})
-	return c
 }
 
 // load starts a load on all clients from a host, and remembers its collection.
@@ -204,7 +155,7 @@ func TestALoadOnManyHosts(t *testing.T) {
 		if host == "b1" {
 			role = cluster.RoleBroker
 		}
-		h.agent(host, role)
+		startAgent(t, h.command(host, "agent", "--name", host, "--role", role, "--key-file", h.key, "--join", h.addr["b1"]))
 	}
 	for name, test := range map[string]func(*testing.T, *hosts){
 		"three hosts of five processes are one result":  fifteenProcesses,
@@ -233,26 +184,21 @@ func fifteenProcesses(t *testing.T, h *hosts) {
 		"--rate", strconv.Itoa(rate), "--num-records", strconv.Itoa(rate*seconds))
 	doc, _ := r.wait()
 	must.Match(t, rate*seconds, doc.Records.Acknowledged, "records acknowledged")
-	if len(doc.Processes) != 15 || len(doc.Hosts) != 4 {
-		t.Fatalf("%d processes on %d hosts, want 15 on 3 and a broker's", len(doc.Processes), len(doc.Hosts))
-	}
+	must.Hold(t, len(doc.Processes) == 15 && len(doc.Hosts) == 4,
+		"%d processes on %d hosts, want 15 on 3 and a broker's", len(doc.Processes), len(doc.Hosts))
 	var sum result.Records
 	for _, p := range doc.Processes {
 		sum.Acknowledged += p.Records.Acknowledged
-		if p.StartLateUS == nil || p.Records.Offered != rate*seconds/15 {
-			t.Errorf("%s/%d: %d records offered, late by %v µs", p.Host, p.Process, p.Records.Offered, p.StartLateUS)
-		}
+		must.True(t, p.StartLateUS != nil && p.Records.Offered == rate*seconds/15,
+			"%s/%d: %d records offered, late by %v µs", p.Host, p.Process, p.Records.Offered, p.StartLateUS)
 	}
 	if sum.Acknowledged != doc.Records.Acknowledged || doc.Latency.Response.Count != sum.Acknowledged {
 		t.Errorf("the processes acknowledged %d records, the whole %d, with %d latencies", sum.Acknowledged, doc.Records.Acknowledged, doc.Latency.Response.Count)
 	}
 	for _, row := range doc.Hosts {
-		if row.Busy == nil || row.Busy.CPUShare <= 0 || row.ClockBoundUS == nil {
-			t.Errorf("%s was not watched: %+v", row.Host, row)
-		}
-		if row.Host == "b1" && row.Busy != nil && (len(row.Busy.Brokers) == 0 || row.Busy.Networks[0].ReceivedMiB <= 0) {
-			t.Errorf("the broker's host was watched as %+v", row.Busy)
-		}
+		must.True(t, row.Busy != nil && row.Busy.CPUShare > 0 && row.ClockBoundUS != nil, "%s was not watched: %+v", row.Host, row)
+		must.True(t, row.Host != "b1" || row.Busy == nil || len(row.Busy.Brokers) != 0 && row.Busy.Networks[0].ReceivedMiB > 0,
+			"the broker's host was watched as %+v", row.Busy)
 	}
 	must.True(t, doc.Overlap.Agreed && doc.Overlap.Seconds > 0, "the overlap is %+v", doc.Overlap)
 	h.sameOffline(t, file, "nightly", r.stdout.Bytes())
@@ -262,9 +208,8 @@ func fifteenProcesses(t *testing.T, h *hosts) {
 // that the coordinator gave.
 func (h *hosts) sameOffline(t *testing.T, file, run string, online []byte) {
 	t.Helper()
-	if again := h.run("h2", "report", file, "--output", "json"); !bytes.Equal(again, online) {
-		t.Errorf("the collection gives another document")
-	}
+	again := h.run("h2", "report", file, "--output", "json")
+	must.True(t, bytes.Equal(again, online), "the collection gives another document")
 	fetched := h.run("h2", "collect", "--join", h.addr["b1"], "--key-file", h.key, "--run", run, "--output", "json", "--result", "none")
 	must.True(t, bytes.Equal(fetched, online), "the files that the agents have give another document")
 }
@@ -282,9 +227,8 @@ func groupOnHosts(t *testing.T, h *hosts) {
 	h.run("h2", "produce", "--bootstrap-server", h.brokers, "--topic", "group", "--partitions", "12", "--num-records", "100000", "--quiet", "--result", "none")
 	r := h.load("h1", "consume", filepath.Join(h.dir, "group.ktr"), "--topic", "group", "--group", "g", "--processes", "2", "--duration", "6s")
 	doc, code := r.wait()
-	if doc.Records.Consumed != 100_000 {
-		t.Errorf("exit code %d: %d records read, want 100000 by all together\n%s", code, doc.Records.Consumed, r.stderr.String())
-	}
+	must.True(t, doc.Records.Consumed == 100_000,
+		"exit code %d: %d records read, want 100000 by all together\n%s", code, doc.Records.Consumed, r.stderr.String())
 }
 
 func deadCoordinator(t *testing.T, h *hosts) {
@@ -294,11 +238,9 @@ func deadCoordinator(t *testing.T, h *hosts) {
 	_ = r.cmd.Process.Kill()
 	_ = r.cmd.Wait()
 	out := h.collect("h1", "dead")
-	var doc result.Result
-	must.Do(t, json.Unmarshal(out, &doc))
-	if doc.Records.Acknowledged != 6300 || doc.Ended != result.Completed || len(doc.Processes) != 3 {
-		t.Errorf("ended %s: %d records acknowledged by %d processes, want 6300 by 3", doc.Ended, doc.Records.Acknowledged, len(doc.Processes))
-	}
+	doc := decoded[result.Result](t, out, "")
+	must.True(t, doc.Records.Acknowledged == 6300 && doc.Ended == result.Completed && len(doc.Processes) == 3,
+		"ended %s: %d records acknowledged by %d processes, want 6300 by 3", doc.Ended, doc.Records.Acknowledged, len(doc.Processes))
 }
 
 // begins waits until a new process on a host has a run file, and its load has gone on for two seconds.
@@ -330,21 +272,16 @@ func cutAndDead(t *testing.T, h *hosts) {
 		t.Errorf("exit code %d, %d records in the figures, want 1 and those of two hosts, %d; left out: %+v\n%s", code, doc.Records.Acknowledged, whole, doc.Apart, r.stderr.String())
 	}
 	for _, p := range doc.Processes {
-		if lost := p.Host == "h3"; lost != (p.State == result.PartLost) || lost == p.Counted {
-			t.Errorf("%s is %s, counted %v", p.Host, p.State, p.Counted)
-		}
+		lost := p.Host == "h3"
+		must.True(t, lost == (p.State == result.PartLost) && lost != p.Counted, "%s is %s, counted %v", p.Host, p.State, p.Counted)
 		switch p.Host {
 		case "h2":
-			if p.Records.Acknowledged != whole/2 || p.Response.Max < 5_000_000 {
-				t.Errorf("h2 was cut off: %d records acknowledged, response max %d µs", p.Records.Acknowledged, p.Response.Max)
-			}
+			must.True(t, p.Records.Acknowledged == whole/2 && p.Response.Max >= 5_000_000,
+				"h2 was cut off: %d records acknowledged, response max %d µs", p.Records.Acknowledged, p.Response.Max)
 		case "h3":
-			if p.Records.Acknowledged == 0 || p.Records.Acknowledged >= rate/3*seconds {
-				t.Errorf("of the lost host %d records are known", p.Records.Acknowledged)
-			}
+			must.True(t, p.Records.Acknowledged != 0 && p.Records.Acknowledged < rate/3*seconds,
+				"of the lost host %d records are known", p.Records.Acknowledged)
 		}
 	}
-	if !strings.Contains(r.stderr.String(), "h3") {
-		t.Errorf("the text says nothing of h3:\n%s", r.stderr.String())
-	}
+	must.True(t, strings.Contains(r.stderr.String(), "h3"), "the text says nothing of h3:\n%s", r.stderr.String())
 }

@@ -3,8 +3,6 @@
 package cmd
 
 import (
-	"bufio"
-	"bytes"
 	"cmp"
 	"encoding/base64"
 	"encoding/json"
@@ -32,13 +30,8 @@ func TestHdrHistogramsJavaToolsReadWhatKtWrites(t *testing.T) {
 	path := must.Have(binary())(t)
 	dir := t.TempDir()
 	kt := func(args ...string) []byte {
-		c := exec.Command(path, args...)
-		var stderr bytes.Buffer
-		c.Stderr = &stderr
-		out, err := c.Output()
-		if err != nil && c.ProcessState.ExitCode() != exitNotValid { // on a busy machine
-			t.Fatalf("kt %v: %v\n%s", args, err, stderr.String())
-		}
+		out, stderr, code := ran(t, exec.Command(path, args...))
+		must.Hold(t, code == exitOK || code == exitNotValid, "kt %v: exit code %d\n%s", args, code, stderr) // on a busy machine
 		return out
 	}
 	file, log := filepath.Join(dir, "run.ktr"), filepath.Join(dir, "run.hlog")
@@ -55,14 +48,7 @@ func TestHdrHistogramsJavaToolsReadWhatKtWrites(t *testing.T) {
 		must.Do(t, json.Unmarshal(text, into))
 	}
 	must.Do(t, os.WriteFile(log, kt("report", file, "--output", "hlog"), 0o600))
-	java := exec.Command("../scripts/kafka", "tool", "testdata/ReadHistograms.java", log, encoded.Histograms.EndToEnd.HDR)
-	var stderr bytes.Buffer
-	java.Stderr = &stderr
-	out, err := java.Output()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, stderr.String())
-	}
-	tags, tables, _ := strings.Cut(string(out), "       Value")
+	tags, tables, _ := strings.Cut(javaTool(t, "testdata/ReadHistograms.java", log, encoded.Histograms.EndToEnd.HDR), "       Value")
 	unprocessed, processed, _ := strings.Cut(tables, "processed\n")
 	checkTags(t, tags, &res)
 	checkRows(t, percentileRows(string(kt("report", file, "--output", "hgrm"))), percentileRows(unprocessed))
@@ -78,9 +64,8 @@ func checkTags(t *testing.T, lines string, res *result.Result) {
 	for line := range strings.Lines(lines) {
 		var tag string
 		var start, intervals, count, p50, p99, most int64
-		if _, err := fmt.Sscan(line, &tag, &start, &intervals, &count, &p50, &p99, &most); err != nil {
-			t.Fatalf("%q: %v", line, err)
-		}
+		_, err := fmt.Sscan(line, &tag, &start, &intervals, &count, &p50, &p99, &most)
+		must.Hold(t, err == nil, "%q: %v", line, err)
 		want := wants[tag]
 		delete(wants, tag)
 		if want == nil || count != want.Count || intervals < 3 || start != res.Start.At.UnixMilli() {
@@ -88,9 +73,8 @@ func checkTags(t *testing.T, lines string, res *result.Result) {
 			continue
 		}
 		for name, is := range map[string][2]int64{"p50": {p50, int64(want.P50)}, "p99": {p99, int64(want.P99)}, "max": {most, int64(want.Max)}} {
-			if got, us := float64(is[0])/1000, float64(is[1]); got < us || got > us*1.001+0.001 {
-				t.Errorf("%s of tag %s is %v µs, want %v", name, tag, got, us)
-			}
+			got, us := float64(is[0])/1000, float64(is[1])
+			must.True(t, got >= us && got <= us*1.001+0.001, "%s of tag %s is %v µs, want %v", name, tag, got, us)
 		}
 	}
 	must.True(t, len(wants) == 0, "there is no tag of %v", wants)
@@ -117,9 +101,8 @@ func checkRows(t *testing.T, got, want [][3]float64) {
 	most := got[len(got)-1][0]
 	for i, g := range got {
 		w := want[i]
-		if g[0] != min(w[0], most) || w[0] > most*1.001 || math.Abs(g[1]-w[1]) > 1e-11 || g[2] != w[2] {
-			t.Errorf("row %d is %v, Java's is %v", i, g, w)
-		}
+		must.True(t, g[0] == min(w[0], most) && w[0] <= most*1.001 && math.Abs(g[1]-w[1]) <= 1e-11 && g[2] == w[2],
+			"row %d is %v, Java's is %v", i, g, w)
 	}
 }
 
@@ -142,9 +125,8 @@ func (k *kafkaCluster) isReadByOthers(t *testing.T) {
 		doc, code := k.start("--engine", "wire", "--topic", "wire-"+codec, "--partitions", "3", "--num-records", strconv.Itoa(records),
 			"--record-size", "10-900", "--compression", codec, "--idempotence", strconv.FormatBool(i%2 == 0), "--header", "origin=kt",
 			"--key-distribution", "random", "--record-key-range", "1000", "--command-property", "partitioner.ignore.keys=true").wait()
-		if !ended(doc, code, exitOK) || doc.Records.Acknowledged != records || doc.Notice == "" {
-			t.Fatalf("%s: exit code %d, %+v, notice %q", codec, code, doc.Records, doc.Notice)
-		}
+		must.Hold(t, ended(doc, code, exitOK) && doc.Records.Acknowledged == records && doc.Notice != "",
+			"%s: exit code %d, %+v, notice %q", codec, code, doc.Records, doc.Notice)
 	}
 	t.Run("the log is sound", func(t *testing.T) { k.in(t).logIsSound(codecs, records) })
 	t.Run("the console consumer", func(t *testing.T) {
@@ -162,43 +144,33 @@ func (k *kafkaCluster) isReadByOthers(t *testing.T) {
 func (k *kafkaCluster) logIsSound(codecs []string, records int) {
 	k.t.Helper()
 	files, err := filepath.Glob(fmt.Sprintf("../.kafka/%s/broker-1/data/wire-*/*.log", k.name))
-	if err != nil || len(files) != 3*len(codecs) {
-		k.t.Fatalf("log segments %v: %v", files, err)
-	}
-	dump := k.tool("DumpLogSegments", "--deep-iteration", "--files", strings.Join(files, ","))
+	must.Hold(k.t, err == nil && len(files) == 3*len(codecs), "log segments %v: %v", files, err)
+	dump := javaTool(k.t, "DumpLogSegments", "--deep-iteration", "--files", strings.Join(files, ","))
 	batches, sound, counted := strings.Count(dump, "baseOffset:"), strings.Count(dump, "isvalid: true"), strings.Count(dump, "| offset:")
-	if batches == 0 || sound != batches || counted != records*len(codecs) {
-		k.t.Errorf("%d batches, of which %d are sound; %d records, want %d", batches, sound, counted, records*len(codecs))
-	}
+	must.True(k.t, batches != 0 && sound == batches && counted == records*len(codecs),
+		"%d batches, of which %d are sound; %d records, want %d", batches, sound, counted, records*len(codecs))
 	for i, part := range strings.Split(dump, "Dumping ")[1:] {
 		codec := strings.Split(filepath.Base(filepath.Dir(files[i])), "-")[1]
-		if n := strings.Count(part, "compresscodec: "+codec); n == 0 || n != strings.Count(part, "baseOffset:") {
-			k.t.Errorf("%d batches of %s have its codec", n, files[i])
-		}
+		n := strings.Count(part, "compresscodec: "+codec)
+		must.True(k.t, n != 0 && n == strings.Count(part, "baseOffset:"), "%d batches of %s have its codec", n, files[i])
 	}
 }
 
-// tool runs one of Kafka's own tools.
-func (k *kafkaCluster) tool(name string, args ...string) string {
-	k.t.Helper()
-	out, err := exec.Command("../scripts/kafka", append([]string{"tool", name}, args...)...).Output()
-	if err != nil {
-		k.t.Fatalf("%s: %v\n%s", name, err, out)
-	}
+// javaTool runs one of Kafka's own tools, or a program of testdata with Kafka's classes.
+func javaTool(t *testing.T, name string, args ...string) string {
+	t.Helper()
+	out, stderr, code := ran(t, exec.Command("../scripts/kafka", append([]string{"tool", name}, args...)...))
+	must.Hold(t, code == 0, "%s: exit code %d\n%s%s", name, code, out, stderr)
 	return string(out)
 }
 
 // consoleConsumer reads so many records with their headers and keys. It checks CRCs, as all of Kafka's consumers do.
 func (k *kafkaCluster) consoleConsumer(records int, include string) []string {
 	k.t.Helper()
-	out := k.tool("ConsoleConsumer", "--bootstrap-server", k.brokers, "--include", include, "--from-beginning",
+	out := javaTool(k.t, "ConsoleConsumer", "--bootstrap-server", k.brokers, "--include", include, "--from-beginning",
 		"--max-messages", strconv.Itoa(records), "--timeout-ms", "60000",
 		"--formatter-property", "print.key=true", "--formatter-property", "print.headers=true")
-	var lines []string
-	for s := bufio.NewScanner(strings.NewReader(out)); s.Scan(); {
-		lines = append(lines, s.Text())
-	}
-	return lines
+	return strings.Split(strings.TrimSuffix(out, "\n"), "\n")
 }
 
 // wireIsVerified has the records accounted for: by stamps, with both engines, and by the headers of batches. Brokers may write those
@@ -220,9 +192,7 @@ func (k *kafkaCluster) wireIsVerified() {
 		ledger := filepath.Join(k.t.TempDir(), "ledger")
 		doc, code := k.start(append(tc.args, "--engine", "wire", "--topic", tc.topic, "--partitions", "3", "--num-records", "9000",
 			"--compression", "zstd", "--producers", "2", "--verify", "--ledger", ledger)...).wait()
-		if !ended(doc, code, exitOK) || doc.Records.Acknowledged != 9000 {
-			k.t.Fatalf("%s: exit code %d, %+v", tc.topic, code, doc.Records)
-		}
+		must.Hold(k.t, ended(doc, code, exitOK) && doc.Records.Acknowledged == 9000, "%s: exit code %d, %+v", tc.topic, code, doc.Records)
 		for _, engine := range tc.engines {
 			doc, code := k.kt("consume", "--engine", engine, "--verify", ledger).wait()
 			v := doc.Verify
@@ -294,18 +264,18 @@ func (k *kafkaCluster) propertiesHaveTheEffectOfKafkas(t *testing.T) {
 				"--throughput", strconv.Itoa(tc.rate), "--bootstrap-server", k.brokers, "--command-config", file,
 			}
 			if tool == "kafka" {
-				k.tool("ProducerPerformance", args...)
+				javaTool(t, "ProducerPerformance", args...)
 			} else {
-				k.producedAsThey(args)
+				out, stderr, code := ran(t, ktIn(t, t.TempDir(), append([]string{"produce", "--quiet", "--result", "none"}, args...)...))
+				must.Hold(t, code == exitOK || code == exitNotValid, "kt %v: exit code %d\n%s%s", args, code, out, stderr) // a busy machine keeps no schedule
 			}
 		}
 	}
 	logs, requests := k.logs(topics), k.requests(t, topics)
 	for i, tc := range cases {
 		for _, tool := range tools {
-			if got := requests[topic(i, tool)]; len(got) != 1 || !got[tc.asked] {
-				t.Errorf("%v: the requests of %s are %+v, want %+v", tc.properties, tool, got, tc.asked)
-			}
+			got := requests[topic(i, tool)]
+			must.True(t, len(got) == 1 && got[tc.asked], "%v: the requests of %s are %+v, want %+v", tc.properties, tool, got, tc.asked)
 		}
 		kafka, kt := logs[topic(i, "kafka")], logs[topic(i, "kt")]
 		ratio := float64(kt.batches) / float64(kafka.batches)
@@ -314,20 +284,8 @@ func (k *kafkaCluster) propertiesHaveTheEffectOfKafkas(t *testing.T) {
 		if tc.rate > 0 { // in 5 s there are 50 times 100 ms, whatever the other tool did
 			tooMany = ratio*float64(kafka.batches) > 60 || kafka.batches > 60
 		}
-		if kt != kafka || kafka.records != wanted(tc.rate) || tooMany || ratio < 1/tc.alike {
-			t.Errorf("%v: Kafka's producer %+v; kt %+v, with %.2f times the batches", tc.properties, kafka, kt, ratio)
-		}
-	}
-}
-
-// producedAsThey runs kt with a command line of Kafka's tool.
-func (k *kafkaCluster) producedAsThey(args []string) {
-	k.t.Helper()
-	path := must.Have(binary())(k.t)
-	c := exec.Command(path, append([]string{"produce", "--quiet", "--result", "none"}, args...)...)
-	out, err := c.CombinedOutput()
-	if err != nil && c.ProcessState.ExitCode() != exitNotValid { // a busy machine keeps no schedule
-		k.t.Fatalf("kt %v: %v\n%s", args, err, out)
+		must.True(t, kt == kafka && kafka.records == wanted(tc.rate) && !tooMany && ratio >= 1/tc.alike,
+			"%v: Kafka's producer %+v; kt %+v, with %.2f times the batches", tc.properties, kafka, kt, ratio)
 	}
 }
 
@@ -339,7 +297,7 @@ func (k *kafkaCluster) logs(topics []string) map[string]wrote {
 		files = append(files, fmt.Sprintf("../.kafka/%s/broker-1/data/%s-0/00000000000000000000.log", k.name, topic))
 	}
 	all, topic := make(map[string]wrote), ""
-	for line := range strings.Lines(k.tool("DumpLogSegments", "--files", strings.Join(files, ","))) {
+	for line := range strings.Lines(javaTool(k.t, "DumpLogSegments", "--files", strings.Join(files, ","))) {
 		if file, ok := strings.CutPrefix(line, "Dumping "); ok {
 			topic = strings.TrimSuffix(filepath.Base(filepath.Dir(file)), "-0")
 		}

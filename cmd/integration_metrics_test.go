@@ -91,9 +91,8 @@ func (p *prometheusServer) query(expr string, at float64) []sample {
 		Status, Error string
 		Data          struct{ Result []sample }
 	}
-	if err := json.NewDecoder(answer.Body).Decode(&doc); err != nil || doc.Status != "success" {
-		p.t.Fatalf("%s: %s %v", expr, doc.Error, err)
-	}
+	err := json.NewDecoder(answer.Body).Decode(&doc)
+	must.Hold(p.t, err == nil && doc.Status == "success", "%s: %s %v", expr, doc.Error, err)
 	return doc.Data.Result
 }
 
@@ -153,27 +152,22 @@ func (k *kafkaCluster) isScraped(t *testing.T) {
 			p := startPrometheus(t, port, listen, one.flags...)
 			r := k.in(t).kt("roundtrip", append(one.args, "--topic", "scraped-"+strconv.Itoa(port), "--rate", "1000", "--duration", "12s", "--metrics-listen", listen)...)
 			res, code := r.wait()
-			if code != exitOK && code != exitNotValid {
-				t.Fatalf("exit code %d\n%s", code, r.stderr.String())
-			}
+			must.Hold(t, code == exitOK || code == exitNotValid, "exit code %d\n%s", code, r.stderr.String())
 			of, at := fmt.Sprintf(`run_id=%q,phase="measured"`, res.RunID), p.lastScrape(res.RunID, "finished")
 			for name, want := range totalsOf(&res) {
-				if got := p.number("sum("+name+"{"+of+"})", at); got != float64(want) {
-					t.Errorf("%s is %v, want %d", name, got, want)
-				}
+				got := p.number("sum("+name+"{"+of+"})", at)
+				must.True(t, got == float64(want), "%s is %v, want %d", name, got, want)
 			}
-			if got := p.number(fmt.Sprintf(one.count, of), at); got != float64(res.Latency.Response.Count) {
-				t.Errorf("%v response times, want %d", got, res.Latency.Response.Count)
-			}
+			got := p.number(fmt.Sprintf(one.count, of), at)
+			must.True(t, got == float64(res.Latency.Response.Count), "%v response times, want %d", got, res.Latency.Response.Count)
 			checkDashboard(t, p, p.lastScrape(res.RunID, "running"))
 			width := 1.1 // of a native bucket
 			if one.flags == nil {
 				width = 2.5
 			}
 			p99 := p.number(fmt.Sprintf("histogram_quantile(0.99, "+one.last+")", of), at)
-			if want := float64(res.Latency.Response.P99) / 1e6; math.Max(p99/want, want/p99) > width {
-				t.Errorf("p99 is %v s, want about %v s", p99, want)
-			}
+			want := float64(res.Latency.Response.P99) / 1e6
+			must.True(t, math.Max(p99/want, want/p99) <= width, "p99 is %v s, want about %v s", p99, want)
 		})
 	}
 }
@@ -223,9 +217,7 @@ func checkDashboard(t *testing.T, p *prometheusServer, at float64) {
 			expr := strings.NewReplacer("$__rate_interval", "30s", "$run", ".*").Replace(q.Expr)
 			answer := p.query(expr, at)
 			head, _, _ := strings.Cut(expr, "{")
-			if len(answer) == 0 && !withoutErrors[head] {
-				t.Errorf("%s: no data for %s", panel.Title, expr)
-			}
+			must.True(t, len(answer) != 0 || withoutErrors[head], "%s: no data for %s", panel.Title, expr)
 			for _, s := range answer {
 				must.True(t, !math.IsNaN(number(t, s.Value)), "%s: %s has no number", panel.Title, expr)
 			}

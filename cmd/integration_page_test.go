@@ -5,7 +5,6 @@ package cmd
 import (
 	"context"
 	_ "embed"
-	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -39,7 +38,7 @@ func (k *kafkaCluster) pagesAreShown(t *testing.T) {
 	dir := t.TempDir()
 	var runs []*exec.Cmd
 	for name, rate := range map[string]string{"a": "300", "b": "500"} {
-		run := k.ktIn(t, dir, "produce", "--bootstrap-server", k.brokers, "--rate", rate, "--warmup", "1s", "--duration", "5s", "--delete-topic", "--topic", "page-"+name,
+		run := ktIn(t, dir, "produce", "--bootstrap-server", k.brokers, "--rate", rate, "--warmup", "1s", "--duration", "5s", "--delete-topic", "--topic", "page-"+name,
 			"--result", name+".ktr")
 		must.Do(t, run.Start())
 		runs = append(runs, run)
@@ -48,12 +47,10 @@ func (k *kafkaCluster) pagesAreShown(t *testing.T) {
 		_ = run.Wait() // on a busy machine it is not valid, and has a page all the same
 	}
 	write := func(name string, args ...string) string {
-		out, err := k.ktIn(t, dir, args...).Output()
+		out, stderr, code := ran(t, ktIn(t, dir, args...))
+		must.Hold(t, code == exitOK, "kt %q: exit code %d\n%s", args, code, stderr)
 		path := filepath.Join(dir, name+".html")
-		if err == nil {
-			err = os.WriteFile(path, out, 0o644)
-		}
-		must.Hold(t, err == nil, "kt %q: %v", args, err)
+		must.Do(t, os.WriteFile(path, out, 0o644))
 		return path
 	}
 	pages := map[string]string{
@@ -63,10 +60,8 @@ func (k *kafkaCluster) pagesAreShown(t *testing.T) {
 		"study": write("study", "study", "run", "partitions", "--bootstrap-server", k.brokers, "--quiet", "--output", "html",
 			"--set", "partitions=1,4", "--run-time", "1s", "--repeats", "1", "--rest", "0", "--discard", "0"),
 	}
-	var r result.Result
-	if out, err := k.ktIn(t, dir, "report", "a.ktr", "--output", "json").Output(); err != nil || json.Unmarshal(out, &r) != nil {
-		t.Fatal(err)
-	}
+	out, stderr, _ := ran(t, ktIn(t, dir, "report", "a.ktr", "--output", "json"))
+	r := decoded[result.Result](t, out, stderr)
 	rate := theme.Rate(r.Throughput.RecordsPerSecond)
 	b := newBrowser(t)
 	for name, file := range pages {
@@ -92,9 +87,8 @@ func (o *tab) readable(name string) {
 		for _, wrong := range eval[[]string](o, pageCheck) {
 			o.t.Errorf("%s at %d px, %s: %s", name, width, scheme, wrong)
 		}
-		if is := eval[int64](o, "document.documentElement.scrollWidth"); is > width {
-			o.t.Errorf("%s: it is %d px wide on a screen of %d", name, is, width)
-		}
+		is := eval[int64](o, "document.documentElement.scrollWidth")
+		must.True(o.t, is <= width, "%s: it is %d px wide on a screen of %d", name, is, width)
 	}
 }
 
@@ -112,15 +106,11 @@ func (o *tab) zooms(second string) {
 	whole := ends()
 	o.drag("throughput", 0.5, 0.9)
 	for i, end := range ends() {
-		if end == whole[i] {
-			o.t.Errorf("%s begins at %s after a drag over the throughput, as before", charts[i], end)
-		}
+		must.True(o.t, end != whole[i], "%s begins at %s after a drag over the throughput, as before", charts[i], end)
 	}
 	o.doubleClick(second)
 	for i, end := range ends() {
-		if end != whole[i] {
-			o.t.Errorf("%s begins at %s after a double click; before the drag at %s", charts[i], end, whole[i])
-		}
+		must.True(o.t, end == whole[i], "%s begins at %s after a double click; before the drag at %s", charts[i], end, whole[i])
 	}
 }
 
@@ -135,9 +125,7 @@ func (o *tab) printed(name string, texts []string) {
 		o.t.Fatal("pdftotext: ", err)
 	}
 	o.contains(name+", printed", string(out), texts)
-	if strings.Contains(string(out), "Dark / light") {
-		o.t.Errorf("%s: buttons are printed", name)
-	}
+	must.True(o.t, !strings.Contains(string(out), "Dark / light"), "%s: buttons are printed", name)
 	o.look(800, "light", "print")
 	o.drawn(name + ", printed")
 	o.look(800, "light", "screen")
@@ -168,9 +156,7 @@ func (o *tab) contains(name, all string, texts []string) {
 	o.t.Helper()
 	flat := func(s string) string { return strings.Join(strings.Fields(s), "") }
 	for _, text := range texts {
-		if !strings.Contains(flat(all), flat(text)) {
-			o.t.Errorf("%s: it lacks %q:\n%s", name, text, all)
-		}
+		must.True(o.t, strings.Contains(flat(all), flat(text)), "%s: it lacks %q:\n%s", name, text, all)
 	}
 }
 
@@ -229,17 +215,14 @@ func (b *browser) open(file string, scripts bool) *tab {
 func call[P, R any](o *tab, command cdp.Command[P, R], params P) R {
 	o.t.Helper()
 	r, err := chromedp.Call(o.ctx, command, params)
-	if err != nil {
-		o.t.Fatalf("%s: %s: %v", o.url, command.Method, err)
-	}
+	must.Hold(o.t, err == nil, "%s: %s: %v", o.url, command.Method, err)
 	return r
 }
 
 func (o *tab) do(steps ...chromedp.Action[chromedp.Void]) {
 	o.t.Helper()
-	if err := chromedp.Do(o.ctx, steps...); err != nil {
-		o.t.Fatalf("%s: %v", o.url, err)
-	}
+	err := chromedp.Do(o.ctx, steps...)
+	must.Hold(o.t, err == nil, "%s: %v", o.url, err)
 }
 
 // heard takes an event of a tab.
@@ -265,22 +248,16 @@ func (o *tab) quiet() {
 	o.t.Helper()
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if len(o.said) > 0 {
-		o.t.Errorf("%s: on the console: %q", o.url, o.said)
-	}
+	must.True(o.t, len(o.said) == 0, "%s: on the console: %q", o.url, o.said)
 	others := slices.DeleteFunc(slices.Clone(o.requests), func(url string) bool { return url == o.url || strings.HasPrefix(url, "data:") })
-	if len(others) > 0 || len(o.requests) == 0 {
-		o.t.Errorf("%s: it asked for %q of %q", o.url, others, o.requests)
-	}
+	must.True(o.t, len(others) == 0 && len(o.requests) != 0, "%s: it asked for %q of %q", o.url, others, o.requests)
 }
 
 // eval returns what an expression gives in the page.
 func eval[T any](o *tab, expression string) T {
 	o.t.Helper()
 	value, err := chromedp.Run(o.ctx, chromedp.Evaluate[T](expression))
-	if err != nil {
-		o.t.Fatalf("%s: %v", o.url, err)
-	}
+	must.Hold(o.t, err == nil, "%s: %v", o.url, err)
 	return value
 }
 
@@ -288,9 +265,7 @@ func eval[T any](o *tab, expression string) T {
 func (o *tab) await(expression string) {
 	o.t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); !eval[bool](o, expression); time.Sleep(50 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			o.t.Fatalf("%s: it never was so: %s; on the console: %q", o.url, expression, o.said)
-		}
+		must.Hold(o.t, !time.Now().After(deadline), "%s: it never was so: %s; on the console: %q", o.url, expression, o.said)
 	}
 }
 

@@ -35,9 +35,7 @@ func openTerminal(t *testing.T, w, h int, command string) *terminal {
 func (term *terminal) tmux(args ...string) string {
 	term.t.Helper()
 	out, err := exec.Command("tmux", append([]string{"-L", term.name}, args...)...).CombinedOutput()
-	if err != nil {
-		term.t.Fatalf("tmux %v: %v\n%s", args, err, out)
-	}
+	must.Hold(term.t, err == nil, "tmux %v: %v\n%s", args, err, out)
 	return string(out)
 }
 
@@ -146,9 +144,8 @@ func TestTheScreenInARealTerminal(t *testing.T) {
 			}
 			term.keys("q")
 			term.await("exit=")
-			if all := term.tmux("capture-pane", "-p", "-S", "-", "-t", "kt"); strings.ContainsAny(all, "│╭╰┤") {
-				t.Errorf("zoom %d and sizes %v: the screen is still there:\n%s", i, resized, all)
-			}
+			all := term.tmux("capture-pane", "-p", "-S", "-", "-t", "kt")
+			must.True(t, !strings.ContainsAny(all, "│╭╰┤"), "zoom %d and sizes %v: the screen is still there:\n%s", i, resized, all)
 		})
 	}
 
@@ -177,9 +174,8 @@ func TestTheScreenInARealTerminal(t *testing.T) {
 		term.awaitExit("on average", "screen saved as "+dir)
 		saved, err := filepath.Glob(dir + "/kt-produce-*.txt")
 		must.Hold(t, err == nil && len(saved) == 1, "saved are %q (%v), want one file", saved, err)
-		if text, err := os.ReadFile(saved[0]); err != nil || !shows(string(text), []string{"1 Throughput", "target 5.50k", "!\x1b"}) {
-			t.Errorf("saved is (%v):\n%s", err, text)
-		}
+		text, err := os.ReadFile(saved[0])
+		must.True(t, err == nil && shows(string(text), []string{"1 Throughput", "target 5.50k", "!\x1b"}), "saved is (%v):\n%s", err, text)
 	})
 
 	t.Run("another rate in a replay", func(t *testing.T) {
@@ -205,9 +201,8 @@ func TestTheScreenInARealTerminal(t *testing.T) {
 		file := t.TempDir() + "/pid"
 		term := openTerminal(t, 80, 24, fmt.Sprintf("sh -c 'echo $$ >%s; exec %s'", file, load))
 		term.await("1 Throughput", "RUN")
-		if out, err := exec.Command("sh", "-c", "kill -TERM $(cat "+file+")").CombinedOutput(); err != nil {
-			t.Fatalf("kill: %v\n%s", err, out)
-		}
+		out, err := exec.Command("sh", "-c", "kill -TERM $(cat "+file+")").CombinedOutput()
+		must.Hold(t, err == nil, "kill: %v\n%s", err, out)
 		term.await("exit=143", "limit ")
 	})
 
@@ -217,8 +212,7 @@ func TestTheScreenInARealTerminal(t *testing.T) {
 		term.await("1 Throughput")
 		term.awaitExit()
 		out, err := os.ReadFile(file)
-		if err != nil || !strings.Contains(string(out), "throughput") || strings.Contains(string(out), "\x1b") {
-			t.Errorf("stdout is %q, %v", out, err)
-		}
+		must.True(t, err == nil && strings.Contains(string(out), "throughput") && !strings.Contains(string(out), "\x1b"),
+			"stdout is %q, %v", out, err)
 	})
 }

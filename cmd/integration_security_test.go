@@ -3,9 +3,8 @@
 package cmd
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -35,7 +34,7 @@ func startSecured(t *testing.T, kind string, args ...string) securedKafka {
 	t.Helper()
 	port := nextPort()
 	k := startClusterAt(t, 1, port, append([]string{"--security", kind}, args...)...)
-	return securedKafka{k, &kafkaCluster{t: t, name: k.name, brokers: "127.0.0.1:" + strconv.Itoa(port+2)}}
+	return securedKafka{k, &kafkaCluster{k.server, "127.0.0.1:" + strconv.Itoa(port+2)}}
 }
 
 // file is one of the files for clients that scripts/kafka wrote; "" is the right one.
@@ -67,7 +66,7 @@ func (k securedKafka) allow(on func(*kadm.ACLBuilder) *kadm.ACLBuilder, operatio
 	k.admin(func(a *kadm.Client) error {
 		made, err := a.CreateACLs(context.Background(), acl)
 		for _, m := range made {
-			err = firstOf(err, m.Err)
+			err = errors.Join(err, m.Err)
 		}
 		return err
 	})
@@ -76,19 +75,12 @@ func (k securedKafka) allow(on func(*kadm.ACLBuilder) *kadm.ACLBuilder, operatio
 			found, err := a.DescribeACLs(context.Background(), acl)
 			all = len(found) > 0
 			for _, f := range found {
-				err, all = firstOf(err, f.Err), all && len(f.Described) > 0
+				err, all = errors.Join(err, f.Err), all && len(f.Described) > 0
 			}
 			return err
 		})
 		return all
 	})
-}
-
-func firstOf(a, b error) error {
-	if a != nil {
-		return a
-	}
-	return b
 }
 
 // said is what became of a kt.
@@ -102,26 +94,16 @@ type said struct {
 // ktWith runs kt with one of the files for clients, and nothing else that tells it of the brokers.
 func (k securedKafka) ktWith(which, command string, args ...string) said {
 	k.t.Helper()
-	path, err := binary()
-	if err != nil {
-		k.t.Fatal(err)
-	}
 	file := k.file(which)
-	c := exec.Command(path, append([]string{command, "--command-config", file, "--result", "none", "--output", "json"}, args...)...)
+	c := ktIn(k.t, k.t.TempDir(), append([]string{command, "--command-config", file, "--result", "none", "--output", "json"}, args...)...)
 	if conf := filepath.Join(filepath.Dir(file), "krb5.conf"); exists(conf) {
-		c.Env = append(os.Environ(), "KRB5_CONFIG="+conf)
+		c.Env = append(c.Env, "KRB5_CONFIG="+conf)
 	}
-	var stdout, stderr bytes.Buffer
-	c.Stdout, c.Stderr = &stdout, &stderr
 	began := time.Now()
-	err = c.Run()
-	s := said{stderr: strings.TrimSpace(stderr.String()), code: c.ProcessState.ExitCode(), took: time.Since(began)}
-	// A load that failed has a result as well.
-	if stdout.Len() > 0 {
-		err = json.Unmarshal(stdout.Bytes(), &s.doc)
-	}
-	if s.code == exitOK && err != nil {
-		k.t.Fatalf("kt %s with %s: %v\n%s", command, file, err, s.stderr)
+	stdout, stderr, code := ran(k.t, c)
+	s := said{stderr: strings.TrimSpace(stderr), code: code, took: time.Since(began)}
+	if len(stdout) > 0 || code == exitOK { // a load that failed has a result as well
+		s.doc = decoded[result.Result](k.t, stdout, stderr)
 	}
 	return s
 }
@@ -172,19 +154,16 @@ func TestTheClientFilesOfKafkasToolsAreThoseOfKt(t *testing.T) {
 			const records = 500
 			for _, form := range forms {
 				s := k.ktWith(form, "produce", "--topic", "both", "--num-records", strconv.Itoa(records))
-				if !ended(s.doc, s.code, exitOK) || s.doc.Records.Acknowledged != records {
-					t.Errorf("client %q: exit code %d, %d records acknowledged\n%s", form, s.code, s.doc.Records.Acknowledged, s.stderr)
-				}
+				must.True(t, ended(s.doc, s.code, exitOK) && s.doc.Records.Acknowledged == records,
+					"client %q: exit code %d, %d records acknowledged\n%s", form, s.code, s.doc.Records.Acknowledged, s.stderr)
 			}
 			total := int64(len(forms) * records)
 			k.producerPerformance("both", records)
-			if end := k.plain.endOffsets("both"); end != total+records {
-				t.Errorf("%d records are in the topic, want %d of kt and %d of Kafka's tool", end, total, records)
-			}
+			end := k.plain.endOffsets("both")
+			must.True(t, end == total+records, "%d records are in the topic, want %d of kt and %d of Kafka's tool", end, total, records)
 			s := k.ktWith("", "consume", "--topic", "both", "--num-records", strconv.FormatInt(total+records, 10))
-			if !ended(s.doc, s.code, exitOK) || s.doc.Records.Consumed != total+records {
-				t.Errorf("consume: exit code %d, %d records\n%s", s.code, s.doc.Records.Consumed, s.stderr)
-			}
+			must.True(t, ended(s.doc, s.code, exitOK) && s.doc.Records.Consumed == total+records,
+				"consume: exit code %d, %d records\n%s", s.code, s.doc.Records.Consumed, s.stderr)
 			k.refusalsAreExplained(forms)
 			switch kind {
 			case "oauth":
@@ -200,12 +179,9 @@ func TestTheClientFilesOfKafkasToolsAreThoseOfKt(t *testing.T) {
 // producerPerformance writes with Kafka's own tool and the file that is right.
 func (k securedKafka) producerPerformance(topic string, records int) {
 	k.t.Helper()
-	out, err := exec.Command("../scripts/kafka", "tool", "--name", k.name, "ProducerPerformance", "--bootstrap-server", k.brokers,
-		"--command-config", k.file(""), "--topic", topic, "--num-records", strconv.Itoa(records), "--record-size", "100",
-		"--throughput", "-1").CombinedOutput()
-	if err != nil || !strings.Contains(string(out), fmt.Sprint(records, " records sent")) {
-		k.t.Errorf("ProducerPerformance: %v\n%s", err, out)
-	}
+	out, stderr, _ := ran(k.t, exec.Command("../scripts/kafka", "tool", "--name", k.name, "ProducerPerformance", "--bootstrap-server", k.brokers,
+		"--command-config", k.file(""), "--topic", topic, "--num-records", strconv.Itoa(records), "--record-size", "100", "--throughput", "-1"))
+	must.True(k.t, strings.Contains(string(out), fmt.Sprint(records, " records sent")), "ProducerPerformance:\n%s%s", out, stderr)
 }
 
 // refusalsAreExplained tries each file that is not right: one line with the cause, in seconds.
@@ -226,9 +202,7 @@ func (k securedKafka) refusalsAreExplained(right []string) {
 		tried++
 		k.refused(which, cause, "produce", "--topic", "both", "--num-records", "1")
 	}
-	if tried == 0 {
-		k.t.Error("there is no wrong file")
-	}
+	must.True(k.t, tried != 0, "there is no wrong file")
 }
 
 // refused runs kt with something that cannot work, and wants one line that names the cause, beside progress.
@@ -257,9 +231,8 @@ func (k securedKafka) missingACLIsNamed() {
 	k.allow(func(b *kadm.ACLBuilder) *kadm.ACLBuilder { return b.Topics("writable") }, kadm.OpWrite, kadm.OpDescribe)
 	k.refused("reader", `their-id`, "produce", "--topic", "writable", "--num-records", "1", "--transactional-id", "their-id")
 	s := k.ktWith("reader", "produce", "--topic", "writable", "--num-records", "100")
-	if !ended(s.doc, s.code, exitOK) || s.doc.Records.Acknowledged != 100 {
-		k.t.Errorf("with the right: exit code %d, %d records\n%s", s.code, s.doc.Records.Acknowledged, s.stderr)
-	}
+	must.True(k.t, ended(s.doc, s.code, exitOK) && s.doc.Records.Acknowledged == 100,
+		"with the right: exit code %d, %d records\n%s", s.code, s.doc.Records.Acknowledged, s.stderr)
 }
 
 // changedPasswordIsNamed changes a password while a load runs, which ends with the reason: the broker
@@ -277,9 +250,8 @@ func (k securedKafka) changedPasswordIsNamed() {
 	s := k.ktWith("", "produce", "--topic", "changed", "--rate", "500", "--duration", "9s", "--command-property", "delivery.timeout.ms=4000",
 		"--command-property", "request.timeout.ms=2000")
 	must.Do(k.t, <-changed)
-	if !ended(s.doc, s.code, exitFailed) || !regexp.MustCompile(`password|sasl\.jaas\.config`).MatchString(s.stderr) {
-		k.t.Errorf("exit code %d, no word of the password:\n%s", s.code, s.stderr)
-	}
+	must.True(k.t, ended(s.doc, s.code, exitFailed) && regexp.MustCompile(`password|sasl\.jaas\.config`).MatchString(s.stderr),
+		"exit code %d, no word of the password:\n%s", s.code, s.stderr)
 }
 
 func (k securedKafka) changePassword(user, password string) error {
@@ -300,11 +272,9 @@ func (k securedKafka) tokenIsRenewed() {
 	k.createTopic("renewed")
 	const rate, seconds = 500, 11 // the tokens of "brief" last 8
 	s := k.ktWith("brief", "produce", "--topic", "renewed", "--rate", strconv.Itoa(rate), "--duration", fmt.Sprint(seconds, "s"))
-	if r := s.doc.Records; !ended(s.doc, s.code, exitOK) || r.Failed+r.Unknown != 0 || r.Acknowledged == 0 {
-		k.t.Errorf("exit code %d, %+v\n%s", s.code, r, s.stderr)
-	}
+	r := s.doc.Records
+	must.True(k.t, ended(s.doc, s.code, exitOK) && r.Failed+r.Unknown == 0 && r.Acknowledged != 0, "exit code %d, %+v\n%s", s.code, r, s.stderr)
 	log := must.Have(os.ReadFile(filepath.Join(filepath.Dir(k.file("")), "helper.log")))(k.t)
-	if n := strings.Count(string(log), "token for brief"); n < 2 {
-		k.t.Errorf("%d tokens were asked for, want 2 at least\n%s", n, log)
-	}
+	n := strings.Count(string(log), "token for brief")
+	must.True(k.t, n >= 2, "%d tokens were asked for, want 2 at least\n%s", n, log)
 }

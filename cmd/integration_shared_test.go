@@ -3,12 +3,10 @@
 package cmd
 
 import (
-	"bytes"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -69,9 +67,8 @@ func (k *kafkaCluster) isRead(t *testing.T) {
 				args = tc.args
 			}
 			r, code := k.in(t).kt("consume", args...).wait()
-			if !ended(r, code, exitOK) || r.Records.Consumed != tc.want {
-				t.Errorf("exit code %d, %d records; want 0, %d", code, r.Records.Consumed, tc.want)
-			}
+			must.True(t, ended(r, code, exitOK) && r.Records.Consumed == tc.want,
+				"exit code %d, %d records; want 0, %d", code, r.Records.Consumed, tc.want)
 			var sum int64
 			for _, p := range r.Partitions {
 				sum += p.Consumed
@@ -91,14 +88,12 @@ func (k *kafkaCluster) tellsOfARebalance(t *testing.T) {
 	stay := k.kt("consume", "--topic", "shared", "--group", "g", "--consumers", "2", "--duration", "11s")
 	leave := k.kt("consume", "--topic", "shared", "--group", "g", "--duration", "6s")
 	left, code := leave.wait()
-	if !ended(left, code, exitOK) || left.Records.Consumed == 0 {
-		t.Errorf("the member that leaves: exit code %d, %d records", code, left.Records.Consumed)
-	}
+	must.True(t, ended(left, code, exitOK) && left.Records.Consumed != 0,
+		"the member that leaves: exit code %d, %d records", code, left.Records.Consumed)
 	r, code := stay.wait()
 	must.True(t, ended(r, code, exitOK), "exit code %d", code)
-	if r.Rebalances == nil || r.Rebalances.Count == 0 || r.Rebalances.TotalMS <= 0 {
-		t.Errorf("rebalances %+v, want at least one and its cost", r.Rebalances)
-	}
+	must.True(t, r.Rebalances != nil && r.Rebalances.Count != 0 && r.Rebalances.TotalMS > 0,
+		"rebalances %+v, want at least one and its cost", r.Rebalances)
 	must.True(t, hasEvent(r, stats.Rebalance), "no event tells of it: %+v", r.Events)
 	load.interrupt()
 	load.wait()
@@ -179,9 +174,7 @@ func (k *kafkaCluster) writeToBeDeleted() int64 {
 func (k *kafkaCluster) consumed(engine string, args ...string) result.Result {
 	k.t.Helper()
 	doc, code := k.kt("consume", append([]string{"--engine", engine, "--no-group"}, args...)...).wait()
-	if !ended(doc, code, exitOK) || doc.ReadEnd != result.ReadAll {
-		k.t.Errorf("%s %v: exit code %d, end %q", engine, args, code, doc.ReadEnd)
-	}
+	must.True(k.t, ended(doc, code, exitOK) && doc.ReadEnd == result.ReadAll, "%s %v: exit code %d, end %q", engine, args, code, doc.ReadEnd)
 	return doc
 }
 
@@ -189,9 +182,8 @@ func (k *kafkaCluster) consumed(engine string, args ...string) result.Result {
 func (k *kafkaCluster) bothRead(least int64, args ...string) {
 	k.t.Helper()
 	client, wire := k.consumed("client", args...), k.consumed("wire", args...)
-	if wire.Records.Consumed < least || !slices.Equal(wire.Partitions, client.Partitions) {
-		k.t.Errorf("%d records, at least %d wanted: %+v; the client engine read %+v", wire.Records.Consumed, least, wire.Partitions, client.Partitions)
-	}
+	must.True(k.t, wire.Records.Consumed >= least && slices.Equal(wire.Partitions, client.Partitions),
+		"%d records, at least %d wanted: %+v; the client engine read %+v", wire.Records.Consumed, least, wire.Partitions, client.Partitions)
 }
 
 // payloadDelimiter parts the payloads of a file. Random bytes do not hold it by chance.
@@ -247,18 +239,12 @@ func (k *kafkaCluster) compressesLikeJava(t *testing.T) {
 	}
 	// Letters and random bytes hardly depend on the level.
 	loads = append(loads, load{"random", "zstd", "default"}, load{"json", "gzip", "9"}, load{"json", "lz4", "12"}, load{"json", "zstd", "7"})
-	args := []string{"tool", "testdata/CompressionRate.java", k.brokers, payloadDelimiter}
+	args := []string{k.brokers, payloadDelimiter}
 	for _, l := range loads {
 		args = append(args, "java-"+l.payload+"-"+l.method, payloads[l.payload], l.method, l.level, records[l.payload])
 	}
-	java := exec.Command("../scripts/kafka", args...)
-	var stderr bytes.Buffer
-	java.Stderr = &stderr
-	out, err := java.Output()
-	rates := strings.Fields(string(out))
-	if err != nil || len(rates) != len(loads) {
-		t.Fatalf("%v, %d of %d rates\n%s", err, len(rates), len(loads), stderr.String())
-	}
+	rates := strings.Fields(javaTool(t, "testdata/CompressionRate.java", args...))
+	must.Hold(t, len(rates) == len(loads), "%d of %d rates", len(rates), len(loads))
 	for i, l := range loads {
 		want := must.Have(strconv.ParseFloat(rates[i], 64))(t)
 		compression, tolerated := l.method, 6.0
@@ -270,8 +256,7 @@ func (k *kafkaCluster) compressesLikeJava(t *testing.T) {
 		got := doc.Batches.CompressedShare
 		off := 100 * (got/want - 1)
 		t.Logf("%-8s %-8s Java %.3f, kt %.3f: %+.1f %%", l.payload, compression, want, got, off)
-		if strconv.FormatInt(doc.Records.Acknowledged, 10) != records[l.payload] || math.Abs(off) > tolerated {
-			t.Errorf("%s, %s: %d records, compressed to %.3f, Java to %.3f: %+.1f %%", l.payload, compression, doc.Records.Acknowledged, got, want, off)
-		}
+		must.True(t, strconv.FormatInt(doc.Records.Acknowledged, 10) == records[l.payload] && math.Abs(off) <= tolerated,
+			"%s, %s: %d records, compressed to %.3f, Java to %.3f: %+.1f %%", l.payload, compression, doc.Records.Acknowledged, got, want, off)
 	}
 }

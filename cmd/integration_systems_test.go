@@ -3,11 +3,9 @@
 package cmd
 
 import (
-	"bufio"
 	"crypto/tls"
 	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -31,9 +29,8 @@ import (
 // isOffered reports whether a shell offers a topic of a system. A busy machine may need several tries.
 func isOffered(t *testing.T, topic, url, clientConfig string) bool {
 	t.Helper()
-	path := must.Have(binary())(t)
 	for range 20 {
-		out, err := exec.Command(path, "__complete", "consume", "--url", url, "--command-config", clientConfig, "--topic", "").Output()
+		out, err := ktIn(t, t.TempDir(), "__complete", "consume", "--url", url, "--command-config", clientConfig, "--topic", "").Output()
 		if err == nil && slices.Contains(strings.Split(string(out), "\n"), topic) {
 			return true
 		}
@@ -44,7 +41,7 @@ func isOffered(t *testing.T, topic, url, clientConfig string) bool {
 func TestLoadsOnThreeSystems(t *testing.T) {
 	t.Parallel()
 	r := startRabbit(t, "--tls")
-	p := startPulsar(t, "--token", "--tls", "--property", "backlogQuotaCheckIntervalInSeconds=1")
+	p := &pulsarServer{startQueues(t, "pulsar", "--token", "--tls", "--property", "backlogQuotaCheckIntervalInSeconds=1")}
 	t.Run("they are compared", func(t *testing.T) { areCompared(t, r, p) })
 	t.Run("on RabbitMQ", func(t *testing.T) {
 		t.Parallel()
@@ -65,70 +62,59 @@ func areCompared(t *testing.T, r *rabbit, p *pulsarServer) {
 	text = regexp.MustCompile(`find: \{.*\}`).ReplaceAll(text, []byte("find: {ladder: [300]}"))
 	must.Do(t, os.WriteFile(file, text, 0o600))
 	state := t.TempDir()
-	out, err := k.ktIn(t, state, "study", "run", file, "--quiet", "--output", "json",
+	out, stderr, code := ran(t, ktIn(t, state, "study", "run", file, "--quiet", "--output", "json",
 		"--set", "kafka=kafka://"+k.brokers, "--set", "rabbitmq="+r.url, "--set", "pulsar="+p.url, "--set", "pulsar-unflushed="+p.url,
 		"--set", "replicas=1", "--set", "stop=true", "--set", "start=true", "--set", "kafka-config=default", "--set", "rabbitmq-config="+r.config, "--set", "pulsar-config="+p.config, "--set", "partitions=4",
-		"--set", "flush.rate=200", "--set", "peak=300", "--run-time", "1s", "--repeats", "1", "--discard", "0", "--rest", "0").Output()
-	var d study.Document
-	must.Hold(t, err == nil && json.Unmarshal(out, &d) == nil, "%v\n%s", err, out)
-	if len(d.NotEqual) != 3 || !slices.Equal(d.Systems, []plan.System{plan.Kafka, plan.Pulsar, plan.RabbitMQ}) {
-		t.Errorf("systems %v, and what is not equal is %q", d.Systems, d.NotEqual)
-	}
-	if want := 3 + 3 + 1 + 1 + 1; len(d.Parts) != want {
-		t.Fatalf("%d parts, want %d", len(d.Parts), want)
-	}
+		"--set", "flush.rate=200", "--set", "peak=300", "--run-time", "1s", "--repeats", "1", "--discard", "0", "--rest", "0"))
+	must.Hold(t, code == exitOK, "exit code %d\n%s%s", code, out, stderr)
+	d := decoded[study.Document](t, out, stderr)
+	must.True(t, len(d.NotEqual) == 3 && slices.Equal(d.Systems, []plan.System{plan.Kafka, plan.Pulsar, plan.RabbitMQ}),
+		"systems %v, and what is not equal is %q", d.Systems, d.NotEqual)
+	want := 3 + 3 + 1 + 1 + 1
+	must.Hold(t, len(d.Parts) == want, "%d parts, want %d", len(d.Parts), want)
 	for _, part := range d.Parts {
 		if part.Find != nil {
-			if len(part.Find.Trials) == 0 || part.Find.Trials[0].Achieved < 100 { // a busy machine may keep no schedule
-				t.Errorf("%s: %+v", part.Name, part.Find.Trials)
-			}
+			must.True(t, len(part.Find.Trials) != 0 && part.Find.Trials[0].Achieved >= 100, "%s: %+v", part.Name, part.Find.Trials) // a busy machine may keep no schedule
 			continue
 		}
 		for _, c := range part.Study.Cells {
-			if c.Of("rate").N != 1 || c.Of("rate").Median < 100 || c.Failed.Median > 0 || c.Lost.Median > 0 {
-				t.Errorf("%s: cell %v: %+v, left out %q", part.Name, c.At, c.CellFigures, c.LeftOut)
-			}
+			must.True(t, c.Of("rate").N == 1 && c.Of("rate").Median >= 100 && c.Failed.Median <= 0 && c.Lost.Median <= 0,
+				"%s: cell %v: %+v, left out %q", part.Name, c.At, c.CellFigures, c.LeftOut)
 		}
 	}
 	must.Match(t, 5*3, len(d.SideBySide), "standings: %+v", d.SideBySide)
-	page, err := k.ktIn(t, state, "study", "report", "--output", "html").Output()
+	page, err := ktIn(t, state, "study", "report", "--output", "html").Output()
 	must.True(t, err == nil && strings.Contains(string(page), "605 MB/s") && strings.Contains(string(page), "Side by side"), "the page: %v", err)
-	rows, err := k.ktIn(t, state, "study", "report", d.ID+"/flush", "--output", "csv").Output()
+	rows, err := ktIn(t, state, "study", "report", d.ID+"/flush", "--output", "csv").Output()
 	must.True(t, err == nil && strings.Count(string(rows), "\n") == 1+11, "the runs of a part: %v\n%s", err, rows)
 }
 
-// pulsarServer is a real Pulsar that lives as long as its test.
-type pulsarServer struct {
-	t                 *testing.T
-	name, url, config string
+// queueServer is a real RabbitMQ or Pulsar.
+type queueServer struct {
+	server
+	url, config string
 }
 
-func startPulsar(t *testing.T, args ...string) *pulsarServer {
+func startQueues(t *testing.T, which string, args ...string) queueServer {
 	t.Helper()
-	port := nextPort()
-	p := &pulsarServer{t: t, name: "it-" + strconv.Itoa(port)}
-	t.Cleanup(func() { p.script("down") })
-	p.url = p.script("up", append([]string{"--port", strconv.Itoa(port)}, args...)...)
-	p.config = p.script("client-config")
-	return p
+	s := queueServer{server: server{t: t, which: which}}
+	s.url = s.up(nextPort(), args...)
+	s.config = s.script("client-config")
+	return s
 }
 
-// script runs a command of scripts/pulsar on this server.
-func (p *pulsarServer) script(command string, args ...string) string {
-	p.t.Helper()
-	return script(p.t, "pulsar", command, p.name, args...)
+// in is the server as a subtest uses it.
+func (s *queueServer) in(t *testing.T) queueServer {
+	return queueServer{server{t, s.which, s.name}, s.url, s.config}
 }
 
-// kt runs a command of kt.
-func (p *pulsarServer) kt(t *testing.T, command string, args ...string) (result.Result, int) {
+// kt starts a command of kt.
+func (s *queueServer) kt(t *testing.T, command string, args ...string) *ktRun {
 	t.Helper()
-	return p.start(t, command, args...).wait()
+	return startKt(t, command, append([]string{"--url", s.url, "--command-config", s.config}, args...)...)
 }
 
-func (p *pulsarServer) start(t *testing.T, command string, args ...string) *ktRun {
-	t.Helper()
-	return startKt(t, command, append([]string{"--url", p.url, "--command-config", p.config}, args...)...)
-}
+type pulsarServer struct{ queueServer }
 
 const namespacePath = "/persistent/public/default/"
 
@@ -140,39 +126,37 @@ func (p *pulsarServer) counted(topic, subscription string) (in, backlog int64) {
 		Subscriptions map[string]struct{ MsgBacklog int64 }
 	}
 	text := p.script("admin", "GET", namespacePath+topic+"/partitioned-stats?perPartition=false&getPreciseBacklog=true")
-	if err := json.Unmarshal([]byte(text), &stats); err != nil {
-		p.t.Fatalf("%v: %s", err, text)
-	}
+	err := json.Unmarshal([]byte(text), &stats)
+	must.Hold(p.t, err == nil, "%v: %s", err, text)
 	return stats.MsgInCounter, stats.Subscriptions[subscription].MsgBacklog
 }
 
 // carriesLoads makes loads on a server with TLS and a token, whose backlogs are held to their quota each second.
 func (p *pulsarServer) carriesLoads(t *testing.T) {
-	p = &pulsarServer{t: t, name: p.name, url: p.url, config: p.config}
+	p = &pulsarServer{p.in(t)}
 	t.Run("Pulsar counts what kt counts, and what is taken from a subscription is missed", func(t *testing.T) {
 		ledger := filepath.Join(t.TempDir(), "kept.ledger")
-		doc, code := p.kt(t, "produce", "--topic", "kept", "--partitions", "3", "--num-records", "3000", "--rate", "3000", "--key-distribution", "random", "--record-key-range", "100", "--verify", "--ledger", ledger)
+		doc, code := p.kt(t, "produce", "--topic", "kept", "--partitions", "3", "--num-records", "3000", "--rate", "3000", "--key-distribution", "random", "--record-key-range", "100", "--verify", "--ledger", ledger).wait()
 		must.Hold(t, ended(doc, code, exitOK) && doc.Records.Acknowledged == 3000, "exit code %d, %+v, %v", code, doc.Records, doc.Errors)
-		if in, _ := p.counted("kept", ""); in != 3000 {
-			t.Errorf("%d messages came in, want 3000", in)
-		}
+		in, _ := p.counted("kept", "")
+		must.True(t, in == 3000, "%d messages came in, want 3000", in)
 		must.True(t, isOffered(t, "kept", p.url, p.config), "the topic is not offered to a shell")
 		for _, kind := range []string{"failover", "shared"} {
-			doc, code = p.kt(t, "consume", "--topic", "kept", "--group", kind, "--consumers", "2", "--command-property", "subscription.type="+kind)
+			doc, code = p.kt(t, "consume", "--topic", "kept", "--group", kind, "--consumers", "2", "--command-property", "subscription.type="+kind).wait()
 			if _, backlog := p.counted("kept", kind); !ended(doc, code, exitOK) || doc.Records.Consumed != 3000 || backlog != 0 {
 				t.Errorf("%s: exit code %d, %d read, %d entries wait; want 3000 and none", kind, code, doc.Records.Consumed, backlog)
 			}
 		}
 		p.script("admin", "PUT", namespacePath+"kept/subscription/robbed", `{"ledgerId":-1,"entryId":-1}`)
 		p.script("admin", "POST", namespacePath+"kept-partition-1/subscription/robbed/skip_all")
-		doc, code = p.kt(t, "consume", "--topic", "kept", "--group", "robbed", "--verify", ledger)
+		doc, code = p.kt(t, "consume", "--topic", "kept", "--group", "robbed", "--verify", ledger).wait()
 		if v := doc.Verify; code != exitLost || v == nil || v.Lost == 0 || v.Lost+v.AcknowledgedRead != 3000 {
 			t.Errorf("exit code %d, %+v, want all of partition 1 lost", code, v)
 		}
 	})
 
 	t.Run("an unloaded bundle and a killed server lose nothing that was acknowledged", func(t *testing.T) {
-		run := p.start(t, "roundtrip", "--topic", "faults", "--partitions", "2", "--consumers", "2", "--rate", "500", "--duration", "5m", "--verify", "--timeout", "60s", "--delete-topic")
+		run := p.kt(t, "roundtrip", "--topic", "faults", "--partitions", "2", "--consumers", "2", "--rate", "500", "--duration", "5m", "--verify", "--timeout", "60s", "--delete-topic")
 		for _, fault := range [][]string{{"admin", "PUT", "/namespaces/public/default/unload"}, {"kill"}, {"start"}} {
 			time.Sleep(3 * time.Second) // of load
 			p.script(fault[0], fault[1:]...)
@@ -186,13 +170,12 @@ func (p *pulsarServer) carriesLoads(t *testing.T) {
 		if v := doc.Verify; v == nil || v.Lost+v.Corrupted+v.Reordered != 0 || v.AcknowledgedRead != doc.Records.Acknowledged || v.Acknowledged == 0 {
 			t.Errorf("exit code %d, %+v, %v, verdict %+v", code, doc.Records, doc.Errors, v)
 		}
-		if topics := p.script("admin", "GET", namespacePath[:len(namespacePath)-1]+"/partitioned"); strings.Contains(topics, "faults") {
-			t.Errorf("the topic is left: %s", topics)
-		}
+		topics := p.script("admin", "GET", namespacePath[:len(namespacePath)-1]+"/partitioned")
+		must.True(t, !strings.Contains(topics, "faults"), "the topic is left: %s", topics)
 	})
 
 	t.Run("a topic that is deleted beside the load is an event", func(t *testing.T) {
-		run := p.start(t, "produce", "--topic", "gone", "--partitions", "2", "--rate", "200", "--duration", "1m")
+		run := p.kt(t, "produce", "--topic", "gone", "--partitions", "2", "--rate", "200", "--duration", "1m")
 		time.Sleep(2 * time.Second) // of load
 		p.script("admin", "DELETE", "/persistent/public/default/gone/partitions?force=true")
 		time.Sleep(3 * time.Second) // it has looked
@@ -202,49 +185,27 @@ func (p *pulsarServer) carriesLoads(t *testing.T) {
 	})
 
 	t.Run("messages fail by Pulsar's names", func(t *testing.T) {
-		doc, code := p.kt(t, "produce", "--topic", "narrow", "--num-records", "2000", "--rate", "20000", "--command-property", "max.pending.messages=1")
+		doc, code := p.kt(t, "produce", "--topic", "narrow", "--num-records", "2000", "--rate", "20000", "--command-property", "max.pending.messages=1").wait()
 		if !ended(doc, code, exitFailed) || doc.Errors["ProducerQueueIsFull"] == 0 || doc.Errors["ProducerQueueIsFull"] != doc.Records.Failed {
 			t.Errorf("exit code %d, %+v, %v, want ProducerQueueIsFull", code, doc.Records, doc.Errors)
 		}
-		p.kt(t, "produce", "--topic", "quota", "--num-records", "1")
+		p.kt(t, "produce", "--topic", "quota", "--num-records", "1").wait()
 		p.script("admin", "PUT", namespacePath+"quota/subscription/waits", `{"ledgerId":-1,"entryId":-1}`)
 		p.script("admin", "POST", namespacePath+"quota/backlogQuota", `{"limitSize":10000,"limitTime":-1,"policy":"producer_exception"}`)
-		doc, code = p.kt(t, "produce", "--topic", "quota", "--rate", "200", "--duration", "6s")
-		if !ended(doc, code, exitFailed) || doc.Errors["ProducerBlockedQuotaExceededException"] == 0 {
-			t.Errorf("exit code %d, %+v, %v, want ProducerBlockedQuotaExceededException", code, doc.Records, doc.Errors)
-		}
+		doc, code = p.kt(t, "produce", "--topic", "quota", "--rate", "200", "--duration", "6s").wait()
+		must.True(t, ended(doc, code, exitFailed) && doc.Errors["ProducerBlockedQuotaExceededException"] != 0,
+			"exit code %d, %+v, %v, want ProducerBlockedQuotaExceededException", code, doc.Records, doc.Errors)
 	})
 }
 
-// rabbit is a real RabbitMQ that lives as long as its test.
-type rabbit struct {
-	t                 *testing.T
-	name, url, config string
-}
+type rabbit struct{ queueServer }
 
 func startRabbit(t *testing.T, args ...string) *rabbit {
 	t.Helper()
 	if runtime.GOOS != "linux" {
 		t.Skip("scripts/rabbitmq runs Debian's package")
 	}
-	port := nextPort()
-	r := &rabbit{t: t, name: "it-" + strconv.Itoa(port)}
-	t.Cleanup(func() { r.script("down") })
-	r.url = r.script("up", append([]string{"--port", strconv.Itoa(port)}, args...)...)
-	r.config = r.script("client-config")
-	return r
-}
-
-// script runs a command of scripts/rabbitmq on this cluster.
-func (r *rabbit) script(command string, args ...string) string {
-	r.t.Helper()
-	return script(r.t, "rabbitmq", command, r.name, args...)
-}
-
-// kt starts a command of kt.
-func (r *rabbit) kt(t *testing.T, command string, args ...string) *ktRun {
-	t.Helper()
-	return startKt(t, command, append([]string{"--url", r.url, "--command-config", r.config}, args...)...)
+	return &rabbit{startQueues(t, "rabbitmq", args...)}
 }
 
 // ask opens a channel to the server for one question, which may end it. rabbitmqctl takes seconds of CPU for each.
@@ -254,9 +215,7 @@ func (r *rabbit) ask(question func(ch *amqp.Channel) error) error {
 	password := regexp.MustCompile(`(?m)^url\.password=(.*)$`).FindSubmatch(text)
 	address, _, _ := strings.Cut(strings.Replace(r.url, "@", ":"+string(password[1])+"@", 1), "?")
 	conn, err := amqp.DialTLS(address, &tls.Config{InsecureSkipVerify: true}) // loopback, and a server of this test
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must.Hold(r.t, err == nil, "%v", err)
 	defer func() { _ = conn.Close() }() // all was answered
 	ch := must.Have(conn.Channel())(r.t)
 	return question(ch)
@@ -293,23 +252,20 @@ func (r *rabbit) remove(queue string, whole bool) {
 
 // carriesLoads makes loads on a node with TLS, which is killed at the end.
 func (r *rabbit) carriesLoads(t *testing.T) {
-	r = &rabbit{t: t, name: r.name, url: r.url, config: r.config}
+	r = &rabbit{r.in(t)}
 	t.Run("what was acknowledged is in the queues, and what is taken from them is missed", func(t *testing.T) {
 		ledger := filepath.Join(t.TempDir(), "kept.ledger")
 		doc, code := r.kt(t, "produce", "--topic", "kept", "--partitions", "3", "--num-records", "3000", "--rate", "3000", "--verify", "--ledger", ledger).wait()
 		must.Hold(t, ended(doc, code, exitOK) && doc.Records.Acknowledged == 3000, "exit code %d, %+v, %v", code, doc.Records, doc.Errors)
-		if queues, n := r.messages("kept"); queues != 3 || n != 3000 {
-			t.Errorf("%d queues hold %d messages, want 3 and 3000", queues, n)
-		}
+		queues, n := r.messages("kept")
+		must.True(t, queues == 3 && n == 3000, "%d queues hold %d messages, want 3 and 3000", queues, n)
 		must.True(t, isOffered(t, "kept", r.url, r.config), "the topic is not offered to a shell")
 		r.remove("kept-1", false)
 		doc, code = r.kt(t, "consume", "--topic", "kept", "--verify", ledger).wait()
-		if code != exitLost || doc.Verify == nil || doc.Verify.Lost != 1000 || doc.Verify.AcknowledgedRead != 2000 {
-			t.Errorf("exit code %d, %+v, want 1000 lost", code, doc.Verify)
-		}
-		if _, n := r.messages("kept"); n != 0 {
-			t.Errorf("the queues hold %d messages, want none", n)
-		}
+		must.True(t, code == exitLost && doc.Verify != nil && doc.Verify.Lost == 1000 && doc.Verify.AcknowledgedRead == 2000,
+			"exit code %d, %+v, want 1000 lost", code, doc.Verify)
+		_, n = r.messages("kept")
+		must.True(t, n == 0, "the queues hold %d messages, want none", n)
 	})
 
 	t.Run("messages without a queue are returned", func(t *testing.T) {
@@ -325,9 +281,8 @@ func (r *rabbit) carriesLoads(t *testing.T) {
 		}
 		r.remove("returned-1", true)
 		doc, code := run.wait()
-		if !ended(doc, code, exitFailed) || doc.Errors["NO_ROUTE"] == 0 || doc.Errors["NO_ROUTE"] != doc.Records.Failed {
-			t.Errorf("exit code %d, %+v, %v, want NO_ROUTE", code, doc.Records, doc.Errors)
-		}
+		must.True(t, ended(doc, code, exitFailed) && doc.Errors["NO_ROUTE"] != 0 && doc.Errors["NO_ROUTE"] == doc.Records.Failed,
+			"exit code %d, %+v, %v, want NO_ROUTE", code, doc.Records, doc.Errors)
 	})
 
 	t.Run("without confirms every message that is written counts", func(t *testing.T) {
@@ -350,27 +305,15 @@ func (r *rabbit) carriesLoads(t *testing.T) {
 		exchange := r.ask(func(ch *amqp.Channel) error {
 			return ch.ExchangeDeclarePassive(topic, amqp.ExchangeDirect, true, false, false, false, nil)
 		})
-		if queues, _ := r.messages(topic); queues > 0 || exchange == nil {
-			t.Errorf("%d queues are left; the exchange: %v", queues, exchange)
-		}
+		queues, _ := r.messages(topic)
+		must.True(t, queues <= 0 && exchange != nil, "%d queues are left; the exchange: %v", queues, exchange)
 	})
 
 	t.Run("an agent makes the load with its own password", func(t *testing.T) {
-		path := must.Have(binary())(t)
 		at := "127.0.0.1:" + strconv.Itoa(nextPort())
-		agent := exec.Command(path, "agent", "--name", "loads", "--bind", at, "--command-config", r.config, "--allow-broker", "127.0.0.1")
-		agent.Env = append(os.Environ(), "XDG_STATE_HOME="+t.TempDir())
-		stderr, err := agent.StderrPipe()
-		if err == nil {
-			err = agent.Start()
-		}
-		must.Hold(t, err == nil, "%v", err)
-		for lines := bufio.NewScanner(stderr); lines.Scan() && !strings.Contains(lines.Text(), "listens on"); {
-		}
+		startAgent(t, ktIn(t, t.TempDir(), "agent", "--name", "loads", "--bind", at, "--command-config", r.config, "--allow-broker", "127.0.0.1"))
 		doc, code := r.kt(t, "produce", "--on", "loads", "--peers", at, "--topic", "remote", "--num-records", "500").wait()
 		must.True(t, ended(doc, code, exitOK) && doc.Records.Acknowledged == 500, "exit code %d, %+v", code, doc.Records)
-		_ = agent.Process.Signal(os.Interrupt) // it may have ended
-		_ = agent.Wait()                       // as it ends is not the point
 	})
 
 	t.Run("a full disk holds messages back, and each that waits too long fails", func(t *testing.T) {
@@ -383,20 +326,14 @@ func (r *rabbit) carriesLoads(t *testing.T) {
 		run.interrupt()
 		doc, code := run.wait()
 		records, blocked := doc.Records, doc.Errors["client:connection blocked"]
-		if code != exitInterrupted || blocked == 0 || records.Failed != blocked || records.Acknowledged+records.Failed != records.Offered {
-			t.Errorf("exit code %d, %+v, %v, want messages that were blocked", code, records, doc.Errors)
-		}
-		if _, n := r.messages("full"); n != records.Acknowledged {
-			t.Errorf("the queue holds %d messages, and %d were acknowledged", n, records.Acknowledged)
-		}
+		must.True(t, code == exitInterrupted && blocked != 0 && records.Failed == blocked && records.Acknowledged+records.Failed == records.Offered,
+			"exit code %d, %+v, %v, want messages that were blocked", code, records, doc.Errors)
+		_, n := r.messages("full")
+		must.True(t, n == records.Acknowledged, "the queue holds %d messages, and %d were acknowledged", n, records.Acknowledged)
 		on := slices.ContainsFunc(doc.Events, func(e result.Event) bool { return e.Kind == stats.AlarmOn && strings.Contains(e.Text, "disk") })
-		if doc.BoundBy.Limit != verdict.Throttle && doc.Valid {
-			t.Errorf("the limit is %+v", doc.BoundBy)
-		}
+		must.True(t, doc.BoundBy.Limit == verdict.Throttle || !doc.Valid, "the limit is %+v", doc.BoundBy)
 		flow := slices.ContainsFunc(doc.Events, func(e result.Event) bool { return e.Kind == stats.AlarmOn && strings.Contains(e.Text, "credit flow") })
-		if !on || !hasEvent(doc, stats.AlarmOff) && !flow { // a node that catches up may throttle kt to the end
-			t.Errorf("no alarm of the disk, or not its end, in %+v", doc.Events)
-		}
+		must.True(t, on && (hasEvent(doc, stats.AlarmOff) || flow), "no alarm of the disk, or not its end, in %+v", doc.Events) // a node that catches up may throttle kt to the end
 	})
 
 	t.Run("a killed node loses none that it has confirmed", func(t *testing.T) {
@@ -414,9 +351,8 @@ func (r *rabbit) carriesLoads(t *testing.T) {
 		if v := doc.Verify; v == nil || v.Lost+v.Corrupted+v.Reordered+v.Duplicated != 0 || v.AcknowledgedRead != doc.Records.Acknowledged {
 			t.Errorf("exit code %d, %+v, verdict %+v", code, doc.Records, v)
 		}
-		if queues, _ := r.messages("faults"); queues != 0 {
-			t.Errorf("%d queues are left", queues)
-		}
+		queues, _ := r.messages("faults")
+		must.True(t, queues == 0, "%d queues are left", queues)
 	})
 }
 

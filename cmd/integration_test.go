@@ -3,11 +3,12 @@
 package cmd
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"net"
 	"os"
@@ -19,6 +20,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -48,10 +50,71 @@ var binary = sync.OnceValues(func() (string, error) {
 	return path, nil
 })
 
-// kafkaCluster is a real Kafka that lives as long as its test.
+// server is a real server, or some that work together. scripts/WHICH starts and stops them.
+type server struct {
+	t           *testing.T
+	which, name string
+}
+
+// script runs a command of its script.
+func (s *server) script(command string, args ...string) string {
+	s.t.Helper()
+	out, stderr, code := ran(s.t, exec.Command("../scripts/"+s.which, append([]string{command, "--name", s.name}, args...)...))
+	must.Hold(s.t, code == 0, "scripts/%s %s %v: exit code %d\n%s", s.which, command, args, code, stderr)
+	return strings.TrimSpace(string(out))
+}
+
+// up starts it at a port, for as long as its test lasts, and returns what its script prints.
+func (s *server) up(port int, args ...string) string {
+	s.t.Helper()
+	s.name = "it-" + strconv.Itoa(port)
+	s.t.Cleanup(func() { s.script("down") })
+	return s.script("up", append([]string{"--port", strconv.Itoa(port)}, args...)...)
+}
+
+// ran runs a command to its end.
+func ran(t *testing.T, c *exec.Cmd) (stdout []byte, stderr string, code int) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	c.Stdout, c.Stderr = &out, &errs
+	err := c.Run()
+	must.Hold(t, c.ProcessState != nil, "%v", err)
+	return out.Bytes(), errs.String(), c.ProcessState.ExitCode()
+}
+
+// decoded reads the JSON that a command printed.
+func decoded[V any](t *testing.T, stdout []byte, stderr string) (v V) {
+	t.Helper()
+	err := json.Unmarshal(stdout, &v)
+	must.Hold(t, err == nil, "%v\n%s%s", err, stdout, stderr)
+	return v
+}
+
+// startAgent starts an agent, which ends with the test, and returns once it listens.
+func startAgent(t *testing.T, c *exec.Cmd) {
+	t.Helper()
+	said := must.Have(c.StderrPipe())(t)
+	must.Do(t, c.Start())
+	lines, listens := bufio.NewScanner(said), false
+	for !listens && lines.Scan() {
+		listens = strings.Contains(lines.Text(), "listens on")
+	}
+	must.Hold(t, listens, "%q does not listen", c.Args)
+	drained := make(chan struct{})
+	go func() {
+		_, _ = io.Copy(io.Discard, said) // until it ends
+		close(drained)
+	}()
+	t.Cleanup(func() {
+		_ = c.Process.Signal(syscall.SIGTERM) // it may have gone already
+		<-drained
+		_ = c.Wait() // as it ends is not the point
+	})
+}
+
+// kafkaCluster is a real Kafka.
 type kafkaCluster struct {
-	t       *testing.T
-	name    string
+	server
 	brokers string
 }
 
@@ -82,36 +145,15 @@ func startCluster(t *testing.T, brokers int, args ...string) *kafkaCluster {
 
 func startClusterAt(t *testing.T, brokers, port int, args ...string) *kafkaCluster {
 	t.Helper()
-	k := &kafkaCluster{t: t, name: "it-" + strconv.Itoa(port)}
-	t.Cleanup(func() { k.script("down") })
-	out := k.script("up", append([]string{"--brokers", strconv.Itoa(brokers), "--port", strconv.Itoa(port)}, args...)...)
-	lines := strings.Fields(out)
+	k := &kafkaCluster{server: server{t: t, which: "kafka"}}
+	lines := strings.Fields(k.up(port, append([]string{"--brokers", strconv.Itoa(brokers)}, args...)...))
 	k.brokers = lines[len(lines)-1]
 	return k
 }
 
 // in is the cluster as a subtest uses it.
 func (k *kafkaCluster) in(t *testing.T) *kafkaCluster {
-	return &kafkaCluster{t: t, name: k.name, brokers: k.brokers}
-}
-
-// script runs a command of scripts/kafka on this cluster.
-func (k *kafkaCluster) script(command string, args ...string) string {
-	k.t.Helper()
-	return script(k.t, "kafka", command, k.name, args...)
-}
-
-// script runs a command of a script for the servers of a name.
-func script(t *testing.T, which, command, name string, args ...string) string {
-	t.Helper()
-	c := exec.Command("../scripts/"+which, append([]string{command, "--name", name}, args...)...)
-	var stderr bytes.Buffer
-	c.Stderr = &stderr
-	out, err := c.Output()
-	if err != nil {
-		t.Fatalf("scripts/%s %s %v: %v\n%s", which, command, args, err, stderr.String())
-	}
-	return strings.TrimSpace(string(out))
+	return &kafkaCluster{server{t, k.which, k.name}, k.brokers}
 }
 
 // endOffsets is the sum of the end offsets of a topic's partitions.
@@ -158,9 +200,7 @@ func (k *kafkaCluster) leaderOf(topic string) (leader int32, isr []int32) {
 func (k *kafkaCluster) await(what string, is func() bool) {
 	k.t.Helper()
 	for deadline := time.Now().Add(5 * time.Minute); !is(); time.Sleep(200 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			k.t.Fatalf("waited five minutes for %s", what)
-		}
+		must.Hold(k.t, !time.Now().After(deadline), "waited five minutes for %s", what)
 	}
 }
 
@@ -202,18 +242,9 @@ func (r *ktRun) interrupt() {
 // wait returns the result and the exit code.
 func (r *ktRun) wait() (result.Result, int) {
 	r.t.Helper()
-	code := 0
-	if err := r.cmd.Wait(); err != nil {
-		var exit *exec.ExitError
-		if !errors.As(err, &exit) {
-			r.t.Fatal(err)
-		}
-		code = exit.ExitCode()
-	}
-	var doc result.Result
-	if err := json.Unmarshal(r.stdout.Bytes(), &doc); err != nil {
-		r.t.Fatalf("exit code %d, no result: %v\n%s", code, err, r.stderr.String())
-	}
+	err := r.cmd.Wait()
+	must.Hold(r.t, r.cmd.ProcessState != nil, "%v", err)
+	doc, code := decoded[result.Result](r.t, r.stdout.Bytes(), r.stderr.String()), r.cmd.ProcessState.ExitCode()
 	if rec := doc.Records; rec.Offered != rec.Acknowledged+rec.Failed+rec.Unknown {
 		r.t.Errorf("offered %d is not acknowledged %d + failed %d + unknown %d", rec.Offered, rec.Acknowledged, rec.Failed, rec.Unknown)
 	}
@@ -273,13 +304,11 @@ func TestCountsAgreeWithTheBrokers(t *testing.T) {
 	t.Run("transactions", func(t *testing.T) {
 		doc, code := k.start("--topic", "txn", "--num-records", "20000", "--rate", "10000",
 			"--transactional-id", "it", "--transaction-duration-ms", "200").wait()
-		if doc.Records.Acknowledged != 20_000 || doc.Client.Transactions < 2 {
-			t.Errorf("exit code %d, %d records acknowledged in %d transactions", code, doc.Records.Acknowledged, doc.Client.Transactions)
-		}
+		must.True(t, doc.Records.Acknowledged == 20_000 && doc.Client.Transactions >= 2,
+			"exit code %d, %d records acknowledged in %d transactions", code, doc.Records.Acknowledged, doc.Client.Transactions)
 		// Each transaction ends with a marker in each partition it wrote to.
-		if got := k.endOffsets("txn"); got < 20_000+doc.Client.Transactions {
-			t.Errorf("end offset %d leaves no room for %d markers", got, doc.Client.Transactions)
-		}
+		got := k.endOffsets("txn")
+		must.True(t, got >= 20_000+doc.Client.Transactions, "end offset %d leaves no room for %d markers", got, doc.Client.Transactions)
 	})
 }
 
@@ -313,22 +342,19 @@ func (k *kafkaCluster) freezes(t *testing.T) {
 			slow += n
 		}
 	})
-	if want := int64(rate * frozen.Seconds() / 2); slow < want*9/10 {
-		t.Errorf("%d records took %s or longer, want %d at least: the stall is underweighted", slow, frozen/2, want)
-	}
+	want := int64(rate * frozen.Seconds() / 2)
+	must.True(t, slow >= want*9/10, "%d records took %s or longer, want %d at least: the stall is underweighted", slow, frozen/2, want)
 	// What the full buffer held up was due long before it was sent.
-	if doc.Latency.SendDelay.Max == 0 || doc.Latency.Service.Max > resp.Max {
-		t.Errorf("send delay max %d µs, service max %d µs, response max %d µs", doc.Latency.SendDelay.Max, doc.Latency.Service.Max, resp.Max)
-	}
+	must.True(t, doc.Latency.SendDelay.Max != 0 && doc.Latency.Service.Max <= resp.Max,
+		"send delay max %d µs, service max %d µs, response max %d µs", doc.Latency.SendDelay.Max, doc.Latency.Service.Max, resp.Max)
 }
 
 // It is given 1 GiB of records, which it must forget.
 func embeddedBrokerStaysSmall(t *testing.T) {
 	const records, size = 2 << 20, 512
 	doc, _ := startKt(t, "produce", "--acks", "all", "--partitions", "21", "--num-records", strconv.Itoa(records), "--record-size", strconv.Itoa(size)).wait()
-	if got := doc.Records.Acknowledged; got != records {
-		t.Errorf("%d of %d records acknowledged", got, records)
-	}
+	got := doc.Records.Acknowledged
+	must.True(t, got == records, "%d of %d records acknowledged", got, records)
 	if got := doc.Client.PeakResidentBytes; got == 0 || got > 512<<20 {
 		t.Errorf("peak resident memory %d bytes, want at most 512 MiB", got)
 	}
@@ -388,9 +414,8 @@ func TestTheCommandsOfTheDocuments(t *testing.T) {
 		text := texts[page]
 		blocks := shellBlock.FindAllSubmatch(text, -1)
 		if len(blocks) == 0 {
-			if name := filepath.Base(page); name != "checks.md" && name != "security-model.md" { // a list that is generated, and rules
-				t.Errorf("%s has no command", page)
-			}
+			name := filepath.Base(page)
+			must.True(t, name == "checks.md" || name == "security-model.md", "%s has no command", page) // a list that is generated, and rules
 			continue
 		}
 		script := beforePage

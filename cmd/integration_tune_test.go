@@ -4,7 +4,6 @@ package cmd
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -26,51 +25,21 @@ import (
 	"github.com/kt-bench/kt/internal/tune"
 )
 
-// tuneRun runs kt tune to its end and returns its streams and exit code.
-func tuneRun(t *testing.T, args ...string) (stdout, stderr string, code int) {
-	t.Helper()
-	return tuneEnd(t, exec.Command, args)
-}
-
 // alone makes a command that sees no other process, such as the brokers of whoever runs these tests.
 func alone(name string, args ...string) *exec.Cmd {
 	return exec.Command("unshare", append([]string{"--pid", "--fork", "--kill-child", "--mount-proc", name}, args...)...)
 }
 
-// tuneAlone is tuneRun without a broker to look at.
-func tuneAlone(t *testing.T, args ...string) (stdout, stderr string, code int) {
+// tuneRun runs kt tune to its end; with the command alone it has no broker to look at.
+func tuneRun(t *testing.T, command func(string, ...string) *exec.Cmd, args ...string) (stdout []byte, stderr string, code int) {
 	t.Helper()
-	return tuneEnd(t, alone, args)
+	return ran(t, command(must.Have(binary())(t), append([]string{"tune"}, args...)...))
 }
 
-func tuneEnd(t *testing.T, command func(string, ...string) *exec.Cmd, args []string) (stdout, stderr string, code int) {
+func tuneDocument(t *testing.T, command func(string, ...string) *exec.Cmd, args ...string) tune.Document {
 	t.Helper()
-	path := must.Have(binary())(t)
-	c := command(path, append([]string{"tune"}, args...)...)
-	var out, errs bytes.Buffer
-	c.Stdout, c.Stderr = &out, &errs
-	var exit *exec.ExitError
-	if err := c.Run(); errors.As(err, &exit) {
-		code = exit.ExitCode()
-	} else if err != nil {
-		t.Fatal(err)
-	}
-	return out.String(), errs.String(), code
-}
-
-func tuneDocument(t *testing.T, args ...string) tune.Document {
-	t.Helper()
-	return documentOf(t, tuneRun, args)
-}
-
-func documentOf(t *testing.T, run func(*testing.T, ...string) (string, string, int), args []string) tune.Document {
-	t.Helper()
-	stdout, stderr, code := run(t, append(args, "--output", "json")...)
-	var d tune.Document
-	if err := json.Unmarshal([]byte(stdout), &d); err != nil {
-		t.Fatalf("kt tune %v: exit code %d: %v\n%s%s", args, code, err, stdout, stderr)
-	}
-	return d
+	stdout, stderr, _ := tuneRun(t, command, append(args, "--output", "json")...)
+	return decoded[tune.Document](t, stdout, stderr)
 }
 
 // check is one check of a document.
@@ -109,9 +78,7 @@ func traces(t *testing.T, kernel []string) map[string]string {
 			}
 			return nil
 		})
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			t.Fatal(err)
-		}
+		must.Hold(t, err == nil || errors.Is(err, fs.ErrNotExist), "%v", err)
 	}
 	return all
 }
@@ -131,7 +98,7 @@ func changeable(t *testing.T, args ...string) []tune.Change {
 		t.Skip("the kernel's settings cannot be written here: ", err)
 	}
 	var changes []tune.Change
-	for _, c := range documentOf(t, tuneAlone, args).Checks {
+	for _, c := range tuneDocument(t, alone, args...).Checks {
 		changes = append(changes, c.Changes...)
 	}
 	if len(changes) == 0 {
@@ -159,16 +126,16 @@ func TestApplyRebootAndRollbackOnThisMachine(t *testing.T) {
 	changes := changeable(t, args...)
 	kernel := kernelFiles(changes)
 	before := traces(t, kernel)
-	t.Cleanup(func() { tuneAlone(t, "--rollback", "--force") })
+	t.Cleanup(func() { tuneRun(t, alone, "--rollback", "--force") })
 
-	stdout, stderr, code := tuneAlone(t, append(args, "--apply", "--yes")...)
+	stdout, stderr, code := tuneRun(t, alone, append(args, "--apply", "--yes")...)
 	must.Hold(t, code == exitOK, "apply: exit code %d, want 0\n%s%s", code, stdout, stderr)
 	for _, c := range changes {
 		if key, ok := strings.CutPrefix(c.Path, "/proc/sys/"); ok {
 			sysctlIs(t, strings.ReplaceAll(key, "/", "."), c.New)
 		}
 	}
-	d := documentOf(t, tuneAlone, args)
+	d := tuneDocument(t, alone, args...)
 	if slices.ContainsFunc(d.Checks, func(c tune.CheckDocument) bool { return len(c.Changes) > 0 }) {
 		t.Error("after an apply there is still something to change")
 	}
@@ -178,9 +145,8 @@ func TestApplyRebootAndRollbackOnThisMachine(t *testing.T) {
 		for _, name := range kernel {
 			restore(t, name, before)
 		}
-		if out, err := exec.Command("sysctl", "-p", tune.SysctlFile).CombinedOutput(); err != nil {
-			t.Fatalf("sysctl -p %s: %v\n%s", tune.SysctlFile, err, out)
-		}
+		out, err := exec.Command("sysctl", "-p", tune.SysctlFile).CombinedOutput()
+		must.Hold(t, err == nil, "sysctl -p %s: %v\n%s", tune.SysctlFile, err, out)
 	}
 	for _, c := range changes {
 		if key, ok := strings.CutPrefix(c.Path, "/proc/sys/"); ok {
@@ -188,20 +154,18 @@ func TestApplyRebootAndRollbackOnThisMachine(t *testing.T) {
 		}
 	}
 
-	if stdout, stderr, code := tuneAlone(t, "--rollback"); code != exitOK {
-		t.Fatalf("rollback: exit code %d, want 0\n%s%s", code, stdout, stderr)
-	}
+	stdout, stderr, code = tuneRun(t, alone, "--rollback")
+	must.Hold(t, code == exitOK, "rollback: exit code %d, want 0\n%s%s", code, stdout, stderr)
 	must.Match(t, before, traces(t, kernel), "the machine is not as it was before")
-	if stdout, _, code := tuneAlone(t, "--rollback"); code != exitOK || !strings.Contains(stdout, "kt has changed nothing") {
-		t.Errorf("the second rollback: exit code %d, %q", code, stdout)
-	}
+	stdout, _, code = tuneRun(t, alone, "--rollback")
+	must.True(t, code == exitOK && bytes.Contains(stdout, []byte("kt has changed nothing")), "the second rollback: exit code %d, %q", code, stdout)
 }
 
 func TestRollbackAfterApplyWasKilledOnThisMachine(t *testing.T) {
 	args := []string{"--role", "broker", "--dirs", t.TempDir(), "--interval", "0", "--skip", "context,limits.nofile"}
 	kernel := kernelFiles(changeable(t, args...))
 	before := traces(t, kernel)
-	t.Cleanup(func() { tuneAlone(t, "--rollback", "--force") })
+	t.Cleanup(func() { tuneRun(t, alone, "--rollback", "--force") })
 	path := must.Have(binary())(t)
 	// Wherever the kill falls: the tests of the package tune kill at every single
 	// step; this one is about the real kernel.
@@ -210,21 +174,18 @@ func TestRollbackAfterApplyWasKilledOnThisMachine(t *testing.T) {
 		must.Do(t, c.Start())
 		time.AfterFunc(after, func() { _ = c.Process.Kill() })
 		_ = c.Wait() // killed, or done before
-		if stdout, stderr, code := tuneAlone(t, "--rollback"); code != exitOK {
-			t.Fatalf("killed after %v: rollback: exit code %d\n%s%s", after, code, stdout, stderr)
-		}
-		if diff := cmp.Diff(before, traces(t, kernel)); diff != "" {
-			t.Fatalf("killed after %v: the machine is not as it was before (-before +after):\n%s", after, diff)
-		}
+		stdout, stderr, code := tuneRun(t, alone, "--rollback")
+		must.Hold(t, code == exitOK, "killed after %v: rollback: exit code %d\n%s%s", after, code, stdout, stderr)
+		diff := cmp.Diff(before, traces(t, kernel))
+		must.Hold(t, diff == "", "killed after %v: the machine is not as it was before (-before +after):\n%s", after, diff)
 	}
 }
 
 func sysctlIs(t *testing.T, key, want string) {
 	t.Helper()
 	out, err := exec.Command("sysctl", "-n", key).Output()
-	if got := strings.Join(strings.Fields(string(out)), " "); err != nil || got != want {
-		t.Errorf("sysctl -n %s = %q, %v; want %q", key, got, err, want)
-	}
+	got := strings.Join(strings.Fields(string(out)), " ")
+	must.True(t, err == nil && got == want, "sysctl -n %s = %q, %v; want %q", key, got, err, want)
 }
 
 // restore writes a value back by hand. What the kernel refuses is the idle one of a
@@ -243,23 +204,20 @@ func restore(t *testing.T, name string, before map[string]string) {
 
 func (k *kafkaCluster) isSeenByTune(t *testing.T) {
 	r := k.start("--topic", "load", "--num-records", "20000", "--record-size", "500", "--partitions", "6")
-	if doc, code := r.wait(); !ended(doc, code, exitOK) {
-		t.Fatalf("the load failed: %s", r.stderr.String())
-	}
+	doc, code := r.wait()
+	must.Hold(t, ended(doc, code, exitOK), "the load failed: %s", r.stderr.String())
 	pid := k.pid()
-	d := tuneDocument(t, "--pid", strconv.Itoa(pid), "--interval", "0")
+	d := tuneDocument(t, exec.Command, "--pid", strconv.Itoa(pid), "--interval", "0")
 	must.True(t, d.Role == tune.Broker && d.Host.BrokerPID == pid, "role %s, process %d; want broker, %d", d.Role, d.Host.BrokerPID, pid)
 	must.Hold(t, len(d.Host.LogDirs) == 1, "log directories %v, want the one of server.properties", d.Host.LogDirs)
-	if info, err := os.Stat(filepath.Join(d.Host.LogDirs[0], "load-0")); err != nil || !info.IsDir() {
-		t.Errorf("the log directory %s does not have the partition load-0: %v", d.Host.LogDirs[0], err)
-	}
+	info, err := os.Stat(filepath.Join(d.Host.LogDirs[0], "load-0"))
+	must.True(t, err == nil && info.IsDir(), "the log directory %s does not have the partition load-0: %v", d.Host.LogDirs[0], err)
 	flags := printed(t, "jcmd", strconv.Itoa(pid), "VM.flags")
 	heap := regexp.MustCompile(`-XX:MaxHeapSize=(\d+)`).FindStringSubmatch(flags)
 	must.Hold(t, heap != nil, "jcmd VM.flags has no MaxHeapSize: %s", flags)
 	size, _ := strconv.ParseFloat(heap[1], 64)
-	if got, want := check(t, d, "jvm.heap_set").Current, fmt.Sprintf("%.0f MiB", size/(1<<20)); !strings.Contains(got, want) {
-		t.Errorf("jvm.heap_set: %q, and jcmd says %s", got, want)
-	}
+	got, want := check(t, d, "jvm.heap_set").Current, fmt.Sprintf("%.0f MiB", size/(1<<20))
+	must.True(t, strings.Contains(got, want), "jvm.heap_set: %q, and jcmd says %s", got, want)
 	limits := printed(t, "cat", fmt.Sprintf("/proc/%d/limits", pid))
 	nofile := regexp.MustCompile(`Max open files\s+(\d+)`).FindStringSubmatch(limits)[1]
 	if got := check(t, d, "limits.nofile").Current; !strings.Contains(got, nofile) {
@@ -276,9 +234,7 @@ func (k *kafkaCluster) pid() int {
 	k.t.Helper()
 	fields := strings.Fields(k.script("status"))
 	i := slices.IndexFunc(fields, func(f string) bool { n, err := strconv.Atoi(f); return err == nil && n > 1 })
-	if i < 0 {
-		k.t.Fatalf("scripts/kafka status tells no pid: %v", fields)
-	}
+	must.Hold(k.t, i >= 0, "scripts/kafka status tells no pid: %v", fields)
 	pid, _ := strconv.Atoi(fields[i])
 	return pid
 }

@@ -25,18 +25,16 @@ import (
 func TestLittleAddressSpaceIsAnErrorThatNamesTheLimit(t *testing.T) {
 	for limit, want := range map[uint64]bool{0: false, 1 << 30: true, 2 << 30: false} {
 		err := addressSpace(limit)
-		if (err != nil) != want || want && !strings.Contains(err.Error(), "ulimit -v: the address space is limited to 1") {
-			t.Errorf("limit %d: %v", limit, err)
-		}
+		must.True(t, (err != nil) == want && (!want || strings.Contains(err.Error(), "ulimit -v: the address space is limited to 1")),
+			"limit %d: %v", limit, err)
 	}
 }
 
 func TestMemoryOfAReadingRunLeavesAQuarterOfTheCgroup(t *testing.T) {
 	p := &plan.Plan{Read: plan.Read{Consumers: 1}}
 	for usable, most := range map[int64]int64{0: 400 << 20, 64 << 30: 400 << 20, 256 << 20: 192 << 20} {
-		if got := readerMemory(p, usable); got > most {
-			t.Errorf("of %d bytes, %d, want %d at most", usable, got, most)
-		}
+		got := readerMemory(p, usable)
+		must.True(t, got <= most, "of %d bytes, %d, want %d at most", usable, got, most)
 	}
 }
 
@@ -75,9 +73,8 @@ func TestAJobInTheBackgroundHasNoScreen(t *testing.T) {
 	file := must.Have(os.Open(os.DevNull))(t)
 	defer file.Close()
 	env := Env{Getenv: func(name string) string { return map[string]string{"TERM": "xterm"}[name] }, Stdout: file, StdoutTTY: true}
-	if _, ok := env.screen(); ok {
-		t.Error("the screen is drawn on a terminal that is not kt's: the kernel would stop it")
-	}
+	_, ok := env.screen()
+	must.True(t, !ok, "the screen is drawn on a terminal that is not kt's: the kernel would stop it")
 }
 
 func TestTheBackgroundIsThatOfTheFlagBeforeThatOfTheTerminal(t *testing.T) {
@@ -106,19 +103,14 @@ func TestACeilingThatIsTooLowIsNotSaved(t *testing.T) {
 	env := &Env{Stderr: &said}
 	d := calibrate.Document{Schema: calibrate.Schema, Ceiling: result.Ceiling{RecordsPerSecond: 1}, TooLow: "others used 60 % of the CPUs: this ceiling is too low"}
 	err := saveCeiling(env, path, d, false)
-	if exitCode(err) != exitNotValid || !strings.Contains(err.Error(), "60 %") {
-		t.Errorf("%v, with exit code %d", err, exitCode(err))
-	}
-	if _, err := os.Stat(path); err == nil || said.String() != "" {
-		t.Errorf("it was saved, and kt said %q", said.String())
-	}
+	must.True(t, exitCode(err) == exitNotValid && strings.Contains(err.Error(), "60 %"), "%v, with exit code %d", err, exitCode(err))
+	_, err = os.Stat(path)
+	must.True(t, err != nil && said.String() == "", "it was saved, and kt said %q", said.String())
 	d.TooLow = ""
-	if err := saveCeiling(env, path, d, false); err != nil || !strings.Contains(said.String(), "saved in "+path) {
-		t.Errorf("%v, and kt said %q", err, said.String())
-	}
-	if _, err := os.Stat(path); err != nil {
-		t.Error(err)
-	}
+	err = saveCeiling(env, path, d, false)
+	must.True(t, err == nil && strings.Contains(said.String(), "saved in "+path), "%v, and kt said %q", err, said.String())
+	_, err = os.Stat(path)
+	must.True(t, err == nil, "%v", err)
 }
 
 // What a unit's StateDirectory names becomes its user's, with all that is in it: root's journal must
@@ -135,9 +127,8 @@ func TestNoUnitSharesTheFolderOfTheJournal(t *testing.T) {
 		for dir := range strings.FieldsSeq(value) {
 			seen++
 			dir = "/var/lib/" + dir + "/"
-			if journal := tune.JournalFolder + "/"; strings.HasPrefix(dir, journal) || strings.HasPrefix(journal, dir) {
-				t.Errorf("%s shares %s with kt tune's journal", line, dir)
-			}
+			journal := tune.JournalFolder + "/"
+			must.True(t, !strings.HasPrefix(dir, journal) && !strings.HasPrefix(journal, dir), "%s shares %s with kt tune's journal", line, dir)
 		}
 	}
 	must.True(t, seen != 0, "the unit has no directory of its own any more")
@@ -147,25 +138,21 @@ func TestAgentsOfOneHomeHaveFoldersOfTheirOwn(t *testing.T) {
 	env := &Env{HomeDir: "/home/kt", Getenv: func(string) string { return "" }}
 	one, shared := must.Both(agentDirs(env, "", "vm1"))(t)
 	two, sharedToo, _ := agentDirs(env, "", "vm2")
-	if filepath.Base(one) != "vm1" || filepath.Base(two) != "vm2" || filepath.Dir(one) != filepath.Dir(two) || shared != sharedToo {
-		t.Errorf("folders %s and %s, of others %s and %s", one, two, shared, sharedToo)
-	}
-	if dir, _, err := agentDirs(env, "/var/kt", "vm1"); err != nil || dir != "/var/kt" {
-		t.Errorf("one that was asked for is %s, %v", dir, err)
-	}
+	must.True(t, filepath.Base(one) == "vm1" && filepath.Base(two) == "vm2" && filepath.Dir(one) == filepath.Dir(two) && shared == sharedToo,
+		"folders %s and %s, of others %s and %s", one, two, shared, sharedToo)
+	dir, _, err := agentDirs(env, "/var/kt", "vm1")
+	must.True(t, err == nil && dir == "/var/kt", "one that was asked for is %s, %v", dir, err)
 }
 
 func TestAProcessThatIsLostCountsInTheNumberOfParts(t *testing.T) {
 	res := result.Result{Processes: make([]result.ProcessRow, 4)}
 	res.Processes[1].Counted = true
 	lost := cluster.ProcessError{Host: "vm1", Ended: cluster.Ended{Code: exitFailed, Text: "its processes are gone"}, Lost: true}
-	if err := judgeParts(&res, &lost); exitCode(err) != exitFailed || !strings.HasPrefix(err.Error(), "3 of 4 parts are left out") {
-		t.Errorf("it ends with %v", err)
-	}
+	err := judgeParts(&res, &lost)
+	must.True(t, exitCode(err) == exitFailed && strings.HasPrefix(err.Error(), "3 of 4 parts are left out"), "it ends with %v", err)
 	late := cluster.ProcessError{Host: "vm2", Ended: cluster.Ended{Code: exitNotValid, Text: "late"}}
-	if err := judgeParts(&res, &late); exitCode(err) != exitNotValid || err.Error() != "vm2: late" {
-		t.Errorf("with a worse one it ends with %v", err)
-	}
+	err = judgeParts(&res, &late)
+	must.True(t, exitCode(err) == exitNotValid && err.Error() == "vm2: late", "with a worse one it ends with %v", err)
 }
 
 func TestWhatAnAgentTellsOfItsConnectionsIsTrueOrLeftOut(t *testing.T) {
@@ -178,8 +165,7 @@ func TestWhatAnAgentTellsOfItsConnectionsIsTrueOrLeftOut(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "client.properties")
 		must.Do(t, os.WriteFile(path, []byte(text), 0o600))
 		env := &Env{Getenv: func(string) string { return "" }, Stderr: io.Discard}
-		if got, _, err := agentSecurity(env, &config.Agent{CommandConfig: path, AllowBroker: []string{"b"}}); err != nil || got != want {
-			t.Errorf("%q: %q, %v; want %q", text, got, err, want)
-		}
+		got, _, err := agentSecurity(env, &config.Agent{CommandConfig: path, AllowBroker: []string{"b"}})
+		must.True(t, err == nil && got == want, "%q: %q, %v; want %q", text, got, err, want)
 	}
 }

@@ -25,12 +25,10 @@ func TestAFileThatIsBeingWrittenIsMergedAndToldOf(t *testing.T) {
 	m := newMerger(nil)
 	defer m.close()
 	must.Do(t, m.addPath(path))
-	if want := path; m.going() == nil || !strings.Contains(m.going().Error(), want) {
-		t.Errorf("the problem is %v, want %q", m.going(), want)
-	}
-	if got := m.RunFiles()[0].State; got != result.PartRunning {
-		t.Errorf("its part is %q, want running", got)
-	}
+	want := path
+	must.True(t, m.going() != nil && strings.Contains(m.going().Error(), want), "the problem is %v, want %q", m.going(), want)
+	got := m.RunFiles()[0].State
+	must.True(t, got == result.PartRunning, "its part is %q, want running", got)
 	must.Do(t, f.Close(result.Trailer{Ended: result.Completed}))
 	whole := newMerger(nil)
 	defer whole.close()
@@ -47,9 +45,8 @@ func TestARunThatNobodyHasIsToldInOneLine(t *testing.T) {
 		{&cluster.UnknownRunError{Run: "x"}, "no agent has run files of run x: "},
 		{silent, silent.Error()},
 	} {
-		if err := nothingFetched([]error{tc.problem}); !strings.HasPrefix(err.Error(), tc.want) {
-			t.Errorf("%v, want %q", err, tc.want)
-		}
+		err := nothingFetched([]error{tc.problem})
+		must.True(t, strings.HasPrefix(err.Error(), tc.want), "%v, want %q", err, tc.want)
 	}
 }
 
@@ -68,9 +65,8 @@ func TestAHostWithoutAPartInTheRunIsNoProblemOfIt(t *testing.T) {
 		var said strings.Builder
 		env := Env{Stderr: &said}
 		kept := env.withoutOthers([]error{away}, &result.Result{Header: result.Header{Part: tc.part}})
-		if (len(kept) == 1) != tc.keeps || strings.Contains(said.String(), "vm15") == tc.keeps {
-			t.Errorf("%s: kept %v, said %q", tc.name, kept, said.String())
-		}
+		must.True(t, (len(kept) == 1) == tc.keeps && strings.Contains(said.String(), "vm15") != tc.keeps,
+			"%s: kept %v, said %q", tc.name, kept, said.String())
 	}
 }
 
@@ -97,21 +93,18 @@ func TestAPageTakesThePlaceOfAnOlderOneWhenItIsComplete(t *testing.T) {
 		err = env.makePage(f, path, r.format, to)
 		f.Close()
 		after, _ := os.ReadFile(to)
-		if (err != nil) != r.fails || r.fails && !bytes.Equal(before, after) || !r.fails && len(after) == 0 {
-			t.Errorf("error %v; %d bytes became %d", err, len(before), len(after))
-		}
+		must.True(t, (err != nil) == r.fails && (!r.fails || bytes.Equal(before, after)) && (r.fails || len(after) != 0),
+			"error %v; %d bytes became %d", err, len(before), len(after))
 	}
-	if files, _ := os.ReadDir(filepath.Dir(to)); len(files) != 1 {
-		t.Errorf("it left %v", files)
-	}
+	files, _ := os.ReadDir(filepath.Dir(to))
+	must.True(t, len(files) == 1, "it left %v", files)
 }
 
 func TestAPageIsInTheCacheFolder(t *testing.T) {
 	env := Env{Getenv: func(name string) string { return map[string]string{"XDG_CACHE_HOME": "/c"}[name] }}
 	one, other := env.pageOf("/x/a.ktr"), env.pageOf("/y/a.ktr")
-	if filepath.Dir(one) != "/c/kt/pages" || filepath.Ext(one) != ".html" || one == other {
-		t.Errorf("of two runs of one name the pages are %s and %s", one, other)
-	}
+	must.True(t, filepath.Dir(one) == "/c/kt/pages" && filepath.Ext(one) == ".html" && one != other,
+		"of two runs of one name the pages are %s and %s", one, other)
 	env.Getenv = func(string) string { return "" }
 	must.Match(t, "", env.pageOf("runs/a.ktr"), "without a home folder it")
 }
@@ -124,9 +117,8 @@ func TestABrowserIsNotWaitedFor(t *testing.T) {
 	t.Setenv("PATH", dir+string(filepath.ListSeparator)+os.Getenv("PATH"))
 	env := Env{Getenv: func(string) string { return ":0" }, StdoutTTY: true}
 	from := time.Now()
-	if err := env.browse("/nowhere/page.html"); err != nil || time.Since(from) > 10*time.Second {
-		t.Errorf("after %v: %v", time.Since(from), err)
-	}
+	err := env.browse("/nowhere/page.html")
+	must.True(t, err == nil && time.Since(from) <= 10*time.Second, "after %v: %v", time.Since(from), err)
 }
 
 func TestABrowserIsOpenedOnlyAtADesktop(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -49,7 +50,7 @@ func TestMain(m *testing.M) {
 const unsetValue = "(unset)"
 
 // unpack writes the lines of a run file in its place: unpack FILE.
-func unpack(ts *testscript.TestScript, _ bool, args []string) {
+func unpack(ts *testscript.TestScript, args []string) {
 	path := ts.MkAbs(args[0])
 	packed, err := os.ReadFile(path)
 	ts.Check(err)
@@ -57,12 +58,12 @@ func unpack(ts *testscript.TestScript, _ bool, args []string) {
 }
 
 // pack makes a run file of the lines in a file: pack FROM TO.
-func pack(ts *testscript.TestScript, _ bool, args []string) {
+func pack(ts *testscript.TestScript, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), canned.Packed(ts.ReadFile(args[0])), 0o600))
 }
 
 // unset removes variables: unset NAME….
-func unset(ts *testscript.TestScript, _ bool, args []string) {
+func unset(ts *testscript.TestScript, args []string) {
 	for _, name := range args {
 		ts.Setenv(name, unsetValue)
 	}
@@ -85,25 +86,39 @@ func runScripts(t *testing.T, dir string) {
 		UpdateScripts:       os.Getenv("UPDATE") != "",
 		Setup:               setUpScript,
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"agent":  agent,
-			"busy":   busy,
-			"code":   code,
-			"cut":    cut,
-			"drop":   drop,
-			"expect": expect,
+			"agent":  used("NAME [FLAG…]", agent),
+			"busy":   used("COMMAND [ARG…]", busy),
+			"code":   used("N COMMAND [ARG…]", code),
+			"cut":    used("TOPIC", cut),
+			"drop":   used("TOPIC", drop),
+			"expect": used("FILE a.b.c ==|>=|<= VALUE", expect),
 			"fits":   fits,
-			"forge":  forge,
-			"killed": killed,
-			"named":  named,
+			"forge":  used("TOPIC FILE [KEY=VALUE…]", forge),
+			"killed": used("TIMES COMMAND ARG…", killed),
+			"named":  used("NAME [FLAG…]", named),
 			"offers": offers,
-			"search": search,
-			"topics": topics,
-			"unpack": unpack,
-			"pack":   pack,
-			"unset":  unset,
-			"write":  write,
+			"search": used("COMMAND [ARG…]", search),
+			"topics": used("[NAME…]", topics),
+			"unpack": used("FILE", unpack),
+			"pack":   used("FROM TO", pack),
+			"unset":  used("NAME…", unset),
+			"write":  used("TOPIC VALUE…", write),
 		},
 	})
+}
+
+// used is a command of scripts that says how it is used where it is not used so, or with "!".
+func used(usage string, run func(ts *testscript.TestScript, args []string)) func(*testscript.TestScript, bool, []string) {
+	least, most := len(strings.Fields(usage)), len(strings.Fields(usage))
+	if least -= strings.Count(usage, "["); strings.Contains(usage, "…") {
+		most = math.MaxInt
+	}
+	return func(ts *testscript.TestScript, neg bool, args []string) {
+		if neg || len(args) < least || len(args) > most {
+			ts.Fatalf("usage: %s", usage)
+		}
+		run(ts, args)
+	}
 }
 
 func setUpScript(env *testscript.Env) error {
@@ -145,8 +160,8 @@ const stoodStill = "kt itself stood still"
 
 // busy runs a load. On a machine with other things to do kt may find that it did not keep
 // its schedule or stood still, and say so by its exit code; what the script checks holds all the same.
-func busy(ts *testscript.TestScript, neg bool, args []string) {
-	if got := exitOf(ts, args); neg || got != 0 && !ofBusyMachine(ts, got, args) {
+func busy(ts *testscript.TestScript, args []string) {
+	if got := exitOf(ts, args); got != 0 && !ofBusyMachine(ts, got, args) {
 		ts.Fatalf("exit code %d", got)
 	}
 }
@@ -171,8 +186,8 @@ func exitOf(ts *testscript.TestScript, args []string) int {
 }
 
 // search runs a search. On a busy machine no rate may hold, or kt may be the limit.
-func search(ts *testscript.TestScript, neg bool, args []string) {
-	if got := exitOf(ts, args); neg || got != 0 && got != exitFailed && got != exitNotValid {
+func search(ts *testscript.TestScript, args []string) {
+	if got := exitOf(ts, args); got != 0 && got != exitFailed && got != exitNotValid {
 		ts.Fatalf("exit code %d", got)
 	}
 }
@@ -192,7 +207,7 @@ func fits(ts *testscript.TestScript, neg bool, args []string) {
 
 // killed runs a study, and kills it at a moment by chance; then it goes on and is killed again: killed TIMES kt study run ….
 // When it ends before a kill, nothing is left to kill.
-func killed(ts *testscript.TestScript, _ bool, args []string) {
+func killed(ts *testscript.TestScript, args []string) {
 	times, err := strconv.Atoi(args[0])
 	ts.Check(err)
 	chance := rand.New(rand.NewPCG(9, 9))
@@ -255,10 +270,7 @@ func closeAll(l net.Listener) {
 
 // code runs a command and checks its exit code: code 2 kt produce … A load that ended with 0, 1 or 3
 // may also have stood still, or been late, which counts for more.
-func code(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) < 2 {
-		ts.Fatalf("usage: code N command args…")
-	}
+func code(ts *testscript.TestScript, args []string) {
 	want, err := strconv.Atoi(args[0])
 	ts.Check(err)
 	got := exitOf(ts, args[1:])
@@ -269,10 +281,7 @@ func code(ts *testscript.TestScript, neg bool, args []string) {
 
 // expect compares a value in a JSON file: expect stdout records.acknowledged == 100.
 // The name * stands for the sum over a list, of those elements that have what is named.
-func expect(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 4 {
-		ts.Fatalf("usage: expect FILE a.b.c ==|>=|<= VALUE")
-	}
+func expect(ts *testscript.TestScript, args []string) {
 	var doc any
 	ts.Check(json.Unmarshal([]byte(ts.ReadFile(args[0])), &doc))
 	got := valueAt(ts, doc, strings.Split(args[1], "."))
@@ -332,28 +341,22 @@ func holds(ts *testscript.TestScript, got any, op, want string) bool {
 }
 
 // topics checks which topics there are: topics a b; topics with no name: none.
-func topics(ts *testscript.TestScript, neg bool, args []string) {
+func topics(ts *testscript.TestScript, args []string) {
 	found, err := kadm.NewClient(broker(ts)).ListTopics(context.Background())
 	ts.Check(err)
-	if neg || !slices.Equal(found.Names(), args) {
+	if !slices.Equal(found.Names(), args) {
 		ts.Fatalf("topics are %q, want %q", found.Names(), args)
 	}
 }
 
 // drop deletes a topic: drop TOPIC
-func drop(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 1 {
-		ts.Fatalf("usage: drop TOPIC")
-	}
+func drop(ts *testscript.TestScript, args []string) {
 	_, err := kadm.NewClient(broker(ts)).DeleteTopic(context.Background(), args[0])
 	ts.Check(err)
 }
 
 // cut deletes the records of a topic, as its retention would: cut TOPIC
-func cut(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 1 {
-		ts.Fatalf("usage: cut TOPIC")
-	}
+func cut(ts *testscript.TestScript, args []string) {
 	admin := kadm.NewClient(broker(ts))
 	ends, err := admin.ListEndOffsets(context.Background(), args[0])
 	ts.Check(err)
@@ -362,15 +365,11 @@ func cut(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // write writes records that kt did not make: write TOPIC VALUE…
-func write(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) < 2 {
-		ts.Fatalf("usage: write TOPIC VALUE…")
-	}
-	var values [][]byte
+func write(ts *testscript.TestScript, args []string) {
+	client := broker(ts)
 	for _, v := range args[1:] {
-		values = append(values, []byte(v))
+		ts.Check(client.ProduceSync(context.Background(), &kgo.Record{Topic: args[0], Value: []byte(v)}).FirstErr())
 	}
-	writeTo(ts, broker(ts), args[0], values...)
 }
 
 // forge makes a topic of one partition with records of a run, and the ledger of a run
@@ -381,10 +380,7 @@ func write(ts *testscript.TestScript, neg bool, args []string) {
 //	id=known         the ledger has the topic's id
 //	topic=NAME       the ledger is of another topic
 //	idempotent=false the producer may have sent a record twice
-func forge(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) < 2 {
-		ts.Fatalf("usage: forge TOPIC FILE [KEY=VALUE…]")
-	}
+func forge(ts *testscript.TestScript, args []string) {
 	client, given := broker(ts), make(map[string]string)
 	for _, arg := range args[2:] {
 		key, value, _ := strings.Cut(arg, "=")
@@ -419,13 +415,6 @@ func forge(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(ledger.WriteFile(ts.MkAbs(args[1]), book))
 }
 
-// writeTo writes records to partition 0 of a topic.
-func writeTo(ts *testscript.TestScript, client *kgo.Client, topic string, values ...[]byte) {
-	for _, v := range values {
-		ts.Check(client.ProduceSync(context.Background(), &kgo.Record{Topic: topic, Value: v}).FirstErr())
-	}
-}
-
 // broker is a client of the broker at $BROKERS.
 func broker(ts *testscript.TestScript) *kgo.Client {
 	client, err := kgo.NewClient(
@@ -438,10 +427,7 @@ func broker(ts *testscript.TestScript) *kgo.Client {
 // agent starts a kt agent on a port of its own, which is in $NAME afterwards, and ends it
 // with the script: agent NAME [FLAG…]. Its name is NAME in lower case, and its results
 // are in a folder of that name.
-func agent(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) == 0 {
-		ts.Fatalf("usage: agent NAME [FLAG…]")
-	}
+func agent(ts *testscript.TestScript, args []string) {
 	name := strings.ToLower(args[0])
 	path, err := exec.LookPath("kt")
 	ts.Check(err)

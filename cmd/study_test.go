@@ -29,10 +29,7 @@ import (
 
 // named makes a study that kt has in its shortest form, and makes its document again from its
 // files: named NAME FLAGS…
-func named(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) == 0 {
-		ts.Fatalf("usage: named NAME flags…")
-	}
+func named(ts *testscript.TestScript, args []string) {
 	short := []string{"study", "run", args[0], "--run-time", "300ms", "--repeats", "1", "--discard", "0", "--rest", "0", "--output", "json", "--quiet"}
 	ts.Check(ts.Exec("kt", append(short, args[1:]...)...))
 	text := ts.ReadFile("stdout")
@@ -69,9 +66,8 @@ func TestTheSchemaOfAStudyKnowsEveryKey(t *testing.T) {
 	must.Hold(t, err == nil, "%v", err)
 	texts := map[string][]byte{"a search": []byte("load: {command: produce}\nfactors: {partitions: {search: 1..64, fine: 1}, acks: [1, all]}")}
 	for _, name := range config.ProfileNames(profiles.Of("study")) {
-		if texts[name], err = studyText(name); err != nil {
-			t.Fatal(err)
-		}
+		texts[name], err = studyText(name)
+		must.Hold(t, err == nil, "%v", err)
 	}
 	for name, text := range texts {
 		var file any
@@ -85,9 +81,8 @@ func TestTheSchemaOfAStudyKnowsEveryKey(t *testing.T) {
 		keys = append(keys, name)
 	}
 	slices.Sort(keys)
-	if want := strings.Join(keys, ", "); err == nil || !strings.Contains(err.Error(), "it may have "+want) {
-		t.Errorf("kt: %v; the schema: %s", err, want)
-	}
+	want := strings.Join(keys, ", ")
+	must.True(t, err != nil && strings.Contains(err.Error(), "it may have "+want), "kt: %v; the schema: %s", err, want)
 }
 
 // What is resumed without a name is the newest study that has something left to do.
@@ -104,9 +99,8 @@ func TestTheNewestUnfinishedStudyIsResumed(t *testing.T) {
 		must.Do(t, os.WriteFile(dir+"/"+id+"/log.jsonl", []byte(log), 0o644))
 	}
 	for unfinished, want := range map[bool]string{true: "2-left", false: "3-done"} {
-		if f, _, err := env.openStudy(nil, unfinished); err != nil || f.ID != want {
-			t.Errorf("unfinished %v: %+v, %v; want %s", unfinished, f, err, want)
-		}
+		f, _, err := env.openStudy(nil, unfinished)
+		must.True(t, err == nil && f.ID == want, "unfinished %v: %+v, %v; want %s", unfinished, f, err, want)
 	}
 }
 
@@ -120,10 +114,8 @@ func TestAStudyThatCannotBeReadHindersNoOther(t *testing.T) {
 		env := quietEnv()
 		var said strings.Builder
 		env.Stderr, env.Stdout = &said, io.Discard
-		env.Signals = func() (<-chan os.Signal, func()) { return nil, func() {} }
 		env.Getenv = func(name string) string { return map[string]string{"XDG_STATE_HOME": state}[name] }
-		dir, err := env.studiesDir()
-		must.Hold(t, err == nil, "%v", err)
+		dir := must.Have(env.studiesDir())(t)
 		for _, id := range []string{"1-older", "2-left", "3-bad"} {
 			_, err := study.Create(dir, &study.Study{Loads: []study.Load{{Command: "produce"}}, Repeats: 1, Order: study.Listed}, id)
 			if err == nil && id != "2-left" {
@@ -133,12 +125,10 @@ func TestAStudyThatCannotBeReadHindersNoOther(t *testing.T) {
 		}
 		must.Do(t, spoil(dir+"/3-bad"))
 		f, unread, err := env.openStudy(nil, true)
-		if err != nil || f.ID != "2-left" || unread == nil || !strings.Contains(unread.Error(), dir+"/3-bad/"+what) {
-			t.Errorf("%s: unfinished is %v, unread %v, %v", what, f, unread, err)
-		}
-		if _, _, err := env.openStudy([]string{"1-older"}, true); err != nil {
-			t.Errorf("%s: the older one: %v", what, err)
-		}
+		must.True(t, err == nil && f.ID == "2-left" && unread != nil && strings.Contains(unread.Error(), dir+"/3-bad/"+what),
+			"%s: unfinished is %v, unread %v, %v", what, f, unread, err)
+		_, _, err = env.openStudy([]string{"1-older"}, true)
+		must.True(t, err == nil, "%s: the older one: %v", what, err)
 		run := func(args ...string) error {
 			c := newStudy(env)
 			c.SetArgs(args)
@@ -156,7 +146,10 @@ func TestAStudyThatCannotBeReadHindersNoOther(t *testing.T) {
 }
 
 func quietEnv() *Env {
-	return &Env{Stdout: io.Discard, Stderr: io.Discard, Now: time.Now, Getenv: func(string) string { return "" }}
+	return &Env{
+		Stdout: io.Discard, Stderr: io.Discard, Now: time.Now, Getenv: func(string) string { return "" },
+		Signals: func() (<-chan os.Signal, func()) { return nil, func() {} },
+	}
 }
 
 // object is a JSON object.

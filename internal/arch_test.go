@@ -55,9 +55,8 @@ func TestEveryPackageIsInTheTable(t *testing.T) {
 		}
 	}
 	for _, pkg := range slices.Sorted(maps.Keys(there)) {
-		if _, ok := table[pkg]; !ok {
-			t.Errorf("package %s is not in the table of ARCHITECTURE.md: add a row", pkg)
-		}
+		_, ok := table[pkg]
+		must.True(t, ok, "package %s is not in the table of ARCHITECTURE.md: add a row", pkg)
 	}
 	for _, pkg := range slices.Sorted(maps.Keys(table)) {
 		must.True(t, there[pkg], "the table of ARCHITECTURE.md names %s, which is not there", pkg)
@@ -127,9 +126,8 @@ func TestOnlyAdaptersKnowTheKafkaClient(t *testing.T) {
 			continue
 		}
 		for _, p := range f.imports {
-			if strings.HasPrefix(p, "github.com/twmb/") || room(strings.TrimPrefix(p, module+"/")) == "kafka" {
-				t.Errorf("%s imports %s: %s lies below the adapters", f.name, p, f.pkg)
-			}
+			must.True(t, !strings.HasPrefix(p, "github.com/twmb/") && room(strings.TrimPrefix(p, module+"/")) != "kafka",
+				"%s imports %s: %s lies below the adapters", f.name, p, f.pkg)
 		}
 	}
 }
@@ -192,9 +190,7 @@ func TestUnitTestsDoNotSleep(t *testing.T) {
 			continue
 		}
 		f.uses(func(p, name string, at token.Position) {
-			if p == "time" && name == "Sleep" {
-				t.Errorf("%s:%d: sleeps: use testing/synctest, or wait for what happens", f.name, at.Line)
-			}
+			must.True(t, p != "time" || name != "Sleep", "%s:%d: sleeps: use testing/synctest, or wait for what happens", f.name, at.Line)
 		})
 	}
 }
@@ -244,9 +240,8 @@ func readTable(t *testing.T) map[string]row {
 		case inside && strings.HasPrefix(line, "| `"):
 			pkg, r, err := parseRow(line)
 			must.Hold(t, err == nil, "ARCHITECTURE.md: %v", err)
-			if _, twice := table[pkg]; twice {
-				t.Errorf("ARCHITECTURE.md: two rows for %s", pkg)
-			}
+			_, twice := table[pkg]
+			must.True(t, !twice, "ARCHITECTURE.md: two rows for %s", pkg)
 			table[pkg] = r
 		}
 	}

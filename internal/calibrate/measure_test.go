@@ -73,7 +73,8 @@ func TestTheSearchEndsWhereMoreClientsOfferNoMore(t *testing.T) {
 func TestARateAboveTheCeilingIsNotTried(t *testing.T) {
 	r := &rig{rates: map[int]float64{1: 60_000}}
 	d := must.Have(Measure(t.Context(), Options{CPUs: 1, Rates: Rates}, r.make))(t)
-	must.True(t, slices.Equal(r.asked, []float64{1000, 50_000}) && len(d.Schedule) == 3 && d.Schedule[2].OutOfReach, "tried %v: %+v", r.asked, d.Schedule)
+	must.True(t, slices.Equal(r.asked, []float64{1000, 50_000}) && len(d.Schedule) == 3 && d.Schedule[2].OutOfReach,
+		"tried %v: %+v", r.asked, d.Schedule)
 	for i, kept := range []bool{true, false, false} {
 		must.Match(t, kept, d.Schedule[i].Kept, "%+v", d.Schedule[i])
 	}
@@ -98,7 +99,8 @@ func TestACeilingIsTooLowIfOthersUsedTheCPUs(t *testing.T) {
 		if d.OthersCPU != nil {
 			share = *d.OthersCPU
 		}
-		must.True(t, err == nil && share == tc.share && d.TooLow == tc.want && *d.Tried[0].OthersCPU == tc.others[0], "%s: %g in %+v, %v; want %g, %q", tc.name, share, d, err, tc.share, tc.want)
+		must.True(t, err == nil && share == tc.share && d.TooLow == tc.want && *d.Tried[0].OthersCPU == tc.others[0],
+			"%s: %g in %+v, %v; want %g, %q", tc.name, share, d, err, tc.share, tc.want)
 	}
 }
 
@@ -128,7 +130,8 @@ func TestACeilingHoldsForItsShapeAndItsMachine(t *testing.T) {
 		want  float64
 	}{{"x", here, 4}, {"y", here, 2}, {"x", smaller, 3}, {"y", smaller, 0}, {"z", here, 0}} {
 		c, err := Find(path, tc.shape, "v1", tc.h)
-		must.True(t, err == nil && (c == nil) == (tc.want == 0) && (c == nil || c.RecordsPerSecond == tc.want), "%s on %d CPUs: %+v, %v; want %g", tc.shape, tc.h.GOMAXPROCS, c, err, tc.want)
+		must.True(t, err == nil && (c == nil) == (tc.want == 0) && (c == nil || c.RecordsPerSecond == tc.want),
+			"%s on %d CPUs: %+v, %v; want %g", tc.shape, tc.h.GOMAXPROCS, c, err, tc.want)
 	}
 	if c, err := Find(path, "x", "v2", here); c != nil || err != nil {
 		t.Errorf("of another version of kt: %+v, %v", c, err)
@@ -144,16 +147,13 @@ func TestACeilingHoldsForItsShapeAndItsMachine(t *testing.T) {
 		t.Error("a damaged file was written over")
 	}
 	for _, lost := range []string{path, filepath.Join(path, FileName)} { // damaged; in a folder that is a file
-		if err := Check(lost); err == nil {
-			t.Errorf("%s: no error before the runs", lost)
-		}
+		err := Check(lost)
+		must.True(t, err != nil, "%s: no error before the runs", lost)
 	}
-	if left, _ := os.ReadDir(filepath.Dir(path)); len(left) != 1 {
-		t.Errorf("%v is in the folder, want the file alone", left)
-	}
-	if c, err := Find(filepath.Join(t.TempDir(), FileName), "x", "v1", here); c != nil || err != nil {
-		t.Errorf("without a file: %+v, %v", c, err)
-	}
+	left, _ := os.ReadDir(filepath.Dir(path))
+	must.True(t, len(left) == 1, "%v is in the folder, want the file alone", left)
+	c, err := Find(filepath.Join(t.TempDir(), FileName), "x", "v1", here)
+	must.True(t, c == nil && err == nil, "without a file: %+v, %v", c, err)
 }
 
 func TestTheShapeIsWhatARecordCosts(t *testing.T) {
@@ -184,9 +184,8 @@ func TestTheShapeIsWhatARecordCosts(t *testing.T) {
 	} {
 		other := h
 		change(&other)
-		if same, ok := seen[Shape(&other, false)]; ok {
-			t.Errorf("%s: the shape is that of %s", name, same)
-		}
+		same, ok := seen[Shape(&other, false)]
+		must.True(t, !ok, "%s: the shape is that of %s", name, same)
 		seen[Shape(&other, false)] = name
 	}
 	same := h

@@ -154,9 +154,8 @@ func TestAnOfferHasKnownFieldsOnly(t *testing.T) {
 				bad = string(good) + tc[1]
 			}
 			must.Hold(t, bad != string(good), "%s has no %s", good, tc[0])
-			if err := decodeBody(strings.NewReader(bad), maxOffer, new(offer)); err == nil {
-				t.Errorf("it is accepted: %s", bad)
-			}
+			err := decodeBody(strings.NewReader(bad), maxOffer, new(offer))
+			must.True(t, err != nil, "it is accepted: %s", bad)
 		})
 	}
 }
@@ -250,12 +249,10 @@ func TestRefusedSettingsFillNoLog(t *testing.T) {
 			order.Set = append(order.Set, study.Flag{Name: "sysctl.vm.swappiness", Value: strings.Repeat("1", maxText)})
 		}
 		for range 3 {
-			if err := w.client().Tune(t.Context(), w.peers("a")[0], order); err == nil {
-				t.Error("the settings are changed")
-			}
+			err := w.client().Tune(t.Context(), w.peers("a")[0], order)
+			must.True(t, err != nil, "the settings are changed")
 		}
-		if len(w.logs) > 0 || len(noted) != 3 || len(noted[0]) > 2*maxText {
-			t.Errorf("%d lines are logged as they come, and %d as lines about a peer", len(w.logs), len(noted))
-		}
+		must.True(t, len(w.logs) == 0 && len(noted) == 3 && len(noted[0]) <= 2*maxText,
+			"%d lines are logged as they come, and %d as lines about a peer", len(w.logs), len(noted))
 	})
 }

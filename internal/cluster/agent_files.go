@@ -340,11 +340,6 @@ func (s *store) find(runID string) (f *os.File, err error) {
 	all := s.known
 	s.mu.Unlock()
 	for listed := false; ; listed = true {
-		if listed {
-			if all, err = s.files(); err != nil {
-				return nil, err
-			}
-		}
 		for p, e := range all {
 			if e.RunID == runID {
 				return p.open()
@@ -352,6 +347,9 @@ func (s *store) find(runID string) (f *os.File, err error) {
 		}
 		if listed {
 			return nil, &refusal{http.StatusNotFound, problem{Error: fmt.Sprintf("there is no run file %s on this host", clean(runID, 64))}}
+		}
+		if all, err = s.files(); err != nil {
+			return nil, err
 		}
 	}
 }

@@ -30,9 +30,8 @@ func TestABrokersHostIsFreeWhenARunWasStoppedAndItsCoordinatorIsGone(t *testing.
 		ctx, die := context.WithCancel(t.Context())
 		time.AfterFunc(25*time.Second, die)
 		w.hosts["a"].behave = func(int) behaviour { return behaviour{deaf: true} } // so that the coordinator is waiting when it dies
-		if _, err := w.client().run(ctx, longer(w.order([]string{"a"}, "broker"), 10*time.Hour), runOptions{Dir: t.TempDir(), Stop: stop}); err == nil {
-			t.Error("the coordinator did not die")
-		}
+		_, err := w.client().run(ctx, longer(w.order([]string{"a"}, "broker"), 10*time.Hour), runOptions{Dir: t.TempDir(), Stop: stop})
+		must.True(t, err != nil, "the coordinator did not die")
 		<-time.After(time.Second)
 		must.Match(t, "", w.hosts["broker"].agent.busy(), "the broker's host is busy with")
 		<-time.After(2 * absentGrace)
@@ -78,12 +77,10 @@ func TestAProcessThatObeysNobodyIsKilledWhenItsTimeIsUp(t *testing.T) {
 			stop := closed(tc.stop)
 			began := time.Now()
 			out, _ := must.Both(w.run(o, func(r *runOptions) { r.Stop = stop }))(t)
-			if took := time.Since(began); took < tc.within || took > tc.within+20*time.Second {
-				t.Errorf("it took %v, want %v and a little", took, tc.within)
-			}
-			if d := out.Ended["a"]; d[0].Code != 0 || d[1].Code != 1 {
-				t.Errorf("the processes ended %+v: only the second is to be killed", d)
-			}
+			took := time.Since(began)
+			must.True(t, took >= tc.within && took <= tc.within+20*time.Second, "it took %v, want %v and a little", took, tc.within)
+			d := out.Ended["a"]
+			must.True(t, d[0].Code == 0 && d[1].Code == 1, "the processes ended %+v: only the second is to be killed", d)
 			must.Match(t, 0, w.topics(), "topics that are left: the first process was killed while it waited")
 			w.idle(t, -1)
 		})
@@ -141,9 +138,8 @@ func TestAnAgentThatEndsWaitsNotForAProcessThatWasToldToDrain(t *testing.T) {
 		go func() {
 			_, _, _ = w.run(longer(w.order([]string{"a"}), time.Hour), func(r *runOptions) { r.Stop = stop })
 		}()
-		if took := <-ended; took > stopGrace+2*abortGrace {
-			t.Errorf("it took %v", took)
-		}
+		took := <-ended
+		must.True(t, took <= stopGrace+2*abortGrace, "it took %v", took)
 		<-time.After(2 * time.Hour) // the coordinator gives up
 	})
 }
@@ -153,13 +149,11 @@ func TestARunThatIsNotMadeCostsNoOtherItsFiles(t *testing.T) {
 		a := w.add("a", "client", func(o *AgentOptions) { o.Keep = 1 })
 		must.Both(w.run(w.order([]string{"a"})))(t)
 		a.behave = func(int) behaviour { return behaviour{failed: "not authorized"} }
-		if _, _, err := w.run(w.order([]string{"a"})); err == nil {
-			t.Error("the second run was made")
-		}
+		_, _, err := w.run(w.order([]string{"a"}))
+		must.True(t, err != nil, "the second run was made")
 		<-time.After(stopGrace)
-		if found, _ := filepath.Glob(filepath.Join(a.dir, "*.ktr")); len(found) != 3 {
-			t.Errorf("of the first run there is %q", found)
-		}
+		found, _ := filepath.Glob(filepath.Join(a.dir, "*.ktr"))
+		must.True(t, len(found) == 3, "of the first run there is %q", found)
 	})
 }
 
@@ -184,9 +178,8 @@ func TestABrokersHostIsWatchedForNoLongerThanItAllows(t *testing.T) {
 		text, _ := os.ReadFile(found[0])
 		lines := strings.Split(strings.TrimSpace(string(canned.Text(text))), "\n")
 		var last struct{ Trailer *result.Trailer }
-		if err := decodeLoose([]byte(lines[len(lines)-1]), &last); err != nil || last.Trailer == nil {
-			t.Fatalf("the last line is %s: %v", lines[len(lines)-1], err)
-		}
+		err := decodeLoose([]byte(lines[len(lines)-1]), &last)
+		must.Hold(t, err == nil && last.Trailer != nil, "the last line is %s: %v", lines[len(lines)-1], err)
 		if r := last.Trailer; r.Ended != result.Interrupted || r.ElapsedSeconds > 20+overtime.Seconds()+1 {
 			t.Errorf("it was watched for %.0f s, and that ended %s", r.ElapsedSeconds, r.Ended)
 		}
@@ -222,15 +215,13 @@ func TestRunsThatAreOverTakeNoRoom(t *testing.T) {
 			o := *offered
 			o.Part.Epoch = fmt.Sprint("E", k)
 			o.Producer = map[string]plan.Given{"client.id": {Value: strings.Repeat("a", 60<<10)}, "client.rack": {Value: strings.Repeat("b", 60<<10)}}
-			if err := errors.Join(w.put(t, &o), w.post(t, "b", o.Part.Epoch, order{Cancel: true})); err != nil {
-				t.Fatalf("offer %d: %v", k, err)
-			}
+			err := errors.Join(w.put(t, &o), w.post(t, "b", o.Part.Epoch, order{Cancel: true}))
+			must.Hold(t, err == nil, "offer %d: %v", k, err)
 			synctest.Wait()
 		}
 		w.over(t, "b")
-		if grown := int64(heap()) - int64(before); grown > 3<<20 {
-			t.Errorf("40 runs of 120 KiB each left %d KiB", grown>>10)
-		}
+		grown := int64(heap()) - int64(before)
+		must.True(t, grown <= 3<<20, "40 runs of 120 KiB each left %d KiB", grown>>10)
 	})
 }
 
@@ -252,9 +243,8 @@ func TestACoordinatorThatComesBackVeryLateLearnsHowItsRunEnded(t *testing.T) {
 		<-time.After(time.Hour)
 		var said runStatus
 		must.Do(t, w.client().call(t.Context(), http.MethodGet, "a", runPath(o.Epoch), nil, &said))
-		if len(said.Parts) != 2 || said.Stage != stageOver || said.Parts[1].Ended == nil || said.Parts[1].Ended.Code != 2 {
-			t.Errorf("it says %+v", said)
-		}
+		must.True(t, len(said.Parts) == 2 && said.Stage == stageOver && said.Parts[1].Ended != nil && said.Parts[1].Ended.Code == 2,
+			"it says %+v", said)
 	})
 }
 
@@ -346,9 +336,8 @@ func TestAgentsOnARealNetworkAreFoundAndMakeALoad(t *testing.T) {
 			t.Errorf("peer %+v", p)
 		}
 	}
-	if exact, err := c.Peers(t.Context(), []string{addrs[1], "127.0.0.1:1"}, false); err != nil || len(exact) != 2 || (exact[0].Err == nil) == (exact[1].Err == nil) {
-		t.Errorf("exactly those: %+v, %v", exact, err)
-	}
+	exact, err := c.Peers(t.Context(), []string{addrs[1], "127.0.0.1:1"}, false)
+	must.True(t, err == nil && len(exact) == 2 && (exact[0].Err == nil) != (exact[1].Err == nil), "exactly those: %+v, %v", exact, err)
 	o := w.order(nil)
 	o.Load = peers
 	o.Plan.Load.Duration = plan.Duration(2 * time.Second)
@@ -357,9 +346,8 @@ func TestAgentsOnARealNetworkAreFoundAndMakeALoad(t *testing.T) {
 	acked := int64(0)
 	for _, f := range loads(out.Files) {
 		acked += partOf(t, f).Records.Acknowledged
-		if late := startIn(t, f).Agreed.Late; late.Abs() > 500*time.Millisecond {
-			t.Errorf("%s began %v late", f, late)
-		}
+		late := startIn(t, f).Agreed.Late
+		must.True(t, late.Abs() <= 500*time.Millisecond, "%s began %v late", f, late)
 	}
 	must.Match(t, 2400, acked, "records")
 	other := port.NewKey()

@@ -95,9 +95,8 @@ func TestOrdersThatDoNotFitARunAreRefused(t *testing.T) {
 			{"GET", run, "", 200, `"stage":"over"`},
 		} {
 			code, got := raw(t, w, tc.method, tc.path, tc.body)
-			if code != tc.code || !strings.Contains(got, tc.want) {
-				t.Errorf("%s %s: it answers %d %q, want %d %q", tc.method, tc.path, code, got, tc.code, tc.want)
-			}
+			must.True(t, code == tc.code && strings.Contains(got, tc.want),
+				"%s %s: it answers %d %q, want %d %q", tc.method, tc.path, code, got, tc.code, tc.want)
 		}
 		must.True(t, a.count() <= 0, "something was started")
 	})
@@ -113,12 +112,10 @@ func TestTheStateOfARunIsHeldUntilItChanges(t *testing.T) {
 			must.Do(t, w.client().call(t.Context(), http.MethodGet, "b", runPath(o.Part.Epoch)+"?after="+after, nil, &s))
 			return s, time.Since(began)
 		}
-		if s, took := ask("0"); s.Version != 1 || took > 0 {
-			t.Errorf("at first it is version %d after %v", s.Version, took)
-		}
-		if s, took := ask("1"); s.Version != 1 || took != heldFor {
-			t.Errorf("nothing has changed: version %d after %v", s.Version, took)
-		}
+		s, took := ask("0")
+		must.True(t, s.Version == 1 && took <= 0, "at first it is version %d after %v", s.Version, took)
+		s, took = ask("1")
+		must.True(t, s.Version == 1 && took == heldFor, "nothing has changed: version %d after %v", s.Version, took)
 		time.AfterFunc(heldFor/2, func() { _ = w.post(t, "b", o.Part.Epoch, order{Cancel: true}) })
 		if s, took := ask("1"); s.Version <= 1 || s.Stage != stageOver || took != heldFor/2 {
 			t.Errorf("it was cancelled: version %d, %v after %v", s.Version, s.Stage, took)
@@ -172,9 +169,8 @@ func TestEveryBodyReadsAsItWasWritten(t *testing.T) {
 			continue
 		}
 		again, _ := json.Marshal(got)
-		if want := strings.ReplaceAll(string(b), `\u001b`, "?"); string(again) != want {
-			t.Errorf("%s reads as %s", want, again)
-		}
+		want := strings.ReplaceAll(string(b), `\u001b`, "?")
+		must.True(t, string(again) == want, "%s reads as %s", want, again)
 	}
 }
 
@@ -221,13 +217,11 @@ func TestASmallBodyTakesLittleMemory(t *testing.T) {
 	} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		if err := decodeBody(strings.NewReader(tc.text), tc.most, tc.to); !errors.Is(err, errProtocol) {
-			t.Errorf("%s: %v", name, err)
-		}
+		err := decodeBody(strings.NewReader(tc.text), tc.most, tc.to)
+		must.True(t, errors.Is(err, errProtocol), "%s: %v", name, err)
 		runtime.ReadMemStats(&after)
-		if took := after.TotalAlloc - before.TotalAlloc; took > 10<<20 {
-			t.Errorf("%s took %d MiB", name, took>>20)
-		}
+		took := after.TotalAlloc - before.TotalAlloc
+		must.True(t, took <= 10<<20, "%s took %d MiB", name, took>>20)
 	}
 }
 
@@ -251,9 +245,8 @@ func FuzzBody(f *testing.F) {
 			_ = (&Limits{Rate: 1, BytesPerSecond: 1, Producers: 1, Duration: 1}).allow(o)
 		}
 		b := must.Have(json.Marshal(got))(t)
-		if err := decodeBody(bytes.NewReader(b), maxAnswer, empty(got)); err != nil {
-			t.Fatalf("%s: %v", b, err)
-		}
+		err := decodeBody(bytes.NewReader(b), maxAnswer, empty(got))
+		must.Hold(t, err == nil, "%s: %v", b, err)
 		var texts []string
 		switch v := got.(type) {
 		case *problem:
@@ -287,8 +280,7 @@ func FuzzFromProcess(f *testing.F) {
 func TestAnAgentCannotMakeAClientAskTooManyOthers(t *testing.T) {
 	for n, fits := range map[int]bool{maxMembers: true, maxMembers + 1: false} {
 		b := must.Have(json.Marshal(agentState{Members: slices.Repeat([]gossip.Member{{Info: gossip.Info{Name: "a"}}}, n)}))(t)
-		if err := decodeBody(bytes.NewReader(b), maxAnswer, new(agentState)); (err == nil) != fits {
-			t.Errorf("an answer with %d agents: %v", n, err)
-		}
+		err := decodeBody(bytes.NewReader(b), maxAnswer, new(agentState))
+		must.True(t, (err == nil) == fits, "an answer with %d agents: %v", n, err)
 	}
 }

@@ -57,26 +57,21 @@ func TestALoadWhoseAgentWasKilledGoesOnAndItsFilesAreFetchedWhenItIsOver(t *test
 		return ctx
 	}
 	crashed(t, "b", 40*time.Second, observe, func(t *testing.T, w *world, out outcome, took time.Duration, err error) {
-		if err != nil || len(out.Lost) > 0 || took < 40*time.Second || took > 50*time.Second {
-			t.Fatalf("lost %q after %v, error %v", out.Lost, took, err)
-		}
-		if d := out.Ended["b"]; len(d) != 2 || d[0] != (Ended{}) || d[1] != (Ended{}) {
-			t.Errorf("host b ended %+v", d)
-		}
+		must.Hold(t, err == nil && len(out.Lost) == 0 && took >= 40*time.Second && took <= 50*time.Second,
+			"lost %q after %v, error %v", out.Lost, took, err)
+		d := out.Ended["b"]
+		must.True(t, len(d) == 2 && d[0] == (Ended{}) && d[1] == (Ended{}), "host b ended %+v", d)
 		for _, f := range out.Files {
-			if r := partOf(t, f); r.Ended != result.Completed || r.ElapsedSeconds != 40 {
-				t.Errorf("%s ended %s after %v s", f, r.Ended, r.ElapsedSeconds)
-			}
+			r := partOf(t, f)
+			must.True(t, r.Ended == result.Completed && r.ElapsedSeconds == 40, "%s ended %s after %v s", f, r.Ended, r.ElapsedSeconds)
 		}
-		if n := w.topics(); len(out.Files) != 4 || n != 0 {
-			t.Errorf("files %q; the topic is there %d times", out.Files, n)
-		}
+		n := w.topics()
+		must.True(t, len(out.Files) == 4 && n == 0, "files %q; the topic is there %d times", out.Files, n)
 		for _, text := range []string{"b: its agent was started anew; its load may go on", "b: its load is over"} {
 			w.said(t, 1, text)
 		}
-		if !slices.Contains(states, "away") || note != "its agent was started anew; its load may go on" {
-			t.Errorf("the screen says %q, %q", slices.Compact(states), note)
-		}
+		must.True(t, slices.Contains(states, "away") && note == "its agent was started anew; its load may go on",
+			"the screen says %q, %q", slices.Compact(states), note)
 	})
 }
 
@@ -120,9 +115,8 @@ func TestAHostThatIsAloneIsNotWaitedForInsteadOfOthers(t *testing.T) {
 	bubble(t, []string{"a", "broker"}, func(t *testing.T, w *world) {
 		w.cut("a", 10*time.Second, 0)
 		out, _, err := w.run(longer(w.order([]string{"a"}, "broker"), 20*time.Second))
-		if err != nil || len(out.Lost) != 1 || w.logged("waiting for a until ") != 1 || w.logged("the other hosts have finished") != 0 {
-			t.Errorf("lost %q, error %v: %q", out.Lost, err, w.logs)
-		}
+		must.True(t, err == nil && len(out.Lost) == 1 && w.logged("waiting for a until ") == 1 && w.logged("the other hosts have finished") == 0,
+			"lost %q, error %v: %q", out.Lost, err, w.logs)
 	})
 }
 
@@ -135,14 +129,12 @@ func TestALoadWhoseAgentWasKilledIsNotTakenForOneThatWasStopped(t *testing.T) {
 		const lost = "b: its agent was started anew, and its load may go on; its agent has the rest: kt collect --run nightly when it is done"
 		must.True(t, err == nil && slices.Equal(out.Lost, []string{lost}) && w.logged(lost) == 1, "lost %q, error %v, said %q", out.Lost, err, w.logs)
 		must.True(t, took <= 14*time.Second+comebackGrace+10*time.Second, "it took %v", took)
-		if n := w.topics(); n != 1 || w.logged("topic t is not deleted: b may still write to it") != 1 {
-			t.Errorf("the topic is there %d times: %q", n, w.logs)
-		}
+		n := w.topics()
+		must.True(t, n == 1 && w.logged("topic t is not deleted: b may still write to it") == 1, "the topic is there %d times: %q", n, w.logs)
 		b := w.peers("b")
 		going, problems := w.client().Results(t.Context(), b, "nightly", t.TempDir())
-		if want := "run nightly is still going on b: collect again when it is over"; len(going) != 2 || len(problems) != 1 || problems[0].Error() != want {
-			t.Errorf("while it goes on: files %q, problems %v", going, problems)
-		}
+		want := "run nightly is still going on b: collect again when it is over"
+		must.True(t, len(going) == 2 && len(problems) == 1 && problems[0].Error() == want, "while it goes on: files %q, problems %v", going, problems)
 		var on *GoingError
 		if !errors.As(problems[0], &on) || !on.IsCopy(going[0]) || !on.IsCopy(going[1]) || on.IsCopy("b") {
 			t.Errorf("%v is not about %q", problems, going)
@@ -179,9 +171,8 @@ func TestATopicWhoseMakerIsGoneIsSaidToBeThere(t *testing.T) {
 			o := w.order([]string{"a", "b"})
 			o.Plan.Topic.Delete = true
 			must.Both(w.run(o))(t)
-			if n := w.topics(); n != want || w.logged(said) != want {
-				t.Errorf("process %d died: the topic is there %d times, want %d: %q", p+1, n, want, w.logs)
-			}
+			n := w.topics()
+			must.True(t, n == want && w.logged(said) == want, "process %d died: the topic is there %d times, want %d: %q", p+1, n, want, w.logs)
 		})
 	}
 }
@@ -209,9 +200,8 @@ func TestAHostThatIsWaitedForIsShownAndCanBeGivenUp(t *testing.T) {
 			})
 			must.Do(t, err)
 			out.left(t, -1, "b: it was not heard for")
-			if took := time.Since(began); took > tc.most || !shown {
-				t.Errorf("it took %v, want at most %v; shown %v", took, tc.most, shown)
-			}
+			took := time.Since(began)
+			must.True(t, took <= tc.most && shown, "it took %v, want at most %v; shown %v", took, tc.most, shown)
 		})
 	}
 }
@@ -288,9 +278,8 @@ func TestConsumersThatWillReadNothingAreTold(t *testing.T) {
 				o.Plan.Read.Group, o.Plan.Read.Commit = "", plan.CommitNone
 			}
 			must.Both(w.run(o))(t)
-			if n := w.logged("nothing to read"); n != min(1, len(tc.want)) || w.logged(tc.want) < n {
-				t.Errorf("%d consumers: %q", tc.consumers, w.logs)
-			}
+			n := w.logged("nothing to read")
+			must.True(t, n == min(1, len(tc.want)) && w.logged(tc.want) >= n, "%d consumers: %q", tc.consumers, w.logs)
 		})
 	}
 }
@@ -309,9 +298,8 @@ func TestAStopWhileTheFirstHeaderIsAwaitedUndoesTheRun(t *testing.T) {
 		})
 		o := w.order([]string{"a"})
 		o.Plan.Command, o.Plan.Read = plan.Roundtrip, plan.Read{Consumers: 8, Group: "g", Commit: plan.CommitAuto}
-		if _, err := c.run(t.Context(), o, runOptions{Dir: t.TempDir(), Stop: stop}); !errors.Is(err, errStopped) {
-			t.Errorf("the error is %v", err)
-		}
+		_, err := c.run(t.Context(), o, runOptions{Dir: t.TempDir(), Stop: stop})
+		must.True(t, errors.Is(err, errStopped), "the error is %v", err)
 		w.idle(t, 0)
 	})
 }
@@ -326,9 +314,7 @@ func TestAFileOfAnotherHostIsNotTakenForOnesOwn(t *testing.T) {
 		must.Do(t, err)
 		out.left(t, -1, "")
 		for _, f := range loads(out.Files) {
-			if strings.HasPrefix(filepath.Base(f), "a-p1-") && partOf(t, f).RunID == "R" {
-				t.Errorf("%s is of the run", f)
-			}
+			must.True(t, !strings.HasPrefix(filepath.Base(f), "a-p1-") || partOf(t, f).RunID != "R", "%s is of the run", f)
 		}
 	})
 }
@@ -364,9 +350,8 @@ func TestAnAgentHoldsAllItsLoadsAgainstItsLimitsAndNoneOfWhatItWatches(t *testin
 			a := w.add("b", "client", func(o *AgentOptions) { o.Parallel, o.Limits = tc.parallel, tc.limits }).agent
 			must.Have(a.accept(offer("A", tc.load)))(t)
 			_, err := a.accept(offer("B", tc.another))
-			if tc.want == "" && err != nil || tc.want != "" && (err == nil || err.Error() != tc.want) {
-				t.Errorf("accept = %v, want %q", err, tc.want)
-			}
+			must.True(t, (tc.want != "" || err == nil) && (tc.want == "" || err != nil && err.Error() == tc.want),
+				"accept = %v, want %q", err, tc.want)
 		})
 	}
 	bubble(t, []string{"b"}, func(t *testing.T, w *world) {
@@ -424,9 +409,8 @@ func TestAgentsThatShareAFolderAreToldSo(t *testing.T) {
 		b := must.Have(newAgent(t.Context(), options))(t)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if _, err := newAgent(ctx, options); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("one that is ended while it waits: %v", err)
-		}
+		_, err := newAgent(ctx, options)
+		must.True(t, errors.Is(err, context.DeadlineExceeded), "one that is ended while it waits: %v", err)
 		b.close()
 	})
 }

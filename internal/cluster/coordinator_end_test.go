@@ -55,15 +55,13 @@ func (e *endingTest) end(t *testing.T, w *world, by func(ctx context.Context, r 
 	c := w.client()
 	c.conn.Transport = slowFetch(w, e.after > time.Minute)
 	out, err := c.run(ctx, longer(w.order([]string{"a", "b", "c"}, "broker"), time.Minute), r)
-	if took := time.Since(began) - e.after; took > e.most {
-		t.Errorf("it took %v, want at most %v", took, e.most)
-	}
+	took := time.Since(began) - e.after
+	must.True(t, took <= e.most, "it took %v, want at most %v", took, e.most)
 	must.True(t, errors.Is(err, e.want), "the error is %v, want %v", err, e.want)
 	<-time.After(2 * abortGrace) // of a process that has to be killed
 	for name, h := range w.hosts {
-		if busy := h.agent.busy(); busy != "" && !h.isCut() {
-			t.Errorf("%s is busy with %s", name, busy)
-		}
+		busy := h.agent.busy()
+		must.True(t, busy == "" || h.isCut(), "%s is busy with %s", name, busy)
 	}
 	return out, err
 }
@@ -94,18 +92,16 @@ func TestAnAbortEndsARunAtEveryStage(t *testing.T) {
 				return ctx, func() { close(abort) }
 			})
 			must.Match(t, tc.files, len(loads(out.Files)), "files: %q", out.Files)
-			if got := strings.Join(out.Lost, "\n"); tc.lost != "" && !strings.Contains(got, tc.lost) {
-				t.Errorf("lost %q, want %q", got, tc.lost)
-			}
+			got := strings.Join(out.Lost, "\n")
+			must.True(t, tc.lost == "" || strings.Contains(got, tc.lost), "lost %q, want %q", got, tc.lost)
 			cut := 0
 			for _, f := range loads(out.Files) {
 				if partOf(t, f).Ended == result.CutOff {
 					cut++
 				}
 			}
-			if want := map[bool]int{true: tc.files, false: 0}[tc.after < time.Minute]; tc.files > 0 && cut != want {
-				t.Errorf("%d files are cut off, want %d", cut, want)
-			}
+			want := map[bool]int{true: tc.files, false: 0}[tc.after < time.Minute]
+			must.True(t, tc.files <= 0 || cut == want, "%d files are cut off, want %d", cut, want)
 		})
 	}
 }
@@ -131,9 +127,8 @@ func TestUndoingIsToldAndAnAbortEndsTheWaiting(t *testing.T) {
 		stop, abort := closed(5*time.Second), closed(8*time.Second)
 		began := time.Now()
 		_, _, err := w.run(w.order([]string{"a", "b", "c"}), func(r *runOptions) { r.Stop, r.Abort = stop, abort })
-		if took := time.Since(began); !errors.Is(err, errStopped) || took > 8*time.Second+leaveTimeout {
-			t.Errorf("the error is %v after %v", err, took)
-		}
+		took := time.Since(began)
+		must.True(t, errors.Is(err, errStopped) && took <= 8*time.Second+leaveTimeout, "the error is %v after %v", err, took)
 		w.said(t, 1, "undoing the preparation on the hosts")
 		<-time.After(2 * abortGrace)
 		w.idle(t, 0)
@@ -158,9 +153,8 @@ func TestAnAbortWhileTheAgentsEndTheRunKeepsWhatCame(t *testing.T) {
 			began := time.Now()
 			time.AfterFunc(15*time.Second, leave)
 			out, err := w.client().run(ctx, w.order([]string{"a", "b"}), r)
-			if took := time.Since(began); err != nil || took > 15*time.Second+leaveTimeout {
-				t.Errorf("%s: the error is %v after %v", name, err, took)
-			}
+			took := time.Since(began)
+			must.True(t, err == nil && took <= 15*time.Second+leaveTimeout, "%s: the error is %v after %v", name, err, took)
 			out.left(t, 4)
 		})
 	}
@@ -208,9 +202,8 @@ func TestACopyThatCannotBeCompletedIsKeptAsFarAsItCame(t *testing.T) {
 		o := w.order([]string{"a", "b"})
 		o.Processes = 1
 		out, err := c.run(t.Context(), o, runOptions{Dir: t.TempDir()})
-		if err != nil || len(out.Files) != 2 || !strings.HasPrefix(filepath.Base(out.Files[1]), "b-p1-") {
-			t.Errorf("files %q, %v; want that of a, and the copy of b's", out.Files, err)
-		}
+		must.True(t, err == nil && len(out.Files) == 2 && strings.HasPrefix(filepath.Base(out.Files[1]), "b-p1-"),
+			"files %q, %v; want that of a, and the copy of b's", out.Files, err)
 		must.True(t, len(out.Lost) == 1 && strings.Contains(out.Lost[0], "b, process 1: "+errBroken.Error()), "lost: %q", out.Lost)
 	})
 }
@@ -231,9 +224,8 @@ func TestNoSecondWaitsForAProcessThatHasDied(t *testing.T) {
 		}
 		must.Have(w.client().run(t.Context(), longer(w.order([]string{"a"}), 12*time.Second), runOptions{Dir: t.TempDir(), Observe: observe}))(t)
 		for end := 6 * time.Second; end < 12*time.Second; end += time.Second {
-			if d, ok := late[end]; !ok || d >= 1500*time.Millisecond {
-				t.Errorf("second %v was shown %v late (%v): it waited", end, d, ok)
-			}
+			d, ok := late[end]
+			must.True(t, ok && d < 1500*time.Millisecond, "second %v was shown %v late (%v): it waited", end, d, ok)
 		}
 	})
 }
@@ -259,9 +251,8 @@ func FuzzOrder(f *testing.F) {
 
 func TestAnOrderThatIsTooLongIsAnError(t *testing.T) {
 	in := bufio.NewReader(strings.NewReader(strings.Repeat(" ", longestOrder+100_000) + "{}\n"))
-	if m, err := readOrder(in); err == nil {
-		t.Errorf("%+v", m)
-	}
+	m, err := readOrder(in)
+	must.True(t, err != nil, "%+v", m)
 }
 
 // hearing calls a function as soon as a process says anything.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -38,9 +37,8 @@ func TestAProcessThatNeverEndsIsGivenUp(t *testing.T) {
 			stop := closed(tc.stop)
 			began := time.Now()
 			out, _ := must.Both(w.run(longer(w.order([]string{"a", "b"}), 30*time.Second), func(r *runOptions) { r.Stop = stop }))(t)
-			if took := time.Since(began); took > tc.most+10*time.Second {
-				t.Errorf("it took %v", took)
-			}
+			took := time.Since(began)
+			must.True(t, took <= tc.most+10*time.Second, "it took %v", took)
 			out.left(t, 4, "b: its processes did not finish within 3m0s of the end of the load")
 			mortal(w.hosts["b"])
 		})
@@ -141,9 +139,8 @@ func TestAnAgentThatWasStartedAnewHandsItsFilesOver(t *testing.T) {
 			}()
 			out, _ := must.Both(w.run(longer(w.order([]string{"a", "b"}), 20*time.Second), func(r *runOptions) { r.Stop = stop }))(t)
 			must.Match(t, tc.lost, strings.Join(out.Lost, "\n"), "lost")
-			if n := w.logged("anew"); (n > 0) != (tc.lost != "") {
-				t.Errorf("it was said %d times: %q", n, w.logs)
-			}
+			n := w.logged("anew")
+			must.True(t, (n > 0) == (tc.lost != ""), "it was said %d times: %q", n, w.logs)
 			must.Match(t, 4, len(loads(out.Files)), "files %q", out.Files)
 			w.sameFiles(t, out.Files)
 		})
@@ -164,9 +161,8 @@ func TestAClockThatIsSetInTheRunIsToldAndChangesNothing(t *testing.T) {
 		must.Match(t, "its clock has moved by 5s since the start", last.Hosts[1].Note, "the screen says")
 		for _, f := range loads(out.Files) {
 			r, g := partOf(t, f), startIn(t, f).Agreed
-			if r.Ended != result.Completed || r.ElapsedSeconds != 40 || g.Offset != 0 || g.Late != 0 {
-				t.Errorf("%s ended %s after %v s, agreed %+v", f, r.Ended, r.ElapsedSeconds, g)
-			}
+			must.True(t, r.Ended == result.Completed && r.ElapsedSeconds == 40 && g.Offset == 0 && g.Late == 0,
+				"%s ended %s after %v s, agreed %+v", f, r.Ended, r.ElapsedSeconds, g)
 		}
 	})
 }
@@ -211,9 +207,8 @@ func TestTwoCoordinatorsThatWantTheSameHostDoNotMix(t *testing.T) {
 		must.True(t, won <= 1, "both runs were made")
 		for name, h := range w.hosts {
 			found, _ := filepath.Glob(filepath.Join(h.dir, "*"))
-			if busy := h.agent.busy(); busy != "" || len(found) != 0 && len(found) != 3 {
-				t.Errorf("%s is busy with %q and has %q", name, busy, found)
-			}
+			busy := h.agent.busy()
+			must.True(t, busy == "" && (len(found) == 0 || len(found) == 3), "%s is busy with %q and has %q", name, busy, found)
 		}
 		must.Match(t, 0, w.topics(), "topics that are left")
 	})
@@ -290,9 +285,7 @@ func TestWhatGossipKnowsOfAPeerIsKept(t *testing.T) {
 }
 
 func TestAPeerThatIsNotThereIsSaidPlainly(t *testing.T) {
-	l := must.Have(net.Listen("tcp", "127.0.0.1:0"))(t)
-	addr := l.Addr().String()
-	_ = l.Close()
+	addr := must.Nobody(t)
 	c := NewClient(nil, time.Now, func(text string) { t.Log(text) })
 	peers, err := c.Peers(t.Context(), []string{addr}, false)
 	must.Match(t, "no agent answers: "+addr+": connection refused; start kt agent there, or name one that runs with --join HOST", fmt.Sprint(err), "the error")

@@ -57,9 +57,7 @@ func TestRunFilesOfOtherCommandsAreHandedOutByTheNameOfTheirRun(t *testing.T) {
 		_ = os.WriteFile(filepath.Join(shared, "12.ktr"), nil, 0o600)                                       // was not begun
 		_ = os.WriteFile(filepath.Join(shared, "13.ktr"), one[:40], 0o600)                                  // is being begun
 		_ = os.WriteFile(filepath.Join(shared, "14.ktr"), append([]byte(`{"collection":{"schema":2}}`+"\n"), one...), 0o600)
-		if err := os.Mkdir(filepath.Join(shared, "11.ktr"), 0o700); err != nil { // is a folder
-			t.Fatal(err)
-		}
+		must.Do(t, os.Mkdir(filepath.Join(shared, "11.ktr"), 0o700)) // is a folder
 		dir := t.TempDir()
 		files, problems := w.client().Results(t.Context(), w.peers("a", "b"), "nightly", dir)
 		must.True(t, len(problems) == 0, "problems %v", problems)
@@ -67,15 +65,13 @@ func TestRunFilesOfOtherCommandsAreHandedOutByTheNameOfTheirRun(t *testing.T) {
 		for _, f := range files {
 			b, _ := os.ReadFile(f)
 			got = append(got, b)
-			if info, _ := os.Stat(f); info.Mode().Perm() != 0o600 {
-				t.Errorf("%s has mode %v", f, info.Mode())
-			}
+			info, _ := os.Stat(f)
+			must.True(t, info.Mode().Perm() == 0o600, "%s has mode %v", f, info.Mode())
 		}
 		must.True(t, len(got) == 2 && bytes.Equal(got[0], one) && bytes.Equal(got[1], two), "files %q", files)
 		again, _ := w.client().Results(t.Context(), w.peers("a", "a", "b"), "nightly", dir)
-		if here, _ := filepath.Glob(filepath.Join(dir, "*")); !slices.Equal(files, again) || len(here) != 2 {
-			t.Errorf("fetched again, from two agents with one folder, the folder holds %q", here)
-		}
+		here, _ := filepath.Glob(filepath.Join(dir, "*"))
+		must.True(t, slices.Equal(files, again) && len(here) == 2, "fetched again, from two agents with one folder, the folder holds %q", here)
 		_, problems = w.client().Results(t.Context(), w.peers("a", "b"), "nigthly", t.TempDir())
 		var unknown *UnknownRunError
 		if len(problems) != 1 || problems[0].Error() != "no agent has run files of run nigthly" ||
@@ -216,13 +212,11 @@ func TestARogueAgentFillsNoDisk(t *testing.T) {
 			})
 			dir := t.TempDir()
 			files, problems := c.Results(t.Context(), w.peers("a"), "n", dir)
-			if len(files) > 0 || len(problems) == 0 || !strings.Contains(problems[0].Error(), tc.want) {
-				t.Errorf("files %q, problems %v", files, problems)
-			}
+			must.True(t, len(files) == 0 && len(problems) != 0 && strings.Contains(problems[0].Error(), tc.want),
+				"files %q, problems %v", files, problems)
 			must.True(t, told <= tc.most, "%d KiB were read, want at most %d", told>>10, tc.most>>10)
-			if here, _ := filepath.Glob(filepath.Join(dir, "*")); len(here) > 0 {
-				t.Errorf("the folder holds %q", here)
-			}
+			here, _ := filepath.Glob(filepath.Join(dir, "*"))
+			must.True(t, len(here) == 0, "the folder holds %q", here)
 		})
 	}
 }
@@ -275,13 +269,11 @@ func TestAnAgentKeepsTheNewestRunsAndNoFileOfOthersIsRemoved(t *testing.T) {
 		}
 		must.Match(t, 2*3, len(found)-len(others), "files are kept: %q", found)
 		for _, f := range found {
-			if strings.Contains(f, epochs[0]) || strings.Contains(f, epochs[1]) || strings.Contains(f, "OLD") {
-				t.Errorf("%s is kept, of the epochs %v", f, epochs)
-			}
+			must.True(t, !strings.Contains(f, epochs[0]) && !strings.Contains(f, epochs[1]) && !strings.Contains(f, "OLD"),
+				"%s is kept, of the epochs %v", f, epochs)
 		}
-		if info, _ := os.Stat(a.dir); info.Mode().Perm() != 0o700 {
-			t.Errorf("the folder has mode %v", info.Mode())
-		}
+		info, _ := os.Stat(a.dir)
+		must.True(t, info.Mode().Perm() == 0o700, "the folder has mode %v", info.Mode())
 		must.Match(t, 2, a.agent.measure(t.Context()).Results, "results that the agent says it holds")
 	})
 }
@@ -336,9 +328,8 @@ func TestAFileOfWhichNothingComesIsSaidToStall(t *testing.T) {
 			})
 			began := time.Now()
 			_, problems := c.Results(t.Context(), w.peers("a"), "n", t.TempDir())
-			if len(problems) != 1 || !errors.Is(problems[0], errStalled) || time.Since(began) > (fetchRetries+2)*fetchTimeout {
-				t.Errorf("problems %v after %v", problems, time.Since(began))
-			}
+			must.True(t, len(problems) == 1 && errors.Is(problems[0], errStalled) && time.Since(began) <= (fetchRetries+2)*fetchTimeout,
+				"problems %v after %v", problems, time.Since(began))
 		})
 	}
 }

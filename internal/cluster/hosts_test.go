@@ -64,18 +64,14 @@ func TestARunOnManyHostsHasTheResultOfItsFilesByteForByte(t *testing.T) {
 		res := must.Have(h.Run(t.Context(), run.Request{Plan: w.order(nil).Plan, System: anySystem{}, File: file}, &seen))(t)
 		want := document(t, res)
 		parts, err := filepath.Glob(filepath.Join(h.Dir, "*.ktr"))
-		if err != nil || len(parts) != 7 { // two processes of two hosts, and the vitals of three
-			t.Fatalf("the files are %q, %v", parts, err)
-		}
+		must.Hold(t, err == nil && len(parts) == 7, "the files are %q, %v", parts, err) // two processes of two hosts, and the vitals of three
 		collected := merge.NewSet()
 		for _, path := range append(parts, file.Path()) { // each part, and all of them once more
 			b := must.Have(os.ReadFile(path))(t)
 			must.Do(t, collected.Add(path, bytes.NewReader(b), int64(len(b))))
 		}
 		got, err := collected.Result(t.Context())
-		if err != nil || collected.Len() != len(parts) {
-			t.Fatalf("%d files are collected: %v", collected.Len(), err)
-		}
+		must.Hold(t, err == nil && collected.Len() == len(parts), "%d files are collected: %v", collected.Len(), err)
 		must.True(t, bytes.Equal(want, document(t, got)), "collected it is another document:\n%s\n%s", want, document(t, got))
 		if s := seen.second.Snapshot; s.Stage != result.Finished || s.All.Acknowledged != res.Records.Acknowledged {
 			t.Errorf("the last snapshot has stage %v and %d records, the result %d", s.Stage, s.All.Acknowledged, res.Records.Acknowledged)
@@ -112,9 +108,8 @@ func TestTwoRunsOfTheSameHostsAtOnceEndEachWithItsOwnErrors(t *testing.T) {
 			t.Errorf("the other ends with %#v", errs[1])
 		}
 		for i := range results {
-			if len(results[i].Processes) != 2 || results[i].RunID == results[1-i].RunID {
-				t.Errorf("run %d is %s with the processes %+v", i, results[i].RunID, results[i].Processes)
-			}
+			must.True(t, len(results[i].Processes) == 2 && results[i].RunID != results[1-i].RunID,
+				"run %d is %s with the processes %+v", i, results[i].RunID, results[i].Processes)
 		}
 	})
 }
@@ -122,13 +117,11 @@ func TestTwoRunsOfTheSameHostsAtOnceEndEachWithItsOwnErrors(t *testing.T) {
 func TestTheWorstErrorOfAProcessIsTheRuns(t *testing.T) {
 	const gone = "its processes are gone"
 	o := outcome{Lost: []string{"vm1: " + gone}, Ended: map[string][]Ended{"vm1": {{Code: 1, Text: gone}}, "vm3": {{Code: 130}, {}}}}
-	if e := o.worst(); e == nil || e.Host != "vm1" || e.Code != 1 || !e.Lost {
-		t.Errorf("with a lost process and a signal it is %+v", e)
-	}
+	e := o.worst()
+	must.True(t, e != nil && e.Host == "vm1" && e.Code == 1 && e.Lost, "with a lost process and a signal it is %+v", e)
 	o.Ended["vm2"] = []Ended{{}, {Code: 4, Text: "late"}}
-	if e := o.worst(); e == nil || e.Host != "vm2" || e.Code != 4 || e.Lost {
-		t.Errorf("with a worse one it is %+v", e)
-	}
+	e = o.worst()
+	must.True(t, e != nil && e.Host == "vm2" && e.Code == 4 && !e.Lost, "with a worse one it is %+v", e)
 	if e := new(outcome).worst(); e != nil {
 		t.Errorf("of none it is %+v", e)
 	}
@@ -143,9 +136,8 @@ func TestARunThatHostsRefuseDoesNotFit(t *testing.T) {
 		res, err := h.Run(t.Context(), run.Request{Plan: o.Plan, System: anySystem{}, File: file})
 		var misfit *result.MisfitError
 		must.True(t, errors.As(err, &misfit) && res.RunID == "", "run %q, %v", res.RunID, err)
-		if _, err := os.Stat(file.Path()); !os.IsNotExist(err) {
-			t.Errorf("the run file is there: %v", err)
-		}
+		_, err = os.Stat(file.Path())
+		must.True(t, os.IsNotExist(err), "the run file is there: %v", err)
 	})
 }
 
@@ -305,9 +297,7 @@ func TestAHostThatIsNotFollowedAnyMoreWaitsForNobodyToTakeItsNews(t *testing.T) 
 		for len(s.wires.news) < cap(s.wires.news) {
 			s.wires.news <- hostNews{}
 		}
-		if err := os.Mkdir(filepath.Join(dir, "a-p1-R.ktr"), 0o700); err != nil { // so that there is news: no copy is kept
-			t.Fatal(err)
-		}
+		must.Do(t, os.Mkdir(filepath.Join(dir, "a-p1-R.ktr"), 0o700)) // so that there is news: no copy is kept
 		f, _ := s.copies.copyOf(fileEntry{RunID: "R", Host: "a", Process: 1}, nil)
 		following := &s.hosts[0].following
 		following.start(f)

@@ -27,9 +27,8 @@ func TestAHostThatWasCutOffIsStoppedWhenItIsBack(t *testing.T) {
 		out, _ := must.Both(w.run(longer(w.order([]string{"a", "b"}), 10*time.Minute), func(r *runOptions) { r.Stop = stop }))(t)
 		out.left(t, 4)
 		for _, f := range loads(out.Files) {
-			if r := partOf(t, f); r.Ended != result.Interrupted || r.ElapsedSeconds > 60 {
-				t.Errorf("%s ended %s after %.0f s", f, r.Ended, r.ElapsedSeconds)
-			}
+			r := partOf(t, f)
+			must.True(t, r.Ended == result.Interrupted && r.ElapsedSeconds <= 60, "%s ended %s after %.0f s", f, r.Ended, r.ElapsedSeconds)
 		}
 	})
 }
@@ -47,9 +46,8 @@ func TestTheFilesOfARunThatGoesOnAreKept(t *testing.T) {
 		for range 3 {
 			must.Both(w.run(w.order([]string{"a"})))(t)
 		}
-		if out := <-long; len(out.Files) != 3 || len(out.Lost) > 0 {
-			t.Errorf("files %q, lost %q", out.Files, out.Lost)
-		}
+		out := <-long
+		must.True(t, len(out.Files) == 3 && len(out.Lost) == 0, "files %q, lost %q", out.Files, out.Lost)
 	})
 }
 
@@ -66,9 +64,8 @@ func TestAnOrderForAnotherRunDoesNothing(t *testing.T) {
 			must.Err(t, "the run is not known here", w.post(t, "b", "old", order), "%+v of an old epoch", order)
 		}
 		<-time.After(2 * runTick)
-		if h := w.hosts["b"]; h.count() > 0 || h.agent.busy() != "nightly" {
-			t.Errorf("%d processes, busy with %q", h.count(), h.agent.busy())
-		}
+		h := w.hosts["b"]
+		must.True(t, h.count() <= 0 && h.agent.busy() == "nightly", "%d processes, busy with %q", h.count(), h.agent.busy())
 	})
 }
 
@@ -137,9 +134,8 @@ func TestAnOffsetIsWithinItsBoundWhateverTheWayThereAndBackTakes(t *testing.T) {
 		received := zero.Add(there)
 		c := compare(zero, received.Add(off), received.Add(work+off), received.Add(work+home))
 		must.Hold(t, c.rtt == there+home, "the round trip is %v, want %v", c.rtt, there+home)
-		if wrong := (c.offset - off).Abs(); wrong > c.bound() {
-			t.Fatalf("the offset is wrong by %v, and the bound is %v", wrong, c.bound())
-		}
+		wrong := (c.offset - off).Abs()
+		must.Hold(t, wrong <= c.bound(), "the offset is wrong by %v, and the bound is %v", wrong, c.bound())
 	}
 }
 
@@ -199,14 +195,12 @@ func TestTheOffersAddUpToThePlan(t *testing.T) {
 					if j.CreateTopic {
 						makers++
 					}
-					if j.Part.Process != i+1 || j.Part.Host != l.peer.Name || len(j.Part.Roster) != hosts+1 {
-						t.Errorf("%d × %d: part %+v", hosts, processes, j.Part)
-					}
+					must.True(t, j.Part.Process == i+1 && j.Part.Host == l.peer.Name && len(j.Part.Roster) == hosts+1,
+						"%d × %d: part %+v", hosts, processes, j.Part)
 				}
 			}
-			if producers != 23 || records != 100_003 || makers != 1 {
-				t.Errorf("%d × %d: %d producers, %d records, %d make the topic", hosts, processes, producers, records, makers)
-			}
+			must.True(t, producers == 23 && records == 100_003 && makers == 1,
+				"%d × %d: %d producers, %d records, %d make the topic", hosts, processes, producers, records, makers)
 			must.True(t, slices.IsSorted(names[:hosts]) && names[hosts] == "broker", "the hosts are %q", names)
 		}
 	}
@@ -271,13 +265,10 @@ func presentAnother(t *testing.T, list string) {
 		for _, f := range res.RunFiles {
 			must.Match(t, "a", f.Host, "the host of process %d, which is merged", f.Process)
 		}
-		if len(res.RunFiles) != 2 { // of the process of a and of its vitals
-			t.Errorf("%d files are merged: %+v", len(res.RunFiles), res.RunFiles)
-		}
+		must.True(t, len(res.RunFiles) == 2, "%d files are merged: %+v", len(res.RunFiles), res.RunFiles) // of the process of a and of its vitals
 		for _, row := range res.Processes {
-			if row.Counted != (row.Host == "a") || row.Counted && row.Records != res.Records {
-				t.Errorf("the row of %s is %+v, of %+v in all", row.Host, row, res.Records)
-			}
+			must.True(t, row.Counted == (row.Host == "a") && (!row.Counted || row.Records == res.Records),
+				"the row of %s is %+v, of %+v in all", row.Host, row, res.Records)
 		}
 		if !slices.ContainsFunc(said, func(text string) bool { return strings.HasPrefix(text, "b: ") }) {
 			t.Errorf("nothing is said of b: %q", said)
@@ -291,7 +282,6 @@ func TestAHostCannotNameTheFileOfAnother(t *testing.T) {
 	of := func(host string) fileEntry { return fileEntry{RunID: "R", Run: "n", Host: host, Process: 1, Bytes: 1} }
 	a, _ := to.copyOf(of("a"), nil)
 	a.name, a.size = "a-p1-R.ktr", 1 // it is complete
-	if _, err := newWorld(t).client().file(t.Context(), "b", of("b"), "n", maxRunFile, to); !errors.Is(err, errForeign) {
-		t.Errorf("the file of a is taken for one of b: %v", err)
-	}
+	_, err := newWorld(t).client().file(t.Context(), "b", of("b"), "n", maxRunFile, to)
+	must.True(t, errors.Is(err, errForeign), "the file of a is taken for one of b: %v", err)
 }

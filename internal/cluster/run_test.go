@@ -89,9 +89,7 @@ func (w *world) idle(t *testing.T, files int) {
 	for name, h := range w.hosts {
 		must.Match(t, "", h.agent.busy(), "%s is busy with", name)
 		found, _ := filepath.Glob(filepath.Join(h.dir, "*"))
-		if files >= 0 && len(found) != files {
-			t.Errorf("%s has the files %q, want %d", name, found, files)
-		}
+		must.True(t, files < 0 || len(found) == files, "%s has the files %q, want %d", name, found, files)
 	}
 }
 
@@ -102,9 +100,8 @@ func TestThreeHostsMakeExactlyOneLoad(t *testing.T) {
 		var ticks []run.Second
 		out, dir := must.Both(w.run(o, func(r *runOptions) { r.Observe = func(t run.Second) { ticks = append(ticks, t) } }))(t)
 		out.left(t, 6)
-		if here, _ := filepath.Glob(filepath.Join(dir, "*")); !slices.Equal(here, out.Files) {
-			t.Errorf("the folder holds %q, and the outcome names %q", here, out.Files)
-		}
+		here, _ := filepath.Glob(filepath.Join(dir, "*"))
+		must.True(t, slices.Equal(here, out.Files), "the folder holds %q, and the outcome names %q", here, out.Files)
 		must.Match(t, []int{6, 10}, []int{len(loads(out.Files)), len(out.Files)}, "the files are %q", out.Files)
 		want := map[string][]Ended{"a": {{}, {}}, "b": {{}, {}}, "c": {{}, {}}}
 		must.Match(t, want, out.Ended, "done")
@@ -115,12 +112,10 @@ func TestThreeHostsMakeExactlyOneLoad(t *testing.T) {
 				shown.Add(&win)
 			}
 		}
-		if shown.Acknowledged != 6000 || shown.Partitions[0].Records != 6000 {
-			t.Errorf("%d records on the screen, by partition %+v", shown.Acknowledged, shown.Partitions)
-		}
-		if last := ticks[len(ticks)-1]; last.Snapshot.Stage != result.Finished || len(last.Hosts) != 4 {
-			t.Errorf("the last tick is %+v", last)
-		}
+		must.True(t, shown.Acknowledged == 6000 && shown.Partitions[0].Records == 6000,
+			"%d records on the screen, by partition %+v", shown.Acknowledged, shown.Partitions)
+		last := ticks[len(ticks)-1]
+		must.True(t, last.Snapshot.Stage == result.Finished && len(last.Hosts) == 4, "the last tick is %+v", last)
 		must.Match(t, 0, w.topics(), "topics that are left")
 		w.sameFiles(t, out.Files)
 		w.idle(t, -1)
@@ -267,12 +262,9 @@ func TestARunThatCannotBeginLeavesNothingBehind(t *testing.T) {
 			for _, h := range w.hosts {
 				spawned += h.count()
 			}
-			if tc.spawned >= 0 && spawned != tc.spawned {
-				t.Errorf("%d processes were started, want %d", spawned, tc.spawned)
-			}
-			if here, _ := filepath.Glob(filepath.Join(dir, "*")); len(here) > 0 {
-				t.Errorf("the folder holds %q", here)
-			}
+			must.True(t, tc.spawned < 0 || spawned == tc.spawned, "%d processes were started, want %d", spawned, tc.spawned)
+			here, _ := filepath.Glob(filepath.Join(dir, "*"))
+			must.True(t, len(here) == 0, "the folder holds %q", here)
 			<-time.After(stopGrace + 2*abortGrace) // of a process that has to be killed
 			w.idle(t, 0)
 			must.Match(t, 0, w.topics(), "topics that are left")
@@ -297,9 +289,8 @@ func TestASecondRunIsRefusedByTheNameOfTheFirst(t *testing.T) {
 			t.Errorf("an epoch could be used twice: %v", err)
 		}
 		o.Epoch = "another"
-		if _, _, err := w.run(o); err != nil {
-			t.Errorf("after the first run: %v", err)
-		}
+		_, _, err = w.run(o)
+		must.True(t, err == nil, "after the first run: %v", err)
 	})
 }
 
@@ -317,17 +308,14 @@ func TestProcessesOfAnAgentThatIsGoneAreNotForgotten(t *testing.T) {
 		must.Err(t, "b refuses: a process of an earlier agent is still at work on 19991231-235959-before-p2.ktr: wait until that is over, or end the processes (kt part) of its run", err, "the error")
 		b.agent.store.keep = 1
 		must.Do(t, b.agent.store.prune(1))
-		if _, err := os.Stat(left); err != nil {
-			t.Errorf("a file that is being written was removed: %v", err)
-		}
+		_, err = os.Stat(left)
+		must.True(t, err == nil, "a file that is being written was removed: %v", err)
 		must.Do(t, f.Close())
 		o.Epoch = "another"
-		if _, _, err := w.run(o); err != nil {
-			t.Errorf("after the process has ended: %v", err)
-		}
-		if _, err := os.Stat(left); err == nil {
-			t.Error("the file of a process that has ended was kept beyond --keep 1")
-		}
+		_, _, err = w.run(o)
+		must.True(t, err == nil, "after the process has ended: %v", err)
+		_, err = os.Stat(left)
+		must.True(t, err != nil, "the file of a process that has ended was kept beyond --keep 1")
 	})
 }
 
@@ -336,9 +324,8 @@ func TestAProcessThatDiesIsLostAndTheOthersGoOn(t *testing.T) {
 		w.hosts["b"].behave = onlyIn(1, behaviour{diesAt: 3 * time.Second})
 		out, _ := must.Both(w.run(w.order([]string{"a", "b", "c"})))(t)
 		must.Match(t, []string{"b: process 1: the process died: exit status 2: panic: out of luck?[31m"}, out.Lost, "lost")
-		if d := out.Ended["b"]; d[0].Code != 1 || d[1].Code != 0 {
-			t.Errorf("host b ended %+v", d)
-		}
+		d := out.Ended["b"]
+		must.True(t, d[0].Code == 1 && d[1].Code == 0, "host b ended %+v", d)
 		ended := make(map[string]int)
 		for _, f := range loads(out.Files) {
 			ended[partOf(t, f).Ended]++
@@ -377,9 +364,8 @@ func TestAHostThatIsCutOffForAWhileLosesNothing(t *testing.T) {
 			}
 		}))(t)
 		out.left(t, 6)
-		if n := states["b away"]; n < 5 || n > 15 {
-			t.Errorf("host b was away for %d s of 10: %v", n, states)
-		}
+		n := states["b away"]
+		must.True(t, n >= 5 && n <= 15, "host b was away for %d s of 10: %v", n, states)
 		must.True(t, states["b running"] >= 15, "host b was %v", states)
 		if missing := 40*1200 - shown.Acknowledged; missing < 0 || missing > 3*400 {
 			t.Errorf("%d records on the screen: more is missing than what was on its way when the network was cut", shown.Acknowledged)
@@ -397,9 +383,8 @@ func TestAHostThatIsKilledLeavesACutOffCopy(t *testing.T) {
 		out, _ := must.Both(w.run(longer(w.order([]string{"a", "b", "c"}, "broker"), 30*time.Second), func(r *runOptions) {
 			r.Observe = func(t run.Second) { note = t.Hosts[1].State + ": " + t.Hosts[1].Note }
 		}))(t)
-		if took := time.Since(began); took > 30*time.Second+comebackGrace+10*time.Second {
-			t.Errorf("it took %v", took)
-		}
+		took := time.Since(began)
+		must.True(t, took <= 30*time.Second+comebackGrace+10*time.Second, "it took %v", took)
 		if len(out.Lost) != 1 || !strings.HasPrefix(out.Lost[0], "b: it was not heard for") || !strings.Contains(out.Lost[0], "kt collect --run nightly") {
 			t.Errorf("lost %q", out.Lost)
 		}
@@ -413,9 +398,8 @@ func TestAHostThatIsKilledLeavesACutOffCopy(t *testing.T) {
 		must.Hold(t, len(copies) == 2 && len(loads(out.Files)) == 6, "the files are %q", out.Files)
 		for _, f := range copies {
 			r := partOf(t, f)
-			if r.Ended != result.CutOff || r.Part.Host != "b" || r.Records.Acknowledged < 8*200 || startIn(t, f).Agreed == nil {
-				t.Errorf("%s: part %+v, ended %s, %d records", f, r.Part, r.Ended, r.Records.Acknowledged)
-			}
+			must.True(t, r.Ended == result.CutOff && r.Part.Host == "b" && r.Records.Acknowledged >= 8*200 && startIn(t, f).Agreed != nil,
+				"%s: part %+v, ended %s, %d records", f, r.Part, r.Ended, r.Records.Acknowledged)
 		}
 		w.hosts["b"].setCut(false)
 		w.hosts["b"].breakAll()
@@ -457,9 +441,8 @@ func TestWithoutItsCoordinatorARunGoesToItsEnd(t *testing.T) {
 		}
 		<-time.After(20*time.Second + 2*absentGrace)
 		w.idle(t, -1)
-		if n := w.topics(); n != 1 { // other hosts may load it yet, for all that an agent knows
-			t.Errorf("the topic is there %d times, want one that nobody deleted", n)
-		}
+		n := w.topics()
+		must.True(t, n == 1, "the topic is there %d times, want one that nobody deleted", n) // other hosts may load it yet, for all that an agent knows
 		files, problems := w.client().Results(t.Context(), w.peers(threeHosts...), "nightly", t.TempDir())
 		must.Hold(t, len(problems) == 0 && len(files) == 10, "files %q, problems %v", files, problems)
 		must.Match(t, 20*1200, acknowledged(t, files, result.Completed), "records in the files")
@@ -490,9 +473,8 @@ func TestStopAndAbort(t *testing.T) {
 			began := time.Now()
 			out, _, err := w.run(longer(w.order([]string{"a", "b", "c"}, "broker"), 10*time.Minute), func(r *runOptions) { r.Stop, r.Abort = stop, abort })
 			must.True(t, errors.Is(err, tc.want), "the error is %v, want %v", err, tc.want)
-			if took := time.Since(began) - max(tc.stop, tc.abort); took > 12*time.Second {
-				t.Errorf("it took %v", took)
-			}
+			took := time.Since(began) - max(tc.stop, tc.abort)
+			must.True(t, took <= 12*time.Second, "it took %v", took)
 			must.Match(t, tc.files, len(loads(out.Files)), "files")
 			acknowledged(t, out.Files, tc.ended)
 			if tc.files == 0 {
@@ -510,8 +492,8 @@ func TestAnAgentThatEndsStopsItsProcessesInOrder(t *testing.T) {
 		found, _ := filepath.Glob(filepath.Join(w.hosts["b"].dir, "*.ktr"))
 		must.Hold(t, len(found) == 3, "host b has %q", found)
 		for _, f := range found {
-			if !strings.HasSuffix(f, "-p0.ktr") && partOf(t, f).Ended != result.Interrupted {
-				t.Errorf("%s ended %s", f, partOf(t, f).Ended)
+			if !strings.HasSuffix(f, "-p0.ktr") { // which holds no load
+				must.Match(t, result.Interrupted, partOf(t, f).Ended, "%s ended", f)
 			}
 		}
 	})
@@ -526,9 +508,8 @@ func TestACoordinatorThatGoesBeforeTheStartLeavesNothingRunning(t *testing.T) {
 				h.setCut(true) // nobody can be told that it is over
 			}
 		}()
-		if _, _, err := w.run(w.order([]string{"a", "b", "c"}, "broker")); err == nil {
-			t.Error("the run was made")
-		}
+		_, _, err := w.run(w.order([]string{"a", "b", "c"}, "broker"))
+		must.True(t, err != nil, "the run was made")
 		<-time.After(2 * time.Minute)
 		w.idle(t, 0)
 		must.Match(t, 0, w.topics(), "topics that are left")
@@ -545,9 +526,8 @@ func TestALoadThatIsLongerThanItSaidIsStopped(t *testing.T) {
 		}
 		out, _ := must.Both(w.run(o))(t)
 		for _, f := range loads(out.Files) {
-			if r := partOf(t, f); r.Ended != result.Interrupted || r.ElapsedSeconds > 35 {
-				t.Errorf("%s ended %s after %.0f s", f, r.Ended, r.ElapsedSeconds)
-			}
+			r := partOf(t, f)
+			must.True(t, r.Ended == result.Interrupted && r.ElapsedSeconds <= 35, "%s ended %s after %.0f s", f, r.Ended, r.ElapsedSeconds)
 		}
 	})
 }
@@ -582,9 +562,8 @@ func TestAFullDiskIsToldAndTheLoadGoesOn(t *testing.T) {
 		if !slices.ContainsFunc(out.Lost, func(l string) bool { return strings.Contains(l, "b: "+broken) }) {
 			t.Errorf("lost %q", out.Lost)
 		}
-		if d := out.Ended["b"]; len(d) != 2 || d[0].Text != "write run file: no space left on device" {
-			t.Errorf("host b ended %+v", d)
-		}
+		d := out.Ended["b"]
+		must.True(t, len(d) == 2 && d[0].Text == "write run file: no space left on device", "host b ended %+v", d)
 		must.Match(t, 6, len(loads(out.Files)), "files %q", out.Files)
 	})
 	bubble(t, threeHosts, func(t *testing.T, w *world) {

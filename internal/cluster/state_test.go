@@ -63,9 +63,8 @@ func TestAHostIsHeardAwayOrLostAsItsTableSays(t *testing.T) {
 			}
 			text += line
 		}
-		if got.Contact != tc.want || text != tc.says {
-			t.Errorf("%s: contact %v, want %v; the user hears %q, want %q", tc.name, got.Contact, tc.want, text, tc.says)
-		}
+		must.True(t, got.Contact == tc.want && text == tc.says,
+			"%s: contact %v, want %v; the user hears %q, want %q", tc.name, got.Contact, tc.want, text, tc.says)
 	}
 }
 
@@ -93,9 +92,8 @@ func TestTheWordForAHostIsThatOfItsProcesses(t *testing.T) {
 		must.Match(t, tc.want, s.word(false), "%v, %v", tc.stage, tc.parts)
 	}
 	lost, away := hostAt(contactLost), hostAt(contactOrphaned)
-	if lost.word(false) != "lost" || away.word(false) != "away" {
-		t.Errorf("a host that was given up is %q, one with orphans %q", lost.word(false), away.word(false))
-	}
+	must.True(t, lost.word(false) == "lost" && away.word(false) == "away",
+		"a host that was given up is %q, one with orphans %q", lost.word(false), away.word(false))
 }
 
 // TestNoOrderOfNewsBreaksTheViewOfAHost plays random news, and checks what must hold whatever comes.
@@ -127,9 +125,8 @@ func TestNoOrderOfNewsBreaksTheViewOfAHost(t *testing.T) {
 			after, said := s.after(n)
 			must.Hold(t, slices.Equal(parts, before.Parts), "seed %d: %+v changed the view that was given", seed, n)
 			for i := range parts {
-				if parts[i].State.settled() && after.Parts[i].State != parts[i].State {
-					t.Fatalf("seed %d: process %d was %s and is %s", seed, i+1, parts[i].State, after.Parts[i].State)
-				}
+				must.Hold(t, !parts[i].State.settled() || after.Parts[i].State == parts[i].State,
+					"seed %d: process %d was %s and is %s", seed, i+1, parts[i].State, after.Parts[i].State)
 			}
 			if after.Stage < before.Stage || before.Contact == contactLost && (after.Contact != contactLost || len(said) > 0) ||
 				before.Contact == contactForgotten && after.Contact < contactForgotten {
@@ -262,15 +259,13 @@ func TestAnOrderThatComesTooLateIsRefused(t *testing.T) {
 		tc.e.Now = dawn
 		s := ranTo(tc.from)
 		got, actions, err := next(terms{}, s, tc.e)
-		if err == nil || err.Error() != tc.want || len(actions) > 0 || got.Stage != s.Stage {
-			t.Errorf("%v: %v, %v, error %v", tc.from, got.Stage, actions, err)
-		}
+		must.True(t, err != nil && err.Error() == tc.want && len(actions) == 0 && got.Stage == s.Stage,
+			"%v: %v, %v, error %v", tc.from, got.Stage, actions, err)
 	}
 	s := newRunState(2, dawn)
 	s.Stage, s.Parts[0].State, s.Parts[1].State = stageOpening, partReady, partOpening
-	if _, _, err := next(terms{}, s, event{Kind: evStart, Now: dawn, Start: dawn}); err == nil || err.Error() != "process 2 is opening" {
-		t.Errorf("a start of processes that are not ready: %v", err)
-	}
+	_, _, err := next(terms{}, s, event{Kind: evStart, Now: dawn, Start: dawn})
+	must.True(t, err != nil && err.Error() == "process 2 is opening", "a start of processes that are not ready: %v", err)
 }
 
 // TestNoOrderOfEventsBreaksARun plays random events, and checks what must hold whatever happens.
@@ -409,9 +404,8 @@ func TestStagesHaveNames(t *testing.T) {
 	for s := stageOffered; s <= stageOver; s++ {
 		text, _ := s.MarshalText()
 		var got stage
-		if err := got.UnmarshalText(text); err != nil || got != s || fmt.Sprint(s) != string(text) {
-			t.Errorf("%v reads as %v, %v", s, got, err)
-		}
+		err := got.UnmarshalText(text)
+		must.True(t, err == nil && got == s && fmt.Sprint(s) == string(text), "%v reads as %v, %v", s, got, err)
 	}
 	must.Match(t, `no run is "?[2J"`, fmt.Sprint(new(stage).UnmarshalText([]byte("\x1b[2J"))), "the error")
 }

@@ -586,9 +586,8 @@ func (w *world) cut(name string, off, on time.Duration) {
 func (o *outcome) left(t *testing.T, files int, lost ...string) {
 	t.Helper()
 	same := slices.EqualFunc(o.Lost, lost, strings.HasPrefix)
-	if n := len(loads(o.Files)); !same || files >= 0 && n != files {
-		t.Errorf("lost %q, want %q; %d files, want %d: %q", o.Lost, lost, n, files, o.Files)
-	}
+	n := len(loads(o.Files))
+	must.True(t, same && (files < 0 || n == files), "lost %q, want %q; %d files, want %d: %q", o.Lost, lost, n, files, o.Files)
 }
 
 // roomy makes files on a disk with the given free space.

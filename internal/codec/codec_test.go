@@ -3,7 +3,6 @@ package codec
 import (
 	"bytes"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -20,8 +19,6 @@ import (
 	"github.com/kt-bench/kt/internal/must"
 )
 
-var update = flag.Bool("update", false, "ask Kafka's Java client for testdata/java_sizes.tsv")
-
 const javaSizes = "testdata/java_sizes.tsv"
 
 // javaSize is the size of one sample as Kafka's Java client compresses it.
@@ -36,9 +33,8 @@ func readJavaSizes(t *testing.T) []javaSize {
 	var sizes []javaSize
 	for line := range strings.Lines(string(text)) {
 		var s javaSize
-		if _, err := fmt.Sscan(line, &s.sample, &s.method, &s.level, &s.size); err != nil {
-			t.Fatalf("%s: %q: %v", javaSizes, line, err)
-		}
+		_, err := fmt.Sscan(line, &s.sample, &s.method, &s.level, &s.size)
+		must.Hold(t, err == nil, "%s: %q: %v", javaSizes, line, err)
 		sizes = append(sizes, s)
 	}
 	must.Hold(t, len(sizes) >= 500, "%s: %d sizes", javaSizes, len(sizes))
@@ -70,7 +66,7 @@ func codecOf(method string, level int) (*Codec, kgo.CompressionCodecType) {
 }
 
 func TestSizesAreThoseOfTheJavaClient(t *testing.T) {
-	if *update {
+	if must.Update() {
 		updateJavaSizes(t)
 	}
 	records := make(map[string][]byte)
@@ -87,9 +83,8 @@ func TestSizesAreThoseOfTheJavaClient(t *testing.T) {
 		}
 		got := len(c.Append(nil, records[java.sample]))
 		least, most := tolerated(java.method, java.level)
-		if off := 100 * (float64(got)/float64(java.size) - 1); off < least || off > most {
-			t.Errorf("%s of %s: %d bytes, Java %d: %+.1f %%", c, java.sample, got, java.size, off)
-		}
+		off := 100 * (float64(got)/float64(java.size) - 1)
+		must.True(t, off >= least && off <= most, "%s of %s: %d bytes, Java %d: %+.1f %%", c, java.sample, got, java.size, off)
 	}
 }
 
@@ -152,9 +147,8 @@ func TestABatchAllocatesNothing(t *testing.T) {
 	records := samples()[7].records
 	for _, c := range []*Codec{Gzip(6), Snappy(), LZ4(9), LZ4(1), LZ4(12), Zstd(3)} {
 		buffer := c.Append(nil, records)
-		if n := testing.AllocsPerRun(50, func() { buffer = c.Append(buffer[:0], records) }); n >= 1 {
-			t.Errorf("%s: %.1f allocations a batch", c, n)
-		}
+		n := testing.AllocsPerRun(50, func() { buffer = c.Append(buffer[:0], records) })
+		must.True(t, n < 1, "%s: %.1f allocations a batch", c, n)
 	}
 }
 
@@ -265,9 +259,8 @@ func TestMembersAreCutAsTheyComeAndReadByOthersAsOneText(t *testing.T) {
 			t.Fatalf("member %d is read as another text, %v", i, err)
 		}
 		for _, cut := range []int{0, 3, memberHead, size - 1} {
-			if _, size, err := CutMember(rest[:cut]); size != 0 || err != nil {
-				t.Fatalf("%d of its bytes are a member of %d, %v", cut, size, err)
-			}
+			_, size, err := CutMember(rest[:cut])
+			must.Hold(t, size == 0 && err == nil, "%d of its bytes are a member of %d, %v", cut, size, err)
 		}
 		rest = rest[size:]
 	}
@@ -290,7 +283,6 @@ func TestBytesThatAreNoMemberAreRefused(t *testing.T) {
 		}
 		must.True(t, err != nil, "%s is taken", name)
 	}
-	if _, _, err := CutMember(make([]byte, 20)); !errors.Is(err, ErrMember) {
-		t.Errorf("the error is %v", err)
-	}
+	_, _, err := CutMember(make([]byte, 20))
+	must.True(t, errors.Is(err, ErrMember), "the error is %v", err)
 }

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"flag"
 	"io/fs"
 	"maps"
 	"os"
@@ -127,8 +126,6 @@ func TestEveryFlagOfEachCommandHasOneRow(t *testing.T) {
 	must.True(t, inProject("produce", "new-flag") != allowed, "a project may set a flag that has no row")
 }
 
-var update = flag.Bool("update", false, "write the list of what a project may set into docs/config.md")
-
 func TestDocsListWhatAProjectMaySet(t *testing.T) {
 	const page, begin, end = "../../docs/config.md", "<!-- project: made of internal/config/settings.json -->\n", "<!-- /project -->\n"
 	words := func(text ...string) string { return "`" + strings.Join(text, "` `") + "`" }
@@ -155,10 +152,10 @@ func TestDocsListWhatAProjectMaySet(t *testing.T) {
 	before, rest, ok := strings.Cut(string(text), begin)
 	_, after, closed := strings.Cut(rest, end)
 	if want := before + begin + table + end + after; !ok || !closed || want != string(text) {
-		if *update && ok && closed {
+		if must.Update() && ok && closed {
 			err = os.WriteFile(page, []byte(want), 0o644)
 		}
-		must.True(t, *update && err == nil, "%s does not list what a project may set: go test ./internal/config -update, %v", page, err)
+		must.True(t, must.Update() && err == nil, "%s does not list what a project may set: go test ./internal/config -update, %v", page, err)
 	}
 }
 

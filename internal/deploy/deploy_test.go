@@ -2,9 +2,7 @@ package deploy
 
 import (
 	"bytes"
-	"flag"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,8 +13,6 @@ import (
 
 	"github.com/kt-bench/kt/internal/must"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
 
 // agents are some as a user may ask for them, with values that other programs would replace.
 func agents() Agents {
@@ -51,12 +47,7 @@ func TestTextsAreWhatTheGoldenFilesShow(t *testing.T) {
 		{"kubernetes_watch.yaml", "kubernetes", watching},
 		{"compose_watch.yaml", "compose", watching},
 	} {
-		got, path := text(t, c.form, c.a), filepath.Join("testdata", c.file)
-		if *update {
-			must.Do(t, os.WriteFile(path, []byte(got), 0o644))
-		}
-		want := must.Have(os.ReadFile(path))(t)
-		must.Match(t, string(want), got, "%s", path)
+		must.Golden(t, filepath.Join("testdata", c.file), text(t, c.form, c.a))
 	}
 }
 
@@ -79,9 +70,8 @@ func validate(t *testing.T, manifests string) (kinds, wrong []string) {
 
 func TestManifestsAreValidByTheSchemasOfKubernetes(t *testing.T) {
 	kinds, wrong := validate(t, text(t, "kubernetes", agents()))
-	if want := []string{"Service", "StatefulSet", "Job"}; !slices.Equal(kinds, want) || len(wrong) > 0 {
-		t.Errorf("%q are valid, want %q: %q", kinds, want, wrong)
-	}
+	want := []string{"Service", "StatefulSet", "Job"}
+	must.True(t, slices.Equal(kinds, want) && len(wrong) == 0, "%q are valid, want %q: %q", kinds, want, wrong)
 	a := agents()
 	a.Key = "a key"
 	kinds, wrong = validate(t, text(t, "kubernetes", a))
@@ -90,9 +80,8 @@ func TestManifestsAreValidByTheSchemasOfKubernetes(t *testing.T) {
 	}
 	// A name that YAML reads as true is a name all the same.
 	a.Name = "on"
-	if kinds, wrong = validate(t, text(t, "kubernetes", a)); len(kinds) != 4 {
-		t.Errorf("%q of the name on are valid: %q", kinds, wrong)
-	}
+	kinds, wrong = validate(t, text(t, "kubernetes", a))
+	must.True(t, len(kinds) == 4, "%q of the name on are valid: %q", kinds, wrong)
 }
 
 func TestWhatKubernetesDoesNotKnowIsFound(t *testing.T) {
@@ -105,9 +94,8 @@ func TestWhatKubernetesDoesNotKnowIsFound(t *testing.T) {
 		{"an unknown kind", "kind: Job", "kind: Jobs"},
 	} {
 		bad := strings.Replace(good, c.old, c.by, 1)
-		if _, wrong := validate(t, bad); bad == good || len(wrong) != 1 {
-			t.Errorf("%s: found wrong: %q", c.what, wrong)
-		}
+		_, wrong := validate(t, bad)
+		must.True(t, bad != good && len(wrong) == 1, "%s: found wrong: %q", c.what, wrong)
 	}
 }
 
@@ -172,9 +160,8 @@ func TestAPlayWritesTheUnit(t *testing.T) {
 		if task.Copy.Dest != "/etc/systemd/system/kt-agent.service" {
 			continue
 		}
-		if got := task.Copy.Content; got.Value != want || got.Tag != "!unsafe" {
-			t.Errorf("%s %s\nwant\n%s", got.Tag, got.Value, want)
-		}
+		got := task.Copy.Content
+		must.True(t, got.Value == want && got.Tag == "!unsafe", "%s %s\nwant\n%s", got.Tag, got.Value, want)
 		return
 	}
 	t.Error("no task writes it")
@@ -185,14 +172,12 @@ func TestATopicIsNamedInALoadOrAskedFor(t *testing.T) {
 	a.Load = &Load{Rate: "90", Duration: "5s", Pattern: `orders-\d+`}
 	for _, name := range []string{"kubernetes", "compose"} {
 		got := text(t, name, a)
-		if want := `# Name a topic (--topic): its whole name has to match 'orders-\d+', or`; !strings.Contains(got, want) || strings.Contains(got, "--topic=") {
-			t.Errorf("in %s there is no %q, or a topic:\n%s", name, want, got)
-		}
+		want := `# Name a topic (--topic): its whole name has to match 'orders-\d+', or`
+		must.True(t, strings.Contains(got, want) && !strings.Contains(got, "--topic="), "in %s there is no %q, or a topic:\n%s", name, want, got)
 		must.Has(t, name, got, `- "--rate=90"`, `- "--duration=5s"`)
 		var d any
-		if err := yaml.Unmarshal([]byte(got), &d); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		err := yaml.Unmarshal([]byte(got), &d)
+		must.True(t, err == nil, "%s: %v", name, err)
 	}
 }
 
@@ -201,9 +186,8 @@ func TestAGroupOfAgentsHasANameOfDNS(t *testing.T) {
 		"kt-agent": true, "a": true, "a1": true, "": false, "1a": false, "a-": false, "A": false, "a_b": false, "a.b": false,
 		strings.Repeat("a", 40): true, strings.Repeat("a", 41): false, "a\nb": false,
 	} {
-		if err := CheckName(s); (err == nil) != ok {
-			t.Errorf("CheckName(%q) = %v", s, err)
-		}
+		err := CheckName(s)
+		must.True(t, (err == nil) == ok, "CheckName(%q) = %v", s, err)
 	}
 }
 

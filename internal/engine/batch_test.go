@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/stats"
 )
@@ -27,9 +28,8 @@ func TestAnOpTakesTheRecordsThatAreDueByThen(t *testing.T) {
 			for _, op := range f.workers[0].took {
 				for i := range op.records {
 					due, ok := pacer.Next()
-					if !ok || i == 0 && due != op.due || i == op.records-1 && due != op.last {
-						t.Fatalf("record %d of %+v is due at %v", i, op, due)
-					}
+					must.Hold(t, ok && (i != 0 || due == op.due) && (i != op.records-1 || due == op.last),
+						"record %d of %+v is due at %v", i, op, due)
 				}
 				offered += int64(op.records)
 				sum += time.Duration(op.records) * (op.sent - op.due)
@@ -38,9 +38,8 @@ func TestAnOpTakesTheRecordsThatAreDueByThen(t *testing.T) {
 			if m.Offered != offered || m.Acknowledged != offered || len(f.workers[0].took) > 60 {
 				t.Errorf("offered %d, acknowledged %d, in %d ops with %d; want few ops and all records", m.Offered, m.Acknowledged, len(f.workers[0].took), offered)
 			}
-			if got, want := m.SendDelay.Mean(), sum/time.Duration(offered); (got - want).Abs() > time.Microsecond {
-				t.Errorf("mean send delay %v, want %v: all records count from the first", got, want)
-			}
+			got, want := m.SendDelay.Mean(), sum/time.Duration(offered)
+			must.True(t, (got-want).Abs() <= time.Microsecond, "mean send delay %v, want %v: all records count from the first", got, want)
 			if parts := m.Partitions; parts[0].Records+parts[1].Records+parts[2].Records != offered || m.Service.Count() != offered {
 				t.Errorf("%+v and %d service times, want %d records", parts, m.Service.Count(), offered)
 			}
@@ -154,9 +153,7 @@ func TestShardsTellEachOtherOfAnswersOnceAMillisecond(t *testing.T) {
 	} {
 		op := step.shard.oneOp()
 		op.Acknowledge(0, step.at)
-		if got := step.shard.rec.Take(new(stats.Phases), stats.Measured, 0, 0, 0)[stats.Measured].Outage; got != step.gap {
-			t.Errorf("at %v: outage %+v, want %+v", step.at, got, step.gap)
-		}
+		must.Match(t, step.gap, step.shard.rec.Take(new(stats.Phases), stats.Measured, 0, 0, 0)[stats.Measured].Outage, "at %v: outage", step.at)
 	}
 }
 
@@ -171,9 +168,8 @@ func TestTheFirstSuccessIsToldAtOnce(t *testing.T) {
 	for _, e := range a.run.takeBeside(0, time.Second).Events {
 		kinds = append(kinds, e.Kind)
 	}
-	if !slices.Equal(kinds, []stats.EventKind{stats.FirstError, stats.FirstSuccess}) {
-		t.Errorf("events %v, want the first error and the first success", kinds)
-	}
+	must.True(t, slices.Equal(kinds, []stats.EventKind{stats.FirstError, stats.FirstSuccess}),
+		"events %v, want the first error and the first success", kinds)
 }
 
 func TestATimeForWhichABrokerThrottlesIsNoGap(t *testing.T) {
@@ -207,9 +203,8 @@ func TestAnswersThatTellOfOneWaitAddNothing(t *testing.T) {
 			length, want time.Duration
 		}{{0, 1, 4, 4}, {0, 1, 4, 0}, {1, 1, 2, 0}, {0, 2, 2, 2}, {1, 1, 5, 3}, {9, 1, 1, 1}} {
 			time.Sleep(tc.after * time.Second)
-			if got := s.Throttled(tc.broker, tc.length*time.Second); got != tc.want*time.Second {
-				t.Errorf("%+v: %v are new, want %v s", tc, got, int64(tc.want))
-			}
+			got := s.Throttled(tc.broker, tc.length*time.Second)
+			must.True(t, got == tc.want*time.Second, "%+v: %v are new, want %v s", tc, got, int64(tc.want))
 		}
 	})
 }
@@ -253,9 +248,8 @@ func TestASystemThatIsLookedAtThrottlesAsABrokerThatSaysSo(t *testing.T) {
 				}
 				want = append(want, "kt is not throttled any more")
 			}
-			if !slices.Equal(events, want) || throttles != within(throttled, to-from, time.Second) || throttles != (gap < time.Second) {
-				t.Errorf("throttles %v: counted %v, a gap of %v, events %q", throttles, throttled, gap, events)
-			}
+			must.True(t, slices.Equal(events, want) && throttles == within(throttled, to-from, time.Second) && throttles == (gap < time.Second),
+				"throttles %v: counted %v, a gap of %v, events %q", throttles, throttled, gap, events)
 		})
 	}
 }

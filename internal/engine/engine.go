@@ -35,7 +35,6 @@ type Status struct {
 
 // End describes the end of a run.
 type End struct {
-	Started  time.Time
 	Elapsed  time.Duration // until the last record had its outcome, or was given up
 	Sending  time.Duration // until the last record was handed over
 	Stopped  bool          // by Options.Stop or ctx, before the load was over
@@ -162,7 +161,7 @@ func (r *run) run(ctx context.Context) End {
 	var pauses sync.WaitGroup
 	pauses.Go(func() { r.notePauses(looking) })
 	r.startReading(ctx)
-	end := End{Started: r.started()}
+	var end End
 	if r.plan.Writes() {
 		r.send(ctx, &end)
 	}
@@ -288,9 +287,7 @@ func shorten(ctx context.Context, stop <-chan struct{}, timeout time.Duration, c
 	return seen
 }
 
-// cut ends the window at the last whole second up to now. It is of several seconds if a tick was missed, but
-// of one stage of the target.
-//
+// cut ends the window at the last whole second up to now: of several seconds if a tick was missed, but of one stage of the target.
 // Counts made between the end of a second and a late tick belong to that second.
 func (r *run) cut(now time.Duration) {
 	end := now.Truncate(windowLength)

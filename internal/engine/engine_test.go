@@ -32,12 +32,10 @@ func TestAFixedRateHandsOverEachRecordWhenItIsDue(t *testing.T) {
 	}{{1, 30, 1}, {999, 10, 1}, {50_000, 2, 1}, {50_000, 0.2, 4}} {
 		inBubble(t, fmt.Sprintf("%v records a second in %d shards", tc.rate, tc.shards), func(t *testing.T) {
 			f := &fake{latency: 3 * time.Millisecond, saw: func(now time.Duration, op *Op) {
-				if late := now - op.Due; late < 0 || late > time.Millisecond {
-					t.Errorf("record %d, due at %v, was handed over at %v", op.Index, op.Due, now)
-				}
-				if now != op.Sent || op.Wall.Sub(op.shard.run.started()) != now {
-					t.Errorf("record %d, handed over at %v, is stamped %v and %v", op.Index, now, op.Sent, op.Wall)
-				}
+				late := now - op.Due
+				must.True(t, late >= 0 && late <= time.Millisecond, "record %d, due at %v, was handed over at %v", op.Index, op.Due, now)
+				must.True(t, now == op.Sent && op.Wall.Sub(op.shard.run.started()) == now,
+					"record %d, handed over at %v, is stamped %v and %v", op.Index, now, op.Sent, op.Wall)
 			}}
 			p := producing(plan.Load{Rate: perSecond(tc.rate), Duration: seconds(tc.seconds)})
 			p.Producers = tc.shards
@@ -49,15 +47,13 @@ func TestAFixedRateHandsOverEachRecordWhenItIsDue(t *testing.T) {
 			if last := time.Duration((tc.seconds - 1/tc.rate) * 1e9); m.FirstDue != 0 || !within(m.LastSent, last, time.Millisecond) {
 				t.Errorf("sent from %v to %v, want 0 to %v", m.FirstDue, m.LastSent, last)
 			}
-			if m.Service.Min() != f.latency || m.Service.Max() != f.latency || m.Response.Max() > f.latency+time.Millisecond {
-				t.Errorf("service %v to %v, response up to %v; want %v and a tick more", m.Service.Min(), m.Service.Max(), m.Response.Max(), f.latency)
-			}
+			must.True(t, m.Service.Min() == f.latency && m.Service.Max() == f.latency && m.Response.Max() <= f.latency+time.Millisecond,
+				"service %v to %v, response up to %v; want %v and a tick more", m.Service.Min(), m.Service.Max(), m.Response.Max(), f.latency)
 			if m.OwnSendDelay.Count() != m.Offered || m.OwnSendDelay.Max() > time.Millisecond || m.BufferFull != 0 {
 				t.Errorf("%d own send delays up to %v, buffer full for %v; want %d up to 1ms, 0", m.OwnSendDelay.Count(), m.OwnSendDelay.Max(), m.BufferFull, m.Offered)
 			}
-			if end.Stopped || end.TimedOut || !within(end.Elapsed, m.LastSent, f.latency) {
-				t.Errorf("it ended with %+v, want soon after %v", end, m.LastSent)
-			}
+			must.True(t, !end.Stopped && !end.TimedOut && within(end.Elapsed, m.LastSent, f.latency),
+				"it ended with %+v, want soon after %v", end, m.LastSent)
 		})
 	}
 }
@@ -67,9 +63,8 @@ func TestEachWindowHoldsTheRecordsOfItsSecond(t *testing.T) {
 		_, c := mustRun(t.Context(), t, producing(plan.Load{Rate: perSecond(200), Duration: seconds(4)}), &fake{}, Options{})
 		for i, windows := range c.calls[:4] {
 			// A record that is due on the second may fall to either side.
-			if n := windows[0].Acknowledged; n < 199 || n > 201 {
-				t.Errorf("second %d: %d acknowledged, want 200", i, n)
-			}
+			n := windows[0].Acknowledged
+			must.True(t, n >= 199 && n <= 201, "second %d: %d acknowledged, want 200", i, n)
 		}
 	})
 }
@@ -91,25 +86,21 @@ func TestAStallShowsInResponseAtFullWeightAndIsNotBlamedOnKt(t *testing.T) {
 				t.Errorf("response p99.9 %v, max %v; want the 2s of the stall", m.Response.ValueAtQuantile(0.999), m.Response.Max())
 			}
 			// One record in five was due during the stall, evenly spread over it.
-			if p90 := m.Response.ValueAtQuantile(0.90); !within(p90, 950*time.Millisecond, 150*time.Millisecond) {
-				t.Errorf("response p90 %v, want about 1s: half of the stall", p90)
-			}
+			p90 := m.Response.ValueAtQuantile(0.90)
+			must.True(t, within(p90, 950*time.Millisecond, 150*time.Millisecond), "response p90 %v, want about 1s: half of the stall", p90)
 			// Only the 50 that filled the buffer know of it from their service time.
-			if p99 := m.Service.ValueAtQuantile(0.99); p99 > 2*time.Millisecond {
-				t.Errorf("service p99 %v: this driver hides the stall from all but 50 records", p99)
-			}
+			p99 := m.Service.ValueAtQuantile(0.99)
+			must.True(t, p99 <= 2*time.Millisecond, "service p99 %v: this driver hides the stall from all but 50 records", p99)
 			if m.OwnSendDelay.Max() > time.Millisecond || m.OwnSendDelay.Count() > 8200 || m.SendDelay.Max() < 1900*time.Millisecond {
 				t.Errorf("%d own send delays up to %v, send delay up to %v; want about 8000 up to 1ms, 2s", m.OwnSendDelay.Count(), m.OwnSendDelay.Max(), m.SendDelay.Max())
 			}
-			if !within(m.BufferFull, 1900*time.Millisecond, 200*time.Millisecond) {
-				t.Errorf("the buffer was full for %v, want about the 2s of the stall", m.BufferFull)
-			}
+			must.True(t, within(m.BufferFull, 1900*time.Millisecond, 200*time.Millisecond),
+				"the buffer was full for %v, want about the 2s of the stall", m.BufferFull)
 			if w := c.calls[3][0]; w.BufferFull < 900*time.Millisecond || w.BufferFull > time.Second {
 				t.Errorf("within the stall's first second the buffer was full for %v", w.BufferFull)
 			}
-			if w := c.calls[4][0]; w.BufferFull != time.Second {
-				t.Errorf("within the stall's second second the buffer was full for %v", w.BufferFull)
-			}
+			w := c.calls[4][0]
+			must.True(t, w.BufferFull == time.Second, "within the stall's second second the buffer was full for %v", w.BufferFull)
 		})
 	}
 }
@@ -125,15 +116,12 @@ func TestSendDelayCountsTheTimeThatTheBrokerHoldsUpTheSender(t *testing.T) {
 		}}
 		_, c := mustRun(t.Context(), t, producing(plan.Load{Rate: perSecond(1000), Records: 3500}), f, Options{})
 		m := &c.total[stats.Measured]
-		if !within(m.SendDelay.Max(), commit, 2*time.Millisecond) || !within(m.Response.Max(), commit, 4*time.Millisecond) {
-			t.Errorf("send delay up to %v, response up to %v; want %v and a little", m.SendDelay.Max(), m.Response.Max(), commit)
-		}
-		if m.OwnSendDelay.Max() > time.Millisecond || m.Service.Max() > time.Millisecond {
-			t.Errorf("own send delay up to %v, service up to %v; want 1ms", m.OwnSendDelay.Max(), m.Service.Max())
-		}
-		if held := m.SendDelay.Count() - m.OwnSendDelay.Count(); held < 300 || held > 320 {
-			t.Errorf("%d records were held up, want the 100 of each of three commits", held)
-		}
+		must.True(t, within(m.SendDelay.Max(), commit, 2*time.Millisecond) && within(m.Response.Max(), commit, 4*time.Millisecond),
+			"send delay up to %v, response up to %v; want %v and a little", m.SendDelay.Max(), m.Response.Max(), commit)
+		must.True(t, m.OwnSendDelay.Max() <= time.Millisecond && m.Service.Max() <= time.Millisecond,
+			"own send delay up to %v, service up to %v; want 1ms", m.OwnSendDelay.Max(), m.Service.Max())
+		held := m.SendDelay.Count() - m.OwnSendDelay.Count()
+		must.True(t, held >= 300 && held <= 320, "%d records were held up, want the 100 of each of three commits", held)
 	})
 }
 
@@ -235,9 +223,8 @@ func TestFailuresAreCountedByCodeAndRankAboveAllInResponse(t *testing.T) {
 		}}
 		_, c := mustRun(t.Context(), t, producing(plan.Load{Rate: perSecond(1000), Records: 1000}), f, Options{})
 		m := &c.total[stats.Measured]
-		if m.Failed != 300 || m.Errors["NOT_LEADER_OR_FOLLOWER"] != 100 || m.Errors["client:CLOSED"] != 200 || m.Acknowledged != 700 {
-			t.Errorf("acknowledged %d, failed %d: %v; want 700, 300: 100 and 200", m.Acknowledged, m.Failed, m.Errors)
-		}
+		must.True(t, m.Failed == 300 && m.Errors["NOT_LEADER_OR_FOLLOWER"] == 100 && m.Errors["client:CLOSED"] == 200 && m.Acknowledged == 700,
+			"acknowledged %d, failed %d: %v; want 700, 300: 100 and 200", m.Acknowledged, m.Failed, m.Errors)
 		if h := &m.Response; h.Count() != 700 || h.Ranked() != 1000 || h.ValueAtQuantile(0.69) != f.latency || h.ValueAtQuantile(0.71) != stats.Never || m.Bytes != 70_000 {
 			t.Errorf("%d response times of %d, %v at 69 %% and %v at 71 %%, %d bytes; want 700, 1000, %v, never, 70000",
 				h.Count(), h.Ranked(), h.ValueAtQuantile(0.69), h.ValueAtQuantile(0.71), m.Bytes, f.latency)
@@ -251,9 +238,8 @@ func TestARecordThatFindsNoRoomInTimeFails(t *testing.T) {
 		_, c := mustRun(t.Context(), t, producing(plan.Load{Rate: perSecond(100), Duration: seconds(2)}), &fake{silent: true}, o)
 		m := &c.total[stats.Measured]
 		// 10 records fill the buffer in 0.1 s; then one gives up each 0.45 s until 2.1 s.
-		if m.Offered != 14 || m.Failed != 4 || m.Errors["client:BUFFER_EXHAUSTED"] != 4 || m.Unknown != 10 || m.Unsent != 186 {
-			t.Errorf("offered %d, failed %d (%v), unknown %d, unsent %d; want 14, 4, 10, 186", m.Offered, m.Failed, m.Errors, m.Unknown, m.Unsent)
-		}
+		must.True(t, m.Offered == 14 && m.Failed == 4 && m.Errors["client:BUFFER_EXHAUSTED"] == 4 && m.Unknown == 10 && m.Unsent == 186,
+			"offered %d, failed %d (%v), unknown %d, unsent %d; want 14, 4, 10, 186", m.Offered, m.Failed, m.Errors, m.Unknown, m.Unsent)
 		must.True(t, m.BufferFull == 2*time.Second, "the buffer was full for %v, want the 2s until the end", m.BufferFull)
 		must.True(t, m.OwnSendDelay.Count() == 10, "%d own send delays, want those of the 10 records before", m.OwnSendDelay.Count())
 	})
@@ -292,9 +278,8 @@ func TestSlowWarmupRecordsDoNotShowInTheMeasurement(t *testing.T) {
 		p := producing(plan.Load{Rate: perSecond(100), Duration: seconds(4), Warmup: plan.Warmup{Duration: seconds(2.2)}})
 		_, c := mustRun(t.Context(), t, p, f, Options{})
 		w, m := &c.total[stats.Warmup], &c.total[stats.Measured]
-		if w.Response.Max() != 2200*time.Millisecond || m.Response.Max() > time.Millisecond || m.FirstDue != 2200*time.Millisecond {
-			t.Errorf("response up to %v in warm-up and %v after, from %v on; want 2.2s, 0, 2.2s", w.Response.Max(), m.Response.Max(), m.FirstDue)
-		}
+		must.True(t, w.Response.Max() == 2200*time.Millisecond && m.Response.Max() <= time.Millisecond && m.FirstDue == 2200*time.Millisecond,
+			"response up to %v in warm-up and %v after, from %v on; want 2.2s, 0, 2.2s", w.Response.Max(), m.Response.Max(), m.FirstDue)
 	})
 }
 
@@ -305,18 +290,15 @@ func TestAnUnlimitedRateSendsWhatTheBufferTakes(t *testing.T) {
 		end, c := mustRun(t.Context(), t, p, f, Options{BufferRecords: 100})
 		w, m := &c.total[stats.Warmup], &c.total[stats.Measured]
 		// 100 records each 10 ms, but for one more at either end of a phase.
-		if d := w.Offered - 5000; d < -100 || d > 100 {
-			t.Errorf("%d warm-up records, want 5000", w.Offered)
-		}
+		d := w.Offered - 5000
+		must.True(t, d >= -100 && d <= 100, "%d warm-up records, want 5000", w.Offered)
 		if d := m.Offered - 15_000; d < -100 || d > 200 || m.Acknowledged != m.Offered {
 			t.Errorf("%d records, %d acknowledged; want 15000", m.Offered, m.Acknowledged)
 		}
-		if m.Service.Max() != 10*time.Millisecond || m.Response.Max() != 20*time.Millisecond {
-			t.Errorf("service up to %v, response up to %v; want 10ms, and 20ms with the wait for the buffer", m.Service.Max(), m.Response.Max())
-		}
-		if m.OwnSendDelay.Count()+w.OwnSendDelay.Count() != 0 || m.Unsent+w.Unsent != 0 {
-			t.Errorf("%d own send delays and %d unsent, but nothing was due", m.OwnSendDelay.Count()+w.OwnSendDelay.Count(), m.Unsent+w.Unsent)
-		}
+		must.True(t, m.Service.Max() == 10*time.Millisecond && m.Response.Max() == 20*time.Millisecond,
+			"service up to %v, response up to %v; want 10ms, and 20ms with the wait for the buffer", m.Service.Max(), m.Response.Max())
+		must.True(t, m.OwnSendDelay.Count()+w.OwnSendDelay.Count() == 0 && m.Unsent+w.Unsent == 0,
+			"%d own send delays and %d unsent, but nothing was due", m.OwnSendDelay.Count()+w.OwnSendDelay.Count(), m.Unsent+w.Unsent)
 		if !within(w.BufferFull, 490*time.Millisecond, 20*time.Millisecond) || !within(m.BufferFull, 1480*time.Millisecond, 20*time.Millisecond) {
 			t.Errorf("the buffer was full for %v in warm-up and %v after, want about 0.5s and 1.5s", w.BufferFull, m.BufferFull)
 		}
@@ -331,9 +313,8 @@ func TestAnUnlimitedRateEndsWithItsRecords(t *testing.T) {
 		p := producing(plan.Load{Records: 1003})
 		p.Producers = 4
 		_, c := mustRun(t.Context(), t, p, &fake{latency: time.Millisecond}, Options{BufferRecords: 10})
-		if m := &c.total[stats.Measured]; m.Acknowledged != 1003 {
-			t.Errorf("acknowledged %d, want 1003", m.Acknowledged)
-		}
+		m := &c.total[stats.Measured]
+		must.True(t, m.Acknowledged == 1003, "acknowledged %d, want 1003", m.Acknowledged)
 	})
 }
 
@@ -380,9 +361,8 @@ func TestStopBeforeTheStartSendsNothing(t *testing.T) {
 		stop := make(chan struct{})
 		close(stop)
 		end, c := mustRun(t.Context(), t, producing(plan.Load{Rate: perSecond(0.1), Records: 5}), &fake{}, Options{Stop: stop})
-		if m := c.all(); !end.Stopped || end.Elapsed != 0 || m.Offered > 1 {
-			t.Errorf("ended with %+v and %d records", end, m.Offered)
-		}
+		m := c.all()
+		must.True(t, end.Stopped && end.Elapsed == 0 && m.Offered <= 1, "ended with %+v and %d records", end, m.Offered)
 	})
 }
 
@@ -394,9 +374,8 @@ func TestAProducerThatDoesNotOpenClosesTheOthers(t *testing.T) {
 		c := new(collector)
 		_, err := Run(t.Context(), p, Drivers{Send: f}, Options{}, c)
 		must.True(t, errors.Is(err, errOpen) && strings.Contains(err.Error(), "producer 3"), "got %v, want %v of producer 3", err, errOpen)
-		if len(f.workers) != 2 || !f.workers[0].closed || !f.workers[1].closed {
-			t.Errorf("%d workers were opened; want 2, closed again", len(f.workers))
-		}
+		must.True(t, len(f.workers) == 2 && f.workers[0].closed && f.workers[1].closed,
+			"%d workers were opened; want 2, closed again", len(f.workers))
 		must.True(t, len(c.calls) == 0, "the sink got %d windows of no run", len(c.calls))
 	})
 }
@@ -442,9 +421,8 @@ func TestStatusTellsTheBytesThatWaitForAnswers(t *testing.T) {
 		for i, n := range seen[:3] {
 			must.True(t, n >= 49_800 && n <= 50_200, "after second %d %d bytes wait, want the 50000 of half a second", i+1, n)
 		}
-		if last := seen[len(seen)-1]; last != 0 {
-			t.Errorf("%d bytes wait at the end, want 0", last)
-		}
+		last := seen[len(seen)-1]
+		must.True(t, last == 0, "%d bytes wait at the end, want 0", last)
 	})
 }
 
@@ -482,9 +460,8 @@ func TestAWindowStaysAsItWasWhenItLeftTheEngine(t *testing.T) {
 		p.Producers = 2
 		must.Have(Run(t.Context(), p, Drivers{Send: &fake{latency: time.Millisecond}}, Options{}, sink))(t)
 		for i, w := range kept {
-			if got := [2]int64{w.Response.Count(), w.Partitions[0].Records}; got != counts[i] {
-				t.Errorf("window %d has %v, had %v", i, got, counts[i])
-			}
+			got := [2]int64{w.Response.Count(), w.Partitions[0].Records}
+			must.True(t, got == counts[i], "window %d has %v, had %v", i, got, counts[i])
 		}
 		must.True(t, len(kept) >= 5 && counts[0][0] != 0, "%d windows, the first with %d values: this test shows nothing", len(kept), counts[0][0])
 	})
@@ -514,18 +491,15 @@ func TestShardsShareTheLoadAndTheTime(t *testing.T) {
 		p.Producers = 8
 		_, c := mustRun(t.Context(), t, p, f, Options{})
 		for i, w := range f.workers {
-			if w.shard.Index != i || w.shard.Count != 8 || len(w.took) != 500 {
-				t.Errorf("worker %d is shard %d of %d with %d records; want %d of 8 with 500", i, w.shard.Index, w.shard.Count, len(w.took), i)
-			}
+			must.True(t, w.shard.Index == i && w.shard.Count == 8 && len(w.took) == 500,
+				"worker %d is shard %d of %d with %d records; want %d of 8 with 500", i, w.shard.Index, w.shard.Count, len(w.took), i)
 		}
 		m := &c.total[stats.Measured]
-		if m.Acknowledged != 4000 || m.Bytes != 400_000 || len(m.Partitions) != 3 {
-			t.Errorf("%d records, %d bytes, %d partitions; want 4000, 400000, 3", m.Acknowledged, m.Bytes, len(m.Partitions))
-		}
+		must.True(t, m.Acknowledged == 4000 && m.Bytes == 400_000 && len(m.Partitions) == 3,
+			"%d records, %d bytes, %d partitions; want 4000, 400000, 3", m.Acknowledged, m.Bytes, len(m.Partitions))
 		for i, windows := range c.calls[:3] {
-			if got := windows[0].ShardTime; got != 8*time.Second {
-				t.Errorf("second %d: the shards ran for %v, want 8s", i+1, got)
-			}
+			got := windows[0].ShardTime
+			must.True(t, got == 8*time.Second, "second %d: the shards ran for %v, want 8s", i+1, got)
 		}
 	})
 }
@@ -548,8 +522,7 @@ func TestProducersAreClosedAllAtOnce(t *testing.T) {
 		p.Producers = 20
 		began := time.Now()
 		end, _ := mustRun(t.Context(), t, p, &fake{ending: time.Second}, Options{})
-		if took := time.Since(began) - end.Elapsed; took != time.Second {
-			t.Errorf("20 producers that take 1 s each were closed in %v", took)
-		}
+		took := time.Since(began) - end.Elapsed
+		must.True(t, took == time.Second, "20 producers that take 1 s each were closed in %v", took)
 	})
 }

@@ -215,15 +215,13 @@ func mustRun(ctx context.Context, t *testing.T, p plan.Plan, f *fake, o Options)
 	end := must.Have(Run(ctx, p, Drivers{Send: f}, o, c))(t)
 	checkWindows(t, c.calls, end)
 	for _, w := range c.total {
-		if w.Offered != w.Acknowledged+w.Failed+w.Unknown {
-			t.Errorf("offered %d, but acknowledged %d, failed %d, unknown %d", w.Offered, w.Acknowledged, w.Failed, w.Unknown)
-		}
+		must.True(t, w.Offered == w.Acknowledged+w.Failed+w.Unknown,
+			"offered %d, but acknowledged %d, failed %d, unknown %d", w.Offered, w.Acknowledged, w.Failed, w.Unknown)
 		if n := w.Response.Ranked() + w.Response.OutOfRange(); n != w.Offered+w.Unsent {
 			t.Errorf("%d response times for %d records offered and %d unsent", n, w.Offered, w.Unsent)
 		}
-		if w.Service.Count() != w.Acknowledged || w.SendDelay.Count() != w.Offered {
-			t.Errorf("%d service times for %d acknowledged, %d send delays for %d offered", w.Service.Count(), w.Acknowledged, w.SendDelay.Count(), w.Offered)
-		}
+		must.True(t, w.Service.Count() == w.Acknowledged && w.SendDelay.Count() == w.Offered,
+			"%d service times for %d acknowledged, %d send delays for %d offered", w.Service.Count(), w.Acknowledged, w.SendDelay.Count(), w.Offered)
 		var failed int64
 		for _, n := range w.Errors {
 			failed += n
@@ -257,17 +255,13 @@ func checkWindows(t *testing.T, calls [][]stats.Window, end End) {
 	var until time.Duration
 	for i, windows := range calls {
 		must.Hold(t, len(windows) != 0 && len(windows) <= 2, "call %d has %d windows", i, len(windows))
-		if len(windows) == 2 && (!windows[0].Warmup || windows[1].Warmup) {
-			t.Errorf("call %d: want warm-up before measured", i)
-		}
+		must.True(t, len(windows) != 2 || windows[0].Warmup && !windows[1].Warmup, "call %d: want warm-up before measured", i)
 		for _, w := range windows {
-			if w.Start != until || w.End < w.Start || w.End != windows[0].End {
-				t.Errorf("call %d has a window from %v to %v, the one before ended at %v", i, w.Start, w.End, until)
-			}
+			must.True(t, w.Start == until && w.End >= w.Start && w.End == windows[0].End,
+				"call %d has a window from %v to %v, the one before ended at %v", i, w.Start, w.End, until)
 		}
-		if until = windows[0].End; i < len(calls)-1 && until != time.Duration(i+1)*time.Second {
-			t.Errorf("window %d ends at %v, want each second", i, until)
-		}
+		until = windows[0].End
+		must.True(t, i >= len(calls)-1 || until == time.Duration(i+1)*time.Second, "window %d ends at %v, want each second", i, until)
 	}
 	must.True(t, until == end.Elapsed, "the windows end at %v, the run at %v", until, end.Elapsed)
 }

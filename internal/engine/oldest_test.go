@@ -71,13 +71,11 @@ func TestNoRecordIsOldOnceAllHaveTheirOutcome(t *testing.T) {
 			Options{DrainTimeout: 3500 * time.Millisecond})
 		got := c.oldest()
 		for i, age := range got[:len(got)-1] {
-			if want := time.Duration(i+1) * time.Second; age != want {
-				t.Errorf("second %d: the oldest record has waited for %v, want %v", i+1, age, want)
-			}
+			want := time.Duration(i+1) * time.Second
+			must.True(t, age == want, "second %d: the oldest record has waited for %v, want %v", i+1, age, want)
 		}
-		if last := got[len(got)-1]; last != 0 || c.all().Unknown != 200 {
-			t.Errorf("at the end %d records are given up, and one still waits for %v", c.all().Unknown, last)
-		}
+		last := got[len(got)-1]
+		must.True(t, last == 0 && c.all().Unknown == 200, "at the end %d records are given up, and one still waits for %v", c.all().Unknown, last)
 	})
 }
 
@@ -112,9 +110,8 @@ func TestTheOldestRecordIsKnownBetweenTwoWindows(t *testing.T) {
 				t.Errorf("look %d at %v: a record waits since %v", i, l.now, l.since)
 			}
 		}
-		if since, _, waits := status.Oldest(); waits {
-			t.Errorf("after the run a record waits since %v", since)
-		}
+		since, _, waits := status.Oldest()
+		must.True(t, !waits, "after the run a record waits since %v", since)
 	})
 }
 
@@ -170,9 +167,8 @@ func TestAStateThatFlapsIsToldOnceWithACount(t *testing.T) {
 			for _, e := range c.all().Events {
 				got = append(got, fmt.Sprintf("%d %s %v %s", e.At/time.Second, e.Kind, e.Partitions, e.Text))
 			}
-			if !slices.Equal(got, tc.want) {
-				t.Errorf("%s:\n  got  %s\n  want %s", tc.name, strings.Join(got, "\n       "), strings.Join(tc.want, "\n       "))
-			}
+			must.True(t, slices.Equal(got, tc.want),
+				"%s:\n  got  %s\n  want %s", tc.name, strings.Join(got, "\n       "), strings.Join(tc.want, "\n       "))
 		})
 	}
 }
@@ -189,9 +185,8 @@ func TestAnAlarmThatFlapsLeavesRoomForOthers(t *testing.T) {
 		tell(at+time.Second/2, stats.AlarmOff, -1)
 		got = append(got, s.settle(at+time.Second, false)...)
 	}
-	if tell(0, stats.BrokerBack, 3) || tell(0, stats.Rebalance, -1) {
-		t.Error("an end without a beginning, and an event of no state, are not told as they are")
-	}
+	must.True(t, !tell(0, stats.BrokerBack, 3) && !tell(0, stats.Rebalance, -1),
+		"an end without a beginning, and an event of no state, are not told as they are")
 	got = append(got, s.settle(501*time.Second, true)...)
 	if len(got) != 2 || got[0].Kind != stats.AlarmOn || got[0].At != 0 || got[1].Kind != stats.AlarmOff || got[1].At != 499*time.Second+time.Second/2 || !strings.Contains(got[1].Text, "499 more") {
 		t.Errorf("events %+v; want the alarm, and its end with a count", got)
@@ -229,9 +224,8 @@ func TestWindowsAreCutAtWholeSecondsHoweverLateTheTickIs(t *testing.T) {
 		<-r.feed.Close()
 		for i, want := range []struct{ start, end, acknowledged int64 }{{0, 1000, 3}, {1000, 2000, 2}, {2000, 3000, 1}, {3000, 5000, 1}, {5000, 6000, 1}} {
 			w := c.calls[i][0]
-			if int64(w.Start/ms) != want.start || int64(w.End/ms) != want.end || w.Acknowledged != want.acknowledged {
-				t.Errorf("window %d is from %v to %v and has %d records, want %+v", i, w.Start, w.End, w.Acknowledged, want)
-			}
+			must.True(t, int64(w.Start/ms) == want.start && int64(w.End/ms) == want.end && w.Acknowledged == want.acknowledged,
+				"window %d is from %v to %v and has %d records, want %+v", i, w.Start, w.End, w.Acknowledged, want)
 		}
 	})
 }

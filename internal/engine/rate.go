@@ -142,9 +142,8 @@ func (s *Shard) clock() time.Duration {
 // catchUp is the longest delay that readers at a rate make up for. After a longer one, no record was there to read.
 const catchUp = time.Second
 
-// pace is how far readers at a rate have read. The rate is for all of them together, because some may have nothing to
-// read. It begins with the first record, and begins anew with the first one after a time without any: neither joining
-// nor idleness is made up for.
+// pace is how far readers at a rate have read, all together, because some may have nothing to read. It begins with the first record,
+// also after a time without any: neither joining nor idleness is made up for.
 type pace struct {
 	position float64       // in the schedule
 	last     time.Duration // when a record was read; 0: none was

@@ -83,9 +83,8 @@ func TestEachRecordIsDueByTheRateOfItsTimeInEveryShard(t *testing.T) {
 			for _, e := range c.changes() {
 				at = append(at, fmt.Sprintf("%v: %g to %g", e.At, e.OldRate, e.NewRate))
 			}
-			if want := []string{"1.3s: 1000 to 1100", "2.1s: 1100 to 330", "2.100000001s: 330 to 5000", "4.3s: 5000 to 70"}; !slices.Equal(at, want) {
-				t.Errorf("changes %q, want %q", at, want)
-			}
+			want := []string{"1.3s: 1000 to 1100", "2.1s: 1100 to 330", "2.100000001s: 330 to 5000", "4.3s: 5000 to 70"}
+			must.True(t, slices.Equal(at, want), "changes %q, want %q", at, want)
 		})
 	}
 }
@@ -98,9 +97,8 @@ func TestARateThatRisesWakesASenderThatSleeps(t *testing.T) {
 		p := producing(plan.Load{Rate: perSecond(0.01), Duration: seconds(200)})
 		_, c := mustRun(t.Context(), t, p, f, ask(Options{}, asked{10 * time.Second, 10}))
 		// 0.01/s until 10.1 s, and 10/s after that.
-		if want := int64(1900); c.total[stats.Measured].Offered != want {
-			t.Errorf("%d records, want %d", c.total[stats.Measured].Offered, want)
-		}
+		want := int64(1900)
+		must.True(t, c.total[stats.Measured].Offered == want, "%d records, want %d", c.total[stats.Measured].Offered, want)
 	})
 }
 
@@ -119,9 +117,8 @@ func TestChangesThatComeTooLateOrHaveNoRateToChangeAreNone(t *testing.T) {
 			rates := make(chan float64, 1)
 			o := Options{Rates: rates, Started: func() { time.AfterFunc(tc.ask.at, func() { rates <- tc.ask.perSecond }) }}
 			_, c := mustRun(t.Context(), t, producing(tc.load), &fake{latency: 2 * time.Second}, o)
-			if list := c.changes(); len(list) != 0 {
-				t.Errorf("changes %v, want none", list)
-			}
+			list := c.changes()
+			must.True(t, len(list) == 0, "changes %v, want none", list)
 		})
 	}
 }
@@ -131,12 +128,10 @@ func TestReadersFollowAChangedRate(t *testing.T) {
 		o := ask(Options{}, asked{4950 * time.Millisecond, 2000})
 		_, w := runReaders(t, consuming(plan.Load{Rate: perSecond(500), Duration: seconds(10)}, plan.Read{Consumers: 3}), newLog(0, 1e6), o)
 		// 500/s until 5 s, and 2000/s after that, the first and the last at the ends; a poll is 100 records at most.
-		if want := int64(12_501); w.Consumed > want || w.Consumed < want-300 {
-			t.Errorf("%d records were read, want %d", w.Consumed, want)
-		}
-		if len(w.Events) != 1 || w.Events[0].At != 5*time.Second || w.Events[0].NewRate != 2000 {
-			t.Errorf("events %v, want the change at 5 s", w.Events)
-		}
+		want := int64(12_501)
+		must.True(t, w.Consumed <= want && w.Consumed >= want-300, "%d records were read, want %d", w.Consumed, want)
+		must.True(t, len(w.Events) == 1 && w.Events[0].At == 5*time.Second && w.Events[0].NewRate == 2000,
+			"events %v, want the change at 5 s", w.Events)
 	})
 }
 
@@ -183,9 +178,7 @@ func TestTheTargetIsThatOfTheStageOfNow(t *testing.T) {
 		}
 		mustRun(t.Context(), t, producing(plan.Load{Rate: rate, Duration: seconds(10)}), &fake{}, o)
 		for second, want := range map[int]uint64{0: 100, 1: 200, 3: 200, 5: 800, 8: 800} {
-			if got := targets[second].Load(); got != want {
-				t.Errorf("in second %d it is %d, want %d", second, got, want)
-			}
+			must.Match(t, want, targets[second].Load(), "in second %d it", second)
 		}
 	})
 }
@@ -215,9 +208,8 @@ func TestALoadLastsUntilItsLastPauseIsOver(t *testing.T) {
 			if late := end.Sending - tc.lasts; late < 0 || late > 5*time.Millisecond || w.Offered != tc.records || w.Acknowledged != tc.records || w.Unsent != 0 {
 				t.Errorf("it sends for %v, with %d records offered, %d acknowledged and %d unsent; want %v and %d", end.Sending, w.Offered, w.Acknowledged, w.Unsent, tc.lasts, tc.records)
 			}
-			if w.OwnSendDelay.Max() > 2*time.Millisecond || w.Outage.Length > 5*time.Millisecond {
-				t.Errorf("records left up to %v late, and %v is an outage", w.OwnSendDelay.Max(), w.Outage.Length)
-			}
+			must.True(t, w.OwnSendDelay.Max() <= 2*time.Millisecond && w.Outage.Length <= 5*time.Millisecond,
+				"records left up to %v late, and %v is an outage", w.OwnSendDelay.Max(), w.Outage.Length)
 		})
 	}
 }
@@ -265,13 +257,11 @@ func TestASenderSleepsForATenthOfTheServiceTimeAtMost(t *testing.T) {
 				return func(d time.Duration) { sleeps.Add(1); time.Sleep(d) }, func() error { return nil }
 			}})
 			w := got.total[stats.Measured]
-			if p50 := w.OwnSendDelay.ValueAtQuantile(0.5); p50 > c.delay {
-				t.Errorf("own send delay p50 is %v, want %v at most", p50, c.delay)
-			}
+			p50 := w.OwnSendDelay.ValueAtQuantile(0.5)
+			must.True(t, p50 <= c.delay, "own send delay p50 is %v, want %v at most", p50, c.delay)
 			const first = 16_800 // in the warm-up nothing is known yet
-			if n := sleeps.Load(); n > c.sleeps/4+min(first, int64(c.rate)+100) {
-				t.Errorf("the senders slept %d times, want %d a second at most", n, c.sleeps)
-			}
+			n := sleeps.Load()
+			must.True(t, n <= c.sleeps/4+min(first, int64(c.rate)+100), "the senders slept %d times, want %d a second at most", n, c.sleeps)
 		})
 	}
 }
@@ -316,9 +306,8 @@ func TestAReaderAtARateMakesUpForNoIdleTime(t *testing.T) {
 						must.True(t, n <= 13, "%s, %d consumers: %d records in second %d of %v", name, consumers, n, i, got)
 					}
 					for _, from := range fill.from {
-						if n := got[from] + got[from+1] + got[from+2]; n < 29 || n > 31 {
-							t.Errorf("%s, %d consumers: %v, want 10 in each second from %d on", name, consumers, got, from)
-						}
+						n := got[from] + got[from+1] + got[from+2]
+						must.True(t, n >= 29 && n <= 31, "%s, %d consumers: %v, want 10 in each second from %d on", name, consumers, got, from)
 					}
 				})
 			}
@@ -332,9 +321,8 @@ func TestAReaderAtARateMakesUpForAShortDelay(t *testing.T) {
 		l.at(0, 300)
 		l.at(3700*time.Millisecond, 1e6) // 700 ms without a record
 		got := reading(t, consuming(plan.Load{Rate: perSecond(100), Duration: seconds(6)}, plan.Read{}), l)
-		if sum := got[0] + got[1] + got[2] + got[3] + got[4]; sum < 495 || sum > 502 {
-			t.Errorf("%v: want 500 in five seconds", got)
-		}
+		sum := got[0] + got[1] + got[2] + got[3] + got[4]
+		must.True(t, sum >= 495 && sum <= 502, "%v: want 500 in five seconds", got)
 	})
 }
 
@@ -361,9 +349,8 @@ func TestNoRecordIsOldAfterTheLastOne(t *testing.T) {
 		if since := shard.oldest(); since != never || shard.phase != stats.Measured {
 			t.Errorf("after its last record a shard waits since %v, in phase %d; want never, measured", since, shard.phase)
 		}
-		if _, c := mustRun(t.Context(), t, p, slow, Options{}); c.total[stats.Measured].Oldest > time.Second {
-			t.Errorf("a record is %v old", c.total[stats.Measured].Oldest)
-		}
+		_, c := mustRun(t.Context(), t, p, slow, Options{})
+		must.True(t, c.total[stats.Measured].Oldest <= time.Second, "a record is %v old", c.total[stats.Measured].Oldest)
 	})
 }
 
@@ -388,9 +375,8 @@ func TestNoTimeIsMeasuredBeforeTheFirstMeasuredRecord(t *testing.T) {
 			for _, windows := range c.calls {
 				for _, w := range windows {
 					began := w.Offered+w.Consumed > 0 || c.total[stats.Measured].FirstDue+c.total[stats.Measured].FirstRead < w.Start
-					if !w.Warmup && !began && w.ShardTime+w.ReadTime > 0 {
-						t.Errorf("%s: the measured window from %v has %v of sending and %v of reading, and no record", name, w.Start, w.ShardTime, w.ReadTime)
-					}
+					must.True(t, w.Warmup || began || w.ShardTime+w.ReadTime <= 0,
+						"%s: the measured window from %v has %v of sending and %v of reading, and no record", name, w.Start, w.ShardTime, w.ReadTime)
 				}
 			}
 		})
@@ -414,9 +400,8 @@ func TestTheTimeoutIsOfWaitingForRecords(t *testing.T) {
 			log := newLog(0, 300)
 			tc.read.Timeout = plan.Duration(time.Second)
 			end := must.Have(Run(t.Context(), consuming(tc.load, tc.read), Drivers{Read: log}, Options{}))(t)
-			if end.ReadEnd != tc.end || log.read.Load() != tc.want {
-				t.Errorf("%d records, end %q, want %d, %q", log.read.Load(), end.ReadEnd, tc.want, tc.end)
-			}
+			must.True(t, end.ReadEnd == tc.end && log.read.Load() == tc.want,
+				"%d records, end %q, want %d, %q", log.read.Load(), end.ReadEnd, tc.want, tc.end)
 		})
 	}
 }
@@ -434,9 +419,8 @@ func TestReadersDoNotGiveUpWhileOthersOfTheirGroupRead(t *testing.T) {
 		log := &others{newLog(0, 300), time.Minute}
 		p := consuming(plan.Load{}, plan.Read{Timeout: plan.Duration(10 * time.Second)})
 		end := must.Have(Run(t.Context(), p, Drivers{Read: log}, Options{}))(t)
-		if end.ReadEnd != ReadIdle || !within(end.Elapsed, 70*time.Second, time.Second) {
-			t.Errorf("it ended after %v, %q; want 10s after the others", end.Elapsed, end.ReadEnd)
-		}
+		must.True(t, end.ReadEnd == ReadIdle && within(end.Elapsed, 70*time.Second, time.Second),
+			"it ended after %v, %q; want 10s after the others", end.Elapsed, end.ReadEnd)
 	})
 }
 
@@ -445,9 +429,8 @@ func TestTheWarmupOfReadingIsApart(t *testing.T) {
 		c := &collector{}
 		p := consuming(plan.Load{Duration: seconds(4), Warmup: plan.Warmup{Duration: seconds(1)}}, plan.Read{})
 		must.Have(Run(t.Context(), p, Drivers{Read: newLog(1000, 1e6)}, Options{}, c))(t)
-		if n := c.total[stats.Warmup].Consumed; n < 950 || n > 1050 {
-			t.Errorf("%d records in the warm-up, want 1000", n)
-		}
+		n := c.total[stats.Warmup].Consumed
+		must.True(t, n >= 950 && n <= 1050, "%d records in the warm-up, want 1000", n)
 		if n := c.total[stats.Measured].Consumed; n < 2900 || n > 3050 {
 			t.Errorf("%d records measured, want 3000", n)
 		}

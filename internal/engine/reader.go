@@ -204,9 +204,8 @@ func (rs *readers) busy(until time.Duration) {
 	}
 }
 
-// watch ends reading in two cases that no record announces. No record has come for the timeout, here or in
-// other processes. Or the end offsets are reached, because a transaction's marker follows the
-// last record or another process has read the rest.
+// watch ends reading in two cases that no record announces: none has come for the timeout, in any process, or the end offsets are
+// reached, by a transaction's marker or by another process.
 func (r *run) watch(timeout time.Duration) {
 	rs, from := r.readers, r.now()
 	progress := rs.driver.Progress()

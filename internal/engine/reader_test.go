@@ -152,15 +152,11 @@ func TestReadingEndsForAReason(t *testing.T) {
 	} {
 		inBubble(t, tc.name, func(t *testing.T) {
 			end, w := runReaders(t, consuming(tc.load, tc.read), tc.log(), Options{})
-			if end.ReadEnd != tc.why || math.Abs(float64(w.Consumed-tc.want)) > 25 || tc.why != ReadDuration && w.Consumed != tc.want {
-				t.Errorf("%d records, end %q; want %d, %q", w.Consumed, end.ReadEnd, tc.want, tc.why)
-			}
-			if (end.ReadErr != nil) != (tc.why == ReadFailed) {
-				t.Errorf("error %v", end.ReadErr)
-			}
-			if d := end.Elapsed - tc.took; d < 0 || d > 200*time.Millisecond {
-				t.Errorf("it took %v, want %v", end.Elapsed, tc.took)
-			}
+			must.True(t, end.ReadEnd == tc.why && math.Abs(float64(w.Consumed-tc.want)) <= 25 && (tc.why == ReadDuration || w.Consumed == tc.want),
+				"%d records, end %q; want %d, %q", w.Consumed, end.ReadEnd, tc.want, tc.why)
+			must.True(t, (end.ReadErr != nil) == (tc.why == ReadFailed), "error %v", end.ReadErr)
+			d := end.Elapsed - tc.took
+			must.True(t, d >= 0 && d <= 200*time.Millisecond, "it took %v, want %v", end.Elapsed, tc.took)
 		})
 	}
 }
@@ -170,9 +166,8 @@ func TestAStopEndsReadingAtOnce(t *testing.T) {
 		stop := make(chan struct{})
 		time.AfterFunc(1500*time.Millisecond, func() { close(stop) })
 		end, w := runReaders(t, consuming(plan.Load{}, plan.Read{}), newLog(1000, 1e6), Options{Stop: stop})
-		if !end.Stopped || end.ReadEnd != ReadStopped || w.Consumed < 1400 || w.Consumed > 1500 || end.Elapsed > 1600*time.Millisecond {
-			t.Errorf("stopped %v, end %q, %d records in %v", end.Stopped, end.ReadEnd, w.Consumed, end.Elapsed)
-		}
+		must.True(t, end.Stopped && end.ReadEnd == ReadStopped && w.Consumed >= 1400 && w.Consumed <= 1500 && end.Elapsed <= 1600*time.Millisecond,
+			"stopped %v, end %q, %d records in %v", end.Stopped, end.ReadEnd, w.Consumed, end.Elapsed)
 	})
 }
 
@@ -181,9 +176,8 @@ func TestAPacedReaderKeepsItsRate(t *testing.T) {
 		p := consuming(plan.Load{Rate: perSecond(500), Duration: seconds(4)}, plan.Read{Consumers: 2})
 		_, w := runReaders(t, p, newLog(0, 1e6), Options{})
 		must.True(t, w.Consumed >= 1950 && w.Consumed <= 2010, "%d records in 4 s at 500 a second", w.Consumed)
-		if held := w.ReadHeld.Seconds() / w.ReadTime.Seconds(); held < 0.9 {
-			t.Errorf("held back %.0f %% of the time, want nearly all of it", 100*held)
-		}
+		held := w.ReadHeld.Seconds() / w.ReadTime.Seconds()
+		must.True(t, held >= 0.9, "held back %.0f %% of the time, want nearly all of it", 100*held)
 	})
 }
 
@@ -217,18 +211,16 @@ func TestOneAtATimeWaitsForItsReader(t *testing.T) {
 		log := newLog(0, 0)
 		log.batch = 1
 		sent := &fake{most: 64, latency: 2 * time.Millisecond, saw: func(time.Duration, *Op) {
-			if unread := log.records.Add(1) - log.read.Load(); unread != 1 {
-				t.Errorf("a record was sent while %d before it were not read", unread-1)
-			}
+			unread := log.records.Add(1) - log.read.Load()
+			must.True(t, unread == 1, "a record was sent while %d before it were not read", unread-1)
 		}}
 		p := producing(plan.Load{Records: 50, OneAtATime: true})
 		p.Read = plan.Read{Consumers: 1, Timeout: seconds(1)}
 		c := &collector{}
 		end := must.Have(Run(t.Context(), p, Drivers{Send: sent, Read: log}, Options{}, c))(t)
 		w := c.all()
-		if w.Acknowledged != 50 || w.Consumed != 50 || end.ReadEnd != ReadAll {
-			t.Errorf("%d acknowledged and %d consumed, end %q; want 50 each", w.Acknowledged, w.Consumed, end.ReadEnd)
-		}
+		must.True(t, w.Acknowledged == 50 && w.Consumed == 50 && end.ReadEnd == ReadAll,
+			"%d acknowledged and %d consumed, end %q; want 50 each", w.Acknowledged, w.Consumed, end.ReadEnd)
 	})
 }
 
@@ -239,9 +231,8 @@ func TestARecordThatFailsDoesNotHoldUpTheNext(t *testing.T) {
 		p.Read = plan.Read{Consumers: 1, Timeout: seconds(1)}
 		c := &collector{}
 		must.Have(Run(t.Context(), p, Drivers{Send: sent, Read: newLog(0, 0)}, Options{}, c))(t)
-		if w := c.all(); w.Failed != 20 {
-			t.Errorf("%d failed, want 20", w.Failed)
-		}
+		w := c.all()
+		must.True(t, w.Failed == 20, "%d failed, want 20", w.Failed)
 	})
 }
 
@@ -278,9 +269,8 @@ func TestAnEndOffsetThatIsNeverReachedEndsWithTheTimeout(t *testing.T) {
 		p.Read = plan.Read{Consumers: 1, Timeout: seconds(3)}
 		c := &collector{}
 		end := must.Have(Run(t.Context(), p, Drivers{Send: &fake{}, Read: log}, Options{}, c))(t)
-		if end.ReadEnd != ReadIdle || end.Elapsed < 5*time.Second || end.Elapsed > 6*time.Second {
-			t.Errorf("end %q after %v, want timeout after 5 s", end.ReadEnd, end.Elapsed)
-		}
+		must.True(t, end.ReadEnd == ReadIdle && end.Elapsed >= 5*time.Second && end.Elapsed <= 6*time.Second,
+			"end %q after %v, want timeout after 5 s", end.ReadEnd, end.Elapsed)
 		must.True(t, len(c.calls) >= 5, "%d seconds were told while it waited, want 5", len(c.calls))
 	})
 }
@@ -304,12 +294,10 @@ func TestErrorsAndTheirEndAreEvents(t *testing.T) {
 		c := &collector{}
 		must.Have(Run(t.Context(), producing(plan.Load{Rate: perSecond(100), Duration: seconds(3)}), Drivers{Send: sent}, Options{}, c))(t)
 		w := c.all()
-		if len(w.Events) != 2 || w.Events[0].Kind != stats.FirstError || w.Events[1].Kind != stats.FirstSuccess {
-			t.Fatalf("events %+v, want the first error and the first success after it", w.Events)
-		}
-		if d := w.Outage.Length - time.Second; d < -20*time.Millisecond || d > 20*time.Millisecond {
-			t.Errorf("outage %+v, want one of a second from about 1 s on", w.Outage)
-		}
+		must.Hold(t, len(w.Events) == 2 && w.Events[0].Kind == stats.FirstError && w.Events[1].Kind == stats.FirstSuccess,
+			"events %+v, want the first error and the first success after it", w.Events)
+		d := w.Outage.Length - time.Second
+		must.True(t, d >= -20*time.Millisecond && d <= 20*time.Millisecond, "outage %+v, want one of a second from about 1 s on", w.Outage)
 	})
 }
 
@@ -336,9 +324,8 @@ func TestAnOutageIsToldWhileItLasts(t *testing.T) {
 		sent := &fake{latency: time.Millisecond, stall: [2]time.Duration{1500 * time.Millisecond, 4700 * time.Millisecond}}
 		_, c := mustRun(t.Context(), t, producing(plan.Load{Rate: perSecond(100), Duration: seconds(6)}), sent, Options{})
 		for i, want := range []time.Duration{0, 500 * time.Millisecond, 1500 * time.Millisecond, 2500 * time.Millisecond, 3200 * time.Millisecond, 0} {
-			if d := c.calls[i][0].Outage.Length - want; d < -20*time.Millisecond || d > 20*time.Millisecond {
-				t.Errorf("second %d has outage %+v, want %v", i, c.calls[i][0].Outage, want)
-			}
+			d := c.calls[i][0].Outage.Length - want
+			must.True(t, d >= -20*time.Millisecond && d <= 20*time.Millisecond, "second %d has outage %+v, want %v", i, c.calls[i][0].Outage, want)
 		}
 	})
 }
@@ -349,9 +336,8 @@ func TestAnOutageThatOutlastsTheWarmupIsMeasured(t *testing.T) {
 		sent := &fake{latency: time.Millisecond, stall: [2]time.Duration{1500 * time.Millisecond, 4200 * time.Millisecond}}
 		p := producing(plan.Load{Rate: perSecond(100), Duration: seconds(6), Warmup: plan.Warmup{Duration: seconds(2.2)}})
 		_, c := mustRun(t.Context(), t, p, sent, Options{})
-		if d := c.total[stats.Measured].Outage.Length - 2700*time.Millisecond; d < -20*time.Millisecond || d > 20*time.Millisecond {
-			t.Errorf("outage %+v, want one from 1.5 to 4.2 s", c.total[stats.Measured].Outage)
-		}
+		d := c.total[stats.Measured].Outage.Length - 2700*time.Millisecond
+		must.True(t, d >= -20*time.Millisecond && d <= 20*time.Millisecond, "outage %+v, want one from 1.5 to 4.2 s", c.total[stats.Measured].Outage)
 	})
 }
 
@@ -399,9 +385,8 @@ func TestWhatASourceFindsWhenItEndsIsTold(t *testing.T) {
 		c := &collector{}
 		o := Options{Sources: []Source{&lastWords{ended: make(chan struct{})}}}
 		must.Have(Run(t.Context(), producing(plan.Load{Records: 10}), Drivers{Send: &fake{}}, o, c))(t)
-		if w := c.all(); len(w.Events) != 1 {
-			t.Errorf("events %+v, want one", w.Events)
-		}
+		w := c.all()
+		must.True(t, len(w.Events) == 1, "events %+v, want one", w.Events)
 	})
 }
 
@@ -412,11 +397,9 @@ func TestWhatSourcesFindJoinsTheWindows(t *testing.T) {
 		load := plan.Load{Rate: perSecond(100), Duration: seconds(4), Warmup: plan.Warmup{Duration: seconds(2)}}
 		must.Have(Run(t.Context(), producing(load), Drivers{Send: &fake{}}, o, c))(t)
 		w := c.all()
-		if n := int64(len(w.Events)); n < 4 || w.ConsumerLag != 3*n {
-			t.Errorf("%d events and consumer lag of %d", n, w.ConsumerLag)
-		}
-		if got := c.total[stats.Warmup].Acknowledged; got != 200 {
-			t.Errorf("%d records in the warm-up, want 200: a source must not change the phase", got)
-		}
+		n := int64(len(w.Events))
+		must.True(t, n >= 4 && w.ConsumerLag == 3*n, "%d events and consumer lag of %d", n, w.ConsumerLag)
+		got := c.total[stats.Warmup].Acknowledged
+		must.True(t, got == 200, "%d records in the warm-up, want 200: a source must not change the phase", got)
 	})
 }

@@ -249,11 +249,9 @@ func (s *Shard) pause(ctx context.Context, d time.Duration) {
 // never is the value of Op.waits without a waiting record.
 const never time.Duration = math.MaxInt64
 
-// oldest returns the time since which the oldest record of the shard has waited for its outcome, or never. A
-// record that the sender holds, or should have taken, has waited since next, which may lie in the
-// future. The caller holds mu.
-//
-// It reads all ops, up to 0.5 ms for 50,000 of them, so that a record costs next to nothing.
+// oldest returns the time since which the oldest record of the shard waits for its outcome, or never: for one that the sender holds,
+// or should have taken, since next, which may lie in the future. It reads all ops, up to 0.5 ms for 50,000, so that a record costs
+// next to nothing. The caller holds mu.
 func (s *Shard) oldest() time.Duration {
 	since := never
 	if s.sending {

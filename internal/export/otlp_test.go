@@ -110,17 +110,15 @@ func TestHeadersWithSecretsFollowNoRedirect(t *testing.T) {
 	defer other.Close()
 	server := httptest.NewServer(http.RedirectHandler(other.URL, http.StatusTemporaryRedirect))
 	defer server.Close()
-	if warnings, _ := sent(t, server.URL); asked || len(warnings) != 1 || !strings.Contains(warnings[0], "redirects") {
-		t.Errorf("the other server was asked: %v; %q", asked, warnings)
-	}
+	warnings, _ := sent(t, server.URL)
+	must.True(t, !asked && len(warnings) == 1 && strings.Contains(warnings[0], "redirects"), "the other server was asked: %v; %q", asked, warnings)
 }
 
 func TestAnAnswerThatRepeatsAHeaderShowsNoSecret(t *testing.T) {
 	env := map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://c:4318", "OTEL_EXPORTER_OTLP_HEADERS": "authorization=Bearer%20Qx7secret"}
 	must.Have(OTLPFromEnv(func(name string) string { return env[name] }, nil))(t)
-	if got := theme.Clean("400 Bad Request (body: Bearer Qx7secret)"); strings.Contains(got, "Qx7") {
-		t.Error(got)
-	}
+	got := theme.Clean("400 Bad Request (body: Bearer Qx7secret)")
+	must.True(t, !strings.Contains(got, "Qx7"), "%v", got)
 }
 
 func TestACollectorThatDoesNotAnswerIsOneWarning(t *testing.T) {
@@ -141,9 +139,8 @@ func TestACollectorThatHangsHoldsUpTheEndForSeconds(t *testing.T) {
 	defer close(release)
 	from := time.Now()
 	warnings, _ := sent(t, server.URL)
-	if took := time.Since(from); len(warnings) != 1 || took > 15*time.Second {
-		t.Errorf("it took %v, warnings %q", took, warnings)
-	}
+	took := time.Since(from)
+	must.True(t, len(warnings) == 1 && took <= 15*time.Second, "it took %v, warnings %q", took, warnings)
 }
 
 func TestTheVariablesOfOpenTelemetryAreChecked(t *testing.T) {
@@ -159,9 +156,8 @@ func TestTheVariablesOfOpenTelemetryAreChecked(t *testing.T) {
 		if err != nil {
 			text = err.Error()
 		}
-		if (o != nil) != one.On || !strings.HasPrefix(text, one.Bad) || (text == "") != (one.Bad == "") || strings.Contains(text, secret) {
-			t.Errorf("%s: on %t, error %q", one.Name, o != nil, text)
-		}
+		must.True(t, (o != nil) == one.On && strings.HasPrefix(text, one.Bad) && (text == "") == (one.Bad == "") && !strings.Contains(text, secret),
+			"%s: on %t, error %q", one.Name, o != nil, text)
 	}
 }
 

@@ -96,9 +96,8 @@ func TestTheTotalsOfTheLastScrapeAreThoseOfTheResult(t *testing.T) {
 		`kt_run_stage{stage="running"}`:                                                              0,
 		`kt_run_info{acks="all",command="roundtrip",engine="client",kt_version="",topic="exported"}`: 1,
 	} {
-		if v, ok := got[name]; !ok || v != want {
-			t.Errorf("%s is %v (%v), want %v", name, v, ok, want)
-		}
+		v, ok := got[name]
+		must.True(t, ok && v == want, "%s is %v (%v), want %v", name, v, ok, want)
 	}
 	for _, b := range res.Brokers {
 		name := fmt.Sprintf(`kt_broker_requests_total{broker="%d",phase="measured",request="produce"}`, b.ID)
@@ -112,9 +111,8 @@ func TestTheTotalsOfTheLastScrapeAreThoseOfTheResult(t *testing.T) {
 			}
 		})
 		name := fmt.Sprintf(`kt_response_seconds_bucket{phase="measured",le="%v"}`, bound.Seconds())
-		if v, ok := got[name]; !ok || v != float64(want) {
-			t.Errorf("%s is %v (%v), want %d", name, v, ok, want)
-		}
+		v, ok := got[name]
+		must.True(t, ok && v == float64(want), "%s is %v (%v), want %d", name, v, ok, want)
 	}
 }
 
@@ -128,9 +126,8 @@ func TestMetricsFollowTheConventionsOfPrometheus(t *testing.T) {
 	}
 	families := must.Have(r.Gather())(t)
 	for _, f := range families {
-		if strings.Contains(f.GetName(), "consume") || strings.Contains(f.GetName(), "end_to_end") {
-			t.Errorf("a run that reads nothing has %s", f.GetName())
-		}
+		must.True(t, !strings.Contains(f.GetName(), "consume") && !strings.Contains(f.GetName(), "end_to_end"),
+			"a run that reads nothing has %s", f.GetName())
 	}
 }
 
@@ -141,9 +138,8 @@ func TestBothKindsOfBucketsHoldEveryValue(t *testing.T) {
 	}
 	h.Record(2 * time.Hour) // out of range
 	out := written(t, &h)
-	if out.GetSampleCount() != 5000 || out.GetSampleSum() != h.Sum() || out.GetSchema() != schema || out.GetZeroCount() != 1 {
-		t.Errorf("%d values with a sum of %v, schema %d, %d of them 0", out.GetSampleCount(), out.GetSampleSum(), out.GetSchema(), out.GetZeroCount())
-	}
+	must.True(t, out.GetSampleCount() == 5000 && out.GetSampleSum() == h.Sum() && out.GetSchema() == schema && out.GetZeroCount() == 1,
+		"%d values with a sum of %v, schema %d, %d of them 0", out.GetSampleCount(), out.GetSampleSum(), out.GetSchema(), out.GetZeroCount())
 	native, inBucket := int64(out.GetZeroCount()), int64(0)
 	for _, delta := range out.GetPositiveDelta() {
 		inBucket += delta
@@ -154,9 +150,8 @@ func TestBothKindsOfBucketsHoldEveryValue(t *testing.T) {
 		t.Errorf("%d values in native buckets, %d in classic ones up to %v s", native, last.GetCumulativeCount(), last.GetUpperBound())
 	}
 	var none stats.Histogram
-	if empty := written(t, &none); empty.GetSampleCount() != 0 || empty.GetZeroThreshold() <= 0 {
-		t.Errorf("an empty histogram is not native: %v", empty)
-	}
+	empty := written(t, &none)
+	must.True(t, empty.GetSampleCount() == 0 && empty.GetZeroThreshold() > 0, "an empty histogram is not native: %v", empty)
 }
 
 func TestABucketHoldsItsUpperBoundAndNotItsLower(t *testing.T) {
@@ -190,9 +185,8 @@ func TestOnlyMetricsAreServed(t *testing.T) {
 		_ = answer.Body.Close()
 		must.Match(t, one.code, answer.StatusCode, "%s %s", one.method, one.path)
 	}
-	if _, err := ListenPrometheus(e.listener.Addr().String()); err == nil {
-		t.Error("an address was taken twice")
-	}
+	_, err := ListenPrometheus(e.listener.Addr().String())
+	must.True(t, err != nil, "an address was taken twice")
 }
 
 func TestTheEndOfARunWaitsForAScraperAsLongAsItTakesToComeAgain(t *testing.T) {
@@ -309,9 +303,8 @@ func TestACollectorGetsTheLastMetricsBeforeTheScrapeIsAwaited(t *testing.T) {
 		}
 		from := time.Now()
 		shown.Close(ctx, func() {})
-		if took := time.Since(from); sent.Load() != 1 || took > 20*time.Second {
-			t.Errorf("%s: the collector got %d messages, and it took %v", name, sent.Load(), took)
-		}
+		took := time.Since(from)
+		must.True(t, sent.Load() == 1 && took <= 20*time.Second, "%s: the collector got %d messages, and it took %v", name, sent.Load(), took)
 		collector.Close()
 	}
 }
@@ -345,9 +338,8 @@ func TestTheDashboardIsOneThatGrafanaLoads(t *testing.T) {
 	text := must.Have(os.ReadFile("../../docs/grafana/kt.json"))(t)
 	var d dashboard
 	must.Do(t, json.Unmarshal(text, &d))
-	if d.SchemaVersion < 36 || d.UID == "" || d.Title == "" || len(d.Panels) == 0 {
-		t.Errorf("schema %d, uid %q, title %q, %d panels", d.SchemaVersion, d.UID, d.Title, len(d.Panels))
-	}
+	must.True(t, d.SchemaVersion >= 36 && d.UID != "" && d.Title != "" && len(d.Panels) != 0,
+		"schema %d, uid %q, title %q, %d panels", d.SchemaVersion, d.UID, d.Title, len(d.Panels))
 	if v := d.Templating.List; len(v) != 2 || v[0].Name != "datasource" || v[0].Type != "datasource" || v[1].Name != "run" || v[1].Definition != "label_values(kt_run_info, run_id)" {
 		t.Errorf("variables %+v", v)
 	}
@@ -358,25 +350,22 @@ func TestTheDashboardIsOneThatGrafanaLoads(t *testing.T) {
 	variable := source{"prometheus", "${datasource}"}
 	ids, cells := make(map[int]bool), make(map[[2]int]string)
 	for _, p := range d.Panels {
-		if ids[p.ID] || p.ID == 0 || p.Title == "" || p.Datasource != variable || len(p.Targets) == 0 {
-			t.Errorf("panel %d %q: its id is not unique, or its title, data source or query is missing", p.ID, p.Title)
-		}
+		must.True(t, !ids[p.ID] && p.ID != 0 && p.Title != "" && p.Datasource == variable && len(p.Targets) != 0,
+			"panel %d %q: its id is not unique, or its title, data source or query is missing", p.ID, p.Title)
 		ids[p.ID] = true
 		g := p.GridPos
 		must.True(t, g.X >= 0 && g.Y >= 0 && g.W >= 1 && g.H >= 1 && g.X+g.W <= 24, "%s is outside of the grid: %+v", p.Title, g)
 		for x := g.X; x < g.X+g.W; x++ {
 			for y := g.Y; y < g.Y+g.H; y++ {
-				if other := cells[[2]int{x, y}]; other != "" {
-					t.Fatalf("%s lies on %s", p.Title, other)
-				}
+				other := cells[[2]int{x, y}]
+				must.Hold(t, other == "", "%s lies on %s", p.Title, other)
 				cells[[2]int{x, y}] = p.Title
 			}
 		}
 		refs := make(map[string]bool)
 		for _, q := range p.Targets {
-			if refs[q.RefID] || q.RefID == "" || q.Datasource != variable || !strings.Contains(q.Expr, `run_id=~"$run"`) {
-				t.Errorf("%s: query %q %q", p.Title, q.RefID, q.Expr)
-			}
+			must.True(t, !refs[q.RefID] && q.RefID != "" && q.Datasource == variable && strings.Contains(q.Expr, `run_id=~"$run"`),
+				"%s: query %q %q", p.Title, q.RefID, q.Expr)
 			refs[q.RefID] = true
 			for _, name := range ownMetric.FindAllString(q.Expr, -1) {
 				must.True(t, here[strings.TrimSuffix(name, "_bucket")], "%s asks for %s, which kt does not have", p.Title, name)

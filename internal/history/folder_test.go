@@ -48,9 +48,8 @@ func namesOf(runs []Run) (names []string) {
 
 func TestAFolderThatIsNotThereHasNoRuns(t *testing.T) {
 	for _, dir := range []string{"", filepath.Join(t.TempDir(), "none")} {
-		if runs := runsOf(t, Folder{dir}); len(runs) > 0 {
-			t.Errorf("%q has %v", dir, runs)
-		}
+		runs := runsOf(t, Folder{dir})
+		must.True(t, len(runs) == 0, "%q has %v", dir, runs)
 	}
 }
 
@@ -112,13 +111,11 @@ func TestARowIsReadAgainWhenItsFileHasChanged(t *testing.T) {
 	writeRun(t, path, 1)
 	runsOf(t, f)
 	writeRun(t, path, 2, "new")
-	if r := runsOf(t, f)[0]; !slices.Equal(r.Tags, []string{"new"}) {
-		t.Errorf("the row is %+v", r)
-	}
+	r := runsOf(t, f)[0]
+	must.True(t, slices.Equal(r.Tags, []string{"new"}), "the row is %+v", r)
 	must.Do(t, os.Remove(path))
-	if runs := runsOf(t, f); len(runs) > 0 || len(f.readIndex()) > 0 {
-		t.Errorf("after its file has gone there are %v and %v", runs, f.readIndex())
-	}
+	runs := runsOf(t, f)
+	must.True(t, len(runs) == 0 && len(f.readIndex()) == 0, "after its file has gone there are %v and %v", runs, f.readIndex())
 }
 
 func TestTheRowOfAFinishedRunIsThatOfItsFile(t *testing.T) {
@@ -155,9 +152,8 @@ func TestARunAtWorkIsARowOfItsHeader(t *testing.T) {
 	file := must.Have(os.Create(filepath.Join(f.Dir, "a"+Ext)))(t)
 	defer result.Release(file)
 	result.Claim(file)
-	if r := runsOf(t, f)[0]; !r.AtWork || r.Problem != "" {
-		t.Errorf("a run that connects is %+v", r)
-	}
+	r := runsOf(t, f)[0]
+	must.True(t, r.AtWork && r.Problem == "", "a run that connects is %+v", r)
 	w := must.Have(result.NewRunFile(file, result.Header{Schema: result.Schema, Plan: canned.Plan(100)}))(t)
 	for _, e := range canned.Written(1, 2) {
 		e.To(w)
@@ -196,16 +192,12 @@ func TestRemoveTakesTheLedgerToo(t *testing.T) {
 	writeRun(t, path, 1)
 	must.Do(t, os.WriteFile(filepath.Join(dir, "a.ledger"), []byte("12345"), 0o600))
 	info, err := os.Stat(path)
-	if err != nil || Size(path) != info.Size()+5 {
-		t.Errorf("the size is %d, %v", Size(path), err)
-	}
+	must.True(t, err == nil && Size(path) == info.Size()+5, "the size is %d, %v", Size(path), err)
 	must.Do(t, Remove(path))
-	if left, _ := os.ReadDir(dir); len(left) > 0 {
-		t.Errorf("%v are left", left)
-	}
-	if err := Remove(path); err == nil {
-		t.Error("it was removed twice")
-	}
+	left, _ := os.ReadDir(dir)
+	must.True(t, len(left) == 0, "%v are left", left)
+	err = Remove(path)
+	must.True(t, err != nil, "it was removed twice")
 }
 
 // The list of a full state folder, from its index and without: go test ./internal/history -run - -bench Runs
@@ -251,9 +243,8 @@ func TestANameMeansOneRun(t *testing.T) {
 		case r.Bad != "" && (err == nil || !strings.Contains(err.Error(), r.Bad)):
 			t.Errorf("Find(%q) = %s, %v; want an error with %q", r.Name, got, err, r.Bad)
 		}
-		if r.Bad != "" && strings.Contains(r.Bad, "no such") && !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("Find(%q): %v is not the error of a missing file", r.Name, err)
-		}
+		must.True(t, r.Bad == "" || !strings.Contains(r.Bad, "no such") || errors.Is(err, fs.ErrNotExist),
+			"Find(%q): %v is not the error of a missing file", r.Name, err)
 	}
 	must.Err(t, "no run is kept here yet", must.Fail(Find(nil, "last")), "without runs")
 }
@@ -265,9 +256,8 @@ func TestOnlyRunsOfTheFolderAreFoundToBeRemoved(t *testing.T) {
 		must.Match(t, path, must.Have(f.FindKept([]string{path}, name))(t), "FindKept(%q)", name)
 	}
 	for _, name := range []string{"./a.ktr", "../a.ktr", f.Dir + "/../a.ktr", "b", "/", f.Dir + "/last", f.Dir + "/a", f.Dir + "/"} {
-		if got, err := f.FindKept([]string{path}, name); err == nil {
-			t.Errorf("FindKept(%q) = %s", name, got)
-		}
+		got, err := f.FindKept([]string{path}, name)
+		must.True(t, err != nil, "FindKept(%q) = %s", name, got)
 	}
 }
 

@@ -29,7 +29,6 @@ type Space struct {
 
 // Ethernet is the state of a NIC as ethtool shows it. 0 is unknown.
 type Ethernet struct {
-	Driver                string
 	RXRing, RXRingMax     int
 	Channels, ChannelsMax int              // combined, or the larger of receive and send
 	Features              map[string]bool  // "tcp-segmentation-offload", "generic-receive-offload" …, and the kernel's own names
@@ -132,10 +131,8 @@ func (f FS) NICs() []string {
 	return others
 }
 
-// networkSpeed returns the sum of the speeds of those interfaces that are up, in bits
-// a second. It is 0, not known, as soon as the speed of one is not known: a
-// sum without it would make a network look full that is not. Wireless and
-// virtual interfaces commonly do not report theirs.
+// networkSpeed returns the sum of the speeds of those interfaces that are up, in bits a second; 0, not known, as soon as that of one
+// is not known: a sum without it would make a network look full that is not.
 func (f FS) networkSpeed(interfaces []string) int64 {
 	var sum int64
 	for _, name := range interfaces {

@@ -45,14 +45,7 @@ func (systemCalls) Ethernet(nic string) (Ethernet, error) {
 	var out Ethernet
 	var first error
 	known := false
-	driver := func(to *Ethernet) error {
-		info, err := unix.IoctlGetEthtoolDrvinfo(fd, nic)
-		if err == nil {
-			to.Driver = unix.ByteSliceToString(info.Driver[:])
-		}
-		return err
-	}
-	for _, read := range []func(*Ethernet) error{driver, e.rings, e.channels, e.features, e.stats} {
+	for _, read := range []func(*Ethernet) error{e.rings, e.channels, e.features, e.stats} {
 		err := read(&out)
 		switch {
 		case err == nil:
@@ -73,9 +66,7 @@ func noCard(nic string) error {
 	return fmt.Errorf("there is no NIC %q: %w", nic, fs.ErrNotExist)
 }
 
-// ethtool asks one NIC by ioctl. Questions and answers are buffers of 32-bit
-// numbers in the machine's byte order that begin with the command, see
-// linux/ethtool.h.
+// ethtool asks one NIC by ioctl, with buffers of 32-bit numbers in the machine's order that begin with the command (linux/ethtool.h).
 type ethtool struct {
 	fd  int
 	nic string

@@ -16,12 +16,10 @@ func TestSpaceIsOfTheFileSystemBelowTheRoot(t *testing.T) {
 	dir := t.TempDir()
 	must.Do(t, os.Mkdir(filepath.Join(dir, "data"), 0o755))
 	got, err := SystemCalls(dir).Space("/data")
-	if err != nil || got.Total <= 0 || got.Free < 0 || got.Free > got.Total || got.FreeFiles > got.Files {
-		t.Errorf("Space(/data) = %+v, %v", got, err)
-	}
-	if _, err := SystemCalls(dir).Space("/other"); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("Space(/other) error = %v, want ErrNotExist", err)
-	}
+	must.True(t, err == nil && got.Total > 0 && got.Free >= 0 && got.Free <= got.Total && got.FreeFiles <= got.Files,
+		"Space(/data) = %+v, %v", got, err)
+	_, err = SystemCalls(dir).Space("/other")
+	must.True(t, errors.Is(err, fs.ErrNotExist), "Space(/other) error = %v, want ErrNotExist", err)
 }
 
 func TestACopyOfAnotherMachinesFilesHasNoClock(t *testing.T) {
@@ -33,13 +31,11 @@ func TestACopyOfAnotherMachinesFilesHasNoClock(t *testing.T) {
 		dir := t.TempDir()
 		file := filepath.Join(dir, "proc/sys/kernel/random/boot_id")
 		must.Do(t, errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(id+"\n"), 0o600)))
-		if got := SystemCalls(dir).Clock(); (got != nil) != want {
-			t.Errorf("with the boot id %q of a kernel with %q: %+v", id, own, got)
-		}
+		got := SystemCalls(dir).Clock()
+		must.True(t, (got != nil) == want, "with the boot id %q of a kernel with %q: %+v", id, own, got)
 	}
-	if got := SystemCalls(t.TempDir()).Clock(); got != nil {
-		t.Errorf("an empty folder has a clock: %+v", got)
-	}
+	got := SystemCalls(t.TempDir()).Clock()
+	must.True(t, got == nil, "an empty folder has a clock: %+v", got)
 }
 
 func TestBlocksThatAreMoreThanBytesCanCount(t *testing.T) {
@@ -60,22 +56,19 @@ func TestBlocksThatAreMoreThanBytesCanCount(t *testing.T) {
 
 func TestTheLoopbackHasNoDriverButFeatures(t *testing.T) {
 	if runtime.GOOS != "linux" {
-		if got, err := SystemCalls("/").Ethernet("lo0"); !errors.Is(err, errors.ErrUnsupported) {
-			t.Errorf("Ethernet(lo0) = %+v, %v, want ErrUnsupported", got, err)
-		}
+		got, err := SystemCalls("/").Ethernet("lo0")
+		must.True(t, errors.Is(err, errors.ErrUnsupported), "Ethernet(lo0) = %+v, %v, want ErrUnsupported", got, err)
 		return
 	}
 	got, err := SystemCalls("/").Ethernet("lo")
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, errors.ErrUnsupported) {
 		t.Skip("this sandbox has a network without an ordinary loopback: ", err)
 	}
-	if err != nil || !got.Features["tcp-segmentation-offload"] || got.RXRing != 0 {
-		t.Errorf("Ethernet(lo) = %+v, %v, want segmentation left to the NIC, and no rings", got, err)
-	}
+	must.True(t, err == nil && got.Features["tcp-segmentation-offload"] && got.RXRing == 0,
+		"Ethernet(lo) = %+v, %v, want segmentation left to the NIC, and no rings", got, err)
 	for _, nic := range []string{"no-such-nic", "a name that is too long for one", ""} {
-		if got, err := SystemCalls("/").Ethernet(nic); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("Ethernet(%q) = %+v, %v, want ErrNotExist", nic, got, err)
-		}
+		got, err := SystemCalls("/").Ethernet(nic)
+		must.True(t, errors.Is(err, fs.ErrNotExist), "Ethernet(%q) = %+v, %v, want ErrNotExist", nic, got, err)
 	}
 }
 

@@ -38,25 +38,21 @@ func rootWithLinks(t *testing.T) (root string) {
 func TestNothingOutsideARootIsRead(t *testing.T) {
 	tree := Rooted(rootWithLinks(t))
 	for _, name := range []string{"absolute/secret", "relative/secret", "deep/secret", "file", "proc/17/root/secret"} {
-		if b, err := tree.Read(name); err == nil {
-			t.Errorf("Read(%q) = %q, which is outside the root", name, b)
-		}
+		b, err := tree.Read(name)
+		must.True(t, err != nil, "Read(%q) = %q, which is outside the root", name, b)
 		if b, _, err := tree.ReadRegular(name, 100); err == nil {
 			t.Errorf("ReadRegular(%q) = %q, which is outside the root", name, b)
 		}
 		must.True(t, !tree.Exists(name), "Exists(%q) of a file outside the root", name)
-		if s, err := SystemCalls(tree.Root()).Space("/" + name); err == nil {
-			t.Errorf("Space(%q) = %+v, of a place outside the root", name, s)
-		}
+		s, err := SystemCalls(tree.Root()).Space("/" + name)
+		must.True(t, err != nil, "Space(%q) = %+v, of a place outside the root", name, s)
 	}
 	for _, dir := range []string{"absolute", "relative", "deep", "proc/17/root"} {
-		if names, err := tree.Names(dir); len(names) > 0 {
-			t.Errorf("Names(%q) = %q, %v; want none from outside the root", dir, names, err)
-		}
+		names, err := tree.Names(dir)
+		must.True(t, len(names) == 0, "Names(%q) = %q, %v; want none from outside the root", dir, names, err)
 	}
-	if names := tree.Glob("*/secret"); len(names) > 0 {
-		t.Errorf("Glob found %q outside the root", names)
-	}
+	names := tree.Glob("*/secret")
+	must.True(t, len(names) == 0, "Glob found %q outside the root", names)
 }
 
 func TestLinksInARootStartAtIt(t *testing.T) {
@@ -66,20 +62,17 @@ func TestLinksInARootStartAtIt(t *testing.T) {
 		must.True(t, tree.Exists(name), "Exists(%q) = false", name)
 	}
 	must.Match(t, "/opt/kafka-4", must.Have(tree.Link("kafka"))(t), "Link(kafka)")
-	if _, err := tree.Link("etc/inside"); err == nil {
-		t.Error("Link of a file that is no link succeeded")
-	}
-	if _, err := tree.Read("nothing"); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("Read of a file that is not there = %v, want %v", err, fs.ErrNotExist)
-	}
+	_, err := tree.Link("etc/inside")
+	must.True(t, err != nil, "Link of a file that is no link succeeded")
+	_, err = tree.Read("nothing")
+	must.True(t, errors.Is(err, fs.ErrNotExist), "Read of a file that is not there = %v, want %v", err, fs.ErrNotExist)
 }
 
 func TestAPipeInARootIsRefused(t *testing.T) {
 	root := rootWithLinks(t)
 	must.Do(t, syscall.Mkfifo(filepath.Join(root, "pipe"), 0o600))
-	if _, err := Rooted(root).Read("pipe"); !errors.Is(err, errNotRegular) {
-		t.Errorf("Read of a pipe = %v, want %v", err, errNotRegular)
-	}
+	_, err := Rooted(root).Read("pipe")
+	must.True(t, errors.Is(err, errNotRegular), "Read of a pipe = %v, want %v", err, errNotRegular)
 }
 
 // Where openat2 is not to be had, absolute links are refused, too.
@@ -125,11 +118,9 @@ func TestOnlyARegularFileOfABoundedSizeIsRead(t *testing.T) {
 	if b, owner, err := tree.ReadRegular("file", 8); string(b) != "12345678" || owner != os.Getuid() || err != nil {
 		t.Errorf("ReadRegular(file, 8) = %q of %d, %v; want all of it, of %d", b, owner, err, os.Getuid())
 	}
-	if _, _, err := tree.ReadRegular("file", 7); err == nil || !strings.Contains(err.Error(), "larger than 7 bytes") {
-		t.Errorf("ReadRegular(file, 7) = %v, want that it is too large", err)
-	}
+	_, _, err := tree.ReadRegular("file", 7)
+	must.True(t, err != nil && strings.Contains(err.Error(), "larger than 7 bytes"), "ReadRegular(file, 7) = %v, want that it is too large", err)
 	flat := NewFS(fstest.MapFS{"a": &fstest.MapFile{Data: []byte("x"), Mode: fs.FileMode(0o600)}})
-	if b, owner, err := flat.ReadRegular("a", 8); string(b) != "x" || owner != -1 || err != nil {
-		t.Errorf("ReadRegular of a tree without owners = %q of %d, %v", b, owner, err)
-	}
+	b, owner, err := flat.ReadRegular("a", 8)
+	must.True(t, string(b) == "x" && owner == -1 && err == nil, "ReadRegular of a tree without owners = %q of %d, %v", b, owner, err)
 }

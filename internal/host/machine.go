@@ -163,9 +163,8 @@ func ProcessCPU() (float64, error) {
 	return float64(u.Utime.Nano()+u.Stime.Nano()) / 1e9, nil
 }
 
-// hostCPU returns the time in which the machine's CPUs did something. Time that a
-// hypervisor stole counts: kt could not have had it. Waiting for a disk does
-// not, nor guest time, which user time holds already.
+// hostCPU returns the time in which the machine's CPUs did something, with that which a hypervisor stole, and without a guest's, which
+// user time holds already.
 func hostCPU() (float64, error) {
 	all, err := cpu.Times(false)
 	if err != nil {

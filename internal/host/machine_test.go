@@ -55,9 +55,8 @@ func TestAMalformedFileIsNoLimitAndNoPanic(t *testing.T) {
 		tree["proc/self/cgroup"] = &fstest.MapFile{Data: []byte("1:cpu:/../..\n0::/../x\n")}
 		var got Facts
 		got.readLinux(NewFS(tree))
-		if got.NetworkSpeed != 0 || got.Hypervisor || content != "1" && got.MemoryLimitBytes != 0 {
-			t.Errorf("readLinux with %q in every file = %+v, want nothing", content, got)
-		}
+		must.True(t, got.NetworkSpeed == 0 && !got.Hypervisor && (content == "1" || got.MemoryLimitBytes == 0),
+			"readLinux with %q in every file = %+v, want nothing", content, got)
 	}
 }
 
@@ -68,9 +67,8 @@ func TestAMalformedCgroupListIsNamed(t *testing.T) {
 
 func TestFactsOfThisMachine(t *testing.T) {
 	f := ReadFacts()
-	if f.LogicalCPUs < 1 || f.MemoryBytes < 1<<20 || f.Kernel == "" || f.Hostname == "" {
-		t.Errorf("ReadFacts() = %+v, want CPUs, memory, kernel and name", f)
-	}
+	must.True(t, f.LogicalCPUs >= 1 && f.MemoryBytes >= 1<<20 && f.Kernel != "" && f.Hostname != "",
+		"ReadFacts() = %+v, want CPUs, memory, kernel and name", f)
 	must.Match(t, []string{runtime.GOOS, runtime.Version()}, []string{f.OS, f.GoVersion}, "ReadFacts() = %s, %s", f.OS, f.GoVersion)
 }
 
@@ -136,9 +134,8 @@ func (m *fakeMachine) compare(t *testing.T, got, want Sample) {
 	t.Helper()
 	want.Cores, want.HostCores, want.NetSpeed = float64(runtime.GOMAXPROCS(0)), 8, 1e10
 	opts := []cmp.Option{cmpopts.IgnoreFields(Sample{}, "GCPauseMax"), cmpopts.EquateApprox(0, 1e-9)}
-	if diff := cmp.Diff(want, got, opts...); diff != "" {
-		t.Errorf("Sample (-want +got):\n%s", diff)
-	}
+	diff := cmp.Diff(want, got, opts...)
+	must.True(t, diff == "", "Sample (-want +got):\n%s", diff)
 }
 
 func TestSampleHoldsTheRatesOfItsInterval(t *testing.T) {
@@ -214,9 +211,8 @@ func TestTheLongestPauseIsTheHighestBucketThatGrew(t *testing.T) {
 func TestACollectionShowsAsAPause(t *testing.T) {
 	p := newPauses()
 	runtime.GC()
-	if got := p.longest(); got <= 0 || got > time.Minute {
-		t.Errorf("longest pause after a collection = %v, want some", got)
-	}
+	got := p.longest()
+	must.True(t, got > 0 && got <= time.Minute, "longest pause after a collection = %v, want some", got)
 }
 
 func TestTheSampleOfTwoIntervalsHasTheirMeanRates(t *testing.T) {
@@ -238,9 +234,8 @@ func TestTheCPULimitOfTheCgroupBoundsTheCores(t *testing.T) {
 	s := m.sampler()
 	m.run(time.Second, 0.3, 1, 0)
 	m.cgroup.Periods, m.cgroup.Throttled = 110, 58
-	if got := s.Sample(time.Second); got.Cores != 0.3 || got.Stopped != 0.8 {
-		t.Errorf("%v cores, stopped in %v of the periods; want 0.3 and 0.8", got.Cores, got.Stopped)
-	}
+	got := s.Sample(time.Second)
+	must.True(t, got.Cores == 0.3 && got.Stopped == 0.8, "%v cores, stopped in %v of the periods; want 0.3 and 0.8", got.Cores, got.Stopped)
 	m.run(time.Second, 0.3, 1, 0)
 	must.Match(t, 0, s.Sample(2*time.Second).Stopped, "the share of periods in which it was stopped, though none passed")
 }

@@ -141,10 +141,9 @@ func (f FS) InnerPID(pid int) int {
 	return pid
 }
 
-// unitOf returns the systemd service in a cgroup file. systemd keeps its tree under
-// version 2, or in version 1 in a hierarchy of its own. It is the last service in the path: a scope in a
-// service is what the service started on someone's behalf, and what is below user@1000.service belongs to
-// that user's own systemd. The machine's drop-ins reach neither.
+// unitOf returns the last systemd service in a cgroup file, of version 2 or of systemd's own hierarchy. A scope in it is what the
+// service started for someone, and what is below user@1000.service belongs to that user's systemd: no drop-in of the machine reaches
+// those.
 func unitOf(cgroups string) (unit string) {
 	groups, _ := parseCgroups(cgroups) // what is read up to a broken line will do
 	for _, g := range groups {

@@ -86,9 +86,8 @@ func TestProcessesAreThoseWithACommandLine(t *testing.T) {
 		{PID: 7, Args: []string{"init"}, Start: 1},
 		{PID: 42, Args: []string{"java", "-Xmx1g", "", "kafka.Kafka"}, UID: 1000, Start: 4711, Dir: "/opt/kafka", Unit: "kafka.service"},
 	}
-	if diff := cmp.Diff(want, got); err != nil || diff != "" {
-		t.Errorf("Processes() error = %v, (-want +got):\n%s", err, diff)
-	}
+	diff := cmp.Diff(want, got)
+	must.True(t, err == nil && diff == "", "Processes() error = %v, (-want +got):\n%s", err, diff)
 	for pid, want := range map[int]int{42: 7, 7: 7, 100: 100, 4711: 4711} {
 		must.Match(t, want, NewFS(tree).InnerPID(pid), "InnerPID(%d)", pid)
 	}
@@ -117,13 +116,11 @@ func TestLimitsGoByTheKernelsNames(t *testing.T) {
 		"Max nice priority": {0, 0},
 		"Max locked memory": {math.MaxInt64, math.MaxInt64},
 	}
-	if diff := cmp.Diff(want, got); err != nil || diff != "" {
-		t.Errorf("Limits(42) error = %v, (-want +got):\n%s", err, diff)
-	}
+	diff := cmp.Diff(want, got)
+	must.True(t, err == nil && diff == "", "Limits(42) error = %v, (-want +got):\n%s", err, diff)
 	for _, line := range []string{"Max open files 1 2 files", "Max open files   1024", "Max open files   many   1024", "Max open files   1024  -1"} {
-		if got, err := files(map[string]string{"proc/42/limits": line}).Limits(42); err == nil || !strings.Contains(err.Error(), line) {
-			t.Errorf("Limits of %q = %v, %v, want an error that shows the line", line, got, err)
-		}
+		got, err := files(map[string]string{"proc/42/limits": line}).Limits(42)
+		must.True(t, err != nil && strings.Contains(err.Error(), line), "Limits of %q = %v, %v, want an error that shows the line", line, got, err)
 	}
 }
 
@@ -167,28 +164,23 @@ func TestThisProcessIsFound(t *testing.T) {
 	pid := os.Getpid()
 	p, err := System().Process(pid)
 	dir, _ := os.Getwd()
-	if err != nil || !cmp.Equal(p.Args, os.Args) || p.UID != os.Geteuid() || p.Dir != dir || p.Start <= 0 {
-		t.Errorf("Process(%d) = %+v, %v, want %q of user %d in %s", pid, p, err, os.Args, os.Geteuid(), dir)
-	}
+	must.True(t, err == nil && cmp.Equal(p.Args, os.Args) && p.UID == os.Geteuid() && p.Dir == dir && p.Start > 0,
+		"Process(%d) = %+v, %v, want %q of user %d in %s", pid, p, err, os.Args, os.Geteuid(), dir)
 	limits, err := System().Limits(pid)
-	if files := limits["Max open files"]; err != nil || files.Soft < 3 || files.Hard >= 0 && files.Soft > files.Hard {
-		t.Errorf("Limits(%d) = %v, %v", pid, limits, err)
-	}
+	files := limits["Max open files"]
+	must.True(t, err == nil && files.Soft >= 3 && (files.Hard < 0 || files.Soft <= files.Hard), "Limits(%d) = %v, %v", pid, limits, err)
 	before := must.Have(System().OpenFiles(pid))(t)
 	for range 5 {
 		f := must.Have(os.Open(os.DevNull))(t)
 		defer func() { _ = f.Close() }()
 	}
-	if after, err := System().OpenFiles(pid); err != nil || after != before+5 {
-		t.Errorf("OpenFiles(%d) = %d, %v, want %d after opening 5", pid, after, err, before+5)
-	}
-	if n, err := System().MappedAreas(pid); err != nil || n < 5 {
-		t.Errorf("MappedAreas(%d) = %d, %v, want some", pid, n, err)
-	}
+	after, err := System().OpenFiles(pid)
+	must.True(t, err == nil && after == before+5, "OpenFiles(%d) = %d, %v, want %d after opening 5", pid, after, err, before+5)
+	n, err := System().MappedAreas(pid)
+	must.True(t, err == nil && n >= 5, "MappedAreas(%d) = %d, %v, want some", pid, n, err)
 	must.Match(t, runtime.NumCPU(), must.Have(System().AllowedCPUs(0))(t), "AllowedCPUs(0)")
-	if c, err := System().Cgroup(0); err != nil || c.Layout == "" {
-		t.Errorf("Cgroup(0) = %+v, %v, want a layout", c, err)
-	}
+	c, err := System().Cgroup(0)
+	must.True(t, err == nil && c.Layout != "", "Cgroup(0) = %+v, %v, want a layout", c, err)
 }
 
 func TestCPUListsAreCounted(t *testing.T) {
@@ -199,15 +191,13 @@ func TestCPUListsAreCounted(t *testing.T) {
 		must.Match(t, want, got, "parseCPUs(%q)", list)
 	}
 	for _, list := range []string{"x", "0-", "-1", "3-1", "0,0", "0-3,2", "1,,2", "0-3:1/2", "0-2147483648", "0 1", "+1"} {
-		if _, got, err := parseCPUs(list); err == nil {
-			t.Errorf("parseCPUs(%q) = %d, want an error", list, got)
-		}
+		_, got, err := parseCPUs(list)
+		must.True(t, err != nil, "parseCPUs(%q) = %d, want an error", list, got)
 	}
 	must.Match(t, 3, must.Have(files(map[string]string{"sys/devices/system/cpu/online": "0-1,3\n"}).OnlineCPUs())(t), "OnlineCPUs()")
 	must.Match(t, 8, must.Have(files(map[string]string{"proc/42/status": "Cpus_allowed:\tff\nCpus_allowed_list:\t0-7\n"}).AllowedCPUs(42))(t), "AllowedCPUs(42)")
-	if n, err := files(map[string]string{"sys/devices/system/cpu/online": "\n"}).OnlineCPUs(); err == nil {
-		t.Errorf("OnlineCPUs() of an empty file = %d, want an error", n)
-	}
+	n, err := files(map[string]string{"sys/devices/system/cpu/online": "\n"}).OnlineCPUs()
+	must.True(t, err != nil, "OnlineCPUs() of an empty file = %d, want an error", n)
 }
 
 // FuzzLimits: no text panics, and no limit is below -1.
@@ -226,9 +216,8 @@ func FuzzLimits(f *testing.F) {
 func FuzzCPUs(f *testing.F) {
 	f.Add("0-3,8")
 	f.Fuzz(func(t *testing.T, list string) {
-		if _, n, err := parseCPUs(list); n < 0 || err == nil && strings.TrimSpace(list) != "" && n <= strings.Count(list, ",") {
-			t.Errorf("parseCPUs(%q) = %d, %v", list, n, err)
-		}
+		_, n, err := parseCPUs(list)
+		must.True(t, n >= 0 && (err != nil || strings.TrimSpace(list) == "" || n > strings.Count(list, ",")), "parseCPUs(%q) = %d, %v", list, n, err)
 	})
 }
 
@@ -248,17 +237,14 @@ func TestOthersAreWhatNeitherProcessUsed(t *testing.T) {
 		now := busyTimes{100, 50, 20}
 		o := &Others{read: func() (busyTimes, error) { return now, nil }, before: now, quota: tc.quota}
 		now = busyTimes{now.all + tc.grow.all, now.busy + tc.grow.busy, now.ours + tc.grow.ours}
-		if share, err := o.Share(); err != nil || math.Abs(share-tc.want) > 1e-9 {
-			t.Errorf("%s: %g, %v; want %g", tc.name, share, err, tc.want)
-		}
+		share, err := o.Share()
+		must.True(t, err == nil && math.Abs(share-tc.want) <= 1e-9, "%s: %g, %v; want %g", tc.name, share, err, tc.want)
 	}
 	broken := errors.New("gone")
-	if _, err := (&Others{read: func() (busyTimes, error) { return busyTimes{}, broken }}).Share(); !errors.Is(err, broken) {
-		t.Errorf("%v, want %v", err, broken)
-	}
-	if _, err := (&Others{read: func() (busyTimes, error) { return busyTimes{}, nil }}).Share(); err == nil {
-		t.Error("counters that stand still are no error")
-	}
+	_, err := (&Others{read: func() (busyTimes, error) { return busyTimes{}, broken }}).Share()
+	must.True(t, errors.Is(err, broken), "%v, want %v", err, broken)
+	_, err = (&Others{read: func() (busyTimes, error) { return busyTimes{}, nil }}).Share()
+	must.True(t, err != nil, "counters that stand still are no error")
 }
 
 func TestOnlyTheCPUsThatKtMayUseAreMeasured(t *testing.T) {
@@ -269,13 +255,11 @@ func TestOnlyTheCPUsThatKtMayUseAreMeasured(t *testing.T) {
 		for _, c := range in {
 			names = append(names, c.CPU)
 		}
-		if got := strings.Join(names, " "); err != nil || got != want {
-			t.Errorf("%s: %s, %v; want %s", list, got, err, want)
-		}
+		got := strings.Join(names, " ")
+		must.True(t, err == nil && got == want, "%s: %s, %v; want %s", list, got, err, want)
 	}
-	if _, err := timesOf(all, "x"); err == nil {
-		t.Error("a list that cannot be read is no error")
-	}
+	_, err := timesOf(all, "x")
+	must.True(t, err != nil, "a list that cannot be read is no error")
 }
 
 func TestTheCountersOfThisMachineAreRead(t *testing.T) {
@@ -307,9 +291,8 @@ func TestWhatTheGroupsAroundAProcessAllow(t *testing.T) {
 		Want  Cgroup
 	}](t, "cgroup") {
 		got, err := files(row.Files).Cgroup(42)
-		if diff := cmp.Diff(row.Want, got, cmpopts.EquateEmpty()); err != nil || diff != "" {
-			t.Errorf("%s: Cgroup(42) error = %v, (-want +got):\n%s", row.Says, err, diff)
-		}
+		diff := cmp.Diff(row.Want, got, cmpopts.EquateEmpty())
+		must.True(t, err == nil && diff == "", "%s: Cgroup(42) error = %v, (-want +got):\n%s", row.Says, err, diff)
 	}
 }
 
@@ -330,9 +313,8 @@ func FuzzCgroup(f *testing.F) {
 			"sys/fs/cgroup/cpu/cpu.stat":                         content,
 			"sys/fs/cgroup/blkio/blkio.throttle.read_bps_device": content,
 		}).Cgroup(42)
-		if unit := unitOf(list); unit != "" && !strings.HasSuffix(unit, ".service") {
-			t.Errorf("unitOf(%q) = %q", list, unit)
-		}
+		unit := unitOf(list)
+		must.True(t, unit == "" || strings.HasSuffix(unit, ".service"), "unitOf(%q) = %q", list, unit)
 		if err != nil {
 			return
 		}

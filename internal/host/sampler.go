@@ -233,9 +233,8 @@ type BrokerVitals struct {
 	GCTime      time.Duration `json:"gc_time_ns"`  // in the interval: with the world stopped, where the collector reports it
 }
 
-// gcCPU returns the processor time that the garbage collector took, in seconds. The
-// runtime brings it up to date at the end of a collection, so that the time of a
-// long one falls into the interval in which it ended.
+// gcCPU returns the seconds that the garbage collector took. The runtime tells at the end of a collection: a long one falls into the
+// interval in which it ended.
 func gcCPU() func() (float64, error) {
 	sample := []metrics.Sample{{Name: "/cpu/classes/gc/total:cpu-seconds"}}
 	return func() (float64, error) {

@@ -243,10 +243,8 @@ func (f FS) model(name string) string {
 	return strings.TrimSpace(vendor + " " + model)
 }
 
-// udevPattern returns a value between quotation marks as a udev rule compares it. A
-// value is a pattern there, and a quotation mark ends it: whatever is not known to
-// stand for itself becomes "?", which stands for any one byte. It is not ok when
-// nothing is left to tell values apart.
+// udevPattern returns a value between quotation marks as a udev rule compares it, as a pattern: what may not stand for itself becomes
+// "?", which is any one byte. It is not ok when nothing is left to tell values apart.
 func udevPattern(value string) (pattern string, ok bool) {
 	b := []byte(value)
 	for i, c := range b {

@@ -95,9 +95,8 @@ func TestADeviceThatIsNotThereIsAnError(t *testing.T) {
 		disks(map[string]string{"sda/dev": "8:1"}),
 		disks(map[string]string{"dm-0/dev": "8:0", "dm-0/slaves/gone/dev": "8:1"}),
 	} {
-		if got, err := tree.StorageOf(Mount{Major: 8}); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("StorageOf(8:0) = %+v, %v, want ErrNotExist", got, err)
-		}
+		got, err := tree.StorageOf(Mount{Major: 8})
+		must.True(t, errors.Is(err, fs.ErrNotExist), "StorageOf(8:0) = %+v, %v, want ErrNotExist", got, err)
 	}
 }
 
@@ -124,9 +123,8 @@ func TestBtrfsIsOnTheDisksOfItsSource(t *testing.T) {
 		for _, d := range got.Disks {
 			names = append(names, d.Name)
 		}
-		if diff := cmp.Diff(row.want, names); err != nil || diff != "" {
-			t.Errorf("StorageOf(%+v) error = %v, disks (-want +got):\n%s", row.mount, err, diff)
-		}
+		diff := cmp.Diff(row.want, names)
+		must.True(t, err == nil && diff == "", "StorageOf(%+v) error = %v, disks (-want +got):\n%s", row.mount, err, diff)
 	}
 }
 
@@ -149,9 +147,8 @@ func FuzzUdevPattern(f *testing.F) {
 	f.Fuzz(func(t *testing.T, value string) {
 		got, _ := udevPattern(value)
 		inner := strings.TrimSuffix(strings.TrimPrefix(got, `"`), `"`)
-		if len(inner) != len(value) || len(got) != len(value)+2 || strings.ContainsAny(inner, "\"\\\n\r*[]|$%") {
-			t.Errorf("udevPattern(%q) = %s", value, got)
-		}
+		must.True(t, len(inner) == len(value) && len(got) == len(value)+2 && !strings.ContainsAny(inner, "\"\\\n\r*[]|$%"),
+			"udevPattern(%q) = %s", value, got)
 	})
 }
 
@@ -171,41 +168,35 @@ func TestMountsAreReadWithTheirEscapes(t *testing.T) {
 		{Point: "/data", Type: "xfs", Source: "/dev/sdb1", Root: "/", Major: 8, Minor: 17, Options: []string{"rw", "noatime"}, Super: []string{"rw", "attr2", "logbsize=32k"}},
 		{Point: "/my disk\\#\t\nx", Type: "btrfs", Source: "/dev/sdc 1", Root: "/sub", Minor: 44, Options: []string{"rw"}, Super: []string{"rw", "subvol=/sub"}},
 	}
-	if diff := cmp.Diff(want, got); err != nil || diff != "" {
-		t.Errorf("ParseMounts error = %v, (-want +got):\n%s", err, diff)
-	}
+	diff := cmp.Diff(want, got)
+	must.True(t, err == nil && diff == "", "ParseMounts error = %v, (-want +got):\n%s", err, diff)
 }
 
 func TestALineThatIsNoMountIsShown(t *testing.T) {
 	for _, line := range must.Rows[[]string](t, "mount") {
-		if got, err := ParseMounts(mountinfo + line); err == nil || !strings.Contains(err.Error(), line) {
-			t.Errorf("ParseMounts(%q) = %v, %v, want an error that shows the line", line, got, err)
-		}
+		got, err := ParseMounts(mountinfo + line)
+		must.True(t, err != nil && strings.Contains(err.Error(), line), "ParseMounts(%q) = %v, %v, want an error that shows the line", line, got, err)
 	}
 }
 
 func TestAPathIsInTheLongestMountOnItsWay(t *testing.T) {
 	mounts := must.Have(ParseMounts(mountinfo))(t)
 	for path, want := range must.Rows[map[string]string](t, "mount") {
-		if got, ok := MountOf(mounts, path); !ok || got.Source != want {
-			t.Errorf("MountOf(%q) = %q, %t, want %q", path, got.Source, ok, want)
-		}
+		got, ok := MountOf(mounts, path)
+		must.True(t, ok && got.Source == want, "MountOf(%q) = %q, %t, want %q", path, got.Source, ok, want)
 	}
-	if got, ok := MountOf(mounts[2:], "/var"); ok {
-		t.Errorf("MountOf(/var) = %+v where nothing holds it", got)
-	}
+	got, ok := MountOf(mounts[2:], "/var")
+	must.True(t, !ok, "MountOf(/var) = %+v where nothing holds it", got)
 }
 
 func TestOptionsOfTheMountComeFirst(t *testing.T) {
 	m := Mount{Options: []string{"rw", "noatime", "size=1"}, Super: []string{"ro", "size=2", "logbsize=32k", "empty="}}
 	for name, want := range map[string]string{"noatime": "", "size": "1", "logbsize": "32k", "empty": ""} {
-		if got, ok := m.Option(name); !ok || got != want {
-			t.Errorf("Option(%s) = %q, %t, want %q", name, got, ok, want)
-		}
+		got, ok := m.Option(name)
+		must.True(t, ok && got == want, "Option(%s) = %q, %t, want %q", name, got, ok, want)
 	}
-	if got, ok := m.Option("atime"); ok {
-		t.Errorf("Option(atime) = %q: noatime is another option", got)
-	}
+	got, ok := m.Option("atime")
+	must.True(t, !ok, "Option(atime) = %q: noatime is another option", got)
 }
 
 // FuzzParseMounts: no text panics, and every mount has a place and a type; the root
@@ -223,8 +214,7 @@ func FuzzParseMounts(f *testing.F) {
 			root = root || Rel(m.Point) == "."
 			must.True(t, m.Major >= 0 && m.Minor >= 0 && len(m.Options) != 0 && len(m.Super) != 0, "ParseMounts(%q) has %+v", text, m)
 		}
-		if _, ok := MountOf(mounts, "/"); ok != root {
-			t.Errorf("MountOf(/) of %q = %t, want %t", text, ok, root)
-		}
+		_, ok := MountOf(mounts, "/")
+		must.True(t, ok == root, "MountOf(/) of %q = %t, want %t", text, ok, root)
 	})
 }

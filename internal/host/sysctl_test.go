@@ -32,9 +32,8 @@ func TestTheLastFileByItsBaseNameWins(t *testing.T) {
 		"kernel.sysrq":       "1 /usr/local/lib/sysctl.d/55-local.conf",
 		"kernel.pid_max":     "32768 /lib/sysctl.d/00-old.conf",
 	}
-	if diff := cmp.Diff(want, won(got)); err != nil || diff != "" {
-		t.Errorf("Sysctls() error = %v, last values (-want +got):\n%s", err, diff)
-	}
+	diff := cmp.Diff(want, won(got))
+	must.True(t, err == nil && diff == "", "Sysctls() error = %v, last values (-want +got):\n%s", err, diff)
 	all := []Sysctl{
 		{"vm.swappiness", "60", "/usr/lib/sysctl.d/50-default.conf", 1},
 		{"vm.swappiness", "1", "/etc/sysctl.d/99-kafka.conf", 1},
@@ -62,9 +61,8 @@ func TestLinksAreFollowedWithinTheTree(t *testing.T) {
 		"vm.dirty_ratio": "80 /etc/sysctl.d/60-absolute.conf",
 		"kernel.panic":   "2 /usr/lib/sysctl.d/80-dangling.conf",
 	}
-	if diff := cmp.Diff(want, won(got)); err != nil || diff != "" {
-		t.Errorf("Sysctls() error = %v, last values (-want +got):\n%s", err, diff)
-	}
+	diff := cmp.Diff(want, won(got))
+	must.True(t, err == nil && diff == "", "Sysctls() error = %v, last values (-want +got):\n%s", err, diff)
 	must.Match(t, (Sysctl{"vm.swappiness", "5", "/etc/sysctl.d/99-sysctl.conf", 2}), got["vm.swappiness"][0], "the first vm.swappiness")
 }
 
@@ -74,9 +72,8 @@ func TestLinksInACircleAreAnError(t *testing.T) {
 	for name, to := range map[string]string{"a.conf": "b.conf", "b.conf": "a.conf"} {
 		must.Do(t, os.Symlink(to, filepath.Join(dir, "etc/sysctl.d", name)))
 	}
-	if got, err := Rooted(dir).Sysctls(); err == nil {
-		t.Errorf("Sysctls() of links in a circle = %v, want an error", got)
-	}
+	got, err := Rooted(dir).Sysctls()
+	must.True(t, err != nil, "Sysctls() of links in a circle = %v, want an error", got)
 }
 
 func TestAFileThatCannotBeReadIsToldAndTheOthersCount(t *testing.T) {
@@ -84,9 +81,8 @@ func TestAFileThatCannotBeReadIsToldAndTheOthersCount(t *testing.T) {
 		"etc/sysctl.d/a.conf": {Data: []byte("nowhere"), Mode: fs.ModeSymlink},
 		"etc/sysctl.d/b.conf": {Data: []byte("vm.swappiness=1")},
 	}).Sysctls()
-	if err == nil || !strings.Contains(err.Error(), "nowhere") || len(got["vm.swappiness"]) != 1 {
-		t.Errorf("Sysctls() = %v, %v, want vm.swappiness and an error about nowhere", got, err)
-	}
+	must.True(t, err != nil && strings.Contains(err.Error(), "nowhere") && len(got["vm.swappiness"]) == 1,
+		"Sysctls() = %v, %v, want vm.swappiness and an error about nowhere", got, err)
 }
 
 func TestLinesOfASysctlFile(t *testing.T) {
@@ -113,9 +109,8 @@ func TestAPatternCountsForWhatNoFileNames(t *testing.T) {
 		"net.ipv4.conf.eth0.rp_filter":     "2 /etc/sysctl.d/b.conf",
 		"net.ipv4.conf.eth0/200.rp_filter": "2 /etc/sysctl.d/b.conf",
 	}
-	if diff := cmp.Diff(want, won(got)); err != nil || diff != "" {
-		t.Errorf("Sysctls() error = %v, last values (-want +got):\n%s", err, diff)
-	}
+	diff := cmp.Diff(want, won(got))
+	must.True(t, err == nil && diff == "", "Sysctls() error = %v, last values (-want +got):\n%s", err, diff)
 }
 
 func TestTheFileOfAKernelSetting(t *testing.T) {
@@ -139,9 +134,8 @@ func FuzzSysctls(f *testing.F) {
 		for key, list := range all {
 			must.True(t, len(list) != 0 && key != "", "Sysctls() of %q has %d entries of %q", text, len(list), key)
 			for _, s := range list {
-				if s.Key != key || s.Line < 1 || s.File != "/etc/sysctl.conf" || s.Value != strings.Join(strings.Fields(s.Value), " ") {
-					t.Errorf("Sysctls() of %q has %+v for %q", text, s, key)
-				}
+				must.True(t, s.Key == key && s.Line >= 1 && s.File == "/etc/sysctl.conf" && s.Value == strings.Join(strings.Fields(s.Value), " "),
+					"Sysctls() of %q has %+v for %q", text, s, key)
 			}
 		}
 	})

@@ -102,22 +102,18 @@ func TestBestReportsEachGroup(t *testing.T) {
 		must.Match(t, want, all[i].Alike, "group %d: %+v", i, all[i])
 	}
 	near(t, "ratio of half as much", all[1].ToBest.Value, 0.5, 0.005)
-	if e := all[1].ToBest; e.High >= 0.52 || e.Low <= 0.48 || e.Coverage != 0.95 {
-		t.Errorf("interval of half as much: %+v", e)
-	}
+	e := all[1].ToBest
+	must.True(t, e.High < 0.52 && e.Low > 0.48 && e.Coverage == 0.95, "interval of half as much: %+v", e)
 	if e := all[4].ToBest; e.Coverage != 0.95 || e.Low >= e.High { // by the noise of the others
 		t.Errorf("interval of one run: %+v", e)
 	}
 	must.Match(t, []int{0, 0}, []int{all[2].Median.N, all[2].ToBest.N}, "group without runs: %+v", all[2])
-	if best, all, err = alikeBest(groups, inference.Lowest, alpha); err != nil || best != 1 || all[0].Alike {
-		t.Errorf("lowest is best: %d, %+v, %v", best, all, err)
-	}
-	if best, _, err = alikeBest([][]float64{nil}, inference.Highest, alpha); best != -1 || err != nil {
-		t.Errorf("no runs at all: %d, %v", best, err)
-	}
-	if _, _, err = alikeBest([][]float64{{1}, {0}}, inference.Highest, alpha); !errors.Is(err, inference.ErrNotPositive) {
-		t.Errorf("a throughput of 0 gives %v", err)
-	}
+	best, all, err = alikeBest(groups, inference.Lowest, alpha)
+	must.True(t, err == nil && best == 1 && !all[0].Alike, "lowest is best: %d, %+v, %v", best, all, err)
+	best, _, err = alikeBest([][]float64{nil}, inference.Highest, alpha)
+	must.True(t, best == -1 && err == nil, "no runs at all: %d, %v", best, err)
+	_, _, err = alikeBest([][]float64{{1}, {0}}, inference.Highest, alpha)
+	must.True(t, errors.Is(err, inference.ErrNotPositive), "a throughput of 0 gives %v", err)
 }
 
 func TestHolmAgreesWithR(t *testing.T) {
@@ -167,7 +163,6 @@ func TestADisturbanceOfABlockIsNoNoiseBetweenGroups(t *testing.T) {
 		}
 	}
 	steps := []float64{1, 0.9, 0.8}
-	if with, without := told(5, steps, 0.2, true), told(5, steps, 0.2, false); with < 0.95 || without > 0.5 {
-		t.Errorf("differences of 10 %% are told in %v with blocks taken away, in %v without", with, without)
-	}
+	with, without := told(5, steps, 0.2, true), told(5, steps, 0.2, false)
+	must.True(t, with >= 0.95 && without <= 0.5, "differences of 10 %% are told in %v with blocks taken away, in %v without", with, without)
 }

@@ -13,39 +13,24 @@ import (
 )
 
 func TestVerdicts(t *testing.T) {
-	flat := func(n int, level, step float64) []float64 {
-		out := make([]float64, n)
-		for i := range out {
-			out[i] = level + step*float64(i)
+	runs := func(of [3]float64) (out []float64) {
+		for i := range int(of[0]) {
+			out = append(out, of[1]+of[2]*float64(i))
 		}
 		return out
 	}
-	for _, r := range []struct {
-		what  string
-		a, b  []float64
-		delta float64
-		want  inference.Verdict
-	}{
-		{"ten percent more, little noise", flat(5, 100, 0.1), flat(5, 110, 0.1), 0.03, inference.Higher},
-		{"ten percent less", flat(5, 110, 0.1), flat(5, 100, 0.1), 0.03, inference.Lower},
-		{"one percent more: real, and does not matter", flat(5, 100, 0.1), flat(5, 101, 0.1), 0.03, inference.Alike},
-		{"one percent more, and every difference matters", flat(5, 100, 0.1), flat(5, 101, 0.1), 0, inference.Higher},
-		{"the same, and noise below delta", flat(5, 100, 0.2), flat(5, 100.1, 0.2), 0.03, inference.Alike},
-		{"the same, and noise above delta", flat(5, 100, 3), flat(5, 101, 3), 0.03, inference.TooFew},
-		{"three runs a side prove nothing, whatever they are", flat(3, 100, 0.1), flat(3, 200, 0.1), 0.03, inference.TooFew},
-		{"three runs a side can be alike", flat(3, 100, 0.1), flat(3, 100.1, 0.1), 0.03, inference.Alike},
-		{"two cannot", flat(2, 100, 0.1), flat(2, 100.1, 0.1), 0.03, inference.TooFew},
-		{"one run a side", flat(1, 100, 0), flat(1, 100, 0), 0.03, inference.TooFew},
-		{"no run on one side", flat(4, 100, 1), nil, 0.03, inference.TooFew},
-		{"all equal", flat(5, 100, 0), flat(5, 100, 0), 0.03, inference.Alike},
-	} {
-		got, err := inference.Compare(r.a, r.b, r.delta, alpha)
-		must.True(t, err == nil && got.Verdict == r.want, "%s: %+v, %v, want %s", r.what, got, err, r.want)
+	for _, r := range must.Rows[[]struct {
+		Name  string
+		A, B  [3]float64
+		Delta float64
+		Want  inference.Verdict
+	}](t, "inference") {
+		got := must.Have(inference.Compare(runs(r.A), runs(r.B), r.Delta, alpha))(t)
+		must.Match(t, r.Want, got.Verdict, "%s: %+v", r.Name, got)
 	}
 	for _, bad := range []float64{-1, math.NaN(), math.Inf(1)} {
-		if _, err := inference.Compare([]float64{1, 2}, []float64{bad, 2}, 0.03, alpha); !errors.Is(err, inference.ErrNotPositive) {
-			t.Errorf("Compare with %v gives %v", bad, err)
-		}
+		_, err := inference.Compare([]float64{1, 2}, []float64{bad, 2}, 0.03, alpha)
+		must.True(t, errors.Is(err, inference.ErrNotPositive), "Compare with %v gives %v", bad, err)
 	}
 }
 
@@ -85,9 +70,8 @@ func TestWildRunsGoIntoJSON(t *testing.T) {
 			c := must.Have(inference.Compare(a, b, 1e-9, 1e-4))(t)
 			d := must.Have(inference.Compare(a, b, 0.03, 0.05))(t)
 			_, all := must.Both(alikeBest([][]float64{a, b}, inference.Lowest, 1e-6))(t)
-			if _, err := json.Marshal([]any{c, d, all}); err != nil {
-				t.Errorf("%v and %v: %v", a, b, err)
-			}
+			_, err := json.Marshal([]any{c, d, all})
+			must.True(t, err == nil, "%v and %v: %v", a, b, err)
 		}
 	}
 }
@@ -145,13 +129,12 @@ func TestPowerIsWhatTheorySays(t *testing.T) {
 		spread, effect float64
 		n              int
 	}{{0.01, 0.02, 6}, {0.02, 0.05, 5}, {0.05, 0.10, 7}} {
-		if n := inference.Repeats(r.spread, r.effect, alpha); n != r.n {
-			t.Errorf("Repeats(%v, %v) = %d, want %d", r.spread, r.effect, n, r.n)
-		}
+		must.Match(t, r.n, inference.Repeats(r.spread, r.effect, alpha), "Repeats(%v, %v)", r.spread, r.effect)
 	}
 	// Noether's formula for many runs: 2 ((1.96 + 0.84) × 0.05 / ln 1.01)² × π/3.
 	must.Match(t, 416, inference.Repeats(0.05, 0.01, alpha), "Repeats(0.05, 0.01)")
-	must.True(t, inference.Detectable(spread, 3, 3, alpha) == 0 && inference.Repeats(0, 0.1, alpha) == 0 && inference.Repeats(0.1, 0, alpha) == 0, "what cannot be known is not 0")
+	must.True(t, inference.Detectable(spread, 3, 3, alpha) == 0 && inference.Repeats(0, 0.1, alpha) == 0 && inference.Repeats(0.1, 0, alpha) == 0,
+		"what cannot be known is not 0")
 }
 
 func TestLooksKeepFalseAlarmsAndStopEarly(t *testing.T) {
@@ -211,9 +194,8 @@ func TestRoughRunsAreToldFromSteadyOnes(t *testing.T) {
 		return err != nil || c.Verdict == inference.Higher || c.Verdict == inference.Lower
 	})
 	must.True(t, wrong <= alpha+tolerance(alpha, trials), "equally rough: told apart in %v", wrong)
-	if _, err := inference.Roughness(make([]float64, 29)); !errors.Is(err, inference.ErrShort) {
-		t.Errorf("a run of 29 s gives %v", err)
-	}
+	_, err := inference.Roughness(make([]float64, 29))
+	must.True(t, errors.Is(err, inference.ErrShort), "a run of 29 s gives %v", err)
 }
 
 // The example of R's wilcox.test: Hollander and Wolfe (1973), page 69, permeability of

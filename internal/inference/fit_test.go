@@ -41,14 +41,12 @@ func TestGroupsInBlocksAreComparedWithinThem(t *testing.T) {
 	best, all, err := alikeInBlocks(blocked(truth, 1e-4, -0.1, chance, blocks...), Highest)
 	must.Hold(t, err == nil && best == 3, "best %d, %v; want 3", best, err)
 	for i, s := range all {
-		if got, want := s.ToBest.Value, truth[i]/102; math.Abs(got-want) > 0.001 || s.Alike != (i == 3) {
-			t.Errorf("group %d: ratio %g, want %g, alike %v", i, got, want, s.Alike)
-		}
+		got, want := s.ToBest.Value, truth[i]/102
+		must.True(t, math.Abs(got-want) <= 0.001 && s.Alike == (i == 3), "group %d: ratio %g, want %g, alike %v", i, got, want, s.Alike)
 		must.True(t, s.ToBest.Low <= s.ToBest.Value && s.ToBest.High >= s.ToBest.Value, "group %d: %+v", i, s.ToBest)
 	}
-	if best, _, _ := alikeInBlocks(blocked(truth, 1e-4, -0.1, chance, blocks...), Lowest); best != 0 {
-		t.Errorf("the lowest is %d", best)
-	}
+	best, _, _ = alikeInBlocks(blocked(truth, 1e-4, -0.1, chance, blocks...), Lowest)
+	must.True(t, best == 0, "the lowest is %d", best)
 }
 
 func TestGroupsThatNoBlockConnectsAreNotToldApart(t *testing.T) {
@@ -75,9 +73,8 @@ func TestTooFewRunsInBlocksTellNothing(t *testing.T) {
 	if err != nil || best != 2 || !all[0].Alike || all[1].Alike {
 		t.Error(best, all, err)
 	}
-	if _, _, err := alikeInBlocks([]Run{{0, 0, 0}}, Highest); err == nil {
-		t.Error("0 has no logarithm")
-	}
+	_, _, err = alikeInBlocks([]Run{{0, 0, 0}}, Highest)
+	must.True(t, err != nil, "0 has no logarithm")
 }
 
 // Without any effect at most 5 of 100 studies name a difference, however blocks differ, and with one the interval

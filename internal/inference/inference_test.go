@@ -73,7 +73,8 @@ func TestMedianIntervalHasTheOrdersAndCoverageOfTheBinomialTable(t *testing.T) {
 			xs[i] = float64(r.N - i)
 		}
 		e := inference.Median(xs, alpha)
-		must.True(t, e.Value == float64(r.N+1)/2 && e.Low == r.Low && e.High == r.High && e.N == r.N, "Median of 1 to %d = %+v, want %v to %v", r.N, e, r.Low, r.High)
+		must.True(t, e.Value == float64(r.N+1)/2 && e.Low == r.Low && e.High == r.High && e.N == r.N,
+			"Median of 1 to %d = %+v, want %v to %v", r.N, e, r.Low, r.High)
 		near(t, "coverage", e.Coverage, r.Coverage, 1e-4)
 	}
 	must.Match(t, (inference.Estimate{}), inference.Median(nil, alpha), "Median of nothing")
@@ -243,7 +244,6 @@ func TestUSLRefusesToExtrapolate(t *testing.T) {
 	}
 	s, _ := inference.USL(n, curve(inference.Scaling{Gamma: 10, Alpha: 0.1}), alpha)
 	near(t, "curve without a peak", s.At(20), 10*20/2.9, 1e-6)
-	if _, err := inference.USL(n, n[:3], alpha); err == nil {
-		t.Error("three throughputs for six numbers of workers are accepted")
-	}
+	_, err := inference.USL(n, n[:3], alpha)
+	must.True(t, err != nil, "three throughputs for six numbers of workers are accepted")
 }

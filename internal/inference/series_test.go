@@ -85,12 +85,10 @@ func TestMSER5FindsAKnownWarmUp(t *testing.T) {
 	ramp := func(second int) float64 { return 0.1 + float64(second)/300 }
 	wrong := share(trials, func() bool { _, found := inference.MSER5(s.series(300, 0.01, 0, ramp)); return found })
 	must.True(t, wrong <= 0.05, "a ramp to the end has a warm-up in %v", wrong)
-	if cut, found := inference.MSER5(make([]float64, 29)); cut != 0 || found {
-		t.Errorf("29 s: %d, %v", cut, found)
-	}
-	if cut, found := inference.MSER5(make([]float64, 300)); cut != 0 || !found {
-		t.Errorf("a constant: %d, %v", cut, found)
-	}
+	cut, found := inference.MSER5(make([]float64, 29))
+	must.True(t, cut == 0 && !found, "29 s: %d, %v", cut, found)
+	cut, found = inference.MSER5(make([]float64, 300))
+	must.True(t, cut == 0 && found, "a constant: %d, %v", cut, found)
 }
 
 func TestStabilityLabels(t *testing.T) {
@@ -139,13 +137,10 @@ func TestStabilityGivesTheNumbersOfTheSteadyPart(t *testing.T) {
 	must.Hold(t, err == nil && got.Label == inference.WarmUp, "%+v, %v", got, err)
 	near(t, "roughness", got.Roughness, 0.02/math.Sqrt(5), 0.004)
 	near(t, "drift", got.Drift.Value, 0, 0.02)
-	if got, err = inference.Stability(s.series(86400, 0.05, 0.3, level)); err != nil || got.Label != inference.Flat {
-		t.Errorf("a day: %+v, %v", got, err)
-	}
-	if _, err = inference.Stability(make([]float64, 29)); !errors.Is(err, inference.ErrShort) {
-		t.Errorf("29 s give %v", err)
-	}
-	if _, err = inference.Stability(make([]float64, 60)); !errors.Is(err, inference.ErrNotPositive) {
-		t.Errorf("no throughput at all gives %v", err)
-	}
+	got, err = inference.Stability(s.series(86400, 0.05, 0.3, level))
+	must.True(t, err == nil && got.Label == inference.Flat, "a day: %+v, %v", got, err)
+	_, err = inference.Stability(make([]float64, 29))
+	must.True(t, errors.Is(err, inference.ErrShort), "29 s give %v", err)
+	_, err = inference.Stability(make([]float64, 60))
+	must.True(t, errors.Is(err, inference.ErrNotPositive), "no throughput at all gives %v", err)
 }

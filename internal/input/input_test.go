@@ -51,16 +51,14 @@ func TestAFileIsReadUpToItsLimit(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	for _, size := range []int{0, 1, MiB} {
 		must.Do(t, os.WriteFile(path, make([]byte, size), 0o600))
-		if data, err := Read(path, MiB); err != nil || len(data) != size {
-			t.Errorf("of %d bytes %d are read: %v", size, len(data), err)
-		}
+		data, err := Read(path, MiB)
+		must.True(t, err == nil && len(data) == size, "of %d bytes %d are read: %v", size, len(data), err)
 	}
 	if err := os.Truncate(path, 1<<40); err != nil { // a hole, so it takes no room
 		t.Skip(err)
 	}
-	if _, err := Read(path, MiB); !errors.Is(err, ErrTooLong) || !strings.HasPrefix(err.Error(), "it is over 1 MiB long") {
-		t.Errorf("of 1 TiB: %v", err)
-	}
+	_, err := Read(path, MiB)
+	must.True(t, errors.Is(err, ErrTooLong) && strings.HasPrefix(err.Error(), "it is over 1 MiB long"), "of 1 TiB: %v", err)
 }
 
 // A file of /proc has size 0 and text all the same.
@@ -68,24 +66,20 @@ func TestALimitIsKeptWhateverAFileSaysOfItsSize(t *testing.T) {
 	if _, err := os.Stat("/proc/cpuinfo"); err != nil {
 		t.Skip(err)
 	}
-	if data, err := Read("/proc/cpuinfo", MiB); err != nil || len(data) == 0 {
-		t.Errorf("%d bytes, %v", len(data), err)
-	}
-	if _, err := Read("/proc/cpuinfo", 10); !errors.Is(err, ErrTooLong) {
-		t.Errorf("of more than 10 bytes: %v", err)
-	}
+	data, err := Read("/proc/cpuinfo", MiB)
+	must.True(t, err == nil && len(data) != 0, "%d bytes, %v", len(data), err)
+	_, err = Read("/proc/cpuinfo", 10)
+	must.True(t, errors.Is(err, ErrTooLong), "of more than 10 bytes: %v", err)
 }
 
 func TestAPipeIsWelcomeUpToTheSameLimit(t *testing.T) {
 	path := fifo(t)
 	feed(t, path, "text", 2)
-	if data, err := Read(path, 8); err != nil || string(data) != "texttext" {
-		t.Errorf("%q, %v", data, err)
-	}
+	data, err := Read(path, 8)
+	must.True(t, err == nil && string(data) == "texttext", "%q, %v", data, err)
 	feed(t, path, strings.Repeat("x", 1000), 1<<30)
-	if _, err := Read(path, MiB); !errors.Is(err, ErrTooLong) {
-		t.Errorf("of an endless pipe: %v", err)
-	}
+	_, err = Read(path, MiB)
+	must.True(t, errors.Is(err, ErrTooLong), "of an endless pipe: %v", err)
 }
 
 // A process substitution is a path to a pipe without a name.
@@ -100,9 +94,8 @@ func TestAPipeMayHaveNoName(t *testing.T) {
 		_, _ = w.WriteString("late")
 		_ = w.Close()
 	}()
-	if data, err := Read(path, 8); err != nil || string(data) != "late" {
-		t.Errorf("%q, %v", data, err)
-	}
+	data, err := Read(path, 8)
+	must.True(t, err == nil && string(data) == "late", "%q, %v", data, err)
 }
 
 // fdOf returns the number of a descriptor, which stays as it is: f.Fd would make it blocking.
@@ -137,16 +130,13 @@ func TestWhatIsNoFileIsRefusedByName(t *testing.T) {
 	for path, want := range map[string]string{
 		dir: "it is a directory", socket: "it is a socket", "/dev/zero": "it is a device", link: "it is a device",
 	} {
-		if _, err := Read(path, MiB); err == nil || !strings.HasPrefix(err.Error(), want) {
-			t.Errorf("%s: %v, want %q", path, err, want)
-		}
+		_, err := Read(path, MiB)
+		must.True(t, err != nil && strings.HasPrefix(err.Error(), want), "%s: %v, want %q", path, err, want)
 	}
-	if _, err := Read(filepath.Join(dir, "none"), MiB); !errors.Is(err, fs.ErrNotExist) || strings.Contains(err.Error(), dir) {
-		t.Errorf("one that is not there: %v", err)
-	}
-	if data, err := Read(os.DevNull, MiB); err != nil || len(data) != 0 {
-		t.Errorf("%s: %q, %v", os.DevNull, data, err)
-	}
+	_, err := Read(filepath.Join(dir, "none"), MiB)
+	must.True(t, errors.Is(err, fs.ErrNotExist) && !strings.Contains(err.Error(), dir), "one that is not there: %v", err)
+	data, err := Read(os.DevNull, MiB)
+	must.True(t, err == nil && len(data) == 0, "%s: %q, %v", os.DevNull, data, err)
 }
 
 func TestAFileIsReplacedAsAWholeOrNotAtAll(t *testing.T) {
@@ -160,22 +150,19 @@ func TestAFileIsReplacedAsAWholeOrNotAtAll(t *testing.T) {
 		if err := Replace(path, 0o600, torn); err == nil {
 			t.Error("a write that failed is no error")
 		}
-		if got, _ := os.ReadFile(path); string(got) != old {
-			t.Errorf("the file has %q after an error, want %q", got, old)
-		}
+		got, _ := os.ReadFile(path)
+		must.True(t, string(got) == old, "the file has %q after an error, want %q", got, old)
 		if err := ReplaceText(path, 0o640, []byte("two")); old != "" && err != nil {
 			t.Error(err)
 		}
 		if old == "" {
-			if err := ReplaceText(path, 0o640, []byte("one")); err != nil {
-				t.Error(err)
-			}
+			err := ReplaceText(path, 0o640, []byte("one"))
+			must.True(t, err == nil, "%v", err)
 		}
 	}
 	must.Match(t, 0o640, must.Have(os.Stat(path))(t).Mode(), "the value")
-	if files, _ := os.ReadDir(dir); len(files) != 1 {
-		t.Errorf("it left %v", files)
-	}
+	files, _ := os.ReadDir(dir)
+	must.True(t, len(files) == 1, "it left %v", files)
 }
 
 func line(n int) string { return "f:" + strconv.Itoa(n) }
@@ -231,13 +218,11 @@ func TestAliasesAndMergesAreReplacedByWhatTheyStandFor(t *testing.T) {
 		"a: 1\n---\nb: 2": "f:2: only the part above the first ---", "a: [": "f:1: ", "a: *x": "f:1: unknown anchor 'x'", "<<: 5": "f:1: map merge requires",
 		"a: !!int b": "f:1: cannot decode",
 	} {
-		if _, err := YAML([]byte(text), line); err == nil || !strings.HasPrefix(err.Error(), want) {
-			t.Errorf("%q: %v, want %q", text, err, want)
-		}
+		_, err := YAML([]byte(text), line)
+		must.True(t, err != nil && strings.HasPrefix(err.Error(), want), "%q: %v, want %q", text, err, want)
 	}
 	for _, text := range []string{"", "# nothing\n", "\n"} {
-		if root, err := YAML([]byte(text), line); root != nil || err != nil {
-			t.Errorf("%q: %v, %v", text, root, err)
-		}
+		root, err := YAML([]byte(text), line)
+		must.True(t, root == nil && err == nil, "%q: %v, %v", text, root, err)
 	}
 }

@@ -51,14 +51,12 @@ func TestALayoutGrowsWithItsTopics(t *testing.T) {
 	ends, _ := l.byNumber(kadm.ListedOffsets{"u": {2: {Topic: "u", Partition: 2, Offset: 7}}})
 	must.True(t, len(ends) == 7 && ends[6] == 7 && ends[0] == -1, "offsets %v, want that of the seventh partition", ends)
 	l = NewLayout([]result.Topic{{Name: "t", Partitions: 2}})
-	if n := l.Number("t", 7); n != 7 || l.Count() != 8 {
-		t.Errorf("partition 7 of one topic has number %d of %d", n, l.Count())
-	}
+	n := l.Number("t", 7)
+	must.True(t, n == 7 && l.Count() == 8, "partition 7 of one topic has number %d of %d", n, l.Count())
 }
 
 func TestOtherMembersOfAGroupAreNamedWithTheirPartitions(t *testing.T) {
-	fake := must.Have(kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(2, "t")))(t)
-	defer fake.Close()
+	fake := startFake(t, kfake.SeedTopics(2, "t"))
 	c := must.Have(Connect(t.Context(), Access{Bootstrap: fake.ListenAddrs()}))(t)
 	defer c.Close()
 	other := must.Have(c.Client(kgo.ConsumerGroup("g"), kgo.ConsumeTopics("t"), kgo.ClientID("their-app")))(t)
@@ -70,9 +68,8 @@ func TestOtherMembersOfAGroupAreNamedWithTheirPartitions(t *testing.T) {
 	for end := time.Now().Add(30 * time.Second); text == "" && time.Now().Before(end); {
 		text = c.OtherMembers(t.Context(), l, g)
 	}
-	if !strings.HasPrefix(text, "group g has other members: client id their-app at 127.0.0.1") || !strings.HasSuffix(text, " has t-1") {
-		t.Errorf("it says %q", text)
-	}
+	must.True(t, strings.HasPrefix(text, "group g has other members: client id their-app at 127.0.0.1") && strings.HasSuffix(text, " has t-1"),
+		"it says %q", text)
 	g.At(1).Owner.Store(1)
 	must.Match(t, "", c.OtherMembers(t.Context(), l, g), "of partitions that are all read here it says")
 }
@@ -102,9 +99,8 @@ func TestOfManyProcessesThatMakeOneTopicOneHasMadeItAndAllUseIt(t *testing.T) {
 }
 
 func TestAMissingRightIsToldFromOtherErrors(t *testing.T) {
-	if !Denied(fmt.Errorf("look up topic x: %w", kerr.TopicAuthorizationFailed)) || Denied(kerr.UnknownTopicOrPartition) || Denied(nil) {
-		t.Error("not the errors of missing rights")
-	}
+	must.True(t, Denied(fmt.Errorf("look up topic x: %w", kerr.TopicAuthorizationFailed)) && !Denied(kerr.UnknownTopicOrPartition) && !Denied(nil),
+		"not the errors of missing rights")
 }
 
 // A batch is encoded as Kafka has it: 61 bytes, and the record.
@@ -113,8 +109,7 @@ func TestTheSizeOfABatchOfOneRecord(t *testing.T) {
 		record := kmsg.Record{Value: bytes.Repeat([]byte("x"), n)}
 		record.Length = int32(len(record.AppendTo(nil)) - 1) // without the length, which is 0 here and takes a byte
 		batch := kmsg.RecordBatch{Records: record.AppendTo(nil)}
-		if got, want := batchBytes(n), len(batch.AppendTo(nil)); got != want {
-			t.Errorf("%d bytes: %d, Kafka's batch has %d", n, got, want)
-		}
+		got, want := batchBytes(n), len(batch.AppendTo(nil))
+		must.True(t, got == want, "%d bytes: %d, Kafka's batch has %d", n, got, want)
 	}
 }

@@ -24,8 +24,7 @@ import (
 // advertising starts a broker that answers, and names other addresses in its metadata.
 func advertising(t *testing.T, addrs ...string) string {
 	t.Helper()
-	fake := must.Have(kfake.NewCluster(kfake.NumBrokers(1)))(t)
-	t.Cleanup(fake.Close)
+	fake := startFake(t)
 	fake.ControlKey((&kmsg.MetadataRequest{}).Key(), func(r kmsg.Request) (kmsg.Response, error, bool) {
 		fake.KeepControl()
 		answer := r.ResponseKind().(*kmsg.MetadataResponse)
@@ -41,18 +40,10 @@ func advertising(t *testing.T, addrs ...string) string {
 	return fake.ListenAddrs()[0]
 }
 
-// refusing returns an address at which nobody listens.
-func refusing(t *testing.T) string {
-	t.Helper()
-	l := must.Have(net.Listen("tcp", "127.0.0.1:0"))(t)
-	_ = l.Close()
-	return l.Addr().String()
-}
-
 func TestABrokerThatDoesNotAnswerWhereItSaysIsNamed(t *testing.T) {
 	web := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(web.Close)
-	hung, nobody := listen(t, silent), refusing(t)
+	hung, nobody := must.Listen(t, silent), must.Nobody(t)
 	bootstrap := advertising(t, "no-such-host.invalid:9092", nobody, web.Listener.Addr().String(), hung)
 	c, err := Connect(t.Context(), Access{Bootstrap: []string{bootstrap}, Timeout: 500 * time.Millisecond})
 	must.Hold(t, err == nil, "%v", err)
@@ -68,85 +59,74 @@ func TestABrokerThatDoesNotAnswerWhereItSaysIsNamed(t *testing.T) {
 	lines := strings.Split(err.Error(), "\n")
 	must.Hold(t, len(lines) == len(wants), "%d lines, want %d:\n%v", len(lines), len(wants), err)
 	for i, want := range wants {
-		if !strings.HasPrefix(lines[i], want) || !strings.Contains(lines[i], "advertised.listeners of broker "+strconv.Itoa(i)) {
-			t.Errorf("%q, want %q", lines[i], want)
-		}
+		must.True(t, strings.HasPrefix(lines[i], want) && strings.Contains(lines[i], "advertised.listeners of broker "+strconv.Itoa(i)),
+			"%q, want %q", lines[i], want)
 	}
 }
 
 // A broker that is down does not hinder a load that others serve.
 func TestABrokerThatIsDownIsNoErrorWhileOthersAnswer(t *testing.T) {
-	fake := must.Have(kfake.NewCluster(kfake.NumBrokers(1)))(t)
-	t.Cleanup(fake.Close)
-	nobody := refusing(t)
+	fake := startFake(t)
+	nobody := must.Nobody(t)
 	c := connect(t, []string{advertising(t, fake.ListenAddrs()[0], nobody)})
 	unreached, err := c.Reach(t.Context())
-	if err != nil || len(unreached) != 1 || !strings.HasPrefix(unreached[0].Error(), "broker 1 advertises "+nobody+": connection refused") {
-		t.Errorf("%v, %v", unreached, err)
-	}
+	must.True(t, err == nil && len(unreached) == 1 && strings.HasPrefix(unreached[0].Error(), "broker 1 advertises "+nobody+": connection refused"),
+		"%v, %v", unreached, err)
 }
 
 func TestEachBrokerIsAsked(t *testing.T) {
-	fake := must.Have(kfake.NewCluster(kfake.NumBrokers(9)))(t)
-	t.Cleanup(fake.Close)
+	fake := startFake(t, kfake.NumBrokers(9))
 	c := connect(t, fake.ListenAddrs()[:1])
 	all := c.Listeners(t.Context())
 	must.Match(t, 9, len(all), "brokers are asked")
 	for _, l := range all {
-		if l.Cause != nil || len(l.IPs) == 0 {
-			t.Errorf("broker %d: %v, addresses %q", l.Broker, l.Cause, l.IPs)
-		}
+		must.True(t, l.Cause == nil && len(l.IPs) != 0, "broker %d: %v, addresses %q", l.Broker, l.Cause, l.IPs)
 	}
 }
 
 func TestAskingBrokersEndsWhenItIsInterrupted(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
-	hung := listen(t, func(c net.Conn) {
+	hung := must.Listen(t, func(c net.Conn) {
 		_, _ = c.Read(make([]byte, 1)) // the request is there
 		interrupt()
 		silent(c)
 	})
 	c := connect(t, []string{advertising(t, hung)})
-	if _, err := c.Reach(ctx); !errors.Is(err, context.Canceled) {
-		t.Errorf("gives %v", err)
-	}
+	_, err := c.Reach(ctx)
+	must.True(t, errors.Is(err, context.Canceled), "gives %v", err)
 }
 
 // A bootstrap server that did not answer is not waited for a second time.
 func TestABootstrapServerIsAskedOnce(t *testing.T) {
 	asked := make(chan struct{}, 9)
-	hung := listen(t, func(c net.Conn) {
+	hung := must.Listen(t, func(c net.Conn) {
 		asked <- struct{}{}
 		silent(c)
 	})
 	c := must.Have(Connect(t.Context(), Access{Bootstrap: []string{hung, advertising(t, hung)}, Timeout: 300 * time.Millisecond}))(t)
 	t.Cleanup(c.Close)
-	if _, err := c.Reach(t.Context()); err == nil || !strings.Contains(err.Error(), "did not answer within 300ms") {
-		t.Errorf("gives %v", err)
-	}
+	_, err := c.Reach(t.Context())
+	must.True(t, err != nil && strings.Contains(err.Error(), "did not answer within 300ms"), "gives %v", err)
 	must.Match(t, 1, len(asked), "questions")
 }
 
 func TestAnAddressThatMeansThisHostIsSaidToDoSo(t *testing.T) {
 	c := &Cluster{access: Access{Bootstrap: []string{"kafka-1:9092"}}}
-	if got := c.mend(3, "127.0.0.1", errNoConnection); !strings.HasPrefix(got, "that address is this host itself") {
-		t.Errorf("from elsewhere: %q", got)
-	}
+	got := c.mend(3, "127.0.0.1", errNoConnection)
+	must.True(t, strings.HasPrefix(got, "that address is this host itself"), "from elsewhere: %q", got)
 	c.access.Bootstrap = []string{"localhost:9092"}
-	if got := c.mend(3, "127.0.0.1", errNoConnection); !strings.HasPrefix(got, "start the broker") {
-		t.Errorf("from this host: %q", got)
-	}
+	got = c.mend(3, "127.0.0.1", errNoConnection)
+	must.True(t, strings.HasPrefix(got, "start the broker"), "from this host: %q", got)
 }
 
 func TestNeighboursOfBrokersAreNamed(t *testing.T) {
-	zookeeper := listen(t, func(c net.Conn) {
+	zookeeper := must.Listen(t, func(c net.Conn) {
 		command := make([]byte, 4)
 		if _, err := c.Read(command); err == nil && string(command) == "srvr" {
 			_, _ = c.Write([]byte("Zookeeper version: 3.8.4-9316c2a\nLatency min/avg/max: 0/0/0\n"))
 		}
 	})
-	controller := must.Have(kfake.NewCluster(kfake.NumBrokers(1)))(t)
-	t.Cleanup(controller.Close)
+	controller := startFake(t)
 	controller.Control(func(r kmsg.Request) (kmsg.Response, error, bool) {
 		controller.KeepControl()
 		if r.Key() != 18 {
@@ -186,20 +166,17 @@ func TestAnErrorBehindTheNamedOnesIsFoundByItsType(t *testing.T) {
 func TestABrokerThatClosesAConnectionAtOnceHasALimitOfThem(t *testing.T) {
 	refused := errors.New("refused")
 	for _, err := range []error{io.EOF, fmt.Errorf("read: %w", syscall.ECONNRESET)} {
-		if got := Closed(err); !strings.Contains(got.Error(), "max.connections.per.ip") {
-			t.Errorf("%v: %v", err, got)
-		}
+		got := Closed(err)
+		must.True(t, strings.Contains(got.Error(), "max.connections.per.ip"), "%v: %v", err, got)
 	}
-	if got := Closed(refused); !errors.Is(got, refused) {
-		t.Errorf("%v, want it as it is", got)
-	}
+	got := Closed(refused)
+	must.True(t, errors.Is(got, refused), "%v, want it as it is", got)
 }
 
 // named returns the address of a broker whose metadata name n brokers, all but one at a port where nobody is, with a rack.
 func named(t *testing.T, n int, host, rack string) string {
 	t.Helper()
-	fake := must.Have(kfake.NewCluster(kfake.NumBrokers(1)))(t)
-	t.Cleanup(fake.Close)
+	fake := startFake(t)
 	fake.ControlKey(int16(kmsg.Metadata), func(q kmsg.Request) (kmsg.Response, error, bool) {
 		fake.KeepControl()
 		r := q.ResponseKind().(*kmsg.MetadataResponse)
@@ -227,33 +204,19 @@ func TestOneLineStandsForManyBrokersThatDoNotAnswer(t *testing.T) {
 	c, err := Connect(t.Context(), Access{Bootstrap: []string{named(t, 300, "127.0.0.1", strings.Repeat("r", 10_000))}})
 	must.Hold(t, err == nil, "%v", err)
 	defer c.Close()
-	if n := len(c.Info.Brokers[0].Rack); n > 300 {
-		t.Errorf("a rack of %d bytes", n)
-	}
+	n := len(c.Info.Brokers[0].Rack)
+	must.True(t, n <= 300, "a rack of %d bytes", n)
 	_, err = c.Reach(t.Context())
-	if err == nil || strings.Count(err.Error(), "\n") != maxNamed || !strings.HasSuffix(err.Error(), "and 290 more brokers do not answer") {
-		t.Errorf("error %v, want %d lines and one for the rest", err, maxNamed)
-	}
+	must.True(t, err != nil && strings.Count(err.Error(), "\n") == maxNamed && strings.HasSuffix(err.Error(), "and 290 more brokers do not answer"),
+		"error %v, want %d lines and one for the rest", err, maxNamed)
 }
 
-// listen starts a server that does with each connection what serve does.
-func listen(t *testing.T, serve func(net.Conn)) string {
+// startFake starts brokers, one if nothing else is said.
+func startFake(t *testing.T, opts ...kfake.Opt) *kfake.Cluster {
 	t.Helper()
-	l := must.Have(net.Listen("tcp", "127.0.0.1:0"))(t)
-	t.Cleanup(func() { _ = l.Close() })
-	go func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer func() { _ = conn.Close() }()
-				serve(conn)
-			}()
-		}
-	}()
-	return l.Addr().String()
+	fake := must.Have(kfake.NewCluster(append([]kfake.Opt{kfake.NumBrokers(1)}, opts...)...))(t)
+	t.Cleanup(fake.Close)
+	return fake
 }
 
 // connect connects to brokers of a test.
@@ -274,33 +237,29 @@ func TestWhatAnswersAtAWrongPortIsNamed(t *testing.T) {
 	secure.Config.ErrorLog = nil
 	secure.StartTLS()
 	t.Cleanup(secure.Close)
-	gone := must.Have(net.Listen("tcp", "127.0.0.1:0"))(t)
-	_ = gone.Close()
 	for _, c := range []struct {
 		what, addr string
 		within     time.Duration
 		want       string
 	}{
 		{"a web server", web.Listener.Addr().String(), time.Minute, "an HTTP server answers"},
-		{"a web server of old", listen(t, func(c net.Conn) { _, _ = c.Write([]byte("<!DOCTYPE HTML>\n<html lang=en>")) }), time.Minute, "an HTTP server answers"},
+		{"a web server of old", must.Listen(t, func(c net.Conn) { _, _ = c.Write([]byte("<!DOCTYPE HTML>\n<html lang=en>")) }), time.Minute, "an HTTP server answers"},
 		{"a web server with TLS", secure.Listener.Addr().String(), time.Minute, "a TLS port answers"},
-		{"TLS that says so", listen(t, func(c net.Conn) { _, _ = c.Write([]byte{0x15, 3, 1, 0, 2, 2, 70}) }), time.Minute, "a TLS port answers"},
-		{"a server of lines", listen(t, func(c net.Conn) { _, _ = c.Write([]byte("SSH-2.0-OpenSSH_9.6\r\n")) }), time.Minute, `it answers "SSH-2.0-OpenSSH_9.6\r"`},
-		{"one that says nothing", listen(t, silent), 500 * time.Millisecond, "it accepts connections but did not answer within 500ms"},
-		{"one that begins an answer", listen(t, func(c net.Conn) { _, _ = c.Write([]byte{0, 0}); silent(c) }), 500 * time.Millisecond, "did not answer within 500ms"},
-		{"one that hangs up", listen(t, func(net.Conn) {}), time.Minute, "it closes the connection"},
-		{"nobody", gone.Addr().String(), time.Minute, "connection refused"},
+		{"TLS that says so", must.Listen(t, func(c net.Conn) { _, _ = c.Write([]byte{0x15, 3, 1, 0, 2, 2, 70}) }), time.Minute, "a TLS port answers"},
+		{"a server of lines", must.Listen(t, func(c net.Conn) { _, _ = c.Write([]byte("SSH-2.0-OpenSSH_9.6\r\n")) }), time.Minute, `it answers "SSH-2.0-OpenSSH_9.6\r"`},
+		{"one that says nothing", must.Listen(t, silent), 500 * time.Millisecond, "it accepts connections but did not answer within 500ms"},
+		{"one that begins an answer", must.Listen(t, func(c net.Conn) { _, _ = c.Write([]byte{0, 0}); silent(c) }), 500 * time.Millisecond, "did not answer within 500ms"},
+		{"one that hangs up", must.Listen(t, func(net.Conn) {}), time.Minute, "it closes the connection"},
+		{"nobody", must.Nobody(t), time.Minute, "connection refused"},
 	} {
 		_, err := Connect(t.Context(), Access{Bootstrap: []string{c.addr}, Timeout: c.within})
-		if err == nil || !strings.HasPrefix(err.Error(), "no broker reached: "+c.addr+": ") || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: %v, want %q", c.what, err, c.want)
-		}
+		must.True(t, err != nil && strings.HasPrefix(err.Error(), "no broker reached: "+c.addr+": ") && strings.Contains(err.Error(), c.want),
+			"%s: %v, want %q", c.what, err, c.want)
 	}
 }
 
 func TestAWrongPortAmongBrokersIsLeftOut(t *testing.T) {
-	fake := must.Have(kfake.NewCluster(kfake.NumBrokers(1)))(t)
-	t.Cleanup(fake.Close)
+	fake := startFake(t)
 	web := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(web.Close)
 	c := connect(t, []string{web.Listener.Addr().String(), fake.ListenAddrs()[0]})
@@ -310,12 +269,11 @@ func TestAWrongPortAmongBrokersIsLeftOut(t *testing.T) {
 // However long it may wait, it leaves when it is told to.
 func TestConnectingEndsWhenItIsInterrupted(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
-	addr := listen(t, func(c net.Conn) {
+	addr := must.Listen(t, func(c net.Conn) {
 		_, _ = c.Read(make([]byte, 1)) // the request is there
 		interrupt()
 		silent(c)
 	})
-	if _, err := Connect(ctx, Access{Bootstrap: []string{addr}, Timeout: time.Hour}); !errors.Is(err, context.Canceled) {
-		t.Errorf("gives %v", err)
-	}
+	_, err := Connect(ctx, Access{Bootstrap: []string{addr}, Timeout: time.Hour})
+	must.True(t, errors.Is(err, context.Canceled), "gives %v", err)
 }

@@ -214,8 +214,7 @@ func (c *Cluster) LogStarts(ctx context.Context, l *Layout) ([]int64, error) {
 	return starts, err
 }
 
-// listed asks for offsets until all are known, or ctx ends: a leader that has just gone has a successor soon. It returns those
-// known by then, -1 for the others.
+// listed asks for offsets until all are known, because a leader that has gone has a successor soon, or ctx ends; -1: not known.
 func listed(ctx context.Context, l *Layout, list func(context.Context, ...string) (kadm.ListedOffsets, error)) (at []int64, epochs []int32, err error) {
 	known := make(kadm.ListedOffsets)
 	for {

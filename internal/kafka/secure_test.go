@@ -26,7 +26,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/kafka/security"
 	"github.com/kt-bench/kt/internal/must"
-	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/must/canned"
 	"github.com/kt-bench/kt/internal/secret"
 )
 
@@ -41,12 +41,7 @@ func certified(t *testing.T) (*tls.Config, string) {
 
 func secured(t *testing.T, pairs ...string) security.Settings {
 	t.Helper()
-	given := make(map[string]plan.Given)
-	for _, pair := range pairs {
-		name, value, _ := strings.Cut(pair, "=")
-		given[name] = plan.Given{Value: value}
-	}
-	s, _ := must.Both(security.Parse(given, []string{"127.0.0.1"}, func(string) string { return "" }))(t)
+	s, _ := must.Both(security.Parse(canned.Given("", pairs...), []string{"127.0.0.1"}, func(string) string { return "" }))(t)
 	return s
 }
 
@@ -56,12 +51,7 @@ func login(password string) string {
 
 func TestAClusterIsReachedWithItsSecurityAndAWrongOneIsNamed(t *testing.T) {
 	config, certificate := certified(t)
-	fake := func(opts ...kfake.Opt) []string {
-		t.Helper()
-		c := must.Have(kfake.NewCluster(append(opts, kfake.NumBrokers(1))...))(t)
-		t.Cleanup(c.Close)
-		return c.ListenAddrs()
-	}
+	fake := func(opts ...kfake.Opt) []string { return startFake(t, opts...).ListenAddrs() }
 	user := []kfake.Opt{kfake.EnableSASL(), kfake.Superuser("SCRAM-SHA-256", "alice", "hunter2")}
 	plain, encrypted, both, loginOnly := fake(), fake(kfake.TLS(config)), fake(append(user, kfake.TLS(config))...), fake(user...)
 	trust := "ssl.truststore.certificates=" + certificate
@@ -99,8 +89,7 @@ func TestAClusterIsReachedWithItsSecurityAndAWrongOneIsNamed(t *testing.T) {
 
 // A server that only counts takes the place of somebody else's broker.
 func TestCredentialsGoOnlyWhereTheirOwnerSaidAndWhereBrokersLead(t *testing.T) {
-	fake := must.Have(kfake.NewCluster(kfake.NumBrokers(3), kfake.EnableSASL(), kfake.Superuser("SCRAM-SHA-256", "alice", "hunter2")))(t)
-	t.Cleanup(fake.Close)
+	fake := startFake(t, kfake.NumBrokers(3), kfake.EnableSASL(), kfake.Superuser("SCRAM-SHA-256", "alice", "hunter2"))
 	foreign := must.Have(net.Listen("tcp", "127.0.0.1:0"))(t)
 	var connected atomic.Int32
 	go func() {
@@ -129,9 +118,8 @@ func TestCredentialsGoOnlyWhereTheirOwnerSaidAndWhereBrokersLead(t *testing.T) {
 	a := Access{Bootstrap: addrs[:1], Security: logIn("security.protocol=SASL_PLAINTEXT")}
 	cluster := must.Have(Connect(t.Context(), a))(t)
 	defer cluster.Close()
-	if unreached, err := cluster.Reach(t.Context()); err != nil || len(unreached) > 0 {
-		t.Errorf("brokers that one of them advertises: %v, %v", unreached, err)
-	}
+	unreached, err := cluster.Reach(t.Context())
+	must.True(t, err == nil && len(unreached) == 0, "brokers that one of them advertises: %v, %v", unreached, err)
 	if _, err := cluster.Client(kgo.SeedBrokers(addrs[0], other)); !errors.As(err, &unbound) || unbound.Address != other {
 		t.Errorf("a client of another cluster: %v", err)
 	}
@@ -140,9 +128,8 @@ func TestCredentialsGoOnlyWhereTheirOwnerSaidAndWhereBrokersLead(t *testing.T) {
 		t.Errorf("one of two is named: %v", err)
 	}
 	_ = foreign.Close() // so that no connection waits
-	if n := connected.Load(); n > 0 {
-		t.Errorf("%d connections were made", n)
-	}
+	n := connected.Load()
+	must.True(t, n <= 0, "%d connections were made", n)
 }
 
 // A token endpoint sends a byte now and then.
@@ -157,8 +144,7 @@ func TestConnectingEndsWithItsContextWhileATokenIsWaitedFor(t *testing.T) {
 		}
 	}))
 	defer endpoint.Close()
-	fake := must.Have(kfake.NewCluster(kfake.NumBrokers(1), kfake.EnableSASL(), kfake.Superuser("PLAIN", "alice", "hunter2")))(t)
-	defer fake.Close()
+	fake := startFake(t, kfake.EnableSASL(), kfake.Superuser("PLAIN", "alice", "hunter2"))
 	fake.ControlKey(int16(kmsg.SASLHandshake), func(r kmsg.Request) (kmsg.Response, error, bool) {
 		fake.KeepControl()
 		response := r.ResponseKind().(*kmsg.SASLHandshakeResponse)
@@ -188,8 +174,7 @@ func TestConnectingEndsWithItsContextWhileATokenIsWaitedFor(t *testing.T) {
 // Connections that a driver wraps are wrapped inside TLS, and the dialer of the options is under it.
 func TestAWrappedConnectionIsInsideTLS(t *testing.T) {
 	config, certificate := certified(t)
-	fake := must.Have(kfake.NewCluster(kfake.NumBrokers(1), kfake.TLS(config)))(t)
-	t.Cleanup(fake.Close)
+	fake := startFake(t, kfake.TLS(config))
 	cluster := must.Have(Connect(t.Context(), Access{Bootstrap: fake.ListenAddrs(), Security: secured(t, "security.protocol=SSL", "ssl.truststore.certificates="+certificate)}))(t)
 	t.Cleanup(cluster.Close)
 	var dialled, wrapped atomic.Int32
@@ -209,8 +194,7 @@ func TestAWrappedConnectionIsInsideTLS(t *testing.T) {
 }
 
 func TestClientsHaveTheAddressesAndTheNameOfTheAccessUnlessTheirOptionsDiffer(t *testing.T) {
-	fake := must.Have(kfake.NewCluster(kfake.NumBrokers(2)))(t)
-	t.Cleanup(fake.Close)
+	fake := startFake(t, kfake.NumBrokers(2))
 	addrs := fake.ListenAddrs()
 	for _, tc := range []struct {
 		name    string
@@ -231,9 +215,8 @@ func TestClientsHaveTheAddressesAndTheNameOfTheAccessUnlessTheirOptionsDiffer(t 
 			if id := client.OptValue(kgo.ClientID); id != tc.id {
 				t.Errorf("client id %q, want %q", id, tc.id)
 			}
-			if seeds := client.OptValue(kgo.SeedBrokers).([]string); !slices.Equal(seeds, tc.seeds) {
-				t.Errorf("starts from %q, want %q", seeds, tc.seeds)
-			}
+			seeds := client.OptValue(kgo.SeedBrokers).([]string)
+			must.True(t, slices.Equal(seeds, tc.seeds), "starts from %q, want %q", seeds, tc.seeds)
 		})
 	}
 }

@@ -33,9 +33,8 @@ func TestTrustIsReadFromEveryFormat(t *testing.T) {
 		found, err := Trust(read(t, name), store)
 		must.True(t, err == nil && len(found) == 1 && found[0].Subject.CommonName == "kt test authority", "%s: %v, %v", name, found, err)
 	}
-	if found, err := Trust(read(t, "trust.jks"), secret.Text{}); err != nil || len(found) != 1 {
-		t.Errorf("a JKS file without a password: %v, %v", found, err)
-	}
+	found, err := Trust(read(t, "trust.jks"), secret.Text{})
+	must.True(t, err == nil && len(found) == 1, "a JKS file without a password: %v, %v", found, err)
 }
 
 func TestAnIdentityIsReadFromEveryFormat(t *testing.T) {
@@ -70,9 +69,8 @@ func TestAPKCS12FileMayHoldAuthoritiesAndAKey(t *testing.T) {
 			c := must.Have(x509.ParseCertificate(der))(t)
 			chain = append(chain, c.Subject.CommonName)
 		}
-		if want := []string{"client", "kt test intermediate", "kt test root"}; err != nil || !slices.Equal(chain, want) {
-			t.Errorf("%s: %q, want %q: %v", name, chain, want, err)
-		}
+		want := []string{"client", "kt test intermediate", "kt test root"}
+		must.True(t, err == nil && slices.Equal(chain, want), "%s: %q, want %q: %v", name, chain, want, err)
 	}
 }
 
@@ -97,9 +95,8 @@ func TestAChainIsFoundByNamesAndNotBySignatures(t *testing.T) {
 	former := certificate("middle", []byte{3}, root, keys[0], keys[0]) // of the same name, with another key
 	leaf := certificate("leaf", []byte{4}, middle, keys[2], keys[1])
 	got := chainOf(keys[2], []*x509.Certificate{former, root, middle, leaf})
-	if want := [][]byte{leaf.Raw, middle.Raw, root.Raw}; !slices.EqualFunc(got, want, bytes.Equal) {
-		t.Errorf("%d certificates, want leaf, middle and root", len(got))
-	}
+	want := [][]byte{leaf.Raw, middle.Raw, root.Raw}
+	must.True(t, slices.EqualFunc(got, want, bytes.Equal), "%d certificates, want leaf, middle and root", len(got))
 }
 
 func TestAStoreThatCannotBeUsedSaysWhyAndWhatToDo(t *testing.T) {
@@ -135,36 +132,30 @@ func TestAStoreThatCannotBeUsedSaysWhyAndWhatToDo(t *testing.T) {
 		} else {
 			_, err = Trust(read(t, r.name), r.store)
 		}
-		if err == nil || !strings.Contains(err.Error(), r.want) || strings.Contains(err.Error(), "wrong-one") {
-			t.Errorf("%s, identity %v: %v, want %q", r.name, r.identity, err, r.want)
-		}
+		must.True(t, err != nil && strings.Contains(err.Error(), r.want) && !strings.Contains(err.Error(), "wrong-one"),
+			"%s, identity %v: %v, want %q", r.name, r.identity, err, r.want)
 	}
 	for _, text := range []string{"", "hello", "\xce\xce\xce\xce"} {
-		if _, err := Trust([]byte(text), store); err == nil || !strings.Contains(err.Error(), "no PEM, JKS or PKCS12 file") {
-			t.Errorf("Trust of %q: %v", text, err)
-		}
+		_, err := Trust([]byte(text), store)
+		must.True(t, err != nil && strings.Contains(err.Error(), "no PEM, JKS or PKCS12 file"), "Trust of %q: %v", text, err)
 	}
 }
 
 func TestAKeyNeedsItsOwnCertificate(t *testing.T) {
-	if _, err := IdentityPEM(read(t, "pkcs8.pem"), read(t, "rsa.pem"), key); err == nil || !strings.Contains(err.Error(), "do not belong together") {
-		t.Error(err)
-	}
-	if _, err := IdentityPEM(read(t, "pkcs8.pem"), nil, key); err == nil || !strings.Contains(err.Error(), "has no certificate") {
-		t.Error(err)
-	}
+	_, err := IdentityPEM(read(t, "pkcs8.pem"), read(t, "rsa.pem"), key)
+	must.True(t, err != nil && strings.Contains(err.Error(), "do not belong together"), "%v", err)
+	_, err = IdentityPEM(read(t, "pkcs8.pem"), nil, key)
+	must.True(t, err != nil && strings.Contains(err.Error(), "has no certificate"), "%v", err)
 }
 
 // Java's tools write PEM into a property on one line.
 func TestPEMOnOneLineIsRead(t *testing.T) {
 	line := strings.ReplaceAll(string(read(t, "ca.pem")), "\n", " ")
-	if found, err := Trust([]byte(line), secret.Text{}); err != nil || len(found) != 1 {
-		t.Errorf("%v, %v", found, err)
-	}
+	found, err := Trust([]byte(line), secret.Text{})
+	must.True(t, err == nil && len(found) == 1, "%v, %v", found, err)
 	line = strings.ReplaceAll(string(read(t, "encrypted.pem")), "\n", "")
-	if _, err := Identity([]byte(line), secret.Text{}, key); err != nil {
-		t.Error(err)
-	}
+	_, err = Identity([]byte(line), secret.Text{}, key)
+	must.True(t, err == nil, "%v", err)
 }
 
 // A store that says it needs hours of work is refused.
@@ -177,9 +168,8 @@ func TestTooMuchWorkIsRefused(t *testing.T) {
 	mac := strings.LastIndex(string(data), "\x30\x4d\x30\x31") // and of its MAC
 	must.Hold(t, mac >= 0, "the MAC is not where it was: % x", data[at-70:])
 	data[mac+1] += 2
-	if _, err := Identity(data, store, key); err == nil || !strings.Contains(err.Error(), "more than 2,000,000 rounds") {
-		t.Error(err)
-	}
+	_, err := Identity(data, store, key)
+	must.True(t, err != nil && strings.Contains(err.Error(), "more than 2,000,000 rounds"), "%v", err)
 }
 
 // Whatever the bytes are, the answer is a store or an error, without a panic, within a time and
@@ -195,13 +185,10 @@ func FuzzStores(f *testing.F) {
 		began := time.Now()
 		_, err := Trust(data, store)
 		_, bad := Identity(data, store, key)
-		if took := time.Since(began); took > 20*time.Second {
-			t.Errorf("took %s", took)
-		}
+		took := time.Since(began)
+		must.True(t, took <= 20*time.Second, "took %s", took)
 		for _, err := range []error{err, bad} {
-			if err != nil && strings.Contains(err.Error(), "storepass") {
-				t.Error(err)
-			}
+			must.True(t, err == nil || !strings.Contains(err.Error(), "storepass"), "%v", err)
 		}
 	})
 }

@@ -3,7 +3,6 @@
 package ledger
 
 import (
-	"bytes"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -242,14 +241,6 @@ func TestHeadersClaimNothingThatTheyHaveForgotten(t *testing.T) {
 		}
 	}
 	must.True(t, forgot, "nothing was forgotten")
-}
-
-func TestABookWithHeadersIsReadBackFromItsFileAsItWas(t *testing.T) {
-	for seed := range uint64(30) {
-		w := newHeadersWorld(seed, false, 3+int(seed))
-		got := must.Have(Read(bytes.NewReader(encoded(t, w.book))))(t)
-		sameBook(t, w.book, got)
-	}
 }
 
 // The numbers of batches whose sequences have come round are not known if the reader did not see all of them.

@@ -55,9 +55,8 @@ func served(t *testing.T, name string, key *port.Key, tuner func(context.Context
 	}()
 	end = sync.OnceFunc(func() {
 		cancel()
-		if err := <-ended; err != nil && !errors.Is(err, context.Canceled) {
-			t.Errorf("%s: %v", name, err)
-		}
+		err := <-ended
+		must.True(t, err == nil || errors.Is(err, context.Canceled), "%s: %v", name, err)
 	})
 	select {
 	case addr = <-at:
@@ -89,9 +88,7 @@ func TestAgentsChangeTheirHostsAndPutThemBack(t *testing.T) {
 		err := b.ChangeHosts(t.Context(), l, hosts, o)
 		must.Match(t, len(says) > 0, err != nil, "%s of %s to %s=%s: %v", do, id, name, value, err)
 		for _, text := range says {
-			if err != nil && !strings.Contains(err.Error(), text) {
-				t.Errorf("%s of %s to %s=%s: %v, without %q", do, id, name, value, err, text)
-			}
+			must.True(t, err == nil || strings.Contains(err.Error(), text), "%s of %s to %s=%s: %v, without %q", do, id, name, value, err, text)
 		}
 		must.Match(t, want, swappinessOf(t, roots[0])+" "+swappinessOf(t, roots[1]), "after %s of %s to %s=%s the hosts have", do, id, name, value)
 	}
@@ -111,9 +108,8 @@ func TestAgentsChangeTheirHostsAndPutThemBack(t *testing.T) {
 	end()
 	give(study.RestoreHost, "s1", key1, "1", "60 1", "b2: ", "kt tune --rollback")
 	give(study.RestoreHost, "s1", key1, "1", "60 1", "b2: ", "kt tune --rollback")
-	if _, err := tune.NewTree(roots[1], "").Rollback(false); err != nil || swappinessOf(t, roots[1]) != "60" {
-		t.Errorf("kt tune --rollback on b2: %v, and there is %s", err, swappinessOf(t, roots[1]))
-	}
+	_, err = tune.NewTree(roots[1], "").Rollback(false)
+	must.True(t, err == nil && swappinessOf(t, roots[1]) == "60", "kt tune --rollback on b2: %v, and there is %s", err, swappinessOf(t, roots[1]))
 }
 
 // Two kts on one machine have a journal in common, and each would put back what the other one changed.
@@ -121,18 +117,14 @@ func TestAMachineHasOneStudyAtATime(t *testing.T) {
 	root := machine(t)
 	set := []study.Flag{{Name: "sysctl.vm.swappiness", Value: "1"}}
 	one, other := NewHostTuner(quietMaker(), root), NewHostTuner(quietMaker(), root)
-	if err := one.Obey(t.Context(), &study.HostOrder{Do: study.SetHost, Study: "s1", Own: set}); err != nil { // it is tried first without
-		t.Fatal(err)
-	}
+	must.Do(t, one.Obey(t.Context(), &study.HostOrder{Do: study.SetHost, Study: "s1", Own: set})) // it is tried first without
 	for _, do := range []study.HostDo{study.CheckHost, study.SetHost, study.RestoreHost} {
-		if err := other.Obey(t.Context(), &study.HostOrder{Do: do, Study: "s2", Set: set, Own: set}); err == nil {
-			t.Errorf("%s: two studies have one machine", do)
-		}
+		err := other.Obey(t.Context(), &study.HostOrder{Do: do, Study: "s2", Set: set, Own: set})
+		must.True(t, err != nil, "%s: two studies have one machine", do)
 	}
 	must.Do(t, one.Obey(t.Context(), &study.HostOrder{Do: study.RestoreHost, Study: "s1", Own: set}))
-	if err := other.Obey(t.Context(), &study.HostOrder{Do: study.SetHost, Study: "s2", Set: set, Own: set}); err != nil || swappinessOf(t, root) != "1" {
-		t.Errorf("after the first study the second gets %v, and there is %s", err, swappinessOf(t, root))
-	}
+	err := other.Obey(t.Context(), &study.HostOrder{Do: study.SetHost, Study: "s2", Set: set, Own: set})
+	must.True(t, err == nil && swappinessOf(t, root) == "1", "after the first study the second gets %v, and there is %s", err, swappinessOf(t, root))
 	// What the first one left, as a kt that was killed does, keeps others away.
 	other.release()
 	must.Err(t, "--rollback", one.Obey(t.Context(), &study.HostOrder{Do: study.CheckHost, Study: "s1", Set: set}), "over what another study left it says")

@@ -55,7 +55,7 @@ func (m *Maker) Check(asked *config.Run) (*Load, error) {
 	}
 	err = errors.Join(err, l.Sourced(metric.CheckAll(l.Limits, l.AbortOn, &l.Plan, len(l.Hosts.On) > 0)))
 	if err != nil {
-		return nil, once(err)
+		return nil, err
 	}
 	return l, badLedger
 }
@@ -90,19 +90,6 @@ func (l *Load) settle(flag, value string) {
 	if l.Flags[flag] != value {
 		l.Flags[flag], l.Sources[flag] = value, "ledger "+l.LedgerFile
 	}
-}
-
-// once removes repeated problems. A bad property that both clients have is found twice.
-func once(err error) error {
-	var lines []error
-	seen := make(map[string]bool)
-	for _, line := range theme.Problems(err) {
-		if !seen[line] {
-			lines = append(lines, errors.New(line))
-		}
-		seen[line] = true
-	}
-	return errors.Join(lines...)
 }
 
 // WithSources adds to a plan that does not fit where its values came from. Another error stays as it is.

@@ -3,7 +3,6 @@ package load
 import (
 	"errors"
 	"maps"
-	"net"
 	"os"
 	"slices"
 	"strings"
@@ -21,9 +20,8 @@ import (
 )
 
 func TestAgentsTakeWhatKTKnowsButWhereValuesAreLookedUp(t *testing.T) {
-	producer, _ := must.Both(javaconf.ParseProducer(nil, 0, false))(t)
-	consumer, _ := must.Both(javaconf.ParseConsumer(nil, false))(t)
-	for _, name := range append(propertyNames(producer.All()), propertyNames(consumer.All())...) {
+	known := Clients()
+	for _, name := range slices.Concat(known.Producer.Names, known.Consumer.Names) {
 		// Whoever adds a property decides here whether other hosts may set it.
 		local := name == "bootstrap.servers" || name == "config.providers"
 		must.True(t, cluster.AllowsProperty(name) != local, "%s: agents take it: %v", name, !local)
@@ -32,9 +30,8 @@ func TestAgentsTakeWhatKTKnowsButWhereValuesAreLookedUp(t *testing.T) {
 
 func TestWhatKTDoesNotKnowStaysAtHome(t *testing.T) {
 	given := map[string]plan.Given{"acks": {Value: "1"}, "spring.kafka": {Value: "x"}, "bootstrap.servers": {Value: "b:9092"}, "group.id": {Value: "g"}}
-	if got := slices.Collect(maps.Keys(travelling(given, javaconf.IsProducerProperty))); !slices.Equal(got, []string{"acks"}) {
-		t.Errorf("%q travel, want acks alone", got)
-	}
+	got := slices.Collect(maps.Keys(travelling(given, javaconf.IsProducerProperty)))
+	must.True(t, slices.Equal(got, []string{"acks"}), "%q travel, want acks alone", got)
 	must.Match(t, 4, len(given), "what was given has changed")
 }
 
@@ -53,9 +50,7 @@ func TestAStudyThatGoesOnSendsNoPasswordToTheBrokersOfAProject(t *testing.T) {
 	m.Config.ConfigDir, m.Config.ProjectFile = dir, "kt.yaml"
 	write := func(name, text string) {
 		t.Helper()
-		if err := errors.Join(os.MkdirAll(dir+"/kt", 0o700), os.WriteFile(dir+"/"+name, []byte(text), 0o600)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(os.MkdirAll(dir+"/kt", 0o700), os.WriteFile(dir+"/"+name, []byte(text), 0o600)))
 	}
 	write("kt.yaml", "bootstrap-server: b:1\n")
 	write("typed.properties", "security.protocol=SSL\n")
@@ -94,9 +89,7 @@ func TestTheCommandLineOfAResultHoldsNoSecret(t *testing.T) {
 }
 
 func TestATopicThatCannotBeDeletedIsNotSaidToBe(t *testing.T) {
-	l := must.Have(net.Listen("tcp", "127.0.0.1:0"))(t)
-	nobody := l.Addr().String()
-	must.Do(t, l.Close())
+	nobody := must.Nobody(t)
 	for _, url := range []string{"amqp://" + nobody, "pulsar://" + nobody + "?admin=http://" + nobody} {
 		at := study.Load{Command: "produce", Flags: []study.Flag{{Name: "url", Value: url}}}
 		for topic, want := range map[string]string{"kt-study-a1-1": "refused", "orders": "only topics of studies"} {

@@ -123,8 +123,8 @@ func Clients() config.Kafka {
 	producer, _, _ := javaconf.ParseProducer(nil, 0, false) // the defaults fit together, so there
 	consumer, _, _ := javaconf.ParseConsumer(nil, false)    // is no error, and every property is there
 	return config.Kafka{
-		Producer: config.Client{Has: either(javaconf.IsProducerProperty, rabbitmq.ProducerProperties, pulsar.ProducerProperties), Names: propertyNames(producer.All())},
-		Consumer: config.Client{Has: either(javaconf.IsConsumerProperty, rabbitmq.ConsumerProperties, pulsar.ConsumerProperties), Names: propertyNames(consumer.All())},
+		Producer: clientOf(javaconf.IsProducerProperty, producer.All(), rabbitmq.ProducerProperties, pulsar.ProducerProperties),
+		Consumer: clientOf(javaconf.IsConsumerProperty, consumer.All(), rabbitmq.ConsumerProperties, pulsar.ConsumerProperties),
 		Security: security.Is,
 		Takes: func(url, property string) bool {
 			own := map[plan.System][]string{plan.RabbitMQ: rabbitmq.ProducerProperties, plan.Pulsar: pulsar.ProducerProperties}
@@ -134,17 +134,14 @@ func Clients() config.Kafka {
 	}
 }
 
-// either returns a function that reports whether a property is one of Kafka's client, or of other systems.
-func either(kafka func(name string) bool, others ...[]string) func(name string) bool {
+// clientOf returns what Kafka's client has, which a guess may name, and what those of other systems have.
+func clientOf(kafka func(name string) bool, settings []result.Setting, others ...[]string) config.Client {
 	all := slices.Concat(others...)
-	return func(name string) bool { return kafka(name) || slices.Contains(all, name) }
-}
-
-func propertyNames(all []result.Setting) (names []string) {
-	for _, s := range all {
-		names = append(names, s.Name)
+	c := config.Client{Has: func(name string) bool { return kafka(name) || slices.Contains(all, name) }}
+	for _, s := range settings {
+		c.Names = append(c.Names, s.Name)
 	}
-	return names
+	return c
 }
 
 // findHosts asks the agents for the hosts of a load, and fits the load to their number.

@@ -7,6 +7,7 @@ package must
 
 import (
 	"bytes"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -20,8 +21,8 @@ import (
 
 // Do ends the test at an error.
 func Do(t testing.TB, err error) {
-	t.Helper()
 	if err != nil {
+		t.Helper()
 		t.Fatal(err)
 	}
 }
@@ -29,8 +30,10 @@ func Do(t testing.TB, err error) {
 // Have returns a value, or ends the test at the error that came with it.
 func Have[V any](v V, err error) func(testing.TB) V {
 	return func(t testing.TB) V {
-		t.Helper()
-		Do(t, err)
+		if err != nil {
+			t.Helper()
+			t.Fatal(err)
+		}
 		return v
 	}
 }
@@ -49,8 +52,8 @@ func Fail[V any](_ V, err error) error { return err }
 
 // Match shows where two values differ, and lets the test go on.
 func Match[V any](t testing.TB, want, got V, what string, args ...any) {
-	t.Helper()
 	if diff := cmp.Diff(want, got); diff != "" {
+		t.Helper()
 		t.Errorf(what+" (-want +got):\n%s", append(args, diff)...)
 	}
 }
@@ -99,18 +102,37 @@ func Set(t testing.TB, row yaml.Node, v any) {
 	Do(t, d.Decode(v))
 }
 
-// True shows that something does not hold, and lets the test go on.
-func True(t testing.TB, holds bool, what string, args ...any) {
+var update = flag.Bool("update", false, "write anew the files that tests compare with")
+
+// Update reports whether files that tests compare with are to be written anew.
+func Update() bool { return *update }
+
+// Golden shows where a text differs from a file, which go test -update writes.
+func Golden(t testing.TB, path, got string) {
 	t.Helper()
+	if *update {
+		Do(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		Do(t, os.WriteFile(path, []byte(got), 0o644))
+		return
+	}
+	want, err := os.ReadFile(path)
+	Hold(t, err == nil, "%v; go test -update writes it", err)
+	Match(t, strings.Split(string(want), "\n"), strings.Split(got, "\n"), "%s; go test -update writes it anew", path)
+}
+
+// True shows that something does not hold, and lets the test go on. Only then is it a
+// helper: a test calls it for each of many thousand values.
+func True(t testing.TB, holds bool, what string, args ...any) {
 	if !holds {
+		t.Helper()
 		t.Errorf(what, args...)
 	}
 }
 
 // Hold is True that ends the test.
 func Hold(t testing.TB, holds bool, what string, args ...any) {
-	t.Helper()
 	if !holds {
+		t.Helper()
 		t.Fatalf(what, args...)
 	}
 }

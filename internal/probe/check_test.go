@@ -48,9 +48,8 @@ func TestCheckRefuses(t *testing.T) {
 		_, err := Check(r.o)
 		must.Err(t, r.says, err, "%s: Check(%+v)", r.sentence, r.o)
 	}
-	if names, _ := filepath.Glob(filepath.Join(dir, "*", "*")); len(names) > 0 {
-		t.Errorf("Check left %q", names)
-	}
+	names, _ := filepath.Glob(filepath.Join(dir, "*", "*"))
+	must.True(t, len(names) == 0, "Check left %q", names)
 }
 
 func TestCheckTellsEveryReason(t *testing.T) {
@@ -77,9 +76,8 @@ func TestCheckAllows(t *testing.T) {
 	} {
 		r.o.Dirs, r.o.Size, r.o.Force = []string{dir}, leastSize, true
 		plan, err := Check(r.o)
-		if err != nil || !slices.Equal(plan.Tests, r.tests) || plan.Duration <= 0 {
-			t.Errorf("%s: Check(%+v) = %q for %s, %v, want %q", r.sentence, r.o, plan.Tests, plan.Duration, err, r.tests)
-		}
+		must.True(t, err == nil && slices.Equal(plan.Tests, r.tests) && plan.Duration > 0,
+			"%s: Check(%+v) = %q for %s, %v, want %q", r.sentence, r.o, plan.Tests, plan.Duration, err, r.tests)
 	}
 }
 

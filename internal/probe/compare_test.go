@@ -44,9 +44,8 @@ func TestAnUnevenRateMustChangeMore(t *testing.T) {
 	before := aReport("/d", Result{Test: testWrite, MiBPerSecond: 100, Spread: Spread{CV: 0.2}})
 	after := aReport("/d", Result{Test: testWrite, MiBPerSecond: 130})
 	got, err := Compare(before, after)
-	if err != nil || got.Changes[0].Effect != Unchanged {
-		t.Errorf("Compare = %+v, %v, want a change of 30 %% unchanged where seconds vary by 20 %%", got.Changes, err)
-	}
+	must.True(t, err == nil && got.Changes[0].Effect == Unchanged,
+		"Compare = %+v, %v, want a change of 30 %% unchanged where seconds vary by 20 %%", got.Changes, err)
 }
 
 func TestEarlierReports(t *testing.T) {
@@ -59,21 +58,18 @@ func TestEarlierReports(t *testing.T) {
 	}
 	text := must.Have(json.Marshal(aReport("/d", Result{Test: testWrite, MiBPerSecond: 1})))(t)
 	got, err := Earlier(text)
-	if err != nil || len(got.Directories) != 1 || got.Directories[0].Results[0].MiBPerSecond != 1 {
-		t.Errorf("Earlier(%s) = %+v, %v, want the report", text, got, err)
-	}
+	must.True(t, err == nil && len(got.Directories) == 1 && got.Directories[0].Results[0].MiBPerSecond == 1,
+		"Earlier(%s) = %+v, %v, want the report", text, got, err)
 }
 
 func TestComparableBeforeAnythingIsMeasured(t *testing.T) {
 	two := aReport("/a")
 	two.Directories = append(two.Directories, Directory{Path: "/b"})
-	if err := Comparable(two, []string{"/b", "/c"}); err != nil {
-		t.Errorf("Comparable of one directory in common = %v", err)
-	}
+	err := Comparable(two, []string{"/b", "/c"})
+	must.True(t, err == nil, "Comparable of one directory in common = %v", err)
 	must.Err(t, "no directory in common", Comparable(two, []string{"/c"}), "Comparable of none in common")
-	if err := Comparable(aReport("/a"), []string{"/c"}); err != nil {
-		t.Errorf("Comparable of one and one = %v, want them paired", err)
-	}
+	err = Comparable(aReport("/a"), []string{"/c"})
+	must.True(t, err == nil, "Comparable of one and one = %v, want them paired", err)
 }
 
 func TestWhatIsNotFitToBeCompared(t *testing.T) {
@@ -107,9 +103,7 @@ func TestBlocksOfAnySize(t *testing.T) {
 		a, b := make([]byte, size), make([]byte, size)
 		p.copyTo(a)
 		p.copyTo(b)
-		if size >= 8 && bytes.Equal(a, b) {
-			t.Errorf("copyTo of %d bytes gave the same twice", size)
-		}
+		must.True(t, size < 8 || !bytes.Equal(a, b), "copyTo of %d bytes gave the same twice", size)
 		must.Match(t, min(size, 64*kib), len(p.next(min(size, 64*kib))), "bytes of next(%d)", size)
 	}
 }
@@ -136,12 +130,10 @@ func TestMeter(t *testing.T) {
 	workers.Wait()
 	m.record(600*time.Millisecond, 10)
 	l := m.latency()
-	if l.Count != 100 || l.P50 != 20.015 && l.P50 != 20 || l.Max != 600_000 || l.P999 != 600_000 {
-		t.Errorf("latency() = %+v, want 100 values, a median of 20 us and a maximum of 600,000 us", l)
-	}
-	if want := (Stalls{1, 1, 1}); m.stalls != want || m.bytes != 1000 {
-		t.Errorf("%+v and %d bytes, want %+v and 1000", m.stalls, m.bytes, want)
-	}
+	must.True(t, l.Count == 100 && (l.P50 == 20.015 || l.P50 == 20) && l.Max == 600_000 && l.P999 == 600_000,
+		"latency() = %+v, want 100 values, a median of 20 us and a maximum of 600,000 us", l)
+	want := (Stalls{1, 1, 1})
+	must.True(t, m.stalls == want && m.bytes == 1000, "%+v and %d bytes, want %+v and 1000", m.stalls, m.bytes, want)
 	must.Match(t, (Latency{}), newMeter(time.Time{}).latency(), "latency() of nothing")
 }
 
@@ -156,9 +148,8 @@ func TestTextOfTheKernel(t *testing.T) {
 	}
 	const pressure = "some avg10=34.34 avg60=7.22 avg300=1.72 total=210\nfull avg10=25.50 avg60=5.43 avg300=1.32 total=81\n"
 	must.Match(t, 25.5, must.Have(host.ParsePressure(pressure, "full", "avg10"))(t), "ParsePressure(%q)", pressure)
-	if _, err := host.ParsePressure("some avg10=1.00 avg60=1", "full", "avg10"); err == nil {
-		t.Error("ParsePressure of a text without it says that it is known")
-	}
+	_, err := host.ParsePressure("some avg10=1.00 avg60=1", "full", "avg10")
+	must.True(t, err != nil, "ParsePressure of a text without it says that it is known")
 }
 
 func TestTheCommandThatARowStandsFor(t *testing.T) {
@@ -177,19 +168,15 @@ func TestTheCommandThatARowStandsFor(t *testing.T) {
 }
 
 func TestThresholds(t *testing.T) {
-	scales := map[string]scale{
-		"sync": syncScale, "stall": stallScale, "share": shareScale, "write": writeScale, "thirds": thirdsScale, "even": evenScale, "parallel": parallelScale,
-	}
 	for _, r := range must.Rows[[]struct {
 		Scale string
 		Value float64
 		Grade Grade
 		Says  string
 	}](t, "compare") {
-		got := scales[r.Scale].judge(r.Value)
-		if got.Grade != r.Grade || !strings.Contains(got.Sentence, r.Says) || got.Source == "" {
-			t.Errorf("%s %v: judged %s, %q by %q, want %s, with %q, by a source", r.Scale, r.Value, got.Grade, got.Sentence, got.Source, r.Grade, r.Says)
-		}
+		got := judge(r.Scale, r.Value)
+		must.True(t, got.Grade == r.Grade && strings.Contains(got.Sentence, r.Says) && got.Source != "",
+			"%s %v: judged %s, %q by %q, want %s, with %q, by a source", r.Scale, r.Value, got.Grade, got.Sentence, got.Source, r.Grade, r.Says)
 	}
 }
 
@@ -212,15 +199,14 @@ func TestAFastDiskIsNotPoorForItsPageCache(t *testing.T) {
 	if got := judgeShare(1400, 2500); got.Grade != OK || !strings.Contains(got.Sentence, "1,400 MiB/s") {
 		t.Errorf("judgeShare(1400, 2500) = %s, %q, want ok, with the rate", got.Grade, got.Sentence)
 	}
-	if got := judgeShare(140, 250); got.Grade != Poor {
-		t.Errorf("judgeShare(140, 250) = %s, want poor", got.Grade)
-	}
+	got := judgeShare(140, 250)
+	must.True(t, got.Grade == Poor, "judgeShare(140, 250) = %s, want poor", got.Grade)
 }
 
 func TestNothingIsJudgedThatTheDeviceDidNotLimit(t *testing.T) {
 	r := Result{Test: testAppend, Operations: 1, Append: &Append{SustainedMiBPerSecond: 10}}
 	for _, f := range r.judge(1000) {
-		must.True(t, f.Metric != shareScale.metric, "judge: %+v, want no share: the device was not the limit", f)
+		must.True(t, f.Metric != scales()["share"].Metric, "judge: %+v, want no share: the device was not the limit", f)
 	}
 }
 
@@ -243,22 +229,19 @@ func TestARateToPlanWith(t *testing.T) {
 		}
 		d := Directory{Results: []Result{{Test: testAppend, Operations: 1, Append: &r.a}}}
 		d.judge()
-		if d.Plan != r.plan || d.PlanMiBPerSecond != r.rate {
-			t.Errorf("%s: judge: %q and %v, want %q and %v", r.sentence, d.Plan, d.PlanMiBPerSecond, r.plan, r.rate)
-		}
+		must.True(t, d.Plan == r.plan && d.PlanMiBPerSecond == r.rate,
+			"%s: judge: %q and %v, want %q and %v", r.sentence, d.Plan, d.PlanMiBPerSecond, r.plan, r.rate)
 	}
 }
 
 func TestLatenciesThatAreNotTheDisksHaveNoGrade(t *testing.T) {
 	for _, test := range []string{testAppend, testSync, testCommit, testMixed} {
 		r := Result{Test: test, Operations: 1, Latency: Latency{P99: 1, P999: 1}}
-		if got := r.judge(0); len(got) != 1 || got[0].Grade != Good {
-			t.Errorf("%s: judge = %+v, want a good latency", test, got)
-		}
+		got := r.judge(0)
+		must.True(t, len(got) == 1 && got[0].Grade == Good, "%s: judge = %+v, want a good latency", test, got)
 		r.LatencyUngraded = true
-		if got := r.judge(0); len(got) != 0 {
-			t.Errorf("%s: judge = %+v, want nothing of a latency that is not to be graded", test, got)
-		}
+		got = r.judge(0)
+		must.True(t, len(got) == 0, "%s: judge = %+v, want nothing of a latency that is not to be graded", test, got)
 	}
 }
 
@@ -267,13 +250,11 @@ func TestUnevennessIsJudgedByTheSecondsThatItIsOf(t *testing.T) {
 		Test: testAppend, Operations: 1, LatencyUngraded: true, Series: make([]Second, 60),
 		Append: &Append{SustainedMiBPerSecond: 10, Limited: true}, Spread: Spread{Seconds: 2, CV: 0.9, FirstThird: 10, LastThird: 1},
 	}
-	if got := r.judge(0); len(got) != 0 {
-		t.Errorf("judge of two seconds = %+v, want nothing: that may be chance", got)
-	}
+	got := r.judge(0)
+	must.True(t, len(got) == 0, "judge of two seconds = %+v, want nothing: that may be chance", got)
 	r.Spread.Seconds = 6
-	if got := r.judge(0); len(got) != 2 {
-		t.Errorf("judge of six seconds = %+v, want the variation and the thirds", got)
-	}
+	got = r.judge(0)
+	must.True(t, len(got) == 2, "judge of six seconds = %+v, want the variation and the thirds", got)
 }
 
 func TestLimitsThatAreKnownAreNamed(t *testing.T) {
@@ -285,9 +266,8 @@ func TestLimitsThatAreKnownAreNamed(t *testing.T) {
 		Says            string
 	}](t, "compare") {
 		got := nameLimit(rated{r.Limit, r.Value}, r.Cgroup, []string{"8:1", "8:0"}, []Disk{{Model: r.Model}})
-		if r.Says == "" && got != "" || !strings.Contains(got, r.Says) {
-			t.Errorf("%s: nameLimit(%s of %v, %q) = %q, want %q in it", r.Sentence, r.Limit, r.Value, r.Cgroup, got, r.Says)
-		}
+		must.True(t, (r.Says != "" || got == "") && strings.Contains(got, r.Says),
+			"%s: nameLimit(%s of %v, %q) = %q, want %q in it", r.Sentence, r.Limit, r.Value, r.Cgroup, got, r.Says)
 	}
 }
 
@@ -298,10 +278,8 @@ func TestLimitsOfOtherDisksAreLeftOut(t *testing.T) {
 }
 
 func TestARateThatIsLessThanWasAskedFor(t *testing.T) {
-	if got := behind("alone", 95, 100); got != nil {
-		t.Errorf("behind(95 of 100) = %q, want nothing", got)
-	}
-	if got := behind("alone", 94, 100); len(got) != 1 || !strings.Contains(got[0], "94 of the target of 100 MiB/s") {
-		t.Errorf("behind(94 of 100) = %q, want a note", got)
-	}
+	got := behind("alone", 95, 100)
+	must.True(t, got == nil, "behind(95 of 100) = %q, want nothing", got)
+	got = behind("alone", 94, 100)
+	must.True(t, len(got) == 1 && strings.Contains(got[0], "94 of the target of 100 MiB/s"), "behind(94 of 100) = %q, want a note", got)
 }

@@ -147,8 +147,7 @@ func newFiles(dir string, n int, direct bool) (files, error) {
 	return all, nil
 }
 
-// close gives the space back. What a nameless file held is lost by intention, so
-// there is no error to tell.
+// close gives the space back: what a nameless file held is lost by intention, so there is no error to tell.
 func (all files) close() {
 	for _, f := range all {
 		_ = f.Close()
@@ -222,9 +221,8 @@ func (c counter) moved(read bool) int64 {
 	return c(read)
 }
 
-// sectors finds the bytes read or written in the text of a stat file of a block
-// device: the third and the seventh field are in sectors of 512 bytes on every
-// disk. -1: the text is something else.
+// sectors finds the bytes read or written in a stat file of a block device, whose fields 3 and 7 are in sectors of 512 bytes; -1: it
+// is none.
 func sectors(text string, read bool) int64 {
 	fields := strings.Fields(text)
 	if len(fields) < 7 {

@@ -128,9 +128,7 @@ func readPlace(tree host.FS, dir string) (*place, error) {
 	return p, nil
 }
 
-// dd writes one row of the table as dd does: blocks one after the other to a file
-// that grows, timed from when it is open until after the last write, without a
-// sync. As in dd, the time has the taking of its memory in it. Each block is filled before it is written, as dd fills its own by reading.
+// dd writes one row of the table as dd does: to a file that grows, with the taking of its memory in the time, and without a sync.
 func (r *runner) dd(ctx context.Context, p *place, block int64, isDirect bool) (Row, error) {
 	row := Row{Block: block, Direct: isDirect, PageCache: !isDirect}
 	// So little that it stays in the processor's cache: to read zeros costs dd little.

@@ -29,8 +29,7 @@ func directFlag(direct bool) int {
 	return 0
 }
 
-// directIO returns what addresses, offsets and lengths of direct I/O must be multiples of; 0: there is none. Only kernels from 6.1 on
-// tell.
+// directIO returns what addresses, offsets and lengths of direct I/O must be multiples of, from Linux 6.1 on; 0: there is none.
 func directIO(f *os.File) (align int64, told bool) {
 	var s unix.Statx_t
 	err := unix.Statx(int(f.Fd()), "", unix.AT_EMPTY_PATH, unix.STATX_DIOALIGN, &s)

@@ -31,9 +31,8 @@ func TestMemoryIsNoDisk(t *testing.T) {
 	if s.Free-s.Total/10 < leastSize {
 		t.Skipf("%s is full", shm)
 	}
-	if _, err := Check(Options{Dirs: []string{dir}, Size: leastSize, Force: true}); err != nil {
-		t.Errorf("Check(%s) by force = %v, want it allowed", dir, err)
-	}
+	_, err = Check(Options{Dirs: []string{dir}, Size: leastSize, Force: true})
+	must.True(t, err == nil, "Check(%s) by force = %v, want it allowed", dir, err)
 }
 
 func TestFileSystemsThatAreNoDisk(t *testing.T) {
@@ -80,9 +79,8 @@ func TestAPlaceBelowProcIsNotOnProc(t *testing.T) {
 	want := must.Have(readPlace(host.System(), dir))(t)
 	path := fmt.Sprintf("/proc/%d/root%s", os.Getpid(), dir)
 	got := must.Have(readPlace(host.System(), path))(t)
-	if got.FileSystem == "proc" || got.Device != want.Device || len(got.Disks) != len(want.Disks) {
-		t.Errorf("readPlace(%s) = %q on %q, %d disks, want %q and %d disks", path, got.FileSystem, got.Device, len(got.Disks), want.Device, len(want.Disks))
-	}
+	must.True(t, got.FileSystem != "proc" && got.Device == want.Device && len(got.Disks) == len(want.Disks),
+		"readPlace(%s) = %q on %q, %d disks, want %q and %d disks", path, got.FileSystem, got.Device, len(got.Disks), want.Device, len(want.Disks))
 }
 
 func TestDisksThatTwoDirectoriesAreOn(t *testing.T) {
@@ -101,9 +99,8 @@ func TestABrokersDirectoryByAnotherMount(t *testing.T) {
 		t.Skip(err)
 	}
 	t.Cleanup(func() {
-		if err := unix.Unmount(used, 0); err != nil {
-			t.Errorf("unmount %s: %v", used, err)
-		}
+		err := unix.Unmount(used, 0)
+		must.True(t, err == nil, "unmount %s: %v", used, err)
 	})
 	_, err := Check(Options{Dirs: []string{dir}, Brokers: []string{used}, Size: leastSize, Force: true})
 	must.Err(t, "is in use by a broker", err, "Check(%s) with a broker in its other mount %s", dir, used)
@@ -131,9 +128,8 @@ func mountTmpfs(t *testing.T, size string) string {
 		t.Skipf("mount a tmpfs: %v: needs root", err)
 	}
 	t.Cleanup(func() {
-		if err := unix.Unmount(dir, 0); err != nil {
-			t.Errorf("unmount %s: %v", dir, err)
-		}
+		err := unix.Unmount(dir, 0)
+		must.True(t, err == nil, "unmount %s: %v", dir, err)
 	})
 	return dir
 }
@@ -161,9 +157,8 @@ func TestItStopsWhenSomethingElseFillsTheDisk(t *testing.T) {
 	dir := mountTmpfs(t, "64m")
 	r := &runner{tree: host.System()}
 	p := &place{Directory: Directory{Path: dir}}
-	if err := r.guard(p); err != nil {
-		t.Errorf("guard of an empty file system = %v", err)
-	}
+	err := r.guard(p)
+	must.True(t, err == nil, "guard of an empty file system = %v", err)
 	must.Do(t, os.WriteFile(filepath.Join(dir, "log"), make([]byte, 62*mib), 0o600))
 	must.Err(t, "something else fills the disk", r.guard(p), "guard with 2 of 64 MiB free")
 }
@@ -177,7 +172,6 @@ func TestLiveStopsWhenEverythingWaitsForDisks(t *testing.T) {
 	r := &runner{o: Options{Mode: Live}, tree: host.Rooted(tree)}
 	must.Err(t, "55 %", r.guard(p), "guard of mode live under pressure")
 	r.o.Mode = Quick
-	if err := r.guard(p); err != nil {
-		t.Errorf("guard of mode quick = %v: kt itself makes everything wait", err)
-	}
+	err := r.guard(p)
+	must.True(t, err == nil, "guard of mode quick = %v: kt itself makes everything wait", err)
 }

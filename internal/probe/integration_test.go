@@ -83,15 +83,13 @@ func TestAJournalOfDataHasNoDirectWrites(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := Options{Dirs: []string{dir}, Tests: []string{testDD}, Size: 16 * mib, Blocks: []int64{mib}, Duration: time.Second}
-	if _, err := Check(o); err == nil || !strings.Contains(err.Error(), "no direct I/O") {
-		t.Errorf("Check(%+v) = %v, want a refusal of direct rows", o, err)
-	}
+	_, err := Check(o)
+	must.True(t, err != nil && strings.Contains(err.Error(), "no direct I/O"), "Check(%+v) = %v, want a refusal of direct rows", o, err)
 	o.Tests = []string{testWrite, testRead}
 	report := must.Have(Run(context.Background(), o, nil))(t)
 	for _, r := range report.Directories[0].Results {
-		if strings.HasPrefix(r.What, "direct") || len(r.Notes) == 0 || r.Operations == 0 {
-			t.Errorf("%s: %q, notes %q, %d operations, want it measured, and no word of direct", r.Test, r.What, r.Notes, r.Operations)
-		}
+		must.True(t, !strings.HasPrefix(r.What, "direct") && len(r.Notes) != 0 && r.Operations != 0,
+			"%s: %q, notes %q, %d operations, want it measured, and no word of direct", r.Test, r.What, r.Notes, r.Operations)
 	}
 	nothingIn(t, dir)
 }
@@ -193,9 +191,8 @@ func TestEveryTestRunsOnARealDisk(t *testing.T) {
 		var tests []string
 		for _, r := range d.Results {
 			tests = append(tests, r.Test)
-			if r.Latency.P50 <= 0 || r.MiBPerSecond <= 0 {
-				t.Errorf("%s %s: %.1f MiB/s, p50 %.1f us, want both above 0", d.Path, r.Test, r.MiBPerSecond, r.Latency.P50)
-			}
+			must.True(t, r.Latency.P50 > 0 && r.MiBPerSecond > 0,
+				"%s %s: %.1f MiB/s, p50 %.1f us, want both above 0", d.Path, r.Test, r.MiBPerSecond, r.Latency.P50)
 			t.Logf("%-16s %8.0f MiB/s p50 %8.1f p99.9 %9.1f max %9.1f us %s", r.Test, r.MiBPerSecond, r.Latency.P50, r.Latency.P999, r.Latency.Max, r.Grade)
 		}
 		want := []string{testWrite, testAppend, testSync, partSyncEtcd, testCommit, testRead, partReadInterleaved, testMixed}
@@ -301,15 +298,13 @@ func throttle(t testing.TB, device string, perSecond int64) {
 		t.Skipf("no limit can be set: %v", err)
 	}
 	t.Cleanup(func() {
-		if err := set(0); err != nil {
-			t.Errorf("the limit on %s stays: %v", device, err)
-		}
+		err := set(0)
+		must.True(t, err == nil, "the limit on %s stays: %v", device, err)
 	})
 }
 
 func command(t testing.TB, name string, args ...string) {
 	t.Helper()
-	if out, err := exec.Command(name, args...).CombinedOutput(); err != nil {
-		t.Errorf("%s %q: %v\n%s", name, args, err, out)
-	}
+	out, err := exec.Command(name, args...).CombinedOutput()
+	must.True(t, err == nil, "%s %q: %v\n%s", name, args, err, out)
 }

@@ -193,7 +193,7 @@ func (r *runner) parallel(ctx context.Context) (*Parallel, error) {
 		return out, err
 	}
 	out.Efficiency = out.Sum / alone
-	out.Findings = []Finding{parallelScale.judge(100 * out.Efficiency)}
+	out.Findings = []Finding{judge("parallel", 100*out.Efficiency)}
 	out.Grade = worstFinding(out.Findings)
 	return out, nil
 }

@@ -81,9 +81,8 @@ func rates(seconds []Second) []float64 {
 	return out
 }
 
-// reached is what got to the device in each second. Where that is not known it is
-// the calls' rate, which is the device's only once every file had to be synced to
-// make room: see trial.fill.
+// reached is what got to the device in each second, or, where that is not known, the calls' rate once every file had to be synced
+// (trial.fill).
 func reached(seconds []Second) []float64 {
 	out := rates(seconds)
 	for i, s := range seconds {
@@ -129,9 +128,8 @@ const (
 	forLimited = 3
 )
 
-// steady reports whether the last n seconds are an even rate at which the device
-// holds the writers back. Before that they write to memory, and the device's rate
-// is that of the kernel's flushing, whatever it is.
+// steady reports whether the last n seconds are an even rate at which the device holds the writers back, and not the kernel's
+// flushing.
 func steady(seconds []Second, n int) bool {
 	if n < 2 || len(seconds) < n {
 		return false
@@ -142,9 +140,8 @@ func steady(seconds []Second, n int) bool {
 	return m > 0 && mean(rates(last)) <= heldBack*m && variation(device) <= even
 }
 
-// throttled is the first second, as an index, from which on the device held the
-// writers back to the end; len(seconds): never. It goes by means, for a single
-// second may hold a burst of one writer, and of at least three seconds.
+// throttled is the index of the first second from which on the device held the writers back to the end; len(seconds): never. It goes
+// by means of at least three seconds, for one may hold a burst of one writer.
 func throttled(seconds []Second) int {
 	calls, device := rates(seconds), reached(seconds)
 	for i := range max(len(seconds)-forLimited+1, 0) {
@@ -155,10 +152,8 @@ func throttled(seconds []Second) int {
 	return len(seconds)
 }
 
-// sustained is the rate that reached the device while it held the writers back: of
-// the last n seconds when those were steady, else of all of them; when it never
-// did, of the last third. others is the share of what the device wrote then that
-// cannot have been kt's.
+// sustained is the rate that reached the device while it held the writers back, of the last n seconds when those were steady; when it
+// never did, of the last third. others is the share of what the device wrote then that cannot have been kt's.
 func sustained(seconds []Second, n int) (rate, others float64) {
 	if len(seconds) == 0 {
 		return 0, 0

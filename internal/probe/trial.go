@@ -55,8 +55,7 @@ func repeat(perSecond float64, step func(m *meter, begin time.Time) error) worke
 	}
 }
 
-// meter counts what the workers of a trial do. kt's histogram of a run counts in microseconds, which is too coarse for a write to
-// the page cache: this one counts in nanoseconds.
+// meter counts what the workers of a trial do, in nanoseconds: a run's microseconds are too coarse for a write to the page cache.
 type meter struct {
 	from time.Time    // the end of the warm-up
 	done atomic.Int64 // bytes

@@ -63,18 +63,15 @@ func TestFilesWithoutANameAndTheirSubstitute(t *testing.T) {
 		dir := t.TempDir()
 		f, err := open(dir, false)
 		must.Hold(t, err == nil, "%s(%s) = %v", name, dir, err)
-		if _, err := f.WriteAt([]byte("kept"), 0); err != nil {
-			t.Errorf("%s: write: %v", name, err)
-		}
+		_, err = f.WriteAt([]byte("kept"), 0)
+		must.True(t, err == nil, "%s: write: %v", name, err)
 		got := make([]byte, 4)
-		if _, err := f.ReadAt(got, 0); err != nil || string(got) != "kept" {
-			t.Errorf("%s: read %q, %v", name, got, err)
-		}
+		_, err = f.ReadAt(got, 0)
+		must.True(t, err == nil && string(got) == "kept", "%s: read %q, %v", name, got, err)
 		empty(t, dir)
 		f.Close()
-		if _, err := open(dir+"/none", false); !errors.Is(err, os.ErrNotExist) {
-			t.Errorf("%s of a directory that is not there = %v", name, err)
-		}
+		_, err = open(dir+"/none", false)
+		must.True(t, errors.Is(err, os.ErrNotExist), "%s of a directory that is not there = %v", name, err)
 	}
 }
 
@@ -87,16 +84,13 @@ func TestAProbeFromBeginningToEnd(t *testing.T) {
 	}
 	report := must.Have(Run(context.Background(), o, func(p Progress) { told = append(told, p) }))(t)
 	d := report.Directories[0]
-	if len(d.Results) != 1 || d.Results[0].Operations == 0 || d.Results[0].Grade == "" {
-		t.Errorf("Run: results %+v, want one, with operations and a grade", d.Results)
-	}
-	if len(d.DD) != 1 || d.DD[0].Count != leastSize/(64*kib) || d.DD[0].MBPerSecond <= 0 || !d.DD[0].PageCache {
-		t.Errorf("Run: rows %+v, want one of 256 blocks from the page cache", d.DD)
-	}
+	must.True(t, len(d.Results) == 1 && d.Results[0].Operations != 0 && d.Results[0].Grade != "",
+		"Run: results %+v, want one, with operations and a grade", d.Results)
+	must.True(t, len(d.DD) == 1 && d.DD[0].Count == leastSize/(64*kib) && d.DD[0].MBPerSecond > 0 && d.DD[0].PageCache,
+		"Run: rows %+v, want one of 256 blocks from the page cache", d.DD)
 	must.Match(t, "", d.Plan, "Run: plan")
-	if len(told) < 2 || told[0].Step != 1 || told[len(told)-1].Step != 2 || told[0].Steps != 2 {
-		t.Errorf("Run told %+v, want both steps of two", told)
-	}
+	must.True(t, len(told) >= 2 && told[0].Step == 1 && told[len(told)-1].Step == 2 && told[0].Steps == 2,
+		"Run told %+v, want both steps of two", told)
 	empty(t, dir)
 
 	text := must.Have(json.Marshal(report))(t)
@@ -120,9 +114,8 @@ func TestItStopsWhenItsContextEnds(t *testing.T) {
 	for _, r := range report.Directories[0].Results {
 		tests = append(tests, r.Test)
 	}
-	if !report.Interrupted || !slices.Equal(tests, []string{testAppend}) {
-		t.Errorf("Run: interrupted %v with results of %q, want what append found", report.Interrupted, tests)
-	}
+	must.True(t, report.Interrupted && slices.Equal(tests, []string{testAppend}),
+		"Run: interrupted %v with results of %q, want what append found", report.Interrupted, tests)
 	empty(t, dir)
 }
 
@@ -136,9 +129,8 @@ func TestPacedAppendsStayWithinTheirSize(t *testing.T) {
 	p := &place{Directory: Directory{Path: roomy(t)}}
 	out := must.Have(r.drive(context.Background(), p, trial{duration: tick, workers: []worker{paced(f, block, size, 1000)}}))(t)
 	info := must.Have(f.Stat())(t)
-	if out.Operations <= 8 || info.Size() != 8*block {
-		t.Errorf("paced(…, %d, %d) wrote %d blocks to a file of %d bytes, want more than 8 in %d", block, size, out.Operations, info.Size(), 8*block)
-	}
+	must.True(t, out.Operations > 8 && info.Size() == 8*block,
+		"paced(…, %d, %d) wrote %d blocks to a file of %d bytes, want more than 8 in %d", block, size, out.Operations, info.Size(), 8*block)
 	must.Match(t, out.Operations*block, out.Bytes, "bytes of %d operations of %d bytes", out.Operations, block)
 }
 
@@ -206,9 +198,8 @@ func TestAnOperationThatWasHeldUpBeganWhenItWasDue(t *testing.T) {
 		} {
 			time.Sleep(r.took)
 			begin, err := p.wait(context.Background())
-			if got := begin.Sub(start); got != r.begin || err != nil {
-				t.Errorf("operation %d: wait() = %s, %v, want %s", i, got, err, r.begin)
-			}
+			got := begin.Sub(start)
+			must.True(t, got == r.begin && err == nil, "operation %d: wait() = %s, %v, want %s", i, got, err, r.begin)
 		}
 	})
 }
@@ -219,9 +210,8 @@ func TestWaitingEndsWithTheContext(t *testing.T) {
 		defer cancel()
 		p := newPacer(0.1)
 		_, _ = p.wait(ctx)
-		if _, err := p.wait(ctx); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("wait(ctx) = %v, want the end of the context", err)
-		}
+		_, err := p.wait(ctx)
+		must.True(t, errors.Is(err, context.DeadlineExceeded), "wait(ctx) = %v, want the end of the context", err)
 	})
 }
 
@@ -257,9 +247,8 @@ func TestSustained(t *testing.T) {
 		seconds := at(r.Seconds...)
 		must.Match(t, int(r.From), throttled(seconds), "%s: throttled(…)", r.Sentence)
 		rate, others := sustained(seconds, r.N)
-		if math.Abs(rate-r.Rate) > 0.5 || math.Abs(others-r.Others) > 0.01 {
-			t.Errorf("%s: sustained(…, %d) = %.1f, %.2f, want %.1f, %.2f", r.Sentence, r.N, rate, others, r.Rate, r.Others)
-		}
+		must.True(t, math.Abs(rate-r.Rate) <= 0.5 && math.Abs(others-r.Others) <= 0.01,
+			"%s: sustained(…, %d) = %.1f, %.2f, want %.1f, %.2f", r.Sentence, r.N, rate, others, r.Rate, r.Others)
 	}
 }
 
@@ -305,15 +294,13 @@ func TestSeries(t *testing.T) {
 	want := at([]float64{90 / 0.99, 15 / 0.99}, []float64{100, 20}, []float64{100, 20})
 	must.Hold(t, len(got) == len(want), "series(…) = %d seconds, want %d", len(got), len(want))
 	for i := range got {
-		if math.Abs(got[i].Rate-want[i].Rate) > 0.01 || math.Abs(*got[i].Device-*want[i].Device) > 0.01 {
-			t.Errorf("second %d: %.2f, device %.2f, want %.2f and %.2f", i, got[i].Rate, *got[i].Device, want[i].Rate, *want[i].Device)
-		}
+		must.True(t, math.Abs(got[i].Rate-want[i].Rate) <= 0.01 && math.Abs(*got[i].Device-*want[i].Device) <= 0.01,
+			"second %d: %.2f, device %.2f, want %.2f and %.2f", i, got[i].Rate, *got[i].Device, want[i].Rate, *want[i].Device)
 	}
 	must.Match(t, 2, len(seconds(readings, longest)), "seconds: the last is a rest")
 	must.Match(t, 1, len(series(readings[:5][:4])), "seconds: a rest of 260 ms says too little")
-	if got := series([]reading{{0, 0, -1}, {ms(1000), mib, -1}}); got[0].Device != nil {
-		t.Errorf("series(…) has a device rate of %v, want none: it is not known", *got[0].Device)
-	}
+	got = series([]reading{{0, 0, -1}, {ms(1000), mib, -1}})
+	must.Match(t, (*float64)(nil), got[0].Device, "series(…): a device rate, want none: it is not known")
 }
 
 func TestSpread(t *testing.T) {

@@ -1,8 +1,11 @@
 package probe
 
 import (
+	_ "embed"
+	"encoding/json"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/kt-bench/kt/internal/theme"
 )
@@ -27,86 +30,40 @@ type Finding struct {
 	Source   string  `json:"source"` // of the threshold that decided
 }
 
-// band is a part of a scale: values up to a limit, or from a limit on.
-type band struct {
-	limit    float64
-	grade    Grade
-	sentence string
-	source   string
-}
-
 // scale holds a figure against thresholds. Its bands go from best to worst; the last has no limit.
 type scale struct {
-	metric, unit string
-	higher       bool // is better
-	bands        []band
+	Metric, Unit string
+	Higher       bool // is better
+	Bands        []struct {
+		Limit            float64
+		Grade            Grade
+		Sentence, Source string
+	}
 }
 
-const (
-	ownJudgement = "kt's own judgement"
-	fromAllegro  = "Allegro's objective for produce requests"
-	fromEtcd     = "etcd's and IBM's advice on disks"
-)
+//go:embed scales.json
+var scalesJSON []byte
 
-var syncScale = scale{metric: "p99", unit: "ms", bands: []band{
-	{2, Good, "a controller's log commits at once", ownJudgement},
-	{10, OK, "within the 10 ms that etcd asks of its disks", fromEtcd},
-	{20, OK, "over the 10 ms that etcd asks for, within the 20 ms that OpenShift allows", fromEtcd},
-	{0, Poor, "over the 20 ms that OpenShift allows: keep a controller's log off this disk", "OpenShift's limit for etcd"},
-}}
+var scales = sync.OnceValue(func() (all map[string]scale) {
+	if err := json.Unmarshal(scalesJSON, &all); err != nil {
+		panic("scales.json: " + err.Error()) // it is part of the program, and a test reads it
+	}
+	return all
+})
 
-var stallScale = scale{metric: "p99.9", unit: "ms", bands: []band{
-	{5, Good, "appends hardly wait", ownJudgement},
-	{65, OK, "within the 65 ms that Allegro allows a produce request", fromAllegro},
-	{200, OK, "over the 65 ms that Allegro allows a produce request", fromAllegro},
-	{0, Poor, "appends stall, and producers wait: check the file system's journal", ownJudgement},
-}}
-
-var shareScale = scale{metric: "sustained/direct", unit: "%", higher: true, bands: []band{
-	{85, Good, "through the page cache nearly as fast as the device", ownJudgement},
-	{60, OK, "slower through the page cache than the device", ownJudgement},
-	{0, Poor, "much slower through the page cache than the device: check the file system, the scheduler and vm.dirty_*", ownJudgement},
-}}
-
-var writeScale = scale{metric: "rate", unit: "MiB/s", higher: true, bands: []band{
-	{500, Good, "not the first limit of a broker", ownJudgement},
-	{125, OK, "at least the base rate of an EBS gp3 volume", "AWS: the base rate of gp3"},
-	{100, OK, "less than the base rate of an EBS gp3 volume, 125 MiB/s", "AWS: the base rate of gp3"},
-	{0, Poor, "slow for a broker: producers can exceed this rate", ownJudgement},
-}}
-
-var thirdsScale = scale{metric: "last/first third", unit: "%", higher: true, bands: []band{
-	{95, Good, "as fast at the end as at the start", ownJudgement},
-	{80, OK, "slower at the end than at the start", ownJudgement},
-	{0, Poor, "much slower at the end: credits ran out, a cache is full, or the disk is hot", ownJudgement},
-}}
-
-var evenScale = scale{metric: "variation", unit: "%", bands: []band{
-	{3, Good, "even", "iotune's accuracy"},
-	{10, OK, "a little uneven", ownJudgement},
-	{25, OK, "uneven: something else may use the disk", ownJudgement},
-	{0, Poor, "very uneven: something else uses the disk, or its path is shared", ownJudgement},
-}}
-
-var parallelScale = scale{metric: "parallel/alone", unit: "%", higher: true, bands: []band{
-	{90, Good, "the directories do not slow each other down", ownJudgement},
-	{70, OK, "the directories share a part of their path", ownJudgement},
-	{0, Poor, "the directories share a disk, a controller or an allowance: more directories add little", ownJudgement},
-}}
-
-// judge returns the finding for a value.
-func (s scale) judge(value float64) Finding {
-	last := len(s.bands) - 1
-	b := s.bands[last]
-	for _, candidate := range s.bands[:last] {
-		if s.higher && value >= candidate.limit || !s.higher && value <= candidate.limit {
+// judge returns the finding for a value on a scale.
+func judge(name string, value float64) Finding {
+	s := scales()[name]
+	b := s.Bands[len(s.Bands)-1]
+	for _, candidate := range s.Bands[:len(s.Bands)-1] {
+		if s.Higher && value >= candidate.Limit || !s.Higher && value <= candidate.Limit {
 			b = candidate
 			break
 		}
 	}
 	return Finding{
-		Metric: s.metric, Value: value, Unit: s.unit, Grade: b.grade, Source: b.source,
-		Sentence: fmt.Sprintf("%s of %s %s: %s", s.metric, theme.Amount(value), s.unit, b.sentence),
+		Metric: s.Metric, Value: value, Unit: s.Unit, Grade: b.Grade, Source: b.Source,
+		Sentence: fmt.Sprintf("%s of %s %s: %s", s.Metric, theme.Amount(value), s.Unit, b.Sentence),
 	}
 }
 
@@ -153,16 +110,16 @@ func (r *Result) judge(direct float64) (out []Finding) {
 	if r.Operations == 0 {
 		return nil
 	}
-	latency := func(s scale, micros float64) {
+	latency := func(scale string, micros float64) {
 		if !r.LatencyUngraded {
-			out = append(out, s.judge(micros/1000))
+			out = append(out, judge(scale, micros/1000))
 		}
 	}
 	switch r.Test {
 	case testWrite:
-		return append([]Finding{writeScale.judge(r.MiBPerSecond)}, r.judgeSpread()...)
+		return append([]Finding{judge("write", r.MiBPerSecond)}, r.judgeSpread()...)
 	case testAppend:
-		latency(stallScale, r.Latency.P999)
+		latency("stall", r.Latency.P999)
 		if r.Append == nil {
 			return out
 		}
@@ -171,9 +128,9 @@ func (r *Result) judge(direct float64) (out []Finding) {
 		}
 		return append(out, r.judgeSpread()...)
 	case testCommit, testMixed:
-		latency(stallScale, r.Latency.P999)
+		latency("stall", r.Latency.P999)
 	case testSync, partSyncEtcd:
-		latency(syncScale, r.Latency.P99)
+		latency("sync", r.Latency.P99)
 	}
 	return out
 }
@@ -181,8 +138,8 @@ func (r *Result) judge(direct float64) (out []Finding) {
 // judgeShare holds what the page cache passes on against what the device takes. A disk is not poor for it while the rate that is
 // left is good by itself: there the processors are often what ends it.
 func judgeShare(sustained, direct float64) Finding {
-	f := shareScale.judge(100 * sustained / direct)
-	if f.Grade == Poor && writeScale.judge(sustained).Grade == Good {
+	f := judge("share", 100*sustained/direct)
+	if f.Grade == Poor && judge("write", sustained).Grade == Good {
 		f.Grade = OK
 		f.Sentence += fmt.Sprintf("; %s MiB/s are still fast", theme.Amount(sustained))
 	}
@@ -193,10 +150,10 @@ func judgeShare(sustained, direct float64) Finding {
 func (r *Result) judgeSpread() (out []Finding) {
 	const forVariation, forThirds = 3, 6 // seconds
 	if r.Spread.Seconds >= forVariation {
-		out = append(out, evenScale.judge(100*r.Spread.CV))
+		out = append(out, judge("even", 100*r.Spread.CV))
 	}
 	if r.Spread.Seconds >= forThirds && r.Spread.FirstThird > 0 {
-		out = append(out, thirdsScale.judge(100*r.Spread.LastThird/r.Spread.FirstThird))
+		out = append(out, judge("thirds", 100*r.Spread.LastThird/r.Spread.FirstThird))
 	}
 	return out
 }

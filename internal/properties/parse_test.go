@@ -93,14 +93,12 @@ func TestTheLinesOfPropertiesFilesAreJavas(t *testing.T) {
 		"a=\x00\xff":                         {{"a", "\x00ÿ", 1}},
 	} {
 		got, err := Parse([]byte(text))
-		if diff := cmp.Diff(want, got); err != nil || diff != "" {
-			t.Errorf("%q: %v (-want +got):\n%s", text, err, diff)
-		}
+		diff := cmp.Diff(want, got)
+		must.True(t, err == nil && diff == "", "%q: %v (-want +got):\n%s", text, err, diff)
 	}
 	for _, text := range []string{`a=\u12`, `a=\u12g4`, `a=\u+123`, "x=1\n" + `a\u=1`} {
-		if got, err := Parse([]byte(text)); err == nil || !strings.HasPrefix(err.Error(), "line ") {
-			t.Errorf("%q gives %v, %v", text, got, err)
-		}
+		got, err := Parse([]byte(text))
+		must.True(t, err != nil && strings.HasPrefix(err.Error(), "line "), "%q gives %v, %v", text, got, err)
 	}
 }
 
@@ -157,8 +155,7 @@ func TestLinesThatContinueNothingAreNoProperties(t *testing.T) {
 		for _, p := range whole {
 			names = append(names, p.Key)
 		}
-		if diff := cmp.Diff(r.stray, stray); diff != "" || strings.Join(names, " ") != r.whole {
-			t.Errorf("%s: %q (-want +got):\n%s", r.name, names, diff)
-		}
+		diff := cmp.Diff(r.stray, stray)
+		must.True(t, diff == "" && strings.Join(names, " ") == r.whole, "%s: %q (-want +got):\n%s", r.name, names, diff)
 	}
 }

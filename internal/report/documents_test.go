@@ -96,9 +96,8 @@ func TestDocumentsFitTheirTerminal(t *testing.T) {
 		for look, th := range looks() {
 			for width := 60; width <= 120; width += 5 {
 				text := wrote(t, "text", d.doc, nil, Options{Options: doc.Options{Theme: th, Width: width, Full: true}})
-				if strings.Contains(strings.ReplaceAll(escapes.ReplaceAllString(text, ""), " ", ""), "\n\n\n") {
-					t.Errorf("%s in %s: two empty lines:\n%s", name, look, text)
-				}
+				must.True(t, !strings.Contains(strings.ReplaceAll(escapes.ReplaceAllString(text, ""), " ", ""), "\n\n\n"),
+					"%s in %s: two empty lines:\n%s", name, look, text)
 				for line := range strings.Lines(text) { // code is to be copied, and whole
 					if name != "tune-diff" && name != "tune-explain" && name != "probe" {
 						tooWide(t, name+" in "+look, line, width)
@@ -107,9 +106,8 @@ func TestDocumentsFitTheirTerminal(t *testing.T) {
 			}
 		}
 		for _, form := range []string{"text", "csv", "markdown", "json"} {
-			if text := wrote(t, form, d.doc, d.json, Options{}); strings.Contains(text, "\x1b") {
-				t.Errorf("%s as %s: an escape sequence came through: %q", name, form, text)
-			}
+			text := wrote(t, form, d.doc, d.json, Options{})
+			must.True(t, !strings.Contains(text, "\x1b"), "%s as %s: an escape sequence came through: %q", name, form, text)
 		}
 	}
 }
@@ -117,9 +115,8 @@ func TestDocumentsFitTheirTerminal(t *testing.T) {
 // A file or a pipe gets whole lines.
 func TestReasonsAreWholeWithoutATerminal(t *testing.T) {
 	d := TuneDoc(found(t), TuneOptions{})
-	if why := "long enough to need two lines where it is shown"; !strings.Contains(wrote(t, "text", d, nil, Options{}), why) {
-		t.Errorf("%q is not in it", why)
-	}
+	why := "long enough to need two lines where it is shown"
+	must.True(t, strings.Contains(wrote(t, "text", d, nil, Options{}), why), "%q is not in it", why)
 }
 
 func TestTuneSaysWhichFactsOfAMachineAreUnknown(t *testing.T) {
@@ -135,9 +132,8 @@ func TestWhatIsNotKnownOfAPeerIsNeitherZeroNorBlank(t *testing.T) {
 	}
 	must.Do(t, json.Unmarshal([]byte(wrote(t, "json", nil, p, Options{})), &got))
 	for _, name := range []string{"cpu_cores", "cores", "memory_bytes", "available_bytes", "clock_offset_us", "clock_bound_us"} {
-		if v, ok := got.Peers[0][name]; !ok || v != nil {
-			t.Errorf("%s is %v, there: %t", name, v, ok)
-		}
+		v, ok := got.Peers[0][name]
+		must.True(t, ok && v == nil, "%s is %v, there: %t", name, v, ok)
 	}
 	must.Has(t, "the table", oneSpace(wrote(t, "text", PeersDoc(p), nil, Options{})), "vm15 a:1 client – – away – – – – 0")
 	must.Has(t, "the row", wrote(t, "csv", PeersDoc(p), nil, Options{}), "\nvm15,a:1,client,,,away,,0,,,,,,,,\n")
@@ -145,20 +141,17 @@ func TestWhatIsNotKnownOfAPeerIsNeitherZeroNorBlank(t *testing.T) {
 
 func TestACalibrationHasTheWholeShapeForProgramsAlone(t *testing.T) {
 	d := calibrated()
-	if text := wrote(t, "json", nil, d, Options{}); !strings.Contains(text, d.Shape) || !strings.Contains(text, `"others_cpu_share": null`) {
-		t.Error(text)
-	}
-	if text := wrote(t, "text", CalibrationDoc(d), nil, Options{}); strings.Contains(text, "compression.type") {
-		t.Error(text)
-	}
+	text := wrote(t, "json", nil, d, Options{})
+	must.True(t, strings.Contains(text, d.Shape) && strings.Contains(text, `"others_cpu_share": null`), "%v", text)
+	text = wrote(t, "text", CalibrationDoc(d), nil, Options{})
+	must.True(t, !strings.Contains(text, "compression.type"), "%v", text)
 }
 
 func TestDocumentsPassOnThatTheyCannotBeWritten(t *testing.T) {
 	full := errors.New("no space left on device")
 	for _, form := range []string{"text", "csv", "markdown", "json"} {
-		if err := Write(failing{full}, form, PeersDoc(peers()), peers(), Options{}); !errors.Is(err, full) {
-			t.Errorf("%s gives %v", form, err)
-		}
+		err := Write(failing{full}, form, PeersDoc(peers()), peers(), Options{})
+		must.True(t, errors.Is(err, full), "%s gives %v", form, err)
 	}
 }
 
@@ -169,9 +162,8 @@ func TestTheDocumentOfTuneFitsItsSchema(t *testing.T) {
 	var b bytes.Buffer
 	must.Do(t, Indented(&b, found(t).Document(false)))
 	must.Do(t, schema.Validate(decoded(t, b.String())))
-	if err := schema.Validate(decoded(t, strings.Replace(b.String(), `"verdict": "fail"`, `"verdict": "maybe"`, 1))); err == nil {
-		t.Error("a verdict that kt does not know fits the schema")
-	}
+	err := schema.Validate(decoded(t, strings.Replace(b.String(), `"verdict": "fail"`, `"verdict": "maybe"`, 1)))
+	must.True(t, err != nil, "a verdict that kt does not know fits the schema")
 }
 
 // A schema that does not know a verdict, or a group, is out of date.

@@ -6,11 +6,9 @@ import (
 	"encoding/json"
 	"encoding/xml"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -59,17 +57,15 @@ func TestPerfTestFirstTellsOfTheWholeRunAndThenOfItsSteadyState(t *testing.T) {
 	want := fmt.Sprintf(javaTotal, 3000, "", 1000.0, 0.98, 40.0, 100.0, 10, 100, 100, 100) +
 		fmt.Sprintf(javaTotal, 2000, " steady state", 1000.0, 0.98, 10.0, 10.0, 10, 10, 10, 10)
 	must.Match(t, want, written(t, PerfTest, f.Result(), Options{}), "lines")
-	if got := written(t, PerfTest, results()["cut_off"], Options{}); !strings.HasPrefix(got, "1000 records sent, 1000.000000 records/sec") {
-		t.Errorf("a run that ended in its warm-up had a rate too:\n%s", got)
-	}
+	got := written(t, PerfTest, results()["cut_off"], Options{})
+	must.True(t, strings.HasPrefix(got, "1000 records sent, 1000.000000 records/sec"), "a run that ended in its warm-up had a rate too:\n%s", got)
 }
 
 func TestJSONIsTheDocument(t *testing.T) {
 	for name, r := range results() {
 		var back result.Result
-		if err := json.Unmarshal([]byte(written(t, JSON, r, Options{})), &back); err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
+		err := json.Unmarshal([]byte(written(t, JSON, r, Options{})), &back)
+		must.Hold(t, err == nil, "%s: %v", name, err)
 		must.Match(t, written(t, JSON, r, Options{}), written(t, JSON, back, Options{}), "%s reads back differently", name)
 	}
 }
@@ -93,9 +89,8 @@ func TestJSONLinesAreThePointsAndASummary(t *testing.T) {
 		SendDelay result.Records  `json:"records"`
 	}
 	must.Do(t, json.Unmarshal([]byte(lines[len(lines)-1]), &summary))
-	if summary.Type != "summary" || summary.Schema != result.Schema || string(summary.Series) != "[]" || summary.SendDelay != r.Records {
-		t.Errorf("the summary is %+v", summary)
-	}
+	must.True(t, summary.Type == "summary" && summary.Schema == result.Schema && string(summary.Series) == "[]" && summary.SendDelay == r.Records,
+		"the summary is %+v", summary)
 }
 
 // A row that is too short for a rate claims none, and what JSON leaves out is empty.
@@ -166,9 +161,8 @@ func TestTagsSayWhatKindOfLoadItIs(t *testing.T) {
 	h := header(0)
 	must.Match(t, []string{"acks=all", "4 partitions", "RF 3", "512 B", "lz4", "2 producers"}, Tags(h), "tags")
 	h.Tags = []string{"nightly", "eu"}
-	if got := Tags(h); !slices.Equal(got[len(got)-2:], []string{"#nightly", "#eu"}) {
-		t.Errorf("the tags of the run are not at the end of %q", got)
-	}
+	got := Tags(h)
+	must.True(t, slices.Equal(got[len(got)-2:], []string{"#nightly", "#eu"}), "the tags of the run are not at the end of %q", got)
 	h.Plan.Producers, h.Config, h.Tags = 1, nil, nil
 	h.Plan.Payload = plan.Payload{Kind: plan.Monotonic}
 	must.Match(t, []string{"acks=", "4 partitions", "RF 3", "monotonic payloads"}, Tags(h), "tags of a plain load")
@@ -181,9 +175,8 @@ func TestYAMLIsTheSameDocumentAsJSON(t *testing.T) {
 	text := written(t, YAML, r, Options{})
 	must.Do(t, errors.Join(yaml.Unmarshal([]byte(text), &fromYAML), yaml.Unmarshal([]byte(strings.ReplaceAll(written(t, JSON, r, Options{}), hostile, theme.Clean(hostile))), &fromJSON)))
 	fromJSON.(map[string]any)["headline_note"] = fromYAML.(map[string]any)["headline_note"] // JSON has it as it was
-	if diff := cmp.Diff(fromJSON, fromYAML); diff != "" || !strings.Contains(text, "\nbound_by:\n  limit: failed records\n") {
-		t.Errorf("(-json +yaml):\n%s", diff)
-	}
+	diff := cmp.Diff(fromJSON, fromYAML)
+	must.True(t, diff == "" && strings.Contains(text, "\nbound_by:\n  limit: failed records\n"), "(-json +yaml):\n%s", diff)
 	harmless(t, "yaml", text, 0)
 }
 
@@ -194,25 +187,14 @@ func TestALineHasWhatARunIsQuotedBy(t *testing.T) {
 	} {
 		must.Match(t, want, written(t, Line, results()[name], Options{}), "%s", name)
 	}
-	if got := written(t, Line, results()["invalid"], Options{}); !strings.Contains(got, "limit kt could not keep its schedule  NOT VALID: ") || strings.Count(got, "\n") != 1 {
-		t.Error(got)
-	}
+	got := written(t, Line, results()["invalid"], Options{})
+	must.True(t, strings.Contains(got, "limit kt could not keep its schedule  NOT VALID: ") && strings.Count(got, "\n") == 1, "%v", got)
 }
-
-var update = flag.Bool("update", false, "write the golden files anew")
 
 // golden compares got with a file in testdata.
 func golden(t *testing.T, name, got string) {
 	t.Helper()
-	path := filepath.Join("testdata", filepath.FromSlash(name))
-	if *update {
-		must.Do(t, os.MkdirAll(filepath.Dir(path), 0o755))
-		must.Do(t, os.WriteFile(path, []byte(got), 0o644))
-		return
-	}
-	want, err := os.ReadFile(path)
-	must.Hold(t, err == nil, "%v; write it with: go test ./internal/report -update", err)
-	must.Match(t, string(want), got, "%s", path)
+	must.Golden(t, filepath.Join("testdata", filepath.FromSlash(name)), got)
 }
 
 func written(t *testing.T, format Format, r result.Result, o Options) string {
@@ -268,9 +250,8 @@ func TestLooksChangeNothingButTheLook(t *testing.T) {
 		plain := written(t, Text, r, Options{})
 		colored := written(t, Text, r, Options{Options: doc.Options{Theme: theme.New(theme.Options{Profile: colorprofile.TrueColor, Dark: true})}})
 		must.Match(t, plain, escapes.ReplaceAllString(colored, ""), "%s: colours change more than the colour", name)
-		if strings.Contains(plain, "\x1b") || !strings.Contains(colored, "\x1b") || trailing.MatchString(plain) {
-			t.Errorf("%s has escape sequences without colours, or none with them, or spaces at the end of a line", name)
-		}
+		must.True(t, !strings.Contains(plain, "\x1b") && strings.Contains(colored, "\x1b") && !trailing.MatchString(plain),
+			"%s has escape sequences without colours, or none with them, or spaces at the end of a line", name)
 		for i, c := range written(t, Text, r, Options{Options: doc.Options{Theme: theme.New(theme.Options{ASCII: true})}}) {
 			must.Hold(t, c <= '~' && (c >= ' ' || c == '\n'), "%s: %q at byte %d is not printable ASCII", name, c, i)
 		}
@@ -285,9 +266,8 @@ func TestTheSummaryOfASmallRunFitsATerminal(t *testing.T) {
 			r.Brokers = r.Brokers[:1]
 		}
 		text := written(t, Text, r, Options{Options: doc.Options{Width: 80}, RunFile: "runs/orders.ktr"})
-		if n := strings.Count(text, "\n"); n > 25 {
-			t.Errorf("%s takes %d lines:\n%s", of, n, text)
-		}
+		n := strings.Count(text, "\n")
+		must.True(t, n <= 25, "%s takes %d lines:\n%s", of, n, text)
 	}
 }
 
@@ -308,9 +288,8 @@ func TestEveryFormatPassesOnThatItCannotWrite(t *testing.T) {
 	names := slices.Sorted(maps.Keys(Formats))
 	must.Match(t, []string{"csv", "hgrm", "json", "jsonl", "junit", "line", "markdown", "perf-test", "processes", "text", "yaml"}, names, "formats")
 	for _, name := range names {
-		if err := Formats[name](failing{full}, results()["fixed"], Options{}); !errors.Is(err, full) {
-			t.Errorf("%s gives %v", name, err)
-		}
+		err := Formats[name](failing{full}, results()["fixed"], Options{})
+		must.True(t, errors.Is(err, full), "%s gives %v", name, err)
 	}
 }
 
@@ -352,17 +331,14 @@ func TestALogHasTheMeasuredSecondsUnderTheirTags(t *testing.T) {
 			break
 		}
 		counts[h.Tag()] += h.TotalCount()
-		if h.Tag() == "" && h.EndTimeMs()-h.StartTimeMs() != 1000 {
-			t.Errorf("an interval is from %d to %d ms", h.StartTimeMs(), h.EndTimeMs())
-		}
+		must.True(t, h.Tag() != "" || h.EndTimeMs()-h.StartTimeMs() == 1000, "an interval is from %d to %d ms", h.StartTimeMs(), h.EndTimeMs())
 	}
 	for tag, want := range map[string]int64{"": windows[1].Response.Count(), "service": windows[1].Service.Count(), "send-delay": windows[1].SendDelay.Count()} {
 		must.True(t, counts[tag] == 2*want && want != 0, "tag %q has %d values, want %d", tag, counts[tag], 2*want)
 	}
 	full := errors.New("no space left on device")
-	if err := WriteHLog(failing{full}, r, each); !errors.Is(err, full) {
-		t.Errorf("a full disk gives %v", err)
-	}
+	err := WriteHLog(failing{full}, r, each)
+	must.True(t, errors.Is(err, full), "a full disk gives %v", err)
 }
 
 // limited is a run of ten seconds that kept some of its limits. A condition ended it.
@@ -389,9 +365,8 @@ func TestJUnitCountsItsCases(t *testing.T) {
 			Failure *struct{} `xml:"failure"`
 		} `xml:"testsuite>testcase"`
 	}
-	if err := xml.Unmarshal([]byte(text), &got); err != nil {
-		t.Fatalf("%v:\n%s", err, text)
-	}
+	err := xml.Unmarshal([]byte(text), &got)
+	must.Hold(t, err == nil, "%v:\n%s", err, text)
 	failures := 0
 	for _, c := range got.Cases {
 		if c.Failure != nil {

@@ -62,9 +62,8 @@ func TestConsumerRowsAreKafkas(t *testing.T) {
 	must.Match(t, b.String(), written(t, PerfTest, r, Options{Consumer: ConsumerRows{Zone: time.UTC, Detailed: true}}), "a run that is read back differs")
 	format := must.Have(ParseDateFormat("HH:mm:ss"))(t)
 	got := written(t, PerfTest, r, Options{Consumer: ConsumerRows{HideHeader: true, Date: format, Zone: time.FixedZone("CET", 3600)}})
-	if !strings.HasPrefix(got, "13:10:25, 13:10:35, 7.0000") || strings.Count(got, "\n") != 1 {
-		t.Errorf("without a header, in another zone and format:\n%s", got)
-	}
+	must.True(t, strings.HasPrefix(got, "13:10:25, 13:10:35, 7.0000") && strings.Count(got, "\n") == 1,
+		"without a header, in another zone and format:\n%s", got)
 }
 
 func TestDetailedRowsAreInPlaceOfTheLastOne(t *testing.T) {
@@ -90,19 +89,16 @@ func TestThatATimeoutCutTheReadingShortIsTold(t *testing.T) {
 	_, _, r := consumerRun(result.ReadIdle)
 	must.Has(t, "7,000 of 8,000 records and no warning", written(t, PerfTest, r, Options{}), "\n"+fmt.Sprintf(javaWarning, 10_000))
 	r.Plan.Load.Records = 7000
-	if got := written(t, PerfTest, r, Options{}); strings.Contains(got, "WARNING") {
-		t.Errorf("all were read, and a warning:\n%s", got)
-	}
+	got := written(t, PerfTest, r, Options{})
+	must.True(t, !strings.Contains(got, "WARNING"), "all were read, and a warning:\n%s", got)
 	full := errors.New("no space left on device")
 	for _, rows := range []ConsumerRows{{}, {HideHeader: true}} {
-		if err := PerfTest(failing{full}, r, Options{Consumer: rows}); !errors.Is(err, full) {
-			t.Errorf("rows that cannot be written give %v", err)
-		}
+		err := PerfTest(failing{full}, r, Options{Consumer: rows})
+		must.True(t, errors.Is(err, full), "rows that cannot be written give %v", err)
 	}
 	c := newConsumerPerf(failing{full}, r.Header, ConsumerRows{Detailed: true})
-	if err := c.writeInterval(&stats.Window{}); !errors.Is(err, full) {
-		t.Errorf("an interval that cannot be written gives %v", err)
-	}
+	err := c.writeInterval(&stats.Window{})
+	must.True(t, errors.Is(err, full), "an interval that cannot be written gives %v", err)
 }
 
 // The formats of org.apache.kafka.tools.EndToEndLatency.
@@ -119,9 +115,7 @@ func TestDatesAreWrittenByJavasPatterns(t *testing.T) {
 			must.Err(t, "the letter U is not known", err, "%q: the error", tc.Pattern)
 			continue
 		}
-		if err != nil || f.Format(at) != tc.Want {
-			t.Errorf("%q gives %q, %v; want %q", tc.Pattern, f.Format(at), err, tc.Want)
-		}
+		must.True(t, err == nil && f.Format(at) == tc.Want, "%q gives %q, %v; want %q", tc.Pattern, f.Format(at), err, tc.Want)
 	}
 	must.Err(t, "no end", must.Fail(ParseDateFormat("HH 'o''clock")), "a quote without an end")
 	kafkas, err := ParseDateFormat("yyyy-MM-dd HH:mm:ss:SSS")
@@ -148,7 +142,6 @@ func TestALineOfProgressTellsTheCPUOfItsInterval(t *testing.T) {
 		at += length
 	}
 	lines := strings.Split(strings.TrimSpace(stderr.String()), "\n")
-	if len(lines) != 2 || !strings.HasSuffix(lines[0], "cpu 1.00/4 cores") || !strings.HasSuffix(lines[1], "cpu 0.26/4 cores") {
-		t.Errorf("want 1.00 cores of two seconds and 0.26 of the last:\n%s", stderr.String())
-	}
+	must.True(t, len(lines) == 2 && strings.HasSuffix(lines[0], "cpu 1.00/4 cores") && strings.HasSuffix(lines[1], "cpu 0.26/4 cores"),
+		"want 1.00 cores of two seconds and 0.26 of the last:\n%s", stderr.String())
 }

@@ -260,14 +260,12 @@ func TestASummaryListsTheFirstProcessesAndCountsTheOthers(t *testing.T) {
 	} {
 		text := written(t, Text, many(tc.hosts, tc.processes), Options{})
 		must.Match(t, tc.rows, len(row.FindAllString(text, -1)), "%d × %d: rows:\n%s", tc.hosts, tc.processes, text)
-		if more := fmt.Sprintf("    %d more: --output processes lists all\n", tc.more); strings.Contains(text, more) != (tc.more > 0) {
-			t.Errorf("%d × %d: not as it should be: %q", tc.hosts, tc.processes, more)
-		}
+		more := fmt.Sprintf("    %d more: --output processes lists all\n", tc.more)
+		must.True(t, strings.Contains(text, more) == (tc.more > 0), "%d × %d: not as it should be: %q", tc.hosts, tc.processes, more)
 	}
 	watched := written(t, Text, many(40, 1), Options{})
-	if want := "    10 more: --output json lists all\n"; !strings.Contains(watched, want) {
-		t.Errorf("%q is not in:\n%s", want, watched)
-	}
+	want := "    10 more: --output json lists all\n"
+	must.True(t, strings.Contains(watched, want), "%q is not in:\n%s", want, watched)
 	lost := many(1, 12)
 	for i := range lost.Processes {
 		lost.Processes[i].Counted, lost.Processes[i].State = false, result.PartLost
@@ -310,9 +308,8 @@ func TestProcessesThatAreNotValidAreToldTogether(t *testing.T) {
 		"client-002/4: kt used 4.00 of 4 cores",
 	} {
 		var found bool
-		if _, rest, found = strings.Cut(rest, want); !found {
-			t.Errorf("not valid because %s\nwant %q in its place", text, want)
-		}
+		_, rest, found = strings.Cut(rest, want)
+		must.True(t, found, "not valid because %s\nwant %q in its place", text, want)
 	}
 }
 
@@ -330,9 +327,8 @@ func TestTheLinesOfProcessesAddUpToTheWhole(t *testing.T) {
 			sum += n
 		}
 	}
-	if len(rows) != 1+len(r.Processes) || sum != r.Records.Acknowledged {
-		t.Errorf("%d lines of %d records, want %d of %d", len(rows)-1, sum, len(r.Processes), r.Records.Acknowledged)
-	}
+	must.True(t, len(rows) == 1+len(r.Processes) && sum == r.Records.Acknowledged,
+		"%d lines of %d records, want %d of %d", len(rows)-1, sum, len(r.Processes), r.Records.Acknowledged)
 }
 
 func TestRatesInATableAddUp(t *testing.T) {

@@ -153,9 +153,8 @@ func TestEveryNumberHasItsUnitInItsName(t *testing.T) {
 				t.Errorf("%s.%s is a number without a unit", def, name)
 			}
 			for suffix, word := range map[string]string{"_ns": "nanoseconds", "_us": "microseconds"} {
-				if strings.HasSuffix(name, suffix) && !strings.Contains(p.Description, word) {
-					t.Errorf("%s.%s is described as %q, without its unit", def, name, p.Description)
-				}
+				must.True(t, !strings.HasSuffix(name, suffix) || strings.Contains(p.Description, word),
+					"%s.%s is described as %q, without its unit", def, name, p.Description)
 			}
 		}
 	}
@@ -164,9 +163,8 @@ func TestEveryNumberHasItsUnitInItsName(t *testing.T) {
 	// An object whose name has the unit keeps its word everywhere.
 	for def, n := range root.Defs {
 		for name, p := range n.Properties {
-			if p.Ref == "#/$defs/latency_us" && !strings.HasSuffix(name, "_us") && def != "latencies" {
-				t.Errorf("%s.%s holds microseconds, which its name does not tell", def, name)
-			}
+			must.True(t, p.Ref != "#/$defs/latency_us" || strings.HasSuffix(name, "_us") || def == "latencies",
+				"%s.%s holds microseconds, which its name does not tell", def, name)
 		}
 	}
 }
@@ -184,9 +182,8 @@ func TestTheSchemaRefusesWhatIsNoResult(t *testing.T) {
 		text := written(t, JSON, results()["fixed"], Options{})
 		changed := strings.Replace(text, tc.Old, tc.Change, 1)
 		must.Hold(t, changed != text, "%s: %s is not in the document", tc.Name, tc.Old)
-		if err := schema.Validate(decoded(t, changed)); err == nil {
-			t.Errorf("%s fits the schema", tc.Name)
-		}
+		err := schema.Validate(decoded(t, changed))
+		must.True(t, err != nil, "%s fits the schema", tc.Name)
 	}
 }
 
@@ -244,16 +241,14 @@ func TestAFieldThatDoesNotApplyIsAbsent(t *testing.T) {
 		lines := strings.Split(written(t, JSONLines, r, Options{}), "\n")
 		interval, summary := decoded(t, lines[0]), decoded(t, lines[len(lines)-2])
 		check := func(path string, want bool) {
-			if _, ok := field(whole, path); ok != want {
-				t.Errorf("%s: %s is there: %t", tc.of, path, ok)
-			}
+			_, ok := field(whole, path)
+			must.True(t, ok == want, "%s: %s is there: %t", tc.of, path, ok)
 			in, of := summary, path
 			if name, ok := strings.CutPrefix(path, "series."); ok {
 				in, of = interval, name
 			}
-			if _, ok := field(in, of); ok != want {
-				t.Errorf("%s: %s is there in jsonl: %t", tc.of, path, ok)
-			}
+			_, ok = field(in, of)
+			must.True(t, ok == want, "%s: %s is there in jsonl: %t", tc.of, path, ok)
 		}
 		for _, list := range tc.has {
 			for _, path := range list {
@@ -266,9 +261,8 @@ func TestAFieldThatDoesNotApplyIsAbsent(t *testing.T) {
 			}
 		}
 	}
-	if n, _ := field(decoded(t, written(t, JSON, all["fixed"], Options{})), "records.failed"); n != json.Number("0") {
-		t.Errorf("no record failed, and failed is %v", n)
-	}
+	n, _ := field(decoded(t, written(t, JSON, all["fixed"], Options{})), "records.failed")
+	must.True(t, n == json.Number("0"), "no record failed, and failed is %v", n)
 }
 
 func TestAProcessHasTheFieldsOfItsCommand(t *testing.T) {
@@ -288,9 +282,8 @@ func TestALatencyOfNothingIsAbsent(t *testing.T) {
 	r.Latency, r.Warmup.Response, r.Brokers[0].Latency = result.Latencies{}, result.Latency{}, result.Latency{}
 	whole := decoded(t, written(t, JSON, r, Options{}))
 	for _, path := range []string{"latency_us.response", "latency_us.send_delay", "warmup.response_us", "brokers.request_latency_us"} {
-		if v, ok := field(whole, path); ok {
-			t.Errorf("%s is %v", path, v)
-		}
+		v, ok := field(whole, path)
+		must.True(t, !ok, "%s is %v", path, v)
 	}
 	if text := written(t, Text, r, Options{Options: doc.Options{Verbose: true}}); strings.Contains(text, "p99 0s") || !strings.Contains(text, "response     not measured") || !strings.Contains(text, "left out, p99 –") {
 		t.Errorf("latencies of nothing in:\n%s", text)

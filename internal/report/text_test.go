@@ -73,9 +73,8 @@ func TestTheVerdictOfVerificationIsOneSentence(t *testing.T) {
 		Want string
 		Tone doc.Tone
 	}](t, "text_read") {
-		if got, tone := verified(&tc.V); !strings.Contains(got, tc.Want) || tone != tc.Tone {
-			t.Errorf("%s: %q is %q, want %q to be %q", tc.Name, got, tone, tc.Want, tc.Tone)
-		}
+		got, tone := verified(&tc.V)
+		must.True(t, strings.Contains(got, tc.Want) && tone == tc.Tone, "%s: %q is %q, want %q to be %q", tc.Name, got, tone, tc.Want, tc.Tone)
 	}
 	got := account(&ledger.Verdict{Readers: 2, Acknowledged: 10, AcknowledgedRead: 17, Lost: 1, Undecided: 1, Aborted: 1})
 	must.Has(t, "two groups", got, "10 acknowledged", "2 groups", "17 read", "1 lost", "1 undecided", "1 aborted")
@@ -83,9 +82,8 @@ func TestTheVerdictOfVerificationIsOneSentence(t *testing.T) {
 
 func TestAMissedTargetStandsUnderTheTitle(t *testing.T) {
 	r := results()["fixed"]
-	if text := written(t, Text, r, Options{}); strings.Contains(text, "of the target") {
-		t.Errorf("a target that was kept is marked:\n%s", text)
-	}
+	text := written(t, Text, r, Options{})
+	must.True(t, !strings.Contains(text, "of the target"), "a target that was kept is marked:\n%s", text)
 	share := 0.5578
 	r.TargetReached, r.BoundBy.Limit = &share, verdict.BrokerAcks
 	r.Throughput.RecordsPerSecond, r.Throughput.TargetRecordsPerSecond = 502_000, 900_000
@@ -100,9 +98,8 @@ func TestMillisecondsOfReadingHaveNoRate(t *testing.T) {
 	r := results()["consume"]
 	r.Fetch.Seconds, r.Fetch.RecordsPerSecond, r.Fetch.MiBPerSecond, r.Records.Consumed = 0.007, 0, 0, 3000
 	text := written(t, Text, r, Options{})
-	if !strings.Contains(text, "too short for a rate: 3,000 records in 7.00ms") || strings.Contains(text, "records/s") {
-		t.Errorf("7 ms of data have a rate:\n%s", text)
-	}
+	must.True(t, strings.Contains(text, "too short for a rate: 3,000 records in 7.00ms") && !strings.Contains(text, "records/s"),
+		"7 ms of data have a rate:\n%s", text)
 	r.Fetch.Seconds = 0
 	must.Has(t, "one poll has a rate", written(t, Text, r, Options{}), "too short for a rate: 3,000 records in one poll")
 	if r := written(t, func(w io.Writer, r result.Result, _ Options) error { return Metrics(w, r) }, r, Options{}); strings.Contains(r, "records-consumed-rate") {
@@ -126,9 +123,8 @@ func TestALongTimelineIsCut(t *testing.T) {
 		t.Errorf("a partition is named that waited for less:\n%s", text)
 	}
 	gap = 20
-	if text := written(t, Text, r, Options{}); strings.Contains(text, "longest gap") {
-		t.Errorf("a gap of milliseconds is told:\n%s", text)
-	}
+	text = written(t, Text, r, Options{})
+	must.True(t, !strings.Contains(text, "longest gap"), "a gap of milliseconds is told:\n%s", text)
 }
 
 func TestTagsSayHowRecordsAreRead(t *testing.T) {
@@ -260,9 +256,8 @@ func looks() map[string]*theme.Theme {
 func tooWide(t *testing.T, name, text string, width int) {
 	t.Helper()
 	for line := range strings.Lines(escapes.ReplaceAllString(text, "")) {
-		if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > width {
-			t.Errorf("%s: a line of %d characters on a terminal of %d:\n%s", name, n, width, line)
-		}
+		n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n"))
+		must.True(t, n <= width, "%s: a line of %d characters on a terminal of %d:\n%s", name, n, width, line)
 	}
 }
 
@@ -367,9 +362,7 @@ func TestNothingInARunFileSteersATerminal(t *testing.T) {
 				var b strings.Builder
 				must.Do(t, write(&b, read, o))
 				harmless(t, name+" as "+format, b.String(), profile)
-				if format == "text" && !strings.Contains(b.String(), "?[2J") {
-					t.Error("the text does not show what it replaced")
-				}
+				must.True(t, format != "text" || strings.Contains(b.String(), "?[2J"), "the text does not show what it replaced")
 			}
 		}
 		r := mergedMixed()

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/theme"
 	"github.com/kt-bench/kt/internal/tune"
@@ -25,14 +23,7 @@ func TestTheManualOfTheChecksIsThatOfTheCatalogue(t *testing.T) {
 	}
 	var b bytes.Buffer
 	must.Do(t, tuneManual(&b, tune.Catalogue(), all))
-	const page = "../../docs/checks.md"
-	if *update {
-		must.Do(t, os.WriteFile(page, b.Bytes(), 0o644))
-	}
-	text, err := os.ReadFile(page)
-	if diff := cmp.Diff(string(text), b.String()); err != nil || diff != "" {
-		t.Errorf("%s: %v (-want +got; accept with -update):\n%s", page, err, diff)
-	}
+	must.Golden(t, "../../docs/checks.md", b.String())
 }
 
 // tuneManual writes the catalogue as a page of documentation, in Markdown.

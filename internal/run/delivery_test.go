@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/run"
 )
 
@@ -28,9 +29,8 @@ func TestTheLastSecondOfAnEndedRunIsWaitedFor(t *testing.T) {
 		end()
 		from := time.Now()
 		d.Close(ctx)
-		if took := time.Since(from); seen.Load() != 2 || took != time.Second {
-			t.Errorf("%d of 2 seconds were seen, and the hung observer was left after %v", seen.Load(), took)
-		}
+		took := time.Since(from)
+		must.True(t, seen.Load() == 2 && took == time.Second, "%d of 2 seconds were seen, and the hung observer was left after %v", seen.Load(), took)
 		close(never)
 	})
 }

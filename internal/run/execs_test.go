@@ -1,14 +1,12 @@
 package run
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -28,9 +26,8 @@ func TestACommandRunsAtItsMomentAndIsTold(t *testing.T) {
 			if began.Kind != stats.Exec || began.Text != "ran: "+name || began.Broker != -1 || began.To != -1 || began.At < 5*time.Millisecond {
 				t.Errorf("it began as %+v", began)
 			}
-			if ended.Kind != stats.ExecEnded || ended.Text != r.Ends || ended.Broker != -1 || ended.To != -1 || ended.At < began.At {
-				t.Errorf("it ended as %+v, want %q", ended, r.Ends)
-			}
+			must.True(t, ended.Kind == stats.ExecEnded && ended.Text == r.Ends && ended.Broker == -1 && ended.To == -1 && ended.At >= began.At,
+				"it ended as %+v, want %q", ended, r.Ends)
 		})
 	}
 }
@@ -40,21 +37,17 @@ func TestCommandsRunAtTheirOwnMomentsWhateverTheirOrder(t *testing.T) {
 	p.await(4)
 	p.end()
 	for _, e := range p.events {
-		if e.Kind == stats.Exec && e.Text == "ran: echo two" && e.At < 30*time.Millisecond {
-			t.Errorf("the second command ran at %v", e.At)
-		}
+		must.True(t, e.Kind != stats.Exec || e.Text != "ran: echo two" || e.At >= 30*time.Millisecond, "the second command ran at %v", e.At)
 	}
 	for _, want := range []string{"one\n", "two\n"} {
-		must.Has(t, "stderr", p.stderr.String(), want)
+		must.Has(t, "stderr", p.said(), want)
 	}
 }
 
 func TestACommandOfALaterMomentDoesNotRun(t *testing.T) {
 	p := play(t, plan.Exec{After: time.Hour, Command: "true"})
 	p.end()
-	if p.events != nil {
-		t.Errorf("events %v, want none", p.events)
-	}
+	must.True(t, p.events == nil, "events %v, want none", p.events)
 }
 
 func TestWhatACommandWritesIsPassedOnByLines(t *testing.T) {
@@ -63,9 +56,8 @@ func TestWhatACommandWritesIsPassedOnByLines(t *testing.T) {
 	p.await(2)
 	p.end()
 	want := "out\nerr\n" + long[1:] + "\nx\nno end\n"
-	if got := p.stderr.String(); got != want {
-		t.Errorf("stderr has %d bytes, want %d: %.80q", len(got), len(want), got)
-	}
+	got := p.said()
+	must.True(t, got == want, "stderr has %d bytes, want %d: %.80q", len(got), len(want), got)
 }
 
 func TestACommandThatStillRunsIsEndedWithTheRun(t *testing.T) {
@@ -79,14 +71,13 @@ func TestACommandThatStillRunsIsEndedWithTheRun(t *testing.T) {
 			p := play(t, plan.Exec{Command: r.command})
 			p.await(1)
 			if strings.Contains(r.command, "trap") {
-				p.stderr.await(t, "on\n") // the trap is set
+				p.awaitText("on\n") // the trap is set
 			}
 			p.end()
 			p.await(2)
-			if got := p.events[1].Text; !strings.HasSuffix(got, ": "+r.ends) {
-				t.Errorf("it ended as %q, want %q", got, r.ends)
-			}
-			must.Match(t, strings.Contains(r.command, "bye"), strings.Contains(p.stderr.String(), "bye"), "stderr: %q", p.stderr.String())
+			got := p.events[1].Text
+			must.True(t, strings.HasSuffix(got, ": "+r.ends), "it ended as %q, want %q", got, r.ends)
+			must.Match(t, strings.Contains(r.command, "bye"), strings.Contains(p.said(), "bye"), "stderr: %q", p.said())
 		})
 	}
 }
@@ -112,9 +103,8 @@ func TestACommandThatFailedDoesNotWaitForWhatItLeft(t *testing.T) {
 	p := play(t, plan.Exec{Command: "echo why; sleep 60 & exit 2"})
 	p.await(2)
 	p.end()
-	if got := p.events[1]; !strings.HasSuffix(got.Text, ": exit 2: why") {
-		t.Errorf("it ended as %+v", got)
-	}
+	got := p.events[1]
+	must.True(t, strings.HasSuffix(got.Text, ": exit 2: why"), "it ended as %+v", got)
 }
 
 // A broker that a command starts is to outlive it, and the run.
@@ -124,7 +114,7 @@ func TestWhatACommandLeftInTheBackgroundGoesOn(t *testing.T) {
 	p.await(2)
 	p.end()
 	must.Do(t, os.WriteFile(pipe, []byte("alive\n"), 0))
-	eventually(t, "a word of the process in the background", func() bool {
+	must.Eventually(t, "a word of the process in the background", func() bool {
 		said, _ := os.ReadFile(pipe + ".done")
 		return string(said) == "alive\n"
 	})
@@ -135,14 +125,14 @@ type played struct {
 	*execs
 	t      *testing.T
 	cancel context.CancelFunc
-	stderr *lines
+	stderr must.Lines
 	events []stats.Event // those seen
 }
 
 func play(t *testing.T, list ...plan.Exec) *played {
 	t.Helper()
-	p := &played{t: t, stderr: &lines{}}
-	p.execs = newExecs(list, p.stderr.note)
+	p := &played{t: t}
+	p.execs = newExecs(list, func(n Notice) { p.stderr.Add(n.Text) })
 	p.patience = 20 * time.Millisecond
 	if slices.ContainsFunc(list, func(m plan.Exec) bool { return strings.Contains(m.Command, "bye") }) {
 		p.patience = execPatience
@@ -164,42 +154,16 @@ func (p *played) end() {
 // await waits for events.
 func (p *played) await(n int) {
 	p.t.Helper()
-	eventually(p.t, fmt.Sprintf("%d events", n), func() bool {
+	must.Eventually(p.t, fmt.Sprintf("%d events", n), func() bool {
 		p.events = append(p.events, p.Take().Events...)
 		return len(p.events) >= n
 	})
 }
 
-// lines are the notices so far, a line each.
-type lines struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
+// said returns the notices so far, a line each.
+func (p *played) said() string { return p.stderr.String() + "\n" }
 
-func (l *lines) note(n Notice) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.text.WriteString(n.Text + "\n")
-}
-
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
-
-func (l *lines) await(t *testing.T, text string) {
-	t.Helper()
-	eventually(t, fmt.Sprintf("%q", text), func() bool { return strings.Contains(l.String(), text) })
-}
-
-func eventually(t *testing.T, what string, there func() bool) {
-	t.Helper()
-	for limit := time.After(20 * time.Second); !there(); {
-		select {
-		case <-limit:
-			t.Fatalf("still waiting for %s", what)
-		case <-time.After(time.Millisecond):
-		}
-	}
+func (p *played) awaitText(text string) {
+	p.t.Helper()
+	must.Eventually(p.t, fmt.Sprintf("%q", text), func() bool { return strings.Contains(p.said(), text) })
 }

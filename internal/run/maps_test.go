@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
@@ -22,13 +23,11 @@ func TestABrokerNearItsMemoryMapsIsToldOnce(t *testing.T) {
 	}
 	b := &brokerMaps{tree: host.NewFS(tree), told: make(map[int]bool)}
 	b.look(0)
-	if w := b.Take(); len(w.Events) != 0 {
-		t.Errorf("with half of them: %+v", w.Events)
-	}
+	w := b.Take()
+	must.True(t, len(w.Events) == 0, "with half of them: %+v", w.Events)
 	tree["proc/42/maps"] = file(strings.Repeat("area\n", 850))
 	b.look(time.Second)
 	b.look(2 * time.Second)
-	if e := b.Take().Events; len(e) != 1 || e[0].Kind != stats.MapsNear || e[0].At != time.Second {
-		t.Errorf("with 85 %% of them: %+v", e)
-	}
+	e := b.Take().Events
+	must.True(t, len(e) == 1 && e[0].Kind == stats.MapsNear && e[0].At == time.Second, "with 85 %% of them: %+v", e)
 }

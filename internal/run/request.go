@@ -110,10 +110,9 @@ type Func func(ctx context.Context, r Request, observers ...Observer) (result.Re
 
 // Notice is a message of a run while it goes on.
 type Notice struct {
-	Kind  NoticeKind
-	Text  string // a sentence for people; of CommandOutput the line as it is
-	Path  string // of LedgerWritten
-	Count int64  // of RateChosen: records a second; of ReadingAgain: partitions
+	Kind NoticeKind
+	Text string // a sentence for people; of CommandOutput the line as it is
+	Path string // of LedgerWritten
 }
 
 // NoticeKind is a kind of notice.

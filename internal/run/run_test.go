@@ -58,17 +58,14 @@ func (s *seconds) Observe(one run.Second) { s.all = append(s.all, one) }
 func check(t *testing.T, p plan.Plan, path string, res result.Result, seen *seconds) {
 	t.Helper()
 	r, want := res.Records, p.Load.Records
-	if r.Acknowledged != want || r.Failed+r.Unknown+r.Unsent != 0 || p.Reads() && r.Consumed != want {
-		t.Errorf("%s: %+v, want %d", p.Topic.Name, r, want)
-	}
+	must.True(t, r.Acknowledged == want && r.Failed+r.Unknown+r.Unsent == 0 && (!p.Reads() || r.Consumed == want),
+		"%s: %+v, want %d", p.Topic.Name, r, want)
 	must.Match(t, []string{p.Topic.Name, result.Completed}, []string{res.Environment.Topic.Name, res.Ended}, "topic %s %s", res.Environment.Topic.Name, res.Ended)
-	if v := res.Verify; p.Verify && p.Reads() && (v == nil || v.Lost+v.Corrupted+v.Duplicated+v.Unchecked != 0) {
-		t.Errorf("%s: verified as %+v", p.Topic.Name, v)
-	}
+	v := res.Verify
+	must.True(t, !p.Verify || !p.Reads() || v != nil && v.Lost+v.Corrupted+v.Duplicated+v.Unchecked == 0, "%s: verified as %+v", p.Topic.Name, v)
 	last := seen.all[len(seen.all)-1].Snapshot
-	if last.Stage != result.Finished || last.All.Acknowledged != want {
-		t.Errorf("%s: the last snapshot has stage %v and %d records, want %d", p.Topic.Name, last.Stage, last.All.Acknowledged, want)
-	}
+	must.True(t, last.Stage == result.Finished && last.All.Acknowledged == want,
+		"%s: the last snapshot has stage %v and %d records, want %d", p.Topic.Name, last.Stage, last.All.Acknowledged, want)
 	sameReplayed(t, path, res)
 }
 
@@ -135,9 +132,8 @@ func TestAnObserverThatHangsHoldsUpNobody(t *testing.T) {
 	})
 	res := must.Have(run.Run(t.Context(), r, hung, other))(t)
 	check(t, p, r.File.Path(), res, seen)
-	if calls > 3 || acknowledged != p.Load.Records { // one before it is over, and what waited then
-		t.Errorf("%d records in %d calls, want all %d in 3 at most", acknowledged, calls, p.Load.Records)
-	}
+	must.True(t, calls <= 3 && acknowledged == p.Load.Records, // one before it is over, and what waited then
+		"%d records in %d calls, want all %d in 3 at most", acknowledged, calls, p.Load.Records)
 }
 
 // An observer that hangs for ever is left when the run is ended.
@@ -165,9 +161,8 @@ func TestALedgerIsReadAgain(t *testing.T) {
 	r.Notify = func(n run.Notice) { notices[n.Kind] = n }
 	res := must.Have(run.Run(t.Context(), r, seen))(t)
 	check(t, p, r.File.Path(), res, seen)
-	if n := notices[run.TopicCreated]; n.Text == "" || n.Kind.Warning() {
-		t.Errorf("notices %+v", notices)
-	}
+	n := notices[run.TopicCreated]
+	must.True(t, n.Text != "" && !n.Kind.Warning(), "notices %+v", notices)
 
 	c := plan.Plan{Command: plan.Consume, Bootstrap: p.Bootstrap, Verify: true, Read: plan.Read{Consumers: 2, Commit: plan.CommitNone, ToEnd: true, Timeout: 20e9}}
 	book := must.Have(run.ReadBook(notices[run.LedgerWritten].Path, &c, false))(t)
@@ -202,9 +197,8 @@ func TestASnapshotIsTheFoldOfTheRunFileUpToThere(t *testing.T) {
 			}
 			compared++
 			want.Live = s.Snapshot.Live // which no file holds
-			if diff := cmp.Diff(want, s.Snapshot, cmp.Exporter(func(reflect.Type) bool { return true }), cmpopts.EquateEmpty()); diff != "" {
-				t.Errorf("the snapshot at %v (-run file +observed):\n%s", want.At, diff)
-			}
+			diff := cmp.Diff(want, s.Snapshot, cmp.Exporter(func(reflect.Type) bool { return true }), cmpopts.EquateEmpty())
+			must.True(t, diff == "", "the snapshot at %v (-run file +observed):\n%s", want.At, diff)
 		}
 	}
 	must.True(t, compared == len(seen.all) && compared >= 3, "%d of %d snapshots were compared", compared, len(seen.all))
@@ -224,9 +218,8 @@ func TestARunThatCannotBeginLeavesNothing(t *testing.T) {
 			change(&r)
 			res, err := run.Run(t.Context(), r)
 			must.True(t, err != nil && res.RunID == "", "run %q, %v", res.RunID, err)
-			if _, err := os.Stat(path); !os.IsNotExist(err) {
-				t.Errorf("the run file is there: %v", err)
-			}
+			_, err = os.Stat(path)
+			must.True(t, os.IsNotExist(err), "the run file is there: %v", err)
 		})
 	}
 }
@@ -280,9 +273,8 @@ func sameLive(t *testing.T, want result.Result, files ...[]byte) {
 		t.Errorf("live it has %+v with a p99 of %d µs, and then %+v with %d µs", got, p99, want.Records, want.Latency.Response.P99)
 	}
 	noCPU := cmpopts.IgnoreFields(result.Point{}, "CPUCores") // a snapshot has it of rows that are too short to know it
-	if diff := cmp.Diff(want.Series, last.Snapshot.Points, noCPU); diff != "" {
-		t.Errorf("the series of the live one is another (-then +live):\n%s", diff)
-	}
+	diff := cmp.Diff(want.Series, last.Snapshot.Points, noCPU)
+	must.True(t, diff == "", "the series of the live one is another (-then +live):\n%s", diff)
 	must.Match(t, len(want.Hosts), len(last.Hosts), "live it has hosts, and then")
 }
 
@@ -301,12 +293,10 @@ func TestLiveReplayedAndMergedResultsAreEqualByteForByte(t *testing.T) {
 		sameReplayed(t, r.File.Path(), res)
 		live := document(t, res)
 		one, collection := merged(t, file)
-		if got := document(t, alone(one)); !bytes.Equal(live, got) {
-			t.Errorf("merged alone it is not the live one:\n%s\n%s", live, got)
-		}
-		if again, _ := merged(t, collection); !bytes.Equal(document(t, one), document(t, again)) {
-			t.Error("merged again it is another document")
-		}
+		got := document(t, alone(one))
+		must.True(t, bytes.Equal(live, got), "merged alone it is not the live one:\n%s\n%s", live, got)
+		again, _ := merged(t, collection)
+		must.True(t, bytes.Equal(document(t, one), document(t, again)), "merged again it is another document")
 		return file
 	}
 	consuming := producing("equal", 2500)
@@ -316,15 +306,13 @@ func TestLiveReplayedAndMergedResultsAreEqualByteForByte(t *testing.T) {
 		t.Run(string(p.Command), func(t *testing.T) {
 			a, b := made(t, p, "a"), made(t, p, "b")
 			want, collection := merged(t, a, b)
-			if len(want.Processes) != 2 || want.Records.Acknowledged+want.Records.Consumed < 2*p.Load.Records {
-				t.Fatalf("%d processes with %+v", len(want.Processes), want.Records)
-			}
+			must.Hold(t, len(want.Processes) == 2 && want.Records.Acknowledged+want.Records.Consumed >= 2*p.Load.Records,
+				"%d processes with %+v", len(want.Processes), want.Records)
 			sameLive(t, want, a, b)
 			for _, files := range [][][]byte{{b, a}, {collection}, {collection, a}} {
 				slices.Reverse(files)
-				if got, _ := merged(t, files...); !bytes.Equal(document(t, want), document(t, got)) {
-					t.Errorf("merged from %d files it is another document", len(files))
-				}
+				got, _ := merged(t, files...)
+				must.True(t, bytes.Equal(document(t, want), document(t, got)), "merged from %d files it is another document", len(files))
 			}
 			read, err := merge.Read(bytes.NewReader(collection), int64(len(collection)))
 			must.True(t, err == nil && bytes.Equal(document(t, want), document(t, read)), "read from its collection it is another document: %v", err)

@@ -25,9 +25,8 @@ func TestWhatAServerAdvertisesIsLearned(t *testing.T) {
 	b := Bind([]string{"a:1"})
 	b.Learn("b:2", "http://c:3")
 	for addr, want := range map[string]bool{"a:1": true, "b:2": true, "B:2": true, "c:3": true, "b:3": false, "*:2": false} {
-		if err := b.Permit(addr); (err == nil) != want {
-			t.Errorf("%s: %v", addr, err)
-		}
+		err := b.Permit(addr)
+		must.True(t, (err == nil) == want, "%s: %v", addr, err)
 	}
 	b.Learn("*")
 	must.True(t, b.Permit("any:1") != nil, "what was learned is a pattern")
@@ -36,11 +35,9 @@ func TestWhatAServerAdvertisesIsLearned(t *testing.T) {
 func TestNoCredentialsGoAnywhere(t *testing.T) {
 	var none *Binding
 	none.Learn("a:1")
-	if err := none.Permit("b:1"); err != nil || !none.Named() {
-		t.Error(err)
-	}
+	err := none.Permit("b:1")
+	must.True(t, err == nil && none.Named(), "%v", err)
 	must.True(t, !Bind([]string{" "}).Named() && Bind([]string{"a"}).Named(), "whether an address was named is wrong")
-	if err := Stay(nil, nil); !errors.Is(err, http.ErrUseLastResponse) {
-		t.Error(err)
-	}
+	err = Stay(nil, nil)
+	must.True(t, errors.Is(err, http.ErrUseLastResponse), "%v", err)
 }

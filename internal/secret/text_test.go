@@ -65,9 +65,8 @@ func leaks(text string) bool {
 func TestOnlyRevealShowsASecret(t *testing.T) {
 	must.Match(t, password, New(password).Reveal(), "Reveal")
 	must.Match(t, "", (Text{}).Reveal(), "of the zero value")
-	if text := New(password); fmt.Sprint(text) != hidden || text.String() != hidden {
-		t.Errorf("prints as %v", text)
-	}
+	text := New(password)
+	must.True(t, fmt.Sprint(text) == hidden && text.String() == hidden, "prints as %v", text)
 	must.True(t, leaks("user hunter2") && !leaks(hidden), "leaks does not tell them apart")
 }
 
@@ -101,9 +100,8 @@ func TestNoLogShowsASecret(t *testing.T) {
 func TestNoErrorShowsASecret(t *testing.T) {
 	h := newHolder()
 	err := errors.Join(h.fails, fmt.Errorf("open %+v: %w", h, h.fails), fmt.Errorf("%w", errors.New(h.Exported.String())))
-	if text := fmt.Sprintf("%v %+v %#v", err, err, err); leaks(text) {
-		t.Error(text)
-	}
+	text := fmt.Sprintf("%v %+v %#v", err, err, err)
+	must.True(t, !leaks(text), "%v", text)
 }
 
 func TestNoEncodingShowsASecret(t *testing.T) {
@@ -134,9 +132,8 @@ func TestNoEncodingShowsASecret(t *testing.T) {
 	}
 	for name, v := range map[string]any{"a Text": h.Exported, "a struct": p, "a list": h.List} {
 		var out bytes.Buffer
-		if err := gob.NewEncoder(&out).Encode(v); err == nil || leaks(out.String()) {
-			t.Errorf("gob of %s: %q, %v", name, out.String(), err)
-		}
+		err := gob.NewEncoder(&out).Encode(v)
+		must.True(t, err != nil && !leaks(out.String()), "gob of %s: %q, %v", name, out.String(), err)
 	}
 }
 
@@ -144,9 +141,8 @@ func TestNoEncodingShowsASecret(t *testing.T) {
 func TestNothingDecodesIntoASecret(t *testing.T) {
 	into := struct{ Secret Text }{New(password)}
 	for name, decode := range map[string]func([]byte, any) error{"json": json.Unmarshal, "yaml": yaml.Unmarshal} {
-		if err := decode([]byte(`{"Secret": "[hidden]", "secret": "[hidden]"}`), &into); err == nil || into.Secret.Reveal() != password {
-			t.Errorf("%s: %q, %v", name, into.Secret.Reveal(), err)
-		}
+		err := decode([]byte(`{"Secret": "[hidden]", "secret": "[hidden]"}`), &into)
+		must.True(t, err != nil && into.Secret.Reveal() == password, "%s: %q, %v", name, into.Secret.Reveal(), err)
 	}
 }
 
@@ -208,9 +204,8 @@ func TestALearnedValueIsFoundInEveryForm(t *testing.T) {
 	}
 	_ = New(value)
 	for _, text := range before {
-		if got := Scrub(text); !strings.Contains(got, hidden) || strings.Contains(got, "Pl4nt") {
-			t.Errorf("Scrub(%q) = %q", text, got)
-		}
+		got := Scrub(text)
+		must.True(t, strings.Contains(got, hidden) && !strings.Contains(got, "Pl4nt"), "Scrub(%q) = %q", text, got)
 	}
 }
 
@@ -244,9 +239,8 @@ func TestOldValuesAreForgotten(t *testing.T) {
 	must.Match(t, "[hidden] "+tokens[mostKnown]+" [hidden]", Scrub("Firs7-secret "+tokens[mostKnown]+" "+tokens[2*mostKnown-1]), "the value")
 	known.mu.Lock()
 	defer known.mu.Unlock()
-	if n := len(known.forms); n > mostKnown {
-		t.Errorf("%d forms are known", n)
-	}
+	n := len(known.forms)
+	must.True(t, n <= mostKnown, "%d forms are known", n)
 }
 
 // FuzzScrub puts a secret between two texts.
@@ -261,12 +255,10 @@ func FuzzScrub(f *testing.F) {
 	f.Fuzz(func(t *testing.T, before, after string) {
 		text := before + planted + after
 		once := Scrub(text)
-		if strings.Contains(once, planted) && !strings.Contains(strings.ReplaceAll(text, planted, ""), planted) {
-			t.Fatalf("%q leaves as %q", text, once)
-		}
-		if once = ScrubJSON(text); json.Valid([]byte(text)) && !json.Valid([]byte(once)) {
-			t.Fatalf("%s becomes %s", text, once)
-		}
+		must.Hold(t, !strings.Contains(once, planted) || strings.Contains(strings.ReplaceAll(text, planted, ""), planted),
+			"%q leaves as %q", text, once)
+		once = ScrubJSON(text)
+		must.Hold(t, !json.Valid([]byte(text)) || json.Valid([]byte(once)), "%s becomes %s", text, once)
 	})
 }
 
@@ -275,7 +267,6 @@ func TestASecretInQuotesLeavesJSONWhole(t *testing.T) {
 	doc := `{"command":"produce","name":"a","Acks9":"b","text":"Qp7\"secret"}`
 	want := `{"command":"produce","name":"a","Acks9":"b","text":"[hidden]"}`
 	must.Match(t, want, ScrubJSON(doc), "%s", doc)
-	if got := Scrub(`url.password="produce" Qp7"secret`); strings.Contains(got, "produce") || strings.Contains(got, "Qp7") {
-		t.Error(got)
-	}
+	got := Scrub(`url.password="produce" Qp7"secret`)
+	must.True(t, !strings.Contains(got, "produce") && !strings.Contains(got, "Qp7"), "%v", got)
 }

@@ -50,12 +50,10 @@ func TestMinMaxAndMeanAreExactToTheMicrosecond(t *testing.T) {
 			least, most, sum = min(least, us), max(most, us), sum+float64(us)
 			h.Record(time.Duration(us)*time.Microsecond + time.Duration(rng.IntN(1000)))
 		}
-		if h.Min() != time.Duration(least)*time.Microsecond || h.Max() != time.Duration(most)*time.Microsecond {
-			t.Errorf("min %v and max %v, want %d and %d µs", h.Min(), h.Max(), least, most)
-		}
-		if want := sum / float64(n); math.Abs(h.Mean().Seconds()*1e6-want) > want*1e-9+1e-3 {
-			t.Errorf("mean %v, want %v µs", h.Mean(), want)
-		}
+		must.True(t, h.Min() == time.Duration(least)*time.Microsecond && h.Max() == time.Duration(most)*time.Microsecond,
+			"min %v and max %v, want %d and %d µs", h.Min(), h.Max(), least, most)
+		want := sum / float64(n)
+		must.True(t, math.Abs(h.Mean().Seconds()*1e6-want) <= want*1e-9+1e-3, "mean %v, want %v µs", h.Mean(), want)
 	}
 }
 
@@ -64,9 +62,8 @@ func TestRecordNCountsEqualDurations(t *testing.T) {
 	h.RecordN(time.Millisecond, 3)
 	h.RecordN(5*time.Millisecond, 1)
 	h.RecordN(-1, 7)
-	if h.Count() != 4 || h.Mean() != 2*time.Millisecond || h.OutOfRange() != 7 {
-		t.Errorf("count %d, mean %v, out of range %d; want 4, 2ms, 7", h.Count(), h.Mean(), h.OutOfRange())
-	}
+	must.True(t, h.Count() == 4 && h.Mean() == 2*time.Millisecond && h.OutOfRange() == 7,
+		"count %d, mean %v, out of range %d; want 4, 2ms, 7", h.Count(), h.Mean(), h.OutOfRange())
 }
 
 func TestOutOfRangeIsCountedAndNeverClamped(t *testing.T) {
@@ -84,12 +81,10 @@ func TestOutOfRangeIsCountedAndNeverClamped(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			h := histogramOf(time.Second, tc.d)
-			if h.OutOfRange() != tc.out || h.Count() != 2-tc.out || histogramOf(tc.d).IsZero() {
-				t.Errorf("count %d, out of range %d; want %d, %d", h.Count(), h.OutOfRange(), 2-tc.out, tc.out)
-			}
-			if tc.out > 0 && (h.Min() != time.Second || h.Max() != time.Second || h.Mean() != time.Second) {
-				t.Errorf("min %v, max %v, mean %v; want 1s", h.Min(), h.Max(), h.Mean())
-			}
+			must.True(t, h.OutOfRange() == tc.out && h.Count() == 2-tc.out && !histogramOf(tc.d).IsZero(),
+				"count %d, out of range %d; want %d, %d", h.Count(), h.OutOfRange(), 2-tc.out, tc.out)
+			must.True(t, tc.out <= 0 || h.Min() == time.Second && h.Max() == time.Second && h.Mean() == time.Second,
+				"min %v, max %v, mean %v; want 1s", h.Min(), h.Max(), h.Mean())
 		})
 	}
 }
@@ -111,9 +106,8 @@ func forms(t testing.TB, recorded Histogram) map[string]*Histogram {
 		t.Helper()
 		must.Do(t, err)
 		h := new(Histogram)
-		if err := json.Unmarshal(text, h); err != nil {
-			t.Fatalf("%v in %s", err, text)
-		}
+		err = json.Unmarshal(text, h)
+		must.Hold(t, err == nil, "%v in %s", err, text)
 		return h
 	}
 	packed := read(json.Marshal(recorded))
@@ -165,9 +159,8 @@ func TestAHistogramOfAnyFormSaysWhatHdrHistogramSays(t *testing.T) {
 			must.Hold(t, slices.Equal(bars, wantBars), "seed %d, %s: buckets %v, want %v", seed, form, bars, wantBars)
 			for _, q := range []float64{-1, 0, 1e-9, rng.Float64(), 0.5, 0.9, 0.999, 0.999999, 1, 2, math.NaN()} {
 				v := min(max(want.ValueAtPercentile(q*100), h.Min().Microseconds()), h.Max().Microseconds())
-				if got := h.ValueAtQuantile(q).Microseconds(); got != v {
-					t.Fatalf("seed %d, %s: ValueAtQuantile(%v) = %d µs, want %d", seed, form, q, got, v)
-				}
+				got := h.ValueAtQuantile(q).Microseconds()
+				must.Hold(t, got == v, "seed %d, %s: ValueAtQuantile(%v) = %d µs, want %d", seed, form, q, got, v)
 			}
 		}
 	}
@@ -240,9 +233,8 @@ func TestAHistogramReadWithoutValuesIsEmpty(t *testing.T) {
 	var h Histogram
 	must.Do(t, json.Unmarshal(fmt.Appendf(nil, `{"hdr_v2_base64":%q}`, encodeHDR(t, newHDR())), &h))
 	h.Record(time.Second)
-	if h.Min() != time.Second || h.Max() != time.Second || h.Count() != 1 {
-		t.Errorf("%d values from %v to %v, want one of 1s", h.Count(), h.Min(), h.Max())
-	}
+	must.True(t, h.Min() == time.Second && h.Max() == time.Second && h.Count() == 1,
+		"%d values from %v to %v, want one of 1s", h.Count(), h.Min(), h.Max())
 }
 
 func TestAHistogramThatCannotBeMergedIsRefused(t *testing.T) {
@@ -300,19 +292,16 @@ func FuzzHistogramUnmarshal(f *testing.F) {
 		if json.Unmarshal(b, &h) != nil {
 			return
 		}
-		if h.Min() < 0 || h.Min() > h.Max() || h.Max() > HighestTrackableValue || h.Count() < 0 || h.OutOfRange() < 0 {
-			t.Fatalf("%d values from %v to %v, %d out of range", h.Count(), h.Min(), h.Max(), h.OutOfRange())
-		}
+		must.Hold(t, h.Min() >= 0 && h.Min() <= h.Max() && h.Max() <= HighestTrackableValue && h.Count() >= 0 && h.OutOfRange() >= 0,
+			"%d values from %v to %v, %d out of range", h.Count(), h.Min(), h.Max(), h.OutOfRange())
 		for _, q := range []float64{0, 0.5, 0.999, 1} {
-			if v := h.ValueAtQuantile(q); v < h.Min() || v > h.Max() {
-				t.Fatalf("ValueAtQuantile(%v) = %v, outside %v to %v", q, v, h.Min(), h.Max())
-			}
+			v := h.ValueAtQuantile(q)
+			must.Hold(t, v >= h.Min() && v <= h.Max(), "ValueAtQuantile(%v) = %v, outside %v to %v", q, v, h.Min(), h.Max())
 		}
 		again := must.Have(json.Marshal(h))(t)
 		var g Histogram
-		if err := json.Unmarshal(again, &g); err != nil {
-			t.Fatalf("%v in %s", err, again)
-		}
+		err := json.Unmarshal(again, &g)
+		must.Hold(t, err == nil, "%v in %s", err, again)
 		must.Hold(t, cmp.Equal(h, g, sameHistogram), "%s was read back as something else", again)
 	})
 }
@@ -343,9 +332,8 @@ func TestARecordThatWasNotServedRanksAboveAllOthers(t *testing.T) {
 			must.Do(t, json.Unmarshal(marshal(t, *tc.h), &read))
 			for _, h := range []*Histogram{tc.h, &merged, &read} {
 				got := []time.Duration{h.ValueAtQuantile(0.5), h.ValueAtQuantile(0.99), h.Min(), h.Mean(), h.Max(), h.ValueAtQuantile(1)}
-				if want := []time.Duration{tc.p50, tc.p99, tc.min, tc.mean, tc.max, tc.max}; !cmp.Equal(got, want) {
-					t.Errorf("p50, p99, min, mean, max and p100 are %v, want %v", got, want)
-				}
+				want := []time.Duration{tc.p50, tc.p99, tc.min, tc.mean, tc.max, tc.max}
+				must.True(t, cmp.Equal(got, want), "p50, p99, min, mean, max and p100 are %v, want %v", got, want)
 				if s := h.Served(); s.Ranked() != s.Count() || s.Count() != h.Count() || s.Max() == Never || s.ValueAtQuantile(0.99) == Never {
 					t.Errorf("what was served has a max of %v", s.Max())
 				}
@@ -358,12 +346,9 @@ func TestBucketsFollowEachOtherWithoutAGap(t *testing.T) {
 	last := time.Duration(0)
 	for i := range bucketCount - 1 {
 		end := bucketEnd(i)
-		if bucketOf(last) != i || bucketOf(end-1) != i || bucketOf(end) != i+1 {
-			t.Fatalf("range %d from %v to %v: its ends are in %d, %d and %d", i, last, end, bucketOf(last), bucketOf(end-1), bucketOf(end))
-		}
-		if i >= 4 && float64(end) > 1.25*float64(last) {
-			t.Errorf("range %d from %v to %v is too long", i, last, end)
-		}
+		must.Hold(t, bucketOf(last) == i && bucketOf(end-1) == i && bucketOf(end) == i+1,
+			"range %d from %v to %v: its ends are in %d, %d and %d", i, last, end, bucketOf(last), bucketOf(end-1), bucketOf(end))
+		must.True(t, i < 4 || float64(end) <= 1.25*float64(last), "range %d from %v to %v is too long", i, last, end)
 		last = end
 	}
 	must.Match(t, []int{0, bucketCount - 1}, []int{bucketOf(-1), bucketOf(1 << 62)}, "what is out of range is in no range at an end")

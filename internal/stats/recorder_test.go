@@ -31,9 +31,8 @@ func TestRecordsOfOneOpCountAsSoManyAlike(t *testing.T) {
 	many.Unknown(Measured, 2)
 	want := one.Take(new(Phases), Measured, 0, time.Second, 0)
 	got := many.Take(new(Phases), Measured, 0, time.Second, 0)
-	if diff := cmp.Diff(want[Measured], got[Measured], sameHistogram); diff != "" || got[Measured].Response.Ranked() != 8 {
-		t.Errorf("(-one by one +together):\n%s", diff)
-	}
+	diff := cmp.Diff(want[Measured], got[Measured], sameHistogram)
+	must.True(t, diff == "" && got[Measured].Response.Ranked() == 8, "(-one by one +together):\n%s", diff)
 }
 
 func TestTheRecorderCountsEachKindOfOutcome(t *testing.T) {
@@ -74,12 +73,10 @@ func TestTheRecorderCountsEachKindOfOutcome(t *testing.T) {
 			Latency: histogramOf(9 * time.Millisecond),
 		}}},
 	}
-	if diff := cmp.Diff(want, got[Measured], sameHistogram); diff != "" {
-		t.Errorf("measured (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(Window{Start: time.Second, End: 2 * time.Second, Warmup: true}, got[Warmup], sameHistogram); diff != "" {
-		t.Errorf("warm-up (-want +got):\n%s", diff)
-	}
+	diff := cmp.Diff(want, got[Measured], sameHistogram)
+	must.True(t, diff == "", "measured (-want +got):\n%s", diff)
+	diff = cmp.Diff(Window{Start: time.Second, End: 2 * time.Second, Warmup: true}, got[Warmup], sameHistogram)
+	must.True(t, diff == "", "warm-up (-want +got):\n%s", diff)
 }
 
 func TestWarmupAndMeasuredRecordsAreKeptApart(t *testing.T) {
@@ -114,9 +111,8 @@ func TestTakeStartsAfreshAndLosesNothing(t *testing.T) {
 		if w.Offered != int64(i) || w.Acknowledged != int64(i) || w.Response.Count() != int64(i) || w.Brokers[1].Requests != int64(i) {
 			t.Fatalf("window %d holds %d offered, %d acknowledged, %d values, %d requests", i, w.Offered, w.Acknowledged, w.Response.Count(), w.Brokers[1].Requests)
 		}
-		if i > 0 && (!cmp.Equal(w.PartitionIDs(), []int32{int32(i % 3)}) || w.FirstDue != start) {
-			t.Fatalf("window %d: partitions %v, first due %v", i, w.PartitionIDs(), w.FirstDue)
-		}
+		must.Hold(t, i <= 0 || cmp.Equal(w.PartitionIDs(), []int32{int32(i % 3)}) && w.FirstDue == start,
+			"window %d: partitions %v, first due %v", i, w.PartitionIDs(), w.FirstDue)
 		must.Hold(t, taken[Warmup].Warmup && !w.Warmup, "window %d: the phases are mixed up", i)
 		total.Add(w)
 		taken.Reset()
@@ -138,9 +134,8 @@ func TestResetLeavesNothingBehind(t *testing.T) {
 	}
 	taken := r.Take(new(Phases), Measured, 0, time.Second, time.Second)
 	taken.Reset()
-	if diff := cmp.Diff(Phases{}, *taken, sameHistogram, cmpopts.EquateEmpty()); diff != "" {
-		t.Errorf("after Reset (-want +got):\n%s", diff)
-	}
+	diff := cmp.Diff(Phases{}, *taken, sameHistogram, cmpopts.EquateEmpty())
+	must.True(t, diff == "", "after Reset (-want +got):\n%s", diff)
 	must.True(t, taken[Measured].IsZero() && taken[Warmup].Empty(), "after Reset a window is not zero")
 }
 

@@ -37,9 +37,8 @@ func TestAScannedWindowIsTheOneThatWasWritten(t *testing.T) {
 		got, ok := scanWindow(text)
 		must.Hold(t, ok, "not scanned: %s", text)
 		clear(text) // the window is its own
-		if diff := sameWindow(got, w); diff != "" {
-			t.Fatalf("-was +is:\n%s", diff)
-		}
+		diff := sameWindow(got, w)
+		must.Hold(t, diff == "", "-was +is:\n%s", diff)
 	}
 }
 
@@ -78,9 +77,8 @@ func TestWhatCannotBeScannedIsLeft(t *testing.T) {
 		{"null", `{"send_delay":null}`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			if w, ok := scanWindow([]byte(tc.text)); ok || !w.IsZero() {
-				t.Errorf("ScanWindow gives %s, %v", marshal(t, w), ok)
-			}
+			w, ok := scanWindow([]byte(tc.text))
+			must.True(t, !ok && w.IsZero(), "ScanWindow gives %s, %v", marshal(t, w), ok)
 		})
 	}
 }
@@ -103,16 +101,13 @@ func FuzzScanWindow(f *testing.F) {
 			return
 		}
 		var want Window
-		if err := json.Unmarshal(text, &want); err != nil {
-			t.Fatalf("scanned although %v: %s", err, text)
-		}
-		if diff := cmp.Diff(want, got, sameHistogram); diff != "" {
-			t.Fatalf("encoding/json and ScanWindow differ (-json +scan) on %s:\n%s", text, diff)
-		}
+		err := json.Unmarshal(text, &want)
+		must.Hold(t, err == nil, "scanned although %v: %s", err, text)
+		diff := cmp.Diff(want, got, sameHistogram)
+		must.Hold(t, diff == "", "encoding/json and ScanWindow differ (-json +scan) on %s:\n%s", text, diff)
 		again := marshal(t, got)
-		if _, ok := scanWindow(again); !ok && !strings.Contains(string(again), `\`) {
-			t.Fatalf("scanned, but not as it is written: %s", again)
-		}
+		_, ok = scanWindow(again)
+		must.Hold(t, ok || strings.Contains(string(again), `\`), "scanned, but not as it is written: %s", again)
 	})
 }
 
@@ -151,9 +146,8 @@ func TestCountsThatMakeNoSenseAreRefused(t *testing.T) {
 		{"more bytes than counts take", bytes.Repeat([]byte{0}, maxPacked+1), false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			if _, _, _, err := tc.text.check(); (err == nil) != tc.good {
-				t.Errorf("check() = %v", err)
-			}
+			_, _, _, err := tc.text.check()
+			must.True(t, (err == nil) == tc.good, "check() = %v", err)
 		})
 	}
 }
@@ -182,22 +176,19 @@ func FuzzPacked(f *testing.F) {
 		var at []int
 		sum := int64(0)
 		b.each(func(index int, count int64) bool {
-			if count <= 0 || index < 0 || index >= countsLength || len(at) > 0 && index <= at[len(at)-1] {
-				t.Fatalf("bucket %d counts %d, after %v", index, count, at)
-			}
+			must.Hold(t, count > 0 && index >= 0 && index < countsLength && (len(at) == 0 || index > at[len(at)-1]),
+				"bucket %d counts %d, after %v", index, count, at)
 			at = append(at, index)
 			sum += count
 			return true
 		})
-		if sum != total || at[0] != first || at[len(at)-1] != last {
-			t.Fatalf("buckets %v with %d values, want %d from %d to %d", at, sum, total, first, last)
-		}
+		must.Hold(t, sum == total && at[0] == first && at[len(at)-1] == last,
+			"buckets %v with %d values, want %d from %d to %d", at, sum, total, first, last)
 		again := pack(b.each)
 		var d dense
 		b.addTo(&d)
-		if added := pack(d.each); !slices.Equal(added, again) || len(again) > len(b) {
-			t.Fatalf("packed again % x, added % x, was % x", again, added, b)
-		}
+		added := pack(d.each)
+		must.Hold(t, slices.Equal(added, again) && len(again) <= len(b), "packed again % x, added % x, was % x", again, added, b)
 	})
 }
 
@@ -236,9 +227,8 @@ func TestWindowsWhoseNumbersCannotBeAreRefused(t *testing.T) {
 		tc.change(&w)
 		var all Totals
 		err := all.Add(&w)
-		if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.HasPrefix(err.Error(), tc.want)) {
-			t.Errorf("%s: %v, want %q", name, err, tc.want)
-		}
+		must.True(t, (tc.want != "" || err == nil) && (tc.want == "" || err != nil && strings.HasPrefix(err.Error(), tc.want)),
+			"%s: %v, want %q", name, err, tc.want)
 	}
 }
 
@@ -263,9 +253,8 @@ func TestNoMoreRecordsHaveAnOutcomeThanWereSent(t *testing.T) {
 	}
 	must.Err(t, "", all.End(), "as many as were sent")
 	must.Do(t, all.Add(&Window{Acknowledged: 1}))
-	if err := all.End(); err == nil || !strings.HasPrefix(err.Error(), "8 records were sent, and 9 ") {
-		t.Errorf("one more: %v", err)
-	}
+	err := all.End()
+	must.True(t, err != nil && strings.HasPrefix(err.Error(), "8 records were sent, and 9 "), "one more: %v", err)
 }
 
 func TestNoMoreRecordsAreTimedThanWereRead(t *testing.T) {
@@ -277,7 +266,6 @@ func TestNoMoreRecordsAreTimedThanWereRead(t *testing.T) {
 		must.Do(t, all.Add(&w))
 	}
 	must.Err(t, "", all.End(), "as many as were read")
-	if err := all.Add(&Window{Read: Read{EndToEnd: two}}); err != nil || all.End() == nil {
-		t.Errorf("more are taken; %v", err)
-	}
+	err := all.Add(&Window{Read: Read{EndToEnd: two}})
+	must.True(t, err == nil && all.End() != nil, "more are taken; %v", err)
 }

@@ -126,18 +126,14 @@ func TestMergeObeysItsLaws(t *testing.T) {
 	for seed := range uint64(25) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		a, b, c := anyWindow(t, rng), anyWindow(t, rng), anyWindow(t, rng)
-		if diff := sameWindow(Merge(Merge(a, b), c), Merge(a, Merge(b, c))); diff != "" {
-			t.Fatalf("seed %d: (a+b)+c is not a+(b+c):\n%s", seed, diff)
-		}
-		if diff := sameWindow(Merge(a, b), Merge(b, a)); diff != "" {
-			t.Fatalf("seed %d: a+b is not b+a:\n%s", seed, diff)
-		}
-		if diff := sameWindow(Merge(a, Window{}), a); diff != "" {
-			t.Fatalf("seed %d: a+0 is not a:\n%s", seed, diff)
-		}
-		if diff := sameWindow(Merge(Window{}, a), a); diff != "" {
-			t.Fatalf("seed %d: 0+a is not a:\n%s", seed, diff)
-		}
+		diff := sameWindow(Merge(Merge(a, b), c), Merge(a, Merge(b, c)))
+		must.Hold(t, diff == "", "seed %d: (a+b)+c is not a+(b+c):\n%s", seed, diff)
+		diff = sameWindow(Merge(a, b), Merge(b, a))
+		must.Hold(t, diff == "", "seed %d: a+b is not b+a:\n%s", seed, diff)
+		diff = sameWindow(Merge(a, Window{}), a)
+		must.Hold(t, diff == "", "seed %d: a+0 is not a:\n%s", seed, diff)
+		diff = sameWindow(Merge(Window{}, a), a)
+		must.Hold(t, diff == "", "seed %d: 0+a is not a:\n%s", seed, diff)
 	}
 }
 
@@ -164,9 +160,8 @@ func TestMergeLeavesItsInputsAloneAndSharesNothingWithThem(t *testing.T) {
 				m.Brokers[id] = q
 			}
 		}
-		if diff := sameWindow(a, wasA) + sameWindow(b, wasB); diff != "" {
-			t.Fatalf("seed %d: an input has changed:\n%s", seed, diff)
-		}
+		diff := sameWindow(a, wasA) + sameWindow(b, wasB)
+		must.Hold(t, diff == "", "seed %d: an input has changed:\n%s", seed, diff)
 	}
 }
 
@@ -186,9 +181,8 @@ func checkMerged(t *testing.T, name string, a, b, got reflect.Value) {
 	}
 	if got.Type() == reflect.TypeFor[Gap]() {
 		x, y := a.Interface().(Gap), b.Interface().(Gap)
-		if want := x.Longer(y); got.Interface() != want {
-			t.Errorf("Merge of %s = %v, want the longer of %v and %v", name, got, x, y)
-		}
+		want := x.Longer(y)
+		must.True(t, got.Interface() == want, "Merge of %s = %v, want the longer of %v and %v", name, got, x, y)
 		return
 	}
 	switch got.Kind() {
@@ -247,9 +241,8 @@ func TestNoFieldIsTakenForNothing(t *testing.T) {
 func TestAWindowIsReadBackFromJSONAsItWas(t *testing.T) {
 	for seed := range uint64(10) {
 		w := randomWindow(rand.New(rand.NewPCG(seed, 4)))
-		if diff := sameWindow(w, copyOf(t, w)); diff != "" {
-			t.Fatalf("seed %d (-was +is):\n%s", seed, diff)
-		}
+		diff := sameWindow(w, copyOf(t, w))
+		must.Hold(t, diff == "", "seed %d (-was +is):\n%s", seed, diff)
 	}
 	w := filled(1000)
 	must.Match(t, "", sameWindow(w, copyOf(t, w)), "every field set (-was +is)")
@@ -270,12 +263,10 @@ func TestMergedPercentilesAreThoseOfAllValues(t *testing.T) {
 
 func TestRatesAreOverTheLengthOfTheWindow(t *testing.T) {
 	w := Window{Start: time.Second, End: 3 * time.Second, Acknowledged: 10, Bytes: 1000}
-	if r, b := w.RecordsPerSecond(), w.BytesPerSecond(); r != 5 || b != 500 {
-		t.Errorf("%v records/s and %v bytes/s, want 5 and 500", r, b)
-	}
-	if w.End = w.Start; w.RecordsPerSecond() != 0 {
-		t.Errorf("without a length, %v records/s", w.RecordsPerSecond())
-	}
+	r, b := w.RecordsPerSecond(), w.BytesPerSecond()
+	must.True(t, r == 5 && b == 500, "%v records/s and %v bytes/s, want 5 and 500", r, b)
+	w.End = w.Start
+	must.True(t, w.RecordsPerSecond() == 0, "without a length, %v records/s", w.RecordsPerSecond())
 }
 
 func TestWhatIsShiftedMergesAsItDidBefore(t *testing.T) {
@@ -288,13 +279,11 @@ func TestWhatIsShiftedMergesAsItDidBefore(t *testing.T) {
 		x, y := copyOf(t, a), copyOf(t, b)
 		x.Shift(d)
 		y.Shift(d)
-		if diff := sameWindow(Merge(x, y), want); diff != "" {
-			t.Fatalf("seed %d: a and b shifted by %v are not a+b shifted:\n%s", seed, d, diff)
-		}
+		diff := sameWindow(Merge(x, y), want)
+		must.Hold(t, diff == "", "seed %d: a and b shifted by %v are not a+b shifted:\n%s", seed, d, diff)
 		x.Shift(-d)
-		if diff := sameWindow(x, a); diff != "" {
-			t.Fatalf("seed %d: shifted there and back:\n%s", seed, diff)
-		}
+		diff = sameWindow(x, a)
+		must.Hold(t, diff == "", "seed %d: shifted there and back:\n%s", seed, diff)
 	}
 }
 

@@ -5,9 +5,7 @@ package study
 import (
 	"encoding"
 	"encoding/json"
-	"flag"
 	"maps"
-	"os"
 	"reflect"
 	"slices"
 	"strconv"
@@ -241,8 +239,6 @@ func TestFaultsAreSummedUpOverTheRunsThatSawThem(t *testing.T) {
 	}
 }
 
-var update = flag.Bool("update", false, "write docs/study.schema.json anew")
-
 // documents are what kt study, kt find, kt compare and kt trial write as JSON.
 var documents = []any{Document{}, CompareDocument{}, Forecast{}}
 
@@ -252,11 +248,7 @@ func TestTheSchemaOfTheDocumentsIsUpToDate(t *testing.T) {
 	schema := documentSchema(t)
 	text := must.Have(json.MarshalIndent(schema, "", "  "))(t)
 	text = append(text, '\n')
-	if *update {
-		must.Do(t, os.WriteFile(file, text, 0o644))
-	}
-	old := must.Have(os.ReadFile(file))(t)
-	must.Match(t, string(old), string(text), "%s (-there +types; accept with go test ./internal/study -update)", file)
+	must.Golden(t, file, string(text))
 }
 
 func documentSchema(t *testing.T) *jsonschema.Schema {

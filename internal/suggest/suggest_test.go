@@ -65,9 +65,8 @@ func FuzzNearest(f *testing.F) {
 		found := got == ""
 		for _, c := range candidates {
 			found = found || c == got
-			if near := Nearest(c, candidates); fold(near) != fold(c) {
-				t.Errorf("Nearest(%q) = %q among %q", c, near, candidates)
-			}
+			near := Nearest(c, candidates)
+			must.True(t, fold(near) == fold(c), "Nearest(%q) = %q among %q", c, near, candidates)
 		}
 		must.True(t, found, "Nearest(%q) = %q, not among %q", name, got, candidates)
 	})

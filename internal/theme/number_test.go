@@ -138,9 +138,8 @@ func FuzzRateIsShort(f *testing.F) {
 		if math.Abs(v) > 1e20 {
 			return // there is no prefix for that
 		}
-		if s := Rate(v); utf8.RuneCountInString(s) > 6 || v >= 0 && utf8.RuneCountInString(s) > 5 {
-			t.Errorf("Rate(%v) = %q", v, s)
-		}
+		s := Rate(v)
+		must.True(t, utf8.RuneCountInString(s) <= 6 && (v < 0 || utf8.RuneCountInString(s) <= 5), "Rate(%v) = %q", v, s)
 	})
 }
 

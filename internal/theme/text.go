@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf16"
@@ -144,8 +145,8 @@ func Quoted(value string) string {
 	return "'" + strings.ReplaceAll(value, "'", `'\''`) + "'"
 }
 
-// Problems returns the lines of an error: one for each joined error, at any depth. Line breaks within an error are removed, so
-// that a broker's text or a file's name cannot look like a second error.
+// Problems returns the lines of an error: one for each joined error, at any depth, though each once. Line breaks within an error
+// are removed, so that a broker's text or a file's name cannot look like a second error.
 func Problems(err error) []string {
 	if err == nil || strings.TrimSpace(err.Error()) == "" { // joined errors without a text are line breaks
 		return nil
@@ -153,7 +154,12 @@ func Problems(err error) []string {
 	if many, ok := err.(interface{ Unwrap() []error }); ok {
 		var texts, all []string
 		for _, one := range many.Unwrap() {
-			texts, all = append(texts, one.Error()), append(all, Problems(one)...)
+			texts = append(texts, one.Error())
+			for _, line := range Problems(one) { // a bad property that both clients have is found twice
+				if !slices.Contains(all, line) {
+					all = append(all, line)
+				}
+			}
 		}
 		if err.Error() == strings.Join(texts, "\n") { // as errors.Join writes it
 			return all

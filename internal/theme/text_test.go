@@ -39,9 +39,8 @@ func TestAMarkedThemeTellsItsOwnColoursFromOthers(t *testing.T) {
 	want := Clean(forged) + plain.Paint(good, "own "+Clean(hostile)) + Clean(hostile)
 	must.Match(t, want, marked.Clean(line), "gives")
 	must.Match(t, utf8.RuneCountInString(forged+"own "+hostile+hostile), marked.Width(line), "characters are seen")
-	if got := plain.Marked().Clean(marked.Paint(good, "x")); strings.Contains(got, "\x1b") {
-		t.Errorf("the mark of another theme is believed: %q", got)
-	}
+	got := plain.Marked().Clean(marked.Paint(good, "x"))
+	must.True(t, !strings.Contains(got, "\x1b"), "the mark of another theme is believed: %q", got)
 	if got := New(Options{}).Marked().Clean(forged); strings.Contains(got, "\x1b") {
 		t.Errorf("without colours %q", got)
 	}

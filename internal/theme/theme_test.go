@@ -14,9 +14,8 @@ func TestWithoutColoursNothingIsWrittenButTheText(t *testing.T) {
 	for _, p := range []colorprofile.Profile{colorprofile.Unknown, colorprofile.NoTTY, colorprofile.ASCII} {
 		th := New(Options{Profile: p, Dark: true})
 		must.Match(t, "text", th.Paint(Style{FG: Bad, BG: Warn, Bold: true}, "text"), "%v", p)
-		if got := th.Append(nil, Style{FG: Bad, Bold: true}); len(got) > 0 {
-			t.Errorf("%v: %q", p, got)
-		}
+		got := th.Append(nil, Style{FG: Bad, Bold: true})
+		must.True(t, len(got) == 0, "%v: %q", p, got)
 	}
 }
 
@@ -45,9 +44,8 @@ func TestTheColoursOfQuantilesDifferInEveryProfile(t *testing.T) {
 			seen := map[string]Color{}
 			for _, c := range []Color{P50, P90, P99, P999, Bad, Flow} {
 				s := th.Paint(Style{FG: c}, "x")
-				if other, ok := seen[s]; ok {
-					t.Errorf("%v, dark %v: colours %d and %d are the same", p, dark, other, c)
-				}
+				other, ok := seen[s]
+				must.True(t, !ok, "%v, dark %v: colours %d and %d are the same", p, dark, other, c)
 				seen[s] = c
 			}
 		}

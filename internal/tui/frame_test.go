@@ -3,7 +3,6 @@
 package tui
 
 import (
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -24,8 +23,6 @@ import (
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/theme"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden frames in testdata/frames")
 
 // size is that of a terminal.
 type size struct{ w, h int }
@@ -176,13 +173,10 @@ func checkFrame(t *testing.T, name string, look theme.Options, frame string, w, 
 	lines := strings.Split(frame, "\n")
 	must.Hold(t, len(lines) == h, "%s: %d lines, want %d", name, len(lines), h)
 	for i, l := range lines {
-		if got := ansi.StringWidth(l); got != w {
-			t.Fatalf("%s: line %d is %d wide, want %d: %q", name, i, got, w, l)
-		}
+		got := ansi.StringWidth(l)
+		must.Hold(t, got == w, "%s: line %d is %d wide, want %d: %q", name, i, got, w, l)
 	}
-	if look.Profile < colorprofile.ANSI && strings.Contains(frame, "\x1b") {
-		t.Errorf("%s: it has escapes", name)
-	}
+	must.True(t, look.Profile >= colorprofile.ANSI || !strings.Contains(frame, "\x1b"), "%s: it has escapes", name)
 	if text := ansi.Strip(frame); look.ASCII && strings.ContainsFunc(text, func(r rune) bool { return r >= utf8.RuneSelf }) {
 		t.Errorf("%s: it is not ASCII", name)
 	}
@@ -192,16 +186,7 @@ func checkFrame(t *testing.T, name string, look theme.Options, frame string, w, 
 // file can be read and its differences too.
 func golden(t *testing.T, file, frame string) {
 	t.Helper()
-	got := strings.ReplaceAll(frame, "\x1b", "␛") + "\n"
-	path := filepath.Join("testdata", "frames", file)
-	if *update {
-		must.Do(t, os.MkdirAll(filepath.Dir(path), 0o755))
-		must.Do(t, os.WriteFile(path, []byte(got), 0o644))
-		return
-	}
-	want, err := os.ReadFile(path)
-	must.Hold(t, err == nil, "%v; go test -update writes it", err)
-	must.Match(t, strings.Split(string(want), "\n"), strings.Split(got, "\n"), "%s", file)
+	must.Golden(t, filepath.Join("testdata", "frames", file), strings.ReplaceAll(frame, "\x1b", "␛")+"\n")
 }
 
 // checkNoOthers finds files that no test compares with.

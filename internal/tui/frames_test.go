@@ -20,14 +20,12 @@ func TestEachFrameIsSavedInANewFile(t *testing.T) {
 	for i, want := range names {
 		frame := fmt.Sprint("frame ", i)
 		must.Has(t, "frame", f.Save(frame), want)
-		if got, err := os.ReadFile(want); err != nil || string(got) != frame+"\n" {
-			t.Errorf("%s holds %q (%v), want %s", want, got, err, frame)
-		}
+		got, err := os.ReadFile(want)
+		must.True(t, err == nil && string(got) == frame+"\n", "%s holds %q (%v), want %s", want, got, err, frame)
 	}
 	saved := strings.Join(f.Saved(), "\n") + "\n"
 	for _, name := range names {
-		if n := strings.Count(saved, filepath.Join(dir, name)+"\n"); n != 1 {
-			t.Errorf("at the end kt says %q, want the full path of %s once", saved, name)
-		}
+		n := strings.Count(saved, filepath.Join(dir, name)+"\n")
+		must.True(t, n == 1, "at the end kt says %q, want the full path of %s once", saved, name)
 	}
 }

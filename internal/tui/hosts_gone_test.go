@@ -83,9 +83,8 @@ func TestWhenNoHostIsHeardNothingIsKnownAndTheClockGoesOn(t *testing.T) {
 	m = give(m, c, given{State: result.Running, Windows: []stats.Window{second(67, 300)}, Hosts: []givenHost{
 		{Name: "a", Processes: 5, State: hostRunning, Window: second(67, 300)},
 	}})
-	if frame = m.frame(); !strings.Contains(frame, "rec/s 300") || !strings.Contains(frame, "01:08 / 02:00") {
-		t.Errorf("once one is heard again:\n%s", frame)
-	}
+	frame = m.frame()
+	must.True(t, strings.Contains(frame, "rec/s 300") && strings.Contains(frame, "01:08 / 02:00"), "once one is heard again:\n%s", frame)
 }
 
 func TestFiguresThatNobodyTellsAnyMoreAreMissing(t *testing.T) {
@@ -162,9 +161,8 @@ func TestTheTimeBeforeTheLoadIsNoneOfItsEvents(t *testing.T) {
 		d.observe(given{State: result.Preparing})
 	}
 	d.observe(given{State: result.Running, Hosts: []givenHost{{Name: "a", Processes: 1, State: hostLost}}})
-	if at := d.events[0].At; at > time.Second {
-		t.Errorf("after a hundred seconds of waiting, a host that is lost as the load begins is so at %v", at)
-	}
+	at := d.events[0].At
+	must.True(t, at <= time.Second, "after a hundred seconds of waiting, a host that is lost as the load begins is so at %v", at)
 }
 
 func TestAHostThatComesWhileTheDisplayIsFrozenCannotBeSelected(t *testing.T) {
@@ -174,9 +172,8 @@ func TestAHostThatComesWhileTheDisplayIsFrozenCannotBeSelected(t *testing.T) {
 	m = give(m, c, given{State: result.Running, Hosts: []givenHost{{Name: "late", Processes: 1, State: hostRunning}}})
 	m = send(m, press("down"))
 	must.Has(t, "it shows another host", m.frame(), "Throughput, a")
-	if m = send(send(m, press("space")), press("down")); !strings.Contains(m.frame(), "Throughput, late") {
-		t.Errorf("it cannot be selected after that:\n%s", m.frame())
-	}
+	m = send(send(m, press("space")), press("down"))
+	must.True(t, strings.Contains(m.frame(), "Throughput, late"), "it cannot be selected after that:\n%s", m.frame())
 }
 
 func TestLongNamesOfHostsCanBeToldApart(t *testing.T) {
@@ -202,9 +199,8 @@ func TestTagsAreShownWholeOrNotAtAll(t *testing.T) {
 		m, _ := hostModel(c, w, 24)
 		title := strings.Split(m.frame(), "\n")[0]
 		tags, _, _ := strings.Cut(strings.TrimPrefix(title, " kt produce ▸ orders-bench"), "●")
-		if got := strings.TrimSpace(tags); !strings.HasPrefix("acks=all · 21 partitions · 4 hosts ·", got+" ·") && got != "" {
-			t.Errorf("%d columns: %q", w, got)
-		}
+		got := strings.TrimSpace(tags)
+		must.True(t, strings.HasPrefix("acks=all · 21 partitions · 4 hosts ·", got+" ·") || got == "", "%d columns: %q", w, got)
 	}
 }
 

@@ -90,9 +90,8 @@ func TestHostsAreCountedAsReadyBeforeTheLoadAndAsHeardAfter(t *testing.T) {
 	must.True(t, d.Stage == result.Gathering && d.present() == 0, "before anything is known: %v, %d hosts", d.Stage, d.present())
 	hostsGathering().each(d.data.observe)
 	must.Match(t, 3, d.present(), "of %d are ready", len(d.hosts)) // two are ready, and one is watched
-	if s := hostsAfter(57, hostsGone().hosts...); s.present() != 4 {
-		t.Errorf("%d of %d are heard", s.present(), len(s.hosts))
-	}
+	s := hostsAfter(57, hostsGone().hosts...)
+	must.True(t, s.present() == 4, "%d of %d are heard", s.present(), len(s.hosts))
 }
 
 func TestAHostThatNobodyAnnouncedIsShownToo(t *testing.T) {
@@ -149,9 +148,8 @@ func TestTheSelectedHostIsAlwaysInSight(t *testing.T) {
 	m, _ := hostModel(hosts64(), 80, 24)
 	for i := range 64 {
 		name := bounded(m.data.hosts[i].name)
-		if frame := m.frame(); !strings.Contains(frame, "▸"+name[:4]) {
-			t.Fatalf("host %d, %q, is not in\n%s", i, name, frame)
-		}
+		frame := m.frame()
+		must.Hold(t, strings.Contains(frame, "▸"+name[:4]), "host %d, %q, is not in\n%s", i, name, frame)
 		m = send(m, press("down"))
 	}
 }
@@ -210,15 +208,9 @@ func TestColumnsFillTheirRoomAndTheMostImportantStay(t *testing.T) {
 			used += col.width
 			names = append(names, col.name)
 		}
-		if used > w && len(names) > 1 {
-			t.Fatalf("%d cells of %d are used by %v", used, w, names)
-		}
-		if w >= 60 && !strings.HasPrefix(strings.Join(names, " "), "host state rec/s") {
-			t.Fatalf("on %d cells there are %v", w, names)
-		}
-		if w == 120 && len(names) < 9 {
-			t.Errorf("on %d cells there are only %v", w, names)
-		}
+		must.Hold(t, used <= w || len(names) <= 1, "%d cells of %d are used by %v", used, w, names)
+		must.Hold(t, w < 60 || strings.HasPrefix(strings.Join(names, " "), "host state rec/s"), "on %d cells there are %v", w, names)
+		must.True(t, w != 120 || len(names) >= 9, "on %d cells there are only %v", w, names)
 	}
 }
 
@@ -231,9 +223,8 @@ func FuzzHostText(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		got := bounded(text)
-		if n := utf8.RuneCountInString(got); n > longestText {
-			t.Errorf("it is %d long", n)
-		}
+		n := utf8.RuneCountInString(got)
+		must.True(t, n <= longestText, "it is %d long", n)
 		c := chart.New(20, 1, theme.New(theme.Options{Dark: true}))
 		c.Text(0, 0, c.Fit(got, 20), theme.Style{})
 		if drawn := c.String(); strings.ContainsFunc(drawn, func(r rune) bool { return !unicode.IsPrint(r) }) {
@@ -282,9 +273,8 @@ func TestNoLoadGoesOnAfterItsPlannedEnd(t *testing.T) {
 	}
 	gathering := &scene{data: twoHosts().data, clock: time.Hour}
 	gathering.header.Duration = time.Minute
-	if badge := gathering.badge(chart.New(80, 1, theme.New(theme.Options{}))); badge[len(badge)-1].text != "WAITING" {
-		t.Errorf("who waits for an hour is in %q", badge[len(badge)-1].text)
-	}
+	badge := gathering.badge(chart.New(80, 1, theme.New(theme.Options{})))
+	must.True(t, badge[len(badge)-1].text == "WAITING", "who waits for an hour is in %q", badge[len(badge)-1].text)
 }
 
 func TestTheNoticeIsThatOfTheLatestTick(t *testing.T) {
@@ -311,9 +301,8 @@ func TestTheNoticeIsThatOfTheLatestTick(t *testing.T) {
 		},
 	} {
 		d.observe(tc.tick)
-		if got := footer(tc.stopping); !strings.HasPrefix(got, tc.want) {
-			t.Errorf("%+v: %q", tc.tick.State, got)
-		}
+		got := footer(tc.stopping)
+		must.True(t, strings.HasPrefix(got, tc.want), "%+v: %q", tc.tick.State, got)
 	}
 }
 

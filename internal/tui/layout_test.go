@@ -94,11 +94,8 @@ func TestLayoutFillsTheTerminalWithoutOverlap(t *testing.T) {
 						}
 					}
 				}
-				for i, n := range covered {
-					if n != 1 {
-						t.Fatalf("%dx%d embedded %v events %v hosts %d: cell %d,%d is covered %d times", w, h, embedded, events, hosts, i%w, i/w, n)
-					}
-				}
+				i := slices.IndexFunc(covered, func(n int) bool { return n != 1 })
+				must.True(t, i < 0, "%dx%d embedded %v events %v hosts %d: cell %d,%d is not covered once", w, h, embedded, events, hosts, i%w, i/w)
 			}
 		}
 	}
@@ -106,9 +103,8 @@ func TestLayoutFillsTheTerminalWithoutOverlap(t *testing.T) {
 
 func TestTheBannerOfTheEmbeddedBrokerIsNeverLeftOut(t *testing.T) {
 	for _, zoom := range []pane{grid, paneClient} {
-		if s := layout(60, 16, needs{zoom: zoom, notice: true, events: true, brokers: 1}); s.banner != (rect{0, 2, 60, 1}) {
-			t.Errorf("zoom %d: %+v", zoom, s.banner)
-		}
+		s := layout(60, 16, needs{zoom: zoom, notice: true, events: true, brokers: 1})
+		must.True(t, s.banner == (rect{0, 2, 60, 1}), "zoom %d: %+v", zoom, s.banner)
 	}
 }
 
@@ -141,12 +137,10 @@ func TestTheTableOfPartitionsIsSortedAndScrolled(t *testing.T) {
 	for id := range int32(40) {
 		m.data.rows = append(m.data.rows, result.PartitionNow{ID: id, Leader: 1, Acknowledged: float64(id * 7 % 40)})
 	}
-	if got := firstColumn(m); len(got) < 5 || got[0] != "p0" || got[1] != "p1" {
-		t.Fatalf("by number: %v", got)
-	}
-	if got := firstColumn(send(m, press("down"))); got[0] != "p1" {
-		t.Errorf("scrolled by one: %v", got)
-	}
+	got := firstColumn(m)
+	must.Hold(t, len(got) >= 5 && got[0] == "p0" && got[1] == "p1", "by number: %v", got)
+	got = firstColumn(send(m, press("down")))
+	must.True(t, got[0] == "p1", "scrolled by one: %v", got)
 	sorted := firstColumn(send(send(m, press("o")), press("o")))
 	want := slices.SortedFunc(slices.Values(m.data.rows), func(a, b result.PartitionNow) int { return int(b.Acknowledged - a.Acknowledged) })
 	must.Match(t, []string{fmt.Sprintf("p%d", want[0].ID), fmt.Sprintf("p%d", want[1].ID)}, []string{sorted[0], sorted[1]}, "by rate: %v", sorted)
@@ -176,9 +170,8 @@ func TestTheCommandDecidesWhatIsCounted(t *testing.T) {
 			t.Errorf("%s: main %v, p50 %v, ack p99 %v, untimed %v", command, d.main, n.latency.P50, n.Response.P99, d.untimed())
 		}
 	}
-	if d := observed(Header{Command: "consume"}, consumed(2, 0)); !d.untimed() {
-		t.Error("without a stamp there is a latency")
-	}
+	d := observed(Header{Command: "consume"}, consumed(2, 0))
+	must.True(t, d.untimed(), "without a stamp there is a latency")
 }
 
 func TestJoiningAGroupDoesNotCountInTheRateOfReading(t *testing.T) {

@@ -47,9 +47,8 @@ func TestTheFirstQuitStopsTheLoadAndSaysWhatItWaitsFor(t *testing.T) {
 	for key, want := range map[string]calls{"q": {stop: 1}, "ctrl+c": {interrupt: 1}} {
 		m, c := callable(t)
 		m, cmd := updated(t, m, press(key))
-		if msg := cmd(); msg != nil || *c != want {
-			t.Errorf("%s: message %v, calls %+v", key, msg, *c)
-		}
+		msg := cmd()
+		must.True(t, msg == nil && *c == want, "%s: message %v, calls %+v", key, msg, *c)
 		frame := m.frame()
 		must.Has(t, "frame", frame, "DRAIN", "draining: waiting for acks; q again to leave")
 	}
@@ -61,9 +60,8 @@ func TestTheSecondQuitAborts(t *testing.T) {
 	cmd()
 	_, cmd = updated(t, m, press("ctrl+c"))
 	must.Hold(t, cmd != nil, "no command")
-	if _, quit := cmd().(tea.QuitMsg); quit {
-		t.Error("it quits before it aborts")
-	}
+	_, quit := cmd().(tea.QuitMsg)
+	must.True(t, !quit, "it quits before it aborts")
 	must.Match(t, 1, c.stop, "calls of Stop")
 }
 
@@ -84,9 +82,8 @@ func TestDigitsAndTabZoom(t *testing.T) {
 func TestTheClockGoesOnBetweenTicks(t *testing.T) {
 	m, clock := newModel(newCanned(), nil)
 	clock.now = clock.now.Add(2300 * time.Millisecond)
-	if m = send(m, clockMsg{}); m.elapsed() != 59300*time.Millisecond {
-		t.Errorf("%v", m.elapsed())
-	}
+	m = send(m, clockMsg{})
+	must.True(t, m.elapsed() == 59300*time.Millisecond, "%v", m.elapsed())
 }
 
 func TestEveryBindingHasAFunctionAndNoKeyHasTwo(t *testing.T) {
@@ -133,9 +130,8 @@ func TestABrokerIsLostWhereItShouldAnswer(t *testing.T) {
 		Want    health
 		Said    bool
 	}](t, "model") {
-		if got, text := newData(Header{Command: tc.Command}).health(&tc.Broker); got != tc.Want || (text != "") != tc.Said {
-			t.Errorf("%s %+v: %v %q", tc.Command, tc.Broker, got, text)
-		}
+		got, text := newData(Header{Command: tc.Command}).health(&tc.Broker)
+		must.True(t, got == tc.Want && (text != "") == tc.Said, "%s %+v: %v %q", tc.Command, tc.Broker, got, text)
 	}
 }
 
@@ -148,17 +144,14 @@ func TestTheChartGrowsWithTheRunAndThenMovesByWholeColumns(t *testing.T) {
 		s.At = time.Duration(i+1) * time.Second
 		x := s.timeAxis(columns)
 		if end := float64(i + 1); end <= 60 {
-			if x.From != 0 || x.To < end || x.To > max(end+15, 15) {
-				t.Fatalf("after %v s the axis is from %v to %v, want the run so far", end, x.From, x.To)
-			}
+			must.Hold(t, x.From == 0 && x.To >= end && x.To <= max(end+15, 15),
+				"after %v s the axis is from %v to %v, want the run so far", end, x.From, x.To)
 			continue
 		}
-		if n := x.To / column; math.Abs(n-math.Round(n)) > 1e-6 {
-			t.Fatalf("after %d s the axis ends within a column: %v", i, n)
-		}
-		if m := float64(i) + 0.5; m > x.To || m <= x.To-column-1e-9 {
-			t.Fatalf("the tick of second %d is not in the last column, which ends at %v", i, x.To)
-		}
+		n := x.To / column
+		must.Hold(t, math.Abs(n-math.Round(n)) <= 1e-6, "after %d s the axis ends within a column: %v", i, n)
+		m := float64(i) + 0.5
+		must.Hold(t, m <= x.To && m > x.To-column-1e-9, "the tick of second %d is not in the last column, which ends at %v", i, x.To)
 		must.Hold(t, x.To >= before, "after %d s the axis goes back", i)
 		before = x.To
 	}
@@ -166,9 +159,8 @@ func TestTheChartGrowsWithTheRunAndThenMovesByWholeColumns(t *testing.T) {
 
 func TestPartitionsAreComparedOnlyByEnoughBatches(t *testing.T) {
 	d := newData(Header{})
-	if d.Tail.Batches.Count = 3*leastBatches - 1; d.comparable(3) {
-		t.Error("three partitions are compared by fewer batches than it takes")
-	}
+	d.Tail.Batches.Count = 3*leastBatches - 1
+	must.True(t, !d.comparable(3), "three partitions are compared by fewer batches than it takes")
 	if d.Tail.Batches.Count++; !d.comparable(3) || d.comparable(4) {
 		t.Error("enough batches for three partitions, and not for four")
 	}
@@ -179,9 +171,8 @@ func TestSingleSecondsAreShownAsLongAsASnapshotHasThem(t *testing.T) {
 	d.Points = []result.Point{{Seconds: 10}, {StartSeconds: 10, Seconds: 10}}
 	d.Recent, d.Placed = []result.Point{{StartSeconds: 18, Seconds: 1}, {StartSeconds: 19, Seconds: 1}}, 20
 	for from, want := range map[float64]int{-1: 2, 5: 2, 12: 1, 18.5: 2, 19: 1} {
-		if got := d.since(from); len(got) != want {
-			t.Errorf("from %v on: %+v", from, got)
-		}
+		got := d.since(from)
+		must.True(t, len(got) == want, "from %v on: %+v", from, got)
 	}
 }
 
@@ -189,15 +180,12 @@ func TestABrokerThatAnsweredNothingHasNoLatency(t *testing.T) {
 	for _, s := range []*scene{{data: &data{role: role{writes: true}}}, {data: &data{role: role{writes: true, reads: true}}}, {data: &data{role: role{reads: true}}}} {
 		for _, c := range s.brokerColumns(muted("–")) {
 			got := c.value(&result.BrokerNow{Asked: true})
-			if (c.name == "p99" || c.name == "mean" || c.name == "wait") && got != muted("–") {
-				t.Errorf("%s is %+v", c.name, got)
-			}
+			must.True(t, c.name != "p99" && c.name != "mean" && c.name != "wait" || got == muted("–"), "%s is %+v", c.name, got)
 		}
 	}
 	columns := (&scene{data: &data{role: role{writes: true}}}).brokerColumns(muted("–"))
-	if got := columns[1].value(&result.BrokerNow{Asked: true, P99: time.Millisecond}); got != colored(theme.Good, "1.00ms") {
-		t.Errorf("p99 is %+v", got)
-	}
+	got := columns[1].value(&result.BrokerNow{Asked: true, P99: time.Millisecond})
+	must.True(t, got == colored(theme.Good, "1.00ms"), "p99 is %+v", got)
 }
 
 func TestTheScreenIsEmptyWhenItIsLeft(t *testing.T) {
@@ -219,9 +207,8 @@ func TestTheThemeFollowsTheTerminal(t *testing.T) {
 	light := false
 	m := NewModel(cannedHeader(), Options{Theme: th, Background: func(l bool) { light = l }})
 	m = send(m, tea.BackgroundColorMsg{Color: color.White})
-	if text := (theme.Style{FG: theme.Text}); !light || m.options.Theme.Paint(text, "x") == th.Paint(text, "x") {
-		t.Errorf("white is light: %t, and the theme is as before", light)
-	}
+	text := (theme.Style{FG: theme.Text})
+	must.True(t, light && m.options.Theme.Paint(text, "x") != th.Paint(text, "x"), "white is light: %t, and the theme is as before", light)
 }
 
 func TestPlusAndMinusAskForAnotherRateWhileThereIsALoad(t *testing.T) {
@@ -273,9 +260,8 @@ func TestSavedIsWhatIsSeenWithoutColours(t *testing.T) {
 	for range 2 { // the note of the first is not in the second
 		next, cmd := updated(t, m, press("s"))
 		m = send(next, cmd())
-		if !strings.Contains(m.frame(), "saved as kt.txt") || !strings.Contains(m.frame(), "\x1b[") {
-			t.Errorf("no note, or no colours, in\n%s", m.frame())
-		}
+		must.True(t, strings.Contains(m.frame(), "saved as kt.txt") && strings.Contains(m.frame(), "\x1b["),
+			"no note, or no colours, in\n%s", m.frame())
 		if strings.Contains(saved, "\x1b") || strings.Contains(saved, "saved as") || strings.Count(saved, "\n") != 23 || !strings.Contains(saved, "kt produce") {
 			t.Errorf("saved:\n%s", saved)
 		}
@@ -289,16 +275,14 @@ func TestTheKeysOfAReplayPauseAndLeaveIt(t *testing.T) {
 	m := NewModel(h, Options{Now: func() time.Time { return time.Unix(0, 0) }, Pause: func(on bool) { paused = append(paused, on) }, Stop: func() { t.Error("a load is stopped") }})
 	m = send(send(m, tea.WindowSizeMsg{Width: 120, Height: 36}), Tick{Snapshot: result.Snapshot{At: 5 * time.Second}})
 	for _, want := range []string{"PAUSED", "WARM-UP"} {
-		if m = send(m, press("space")); !strings.Contains(m.frame(), want) || !strings.Contains(m.frame(), "00:05") {
-			t.Errorf("no %q, or not at 5 s, in\n%s", want, m.frame())
-		}
+		m = send(m, press("space"))
+		must.True(t, strings.Contains(m.frame(), want) && strings.Contains(m.frame(), "00:05"), "no %q, or not at 5 s, in\n%s", want, m.frame())
 	}
 	must.Match(t, []bool{true, false}, paused, "paused")
 	for _, key := range []string{"q", "ctrl+c"} {
 		_, cmd := updated(t, m, press(key))
-		if _, quit := cmd().(tea.QuitMsg); !quit {
-			t.Errorf("%s does not leave", key)
-		}
+		_, quit := cmd().(tea.QuitMsg)
+		must.True(t, quit, "%s does not leave", key)
 	}
 }
 
@@ -340,14 +324,11 @@ func TestALongRunTakesNoMoreMemory(t *testing.T) {
 			d.observe(fold.tick(result.Running, w))
 		}
 		after := used()
-		if before > 0 && after > before+256<<10 {
-			t.Errorf("%d bytes after 2 hours, %d after %d", before, after, hours)
-		}
+		must.True(t, before <= 0 || after <= before+256<<10, "%d bytes after 2 hours, %d after %d", before, after, hours)
 		before = after
 	}
-	if n := len(d.Points); n > 3600 {
-		t.Errorf("%d points", n)
-	}
+	n := len(d.Points)
+	must.True(t, n <= 3600, "%d points", n)
 	runtime.KeepAlive(fold)
 }
 
@@ -425,9 +406,8 @@ func TestWhereMarksMeetTheWorstIsSeen(t *testing.T) {
 func TestACatchUpLeavesNoMarks(t *testing.T) {
 	w := stats.Window{Events: []stats.Event{{At: time.Second, Kind: stats.CatchingUp}, {At: 2 * time.Second, Kind: stats.ISRShrank}}}
 	s := &scene{data: observed(Header{}, w), span: defaultSpan}
-	if marks := s.marks(chart.TimeAxis{From: 0, To: 60}); len(marks) != 1 || marks[0].At != 2 {
-		t.Errorf("marks %+v, want that of the replicas out of sync alone", marks)
-	}
+	marks := s.marks(chart.TimeAxis{From: 0, To: 60})
+	must.True(t, len(marks) == 1 && marks[0].At == 2, "marks %+v, want that of the replicas out of sync alone", marks)
 }
 
 // What happens while the display is frozen is kept for later.

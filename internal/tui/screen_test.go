@@ -40,9 +40,8 @@ func TestTheEndOfTheContextEndsTheScreen(t *testing.T) {
 	reason := errors.New("SIGTERM")
 	cancel(reason)
 	s := NewScreen(ctx, NewModel(Header{}, Options{}), strings.NewReader(""), new(bytes.Buffer))
-	if err := s.Run(ctx); !errors.Is(err, reason) {
-		t.Errorf("%v", err)
-	}
+	err := s.Run(ctx)
+	must.True(t, errors.Is(err, reason), "%v", err)
 	s.Observe(tickAt(1)) // neither may block now
 	s.Quit()
 }
@@ -60,9 +59,8 @@ func TestTwoQuitKeysStopThenAbortThenEndTheScreen(t *testing.T) {
 	}), in, new(bytes.Buffer))
 	go func() { _, _ = keys.Write([]byte("q")) }()
 	must.Do(t, s.Run(t.Context()))
-	if first, then := <-order, <-order; first != "stop" || then != "abort" {
-		t.Errorf("%s, then %s", first, then)
-	}
+	first, then := <-order, <-order
+	must.True(t, first == "stop" && then == "abort", "%s, then %s", first, then)
 }
 
 func TestTheScreenTellsForWhomTheRunWaits(t *testing.T) {

@@ -77,9 +77,8 @@ func TestTheAgeIsThereAsSoonAsItStandsOut(t *testing.T) {
 	var since, now time.Duration
 	m, clock := looked(&since, &now)
 	m = pass(m, clock, &now, 250*time.Millisecond)
-	if f := frameOf(m); !strings.Contains(f, "oldest 255ms") || strings.Contains(f, "STALL") {
-		t.Errorf("a quarter of a second is an age and no stall yet:\n%s", f)
-	}
+	f := frameOf(m)
+	must.True(t, strings.Contains(f, "oldest 255ms") && !strings.Contains(f, "STALL"), "a quarter of a second is an age and no stall yet:\n%s", f)
 }
 
 func TestAStallEndsWithAnEventAndTheNewestWord(t *testing.T) {
@@ -89,9 +88,8 @@ func TestAStallEndsWithAnEventAndTheNewestWord(t *testing.T) {
 	since = now + 245*time.Millisecond
 	m = pass(m, clock, &now, 250*time.Millisecond)
 	f := frameOf(m)
-	if strings.Contains(f, "STALL") || strings.Contains(f, "oldest") || !strings.Contains(f, "records are answered again") {
-		t.Errorf("after the stall:\n%s", f)
-	}
+	must.True(t, !strings.Contains(f, "STALL") && !strings.Contains(f, "oldest") && strings.Contains(f, "records are answered again"),
+		"after the stall:\n%s", f)
 	var kinds []stats.EventKind
 	for _, e := range m.data.events {
 		kinds = append(kinds, e.Kind)
@@ -137,9 +135,8 @@ func TestALateLookChangesNothing(t *testing.T) {
 	const usual = 5 * time.Millisecond
 	s.observe(time.Second, 3*time.Second, usual, true)
 	s.observe(2990*time.Millisecond, 3100*time.Millisecond, usual, true)
-	if _, happened := s.observe(time.Second, 3*time.Second, usual, true); happened || s.on {
-		t.Error("what was seen before the end of the stall begins it anew")
-	}
+	_, happened := s.observe(time.Second, 3*time.Second, usual, true)
+	must.True(t, !happened && !s.on, "what was seen before the end of the stall begins it anew")
 }
 
 func TestTheLatencyChartShowsTheAgeInsteadOfAGap(t *testing.T) {
@@ -155,15 +152,13 @@ func TestTheLatencyChartShowsTheAgeInsteadOfAGap(t *testing.T) {
 		if i >= 4 {
 			want = float64(i - 3)
 		}
-		if got := d.ageOf(&p); got != want && !(math.IsNaN(got) && math.IsNaN(want)) {
-			t.Errorf("second %d: the age is %v, want %v", i, got, want)
-		}
+		got := d.ageOf(&p)
+		must.True(t, got == want || math.IsNaN(got) && math.IsNaN(want), "second %d: the age is %v, want %v", i, got, want)
 	}
 	m, _ := newModel(silent(), nil)
 	m = send(m, press("2"))
-	if f := frameOf(m); !strings.Contains(f, "p99.9") || !strings.Contains(f, ageLook.name) {
-		t.Errorf("the chart has no line of the age:\n%s", f)
-	}
+	f := frameOf(m)
+	must.True(t, strings.Contains(f, "p99.9") && strings.Contains(f, ageLook.name), "the chart has no line of the age:\n%s", f)
 }
 
 // A grid must not flicker: events take the place of the partitions from an event on, and the

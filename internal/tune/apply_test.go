@@ -28,9 +28,8 @@ func TestApplyMakesEveryKindOfChange(t *testing.T) {
 		{SysctlFile, ownHeader + sumPrefix + sha256Of("vm.swappiness = 1\nnet.ipv4.tcp_rmem = 4096 131072 16777216\nvm.dirty_bytes = 8589934592\n") +
 			"\nvm.swappiness = 1\nnet.ipv4.tcp_rmem = 4096 131072 16777216\nvm.dirty_bytes = 8589934592\n"},
 	} {
-		if got := readText(t, tree.root, row.path); got != row.want {
-			t.Errorf("%s after Apply is\n%q, want\n%q", row.path, got, row.want)
-		}
+		got := readText(t, tree.root, row.path)
+		must.True(t, got == row.want, "%s after Apply is\n%q, want\n%q", row.path, got, row.want)
 	}
 	unit := readText(t, tree.root, DropIn("kafka.service"))
 	if want := "[Service]\nLimitNOFILE=500000\n"; !strings.HasSuffix(unit, want) || strings.Count(unit, "[Service]") != 1 {
@@ -82,9 +81,8 @@ func TestApplyForNowOrForLaterOnly(t *testing.T) {
 			before := snapshotOf(t, tree.root)
 			sameStates(t, "Apply", row.want, statesOf(mustApply(t, tree, planOfAll(), row.options)))
 			must.Match(t, row.value, readText(t, tree.root, swappinessFile), "%s", swappinessFile)
-			if _, err := os.Stat(tree.at(SysctlFile)); (err == nil) != row.file {
-				t.Errorf("Stat(%s) = %v, want it to be there: %t", SysctlFile, err, row.file)
-			}
+			_, err := os.Stat(tree.at(SysctlFile))
+			must.True(t, (err == nil) == row.file, "Stat(%s) = %v, want it to be there: %t", SysctlFile, err, row.file)
 			mustRollback(t, tree, false)
 			sameTree(t, "the tree after Rollback", before, snapshotOf(t, tree.root))
 		})
@@ -123,12 +121,10 @@ func TestOneChangeFailsAndOthersGoOn(t *testing.T) {
 			outcomes := mustApply(t, tree, planOfAll(), ApplyOptions{})
 			sameStates(t, "Apply", strings.Replace(allApplied, "vm.swappiness applied", "vm.swappiness failed", 1), statesOf(outcomes))
 			failsWith(t, "vm.swappiness", outcomes[0].Err, row.want)
-			if text := readText(t, tree.root, SysctlFile); strings.Contains(text, "swappiness") {
-				t.Errorf("%s has a line of the change that failed:\n%s", SysctlFile, text)
-			}
-			if text := readText(t, tree.root, journalFile); strings.Contains(text, "vm.swappiness") {
-				t.Errorf("the journal has the change that failed:\n%s", text)
-			}
+			text := readText(t, tree.root, SysctlFile)
+			must.True(t, !strings.Contains(text, "swappiness"), "%s has a line of the change that failed:\n%s", SysctlFile, text)
+			text = readText(t, tree.root, journalFile)
+			must.True(t, !strings.Contains(text, "vm.swappiness"), "the journal has the change that failed:\n%s", text)
 			k.refuses, k.rounds = nil, nil
 			mustRollback(t, tree, false)
 			sameTree(t, "the tree after Rollback", before, snapshotOf(t, tree.root))
@@ -164,9 +160,7 @@ func TestAnApplyOfWhichAllFailsLeavesNothing(t *testing.T) {
 			row.damage(t, tree, k)
 			before := snapshotOf(t, tree.root)
 			for _, o := range mustApply(t, tree, row.changes, row.options) {
-				if o.State != Failed || o.Err == nil {
-					t.Errorf("Apply: %s is %s, %v; want %s and why", o.Change.Setting, o.State, o.Err, Failed)
-				}
+				must.True(t, o.State == Failed && o.Err != nil, "Apply: %s is %s, %v; want %s and why", o.Change.Setting, o.State, o.Err, Failed)
 			}
 			sameTree(t, "the tree after Apply", before, snapshotOf(t, tree.root))
 		})
@@ -237,12 +231,10 @@ func TestMoreOpenFilesThanTheKernelAllowsAreNotKept(t *testing.T) {
 			outcomes := mustApply(t, tree, row.changes, row.options)
 			sameStates(t, "Apply", row.want, statesOf(outcomes))
 			last := outcomes[len(outcomes)-1]
-			if last.State == Failed && (last.Err == nil || !strings.Contains(last.Err.Error(), "is above fs.nr_open, which is ")) {
-				t.Errorf("Apply: the error is %v, want that it is above fs.nr_open", last.Err)
-			}
-			if _, err := os.Stat(tree.at(last.Change.Keep[0].File)); (err == nil) != (last.State == Kept) {
-				t.Errorf("Stat(%s) = %v after the change is %s", last.Change.Keep[0].File, err, last.State)
-			}
+			must.True(t, last.State != Failed || last.Err != nil && strings.Contains(last.Err.Error(), "is above fs.nr_open, which is "),
+				"Apply: the error is %v, want that it is above fs.nr_open", last.Err)
+			_, err := os.Stat(tree.at(last.Change.Keep[0].File))
+			must.True(t, (err == nil) == (last.State == Kept), "Stat(%s) = %v after the change is %s", last.Change.Keep[0].File, err, last.State)
 		})
 	}
 }
@@ -251,9 +243,8 @@ func TestARoundedValueIsTakenBackAtOnce(t *testing.T) {
 	tree, k := machineTree(t)
 	k.rounds = map[string]string{dirtyBytesFile + " = 8589934592": "8589930496"}
 	mustApply(t, tree, planOfAll()[2:3], ApplyOptions{})
-	if got := k.writes; len(got) != 2 || got[1] != dirtyRatioFile+" = 20" {
-		t.Errorf("Apply wrote %q, want the old value of the pair last", got)
-	}
+	got := k.writes
+	must.True(t, len(got) == 2 && got[1] == dirtyRatioFile+" = 20", "Apply wrote %q, want the old value of the pair last", got)
 }
 
 func TestAChangeThatALaterOneUndoesIsMadeAgain(t *testing.T) {

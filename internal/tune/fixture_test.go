@@ -63,9 +63,8 @@ func unpack(t testing.TB, name string) (sight, host.Calls) {
 		case "denied":
 			tree.denied = slices.Collect(eachLine(special["denied"]))
 		case "answers.json":
-			if err := json.Unmarshal(f.Data, &calls); err != nil {
-				t.Fatalf("%s: answers.json: %v", name, err)
-			}
+			err := json.Unmarshal(f.Data, &calls)
+			must.Hold(t, err == nil, "%s: answers.json: %v", name, err)
 		default:
 			content := string(f.Data)
 			if path.Base(f.Name) == "cmdline" && strings.HasPrefix(f.Name, "proc/") {

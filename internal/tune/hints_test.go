@@ -82,9 +82,8 @@ func TestTheExpressionsOfHintsAreKnown(t *testing.T) {
 
 func TestHintsOfAMachineThatIsNotKnown(t *testing.T) {
 	for _, h := range Hints(&Machine{FS: host.NewFS(fstest.MapFS{})}, 0) {
-		if h.Name == "" || h.Value == "" || h.Formula == "" || h.Source == "" || strings.Contains(h.Formula, "0 CPU") {
-			t.Errorf("Hints of an empty machine hold %+v", h)
-		}
+		must.True(t, h.Name != "" && h.Value != "" && h.Formula != "" && h.Source != "" && !strings.Contains(h.Formula, "0 CPU"),
+			"Hints of an empty machine hold %+v", h)
 		switch h.Name {
 		case "KAFKA_HEAP_OPTS", "num.io.threads", "num.network.threads", "page cache":
 			t.Errorf("Hints of an empty machine hold %s = %s, which needs its size", h.Name, h.Value)
@@ -142,9 +141,8 @@ func TestHintsThatDependOnMore(t *testing.T) {
 		}
 		must.Match(t, row.want, got, "%s: %s", row.says, row.name)
 	}
-	if flags := Hints(early, 0)[1].Value; !strings.Contains(flags, "AlwaysPreTouch") {
-		t.Errorf("the flags with the profile latency are %q, want AlwaysPreTouch among them", flags)
-	}
+	flags := Hints(early, 0)[1].Value
+	must.True(t, strings.Contains(flags, "AlwaysPreTouch"), "the flags with the profile latency are %q, want AlwaysPreTouch among them", flags)
 }
 
 func TestTheFragmentHoldsOnlyWhatServerPropertiesTakes(t *testing.T) {

@@ -2,10 +2,8 @@ package tune
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,8 +13,6 @@ import (
 	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/profiles"
 )
-
-var update = flag.Bool("update", false, "write what the tests get as what they want")
 
 // shipped is a profile that kt ships.
 func shipped(t testing.TB, name string) *Profile {
@@ -58,12 +54,7 @@ func TestWhatIsFoundOnEachHost(t *testing.T) {
 	for _, name := range fixtureHosts {
 		tree, calls := fixture(t, name)
 		got := checkText(Check(look(t, tree, calls, profile), Catalogue()))
-		file := filepath.Join("testdata", "golden", name+".golden")
-		if *update {
-			must.Do(t, os.WriteFile(file, []byte(got), 0o644))
-		}
-		want := must.Have(os.ReadFile(file))(t)
-		must.Match(t, strings.Split(string(want), "\n"), strings.Split(got, "\n"), "%s: Check(%s) is not as in %s, -update would change it", name, name, file)
+		must.Golden(t, filepath.Join("testdata", "golden", name+".golden"), got)
 	}
 }
 
@@ -98,9 +89,8 @@ func TestEveryReadingIsSaneOnEveryHost(t *testing.T) {
 				m.Role = role
 				for _, f := range Check(m, Catalogue()).Findings {
 					must.Err(t, "", sane(f), "%s as %s with the profile %s: %s", name, role, p, f.ID)
-					if strings.ContainsAny(f.Current+f.Wanted+f.Note, "\n\x00") {
-						t.Errorf("%s: %s: %q, %q, %q: not one line each", name, f.ID, f.Current, f.Wanted, f.Note)
-					}
+					must.True(t, !strings.ContainsAny(f.Current+f.Wanted+f.Note, "\n\x00"),
+						"%s: %s: %q, %q, %q: not one line each", name, f.ID, f.Current, f.Wanted, f.Note)
 				}
 			}
 		}
@@ -114,9 +104,8 @@ func TestNothingIsJudgedOfAnEmptyHost(t *testing.T) {
 	for _, role := range Roles {
 		m.Role = role
 		for _, f := range Check(m, Catalogue()).Findings {
-			if f.Verdict != Unknown && f.Verdict != NotApplicable {
-				t.Errorf("%s as %s: %s %s → %s (%s), want it not to be judged", f.ID, role, f.Verdict, f.Current, f.Wanted, f.Note)
-			}
+			must.True(t, f.Verdict == Unknown || f.Verdict == NotApplicable,
+				"%s as %s: %s %s → %s (%s), want it not to be judged", f.ID, role, f.Verdict, f.Current, f.Wanted, f.Note)
 		}
 	}
 }

@@ -87,9 +87,8 @@ func mountSmall(t *testing.T, dir, size string) {
 		t.Skipf("needs a small file system, and mount does not make one here: %v: %s", err, out)
 	}
 	t.Cleanup(func() {
-		if out, err := exec.Command("umount", dir).CombinedOutput(); err != nil {
-			t.Errorf("umount %s: %v: %s", dir, err, out)
-		}
+		out, err := exec.Command("umount", dir).CombinedOutput()
+		must.True(t, err == nil, "umount %s: %v: %s", dir, err, out)
 	})
 }
 
@@ -145,22 +144,19 @@ func TestAFullDiskInTheMiddle(t *testing.T) {
 	outcomes := mustApply(t, tree, planOfAll(), ApplyOptions{})
 	tree.after = nil
 	for _, o := range outcomes {
-		if len(o.Change.Keep) > 0 && (o.State != Failed || o.Err == nil || !strings.Contains(o.Err.Error(), "no space left")) {
-			t.Errorf("Apply: %s is %s, %v; want that it failed for want of space", o.Change.Setting, o.State, o.Err)
-		}
+		must.True(t, len(o.Change.Keep) == 0 || o.State == Failed && o.Err != nil && strings.Contains(o.Err.Error(), "no space left"),
+			"Apply: %s is %s, %v; want that it failed for want of space", o.Change.Setting, o.State, o.Err)
 	}
-	if _, err := os.Stat(tree.at(SysctlFile)); !os.IsNotExist(err) {
-		t.Errorf("Stat(%s) = %v: it was written, and no journal knows it", SysctlFile, err)
-	}
+	_, err := os.Stat(tree.at(SysctlFile))
+	must.True(t, os.IsNotExist(err), "Stat(%s) = %v: it was written, and no journal knows it", SysctlFile, err)
 	mustRollback(t, tree, false) // on a disk that is still full
 	must.Do(t, os.Remove(filepath.Join(lib, "full")))
 	sameTree(t, "the tree after Rollback", before, snapshotOf(t, tree.root))
 }
 
 func TestWhatIsRefusedSaysWhatRightsAreMissing(t *testing.T) {
-	if user, root := whyRefused(1000), whyRefused(0); user != "this needs all rights of root" || root == user {
-		t.Errorf("a user is told %q, and root %q", user, root)
-	}
+	user, root := whyRefused(1000), whyRefused(0)
+	must.True(t, user == "this needs all rights of root" && root != user, "a user is told %q, and root %q", user, root)
 }
 
 func TestWithoutRightsTheReasonIsSaid(t *testing.T) {
@@ -186,9 +182,8 @@ func FuzzParseJournal(f *testing.F) {
 		}
 		for _, e := range j.Entries {
 			for _, p := range []string{e.Path, cmp.Or(otherOfPair(e.Path), e.Path)} { // a rollback writes either
-				if e.Kind == WriteFile && checkValuePath(p) != nil {
-					t.Errorf("parseJournal took a value at %q, which may be written at %q", e.Path, p)
-				}
+				must.True(t, e.Kind != WriteFile || checkValuePath(p) == nil,
+					"parseJournal took a value at %q, which may be written at %q", e.Path, p)
 			}
 		}
 		for _, o := range j.Files {
@@ -218,9 +213,8 @@ func TestLinesAboutTheSameTakeEachOthersPlace(t *testing.T) {
 		{"a unit's two limits", unit, "LimitNOFILE=100000", "LimitNPROC=100000", false},
 	} {
 		a, b := lineName(row.file, row.a), lineName(row.file, row.b)
-		if (a == b) != row.want {
-			t.Errorf("%s: lineName(%q) = %q, lineName(%q) = %q; want them to be one: %t", row.name, row.a, a, row.b, b, row.want)
-		}
+		must.True(t, (a == b) == row.want,
+			"%s: lineName(%q) = %q, lineName(%q) = %q; want them to be one: %t", row.name, row.a, a, row.b, b, row.want)
 	}
 }
 
@@ -229,9 +223,8 @@ func TestHeadsStandOnceBeforeTheirLines(t *testing.T) {
 	want := "c=1\n[Service]\na=1\nd=1\n[Unit]\nb=1\n"
 	got := f.content(ownHeader)
 	_, rest, _ := strings.Cut(got, "\n")
-	if _, rest, _ = strings.Cut(rest, "\n"); rest != want {
-		t.Errorf("content =\n%s\nwant after its two lines\n%s", got, want)
-	}
+	_, rest, _ = strings.Cut(rest, "\n")
+	must.True(t, rest == want, "content =\n%s\nwant after its two lines\n%s", got, want)
 	must.True(t, sumHolds(got), "content =\n%s\nwhose sum does not hold", got)
 	must.True(t, !sumHolds(strings.Replace(got, "a=1", "a=2", 1)), "the sum holds of an edited file")
 }

@@ -48,9 +48,8 @@ func sized(m *Machine, cpus float64, memory int64) *Machine {
 // The sizes are those that -XX:+PrintFlagsFinal of Java 17 shows.
 func TestTheRegionsThatJavaChooses(t *testing.T) {
 	for heap, want := range map[int64]int64{512 * mib: 1, 4 * gib: 2, 5 * gib: 4, 6 * gib: 4, 8 * gib: 4, 12 * gib: 8, 200 * gib: 32} {
-		if got := regionSize(heap); got != want*mib {
-			t.Errorf("regionSize(%s) = %s, want %d MiB", theme.Bytes(heap), theme.Bytes(got), want)
-		}
+		got := regionSize(heap)
+		must.True(t, got == want*mib, "regionSize(%s) = %s, want %d MiB", theme.Bytes(heap), theme.Bytes(got), want)
 	}
 }
 
@@ -89,9 +88,8 @@ func TestWithoutABrokerNothingOfItIsJudged(t *testing.T) {
 	for _, s := range groups(JVM, Kafka) {
 		want, err := ParseRule(s.Want)
 		must.Hold(t, err == nil, "%s: %v", s.ID, err)
-		if got := s.Check(m, want); got.Verdict != NotApplicable || got.Note != "no broker runs here" {
-			t.Errorf("%s without a broker: %+v, want it not to apply", s.ID, got)
-		}
+		got := s.Check(m, want)
+		must.True(t, got.Verdict == NotApplicable && got.Note == "no broker runs here", "%s without a broker: %+v, want it not to apply", s.ID, got)
 	}
 }
 
@@ -111,9 +109,8 @@ func TestTheCollectorByWhatTheJVMPublishes(t *testing.T) {
 	} {
 		m := machineWith(jvm.Flags{})
 		m.Process.Perf.Collections = []jvm.Collector{{Name: name}}
-		if got, chosen := collector(m); got != want || chosen {
-			t.Errorf("collector of %q = %q, chosen %v, want %q that no flag chose", name, got, chosen, want)
-		}
+		got, chosen := collector(m)
+		must.True(t, got == want && !chosen, "collector of %q = %q, chosen %v, want %q that no flag chose", name, got, chosen, want)
 	}
 }
 
@@ -234,7 +231,6 @@ func TestACommandLineAloneDoesNotTellWhatAJVMRunsWith(t *testing.T) {
 		}
 	}
 	m.Process.PerfErr = nil // the JVM publishes its options
-	if got := finding(t, m, "jvm.heap_equal", ""); got.Verdict != OK {
-		t.Errorf("jvm.heap_equal of what the JVM publishes is %s (%s), want it good", got.Verdict, got.Note)
-	}
+	got := finding(t, m, "jvm.heap_equal", "")
+	must.True(t, got.Verdict == OK, "jvm.heap_equal of what the JVM publishes is %s (%s), want it good", got.Verdict, got.Note)
 }

@@ -116,17 +116,14 @@ func TestABrokerInAContainerIsLookedAtThroughItsOwnRoot(t *testing.T) {
 		"proc/7/root/data/kafka/with-dash-12/10.log": "",
 	})
 	m := must.Have(lookAtTree(t, files, Options{}))(t)
-	if got := m.Config.Get("num.io.threads", ""); got != "64" {
-		t.Errorf("num.io.threads is %q, want the container's 64", got)
-	}
-	if len(m.Dirs) != 1 || m.Dirs[0].Mount.Source != "/dev/sdc1" || m.Dirs[0].Partitions != 3 || m.Dirs[0].Segments != 3 {
-		t.Errorf("directories %+v, want the container's /data/kafka on sdc1, with 3 partitions and segments", m.Dirs)
-	}
+	got := m.Config.Get("num.io.threads", "")
+	must.True(t, got == "64", "num.io.threads is %q, want the container's 64", got)
+	must.True(t, len(m.Dirs) == 1 && m.Dirs[0].Mount.Source == "/dev/sdc1" && m.Dirs[0].Partitions == 3 && m.Dirs[0].Segments == 3,
+		"directories %+v, want the container's /data/kafka on sdc1, with 3 partitions and segments", m.Dirs)
 	must.True(t, m.ownMounts(), "the broker's mounts are taken for kt's")
 	dirs, err := DirsInUse(host.NewFS(tree(files)), nobody{root: true})
-	if want := []string{"/proc/7/root/data/kafka"}; err != nil || !slices.Equal(dirs, want) {
-		t.Errorf("DirsInUse = %v, %v; want %v", dirs, err, want)
-	}
+	want := []string{"/proc/7/root/data/kafka"}
+	must.True(t, err == nil && slices.Equal(dirs, want), "DirsInUse = %v, %v; want %v", dirs, err, want)
 }
 
 func TestDirectoriesOfEveryBrokerAreInUse(t *testing.T) {
@@ -136,9 +133,8 @@ func TestDirectoriesOfEveryBrokerAreInUse(t *testing.T) {
 	})
 	dirs, err := DirsInUse(host.NewFS(tree(files)), nobody{root: true})
 	must.Match(t, []string{"/d1", "/d2", "/d3", "/meta"}, dirs, "DirsInUse")
-	if err == nil || !strings.Contains(err.Error(), "process 9") || !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("DirsInUse: %v, want that the settings of process 9 are not known", err)
-	}
+	must.True(t, err != nil && strings.Contains(err.Error(), "process 9") && errors.Is(err, fs.ErrNotExist),
+		"DirsInUse: %v, want that the settings of process 9 are not known", err)
 }
 
 func TestWhatAContainerCannotChangeIsNotOffered(t *testing.T) {
@@ -162,12 +158,10 @@ func TestWhatAContainerCannotChangeIsNotOffered(t *testing.T) {
 		return swappiness, slowStart
 	}
 	host, own := check()
-	if len(host.Changes) != 0 || !strings.Contains(host.Note, "belongs to the node") {
-		t.Errorf("vm.swappiness: changes %v, note %q; want none, and whose it is", host.Changes, host.Note)
-	}
-	if len(own.Changes) != 1 || len(own.Changes[0].Keep) != 0 || !strings.Contains(own.Changes[0].Advice, "--sysctl") {
-		t.Errorf("tcp_slow_start_after_idle: %+v, want a change that no file keeps", own.Changes)
-	}
+	must.True(t, len(host.Changes) == 0 && strings.Contains(host.Note, "belongs to the node"),
+		"vm.swappiness: changes %v, note %q; want none, and whose it is", host.Changes, host.Note)
+	must.True(t, len(own.Changes) == 1 && len(own.Changes[0].Keep) == 0 && strings.Contains(own.Changes[0].Advice, "--sysctl"),
+		"tcp_slow_start_after_idle: %+v, want a change that no file keeps", own.Changes)
 	files["proc/self/mountinfo"] += "27 26 0:51 /sys /proc/sys ro - proc proc rw\n"
 	if _, own = check(); len(own.Changes) != 0 || !strings.Contains(own.Note, "read-only") {
 		t.Errorf("tcp_slow_start_after_idle below a read-only mount: changes %v, note %q; want none", own.Changes, own.Note)
@@ -190,12 +184,10 @@ func TestLinksOnTheWayToALogDirectoryAreFollowed(t *testing.T) {
 		must.Do(t, os.Symlink(to, filepath.Join(dir, from)))
 	}
 	m := must.Have(Look(context.Background(), host.Rooted(dir), nobody{root: true}, Options{Profile: shipped(t, "throughput")}))(t)
-	if len(m.Dirs) != 1 || m.Dirs[0].File != "/data/kafka" || m.Dirs[0].Mount.Source != "/dev/sdb" || m.Dirs[0].Segments != 1 {
-		t.Errorf("directories %+v, want /data/kafka on sdb with a segment", m.Dirs)
-	}
-	if got := m.follow("", "/data/loop/x"); got != "/data/loop/x" {
-		t.Errorf("follow of a link to itself = %s, want it as it was", got)
-	}
+	must.True(t, len(m.Dirs) == 1 && m.Dirs[0].File == "/data/kafka" && m.Dirs[0].Mount.Source == "/dev/sdb" && m.Dirs[0].Segments == 1,
+		"directories %+v, want /data/kafka on sdb with a segment", m.Dirs)
+	got := m.follow("", "/data/loop/x")
+	must.True(t, got == "/data/loop/x", "follow of a link to itself = %s, want it as it was", got)
 	if _, err := Look(context.Background(), host.Rooted(dir), nobody{root: true}, Options{Profile: shipped(t, "throughput"), Dirs: []string{"/data/kafka/orders-0/0.log"}}); err == nil {
 		t.Error("a file is taken for a log directory")
 	}

@@ -287,12 +287,10 @@ func TestMachinesThatTellNothingOrNonsenseAreNotJudged(t *testing.T) {
 		} {
 			for _, s := range Catalogue() {
 				r := s.Check(m, p.Rule(s))
-				if slices.Contains([]Verdict{OK, Warn, Fail}, r.Verdict) && !knownWithoutFiles[s.ID] {
-					t.Errorf("%s, %s on %s: %+v, want neither good nor bad", profile, s.ID, says, r)
-				}
-				if r.Note == "" && r.Verdict != Info && !knownWithoutFiles[s.ID] || len(r.Changes) > 0 {
-					t.Errorf("%s, %s on %s: %+v, want a reason and no change", profile, s.ID, says, r)
-				}
+				must.True(t, !slices.Contains([]Verdict{OK, Warn, Fail}, r.Verdict) || knownWithoutFiles[s.ID],
+					"%s, %s on %s: %+v, want neither good nor bad", profile, s.ID, says, r)
+				must.True(t, (r.Note != "" || r.Verdict == Info || knownWithoutFiles[s.ID]) && len(r.Changes) == 0,
+					"%s, %s on %s: %+v, want a reason and no change", profile, s.ID, says, r)
 			}
 		}
 	}
@@ -434,8 +432,7 @@ func TestLimitsOfUnits(t *testing.T) {
 		want int64
 		ok   bool
 	}{{"65536", 65536, true}, {"1024:4096", 4096, true}, {"infinity", math.MaxInt64, true}, {"", 0, false}, {"many", 0, false}, {"-1", -1, false}} {
-		if got, ok := limitOption(row.text); got != row.want || ok != row.ok {
-			t.Errorf("limitOption(%q) = %d, %v, want %d, %v", row.text, got, ok, row.want, row.ok)
-		}
+		got, ok := limitOption(row.text)
+		must.True(t, got == row.want && ok == row.ok, "limitOption(%q) = %d, %v, want %d, %v", row.text, got, ok, row.want, row.ok)
 	}
 }

@@ -43,9 +43,8 @@ func TestRollbackPutsEverythingBack(t *testing.T) {
 func TestRollbackOfAnUntouchedMachineDoesNothing(t *testing.T) {
 	tree, _ := machineTree(t)
 	tree.after = func(step string) { t.Errorf("Rollback made a step: %s", step) }
-	if undone := mustRollback(t, tree, false); len(undone) > 0 {
-		t.Errorf("Rollback = %v, want nothing", undone)
-	}
+	undone := mustRollback(t, tree, false)
+	must.True(t, len(undone) == 0, "Rollback = %v, want nothing", undone)
 }
 
 func TestWhatSomebodyElseChangedIsLeft(t *testing.T) {
@@ -107,9 +106,8 @@ func TestWhatSomebodyElseChangedIsLeft(t *testing.T) {
 			row.meddle(t, tree)
 			sameStates(t, "Rollback", row.want, undoneStates(mustRollback(t, tree, false)))
 			if row.force == "" {
-				if _, err := os.Stat(tree.at(JournalFolder)); !os.IsNotExist(err) {
-					t.Errorf("Stat(%s) = %v, want that nothing is left to put back", JournalFolder, err)
-				}
+				_, err := os.Stat(tree.at(JournalFolder))
+				must.True(t, os.IsNotExist(err), "Stat(%s) = %v, want that nothing is left to put back", JournalFolder, err)
 				return
 			}
 			if row.force == "sysctl.d/zz-kt.conf drifted" { // it is somebody else's, and stays
@@ -132,12 +130,10 @@ func TestAFileThatIsNotKtsIsForgottenByForce(t *testing.T) {
 	undone := mustRollback(t, tree, true)
 	sameStates(t, "Rollback by force", "sysctl.d/zz-kt.conf drifted, vm.swappiness restored", undoneStates(undone))
 	failsWith(t, "Rollback by force", undone[0].Err, SysctlFile+" is not kt's: it was left as it is, and kt has forgotten it")
-	if undone := mustRollback(t, tree, false); len(undone) > 0 {
-		t.Errorf("Rollback after it = %v, want nothing", undone)
-	}
-	if got := readText(t, tree.root, SysctlFile); got != "vm.swappiness = 5\n" {
-		t.Errorf("%s is %q, want it as somebody wrote it", SysctlFile, got)
-	}
+	undone = mustRollback(t, tree, false)
+	must.True(t, len(undone) == 0, "Rollback after it = %v, want nothing", undone)
+	got := readText(t, tree.root, SysctlFile)
+	must.True(t, got == "vm.swappiness = 5\n", "%s is %q, want it as somebody wrote it", SysctlFile, got)
 }
 
 // TestWhatWasThereLastIsPutBack is of values that change between two Applies.
@@ -245,9 +241,8 @@ func TestRollbackAfterTheNextStart(t *testing.T) {
 				}
 				must.Match(t, text, readText(t, tree.root, p), "%s after Rollback", p)
 			}
-			if _, err := os.Stat(tree.at(SysctlFile)); !os.IsNotExist(err) {
-				t.Errorf("Stat(%s) = %v, want it to be gone", SysctlFile, err)
-			}
+			_, err := os.Stat(tree.at(SysctlFile))
+			must.True(t, os.IsNotExist(err), "Stat(%s) = %v, want it to be gone", SysctlFile, err)
 		})
 	}
 }
@@ -270,9 +265,8 @@ func TestWhatFailsStaysInTheJournal(t *testing.T) {
 	k.refuses = map[string]error{hugePagesFile: syscall.EBUSY}
 	undone := mustRollback(t, tree, false)
 	sameStates(t, "Rollback", stateList("thp.enabled failed"), undoneStates(undone))
-	if u := undone[7]; u.Err == nil || u.Err.Error() != "set "+hugePagesFile+": device or resource busy" {
-		t.Errorf("Rollback: the error of thp.enabled is %v", u.Err)
-	}
+	u := undone[7]
+	must.True(t, u.Err != nil && u.Err.Error() == "set "+hugePagesFile+": device or resource busy", "Rollback: the error of thp.enabled is %v", u.Err)
 	held := must.Have(tree.Status())(t)
 	sameStates(t, "Status", "thp.enabled held", undoneStates(held))
 	k.refuses = nil
@@ -325,9 +319,7 @@ func TestValuesThatDependOnEachOtherArePutBack(t *testing.T) {
 			before := snapshotOf(t, tree.root)
 			sameStates(t, "Apply", row.want, statesOf(mustApply(t, tree, row.changes, ApplyOptions{Runtime: true})))
 			for _, u := range mustRollback(t, tree, false) {
-				if u.State != Restored || u.Err != nil {
-					t.Errorf("Rollback: %s is %s, %v; want %s", u.Setting, u.State, u.Err, Restored)
-				}
+				must.True(t, u.State == Restored && u.Err == nil, "Rollback: %s is %s, %v; want %s", u.Setting, u.State, u.Err, Restored)
 			}
 			sameTree(t, "the tree after Rollback", before, snapshotOf(t, tree.root))
 		})
@@ -360,9 +352,8 @@ func TestStatusTellsWhatKtHolds(t *testing.T) {
 	unchanged(t, tree, k, func() { held = must.Have(tree.Status())(t) })
 	want := strings.ReplaceAll(stateList("tmpfiles.d/zz-kt.conf drifted", "rules.d/99-zz-kt.rules already", "vm.swappiness drifted", "thp.enabled already"), "restored", "held")
 	sameStates(t, "Status", want, undoneStates(held))
-	if u := held[4]; u.Old != "60" || u.Now != "7" || u.Err == nil || u.Err.Error() != `set to "7" since` {
-		t.Errorf("Status of vm.swappiness = %+v", u)
-	}
+	u := held[4]
+	must.True(t, u.Old == "60" && u.Now == "7" && u.Err != nil && u.Err.Error() == `set to "7" since`, "Status of vm.swappiness = %+v", u)
 	text := must.Have(json.Marshal(held[4]))(t)
 	want = `{"setting":"vm.swappiness","kind":"write","path":"/proc/sys/vm/swappiness","old":"60","now":"7","state":"drifted","why":"set to \"7\" since"}`
 	must.True(t, string(text) == want, "Status of vm.swappiness as JSON is\n%s\nwant\n%s", text, want)

@@ -27,9 +27,8 @@ func TestARuleIsDecimal(t *testing.T) {
 		r, err := ParseRule(text)
 		must.True(t, err == nil && r.Value == want, "%q is %q, %v, want %q", text, r.Value, err, want)
 	}
-	if r, _ := ParseRule("010"); !r.Holds("10") || r.Holds("8") || r.Target("60") != "10" {
-		t.Errorf("%+v", r)
-	}
+	r, _ := ParseRule("010")
+	must.True(t, r.Holds("10") && !r.Holds("8") && r.Target("60") == "10", "%+v", r)
 }
 
 // A profile of the user's is read as it stands in its file.
@@ -58,9 +57,7 @@ func TestAProfileCanOnlyRaiseWhatIsNeverLowered(t *testing.T) {
 			}
 			seen++
 			for _, rule := range []Rule{{Equal, "1000"}, {AtMost, "1000"}, {Equal, "many"}} {
-				if s.Takes.accept(rule, s.want()) == nil {
-					t.Errorf("%s takes the rule %q, which may lower it", s.ID, rule)
-				}
+				must.True(t, s.Takes.accept(rule, s.want()) != nil, "%s takes the rule %q, which may lower it", s.ID, rule)
 			}
 		}
 	}
@@ -126,12 +123,10 @@ func TestEveryTargetHasARangeOfSaneValues(t *testing.T) {
 		if target.Holds.accept("schedutil", "") == nil {
 			bad = "userspace"
 		}
-		if err := target.Sane.accept(bad, ""); err == nil {
-			t.Errorf("%s: kt would set %s", target.Path, bad)
-		}
-		if err := target.Sane.accept(bad, bad); err != nil { // as a journal puts it back
-			t.Errorf("%s: the value that is there is refused: %v", target.Path, err)
-		}
+		err := target.Sane.accept(bad, "")
+		must.True(t, err != nil, "%s: kt would set %s", target.Path, bad)
+		err = target.Sane.accept(bad, bad)
+		must.True(t, err == nil, "%s: the value that is there is refused: %v", target.Path, err) // as a journal puts it back
 	}
 }
 
@@ -161,12 +156,10 @@ func TestSysctlToRefusesWhatIsOutOfRange(t *testing.T) {
 			putText(t, tree.root, other, "20\n")
 		}
 		c, err := tree.SysctlTo(r.key, r.value)
-		if err == nil && c.New != strings.TrimLeft(r.value, "0") {
-			t.Errorf("%s to %s writes %q, which the kernel takes for octal", r.key, r.value, c.New)
-		}
-		if (r.want == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), r.want) {
-			t.Errorf("%s from %s to %s: %v, want %q", r.key, r.old, r.value, err, r.want)
-		}
+		must.True(t, err != nil || c.New == strings.TrimLeft(r.value, "0"),
+			"%s to %s writes %q, which the kernel takes for octal", r.key, r.value, c.New)
+		must.True(t, (r.want == "") == (err == nil) && (err == nil || strings.Contains(err.Error(), r.want)),
+			"%s from %s to %s: %v, want %q", r.key, r.old, r.value, err, r.want)
 	}
 }
 
@@ -203,9 +196,8 @@ func fieldsOf(v any) (names []string) {
 }
 
 func TestTheSchemaOfChecksKnowsEveryFieldAndWord(t *testing.T) {
-	if err := fits(t, string(checksYAML)); err != nil {
-		t.Error(err)
-	}
+	err := fits(t, string(checksYAML))
+	must.True(t, err == nil, "%v", err)
 	type object struct {
 		Properties map[string]struct {
 			Properties map[string]any
@@ -265,12 +257,9 @@ func TestAWrongRowIsRefusedWithItsPlace(t *testing.T) {
 		if row.want == "" {
 			text, row.want = good+second, "line 11, column 7: a.b: it stands there twice"
 		}
-		if _, err := readRows([]byte(text)); err == nil || !strings.Contains(err.Error(), row.want) {
-			t.Errorf("%s: %v, want %q", row.name, err, row.want)
-		}
-		if row.schema && fits(t, text) == nil {
-			t.Errorf("%s fits checks.schema.json", row.name)
-		}
+		_, err := readRows([]byte(text))
+		must.True(t, err != nil && strings.Contains(err.Error(), row.want), "%s: %v, want %q", row.name, err, row.want)
+		must.True(t, !row.schema || fits(t, text) != nil, "%s fits checks.schema.json", row.name)
 	}
 	for id := range functions() {
 		must.True(t, slices.Contains(IDs(), id), "%s is a function without a row", id)
@@ -325,12 +314,10 @@ func TestRulesForUnwrittenData(t *testing.T) {
 			t.Errorf("%s: parseDirty(%q) = %+v, want %+v", row.says, row.text, got, row.want)
 		}
 	}
-	if err := validDirty(Rule{AtLeast, "5"}); err == nil {
-		t.Error(`validDirty(≥ 5) = nil, want an error: which side is good follows from the setting`)
-	}
-	if err := validDirty(Rule{}); err != nil {
-		t.Errorf("validDirty of a rule that leaves it alone = %v, want nil", err)
-	}
+	err := validDirty(Rule{AtLeast, "5"})
+	must.True(t, err != nil, `validDirty(≥ 5) = nil, want an error: which side is good follows from the setting`)
+	err = validDirty(Rule{})
+	must.True(t, err == nil, "validDirty of a rule that leaves it alone = %v, want nil", err)
 }
 
 func TestTheRulesOfTheShippedProfilesForUnwrittenDataAreGood(t *testing.T) {

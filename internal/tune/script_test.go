@@ -34,14 +34,12 @@ func shell(t *testing.T) string {
 func scriptOf(t *testing.T, changes []Change, o ApplyOptions) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := Script(&b, changes, o); err != nil {
-		t.Fatalf("Script: %v", err)
-	}
+	err := Script(&b, changes, o)
+	must.Hold(t, err == nil, "Script: %v", err)
 	file := filepath.Join(t.TempDir(), "tune.sh")
 	must.Do(t, os.WriteFile(file, b.Bytes(), 0o644))
-	if out, err := exec.Command(shell(t), "-n", file).CombinedOutput(); err != nil {
-		t.Fatalf("the shell does not read it: %v\n%s\n%s", err, out, b.Bytes())
-	}
+	out, err := exec.Command(shell(t), "-n", file).CombinedOutput()
+	must.Hold(t, err == nil, "the shell does not read it: %v\n%s\n%s", err, out, b.Bytes())
 	return file
 }
 
@@ -83,9 +81,8 @@ func TestAScriptDoesWhatApplyDoes(t *testing.T) {
 				if p == hugePagesFile || p == schedulerFile || p == dirtyRatioFile || p == requestsFile || strings.HasPrefix(p, "/proc/4711") || p == "/proc/self/mountinfo" {
 					continue
 				}
-				if got, want := readText(t, tree.root, p), readText(t, byKt.root, p); got != want {
-					t.Errorf("%s after the script is %q, after Apply %q", p, got, want)
-				}
+				got, want := readText(t, tree.root, p), readText(t, byKt.root, p)
+				must.True(t, got == want, "%s after the script is %q, after Apply %q", p, got, want)
 			}
 			if len(k.writes) > 0 {
 				for _, f := range []string{SysctlFile, TmpfilesFile, UdevFile, DropIn("kafka.service")} {
@@ -93,16 +90,14 @@ func TestAScriptDoesWhatApplyDoes(t *testing.T) {
 						continue
 					}
 					want := strings.Replace(readText(t, byKt.root, f), ownHeader, scriptHeader, 1)
-					if got := readText(t, tree.root, f); got != want {
-						t.Errorf("%s after the script is\n%s\nafter Apply\n%s", f, got, want)
-					}
+					got := readText(t, tree.root, f)
+					must.True(t, got == want, "%s after the script is\n%s\nafter Apply\n%s", f, got, want)
 				}
 			}
 			before := snapshotOf(t, tree.root)
 			out, status = run(t, script, "KT_ROOT="+tree.root)
-			if strings.Contains(out, "changed  ") && !strings.Contains(out, "unchanged  ") || strings.Contains(out, "->") || status != 0 {
-				t.Errorf("the script, run again, ended with %d and said\n%s\nwant that nothing was changed", status, out)
-			}
+			must.True(t, (!strings.Contains(out, "changed  ") || strings.Contains(out, "unchanged  ")) && !strings.Contains(out, "->") && status == 0,
+				"the script, run again, ended with %d and said\n%s\nwant that nothing was changed", status, out)
 			sameTree(t, "the tree after a second run", before, snapshotOf(t, tree.root))
 		})
 	}
@@ -145,9 +140,8 @@ func TestAScriptLeavesWhatIsNotAsItWas(t *testing.T) {
 			tree, _ := machineTree(t)
 			row.prepare(t, tree)
 			out, status := run(t, scriptOf(t, planOfAll(), ApplyOptions{}), "KT_ROOT="+tree.root, row.env)
-			if status != row.status || !slices.Contains(strings.Split(out, "\n"), row.want) {
-				t.Errorf("the script ended with %d and said\n%s\nwant %d and\n%s", status, out, row.status, row.want)
-			}
+			must.True(t, status == row.status && slices.Contains(strings.Split(out, "\n"), row.want),
+				"the script ended with %d and said\n%s\nwant %d and\n%s", status, out, row.status, row.want)
 			must.True(t, strings.Contains(out, "changed    "+tcpRmemFile), "the script said\n%s\nwant that it went on with %s", out, tcpRmemFile)
 		})
 	}
@@ -216,16 +210,14 @@ func TestAScriptChangesProcessesAndMounts(t *testing.T) {
 	is("before the script", "relatime", old)
 	for _, want := range []string{"changed    ", "unchanged  "} {
 		out, status := run(t, script)
-		if status != 0 || strings.Count("\n"+out, "\n"+want) != 2 || !strings.Contains(out, "it has ended") {
-			t.Errorf("the script ended with %d and said\n%s\nwant twice %q, and that one process has ended", status, out, want)
-		}
+		must.True(t, status == 0 && strings.Count("\n"+out, "\n"+want) == 2 && strings.Contains(out, "it has ended"),
+			"the script ended with %d and said\n%s\nwant twice %q, and that one process has ended", status, out, want)
 		is("after the script", "noatime", lower)
 	}
 	undo := filepath.Join(t.TempDir(), "undo.sh")
 	must.Do(t, os.WriteFile(undo, []byte(undoOf(t, script)), 0o644))
-	if out, status := run(t, undo); status != 0 {
-		t.Errorf("what undoes it ended with %d and said\n%s", status, out)
-	}
+	out, status := run(t, undo)
+	must.True(t, status == 0, "what undoes it ended with %d and said\n%s", status, out)
 	is("after undoing it", "relatime", old)
 }
 
@@ -268,9 +260,8 @@ func TestAScriptSaysHowToUndoIt(t *testing.T) {
 	for _, word := range []string{"systemctl", "udevadm"} {
 		must.True(t, !strings.Contains(got, word), "what undoes a script without files that %s is about is\n%s", word, got)
 	}
-	if got := undoOf(t, scriptOf(t, planOfAll()[:1], ApplyOptions{Runtime: true})); strings.Contains(got, "rmdir") {
-		t.Errorf("what undoes a script without files is\n%s\nwant no folder in it", got)
-	}
+	got = undoOf(t, scriptOf(t, planOfAll()[:1], ApplyOptions{Runtime: true}))
+	must.True(t, !strings.Contains(got, "rmdir"), "what undoes a script without files is\n%s\nwant no folder in it", got)
 }
 
 // TestAScriptTakesOldValuesAsTheyAre writes over values that would be more than one word, or a command, without quotes, and puts
@@ -285,9 +276,8 @@ func TestAScriptTakesOldValuesAsTheyAre(t *testing.T) {
 			c := Change{Setting: "vm.swappiness", Kind: WriteFile, Path: swappinessFile, Old: old, New: "1"}
 			script := scriptOf(t, []Change{c}, ApplyOptions{Runtime: true})
 			out, status := run(t, script, "KT_ROOT="+tree.root, env)
-			if got := readText(t, tree.root, swappinessFile); status != 0 || got != "1\n" {
-				t.Errorf("%s, old value %q: the script left %q, ended with %d and said\n%s", env, old, got, status, out)
-			}
+			got := readText(t, tree.root, swappinessFile)
+			must.True(t, status == 0 && got == "1\n", "%s, old value %q: the script left %q, ended with %d and said\n%s", env, old, got, status, out)
 			undo := filepath.Join(t.TempDir(), "undo.sh")
 			must.Do(t, os.WriteFile(undo, []byte(strings.ReplaceAll(undoOf(t, script), "'/", "'"+tree.root+"/")), 0o644))
 			out, status = run(t, undo)
@@ -311,9 +301,8 @@ func TestWhatUndoesAScriptLeavesNothing(t *testing.T) {
 	said, status := run(t, script, "KT_ROOT="+tree.root)
 	syscall.Umask(old)
 	must.Hold(t, status == 0, "the script ended with %d and said\n%s", status, said)
-	if info, err := os.Stat(tree.at("/etc/udev")); err != nil || info.Mode().Perm() != 0o755 {
-		t.Errorf("Stat(/etc/udev) = %v, %v; want a folder that all may look into", info, err)
-	}
+	info, err := os.Stat(tree.at("/etc/udev"))
+	must.True(t, err == nil && info.Mode().Perm() == 0o755, "Stat(/etc/udev) = %v, %v; want a folder that all may look into", info, err)
 	undo := "set -e\n"
 	for line := range strings.Lines(undoOf(t, script)) {
 		words := strings.Fields(line)
@@ -331,9 +320,8 @@ func TestWhatUndoesAScriptLeavesNothing(t *testing.T) {
 	}
 	file := filepath.Join(t.TempDir(), "undo.sh")
 	must.Do(t, os.WriteFile(file, []byte(strings.ReplaceAll(undo, "'/", "'"+tree.root+"/")), 0o644))
-	if out, status := run(t, file); status != 0 {
-		t.Errorf("what undoes it ended with %d and said\n%s", status, out)
-	}
+	out, status := run(t, file)
+	must.True(t, status == 0, "what undoes it ended with %d and said\n%s", status, out)
 	sameTree(t, "the tree after undoing it", before, snapshotOf(t, tree.root))
 }
 
@@ -345,9 +333,8 @@ func TestMountPointsAreWrittenAsTheKernelDoes(t *testing.T) {
 		{`/a\b`, `/a\134b`},
 		{"/a#b", "/a#b"},
 	} {
-		if do, _ := scriptLines(&Change{Kind: Remount, Path: row.point, New: "noatime"}); !strings.Contains(do, " "+quote(row.want)+" ") {
-			t.Errorf("%q is remounted by %q, want %s", row.point, do, row.want)
-		}
+		do, _ := scriptLines(&Change{Kind: Remount, Path: row.point, New: "noatime"})
+		must.True(t, strings.Contains(do, " "+quote(row.want)+" "), "%q is remounted by %q, want %s", row.point, do, row.want)
 	}
 }
 
@@ -360,9 +347,8 @@ func playbook(t *testing.T, changes []Change, o ApplyOptions) (ansibleTask, stri
 	d := yaml.NewDecoder(&b)
 	d.KnownFields(true)
 	var plays []play
-	if err := d.Decode(&plays); err != nil || len(plays) != 1 || len(plays[0].Tasks) != 1 {
-		t.Fatalf("the playbook is not one play of one task: %v\n%s", err, text)
-	}
+	err := d.Decode(&plays)
+	must.Hold(t, err == nil && len(plays) == 1 && len(plays[0].Tasks) == 1, "the playbook is not one play of one task: %v\n%s", err, text)
 	return plays[0].Tasks[0], text
 }
 
@@ -371,9 +357,8 @@ func TestAPlaybookDoesWhatAScriptDoes(t *testing.T) {
 	tree, _ := machineTree(t)
 	putText(t, tree.root, swappinessFile, "40\n") // not what it was on the machine of the playbook
 	task, text := playbook(t, planOfAll(), ApplyOptions{})
-	if !strings.Contains(text, "stdin: !unsafe |") || strings.Contains(text, "kt_limit 4711") {
-		t.Errorf("want a script that Ansible takes as it is, and without a process of this machine:\n%s", text)
-	}
+	must.True(t, strings.Contains(text, "stdin: !unsafe |") && !strings.Contains(text, "kt_limit 4711"),
+		"want a script that Ansible takes as it is, and without a process of this machine:\n%s", text)
 	before := snapshotOf(t, tree.root)
 	for _, row := range []struct {
 		check   string // what the template of check mode makes
@@ -387,20 +372,17 @@ func TestAPlaybookDoesWhatAScriptDoes(t *testing.T) {
 			cmd.Env = append(cmd.Env, name+"="+strings.Replace(value, "{{ ansible_check_mode | ternary('1', '') }}", row.check, 1))
 		}
 		out, err := cmd.CombinedOutput()
-		if err != nil || strings.Contains("\n"+string(out), "\n"+row.says) != row.changes {
-			t.Errorf("the playbook's script: %v, %s; want that it changes something: %t", err, out, row.changes)
-		}
+		must.True(t, err == nil && strings.Contains("\n"+string(out), "\n"+row.says) == row.changes,
+			"the playbook's script: %v, %s; want that it changes something: %t", err, out, row.changes)
 		if row.check != "" && row.changes {
 			sameTree(t, "the tree after check mode", before, snapshotOf(t, tree.root))
 		}
 	}
-	if got := readText(t, tree.root, swappinessFile) + readText(t, tree.root, SysctlFile); !strings.HasPrefix(got, "1\n") || !strings.Contains(got, "\nvm.swappiness = 1\n") {
-		t.Errorf("the playbook left\n%s", got)
-	}
+	got := readText(t, tree.root, swappinessFile) + readText(t, tree.root, SysctlFile)
+	must.True(t, strings.HasPrefix(got, "1\n") && strings.Contains(got, "\nvm.swappiness = 1\n"), "the playbook left\n%s", got)
 }
 
 func TestAPlaybookRefusesWhatAScriptRefuses(t *testing.T) {
-	if err := Ansible(new(bytes.Buffer), []Change{{Setting: "a", Kind: "other"}}, ApplyOptions{}); err == nil {
-		t.Error("a change of no kind is written")
-	}
+	err := Ansible(new(bytes.Buffer), []Change{{Setting: "a", Kind: "other"}}, ApplyOptions{})
+	must.True(t, err != nil, "a change of no kind is written")
 }

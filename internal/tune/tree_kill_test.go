@@ -80,9 +80,8 @@ func do(t *testing.T, root, act string) []string {
 	tree, _ := treeOf(root)
 	var steps []string
 	tree.after = func(step string) { steps = append(steps, step) }
-	if err := acts[act](tree); err != nil {
-		t.Fatalf("%s: %v", act, err)
-	}
+	err := acts[act](tree)
+	must.Hold(t, err == nil, "%s: %v", act, err)
 	return steps
 }
 
@@ -157,9 +156,8 @@ func TestKilledTheNewerValueIsPutBack(t *testing.T) {
 			break
 		}
 		do(t, tree.root, "rollback")
-		if got := readText(t, tree.root, swappinessFile); got != "30\n" {
-			t.Fatalf("killed after step %d: %s after Rollback is %q, want %q", step, swappinessFile, got, "30\n")
-		}
+		got := readText(t, tree.root, swappinessFile)
+		must.Hold(t, got == "30\n", "killed after step %d: %s after Rollback is %q, want %q", step, swappinessFile, got, "30\n")
 	}
 	must.True(t, step >= 5, "the second apply has only %d steps: it was not killed in the middle of anything", step)
 }

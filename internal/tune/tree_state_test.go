@@ -97,9 +97,8 @@ func TestTheJournalsFolderIsReachedByNoLink(t *testing.T) {
 			row.attack(t, tree)
 			unchanged(t, tree, k, func() {
 				failsWith(t, "Apply", onlyError(tree.Apply(planOfAll(), ApplyOptions{})), "journal: "+row.want)
-				if undone, err := tree.Rollback(false); err == nil && len(undone) > 0 {
-					t.Errorf("Rollback = %+v", undone)
-				}
+				undone, err := tree.Rollback(false)
+				must.True(t, err != nil || len(undone) == 0, "Rollback = %+v", undone)
 			})
 		})
 	}
@@ -134,9 +133,8 @@ func TestAJournalOfRootsNamesOnlyWhatKtSets(t *testing.T) {
 		"a folder of another's":          `{"schema": 1, "folders": ["/home/somebody"]}`,
 		"a file as a folder":             `{"schema": 1, "folders": ["/etc/shadow"]}`,
 	} {
-		if j, err := parseJournal([]byte(text)); err == nil {
-			t.Errorf("%s: parseJournal took %+v", name, j)
-		}
+		j, err := parseJournal([]byte(text))
+		must.True(t, err != nil, "%s: parseJournal took %+v", name, j)
 	}
 	tree, k := attacked(t)
 	putText(t, tree.root, journalFile, evilJournal)
@@ -160,9 +158,8 @@ func TestFoldersAreRemovedAsFoldersOnly(t *testing.T) {
 	}
 	tree.dropFolders(want)
 	for _, p := range want {
-		if _, err := os.Lstat(tree.at(p)); err != nil {
-			t.Errorf("Lstat(%s) = %v, want that it is left", p, err)
-		}
+		_, err := os.Lstat(tree.at(p))
+		must.True(t, err == nil, "Lstat(%s) = %v, want that it is left", p, err)
 	}
 }
 
@@ -184,9 +181,7 @@ func TestNothingOutsideTheRootIsChanged(t *testing.T) {
 	before := snapshotOf(t, outside)
 	outcomes, _ := tree.Apply([]Change{planOfAll()[0], planOfAll()[3]}, ApplyOptions{}) // that it fails is as good
 	for _, o := range outcomes {
-		if o.Change.Path == swappinessFile && o.State != Failed {
-			t.Errorf("Apply: %s is %s, want %s", o.Change.Setting, o.State, Failed)
-		}
+		must.True(t, o.Change.Path != swappinessFile || o.State == Failed, "Apply: %s is %s, want %s", o.Change.Setting, o.State, Failed)
 	}
 	sameTree(t, "what is outside the root", before, snapshotOf(t, outside))
 }
@@ -200,9 +195,8 @@ func TestAWrittenFileIsANewOne(t *testing.T) {
 	mustApply(t, tree, planOfAll()[:1], ApplyOptions{})
 	_, err = theirs.WriteString("kernel.core_pattern = |/tmp/program\n")
 	must.Do(t, errors.Join(err, theirs.Close()))
-	if got := readText(t, tree.root, SysctlFile); !strings.HasPrefix(got, ownHeader) {
-		t.Errorf("%s holds what somebody wrote after kt: %q", SysctlFile, got)
-	}
+	got := readText(t, tree.root, SysctlFile)
+	must.True(t, strings.HasPrefix(got, ownHeader), "%s holds what somebody wrote after kt: %q", SysctlFile, got)
 }
 
 // TestEveryChangeOfTheCatalogueIsAmongTheTargets is of the fixtures' hosts: what a check proposes
@@ -214,9 +208,7 @@ func TestEveryChangeOfTheCatalogueIsAmongTheTargets(t *testing.T) {
 	}
 	for _, s := range Catalogue() {
 		inTable := slices.ContainsFunc(targets(), func(t target) bool { return t.setting == s.ID })
-		if s.Applies && !inTable && s.ID != "fs.noatime" { // whose words are in atimes
-			t.Errorf("kt can change %s, and no target is for it", s.ID)
-		}
+		must.True(t, !s.Applies || inTable || s.ID == "fs.noatime", "kt can change %s, and no target is for it", s.ID) // whose words are in atimes
 	}
 	seen := 0
 	for _, name := range fixtureHosts {
@@ -287,7 +279,6 @@ func TestWhatIsNotKeptIsTold(t *testing.T) {
 		t.Errorf("with another value in the file unkept = %+v, want swappiness of 1", all)
 	}
 	mustApply(t, tree, all, ApplyOptions{})
-	if all = unkept(); len(all) != 0 {
-		t.Errorf("when it is kept unkept = %+v", all)
-	}
+	all = unkept()
+	must.True(t, len(all) == 0, "when it is kept unkept = %+v", all)
 }

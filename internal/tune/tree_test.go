@@ -311,16 +311,14 @@ func TestOpenFilesOfARunningProcess(t *testing.T) {
 		return must.Have(NewTree("/", "").value(subject{Kind: Prlimit, PID: pid, Start: p.Start}))(t)
 	}
 	before := limit()
-	if err := (systemKernel{}).SetOpenFiles(pid, p.Start+1, 64, 128); !errors.Is(err, errEnded) {
-		t.Errorf("SetOpenFiles of a process with another start = %v, want %v", err, errEnded)
-	}
+	err := (systemKernel{}).SetOpenFiles(pid, p.Start+1, 64, 128)
+	must.True(t, errors.Is(err, errEnded), "SetOpenFiles of a process with another start = %v, want %v", err, errEnded)
 	must.Match(t, before, limit(), "the limit of the wrong process")
 	must.Do(t, (systemKernel{}).SetOpenFiles(pid, p.Start, 64, 128))
 	must.Match(t, "64 128", limit(), "the limit after SetOpenFiles(64, 128)")
 	must.Do(t, errors.Join(in.Close(), cmd.Wait()))
-	if err := (systemKernel{}).SetOpenFiles(pid, p.Start, 32, 128); !errors.Is(err, errEnded) {
-		t.Errorf("SetOpenFiles of a process that has ended = %v, want %v", err, errEnded)
-	}
+	err = (systemKernel{}).SetOpenFiles(pid, p.Start, 32, 128)
+	must.True(t, errors.Is(err, errEnded), "SetOpenFiles of a process that has ended = %v, want %v", err, errEnded)
 }
 
 func TestRemountChangesNothingElse(t *testing.T) {
@@ -332,9 +330,8 @@ func TestRemountChangesNothingElse(t *testing.T) {
 		t.Skipf("needs a mount, and mount makes none here: %v: %s", err, out)
 	}
 	t.Cleanup(func() {
-		if out, err := exec.Command("umount", dir).CombinedOutput(); err != nil {
-			t.Errorf("umount: %v: %s", err, out)
-		}
+		out, err := exec.Command("umount", dir).CombinedOutput()
+		must.True(t, err == nil, "umount: %v: %s", err, out)
 	})
 	look := func() host.Mount {
 		t.Helper()
@@ -347,9 +344,8 @@ func TestRemountChangesNothingElse(t *testing.T) {
 	tree := NewTree("/", "")
 	s := subject{Kind: Remount, Path: dir}
 	for _, atime := range []string{"noatime", "strictatime", "relatime"} {
-		if err := tree.set(s, atime); err != nil {
-			t.Fatalf("set(%s) = %v", atime, err)
-		}
+		err := tree.set(s, atime)
+		must.Hold(t, err == nil, "set(%s) = %v", atime, err)
 		want := before
 		want.Options = slices.DeleteFunc(slices.Clone(before.Options), func(o string) bool { return slices.Contains(atimes, o) })
 		got := look()
@@ -379,12 +375,10 @@ func TestWriteGivesAFileItsValue(t *testing.T) {
 func TestSettingAValueMakesNoFile(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "value")
-	if err := NewTree(dir, "").set(subject{Kind: WriteFile, Path: "/value"}, "1"); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("set of a file that is not there = %v, want %v", err, fs.ErrNotExist)
-	}
-	if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("Stat after it = %v: set made the file", err)
-	}
+	err := NewTree(dir, "").set(subject{Kind: WriteFile, Path: "/value"}, "1")
+	must.True(t, errors.Is(err, fs.ErrNotExist), "set of a file that is not there = %v, want %v", err, fs.ErrNotExist)
+	_, err = os.Stat(file)
+	must.True(t, errors.Is(err, fs.ErrNotExist), "Stat after it = %v: set made the file", err)
 }
 
 func TestNormalIsHowValuesAreCompared(t *testing.T) {
@@ -416,8 +410,7 @@ func TestLimitsAreReadAsTheyAreShown(t *testing.T) {
 		{"1k 2k", 0, 0, true},
 	} {
 		soft, hard, err := parseLimits(row.value)
-		if soft != row.soft || hard != row.hard || (err != nil) != row.bad {
-			t.Errorf("parseLimits(%q) = %d, %d, %v; want %d, %d and an error: %t", row.value, soft, hard, err, row.soft, row.hard, row.bad)
-		}
+		must.True(t, soft == row.soft && hard == row.hard && (err != nil) == row.bad,
+			"parseLimits(%q) = %d, %d, %v; want %d, %d and an error: %t", row.value, soft, hard, err, row.soft, row.hard, row.bad)
 	}
 }

@@ -21,30 +21,6 @@ import (
 	"github.com/kt-bench/kt/internal/must"
 )
 
-// logged collects the lines of an agent.
-type logged struct {
-	mu    sync.Mutex
-	lines []string
-}
-
-func (l *logged) add(text string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.lines = append(l.lines, text)
-}
-
-// with returns the lines that contain a text.
-func (l *logged) with(text string) (found []string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, line := range l.lines {
-		if strings.Contains(line, text) {
-			found = append(found, line)
-		}
-	}
-	return found
-}
-
 // setup is the options of an agent and its port.
 type setup struct {
 	Bind, Advertise string // Bind "": loopback, at a free port
@@ -87,13 +63,13 @@ func (n *node) end(goodbye bool) error {
 }
 
 // agent starts an agent that is closed with the test.
-func agent(t testing.TB, name string, s setup) (*node, *logged) {
+func agent(t testing.TB, name string, s setup) (*node, *must.Lines) {
 	t.Helper()
-	l := new(logged)
+	l := new(must.Lines)
 	s.Info.Name = name
-	n, err := s.start(l.add)
+	n, err := s.start(l.Add)
 	// Another program may have got the port in the meantime, mostly to dial from it.
-	for end := time.Now().Add(soon); errors.Is(err, syscall.EADDRINUSE) && time.Now().Before(end); n, err = s.start(l.add) {
+	for end := time.Now().Add(soon); errors.Is(err, syscall.EADDRINUSE) && time.Now().Before(end); n, err = s.start(l.Add) {
 		<-time.After(20 * time.Millisecond)
 	}
 	must.Hold(t, err == nil, "start %s: %v", name, err)
@@ -106,26 +82,8 @@ func agent(t testing.TB, name string, s setup) (*node, *logged) {
 // labelMagic begins memberlist's connections and packets when there is a label.
 const labelMagic = 244
 
-// freePort returns a port that is free in TCP and UDP.
-func freePort(t testing.TB) string {
-	t.Helper()
-	l := must.Have(net.Listen("tcp", "127.0.0.1:0"))(t)
-	defer func() { _ = l.Close() }()
-	return l.Addr().String()
-}
-
 // soon is the longest wait for an expected event, also on a busy machine.
 const soon = 4 * time.Minute
-
-// eventually waits until a condition holds.
-func eventually(t testing.TB, what string, so func() bool) {
-	t.Helper()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for end := time.Now().Add(soon); !so(); <-tick.C {
-		must.Hold(t, !time.Now().After(end), "not within %v: %s", soon, what)
-	}
-}
 
 // hasty makes an agent four times less patient, for tests of silence. It also turns off the
 // exchange of tables every minute, which would hide a fault.
@@ -154,7 +112,7 @@ func sees(t testing.TB, g *node, want ...string) {
 			t.Logf("%s sees %v", g.name, got)
 		}
 	}()
-	eventually(t, fmt.Sprintf("%s sees %v", g.name, want), func() bool {
+	must.Eventually(t, fmt.Sprintf("%s sees %v", g.name, want), func() bool {
 		got = states(g)
 		return slices.Equal(got, want)
 	})
@@ -178,7 +136,7 @@ func TestAgentsFindEachOtherWhateverTheirOrder(t *testing.T) {
 			// All join through all, themselves included, as one unit file for all hosts has it.
 			var addrs []string
 			for range order {
-				addrs = append(addrs, freePort(t))
+				addrs = append(addrs, must.Nobody(t))
 			}
 			agents := make([]*node, len(order))
 			for _, i := range order {
@@ -199,16 +157,15 @@ func TestAgentsFindEachOtherWhateverTheirOrder(t *testing.T) {
 
 func TestAnAgentThatIsNotThereYetIsToldOnceAndFound(t *testing.T) {
 	t.Parallel()
-	addr := freePort(t)
+	addr := must.Nobody(t)
 	a, log := agent(t, "a", setup{Join: []string{addr}, Key: key(t, 1)})
-	eventually(t, "a tells that nobody answers", func() bool { return len(log.with("join "+addr)) > 0 })
+	must.Eventually(t, "a tells that nobody answers", func() bool { return len(log.With("join "+addr)) > 0 })
 	b, _ := agent(t, "b", setup{Bind: addr, Key: key(t, 1)})
 	sees(t, a, "a alive", "b alive")
 	sees(t, b, "a alive", "b alive")
-	eventually(t, "a tells that it answers", func() bool { return len(log.with(addr+": joined")) == 1 })
-	if lines := log.with("it is tried"); len(lines) != 1 {
-		t.Errorf("told %d times, want once: %q", len(lines), lines)
-	}
+	must.Eventually(t, "a tells that it answers", func() bool { return len(log.With(addr+": joined")) == 1 })
+	lines := log.With("it is tried")
+	must.True(t, len(lines) == 1, "told %d times, want once: %q", len(lines), lines)
 }
 
 func TestAnAgentThatLeavesHasLeftAtOnce(t *testing.T) {
@@ -222,7 +179,7 @@ func TestAnAgentThatLeavesHasLeftAtOnce(t *testing.T) {
 	must.Err(t, "", c.Close(), "close")
 	sees(t, a, "a alive", "b alive", "c left")
 	sees(t, b, "a alive", "b alive", "c left")
-	eventually(t, "b tells", func() bool { return len(log.with("c has left")) > 0 })
+	must.Eventually(t, "b tells", func() bool { return len(log.With("c has left")) > 0 })
 	// It comes back, at another address, and is there at once.
 	again, _ := agent(t, "c", setup{Key: key(t, 1), Join: []string{b.Addr()}})
 	for _, g := range []*node{a, b, again} {
@@ -248,7 +205,7 @@ func TestAgentsThatCrashAreGoneAndComeBack(t *testing.T) {
 	}
 	sees(t, a, "a alive", "b alive", "c gone", "d gone", "e alive")
 	sees(t, b, "a alive", "b alive", "c gone", "d gone", "e alive")
-	eventually(t, "a tells", func() bool { return len(log.with("c at "+c.Addr()+" is gone")) > 0 })
+	must.Eventually(t, "a tells", func() bool { return len(log.With("c at "+c.Addr()+" is gone")) > 0 })
 
 	// One comes back at another address and joins. The other comes back where it was and
 	// joins nobody: memberlist never tries again who is gone, so two halves of a network
@@ -270,11 +227,11 @@ func TestAnAgentThatRestartsElsewhereAtOnceIsTakenWhenItsFormerSelfIsGone(t *tes
 	sees(t, a, "a alive", "b alive")
 	must.Err(t, "", old.end(false), "crash")
 	again, _ := agent(t, "b", setup{Key: k, tune: hasty, Join: []string{a.Addr()}})
-	eventually(t, "a tells of two", func() bool {
-		lines := log.with("two agents are called b")
+	must.Eventually(t, "a tells of two", func() bool {
+		lines := log.With("two agents are called b")
 		return len(lines) == 1 && strings.Contains(lines[0], old.Addr()) && strings.Contains(lines[0], again.Addr())
 	})
-	eventually(t, "a sees b at its new address", func() bool {
+	must.Eventually(t, "a sees b at its new address", func() bool {
 		m := a.Members()
 		return len(m) == 2 && m[1].State == Alive && m[1].Addr == again.Addr()
 	})
@@ -286,9 +243,9 @@ func TestTwoAgentsOfOneNameAreToldAndBreakNothing(t *testing.T) {
 	first, _ := agent(t, "b", setup{Key: key(t, 1), Join: []string{a.Addr()}})
 	sees(t, a, "a alive", "b alive")
 	second, own := agent(t, "b", setup{Key: key(t, 1), Join: []string{a.Addr()}})
-	for _, l := range []*logged{log, own} {
-		eventually(t, "both addresses are told", func() bool {
-			lines := l.with("two agents are called b")
+	for _, l := range []*must.Lines{log, own} {
+		must.Eventually(t, "both addresses are told", func() bool {
+			lines := l.With("two agents are called b")
 			return len(lines) > 0 && strings.Contains(lines[0], first.Addr()) && strings.Contains(lines[0], second.Addr())
 		})
 	}
@@ -301,7 +258,7 @@ func TestTwoAgentsOfOneNameAreToldAndBreakNothing(t *testing.T) {
 	}
 	// When the second goes, the first is still there.
 	must.Err(t, "", second.Close(), "close")
-	eventually(t, "a sees the first b", func() bool {
+	must.Eventually(t, "a sees the first b", func() bool {
 		m := a.Members()
 		return len(m) == 2 && m[1].State == Alive && m[1].Addr == first.Addr()
 	})
@@ -314,11 +271,11 @@ func TestWhoHasNotTheKeyNeverJoins(t *testing.T) {
 	wrong, told := agent(t, "wrong", setup{Key: key(t, 2), Join: []string{a.Addr()}})
 	none, _ := agent(t, "none", setup{Join: []string{a.Addr()}})
 	good, _ := agent(t, "good", setup{Key: k, tune: hasty, Join: []string{a.Addr()}})
-	eventually(t, "the one with the wrong key is told", func() bool {
-		return len(told.with("it has another key, or is no kt agent")) > 0
+	must.Eventually(t, "the one with the wrong key is told", func() bool {
+		return len(told.With("it has another key, or is no kt agent")) > 0
 	})
-	eventually(t, "a tells of connections that it refused", func() bool {
-		return len(log.with("it has another key, or none")) > 0
+	must.Eventually(t, "a tells of connections that it refused", func() bool {
+		return len(log.With("it has another key, or none")) > 0
 	})
 	sees(t, a, "a alive", "good alive")
 	sees(t, good, "a alive", "good alive")
@@ -339,9 +296,8 @@ func TestGarbageChangesNothingAndIsToldOnce(t *testing.T) {
 			for i := range 256 {
 				junk := bytes.Repeat([]byte{byte(i)}, i)
 				for _, packet := range [][]byte{junk, append(slices.Clone(header), junk...), {labelMagic, byte(i)}} {
-					if _, err := udp.Write(packet); err != nil {
-						t.Fatalf("write: %v", err)
-					}
+					_, err := udp.Write(packet)
+					must.Hold(t, err == nil, "write: %v", err)
 				}
 				tcp, err := net.Dial("tcp", a.Addr())
 				must.Hold(t, err == nil, "dial: %v", err)
@@ -351,15 +307,13 @@ func TestGarbageChangesNothingAndIsToldOnce(t *testing.T) {
 			b, _ := agent(t, "b", setup{Key: k, Join: []string{a.Addr()}})
 			sees(t, a, "a alive", "b alive")
 			sees(t, b, "a alive", "b alive")
-			eventually(t, "a tells of it", func() bool { return len(log.with("cannot read")) > 0 })
+			must.Eventually(t, "a tells of it", func() bool { return len(log.With("cannot read")) > 0 })
 			must.Do(t, udp.SetReadDeadline(time.Now().Add(time.Millisecond)))
 			var answer [512]byte
-			if n, err := udp.Read(answer[:]); err == nil && k != nil {
-				t.Errorf("garbage was answered with %x", answer[:n])
-			}
-			if lines := log.with("cannot read"); len(lines) != 1 {
-				t.Errorf("told %d times, want once: %q", len(lines), lines)
-			}
+			n, err := udp.Read(answer[:])
+			must.True(t, err != nil || k == nil, "garbage was answered with %x", answer[:n])
+			lines := log.With("cannot read")
+			must.True(t, len(lines) == 1, "told %d times, want once: %q", len(lines), lines)
 		})
 	}
 }

@@ -23,8 +23,7 @@ const (
 	leaveTimeout  = 1500 * time.Millisecond // a packet to each member and two rounds of gossip
 )
 
-// keep joins the agents at the addresses of a name, and again whenever one of them is no live member, until ctx ends. The
-// addresses of a name change: those of a headless Service come and go with its pods.
+// keep joins the agents at the addresses of a name, which change, whenever one of them is no live member, until ctx ends.
 func (g *Gossip) keep(ctx context.Context, target string) {
 	var addrs []string // the addresses of the last lookup
 	var lookedUp time.Time

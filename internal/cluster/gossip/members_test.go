@@ -60,9 +60,7 @@ func TestWhatDoesNotFitIsRefusedNamingTheFlag(t *testing.T) {
 	} {
 		_, err := c.info.encode("")
 		must.Err(t, c.want, err, "%s", c.what)
-		if err != nil && !isText(strings.ReplaceAll(err.Error(), "\n", " "), 1<<16) {
-			t.Errorf("%s: the error cannot be printed: %q", c.what, err)
-		}
+		must.True(t, err == nil || isText(strings.ReplaceAll(err.Error(), "\n", " "), 1<<16), "%s: the error cannot be printed: %q", c.what, err)
 	}
 }
 
@@ -77,17 +75,15 @@ func TestWhatAPeerTellsIsRefusedUnlessItCanBePrinted(t *testing.T) {
 		{"a role with a control character of C1", "a", `{"r":"\u009b2J"}`},
 		{"more than fits", "a", `{"x":"` + strings.Repeat("x", metaLimit) + `"}`},
 	} {
-		if info, err := decode(c.name, []byte(c.data)); err == nil {
-			t.Errorf("%s: taken as %+v", c.what, info)
-		}
+		info, err := decode(c.name, []byte(c.data))
+		must.True(t, err != nil, "%s: taken as %+v", c.what, info)
 	}
 }
 
 func TestAPeerOfALaterVersionIsSeen(t *testing.T) {
 	got, err := decode("a", []byte(`{"r":"client","w":2,"later":{"x":[1]}}`))
-	if want := (Info{Name: "a", Role: "client"}); err != nil || !cmp.Equal(want, got) {
-		t.Errorf("got %+v, %v, want %+v", got, err, want)
-	}
+	want := (Info{Name: "a", Role: "client"})
+	must.True(t, err == nil && cmp.Equal(want, got), "got %+v, %v, want %+v", got, err, want)
 }
 
 // FuzzDecode checks that decoded data of a peer can be printed, keeps its bounds, and is the same
@@ -179,15 +175,13 @@ func TestMemberlistHoldsNothingOfConnectionsWithoutTheKey(t *testing.T) {
 		}
 	}
 	// A goroutine and the buffers of a handshake each.
-	if limit := int64(8 << 20); most > limit {
-		t.Errorf("%d connections that know only the label held %d KiB, want at most %d", conns, most>>10, limit>>10)
-	}
+	limit := int64(8 << 20)
+	must.True(t, most <= limit, "%d connections that know only the label held %d KiB, want at most %d", conns, most>>10, limit>>10)
 	for _, c := range all {
 		_ = c.Close()
 	}
-	if kept := heap() - before; kept > 2<<20 {
-		t.Errorf("%d KiB are kept of them", kept>>10)
-	}
+	kept := heap() - before
+	must.True(t, kept <= 2<<20, "%d KiB are kept of them", kept>>10)
 	b, _ := agent(t, "b", setup{Key: k, Join: []string{a.Addr()}})
 	sees(t, a, "a alive", "b alive")
 	sees(t, b, "a alive", "b alive")
@@ -258,8 +252,8 @@ func TestTheTableTakesNoMoreThanItsBound(t *testing.T) {
 }
 
 // telling returns a Gossip without a network that says what it says to l.
-func telling(l *logged) *Gossip {
-	return &Gossip{name: "a", table: newTable(), log: l.add, often: port.Journal{Log: l.add}}
+func telling(l *must.Lines) *Gossip {
+	return &Gossip{name: "a", table: newTable(), log: l.Add, often: port.Journal{Log: l.Add}}
 }
 
 func TestMemberlistsLogIsToldAsFarAsItConcernsAUser(t *testing.T) {
@@ -275,18 +269,17 @@ func TestMemberlistsLogIsToldAsFarAsItConcernsAUser(t *testing.T) {
 		{"[WARN] memberlist: Was able to connect to \"vm14\" over TCP but UDP probes failed", `"vm14" answers`},
 		{"", ""},
 	} {
-		l := new(logged)
+		l := new(must.Lines)
 		g := telling(l)
 		g.hear(c.line + "\n")
-		if got := strings.Join(l.lines, "|"); (c.want == "") != (got == "") || !strings.Contains(got, c.want) {
-			t.Errorf("%q is told as %q, want %q", c.line, got, c.want)
-		}
+		got := strings.Join(l.With(""), "|")
+		must.True(t, (c.want == "") == (got == "") && strings.Contains(got, c.want), "%q is told as %q, want %q", c.line, got, c.want)
 	}
 }
 
 // On a busy host the news that a member is away can be there before the member's own goodbye.
 func TestAGoodbyeAfterTheNewsCorrectsWhatWasSaid(t *testing.T) {
-	l := new(logged)
+	l := new(must.Lines)
 	g := telling(l)
 	d := delegate{g}
 	meta := must.Have(Info{Name: "c", Role: "client"}.encode("S1"))(t)
@@ -297,7 +290,7 @@ func TestAGoodbyeAfterTheNewsCorrectsWhatWasSaid(t *testing.T) {
 		d.NotifyMsg([]byte(goodbyePrefix + "c S1"))
 	}
 	want := []string{"c is there, at 127.0.0.1:9464", "c at 127.0.0.1:9464 is gone: it no longer answers", "c has left"}
-	must.Match(t, want, l.lines, "said")
+	must.Match(t, want, l.With(""), "said")
 }
 
 // FuzzHear checks that the lines for the operator can be printed, for every line of memberlist.
@@ -306,10 +299,10 @@ func FuzzHear(f *testing.F) {
 	f.Add("[ERR] memberlist: discarding packet with unacceptable label \"\x07\": from=[::1]:4000")
 	f.Add("[INFO] memberlist: Suspect vm14 has failed, no acks received")
 	f.Fuzz(func(t *testing.T, line string) {
-		l := new(logged)
+		l := new(must.Lines)
 		g := telling(l)
 		g.hear(line)
-		for _, text := range l.lines {
+		for _, text := range l.With("") {
 			must.True(t, isText(text, 1<<10), "%q is told as %q", line, text)
 		}
 	})
@@ -347,12 +340,10 @@ func TestAnAgentIsNotStartedAndTheFlagIsNamed(t *testing.T) {
 			err = errors.Join(errors.New("it started"), g.Close())
 		}
 		must.True(t, strings.Contains(err.Error(), c.want), "%s: %v, want an error with %q", c.what, err, c.want)
-		if taken := strings.HasSuffix(c.want, "already in use"); taken != errors.Is(err, syscall.EADDRINUSE) {
-			t.Errorf("%s: %v: it is an error of a port that is taken: %v", c.what, err, !taken)
-		}
-		if given := errors.As(err, new(*port.OptionError)); given == strings.HasPrefix(c.want, "listen on") {
-			t.Errorf("%s: %v: it is an error of what was given: %v", c.what, err, given)
-		}
+		taken := strings.HasSuffix(c.want, "already in use")
+		must.True(t, taken == errors.Is(err, syscall.EADDRINUSE), "%s: %v: it is an error of a port that is taken: %v", c.what, err, !taken)
+		given := errors.As(err, new(*port.OptionError))
+		must.True(t, given != strings.HasPrefix(c.want, "listen on"), "%s: %v: it is an error of what was given: %v", c.what, err, given)
 	}
 }
 

@@ -79,7 +79,7 @@ func lookups(name string) int {
 }
 
 // pod starts an agent at 127.1.0.n that joins the others by a name, which has the given port.
-func pod(t *testing.T, n int, name, port string) (*node, *logged) {
+func pod(t *testing.T, n int, name, port string) (*node, *must.Lines) {
 	t.Helper()
 	return agent(t, fmt.Sprint("pod-", n), setup{
 		Bind: fmt.Sprintf("127.1.0.%d:%s", n, port), Join: []string{name + ":" + port}, Key: key(t, 1), tune: hasty,
@@ -116,9 +116,8 @@ func TestAddressesOfANameThatDoNotAnswerHideNoOther(t *testing.T) {
 	b, log := pod(t, 12, "old.test", port) // its own address is not of the name
 	sees(t, a, "pod-11 alive", "pod-12 alive")
 	sees(t, b, "pod-11 alive", "pod-12 alive")
-	if lines := log.with("no answer"); len(lines) > 0 {
-		t.Errorf("somebody answered, and %q is said", lines)
-	}
+	lines := log.With("no answer")
+	must.True(t, len(lines) == 0, "somebody answered, and %q is said", lines)
 }
 
 func TestPodsThatComeAndGoAreFoundByTheNextLookup(t *testing.T) {
@@ -127,11 +126,11 @@ func TestPodsThatComeAndGoAreFoundByTheNextLookup(t *testing.T) {
 	// Each starts when the name has its own address only, as a cache has it.
 	name("pods.test", "127.1.0.21")
 	a, _ := pod(t, 21, "pods.test", port)
-	eventually(t, "a looks the name up", func() bool { return lookups("pods.test") > 0 })
+	must.Eventually(t, "a looks the name up", func() bool { return lookups("pods.test") > 0 })
 	name("pods.test", "127.1.0.22")
 	b, _ := pod(t, 22, "pods.test", port)
 	seen := lookups("pods.test")
-	eventually(t, "b looks the name up", func() bool { return lookups("pods.test") > seen })
+	must.Eventually(t, "b looks the name up", func() bool { return lookups("pods.test") > seen })
 	name("pods.test", "127.1.0.21", "127.1.0.22")
 	sees(t, a, "pod-21 alive", "pod-22 alive")
 	sees(t, b, "pod-21 alive", "pod-22 alive")
@@ -140,11 +139,11 @@ func TestPodsThatComeAndGoAreFoundByTheNextLookup(t *testing.T) {
 	name("pods.test", "127.1.0.22", "127.1.0.23")
 	must.Do(t, a.Close())
 	c, _ := pod(t, 23, "pods.test", port)
-	eventually(t, "the new pod sees the old one", func() bool { return slices.Contains(states(c), "pod-22 alive") })
+	must.Eventually(t, "the new pod sees the old one", func() bool { return slices.Contains(states(c), "pod-22 alive") })
 	name("pods.test", "127.1.0.23", "127.1.0.24")
 	must.Do(t, b.Close())
 	d, _ := pod(t, 24, "pods.test", port)
-	eventually(t, "the new pods see each other", func() bool {
+	must.Eventually(t, "the new pods see each other", func() bool {
 		return slices.Contains(states(c), "pod-24 alive") && slices.Contains(states(d), "pod-23 alive")
 	})
 }

@@ -107,7 +107,7 @@ func TestAThousandHalfOpenConnectionsTakeLittleAndKeepNobodyOut(t *testing.T) {
 	for i := range 1000 {
 		all.come(t, a.addr, hello[:i%3*(len(hello)-1)/2]) // nothing, a half, and all but a byte
 	}
-	eventually(t, "each one is pending or dropped", func() bool {
+	must.Eventually(t, "each one is pending or dropped", func() bool {
 		return int(all.out.Load())+a.pending.size() >= len(all.conns)
 	})
 	answers(t, c, a.addr)              // on the connection from before
@@ -115,9 +115,8 @@ func TestAThousandHalfOpenConnectionsTakeLittleAndKeepNobodyOut(t *testing.T) {
 	runtime.GC()
 	runtime.ReadMemStats(&during)
 	// The test's own ends of the connections are a KiB each, and their readers 32 KiB.
-	if more := int64(during.HeapAlloc) - int64(before.HeapAlloc); more > 24<<20 {
-		t.Errorf("%d KiB more than before", more>>10)
-	}
+	more := int64(during.HeapAlloc) - int64(before.HeapAlloc)
+	must.True(t, more <= 24<<20, "%d KiB more than before", more>>10)
 }
 
 func TestAFloodFromOneAddressIsInItsOwnWayOnly(t *testing.T) {
@@ -159,7 +158,7 @@ func TestAFloodFromOneAddressIsInItsOwnWayOnly(t *testing.T) {
 	close(stop)
 	a.pending.close()
 	wg.Wait()
-	must.Match(t, 1, strings.Count(a.log.all(), "10.0.0.9"), "lines about the flood:\n%s", a.log.all())
+	must.Match(t, 1, strings.Count(a.log.String(), "10.0.0.9"), "lines about the flood:\n%s", a.log.String())
 }
 
 // slow is a connection that delays each write.
@@ -192,9 +191,8 @@ func TestAHandshakeIsBoundedInTimeAndBytes(t *testing.T) {
 			read <- err
 		})
 		go func() { _, _ = near.Write(make([]byte, 2*handshakeBytes)) }()
-		if err := <-read; !errors.Is(err, errTooMuch) {
-			t.Errorf("the read ended with %v", err)
-		}
+		err := <-read
+		must.True(t, errors.Is(err, errTooMuch), "the read ended with %v", err)
 		p.close()
 	})
 }

@@ -34,12 +34,10 @@ func TestKeysDerivedForPurposesDiffer(t *testing.T) {
 	k := NewKey()
 	must.True(t, k.Derive("a") != k.Derive("b"), "two purposes got one key")
 	must.True(t, k.Derive("a") != k.secret, "a derived key is the key itself")
-	if again, err := ParseKey(k.Text()); err != nil || again.Derive("a") != k.Derive("a") {
-		t.Error("one purpose got two keys")
-	}
-	if other := NewKey(); other.Derive("a") == k.Derive("a") {
-		t.Error("two keys derive one")
-	}
+	again, err := ParseKey(k.Text())
+	must.True(t, err == nil && again.Derive("a") == k.Derive("a"), "one purpose got two keys")
+	other := NewKey()
+	must.True(t, other.Derive("a") != k.Derive("a"), "two keys derive one")
 }
 
 func TestParseKeyRefusesWhatKeygenDidNotWrite(t *testing.T) {
@@ -139,9 +137,8 @@ func TestAKeyMayComeThroughAPipe(t *testing.T) {
 	must.Do(t, syscall.Mkfifo(pipe, 0o600))
 	wrote := make(chan error, 1)
 	go func() { wrote <- os.WriteFile(pipe, []byte(k.Text()+"\n"), 0o600) }() // waits for a reader
-	if got, err := readKeyFile(pipe); err != nil || got != k {
-		t.Errorf("%v, the same key: %v", err, got == k)
-	}
+	got, err := readKeyFile(pipe)
+	must.True(t, err == nil && got == k, "%v, the same key: %v", err, got == k)
 	must.Do(t, <-wrote)
 }
 
@@ -167,9 +164,8 @@ func TestAllOwnersOfAKeyHaveOneIdentity(t *testing.T) {
 	key := newKey()
 	a, b := newIdentity(key), newIdentity(key)
 	must.True(t, bytes.Equal(a.der, b.der) && a.private.Equal(b.private), "two owners of a key differ")
-	if other := newIdentity(newKey()); other.private.Equal(a.private) {
-		t.Error("two keys have one identity")
-	}
+	other := newIdentity(newKey())
+	must.True(t, !other.private.Equal(a.private), "two keys have one identity")
 	must.True(t, !bytes.Contains(a.der, key.secret[:]) && !bytes.Contains(a.private, key.secret[:]), "the identity shows the key")
 }
 
@@ -187,9 +183,8 @@ func TestPEMIsACertificateThatGenericClientsTake(t *testing.T) {
 			continue
 		}
 		_, _ = c.Write([]byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + emptySettings))
-		if got, err := io.ReadAll(io.LimitReader(c, 9)); err != nil || len(got) != 9 || got[3] != 4 {
-			t.Errorf("%s: the first frame is %x, %v, want settings", name, got, err)
-		}
+		got, err := io.ReadAll(io.LimitReader(c, 9))
+		must.True(t, err == nil && len(got) == 9 && got[3] == 4, "%s: the first frame is %x, %v, want settings", name, got, err)
 		_ = c.Close()
 	}
 	standard := &http.Client{Transport: &http.Transport{
@@ -198,9 +193,8 @@ func TestPEMIsACertificateThatGenericClientsTake(t *testing.T) {
 	}}
 	defer standard.CloseIdleConnections()
 	r := must.Have(standard.Get("https://" + a.addr + "/v1/"))(t)
-	if _ = r.Body.Close(); r.Proto != "HTTP/2.0" {
-		t.Errorf("a generic client speaks %s", r.Proto)
-	}
+	_ = r.Body.Close()
+	must.True(t, r.Proto == "HTTP/2.0", "a generic client speaks %s", r.Proto)
 }
 
 const emptySettings = "\x00\x00\x00\x04\x00\x00\x00\x00\x00"
@@ -249,7 +243,7 @@ func TestHandshakesAreTLS13WithEphemeralKeysAndNoSessions(t *testing.T) {
 		return nil, nil
 	}
 	states := make(chan tls.ConnectionState, 2)
-	addr := listen(t, func(raw net.Conn) {
+	addr := must.Listen(t, func(raw net.Conn) {
 		c := tls.Server(raw, seen)
 		if err := c.Handshake(); err == nil {
 			states <- c.ConnectionState()
@@ -261,9 +255,8 @@ func TestHandshakesAreTLS13WithEphemeralKeysAndNoSessions(t *testing.T) {
 		_, _ = io.ReadAll(c)
 		_ = c.Close()
 		s := <-states
-		if s.Version != tls.VersionTLS13 || s.DidResume || s.CurveID == 0 {
-			t.Errorf("version %x, resumed %v, curve %v", s.Version, s.DidResume, s.CurveID)
-		}
+		must.True(t, s.Version == tls.VersionTLS13 && !s.DidResume && s.CurveID != 0,
+			"version %x, resumed %v, curve %v", s.Version, s.DidResume, s.CurveID)
 	}
 	const preSharedKey = 41
 	must.True(t, !slices.Contains(extensions, preSharedKey), "the dialling side offers a session")
@@ -285,7 +278,7 @@ type tape struct {
 
 // record returns the address of a proxy to addr.
 func (p *tape) record(t *testing.T, addr string) string {
-	return listen(t, func(near net.Conn) {
+	return must.Listen(t, func(near net.Conn) {
 		far, err := net.Dial("tcp", addr)
 		if err != nil {
 			t.Error(err)
@@ -348,13 +341,12 @@ func TestARecordedSessionPlayedBackIsRefused(t *testing.T) {
 
 func TestHandshakesThatAreReflectedFail(t *testing.T) {
 	key := newKey()
-	echo := listen(t, func(c net.Conn) {
+	echo := must.Listen(t, func(c net.Conn) {
 		_, _ = io.Copy(c, c)
 		_ = c.Close()
 	})
-	if _, err := Dial(t.Context(), echo, key, HTTP); err == nil {
-		t.Error("a handshake with its own echo succeeded")
-	}
+	_, err := Dial(t.Context(), echo, key, HTTP)
+	must.True(t, err != nil, "a handshake with its own echo succeeded")
 	// The bytes that an agent sends on one connection come back to it on another, and the other
 	// way round. The first hello is a good one.
 	a := serve(t, Options{Key: key}, nil)
@@ -367,7 +359,7 @@ func TestHandshakesThatAreReflectedFail(t *testing.T) {
 	both.Go(func() { p.copy(other, one, &p.there) })
 	both.Go(func() { p.copy(one, other, &p.back) })
 	both.Wait()
-	eventually(t, "the log tells", func() bool { return strings.Contains(a.log.all(), "connection from") })
+	must.Eventually(t, "the log tells", func() bool { return strings.Contains(a.log.String(), "connection from") })
 	must.Match(t, 0, a.requests.Load(), "requests were served")
 }
 
@@ -388,12 +380,11 @@ func TestPeersOfDifferentVersionsTellEachOther(t *testing.T) {
 	_, err := Dial(t.Context(), a.addr, key, "kt-http/3")
 	want := "it speaks version 2 of kt's protocol, this kt version 2: use the same kt on all hosts"
 	must.True(t, errors.Is(err, ErrVersion) && err.Error() == want, "Dial: %v, want %s", err, want)
-	eventually(t, "the agent tells", func() bool {
-		return strings.Contains(a.log.all(), "it speaks another version of kt's protocol: use the same kt on all hosts")
+	must.Eventually(t, "the agent tells", func() bool {
+		return strings.Contains(a.log.String(), "it speaks another version of kt's protocol: use the same kt on all hosts")
 	})
 	// A peer without the key does not learn of versions.
-	if _, err := Dial(t.Context(), a.addr, newKey(), "kt-http/3"); !errors.Is(err, ErrAuth) {
-		t.Errorf("Dial with another key: %v, want ErrAuth", err)
-	}
+	_, err = Dial(t.Context(), a.addr, newKey(), "kt-http/3")
+	must.True(t, errors.Is(err, ErrAuth), "Dial with another key: %v, want ErrAuth", err)
 	must.Match(t, 0, a.requests.Load(), "a request was handled")
 }

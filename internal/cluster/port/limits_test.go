@@ -22,9 +22,8 @@ func TestARequestIsBoundedInHeadersAndBody(t *testing.T) {
 	a := serve(t, Options{Key: key, Limits: Limits{BodyBytes: 1000}}, nil)
 	c := client(t, key)
 	must.Match(t, 1000, len(must.Have(ask(c, a.addr, strings.Repeat("x", 1000)))(t)), "a body at the limit: bytes")
-	if got, err := ask(c, a.addr, strings.Repeat("x", 1001)); len(got) > 1100 || err == nil && len(got) == 1001 {
-		t.Errorf("a body over the limit: %d bytes, %v", len(got), err)
-	}
+	got, err := ask(c, a.addr, strings.Repeat("x", 1001))
+	must.True(t, len(got) <= 1100 && (err != nil || len(got) != 1001), "a body over the limit: %d bytes, %v", len(got), err)
 	r := must.Have(http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+a.addr, nil))(t)
 	before := a.requests.Load()
 	r.Header.Set("X-Long", strings.Repeat("x", 40<<10))
@@ -61,7 +60,7 @@ func TestAConnectionHasAsManyRequestsAtATimeAsItMay(t *testing.T) {
 	for range cap(done) {
 		go func() { _, err := ask(c, a.addr, ""); done <- err }()
 	}
-	eventually(t, "all run", func() bool { mu.Lock(); defer mu.Unlock(); return total == 10 })
+	must.Eventually(t, "all run", func() bool { mu.Lock(); defer mu.Unlock(); return total == 10 })
 	close(release)
 	for range cap(done) {
 		must.Err(t, "", <-done, "a request")
@@ -75,9 +74,8 @@ func TestARequestMayBeHeldLongerThanReadsAndWritesMayTake(t *testing.T) {
 	a := serve(t, Options{Key: key, Limits: limits}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for range 3 {
 			_, _ = io.WriteString(w, "news ")
-			if err := http.NewResponseController(w).Flush(); err != nil {
-				t.Error(err)
-			}
+			err := http.NewResponseController(w).Flush()
+			must.True(t, err == nil, "%v", err)
 			select {
 			case <-time.After(200 * time.Millisecond):
 			case <-r.Context().Done():
@@ -115,9 +113,8 @@ func TestASlowReaderEndsItsOwnRequestOnly(t *testing.T) {
 		}
 	}
 	answers(t, c, a.addr)
-	if n := a.http.shares.open[here]; n != 1 {
-		t.Errorf("%d connections, want the first one", n)
-	}
+	n := a.http.shares.open[here]
+	must.True(t, n == 1, "%d connections, want the first one", n)
 }
 
 func TestABodyThatDoesNotComeIsWaitedForWithinLimits(t *testing.T) {
@@ -134,9 +131,8 @@ func TestABodyThatDoesNotComeIsWaitedForWithinLimits(t *testing.T) {
 			_ = r.Body.Close()
 		}
 	}()
-	if err := <-ended; err == nil {
-		t.Error("the body was read")
-	}
+	err := <-ended
+	must.True(t, err != nil, "the body was read")
 }
 
 func TestAConnectionWithoutRequestsIsClosed(t *testing.T) {
@@ -153,7 +149,7 @@ func TestAConnectionWithoutRequestsIsClosed(t *testing.T) {
 		}
 		_ = c.Close()
 	}
-	eventually(t, "the shares are given back", func() bool {
+	must.Eventually(t, "the shares are given back", func() bool {
 		a.http.shares.mu.Lock()
 		defer a.http.shares.mu.Unlock()
 		return len(a.http.shares.open) == 0
@@ -164,7 +160,7 @@ func TestAClientGivesAConnectionUpThatNobodyAnswers(t *testing.T) {
 	key := newKey()
 	a := serve(t, Options{Key: key}, nil)
 	var cut atomic.Bool
-	proxy := listen(t, func(near net.Conn) {
+	proxy := must.Listen(t, func(near net.Conn) {
 		far, err := net.Dial("tcp", a.addr)
 		if err != nil {
 			t.Error(err)
@@ -182,9 +178,8 @@ func TestAClientGivesAConnectionUpThatNobodyAnswers(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), soon)
 	defer cancel()
 	r := must.Have(http.NewRequestWithContext(ctx, http.MethodGet, "http://"+proxy, nil))(t)
-	if _, err := c.Do(r); err == nil || ctx.Err() != nil {
-		t.Errorf("a request over a cut network: %v", err)
-	}
+	_, err := c.Do(r)
+	must.True(t, err != nil && ctx.Err() == nil, "a request over a cut network: %v", err)
 	cut.Store(false)
 	answers(t, c, proxy) // on a new connection
 }
@@ -228,16 +223,12 @@ func TestConnectionsOverAShareWaitAndThoseOfThisMachineDoNot(t *testing.T) {
 		_, overTotal := take(third)
 		must.True(t, !overOwn.Load() && !overTotal.Load(), "a third of one source came: %v; a fourth in all: %v", overOwn.Load(), overTotal.Load())
 		take(here)
-		if _, came := take(here); !came.Load() {
-			t.Error("this machine had to wait for others")
-		}
-		if _, came := take(here); came.Load() {
-			t.Error("this machine got more than a share")
-		}
+		_, came := take(here)
+		must.True(t, came.Load(), "this machine had to wait for others")
+		_, came = take(here)
+		must.True(t, !came.Load(), "this machine got more than a share")
 		first()
-		if !overOwn.Load() && !overTotal.Load() {
-			t.Error("a place that was given back was not taken")
-		}
+		must.True(t, overOwn.Load() || overTotal.Load(), "a place that was given back was not taken")
 		cancel()
 		synctest.Wait()
 		_ = leaveThird
@@ -265,22 +256,18 @@ func TestHandshakesOfEachSourceAreBoundedInTheirRate(t *testing.T) {
 		case i < 16:
 			want = time.Duration(i-10) * 100 * time.Millisecond
 		}
-		if got := take(flood, 0); got != want {
-			t.Fatalf("handshake %d is delayed by %v, want %v", i, got, want)
-		}
+		got := take(flood, 0)
+		must.Hold(t, got == want, "handshake %d is delayed by %v, want %v", i, got, want)
 	}
 	for range 10 {
-		if got := take(other, 0); got > 500*time.Millisecond || got < 0 {
-			t.Errorf("a handshake of another source is delayed by %v", got)
-		}
+		got := take(other, 0)
+		must.True(t, got <= 500*time.Millisecond && got >= 0, "a handshake of another source is delayed by %v", got)
 	}
-	if got := take(third, 0); got <= 0 {
-		t.Errorf("a handshake over the rate of all is delayed by %v", got)
-	}
+	got := take(third, 0)
+	must.True(t, got > 0, "a handshake over the rate of all is delayed by %v", got)
 	must.Match(t, 0, take("127.0.0.1:1", 0), "one of this machine is delayed by")
-	if got := take(flood, 5*time.Second); got != 0 || len(r.next) != 2 {
-		t.Errorf("after a pause it is %v, and %d sources are kept", got, len(r.next))
-	}
+	got = take(flood, 5*time.Second)
+	must.True(t, got == 0 && len(r.next) == 2, "after a pause it is %v, and %d sources are kept", got, len(r.next))
 }
 
 func TestLinesAboutOneSourceAreLoggedOnceAMinute(t *testing.T) {

@@ -56,9 +56,8 @@ func TestGossipConnectionsGoToTheirChannel(t *testing.T) {
 	a, c, far := gossiping(t)
 	go func() { _, _ = c.Write([]byte("hello")) }()
 	got := make([]byte, 5)
-	if _, err := io.ReadFull(far, got); err != nil || string(got) != "hello" {
-		t.Errorf("it got %q, %v", got, err)
-	}
+	_, err := io.ReadFull(far, got)
+	must.True(t, err == nil && string(got) == "hello", "it got %q, %v", got, err)
 	must.Match(t, 0, a.requests.Load(), "it was handled as a request")
 }
 
@@ -70,12 +69,12 @@ func TestPacketsComeAtTheSamePort(t *testing.T) {
 func TestDialTellsWhyThereIsNoConnection(t *testing.T) {
 	key := newKey()
 	withKey, without := serve(t, Options{Key: key}, nil), serve(t, Options{}, nil)
-	talks := listen(t, func(c net.Conn) {
+	talks := must.Listen(t, func(c net.Conn) {
 		_, _ = c.Write([]byte(strings.Repeat("220 mail ready\r\n", 10)))
 		_, _ = io.Copy(io.Discard, c)
 		_ = c.Close()
 	})
-	ends := listen(t, func(c net.Conn) { _ = c.Close() })
+	ends := must.Listen(t, func(c net.Conn) { _ = c.Close() })
 	taken := must.Have(net.Dial("tcp", talks))(t)
 	defer taken.Close()
 	gone := taken.LocalAddr().String() // taken, and nobody listens
@@ -111,9 +110,8 @@ func TestDialTellsWhyThereIsNoConnection(t *testing.T) {
 		if row.is == nil || errors.Is(row.is, syscall.ECONNREFUSED) {
 			continue
 		}
-		if _, err := ask(client(t, row.key), row.addr, ""); !errors.Is(err, row.is) {
-			t.Errorf("%s: a request ended with %v, want %v", row.name, err, row.is)
-		}
+		_, err = ask(client(t, row.key), row.addr, "")
+		must.True(t, errors.Is(err, row.is), "%s: a request ended with %v, want %v", row.name, err, row.is)
 	}
 }
 
@@ -121,10 +119,9 @@ func TestWithoutAKeyPeersOfOtherMachinesGetNoByte(t *testing.T) {
 	a := serve(t, Options{}, nil)
 	near, far := net.Pipe()
 	a.pending.add(from{far, "10.0.0.7:1"}, a.handle)
-	if _, err := shake(t.Context(), near, nil, HTTP); !errors.Is(err, ErrBroken) {
-		t.Errorf("the handshake ended with %v, want ErrBroken", err)
-	}
-	eventually(t, "the log tells", func() bool { return strings.Contains(a.log.all(), "--key-file") })
+	_, err := shake(t.Context(), near, nil, HTTP)
+	must.True(t, errors.Is(err, ErrBroken), "the handshake ended with %v, want ErrBroken", err)
+	must.Eventually(t, "the log tells", func() bool { return strings.Contains(a.log.String(), "--key-file") })
 }
 
 // from is a pipe with an address.
@@ -142,15 +139,14 @@ func (f from) RemoteAddr() net.Addr {
 }
 
 func TestDialEndsWithItsContext(t *testing.T) {
-	addr := listen(t, func(c net.Conn) {
+	addr := must.Listen(t, func(c net.Conn) {
 		_, _ = io.Copy(io.Discard, c)
 		_ = c.Close()
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(50*time.Millisecond, cancel)
-	if _, err := Dial(ctx, addr, newKey(), HTTP); !errors.Is(err, context.Canceled) {
-		t.Errorf("Dial: %v, want context.Canceled", err)
-	}
+	_, err := Dial(ctx, addr, newKey(), HTTP)
+	must.True(t, errors.Is(err, context.Canceled), "Dial: %v, want context.Canceled", err)
 }
 
 func TestCloseEndsRequestsAndWaitsForThem(t *testing.T) {
@@ -170,16 +166,15 @@ func TestCloseEndsRequestsAndWaitsForThem(t *testing.T) {
 		defer close(asked)
 		_, _ = ask(client(t, key), l.Addr().String(), "") // what arrives before the end is open
 	}()
-	eventually(t, "a request runs", func() bool { return running.Load() == 1 })
+	must.Eventually(t, "a request runs", func() bool { return running.Load() == 1 })
 	stray := must.Have(net.Dial("tcp", l.Addr().String()))(t)
 	defer stray.Close()
 	must.Do(t, l.Close())
 	must.Match(t, 0, running.Load(), "a request runs after Close")
 	must.Err(t, "", <-done, "Serve")
 	<-asked
-	if _, err := Dial(t.Context(), l.Addr().String(), key, HTTP); err == nil {
-		t.Error("a closed port answers")
-	}
+	_, err := Dial(t.Context(), l.Addr().String(), key, HTTP)
+	must.True(t, err != nil, "a closed port answers")
 }
 
 func TestALogTakesSoManyLinesAndSaysHowManyItLeftOut(t *testing.T) {
@@ -193,9 +188,8 @@ func TestALogTakesSoManyLinesAndSaysHowManyItLeftOut(t *testing.T) {
 			synctest.Wait()
 		}
 		flood()
-		if n := len(lines); n < mostAtOnce || n > mostAtOnce+1 {
-			t.Errorf("%d lines are logged at once", n)
-		}
+		n := len(lines)
+		must.True(t, n >= mostAtOnce && n <= mostAtOnce+1, "%d lines are logged at once", n)
 		lines = nil
 		<-time.After(10 * lineEvery)
 		flood()
@@ -241,9 +235,8 @@ func TestAddressesAreReadWithTheirDefaults(t *testing.T) {
 		must.True(t, err == nil && host == c.host && port == c.port, "Split(%q) = %q, %d, %v, want %q, %d", c.in, host, port, err, c.host, c.port)
 	}
 	for _, in := range []string{"vm14:", "vm14:x", "vm14:70000", "vm14:-1", "a:b:c", "[fd00::1"} {
-		if host, port, err := Split(in); err == nil {
-			t.Errorf("Split(%q) = %q, %d, want an error", in, host, port)
-		}
+		host, port, err := Split(in)
+		must.True(t, err != nil, "Split(%q) = %q, %d, want an error", in, host, port)
 	}
 }
 
@@ -259,9 +252,8 @@ func FuzzSplit(f *testing.F) {
 			return
 		}
 		again, p, err := Split(net.JoinHostPort(host, strconv.Itoa(port)))
-		if err != nil || again != host || p != port || port < 0 || port > 65535 {
-			t.Errorf("Split(%q) = %q, %d, and again %q, %d, %v", s, host, port, again, p, err)
-		}
+		must.True(t, err == nil && again == host && p == port && port >= 0 && port <= 65535,
+			"Split(%q) = %q, %d, and again %q, %d, %v", s, host, port, again, p, err)
 	})
 }
 
@@ -273,29 +265,11 @@ func newKey() *Key {
 	return &k
 }
 
-// logged collects the lines of a Listener.
-type logged struct {
-	mu    sync.Mutex
-	lines []string
-}
-
-func (l *logged) add(text string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.lines = append(l.lines, text)
-}
-
-func (l *logged) all() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return strings.Join(l.lines, "\n")
-}
-
 // agent is a Listener that answers requests with their body, and counts them.
 type agent struct {
 	*Listener
 	addr     string
-	log      logged
+	log      must.Lines
 	requests atomic.Int64
 }
 
@@ -303,7 +277,7 @@ type agent struct {
 func serve(t testing.TB, o Options, h http.Handler) *agent {
 	t.Helper()
 	a := new(agent)
-	o.Log = a.log.add
+	o.Log = a.log.Add
 	l := must.Have(Listen("127.0.0.1:0", o))(t)
 	a.Listener, a.addr = l, l.Addr().String()
 	if h == nil {
@@ -351,35 +325,4 @@ func ask(c *http.Client, addr, body string) (string, error) {
 func answers(t testing.TB, c *http.Client, addr string) {
 	t.Helper()
 	must.Match(t, "hello", must.Have(ask(c, addr, "hello"))(t), "the echo")
-}
-
-// eventually waits until a condition holds.
-func eventually(t testing.TB, what string, so func() bool) {
-	t.Helper()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for end := time.Now().Add(soon); !so(); <-tick.C {
-		must.Hold(t, !time.Now().After(end), "not within %v: %s", soon, what)
-	}
-}
-
-// listen takes connections on loopback until the test is over.
-func listen(t testing.TB, take func(net.Conn)) string {
-	t.Helper()
-	l := must.Have(net.Listen("tcp", "127.0.0.1:0"))(t)
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			wg.Go(func() { take(conn) })
-		}
-	})
-	t.Cleanup(func() {
-		_ = l.Close()
-		wg.Wait()
-	})
-	return l.Addr().String()
 }

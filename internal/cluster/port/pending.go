@@ -68,9 +68,8 @@ func (p *pending) add(conn net.Conn, handle func(*pendingConn)) {
 	}
 }
 
-// excess returns the index of the connection to drop when there are too many. It is of the source with the most: the
-// oldest one whose handshake has not begun, or else the oldest one. Other machines, however many, take no more than
-// half of the places from this one.
+// excess returns the index of the connection to drop when there are too many: of the source with the most, the oldest whose handshake
+// has not begun, else the oldest. Other machines take no more than half of the places from this one.
 func (p *pending) excess() int {
 	count := make(map[source]int)
 	for _, c := range p.conns {

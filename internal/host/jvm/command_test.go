@@ -28,9 +28,8 @@ func TestAJVMTakesItsOptionsFromMoreThanItsCommandLine(t *testing.T) {
 		Problem bool
 	}](t, "command") {
 		got, err := Complete(strings.Split(row.Args, "|"), strings.Split(row.Environ, "|"), read)
-		if diff := cmp.Diff(strings.Split(row.Want, "|"), got); diff != "" || (err != nil) != row.Problem {
-			t.Errorf("%s: error %v (-want +got):\n%s", row.Says, err, diff)
-		}
+		diff := cmp.Diff(strings.Split(row.Want, "|"), got)
+		must.True(t, diff == "" && (err != nil) == row.Problem, "%s: error %v (-want +got):\n%s", row.Says, err, diff)
 	}
 }
 
@@ -53,9 +52,8 @@ func TestWhatAJVMPublishesCountsBeforeItsCommandLine(t *testing.T) {
 			p.Values["java.rt.vmArgs"] = row.published
 		}
 		got := p.Flags(strings.Split(row.line, "|"))
-		if got.Xmx != row.xmx || got.D["d"] != row.d || got.Main != "M" || row.gc != "" && got.XX[row.gc] != "true" {
-			t.Errorf("%s: Flags(%s) = %+v, want a heap of %d and d=%q", row.says, row.line, got, row.xmx, row.d)
-		}
+		must.True(t, got.Xmx == row.xmx && got.D["d"] == row.d && got.Main == "M" && (row.gc == "" || got.XX[row.gc] == "true"),
+			"%s: Flags(%s) = %+v, want a heap of %d and d=%q", row.says, row.line, got, row.xmx, row.d)
 	}
 }
 

@@ -17,9 +17,8 @@ func TestFlagsOfACommandLine(t *testing.T) {
 		Want Flags
 	}](t, "flags") {
 		got := ParseFlags(strings.Fields(row.Args))
-		if diff := cmp.Diff(row.Want, got, cmpopts.EquateEmpty()); diff != "" {
-			t.Errorf("%s: ParseFlags(%s) (-want +got):\n%s", row.Says, row.Args, diff)
-		}
+		diff := cmp.Diff(row.Want, got, cmpopts.EquateEmpty())
+		must.True(t, diff == "", "%s: ParseFlags(%s) (-want +got):\n%s", row.Says, row.Args, diff)
 	}
 }
 

@@ -106,9 +106,8 @@ func parseValues(b []byte) (map[string]any, error) {
 	return values, nil
 }
 
-// parseEntry adds one entry: after its length where its name begins, how many
-// elements it has (0: it is one value), its type, flags, unit, variability, and
-// where its data begin. What is not well formed, or of a type that no JVM uses, is left out.
+// parseEntry adds one entry: length, where its name begins, elements (0: one value), type, flags, unit, variability, where its data
+// begin. What is not well formed, or of a type that no JVM uses, is left out.
 func parseEntry(values map[string]any, e []byte, order binary.ByteOrder) {
 	nameAt, count, dataAt := uint64(order.Uint32(e[4:])), uint64(order.Uint32(e[8:])), uint64(order.Uint32(e[16:]))
 	if nameAt >= uint64(len(e)) || dataAt > uint64(len(e)) {

@@ -30,9 +30,8 @@ func TestTheFiguresAreThoseOfJstat(t *testing.T) {
 			about := cmpopts.EquateApprox(0, 1) // ticks are converted as floating point
 			ignore := cmpopts.IgnoreFields(Perf{}, "Values")
 			toFloat := cmp.Transformer("ns", func(d time.Duration) float64 { return float64(d) })
-			if diff := cmp.Diff(want, got, ignore, toFloat, about); diff != "" {
-				t.Errorf("ParsePerf(%s) (-want +got):\n%s", name, diff)
-			}
+			diff := cmp.Diff(want, got, ignore, toFloat, about)
+			must.True(t, diff == "", "ParsePerf(%s) (-want +got):\n%s", name, diff)
 		})
 	}
 }
@@ -47,9 +46,7 @@ func TestEveryCounterIsThereByName(t *testing.T) {
 		"sun.gc.collector.1.time":      int64(3870299),
 		"java.property.java.vm.vendor": "Debian",
 	} {
-		if got := p.Values[name]; got != want {
-			t.Errorf("Values[%q] = %#v, want %#v", name, got, want)
-		}
+		must.Match(t, want, p.Values[name], "Values[%q]", name)
 	}
 	must.Match(t, 187, len(p.Values), "values") // as many as the prologue says
 }
@@ -93,9 +90,8 @@ func TestTheOldestVersionsAndTheOtherByteOrder(t *testing.T) {
 			"sun.os.hrt.frequency":          int64(1000),
 			"sun.os.hrt.ticks":              int64(90_000),
 		}))
-		if err != nil || p.Version != "1.8.0_382" || p.Uptime != 90*time.Second {
-			t.Errorf("ParsePerf in %v = %+v, %v, want 1.8.0_382 for 90 s", order, p, err)
-		}
+		must.True(t, err == nil && p.Version == "1.8.0_382" && p.Uptime == 90*time.Second,
+			"ParsePerf in %v = %+v, %v, want 1.8.0_382 for 90 s", order, p, err)
 	}
 }
 
@@ -122,9 +118,8 @@ func TestAFileThatIsNotToBeReadIsAnError(t *testing.T) {
 		_, err := ParsePerf(row.file)
 		must.Match(t, row.want, fmt.Sprint(err), "%s: ParsePerf error", row.says)
 	}
-	if _, err := ParsePerf(with(7, 0)); !errors.Is(err, ErrNotReady) {
-		t.Errorf("ParsePerf of a JVM that begins = %v, want ErrNotReady", err)
-	}
+	_, err := ParsePerf(with(7, 0))
+	must.True(t, errors.Is(err, ErrNotReady), "ParsePerf of a JVM that begins = %v, want ErrNotReady", err)
 }
 
 // FuzzParsePerf: whatever the file holds, nothing panics, a name is never longer
@@ -141,9 +136,8 @@ func FuzzParsePerf(f *testing.F) {
 		}
 		must.True(t, p.Uptime >= 0 && p.SafepointTime >= 0, "uptime %v, safepoints %v", p.Uptime, p.SafepointTime)
 		for name, v := range p.Values {
-			if s, ok := v.(string); len(name)+len(s) > len(b) {
-				t.Errorf("%q (%d bytes, string %t) is longer than the file of %d", name, len(s), ok, len(b))
-			}
+			s, ok := v.(string)
+			must.True(t, len(name)+len(s) <= len(b), "%q (%d bytes, string %t) is longer than the file of %d", name, len(s), ok, len(b))
 		}
 	})
 }

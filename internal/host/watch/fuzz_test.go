@@ -60,9 +60,8 @@ func FuzzSample(f *testing.F) {
 			must.True(t, cores >= 0 && cores <= v.Cores, "%s: %v of %v cores", name, cores, v.Cores)
 		}
 		for _, d := range v.Disks {
-			if !(d.Busy >= 0 && d.Busy <= 1) || d.Read < 0 || d.Written < 0 || d.Read > sector*append(parseDisks(laterDisks)["sda"], 0)[0] {
-				t.Errorf("disk %+v", d)
-			}
+			must.True(t, d.Busy >= 0 && d.Busy <= 1 && d.Read >= 0 && d.Written >= 0 && d.Read <= sector*append(parseDisks(laterDisks)["sda"], 0)[0],
+				"disk %+v", d)
 		}
 	})
 }

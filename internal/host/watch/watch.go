@@ -17,8 +17,7 @@ import (
 	"github.com/kt-bench/kt/internal/host"
 )
 
-// findEvery is the time after which a Watcher looks again for disks, interfaces and brokers.
-// They change rarely, and the look reads a file of every process.
+// findEvery is the time after which a Watcher looks again for disks, interfaces and brokers, by a file of every process.
 const findEvery = 10 * time.Second
 
 // Watcher measures how busy a machine is from one Sample to the next. It is not safe for

@@ -90,9 +90,8 @@ func perf(t testing.TB, collections int64, took time.Duration) string {
 
 func compare(t *testing.T, says string, want, got host.Vitals) {
 	t.Helper()
-	if diff := cmp.Diff(want, got, cmpopts.EquateApprox(0, 1e-9)); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", says, diff)
-	}
+	diff := cmp.Diff(want, got, cmpopts.EquateApprox(0, 1e-9))
+	must.True(t, diff == "", "%s (-want +got):\n%s", says, diff)
 }
 
 // unchanged is what the broker shows when ten seconds pass in which nothing happens but
@@ -219,9 +218,8 @@ func TestGrowthIsSpreadOverTheTimeSinceTheLastGoodReading(t *testing.T) {
 	m.set("after/")
 	m.now = 4 * time.Second
 	v := w.Sample(m.now)
-	if got := v.Networks[0]; got.Sent != 9e9 || got.Received != 3.75e9 {
-		t.Errorf("three of four seconds in which 12e9 bytes were sent and 5e9 received: %+v", got)
-	}
+	got := v.Networks[0]
+	must.True(t, got.Sent == 9e9 && got.Received == 3.75e9, "three of four seconds in which 12e9 bytes were sent and 5e9 received: %+v", got)
 }
 
 func TestWhatComesAndGoesIsSeenAtTheNextLook(t *testing.T) {
@@ -298,9 +296,8 @@ func TestASpeedCountsOnlyWithHardwareBehindIt(t *testing.T) {
 	m := &machine{files: fstest.MapFS{}}
 	m.put("sys/class/net/veth1/operstate", "up\n")
 	m.put("sys/class/net/veth1/speed", "10000\n")
-	if got := findLinks(host.NewFS(m.files)); len(got) != 1 || got[0] != (link{name: "veth1"}) {
-		t.Errorf("the links of a container are %+v, want veth1 without a speed", got)
-	}
+	got := findLinks(host.NewFS(m.files))
+	must.True(t, len(got) == 1 && got[0] == (link{name: "veth1"}), "the links of a container are %+v, want veth1 without a speed", got)
 }
 
 // A process that has the number of one that ended is another one: what its JVM has
@@ -312,9 +309,8 @@ func TestABrokerThatStartedAgainBeginsAnew(t *testing.T) {
 	m.put("proc/4711/stat", strings.Replace(stat, "8700", "99000", 1))
 	m.put(perfName, perf(t, 900, time.Minute))
 	m.now = findEvery
-	if b := w.Sample(m.now).Brokers; len(b) != 1 || b[0].Collections != 0 || b[0].GCTime != 0 {
-		t.Errorf("brokers after a restart = %+v, want no collections", b)
-	}
+	b := w.Sample(m.now).Brokers
+	must.True(t, len(b) == 1 && b[0].Collections == 0 && b[0].GCTime == 0, "brokers after a restart = %+v, want no collections", b)
 	m.now += time.Second
 	m.put(perfName, perf(t, 901, time.Minute+time.Second))
 	if b := w.Sample(m.now).Brokers; b[0].Collections != 1 || b[0].GCTime != time.Second {
@@ -370,15 +366,12 @@ func TestThisMachineIsWatched(t *testing.T) {
 	}
 	v := w.Sample(time.Second)
 	must.True(t, v.At == time.Second && v.Interval >= 300*time.Millisecond, "At %v, Interval %v", v.At, v.Interval)
-	if v.Cores < 1 || v.CPU <= 0 || v.CPU > v.Cores || v.Steal < 0 || v.Steal > v.CPU || v.IOWait < 0 || v.IOWait > v.Cores-v.CPU+1e-9 {
-		t.Errorf("CPU %+v", v)
-	}
-	if least := worked.Seconds() / 2 / v.Interval.Seconds(); v.Agent < least || v.Agent > v.Cores+0.5 { // its clock and the machine's are read apart
-		t.Errorf("kt used %.2f cores, want at least %.2f", v.Agent, least)
-	}
-	if v.Free <= 0 || v.Memory < v.Free || v.Memory < v.Cache || v.Dirty < 0 {
-		t.Errorf("memory %d, available %d, cache %d, dirty %d", v.Memory, v.Free, v.Cache, v.Dirty)
-	}
+	must.True(t, v.Cores >= 1 && v.CPU > 0 && v.CPU <= v.Cores && v.Steal >= 0 && v.Steal <= v.CPU && v.IOWait >= 0 && v.IOWait <= v.Cores-v.CPU+1e-9,
+		"CPU %+v", v)
+	least := worked.Seconds() / 2 / v.Interval.Seconds()
+	must.True(t, v.Agent >= least && v.Agent <= v.Cores+0.5, "kt used %.2f cores, want at least %.2f", v.Agent, least) // its clock and the machine's are read apart
+	must.True(t, v.Free > 0 && v.Memory >= v.Free && v.Memory >= v.Cache && v.Dirty >= 0,
+		"memory %d, available %d, cache %d, dirty %d", v.Memory, v.Free, v.Cache, v.Dirty)
 	for _, d := range v.Disks {
 		must.True(t, d.Name != "" && d.Busy >= 0 && d.Busy <= 1 && d.Read >= 0 && d.Written >= 0, "disk %+v", d)
 	}

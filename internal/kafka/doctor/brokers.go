@@ -266,8 +266,7 @@ func (e *examination) replicas(s *spread) {
 	}
 }
 
-// imbalance is the share of partitions without their preferred leader above which Kafka itself moves leaders
-// (leader.imbalance.per.broker.percentage).
+// imbalance is the share of partitions not led as preferred above which Kafka moves leaders (leader.imbalance.per.broker.percentage).
 const imbalance = 0.10
 
 func (e *examination) leadership(s *spread) {

@@ -131,9 +131,8 @@ func TestAHealthyClusterPassesEveryCheck(t *testing.T) {
 		}
 	}
 	for _, trip := range find(r, "round trip") {
-		if f := trip.Figures; f["min_us"] <= 0 || f["p99_us"] < f["min_us"] {
-			t.Errorf("%v", f)
-		}
+		f := trip.Figures
+		must.True(t, f["min_us"] > 0 && f["p99_us"] >= f["min_us"], "%v", f)
 	}
 	if left := c.left(); r.Failed() || r.Cluster.ID == "" || len(r.Cluster.Brokers) != 3 || len(left) > 0 {
 		t.Errorf("failed %v, cluster %+v, left %q", r.Failed(), r.Cluster, left)
@@ -312,9 +311,8 @@ func TestTroubleIsNamed(t *testing.T) {
 			for _, found := range find(r, tc.check) {
 				if found.About == tc.about && found.State == tc.state && strings.Contains(found.Text, tc.text) && strings.Contains(found.Advice, tc.advice) {
 					must.Match(t, tc.state == Fail, r.Failed(), "failed")
-					if left := c.left(); (len(left) > 0) != (tc.check == "delete") {
-						t.Errorf("left: %q", left)
-					}
+					left := c.left()
+					must.True(t, (len(left) > 0) == (tc.check == "delete"), "left: %q", left)
 					return
 				}
 			}
@@ -430,12 +428,9 @@ func TestAnInterruptLeavesNoTopic(t *testing.T) {
 			return nil // as before
 		})
 		r, err := Examine(ctx, Options{Access: kafka.Access{Bootstrap: c.ListenAddrs()}, Topic: "orders"})
-		if !errors.Is(err, context.Canceled) || r == nil {
-			t.Errorf("key %d: %v", at.Key(), err)
-		}
-		if left := c.left(); len(left) > 0 {
-			t.Errorf("key %d: left: %q", at.Key(), left)
-		}
+		must.True(t, errors.Is(err, context.Canceled) && r != nil, "key %d: %v", at.Key(), err)
+		left := c.left()
+		must.True(t, len(left) == 0, "key %d: left: %q", at.Key(), left)
 		interrupt()
 	}
 }
@@ -460,9 +455,8 @@ func TestAnInterruptIsNoFailureOfTheCluster(t *testing.T) {
 		interrupt()
 	}()
 	r, err := Examine(ctx, Options{Access: kafka.Access{Bootstrap: []string{listener.Addr().String()}, Timeout: time.Minute}, Topic: "orders"})
-	if !errors.Is(err, context.Canceled) || len(r.Checks) != 1 || r.Checks[0].State != Unknown || r.Checks[0].Text != "interrupted" {
-		t.Errorf("%+v, %v", r, err)
-	}
+	must.True(t, errors.Is(err, context.Canceled) && len(r.Checks) == 1 && r.Checks[0].State == Unknown && r.Checks[0].Text == "interrupted",
+		"%+v, %v", r, err)
 	ctx, interrupt = context.WithCancel(t.Context())
 	var e examination
 	e.step(ctx, func(context.Context) {
@@ -471,9 +465,8 @@ func TestAnInterruptIsNoFailureOfTheCluster(t *testing.T) {
 		e.fail("listener", "broker 1", "look at its log", "%v", ctx.Err())
 	})
 	e.step(ctx, func(context.Context) { t.Error("checks go on") })
-	if want := (Check{Name: "listener", About: "broker 1", State: Unknown, Text: "interrupted"}); e.Failed() || e.Checks[0].State != Pass || !reflect.DeepEqual(e.Checks[1], want) {
-		t.Errorf("%+v", e.Checks)
-	}
+	want := (Check{Name: "listener", About: "broker 1", State: Unknown, Text: "interrupted"})
+	must.True(t, !e.Failed() && e.Checks[0].State == Pass && reflect.DeepEqual(e.Checks[1], want), "%+v", e.Checks)
 }
 
 func TestReplicasThatAreFewerThanInSyncOnesAreEnoughSinceKafka37(t *testing.T) {

@@ -21,7 +21,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/kafka/security"
 	"github.com/kt-bench/kt/internal/must"
-	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/must/canned"
 )
 
 // certificate returns a certificate that signs itself, and its text.
@@ -39,12 +39,7 @@ func certificate(t *testing.T, ends time.Time, ips ...net.IP) (tls.Certificate, 
 // secured makes examinations connect with these properties.
 func secured(t *testing.T, properties ...string) func(*Options) {
 	t.Helper()
-	given := make(map[string]plan.Given)
-	for _, p := range properties {
-		name, value, _ := strings.Cut(p, "=")
-		given[name] = plan.Given{Value: value, Source: "test"}
-	}
-	s, _ := must.Both(security.Parse(given, []string{"127.0.0.1"}, func(string) string { return "" }))(t)
+	s, _ := must.Both(security.Parse(canned.Given("test", properties...), []string{"127.0.0.1"}, func(string) string { return "" }))(t)
 	return func(o *Options) { o.Access.Security, o.ReadOnly = s, true }
 }
 
@@ -113,7 +108,6 @@ func TestAQuotaOfANamedUserIsUnknownToAClientThatAuthenticates(t *testing.T) {
 	named := kadm.ClientQuotaEntity{{Type: "user", Name: &user}}
 	plain, secure := examination{}, examination{}
 	secured(t, "security.protocol=SSL")(&secure.Options)
-	if plain.bound(named) || !secure.bound(named) || !secure.authenticates() {
-		t.Errorf("it may apply in plain text: %v, with security: %v", plain.bound(named), secure.bound(named))
-	}
+	must.True(t, !plain.bound(named) && secure.bound(named) && secure.authenticates(),
+		"it may apply in plain text: %v, with security: %v", plain.bound(named), secure.bound(named))
 }

@@ -260,9 +260,8 @@ func TestReadingGoesOnWhenALeaderRefusesForAWhile(t *testing.T) {
 			b := stamped(t, s.cluster, 3, 2000)
 			faults := s.fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: "t", Partitions: []int32{1}, Err: code, Count: 3})
 			w, end, v := s.read(readPlan(nil), b)
-			if end.ReadEnd != engine.ReadAll || w.Consumed != 2000 {
-				t.Errorf("%d records, end %q (%v), want 2000 and all; %v", w.Consumed, end.ReadEnd, end.ReadErr, w.FetchErrors)
-			}
+			must.True(t, end.ReadEnd == engine.ReadAll && w.Consumed == 2000,
+				"%d records, end %q (%v), want 2000 and all; %v", w.Consumed, end.ReadEnd, end.ReadErr, w.FetchErrors)
 			must.True(t, faults.Hits() != 0, "no fetch was refused")
 			s.whole(v, 2000)
 		})
@@ -275,9 +274,8 @@ func TestALeaderThatMovesInARoundTripLosesNothing(t *testing.T) {
 			s := newScene(t, 3)
 			s.nth(kmsg.Produce, 20, func() {
 				for p := range int32(3) {
-					if err := s.fake.MoveTopicPartition("t", p, (s.fake.LeaderFor("t", p)+1)%3); err != nil {
-						t.Error(err)
-					}
+					err := s.fake.MoveTopicPartition("t", p, (s.fake.LeaderFor("t", p)+1)%3)
+					must.True(t, err == nil, "%v", err)
 				}
 			})
 			w, end, v := s.roundtrip(2000, 2000, func(p *plan.Plan) { p.Read.Group = group })
@@ -312,12 +310,10 @@ func TestABatchThatIsCorruptedOnItsWayIsReadAgain(t *testing.T) {
 	})
 	s.wire.fetched.Store(&corrupt)
 	w, end, v := s.read(readPlan(nil), b, "check.crcs=true")
-	if end.ReadEnd != engine.ReadAll || w.Consumed != 1000 || answers.Load() < 2 {
-		t.Errorf("%d records, end %q, want 1000 and all; %v", w.Consumed, end.ReadEnd, w.FetchErrors)
-	}
-	if n := w.FetchErrors["client:OTHER"]; n == 0 {
-		t.Errorf("fetch errors %v, want the corrupted batches counted", w.FetchErrors)
-	}
+	must.True(t, end.ReadEnd == engine.ReadAll && w.Consumed == 1000 && answers.Load() >= 2,
+		"%d records, end %q, want 1000 and all; %v", w.Consumed, end.ReadEnd, w.FetchErrors)
+	n := w.FetchErrors["client:OTHER"]
+	must.True(t, n != 0, "fetch errors %v, want the corrupted batches counted", w.FetchErrors)
 	s.whole(v, 1000)
 }
 
@@ -337,9 +333,8 @@ func TestABatchThatStaysCorruptedEndsReadingWhenItsTimeIsOver(t *testing.T) {
 			must.Hold(t, err == nil, "%v", err)
 		}
 	}})
-	if end.ReadEnd != engine.ReadIdle || w.FetchErrors["client:OTHER"] == 0 {
-		t.Errorf("end %q, fetch errors %v, want the timeout, and errors counted", end.ReadEnd, w.FetchErrors)
-	}
+	must.True(t, end.ReadEnd == engine.ReadIdle && w.FetchErrors["client:OTHER"] != 0,
+		"end %q, fetch errors %v, want the timeout, and errors counted", end.ReadEnd, w.FetchErrors)
 	must.Match(t, []int64{0, 1000}, []int64{v.Lost, v.AcknowledgedRead + v.Unchecked}, "verdict %+v", v)
 }
 
@@ -355,9 +350,8 @@ func TestAPayloadThatIsNotAsItWasSentIsFound(t *testing.T) {
 	})
 	s.wire.fetched.Store(&corrupt)
 	w, _, v := s.read(readPlan(nil), b)
-	if w.Consumed != 1000 || v.Corrupted == 0 || v.AcknowledgedRead != 1000-v.Corrupted {
-		t.Errorf("%d records, verdict %+v, want corrupted ones", w.Consumed, v)
-	}
+	must.True(t, w.Consumed == 1000 && v.Corrupted != 0 && v.AcknowledgedRead == 1000-v.Corrupted,
+		"%d records, verdict %+v, want corrupted ones", w.Consumed, v)
 }
 
 func TestARecordThatWasWrittenWrongIsFound(t *testing.T) {
@@ -376,9 +370,8 @@ func TestARecordThatWasWrittenWrongIsFound(t *testing.T) {
 		{Issued: 10, Acknowledged: ledger.Ranges{{From: 0, To: 10}}, LastOffset: 9},
 	}}
 	_, end, v := s.read(readPlan(nil), b, "check.crcs=true")
-	if end.ReadEnd != engine.ReadAll || v.Corrupted != 1 || v.Lost != 1 || v.AcknowledgedRead != 9 {
-		t.Errorf("end %q, verdict %+v, want 1 corrupted, which is lost", end.ReadEnd, v)
-	}
+	must.True(t, end.ReadEnd == engine.ReadAll && v.Corrupted == 1 && v.Lost == 1 && v.AcknowledgedRead == 9,
+		"end %q, verdict %+v, want 1 corrupted, which is lost", end.ReadEnd, v)
 }
 
 // client is a client that is not kt's.
@@ -455,9 +448,8 @@ func TestAnAnswerThatIsLost(t *testing.T) {
 			s.wire.produced.Store(&hangUp)
 			d := s.sender(2000, tc.properties...)
 			w := s.send(d, engine.Options{})
-			if w.Acknowledged != 2000 || answers.Load() < 4 {
-				t.Fatalf("%d records were acknowledged in %d answers: %v", w.Acknowledged, answers.Load(), w.Errors)
-			}
+			must.Hold(t, w.Acknowledged == 2000 && answers.Load() >= 4,
+				"%d records were acknowledged in %d answers: %v", w.Acknowledged, answers.Load(), w.Errors)
 			b := bookOf(d)
 			_, _, v := s.read(readPlan(nil), b)
 			if !tc.duplicates {
@@ -479,9 +471,8 @@ func TestARecordThatFailedAndIsThereIsResurrected(t *testing.T) {
 	must.Hold(t, w.Failed != 0 && w.Failed+w.Acknowledged == 1000, "%d failed and %d acknowledged, want some of each", w.Failed, w.Acknowledged)
 	_, _, v := s.read(readPlan(nil), bookOf(d))
 	// The client fails with a batch what waits behind it, so not all that failed was sent.
-	if v.Resurrected == 0 || v.Resurrected > w.Failed || v.Failed != w.Failed || v.Lost != 0 || v.AcknowledgedRead != w.Acknowledged {
-		t.Errorf("verdict %+v, want some of %d resurrected", v, w.Failed)
-	}
+	must.True(t, v.Resurrected != 0 && v.Resurrected <= w.Failed && v.Failed == w.Failed && v.Lost == 0 && v.AcknowledgedRead == w.Acknowledged,
+		"verdict %+v, want some of %d resurrected", v, w.Failed)
 }
 
 // What a failed producer did not write is neither lost nor resurrected.
@@ -522,9 +513,8 @@ func TestAnAbortedTransactionIsNotLost(t *testing.T) {
 	} {
 		t.Run(tc.isolation, func(t *testing.T) {
 			w, end, v := s.read(readPlan(nil), b, "isolation.level="+tc.isolation)
-			if w.Consumed != tc.consumed || end.ReadEnd != engine.ReadAll {
-				t.Errorf("%d records, end %q, want %d and all", w.Consumed, end.ReadEnd, tc.consumed)
-			}
+			must.True(t, w.Consumed == tc.consumed && end.ReadEnd == engine.ReadAll,
+				"%d records, end %q, want %d and all", w.Consumed, end.ReadEnd, tc.consumed)
 			must.Match(t, []int64{0, 0, 20, tc.abortedRead, 20}, []int64{v.Lost, v.Unchecked, v.Aborted, v.AbortedRead, v.AcknowledgedRead}, "verdict %+v", v)
 		})
 	}
@@ -535,13 +525,11 @@ func TestWhatRetentionTakesMeanwhileIsNotLost(t *testing.T) {
 	s := newScene(t, 1)
 	b := stamped(t, s.cluster, 1, 5000)
 	s.nth(kmsg.Fetch, 2, func() {
-		if err := s.fake.DeleteRecords("t", 0, 4000); err != nil {
-			t.Error(err)
-		}
+		err := s.fake.DeleteRecords("t", 0, 4000)
+		must.True(t, err == nil, "%v", err)
 	})
 	w, end, v := s.read(readPlan(nil), b, "max.partition.fetch.bytes=20000")
-	if end.ReadEnd != engine.ReadAll || w.Consumed == 5000 {
-		t.Errorf("%d records, end %q (%v), want fewer than 5000 and all", w.Consumed, end.ReadEnd, end.ReadErr)
-	}
+	must.True(t, end.ReadEnd == engine.ReadAll && w.Consumed != 5000,
+		"%d records, end %q (%v), want fewer than 5000 and all", w.Consumed, end.ReadEnd, end.ReadErr)
 	must.Match(t, []int64{0, 5000}, []int64{v.Lost, v.AcknowledgedRead + v.Unchecked}, "verdict %+v", v)
 }

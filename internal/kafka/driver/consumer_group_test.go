@@ -45,9 +45,8 @@ func TestAGroupGoesOnWhenItsCoordinatorRefusesForAWhile(t *testing.T) {
 			b := stamped(t, s.cluster, 3, 2000)
 			faults := s.fake.Fault(kfake.Fault{Keys: []kmsg.Key{tc.key}, Group: "g", Err: tc.code, Count: 2})
 			w, end, v := s.read(readPlan(func(p *plan.Plan) { inGroup(p); p.Read.Commit = plan.CommitSync }), b)
-			if end.ReadEnd != engine.ReadAll || w.Consumed != 2000 {
-				t.Errorf("%d records, end %q (%v), want 2000 and all; %v", w.Consumed, end.ReadEnd, end.ReadErr, w.FetchErrors)
-			}
+			must.True(t, end.ReadEnd == engine.ReadAll && w.Consumed == 2000,
+				"%d records, end %q (%v), want 2000 and all; %v", w.Consumed, end.ReadEnd, end.ReadErr, w.FetchErrors)
 			must.True(t, faults.Hits() != 0, "no request was refused")
 			s.whole(v, 2000)
 		})
@@ -59,9 +58,7 @@ func TestAGroupThatMayNotBeReadEndsReading(t *testing.T) {
 	stamped(t, s.cluster, 1, 10)
 	s.fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.JoinGroup}, Group: "g", Err: kerr.GroupAuthorizationFailed, Count: -1})
 	_, end, _ := s.read(readPlan(inGroup), nil)
-	if end.ReadEnd != engine.ReadFailed || end.ReadErr == nil {
-		t.Errorf("end %q (%v), want a failure", end.ReadEnd, end.ReadErr)
-	}
+	must.True(t, end.ReadEnd == engine.ReadFailed && end.ReadErr != nil, "end %q (%v), want a failure", end.ReadEnd, end.ReadErr)
 }
 
 func TestACommitThatFailsIsCounted(t *testing.T) {
@@ -72,9 +69,8 @@ func TestACommitThatFailsIsCounted(t *testing.T) {
 			s.fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetCommit}, Group: "g", Err: kerr.OffsetMetadataTooLarge, Count: -1})
 			w, end, _ := s.read(readPlan(func(p *plan.Plan) { inGroup(p); p.Read.Commit, p.Load.Rate = how, inPolls }), nil)
 			must.True(t, end.ReadEnd == engine.ReadAll && w.Consumed == 1000, "%d records, end %q, want 1000 and all", w.Consumed, end.ReadEnd)
-			if w.Commits != 0 || w.FetchErrors["commit:OFFSET_METADATA_TOO_LARGE"] == 0 {
-				t.Errorf("%d commits, errors %v, want the failed commits counted", w.Commits, w.FetchErrors)
-			}
+			must.True(t, w.Commits == 0 && w.FetchErrors["commit:OFFSET_METADATA_TOO_LARGE"] != 0,
+				"%d commits, errors %v, want the failed commits counted", w.Commits, w.FetchErrors)
 		})
 	}
 }
@@ -96,13 +92,11 @@ func TestASecondRunOfAGroupGoesOnWhereTheFirstStopped(t *testing.T) {
 				inGroup(p)
 				p.Read.Commit, p.Load.Records, p.Read.ToEnd, p.Load.Rate = tc.how, 1000, false, inPolls
 			}), nil)
-			if w.Consumed != 1000 || (w.Commits > 0) != (tc.how == plan.CommitSync || tc.how == plan.CommitAsync) {
-				t.Errorf("the first run: %d records and %d commits", w.Consumed, w.Commits)
-			}
+			must.True(t, w.Consumed == 1000 && (w.Commits > 0) == (tc.how == plan.CommitSync || tc.how == plan.CommitAsync),
+				"the first run: %d records and %d commits", w.Consumed, w.Commits)
 			w, end, v := s.read(readPlan(func(p *plan.Plan) { inGroup(p); p.Read.Commit = tc.how }), b)
-			if w.Consumed != tc.second || end.ReadEnd != engine.ReadAll {
-				t.Errorf("the second run: %d records, end %q, want %d and all", w.Consumed, end.ReadEnd, tc.second)
-			}
+			must.True(t, w.Consumed == tc.second && end.ReadEnd == engine.ReadAll,
+				"the second run: %d records, end %q, want %d and all", w.Consumed, end.ReadEnd, tc.second)
 			must.Match(t, []int64{0, tc.second, 3000 - tc.second}, []int64{v.Lost, v.AcknowledgedRead, v.Unchecked}, "verdict %+v", v)
 		})
 	}
@@ -148,9 +142,8 @@ func TestAMemberThatComesAndGoes(t *testing.T) {
 				t.Errorf("%d records here, %d of them again, and %d elsewhere, end %q; want 4000 and all; %v", w.Consumed, v.Redelivered, elsewhere, end.ReadEnd, w.FetchErrors)
 			}
 			must.True(t, w.Rebalances != 0, "no rebalance was counted")
-			if v.Lost+v.Duplicated+v.Reordered != 0 || v.AcknowledgedRead+v.Unchecked != 4000 || v.Unchecked < elsewhere {
-				t.Errorf("verdict %+v, want nothing wrong, and %d unchecked", v, elsewhere)
-			}
+			must.True(t, v.Lost+v.Duplicated+v.Reordered == 0 && v.AcknowledgedRead+v.Unchecked == 4000 && v.Unchecked >= elsewhere,
+				"verdict %+v, want nothing wrong, and %d unchecked", v, elsewhere)
 		})
 	}
 }
@@ -226,9 +219,8 @@ func TestAPartitionIsHandedOnWhenItsRecordsAreCounted(t *testing.T) {
 		committed, err := d.Cluster.CommittedOffsets(t.Context(), d.Layout, "g")
 		must.True(t, err == nil, "%v", err)
 		for number, offset := range committed {
-			if counted := d.At.Groups[0].At(int32(number)).Next.Load(); offset > counted {
-				t.Errorf("partition %d is handed on at offset %d, and counted up to %d", number, offset, counted)
-			}
+			counted := d.At.Groups[0].At(int32(number)).Next.Load()
+			must.True(t, offset <= counted, "partition %d is handed on at offset %d, and counted up to %d", number, offset, counted)
 		}
 	}
 	visit := func() {
@@ -249,9 +241,8 @@ func TestAPartitionIsHandedOnWhenItsRecordsAreCounted(t *testing.T) {
 	})
 	end, err := engine.Run(t.Context(), p, engine.Drivers{Read: d}, engine.Options{})
 	must.Hold(t, err == nil && end.ReadErr == nil && end.ReadEnd == engine.ReadAll, "end %q: %v, %v", end.ReadEnd, err, end.ReadErr)
-	if v := s.verdict(d, b); v.Lost != 0 || v.AcknowledgedRead+v.Unchecked != 4000 {
-		t.Errorf("verdict %+v, want nothing lost", v)
-	}
+	v := s.verdict(d, b)
+	must.True(t, v.Lost == 0 && v.AcknowledgedRead+v.Unchecked == 4000, "verdict %+v, want nothing lost", v)
 }
 
 // A round trip begins when its readers have joined, those too that get nothing.
@@ -260,9 +251,8 @@ func TestMoreMembersThanPartitions(t *testing.T) {
 		t.Run(protocol, func(t *testing.T) {
 			s := newScene(t, 2)
 			w, end, v := s.roundtrip(500, 1000, func(p *plan.Plan) { inGroup(p); p.Read.Consumers = 5 }, "group.protocol="+protocol)
-			if w.Consumed != 500 || end.ReadEnd != engine.ReadAll || w.EndToEnd.Count() != 500 {
-				t.Errorf("%d records, %d timed, end %q, want 500 and all", w.Consumed, w.EndToEnd.Count(), end.ReadEnd)
-			}
+			must.True(t, w.Consumed == 500 && end.ReadEnd == engine.ReadAll && w.EndToEnd.Count() == 500,
+				"%d records, %d timed, end %q, want 500 and all", w.Consumed, w.EndToEnd.Count(), end.ReadEnd)
 			s.whole(v, 500)
 		})
 	}
@@ -295,9 +285,8 @@ func TestABatchThatIsTooLargeIsPassedOverAndNamed(t *testing.T) {
 	b := stamped(t, s.cluster, 2, 1000)
 	s.bombs(1)
 	w, end, v := s.readLittle(readPlan(nil), b)
-	if w.Consumed != 1004 || end.ReadEnd != engine.ReadAll || w.FetchErrors["client:BATCH_TOO_LARGE"] != 4 {
-		t.Errorf("%d records, end %q (%v), %v; want 1004, all, and 4 batches too large", w.Consumed, end.ReadEnd, end.ReadErr, w.FetchErrors)
-	}
+	must.True(t, w.Consumed == 1004 && end.ReadEnd == engine.ReadAll && w.FetchErrors["client:BATCH_TOO_LARGE"] == 4,
+		"%d records, end %q (%v), %v; want 1004, all, and 4 batches too large", w.Consumed, end.ReadEnd, end.ReadErr, w.FetchErrors)
 	must.Match(t, []int64{4, 1000, 0}, []int64{v.TooLarge, v.AcknowledgedRead, v.Lost}, "verdict %+v", v)
 	large := slices.DeleteFunc(w.Events, func(e stats.Event) bool { return e.Kind != stats.TooLarge })
 	must.True(t, len(large) == 4 && large[0].Partitions[0] == 1, "events %+v, want 4 of partition 1", large)
@@ -310,13 +299,11 @@ func TestAGroupCommitsPastABatchThatIsTooLarge(t *testing.T) {
 				s := newScene(t, 1)
 				all := s.bombs(0)
 				w, end, _ := s.readLittle(readPlan(func(p *plan.Plan) { inGroup(p); p.Read.Commit = how }), nil, "group.protocol="+protocol)
-				if w.Consumed != 4 || end.ReadEnd != engine.ReadAll {
-					t.Errorf("%d records, end %q (%v), want 4 and all; %v", w.Consumed, end.ReadEnd, end.ReadErr, w.FetchErrors)
-				}
+				must.True(t, w.Consumed == 4 && end.ReadEnd == engine.ReadAll,
+					"%d records, end %q (%v), want 4 and all; %v", w.Consumed, end.ReadEnd, end.ReadErr, w.FetchErrors)
 				committed := must.Have(kadm.NewClient(s.client()).FetchOffsets(t.Context(), "g"))(t)
-				if o, _ := committed.Lookup("t", 0); o.At != all {
-					t.Errorf("committed offset %d, want %d", o.At, all)
-				}
+				o, _ := committed.Lookup("t", 0)
+				must.True(t, o.At == all, "committed offset %d, want %d", o.At, all)
 			})
 		}
 	}
@@ -330,7 +317,6 @@ func TestRecordsInABatchThatIsTooLargeAreUncheckedAndNotLost(t *testing.T) {
 	reader := s.reader(readPlan(nil), b)
 	reader.Memory.Most = 2 << 10
 	w, _, v := s.readWith(reader, reader, b, engine.Options{})
-	if w.FetchErrors["client:BATCH_TOO_LARGE"] == 0 || v.Lost != 0 || v.Unchecked == 0 || v.Unchecked != v.TooLarge {
-		t.Errorf("%v, verdict %+v, want records that are unchecked and none lost", w.FetchErrors, v)
-	}
+	must.True(t, w.FetchErrors["client:BATCH_TOO_LARGE"] != 0 && v.Lost == 0 && v.Unchecked != 0 && v.Unchecked == v.TooLarge,
+		"%v, verdict %+v, want records that are unchecked and none lost", w.FetchErrors, v)
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/kt-bench/kt/internal/kafka/writing"
 	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/must"
+	"github.com/kt-bench/kt/internal/must/canned"
 	"github.com/kt-bench/kt/internal/payload"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
@@ -112,17 +113,14 @@ func TestAConsumerReadsWhatIsThere(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			w, end, v := s.read(readPlan(tc.change), b, quickBeats)
-			if w.Consumed != tc.want || end.ReadEnd != tc.why || end.ReadErr != nil {
-				t.Errorf("%d records, end %q (%v); want %d, %q", w.Consumed, end.ReadEnd, end.ReadErr, tc.want, tc.why)
-			}
+			must.True(t, w.Consumed == tc.want && end.ReadEnd == tc.why && end.ReadErr == nil,
+				"%d records, end %q (%v); want %d, %q", w.Consumed, end.ReadEnd, end.ReadErr, tc.want, tc.why)
 			var inPartitions int64
 			for _, p := range w.Partitions {
 				inPartitions += p.Consumed
 			}
 			must.Match(t, []int64{w.Consumed, 100 * w.Consumed}, []int64{inPartitions, w.ConsumedBytes}, "%d records in partitions and %d bytes", inPartitions, w.ConsumedBytes)
-			if tc.why == engine.ReadAll && w.ConsumerLag != 0 {
-				t.Errorf("consumer lag %d at the end, want 0", w.ConsumerLag)
-			}
+			must.True(t, tc.why != engine.ReadAll || w.ConsumerLag == 0, "consumer lag %d at the end, want 0", w.ConsumerLag)
 			if wrong := v.Lost + v.Duplicated + v.Reordered + v.Corrupted + v.Unstamped; v.AcknowledgedRead != tc.want || wrong != 0 || (v.Unchecked > 0) == (tc.want >= 5000) {
 				t.Errorf("verdict %+v, want %d records read, the others unchecked, and nothing wrong", v, tc.want)
 			}
@@ -205,24 +203,15 @@ func TestARoundTripReadsWhatItWrites(t *testing.T) {
 // name=value.
 func producing(t testing.TB, recordMax int, words ...string) javaconf.Producer {
 	t.Helper()
-	s, _ := must.Both(javaconf.ParseProducer(given(words), recordMax, false))(t)
+	s, _ := must.Both(javaconf.ParseProducer(canned.Given("the test", words...), recordMax, false))(t)
 	return s
 }
 
 // consuming returns the settings of a consumer with these properties.
 func consuming(t testing.TB, words ...string) javaconf.Consumer {
 	t.Helper()
-	s, _ := must.Both(javaconf.ParseConsumer(given(words), false))(t)
+	s, _ := must.Both(javaconf.ParseConsumer(canned.Given("the test", words...), false))(t)
 	return s
-}
-
-func given(words []string) map[string]plan.Given {
-	g := map[string]plan.Given{}
-	for _, w := range words {
-		name, value, _ := strings.Cut(w, "=")
-		g[name] = plan.Given{Value: value, Source: "the test"}
-	}
-	return g
 }
 
 func TestTheMessageOfABrokerIsInTheFirstError(t *testing.T) {

@@ -24,7 +24,7 @@ import (
 // an unclean election does. Both have one address.
 type election struct {
 	*scene
-	port   int
+	addr   string
 	leader string // folder of the log of the first
 	behind string // of the second
 	seq    int64
@@ -34,22 +34,18 @@ type election struct {
 func newElection(t *testing.T) *election {
 	t.Helper()
 	t.Parallel()
-	l := must.Have(net.Listen("tcp", "127.0.0.1:0"))(t)
-	e := &election{
-		scene: &scene{T: t, partitions: 1}, port: l.Addr().(*net.TCPAddr).Port,
-		leader: t.TempDir(), behind: t.TempDir(),
-	}
-	must.Do(t, l.Close())
+	e := &election{scene: &scene{T: t, partitions: 1}, addr: must.Nobody(t), leader: t.TempDir(), behind: t.TempDir()}
 	e.start(e.leader, kfake.SeedTopics(1, "t"))
-	e.cluster = connect(t, []string{net.JoinHostPort("127.0.0.1", strconv.Itoa(e.port))})
+	e.cluster = connect(t, []string{e.addr})
 	t.Cleanup(func() { e.fake.Close() })
 	return e
 }
 
 func (e *election) start(dir string, opts ...kfake.Opt) {
 	e.Helper()
-	fake := must.Have(kfake.NewCluster(append(opts, kfake.NumBrokers(1), kfake.Ports(e.port), kfake.DataDir(dir))...))(e)
-	e.fake = fake
+	_, port, _ := net.SplitHostPort(e.addr)
+	n := must.Have(strconv.Atoi(port))(e)
+	e.fake = must.Have(kfake.NewCluster(append(opts, kfake.NumBrokers(1), kfake.Ports(n), kfake.DataDir(dir))...))(e)
 }
 
 // fallBehind leaves the second broker with what is in the log now.
@@ -108,7 +104,7 @@ func TestWhatWasReadAndThenCutOffIsLost(t *testing.T) {
 			e.write(60)
 			e.fallBehind()
 			e.write(40)
-			e.cluster = connect(t, []string{net.JoinHostPort("127.0.0.1", strconv.Itoa(e.port))}) // the connections of before are closed
+			e.cluster = connect(t, []string{e.addr}) // the connections of before are closed
 			d := e.reader(readPlan(func(p *plan.Plan) {
 				if p.Read.Groups = tc.groups; tc.groups > 0 {
 					p.Read.Group = "g"
@@ -119,9 +115,8 @@ func TestWhatWasReadAndThenCutOffIsLost(t *testing.T) {
 			d.Book.SameTopic = true
 			groups := int64(max(1, tc.groups))
 			var sum total
-			if _, err := engine.Run(t.Context(), d.Plan, engine.Drivers{Read: d}, engine.Options{}, &sum); err != nil || sum.w.Consumed != 100*groups {
-				t.Fatalf("%d records were read, want 100 a group: %v", sum.w.Consumed, err)
-			}
+			_, err := engine.Run(t.Context(), d.Plan, engine.Drivers{Read: d}, engine.Options{}, &sum)
+			must.Hold(t, err == nil && sum.w.Consumed == 100*groups, "%d records were read, want 100 a group: %v", sum.w.Consumed, err)
 			e.elect()
 			e.write(tc.later)
 			v := e.verdict(d, e.book())
@@ -151,9 +146,8 @@ func TestALogThatIsCutOffWhileItIsReadIsReadAgain(t *testing.T) {
 		read += n
 		return n, err
 	}
-	if _, err := engine.Run(t.Context(), d.Plan, engine.Drivers{Read: b}, engine.Options{}, &total{}); err != nil || !elected {
-		t.Fatalf("%d records were read: %v", read, err)
-	}
+	_, err := engine.Run(t.Context(), d.Plan, engine.Drivers{Read: b}, engine.Options{}, &total{})
+	must.Hold(t, err == nil && elected, "%d records were read: %v", read, err)
 	d.Plan.Read.Timeout = plan.Duration(time.Minute) // of what is read again, on a busy machine
 	v := e.verdict(d, e.book())
 	must.True(t, v.Lost == 40 && v.AcknowledgedRead == 150 && v.Unchecked == 0 && v.ReadAgain != 0, "verdict %+v, want 40 lost and 150 read", v)
@@ -191,9 +185,8 @@ func TestALogThatWasCutOffBelowTheStartIsReadFromThere(t *testing.T) {
 			}
 			b = e.book()
 			b.Start = []int64{60}
-			if v := e.verdict(d, b); v.Lost != 50 || v.AcknowledgedRead != 30 || v.Unchecked != 0 {
-				t.Errorf("verdict %+v, want 50 lost and 30 read", v)
-			}
+			v := e.verdict(d, b)
+			must.True(t, v.Lost == 50 && v.AcknowledgedRead == 30 && v.Unchecked == 0, "verdict %+v, want 50 lost and 30 read", v)
 		})
 	}
 }
@@ -211,9 +204,8 @@ func TestWhatCannotBeReadAgainIsNotCalledRead(t *testing.T) {
 	e.write(10)
 	e.fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Err: kerr.NotLeaderForPartition, Count: -1})
 	readings, err := d.Readers(t.Context())
-	if v := e.book().Verify(readings...); err == nil || v.AcknowledgedRead != 0 || v.Unchecked != 110 {
-		t.Errorf("error %v, verdict %+v, want all 110 unchecked", err, v)
-	}
+	v := e.book().Verify(readings...)
+	must.True(t, err != nil && v.AcknowledgedRead == 0 && v.Unchecked == 110, "error %v, verdict %+v, want all 110 unchecked", err, v)
 }
 
 func TestWhatNoBrokerConfirmsIsNotCalledRead(t *testing.T) {

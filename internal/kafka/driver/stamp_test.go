@@ -77,9 +77,8 @@ func TestPartitionsTakeTurnsABatchEach(t *testing.T) {
 				if r.Partition == last && tc.partitions > 1 {
 					run++
 				} else {
-					if last >= 0 && run != tc.perBatch && tc.partitions > 1 {
-						t.Fatalf("partition %d had %d records in turn, want %d", last, run, tc.perBatch)
-					}
+					must.Hold(t, last < 0 || run == tc.perBatch || tc.partitions <= 1,
+						"partition %d had %d records in turn, want %d", last, run, tc.perBatch)
 					last, run = r.Partition, 1
 				}
 			}
@@ -96,12 +95,10 @@ func TestStampsNumberTheRecordsOfEachPartition(t *testing.T) {
 	for i := range 1000 {
 		r := s.next("", 50+i%300)
 		var stamp ledger.Stamp
-		if kind := ledger.ReadStamp(r.Value, ledger.Around{}, &stamp); kind != ledger.Stamped {
-			t.Fatalf("record %d is %s", i, kind)
-		}
-		if stamp.Run != testRun || stamp.Partition != r.Partition || stamp.Seq != next[r.Partition] {
-			t.Fatalf("record %d has stamp %+v, want number %d of partition %d", i, stamp, next[r.Partition], r.Partition)
-		}
+		kind := ledger.ReadStamp(r.Value, ledger.Around{}, &stamp)
+		must.Hold(t, kind == ledger.Stamped, "record %d is %s", i, kind)
+		must.Hold(t, stamp.Run == testRun && stamp.Partition == r.Partition && stamp.Seq == next[r.Partition],
+			"record %d has stamp %+v, want number %d of partition %d", i, stamp, next[r.Partition], r.Partition)
 		next[r.Partition]++
 		s.settle(r.Partition, r.seq, r.Offset, nil)
 	}
@@ -373,9 +370,7 @@ func TestTheProcessesOfALoadReadAGroupToItsEnd(t *testing.T) {
 				}()
 			}
 			first, second := <-sums, <-sums
-			if tc.partitions > 1 && min(first.Consumed, second.Consumed) == 0 {
-				t.Error("one process has read all")
-			}
+			must.True(t, tc.partitions <= 1 || min(first.Consumed, second.Consumed) != 0, "one process has read all")
 			if all := first.Consumed + second.Consumed; all < records || !tc.apart && (all != records || first.ConsumerLag+second.ConsumerLag != 0) {
 				t.Errorf("%d and %d records, consumer lags of %d and %d; want %d, none left", first.Consumed, second.Consumed, first.ConsumerLag, second.ConsumerLag, records)
 			}

@@ -80,8 +80,7 @@ func (m *Memory) take(n int64) bool {
 	}
 }
 
-// progress returns a number that each call raises while a batch is decompressed: a large one may take longer than a reader
-// waits.
+// progress returns a number that each call raises while a batch is decompressed, which may take longer than a reader waits.
 func (m *Memory) progress() int64 {
 	if m.working.Load() > 0 {
 		m.steps.Add(1)

@@ -44,9 +44,8 @@ func TestABatchIsDecompressedWithinTheMemory(t *testing.T) {
 			m := NewMemory(16 << 20)
 			for name, d := range map[string]kgo.Decompressor{"wire": m.NewRoom(), "client": clientDecompressorOf(m)} {
 				out, err := d.Decompress(src, kind)
-				if !errors.Is(err, want) || err == nil && len(out) != len(record(size, 0)) {
-					t.Errorf("%s, %s: %d bytes: %d (%v), want %v", name, c, size, len(out), err, want)
-				}
+				must.True(t, errors.Is(err, want) && (err != nil || len(out) == len(record(size, 0))),
+					"%s, %s: %d bytes: %d (%v), want %v", name, c, size, len(out), err, want)
 				runtime.GC() // the next one needs the memory
 			}
 		}
@@ -59,13 +58,11 @@ func TestRecordsAndHeadersCount(t *testing.T) {
 	for range 100_000 {
 		many = append(many, record(0, 0)...)
 	}
-	if got, least := weigh(many), 100_000*int64(unsafe.Sizeof(kgo.Record{})); got < least {
-		t.Errorf("%d bytes of records, want %d", got, least)
-	}
+	got, least := weigh(many), 100_000*int64(unsafe.Sizeof(kgo.Record{}))
+	must.True(t, got >= least, "%d bytes of records, want %d", got, least)
 	for name, b := range map[string][]byte{"records": many, "headers": record(0, 400_000)} {
-		if _, err := clientDecompressorOf(NewMemory(32<<20)).Decompress(codec.Zstd(1).Append(nil, b), kgo.CodecZstd); !errors.Is(err, kgo.ErrMaxDecompress) {
-			t.Errorf("%s of %d bytes: %v, want that they are too large", name, len(b), err)
-		}
+		_, err := clientDecompressorOf(NewMemory(32<<20)).Decompress(codec.Zstd(1).Append(nil, b), kgo.CodecZstd)
+		must.True(t, errors.Is(err, kgo.ErrMaxDecompress), "%s of %d bytes: %v, want that they are too large", name, len(b), err)
 	}
 }
 
@@ -73,13 +70,11 @@ func TestMemoryThatOthersHaveIsBusyUntilItIsCollected(t *testing.T) {
 	m := NewMemory(16 << 20)
 	src := codec.Zstd(1).Append(nil, record(3<<20, 0))
 	held := must.Have(m.NewRoom().Decompress(src, kgo.CodecZstd))(t)
-	if _, err := m.NewRoom().Decompress(src, kgo.CodecZstd); !errors.Is(err, ErrBusy) {
-		t.Errorf("while the memory is held: %v, want busy", err)
-	}
+	_, err := m.NewRoom().Decompress(src, kgo.CodecZstd)
+	must.True(t, errors.Is(err, ErrBusy), "while the memory is held: %v, want busy", err)
 	runtime.KeepAlive(held)
-	if _, err := m.NewRoom().Decompress(src, kgo.CodecZstd); err != nil {
-		t.Errorf("when it is free again: %v", err)
-	}
+	_, err = m.NewRoom().Decompress(src, kgo.CodecZstd)
+	must.True(t, err == nil, "when it is free again: %v", err)
 }
 
 // However long a busy machine takes for a batch.

@@ -136,13 +136,8 @@ func (m module) option(name string) string { return m.options[name].Reveal() }
 
 func (m module) is(name string) bool { return strings.EqualFold(m.option(name), "true") }
 
-// parseJAAS reads sasl.jaas.config:
-//
-//	CLASS required NAME="value" NAME='value' NAME=value;
-//
-// It follows Kafka's JaasConfig and its java.io.StreamTokenizer: comments, escapes in quotes, and
-// that a word that begins with a digit is a number, and no value. Its errors show no value, which
-// may be a secret.
+// parseJAAS reads sasl.jaas.config, CLASS required NAME="value" NAME='value' NAME=value; as Kafka's JaasConfig does, with the
+// comments, escapes and numbers of java.io.StreamTokenizer. Its errors show no value, which may be a secret.
 func parseJAAS(text string) (module, error) {
 	t := tokenizer{rest: string([]rune(text))}
 	kind, class := t.next()

@@ -22,9 +22,8 @@ import (
 
 type keys struct{ id, key, session secret.Text }
 
-// msk looks for credentials of AWS in the order of the MSK library for Java: a profile that the module names, then the default
-// chain of the SDK. They are looked for at each authentication, because they expire. Java goes on where a named profile has no
-// keys, and kt does not: the load would run as somebody else.
+// msk looks for credentials of AWS at each authentication, because they expire, as the MSK library for Java does: a named profile,
+// then the SDK's chain. Unlike Java it fails when a named profile has no keys: the load would run as somebody else.
 func (v *values) msk(m module) sasl.Mechanism {
 	for _, option := range []string{"awsRoleArn", "awsRoleAccessKeyId", "awsStsRegion"} {
 		if m.option(option) != "" {

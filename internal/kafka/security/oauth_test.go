@@ -14,7 +14,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -76,9 +75,8 @@ func TestATokenIsAskedForOnceAndRenewedBeforeItExpires(t *testing.T) {
 	s := mustParse(t, tokenProperties(url, certificate)...)
 	for range 2 {
 		message, err := first(t, s)
-		if err != nil || !strings.HasPrefix(message, "n,,\x01auth=Bearer ey") || !strings.Contains(message, "\x01logicalCluster=lkc-1\x01") {
-			t.Fatalf("%q, %v", message, err)
-		}
+		must.Hold(t, err == nil && strings.HasPrefix(message, "n,,\x01auth=Bearer ey") && strings.Contains(message, "\x01logicalCluster=lkc-1\x01"),
+			"%q, %v", message, err)
 	}
 	must.Match(t, 1, asked.Load(), "questions for two connections")
 	renewed := 0
@@ -91,9 +89,8 @@ func TestATokenIsAskedForOnceAndRenewedBeforeItExpires(t *testing.T) {
 		after time.Duration
 		want  int
 	}{{0, 1}, {70 * time.Second, 1}, {81 * time.Second, 2}, {82 * time.Second, 2}, {97 * time.Second, 3}} {
-		if _, err := kept.current(t.Context(), start.Add(r.after)); err != nil || renewed != r.want {
-			t.Errorf("after %s there were %d tokens, want %d, %v", r.after, renewed, r.want, err)
-		}
+		_, err := kept.current(t.Context(), start.Add(r.after))
+		must.True(t, err == nil && renewed == r.want, "after %s there were %d tokens, want %d, %v", r.after, renewed, r.want, err)
 	}
 }
 
@@ -127,9 +124,8 @@ func TestATokenThatCannotBeHadSaysWhyAndShowsNoSecret(t *testing.T) {
 	}
 	url, _ := endpoint(t, status(200, ``))
 	other := sign(t, nil, nil).pem()
-	if _, err := first(t, mustParse(t, tokenProperties(url, other)...)); err == nil || !strings.Contains(err.Error(), "put its authority into ssl.truststore.location") {
-		t.Error(err)
-	}
+	_, err := first(t, mustParse(t, tokenProperties(url, other)...))
+	must.True(t, err != nil && strings.Contains(err.Error(), "put its authority into ssl.truststore.location"), "%v", err)
 }
 
 // An error that may pass is no end: the endpoint is asked again.
@@ -142,9 +138,8 @@ func TestABusyTokenEndpointIsAskedAgain(t *testing.T) {
 		}
 		_, _ = fmt.Fprintf(w, `{"access_token":%q}`, jwt(1, time.Now().Add(time.Hour)))
 	})
-	if _, err := first(t, mustParse(t, tokenProperties(url, certificate)...)); err != nil || asked.Load() != 3 {
-		t.Errorf("asked %d times, %v", asked.Load(), err)
-	}
+	_, err := first(t, mustParse(t, tokenProperties(url, certificate)...))
+	must.True(t, err == nil && asked.Load() == 3, "asked %d times, %v", asked.Load(), err)
 }
 
 func TestATokenInAFileIsReadAtEachAuthentication(t *testing.T) {
@@ -156,9 +151,8 @@ func TestATokenInAFileIsReadAtEachAuthentication(t *testing.T) {
 	s := mustParse(t, "security.protocol=SASL_SSL", "sasl.mechanism=OAUTHBEARER", "sasl.oauthbearer.token.endpoint.url=file://"+file)
 	for _, token := range []string{"first", "second"} {
 		write(token)
-		if message, err := first(t, s); err != nil || !strings.Contains(message, "Bearer "+token+"\x01") {
-			t.Errorf("%q, %v", message, err)
-		}
+		message, err := first(t, s)
+		must.True(t, err == nil && strings.Contains(message, "Bearer "+token+"\x01"), "%q, %v", message, err)
 	}
 }
 
@@ -168,9 +162,8 @@ func TestARefusedTokenSaysWhatTheBrokerSaid(t *testing.T) {
 		t.Error(done, err)
 	}
 	_, _, err := session.Challenge([]byte(`{"status":"invalid_token"}`))
-	if err = (Settings{}).Explain(err); err == nil || !strings.Contains(err.Error(), `refuses the token ("invalid_token")`) {
-		t.Error(err)
-	}
+	err = (Settings{}).Explain(err)
+	must.True(t, err != nil && strings.Contains(err.Error(), `refuses the token ("invalid_token")`), "%v", err)
 }
 
 func TestCredentialsOfAWSAreLookedForInTheirUsualPlaces(t *testing.T) {
@@ -235,21 +228,8 @@ func kdc(t *testing.T, defaults string, answer func(net.Conn)) (l *kerberosLogin
 	t.Helper()
 	tcp := must.Have(net.Listen("tcp", "127.0.0.1:0"))(t)
 	udp := must.Have(net.ListenPacket("udp", tcp.Addr().String()))(t)
-	var serving sync.WaitGroup
-	serving.Go(func() {
-		for {
-			conn, err := tcp.Accept()
-			if err != nil {
-				return
-			}
-			answer(conn)
-			_ = conn.Close() // the answer is on its way
-		}
-	})
-	t.Cleanup(func() {
-		_, _ = tcp.Close(), udp.Close() // nothing was written
-		serving.Wait()
-	})
+	t.Cleanup(func() { _ = udp.Close() }) // nothing was written
+	must.Serve(t, tcp, answer)
 	dir := t.TempDir()
 	l = &kerberosLogin{conf: filepath.Join(dir, "krb5.conf"), principal: "kt@TEST", keytab: filepath.Join(dir, "kt.keytab"), within: loginTime}
 	tab := keytab.New()
@@ -290,9 +270,8 @@ func TestKrb5ConfSaysWhatIsSentByUDP(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "krb5.conf")
 		must.Do(t, os.WriteFile(path, []byte("[libdefaults]\n default_realm = TEST\n"+text), 0o600))
 		conf, err := (&kerberosLogin{conf: path}).read()
-		if err != nil || conf.LibDefaults.UDPPreferenceLimit != want {
-			t.Errorf("%q: %d, %v; want %d", text, conf.LibDefaults.UDPPreferenceLimit, err, want)
-		}
+		must.True(t, err == nil && conf.LibDefaults.UDPPreferenceLimit == want,
+			"%q: %d, %v; want %d", text, conf.LibDefaults.UDPPreferenceLimit, err, want)
 	}
 }
 
@@ -303,14 +282,12 @@ func TestALogInEndsWithItsTimeOrItsCaller(t *testing.T) {
 	interrupted := errors.New("interrupted")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	go func() { <-asked; cancel(interrupted) }()
-	if _, _, err := l.mechanism("kafka").Authenticate(ctx, "127.0.0.1:9092"); !errors.Is(err, interrupted) {
-		t.Errorf("%v, want %v", err, interrupted)
-	}
+	_, _, err := l.mechanism("kafka").Authenticate(ctx, "127.0.0.1:9092")
+	must.True(t, errors.Is(err, interrupted), "%v, want %v", err, interrupted)
 	l.within = 50 * time.Millisecond
 	want := fmt.Sprintf("GSSAPI: no KDC answers within 50ms (%s): check the KDC in %s and the way there", addr, l.conf)
-	if _, _, err := l.mechanism("kafka").Authenticate(t.Context(), "127.0.0.1:9092"); err == nil || err.Error() != want {
-		t.Errorf("%v, want %s", err, want)
-	}
+	_, _, err = l.mechanism("kafka").Authenticate(t.Context(), "127.0.0.1:9092")
+	must.True(t, err != nil && err.Error() == want, "%v, want %s", err, want)
 }
 
 func TestSeveralKDCsHaveMoreTime(t *testing.T) {
@@ -318,9 +295,8 @@ func TestSeveralKDCsHaveMoreTime(t *testing.T) {
 	for kdcs, want := range map[int]time.Duration{1: 5 * time.Second, 2: 14 * time.Second, 9: 14 * time.Second} {
 		text := "[libdefaults]\n default_realm = TEST\n[realms]\n TEST = {\n" + strings.Repeat("  kdc = b1:88\n", kdcs) + " }\n"
 		must.Do(t, os.WriteFile(conf, []byte(text), 0o600))
-		if got, _ := (&kerberosLogin{conf: conf, within: loginTime}).limit(); got != want {
-			t.Errorf("%d: %s, want %s", kdcs, got, want)
-		}
+		got, _ := (&kerberosLogin{conf: conf, within: loginTime}).limit()
+		must.True(t, got == want, "%d: %s, want %s", kdcs, got, want)
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/twmb/franz-go/pkg/sasl"
 
 	"github.com/kt-bench/kt/internal/must"
+	"github.com/kt-bench/kt/internal/must/canned"
 	"github.com/kt-bench/kt/internal/plan"
 )
 
@@ -24,12 +25,7 @@ const plainJAAS = `org.apache.kafka.common.security.plain.PlainLoginModule requi
 
 // given makes properties of name=value, from a file that is not there.
 func given(pairs ...string) map[string]plan.Given {
-	all := make(map[string]plan.Given)
-	for _, pair := range pairs {
-		name, value, _ := strings.Cut(pair, "=")
-		all[name] = plan.Given{Value: value, Source: "client.properties:7"}
-	}
-	return all
+	return canned.Given("client.properties:7", pairs...)
 }
 
 func nothing(string) string { return "" }
@@ -139,9 +135,8 @@ func TestAWrongPropertyNamesItsSourceAndShowsNoSecret(t *testing.T) {
 		{[]string{"security.protocol=SASL_SSL"}, "sasl.mechanism is not set, and the default is GSSAPI, which needs it"},
 	} {
 		_, _, err := Parse(given(r.pairs...), named, nothing)
-		if err == nil || !strings.Contains(err.Error(), r.want) || strings.Contains(err.Error(), "hunter2") {
-			t.Errorf("%q: %v, want %q", r.pairs, err, r.want)
-		}
+		must.True(t, err != nil && strings.Contains(err.Error(), r.want) && !strings.Contains(err.Error(), "hunter2"),
+			"%q: %v, want %q", r.pairs, err, r.want)
 	}
 }
 
@@ -153,9 +148,8 @@ func TestPropertiesWithoutEffectAreWarnedOf(t *testing.T) {
 		{"sasl.kerberos.kinit.cmd=/bin/kinit", "has no effect: kt runs no kinit"},
 	} {
 		_, warnings, err := Parse(given(r.pair), named, nothing)
-		if text := strings.Join(warnings, "\n"); err != nil || !strings.Contains(text, r.want) || strings.Contains(text, "hunter2") {
-			t.Errorf("%s: %q, %v", r.pair, text, err)
-		}
+		text := strings.Join(warnings, "\n")
+		must.True(t, err == nil && strings.Contains(text, r.want) && !strings.Contains(text, "hunter2"), "%s: %q, %v", r.pair, text, err)
 	}
 }
 
@@ -170,9 +164,8 @@ func TestFilesWithSecretsThatOthersCanReadAreWarnedOf(t *testing.T) {
 			_, warnings, err := Parse(map[string]plan.Given{
 				"security.protocol": {Value: "SASL_PLAINTEXT", Source: source}, "sasl.mechanism": {Value: "PLAIN", Source: source}, "sasl.jaas.config": {Value: plainJAAS, Source: source},
 			}, named, nothing)
-			if err != nil || (len(warnings) == 1 && strings.HasSuffix(warnings[0], "chmod 600 "+file)) != r.want || len(warnings) > 1 {
-				t.Errorf("mode %o: %q, %v", r.mode, warnings, err)
-			}
+			must.True(t, err == nil && (len(warnings) == 1 && strings.HasSuffix(warnings[0], "chmod 600 "+file)) == r.want && len(warnings) <= 1,
+				"mode %o: %q, %v", r.mode, warnings, err)
 		}
 	}
 }
@@ -184,9 +177,8 @@ func TestASecretOnTheCommandLineIsWarnedOf(t *testing.T) {
 		all[name] = g
 	}
 	_, warnings, err := Parse(all, named, nothing)
-	if err != nil || len(warnings) != 1 || !strings.Contains(warnings[0], "read sasl.jaas.config in the list of processes") {
-		t.Errorf("%q, %v", warnings, err)
-	}
+	must.True(t, err == nil && len(warnings) == 1 && strings.Contains(warnings[0], "read sasl.jaas.config in the list of processes"),
+		"%q, %v", warnings, err)
 }
 
 func TestSettingsPrintNoSecret(t *testing.T) {
@@ -208,9 +200,8 @@ func TestSettingsPrintNoSecret(t *testing.T) {
 func TestDialWithoutTLSIsTheDialerItself(t *testing.T) {
 	refused := errors.New("refused")
 	dial := Settings{}.Dial(func(context.Context, string, string) (net.Conn, error) { return nil, refused })
-	if _, err := dial(t.Context(), "tcp", "h:1"); !errors.Is(err, refused) {
-		t.Error(err)
-	}
+	_, err := dial(t.Context(), "tcp", "h:1")
+	must.True(t, errors.Is(err, refused), "%v", err)
 	dial = mustParse(t, "security.protocol=SSL").Dial(func(context.Context, string, string) (net.Conn, error) { return nil, refused })
 	var handshake *HandshakeError
 	if _, err := dial(t.Context(), "tcp", "h:1"); !errors.Is(err, refused) || errors.As(err, &handshake) {
@@ -262,9 +253,8 @@ func TestJAASIsReadAsKafkaReadsIt(t *testing.T) {
 				got += "\t" + name + "=" + m.option(name)
 			}
 		}
-		if got = escaped(got); got != wanted[i] {
-			t.Errorf("%s\n got %q\nwant %q", text, got, wanted[i])
-		}
+		got = escaped(got)
+		must.True(t, got == wanted[i], "%s\n got %q\nwant %q", text, got, wanted[i])
 	}
 }
 
@@ -301,9 +291,8 @@ func TestWrongJAASSaysWhatToDoAndShowsNoSecret(t *testing.T) {
 		"com.example.HunterLoginModule required username=a password=hunter2": "must begin with a login module: PlainLoginModule",
 	} {
 		_, err := parseJAAS(text)
-		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "hunter2") {
-			t.Errorf("%q: %v, want %q", text, err, want)
-		}
+		must.True(t, err != nil && strings.Contains(err.Error(), want) && !strings.Contains(err.Error(), "hunter2"),
+			"%q: %v, want %q", text, err, want)
 	}
 }
 

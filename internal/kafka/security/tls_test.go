@@ -61,21 +61,8 @@ func (s *signed) keyPEM(t *testing.T) string {
 // serve answers TLS connections with a byte until the test ends, and returns the address.
 func serve(t *testing.T, config *tls.Config) string {
 	t.Helper()
-	l := must.Have(tls.Listen("tcp", "127.0.0.1:0", config))(t)
-	t.Cleanup(func() { _ = l.Close() })
-	go func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer func() { _ = conn.Close() }()
-				_, _ = conn.Write([]byte{1}) // it makes the handshake; the client's side is looked at
-			}()
-		}
-	}()
-	return l.Addr().String()
+	// The byte makes the handshake; the client's side is looked at.
+	return must.Serve(t, must.Have(tls.Listen("tcp", "127.0.0.1:0", config))(t), func(conn net.Conn) { _, _ = conn.Write([]byte{1}) })
 }
 
 func (s *signed) config() *tls.Config {
@@ -176,9 +163,7 @@ func TestStoresAreReadAgainWhenTheyChange(t *testing.T) {
 	write := func(text string) {
 		t.Helper()
 		must.Do(t, os.WriteFile(file+".new", []byte(text), 0o600))
-		if err := os.Rename(file+".new", file); err != nil { // as those do it who renew certificates
-			t.Fatal(err)
-		}
+		must.Do(t, os.Rename(file+".new", file)) // as those do it who renew certificates
 	}
 	write(first.pem())
 	s, _ := must.Both(Parse(map[string]plan.Given{"security.protocol": {Value: "SSL"}, "ssl.truststore.location": {Value: file}}, named, nothing))(t)
@@ -205,14 +190,12 @@ func TestStoresAreReadAgainWhenTheyChange(t *testing.T) {
 		{second.pem() + "\n", 2},
 	} {
 		write(r.text)
-		if err := dialed(t, s, addr); err != nil || len(told) != r.told {
-			t.Errorf("%q: %v, told %q", r.text, err, told)
-		}
+		err := dialed(t, s, addr)
+		must.True(t, err == nil && len(told) == r.told, "%q: %v, told %q", r.text, err, told)
 	}
 	must.Do(t, os.Remove(file))
-	if err := dialed(t, s, addr); err != nil || len(told) != 3 || !strings.HasPrefix(told[2], "ssl.truststore.location="+file+": ") {
-		t.Errorf("%v, told %q", err, told)
-	}
+	err := dialed(t, s, addr)
+	must.True(t, err == nil && len(told) == 3 && strings.HasPrefix(told[2], "ssl.truststore.location="+file+": "), "%v, told %q", err, told)
 }
 
 // Pulsar's client connects to whatever broker a lookup names, with one configuration for all.

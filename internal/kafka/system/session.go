@@ -105,7 +105,7 @@ func (s *session) openConsumer(ctx context.Context, book *ledger.Book) (_ engine
 	}
 	if s.plan.Verify {
 		options.Book, options.Again = book, func(partitions int) {
-			s.options.Notify(run.Notice{Kind: run.ReadingAgain, Count: int64(partitions), Text: fmt.Sprintf("logs were cut off below offsets that were read (partitions: %d): kt reads those again", partitions)})
+			s.options.Notify(run.Notice{Kind: run.ReadingAgain, Text: fmt.Sprintf("logs were cut off below offsets that were read (partitions: %d): kt reads those again", partitions)})
 		}
 	}
 	if s.reading, err = reading.New(ctx, s.cluster, options); err != nil {

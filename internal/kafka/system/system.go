@@ -108,7 +108,7 @@ func fitEmbedded(p *plan.Plan, notify func(run.Notice)) {
 	}
 	if p.Load.Rate.IsUnlimited() && !p.Load.OneAtATime {
 		p.Load.Rate = plan.Rate{PerSecond: embeddedRate}
-		notify(run.Notice{Kind: run.RateChosen, Count: embeddedRate, Text: fmt.Sprintf("the broker inside kt holds unread records in memory, so kt limits the rate to %s records/s; --rate sets another", theme.Count(embeddedRate))})
+		notify(run.Notice{Kind: run.RateChosen, Text: fmt.Sprintf("the broker inside kt holds unread records in memory, so kt limits the rate to %s records/s; --rate sets another", theme.Count(embeddedRate))})
 	}
 	configs := map[string]string{"segment.bytes": fmt.Sprint(kafka.EmbeddedSegment)}
 	maps.Copy(configs, p.Topic.Configs)

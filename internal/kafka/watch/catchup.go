@@ -63,11 +63,8 @@ type lag struct {
 	partitions []int32
 }
 
-// measure asks for the ends of the logs, if replicas are out of sync whose brokers answer. The
-// answers come as one measurement.
-//
-// The requests have connections of their own: one that is not answered, or that ends its
-// connection, must not make the broker look gone.
+// measure asks for the ends of the logs in one measurement, if replicas are out of sync whose brokers answer. It has connections of
+// its own: one that is not answered, or that ends, must not make the broker look gone.
 func (w *Brokers) measure(ctx context.Context, now func() time.Duration, asking *sync.WaitGroup) {
 	if w.catchUp.measuring {
 		return

@@ -128,14 +128,9 @@ func (l *ConsumerLag) Take() stats.Window {
 	return w
 }
 
-// waiting returns the number of records of a partition that a group has not read yet.
-//
-// Lag of a partition that no reader in this process owns is counted by the process that owns
-// it. That is another one if it counts all partitions without a reader here (othersCount), or
-// has committed more than was read here.
-//
-// A reader that has just taken over a partition does not know its position before the first
-// fetch. Until then the committed offset counts. What is deleted waits no more.
+// waiting returns the number of records of a partition that a group has not read yet. A partition that no reader here owns is counted
+// by the process that owns it: another one, if that counts those without a reader here (othersCount), or has committed more than was
+// read here. Until the first fetch of a reader that has just taken over, the committed offset counts.
 func waiting(at *kafka.Position, log *kafka.Bounds, othersCount bool) int64 {
 	next, elsewhere := at.Next.Load(), at.Elsewhere.Load()
 	if at.Owner.Load() == 0 && (othersCount || elsewhere > next) {

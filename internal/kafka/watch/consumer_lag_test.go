@@ -57,9 +57,8 @@ func TestWhatIsDeletedAndMarkersOfTransactionsDoNotWait(t *testing.T) {
 	want := func(n int64, when string) {
 		t.Helper()
 		w := lag.Take()
-		if sum += w.ConsumerLag; sum != n {
-			t.Errorf("%s: consumer lag %d, want %d", when, sum, n)
-		}
+		sum += w.ConsumerLag
+		must.True(t, sum == n, "%s: consumer lag %d, want %d", when, sum, n)
 	}
 	want(100, "nothing is read")
 	of.Read(30, 40) // every fourth offset is a marker
@@ -110,9 +109,8 @@ func TestPartitionsThatAreAddedAreNamedInTheOrderOfTheirNumbers(t *testing.T) {
 	lag.now = func() time.Duration { return 0 }
 	l.Number("b", 1)
 	l.Number("a", 1)
-	if e := lag.Take().Events; len(e) != 1 || e[0].Text != "2 partitions were added, which kt reads from the start: b-1, a-1" {
-		t.Errorf("%+v", e)
-	}
+	e := lag.Take().Events
+	must.True(t, len(e) == 1 && e[0].Text == "2 partitions were added, which kt reads from the start: b-1, a-1", "%+v", e)
 	if e := lag.Take().Events; len(e) > 0 {
 		t.Errorf("told twice: %+v", e)
 	}
@@ -200,9 +198,8 @@ func TestAForecastSaysWhen(t *testing.T) {
 	for i := range int64(3) { // 1 % in 114 s
 		told = append(told, r.see(2, "/d", usage{at: time.Duration(i) * 57 * time.Second, total: total, usable: total - i*total/200})...)
 	}
-	if len(told) != 1 || told[0].Broker != 2 || !strings.HasSuffix(told[0].Text, "log directory /d of broker 2 full in 3 h 8 min") {
-		t.Errorf("%v, want 99 %% of 190 minutes", told)
-	}
+	must.True(t, len(told) == 1 && told[0].Broker == 2 && strings.HasSuffix(told[0].Text, "log directory /d of broker 2 full in 3 h 8 min"),
+		"%v, want 99 %% of 190 minutes", told)
 }
 
 func TestDirectoriesAreLookedAtMoreOftenTheFasterTheyFill(t *testing.T) {
@@ -230,9 +227,8 @@ func TestForecastsOfALongLoadAreBounded(t *testing.T) {
 		}
 	}
 	for key, d := range r.dirs {
-		if len(d.seen) > forecastOver || cap(d.seen) > 4*forecastOver {
-			t.Errorf("%s keeps %d readings in the memory of %d", fmt.Sprint(key), len(d.seen), cap(d.seen))
-		}
+		must.True(t, len(d.seen) <= forecastOver && cap(d.seen) <= 4*forecastOver,
+			"%s keeps %d readings in the memory of %d", fmt.Sprint(key), len(d.seen), cap(d.seen))
 	}
 	must.True(t, events != 0 && events <= 3*25, "%d events of three directories", events)
 }

@@ -135,9 +135,8 @@ func TestAnEventListsTheFirstPartitionsAndCountsAll(t *testing.T) {
 	base := kafka.NewLayout([]result.Topic{{Name: "s", Partitions: 1000}, {Name: "t", Partitions: 100}})
 	v.update([]answer{said(1, 0, before...)}, base, func(int32) bool { return true })
 	got := v.update([]answer{said(1, 0, after...)}, base, func(int32) bool { return true })
-	if len(got) != 1 || got[0].Count != 100 || len(got[0].Partitions) != stats.MaxEventPartitions || got[0].Partitions[0] != 1000 {
-		t.Errorf("events %v, want one of 100 partitions that lists those from 1000 on", got)
-	}
+	must.True(t, len(got) == 1 && got[0].Count == 100 && len(got[0].Partitions) == stats.MaxEventPartitions && got[0].Partitions[0] == 1000,
+		"events %v, want one of 100 partitions that lists those from 1000 on", got)
 }
 
 func TestPartitionsThatATopicGetsHaveNumbersOfTheirOwn(t *testing.T) {
@@ -146,9 +145,7 @@ func TestPartitionsThatATopicGetsHaveNumbersOfTheirOwn(t *testing.T) {
 	everyone := func(int32) bool { return true }
 	v.update([]answer{said(1, 0, part(0, 1, 0, []int32{1}), part(1, 1, 0, []int32{1}))}, topics, everyone)
 	got := v.update([]answer{said(2, 0, part(1, 2, 1, []int32{1}))}, topics, everyone)
-	if len(got) == 0 || got[0].Partitions[0] != 2 { // 1 is that of the topic u
-		t.Errorf("events %v, want one of partition 2", got)
-	}
+	must.True(t, len(got) != 0 && got[0].Partitions[0] == 2, "events %v, want one of partition 2", got) // 1 is that of the topic u
 	must.Match(t, 1, topics.Number("u", 0), "partition 0 of u has number")
 }
 
@@ -325,9 +322,7 @@ func TestAboveABoundTheLagIsNotMeasured(t *testing.T) {
 			for _, topic := range got[broker].Topics {
 				asked += len(topic.Partitions)
 				for _, p := range topic.Partitions {
-					if topic.Topic == "u" && p.Partition >= int32(n)-base {
-						t.Fatalf("broker %d is asked of partition %d of u", broker, p.Partition)
-					}
+					must.Hold(t, topic.Topic != "u" || p.Partition < int32(n)-base, "broker %d is asked of partition %d of u", broker, p.Partition)
 				}
 			}
 			must.Match(t, []int{2, n}, []int{len(got), asked}, "%d brokers are asked, broker %d of %d partitions", len(got), broker, asked)
@@ -341,9 +336,8 @@ func TestABrokerThatCatchesUpIsToldOfNowAndThen(t *testing.T) {
 	for at := time.Duration(0); at < time.Minute; at += lagInterval {
 		got = append(got, c.tell(map[int32]*lag{1: {records: 10, partitions: []int32{4}}}, at)...)
 	}
-	if len(got) != 10 || got[1].At < lagSilence {
-		t.Errorf("%d events, the second at %v; want 10, with %v between two", len(got), got[1].At, lagSilence)
-	}
+	must.True(t, len(got) == 10 && got[1].At >= lagSilence,
+		"%d events, the second at %v; want 10, with %v between two", len(got), got[1].At, lagSilence)
 }
 
 func TestWhatWasCaughtUpNamesTheBrokersThatWereFurthestBehind(t *testing.T) {

@@ -6,7 +6,6 @@ import (
 	"hash/crc32"
 	"math"
 	"math/rand/v2"
-	"strings"
 	"testing"
 	"time"
 
@@ -20,6 +19,7 @@ import (
 	"github.com/kt-bench/kt/internal/kafka/reading"
 	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/must"
+	"github.com/kt-bench/kt/internal/must/canned"
 	"github.com/kt-bench/kt/internal/payload"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/stats"
@@ -34,9 +34,8 @@ func TestJoinedChecksumsAreThoseOfTheWhole(t *testing.T) {
 		}
 		at := rng.IntN(len(whole) + 1)
 		first, second := crc32.Checksum(whole[:at], castagnoli), crc32.Checksum(whole[at:], castagnoli)
-		if got, want := join(first, second, shiftBy(len(whole)-at)), crc32.Checksum(whole, castagnoli); got != want {
-			t.Fatalf("%d and %d bytes: %08x, want %08x", at, len(whole)-at, got, want)
-		}
+		got, want := join(first, second, shiftBy(len(whole)-at)), crc32.Checksum(whole, castagnoli)
+		must.Hold(t, got == want, "%d and %d bytes: %08x, want %08x", at, len(whole)-at, got, want)
 	}
 }
 
@@ -93,27 +92,15 @@ func decode(t *testing.T, batch []byte) []*kgo.Record {
 	t.Helper()
 	got, _ := kgo.ProcessFetchPartition(kgo.ProcessFetchPartitionOpts{Topic: "t", KeepControlRecords: true},
 		&kmsg.FetchResponseTopicPartition{RecordBatches: batch}, kgo.DefaultDecompressor(), nil)
-	if got.Err != nil {
-		t.Fatalf("franz-go: %v", got.Err)
-	}
+	must.Hold(t, got.Err == nil, "franz-go: %v", got.Err)
 	return got.Records
 }
 
 // settings are those of a producer with these properties, each written name=value.
 func settings(t testing.TB, words ...string) javaconf.Producer {
 	t.Helper()
-	s, _ := must.Both(javaconf.ParseProducer(given(words...), 0, false))(t)
+	s, _ := must.Both(javaconf.ParseProducer(canned.Given("the test", words...), 0, false))(t)
 	return s
-}
-
-// given returns properties, each written name=value. The last of a name wins.
-func given(words ...string) map[string]plan.Given {
-	g := make(map[string]plan.Given)
-	for _, w := range words {
-		name, value, _ := strings.Cut(w, "=")
-		g[name] = plan.Given{Value: value, Source: "the test"}
-	}
-	return g
 }
 
 var codecs = []string{"none", "gzip", "snappy", "lz4", "zstd"}
@@ -177,9 +164,8 @@ func TestOneLargeRecordLeavesBatchesFull(t *testing.T) {
 		}
 		must.True(t, pool.full >= 20, "a batch has %d records", pool.full)
 		for i := range pool.templates {
-			if n := headSize + len(pool.batch(i, pool.full).records); n > limit {
-				t.Errorf("batch %d has %d bytes", i, n)
-			}
+			n := headSize + len(pool.batch(i, pool.full).records)
+			must.True(t, n <= limit, "batch %d has %d bytes", i, n)
 		}
 	}
 }
@@ -210,12 +196,10 @@ func TestATallyIsThatOfTheRecords(t *testing.T) {
 			b = appendTestRecord(b, rng.Int64N(1<<rng.IntN(40)), int64(i)<<rng.IntN(12), key, value, headers)
 			want += max(key, 0) + max(value, 0)
 		}
-		if got, ok := tally(b, n); got != want || !ok {
-			t.Fatalf("%d bytes, %t; want %d", got, ok, want)
-		}
-		if got, ok := tally(b[:len(b)-1], n); ok {
-			t.Fatalf("%d bytes of records of which the last one is cut off", got)
-		}
+		got, ok := tally(b, n)
+		must.Hold(t, got == want && ok, "%d bytes, %t; want %d", got, ok, want)
+		got, ok = tally(b[:len(b)-1], n)
+		must.Hold(t, !ok, "%d bytes of records of which the last one is cut off", got)
 	}
 }
 
@@ -259,9 +243,8 @@ func TestBrokersMayFailAtOnceWhileALogIsReadAgain(t *testing.T) {
 	s.fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: "t", Err: kerr.NotLeaderForPartition, Count: 60})
 	d := s.state(readPlan(nil), nil)
 	ends := map[int32]int64{0: 500, 1: 500, 2: 500}
-	if err := Reread(t.Context(), d, 0, ends, time.Minute); err != nil || len(ends) > 0 {
-		t.Errorf("%v; not read to their end: %v", err, ends)
-	}
+	err := Reread(t.Context(), d, 0, ends, time.Minute)
+	must.True(t, err == nil && len(ends) == 0, "%v; not read to their end: %v", err, ends)
 }
 
 // Batches without records come for twice as long as a reader waits for one.
@@ -276,9 +259,8 @@ func TestALogIsReadAgainOverBatchesWithoutRecords(t *testing.T) {
 	})
 	d := s.state(readPlan(nil), nil)
 	ends := map[int32]int64{0: 10}
-	if err := Reread(t.Context(), d, 0, ends, idle); err != nil || len(ends) > 0 {
-		t.Errorf("%v; not read to their end: %v", err, ends)
-	}
+	err := Reread(t.Context(), d, 0, ends, idle)
+	must.True(t, err == nil && len(ends) == 0, "%v; not read to their end: %v", err, ends)
 }
 
 // FuzzFetchedBytes counts arbitrary bytes as those of an answer. Counting ends, moves only forward, and
@@ -322,9 +304,7 @@ func FuzzFetchedBytes(f *testing.F) {
 				if err != nil {
 					return n, bytes, c.next, true
 				}
-				if k.n == 0 && len(c.bytes) == left && !c.counted() {
-					t.Fatal("it does not move on")
-				}
+				must.Hold(t, k.n != 0 || len(c.bytes) != left || c.counted(), "it does not move on")
 			}
 			return n, bytes, c.next, false
 		}
@@ -332,18 +312,15 @@ func FuzzFetchedBytes(f *testing.F) {
 		n2, bytes2, next2, failed2 := count(limit, nil)
 		n3, bytes3, next3, failed3 := count(limit, ledger.NewReader(&ledger.Book{Run: 1}))
 		n4, bytes4, next4, failed4 := count(limit, headers())
-		if !failed2 && !failed4 && (n2 < n4 || bytes2 < bytes4 || next2 != next4) && intact(b) { // others are passed over
-			t.Fatalf("%d records of %d bytes up to %d; by headers %d, %d, %d", n2, bytes2, next2, n4, bytes4, next4)
-		}
+		must.Hold(t, failed2 || failed4 || n2 >= n4 && bytes2 >= bytes4 && next2 == next4 || !intact(b), // others are passed over
+			"%d records of %d bytes up to %d; by headers %d, %d, %d", n2, bytes2, next2, n4, bytes4, next4)
 		if !failed && !failed2 && !failed3 && (n != n2 || bytes != bytes2 || next != next2 || n != n3 || bytes != bytes3 || next != next3) {
 			t.Fatalf("%d records of %d bytes up to %d; in polls of %d %d, %d, %d; verified %d, %d, %d", n, bytes, next, limit, n2, bytes2, next2, n3, bytes3, next3)
 		}
-		if to, err := reachOf(b, from, false); err == nil && !failed && next > to.next {
-			t.Fatalf("counted up to %d, and fetched up to %d", next, to.next)
-		}
-		if to, err := reachOf(b, from, true); err == nil && !failed4 && next4 != to.next {
-			t.Fatalf("by headers counted up to %d, and fetched up to %d", next4, to.next)
-		}
+		to, err := reachOf(b, from, false)
+		must.Hold(t, err != nil || failed || next <= to.next, "counted up to %d, and fetched up to %d", next, to.next)
+		to, err = reachOf(b, from, true)
+		must.Hold(t, err != nil || failed4 || next4 == to.next, "by headers counted up to %d, and fetched up to %d", next4, to.next)
 	})
 }
 

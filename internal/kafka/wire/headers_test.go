@@ -51,9 +51,8 @@ func sound(t *testing.T, v ledger.Verdict, acknowledged int64) {
 		Readers: 1, Headers: true, Issued: v.Issued, Acknowledged: acknowledged, Failed: v.Failed, Checked: acknowledged + v.Resurrected,
 		AcknowledgedRead: acknowledged, Resurrected: v.Resurrected, ReadAgain: v.ReadAgain,
 	}
-	if v.Gaps, v.Blame = nil, nil; !equal(v, want) {
-		t.Errorf("verdict %+v, want %+v", v, want)
-	}
+	v.Gaps, v.Blame = nil, nil
+	must.True(t, equal(v, want), "verdict %+v, want %+v", v, want)
 }
 
 func equal(a, b ledger.Verdict) bool {
@@ -151,9 +150,8 @@ func batches(t *testing.T, b []byte) (all []logBatch) {
 	for len(b) > 0 {
 		var first logBatch
 		var err error
-		if first, b, _, err = cutBatch(b); err != nil {
-			t.Fatal(err)
-		}
+		first, b, _, err = cutBatch(b)
+		must.Hold(t, err == nil, "%v", err)
 		if first == nil {
 			break
 		}
@@ -302,9 +300,8 @@ func TestDamagedBatchesInARowHideNoOther(t *testing.T) {
 	for _, n := range damaged {
 		lost += n
 	}
-	if len(damaged) < 3 || v.Lost != lost || v.Corrupted != lost || v.AcknowledgedRead != 2500-lost {
-		t.Errorf("%d records are damaged: verdict %+v", lost, v)
-	}
+	must.True(t, len(damaged) >= 3 && v.Lost == lost && v.Corrupted == lost && v.AcknowledgedRead == 2500-lost,
+		"%d records are damaged: verdict %+v", lost, v)
 }
 
 // After an unclean election the log holds other batches at the offsets that were read.
@@ -383,7 +380,6 @@ func TestAVerifiedLoadHasValuesOfItsOwn(t *testing.T) {
 	first := func(change func(*plan.Plan)) string {
 		return string(s.producer(10, change, "batch.size=4000").pool.batch(0, 10).records)
 	}
-	if a, b := first(nil), first(verified); a == b || a != first(nil) {
-		t.Error("values depend on the seed alone")
-	}
+	a, b := first(nil), first(verified)
+	must.True(t, a != b && a == first(nil), "values depend on the seed alone")
 }

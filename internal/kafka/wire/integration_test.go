@@ -31,9 +31,8 @@ func taken(port int) bool {
 func TestSequencesWrapInTheMiddleOfALoad(t *testing.T) {
 	const script = "../../../scripts/kafka"
 	t.Cleanup(func() {
-		if out, err := exec.Command(script, "down", "--name", "wrap").CombinedOutput(); err != nil {
-			t.Errorf("%v\n%s", err, out)
-		}
+		out, err := exec.Command(script, "down", "--name", "wrap").CombinedOutput()
+		must.True(t, err == nil, "%v\n%s", err, out)
 	})
 	port := 31_692
 	for taken(port) || taken(port+1) {
@@ -49,12 +48,10 @@ func TestSequencesWrapInTheMiddleOfALoad(t *testing.T) {
 	d.sequence = math.MaxInt32 - 200
 	sender := &remembering{Producer: d}
 	w := s.runWith(d, sender)
-	if w.Acknowledged != 50_000 || len(w.Events) > 0 {
-		t.Errorf("%d acknowledged, %d failed: %v, events %v", w.Acknowledged, w.Failed, w.Errors, w.Events)
-	}
-	if got := s.read(50_000); len(got) == 0 {
-		t.Error("nothing was read")
-	}
+	must.True(t, w.Acknowledged == 50_000 && len(w.Events) == 0,
+		"%d acknowledged, %d failed: %v, events %v", w.Acknowledged, w.Failed, w.Errors, w.Events)
+	got := s.read(50_000)
+	must.True(t, len(got) != 0, "nothing was read")
 	wrapped := 0
 	for _, worker := range sender.workers {
 		for _, l := range worker.lanes {

@@ -115,9 +115,8 @@ func TestAnAnswerThatNobodyTakesGoesWithItsConnection(t *testing.T) {
 		return n
 	}
 	must.Hold(t, held() == 1, "%d answers before the connection ends, want 1", held())
-	if err := c.Close(); err != nil || held() != 0 {
-		t.Errorf("%v, %d answers after the connection has ended", err, held())
-	}
+	err := c.Close()
+	must.True(t, err == nil && held() == 0, "%v, %d answers after the connection has ended", err, held())
 }
 
 func TestARequestGoesOverTheConnectionWithTheFewestInFlight(t *testing.T) {
@@ -135,9 +134,8 @@ func TestARequestGoesOverTheConnectionWithTheFewestInFlight(t *testing.T) {
 		{[]int{1}, 1, 0, false},
 	} {
 		o := brokerQueue{flying: tc.flying}
-		if connection, room := o.free(tc.limit); connection != tc.connection || room != tc.room {
-			t.Errorf("%v, limit %d: connection %d, room %t", tc.flying, tc.limit, connection, room)
-		}
+		connection, room := o.free(tc.limit)
+		must.True(t, connection == tc.connection && room == tc.room, "%v, limit %d: connection %d, room %t", tc.flying, tc.limit, connection, room)
 	}
 }
 
@@ -208,15 +206,13 @@ func TestPartitionsThatATopicGetsAreReadFromTheirStart(t *testing.T) {
 				late := s.client() // it knows the partitions
 				for partition := range int32(3) {
 					for range 30 {
-						if err := late.ProduceSync(t.Context(), &kgo.Record{Topic: "t", Partition: 2 + partition}).FirstErr(); err != nil {
-							t.Error(err)
-						}
+						err := late.ProduceSync(t.Context(), &kgo.Record{Topic: "t", Partition: 2 + partition}).FirstErr()
+						must.True(t, err == nil, "%v", err)
 					}
 				}
 			})
-			if end.ReadEnd != engine.ReadCount || w.Consumed != 90 {
-				t.Errorf("%d records, end %q (%v), want 90", w.Consumed, end.ReadEnd, end.ReadErr)
-			}
+			must.True(t, end.ReadEnd == engine.ReadCount && w.Consumed == 90,
+				"%d records, end %q (%v), want 90", w.Consumed, end.ReadEnd, end.ReadErr)
 			for partition := range int32(3) {
 				must.Match(t, 30, w.Partitions[2+partition].Consumed, "partition %d: records", 2+partition)
 			}
@@ -293,9 +289,8 @@ func TestWhatWaitsBehindAnOpenTransactionIsCounted(t *testing.T) {
 			s.write(s.client(), 1, 50)
 			state := s.stateOf(way.protocol, readPlan(nil), "isolation.level=read_committed")
 			w, end := s.meanwhile(way.driver(state), state, func() {})
-			if end.ReadEnd != engine.ReadAll || w.Consumed != 100 || w.Withheld != 51 {
-				t.Errorf("%d records read and %d withheld, end %q; want 100, 51 and all", w.Consumed, w.Withheld, end.ReadEnd)
-			}
+			must.True(t, end.ReadEnd == engine.ReadAll && w.Consumed == 100 && w.Withheld == 51,
+				"%d records read and %d withheld, end %q; want 100, 51 and all", w.Consumed, w.Withheld, end.ReadEnd)
 			if e := told(&w, stats.TransactionOpen); len(e) != 1 || !strings.Contains(e[0].Text, "2023-11-14T22:13:20Z") || !strings.Contains(e[0].Text, "offset 100") {
 				t.Errorf("events %v, want one of offset 100 and the time of its record", w.Events)
 			}
@@ -321,9 +316,8 @@ func TestMarkersOfTransactionsAreNoRecords(t *testing.T) {
 			for _, b := range w.Brokers {
 				fetched += b.Fetch.Records
 			}
-			if end.ReadEnd != engine.ReadAll || w.Consumed != 60 || fetched != 60 {
-				t.Errorf("%d records read, %d of brokers, end %q; want 60, 60 and all", w.Consumed, fetched, end.ReadEnd)
-			}
+			must.True(t, end.ReadEnd == engine.ReadAll && w.Consumed == 60 && fetched == 60,
+				"%d records read, %d of brokers, end %q; want 60, 60 and all", w.Consumed, fetched, end.ReadEnd)
 			must.Match(t, 6, state.At.Groups[0].At(0).Records(8), "records of 8 offsets, of which each fourth is a marker")
 		})
 	}

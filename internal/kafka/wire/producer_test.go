@@ -148,9 +148,8 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 			for _, r := range s.read(records) {
 				seen[r.Partition]++
 				size += len(r.Key) + len(r.Value)
-				if n := len(d.Plan.Payload.Headers); len(r.Headers) != n || (r.Key != nil) != (n > 0) {
-					t.Fatalf("key %q, headers %v", r.Key, r.Headers)
-				}
+				n := len(d.Plan.Payload.Headers)
+				must.Hold(t, len(r.Headers) == n && (r.Key != nil) == (n > 0), "key %q, headers %v", r.Key, r.Headers)
 			}
 			must.True(t, w.Bytes == int64(size) && len(seen) == 3, "%d bytes were counted, and %d read, of partitions %v", w.Bytes, size, seen)
 			batches, inBatches := int64(0), int64(0)
@@ -204,9 +203,8 @@ func TestRecordsSurviveFaultsOnce(t *testing.T) {
 			refused := s.inject(f, faults)
 			_, w := s.send(records, func(p *plan.Plan) { p.Payload.Stamp = true }, "batch.size=2000", "retry.backoff.ms=1", "retry.backoff.max.ms=1")
 			must.Hold(t, refused.Load() == faults, "%d faults, want %d", refused.Load(), faults)
-			if (w.Failed > 0) != (f.want != "") || w.Errors[f.want] != w.Failed || w.Acknowledged+w.Failed != records {
-				t.Errorf("%d acknowledged, %d failed: %v", w.Acknowledged, w.Failed, w.Errors)
-			}
+			must.True(t, (w.Failed > 0) == (f.want != "") && w.Errors[f.want] == w.Failed && w.Acknowledged+w.Failed == records,
+				"%d acknowledged, %d failed: %v", w.Acknowledged, w.Failed, w.Errors)
 			must.Match(t, f.renewed, renewed(&w), "events %v", w.Events)
 			s.read(w.Acknowledged)
 		})
@@ -271,9 +269,8 @@ func TestWhatAPlanAsksForInVainIsNamed(t *testing.T) {
 	} {
 		must.True(t, len(errs) == 1 && strings.Contains(errs[0].Error(), want), "%v, want one that names %s", errs, want)
 	}
-	if errs := Fits(keyed, settings(t, "partitioner.ignore.keys=true")); errs != nil {
-		t.Errorf("keys that choose nothing: %v", errs)
-	}
+	errs := Fits(keyed, settings(t, "partitioner.ignore.keys=true"))
+	must.True(t, errs == nil, "keys that choose nothing: %v", errs)
 }
 
 // A lane accounts for its records in the ledger, so what it wrote is verified as any other load.
@@ -287,12 +284,10 @@ func TestTheLedgerKnowsTheOutcomes(t *testing.T) {
 	must.Match(t, []int64{1000, 1000}, []int64{issued, acked}, "%d issued, %d acknowledged", issued, acked)
 	var stamp ledger.Stamp
 	for _, r := range s.read(1000) {
-		if status := ledger.ReadStamp(r.Value, ledger.Around{Key: r.Key}, &stamp); status != ledger.Stamped || !r.Timestamp.Equal(stamp.Time()) {
-			t.Fatalf("a record of %s is %s, with stamp %+v", r.Timestamp, status, stamp)
-		}
-		if acked := d.Acked(); r.Offset >= acked[r.Partition] {
-			t.Fatalf("offset %d was read, and %v acknowledged", r.Offset, acked)
-		}
+		status := ledger.ReadStamp(r.Value, ledger.Around{Key: r.Key}, &stamp)
+		must.Hold(t, status == ledger.Stamped && r.Timestamp.Equal(stamp.Time()), "a record of %s is %s, with stamp %+v", r.Timestamp, status, stamp)
+		acked := d.Acked()
+		must.Hold(t, r.Offset < acked[r.Partition], "offset %d was read, and %v acknowledged", r.Offset, acked)
 	}
 }
 
@@ -326,9 +321,8 @@ func TestABatchWaitsForALeader(t *testing.T) {
 func TestABatchThatWaitedTooLongIsNotSent(t *testing.T) {
 	s := newScene(t, 1)
 	d := s.producer(1000, nil, "acks=1")
-	if w := s.runWith(d, prepared{d, func(w *worker) { w.delivery = 0 }}); w.Failed != 1000 || w.Errors[deliveryTimeout] != 1000 {
-		t.Errorf("%d acknowledged, %d failed: %v", w.Acknowledged, w.Failed, w.Errors)
-	}
+	w := s.runWith(d, prepared{d, func(w *worker) { w.delivery = 0 }})
+	must.True(t, w.Failed == 1000 && w.Errors[deliveryTimeout] == 1000, "%d acknowledged, %d failed: %v", w.Acknowledged, w.Failed, w.Errors)
 	s.read(0)
 }
 
@@ -350,9 +344,8 @@ func TestABatchThatWasNotSentRenewsNoProducer(t *testing.T) {
 				w.retries = tc.retries
 				s.refuseConnections(tc.answer, 10)
 			}})
-			if w.Failed == 0 || w.Acknowledged == 0 || w.Errors[tc.want] != w.Failed || w.Acknowledged+w.Failed != 1000 {
-				t.Errorf("%d acknowledged, %d failed: %v", w.Acknowledged, w.Failed, w.Errors)
-			}
+			must.True(t, w.Failed != 0 && w.Acknowledged != 0 && w.Errors[tc.want] == w.Failed && w.Acknowledged+w.Failed == 1000,
+				"%d acknowledged, %d failed: %v", w.Acknowledged, w.Failed, w.Errors)
 			must.True(t, !renewed(&w), "events %+v", w.Events)
 			s.read(w.Acknowledged)
 		})

@@ -37,8 +37,7 @@ func (b logBatch) intact() bool {
 
 var errMalformed = errors.New("malformed record batch")
 
-// cutBatch returns the first batch of an answer, and the bytes behind it. One that is not there whole is nil, with its size, 0
-// if not even that is there.
+// cutBatch returns the first batch of an answer, and the bytes behind it; nil, with its size or 0, when it is not there whole.
 func cutBatch(b []byte) (first logBatch, rest []byte, size int, err error) {
 	if len(b) <= atMagic {
 		return nil, nil, 0, nil

@@ -21,6 +21,7 @@ import (
 	"github.com/kt-bench/kt/internal/kafka/reading"
 	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/must"
+	"github.com/kt-bench/kt/internal/must/canned"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/stats"
 )
@@ -77,7 +78,7 @@ func readPlan(change func(*plan.Plan)) plan.Plan {
 func (s *readScene) state(p plan.Plan, book *ledger.Book, properties ...string) *reading.State {
 	s.Helper()
 	all := append([]string{"fetch.max.wait.ms=50", "retry.backoff.ms=10"}, properties...)
-	settings, _ := must.Both(javaconf.ParseConsumer(given(all...), false))(s)
+	settings, _ := must.Both(javaconf.ParseConsumer(canned.Given("the test", all...), false))(s)
 	topics := must.Have(s.cluster.ReadTopics(s.Context(), p))(s)
 	return must.Have(reading.New(s.Context(), s.cluster, reading.Options{Plan: p, Settings: settings, Topics: topics, Book: book, Reread: Reread}))(s)
 }
@@ -140,9 +141,8 @@ func TestBothEnginesReadTheSame(t *testing.T) {
 			s := newReadScene(t, 3)
 			s.write(s.client(kgo.ProducerBatchCompression(tc.codec)), 3, 1000)
 			if tc.want == 1234 { // which partitions these are of is not the same
-				if w, end := s.read(readPlan(tc.change)); w.Consumed != 1234 || end.ReadEnd != engine.ReadCount {
-					t.Errorf("%d records, end %q", w.Consumed, end.ReadEnd)
-				}
+				w, end := s.read(readPlan(tc.change))
+				must.True(t, w.Consumed == 1234 && end.ReadEnd == engine.ReadCount, "%d records, end %q", w.Consumed, end.ReadEnd)
 				return
 			}
 			must.Match(t, tc.want, s.same(readPlan(tc.change)).Consumed, "records")
@@ -155,9 +155,8 @@ func TestSmallPollsAndSmallFetchesReadEverything(t *testing.T) {
 	s.write(s.client(), 3, 1000)
 	for _, properties := range []string{"max.poll.records=7", "max.partition.fetch.bytes=100", "fetch.max.bytes=1000", "check.crcs=true"} {
 		t.Run(properties, func(t *testing.T) {
-			if w := s.same(readPlan(nil), properties); w.Consumed != 3000 {
-				t.Errorf("%d records, want 3000; %v", w.Consumed, w.FetchErrors)
-			}
+			w := s.same(readPlan(nil), properties)
+			must.True(t, w.Consumed == 3000, "%d records, want 3000; %v", w.Consumed, w.FetchErrors)
 		})
 	}
 }
@@ -184,9 +183,8 @@ func TestAReaderGoesOnWhereRecordsWereDeleted(t *testing.T) {
 	must.Do(t, s.fake.DeleteRecords("t", 0, 420))
 	must.Do(t, s.fake.DeleteRecords("t", 1, 1000)) // all of them
 	w, end := s.run(state.Plan, NewConsumer(state))
-	if w.Consumed != 580 || end.ReadEnd != engine.ReadAll || w.FetchErrors["OFFSET_OUT_OF_RANGE"] < 2 {
-		t.Errorf("%d records, end %q (%v), errors %v", w.Consumed, end.ReadEnd, end.ReadErr, w.FetchErrors)
-	}
+	must.True(t, w.Consumed == 580 && end.ReadEnd == engine.ReadAll && w.FetchErrors["OFFSET_OUT_OF_RANGE"] >= 2,
+		"%d records, end %q (%v), errors %v", w.Consumed, end.ReadEnd, end.ReadErr, w.FetchErrors)
 }
 
 func TestReadingGoesOnAfterErrorsOfBrokers(t *testing.T) {
@@ -199,9 +197,8 @@ func TestReadingGoesOnAfterErrorsOfBrokers(t *testing.T) {
 			s.write(s.client(), 3, 500)
 			s.fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: "t", Partitions: []int32{1}, Err: code, Count: 3})
 			w, end := s.read(readPlan(nil))
-			if w.Consumed != 1500 || end.ReadEnd != engine.ReadAll || w.FetchErrors[code.Message] != 3 {
-				t.Errorf("%d records, end %q (%v), errors %v", w.Consumed, end.ReadEnd, end.ReadErr, w.FetchErrors)
-			}
+			must.True(t, w.Consumed == 1500 && end.ReadEnd == engine.ReadAll && w.FetchErrors[code.Message] == 3,
+				"%d records, end %q (%v), errors %v", w.Consumed, end.ReadEnd, end.ReadErr, w.FetchErrors)
 		})
 	}
 }
@@ -213,9 +210,8 @@ func TestAnErrorThatNoRetryMendsEndsReading(t *testing.T) {
 			s.write(s.client(), 2, 10)
 			s.fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: "t", Partitions: []int32{1}, Err: code, Count: 1 << 20})
 			_, end := s.read(readPlan(nil))
-			if end.ReadEnd != engine.ReadFailed || end.ReadErr == nil || !strings.Contains(end.ReadErr.Error(), "partition 1 of topic t") {
-				t.Errorf("end %q (%v)", end.ReadEnd, end.ReadErr)
-			}
+			must.True(t, end.ReadEnd == engine.ReadFailed && end.ReadErr != nil && strings.Contains(end.ReadErr.Error(), "partition 1 of topic t"),
+				"end %q (%v)", end.ReadEnd, end.ReadErr)
 		})
 	}
 }
@@ -235,9 +231,8 @@ func TestReadingFollowsALeaderThatMoves(t *testing.T) {
 		return nil, nil, false
 	})
 	w, end := s.read(readPlan(nil), "max.partition.fetch.bytes=20000")
-	if w.Consumed != 3000 || end.ReadEnd != engine.ReadAll {
-		t.Errorf("%d records, end %q (%v), errors %v", w.Consumed, end.ReadEnd, end.ReadErr, w.FetchErrors)
-	}
+	must.True(t, w.Consumed == 3000 && end.ReadEnd == engine.ReadAll,
+		"%d records, end %q (%v), errors %v", w.Consumed, end.ReadEnd, end.ReadErr, w.FetchErrors)
 }
 
 // answering makes brokers answer fetches of partition 0, which ends at offset 10, with these bytes.
@@ -282,9 +277,8 @@ func TestABatchLargerThanTheLimitIsAskedForAgain(t *testing.T) {
 	})
 	p := readPlan(func(p *plan.Plan) { p.Read.ToEnd, p.Load.Records = false, 10 })
 	w, end := s.read(p, "max.partition.fetch.bytes=7")
-	if w.Consumed != 10 || end.ReadEnd != engine.ReadCount || len(limits) < 3 || limits[0] != 7 {
-		t.Errorf("%d records, end %q (%v), limits %d", w.Consumed, end.ReadEnd, end.ReadErr, limits)
-	}
+	must.True(t, w.Consumed == 10 && end.ReadEnd == engine.ReadCount && len(limits) >= 3 && limits[0] == 7,
+		"%d records, end %q (%v), limits %d", w.Consumed, end.ReadEnd, end.ReadErr, limits)
 }
 
 func TestATruncatedLogIsReadOnFromItsEnd(t *testing.T) {
@@ -303,9 +297,8 @@ func TestATruncatedLogIsReadOnFromItsEnd(t *testing.T) {
 	})
 	p := readPlan(func(p *plan.Plan) { p.Read.ToEnd, p.Load.Records = false, 13 })
 	w, end := s.read(p)
-	if w.Consumed != 13 || end.ReadEnd != engine.ReadCount || w.FetchErrors["client:DATA_LOSS"] != 1 {
-		t.Errorf("%d records, end %q (%v), errors %v", w.Consumed, end.ReadEnd, end.ReadErr, w.FetchErrors)
-	}
+	must.True(t, w.Consumed == 13 && end.ReadEnd == engine.ReadCount && w.FetchErrors["client:DATA_LOSS"] == 1,
+		"%d records, end %q (%v), errors %v", w.Consumed, end.ReadEnd, end.ReadErr, w.FetchErrors)
 }
 
 // encodeBatch returns a batch of records at these offsets, which are uncompressed.
@@ -355,12 +348,9 @@ func TestABrokenAnswerEndsReading(t *testing.T) {
 			s.answering(tc.bytes)
 			p := readPlan(func(p *plan.Plan) { p.Read.ToEnd = false })
 			w, end := s.read(p, "check.crcs=true")
-			if end.ReadEnd != engine.ReadFailed || end.ReadErr == nil || !strings.Contains(end.ReadErr.Error(), tc.want) {
-				t.Errorf("end %q (%v), want an error with %q", end.ReadEnd, end.ReadErr, tc.want)
-			}
-			if tc.code != "" && w.FetchErrors[tc.code] != 1 {
-				t.Errorf("errors %v, want one %s", w.FetchErrors, tc.code)
-			}
+			must.True(t, end.ReadEnd == engine.ReadFailed && end.ReadErr != nil && strings.Contains(end.ReadErr.Error(), tc.want),
+				"end %q (%v), want an error with %q", end.ReadEnd, end.ReadErr, tc.want)
+			must.True(t, tc.code == "" || w.FetchErrors[tc.code] == 1, "errors %v, want one %s", w.FetchErrors, tc.code)
 		})
 	}
 }
@@ -419,9 +409,8 @@ func TestAnswersLieInMemoryThatIsUsedAgain(t *testing.T) {
 	s := newReadScene(t, 3)
 	s.write(s.client(), 3, 1000)
 	w := &watched{Consumer: NewConsumer(s.state(readPlan(nil), nil, "fetch.max.bytes=1000"))}
-	if sum, end := s.run(w.Plan, w); sum.Consumed != 3000 || end.ReadEnd != engine.ReadAll {
-		t.Errorf("%d records, end %q (%v)", sum.Consumed, end.ReadEnd, end.ReadErr)
-	}
+	sum, end := s.run(w.Plan, w)
+	must.True(t, sum.Consumed == 3000 && end.ReadEnd == engine.ReadAll, "%d records, end %q (%v)", sum.Consumed, end.ReadEnd, end.ReadErr)
 	i := &w.readers[0].responses
 	must.True(t, i.last.Load() >= 20, "%d answers, want 20 or more", i.last.Load())
 	i.answers.Range(func(id, _ any) bool {
@@ -435,8 +424,7 @@ func TestAGroupIsRefusedByName(t *testing.T) {
 		group string
 		fits  bool
 	}{{"", true}, {"g", false}} {
-		if err := FitsReading(&plan.Plan{Read: plan.Read{Group: tc.group}}); (err == nil) != tc.fits {
-			t.Errorf("group %q: %v", tc.group, err)
-		}
+		err := FitsReading(&plan.Plan{Read: plan.Read{Group: tc.group}})
+		must.True(t, (err == nil) == tc.fits, "group %q: %v", tc.group, err)
 	}
 }

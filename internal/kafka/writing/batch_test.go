@@ -12,6 +12,7 @@ import (
 	"github.com/kt-bench/kt/internal/kafka/javaconf"
 	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/must"
+	"github.com/kt-bench/kt/internal/must/canned"
 	"github.com/kt-bench/kt/internal/payload"
 	"github.com/kt-bench/kt/internal/plan"
 )
@@ -38,9 +39,8 @@ func TestLettersWithoutRepetitionsAreCompressed(t *testing.T) {
 		compressed, kind := producing(t, 1024, "compression.type="+codec).Compressor().Compress(new(bytes.Buffer), records)
 		ratio := float64(len(compressed)) / float64(len(records))
 		must.True(t, ratio >= want.low && ratio <= want.high, "%s: %.3f, want %.2f to %.2f", codec, ratio, want.low, want.high)
-		if back, err := kgo.DefaultDecompressor().Decompress(compressed, kind); err != nil || !bytes.Equal(back, records) {
-			t.Errorf("%s: %d bytes came back of %d, %v", codec, len(back), len(records), err)
-		}
+		back, err := kgo.DefaultDecompressor().Decompress(compressed, kind)
+		must.True(t, err == nil && bytes.Equal(back, records), "%s: %d bytes came back of %d, %v", codec, len(back), len(records), err)
 	}
 }
 
@@ -60,9 +60,8 @@ func TestABatchIsFullWhenItsCompressedSizeIs(t *testing.T) {
 			p, v := loadOf(t, tc.file)
 			client := must.Have(kgo.NewClient(FitBatches(producing(t, 1024, strings.Fields(tc.words)...), p, v).Options()...))(t)
 			defer client.Close()
-			if got := int(client.OptValue(kgo.ProducerBatchMaxBytes).(int32)); got < tc.low || got > tc.high {
-				t.Errorf("a batch holds %d bytes before compression, want %d to %d", got, tc.low, tc.high)
-			}
+			got := int(client.OptValue(kgo.ProducerBatchMaxBytes).(int32))
+			must.True(t, got >= tc.low && got <= tc.high, "a batch holds %d bytes before compression, want %d to %d", got, tc.low, tc.high)
 		})
 	}
 }
@@ -71,17 +70,8 @@ func TestABatchIsFullWhenItsCompressedSizeIs(t *testing.T) {
 // name=value.
 func producing(t testing.TB, recordMax int, words ...string) javaconf.Producer {
 	t.Helper()
-	s, _ := must.Both(javaconf.ParseProducer(given(words), recordMax, false))(t)
+	s, _ := must.Both(javaconf.ParseProducer(canned.Given("the test", words...), recordMax, false))(t)
 	return s
-}
-
-func given(words []string) map[string]plan.Given {
-	g := map[string]plan.Given{}
-	for _, w := range words {
-		name, value, _ := strings.Cut(w, "=")
-		g[name] = plan.Given{Value: value, Source: "the test"}
-	}
-	return g
 }
 
 // A plan cannot ask the ledger how large its stamps are: neither may import the other.

@@ -35,6 +35,16 @@ func ReadPlan(command plan.Command, rate float64) plan.Plan {
 	return p
 }
 
+// Given returns properties of a source, each written name=value. The last of a name wins.
+func Given(source string, words ...string) map[string]plan.Given {
+	all := make(map[string]plan.Given)
+	for _, word := range words {
+		name, value, _ := strings.Cut(word, "=")
+		all[name] = plan.Given{Value: value, Source: source}
+	}
+	return all
+}
+
 // Text returns the lines of a run file.
 func Text(file []byte) (text []byte) {
 	for len(file) > 0 {

@@ -4,12 +4,10 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
-	"flag"
 	"html"
 	"io"
 	"math"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"reflect"
 	"regexp"
@@ -77,12 +75,9 @@ func TestNothingOfSeveralRunsIsMarkup(t *testing.T) {
 	r := runs()["produce"]
 	r.Plan.Topic.Name, r.BoundBy.Evidence, r.Args = bad, bad, []string{bad}
 	of, files := slices.Repeat([]result.Result{r}, MaxRuns), slices.Repeat([]string{bad}, MaxRuns)
-	if page := written(t, func(w io.Writer) error { return Several(w, of, files) }); strings.Contains(page, "<img") {
-		t.Error("text became markup")
-	}
+	page := written(t, func(w io.Writer) error { return Several(w, of, files) })
+	must.True(t, !strings.Contains(page, "<img"), "text became markup")
 }
-
-var update = flag.Bool("update", false, "write the golden files anew")
 
 // header is that of a run of a command.
 func header(p plan.Plan) result.Header {
@@ -164,19 +159,7 @@ func textOf(page string) string {
 // isGolden compares what a reader of a page sees with a golden file.
 func isGolden(t *testing.T, name, page string) {
 	t.Helper()
-	isGoldenText(t, name, textOf(page))
-}
-
-func isGoldenText(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name+".txt")
-	if *update {
-		must.Do(t, os.WriteFile(path, []byte(got), 0o644))
-		return
-	}
-	want, err := os.ReadFile(path)
-	must.Hold(t, err == nil, "%v; write it with: go test ./internal/report/page -update", err)
-	must.Match(t, string(want), got, "%s", path)
+	must.Golden(t, filepath.Join("testdata", name+".txt"), textOf(page))
 }
 
 func TestAPageReadsAsTheGoldenFilesShow(t *testing.T) {
@@ -197,9 +180,8 @@ func TestThePolicyAllowsTheBlocksOfThePageAndNothingElse(t *testing.T) {
 	for _, forbidden := range []string{" style=", " onclick=", " onload=", "javascript:", "<link rel=\"stylesheet", " src="} {
 		must.True(t, !strings.Contains(page, forbidden), "the page has %q, which its policy does not allow", forbidden)
 	}
-	if at := strings.Index(page, "<style>"); at < strings.Index(page, policy) {
-		t.Error("the style is before the policy")
-	}
+	at := strings.Index(page, "<style>")
+	must.True(t, at >= strings.Index(page, policy), "the style is before the policy")
 }
 
 func between(t *testing.T, s, from, to string) string {
@@ -213,13 +195,11 @@ func between(t *testing.T, s, from, to string) string {
 func TestAPageNamesNoOtherPlace(t *testing.T) {
 	place := regexp.MustCompile(`(?i:https?:|@import|"//)|url\(`)
 	page := pageOf(t, runs()["roundtrip"])
-	if found := place.FindAllString(page, -1); found != nil {
-		t.Errorf("the page has %q", found)
-	}
+	found := place.FindAllString(page, -1)
+	must.True(t, found == nil, "the page has %q", found)
 	code := strings.ReplaceAll(scripts(), "/*! https://github.com/leeoniya/uPlot (v1.6.32) */", "")
-	if found := place.FindAllString(code, -1); found != nil {
-		t.Errorf("its code has %q", found)
-	}
+	found = place.FindAllString(code, -1)
+	must.True(t, found == nil, "its code has %q", found)
 	must.Has(t, "the licence of uPlot", page, "Copyright (c) 2022 Leon Sorokin")
 }
 
@@ -233,16 +213,13 @@ func TestAPageIsReadBackAsTheRunThatItShows(t *testing.T) {
 				continue // made up, they have counts that no such run has and no document of it shows
 			}
 			var before, after bytes.Buffer
-			if err := cmp.Or(write(&before, r, report.Options{}), write(&after, got, report.Options{})); err != nil {
-				t.Fatalf("%s as %s: %v", name, format, err)
-			}
-			if !bytes.Equal(before.Bytes(), after.Bytes()) {
-				t.Errorf("%s as %s differs (-run +page):\n%s", name, format, gocmp.Diff(before.String(), after.String()))
-			}
+			err := cmp.Or(write(&before, r, report.Options{}), write(&after, got, report.Options{}))
+			must.Hold(t, err == nil, "%s as %s: %v", name, format, err)
+			must.True(t, bytes.Equal(before.Bytes(), after.Bytes()),
+				"%s as %s differs (-run +page):\n%s", name, format, gocmp.Diff(before.String(), after.String()))
 		}
-		if again := pageOf(t, got); again != page && name != "consume" && name != "unlimited" {
-			t.Errorf("%s: the page of a page is another one", name)
-		}
+		again := pageOf(t, got)
+		must.True(t, again == page || name == "consume" || name == "unlimited", "%s: the page of a page is another one", name)
 	}
 }
 
@@ -278,9 +255,8 @@ func same(a, b float64) bool { return a == b || math.IsNaN(a) && math.IsNaN(b) }
 
 func TestNumbersOfChartsHaveFourDigits(t *testing.T) {
 	got, err := json.Marshal(doc.Values{0, 1234567, 0.00123456, math.NaN(), 12.5})
-	if want := "[0,1.235e+06,0.001235,null,12.5]"; err != nil || string(got) != want {
-		t.Errorf("%s, %v, want %s", got, err, want)
-	}
+	want := "[0,1.235e+06,0.001235,null,12.5]"
+	must.True(t, err == nil && string(got) == want, "%s, %v, want %s", got, err, want)
 }
 
 // hostile would end an element, run a script and load a picture.
@@ -300,9 +276,8 @@ func TestNothingInARunFileIsMarkup(t *testing.T) {
 		must.True(t, !strings.Contains(page, bad), "the page has %q", bad)
 	}
 	must.Match(t, 4, strings.Count(page, "<script"), "the page has scripts")
-	if text := textOf(page); strings.Count(text, hostile) < 10 {
-		t.Errorf("what was given is not to be read:\n%s", text)
-	}
+	text := textOf(page)
+	must.True(t, strings.Count(text, hostile) >= 10, "what was given is not to be read:\n%s", text)
 }
 
 // poison makes every text within a value hostile, but for those of the plan: its kinds decide what is shown.
@@ -380,9 +355,8 @@ func TestAnOutageIsShadedAndItsEventsAreMarked(t *testing.T) {
 		must.True(t, b.To >= b.From && b.To <= tl.To, "a band from %g to %g s, of %g s", b.From, b.To, tl.To)
 	}
 	must.True(t, slices.Contains(classes, "outage") && slices.Contains(classes, "gap"), "bands: %v", classes)
-	if len(tl.Marks) != 2 || tl.Marks[0].Class != "neutral" || tl.Marks[1].Class != "worst" || tl.Marks[1].Number != 2 {
-		t.Errorf("marks: %+v", tl.Marks)
-	}
+	must.True(t, len(tl.Marks) == 2 && tl.Marks[0].Class == "neutral" && tl.Marks[1].Class == "worst" && tl.Marks[1].Number == 2,
+		"marks: %+v", tl.Marks)
 	page := pageOf(t, r)
 	must.Has(t, "the static pictures", page, `class="band gap"`, `class="band outage"`, `<text class="mark worst"`)
 }
@@ -402,9 +376,8 @@ func TestTheCodeReadsTheFieldsOfAHeatMap(t *testing.T) {
 	code, err := assets.ReadFile("assets/page.js")
 	must.Do(t, err)
 	for field := range reflect.TypeFor[result.HeatColumn]().Fields() {
-		if name := field.Tag.Get("json"); !bytes.Contains(code, []byte("c."+name)) {
-			t.Errorf("page.js does not read %s", name)
-		}
+		name := field.Tag.Get("json")
+		must.True(t, bytes.Contains(code, []byte("c."+name)), "page.js does not read %s", name)
 	}
 }
 

@@ -112,7 +112,7 @@ func TestDocumentsOfStudiesAreWhatTheGoldenFilesShow(t *testing.T) {
 		}{{"text", func(w io.Writer) error { return d.Text(w, doc.Options{Width: 100}) }}, {"markdown", d.Markdown}, {"csv", csvOf(d)}} {
 			all.WriteString("-- " + f.name + " --\n" + written(t, f.write))
 		}
-		isGoldenText(t, "study-"+name, all.String())
+		must.Golden(t, "testdata/study-"+name+".txt", all.String())
 		isSound(t, pageOfDoc(t, d))
 	}
 }
@@ -126,9 +126,8 @@ func isSound(t *testing.T, page string, wants ...string) {
 		must.True(t, !seen[id[1]], "two elements are %s", id[1])
 		seen[id[1]] = true
 	}
-	if page, _, _ = strings.Cut(page, "<script"); strings.Contains(page, "NaN") || strings.Contains(page, " style=") {
-		t.Error("the page has a NaN or a style of its own")
-	}
+	page, _, _ = strings.Cut(page, "<script")
+	must.True(t, !strings.Contains(page, "NaN") && !strings.Contains(page, " style="), "the page has a NaN or a style of its own")
 }
 
 func TestPagesOfStudiesHaveTheirPictures(t *testing.T) {
@@ -229,17 +228,15 @@ func TestTextOfStudiesIsOnlyText(t *testing.T) {
 	w.Parts[0].Find, w.Parts[1].Study, w.NotEqual = f, d, []string{evil}
 	for _, d := range []*doc.Document{report.StudyDoc(d), report.StudyDoc(f), report.CompareDoc(c), report.StudyDoc(w)} {
 		for format, text := range map[string]string{"page": pageOfDoc(t, d), "markdown": written(t, d.Markdown), "csv": strings.ReplaceAll(written(t, csvOf(d)), "<img", "")} {
-			if strings.Contains(text, "<img") || strings.Contains(text, "\x1b") {
-				t.Errorf("%s of %s: text became markup or an escape sequence", format, d.Command)
-			}
+			must.True(t, !strings.Contains(text, "<img") && !strings.Contains(text, "\x1b"),
+				"%s of %s: text became markup or an escape sequence", format, d.Command)
 		}
 	}
 	for name, d := range documents(t) {
 		for _, width := range []int{60, 80, 120} {
 			for line := range strings.Lines(written(t, func(w io.Writer) error { return d.Text(w, doc.Options{Width: width}) })) {
-				if n := len([]rune(strings.TrimSuffix(line, "\n"))); n > width || strings.Contains(line, "\x1b") {
-					t.Errorf("%s: %d columns of %d: %q", name, n, width, line)
-				}
+				n := len([]rune(strings.TrimSuffix(line, "\n")))
+				must.True(t, n <= width && !strings.Contains(line, "\x1b"), "%s: %d columns of %d: %q", name, n, width, line)
 			}
 		}
 	}
@@ -276,7 +273,7 @@ func TestTheBoardOfAStudyFitsTheTerminal(t *testing.T) {
 					must.True(t, len([]rune(line)) <= size[0], "%s: %q is wider than %d columns", name, line, size[0])
 				}
 				if size[0] == 80 && !ascii && name != "before" {
-					isGoldenText(t, "board-"+name, got+"\n")
+					must.Golden(t, "testdata/board-"+name+".txt", got+"\n")
 				}
 			}
 		}
@@ -317,13 +314,11 @@ func TestThePageOfDifferentLoadsHasARowEachAndNoFiguresOfTheWhole(t *testing.T) 
 	isGolden(t, "beside", page)
 	got, err := merge.Read(strings.NewReader(page), int64(len(page)))
 	must.Do(t, err)
-	if got.NotAddedUp != r.NotAddedUp || len(got.Processes) != 3 || pageOf(t, got) != page {
-		t.Errorf("read back it is %q with %d processes", got.NotAddedUp, len(got.Processes))
-	}
+	must.True(t, got.NotAddedUp == r.NotAddedUp && len(got.Processes) == 3 && pageOf(t, got) == page,
+		"read back it is %q with %d processes", got.NotAddedUp, len(got.Processes))
 	var text bytes.Buffer
-	if err := report.Text(&text, got, report.Options{}); err != nil || !strings.Contains(text.String(), "payments") {
-		t.Errorf("as text it is %v\n%s", err, text.String())
-	}
+	err = report.Text(&text, got, report.Options{})
+	must.True(t, err == nil && strings.Contains(text.String(), "payments"), "as text it is %v\n%s", err, text.String())
 }
 
 // places calls f for each value of a document: of a list for its first one. f changes the value in place, and puts
@@ -383,9 +378,8 @@ func TestNoChangeOfAPageBreaksWhatReadsIt(t *testing.T) {
 // try reads a document, and writes it in every form if it is read.
 func try(t *testing.T, what string, doc any) {
 	defer func() {
-		if p := recover(); p != nil {
-			t.Errorf("%s: %v", what, p)
-		}
+		p := recover()
+		must.True(t, p == nil, "%s: %v", what, p)
 	}()
 	text, err := json.Marshal(doc)
 	must.Do(t, err)

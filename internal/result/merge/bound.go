@@ -202,7 +202,10 @@ var resources = []struct {
 	name           string
 	broker, client float64 // the share from which on it is saturated; 0: a load makes no use of it there
 }{
-	{"network", linkFull, linkFull}, {"disks", diskFull, 0}, {"CPU", brokerCPUFull, clientCPUFull}, {"hypervisor", stealShows, stealShows},
+	{"network", linkFull, linkFull},
+	{"disks", diskFull, 0},
+	{"CPU", brokerCPUFull, clientCPUFull},
+	{"hypervisor", stealShows, stealShows},
 	{"garbage collection", gcShows, 0},
 }
 

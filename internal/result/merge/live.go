@@ -143,8 +143,7 @@ func (l *Live) second(sum *second) Second {
 	for name, h := range l.hosts {
 		now := HostNow{Vitals: h.Vitals}
 		if h.fold != nil {
-			snapshot := h.fold.Snapshot()
-			now.Snapshot = &snapshot
+			now.Snapshot = new(h.fold.Snapshot())
 		}
 		s.Hosts[name] = now
 	}

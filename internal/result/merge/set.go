@@ -128,15 +128,15 @@ func readCollection(name string, r io.ReaderAt, size int64) (all []*runFile, _ e
 // readMember reads the file of a collection whose head is at an offset, and returns the offset of its end.
 func readMember(name string, r io.ReaderAt, at, size int64) (*runFile, int64, error) {
 	head, from, err := headAt(r, at, size)
-	switch h := head.File; {
+	h := cmp.Or(head.File, new(fileHead))
+	switch {
 	case err != nil:
 		return nil, 0, err
-	case h == nil:
+	case head.File == nil:
 		return nil, 0, errNoCollection
 	case h.Bytes < 1 || h.Bytes > size-from:
 		return nil, 0, fmt.Errorf("it should have %d bytes, and there are %d: the collection was cut off or changed", h.Bytes, size-from)
 	}
-	h := head.File
 	one, err := readRunFile(name, io.NewSectionReader(r, from, h.Bytes), h.Bytes, h.AtWork)
 	if err == nil && one.sum != h.SHA256 {
 		err = fmt.Errorf("its SHA-256 is %.12s…, and should be %.12q…: the collection was changed", one.sum, h.SHA256)

@@ -191,8 +191,8 @@ func (m *merge) trailer(verify *ledger.Verdict) result.Trailer {
 			t.Ended = result.CutOff
 			continue
 		}
-		known := slices.ContainsFunc(t.Tune, func(c result.TuneCheck) bool { return c.Host == p.part.Host })
-		if !known && len(end.Tune) > 0 {
+		checked := slices.ContainsFunc(t.Tune, func(c result.TuneCheck) bool { return c.Host == p.part.Host })
+		if !checked && len(end.Tune) > 0 {
 			check := end.Tune[0]
 			check.Host = p.part.Host
 			t.Tune = append(t.Tune, check)

@@ -2,7 +2,6 @@ package metric
 
 import (
 	"cmp"
-	"flag"
 	"fmt"
 	"math"
 	"os"
@@ -143,8 +142,6 @@ func TestEveryMetricHasAValueOfFiguresThatHaveAll(t *testing.T) {
 	}
 }
 
-var update = flag.Bool("update", false, "write the catalogue into docs/metrics.md")
-
 func TestTheDocumentListsTheMetrics(t *testing.T) {
 	const page, begin, end = "../../../docs/metrics.md", "<!-- metrics: written by go test ./internal/result/metric -update -->\n", "<!-- /metrics -->"
 	text, err := os.ReadFile(page)
@@ -153,7 +150,7 @@ func TestTheDocumentListsTheMetrics(t *testing.T) {
 	got, after, found := strings.Cut(rest, end)
 	must.Hold(t, found, "%s has no place for the list", page)
 	want := "\n" + table() + "\n"
-	if *update {
+	if must.Update() {
 		err = os.WriteFile(page, []byte(before+begin+want+end+after), 0o644)
 	} else if got != want {
 		err = fmt.Errorf("%s differs from the catalogue; accept with -update", page)

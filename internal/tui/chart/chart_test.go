@@ -42,9 +42,8 @@ func TestRoundUpGivesTheNextRoundNumber(t *testing.T) {
 		0: 1, -5: 1, 0.3: 0.5, 1: 1, 1.01: 2, 2.1: 2.5, 2.6: 5, 5.1: 10, 826e3: 1e6, 1.1e6: 2e6,
 		math.Inf(1): 1, math.MaxFloat64: 1, 1e-320: 1,
 	} {
-		if got := RoundUp(v); math.Abs(got-want) > 1e-9*want {
-			t.Errorf("RoundUp(%v) = %v, want %v", v, got, want)
-		}
+		got := RoundUp(v)
+		must.True(t, math.Abs(got-want) <= 1e-9*want, "RoundUp(%v) = %v, want %v", v, got, want)
 	}
 	must.Match(t, 1, RoundUp(math.NaN()), "RoundUp(NaN)")
 }
@@ -63,14 +62,12 @@ func TestLogarithmicAxisCoversWholeDecades(t *testing.T) {
 	a := Decades(3.4e-3, 62e-3)
 	must.Match(t, []float64{1e-3, 1e-2, 1e-1}, a.Ticks, "a.Ticks")
 	for v, want := range map[float64]float64{1e-3: 0, 1e-2: 0.5, 1e-1: 1, 5: 1, 0: 0, 1e-9: 0} {
-		if got := a.Pos(v); math.Abs(got-want) > 1e-9 {
-			t.Errorf("Pos(%v) = %v, want %v", v, got, want)
-		}
+		got := a.Pos(v)
+		must.True(t, math.Abs(got-want) <= 1e-9, "Pos(%v) = %v, want %v", v, got, want)
 	}
 	must.True(t, math.IsNaN(a.Pos(math.NaN())), "NaN has a position")
-	if got := Decades(math.NaN(), math.Inf(1)); len(got.Ticks) < 3 {
-		t.Errorf("axis of nonsense: %+v", got)
-	}
+	got := Decades(math.NaN(), math.Inf(1))
+	must.True(t, len(got.Ticks) >= 3, "axis of nonsense: %+v", got)
 }
 
 func TestTicksThatCrowdAreLeftOutEvenly(t *testing.T) {
@@ -103,9 +100,8 @@ func TestResampleLeavesGaps(t *testing.T) {
 	samples := []Sample{{0, 1, 5}, {1, 2, nan}, {3, 4, 7}}
 	got := Resample(samples, -1, 5, 6, Max)
 	equalNaN := cmp.Comparer(func(a, b float64) bool { return a == b || a != a && b != b })
-	if diff := cmp.Diff([]float64{nan, 5, nan, nan, 7, nan}, got, equalNaN); diff != "" {
-		t.Error(diff)
-	}
+	diff := cmp.Diff([]float64{nan, 5, nan, nan, 7, nan}, got, equalNaN)
+	must.True(t, diff == "", "%v", diff)
 	for _, v := range Resample(samples, 3, 3, 2, Max) {
 		must.True(t, math.IsNaN(v), "%v in no time", v)
 	}
@@ -180,16 +176,13 @@ func TestHeatShowsTwoValuesACell(t *testing.T) {
 		{1, 1, '█', theme.Style{FG: theme.Heat(1)}},
 		{0, 1, '▀', theme.Style{FG: theme.Heat(0), BG: theme.Heat(1)}},
 	} {
-		if r, s := heatCell(th, row.upper, row.lower); r != row.r || s != row.s {
-			t.Errorf("%v over %v: %q %v", row.upper, row.lower, r, s)
-		}
+		r, s := heatCell(th, row.upper, row.lower)
+		must.True(t, r == row.r && s == row.s, "%v over %v: %q %v", row.upper, row.lower, r, s)
 	}
-	if r, _ := heatCell(plain(), math.NaN(), 1); r != '█' {
-		t.Errorf("without colour: %q", r)
-	}
-	if r, _ := heatCell(ascii(), 0, -1); r != '.' {
-		t.Errorf("in ASCII: %q", r)
-	}
+	r, _ := heatCell(plain(), math.NaN(), 1)
+	must.True(t, r == '█', "without colour: %q", r)
+	r, _ = heatCell(ascii(), 0, -1)
+	must.True(t, r == '.', "in ASCII: %q", r)
 }
 
 func TestBarsShowTheLongestOfAColumnWhenTheyCrowd(t *testing.T) {
@@ -266,13 +259,10 @@ func checkSize(t *testing.T, look, s string, w, h int) {
 	lines := strings.Split(s, "\n")
 	must.Hold(t, len(lines) == h, "%s: %d lines, want %d", look, len(lines), h)
 	for _, l := range lines {
-		if got := ansi.StringWidth(l); got != w {
-			t.Fatalf("%s: %d cells, want %d: %q", look, got, w, l)
-		}
+		got := ansi.StringWidth(l)
+		must.Hold(t, got == w, "%s: %d cells, want %d: %q", look, got, w, l)
 	}
-	if (look == "plain" || look == "ascii") && strings.Contains(s, "\x1b") {
-		t.Fatalf("%s: escapes in %q", look, s)
-	}
+	must.Hold(t, look != "plain" && look != "ascii" || !strings.Contains(s, "\x1b"), "%s: escapes in %q", look, s)
 	if look == "ascii" && strings.ContainsFunc(s, func(r rune) bool { return r >= utf8.RuneSelf }) {
 		t.Fatalf("%s: %q", look, s)
 	}
