@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/kt-bench/kt/internal/inference"
@@ -209,7 +208,7 @@ func (s *Search) conclude(d *Document) error {
 		}
 	}
 	d.markKnee()
-	d.Sentence = d.sayPeak()
+	d.Sentence = say("peak", d)
 	return nil
 }
 
@@ -226,26 +225,4 @@ func (d *FindDoc) markKnee() {
 			return
 		}
 	}
-}
-
-func (d *Document) sayPeak() string {
-	rate := func(r float64) string { return theme.Plural(r, "record/s", "records/s") }
-	p, l, why := d.Peak, &d.Limit, strings.Join(d.Limit.Reasons, "; ")
-	limit := ""
-	if l.Limit != verdict.None && l.Limit != verdict.Unknown && l.Evidence != "" && !strings.Contains(why, l.Evidence) {
-		limit = fmt.Sprintf("; limited by %s: %s", l.Limit, l.Evidence)
-	}
-	switch {
-	case p.RecordsPerSecond == 0 && !d.Over:
-		return "the search is not over; go on with: kt study resume " + d.ID
-	case p.RecordsPerSecond == 0 && l.Rate > 0:
-		return fmt.Sprintf("no rate was found that holds; at %s: %s%s", rate(l.Rate), why, limit)
-	case p.RecordsPerSecond == 0:
-		return "no rate was found that holds" + limit
-	case p.ClientBound:
-		return fmt.Sprintf("at least %s hold; more was not measured: at %s, %s%s", rate(p.Low), rate(p.High), why, limit)
-	case p.High == 0:
-		return fmt.Sprintf("%s hold, and no higher rate was tried", rate(p.Low))
-	}
-	return fmt.Sprintf("%s hold, but not %s: %s%s", rate(p.Low), rate(p.High), why, limit)
 }
