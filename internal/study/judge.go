@@ -93,34 +93,15 @@ func (s *Search) judge(step Step, l *LoadFigures) Trial {
 
 // reasons returns why a load does not hold. A stall at the end leaves a backlog within the residue, and no missing rate.
 func (s Step) reasons(l *LoadFigures) []string {
-	why := []string{}
-	add := func(format string, args ...any) { why = append(why, fmt.Sprintf(format, args...)) }
-	if reached := l.Of(metric.Rate) / s.Rate; 1-reached > max(1-kept, min(ripple, residue/s.Time.Std().Seconds())) {
-		add("%s of the rate was reached", theme.Percent(reached))
-	}
-	b := cmp.Or(l.Backlog, new(Backlog))
-	if b.GrowsPerSecond > growth*s.Rate && b.GrowsPerSecond*b.Seconds > ripple*s.Rate {
-		add("the backlog grows by %s records a second", theme.PerSecond(b.GrowsPerSecond))
-	}
-	if b.AtEnd >= residue*s.Rate {
-		add("%s records waited in the end, the traffic of %s", theme.Count(int64(b.AtEnd)), theme.Duration(time.Duration(b.AtEnd/s.Rate*float64(time.Second))))
-	}
-	if l.Failed > 0 {
-		add("%s failed or unknown", theme.Plural(l.Failed, "record", "records"))
-	}
-	for _, o := range l.SLO {
-		switch {
-		case o.Held:
-		case o.Value != nil:
-			add("%s: it was %s", o.Expression, o.Shown())
-		default:
-			add("%s: %s", o.Expression, cmp.Or(o.Note, "it was not in every stretch"))
-		}
-	}
-	if !l.Valid && l.Limit != verdict.Schedule { // that limit says it with numbers
-		add("kt did not keep its schedule")
-	}
-	return why
+	b, reached := cmp.Or(l.Backlog, new(Backlog)), l.Of(metric.Rate)/s.Rate
+	return lines("reasons", map[string]any{
+		"Load": l, "Reached": reached, "Backlog": b,
+		"Slow":    1-reached > max(1-kept, min(ripple, residue/s.Time.Std().Seconds())),
+		"Grows":   b.GrowsPerSecond > growth*s.Rate && b.GrowsPerSecond*b.Seconds > ripple*s.Rate,
+		"Waits":   b.AtEnd >= residue*s.Rate,
+		"Traffic": theme.Duration(time.Duration(b.AtEnd / s.Rate * float64(time.Second))),
+		"Late":    !l.Valid && l.Limit != verdict.Schedule, // that limit says it with numbers
+	})
 }
 
 // FindDoc has the trials of a search and the peak.

@@ -37,7 +37,7 @@ func NewTrial(l Load, changes []Flag, repeats int, delta float64) (*Study, error
 		bad.refuse(slices.Contains(OwnFlags, c.Name), "", "%s: %s", c.Name, notYours("trial", c.Name))
 	}
 	s := &Study{Name: "trial", About: "Does this change help?", Loads: []Load{l}, Repeats: p.Looks[len(p.Looks)-1], Order: ABBA, Trial: p}
-	return s, errors.Join(append(bad, s.problems()...).errs()...)
+	return s, errors.Join(append(bad, s.problems()...)...)
 }
 
 // ParseChange reads a change: NAME=VALUE, or tune.ID.
