@@ -333,4 +333,8 @@ func TestStagesOfPartsAddUpAtTheTimesAtWhichTheyWere(t *testing.T) {
 		}
 		must.Match(t, tc.begin, begin, "%s: stages begin at", tc.name)
 	}
+	steady := partFile{run: "r", host: "b", process: 1, alone: true, plan: header(100).Plan, events: steady(0, 8, 100), trailer: trailerOf(8)}.bytes(t)
+	if r := merged(t, part("a", 0), steady); len(r.Stages) > 0 || !strings.Contains(r.Notice, "stages do not add up") {
+		t.Errorf("beside a rate without stages there are %d, and the notice is %q", len(r.Stages), r.Notice)
+	}
 }

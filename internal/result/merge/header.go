@@ -61,6 +61,10 @@ func (m *merge) header(runFiles []*runFile) result.Header {
 	if h.Plan, differ, _ = plan.Together(plans); len(differ) > 0 {
 		m.notes = append(m.notes, "the parts' plans differ in "+strings.Join(differ, ", "))
 	}
+	staged := slices.ContainsFunc(plans, func(p plan.Plan) bool { return len(p.Load.Rate.Stages) > 0 })
+	if m.separate == "" && staged && len(h.Plan.Load.Rate.Stages) == 0 {
+		m.notes = append(m.notes, "the parts' stages do not add up to stages, so there are no rows of them")
+	}
 	h.Config, h.ConsumerConfig = sharedSettings(configs), sharedSettings(consumerConfigs)
 	if p := first.Part; p != nil {
 		h.Part = &result.Part{Run: p.Run, Epoch: p.Epoch}

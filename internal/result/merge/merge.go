@@ -277,12 +277,8 @@ func (p *mergedPart) read(ctx context.Context) error {
 		}
 		read.addLine(&l)
 		if w := l.Window; w != nil {
-			switch n, g := len(p.gaps), w.Outage; {
-			case g.Length < verdict.StallAtRate:
-			case n > 0 && p.gaps[n-1].From == g.From: // while it is open, each window has it longer than the one before
-				p.gaps[n-1].Length = max(p.gaps[n-1].Length, g.Length)
-			default:
-				p.gaps = append(p.gaps, g)
+			if w.Outage.Length >= verdict.StallAtRate {
+				p.addGap(w.Outage)
 			}
 			if !w.Warmup {
 				p.counts = append(p.counts, counts{w.End, w.Offered, w.Acknowledged, w.Failed, w.Unknown, w.Bytes, w.Consumed, w.ConsumedBytes})
@@ -293,6 +289,16 @@ func (p *mergedPart) read(ctx context.Context) error {
 	}
 	pass(0)
 	return nil
+}
+
+// addGap adds a gap, and joins those that overlap: each window has an open one longer, and the first answer behind it may be to a record
+// that was sent later than others.
+func (p *mergedPart) addGap(g stats.Gap) {
+	for n := len(p.gaps) - 1; n >= 0 && g.From < p.gaps[n].From+p.gaps[n].Length; n-- {
+		from, to := min(g.From, p.gaps[n].From), max(g.From+g.Length, p.gaps[n].From+p.gaps[n].Length)
+		g, p.gaps = stats.Gap{From: from, Length: to - from}, p.gaps[:n]
+	}
+	p.gaps = append(p.gaps, g)
 }
 
 // combine merges the seconds of the parts that count.

@@ -142,6 +142,8 @@ func TestAStallOfTheWholeIsThatOfAllParts(t *testing.T) {
 		{"of one", []stats.Gap{gap(4000, 1900)}, nil, ""},
 		{"of one after the other", []stats.Gap{gap(4000, 1900)}, []stats.Gap{gap(5800, 1900)}, ""},
 		{"of all, beside a longer one of one", []stats.Gap{gap(4000, 1500), gap(8000, 6000)}, []stats.Gap{gap(4000, 1400)}, "for 1.40s, from 4.00s on"},
+		{"of one, whose answers came in another order", []stats.Gap{gap(4000, 2900), gap(5500, 2500)}, nil, ""},
+		{"of all, in another order", []stats.Gap{gap(4000, 2900), gap(5500, 2500)}, []stats.Gap{gap(4000, 3900)}, "for 3.90s, from 4.00s on"},
 		{"of one, with two of the other in it", []stats.Gap{gap(4000, 6000)}, []stats.Gap{gap(4500, 1200), gap(6000, 2500)}, "for 2.50s, from 6.00s on"},
 	} {
 		r := merged(t, part(1, 1000, tc.a...), part(2, 1000, tc.b...))
