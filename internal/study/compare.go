@@ -230,6 +230,8 @@ const (
 	// mediansDiffer is by how much the difference of the medians and the shift differ in a sentence that has both.
 	mediansDiffer = 0.05
 
+	mostRepeats = 100 // the largest number of runs that kt proposes
+
 	// enough is how many runs a side can be told from others at all. Four against four give p = 0.029, which Holm's
 	// correction for five metrics makes 0.14; five against five give 0.008, which stays below 0.05 for six.
 	enough = 5
@@ -242,7 +244,8 @@ func (c *Compared) sentence() string {
 		Alike, Apart, Said bool
 		Delta              float64
 		Fewest, Enough     int
-	}{c, c.shows == inference.Alike, c.Medians.IsKnown() && math.Abs(float64(c.Medians-c.Shift)) > mediansDiffer, said, c.rule.delta, min(c.A.N, c.B.N), enough})
+		MostRepeats        int
+	}{c, c.shows == inference.Alike, c.Medians.IsKnown() && math.Abs(float64(c.Medians-c.Shift)) > mediansDiffer, said, c.rule.delta, min(c.A.N, c.B.N), enough, mostRepeats})
 }
 
 // FailOn is what a comparison must not show: a shift of a metric, or what no run of B may be.
