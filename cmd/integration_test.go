@@ -380,7 +380,7 @@ func hurried(script string) string {
 	for line := range strings.Lines(strings.ReplaceAll(script, "\\\n", " ")) {
 		switch {
 		case strings.Contains(line, "&") || strings.Contains(line, "--at "):
-		case strings.Contains(line, "--warmup") || strings.Contains(line, " over "):
+		case strings.Contains(line, "--warmup") || strings.Contains(line, " over ") || strings.Contains(line, "'rate"):
 			line = shown.ReplaceAllString(line, "--duration 3s")
 		default:
 			line = shown.ReplaceAllString(line, "--duration 1s")
