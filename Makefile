@@ -46,7 +46,7 @@ test: ## run everything: check, and the tests against a real Kafka
 	@echo 'scripts/check-tools now names or installs what is missing. make check needs no server, and is for every commit.'
 	scripts/check-tools --install go cc java mvn tmux ip openssl kdc prometheus chromium rabbitmq
 	mkdir -p build
-	nice $(MAKE) check >build/check.txt 2>&1 & check=$$!; failed=0; SECONDS=0; \
+	nice $(MAKE) -j 3 -O check >build/check.txt 2>&1 & check=$$!; failed=0; SECONDS=0; \
 	$(MAKE) integration || failed=1; \
 	wait $$check || failed=1; cat build/check.txt; echo "make test: took $$((SECONDS / 60)) minutes"; exit $$failed
 

@@ -131,6 +131,18 @@ func (p *pulsarServer) counted(topic, subscription string) (in, backlog int64) {
 	return stats.MsgInCounter, stats.Subscriptions[subscription].MsgBacklog
 }
 
+// awaitLoad waits for messages of a topic. A busy machine takes long to open clients, which fails while a bundle is unloaded.
+func (p *pulsarServer) awaitLoad(topic string) {
+	p.t.Helper()
+	p.await("the load", func() bool {
+		if !strings.Contains(p.script("admin", "GET", strings.TrimSuffix(namespacePath, "/")+"/partitioned"), "/"+topic) {
+			return false
+		}
+		in, _ := p.counted(topic, "")
+		return in > 0
+	})
+}
+
 // carriesLoads makes loads on a server with TLS and a token, whose backlogs are held to their quota each second.
 func (p *pulsarServer) carriesLoads(t *testing.T) {
 	p = &pulsarServer{p.in(t)}
@@ -157,6 +169,7 @@ func (p *pulsarServer) carriesLoads(t *testing.T) {
 
 	t.Run("an unloaded bundle and a killed server lose nothing that was acknowledged", func(t *testing.T) {
 		run := p.kt(t, "roundtrip", "--topic", "faults", "--partitions", "2", "--consumers", "2", "--rate", "500", "--duration", "5m", "--verify", "--timeout", "60s", "--delete-topic")
+		p.awaitLoad("faults")
 		for _, fault := range [][]string{{"admin", "PUT", "/namespaces/public/default/unload"}, {"kill"}, {"start"}} {
 			time.Sleep(3 * time.Second) // of load
 			p.script(fault[0], fault[1:]...)
@@ -176,7 +189,8 @@ func (p *pulsarServer) carriesLoads(t *testing.T) {
 
 	t.Run("a topic that is deleted beside the load is an event", func(t *testing.T) {
 		run := p.kt(t, "produce", "--topic", "gone", "--partitions", "2", "--rate", "200", "--duration", "1m")
-		time.Sleep(2 * time.Second) // of load
+		p.awaitLoad("gone")
+		time.Sleep(2 * time.Second) // it has looked at the topic
 		p.script("admin", "DELETE", "/persistent/public/default/gone/partitions?force=true")
 		time.Sleep(3 * time.Second) // it has looked
 		run.interrupt()

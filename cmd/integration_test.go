@@ -197,10 +197,10 @@ func (k *kafkaCluster) leaderOf(topic string) (leader int32, isr []int32) {
 }
 
 // await waits five minutes at most until something is so.
-func (k *kafkaCluster) await(what string, is func() bool) {
-	k.t.Helper()
+func (s *server) await(what string, is func() bool) {
+	s.t.Helper()
 	for deadline := time.Now().Add(5 * time.Minute); !is(); time.Sleep(200 * time.Millisecond) {
-		must.Hold(k.t, !time.Now().After(deadline), "waited five minutes for %s", what)
+		must.Hold(s.t, !time.Now().After(deadline), "waited five minutes for %s", what)
 	}
 }
 

@@ -255,7 +255,7 @@ func (o *output) check() string {
 	command := "kt consume --topic " + o.load.Plan.Topic.Name + " --verify " + theme.Quoted(o.ledger)
 	for _, flag := range []string{"cluster", "bootstrap-server", "url", "command-config"} { // as they were typed
 		if o.load.Sources[flag] == "--"+flag {
-			command += " --" + flag + " " + theme.Quoted(strings.Trim(o.load.Flags[flag], "[]"))
+			command += " --" + flag + " " + theme.Quoted(o.load.Flags[flag])
 		}
 	}
 	return command

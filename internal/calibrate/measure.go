@@ -205,21 +205,7 @@ func Save(path string, d Document) error {
 		return err
 	}
 	all = slices.DeleteFunc(all, func(old Document) bool { return old.Shape == d.Shape && sameMachine(&old.Host, &d.Host) })
-	return write(path, append(all, d))
-}
-
-// Check returns an error if Save could not keep a document in a file: a measurement that cannot be saved takes as long as
-// any other.
-func Check(path string) error {
-	all, err := read(path)
-	if err != nil {
-		return err
-	}
-	return write(path, all)
-}
-
-func write(path string, all []Document) error {
-	text, err := json.MarshalIndent(all, "", "  ")
+	text, err := json.MarshalIndent(append(all, d), "", "  ")
 	if err != nil {
 		return err
 	}
@@ -227,6 +213,23 @@ func write(path string, all []Document) error {
 		return err
 	}
 	return input.ReplaceText(path, 0o600, append(text, '\n'))
+}
+
+// Check returns an error if Save could not keep a document in a file: a measurement that cannot be saved takes as long as
+// any other. It leaves no file behind.
+func Check(path string) error {
+	if _, err := read(path); err != nil {
+		return err
+	}
+	folder := filepath.Dir(path)
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(folder, FileName)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
 // Find returns the ceiling of a shape of load on a machine, with one version of kt, nil if none was saved. An error is of a

@@ -119,6 +119,9 @@ func TestACeilingHoldsForItsShapeAndItsMachine(t *testing.T) {
 	doc := func(shape string, h host.Facts, rate float64) Document {
 		return Document{Schema: Schema, KTVersion: "v1", Shape: shape, Host: h, Ceiling: result.Ceiling{RecordsPerSecond: rate}}
 	}
+	must.Do(t, Check(path))
+	before, err := os.ReadDir(filepath.Dir(path))
+	must.True(t, err == nil && len(before) == 0, "%v, %v is in the folder before anything is saved", before, err)
 	smaller := here
 	smaller.GOMAXPROCS = 2
 	for _, d := range []Document{doc("x", here, 1), doc("y", here, 2), doc("x", smaller, 3), doc("x", here, 4)} {

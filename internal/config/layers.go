@@ -109,9 +109,10 @@ func (l *layers) apply(sys System) error {
 		all, err = append(all, profile), wrong
 	}
 	if err == nil || sys.check != nil {
-		var wrong error
-		all, wrong = l.applyCluster(all)
-		err = errors.Join(err, wrong)
+		with, wrong := l.applyCluster(all)
+		if err = errors.Join(err, wrong); wrong == nil {
+			all = with
+		}
 	}
 	if err != nil && sys.check == nil {
 		return err

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -103,7 +105,7 @@ func mustLoad(t *testing.T, in given) Run {
 }
 
 // names are those that kt makes up, and the folder of a test.
-var names = regexp.MustCompile(`(perf-consumer-)[0-9]+|(performance-producer-)[A-Z2-7]{26}|/tmp/Test[^ "]*?/[0-9]{3}`)
+var names = regexp.MustCompile(`(perf-consumer-)[0-9]+|(performance-producer-)[A-Z2-7]{26}|` + regexp.QuoteMeta(os.TempDir()) + `/Test[^ "]*?/[0-9]{3}`)
 
 // parts returns the values of a run by the names of their fields, without what is zero: load.records, producer.acks, Interval. Of a
 // property they have the source too.
@@ -173,6 +175,7 @@ func TestLoads(t *testing.T) {
 	}](t, "loads") {
 		t.Run(name, func(t *testing.T) {
 			for _, row := range group.Rows {
+				must.True(t, !reflect.DeepEqual(row.Given, given{Command: row.Given.Command}), "row %q gives nothing", row.Name)
 				base := baseOf(t, group.Given.with(given{Command: row.Given.Command}))
 				r, err := load(t, group.Given.with(row.Given))
 				if problems := flat(err); len(problems) > 0 || len(row.Errs) > 0 {

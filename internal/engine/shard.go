@@ -112,7 +112,7 @@ func newShard(r *run, index int) *Shard {
 	return s
 }
 
-// NoRun returns a shard of no run. What it counts is lost.
+// NoRun returns a shard of no run, for reading alone. What it counts is lost.
 func NoRun() *Shard { return &Shard{run: &run{made: time.Now()}, rec: stats.NewRecorder()} }
 
 // Now returns the time since the start of the run, by the monotonic clock.

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -105,7 +106,8 @@ func tile(plans []Plan) bool {
 	var producers, consumers [][2]int // first of each share, and how many
 	for i, p := range plans {
 		s, w := p.Share, p.Whole()
-		if w.Topic.Delete = false; i == 0 { // only the process that makes the topic deletes it
+		w.Topic.Delete = false // only the process that makes the topic deletes it
+		if i == 0 {
 			whole = w
 		}
 		if s.IsZero() || s.Slots != plans[0].Share.Slots || !reflect.DeepEqual(w, whole) {
@@ -185,7 +187,9 @@ func differences(fields map[string]bool, plans []Plan, clear func(*Plan)) {
 		p.Load.Records = min(p.Load.Records, 1) // a number, or none
 		text, _ := json.Marshal(p)              // a plan that was read or validated has no number that JSON has not
 		var document any
-		_ = json.Unmarshal(text, &document)
+		d := json.NewDecoder(bytes.NewReader(text))
+		d.UseNumber()
+		_ = d.Decode(&document)
 		flat := make(map[string]string)
 		flatten("", document, flat)
 		if !rate.IsUnlimited() {
@@ -211,6 +215,6 @@ func flatten(name string, v any, flat map[string]string) {
 		flatten(strings.TrimPrefix(name+"."+field, "."), value, flat)
 	}
 	if !ok {
-		flat[name] = fmt.Sprint(v)
+		flat[name] = fmt.Sprintf("%q", v)
 	}
 }

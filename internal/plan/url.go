@@ -45,7 +45,7 @@ func (p *Plan) System() System {
 	return cmp.Or(s.system, Kafka)
 }
 
-// Schemes returns the scheme of a URL without TLS, and that of the same system with it.
+// Schemes returns the scheme of the URL, which must be one without TLS, and that of the same system with it.
 func (p *Plan) Schemes() (plain, encrypted string) {
 	name, s := p.scheme()
 	return name + "://", s.secure + "://"

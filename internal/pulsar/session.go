@@ -99,7 +99,7 @@ func (s *System) Connect(ctx context.Context, p *plan.Plan, o run.Options) (run.
 	partitions, err := within(ctx, openTimeout, func() ([]string, error) { return asking.TopicPartitions(c.full()) })
 	leave(asking)
 	if err != nil {
-		return nil, fmt.Errorf("look up topic %s at %s: %w; is it the port of Pulsar's own protocol, and the token (url.password in the file of --command-config) right?", c.topic.Name, s.URL.Host, err)
+		return nil, fmt.Errorf("look up topic %s in namespace %s at %s: %w; is the namespace there, the port that of Pulsar's own protocol (6650), and the token (url.password in the file of --command-config) right?", c.topic.Name, s.namespace, s.URL.Host, err)
 	}
 	if err := c.prepare(ctx, partitions); err != nil {
 		return nil, err

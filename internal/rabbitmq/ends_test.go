@@ -64,11 +64,25 @@ func TestAServerThatSendsOnlyHeartbeatsIsNotWaitedFor(t *testing.T) {
 			s := linked(t, &server{silent: true})
 			began := time.Now()
 			err := tc.wait(t.Context(), s)
-			if took := time.Since(began); took != tc.most || !errors.As(err, new(*lateError)) {
+			if took := time.Since(began); took != tc.most || !errors.As(err, new(*lateError)) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("%s: it ends after %s with %v", tc.name, took, err)
 			}
 		})
 	}
+}
+
+func TestWhatCanBeDeletedIsDeletedBehindAnError(t *testing.T) {
+	server := server{deletions: make(chan string, 3)}
+	s := consumerOf(testPlan(nil), server.listen(t)).session
+	s.topic.Created = true
+	err := s.Delete(t.Context())
+	must.True(t, err != nil && strings.Count(err.Error(), "403") == 2, "%v, want an error of each queue", err)
+	close(server.deletions)
+	var asked []string
+	for name := range server.deletions {
+		asked = append(asked, name)
+	}
+	must.Match(t, []string{"t-1", "t-0", "t"}, asked, "what is deleted")
 }
 
 func TestAQuestionEndsWithTheRun(t *testing.T) {

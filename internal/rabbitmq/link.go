@@ -105,6 +105,9 @@ func (e *lateError) Error() string {
 	return fmt.Sprintf("the server keeps the connection, and did not answer within %s: check its log", e.most)
 }
 
+// Timeout reports true, as that of a net.Error.
+func (e *lateError) Timeout() bool { return true }
+
 // endTimeout is how long a server may take to end a connection. Two fit into the time that a second Ctrl-C leaves.
 const endTimeout = 300 * time.Millisecond
 

@@ -340,8 +340,8 @@ func (o *publisher) confirmed(list []*engine.Op, tag uint64, multiple bool) []*e
 			delete(o.pending, at)
 		}
 	}
-	if from == o.oldest {
-		o.oldest = max(from, tag+1)
+	for o.oldest <= o.newest && o.pending[o.oldest] == nil {
+		o.oldest++
 	}
 	return list
 }

@@ -145,6 +145,19 @@ func TestEachMessageIsSettledByItsOwnConfirm(t *testing.T) {
 	}
 }
 
+// Otherwise a confirm of several messages looks for all that were confirmed since.
+func TestConfirmsOutOfOrderAreNotLookedForAgain(t *testing.T) {
+	o := publisherOf(&worker{}, discard{})
+	for o.newest < 5 {
+		o.newest++
+		o.pending[o.newest] = new(engine.Op)
+	}
+	for _, tc := range []struct{ tag, oldest uint64 }{{2, 1}, {3, 1}, {1, 4}, {5, 4}, {4, 6}} {
+		o.confirmed(nil, tc.tag, false)
+		must.Match(t, tc.oldest, o.oldest, "the oldest without a confirm, behind that of %d", tc.tag)
+	}
+}
+
 func TestAFrameThatIsTooLargeEndsTheConnection(t *testing.T) {
 	p := newFrameConn(&pieces{left: [][]byte{{methodFrame, 0, 1, 0, 2, 0, 1}}})
 	if _, err := p.Read(make([]byte, 10)); err == nil {

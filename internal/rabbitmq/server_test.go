@@ -26,9 +26,12 @@ const (
 	channelCloseOk    = 20<<16 | 41
 	exchangeDeclare   = 40<<16 | 10
 	exchangeDeclareOk = 40<<16 | 11
+	exchangeDelete    = 40<<16 | 20
+	exchangeDeleteOk  = 40<<16 | 21
 	queueDeclare      = 50<<16 | 10
 	queueDeclareOk    = 50<<16 | 11
 	queueBind         = 50<<16 | 20
+	queueDelete       = 50<<16 | 40
 	basicQos          = 60<<16 | 10
 	basicQosOk        = 60<<16 | 11
 	basicConsume      = 60<<16 | 20
@@ -47,6 +50,7 @@ type server struct {
 	pause     time.Duration // before each answer about a queue
 	silent    bool          // it answers nothing more, once a connection is open
 	broken    bool          // it ends a channel when somebody reads
+	deletions chan string   // the names that it was asked to delete; queues are refused
 	missing   chan struct{} // a value for each question about a queue that it answers as if there was none; nil: no such
 
 	// The bodies of a queue's messages, by connection. A connection but the last one ends when all its messages were
@@ -142,6 +146,12 @@ func (s *server) serve(conn net.Conn, number int) {
 			say(channel, queueDeclareOk, append([]byte{1, 'q'}, make([]byte, 8)...)...)
 		case queueBind: // it is refused: 403
 			say(channel, channelClose, 1, 0x93, 0, 0, 50, 0, 20)
+		case queueDelete: // 403
+			s.deletions <- string(body[7 : 7+body[6]])
+			say(channel, channelClose, 1, 0x93, 0, 0, 50, 0, 40)
+		case exchangeDelete:
+			s.deletions <- string(body[7 : 7+body[6]])
+			say(channel, exchangeDeleteOk)
 		case channelClose:
 			say(channel, channelCloseOk)
 		case connectionClose:

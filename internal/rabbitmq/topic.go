@@ -163,18 +163,22 @@ func arguments(t *plan.Topic) amqp.Table {
 	return args
 }
 
-// Delete deletes the exchange and the queues that were made for the load. What an error leaves is found by its first queues.
+// Delete deletes the exchange and the queues that were made for the load. It goes on behind an error, unless the server does not
+// answer: each of the others would take as long.
 func (s *session) Delete(ctx context.Context) (err error) {
 	if !s.topic.Created {
 		return nil
 	}
-	for n := s.topic.Partitions - 1; n >= 0; n-- {
-		if _, err = s.finds(ctx, func(ch *amqp.Channel) error { _, err := ch.QueueDelete(s.queue(n), false, false, false); return err }); err != nil {
+	for n := s.topic.Partitions - 1; n >= 0; n-- { // so that what is left is found by its first queues
+		_, bad := s.finds(ctx, func(ch *amqp.Channel) error { _, err := ch.QueueDelete(s.queue(n), false, false, false); return err })
+		err = errors.Join(err, bad)
+		var late interface{ Timeout() bool }
+		if errors.As(bad, &late) && late.Timeout() {
 			return err
 		}
 	}
-	_, err = s.finds(ctx, func(ch *amqp.Channel) error { return ch.ExchangeDelete(s.topic.Name, false, false) })
-	return err
+	_, bad := s.finds(ctx, func(ch *amqp.Channel) error { return ch.ExchangeDelete(s.topic.Name, false, false) })
+	return errors.Join(err, bad)
 }
 
 // DeleteTopic deletes an exchange and its queues. It is for names that only kt gives. What is not there is no error.

@@ -51,10 +51,10 @@ func throughputOf(w *stats.Window) Throughput {
 	seconds := spanOf(w).Seconds()
 	t := Throughput{
 		Bytes: w.Bytes, FirstDueSeconds: w.FirstDue.Seconds(), Seconds: seconds,
-		RecordsPerSecond: Per(float64(w.Acknowledged), seconds), MiBPerSecond: Per(float64(w.Bytes)/mib, seconds),
+		RecordsPerSecond: verdict.Per(float64(w.Acknowledged), seconds), MiBPerSecond: verdict.Per(float64(w.Bytes)/mib, seconds),
 	}
 	if w.Offered > 1 { // n records at equal intervals take n-1 intervals
-		t.OfferedRecordsPerSecond = Per(float64(w.Offered-1), (w.LastSent - w.FirstDue).Seconds())
+		t.OfferedRecordsPerSecond = verdict.Per(float64(w.Offered-1), (w.LastSent - w.FirstDue).Seconds())
 	}
 	return t
 }
@@ -121,9 +121,9 @@ func (f *Fold) fetch() *Fetch {
 	_, all := w.Traffic()
 	answered := float64(all.Requests - all.Failed)
 	r := &Fetch{
-		Bytes: w.ConsumedBytes, Polls: w.Fetches, PollRecords: Per(float64(w.Consumed), float64(w.Fetches)), Errors: errorsOf(w.FetchErrors),
+		Bytes: w.ConsumedBytes, Polls: w.Fetches, PollRecords: verdict.Per(float64(w.Consumed), float64(w.Fetches)), Errors: errorsOf(w.FetchErrors),
 		Requests: all.Requests, FailedRequests: all.Failed, Latency: LatencyOf(&all.Latency),
-		RequestRecords: Per(float64(all.Records), answered), RequestBytes: Per(float64(all.WireBytes), answered),
+		RequestRecords: verdict.Per(float64(all.Records), answered), RequestBytes: verdict.Per(float64(all.WireBytes), answered),
 		WaitShare: share(w.ReadWait, w.ReadTime), HeldShare: share(w.ReadHeld, w.ReadTime),
 		Commits: w.Commits, CommitMean: (w.CommitTime / time.Duration(max(1, w.Commits))).Microseconds(),
 	}
@@ -138,7 +138,7 @@ func (f *Fold) fetch() *Fetch {
 	} else if seconds > 0 && f.together == nil {
 		seconds = readSpan(w).Seconds()
 	}
-	r.RecordsPerSecond, r.MiBPerSecond = Per(float64(w.Consumed), seconds), Per(float64(w.ConsumedBytes)/mib, seconds)
+	r.RecordsPerSecond, r.MiBPerSecond = verdict.Per(float64(w.Consumed), seconds), verdict.Per(float64(w.ConsumedBytes)/mib, seconds)
 	return r
 }
 
@@ -215,7 +215,7 @@ func (f *Fold) partitions(w *stats.Window) []PartitionRow {
 			row.Leader = leader
 		}
 		if f.together == nil {
-			rate := Per(float64(p.Records), seconds)
+			rate := verdict.Per(float64(p.Records), seconds)
 			row.RecordsPerSecond = &rate
 		}
 		rows = append(rows, row)
@@ -251,17 +251,9 @@ func requestsOf(t *stats.Traffic) BrokerRequests {
 func batchesOf(t *stats.Traffic) Batches {
 	n, bytes, sent := float64(t.Batches), float64(t.Bytes), float64(t.WireBytes)
 	return Batches{
-		Count: t.Batches, RecordsMean: Per(float64(t.Records), n), BytesMean: Per(bytes, n),
-		CompressionRatio: Per(bytes, sent), CompressedShare: Per(sent, bytes),
+		Count: t.Batches, RecordsMean: verdict.Per(float64(t.Records), n), BytesMean: verdict.Per(bytes, n),
+		CompressionRatio: verdict.Per(bytes, sent), CompressedShare: verdict.Per(sent, bytes),
 	}
-}
-
-// Per returns a quotient, 0 where the divisor is.
-func Per(sum, of float64) float64 {
-	if of <= 0 {
-		return 0
-	}
-	return sum / of
 }
 
 // costShows is the least use of cores at which CPU time is a cost of the records: without a load, kt takes a quarter of a core and more.

@@ -204,11 +204,11 @@ func (f *Fold) client(m *stats.Window) ClientUse {
 		records = m.Consumed
 	}
 	c := ClientUse{
-		CPUSeconds: u.ProcessCPU * seconds, CPUSecondsPerMillion: Per(u.ProcessCPU*seconds, float64(records)) * 1e6,
+		CPUSeconds: u.ProcessCPU * seconds, CPUSecondsPerMillion: verdict.Per(u.ProcessCPU*seconds, float64(records)) * 1e6,
 		CPUCores: u.ProcessCPU, CoresAvailable: u.Cores, HostCPUCores: u.HostCPU, HostCores: u.HostCores,
 		PeakResidentBytes: u.RSS, GCCPUCores: min(u.GCCPU, u.ProcessCPU), // Go estimates that of the collector from the clock, which may be more
 		GCPauseMaxUS:    time.Duration(u.GCPauseMax).Microseconds(),
-		CPUStoppedShare: u.Stopped, NetSentMiBPerSecond: Per(float64(u.NetSent)/mib, seconds),
+		CPUStoppedShare: u.Stopped, NetSentMiBPerSecond: verdict.Per(float64(u.NetSent)/mib, seconds),
 		BufferFullShare: share(m.BufferFull, m.ShardTime), InFlightShare: share(m.InFlightUse, m.ConnTime),
 		Transactions: m.Transactions, Aborted: m.Aborted, FailedConnects: m.FailedConnects,
 	}

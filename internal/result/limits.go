@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/result/metric"
+	"github.com/kt-bench/kt/internal/result/verdict"
 	"github.com/kt-bench/kt/internal/stats"
 	"github.com/kt-bench/kt/internal/theme"
 )
@@ -73,7 +74,7 @@ func (f *Fold) figures(s *span) *metric.Figures {
 	figures := &metric.Figures{
 		Plan: &f.header.Plan, Window: w, ConsumerLag: int64(s.lag),
 		Records: w.RecordsPerSecond(), Bytes: w.BytesPerSecond(),
-		ReadRecords: w.ConsumedPerSecond(), ReadBytes: Per(float64(w.ConsumedBytes), w.Seconds()),
+		ReadRecords: w.ConsumedPerSecond(), ReadBytes: verdict.Per(float64(w.ConsumedBytes), w.Seconds()),
 	}
 	if f.header.Plan.ReadsOnly() && f.total[stats.Measured].Consumed == 0 { // the time to the first record has no rate
 		figures.ReadRecords, figures.ReadBytes = -1, -1

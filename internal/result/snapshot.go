@@ -119,7 +119,7 @@ func (f *Fold) Snapshot() Snapshot {
 	}
 	lag := &s.ConsumerLag
 	grown := s.grown(last.ConsumerLag, f.now.firstLag, lag.Since)
-	lag.Growth = Per(grown, min(covered(s.seconds), s.At-lag.Since).Seconds())
+	lag.Growth = verdict.Per(grown, min(covered(s.seconds), s.At-lag.Since).Seconds())
 	if !f.hosted {
 		s.Verdict = f.Verdict()
 	}
@@ -137,8 +137,8 @@ func (s *Snapshot) grown(change, first int64, known time.Duration) float64 {
 // numbersOf returns the numbers of a window, with rates over a time.
 func numbersOf(w *stats.Window, over time.Duration) Numbers {
 	n, seconds := Numbers{Counts: w.Counts(), Response: LatencyOf(&w.Response), EndToEnd: LatencyOf(&w.EndToEnd)}, over.Seconds()
-	n.Acknowledged = Rate{Per(float64(w.Acknowledged), seconds), Per(float64(w.Bytes), seconds)}
-	n.Read = Rate{Per(float64(w.Consumed), seconds), Per(float64(w.ConsumedBytes), seconds)}
+	n.Acknowledged = Rate{verdict.Per(float64(w.Acknowledged), seconds), verdict.Per(float64(w.Bytes), seconds)}
+	n.Read = Rate{verdict.Per(float64(w.Consumed), seconds), verdict.Per(float64(w.ConsumedBytes), seconds)}
 	produced, fetched := w.Traffic()
 	n.Batches, n.Fetched = batchesOf(&produced), batchesOf(&fetched)
 	return n
@@ -187,10 +187,10 @@ func (s *Snapshot) Partitions() []PartitionNow {
 			leader = -1
 		}
 		rows = append(rows, PartitionNow{
-			Leader: leader, Bytes: Per(float64(p.Bytes), seconds), Gap: p.Outage.Length,
+			Leader: leader, Bytes: verdict.Per(float64(p.Bytes), seconds), Gap: p.Outage.Length,
 			Max: p.ServiceMax, P99: p.Service.ValueAtQuantile(0.99, p.ServiceMax),
-			ID: id, Acknowledged: Per(float64(p.Records), seconds), Read: Per(float64(p.Consumed), seconds),
-			ConsumerLag: max(lag.now, 0), Growth: Per(s.grown(p.ConsumerLag, lag.first, lag.known), seconds),
+			ID: id, Acknowledged: verdict.Per(float64(p.Records), seconds), Read: verdict.Per(float64(p.Consumed), seconds),
+			ConsumerLag: max(lag.now, 0), Growth: verdict.Per(s.grown(p.ConsumerLag, lag.first, lag.known), seconds),
 		})
 	}
 	return rows

@@ -7,11 +7,9 @@ import (
 	"iter"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/kt-bench/kt/internal/inference"
 	"github.com/kt-bench/kt/internal/plan"
-	"github.com/kt-bench/kt/internal/theme"
 )
 
 // Answer is the answer to a question, for one choice of the other factors.
@@ -67,11 +65,7 @@ func (d *Document) answer() {
 			if f := d.Study.searched(); q.Best != "" && f != nil && f.Name == a.Factor && q.By == d.Study.searchedBy() {
 				steps, _ := f.Search.steps() // Check has looked at it
 				a.SearchEnd = d.ends[group[0].key(f.Name)]
-				a.Sentence += map[SearchEnd]string{
-					EndAlike:   "; the search ended because " + a.Best + " cannot be told from its neighbours",
-					EndFine:    "; the search ended at steps of " + steps.kind.write(steps.fine),
-					EndNothing: "", "": "; the search is not over: kt study resume " + d.ID + " goes on",
-				}[a.SearchEnd]
+				a.Sentence += say("search", map[string]any{"End": a.SearchEnd, "Best": a.Best, "Fine": steps.kind.write(steps.fine), "ID": d.ID})
 			}
 			d.Answers = append(d.Answers, a)
 		}
@@ -156,60 +150,26 @@ func (d *Document) best(a *Answer, cells []*CellDoc) string {
 	if !d.Study.Pair {
 		named = a.Factor + "=" + a.Best
 	}
-	return a.sentence(&r, named) + a.sayUnknown(len(r.cells))
+	unsure := valuesOf(a.Unsure)
+	return say("best", map[string]any{
+		"Answer": a, "Named": named, "Measured": len(r.cells), "Unsure": unsure,
+		"Worse":    slices.SortedFunc(slices.Values(a.Worse), func(x, y Worse) int { return cmp.Compare(x.By, y.By) }),
+		"Alike":    slices.DeleteFunc(slices.Clone(a.LikeBest), func(v string) bool { return slices.Contains(unsure, v) }),
+		"Repeated": slices.ContainsFunc(r.cells, func(c ranked) bool { return len(c.values) > 1 }),
+		"What":     map[bool]string{true: "lower", false: "higher"}[a.By.Of().HigherIsBetter],
+		"Nothing":  slices.Max(best.values) <= a.By.Of().Floor, // and of nothing there is no percentage
+	})
 }
 
-func (a *Answer) sentence(r *ranking, named string) string {
-	var unsure []string
-	for _, w := range a.Unsure {
-		unsure = append(unsure, w.Value)
+func valuesOf(worse []Worse) (all []string) {
+	for _, w := range worse {
+		all = append(all, w.Value)
 	}
-	alike := slices.DeleteFunc(slices.Clone(a.LikeBest), func(v string) bool { return slices.Contains(unsure, v) })
-	what := map[bool]string{true: "lower", false: "higher"}[a.By.Of().HigherIsBetter]
-	text := named + " is best"
-	switch {
-	case len(r.cells) == 1:
-		return named + " alone was measured"
-	case !slices.ContainsFunc(r.cells, func(c ranked) bool { return len(c.values) > 1 }):
-		return fmt.Sprintf("%s has the best %s, but one run of each value shows no noise: repeat them to tell a difference", named, a.By)
-	case len(a.Worse) == 0:
-		text = fmt.Sprintf("the values of %s show no difference in %s: repeats of the same value differ as much", a.Factor, a.By)
-		if a.Repeats > 0 {
-			text += fmt.Sprintf("; with %d repeats of each a difference of this size would show", a.Repeats)
-		}
-		return text
-	case len(alike) > 1:
-		text = fmt.Sprintf("%s %s are alike", a.Factor, listed(alike))
-	case len(unsure) > 0:
-		text = named + " seems best"
-	}
-	for _, w := range slices.SortedFunc(slices.Values(a.Worse), func(x, y Worse) int { return cmp.Compare(x.By, y.By) }) {
-		if slices.Max(r.cells[r.best].values) <= a.By.Of().Floor { // of nothing there is no percentage
-			text += fmt.Sprintf(", %s is %s", w.Value, what)
-		} else {
-			text += fmt.Sprintf(", %s is %s %s (%s to %s)", w.Value, theme.Percent(w.By), what, theme.Percent(w.Low), theme.Percent(w.High))
-		}
-	}
-	if len(unsure) > 0 {
-		text += fmt.Sprintf("; %s may be %s, but repeats differ too much to be sure", listed(unsure), what)
-	}
-	return text
-}
-
-// sayUnknown says where kt was the limit, so that such a value neither wins nor loses without a word.
-func (a *Answer) sayUnknown(measured int) string {
-	at := "every value"
-	switch n := len(a.Unknown); {
-	case n == 0:
-		return ""
-	case n < measured || n == 1:
-		at = listed(a.Unknown)
-	}
-	return "; kt or its host was the limit at " + at + ", so the brokers may do better than that"
+	return all
 }
 
 // sayFailed says at which values runs got nothing through, or the metric failed.
-func (d *Document) sayFailed(a *Answer, cells []*CellDoc) (text string) {
+func (d *Document) sayFailed(a *Answer, cells []*CellDoc) string {
 	var dead, failed []string
 	for _, c := range cells {
 		values, v := c.of(0).values(a.By), d.valueOf(c, a.Factor)
@@ -224,19 +184,7 @@ func (d *Document) sayFailed(a *Answer, cells []*CellDoc) (text string) {
 			failed = append(failed, v)
 		}
 	}
-	if len(dead) > 0 {
-		text = "; nothing got through at " + listed(dead)
-	}
-	if len(failed) > 0 {
-		text += fmt.Sprintf("; %s failed at %s", a.By, listed(failed))
-	}
-	return text
-}
-
-// listed joins values: "14, 16 and 18".
-func listed(values []string) string {
-	last := len(values) - 1
-	return strings.TrimPrefix(strings.Join(values[:last], ", ")+" and "+values[last], " and ")
+	return say("failed", map[string]any{"Dead": dead, "Failed": failed, "By": a.By})
 }
 
 // scaling says how a metric grows with a factor. Runs that got nothing through have no place on the curve.
@@ -274,7 +222,7 @@ func (d *Document) scaling(a *Answer, cells []*CellDoc) (text string) {
 			text = fmt.Sprintf("no peak of %s along %s is larger than the noise", a.By, a.Factor)
 		}
 	}
-	return text + a.sayUnknown(measured)
+	return text + say("unknown", map[string]any{"Answer": a, "Measured": measured})
 }
 
 // ranking is how the cells of a group that were measured stand beside the best one.

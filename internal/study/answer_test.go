@@ -48,13 +48,6 @@ func asked(t *testing.T, q Question, limit verdict.Limit, names []string, values
 	return d.Answers[0]
 }
 
-func valuesOf(worse []Worse) (all []string) {
-	for _, w := range worse {
-		all = append(all, w.Value)
-	}
-	return all
-}
-
 func TestAnAnswerNamesTheBestAndWhatCannotBeToldFromIt(t *testing.T) {
 	for name, tc := range must.Rows[map[string]struct {
 		By                  Metric

@@ -29,34 +29,28 @@ func notYours(in, flag string) string {
 
 // Check returns all that is wrong with a study before its flags are looked at.
 func (s *Study) Check() error {
-	errs := s.problems().errs()
+	bad := s.problems()
 	for _, part := range s.Parts {
 		if err := part.Check(); err != nil {
-			errs = append(errs, fmt.Errorf("part %s: %w", part.Name, err))
+			bad = append(bad, fmt.Errorf("part %s: %w", part.Name, err))
 		}
 	}
-	return errors.Join(errs...)
+	return errors.Join(bad...)
 }
 
 // problem is what is wrong with a part of a study: a key, "load NAME", "flag LOAD NAME", "factor NAME" or "ask N".
 type problem struct {
+	error
+
 	part string
-	err  error
 }
 
-type problems []problem
+type problems []error
 
 func (p *problems) refuse(wrong bool, part, format string, args ...any) {
 	if wrong {
-		*p = append(*p, problem{part, fmt.Errorf(format, args...)})
+		*p = append(*p, problem{fmt.Errorf(format, args...), part})
 	}
-}
-
-func (p problems) errs() (errs []error) {
-	for _, one := range p {
-		errs = append(errs, one.err)
-	}
-	return errs
 }
 
 func (s *Study) problems() (bad problems) {

@@ -230,46 +230,22 @@ const (
 	// mediansDiffer is by how much the difference of the medians and the shift differ in a sentence that has both.
 	mediansDiffer = 0.05
 
+	mostRepeats = 100 // the largest number of runs that kt proposes
+
 	// enough is how many runs a side can be told from others at all. Four against four give p = 0.029, which Holm's
 	// correction for five metrics makes 0.14; five against five give 0.008, which stays below 0.05 for six.
 	enough = 5
 )
 
 func (c *Compared) sentence() string {
-	shifted, delta := shift(c.Shift), theme.Percent(c.rule.delta)
-	text := fmt.Sprintf("%s is %s", c.Metric, shifted)
-	if c.Medians.IsKnown() && math.Abs(float64(c.Medians-c.Shift)) > mediansDiffer {
-		text = fmt.Sprintf("the medians of %s differ by %s, but a typical run is %s", c.Metric, theme.Signed(c.Medians), shifted)
-	}
-	if c.Coverage > 0 && c.Shift.IsKnown() {
-		text += fmt.Sprintf(" (%s to %s)", theme.Signed(c.Low), theme.Signed(c.High))
-	}
-	switch {
-	case c.shows == inference.Alike:
-		return fmt.Sprintf("%s is %s within %s", c.Metric, c.Verdict, delta)
-	case c.isTold() && strings.HasSuffix(shifted, string(c.Verdict)):
-		return text
-	case c.isTold():
-		return text + ": " + string(c.Verdict)
-	case min(c.A.N, c.B.N) < enough:
-		return text + fmt.Sprintf(": it may be noise; it takes at least %d runs a side to tell a difference", enough)
-	case c.Repeats > 0:
-		return text + fmt.Sprintf(": it may be noise; %s a side would show %s", theme.Plural(c.Repeats, "run", "runs"), delta)
-	}
-	return text + ": it may be noise"
-}
-
-// shift writes a shift: "3.0% higher".
-func shift(s Share) string {
-	switch {
-	case s == 0:
-		return "the same in the median"
-	case !s.IsKnown():
-		return "more than nothing"
-	case s < 0:
-		return theme.Percent(float64(-s)) + " lower"
-	}
-	return theme.Percent(float64(s)) + " higher"
+	said := strings.HasSuffix(say("shift", c.Shift), string(c.Verdict))
+	return say("compared", struct {
+		*Compared
+		Alike, Apart, Said bool
+		Delta              float64
+		Fewest, Enough     int
+		MostRepeats        int
+	}{c, c.shows == inference.Alike, c.Medians.IsKnown() && math.Abs(float64(c.Medians-c.Shift)) > mediansDiffer, said, c.rule.delta, min(c.A.N, c.B.N), enough, mostRepeats})
 }
 
 // FailOn is what a comparison must not show: a shift of a metric, or what no run of B may be.
@@ -325,7 +301,7 @@ func (d *CompareDocument) Judge(limits []FailOn) {
 		default:
 			c, over := &d.Metrics[i], map[bool]string{true: "above", false: "below"}[f.Above]
 			if passed := f.Above && c.Shift > f.Limit || !f.Above && c.Shift < f.Limit; passed && (c.isTold() || min(c.A.N, c.B.N) < enough) {
-				fail("%s is %s, %s %s", c.Metric, shift(c.Shift), over, theme.Percent(float64(f.Limit)))
+				fail("%s is %s, %s %s", c.Metric, say("shift", c.Shift), over, theme.Percent(float64(f.Limit)))
 			}
 		}
 	}

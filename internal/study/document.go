@@ -128,7 +128,7 @@ func (f *Folder) Document() (*Document, error) {
 	if systems := f.Study.Systems(); len(systems) > 1 {
 		d.systems = systems
 		for _, system := range systems {
-			d.NotEqual = append(d.NotEqual, promises[system])
+			d.NotEqual = append(d.NotEqual, say(string(system), nil))
 		}
 	}
 	if err == nil {
@@ -311,19 +311,6 @@ func (d *Document) compare() error {
 		}
 	}
 	return nil
-}
-
-// promises are what the acknowledgement of a message means with each system's own settings, and how messages are gathered
-// in batches unless a setting says otherwise. Sources:
-//   - Kafka's documentation of acks, flush.messages, batch.size and linger.ms
-//   - RabbitMQ's of publisher confirms and quorum queues
-//   - Pulsar's of persistence and journalSyncData; the defaults of the batches are kt's, as docs/pulsar.md has them
-var promises = map[plan.System]string{
-	plan.Kafka: "Kafka acknowledges when all in-sync replicas have a record in memory. Unless flush.messages is set, the operating system decides when to flush. " +
-		"By default a batch has 16 KiB and waits for 5 ms",
-	plan.RabbitMQ: "RabbitMQ confirms when a classic queue has given a persistent message to the file system. A quorum queue confirms when most members have flushed the message. There are no batches",
-	plan.Pulsar: "Pulsar acknowledges when an ack quorum of bookies has a message in the journal, which they flush first unless journalSyncData is false. " +
-		"By default a batch has 128 KiB or 1,000 messages, and waits for 1 ms (10 ms with many partitions)",
 }
 
 // Systems returns the systems that the runs of a study are made on, in the order of plan's.

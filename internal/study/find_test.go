@@ -209,7 +209,7 @@ func TestATrialOfFlatAndOfDeadRuns(t *testing.T) {
 
 func TestATrialSaysWhatFailed(t *testing.T) {
 	d := &TrialDoc{Changed: Side{Name: "linger=20ms", Runs: 5, FailedMetrics: []string{"p99: failed in 2 of 5 runs"}}, Effects: []Compared{{}}}
-	if text := d.sentence(); !strings.Contains(text, "; with it p99: failed in 2 of 5 runs") || strings.Contains(text, "without it") {
+	if text := say("trial", d); !strings.Contains(text, "; with it p99: failed in 2 of 5 runs") || strings.Contains(text, "without it") {
 		t.Errorf("%q", text)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/kt-bench/kt/internal/inference"
@@ -94,34 +93,15 @@ func (s *Search) judge(step Step, l *LoadFigures) Trial {
 
 // reasons returns why a load does not hold. A stall at the end leaves a backlog within the residue, and no missing rate.
 func (s Step) reasons(l *LoadFigures) []string {
-	why := []string{}
-	add := func(format string, args ...any) { why = append(why, fmt.Sprintf(format, args...)) }
-	if reached := l.Of(metric.Rate) / s.Rate; 1-reached > max(1-kept, min(ripple, residue/s.Time.Std().Seconds())) {
-		add("%s of the rate was reached", theme.Percent(reached))
-	}
-	b := cmp.Or(l.Backlog, new(Backlog))
-	if b.GrowsPerSecond > growth*s.Rate && b.GrowsPerSecond*b.Seconds > ripple*s.Rate {
-		add("the backlog grows by %s records a second", theme.PerSecond(b.GrowsPerSecond))
-	}
-	if b.AtEnd >= residue*s.Rate {
-		add("%s records waited in the end, the traffic of %s", theme.Count(int64(b.AtEnd)), theme.Duration(time.Duration(b.AtEnd/s.Rate*float64(time.Second))))
-	}
-	if l.Failed > 0 {
-		add("%s failed or unknown", theme.Plural(l.Failed, "record", "records"))
-	}
-	for _, o := range l.SLO {
-		switch {
-		case o.Held:
-		case o.Value != nil:
-			add("%s: it was %s", o.Expression, o.Shown())
-		default:
-			add("%s: %s", o.Expression, cmp.Or(o.Note, "it was not in every stretch"))
-		}
-	}
-	if !l.Valid && l.Limit != verdict.Schedule { // that limit says it with numbers
-		add("kt did not keep its schedule")
-	}
-	return why
+	b, reached := cmp.Or(l.Backlog, new(Backlog)), l.Of(metric.Rate)/s.Rate
+	return lines("reasons", map[string]any{
+		"Load": l, "Reached": reached, "Backlog": b,
+		"Slow":    1-reached > max(1-kept, min(ripple, residue/s.Time.Std().Seconds())),
+		"Grows":   b.GrowsPerSecond > growth*s.Rate && b.GrowsPerSecond*b.Seconds > ripple*s.Rate,
+		"Waits":   b.AtEnd >= residue*s.Rate,
+		"Traffic": theme.Duration(time.Duration(b.AtEnd / s.Rate * float64(time.Second))),
+		"Late":    !l.Valid && l.Limit != verdict.Schedule, // that limit says it with numbers
+	})
 }
 
 // FindDoc has the trials of a search and the peak.
@@ -209,7 +189,7 @@ func (s *Search) conclude(d *Document) error {
 		}
 	}
 	d.markKnee()
-	d.Sentence = d.sayPeak()
+	d.Sentence = say("peak", d)
 	return nil
 }
 
@@ -226,26 +206,4 @@ func (d *FindDoc) markKnee() {
 			return
 		}
 	}
-}
-
-func (d *Document) sayPeak() string {
-	rate := func(r float64) string { return theme.Plural(r, "record/s", "records/s") }
-	p, l, why := d.Peak, &d.Limit, strings.Join(d.Limit.Reasons, "; ")
-	limit := ""
-	if l.Limit != verdict.None && l.Limit != verdict.Unknown && l.Evidence != "" && !strings.Contains(why, l.Evidence) {
-		limit = fmt.Sprintf("; limited by %s: %s", l.Limit, l.Evidence)
-	}
-	switch {
-	case p.RecordsPerSecond == 0 && !d.Over:
-		return "the search is not over; go on with: kt study resume " + d.ID
-	case p.RecordsPerSecond == 0 && l.Rate > 0:
-		return fmt.Sprintf("no rate was found that holds; at %s: %s%s", rate(l.Rate), why, limit)
-	case p.RecordsPerSecond == 0:
-		return "no rate was found that holds" + limit
-	case p.ClientBound:
-		return fmt.Sprintf("at least %s hold; more was not measured: at %s, %s%s", rate(p.Low), rate(p.High), why, limit)
-	case p.High == 0:
-		return fmt.Sprintf("%s hold, and no higher rate was tried", rate(p.Low))
-	}
-	return fmt.Sprintf("%s hold, but not %s: %s%s", rate(p.Low), rate(p.High), why, limit)
 }

@@ -1,7 +1,6 @@
 package study
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -205,24 +204,14 @@ func Restore(ctx context.Context, f *Folder, runner Runner) (done []string, err 
 }
 
 // left returns a line for each thing that is to be put back.
-func (f *Folder) left() (lines []string) {
+func (f *Folder) left() []string {
 	s := f.state()
-	for _, b := range s.brokers {
-		lines = append(lines, fmt.Sprintf("broker %d: %s has %s again", b.Broker, b.Name, *cmp.Or(b.Value, new("no value of its own"))))
-	}
+	about := map[string]any{"Brokers": s.brokers, "Topics": s.topics, "Settings": onHosts(f.Study.Cells()...)}
 	if s.host {
-		hosts := s.hosts.Hosts
-		if len(hosts) == 0 {
-			hosts = []string{"this host"}
-		}
-		for _, h := range hosts {
-			for _, c := range onHosts(f.Study.Cells()...) {
-				lines = append(lines, h+": "+c.Name+" is as before")
-			}
+		about["Hosts"] = s.hosts.Hosts
+		if len(s.hosts.Hosts) == 0 {
+			about["Hosts"] = []string{"this host"}
 		}
 	}
-	for _, t := range s.topics {
-		lines = append(lines, "topic "+t.Topic+" is deleted")
-	}
-	return lines
+	return lines("left", about)
 }

@@ -96,7 +96,9 @@ func (p *parser) study(n *yaml.Node, name string) *Study {
 	}
 	if len(p.errs) == before {
 		for _, wrong := range s.problems() {
-			p.bad(cmp.Or(p.at[wrong.part], n), "%w", wrong.err)
+			part := new(problem)
+			_ = errors.As(wrong, part) // each is one
+			p.bad(cmp.Or(p.at[part.part], n), "%w", wrong)
 		}
 	}
 	return s

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/kt-bench/kt/internal/result/metric"
-	"github.com/kt-bench/kt/internal/theme"
 )
 
 // Proposal is a change that a trial puts to the test: runs without it and with it take turns.
@@ -38,7 +37,7 @@ func NewTrial(l Load, changes []Flag, repeats int, delta float64) (*Study, error
 		bad.refuse(slices.Contains(OwnFlags, c.Name), "", "%s: %s", c.Name, notYours("trial", c.Name))
 	}
 	s := &Study{Name: "trial", About: "Does this change help?", Loads: []Load{l}, Repeats: p.Looks[len(p.Looks)-1], Order: ABBA, Trial: p}
-	return s, errors.Join(append(bad, s.problems()...).errs()...)
+	return s, errors.Join(append(bad, s.problems()...)...)
 }
 
 // ParseChange reads a change: NAME=VALUE, or tune.ID.
@@ -93,7 +92,7 @@ func (p *Proposal) conclude(d *Document) error {
 	// Methods (1999), chapter 2. The same effect at the last of 3 looks takes 1.3 times the runs of a single one.
 	t.Effects, err = p.effects(&control, &changed, alpha/float64(len(p.Looks)))
 	t.Clear = len(t.Effects) > 0 && !slices.ContainsFunc(t.Effects, func(e Compared) bool { return !e.Clear })
-	d.TrialDoc, d.Sentence = t, t.sentence()
+	d.TrialDoc, d.Sentence = t, say("trial", t)
 	return err
 }
 
@@ -103,25 +102,4 @@ func (p *Proposal) effects(control, changed *Side, alpha float64) ([]Compared, e
 		rules = slices.Delete(rules, 1, 2)
 	}
 	return compareAll(control, changed, rules, alpha)
-}
-
-func (d *TrialDoc) sentence() string {
-	all := []string{"nothing was measured yet"}
-	for i, e := range d.Effects {
-		if i == 0 {
-			all = nil
-			e.Sentence = fmt.Sprintf("with %s, after %s a side, %s", d.Changed.Name, theme.Plural(d.Changed.Runs, "run", "runs"), e.Sentence)
-		}
-		all = append(all, e.Sentence)
-	}
-	for _, failed := range d.Control.FailedMetrics {
-		all = append(all, "without it "+failed)
-	}
-	for _, failed := range d.Changed.FailedMetrics {
-		all = append(all, "with it "+failed)
-	}
-	if n := d.Control.ClientBound + d.Changed.ClientBound; n > 0 {
-		all = append(all, fmt.Sprintf("kt or its host was the limit of %s, which can hide what a change does", theme.Plural(n, "run", "runs")))
-	}
-	return strings.Join(all, "; ")
 }

@@ -126,6 +126,7 @@ func TestKilledAtAnyStepEverythingIsPutBack(t *testing.T) {
 	}
 }
 
+// Each step of an apply has every fifth step of the rollbacks, and the five after one another have them all.
 func TestKilledTwiceEverythingIsPutBack(t *testing.T) {
 	for step := 1; ; step++ {
 		tree, _ := machineTree(t)

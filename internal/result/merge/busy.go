@@ -9,6 +9,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/result/verdict"
 )
 
 // busyTogether adds up the newest samples of parts. The network of a host and the CPUs of a machine count once; zero: there are none.
@@ -46,7 +47,7 @@ func busyTogether(parts []*mergedPart) (sum host.Sample) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(machines)) { // sums of floats depend on the order
 		m := machines[name]
-		sum.HostCPU += result.Per(m.cpu, m.share)
+		sum.HostCPU += verdict.Per(m.cpu, m.share)
 		sum.HostCores += m.cores
 		if m.cores > 0 {
 			m.own = min(m.own, m.cores)
@@ -159,11 +160,11 @@ func (b *BusySum) Result() *result.Busy {
 		return nil
 	}
 	r := b.Busy
-	r.AgentCores, r.CacheBytes = r.AgentCores/r.Seconds, int64(result.Per(b.cache, b.memory))
+	r.AgentCores, r.CacheBytes = r.AgentCores/r.Seconds, int64(verdict.Per(b.cache, b.memory))
 	for _, share := range []*float64{&r.CPUShare, &r.StealShare, &r.IOWaitShare} {
-		*share = result.Per(*share, r.Cores)
+		*share = verdict.Per(*share, r.Cores)
 	}
-	r.Cores = result.Per(r.Cores, b.cpu)
+	r.Cores = verdict.Per(r.Cores, b.cpu)
 	for _, name := range slices.Sorted(maps.Keys(b.disks)) {
 		row, seconds := b.disks[name].row, b.disks[name].seconds
 		row.Name, row.BusyShare = name, row.BusyShare/seconds
@@ -180,7 +181,7 @@ func (b *BusySum) Result() *result.Busy {
 	}
 	for _, pid := range slices.Sorted(maps.Keys(b.brokers)) {
 		row := b.brokers[pid].row
-		row.PID, row.GCShare = pid, result.Per(time.Duration(row.GCShare).Seconds(), b.brokers[pid].seconds)
+		row.PID, row.GCShare = pid, verdict.Per(time.Duration(row.GCShare).Seconds(), b.brokers[pid].seconds)
 		r.Brokers = append(r.Brokers, row)
 	}
 	return &r

@@ -2,12 +2,10 @@ package verdict
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"time"
 
 	"github.com/kt-bench/kt/internal/stats"
-	"github.com/kt-bench/kt/internal/theme"
 )
 
 // Evidence is the numbers by which a run is judged, of its measured part.
@@ -120,10 +118,10 @@ func (e *Evidence) bound() time.Duration {
 
 // CeilingShare returns the rate as a share of what this host can offer, 0 if that is not known.
 func (e *Evidence) CeilingShare() float64 {
-	if e.Ceiling <= 0 || e.Parts != nil {
+	if e.Parts != nil {
 		return 0
 	}
-	return e.OfferedPerSecond / e.Ceiling
+	return Per(e.OfferedPerSecond, e.Ceiling)
 }
 
 // CeilingTooLow reports whether a load offered so much more than a ceiling that the ceiling was measured too low.
@@ -149,22 +147,11 @@ func (e *Evidence) onTime() bool {
 
 func (e *Evidence) sending() float64 { return cmp.Or(e.TargetSending, e.Target) }
 
-// average returns a remark on a target that was not the same all the time.
-func (e *Evidence) average() string {
-	if e.TargetSending > 0 || e.TargetLast > 0 {
-		return " on average"
-	}
-	return ""
-}
-
 func (e *Evidence) last() float64 { return cmp.Or(e.TargetLast, e.Target) }
 
 // lost returns the share of the records offered that were not acknowledged.
 func (e *Evidence) lost() float64 {
-	if e.Offered == 0 {
-		return 0
-	}
-	return float64(e.Failed+e.Unknown) / float64(e.Offered)
+	return Per(float64(e.Failed+e.Unknown), float64(e.Offered))
 }
 
 // stalls reports whether the longest time without a record is worth a verdict.
@@ -247,70 +234,7 @@ type Lag struct {
 	KeptUp        *bool   // nil: not known
 }
 
-// behind returns a clause on the rate by which the readers are too slow.
-func (r *Readers) behind() string {
-	s := fmt.Sprintf("the consumer lag grew by %s/s to %s: %s/s were written and %s/s read",
-		theme.Plural(r.Lag.Slope, "record", "records"), theme.Count(r.Lag.Records), theme.Amount(r.Lag.Appended), theme.Amount(r.Lag.Appended-r.Lag.Slope))
-	if r.Processing > 0 {
-		s += "; " + r.processing(r.ProcessingHeld)
-	}
-	return s
-}
-
-func (r *Readers) processing(share float64) string {
-	return fmt.Sprintf("the processing time of %s for each record took %.0f %% of the readers' time", r.Processing, 100*share)
-}
-
 // readKept reports whether the readers kept the target rate.
 func (e *Evidence) readKept() bool {
 	return e.Target > 0 && e.Read.RecordsPerSecond >= rateKept*e.Target
-}
-
-// readVerdict is Verdict of a run that only reads.
-func (e *Evidence) readVerdict() Verdict {
-	r, cpu, host := e.Read, e.cpu(), e.host()
-	waited := fmt.Sprintf("readers waited for records %.0f %% of the time", 100*r.Waiting)
-	lag := fmt.Sprintf("there was consumer lag %.0f %% of the time", 100*r.LagThere)
-	if r.Lag.Records < 0 {
-		lag = "the consumer lag is not known"
-	}
-	fetching := fmt.Sprintf("a fetch was under way at the busiest broker %.0f %% of the time", 100*r.Fetching)
-	switch {
-	case e.paused():
-		return Verdict{Schedule, e.pause() + "; " + cpu}
-	case r.Others != "" && (e.Consumed == 0 || !e.readKept()):
-		return Verdict{Members, r.Others + "; " + cpu}
-	case e.Throttled >= throttleShows:
-		return e.quota()
-	case r.Idle > 0 && r.Lag.Left > 0:
-		wait := map[bool]string{true: "waits", false: "wait"}[r.Lag.Left == 1]
-		what := fmt.Sprintf("no record came for the last %.1f s although %s %s", r.Idle.Seconds(), theme.Count(r.Lag.Left), wait)
-		return stalled(what, r.IdleCause, cpu+e.connects())
-	case e.Consumed == 0:
-		return Verdict{Unknown, "no record was read" + e.connects()}
-	case e.Parts != nil && e.Parts.NoOverlap != "":
-		return Verdict{Unknown, e.Parts.NoOverlap}
-	case r.Seconds < Shortest.Seconds():
-		return Verdict{Unknown, "too short: the reading took only " + theme.Duration(time.Duration(r.Seconds*float64(time.Second)))}
-	case e.noCPU() && !e.readKept():
-		return Verdict{ClientCPU, cpu + "; give it more, or read from more hosts"}
-	case r.Unassigned < rebalanceShows && e.stalls():
-		return e.stalled(cpu)
-	case e.readKept():
-		return Verdict{None, fmt.Sprintf("the target of %s/s was kept%s (%s/s read); %s", theme.Plural(e.Target, "record", "records"), e.average(), theme.Amount(r.RecordsPerSecond), cpu)}
-	case r.Lag.KeptUp != nil && r.LagThere < lagThere && r.Waiting+r.Held >= waitShows:
-		return Verdict{None, fmt.Sprintf("the readers kept up with the producers: %s; %s; %s", waited, lag, cpu)}
-	case r.Unassigned >= rebalanceShows:
-		return Verdict{Rebalances, fmt.Sprintf("readers had no partitions for %.0f %% of their time, in %s; %s",
-			100*r.Unassigned, theme.Plural(r.Rebalances, "rebalance", "rebalances"), cpu)}
-	case r.Processing > 0 && r.Held >= heldShows:
-		return Verdict{Processing, r.processing(r.Held) + "; " + cpu}
-	case e.hostFull():
-		return Verdict{HostCPU, host + ", " + cpu + "; " + waited}
-	case r.Waiting >= waitShows && r.Fetching >= fetchShows:
-		return Verdict{Fetches, fmt.Sprintf("%s although %s, and %s: the broker (its page cache or disk) or the network gave no more; %s, %s",
-			waited, lag, fetching, cpu, host)}
-	}
-	return Verdict{Reader, fmt.Sprintf("%s, %s, and %s: the brokers had time to spare; %s, %s; more --consumers may read more",
-		waited, lag, fetching, cpu, host)}
 }
