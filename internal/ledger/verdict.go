@@ -100,7 +100,7 @@ func (v *Verdict) Add(o *Verdict) {
 		default:
 		}
 	}
-	room := min(len(o.Gaps), maxGaps-len(v.Gaps))
+	room := max(0, min(len(o.Gaps), maxGaps-len(v.Gaps))) // a file may have more
 	v.Gaps = append(v.Gaps, o.Gaps[:room]...)
 	v.GapsBeyond += int64(len(o.Gaps) - room)
 	for _, why := range o.Blame {

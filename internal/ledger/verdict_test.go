@@ -214,6 +214,9 @@ func TestTheListOfGapsIsBoundedAndSaysSo(t *testing.T) {
 	}
 	v := b.Verify(r)
 	must.True(t, v.Lost == maxGaps+20 && len(v.Gaps) == maxGaps && v.GapsBeyond == 20, "%d lost, %d gaps and %d beyond", v.Lost, len(v.Gaps), v.GapsBeyond)
+	long := Verdict{Gaps: make([]Gap, maxGaps+1)} // of a file that no kt wrote
+	long.Add(&Verdict{Gaps: make([]Gap, 2)})
+	must.True(t, len(long.Gaps) == maxGaps+1 && long.GapsBeyond == 2, "%d gaps and %d beyond", len(long.Gaps), long.GapsBeyond)
 }
 
 func TestALedgerOfAnotherRunIsRecognised(t *testing.T) {

@@ -96,11 +96,11 @@ func (n *now) follow(windows []stats.Window, lag int64, hosted bool) {
 	}
 	second := stats.Merge(windows...)
 	n.ConsumerLag.Records, n.ConsumerLag.Known = max(lag, 0), second.LagUnknown == 0
-	if n.ConsumerLag.Known && n.ConsumerLag.Since == 0 { // it became known in this second
-		n.ConsumerLag.Since, n.firstLag = second.End, second.ConsumerLag
-	}
 	if second.End <= second.Start {
 		return
+	}
+	if n.ConsumerLag.Known && n.ConsumerLag.Since == 0 { // it became known in this second
+		n.ConsumerLag.Since, n.firstLag = second.End, second.ConsumerLag
 	}
 	n.second, n.At = second, second.End
 	slim := second.Counts()

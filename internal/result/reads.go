@@ -214,8 +214,8 @@ func (b *consumerLag) add(w *stats.Window, steady bool) {
 		if !seen && p.ConsumerLag == 0 && p.Consumed == 0 {
 			continue
 		}
-		if !seen && w.End > w.Start {
-			of.first, of.known = p.ConsumerLag, w.End
+		if w.End > w.Start && (!seen || of.known == w.End) { // a second may have a window of each phase
+			of.first, of.known = of.first+p.ConsumerLag, w.End
 		}
 		of.now += p.ConsumerLag
 		b.partitions[id] = of

@@ -111,6 +111,13 @@ func TestPartitionsAreThoseOfTheLastTenSeconds(t *testing.T) {
 	must.Match(t, 20, s.Tail.Read.Records, "records a second are read")
 	first := observed(plan.Consume, windows[0])
 	must.Match(t, 0, first.Partitions()[0].Growth, "the first level is a growth")
+	f := NewFold(header(0))
+	for _, w := range []stats.Window{window(10, 0, 0), window(10, 500, 40)} { // one second in which the warm-up ends
+		w.Warmup, w.End = w.ConsumerLag == 0, time.Second
+		f.AddWindow(w)
+	}
+	s = f.Snapshot()
+	must.Match(t, 0, s.Partitions()[0].Growth, "the first level in the second in which the warm-up ends is a growth")
 }
 
 func TestABrokerIsSilentRefusingOrGone(t *testing.T) {

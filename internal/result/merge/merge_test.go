@@ -253,6 +253,13 @@ func TestWhatSeveralPartsSeeOfTheClusterIsOneEvent(t *testing.T) {
 	}
 	want := []string{"2.1 broker 1 is gone", "2.2 a/1: x", "2.3 a/2: x", "4.0 broker 1 is back", "5.0 broker 1 is gone"}
 	must.Match(t, want, got, "events")
+	known, gone := make(repeats), at(9000, stats.BrokerGone, "broker 1 is gone")
+	for i := range mostReports - 1 {
+		known[fmt.Sprint(i)] = report{}
+	}
+	known.without(new(mergedPart{number: 1}), []stats.Event{gone, at(9100, stats.BrokerGone, "broker 2 is gone")})
+	must.Match(t, 0, len(known.without(new(mergedPart{number: 2}), []stats.Event{gone})), "events twice behind very many")
+	must.Match(t, 2, len(known), "reports that are kept of them")
 }
 
 func TestConsumerLagsAddUp(t *testing.T) {

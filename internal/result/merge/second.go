@@ -2,6 +2,7 @@ package merge
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -223,7 +224,7 @@ func (r repeats) without(p *mergedPart, events []stats.Event) []stats.Event {
 			return true
 		}
 		if len(r) >= mostReports {
-			clear(r)
+			maps.DeleteFunc(r, func(_ string, old report) bool { return old.at < e.At-repeatedWithin })
 		}
 		r[key] = report{p, e.At}
 		return false
