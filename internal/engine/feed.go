@@ -93,12 +93,17 @@ next:
 
 // Events are what a Source has found and nobody has taken, and its goroutines. The zero value has none.
 type Events struct {
-	sync.WaitGroup // for the goroutines
-
-	Off   bool       // another process tells them
-	mu    sync.Mutex // guards found
-	found stats.Window
+	Off     bool // another process tells them
+	running sync.WaitGroup
+	mu      sync.Mutex // guards found
+	found   stats.Window
 }
+
+// Go calls f on a goroutine, for which Wait waits.
+func (e *Events) Go(f func()) { e.running.Go(f) }
+
+// Wait waits for the goroutines.
+func (e *Events) Wait() { e.running.Wait() }
 
 // Add keeps events.
 func (e *Events) Add(events ...stats.Event) {

@@ -81,7 +81,8 @@ func USL(n, x []float64, alpha float64) (Scaling, error) {
 func quadratic(n, x []float64) (c [3]float64, v [3][3]float64) {
 	largest := slices.Max(n)
 	scale := [3]float64{1, largest, largest * largest} // columns of one size keep the sums accurate
-	m, sums := square(3, 3), [3]float64{}              // normal equations
+	m := square(3, 3)                                  // of the normal equations
+	var sums [3]float64                                // their right sides
 	for i := range n {
 		u := n[i] / largest
 		weight := x[i] / n[i]

@@ -188,9 +188,11 @@ func (z Size) MarshalText() ([]byte, error) { return []byte(z.text), nil }
 
 // UnmarshalText reads a size as ParseSize does.
 func (z *Size) UnmarshalText(b []byte) (err error) {
-	if *z = (Size{}); len(b) > 0 {
-		*z, err = ParseSize(string(b))
+	if len(b) == 0 {
+		*z = Size{}
+		return nil
 	}
+	*z, err = ParseSize(string(b))
 	return err
 }
 

@@ -111,7 +111,10 @@ func (f *Fold) Snapshot() Snapshot {
 		w.Partitions = nil
 		last.Add(&w)
 	}
-	s.Run, s.Second, s.Tail = numbersOf(measured, measured.End-measured.Start), numbersOf(&f.now.second, f.now.second.End-f.now.second.Start), numbersOf(&last, covered(s.seconds))
+	second := &f.now.second
+	s.Run = numbersOf(measured, measured.End-measured.Start)
+	s.Second = numbersOf(second, second.End-second.Start)
+	s.Tail = numbersOf(&last, covered(s.seconds))
 	t, r := f.throughput(), f.fetch()
 	s.Run.Acknowledged, s.Run.Read = Rate{t.RecordsPerSecond, t.MiBPerSecond * mib}, Rate{}
 	if r.Seconds >= verdict.Shortest.Seconds() {

@@ -66,10 +66,12 @@ func (s *Side) Add(file string, r *result.Result) {
 }
 
 func (s *Side) sum() Side {
-	s.Runs, s.Files, s.Failed, s.FailedMetrics, s.Notes = len(s.loads), []string{}, 0, s.loads.failed(), slices.Compact(s.Notes)
+	s.Runs, s.FailedMetrics, s.Notes = len(s.loads), s.loads.failed(), slices.Compact(s.Notes)
 	s.ClientBound, s.Invalid = s.loads.bound()
+	s.Files, s.Failed = []string{}, 0
 	for _, f := range s.loads {
-		s.Files, s.Failed = append(s.Files, f.File), s.Failed+f.Failed
+		s.Files = append(s.Files, f.File)
+		s.Failed += f.Failed
 	}
 	return *s
 }

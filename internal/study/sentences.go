@@ -16,7 +16,7 @@ const mostNamed = 3
 var sentencesText string
 
 var sentences = template.Must(template.New("").Funcs(template.FuncMap{
-	"listed": listed, "join": strings.Join, "contains": strings.Contains, "signed": theme.Signed[Share], "perSecond": theme.PerSecond,
+	"listed": theme.Listed, "join": strings.Join, "contains": strings.Contains, "signed": theme.Signed[Share], "perSecond": theme.PerSecond,
 	"plus":    func(a, b int) int { return a + b },
 	"minus":   func(s Share) Share { return -s },
 	"most":    func(all []Worse) []Worse { return all[:min(len(all), mostNamed)] },
@@ -41,10 +41,4 @@ func say(name string, about any) string {
 func lines(name string, about any) []string {
 	all := strings.Split(say(name, about), "\n")
 	return all[:len(all)-1] // each has an end
-}
-
-// listed joins values: "14, 16 and 18".
-func listed(values []string) string {
-	last := len(values) - 1
-	return strings.TrimPrefix(strings.Join(values[:last], ", ")+" and "+values[last], " and ")
 }

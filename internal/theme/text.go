@@ -145,6 +145,12 @@ func Quoted(value string) string {
 	return "'" + strings.ReplaceAll(value, "'", `'\''`) + "'"
 }
 
+// Listed joins texts, of which there is at least one: "14, 16 and 18".
+func Listed(texts []string) string {
+	last := len(texts) - 1
+	return strings.TrimPrefix(strings.Join(texts[:last], ", ")+" and "+texts[last], " and ")
+}
+
 // Problems returns the lines of an error: one for each joined error, at any depth, though each once. Line breaks within an error
 // are removed, so that a broker's text or a file's name cannot look like a second error.
 func Problems(err error) []string {

@@ -106,7 +106,7 @@ func hostsOf(processes []result.ProcessRow) string {
 	if len(names) > mostNamed {
 		return fmt.Sprintf("%d hosts", len(names))
 	}
-	return strings.Replace(strings.Join(names, " and "), " and ", ", ", len(names)-2)
+	return theme.Listed(names)
 }
 
 // hostsIn returns the hosts of processes, each once.

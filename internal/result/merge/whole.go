@@ -21,7 +21,8 @@ func (m *merge) result() (r result.Result, err error) {
 	}
 	o, t := m.together()
 	if m.separate != "" {
-		o, t.NoOverlap, r = result.Overlap{SpanSeconds: o.SpanSeconds}, "", m.bare(t.Invalid)
+		o, t.NoOverlap = result.Overlap{SpanSeconds: o.SpanSeconds}, ""
+		r = m.bare(t.Invalid)
 	} else {
 		r = m.sums(t)
 	}
@@ -252,7 +253,8 @@ func verifyTogether(parts []*ledger.Verdict) (sum *ledger.Verdict, all bool) {
 	}
 	sum = new(ledger.Verdict)
 	ofOther := !slices.ContainsFunc(verified, func(v *ledger.Verdict) bool { return !v.OfAnotherRun })
-	repeats, foreign, readers := true, int64(0), 0 // readers: of the parts before
+	repeats, foreign := true, int64(0)
+	readers := 0 // of the parts before
 	for _, v := range verified {
 		one := *v
 		if v.OfAnotherRun && !ofOther { // it compared nothing: its records are unchecked, not lost
