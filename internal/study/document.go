@@ -236,9 +236,9 @@ func (whole) conclude(d *Document) error {
 	for _, p := range parts {
 		said, err := p.Document()
 		if err != nil {
-			return fmt.Errorf("part %s: %w", p.part, err)
+			return fmt.Errorf("part %s: %w", p.Study.Name, err)
 		}
-		one := PartDoc{Name: p.part, Study: said}
+		one := PartDoc{Name: p.Study.Name, Study: said}
 		if said.FindDoc != nil {
 			one.Study, one.Find = nil, said
 		}

@@ -192,7 +192,7 @@ func TestRestoreAfterAKill(t *testing.T) {
 func searching(t *testing.T, s *Study, rate func(turn Turn) float64) (*Document, []Turn) {
 	t.Helper()
 	must.Do(t, s.Check())
-	f := &Folder{ID: "made-up", Study: s, journal: new(journal), read: make(map[int][]LoadFigures)}
+	f := &Folder{ID: "made-up", Study: s, read: make(map[int][]LoadFigures)}
 	var turns []Turn
 	for made := -1; made < len(turns); {
 		made = len(turns)
@@ -291,7 +291,7 @@ func TestASearchBesideAnotherFactor(t *testing.T) {
 
 // A value that the cluster cannot carry is gone round, and the search ends all the same.
 func TestASearchGoesRoundWhatCannotBeMade(t *testing.T) {
-	f := &Folder{Study: partitions(Span{"1", "16", "1"}), journal: new(journal), read: make(map[int][]LoadFigures)}
+	f := &Folder{Study: partitions(Span{"1", "16", "1"}), read: make(map[int][]LoadFigures)}
 	for {
 		d := must.Have(f.known())(t)
 		turn := d.open()

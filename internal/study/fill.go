@@ -1,6 +1,7 @@
 package study
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -202,13 +203,13 @@ func (s *Study) place() string {
 	return Cell{At: slices.DeleteFunc(set(s.At), func(f Flag) bool { return f.Name == "command-config" })}.String()
 }
 
-// AtPeak returns the study with a number of records a second for each $peak in it. 0 is some number, to check the study with.
+// AtPeak returns the study with a number of records a second for each $peak in it. 0 is some number, to check the study with; +Inf: none was found.
 func (s *Study) AtPeak(rate float64) (*Study, error) {
 	if !s.asksFor(peakGiven) {
 		return s, nil
 	}
-	if rate == 0 {
-		rate = somePeak
+	if math.IsInf(rate, 1) {
+		return nil, fmt.Errorf("a part needs $%s, and no search before it has found a rate that holds: make the study again with --set %s=RATE", peakGiven, peakGiven)
 	}
 	text, err := json.Marshal(s)
 	if err != nil {
@@ -218,7 +219,7 @@ func (s *Study) AtPeak(rate float64) (*Study, error) {
 	if err := json.Unmarshal(text, at); err != nil {
 		return nil, err
 	}
-	at.Given = []Given{{Name: peakGiven, Value: strconv.Itoa(int(math.Max(1, rate)))}}
+	at.Given = []Given{{Name: peakGiven, Value: strconv.Itoa(int(math.Max(1, cmp.Or(rate, somePeak))))}}
 	return at, at.Fill(0)
 }
 

@@ -198,9 +198,9 @@ func Restore(ctx context.Context, f *Folder, runner Runner) (done []string, err 
 	parts, err := f.begun()
 	for _, p := range parts {
 		done = append(done, p.left()...)
-		err = errors.Join(err, (&executor{Folder: p, runner: runner}).tidy(ctx))
+		err = errors.Join(err, (&executor{Folder: p, runner: runner}).tidy(ctx), p.bad)
 	}
-	return once(done), errors.Join(err, f.bad)
+	return once(done), err
 }
 
 // left returns a line for each thing that is to be put back.
