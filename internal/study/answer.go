@@ -161,12 +161,7 @@ func (d *Document) best(a *Answer, cells []*CellDoc) string {
 	})
 }
 
-func valuesOf(worse []Worse) (all []string) {
-	for _, w := range worse {
-		all = append(all, w.Value)
-	}
-	return all
-}
+func valuesOf(worse []Worse) []string { return mapped(worse, func(w Worse) string { return w.Value }) }
 
 // sayFailed says at which values runs got nothing through, or the metric failed.
 func (d *Document) sayFailed(a *Answer, cells []*CellDoc) string {

@@ -127,9 +127,7 @@ func (f *Folder) Document() (*Document, error) {
 	d, err := f.known()
 	if systems := f.Study.Systems(); len(systems) > 1 {
 		d.systems = systems
-		for _, system := range systems {
-			d.NotEqual = append(d.NotEqual, say(string(system), nil))
-		}
+		d.NotEqual = mapped(systems, func(system plan.System) string { return say(string(system), nil) })
 	}
 	if err == nil {
 		err = f.Study.policy().conclude(d)
@@ -215,10 +213,10 @@ type SystemBest struct {
 type SystemFigure struct {
 	PublishedCase
 
-	MBSecond float64 `json:"mb_per_second,omitempty"`    // in millions of bytes
-	P99      float64 `json:"latency_p99_us,omitempty"`   // at AtSecond
-	AtSecond float64 `json:"at_mb_per_second,omitempty"` // the offered rate in millions of bytes
-	Of       string  `json:"environment"`
+	MBSecond float64 `json:"mb_per_second,omitempty" yaml:"mb-per-second"`       // in millions of bytes
+	P99      float64 `json:"latency_p99_us,omitempty" yaml:"latency-p99-us"`     // at AtSecond
+	AtSecond float64 `json:"at_mb_per_second,omitempty" yaml:"at-mb-per-second"` // the offered rate in millions of bytes
+	Of       string  `json:"environment" yaml:"environment"`
 }
 
 // whole makes the parts of a study one after the other, each by its own policy.
@@ -287,7 +285,7 @@ func (d *Document) compare() error {
 		all = append(all, p.doc().candidates()...)
 	}
 	for _, part := range d.Study.Parts {
-		rows, err := publishedRows("systems.csv", part.Published)
+		rows, err := publishedRows(part.Published)
 		if err != nil {
 			return err
 		}
@@ -303,8 +301,8 @@ func (d *Document) compare() error {
 				return !slices.ContainsFunc(mine, func(c candidate) bool { return !slices.Contains(c.at, f) })
 			})}.String()
 			for _, row := range rows {
-				if row["system"] == string(system) {
-					best.Published = append(best.Published, SystemFigure{row.test(), row.number("mb-per-second"), row.number("latency-p99-us"), row.number("at-mb-per-second"), row["environment"]})
+				if row.System == string(system) {
+					best.Published = append(best.Published, row.SystemFigure)
 				}
 			}
 			d.SideBySide = append(d.SideBySide, best.SystemBest)

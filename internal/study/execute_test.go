@@ -172,10 +172,7 @@ func TestRestoreAfterAKill(t *testing.T) {
 	f, w := outsider(t)
 	release := must.Have(f.hold())(t)
 	old := "8"
-	for _, e := range []entry{{Host: true, Hosts: []string{"b1"}}, {Brokers: []result.BrokerSetting{{Broker: 1, Name: "num.io.threads", Value: &old}}}} {
-		e.What = changed
-		must.Do(t, f.note(e))
-	}
+	must.Do(t, f.note(entry{What: changed, Host: true, Hosts: []string{"b1"}, Brokers: []result.BrokerSetting{{Broker: 1, Name: "num.io.threads", Value: &old}}}))
 	release()
 	w.broker["num.io.threads"], w.host = "5", []Flag{{"sysctl.vm.swappiness", "1"}}
 	done, err := Restore(t.Context(), f, w)

@@ -127,11 +127,7 @@ func (s *Study) Fill(brokers int) error {
 
 // allOf returns an error of several sentences, each once; nil: there are none.
 func allOf(sentences []string) error {
-	var errs []error
-	for _, text := range once(sentences) {
-		errs = append(errs, errors.New(text))
-	}
-	return errors.Join(errs...)
+	return errors.Join(mapped(once(sentences), errors.New)...)
 }
 
 // once returns values without those that were there before.

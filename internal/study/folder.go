@@ -19,6 +19,7 @@ import (
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/result/merge"
+	"github.com/kt-bench/kt/internal/result/metric"
 	"github.com/kt-bench/kt/internal/secret"
 	"github.com/kt-bench/kt/internal/suggest"
 )
@@ -186,9 +187,7 @@ func (f *Folder) figures(t Turn) (all []LoadFigures, err error) {
 	}
 	var slo []string
 	if f.Study.Find != nil {
-		for _, e := range f.Study.Find.SLO {
-			slo = append(slo, e.String())
-		}
+		slo = mapped(f.Study.Find.SLO, metric.Expr.String)
 	}
 	for _, l := range f.Study.Loads {
 		path := f.path(t, l)
@@ -223,7 +222,7 @@ func (f *Folder) Status() (s Status, err error) {
 		d, bad := p.known()
 		done, wanted := d.count()
 		s.Done, s.Wanted, err = s.Done+done, s.Wanted+wanted, errors.Join(err, bad, p.bad)
-		s.Open = s.Open || bad == nil && !d.Over || len(d.state.topics) > 0 || d.state.brokers != nil || d.state.host
+		s.Open = s.Open || bad == nil && !d.Over || len(d.state.topics) > 0 || d.state.changed != nil
 	}
 	return s, err
 }
@@ -330,12 +329,11 @@ func (f *Folder) note(e entry) error {
 
 // state is what the log tells of a part.
 type state struct {
-	done    map[int]bool           // the numbers of runs
-	leftOut map[int]string         // why cells were left out, by their index
-	topics  []entry                // those of topics that are still there: each was noted before it was made
-	brokers []result.BrokerSetting // what brokers had before they were changed; nil: they are not
-	host    bool                   // hosts are changed
-	hosts   *entry                 // the first change of hosts: later ones are of the same, so that one that is gone is missed; nil: none yet
+	done    map[int]bool   // the numbers of runs
+	leftOut map[int]string // why cells were left out, by their index
+	topics  []entry        // those of topics that are still there: each was noted before it was made
+	changed *entry         // of brokers and hosts, with what was there before; nil: they are not
+	hosts   *entry         // the first change of hosts: later ones are of the same, so that one that is gone is missed; nil: none yet
 }
 
 func (f *Folder) state() *state {
@@ -350,14 +348,11 @@ func (f *Folder) state() *state {
 		case Skipped:
 			s.leftOut[e.Cell] = e.Reason
 		case changed:
-			if e.Host && s.hosts == nil {
+			if s.changed = &e; e.Host && s.hosts == nil {
 				s.hosts = &e
 			}
-			if s.host = s.host || e.Host; s.brokers == nil {
-				s.brokers = e.Brokers
-			}
 		case restored:
-			s.brokers, s.host = nil, false
+			s.changed = nil
 		}
 	}
 	return s

@@ -178,9 +178,9 @@ func published(t *testing.T, s *Study) map[string]Published {
 		cell.conclude(len(s.Loads))
 		d.Cells = append(d.Cells, cell)
 	}
-	must.Do(t, d.publish())
 	found := make(map[string]Published)
-	for _, p := range d.Published {
+	for _, row := range must.Have(publishedRows(s.Published))(t) {
+		p := d.beside(row)
 		found[p.Case+" "+p.String()] = p
 	}
 	return found

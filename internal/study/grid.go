@@ -57,7 +57,9 @@ func (grid) conclude(d *Document) error {
 		return err
 	}
 	d.answer()
-	return d.publish()
+	rows, err := publishedRows(d.Study.Published)
+	d.Published = append([]Published{}, mapped(rows, d.beside)...)
+	return err
 }
 
 // readGrid reads the runs that were made. Why searches ended stays.
@@ -129,10 +131,7 @@ func (d *Document) between() (cells []Cell, err error) {
 		case last:
 			near = []int{last - 1, max(last-2, 0)}
 		}
-		var tried []int64
-		for _, c := range group[max(best-1, 0):min(best+2, last+1)] {
-			tried = append(tried, amount(c.At[factor.Name]))
-		}
+		tried := mapped(group[max(best-1, 0):min(best+2, last+1)], func(c *CellDoc) int64 { return amount(c.At[factor.Name]) })
 		values := span.between(tried...)
 		switch {
 		case factor.Search.Fine == "" && alike(near[0]) && alike(near[1]):

@@ -273,9 +273,4 @@ func (p *parser) word(n *yaml.Node, what string, among []string) string {
 	return ""
 }
 
-func (p *parser) list(n *yaml.Node) (values []string) {
-	for _, one := range input.Items(n) {
-		values = append(values, p.one(one))
-	}
-	return values
-}
+func (p *parser) list(n *yaml.Node) []string { return mapped(input.Items(n), p.one) }
