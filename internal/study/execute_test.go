@@ -21,7 +21,7 @@ import (
 
 // scribe is a runner whose runs leave an empty file, as kt does: never in the place of another.
 type scribe struct {
-	Outside // nothing outside the loads is changed
+	Runner // nothing outside the loads is changed
 
 	made, deletedAt []string
 }

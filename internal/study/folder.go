@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -161,18 +162,14 @@ func IDs(dir string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	made := make(map[string]time.Time)
-	var ids []string
+	made := make(map[string]string) // when, by the second with which an ID begins, and by the file
 	for _, e := range entries {
 		if info, err := os.Stat(filepath.Join(dir, e.Name(), studyFile)); err == nil {
-			ids, made[e.Name()] = append(ids, e.Name()), info.ModTime()
+			second := e.Name()[:min(len(e.Name()), len("20060102-150405"))]
+			made[e.Name()] = second + info.ModTime().UTC().Format("20060102150405.000000000")
 		}
 	}
-	second := func(id string) string { return id[:min(len(id), len("20060102-150405"))] } // IDs begin with it
-	slices.SortFunc(ids, func(a, b string) int {
-		return cmp.Or(-cmp.Compare(second(a), second(b)), made[b].Compare(made[a]), cmp.Compare(a, b))
-	})
-	return ids, nil
+	return slices.SortedFunc(maps.Keys(made), func(a, b string) int { return cmp.Or(cmp.Compare(made[b], made[a]), cmp.Compare(a, b)) }), nil
 }
 
 func (f *Folder) path(t Turn, l Load) string {

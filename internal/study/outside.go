@@ -17,20 +17,6 @@ const (
 	tunePrefix   = "tune."   // a change that kt tune proposes for it
 )
 
-// Outside is where a study changes what is not of its loads.
-type Outside interface {
-	// CheckOutside returns all that hinders changes of the brokers that a load goes to, and of their hosts, and
-	// settings of its topics. Nothing is changed.
-	CheckOutside(ctx context.Context, l Load, w Wanted) error
-	// BrokerSettings returns what every broker has now of some settings.
-	BrokerSettings(ctx context.Context, l Load, names []string) ([]result.BrokerSetting, error)
-	SetBrokers(ctx context.Context, l Load, settings []result.BrokerSetting) error
-	// Hosts returns the hosts of these brokers, by the names of their agents; none: this one.
-	Hosts(ctx context.Context, l Load) ([]string, error)
-	// ChangeHosts gives an order to some hosts that Hosts has returned. One that is gone is an error.
-	ChangeHosts(ctx context.Context, l Load, hosts []string, o HostOrder) error
-}
-
 // Wanted are all settings outside its loads that a study will ask for, by their own names; those of hosts with their
 // prefixes.
 type Wanted struct{ Brokers, Hosts, Topics []Flag }
