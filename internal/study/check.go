@@ -38,7 +38,7 @@ func (s *Study) Check() error {
 	return errors.Join(bad...)
 }
 
-// problem is what is wrong with a part of a study: a key, "load NAME", "flag LOAD NAME", "factor NAME" or "ask N".
+// problem is what is wrong with a part of a study: a key, "load NAME", "flag LOAD NAME", "factor NAME" or "ask FACTOR".
 type problem struct {
 	error
 
@@ -122,8 +122,8 @@ func (s *Study) checkLoads(bad *problems) {
 
 func (s *Study) checkFactors(bad *problems) {
 	factors, searched, cells := s.factorNames(), s.searched(), 1
-	for i, q := range s.Ask {
-		bad.refuse(!slices.Contains(factors, q.Factor()), fmt.Sprint("ask ", i), "ask %q: there is no such factor%s", q.Factor(), suggest.Hint(q.Factor(), factors, ""))
+	for _, q := range s.Ask {
+		bad.refuse(!slices.Contains(factors, q.Factor()), "ask "+q.Factor(), "ask %q: there is no such factor%s", q.Factor(), suggest.Hint(q.Factor(), factors, ""))
 	}
 	if f := searched; f != nil {
 		_, err := f.Search.steps()

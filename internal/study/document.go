@@ -176,11 +176,8 @@ func (d *Document) cells() (cells []CellDoc, err error) {
 }
 
 // of returns the figures of a load of the runs of a cell.
-func (c *CellDoc) of(load int) (all figures) {
-	for i := range c.Runs {
-		all = append(all, &c.Runs[i].Loads[load])
-	}
-	return all
+func (c *CellDoc) of(load int) figures {
+	return mapped(c.Runs, func(r RunDoc) *LoadFigures { return &r.Loads[load] })
 }
 
 // WholeDoc has what the parts of a study say, and the systems in it side by side.

@@ -121,10 +121,7 @@ type executor struct {
 // deleteTopic deletes a topic of the study where its cell was made, also when ctx has ended.
 func (x *executor) deleteTopic(ctx context.Context, t entry) error {
 	cells := x.Study.Cells()
-	in := cells[0]
-	if t.Cell < len(cells) {
-		in = cells[t.Cell]
-	}
+	in := cells[min(t.Cell, len(cells)-1)]
 	return x.runner.DeleteTopic(context.WithoutCancel(ctx), x.Study.at(in, x.Study.Loads[0]), t.Topic)
 }
 
@@ -158,9 +155,6 @@ func (x *executor) runs(ctx context.Context) error {
 	}
 }
 
-// partial ends the name of a run file that is being written.
-const partial = ".part"
-
 // turn makes one run. Its files count when the log says that they are complete.
 func (x *executor) turn(ctx context.Context, t Turn) error {
 	if err := x.surround(ctx, t.Cell); err != nil {
@@ -175,28 +169,22 @@ func (x *executor) turn(ctx context.Context, t Turn) error {
 		return err
 	}
 	x.notify(Progress{What: Begun, Turn: t, Turns: x.turns})
-	dropPartial := func() {
+	drop := func() {
 		for _, l := range x.Study.Loads {
-			_ = os.Remove(x.path(t, l) + partial) // it may not be there
+			_ = os.Remove(x.path(t, l)) // it may not be there
 		}
 	}
-	dropPartial() // of a kt that was killed
-	defer dropPartial()
+	drop() // of a kt that was killed
 	results, err := x.together(ctx, t, e.Topic, prepared)
-	err = cmp.Or(err, ctx.Err())
-	err = cmp.Or(err, x.deleteTopic(ctx, e))
-	for _, l := range x.Study.Loads {
-		if err == nil {
-			err = os.Rename(x.path(t, l)+partial, x.path(t, l))
-		}
+	if err = cmp.Or(err, ctx.Err(), x.deleteTopic(ctx, e)); err != nil {
+		drop()
+		return err
 	}
-	if err == nil {
-		err = x.note(entry{What: Finished, Turn: t.Number, Topic: e.Topic})
+	if err := x.note(entry{What: Finished, Turn: t.Number, Topic: e.Topic}); err != nil {
+		return err
 	}
-	if err == nil {
-		x.notify(Progress{What: Finished, Turn: t, Results: results, Turns: x.turns})
-	}
-	return err
+	x.notify(Progress{What: Finished, Turn: t, Results: results, Turns: x.turns})
+	return nil
 }
 
 // topic returns the name of a topic of this study, whose random ID makes sure that nobody else has it.
@@ -223,7 +211,7 @@ func (x *executor) together(ctx context.Context, t Turn, topic string, prepared 
 		opening.Add(1)
 		running.Go(func() {
 			defer opened()
-			res, err := x.runner.Run(ctx, l, x.path(t, l)+partial, opened)
+			res, err := x.runner.Run(ctx, l, x.path(t, l), opened)
 			if err != nil {
 				end()
 			}

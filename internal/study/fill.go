@@ -22,19 +22,15 @@ type Given struct {
 	Value string `json:"value"` // "": not given
 }
 
-// What a study may name without a given: the brokers of the cluster, how many replicas a topic there has for safety, and in a part the
-// least of the rates that the searches before it have found.
+// What a study may name without a given.
 const (
-	brokersGiven  = "brokers"
-	replicasGiven = "replicas"
-	peakGiven     = "peak"
+	brokersGiven  = "brokers"  // of the cluster
+	replicasGiven = "replicas" // that a topic there has for safety
+	peakGiven     = "peak"     // in a part: the least of the rates that the searches before it have found
+
+	safeReplicas = 3    // as Kafka's documents recommend
+	somePeak     = 1000 // records a second, in place of a peak that is not known yet
 )
-
-// safeReplicas is the number of replicas that Kafka's documents recommend.
-const safeReplicas = 3
-
-// somePeak stands for a peak that is not known yet, in records a second, where the flags of a part are checked.
-const somePeak = 1000
 
 // open is a value that is left open, as JSON: "$stop", "4*$brokers", "80%*$peak".
 var open = regexp.MustCompile(`"(?:([1-9][0-9]{0,5}%?)\*)?\$([a-z][a-z0-9-]*)"`)
@@ -283,10 +279,7 @@ func (s *Study) Sets(flag string) bool {
 }
 
 func (s *Study) sets(l *Load, flags []string) bool {
-	all := slices.Clone(l.Flags)
-	for _, f := range s.Factors {
-		all = append(all, Flag{Name: f.Name})
-	}
+	all := slices.Concat(l.Flags, mapped(s.factorNames(), func(name string) Flag { return Flag{Name: name} }))
 	if s.Trial != nil {
 		all = append(all, s.Trial.Changes...)
 	}
@@ -298,10 +291,7 @@ func (s *Study) sets(l *Load, flags []string) bool {
 
 // typed notes values of a flag from the person who starts the study; "": of any flag.
 func (l *Load) typed(flag string, values ...string) {
-	for _, v := range values {
-		l.Typed = append(l.Typed, Flag{flag, v})
-	}
-	l.Typed = once(l.Typed)
+	l.Typed = once(append(l.Typed, mapped(values, func(v string) Flag { return Flag{flag, v} })...))
 }
 
 // IsTyped reports whether a flag is of the person who started the study.

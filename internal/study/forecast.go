@@ -167,21 +167,17 @@ func (f *Forecast) load(planOf func(Load) (plan.Plan, error), l Load, fits func(
 // host with the same numbers lie on one disk.
 func (f *Forecast) Place(dirs []result.LogDir) {
 	f.LogDirs = dirs
-	type disk struct {
-		host          string
-		total, usable int64
-	}
-	seen := make(map[disk]bool)
+	disks := mapped(dirs, func(d result.LogDir) result.LogDir {
+		return result.LogDir{Host: d.Host, Total: d.Total, Usable: d.Usable}
+	})
 	for _, d := range dirs {
 		if d.Usable < 0 {
 			f.NotKnown = append(f.NotKnown, fmt.Sprintf("how much room there is: broker %d does not say, as before Kafka 3.3", d.Broker))
-			f.Usable = 0
 			return
 		}
-		if k := (disk{d.Host, d.Total, d.Usable}); !seen[k] {
-			seen[k] = true
-			f.Usable += d.Usable
-		}
+	}
+	for _, d := range once(disks) {
+		f.Usable += d.Usable
 	}
 	switch usable := float64(f.Usable); {
 	case len(dirs) == 0 || f.AtOnce == 0:

@@ -12,9 +12,8 @@ import (
 	"github.com/kt-bench/kt/internal/plan"
 )
 
-// grid makes every cell of a study as often as it says, in blocks. Where the best value of a factor is searched for, it begins
-// with coarse steps. When these are made, blocks of runs follow with what lies between the best and its neighbours, and so on. Each
-// block has the best so far once more, which ties it to the others: drift between blocks moves all runs of a block.
+// grid makes every cell of a study as often as it says, in blocks. Each block of a search has the best so far once more, because drift
+// between blocks moves all runs of a block.
 type grid struct{}
 
 // Turn is one run of a study.

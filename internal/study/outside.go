@@ -84,8 +84,7 @@ func (s *Study) CheckOutside(ctx context.Context, runner Runner) error {
 	return runner.CheckOutside(ctx, s.Loads[0], w)
 }
 
-// surround changes brokers and hosts as a cell wants them; what the cell leaves is as it was before. The first cell keeps other studies
-// from the hosts.
+// surround changes brokers and hosts as a cell wants them. What the cell leaves is as it was before.
 func (x *executor) surround(ctx context.Context, c Cell) error {
 	l, s, cells := x.Study.Loads[0], x.state(), x.Study.Cells()
 	hosts, brokers, names := onHosts(c), onBrokers(c), mapped(onBrokers(cells...), func(f Flag) string { return f.Name })

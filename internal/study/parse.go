@@ -88,7 +88,7 @@ func (p *parser) study(n *yaml.Node, name string) *Study {
 			})
 		}
 		keys["parts"] = func(n *yaml.Node) {
-			s.Parts = items(p, n, "studies, each with its name", func(_ int, one *yaml.Node) *Study { return p.study(one, "") })
+			s.Parts = items(p, n, "studies, each with its name", func(one *yaml.Node) *Study { return p.study(one, "") })
 		}
 	}
 	p.mapping(n, "study", keys)
@@ -115,15 +115,12 @@ func (p *parser) each(n *yaml.Node, what string, f func(key, value *yaml.Node)) 
 	}
 }
 
-func items[T any](p *parser, n *yaml.Node, what string, read func(i int, one *yaml.Node) T) (all []T) {
+func items[T any](p *parser, n *yaml.Node, what string, read func(one *yaml.Node) T) []T {
 	if n.Kind != yaml.SequenceNode {
 		p.bad(n, "write a list of %s", what)
 		return nil
 	}
-	for i, one := range n.Content {
-		all = append(all, read(i, one))
-	}
-	return all
+	return mapped(n.Content, read)
 }
 
 // mapping reads the known keys of a mapping, each into a variable or by a function.
@@ -173,7 +170,7 @@ func (p *parser) load(n *yaml.Node, what string) (l Load) {
 }
 
 func (p *parser) loads(n *yaml.Node, what string) []Load {
-	return items(p, n, "loads, each with its name and command", func(_ int, one *yaml.Node) Load {
+	return items(p, n, "loads, each with its name and command", func(one *yaml.Node) Load {
 		l := p.load(one, what)
 		if l.Name == "" {
 			p.bad(one, "%s: give each load a name", what)
@@ -199,12 +196,12 @@ func (p *parser) factors(n *yaml.Node) (factors []Factor) {
 }
 
 func (p *parser) questions(n *yaml.Node) []Question {
-	return items(p, n, "questions, as [{best: partitions, by: throughput}]", func(i int, one *yaml.Node) Question {
+	return items(p, n, "questions, as [{best: partitions, by: throughput}]", func(one *yaml.Node) Question {
 		q := Question{By: metric.Rate}
 		p.mapping(one, "ask", map[string]any{
 			"best": &q.Best, "scaling": &q.Scaling, "by": func(n *yaml.Node) { q.By = Metric(p.word(n, "by", metric.Names())) },
 		})
-		if p.at[fmt.Sprint("ask ", i)] = one; (q.Best == "") == (q.Scaling == "") {
+		if p.at["ask "+q.Factor()] = one; (q.Best == "") == (q.Scaling == "") {
 			p.bad(one, "ask: give either best or scaling, with the name of a factor")
 		}
 		return q

@@ -117,10 +117,7 @@ func (d *Document) beside(row publishedRow) Published {
 
 // fits reports whether a cell has all of some values.
 func fits(at, values map[string]string) bool {
-	for name, value := range values {
-		if at[name] != value {
-			return false
-		}
-	}
-	return true
+	both := maps.Clone(at)
+	maps.Copy(both, values)
+	return maps.Equal(both, at)
 }

@@ -263,8 +263,7 @@ func (s *Study) target(factor string) (load, flag string) {
 	return "", factor
 }
 
-// set gives a flag a value instead of those that it has. A topic setting is one of several. Where a load is to be made on a
-// number of hosts, the first ones of --on are left; when it names fewer, the run refuses to begin.
+// set gives a flag a value instead of those that it has. A topic setting is one of several, and a number of hosts leaves the first of --on.
 func (l *Load) set(name, value string) {
 	if setting, ok := strings.CutPrefix(name, topicPrefix); ok {
 		l.Flags = slices.DeleteFunc(l.Flags, func(f Flag) bool { return f.Name == "topic-config" && strings.HasPrefix(f.Value, setting+"=") })
