@@ -160,8 +160,8 @@ func StudyProgress(p study.Progress) string {
 	var parts []string
 	for i := range p.Results {
 		r := &p.Results[i]
-		p99 := r.Of(metric.P99)
-		parts = append(parts, strings.TrimSpace(r.Load+" "+theme.PerSecond(r.Of(metric.Rate)))+" records/s"+
+		p99 := r.Measures[metric.P99]
+		parts = append(parts, strings.TrimSpace(r.Load+" "+theme.PerSecond(r.Measures[metric.Rate]))+" records/s"+
 			pick(p99 > 0, ", p99 "+theme.Duration(micros(int64(p99))), "")+pick(r.Valid, "", ", not valid")+", limit "+r.Limit.String())
 	}
 	return "  " + strings.Join(parts, "; ")

@@ -49,7 +49,7 @@ func gridDoc(all *doc.Document, d *study.Document) {
 		t := &doc.Table{ID: "compared-" + a.Factor, Caption: question(d, a), Columns: []doc.Column{{Head: a.Factor, Kind: doc.Words}}}
 		t.Head(string(a.By)+"|bars", "from", "to")
 		for v, c := range d.Along(a) {
-			if s := c.Of(a.By); s.N > 0 {
+			if s := c.Measures[a.By]; s.N > 0 {
 				t.Add(v, doc.Cell{Text: Figure(a.By, s.Median), Bar: s.Median}, Figure(a.By, s.Low), Figure(a.By, s.High)).Tone = pick(slices.Contains(a.LikeBest, v), doc.Good, doc.Muted)
 			}
 		}
@@ -121,7 +121,7 @@ func cellTable(d *study.Document) *doc.Table {
 	t := placed(d.Study, "cell-table", "Medians of the runs of each cell, and the interval of the throughput", "",
 		"records/s", "from|1", "to|1", "MiB/s|4", "p50|5", "p99", "p99.9|6", "rough|2", "CPU|3", "runs", "limit|words")
 	eachLoad(d, func(c *study.CellDoc, f *study.CellFigures, place []string) {
-		r, notes := f.Of(metric.Rate), slices.Clone(f.FailedMetrics)
+		r, notes := f.Measures[metric.Rate], slices.Clone(f.FailedMetrics)
 		if f.ClientBound {
 			notes = append(notes, "the brokers may do more")
 		}
@@ -146,7 +146,7 @@ func cellTable(d *study.Document) *doc.Table {
 }
 
 func medianOf(f *study.CellFigures, m study.Metric) string {
-	return pick(f.Of(m).N == 0, none, Figure(m, f.Of(m).Median))
+	return pick(f.Measures[m].N == 0, none, Figure(m, f.Measures[m].Median))
 }
 
 // question returns what an answer is about.

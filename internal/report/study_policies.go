@@ -29,8 +29,8 @@ func findDoc(all *doc.Document, d *study.Document) {
 	curve := doc.NewTable("curve-table", "Latency at shares of the peak; up to the knee the p99 is at most twice that of the lowest rate",
 		"of the peak", "rate", "p50", "p99|bars", "p99.9", "knee|words")
 	for _, c := range d.Curve {
-		of := func(m study.Metric) string { return Figure(m, c.Of(m)) }
-		row := curve.Add(theme.Percent(c.Share), rateOf(c.Rate), of(metric.P50), doc.Cell{Text: of(metric.P99), Bar: c.Of(metric.P99)}, of(metric.P999), pick(c.Knee, "knee", ""))
+		of := func(m study.Metric) string { return Figure(m, c.Measures[m]) }
+		row := curve.Add(theme.Percent(c.Share), rateOf(c.Rate), of(metric.P50), doc.Cell{Text: of(metric.P99), Bar: c.Measures[metric.P99]}, of(metric.P999), pick(c.Knee, "knee", ""))
 		row.Tone = pick(c.Knee, doc.Good, doc.Plain)
 	}
 	all.Sections = []doc.Section{
@@ -126,9 +126,9 @@ func foundOf(s *study.SystemBest) string {
 		}
 		text = strings.Join(texts, ", ")
 	case s.By.Of().Unit == metric.Time:
-		text = "p50 " + Figure(metric.P50, c.Of(metric.P50).Median) + ", p99 " + Figure(metric.P99, c.Of(metric.P99).Median)
+		text = "p50 " + Figure(metric.P50, c.Measures[metric.P50].Median) + ", p99 " + Figure(metric.P99, c.Measures[metric.P99].Median)
 	default:
-		text = theme.PerSecond(c.Of(metric.Rate).Median) + " records/s"
+		text = theme.PerSecond(c.Measures[metric.Rate].Median) + " records/s"
 	}
 	return text + pick(s.At != "", " with "+s.At, "") + pick(s.Over, "", " (not over)")
 }
@@ -157,7 +157,7 @@ func along(d *study.Document, a *study.Answer, m study.Metric, id string) *doc.C
 	}
 	g := doc.Series{Class: pick(m == metric.Rate, "flow", "p99"), Joined: true}
 	for v, c := range d.Along(a) {
-		if s := c.Of(m); s.N > 0 {
+		if s := c.Measures[m]; s.N > 0 {
 			g.Points = append(g.Points, doc.Point{X: float64(len(p.Names)), Y: s.Median, Low: s.Low, High: s.High, Strong: own && slices.Contains(a.LikeBest, v)})
 		}
 		p.Names = append(p.Names, v)
@@ -186,7 +186,7 @@ func curvePlot(d *study.Document) *doc.Chart {
 	p := &doc.Chart{ID: "curve", Title: "Latency by rate", About: "p99, records a second", XUnit: rateScale, Unit: scaleOf(metric.P99), Log: true}
 	g := doc.Series{Name: "p99", Class: "p99", Joined: true}
 	for _, c := range d.Curve {
-		g.Points = append(g.Points, doc.Point{X: c.Rate, Y: c.Of(metric.P99), Strong: c.Knee, Label: pick(c.Knee, "knee", "")})
+		g.Points = append(g.Points, doc.Point{X: c.Rate, Y: c.Measures[metric.P99], Strong: c.Knee, Label: pick(c.Knee, "knee", "")})
 	}
 	slices.SortFunc(g.Points, func(a, b doc.Point) int { return cmp.Compare(a.X, b.X) })
 	p.Series = []doc.Series{g}

@@ -149,7 +149,7 @@ func TestALatencyThatFailedInSomeRunsIsComparedWithNone(t *testing.T) {
 	if d.Judge([]FailOn{{Metric: metric.P99, Above: true, Limit: 0.1}}); len(d.Failures) != 1 || !strings.Contains(d.Failures[0], "failed") {
 		t.Errorf("--fail-on: %q", d.Failures)
 	}
-	if c.conclude(1); c.Of(metric.P99).N != 0 || c.Of(metric.P50).N != 5 || !slices.Contains(c.FailedMetrics, says) {
+	if c.conclude(1); c.Measures[metric.P99].N != 0 || c.Measures[metric.P50].N != 5 || !slices.Contains(c.FailedMetrics, says) {
 		t.Errorf("the cell has %+v, %q", c.Measures, c.FailedMetrics)
 	}
 	l := LoadFigures{Valid: true, SLO: []result.Limit{{Expression: "p99<5ms", Note: "failed"}}}
@@ -164,7 +164,7 @@ func TestAMeanBesideRecordsThatFailedIsNone(t *testing.T) {
 	r.Client.CPUCores = 1
 	for unserved, want := range map[int64][]Metric{0: nil, 1: {metric.Mean}, 2: {metric.CPU, metric.Mean}} {
 		r.Latency.Response.Unserved = unserved
-		if l := FiguresOf(r); !slices.Equal(l.FailedMetrics, want) || l.Of(metric.P50) == 0 {
+		if l := FiguresOf(r); !slices.Equal(l.FailedMetrics, want) || l.Measures[metric.P50] == 0 {
 			t.Errorf("%d records unserved: %q", unserved, l.FailedMetrics)
 		}
 	}

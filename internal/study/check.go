@@ -69,6 +69,7 @@ func (s *Study) problems() (bad problems) {
 	bad.refuse(len(s.Loads) == 0, "", "load: there is none; write load: {command: produce, …}")
 	bad.refuse(s.Repeats < 1, "repeats", "repeats %d: it must be 1 or more", s.Repeats)
 	bad.refuse(s.Discard < 0 || s.Discard > maxTurns, "discard", "discard %d: it must be from 0 to %d", s.Discard, maxTurns)
+	bad.refuse(s.Rest < 0, "rest", "rest %s: it must be 0 or more", s.Rest)
 	if s.Find != nil {
 		s.checkFind(&bad)
 	}

@@ -194,8 +194,6 @@ type PartDoc struct {
 	Find  *Document `json:"find,omitempty"`
 }
 
-func (p *PartDoc) doc() *Document { return cmp.Or(p.Find, p.Study) }
-
 // SystemBest is what a part found of one system: the highest peak of its searches, or the best of its cells.
 type SystemBest struct {
 	Part      string         `json:"part"`
@@ -266,8 +264,8 @@ func (d *Document) candidates() (all []candidate) {
 	for i := range d.Cells {
 		c := &d.Cells[i]
 		s.System, s.Cell = systemOf(d.Study.at(c.cell, d.Study.Loads[0])), &c.CellFigures
-		value := c.Of(by).Median * map[bool]float64{true: 1, false: -1}[by.Of().HigherIsBetter]
-		if c.Of(by).N == 0 {
+		value := c.Measures[by].Median * map[bool]float64{true: 1, false: -1}[by.Of().HigherIsBetter]
+		if c.Measures[by].N == 0 {
 			value = math.Inf(-1)
 		}
 		all = append(all, candidate{s, c.cell.At, value})
@@ -279,7 +277,7 @@ func (d *Document) candidates() (all []candidate) {
 func (d *Document) compare() error {
 	var all []candidate
 	for _, p := range d.Parts {
-		all = append(all, p.doc().candidates()...)
+		all = append(all, cmp.Or(p.Find, p.Study).candidates()...)
 	}
 	for _, part := range d.Study.Parts {
 		rows, err := publishedRows(part.Published)

@@ -51,7 +51,6 @@ type Progress struct {
 // CheckLoads returns all that is wrong with the flags of every load in every cell.
 func (s *Study) CheckLoads(planOf func(Load) (plan.Plan, error)) error {
 	var wrong []string
-	seen := make(map[string]bool)
 	for _, c := range s.Cells() {
 		for _, l := range s.loads() {
 			p, err := planOf(s.planned(c, *l))
@@ -60,8 +59,7 @@ func (s *Study) CheckLoads(planOf func(Load) (plan.Plan, error)) error {
 					err = fmt.Errorf("--slo %q cannot be judged: %w", s.Find.SLO[i], bad)
 				}
 			}
-			if err != nil && !seen[err.Error()] {
-				seen[err.Error()] = true
+			if err != nil && !slices.ContainsFunc(wrong, func(text string) bool { return strings.HasSuffix(text, err.Error()) }) {
 				wrong = append(wrong, strings.TrimPrefix(c.String()+": "+err.Error(), ": "))
 			}
 		}

@@ -33,9 +33,6 @@ func (s *Study) Metrics() []Metric {
 // Measures have the metrics that were measured: of a run its figures, of a cell how they spread.
 type Measures[T any] map[Metric]T
 
-// Of returns the value of a metric; zero: it was not measured.
-func (s Measures[T]) Of(m Metric) T { return s[m] }
-
 // LoadFigures are the figures of one load of a run.
 type LoadFigures struct {
 	Load              string `json:"load,omitempty"`
@@ -49,7 +46,13 @@ type LoadFigures struct {
 	Limit     verdict.Limit  `json:"limit"`
 	Evidence  string         `json:"evidence"`
 	SLO       []result.Limit `json:"-"` // what a search has to keep, or a comparison not to show, judged
-	FaultFigures
+
+	// The effects of faults.
+	Failed        int64          `json:"failed_records"`              // and unknown ones
+	Lost          *int64         `json:"lost_records,omitempty"`      // nil: not verified, or none is known while not all were checked
+	Unchecked     *int64         `json:"unchecked_records,omitempty"` // nil: not verified
+	Outage        *result.Outage `json:"outage,omitempty"`
+	FailedMetrics []Metric       `json:"failed_metrics,omitempty"` // latencies that fall among records that were not served, and CPU of a run in which too many were not
 
 	cluster    string   // that it went to
 	ids        []string // of the run, and of the runs that were merged into it
@@ -58,15 +61,6 @@ type LoadFigures struct {
 	oneAtATime bool               // so no record waits for another, though there is no target
 	facts      map[string]string  // of a comparison: settings and environment
 	shares     map[string]float64 // of a comparison: what went on beside the load
-}
-
-// FaultFigures are the effects of faults on one load of a run.
-type FaultFigures struct {
-	Failed        int64          `json:"failed_records"`              // and unknown ones
-	Lost          *int64         `json:"lost_records,omitempty"`      // nil: not verified, or none is known while not all were checked
-	Unchecked     *int64         `json:"unchecked_records,omitempty"` // nil: not verified
-	Outage        *result.Outage `json:"outage,omitempty"`
-	FailedMetrics []Metric       `json:"failed_metrics,omitempty"` // latencies that fall among records that were not served, and CPU of a run in which too many were not
 }
 
 func (l *LoadFigures) isOf(o *LoadFigures) bool {
@@ -99,18 +93,16 @@ func FiguresOf(r *result.Result) LoadFigures { return figuresOf("", "", r, Shown
 func figuresOf(load, file string, r *result.Result, metrics []Metric) LoadFigures {
 	f := LoadFigures{
 		Load: load, File: file, Valid: r.Valid, SLO: r.Limits, Limit: r.BoundBy.Limit, Evidence: r.BoundBy.Evidence,
-		Target: r.Throughput.TargetRecordsPerSecond, cluster: "embedded broker, not Kafka", oneAtATime: r.Plan.Load.OneAtATime, ids: []string{r.RunID}, cut: r.Ended == result.CutOff,
+		Target: r.Throughput.TargetRecordsPerSecond, cluster: "embedded broker, not Kafka", oneAtATime: r.Plan.Load.OneAtATime, cut: r.Ended == result.CutOff,
 		from: r.StartedAt, to: r.StartedAt.Add(time.Duration(r.ElapsedSeconds * float64(time.Second))),
-		FaultFigures: FaultFigures{Failed: r.Records.Failed + r.Records.Unknown, Outage: r.Outage},
+		ids:    append([]string{r.RunID}, mapped(r.RunFiles, func(f result.MergedFile) string { return f.RunID })...),
+		Failed: r.Records.Failed + r.Records.Unknown, Outage: r.Outage,
 	}
 	if c := &r.Environment.Cluster; !r.Embedded { // as published figures have it: "3 brokers, Kafka 4.3"
 		f.cluster = theme.Plural(len(c.Brokers), "broker", "brokers")
 		if c.Version != "" {
 			f.cluster += ", Kafka " + strings.TrimPrefix(c.Version, "v")
 		}
-	}
-	for i := range r.RunFiles {
-		f.ids = append(f.ids, r.RunFiles[i].RunID)
 	}
 	if v := r.Verify; v != nil && !v.OfAnotherRun {
 		if f.Unchecked = new(v.Unchecked + v.Undecided); v.Lost > 0 || v.Complete() {

@@ -65,7 +65,7 @@ func (c *cluster) trial(search *Search, s Step) Trial {
 // keep judges what a search has to keep by the figures of a load.
 func keep(search *Search, l *LoadFigures) {
 	for _, e := range search.SLO {
-		v := l.Of(Metric(e.Metric.Name))
+		v := l.Measures[Metric(e.Metric.Name)]
 		l.SLO = append(l.SLO, result.Limit{Expression: e.String(), Value: &v, Unit: e.Metric.Unit, Held: e.Holds(v)})
 	}
 }

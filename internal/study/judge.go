@@ -70,7 +70,7 @@ func backlog(at, waiting []float64) *Backlog {
 
 // judge returns what a trial showed, and why it did not pass.
 func (s *Search) judge(step Step, l *LoadFigures) Trial {
-	t := Trial{Step: step, Outcome: Passed, Achieved: l.Of(metric.Rate), Reasons: []string{}}
+	t := Trial{Step: step, Outcome: Passed, Achieved: l.Measures[metric.Rate], Reasons: []string{}}
 	limit := l.Limit.String() + ": " + l.Evidence
 	elsewhere := !l.Valid || ofClient(l.Limit) || l.Limit == verdict.Throttle
 	if step.Rate > 0 {
@@ -93,7 +93,7 @@ func (s *Search) judge(step Step, l *LoadFigures) Trial {
 
 // reasons returns why a load does not hold. A stall at the end leaves a backlog within the residue, and no missing rate.
 func (s Step) reasons(l *LoadFigures) []string {
-	b, reached := cmp.Or(l.Backlog, new(Backlog)), l.Of(metric.Rate)/s.Rate
+	b, reached := cmp.Or(l.Backlog, new(Backlog)), l.Measures[metric.Rate]/s.Rate
 	return lines("reasons", map[string]any{
 		"Load": l, "Reached": reached, "Backlog": b,
 		"Slow":    1-reached > max(1-kept, min(ripple, residue/s.Time.Std().Seconds())),
@@ -197,8 +197,8 @@ func (s *Search) conclude(d *Document) error {
 func (d *FindDoc) markKnee() {
 	const rise = 2 // how far the p99 may grow over that of the lowest rate
 	grown := func(c CurvePoint) bool {
-		p99 := c.Of(metric.P99)
-		return p99 == 0 || p99 > rise*d.Curve[0].Of(metric.P99) // 0: failed
+		p99 := c.Measures[metric.P99]
+		return p99 == 0 || p99 > rise*d.Curve[0].Measures[metric.P99] // 0: failed
 	}
 	for i := range len(d.Curve) - 2 {
 		if grown(d.Curve[i+1]) && grown(d.Curve[i+2]) {

@@ -42,33 +42,31 @@ const (
 )
 
 func isOutside(name string) bool {
-	return hasPrefix(name, brokerPrefix, sysctlPrefix, tunePrefix)
+	return slices.ContainsFunc([]string{brokerPrefix, sysctlPrefix, tunePrefix}, func(p string) bool { return strings.HasPrefix(name, p) })
 }
 
-func hasPrefix(name string, prefixes ...string) bool {
-	return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(name, p) })
-}
-
-// outside returns the values of some cells that have one of some prefixes, each once. The default is no value.
-func outside(cells []Cell, prefixes ...string) (flags []Flag) {
+// outside returns what some cells change outside their loads, each once. The default is no value.
+func outside(cells ...Cell) (w Wanted) {
 	for _, c := range cells {
 		for _, f := range c.At {
-			if hasPrefix(f.Name, prefixes...) && f.Value != Default {
-				flags = append(flags, Flag{strings.TrimPrefix(f.Name, brokerPrefix), strings.Join(strings.Fields(f.Value), " ")})
+			name, ofBrokers := strings.CutPrefix(f.Name, brokerPrefix)
+			switch value := (Flag{name, strings.Join(strings.Fields(f.Value), " ")}); {
+			case !isOutside(f.Name) || f.Value == Default:
+			case ofBrokers:
+				w.Brokers = append(w.Brokers, value)
+			default:
+				w.Hosts = append(w.Hosts, value)
 			}
 		}
 	}
-	return once(flags)
+	w.Brokers, w.Hosts = once(w.Brokers), once(w.Hosts)
+	return w
 }
-
-// onHosts and onBrokers return the settings of hosts and brokers in some cells, those of brokers by the names that they have there.
-func onHosts(cells ...Cell) []Flag   { return outside(cells, sysctlPrefix, tunePrefix) }
-func onBrokers(cells ...Cell) []Flag { return outside(cells, brokerPrefix) }
 
 // CheckOutside returns all that hinders what the cells of a study change outside its loads, or want of their topics.
 func (s *Study) CheckOutside(ctx context.Context, runner Runner) error {
 	cells := s.Cells()
-	w := Wanted{Brokers: onBrokers(cells...), Hosts: onHosts(cells...)}
+	w := outside(cells...)
 	for _, c := range cells {
 		for _, l := range s.Loads {
 			for _, f := range s.at(c, l).Flags {
@@ -86,15 +84,15 @@ func (s *Study) CheckOutside(ctx context.Context, runner Runner) error {
 
 // surround changes brokers and hosts as a cell wants them. What the cell leaves is as it was before.
 func (x *executor) surround(ctx context.Context, c Cell) error {
-	l, s, cells := x.Study.Loads[0], x.state(), x.Study.Cells()
-	hosts, brokers, names := onHosts(c), onBrokers(c), mapped(onBrokers(cells...), func(f Flag) string { return f.Name })
-	wanted := slices.Concat([]Flag{}, hosts, brokers)
+	l, s, now, ever := x.Study.Loads[0], x.state(), outside(c), outside(x.Study.Cells()...)
+	names := mapped(ever.Brokers, func(f Flag) string { return f.Name })
+	wanted := slices.Concat([]Flag{}, now.Hosts, now.Brokers)
 	if x.around != nil && slices.Equal(wanted, x.around) {
 		return nil
 	}
 	e, err := s.changed, error(nil)
 	if e == nil {
-		e = &entry{What: changed, Host: len(onHosts(cells...)) > 0}
+		e = &entry{What: changed, Host: len(ever.Hosts) > 0}
 		switch {
 		case e.Host && s.hosts != nil: // one that is gone is missed
 			e.Hosts = s.hosts.Hosts
@@ -109,14 +107,14 @@ func (x *executor) surround(ctx context.Context, c Cell) error {
 		}
 	}
 	if err == nil && e.Host {
-		err = x.runner.ChangeHosts(ctx, l, e.Hosts, x.order(SetHost, hosts))
+		err = x.runner.ChangeHosts(ctx, l, e.Hosts, x.order(SetHost, now.Hosts))
 	}
 	if err == nil && len(names) > 0 {
-		err = x.runner.SetBrokers(ctx, l, mapped(e.Brokers, func(now result.BrokerSetting) result.BrokerSetting {
-			if i := slices.IndexFunc(brokers, func(f Flag) bool { return f.Name == now.Name }); i >= 0 {
-				now.Value = &brokers[i].Value
+		err = x.runner.SetBrokers(ctx, l, mapped(e.Brokers, func(b result.BrokerSetting) result.BrokerSetting {
+			if i := slices.IndexFunc(now.Brokers, func(f Flag) bool { return f.Name == b.Name }); i >= 0 {
+				b.Value = &now.Brokers[i].Value
 			}
-			return now
+			return b
 		}))
 	}
 	if err == nil {
@@ -126,7 +124,7 @@ func (x *executor) surround(ctx context.Context, c Cell) error {
 }
 
 func (x *executor) order(do HostDo, set []Flag) HostOrder {
-	return HostOrder{Do: do, Study: x.name(), Set: set, Own: onHosts(x.Study.Cells()...)}
+	return HostOrder{Do: do, Study: x.name(), Set: set, Own: outside(x.Study.Cells()...).Hosts}
 }
 
 // tidy puts back what the study has changed on brokers and hosts, by its log, and deletes topics that are left.
@@ -178,7 +176,7 @@ func Restore(ctx context.Context, f *Folder, runner Runner) (done []string, err 
 // left returns a line for each thing that is to be put back.
 func (f *Folder) left() []string {
 	s := f.state()
-	about := map[string]any{"Topics": s.topics, "Settings": onHosts(f.Study.Cells()...)}
+	about := map[string]any{"Topics": s.topics, "Settings": outside(f.Study.Cells()...).Hosts}
 	if e := s.changed; e != nil {
 		if about["Brokers"] = e.Brokers; e.Host {
 			about["Hosts"] = e.Hosts

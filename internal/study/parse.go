@@ -222,15 +222,7 @@ var readers = map[reflect.Type]reader{
 	reflect.TypeFor[uint64]():        {"a number from 0", func(s string) (any, error) { return strconv.ParseUint(s, 10, 64) }},
 	reflect.TypeFor[float64]():       {"a number", func(s string) (any, error) { return plan.ParseNumber(s) }},
 	reflect.TypeFor[metric.Expr]():   {"", func(s string) (any, error) { return metric.Parse(s) }},
-	reflect.TypeFor[plan.Duration](): {"a time (5s, 2m), or 0", readTime},
-}
-
-func readTime(text string) (any, error) {
-	d, err := plan.ParseTime(text, time.Second)
-	if d < 0 {
-		err = strconv.ErrRange
-	}
-	return plan.Duration(d), err
+	reflect.TypeFor[plan.Duration](): {"a time (5s, 2m), or 0", func(s string) (any, error) { d, err := plan.ParseTime(s, time.Second); return plan.Duration(d), err }},
 }
 
 // read reads the node of a key into a variable, or into each item of a list.

@@ -218,7 +218,7 @@ func (s *Study) at(c Cell, l Load) Load {
 	for _, f := range c.At {
 		load, flag := s.target(f.Name)
 		isOf := load == l.Name || load == "" && !s.isPrepared(l.Name)
-		if isOf && !isOutside(flag) && (f.Value != Default || hasPrefix(flag, topicPrefix)) {
+		if isOf && !isOutside(flag) && (f.Value != Default || strings.HasPrefix(flag, topicPrefix)) {
 			l.set(flag, f.Value)
 		}
 	}

@@ -158,7 +158,7 @@ func pageOfDoc(t *testing.T, d *doc.Document) string {
 func TestTheEffectsOfFaultsAreToldWithTheRunsThatSawThem(t *testing.T) {
 	d := studied()
 	f := &d.Cells[0].CellFigures
-	d.Cells[0].Runs = []study.RunDoc{{Loads: []study.LoadFigures{{FaultFigures: study.FaultFigures{Failed: 7}}}}}
+	d.Cells[0].Runs = []study.RunDoc{{Loads: []study.LoadFigures{{Failed: 7}}}}
 	f.Failed, f.Recovered = study.Spread{N: 5, Median: 7, Low: 7, High: 7}, study.Spread{N: 2, Median: 1500, Low: 1500, High: 1500}
 	must.Has(t, "the effects", written(t, report.StudyDoc(d).Markdown), "| 1 | 7 | – | – | – | 1.50s, 2 of 5 runs | – |")
 }
