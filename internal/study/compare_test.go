@@ -75,11 +75,14 @@ func TestAGateOpensOnlyForAShiftThatIsTold(t *testing.T) {
 		Limit            string
 		Closed           bool
 		SeedOfA, SeedOfB uint64
+		Says             string
 	}](t, "compare") {
 		d := compare(t, sideOf("a", row.Runs, 100_000, 5000, row.SeedOfA), sideOf("a", row.Runs, row.Throughput, row.P99, row.SeedOfB))
 		if d.Judge([]FailOn{must.Have(ParseFailOn(row.Limit))(t)}); len(d.Failures) > 0 != row.Closed {
 			t.Errorf("%s: failures %q, want some: %v", name, d.Failures, row.Closed)
 		}
+		said := say("trial", &TrialDoc{Control: d.A, Changed: d.B, Effects: d.Metrics})
+		must.True(t, strings.Contains(said, row.Says), "%s: it says %q", name, said)
 	}
 	for _, text := range []string{"throughput", "throughput<3", "p98<3%", "p99<x%", "<3%"} {
 		if f, err := ParseFailOn(text); err == nil {

@@ -61,8 +61,8 @@ type CellDoc struct {
 type RunDoc struct {
 	Turn   int               `json:"turn"`
 	Repeat int               `json:"repeat"`
-	At     map[string]string `json:"at,omitempty"`
-	Loads  []LoadFigures     `json:"loads,omitempty"`
+	At     map[string]string `json:"at,omitzero"`
+	Loads  []LoadFigures     `json:"loads,omitzero"`
 }
 
 // policy decides which runs a study makes, and what they say. Each is in a file of its own.
