@@ -43,11 +43,10 @@ type Peak struct {
 	High float64 `json:"high"`
 }
 
-// alpha is the accepted share of false alarms: of studies without any difference in which kt names one.
-const alpha = 0.05
-
-// unsureFrom is the share by which a value must look worse than the best one for a word on it, although it cannot be told from it.
-const unsureFrom = 0.1
+const (
+	alpha      = 0.05 // the accepted share of false alarms: of studies without any difference in which kt names one
+	unsureFrom = 0.1  // the share by which a value must look worse than the best one for a word on it, although it cannot be told from it
+)
 
 func (d *Document) answer() {
 	d.Answers = []Answer{}
@@ -142,13 +141,9 @@ func (d *Document) best(a *Answer, cells []*CellDoc) string {
 		}
 	}
 	a.Best = d.valueOf(best.CellDoc, a.Factor)
-	named := a.Best
-	if !d.Study.Pair {
-		named = a.Factor + "=" + a.Best
-	}
 	unsure := valuesOf(a.Unsure)
 	return say("best", map[string]any{
-		"Answer": a, "Named": named, "Measured": len(r.cells), "Unsure": unsure,
+		"Answer": a, "Pair": d.Study.Pair, "Measured": len(r.cells), "Unsure": unsure,
 		"Worse":    slices.SortedFunc(slices.Values(a.Worse), func(x, y Worse) int { return cmp.Compare(x.By, y.By) }),
 		"Alike":    slices.DeleteFunc(slices.Clone(a.LikeBest), func(v string) bool { return slices.Contains(unsure, v) }),
 		"Repeated": slices.ContainsFunc(r.cells, func(c ranked) bool { return len(c.values) > 1 }),

@@ -231,8 +231,6 @@ const (
 	// mediansDiffer is by how much the difference of the medians and the shift differ in a sentence that has both.
 	mediansDiffer = 0.05
 
-	mostRepeats = 100 // the largest number of runs that kt proposes
-
 	// enough is how many runs a side can be told from others at all. Four against four give p = 0.029, which Holm's
 	// correction for five metrics makes 0.14; five against five give 0.008, which stays below 0.05 for six.
 	enough = 5
@@ -245,8 +243,7 @@ func (c *Compared) sentence() string {
 		Alike, Apart, Said bool
 		Delta              float64
 		Fewest, Enough     int
-		MostRepeats        int
-	}{c, c.shows == inference.Alike, c.Medians.IsKnown() && math.Abs(float64(c.Medians-c.Shift)) > mediansDiffer, said, c.rule.delta, min(c.A.N, c.B.N), enough, mostRepeats})
+	}{c, c.shows == inference.Alike, c.Medians.IsKnown() && math.Abs(float64(c.Medians-c.Shift)) > mediansDiffer, said, c.rule.delta, min(c.A.N, c.B.N), enough})
 }
 
 // FailOn is what a comparison must not show: a shift of a metric, or what no run of B may be.

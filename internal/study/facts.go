@@ -83,10 +83,8 @@ type Difference struct {
 // differing returns the facts that differ between sides, by their names, each with its values in each side, sorted.
 func differing(sides ...*Side) iter.Seq2[string, [][]string] {
 	names := make(map[string]string)
-	for _, s := range sides {
-		for _, r := range s.loads {
-			maps.Copy(names, r.facts)
-		}
+	for _, r := range slices.Concat(mapped(sides, func(s *Side) figures { return s.loads })...) {
+		maps.Copy(names, r.facts)
 	}
 	return func(yield func(string, [][]string) bool) {
 		for _, name := range slices.Sorted(maps.Keys(names)) {

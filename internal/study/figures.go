@@ -193,7 +193,9 @@ type figures []*LoadFigures
 
 func (fs figures) cell() CellFigures {
 	client, invalid := fs.bound()
-	one := CellFigures{Measures: make(Measures[Spread]), ClientBound: client > 0, Invalid: invalid, Limits: []verdict.Limit{}, Faults: Faults{FailedMetrics: fs.failed()}}
+	limits := append([]verdict.Limit{}, mapped(fs, func(f *LoadFigures) verdict.Limit { return f.Limit })...)
+	slices.Sort(limits)
+	one := CellFigures{Limits: slices.Compact(limits), Measures: make(Measures[Spread]), ClientBound: client > 0, Invalid: invalid, Faults: Faults{FailedMetrics: fs.failed()}}
 	for i, into := range []*Spread{&one.Failed, &one.Lost, &one.Unchecked, &one.Gap, &one.Recovered, &one.InSync} {
 		var values []float64
 		for _, f := range fs {
@@ -204,15 +206,13 @@ func (fs figures) cell() CellFigures {
 		*into = spread(values)
 	}
 	for _, f := range fs {
-		one.Load, one.Limits = f.Load, append(one.Limits, f.Limit)
+		one.Load = f.Load
 		for m := range f.Measures {
 			if values := fs.values(m); values != nil {
 				one.Measures[m] = spread(values)
 			}
 		}
 	}
-	slices.Sort(one.Limits)
-	one.Limits = slices.Compact(one.Limits)
 	return one
 }
 

@@ -132,8 +132,7 @@ func (s Search) Next(done []Trial) (next Step, over bool) {
 	return Step{}, true
 }
 
-// takes returns how many seconds a search takes with some seconds between its trials, least and most of some peaks: the whole ladder or its
-// first rung; without one from a quarter of the burst to a little above it. A limit of latency far below the burst takes longer.
+// takes returns how many seconds a search takes, least and most of some peaks. A limit of latency far below the burst takes longer.
 func (s Search) takes(rest float64) (least, most float64) {
 	const burst = 1e6
 	peaks := []float64{0.25, 0.5, 0.75, 0.9, 1, 1.2}

@@ -109,12 +109,10 @@ func (f *Forecast) add(runs map[int]takes) {
 		if !fits {
 			continue
 		}
-		if len(f.Runs) > 0 {
-			f.Seconds += f.Study.Rest.Std().Seconds()
-		}
 		f.Runs = append(f.Runs, RunDoc{Turn: len(f.Runs) + 1, Repeat: t.Repeat, At: t.Cell.values()})
 		f.Seconds, f.Bytes = f.Seconds+one.seconds, f.Bytes+one.bytes
 	}
+	f.Seconds += f.Study.Rest.Std().Seconds() * float64(max(0, len(f.Runs)-1))
 	if p := f.Study.Trial; p != nil { // it ends at one of its looks
 		f.Most, f.Seconds = f.Seconds, f.Seconds*float64(f.Study.Discard+2*p.Looks[0])/float64(len(f.Runs))
 	}

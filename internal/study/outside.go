@@ -176,14 +176,5 @@ func Restore(ctx context.Context, f *Folder, runner Runner) (done []string, err 
 // left returns a line for each thing that is to be put back.
 func (f *Folder) left() []string {
 	s := f.state()
-	about := map[string]any{"Topics": s.topics, "Settings": outside(f.Study.Cells()...).Hosts}
-	if e := s.changed; e != nil {
-		if about["Brokers"] = e.Brokers; e.Host {
-			about["Hosts"] = e.Hosts
-		}
-		if e.Host && len(e.Hosts) == 0 {
-			about["Hosts"] = []string{"this host"}
-		}
-	}
-	return lines("left", about)
+	return lines("left", map[string]any{"Changed": s.changed, "Topics": s.topics, "Settings": outside(f.Study.Cells()...).Hosts, "Here": []string{"this host"}})
 }

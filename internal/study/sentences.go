@@ -9,23 +9,19 @@ import (
 	"github.com/kt-bench/kt/internal/theme"
 )
 
-// mostNamed is how many worse values an answer names.
-const mostNamed = 3
-
 //go:embed sentences.tmpl
 var sentencesText string
 
 var sentences = template.Must(template.New("").Funcs(template.FuncMap{
 	"listed": theme.Listed, "join": strings.Join, "contains": strings.Contains, "signed": theme.Signed[Share], "perSecond": theme.PerSecond,
-	"plus":    func(a, b int) int { return a + b },
-	"minus":   func(s Share) Share { return -s },
-	"most":    func(all []Worse) []Worse { return all[:min(len(all), mostNamed)] },
-	"beyond":  func(all []Worse) int { return max(0, len(all)-mostNamed) },
-	"percent": func(share any) string { return theme.Percent(reflect.ValueOf(share).Float()) },
-	"count":   func(n float64) string { return theme.Count(int64(n)) },
-	"rate":    func(r float64) string { return theme.Plural(r, "record/s", "records/s") },
-	"records": func(n int64) string { return theme.Plural(n, "record", "records") },
-	"runs":    func(n int) string { return theme.Plural(n, "run", "runs") },
+	"plus":     func(a, b int) int { return a + b },
+	"minus":    func(a, b int) int { return a - b },
+	"negative": func(s Share) Share { return -s },
+	"percent":  func(share any) string { return theme.Percent(reflect.ValueOf(share).Float()) },
+	"count":    func(n float64) string { return theme.Count(int64(n)) },
+	"rate":     func(r float64) string { return theme.Plural(r, "record/s", "records/s") },
+	"records":  func(n int64) string { return theme.Plural(n, "record", "records") },
+	"runs":     func(n int) string { return theme.Plural(n, "run", "runs") },
 }).Parse(sentencesText))
 
 // say returns a sentence of sentences.tmpl about something.

@@ -74,11 +74,7 @@ func (l *Load) drop(names ...string) {
 
 // String returns the load as a command line.
 func (l Load) String() string {
-	text := l.Command
-	for _, f := range l.Flags {
-		text += " --" + f.Name + " " + f.Value
-	}
-	return text
+	return l.Command + strings.Join(mapped(l.Flags, func(f Flag) string { return " --" + f.Name + " " + f.Value }), "")
 }
 
 // readsOld reports whether the load reads a topic that the user named, which a study neither makes nor deletes.
