@@ -178,7 +178,7 @@ func (m *merge) busy(hosts []result.HostRow, o result.Overlap) error {
 	if o.Seconds == 0 {
 		from, to = 0, o.SpanSeconds
 	}
-	sums := make(map[string]*BusySum)
+	sums := make(map[string]*busySum)
 	for _, p := range m.watched {
 		shift := p.began().Sub(m.first.began())
 		err := entry(&sums, p.part.Host).read(p.runFile, seconds(from)-shift, seconds(to)-shift)
@@ -192,7 +192,7 @@ func (m *merge) busy(hosts []result.HostRow, o result.Overlap) error {
 	for i := range hosts {
 		h := &hosts[i]
 		if sum := sums[h.Host]; sum != nil && sum.Seconds > 0 {
-			h.Busy = sum.Result()
+			h.Busy = &sum.Busy
 			h.Busy.OfSeconds = to - from
 		}
 	}
