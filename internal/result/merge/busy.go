@@ -61,15 +61,15 @@ func busyTogether(parts []*mergedPart) (sum host.Sample) {
 // maxWatched bounds the disks, networks and brokers of one host, all together.
 const maxWatched = 1000
 
-// busySum is the use of a watched host so far. Its means are over the seconds in which something could be read.
-type busySum struct {
+// BusySum is the use of a watched host so far. Its means are over the seconds in which something could be read.
+type BusySum struct {
 	result.Busy
 	cache   float64            // mean, in bytes
 	seconds map[string]float64 // in which it could be read, by what it is
 }
 
 // read adds the vitals of the intervals whose middle lies between two times, both from the start of the file.
-func (b *busySum) read(s *runFile, from, to time.Duration) error {
+func (b *BusySum) read(s *runFile, from, to time.Duration) error {
 	for l, err := range s.content() {
 		switch {
 		case err != nil:
@@ -80,7 +80,7 @@ func (b *busySum) read(s *runFile, from, to time.Duration) error {
 		if middle := l.Vitals.At - l.Vitals.Interval/2; middle < from || middle > to {
 			continue
 		}
-		b.add(l.Vitals)
+		b.Add(l.Vitals)
 		if len(b.Disks)+len(b.Networks)+len(b.Brokers) > maxWatched {
 			return fmt.Errorf("%s: it lists more than %d disks, networks and brokers", s.name, maxWatched)
 		}
@@ -88,8 +88,8 @@ func (b *busySum) read(s *runFile, from, to time.Duration) error {
 	return nil
 }
 
-// add adds vitals. A resource that could not be read is missing in them, or 0.
-func (b *busySum) add(v *host.Vitals) {
+// Add adds vitals of an interval, which has a length. A resource that could not be read is missing in them, or 0.
+func (b *BusySum) Add(v *host.Vitals) {
 	d := v.Interval.Seconds()
 	if b.seconds == nil {
 		b.seconds = make(map[string]float64)

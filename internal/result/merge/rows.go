@@ -178,7 +178,7 @@ func (m *merge) busy(hosts []result.HostRow, o result.Overlap) error {
 	if o.Seconds == 0 {
 		from, to = 0, o.SpanSeconds
 	}
-	sums := make(map[string]*busySum)
+	sums := make(map[string]*BusySum)
 	for _, p := range m.watched {
 		shift := p.began().Sub(m.first.began())
 		err := entry(&sums, p.part.Host).read(p.runFile, seconds(from)-shift, seconds(to)-shift)
