@@ -368,7 +368,7 @@ func TestNothingInARunFileSteersATerminal(t *testing.T) {
 		r := mergedMixed()
 		poison(reflect.ValueOf(&r.Header))
 		var log strings.Builder
-		must.Do(t, WriteHLog(&log, r, func(func(*stats.Window) error) error { return nil }))
+		must.Do(t, WriteHLog(&log, r, func(func(*stats.Window)) error { return nil }))
 		harmless(t, name+" as hlog", log.String(), colorprofile.NoTTY)
 		var b strings.Builder
 		must.Do(t, Metrics(&b, r))

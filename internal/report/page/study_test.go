@@ -301,7 +301,7 @@ func beside(t *testing.T) result.Result {
 			e.To(f)
 		}
 		must.Do(t, f.Close(result.Trailer{Ended: result.Completed, ElapsedSeconds: 5, SendingSeconds: 5}))
-		must.Do(t, set.Add(topic, bytes.NewReader(m.Bytes()), int64(m.Len())))
+		must.Do(t, set.Add(topic, bytes.NewReader(m.Bytes()), int64(m.Len()), false))
 	}
 	r, err := set.Result(t.Context())
 	must.Do(t, err)

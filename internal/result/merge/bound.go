@@ -274,10 +274,7 @@ func capacities(h *result.HostRow) (all []capacity) {
 
 // watchedFor returns for how many seconds a host was watched.
 func watchedFor(h *result.HostRow) float64 {
-	if h.Busy == nil {
-		return 0
-	}
-	return h.Busy.Seconds
+	return cmp.Or(h.Busy, new(result.Busy)).Seconds
 }
 
 // watched reports whether a host was watched for long enough.

@@ -92,7 +92,7 @@ func setOf(t testing.TB, files ...[]byte) *Set {
 	t.Helper()
 	s := NewSet()
 	for i, f := range files {
-		must.Do(t, s.Add(fmt.Sprintf("file %d", i), bytes.NewReader(f), int64(len(f))))
+		must.Do(t, s.Add(fmt.Sprintf("file %d", i), bytes.NewReader(f), int64(len(f)), false))
 	}
 	return s
 }
@@ -276,8 +276,8 @@ func TestWhatIsNeitherARunFileNorACollectionIsRefused(t *testing.T) {
 			tc.Text = roster(tc.Roster[0], tc.Roster[1])
 		}
 		t.Run(tc.Name, func(t *testing.T) {
-			err := NewSet().Add("some.ktr", strings.NewReader(tc.Text), int64(len(tc.Text)))
-			must.True(t, err != nil && strings.HasPrefix(err.Error(), "some.ktr: "+tc.Want), "the error is %v, want %q", err, tc.Want)
+			err := NewSet().Add("some.ktr", strings.NewReader(tc.Text), int64(len(tc.Text)), false)
+			must.True(t, err != nil && strings.HasPrefix(err.Error(), tc.Want), "the error is %v, want %q", err, tc.Want)
 			if !strings.HasPrefix(tc.Text, `{"collection"`) { // Replay's test is about run files
 				return
 			}
@@ -336,12 +336,12 @@ func TestMergingEndsWhenItIsToldTo(t *testing.T) {
 
 func TestAFileThatHasBecomeShorterIsAnError(t *testing.T) {
 	run := partFile{run: "r", host: "a", process: 1, events: canned.Written(1, 3), trailer: trailerOf(3)}.bytes(t)
-	if err := NewSet().Add("f", bytes.NewReader(run[:len(run)/2]), int64(len(run))); err == nil {
+	if err := NewSet().Add("f", bytes.NewReader(run[:len(run)/2]), int64(len(run)), false); err == nil {
 		t.Error("Add takes a file that has fewer bytes than it should")
 	}
 	s := NewSet()
 	cut := &shrinking{Reader: bytes.NewReader(run), size: int64(len(run))}
-	must.Do(t, s.Add("f", cut, int64(len(run))))
+	must.Do(t, s.Add("f", cut, int64(len(run)), false))
 	cut.size /= 2
 	must.Err(t, "write collection: f has become shorter", must.Fail(s.WriteTo(new(bytes.Buffer))), "the error")
 }
@@ -391,7 +391,7 @@ func FuzzCollect(f *testing.F) {
 	f.Add([]byte(`{"collection":{"schema":2,"files":1}}` + "\n" + `{"file":{"bytes":1}}` + "\n{"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		s := NewSet()
-		if s.Add("f", bytes.NewReader(data), int64(len(data))) != nil {
+		if s.Add("f", bytes.NewReader(data), int64(len(data)), false) != nil {
 			return
 		}
 		b := collection(t, s)
@@ -409,5 +409,5 @@ func FuzzCollect(f *testing.F) {
 // Result, again and again.
 func TestAHeaderHoldsNothingElse(t *testing.T) {
 	file := canned.Packed(strings.Replace(string(canned.Text(someRun(t, 1)[0])), "}\n", `,"window":{"offered":-1}}`+"\n", 1))
-	must.Err(t, "line 1: its header has more", NewSet().Add("x", bytes.NewReader(file), int64(len(file))), "got")
+	must.Err(t, "line 1: its header has more", NewSet().Add("x", bytes.NewReader(file), int64(len(file)), false), "got")
 }
