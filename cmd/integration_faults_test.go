@@ -43,7 +43,7 @@ func (k *kafkaCluster) nothingIsLost(t *testing.T) {
 	fault := func(command string) string { return fmt.Sprintf("%s %s --name %s", scripts, command, k.name) }
 	ledger := filepath.Join(t.TempDir(), "ledger")
 	wire := k.kt("produce", "--engine", "wire", "--topic", "wire", "--partitions", "6", "--replication-factor", "3", "--topic-config", "min.insync.replicas=2",
-		"--rate", "400", "--duration", "20m", "--verify", "--ledger", ledger)
+		"--rate", "100", "--duration", "20m", "--verify", "--ledger", ledger)
 	for _, tc := range []struct {
 		name    string
 		moments []string // at, exec, and so on
@@ -75,7 +75,7 @@ func (k *kafkaCluster) nothingIsLost(t *testing.T) {
 				k.in(t).wireLostNothing(wire, ledger)
 			}
 			topic, _, _ := strings.Cut(strings.ReplaceAll(tc.name, " ", "-"), ",")
-			r := k.in(t).outlives(topic, tc.events, tc.moments, append(tc.args, "--acks", "all", "--rate", "200", "--timeout", "30s")...)
+			r := k.in(t).outlives(topic, tc.events, tc.moments, append(tc.args, "--acks", "all", "--rate", "100", "--timeout", "30s")...)
 			v := r.Verify
 			must.True(t, v != nil && v.Lost+v.Corrupted+v.Reordered+v.Duplicated == 0 && v.AcknowledgedRead == r.Records.Acknowledged,
 				"records %+v, verdict %+v, want nothing wrong and all that was acknowledged read", r.Records, v)
@@ -141,7 +141,7 @@ func (k *kafkaCluster) whatWasCutOffIsLost(t *testing.T) {
 	}
 	ledgerOf := func(topic string) string { return filepath.Join(dir, topic+".ledger") }
 	load := func(command, topic, acks string, args ...string) *ktRun {
-		return k.kt(command, append(args, "--topic", topic, "--acks", acks, "--rate", "200", "--record-size", "100", "--duration", "20m",
+		return k.kt(command, append(args, "--topic", topic, "--acks", acks, "--rate", "50", "--record-size", "100", "--duration", "20m",
 			"--verify", "--ledger", ledgerOf(topic))...)
 	}
 	loads := map[string]*ktRun{
@@ -150,7 +150,7 @@ func (k *kafkaCluster) whatWasCutOffIsLost(t *testing.T) {
 	}
 	producer := load("produce", topics[3], "1")
 	for _, topic := range topics {
-		k.awaitEnd(topic, 200)
+		k.awaitEnd(topic, 50)
 	}
 	k.script("kill", "2")
 	ends := make(map[string]int64) // behind which only the leader has records
@@ -159,7 +159,7 @@ func (k *kafkaCluster) whatWasCutOffIsLost(t *testing.T) {
 		ends[topic] = k.awaitEnd(topic, 0)
 	}
 	for _, topic := range topics {
-		k.awaitEnd(topic, ends[topic]+400)
+		k.awaitEnd(topic, ends[topic]+100)
 	}
 	producer.interrupt()
 	producer.wait()
