@@ -127,7 +127,7 @@ func resumeStudy(ctx context.Context, env *Env, flags *config.Study, args []stri
 	b := load.NewRunner(env.maker())
 	for _, part := range f.Study.All() {
 		if part, err = part.AtPeak(0); err == nil {
-			err = part.CheckLoads(b)
+			err = part.CheckLoads(b.Plan)
 		}
 		if err != nil {
 			return nil, usageError(err)

@@ -6,7 +6,7 @@ import (
 	"io/fs"
 )
 
-//go:embed produce/*.yaml consume/*.yaml roundtrip/*.yaml study/*.yaml tune/*.yaml published/*.csv
+//go:embed produce/*.yaml consume/*.yaml roundtrip/*.yaml study/*.yaml tune/*.yaml published/*.yaml
 var files embed.FS
 
 // Of are the profiles of a command, as "produce": NAME.yaml with flag names as keys.

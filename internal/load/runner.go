@@ -211,7 +211,7 @@ func (b *Runner) Foresee(ctx context.Context, s *study.Study, dry bool) (all []*
 	for _, whole := range s.All() {
 		part, err := whole.AtPeak(0)
 		if err == nil {
-			err = errors.Join(part.Check(), part.CheckLoads(b))
+			err = errors.Join(part.Check(), part.CheckLoads(b.Plan))
 		}
 		if err != nil {
 			return nil, misfit(err)
@@ -246,7 +246,7 @@ func (b *Runner) forecast(ctx context.Context, s *study.Study, dry bool) (*study
 		_, ask = ld.System.(run.Administered)
 	}
 	if !ask {
-		f, err := s.Forecast(b, nil)
+		f, err := s.Forecast(b.Plan, nil)
 		if err == nil {
 			f.NotKnown = append(f.NotKnown, "whether there is room, and enough nodes for every run: kt asks only in a study of Kafka alone")
 		}
@@ -277,7 +277,7 @@ func (b *Runner) forecast(ctx context.Context, s *study.Study, dry bool) (*study
 	case err == nil:
 		err, room = errNoBrokers, "a broker inside kt has no log directories"
 	}
-	f, wrong := s.Forecast(b, fits)
+	f, wrong := s.Forecast(b.Plan, fits)
 	if wrong != nil {
 		return nil, wrong
 	}

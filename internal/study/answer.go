@@ -53,10 +53,7 @@ func (d *Document) answer() {
 	d.Answers = []Answer{}
 	for _, q := range d.Study.Ask {
 		for _, group := range d.groups(q.Factor()) {
-			a := Answer{Factor: q.Factor(), By: q.By, LikeBest: []string{}}
-			if !d.Study.Pair { // else the others differ within the group
-				a.At = group[0].others(a.Factor)
-			}
+			a := Answer{Factor: q.Factor(), By: q.By, At: d.others(group[0], q.Factor()), LikeBest: []string{}}
 			if q.Best == "" {
 				a.Sentence = d.scaling(&a, group)
 			} else {
@@ -64,7 +61,7 @@ func (d *Document) answer() {
 			}
 			if f := d.Study.searched(); q.Best != "" && f != nil && f.Name == a.Factor && q.By == d.Study.searchedBy() {
 				steps, _ := f.Search.steps() // Check has looked at it
-				a.SearchEnd = d.ends[group[0].key(f.Name)]
+				a.SearchEnd = d.ends[fmt.Sprint(a.At)]
 				a.Sentence += say("search", map[string]any{"End": a.SearchEnd, "Best": a.Best, "Fine": steps.kind.write(steps.fine), "ID": d.ID})
 			}
 			d.Answers = append(d.Answers, a)
@@ -76,7 +73,7 @@ func (d *Document) answer() {
 func (d *Document) groups(factor string) (groups [][]*CellDoc) {
 	for i := range d.Cells {
 		c := &d.Cells[i]
-		g := slices.IndexFunc(groups, func(g []*CellDoc) bool { return d.Study.Pair || g[0].key(factor) == c.key(factor) })
+		g := slices.IndexFunc(groups, func(g []*CellDoc) bool { return maps.Equal(d.others(g[0], factor), d.others(c, factor)) })
 		if g < 0 {
 			g, groups = len(groups), append(groups, nil)
 		}
@@ -85,20 +82,19 @@ func (d *Document) groups(factor string) (groups [][]*CellDoc) {
 	return groups
 }
 
-func (c *CellDoc) others(factor string) map[string]string {
+// others returns the values of the other factors; in pairs none, because they differ within a group.
+func (d *Document) others(c *CellDoc, factor string) map[string]string {
 	others := maps.Clone(c.At)
-	delete(others, factor)
+	maps.DeleteFunc(others, func(name, _ string) bool { return name == factor || d.Study.Pair })
 	return others
 }
-
-func (c *CellDoc) key(factor string) string { return fmt.Sprint(c.others(factor)) }
 
 // Along returns the values that an answer compares, with their cells.
 func (d *Document) Along(a *Answer) iter.Seq2[string, *CellDoc] {
 	return func(yield func(string, *CellDoc) bool) {
 		for i := range d.Cells {
 			c := &d.Cells[i]
-			if (d.Study.Pair || maps.Equal(c.others(a.Factor), a.At)) && !yield(d.valueOf(c, a.Factor), c) {
+			if maps.Equal(d.others(c, a.Factor), a.At) && !yield(d.valueOf(c, a.Factor), c) {
 				return
 			}
 		}
@@ -161,12 +157,7 @@ func (d *Document) best(a *Answer, cells []*CellDoc) string {
 	})
 }
 
-func valuesOf(worse []Worse) (all []string) {
-	for _, w := range worse {
-		all = append(all, w.Value)
-	}
-	return all
-}
+func valuesOf(worse []Worse) []string { return mapped(worse, func(w Worse) string { return w.Value }) }
 
 // sayFailed says at which values runs got nothing through, or the metric failed.
 func (d *Document) sayFailed(a *Answer, cells []*CellDoc) string {
@@ -188,7 +179,7 @@ func (d *Document) sayFailed(a *Answer, cells []*CellDoc) string {
 }
 
 // scaling says how a metric grows with a factor. Runs that got nothing through have no place on the curve.
-func (d *Document) scaling(a *Answer, cells []*CellDoc) (text string) {
+func (d *Document) scaling(a *Answer, cells []*CellDoc) string {
 	var n, x []float64
 	measured := 0
 	for _, c := range cells {
@@ -206,23 +197,16 @@ func (d *Document) scaling(a *Answer, cells []*CellDoc) (text string) {
 			a.Unknown = append(a.Unknown, value)
 		}
 	}
-	switch law, err := inference.USL(n, x, alpha); {
+	law, err := inference.USL(n, x, alpha)
+	about := map[string]any{"Answer": a, "Measured": measured, "Err": err}
+	switch {
 	case err == nil:
 		a.Peak = &Peak{law.Peak.Value, law.Peak.Low, law.Peak.High}
-		text = fmt.Sprintf("%s is highest near %s=%.0f (%.0f to %.0f), by the Universal Scalability Law", a.By, a.Factor, a.Peak.N, a.Peak.Low, a.Peak.High)
-	case !errors.Is(err, inference.ErrNoPeak):
-		text = fmt.Sprintf("how %s grows with %s cannot be told: %v", a.By, a.Factor, err)
-	default:
-		switch slices.MaxFunc(slices.Sorted(slices.Values(n)), func(x, y float64) int { return cmp.Compare(law.At(x), law.At(y)) }) {
-		case slices.Max(n):
-			text = fmt.Sprintf("%s grows with %s up to the most that was tried; kt does not guess beyond it", a.By, a.Factor)
-		case slices.Min(n):
-			text = fmt.Sprintf("%s falls with %s from the least that was tried", a.By, a.Factor)
-		default:
-			text = fmt.Sprintf("no peak of %s along %s is larger than the noise", a.By, a.Factor)
-		}
+	case errors.Is(err, inference.ErrNoPeak):
+		highest := slices.MaxFunc(slices.Sorted(slices.Values(n)), func(x, y float64) int { return cmp.Compare(law.At(x), law.At(y)) })
+		about["Err"], about["Grows"], about["Falls"] = nil, highest == slices.Max(n), highest == slices.Min(n)
 	}
-	return text + say("unknown", map[string]any{"Answer": a, "Measured": measured})
+	return say("scaling", about)
 }
 
 // ranking is how the cells of a group that were measured stand beside the best one.
@@ -265,17 +249,14 @@ func (d *Document) rank(cells []*CellDoc, factor string, by Metric) (r ranking, 
 	if err != nil {
 		return ranking{best: -1}, err
 	}
-	goal, answers := inference.Lowest, 0 // the answers that name a best value share the false alarms
-	if by.Of().HigherIsBetter {
-		goal = inference.Highest
-	}
+	answers := 0 // those that name a best value share the false alarms
 	for _, q := range d.Study.Ask {
 		if q.Best != "" {
 			answers += len(d.groups(q.Best))
 		}
 	}
 	r.noise, r.alpha = fit.Noise, alpha/float64(max(answers, 1))
-	best, standings := fit.Best(groups, goal, r.alpha)
+	best, standings := fit.Best(groups, map[bool]inference.Goal{true: inference.Highest, false: inference.Lowest}[by.Of().HigherIsBetter], r.alpha)
 	r.best = best
 	for i, s := range standings {
 		r.cells[i].Standing = s

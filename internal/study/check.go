@@ -127,8 +127,7 @@ func (s *Study) checkFactors(bad *problems) {
 	}
 	if f := searched; f != nil {
 		_, err := f.Search.steps()
-		isOpen := open.MatchString(f.Search.From) || open.MatchString(f.Search.To) // a bound depends on what is given
-		bad.refuse(err != nil && !isOpen, "factor "+f.Name, "%s: search %w", f.Name, err)
+		bad.refuse(err != nil && !isOpen(f.Search.From) && !isOpen(f.Search.To), "factor "+f.Name, "%s: search %w", f.Name, err)
 		for _, other := range s.Factors {
 			bad.refuse(other.Search != nil && other.Name != f.Name, "factor "+other.Name, "%s: a study searches one factor, and this one searches %s; list the values of one of them", other.Name, f.Name)
 		}

@@ -180,10 +180,9 @@ func Compare(a, b *Side, delta float64) (*CompareDocument, error) {
 	}
 	d.Queueing = slices.ContainsFunc(slices.Concat(a.loads, b.loads), func(l *LoadFigures) bool { return l.Target == 0 && !l.oneAtATime })
 	d.Beside = confounders(a, b, d.Differs)
-	var rules []rule
-	for _, m := range b.metrics() {
-		rules = append(rules, rule{m, delta, map[bool]words{true: moreIsBetter, false: lessIsBetter}[m.Of().HigherIsBetter]})
-	}
+	rules := mapped(b.metrics(), func(m Metric) rule {
+		return rule{m, delta, map[bool]words{true: moreIsBetter, false: lessIsBetter}[m.Of().HigherIsBetter]}
+	})
 	var err error
 	d.Metrics, err = compareAll(a, b, rules, alpha)
 	for i := range d.Metrics {

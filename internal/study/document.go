@@ -3,6 +3,7 @@ package study
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/kt-bench/kt/internal/plan"
@@ -56,11 +57,12 @@ type CellDoc struct {
 	Runs   []RunDoc      `json:"runs"`
 }
 
-// RunDoc is one run of a cell.
+// RunDoc is one run: what its loads did, or of a forecast the values of its cell.
 type RunDoc struct {
-	Turn   int           `json:"turn"`
-	Repeat int           `json:"repeat"`
-	Loads  []LoadFigures `json:"loads"`
+	Turn   int               `json:"turn"`
+	Repeat int               `json:"repeat"`
+	At     map[string]string `json:"at,omitempty"`
+	Loads  []LoadFigures     `json:"loads,omitempty"`
 }
 
 // policy decides which runs a study makes, and what they say. Each is in a file of its own.
@@ -127,9 +129,7 @@ func (f *Folder) Document() (*Document, error) {
 	d, err := f.known()
 	if systems := f.Study.Systems(); len(systems) > 1 {
 		d.systems = systems
-		for _, system := range systems {
-			d.NotEqual = append(d.NotEqual, say(string(system), nil))
-		}
+		d.NotEqual = mapped(systems, func(system plan.System) string { return say(string(system), nil) })
 	}
 	if err == nil {
 		err = f.Study.policy().conclude(d)
@@ -165,7 +165,7 @@ func (d *Document) cells() (cells []CellDoc, err error) {
 			if err != nil {
 				return nil, err
 			}
-			cells[i].Runs = append(cells[i].Runs, RunDoc{t.Number, t.Repeat, loads})
+			cells[i].Runs = append(cells[i].Runs, RunDoc{Turn: t.Number, Repeat: t.Repeat, Loads: loads})
 		}
 	}
 	for i := range cells {
@@ -215,10 +215,10 @@ type SystemBest struct {
 type SystemFigure struct {
 	PublishedCase
 
-	MBSecond float64 `json:"mb_per_second,omitempty"`    // in millions of bytes
-	P99      float64 `json:"latency_p99_us,omitempty"`   // at AtSecond
-	AtSecond float64 `json:"at_mb_per_second,omitempty"` // the offered rate in millions of bytes
-	Of       string  `json:"environment"`
+	MBSecond float64 `json:"mb_per_second,omitempty" yaml:"mb-per-second"`       // in millions of bytes
+	P99      float64 `json:"latency_p99_us,omitempty" yaml:"latency-p99-us"`     // at AtSecond
+	AtSecond float64 `json:"at_mb_per_second,omitempty" yaml:"at-mb-per-second"` // the offered rate in millions of bytes
+	Of       string  `json:"environment" yaml:"environment"`
 }
 
 // whole makes the parts of a study one after the other, each by its own policy.
@@ -236,9 +236,9 @@ func (whole) conclude(d *Document) error {
 	for _, p := range parts {
 		said, err := p.Document()
 		if err != nil {
-			return fmt.Errorf("part %s: %w", p.part, err)
+			return fmt.Errorf("part %s: %w", p.Study.Name, err)
 		}
-		one := PartDoc{Name: p.part, Study: said}
+		one := PartDoc{Name: p.Study.Name, Study: said}
 		if said.FindDoc != nil {
 			one.Study, one.Find = nil, said
 		}
@@ -251,9 +251,8 @@ func (whole) conclude(d *Document) error {
 type candidate struct {
 	SystemBest
 
-	at       []Flag
-	value    float64 // of By
-	measured bool    // false: it only tells what varies
+	at    []Flag
+	value float64 // of By: the higher the better; -Inf: it only tells what varies
 }
 
 // candidates returns the cells of a part, or its search.
@@ -261,21 +260,20 @@ func (d *Document) candidates() (all []candidate) {
 	s := SystemBest{Part: cmp.Or(d.Study.Of, d.Study.Name), Over: d.Over}
 	if d.FindDoc != nil {
 		s.System, s.By, s.Peak = systemOf(d.Study.Loads[0]), metric.Rate, &d.Peak
-		return []candidate{{s, d.Study.At, d.Peak.RecordsPerSecond, true}}
+		return []candidate{{s, d.Study.At, d.Peak.RecordsPerSecond}}
 	}
-	by := Metric(metric.Rate)
 	if len(d.Study.Ask) > 0 {
-		by = d.Study.Ask[0].By
-		s.By = by
+		s.By = d.Study.Ask[0].By
 	}
+	by := cmp.Or(s.By, metric.Rate)
 	for i := range d.Cells {
 		c := &d.Cells[i]
 		s.System, s.Cell = systemOf(d.Study.at(c.cell, d.Study.Loads[0])), &c.CellFigures
-		value := c.Of(by).Median
-		if !by.Of().HigherIsBetter {
-			value = -value
+		value := c.Of(by).Median * map[bool]float64{true: 1, false: -1}[by.Of().HigherIsBetter]
+		if c.Of(by).N == 0 {
+			value = math.Inf(-1)
 		}
-		all = append(all, candidate{s, c.cell.At, value, c.Of(by).N > 0})
+		all = append(all, candidate{s, c.cell.At, value})
 	}
 	return all
 }
@@ -287,24 +285,26 @@ func (d *Document) compare() error {
 		all = append(all, p.doc().candidates()...)
 	}
 	for _, part := range d.Study.Parts {
-		rows, err := publishedRows("systems.csv", part.Published)
+		rows, err := publishedRows(part.Published)
 		if err != nil {
 			return err
 		}
 		for _, system := range d.Systems {
 			is := func(s SystemBest) bool { return s.Part == cmp.Or(part.Of, part.Name) && s.System == system }
 			mine := slices.DeleteFunc(slices.Clone(all), func(c candidate) bool { return !is(c.SystemBest) })
-			measured := slices.DeleteFunc(slices.Clone(mine), func(c candidate) bool { return !c.measured })
-			if len(measured) == 0 || slices.ContainsFunc(d.SideBySide, is) {
+			if len(mine) == 0 || slices.ContainsFunc(d.SideBySide, is) {
 				continue
 			}
-			best := slices.MaxFunc(measured, func(a, b candidate) int { return cmp.Compare(a.value, b.value) })
+			best := slices.MaxFunc(mine, func(a, b candidate) int { return cmp.Compare(a.value, b.value) })
+			if math.IsInf(best.value, -1) {
+				continue
+			}
 			best.At = Cell{At: slices.DeleteFunc(set(best.at), func(f Flag) bool { // what is the same in all tells nothing
 				return !slices.ContainsFunc(mine, func(c candidate) bool { return !slices.Contains(c.at, f) })
 			})}.String()
 			for _, row := range rows {
-				if row["system"] == string(system) {
-					best.Published = append(best.Published, SystemFigure{row.test(), row.number("mb-per-second"), row.number("latency-p99-us"), row.number("at-mb-per-second"), row["environment"]})
+				if row.System == string(system) {
+					best.Published = append(best.Published, row.SystemFigure)
 				}
 			}
 			d.SideBySide = append(d.SideBySide, best.SystemBest)

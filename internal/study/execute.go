@@ -17,20 +17,24 @@ import (
 
 // Runner is where runs are made.
 type Runner interface {
-	Planner
-	Outside
-
+	// Plan returns the plan that the flags of a load make, without a connection. Its error has all that is wrong with them.
+	Plan(l Load) (plan.Plan, error)
 	// Run makes one run, and leaves its run file at a path. It calls opened when the topic is there. A
 	// *result.MisfitError means that the load does not fit the cluster, and that nothing was done.
 	Run(ctx context.Context, l Load, path string, opened func()) (result.Result, error)
 	// DeleteTopic deletes a topic that a load of the study made. One that is not there is no error.
 	DeleteTopic(ctx context.Context, l Load, name string) error
-}
 
-// Planner knows what a load is to be.
-type Planner interface {
-	// Plan returns the plan that the flags of a load make, without a connection. Its error has all that is wrong with them.
-	Plan(l Load) (plan.Plan, error)
+	// CheckOutside returns all that hinders changes of the brokers that a load goes to, and of their hosts, and
+	// settings of its topics. Nothing is changed.
+	CheckOutside(ctx context.Context, l Load, w Wanted) error
+	// BrokerSettings returns what every broker has now of some settings.
+	BrokerSettings(ctx context.Context, l Load, names []string) ([]result.BrokerSetting, error)
+	SetBrokers(ctx context.Context, l Load, settings []result.BrokerSetting) error
+	// Hosts returns the hosts of these brokers, by the names of their agents; none: this one.
+	Hosts(ctx context.Context, l Load) ([]string, error)
+	// ChangeHosts gives an order to some hosts that Hosts has returned. One that is gone is an error.
+	ChangeHosts(ctx context.Context, l Load, hosts []string, o HostOrder) error
 }
 
 // Progress is what happens while runs are made.
@@ -45,12 +49,12 @@ type Progress struct {
 }
 
 // CheckLoads returns all that is wrong with the flags of every load in every cell.
-func (s *Study) CheckLoads(runner Planner) error {
+func (s *Study) CheckLoads(planOf func(Load) (plan.Plan, error)) error {
 	var wrong []string
 	seen := make(map[string]bool)
 	for _, c := range s.Cells() {
 		for _, l := range s.loads() {
-			p, err := runner.Plan(s.planned(c, *l))
+			p, err := planOf(s.planned(c, *l))
 			for i := 0; err == nil && s.Find != nil && i < len(s.Find.SLO); i++ {
 				if bad := s.Find.SLO[i].Check(&p); bad != nil {
 					err = fmt.Errorf("--slo %q cannot be judged: %w", s.Find.SLO[i], bad)

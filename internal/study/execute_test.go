@@ -21,7 +21,7 @@ import (
 
 // scribe is a runner whose runs leave an empty file, as kt does: never in the place of another.
 type scribe struct {
-	Outside // nothing outside the loads is changed
+	Runner // nothing outside the loads is changed
 
 	made, deletedAt []string
 }
@@ -172,10 +172,7 @@ func TestRestoreAfterAKill(t *testing.T) {
 	f, w := outsider(t)
 	release := must.Have(f.hold())(t)
 	old := "8"
-	for _, e := range []entry{{Host: true, Hosts: []string{"b1"}}, {Brokers: []result.BrokerSetting{{Broker: 1, Name: "num.io.threads", Value: &old}}}} {
-		e.What = changed
-		must.Do(t, f.note(e))
-	}
+	must.Do(t, f.note(entry{What: changed, Host: true, Hosts: []string{"b1"}, Brokers: []result.BrokerSetting{{Broker: 1, Name: "num.io.threads", Value: &old}}}))
 	release()
 	w.broker["num.io.threads"], w.host = "5", []Flag{{"sysctl.vm.swappiness", "1"}}
 	done, err := Restore(t.Context(), f, w)
@@ -192,7 +189,7 @@ func TestRestoreAfterAKill(t *testing.T) {
 func searching(t *testing.T, s *Study, rate func(turn Turn) float64) (*Document, []Turn) {
 	t.Helper()
 	must.Do(t, s.Check())
-	f := &Folder{ID: "made-up", Study: s, journal: new(journal), read: make(map[int][]LoadFigures)}
+	f := &Folder{ID: "made-up", Study: s, read: make(map[int][]LoadFigures)}
 	var turns []Turn
 	for made := -1; made < len(turns); {
 		made = len(turns)
@@ -291,7 +288,7 @@ func TestASearchBesideAnotherFactor(t *testing.T) {
 
 // A value that the cluster cannot carry is gone round, and the search ends all the same.
 func TestASearchGoesRoundWhatCannotBeMade(t *testing.T) {
-	f := &Folder{Study: partitions(Span{"1", "16", "1"}), journal: new(journal), read: make(map[int][]LoadFigures)}
+	f := &Folder{Study: partitions(Span{"1", "16", "1"}), read: make(map[int][]LoadFigures)}
 	for {
 		d := must.Have(f.known())(t)
 		turn := d.open()

@@ -70,11 +70,7 @@ func flatten(facts map[string]string, name string, value any) {
 
 // Differ returns the settings and the facts of the environment that differ between runs, by their names, each with at most one value in each run.
 func Differ(runs []*result.Result) iter.Seq2[string, [][]string] {
-	var sides []*Side
-	for _, r := range runs {
-		sides = append(sides, &Side{loads: figures{{facts: factsOf(r)}}})
-	}
-	return differing(sides...)
+	return differing(mapped(runs, func(r *result.Result) *Side { return &Side{loads: figures{{facts: factsOf(r)}}} })...)
 }
 
 // Difference is a setting, or a fact of the environment, that differs.
@@ -94,10 +90,7 @@ func differing(sides ...*Side) iter.Seq2[string, [][]string] {
 	}
 	return func(yield func(string, [][]string) bool) {
 		for _, name := range slices.Sorted(maps.Keys(names)) {
-			var values [][]string
-			for _, s := range sides {
-				values = append(values, s.all(name))
-			}
+			values := mapped(sides, func(s *Side) []string { return s.all(name) })
 			if slices.ContainsFunc(values, func(v []string) bool { return !slices.Equal(v, values[0]) }) && !yield(name, values) {
 				return
 			}
@@ -140,10 +133,8 @@ func sharesOf(r *result.Result) map[string]float64 {
 // confounders returns a sentence for each thing but the load that differs between two sides.
 func confounders(a, b *Side, differ []Difference) (all []string) {
 	add := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
-	began := func(s *Side) (times []string) {
-		for _, f := range s.loads {
-			times = append(times, f.from.UTC().Format("2006-01-02 15:04:05.000"))
-		}
+	began := func(s *Side) []string {
+		times := mapped(s.loads, func(f *LoadFigures) string { return f.from.UTC().Format("2006-01-02 15:04:05.000") })
 		return slices.Sorted(slices.Values(times))
 	}
 	x, y := began(a), began(b)

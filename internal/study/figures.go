@@ -27,11 +27,7 @@ var Shown = []Metric{metric.Rate, metric.Throughput, metric.Mean, metric.P50, me
 
 // Metrics returns those that a study shows: with the ones that it asks for.
 func (s *Study) Metrics() []Metric {
-	all := slices.Clone(Shown)
-	for _, q := range s.Ask {
-		all = append(all, q.By)
-	}
-	return once(all)
+	return once(slices.Concat(Shown, mapped(s.Ask, func(q Question) Metric { return q.By })))
 }
 
 // Measures have the metrics that were measured: of a run its figures, of a cell how they spread.
@@ -254,15 +250,14 @@ func (fs figures) bound() (client, invalid int) {
 }
 
 // failed returns a sentence for each latency that failed in a run: the others alone would look better than all.
-func (fs figures) failed() (sentences []string) {
+func (fs figures) failed() []string {
 	failed := make(map[Metric]int)
 	for _, f := range fs {
 		for _, m := range f.FailedMetrics {
 			failed[m]++
 		}
 	}
-	for _, m := range slices.Sorted(maps.Keys(failed)) {
-		sentences = append(sentences, fmt.Sprintf("%s: failed in %d of %s", m, failed[m], theme.Plural(len(fs), "run", "runs")))
-	}
-	return sentences
+	return mapped(slices.Sorted(maps.Keys(failed)), func(m Metric) string {
+		return fmt.Sprintf("%s: failed in %d of %s", m, failed[m], theme.Plural(len(fs), "run", "runs"))
+	})
 }

@@ -1,6 +1,7 @@
 package study
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -35,15 +36,32 @@ const safeReplicas = 3
 // somePeak stands for a peak that is not known yet, in records a second, where the flags of a part are checked.
 const somePeak = 1000
 
-// open is a value that is left open: $stop, 4*$brokers, 80%*$peak.
-var open = regexp.MustCompile(`^(?:([1-9][0-9]{0,5}%?)\*)?\$([a-z][a-z0-9-]*)$`)
+// open is a value that is left open, as JSON: "$stop", "4*$brokers", "80%*$peak".
+var open = regexp.MustCompile(`"(?:([1-9][0-9]{0,5}%?)\*)?\$([a-z][a-z0-9-]*)"`)
+
+func isOpen(value string) bool { return open.MatchString(`"` + value + `"`) }
+
+// with returns the study and its parts with values in place of those that are left open.
+func (s *Study) with(value func(times, name string) string) (*Study, error) {
+	bare, at := *s, new(Study)
+	bare.Given = nil // what the person gave stays as it is
+	text, err := json.Marshal(bare)
+	if err == nil {
+		err = json.Unmarshal(open.ReplaceAllFunc(text, func(v []byte) []byte {
+			m := open.FindSubmatch(v)
+			quoted, _ := json.Marshal(value(string(m[1]), string(m[2]))) // a text has a form
+			return quoted
+		}), at)
+	}
+	at.Given = s.Given
+	return at, err
+}
 
 // asksFor reports whether a value of the study is one of some names.
 func (s *Study) asksFor(names ...string) (found bool) {
-	s.values(func(v string) string {
-		m := open.FindStringSubmatch(v)
-		found = found || m != nil && slices.Contains(names, m[2])
-		return v
+	_, _ = s.with(func(_, name string) string { // who fills it in sees the error
+		found = found || slices.Contains(names, name)
+		return ""
 	})
 	return found
 }
@@ -69,21 +87,20 @@ func (s *Study) Fill(brokers int) error {
 			missing = append(missing, fmt.Sprintf("part %s: $%s: no part before it is a search (find:); put one there, or add --set %s=RATE", part.Name, peakGiven, peakGiven))
 		}
 		hasPeak = hasPeak || part.Find != nil
-		part.Given = s.Given
 	}
-	s.values(func(v string) string {
-		m := open.FindStringSubmatch(v)
-		if m == nil {
-			return v
-		}
-		value, err := s.given(m[1], m[2])
+	at, err := s.with(func(times, name string) string {
+		value, err := s.given(times, name)
 		if err != nil {
 			missing = append(missing, err.Error())
 		}
 		return value
 	})
-	if len(missing) > 0 {
-		return allOf(missing)
+	if err := cmp.Or(err, allOf(missing)); err != nil {
+		return err
+	}
+	*s = *at
+	for _, part := range s.Parts {
+		part.Given = s.Given
 	}
 	var parts []*Study
 	for _, part := range s.All() {
@@ -110,11 +127,7 @@ func (s *Study) Fill(brokers int) error {
 
 // allOf returns an error of several sentences, each once; nil: there are none.
 func allOf(sentences []string) error {
-	var errs []error
-	for _, text := range once(sentences) {
-		errs = append(errs, errors.New(text))
-	}
-	return errors.Join(errs...)
+	return errors.Join(mapped(once(sentences), errors.New)...)
 }
 
 // once returns values without those that were there before.
@@ -137,7 +150,7 @@ func (s *Study) given(times, name string) (string, error) {
 		return "", fmt.Errorf("this study needs %s: %s; add --set %s=…", name, g.About, name)
 	case times == "":
 		return g.Value, nil
-	case open.MatchString(g.Value): // what it is comes later
+	case isOpen(g.Value): // what it is comes later
 		return times + "*" + g.Value, nil
 	}
 	n, err := strconv.Atoi(g.Value)
@@ -161,26 +174,6 @@ func (s *Study) givenAs(name string) *Given {
 
 func (s *Study) isGiven(name string) bool { return s.givenAs(name) != nil }
 
-// values replaces every value of the study and of its parts.
-func (s *Study) values(with func(string) string) {
-	for _, part := range s.Parts {
-		part.values(with)
-	}
-	for _, l := range s.loads() {
-		for i := range l.Flags {
-			l.Flags[i].Value = with(l.Flags[i].Value)
-		}
-	}
-	for i := range s.Factors {
-		for j, v := range s.Factors[i].Values {
-			s.Factors[i].Values[j] = with(v)
-		}
-		if span := s.Factors[i].Search; span != nil {
-			span.From, span.To = with(span.From), with(span.To)
-		}
-	}
-}
-
 // All returns the parts of a study, or the study itself if it has none: what runs are made of.
 func (s *Study) All() []*Study {
 	if len(s.Parts) > 0 {
@@ -202,24 +195,17 @@ func (s *Study) place() string {
 	return Cell{At: slices.DeleteFunc(set(s.At), func(f Flag) bool { return f.Name == "command-config" })}.String()
 }
 
-// AtPeak returns the study with a number of records a second for each $peak in it. 0 is some number, to check the study with.
+// AtPeak returns the study with a number of records a second for each $peak in it. 0 is some number, to check the study with; +Inf: none was found.
 func (s *Study) AtPeak(rate float64) (*Study, error) {
 	if !s.asksFor(peakGiven) {
 		return s, nil
 	}
-	if rate == 0 {
-		rate = somePeak
+	if math.IsInf(rate, 1) {
+		return nil, fmt.Errorf("a part needs $%s, and no search before it has found a rate that holds: make the study again with --set %s=RATE", peakGiven, peakGiven)
 	}
-	text, err := json.Marshal(s)
-	if err != nil {
-		return nil, err
-	}
-	at := new(Study)
-	if err := json.Unmarshal(text, at); err != nil {
-		return nil, err
-	}
-	at.Given = []Given{{Name: peakGiven, Value: strconv.Itoa(int(math.Max(1, rate)))}}
-	return at, at.Fill(0)
+	at := *s
+	at.Given = []Given{{Name: peakGiven, Value: strconv.Itoa(int(math.Max(1, cmp.Or(rate, somePeak))))}}
+	return &at, at.Fill(0)
 }
 
 // Set gives a factor other values, fills in what the study leaves open, or gives a flag of all loads of

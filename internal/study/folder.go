@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,20 +20,23 @@ import (
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/result/merge"
+	"github.com/kt-bench/kt/internal/result/metric"
 	"github.com/kt-bench/kt/internal/secret"
 	"github.com/kt-bench/kt/internal/suggest"
 )
 
 // Folder is where a study is kept: what it is in study.json, what happened in log.jsonl, and a run
-// file for each load of each run in runs. A part of a study is a Folder too, in the same folder.
+// file for each load of each run in runs. Each part of a study that was begun has such a folder below parts.
 type Folder struct {
-	ID    string
+	ID    string // of a part STUDY/PART
 	Study *Study
-	dir   string
-	part  string // "": the whole study
-	*journal
-	read     map[int][]LoadFigures // by the number of the turn
-	embedded bool                  // of runs that were read
+
+	root, dir string // of the whole study, and of this part of it
+	log       []entry
+	bad       error                 // of damaged lines
+	end       string                // of a last line that may be cut off
+	read      map[int][]LoadFigures // by the number of the turn
+	embedded  bool                  // of runs that were read
 }
 
 // The names in the folder.
@@ -39,6 +44,7 @@ const (
 	studyFile = "study.json"
 	logFile   = "log.jsonl"
 	runsDir   = "runs"
+	partsDir  = "parts"
 )
 
 // ErrBusy is the error of a study that another kt works on.
@@ -50,11 +56,23 @@ func IsFolder(path string) bool {
 	return err == nil
 }
 
+func newFolder(dir, id string, s *Study) (*Folder, error) {
+	whole, part, isPart := strings.Cut(id, "/")
+	f := &Folder{ID: id, Study: s, root: filepath.Join(dir, whole), read: make(map[int][]LoadFigures)}
+	if f.dir = f.root; isPart {
+		f.dir = filepath.Join(f.root, partsDir, part)
+	}
+	if err := cmp.Or(plan.CheckName(whole), plan.CheckName(cmp.Or(part, whole))); err != nil {
+		return nil, fmt.Errorf("study %q: %w", id, err)
+	}
+	return f, nil
+}
+
 // Create makes the folder of a new study below dir.
 func Create(dir string, s *Study, id string) (*Folder, error) {
-	f := &Folder{ID: id, Study: s, dir: filepath.Join(dir, id), journal: new(journal), read: make(map[int][]LoadFigures)}
-	if err := plan.CheckName(id); err != nil {
-		return nil, fmt.Errorf("study %q: %w", id, err)
+	f, err := newFolder(dir, id, s)
+	if err != nil {
+		return nil, err
 	}
 	text, err := json.MarshalIndent(s, "", "  ")
 	if err == nil {
@@ -68,16 +86,15 @@ func Create(dir string, s *Study, id string) (*Folder, error) {
 
 // Open reads the folder of a study, or of a part as ID/PART.
 func Open(dir, id string) (*Folder, error) {
-	id, part, isPart := strings.Cut(id, "/")
-	if err := plan.CheckName(id); err != nil {
-		return nil, fmt.Errorf("study %q: %w", id, err)
+	f, err := newFolder(dir, id, new(Study))
+	if err != nil {
+		return nil, err
 	}
-	f := &Folder{ID: id, dir: filepath.Join(dir, id), Study: new(Study), journal: new(journal), read: make(map[int][]LoadFigures)}
 	name := studyFile
 	text, err := input.Read(filepath.Join(f.dir, name), input.Settings)
 	if errors.Is(err, fs.ErrNotExist) {
-		ids, _ := IDs(dir) // a folder that cannot be read has none
-		return nil, fmt.Errorf("study %s: there is no such study%s", id, suggest.Hint(id, ids, "; kt study list has those that were made"))
+		ids, _ := IDs(filepath.Dir(f.dir)) // a folder that cannot be read has none
+		return nil, fmt.Errorf("study %s: there is no such study%s", id, suggest.Hint(filepath.Base(f.dir), ids, "; kt study list has those that were made, and kt study report ID has the parts of one"))
 	}
 	if err == nil {
 		err = json.Unmarshal(text, f.Study)
@@ -91,84 +108,52 @@ func Open(dir, id string) (*Folder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("study %s: %s: %w", id, filepath.Join(f.dir, name), input.Cause(err))
 	}
-	if isPart {
-		return f.openPart(part)
-	}
 	return f, nil
-}
-
-func (f *Folder) openPart(name string) (*Folder, error) {
-	parts, err := f.begun()
-	var names []string
-	for _, p := range parts {
-		if p.part == name {
-			return p, err
-		}
-		names = append(names, p.part)
-	}
-	return nil, cmp.Or(err, fmt.Errorf("study %s: no part %q was begun; there is %q", f.ID, name, names))
 }
 
 // begun returns the parts that were begun, in their order; of a study without parts itself.
 func (f *Folder) begun() (parts []*Folder, err error) {
-	if len(f.Study.Parts) == 0 {
-		return []*Folder{f}, nil
-	}
-	for _, s := range f.Study.Parts {
-		p := &Folder{ID: f.ID + "/" + s.Name, dir: f.dir, part: s.Name, journal: f.journal, read: make(map[int][]LoadFigures)}
-		if begun := p.state().entered; begun != nil {
-			at, err := s.AtPeak(begun.Peak)
-			if err != nil {
-				return nil, err
-			}
-			one := *at
-			one.About += begun.Reason
-			p.Study, parts = &one, append(parts, p)
+	for i := 0; i < len(f.Study.Parts) && err == nil; i++ {
+		if name := f.Study.Parts[i].Name; IsFolder(filepath.Join(f.dir, partsDir, name)) {
+			var p *Folder
+			p, err = Open(filepath.Dir(f.dir), f.ID+"/"+name)
+			parts = append(parts, p)
 		}
 	}
-	return parts, nil
+	if len(f.Study.Parts) == 0 {
+		parts = []*Folder{f}
+	}
+	return parts, err
 }
 
-// enter returns a part, and begins it if it was not. The only part of a study without parts is itself.
+// enter returns a part, and begins it if it was not: with the least of the rates that the parts before have found.
 func (f *Folder) enter(part *Study) (*Folder, error) {
-	if part == f.Study {
-		return f, nil
-	}
-	if p, err := f.openPart(part.Name); err == nil {
-		return p, nil
-	}
-	e := entry{What: Entered, Part: part.Name}
-	if part.asksFor(peakGiven) { // the least of the rates that the parts before have found
-		var none []string
-		before, err := f.begun()
-		for _, p := range before {
-			if p.Study.Find == nil {
-				continue
-			}
-			d, err := p.Document()
-			switch {
-			case err != nil:
-				return nil, err
-			case d.Peak.RecordsPerSecond == 0:
-				none = append(none, p.part)
-			case e.Peak == 0 || d.Peak.RecordsPerSecond < e.Peak:
-				e.Peak = d.Peak.RecordsPerSecond
-			}
-		}
-		if e.Peak == 0 {
-			err = cmp.Or(err, fmt.Errorf("study %s: a part needs $%s, and no search before it has found a rate that holds: make the study again with --set %s=RATE", f.ID, peakGiven, peakGiven))
-		}
-		if err != nil {
-			return nil, err
-		}
-		if len(none) > 0 {
-			e.Reason = fmt.Sprintf(" (No rate held in %s, so the peak is of the others.)", strings.Join(none, ", "))
-		}
-	}
-	if err := cmp.Or(os.MkdirAll(filepath.Join(f.dir, runsDir, part.Name), 0o755), f.note(e)); err != nil {
+	before, err := f.begun()
+	if err != nil {
 		return nil, err
 	}
-	return f.openPart(part.Name)
+	if i := slices.IndexFunc(before, func(p *Folder) bool { return p.Study.Name == part.Name }); i >= 0 {
+		return before[i], nil
+	}
+	peak, none := math.Inf(1), []string{}
+	for i := 0; i < len(before) && part.asksFor(peakGiven); i++ {
+		switch d, err := before[i].Document(); {
+		case err != nil:
+			return nil, err
+		case d.FindDoc != nil && d.Peak.RecordsPerSecond == 0:
+			none = append(none, before[i].Study.Name)
+		case d.FindDoc != nil:
+			peak = min(peak, d.Peak.RecordsPerSecond)
+		}
+	}
+	at, err := part.AtPeak(peak)
+	if err != nil {
+		return nil, fmt.Errorf("study %s: %w", f.ID, err)
+	}
+	if len(none) > 0 {
+		at.About += fmt.Sprintf(" (No rate held in %s, so the peak is of the others.)", strings.Join(none, ", "))
+	}
+	return Create(filepath.Dir(f.dir), at, f.ID+"/"+part.Name)
 }
 
 // IDs returns the studies below a folder, the newest first.
@@ -177,23 +162,19 @@ func IDs(dir string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	made := make(map[string]time.Time)
-	var ids []string
+	made := make(map[string]string) // when, by the second with which an ID begins, and by the file
 	for _, e := range entries {
 		if info, err := os.Stat(filepath.Join(dir, e.Name(), studyFile)); err == nil {
-			ids, made[e.Name()] = append(ids, e.Name()), info.ModTime()
+			second := e.Name()[:min(len(e.Name()), len("20060102-150405"))]
+			made[e.Name()] = second + info.ModTime().UTC().Format("20060102150405.000000000")
 		}
 	}
-	second := func(id string) string { return id[:min(len(id), len("20060102-150405"))] } // IDs begin with it
-	slices.SortFunc(ids, func(a, b string) int {
-		return cmp.Or(-cmp.Compare(second(a), second(b)), made[b].Compare(made[a]), cmp.Compare(a, b))
-	})
-	return ids, nil
+	return slices.SortedFunc(maps.Keys(made), func(a, b string) int { return cmp.Or(cmp.Compare(made[b], made[a]), cmp.Compare(a, b)) }), nil
 }
 
 func (f *Folder) path(t Turn, l Load) string {
 	name := strings.TrimSuffix(fmt.Sprintf("%04d-%s", t.Number, l.Name), "-")
-	return filepath.Join(f.dir, runsDir, f.part, name+".ktr")
+	return filepath.Join(f.dir, runsDir, name+".ktr")
 }
 
 // figures returns the figures of the loads of a turn that was made. It reads each run file once.
@@ -203,9 +184,7 @@ func (f *Folder) figures(t Turn) (all []LoadFigures, err error) {
 	}
 	var slo []string
 	if f.Study.Find != nil {
-		for _, e := range f.Study.Find.SLO {
-			slo = append(slo, e.String())
-		}
+		slo = mapped(f.Study.Find.SLO, metric.Expr.String)
 	}
 	for _, l := range f.Study.Loads {
 		path := f.path(t, l)
@@ -213,7 +192,7 @@ func (f *Folder) figures(t Turn) (all []LoadFigures, err error) {
 		if err != nil {
 			return nil, fmt.Errorf("study %s: %w", f.ID, err)
 		}
-		one := figuresOf(l.Name, strings.TrimPrefix(path, f.dir+string(filepath.Separator)), &res, f.Study.Metrics())
+		one := figuresOf(l.Name, strings.TrimPrefix(path, f.root+string(filepath.Separator)), &res, f.Study.Metrics())
 		f.embedded = f.embedded || res.Embedded
 		for _, turn := range f.read {
 			if i := slices.IndexFunc(turn, func(o LoadFigures) bool { return one.isOf(&o) }); i >= 0 {
@@ -239,10 +218,10 @@ func (f *Folder) Status() (s Status, err error) {
 	for _, p := range parts {
 		d, bad := p.known()
 		done, wanted := d.count()
-		s.Done, s.Wanted, err = s.Done+done, s.Wanted+wanted, errors.Join(err, bad)
-		s.Open = s.Open || bad == nil && !d.Over || len(d.state.topics) > 0 || d.state.brokers != nil || d.state.host
+		s.Done, s.Wanted, err = s.Done+done, s.Wanted+wanted, errors.Join(err, bad, p.bad)
+		s.Open = s.Open || bad == nil && !d.Over || len(d.state.topics) > 0 || d.state.changed != nil
 	}
-	return s, errors.Join(err, f.bad)
+	return s, err
 }
 
 // Files returns the run files of the first load that count: all, or those of a cell that is written as "partitions=4,acks=all".
@@ -269,21 +248,13 @@ func (f *Folder) Files(cell string) (files []string, err error) {
 	return files, err
 }
 
-type journal struct {
-	log  []entry
-	bad  error    // of damaged lines
-	file *os.File // held by whoever makes runs; nil: nobody does here
-}
-
 type entry struct {
 	At      time.Time              `json:"at"`
 	What    Event                  `json:"what"`
-	Part    string                 `json:"part,omitempty"` // "": the study has no parts
 	Turn    int                    `json:"turn,omitempty"`
 	Cell    int                    `json:"cell"` // of Skipped, and of Begun and Preparing: where the topic is
 	Topic   string                 `json:"topic,omitempty"`
-	Reason  string                 `json:"reason,omitempty"`  // of Skipped, and of Entered: what is added to what the part is about
-	Peak    float64                `json:"peak,omitempty"`    // of Entered, in records a second; 0: the part needs none
+	Reason  string                 `json:"reason,omitempty"`  // of Skipped
 	Host    bool                   `json:"host,omitempty"`    // of changed: hosts are, by kt tune's journal
 	Hosts   []string               `json:"hosts,omitempty"`   // their agents; none: the host of this kt
 	Brokers []result.BrokerSetting `json:"brokers,omitempty"` // of changed: what they had before
@@ -294,7 +265,7 @@ type Event string
 
 // The events.
 const (
-	Entered   Event = "entered"  // a part, or the study if it has none
+	Entered   Event = "entered"  // a part, or the study if it has none: nothing was done yet
 	Begun     Event = "began"    // a run that will make a topic
 	Finished  Event = "done"     // a run: its files are complete and its topic is gone
 	Skipped   Event = "left_out" // a cell that cannot be made
@@ -310,7 +281,7 @@ func (f *Folder) readLog() error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	f.log, f.bad = nil, nil
+	f.log, f.bad, f.end = nil, nil, "\n"
 	for line := range bytes.Lines(text) { // one with the settings of many brokers is long
 		var e entry
 		if err := json.Unmarshal(line, &e); err == nil {
@@ -322,9 +293,9 @@ func (f *Folder) readLog() error {
 	return nil
 }
 
-// hold opens the log for writing, and keeps others from it.
+// hold keeps others from the study, whichever part of it they mean.
 func (f *Folder) hold() (release func(), err error) {
-	file, err := os.OpenFile(filepath.Join(f.dir, logFile), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	file, err := os.OpenFile(filepath.Join(f.root, studyFile), os.O_RDWR, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -332,44 +303,40 @@ func (f *Folder) hold() (release func(), err error) {
 		_ = file.Close() // nothing was written
 		return nil, fmt.Errorf("study %s: %w", f.ID, ErrBusy)
 	}
-	f.file = file
-	_, err = file.WriteString("\n") // ends a line that was cut off
-	return func() { _ = file.Close() }, errors.Join(err, f.readLog())
+	return func() { _ = file.Close() }, f.readLog()
 }
 
 func (f *Folder) note(e entry) error {
-	e.At, e.Part = time.Now().UTC(), cmp.Or(e.Part, f.part)
+	e.At = time.Now().UTC()
 	line, err := json.Marshal(e)
 	if err != nil {
 		return err
 	}
-	if _, err := f.file.WriteString(secret.ScrubJSON(string(line)) + "\n"); err != nil {
-		return fmt.Errorf("write %s: %w", f.file.Name(), input.Cause(err))
+	file, err := os.OpenFile(filepath.Join(f.dir, logFile), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
 	}
-	f.log = append(f.log, e)
-	return f.file.Sync()
+	_, err = file.WriteString(f.end + secret.ScrubJSON(string(line)) + "\n")
+	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
+		return fmt.Errorf("write %s: %w", file.Name(), input.Cause(err))
+	}
+	f.log, f.end = append(f.log, e), ""
+	return nil
 }
 
 // state is what the log tells of a part.
 type state struct {
-	entered *entry                 // nil: it was not begun
-	done    map[int]bool           // the numbers of runs
-	leftOut map[int]string         // why cells were left out, by their index
-	topics  []entry                // those of topics that are still there: each was noted before it was made
-	brokers []result.BrokerSetting // what brokers had before they were changed; nil: they are not
-	host    bool                   // hosts are changed
-	hosts   *entry                 // the first change of hosts: later ones are of the same, so that one that is gone is missed; nil: none yet
+	done    map[int]bool   // the numbers of runs
+	leftOut map[int]string // why cells were left out, by their index
+	topics  []entry        // those of topics that are still there: each was noted before it was made
+	changed *entry         // of brokers and hosts, with what was there before; nil: they are not
+	hosts   *entry         // the first change of hosts: later ones are of the same, so that one that is gone is missed; nil: none yet
 }
 
 func (f *Folder) state() *state {
 	s := &state{done: make(map[int]bool), leftOut: make(map[int]string)}
 	for _, e := range f.log {
-		if e.Part != f.part {
-			continue
-		}
 		switch e.What {
-		case Entered:
-			s.entered = &e
 		case Begun, Preparing:
 			s.topics = append(s.topics, e)
 		case Finished, removed:
@@ -378,14 +345,11 @@ func (f *Folder) state() *state {
 		case Skipped:
 			s.leftOut[e.Cell] = e.Reason
 		case changed:
-			if e.Host && s.hosts == nil {
+			if s.changed = &e; e.Host && s.hosts == nil {
 				s.hosts = &e
 			}
-			if s.host = s.host || e.Host; s.brokers == nil {
-				s.brokers = e.Brokers
-			}
 		case restored:
-			s.brokers, s.host = nil, false
+			s.changed = nil
 		}
 	}
 	return s

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/theme"
 )
@@ -16,7 +17,7 @@ type Forecast struct {
 	Schema   int                 `json:"schema"`
 	Study    *Study              `json:"study"`
 	Cells    []map[string]string `json:"cells"`
-	Runs     []RunPlan           `json:"runs"`
+	Runs     []RunDoc            `json:"runs"`
 	LeftOut  []LeftOut           `json:"left_out,omitempty"`          // cells that the cluster cannot carry
 	More     bool                `json:"more_runs"`                   // a search adds further runs
 	Seconds  float64             `json:"seconds,omitempty"`           // at least, of these runs with the time between them; 0: not known
@@ -33,13 +34,6 @@ type Forecast struct {
 type LeftOut struct {
 	Reason string   `json:"reason"`
 	Cells  []string `json:"cells"`
-}
-
-// RunPlan is a run that will be made.
-type RunPlan struct {
-	Turn   int               `json:"turn"`
-	Repeat int               `json:"repeat"`
-	At     map[string]string `json:"at"`
 }
 
 // Room says whether the log directories have room for a study.
@@ -60,7 +54,7 @@ func (s *Study) First() Load { return s.at(s.Cells()[0], s.Loads[0]) }
 type takes struct{ seconds, bytes float64 }
 
 // Forecast returns what a study will take. fits returns a *result.MisfitError for a load that the cluster cannot carry; it may be nil.
-func (s *Study) Forecast(runner Planner, fits func(Load) error) (*Forecast, error) {
+func (s *Study) Forecast(planOf func(Load) (plan.Plan, error), fits func(Load) error) (*Forecast, error) {
 	f := &Forecast{Schema: Schema, Study: s, More: s.IsOpen(), Room: RoomUnknown}
 	if s.Find != nil {
 		f.Seconds, f.Most = s.Find.takes(s.Rest.Std().Seconds())
@@ -74,7 +68,7 @@ func (s *Study) Forecast(runner Planner, fits func(Load) error) (*Forecast, erro
 		for _, l := range s.Prepare {
 			if name := s.prepared(c, l); !seen[name] {
 				seen[name] = true
-				t, err := f.load(runner, s.planned(c, l), nil)
+				t, err := f.load(planOf, s.planned(c, l), nil)
 				if err != nil {
 					return nil, err
 				}
@@ -85,7 +79,7 @@ func (s *Study) Forecast(runner Planner, fits func(Load) error) (*Forecast, erro
 		var err error
 		for i := 0; i < len(s.Loads) && err == nil; i++ {
 			var t takes
-			t, err = f.load(runner, s.planned(c, s.Loads[i]), fits)
+			t, err = f.load(planOf, s.planned(c, s.Loads[i]), fits)
 			one = takes{math.Max(one.seconds, t.seconds), one.bytes + t.bytes}
 		}
 		misfit := new(result.MisfitError)
@@ -118,7 +112,7 @@ func (f *Forecast) add(runs map[int]takes) {
 		if len(f.Runs) > 0 {
 			f.Seconds += f.Study.Rest.Std().Seconds()
 		}
-		f.Runs = append(f.Runs, RunPlan{len(f.Runs) + 1, t.Repeat, t.Cell.values()})
+		f.Runs = append(f.Runs, RunDoc{Turn: len(f.Runs) + 1, Repeat: t.Repeat, At: t.Cell.values()})
 		f.Seconds, f.Bytes = f.Seconds+one.seconds, f.Bytes+one.bytes
 	}
 	if p := f.Study.Trial; p != nil { // it ends at one of its looks
@@ -132,8 +126,8 @@ func (f *Forecast) add(runs map[int]takes) {
 	f.NotKnown = once(f.NotKnown)
 }
 
-func (f *Forecast) load(runner Planner, l Load, fits func(Load) error) (t takes, err error) {
-	p, err := runner.Plan(l)
+func (f *Forecast) load(planOf func(Load) (plan.Plan, error), l Load, fits func(Load) error) (t takes, err error) {
+	p, err := planOf(l)
 	if err == nil && fits != nil {
 		err = fits(l)
 	}

@@ -48,7 +48,7 @@ func TestAForecastAddsUpWhatRunsTake(t *testing.T) {
 		Loads:   []Load{{Name: "write", Command: "produce", Flags: []Flag{{"num-records", "1000"}}}, {Name: "read", Command: "consume"}},
 		Factors: []Factor{{Name: "write.acks", Values: []string{"1", "all"}}}, Repeats: 2, Order: Listed, Rest: plan.Duration(5 * time.Second),
 	}
-	f := must.Have(s.Forecast(planner{"produce": atRate, "consume": read}, nil))(t)
+	f := must.Have(s.Forecast(planner{"produce": atRate, "consume": read}.Plan, nil))(t)
 	// Preparing takes 10 s and 2 × 10,000 bytes. Each of 4 runs takes 100 s and 2 × 100,000 bytes.
 	if f.Seconds != 10+4*100+3*5 || f.Bytes != 20_000+4*200_000 || f.AtOnce != 220_000 || len(f.NotKnown) != 0 || len(f.Runs) != 4 || len(f.Cells) != 2 {
 		t.Errorf("%+v", f)
@@ -66,7 +66,7 @@ func TestAForecastAddsUpWhatRunsTake(t *testing.T) {
 		{"nothing", write, 0, 0, 2},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			f, err := s.Forecast(planner{"produce": tc.produce, "consume": read}, nil)
+			f, err := s.Forecast(planner{"produce": tc.produce, "consume": read}.Plan, nil)
 			must.True(t, err == nil && f.Seconds == tc.seconds && f.Bytes == tc.bytes && len(f.NotKnown) == tc.notKnown, "%+v, %v", f, err)
 		})
 	}
@@ -97,7 +97,7 @@ func TestAForecastLeavesOutWhatTheClusterCannotCarry(t *testing.T) {
 		}
 		return nil
 	}
-	f, err := s.Forecast(planner{"produce": {Load: plan.Load{Records: 10}}}, fits)
+	f, err := s.Forecast(planner{"produce": {Load: plan.Load{Records: 10}}}.Plan, fits)
 	must.True(t, err == nil && len(f.Runs) == 2 && f.Runs[0].At["replication-factor"] == "1" && f.Runs[1].Turn == 2, "%+v, %v", f, err)
 	if l := f.LeftOut; len(l) != 1 || l[0].Cells[0] != "replication-factor=3" || l[0].Reason != "the cluster has 1 broker" {
 		t.Errorf("%q", l)
@@ -116,7 +116,7 @@ func TestSearchesAndTrialsTellTheirTime(t *testing.T) {
 			Loads: []Load{{Command: "produce"}}, Trial: &Proposal{Changes: []Flag{{"linger", "5ms"}}, Looks: []int{6, 12, 20}}, Repeats: 20, Discard: 1, Order: ABBA,
 		}, 130, 410},
 	} {
-		f, err := tc.study.Forecast(planner{"produce": {Load: plan.Load{Duration: plan.Duration(10 * time.Second)}}}, nil)
+		f, err := tc.study.Forecast(planner{"produce": {Load: plan.Load{Duration: plan.Duration(10 * time.Second)}}}.Plan, nil)
 		if err != nil || math.Abs(f.Seconds-tc.least) > 0.5 || math.Abs(f.Most-tc.most) > 0.5 {
 			t.Errorf("%s takes %v to %v s, %v", name, f.Seconds, f.Most, err)
 		}
@@ -178,9 +178,9 @@ func published(t *testing.T, s *Study) map[string]Published {
 		cell.conclude(len(s.Loads))
 		d.Cells = append(d.Cells, cell)
 	}
-	must.Do(t, d.publish())
 	found := make(map[string]Published)
-	for _, p := range d.Published {
+	for _, row := range must.Have(publishedRows(s.Published))(t) {
+		p := d.beside(row)
 		found[p.Case+" "+p.String()] = p
 	}
 	return found

@@ -57,7 +57,9 @@ func (grid) conclude(d *Document) error {
 		return err
 	}
 	d.answer()
-	return d.publish()
+	rows, err := publishedRows(d.Study.Published)
+	d.Published = append([]Published{}, mapped(rows, d.beside)...)
+	return err
 }
 
 // readGrid reads the runs that were made. Why searches ended stays.
@@ -111,31 +113,22 @@ func (d *Document) between() (cells []Cell, err error) {
 		if err != nil {
 			return nil, err
 		}
-		key := group[0].key(factor.Name)
+		key := fmt.Sprint(d.others(group[0], factor.Name))
 		if r.best < 0 {
 			d.ends[key] = EndNothing
 			continue
 		}
 		best, last := slices.Index(group, r.cells[r.best].CellDoc), len(group)-1
-		alike := func(i int) bool {
-			return slices.ContainsFunc(r.cells, func(c ranked) bool { return c.CellDoc == group[i] && c.Alike })
-		}
 		// At an end of the span the two next values are the neighbours: of one side alone two equal values may have a better one
 		// between them.
-		near := []int{best - 1, best + 1}
-		switch best {
-		case 0:
-			near = []int{1, min(2, last)}
-		case last:
-			near = []int{last - 1, max(last-2, 0)}
-		}
-		var tried []int64
-		for _, c := range group[max(best-1, 0):min(best+2, last+1)] {
-			tried = append(tried, amount(c.At[factor.Name]))
-		}
+		first := max(0, min(best-1, last-2))
+		differ := slices.ContainsFunc(group[first:min(first+3, last+1)], func(c *CellDoc) bool {
+			return !slices.ContainsFunc(r.cells, func(o ranked) bool { return o.CellDoc == c && o.Alike })
+		})
+		tried := mapped(group[max(best-1, 0):min(best+2, last+1)], func(c *CellDoc) int64 { return amount(c.At[factor.Name]) })
 		values := span.between(tried...)
 		switch {
-		case factor.Search.Fine == "" && alike(near[0]) && alike(near[1]):
+		case factor.Search.Fine == "" && !differ:
 			d.ends[key] = EndAlike
 			continue
 		case len(values) == 0:

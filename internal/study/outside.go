@@ -17,20 +17,6 @@ const (
 	tunePrefix   = "tune."   // a change that kt tune proposes for it
 )
 
-// Outside is where a study changes what is not of its loads.
-type Outside interface {
-	// CheckOutside returns all that hinders changes of the brokers that a load goes to, and of their hosts, and
-	// settings of its topics. Nothing is changed.
-	CheckOutside(ctx context.Context, l Load, w Wanted) error
-	// BrokerSettings returns what every broker has now of some settings.
-	BrokerSettings(ctx context.Context, l Load, names []string) ([]result.BrokerSetting, error)
-	SetBrokers(ctx context.Context, l Load, settings []result.BrokerSetting) error
-	// Hosts returns the hosts of these brokers, by the names of their agents; none: this one.
-	Hosts(ctx context.Context, l Load) ([]string, error)
-	// ChangeHosts gives an order to some hosts that Hosts has returned. One that is gone is an error.
-	ChangeHosts(ctx context.Context, l Load, hosts []string, o HostOrder) error
-}
-
 // Wanted are all settings outside its loads that a study will ask for, by their own names; those of hosts with their
 // prefixes.
 type Wanted struct{ Brokers, Hosts, Topics []Flag }
@@ -98,59 +84,46 @@ func (s *Study) CheckOutside(ctx context.Context, runner Runner) error {
 	return runner.CheckOutside(ctx, s.Loads[0], w)
 }
 
-// surround changes brokers and hosts as a cell wants them. The first one keeps other studies from the hosts.
+// surround changes brokers and hosts as a cell wants them; what the cell leaves is as it was before. The first cell keeps other studies
+// from the hosts.
 func (x *executor) surround(ctx context.Context, c Cell) error {
-	l, cells, known := x.Study.Loads[0], x.Study.Cells(), x.state()
-	hosts, brokers := onHosts(c), onBrokers(c)
-	if wanted := slices.Concat([]Flag{}, hosts, brokers); x.around != nil && slices.Equal(wanted, x.around) {
+	l, s, cells := x.Study.Loads[0], x.state(), x.Study.Cells()
+	hosts, brokers, names := onHosts(c), onBrokers(c), mapped(onBrokers(cells...), func(f Flag) string { return f.Name })
+	wanted := slices.Concat([]Flag{}, hosts, brokers)
+	if x.around != nil && slices.Equal(wanted, x.around) {
 		return nil
 	}
-	if len(onHosts(cells...)) > 0 {
-		e := entry{What: changed, Host: true}
-		var err error
-		if known.hosts != nil {
-			e.Hosts = known.hosts.Hosts
-		} else {
+	e, err := s.changed, error(nil)
+	if e == nil {
+		e = &entry{What: changed, Host: len(onHosts(cells...)) > 0}
+		switch {
+		case e.Host && s.hosts != nil: // one that is gone is missed
+			e.Hosts = s.hosts.Hosts
+		case e.Host:
 			e.Hosts, err = x.runner.Hosts(ctx, l)
 		}
-		if err == nil {
-			err = x.note(e)
+		if err == nil && len(names) > 0 {
+			e.Brokers, err = x.runner.BrokerSettings(ctx, l, once(names))
 		}
-		if err == nil {
-			err = x.runner.ChangeHosts(ctx, l, e.Hosts, x.order(SetHost, hosts))
-		}
-		if err != nil {
-			return err
+		if err == nil && (e.Host || len(names) > 0) {
+			err = x.note(*e)
 		}
 	}
-	var names []string
-	for _, f := range onBrokers(cells...) {
-		names = append(names, f.Name)
+	if err == nil && e.Host {
+		err = x.runner.ChangeHosts(ctx, l, e.Hosts, x.order(SetHost, hosts))
 	}
-	if len(names) > 0 { // the others of the study have what they had before
-		settings := slices.Clone(known.brokers)
-		if known.brokers == nil {
-			var err error
-			if settings, err = x.runner.BrokerSettings(ctx, l, once(names)); err == nil {
-				err = x.note(entry{What: changed, Brokers: slices.Clone(settings)})
+	if err == nil && len(names) > 0 {
+		err = x.runner.SetBrokers(ctx, l, mapped(e.Brokers, func(now result.BrokerSetting) result.BrokerSetting {
+			if i := slices.IndexFunc(brokers, func(f Flag) bool { return f.Name == now.Name }); i >= 0 {
+				now.Value = &brokers[i].Value
 			}
-			if err != nil {
-				return err
-			}
-		}
-		for i := range settings {
-			for _, f := range brokers {
-				if settings[i].Name == f.Name {
-					settings[i].Value = &f.Value
-				}
-			}
-		}
-		if err := x.runner.SetBrokers(ctx, l, settings); err != nil {
-			return err
-		}
+			return now
+		}))
 	}
-	x.around = slices.Concat([]Flag{}, hosts, brokers)
-	return nil
+	if err == nil {
+		x.around = wanted
+	}
+	return err
 }
 
 func (x *executor) order(do HostDo, set []Flag) HostOrder {
@@ -161,19 +134,19 @@ func (x *executor) order(do HostDo, set []Flag) HostOrder {
 func (x *executor) tidy(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx)
 	s, l := x.state(), x.Study.Loads[0]
-	var errs []error
-	if s.brokers != nil {
-		errs = append(errs, x.runner.SetBrokers(ctx, l, s.brokers))
-	}
-	if s.host {
-		errs = append(errs, x.runner.ChangeHosts(ctx, l, s.hosts.Hosts, x.order(RestoreHost, nil)))
-	}
-	err := errors.Join(errs...)
-	switch {
-	case err != nil:
-		err = fmt.Errorf("not everything that the study changed is as before: %w; kt study restore %s tries again", err, x.ID)
-	case len(errs) > 0:
-		x.around, err = nil, x.note(entry{What: restored})
+	var err error
+	if e := s.changed; e != nil {
+		if len(e.Brokers) > 0 {
+			err = x.runner.SetBrokers(ctx, l, e.Brokers)
+		}
+		if e.Host {
+			err = errors.Join(err, x.runner.ChangeHosts(ctx, l, e.Hosts, x.order(RestoreHost, nil)))
+		}
+		if err != nil {
+			err = fmt.Errorf("not everything that the study changed is as before: %w; kt study restore %s tries again", err, x.ID)
+		} else {
+			x.around, err = nil, x.note(entry{What: restored})
+		}
 	}
 	for _, t := range s.topics {
 		bad := x.deleteTopic(ctx, t)
@@ -198,18 +171,20 @@ func Restore(ctx context.Context, f *Folder, runner Runner) (done []string, err 
 	parts, err := f.begun()
 	for _, p := range parts {
 		done = append(done, p.left()...)
-		err = errors.Join(err, (&executor{Folder: p, runner: runner}).tidy(ctx))
+		err = errors.Join(err, (&executor{Folder: p, runner: runner}).tidy(ctx), p.bad)
 	}
-	return once(done), errors.Join(err, f.bad)
+	return once(done), err
 }
 
 // left returns a line for each thing that is to be put back.
 func (f *Folder) left() []string {
 	s := f.state()
-	about := map[string]any{"Brokers": s.brokers, "Topics": s.topics, "Settings": onHosts(f.Study.Cells()...)}
-	if s.host {
-		about["Hosts"] = s.hosts.Hosts
-		if len(s.hosts.Hosts) == 0 {
+	about := map[string]any{"Topics": s.topics, "Settings": onHosts(f.Study.Cells()...)}
+	if e := s.changed; e != nil {
+		if about["Brokers"] = e.Brokers; e.Host {
+			about["Hosts"] = e.Hosts
+		}
+		if e.Host && len(e.Hosts) == 0 {
 			about["Hosts"] = []string{"this host"}
 		}
 	}

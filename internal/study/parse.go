@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"path"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -80,7 +81,7 @@ func (p *parser) study(n *yaml.Node, name string) *Study {
 	} else {
 		keys["given"] = func(n *yaml.Node) {
 			p.each(n, "given", func(key, value *yaml.Node) {
-				if !open.MatchString("$" + key.Value) {
+				if !isOpen("$" + key.Value) {
 					p.bad(key, "given %q: a name has small letters, digits and -", key.Value)
 				}
 				s.Given = append(s.Given, Given{Name: key.Value, About: p.one(value)})
@@ -129,12 +130,15 @@ func items[T any](p *parser, n *yaml.Node, what string, read func(i int, one *ya
 func (p *parser) mapping(n *yaml.Node, what string, known map[string]any) {
 	p.each(n, what, func(key, value *yaml.Node) {
 		p.at[key.Value] = value
-		if into, ok := known[key.Value]; ok {
-			p.read(value, key.Value, into)
-			return
+		switch into := known[key.Value].(type) {
+		case nil:
+			names := slices.Sorted(maps.Keys(known))
+			p.bad(key, "%s: unknown key %q%s", what, key.Value, suggest.Hint(key.Value, names, "; it may have "+strings.Join(names, ", ")))
+		case func(*yaml.Node):
+			into(value)
+		default:
+			p.read(value, key.Value, reflect.ValueOf(into).Elem())
 		}
-		names := slices.Sorted(maps.Keys(known))
-		p.bad(key, "%s: unknown key %q%s", what, key.Value, suggest.Hint(key.Value, names, "; it may have "+strings.Join(names, ", ")))
 	})
 }
 
@@ -151,7 +155,7 @@ func (p *parser) load(n *yaml.Node, what string) (l Load) {
 		default:
 			flags = append(flags, key)
 			for _, v := range p.list(value) {
-				l.Flags = append(l.Flags, Flag{Name: key.Value, Value: v})
+				l.Flags = append(l.Flags, Flag{key.Value, v})
 			}
 		}
 	})
@@ -207,56 +211,49 @@ func (p *parser) questions(n *yaml.Node) []Question {
 	})
 }
 
-// read reads the node of a key into a variable, as a flag reads its text, or by a function.
-func (p *parser) read(n *yaml.Node, key string, into any) {
-	wants, err := "a number", error(nil)
-	switch v := into.(type) {
-	case func(*yaml.Node):
-		v(n)
-	case *string:
-		*v = p.one(n)
-	case *[]string:
-		*v = p.list(n)
-	case *[]float64:
-		*v = make([]float64, len(input.Items(n)))
-		for i, one := range input.Items(n) {
-			p.read(one, key, &(*v)[i])
-		}
-	case *[]metric.Expr:
-		*v = make([]metric.Expr, len(input.Items(n)))
-		for i, one := range input.Items(n) {
-			if (*v)[i], err = metric.Parse(p.one(one)); err != nil {
-				p.bad(n, "%s %w", key, err)
-			}
-		}
-		return
-	case *bool:
-		wants = "true or false"
-		*v, err = strconv.ParseBool(p.one(n))
-	case *int:
-		var count int64
-		count, err = plan.ParseCount(p.one(n))
-		*v = int(count)
-	case *int64:
-		if *v, err = plan.ParseVolume(p.one(n)); err != nil {
-			p.bad(n, "%s: %w", key, err)
-		}
-		return
-	case *uint64:
-		wants = "a number from 0"
-		*v, err = strconv.ParseUint(p.one(n), 10, 64)
-	case *float64:
-		*v, err = plan.ParseNumber(p.one(n))
-	case *plan.Duration:
-		wants = "a time (5s, 2m), or 0"
-		var d time.Duration
-		if d, err = plan.ParseTime(p.one(n), time.Second); d < 0 {
-			err = strconv.ErrRange
-		}
-		*v = plan.Duration(d)
+// reader reads a text as a flag reads it.
+type reader struct {
+	wants string // what to write; "": the error says it
+	read  func(text string) (any, error)
+}
+
+var readers = map[reflect.Type]reader{
+	reflect.TypeFor[string]():        {"", func(s string) (any, error) { return s, nil }},
+	reflect.TypeFor[bool]():          {"true or false", func(s string) (any, error) { return strconv.ParseBool(s) }},
+	reflect.TypeFor[int]():           {"a number", func(s string) (any, error) { n, err := plan.ParseCount(s); return int(n), err }},
+	reflect.TypeFor[int64]():         {"", func(s string) (any, error) { return plan.ParseVolume(s) }},
+	reflect.TypeFor[uint64]():        {"a number from 0", func(s string) (any, error) { return strconv.ParseUint(s, 10, 64) }},
+	reflect.TypeFor[float64]():       {"a number", func(s string) (any, error) { return plan.ParseNumber(s) }},
+	reflect.TypeFor[metric.Expr]():   {"", func(s string) (any, error) { return metric.Parse(s) }},
+	reflect.TypeFor[plan.Duration](): {"a time (5s, 2m), or 0", readTime},
+}
+
+func readTime(text string) (any, error) {
+	d, err := plan.ParseTime(text, time.Second)
+	if d < 0 {
+		err = strconv.ErrRange
 	}
-	if err != nil {
-		p.bad(n, "%q does not fit: write %s", n.Value, wants)
+	return plan.Duration(d), err
+}
+
+// read reads the node of a key into a variable, or into each item of a list.
+func (p *parser) read(n *yaml.Node, key string, into reflect.Value) {
+	if into.Kind() == reflect.Slice {
+		items := input.Items(n)
+		into.Set(reflect.MakeSlice(into.Type(), len(items), len(items)))
+		for i, one := range items {
+			p.read(one, key, into.Index(i))
+		}
+		return
+	}
+	of := readers[into.Type()]
+	switch value, err := of.read(p.one(n)); {
+	case err == nil:
+		into.Set(reflect.ValueOf(value))
+	case of.wants == "":
+		p.bad(n, "%s: %w", key, err)
+	default:
+		p.bad(n, "%q does not fit: write %s", n.Value, of.wants)
 	}
 }
 
@@ -276,9 +273,4 @@ func (p *parser) word(n *yaml.Node, what string, among []string) string {
 	return ""
 }
 
-func (p *parser) list(n *yaml.Node) (values []string) {
-	for _, one := range input.Items(n) {
-		values = append(values, p.one(one))
-	}
-	return values
-}
+func (p *parser) list(n *yaml.Node) []string { return mapped(input.Items(n), p.one) }

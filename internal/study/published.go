@@ -1,15 +1,15 @@
 package study
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/csv"
 	"fmt"
 	"io/fs"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
+
+	"go.yaml.in/yaml/v3"
 
 	"github.com/kt-bench/kt/internal/result/metric"
 	"github.com/kt-bench/kt/profiles"
@@ -38,74 +38,48 @@ type Published struct {
 
 // String returns the factors of the figure: "partitions=4".
 func (p *Published) String() string {
-	var at []Flag
-	for _, name := range slices.Sorted(maps.Keys(p.At)) {
-		at = append(at, Flag{name, p.At[name]})
+	return Cell{At: mapped(slices.Sorted(maps.Keys(p.At)), func(name string) Flag { return Flag{name, p.At[name]} })}.String()
+}
+
+// publishedRow is what a test measured once.
+type publishedRow struct {
+	SystemFigure `yaml:",inline"`
+
+	Command, System  string
+	RecordsPerSecond float64           `yaml:"records-per-second"`
+	Settings         map[string]string `yaml:",inline"` // by the names of flags
+}
+
+// publishedRows returns the rows of some cases.
+func publishedRows(cases []string) (rows []publishedRow, err error) {
+	text, err := fs.ReadFile(profiles.Of("published"), "tests.yaml")
+	var sources map[string]struct {
+		Account, Link string
+		Cases         map[string][]publishedRow
 	}
-	return Cell{At: at}.String()
-}
-
-// publish adds the figures that the study names. Several of one source for the same factors stand each for itself.
-func (d *Document) publish() error {
-	d.Published = []Published{}
-	rows, err := publishedRows("runs.csv", d.Study.Published)
-	for _, row := range rows {
-		d.Published = append(d.Published, d.beside(row))
+	if err == nil {
+		err = yaml.Unmarshal(text, &sources)
 	}
-	return err
-}
-
-// publishedRow is a row of a table of published figures, by the names of the columns.
-type publishedRow map[string]string
-
-// number returns a number of the row; 0: it has none. A test reads them all.
-func (r publishedRow) number(column string) float64 {
-	v, _ := strconv.ParseFloat(r[column], 64)
-	return v
-}
-
-func (r publishedRow) test() PublishedCase {
-	source, name, _ := strings.Cut(r["case"], "/")
-	return PublishedCase{source, name, r["account"], r["link"]}
-}
-
-// publishedRows returns the rows of a table that are of some cases, each with its source.
-func publishedRows(table string, cases []string) (rows []publishedRow, err error) {
-	sources := make(map[string]publishedRow)
-	for _, name := range []string{"sources.csv", table} {
-		text, err := fs.ReadFile(profiles.Of("published"), name)
-		if err != nil {
-			return nil, err
-		}
-		lines, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
-		if err != nil {
-			return nil, fmt.Errorf("published figures: %w", err)
-		}
-		for _, line := range lines[1:] {
-			row := make(publishedRow)
-			for i, column := range lines[0] {
-				row[column] = line[i]
-			}
-			if source, _, ok := strings.Cut(row["case"], "/"); !ok {
-				sources[row["source"]] = row
-			} else if maps.Copy(row, sources[source]); slices.Contains(cases, row["case"]) {
-				rows = append(rows, row)
-			}
+	for _, name := range cases {
+		source, of, _ := strings.Cut(name, "/")
+		for _, row := range sources[source].Cases[of] {
+			row.PublishedCase = PublishedCase{source, of, sources[source].Account, sources[source].Link}
+			rows = append(rows, row)
 		}
 	}
-	return rows, nil
+	return rows, err
 }
 
 // beside returns a published figure with that of the cell with the same values, if it is one alone.
 func (d *Document) beside(row publishedRow) Published {
-	p := Published{PublishedCase: row.test(), RecordsPerSecond: row.number("records-per-second"), At: make(map[string]string), Environment: row["environment"]}
+	p := Published{PublishedCase: row.PublishedCase, RecordsPerSecond: row.RecordsPerSecond, At: make(map[string]string), Environment: row.Of}
 	factors := d.Study.factorNames()
 	for _, factor := range factors {
 		_, flag := d.Study.target(factor)
-		value := row[flag]
+		value := row.Settings[flag]
 		if n, err := strconv.Atoi(value); err == nil && (flag == "producers" || flag == "consumers") { // the row has those of a process
 			for _, times := range []string{"hosts", "processes"} {
-				if by, err := strconv.Atoi(row[times]); err == nil && !slices.Contains(factors, times) {
+				if by, err := strconv.Atoi(row.Settings[times]); err == nil && !slices.Contains(factors, times) {
 					n *= by
 				}
 			}
@@ -115,7 +89,7 @@ func (d *Document) beside(row publishedRow) Published {
 			p.At[factor] = value
 		}
 	}
-	load := slices.IndexFunc(d.Study.Loads, func(l Load) bool { return l.Command == row["command"] })
+	load := slices.IndexFunc(d.Study.Loads, func(l Load) bool { return l.Command == row.Command })
 	alike := slices.DeleteFunc(slices.Clone(d.Cells), func(c CellDoc) bool { return !fits(c.At, p.At) })
 	if load < 0 || len(p.At) == 0 || len(alike) != 1 || len(alike[0].Runs) == 0 {
 		return p
@@ -126,7 +100,7 @@ func (d *Document) beside(row publishedRow) Published {
 		// A setting that only one of them has is no difference, except the rate: without one a load is as fast as it can.
 		l := d.Study.at(c.cell, d.Study.Loads[load])
 		for _, name := range []string{"record-size", "acks", "compression", "batch-size", "max-in-flight", "replication-factor", "rate"} {
-			x, y := l.value(name), row[name]
+			x, y := l.value(name), row.Settings[name]
 			if name == "rate" {
 				x, y = cmp.Or(strings.TrimPrefix(cmp.Or(x, l.value("throughput")), "-1"), "unlimited"), cmp.Or(y, "unlimited")
 			}

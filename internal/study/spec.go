@@ -167,21 +167,19 @@ type Cell struct {
 
 // String returns what a cell is called: "partitions=4 acks=all".
 func (c Cell) String() string {
-	if c.called != "" {
-		return c.called
-	}
-	var parts []string
-	for _, f := range c.At {
-		parts = append(parts, f.Name+"="+f.Value)
-	}
-	return strings.Join(parts, " ")
+	return cmp.Or(c.called, strings.Join(mapped(c.At, func(f Flag) string { return f.Name + "=" + f.Value }), " "))
 }
 
-func (s *Study) factorNames() (names []string) {
-	for _, f := range s.Factors {
-		names = append(names, f.Name)
+func (s *Study) factorNames() []string {
+	return mapped(s.Factors, func(f Factor) string { return f.Name })
+}
+
+// mapped returns what a function makes of each of some values.
+func mapped[T, U any](all []T, of func(T) U) (made []U) {
+	for _, one := range all {
+		made = append(made, of(one))
 	}
-	return names
+	return made
 }
 
 // Cells returns every choice of values once: the last factor varies fastest. Without factors there is one.

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"os"
 	"strconv"
 	"strings"
 	"testing"
@@ -141,6 +142,24 @@ func someRun(t testing.TB, seed uint64) [][]byte {
 		watch.vitals = append(watch.vitals, host.Vitals{At: time.Duration(s+1) * time.Second, Interval: time.Second, Cores: 4, CPU: rng.Float64() * 4})
 	}
 	return append(files, watch.bytes(t))
+}
+
+// header is that of a run at a rate; 0: unlimited.
+func header(rate float64) (h result.Header) {
+	text, err := os.ReadFile("../testdata/header.json")
+	if err == nil {
+		err = json.Unmarshal(text, &h)
+	}
+	if err != nil {
+		panic(err) // the file is a part of the tests
+	}
+	h.Plan = canned.Plan(rate)
+	return h
+}
+
+func marshal(t testing.TB, v any) string {
+	t.Helper()
+	return string(must.Have(json.MarshalIndent(v, "", " "))(t))
 }
 
 // head is the lines of a collection that are its own.

@@ -1,9 +1,10 @@
+//go:build !race
+
 package merge
 
 import (
 	"bytes"
 	"encoding/csv"
-	"encoding/json"
 	"math"
 	"os"
 	"slices"
@@ -339,19 +340,6 @@ func TestPublishedTablesGiveTheirPrintedTotals(t *testing.T) {
 	}
 }
 
-// header is that of a run at a rate; 0: unlimited.
-func header(rate float64) (h result.Header) {
-	text, err := os.ReadFile("../testdata/header.json")
-	if err == nil {
-		err = json.Unmarshal(text, &h)
-	}
-	if err != nil {
-		panic(err) // the file is a part of the tests
-	}
-	h.Plan = canned.Plan(rate)
-	return h
-}
-
 // readHeader is header of a run that reads.
 func readHeader(command plan.Command, rate float64) result.Header {
 	h := header(rate)
@@ -361,9 +349,4 @@ func readHeader(command plan.Command, rate float64) result.Header {
 		h.Config = nil
 	}
 	return h
-}
-
-func marshal(t testing.TB, v any) string {
-	t.Helper()
-	return string(must.Have(json.MarshalIndent(v, "", " "))(t))
 }
