@@ -46,7 +46,7 @@ func narrowConnectionIsFound(t *testing.T) {
 		}
 		peak := found.Peak
 		must.Hold(t, peak.Low <= 1.1*truth, "try %d: %.0f records/s hold, and the connection carries %d", try, peak.Low, truth)
-		if peak.High > 0.9*truth && peak.Low > 0.8*truth && !peak.ClientBound {
+		if peak.High > 0.9*truth && peak.Low > 0.8*truth {
 			return
 		}
 		ofKt := func(one study.Trial) bool {
