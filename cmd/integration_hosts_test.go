@@ -233,14 +233,14 @@ func groupOnHosts(t *testing.T, h *hosts) {
 
 func deadCoordinator(t *testing.T, h *hosts) {
 	r := h.load("h2", "produce", filepath.Join(h.dir, "dead.ktr"), "--topic", "dead", "--partitions", "6", "--run", "dead",
-		"--rate", "900", "--num-records", "6300")
+		"--rate", "300", "--num-records", "2100")
 	h.begins("h3")
 	_ = r.cmd.Process.Kill()
 	_ = r.cmd.Wait()
 	out := h.collect("h1", "dead")
 	doc := decoded[result.Result](t, out, "")
-	must.True(t, doc.Records.Acknowledged == 6300 && doc.Ended == result.Completed && len(doc.Processes) == 3,
-		"ended %s: %d records acknowledged by %d processes, want 6300 by 3", doc.Ended, doc.Records.Acknowledged, len(doc.Processes))
+	must.True(t, doc.Records.Acknowledged == 2100 && doc.Ended == result.Completed && len(doc.Processes) == 3,
+		"ended %s: %d records acknowledged by %d processes, want 2100 by 3", doc.Ended, doc.Records.Acknowledged, len(doc.Processes))
 }
 
 // begins waits until a new process on a host has a run file, and its load has gone on for two seconds.
@@ -257,7 +257,7 @@ func (h *hosts) begins(host string) {
 
 // cutAndDead cuts one host off for eight seconds, and kills another.
 func cutAndDead(t *testing.T, h *hosts) {
-	const rate, seconds = 900, 16 // of all three hosts
+	const rate, seconds = 300, 16 // of all three hosts
 	r := h.load("h1", "produce", filepath.Join(h.dir, "lost.ktr"), "--topic", "lost", "--partitions", "6", "--run", "lost",
 		"--rate", strconv.Itoa(rate), "--num-records", strconv.Itoa(rate*seconds))
 	h.begins("h3")

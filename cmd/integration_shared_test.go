@@ -43,7 +43,7 @@ func TestManyLoadsOnOneBroker(t *testing.T) {
 }
 
 func (k *kafkaCluster) isRead(t *testing.T) {
-	const records = 21_000
+	const records = 7000
 	if r, code := k.start("--topic", "read", "--partitions", "7", "--num-records", strconv.Itoa(records)).wait(); !ended(r, code, exitOK) {
 		t.Fatalf("produce: exit code %d", code)
 	}

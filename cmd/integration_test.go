@@ -262,14 +262,14 @@ func ended(doc result.Result, code, want int) bool {
 func TestCountsAgreeWithTheBrokers(t *testing.T) {
 	t.Parallel()
 	k := startCluster(t, 1)
-	const records = 30_000
+	const records = 10_000
 	for name, args := range map[string][]string{
 		"acks-1":      {"--acks", "1"},
 		"acks-0":      {"--acks", "0"},
 		"producers":   {"--producers", "3", "--acks", "all"},
-		"rate":        {"--rate", "30000"},
+		"rate":        {"--rate", "10000"},
 		"sizes":       {"--compression", "lz4", "--compressibility", "0.6", "--record-size", "10-4000", "--key-distribution", "random", "--record-key-range", "1000"},
-		"poisson":     {"--rate", "30000", "--arrivals", "poisson"},
+		"poisson":     {"--rate", "10000", "--arrivals", "poisson"},
 		"not-idempot": {"--idempotence", "false", "--max-in-flight", "5"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -296,19 +296,19 @@ func TestCountsAgreeWithTheBrokers(t *testing.T) {
 	t.Run("pages", func(t *testing.T) { k.in(t).pagesAreShown(t) })
 	t.Run("changes of a trial", func(t *testing.T) { k.in(t).changesArePutBack(t) })
 	t.Run("a condition", func(t *testing.T) {
-		doc, code := k.start("--topic", "aborted", "--duration", "1m", "--abort-on", "rate>1 over 2s").wait()
+		doc, code := k.start("--topic", "aborted", "--rate", "1000", "--duration", "1m", "--abort-on", "rate>1 over 2s").wait()
 		if !ended(doc, code, exitNotMet) || doc.Ended != result.Aborted || doc.AbortedBy == "" || doc.ElapsedSeconds > 30 || k.endOffsets("aborted") != doc.Records.Acknowledged {
 			t.Errorf("exit code %d, %s after %.1f s: %q", code, doc.Ended, doc.ElapsedSeconds, doc.AbortedBy)
 		}
 	})
 	t.Run("transactions", func(t *testing.T) {
-		doc, code := k.start("--topic", "txn", "--num-records", "20000", "--rate", "10000",
+		doc, code := k.start("--topic", "txn", "--num-records", "4000", "--rate", "2000",
 			"--transactional-id", "it", "--transaction-duration-ms", "200").wait()
-		must.True(t, doc.Records.Acknowledged == 20_000 && doc.Client.Transactions >= 2,
+		must.True(t, doc.Records.Acknowledged == 4000 && doc.Client.Transactions >= 2,
 			"exit code %d, %d records acknowledged in %d transactions", code, doc.Records.Acknowledged, doc.Client.Transactions)
 		// Each transaction ends with a marker in each partition it wrote to.
 		got := k.endOffsets("txn")
-		must.True(t, got >= 20_000+doc.Client.Transactions, "end offset %d leaves no room for %d markers", got, doc.Client.Transactions)
+		must.True(t, got >= 4000+doc.Client.Transactions, "end offset %d leaves no room for %d markers", got, doc.Client.Transactions)
 	})
 }
 
