@@ -54,12 +54,13 @@ test: ## run everything: check, and the tests against a real Kafka
 check: lint scripts generated try unit ## all that needs no Kafka: lint, scripts, generated files, tests
 
 # The linter vets. The race detector takes three to six times the CPU, and finds
-# something only where goroutines are started: packages without any are tested without it.
+# something only where goroutines are started: packages without any are tested without it,
+# and so are two whose tests only start a writer or a server beside them.
 # Tests in files with `//go:build !race` are long and of one goroutine, or make what
 # others make with it; they run for themselves where the rest of their package runs with it.
 # Scripts wait for what a load does in its seconds, so more of them run at once than there
 # are cores, and the tests that only compute run in the time that they leave.
-CONCURRENT = $(shell grep -rlE --include='*.go' '^[[:space:]]*go [a-zA-Z]|\.Go.func' cmd internal | xargs -n 1 dirname | sort -u | sed 's|^|./|')
+CONCURRENT = $(filter-out ./internal/input ./internal/load,$(shell grep -rlE --include='*.go' '^[[:space:]]*go [a-zA-Z]|\.Go.func' cmd internal | xargs -n 1 dirname | sort -u | sed 's|^|./|'))
 TESTED = $(shell grep -rl --include='*_test.go' '^func Test' cmd internal profiles | xargs -n 1 dirname | sort -u | sed 's|^|./|')
 UNRACED = $(shell grep -rl '^//go:build !race' --include='*_test.go' cmd internal)
 

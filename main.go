@@ -7,6 +7,6 @@ import (
 	"github.com/kt-bench/kt/cmd"
 )
 
-//go:generate go test ./cmd ./internal/report -run "TestPagesHaveTheTables|TestTheSchemaOfStudyFiles|TestTheManualOfTheChecks" -update
+//go:generate go test -vet=off ./cmd ./internal/report -run "TestPagesHaveTheTables|TestTheSchemaOfStudyFiles|TestTheManualOfTheChecks" -update
 
 func main() { os.Exit(cmd.Main(cmd.System())) }

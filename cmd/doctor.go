@@ -109,9 +109,12 @@ func watchHost(ctx context.Context, env *Env, w *config.Plain, _ []string) (*fin
 		case <-tick.C:
 		}
 		v, second := watcher.Sample(env.Now().Sub(begun)), new(merge.BusySum)
+		if v.Interval <= 0 {
+			continue
+		}
 		second.Add(&v)
 		sum.Add(&v)
-		seen.Now, seen.Overall = second.Result(), sum.Result()
+		seen.Now, seen.Overall = &second.Busy, &sum.Busy
 		switch {
 		case w.Output == "jsonl":
 			err = theme.JSON(env.Stdout, seen, "")

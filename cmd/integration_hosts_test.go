@@ -178,7 +178,7 @@ func (h *hosts) in(t *testing.T) *hosts {
 
 // fifteenProcesses is the layout of published tests: three hosts with five producers.
 func fifteenProcesses(t *testing.T, h *hosts) {
-	const rate, seconds = 6000, 5
+	const rate, seconds = 1500, 5
 	file := filepath.Join(h.dir, "fifteen.ktr")
 	r := h.load("h1", "produce", file, "--topic", "fifteen", "--partitions", "21", "--processes", "5", "--run", "nightly",
 		"--rate", strconv.Itoa(rate), "--num-records", strconv.Itoa(rate*seconds))
@@ -216,31 +216,31 @@ func (h *hosts) sameOffline(t *testing.T, file, run string, online []byte) {
 
 func roundTripOnHosts(t *testing.T, h *hosts) {
 	r := h.load("h1", "roundtrip", filepath.Join(h.dir, "rt.ktr"), "--topic", "rt", "--partitions", "6", "--processes", "2",
-		"--rate", "3000", "--num-records", "15000", "--verify")
+		"--rate", "600", "--num-records", "3000", "--verify")
 	doc, _ := r.wait()
-	if doc.Records.Consumed != 15_000 || doc.Verify == nil || doc.Verify.Lost != 0 || doc.Latency.EndToEnd == nil || doc.Latency.EndToEnd.Count != 15_000 {
+	if doc.Records.Consumed != 3000 || doc.Verify == nil || doc.Verify.Lost != 0 || doc.Latency.EndToEnd == nil || doc.Latency.EndToEnd.Count != 3000 {
 		t.Errorf("%d records read, verified as %+v, %+v", doc.Records.Consumed, doc.Verify, doc.Latency.EndToEnd)
 	}
 }
 
 func groupOnHosts(t *testing.T, h *hosts) {
-	h.run("h2", "produce", "--bootstrap-server", h.brokers, "--topic", "group", "--partitions", "12", "--num-records", "100000", "--quiet", "--result", "none")
+	h.run("h2", "produce", "--bootstrap-server", h.brokers, "--topic", "group", "--partitions", "12", "--num-records", "20000", "--quiet", "--result", "none")
 	r := h.load("h1", "consume", filepath.Join(h.dir, "group.ktr"), "--topic", "group", "--group", "g", "--processes", "2", "--duration", "6s")
 	doc, code := r.wait()
-	must.True(t, doc.Records.Consumed == 100_000,
-		"exit code %d: %d records read, want 100000 by all together\n%s", code, doc.Records.Consumed, r.stderr.String())
+	must.True(t, doc.Records.Consumed == 20_000,
+		"exit code %d: %d records read, want 20000 by all together\n%s", code, doc.Records.Consumed, r.stderr.String())
 }
 
 func deadCoordinator(t *testing.T, h *hosts) {
 	r := h.load("h2", "produce", filepath.Join(h.dir, "dead.ktr"), "--topic", "dead", "--partitions", "6", "--run", "dead",
-		"--rate", "900", "--num-records", "6300")
+		"--rate", "300", "--num-records", "2100")
 	h.begins("h3")
 	_ = r.cmd.Process.Kill()
 	_ = r.cmd.Wait()
 	out := h.collect("h1", "dead")
 	doc := decoded[result.Result](t, out, "")
-	must.True(t, doc.Records.Acknowledged == 6300 && doc.Ended == result.Completed && len(doc.Processes) == 3,
-		"ended %s: %d records acknowledged by %d processes, want 6300 by 3", doc.Ended, doc.Records.Acknowledged, len(doc.Processes))
+	must.True(t, doc.Records.Acknowledged == 2100 && doc.Ended == result.Completed && len(doc.Processes) == 3,
+		"ended %s: %d records acknowledged by %d processes, want 2100 by 3", doc.Ended, doc.Records.Acknowledged, len(doc.Processes))
 }
 
 // begins waits until a new process on a host has a run file, and its load has gone on for two seconds.
@@ -257,7 +257,7 @@ func (h *hosts) begins(host string) {
 
 // cutAndDead cuts one host off for eight seconds, and kills another.
 func cutAndDead(t *testing.T, h *hosts) {
-	const rate, seconds = 900, 16 // of all three hosts
+	const rate, seconds = 300, 16 // of all three hosts
 	r := h.load("h1", "produce", filepath.Join(h.dir, "lost.ktr"), "--topic", "lost", "--partitions", "6", "--run", "lost",
 		"--rate", strconv.Itoa(rate), "--num-records", strconv.Itoa(rate*seconds))
 	h.begins("h3")

@@ -119,7 +119,7 @@ func checkProcessed(t *testing.T, text string, want *result.Latency) {
 
 // What the wire engine wrote is read by the programs of others, record by record.
 func (k *kafkaCluster) isReadByOthers(t *testing.T) {
-	const records = 10_000
+	const records = 3000
 	codecs := []string{"none", "gzip", "snappy", "lz4", "zstd"}
 	for i, codec := range codecs {
 		doc, code := k.start("--engine", "wire", "--topic", "wire-"+codec, "--partitions", "3", "--num-records", strconv.Itoa(records),
@@ -190,13 +190,13 @@ func (k *kafkaCluster) wireIsVerified() {
 		{"verified-uncompressed", []string{"--topic-config", "compression.type=uncompressed"}, []string{"wire"}},
 	} {
 		ledger := filepath.Join(k.t.TempDir(), "ledger")
-		doc, code := k.start(append(tc.args, "--engine", "wire", "--topic", tc.topic, "--partitions", "3", "--num-records", "9000",
+		doc, code := k.start(append(tc.args, "--engine", "wire", "--topic", tc.topic, "--partitions", "3", "--num-records", "3000",
 			"--compression", "zstd", "--producers", "2", "--verify", "--ledger", ledger)...).wait()
-		must.Hold(k.t, ended(doc, code, exitOK) && doc.Records.Acknowledged == 9000, "%s: exit code %d, %+v", tc.topic, code, doc.Records)
+		must.Hold(k.t, ended(doc, code, exitOK) && doc.Records.Acknowledged == 3000, "%s: exit code %d, %+v", tc.topic, code, doc.Records)
 		for _, engine := range tc.engines {
 			doc, code := k.kt("consume", "--engine", engine, "--verify", ledger).wait()
 			v := doc.Verify
-			if v == nil || !ended(doc, code, exitOK) || v.AcknowledgedRead != 9000 || v.Lost+v.Corrupted+v.Duplicated+v.Reordered+v.Unchecked != 0 ||
+			if v == nil || !ended(doc, code, exitOK) || v.AcknowledgedRead != 3000 || v.Lost+v.Corrupted+v.Duplicated+v.Reordered+v.Unchecked != 0 ||
 				v.Headers != (len(tc.engines) == 1) {
 				k.t.Errorf("%s, read with the %s engine: exit code %d, verdict %+v", tc.topic, engine, code, v)
 			}

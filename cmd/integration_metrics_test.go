@@ -150,7 +150,7 @@ func (k *kafkaCluster) isScraped(t *testing.T) {
 			port := nextPort()
 			listen := "127.0.0.1:" + strconv.Itoa(port+1)
 			p := startPrometheus(t, port, listen, one.flags...)
-			r := k.in(t).kt("roundtrip", append(one.args, "--topic", "scraped-"+strconv.Itoa(port), "--rate", "1000", "--duration", "12s", "--metrics-listen", listen)...)
+			r := k.in(t).kt("roundtrip", append(one.args, "--topic", "scraped-"+strconv.Itoa(port), "--rate", "300", "--duration", "12s", "--metrics-listen", listen)...)
 			res, code := r.wait()
 			must.Hold(t, code == exitOK || code == exitNotValid, "exit code %d\n%s", code, r.stderr.String())
 			of, at := fmt.Sprintf(`run_id=%q,phase="measured"`, res.RunID), p.lastScrape(res.RunID, "finished")

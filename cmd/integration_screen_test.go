@@ -104,7 +104,7 @@ func TestTheScreenInARealTerminal(t *testing.T) {
 	t.Parallel()
 	k := startCluster(t, 1)
 	kt := must.Have(binary())(t)
-	load := fmt.Sprintf("%s produce --bootstrap-server %s --topic screen --partitions 7 --rate 5000 --duration 5m --result none", kt, k.brokers)
+	load := fmt.Sprintf("%s produce --bootstrap-server %s --topic screen --partitions 7 --rate 500 --duration 5m --result none", kt, k.brokers)
 
 	t.Run("panels, zoom, sizes and the end by q", func(t *testing.T) {
 		term := openTerminal(t, 120, 36, load)
@@ -165,9 +165,9 @@ func TestTheScreenInARealTerminal(t *testing.T) {
 	dir := t.TempDir()
 	t.Run("another rate, and a saved screen", func(t *testing.T) {
 		term := openTerminal(t, 120, 36, "sh -c 'cd "+dir+" && "+strings.Replace(load, "none", "run.ktr", 1)+"'")
-		term.await("RUN", "target 5.00k")
+		term.await("RUN", "target 500")
 		term.keys("+")
-		term.await("target 5.50k", "target 5500 records/s (was 5000)")
+		term.await("target 550", "target 550 records/s (was 500)")
 		term.keys("s")
 		term.await("saved as kt-produce-")
 		term.keys("q")
@@ -175,16 +175,16 @@ func TestTheScreenInARealTerminal(t *testing.T) {
 		saved, err := filepath.Glob(dir + "/kt-produce-*.txt")
 		must.Hold(t, err == nil && len(saved) == 1, "saved are %q (%v), want one file", saved, err)
 		text, err := os.ReadFile(saved[0])
-		must.True(t, err == nil && shows(string(text), []string{"1 Throughput", "target 5.50k", "!\x1b"}), "saved is (%v):\n%s", err, text)
+		must.True(t, err == nil && shows(string(text), []string{"1 Throughput", "target 550", "!\x1b"}), "saved is (%v):\n%s", err, text)
 	})
 
 	t.Run("another rate in a replay", func(t *testing.T) {
 		// Slowly: the run took 2 s.
 		term := openTerminal(t, 120, 36, kt+" report --play --speed 0.2 "+dir+"/run.ktr")
-		term.await("q leave", "RUN", "target 5.00k")
+		term.await("q leave", "RUN", "target 500")
 		term.keys("+")
 		term.await("speed 0.4x")
-		term.await("DONE", "target 5.50k", "target 5500 records/s (was 5000)", "done; q to leave")
+		term.await("DONE", "target 550", "target 550 records/s (was 500)", "done; q to leave")
 		term.keys("q")
 		term.await("exit=0")
 	})

@@ -43,7 +43,7 @@ func TestManyLoadsOnOneBroker(t *testing.T) {
 }
 
 func (k *kafkaCluster) isRead(t *testing.T) {
-	const records = 21_000
+	const records = 7000
 	if r, code := k.start("--topic", "read", "--partitions", "7", "--num-records", strconv.Itoa(records)).wait(); !ended(r, code, exitOK) {
 		t.Fatalf("produce: exit code %d", code)
 	}
@@ -80,7 +80,7 @@ func (k *kafkaCluster) isRead(t *testing.T) {
 
 // A member that leaves a group costs the others a rebalance, and they say so.
 func (k *kafkaCluster) tellsOfARebalance(t *testing.T) {
-	load := k.start("--topic", "shared", "--partitions", "7", "--rate", "2000", "--duration", "5m")
+	load := k.start("--topic", "shared", "--partitions", "7", "--rate", "300", "--duration", "5m")
 	k.await("the topic", func() bool {
 		n, err := k.tryEndOffsets("shared")
 		return err == nil && n > 0
@@ -227,11 +227,11 @@ func jsonOrder(rng *rand.Rand) []byte {
 // fills the batches on a busy machine too, and a short batch compresses less.
 func (k *kafkaCluster) compressesLikeJava(t *testing.T) {
 	payloads := map[string]string{
-		"letters": writePayloads(t, 4000, func(rng *rand.Rand) []byte { return uniform(rng, 'A', 26) }),
-		"random":  writePayloads(t, 4000, func(rng *rand.Rand) []byte { return uniform(rng, 0, 256) }),
-		"json":    writePayloads(t, 20_000, jsonOrder),
+		"letters": writePayloads(t, 2000, func(rng *rand.Rand) []byte { return uniform(rng, 'A', 26) }),
+		"random":  writePayloads(t, 2000, func(rng *rand.Rand) []byte { return uniform(rng, 0, 256) }),
+		"json":    writePayloads(t, 5000, jsonOrder),
 	}
-	records := map[string]string{"letters": "4000", "random": "4000", "json": "20000"}
+	records := map[string]string{"letters": "2000", "random": "2000", "json": "5000"}
 	type load struct{ payload, method, level string }
 	var loads []load
 	for _, method := range []string{"gzip", "snappy", "lz4", "zstd"} {

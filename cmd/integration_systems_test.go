@@ -168,7 +168,7 @@ func (p *pulsarServer) carriesLoads(t *testing.T) {
 	})
 
 	t.Run("an unloaded bundle and a killed server lose nothing that was acknowledged", func(t *testing.T) {
-		run := p.kt(t, "roundtrip", "--topic", "faults", "--partitions", "2", "--consumers", "2", "--rate", "500", "--duration", "5m", "--verify", "--timeout", "60s", "--delete-topic")
+		run := p.kt(t, "roundtrip", "--topic", "faults", "--partitions", "2", "--consumers", "2", "--rate", "100", "--duration", "5m", "--verify", "--timeout", "60s", "--delete-topic")
 		p.awaitLoad("faults")
 		for _, fault := range [][]string{{"admin", "PUT", "/namespaces/public/default/unload"}, {"kill"}, {"start"}} {
 			time.Sleep(3 * time.Second) // of load
@@ -188,7 +188,7 @@ func (p *pulsarServer) carriesLoads(t *testing.T) {
 	})
 
 	t.Run("a topic that is deleted beside the load is an event", func(t *testing.T) {
-		run := p.kt(t, "produce", "--topic", "gone", "--partitions", "2", "--rate", "200", "--duration", "1m")
+		run := p.kt(t, "produce", "--topic", "gone", "--partitions", "2", "--rate", "50", "--duration", "1m")
 		p.awaitLoad("gone")
 		time.Sleep(2 * time.Second) // it has looked at the topic
 		p.script("admin", "DELETE", "/persistent/public/default/gone/partitions?force=true")
@@ -289,7 +289,7 @@ func (r *rabbit) carriesLoads(t *testing.T) {
 		if doc, _ := run.wait(); doc.Records.Acknowledged != 100 { // of the one queue that is left
 			t.Errorf("%+v, %v", doc.Records, doc.Errors)
 		}
-		run = r.kt(t, "produce", "--topic", "returned", "--partitions", "2", "--rate", "500", "--duration", "6s")
+		run = r.kt(t, "produce", "--topic", "returned", "--partitions", "2", "--rate", "100", "--duration", "6s")
 		for queues := 0; queues < 2; time.Sleep(100 * time.Millisecond) {
 			queues, _ = r.messages("returned")
 		}
@@ -351,7 +351,7 @@ func (r *rabbit) carriesLoads(t *testing.T) {
 	})
 
 	t.Run("a killed node loses none that it has confirmed", func(t *testing.T) {
-		run := r.kt(t, "roundtrip", "--topic", "faults", "--partitions", "2", "--rate", "500", "--duration", "5m", "--verify", "--timeout", "30s", "--delete-topic")
+		run := r.kt(t, "roundtrip", "--topic", "faults", "--partitions", "2", "--rate", "100", "--duration", "5m", "--verify", "--timeout", "30s", "--delete-topic")
 		for _, fault := range []string{"kill", "start"} {
 			time.Sleep(2 * time.Second) // of load
 			r.script(fault, "1")
@@ -373,7 +373,7 @@ func (r *rabbit) carriesLoads(t *testing.T) {
 func TestQuorumQueuesOfThreeNodes(t *testing.T) {
 	t.Parallel()
 	r := startRabbit(t, "--nodes", "3")
-	run := r.kt(t, "roundtrip", "--topic", "quorum", "--partitions", "3", "--replication-factor", "3", "--rate", "300", "--duration", "5m", "--verify", "--timeout", "30s")
+	run := r.kt(t, "roundtrip", "--topic", "quorum", "--partitions", "3", "--replication-factor", "3", "--rate", "100", "--duration", "5m", "--verify", "--timeout", "30s")
 	for _, fault := range []string{"kill", "start"} {
 		time.Sleep(4 * time.Second) // of load
 		r.script(fault, "2")

@@ -262,14 +262,14 @@ func ended(doc result.Result, code, want int) bool {
 func TestCountsAgreeWithTheBrokers(t *testing.T) {
 	t.Parallel()
 	k := startCluster(t, 1)
-	const records = 30_000
+	const records = 10_000
 	for name, args := range map[string][]string{
 		"acks-1":      {"--acks", "1"},
 		"acks-0":      {"--acks", "0"},
 		"producers":   {"--producers", "3", "--acks", "all"},
-		"rate":        {"--rate", "30000"},
+		"rate":        {"--rate", "10000"},
 		"sizes":       {"--compression", "lz4", "--compressibility", "0.6", "--record-size", "10-4000", "--key-distribution", "random", "--record-key-range", "1000"},
-		"poisson":     {"--rate", "30000", "--arrivals", "poisson"},
+		"poisson":     {"--rate", "10000", "--arrivals", "poisson"},
 		"not-idempot": {"--idempotence", "false", "--max-in-flight", "5"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -296,19 +296,19 @@ func TestCountsAgreeWithTheBrokers(t *testing.T) {
 	t.Run("pages", func(t *testing.T) { k.in(t).pagesAreShown(t) })
 	t.Run("changes of a trial", func(t *testing.T) { k.in(t).changesArePutBack(t) })
 	t.Run("a condition", func(t *testing.T) {
-		doc, code := k.start("--topic", "aborted", "--duration", "1m", "--abort-on", "rate>1 over 2s").wait()
+		doc, code := k.start("--topic", "aborted", "--rate", "1000", "--duration", "1m", "--abort-on", "rate>1 over 2s").wait()
 		if !ended(doc, code, exitNotMet) || doc.Ended != result.Aborted || doc.AbortedBy == "" || doc.ElapsedSeconds > 30 || k.endOffsets("aborted") != doc.Records.Acknowledged {
 			t.Errorf("exit code %d, %s after %.1f s: %q", code, doc.Ended, doc.ElapsedSeconds, doc.AbortedBy)
 		}
 	})
 	t.Run("transactions", func(t *testing.T) {
-		doc, code := k.start("--topic", "txn", "--num-records", "20000", "--rate", "10000",
+		doc, code := k.start("--topic", "txn", "--num-records", "4000", "--rate", "2000",
 			"--transactional-id", "it", "--transaction-duration-ms", "200").wait()
-		must.True(t, doc.Records.Acknowledged == 20_000 && doc.Client.Transactions >= 2,
+		must.True(t, doc.Records.Acknowledged == 4000 && doc.Client.Transactions >= 2,
 			"exit code %d, %d records acknowledged in %d transactions", code, doc.Records.Acknowledged, doc.Client.Transactions)
 		// Each transaction ends with a marker in each partition it wrote to.
 		got := k.endOffsets("txn")
-		must.True(t, got >= 20_000+doc.Client.Transactions, "end offset %d leaves no room for %d markers", got, doc.Client.Transactions)
+		must.True(t, got >= 4000+doc.Client.Transactions, "end offset %d leaves no room for %d markers", got, doc.Client.Transactions)
 	})
 }
 
@@ -351,7 +351,7 @@ func (k *kafkaCluster) freezes(t *testing.T) {
 
 // It is given 1 GiB of records, which it must forget.
 func embeddedBrokerStaysSmall(t *testing.T) {
-	const records, size = 2 << 20, 512
+	const records, size = 1 << 18, 4096
 	doc, _ := startKt(t, "produce", "--acks", "all", "--partitions", "21", "--num-records", strconv.Itoa(records), "--record-size", strconv.Itoa(size)).wait()
 	got := doc.Records.Acknowledged
 	must.True(t, got == records, "%d of %d records acknowledged", got, records)
@@ -369,15 +369,22 @@ const beforePage = `set -uxE -o pipefail
 trap 'code=$?; case "$code $BASH_COMMAND" in 4\ * | 141\ * | 3\ kt\ tune*) ;; *) exit $code ;; esac' ERR
 `
 
-// shown is how long a load of a page lasts for a reader who looks at it.
-var shown = regexp.MustCompile(`--duration [0-9]+s`)
+// shown is how long a load of a page lasts for a reader who looks at it, and thousands how much it makes of it.
+var (
+	shown     = regexp.MustCompile(`--duration [0-9]+s`)
+	thousands = regexp.MustCompile(`(--(?:rate|num-records|messages) [0-9]+|offset:[0-9]+)(?:000|k)\b`)
+)
 
-// hurried is a page whose loads last a second, three if that leaves nothing to measure, and whose calibration is made of
-// runs of two. They do in it all that they do in ten. Loads in the background, and those in which something happens, keep
-// their time.
+// hurried is a page whose loads last a second, three if that leaves nothing to measure, and make a tenth of the records, and
+// whose calibration is made of runs of two seconds. They do in it all that they do in ten. Loads in the background, and those
+// in which something happens, keep their time. Loads at full speed, which would take all of the CPU, have a rate.
 func hurried(script string) string {
 	var out strings.Builder
 	for line := range strings.Lines(strings.ReplaceAll(script, "\\\n", " ")) {
+		line = thousands.ReplaceAllString(line, "${1}00")
+		if strings.HasPrefix(strings.TrimSpace(line), "kt produce") && !strings.Contains(line, "--rate") {
+			line = shown.ReplaceAllString(line, "$0 --rate 500")
+		}
 		switch {
 		case strings.Contains(line, "&") || strings.Contains(line, "--at "):
 		case strings.Contains(line, "--warmup") || strings.Contains(line, " over ") || strings.Contains(line, "'rate"):
@@ -394,7 +401,7 @@ func hurried(script string) string {
 }
 
 // TestTheCommandsOfTheDocuments runs all commands of a page, in order, as a reader does who pastes
-// them in a fresh clone.
+// them in a fresh clone. Pages that start nothing but a Kafka of one broker share it, one after the other.
 func TestTheCommandsOfTheDocuments(t *testing.T) {
 	t.Parallel()
 	if os.Getuid() != 0 {
@@ -404,30 +411,38 @@ func TestTheCommandsOfTheDocuments(t *testing.T) {
 	if text, err := exec.CommandContext(t.Context(), "../scripts/kafka", "fetch").CombinedOutput(); err != nil {
 		t.Fatalf("%v:\n%s", err, text)
 	}
-	texts := map[string][]byte{}
+	scripts, sharing := map[string]string{}, []string{}
 	for _, page := range append(must.Have(filepath.Glob("../docs/*.md"))(t), "../README.md") {
-		texts[page] = must.Have(os.ReadFile(page))(t)
-	}
-	commands := func(page string) int { return len(bytes.Join(shellBlock.FindAll(texts[page], -1), nil)) }
-	// The longest page begins first, so that none is left to run alone.
-	for _, page := range slices.SortedFunc(maps.Keys(texts), func(a, b string) int { return commands(b) - commands(a) }) {
-		text := texts[page]
-		blocks := shellBlock.FindAllSubmatch(text, -1)
-		if len(blocks) == 0 {
-			name := filepath.Base(page)
-			must.True(t, name == "checks.md" || name == "security-model.md", "%s has no command", page) // a list that is generated, and rules
-			continue
-		}
-		script := beforePage
-		for _, b := range blocks {
+		name, script := filepath.Base(page), ""
+		for _, b := range shellBlock.FindAllSubmatch(must.Have(os.ReadFile(page))(t), -1) {
 			script += string(b[1])
 		}
-		script += "exit 0\n"
-		t.Run(filepath.Base(page), func(t *testing.T) {
+		switch {
+		case script == "":
+			must.True(t, name == "checks.md" || name == "security-model.md", "%s has no command", page) // a list that is generated, and rules
+		case strings.Count(script, "scripts/") == 2 && strings.Contains(script, "$(scripts/kafka up)\n"): // and down
+			sharing = append(sharing, name)
+			scripts["one broker"] += inTurn(name, script)
+		default:
+			scripts[name] = script
+		}
+	}
+	must.True(t, len(sharing) >= 3, "pages that share a Kafka: %q", sharing)
+	scripts["one broker"] += "scripts/kafka down\n"
+	// The longest page begins first, so that none is left to run alone.
+	for _, name := range slices.SortedFunc(maps.Keys(scripts), func(a, b string) int { return len(scripts[b]) - len(scripts[a]) }) {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			runInClone(t, hurried(script))
+			runInClone(t, beforePage+hurried(scripts[name])+"exit 0\n")
 		})
 	}
+}
+
+// inTurn is a page that leaves its Kafka to the next one, and finds no topic and no run of the one before.
+func inTurn(name, script string) string {
+	name = strings.TrimSuffix(name, ".md")
+	script = strings.ReplaceAll(script, "--topic orders", "--topic orders-"+name)
+	return "unset KT_BOOTSTRAP_SERVER; export XDG_STATE_HOME=$PWD/" + name + "\n" + strings.Replace(script, "scripts/kafka down\n", "", 1)
 }
 
 // runInClone runs a script in a copy of the sources. It has loopback and hosts of its own, and sees no process but its own:
@@ -456,7 +471,7 @@ func runInClone(t *testing.T, script string) {
 	c := exec.CommandContext(ctx, "unshare", "--net", "--pid", "--fork", "--mount-proc", "--kill-child",
 		"bash", "-c", `ip link set lo up && mkdir -p /run/netns && mount -t tmpfs hosts /run/netns && bash "$0"`, filepath.Join(tools, "page"))
 	c.Dir = clone
-	c.Env = append(os.Environ(), "PATH="+tools+":"+os.Getenv("PATH"), "XDG_STATE_HOME="+filepath.Join(tools, "state"),
+	c.Env = append(os.Environ(), "GOFLAGS="+os.Getenv("GOFLAGS")+" -ldflags=-s", "PATH="+tools+":"+os.Getenv("PATH"), "XDG_STATE_HOME="+filepath.Join(tools, "state"),
 		"XDG_CONFIG_HOME="+filepath.Join(tools, "config"), "TERM=dumb")
 	c.WaitDelay = time.Second
 	var out bytes.Buffer

@@ -203,7 +203,7 @@ func restore(t *testing.T, name string, before map[string]string) {
 }
 
 func (k *kafkaCluster) isSeenByTune(t *testing.T) {
-	r := k.start("--topic", "load", "--num-records", "20000", "--record-size", "500", "--partitions", "6")
+	r := k.start("--topic", "load", "--num-records", "2000", "--record-size", "500", "--partitions", "6")
 	doc, code := r.wait()
 	must.Hold(t, ended(doc, code, exitOK), "the load failed: %s", r.stderr.String())
 	pid := k.pid()

@@ -179,7 +179,7 @@ func reportRun(env *Env, f *merge.File, path string, flags *config.Report) (_ *f
 	return &finding{
 		write: func(env *Env, w config.Written) error {
 			if w.Output == report.HLog {
-				return report.WriteHLog(env.Stdout, res, func(each func(*stats.Window) error) error { return merge.Windows(f, f.Size, each) })
+				return report.WriteHLog(env.Stdout, res, func(each func(*stats.Window)) error { return merge.Windows(f, f.Size, each) })
 			}
 			return format(w.Output)(env.Stdout, res, o)
 		},

@@ -17,9 +17,9 @@ import (
 	"github.com/kt-bench/kt/internal/must"
 )
 
-// TestUnracedScripts runs the scripts that make many short runs, print or refuse, or that depend on how soon kt
-// answers. The race detector has seen all that they run in the other scripts (a study in study_killed, a trial in
-// trial_broker), and would make them several times as slow.
+// TestUnracedScripts runs the scripts that the race detector would only make several times as slow. It sees a load of
+// agents, a round trip in all its ways and a study in the other scripts, and engines, readers and agents in the tests
+// of their packages.
 func TestUnracedScripts(t *testing.T) { runScripts(t, "testdata/unraced") }
 
 // written runs kt with variables of the environment, and returns all that it writes.

@@ -68,7 +68,7 @@ func TestARunOnManyHostsHasTheResultOfItsFilesByteForByte(t *testing.T) {
 		collected := merge.NewSet()
 		for _, path := range append(parts, file.Path()) { // each part, and all of them once more
 			b := must.Have(os.ReadFile(path))(t)
-			must.Do(t, collected.Add(path, bytes.NewReader(b), int64(len(b))))
+			must.Do(t, collected.Add(path, bytes.NewReader(b), int64(len(b)), false))
 		}
 		got, err := collected.Result(t.Context())
 		must.Hold(t, err == nil && collected.Len() == len(parts), "%d files are collected: %v", collected.Len(), err)

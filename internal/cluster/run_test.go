@@ -62,7 +62,7 @@ func partOf(t *testing.T, path string) result.Result {
 	t.Helper()
 	f := must.Have(os.Open(path))(t)
 	defer f.Close()
-	fold, err := result.Replay(f)
+	fold, err := result.Replay(f, nil)
 	must.Hold(t, err == nil, "%s: %v", path, err)
 	return fold.Result()
 }

@@ -41,6 +41,7 @@ type world struct {
 type testHost struct {
 	w       *world
 	agent   *agent
+	handler http.Handler // of the agent
 	ctx     context.Context
 	stop    context.CancelFunc
 	serving sync.WaitGroup
@@ -116,7 +117,7 @@ func (w *world) add(name, role string, change ...func(*AgentOptions)) *testHost 
 
 func (h *testHost) start(o AgentOptions) {
 	a := must.Have(newAgent(context.Background(), o))(h.w.t)
-	h.agent = a
+	h.agent, h.handler = a, a.handler()
 	h.ctx, h.stop = context.WithCancel(context.Background())
 }
 
@@ -197,7 +198,7 @@ func (w *world) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	ctx, cancel := context.WithCancel(h.ctx)
 	h.breaks = append(h.breaks, cancel)
-	agent := h.agent
+	handler := h.handler
 	h.mu.Unlock()
 	context.AfterFunc(r.Context(), cancel)
 	from, to := io.Pipe()
@@ -213,7 +214,7 @@ func (w *world) RoundTrip(r *http.Request) (*http.Response, error) {
 				_ = to.CloseWithError(errBroken)
 			}
 		}()
-		agent.handler().ServeHTTP(answer, served)
+		handler.ServeHTTP(answer, served)
 		answer.WriteHeader(http.StatusOK)
 		answer.flush()
 		_ = to.Close()
@@ -267,6 +268,15 @@ func (a *answering) WriteHeader(code int) {
 func (a *answering) Write(b []byte) (int, error) {
 	a.WriteHeader(http.StatusOK)
 	return a.buffer.Write(b)
+}
+
+// ReadFrom makes no buffer of its own, as io.Copy would at each look at a file that may have grown.
+func (a *answering) ReadFrom(r io.Reader) (int64, error) {
+	n, err := a.buffer.ReadFrom(r)
+	if n > 0 {
+		a.WriteHeader(http.StatusOK)
+	}
+	return n, err
 }
 
 func (a *answering) Flush() {
@@ -511,6 +521,8 @@ func (p *fakeProcess) load(f *result.RunFile, s StartOrder) error {
 func (p *fakeProcess) seconds(f *result.RunFile) (string, error) {
 	lasts := cmp.Or(p.how.lasts, p.job.Plan.Load.Duration.Std())
 	rate := int64(p.job.Plan.RecordsPerSecond())
+	var response stats.Histogram // of every second
+	response.RecordN(time.Millisecond, rate)
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()
 	for at := time.Second; p.how.forever || at <= lasts; at += time.Second {
@@ -538,7 +550,7 @@ func (p *fakeProcess) seconds(f *result.RunFile) (string, error) {
 		}
 		w := stats.Window{Start: at - time.Second, End: at, Offered: rate, Acknowledged: rate, Bytes: 100 * rate, FirstDue: at - time.Second, LastDue: at, LastSent: at, LastAck: at}
 		w.Partitions = map[int32]stats.Partition{0: {Records: rate}}
-		w.Response.RecordN(time.Millisecond, rate)
+		w.Response = response
 		sample := host.Sample{At: at, Interval: time.Second, Cores: 2, ProcessCPU: 1}
 		f.AddWindow(w)
 		f.AddSample(sample)

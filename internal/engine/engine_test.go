@@ -25,39 +25,6 @@ func after(d time.Duration) <-chan struct{} {
 // within reports whether got is want, or more by at most by.
 func within(got, want, by time.Duration) bool { return got >= want && got <= want+by }
 
-func TestAFixedRateHandsOverEachRecordWhenItIsDue(t *testing.T) {
-	for _, tc := range []struct {
-		rate, seconds float64
-		shards        int
-	}{{1, 30, 1}, {999, 10, 1}, {50_000, 2, 1}, {50_000, 0.2, 4}} {
-		inBubble(t, fmt.Sprintf("%v records a second in %d shards", tc.rate, tc.shards), func(t *testing.T) {
-			f := &fake{latency: 3 * time.Millisecond, saw: func(now time.Duration, op *Op) {
-				late := now - op.Due
-				must.True(t, late >= 0 && late <= time.Millisecond, "record %d, due at %v, was handed over at %v", op.Index, op.Due, now)
-				must.True(t, now == op.Sent && op.Wall.Sub(op.shard.run.started()) == now,
-					"record %d, handed over at %v, is stamped %v and %v", op.Index, now, op.Sent, op.Wall)
-			}}
-			p := producing(plan.Load{Rate: perSecond(tc.rate), Duration: seconds(tc.seconds)})
-			p.Producers = tc.shards
-			end, c := mustRun(t.Context(), t, p, f, Options{})
-			m := &c.total[stats.Measured]
-			if want := int64(tc.rate * tc.seconds); m.Offered != want || m.Acknowledged != want || m.Unsent != 0 {
-				t.Errorf("offered %d, acknowledged %d, unsent %d; want %d, all acknowledged", m.Offered, m.Acknowledged, m.Unsent, want)
-			}
-			if last := time.Duration((tc.seconds - 1/tc.rate) * 1e9); m.FirstDue != 0 || !within(m.LastSent, last, time.Millisecond) {
-				t.Errorf("sent from %v to %v, want 0 to %v", m.FirstDue, m.LastSent, last)
-			}
-			must.True(t, m.Service.Min() == f.latency && m.Service.Max() == f.latency && m.Response.Max() <= f.latency+time.Millisecond,
-				"service %v to %v, response up to %v; want %v and a tick more", m.Service.Min(), m.Service.Max(), m.Response.Max(), f.latency)
-			if m.OwnSendDelay.Count() != m.Offered || m.OwnSendDelay.Max() > time.Millisecond || m.BufferFull != 0 {
-				t.Errorf("%d own send delays up to %v, buffer full for %v; want %d up to 1ms, 0", m.OwnSendDelay.Count(), m.OwnSendDelay.Max(), m.BufferFull, m.Offered)
-			}
-			must.True(t, !end.Stopped && !end.TimedOut && within(end.Elapsed, m.LastSent, f.latency),
-				"it ended with %+v, want soon after %v", end, m.LastSent)
-		})
-	}
-}
-
 func TestEachWindowHoldsTheRecordsOfItsSecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, c := mustRun(t.Context(), t, producing(plan.Load{Rate: perSecond(200), Duration: seconds(4)}), &fake{}, Options{})

@@ -26,30 +26,6 @@ func (c *collector) oldest() []time.Duration {
 	return ages
 }
 
-func TestTheAgeOfTheOldestRecordGrowsWhileNothingIsAnswered(t *testing.T) {
-	const ms = time.Millisecond
-	stall := [2]time.Duration{2500 * ms, 6200 * ms}
-	want := []time.Duration{ms, ms, 500 * ms, 1500 * ms, 2500 * ms, 3500 * ms, ms, ms}
-	for _, tc := range []struct {
-		name string
-		load plan.Load
-		o    Options
-	}{
-		{"at a fixed rate", plan.Load{Rate: perSecond(1000), Duration: seconds(8)}, Options{}},
-		{"at a fixed rate, while the sender waits for room", plan.Load{Rate: perSecond(1000), Duration: seconds(8)}, Options{BufferRecords: 50}},
-		{"through the end of the warm-up", plan.Load{Rate: perSecond(1000), Duration: seconds(8), Warmup: plan.Warmup{Duration: seconds(4)}}, Options{}},
-		{"at an unlimited rate", plan.Load{Duration: seconds(8)}, Options{BufferRecords: 50}},
-	} {
-		inBubble(t, tc.name, func(t *testing.T) {
-			_, c := mustRun(t.Context(), t, producing(tc.load), &fake{latency: ms, stall: stall}, tc.o)
-			got := c.oldest()
-			for i, age := range want {
-				must.True(t, within(got[i], age-2*ms, 4*ms), "second %d: the oldest record has waited for %v, want about %v", i+1, got[i], age)
-			}
-		})
-	}
-}
-
 func TestARecordThatTheSenderStillHoldsHasAnAgeToo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{holdUp: func(op *Op) time.Duration {

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"fmt"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -43,50 +42,6 @@ func (c *collector) changes() (list []stats.Event) {
 		}
 	}
 	return list
-}
-
-func TestEachRecordIsDueByTheRateOfItsTimeInEveryShard(t *testing.T) {
-	list := []asked{{1210 * time.Millisecond, 1100}, {2 * time.Second, 330}, {2010 * time.Millisecond, 5000}, {4199 * time.Millisecond, 70}}
-	want := plan.NewSchedule(1000).Change(1300*time.Millisecond, 1100).Change(2100*time.Millisecond, 330).
-		Change(2100*time.Millisecond+1, 5000).Change(4300*time.Millisecond, 70)
-	for _, tc := range []struct {
-		name   string
-		fake   fake
-		shards int
-		o      Options
-	}{
-		{"one", fake{}, 1, Options{}},
-		{"five", fake{latency: 3 * time.Millisecond}, 5, Options{}},
-		{"many at once", fake{most: 100}, 3, Options{}},
-		{"late", fake{stall: [2]time.Duration{time.Second, 3500 * time.Millisecond}}, 2, Options{BufferRecords: 64}},
-		{"late and many at once", fake{most: 100, stall: [2]time.Duration{time.Second, 3500 * time.Millisecond}}, 2, Options{BufferRecords: 64}},
-		{"asleep", fake{}, 200, Options{}},
-	} {
-		inBubble(t, tc.name, func(t *testing.T) {
-			p := producing(plan.Load{Rate: perSecond(1000), Duration: seconds(6)})
-			p.Producers = tc.shards
-			_, c := mustRun(t.Context(), t, p, &tc.fake, ask(tc.o, list...))
-			records := int64(0)
-			for i, w := range tc.fake.workers {
-				for _, op := range w.took {
-					records += int64(op.records)
-					first, last := want.Due(float64(op.index)*float64(tc.shards)+float64(i)), want.Due(float64(op.index+int64(op.records)-1)*float64(tc.shards)+float64(i))
-					if d := op.due - first; d < -1 || d > 1 || op.last-last < -1 || op.last-last > 1 || op.sent < op.due {
-						t.Fatalf("records %d to %d of shard %d: due at %v to %v and sent at %v, want %v to %v", op.index, op.index+int64(op.records)-1, i, op.due, op.last, op.sent, first, last)
-					}
-				}
-			}
-			if total := int64(want.Position(6*time.Second) + 1e-4); records != total || c.total[stats.Measured].Offered != total {
-				t.Errorf("%d records were handed over and %d counted, want %d", records, c.total[stats.Measured].Offered, total)
-			}
-			var at []string
-			for _, e := range c.changes() {
-				at = append(at, fmt.Sprintf("%v: %g to %g", e.At, e.OldRate, e.NewRate))
-			}
-			want := []string{"1.3s: 1000 to 1100", "2.1s: 1100 to 330", "2.100000001s: 330 to 5000", "4.3s: 5000 to 70"}
-			must.True(t, slices.Equal(at, want), "changes %q, want %q", at, want)
-		})
-	}
 }
 
 func TestARateThatRisesWakesASenderThatSleeps(t *testing.T) {
@@ -233,39 +188,6 @@ func TestEachSenderSleepsWithASleeperOfItsOwnAndClosesIt(t *testing.T) {
 	})
 }
 
-func TestASenderSleepsForATenthOfTheServiceTimeAtMost(t *testing.T) {
-	for _, c := range []struct {
-		name      string
-		rate      float64
-		producers int
-		latency   time.Duration
-		delay     time.Duration // at most, of the median
-		sleeps    int64         // a second, at most
-	}{
-		{"a fast broker: 60 µs", 20_000, 1, 300 * time.Microsecond, 60 * time.Microsecond, 16_800},
-		{"a broker that takes 2 ms: 160 µs", 20_000, 1, 2 * time.Millisecond, 120 * time.Microsecond, 6_400},
-		{"a slow broker: 1 ms", 20_000, 1, 50 * time.Millisecond, 550 * time.Microsecond, 1_100},
-		{"many producers together wake no more often than one", 20_000, 8, 300 * time.Microsecond, 600 * time.Microsecond, 16_800},
-		{"a high rate needs full requests: 300 µs", 300_000, 1, 300 * time.Microsecond, 300 * time.Microsecond, 3_400},
-		{"a slow rate sleeps until the next record", 100, 1, time.Millisecond, 0, 110},
-	} {
-		inBubble(t, c.name, func(t *testing.T) {
-			var sleeps atomic.Int64
-			p := producing(plan.Load{Rate: perSecond(c.rate), Duration: seconds(1.25), Warmup: plan.Warmup{Duration: seconds(1)}})
-			p.Producers = c.producers
-			_, got := mustRun(t.Context(), t, p, &fake{latency: c.latency}, Options{NewSleeper: func() (func(time.Duration), func() error) {
-				return func(d time.Duration) { sleeps.Add(1); time.Sleep(d) }, func() error { return nil }
-			}})
-			w := got.total[stats.Measured]
-			p50 := w.OwnSendDelay.ValueAtQuantile(0.5)
-			must.True(t, p50 <= c.delay, "own send delay p50 is %v, want %v at most", p50, c.delay)
-			const first = 16_800 // in the warm-up nothing is known yet
-			n := sleeps.Load()
-			must.True(t, n <= c.sleeps/4+min(first, int64(c.rate)+100), "the senders slept %d times, want %d a second at most", n, c.sleeps)
-		})
-	}
-}
-
 // filling is a log into which records are written at times of the test's own.
 type filling struct {
 	*fakeLog
@@ -352,35 +274,6 @@ func TestNoRecordIsOldAfterTheLastOne(t *testing.T) {
 		_, c := mustRun(t.Context(), t, p, slow, Options{})
 		must.True(t, c.total[stats.Measured].Oldest <= time.Second, "a record is %v old", c.total[stats.Measured].Oldest)
 	})
-}
-
-func TestNoTimeIsMeasuredBeforeTheFirstMeasuredRecord(t *testing.T) {
-	warm := plan.Warmup{Duration: seconds(1)}
-	for name, tc := range map[string]struct {
-		plan plan.Plan
-		d    Drivers
-	}{
-		"a rate":           {producing(plan.Load{Rate: perSecond(2000), Duration: seconds(3), Warmup: warm}), Drivers{Send: &fake{latency: 3 * time.Millisecond}}},
-		"a low rate":       {producing(plan.Load{Rate: perSecond(0.4), Duration: seconds(6), Warmup: warm}), Drivers{Send: &fake{}}},
-		"some records":     {producing(plan.Load{Rate: perSecond(10), Duration: seconds(3), Warmup: plan.Warmup{Records: 10}}), Drivers{Send: &fake{}}},
-		"an unlimited one": {producing(plan.Load{Duration: seconds(2), Warmup: warm}), Drivers{Send: &fake{latency: time.Millisecond}}},
-		"readers":          {consuming(plan.Load{Duration: seconds(3), Warmup: warm}, plan.Read{Consumers: 2}), Drivers{}},
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			c, d := &collector{}, tc.d
-			if d.Send == nil {
-				d.Read = newLog(1000, 1e6)
-			}
-			must.Have(Run(t.Context(), tc.plan, d, Options{BufferRecords: 100}, c))(t)
-			for _, windows := range c.calls {
-				for _, w := range windows {
-					began := w.Offered+w.Consumed > 0 || c.total[stats.Measured].FirstDue+c.total[stats.Measured].FirstRead < w.Start
-					must.True(t, w.Warmup || began || w.ShardTime+w.ReadTime <= 0,
-						"%s: the measured window from %v has %v of sending and %v of reading, and no record", name, w.Start, w.ShardTime, w.ReadTime)
-				}
-			}
-		})
-	}
 }
 
 // A reader that is held back, or works on what it has, waits for no record.

@@ -126,7 +126,7 @@ func TestTheRowOfAFinishedRunIsThatOfItsFile(t *testing.T) {
 	writeRun(t, path, 3, "nightly")
 	file := must.Have(os.Open(path))(t)
 	defer func() { _ = file.Close() }() // it is only read
-	fold := must.Have(result.Replay(file))(t)
+	fold := must.Have(result.Replay(file, nil))(t)
 	res := fold.Result()
 	f.Add(filepath.Join(t.TempDir(), "elsewhere"+Ext), &res)
 	f.Add(path, &res)

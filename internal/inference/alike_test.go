@@ -58,7 +58,7 @@ func alikeIn(t *testing.T, s source, trials, n int, levels []float64, spread fun
 
 func TestTheTrulyBestIsAmongTheAlike(t *testing.T) {
 	s := seeded(10)
-	const trials = 800
+	const trials = 400
 	even := func(int) float64 { return 0.02 }
 	for _, r := range []struct {
 		what   string
@@ -140,7 +140,7 @@ func blocked(s source, n int, levels []float64, noise, drift float64) [][]float6
 
 func TestADisturbanceOfABlockIsNoNoiseBetweenGroups(t *testing.T) {
 	s := seeded(12)
-	const trials = 800
+	const trials = 400
 	told := func(n int, levels []float64, drift float64, adjust bool) float64 {
 		return share(trials, func() bool {
 			groups := blocked(s, n, levels, 0.02, drift)

@@ -313,11 +313,9 @@ func TestADistributionIsThatOfTheHeadline(t *testing.T) {
 func TestALogHasTheMeasuredSecondsUnderTheirTags(t *testing.T) {
 	r := results()["fixed"]
 	windows := []stats.Window{second(0, true, nil), second(1, false, nil), second(2, false, nil)}
-	each := func(f func(*stats.Window) error) error {
+	each := func(f func(*stats.Window)) error {
 		for i := range windows {
-			if err := f(&windows[i]); err != nil {
-				return err
-			}
+			f(&windows[i])
 		}
 		return nil
 	}

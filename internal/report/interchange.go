@@ -3,6 +3,7 @@ package report
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/xml"
 	"fmt"
 	"io"
@@ -67,7 +68,7 @@ const HLog = "hlog"
 // leave out lines with a tag unless they are asked for one. The others have the tags response, service and send-delay.
 //
 // The header is not that of hdrhistogram-go: it writes whole seconds there, and so moves all times by up to one.
-func WriteHLog(w io.Writer, r result.Result, windows func(each func(w *stats.Window) error) error) error {
+func WriteHLog(w io.Writer, r result.Result, windows func(each func(w *stats.Window)) error) error {
 	out, at := bufio.NewWriter(w), r.StartedAt
 	if r.Start != nil {
 		at = r.Start.At
@@ -76,7 +77,8 @@ func WriteHLog(w io.Writer, r result.Result, windows func(each func(w *stats.Win
 	fmt.Fprintf(out, "#[StartTime: %.3f (seconds since epoch), %s]\n", float64(at.UnixMilli())/1000, at.UTC().Format(time.UnixDate))
 	fmt.Fprintln(out, `"StartTimestamp","Interval_Length","Interval_Max","Interval_Compressed_Histogram"`)
 	response := pick(r.Plan.Reads(), "Tag=response,", "")
-	err := windows(func(w *stats.Window) error {
+	var failed error // to encode a histogram
+	err := windows(func(w *stats.Window) {
 		for _, one := range []struct {
 			tag string
 			h   *stats.Histogram
@@ -85,19 +87,11 @@ func WriteHLog(w io.Writer, r result.Result, windows func(each func(w *stats.Win
 				continue
 			}
 			text, err := one.h.Nanoseconds()
-			if err != nil {
-				return err
-			}
-			if _, err := fmt.Fprintf(out, "%s%.3f,%.3f,%.3f,%s\n", one.tag, w.Start.Seconds(), w.Seconds(), ms(one.h.Served().Max()), text); err != nil {
-				return err
-			}
+			failed = cmp.Or(failed, err)
+			fmt.Fprintf(out, "%s%.3f,%.3f,%.3f,%s\n", one.tag, w.Start.Seconds(), w.Seconds(), ms(one.h.Served().Max()), text)
 		}
-		return nil
 	})
-	if err != nil {
-		return err
-	}
-	return out.Flush()
+	return cmp.Or(err, failed, out.Flush())
 }
 
 // junit is a document of JUnit, as CI systems read it.

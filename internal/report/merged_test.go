@@ -399,7 +399,7 @@ func TestWhatIsMergedFromRunFilesFitsTheSchemaAndIsShown(t *testing.T) {
 	for name, text := range map[string][]byte{
 		"a": recorded(t, "vm15", 1, "client", load), "b": recorded(t, "vm16", 1, "client", load), "c": recorded(t, "vm14", 0, "broker", watch),
 	} {
-		must.Do(t, set.Add(name, bytes.NewReader(text), int64(len(text))))
+		must.Do(t, set.Add(name, bytes.NewReader(text), int64(len(text)), false))
 	}
 	r := must.Have(set.Result(context.Background()))(t)
 	must.Do(t, compiled(t).Validate(decoded(t, written(t, JSON, r, Options{}))))

@@ -341,16 +341,16 @@ func poison(v reflect.Value) {
 // format, not even as a colour.
 func TestNothingInARunFileSteersATerminal(t *testing.T) {
 	for _, name := range []string{"fixed", "merged", "beside"} {
+		r := mergedMixed()
+		if name == "fixed" {
+			r = results()["fixed"]
+		}
+		text := must.Have(json.Marshal(r))(t)
 		for format, write := range Formats {
 			if name == "beside" && slices.Contains(ofOneLoadOnly, format) {
 				continue
 			}
 			for _, profile := range []colorprofile.Profile{colorprofile.NoTTY, colorprofile.TrueColor} {
-				r := mergedMixed()
-				if name == "fixed" {
-					r = results()["fixed"]
-				}
-				text := must.Have(json.Marshal(r))(t)
 				var read result.Result
 				must.Do(t, json.Unmarshal(text, &read))
 				poison(reflect.ValueOf(&read))
@@ -365,10 +365,10 @@ func TestNothingInARunFileSteersATerminal(t *testing.T) {
 				must.True(t, format != "text" || strings.Contains(b.String(), "?[2J"), "the text does not show what it replaced")
 			}
 		}
-		r := mergedMixed()
+		r = mergedMixed()
 		poison(reflect.ValueOf(&r.Header))
 		var log strings.Builder
-		must.Do(t, WriteHLog(&log, r, func(func(*stats.Window) error) error { return nil }))
+		must.Do(t, WriteHLog(&log, r, func(func(*stats.Window)) error { return nil }))
 		harmless(t, name+" as hlog", log.String(), colorprofile.NoTTY)
 		var b strings.Builder
 		must.Do(t, Metrics(&b, r))

@@ -42,7 +42,7 @@ func BenchmarkDay(b *testing.B) {
 		}
 		must.Do(b, f.Close(result.Trailer{Ended: result.Completed, ElapsedSeconds: day, SendingSeconds: day}))
 		grown := must.Have(os.Open(name))(b)
-		fold := must.Have(result.Replay(grown))(b)
+		fold := must.Have(result.Replay(grown, nil))(b)
 		res := fold.Result()
 		must.Have(grown.Seek(0, io.SeekStart))(b)
 		thin := must.Have(os.Create(filepath.Join(filepath.Dir(name), "thin.ktr")))(b)

@@ -48,7 +48,7 @@ func (f *Fold) evidence() verdict.Evidence {
 	}
 	if e.Target = t.TargetRecordsPerSecond; f.varies() {
 		e.TargetSending, e.TargetLast = e.Target, f.schedule.Rate(w.End)
-		if f.overlap() == nil {
+		if f.together.Overlap == nil {
 			e.TargetSending = f.schedule.Mean(w.FirstDue, w.LastSent)
 		}
 	}
@@ -63,7 +63,7 @@ func (f *Fold) evidence() verdict.Evidence {
 	if c := f.header.Ceiling; c != nil && w.End-w.Start >= verdict.Shortest {
 		e.Ceiling = c.RecordsPerSecond
 	}
-	if merged := f.together; merged != nil {
+	if merged := &f.together; merged.Count > 0 {
 		e.Parts = &merged.Parts
 		if o := merged.Overlap; o != nil {
 			e.Waiting = float64(max(0, o.Offered-o.Acknowledged-o.Failed-o.Unknown))
@@ -119,12 +119,12 @@ func (f *Fold) readingEvidence(w *stats.Window) *verdict.Readers {
 		end := max(w.End, time.Duration(f.trailer.ElapsedSeconds*float64(time.Second)))
 		r.Idle, r.IdleCause = end-last, f.line.explain(last, end)
 	}
-	sum, behind := &f.reads.sum, f.reads.sum.behind
-	if float64(f.reads.old) >= replayed*float64(sum.window.Consumed) { // of a few seconds, the lag at the end of each shows too little
+	sum, behind, all := &f.reads.sum, f.reads.sum.behind, &f.reads.sum.window
+	if float64(f.reads.old) >= replayed*float64(all.Consumed) { // of a few seconds, the lag at the end of each shows too little
 		behind = sum.replaying
 	}
-	outside := time.Duration(p.Read.Clients()) * sum.outside()
-	total := max(0, sum.window.ReadTime-outside) // of all readers, from the first record to the last
+	outside := time.Duration(p.Read.Clients()) * (max(0, all.FirstRead-all.Start) + max(0, all.End-all.LastRead))
+	total := max(0, all.ReadTime-outside) // of all readers, from the first record to the last
 	r.LagThere, r.Held = share(behind, sum.total), share(w.ReadHeld, total)
 	r.Unassigned, r.Fetching = share(w.RebalanceTime, total), share(slices.Max(append(slices.Collect(maps.Values(sum.fetching)), 0)), total)
 	// Readers without partitions wait all the time, and that shows nothing.
@@ -132,7 +132,7 @@ func (f *Fold) readingEvidence(w *stats.Window) *verdict.Readers {
 	if n := f.header.Environment.Partitions(); n > 0 && p.Read.Consumers > n {
 		idle = 1 - float64(n)/float64(p.Read.Consumers)
 	}
-	r.Waiting = max(0, share(max(0, sum.window.ReadWait-outside), total)-idle) / (1 - idle)
+	r.Waiting = max(0, share(max(0, all.ReadWait-outside), total)-idle) / (1 - idle)
 	return r
 }
 
@@ -221,11 +221,8 @@ const ownDelayShows = 0.05
 // ownDelayShare returns the median of kt's own send delay as a share of the median to quote; nil: one of them was not measured.
 func (r *Result) ownDelayShare() *float64 {
 	_, l := r.HeadlineLatency()
-	if l.P50 == 0 || l.P50 == Failed || r.Latency.OwnSendDelay.Count == 0 || r.Throughput.TargetRecordsPerSecond == 0 {
-		return nil
-	}
-	share := float64(r.Latency.OwnSendDelay.P50) / float64(l.P50)
-	return &share
+	own, known := r.Latency.OwnSendDelay, l.P50 != 0 && l.P50 != Failed && r.Throughput.TargetRecordsPerSecond != 0
+	return optional(float64(own.P50)/float64(l.P50), known && own.Count > 0)
 }
 
 // OwnDelay returns a sentence on kt's part of the median to quote, "" if that is small or not known.

@@ -1,6 +1,7 @@
 package result
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -68,15 +69,12 @@ func (r *Result) Written() (Rate, bool) {
 
 // Read returns the rate of records read, likewise. Without a record it is 0 over the whole run.
 func (r *Result) Read() (Rate, bool) {
-	f := r.Fetch
-	if f == nil {
-		return Rate{}, false
-	}
+	f := cmp.Or(r.Fetch, new(Fetch))
 	seconds := f.Seconds
 	if r.Records.Consumed == 0 {
 		seconds = r.ElapsedSeconds
 	}
-	return Rate{f.RecordsPerSecond, f.MiBPerSecond * mib}, seconds >= verdict.Shortest.Seconds()
+	return Rate{f.RecordsPerSecond, f.MiBPerSecond * mib}, r.Fetch != nil && seconds >= verdict.Shortest.Seconds()
 }
 
 // Quoted returns the rate that the run is quoted by: Read of a run that only reads, else Written.
@@ -132,10 +130,10 @@ func (f *Fold) fetch() *Fetch {
 		r.Seconds = readingTime(w).Seconds() // 0: one poll brought all
 	}
 	seconds := r.Seconds
-	if o := f.overlap(); o != nil {
+	if o := f.together.Overlap; o != nil {
 		w, seconds = o, o.Seconds()
 		r.FirstReadSeconds, r.Seconds = o.Start.Seconds(), seconds
-	} else if seconds > 0 && f.together == nil {
+	} else if seconds > 0 && f.together.Count == 0 {
 		seconds = readSpan(w).Seconds()
 	}
 	r.RecordsPerSecond, r.MiBPerSecond = verdict.Per(float64(w.Consumed), seconds), verdict.Per(float64(w.ConsumedBytes)/mib, seconds)
@@ -167,8 +165,8 @@ type Rebalances struct {
 	LongestMS int64 `json:"longest_ms"`
 }
 
-func rebalancesOf(w *stats.Window) *Rebalances {
-	return &Rebalances{Count: w.Rebalances, TotalMS: w.RebalanceTime.Milliseconds(), LongestMS: w.RebalanceMax.Milliseconds()}
+func rebalancesOf(w *stats.Window) Rebalances {
+	return Rebalances{Count: w.Rebalances, TotalMS: w.RebalanceTime.Milliseconds(), LongestMS: w.RebalanceMax.Milliseconds()}
 }
 
 // Gap is the longest time in which records waited and no broker acknowledged any.
@@ -179,10 +177,15 @@ type Gap struct {
 
 // gapOf returns a gap of the document, nil if it has no length.
 func gapOf(g stats.Gap) *Gap {
-	if g.Length <= 0 {
-		return nil
+	return optional(Gap{FromSeconds: g.From.Seconds(), LengthMS: g.Length.Milliseconds()}, g.Length > 0)
+}
+
+// optional returns a pointer to a value, nil unless there is one.
+func optional[T any](v T, is bool) *T {
+	if is {
+		return &v
 	}
-	return &Gap{FromSeconds: g.From.Seconds(), LengthMS: g.Length.Milliseconds()}
+	return nil
 }
 
 // partitions returns a row for each partition with counts, or with consumer lag since the warm-up.
@@ -206,17 +209,13 @@ func (f *Fold) partitions(w *stats.Window) []PartitionRow {
 			ServiceMaxUS:  p.ServiceMax.Microseconds(),
 			Consumed:      p.Consumed, ConsumedMiB: float64(p.ConsumedBytes) / mib,
 			ConsumerLag: lagOf(p.ConsumerLag+warmup.Partitions[id].ConsumerLag, f.consumerLag.lag == NotKnown), ConsumerLagSlope: level.fit.slope(), LongestGap: gapOf(p.Outage),
-			Deleted: p.Deleted + warmup.Partitions[id].Deleted,
+			Deleted: p.Deleted + warmup.Partitions[id].Deleted, RecordsPerSecond: optional(verdict.Per(float64(p.Records), seconds), f.together.Count == 0),
 		}
 		if len(f.header.Environment.Topics) > 0 {
 			row.Topic = topic.Name
 		}
 		if leader, ok := topic.Leaders[number]; ok {
 			row.Leader = leader
-		}
-		if f.together == nil {
-			rate := verdict.Per(float64(p.Records), seconds)
-			row.RecordsPerSecond = &rate
 		}
 		rows = append(rows, row)
 	}
@@ -225,18 +224,11 @@ func (f *Fold) partitions(w *stats.Window) []PartitionRow {
 
 // brokers returns a row for each broker that was asked.
 func (f *Fold) brokers(w *stats.Window) []BrokerRow {
-	addrs := make(map[int32]string)
-	for _, b := range f.header.Environment.Cluster.Brokers {
-		addrs[b.ID] = b.Addr
-	}
 	rows := []BrokerRow{}
 	for _, id := range w.BrokerIDs() {
 		b := w.Brokers[id]
-		row := BrokerRow{ID: id, Addr: addrs[id], BrokerRequests: requestsOf(&b.Traffic)}
-		if !b.Fetch.IsZero() {
-			row.Fetch = new(requestsOf(&b.Fetch))
-		}
-		rows = append(rows, row)
+		fetch := optional(requestsOf(&b.Fetch), !b.Fetch.IsZero())
+		rows = append(rows, BrokerRow{id, f.now.broker(id).Addr, requestsOf(&b.Traffic), fetch})
 	}
 	return rows
 }

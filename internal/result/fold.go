@@ -37,16 +37,16 @@ type Fold struct {
 	stages      []stats.Window // of the target; nil: nothing is measured yet
 	stage       int            // the number of the one in which the load was last
 	now         now
-	limits      []judged // of the header; nil: the run is judged by none
-	conditions  []judged // that end the run
-	broken      string   // the first of them that came true, and what it was; "": none has
-	anew        bool     // limits are others than those of the run
-	judged      *Result  // of a file that was thinned; nil: it is to be made of the windows
-	steady      steady
-	hosted      bool // the fold is of one host of many
+	limits      []judged      // of the header; nil: the run is judged by none
+	conditions  []judged      // that end the run
+	broken      string        // the first of them that came true, and what it was; "": none has
+	anew        bool          // limits are others than those of the run
+	judged      *Result       // of a file that was thinned; nil: it is to be made of the windows
+	warm        time.Duration // until when a client warmed up
+	hosted      bool          // the fold is of one host of many
 
-	lean     bool      // of one part of many: it keeps only the data of a process row
-	together *Together // nil: not a merged run
+	lean     bool     // of one part of many: it keeps only the data of a process row
+	together Together // Count 0: not a merged run
 }
 
 // NewFold returns an empty fold. Until Finish is called, the run counts as cut off.
@@ -79,18 +79,15 @@ func (f *Fold) AddLine(l *Line) {
 // AddWindow adds a window.
 func (f *Fold) AddWindow(w stats.Window) {
 	f.retarget(w.Events)
-	rate, took := w.RecordsPerSecond(), f.took(&w)
-	if f.header.Plan.ReadsOnly() {
-		rate = w.ConsumedPerSecond()
-	}
-	loading := took > 0
-	full := took.Seconds() >= fullShare*w.Seconds()*float64(f.clients()) && w.Seconds() > 0 && !f.paused(w.Start, w.End)
+	work := f.work(&w)
+	loading := work.took > 0
+	full := work.fills(&w) && w.Seconds() > 0 && !f.paused(w.Start, w.End)
 	f.lagBefore = f.consumerLag.now
 	f.consumerLag.add(&w, loading)
 	if f.header.Plan.ReadsOnly() {
 		f.reads.add(&w, f.lagBefore, f.consumerLag.now)
 	}
-	f.line.add(&w, f.evened(rate, w.Start, w.End), full)
+	f.line.add(&w, f.evened(work.rate, w.Start, w.End), full)
 	f.line.keep(&w)
 	if f.lean { // the row of a process needs no more
 		lean := w.Counts()
@@ -110,7 +107,6 @@ func (f *Fold) AddWindow(w stats.Window) {
 	if g, l := f.longestGap(), &f.line; g.Length >= verdict.StallAtRate && (g.From != l.gap.From || w.End-g.From-g.Length <= normalTime) {
 		l.gap, l.cause = g, l.explain(g.From, g.From+g.Length) // while its events are new: they may be dropped later
 	}
-	f.settle(&w)
 	f.judge(&w)
 	if w.Warmup {
 		return
@@ -159,21 +155,26 @@ func MeasuredGap(before, w *stats.Window) stats.Gap {
 // fullShare is the share of a window in which a load goes on that went on in all of it: windows are cut a little early or late.
 const fullShare = 0.9
 
-// took returns for how long the clients of the load were at work in a window, added up.
-func (f *Fold) took(w *stats.Window) time.Duration {
-	if f.header.Plan.ReadsOnly() {
-		return w.ReadTime
-	}
-	return w.ShardTime
+// work is what a window shows of the load: of sending, or of a run that only reads of reading.
+type work struct {
+	records     int64
+	first, last time.Duration // when the first and the last of them were due, or read
+	took        time.Duration // for which the clients were at work, added up
+	rate        float64       // of the records that were acknowledged, or read
+	clients     int
 }
 
-// clients returns the number of clients of the load, at least 1.
-func (f *Fold) clients() int {
+func (f *Fold) work(w *stats.Window) work {
 	p := &f.header.Plan
 	if p.ReadsOnly() {
-		return max(1, p.Read.Clients())
+		return work{w.Consumed, w.FirstRead, w.LastRead, w.ReadTime, w.ConsumedPerSecond(), p.Read.Clients()}
 	}
-	return max(1, p.Producers)
+	return work{w.Offered, w.FirstDue, w.LastDue, w.ShardTime, w.RecordsPerSecond(), p.Producers}
+}
+
+// fills reports whether all clients were at work in about all of a window.
+func (k *work) fills(w *stats.Window) bool {
+	return k.took.Seconds() >= fullShare*w.Seconds()*float64(max(1, k.clients))
 }
 
 // AddSample adds a sample of the host: after the windows of its interval.
@@ -212,7 +213,7 @@ func (f *Fold) client(m *stats.Window) ClientUse {
 		BufferFullShare: share(m.BufferFull, m.ShardTime), InFlightShare: share(m.InFlightUse, m.ConnTime),
 		Transactions: m.Transactions, Aborted: m.Aborted, FailedConnects: m.FailedConnects,
 	}
-	if f.together != nil {
+	if f.together.Count > 0 {
 		c.CPUCores, processes = f.together.Cores, f.together.Count
 	}
 	if c.CPUCores < costShows*float64(processes) {
@@ -266,12 +267,8 @@ func (f *Fold) result() Result {
 	}
 	r.Valid = len(r.Invalid) == 0
 	r.Records.NotInLog, r.Records.SentOnly = e.NotInLog, e.NoAcks
-	if share, missed := e.Missed(r.BoundBy.Limit); missed {
-		r.TargetReached = &share
-	}
-	if share := e.CeilingShare(); share > 0 {
-		r.CeilingShare = &share
-	}
+	share := e.CeilingShare()
+	r.TargetReached, r.CeilingShare = optional(e.Missed(r.BoundBy.Limit)), optional(share, share > 0)
 	r.Headline, r.Note = headline(&f.header.Plan, e.Target)
 	r.Notice = strings.Join(f.header.Notices(), "; ")
 	if f.trailer.Ended == CutOff {
@@ -306,15 +303,11 @@ func (f *Fold) warmup() *Warmup {
 	if w.Offered == 0 && w.Consumed == 0 {
 		return nil
 	}
-	r := &Warmup{
+	return &Warmup{
 		Records: f.records(w), Bytes: w.Bytes, Response: LatencyOf(&w.Response), Errors: errorsOf(w.Errors),
 		FirstDueSeconds: w.FirstDue.Seconds(), Histogram: distribution(w.Response),
-		ConsumedBytes: w.ConsumedBytes, EndToEnd: EndToEndOf(&w.EndToEnd),
+		ConsumedBytes: w.ConsumedBytes, EndToEnd: EndToEndOf(&w.EndToEnd), Rebalances: optional(rebalancesOf(w), f.header.Plan.Reads()),
 	}
-	if f.header.Plan.Reads() {
-		r.Rebalances = rebalancesOf(w)
-	}
-	return r
 }
 
 // reading sets the figures of reading, if the run reads.
@@ -326,7 +319,7 @@ func (f *Fold) reading(r *Result) {
 	r.Fetch = f.fetch()
 	r.Fetch.Deleted, r.Fetch.Withheld = m.Deleted+w.Deleted, m.Withheld+w.Withheld
 	r.JoinMS = max(m.JoinTime, w.JoinTime).Milliseconds()
-	r.Rebalances = rebalancesOf(m)
+	r.Rebalances = new(rebalancesOf(m))
 	r.ConsumerLag = f.consumerLag.result(r.Fetch.RecordsPerSecond, f.replay())
 	if r.Fetch.Seconds < verdict.Shortest.Seconds() {
 		r.Fetch.RecordsPerSecond, r.Fetch.MiBPerSecond = 0, 0

@@ -3,6 +3,7 @@ package result
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"time"
 
@@ -162,8 +163,7 @@ type BrokerSetting struct {
 
 // Is reports whether two settings are the same.
 func (s BrokerSetting) Is(o BrokerSetting) bool {
-	same := s.Value == nil && o.Value == nil || s.Value != nil && o.Value != nil && *s.Value == *o.Value
-	return same && s.Broker == o.Broker && s.Name == o.Name
+	return reflect.DeepEqual(s, o)
 }
 
 // LogDir is a log directory of a broker. Brokers before Kafka 3.3 do not say how large its disk is: the numbers are below 0 then.

@@ -68,7 +68,6 @@ func (j *judged) long(first, last *stats.Window) bool {
 	return last.End-first.Start+slack >= j.expr.Over
 }
 
-// figures returns the figures of a span.
 func (f *Fold) figures(s *span) *metric.Figures {
 	w := &s.window
 	figures := &metric.Figures{
@@ -82,7 +81,6 @@ func (f *Fold) figures(s *span) *metric.Figures {
 	return figures
 }
 
-// parsed reads expressions.
 func parsed(texts []string) (all []judged) {
 	for _, text := range texts {
 		expr, err := metric.Parse(text)
@@ -99,7 +97,7 @@ func (f *Fold) Broken() string { return f.broken }
 
 // judge judges the stretches of the limits that a window completes, and the conditions.
 func (f *Fold) judge(w *stats.Window) {
-	if f.lean || f.hosted || !f.steady.is {
+	if !f.settle(w) || f.lean || f.hosted {
 		return
 	}
 	second := func(j *judged) span {
@@ -277,27 +275,18 @@ func (j *judged) result(whole *metric.Figures) Limit {
 	return l
 }
 
-// steady finds the seconds by which stretches and conditions are judged: of the measured part, and with the load in all of each.
-type steady struct {
-	is   bool          // the newest window
-	warm time.Duration // until when a client warmed up
-}
-
-// settle takes the next window. One that was cut after the planned end, or is the rest of a second after the last whole one, does not
+// settle reports whether stretches and conditions are judged by the next window: it is of the measured part, and has the load in all of it. One that was cut after the planned end, or is the rest of a second after the last whole one, does not
 // count, nor one of a pause between stages unless a record failed in it.
-func (f *Fold) settle(w *stats.Window) {
-	took, s, load := f.took(w), &f.steady, &f.header.Plan.Load
-	lasts := took > 0 // to the end of the window
-	m, first, reads := &f.total[stats.Measured], load.Warmup.Duration.Std(), f.header.Plan.ReadsOnly()
-	switch { // while nothing is measured, the measured part begins with the end of the warm-up
-	case reads && m.Consumed > 0:
-		first = m.FirstRead
-	case !reads && m.Offered > 0:
-		first = m.FirstDue
+func (f *Fold) settle(w *stats.Window) (steady bool) {
+	work, load := f.work(w), &f.header.Plan.Load
+	lasts := work.took > 0              // to the end of the window
+	first := load.Warmup.Duration.Std() // while nothing is measured, the measured part begins with the end of the warm-up
+	if m := f.work(&f.total[stats.Measured]); m.records > 0 {
+		first = m.first
 	}
 	switch {
-	case reads:
-		lasts = took.Seconds() >= fullShare*w.Seconds()*float64(f.clients())
+	case f.header.Plan.ReadsOnly():
+		lasts = work.fills(w)
 	case !lasts && w.Offered > 0: // the clients of a producer that has sent its last record are at work for no time
 		interval := (w.End - w.Start) / time.Duration(w.Offered)
 		lasts = max(w.LastDue, w.LastSent)+interval+slack >= w.End
@@ -305,8 +294,9 @@ func (f *Fold) settle(w *stats.Window) {
 	d := load.Duration.Std()
 	fills := (d <= 0 || w.End <= d+slack) &&
 		(w.End-w.Start+slack >= time.Second || slices.Contains(load.Rate.Bounds(), w.End) || w.End%time.Second == 0)
-	s.is = !w.Warmup && w.End > w.Start && w.Start >= max(s.warm, first-slack) && lasts && fills && (w.Failed > 0 || !f.paused(w.Start, w.End))
-	if w.Warmup && took > 0 {
-		s.warm = w.End
+	steady = !w.Warmup && w.End > w.Start && w.Start >= max(f.warm, first-slack) && lasts && fills && (w.Failed > 0 || !f.paused(w.Start, w.End))
+	if w.Warmup && work.took > 0 {
+		f.warm = w.End
 	}
+	return steady
 }

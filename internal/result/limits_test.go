@@ -106,12 +106,12 @@ func TestAReplayedRunIsJudgedAsTheLiveOne(t *testing.T) {
 	}
 	live.Finish(end)
 	file := runFile(t, h, events, end)
-	replayed := must.Have(Replay(bytes.NewReader(file)))(t)
+	replayed := must.Have(Replay(bytes.NewReader(file), nil))(t)
 	want := live.Result().Limits
 	if diff := cmp.Diff(want, replayed.Result().Limits); diff != "" || len(want) != 4 {
 		t.Errorf("limits (-live +replayed):\n%s", diff)
 	}
-	other := must.Have(Replay(bytes.NewReader(file), "failed<1000"))(t)
+	other := must.Have(Replay(bytes.NewReader(file), nil, "failed<1000"))(t)
 	if got := other.Result().Limits; len(got) != 1 || !got[0].Held || got[0].Expression != "failed<1000" {
 		t.Errorf("judged anew: %+v", got)
 	}

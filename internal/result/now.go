@@ -1,6 +1,7 @@
 package result
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -71,7 +72,6 @@ func newest[T any](list []T, v T, most int) []T {
 	return list[max(0, len(list)-most):]
 }
 
-// place adds the point of a window.
 func (n *now) place(p Point) {
 	n.Recent = newest(n.Recent, p, recentPoints)
 	n.Placed++
@@ -108,14 +108,11 @@ func (n *now) follow(windows []stats.Window, lag int64, hosted bool) {
 	if hosted {
 		slim.Response, slim.EndToEnd = second.Response, second.EndToEnd
 	}
-	n.seconds = slices.DeleteFunc(append(n.seconds, slim), func(w stats.Window) bool { return !n.recent(w.End) })
+	n.seconds = slices.DeleteFunc(append(n.seconds, slim), func(w stats.Window) bool { return w.End <= n.At-tailTime })
 	n.addToBrokers()
 	n.Unanswered.add(&second, n.outstanding > 0 && second.Acknowledged == 0)
 	n.Unread.add(&second, n.ConsumerLag.Records > 0 && second.Consumed == 0 && second.ReadTime > 0 && second.ReadHeld == 0)
 }
-
-// recent reports whether the second with an end is one of the last ten.
-func (s *Snapshot) recent(end time.Duration) bool { return end > s.At-tailTime }
 
 // add takes a window. is reports whether nothing came in it.
 func (s *Silence) add(w *stats.Window, is bool) {
@@ -151,7 +148,8 @@ func (n *now) addToBrokers() {
 		if v.Silent++; answered {
 			v.Asked, v.Silent = true, 0
 		}
-		v.Written, v.Fetched = wireBytes(&b.Traffic)/length, wireBytes(&b.Fetch)/length
+		written, fetched := cmp.Or(b.WireBytes, b.Bytes), cmp.Or(b.Fetch.WireBytes, b.Fetch.Bytes) // as sent, where that is known
+		v.Written, v.Fetched = float64(written)/length, float64(fetched)/length
 		v.Requests, v.Fetches = float64(b.Requests)/length, float64(b.Fetch.Requests)/length
 		v.P99, v.Mean, v.FetchMean = b.Latency.ValueAtQuantile(0.99), b.Latency.Mean(), b.Fetch.Latency.Mean()
 		v.Throttle = b.Throttle + b.Fetch.Throttle
@@ -160,15 +158,6 @@ func (n *now) addToBrokers() {
 	}
 }
 
-// wireBytes returns the bytes of record batches as sent, where that is known.
-func wireBytes(t *stats.Traffic) float64 {
-	if t.WireBytes > 0 {
-		return float64(t.WireBytes)
-	}
-	return float64(t.Bytes)
-}
-
-// addEvent takes an event.
 func (n *now) addEvent(e *stats.Event) {
 	if e.Kind == stats.LeaderMoved || e.Kind == stats.LeaderLost {
 		n.leaders = maps.Clone(n.leaders) // a snapshot may hold it

@@ -209,23 +209,12 @@ type Together struct {
 	Cores   float64 // used by all processes
 }
 
-// overlap returns the counts in the overlap, nil unless rates are over it.
-func (f *Fold) overlap() *stats.Window {
-	if f.together == nil {
-		return nil
-	}
-	return f.together.Overlap
-}
-
-// throughput returns the throughput of the measured part.
 func (f *Fold) throughput() Throughput {
 	w := &f.total[stats.Measured]
 	t := throughputOf(w)
-	from, to := w.FirstDue, max(w.LastAck, w.LastDue)
-	if f.header.Plan.ReadsOnly() {
-		from, to = w.FirstRead, w.LastRead
-	}
-	if o := f.overlap(); o != nil {
+	work := f.work(w)
+	from, to := work.first, max(w.LastAck, work.last)
+	if o := f.together.Overlap; o != nil {
 		from, to = o.Start, o.End
 		t.FirstDueSeconds, t.Seconds = from.Seconds(), o.Seconds()
 		t.RecordsPerSecond, t.MiBPerSecond, t.OfferedRecordsPerSecond = o.RecordsPerSecond(), o.BytesPerSecond()/mib, float64(o.Offered)/t.Seconds
@@ -235,7 +224,7 @@ func (f *Fold) throughput() Throughput {
 }
 
 // JoinParts makes f the fold of a merged run.
-func (f *Fold) JoinParts(t Together) { f.together = &t }
+func (f *Fold) JoinParts(t Together) { f.together = t }
 
 // NewPartFold returns the fold of one part of many. It has no series, partitions or brokers, so that hundreds of folds fit into memory.
 func NewPartFold(h Header) *Fold {

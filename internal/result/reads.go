@@ -90,11 +90,6 @@ func (t *readTimes) add(w *stats.Window, waiting int64, replaying bool) {
 	}
 }
 
-// outside returns the time of the first window before the first record, and of the last one after the last.
-func (t *readTimes) outside() time.Duration {
-	return max(0, t.window.FirstRead-t.window.Start) + max(0, t.window.End-t.window.LastRead)
-}
-
 // stallWaits is the share of a gap in which the readers must have waited for records, for it to be a stall.
 const stallWaits = 0.90
 

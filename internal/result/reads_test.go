@@ -243,7 +243,6 @@ func TestAConsumerLagThatNobodyLookedAtIsNotKnown(t *testing.T) {
 		h := readHeader(plan.Roundtrip, 0)
 		h.Limits = []string{"consumer-lag<2000", "consumer-lag<10", "consumer-lag<2000 over 1s", "consumer-lag>1000", "failed==0 over 10s"}
 		f, waits := NewFold(h), int64(1300)
-		f.steady.warm = 0
 		for i, look := range tc.looks {
 			at := time.Duration(i) * time.Second
 			w := stats.Window{Start: at, End: at + time.Second, ShardTime: time.Second, Offered: 100, Acknowledged: 100, LastDue: at + time.Second, Counters: look, Read: stats.Read{

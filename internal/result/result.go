@@ -207,10 +207,7 @@ func (l *Latency) Ranked() int64 { return l.Count + l.Unserved }
 // EndToEndOf returns the end-to-end latency, nil when no record has one.
 func EndToEndOf(h *stats.Histogram) *Latency {
 	l := LatencyOf(h)
-	if l.Count+l.OutOfRange == 0 {
-		return nil
-	}
-	return &l
+	return optional(l, l.Count+l.OutOfRange > 0)
 }
 
 // LatencyOf returns the figures of a distribution.

@@ -84,15 +84,9 @@ func (f *RunFile) flush(mark byte) {
 }
 
 // Replay folds a run file as a live run is folded. It ignores an incomplete last member, as a kill
-// leaves it. Anything else that is not a run file of this schema is an error.
-//
-// limits are judged instead of those of the run; none: those of the run.
-func Replay(r io.Reader, limits ...string) (*Fold, error) {
-	return Play(r, nil, limits...)
-}
-
-// Play is Replay that calls each after every second of the run, with its windows, until that returns false.
-func Play(r io.Reader, each func(f *Fold, windows []stats.Window) (more bool), limits ...string) (*Fold, error) {
+// leaves it. Anything else that is not a run file of this schema is an error. each is called after every second of the run,
+// with its windows, until it returns false; nil: nothing is called. limits are judged instead of those of the run; none: those of the run.
+func Replay(r io.Reader, each func(f *Fold, windows []stats.Window) (more bool), limits ...string) (*Fold, error) {
 	var f *Fold
 	var second []stats.Window
 	for l, err := range NewLines(r, 0).All() {

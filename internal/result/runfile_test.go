@@ -45,7 +45,7 @@ func TestWhatIsNoRunFileIsRefused(t *testing.T) {
 		{"a line without end", head + strings.Repeat("x", MaxLine), 2, "67108864 bytes"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			f, err := Replay(bytes.NewReader(canned.Packed(tc.text)))
+			f, err := Replay(bytes.NewReader(canned.Packed(tc.text)), nil)
 			if err == nil {
 				t.Fatalf("it was read: %+v", f.Result().Trailer)
 			}
@@ -56,21 +56,21 @@ func TestWhatIsNoRunFileIsRefused(t *testing.T) {
 		})
 	}
 	for _, text := range []string{"hello\n", head} {
-		if _, err := Replay(strings.NewReader(text)); err == nil || !strings.HasPrefix(err.Error(), "line 1: it is no run file") {
+		if _, err := Replay(strings.NewReader(text), nil); err == nil || !strings.HasPrefix(err.Error(), "line 1: it is no run file") {
 			t.Errorf("plain text is read: %v", err)
 		}
 	}
 }
 
 func TestALineOfALaterVersionIsPassedOver(t *testing.T) {
-	f, err := Replay(bytes.NewReader(canned.Packed(`{"header":{"schema":2,"new":1}}` + "\n" + `{"event":{}}` + "\n" + `{"trailer":{"ended":"completed"}}`)))
+	f, err := Replay(bytes.NewReader(canned.Packed(`{"header":{"schema":2,"new":1}}`+"\n"+`{"event":{}}`+"\n"+`{"trailer":{"ended":"completed"}}`)), nil)
 	must.True(t, err == nil && f.Result().Ended == Completed, "Replay = %v, %v", f, err)
 }
 
 func TestAReaderThatFailsIsAnError(t *testing.T) {
 	whole := runFile(t, header(0), canned.Written(1, 3), completed)
 	broken := errors.New("the disk is gone")
-	_, err := Replay(io.MultiReader(bytes.NewReader(whole[:len(whole)/2]), iotest.ErrReader(broken)))
+	_, err := Replay(io.MultiReader(bytes.NewReader(whole[:len(whole)/2]), iotest.ErrReader(broken)), nil)
 	must.True(t, errors.Is(err, broken), "the error is %v, want %v", err, broken)
 }
 
@@ -84,7 +84,7 @@ func TestARunFileKeepsItsFirstErrorAndClosesItsFile(t *testing.T) {
 	}
 	must.Err(t, "write run file: no space left", f.Close(completed), "Close")
 	must.Match(t, 1, m.Closed, "the file was closed times")
-	got, err := Replay(bytes.NewReader(m.Bytes()))
+	got, err := Replay(bytes.NewReader(m.Bytes()), nil)
 	must.True(t, err == nil && got.Result().Ended == CutOff, "what was written reads as %v, %v", got, err)
 	if _, err := NewRunFile(&canned.File{Room: 1}, header(0)); err == nil {
 		t.Error("a header that cannot be written is no error")
@@ -132,7 +132,7 @@ func FuzzReplay(f *testing.F) {
 	f.Add(canned.Packed(`{"header":{"schema":2,"plan":{"load":{"rate":"1e9"}}}}` + "\n" + `{"sample":{"interval_ns":-1}}` + "\n" + `{"window":{"warmup":true,"offered":-1}}`))
 	f.Add([]byte("\n\n{}"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		fold, err := Replay(bytes.NewReader(data))
+		fold, err := Replay(bytes.NewReader(data), nil)
 		must.Hold(t, (fold == nil) != (err == nil), "Replay = %v, %v", fold, err)
 		if err == nil {
 			fold.Result()
@@ -157,7 +157,7 @@ func TestPlayingARunShowsEachSecondAsItWasAndEndsWithItsResult(t *testing.T) {
 		must.Do(t, w.Close(completed))
 		live.Finish(completed)
 		var got []Snapshot
-		f := must.Have(Play(bytes.NewReader(file.Bytes()), func(f *Fold, windows []stats.Window) bool {
+		f := must.Have(Replay(bytes.NewReader(file.Bytes()), func(f *Fold, windows []stats.Window) bool {
 			s := f.Snapshot()
 			must.Match(t, s.At, windows[len(windows)-1].End, "windows up to with a snapshot")
 			got = append(got, s)
@@ -281,7 +281,7 @@ func BenchmarkReplay(b *testing.B) {
 			}
 		}},
 		{"fold", func() error {
-			_, err := Replay(bytes.NewReader(file))
+			_, err := Replay(bytes.NewReader(file), nil)
 			return err
 		}},
 	} {
@@ -328,7 +328,7 @@ func hours(t testing.TB, seconds int, limits ...string) ([]byte, Result) {
 	end := completed
 	end.ElapsedSeconds, end.SendingSeconds = float64(seconds), float64(seconds)
 	file := runFile(t, h, events, end)
-	fold := must.Have(Replay(bytes.NewReader(file)))(t)
+	fold := must.Have(Replay(bytes.NewReader(file), nil))(t)
 	return file, fold.Result()
 }
 
@@ -337,7 +337,7 @@ func TestAThinnedFileHasTheSameResultAndFewerSeconds(t *testing.T) {
 	file, want := hours(t, seconds, "response.p99<1s over 10s")
 	var thin bytes.Buffer
 	must.Do(t, Thin(&thin, bytes.NewReader(file), &want))
-	fold := must.Have(Replay(bytes.NewReader(thin.Bytes())))(t)
+	fold := must.Have(Replay(bytes.NewReader(thin.Bytes()), nil))(t)
 	must.Match(t, marshal(t, want), marshal(t, fold.Result()), "the result")
 	var sum, all stats.Window
 	lengths := map[time.Duration]int{}
@@ -355,7 +355,7 @@ func TestAThinnedFileHasTheSameResultAndFewerSeconds(t *testing.T) {
 	must.Match(t, marshal(t, all), marshal(t, sum), "the sum")
 	must.Match(t, map[time.Duration]int{time.Minute: 5, 10 * time.Second: 660, time.Second: 600}, lengths, "the lengths of windows")
 	for limit, known := range map[string]bool{"response.p99<1s": true, "response.p99<1s over 10s": false, "response.p99<1s over 2m": true} {
-		fold := must.Have(Replay(bytes.NewReader(thin.Bytes()), limit))(t)
+		fold := must.Have(Replay(bytes.NewReader(thin.Bytes()), nil, limit))(t)
 		if l := fold.Result().Limits[0]; (l.Value != nil) != known || l.Held != known {
 			t.Errorf("%s: %+v", limit, l)
 		}

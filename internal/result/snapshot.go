@@ -1,6 +1,7 @@
 package result
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -131,7 +132,7 @@ func (f *Fold) Snapshot() Snapshot {
 
 // grown returns the change of a consumer lag in the last ten seconds, without the first one, which became known at a time.
 func (s *Snapshot) grown(change, first int64, known time.Duration) float64 {
-	if s.recent(known) {
+	if known > s.At-tailTime {
 		change -= first
 	}
 	return float64(change)
@@ -159,17 +160,12 @@ func covered(seconds []stats.Window) (length time.Duration) {
 
 // PartitionNow is one partition over the last ten seconds.
 type PartitionNow struct {
-	ID           int32
-	Acknowledged float64 // records a second
-	Read         float64 // records a second
-	ConsumerLag  int64
-	Growth       float64 // of the consumer lag, a second
-
-	Leader int32         // now; -1: none, or not known
-	Bytes  float64       // acknowledged, a second
-	Max    time.Duration // service
-	P99    time.Duration // service, up to a quarter above the exact one
-	Gap    time.Duration // longest that ended in the ten seconds
+	stats.Partition
+	ID      int32
+	Seconds float64 // that were seen, above 0
+	Leader  int32   // now; -1: none, or not known
+	Lag     int64   // the consumer lag
+	Growth  float64 // of it, a second
 }
 
 // Partitions returns a row, by number, for each partition with counts in the last ten seconds, or that was ever read or had consumer
@@ -179,7 +175,7 @@ func (s *Snapshot) Partitions() []PartitionNow {
 	for i := range s.seconds {
 		sum.Add(&stats.Window{Partitions: s.seconds[i].Partitions})
 	}
-	seconds := covered(s.seconds).Seconds()
+	seconds := cmp.Or(covered(s.seconds).Seconds(), 1)
 	ids := slices.AppendSeq(sum.PartitionIDs(), maps.Keys(s.lags))
 	slices.Sort(ids)
 	var rows []PartitionNow
@@ -189,12 +185,8 @@ func (s *Snapshot) Partitions() []PartitionNow {
 		if !known {
 			leader = -1
 		}
-		rows = append(rows, PartitionNow{
-			Leader: leader, Bytes: verdict.Per(float64(p.Bytes), seconds), Gap: p.Outage.Length,
-			Max: p.ServiceMax, P99: p.Service.ValueAtQuantile(0.99, p.ServiceMax),
-			ID: id, Acknowledged: verdict.Per(float64(p.Records), seconds), Read: verdict.Per(float64(p.Consumed), seconds),
-			ConsumerLag: max(lag.now, 0), Growth: verdict.Per(s.grown(p.ConsumerLag, lag.first, lag.known), seconds),
-		})
+		growth := s.grown(p.ConsumerLag, lag.first, lag.known) / seconds
+		rows = append(rows, PartitionNow{p, id, seconds, leader, max(lag.now, 0), growth})
 	}
 	return rows
 }

@@ -45,7 +45,7 @@ func TestASnapshotEqualsTheFoldOfTheRunFileUpToItsSecond(t *testing.T) {
 			}
 			for k, want := range snapshots { // they did not change since
 				file := runFile(t, tc.header, tc.events[:upTo[k]], completed)
-				replayed := must.Have(Replay(bytes.NewReader(file)))(t)
+				replayed := must.Have(Replay(bytes.NewReader(file), nil))(t)
 				if diff := cmp.Diff(want, replayed.Snapshot(), everyField); diff != "" {
 					t.Fatalf("second %d (-live +replayed):\n%s", k+1, diff)
 				}
@@ -106,7 +106,10 @@ func TestPartitionsAreThoseOfTheLastTenSeconds(t *testing.T) {
 		windows = append(windows, window(10, -10, 20))
 	}
 	s := observed(plan.Consume, windows...)
-	want := []PartitionNow{{ID: 0, Leader: 1, Read: 10, ConsumerLag: 400, Growth: -10}, {ID: 2, Leader: 3, Acknowledged: 10, Read: 10, ConsumerLag: 240, Growth: 20}}
+	want := []PartitionNow{
+		{Partition: stats.Partition{Consumed: 100, ConsumerLag: -100}, Seconds: 10, ID: 0, Leader: 1, Lag: 400, Growth: -10},
+		{Partition: stats.Partition{Records: 100, Consumed: 100, ConsumerLag: 200}, Seconds: 10, ID: 2, Leader: 3, Lag: 240, Growth: 20},
+	}
 	must.Match(t, want, s.Partitions(), "partitions")
 	must.Match(t, 20, s.Tail.Read.Records, "records a second are read")
 	first := observed(plan.Consume, windows[0])
@@ -303,7 +306,7 @@ func TestAStallOfTheWholeHasItsOwnCause(t *testing.T) {
 	early.Text, late.Text = "an alarm of one part", "an alarm of all"
 	l := load{Rates: rates{{400, 1000}}, Events: map[int][]stats.Event{101: {early}, 301: {late}}, gaps: map[int]stats.Gap{105: {From: 100 * time.Second, Length: 5 * time.Second}}}
 	f := l.fold()
-	f.together = &Together{Stall: stats.Gap{From: 300 * time.Second, Length: 4 * time.Second}}
+	f.together = Together{Parts: verdict.Parts{Count: 2}, Stall: stats.Gap{From: 300 * time.Second, Length: 4 * time.Second}}
 	must.Has(t, "cause", f.evidence().Stall.Cause, late.Text)
 }
 

@@ -48,7 +48,7 @@ func (f *Fold) addStage(w *stats.Window, loading bool) {
 	if f.stages == nil {
 		f.stages = make([]stats.Window, len(rate.Stages))
 	}
-	if loading || w.Offered > 0 || f.header.Plan.ReadsOnly() && w.Consumed > 0 {
+	if loading || f.work(w).records > 0 {
 		f.stage = rate.StageAt(w.End - 1)
 	}
 	part := *w
@@ -60,19 +60,16 @@ func (f *Fold) addStage(w *stats.Window, loading bool) {
 func (f *Fold) stageRows() (rows []StageRow) {
 	p, m := &f.header.Plan, &f.total[stats.Measured]
 	bounds, factor := p.Load.Rate.Bounds(), p.RecordsPerSecond()/p.Load.Rate.PerSecond
-	first, last := m.FirstDue, m.LastDue
-	if p.ReadsOnly() {
-		first, last = m.FirstRead, m.LastRead
-	}
+	work := f.work(m)
 	if f.trailer.Ended == Completed && p.Load.Records == 0 {
-		last = max(last, p.Load.Duration.Std()) // the last record is due a little before
+		work.last = max(work.last, p.Load.Duration.Std()) // the last record is due a little before
 	}
 	for i, g := range p.Load.Rate.Stages {
 		row := StageRow{
 			FromSeconds: bounds[i].Seconds(), ToSeconds: bounds[i+1].Seconds(), TargetFrom: g.From * factor, TargetTo: g.To * factor,
 			Valid: true, Invalid: []string{},
 		}
-		from, to := max(bounds[i], first), min(bounds[i+1], last)
+		from, to := max(bounds[i], work.first), min(bounds[i+1], work.last)
 		if i < len(f.stages) && to > from {
 			acked := to
 			if i == f.stage {
@@ -92,16 +89,11 @@ func (f *Fold) fillStage(row *StageRow, w *stats.Window, from, to time.Duration)
 	row.MeasuredSeconds, row.TargetRecordsPerSecond = seconds, f.schedule.Mean(from, to)
 	row.OfferedRecordsPerSecond = float64(w.Offered) / seconds
 	row.ReadRecordsPerSecond = float64(w.Consumed) / seconds
-	reached, enough := row.OfferedRecordsPerSecond/row.TargetRecordsPerSecond, stageKept
-	if p.ReadsOnly() {
-		reached = row.ReadRecordsPerSecond / row.TargetRecordsPerSecond
-	}
+	reached, enough := float64(f.work(w).records)/seconds/row.TargetRecordsPerSecond, stageKept
 	if p.Load.Arrivals == plan.Poisson {
 		enough -= verdict.PoissonSpread / math.Sqrt(max(1, row.TargetRecordsPerSecond*seconds))
 	}
-	if reached < enough {
-		row.TargetReached = &reached
-	}
+	row.TargetReached = optional(reached, reached < enough)
 	row.Records = recordsOf(w)
 	row.Response, row.EndToEnd = LatencyOf(&w.Response), EndToEndOf(&w.EndToEnd)
 	e := f.evidenceOf(w)

@@ -43,7 +43,7 @@ func TestARunThatIsReplayedGivesTheResultOfTheLiveRun(t *testing.T) {
 				e.To(live)
 			}
 			live.Finish(completed)
-			replayed, err := Replay(iotest.OneByteReader(bytes.NewReader(runFile(t, h, events, completed))))
+			replayed, err := Replay(iotest.OneByteReader(bytes.NewReader(runFile(t, h, events, completed))), nil)
 			must.Hold(t, err == nil, "%s, seed %d: %v", name, seed, err)
 			if diff := cmp.Diff(marshal(t, live.Result()), marshal(t, replayed.Result())); diff != "" {
 				t.Fatalf("%s, seed %d: live and replayed differ (-live +replayed):\n%s", name, seed, diff)
@@ -51,7 +51,7 @@ func TestARunThatIsReplayedGivesTheResultOfTheLiveRun(t *testing.T) {
 		}
 	}
 	r := func() Result {
-		return must.Have(Replay(bytes.NewReader(runFile(t, header(120), canned.Written(3, 12), completed))))(t).Result()
+		return must.Have(Replay(bytes.NewReader(runFile(t, header(120), canned.Written(3, 12), completed)), nil))(t).Result()
 	}()
 	if r.Warmup == nil || len(r.Errors) == 0 || len(r.Brokers) != 3 || len(r.Partitions) != 6 || r.Records.Unknown == 0 || r.Latency.Response.OutOfRange == 0 {
 		t.Errorf("the run that is replayed lacks what it is made up for: %s", marshal(t, r.Records))
@@ -91,7 +91,7 @@ func TestARunFileThatWasCutOffGivesTheResultUntilThen(t *testing.T) {
 	}
 	cutOffs := 0
 	for cut := ends[0]; cut <= len(whole); cut++ {
-		f, err := Replay(bytes.NewReader(whole[:cut]))
+		f, err := Replay(bytes.NewReader(whole[:cut]), nil)
 		must.Hold(t, err == nil, "cut at byte %d of %d: %v", cut, len(whole), err)
 		n := 0 // the last whole member
 		for n+1 < len(ends) && cut >= ends[n+1] {

@@ -74,7 +74,7 @@ func sameReplayed(t *testing.T, path string, res result.Result) {
 	t.Helper()
 	f := must.Have(os.Open(path))(t)
 	defer f.Close()
-	fold := must.Have(result.Replay(f))(t)
+	fold := must.Have(result.Replay(f, nil))(t)
 	live, replayed := document(t, res), document(t, fold.Result())
 	must.True(t, bytes.Equal(live, replayed), "the replayed result is not the live one:\n%s\n%s", live, replayed)
 }
@@ -189,7 +189,7 @@ func TestASnapshotIsTheFoldOfTheRunFileUpToThere(t *testing.T) {
 		if !bytes.HasPrefix(line, []byte(`{"sample"`)) {
 			continue
 		}
-		fold := must.Have(result.Replay(bytes.NewReader(canned.Packed(string(prefix)))))(t)
+		fold := must.Have(result.Replay(bytes.NewReader(canned.Packed(string(prefix))), nil))(t)
 		want := fold.Snapshot()
 		for _, s := range seen.all {
 			if s.Snapshot.At != want.At {
@@ -237,7 +237,7 @@ func setOf(t *testing.T, files ...[]byte) *merge.Set {
 	t.Helper()
 	s := merge.NewSet()
 	for _, f := range files {
-		must.Do(t, s.Add("f", bytes.NewReader(f), int64(len(f))))
+		must.Do(t, s.Add("f", bytes.NewReader(f), int64(len(f)), false))
 	}
 	return s
 }

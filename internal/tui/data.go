@@ -283,7 +283,7 @@ func (d *data) byPartition(value func(*result.PartitionNow) float64) []float64 {
 
 // rateOf returns the rate of a partition that this run is about.
 func (d *data) rateOf(p *result.PartitionNow) float64 {
-	return byWay(d.main, p.Acknowledged, p.Read)
+	return byWay(d.main, float64(p.Records), float64(p.Consumed)) / p.Seconds
 }
 
 // upperMedian is the median, of an even number the upper of the two in the middle, so that

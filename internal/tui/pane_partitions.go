@@ -25,7 +25,7 @@ const (
 // in it below.
 func drawPartitions(c chart.Canvas, s *scene) {
 	rates := s.byPartition(s.rateOf)
-	levels := s.byPartition(func(p *result.PartitionNow) float64 { return float64(p.ConsumerLag) })
+	levels := s.byPartition(func(p *result.PartitionNow) float64 { return float64(p.Lag) })
 	coldest, hottest := extremes(rates)
 	usual := upperMedian(rates)
 	idle := len(rates) == 0 || rates[hottest] == 0
@@ -172,11 +172,11 @@ func (s *scene) partitionColumns() []column[result.PartitionNow] {
 		of("partition", true, func(p *partition) float64 { return float64(p.ID) }, func(v float64) string { return fmt.Sprintf("p%.0f", v) }),
 		of("leader", true, func(p *partition) float64 { return float64(p.Leader) }, leader),
 		of("rec/s", true, s.rateOf, theme.Rate),
-		of(s.unit.name(), s.writes, func(p *partition) float64 { return p.Bytes }, s.unit.write),
-		of("p99", s.writes, func(p *partition) float64 { return float64(p.P99) }, took),
-		of("max", s.writes, func(p *partition) float64 { return float64(p.Max) }, took),
-		of("gap", s.writes, func(p *partition) float64 { return float64(p.Gap) }, took),
-		of("lag", s.reads, func(p *partition) float64 { return float64(p.ConsumerLag) }, theme.Rate),
+		of(s.unit.name(), s.writes, func(p *partition) float64 { return float64(p.Bytes) / p.Seconds }, s.unit.write),
+		of("p99", s.writes, func(p *partition) float64 { return float64(p.Service.ValueAtQuantile(0.99, p.ServiceMax)) }, took),
+		of("max", s.writes, func(p *partition) float64 { return float64(p.ServiceMax) }, took),
+		of("gap", s.writes, func(p *partition) float64 { return float64(p.Outage.Length) }, took),
+		of("lag", s.reads, func(p *partition) float64 { return float64(p.Lag) }, theme.Rate),
 	})
 	columns[0].width = 11
 	return columns

@@ -43,7 +43,7 @@ func Play(ctx context.Context, file io.Reader, o PlayOptions) error {
 	ctx, leave := context.WithCancel(ctx)
 	defer leave()
 	p := &player{o: o, speed: o.Speed, over: make(chan error, 1)}
-	fold, err := result.Play(file, func(fold *result.Fold, windows []stats.Window) bool {
+	fold, err := result.Replay(file, func(fold *result.Fold, windows []stats.Window) bool {
 		if p.screen == nil {
 			p.open(ctx, leave, fold.Result().Header)
 		}

@@ -126,7 +126,7 @@ func TestKilledAtAnyStepEverythingIsPutBack(t *testing.T) {
 	}
 }
 
-// Each step of an apply has every fifth step of the rollbacks, and the five after one another have them all.
+// Each step of an apply has every fifteenth step of the rollbacks, and the fifteen after one another have them all.
 func TestKilledTwiceEverythingIsPutBack(t *testing.T) {
 	for step := 1; ; step++ {
 		tree, _ := machineTree(t)
@@ -134,7 +134,7 @@ func TestKilledTwiceEverythingIsPutBack(t *testing.T) {
 		if !killed(t, tree.root, "apply", step) {
 			break
 		}
-		for again := 1 + step%5; killed(t, tree.root, "rollback", again); again += 5 {
+		for again := 1 + step%15; killed(t, tree.root, "rollback", again); again += 15 {
 		}
 		do(t, tree.root, "rollback")
 		sameTree(t, "an apply killed after step "+strconv.Itoa(step)+" and rollbacks killed: the tree", want, snapshotOf(t, tree.root))

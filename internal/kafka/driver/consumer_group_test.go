@@ -258,12 +258,12 @@ func TestMoreMembersThanPartitions(t *testing.T) {
 	}
 }
 
-// bombs writes a batch of each codec that decompresses to 15 MiB, between two small ones, and returns how many offsets that are.
+// bombs writes a batch of each codec that decompresses to 2 MiB, between two small ones, and returns how many offsets that are.
 func (s *scene) bombs(partition int32) (all int64) {
 	s.Helper()
 	for _, codec := range []kgo.CompressionCodec{kgo.GzipCompression(), kgo.SnappyCompression(), kgo.Lz4Compression(), kgo.ZstdCompression()} {
 		c := s.client(kgo.ProducerBatchCompression(codec), kgo.ProducerBatchMaxBytes(64<<20), kgo.DefaultProduceTopic("t"), kgo.RecordPartitioner(kgo.ManualPartitioner()))
-		for _, size := range []int{10, 15 << 20} {
+		for _, size := range []int{10, 2 << 20} {
 			r := &kgo.Record{Partition: partition, Value: make([]byte, size)}
 			must.Do(s, c.ProduceSync(s.Context(), r).FirstErr())
 			all++
@@ -276,7 +276,7 @@ func (s *scene) bombs(partition int32) (all int64) {
 func (s *scene) readLittle(p plan.Plan, b *ledger.Book, properties ...string) (stats.Window, engine.End, ledger.Verdict) {
 	s.Helper()
 	d := s.reader(p, b, properties...)
-	d.Memory.Most = 8 << 20
+	d.Memory.Most = 1 << 20
 	return s.readWith(d, d, b, engine.Options{})
 }
 

@@ -4,14 +4,11 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kerr"
-	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/kt-bench/kt/internal/ledger"
@@ -59,43 +56,6 @@ func equal(a, b ledger.Verdict) bool {
 	return a.Gaps == nil && b.Gaps == nil && a.Blame == nil && b.Blame == nil &&
 		slices.Equal([]any{a.Readers, a.Headers, a.Issued, a.Acknowledged, a.Failed, a.Unknown, a.Checked, a.AcknowledgedRead, a.Lost, a.Unchecked, a.Unconfirmed, a.Undecided, a.Aborted, a.Resurrected, a.UnknownRead, a.Unissued, a.Duplicated, a.Reordered, a.Corrupted, a.Unstamped, a.Foreign, a.Redelivered, a.Inexact},
 			[]any{b.Readers, b.Headers, b.Issued, b.Acknowledged, b.Failed, b.Unknown, b.Checked, b.AcknowledgedRead, b.Lost, b.Unchecked, b.Unconfirmed, b.Undecided, b.Aborted, b.Resurrected, b.UnknownRead, b.Unissued, b.Duplicated, b.Reordered, b.Corrupted, b.Unstamped, b.Foreign, b.Redelivered, b.Inexact})
-}
-
-func TestABatchIsKnownByItsHeader(t *testing.T) {
-	for _, tc := range []struct {
-		name       string
-		change     func(*plan.Plan)
-		properties string
-	}{
-		{"uncompressed", nil, ""},
-		{"gzip", nil, "compression.type=gzip"},
-		{"snappy", nil, "compression.type=snappy"},
-		{"lz4", nil, "compression.type=lz4"},
-		{"zstd", nil, "compression.type=zstd"},
-		{"records smaller than a stamp", func(p *plan.Plan) { p.Payload.Size = plan.FixedSize(1) }, ""},
-		{"three producers", func(p *plan.Plan) { p.Producers = 3 }, ""},
-		{"a rate", func(p *plan.Plan) { p.Load.Rate = plan.Rate{PerSecond: 20_000} }, "linger.ms=5"},
-		{"no linger", nil, "linger.ms=0"},
-		{"records that differ", func(p *plan.Plan) { p.Payload.Kind = plan.Monotonic }, "compression.type=lz4"},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			s := newReadScene(t, 3)
-			d, w := s.send(5003, func(p *plan.Plan) {
-				verified(p)
-				if tc.change != nil {
-					tc.change(p)
-				}
-			}, append(strings.Fields(tc.properties), "batch.size=4000")...)
-			must.Hold(t, w.Acknowledged == 5003, "%d acknowledged, %d failed: %v", w.Acknowledged, w.Failed, w.Errors)
-			must.Match(t, d.Plan.Payload.Kind == plan.Monotonic, d.each, "records were encoded one by one")
-			b := s.book(d)
-			v, read := s.verdict(b)
-			sound(t, v, 5003)
-			must.Match(t, []int64{5003, w.Bytes}, []int64{read.Consumed, read.ConsumedBytes}, "%d records of %d bytes were read", read.Consumed, read.ConsumedBytes)
-			again, _ := s.verdict(b, "max.poll.records=7")
-			sound(t, again, 5003)
-		})
-	}
 }
 
 // What the brokers have is known of every record, whatever went wrong while it was sent.
@@ -251,35 +211,6 @@ func TestHeadersTellWhatIsWrongWithALog(t *testing.T) {
 	}
 }
 
-// A damaged batch may say of itself that it is of any length. Only its own records are lost.
-func TestADamagedHeaderHidesNoOtherBatch(t *testing.T) {
-	for _, delta := range []uint32{0, 1500, 1<<31 - 1, 1 << 31} {
-		for _, of := range []string{"first", "middle", "last"} {
-			for _, properties := range []string{"max.partition.fetch.bytes=1048576", "max.partition.fetch.bytes=100"} {
-				t.Run(fmt.Sprintf("%s, %d, %s", of, delta, properties), func(t *testing.T) {
-					s := newReadScene(t, 1)
-					d, _ := s.send(2500, verified, "batch.size=4000")
-					b := s.book(d)
-					size := int64(0)
-					s.tamper(func(all []logBatch) []logBatch {
-						for _, b := range all {
-							if of == "first" && b.base() == 0 || of == "last" && b.next() == 2500 || of == "middle" && b.base() <= 1000 && b.next() > 1000 {
-								size = int64(b.count())
-								binary.BigEndian.PutUint32(b[atLastDelta:], delta)
-							}
-						}
-						return all
-					})
-					v, _ := s.verdict(b, properties)
-					if v.AcknowledgedRead != 2500-size || v.Lost != size || v.Corrupted != size || v.Unchecked+v.Undecided > 0 || size == 0 {
-						t.Errorf("the batch has %d records: verdict %+v", size, v)
-					}
-				})
-			}
-		}
-	}
-}
-
 // Two batches side by side are damaged, and so is the last one.
 func TestDamagedBatchesInARowHideNoOther(t *testing.T) {
 	s := newReadScene(t, 1)
@@ -328,50 +259,6 @@ func TestDeletedBatchesAreUncheckedByHeaders(t *testing.T) {
 	must.Do(t, s.fake.DeleteRecords("t", 0, 1234)) // within a batch
 	v, _ := s.verdict(b)
 	must.Match(t, []int64{3000 - 1234, 1234, 0}, []int64{v.AcknowledgedRead, v.Unchecked, v.Lost}, "verdict %+v", v)
-}
-
-// A copy has the values of the run, in batches of its own and by another producer. Another run has other values, with the same seed too.
-func TestWhatAnotherProducerCopiedIsADuplicate(t *testing.T) {
-	for _, tc := range []struct {
-		name               string
-		size, copied       int
-		another            bool
-		duplicated, others int64
-		uncompared         bool
-	}{
-		{"copies", 100, 300, false, 300, 0, false},
-		{"all, and more than once", 100, 9000, false, 9000, 0, false},
-		{"another run", 100, 0, true, 0, 700, false},
-		{"another run, and copies of both", 100, 300, true, 300, 700, false},
-		{"values that another run may have", 3, 0, true, 0, 700, true},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			s := newReadScene(t, 2)
-			change := func(p *plan.Plan) { verified(p); p.Payload.Size = plan.FixedSize(tc.size) }
-			d, _ := s.send(3000, change, "batch.size=4000")
-			b := s.book(d)
-			b.OwnValues = d.Plan.Payload.OwnValues()
-			if records := s.scene.read(3000); tc.copied > 0 {
-				c := s.client(kgo.RecordPartitioner(kgo.ManualPartitioner()))
-				for i := range tc.copied {
-					r := records[i%3000]
-					must.Do(t, c.ProduceSync(t.Context(), &kgo.Record{Topic: "t", Partition: (r.Partition + int32(i)) % 2, Value: r.Value}).FirstErr())
-				}
-			}
-			if tc.another {
-				other := s.producer(700, func(p *plan.Plan) { change(p); p.Seed ^= 99 }, "batch.size=4000")
-				s.scene.run(other)
-			}
-			v, _ := s.verdict(b)
-			again, _ := s.verdict(b, "max.poll.records=7")
-			for _, v := range []ledger.Verdict{v, again} {
-				if v.AcknowledgedRead != 3000 || v.Duplicated != tc.duplicated || v.Copied != tc.duplicated || v.Unstamped != tc.others || v.Checked != 3000+tc.duplicated ||
-					(v.Uncompared == tc.others) != tc.uncompared && tc.others > 0 {
-					t.Errorf("%+v", v)
-				}
-			}
-		})
-	}
 }
 
 // The same seed makes the same values only in runs that nobody verifies.

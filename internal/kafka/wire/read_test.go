@@ -121,35 +121,6 @@ func (s *readScene) same(p plan.Plan, properties ...string) stats.Window {
 	return got
 }
 
-func TestBothEnginesReadTheSame(t *testing.T) {
-	for _, tc := range []struct {
-		name   string
-		codec  kgo.CompressionCodec
-		change func(*plan.Plan)
-		want   int64
-	}{
-		{"uncompressed", kgo.NoCompression(), nil, 3000},
-		{"gzip", kgo.GzipCompression(), nil, 3000},
-		{"snappy", kgo.SnappyCompression(), nil, 3000},
-		{"lz4", kgo.Lz4Compression(), nil, 3000},
-		{"zstd", kgo.ZstdCompression(), nil, 3000},
-		{"from within a batch", kgo.Lz4Compression(), func(p *plan.Plan) { p.Read.From = plan.From{HasOffset: true, Offset: 77} }, 3000 - 3*77},
-		{"several consumers", kgo.NoCompression(), func(p *plan.Plan) { p.Read.Consumers = 5 }, 3000},
-		{"a count, to the record", kgo.NoCompression(), func(p *plan.Plan) { p.Load.Records, p.Read.ToEnd, p.Read.Include, p.Topic.Name = 1234, false, "t", "" }, 1234},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			s := newReadScene(t, 3)
-			s.write(s.client(kgo.ProducerBatchCompression(tc.codec)), 3, 1000)
-			if tc.want == 1234 { // which partitions these are of is not the same
-				w, end := s.read(readPlan(tc.change))
-				must.True(t, w.Consumed == 1234 && end.ReadEnd == engine.ReadCount, "%d records, end %q", w.Consumed, end.ReadEnd)
-				return
-			}
-			must.Match(t, tc.want, s.same(readPlan(tc.change)).Consumed, "records")
-		})
-	}
-}
-
 func TestSmallPollsAndSmallFetchesReadEverything(t *testing.T) {
 	s := newReadScene(t, 3)
 	s.write(s.client(), 3, 1000)

@@ -136,7 +136,7 @@ func BenchmarkMerge(b *testing.B) {
 		used := peak(func() {
 			s := NewSet()
 			for _, f := range files {
-				must.Do(b, s.Add("f", f, f.size()))
+				must.Do(b, s.Add("f", f, f.size(), false))
 			}
 			must.Have(s.Result(b.Context()))(b)
 		})

@@ -198,63 +198,14 @@ func lapses(hosts []result.HostRow, is func(h *result.HostRow) bool) string {
 }
 
 // resources are those of a host, as a verdict names them behind its name, in the order of a sentence.
-var resources = []struct {
-	name           string
-	broker, client float64 // the share from which on it is saturated; 0: a load makes no use of it there
-}{
-	{"network", linkFull, linkFull},
-	{"disks", diskFull, 0},
-	{"CPU", brokerCPUFull, clientCPUFull},
-	{"hypervisor", stealShows, stealShows},
-	{"garbage collection", gcShows, 0},
-}
+var resources = []string{"network", "disks", "CPU", "hypervisor", "garbage collection"}
 
-// use is how much of a resource is in use, also as a clause.
-type use struct {
-	share float64
-	words string
-}
-
-// usesOf returns the use of the resources of a host: of each disk, of each direction of a link, of each JVM.
-func usesOf(b *result.Busy) map[string][]use {
-	uses := make(map[string][]use)
-	add := func(resource string, share float64, words string, args ...any) {
-		uses[resource] = append(uses[resource], use{share, fmt.Sprintf(words, args...)})
-	}
-	for _, n := range b.Networks {
-		if !hasSpeed(n) {
-			continue
-		}
-		name, speed := "", fmt.Sprintf("%.4g Gb/s", float64(n.SpeedBits)/1e9) // as makers write it
-		if n.SpeedBits < 1e9 {
-			speed = fmt.Sprintf("%.3g Mb/s", float64(n.SpeedBits)/1e6)
-		}
-		if len(b.Networks) > 1 {
-			name = n.Name + " at "
-		}
-		add("network", n.SentShare, "%s%.0f %% of %s sent", name, 100*n.SentShare, speed)
-		add("network", n.ReceivedShare, "%s%.0f %% of %s received", name, 100*n.ReceivedShare, speed)
-	}
-	for _, d := range b.Disks {
-		add("disks", d.BusyShare, "%s busy for %.0f %% of the time", d.Name, 100*d.BusyShare)
-	}
-	if b.Cores > 0 {
-		add("CPU", b.CPUShare, "%.0f %% of its %.0f cores in use", 100*b.CPUShare, b.Cores)
-		add("hypervisor", b.StealShare, "it gave %.0f %% of the time of %.0f cores to others", 100*b.StealShare, b.Cores)
-	}
-	for _, j := range b.Brokers {
-		if j.Known() {
-			add("garbage collection", j.GCShare, "it stopped the broker for %.0f %% of the time", 100*j.GCShare)
-		}
-	}
-	return uses
-}
-
-// capacity is the use of one resource on one host.
+// capacity is the use of one resource on one host: of the disk, the direction of a link or the JVM that is the most in use.
 type capacity struct {
-	use
-	shows float64 // the share from which on it is saturated
 	name  string  // "vm14's network"
+	share float64 // in use
+	shows float64 // the share from which on it is saturated
+	words string  // the use as a clause
 	rank  int     // of several that are as full: brokers before clients
 }
 
@@ -263,20 +214,8 @@ func (c capacity) saturated() bool { return c.share >= c.shows }
 // capacitiesOf returns the use of each resource of all watched hosts, the most used for its threshold first. hosts are sorted.
 func capacitiesOf(hosts []result.HostRow) (all []capacity) {
 	for i := range hosts {
-		h := &hosts[i]
-		if !watched(h) {
-			continue
-		}
-		uses := usesOf(h.Busy)
-		for rank, r := range resources {
-			c := capacity{shows: r.broker, name: h.Host + "'s " + r.name, rank: rank}
-			if !isBroker(h) {
-				c.shows, c.rank = r.client, rank+len(resources)
-			}
-			if of := uses[r.name]; c.shows > 0 && len(of) > 0 {
-				c.use = slices.MaxFunc(of, func(a, b use) int { return cmp.Compare(a.share, b.share) })
-				all = append(all, c)
-			}
+		if h := &hosts[i]; watched(h) {
+			all = append(all, capacities(h)...)
 		}
 	}
 	slices.SortStableFunc(all, func(a, b capacity) int {
@@ -285,12 +224,57 @@ func capacitiesOf(hosts []result.HostRow) (all []capacity) {
 	return all
 }
 
+// capacities returns the use of each resource of a host.
+func capacities(h *result.HostRow) (all []capacity) {
+	add := func(resource string, shows, share float64, words string, args ...any) {
+		c := capacity{h.Host + "'s " + resource, share, shows, fmt.Sprintf(words, args...), slices.Index(resources, resource)}
+		if !isBroker(h) {
+			c.rank += len(resources)
+		}
+		if n := len(all); n == 0 || all[n-1].name != c.name {
+			all = append(all, c)
+		} else if share > all[n-1].share {
+			all[n-1] = c
+		}
+	}
+	cpuFull := brokerCPUFull
+	if !isBroker(h) {
+		cpuFull = clientCPUFull
+	}
+	for _, n := range h.Busy.Networks {
+		if !hasSpeed(n) {
+			continue
+		}
+		name, speed := "", fmt.Sprintf("%.4g Gb/s", float64(n.SpeedBits)/1e9) // as makers write it
+		if n.SpeedBits < 1e9 {
+			speed = fmt.Sprintf("%.3g Mb/s", float64(n.SpeedBits)/1e6)
+		}
+		if len(h.Busy.Networks) > 1 {
+			name = n.Name + " at "
+		}
+		add("network", linkFull, n.SentShare, "%s%.0f %% of %s sent", name, 100*n.SentShare, speed)
+		add("network", linkFull, n.ReceivedShare, "%s%.0f %% of %s received", name, 100*n.ReceivedShare, speed)
+	}
+	for _, d := range h.Busy.Disks {
+		if isBroker(h) { // a load makes no use of a client's
+			add("disks", diskFull, d.BusyShare, "%s busy for %.0f %% of the time", d.Name, 100*d.BusyShare)
+		}
+	}
+	if b := h.Busy; b.Cores > 0 {
+		add("CPU", cpuFull, b.CPUShare, "%.0f %% of its %.0f cores in use", 100*b.CPUShare, b.Cores)
+		add("hypervisor", stealShows, b.StealShare, "it gave %.0f %% of the time of %.0f cores to others", 100*b.StealShare, b.Cores)
+	}
+	for _, j := range h.Busy.Brokers {
+		if isBroker(h) && j.Known() {
+			add("garbage collection", gcShows, j.GCShare, "it stopped the broker for %.0f %% of the time", 100*j.GCShare)
+		}
+	}
+	return all
+}
+
 // watchedFor returns for how many seconds a host was watched.
 func watchedFor(h *result.HostRow) float64 {
-	if h.Busy == nil {
-		return 0
-	}
-	return h.Busy.Seconds
+	return cmp.Or(h.Busy, new(result.Busy)).Seconds
 }
 
 // watched reports whether a host was watched for long enough.

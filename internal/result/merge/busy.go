@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"time"
 
@@ -60,20 +61,11 @@ func busyTogether(parts []*mergedPart) (sum host.Sample) {
 // maxWatched bounds the disks, networks and brokers of one host, all together.
 const maxWatched = 1000
 
-// BusySum is the use of a watched host so far. Means, rates and shares are sums, until Result divides
-// them by the seconds in which something could be read.
+// BusySum is the use of a watched host so far. Its means are over the seconds in which something could be read.
 type BusySum struct {
 	result.Busy
-	cpu, memory, cache float64 // seconds, seconds and the sum of CacheBytes
-	disks              map[string]*timed[result.BusyDisk]
-	networks           map[string]*timed[result.BusyNetwork]
-	brokers            map[int]*timed[result.BusyBroker]
-}
-
-// timed is a row with the seconds in which it could be read.
-type timed[T any] struct {
-	row     T
-	seconds float64
+	cache   float64            // mean, in bytes
+	seconds map[string]float64 // in which it could be read, by what it is
 }
 
 // read adds the vitals of the intervals whose middle lies between two times, both from the start of the file.
@@ -89,58 +81,73 @@ func (b *BusySum) read(s *runFile, from, to time.Duration) error {
 			continue
 		}
 		b.Add(l.Vitals)
-		if len(b.disks)+len(b.networks)+len(b.brokers) > maxWatched {
+		if len(b.Disks)+len(b.Networks)+len(b.Brokers) > maxWatched {
 			return fmt.Errorf("%s: it lists more than %d disks, networks and brokers", s.name, maxWatched)
 		}
 	}
 	return nil
 }
 
-// Add adds vitals. A resource that could not be read is missing in them, or 0. It adds no seconds,
-// because its mean is over the seconds in which it could be read.
+// Add adds vitals of an interval, which has a length. A resource that could not be read is missing in them, or 0.
 func (b *BusySum) Add(v *host.Vitals) {
 	d := v.Interval.Seconds()
+	if b.seconds == nil {
+		b.seconds = make(map[string]float64)
+	}
+	of := func(resource string) func(mean *float64, value float64) {
+		b.seconds[resource] += d
+		share := d / b.seconds[resource]
+		return func(mean *float64, value float64) { *mean += (value - *mean) * share }
+	}
 	b.Seconds += d
-	b.AgentCores += v.Agent * d
+	of("host")(&b.AgentCores, v.Agent)
 	if v.Cores > 0 && (v.CPU > 0 || v.Unread == 0) { // the agent itself uses some CPU
-		b.cpu += d
-		b.Cores += v.Cores * d
-		b.CPUShare += v.CPU * d
-		b.StealShare += v.Steal * d
-		b.IOWaitShare += v.IOWait * d
+		mean := of("CPU")
+		mean(&b.Cores, v.Cores)
+		mean(&b.CPUShare, v.CPU/v.Cores)
+		mean(&b.StealShare, v.Steal/v.Cores)
+		mean(&b.IOWaitShare, v.IOWait/v.Cores)
 	}
 	if v.Memory > 0 {
-		b.memory += d
 		b.MemoryBytes, b.DirtyBytesMax = max(b.MemoryBytes, v.Memory), max(b.DirtyBytesMax, v.Dirty)
-		b.cache += float64(v.Cache) * d
+		of("memory")(&b.cache, float64(v.Cache))
+		b.CacheBytes = int64(math.Round(b.cache))
 	}
 	for _, disk := range v.Disks {
-		s := entry(&b.disks, disk.Name)
-		s.seconds += d
-		s.row.BusyShare += disk.Busy * d
-		s.row.BusyShareMax = max(s.row.BusyShareMax, disk.Busy)
-		s.row.ReadMiB += float64(disk.Read)
-		s.row.WrittenMiB += float64(disk.Written)
+		row, mean := rowOf(&b.Disks, disk.Name, func(r *result.BusyDisk) *string { return &r.Name }), of("disk "+disk.Name)
+		mean(&row.BusyShare, disk.Busy)
+		row.BusyShareMax = max(row.BusyShareMax, disk.Busy)
+		mean(&row.ReadMiB, float64(disk.Read)/mib/d)
+		mean(&row.WrittenMiB, float64(disk.Written)/mib/d)
 	}
 	for _, n := range v.Networks {
-		s := entry(&b.networks, n.Name)
-		s.seconds += d
-		s.row.SpeedBits = max(s.row.SpeedBits, n.Speed)
-		s.row.SentMiB += float64(n.Sent)
-		s.row.ReceivedMiB += float64(n.Received)
-		s.row.Dropped += n.Dropped
+		row, mean := rowOf(&b.Networks, n.Name, func(r *result.BusyNetwork) *string { return &r.Name }), of("network "+n.Name)
+		mean(&row.SentMiB, float64(n.Sent)/mib/d)
+		mean(&row.ReceivedMiB, float64(n.Received)/mib/d)
+		row.SpeedBits = max(row.SpeedBits, n.Speed)
+		row.SentShare, row.ReceivedShare = verdict.Per(8*mib*row.SentMiB, float64(row.SpeedBits)), verdict.Per(8*mib*row.ReceivedMiB, float64(row.SpeedBits))
+		row.Dropped += n.Dropped
 	}
 	for _, broker := range v.Brokers {
-		s := entry(&b.brokers, broker.PID)
-		s.row.MapsMax, s.row.MapsLimit = max(s.row.MapsMax, broker.Maps), max(s.row.MapsLimit, broker.MapsLimit)
+		row := rowOf(&b.Brokers, broker.PID, func(r *result.BusyBroker) *int { return &r.PID })
+		row.MapsMax, row.MapsLimit = max(row.MapsMax, broker.Maps), max(row.MapsLimit, broker.MapsLimit)
 		if broker.HeapUsed == 0 && broker.HeapMax == 0 {
 			continue
 		}
-		s.seconds += d
-		s.row.HeapUsedMax, s.row.HeapMax = max(s.row.HeapUsedMax, broker.HeapUsed), max(s.row.HeapMax, broker.HeapMax)
-		s.row.Collections += broker.Collections
-		s.row.GCShare += float64(broker.GCTime)
+		row.HeapUsedMax, row.HeapMax = max(row.HeapUsedMax, broker.HeapUsed), max(row.HeapMax, broker.HeapMax)
+		row.Collections += broker.Collections
+		of(fmt.Sprint("broker ", broker.PID))(&row.GCShare, broker.GCTime.Seconds()/d)
 	}
+}
+
+// rowOf returns the row of a key in a sorted list, which it makes if there is none.
+func rowOf[T any, K cmp.Ordered](list *[]T, key K, of func(row *T) *K) *T {
+	i, found := slices.BinarySearchFunc(*list, key, func(row T, key K) int { return cmp.Compare(*of(&row), key) })
+	if !found {
+		*list = slices.Insert(*list, i, *new(T))
+		*of(&(*list)[i]) = key
+	}
+	return &(*list)[i]
 }
 
 // entry returns the entry of a key, which it makes if there is none.
@@ -152,37 +159,4 @@ func entry[K comparable, V any](m *map[K]*V, key K) *V {
 		(*m)[key] = new(V)
 	}
 	return (*m)[key]
-}
-
-// Result returns means over time and maxima, nil if nothing was added.
-func (b *BusySum) Result() *result.Busy {
-	if b.Seconds == 0 {
-		return nil
-	}
-	r := b.Busy
-	r.AgentCores, r.CacheBytes = r.AgentCores/r.Seconds, int64(verdict.Per(b.cache, b.memory))
-	for _, share := range []*float64{&r.CPUShare, &r.StealShare, &r.IOWaitShare} {
-		*share = verdict.Per(*share, r.Cores)
-	}
-	r.Cores = verdict.Per(r.Cores, b.cpu)
-	for _, name := range slices.Sorted(maps.Keys(b.disks)) {
-		row, seconds := b.disks[name].row, b.disks[name].seconds
-		row.Name, row.BusyShare = name, row.BusyShare/seconds
-		row.ReadMiB, row.WrittenMiB = row.ReadMiB/mib/seconds, row.WrittenMiB/mib/seconds
-		r.Disks = append(r.Disks, row)
-	}
-	for _, name := range slices.Sorted(maps.Keys(b.networks)) {
-		row, seconds := b.networks[name].row, b.networks[name].seconds
-		if speed := float64(row.SpeedBits); speed > 0 {
-			row.SentShare, row.ReceivedShare = 8*row.SentMiB/seconds/speed, 8*row.ReceivedMiB/seconds/speed
-		}
-		row.Name, row.SentMiB, row.ReceivedMiB = name, row.SentMiB/mib/seconds, row.ReceivedMiB/mib/seconds
-		r.Networks = append(r.Networks, row)
-	}
-	for _, pid := range slices.Sorted(maps.Keys(b.brokers)) {
-		row := b.brokers[pid].row
-		row.PID, row.GCShare = pid, verdict.Per(time.Duration(row.GCShare).Seconds(), b.brokers[pid].seconds)
-		r.Brokers = append(r.Brokers, row)
-	}
-	return &r
 }

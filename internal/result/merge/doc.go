@@ -1,7 +1,7 @@
 // Package merge makes one result of the run files of many processes.
 //
 //	set := merge.NewSet()
-//	err := set.Add(name, file, size) // each file; a collection adds all of its files
+//	err := set.Add(name, file, size, false) // each file; a collection adds all of its files
 //	doc, err := set.Result(ctx)
 //
 // A [Live] merges files while they grow, second by second, with the same code.

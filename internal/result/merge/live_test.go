@@ -1,3 +1,5 @@
+//go:build !race
+
 package merge
 
 import (
@@ -382,7 +384,7 @@ func TestAPartOfARunThatGoesOnIsRunning(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			s := NewSet()
 			for _, f := range tc.files {
-				must.Do(t, s.add("file", bytes.NewReader(f.content), int64(len(f.content)), f.atWork))
+				must.Do(t, s.Add("file", bytes.NewReader(f.content), int64(len(f.content)), f.atWork))
 			}
 			r := must.Have(s.Result(t.Context()))(t)
 			var got []string

@@ -18,7 +18,6 @@ import (
 // merge makes one result of the parts of a run. Windows are cut at whole seconds of their load, and a part is shifted by whole
 // seconds: so the windows of all parts line up. Memory is bounded by the number of parts, whatever the length of the run.
 type merge struct {
-	files    []*mergedPart            // all, sorted
 	parts    []*mergedPart            // with a load
 	watched  []*mergedPart            // with the vitals of a machine
 	roster   map[string]result.Member // by host
@@ -74,7 +73,6 @@ func newMerge(runFiles []*runFile) *merge {
 			m.roster[member.Host] = result.Member{Host: member.Host, Role: cmp.Or(known.Role, member.Role), Processes: max(known.Processes, member.Processes)}
 		}
 		p := &mergedPart{runFile: s, number: s.part.Process, state: s.state()}
-		m.files = append(m.files, p)
 		if p.watched() {
 			m.watched = append(m.watched, p)
 		} else {
@@ -151,22 +149,21 @@ func (p *mergedPart) label() string { return label(p.part.Host, p.number) }
 
 func label(host string, process int) string { return fmt.Sprintf("%s/%d", host, process) }
 
-// counted returns the parts that count.
 func (m *merge) counted() []*mergedPart {
 	return slices.DeleteFunc(slices.Clone(m.parts), func(p *mergedPart) bool { return !p.counted })
 }
 
 // listRunFiles lists all run files, sorted.
-func (m *merge) listRunFiles() []result.MergedFile {
-	list := make([]result.MergedFile, len(m.files))
-	for i, p := range m.files {
-		goesOn := slices.ContainsFunc(m.parts, func(p *mergedPart) bool { return p.state == result.PartRunning })
+func (m *merge) listRunFiles() (list []result.MergedFile) {
+	goesOn := slices.ContainsFunc(m.parts, func(p *mergedPart) bool { return p.state == result.PartRunning })
+	files := slices.SortedFunc(slices.Values(slices.Concat(m.parts, m.watched)), func(a, b *mergedPart) int { return a.compare(b.runFile) })
+	for _, p := range files {
 		if goesOn && p.watched() && p.state == result.PartLost { // of a machine that is watched until the load is over
 			p.state = result.PartRunning
 		}
-		list[i] = result.MergedFile{
+		list = append(list, result.MergedFile{
 			SHA256: p.sum, Bytes: p.size, RunID: p.header.RunID, Host: p.part.Host, Process: p.number, State: p.state, Counted: p.counted, KTVersion: p.header.KTVersion,
-		}
+		})
 	}
 	return list
 }

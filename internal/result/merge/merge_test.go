@@ -1,3 +1,5 @@
+//go:build !race
+
 package merge
 
 import (
@@ -25,7 +27,7 @@ import (
 // replayed1 is the result of one run file by itself.
 func replayed1(t testing.TB, file []byte) result.Result {
 	t.Helper()
-	return must.Have(result.Replay(bytes.NewReader(file)))(t).Result()
+	return must.Have(result.Replay(bytes.NewReader(file), nil))(t).Result()
 }
 
 // approx compares floats that were added up in another order.

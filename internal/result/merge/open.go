@@ -89,7 +89,7 @@ func (s *Set) Offer(name, path string, copied bool) error {
 	if f.AtWork {
 		s.AtWork = append(s.AtWork, path)
 	}
-	if err := s.add(name, f, f.Size, f.AtWork || copied); err != nil {
+	if err := s.Add(name, f, f.Size, f.AtWork || copied); err != nil {
 		s.Unreadable = append(s.Unreadable, fmt.Errorf("%s: %w", name, err))
 	}
 	return nil

@@ -192,7 +192,7 @@ func (m *merge) busy(hosts []result.HostRow, o result.Overlap) error {
 	for i := range hosts {
 		h := &hosts[i]
 		if sum := sums[h.Host]; sum != nil && sum.Seconds > 0 {
-			h.Busy = sum.Result()
+			h.Busy = &sum.Busy
 			h.Busy.OfSeconds = to - from
 		}
 	}

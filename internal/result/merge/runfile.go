@@ -182,20 +182,10 @@ const separateAfter = time.Minute
 // overBefore reports whether the run was over before a part of its name and without an epoch began: nothing ran on any host for
 // separateAfter, or all earlier parts on its host were over and one of them has a trailer. Others may have died at the start.
 func (g *group) overBefore(next *runFile) bool {
-	var all, here time.Time
-	ended := false
-	for _, s := range g.files {
-		if s.over().After(all) {
-			all = s.over()
-		}
-		if s.part.Host == next.part.Host {
-			ended = ended || s.trailer != nil
-			if s.over().After(here) {
-				here = s.over()
-			}
-		}
-	}
-	return next.began().Sub(all) > separateAfter || ended && next.began().After(here)
+	over := func(a, b *runFile) int { return a.over().Compare(b.over()) }
+	here := slices.DeleteFunc(slices.Clone(g.files), func(s *runFile) bool { return s.part.Host != next.part.Host })
+	ended := slices.ContainsFunc(here, func(s *runFile) bool { return s.trailer != nil })
+	return next.began().Sub(slices.MaxFunc(g.files, over).over()) > separateAfter || ended && next.began().After(slices.MaxFunc(here, over).over())
 }
 
 // over returns when the run was over: after its last window or vitals if the file has no trailer.

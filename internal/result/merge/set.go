@@ -59,16 +59,8 @@ type fileHead struct {
 const maxHead = 256
 
 // Add adds a run file, a file of vitals, or all files of a collection. It reads the file once, and
-// Result and WriteTo read it again. name is for errors.
-func (s *Set) Add(name string, r io.ReaderAt, size int64) error {
-	if err := s.add(name, r, size, false); err != nil {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	return nil
-}
-
-// add is Add. atWork reports whether a process was writing the file.
-func (s *Set) add(name string, r io.ReaderAt, size int64, atWork bool) (err error) {
+// Result and WriteTo read it again. name is for their errors. atWork reports whether a process was writing the file.
+func (s *Set) Add(name string, r io.ReaderAt, size int64, atWork bool) (err error) {
 	added := make([]*runFile, 1)
 	switch {
 	case isCollection(r, size):
@@ -273,51 +265,39 @@ func Read(r io.ReaderAt, size int64, limits ...string) (result.Result, error) {
 		return res, err
 	}
 	if !isCollection(r, size) {
-		fold, err := result.Replay(io.NewSectionReader(r, 0, size), limits...)
+		fold, err := result.Replay(io.NewSectionReader(r, 0, size), nil, limits...)
 		if err != nil {
 			return result.Result{}, err
 		}
 		return fold.Result(), nil
 	}
-	s, err := readSet(r, size)
-	if err != nil {
+	s := &Set{runFiles: make(map[string]*runFile), limits: limits}
+	if err := s.Add("the collection", r, size, false); err != nil {
 		return result.Result{}, err
 	}
-	s.limits = limits
 	return s.Result(context.Background())
 }
 
-// readSet returns the run files of a collection.
-func readSet(r io.ReaderAt, size int64) (*Set, error) {
-	s := NewSet()
-	return s, s.add("the collection", r, size, false)
-}
-
-// Windows calls each for the windows of a run file in their order, or for the merged ones of a collection, until it returns
-// an error. Read has to have read the file.
-func Windows(r io.ReaderAt, size int64, each func(w *stats.Window) error) error {
+// Windows calls each for the windows of a run file in their order, or for the merged ones of a collection. Read has to have read the file.
+func Windows(r io.ReaderAt, size int64, each func(w *stats.Window)) error {
 	if !isCollection(r, size) {
 		for l, err := range result.NewLines(io.NewSectionReader(r, 0, size), 0).All() {
-			if err == nil && l.Window != nil {
-				err = each(l.Window)
-			}
 			if err != nil {
 				return err
+			}
+			if l.Window != nil {
+				each(l.Window)
 			}
 		}
 		return nil
 	}
-	s, err := readSet(r, size)
+	s := NewSet()
+	err := s.Add("the collection", r, size, false)
 	if err == nil {
 		_, err = s.Result(context.Background()) // from here on, corrupt files end where they are damaged
 	}
-	var failed error
 	if err == nil {
-		_, err = s.merge(context.Background(), func(w *stats.Window) {
-			if failed == nil {
-				failed = each(w)
-			}
-		})
+		_, err = s.merge(context.Background(), each)
 	}
-	return errors.Join(err, failed)
+	return err
 }

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"os"
 	"strconv"
 	"strings"
 	"testing"
@@ -92,7 +93,7 @@ func setOf(t testing.TB, files ...[]byte) *Set {
 	t.Helper()
 	s := NewSet()
 	for i, f := range files {
-		must.Do(t, s.Add(fmt.Sprintf("file %d", i), bytes.NewReader(f), int64(len(f))))
+		must.Do(t, s.Add(fmt.Sprintf("file %d", i), bytes.NewReader(f), int64(len(f)), false))
 	}
 	return s
 }
@@ -141,6 +142,24 @@ func someRun(t testing.TB, seed uint64) [][]byte {
 		watch.vitals = append(watch.vitals, host.Vitals{At: time.Duration(s+1) * time.Second, Interval: time.Second, Cores: 4, CPU: rng.Float64() * 4})
 	}
 	return append(files, watch.bytes(t))
+}
+
+// header is that of a run at a rate; 0: unlimited.
+func header(rate float64) (h result.Header) {
+	text, err := os.ReadFile("../testdata/header.json")
+	if err == nil {
+		err = json.Unmarshal(text, &h)
+	}
+	if err != nil {
+		panic(err) // the file is a part of the tests
+	}
+	h.Plan = canned.Plan(rate)
+	return h
+}
+
+func marshal(t testing.TB, v any) string {
+	t.Helper()
+	return string(must.Have(json.MarshalIndent(v, "", " "))(t))
 }
 
 // head is the lines of a collection that are its own.
@@ -276,8 +295,8 @@ func TestWhatIsNeitherARunFileNorACollectionIsRefused(t *testing.T) {
 			tc.Text = roster(tc.Roster[0], tc.Roster[1])
 		}
 		t.Run(tc.Name, func(t *testing.T) {
-			err := NewSet().Add("some.ktr", strings.NewReader(tc.Text), int64(len(tc.Text)))
-			must.True(t, err != nil && strings.HasPrefix(err.Error(), "some.ktr: "+tc.Want), "the error is %v, want %q", err, tc.Want)
+			err := NewSet().Add("some.ktr", strings.NewReader(tc.Text), int64(len(tc.Text)), false)
+			must.True(t, err != nil && strings.HasPrefix(err.Error(), tc.Want), "the error is %v, want %q", err, tc.Want)
 			if !strings.HasPrefix(tc.Text, `{"collection"`) { // Replay's test is about run files
 				return
 			}
@@ -336,12 +355,12 @@ func TestMergingEndsWhenItIsToldTo(t *testing.T) {
 
 func TestAFileThatHasBecomeShorterIsAnError(t *testing.T) {
 	run := partFile{run: "r", host: "a", process: 1, events: canned.Written(1, 3), trailer: trailerOf(3)}.bytes(t)
-	if err := NewSet().Add("f", bytes.NewReader(run[:len(run)/2]), int64(len(run))); err == nil {
+	if err := NewSet().Add("f", bytes.NewReader(run[:len(run)/2]), int64(len(run)), false); err == nil {
 		t.Error("Add takes a file that has fewer bytes than it should")
 	}
 	s := NewSet()
 	cut := &shrinking{Reader: bytes.NewReader(run), size: int64(len(run))}
-	must.Do(t, s.Add("f", cut, int64(len(run))))
+	must.Do(t, s.Add("f", cut, int64(len(run)), false))
 	cut.size /= 2
 	must.Err(t, "write collection: f has become shorter", must.Fail(s.WriteTo(new(bytes.Buffer))), "the error")
 }
@@ -391,7 +410,7 @@ func FuzzCollect(f *testing.F) {
 	f.Add([]byte(`{"collection":{"schema":2,"files":1}}` + "\n" + `{"file":{"bytes":1}}` + "\n{"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		s := NewSet()
-		if s.Add("f", bytes.NewReader(data), int64(len(data))) != nil {
+		if s.Add("f", bytes.NewReader(data), int64(len(data)), false) != nil {
 			return
 		}
 		b := collection(t, s)
@@ -409,5 +428,5 @@ func FuzzCollect(f *testing.F) {
 // Result, again and again.
 func TestAHeaderHoldsNothingElse(t *testing.T) {
 	file := canned.Packed(strings.Replace(string(canned.Text(someRun(t, 1)[0])), "}\n", `,"window":{"offered":-1}}`+"\n", 1))
-	must.Err(t, "line 1: its header has more", NewSet().Add("x", bytes.NewReader(file), int64(len(file))), "got")
+	must.Err(t, "line 1: its header has more", NewSet().Add("x", bytes.NewReader(file), int64(len(file)), false), "got")
 }

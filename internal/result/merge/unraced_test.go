@@ -137,7 +137,7 @@ func TestMemoryDoesNotGrowWithTheLengthOfARun(t *testing.T) {
 		return peak(func() {
 			s := NewSet()
 			for _, f := range files {
-				must.Do(t, s.Add("f", f, f.size()))
+				must.Do(t, s.Add("f", f, f.size(), false))
 			}
 			must.Have(s.Result(t.Context()))(t)
 		})

@@ -1,10 +1,10 @@
+//go:build !race
+
 package merge
 
 import (
 	"bytes"
 	"encoding/csv"
-	"encoding/json"
-	"errors"
 	"math"
 	"os"
 	"slices"
@@ -223,18 +223,14 @@ func TestTheWindowsOfAFileAddUpToItsResult(t *testing.T) {
 	for name, file := range map[string][]byte{"run file": files[0], "collection": collection(t, setOf(t, files...))} {
 		res := must.Have(Read(bytes.NewReader(file), int64(len(file))))(t)
 		var sum stats.Window
-		must.Do(t, Windows(bytes.NewReader(file), int64(len(file)), func(w *stats.Window) error {
+		must.Do(t, Windows(bytes.NewReader(file), int64(len(file)), func(w *stats.Window) {
 			if !w.Warmup {
 				sum.Add(w)
 			}
-			return nil
 		}))
 		if sum.Acknowledged != res.Records.Acknowledged || sum.Response.Count() != res.Latency.Response.Count || sum.Acknowledged == 0 {
 			t.Errorf("%s: windows of %d records and %d response times, want %d and %d", name, sum.Acknowledged, sum.Response.Count(), res.Records.Acknowledged, res.Latency.Response.Count)
 		}
-		enough := errors.New("enough")
-		err := Windows(bytes.NewReader(file), int64(len(file)), func(*stats.Window) error { return enough })
-		must.True(t, errors.Is(err, enough), "%s: an error of the receiver is %v", name, err)
 	}
 }
 
@@ -344,19 +340,6 @@ func TestPublishedTablesGiveTheirPrintedTotals(t *testing.T) {
 	}
 }
 
-// header is that of a run at a rate; 0: unlimited.
-func header(rate float64) (h result.Header) {
-	text, err := os.ReadFile("../testdata/header.json")
-	if err == nil {
-		err = json.Unmarshal(text, &h)
-	}
-	if err != nil {
-		panic(err) // the file is a part of the tests
-	}
-	h.Plan = canned.Plan(rate)
-	return h
-}
-
 // readHeader is header of a run that reads.
 func readHeader(command plan.Command, rate float64) result.Header {
 	h := header(rate)
@@ -366,9 +349,4 @@ func readHeader(command plan.Command, rate float64) result.Header {
 		h.Config = nil
 	}
 	return h
-}
-
-func marshal(t testing.TB, v any) string {
-	t.Helper()
-	return string(must.Have(json.MarshalIndent(v, "", " "))(t))
 }

@@ -175,7 +175,6 @@ func (e *Evidence) hostFull() bool {
 	return e.HostCores > 0 && e.HostCPUCores >= HostSaturated*e.HostCores
 }
 
-// readsOnly reports whether the run only reads.
 func (e *Evidence) readsOnly() bool { return e.Read != nil && e.Read.Only }
 
 // Missed returns the share of the target that was reached, and reports whether it is too little, for a run with that limit.

@@ -26,11 +26,8 @@ type Limit string
 
 // String returns the limit in the words of screens and summaries.
 func (l Limit) String() string {
-	name, where, many := strings.Cut(string(l), " on ") // of one of many hosts
-	if name = cmp.Or(limits()[Limit(name)].Shown, name); many {
-		name += " on " + where
-	}
-	return name
+	name, _, _ := strings.Cut(string(l), " on ") // of one of many hosts
+	return cmp.Or(limits()[Limit(name)].Shown, name) + strings.TrimPrefix(string(l), name)
 }
 
 // The limits that kt can tell apart from its own host.
