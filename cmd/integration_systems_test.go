@@ -78,7 +78,7 @@ func areCompared(t *testing.T, r *rabbit, p *pulsarServer) {
 			continue
 		}
 		for _, c := range part.Study.Cells {
-			must.True(t, c.Measures["rate"].N == 1 && c.Of("rate").Median >= 100 && c.Failed.Median <= 0 && c.Lost.Median <= 0,
+			must.True(t, c.Measures["rate"].N == 1 && c.Measures["rate"].Median >= 100 && c.Failed.Median <= 0 && c.Lost.Median <= 0,
 				"%s: cell %v: %+v, left out %q", part.Name, c.At, c.CellFigures, c.LeftOut)
 		}
 	}
