@@ -1,6 +1,7 @@
 package study
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -31,6 +32,7 @@ func notYours(in, flag string) string {
 func (s *Study) Check() error {
 	bad := s.problems()
 	for _, part := range s.Parts {
+		part = cmp.Or(part, new(Study)) // of a copied file
 		if err := part.Check(); err != nil {
 			bad = append(bad, fmt.Errorf("part %s: %w", part.Name, err))
 		}
@@ -56,6 +58,7 @@ func (p *problems) refuse(wrong bool, part, format string, args ...any) {
 func (s *Study) problems() (bad problems) {
 	var names []string
 	for _, part := range s.Parts {
+		part = cmp.Or(part, new(Study))
 		err := plan.CheckName(part.Name)
 		bad.refuse(err != nil, "parts", "parts: name %q: %w", part.Name, err)
 		bad.refuse(slices.Contains(names, part.Name), "parts", "parts: two have the name %s", part.Name)
@@ -70,6 +73,8 @@ func (s *Study) problems() (bad problems) {
 	bad.refuse(s.Repeats < 1, "repeats", "repeats %d: it must be 1 or more", s.Repeats)
 	bad.refuse(s.Discard < 0 || s.Discard > maxTurns, "discard", "discard %d: it must be from 0 to %d", s.Discard, maxTurns)
 	bad.refuse(s.Rest < 0, "rest", "rest %s: it must be 0 or more", s.Rest)
+	looks := cmp.Or(s.Trial, &Proposal{Looks: defaultLooks}).Looks
+	bad.refuse(len(looks) == 0 || looks[0] < 1 || !slices.IsSorted(looks) || looks[len(looks)-1] > maxTurns, "trial", "trial: looks %d: they must be from 1 to %d, the least first", looks, maxTurns)
 	if s.Find != nil {
 		s.checkFind(&bad)
 	}
@@ -147,6 +152,7 @@ func (s *Study) checkFactors(bad *problems) {
 			cells = min(cells*len(f.values()), maxTurns+1)
 		}
 	}
+	bad.refuse(cells == 0, "factors", "factors: one has no values")
 	bad.refuse(cells*min(s.Repeats, maxTurns) > maxTurns, "factors", "it has more than %d runs", maxTurns)
 	bad.refuse(s.Order == ABBA && cells != 2 && s.Trial == nil, "order", "order abba: it needs two cells, and there are %d", cells)
 }

@@ -261,7 +261,7 @@ func (d *Document) candidates() (all []candidate) {
 		s.By = d.Study.Ask[0].By
 	}
 	by := cmp.Or(s.By, metric.Rate)
-	for i := range d.Cells {
+	for i := range cmp.Or(d.GridDoc, new(GridDoc)).Cells {
 		c := &d.Cells[i]
 		s.System, s.Cell = systemOf(d.Study.at(c.cell, d.Study.Loads[0])), &c.CellFigures
 		value := c.Measures[by].Median * map[bool]float64{true: 1, false: -1}[by.Of().HigherIsBetter]

@@ -119,7 +119,7 @@ type executor struct {
 // deleteTopic deletes a topic of the study where its cell was made, also when ctx has ended.
 func (x *executor) deleteTopic(ctx context.Context, t entry) error {
 	cells := x.Study.Cells()
-	return x.runner.DeleteTopic(context.WithoutCancel(ctx), x.Study.at(cells[min(t.Cell, len(cells)-1)], x.Study.Loads[0]), t.Topic)
+	return x.runner.DeleteTopic(context.WithoutCancel(ctx), x.Study.at(cells[max(0, min(t.Cell, len(cells)-1))], x.Study.Loads[0]), t.Topic)
 }
 
 func (x *executor) runs(ctx context.Context) error {

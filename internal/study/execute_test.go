@@ -185,6 +185,55 @@ func TestRestoreAfterAKill(t *testing.T) {
 	}
 }
 
+// Another study may have changed the brokers until the hosts are this study's alone.
+func TestSettingsOfBrokersThatAreOfAnotherStudyAreNotPutBack(t *testing.T) {
+	f, w := outsider(t)
+	w.broker["num.io.threads"], w.away = "5", errors.New("another study changes this machine")
+	must.Err(t, w.away.Error(), Execute(t.Context(), f, w, func(Progress) {}), "while the other goes on")
+	w.broker["num.io.threads"], w.away = "8", nil // as the other puts it back
+	must.Have(Restore(t.Context(), f, w))(t)
+	must.True(t, w.state() == "8 ", "then there is %q", w.state())
+}
+
+// A part that cannot be read hides no change of the others.
+func TestADamagedPartIsToldAndTheOthersArePutBack(t *testing.T) {
+	part, w := outsider(t)
+	s := &Study{Repeats: 1, Parts: []*Study{{Name: "torn"}, {Name: "whole"}}}
+	for _, p := range s.Parts {
+		p.Loads, p.Repeats, p.Order, p.Factors, p.Pair = part.Study.Loads, 1, Listed, part.Study.Factors, true
+	}
+	dir := t.TempDir()
+	f := must.Have(Create(dir, s, "all"))(t)
+	must.Have(Create(dir, s.Parts[0], "all/torn"))(t)
+	must.Do(t, os.WriteFile(filepath.Join(dir, "all", "parts", "torn", studyFile), []byte("{"), 0o600))
+	whole := must.Have(Create(dir, s.Parts[1], "all/whole"))(t)
+	must.Do(t, whole.note(entry{What: changed, Brokers: []result.BrokerSetting{{Broker: 1, Name: "num.io.threads"}}}))
+	w.log = filepath.Join(whole.dir, logFile)
+	_, err := f.Status()
+	must.Err(t, "all/torn", err, "the status")
+	done, err := Restore(t.Context(), f, w)
+	must.Err(t, "all/torn", err, "what is put back")
+	must.True(t, len(done) == 1 && w.state() == " ", "%q, and there is %q", done, w.state())
+	must.Err(t, "all/torn", must.Fail(f.Document()), "the document")
+}
+
+// The disk may be full for a moment.
+func TestALineThatIsHalfWrittenDamagesNoOther(t *testing.T) {
+	f, w := outsider(t)
+	must.Do(t, f.note(entry{What: Begun}))
+	text := must.Have(os.ReadFile(w.log))(t)
+	must.Do(t, os.Remove(w.log))
+	must.Do(t, os.Symlink("/dev/full", w.log))
+	must.Err(t, "no space", f.note(entry{What: Skipped}), "a full disk")
+	must.Do(t, os.Remove(w.log))
+	must.Do(t, os.WriteFile(w.log, append(text, `{"what":"lef`...), 0o600))
+	must.Do(t, f.note(entry{What: Preparing, Cell: -1}))
+	if err := f.readLog(); err != nil || f.bad != nil || len(f.log) != 2 {
+		t.Errorf("the log has %v, %v, %v", f.log, f.bad, err)
+	}
+	must.Have(Restore(t.Context(), f, w))(t) // a number that no cell has
+}
+
 // searching makes a search in memory: rate returns the throughput of a run.
 func searching(t *testing.T, s *Study, rate func(turn Turn) float64) (*Document, []Turn) {
 	t.Helper()

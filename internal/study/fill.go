@@ -32,10 +32,10 @@ const (
 	somePeak     = 1000 // records a second, in place of a peak that is not known yet
 )
 
-// open is a value that is left open, as JSON: "$stop", "4*$brokers", "80%*$peak".
-var open = regexp.MustCompile(`"(?:([1-9][0-9]{0,5}%?)\*)?\$([a-z][a-z0-9-]*)"`)
+// open is a text of JSON, with its name and what is before it if it is left open: "$stop", "4*$brokers", "80%*$peak".
+var open = regexp.MustCompile(`"(?:(?:([1-9][0-9]{0,5}%?)\*)?\$([a-z][a-z0-9-]*)|(?:[^"\\]|\\.)*)"`)
 
-func isOpen(value string) bool { return open.MatchString(`"` + value + `"`) }
+func isOpen(value string) bool { return open.FindStringSubmatch(strconv.Quote(value))[2] != "" }
 
 // with returns the study and its parts with values in place of those that are left open.
 func (s *Study) with(value func(times, name string) string) (*Study, error) {
@@ -44,9 +44,10 @@ func (s *Study) with(value func(times, name string) string) (*Study, error) {
 	text, err := json.Marshal(bare)
 	if err == nil {
 		err = json.Unmarshal(open.ReplaceAllFunc(text, func(v []byte) []byte {
-			m := open.FindSubmatch(v)
-			quoted, _ := json.Marshal(value(string(m[1]), string(m[2]))) // a text has a form
-			return quoted
+			if m := open.FindSubmatch(v); len(m[2]) > 0 {
+				v, _ = json.Marshal(value(string(m[1]), string(m[2]))) // a text has a form
+			}
+			return v
 		}), at)
 	}
 	at.Given = s.Given
@@ -95,11 +96,9 @@ func (s *Study) Fill(brokers int) error {
 		return err
 	}
 	*s = *at
-	for _, part := range s.Parts {
-		part.Given = s.Given
-	}
 	var parts []*Study
 	for _, part := range s.All() {
+		part.Given = s.Given
 		if part.Find == nil || len(part.Factors) == 0 {
 			parts = append(parts, part)
 			continue

@@ -75,10 +75,7 @@ func Create(dir string, s *Study, id string) (*Folder, error) {
 		return nil, err
 	}
 	text, err := json.MarshalIndent(s, "", "  ")
-	if err == nil {
-		err = os.MkdirAll(filepath.Join(f.dir, runsDir), 0o755)
-	}
-	if err != nil {
+	if err = cmp.Or(err, os.MkdirAll(filepath.Join(f.dir, runsDir), 0o755)); err != nil {
 		return nil, err
 	}
 	return f, input.ReplaceText(filepath.Join(f.dir, studyFile), 0o600, append(text, '\n'))
@@ -113,11 +110,12 @@ func Open(dir, id string) (*Folder, error) {
 
 // begun returns the parts that were begun, in their order; of a study without parts itself.
 func (f *Folder) begun() (parts []*Folder, err error) {
-	for i := 0; i < len(f.Study.Parts) && err == nil; i++ {
-		if name := f.Study.Parts[i].Name; IsFolder(filepath.Join(f.dir, partsDir, name)) {
-			var p *Folder
-			p, err = Open(filepath.Dir(f.dir), f.ID+"/"+name)
+	for _, s := range f.Study.Parts {
+		p, bad := Open(filepath.Dir(f.dir), f.ID+"/"+s.Name)
+		if bad == nil && len(p.Study.Parts) == 0 {
 			parts = append(parts, p)
+		} else if IsFolder(filepath.Join(f.dir, partsDir, s.Name)) {
+			err = errors.Join(err, bad) // the others can be put back
 		}
 	}
 	if len(f.Study.Parts) == 0 {
@@ -182,10 +180,7 @@ func (f *Folder) figures(t Turn) (all []LoadFigures, err error) {
 	if known := f.read[t.Number]; known != nil {
 		return known, nil
 	}
-	var slo []string
-	if f.Study.Find != nil {
-		slo = mapped(f.Study.Find.SLO, metric.Expr.String)
-	}
+	slo := mapped(cmp.Or(f.Study.Find, new(Search)).SLO, metric.Expr.String)
 	for _, l := range f.Study.Loads {
 		path := f.path(t, l)
 		res, err := merge.ReadFile(path, slo...)
@@ -284,7 +279,7 @@ func (f *Folder) readLog() error {
 	f.log, f.bad, f.end = nil, nil, "\n"
 	for line := range bytes.Lines(text) { // one with the settings of many brokers is long
 		var e entry
-		if err := json.Unmarshal(line, &e); err == nil {
+		if err := json.Unmarshal(bytes.TrimSpace(line), &e); err == nil {
 			f.log = append(f.log, e)
 		} else if err.Error() != "unexpected end of JSON input" { // as of a line that is cut off, or empty
 			f.bad = fmt.Errorf("study %s: %s: a line is damaged (%w): what it has changed is not put back", f.ID, filepath.Join(f.dir, logFile), err)
@@ -317,7 +312,7 @@ func (f *Folder) note(e entry) error {
 		return err
 	}
 	_, err = file.WriteString(f.end + secret.ScrubJSON(string(line)) + "\n")
-	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
+	if err, f.end = errors.Join(err, file.Sync(), file.Close()), "\n"; err != nil { // which may have written a half
 		return fmt.Errorf("write %s: %w", file.Name(), input.Cause(err))
 	}
 	f.log, f.end = append(f.log, e), ""

@@ -1,6 +1,7 @@
 package study
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -90,24 +91,22 @@ func (x *executor) surround(ctx context.Context, c Cell) error {
 	if x.around != nil && slices.Equal(wanted, x.around) {
 		return nil
 	}
-	e, err := s.changed, error(nil)
-	if e == nil {
-		e = &entry{What: changed, Host: len(ever.Hosts) > 0}
-		switch {
-		case e.Host && s.hosts != nil: // one that is gone is missed
+	e, err := cmp.Or(s.changed, &entry{What: changed, Host: len(ever.Hosts) > 0}), error(nil)
+	if s.changed == nil && e.Host {
+		if s.hosts != nil { // one that is gone is missed
 			e.Hosts = s.hosts.Hosts
-		case e.Host:
-			e.Hosts, err = x.runner.Hosts(ctx, l)
+		} else if e.Hosts, err = x.runner.Hosts(ctx, l); err != nil {
+			return err
 		}
-		if err == nil && len(names) > 0 {
-			e.Brokers, err = x.runner.BrokerSettings(ctx, l, once(names))
-		}
-		if err == nil && (e.Host || len(names) > 0) {
+		err = x.note(*e)
+	}
+	if err == nil && e.Host { // first, because it keeps other studies from the hosts: brokers may have settings of one of them
+		err = x.runner.ChangeHosts(ctx, l, e.Hosts, x.order(SetHost, now.Hosts))
+	}
+	if err == nil && e.Brokers == nil && len(names) > 0 {
+		if e.Brokers, err = x.runner.BrokerSettings(ctx, l, once(names)); err == nil {
 			err = x.note(*e)
 		}
-	}
-	if err == nil && e.Host {
-		err = x.runner.ChangeHosts(ctx, l, e.Hosts, x.order(SetHost, now.Hosts))
 	}
 	if err == nil && len(names) > 0 {
 		err = x.runner.SetBrokers(ctx, l, mapped(e.Brokers, func(b result.BrokerSetting) result.BrokerSetting {

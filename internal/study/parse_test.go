@@ -251,6 +251,23 @@ func TestNamesOfPartsAreCheckedWhereverTheyComeFrom(t *testing.T) {
 	s.Parts[0].Name = "../../outside"
 	must.Have(Create(dir, s, "copied"))(t)
 	must.Err(t, `name "../../outside"`, must.Fail(Open(dir, "copied")), "a path as a name")
+	for text, want := range map[string]string{
+		`"parts": [null]`: "parts: name", `"trial": {}`: "trial: looks", `"trial": {"looks": [-1, 12]}`: "trial: looks", `"trial": {"looks": [6, 9000000]}`: "trial: looks",
+		`"factors": [{"name": "acks"}]`: "no values",
+	} {
+		text = `{"loads": [{"command": "produce"}], "repeats": 1, "order": "listed", ` + text + `}`
+		must.Do(t, os.WriteFile(dir+"/copied/"+studyFile, []byte(text), 0o600))
+		must.Err(t, want, must.Fail(Open(dir, "copied")), "%s", text)
+	}
+}
+
+// A text with a name in it is no value that is left open, whatever its quotes.
+func TestOnlyAWholeValueIsLeftOpen(t *testing.T) {
+	s := parsed(t, "given: {stop: which}\nload: {command: produce, exec: ['$stop', 'a $stop', 'a\"$stop', '\"$stop\"', '$stop\"', 'b\\\\', '$stop']}")
+	s.Set("stop", []string{`say "no" \`})
+	want := []string{`say "no" \`, "a $stop", `a"$stop`, `"$stop"`, `$stop"`, `b\\`, `say "no" \`}
+	must.Match(t, want, mapped(filled(t, s, 0).Loads[0].Flags, func(f Flag) string { return f.Value }), "commands")
+	must.Err(t, "a name has", must.Fail(Parse("x", []byte("given: {'a\"$b': which}\nload: {command: produce}"), func(string, string) error { return nil })), "a name with a quote")
 }
 
 func TestSetIsOfThePartThatItNames(t *testing.T) {
