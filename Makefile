@@ -41,7 +41,7 @@ build: ## build bin/kt, static
 # The tests against a Kafka mostly wait, and the others compute in the meantime.
 .PHONY: test
 test: ## run everything: check, and the tests against a real Kafka
-	@echo 'make test: in CI it may take 17 minutes on two cores; busy ones take longer. It starts Kafka, RabbitMQ and Pulsar by itself, on'
+	@echo 'make test: it takes about 10 minutes on two idle cores; busy ones take longer. It starts Kafka, RabbitMQ and Pulsar by itself, on'
 	@echo 'free ports, and needs a network the first time. Tests on several hosts and of kt tune --apply are skipped without root.'
 	@echo 'scripts/check-tools now names or installs what is missing. make check needs no server, and is for every commit.'
 	scripts/check-tools --install go cc java mvn tmux ip openssl kdc prometheus chromium rabbitmq
