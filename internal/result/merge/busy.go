@@ -58,7 +58,7 @@ func busyTogether(parts []*mergedPart) (sum host.Sample) {
 	return sum
 }
 
-// maxWatched bounds the disks, networks and brokers of one host, all together.
+// maxWatched bounds the disks, networks and brokers of one host, all together: each is looked for in a sorted list.
 const maxWatched = 1000
 
 // BusySum is the use of a watched host so far. Its means are over the seconds in which something could be read.
@@ -80,10 +80,11 @@ func (b *BusySum) read(s *runFile, from, to time.Duration) error {
 		if middle := l.Vitals.At - l.Vitals.Interval/2; middle < from || middle > to {
 			continue
 		}
-		b.Add(l.Vitals)
-		if len(b.Disks)+len(b.Networks)+len(b.Brokers) > maxWatched {
+		v := l.Vitals // a line of its own may list as many again
+		if max(len(b.Disks)+len(b.Networks)+len(b.Brokers), len(v.Disks)+len(v.Networks)+len(v.Brokers)) > maxWatched {
 			return fmt.Errorf("%s: it lists more than %d disks, networks and brokers", s.name, maxWatched)
 		}
+		b.Add(v)
 	}
 	return nil
 }

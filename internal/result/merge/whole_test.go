@@ -5,6 +5,7 @@ package merge
 import (
 	"bytes"
 	"encoding/csv"
+	"fmt"
 	"math"
 	"os"
 	"slices"
@@ -164,6 +165,19 @@ func TestWhatCouldNotBeReadOfAHostIsNotIdle(t *testing.T) {
 	}
 	b := merged(t, load.bytes(t), watch.bytes(t)).Hosts[1].Busy
 	must.True(t, b.Cores == 0 && b.CPUShare == 0 && b.MemoryBytes == 0, "nothing of CPUs and memory could be read: %+v", b)
+}
+
+// Each row is looked for in a sorted list, and a file may be anybody's.
+func TestALineWithVeryManyDisksIsRefusedBeforeTheyAreListed(t *testing.T) {
+	watch := partFile{run: "r", host: "b", vitals: []host.Vitals{{At: time.Second, Interval: time.Second, Disks: make([]host.DiskVitals, maxWatched+1)}}}
+	for i := range watch.vitals[0].Disks {
+		watch.vitals[0].Disks[i].Name = fmt.Sprint(i)
+	}
+	for _, f := range setOf(t, watch.bytes(t)).runFiles {
+		b := new(BusySum)
+		must.Err(t, "lists more than", b.read(f, 0, time.Hour), "a line")
+		must.Match(t, 0, len(b.Disks), "disks that were listed")
+	}
 }
 
 // flowing is a load of so many records a second from a moment on: what a window has is
