@@ -107,6 +107,9 @@ func (e *Env) side(names []string, limits []study.FailOn) (*study.Side, error) {
 // cell of a study.
 func (e *Env) runsOf(name string) ([]string, error) {
 	id, cell, _ := strings.Cut(name, ":")
+	if dir, of := filepath.Split(filepath.Clean(id)); of == "runs" && dir != "" && study.IsFolder(dir) {
+		id = filepath.Clean(dir) // whose log says which runs count: one may be cut off
+	}
 	info, err := os.Stat(name)
 	switch {
 	case err == nil && !info.IsDir():

@@ -104,6 +104,20 @@ func TestTheNewestUnfinishedStudyIsResumed(t *testing.T) {
 	}
 }
 
+// The folder of its runs may have one that was cut off, or that goes on.
+func TestTheRunsOfAStudyAreThoseThatItsLogCounts(t *testing.T) {
+	dir := t.TempDir()
+	must.Have(study.Create(dir, &study.Study{Loads: []study.Load{{Command: "produce"}}, Repeats: 2, Order: study.Listed}, "killed"))(t)
+	must.Do(t, os.WriteFile(dir+"/killed/log.jsonl", []byte(`{"what":"done","turn":1}`+"\n"+`{"what":"began","turn":2}`+"\n"), 0o600))
+	for _, file := range []string{"0001.ktr", "0002.ktr"} {
+		must.Do(t, os.WriteFile(dir+"/killed/runs/"+file, nil, 0o600))
+	}
+	env := quietEnv()
+	for _, name := range []string{"/killed", "/killed/runs", "/killed/runs/"} {
+		must.Match(t, []string{dir + "/killed/runs/0001.ktr"}, must.Have(env.runsOf(dir+name))(t), name)
+	}
+}
+
 // What cannot be read may have changed brokers and hosts, so kt study restore does not end well; it hinders no other study.
 func TestAStudyThatCannotBeReadHindersNoOther(t *testing.T) {
 	for what, spoil := range map[string]func(dir string) error{
