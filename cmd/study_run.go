@@ -116,7 +116,7 @@ func makeStudy(ctx context.Context, env *Env, w config.Written, f *study.Folder,
 		case p.What == study.Entered:
 			closeBoard()
 			if s, _ := p.Part.Status(); s.Open && p.Part != f && !w.Quiet {
-				env.say("part %s: %s", p.Part.Study.Name, p.Part.Study.About)
+				env.say("part %s", strings.TrimSuffix(p.Part.Study.Name+": "+p.Part.Study.About, ": "))
 			}
 			if board = env.openBoard(ctx, w, p.Part); board != nil {
 				b.Say, b.Observers = board.say, []run.Observer{board}

@@ -40,7 +40,7 @@ func (s *Study) Check() error {
 	return errors.Join(bad...)
 }
 
-// problem is what is wrong with a part of a study: a key, "load NAME", "flag LOAD NAME", "factor NAME" or "ask FACTOR".
+// problem is what is wrong with a part of a study: a key, "load NAME", "flag LOAD NAME", "factor NAME" or "ask N".
 type problem struct {
 	error
 
@@ -70,7 +70,7 @@ func (s *Study) problems() (bad problems) {
 		return bad
 	}
 	bad.refuse(len(s.Loads) == 0, "", "load: there is none; write load: {command: produce, …}")
-	bad.refuse(s.Repeats < 1, "repeats", "repeats %d: it must be 1 or more", s.Repeats)
+	bad.refuse(s.Repeats < 1 || s.Repeats > maxTurns, "repeats", "repeats %d: it must be from 1 to %d", s.Repeats, maxTurns)
 	bad.refuse(s.Discard < 0 || s.Discard > maxTurns, "discard", "discard %d: it must be from 0 to %d", s.Discard, maxTurns)
 	bad.refuse(s.Rest < 0, "rest", "rest %s: it must be 0 or more", s.Rest)
 	looks := cmp.Or(s.Trial, &Proposal{Looks: defaultLooks}).Looks
@@ -128,8 +128,8 @@ func (s *Study) checkLoads(bad *problems) {
 
 func (s *Study) checkFactors(bad *problems) {
 	factors, searched, cells := s.factorNames(), s.searched(), 1
-	for _, q := range s.Ask {
-		bad.refuse(!slices.Contains(factors, q.Factor()), "ask "+q.Factor(), "ask %q: there is no such factor%s", q.Factor(), suggest.Hint(q.Factor(), factors, ""))
+	for i, q := range s.Ask {
+		bad.refuse(!slices.Contains(factors, q.Factor()), fmt.Sprint("ask ", i), "ask %q: there is no such factor%s", q.Factor(), suggest.Hint(q.Factor(), factors, ""))
 	}
 	if f := searched; f != nil {
 		_, err := f.Search.steps()

@@ -50,7 +50,7 @@ type Progress struct {
 
 // CheckLoads returns all that is wrong with the flags of every load in every cell.
 func (s *Study) CheckLoads(planOf func(Load) (plan.Plan, error)) error {
-	var wrong []string
+	var wrong []error
 	for _, c := range s.Cells() {
 		for _, l := range s.loads() {
 			p, err := planOf(s.planned(c, *l))
@@ -59,12 +59,12 @@ func (s *Study) CheckLoads(planOf func(Load) (plan.Plan, error)) error {
 					err = fmt.Errorf("--slo %q cannot be judged: %w", s.Find.SLO[i], bad)
 				}
 			}
-			if err != nil && !slices.ContainsFunc(wrong, func(text string) bool { return strings.HasSuffix(text, err.Error()) }) {
-				wrong = append(wrong, strings.TrimPrefix(c.String()+": "+err.Error(), ": "))
+			if err != nil && !slices.ContainsFunc(wrong, func(w error) bool { return strings.HasSuffix(w.Error(), err.Error()) }) {
+				wrong = append(wrong, fmt.Errorf("%s%w", strings.TrimPrefix(c.String()+": ", ": "), err))
 			}
 		}
 	}
-	return allOf(wrong)
+	return errors.Join(wrong...)
 }
 
 // planned returns a load with the values of a cell, and some topic for the one that it will have.
@@ -90,7 +90,7 @@ func Execute(ctx context.Context, f *Folder, runner Runner, notify func(Progress
 			return err
 		}
 		notify(Progress{What: Entered, Part: p})
-		x := &executor{Folder: p, runner: runner, notify: notify}
+		x := &executor{Folder: p, runner: runner, notify: notify, before: len(p.log)}
 		if err := x.tidy(ctx); err != nil { // after a study that was cut off
 			return err
 		}
@@ -111,6 +111,7 @@ type executor struct {
 
 	runner Runner
 	notify func(Progress)
+	before int // lines of the log when it began
 	turns  int // so far; 0: the runs decide
 
 	around []Flag // what is changed of brokers and hosts; nil: nothing is known
@@ -184,8 +185,11 @@ func (x *executor) turn(ctx context.Context, t Turn) error {
 	return nil
 }
 
-// topic returns the name of a topic of this study, whose random ID makes sure that nobody else has it.
-func (x *executor) topic(what string) string { return "kt-study-" + x.name() + "-" + what }
+// topic returns the name of a topic of this study, whose random ID makes sure that nobody else has it. It is another one when
+// the study goes on: a topic that was deleted is not made again, because some brokers may not know yet that it is gone.
+func (x *executor) topic(what string) string {
+	return "kt-study-" + strings.TrimPrefix(fmt.Sprintf("%d-", x.before), "0-") + x.name() + "-" + what
+}
 
 func (f *Folder) name() string { return strings.ReplaceAll(f.ID, "/", "-") }
 
@@ -196,30 +200,27 @@ func (x *executor) together(ctx context.Context, t Turn, topic string, prepared 
 	loads := x.Study.Loads
 	figures, errs := make([]LoadFigures, len(loads)), make([]error, len(loads))
 	var running, opening sync.WaitGroup
-	begin := func(i int) {
-		l := x.Study.at(t.Cell, loads[i])
-		switch {
-		case l.Reads != "":
-			l.set("topic", prepared[l.Reads])
-		case !l.readsOld():
-			l.set("topic", topic)
-		}
-		opened := sync.OnceFunc(opening.Done)
-		opening.Add(1)
-		running.Go(func() {
-			defer opened()
-			res, err := x.runner.Run(ctx, l, x.path(t, l), opened)
-			if err != nil {
-				end()
-			}
-			figures[i], errs[i] = figuresOf(l.Name, x.path(t, l), &res, x.Study.Metrics()), err
-		})
-	}
 	for _, onlyReads := range []bool{false, true} {
 		for i, l := range loads {
-			if (l.Command == "consume") == onlyReads {
-				begin(i)
+			l = x.Study.at(t.Cell, l)
+			switch {
+			case (l.Command == "consume") != onlyReads:
+				continue
+			case l.Reads != "":
+				l.set("topic", prepared[l.Reads])
+			case !l.readsOld():
+				l.set("topic", topic)
 			}
+			opened := sync.OnceFunc(opening.Done)
+			opening.Add(1)
+			running.Go(func() {
+				defer opened()
+				res, err := x.runner.Run(ctx, l, x.path(t, l), opened)
+				if err != nil {
+					end()
+				}
+				figures[i], errs[i] = figuresOf(l.Name, x.path(t, l), &res, x.Study.Metrics()), err
+			})
 		}
 		opening.Wait()
 	}

@@ -23,13 +23,21 @@ import (
 type scribe struct {
 	Runner // nothing outside the loads is changed
 
-	made, deletedAt []string
+	made, deletedAt, topics []string
+	fails                   error // of every run that is not prepared
 }
 
 func (*scribe) Plan(Load) (plan.Plan, error) { return plan.Plan{}, nil }
 
-func (s *scribe) Run(_ context.Context, _ Load, path string, opened func()) (result.Result, error) {
+func (s *scribe) Run(_ context.Context, l Load, path string, opened func()) (result.Result, error) {
 	opened()
+	s.topics = append(s.topics, l.value("topic"))
+	if path == "" {
+		return result.Result{}, nil
+	}
+	if s.fails != nil {
+		return result.Result{}, s.fails
+	}
 	s.made = append(s.made, path)
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -183,6 +191,24 @@ func TestRestoreAfterAKill(t *testing.T) {
 	if done, err := Restore(t.Context(), f, w); err != nil || len(done) > 0 || w.state() != "12 " {
 		t.Errorf("once more: %v, there is %q, and it says %q", err, w.state(), done)
 	}
+}
+
+// Brokers may still know a topic that was just deleted, and take records for it.
+func TestATopicThatWasDeletedIsNotMadeAgain(t *testing.T) {
+	s := parsed(t, "prepare: [{name: old, command: produce}]\nloads: [{name: write, command: produce}]\nrepeats: 1\ndiscard: 0")
+	f := must.Have(Create(t.TempDir(), s, "killed"))(t)
+	var known []string
+	for _, fails := range []error{errors.New("once"), errors.New("twice"), nil} {
+		runner := &scribe{fails: fails}
+		if err := Execute(t.Context(), f, runner, func(Progress) {}); !errors.Is(err, fails) || len(runner.topics) != 2 {
+			t.Errorf("%q, %v", runner.topics, err)
+		}
+		for _, topic := range runner.topics {
+			must.True(t, strings.HasPrefix(topic, "kt-study-") && !slices.Contains(known, topic), "%s again, after %q", topic, known)
+		}
+		known = append(known, runner.topics...)
+	}
+	must.Match(t, []string{"kt-study-killed-old", "kt-study-killed-0001"}, known[:2], "the first ones")
 }
 
 // Another study may have changed the brokers until the hosts are this study's alone.

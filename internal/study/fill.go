@@ -32,35 +32,38 @@ const (
 	somePeak     = 1000 // records a second, in place of a peak that is not known yet
 )
 
-// open is a text of JSON, with its name and what is before it if it is left open: "$stop", "4*$brokers", "80%*$peak".
-var open = regexp.MustCompile(`"(?:(?:([1-9][0-9]{0,5}%?)\*)?\$([a-z][a-z0-9-]*)|(?:[^"\\]|\\.)*)"`)
+// open is a value that is left open: $stop, 4*$brokers, 80%*$peak.
+var open = regexp.MustCompile(`^(?:([1-9][0-9]{0,5}%?)\*)?\$([a-z][a-z0-9-]*)$`)
 
-func isOpen(value string) bool { return open.FindStringSubmatch(strconv.Quote(value))[2] != "" }
+func isOpen(value string) bool { return open.MatchString(value) }
 
-// with returns the study and its parts with values in place of those that are left open.
-func (s *Study) with(value func(times, name string) string) (*Study, error) {
-	bare, at := *s, new(Study)
-	bare.Given = nil // what the person gave stays as it is
-	text, err := json.Marshal(bare)
-	if err == nil {
-		err = json.Unmarshal(open.ReplaceAllFunc(text, func(v []byte) []byte {
-			if m := open.FindSubmatch(v); len(m[2]) > 0 {
-				v, _ = json.Marshal(value(string(m[1]), string(m[2]))) // a text has a form
-			}
-			return v
-		}), at)
+// values returns what may be left open in the study and its parts: values of flags and factors, and bounds of searches.
+func (s *Study) values() (all []*string) {
+	for _, part := range s.Parts {
+		all = append(all, part.values()...)
 	}
-	at.Given = s.Given
-	return at, err
+	for _, l := range s.loads() {
+		for i := range l.Flags {
+			all = append(all, &l.Flags[i].Value)
+		}
+	}
+	for _, f := range s.Factors {
+		for i := range f.Values {
+			all = append(all, &f.Values[i])
+		}
+		if f.Search != nil {
+			all = append(all, &f.Search.From, &f.Search.To)
+		}
+	}
+	return all
 }
 
 // asksFor reports whether a value of the study is one of some names.
-func (s *Study) asksFor(names ...string) (found bool) {
-	_, _ = s.with(func(_, name string) string { // who fills it in sees the error
-		found = found || slices.Contains(names, name)
-		return ""
+func (s *Study) asksFor(names ...string) bool {
+	return slices.ContainsFunc(s.values(), func(v *string) bool {
+		m := open.FindStringSubmatch(*v)
+		return m != nil && slices.Contains(names, m[2])
 	})
-	return found
 }
 
 // NeedsBrokers reports whether a value of the study depends on how many brokers there are.
@@ -78,24 +81,24 @@ func (s *Study) Fill(brokers int) error {
 	if len(s.Parts) > 0 && !hasPeak {
 		s.Given = append(s.Given, Given{Name: peakGiven, Value: "$" + peakGiven})
 	}
-	var missing []string
+	var missing []error
 	for _, part := range s.Parts {
 		if !hasPeak && part.asksFor(peakGiven) {
-			missing = append(missing, fmt.Sprintf("part %s: $%s: no part before it is a search (find:); put one there, or add --set %s=RATE", part.Name, peakGiven, peakGiven))
+			missing = append(missing, fmt.Errorf("part %s: $%s: no part before it is a search (find:); put one there, or add --set %s=RATE", part.Name, peakGiven, peakGiven))
 		}
 		hasPeak = hasPeak || part.Find != nil
 	}
-	at, err := s.with(func(times, name string) string {
-		value, err := s.given(times, name)
-		if err != nil {
-			missing = append(missing, err.Error())
+	for _, v := range s.values() {
+		if m := open.FindStringSubmatch(*v); m != nil {
+			value, err := s.given(m[1], m[2])
+			if *v = value; err != nil {
+				missing = append(missing, err)
+			}
 		}
-		return value
-	})
-	if err := cmp.Or(err, allOf(missing)); err != nil {
-		return err
 	}
-	*s = *at
+	if len(missing) > 0 {
+		return errors.Join(missing...)
+	}
 	var parts []*Study
 	for _, part := range s.All() {
 		part.Given = s.Given
@@ -118,11 +121,6 @@ func (s *Study) Fill(brokers int) error {
 		*s = Study{Name: s.Name, About: s.About, Found: s.Found, Given: s.Given, Parts: parts, Repeats: 1, Order: Listed}
 	}
 	return nil
-}
-
-// allOf returns an error of several sentences, each once; nil: there are none.
-func allOf(sentences []string) error {
-	return errors.Join(mapped(once(sentences), errors.New)...)
 }
 
 // once returns values without those that were there before.
@@ -198,9 +196,11 @@ func (s *Study) AtPeak(rate float64) (*Study, error) {
 	if math.IsInf(rate, 1) {
 		return nil, fmt.Errorf("a part needs $%s, and no search before it has found a rate that holds: make the study again with --set %s=RATE", peakGiven, peakGiven)
 	}
-	at := *s
+	at := new(Study)
+	text, err := json.Marshal(s)
+	err = cmp.Or(err, json.Unmarshal(text, at))
 	at.Given = []Given{{Name: peakGiven, Value: strconv.Itoa(int(math.Max(1, cmp.Or(rate, somePeak))))}}
-	return &at, at.Fill(0)
+	return at, cmp.Or(err, at.Fill(0))
 }
 
 // Set gives a factor other values, fills in what the study leaves open, or gives a flag of all loads of

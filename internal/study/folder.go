@@ -91,7 +91,10 @@ func Open(dir, id string) (*Folder, error) {
 	text, err := input.Read(filepath.Join(f.dir, name), input.Settings)
 	if errors.Is(err, fs.ErrNotExist) {
 		ids, _ := IDs(filepath.Dir(f.dir)) // a folder that cannot be read has none
-		return nil, fmt.Errorf("study %s: there is no such study%s", id, suggest.Hint(filepath.Base(f.dir), ids, "; kt study list has those that were made, and kt study report ID has the parts of one"))
+		if whole, part := filepath.Base(f.root), filepath.Base(f.dir); IsFolder(f.root) {
+			return nil, fmt.Errorf("study %s: no part %q was begun%s", whole, part, suggest.Hint(part, ids, fmt.Sprintf("; there is %q", ids)))
+		}
+		return nil, fmt.Errorf("study %s: there is no such study%s", id, suggest.Hint(filepath.Base(f.dir), ids, "; kt study list has those that were made"))
 	}
 	if err == nil {
 		err = json.Unmarshal(text, f.Study)

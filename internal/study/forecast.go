@@ -168,11 +168,9 @@ func (f *Forecast) Place(dirs []result.LogDir) {
 	disks := mapped(dirs, func(d result.LogDir) result.LogDir {
 		return result.LogDir{Host: d.Host, Total: d.Total, Usable: d.Usable}
 	})
-	for _, d := range dirs {
-		if d.Usable < 0 {
-			f.NotKnown = append(f.NotKnown, fmt.Sprintf("how much room there is: broker %d does not say, as before Kafka 3.3", d.Broker))
-			return
-		}
+	if i := slices.IndexFunc(dirs, func(d result.LogDir) bool { return d.Usable < 0 }); i >= 0 {
+		f.NotKnown = append(f.NotKnown, fmt.Sprintf("how much room there is: broker %d does not say, as before Kafka 3.3", dirs[i].Broker))
+		return
 	}
 	for _, d := range once(disks) {
 		f.Usable += d.Usable

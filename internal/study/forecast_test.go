@@ -19,6 +19,7 @@ import (
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/result/metric"
 	"github.com/kt-bench/kt/internal/result/verdict"
+	"github.com/kt-bench/kt/internal/theme"
 )
 
 // planner is a runner that only plans.
@@ -208,6 +209,25 @@ func TestAFigureStandsBesideOneCellAndItsOwnLoad(t *testing.T) {
 	if p := published(t, s)["mixed read.consumers=3"]; p.Here != 2000 {
 		t.Errorf("%+v, want the figure of the consumer", p)
 	}
+}
+
+// Figures of systems have no rate of records, and stand side by side with the systems.
+func TestOnlyARateOfRecordsStandsBesideCells(t *testing.T) {
+	s := parsed(t, "published: [confluent-2020/peak, three-hosts/partitions, confluent-2020/latency]\nload: {command: produce}\nfactors: {partitions: [1, 3]}")
+	d := must.Have((&Folder{ID: "made-up", Study: s, read: make(map[int][]LoadFigures)}).Document())(t)
+	must.True(t, len(d.Published) > 0, "no figure")
+	for _, p := range d.Published {
+		must.True(t, p.Source == "three-hosts" && p.RecordsPerSecond > 0, "%+v", p)
+	}
+}
+
+func TestEachProblemOfALoadIsALine(t *testing.T) {
+	s := parsed(t, "load: {command: produce}\nfactors: {acks: [1, all]}")
+	both := errors.Join(errors.New("no flag x"), errors.New("no flag y"))
+	err := s.CheckLoads(func(Load) (plan.Plan, error) { return plan.Plan{}, both })
+	must.Match(t, []string{"acks=1: no flag x", "no flag y"}, theme.Problems(err), "problems")
+	s.Factors = nil
+	must.Match(t, []string{"no flag x", "no flag y"}, theme.Problems(s.CheckLoads(func(Load) (plan.Plan, error) { return plan.Plan{}, both })), "without factors")
 }
 
 // Another rate, or another size of records, is another load than that of the test.

@@ -57,6 +57,7 @@ func (grid) conclude(d *Document) error {
 	}
 	d.answer()
 	rows, err := publishedRows(d.Study.Published)
+	rows = slices.DeleteFunc(rows, func(r publishedRow) bool { return r.RecordsPerSecond == 0 }) // compare shows those of systems
 	d.Published = append([]Published{}, mapped(rows, d.beside)...)
 	return err
 }

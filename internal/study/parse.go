@@ -201,7 +201,7 @@ func (p *parser) questions(n *yaml.Node) []Question {
 		p.mapping(one, "ask", map[string]any{
 			"best": &q.Best, "scaling": &q.Scaling, "by": func(n *yaml.Node) { q.By = Metric(p.word(n, "by", metric.Names())) },
 		})
-		if p.at["ask "+q.Factor()] = one; (q.Best == "") == (q.Scaling == "") {
+		if p.at[fmt.Sprint("ask ", slices.Index(n.Content, one))] = one; (q.Best == "") == (q.Scaling == "") {
 			p.bad(one, "ask: give either best or scaling, with the name of a factor")
 		}
 		return q

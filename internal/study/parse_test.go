@@ -3,6 +3,7 @@ package study
 import (
 	"errors"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -235,6 +236,11 @@ func TestAPartTakesThePeakOfThoseBeforeIt(t *testing.T) {
 	must.True(t, half.asksFor(peakGiven) && !at.asksFor(peakGiven), "the part itself was changed")
 	f := must.Have(Create(t.TempDir(), s, "whole"))(t)
 	must.Err(t, "--set peak=RATE", must.Fail(f.enter(half)), "without a search")
+	open := func(id string) error { return must.Fail(Open(filepath.Dir(f.root), id)) }
+	must.Have(Create(filepath.Dir(f.root), s.Parts[0], "whole/top-1"))(t)
+	must.Match(t, `study whole: no part "half" was begun; there is ["top-1"]`, open("whole/half").Error(), "a part that was not begun")
+	must.Err(t, `no part "top1" was begun; did you mean top-1?`, open("whole/top1"), "a part with another name")
+	must.Match(t, "study other: there is no such study; kt study list has those that were made", open("other").Error(), "an unknown study")
 	s = readWhole(t)
 	s.Set("peak", []string{"500"})
 	if err := s.Fill(0); err != nil || s.Parts[2].Loads[0].String() != "produce --rate 250" {
@@ -261,13 +267,24 @@ func TestNamesOfPartsAreCheckedWhereverTheyComeFrom(t *testing.T) {
 	}
 }
 
-// A text with a name in it is no value that is left open, whatever its quotes.
+// A text with a name in it is no value that is left open, whatever its quotes; nor is one of people, or one that was given.
 func TestOnlyAWholeValueIsLeftOpen(t *testing.T) {
 	s := parsed(t, "given: {stop: which}\nload: {command: produce, exec: ['$stop', 'a $stop', 'a\"$stop', '\"$stop\"', '$stop\"', 'b\\\\', '$stop']}")
 	s.Set("stop", []string{`say "no" \`})
 	want := []string{`say "no" \`, "a $stop", `a"$stop`, `"$stop"`, `$stop"`, `b\\`, `say "no" \`}
 	must.Match(t, want, mapped(filled(t, s, 0).Loads[0].Flags, func(f Flag) string { return f.Value }), "commands")
 	must.Err(t, "a name has", must.Fail(Parse("x", []byte("given: {'a\"$b': which}\nload: {command: produce}"), func(string, string) error { return nil })), "a name with a quote")
+}
+
+func TestTextsOfPeopleAreNotFilledIn(t *testing.T) {
+	const text = "about: $brokers\nfound: $nosuch\npublished: [$nosuch]\ngiven: {stop: $nosuch}\nload: {command: produce, exec: $stop, partitions: 2*$brokers}\nfactors: {acks: {search: 1..$brokers}}\nask: [{best: acks}]"
+	s := parsed(t, text)
+	s.Set("stop", []string{"$nosuch"})
+	filled(t, s, 3)
+	must.Match(t, []string{"$brokers", "$nosuch", "$nosuch", "$nosuch"}, []string{s.About, s.Found, s.Published[0], s.Given[0].About}, "texts")
+	must.Match(t, "produce --exec $nosuch --partitions 6", s.Loads[0].String(), "the load")
+	must.True(t, s.Loads[0].IsTyped(s.Loads[0].Flags[0]) && s.Factors[0].Search.To == "3", "typed: %v, up to %s", s.Loads[0].Typed, s.Factors[0].Search.To)
+	must.True(t, !parsed(t, "about: $brokers\nload: {command: produce}").NeedsBrokers(), "a question needs no brokers")
 }
 
 func TestSetIsOfThePartThatItNames(t *testing.T) {

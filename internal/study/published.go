@@ -95,7 +95,7 @@ func (d *Document) beside(row publishedRow) Published {
 		return p
 	}
 	c := &alike[0]
-	if here := spread(c.of(load).values(metric.Rate)); here.N > 0 && p.RecordsPerSecond > 0 {
+	if here := spread(c.of(load).values(metric.Rate)); here.N > 0 {
 		p.Here, p.EnvironmentHere = here.Median, c.Runs[0].Loads[load].cluster
 		// A setting that only one of them has is no difference, except the rate: without one a load is as fast as it can.
 		l := d.Study.at(c.cell, d.Study.Loads[load])

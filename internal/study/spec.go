@@ -46,11 +46,10 @@ type Load struct {
 
 // loads returns the loads of a study, those that are prepared first, to read or to change them.
 func (s *Study) loads() (all []*Load) {
-	for i := range s.Prepare {
-		all = append(all, &s.Prepare[i])
-	}
-	for i := range s.Loads {
-		all = append(all, &s.Loads[i])
+	for _, loads := range [][]Load{s.Prepare, s.Loads} {
+		for i := range loads {
+			all = append(all, &loads[i])
+		}
 	}
 	return all
 }
