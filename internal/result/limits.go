@@ -275,8 +275,9 @@ func (j *judged) result(whole *metric.Figures) Limit {
 	return l
 }
 
-// settle reports whether stretches and conditions are judged by the next window: it is of the measured part, and has the load in all of it. One that was cut after the planned end, or is the rest of a second after the last whole one, does not
-// count, nor one of a pause between stages unless a record failed in it.
+// settle reports whether stretches and conditions are judged by the next window: it is of the measured part, and has the load in
+// all of it. One that was cut after the planned end, or is the rest of a second after the last whole one, does not count, nor one
+// of a pause between stages unless a record failed in it.
 func (f *Fold) settle(w *stats.Window) (steady bool) {
 	work, load := f.work(w), &f.header.Plan.Load
 	lasts := work.took > 0              // to the end of the window

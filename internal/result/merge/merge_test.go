@@ -262,6 +262,10 @@ func TestWhatSeveralPartsSeeOfTheClusterIsOneEvent(t *testing.T) {
 	known.without(new(mergedPart{number: 1}), []stats.Event{gone, at(9100, stats.BrokerGone, "broker 2 is gone")})
 	must.Match(t, 0, len(known.without(new(mergedPart{number: 2}), []stats.Event{gone})), "events twice behind very many")
 	must.Match(t, 2, len(known), "reports that are kept of them")
+	for i := range 2 * mostReports { // each earlier than the one before, as no run has them
+		known.without(new(mergedPart), []stats.Event{at(-i, stats.BrokerGone, fmt.Sprint(i))})
+	}
+	must.True(t, len(known) <= mostReports, "%d reports are kept of a damaged file", len(known))
 }
 
 func TestConsumerLagsAddUp(t *testing.T) {

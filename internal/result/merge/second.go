@@ -225,6 +225,9 @@ func (r repeats) without(p *mergedPart, events []stats.Event) []stats.Event {
 		}
 		if len(r) >= mostReports {
 			maps.DeleteFunc(r, func(_ string, old report) bool { return old.at < e.At-repeatedWithin })
+			if len(r) > mostReports/2 { // times of a damaged file; and so each look frees as many as it costs
+				clear(r)
+			}
 		}
 		r[key] = report{p, e.At}
 		return false
