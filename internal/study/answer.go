@@ -59,9 +59,10 @@ func (d *Document) answer() {
 				a.Sentence = d.best(&a, group) + d.sayFailed(&a, group)
 			}
 			if f := d.Study.searched(); q.Best != "" && f != nil && f.Name == a.Factor && q.By == d.Study.searchedBy() {
-				steps, _ := f.Search.steps() // Check has looked at it
-				a.SearchEnd = d.ends[fmt.Sprint(a.At)]
-				a.Sentence += say("search", map[string]any{"End": a.SearchEnd, "Best": a.Best, "Fine": steps.kind.write(steps.fine), "ID": d.ID})
+				if steps, err := f.Search.steps(); err == nil { // else its bounds were never filled in
+					a.SearchEnd = d.ends[fmt.Sprint(a.At)]
+					a.Sentence += say("search", map[string]any{"End": a.SearchEnd, "Best": a.Best, "Fine": steps.kind.write(steps.fine), "ID": d.ID})
+				}
 			}
 			d.Answers = append(d.Answers, a)
 		}

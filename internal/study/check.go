@@ -133,7 +133,7 @@ func (s *Study) checkFactors(bad *problems) {
 	}
 	if f := searched; f != nil {
 		_, err := f.Search.steps()
-		bad.refuse(err != nil && !isOpen(f.Search.From) && !isOpen(f.Search.To), "factor "+f.Name, "%s: search %w", f.Name, err)
+		bad.refuse(err != nil && !open.MatchString(f.Search.From) && !open.MatchString(f.Search.To), "factor "+f.Name, "%s: search %w", f.Name, err)
 		for _, other := range s.Factors {
 			bad.refuse(other.Search != nil && other.Name != f.Name, "factor "+other.Name, "%s: a study searches one factor, and this one searches %s; list the values of one of them", other.Name, f.Name)
 		}

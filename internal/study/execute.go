@@ -59,7 +59,7 @@ func (s *Study) CheckLoads(planOf func(Load) (plan.Plan, error)) error {
 					err = fmt.Errorf("--slo %q cannot be judged: %w", s.Find.SLO[i], bad)
 				}
 			}
-			if err != nil && !slices.ContainsFunc(wrong, func(w error) bool { return strings.HasSuffix(w.Error(), err.Error()) }) {
+			if err != nil && !slices.ContainsFunc(wrong, func(w error) bool { return errors.Unwrap(w).Error() == err.Error() }) {
 				wrong = append(wrong, fmt.Errorf("%s%w", strings.TrimPrefix(c.String()+": ", ": "), err))
 			}
 		}

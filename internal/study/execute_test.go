@@ -399,4 +399,8 @@ func TestASpanHasSizesAndTimes(t *testing.T) {
 	s := partitions(Span{"1", "2", ""})
 	s.Set("partitions", []string{"1", "2"})
 	must.True(t, !s.IsOpen(), "a list is no search")
+	unfilled := partitions(Span{"1", "$most", ""})
+	f := must.Have(Create(t.TempDir(), unfilled, "copied"))(t) // of somebody else
+	_, err := f.Document()
+	must.Do(t, err)
 }

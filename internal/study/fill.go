@@ -35,8 +35,6 @@ const (
 // open is a value that is left open: $stop, 4*$brokers, 80%*$peak.
 var open = regexp.MustCompile(`^(?:([1-9][0-9]{0,5}%?)\*)?\$([a-z][a-z0-9-]*)$`)
 
-func isOpen(value string) bool { return open.MatchString(value) }
-
 // values returns what may be left open in the study and its parts: values of flags and factors, and bounds of searches.
 func (s *Study) values() (all []*string) {
 	for _, part := range s.Parts {
@@ -143,7 +141,7 @@ func (s *Study) given(times, name string) (string, error) {
 		return "", fmt.Errorf("this study needs %s: %s; add --set %s=…", name, g.About, name)
 	case times == "":
 		return g.Value, nil
-	case isOpen(g.Value): // what it is comes later
+	case open.MatchString(g.Value): // what it is comes later
 		return times + "*" + g.Value, nil
 	}
 	n, err := strconv.Atoi(g.Value)

@@ -81,7 +81,7 @@ func (p *parser) study(n *yaml.Node, name string) *Study {
 	} else {
 		keys["given"] = func(n *yaml.Node) {
 			p.each(n, "given", func(key, value *yaml.Node) {
-				if !isOpen("$" + key.Value) {
+				if !open.MatchString("$" + key.Value) {
 					p.bad(key, "given %q: a name has small letters, digits and -", key.Value)
 				}
 				s.Given = append(s.Given, Given{Name: key.Value, About: p.one(value)})
