@@ -70,7 +70,7 @@ type worker struct {
 	hooks     *writing.Hooks
 	headers   []kgo.RecordHeader
 	generator *payload.Generator
-	stamps    *stamper    // of the first target; nil: records carry none
+	stamps    *stamper // of the first target; nil: records carry none
 	targets   []writing.Target
 	turns     *plan.Turns // among the targets; nil: there is one
 	stampers  []*stamper  // of several targets; nil before the first record

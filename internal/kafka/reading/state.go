@@ -23,8 +23,8 @@ type Options struct {
 	Plan     plan.Plan
 	Settings javaconf.Consumer
 	Layout   *kafka.Layout // of the topics
-	Run      uint64       // end-to-end latency counts for stamps of this run; 0: for those of any
-	Book     *ledger.Book // of the run to verify; nil: nothing is verified
+	Run      uint64        // end-to-end latency counts for stamps of this run; 0: for those of any
+	Book     *ledger.Book  // of the run to verify; nil: nothing is verified
 
 	// Written returns, by partition, the offset after the newest record that this process wrote. Reading does not stop before
 	// it, even if the broker's end is lower for a while. It is nil if the process writes nothing. With Blind, acks=0, it

@@ -23,7 +23,7 @@ type leaders struct {
 	asking sync.Mutex // held while the brokers are asked, which takes long in an outage
 	asked  time.Time  // when the newest question was sent; guarded by asking
 
-	mu  sync.Mutex // guards the rest; never held during a request
+	mu    sync.Mutex // guards the rest; never held during a request
 	ids   map[string][16]byte
 	names map[[16]byte]string // also by the ids of before
 	of    map[int32]leader    // by partition number

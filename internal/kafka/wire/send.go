@@ -10,6 +10,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/kt-bench/kt/internal/kafka/writing"
 )
 
 // brokerQueue is the lanes of a worker whose partitions one broker leads and whose batches wait to be sent. While there is room for

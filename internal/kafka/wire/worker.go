@@ -45,8 +45,8 @@ type worker struct {
 	turns    *plan.Turns // among the topics
 	lanes    []*lane     // by producer id and partition, see lane; nil before its first batch
 	busy     int         // lanes
-	open     *batch // it takes records; nil: there is none
-	opened   *lane  // that of open
+	open     *batch      // it takes records; nil: there is none
+	opened   *lane       // that of open
 	timer    *time.Timer
 	spare    []*batch
 	template int
