@@ -39,10 +39,8 @@ type session struct {
 func (s *session) Describe(h *result.Header) {
 	s.System.Describe(h)
 	h.Embedded = s.embedded != nil
-	h.Environment.Cluster, h.Environment.Topic = s.cluster.Info, s.topics[0]
-	if len(s.topics) > 1 {
-		h.Environment.Topics = s.topics
-	}
+	h.Environment.Cluster = s.cluster.Info
+	h.Environment.SetTopics(s.topics)
 }
 
 // NewBook opens the account of the records of this run.
