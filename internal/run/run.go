@@ -130,7 +130,6 @@ func (m *maker) options(ctx context.Context) engine.Options {
 	if !m.Follows {
 		o.Sources = append(o.Sources, &brokerMaps{tree: host.System(), told: make(map[int]bool)})
 	}
-	o.Rows = m.header.Environment.RowOf()
 	o.NewSleeper = func() (func(time.Duration), func() error) {
 		s := host.NewSleeper()
 		return s.Sleep, s.Close
