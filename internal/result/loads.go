@@ -35,6 +35,9 @@ func LimitsOf(limits, names []string, plans []*plan.Plan) ([][]string, error) {
 	of := make([][]string, len(names))
 	for _, text := range limits {
 		load, rest := LimitOf(text, names)
+		if _, err := metric.Parse(rest); err != nil && load == "" && strings.Contains(rest, ".") {
+			return nil, fmt.Errorf("--limit %q: what stands before its first point is no load, or it is no metric; the loads are %s", text, strings.Join(names, ", "))
+		}
 		var wrong error
 		judged := false
 		for i, name := range names {
@@ -47,7 +50,7 @@ func LimitsOf(limits, names []string, plans []*plan.Plan) ([][]string, error) {
 			}
 		}
 		if !judged {
-			return nil, fmt.Errorf("--limit %s: %w; the loads are %s", text, wrong, strings.Join(names, ", "))
+			return nil, fmt.Errorf("%w; the loads are %s", wrong, strings.Join(names, ", "))
 		}
 	}
 	return of, nil
