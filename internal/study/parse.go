@@ -31,25 +31,37 @@ func Parse(name string, text []byte, known func(command, flag string) error) (*S
 	case root == nil:
 		return nil, fmt.Errorf("%s: it is empty; a study has a load and factors", name)
 	}
-	p := &parser{file: name, known: known}
+	p := NewParser(name, known)
 	s := p.study(root, strings.TrimSuffix(strings.TrimSuffix(path.Base(name), ".yaml"), ".yml"))
-	return s, errors.Join(p.errs...)
+	return s, p.Err()
 }
 
 // parser reads the nodes of a file and collects what is wrong with them.
-type parser struct {
+type Parser struct {
 	file  string
 	known func(command, flag string) error
 	errs  []error
 	at    map[string]*yaml.Node // the nodes of a study, by what a problem calls them
 }
 
-func (p *parser) bad(n *yaml.Node, format string, args ...any) {
+// NewParser returns a parser of the file with this name. known is as that of Parse.
+func NewParser(file string, known func(command, flag string) error) *Parser {
+	return &Parser{file: file, known: known, at: make(map[string]*yaml.Node)}
+}
+
+// Err returns all that was wrong so far, each on a line of its own with the line and the column in the file.
+func (p *Parser) Err() error { return errors.Join(p.errs...) }
+
+// Place returns the node of a key, or of "load NAME", "reads NAME", "flag NAME FLAG"; nil: the file has none.
+func (p *Parser) Place(what string) *yaml.Node { return p.at[what] }
+
+// Bad adds a problem of a node.
+func (p *Parser) Bad(n *yaml.Node, format string, args ...any) {
 	p.errs = append(p.errs, fmt.Errorf("%s:%d:%d: %w", p.file, n.Line, n.Column, fmt.Errorf(format, args...)))
 }
 
 // study reads a study, or a part of one if it has no name yet.
-func (p *parser) study(n *yaml.Node, name string) *Study {
+func (p *Parser) study(n *yaml.Node, name string) *Study {
 	s := &Study{Name: name, Discard: 1, Repeats: 3, Order: Shuffled, Seed: 1, Rest: plan.Duration(5 * time.Second)}
 	around, before := p.at, len(p.errs)
 	p.at = make(map[string]*yaml.Node)
@@ -57,20 +69,20 @@ func (p *parser) study(n *yaml.Node, name string) *Study {
 	keys := map[string]any{
 		"about": &s.About, "found": &s.Found, "published": &s.Published, "bytes": &s.Bytes, "pair": &s.Pair, "discard": &s.Discard, "repeats": &s.Repeats,
 		"seed": &s.Seed, "rest": &s.Rest,
-		"prepare": func(n *yaml.Node) { s.Prepare = p.loads(n, "prepare") },
+		"prepare": func(n *yaml.Node) { s.Prepare = p.Loads(n, "prepare") },
 		"load":    func(n *yaml.Node) { s.Loads = append(s.Loads, p.load(n, "load")) },
-		"loads":   func(n *yaml.Node) { s.Loads = append(s.Loads, p.loads(n, "loads")...) },
+		"loads":   func(n *yaml.Node) { s.Loads = append(s.Loads, p.Loads(n, "loads")...) },
 		"factors": func(n *yaml.Node) { s.Factors = p.factors(n) },
 		"order":   func(n *yaml.Node) { s.Order = p.word(n, "order", Orders) },
 		"ask":     func(n *yaml.Node) { s.Ask = p.questions(n) },
 		"find": func(n *yaml.Node) {
 			s.Find = new(DefaultSearch())
-			p.mapping(n, "find", map[string]any{
+			p.Mapping(n, "find", map[string]any{
 				"trial": &s.Find.Trial, "precision": &s.Find.Precision, "curve": &s.Find.Curve, "slo": &s.Find.SLO,
 				"ladder": func(n *yaml.Node) {
 					var err error
 					if s.Find.Ladder, err = plan.ParseLadder(p.list(n)); err != nil {
-						p.bad(n, "ladder %w", err)
+						p.Bad(n, "ladder %w", err)
 					}
 				},
 			})
@@ -82,7 +94,7 @@ func (p *parser) study(n *yaml.Node, name string) *Study {
 		keys["given"] = func(n *yaml.Node) {
 			p.each(n, "given", func(key, value *yaml.Node) {
 				if !open.MatchString("$" + key.Value) {
-					p.bad(key, "given %q: a name has small letters, digits and -", key.Value)
+					p.Bad(key, "given %q: a name has small letters, digits and -", key.Value)
 				}
 				s.Given = append(s.Given, Given{Name: key.Value, About: p.one(value)})
 			})
@@ -91,7 +103,7 @@ func (p *parser) study(n *yaml.Node, name string) *Study {
 			s.Parts = items(p, n, "studies, each with its name", func(one *yaml.Node) *Study { return p.study(one, "") })
 		}
 	}
-	p.mapping(n, "study", keys)
+	p.Mapping(n, "study", keys)
 	if s.Find != nil {
 		s.Repeats, s.Discard, s.Order = 1, 0, Listed // each trial is one run
 	}
@@ -99,15 +111,15 @@ func (p *parser) study(n *yaml.Node, name string) *Study {
 		for _, wrong := range s.problems() {
 			part := new(problem)
 			_ = errors.As(wrong, part) // each is one
-			p.bad(cmp.Or(p.at[part.part], n), "%w", wrong)
+			p.Bad(cmp.Or(p.at[part.part], n), "%w", wrong)
 		}
 	}
 	return s
 }
 
-func (p *parser) each(n *yaml.Node, what string, f func(key, value *yaml.Node)) {
+func (p *Parser) each(n *yaml.Node, what string, f func(key, value *yaml.Node)) {
 	if n.Kind != yaml.MappingNode {
-		p.bad(n, "%s: write KEY: VALUE lines", what)
+		p.Bad(n, "%s: write KEY: VALUE lines", what)
 		return
 	}
 	for pair := range slices.Chunk(n.Content, 2) {
@@ -115,22 +127,22 @@ func (p *parser) each(n *yaml.Node, what string, f func(key, value *yaml.Node)) 
 	}
 }
 
-func items[T any](p *parser, n *yaml.Node, what string, read func(one *yaml.Node) T) []T {
+func items[T any](p *Parser, n *yaml.Node, what string, read func(one *yaml.Node) T) []T {
 	if n.Kind != yaml.SequenceNode {
-		p.bad(n, "write a list of %s", what)
+		p.Bad(n, "write a list of %s", what)
 		return nil
 	}
 	return mapped(n.Content, read)
 }
 
-// mapping reads the known keys of a mapping, each into a variable or by a function.
-func (p *parser) mapping(n *yaml.Node, what string, known map[string]any) {
+// Mapping reads the known keys of a mapping, each into a variable or by a function.
+func (p *Parser) Mapping(n *yaml.Node, what string, known map[string]any) {
 	p.each(n, what, func(key, value *yaml.Node) {
 		p.at[key.Value] = value
 		switch into := known[key.Value].(type) {
 		case nil:
 			names := slices.Sorted(maps.Keys(known))
-			p.bad(key, "%s: unknown key %q%s", what, key.Value, suggest.Hint(key.Value, names, "; it may have "+strings.Join(names, ", ")))
+			p.Bad(key, "%s: unknown key %q%s", what, key.Value, suggest.Hint(key.Value, names, "; it may have "+strings.Join(names, ", ")))
 		case func(*yaml.Node):
 			into(value)
 		default:
@@ -139,7 +151,7 @@ func (p *parser) mapping(n *yaml.Node, what string, known map[string]any) {
 	})
 }
 
-func (p *parser) load(n *yaml.Node, what string) (l Load) {
+func (p *Parser) load(n *yaml.Node, what string) (l Load) {
 	var flags []*yaml.Node
 	p.each(n, what, func(key, value *yaml.Node) {
 		switch {
@@ -149,6 +161,7 @@ func (p *parser) load(n *yaml.Node, what string) (l Load) {
 			l.Name = p.one(value)
 		case key.Value == "reads" && what != "prepare":
 			l.Reads = p.one(value)
+			defer func() { p.at["reads "+l.Name] = value }()
 		default:
 			flags = append(flags, key)
 			for _, v := range p.list(value) {
@@ -157,52 +170,53 @@ func (p *parser) load(n *yaml.Node, what string) (l Load) {
 		}
 	})
 	if l.Command == "" && n.Kind == yaml.MappingNode {
-		p.bad(n, "%s: give its command: produce, consume or roundtrip", what)
+		p.Bad(n, "%s: give its command: produce, consume or roundtrip", what)
 	}
 	p.at["load "+l.Name] = n
 	for _, key := range flags {
 		p.at["flag "+l.Name+" "+key.Value] = key
 		if err := p.known(l.Command, key.Value); l.Command != "" && err != nil {
-			p.bad(key, "%s: %s", what, err)
+			p.Bad(key, "%s: %s", what, err)
 		}
 	}
 	return l
 }
 
-func (p *parser) loads(n *yaml.Node, what string) []Load {
+// Loads reads a list of loads. what is the key that it stands behind.
+func (p *Parser) Loads(n *yaml.Node, what string) []Load {
 	return items(p, n, "loads, each with its name and command", func(one *yaml.Node) Load {
 		l := p.load(one, what)
 		if l.Name == "" {
-			p.bad(one, "%s: give each load a name", what)
+			p.Bad(one, "%s: give each load a name", what)
 		}
 		return l
 	})
 }
 
-func (p *parser) factors(n *yaml.Node) (factors []Factor) {
+func (p *Parser) factors(n *yaml.Node) (factors []Factor) {
 	p.each(n, "factors", func(key, value *yaml.Node) {
 		f := Factor{Name: key.Value}
 		p.at["factor "+key.Value] = value
 		if value.Kind == yaml.MappingNode {
 			var search, fine string
-			p.mapping(value, "factor", map[string]any{"search": &search, "fine": &fine})
+			p.Mapping(value, "factor", map[string]any{"search": &search, "fine": &fine})
 			f.Search = parseSpan(search, fine)
 		} else if f.Values = p.list(value); len(f.Values) == 0 || value.ShortTag() == "!!null" {
-			p.bad(value, "%s: give at least one value: [1, 2, 4]", key.Value)
+			p.Bad(value, "%s: give at least one value: [1, 2, 4]", key.Value)
 		}
 		factors = append(factors, f)
 	})
 	return factors
 }
 
-func (p *parser) questions(n *yaml.Node) []Question {
+func (p *Parser) questions(n *yaml.Node) []Question {
 	return items(p, n, "questions, as [{best: partitions, by: throughput}]", func(one *yaml.Node) Question {
 		q := Question{By: metric.Rate}
-		p.mapping(one, "ask", map[string]any{
+		p.Mapping(one, "ask", map[string]any{
 			"best": &q.Best, "scaling": &q.Scaling, "by": func(n *yaml.Node) { q.By = Metric(p.word(n, "by", metric.Names())) },
 		})
 		if p.at[fmt.Sprint("ask ", slices.Index(n.Content, one))] = one; (q.Best == "") == (q.Scaling == "") {
-			p.bad(one, "ask: give either best or scaling, with the name of a factor")
+			p.Bad(one, "ask: give either best or scaling, with the name of a factor")
 		}
 		return q
 	})
@@ -226,7 +240,7 @@ var readers = map[reflect.Type]reader{
 }
 
 // read reads the node of a key into a variable, or into each item of a list.
-func (p *parser) read(n *yaml.Node, key string, into reflect.Value) {
+func (p *Parser) read(n *yaml.Node, key string, into reflect.Value) {
 	if into.Kind() == reflect.Slice {
 		items := input.Items(n)
 		into.Set(reflect.MakeSlice(into.Type(), len(items), len(items)))
@@ -240,26 +254,26 @@ func (p *parser) read(n *yaml.Node, key string, into reflect.Value) {
 	case err == nil:
 		into.Set(reflect.ValueOf(value))
 	case of.wants == "":
-		p.bad(n, "%s: %w", key, err)
+		p.Bad(n, "%s: %w", key, err)
 	default:
-		p.bad(n, "%q does not fit: write %s", n.Value, of.wants)
+		p.Bad(n, "%q does not fit: write %s", n.Value, of.wants)
 	}
 }
 
-func (p *parser) one(n *yaml.Node) string {
+func (p *Parser) one(n *yaml.Node) string {
 	text, err := input.Text(n)
 	if err != nil {
-		p.bad(n, "%w", err)
+		p.Bad(n, "%w", err)
 	}
 	return text
 }
 
-func (p *parser) word(n *yaml.Node, what string, among []string) string {
+func (p *Parser) word(n *yaml.Node, what string, among []string) string {
 	if text := p.one(n); slices.Contains(among, text) {
 		return text
 	}
-	p.bad(n, "%s %q: it must be one of %s%s", what, n.Value, strings.Join(among, ", "), suggest.Hint(n.Value, among, ""))
+	p.Bad(n, "%s %q: it must be one of %s%s", what, n.Value, strings.Join(among, ", "), suggest.Hint(n.Value, among, ""))
 	return ""
 }
 
-func (p *parser) list(n *yaml.Node) []string { return mapped(input.Items(n), p.one) }
+func (p *Parser) list(n *yaml.Node) []string { return mapped(input.Items(n), p.one) }

@@ -1,0 +1,130 @@
+package workload
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/kt-bench/kt/internal/input"
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/study"
+	"github.com/kt-bench/kt/internal/suggest"
+)
+
+// Workload is several unlike loads that run at once. Each load has a name of its own. A load with Reads has no topic: it reads
+// those of that load, which is in the workload.
+type Workload struct {
+	Name  string       `json:"name"`            // the name of its file, without its ending
+	About string       `json:"about,omitempty"` // a sentence
+	Loads []study.Load `json:"loads"`           // at least one
+}
+
+// Parse reads a workload. name is the path of its file. known returns an error for a flag that a command does not have. The error
+// has every problem, each on a line of its own with the line and the column in the file.
+func Parse(name string, text []byte, known func(command, flag string) error) (*Workload, error) {
+	root, err := input.YAML(text, func(line int) string { return name + ":" + strconv.Itoa(line) })
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%w; kt run --init writes a workload to compare with", err)
+	case root == nil:
+		return nil, fmt.Errorf("%s: it is empty; kt run --init writes a workload to begin with", name)
+	}
+	w := &Workload{Name: strings.TrimSuffix(strings.TrimSuffix(path.Base(name), ".yaml"), ".yml")}
+	p := study.NewParser(name, known)
+	p.Mapping(root, "workload", map[string]any{
+		"about": &w.About,
+		"loads": func(n *yaml.Node) { w.Loads = p.Loads(n, "loads") },
+	})
+	if err := p.Err(); err != nil {
+		return nil, err
+	}
+	if len(w.Loads) == 0 {
+		p.Bad(root, "loads: there is none; write loads: [{name: orders, command: produce, rate: 1000}]")
+	}
+	for i := range w.Loads {
+		w.check(p, i)
+	}
+	return w, p.Err()
+}
+
+// metricPart matches names that limits could not tell from a part of a metric, as in response.p99.
+var metricPart = regexp.MustCompile(`^(response|service|send-delay|end-to-end|p[0-9]+)$`)
+
+// foreignFlags are flags of a load that a workload has for all of its loads, or that it sets itself.
+var foreignFlags = []string{
+	"run", "on", "hosts", "processes", "watch", "join", "peers", "key-file", "result", "output", "html", "quiet", "verbose", "no-color", "ascii",
+	"theme", "fps", "reporting-interval", "hide-header", "show-detailed-stats", "date-format", "metrics-listen", "print-metrics", "print-config", "ledger",
+}
+
+// check adds what is wrong with a load to the problems of the file.
+func (w *Workload) check(p *study.Parser, i int) {
+	l := &w.Loads[i]
+	at := p.Place("load " + l.Name)
+	switch err := plan.CheckName(l.Name); {
+	case err != nil:
+		p.Bad(at, "load %q: %w", l.Name, err)
+	case strings.Contains(l.Name, "."):
+		p.Bad(at, "load %q: a load of a workload has no '.' in its name, for LOAD.FLAG and LOAD.METRIC have one behind it", l.Name)
+	case metricPart.MatchString(l.Name):
+		p.Bad(at, "load %q: metrics have parts of that name, so no limit could name it: give it another one", l.Name)
+	case w.load(l.Name) != l:
+		p.Bad(at, "load %q: two have this name", l.Name)
+	}
+	for _, f := range l.Flags {
+		node := p.Place("flag " + l.Name + " " + f.Name)
+		switch {
+		case slices.Contains(foreignFlags, f.Name):
+			p.Bad(node, "%s: a workload has it for all of its loads together: leave it out", f.Name)
+		case l.Reads != "" && (f.Name == "topic" || f.Name == "topics" || f.Name == "include"):
+			p.Bad(node, "%s: the load reads the topics of %s: leave one of them out", f.Name, l.Reads)
+		}
+	}
+	if l.Reads == "" {
+		has := func(f study.Flag) bool { return f.Name == "topic" || f.Name == "include" }
+		if l.Command == string(plan.Consume) && !slices.ContainsFunc(l.Flags, has) {
+			p.Bad(at, "load %q: name what it reads: reads: LOAD, of a load in this file, or topic: NAME", l.Name)
+		}
+		return
+	}
+	at = p.Place("reads " + l.Name)
+	var names []string
+	for _, other := range w.Loads {
+		names = append(names, other.Name)
+	}
+	switch {
+	case l.Command != string(plan.Consume):
+		p.Bad(at, "reads: kt %s writes to topics of its own: it is for command: consume", l.Command)
+	case w.load(l.Reads) == nil:
+		p.Bad(at, "reads %q: there is no load of that name%s", l.Reads, suggest.Hint(l.Reads, names, "; there are "+strings.Join(names, ", ")))
+	case w.Source(l) == nil:
+		p.Bad(at, "reads %q: it reads %s, in a circle: one of them has to name a topic", l.Reads, l.Name)
+	}
+}
+
+// load returns the load of a name; nil: there is none.
+func (w *Workload) load(name string) *study.Load {
+	if i := slices.IndexFunc(w.Loads, func(l study.Load) bool { return l.Name == name }); i >= 0 {
+		return &w.Loads[i]
+	}
+	return nil
+}
+
+// Source returns the load whose topics a load uses: itself, or where its Reads leads to. nil: that leads in a circle.
+func (w *Workload) Source(l *study.Load) *study.Load {
+	for range w.Loads {
+		next := w.load(l.Reads)
+		if next == nil {
+			return l
+		}
+		l = next
+	}
+	if l.Reads != "" {
+		return nil
+	}
+	return l
+}
