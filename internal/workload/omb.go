@@ -68,7 +68,6 @@ type omb struct {
 	root *yaml.Node
 	raw  []string // its lines
 	load study.Load
-	many bool // groups read everything once each
 
 	title, keys, payload                                         string
 	topics, partitions, size, pool, groups, producers, consumers int
@@ -214,7 +213,7 @@ func (w *omb) records() {
 		w.refuse(w.pool < 1, "randomizedPayloadPoolSize", "it must be 1 or more, for nothing would be there to send")
 		w.number("record-size", float64(w.size))
 		w.number("compressibility", 1-w.randomShare)
-		if w.pool*w.size < 1<<20 {
+		if 2*w.pool*w.size < 1<<20 {
 			w.notice(w.at("randomizedPayloadPoolSize"), "%d values of %d B: kt cuts its values from 1 MiB, so that a batch has less that is there twice", w.pool, w.size)
 		}
 		if w.payload != "" {

@@ -120,13 +120,13 @@ func TestPublishedWorkloadsOfOMBAreLoads(t *testing.T) {
 			alike := count.is%topics == 0 || topics%count.is == 0
 			must.True(t, count.is == count.want || count.want > plan.MaxClients && count.is > plan.MaxClients/2 && alike, "%s: %d clients for %d", row[0], count.is, count.want)
 		}
-		must.Match(t, row[3], fmt.Sprint(int(payloadSize(t, p, made))), "%s: bytes of a record", row[0])
+		must.Match(t, row[3], fmt.Sprint(int(payloadSize(t, made))), "%s: bytes of a record", row[0])
 	}
 	must.True(t, n == 130, "%d workloads", n)
 }
 
 // payloadSize returns the size of the values of a plan.
-func payloadSize(t testing.TB, p place, made plan.Plan) float64 {
+func payloadSize(t testing.TB, made plan.Plan) float64 {
 	if made.Payload.Kind == plan.File {
 		return float64(must.Have(os.Stat(made.Payload.File))(t).Size())
 	}
@@ -145,13 +145,13 @@ func TestPublishedDriversOfOMBAreLoads(t *testing.T) {
 		for _, word := range row[1:] {
 			_, property, _ := strings.Cut(word, ":")
 			name, value, _ := strings.Cut(property, "=")
-			switch is := made.Properties[name].Value; {
-			case name == "flush.messages" || name == "flush.ms":
+			switch name {
+			case "flush.messages", "flush.ms":
 				must.Match(t, value, made.Plan.Topic.Configs[name], "%s: %s", row[0], name)
-			case name == "max.in.flight.requests.per.connection" || name == "request.timeout.ms" || name == "default.api.timeout.ms":
+			case "max.in.flight.requests.per.connection", "request.timeout.ms", "default.api.timeout.ms":
 				must.True(t, name == "default.api.timeout.ms" || slices.ContainsFunc(all[0].Notices, func(n string) bool { return strings.Contains(n, property) }), "%s: %s is told", row[0], property)
 			default:
-				must.Match(t, value, is, "%s: %s", row[0], name)
+				must.Match(t, value, made.Properties[name].Value, "%s: %s", row[0], name)
 			}
 		}
 	}
