@@ -169,8 +169,10 @@ func reportRun(env *Env, f *merge.File, path string, flags *config.Report) (_ *f
 	if err != nil {
 		return nil, usageError(fmt.Errorf("%s: %w", path, err))
 	}
-	if err := metric.CheckAll(flags.Limits, nil, &res.Plan, false); err != nil {
-		return nil, usageError(err)
+	if len(res.Loads) == 0 { // those of loads were checked when they were read
+		if err := metric.CheckAll(flags.Limits, nil, &res.Plan, false); err != nil {
+			return nil, usageError(err)
+		}
 	}
 	o := env.reportOptions(flags.Look, flags.Verbose)
 	if len(flags.Limits) > 0 {

@@ -24,6 +24,7 @@ var (
 	DocumentOutputs = []string{"text", "json", "yaml", "csv", "markdown", "html"}
 	ReportOutputs   = append(slices.Clone(CollectOutputs), "hlog")
 	CollectOutputs  = []string{"text", "line", "json", "yaml", "jsonl", "csv", "processes", "perf-test", "markdown", "junit", "hgrm", "html"}
+	WorkloadOutputs = []string{"text", "json", "yaml", "jsonl", "csv", "markdown", "junit", "html"}
 	WatchOutputs    = []string{"text", "json", "jsonl", "markdown", "html"}
 )
 
@@ -83,6 +84,7 @@ var (
 	NewRuns        = settingsOf[Runs]("runs", "runs")
 	NewPrune       = settingsOf[Prune]("prune", "prune")
 	NewRemove      = settingsOf[Prune]("remove", "prune")
+	NewWorkload    = settingsOf[Workload]("run", "run")
 	NewCollect     = settingsOf[Collect]("collect", "collect")
 	NewAgent       = settingsOf[Agent]("agent", "agent")
 	NewPeers       = settingsOf[Peers]("peers", "peers")

@@ -145,6 +145,7 @@ var kinds = map[string]kind{
 	"text": textKind, "list": listKind, "texts": repeatedKind, "bool": boolKind,
 	"number":     scalar("float64", plan.ParseNumber),
 	"speed":      scalar("float64", readSpeed),
+	"factor":     scalar("float64", readFactor),
 	"precision":  share(0.001, 0.5, "from 0.1% to 50%"),
 	"delta":      share(math.SmallestNonzeroFloat64, math.Nextafter(1, 0), "above 0 and below 100% (3%)"),
 	"disk-share": scalar("string", readDiskShare),
@@ -197,7 +198,7 @@ var kinds = map[string]kind{
 	"html": fitting("name a file; kt report --output html writes the page of a run to stdout", func(s string) bool { return s != "-" && s != "" }),
 
 	"load-output": loadOutput(), "document-output": outputKind(DocumentOutputs), "report-output": outputKind(ReportOutputs),
-	"collect-output": outputKind(CollectOutputs), "watch-output": outputKind(WatchOutputs),
+	"collect-output": outputKind(CollectOutputs), "watch-output": outputKind(WatchOutputs), "workload-output": outputKind(WorkloadOutputs),
 }
 
 // kindOf returns the kind that a row of settings.json names.

@@ -32,6 +32,31 @@ type Assignment struct {
 	Foreign bool // a file that may be somebody else's says so
 }
 
+// Workload is the settings of kt run.
+type Workload struct {
+	form       `flag:",squash"`
+	Init       bool          `flag:"init"`
+	Set        []Assignment  `flag:"set"`
+	Scale      float64       `flag:"scale"`    // of every rate
+	Speed      float64       `flag:"speed"`    // how many times shorter stages and durations are
+	RunTime    time.Duration `flag:"run-time"` // of each load, instead of its own end; 0: as it says
+	Limits     []string      `flag:"limit"`    // with the name of a load, or of all loads that have the metric
+	DryRun     bool          `flag:"dry-run"`
+	Yes        bool          `flag:"yes"`
+	ResultFile string        `flag:"result"` // as Run.ResultFile
+	Interval   time.Duration `flag:"reporting-interval"`
+	Verbose    bool          `flag:"verbose"`
+}
+
+// readFactor reads a number above 0.
+func readFactor(text string) (float64, error) {
+	n, err := plan.ParseNumber(text)
+	if err == nil && !(n > 0 && n <= 1e6) {
+		err = errors.New("it must be above 0, and 1,000,000 at most")
+	}
+	return n, err
+}
+
 func (s *Study) check(p *problems) {
 	if s.Bytes > 0 && s.RunTime > 0 {
 		p.bad("", nil, "--bytes and --run-time: each says when a load ends; give one of them")
@@ -53,12 +78,12 @@ func readAssignment(text string) (Assignment, error) {
 	return Assignment{Name: strings.TrimPrefix(name, "--"), Values: strings.Split(values, ",")}, nil
 }
 
-// Shared returns the flags that every load of the study gets: the cluster it goes to, and the hosts that make it. A cluster is
-// shared by its name, so that each load takes its settings and its protection from the file.
-func (s *Study) Shared() (shared []Assignment) {
-	cluster := s.text("cluster")
+// Shared returns the flags that every load of a study or a workload gets: the cluster it goes to, and the hosts that make it. A
+// cluster is shared by its name, so that each load takes its settings and its protection from the file.
+func (l *layers) Shared() (shared []Assignment) {
+	cluster := l.text("cluster")
 	for _, name := range strings.Fields("config cluster bootstrap-server command-config tag on processes join peers key-file") {
-		v := s.value(name)
+		v := l.value(name)
 		switch {
 		case v.from == fromDefault:
 		case name == "bootstrap-server" && cluster != "":
@@ -75,7 +100,7 @@ func (s *Study) Shared() (shared []Assignment) {
 }
 
 // IsTyped reports whether a flag is given on the command line.
-func (s *Study) IsTyped(flag string) bool { return s.from(flag) == fromFlag }
+func (l *layers) IsTyped(flag string) bool { return l.from(flag) == fromFlag }
 
 // IsLimit reports whether a flag of a load judges the run by itself.
 func IsLimit(flag string) bool { return flag == "limit" || flag == "abort-on" }

@@ -89,6 +89,9 @@ func rowOf(path string, info os.FileInfo) Run {
 func (r *Run) about(h *result.Header) {
 	r.RunID, r.StartedAt, r.Command, r.Tags = h.RunID, h.StartedAt, h.Plan.Command, append([]string{}, h.Tags...)
 	r.Topic = cmp.Or(h.Environment.Topic.Name, h.Plan.Topic.Name, h.Plan.Read.Include)
+	if h.Plan.Command == plan.Workload {
+		r.Topic = cmp.Or(h.Part, new(result.Part)).Run
+	}
 	switch {
 	case h.Embedded:
 	case len(h.Plan.Servers()) > 0:

@@ -29,6 +29,8 @@ type Runner struct {
 	host  *HostTuner // of this machine
 	sink  bool       // for a calibration: loads on a sink of kt's own, which has no security
 
+	adapt func(*config.Run) error // what a workload changes of a load before it is checked; nil: limits are refused, as in a study
+
 	mu   sync.Mutex
 	said map[string]bool // guarded by mu; warnings
 }
@@ -56,7 +58,9 @@ func (b *Runner) Load(l study.Load) (*Load, error) {
 	for _, w := range asked.Warnings {
 		b.warn(w)
 	}
-	if err == nil && len(asked.Limits)+len(asked.AbortOn) > 0 {
+	if err == nil && b.adapt != nil {
+		err = b.adapt(asked)
+	} else if err == nil && len(asked.Limits)+len(asked.AbortOn) > 0 {
 		err = errors.New("limit, abort-on: they judge a run by itself, and not the runs of a study: use kt find --slo, or kt compare --fail-on on the runs")
 	}
 	if err != nil {

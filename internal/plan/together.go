@@ -15,6 +15,9 @@ import (
 // process runs it; merged results do.
 const MixedLoad Command = "mixed"
 
+// Workload is the command of several unlike loads at once. No process runs it; the results of workloads have it.
+const Workload Command = "run"
+
 // Together returns the load that several plans make at the same time. Shares that make up a
 // whole load are that load again. Of other plans the clients, rates and records add up,
 // and the rest is that of the first one that writes, or reads; differ names the fields

@@ -33,7 +33,8 @@ func doingOf(p *plan.Plan, settings []result.Setting) doing {
 // applying writes documents without the fields that do not apply to a run: those with a tag "of" that names what it does not.
 type applying struct {
 	run       doing
-	processes []doing // of each in the document
+	processes []doing     // of each in the document
+	loads     []*applying // likewise
 }
 
 // applyingTo is for the document of a result. Each process has the fields of its own command.
@@ -45,6 +46,9 @@ func applyingTo(r *result.Result) *applying {
 		w, c := does(p.Command)
 		a.run["writing"], a.run["reading"] = a.run["writing"] || w, a.run["reading"] || c
 		a.processes = append(a.processes, doing{"writing": w || !c, "reading": c || !w, "rate": w && rate, "transactions": w && transactions})
+	}
+	for i := range r.Loads {
+		a.loads = append(a.loads, applyingTo(&r.Loads[i].Result))
 	}
 	return a
 }
@@ -81,10 +85,15 @@ func (a *applying) pruned(t reflect.Type, value []byte, does doing) []byte {
 	var parts [][]byte
 	for name, part := range each(value) {
 		if !object {
-			if t.Elem() == reflect.TypeFor[result.ProcessRow]() {
+			of := a
+			switch t.Elem() {
+			case reflect.TypeFor[result.ProcessRow]():
 				does = a.processes[len(parts)]
+			case reflect.TypeFor[result.LoadResult]():
+				of = a.loads[len(parts)]
+				does = of.run
 			}
-			parts = append(parts, a.pruned(t.Elem(), part, does))
+			parts = append(parts, of.pruned(t.Elem(), part, does))
 			continue
 		}
 		f, known := fieldsOf(t)[name]

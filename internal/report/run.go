@@ -45,6 +45,9 @@ func RunDoc(r *result.Result, o Options) *doc.Document {
 	if o.RunFile != "" {
 		d.Again = "kt report " + theme.Quoted(o.RunFile)
 	}
+	if len(r.Loads) > 0 {
+		return workloadDoc(r, d)
+	}
 	if r.NotAddedUp != "" {
 		d.Tags = append(marked(r.Tags), party(r)...) // the load is of several kinds
 		d.Sections = []doc.Section{verdictOf(r), processSection(r), settingsSection(r), environment(r), findings(r)}

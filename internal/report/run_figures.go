@@ -178,7 +178,7 @@ func place(p *result.PartitionRow) string {
 // what kt tune found, and of how many files a merged result was made.
 func details(r *result.Result) *doc.Facts {
 	f := new(doc.Facts)
-	if r.NotAddedUp == "" {
+	if r.NotAddedUp == "" || len(r.Loads) > 0 {
 		fetches(f, r)
 		c := &r.Client
 		cores := fmt.Sprintf("%.2f of %.4g cores", c.CPUCores, c.CoresAvailable)

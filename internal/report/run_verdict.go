@@ -19,9 +19,10 @@ import (
 // verdictOf is the limit of a run, what to do next, why the run is not valid, what was left out of it, and the limits that it had to keep.
 func verdictOf(r *result.Result) doc.Section {
 	f, limit := new(doc.Facts), r.BoundBy.Limit
-	if r.NotAddedUp == "" {
+	if r.NotAddedUp == "" || len(r.Loads) > 0 {
 		f.Add("limit", pick(limit == verdict.None, doc.Good, pick(limit == verdict.Unknown, doc.Loud, doc.Warn)), limit.String())
 		evidence := r.BoundBy.Evidence
+		f.Add("suffered", doc.Bad, r.Suffered)
 		for _, reason := range r.Invalid { // it stands below
 			evidence = strings.TrimPrefix(strings.TrimPrefix(evidence, reason), "; ")
 		}

@@ -13,6 +13,7 @@ type Part struct {
 	Epoch   string `json:"epoch,omitempty"` // random, and the same in all parts that were started together; "": this part was not
 	Host    string `json:"host"`            // the agent's name; without an agent the machine's
 	Process int    `json:"process"`         // its number on that host, from 1; 0: no load, the machine was watched
+	Load    string `json:"load,omitempty"`  // its load of a workload; "": the run is no workload
 
 	Role string   `json:"role,omitempty"` // of the host: "broker" or "client"; "": not known
 	Tags []string `json:"tags,omitempty"` // of the host

@@ -26,6 +26,10 @@ type Result struct {
 	Header
 	Trailer
 
+	// Loads are those of a workload, in the order of its file. The whole then has sums of their counts and rates, and no latency.
+	Loads    []LoadResult `json:"loads,omitempty"`
+	Suffered string       `json:"suffered,omitempty"` // the load that fared worst; "": each was carried as it was asked for
+
 	// NotAddedUp is why a merged result has rows of processes and hosts only, and zeros and empty lists for the whole: the
 	// processes made different loads. "": they are added up.
 	NotAddedUp string `json:"not_added_up,omitempty"`

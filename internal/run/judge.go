@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -34,6 +35,9 @@ const (
 // Judge returns the worst fault of a result; nil: there is none. idle says that a run may end
 // because no record came for the time of --timeout.
 func Judge(res *result.Result, idle bool) error {
+	if len(res.Loads) > 0 {
+		return judgeLoads(res, func(l *result.Result) error { return Judge(l, idle) })
+	}
 	unanswered := res.Records.Failed + res.Records.Unknown // a rate that is too high leaves others unsent, and is no fault
 	if res.Warmup != nil {
 		unanswered += res.Warmup.Records.Failed + res.Warmup.Records.Unknown
@@ -64,8 +68,23 @@ func Judge(res *result.Result, idle bool) error {
 	return judgeReading(res, idle)
 }
 
+// judgeLoads returns the worst fault of the loads of a workload.
+func judgeLoads(res *result.Result, judge func(*result.Result) error) (worst error) {
+	var least FaultKind
+	for i := range res.Loads {
+		var f *Fault
+		if errors.As(judge(&res.Loads[i].Result), &f) && (worst == nil || f.Kind < least) {
+			worst, least = &Fault{f.Kind, "load " + res.Loads[i].Name + ": " + f.text}, f.Kind
+		}
+	}
+	return worst
+}
+
 // JudgeLimits returns an error if a limit of a result is not held. It judges nothing else.
 func JudgeLimits(res *result.Result) error {
+	if len(res.Loads) > 0 {
+		return judgeLoads(res, JudgeLimits)
+	}
 	if limits, held := notMet(res); !held {
 		return &Fault{NotMet, strings.Join(limits, "; ")}
 	}

@@ -167,7 +167,7 @@ func (m *maker) check(path string) string {
 // ledgerPath returns where the ledger goes, beside the run file unless the request says; "": there is none.
 func (m *maker) ledgerPath() string {
 	switch {
-	case !m.Plan.Verify || !m.Plan.Writes(), m.together(): // it is of one process
+	case !m.Plan.Verify || !m.Plan.Writes(), m.together(), m.Part != nil && m.Part.Load != "": // it is of one process, and of one load
 		return ""
 	case m.Ledger != "":
 		return m.Ledger

@@ -75,7 +75,9 @@ type maker struct {
 }
 
 // together reports whether the run was started together with others, of one load.
-func (m *maker) together() bool { return m.Part != nil && m.Part.Epoch != "" }
+func (m *maker) together() bool {
+	return m.Part != nil && m.Part.Epoch != "" && (m.Part.Load == "" || !m.Plan.Share.IsZero())
+}
 
 // load makes the load. An error means that none was made.
 func (m *maker) load(ctx context.Context, observers []Observer) (engine.End, error) {

@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"regexp"
@@ -22,7 +23,20 @@ type Workload struct {
 	Name  string       `json:"name"`            // the name of its file, without its ending
 	About string       `json:"about,omitempty"` // a sentence
 	Loads []study.Load `json:"loads"`           // at least one
+
+	places map[string]string // FILE:LINE:COLUMN, by "load NAME" and "flag NAME FLAG"
 }
+
+// At returns an error with the place in the file of a flag of a load, or else of the load.
+func (w *Workload) At(load, flag string, err error) error {
+	if place := cmp.Or(w.places["flag "+load+" "+flag], w.places["load "+load]); place != "" {
+		return fmt.Errorf("%s: load %s: %w", place, load, err)
+	}
+	return fmt.Errorf("load %s: %w", load, err)
+}
+
+// Study returns the loads as those of a study, which can share flags and set them: changes of its loads are those of w.
+func (w *Workload) Study() *study.Study { return &study.Study{Name: w.Name, Loads: w.Loads} }
 
 // Parse reads a workload. name is the path of its file. known returns an error for a flag that a command does not have. The error
 // has every problem, each on a line of its own with the line and the column in the file.
@@ -46,8 +60,19 @@ func Parse(name string, text []byte, known func(command, flag string) error) (*W
 	if len(w.Loads) == 0 {
 		p.Bad(root, "loads: there is none; write loads: [{name: orders, command: produce, rate: 1000}]")
 	}
+	w.places = make(map[string]string)
+	note := func(what string) {
+		if n := p.Place(what); n != nil {
+			w.places[what] = fmt.Sprintf("%s:%d:%d", name, n.Line, n.Column)
+		}
+	}
 	for i := range w.Loads {
 		w.check(p, i)
+		l := &w.Loads[i]
+		note("load " + l.Name)
+		for _, f := range l.Flags {
+			note("flag " + l.Name + " " + f.Name)
+		}
 	}
 	return w, p.Err()
 }
@@ -80,6 +105,8 @@ func (w *Workload) check(p *study.Parser, i int) {
 		switch {
 		case slices.Contains(foreignFlags, f.Name):
 			p.Bad(node, "%s: a workload has it for all of its loads together: leave it out", f.Name)
+		case f.Name == "verify" && l.Command == string(plan.Produce):
+			p.Bad(node, "verify: its records are looked for after the run, when the topic is gone: use command: roundtrip, which reads them back")
 		case l.Reads != "" && (f.Name == "topic" || f.Name == "topics" || f.Name == "include"):
 			p.Bad(node, "%s: the load reads the topics of %s: leave one of them out", f.Name, l.Reads)
 		}
@@ -92,10 +119,7 @@ func (w *Workload) check(p *study.Parser, i int) {
 		return
 	}
 	at = p.Place("reads " + l.Name)
-	var names []string
-	for _, other := range w.Loads {
-		names = append(names, other.Name)
-	}
+	names := w.names()
 	switch {
 	case l.Command != string(plan.Consume):
 		p.Bad(at, "reads: kt %s writes to topics of its own: it is for command: consume", l.Command)
@@ -104,6 +128,41 @@ func (w *Workload) check(p *study.Parser, i int) {
 	case w.Source(l) == nil:
 		p.Bad(at, "reads %q: it reads %s, in a circle: one of them has to name a topic", l.Reads, l.Name)
 	}
+}
+
+// Set gives a flag other values: LOAD.FLAG in one load, FLAG in every load that has it. known is as that of Parse.
+func (w *Workload) Set(name string, values []string, known func(command, flag string) error) error {
+	before, flag, found := strings.Cut(name, ".")
+	one := found && w.load(before) != nil
+	if !one {
+		flag = name
+	}
+	var wrong error
+	set := false
+	for i := range w.Loads {
+		l := &w.Loads[i]
+		if one && l.Name != before {
+			continue
+		}
+		if err := known(l.Command, flag); err != nil {
+			wrong = cmp.Or(wrong, err)
+			continue
+		}
+		(&study.Study{Loads: w.Loads[i : i+1]}).Set(flag, values)
+		delete(w.places, "flag "+l.Name+" "+flag)
+		set = true
+	}
+	if !set {
+		return fmt.Errorf("--set %s: %w; the loads are %s", name, wrong, strings.Join(w.names(), ", "))
+	}
+	return nil
+}
+
+func (w *Workload) names() (names []string) {
+	for i := range w.Loads {
+		names = append(names, w.Loads[i].Name)
+	}
+	return names
 }
 
 // load returns the load of a name; nil: there is none.

@@ -143,6 +143,8 @@ func (s *session) sources() (all []engine.Source, err error) {
 		if s.embedded != nil {
 			all = append(all, watch.NewRecordDeleter(s.embedded, s.reading.At))
 		}
+	} else if s.Embedded != nil {
+		all = append(all, watch.NewUnreadDeleter(s.embedded, s.layout))
 	}
 	return all, nil
 }
@@ -174,7 +176,7 @@ func (s *session) Close() {
 	if s.cluster != nil {
 		s.cluster.Close()
 	}
-	if s.embedded != nil {
+	if s.embedded != nil && s.Embedded == nil {
 		s.embedded.Close()
 	}
 }

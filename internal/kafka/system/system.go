@@ -28,6 +28,9 @@ type System struct {
 	Consumer javaconf.Consumer // of a plan that reads
 	Security security.Settings // of the connections; the broker inside kt has none
 
+	// Embedded is the broker inside kt, where several loads share one that keeps records for readers; nil: a load has its own.
+	Embedded *kafka.Embedded
+
 	values        *payload.Values
 	writes, reads bool
 	bootstrap     []string // none: the broker is inside kt
@@ -82,12 +85,16 @@ func (s *System) Describe(h *result.Header) {
 func (s *System) Connect(ctx context.Context, p *plan.Plan, o run.Options) (run.Session, error) {
 	c := &session{System: s, plan: p, options: o, bootstrap: p.Bootstrap}
 	if p.Embedded() {
-		embedded, err := kafka.StartEmbedded(p.Reads())
-		if err != nil {
-			return nil, err
+		if c.embedded = s.Embedded; c.embedded == nil {
+			embedded, err := kafka.StartEmbedded(p.Reads())
+			if err != nil {
+				return nil, err
+			}
+			c.embedded = embedded
 		}
-		c.embedded, c.bootstrap = embedded, embedded.Addrs()
-		fitEmbedded(p, o.Notify)
+		if c.bootstrap = c.embedded.Addrs(); p.Writes() && (p.Reads() || s.Embedded != nil) {
+			fitEmbedded(p, o.Notify)
+		}
 	}
 	if err := c.connect(ctx); err != nil {
 		c.Close()
@@ -103,9 +110,6 @@ func (s *System) Connect(ctx context.Context, p *plan.Plan, o run.Options) (run.
 const embeddedRate = 50_000
 
 func fitEmbedded(p *plan.Plan, notify func(run.Notice)) {
-	if !p.Reads() {
-		return
-	}
 	if p.Load.Rate.IsUnlimited() && !p.Load.OneAtATime {
 		p.Load.Rate = plan.Rate{PerSecond: embeddedRate}
 		notify(run.Notice{Kind: run.RateChosen, Text: fmt.Sprintf("the broker inside kt holds unread records in memory, so kt limits the rate to %s records/s; --rate sets another", theme.Count(embeddedRate))})

@@ -3,6 +3,7 @@ package watch
 import (
 	"context"
 	"fmt"
+	"math"
 	"sync/atomic"
 	"time"
 
@@ -143,15 +144,38 @@ func waiting(at *kafka.Position, log *kafka.Bounds, othersCount bool) int64 {
 // little more.
 type RecordDeleter struct {
 	engine.Events // there are none
-	embedded      *kafka.Embedded
-	at            *kafka.Positions
+	each          func()
+	end           func()
 }
 
 var _ engine.Source = (*RecordDeleter)(nil)
 
 // NewRecordDeleter returns the one for readers that are at these positions.
 func NewRecordDeleter(e *kafka.Embedded, at *kafka.Positions) *RecordDeleter {
-	return &RecordDeleter{embedded: e, at: at}
+	d := new(RecordDeleter)
+	read := func(below func(number int32) int64) {
+		at.Layout.Each(func(topic string, partition, number int32) { e.DeleteRead(d, topic, partition, below(number)) })
+	}
+	d.each = func() {
+		read(func(number int32) int64 {
+			below := int64(math.MaxInt64)
+			for g := range at.Groups {
+				below = min(below, at.Groups[g].At(number).Next.Load())
+			}
+			return below
+		})
+	}
+	d.end = func() { read(func(int32) int64 { return math.MaxInt64 }) } // they need nothing any more
+	read(func(int32) int64 { return 0 })
+	return d
+}
+
+// NewUnreadDeleter returns one for topics that are written to, as far as nobody reads them.
+func NewUnreadDeleter(e *kafka.Embedded, of *kafka.Layout) *RecordDeleter {
+	return &RecordDeleter{
+		each: func() { of.Each(func(topic string, partition, _ int32) { e.DeleteUnread(topic, partition) }) },
+		end:  func() {},
+	}
 }
 
 // deleteEvery is the time between two deletions: 6 MiB of records at 50,000 records of 512 bytes a second.
@@ -160,14 +184,7 @@ const deleteEvery = 250 * time.Millisecond
 // Start begins to delete.
 func (d *RecordDeleter) Start(ctx context.Context, _ func() time.Duration) {
 	d.Go(func() {
-		engine.Every(ctx, deleteEvery, func() {
-			d.at.Layout.Each(func(topic string, partition, number int32) {
-				read := d.at.Groups[0].At(number).Next.Load()
-				for g := range d.at.Groups {
-					read = min(read, d.at.Groups[g].At(number).Next.Load())
-				}
-				d.embedded.DeleteRecords(topic, partition, read)
-			})
-		})
+		engine.Every(ctx, deleteEvery, d.each)
+		d.end()
 	})
 }

@@ -201,14 +201,16 @@ func (m *merge) places(e *result.Environment) (at []int32) {
 
 // different returns why the parts that count make no load together; "": they do. Those that were started together do.
 func (m *merge) different() string {
-	clusters, topics, epochs := make(map[string]bool), make(map[string]bool), make(map[string]bool)
+	clusters, topics, epochs, loads := make(map[string]bool), make(map[string]bool), make(map[string]bool), make(map[string]bool)
 	for _, p := range m.counted() {
 		if id := p.header.Environment.Cluster.ID; id != "" {
 			clusters[id] = true
 		}
-		topics[p.topicNames()], epochs[p.part.Epoch] = true, true
+		topics[p.topicNames()], epochs[p.part.Epoch], loads[p.part.Load] = true, true, true
 	}
 	switch {
+	case len(loads) > 1:
+		return "they are loads of one workload: " + few(slices.Sorted(maps.Keys(loads)), ", ")
 	case len(epochs) == 1 && !epochs[""]:
 		return ""
 	case len(clusters) > 1:

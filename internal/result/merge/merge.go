@@ -174,6 +174,14 @@ func (s *Set) Result(ctx context.Context) (r result.Result, err error) {
 	if err := s.Select(""); err != nil {
 		return r, err
 	}
+	if loads := s.loads(); len(loads) > 0 {
+		return s.workload(ctx, loads)
+	}
+	return s.load(ctx)
+}
+
+// load is Result of the files of one load.
+func (s *Set) load(ctx context.Context) (r result.Result, err error) {
 	for {
 		m, err := s.merge(ctx, nil)
 		if err == nil {

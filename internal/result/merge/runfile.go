@@ -125,7 +125,7 @@ func (s *runFile) checkHeader() error {
 	switch {
 	case len(p.Roster) > maxRoster || members > maxMembers:
 		return fmt.Errorf("its roster has %d processes on %d hosts", members, len(p.Roster))
-	case p.Process < 0 || len(p.Run)+len(p.Epoch)+len(p.Host)+len(p.Role) > 4*maxPartText || len(p.Tags) > maxPartTags:
+	case p.Process < 0 || len(p.Run)+len(p.Epoch)+len(p.Host)+len(p.Role)+len(p.Load) > 4*maxPartText || len(p.Tags) > maxPartTags:
 		return fmt.Errorf("it is part %d of %.40q on host %.40q", p.Process, p.Run, p.Host)
 	}
 	return nil

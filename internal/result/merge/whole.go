@@ -201,7 +201,7 @@ func (m *merge) trailer(verify *ledger.Verdict) result.Trailer {
 		t.ElapsedSeconds = math.Max(t.ElapsedSeconds, p.shift.Seconds()+end.ElapsedSeconds)
 		t.SendingSeconds = math.Max(t.SendingSeconds, p.shift.Seconds()+end.SendingSeconds)
 		t.DrainTimedOut = t.DrainTimedOut || end.DrainTimedOut
-		if slices.Index(endings, end.Ended) > slices.Index(endings, t.Ended) {
+		if slices.Index(result.Endings, end.Ended) > slices.Index(result.Endings, t.Ended) {
 			t.Ended = end.Ended
 		}
 		t.AbortedBy = cmp.Or(t.AbortedBy, end.AbortedBy)
@@ -219,11 +219,8 @@ func (m *merge) trailer(verify *ledger.Verdict) result.Trailer {
 	return t
 }
 
-// The ways to end, and those of reading that count before the first part's, from the one that counts least.
-var (
-	endings     = []string{result.Completed, result.DiskFull, result.Interrupted, result.Aborted, result.CutOff}
-	readEndings = []string{result.ReadIdle, result.ReadFailed}
-)
+// readEndings are the ways to end reading that count before the first part's, from the one that counts least.
+var readEndings = []string{result.ReadIdle, result.ReadFailed}
 
 // addUnknown adds the processes that left no verdict which counts to that of the others; nil: there is none.
 func (m *merge) addUnknown(v *ledger.Verdict) *ledger.Verdict {

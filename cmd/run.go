@@ -1,0 +1,238 @@
+package cmd
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kt-bench/kt/internal/config"
+	"github.com/kt-bench/kt/internal/input"
+	"github.com/kt-bench/kt/internal/load"
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/report"
+	"github.com/kt-bench/kt/internal/report/page"
+	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/run"
+	"github.com/kt-bench/kt/internal/theme"
+	"github.com/kt-bench/kt/internal/workload"
+)
+
+func newRun(env *Env) *cobra.Command {
+	return command[*config.Workload]{flags: config.NewWorkload, run: runWorkload}.of(env, &cobra.Command{
+		Use:   "run FILE [flags]",
+		Short: "Make a workload: several unlike loads at once, from one file",
+
+		SuggestFor: []string{"workload", "scenario"},
+		Args:       workloadFile(env),
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return []string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt
+		},
+	})
+}
+
+// workloadFile takes one file, and says where runs that were made are to be found.
+func workloadFile(env *Env) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		const runs = "kt runs lists the runs that were made, and kt report reads one"
+		if len(args) != 1 {
+			return usageError(fmt.Errorf("kt run makes a workload from one file, as in kt run shop.yaml (kt run --init shop.yaml writes an example); %s", runs))
+		}
+		name := args[0]
+		if _, err := os.Stat(name); filepath.Ext(name) == ".ktr" || errors.Is(err, fs.ErrNotExist) {
+			if path, err := env.runPath(name); err == nil && filepath.Ext(path) == ".ktr" {
+				return usageError(fmt.Errorf("%s is a run that was made, and kt run makes a workload from a file: %s (kt report %s)", name, runs, name))
+			}
+		}
+		return nil
+	}
+}
+
+//go:embed shop.yaml
+var exampleWorkload []byte
+
+func runWorkload(ctx context.Context, env *Env, flags *config.Workload, args []string) (*finding, error) {
+	if flags.Init {
+		return nil, initWorkload(env, args[0])
+	}
+	w, err := readWorkload(args[0], flags)
+	if err != nil {
+		return nil, usageError(err)
+	}
+	made, err := env.maker().NewWorkload(w, load.Changes{Scale: flags.Scale, Speed: flags.Speed, RunTime: flags.RunTime, Limits: flags.Limits})
+	if err != nil {
+		return nil, usageError(err)
+	}
+	if flags.DryRun {
+		p := report.NewWorkloadPlan(w.Name, w.About, made.Plans())
+		return found(report.WorkloadDoc(p), p), nil
+	}
+	if made.Protected != "" && !flags.Yes {
+		ask := func(ctx context.Context) error { return env.permit(ctx, made.Protected, "all loads of "+w.Name) }
+		if err := env.interruptible(ctx, ask); err != nil {
+			return nil, err
+		}
+	}
+	return makeWorkload(ctx, env, flags, made)
+}
+
+// initWorkload writes the example.
+func initWorkload(env *Env, path string) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err == nil {
+		_, err = f.Write(exampleWorkload)
+		err = errors.Join(err, f.Close())
+	}
+	switch {
+	case errors.Is(err, fs.ErrExist):
+		return usageError(fmt.Errorf("--init %s: it exists, and kt does not overwrite it: name another file", path))
+	case err != nil:
+		return usageError(fmt.Errorf("--init %s: %w", path, input.Cause(err)))
+	}
+	env.say("wrote %s; make it with: kt run %s", path, theme.Quoted(path))
+	return nil
+}
+
+// readWorkload reads a file, and changes its loads as the command line says.
+func readWorkload(path string, flags *config.Workload) (*workload.Workload, error) {
+	text, err := input.Read(path, input.Settings)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	known := func(command, flag string) error { return config.CheckFlag(plan.Command(command), flag) }
+	w, err := workload.Parse(path, text, known)
+	if err != nil {
+		return nil, err
+	}
+	s := w.Study()
+	for _, shared := range flags.Shared() {
+		var unless []string
+		if shared.Name == "bootstrap-server" || shared.Name == "cluster" {
+			unless = []string{"url"}
+		}
+		s.Share(shared.Name, strings.Join(shared.Values, ","), !shared.Foreign, unless...)
+	}
+	for _, set := range flags.Set {
+		if err := w.Set(set.Name, set.Values, known); err != nil {
+			return nil, err
+		}
+	}
+	return w, nil
+}
+
+// makeWorkload makes the loads, and returns their result.
+func makeWorkload(ctx context.Context, env *Env, flags *config.Workload, w *load.Workload) (*finding, error) {
+	ctx, abort := context.WithCancel(ctx)
+	defer abort()
+	stop := newStopper(abort, env.Exit, func(text string) { env.say("%s", text) })
+	signals, ignore := env.Signals()
+	defer ignore()
+	defer stop.listen(signals)()
+	env.unread = func() { stop.stop(syscall.SIGPIPE) }
+
+	file, err := env.maker().RunFile(flags.ResultFile, "run-"+w.Name)
+	if err != nil {
+		return nil, err
+	}
+	if w.Embedded {
+		debug.SetMemoryLimit(loadMemory)
+	}
+	lines := &loadLines{env: env, flags: flags, live: make(map[string]*report.Live)}
+	res, err := w.Run(ctx, workload.Options{File: file, Stop: stop.asked, Opened: lines.open, Begin: stop.begin}, func(load string) []run.Observer {
+		return []run.Observer{&loadLine{of: lines, name: load}}
+	}, lines.notify)
+	if res.RunID == "" {
+		if code := stop.code(); code != exitOK {
+			if errors.Is(err, context.Canceled) {
+				err = nil
+			}
+			return nil, &exitError{code, err}
+		}
+		return nil, err
+	}
+	env.runsFolder().Add(file.Path(), &res)
+	opts := env.reportOptions(flags.Look, flags.Verbose)
+	opts.RunFile, opts.Full = file.Path(), false
+	f := &finding{
+		write: func(env *Env, w config.Written) error { return format(w.Output)(env.Stdout, res, opts) },
+		page:  func(out io.Writer) error { return page.Run(out, res, opts) },
+	}
+	if path := file.Path(); path != "" {
+		f.runs = []string{path}
+		if flags.Output != "text" && !flags.Quiet {
+			f.last = "run file " + path
+		}
+	}
+	return f, worse(judge(&res, stop.code(), flags.Output), err)
+}
+
+// loadLines are the progress of the loads of a workload.
+type loadLines struct {
+	env   *Env
+	flags *config.Workload
+
+	live map[string]*report.Live // by load
+
+	mu   sync.Mutex
+	said []string // guarded by mu; notices of several loads that are the same
+}
+
+// notify shows a notice of a load, each once.
+func (l *loadLines) notify(load string, n run.Notice) {
+	if n.Kind == run.LogDirUnknown && !l.flags.Verbose {
+		return
+	}
+	l.mu.Lock()
+	known := slices.Contains(l.said, n.Text)
+	l.said = append(l.said, n.Text)
+	l.mu.Unlock()
+	if !known {
+		n.Text = load + ": " + n.Text
+		l.env.notify(n, l.flags.Quiet)
+	}
+}
+
+// open begins the lines of each load.
+func (l *loadLines) open(headers []result.Header) error {
+	for _, h := range headers {
+		live, err := report.NewLive(h, report.LiveOptions{
+			Output: "text", Quiet: l.flags.Quiet, Interval: l.flags.Interval, Stderr: namedLines{l.env, h.Part.Load}, Now: l.env.Now, Draining: func(int64) {},
+		})
+		if err != nil {
+			return err
+		}
+		l.live[h.Part.Load] = live
+	}
+	return nil
+}
+
+// loadLine shows the progress of one load as lines. It hears nothing before they are open.
+type loadLine struct {
+	of   *loadLines
+	name string
+}
+
+// Observe shows one second of the load.
+func (l *loadLine) Observe(s run.Second) { l.of.live[l.name].Observe(s) }
+
+// namedLines writes lines with the name of a load before each.
+type namedLines struct {
+	env  *Env
+	name string
+}
+
+func (n namedLines) Write(line []byte) (int, error) {
+	n.env.line(n.name + "  " + strings.TrimSuffix(string(line), "\n"))
+	return len(line), nil
+}

@@ -1,0 +1,233 @@
+package load
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/kt-bench/kt/internal/cluster"
+	"github.com/kt-bench/kt/internal/config"
+	"github.com/kt-bench/kt/internal/kafka"
+	"github.com/kt-bench/kt/internal/kafka/system"
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/report"
+	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/run"
+	"github.com/kt-bench/kt/internal/study"
+	"github.com/kt-bench/kt/internal/workload"
+)
+
+// Workload is a workload on request, with everything known of it before kt connects to a broker.
+type Workload struct {
+	*workload.Workload
+	Loads     []*Load // in the order of the file
+	Protected string  // a protected cluster that a load goes to without --yes; "": none
+	Embedded  bool    // all loads share the broker inside kt
+
+	runner  *Runner
+	changes Changes
+	id      string // in the names of topics
+}
+
+// Changes are what the command line makes of a workload.
+type Changes struct {
+	Scale, Speed float64       // of rates, and how many times shorter stages, durations and warm-ups are
+	RunTime      time.Duration // of each load, instead of its own end; 0: as it says
+	Limits       []string      // with the name of a load, or of all loads that have the metric
+}
+
+// NewWorkload checks a workload without connecting to a broker. Its errors have the places in the file.
+func (m *Maker) NewWorkload(w *workload.Workload, c Changes) (*Workload, error) {
+	made := &Workload{Workload: w, Loads: make([]*Load, len(w.Loads)), runner: NewRunner(m), changes: c, id: strings.ToLower(rand.Text()[:6])}
+	if c.RunTime > 0 {
+		w.Study().LimitTo(time.Duration(float64(c.RunTime) * c.Speed))
+	}
+	err := made.findBrokers()
+	for err == nil && slices.Contains(made.Loads, nil) { // the sources of others first
+		for i := range w.Loads {
+			source := made.made(w.Loads[i].Reads)
+			if made.Loads[i] == nil && (w.Loads[i].Reads == "" || source != nil) {
+				ld, wrong := made.load(w.Loads[i], source)
+				made.Loads[i], err = ld, errors.Join(err, made.placed(w.Loads[i].Name, wrong))
+			}
+		}
+	}
+	if err == nil {
+		err = made.limit()
+	}
+	return made, misfit(err)
+}
+
+// made returns the load of a name; nil: it was not made yet.
+func (w *Workload) made(name string) *Load {
+	if i := slices.IndexFunc(w.Workload.Loads, func(l study.Load) bool { return l.Name == name }); i >= 0 {
+		return w.Loads[i]
+	}
+	return nil
+}
+
+// findBrokers finds out whether the loads go to the broker inside kt, which they share.
+func (w *Workload) findBrokers() error {
+	inside := 0
+	for _, l := range w.Workload.Loads {
+		ld, err := w.runner.place(l)
+		if err != nil {
+			return w.placed(l.Name, err)
+		}
+		if ld.Plan.Embedded() {
+			inside++
+		} else if inside > 0 {
+			return w.At(l.Name, bootstrapServer, errors.New("it names brokers, and a load before it goes to the broker inside kt: name brokers for all, as with --bootstrap-server"))
+		}
+	}
+	if w.Embedded = inside > 0; w.Embedded && inside < len(w.Loads) {
+		return errors.New("some loads name brokers, and others go to the broker inside kt: name brokers for all, as with --bootstrap-server")
+	}
+	return nil
+}
+
+// load makes one load. source is the one that it reads; nil: none of the workload.
+func (w *Workload) load(l study.Load, source *Load) (*Load, error) {
+	l.Flags = slices.Clone(l.Flags)
+	add := func(name, value string) { l.Flags = append(l.Flags, study.Flag{Name: name, Value: value}) }
+	has := func(names ...string) bool {
+		return slices.ContainsFunc(l.Flags, func(f study.Flag) bool { return slices.Contains(names, f.Name) })
+	}
+	follows := source != nil && !has("duration", "num-records", "messages")
+	switch {
+	case source != nil:
+		p := &source.Plan
+		if add("topic", p.Topic.Name); follows && p.Load.Records > 0 {
+			add("num-records", strconv.FormatInt(p.Load.Records, 10))
+		} else if follows {
+			add("duration", p.Load.Duration.String())
+		}
+	case !has("topic", "include"):
+		add("topic", "kt-run-"+w.id+"-"+l.Name)
+	}
+	if l.Command != string(plan.Consume) && !has("delete-topic") {
+		add("delete-topic", "true")
+	}
+	if w.Embedded {
+		add(bootstrapServer, "localhost:9092") // as kt consume needs one
+	}
+	w.runner.adapt = func(r *config.Run) error { return w.adapt(r, follows) }
+	ld, err := w.runner.Load(l)
+	if err == nil && !ld.Yes {
+		w.Protected = ld.Protected
+	}
+	return ld, err
+}
+
+// adapt changes a load as the command line says. follows reports whether it ends as the load that it reads, which is as short as it gets.
+func (w *Workload) adapt(r *config.Run, follows bool) (err error) {
+	of := &r.Plan.Load
+	end := func() plan.Duration {
+		return plan.Duration(append([]time.Duration{0}, of.Rate.Bounds()...)[len(of.Rate.Bounds())])
+	}
+	shorter := func(d plan.Duration) plan.Duration { return plan.Duration(float64(d) / w.changes.Speed) }
+	staged := of.Duration == end() // else a duration says when it ends
+	if of.Rate = of.Rate.Times(w.changes.Scale); !follows {
+		of.Duration = shorter(of.Duration)
+	}
+	of.Warmup.Duration = shorter(of.Warmup.Duration)
+	for i := range of.Rate.Stages {
+		length := &of.Rate.Stages[i].Length
+		*length = plan.Duration(max(time.Second, shorter(*length).Std().Round(time.Second)))
+	}
+	if of.Rate, err = plan.ParseTarget(of.Rate.String()); err != nil { // it may be too high now
+		return err
+	}
+	if staged {
+		of.Duration = end()
+	}
+	for i := range r.Execs {
+		r.Execs[i].After = shorter(plan.Duration(r.Execs[i].After)).Std()
+	}
+	if w.Embedded {
+		r.Plan.Bootstrap, r.Security = nil, config.Security{}
+	}
+	return r.Plan.Validate()
+}
+
+// Plans returns the loads before they are made.
+func (w *Workload) Plans() (all []report.PlannedLoad) {
+	for i, l := range w.Loads {
+		all = append(all, report.PlannedLoad{Name: w.Workload.Loads[i].Name, Limits: l.Limits, Plan: l.Plan})
+	}
+	return all
+}
+
+// limit gives the loads the limits of the command line.
+func (w *Workload) limit() error {
+	var names []string
+	var plans []*plan.Plan
+	for i, l := range w.Loads {
+		names, plans = append(names, w.Workload.Loads[i].Name), append(plans, &l.Plan)
+	}
+	limits, err := result.LimitsOf(w.changes.Limits, names, plans)
+	for i := range limits {
+		w.Loads[i].Limits = append(w.Loads[i].Limits, limits[i]...)
+	}
+	return err
+}
+
+// placed gives each of several errors of a load its place in the file.
+func (w *Workload) placed(load string, err error) error {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		var errs []error
+		for _, one := range joined.Unwrap() {
+			errs = append(errs, w.placed(load, one))
+		}
+		return errors.Join(errs...)
+	}
+	if err == nil {
+		return nil
+	}
+	flag := ""
+	if p := new(plan.Problem); errors.As(err, &p) {
+		flag = p.Flag
+	}
+	return w.At(load, flag, err)
+}
+
+// Run makes the workload. observers returns those of a load, and notify hears what a load has to say.
+func (w *Workload) Run(ctx context.Context, o workload.Options, observers func(load string) []run.Observer, notify func(load string, n run.Notice)) (result.Result, error) {
+	m := w.runner.maker
+	dir, remove, err := cluster.Scratch(m.StateDir, m.Now())
+	if err != nil {
+		return result.Result{}, err
+	}
+	defer remove()
+	var embedded *kafka.Embedded
+	if w.Embedded {
+		if embedded, err = kafka.StartEmbedded(true); err != nil {
+			return result.Result{}, err
+		}
+		defer embedded.Close()
+	}
+	if o.Host, err = os.Hostname(); err != nil {
+		o.Host = "localhost"
+	}
+	o.Name, o.Dir = w.Name, dir
+	var loads []workload.Load
+	for i, ld := range w.Loads {
+		name := w.Workload.Loads[i].Name
+		if s, ok := ld.System.(*system.System); ok {
+			s.Embedded = embedded
+		}
+		r := ld.Request(nil)
+		r.Ceiling = nil // it is of one load by itself
+		if i > 0 {
+			r.Tune = nil // once for this host
+		}
+		r.Notify = func(n run.Notice) { notify(name, n) }
+		loads = append(loads, workload.Load{Name: name, Request: r, Observers: observers(name)})
+	}
+	return workload.Run(ctx, loads, o)
+}

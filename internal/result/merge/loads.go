@@ -1,0 +1,76 @@
+package merge
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/result"
+)
+
+// loads returns the names of the loads of a workload, in the order of its file; none: the files are of one load.
+func (s *Set) loads() (names []string) {
+	files := s.inOrder()
+	slices.SortStableFunc(files, func(a, b *runFile) int { return a.part.Process - b.part.Process })
+	for _, one := range files {
+		if name := one.part.Load; name != "" && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// workload merges the files of each load by itself, and joins the results.
+func (s *Set) workload(ctx context.Context, names []string) (r result.Result, err error) {
+	var all []result.LoadResult
+	var parts []*Set
+	var plans []*plan.Plan
+	hash := sha256.New() // the id depends on the content of the files alone
+	for _, one := range s.inOrder() {
+		hash.Write([]byte(one.sum + "\n"))
+	}
+	for _, name := range names {
+		l := &Set{runFiles: make(map[string]*runFile)}
+		for id, one := range s.runFiles {
+			if one.part.Load == name {
+				l.runFiles[id] = one
+			}
+		}
+		parts, plans = append(parts, l), append(plans, &l.inOrder()[0].header.Plan)
+	}
+	limits, err := result.LimitsOf(s.limits, names, plans)
+	if err != nil {
+		return r, err
+	}
+	for i, name := range names {
+		parts[i].limits = limits[i]
+		of, err := parts[i].section(ctx)
+		if err != nil {
+			return r, fmt.Errorf("load %s: %w", name, err)
+		}
+		all = append(all, result.LoadResult{Name: name, Result: of})
+	}
+	r.Header = result.LoadsHeader(all, hex.EncodeToString(hash.Sum(nil))[:16])
+	r.JoinLoads(all)
+	r.Notice, r.Start = strings.Join(r.Notices(), "; "), all[0].Start
+	r.NotAddedUp = "they are loads of one workload: " + few(names, ", ")
+	r.RunFiles = newMerge(s.inOrder()).listRunFiles()
+	return r, nil
+}
+
+// section returns the result of one load: of one complete file that of the file by itself, else what its files give together.
+func (s *Set) section(ctx context.Context) (result.Result, error) {
+	if files := s.inOrder(); len(files) == 1 && files[0].corrupt == nil {
+		one := files[0]
+		fold, err := result.Replay(io.NewSectionReader(one.r, 0, one.size), nil, s.limits...)
+		if err == nil {
+			return fold.Result(), nil
+		}
+	}
+	return s.load(ctx)
+}

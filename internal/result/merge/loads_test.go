@@ -1,0 +1,76 @@
+package merge
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/kt-bench/kt/internal/must"
+	"github.com/kt-bench/kt/internal/must/canned"
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/result"
+)
+
+// loadOf is the run file of one load of a workload, of ten seconds.
+func loadOf(t testing.TB, name string, process, target, rate int, limits ...string) []byte {
+	t.Helper()
+	return partFile{
+		run: "shop", epoch: "e", host: "h", process: process, plan: canned.Plan(float64(target)), events: steady(0, 10, rate), trailer: trailerOf(10),
+		change: func(h *result.Header) { h.Part.Load, h.Limits = name, limits },
+	}.bytes(t)
+}
+
+func TestAWorkloadHasASectionForEachLoadAndTheVerdictOfTheOneThatSuffered(t *testing.T) {
+	type load struct {
+		Name         string
+		Target, Rate int
+		Limits       []string
+	}
+	for _, row := range must.Rows[[]struct {
+		Name     string
+		Loads    []load
+		Suffered string
+		Says     string
+		Broken   []string
+	}](t, "loads") {
+		var files [][]byte
+		records := int64(0)
+		for i, l := range row.Loads {
+			files = append(files, loadOf(t, l.Name, i+1, l.Target, l.Rate, l.Limits...))
+			records += int64(10 * l.Rate)
+		}
+		r := merged(t, files...)
+		must.Match(t, row.Suffered, r.Suffered, "%s: the load that suffered; %s", row.Name, r.BoundBy.Evidence)
+		must.Has(t, row.Name, r.BoundBy.Evidence, row.Says)
+		must.True(t, r.Plan.Command == plan.Workload && r.Part.Run == "shop" && r.Records.Acknowledged == records, "%s: %s %s, %d of %d records", row.Name, r.Plan.Command, r.Part.Run, r.Records.Acknowledged, records)
+		var broken []string
+		for _, l := range r.Limits {
+			if !l.Held {
+				broken = append(broken, l.Expression)
+			}
+		}
+		must.Match(t, row.Broken, broken, "%s: limits that are not held", row.Name)
+		for i := range r.Loads {
+			l, alone := r.Loads[i], replayed1(t, files[i])
+			must.True(t, l.Name == row.Loads[i].Name, "%s: load %d is %s", row.Name, i+1, l.Name)
+			must.Match(t, marshal(t, alone), marshal(t, l.Result), "%s: load %s, and its run file by itself", row.Name, l.Name)
+		}
+	}
+}
+
+func TestLimitsOfAWorkloadAreJudgedAnew(t *testing.T) {
+	c := collection(t, setOf(t, loadOf(t, "b", 2, 100, 100, "errors==0"), loadOf(t, "a", 1, 100, 100)))
+	for limit, want := range map[string][]string{
+		"a.p99<1ms": {"a.p99<1ms", "b.errors==0"}, "p99<1ms": {"a.p99<1ms", "b.p99<1ms"},
+	} {
+		r := must.Have(Read(bytes.NewReader(c), int64(len(c)), limit))(t)
+		var judged []string
+		for _, l := range r.Limits {
+			judged = append(judged, l.Expression)
+		}
+		must.Match(t, want, judged, "%s", limit)
+	}
+	for limit, want := range map[string]string{"c.p99<1ms": "the loads are a, b", "consumer-lag<5": "the loads are a, b", "a.p98x<1": "there is no metric"} {
+		_, err := Read(bytes.NewReader(c), int64(len(c)), limit)
+		must.Err(t, want, err, "%s", limit)
+	}
+}

@@ -1,0 +1,222 @@
+package workload
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/result/merge"
+	"github.com/kt-bench/kt/internal/run"
+)
+
+// Load is one load that can be made. Run sets File, Part, Stop, Opened, Ready, Began and Done of its request.
+type Load struct {
+	Name      string
+	Request   run.Request
+	Observers []run.Observer
+}
+
+// Options are what the loads of a workload have in common.
+type Options struct {
+	Name string          // of the workload, which its result has
+	Host string          // the name of this machine
+	Dir  string          // an existing folder, for the run files of the loads
+	File *run.File       // the run file of the workload, which Run completes or discards; nil: none
+	Stop <-chan struct{} // closed: all loads stop sending, drain and finish; nil: never
+
+	Opened func([]result.Header) error // is called when every load can begin; an error ends all of them
+	Begin  func()                      // is called when the loads begin
+}
+
+// Run makes all loads at once, each by run.Run, and merges their run files. Loads that write are prepared before those that only
+// read, one after the other, so that two of one topic find it as it is. All begin at one moment. When one of them cannot begin, none
+// does. When --abort-on ends one, the others stop. Topics that the loads have made are deleted when all loads are over.
+//
+// Where an error comes with a result (whose RunID is set), the loads were made, and the error is of what went wrong beside them.
+func Run(ctx context.Context, loads []Load, o Options) (result.Result, error) {
+	defer o.File.Discard()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	m := &maker{
+		Options: o, epoch: rand.Text()[:12], headers: make([]result.Header, len(loads)), waiting: len(loads), running: len(loads),
+		start: make(chan struct{}), over: make(chan struct{}), ended: make(chan struct{}),
+	}
+	stop, errs, made := m.stops(ctx), make([]error, len(loads)), make([]bool, len(loads))
+	var paths []string
+	var running sync.WaitGroup
+	for _, writes := range []bool{true, false} {
+		for i := range loads {
+			l := &loads[i]
+			if l.Request.Plan.Writes() != writes || ctx.Err() != nil {
+				continue
+			}
+			path := filepath.Join(o.Dir, l.Name+".ktr")
+			file, err := run.CreateFile(path)
+			if err != nil {
+				errs[i] = err
+				cancel()
+				continue
+			}
+			paths = append(paths, path)
+			opened := make(chan struct{})
+			open := sync.OnceFunc(func() { close(opened) })
+			leave := sync.OnceFunc(m.leave)
+			r := l.Request
+			r.File, r.Stop = file, stop
+			r.Part = &result.Part{Run: o.Name, Epoch: m.epoch, Host: o.Host, Process: i + 1, Load: l.Name}
+			r.Notify = func(n run.Notice) {
+				if l.Request.Notify != nil && (n.Kind != run.TopicKept || m.foreign(i)) {
+					l.Request.Notify(n)
+				}
+			}
+			r.Opened = func(h result.Header) error { m.headers[i] = h; open(); return nil }
+			r.Ready, r.Began = m.ready, m.began
+			r.Done = func(ctx context.Context, res result.Result, _ error) bool {
+				if res.Ended == result.Aborted {
+					m.end()
+				}
+				leave()
+				select {
+				case <-m.over:
+				case <-ctx.Done():
+				}
+				return true
+			}
+			running.Go(func() {
+				defer open()
+				defer leave()
+				res, err := run.Run(ctx, r, l.Observers...)
+				if made[i], errs[i] = res.RunID != "", err; !made[i] {
+					cancel()
+				}
+			})
+			<-opened
+		}
+	}
+	running.Wait()
+	if i := slices.IndexFunc(errs, func(err error) bool { return err != nil && !errors.Is(err, context.Canceled) }); slices.Contains(made, false) {
+		if i >= 0 {
+			return result.Result{}, fmt.Errorf("load %s: %w", loads[i].Name, errs[i]) // the others ended with it
+		}
+		return result.Result{}, cmp.Or(errors.Join(errs...), context.Canceled)
+	}
+	for i, err := range errs {
+		if err != nil {
+			errs[i] = fmt.Errorf("load %s: %w", loads[i].Name, err)
+		}
+	}
+	res, err := collect(ctx, paths, o.File)
+	return res, errors.Join(append(errs, err)...)
+}
+
+// collect merges the run files of the loads, and writes them into one.
+func collect(ctx context.Context, paths []string, to *run.File) (result.Result, error) {
+	set := merge.NewSet()
+	defer set.Close()
+	for _, path := range paths {
+		if err := set.Offer(filepath.Base(path), path, false); err != nil {
+			return result.Result{}, err
+		}
+	}
+	res, err := set.Result(context.WithoutCancel(ctx))
+	if err != nil {
+		return result.Result{}, errors.Join(append(set.Unreadable, err)...)
+	}
+	return res, errors.Join(errors.Join(set.Lost()...), to.Fill(set))
+}
+
+// maker makes the loads of one workload.
+type maker struct {
+	Options
+
+	epoch string
+	start chan struct{} // closed: all loads are ready
+	over  chan struct{} // closed: all loads are over
+	ended chan struct{} // closed: a condition has ended a load
+
+	mu               sync.Mutex // guards what follows
+	headers          []result.Header
+	waiting, running int // loads that are not ready, and not over
+	at               time.Time
+	refused          error // of Opened
+	aborted          bool
+}
+
+// ready waits until every load can begin.
+func (m *maker) ready(ctx context.Context, _ result.Header) error {
+	m.mu.Lock()
+	if m.waiting--; m.waiting == 0 {
+		if m.Opened != nil {
+			m.refused = m.Opened(m.headers)
+		}
+		m.at = time.Now()
+		close(m.start)
+	}
+	m.mu.Unlock()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-m.start:
+		return m.refused
+	}
+}
+
+// began relates the start of a load to the one that all have agreed on.
+func (m *maker) began(at time.Time) result.Start {
+	if m.Begin != nil {
+		m.Begin()
+	}
+	late := time.Since(m.at)
+	return result.Start{At: at.UTC(), Agreed: &result.Agreed{At: m.at.UTC(), Late: late}}
+}
+
+// foreign reports whether a load uses topics that no load of the workload has made.
+func (m *maker) foreign(i int) bool {
+	made := make(map[string]bool)
+	for n := range m.headers {
+		for _, t := range m.headers[n].Environment.AllTopics() {
+			made[t.Name] = made[t.Name] || t.Created
+		}
+	}
+	return slices.ContainsFunc(m.headers[i].Environment.AllTopics(), func(t result.Topic) bool { return !made[t.Name] })
+}
+
+// leave notes that a load is over.
+func (m *maker) leave() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.running--; m.running == 0 {
+		close(m.over)
+	}
+}
+
+// end stops all loads.
+func (m *maker) end() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.aborted {
+		m.aborted = true
+		close(m.ended)
+	}
+}
+
+// stops returns what ends the loads: a person, or a condition of one of them.
+func (m *maker) stops(ctx context.Context) <-chan struct{} {
+	stop := make(chan struct{})
+	go func() {
+		defer close(stop)
+		select {
+		case <-m.Stop:
+		case <-m.ended:
+		case <-ctx.Done():
+		}
+	}()
+	return stop
+}
