@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -43,12 +44,12 @@ func ReadOMB(drivers, workloads []string, o OMBOptions) (all []OMB, err error) {
 	for _, path := range workloads {
 		for _, driver := range drivers {
 			w := &omb{OMBOptions: o, path: path, OMB: OMB{Notices: []string{measuredOtherwise}}}
-			w.Name = strings.ReplaceAll(baseName(path)+"-"+baseName(driver), ".", "-")
+			w.Name, w.load.Name = baseName(path)+"-"+baseName(driver), baseName(path)
 			if wrong := w.read(driver); wrong != nil {
 				err = errors.Join(err, wrong)
 				continue
 			}
-			w.load.Name, w.load.Typed = w.Name, w.load.Flags // the person who names a file answers for it, as for --command-config
+			w.load.Typed = w.load.Flags // the person who names a file answers for it, as for --command-config
 			w.OMB.Loads = []study.Load{w.load}
 			all = append(all, w.OMB)
 		}
@@ -56,7 +57,14 @@ func ReadOMB(drivers, workloads []string, o OMBOptions) (all []OMB, err error) {
 	return all, err
 }
 
-func baseName(path string) string { return strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)) }
+// notOfNames matches what is in no name of a load.
+var notOfNames = regexp.MustCompile(`[^a-zA-Z0-9_-]`)
+
+// baseName returns the name of a file without its ending, as the name of a load, which has 64 letters at most.
+func baseName(path string) string {
+	name := notOfNames.ReplaceAllString(strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)), "-")
+	return name[:min(len(name), 64)]
+}
 
 // omb is a pair of files while it is translated.
 type omb struct {
