@@ -89,11 +89,11 @@ consume roundtrip: socket-buffer-size threads timeout
 find: ladder precision slo trial-time
 find study trial: rest
 produce roundtrip: acks arrivals batch-size compressibility compression delete-topic header idempotence key-distribution linger max-in-flight
-produce roundtrip: partitions payload-delimiter payload-monotonic producer-props producers record-key-range record-size replication-factor seed
+produce roundtrip: partitions payload-delimiter payload-monotonic payload-whole producer-props producers record-key-range record-size replication-factor seed
 produce roundtrip: topic-distribution
 produce roundtrip: stamp throughput topic-config transaction-duration-ms transactional-id verify warmup-records
 report: play speed
-roundtrip: one-at-a-time producer-acks
+roundtrip: backlog backlog-left one-at-a-time producer-acks
 runs: rows
 study: bytes
 study trial: discard repeats run-time

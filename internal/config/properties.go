@@ -76,6 +76,14 @@ func (b *builder) readProperties(c *client, flag, path string) {
 // take sets a property that a flag gives, if it is one of the client. The name of a flag says if it is for one of them alone. A
 // property that neither client has goes to the client with a similar name, which refuses it and says so.
 func (b *builder) take(c *client, flag, key string, g plan.Given) {
+	for _, o := range b.clients { // producer.NAME and consumer.NAME are of one of them
+		if name, ok := strings.CutPrefix(key, o.name+"."); ok && o.known.Has(name) {
+			if o == c {
+				c.put(name, g, b.from(flag))
+			}
+			return
+		}
+	}
 	has := func(o *client) bool { return o.known.Has(key) }
 	switch {
 	case b.from(flag) == fromForeign && b.sys.Kafka.Security != nil && b.sys.Kafka.Security(key):

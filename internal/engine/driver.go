@@ -152,6 +152,7 @@ func (o *Op) Fail(partition int32, code string) (counted bool) {
 	s.rec.Failed(int(o.phase), int64(o.Records), code)
 	s.run.refused(s, o, partition, code, at)
 	s.free(o)
+	s.run.backlog.failed.Add(int64(o.Records))
 	if s.run.plan.Load.OneAtATime {
 		s.run.readers.arrived(o.Records) // no reader will ever get them
 	}

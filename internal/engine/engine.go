@@ -53,6 +53,9 @@ func Run(ctx context.Context, p plan.Plan, d Drivers, o Options, sinks ...Sink) 
 	o = o.withDefaults()
 	r := &run{plan: p, opts: o, sinks: sinks, made: time.Now(), stop: make(chan struct{}), readers: newReaders(d.Read), rates: newRates(&p)}
 	defer r.close()
+	if p.Read.Backlog > 0 { // only the backlog tells when the load ends
+		r.backlog.rest, r.plan.Load.Duration = p.Load.Duration.Std()-p.Load.Warmup.Duration.Std(), 0
+	}
 	if p.Reads() {
 		if err := r.openReaders(ctx); err != nil {
 			return End{}, err
@@ -92,6 +95,7 @@ type run struct {
 	readers *readers
 	beside  beside
 	rates   rates
+	backlog backlog
 
 	made     time.Time     // before anything was opened
 	began    atomic.Int64  // start of the load, in nanoseconds after made
@@ -167,6 +171,7 @@ func (r *run) run(ctx context.Context) End {
 	var pauses sync.WaitGroup
 	pauses.Go(func() { r.notePauses(looking) })
 	r.startReading(ctx)
+	pauses.Go(func() { r.makeBacklog(looking) })
 	var end End
 	if r.plan.Writes() {
 		r.send(ctx, &end)

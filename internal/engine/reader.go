@@ -256,6 +256,9 @@ func (r *run) read(ctx context.Context, s *Shard, from Reader) {
 		}
 		s.mu.Unlock()
 		limit, hold := r.allowance(now)
+		if r.backlog.held.Load() {
+			hold = maxHold
+		}
 		if p := r.plan.Read.Processing.Std(); p > 0 {
 			limit = min(limit, max(1, int(maxWork/p)))
 		}
@@ -288,6 +291,7 @@ func (r *run) read(ctx context.Context, s *Shard, from Reader) {
 			continue
 		}
 		count += int64(n)
+		r.backlog.read.Add(int64(n))
 		r.took(n, s.Now())
 		rs.busy(s.Now())
 		if r.plan.Load.OneAtATime {

@@ -224,6 +224,48 @@ func TestOneAtATimeWaitsForItsReader(t *testing.T) {
 	})
 }
 
+func TestReadersPauseUntilABacklogIsThere(t *testing.T) {
+	for name, tc := range map[string]struct {
+		groups int
+		fails  bool
+
+		built, end plan.Duration
+	}{
+		// 1000 records a second of 100 bytes: after the warm-up of 2 s, 5000 records more take 5 s. Reading 100 of them takes no time.
+		"one group":                {1, false, seconds(7), seconds(11)},
+		"two groups have it twice": {2, false, seconds(4.5), seconds(8.5)},
+		"what fails is no backlog": {1, true, seconds(12), seconds(16)}, // every second one
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			log := newLog(0, 0)
+			sent := &fake{saw: func(_ time.Duration, o *Op) {
+				if !tc.fails || o.Index%2 == 0 {
+					log.records.Add(int64(tc.groups))
+				}
+			}}
+			if tc.fails {
+				sent.fails = func(o *Op) string { return []string{"", "LOST"}[o.Index%2] }
+			}
+			p := producing(plan.Load{Rate: plan.Rate{PerSecond: 1000}, Duration: seconds(6), Warmup: plan.Warmup{Duration: seconds(2)}})
+			p.Payload = plan.Payload{Kind: plan.Letters, Size: plan.FixedSize(100)}
+			p.Read = plan.Read{Consumers: 1, Groups: tc.groups, Group: "g", Backlog: 500_000, Timeout: seconds(1)}
+			c := &collector{}
+			end := must.Have(Run(t.Context(), p, Drivers{Send: sent, Read: log}, Options{}, c))(t)
+			w := c.all()
+			var at []time.Duration
+			for _, e := range w.Events {
+				if e.Kind == stats.Backlog {
+					at = append(at, e.At)
+				}
+			}
+			near := func(x, y time.Duration) bool { return max(x-y, y-x) <= 400*time.Millisecond }
+			must.True(t, len(at) == 2 && near(at[0], tc.built.Std()) && near(at[1], at[0]), "%s: events at %v, want the first at %v and the second soon after", name, at, tc.built)
+			must.True(t, near(end.Sending, tc.end.Std()), "%s: sending ended after %v, want %v: four seconds after the backlog", name, end.Sending, tc.end)
+			must.True(t, w.Consumed == log.records.Load(), "%s: %d of %d records read", name, w.Consumed, log.records.Load())
+		})
+	}
+}
+
 func TestARecordThatFailsDoesNotHoldUpTheNext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sent := &fake{latency: time.Millisecond, fails: func(*Op) string { return "NOT_LEADER_OR_FOLLOWER" }}

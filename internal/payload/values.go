@@ -104,9 +104,15 @@ func readLines(p *plan.Payload) (*Values, error) {
 	}
 	v := &Values{}
 	total := 0
-	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")) // a byte order mark, as editors on Windows write it
-	for line := range bytes.SplitSeq(data, []byte(cmp.Or(p.Delimiter, "\n"))) {
-		if p.Delimiter == "" {
+	if !p.Whole {
+		data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")) // a byte order mark, as editors on Windows write it
+	}
+	lines := bytes.SplitSeq(data, []byte(cmp.Or(p.Delimiter, "\n")))
+	if p.Whole {
+		lines = slices.Values([][]byte{data})
+	}
+	for line := range lines {
+		if p.Delimiter == "" && !p.Whole {
 			line = bytes.TrimSuffix(line, []byte("\r"))
 		}
 		if len(line) == 0 {
@@ -167,7 +173,11 @@ func (s *Generator) Fill(m *Memory, index int64) (key, value []byte) {
 		m.value = strconv.AppendInt(s.head(m), number, 10)
 		value = m.value
 	case plan.File:
-		value = s.own(m, s.values.lines[s.rng.IntN(len(s.values.lines))])
+		line := s.values.lines[s.rng.IntN(len(s.values.lines))]
+		if s.Whole {
+			line = line[min(s.stamp, len(line)):]
+		}
+		value = s.own(m, line)
 	default:
 		value = s.cut()
 		if s.stamp > 0 {

@@ -70,6 +70,23 @@ func TestPayloadsAreTheLinesOfAFileHoweverItWasWritten(t *testing.T) {
 	}
 }
 
+func TestAWholeFileKeepsItsSizeWithAStamp(t *testing.T) {
+	content := "\xef\xbb\xbf" + strings.Repeat("a\r\n", 20)
+	path := filepath.Join(t.TempDir(), "payload")
+	must.Do(t, os.WriteFile(path, []byte(content), 0o600))
+	for _, stamp := range []bool{false, true} {
+		p := plan.Plan{Producers: 1, Payload: plan.Payload{Kind: plan.File, File: path, Whole: true, Keys: plan.NoKeys, Stamp: stamp}}
+		v := must.Have(MakeValues(&p))(t)
+		_, value := v.Generator(p, 0, 1).Fill(new(Memory), 0)
+		want := content
+		if stamp {
+			want = string(make([]byte, plan.StampBytes)) + content[plan.StampBytes:]
+		}
+		must.Match(t, want, string(value), "stamp %v", stamp)
+		must.Match(t, len(content), p.Payload.MaxBytes(), "the largest record, stamp %v", stamp)
+	}
+}
+
 func TestAPayloadFileThatCannotBeUnpackedIsRefused(t *testing.T) {
 	whole := packed(t, "a\nb\n")
 	const limit = 1 << 20

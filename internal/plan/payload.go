@@ -13,6 +13,8 @@ type Payload struct {
 
 	File      string `json:"file,omitempty"`      // of File
 	Delimiter string `json:"delimiter,omitempty"` // between the payloads in File; "": line ends, \n or \r\n
+	// Whole takes File as one payload. A stamp takes the place of its first bytes, so that its size stays.
+	Whole bool `json:"whole,omitempty" flag:"payload-whole"`
 
 	// FileMean and FileMax are the mean and the largest payload of File in
 	// bytes, found when it was read.
@@ -112,7 +114,10 @@ const StampBytes = 40
 
 // stampBytes returns the bytes that a stamp adds to a payload that is not generated.
 func (p *Payload) stampBytes() int {
-	if p.Stamp {
+	switch {
+	case p.Stamp && p.Whole:
+		return max(0, StampBytes-p.FileMax)
+	case p.Stamp:
 		return StampBytes
 	}
 	return 0

@@ -66,7 +66,7 @@ type Topic struct {
 	Name       string `json:"name" flag:"topic"`                      // of one topic or several, as ParseTopics reads it
 	Partitions int32  `json:"partitions,omitempty" flag:"partitions"` // of each; 0: as it is, or the broker's num.partitions when kt creates it
 
-	Distribution string `json:"distribution,omitempty"` // of the records over several topics, as ParseZipf reads it; "": even
+	Distribution string `json:"distribution,omitempty"` // of the records over several topics: OwnTopics, or as ParseZipf reads it; "": even
 
 	// ReplicationFactor is used when kt creates the topic. 0: the broker's
 	// default.replication.factor.

@@ -43,6 +43,8 @@ func TestValidateAcceptsWhatCanRun(t *testing.T) {
 		{"random keys", func(p *Plan) { p.Payload.Keys, p.Payload.KeyRange = RandomKeys, 1000 }},
 		{"payloads of a file, which has its own sizes", func(p *Plan) { p.Payload = Payload{Kind: File, File: "f", Keys: NoKeys} }},
 		{"monotonic payloads", func(p *Plan) { p.Payload = Payload{Kind: Monotonic, Keys: NoKeys} }},
+		{"topics of their own", func(p *Plan) { p.Topic.Name, p.Topic.Distribution = "a,b", OwnTopics }},
+		{"a backlog", func(p *Plan) { p.Command, p.Read = Roundtrip, Read{Consumers: 1, Commit: CommitNone, Backlog: 1} }},
 		{"a mixed payload that compresses to nothing", func(p *Plan) { p.Payload.Kind, p.Payload.Compressibility = Mixed, 1 }},
 	} {
 		p := good()
@@ -86,6 +88,11 @@ func TestValidateRefusesWhatCannotRunAndNamesTheFlag(t *testing.T) {
 		{"a key range without keys", func(p *Plan) { p.Payload.KeyRange = 5 }, "--record-key-range"},
 		{"range keys without a range", func(p *Plan) { p.Payload.Keys = RangeKeys }, "--key-distribution"},
 		{"random keys without a range", func(p *Plan) { p.Payload.Keys = RandomKeys }, "--key-distribution"},
+		{"a whole payload of no file", func(p *Plan) { p.Payload.Whole = true }, "--payload-whole"},
+		{"a backlog beside a number of records", func(p *Plan) {
+			p.Command, p.Load.Records, p.Load.Duration, p.Read = Roundtrip, 1, 0, Read{Consumers: 1, Commit: CommitNone, Backlog: 1}
+		}, "--backlog"},
+		{"more of a backlog than there is", func(p *Plan) { p.Read.BacklogLeft = 1.5 }, "--backlog-left"},
 		{"keys of no kind", func(p *Plan) { p.Payload.Keys = "" }, "--key-distribution"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -25,7 +25,13 @@ type Read struct {
 	AllowGaps  bool     `json:"allow_gaps,omitempty" flag:"allow-gaps"`           // records that are deleted before they are read are no fault
 	ToEnd      bool     `json:"to_end,omitempty"`                                 // stop where the partitions ended when the run began
 	Processing Duration `json:"processing_time,omitempty" flag:"processing-time"` // the reader's time for each record, after the poll
-	Timeout    Duration `json:"timeout,omitempty" flag:"timeout"`                 // stop when no record has come for so long; 0: never
+
+	// Backlog is how many bytes of keys and values wait, of all groups together, before the consumers of a round trip go on: they
+	// pause after the warm-up. The rest of the load's duration begins when BacklogLeft of it is left, 0 to 1, or 1000 records. 0: no pause.
+	Backlog     int64   `json:"backlog_bytes,omitempty" flag:"backlog"`
+	BacklogLeft float64 `json:"backlog_left,omitempty" flag:"backlog-left"`
+
+	Timeout Duration `json:"timeout,omitempty" flag:"timeout"` // stop when no record has come for so long; 0: never
 }
 
 // Pattern is Include as it counts: it must match the whole name of a topic, as in

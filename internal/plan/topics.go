@@ -102,6 +102,22 @@ func alike(names []string) (one, other string) {
 	return "", ""
 }
 
+// OwnTopics is the distribution by which each producer writes to, and each member of a group reads, topics of its own.
+const OwnTopics = "own"
+
+// Own returns those of some topics that are a client's own, by its number among all, from 0: the topics go to the clients in turns, and
+// of more clients than topics several have the same one. Without OwnTopics all are everybody's.
+func Own[T any](t *Topic, of []T, number, all int) []T {
+	if t.Distribution != OwnTopics || all < 1 || len(of) == 0 {
+		return of
+	}
+	own := []T{of[number%len(of)]}
+	for i := number + all; i < len(of); i += all {
+		own = append(own, of[i])
+	}
+	return own
+}
+
 // Turns chooses the topics of the records, or batches, of one producer, one after the other. Nil chooses the first topic always.
 type Turns struct {
 	of   []int // indices of topics
@@ -112,10 +128,15 @@ type Turns struct {
 
 // Turns returns those of a producer of this process among some of the topics, at least one, by their indices in Names.
 func (p *Plan) Turns(index int, of []int) *Turns {
+	number, all := p.Shard(index)
+	if p.Share.Slots > 0 && p.Topic.Distribution == OwnTopics { // the process has topics that no other has
+		of = Own(&p.Topic, of, index, p.Producers)
+	} else {
+		of = Own(&p.Topic, of, number, all)
+	}
 	if slices.Equal(of, []int{0}) {
 		return nil
 	}
-	number, all := p.Shard(index)
 	t := &Turns{of: of, at: number * max(1, len(of)/max(1, all)) % len(of)}
 	if s, err := ParseZipf(p.Topic.Distribution); err == nil {
 		t.zipf, t.rng = NewZipf(s, int64(len(of))), rand.New(rand.NewPCG(uint64(p.Seed), uint64(number)^topicSeed))

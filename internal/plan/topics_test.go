@@ -61,6 +61,16 @@ func TestProducersTakeTurnsAmongTopics(t *testing.T) {
 	must.Match(t, "map[1:600 3:600]", fmt.Sprint(count(p, 300, 1, 3)), "some")
 	must.Match(t, "map[0:20]", fmt.Sprint(count(p, 5, 0)), "the first alone")
 	must.Match(t, "map[2:20]", fmt.Sprint(count(p, 5, 2)), "one alone")
+	p.Topic.Distribution = OwnTopics
+	must.Match(t, "map[0:300 1:300 2:300 3:300]", fmt.Sprint(count(p, 300, 0, 1, 2, 3)), "a topic for each producer")
+	must.Match(t, "map[1:600 3:600]", fmt.Sprint(count(p, 300, 1, 3)), "two producers for each topic")
+	for producer := range p.Producers {
+		p := Plan{Producers: 4, Topic: p.Topic}
+		must.Match(t, []int{producer, 4 + producer}, Own(&p.Topic, []int{0, 1, 2, 3, 4, 5, 6, 7}, producer, 4), "of eight topics")
+	}
+	two := p
+	two.Producers, two.Share = 2, Share{Producer: 2, Producers: 4, Slot: 1, Slots: 2}
+	must.Match(t, "map[1:300 3:300]", fmt.Sprint(count(two, 300, 1, 3)), "of topics that no other process has, each has a producer")
 	p.Topic.Distribution = "zipf:1"
 	hot := count(p, 12_000, 0, 1, 2, 3)
 	for rank, share := range []float64{12.0 / 25, 6.0 / 25, 4.0 / 25, 3.0 / 25} { // 1, 1/2, 1/3 and 1/4 of their sum

@@ -51,6 +51,12 @@ func (p *Plan) Validate() error {
 		p.Read.check(&bad)
 	}
 	bad.refuse(p.Load.UntilFull && p.Embedded(), "until-full", nil, "the broker inside kt keeps its log in memory; name a cluster with --bootstrap-server")
+	if p.Read.Backlog > 0 {
+		bad.refuse(!p.Writes(), "backlog", nil, "it is for kt roundtrip")
+		bad.refuse(len(p.Load.Rate.Stages) > 0 || p.Load.Records > 0 || p.Load.OneAtATime, "backlog", nil, "the load ends after the backlog: leave out stages of --rate, --num-records and --one-at-a-time")
+		bad.refuse(!p.Share.IsZero(), "backlog", nil, "one process makes it: leave out --on")
+	}
+	bad.refuse(!(p.Read.BacklogLeft >= 0 && p.Read.BacklogLeft <= 1), "backlog-left", p.Read.BacklogLeft, "it must be from 0 to 1")
 	if p.Load.OneAtATime {
 		bad.refuse(p.Producers != 1 || p.Read.Clients() != 1, "one-at-a-time", nil, "it takes one producer and one consumer")
 		bad.refuse(!p.Load.Rate.IsUnlimited(), "one-at-a-time", nil, "each record waits for the one before, so there is no --rate to keep")
@@ -79,7 +85,7 @@ func (p *Plan) checkTopic(bad *problems) {
 	}
 	if how := p.Topic.Distribution; how != "" {
 		_, err := ParseZipf(how)
-		bad.refuse(err != nil, "topic-distribution", how, "%w", err)
+		bad.refuse(err != nil && how != OwnTopics, "topic-distribution", how, "%w, or own", err)
 		bad.refuse(!p.Topic.Several(), "topic-distribution", how, "it is for several topics: give --topics N, or several to --topic")
 	}
 	bad.refuse(p.Topic.Partitions < 0 || p.Topic.Partitions > MaxPartitions, "partitions", p.Topic.Partitions, "it must be from 1 to %d", MaxPartitions)
@@ -140,6 +146,7 @@ func (p *Payload) check(bad *problems) {
 	default:
 		bad.refuse(true, "", nil, "payload kind %q: it must be letters, mixed, file or monotonic", p.Kind)
 	}
+	bad.refuse(p.Whole && p.Kind != File, "payload-whole", nil, "it needs a --payload-file")
 	bad.refuse(!(p.Compressibility >= 0 && p.Compressibility <= 1), "compressibility", p.Compressibility, "it must be from 0 (random) to 1 (all the same)")
 	switch p.Keys {
 	case NoKeys:

@@ -91,6 +91,7 @@ const (
 	OffsetReset     EventKind = "offset_reset"           // the log does not hold a committed offset
 	RecordsDeleted  EventKind = "records_deleted"        // before they were read
 	TransactionOpen EventKind = "transaction_open"       // records wait behind it, and are not read
+	Backlog         EventKind = "backlog"                // the readers of a --backlog pause, go on, or have caught up
 	Paused          EventKind = "paused"                 // kt itself stood still
 	OtherMembers    EventKind = "other_members"          // members of the group that are not of the load have partitions
 
@@ -115,7 +116,7 @@ func (g Gravity) String() string { return [...]string{"neutral", "better", "wors
 // Gravity returns how bad an event of the kind is.
 func (k EventKind) Gravity() Gravity {
 	switch k {
-	case Exec, ExecEnded, RateChanged, StageBegan:
+	case Exec, ExecEnded, RateChanged, StageBegan, Backlog:
 		return Neutral
 	case BrokerBack, ISRGrew, InSync, FirstSuccess, AlarmOff:
 		return Better

@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -79,7 +80,7 @@ func (r *fetcher) groupOptions() []kgo.Opt {
 	d := r.driver
 	opts := append(d.Settings.GroupOptions(),
 		kgo.ConsumerGroup(d.Group(r.group)), // the settings name the first of several
-		kgo.ConsumeTopics(d.Layout.Names()...),
+		kgo.ConsumeTopics(plan.Own(&d.Plan.Topic, d.Layout.Names(), d.Plan.Share.Consumer+r.member, cmp.Or(d.Plan.Share.Consumers, d.Plan.Read.Consumers))...),
 		kgo.OnPartitionsAssigned(r.assigned), kgo.OnPartitionsRevoked(r.revoked), kgo.OnPartitionsLost(r.lost),
 		kgo.AdjustFetchOffsetsFn(r.adjust),
 		kgo.BlockRebalanceOnPoll()) // else a partition could be revoked before its polled records are counted
