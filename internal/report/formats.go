@@ -32,14 +32,14 @@ type Format func(w io.Writer, r result.Result, o Options) error
 // Formats are the formats by name.
 var Formats = map[string]Format{
 	"text":      Text,
-	"line":      ofOneLoad(Line),
+	"line":      Line,
 	"json":      JSON,
 	"yaml":      YAML,
 	"jsonl":     JSONLines,
-	"csv":       ofOneLoad(CSV),
+	"csv":       CSV,
 	"processes": Processes,
 	"perf-test": ofOneLoad(PerfTest),
-	"markdown":  ofOneLoad(Markdown),
+	"markdown":  Markdown,
 	"junit":     JUnit,
 	"hgrm":      ofOneLoad(HGRM),
 }
@@ -48,11 +48,13 @@ var Formats = map[string]Format{
 func ofOneLoad(f Format) Format {
 	return func(w io.Writer, r result.Result, o Options) error {
 		if err := r.OneLoad(); err != nil {
-			return fmt.Errorf("%w: use --output text, json or processes", err)
+			return notOneLoad(err)
 		}
 		return f(w, r, o)
 	}
 }
+
+func notOneLoad(err error) error { return fmt.Errorf("%w: use --output text, json or processes", err) }
 
 // Write writes a document in a form, or in JSON or YAML the value that it is of.
 func Write(w io.Writer, form string, d *doc.Document, v any, o Options) error {
@@ -78,48 +80,80 @@ func JSON(w io.Writer, r result.Result, _ Options) error { return applyingTo(&r)
 // JSONLines writes one object a line: {"type":"interval",…} for each point of the series and {"type":"summary",…}, the whole document with
 // an empty series, at the end.
 func JSONLines(w io.Writer, r result.Result, _ Options) error {
-	run := applyingTo(&r).run // once: a series has thousands of points, and a run a thousand processes
-	for _, p := range r.Series {
-		if err := jsonInterval(w, p, run); err != nil {
-			return err
+	for _, l := range loadsOf(&r) {
+		run := applyingTo(&l.Result).run // once: a series has thousands of points, and a run a thousand processes
+		for _, p := range l.Series {
+			if err := jsonInterval(w, l.Name, p, run); err != nil {
+				return err
+			}
 		}
 	}
 	return jsonSummary(w, r)
 }
 
-// jsonInterval writes one point of the series.
-func jsonInterval(w io.Writer, p result.Point, run doing) error {
+// jsonInterval writes one point of the series of a load of a workload; "": the run is none.
+func jsonInterval(w io.Writer, load string, p result.Point, run doing) error {
 	return (&applying{run: run}).write(w, struct {
 		Type string `json:"type"`
+		Load string `json:"load,omitempty"`
 		result.Point
-	}{"interval", p}, "")
+	}{"interval", load, p}, "")
+}
+
+// loadsOf returns the loads of a workload, or else the run as one load without a name.
+func loadsOf(r *result.Result) []result.LoadResult {
+	if len(r.Loads) > 0 {
+		return r.Loads
+	}
+	return []result.LoadResult{{Result: *r}}
 }
 
 // jsonSummary writes the last line of JSONLines.
 func jsonSummary(w io.Writer, r result.Result) error {
-	r.Series = []result.Point{}
+	r.Series, r.Loads = []result.Point{}, slices.Clone(r.Loads)
+	for i := range r.Loads {
+		r.Loads[i].Series = []result.Point{}
+	}
 	return applyingTo(&r).write(w, struct {
 		Type string `json:"type"`
 		result.Result
 	}{"summary", r}, "")
 }
 
-// CSV writes the series: a row for each point, with its fields and its rates. A row that is too short has no rate.
+// CSV writes the series: a row for each point, with its fields and its rates. A row that is too short has no rate. Rows of a workload
+// begin with their load.
 func CSV(w io.Writer, r result.Result, _ Options) error {
+	if err := r.OneLoad(); err != nil && len(r.Loads) == 0 {
+		return notOneLoad(err)
+	}
 	type row struct {
 		result.Point
 		Rate *float64    `json:"records_per_second,omitempty"`
 		Read *float64    `json:"consumed_per_second,omitempty"`
 		Lag  *result.Lag `json:"consumer_lag,omitempty"` // 0 is a lag too
 	}
-	rows, of, reads := []row{}, applyingTo(&r), r.Plan.Reads()
-	for _, p := range r.Series {
-		one, rated := row{Point: p, Lag: pick(reads, &p.ConsumerLag, nil)}, p.Seconds >= result.ShortRow
-		written, read := float64(p.Acknowledged)/p.Seconds, float64(p.Consumed)/p.Seconds
-		one.Rate, one.Read = pick(rated, &written, nil), pick(rated && reads, &read, nil)
-		rows = append(rows, one)
+	type loadRow struct {
+		Load string `json:"load"`
+		row
 	}
-	return flat(w, rows, of.document)
+	rows, named, whole, of := []row{}, []loadRow{}, applyingTo(&r), make(map[string]*applying)
+	for _, l := range loadsOf(&r) {
+		of[l.Name] = applyingTo(&l.Result)
+		reads := l.Plan.Reads()
+		for _, p := range l.Series {
+			one, rated := row{Point: p, Lag: pick(reads, &p.ConsumerLag, nil)}, p.Seconds >= result.ShortRow
+			written, read := float64(p.Acknowledged)/p.Seconds, float64(p.Consumed)/p.Seconds
+			one.Rate, one.Read = pick(rated && l.Plan.Writes() || rated && l.Name == "", &written, nil), pick(rated && reads, &read, nil)
+			rows, named = append(rows, one), append(named, loadRow{l.Name, one})
+		}
+	}
+	if len(r.Loads) == 0 {
+		return flat(w, rows, whole.document)
+	}
+	return flat(w, named, func(v any) ([]byte, error) {
+		one, isRow := v.(loadRow)
+		return pick(isRow, of[one.Load], whole).document(v)
+	})
 }
 
 // flat writes a list as CSV, or a value as one row, with the fields of their JSON as columns.
@@ -246,12 +280,25 @@ func millis(ms *int64) time.Duration { return time.Duration(*ms) * time.Millisec
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
-// Line writes a run on one line: its rate, its latency, its errors, its limit, and whether it is valid.
+// Line writes a run on one line: its rate, its latency, its errors, its limit, and whether it is valid. A workload has a line for each
+// load, after its name.
 func Line(w io.Writer, r result.Result, _ Options) error {
+	if err := r.OneLoad(); err != nil && len(r.Loads) == 0 {
+		return notOneLoad(err)
+	}
+	for _, l := range loadsOf(&r) {
+		if err := line(w, l.Name, &l.Result); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func line(w io.Writer, name string, r *result.Result) error {
 	of, ok := r.Quoted()
-	rate, valid := pick(ok, theme.PerSecond(of.Records)+" records/s", noRate), pick(r.Valid, "valid", "NOT VALID: "+strings.Join(invalid(&r), "; "))
-	_, l := Headline(&r)
-	_, err := fmt.Fprintln(w, theme.Clean(fmt.Sprintf("%s  p50 %s  p99 %s  errors %s  limit %s  %s", rate, latencyOf(&l, l.P50), latencyOf(&l, l.P99),
+	rate, valid := pick(ok, theme.PerSecond(of.Records)+" records/s", noRate), pick(r.Valid, "valid", "NOT VALID: "+strings.Join(invalid(r), "; "))
+	_, l := Headline(r)
+	_, err := fmt.Fprintln(w, theme.Clean(fmt.Sprintf(pick(name == "", "", name+"  ")+"%s  p50 %s  p99 %s  errors %s  limit %s  %s", rate, latencyOf(&l, l.P50), latencyOf(&l, l.P99),
 		theme.Count(r.Records.Errors()), r.BoundBy.Limit, valid)))
 	return err
 }
@@ -279,7 +326,16 @@ func Processes(w io.Writer, r result.Result, _ Options) error {
 }
 
 // processesOf returns the processes of a result. One that stands for itself is its own.
-func processesOf(r result.Result) []result.ProcessRow {
+func processesOf(r result.Result) (all []result.ProcessRow) {
+	for i := range r.Loads { // their numbers are in the order of the file
+		for _, p := range processesOf(r.Loads[i].Result) {
+			p.Topic = subject(&r.Loads[i].Header)
+			all = append(all, p)
+		}
+	}
+	if len(r.Loads) > 0 {
+		return all
+	}
 	if merged(&r) {
 		return r.Processes
 	}

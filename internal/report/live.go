@@ -97,7 +97,7 @@ func (l *Live) Observe(s run.Second) {
 	if l.o.Output == "jsonl" {
 		all := s.Snapshot.Recent
 		for _, p := range all[max(0, len(all)-int(s.Snapshot.Placed-l.points)):] {
-			l.note(jsonInterval(l.o.Stdout, p, doingOf(&l.plan, nil)))
+			l.note(jsonInterval(l.o.Stdout, "", p, doingOf(&l.plan, nil)))
 		}
 		l.points = s.Snapshot.Placed
 	}

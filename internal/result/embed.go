@@ -156,5 +156,10 @@ func (r *Result) check() error {
 			return fmt.Errorf("its series has a step at %g s, of %g s, with %d records", p.StartSeconds, p.Seconds, p.Acknowledged)
 		}
 	}
+	for i := range r.Loads {
+		if l := &r.Loads[i]; len(l.Loads) > 0 || l.check() != nil {
+			return fmt.Errorf("its load %q: %w", l.Name, cmp.Or(l.check(), errors.New("it has loads of its own")))
+		}
+	}
 	return r.Trailer.check()
 }

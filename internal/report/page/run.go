@@ -31,18 +31,34 @@ func Run(w io.Writer, r result.Result, _ report.Options) error {
 // write writes the page with the run in it.
 func (p *runPage) write(w io.Writer, run string) error {
 	d := report.RunDoc(&p.r, report.Options{})
+	place := func(id string, charts []doc.Section) {
+		if at := slices.IndexFunc(d.Sections, func(s doc.Section) bool { return s.ID == id }); at >= 0 {
+			d.Sections = slices.Insert(d.Sections, at+1, charts...)
+		}
+	}
+	for i := range p.r.Loads {
+		l, charts := &p.r.Loads[i], new(doc.Document)
+		charts.Add(l.Name, &doc.Document{Sections: newRunPage(l.Result).charts()[:2]}) // the client is that of all
+		place(l.Name+"-figures", charts.Sections)
+	}
+	if len(p.r.Loads) == 0 {
+		place("figures", p.charts())
+	}
+	return write(w, d, "Made by kt "+p.r.KTVersion+". This file holds the whole run: kt report FILE reads it.", run)
+}
+
+// charts returns the sections with the charts of a run.
+func (p *runPage) charts() []doc.Section {
 	heat := p.chart("heat", "Latency heat map", "", latencyUnit)
 	if p.r.Plan.ReadsOnly() && p.r.Latency.EndToEnd == nil {
 		heat.Title = "Fetch time heat map"
 	}
 	heat.X, heat.Heat = nil, newHeat(p.r.Heat, p.timeline)
-	if at := slices.IndexFunc(d.Sections, func(s doc.Section) bool { return s.ID == "figures" }); at >= 0 {
-		d.Sections = slices.Insert(d.Sections, at+1,
-			doc.Section{ID: "time", Title: "Over time", Columns: true, Blocks: []doc.Block{p.throughput(), p.quantiles()}},
-			doc.Section{ID: "latency", Title: "Latency", Columns: true, Blocks: []doc.Block{heat, p.percentiles()}},
-			doc.Section{ID: "client", Title: "Client", Columns: true, Blocks: p.client()})
+	return []doc.Section{
+		{ID: "time", Title: "Over time", Columns: true, Blocks: []doc.Block{p.throughput(), p.quantiles()}},
+		{ID: "latency", Title: "Latency", Columns: true, Blocks: []doc.Block{heat, p.percentiles()}},
+		{ID: "client", Title: "Client", Columns: true, Blocks: p.client()},
 	}
-	return write(w, d, "Made by kt "+p.r.KTVersion+". This file holds the whole run: kt report FILE reads it.", run)
 }
 
 // maxPoints bounds the points of a chart of each phase.
