@@ -43,9 +43,9 @@ func newRun(env *Env) *cobra.Command {
 
 // workloadFile takes one file, and says where runs that were made are to be found.
 func workloadFile(env *Env) cobra.PositionalArgs {
-	return func(_ *cobra.Command, args []string) error {
+	return func(c *cobra.Command, args []string) error {
 		const runs = "kt runs lists the runs that were made, and kt report reads one"
-		if len(args) != 1 {
+		if len(args) != 1 && (len(args) == 0 || !c.Flags().Changed("drivers")) {
 			return usageError(fmt.Errorf("kt run makes a workload from one file, as in kt run shop.yaml (kt run --init shop.yaml writes an example); %s", runs))
 		}
 		name := args[0]
@@ -65,17 +65,29 @@ func runWorkload(ctx context.Context, env *Env, flags *config.Workload, args []s
 	if flags.Init {
 		return nil, initWorkload(env, args[0])
 	}
+	if len(flags.Drivers) > 0 {
+		return runOMB(ctx, env, flags, args)
+	}
 	w, err := readWorkload(args[0], flags)
 	if err != nil {
 		return nil, usageError(err)
 	}
+	do, err := prepareWorkload(ctx, env, flags, w)
+	if err != nil {
+		return nil, err
+	}
+	return do()
+}
+
+// prepareWorkload checks a workload, and returns what makes it, or shows it in a dry run.
+func prepareWorkload(ctx context.Context, env *Env, flags *config.Workload, w *workload.Workload) (func() (*finding, error), error) {
 	made, err := env.maker().NewWorkload(w, load.Changes{Scale: flags.Scale, Speed: flags.Speed, RunTime: flags.RunTime, Limits: flags.Limits})
 	if err != nil {
 		return nil, usageError(err)
 	}
 	if flags.DryRun {
 		p := report.NewWorkloadPlan(w.Name, w.About, made.Plans())
-		return found(report.WorkloadDoc(p), p), nil
+		return func() (*finding, error) { return found(report.WorkloadDoc(p), p), nil }, nil
 	}
 	if made.Protected != "" && !flags.Yes {
 		ask := func(ctx context.Context) error { return env.permit(ctx, made.Protected, "all loads of "+w.Name) }
@@ -83,7 +95,7 @@ func runWorkload(ctx context.Context, env *Env, flags *config.Workload, args []s
 			return nil, err
 		}
 	}
-	return makeWorkload(ctx, env, flags, made)
+	return func() (*finding, error) { return makeWorkload(ctx, env, flags, made) }, nil
 }
 
 // initWorkload writes the example.
@@ -114,6 +126,12 @@ func readWorkload(path string, flags *config.Workload) (*workload.Workload, erro
 	if err != nil {
 		return nil, err
 	}
+	return w, changeWorkload(w, flags)
+}
+
+// changeWorkload changes the loads of a workload as the command line says.
+func changeWorkload(w *workload.Workload, flags *config.Workload) error {
+	known := func(command, flag string) error { return config.CheckFlag(plan.Command(command), flag) }
 	s := w.Study()
 	for _, shared := range flags.Shared() {
 		var unless []string
@@ -124,10 +142,10 @@ func readWorkload(path string, flags *config.Workload) (*workload.Workload, erro
 	}
 	for _, set := range flags.Set {
 		if err := w.Set(set.Name, set.Values, known); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return w, nil
+	return nil
 }
 
 // makeWorkload makes the loads, and returns their result.

@@ -36,6 +36,7 @@ type Assignment struct {
 type Workload struct {
 	form       `flag:",squash"`
 	Init       bool          `flag:"init"`
+	Drivers    []string      `flag:"drivers"` // the files of drivers of OpenMessaging Benchmark, whose workloads are made; none: it is kt's own
 	Set        []Assignment  `flag:"set"`
 	Scale      float64       `flag:"scale"`    // of every rate
 	Speed      float64       `flag:"speed"`    // how many times shorter stages and durations are

@@ -147,7 +147,7 @@ func (b *Runner) BrokerCount(ctx context.Context, l study.Load) (int, error) {
 
 // place returns a load of which only the place is that of another: its brokers, and the hosts that make it.
 func (b *Runner) place(l study.Load) (*Load, error) {
-	p := study.Load{Command: string(plan.Produce), Typed: l.Typed}
+	p := study.Load{Command: string(plan.Roundtrip), Typed: l.Typed} // which takes the properties of both clients
 	for _, f := range l.Flags {
 		if slices.Contains([]string{bootstrapServer, "url", "cluster", "command-config", "command-property", "config", "on", "watch", "join", "peers", "key-file"}, f.Name) {
 			p.Flags = append(p.Flags, f)

@@ -35,7 +35,7 @@ type OMBOptions struct {
 }
 
 // measuredOtherwise is the notice of every load.
-const measuredOtherwise = "kt counts latency from when a record was due, and OpenMessaging Benchmark from when it was sent: " +
+const measuredOtherwise = "latency counts from when a record was due here, and from when it was sent in OpenMessaging Benchmark: " +
 	"a producer that cannot keep its rate shows in kt's figures, and service is the one to compare"
 
 // ReadOMB reads workloads and drivers of OpenMessaging Benchmark, and returns all pairs of them, the drivers of one workload one after
@@ -268,7 +268,7 @@ func (w *omb) time() {
 	w.refuse(w.drain < 0 || w.drain > 1, "backlogDrainRatio", "it must be from 0 to 1")
 	if w.Find = w.rate == 0; w.Find {
 		w.refuse(w.backlogGB > 0, "producerRate", "0 searches the highest rate, which cannot go with consumerBacklogSizeGB: --set workload.producerRate=100000")
-		w.notice(w.at("producerRate"), "0: kt searches the highest rate that holds, in runs of --trial-time, so that testDurationMinutes and warmupDurationMinutes have no effect")
+		w.notice(w.at("producerRate"), "0: kt searches the highest rate that holds, in runs of 30s or of --run-time, so that testDurationMinutes and warmupDurationMinutes have no effect")
 		return
 	}
 	w.number("rate", w.rate)

@@ -2,6 +2,7 @@ package workload
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"net/url"
 	"slices"
@@ -106,7 +107,9 @@ func (w *omb) client(name, value string) {
 	switch {
 	case name != "bootstrap.servers":
 		w.property(name, value)
-	case !w.Given("bootstrap-server") && !w.Given("cluster") && !w.Given("url"):
+	case w.Given("bootstrap-server"), w.Given("cluster"), w.Given("url"):
+		w.Notices = append(w.Notices, fmt.Sprintf("%s: bootstrap.servers=%s does not count: the command line or the environment says where the load goes", w.path, value))
+	default:
 		w.add("bootstrap-server", value)
 	}
 }
