@@ -202,18 +202,23 @@ func makeWorkload(ctx context.Context, env *Env, flags *config.Workload, w *load
 		}
 		return nil, err
 	}
-	env.runsFolder().Add(file.Path(), &res)
+	return foundWorkload(env, flags, file.Path(), res), worse(judge(&res, stop.code(), flags.Output), err)
+}
+
+// foundWorkload notes a workload that was made, and returns how its result is written.
+func foundWorkload(env *Env, flags *config.Workload, path string, res result.Result) *finding {
+	env.runsFolder().Add(path, &res)
 	opts := env.reportOptions(flags.Look, flags.Verbose)
-	opts.RunFile, opts.Full = file.Path(), false
+	opts.RunFile, opts.Full = path, false
 	f := &finding{
 		write: func(env *Env, w config.Written) error { return format(w.Output)(env.Stdout, res, opts) },
 		page:  func(out io.Writer) error { return page.Run(out, res, opts) },
 	}
-	if path := file.Path(); path != "" {
+	if path != "" {
 		f.runs = []string{path}
 		if flags.Output != "text" && !flags.Quiet {
 			f.last = "run file " + path
 		}
 	}
-	return f, worse(judge(&res, stop.code(), flags.Output), err)
+	return f
 }

@@ -141,12 +141,7 @@ func (o *outcome) merge(ctx context.Context, epoch string, to *run.File) (result
 	if len(o.Files) == 0 {
 		return result.Result{}, fmt.Errorf("nothing was collected: %s", strings.Join(o.Lost, "; "))
 	}
-	set, res, err := merge.Files(ctx, o.Files, epoch)
-	defer set.Close()
-	if err != nil {
-		return result.Result{}, err
-	}
-	return res, errors.Join(errors.Join(set.Lost()...), to.Fill(set))
+	return merge.Files(ctx, o.Files, epoch, to.Fill)
 }
 
 // reportLost reports everything that is lost, unless it was reported during the run.

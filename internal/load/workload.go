@@ -1,6 +1,7 @@
 package load
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -112,7 +113,7 @@ func (w *Workload) load(l study.Load, source *Load) (*Load, error) {
 	w.runner.adapt = func(r *config.Run) error { return w.adapt(r, follows) }
 	ld, err := w.runner.Load(l)
 	if err == nil && !ld.Yes {
-		w.Protected = ld.Protected
+		w.Protected = cmp.Or(w.Protected, ld.Protected)
 	}
 	return ld, err
 }

@@ -3,6 +3,7 @@ package result
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -93,6 +94,9 @@ type Result struct {
 
 // OneLoad returns an error if the result is of processes that made different loads: it has no figures of the whole.
 func (r *Result) OneLoad() error {
+	if len(r.Loads) > 0 {
+		return errors.New("it is a workload, whose loads have figures of their own: kt report shows them")
+	}
 	if r.NotAddedUp == "" {
 		return nil
 	}

@@ -51,7 +51,9 @@ type HostHeader struct {
 func (h *Header) loads() bool { return len(h.Hosts) > 0 && h.Hosts[0].Command != "" }
 
 // name returns the command as a user types it.
-func (h *Header) name() string { return "kt " + map[bool]string{true: "run", false: h.Command}[h.loads()] }
+func (h *Header) name() string {
+	return "kt " + map[bool]string{true: "run", false: h.Command}[h.loads()]
+}
 
 // rowName returns what a row of the table of hosts is: "host", or "load".
 func (h *Header) rowName() string { return map[bool]string{true: "load", false: "host"}[h.loads()] }

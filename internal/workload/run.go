@@ -1,7 +1,6 @@
 package workload
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -45,84 +44,91 @@ func Run(ctx context.Context, loads []Load, o Options) (result.Result, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	m := &maker{
-		Options: o, epoch: rand.Text()[:12], headers: make([]result.Header, len(loads)), waiting: len(loads), running: len(loads),
-		start: make(chan struct{}), over: make(chan struct{}), ended: make(chan struct{}),
+		Options: o, loads: loads, cancel: cancel, epoch: rand.Text()[:12], headers: make([]result.Header, len(loads)), waiting: len(loads), running: len(loads),
+		start: make(chan struct{}), over: make(chan struct{}), ended: make(chan struct{}), errs: make([]error, len(loads)), made: make([]bool, len(loads)),
 	}
-	stop, errs, made := m.stops(ctx), make([]error, len(loads)), make([]bool, len(loads))
-	var paths []string
-	var running sync.WaitGroup
+	m.stop = m.stops(ctx)
 	for _, writes := range []bool{true, false} {
 		for i := range loads {
-			l := &loads[i]
-			if l.Request.Plan.Writes() != writes || ctx.Err() != nil {
-				continue
+			if loads[i].Request.Plan.Writes() == writes && ctx.Err() == nil {
+				m.make(ctx, i)
 			}
-			path := filepath.Join(o.Dir, l.Name+".ktr")
-			file, err := run.CreateFile(path)
-			if err != nil {
-				errs[i] = err
-				cancel()
-				continue
-			}
-			paths = append(paths, path)
-			opened := make(chan struct{})
-			open := sync.OnceFunc(func() { close(opened) })
-			leave := sync.OnceFunc(m.leave)
-			r := l.Request
-			r.File, r.Stop = file, stop
-			r.Part = &result.Part{Run: o.Name, Epoch: m.epoch, Host: o.Host, Process: i + 1, Load: l.Name}
-			r.Notify = func(n run.Notice) {
-				if l.Request.Notify != nil && (n.Kind != run.TopicKept || m.foreign(i)) {
-					l.Request.Notify(n)
-				}
-			}
-			r.Opened = func(h result.Header) error { m.headers[i] = h; open(); return nil }
-			r.Ready, r.Began = m.ready, m.began
-			r.Done = func(ctx context.Context, res result.Result, _ error) bool {
-				if res.Ended == result.Aborted {
-					m.end()
-				}
-				leave()
-				select {
-				case <-m.over:
-				case <-ctx.Done():
-				}
-				return true
-			}
-			running.Go(func() {
-				defer open()
-				defer leave()
-				res, err := run.Run(ctx, r, l.Observer)
-				if made[i], errs[i] = res.RunID != "", err; !made[i] {
-					cancel()
-				}
-			})
-			<-opened
 		}
 	}
-	running.Wait()
-	if i := slices.IndexFunc(errs, func(err error) bool { return err != nil && !errors.Is(err, context.Canceled) }); slices.Contains(made, false) {
-		if i >= 0 {
-			return result.Result{}, fmt.Errorf("load %s: %w", loads[i].Name, errs[i]) // the others ended with it
-		}
-		return result.Result{}, cmp.Or(errors.Join(errs...), context.Canceled)
-	}
-	for i, err := range errs {
+	m.live.Wait()
+	var errs, own []error // all, and those that are not of the end of the others
+	for i, err := range m.errs {
 		if err != nil {
-			errs[i] = fmt.Errorf("load %s: %w", loads[i].Name, err)
+			errs = append(errs, fmt.Errorf("load %s: %w", loads[i].Name, err))
+			if !errors.Is(err, context.Canceled) {
+				own = append(own, errs[len(errs)-1])
+			}
 		}
 	}
-	set, res, err := merge.Files(ctx, paths, m.epoch)
-	defer set.Close()
-	if err == nil {
-		err = errors.Join(errors.Join(set.Lost()...), o.File.Fill(set))
+	if slices.Contains(m.made, false) {
+		return result.Result{}, append(own, context.Canceled)[0]
 	}
+	res, err := merge.Files(ctx, m.paths, m.epoch, o.File.Fill)
 	return res, errors.Join(append(errs, err)...)
+}
+
+// make begins to make a load, and returns when its topics are there, or when it has ended.
+func (m *maker) make(ctx context.Context, i int) {
+	l := &m.loads[i]
+	path := filepath.Join(m.Dir, l.Name+".ktr")
+	file, err := run.CreateFile(path)
+	if err != nil {
+		m.errs[i] = err
+		m.cancel()
+		return
+	}
+	m.paths = append(m.paths, path)
+	opened := make(chan struct{})
+	open := sync.OnceFunc(func() { close(opened) })
+	leave := sync.OnceFunc(m.leave)
+	r := l.Request
+	r.File, r.Stop = file, m.stop
+	r.Part = &result.Part{Run: m.Name, Epoch: m.epoch, Host: m.Host, Process: i + 1, Load: l.Name}
+	r.Notify = func(n run.Notice) {
+		if l.Request.Notify != nil && (n.Kind != run.TopicKept || m.foreign(i)) {
+			l.Request.Notify(n)
+		}
+	}
+	r.Opened = func(h result.Header) error { m.headers[i] = h; open(); return nil }
+	r.Ready, r.Began = m.ready, m.began
+	r.Done = func(ctx context.Context, res result.Result, _ error) bool {
+		if res.Ended == result.Aborted {
+			m.end()
+		}
+		leave()
+		select {
+		case <-m.over:
+		case <-ctx.Done():
+		}
+		return true
+	}
+	m.live.Go(func() {
+		defer open()
+		defer leave()
+		res, err := run.Run(ctx, r, l.Observer)
+		if m.made[i], m.errs[i] = res.RunID != "", err; !m.made[i] {
+			m.cancel()
+		}
+	})
+	<-opened
 }
 
 // maker makes the loads of one workload.
 type maker struct {
 	Options
+
+	loads  []Load
+	paths  []string // of run files
+	errs   []error  // of each load; likewise made
+	made   []bool
+	live   sync.WaitGroup
+	cancel context.CancelFunc
+	stop   <-chan struct{}
 
 	epoch string
 	start chan struct{} // closed: all loads are ready

@@ -96,19 +96,23 @@ func (s *Set) Offer(name, path string, copied bool) error {
 	return nil
 }
 
-// Files merges run files of one run, by its name or epoch as Select has it. The caller closes the set, also after an error.
-func Files(ctx context.Context, paths []string, run string) (s *Set, r result.Result, err error) {
-	s = NewSet()
+// Files merges run files of one run, by its name or epoch as Select has it, and gives their collection to fill. Where an error comes with
+// a result (whose RunID is set), the result is complete.
+func Files(ctx context.Context, paths []string, run string, fill func(io.WriterTo) error) (r result.Result, err error) {
+	s := NewSet()
+	defer s.Close()
 	for _, path := range paths {
 		if err := s.Offer(filepath.Base(path), path, false); err != nil {
-			return s, r, err
+			return r, err
 		}
 	}
 	if err := s.Select(run); err != nil {
-		return s, r, errors.Join(append(s.Unreadable, err)...)
+		return r, errors.Join(append(s.Unreadable, err)...)
 	}
-	r, err = s.Result(context.WithoutCancel(ctx))
-	return s, r, err
+	if r, err = s.Result(context.WithoutCancel(ctx)); err != nil {
+		return result.Result{}, err
+	}
+	return r, errors.Join(errors.Join(s.Lost()...), fill(s))
 }
 
 // Close closes the files that were offered.
