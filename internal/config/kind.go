@@ -175,6 +175,7 @@ var kinds = map[string]kind{
 	"linger":           scalar("string", readLinger),
 	"warmup":           scalar("string", readWarmup),
 
+	"keys":            scalar("string", func(s string) (string, error) { return s, plan.CheckKeys(s) }),
 	"topic":           scalar("string", func(s string) (string, error) { return s, plan.CheckTopic(s) }),
 	"from":            scalar("string", readFrom),
 	"delimiter":       scalar("string", readDelimiter),
