@@ -24,6 +24,7 @@ type kind struct {
 	elsewhere []string                          // choices of other commands
 	silent    bool                              // the reason has the value, or must not show it
 	begins    bool                              // the reason begins with the value
+	needed    bool                              // a list of nothing is a mistake
 }
 
 func scalar[T any](name string, read func(string) (T, error)) kind {
@@ -175,8 +176,13 @@ var kinds = map[string]kind{
 	"linger":           scalar("string", readLinger),
 	"warmup":           scalar("string", readWarmup),
 
-	"keys":            scalar("string", func(s string) (string, error) { return s, plan.CheckKeys(s) }),
-	"topic":           scalar("string", func(s string) (string, error) { return s, plan.CheckTopic(s) }),
+	"keys":  scalar("string", func(s string) (string, error) { return s, plan.CheckKeys(s) }),
+	"topic": scalar("string", func(s string) (string, error) { return s, plan.CheckTopic(s) }),
+	"topics": {name: listKind.name, read: func(texts []string) (any, error) {
+		name := strings.Join(distinct(texts), ",")
+		_, err := plan.ParseTopics(name)
+		return name, err
+	}},
 	"from":            scalar("string", readFrom),
 	"delimiter":       scalar("string", readDelimiter),
 	"regex":           scalar("string", regexp.Compile),
@@ -214,6 +220,7 @@ func kindOf(text string) kind {
 	}
 	k.silent = slices.Contains([]string{"bytes", "size", "volume", "rate", "max-rate", "url"}, name)
 	k.begins = name == "ladder" || name == "from"
+	k.needed = name == "topics"
 	if read := k.read; isOptional { // the empty text is no value
 		k.read = func(texts []string) (any, error) {
 			if len(texts) == 0 || texts[len(texts)-1] == "" {

@@ -53,6 +53,12 @@ func (b *builder) plan(p *plan.Plan, ofLedger, elsewhere bool) {
 	if !b.writes && b.chosen("topic", "include") == "include" {
 		p.Topic.Name, p.Read.Include = "", b.text("include")
 	}
+	if b.given("topics") {
+		b.numberTopics(p)
+	}
+	if how := b.text("topic-distribution"); how != "even" {
+		p.Topic.Distribution = how
+	}
 	if b.writes {
 		p.Producers, p.Load.Transaction = b.clientCount("producers"), b.transaction()
 		if b.chosen("stop-at-disk", "until-full") == "until-full" {
@@ -66,6 +72,19 @@ func (b *builder) plan(p *plan.Plan, ofLedger, elsewhere bool) {
 		p.Load.Arrivals = plan.Uniform
 	}
 	b.end(p)
+}
+
+// numberTopics makes the topic as many as --topics says.
+func (b *builder) numberTopics(p *plan.Plan) {
+	n := is[int64](b.layers, "topics")
+	switch err := plan.CheckTopic(p.Topic.Name); {
+	case p.Topic.Name == "":
+		b.bad("topics", n, "it needs a --topic NAME to number")
+	case err != nil:
+		b.bad("topics", n, "it needs one name to number, and --topic is %q", p.Topic.Name)
+	default:
+		p.Topic.Name = plan.NumberedTopics(p.Topic.Name, n)
+	}
 }
 
 // clientCount returns a number of producers or consumers; one at a time it is one unless the number counts as much.

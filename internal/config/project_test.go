@@ -79,6 +79,7 @@ compare: fail-on
 compare trial: delta
 consume: include
 consume doctor produce roundtrip: command-property duration topic
+consume produce roundtrip: topics
 consume doctor produce roundtrip study: bootstrap-server cluster
 consume find produce roundtrip study trial: tag
 consume produce roundtrip: abort-on engine fps lenient limit num-records print-metrics profile rate reporting-interval url warmup
@@ -89,6 +90,7 @@ find: ladder precision slo trial-time
 find study trial: rest
 produce roundtrip: acks arrivals batch-size compressibility compression delete-topic header idempotence key-distribution linger max-in-flight
 produce roundtrip: partitions payload-delimiter payload-monotonic producer-props producers record-key-range record-size replication-factor seed
+produce roundtrip: topic-distribution
 produce roundtrip: stamp throughput topic-config transaction-duration-ms transactional-id verify warmup-records
 report: play speed
 roundtrip: one-at-a-time producer-acks

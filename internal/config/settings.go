@@ -35,7 +35,6 @@ type setting struct {
 	Common bool // the help of a command with many flags shows it first
 	Typed  bool // only the command line sets it
 	Hidden bool
-	Single bool // a second value would be lost in silence
 
 	kind
 }
@@ -237,7 +236,7 @@ func (v *value) Set(text string) error {
 // put takes the texts of a layer below the command line.
 func (v *value) put(texts []string, source string, from level) {
 	v.source, v.from, v.given = source, from, false
-	if len(texts) == 0 && !v.isList() {
+	if len(texts) == 0 && (!v.isList() || v.needed) {
 		v.refused = append(v.refused, plan.Refuse(v.Name, nil, "the list is empty: give a value, or leave the line out"))
 	}
 	secret.LearnFrom(texts...)
@@ -264,9 +263,6 @@ func (v *value) add(text string) {
 
 // take reads a text. A list that is given several times is one list.
 func (v *value) take(text string) error {
-	if v.Single && v.given && text != v.texts[0] {
-		return fmt.Errorf("%q is given too: give one", v.texts[0])
-	}
 	texts := []string{text}
 	if v.name == listKind.name {
 		var err error

@@ -178,6 +178,7 @@ func (r *run) takeBeside(start, end time.Duration) stats.Window {
 	var w stats.Window
 	for _, source := range r.opts.Sources {
 		found := source.Take()
+		found.FoldPartitions(r.opts.Rows)
 		w.Add(&found)
 	}
 	found := r.beside.Take()

@@ -181,6 +181,10 @@ type Options struct {
 	// long it sleeps is own send delay. nil: time.Sleep, on Linux up to 1.1 ms too long.
 	NewSleeper func() (sleep func(time.Duration), end func() error)
 
+	// Rows returns the key of a partition's row in stats.Window.Partitions, 0 or more. Several partitions may share one. It is called
+	// for each outcome, from any goroutine. nil: the number of the partition. Events name partitions by number in any case.
+	Rows func(partition int32) int32
+
 	Started func()  // called when the load begins; may be nil
 	Status  *Status // updated during the run; may be nil
 }

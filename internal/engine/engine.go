@@ -117,10 +117,15 @@ func (r *run) started() time.Time { return r.made.Add(time.Duration(r.began.Load
 func (r *run) forget() {
 	for _, s := range slices.Concat(r.shards, r.readers.shards) {
 		s.mu.Lock()
-		s.rec = stats.NewRecorder()
-		s.rec.Read = r.plan.Reads()
+		s.rec = r.recorder()
 		s.mu.Unlock()
 	}
+}
+
+func (r *run) recorder() *stats.Recorder {
+	rec := stats.NewRecorder()
+	rec.Read, rec.Row = r.plan.Reads(), r.opts.Rows
+	return rec
 }
 
 func (r *run) stopSending() {

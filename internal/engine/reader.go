@@ -81,7 +81,7 @@ func (r *run) openReaders(ctx context.Context) error {
 func newReadShard(r *run, index, count int) *Shard {
 	records := r.plan.Load.WarmupShare(r.plan.Reader(index))
 	return &Shard{
-		Index: index, Count: count, run: r, rec: stats.NewRecorder(),
+		Index: index, Count: count, run: r, rec: r.recorder(),
 		warm:  warmup{until: r.plan.Load.Warmup.Duration.Std(), records: records},
 		phase: stats.PhaseOf(r.plan.Load.Warmup != plan.Warmup{}),
 	}

@@ -349,7 +349,8 @@ func (s *told) Start(_ context.Context, now func() time.Duration) { s.now = now 
 func (s *told) Wait() {}
 
 func (s *told) Take() stats.Window {
-	return stats.Window{Events: []stats.Event{{At: s.now(), Kind: stats.LeaderMoved}}, Read: stats.Read{ConsumerLag: 3}}
+	lag := map[int32]stats.Partition{40: {ConsumerLag: 1}, 41: {ConsumerLag: 2}}
+	return stats.Window{Events: []stats.Event{{At: s.now(), Kind: stats.LeaderMoved}}, Read: stats.Read{ConsumerLag: 3}, Partitions: lag}
 }
 
 // lastWords is a source that finds something when it is ended.
@@ -402,4 +403,43 @@ func TestWhatSourcesFindJoinsTheWindows(t *testing.T) {
 		got := c.total[stats.Warmup].Acknowledged
 		must.True(t, got == 200, "%d records in the warm-up, want 200: a source must not change the phase", got)
 	})
+}
+
+func TestPartitionsThatShareARowAddUp(t *testing.T) {
+	ten := func(number int32) int32 { return number / 10 }
+	for _, of := range []struct {
+		name string
+		rows func(int32) int32
+		want map[int32]int64 // acknowledged by row
+		ids  []int32
+	}{
+		{"as they are", nil, map[int32]int64{20: 1, 29: 2, 30: 2}, []int32{0, 20, 29, 30, 40, 41}},
+		{"ten to a row", ten, map[int32]int64{2: 3, 3: 2}, []int32{0, 2, 3, 4}},
+	} {
+		t.Run(of.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := &fake{
+					place: func(op *Op) int32 { return []int32{20, 29, 30}[op.Index%3] },
+					fails: func(op *Op) string { return map[int64]string{3: "NOT_LEADER_OR_FOLLOWER"}[op.Index] },
+				}
+				l := &fakeLog{batch: 7}
+				l.records.Store(100)
+				l.end.Store(-1)
+				p := producing(plan.Load{Records: 6})
+				p.Read = plan.Read{Consumers: 1}
+				c := &collector{}
+				o := Options{Sources: []Source{&told{}}, Rows: of.rows}
+				must.Have(Run(t.Context(), p, Drivers{Send: f, Read: l}, o, c))(t)
+				w := c.all()
+				var lag int64
+				for row, p := range w.Partitions {
+					must.Match(t, of.want[row], p.Records, "acknowledged in row", row)
+					lag += p.ConsumerLag
+				}
+				must.Match(t, w.ConsumerLag, lag, "consumer lag of all rows")
+				must.True(t, w.Partitions[0].Consumed == w.Consumed && w.Consumed > 0, "row 0 has %d of %d records read", w.Partitions[0].Consumed, w.Consumed)
+				must.Match(t, of.ids, w.PartitionIDs(), "rows")
+			})
+		})
+	}
 }

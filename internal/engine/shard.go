@@ -100,14 +100,13 @@ func newShard(r *run, index int) *Shard {
 		unlimited: p.Load.Rate.IsUnlimited(),
 		burst:     make([]sentOp, 0, burstLen),
 		most:      1,
-		rec:       stats.NewRecorder(),
+		rec:       r.recorder(),
 		wake:      make(chan struct{}, 1),
 		posted:    r.rates.posted,
 		failed:    make(map[int32]bool),
 
 		sending: true,
 	}
-	s.rec.Read = p.Reads()
 	s.phase = s.warm.phase(0, 0)
 	return s
 }

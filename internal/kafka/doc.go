@@ -2,7 +2,7 @@
 // answers for brokers, topics and offsets, and makes all clients.
 //
 //	cluster, err := kafka.Connect(ctx, kafka.Access{Bootstrap: []string{"localhost:9092"}})
-//	topic, err := cluster.EnsureTopic(ctx, p, compressed)
+//	topics, err := cluster.EnsureTopics(ctx, p, compressed)
 //	client, err := cluster.Client(settings.Options()...)
 //
 // StartEmbedded runs a broker inside the process, for people who have none at hand. The

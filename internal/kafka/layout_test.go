@@ -85,10 +85,10 @@ func TestOfManyProcessesThatMakeOneTopicOneHasMadeItAndAllUseIt(t *testing.T) {
 		cluster := connect(t, broker.Addrs())
 		all.Go(func() {
 			<-start
-			topic, err := cluster.EnsureTopic(context.Background(), p, false)
+			topics, err := cluster.EnsureTopics(context.Background(), p, false)
 			must.True(t, err == nil, "%v", err)
-			must.Match(t, 4, topic.Partitions, "partitions")
-			if topic.Created {
+			must.Match(t, 4, topics[0].Partitions, "partitions")
+			if topics[0].Created {
 				made.Add(1)
 			}
 		})

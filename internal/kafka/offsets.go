@@ -18,23 +18,24 @@ import (
 	"github.com/kt-bench/kt/internal/theme"
 )
 
-// ReadTopics returns the topics that the plan reads, sorted by name.
+// ReadTopics returns the topics that the plan reads, in the order of their names in it; those of a pattern are sorted.
 func (c *Cluster) ReadTopics(ctx context.Context, p plan.Plan) ([]result.Topic, error) {
 	ctx, cancel := context.WithTimeout(ctx, AdminTimeout)
 	defer cancel()
 	if p.Read.Include == "" {
-		t, err := c.lookUp(ctx, p.Topic.Name)
-		switch {
-		case err != nil:
-			return nil, err
-		case t == nil:
-			return nil, result.Misfit("topic %s %w%s", p.Topic.Name, plan.ErrNoTopic, c.alike(ctx, p.Topic.Name))
-		}
-		if t, err = c.awaitLeaders(ctx, t.Name); err != nil {
+		names := p.Topic.Names()
+		topics, err := c.lookUp(ctx, names...)
+		if err != nil {
 			return nil, err
 		}
-		t.Configs = c.topicConfigs(ctx, t.Name)
-		return []result.Topic{*t}, nil
+		if none := missing(topics); len(none) > 0 {
+			return nil, result.Misfit("topic %s %w%s", none[0], plan.ErrNoTopic, c.alike(ctx, none[0]))
+		}
+		if topics, err = c.awaitLeaders(ctx, names); err != nil {
+			return nil, err
+		}
+		c.describeConfigs(ctx, topics)
+		return topics, nil
 	}
 	wanted, err := p.Read.Pattern()
 	if err != nil {
@@ -51,7 +52,7 @@ func (c *Cluster) ReadTopics(ctx context.Context, p plan.Plan) ([]result.Topic, 
 		case d.Err != nil:
 			return nil, fmt.Errorf("look up topic %s: %w", d.Topic, d.Err)
 		default:
-			topics = append(topics, *topicOf(d))
+			topics = append(topics, topicOf(d))
 		}
 	}
 	if len(topics) == 0 {
@@ -137,13 +138,16 @@ func (c *Cluster) LastOffsets(ctx context.Context, l *Layout) (ends []int64, epo
 	return ends, epochs, errors.Join(err, unanswered)
 }
 
-// Written returns how many records and transaction markers were ever written to a topic: the sum of its log ends.
-func (c *Cluster) Written(ctx context.Context, topic string) (sum int64, err error) {
-	t, err := c.lookUp(ctx, topic)
-	if err != nil || t == nil {
-		return 0, errors.Join(err, kerr.UnknownTopicOrPartition)
+// Written returns how many records and transaction markers were ever written to topics: the sum of their log ends.
+func (c *Cluster) Written(ctx context.Context, names []string) (sum int64, err error) {
+	topics, err := c.lookUp(ctx, names...)
+	if err == nil && len(missing(topics)) > 0 {
+		err = kerr.UnknownTopicOrPartition
 	}
-	ends, _, err := c.LastOffsets(ctx, NewLayout([]result.Topic{*t}))
+	if err != nil {
+		return 0, err
+	}
+	ends, _, err := c.LastOffsets(ctx, NewLayout(topics))
 	for _, end := range ends {
 		sum += end
 	}

@@ -37,39 +37,45 @@ func batchBytes(n int) int {
 	return 61 + varint(record) + record
 }
 
-// EnsureTopic checks that the plan can be carried out on this cluster and creates the topic when it is missing. Every check
-// comes before the creation. Compressed records may be larger than the topic takes.
-func (c *Cluster) EnsureTopic(ctx context.Context, p plan.Plan, compressed bool) (result.Topic, error) {
-	ctx, cancel := context.WithTimeout(ctx, 2*AdminTimeout)
+// EnsureTopics checks that the plan can be carried out on this cluster and creates those of its topics that are missing. Every
+// check comes before the first creation. If one fails, those that were created are deleted again. Compressed records may be
+// larger than the topics take.
+func (c *Cluster) EnsureTopics(ctx context.Context, p plan.Plan, compressed bool) ([]result.Topic, error) {
+	names := p.Topic.Names()
+	ctx, cancel := context.WithTimeout(ctx, 2*AdminTimeout+time.Duration(len(names)-1)*creationTime)
 	defer cancel()
-	found, err := c.CheckTopic(ctx, p, compressed)
-	if err != nil {
-		return result.Topic{}, err
-	}
-	if found == nil {
-		if found, err = c.createOrFind(ctx, p.Topic); err != nil {
-			return result.Topic{}, err
-		}
-	}
-	found.Configs = c.topicConfigs(ctx, p.Topic.Name)
-	return *found, nil
-}
-
-// CheckTopic returns the topic of a plan, or nil when it is missing. The error says why the plan does not fit this cluster.
-func (c *Cluster) CheckTopic(ctx context.Context, p plan.Plan, compressed bool) (*result.Topic, error) {
-	if n := int(p.Topic.ReplicationFactor); n > len(c.Info.Brokers) {
-		return nil, result.Misfit("--replication-factor %d: the cluster has %s", n, theme.Plural(len(c.Info.Brokers), "broker", "brokers")).About("replication-factor")
-	}
-	found, err := c.lookUp(ctx, p.Topic.Name)
+	topics, err := c.CheckTopics(ctx, p, compressed)
 	if err != nil {
 		return nil, err
 	}
-	if found != nil {
-		if err := found.Fits(p.Topic); err != nil {
-			return nil, err
+	if err := c.createOrFind(ctx, p.Topic, topics); err != nil {
+		return nil, err
+	}
+	c.describeConfigs(ctx, topics)
+	return topics, nil
+}
+
+// creationTime is how long the creation of each of many topics may take.
+const creationTime = 100 * time.Millisecond
+
+// CheckTopics returns the topics of a plan, in the order of their names. Those that are missing have no partitions. The error
+// says why the plan does not fit this cluster.
+func (c *Cluster) CheckTopics(ctx context.Context, p plan.Plan, compressed bool) ([]result.Topic, error) {
+	if n := int(p.Topic.ReplicationFactor); n > len(c.Info.Brokers) {
+		return nil, result.Misfit("--replication-factor %d: the cluster has %s", n, theme.Plural(len(c.Info.Brokers), "broker", "brokers")).About("replication-factor")
+	}
+	found, err := c.lookUp(ctx, p.Topic.Names()...)
+	if err != nil {
+		return nil, err
+	}
+	for i := range found {
+		if t := &found[i]; t.Partitions > 0 {
+			if err := t.Fits(p.Topic); err != nil {
+				return nil, err
+			}
 		}
 	}
-	limit, where, err := c.messageLimit(ctx, p.Topic, found != nil)
+	limit, where, err := c.messageLimit(ctx, p.Topic, found)
 	if err != nil {
 		return nil, err
 	}
@@ -79,44 +85,74 @@ func (c *Cluster) CheckTopic(ctx context.Context, p plan.Plan, compressed bool) 
 	return found, nil
 }
 
-// createOrFind creates a topic, or returns that of another process at the same time if it matches.
-func (c *Cluster) createOrFind(ctx context.Context, t plan.Topic) (*result.Topic, error) {
-	err := c.create(ctx, t)
-	theirs := errors.Is(err, kerr.TopicAlreadyExists)
-	if err != nil && !theirs {
-		return nil, err
+// missing returns the names of the topics without partitions.
+func missing(topics []result.Topic) (names []string) {
+	for i := range topics {
+		if topics[i].Partitions == 0 {
+			names = append(names, topics[i].Name)
+		}
 	}
-	found, err := c.awaitLeaders(ctx, t.Name)
-	switch {
-	case err != nil && theirs:
-		return nil, err
-	case err != nil:
-		return nil, errors.Join(err, c.DeleteTopic(context.WithoutCancel(ctx), t.Name))
-	case theirs:
-		t.Configs = nil // the other process has set its own, which cannot be compared
-		return found, found.Fits(t)
-	}
-	found.Created = true
-	return found, nil
+	return names
 }
 
-func (c *Cluster) lookUp(ctx context.Context, name string) (*result.Topic, error) {
-	m, err := c.admin.Metadata(ctx, name)
+// createOrFind creates the missing topics, or finds those of another process at the same time if they match.
+func (c *Cluster) createOrFind(ctx context.Context, t plan.Topic, topics []result.Topic) (err error) {
+	names := missing(topics)
+	made, err := c.create(ctx, t, names)
+	defer func() {
+		if err != nil && len(made) > 0 {
+			err = errors.Join(err, c.DeleteTopics(context.WithoutCancel(ctx), slices.Collect(maps.Keys(made))...))
+		}
+	}()
 	if err != nil {
-		return nil, fmt.Errorf("look up topic %s: %w", name, err)
+		return err
 	}
-	d, ok := m.Topics[name]
-	if !ok || errors.Is(d.Err, kerr.UnknownTopicOrPartition) {
-		return nil, nil
+	found, err := c.awaitLeaders(ctx, names)
+	if err != nil {
+		return err
 	}
-	if d.Err != nil {
-		return nil, fmt.Errorf("look up topic %s: %w", name, d.Err)
+	t.Configs = nil // another process has set its own, which cannot be compared
+	for i := range topics {
+		if topics[i].Partitions > 0 {
+			continue
+		}
+		topics[i], found = found[0], found[1:]
+		if topics[i].Created = made[topics[i].Name]; !topics[i].Created {
+			if err := topics[i].Fits(t); err != nil {
+				return err
+			}
+		}
 	}
-	return topicOf(d), nil
+	return nil
 }
 
-func topicOf(d kadm.TopicDetail) *result.Topic {
-	t := &result.Topic{Name: d.Topic, ID: d.ID.String(), Partitions: len(d.Partitions), Leaders: make(map[int32]int32), Replicas: make(map[int32]result.Replicas)}
+// Many topics are asked for, or changed, in requests of so many. A request that creates has so many partitions.
+const (
+	manyTopics     = 500
+	manyPartitions = 1000
+)
+
+// lookUp returns topics by name, in that order. Those that are missing have no partitions.
+func (c *Cluster) lookUp(ctx context.Context, names ...string) (topics []result.Topic, err error) {
+	for some := range slices.Chunk(names, manyTopics) {
+		m, err := c.admin.Metadata(ctx, some...)
+		for _, name := range some {
+			d, ok := m.Topics[name]
+			switch err := cmp.Or(err, d.Err); {
+			case errors.Is(err, kerr.UnknownTopicOrPartition), err == nil && !ok:
+				topics = append(topics, result.Topic{Name: name})
+			case err != nil:
+				return nil, fmt.Errorf("look up topic %s: %w", name, err)
+			default:
+				topics = append(topics, topicOf(d))
+			}
+		}
+	}
+	return topics, nil
+}
+
+func topicOf(d kadm.TopicDetail) result.Topic {
+	t := result.Topic{Name: d.Topic, ID: d.ID.String(), Partitions: len(d.Partitions), Leaders: make(map[int32]int32), Replicas: make(map[int32]result.Replicas)}
 	for id, part := range d.Partitions {
 		t.Leaders[id] = part.Leader
 		for _, broker := range part.Replicas {
@@ -132,8 +168,8 @@ func topicOf(d kadm.TopicDetail) *result.Topic {
 	return t
 }
 
-// messageLimit returns the largest record batch that the topic takes, 0 if that is unknown, and the owner of the setting.
-func (c *Cluster) messageLimit(ctx context.Context, t plan.Topic, exists bool) (int, string, error) {
+// messageLimit returns the largest record batch that all of the topics take, 0 if that is unknown, and the owner of the setting.
+func (c *Cluster) messageLimit(ctx context.Context, t plan.Topic, found []result.Topic) (limit int, where string, err error) {
 	if v, ok := t.Configs["max.message.bytes"]; ok {
 		n, err := strconv.Atoi(v)
 		if err != nil {
@@ -141,13 +177,27 @@ func (c *Cluster) messageLimit(ctx context.Context, t plan.Topic, exists bool) (
 		}
 		return n, "--topic-config", nil
 	}
-	if exists {
-		n, _ := strconv.Atoi(c.topicConfigs(ctx, t.Name)["max.message.bytes"]) // 0: the broker refuses each record that is too large
-		return n, "topic " + t.Name, nil
+	c.describeConfigs(ctx, found)
+	if len(missing(found)) > 0 {
+		configs, _ := Values(c.admin.DescribeBrokerConfigs(ctx, c.Info.Brokers[0].ID)) // none: the broker refuses each record that is too large
+		limit, _ = strconv.Atoi(configs["message.max.bytes"])
+		where = "the brokers"
 	}
-	configs, _ := Values(c.admin.DescribeBrokerConfigs(ctx, c.Info.Brokers[0].ID)) // the same
-	n, _ := strconv.Atoi(configs["message.max.bytes"])
-	return n, "the brokers", nil
+	if n, of := MessageLimit(found); n > 0 && (limit == 0 || n <= limit) {
+		limit, where = n, "topic "+of
+	}
+	return limit, where, nil
+}
+
+// MessageLimit returns the largest record batch that all of some topics take, 0 if that is unknown, and the topic that takes the least.
+func MessageLimit(topics []result.Topic) (limit int, of string) {
+	for i := range topics {
+		n, _ := strconv.Atoi(topics[i].Configs["max.message.bytes"]) // 0: the broker refuses each record that is too large
+		if n > 0 && (limit == 0 || n < limit) {
+			limit, of = n, topics[i].Name
+		}
+	}
+	return limit, of
 }
 
 // Values returns settings that brokers have described, but for secrets.
@@ -164,20 +214,55 @@ func Values(described kadm.ResourceConfigs, err error) (map[string]string, error
 	return out, err
 }
 
-func (c *Cluster) topicConfigs(ctx context.Context, name string) map[string]string {
-	configs, _ := Values(c.admin.DescribeTopicConfigs(ctx, name)) // a client may not read them
-	return configs
+// describeConfigs sets the settings of topics that exist, as far as this client may read them and they are not known.
+func (c *Cluster) describeConfigs(ctx context.Context, topics []result.Topic) {
+	for some := range slices.Chunk(topics, manyTopics) {
+		at := make(map[string]*result.Topic, len(some))
+		for i := range some {
+			if some[i].Partitions > 0 && some[i].Configs == nil {
+				at[some[i].Name] = &some[i]
+			}
+		}
+		if len(at) == 0 {
+			continue
+		}
+		described, _ := c.admin.DescribeTopicConfigs(ctx, slices.Collect(maps.Keys(at))...) // a client may not read them
+		for _, d := range described {
+			if t := at[d.Name]; t != nil {
+				t.Configs, _ = Values(kadm.ResourceConfigs{d}, nil)
+			}
+		}
+	}
 }
 
-// Compacted reports whether a topic is compacted now.
-func (c *Cluster) Compacted(ctx context.Context, topic string) bool {
+// Compacted returns the name of the first of these topics that is compacted now; "": none.
+func (c *Cluster) Compacted(ctx context.Context, names []string) string {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), AdminTimeout) // an aborted run has a result too
 	defer cancel()
-	return strings.Contains(c.topicConfigs(ctx, topic)["cleanup.policy"], "compact")
+	topics := make([]result.Topic, len(names))
+	for i, name := range names {
+		topics[i] = result.Topic{Name: name, Partitions: 1}
+	}
+	c.describeConfigs(ctx, topics)
+	if t := FirstCompacted(topics); t != nil {
+		return t.Name
+	}
+	return ""
 }
 
-// create asks for a dry run first, so that a bad setting is reported before anything exists.
-func (c *Cluster) create(ctx context.Context, t plan.Topic) error {
+// FirstCompacted returns the first topic whose settings say that it is compacted; nil: none.
+func FirstCompacted(topics []result.Topic) *result.Topic {
+	for i := range topics {
+		if strings.Contains(topics[i].Configs["cleanup.policy"], "compact") {
+			return &topics[i]
+		}
+	}
+	return nil
+}
+
+// create asks for a dry run first, so that a bad setting is reported before anything exists. It returns the topics that it has
+// made: others were made by another process meanwhile.
+func (c *Cluster) create(ctx context.Context, t plan.Topic, names []string) (made map[string]bool, err error) {
 	partitions, factor := t.Partitions, t.ReplicationFactor
 	if partitions == 0 {
 		partitions = -1 // num.partitions of the broker
@@ -190,25 +275,35 @@ func (c *Cluster) create(ctx context.Context, t plan.Topic) error {
 		v := t.Configs[k]
 		configs[k] = &v
 	}
+	made = make(map[string]bool)
 	for _, ask := range []func(context.Context, int32, int16, map[string]*string, ...string) (kadm.CreateTopicResponses, error){
 		c.admin.ValidateCreateTopics, c.admin.CreateTopics,
 	} {
-		rs, err := ask(ctx, partitions, factor, configs, t.Name)
-		if err == nil {
-			err = refuse(rs[t.Name].Err, rs[t.Name].ErrMessage)
-		}
-		if errors.Is(err, kerr.TopicAlreadyExists) {
-			return err // another process was faster
-		}
-		if IsAny(err, kerr.InvalidTopicException, kerr.InvalidPartitions, kerr.InvalidReplicationFactor, kerr.InvalidReplicaAssignment,
-			kerr.InvalidConfig, kerr.InvalidRequest, kerr.PolicyViolation) { // for good
-			return result.Misfit("create topic %s: %w", t.Name, err)
-		}
-		if err != nil {
-			return fmt.Errorf("create topic %s, which may exist now: %w", t.Name, err)
+		clear(made) // of a dry run
+		for some := range slices.Chunk(names, max(1, manyPartitions/max(10, int(partitions)))) {
+			rs, failed := ask(ctx, partitions, factor, configs, some...)
+			for _, name := range some {
+				bad := failed
+				if bad == nil {
+					bad = refuse(rs[name].Err, rs[name].ErrMessage)
+				}
+				switch {
+				case bad == nil:
+					made[name] = true
+				case errors.Is(bad, kerr.TopicAlreadyExists): // another process was faster
+				case IsAny(bad, kerr.InvalidTopicException, kerr.InvalidPartitions, kerr.InvalidReplicationFactor, kerr.InvalidReplicaAssignment,
+					kerr.InvalidConfig, kerr.InvalidRequest, kerr.PolicyViolation): // for good
+					err = cmp.Or(err, error(result.Misfit("create topic %s: %w", name, bad)))
+				default:
+					err = cmp.Or(err, fmt.Errorf("create topic %s, which may exist now: %w", name, bad))
+				}
+			}
+			if err != nil {
+				return made, err
+			}
 		}
 	}
-	return nil
+	return made, nil
 }
 
 type refusal struct {
@@ -228,31 +323,44 @@ func refuse(code error, message string) error {
 
 const leaderPoll = 50 * time.Millisecond
 
-// awaitLeaders waits until every partition of a new topic has a leader that serves it.
-func (c *Cluster) awaitLeaders(ctx context.Context, name string) (*result.Topic, error) {
-	for {
-		t, err := c.lookUp(ctx, name)
-		if err != nil && ctx.Err() == nil && !errors.Is(err, kerr.LeaderNotAvailable) {
-			return nil, err
-		}
-		if err == nil && t != nil && t.Partitions > 0 && !slices.Contains(slices.Collect(maps.Values(t.Leaders)), -1) {
-			// The metadata names the leaders before they answer, and with acks=0 records that are sent in between are lost silently.
-			if offsets, err := c.admin.ListEndOffsets(ctx, name); err == nil && offsets.Error() == nil {
-				return t, nil
+// awaitLeaders waits until every partition of new topics has a leader that serves it.
+func (c *Cluster) awaitLeaders(ctx context.Context, names []string) (topics []result.Topic, err error) {
+	for some := range slices.Chunk(names, manyTopics) {
+		for {
+			found, err := c.lookUp(ctx, some...)
+			if err != nil && ctx.Err() == nil && !errors.Is(err, kerr.LeaderNotAvailable) {
+				return nil, err
+			}
+			if err == nil && !slices.ContainsFunc(found, leaderless) {
+				// The metadata names the leaders before they answer, and with acks=0 records that are sent in between are lost silently.
+				if offsets, err := c.admin.ListEndOffsets(ctx, some...); err == nil && offsets.Error() == nil {
+					topics = append(topics, found...)
+					break
+				}
+			}
+			if !Pause(ctx, leaderPoll) {
+				return nil, fmt.Errorf("topic %s: its partitions have no leaders yet: %w", some[max(0, slices.IndexFunc(found, leaderless))], ctx.Err())
 			}
 		}
-		if !Pause(ctx, leaderPoll) {
-			return nil, fmt.Errorf("topic %s: its partitions have no leaders yet: %w", name, ctx.Err())
-		}
 	}
+	return topics, nil
 }
 
-// DeleteTopic deletes a topic. One that is not there is no error. Callers delete only topics that kt created for them.
-func (c *Cluster) DeleteTopic(ctx context.Context, name string) error {
-	ctx, cancel := context.WithTimeout(ctx, AdminTimeout)
-	defer cancel()
-	if _, err := c.admin.DeleteTopic(ctx, name); err != nil && !errors.Is(err, kerr.UnknownTopicOrPartition) {
-		return fmt.Errorf("delete topic %s: %w", name, err)
+func leaderless(t result.Topic) bool {
+	return t.Partitions == 0 || slices.Contains(slices.Collect(maps.Values(t.Leaders)), -1)
+}
+
+// DeleteTopics deletes topics. One that is not there is no error. Callers delete only topics that kt created for them.
+func (c *Cluster) DeleteTopics(ctx context.Context, names ...string) (err error) {
+	for some := range slices.Chunk(names, manyTopics/5) {
+		ctx, cancel := context.WithTimeout(ctx, AdminTimeout)
+		rs, failed := c.admin.DeleteTopics(ctx, some...)
+		cancel()
+		for _, name := range some {
+			if bad := cmp.Or(failed, rs[name].Err); bad != nil && !errors.Is(bad, kerr.UnknownTopicOrPartition) {
+				err = cmp.Or(err, fmt.Errorf("delete topic %s: %w", name, bad))
+			}
+		}
 	}
-	return nil
+	return err
 }

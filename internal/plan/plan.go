@@ -61,10 +61,12 @@ func (p *Plan) Reads() bool { return p.Read.Consumers > 0 }
 // ReadsOnly reports whether the plan has records read, and none written.
 func (p *Plan) ReadsOnly() bool { return p.Reads() && !p.Writes() }
 
-// Topic is where the records go.
+// Topic is where the records go: one topic, or several that are alike.
 type Topic struct {
-	Name       string `json:"name" flag:"topic"`
-	Partitions int32  `json:"partitions,omitempty" flag:"partitions"` // 0: as it is, or the broker's num.partitions when kt creates it
+	Name       string `json:"name" flag:"topic"`                      // of one topic or several, as ParseTopics reads it
+	Partitions int32  `json:"partitions,omitempty" flag:"partitions"` // of each; 0: as it is, or the broker's num.partitions when kt creates it
+
+	Distribution string `json:"distribution,omitempty"` // of the records over several topics, as ParseZipf reads it; "": even
 
 	// ReplicationFactor is used when kt creates the topic. 0: the broker's
 	// default.replication.factor.
@@ -163,6 +165,9 @@ func (p *Plan) RecordsPerSecond() float64 {
 // String returns the load in one line, for people.
 func (p *Plan) String() string {
 	parts := []string{p.Topic.Name}
+	if p.Topic.Several() {
+		parts = append(parts, fmt.Sprintf("%d topics", len(p.Topic.Names())))
+	}
 	if n := p.Topic.Partitions; n > 0 {
 		parts = append(parts, fmt.Sprintf("%d partitions", n))
 	}

@@ -114,7 +114,7 @@ func (p Plan) Divide(processes int) (parts []Plan, err error) {
 		return nil, Refuse("", nil, "a load is shared out to 1 to %d processes, not to %d", MaxClients, processes)
 	}
 	var bad problems
-	both, n := p.Writes() && p.Reads(), int(p.Topic.Partitions)
+	both, n := p.Writes() && p.Reads(), int(p.Topic.Partitions)*len(p.Topic.Names())
 	const few = "%d processes share them out; give at least %d"
 	bad.refuse(p.Writes() && p.Producers < processes, "producers", p.Producers, few, processes, processes)
 	bad.refuse(p.Reads() && p.Read.Consumers < processes, "consumers", p.Read.Consumers, few, processes, processes)

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,18 +14,9 @@ import (
 const (
 	MaxClients    = 1000    // producers, and consumers of one group
 	MaxPartitions = 100_000 // of a topic that kt makes; a larger one is read as it is, and may grow no further in the run
+
+	MaxAllPartitions = 1_000_000 // of all topics of a load
 )
-
-// topicName matches the names that Kafka accepts (org.apache.kafka.common.internals.Topic).
-var topicName = regexp.MustCompile(`^[a-zA-Z0-9._-]{1,249}$`)
-
-// CheckTopic returns an error unless Kafka takes a topic of that name.
-func CheckTopic(name string) error {
-	if !topicName.MatchString(name) || name == "." || name == ".." {
-		return errors.New("a topic name has 1 to 249 letters, digits, '.', '_' or '-'")
-	}
-	return nil
-}
 
 // problems are all that is wrong with a plan.
 type problems []error
@@ -76,15 +66,26 @@ func (p *Plan) checkTopic(bad *problems) {
 	case include != "" && name != "":
 		bad.refuse(true, "", nil, "--include and --topic exclude each other: give one")
 	case include != "" && p.Verify:
-		bad.refuse(true, "include", include, "a ledger is of one topic")
+		bad.refuse(true, "include", include, "the ledger names the topics")
 	case name == "" && p.Command == Consume && (include != "" || p.Verify): // the pattern or the ledger tells
 	case name == "" && p.Command == Consume:
 		*bad = append(*bad, About("topic", errors.New("--topic or --include: give one, to name the topics to read")))
 	default:
-		err := CheckTopic(name)
+		names, err := ParseTopics(name)
 		bad.refuse(err != nil, "topic", name, "%w", err)
+		if one, other := alike(names); one != "" && p.URL == "" {
+			bad.refuse(true, "topic", name, "%s and %s differ by '.' and '_' only, and Kafka takes one of them", one, other)
+		}
+	}
+	if how := p.Topic.Distribution; how != "" {
+		_, err := ParseZipf(how)
+		bad.refuse(err != nil, "topic-distribution", how, "%w", err)
+		bad.refuse(!p.Topic.Several(), "topic-distribution", how, "it is for several topics: give --topics N, or several to --topic")
 	}
 	bad.refuse(p.Topic.Partitions < 0 || p.Topic.Partitions > MaxPartitions, "partitions", p.Topic.Partitions, "it must be from 1 to %d", MaxPartitions)
+	if all := len(p.Topic.Names()) * int(p.Topic.Partitions); p.Topic.Several() {
+		bad.refuse(all > MaxAllPartitions, "partitions", p.Topic.Partitions, "these are %d partitions in all topics; kt takes %d", all, MaxAllPartitions)
+	}
 	bad.refuse(p.Topic.ReplicationFactor < 0, "replication-factor", p.Topic.ReplicationFactor, "it must be 1 or more")
 }
 

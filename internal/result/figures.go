@@ -227,16 +227,13 @@ func (r *Result) busiestPartition() float64 {
 	var most, all int64
 	for i := range r.Partitions {
 		p := &r.Partitions[i]
-		if p.ID < 0 { // it is a row of a whole topic
-			return -1
-		}
 		n := p.Records
 		if r.Plan.ReadsOnly() {
 			n = p.Consumed
 		}
 		most, all = max(most, n), all+n
 	}
-	if all == 0 {
+	if all == 0 || r.Environment.ByTopic { // rows are of whole topics
 		return -1
 	}
 	return float64(most) / float64(all)

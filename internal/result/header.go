@@ -90,9 +90,61 @@ type Environment struct {
 	Cluster Cluster     `json:"cluster"`
 	Topic   Topic       `json:"topic"`
 
-	// Topics are all topics of a run that reads several. Topic is then the first of them, and the
+	// Topics are all topics of a run with several. Topic is then the first of them, and the
 	// numbers of partitions count on from one to the next.
 	Topics []Topic `json:"topics,omitempty"`
+
+	// ByTopic says that the rows of windows (stats.Window.Partitions) are of whole topics. Their keys are indexes of Topics.
+	ByTopic bool `json:"rows_by_topic,omitempty"`
+}
+
+// addedTopic stands for the topics of partitions that were added during a run with several.
+const addedTopic = "(added)"
+
+// MaxPartitionRows is the largest number of partitions of several topics for which windows have a row each.
+const MaxPartitionRows = 1000
+
+// SetTopics sets the topics of a run, at least one, and whether its rows are of topics.
+func (e *Environment) SetTopics(all []Topic) {
+	e.Topic, e.Topics, e.ByTopic = all[0], nil, false
+	if len(all) > 1 {
+		e.Topics = all
+		e.ByTopic = e.Partitions() > MaxPartitionRows
+	}
+}
+
+// RowOf returns the function from the number of a partition to the key of its row in windows. nil: each partition has a row of
+// its own. Partitions that topics get during the run share one row after those of all topics. A number below 0 stays.
+func (e *Environment) RowOf() func(number int32) int32 {
+	if !e.ByTopic {
+		return nil
+	}
+	rows, added := make([]int32, 0, e.Partitions()), int32(len(e.Topics))
+	for i := range e.Topics {
+		for range e.Topics[i].Partitions {
+			rows = append(rows, int32(i))
+		}
+	}
+	return func(number int32) int32 {
+		switch {
+		case number < 0:
+			return number
+		case int(number) < len(rows):
+			return rows[number]
+		}
+		return added
+	}
+}
+
+// Row returns what a row of windows is of: a topic and the number of its partition, or with ByTopic the whole topic and -1.
+func (e *Environment) Row(key int32) (t *Topic, partition int32) {
+	switch {
+	case !e.ByTopic:
+		return e.Place(key)
+	case key >= 0 && int(key) < len(e.Topics):
+		return &e.Topics[key], -1
+	}
+	return &Topic{Name: addedTopic}, -1
 }
 
 // Place returns the topic of a partition and its number there, for a number that counts on over the topics of a run.
@@ -106,7 +158,7 @@ func (e *Environment) Place(partition int32) (t *Topic, number int32) {
 		return &e.Topics[i], number
 	}
 	if len(e.Topics) > 1 { // the event of partitions that were added names them in the order of these numbers
-		return &Topic{Name: "(added)"}, number
+		return &Topic{Name: addedTopic}, number
 	}
 	return &e.Topic, number
 }

@@ -188,6 +188,39 @@ func TestPartitionsOfSeveralTopicsAreNumberedOn(t *testing.T) {
 	}
 }
 
+func TestManyPartitionsOfSeveralTopicsShareARowOfTheirTopic(t *testing.T) {
+	for _, tc := range []struct {
+		name       string
+		partitions []int
+		number     int32
+		row        int32
+		topic      string
+		partition  int32
+	}{
+		{"one topic", []int{5000}, 4999, 4999, "a", 4999},
+		{"few partitions", []int{999, 1}, 999, 999, "b", 0},
+		{"many", []int{999, 2, 1}, 998, 0, "a", -1},
+		{"many, of the next topic", []int{999, 2, 1}, 1000, 1, "b", -1},
+		{"one of many that was added", []int{999, 2, 1}, 1002, 3, "(added)", -1},
+		{"no partition", []int{999, 2, 1}, -1, -1, "(added)", -1},
+	} {
+		var e Environment
+		var topics []Topic
+		for i, n := range tc.partitions {
+			topics = append(topics, Topic{Name: string(rune('a' + i)), Partitions: n})
+		}
+		e.SetTopics(topics)
+		row := tc.number
+		if of := e.RowOf(); of != nil {
+			row = of(row)
+		}
+		topic, partition := e.Row(row)
+		if row != tc.row || topic.Name != tc.topic || partition != tc.partition {
+			t.Errorf("%s: partition %d has row %d of %s/%d", tc.name, tc.number, row, topic.Name, partition)
+		}
+	}
+}
+
 // consumerLags folds seconds with so many records waiting at the end of each, of which
 // the load goes on in the first.
 func consumerLags(loading int, read int64, waiting ...int64) *Fold {

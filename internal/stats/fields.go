@@ -58,6 +58,7 @@ var kindOfType = map[reflect.Type]kind{
 
 var (
 	windowFields    = fieldsOf(reflect.TypeFor[Window]())
+	partitionFields = fieldsOf(reflect.TypeFor[Partition]())
 	trafficFields   = fieldsOf(reflect.TypeFor[Traffic]())
 	histogramFields = fieldsOf(reflect.TypeFor[histogramJSON]())
 )

@@ -29,10 +29,13 @@ type Recorder struct {
 	// Read is true of a load that reads what it writes: a record that was not acknowledged has no end to end time either.
 	Read bool
 
+	// Row returns the key of a partition's row in Window.Partitions; nil: its number.
+	Row func(partition int32) int32
+
 	cur        *Phases
-	partitions [2][]Partition // by partition number; folded into the window's map by Take
+	partitions [2][]Partition // by row; folded into the window's map by Take
 	brokers    [2]map[int32]*Broker
-	waits      []Wait     // by partition
+	waits      []Wait     // by row
 	repeats    [2]repeats // values that came several times in a row, not yet in the histograms
 }
 
@@ -107,6 +110,7 @@ func (r *Recorder) Acknowledged(phase int, n int64, partition int32, bytes int, 
 	if partition < 0 {
 		return
 	}
+	partition = r.row(partition)
 	p := r.partition(phase, partition)
 	if w := r.wait(partition); at > w.answered { // once an answer, whose first record waited longest
 		p.Outage = p.Outage.Longer(w.Acknowledged(at-service, at))
@@ -116,6 +120,13 @@ func (r *Recorder) Acknowledged(phase int, n int64, partition int32, bytes int, 
 	p.ServiceSum += service * time.Duration(n)
 	p.ServiceMax = max(p.ServiceMax, service)
 	p.Service.record(service, n)
+}
+
+func (r *Recorder) row(partition int32) int32 {
+	if r.Row == nil {
+		return partition
+	}
+	return r.Row(partition)
 }
 
 func (r *Recorder) partition(phase int, id int32) *Partition {
@@ -134,6 +145,7 @@ func (r *Recorder) wait(partition int32) *Wait {
 
 // FailedIn notes the partition of a record that failed, or was given up.
 func (r *Recorder) FailedIn(phase int, partition int32, sent, at time.Duration) {
+	partition = r.row(partition)
 	p := r.partition(phase, partition)
 	p.Outage = p.Outage.Longer(r.wait(partition).Failed(sent, at))
 }

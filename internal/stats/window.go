@@ -88,7 +88,8 @@ type Counters struct {
 }
 
 // Partition counts the records of one partition, acknowledged and read. Its key is its number. With several
-// topics, numbers count on from one topic to the next, in the order of their names.
+// topics, numbers count on from one topic to the next, in the order of their names. With Recorder.Row, it counts
+// those of all partitions with one key.
 type Partition struct {
 	Records    int64         `json:"records"`
 	Bytes      int64         `json:"bytes"`
@@ -171,6 +172,20 @@ func (w *Window) Add(o *Window) {
 	}
 	windowFields.add(unsafe.Pointer(w), unsafe.Pointer(o))
 	w.Events = mergeEvents(w.Events, o.Events, &w.EventsLeftOut)
+}
+
+// FoldPartitions adds up the rows of partitions that share a key by row; nil: each has its own.
+func (w *Window) FoldPartitions(row func(partition int32) int32) {
+	if row == nil || len(w.Partitions) == 0 {
+		return
+	}
+	folded := make(map[int32]Partition)
+	for number, p := range w.Partitions {
+		sum := folded[row(number)]
+		partitionFields.add(unsafe.Pointer(&sum), unsafe.Pointer(&p))
+		folded[row(number)] = sum
+	}
+	w.Partitions = folded
 }
 
 // PartitionIDs returns the partitions with counts, in order.
@@ -279,7 +294,7 @@ func (r *Recorder) Consumed(phase int, partition int32, records, bytes int, at t
 	if partition < 0 {
 		return
 	}
-	p := r.partition(phase, partition)
+	p := r.partition(phase, r.row(partition))
 	p.Consumed += int64(records)
 	p.ConsumedBytes += int64(bytes)
 }

@@ -44,7 +44,7 @@ func (e *examination) rights(ctx context.Context) {
 	p := plan.Plan{Topic: plan.Topic{
 		Name: name, Partitions: int32(len(e.Cluster.Brokers)), Configs: map[string]string{"message.timestamp.type": "LogAppendTime"},
 	}}
-	topic, err := e.cluster.EnsureTopic(ctx, p, true)
+	made, err := e.cluster.EnsureTopics(ctx, p, true)
 	switch {
 	case kafka.Denied(err) || errors.Is(err, kerr.PolicyViolation):
 		e.warn("create", "", fmt.Sprintf("name a topic that exists with --topic, or allow Create on topics (or the cluster), %s* for kt doctor", ownPrefix),
@@ -53,15 +53,16 @@ func (e *examination) rights(ctx context.Context) {
 		return
 	case err != nil:
 		e.fail("create", "", "look at the log of the controller", "%v", err)
-		if err := e.cluster.DeleteTopic(context.WithoutCancel(ctx), name); err != nil { // it may exist
+		if err := e.cluster.DeleteTopics(context.WithoutCancel(ctx), name); err != nil { // it may exist
 			e.fail("delete", "", "delete topic "+name+" by hand, if it is there", "%v", err)
 		}
 		return
 	}
+	topic := made[0]
 	o := own{e, topic}
 	e.pass("create", "", "made topic %s (%s, replication factor %d)", name, theme.Plural(topic.Partitions, "partition", "partitions"), topic.ReplicationFactor)
 	defer func() {
-		if err := e.cluster.DeleteTopic(context.WithoutCancel(ctx), name); err != nil {
+		if err := e.cluster.DeleteTopics(context.WithoutCancel(ctx), name); err != nil {
 			e.fail("delete", "", "delete topic "+name+" by hand, or allow Delete on topics", "topic %s is left: %v", name, err)
 			return
 		}

@@ -54,7 +54,7 @@ type ownDriver struct {
 func (d ownDriver) Open(_ context.Context, s *engine.Shard) (engine.Worker, error) {
 	p := benchPlan(1)
 	return &ownCost{&worker{
-		shard: s, topic: p.Topic.Name, hooks: writing.NewHooks(s, javaconf.Producer{}), generator: d.values.Generator(p, s.Index, s.Count),
+		shard: s, targets: []writing.Target{{Name: p.Topic.Name}}, hooks: writing.NewHooks(s, javaconf.Producer{}), generator: d.values.Generator(p, s.Index, s.Count),
 	}}, nil
 }
 

@@ -148,7 +148,7 @@ func (s *scene) consumer(p plan.Plan, b *ledger.Book, properties ...string) (*Co
 	if err != nil {
 		return nil, err
 	}
-	state, err := reading.New(s.Context(), s.cluster, reading.Options{Plan: p, Settings: consuming(s.T, properties...), Topics: topics, Book: b, Reread: wireengine.Reread})
+	state, err := reading.New(s.Context(), s.cluster, reading.Options{Plan: p, Settings: consuming(s.T, properties...), Layout: kafka.NewLayout(topics), Book: b, Reread: wireengine.Reread})
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/kt-bench/kt/internal/kafka/javaconf"
 	"github.com/kt-bench/kt/internal/kafka/writing"
 	"github.com/kt-bench/kt/internal/payload"
+	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
@@ -42,8 +43,11 @@ func (p *Producer) Open(ctx context.Context, s *engine.Shard) (engine.Worker, er
 		return nil, err
 	}
 	w := &worker{
-		stamps: stamps, client: client, shard: s, hooks: h, topic: p.Plan.Topic.Name, headers: writing.RecordHeaders(p.Plan.Payload.Headers),
+		driver: p, stamps: stamps, client: client, shard: s, hooks: h, headers: writing.RecordHeaders(p.Plan.Payload.Headers), turns: p.Turns(s.Index),
 		generator: p.generator(s.Index), txn: transaction{every: p.Plan.Load.Transaction.Std()}, running: ctx,
+	}
+	if w.targets = p.Targets(); stamps != nil && w.turns != nil {
+		w.stampers = make([]*stamper, len(w.targets))
 	}
 	if err := w.ready(ctx, p.Settings.Idempotent(), id); err != nil {
 		client.Close()
@@ -60,13 +64,16 @@ func (p *Producer) generator(index int) *payload.Generator {
 const openTimeout = 30 * time.Second
 
 type worker struct {
+	driver    *Producer
 	client    *kgo.Client
 	shard     *engine.Shard
 	hooks     *writing.Hooks
-	topic     string
 	headers   []kgo.RecordHeader
 	generator *payload.Generator
-	stamps    *stamper // nil: records carry none
+	stamps    *stamper // of the first target; nil: records carry none
+	targets   []writing.Target
+	turns     *plan.Turns // among the targets; nil: there is one
+	stampers  []*stamper  // of several targets; nil before the first record
 	txn       transaction
 	running   context.Context // ends with the run: a commit in the middle of it must not outlast it
 }
@@ -94,7 +101,8 @@ type record struct {
 	kgo.Record
 	memory payload.Memory
 	done   func(*kgo.Record, error)
-	seq    int64 // in its stamp
+	seq    int64           // in its stamp
+	target *writing.Target // its topic; nil: there is one
 }
 
 // OpRecords returns 1: an application hands its records over one by one.
@@ -102,14 +110,36 @@ func (w *worker) OpRecords() int { return 1 }
 
 // Place returns the partition that the client has chosen. After the first answer the client knows the topic, and chooses within
 // Do.
-func (w *worker) Place(op *engine.Op) int32 { return op.State.(*record).Partition }
+func (w *worker) Place(op *engine.Op) int32 { return w.number(op.State.(*record)) }
+
+// number returns the number of a record's partition: of one topic, the id of the partition.
+func (w *worker) number(r *record) int32 {
+	if r.target == nil {
+		return r.Partition
+	}
+	return w.driver.Number(r.target, r.Partition)
+}
+
+// turn gives a record its topic, and returns the stamper of that.
+func (w *worker) turn(r *record) *stamper {
+	i := w.turns.Next()
+	r.target = &w.targets[i]
+	r.Topic, r.Partition = r.target.Name, 0
+	if w.stamps == nil {
+		return nil
+	}
+	if w.stampers[i] == nil {
+		w.stampers[i] = w.stamps.of(w.shard, r.target)
+	}
+	return w.stampers[i]
+}
 
 func (w *worker) newRecord(op *engine.Op) *record {
 	r := &record{}
-	r.Topic = w.topic
+	r.Topic = w.targets[0].Name
 	r.Headers = w.headers
 	r.done = func(_ *kgo.Record, err error) {
-		seq, partition, offset := r.seq, r.Partition, r.Offset // the record may be sent again below
+		seq, partition, offset := r.seq, w.number(r), r.Offset // the record may be sent again below
 		counted := false
 		if err != nil {
 			counted = op.Fail(partition, kafka.ErrorCode(err))
@@ -137,9 +167,13 @@ func (w *worker) Do(op *engine.Op) (waited bool) {
 	}
 	r.Key, r.Value = w.generator.Fill(&r.memory, op.Index)
 	r.Timestamp = op.Wall
-	if w.stamps != nil {
-		r.Partition = w.stamps.choose(r.Key, len(r.Value))
-		r.seq, r.Timestamp = w.stamps.put(r.Value, r.Key, r.Partition, op)
+	stamps := w.stamps
+	if w.turns != nil {
+		stamps = w.turn(r)
+	}
+	if stamps != nil {
+		r.Partition = stamps.choose(r.Key, len(r.Value))
+		r.seq, r.Timestamp = stamps.put(r.Value, r.Key, r.Partition, op)
 	}
 	op.Bytes, op.Busiest = len(r.Key)+len(r.Value), w.generator.Busiest(r.Key)
 	w.client.Produce(context.Background(), &r.Record, r.done)

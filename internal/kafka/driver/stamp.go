@@ -12,8 +12,8 @@ import (
 	"github.com/kt-bench/kt/internal/ledger"
 )
 
-// stamper gives the records of one producer their partitions and their stamps. The partition must be known before the client
-// gets the record, so it is chosen as the client would.
+// stamper gives the records of one producer in one topic their partitions and their stamps. The partition must be known before the
+// client gets the record, so it is chosen as the client would.
 type stamper struct {
 	run        uint64
 	account    *ledger.Producer
@@ -25,7 +25,8 @@ type stamper struct {
 	keyed      kgo.Record           // for byKey
 	ignoreKeys bool                 // partitioner.ignore.keys
 	adaptive   bool                 // partitioner.adaptive.partitioning.enable
-	partitions []int32              // those that this process writes to
+	first      int32                // number of the topic's first partition in the Layout
+	partitions []int32              // those that this process writes to, by their ids
 	batch      int                  // bytes for one partition before the next has its turn
 	most       int                  // outstanding batches above which a partition is passed over
 
@@ -40,23 +41,25 @@ func newStamper(p *Producer, s *engine.Shard) *stamper {
 	t := &stamper{
 		run: p.Run, account: ledger.NewProducer(uint16(s.Index)), number: uint16(s.Index), shard: s,
 		headers:    reading.HeaderSum(writing.RecordHeaders(p.Plan.Payload.Headers)),
-		byKey:      kgo.StickyKeyPartitioner(nil).ForTopic(p.Plan.Topic.Name),
 		ignoreKeys: p.Settings.Bool("partitioner.ignore.keys"),
 		adaptive:   p.Settings.Bool("partitioner.adaptive.partitioning.enable"),
 		batch:      p.Settings.BatchSize(),
 		most:       p.Settings.MaxInFlight() + passOver,
 	}
 	t.outcomes = p.State.Open(t.account)
-	for number := range int32(p.Partitions) {
-		if p.Plan.Share.Has(number) {
-			t.partitions = append(t.partitions, number)
-		}
-	}
-	t.at = s.Index % len(t.partitions)
 	if p.Settings.RoundRobin() {
 		t.ignoreKeys, t.adaptive, t.batch = true, false, 0 // each record has the next partition
 	}
-	return t
+	return t.of(s, &p.Targets()[0])
+}
+
+// of returns a stamper of the same producer for another topic.
+func (t *stamper) of(s *engine.Shard, to *writing.Target) *stamper {
+	of := *t
+	of.first, of.partitions = to.First, to.Own
+	of.byKey = kgo.StickyKeyPartitioner(nil).ForTopic(to.Name)
+	of.at, of.filled = s.Index%len(to.Own), 0
+	return &of
 }
 
 func (t *stamper) choose(key []byte, bytes int) int32 {
@@ -69,6 +72,7 @@ func (t *stamper) choose(key []byte, bytes int) int32 {
 
 // put writes a stamp into the value of a record. It returns the record's number in the partition, and its timestamp.
 func (t *stamper) put(value, key []byte, partition int32, op *engine.Op) (seq int64, at time.Time) {
+	partition += t.first
 	stamp := ledger.Stamp{
 		Run: t.run, Seq: t.account.Next(partition, 1), Due: t.shard.Started().UnixNano() + int64(op.Due), Producer: t.number,
 		Partition: partition, Warmup: op.Warmup(),
@@ -83,7 +87,7 @@ func (t *stamper) turn(bytes int) int32 {
 		most := int64(t.most) * int64(math.Ceil(float64(t.batch)/float64(max(1, bytes))))
 		t.at = (t.at + 1) % len(t.partitions)
 		for range t.partitions {
-			if !t.adaptive || t.account.Outstanding(t.partitions[t.at]) <= most {
+			if !t.adaptive || t.account.Outstanding(t.first+t.partitions[t.at]) <= most {
 				break
 			}
 			t.at = (t.at + 1) % len(t.partitions)

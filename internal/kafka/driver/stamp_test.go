@@ -24,12 +24,17 @@ import (
 	"github.com/kt-bench/kt/internal/stats"
 )
 
+// layout is that of the topic t.
+func layout(partitions int) *kafka.Layout {
+	return kafka.NewLayout([]result.Topic{{Name: "t", Partitions: partitions}})
+}
+
 // stamping is a stamper of one producer, with batches of 1,000 bytes.
 func stamping(t *testing.T, partitions int) *stamper {
 	t.Helper()
 	var shard *engine.Shard
 	_, _ = engine.Run(t.Context(), plan.Plan{Command: plan.Produce, Producers: 1}, engine.Drivers{Send: shardTaker{shard: &shard}}, engine.Options{}) // it sends nothing
-	return newStamper(&Producer{&writing.State{Plan: plan.Plan{Topic: plan.Topic{Name: "t"}}, Settings: producing(t, 0, "batch.size=1000"), Partitions: partitions, Run: testRun}}, shard)
+	return newStamper(&Producer{&writing.State{Plan: plan.Plan{Topic: plan.Topic{Name: "t"}}, Settings: producing(t, 0, "batch.size=1000"), Layout: layout(partitions), Run: testRun}}, shard)
 }
 
 // shardTaker is a driver that takes the shard of a run and leaves.
@@ -163,7 +168,7 @@ func TestWhenNoPartitionAnswersTheyTakeTurnsAllTheSame(t *testing.T) {
 // A failure counts as an outcome, and where the newest acknowledged record is
 // counts none.
 func TestOutcomesOfStampedRecords(t *testing.T) {
-	d := &Producer{&writing.State{Settings: producing(t, 0, "batch.size=1000"), Partitions: 1}}
+	d := &Producer{&writing.State{Settings: producing(t, 0, "batch.size=1000"), Layout: layout(1)}}
 	s := stamping(t, 1)
 	s.outcomes = d.State.Open(s.account)
 	for i, err := range []error{nil, kgo.ErrRecordTimeout, nil} {
@@ -295,7 +300,7 @@ func TestNoTwoClientsOfALoadHaveTheSameName(t *testing.T) {
 
 func transactionalID(t *testing.T, c *kafka.Cluster, p plan.Plan, index int) any {
 	t.Helper()
-	d := &Producer{&writing.State{Cluster: c, Plan: p, Values: &payload.Values{}, Settings: producing(t, 0, "transactional.id=x")}}
+	d := &Producer{&writing.State{Cluster: c, Plan: p, Values: &payload.Values{}, Settings: producing(t, 0, "transactional.id=x"), Layout: layout(1)}}
 	w := must.Have(d.Open(t.Context(), &engine.Shard{Index: index, Count: p.Producers}))(t)
 	defer func() { _ = w.Close() }()
 	return w.(*worker).client.OptValue(kgo.TransactionalID)
@@ -304,7 +309,7 @@ func transactionalID(t *testing.T, c *kafka.Cluster, p plan.Plan, index int) any
 func memberID(t *testing.T, p plan.Plan, index int) any {
 	t.Helper()
 	settings := consuming(t, "group.id=g", "group.instance.id=x")
-	d := NewConsumer(&reading.State{Options: reading.Options{Plan: p, Settings: settings}, Layout: kafka.NewLayout([]result.Topic{{Name: "t", Partitions: 1}})})
+	d := NewConsumer(&reading.State{Options: reading.Options{Plan: p, Settings: settings, Layout: layout(1)}})
 	r := &fetcher{driver: d, shard: &engine.Shard{Index: index}, hooks: &fetchHooks{}, group: index / p.Read.Consumers}
 	client := must.Have(kgo.NewClient(r.groupOptions()...))(t)
 	defer client.Close()

@@ -69,7 +69,7 @@ func (d *State) Readers(ctx context.Context) ([]*ledger.Reader, error) {
 	for _, p := range cut {
 		d.log(p).Unconfirmed()
 	}
-	if topic := d.Topics[0].Name; d.Cluster.Compacted(ctx, topic) { // before the run it was not
+	if topic := d.Cluster.Compacted(ctx, d.Layout.Names()); topic != "" { // before the run it was not
 		for _, p := range all {
 			d.Books[p.group].Unfinished(p.number)
 		}

@@ -22,9 +22,9 @@ import (
 type Options struct {
 	Plan     plan.Plan
 	Settings javaconf.Consumer
-	Topics   []result.Topic
-	Run      uint64       // end-to-end latency counts for stamps of this run; 0: for those of any
-	Book     *ledger.Book // of the run to verify; nil: nothing is verified
+	Layout   *kafka.Layout // of the topics
+	Run      uint64        // end-to-end latency counts for stamps of this run; 0: for those of any
+	Book     *ledger.Book  // of the run to verify; nil: nothing is verified
 
 	// Written returns, by partition, the offset after the newest record that this process wrote. Reading does not stop before
 	// it, even if the broker's end is lower for a while. It is nil if the process writes nothing. With Blind, acks=0, it
@@ -48,7 +48,6 @@ type Options struct {
 type State struct {
 	Options
 	Cluster *kafka.Cluster
-	Layout  *kafka.Layout
 	At      *kafka.Positions
 	Books   []*ledger.Reader // by group; nil: nothing is verified
 
@@ -63,7 +62,7 @@ type State struct {
 
 // New asks the cluster for the starts and ends of the partitions, and for the committed offsets of the plan's groups.
 func New(ctx context.Context, c *kafka.Cluster, r Options) (*State, error) {
-	d := &State{Options: r, Cluster: c, Layout: kafka.NewLayout(r.Topics)}
+	d := &State{Options: r, Cluster: c}
 	if d.Memory == nil {
 		d.Memory = NewMemory(0)
 	}

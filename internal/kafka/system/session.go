@@ -26,7 +26,8 @@ type session struct {
 	bootstrap []string
 	embedded  *kafka.Embedded // nil: a real cluster
 	cluster   *kafka.Cluster
-	topics    []result.Topic // the one that is written to, or all that are read
+	topics    []result.Topic // that are written to or read
+	layout    *kafka.Layout  // of them
 
 	run      uint64         // in the stamps of records; 0: none are verified
 	producer engine.Driver  // nil: nobody writes
@@ -39,18 +40,16 @@ type session struct {
 func (s *session) Describe(h *result.Header) {
 	s.System.Describe(h)
 	h.Embedded = s.embedded != nil
-	h.Environment.Cluster, h.Environment.Topic = s.cluster.Info, s.topics[0]
-	if len(s.topics) > 1 {
-		h.Environment.Topics = s.topics
-	}
+	h.Environment.Cluster = s.cluster.Info
+	h.Environment.SetTopics(s.topics)
 }
 
 // NewBook opens the account of the records of this run.
 func (s *session) NewBook(ctx context.Context) (*ledger.Book, error) {
 	t := &s.topics[0]
-	ends, epochs, err := s.cluster.LogEnds(ctx, kafka.NewLayout(s.topics[:1]))
+	ends, epochs, err := s.cluster.LogEnds(ctx, s.layout)
 	if err != nil {
-		return nil, fmt.Errorf("find the last offsets of topic %s: %w", t.Name, err)
+		return nil, fmt.Errorf("find the last offsets of topic %s: %w", s.plan.Topic.Name, err)
 	}
 	return &ledger.Book{
 		Topic: t.Name, TopicID: t.ID, SameTopic: true, Start: ends, StartEpochs: epochs,
@@ -83,12 +82,12 @@ func (s *session) openProducer(book *ledger.Book) engine.Options {
 		DrainTimeout: s.Producer.DeliveryTimeout() + 5*time.Second,
 	}
 	if s.plan.Load.Rate.IsUnlimited() {
-		limits.BufferRecords = min(engine.DefaultBufferRecords, driver.PipelineRecords(s.Producer, s.topics[0].Partitions, s.plan.Payload.MeanBytes()))
+		limits.BufferRecords = min(engine.DefaultBufferRecords, driver.PipelineRecords(s.Producer, s.layout.Count(), s.plan.Payload.MeanBytes()))
 	}
 	if book != nil {
 		s.run = book.Run
 	}
-	state := &writing.State{Cluster: s.cluster, Plan: *s.plan, Settings: s.Producer, Values: s.values, Partitions: s.topics[0].Partitions, Run: s.run}
+	state := &writing.State{Cluster: s.cluster, Plan: *s.plan, Settings: s.Producer, Values: s.values, Layout: s.layout, Run: s.run}
 	if s.plan.Engine == plan.Wire {
 		d := wire.NewProducer(state)
 		s.producer, limits.BufferRecords = d, d.BufferRecords()
@@ -99,7 +98,7 @@ func (s *session) openProducer(book *ledger.Book) engine.Options {
 }
 
 func (s *session) openConsumer(ctx context.Context, book *ledger.Book) (_ engine.ReadDriver, err error) {
-	options := reading.Options{Plan: *s.plan, Settings: s.Consumer, Topics: s.topics, Memory: reading.NewMemory(host.System().UsableMemory()), Reread: wire.Reread}
+	options := reading.Options{Plan: *s.plan, Settings: s.Consumer, Layout: s.layout, Memory: reading.NewMemory(host.System().UsableMemory()), Reread: wire.Reread}
 	if s.producer != nil {
 		options.Run, options.Written, options.Blind = s.run, s.producer.Acked, s.Producer.Acks() == "0"
 	}
@@ -122,7 +121,7 @@ func (s *session) openConsumer(ctx context.Context, book *ledger.Book) (_ engine
 
 func (s *session) sources() (all []engine.Source, err error) {
 	if s.embedded == nil && s.options.Watch {
-		if s.watcher, err = watch.New(s.cluster, s.topics); err != nil {
+		if s.watcher, err = watch.New(s.cluster, s.layout); err != nil {
 			return nil, err
 		}
 		all = append(all, s.watcher)
@@ -149,17 +148,20 @@ func (s *session) sources() (all []engine.Source, err error) {
 	return all, nil
 }
 
-// Written returns how many records were ever written to the topic that the load writes to.
+// Written returns how many records were ever written to the topics that the load writes to.
 func (s *session) Written(ctx context.Context) (int64, error) {
-	return s.cluster.Written(ctx, s.topics[0].Name)
+	return s.cluster.Written(ctx, s.layout.Names())
 }
 
-// Delete deletes the topic that was created for the load.
+// Delete deletes the topics that were created for the load.
 func (s *session) Delete(ctx context.Context) error {
-	if t := &s.topics[0]; t.Created {
-		return s.cluster.DeleteTopic(ctx, t.Name)
+	var names []string
+	for i := range s.topics {
+		if s.topics[i].Created {
+			names = append(names, s.topics[i].Name)
+		}
 	}
-	return nil
+	return s.cluster.DeleteTopics(ctx, names...)
 }
 
 // Close frees the connections, and stops the embedded broker.

@@ -1,11 +1,11 @@
 package system
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
-	"strconv"
 	"strings"
 	"time"
 
@@ -141,35 +141,54 @@ func (s *session) connect(ctx context.Context) (err error) {
 	if !s.writes {
 		s.topics, err = s.cluster.ReadTopics(ctx, *s.plan)
 	} else {
-		err = s.ensureTopic(ctx)
+		err = s.ensureTopics(ctx)
 	}
 	if err != nil {
 		return err
 	}
-	t := s.topics[0]
-	if policy := t.Configs["cleanup.policy"]; s.plan.Verify && strings.Contains(policy, "compact") {
-		err := fmt.Errorf("--verify: topic %s is compacted (cleanup.policy=%s): compaction removes records that a later one replaces", t.Name, policy)
+	if t := kafka.FirstCompacted(s.topics); s.plan.Verify && t != nil {
+		err := fmt.Errorf("--verify: topic %s is compacted (cleanup.policy=%s): compaction removes records that a later one replaces", t.Name, t.Configs["cleanup.policy"])
 		return errors.Join(&result.MisfitError{Err: err}, s.Delete(context.WithoutCancel(ctx)))
+	}
+	for i := range s.topics[1:] {
+		s.topics[1+i].Configs = nil // the header of a run has those of the first
+	}
+	s.layout = kafka.NewLayout(s.topics)
+	return nil
+}
+
+func (s *session) ensureTopics(ctx context.Context) (err error) {
+	if s.topics, err = s.cluster.EnsureTopics(ctx, *s.plan, s.Producer.Compression() != "none"); err != nil {
+		return err
+	}
+	if text := created(s.topics); text != "" && s.embedded == nil {
+		s.options.Notify(run.Notice{Kind: run.TopicCreated, Text: text})
+	}
+	limit, of := kafka.MessageLimit(s.topics)
+	producer, lowered := s.Producer.Limited(limit)
+	if s.Producer = producer; lowered {
+		s.Producer = writing.FitBatches(producer, *s.plan, s.values)
+		s.options.Notify(run.Notice{Kind: run.BatchLimited, Text: fmt.Sprintf("topic %s takes batches of %s (max.message.bytes): kt lowers batch.size to that", of, theme.Plural(limit, "byte", "bytes"))})
 	}
 	return nil
 }
 
-func (s *session) ensureTopic(ctx context.Context) error {
-	t, err := s.cluster.EnsureTopic(ctx, *s.plan, s.Producer.Compression() != "none")
-	if err != nil {
-		return err
+// created returns the sentence on the topics that were created; "": none was.
+func created(topics []result.Topic) string {
+	var first *result.Topic
+	n := 0
+	for i := range topics {
+		if t := &topics[i]; t.Created {
+			first, n = cmp.Or(first, t), n+1
+		}
 	}
-	s.topics = []result.Topic{t}
-	if t.Created && s.embedded == nil {
-		s.options.Notify(run.Notice{Kind: run.TopicCreated, Text: fmt.Sprintf("created topic %s (partitions %d, replication factor %d)", t.Name, t.Partitions, t.ReplicationFactor)})
+	switch n {
+	case 0:
+		return ""
+	case 1:
+		return fmt.Sprintf("created topic %s (partitions %d, replication factor %d)", first.Name, first.Partitions, first.ReplicationFactor)
 	}
-	limit, _ := strconv.Atoi(t.Configs["max.message.bytes"]) // 0: kt may not read it
-	producer, lowered := s.Producer.Limited(limit)
-	if s.Producer = producer; lowered {
-		s.Producer = writing.FitBatches(producer, *s.plan, s.values)
-		s.options.Notify(run.Notice{Kind: run.BatchLimited, Text: fmt.Sprintf("topic %s takes batches of %s (max.message.bytes): kt lowers batch.size to that", t.Name, theme.Plural(limit, "byte", "bytes"))})
-	}
-	return nil
+	return fmt.Sprintf("created %d topics: %s and so on (partitions of each: %d, replication factor %d)", n, first.Name, first.Partitions, first.ReplicationFactor)
 }
 
 func misfit(err error) error {
@@ -277,7 +296,7 @@ func (a *admin) Brokers() []result.Broker { return a.Info.Brokers }
 
 // Fits returns an error if the cluster cannot carry a load that writes.
 func (a *admin) Fits(ctx context.Context, p plan.Plan) error {
-	_, err := a.CheckTopic(ctx, p, a.compressed)
+	_, err := a.CheckTopics(ctx, p, a.compressed)
 	if unfit := new(result.MisfitError); errors.As(err, &unfit) {
 		return err
 	}
@@ -309,5 +328,5 @@ func (s *System) DeleteTopic(ctx context.Context, name string) error {
 		return nil
 	}
 	defer a.Close()
-	return a.DeleteTopic(ctx, name)
+	return a.DeleteTopics(ctx, name)
 }

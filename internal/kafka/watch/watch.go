@@ -60,10 +60,9 @@ const (
 	hungTimeout = 3 * time.Second
 )
 
-// New returns a source for these topics on the brokers of the cluster, and on brokers that join it later. Partitions in events
-// are numbered as in a Layout of the topics.
-func New(c *kafka.Cluster, topics []result.Topic) (*Brokers, error) {
-	return newBrokers(c.Info, kafka.NewLayout(topics), func(addr string) (*kgo.Client, error) {
+// New returns a source for these topics on the brokers of the cluster, and on brokers that join it later.
+func New(c *kafka.Cluster, topics *kafka.Layout) (*Brokers, error) {
+	return newBrokers(c.Info, topics, func(addr string) (*kgo.Client, error) {
 		return c.Client(append(watchOptions(addr), kgo.DialTimeout(watchTimeout))...)
 	})
 }

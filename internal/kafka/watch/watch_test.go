@@ -201,7 +201,7 @@ func TestWithoutAQuorumTheControllerCountsWhenAllBrokersNameIt(t *testing.T) {
 }
 
 func TestAWatcherThatWasNeverStartedCloses(t *testing.T) {
-	w := must.Have(New(&kafka.Cluster{Info: result.Cluster{Brokers: []result.Broker{{ID: 1, Addr: "127.0.0.1:1"}}}}, []result.Topic{{Name: "t", Partitions: 4}}))(t)
+	w := must.Have(New(&kafka.Cluster{Info: result.Cluster{Brokers: []result.Broker{{ID: 1, Addr: "127.0.0.1:1"}}}}, kafka.NewLayout([]result.Topic{{Name: "t", Partitions: 4}})))(t)
 	w.Close()
 }
 

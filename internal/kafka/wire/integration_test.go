@@ -42,8 +42,8 @@ func TestSequencesWrapInTheMiddleOfALoad(t *testing.T) {
 	lines := strings.Fields(string(out))
 	c := must.Have(kafka.Connect(t.Context(), kafka.Access{Bootstrap: lines[len(lines)-1:]}))(t)
 	t.Cleanup(c.Close)
-	topic := must.Have(c.EnsureTopic(t.Context(), plan.Plan{Topic: plan.Topic{Name: "t", Partitions: 3}}, false))(t)
-	s := &scene{t, nil, c, topic.Partitions}
+	topics := must.Have(c.EnsureTopics(t.Context(), plan.Plan{Topic: plan.Topic{Name: "t", Partitions: 3}}, false))(t)
+	s := &scene{t, nil, c, topics[0].Partitions}
 	d := s.producer(50_000, verified)
 	d.sequence = math.MaxInt32 - 200
 	sender := &remembering{Producer: d}

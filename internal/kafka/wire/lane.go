@@ -21,7 +21,8 @@ import (
 type lane struct {
 	w         *worker
 	number    int // in the worker
-	partition int32
+	topic     *writing.Target
+	partition int32            // by its number in the Layout
 	account   *ledger.Producer // nil: nobody accounts for the records
 
 	queue []*batch // that wait for the one on its way; guarded by the worker's mu
@@ -107,6 +108,7 @@ func (l *lane) next() {
 	defer w.mu.Unlock()
 	w.spare = append(w.spare, l.batch)
 	l.fails, l.prepared, l.uncertain, l.busy = 0, false, false, false
+	w.busy--
 	if w.ctx.Err() == nil {
 		w.offer(l)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -14,7 +13,6 @@ import (
 
 	"github.com/kt-bench/kt/internal/kafka"
 	"github.com/kt-bench/kt/internal/kafka/reading"
-	"github.com/kt-bench/kt/internal/result"
 )
 
 // leaders knows who leads the partitions of some topics. Brokers disagree for a while after a change: the highest epoch wins.
@@ -25,9 +23,10 @@ type leaders struct {
 	asking sync.Mutex // held while the brokers are asked, which takes long in an outage
 	asked  time.Time  // when the newest question was sent; guarded by asking
 
-	mu  sync.Mutex // guards the rest; never held during a request
-	ids map[string][16]byte
-	of  map[int32]leader // by partition number
+	mu    sync.Mutex // guards the rest; never held during a request
+	ids   map[string][16]byte
+	names map[[16]byte]string // also by the ids of before
+	of    map[int32]leader    // by partition number
 }
 
 type leader struct {
@@ -36,7 +35,7 @@ type leader struct {
 }
 
 func newLeaders(c *kgo.Client, layout *kafka.Layout) *leaders {
-	return &leaders{client: c, layout: layout, ids: make(map[string][16]byte), of: make(map[int32]leader)}
+	return &leaders{client: c, layout: layout, ids: make(map[string][16]byte), names: make(map[[16]byte]string), of: make(map[int32]leader)}
 }
 
 func (l *leaders) leader(number int32) leader {
@@ -56,6 +55,12 @@ func (l *leaders) topicID(topic string) [16]byte {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.ids[topic]
+}
+
+func (l *leaders) topicName(id [16]byte) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.names[id]
 }
 
 // hear notes what a broker says of the leader of a partition. It reports false for an epoch that is too low.
@@ -96,12 +101,11 @@ func (l *leaders) ask(ctx context.Context, since time.Time) error {
 	}
 	for i := range resp.Topics {
 		t := &resp.Topics[i]
-		known := slices.IndexFunc(l.layout.Topics, func(of result.Topic) bool { return t.Topic != nil && of.Name == *t.Topic })
-		if known < 0 {
+		if t.Topic == nil || l.layout.Number(*t.Topic, 0) < 0 {
 			continue
 		}
 		if refused := kerr.ErrorForCode(t.ErrorCode); refused == nil {
-			l.learn(&l.layout.Topics[known], t)
+			l.learn(*t.Topic, t)
 		} else if err == nil {
 			err = fmt.Errorf("topic %s: %w", *t.Topic, refused)
 		}
@@ -110,19 +114,20 @@ func (l *leaders) ask(ctx context.Context, since time.Time) error {
 }
 
 // learn notes what an answer says of a topic. Epochs of a topic that was made anew begin again.
-func (l *leaders) learn(topic *result.Topic, said *kmsg.MetadataResponseTopic) {
+func (l *leaders) learn(topic string, said *kmsg.MetadataResponseTopic) {
 	l.mu.Lock()
-	if id := l.ids[topic.Name]; said.TopicID != id && said.TopicID != [16]byte{} { // none: of a broker before Kafka 2.8
-		l.ids[topic.Name] = said.TopicID
-		for _, p := range l.layout.All() {
-			if p.Topic == topic.Name {
-				l.of[p.Number] = leader{l.at(p.Number).broker, -1}
-			}
-		}
+	anew := said.TopicID != l.ids[topic] && said.TopicID != [16]byte{} // none: of a broker before Kafka 2.8
+	if anew {
+		l.ids[topic], l.names[said.TopicID] = said.TopicID, topic
 	}
 	l.mu.Unlock()
 	for _, p := range said.Partitions {
-		l.hear(l.layout.Number(topic.Name, p.Partition), leader{p.Leader, p.LeaderEpoch}) // the topic may have grown
+		number := l.layout.Number(topic, p.Partition) // the topic may have grown
+		if !l.hear(number, leader{p.Leader, p.LeaderEpoch}) && anew {
+			l.mu.Lock()
+			l.of[number] = leader{p.Leader, p.LeaderEpoch}
+			l.mu.Unlock()
+		}
 	}
 }
 

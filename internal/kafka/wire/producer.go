@@ -20,7 +20,6 @@ import (
 	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/payload"
 	"github.com/kt-bench/kt/internal/plan"
-	"github.com/kt-bench/kt/internal/result"
 )
 
 // Producer is the driver that writes. NewProducer makes it.
@@ -53,7 +52,7 @@ const most = 1 << 20
 // and one more for each partition.
 func (d *Producer) BufferRecords() int {
 	if d.Plan.Load.Rate.IsUnlimited() {
-		return int(min(math.MaxInt32, int64(d.depth()+1)*int64(d.pool.full)*int64(max(2, d.Partitions))))
+		return int(min(math.MaxInt32, int64(d.depth()+1)*int64(d.pool.full)*int64(max(2, d.Partitions()))))
 	}
 	return most
 }
@@ -69,7 +68,7 @@ func (d *Producer) Open(ctx context.Context, s *engine.Shard) (engine.Worker, er
 		driver: d, shard: s, pool: d.pool,
 		linger: d.Settings.Duration("linger.ms"), delivery: d.Settings.DeliveryTimeout(),
 		retries: d.Settings.Int64("retries"), backoff: d.Settings.RetryBackoff(),
-		brokers: make(map[int32]*brokerQueue), turn: s.Index, template: s.Index * len(d.pool.templates) / max(1, s.Count),
+		brokers: make(map[int32]*brokerQueue), turns: d.Turns(s.Index), template: s.Index * len(d.pool.templates) / max(1, s.Count),
 	}
 	w.idle.L = &w.mu
 	w.ctx, w.cancel = context.WithCancel(context.WithoutCancel(ctx))
@@ -77,22 +76,19 @@ func (d *Producer) Open(ctx context.Context, s *engine.Shard) (engine.Worker, er
 	w.generator = d.Values.Generator(d.Plan, number, all)
 	w.headers = encodeHeaders(d.Plan.Payload.Headers)
 	w.headerSum = reading.HeaderSum(writing.RecordHeaders(d.Plan.Payload.Headers))
-	w.rounds = make([]int64, d.Partitions)
-	depth := d.depth()
-	var accounts []*ledger.Producer
-	for i := range depth {
-		var account *ledger.Producer
-		if d.accounts() {
-			account = ledger.NewProducer(uint16(s.Index*depth + i)) // a producer id keeps an order of its own
-			accounts = append(accounts, account)
-		}
-		for p := range int32(d.Partitions) {
-			if d.Plan.Share.Has(p) {
-				w.lanes = append(w.lanes, &lane{w: w, number: len(w.lanes), partition: p, identity: nobody, account: account})
-			}
+	targets, partitions := d.Targets(), d.Partitions()
+	w.topics = make([]topic, len(targets))
+	for i := range targets {
+		w.topics[i] = topic{Target: &targets[i], turn: s.Index}
+	}
+	w.rounds, w.identities = make([]int64, partitions), slices.Repeat([]identity{nobody}, d.depth())
+	w.lanes = make([]*lane, d.depth()*partitions)
+	if d.accounts() {
+		for i := range w.identities {
+			w.accounts = append(w.accounts, ledger.NewProducer(uint16(s.Index*d.depth()+i))) // a producer id keeps an order of its own
 		}
 	}
-	w.outcomes, w.refs = d.State.Open(accounts...), &references{lanes: w.lanes}
+	w.outcomes, w.refs = d.State.Open(w.accounts...), &references{lanes: w.lanes}
 	_, _ = rand.Read(w.refs.prefix[:]) // it never fails
 	w.hooks = writing.NewHooks(s, d.Settings)
 	for range min(connections, d.Settings.MaxInFlight()) {
@@ -126,22 +122,20 @@ const openTimeout = 30 * time.Second
 func (w *worker) ready(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
-	w.leaders = newLeaders(w.clients[0], kafka.NewLayout([]result.Topic{{Name: w.driver.Plan.Topic.Name, Partitions: w.driver.Partitions}}))
+	w.leaders = newLeaders(w.clients[0], w.driver.Layout)
 	if err := w.leaders.ask(ctx, time.Now()); err != nil {
 		return fmt.Errorf("find the leaders: %w", kafka.Closed(err))
 	}
 	if !w.driver.Settings.Idempotent() {
 		return nil
 	}
-	for lanes := range slices.Chunk(w.lanes, len(w.lanes)/w.driver.depth()) {
-		i, err := newIdentity(ctx, w.clients[0])
+	for i := range w.identities {
+		id, err := newIdentity(ctx, w.clients[0])
 		if err != nil {
 			return fmt.Errorf("get a producer id: %w", kafka.Closed(err))
 		}
-		i.sequence = w.driver.sequence
-		for _, l := range lanes {
-			l.identity = i
-		}
+		id.sequence = w.driver.sequence
+		w.identities[i] = id
 	}
 	return nil
 }

@@ -70,7 +70,7 @@ func (s *scene) producer(records int64, change func(*plan.Plan), properties ...s
 		change(&p)
 	}
 	values := must.Have(payload.MakeValues(&p))(s)
-	return NewProducer(&writing.State{Cluster: s.cluster, Plan: p, Settings: settings(s, properties...), Values: values, Partitions: s.partitions, Run: 42})
+	return NewProducer(&writing.State{Cluster: s.cluster, Plan: p, Settings: settings(s, properties...), Values: values, Layout: kafka.NewLayout([]result.Topic{{Name: "t", Partitions: s.partitions}}), Run: 42})
 }
 
 func (s *scene) run(d *Producer) stats.Window {
@@ -309,7 +309,7 @@ func TestABatchWaitsForALeader(t *testing.T) {
 	s := newScene(t, 2)
 	d := s.producer(1000, func(p *plan.Plan) { p.Payload.Stamp = true }, "batch.size=2000", "retries=5", "retry.backoff.ms=1", "retry.backoff.max.ms=1")
 	w := s.runWith(d, prepared{d, func(w *worker) {
-		for p := range d.Partitions {
+		for p := range s.partitions {
 			w.leaders.forget(int32(p))
 		}
 	}})

@@ -16,6 +16,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/kt-bench/kt/internal/engine"
+	"github.com/kt-bench/kt/internal/kafka"
 	"github.com/kt-bench/kt/internal/kafka/driver"
 	"github.com/kt-bench/kt/internal/kafka/javaconf"
 	"github.com/kt-bench/kt/internal/kafka/reading"
@@ -80,7 +81,7 @@ func (s *readScene) state(p plan.Plan, book *ledger.Book, properties ...string) 
 	all := append([]string{"fetch.max.wait.ms=50", "retry.backoff.ms=10"}, properties...)
 	settings, _ := must.Both(javaconf.ParseConsumer(canned.Given("the test", all...), false))(s)
 	topics := must.Have(s.cluster.ReadTopics(s.Context(), p))(s)
-	return must.Have(reading.New(s.Context(), s.cluster, reading.Options{Plan: p, Settings: settings, Topics: topics, Book: book, Reread: Reread}))(s)
+	return must.Have(reading.New(s.Context(), s.cluster, reading.Options{Plan: p, Settings: settings, Layout: kafka.NewLayout(topics), Book: book, Reread: Reread}))(s)
 }
 
 // read reads with the wire engine.

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"net"
 	"slices"
@@ -9,6 +10,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/kt-bench/kt/internal/kafka/writing"
 )
 
 // brokerQueue is the lanes of a worker whose partitions one broker leads and whose batches wait to be sent. While there is room for
@@ -44,6 +47,7 @@ func (w *worker) offer(l *lane) {
 	}
 	if len(l.queue) > 0 {
 		l.batch, l.busy = l.queue[0], true
+		w.busy++
 		l.queue = append(l.queue[:0], l.queue[1:]...)
 		w.route(l)
 	}
@@ -126,25 +130,29 @@ func (w *worker) take(o *brokerQueue) (lanes []*lane) {
 func (w *worker) request(lanes []*lane) *kmsg.ProduceRequest {
 	req := kmsg.NewPtrProduceRequest()
 	req.TimeoutMillis = int32(min(w.driver.Settings.Duration("request.timeout.ms").Milliseconds(), 1<<31-1)) // franz-go sets the acks
-	topic := kmsg.NewProduceRequestTopic()
-	topic.Topic = w.driver.Plan.Topic.Name
-	topic.TopicID = w.leaders.topicID(topic.Topic)
+	at := make(map[*writing.Target]int, min(len(lanes), len(w.topics)))
 	for _, l := range lanes {
+		i, ok := at[l.topic]
+		if !ok {
+			topic := kmsg.NewProduceRequestTopic()
+			topic.Topic, topic.TopicID = l.topic.Name, w.leaders.topicID(l.topic.Name)
+			i, at[l.topic], req.Topics = len(req.Topics), len(req.Topics), append(req.Topics, topic)
+		}
 		partition := kmsg.NewProduceRequestTopicPartition()
-		partition.Partition = l.partition
+		partition.Partition = l.partition - l.topic.First
 		partition.Records = binary.BigEndian.AppendUint32(append(make([]byte, 0, referenceSize), w.refs.prefix[:]...), uint32(l.number))
-		topic.Partitions = append(topic.Partitions, partition)
+		req.Topics[i].Partitions = append(req.Topics[i].Partitions, partition)
 	}
-	req.Topics = append(req.Topics, topic)
 	return req
 }
 
 func (w *worker) answered(lanes []*lane, resp *kmsg.ProduceResponse, from int32) {
 	parts := make(map[int32]*kmsg.ProduceResponseTopicPartition, len(lanes))
 	for i := range resp.Topics {
-		for j := range resp.Topics[i].Partitions {
-			p := &resp.Topics[i].Partitions[j]
-			parts[p.Partition] = p
+		t := &resp.Topics[i]
+		first := w.driver.Layout.Number(cmp.Or(t.Topic, w.leaders.topicName(t.TopicID)), 0)
+		for j := range t.Partitions {
+			parts[first+t.Partitions[j].Partition] = &t.Partitions[j]
 		}
 	}
 	for _, l := range lanes {

@@ -11,6 +11,7 @@ import (
 	"github.com/kt-bench/kt/internal/kafka/writing"
 	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/payload"
+	"github.com/kt-bench/kt/internal/plan"
 )
 
 type worker struct {
@@ -34,16 +35,20 @@ type worker struct {
 	headers   []byte // encoded
 	headerSum uint32
 
-	outcomes *writing.Account
+	outcomes   *writing.Account
+	accounts   []*ledger.Producer // by number of the producer id; none: nobody accounts for the records
+	identities []identity         // the same: as its lanes begin
 
 	mu       sync.Mutex // guards the rest, and the queues of the lanes
 	idle     sync.Cond  // a lane has nothing to do
-	lanes    []*lane
-	open     *batch // it takes records; nil: there is none
-	opened   *lane  // that of open
+	topics   []topic
+	turns    *plan.Turns // among the topics
+	lanes    []*lane     // by producer id and partition, see lane; nil before its first batch
+	busy     int         // lanes
+	open     *batch      // it takes records; nil: there is none
+	opened   *lane       // that of open
 	timer    *time.Timer
 	spare    []*batch
-	turn     int // the lane that has its turn
 	template int
 	brokers  map[int32]*brokerQueue // by broker
 	round    int64                  // number of the newest request
@@ -122,16 +127,39 @@ func (w *worker) begin(op *engine.Op) {
 	}
 }
 
-// next returns the lane of the next batch: they take turns, and one whose broker is slow loses its turn.
+// topic is a topic that a worker writes to.
+type topic struct {
+	*writing.Target
+	turn int // the lane that has its turn
+}
+
+// next returns the lane of the next batch. The topics take turns, and in each its lanes. One whose broker is slow loses its turn.
 func (w *worker) next() *lane {
-	w.turn++
-	for range w.lanes {
-		if l := w.lanes[w.turn%len(w.lanes)]; len(l.queue) < passOver {
+	t := &w.topics[w.turns.Next()]
+	t.turn++
+	for range len(t.Own) * len(w.identities) {
+		if l := w.lane(t); len(l.queue) < passOver {
 			return l
 		}
-		w.turn++
+		t.turn++
 	}
-	return w.lanes[w.turn%len(w.lanes)]
+	return w.lane(t)
+}
+
+// lane returns the lane that has its turn. All partitions have it with one producer id, and then with the next.
+func (w *worker) lane(t *topic) *lane {
+	id := t.turn / len(t.Own) % len(w.identities)
+	partition := t.First + t.Own[t.turn%len(t.Own)]
+	number := id*len(w.rounds) + int(partition)
+	l := w.lanes[number]
+	if l == nil {
+		l = &lane{w: w, number: number, topic: t.Target, partition: partition, identity: w.identities[id]}
+		if len(w.accounts) > 0 {
+			l.account = w.accounts[id]
+		}
+		w.lanes[number] = l
+	}
+	return l
 }
 
 // passOver is the number of waiting batches at which a lane loses its turn.
@@ -214,20 +242,10 @@ func (w *worker) Flush(ctx context.Context) error {
 	if w.open != nil {
 		w.seal()
 	}
-	for w.working() && ctx.Err() == nil {
+	for w.busy > 0 && ctx.Err() == nil {
 		w.idle.Wait()
 	}
 	return ctx.Err()
-}
-
-// working reports whether a lane is at work. The caller holds mu.
-func (w *worker) working() bool {
-	for _, l := range w.lanes {
-		if l.busy {
-			return true
-		}
-	}
-	return false
 }
 
 // Close ends the requests on their way and closes the connections. Records without an outcome have none.
@@ -238,7 +256,7 @@ func (w *worker) Close() error {
 		w.timer.Stop()
 	}
 	w.open = nil
-	for w.working() {
+	for w.busy > 0 {
 		w.idle.Wait()
 	}
 	w.mu.Unlock()
