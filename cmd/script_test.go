@@ -406,11 +406,11 @@ func forge(ts *testscript.TestScript, args []string) {
 		ts.Check(client.ProduceSync(context.Background(), &kgo.Record{Topic: args[0], Value: value, Timestamp: stamp.Time()}).FirstErr())
 	}
 	book := &ledger.Book{
-		Run: 1, Topic: cmp.Or(given["topic"], args[0]), Idempotent: given["idempotent"] != "false", Acks: "all", Retries: true,
+		Run: 1, Topics: []ledger.BookTopic{{Name: cmp.Or(given["topic"], args[0]), Partitions: 1}}, Idempotent: given["idempotent"] != "false", Acks: "all", Retries: true,
 		Lanes: []ledger.Lane{{Issued: 4, Acknowledged: ledger.Ranges{{From: 0, To: 4}}, LastOffset: 2}},
 	}
 	if given["id"] != "" {
-		book.TopicID = made.ID.String()
+		book.Topics[0].ID = made.ID.String()
 	}
 	ts.Check(ledger.WriteFile(ts.MkAbs(args[1]), book))
 }

@@ -7,21 +7,25 @@ import (
 	"fmt"
 	"slices"
 	"sort"
+	"strings"
 )
 
 // Book is the account of the records that a run wrote.
 type Book struct {
-	Run     uint64  `json:"-"`
-	Topic   string  `json:"topic"`
-	TopicID string  `json:"topic_id,omitempty"`
-	Start   []int64 `json:"start_offsets"` // end offsets of the topic before the run, by partition; 0 for those not in it
+	Run uint64 `json:"-"`
+
+	// Topics are those that the run wrote to. Partitions have numbers that count on from one topic to the next: everywhere in a
+	// book, and in stamps.
+	Topics []BookTopic `json:"topics"`
+
+	Start []int64 `json:"start_offsets"` // end offsets of the topics before the run, by partition; 0 for those not in it
 
 	// StartEpochs is the leader epochs at Start, by partition: their ends now show
 	// whether the log was cut off below Start since. Those not in it are not known.
 	StartEpochs []int32 `json:"start_epochs,omitempty"`
 
-	// SameTopic: the topic read is beyond doubt the topic written, because this process wrote
-	// it or its id is the same. It is not in the file.
+	// SameTopic: the topics read are beyond doubt the topics written, because this process wrote
+	// them or their ids are the same. It is not in the file.
 	SameTopic bool `json:"-"`
 
 	// Headers: the records carry no stamps. The headers of their batches say which they are, and a Reader is told of
@@ -37,6 +41,22 @@ type Book struct {
 	Retries    bool   `json:"retries"` // the client sends unanswered records again
 
 	Lanes []Lane `json:"-"` // no two of the same producer and partition
+}
+
+// BookTopic is a topic of a Book.
+type BookTopic struct {
+	Name       string `json:"name"`
+	ID         string `json:"id,omitempty"` // of the system; "": it gives none
+	Partitions int    `json:"partitions"`   // when the run began
+}
+
+// Names returns the names of the topics, with commas between them.
+func (b *Book) Names() string {
+	names := make([]string, len(b.Topics))
+	for i := range b.Topics {
+		names[i] = b.Topics[i].Name
+	}
+	return strings.Join(names, ",")
 }
 
 // Lane is the records that one producer wrote to one partition. An issued record that is
@@ -83,9 +103,9 @@ func of[V any](all []V, partition int32, none V) V {
 // unordered reports whether the client may write records in another order than it was given them.
 func (b *Book) unordered() bool { return !b.Idempotent && b.Retries }
 
-// check returns an error unless a Producer can give the lane.
-func (l *Lane) check() error {
-	if l.Producer >= MaxProducers || l.Partition < 0 || l.Issued < 0 || l.Issued > maxSeq || l.LastOffset < -1 {
+// check returns an error unless a Producer can give the lane of a book with so many partitions.
+func (l *Lane) check(partitions int) error {
+	if l.Producer >= MaxProducers || l.Partition < 0 || int(l.Partition) >= partitions || l.Issued < 0 || l.Issued > maxSeq || l.LastOffset < -1 {
 		return fmt.Errorf("producer %d, partition %d, %d records and offset %d are not those of a lane",
 			l.Producer, l.Partition, l.Issued, l.LastOffset)
 	}

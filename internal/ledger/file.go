@@ -40,8 +40,9 @@ type end struct {
 
 // The bounds on the memory for a file.
 const (
-	maxLine       = 16 << 20 // bytes; a header with maxPartitions fits
-	maxPartitions = 500_000  // of a topic: kt makes none above plan.MaxPartitions, and reads larger ones
+	maxLine       = 64 << 20 // bytes; a header with maxTopics and maxPartitions fits
+	maxTopics     = 100_000
+	maxPartitions = 1_000_000 // of all topics: kt makes no topic above plan.MaxPartitions, and reads larger ones
 	maxLanes      = 1 << 23
 )
 
@@ -204,6 +205,16 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 
 // check returns why Read would not take the book, or nil.
 func (b *Book) check() error {
+	if n := len(b.Topics); n == 0 || n > maxTopics {
+		return fmt.Errorf("it is of %d topics and not of 1 to %d", n, maxTopics)
+	}
+	all := 0
+	for _, t := range b.Topics {
+		if t.Partitions < 1 || t.Partitions > maxPartitions-all {
+			return fmt.Errorf("topic %.60q has %d partitions behind %d of others: the least is 1, and the most of all topics %d", t.Name, t.Partitions, all, maxPartitions)
+		}
+		all += t.Partitions
+	}
 	if n := max(len(b.Start), len(b.StartEpochs)); n > maxPartitions {
 		return fmt.Errorf("%d partitions are more than %d", n, maxPartitions)
 	}
@@ -219,7 +230,7 @@ func (b *Book) check() error {
 	lanes, writers := make(map[laneID]bool), make(map[writer]uint16)
 	for i := range b.Lanes {
 		l := &b.Lanes[i]
-		err := l.check()
+		err := l.check(all)
 		if lanes[l.id()] {
 			err = fmt.Errorf("producer %d has a lane of partition %d already", l.Producer, l.Partition)
 		}

@@ -22,7 +22,7 @@ import (
 
 func sample() *Book {
 	return &Book{
-		Run: 0xfedcba9876543210, Topic: "orders", TopicID: "AbC-_", Start: []int64{0, 17}, StartEpochs: []int32{-1, 3}, Idempotent: true, Acks: "all", Retries: true,
+		Run: 0xfedcba9876543210, Topics: []BookTopic{{"orders", "AbC-_", 1}, {"invoices", "", 1}}, Start: []int64{0, 17}, StartEpochs: []int32{-1, 3}, Idempotent: true, Acks: "all", Retries: true,
 		Lanes: []Lane{
 			{Producer: 0, Partition: 0, Issued: 100, Acknowledged: Ranges{{0, 50, 7}, {51, 90, 0}}, Failed: Ranges{{50, 51, 0}}, LastOffset: 99},
 			{Producer: 0, Partition: 1, Issued: 5, Aborted: Ranges{{1, 3, 0}}, LastOffset: -1},
@@ -44,7 +44,7 @@ func sealed(lanes int, lines ...string) []byte {
 	return fmt.Appendf(nil, "%s{\"end\":{\"lanes\":%d,\"crc32c\":\"%08x\"}}\n", text, lanes, crc32.Checksum([]byte(text), crcTable))
 }
 
-const someHeader = `{"ledger":{"schema":1,"run_id":"0000000000000001","topic":"t","start_offsets":[0],"acks":"all"}}`
+const someHeader = `{"ledger":{"schema":1,"run_id":"0000000000000001","topics":[{"name":"t","partitions":1}],"start_offsets":[0],"acks":"all"}}`
 
 func TestALedgerFileIsThereAsAWholeOrNotAtAll(t *testing.T) {
 	dir := t.TempDir()
@@ -58,7 +58,7 @@ func TestALedgerFileIsThereAsAWholeOrNotAtAll(t *testing.T) {
 		t.Error("a file in no folder was written")
 	}
 	must.Do(t, WriteFile(path, sample()))
-	if err := WriteFile(path, &Book{Run: 1}); !errors.Is(err, fs.ErrExist) {
+	if err := WriteFile(path, sample()); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("over another ledger: error %v", err)
 	}
 	got := must.Have(readFile(path))(t)

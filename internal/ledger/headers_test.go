@@ -39,7 +39,7 @@ func newHeadersWorld(seed uint64, disorder bool, limit int) *headersWorld {
 		world: &world{rng: rand.New(rand.NewPCG(seed, 2)), disorder: disorder, limit: limit, records: make(map[recordID]*record)},
 		logs:  make([][]Batch, worldPartitions), of: make(map[source]laneID), at: make(map[source][]numbered),
 	}
-	w.book = &Book{Run: worldRun, Topic: "t", Start: make([]int64, worldPartitions), Acks: "all", Headers: true, Idempotent: !disorder, Retries: true}
+	w.book = &Book{Run: worldRun, Topics: []BookTopic{{Name: "t", Partitions: worldPartitions}}, Start: make([]int64, worldPartitions), Acks: "all", Headers: true, Idempotent: !disorder, Retries: true}
 	for number := range uint16(worldProducers) {
 		p := NewProducer(number)
 		p.limit = limit

@@ -69,7 +69,7 @@ func newWorld(seed uint64, disorder, partial, transactions bool, limit int) *wor
 		rng: rand.New(rand.NewPCG(seed, 1)), disorder: disorder, partial: partial, limit: limit,
 		records: make(map[recordID]*record), logs: make([][]entry, worldPartitions),
 	}
-	w.book = &Book{Run: worldRun, Topic: "t", Start: make([]int64, worldPartitions), Acks: "all", Idempotent: !disorder, Retries: true}
+	w.book = &Book{Run: worldRun, Topics: []BookTopic{{Name: "t", Partitions: worldPartitions}}, Start: make([]int64, worldPartitions), Acks: "all", Idempotent: !disorder, Retries: true}
 	for p := range w.book.Start {
 		w.book.Start[p] = w.rng.Int64N(100)
 	}

@@ -256,7 +256,7 @@ func TestAnOriginIsNotedWhereTheSequencesChange(t *testing.T) {
 		l := p.Lanes()[0]
 		must.Match(t, tc.Want, l.Origins, "%s", tc.Name)
 		must.Match(t, tc.Forgotten, l.Forgotten, "%s: forgotten", tc.Name)
-		must.Err(t, "", l.check(), "%s", tc.Name)
+		must.Err(t, "", l.check(1), "%s", tc.Name)
 	}
 }
 

@@ -162,7 +162,7 @@ func within[T any](ctx context.Context, most time.Duration, f func() (T, error))
 
 // NewBook opens the account of the messages of this run.
 func (s *session) NewBook(context.Context) (*ledger.Book, error) {
-	return &ledger.Book{Topic: s.topic.Name, SameTopic: true, Retries: true}, nil
+	return &ledger.Book{Retries: true}, nil
 }
 
 // Open makes the drivers and the sources beside them.

@@ -123,7 +123,7 @@ func through(t *testing.T, lose, twice int) (stats.Window, ledger.Verdict) {
 		Read:    plan.Read{Consumers: 1, Commit: plan.CommitAuto},
 	}
 	const run = 42
-	book := &ledger.Book{Run: run, Topic: "t", SameTopic: true}
+	book := &ledger.Book{Run: run, SameTopic: true}
 	q := &queues{Accounts: NewAccounts(&p, run, 3), plan: p, waiting: make([][]Message, 3), lose: lose, twice: twice}
 	q.Arrivals = NewArrivals(Options{Plan: p, Queues: 3, Run: run, Book: book, Written: q.Acked, Backlog: q.backlog})
 	var total adding

@@ -155,7 +155,7 @@ func (s *session) NewBook(context.Context) (*ledger.Book, error) {
 	if !s.Settings.confirms {
 		acks = "0"
 	}
-	return &ledger.Book{Topic: s.topic.Name, SameTopic: true, Acks: acks}, nil
+	return &ledger.Book{Acks: acks}, nil
 }
 
 // Open makes the drivers and the sources beside them.

@@ -163,6 +163,14 @@ func (e *Environment) Place(partition int32) (t *Topic, number int32) {
 	return &e.Topic, number
 }
 
+// Where returns how a sentence names the run's topics: "topic orders", or "100 topics".
+func (e *Environment) Where() string {
+	if n := len(e.Topics); n > 1 {
+		return fmt.Sprintf("%d topics", n)
+	}
+	return "topic " + e.Topic.Name
+}
+
 // Partitions returns how many partitions the run's topics have.
 func (e *Environment) Partitions() int {
 	n := 0

@@ -39,7 +39,7 @@ func Judge(res *result.Result, idle bool) error {
 		unanswered += res.Warmup.Records.Failed + res.Warmup.Records.Unknown
 	}
 	missing := res.Records.NotInLog
-	notInLog := fmt.Sprintf("%s in the log of topic %s, of those that kt counts as %s", theme.Plural(missing, "record is not", "records are not"), res.Environment.Topic.Name, res.Outcome())
+	notInLog := fmt.Sprintf("%s in the log of %s, of those that kt counts as %s", theme.Plural(missing, "record is not", "records are not"), res.Environment.Where(), res.Outcome())
 	limits, _ := notMet(res)
 	switch v := res.Verify; {
 	case res.Lost():
@@ -103,7 +103,7 @@ func why(res *result.Result) string {
 	if code == "" {
 		return ""
 	}
-	text := fmt.Sprintf(": %s in topic %s", code, res.Environment.Topic.Name)
+	text := fmt.Sprintf(": %s in %s", code, res.Environment.Where())
 	if said := res.Said[code]; said != "" {
 		text += ": " + said
 	}

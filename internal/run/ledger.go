@@ -30,14 +30,16 @@ func ReadBook(path string, p *plan.Plan, engineChosen bool) (*ledger.Book, error
 	if err != nil {
 		return nil, fmt.Errorf("--verify: read ledger %s: %w", path, err)
 	}
-	if err := plan.CheckTopic(book.Topic); err != nil { // anybody may have written the file, and the name goes into a path
-		return nil, fmt.Errorf("--verify %s: it is the ledger of topic %.60q: %w", path, book.Topic, err)
+	for _, t := range book.Topics { // anybody may have written the file, and the name goes into a path
+		if err := plan.CheckTopic(t.Name); err != nil {
+			return nil, fmt.Errorf("--verify %s: it is the ledger of topic %.60q: %w", path, t.Name, err)
+		}
 	}
 	switch {
 	case p.Topic.Name == "" && p.Read.Include == "":
-		p.Topic.Name = book.Topic
-	case p.Read.Include != "" || p.Topic.Name != book.Topic:
-		return nil, fmt.Errorf("--verify %s: it is the ledger of topic %s: read that one", path, book.Topic)
+		p.Topic.Name = book.Names()
+	case p.Read.Include != "" || p.Topic.Name != book.Names():
+		return nil, fmt.Errorf("--verify %s: it is the ledger of topic %s: read that one", path, book.Names())
 	}
 	if book.Headers {
 		if err := readHeaders(path, p, engineChosen); err != nil {
@@ -65,11 +67,46 @@ func readHeaders(path string, p *plan.Plan, engineChosen bool) error {
 	return nil
 }
 
-// gone returns the error of a ledger whose topic is not there any more, or not on this cluster.
-func (m *maker) gone(why string) error {
-	n := m.Book.Verify().Acknowledged
+// checkBook checks that the topics that were found are those of the ledger, by their ids. A system without ids gives none.
+func (m *maker) checkBook(found []result.Topic) error {
+	if m.Book == nil {
+		return nil
+	}
+	var again []string
+	var lost []bool // by partition
+	m.Book.SameTopic = true
+	for i, t := range m.Book.Topics {
+		anew := t.ID != "" && t.ID != found[i].ID
+		if anew {
+			again = append(again, t.Name)
+		}
+		m.Book.SameTopic = m.Book.SameTopic && t.ID != ""
+		lost = append(lost, slices.Repeat([]bool{anew}, t.Partitions)...)
+	}
+	if len(again) == 0 {
+		return nil
+	}
+	var records int64
+	for i := range m.Book.Lanes {
+		if l := &m.Book.Lanes[i]; lost[l.Partition] {
+			records += l.Acknowledged.Count()
+		}
+	}
+	const most = 3
+	why, n := "topic "+again[0]+" was deleted and made again", len(again)
+	if n > most+1 {
+		again = append(again[:most], fmt.Sprintf("%d more", n-most))
+	}
+	if all := len(m.Book.Topics); all > 1 {
+		why = fmt.Sprintf("of %d topics, %s deleted and made again (%s)", all, theme.Plural(n, "was", "were"), theme.Listed(again))
+	}
+	return m.gone(why, records)
+}
+
+// gone returns the error of a ledger of which topics with so many records are not there any more, or not on this cluster.
+func (m *maker) gone(why string, records int64) error {
 	return fmt.Errorf("--verify %s: %s, or this is another cluster: %s of the ledger cannot be there", m.BookName, why,
-		theme.Plural(n, "acknowledged record", "acknowledged records"))
+		theme.Plural(records, "acknowledged record", "acknowledged records"))
 }
 
 // account closes the books: what was written goes into the ledger file, and what was read is compared with it.

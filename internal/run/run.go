@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -39,9 +40,10 @@ func Run(ctx context.Context, r Request, observers ...Observer) (result.Result, 
 	if err := m.checkLedger(); err != nil {
 		return result.Result{}, err
 	}
-	session, err := m.System.Connect(ctx, &m.Plan, Options{Watch: !m.Follows, Notify: m.Notify})
+	session, err := m.System.Connect(ctx, &m.Plan, Options{Watch: !m.Follows, Book: m.Book, Notify: m.Notify})
 	if m.Book != nil && errors.Is(err, plan.ErrNoTopic) {
-		err = m.gone("topic " + m.Book.Topic + " does not exist")
+		why, _, _ := strings.Cut(err.Error(), "; ") // the names of other topics do not help
+		err = m.gone(why, m.Book.Verify().Acknowledged)
 	}
 	if err != nil {
 		return result.Result{}, err
@@ -78,7 +80,12 @@ func (m *maker) together() bool { return m.Part != nil && m.Part.Epoch != "" }
 // load makes the load. An error means that none was made.
 func (m *maker) load(ctx context.Context, observers []Observer) (engine.End, error) {
 	m.describe()
-	if err := m.checkTopic(); err != nil {
+	e := &m.header.Environment
+	if n, all := m.Plan.Share.Slots, e.Partitions(); n > all {
+		return engine.End{}, result.Misfit("%s: %s in all, and each of %d processes reads its own records, from partitions of its own; use more partitions, or fewer --processes",
+			e.Where(), theme.Plural(all, "partition", "partitions"), n)
+	}
+	if err := m.checkBook(e.AllTopics()); err != nil {
 		return engine.End{}, err
 	}
 	m.book = m.Book
@@ -89,7 +96,10 @@ func (m *maker) load(ctx context.Context, observers []Observer) (engine.End, err
 		}
 		id := fnv.New64a() // of the run, as stamps carry it
 		id.Write([]byte(m.header.RunID))
-		book.Run, m.book = id.Sum64(), book
+		book.Run, m.book, book.SameTopic = id.Sum64(), book, true
+		for _, t := range e.AllTopics() {
+			book.Topics = append(book.Topics, ledger.BookTopic{Name: t.Name, ID: t.ID, Partitions: t.Partitions})
+		}
 	}
 	var err error
 	if m.clients, err = m.session.Open(ctx, m.book); err != nil {
@@ -177,22 +187,6 @@ func (m *maker) describe() {
 	if m.Ceiling != nil && !m.header.Embedded {
 		m.header.Ceiling = m.Ceiling(&m.header)
 	}
-}
-
-// checkTopic checks that the plan can be carried out on the topic, and that it is still the one of the ledger.
-func (m *maker) checkTopic() error {
-	t := &m.header.Environment.Topic
-	if n := m.Plan.Share.Slots; n > t.Partitions {
-		return result.Misfit("topic %s has %s: each of %d processes reads its own records, from partitions of its own; give the topic more partitions, or use fewer --processes", t.Name, theme.Plural(t.Partitions, "partition", "partitions"), n)
-	}
-	if m.Book == nil || m.Book.TopicID == "" {
-		return nil
-	}
-	if m.Book.TopicID != t.ID {
-		return m.gone("topic " + t.Name + " was deleted and made again")
-	}
-	m.Book.SameTopic = true
-	return nil
 }
 
 // finish verifies, writes down the end, and cleans up.

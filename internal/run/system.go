@@ -24,7 +24,8 @@ type System interface {
 
 // Options tell a System more than a plan does.
 type Options struct {
-	Watch  bool // report what happens to the system while the load goes on
+	Watch  bool         // report what happens to the system while the load goes on
+	Book   *ledger.Book // of an earlier run, whose records are looked for: its topics number the partitions; nil: none
 	Notify func(Notice)
 }
 
@@ -34,7 +35,7 @@ type Session interface {
 	// Describe completes a header with the settings of the clients and with what the load
 	// goes to.
 	Describe(h *result.Header)
-	// NewBook opens the account of the records of this run.
+	// NewBook opens the account of the records of this run. The caller fills in the run and its topics.
 	NewBook(ctx context.Context) (*ledger.Book, error)
 	// Open makes the drivers and readers of the load. book may be nil. Records get its stamps if it
 	// is from NewBook.

@@ -366,7 +366,7 @@ func TestARecordThatWasWrittenWrongIsFound(t *testing.T) {
 		}
 		must.Do(t, raw.ProduceSync(t.Context(), &kgo.Record{Value: value, Timestamp: stamp.Time()}).FirstErr())
 	}
-	b := &ledger.Book{Run: testRun, Topic: "t", Acks: "all", Lanes: []ledger.Lane{
+	b := &ledger.Book{Run: testRun, Acks: "all", Lanes: []ledger.Lane{
 		{Issued: 10, Acknowledged: ledger.Ranges{{From: 0, To: 10}}, LastOffset: 9},
 	}}
 	_, end, v := s.read(readPlan(nil), b, "check.crcs=true")
@@ -501,7 +501,7 @@ func TestAnAbortedTransactionIsNotLost(t *testing.T) {
 		}
 		must.Do(t, raw.EndTransaction(t.Context(), commit))
 	}
-	b := &ledger.Book{Run: testRun, Topic: "t", Acks: "all", Idempotent: true, Lanes: []ledger.Lane{{
+	b := &ledger.Book{Run: testRun, Acks: "all", Idempotent: true, Lanes: []ledger.Lane{{
 		Issued: 40, Acknowledged: ledger.Ranges{{From: 0, To: 40}}, Aborted: ledger.Ranges{{From: 10, To: 20}, {From: 30, To: 40}}, LastOffset: 42,
 	}}}
 	for _, tc := range []struct {

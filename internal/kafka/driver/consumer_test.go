@@ -57,7 +57,7 @@ func stamped(t *testing.T, c *kafka.Cluster, partitions int, records int64) *led
 }
 
 func book(d *Producer) *ledger.Book {
-	return &ledger.Book{Run: d.Run, Topic: d.Plan.Topic.Name, Idempotent: true, Acks: "all", Retries: true, Lanes: d.Lanes()}
+	return &ledger.Book{Run: d.Run, Idempotent: true, Acks: "all", Retries: true, Lanes: d.Lanes()}
 }
 
 func producer(t *testing.T, c *kafka.Cluster, partitions int) *Producer {

@@ -84,7 +84,7 @@ func (e *election) write(records int) {
 // book is that of what was written, all of it acknowledged.
 func (e *election) book() *ledger.Book {
 	return &ledger.Book{
-		Run: testRun, Topic: "t", SameTopic: true, Acks: "1", StartEpochs: []int32{0},
+		Run: testRun, SameTopic: true, Acks: "1", StartEpochs: []int32{0},
 		Lanes: []ledger.Lane{{Issued: e.seq, Acknowledged: ledger.Ranges{{From: 0, To: e.seq}}, LastOffset: -1}},
 	}
 }

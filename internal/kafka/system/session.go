@@ -46,13 +46,12 @@ func (s *session) Describe(h *result.Header) {
 
 // NewBook opens the account of the records of this run.
 func (s *session) NewBook(ctx context.Context) (*ledger.Book, error) {
-	t := &s.topics[0]
 	ends, epochs, err := s.cluster.LogEnds(ctx, s.layout)
 	if err != nil {
-		return nil, fmt.Errorf("find the last offsets of topic %s: %w", s.plan.Topic.Name, err)
+		return nil, fmt.Errorf("find the last offsets before the run: %w", err)
 	}
 	return &ledger.Book{
-		Topic: t.Name, TopicID: t.ID, SameTopic: true, Start: ends, StartEpochs: epochs,
+		Start: ends, StartEpochs: epochs,
 		Headers: !s.plan.Payload.Stamp, OwnValues: s.plan.Payload.OwnValues(), Idempotent: s.Producer.Idempotent(), Acks: s.Producer.Acks(), Retries: s.Producer.Int64("retries") > 0,
 	}, nil
 }

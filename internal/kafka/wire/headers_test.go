@@ -25,7 +25,7 @@ func (s *scene) book(d *Producer) *ledger.Book {
 	s.Helper()
 	path := s.TempDir() + "/ledger"
 	b := &ledger.Book{
-		Run: 42, Topic: "t", SameTopic: true, Start: make([]int64, s.partitions), Headers: true, Idempotent: true, Acks: "all", Retries: true,
+		Run: 42, Topics: []ledger.BookTopic{{Name: "t", Partitions: s.partitions}}, SameTopic: true, Start: make([]int64, s.partitions), Headers: true, Idempotent: true, Acks: "all", Retries: true,
 		Lanes: d.Lanes(),
 	}
 	must.Do(s, ledger.WriteFile(path, b))

@@ -354,7 +354,7 @@ func TestEveryStampedRecordIsAccountedFor(t *testing.T) {
 			must.Do(t, c.ProduceSync(t.Context(), r).FirstErr())
 		}
 	}
-	book := &ledger.Book{Run: run, Topic: "t"}
+	book := &ledger.Book{Run: run}
 	var said []string
 	for _, d := range []engine.ReadDriver{NewConsumer(s.state(readPlan(nil), book)), driver.NewConsumer(s.state(readPlan(nil), book))} {
 		s.run(readPlan(nil), d)
