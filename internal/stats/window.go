@@ -285,7 +285,7 @@ func (w *Window) ConsumedPerSecond() float64 { return perSecond(w.Consumed, w.En
 // since the start of the run.
 func (r *Recorder) Consumed(phase int, partition int32, records, bytes int, at time.Duration) {
 	w := &r.cur[phase]
-	if w.Consumed == 0 {
+	if w.Consumed == 0 || at < w.FirstRead {
 		w.FirstRead = at
 	}
 	w.LastRead = max(w.LastRead, at)
