@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"sync"
 	"time"
 
 	client "github.com/apache/pulsar-client-go/pulsar"
@@ -32,6 +33,7 @@ type session struct {
 	single  bool     // the topic has no partitions, and counts as one
 	watched []string // web addresses of the brokers
 
+	opening          sync.Mutex      // held to add to these
 	writers, readers []*engine.Shard // whole before anybody watches
 	subscriptions    []string        // of the groups
 	own              bool            // there is no group, and its subscription is deleted at the end

@@ -48,7 +48,9 @@ type Accounts struct {
 	plan   *plan.Plan
 	run    uint64 // in the stamps
 	queues int
-	all    []*Lanes
+
+	mu  sync.Mutex // held while clients open, which may be several at once
+	all []*Lanes
 }
 
 // NewAccounts returns the accounts of the producers of a plan.
@@ -81,6 +83,8 @@ func (a *Accounts) Add(s *engine.Shard, values *payload.Values) *Lanes {
 			l.own = append(l.own, q)
 		}
 	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	a.all = append(a.all, l)
 	return l
 }
