@@ -135,7 +135,7 @@ func (l *Lanes) Fill(op *engine.Op, choose func(key []byte) int32) {
 	m.Key, m.Value = l.generator.Fill(&m.memory, op.Index)
 	m.Queue = choose(m.Key)
 	m.seq = l.Stamp(op, m.Key, m.Value, m.Queue)
-	op.Bytes = len(m.Key) + len(m.Value)
+	op.Bytes, op.Busiest = len(m.Key)+len(m.Value), l.generator.Busiest(m.Key)
 	l.open.Add(1)
 }
 
