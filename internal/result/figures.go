@@ -217,6 +217,31 @@ func (f *Fold) partitions(w *stats.Window) []PartitionRow {
 	return rows
 }
 
+// busiestPartition returns the share of the partition with the most records, below 0: it is not known.
+func (r *Result) busiestPartition() float64 {
+	var most, all int64
+	for i := range r.Partitions {
+		p := &r.Partitions[i]
+		n := p.Records
+		if r.Plan.ReadsOnly() {
+			n = p.Consumed
+		}
+		most, all = max(most, n), all+n
+	}
+	if all == 0 { // or rows are of whole topics
+		return -1
+	}
+	return float64(most) / float64(all)
+}
+
+// skew returns nil unless keys have a Zipf law or there are several topics.
+func (r *Result) skew(w *stats.Window) *Skew {
+	hot, partition := r.Plan.Payload.ZipfKeys() != nil, r.busiestPartition()
+	key := optional(verdict.Per(float64(w.BusiestKey), float64(w.Acknowledged)), hot && w.Acknowledged > 0)
+	s := Skew{BusiestKey: key, BusiestPartition: optional(partition, partition >= 0)}
+	return optional(s, s != Skew{} && (hot || len(r.Environment.Topics) > 1))
+}
+
 // rowFigures returns the figures of a row of the measured part. before is that of the warm-up, of which consumer lag remains.
 func (f *Fold) rowFigures(p, before *stats.Partition) RowFigures {
 	return RowFigures{
