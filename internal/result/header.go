@@ -1,6 +1,7 @@
 package result
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"reflect"
@@ -71,6 +72,18 @@ func (h *Header) Notices() (say []string) {
 		say = append(say, WireNotice)
 	}
 	return say
+}
+
+// longSubject is the longest expression of topics, in bytes, that has room in a line.
+const longSubject = 80
+
+// Subject returns the topics of a run in a few words: the expression that names them, unless it is too long for a line.
+func (h *Header) Subject() string {
+	expression, n := cmp.Or(h.Plan.Topic.Name, h.Plan.Read.Include), len(h.Environment.Topics)
+	if several := h.Plan.Topic.Several() || h.Plan.Read.Include != ""; n > 1 && (!several || len(expression) > longSubject) {
+		return fmt.Sprintf("%s and %d more", h.Environment.Topic.Name, n-1)
+	}
+	return cmp.Or(expression, h.Environment.Topic.Name)
 }
 
 // Setting is one property of a client, in effect.
