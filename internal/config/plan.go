@@ -53,8 +53,8 @@ func (b *builder) plan(p *plan.Plan, ofLedger, elsewhere bool) {
 	if !b.writes && b.chosen("topic", "include") == "include" {
 		p.Topic.Name, p.Read.Include = "", b.text("include")
 	}
-	if b.given("topics") {
-		b.numberTopics(p)
+	if n := is[int64](b.layers, "topics"); n > 0 {
+		b.numberTopics(p, n)
 	}
 	if how := b.text("topic-distribution"); how != "even" {
 		p.Topic.Distribution = how
@@ -75,8 +75,7 @@ func (b *builder) plan(p *plan.Plan, ofLedger, elsewhere bool) {
 }
 
 // numberTopics makes the topic as many as --topics says.
-func (b *builder) numberTopics(p *plan.Plan) {
-	n := is[int64](b.layers, "topics")
+func (b *builder) numberTopics(p *plan.Plan, n int64) {
 	switch err := plan.CheckTopic(p.Topic.Name); {
 	case p.Topic.Name == "":
 		b.bad("topics", n, "it needs a --topic NAME to number")

@@ -101,7 +101,7 @@ func define(set *pflag.FlagSet, command string) {
 		}
 		v.given = false
 		f := set.VarPF(v, s.Name, s.Short, s.Help)
-		if f.Hidden = s.Hidden; v.isList() {
+		if f.Hidden = s.Hidden; v.isList() && !v.needed {
 			f.DefValue = "" // no default is shown
 		}
 		if s.name == boolKind.name {

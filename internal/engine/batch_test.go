@@ -137,7 +137,7 @@ func TestAnOpThatFindsNoRoomFailsWithAllItsRecords(t *testing.T) {
 func TestShardsTellEachOtherOfAnswersOnceAMillisecond(t *testing.T) {
 	const us = time.Microsecond
 	a := nullShard(plan.Load{})
-	b := newShard(a.run, 1)
+	b := a.run.alone(1)
 	for _, step := range []struct {
 		shard *Shard
 		at    time.Duration
@@ -153,13 +153,13 @@ func TestShardsTellEachOtherOfAnswersOnceAMillisecond(t *testing.T) {
 	} {
 		op := step.shard.oneOp()
 		op.Acknowledge(0, step.at)
-		must.Match(t, step.gap, step.shard.rec.Take(new(stats.Phases), stats.Measured, 0, 0, 0)[stats.Measured].Outage, "at %v: outage", step.at)
+		must.Match(t, step.gap, step.shard.rec.Take(new(stats.Phases), 0, 0)[stats.Measured].Outage, "at %v: outage", step.at)
 	}
 }
 
 func TestTheFirstSuccessIsToldAtOnce(t *testing.T) {
 	a := nullShard(plan.Load{})
-	b := newShard(a.run, 1)
+	b := a.run.alone(1)
 	a.oneOp().Acknowledge(0, 100*time.Millisecond)
 	b.oneOp().Fail(0, "X")
 	a.oneOp().Acknowledge(0, 100*time.Millisecond+time.Microsecond)

@@ -42,8 +42,15 @@ func (w *nullWorker) Close() error                { return nil }
 // nullShard is a shard of a run that has begun, with a null worker.
 func nullShard(l plan.Load) *Shard {
 	r := &run{plan: producing(l), opts: Options{}.withDefaults(), stop: make(chan struct{}), made: time.Now(), readers: newReaders(nil)}
-	s := newShard(r, 0)
+	s := r.alone(0)
 	s.worker = &nullWorker{shard: s, batch: make([]*Op, 0, 100)}
+	return s
+}
+
+// alone returns a shard that shares its tally with none.
+func (r *run) alone(index int) *Shard {
+	s := newShard(r, index)
+	r.share([]*Shard{s})
 	return s
 }
 
@@ -81,7 +88,7 @@ func BenchmarkAnswers(b *testing.B) {
 	r := nullShard(plan.Load{Rate: behind}).run
 	b.ReportAllocs()
 	b.RunParallel(func(pb *testing.PB) {
-		s := newShard(r, 0)
+		s := r.alone(0)
 		op := s.oneOp()
 		for at := time.Duration(1); pb.Next(); at++ {
 			op.outstanding = true

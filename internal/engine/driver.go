@@ -110,6 +110,7 @@ type Op struct {
 	Sent    time.Duration // when it was handed to the worker; a worker that waits first sets it again
 	Wall    time.Time     // Sent on the wall clock, for the records' timestamps
 	Bytes   int           // of keys and values, set by the worker
+	Busiest int           // records with the busiest key, set by the worker where keys have a Zipf law
 	State   any           // the worker's own, kept while the Op is reused
 
 	shard       *Shard
@@ -133,6 +134,7 @@ func (o *Op) Acknowledge(partition int32, at time.Duration) (counted bool) {
 		}
 		s.recovered(partition, at)
 		s.rec.Acknowledged(int(o.phase), int64(o.Records), partition, o.Bytes, at-o.Sent, at-o.Due, at)
+		s.rec.Window(int(o.phase)).BusiestKey += int64(o.Busiest)
 		s.free(o)
 	}
 	s.mu.Unlock()

@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -63,6 +62,7 @@ func Run(ctx context.Context, p plan.Plan, d Drivers, o Options, sinks ...Sink) 
 		for i := range p.Producers {
 			r.shards = append(r.shards, newShard(r, i))
 		}
+		r.share(r.shards)
 	}
 	for i, s := range r.shards {
 		w, err := d.Send.Open(ctx, s)
@@ -88,6 +88,7 @@ type run struct {
 	opts    Options
 	sinks   []Sink
 	shards  []*Shard
+	tallies []*tally // of senders and readers
 	readers *readers
 	beside  beside
 	rates   rates
@@ -115,10 +116,10 @@ func (r *run) started() time.Time { return r.made.Add(time.Duration(r.began.Load
 
 // forget drops what was counted while clients were opened: each member that joins a group causes a rebalance, for instance.
 func (r *run) forget() {
-	for _, s := range slices.Concat(r.shards, r.readers.shards) {
-		s.mu.Lock()
-		s.rec = r.recorder()
-		s.mu.Unlock()
+	for _, t := range r.tallies {
+		t.mu.Lock()
+		t.rec = r.recorder()
+		t.mu.Unlock()
 	}
 }
 
@@ -318,8 +319,8 @@ func (r *run) take(end time.Duration) {
 	r.taken = end
 	var merged stats.Phases
 	var buffered int64
-	for _, s := range slices.Concat(r.shards, r.readers.shards) {
-		phases, bytes := s.take(r.spare, start, end)
+	for _, t := range r.tallies {
+		phases, bytes := t.take(r.spare, start, end)
 		buffered += bytes
 		for i := range phases {
 			merged[i].Add(&phases[i])

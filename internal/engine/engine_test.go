@@ -452,23 +452,29 @@ func TestWhatAWorkerRecordsBelongsToThePhaseOfItsRun(t *testing.T) {
 }
 
 func TestShardsShareTheLoadAndTheTime(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := &fake{latency: time.Millisecond}
-		p := producing(plan.Load{Rate: perSecond(1000), Duration: seconds(4)})
-		p.Producers = 8
-		_, c := mustRun(t.Context(), t, p, f, Options{})
-		for i, w := range f.workers {
-			must.True(t, w.shard.Index == i && w.shard.Count == 8 && len(w.took) == 500,
-				"worker %d is shard %d of %d with %d records; want %d of 8 with 500", i, w.shard.Index, w.shard.Count, len(w.took), i)
-		}
-		m := &c.total[stats.Measured]
-		must.True(t, m.Acknowledged == 4000 && m.Bytes == 400_000 && len(m.Partitions) == 3,
-			"%d records, %d bytes, %d partitions; want 4000, 400000, 3", m.Acknowledged, m.Bytes, len(m.Partitions))
-		for i, windows := range c.calls[:3] {
-			got := windows[0].ShardTime
-			must.True(t, got == 8*time.Second, "second %d: the shards ran for %v, want 8s", i+1, got)
-		}
-	})
+	for _, n := range []int{8, mostTallies, 100} { // 100 share tallies
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := &fake{latency: time.Millisecond}
+				p := producing(plan.Load{Rate: perSecond(100 * float64(n)), Duration: seconds(4)})
+				p.Producers = n
+				_, c := mustRun(t.Context(), t, p, f, Options{})
+				tallies := make(map[*tally]int)
+				for _, w := range f.workers {
+					must.True(t, w.shard.Count == n && len(w.took) == 400,
+						"a worker is shard %d of %d with %d records; want one of %d with 400", w.shard.Index, w.shard.Count, len(w.took), n)
+					tallies[w.shard.tally]++
+				}
+				must.True(t, n <= mostTallies && len(tallies) == n || len(tallies) >= 16 && len(tallies) <= mostTallies, "%d tallies", len(tallies))
+				m, all := &c.total[stats.Measured], int64(400*n)
+				must.True(t, m.Acknowledged == all && m.Bytes == 100*all && len(m.Partitions) == 3,
+					"%d records, %d bytes, %d partitions; want %d, %d, 3", m.Acknowledged, m.Bytes, len(m.Partitions), all, 100*all)
+				for i, windows := range c.calls[:3] {
+					must.Match(t, time.Duration(n)*time.Second, windows[0].ShardTime, "second %d: time of the shards", i+1)
+				}
+			})
+		})
+	}
 }
 
 func TestPoissonArrivalsAreSentWhenTheyAreDue(t *testing.T) {

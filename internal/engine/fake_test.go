@@ -237,7 +237,7 @@ func mustRun(ctx context.Context, t *testing.T, p plan.Plan, f *fake, o Options)
 			}
 			next = op.index + int64(op.records)
 		}
-		late := w.shard.rec.Take(new(stats.Phases), stats.Measured, 0, 0, 0)
+		late := w.shard.rec.Take(new(stats.Phases), 0, 0)
 		if m := stats.Merge(late[0], late[1]); m.Acknowledged+m.Failed+m.Unknown != 0 {
 			t.Errorf("shard %d counted %d records after the end", w.shard.Index, m.Acknowledged+m.Failed+m.Unknown)
 		}

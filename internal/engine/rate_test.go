@@ -263,7 +263,7 @@ func TestNoRecordIsOldAfterTheLastOne(t *testing.T) {
 		slow := &fake{saw: func(time.Duration, *Op) { time.Sleep(3 * time.Millisecond) }} // the cut comes before the sender ends
 		p := producing(plan.Load{Rate: perSecond(0.4), Duration: seconds(10.5), Warmup: plan.Warmup{Duration: seconds(1)}})
 		p.Producers = 1
-		shard := newShard(&run{plan: p, made: time.Now(), rates: newRates(&p)}, 0)
+		shard := (&run{plan: p, made: time.Now(), rates: newRates(&p)}).alone(0)
 		shard.more = true
 		shard.publish(4, 10*time.Second)
 		shard.due, shard.more = 0, false

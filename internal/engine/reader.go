@@ -62,6 +62,7 @@ func (r *run) openReaders(ctx context.Context) error {
 	for i := range n {
 		rs.shards = append(rs.shards, newReadShard(r, i, n))
 	}
+	r.share(rs.shards)
 	if p.Read.ToEnd {
 		if err := rs.driver.SetEndOffsets(ctx); err != nil {
 			return err
@@ -81,7 +82,7 @@ func (r *run) openReaders(ctx context.Context) error {
 func newReadShard(r *run, index, count int) *Shard {
 	records := r.plan.Load.WarmupShare(r.plan.Reader(index))
 	return &Shard{
-		Index: index, Count: count, run: r, rec: r.recorder(),
+		Index: index, Count: count, run: r,
 		warm:  warmup{until: r.plan.Load.Warmup.Duration.Std(), records: records},
 		phase: stats.PhaseOf(r.plan.Load.Warmup != plan.Warmup{}),
 	}

@@ -12,8 +12,8 @@ const (
 	// clock costs a nanosecond a record.
 	burstLen = 64
 
-	// slabLen is the number of ops that are made at once, when they are needed.
-	slabLen = 256
+	// Ops are made when they are needed, as many at once as there are, between these two: an idle client needs few.
+	leastSlab, mostSlab = 16, 256
 
 	// shortSleep is the longest sleep that a stop does not interrupt.
 	shortSleep = 20 * time.Millisecond
@@ -152,7 +152,7 @@ func (s *Shard) look() {
 
 // grow makes another slab of ops. It reports whether more were allowed.
 func (s *Shard) grow() bool {
-	n := min(slabLen, s.run.opts.BufferRecords-slabLen*len(s.slabs))
+	n := min(max(leastSlab, min(s.ops, mostSlab)), s.run.opts.BufferRecords-s.ops)
 	if n <= 0 {
 		return false
 	}
@@ -161,6 +161,7 @@ func (s *Shard) grow() bool {
 		slab[i].shard, slab[i].waits = s, never
 		s.local = append(s.local, &slab[i])
 	}
+	s.ops += n
 	s.mu.Lock()
 	s.slabs = append(s.slabs, slab)
 	s.mu.Unlock()

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"math"
+	"runtime"
 	"sync"
 	"time"
 
@@ -29,15 +30,14 @@ type Shard struct {
 	behind    bool   // back-pressure held the sender up, and it has not caught up since
 	local     []*Op  // free ops
 	slabs     [][]Op // all ops; it grows with mu held, because oldest reads it
+	ops       int    // in slabs
 	burst     []sentOp
 	most      int   // most records of one op
 	sent      gauge // records handed to the worker
 	seen      gauge // records with an outcome, as of the last look
 
-	// mu guards everything below: it is taken once for each outcome and once for
-	// each burst of the sender.
-	mu       sync.Mutex
-	rec      *stats.Recorder
+	// Its mu guards everything below: it is taken once for each outcome and once for each burst of the sender.
+	*tally
 	phase    int           // of the next record to send
 	measured time.Duration // when the first measured record was due; of a reader, when its measured part began
 	sending  bool          // the sender has not finished
@@ -61,6 +61,35 @@ type Shard struct {
 	// Of a reader.
 	activity activity
 	since    time.Duration // start of the activity, or the end of the last window
+}
+
+// tally counts for a shard, or for several: a recorder takes about a megabyte, too much for each of a thousand clients.
+type tally struct {
+	mu     sync.Mutex // of all these shards
+	rec    *stats.Recorder
+	shards []*Shard
+}
+
+// mostTallies is the number of shards from which on they share tallies. There are at least 16 of those then, and one for each
+// processor, so that shards seldom wait for one another.
+const mostTallies = 64
+
+// share gives shards their tallies.
+func (r *run) share(shards []*Shard) {
+	n := len(shards)
+	if n > mostTallies {
+		n = min(mostTallies, max(16, runtime.GOMAXPROCS(0)))
+	}
+	all := make([]*tally, n)
+	for i, s := range shards {
+		t := all[i%n]
+		if t == nil {
+			t = &tally{rec: r.recorder()}
+			all[i%n] = t
+		}
+		s.tally, t.shards = t, append(t.shards, s)
+	}
+	r.tallies = append(r.tallies, all...)
 }
 
 // gauge counts records and their bytes.
@@ -100,7 +129,6 @@ func newShard(r *run, index int) *Shard {
 		unlimited: p.Load.Rate.IsUnlimited(),
 		burst:     make([]sentOp, 0, burstLen),
 		most:      1,
-		rec:       r.recorder(),
 		wake:      make(chan struct{}, 1),
 		posted:    r.rates.posted,
 		failed:    make(map[int32]bool),
@@ -112,7 +140,7 @@ func newShard(r *run, index int) *Shard {
 }
 
 // NoRun returns a shard of no run, for reading alone. What it counts is lost.
-func NoRun() *Shard { return &Shard{run: &run{made: time.Now()}, rec: stats.NewRecorder()} }
+func NoRun() *Shard { return &Shard{run: &run{made: time.Now()}, tally: &tally{rec: stats.NewRecorder()}} }
 
 // Now returns the time since the start of the run, by the monotonic clock.
 func (s *Shard) Now() time.Duration { return s.run.now() }
@@ -154,9 +182,18 @@ func (s *Shard) free(o *Op) {
 }
 
 // take returns the windows recorded from start to end, and the bytes that wait for acks.
-func (s *Shard) take(fresh *stats.Phases, start, end time.Duration) (*stats.Phases, int64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (t *tally) take(fresh *stats.Phases, start, end time.Duration) (taken *stats.Phases, bytes int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, s := range t.shards {
+		s.settle(start, end)
+		bytes += max(0, s.handed.bytes-s.settled.bytes)
+	}
+	return t.rec.Take(fresh, start, end), bytes
+}
+
+// settle counts what goes on at the end of a window. The caller holds mu.
+func (s *Shard) settle(start, end time.Duration) {
 	if s.blocked && end > s.waitFrom {
 		s.rec.Window(s.phase).BufferFull += end - s.waitFrom
 		s.waitFrom = end
@@ -165,14 +202,12 @@ func (s *Shard) take(fresh *stats.Phases, start, end time.Duration) (*stats.Phas
 	if s.handed.records > s.settled.records { // a gap counts while it is open
 		s.run.outage(s, end, s.asked)
 	}
-	var sending time.Duration
-	if s.sending {
-		sending = end - start
-	}
 	w := s.rec.Window(s.phase)
 	w.Oldest = max(w.Oldest, end-s.oldest())
-	phase := stats.PhaseOf(s.phase == stats.Warmup || s.measured >= end && s.measured > 0) // the next record may be due later
-	return s.rec.Take(fresh, phase, start, end, sending), max(0, s.handed.bytes-s.settled.bytes)
+	if s.sending {
+		phase := stats.PhaseOf(s.phase == stats.Warmup || s.measured >= end && s.measured > 0) // the next record may be due later
+		s.rec.Window(phase).ShardTime += end - start
+	}
 }
 
 // giveUp counts the records of every outstanding op as unknown. The sender must have finished.

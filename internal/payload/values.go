@@ -134,8 +134,9 @@ type Memory struct{ key, value []byte } // nil until a number, or a payload behi
 type Generator struct {
 	plan.Payload
 	values *Values
-	fixed  int // the size of every record; 0: drawn
-	at     int // into the pool
+	zipf   *plan.Zipf // of keys; nil: they have no such law
+	fixed  int        // the size of every record; 0: drawn
+	at     int        // into the pool
 	rng    *rand.Rand
 	shard  int64 // this producer and how many there are: record i of the
 	shards int64 // shard is record i*shards+shard of the run
@@ -145,7 +146,7 @@ type Generator struct {
 // Generator returns the generator of producer number shard of all shards of the load.
 func (v *Values) Generator(p plan.Plan, shard, shards int) *Generator {
 	rng := rand.New(rand.NewPCG(uint64(p.Seed), uint64(shard)+1))
-	s := &Generator{Payload: p.Payload, values: v, rng: rng, shard: int64(shard), shards: int64(shards)}
+	s := &Generator{Payload: p.Payload, values: v, rng: rng, zipf: p.Payload.ZipfKeys(), shard: int64(shard), shards: int64(shards)}
 	if s.Stamp {
 		s.stamp = plan.StampBytes
 	}
@@ -181,8 +182,21 @@ func (s *Generator) Fill(m *Memory, index int64) (key, value []byte) {
 	case plan.RandomKeys:
 		m.key = strconv.AppendInt(m.key[:0], s.rng.Int64N(s.KeyRange), 10)
 		key = m.key
+	default:
+		if s.zipf != nil {
+			m.key = strconv.AppendInt(m.key[:0], s.zipf.Draw(s.rng), 10)
+			key = m.key
+		}
 	}
 	return key, value
+}
+
+// Busiest returns 1 for the key that is most frequent by its law, which is 0, and 0 for others and where there is no such law.
+func (s *Generator) Busiest(key []byte) int {
+	if s.zipf != nil && len(key) == 1 && key[0] == '0' {
+		return 1
+	}
+	return 0
 }
 
 // head returns the record's own memory, with room for a stamp at its beginning.

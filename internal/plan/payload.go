@@ -1,6 +1,10 @@
 package plan
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
 
 // Payload is the content of the records.
 type Payload struct {
@@ -61,6 +65,28 @@ const (
 	RandomKeys KeyDistribution = "random" // uniform
 )
 
+// CheckKeys returns an error unless keys may be distributed like that.
+func CheckKeys(s string) error {
+	switch _, err := ParseZipf(s); {
+	case err == nil || s == string(NoKeys) || s == string(RangeKeys) || s == string(RandomKeys):
+		return nil
+	case strings.HasPrefix(s, "zipf"):
+		return err
+	}
+	return errors.New("it must be none, range, random or zipf:S")
+}
+
+// MaxZipfKeys is the most keys that a Zipf law is drawn from: larger numbers are not exact in it.
+const MaxZipfKeys = 1 << 53
+
+// ZipfKeys returns the law of the keys, of which 0 is the most frequent; nil: they have none. The law is KeyDistribution "zipf:S".
+func (p *Payload) ZipfKeys() *Zipf {
+	if s, err := ParseZipf(string(p.Keys)); err == nil {
+		return NewZipf(s, p.KeyRange)
+	}
+	return nil
+}
+
 // decimalDigits is the most digits that a record number or key takes.
 const decimalDigits = 19
 
@@ -77,14 +103,19 @@ func (p *Payload) MeanBytes() float64 {
 		n = 7 + float64(p.stampBytes()) // a number of seven digits: good enough to turn bytes into records
 	}
 	if p.Keys != NoKeys && p.KeyRange > 0 {
-		sum, digits := 0.0, 1.0 // of the decimal digits of all keys
+		zipf := p.ZipfKeys()
+		all, sum, digits := 0.0, 0.0, 1.0 // of the decimal digits of all keys
 		for from, to := int64(0), int64(10); from < p.KeyRange; from, to, digits = to, to*10, digits+1 {
 			if to > p.KeyRange || to < from { // the last step, or one past the largest integer
 				to = p.KeyRange
 			}
-			sum += digits * float64(to-from)
+			weight := float64(to - from)
+			if zipf != nil {
+				weight = zipf.weight(from, to)
+			}
+			all, sum = all+weight, sum+digits*weight
 		}
-		n += sum / float64(p.KeyRange)
+		n += sum / all
 	}
 	return n
 }

@@ -86,6 +86,9 @@ func TestValidateRefusesWhatCannotRunAndNamesTheFlag(t *testing.T) {
 		{"a key range without keys", func(p *Plan) { p.Payload.KeyRange = 5 }, "--record-key-range"},
 		{"range keys without a range", func(p *Plan) { p.Payload.Keys = RangeKeys }, "--key-distribution"},
 		{"random keys without a range", func(p *Plan) { p.Payload.Keys = RandomKeys }, "--key-distribution"},
+		{"keys of a law without a range", func(p *Plan) { p.Payload.Keys = "zipf:1" }, "--key-distribution"},
+		{"more keys than a law has", func(p *Plan) { p.Payload.Keys, p.Payload.KeyRange = "zipf:1", MaxZipfKeys+1 }, "--key-distribution"},
+		{"a law that is too flat", func(p *Plan) { p.Payload.Keys, p.Payload.KeyRange = "zipf:0.4", 5 }, "--key-distribution"},
 		{"keys of no kind", func(p *Plan) { p.Payload.Keys = "" }, "--key-distribution"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

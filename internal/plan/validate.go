@@ -143,11 +143,13 @@ func (p *Payload) check(bad *problems) {
 	bad.refuse(!(p.Compressibility >= 0 && p.Compressibility <= 1), "compressibility", p.Compressibility, "it must be from 0 (random) to 1 (all the same)")
 	switch p.Keys {
 	case NoKeys:
-		bad.refuse(p.KeyRange != 0, "record-key-range", p.KeyRange, "it needs --key-distribution range or random")
+		bad.refuse(p.KeyRange != 0, "record-key-range", p.KeyRange, "it needs --key-distribution range, random or zipf:S")
 	case RangeKeys, RandomKeys:
 		bad.refuse(p.KeyRange < 1, "key-distribution", p.Keys, "it needs --record-key-range of 1 or more")
 	default:
-		bad.refuse(true, "key-distribution", p.Keys, "it must be none, range or random")
+		err := CheckKeys(string(p.Keys))
+		bad.refuse(err != nil, "key-distribution", p.Keys, "%w", err)
+		bad.refuse(err == nil && (p.KeyRange < 1 || p.KeyRange > MaxZipfKeys), "key-distribution", p.Keys, "it needs --record-key-range from 1 to %d", int64(MaxZipfKeys))
 	}
 }
 

@@ -15,6 +15,8 @@ import (
 	"strings"
 	"time"
 
+	client "github.com/apache/pulsar-client-go/pulsar"
+
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/queue"
 	"github.com/kt-bench/kt/internal/result"
@@ -113,58 +115,99 @@ func (s *System) Topics(ctx context.Context) (topics []string) {
 // partitionOf is what stands between the name of a topic and the number of a partition.
 const partitionOf = "-partition-"
 
-// each returns the partitions of the topic, whose whole name or path is given.
-func (s *session) each(topic string) (list []string) {
-	if s.single {
+// single reports whether a topic has no partitions, and so counts as one.
+func single(t *result.Topic) bool { return t.Leaders == nil }
+
+// each returns the partitions of a topic, whose whole name or path is given.
+func (s *session) each(t *result.Topic, topic string) (list []string) {
+	if single(t) {
 		return []string{topic}
 	}
-	for i := range s.topic.Partitions {
+	for i := range t.Partitions {
 		list = append(list, topic+partitionOf+strconv.Itoa(i))
 	}
 	return list
 }
 
-func (s *session) full() string { return "persistent://" + s.namespace + "/" + s.topic.Name }
+func (s *session) full(t *result.Topic) string { return "persistent://" + s.namespace + "/" + t.Name }
 
-// at returns the path of the topic below a part of the admin API.
-func (s *session) at(part string) string {
-	return part + s.namespace + "/" + url.PathEscape(s.topic.Name)
+// at returns the path of a topic below a part of the admin API.
+func (s *session) at(part string, t *result.Topic) string {
+	return part + s.namespace + "/" + url.PathEscape(t.Name)
 }
 
-func (s *session) path() string { return s.at("/admin/v2/persistent/") }
+func (s *session) path(t *result.Topic) string { return s.at("/admin/v2/persistent/", t) }
 
-// prepare finds the topic, or makes it. names is what a broker said of its partitions.
-func (s *session) prepare(ctx context.Context, names []string) error {
-	s.topic.Partitions, s.single = len(names), len(names) == 1 && names[0] == s.full()
-	if !s.single {
-		return s.fits(ctx)
+// number returns the number of a partition by its whole name, also of one that the topic has got since.
+func (s *session) number(name string) int32 {
+	topic, digits, _ := strings.Cut(name[strings.LastIndexByte(name, '/')+1:], partitionOf)
+	id, _ := strconv.ParseUint(digits, 10, 31) // 0: the topic has none
+	return max(0, s.topics.Number(topic, int(min(id, plan.MaxPartitions-1))))
+}
+
+// prepare finds the topics, and makes those that are missing when all others are as they should be.
+func (s *session) prepare(ctx context.Context, asking client.Client) error {
+	err := cmp.Or(s.topics.Each(func(_ int, t *result.Topic) error { return s.find(ctx, asking, t) })...)
+	if err != nil {
+		return err
+	}
+	var made []*result.Topic
+	for i := 0; i < len(s.topics.All) && err == nil; i++ {
+		if t := &s.topics.All[i]; t.Partitions == 0 {
+			err, made = s.create(ctx, t), append(made, t)
+		}
+	}
+	if s.topics.Lay(); err != nil {
+		return errors.Join(err, s.Delete(context.WithoutCancel(ctx)))
+	}
+	made = slices.DeleteFunc(made, func(t *result.Topic) bool { return !t.Created }) // another process was faster
+	if n := len(made); n > 0 {
+		t, text := made[0], "created topic %[2]s (partitions %[3]d, write quorum %[4]d)"
+		if n > 1 {
+			text = "created %d topics: %s and so on (partitions of each: %d, write quorum %d)"
+		}
+		s.options.Notify(run.Notice{Kind: run.TopicCreated, Text: fmt.Sprintf(text, n, t.Name, t.Partitions, t.ReplicationFactor)})
+	}
+	return nil
+}
+
+// find looks for a topic: one without partitions is to be made.
+func (s *session) find(ctx context.Context, asking client.Client, t *result.Topic) error {
+	names, err := within(ctx, openTimeout, func() ([]string, error) { return asking.TopicPartitions(s.full(t)) })
+	if err != nil {
+		return fmt.Errorf("look up topic %s in namespace %s at %s: %w; is the namespace there, the port that of Pulsar's own protocol (6650), and the token (url.password in the file of --command-config) right?", t.Name, s.namespace, s.URL.Host, err)
+	}
+	if len(names) != 1 || names[0] != s.full(t) {
+		t.Partitions = len(names)
+		return s.fits(ctx, t, s.plan.Topic)
 	}
 	if s.seen != nil {
-		return result.Misfit("topic %s is not a partitioned one, and only the admin API tells whether it is there: %w; ?admin=http://HOST:PORT behind --url says where it is", s.topic.Name, s.seen)
+		return result.Misfit("topic %s is not a partitioned one, and only the admin API tells whether it is there: %w; ?admin=http://HOST:PORT behind --url says where it is", t.Name, s.seen)
 	}
-	switch err := s.admin.Get(ctx, s.path()+"/stats", nil); {
+	switch err := s.admin.Get(ctx, s.path(t)+"/stats", nil); {
 	case err == nil:
-		return s.fits(ctx)
+		t.Partitions, t.Leaders = 1, nil
+		return s.fits(ctx, t, s.plan.Topic)
 	case queue.Status(err) != http.StatusNotFound:
-		return fmt.Errorf("look up topic %s: %w", s.topic.Name, err)
+		return fmt.Errorf("look up topic %s: %w", t.Name, err)
 	case !s.plan.Writes():
-		return result.Misfit("topic %s in namespace %s %w", s.topic.Name, s.namespace, plan.ErrNoTopic)
+		return result.Misfit("topic %s in namespace %s %w", t.Name, s.namespace, plan.ErrNoTopic)
 	}
-	return s.create(ctx)
+	return nil
 }
 
 // fits looks at a topic that is there.
-func (s *session) fits(ctx context.Context) error {
+func (s *session) fits(ctx context.Context, t *result.Topic, wanted plan.Topic) error {
 	var errs []error
-	if has, want := s.lead(ctx), s.Settings.ackQuorum; want > 0 && want != has {
-		errs = append(errs, result.Misfit("topic %s exists with ack quorum %d, not ack.quorum %d; leave that out to use it as it is, or name another --topic", s.topic.Name, has, want).About("ack.quorum"))
+	if has, want := s.lead(ctx, t), s.Settings.ackQuorum; want > 0 && want != has {
+		errs = append(errs, result.Misfit("topic %s exists with ack quorum %d, not ack.quorum %d; leave that out to use it as it is, or name another --topic", t.Name, has, want).About("ack.quorum"))
 	}
 	var schema struct{ Type string }
-	err := s.admin.Get(ctx, s.at("/admin/v2/schemas/")+"/schema", &schema) // one that is not known is none
+	err := s.admin.Get(ctx, s.at("/admin/v2/schemas/", t)+"/schema", &schema) // one that is not known is none
 	if err == nil && s.plan.Writes() && !slices.Contains([]string{"", "NONE", "BYTES", "STRING"}, schema.Type) {
-		errs = append(errs, result.Misfit("topic %s has a schema of type %s, and kt writes plain bytes; name another --topic", s.topic.Name, schema.Type))
+		errs = append(errs, result.Misfit("topic %s has a schema of type %s, and kt writes plain bytes; name another --topic", t.Name, schema.Type))
 	}
-	return errors.Join(append(errs, s.topic.Fits(s.plan.Topic))...)
+	return errors.Join(append(errs, t.Fits(wanted))...)
 }
 
 // persistence is how many bookies have a message.
@@ -195,7 +238,7 @@ func (s *session) policies() (map[string]any, error) {
 	return all, errors.Join(errs...)
 }
 
-func (s *session) create(ctx context.Context) error {
+func (s *session) create(ctx context.Context, t *result.Topic) error {
 	policies, err := s.policies()
 	if err != nil {
 		return err
@@ -204,51 +247,50 @@ func (s *session) create(ctx context.Context) error {
 	if n := int(s.plan.Topic.ReplicationFactor); n > 1 && s.admin.Get(ctx, "/admin/v2/bookies/all", &all) == nil && len(all.Bookies) < n {
 		return result.Misfit("--replication-factor %d: the cluster has %d bookies", n, len(all.Bookies)).About("replication-factor")
 	}
-	s.topic.Partitions, s.single = max(1, int(s.plan.Topic.Partitions)), false
-	err = s.admin.Do(ctx, http.MethodPut, s.path()+"/partitions", s.topic.Partitions, nil)
+	t.Partitions = max(1, int(s.plan.Topic.Partitions))
+	err = s.admin.Do(ctx, http.MethodPut, s.path(t)+"/partitions", t.Partitions, nil)
 	switch queue.Status(err) {
 	case http.StatusConflict: // another process was faster, with what cannot be compared
-		s.plan.Topic.Configs = nil
-		return s.fits(ctx)
+		wanted := s.plan.Topic
+		wanted.Configs = nil
+		return s.fits(ctx, t, wanted)
 	case http.StatusPreconditionFailed, http.StatusNotFound:
-		return result.Misfit("create topic %s in namespace %s: %w", s.topic.Name, s.namespace, err)
+		return result.Misfit("create topic %s in namespace %s: %w", t.Name, s.namespace, err)
 	}
 	if err != nil {
-		return fmt.Errorf("create topic %s, which may exist now: %w", s.topic.Name, err)
+		return fmt.Errorf("create topic %s, which may exist now: %w", t.Name, err)
 	}
-	s.topic.Created = true
+	t.Created = true
 	for _, name := range slices.Sorted(maps.Keys(policies)) {
-		if err := s.admin.Do(ctx, http.MethodPost, s.path()+"/"+name, policies[name], nil); err != nil {
-			return errors.Join(result.Misfit("topic %s: policy %s: %w", s.topic.Name, name, err), s.Delete(context.WithoutCancel(ctx)))
+		if err := s.admin.Do(ctx, http.MethodPost, s.path(t)+"/"+name, policies[name], nil); err != nil {
+			return result.Misfit("topic %s: policy %s: %w", t.Name, name, err)
 		}
 	}
-	s.topic.Configs = s.plan.Topic.Configs
-	s.lead(ctx)
-	s.options.Notify(run.Notice{Kind: run.TopicCreated, Text: fmt.Sprintf("created topic %s (partitions %d, write quorum %d)", s.topic.Name, s.topic.Partitions, s.topic.ReplicationFactor)})
+	t.Configs = s.plan.Topic.Configs
+	s.lead(ctx, t)
 	return nil
 }
 
-// lead finds the brokers of the partitions, and how many bookies have a message. It returns how many of those have to answer, as far
+// lead finds the brokers of a topic's partitions, and how many bookies have a message. It returns how many of those have to answer, as far
 // as is known.
-func (s *session) lead(ctx context.Context) (ackQuorum int) {
+func (s *session) lead(ctx context.Context, t *result.Topic) (ackQuorum int) {
 	ctx, cancel := context.WithTimeout(ctx, openTimeout) // for all partitions
 	defer cancel()
 	var bookies persistence
 	if s.seen == nil {
-		_ = s.admin.Get(ctx, s.path()+"/persistence?applied=true", &bookies) // else nothing is known of them
+		_ = s.admin.Get(ctx, s.path(t)+"/persistence?applied=true", &bookies) // else nothing is known of them
 	}
-	s.topic.ReplicationFactor = max(1, bookies.WriteQuorum)
-	if s.single {
+	t.ReplicationFactor = max(1, bookies.WriteQuorum)
+	if single(t) {
 		return bookies.AckQuorum
 	}
-	s.topic.Leaders = make(map[int32]int32)
-	for i, path := range s.each(s.at("/lookup/v2/topic/persistent/")) {
-		if s.topic.Leaders[int32(i)] = 0; len(s.watched) < 2 {
+	for i, path := range s.each(t, s.at("/lookup/v2/topic/persistent/", t)) {
+		if t.Leaders[int32(i)] = 0; len(s.watched) < 2 {
 			continue
 		}
 		var at struct{ HTTPURL, HTTPURLTLS string }
 		_ = s.admin.Get(ctx, path, &at) // else it is none of them: -1
-		s.topic.Leaders[int32(i)] = int32(slices.IndexFunc(s.watched, func(addr string) bool { return at.HTTPURL == "http://"+addr || at.HTTPURLTLS == "https://"+addr }))
+		t.Leaders[int32(i)] = int32(slices.IndexFunc(s.watched, func(addr string) bool { return at.HTTPURL == "http://"+addr || at.HTTPURLTLS == "https://"+addr }))
 	}
 	return bookies.AckQuorum
 }
@@ -262,32 +304,40 @@ type partitionStats struct {
 	}
 }
 
-// stats returns what the brokers count, by partition, with those that were added; nil for those without an answer.
-func (s *session) stats(ctx context.Context) ([]*partitionStats, error) {
+// stats returns what the brokers count, by partition, and then of those that were added; nil for those without an answer. The errors
+// are by topic.
+func (s *session) stats(ctx context.Context) ([]*partitionStats, []error) {
 	const precise = "getPreciseBacklog=true&subscriptionBacklogSize=true"
-	all := make([]*partitionStats, s.topic.Partitions)
-	if s.single {
-		all[0] = new(partitionStats)
-		return all, s.admin.Get(ctx, s.path()+"/stats?"+precise, all[0])
+	answers := make([]map[string]*partitionStats, len(s.topics.All))
+	errs := s.topics.Each(func(i int, t *result.Topic) error {
+		if single(t) {
+			p := new(partitionStats)
+			answers[i] = map[string]*partitionStats{s.full(t): p}
+			return s.admin.Get(ctx, s.path(t)+"/stats?"+precise, p)
+		}
+		answer := struct{ Partitions *map[string]*partitionStats }{&answers[i]}
+		return s.admin.Get(ctx, s.path(t)+"/partitioned-stats?perPartition=true&"+precise, &answer)
+	})
+	all := make([]*partitionStats, s.topics.Count())
+	for _, answer := range answers {
+		for name, p := range answer {
+			n := int(s.number(name))
+			all = append(all, make([]*partitionStats, max(0, n+1-len(all)))...)
+			all[n] = p
+		}
 	}
-	var answer struct{ Partitions map[string]*partitionStats }
-	err := s.admin.Get(ctx, s.path()+"/partitioned-stats?perPartition=true&"+precise, &answer)
-	all = append(all, make([]*partitionStats, max(0, len(answer.Partitions)-len(all)))...)
-	for i := range all {
-		all[i] = answer.Partitions[s.full()+partitionOf+strconv.Itoa(i)]
-	}
-	return all, err
+	return all, errs
 }
 
 // backlog returns how many messages of each subscription wait, as the brokers say it.
 func (s *session) backlog(ctx context.Context) ([]int64, error) {
-	all, err := s.stats(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("backlog of topic %s: %w", s.topic.Name, err)
+	all, errs := s.stats(ctx)
+	if err := cmp.Or(errs...); err != nil {
+		return nil, fmt.Errorf("backlog of topic %s: %w", s.plan.Topic.Short(), err)
 	}
-	waiting := make([]int64, 0, len(s.subscriptions)*s.topic.Partitions)
+	waiting := make([]int64, 0, len(s.subscriptions)*s.topics.Count())
 	for _, name := range s.subscriptions {
-		for i, p := range all[:s.topic.Partitions] {
+		for i, p := range all[:s.topics.Count()] {
 			n := p.backlog(name)
 			if !queue.Mine(s.plan, int32(i)) { // another process counts it
 				n = 0

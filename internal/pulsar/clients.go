@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -17,6 +16,7 @@ import (
 	"github.com/kt-bench/kt/internal/engine"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/queue"
+	"github.com/kt-bench/kt/internal/result"
 )
 
 // turnBatches is how many batches a partition gets before the next has its turn.
@@ -36,18 +36,15 @@ func (p *producer) Open(ctx context.Context, shard *engine.Shard) (engine.Worker
 	if err != nil {
 		return nil, err
 	}
-	w := &worker{shard: shard, client: c, Lanes: p.Add(shard, s.Values), each: turnBatches * s.Settings.linger}
-	w.producer, err = within(ctx, openTimeout, func() (client.Producer, error) {
-		return c.CreateProducer(client.ProducerOptions{
-			Topic: s.full(), SendTimeout: s.Settings.timeout,
-			// The engine bounds what is on its way, and must not be held up in Do.
-			DisableBlockIfQueueFull: true, MaxPendingMessages: s.Settings.pending,
-			DisableBatching:         !s.Settings.batches(),
-			BatchingMaxPublishDelay: s.Settings.linger, BatchingMaxSize: s.Settings.batchBytes, BatchingMaxMessages: s.Settings.batchMessages,
-			CompressionType: s.Settings.compression,
-			MessageRouter:   func(*client.ProducerMessage, client.TopicMetadata) int { return int(w.turn) }, // SendAsync asks
-		})
-	})
+	n := len(s.topics.All)
+	w := &worker{
+		session: s, shard: shard, client: c, Lanes: p.Add(shard, s.Values), each: turnBatches * s.Settings.linger,
+		producers: make([]client.Producer, n), turn: make([]int32, n), until: make([]time.Duration, n),
+	}
+	err = cmp.Or(s.topics.Each(func(i int, t *result.Topic) (err error) {
+		w.producers[i], err = within(ctx, openTimeout, func() (client.Producer, error) { return w.open(t) })
+		return err
+	})...)
 	if err != nil {
 		leave(c)
 		return nil, err
@@ -56,14 +53,29 @@ func (p *producer) Open(ctx context.Context, shard *engine.Shard) (engine.Worker
 	return w, nil
 }
 
+func (w *worker) open(t *result.Topic) (client.Producer, error) {
+	s := w.session
+	return w.client.CreateProducer(client.ProducerOptions{
+		Topic: s.full(t), SendTimeout: s.Settings.timeout,
+		// The engine bounds what is on its way, and must not be held up in Do.
+		DisableBlockIfQueueFull: true, MaxPendingMessages: s.Settings.pending,
+		DisableBatching:         !s.Settings.batches(),
+		BatchingMaxPublishDelay: s.Settings.linger, BatchingMaxSize: s.Settings.batchBytes, BatchingMaxMessages: s.Settings.batchMessages,
+		CompressionType: s.Settings.compression,
+		MessageRouter:   func(*client.ProducerMessage, client.TopicMetadata) int { return w.partition }, // SendAsync asks
+	})
+}
+
 type worker struct {
 	*queue.Lanes
-	shard    *engine.Shard
-	client   client.Client
-	producer client.Producer
-	turn     int32         // the partition of the message that the client gets
-	until    time.Duration // when the next partition has its turn
-	each     time.Duration // how long a turn is
+	session   *session
+	shard     *engine.Shard
+	client    client.Client
+	producers []client.Producer // by topic
+	partition int               // of the message that the client gets, in its topic
+	turn      []int32           // by topic, as Lanes.Topic has them: the queue of its messages
+	until     []time.Duration   // the same: when the next queue has its turn
+	each      time.Duration     // how long a turn is
 }
 
 // message is the worker's state of an Op. The client uses it until the outcome is known.
@@ -82,21 +94,26 @@ func (w *worker) Do(op *engine.Op) (waited bool) {
 	}
 	w.Fill(op, func(key []byte) int32 { return w.choose(key, op.Sent) })
 	m.Payload, m.ProducerMessage.Key = m.Outgoing.Value, string(m.Outgoing.Key)
-	w.producer.SendAsync(context.Background(), &m.ProducerMessage, m.done)
+	topic, partition := w.session.topics.Place(m.Queue)
+	w.partition = partition
+	w.producers[topic].SendAsync(context.Background(), &m.ProducerMessage, m.done)
 	return false
 }
 
 // choose returns the partition of a message: by its key, or one for some batches, as with Java's client.
 func (w *worker) choose(key []byte, now time.Duration) int32 {
-	if key != nil || now >= w.until {
-		w.turn, w.until = w.Choose(key), now+w.each
+	topic := w.Topic()
+	if key != nil || now >= w.until[topic] {
+		w.turn[topic], w.until[topic] = w.Choose(topic, key), now+w.each
 	}
-	return w.turn
+	return w.turn[topic]
 }
 
 // Flush waits until the client has an outcome for every message.
 func (w *worker) Flush(ctx context.Context) error {
-	_ = w.producer.FlushWithCtx(ctx) // it sends batches at once; it ends early when a message fails
+	for _, p := range w.producers {
+		_ = p.FlushWithCtx(ctx) // it sends batches at once; it ends early when a message fails
+	}
 	return w.Lanes.Flush(ctx)
 }
 
@@ -129,20 +146,13 @@ func code(err error) string {
 type consumers struct {
 	*queue.Arrivals
 	session *session
-	prefix  string  // of the whole names of partitions, before their numbers
 	ends    [][]end // by group and partition; nil: nobody has asked where reading is over
 }
 
 var _ engine.ReadDriver = (*consumers)(nil)
 
 func newConsumers(s *session, o queue.Options) *consumers {
-	return &consumers{Arrivals: queue.NewArrivals(o), session: s, prefix: s.full() + partitionOf}
-}
-
-// number returns the number of a partition by its whole name, also of one that the topic has got since.
-func (d *consumers) number(name string) int32 {
-	n, _ := strconv.ParseUint(strings.TrimPrefix(name, d.prefix), 10, 31) // 0: the topic has none
-	return int32(min(n, plan.MaxPartitions-1))
+	return &consumers{Arrivals: queue.NewArrivals(o), session: s}
 }
 
 // OpenReader subscribes, so that what is written from now on is kept for the reader.
@@ -152,11 +162,15 @@ func (d *consumers) OpenReader(ctx context.Context, shard *engine.Shard) (engine
 		driver: d, shard: shard, group: shard.Index / read.Consumers,
 		acks: s.own || read.Commit != plan.CommitNone, each: s.Settings.shared(),
 	}
-	topics := []string{s.full()}
-	if !s.isWhole() {
-		topics = nil
-		for i, name := range s.each(s.full()) {
-			if s.plan.ReaderOf(int32(i)) == shard.Index%read.Consumers {
+	var topics []string
+	for i := range s.topics.All {
+		t := &s.topics.All[i]
+		if s.isWhole() {
+			topics = append(topics, s.full(t))
+			continue
+		}
+		for id, name := range s.each(t, s.full(t)) {
+			if s.plan.ReaderOf(s.topics.Number(t.Name, id)) == shard.Index%read.Consumers {
 				topics = append(topics, name)
 			}
 		}
@@ -234,7 +248,7 @@ func (r *reader) Read(ctx context.Context, limit int, patience time.Duration) (i
 }
 
 func (r *reader) take(m client.Message) {
-	partition := r.driver.number(m.Topic())
+	partition := r.driver.session.number(m.Topic())
 	var key []byte
 	if k := m.Key(); k != "" {
 		key = []byte(k)
@@ -307,24 +321,32 @@ func endsBatch(id client.MessageID) bool { return id.BatchIdx()+1 >= id.BatchSiz
 func (d *consumers) SetEndOffsets(ctx context.Context) error {
 	s := d.session
 	if s.seen != nil {
-		return fmt.Errorf("where topic %s ends: %w; --num-records or --duration ends reading without the admin API", s.topic.Name, s.seen)
+		return fmt.Errorf("where topic %s ends: %w; --num-records or --duration ends reading without the admin API", s.plan.Topic.Short(), s.seen)
 	}
 	if s.plan.Writes() {
 		return d.Arrivals.SetEndOffsets(ctx)
 	}
 	d.ends = make([][]end, len(s.subscriptions))
 	for g := range d.ends {
-		d.ends[g] = make([]end, s.topic.Partitions)
-		for i, path := range s.each(s.path()) {
-			e := &d.ends[g][i]
-			if s.own && !queue.Mine(s.plan, int32(i)) { // nobody reads it here
-				e.reached.Store(true)
-				continue
+		d.ends[g] = make([]end, s.topics.Count())
+	}
+	errs := s.topics.Each(func(_ int, t *result.Topic) error {
+		for id, path := range s.each(t, s.path(t)) {
+			number := s.topics.Number(t.Name, id)
+			var at position
+			mine := !s.own || queue.Mine(s.plan, number) // else nobody reads it here
+			if err := s.admin.Get(ctx, path+"/lastMessageId", &at); mine && err != nil && queue.Status(err) != http.StatusNotFound {
+				return fmt.Errorf("where partition %d of topic %s ends: %w", id, t.Name, err)
 			}
-			if err := s.admin.Get(ctx, path+"/lastMessageId", &e.position); err != nil && queue.Status(err) != http.StatusNotFound {
-				return fmt.Errorf("where partition %d of topic %s ends: %w", i, s.topic.Name, err)
+			for g := range d.ends {
+				d.ends[g][number].position = at
+				d.ends[g][number].reached.Store(!mine)
 			}
 		}
+		return nil
+	})
+	if err := cmp.Or(errs...); err != nil {
+		return err
 	}
 	d.Go(ctx, func(ctx context.Context) { engine.Every(ctx, time.Second/5, func() { d.lookForEnd(ctx) }) })
 	return nil
@@ -336,7 +358,8 @@ func (d *consumers) lookForEnd(ctx context.Context) {
 	if d.session.Settings.shared() {
 		quiet = othersWithin + d.session.plan.Read.Processing.Std()
 	}
-	all, err := d.session.stats(ctx)
+	all, errs := d.session.stats(ctx)
+	err := cmp.Or(errs...)
 	for g, name := range d.session.subscriptions {
 		for i := range d.ends[g] {
 			e := &d.ends[g][i]

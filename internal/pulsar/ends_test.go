@@ -79,10 +79,11 @@ func TestQuestionsToABrokerEndWithTheRun(t *testing.T) {
 			}
 			system, _ := must.Both(New(p, nil, nil, queue.Access{}))(t)
 			s := &session{System: system, plan: p}
-			s.topic, s.single, s.subscriptions = result.Topic{Name: "t", Partitions: 1}, true, []string{"s"}
+			s.topics, s.subscriptions = queue.NewLayout(result.Topic{Name: "t", Partitions: 1}), []string{"s"}
+			s.topics.All[0].Leaders = nil // it has no partitions
 			for name, ask := range map[string]func(context.Context) error{
 				"a producer": func(ctx context.Context) error {
-					_, err := (&producer{s, queue.NewAccounts(p, 0, 1)}).Open(ctx, &engine.Shard{})
+					_, err := (&producer{s, queue.NewAccounts(p, 0, s.topics)}).Open(ctx, &engine.Shard{})
 					return err
 				},
 				"a consumer": func(ctx context.Context) error {
@@ -166,7 +167,7 @@ func TestBrokersThatLimitARateAreToldByTheirPolicy(t *testing.T) {
 				}
 			}
 		}))
-		s := &session{System: &System{namespace: "a/b"}, plan: &plan.Plan{}, topic: result.Topic{Name: "t"}, admin: newAdmin(api.URL, queue.Access{}), subscriptions: []string{"s"}}
+		s := &session{System: &System{namespace: "a/b"}, plan: &plan.Plan{}, topics: queue.NewLayout(result.Topic{Name: "t"}), admin: newAdmin(api.URL, queue.Access{}), subscriptions: []string{"s"}}
 		w := newWatcher(s)
 		for _, all := range tc.looks {
 			w.throttles(t.Context(), all)
@@ -205,9 +206,9 @@ func TestATopicThatIsThereHasToFit(t *testing.T) {
 		}))
 		s := &session{
 			System: &System{System: queue.System[settings]{Settings: settings{ackQuorum: tc.ackQuorum}}, namespace: "public/default"}, admin: newAdmin(api.URL, queue.Access{}),
-			plan: &plan.Plan{Producers: tc.producers, Topic: plan.Topic{Name: "t", ReplicationFactor: 3}}, topic: result.Topic{Name: "t", Partitions: 1},
+			plan: &plan.Plan{Producers: tc.producers, Topic: plan.Topic{Name: "t", ReplicationFactor: 3}}, topics: queue.NewLayout(result.Topic{Name: "t", Partitions: 1}),
 		}
-		if err := s.fits(t.Context()); (err == nil) != tc.fits || s.topic.ReplicationFactor != 3 {
+		if err := s.fits(t.Context(), &s.topics.All[0], s.plan.Topic); (err == nil) != tc.fits || s.topics.All[0].ReplicationFactor != 3 {
 			t.Errorf("%+v: %v", tc, err)
 		}
 		api.Close()
@@ -249,7 +250,7 @@ func TestWhereReadingBeginsAndWhetherItAcknowledgesCanBeSet(t *testing.T) {
 
 func TestASubscriptionThatCannotBeDeletedIsTold(t *testing.T) {
 	var told string
-	s := &session{System: &System{}, topic: result.Topic{Name: "t"}, own: true, subscriptions: []string{"kt-1"}, seen: errors.New("no admin API"), options: run.Options{Notify: func(n run.Notice) { told = n.Text }}}
+	s := &session{System: &System{}, plan: &plan.Plan{Topic: plan.Topic{Name: "t"}}, topics: queue.NewLayout(result.Topic{Name: "t"}), own: true, subscriptions: []string{"kt-1"}, seen: errors.New("no admin API"), options: run.Options{Notify: func(n run.Notice) { told = n.Text }}}
 	s.Close()
 	must.True(t, strings.Contains(told, "subscription kt-1"), "it says %q", told)
 }

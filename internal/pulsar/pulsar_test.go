@@ -147,7 +147,7 @@ func (f fakeID) BatchSize() int32 { return f.size }
 
 func TestEventsTellOfBrokersAndBundles(t *testing.T) {
 	s := &session{System: &System{}, options: run.Options{Watch: true}, admin: &admin{API: queue.API{Base: "http://a:8080"}}, watched: []string{"a:8080", "b:8080"}}
-	s.topic.Partitions = 2
+	s.topics = queue.NewLayout(result.Topic{Name: "t", Partitions: 2})
 	w := newWatcher(s)
 	w.hear([]string{"a:8080"}, nil, 1)                                      // b is gone
 	w.hear(nil, errors.New("connection refused"), 2)                        // a is gone, of b nothing is known
@@ -183,10 +183,9 @@ func TestPartitionsThatAreAddedHaveNumbersOfTheirOwn(t *testing.T) {
 		{"no reader", plan.Plan{Command: plan.Produce}, client.Failover, false, false},
 	} {
 		tc.plan.Topic.Name = "t"
-		s := &session{System: &System{namespace: "public/default", System: queue.System[settings]{Settings: settings{subscription: tc.kind}}}, plan: &tc.plan, own: tc.own, topic: result.Topic{Name: "t", Partitions: 2}}
+		s := &session{System: &System{namespace: "public/default", System: queue.System[settings]{Settings: settings{subscription: tc.kind}}}, plan: &tc.plan, own: tc.own, topics: queue.NewLayout(result.Topic{Name: "t", Partitions: 2})}
 		s.options.Watch = true
-		d := newConsumers(s, queue.Options{Plan: tc.plan, Queues: 2})
-		if n := d.number("persistent://public/default/t-partition-2"); n != 2 || d.number("persistent://public/default/t") != 0 {
+		if n := s.number("persistent://public/default/t-partition-2"); n != 2 || s.number("persistent://public/default/t") != 0 {
 			t.Errorf("%s: the third partition has number %d", tc.name, n)
 		}
 		w := newWatcher(s)
@@ -227,13 +226,13 @@ func TestPoliciesOfATopicAreChecked(t *testing.T) {
 }
 
 func TestATopicThatWasThereAndIsNotFoundIsGone(t *testing.T) {
-	w := newWatcher(&session{options: run.Options{Watch: true}, topic: result.Topic{Name: "t", Partitions: 3}})
+	w := newWatcher(&session{options: run.Options{Watch: true}, topics: queue.NewLayout(result.Topic{Name: "t", Partitions: 3})})
 	missing, hidden := &queue.StatusError{Code: http.StatusNotFound}, &queue.StatusError{Code: http.StatusInternalServerError}
-	w.seek(missing, 1) // its partitions are not made yet
-	w.seek(nil, 2)
-	w.seek(hidden, 3)
-	w.seek(missing, 4)
-	w.seek(missing, 5)
+	w.seek([]error{missing}, 1) // its partitions are not made yet
+	w.seek([]error{nil}, 2)
+	w.seek([]error{hidden}, 3)
+	w.seek([]error{missing}, 4)
+	w.seek([]error{missing}, 5)
 	events := w.Take().Events
 	if len(events) != 1 || events[0].At != 4 || events[0].Kind != stats.LeaderLost || events[0].Count != 3 || !strings.Contains(events[0].Text, "topic t is gone") {
 		t.Errorf("%+v", events)

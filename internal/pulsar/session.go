@@ -1,8 +1,10 @@
 package pulsar
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -28,8 +30,7 @@ type session struct {
 	admin   *admin
 	seen    error // why the admin API does not answer; nil: it does
 	cluster result.Cluster
-	topic   result.Topic
-	single  bool     // the topic has no partitions, and counts as one
+	topics  *queue.Layout
 	watched []string // web addresses of the brokers
 
 	writers, readers []*engine.Shard // whole before anybody watches
@@ -40,7 +41,8 @@ type session struct {
 // Describe completes a header with the settings, the cluster and the topic.
 func (s *session) Describe(h *result.Header) {
 	s.System.Describe(h)
-	h.Environment.Cluster, h.Environment.Topic = s.cluster, s.topic
+	h.Environment.Cluster = s.cluster
+	h.Environment.SetTopics(s.topics.All)
 }
 
 // Times of the client.
@@ -51,8 +53,8 @@ const (
 )
 
 // reach asks the admin API for the cluster. Without an answer it notes that.
-func (s *System) reach(ctx context.Context, topic string) *session {
-	c := &session{System: s, admin: s.newAdmin(), topic: result.Topic{Name: topic}, cluster: result.Cluster{Version: "Pulsar", Controller: -1}}
+func (s *System) reach(ctx context.Context, t plan.Topic) *session {
+	c := &session{System: s, admin: s.newAdmin(), topics: queue.Named(t.Names()), cluster: result.Cluster{Version: "Pulsar", Controller: -1}}
 	ctx, cancel := context.WithTimeout(ctx, adminTimeout/4)
 	defer cancel()
 	if c.watched, c.seen = c.admin.brokers(ctx); c.seen != nil {
@@ -74,7 +76,7 @@ func (s *System) reach(ctx context.Context, topic string) *session {
 	return c
 }
 
-// Connect reaches the cluster, makes the topic that p writes to and finds the one that it reads.
+// Connect reaches the cluster, makes the topics that p writes to and finds those that it reads.
 func (s *System) Connect(ctx context.Context, p *plan.Plan, o run.Options) (run.Session, error) {
 	// The client dials by itself, this address first, so often that its error does not tell what is wrong.
 	conn, err := s.Dial(ctx, s.URL.Host, p.Encrypts(), requestTimeout/3)
@@ -82,7 +84,7 @@ func (s *System) Connect(ctx context.Context, p *plan.Plan, o run.Options) (run.
 		return nil, fmt.Errorf("connect to %s: %w", s.URL.Host, queue.Cause(err))
 	}
 	_ = conn.Close() // it carries nothing
-	c := s.reach(ctx, p.Topic.Name)
+	c := s.reach(ctx, p.Topic)
 	c.plan, c.options = p, o
 	// The settings name no host: lookups and redirects lead to others than that of the URL. Who connects to one completes a
 	// copy with its name.
@@ -96,15 +98,12 @@ func (s *System) Connect(ctx context.Context, p *plan.Plan, o run.Options) (run.
 	if err != nil {
 		return nil, err
 	}
-	partitions, err := within(ctx, openTimeout, func() ([]string, error) { return asking.TopicPartitions(c.full()) })
+	err = c.prepare(ctx, asking)
 	leave(asking)
 	if err != nil {
-		return nil, fmt.Errorf("look up topic %s in namespace %s at %s: %w; is the namespace there, the port that of Pulsar's own protocol (6650), and the token (url.password in the file of --command-config) right?", c.topic.Name, s.namespace, s.URL.Host, err)
-	}
-	if err := c.prepare(ctx, partitions); err != nil {
 		return nil, err
 	}
-	c.fit(p.Producers, c.topic.Partitions)
+	c.fit(p.Producers, c.topics.Count())
 	if p.Reads() {
 		c.subscriptions, c.own = []string{p.Read.Group}, p.Read.Group == ""
 		if c.own { // with failover a broker waits for a second before it sends anything
@@ -167,11 +166,11 @@ func (s *session) NewBook(context.Context) (*ledger.Book, error) {
 
 // Open makes the drivers and the sources beside them.
 func (s *session) Open(_ context.Context, book *ledger.Book) (c run.Clients, err error) {
-	accounts, o := queue.Begin(s.plan, &s.topic, book)
+	accounts, o := queue.Begin(s.plan, s.topics, book)
 	if s.plan.Writes() {
 		const usual = 2000 // two batches of usual size
 		perBatch := int(min(int64(s.Settings.batchMessages), int64(s.Settings.batchBytes)/max(1, int64(s.plan.Payload.MeanBytes()))))
-		unlimited := max(usual, 2*perBatch*s.topic.Partitions) // two batches of each partition
+		unlimited := max(usual, 2*perBatch*s.topics.Count()) // two batches of each partition
 		c.Send, c.Limits = &producer{s, accounts}, queue.Limits(s.plan, s.Settings.bufferBytes, unlimited, s.DeliveryTimeout())
 		c.Limits.MaxBlock = max(s.Settings.maxBlock, 1)
 	}
@@ -189,28 +188,32 @@ func (s *session) Open(_ context.Context, book *ledger.Book) (c run.Clients, err
 	return c, nil
 }
 
-// Delete deletes the topic that was created for the load.
-func (s *session) Delete(ctx context.Context) error {
-	if !s.topic.Created {
-		return nil
+// Delete deletes the topics that were created for the load, one after the other: Pulsar refuses changes at the same time. It goes on
+// behind an answer that is an error.
+func (s *session) Delete(ctx context.Context) (err error) {
+	for i, bad := 0, error(nil); i < len(s.topics.All) && (bad == nil || queue.Status(bad) > 0); i++ {
+		if t := &s.topics.All[i]; t.Created {
+			if bad = s.admin.remove(ctx, s.path(t)+"/partitions"); bad != nil {
+				err = errors.Join(err, fmt.Errorf("delete topic %s: %w", t.Name, bad))
+			}
+		}
 	}
-	if err := s.admin.remove(ctx, s.path()+"/partitions"); err != nil {
-		return fmt.Errorf("delete topic %s: %w", s.topic.Name, err)
-	}
-	s.own = false // its subscriptions went with it
-	return nil
+	return err
 }
 
 // DeleteTopic deletes a partitioned topic. It is for names that only kt gives. One that is not there is no error.
 func (s *System) DeleteTopic(ctx context.Context, name string) (err error) {
-	c := s.reach(ctx, name)
-	if c.topic.Created = true; c.seen != nil {
+	c := s.reach(ctx, plan.Topic{Name: name}) // which may mean several
+	if c.seen != nil {
 		return fmt.Errorf("delete topic %s: %w", name, c.seen)
+	}
+	for i := range c.topics.All {
+		c.topics.All[i].Created = true
 	}
 	return c.Delete(ctx)
 }
 
-// Close deletes the subscription of a reading without a group.
+// Close deletes the subscriptions of a reading without a group.
 func (s *session) Close() {
 	if !s.own {
 		return
@@ -219,10 +222,12 @@ func (s *session) Close() {
 	defer cancel()
 	err := s.seen
 	if err == nil {
-		err = s.admin.remove(ctx, s.path()+"/subscription/"+s.subscriptions[0])
+		err = cmp.Or(s.topics.Each(func(_ int, t *result.Topic) error {
+			return s.admin.remove(ctx, s.path(t)+"/subscription/"+s.subscriptions[0])
+		})...)
 	}
 	if err != nil {
-		text := fmt.Sprintf("subscription %s of topic %s stays, and with it what it has not read, because the admin API did not delete it: %v", s.subscriptions[0], s.topic.Name, err)
+		text := fmt.Sprintf("subscription %s of topic %s stays, and with it what it has not read, because the admin API did not delete it: %v", s.subscriptions[0], s.plan.Topic.Short(), err)
 		s.options.Notify(run.Notice{Kind: run.TopicKept, Text: text})
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/engine"
 	"github.com/kt-bench/kt/internal/queue"
+	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/stats"
 	"github.com/kt-bench/kt/internal/theme"
 )
@@ -23,7 +24,7 @@ type watcher struct {
 
 	// Of the loop alone.
 	gone    []bool            // by broker
-	there   bool              // the topic, at the last answer about it
+	there   []bool            // by topic, at the last answer about it
 	counted []int64           // messages that came in, by partition
 	before  []*partitionStats // at the last answer
 	why     [2]string         // why publishing and dispatching are throttled; "": they are not
@@ -38,7 +39,7 @@ const (
 )
 
 func newWatcher(s *session) *watcher {
-	return &watcher{Events: engine.Events{Off: !s.options.Watch}, session: s, gone: make([]bool, len(s.watched)), counted: make([]int64, s.topic.Partitions)}
+	return &watcher{Events: engine.Events{Off: !s.options.Watch}, session: s, gone: make([]bool, len(s.watched)), there: make([]bool, len(s.topics.All)), counted: make([]int64, s.topics.Count())}
 }
 
 // Start begins to ask, until ctx ends.
@@ -54,22 +55,25 @@ func (w *watcher) look(ctx context.Context, now func() time.Duration) {
 		return
 	}
 	w.hear(active, err, now())
-	all, err := w.session.stats(asking)
-	w.seek(err, now())
-	if err == nil {
+	all, errs := w.session.stats(asking)
+	w.seek(errs, now())
+	if cmp.Or(errs...) == nil {
 		w.compare(all, now())
 		w.throttles(asking, all)
 	}
 }
 
-// seek notes by the answer about the topic whether it is there. One that was never seen is not gone.
-func (w *watcher) seek(err error, at time.Duration) {
-	t := &w.session.topic
-	switch {
-	case err == nil:
-		w.there = true
-	case w.there && queue.Status(err) == http.StatusNotFound:
-		w.there = false
+// seek notes by the answers about the topics whether they are there. One that was never seen is not gone.
+func (w *watcher) seek(errs []error, at time.Duration) {
+	for i, err := range errs {
+		t := &w.session.topics.All[i]
+		if err == nil {
+			w.there[i] = true
+		}
+		if !w.there[i] || queue.Status(err) != http.StatusNotFound {
+			continue
+		}
+		w.there[i] = false
 		w.Add(stats.Event{At: at, Kind: stats.LeaderLost, Broker: -1, To: -1, Count: t.Partitions, Text: fmt.Sprintf("topic %s is gone: the admin API does not find it", t.Name)})
 	}
 }
@@ -126,7 +130,8 @@ func (w *watcher) compare(all []*partitionStats, at time.Duration) {
 
 // throttles looks for limits of publishing, which brokers count once a second, and for those of dispatching, which they do not.
 func (w *watcher) throttles(ctx context.Context, all []*partitionStats) {
-	s, why, waits := w.session, [2]string{}, false
+	s, why := w.session, [2]string{}
+	var waits *result.Topic                       // one of whose readers waits
 	for i := range min(len(w.before), len(all)) { // of partitions that were added there is no look before
 		p, before := all[i], w.before[i]
 		if p == nil || before == nil {
@@ -136,11 +141,13 @@ func (w *watcher) throttles(ctx context.Context, all []*partitionStats) {
 			why[0] = cmp.Or(s.policy(ctx, "/admin/v2/namespaces/"+s.namespace+"/publishRate"), "Pulsar limits the rate of publishing")
 		}
 		for _, name := range s.subscriptions {
-			waits = waits || p.waits(before, name)
+			if topic, _ := s.topics.Place(int32(i)); waits == nil && p.waits(before, name) {
+				waits = &s.topics.All[topic]
+			}
 		}
 	}
-	if w.before = all; waits {
-		why[1] = cmp.Or(s.policy(ctx, s.path()+"/dispatchRate?applied=true"), s.policy(ctx, s.path()+"/subscriptionDispatchRate?applied=true"))
+	if w.before = all; waits != nil {
+		why[1] = cmp.Or(s.policy(ctx, s.path(waits)+"/dispatchRate?applied=true"), s.policy(ctx, s.path(waits)+"/subscriptionDispatchRate?applied=true"))
 	}
 	for i, clients := range [][]*engine.Shard{s.writers, s.readers} {
 		if now := time.Now(); why[i] != "" || now.After(w.until[i]) {

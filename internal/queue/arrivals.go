@@ -10,7 +10,6 @@ import (
 	"github.com/kt-bench/kt/internal/engine"
 	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/plan"
-	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
@@ -47,15 +46,18 @@ type Options struct {
 
 // Begin returns the accounts of a plan's producers, and the options of its readers but for the functions that know the system.
 // book may be nil.
-func Begin(p *plan.Plan, t *result.Topic, book *ledger.Book) (*Accounts, Options) {
-	o := Options{Plan: *p, Queues: t.Partitions, Fresh: t.Created && p.Share.IsZero()}
+func Begin(p *plan.Plan, l *Layout, book *ledger.Book) (*Accounts, Options) {
+	o := Options{Plan: *p, Queues: l.Count(), Fresh: p.Share.IsZero()}
+	for i := range l.All {
+		o.Fresh = o.Fresh && l.All[i].Created
+	}
 	if book != nil && p.Writes() {
 		o.Run = book.Run
 	}
 	if p.Verify {
 		o.Book = book
 	}
-	accounts := NewAccounts(p, o.Run, o.Queues)
+	accounts := NewAccounts(p, o.Run, l)
 	if p.Writes() {
 		o.Written = accounts.Acked
 	}

@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"hash/fnv"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -20,8 +21,9 @@ type Lanes struct {
 	shard     *engine.Shard
 	generator *payload.Generator
 	account   *ledger.Producer // nil: messages carry no stamps
-	own       []int32          // the queues that this process writes to
-	turn      int
+	own       [][]int32        // the queues that this process writes to, by topic; without topics of which it writes to none
+	turns     *plan.Turns      // of own
+	turn      []int            // by topic of own
 
 	open  atomic.Int64   // messages without an outcome
 	idle  chan struct{}  // holds one value: there are none
@@ -48,12 +50,23 @@ type Accounts struct {
 	plan   *plan.Plan
 	run    uint64 // in the stamps
 	queues int
+	own    [][]int32 // as those of Lanes
+	topics []int     // the indices of own
 	all    []*Lanes
 }
 
 // NewAccounts returns the accounts of the producers of a plan.
-func NewAccounts(p *plan.Plan, run uint64, queues int) *Accounts {
-	return &Accounts{plan: p, run: run, queues: queues}
+func NewAccounts(p *plan.Plan, run uint64, l *Layout) *Accounts {
+	a, topic := &Accounts{plan: p, run: run, queues: l.Count()}, -1
+	for q := range int32(a.queues) {
+		if at, _ := l.Place(q); p.Share.Has(q) {
+			if at != topic {
+				a.own, a.topics, topic = append(a.own, nil), append(a.topics, len(a.own)), at
+			}
+			a.own[len(a.own)-1] = append(a.own[len(a.own)-1], q)
+		}
+	}
+	return a
 }
 
 // Limits returns how much may wait for acknowledgements: so many bytes, and at an unlimited rate so many messages. They are
@@ -68,18 +81,15 @@ func Limits(p *plan.Plan, bytes int64, unlimited int, timeout time.Duration) eng
 
 // Add returns the lanes of one more producer, whose messages hold these values.
 func (a *Accounts) Add(s *engine.Shard, values *payload.Values) *Lanes {
-	l := &Lanes{run: a.run, shard: s, turn: s.Index, idle: make(chan struct{}, 1), acked: make([]atomic.Int64, a.queues)}
+	l := &Lanes{run: a.run, shard: s, own: a.own, idle: make(chan struct{}, 1), acked: make([]atomic.Int64, a.queues)}
+	l.turn = slices.Repeat([]int{s.Index}, len(a.own))
+	l.turns = a.plan.Turns(s.Index, a.topics)
 	if values != nil {
 		number, all := a.plan.Shard(s.Index)
 		l.generator = values.Generator(*a.plan, number, all)
 	}
 	if a.plan.Payload.Stamp {
 		l.account = ledger.NewProducer(uint16(s.Index))
-	}
-	for q := range int32(a.queues) {
-		if a.plan.Share.Has(q) {
-			l.own = append(l.own, q)
-		}
 	}
 	a.all = append(a.all, l)
 	return l
@@ -121,7 +131,7 @@ func (l *Lanes) Fill(op *engine.Op, choose func(key []byte) int32) {
 	m.Key, m.Value = l.generator.Fill(&m.memory, op.Index)
 	m.Queue = choose(m.Key)
 	m.seq = l.Stamp(op, m.Key, m.Value, m.Queue)
-	op.Bytes = len(m.Key) + len(m.Value)
+	op.Bytes, op.Busiest = len(m.Key)+len(m.Value), l.generator.Busiest(m.Key)
 	l.open.Add(1)
 }
 
@@ -161,15 +171,19 @@ func (l *Lanes) Flush(ctx context.Context) error {
 	return nil
 }
 
-// Choose returns the queue of the next message: by its key, or each one in turn.
-func (l *Lanes) Choose(key []byte) int32 {
+// Topic returns the index of the topic of the next message, among those of which this process writes to a queue.
+func (l *Lanes) Topic() int { return l.turns.Next() }
+
+// Choose returns the queue of the next message to a topic: by its key, or each one in turn.
+func (l *Lanes) Choose(topic int, key []byte) int32 {
+	own, turn := l.own[topic], &l.turn[topic]
 	if key != nil {
 		h := fnv.New32a()
 		_, _ = h.Write(key) // a hash has no errors
-		return l.own[int(h.Sum32()%uint32(len(l.own)))]
+		return own[int(h.Sum32()%uint32(len(own)))]
 	}
-	l.turn = (l.turn + 1) % len(l.own)
-	return l.own[l.turn]
+	*turn = (*turn + 1) % len(own)
+	return own[*turn]
 }
 
 // Stamp writes the stamp of a message into its value, if messages have stamps, and returns the message's number in its lane.

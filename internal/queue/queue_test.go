@@ -14,6 +14,7 @@ import (
 	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
@@ -53,7 +54,7 @@ func (w *writer) OpRecords() int { return 1 }
 
 func (w *writer) Do(op *engine.Op) bool {
 	value := make([]byte, 100)
-	at := w.Choose(nil)
+	at := w.Choose(w.Topic(), nil)
 	seq := w.Stamp(op, nil, value, at)
 	op.Bytes = len(value)
 	w.queueMu.Lock()
@@ -124,7 +125,7 @@ func through(t *testing.T, lose, twice int) (stats.Window, ledger.Verdict) {
 	}
 	const run = 42
 	book := &ledger.Book{Run: run, SameTopic: true}
-	q := &queues{Accounts: NewAccounts(&p, run, 3), plan: p, waiting: make([][]Message, 3), lose: lose, twice: twice}
+	q := &queues{Accounts: NewAccounts(&p, run, NewLayout(result.Topic{Name: "t", Partitions: 3})), plan: p, waiting: make([][]Message, 3), lose: lose, twice: twice}
 	q.Arrivals = NewArrivals(Options{Plan: p, Queues: 3, Run: run, Book: book, Written: q.Acked, Backlog: q.backlog})
 	var total adding
 	must.Have(engine.Run(t.Context(), p, engine.Drivers{Send: q, Read: q}, engine.Options{Sources: []engine.Source{q.Arrivals}}, &total))(t)

@@ -54,7 +54,7 @@ func (s *session) share(index int) (mine []int32) {
 // dealt returns the queues of this process, and the number of one of its consumers among all that they are dealt out to.
 func (s *session) dealt(index int) (own []int32, number, all int) {
 	share := s.plan.Share
-	for q := range int32(s.topic.Partitions) {
+	for q := range int32(s.topics.Count()) {
 		if share.Has(q) {
 			own = append(own, q)
 		}
@@ -161,7 +161,7 @@ func (r *reader) subscribe(ctx context.Context, in *subscription) (err error) {
 		}
 		if !there { // the others go on
 			if in.missing = append(in.missing, q); len(in.missing) == len(r.queues) {
-				return fmt.Errorf("read queue %s: it was deleted", r.queue(int(q)))
+				return fmt.Errorf("read queue %s: it was deleted", r.queue(q))
 			}
 			r.failed(ctx, "NOT_FOUND")
 			in.again = time.Tick(watchEvery)
@@ -172,7 +172,7 @@ func (r *reader) subscribe(ctx context.Context, in *subscription) (err error) {
 
 // consume begins to read a queue, if it is there. It reports that one that was gone is read again.
 func (r *reader) consume(ctx context.Context, in *subscription, q int32, noWait bool) (there bool, err error) {
-	name := r.queue(int(q))
+	name := r.queue(q)
 	if r.deleted(ctx, name) {
 		return false, nil
 	}
@@ -309,7 +309,7 @@ func (r *reader) refused(in *subscription) error {
 	if large == nil {
 		return nil
 	}
-	return fmt.Errorf("queue %s: %w", r.queue(int(large.queue)), large)
+	return fmt.Errorf("queue %s: %w", r.queue(large.queue), large)
 }
 
 func (r *reader) lose(ctx context.Context, in *subscription) {
@@ -325,7 +325,7 @@ func (r *reader) lose(ctx context.Context, in *subscription) {
 	case ctx.Err() != nil:
 	case in.cancelled:
 		r.failed(ctx, cancelled)
-		if name := r.queue(int(in.gone)); r.turn(name, true) {
+		if name := r.queue(in.gone); r.turn(name, true) {
 			e := event(stats.LeaderLost, -1, "RabbitMQ ended the consumers of queue %s, as when it is deleted or its node is gone", name)
 			e.Count, e.Partitions = 1, []int32{in.gone}
 			r.shard.Event(e)

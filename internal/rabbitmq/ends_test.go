@@ -54,9 +54,9 @@ func TestAServerThatSendsOnlyHeartbeatsIsNotWaitedFor(t *testing.T) {
 			_, err := new(System).logIn(ctx, ours, "rabbit:5672", "kt")
 			return err
 		}},
-		{"a question", answerTimeout, func(ctx context.Context, s *session) error { _, err := s.find(ctx); return err }},
+		{"a question", answerTimeout, func(ctx context.Context, s *session) error { _, err := s.find(ctx, &s.topics.All[0]); return err }},
 		{"queues that are deleted, not one after the other", answerTimeout, func(ctx context.Context, s *session) error {
-			s.topic.Partitions, s.topic.Created = 3, true
+			s.topics.All[0].Partitions, s.topics.All[0].Created = 3, true
 			return s.Delete(ctx)
 		}},
 	} {
@@ -74,7 +74,7 @@ func TestAServerThatSendsOnlyHeartbeatsIsNotWaitedFor(t *testing.T) {
 func TestWhatCanBeDeletedIsDeletedBehindAnError(t *testing.T) {
 	server := server{deletions: make(chan string, 3)}
 	s := consumerOf(testPlan(nil), server.listen(t)).session
-	s.topic.Created = true
+	s.topics.All[0].Created = true
 	err := s.Delete(t.Context())
 	must.True(t, err != nil && strings.Count(err.Error(), "403") == 2, "%v, want an error of each queue", err)
 	close(server.deletions)
@@ -90,9 +90,9 @@ func TestAQuestionEndsWithTheRun(t *testing.T) {
 		name string
 		ask  func(context.Context, *session) error
 	}{
-		{"a queue", func(ctx context.Context, s *session) error { _, err := s.find(ctx); return err }},
+		{"a queue", func(ctx context.Context, s *session) error { _, err := s.find(ctx, &s.topics.All[0]); return err }},
 		{"what waits", func(ctx context.Context, s *session) error { _, err := s.backlog(ctx); return err }},
-		{"an exchange that is made", func(ctx context.Context, s *session) error { return s.declare(ctx, s.admin, nil) }},
+		{"an exchange that is made", func(ctx context.Context, s *session) error { return declare(ctx, &s.topics.All[0], s.admin, nil) }},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -145,15 +145,15 @@ func TestAProcessCountsWhatCameToItFromASharedQueue(t *testing.T) {
 func TestLookingForQueuesHasAnEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := linked(t, &server{})
-		s.topic.Partitions = plan.MaxPartitions - 2
-		if _, err := s.find(t.Context()); err == nil || !strings.Contains(err.Error(), "100000") || s.topic.Partitions != plan.MaxPartitions {
-			t.Errorf("%d queues, %v", s.topic.Partitions, err)
+		s.topics.All[0].Partitions = plan.MaxPartitions - 2
+		if _, err := s.find(t.Context(), &s.topics.All[0]); err == nil || !strings.Contains(err.Error(), "100000") || s.topics.All[0].Partitions != plan.MaxPartitions {
+			t.Errorf("%d queues, %v", s.topics.All[0].Partitions, err)
 		}
 	})
 	synctest.Test(t, func(t *testing.T) {
 		s := linked(t, &server{pause: 10 * time.Second})
 		began := time.Now()
-		_, err := s.find(t.Context())
+		_, err := s.find(t.Context(), &s.topics.All[0])
 		if took := time.Since(began); err == nil || took != findTimeout {
 			t.Errorf("it ends after %s with %v", took, err)
 		}
@@ -214,7 +214,7 @@ func nobody(t *testing.T) string {
 // consumerOf returns the driver of readers of a cluster with nodes at addresses.
 func consumerOf(p *plan.Plan, hosts ...string) *consumer {
 	s := &session{System: &System{hosts: hosts}, plan: p, gone: make(map[string]bool)}
-	s.topic = result.Topic{Name: "t", Partitions: 2}
+	s.topics = queue.NewLayout(result.Topic{Name: "t", Partitions: 2})
 	s.read = &consumer{session: s, Arrivals: queue.NewArrivals(queue.Options{Plan: *p, Queues: 2})}
 	return s.read
 }
@@ -306,7 +306,7 @@ func TestAReaderKnowsWhatComesAgainBecauseItsConnectionWasLost(t *testing.T) {
 			s.bodies[1] = append(s.bodies[1], value(seq))
 		}
 		c := consumerOf(p, s.listen(t))
-		c.topic.Partitions, c.Settings = 1, settings{prefetch: 3}
+		c.topics, c.Settings = queue.NewLayout(result.Topic{Name: "t", Partitions: 1}), settings{prefetch: 3}
 		book := &ledger.Book{Run: 1, SameTopic: true, Lanes: []ledger.Lane{{Issued: 6, Acknowledged: ledger.Ranges{{To: 6}}}}}
 		c.Arrivals = queue.NewArrivals(queue.Options{
 			Plan: *p, Queues: 1, Run: 1, Book: book, Backlog: func(context.Context) ([]int64, error) { return []int64{0}, nil },

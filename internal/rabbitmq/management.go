@@ -146,9 +146,21 @@ func (s *System) Topics(ctx context.Context) (topics []string) {
 	return topics
 }
 
-// describeQueues completes a topic with the members, leaders and arguments of its queues. It returns how many more there are.
-// Queues that kt cannot use are a *result.MisfitError.
-func (m *management) describeQueues(ctx context.Context, t *result.Topic, nodes []result.Broker) (more int, err error) {
+// found is what the management API says of all queues.
+type found struct {
+	leaders map[int32]int32   // the nodes, by queue
+	configs map[string]string // arguments and policies, as those of topics
+	more    int               // queues behind those of the topics
+}
+
+// numbers matches a range of a plan.Topic's name, quoted.
+var numbers = regexp.MustCompile(`\\\{\d+\\\.\\\.\d+\\\}`)
+
+// describeQueues completes topics with the members, leaders and arguments of their queues. Queues that kt cannot use
+// are a *result.MisfitError.
+func (m *management) describeQueues(ctx context.Context, of plan.Topic, l *queue.Layout, nodes []result.Broker) (all found, err error) {
+	all = found{leaders: make(map[int32]int32), configs: make(map[string]string)}
+	names := strings.ReplaceAll(numbers.ReplaceAllString(regexp.QuoteMeta(of.Name), "[0-9]+"), ",", "|")
 	ctx, cancel := context.WithTimeout(ctx, findTimeout)
 	defer cancel()
 	for at, pages := 1, 1; at <= min(pages, plan.MaxPartitions/perPage); at++ {
@@ -158,36 +170,38 @@ func (m *management) describeQueues(ctx context.Context, t *result.Topic, nodes 
 			Arguments                map[string]any
 			Policy                   any `json:"effective_policy_definition"`
 		}
-		pages, err = m.page(ctx, at, "^"+regexp.QuoteMeta(t.Name)+"-[0-9]+$", "name,type,node,leader,members,arguments,effective_policy_definition", &queues)
+		pages, err = m.page(ctx, at, "^("+names+")-[0-9]+$", "name,type,node,leader,members,arguments,effective_policy_definition", &queues)
 		if err != nil {
-			return 0, err
+			return all, err
 		}
 		for _, q := range queues {
-			digits, ours := strings.CutPrefix(q.Name, t.Name+"-")
-			number, err := strconv.ParseInt(digits, 10, 32)
+			at := strings.LastIndexByte(q.Name, '-')
+			id, err := strconv.ParseUint(q.Name[at+1:], 10, 31)
+			number := l.Number(q.Name[:max(0, at)], int(id))
 			switch kind := strings.TrimSuffix(strings.TrimPrefix(q.Type, "rabbit_"), "_queue"); {
-			case !ours || err != nil || number < 0:
+			case number < 0 || err != nil:
 				continue // kt does not use it
-			case number >= int64(t.Partitions):
-				more++
+			case int(number) >= l.Count():
+				all.more++
 				continue
 			case kind != "" && !slices.Contains(queueTypes, kind):
-				return 0, result.Misfit("queue %s is of type %s: kt uses queues of the types %s; name another --topic", q.Name, kind, strings.Join(queueTypes, " and "))
+				return all, result.Misfit("queue %s is of type %s: kt uses queues of the types %s; name another --topic", q.Name, kind, strings.Join(queueTypes, " and "))
 			}
-			leader := cmp.Or(q.Leader, q.Node) // of a classic queue
+			i, _ := l.Place(number)
+			t, leader := &l.All[i], cmp.Or(q.Leader, q.Node) // of a classic queue
 			if n := slices.IndexFunc(nodes, func(b result.Broker) bool { return b.Rack == leader }); n >= 0 {
-				t.Leaders[int32(number)] = nodes[n].ID
+				t.Leaders[int32(id)], all.leaders[number] = nodes[n].ID, nodes[n].ID
 			}
 			t.ReplicationFactor = max(t.ReplicationFactor, len(q.Members), 1) // a classic queue names none
 			policy, _ := q.Policy.(map[string]any)                            // without one, versions differ in what they say
-			for _, all := range []map[string]any{q.Arguments, policy} {
-				for k, v := range all {
-					t.Configs[k] = fmt.Sprint(v)
+			for _, settings := range []map[string]any{q.Arguments, policy} {
+				for k, v := range settings {
+					t.Configs[k], all.configs[k] = fmt.Sprint(v), fmt.Sprint(v)
 				}
 			}
 		}
 	}
-	return more, nil
+	return all, nil
 }
 
 // checkExchange returns a *result.MisfitError of an exchange that is not a direct one for publishers, nil without an answer.
@@ -238,7 +252,7 @@ var _ engine.Source = (*watcher)(nil)
 
 // Start begins to look.
 func (w *watcher) Start(ctx context.Context, now func() time.Duration) {
-	w.down, w.heard, w.leaders = make(map[int32]bool), make(map[int32]bool), maps.Clone(w.topic.Leaders)
+	w.down, w.heard, w.leaders = make(map[int32]bool), make(map[int32]bool), maps.Clone(w.found.leaders)
 	w.Go(func() {
 		engine.Every(ctx, watchEvery, func() {
 			if w.plan.Writes() {
@@ -293,18 +307,17 @@ func (w *watcher) nodes(ctx context.Context) (events []stats.Event) {
 
 // moves returns events of queues that were added, have other leaders, or lose messages.
 func (w *watcher) moves(ctx context.Context) (events []stats.Event) {
-	t := result.Topic{Name: w.topic.Name, Partitions: w.topic.Partitions, Leaders: make(map[int32]int32), Configs: make(map[string]string)}
-	more, err := w.management.describeQueues(ctx, &t, w.cluster.Brokers)
+	now, err := w.management.describeQueues(ctx, w.plan.Topic, queue.NewLayout(w.topics.All...), w.cluster.Brokers)
 	if err != nil {
 		return nil
 	}
-	if n := more - w.more; n > 0 {
-		e := event(stats.PartitionsAdded, -1, "%s added to %s, which this run does not use: the next one does", theme.Plural(n, "queue was", "queues were"), t.Name)
+	if n := now.more - w.found.more; n > 0 {
+		e := event(stats.PartitionsAdded, -1, "%s added to %s, which this run does not use: the next one does", theme.Plural(n, "queue was", "queues were"), w.plan.Topic.Short())
 		e.Count = n
 		events = append(events, e)
 	}
-	w.more = max(w.more, more)
-	refuses, loses := queueLimit(t.Configs)
+	w.found.more = max(w.found.more, now.more)
+	refuses, loses := queueLimit(now.configs)
 	w.limit.Store(refuses)
 	if !w.Settings.confirms { // nothing says that a message was refused
 		loses = cmp.Or(loses, refuses)
@@ -314,9 +327,9 @@ func (w *watcher) moves(ctx context.Context) (events []stats.Event) {
 	}
 	w.loses = loses
 	moved := make(map[[2]int32][]int32)
-	for _, q := range slices.Sorted(maps.Keys(t.Leaders)) {
+	for _, q := range slices.Sorted(maps.Keys(now.leaders)) {
 		from, known := w.leaders[q]
-		to := t.Leaders[q]
+		to := now.leaders[q]
 		if known && to != from {
 			moved[[2]int32{from, to}] = append(moved[[2]int32{from, to}], q)
 		}

@@ -34,9 +34,9 @@ func answering(t *testing.T, answer func(r *http.Request) string) (s *System, ap
 // described returns a topic of some partitions as the API describes its queues.
 func described(t *testing.T, s *System, partitions int) (topic result.Topic, more int, err error) {
 	t.Helper()
-	topic = result.Topic{Name: "t", Partitions: partitions, Leaders: map[int32]int32{}, Configs: map[string]string{}}
-	more, err = s.newManagement().describeQueues(t.Context(), &topic, []result.Broker{{ID: 7, Rack: "a"}})
-	return topic, more, err
+	l := queue.NewLayout(result.Topic{Name: "t", Partitions: partitions})
+	all, err := s.newManagement().describeQueues(t.Context(), plan.Topic{Name: "t"}, l, []result.Broker{{ID: 7, Rack: "a"}})
+	return l.All[0], all.more, err
 }
 
 func TestThePasswordFollowsNoRedirect(t *testing.T) {
@@ -125,7 +125,7 @@ func TestAQueueOrAnExchangeThatKtCannotUseIsNoMatch(t *testing.T) {
 func TestQueuesThatAreAddedAreToldOnce(t *testing.T) {
 	answer := `{"page_count": 1, "items": [{"name": "t-0"}, {"name": "t-7"}]}`
 	s, _ := answering(t, func(*http.Request) string { return answer })
-	w := watcher{session: &session{System: s, management: s.newManagement(), topic: result.Topic{Name: "t", Partitions: 1}, more: 1}}
+	w := watcher{session: &session{System: s, management: s.newManagement(), topics: queue.NewLayout(result.Topic{Name: "t", Partitions: 1}), found: found{more: 1}, plan: testPlan(nil)}}
 	for _, tc := range []struct {
 		added string
 		want  int
@@ -173,7 +173,7 @@ func TestALimitAtWhichMessagesAreLostUnseenIsToldOnce(t *testing.T) {
 	} {
 		answer = `{"page_count": 1, "items": [{"name": "t-0", "arguments": ` + tc.arguments + `}]}`
 		s.Settings.confirms = tc.confirms
-		w := watcher{session: &session{System: s, management: s.newManagement(), plan: testPlan(nil), topic: result.Topic{Name: "t", Partitions: 1}}}
+		w := watcher{session: &session{System: s, management: s.newManagement(), plan: testPlan(nil), topics: queue.NewLayout(result.Topic{Name: "t", Partitions: 1})}}
 		events := append(w.moves(t.Context()), w.moves(t.Context())...)
 		if n := min(1, len(tc.want)); len(events) != n || n > 0 && (events[0].Kind != stats.RecordsDeleted || !strings.Contains(events[0].Text, tc.want)) {
 			t.Errorf("%+v: %+v", tc, events)

@@ -79,7 +79,7 @@ func (w *worker) Do(op *engine.Op) (waited bool) {
 		op.State = m
 	}
 	m.returned = false
-	w.Fill(op, w.Choose)
+	w.Fill(op, func(key []byte) int32 { return w.Choose(w.Topic(), key) })
 	w.mu.Lock()
 	w.waiting = append(w.waiting, op)
 	w.mu.Unlock()
@@ -283,7 +283,8 @@ func (o *publisher) add(op *engine.Op) uint64 {
 	o.pending[tag] = op
 	o.mu.Unlock()
 	w, m := o.worker, op.State.(*message)
-	p := publication{exchange: w.topic.Name, key: int(m.Queue), mode: w.Settings.deliveryMode, correlationID: m.Key, body: m.Value}
+	topic, key := w.topics.Place(m.Queue)
+	p := publication{exchange: w.topics.All[topic].Name, key: key, mode: w.Settings.deliveryMode, correlationID: m.Key, body: m.Value}
 	if w.Settings.mandatory && w.Settings.confirms {
 		o.id = strconv.AppendUint(o.id[:0], tag, 10) // a returned message is known by it
 		p.mandatory, p.id = true, o.id

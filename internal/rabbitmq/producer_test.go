@@ -59,8 +59,8 @@ func producerOf(t *testing.T, records int64, size int, of settings, host string)
 		Payload: plan.Payload{Kind: plan.Letters, Size: plan.FixedSize(size), Keys: plan.NoKeys},
 	}
 	sys := &System{hosts: []string{host}, System: queue.System[settings]{Values: must.Have(payload.MakeValues(p))(t), Settings: of}}
-	s := &session{System: sys, plan: p, topic: result.Topic{Name: "t", Partitions: 1}, gone: make(map[string]bool)}
-	return &producer{session: s, Accounts: queue.NewAccounts(p, 0, 1)}
+	s := &session{System: sys, plan: p, topics: queue.NewLayout(result.Topic{Name: "t", Partitions: 1}), gone: make(map[string]bool)}
+	return &producer{session: s, Accounts: queue.NewAccounts(p, 0, s.topics)}
 }
 
 func publisherOf(w *worker, conn net.Conn) *publisher {
@@ -289,9 +289,9 @@ func TestAQueueThatIsNotBoundWasMadeToo(t *testing.T) {
 	s := consumerOf(testPlan(nil), (&server{}).listen(t)).session
 	l := must.Have(s.connect(t.Context(), s.hosts[0], "kt"))(t)
 	defer l.end()
-	s.topic.Partitions = 0
-	if err := s.declare(t.Context(), l, nil); err == nil || !s.topic.Created || s.topic.Partitions != 1 {
-		t.Errorf("%v; the exchange: %v, %d queues", err, s.topic.Created, s.topic.Partitions)
+	made := &result.Topic{Name: "t"}
+	if err := declare(t.Context(), made, l, nil); err == nil || !made.Created || made.Partitions != 1 {
+		t.Errorf("%v; the exchange: %v, %d queues", err, made.Created, made.Partitions)
 	}
 }
 

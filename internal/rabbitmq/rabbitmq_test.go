@@ -145,7 +145,7 @@ func TestQueuesAreDealtOutToConsumers(t *testing.T) {
 		{"the second of two processes, and one queue", 1, 1, plan.Share{Consumer: 1, Consumers: 2}, [][]int32{{0}}, 1},
 		{"queues of its own", 4, 1, plan.Share{Slot: 1, Slots: 2, Consumer: 1, Consumers: 2}, [][]int32{{1, 3}}, 0},
 	} {
-		c := &consumer{session: &session{topic: result.Topic{Partitions: tc.queues}, plan: testPlan(func(p *plan.Plan) { p.Read.Consumers, p.Share = tc.read, tc.share })}}
+		c := &consumer{session: &session{topics: queue.NewLayout(result.Topic{Partitions: tc.queues}), plan: testPlan(func(p *plan.Plan) { p.Read.Consumers, p.Share = tc.read, tc.share })}}
 		for i, want := range tc.want {
 			must.Match(t, want, c.share(i), "%s: consumer %d of %d has queues", tc.name, i, tc.read)
 			for _, q := range want {

@@ -80,8 +80,8 @@ type session struct {
 	options    run.Options
 	management *management // nil: it does not answer
 	cluster    result.Cluster
-	topic      result.Topic
-	more       int // queues of the topic that this run does not use
+	topics     *queue.Layout
+	found      found // of the topics, when they were ready
 
 	read *consumer // nil: nobody reads
 
@@ -146,7 +146,8 @@ func sameHost(ctx context.Context, a, b string) bool {
 // Describe completes a header with the settings, the cluster and the queues.
 func (s *session) Describe(h *result.Header) {
 	s.System.Describe(h)
-	h.Environment.Cluster, h.Environment.Topic = s.cluster, s.topic
+	h.Environment.Cluster = s.cluster
+	h.Environment.SetTopics(s.topics.All)
 }
 
 // NewBook opens the account of the records of this run.
@@ -160,10 +161,10 @@ func (s *session) NewBook(context.Context) (*ledger.Book, error) {
 
 // Open makes the drivers and the sources beside them.
 func (s *session) Open(_ context.Context, book *ledger.Book) (c run.Clients, err error) {
-	accounts, o := queue.Begin(s.plan, &s.topic, book)
+	accounts, o := queue.Begin(s.plan, s.topics, book)
 	if s.plan.Writes() {
 		c.Send, c.Limits = &producer{s, accounts}, queue.Limits(s.plan, s.Settings.bufferMemory, unlimitedRecords, s.Settings.deliveryTimeout)
-		refuses, _ := queueLimit(s.topic.Configs)
+		refuses, _ := queueLimit(s.found.configs)
 		s.limit.Store(refuses)
 	}
 	if s.plan.Reads() {

@@ -17,62 +17,86 @@ import (
 	"github.com/kt-bench/kt/internal/theme"
 )
 
-// queue returns the name of the queue of a partition, which is its key behind that of the exchange.
-func (s *session) queue(partition int) string { return s.topic.Name + "-" + strconv.Itoa(partition) }
+// queueName returns the name of a queue of a topic, which is its key behind that of the exchange.
+func queueName(topic string, id int) string { return topic + "-" + strconv.Itoa(id) }
+
+// queue returns the name of a queue.
+func (s *session) queue(number int32) string {
+	topic, id := s.topics.Place(number)
+	return queueName(s.topics.All[topic].Name, id)
+}
 
 func (s *session) prepare(ctx context.Context) error {
-	t := &s.plan.Topic
-	s.topic = result.Topic{Name: t.Name, Leaders: map[int32]int32{}, Configs: map[string]string{}}
-	exchange, err := s.find(ctx)
-	if err != nil {
+	s.topics = queue.Named(s.plan.Topic.Names())
+	var missing []*result.Topic
+	for i := range s.topics.All {
+		t := &s.topics.All[i]
+		exchange, err := s.find(ctx, t)
+		switch have := t.Partitions > 0; {
+		case err != nil:
+			return err
+		case exchange != have:
+			return result.Misfit("only one of exchange %s and queue %s-0 is there, and kt adds nothing to what it did not make; name another --topic", t.Name, t.Name)
+		case !have && !s.plan.Writes():
+			return result.Misfit("exchange %s %w; kt produce makes it", t.Name, plan.ErrNoTopic)
+		case !have:
+			missing = append(missing, t)
+		}
+	}
+	err := s.describe(ctx)
+	if err != nil || len(missing) == 0 {
 		return err
 	}
-	have := s.topic.Partitions
-	switch {
-	case exchange != (have > 0):
-		return result.Misfit("only one of exchange %s and queue %s-0 is there, and kt adds nothing to what it did not make; name another --topic", t.Name, t.Name)
-	case have == 0 && !s.plan.Writes():
-		return result.Misfit("exchange %s %w; kt produce makes it", t.Name, plan.ErrNoTopic)
-	case have == 0:
-		err = s.create(ctx, max(1, int(t.Partitions)))
+	if err = s.create(ctx, missing); err == nil {
+		err = s.describe(ctx) // queues of this run may be of the type of the virtual host
 	}
-	if err == nil && s.management != nil {
-		if s.more, err = s.management.describeQueues(ctx, &s.topic, s.cluster.Brokers); err == nil && s.plan.Writes() {
-			err = s.management.checkExchange(ctx, t.Name)
+	if err != nil {
+		return errors.Join(err, s.Delete(context.WithoutCancel(ctx)))
+	}
+	return nil
+}
+
+// describe completes the topics that are there, and returns why kt cannot use them. If the management API knows nothing now, it is
+// asked again.
+func (s *session) describe(ctx context.Context) (err error) {
+	if s.topics.Lay(); s.management != nil && s.topics.Count() > 0 {
+		s.found, err = s.management.describeQueues(ctx, s.plan.Topic, s.topics, s.cluster.Brokers)
+		for i := 0; i < len(s.topics.All) && err == nil && s.plan.Writes(); i++ {
+			err = s.management.checkExchange(ctx, s.topics.All[i].Name) // without an error if it is not there
 		}
-		if !errors.As(err, new(*result.MisfitError)) { // if it knows nothing now, it is asked again
-			err = nil
+		if errors.As(err, new(*result.MisfitError)) {
+			return err
 		}
 	}
-	switch members := s.topic.ReplicationFactor; {
-	case err != nil:
-		return errors.Join(err, s.Delete(context.WithoutCancel(ctx))) // queues of this run may be of the type of the virtual host
-	case have == 0:
-		return nil
-	case members == 0 && t.ReplicationFactor > 0:
-		return result.Misfit("--replication-factor %d: only the management API tells how many members the queues of %s have, and it does not; leave the flag out, or name another --topic", t.ReplicationFactor, t.Name).About("replication-factor")
-	default:
-		return s.topic.Fits(*t)
+	for i, want := 0, s.plan.Topic; i < len(s.topics.All); i++ {
+		switch t := &s.topics.All[i]; {
+		case t.Created || t.Partitions == 0:
+		case t.ReplicationFactor == 0 && want.ReplicationFactor > 0:
+			return result.Misfit("--replication-factor %d: only the management API tells how many members the queues of %s have, and it does not; leave the flag out, or name another --topic", want.ReplicationFactor, t.Name).About("replication-factor")
+		case t.Fits(want) != nil:
+			return t.Fits(want)
+		}
 	}
+	return nil
 }
 
 // findTimeout is how long looking for all queues may take, and asking the management API about them.
 const findTimeout = time.Minute
 
-// find looks for the exchange, and for queues until one is not there.
-func (s *session) find(ctx context.Context) (exchange bool, err error) {
+// find looks for the exchange of a topic, and for queues until one is not there.
+func (s *session) find(ctx context.Context, t *result.Topic) (exchange bool, err error) {
 	late := fmt.Errorf("looking for its queues took longer than %s: check the log of the server", findTimeout)
 	ctx, cancel := context.WithTimeoutCause(ctx, findTimeout, late)
 	defer cancel()
-	exchange, err = s.finds(ctx, func(ch *amqp.Channel) error {
-		return ch.ExchangeDeclarePassive(s.topic.Name, amqp.ExchangeDirect, true, false, false, false, nil)
+	exchange, err = s.finds(ctx, t, func(ch *amqp.Channel) error {
+		return ch.ExchangeDeclarePassive(t.Name, amqp.ExchangeDirect, true, false, false, false, nil)
 	})
 	if err != nil {
 		return false, err
 	}
-	_, err = s.finds(ctx, func(ch *amqp.Channel) error {
-		for ; s.topic.Partitions < plan.MaxPartitions; s.topic.Partitions++ {
-			if _, err := inspect(ch, s.queue(s.topic.Partitions)); err != nil {
+	_, err = s.finds(ctx, t, func(ch *amqp.Channel) error {
+		for ; t.Partitions < plan.MaxPartitions; t.Partitions++ {
+			if _, err := inspect(ch, queueName(t.Name, t.Partitions)); err != nil {
 				return err
 			}
 		}
@@ -81,13 +105,13 @@ func (s *session) find(ctx context.Context) (exchange bool, err error) {
 	return exchange, err
 }
 
-func (s *session) finds(ctx context.Context, question func(*amqp.Channel) error) (bool, error) {
+func (s *session) finds(ctx context.Context, t *result.Topic, question func(*amqp.Channel) error) (bool, error) {
 	err := s.ask(ctx, question)
 	switch e := new(amqp.Error); {
 	case errors.As(err, &e) && e.Code == amqp.NotFound:
 		return false, nil
 	case err != nil:
-		return false, fmt.Errorf("look up %s: %w", s.topic.Name, explain(err))
+		return false, fmt.Errorf("look up %s: %w", t.Name, explain(err))
 	}
 	return true, nil
 }
@@ -97,10 +121,10 @@ func inspect(ch *amqp.Channel, name string) (int64, error) {
 	return int64(q.Messages), err
 }
 
-// create makes the exchange and the queues, with their leaders on the nodes in turn: each is on the node that it is declared at.
-func (s *session) create(ctx context.Context, queues int) error {
-	t := &s.plan.Topic
-	if n := int(t.ReplicationFactor); n > len(s.cluster.Brokers) && s.management != nil {
+// create makes exchanges and their queues, with their leaders on the nodes in turn: each is on the node that it is declared at.
+func (s *session) create(ctx context.Context, topics []*result.Topic) error {
+	want := &s.plan.Topic
+	if n := int(want.ReplicationFactor); n > len(s.cluster.Brokers) && s.management != nil {
 		return result.Misfit("--replication-factor %d: the cluster has %s", n, theme.Plural(len(s.cluster.Brokers), "node", "nodes")).About("replication-factor")
 	}
 	var links []*link
@@ -113,32 +137,40 @@ func (s *session) create(ctx context.Context, queues int) error {
 	if len(links) == 0 {
 		return errors.New("no node answers any more")
 	}
-	args := arguments(t)
-	for n := range queues {
-		if err := s.declare(ctx, links[n%len(links)], args); err != nil {
-			return result.Misfit("create queue %s: %w", s.queue(n), explain(err))
+	args, each := arguments(want), max(1, int(want.Partitions))
+	for n := range each * len(topics) {
+		t := topics[n/each]
+		t.ReplicationFactor = int(want.ReplicationFactor)
+		if err := declare(ctx, t, links[n%len(links)], args); err != nil {
+			return result.Misfit("create queue %s: %w", queueName(t.Name, t.Partitions), explain(err))
 		}
 	}
-	s.topic.ReplicationFactor = int(t.ReplicationFactor)
-	s.options.Notify(run.Notice{Kind: run.TopicCreated, Text: fmt.Sprintf("created exchange %s with %s", t.Name, theme.Plural(queues, "queue", "queues"))})
+	text := fmt.Sprintf("created exchange %s with %s", topics[0].Name, theme.Plural(each, "queue", "queues"))
+	if n := len(topics); n > 1 {
+		text = fmt.Sprintf("created %d exchanges: %s and so on (queues of each: %d)", n, topics[0].Name, each)
+	}
+	s.options.Notify(run.Notice{Kind: run.TopicCreated, Text: text})
 	return nil
 }
 
-// declare makes the next queue, and before the first one the exchange.
-func (s *session) declare(ctx context.Context, l *link, args amqp.Table) error {
-	n := s.topic.Partitions
+// declare makes the next queue of a topic, and before the first one the exchange.
+func declare(ctx context.Context, t *result.Topic, l *link, args amqp.Table) error {
+	n := t.Partitions
 	return l.within(ctx, answerTimeout, func() error {
 		ch, err := l.Channel()
-		if err == nil && !s.topic.Created {
-			err = ch.ExchangeDeclare(s.topic.Name, amqp.ExchangeDirect, true, false, false, false, nil)
-			s.topic.Created = err == nil
+		if err == nil && !t.Created {
+			err = ch.ExchangeDeclare(t.Name, amqp.ExchangeDirect, true, false, false, false, nil)
+			t.Created = err == nil
 		}
 		if err == nil {
-			_, err = ch.QueueDeclare(s.queue(n), true, false, false, false, args)
+			_, err = ch.QueueDeclare(queueName(t.Name, n), true, false, false, false, args)
 		}
 		if err == nil {
-			s.topic.Partitions++
-			err = ch.QueueBind(s.queue(n), strconv.Itoa(n), s.topic.Name, false, nil)
+			t.Partitions++
+			err = ch.QueueBind(queueName(t.Name, n), strconv.Itoa(n), t.Name, false, nil)
+		}
+		if err == nil {
+			err = ch.Close() // a connection has 2047 at most
 		}
 		return err
 	})
@@ -163,42 +195,53 @@ func arguments(t *plan.Topic) amqp.Table {
 	return args
 }
 
-// Delete deletes the exchange and the queues that were made for the load. It goes on behind an error, unless the server does not
+// Delete deletes the exchanges and the queues that were made for the load. It goes on behind an error, unless the server does not
 // answer: each of the others would take as long.
 func (s *session) Delete(ctx context.Context) (err error) {
-	if !s.topic.Created {
-		return nil
-	}
-	for n := s.topic.Partitions - 1; n >= 0; n-- { // so that what is left is found by its first queues
-		_, bad := s.finds(ctx, func(ch *amqp.Channel) error { _, err := ch.QueueDelete(s.queue(n), false, false, false); return err })
-		err = errors.Join(err, bad)
-		var late interface{ Timeout() bool }
-		if errors.As(bad, &late) && late.Timeout() {
-			return err
+	var late interface{ Timeout() bool }
+	for i := range s.topics.All {
+		t := &s.topics.All[i]
+		if !t.Created {
+			continue
 		}
+		for n := t.Partitions - 1; n >= 0; n-- { // so that what is left is found by its first queues
+			_, bad := s.finds(ctx, t, func(ch *amqp.Channel) error {
+				_, err := ch.QueueDelete(queueName(t.Name, n), false, false, false)
+				return err
+			})
+			if err = errors.Join(err, bad); errors.As(bad, &late) && late.Timeout() {
+				return err
+			}
+		}
+		_, bad := s.finds(ctx, t, func(ch *amqp.Channel) error { return ch.ExchangeDelete(t.Name, false, false) })
+		err = errors.Join(err, bad)
 	}
-	_, bad := s.finds(ctx, func(ch *amqp.Channel) error { return ch.ExchangeDelete(s.topic.Name, false, false) })
-	return errors.Join(err, bad)
+	return err
 }
 
 // DeleteTopic deletes an exchange and its queues. It is for names that only kt gives. What is not there is no error.
 func (s *System) DeleteTopic(ctx context.Context, name string) error {
-	c := &session{System: s, plan: &plan.Plan{}, topic: result.Topic{Name: name, Created: true}, asker: dialer{name: "kt"}}
+	topic := plan.Topic{Name: name} // which may mean several
+	c := &session{System: s, plan: &plan.Plan{}, topics: queue.Named(topic.Names()), asker: dialer{name: "kt"}}
 	defer c.Close()
-	if _, err := c.find(ctx); err != nil {
-		return err
+	for i := range c.topics.All {
+		t := &c.topics.All[i]
+		if _, err := c.find(ctx, t); err != nil {
+			return err
+		}
+		t.Created = true
 	}
 	return c.Delete(ctx)
 }
 
 // backlog returns how many messages of each queue wait: there, and then on their way to the consumers of this process.
 func (s *session) backlog(ctx context.Context) ([]int64, error) {
-	waiting := make([]int64, s.topic.Partitions)
+	waiting := make([]int64, s.topics.Count())
 	for i := 0; i < len(waiting); i++ {
 		err := s.ask(ctx, func(ch *amqp.Channel) (err error) { // until a queue ends the channel
 			for ; i < len(waiting); i++ {
 				if queue.Mine(s.plan, int32(i)) { // else another process counts it
-					if waiting[i], err = inspect(ch, s.queue(i)); err != nil {
+					if waiting[i], err = inspect(ch, s.queue(int32(i))); err != nil {
 						return err
 					}
 				}
@@ -206,7 +249,7 @@ func (s *session) backlog(ctx context.Context) ([]int64, error) {
 			return nil
 		})
 		if err != nil && !isDeleted(err) { // one that is deleted has nothing left
-			return nil, fmt.Errorf("ask for the messages of queue %s: %w", s.queue(i), explain(err))
+			return nil, fmt.Errorf("ask for the messages of queue %s: %w", s.queue(int32(i)), explain(err))
 		}
 	}
 	for q, n := range s.read.onTheirWay() {

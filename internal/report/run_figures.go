@@ -55,6 +55,16 @@ func figures(r *result.Result) *doc.Facts {
 		detail(f, high.Records <= 2*low.Records, "partitions", doc.Plain, fmt.Sprintf("%d, from %s (%s) to %s (%s)", r.Environment.Partitions(),
 			theme.Count(low.Records), place(&low), plural(high.Records, "record"), place(&high)))
 	}
+	if s := r.Skew; s != nil {
+		var shares []string
+		if s.BusiestKey != nil {
+			shares = append(shares, "busiest key "+theme.Percent(*s.BusiestKey))
+		}
+		if s.BusiestPartition != nil {
+			shares = append(shares, "busiest partition "+theme.Percent(*s.BusiestPartition))
+		}
+		f.If(len(shares) > 0, "skew", doc.Plain, strings.Join(shares, ", ")+" of the records")
+	}
 	f.Rows = append(f.Rows, details(r).Rows...)
 	return f
 }

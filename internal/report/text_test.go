@@ -94,6 +94,22 @@ func TestAMissedTargetStandsUnderTheTitle(t *testing.T) {
 	must.Has(t, "a target of reading is not marked", written(t, Text, r, Options{}), "▲ 56% of the target: 558 of 1,000 ")
 }
 
+// What the busiest key and partition had is quoted of keys with a law, and is the same in a document that was read back.
+func TestTheBusiestKeyAndPartitionAreQuoted(t *testing.T) {
+	h := header(1000)
+	r := folded(h, 4, 1, nil).Result()
+	must.True(t, r.Skew == nil && !strings.Contains(written(t, Text, r, Options{}), "busiest"), "even keys have a busiest one: %+v", r.Skew)
+	h.Plan.Payload.Keys, h.Plan.Payload.KeyRange = "zipf:1", 100
+	r = folded(h, 4, 1, func(w *stats.Window) { w.BusiestKey = 187 }).Result()
+	must.Has(t, "the text", written(t, Text, r, Options{}), "skew         busiest key 19%, busiest partition 50% of the records")
+	var read result.Result
+	must.Do(t, json.Unmarshal(must.Have(json.Marshal(r))(t), &read))
+	for _, of := range []*result.Result{&r, &read} {
+		f := of.Figures()
+		must.True(t, f.BusiestKey == 0.187 && f.BusiestPartition == 0.5, "figures are %+v", f)
+	}
+}
+
 func TestMillisecondsOfReadingHaveNoRate(t *testing.T) {
 	r := results()["consume"]
 	r.Fetch.Seconds, r.Fetch.RecordsPerSecond, r.Fetch.MiBPerSecond, r.Records.Consumed = 0.007, 0, 0, 3000

@@ -77,7 +77,7 @@ func countedSeconds(n, rate int) []stats.Window {
 				broker.Fetch.Request(service, false)
 			}
 		}
-		windows = append(windows, rec.Take(new(stats.Phases), stats.Measured, start, start+time.Second, 0)[stats.Measured])
+		windows = append(windows, rec.Take(new(stats.Phases), start, start+time.Second)[stats.Measured])
 	}
 	return windows
 }

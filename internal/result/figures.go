@@ -188,30 +188,25 @@ func optional[T any](v T, is bool) *T {
 	return nil
 }
 
-// partitions returns a row for each partition with counts, or with consumer lag since the warm-up.
+// partitions returns a row for each partition with counts, or with consumer lag since the warm-up; none if rows are of topics.
 func (f *Fold) partitions(w *stats.Window) []PartitionRow {
-	seconds := spanOf(w).Seconds()
-	warmup := &f.total[stats.Warmup]
+	e, warmup := &f.header.Environment, &f.total[stats.Warmup]
 	rows := []PartitionRow{}
+	if e.ByTopic {
+		return rows
+	}
 	ids := slices.Concat(w.PartitionIDs(), warmup.PartitionIDs())
 	slices.Sort(ids)
 	for _, id := range slices.Compact(ids) {
 		p, known := w.Partitions[id]
-		if before := warmup.Partitions[id]; !known && before.ConsumerLag == 0 && before.Deleted == 0 {
+		before := warmup.Partitions[id]
+		if !known && before.ConsumerLag == 0 && before.Deleted == 0 {
 			continue
 		}
-		topic, number := f.header.Environment.Place(id)
+		topic, number := e.Place(id)
 		level := f.consumerLag.partitions[id]
-		row := PartitionRow{
-			ID: number, Leader: -1, Records: p.Records, MiB: float64(p.Bytes) / mib,
-			ServiceMeanUS: (p.ServiceSum / time.Duration(max(1, p.Records))).Microseconds(),
-			ServiceP99US:  p.Service.ValueAtQuantile(0.99, p.ServiceMax).Microseconds(),
-			ServiceMaxUS:  p.ServiceMax.Microseconds(),
-			Consumed:      p.Consumed, ConsumedMiB: float64(p.ConsumedBytes) / mib,
-			ConsumerLag: lagOf(p.ConsumerLag+warmup.Partitions[id].ConsumerLag, f.consumerLag.lag == NotKnown), ConsumerLagSlope: level.fit.slope(), LongestGap: gapOf(p.Outage),
-			Deleted: p.Deleted + warmup.Partitions[id].Deleted, RecordsPerSecond: optional(verdict.Per(float64(p.Records), seconds), f.together.Count == 0),
-		}
-		if len(f.header.Environment.Topics) > 0 {
+		row := PartitionRow{ID: number, Leader: -1, RowFigures: f.rowFigures(&p, &before), ConsumerLagSlope: level.fit.slope()}
+		if len(e.Topics) > 0 {
 			row.Topic = topic.Name
 		}
 		if leader, ok := topic.Leaders[number]; ok {
@@ -220,6 +215,84 @@ func (f *Fold) partitions(w *stats.Window) []PartitionRow {
 		rows = append(rows, row)
 	}
 	return rows
+}
+
+// busiestPartition returns the share of the partition with the most records, below 0: it is not known.
+func (r *Result) busiestPartition() float64 {
+	var most, all int64
+	for i := range r.Partitions {
+		p := &r.Partitions[i]
+		n := p.Records
+		if r.Plan.ReadsOnly() {
+			n = p.Consumed
+		}
+		most, all = max(most, n), all+n
+	}
+	if all == 0 { // or rows are of whole topics
+		return -1
+	}
+	return float64(most) / float64(all)
+}
+
+// skew returns nil unless keys have a Zipf law or there are several topics.
+func (r *Result) skew(w *stats.Window) *Skew {
+	hot, partition := r.Plan.Payload.ZipfKeys() != nil, r.busiestPartition()
+	key := optional(verdict.Per(float64(w.BusiestKey), float64(w.Acknowledged)), hot && w.Acknowledged > 0)
+	s := Skew{BusiestKey: key, BusiestPartition: optional(partition, partition >= 0)}
+	return optional(s, s != Skew{} && (hot || len(r.Environment.Topics) > 1))
+}
+
+// rowFigures returns the figures of a row of the measured part. before is that of the warm-up, of which consumer lag remains.
+func (f *Fold) rowFigures(p, before *stats.Partition) RowFigures {
+	return RowFigures{
+		Records: p.Records, MiB: float64(p.Bytes) / mib,
+		ServiceMeanUS: (p.ServiceSum / time.Duration(max(1, p.Records))).Microseconds(),
+		ServiceP99US:  p.Service.ValueAtQuantile(0.99, p.ServiceMax).Microseconds(),
+		ServiceMaxUS:  p.ServiceMax.Microseconds(),
+		Consumed:      p.Consumed, ConsumedMiB: float64(p.ConsumedBytes) / mib,
+		ConsumerLag: lagOf(p.ConsumerLag+before.ConsumerLag, f.consumerLag.lag == NotKnown), LongestGap: gapOf(p.Outage), Deleted: p.Deleted + before.Deleted,
+		RecordsPerSecond: optional(verdict.Per(float64(p.Records), spanOf(&f.total[stats.Measured]).Seconds()), f.together.Count == 0),
+	}
+}
+
+// maxTopicRows is the largest number of topics that have a row.
+const maxTopicRows = 1000
+
+// topics returns a row for each of the busiest topics of several, in their order, and how many others there are.
+func (f *Fold) topics() (rows []TopicRow, leftOut int) {
+	e := &f.header.Environment
+	if len(e.Topics) < 2 {
+		return nil, 0
+	}
+	place := e.rowTopic()
+	w, warmup := stats.Window{Partitions: f.total[stats.Measured].Partitions}, stats.Window{Partitions: f.total[stats.Warmup].Partitions}
+	w.FoldPartitions(place)
+	warmup.FoldPartitions(place)
+	of := func(p *stats.Partition) int64 {
+		if f.header.Plan.ReadsOnly() {
+			return p.Consumed
+		}
+		return p.Records
+	}
+	var all int64
+	order := make([]int32, 0, len(e.Topics)+1)
+	for i := range int32(cap(order)) {
+		p, seen := w.Partitions[i]
+		if all += of(&p); seen || int(i) < len(e.Topics) {
+			order = append(order, i)
+		}
+	}
+	slices.SortStableFunc(order, func(a, b int32) int {
+		x, y := w.Partitions[a], w.Partitions[b]
+		return cmp.Compare(of(&y), of(&x))
+	})
+	order = order[:min(len(order), maxTopicRows)]
+	slices.Sort(order)
+	for _, i := range order {
+		t, p, before := e.topic(i), w.Partitions[i], warmup.Partitions[i]
+		rows = append(rows, TopicRow{t.Name, t.Partitions, t.ReplicationFactor, verdict.Per(float64(of(&p)), float64(all)), f.rowFigures(&p, &before)})
+	}
+	return rows, max(0, len(e.Topics)-len(rows))
 }
 
 // brokers returns a row for each broker that was asked.

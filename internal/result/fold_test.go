@@ -124,7 +124,8 @@ func failing(read bool, acknowledged, failed int64, conditions ...string) *Fold 
 		if failed > 0 {
 			rec.Failed(stats.Measured, failed, "NOT_LEADER_OR_FOLLOWER")
 		}
-		f.AddWindow(rec.Take(new(stats.Phases), stats.Measured, at, at+time.Second, time.Second)[stats.Measured])
+		rec.Window(stats.Measured).ShardTime = time.Second
+		f.AddWindow(rec.Take(new(stats.Phases), at, at+time.Second)[stats.Measured])
 	}
 	return f
 }

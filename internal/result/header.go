@@ -114,37 +114,73 @@ func (e *Environment) SetTopics(all []Topic) {
 }
 
 // RowOf returns the function from the number of a partition to the key of its row in windows. nil: each partition has a row of
-// its own. Partitions that topics get during the run share one row after those of all topics. A number below 0 stays.
+// its own.
 func (e *Environment) RowOf() func(number int32) int32 {
 	if !e.ByTopic {
 		return nil
 	}
-	rows, added := make([]int32, 0, e.Partitions()), int32(len(e.Topics))
-	for i := range e.Topics {
-		for range e.Topics[i].Partitions {
-			rows = append(rows, int32(i))
+	return e.TopicOf()
+}
+
+// TopicOf returns the function from the number of a partition to the index of its topic in AllTopics. Partitions that topics get
+// during the run have the index after the last one. A number below 0 stays.
+func (e *Environment) TopicOf() func(number int32) int32 {
+	topics := make([]int32, 0, e.Partitions())
+	all := e.AllTopics()
+	for i := range all {
+		for range all[i].Partitions {
+			topics = append(topics, int32(i))
 		}
 	}
 	return func(number int32) int32 {
 		switch {
 		case number < 0:
 			return number
-		case int(number) < len(rows):
-			return rows[number]
+		case int(number) < len(topics):
+			return topics[number]
 		}
-		return added
+		return int32(len(all))
 	}
+}
+
+// rowTopic returns the function from the key of a row to the index of its topic, as TopicOf.
+func (e *Environment) rowTopic() func(key int32) int32 {
+	if !e.ByTopic {
+		return e.TopicOf()
+	}
+	return func(key int32) int32 { return min(key, int32(len(e.Topics))) }
+}
+
+// topic returns the topic of an index, as TopicOf returns it.
+func (e *Environment) topic(i int32) *Topic {
+	if all := e.AllTopics(); i >= 0 && int(i) < len(all) {
+		return &all[i]
+	}
+	return &Topic{Name: addedTopic}
 }
 
 // Row returns what a row of windows is of: a topic and the number of its partition, or with ByTopic the whole topic and -1.
 func (e *Environment) Row(key int32) (t *Topic, partition int32) {
-	switch {
-	case !e.ByTopic:
-		return e.Place(key)
-	case key >= 0 && int(key) < len(e.Topics):
-		return &e.Topics[key], -1
+	if e.ByTopic {
+		return e.topic(key), -1
 	}
-	return &Topic{Name: addedTopic}, -1
+	return e.Place(key)
+}
+
+// RowName returns the name of a row of windows: "p3" of a single topic, "orders/3" of several, "orders" of a whole topic.
+func (e *Environment) RowName(key int32) string {
+	if e.ByTopic {
+		return e.topic(key).Name
+	}
+	return e.PartitionName(key)
+}
+
+// PartitionName returns the name of a partition by its number: "p3" of a single topic, "orders/3" of several.
+func (e *Environment) PartitionName(number int32) string {
+	if t, n := e.Place(number); len(e.Topics) > 0 {
+		return fmt.Sprintf("%s/%d", t.Name, n)
+	}
+	return fmt.Sprintf("p%d", number)
 }
 
 // Place returns the topic of a partition and its number there, for a number that counts on over the topics of a run.
@@ -161,6 +197,24 @@ func (e *Environment) Place(partition int32) (t *Topic, number int32) {
 		return &Topic{Name: addedTopic}, number
 	}
 	return &e.Topic, number
+}
+
+// maxTopicPartitions bounds the partitions of all topics of a run.
+const maxTopicPartitions = 1_000_000
+
+// Check refuses topics that no kt writes and that would take too much memory.
+func (e *Environment) Check() error {
+	n, all := 0, e.AllTopics()
+	for i := range all {
+		if of := all[i].Partitions; of < 0 || of > maxTopicPartitions {
+			return fmt.Errorf("topic %.40q has %d partitions", all[i].Name, of)
+		}
+		n += all[i].Partitions
+	}
+	if n > maxTopicPartitions || len(all) > maxTopicPartitions {
+		return fmt.Errorf("its %d topics have %d partitions", len(all), n)
+	}
+	return nil
 }
 
 // Where returns how a sentence names the run's topics: "topic orders", or "100 topics".

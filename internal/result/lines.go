@@ -69,7 +69,9 @@ func (d *Decoder) Decode(text []byte) (of Line, err error) {
 	case of.Header != nil && of != Line{Header: of.Header}:
 		err = errors.New("its header has more than a header has")
 	case of.Header != nil:
-		err = CheckSchema(of.Header.Schema)
+		if err = CheckSchema(of.Header.Schema); err == nil {
+			err = of.Header.Environment.Check()
+		}
 	default:
 		if of.Window != nil {
 			err = d.totals.Add(of.Window)

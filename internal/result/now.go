@@ -41,23 +41,23 @@ type Silence struct {
 
 // PartitionGap is the longest time without an acknowledgement from a partition while records of one producer waited for one.
 type PartitionGap struct {
-	ID int32
+	ID int32 // the key of its row: see Environment.RowName
 	stats.Gap
 }
 
 func newNow(h *Header) now {
 	n := now{brokers: make(map[int32]*BrokerNow)}
+	n.environment = &h.Environment
 	n.leaders = make(map[int32]int32)
-	for id := range int32(h.Environment.Partitions()) {
-		topic, number := h.Environment.Place(id)
-		if leader, ok := topic.Leaders[number]; ok {
-			n.leaders[id] = leader
-		}
-	}
 	for _, b := range h.Environment.Cluster.Brokers {
 		n.broker(b.ID).Addr = b.Addr
 	}
+	first := int32(0) // the number of the topic's first partition
 	for _, topic := range h.Environment.AllTopics() {
+		for id, leader := range topic.Leaders {
+			n.leaders[first+id] = leader
+		}
+		first += int32(topic.Partitions)
 		for id, r := range topic.Replicas {
 			of := &n.broker(id).Replicas
 			of.All, of.InSync = of.All+r.All, of.InSync+r.InSync

@@ -64,11 +64,17 @@ type Result struct {
 	Stages     []StageRow     `json:"stages,omitempty"`
 	Batches    Batches        `json:"batches" of:"writing"`
 	Client     ClientUse      `json:"client"`
-	Partitions []PartitionRow `json:"partitions"`
+	Skew       *Skew          `json:"skew,omitempty"` // nil: keys are evenly distributed, and there is one topic
+	Partitions []PartitionRow `json:"partitions"`     // none if the rows are of topics
 	Brokers    []BrokerRow    `json:"brokers"`
-	Series     []Point        `json:"series"`
-	Heat       []HeatColumn   `json:"-"` // the latencies over time, of a report in pictures
-	Histograms Histograms     `json:"histograms"`
+
+	// Of a run with several topics: the busiest ones, in the order of the topics, and how many others there are.
+	Topics        []TopicRow `json:"topics,omitempty"`
+	TopicsLeftOut int        `json:"topics_left_out,omitempty"`
+
+	Series     []Point      `json:"series"`
+	Heat       []HeatColumn `json:"-"` // the latencies over time, of a report in pictures
+	Histograms Histograms   `json:"histograms"`
 
 	Start *Start `json:"start,omitempty"` // nil: the run file has none
 
@@ -266,11 +272,35 @@ type ClientUse struct {
 	FailedConnects       int64   `json:"failed_connects"`                        // attempts to connect to a broker that failed
 }
 
+// Skew is how much the busiest key and the busiest partition had of all records, 0 to 1; nil: not known.
+type Skew struct {
+	BusiestKey       *float64 `json:"busiest_key_share,omitempty"`       // of acknowledged records: the key that is most frequent by its Zipf law
+	BusiestPartition *float64 `json:"busiest_partition_share,omitempty"` // of acknowledged records; of a run that only reads, of those read
+}
+
 // PartitionRow has the figures of one partition.
 type PartitionRow struct {
-	Topic   string  `json:"topic,omitempty"` // when the run has several
-	ID      int32   `json:"id"`              // its number in the topic
-	Leader  int32   `json:"leader_id"`
+	Topic  string `json:"topic,omitempty"` // when the run has several
+	ID     int32  `json:"id"`              // its number in the topic
+	Leader int32  `json:"leader_id"`
+
+	RowFigures
+
+	ConsumerLagSlope float64 `json:"consumer_lag_slope_per_second,omitempty"` // as that of the whole ConsumerLag
+}
+
+// TopicRow has the figures of all partitions of one topic.
+type TopicRow struct {
+	Topic             string  `json:"topic"`
+	Partitions        int     `json:"partitions"`         // when the run began
+	ReplicationFactor int     `json:"replication_factor"` // 0: not known
+	Share             float64 `json:"share"`              // of the records of all topics: acknowledged ones; of a run that only reads, those read
+
+	RowFigures
+}
+
+// RowFigures are the figures of a partition or a topic.
+type RowFigures struct {
 	Records int64   `json:"records" of:"writing"`
 	MiB     float64 `json:"mib" of:"writing"`
 
@@ -285,8 +315,6 @@ type PartitionRow struct {
 	ConsumedMiB float64 `json:"consumed_mib,omitempty"`
 	ConsumerLag Lag     `json:"consumer_lag,omitempty"`    // records that wait to be read at the end
 	Deleted     int64   `json:"deleted_records,omitempty"` // before they were read
-
-	ConsumerLagSlope float64 `json:"consumer_lag_slope_per_second,omitempty"` // as that of the whole ConsumerLag
 
 	LongestGap *Gap `json:"longest_gap,omitempty"`
 }

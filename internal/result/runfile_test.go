@@ -191,7 +191,8 @@ func busy(seconds int) []canned.Event {
 				rec.Broker(stats.Measured, int32(1+i%3)).Batch(5, 5000, 5100)
 			}
 		}
-		taken := rec.Take(new(stats.Phases), stats.Measured, start, end, time.Second)
+		rec.Window(stats.Measured).ShardTime = time.Second
+		taken := rec.Take(new(stats.Phases), start, end)
 		events = append(events, canned.Event{Window: &taken[stats.Measured]}, canned.Event{Sample: &host.Sample{At: end, Interval: time.Second, Cores: 4, ProcessCPU: 1}})
 	}
 	return events

@@ -46,6 +46,8 @@ type Snapshot struct {
 	LeftOut Errors        // as in the result
 	Brokers []BrokerNow   // by number
 
+	environment *Environment // of the header
+
 	seconds []stats.Window  // counts and partitions of the last ten seconds
 	lags    map[int32]level // consumer lag by partition
 	leaders map[int32]int32 // by partition
@@ -158,18 +160,45 @@ func covered(seconds []stats.Window) (length time.Duration) {
 	return length
 }
 
-// PartitionNow is one partition over the last ten seconds.
+// PartitionNow is one partition over the last ten seconds, or a topic with all of its partitions.
 type PartitionNow struct {
 	stats.Partition
-	ID      int32
+	ID      int32   // its number, or the index of the topic
+	Topic   string  // "": the row is of a partition
 	Seconds float64 // that were seen, above 0
-	Leader  int32   // now; -1: none, or not known
+	Leader  int32   // now; -1: none, or not known, or of a topic
 	Lag     int64   // the consumer lag
 	Growth  float64 // of it, a second
 }
 
+// RowName returns the name of a row of windows: see Environment.RowName.
+func (s *Snapshot) RowName(key int32) string { return s.environment.RowName(key) }
+
+// Topics returns how many topics the run has, and the rows of Partitions added up by topic, in the order of the topics. There is
+// no row if the run has a single topic.
+func (s *Snapshot) Topics() (count int, rows []PartitionNow) {
+	e := s.environment
+	if e == nil || len(e.Topics) < 2 {
+		return 1, nil
+	}
+	topicOf, all, topics := e.rowTopic(), stats.Window{Partitions: make(map[int32]stats.Partition)}, make(map[int32]PartitionNow)
+	for _, p := range s.Partitions() {
+		id := topicOf(p.ID)
+		t := topics[id]
+		all.Partitions[p.ID] = p.Partition
+		topics[id] = PartitionNow{ID: id, Topic: e.topic(id).Name, Seconds: p.Seconds, Leader: -1, Lag: t.Lag + p.Lag, Growth: t.Growth + p.Growth}
+	}
+	all.FoldPartitions(topicOf)
+	for _, id := range slices.Sorted(maps.Keys(topics)) {
+		t := topics[id]
+		t.Partition = all.Partitions[id]
+		rows = append(rows, t)
+	}
+	return len(e.Topics), rows
+}
+
 // Partitions returns a row, by number, for each partition with counts in the last ten seconds, or that was ever read or had consumer
-// lag. It adds up windows at each call.
+// lag; a row for each topic if rows are of topics. It adds up windows at each call.
 func (s *Snapshot) Partitions() []PartitionNow {
 	var sum stats.Window
 	for i := range s.seconds {
@@ -186,7 +215,7 @@ func (s *Snapshot) Partitions() []PartitionNow {
 			leader = -1
 		}
 		growth := s.grown(p.ConsumerLag, lag.first, lag.known) / seconds
-		rows = append(rows, PartitionNow{p, id, seconds, leader, max(lag.now, 0), growth})
+		rows = append(rows, PartitionNow{p, id, "", seconds, leader, max(lag.now, 0), growth})
 	}
 	return rows
 }

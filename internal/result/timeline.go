@@ -170,7 +170,11 @@ func (f *Fold) events() []stats.Event {
 	events, all := inOrder(slices.Concat(f.line.kept.Events, f.rates)), f.header.Environment.Partitions()
 	for i := range events {
 		if e := &events[i]; e.Kind == stats.FirstError && len(e.Partitions) > 0 && e.Count < all {
-			e.Text += fmt.Sprintf(" (%d of %d partitions: %s)", e.Count, all, strings.Trim(fmt.Sprint(e.Partitions), "[]"))
+			names := make([]string, len(e.Partitions))
+			for i, number := range e.Partitions {
+				names[i] = strings.TrimPrefix(f.header.Environment.PartitionName(number), "p")
+			}
+			e.Text += fmt.Sprintf(" (%d of %d partitions: %s)", e.Count, all, strings.Join(names, " "))
 		}
 	}
 	return events

@@ -223,13 +223,11 @@ func (m *maker) finish(ctx context.Context, end engine.End) (result.Result, erro
 	if m.Done != nil && !m.Done(ctx, res, err) || !m.Plan.Topic.Delete {
 		return res, err
 	}
-	e := &m.header.Environment
-	kept := slices.DeleteFunc(slices.Clone(e.AllTopics()), func(t result.Topic) bool { return t.Created })
-	switch all := len(e.AllTopics()); {
-	case all == 1 && len(kept) == 1:
-		m.Notify(Notice{Kind: TopicKept, Text: fmt.Sprintf("topic %s was there before this run, so --delete-topic leaves it", e.Topic.Name)})
-	case len(kept) > 0:
-		m.Notify(Notice{Kind: TopicKept, Text: fmt.Sprintf("%s of %d there before this run, as %s, so --delete-topic leaves those", theme.Plural(len(kept), "topic was", "topics were"), all, kept[0].Name)})
+	kept := slices.DeleteFunc(slices.Clone(m.header.Environment.AllTopics()), func(t result.Topic) bool { return t.Created })
+	if n := len(kept); n == 1 {
+		m.Notify(Notice{Kind: TopicKept, Text: fmt.Sprintf("topic %s was there before this run, so --delete-topic leaves it", kept[0].Name)})
+	} else if n > 1 {
+		m.Notify(Notice{Kind: TopicKept, Text: fmt.Sprintf("%d topics, such as %s, were there before this run, so --delete-topic leaves them", n, kept[0].Name)})
 	}
 	return res, errors.Join(err, m.session.Delete(context.WithoutCancel(ctx)))
 }

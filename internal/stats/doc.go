@@ -5,7 +5,7 @@
 //
 //	recorder.Acknowledged(stats.Measured, 1, partition, bytes, service, response, at)
 //	…
-//	phases := recorder.Take(new(stats.Phases), stats.Measured, start, end, sending)
+//	phases := recorder.Take(new(stats.Phases), start, end)
 //	total = stats.Merge(total, phases[stats.Measured])
 //	fmt.Println(total.Acknowledged, total.Response.ValueAtQuantile(0.99))
 //

@@ -23,7 +23,7 @@ func PhaseOf(warmup bool) int {
 	return Measured
 }
 
-// Recorder counts for one shard. It is not safe for concurrent use: the shard guards it with its own
+// Recorder counts for one shard, or for several. It is not safe for concurrent use: they guard it with one
 // lock. After the first values of each kind, counting a record allocates nothing.
 type Recorder struct {
 	// Read is true of a load that reads what it writes: a record that was not acknowledged has no end to end time either.
@@ -76,17 +76,17 @@ func NewRecorder() *Recorder {
 }
 
 // Sent counts n records handed to the client together. first and last are the due times of the first and
-// the last, and delay is the time from first. Records come by due time. With own, nothing but kt
+// the last, and delay is the time from first. With own, nothing but kt
 // held them up, and the delay counts as OwnSendDelay.
 //
 // Here and below, all n records count with the time since the first was due. So no latency is too low, and
 // none too high by more than the time from first to last.
 func (r *Recorder) Sent(phase int, n int64, first, last, delay time.Duration, own bool) {
 	w := &r.cur[phase]
-	if w.Offered == 0 {
+	if w.Offered == 0 || first < w.FirstDue {
 		w.FirstDue = first
 	}
-	w.LastDue, w.LastSent = last, first+delay
+	w.LastDue, w.LastSent = max(w.LastDue, last), max(w.LastSent, first+delay)
 	w.Offered += n
 	w.OpSpan = max(w.OpSpan, last-first)
 	repeats := &r.repeats[phase]
@@ -221,9 +221,8 @@ func made[K comparable, V any](m *map[K]V) map[K]V {
 }
 
 // Take returns the windows that were recorded from start to end, and goes on with fresh. fresh must be
-// empty: the windows of an earlier Take, after Reset. sending is the part of that time in which
-// the shard was sending, in phase.
-func (r *Recorder) Take(fresh *Phases, phase int, start, end, sending time.Duration) *Phases {
+// empty: the windows of an earlier Take, after Reset.
+func (r *Recorder) Take(fresh *Phases, start, end time.Duration) *Phases {
 	taken := r.cur
 	fresh[Warmup].Warmup = true
 	r.cur = fresh
@@ -249,7 +248,6 @@ func (r *Recorder) Take(fresh *Phases, phase int, start, end, sending time.Durat
 		}
 		clear(r.brokers[i])
 	}
-	taken[phase].ShardTime = sending
 	return taken
 }
 

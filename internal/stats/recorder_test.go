@@ -29,8 +29,8 @@ func TestRecordsOfOneOpCountAsSoManyAlike(t *testing.T) {
 	one.Unknown(Measured, 1)
 	one.Unknown(Measured, 1)
 	many.Unknown(Measured, 2)
-	want := one.Take(new(Phases), Measured, 0, time.Second, 0)
-	got := many.Take(new(Phases), Measured, 0, time.Second, 0)
+	want := one.Take(new(Phases), 0, time.Second)
+	got := many.Take(new(Phases), 0, time.Second)
 	diff := cmp.Diff(want[Measured], got[Measured], sameHistogram)
 	must.True(t, diff == "" && got[Measured].Response.Ranked() == 8, "(-one by one +together):\n%s", diff)
 }
@@ -53,7 +53,8 @@ func TestTheRecorderCountsEachKindOfOutcome(t *testing.T) {
 	b.Batch(10, 1000, 400)
 	r.Broker(Measured, 2).Throttle += time.Second
 
-	got := r.Take(new(Phases), Measured, time.Second, 2*time.Second, 900*time.Millisecond)
+	r.Window(Measured).ShardTime = 900 * time.Millisecond
+	got := r.Take(new(Phases), time.Second, 2*time.Second)
 	var service Buckets
 	service.record(4*time.Millisecond, 1)
 	service.record(8*time.Millisecond, 1)
@@ -85,7 +86,8 @@ func TestWarmupAndMeasuredRecordsAreKeptApart(t *testing.T) {
 	r.Acknowledged(Warmup, 1, 1, 10, time.Second, time.Second, time.Second)
 	r.Sent(Measured, 1, time.Second, time.Second, 0, true)
 	r.Acknowledged(Measured, 1, 2, 20, 2*time.Second, 2*time.Second, 3*time.Second)
-	got := r.Take(new(Phases), Warmup, 0, time.Second, time.Second)
+	r.Window(Warmup).ShardTime = time.Second
+	got := r.Take(new(Phases), 0, time.Second)
 	w, m := &got[Warmup], &got[Measured]
 	if !w.Warmup || w.Offered != 1 || w.Bytes != 10 || w.Response.Max() != time.Second || w.ShardTime != time.Second || !cmp.Equal(w.PartitionIDs(), []int32{1}) {
 		t.Errorf("warm-up: %+v", *w)
@@ -106,7 +108,8 @@ func TestTakeStartsAfreshAndLosesNothing(t *testing.T) {
 			r.Broker(Measured, 1).Request(time.Millisecond, false)
 		}
 		start := time.Duration(i) * time.Second
-		taken := r.Take(spare, Measured, start, start+time.Second, time.Second)
+		r.Window(Measured).ShardTime = time.Second
+		taken := r.Take(spare, start, start+time.Second)
 		w := &taken[Measured]
 		if w.Offered != int64(i) || w.Acknowledged != int64(i) || w.Response.Count() != int64(i) || w.Brokers[1].Requests != int64(i) {
 			t.Fatalf("window %d holds %d offered, %d acknowledged, %d values, %d requests", i, w.Offered, w.Acknowledged, w.Response.Count(), w.Brokers[1].Requests)
@@ -132,7 +135,8 @@ func TestResetLeavesNothingBehind(t *testing.T) {
 		r.Failed(phase, 1, "X")
 		r.Broker(phase, 1).Request(time.Second, false)
 	}
-	taken := r.Take(new(Phases), Measured, 0, time.Second, time.Second)
+	r.Window(Measured).ShardTime = time.Second
+	taken := r.Take(new(Phases), 0, time.Second)
 	taken.Reset()
 	diff := cmp.Diff(Phases{}, *taken, sameHistogram, cmpopts.EquateEmpty())
 	must.True(t, diff == "", "after Reset (-want +got):\n%s", diff)
@@ -150,7 +154,7 @@ func TestRecordingDoesNotAllocate(t *testing.T) {
 	}
 	for range 2 { // the memory of both sets of windows
 		record()
-		spare = r.Take(spare, Measured, 0, time.Second, time.Second)
+		spare = r.Take(spare, 0, time.Second)
 		spare.Reset()
 	}
 	must.Match(t, 0, testing.AllocsPerRun(1000, record), "allocations")

@@ -175,7 +175,7 @@ func (w *worker) Do(op *engine.Op) (waited bool) {
 		r.Partition = stamps.choose(r.Key, len(r.Value))
 		r.seq, r.Timestamp = stamps.put(r.Value, r.Key, r.Partition, op)
 	}
-	op.Bytes = len(r.Key) + len(r.Value)
+	op.Bytes, op.Busiest = len(r.Key)+len(r.Value), w.generator.Busiest(r.Key)
 	w.client.Produce(context.Background(), &r.Record, r.done)
 	return waited
 }

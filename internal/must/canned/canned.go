@@ -127,7 +127,8 @@ func Written(seed uint64, seconds int) []Event {
 		of.BufferFull = time.Duration(rng.IntN(1000)) * time.Millisecond
 		of.InFlightUse, of.ConnTime = time.Duration(rng.IntN(1000))*time.Millisecond, 3*time.Second
 		of.Transactions++
-		taken := rec.Take(new(stats.Phases), phase, start, end, time.Second)
+		of.ShardTime = time.Second
+		taken := rec.Take(new(stats.Phases), start, end)
 		for _, of := range []int{stats.Warmup, stats.Measured} {
 			if of == phase || !taken[of].Empty() {
 				events = append(events, Event{Window: &taken[of]})
@@ -166,7 +167,7 @@ func Read(seed uint64, seconds int) []Event {
 		of.ReadTime, of.ReadWait = time.Second, time.Duration(rng.IntN(1000))*time.Millisecond
 		of.JoinTime, of.Commits, of.CommitTime = time.Second, 1, 2*time.Millisecond
 		of.Outage = stats.Gap{From: w.Start, Length: time.Duration(rng.IntN(1000)) * time.Millisecond}
-		read := rec.Take(new(stats.Phases), phase, w.Start, w.End, 0)[phase]
+		read := rec.Take(new(stats.Phases), w.Start, w.End)[phase]
 		read.ConsumerLag = int64(rng.IntN(100) - 40)
 		read.Add(&stats.Window{Partitions: map[int32]stats.Partition{0: {ConsumerLag: read.ConsumerLag}}, Warmup: w.Warmup, Start: w.Start, End: w.End})
 		if w.End > time.Duration(seconds/2)*time.Second {

@@ -402,7 +402,7 @@ func TestWhatAPageSaysOfARun(t *testing.T) {
 		},
 		"idle partitions": {
 			func(r *result.Result) {
-				r.Partitions = []result.PartitionRow{{ID: 0, Records: 200}, {ID: 1, Records: 100}}
+				r.Partitions = []result.PartitionRow{{ID: 0, RowFigures: result.RowFigures{Records: 200}}, {ID: 1, RowFigures: result.RowFigures{Records: 100}}}
 			}, map[string]int{"6 partitions; skew 4.00 ": 1}, nil,
 		},
 		"too short for a rate": {

@@ -44,12 +44,11 @@ func (s *runFile) cutAt(bad *result.BadLine) error {
 
 // Bounds on the memory that the header of a run file may cause to be allocated.
 const (
-	maxRoster     = 1000      // hosts
-	maxOfHost     = 1000      // processes
-	maxMembers    = 10_000    // processes of a roster, all together
-	maxPartText   = 256       // bytes of a name
-	maxPartTags   = 64        // of a host
-	maxTopicParts = 1_000_000 // partitions of a run's topics
+	maxRoster   = 1000   // hosts
+	maxOfHost   = 1000   // processes
+	maxMembers  = 10_000 // processes of a roster, all together
+	maxPartText = 256    // bytes of a name
+	maxPartTags = 64     // of a host
 )
 
 // readRunFile reads a run file once, for its header, start and trailer. Only a corrupt header is an error.
@@ -109,8 +108,8 @@ func (s *runFile) keep(l *result.Line) error {
 
 // checkHeader refuses a header that no kt writes and that would take too much memory.
 func (s *runFile) checkHeader() error {
-	if n := s.header.Environment.Partitions(); n < 0 || n > maxTopicParts {
-		return fmt.Errorf("its topics have %d partitions", n)
+	if err := s.header.Environment.Check(); err != nil { // of a page, for one
+		return err
 	}
 	p := s.header.Part
 	if p == nil {
