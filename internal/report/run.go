@@ -101,12 +101,16 @@ func endedEarly(r *result.Result) string {
 	return r.Ended + " after " + theme.Duration(seconds(r.ElapsedSeconds)) + pick(r.AbortedBy != "", " by --abort-on "+r.AbortedBy, "")
 }
 
-// subject returns the topics of a run.
+// longExpression is the longest expression of topics, in bytes, that has room in a line.
+const longExpression = 80
+
+// subject returns the topics of a run: the expression that names them, unless it is too long for a line.
 func subject(h *result.Header) string {
-	if n := len(h.Environment.Topics); n > 1 {
+	expression, n := cmp.Or(h.Plan.Topic.Name, h.Plan.Read.Include), len(h.Environment.Topics)
+	if n > 1 && (expression == "" || len(expression) > longExpression) {
 		return fmt.Sprintf("%s and %d more", h.Environment.Topic.Name, n-1)
 	}
-	return cmp.Or(h.Plan.Topic.Name, h.Environment.Topic.Name, h.Plan.Read.Include)
+	return cmp.Or(expression, h.Environment.Topic.Name)
 }
 
 // writes reports whether a run sent anything, as all did that did not read.
@@ -203,6 +207,7 @@ func Tags(h result.Header) []string {
 		add(read.Groups <= 1, pick(read.Group != "", "group "+read.Group, "no group"))
 	}
 	n, factor, codec := h.Environment.Partitions(), h.Environment.Topic.ReplicationFactor, setting(h.Config, "compression.type")
+	add(len(h.Environment.Topics) > 1, plural(len(h.Environment.Topics), "topic"))
 	add(n > 0, plural(n, "partition")) // before a load on other hosts begins, the topic is unknown here
 	add(factor > 0, fmt.Sprintf("RF %d", factor))
 	add(writes, h.Plan.Payload.String())

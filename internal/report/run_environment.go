@@ -67,10 +67,12 @@ func environment(r *result.Result) doc.Section {
 	for _, b := range e.Cluster.Brokers {
 		cluster.List("broker "+strconv.Itoa(int(b.ID)), strings.TrimSuffix(b.Addr+", rack "+b.Rack, ", rack "))
 	}
-	for _, t := range r.Environment.AllTopics() {
+	topics := e.AllTopics()
+	for _, t := range topics[:min(maxRows, len(topics))] {
 		factor := pick(t.ReplicationFactor > 0, strconv.Itoa(t.ReplicationFactor), "not known")
 		cluster.List("topic "+t.Name, plural(t.Partitions, "partition")+", replication factor "+factor+pick(t.Created, ", created by this run", ""))
 	}
+	cluster.If(len(topics) > maxRows, "", doc.Muted, fmt.Sprintf("and %d more topics", len(topics)-maxRows))
 
 	writes, sent := writes(&r.Header), theme.Number(c.NetSentMiBPerSecond)
 	client.List("CPU of the host", fmt.Sprintf("%s of %s cores", theme.Number(c.HostCPUCores), theme.Number(c.HostCores)))
@@ -102,7 +104,7 @@ func findings(r *result.Result) doc.Section {
 	return doc.Section{ID: "tune", Title: "Findings of kt tune", For: doc.InPage, Blocks: []doc.Block{t}}
 }
 
-// parts has a row for each broker and for each partition.
+// parts has a row for each broker, for each of the busiest topics of several, and for each partition.
 func parts(r *result.Result) doc.Section {
 	s := doc.Section{ID: "parts", Title: "Brokers and partitions", Captions: true}
 	writes := writes(&r.Header)
@@ -114,7 +116,12 @@ func parts(r *result.Result) doc.Section {
 	if writes && !slices.ContainsFunc(read, func(b result.BrokerRow) bool { return b.ThrottleMS > 0 }) {
 		t.For = doc.InDetails | doc.InPage
 	}
-	s.Blocks = append(s.Blocks, t, partitions(r))
+	s.Blocks = append(s.Blocks, t)
+	if len(r.Topics) > 0 {
+		s.Title = "Brokers, topics and partitions"
+		s.Blocks = append(s.Blocks, topics(r, busiestTopics, doc.InText|doc.InMarkdown), topics(r, maxRows, doc.InPage))
+	}
+	s.Blocks = append(s.Blocks, partitions(r))
 	return s
 }
 
@@ -146,6 +153,9 @@ func fetched(rows []result.BrokerRow) (of []result.BrokerRow) {
 
 // partitions has a row for each partition, in a page.
 func partitions(r *result.Result) doc.Block {
+	if r.Environment.ByTopic {
+		return nil
+	}
 	writes, reads := writes(&r.Header), r.Plan.Reads()
 	count := max(r.Environment.Partitions(), len(r.Partitions)) // one that got nothing has no row
 	t := doc.NewTable("partitions", plural(count, "partition"), "partition|name", "leader", "records", "MiB", pick(writes, "mean", ""), pick(writes, "p99", ""),

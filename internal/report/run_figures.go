@@ -51,7 +51,7 @@ func figures(r *result.Result) *doc.Facts {
 		n := pick(writes, w.Records.Offered, w.Records.Consumed)
 		f.Add("warm-up", doc.Plain, plural(n, "record")+" left out"+pick(writes, ", p99 "+latencyOf(&w.Response, w.Response.P99), ""))
 	}
-	if low, high := extremes(r); r.Environment.Partitions() > 1 {
+	if low, high := extremes(r); r.Environment.Partitions() > 1 && !r.Environment.ByTopic {
 		detail(f, high.Records <= 2*low.Records, "partitions", doc.Plain, fmt.Sprintf("%d, from %s (%s) to %s (%s)", r.Environment.Partitions(),
 			theme.Count(low.Records), place(&low), plural(high.Records, "record"), place(&high)))
 	}

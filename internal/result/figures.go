@@ -261,7 +261,7 @@ const maxTopicRows = 1000
 // topics returns a row for each of the busiest topics of several, in their order, and how many others there are.
 func (f *Fold) topics() (rows []TopicRow, leftOut int) {
 	e := &f.header.Environment
-	if len(e.Topics) < 2 {
+	if len(e.Topics) < 2 || f.lean {
 		return nil, 0
 	}
 	place := e.rowTopic()

@@ -95,18 +95,34 @@ func (m *maker) checkBook(found []result.Topic) error {
 		return nil
 	}
 	var again []string
-	var lost []bool // by partition
 	m.Book.SameTopic = true
-	for i, t := range m.Book.Topics {
-		anew := t.ID != "" && t.ID != found[i].ID
-		if anew {
-			again = append(again, t.Name)
+	anew := func(i int) bool { return m.Book.Topics[i].ID != "" && m.Book.Topics[i].ID != found[i].ID }
+	for i := range m.Book.Topics {
+		m.Book.SameTopic = m.Book.SameTopic && m.Book.Topics[i].ID != ""
+		if anew(i) {
+			again = append(again, m.Book.Topics[i].Name)
 		}
-		m.Book.SameTopic = m.Book.SameTopic && t.ID != ""
-		lost = append(lost, slices.Repeat([]bool{anew}, t.Partitions)...)
 	}
-	if len(again) == 0 {
+	n, all := len(again), len(m.Book.Topics)
+	if n == 0 {
 		return nil
+	}
+	const most = 3
+	if n > most+1 {
+		again = append(again[:most], fmt.Sprintf("%d more", n-most))
+	}
+	why := "topic " + again[0] + " was deleted and made again"
+	if all > 1 {
+		why = fmt.Sprintf("of %d topics, %s deleted and made again (%s)", all, theme.Plural(n, "was", "were"), theme.Listed(again))
+	}
+	return m.gone(why, anew)
+}
+
+// gone returns the error of a ledger some of whose topics, by their indices, are not there any more, or not on this cluster.
+func (m *maker) gone(why string, is func(topic int) bool) error {
+	var lost []bool // by partition
+	for i, t := range m.Book.Topics {
+		lost = append(lost, slices.Repeat([]bool{is(i)}, t.Partitions)...)
 	}
 	var records int64
 	for i := range m.Book.Lanes {
@@ -114,19 +130,6 @@ func (m *maker) checkBook(found []result.Topic) error {
 			records += l.Acknowledged.Count()
 		}
 	}
-	const most = 3
-	why, n := "topic "+again[0]+" was deleted and made again", len(again)
-	if n > most+1 {
-		again = append(again[:most], fmt.Sprintf("%d more", n-most))
-	}
-	if all := len(m.Book.Topics); all > 1 {
-		why = fmt.Sprintf("of %d topics, %s deleted and made again (%s)", all, theme.Plural(n, "was", "were"), theme.Listed(again))
-	}
-	return m.gone(why, records)
-}
-
-// gone returns the error of a ledger of which topics with so many records are not there any more, or not on this cluster.
-func (m *maker) gone(why string, records int64) error {
 	return fmt.Errorf("--verify %s: %s, or this is another cluster: %s of the ledger cannot be there", m.BookName, why,
 		theme.Plural(records, "acknowledged record", "acknowledged records"))
 }

@@ -153,10 +153,8 @@ func (s *session) connect(ctx context.Context) (err error) {
 	for i := range s.topics[1:] {
 		s.topics[1+i].Configs = nil // the header of a run has those of the first
 	}
-	if book := s.options.Book; book != nil && len(s.topics) > 1 { // its numbers count on over the partitions that there were
-		for i := range s.topics {
-			s.topics[i].Partitions = book.Topics[i].Partitions
-		}
+	for i := 0; s.options.Book != nil && len(s.topics) > 1 && i < len(s.topics); i++ { // its numbers count on: partitions since then follow
+		s.topics[i].Partitions = min(s.topics[i].Partitions, s.options.Book.Topics[i].Partitions)
 	}
 	s.layout = kafka.NewLayout(s.topics)
 	return nil
