@@ -249,7 +249,7 @@ func (o *output) check() string {
 	if p := &o.load.Plan; o.ledger == "" || p.Embedded() || p.URL != "" && p.Reads() {
 		return ""
 	}
-	command := "kt consume --topic " + o.load.Plan.Topic.Name + " --verify " + theme.Quoted(o.ledger)
+	command := "kt consume --topic " + theme.Quoted(o.load.Plan.Topic.Name) + " --verify " + theme.Quoted(o.ledger)
 	for _, flag := range []string{"cluster", "bootstrap-server", "url", "command-config"} { // as they were typed
 		if o.load.Sources[flag] == "--"+flag {
 			command += " --" + flag + " " + theme.Quoted(o.load.Flags[flag])

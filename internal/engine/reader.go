@@ -50,7 +50,7 @@ func newReaders(d ReadDriver) *readers {
 	return &readers{driver: d, news: make(chan struct{}, 1)}
 }
 
-func (r *run) openReaders(ctx context.Context) error {
+func (r *run) openReaders(ctx context.Context, abort func()) error {
 	p := &r.plan
 	rs := r.readers
 	if n := p.RecordsToRead(); n > 0 && !p.Writes() {
@@ -68,14 +68,15 @@ func (r *run) openReaders(ctx context.Context) error {
 			return err
 		}
 	}
-	for i, s := range rs.shards {
+	rs.readers = make([]Reader, n)
+	return openAll(rs.shards, abort, func(s *Shard) error {
 		reader, err := rs.driver.OpenReader(ctx, s)
 		if err != nil {
-			return fmt.Errorf("open consumer %d: %w", i+1, err)
+			return fmt.Errorf("open consumer %d: %w", s.Index+1, err)
 		}
-		rs.readers = append(rs.readers, reader)
-	}
-	return nil
+		rs.readers[s.Index] = reader
+		return nil
+	})
 }
 
 // newReadShard makes a shard that sends nothing.

@@ -140,7 +140,9 @@ func newShard(r *run, index int) *Shard {
 }
 
 // NoRun returns a shard of no run, for reading alone. What it counts is lost.
-func NoRun() *Shard { return &Shard{run: &run{made: time.Now()}, tally: &tally{rec: stats.NewRecorder()}} }
+func NoRun() *Shard {
+	return &Shard{run: &run{made: time.Now()}, tally: &tally{rec: stats.NewRecorder()}}
+}
 
 // Now returns the time since the start of the run, by the monotonic clock.
 func (s *Shard) Now() time.Duration { return s.run.now() }

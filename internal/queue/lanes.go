@@ -52,7 +52,9 @@ type Accounts struct {
 	queues int
 	own    [][]int32 // as those of Lanes
 	topics []int     // the indices of own
-	all    []*Lanes
+
+	mu  sync.Mutex // held while clients open, which may be several at once
+	all []*Lanes
 }
 
 // NewAccounts returns the accounts of the producers of a plan.
@@ -91,6 +93,8 @@ func (a *Accounts) Add(s *engine.Shard, values *payload.Values) *Lanes {
 	if a.plan.Payload.Stamp {
 		l.account = ledger.NewProducer(uint16(s.Index))
 	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	a.all = append(a.all, l)
 	return l
 }

@@ -74,13 +74,10 @@ func (h *Header) Notices() (say []string) {
 	return say
 }
 
-// longSubject is the longest expression of topics, in bytes, that has room in a line.
-const longSubject = 80
-
-// Subject returns the topics of a run in a few words: the expression that names them, unless it is too long for a line.
+// Subject returns the topics of a run in a few words: the expression that names them, as far as there is one.
 func (h *Header) Subject() string {
-	expression, n := cmp.Or(h.Plan.Topic.Name, h.Plan.Read.Include), len(h.Environment.Topics)
-	if several := h.Plan.Topic.Several() || h.Plan.Read.Include != ""; n > 1 && (!several || len(expression) > longSubject) {
+	expression, n := cmp.Or(h.Plan.Topic.Short(), h.Plan.Read.Include), len(h.Environment.Topics)
+	if n > 1 && !h.Plan.Topic.Several() && h.Plan.Read.Include == "" {
 		return fmt.Sprintf("%s and %d more", h.Environment.Topic.Name, n-1)
 	}
 	return cmp.Or(expression, h.Environment.Topic.Name)
