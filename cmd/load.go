@@ -314,7 +314,7 @@ func describeLoad(p *plan.Plan) string {
 	if !p.Load.Rate.IsUnlimited() {
 		rate = "at " + theme.Amount(p.RecordsPerSecond()) + " records/s"
 	}
-	topic := p.Topic.Name
+	topic := p.Topic.Short()
 	if topic == "" {
 		topic = p.Read.Include
 	}

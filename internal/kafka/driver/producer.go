@@ -102,7 +102,7 @@ type record struct {
 	memory payload.Memory
 	done   func(*kgo.Record, error)
 	seq    int64           // in its stamp
-	target *writing.Target // its topic; nil: there is one
+	target *writing.Target // its topic; nil: the only one of the run
 }
 
 // OpRecords returns 1: an application hands its records over one by one.
@@ -137,6 +137,9 @@ func (w *worker) turn(r *record) *stamper {
 func (w *worker) newRecord(op *engine.Op) *record {
 	r := &record{}
 	r.Topic = w.targets[0].Name
+	if w.targets[0].First > 0 {
+		r.target = &w.targets[0] // the only one of several topics with a partition of this process
+	}
 	r.Headers = w.headers
 	r.done = func(_ *kgo.Record, err error) {
 		seq, partition, offset := r.seq, w.number(r), r.Offset // the record may be sent again below
