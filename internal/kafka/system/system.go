@@ -321,8 +321,12 @@ func (s *System) names(ctx context.Context, of func(*kafka.Cluster, context.Cont
 	return of(a.Cluster, ctx)
 }
 
-// DeleteTopic deletes a topic. With a broker inside kt it went already.
+// DeleteTopic deletes the topics of a name, as plan.ParseTopics reads it. With a broker inside kt they went already.
 func (s *System) DeleteTopic(ctx context.Context, name string) error {
+	names, err := plan.ParseTopics(name)
+	if err != nil {
+		return fmt.Errorf("delete topic: %w", err)
+	}
 	a, err := s.administer(ctx)
 	if err != nil {
 		return fmt.Errorf("delete topic %s: %w", name, err)
@@ -331,5 +335,5 @@ func (s *System) DeleteTopic(ctx context.Context, name string) error {
 		return nil
 	}
 	defer a.Close()
-	return a.DeleteTopics(ctx, name)
+	return a.DeleteTopics(ctx, names...)
 }

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/kt-bench/kt/internal/engine"
@@ -99,13 +100,13 @@ func TestRecordsOfSeveralTopicsAreAccountedFor(t *testing.T) {
 }
 
 func (s *readScene) byWire(b *ledger.Book) (ledger.Verdict, stats.Window) {
-	d := NewConsumer(s.state(readPlan(func(p *plan.Plan) { p.Topic.Name = b.Names() }), b))
+	d := NewConsumer(s.state(readPlan(func(p *plan.Plan) { p.Topic.Name = strings.Join(b.Names(), ",") }), b))
 	w, _ := s.run(d.Plan, d)
 	return b.Verify(must.Have(d.Readers(s.Context()))(s)...), w
 }
 
 func (s *readScene) byClient(b *ledger.Book) (ledger.Verdict, stats.Window) {
-	d := driver.NewConsumer(s.state(readPlan(func(p *plan.Plan) { p.Topic.Name, p.Read.Group = b.Names(), "g" }), b, "group.id=g"))
+	d := driver.NewConsumer(s.state(readPlan(func(p *plan.Plan) { p.Topic.Name, p.Read.Group = strings.Join(b.Names(), ","), "g" }), b, "group.id=g"))
 	w, _ := s.run(d.Plan, d)
 	return b.Verify(must.Have(d.Readers(s.Context()))(s)...), w
 }
