@@ -70,8 +70,8 @@ func allowPlan(p *plan.Plan) error {
 			bad("--bootstrap-server %q: it is no address", clean(b, 64))
 		}
 	}
-	if y := &p.Payload; y.File != "" || y.Delimiter != "" || y.Kind == plan.File || y.FileMean != 0 || y.FileMax != 0 {
-		bad("--payload-file: a load on other hosts reads no files of theirs")
+	if y := &p.Payload; y.File != "" || y.Delimiter != "" || y.Kind == plan.File || y.Kind == plan.Template || y.FileMean != 0 || y.FileMax != 0 {
+		bad("--payload-file, --payload-template: a load on other hosts reads no files of theirs")
 	}
 	if p.Verify && (!p.Writes() || !p.Reads()) {
 		bad("--verify: a ledger does not leave its host; kt roundtrip needs none")

@@ -80,6 +80,7 @@ func TestWhatALoadMayAskForIsDecidedByTheHost(t *testing.T) {
 		{"an address with an escape sequence", Limits{}, func(o *offer) { o.Plan.Bootstrap = []string{"a\x1b[2J:1"} }, "it is no address"},
 		{"a file of payloads", Limits{}, func(o *offer) { o.Plan.Payload.Kind, o.Plan.Payload.File = plan.File, "/etc/passwd" }, "--payload-file"},
 		{"a file of payloads without its kind", Limits{}, func(o *offer) { o.Plan.Payload.File = "/etc/passwd" }, "--payload-file"},
+		{"a template of payloads", Limits{}, func(o *offer) { o.Plan.Payload.Kind = plan.Template }, "--payload-template"},
 		{"a delimiter of payloads", Limits{}, func(o *offer) { o.Plan.Payload.Delimiter = "," }, "--payload-file"},
 		{"a mean size of payloads that is made up", Limits{}, func(o *offer) { o.Plan.Payload.FileMean = 1e-9 }, "--payload-file"},
 		{"a ledger", Limits{}, func(o *offer) { o.Plan.Verify = true }, "--verify"},

@@ -251,10 +251,8 @@ func (r *run) read(ctx context.Context, s *Shard, from Reader) {
 	for ctx.Err() == nil && !r.over() {
 		now := s.Now()
 		s.mu.Lock()
-		if phase := s.warm.phase(count, now); phase != s.phase {
-			s.turn(s.activity, now)
-			s.phase, s.measured = phase, now
-		}
+		s.count = count
+		s.rephase(now)
 		s.mu.Unlock()
 		limit, hold := r.allowance(now)
 		if p := r.plan.Read.Processing.Std(); p > 0 {
@@ -299,6 +297,14 @@ func (r *run) read(ctx context.Context, s *Shard, from Reader) {
 			rs.busy(s.Now() + time.Duration(n)*p)
 			s.pause(ctx, time.Duration(n)*p)
 		}
+	}
+}
+
+// rephase ends the warm-up of a reader if it is over. The caller holds mu.
+func (s *Shard) rephase(now time.Duration) {
+	if s.phase == stats.Warmup && s.warm.phase(s.count, now) == stats.Measured {
+		s.turn(s.activity, now)
+		s.phase, s.measured = stats.Measured, now
 	}
 }
 

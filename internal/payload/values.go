@@ -19,7 +19,7 @@ import (
 // them.
 type Values struct {
 	pool  []byte   // random bytes that generated values are cut from
-	lines [][]byte // of a payload file
+	lines [][]byte // of a payload file, or made by a template
 }
 
 const (
@@ -41,8 +41,8 @@ const (
 	maxPayloads    = 4 << 20
 )
 
-// MakeValues makes the contents of the plan's records. For a payload file it also completes
-// the plan with the file's mean and largest payload.
+// MakeValues makes the contents of the plan's records. For a payload file and a
+// template it also completes the plan with their mean and largest payload.
 func MakeValues(p *plan.Plan) (*Values, error) {
 	rng := rand.New(rand.NewPCG(uint64(p.Seed), 0))
 	switch p.Payload.Kind {
@@ -50,6 +50,8 @@ func MakeValues(p *plan.Plan) (*Values, error) {
 		return &Values{}, nil
 	case plan.File:
 		return readLines(&p.Payload)
+	case plan.Template:
+		return fillTemplate(&p.Payload, rng)
 	}
 	pool := make([]byte, max(poolSize, poolRecords*p.Payload.Size.Max()))
 	constant := int(p.Payload.Compressibility*blockSize + 0.5) // bytes of each block
@@ -94,6 +96,9 @@ func readFile(path string, limit int64) ([]byte, error) {
 	return data, nil
 }
 
+// byteOrderMark is how editors on Windows begin a file.
+var byteOrderMark = []byte("\xef\xbb\xbf")
+
 func readLines(p *plan.Payload) (*Values, error) {
 	data, err := readFile(p.File, maxPayloadFile)
 	if errors.Is(err, input.ErrTooLong) {
@@ -104,7 +109,7 @@ func readLines(p *plan.Payload) (*Values, error) {
 	}
 	v := &Values{}
 	total := 0
-	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")) // a byte order mark, as editors on Windows write it
+	data = bytes.TrimPrefix(data, byteOrderMark)
 	for line := range bytes.SplitSeq(data, []byte(cmp.Or(p.Delimiter, "\n"))) {
 		if p.Delimiter == "" {
 			line = bytes.TrimSuffix(line, []byte("\r"))
@@ -167,7 +172,7 @@ func (s *Generator) Fill(m *Memory, index int64) (key, value []byte) {
 	case plan.Monotonic:
 		m.value = strconv.AppendInt(s.head(m), number, 10)
 		value = m.value
-	case plan.File:
+	case plan.File, plan.Template:
 		value = s.own(m, s.values.lines[s.rng.IntN(len(s.values.lines))])
 	default:
 		value = s.cut()

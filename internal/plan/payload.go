@@ -15,11 +15,11 @@ type Payload struct {
 	// the share of each record that a codec can remove.
 	Compressibility float64 `json:"compressibility,omitempty" flag:"compressibility"`
 
-	File      string `json:"file,omitempty"`      // of File
+	File      string `json:"file,omitempty"`      // of File and Template
 	Delimiter string `json:"delimiter,omitempty"` // between the payloads in File; "": line ends, \n or \r\n
 
-	// FileMean and FileMax are the mean and the largest payload of File in
-	// bytes, found when it was read.
+	// FileMean and FileMax are the mean and the largest payload of File and Template in
+	// bytes, found when they were read or made.
 	FileMean float64 `json:"file_mean_bytes,omitempty"`
 	FileMax  int     `json:"file_max_bytes,omitempty"`
 
@@ -51,6 +51,7 @@ const (
 	Letters   PayloadKind = "letters"   // random letters A to Z, as Kafka's own tool makes them
 	Mixed     PayloadKind = "mixed"     // random bytes beside constant ones, by Compressibility
 	File      PayloadKind = "file"      // lines of a file, picked at random
+	Template  PayloadKind = "template"  // values that the template in a file makes, picked at random
 	Monotonic PayloadKind = "monotonic" // the record's number in decimal
 )
 
@@ -97,7 +98,7 @@ const headerOverhead = 10
 func (p *Payload) MeanBytes() float64 {
 	n := p.Size.Mean()
 	switch p.Kind {
-	case File:
+	case File, Template:
 		n = p.FileMean + float64(p.stampBytes())
 	case Monotonic:
 		n = 7 + float64(p.stampBytes()) // a number of seven digits: good enough to turn bytes into records
@@ -124,7 +125,7 @@ func (p *Payload) MeanBytes() float64 {
 func (p *Payload) MaxBytes() int {
 	n := p.Size.Max()
 	switch p.Kind {
-	case File:
+	case File, Template:
 		n = p.FileMax + p.stampBytes()
 	case Monotonic:
 		n = decimalDigits + p.stampBytes()
@@ -153,6 +154,8 @@ func (p *Payload) String() string {
 	switch p.Kind {
 	case File:
 		return "payloads of " + p.File
+	case Template:
+		return "payloads by " + p.File
 	case Monotonic:
 		return "monotonic payloads"
 	}

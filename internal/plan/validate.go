@@ -136,9 +136,9 @@ func (p *Payload) check(bad *problems) {
 		}
 		bad.refuse(p.Size.IsZero(), "record-size", nil, "it must be 1 byte or more")
 		bad.refuse(p.Stamp && least < StampBytes, "record-size", p.Size, "kt writes a stamp of %d bytes into each record here, so records must be at least as large", StampBytes)
-	case File, Monotonic:
+	case File, Template, Monotonic:
 	default:
-		bad.refuse(true, "", nil, "payload kind %q: it must be letters, mixed, file or monotonic", p.Kind)
+		bad.refuse(true, "", nil, "payload kind %q: it must be letters, mixed, file, template or monotonic", p.Kind)
 	}
 	bad.refuse(!(p.Compressibility >= 0 && p.Compressibility <= 1), "compressibility", p.Compressibility, "it must be from 0 (random) to 1 (all the same)")
 	switch p.Keys {

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -28,7 +27,7 @@ func Document(r result.Result) (json.RawMessage, error) { return applyingTo(&r).
 // RunDoc returns what a run says. A page adds its charts after the section "figures".
 func RunDoc(r *result.Result, o Options) *doc.Document {
 	d := &doc.Document{
-		Command: "kt " + string(r.Plan.Command), Subject: subject(&r.Header), Tags: Tags(r.Header), Badges: badges(r), Alerts: alerts(r),
+		Command: "kt " + string(r.Plan.Command), Subject: r.Subject(), Tags: Tags(r.Header), Badges: badges(r), Alerts: alerts(r),
 		Check: o.Check,
 	}
 	if merged(r) {
@@ -99,18 +98,6 @@ func endedEarly(r *result.Result) string {
 		return ""
 	}
 	return r.Ended + " after " + theme.Duration(seconds(r.ElapsedSeconds)) + pick(r.AbortedBy != "", " by --abort-on "+r.AbortedBy, "")
-}
-
-// longExpression is the longest expression of topics, in bytes, that has room in a line.
-const longExpression = 80
-
-// subject returns the topics of a run: the expression that names them, unless it is too long for a line.
-func subject(h *result.Header) string {
-	expression, n := cmp.Or(h.Plan.Topic.Name, h.Plan.Read.Include), len(h.Environment.Topics)
-	if n > 1 && (expression == "" || len(expression) > longExpression) {
-		return fmt.Sprintf("%s and %d more", h.Environment.Topic.Name, n-1)
-	}
-	return cmp.Or(expression, h.Environment.Topic.Name)
 }
 
 // writes reports whether a run sent anything, as all did that did not read.

@@ -36,7 +36,7 @@ func topics(r *result.Result, most int, output doc.Output) doc.Block {
 	both := writes && reads
 	all := slices.Clone(r.Topics)
 	slices.SortStableFunc(all, func(a, b result.TopicRow) int { return cmp.Compare(b.Share, a.Share) })
-	t := doc.NewTable("topics", plural(len(all)+r.TopicsLeftOut, "topic"), "topic|name", "partitions|2", "records", "share", "MiB|5", pick(writes, "mean|1", ""),
+	t := doc.NewTable("topics", plural(len(all)+r.TopicsLeftOut, "topic"), "topic|name", "partitions|2", "records", "share", pick(writes && !merged(r), "rec/s|6", ""), "MiB|5", pick(writes, "mean|1", ""),
 		pick(writes, "p99", ""), pick(writes, "max|3", ""), pick(writes, "longest gap|4", ""), pick(both, "read", ""), pick(reads, "lag", ""))
 	t.For, t.Bare = output, true
 	rest := result.TopicRow{Topic: plural(len(all)+r.TopicsLeftOut-most, "other"), Partitions: r.Environment.Partitions(), Share: 1, RowFigures: result.RowFigures{
@@ -57,8 +57,8 @@ func topics(r *result.Result, most int, output doc.Output) doc.Block {
 			gap = theme.Duration(millis(&x.LongestGap.LengthMS))
 		}
 		mean, p99, longest := took(x.ServiceMeanUS), took(x.ServiceP99US), took(x.ServiceMaxUS)
-		t.Add(x.Topic, theme.Count(int64(x.Partitions)), doc.Cell{Text: theme.Count(x.Records), Bar: float64(x.Records)}, theme.Percent(x.Share), theme.Number(x.MiB),
-			mean.Text, p99, longest.Text, gap, theme.Count(x.Consumed), x.ConsumerLag.Or(none, theme.Count))
+		t.Add(x.Topic, theme.Count(int64(x.Partitions)), doc.Cell{Text: theme.Count(x.Records), Bar: float64(x.Records)}, theme.Percent(x.Share), theme.PerSecond(per(float64(x.Records), seconds(r.Throughput.Seconds))),
+			theme.Number(x.MiB), mean.Text, p99, longest.Text, gap, theme.Count(x.Consumed), x.ConsumerLag.Or(none, theme.Count))
 	}
 	for _, x := range all[:min(most, len(all))] {
 		add(x)

@@ -1,6 +1,7 @@
 package result
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"reflect"
@@ -71,6 +72,15 @@ func (h *Header) Notices() (say []string) {
 		say = append(say, WireNotice)
 	}
 	return say
+}
+
+// Subject returns the topics of a run in a few words: the expression that names them, as far as there is one.
+func (h *Header) Subject() string {
+	expression, n := cmp.Or(h.Plan.Topic.Short(), h.Plan.Read.Include), len(h.Environment.Topics)
+	if n > 1 && !h.Plan.Topic.Several() && h.Plan.Read.Include == "" {
+		return fmt.Sprintf("%s and %d more", h.Environment.Topic.Name, n-1)
+	}
+	return cmp.Or(expression, h.Environment.Topic.Name)
 }
 
 // Setting is one property of a client, in effect.

@@ -55,7 +55,9 @@ func newNow(h *Header) now {
 	first := int32(0) // the number of the topic's first partition
 	for _, topic := range h.Environment.AllTopics() {
 		for id, leader := range topic.Leaders {
-			n.leaders[first+id] = leader
+			if id >= 0 && int(id) < topic.Partitions {
+				n.leaders[first+id] = leader
+			}
 		}
 		first += int32(topic.Partitions)
 		for id, r := range topic.Replicas {

@@ -181,20 +181,29 @@ func (s *Snapshot) Topics() (count int, rows []PartitionNow) {
 	if e == nil || len(e.Topics) < 2 {
 		return 1, nil
 	}
-	topicOf, all, topics := e.rowTopic(), stats.Window{Partitions: make(map[int32]stats.Partition)}, make(map[int32]PartitionNow)
+	topicOf, of := e.rowTopic(), make(map[int32][]PartitionNow)
 	for _, p := range s.Partitions() {
-		id := topicOf(p.ID)
-		t := topics[id]
-		all.Partitions[p.ID] = p.Partition
-		topics[id] = PartitionNow{ID: id, Topic: e.topic(id).Name, Seconds: p.Seconds, Leader: -1, Lag: t.Lag + p.Lag, Growth: t.Growth + p.Growth}
+		of[topicOf(p.ID)] = append(of[topicOf(p.ID)], p)
 	}
-	all.FoldPartitions(topicOf)
-	for _, id := range slices.Sorted(maps.Keys(topics)) {
-		t := topics[id]
-		t.Partition = all.Partitions[id]
+	for _, id := range slices.Sorted(maps.Keys(of)) {
+		t := AddUp(of[id])
+		t.ID, t.Topic = id, e.topic(id).Name
 		rows = append(rows, t)
 	}
 	return len(e.Topics), rows
+}
+
+// AddUp returns the sum of rows of one time, without what says what they are of.
+func AddUp(rows []PartitionNow) PartitionNow {
+	t, all := PartitionNow{Leader: -1, Seconds: 1}, stats.Window{Partitions: make(map[int32]stats.Partition)}
+	for i := range rows {
+		p := &rows[i]
+		all.Partitions[int32(i)] = p.Partition
+		t.Seconds, t.Lag, t.Growth = p.Seconds, t.Lag+p.Lag, t.Growth+p.Growth
+	}
+	all.FoldPartitions(func(int32) int32 { return 0 })
+	t.Partition = all.Partitions[0]
+	return t
 }
 
 // Partitions returns a row, by number, for each partition with counts in the last ten seconds, or that was ever read or had consumer

@@ -24,6 +24,10 @@ const (
 // drawPartitions is the rate of each partition over the last ticks, and what waits
 // in it below.
 func drawPartitions(c chart.Canvas, s *scene) {
+	if s.topics > 1 {
+		drawTopics(c, s)
+		return
+	}
 	rates := s.byPartition(s.rateOf)
 	levels := s.byPartition(func(p *result.PartitionNow) float64 { return float64(p.Lag) })
 	coldest, hottest := extremes(rates)
