@@ -121,7 +121,9 @@ func parts(r *result.Result) doc.Section {
 		s.Title = "Brokers, topics and partitions"
 		s.Blocks = append(s.Blocks, topics(r, busiestTopics, doc.InText|doc.InMarkdown), topics(r, maxRows, doc.InPage))
 	}
-	s.Blocks = append(s.Blocks, partitions(r))
+	if !r.Environment.ByTopic {
+		s.Blocks = append(s.Blocks, partitions(r))
+	}
 	return s
 }
 
@@ -153,9 +155,6 @@ func fetched(rows []result.BrokerRow) (of []result.BrokerRow) {
 
 // partitions has a row for each partition, in a page.
 func partitions(r *result.Result) doc.Block {
-	if r.Environment.ByTopic {
-		return nil
-	}
 	writes, reads := writes(&r.Header), r.Plan.Reads()
 	count := max(r.Environment.Partitions(), len(r.Partitions)) // one that got nothing has no row
 	t := doc.NewTable("partitions", plural(count, "partition"), "partition|name", "leader", "records", "MiB", pick(writes, "mean", ""), pick(writes, "p99", ""),
