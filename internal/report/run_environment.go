@@ -68,11 +68,11 @@ func environment(r *result.Result) doc.Section {
 		cluster.List("broker "+strconv.Itoa(int(b.ID)), strings.TrimSuffix(b.Addr+", rack "+b.Rack, ", rack "))
 	}
 	topics := e.AllTopics()
-	for _, t := range topics[:min(maxRows, len(topics))] {
+	for _, t := range topics[:min(openRows, len(topics))] {
 		factor := pick(t.ReplicationFactor > 0, strconv.Itoa(t.ReplicationFactor), "not known")
 		cluster.List("topic "+t.Name, plural(t.Partitions, "partition")+", replication factor "+factor+pick(t.Created, ", created by this run", ""))
 	}
-	cluster.If(len(topics) > maxRows, "", doc.Muted, fmt.Sprintf("and %d more topics", len(topics)-maxRows))
+	cluster.If(len(topics) > openRows, "", doc.Muted, fmt.Sprintf("and %d more topics", len(topics)-openRows))
 
 	writes, sent := writes(&r.Header), theme.Number(c.NetSentMiBPerSecond)
 	client.List("CPU of the host", fmt.Sprintf("%s of %s cores", theme.Number(c.HostCPUCores), theme.Number(c.HostCores)))
@@ -121,7 +121,9 @@ func parts(r *result.Result) doc.Section {
 		s.Title = "Brokers, topics and partitions"
 		s.Blocks = append(s.Blocks, topics(r, busiestTopics, doc.InText|doc.InMarkdown), topics(r, maxRows, doc.InPage))
 	}
-	s.Blocks = append(s.Blocks, partitions(r))
+	if !r.Environment.ByTopic {
+		s.Blocks = append(s.Blocks, partitions(r))
+	}
 	return s
 }
 
@@ -153,9 +155,6 @@ func fetched(rows []result.BrokerRow) (of []result.BrokerRow) {
 
 // partitions has a row for each partition, in a page.
 func partitions(r *result.Result) doc.Block {
-	if r.Environment.ByTopic {
-		return nil
-	}
 	writes, reads := writes(&r.Header), r.Plan.Reads()
 	count := max(r.Environment.Partitions(), len(r.Partitions)) // one that got nothing has no row
 	t := doc.NewTable("partitions", plural(count, "partition"), "partition|name", "leader", "records", "MiB", pick(writes, "mean", ""), pick(writes, "p99", ""),

@@ -74,11 +74,15 @@ func (h *Header) Notices() (say []string) {
 	return say
 }
 
-// Subject returns the topics of a run in a few words: the expression that names them, as far as there is one.
+// Subject returns the topics of a run in a few words: the expression that names them, if it has room in a line.
 func (h *Header) Subject() string {
-	expression, n := cmp.Or(h.Plan.Topic.Short(), h.Plan.Read.Include), len(h.Environment.Topics)
-	if n > 1 && !h.Plan.Topic.Several() && h.Plan.Read.Include == "" {
+	const longest = 80 // bytes
+	expression, n := cmp.Or(h.Plan.Topic.Name, h.Plan.Read.Include), len(h.Environment.Topics)
+	switch several := h.Plan.Topic.Several() || h.Plan.Read.Include != ""; {
+	case n > 1 && (!several || len(expression) > longest):
 		return fmt.Sprintf("%s and %d more", h.Environment.Topic.Name, n-1)
+	case len(expression) > longest: // nothing is known of the topics yet
+		return h.Plan.Topic.Short()
 	}
 	return cmp.Or(expression, h.Environment.Topic.Name)
 }

@@ -25,8 +25,8 @@ type ConsumerLag struct {
 	counted []int64      // by partition: the sum of the windows so far
 	asked   atomic.Int64 // when the ends were asked for that are known, from the start of the run
 	rarely  time.Duration
-	others  string       // members that the last question found
-	told    string       // those of the last event
+	others  string // members that the last question found
+	told    string // those of the last event
 }
 
 var _ engine.Source = (*ConsumerLag)(nil)
