@@ -33,7 +33,7 @@ type Run struct {
 	Command   plan.Command `json:"command"`
 	Processes int          `json:"processes"` // of a merged run; 0: it is of one process
 	Topic     string       `json:"topic"`     // of several the expression of the plan
-	Server    string       `json:"server"` // the first broker; "": the one inside kt
+	Server    string       `json:"server"`    // the first broker; "": the one inside kt
 	Tags      []string     `json:"tags"`
 
 	RecordsPerSecond *float64       `json:"records_per_second"` // nil: it has no figures, or was too short for a rate

@@ -2,6 +2,7 @@ package payload
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -9,20 +10,17 @@ import (
 	"math/rand/v2"
 	"strings"
 	"text/template"
-	"text/template/parse"
 	"time"
 
 	"github.com/kt-bench/kt/internal/plan"
 )
 
-// The bounds of a template. One that loops for ever ends at maxSteps, whether it writes something or not.
+// The bounds of a template.
 const (
 	maxTemplate    = 1 << 20 // bytes of its file
 	templateValues = 10_000  // distinct ones, which records pick at random
 	templateTries  = 4 * templateValues
 	maxValue       = 1 << 20 // bytes
-	maxSteps       = 1 << 20 // of one value: texts, values of expressions, and rounds of a loop
-	maxAllSteps    = 1 << 25
 )
 
 // words are those of the function "word".
@@ -34,23 +32,16 @@ var words = strings.Fields(`able acid aged air ally amber angle apple arch atlas
 	salt sand shell silver sky slate snow solid south spring spruce star stone storm summer swift thorn tide timber vale velvet violet walnut
 	warm wave west wheat wild willow wind winter wolf wren`)
 
-// maker makes values of a template. It is the Writer of the template, which ends it at a bound.
+// maker makes values of a template. It is the Writer of the template, which ends one that is too large.
 type maker struct {
 	bytes.Buffer
-	rng      *rand.Rand
-	tries    int64
-	steps    int // of this value
-	allSteps int
+	rng   *rand.Rand
+	tries int64
 }
 
-var errTooLarge = fmt.Errorf("it makes a value of more than 1 MiB, or in more than %d steps", maxSteps)
-
 func (m *maker) Write(p []byte) (int, error) {
-	if m.steps, m.allSteps = m.steps+1, m.allSteps+1; m.steps > maxSteps || m.Len()+len(p) > maxValue {
-		return 0, errTooLarge
-	}
-	if m.allSteps > maxAllSteps {
-		return 0, fmt.Errorf("its values take more than %d steps", maxAllSteps)
+	if m.Len()+len(p) > maxValue {
+		return 0, errors.New("it makes a value of more than 1 MiB")
 	}
 	return m.Buffer.Write(p)
 }
@@ -91,26 +82,16 @@ func (m *maker) functions() template.FuncMap {
 	}
 }
 
-// now returns the time, in a format: a Unix time by its unit, or a layout of Go's. Without one it is as in RFC 3339.
-func now(format ...string) (any, error) {
+// now returns the time as in RFC 3339, or in a format: "unix" or "unixmilli", or a layout of Go's.
+func now(format ...string) any {
 	t := time.Now().UTC()
-	switch layout := strings.Join(format, " "); layout {
-	case "":
-		return t.Format(time.RFC3339), nil
+	switch layout := cmp.Or(strings.Join(format, " "), time.RFC3339); layout {
 	case "unix":
-		return t.Unix(), nil
+		return t.Unix()
 	case "unixmilli":
-		return t.UnixMilli(), nil
-	case "unixmicro":
-		return t.UnixMicro(), nil
-	case "unixnano":
-		return t.UnixNano(), nil
+		return t.UnixMilli()
 	default:
-		text := t.Format(layout)
-		if text == layout {
-			return nil, fmt.Errorf("%q is no format of a time: write unix, unixmilli, unixmicro, unixnano, or the time of 2 January 2006, 15:04:05, as it is to look", layout)
-		}
-		return text, nil
+		return t.Format(layout)
 	}
 }
 
@@ -126,22 +107,17 @@ func fillTemplate(p *plan.Payload, rng *rand.Rand) (*Values, error) {
 	if err != nil {
 		return nil, templateError(p.File, err)
 	}
-	for _, one := range t.Templates() {
-		count(one.Root)
-	}
 	v, seen, total := &Values{}, make(map[[sha256.Size]byte]bool, templateValues), 0
 	for ; len(v.lines) < templateValues && m.tries < templateTries; m.tries++ {
 		m.Reset()
-		m.steps = 0
 		if err = t.Execute(m, struct{}{}); err != nil {
 			return nil, templateError(p.File, err)
 		}
-		if total += m.Len(); m.Len() == 0 || total > maxPayloadFile {
-			err = fmt.Errorf("its values take more than %d MiB", maxPayloadFile>>20)
-			if m.Len() == 0 {
-				err = errors.New("it makes an empty value")
-			}
-			return nil, templateError(p.File, err)
+		switch total += m.Len(); {
+		case m.Len() == 0:
+			return nil, templateError(p.File, errors.New("it makes an empty value"))
+		case total > maxPayloadFile:
+			return nil, templateError(p.File, fmt.Errorf("its values take more than %d MiB", maxPayloadFile>>20))
 		}
 		if sum := sha256.Sum256(m.Bytes()); !seen[sum] {
 			seen[sum] = true
@@ -163,28 +139,4 @@ func templateError(file string, err error) error {
 		return fmt.Errorf("--payload-template %s: %w", file, err)
 	}
 	return fmt.Errorf("--payload-template %s:%s", file, strings.Replace(text, fmt.Sprintf("executing %q at ", file), "", 1))
-}
-
-// count lets each list of a template begin with an empty text: so it is a step of the Writer to run the template, a branch of it or a
-// round of a loop.
-func count(n parse.Node) {
-	switch n := n.(type) {
-	case *parse.ListNode:
-		if n == nil {
-			return
-		}
-		for _, one := range n.Nodes {
-			count(one)
-		}
-		n.Nodes = append([]parse.Node{&parse.TextNode{NodeType: parse.NodeText}}, n.Nodes...)
-	case *parse.RangeNode:
-		count(n.List)
-		count(n.ElseList)
-	case *parse.IfNode:
-		count(n.List)
-		count(n.ElseList)
-	case *parse.WithNode:
-		count(n.List)
-		count(n.ElseList)
-	}
 }

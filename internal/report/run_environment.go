@@ -68,11 +68,11 @@ func environment(r *result.Result) doc.Section {
 		cluster.List("broker "+strconv.Itoa(int(b.ID)), strings.TrimSuffix(b.Addr+", rack "+b.Rack, ", rack "))
 	}
 	topics := e.AllTopics()
-	for _, t := range topics[:min(maxRows, len(topics))] {
+	for _, t := range topics[:min(openRows, len(topics))] {
 		factor := pick(t.ReplicationFactor > 0, strconv.Itoa(t.ReplicationFactor), "not known")
 		cluster.List("topic "+t.Name, plural(t.Partitions, "partition")+", replication factor "+factor+pick(t.Created, ", created by this run", ""))
 	}
-	cluster.If(len(topics) > maxRows, "", doc.Muted, fmt.Sprintf("and %d more topics", len(topics)-maxRows))
+	cluster.If(len(topics) > openRows, "", doc.Muted, fmt.Sprintf("and %d more topics", len(topics)-openRows))
 
 	writes, sent := writes(&r.Header), theme.Number(c.NetSentMiBPerSecond)
 	client.List("CPU of the host", fmt.Sprintf("%s of %s cores", theme.Number(c.HostCPUCores), theme.Number(c.HostCores)))

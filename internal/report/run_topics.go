@@ -70,7 +70,7 @@ func topics(r *result.Result, most int, output doc.Output) doc.Block {
 	if len(all) > most {
 		rest.Share, rest.MiB, rest.ConsumedMiB = max(0, rest.Share), max(0, rest.MiB), max(0, rest.ConsumedMiB)
 		add(rest)
-		t.Rows[len(t.Rows)-1].Tone = doc.Muted
+		t.Rows[len(t.Rows)-1].Tone, t.Rows[len(t.Rows)-1].Cells[2].Bar = doc.Muted, 0
 	}
 	if output == doc.InPage && len(t.Rows) > openRows {
 		return doc.Details{Summary: fmt.Sprintf("%s, the busiest first", t.Caption), For: output, Blocks: []doc.Block{t}}

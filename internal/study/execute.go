@@ -133,7 +133,7 @@ func (x *executor) numbered(c Cell, topic string, loads ...Load) (string, error)
 	var all []string
 	for _, l := range loads {
 		if l = x.Study.at(c, l); l.Reads != "" || l.readsOld() {
-			continue
+			continue // it makes none
 		}
 		l.set("topic", topic)
 		p, err := x.runner.Plan(l)
@@ -144,7 +144,7 @@ func (x *executor) numbered(c Cell, topic string, loads ...Load) (string, error)
 			all = append(all, p.Topic.Name)
 		}
 	}
-	return strings.Join(all, ","), nil
+	return cmp.Or(strings.Join(all, ","), topic), nil
 }
 
 func (x *executor) runs(ctx context.Context) error {
