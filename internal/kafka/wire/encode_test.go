@@ -6,6 +6,7 @@ import (
 	"hash/crc32"
 	"math"
 	"math/rand/v2"
+	"sync"
 	"testing"
 	"time"
 
@@ -297,7 +298,7 @@ func FuzzFetchedBytes(f *testing.F) {
 		headers := func() *ledger.Reader { return ledger.NewReader(book) }
 		count := func(limit int, books *ledger.Reader) (n, bytes int, next int64, failed bool) {
 			r := &reader{Consumer: NewConsumer(&reading.State{Options: reading.Options{Settings: settings}})}
-			r.room = reading.NewMemory(0).NewRoom()
+			r.room = sync.OnceValue(reading.NewMemory(0).NewRoom)
 			c := chunk{bytes: append([]byte(nil), b...), next: from}
 			if books != nil && books.Headers() {
 				to, _ := reachOf(c.bytes, from, true)
