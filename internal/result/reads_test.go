@@ -2,6 +2,7 @@ package result
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -216,6 +217,32 @@ func TestManyPartitionsOfSeveralTopicsShareARowOfTheirTopic(t *testing.T) {
 		if row != tc.row || e.RowName(row) != tc.rowName {
 			t.Errorf("%s: partition %d has row %d of %s", tc.name, tc.number, row, e.RowName(row))
 		}
+	}
+}
+
+// A thousand topics have rows. With partitions that were added there is one more, and the topic without records is left out.
+func TestTheTopicsThatHaveNoRowAreCounted(t *testing.T) {
+	var topics []Topic
+	w := stats.Window{End: time.Second, Partitions: make(map[int32]stats.Partition)}
+	for i := range int32(1000) {
+		topics = append(topics, Topic{Name: fmt.Sprint(i), Partitions: 1})
+		w.Partitions[i] = stats.Partition{Records: int64(i)}
+	}
+	for _, tc := range []struct {
+		added   int64
+		last    string
+		leftOut int
+	}{{0, "0", 0}, {2000, "1", 1}} {
+		var h Header
+		h.Environment.SetTopics(topics)
+		if tc.added > 0 {
+			w.Partitions[1000] = stats.Partition{Records: tc.added}
+		}
+		f := NewFold(h)
+		f.AddWindow(w)
+		r := f.Result()
+		must.Match(t, tc.leftOut, r.TopicsLeftOut, "topics without a row")
+		must.Match(t, tc.last, r.Topics[len(r.Topics)-1].Topic, "the last topic with a row")
 	}
 }
 
