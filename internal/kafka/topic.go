@@ -276,18 +276,21 @@ func (c *Cluster) create(ctx context.Context, t plan.Topic, names []string) (mad
 		configs[k] = &v
 	}
 	made = make(map[string]bool)
-	for _, ask := range []func(context.Context, int32, int16, map[string]*string, ...string) (kadm.CreateTopicResponses, error){
+	for step, ask := range []func(context.Context, int32, int16, map[string]*string, ...string) (kadm.CreateTopicResponses, error){
 		c.admin.ValidateCreateTopics, c.admin.CreateTopics,
 	} {
-		clear(made) // of a dry run
 		for some := range inBatches(t, names) {
-			rs, failed := ask(ctx, partitions, factor, configs, some...)
+			if err := ctx.Err(); err != nil {
+				return made, err
+			}
+			rs, failed := ask(context.WithoutCancel(ctx), partitions, factor, configs, some...) // else it is not known what was made
 			for _, name := range some {
 				bad := failed
 				if bad == nil {
 					bad = refuse(rs[name].Err, rs[name].ErrMessage)
 				}
 				switch {
+				case bad == nil && step == 0: // a dry run
 				case bad == nil:
 					made[name] = true
 				case errors.Is(bad, kerr.TopicAlreadyExists): // another process was faster

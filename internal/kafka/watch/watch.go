@@ -146,7 +146,6 @@ func (w *Brokers) watch(ctx context.Context, now func() time.Duration) {
 					ask(b, rounds%rarely(w.topics.Count()) == 0)
 				}
 			}
-			rounds++
 			late.Reset(watchInterval / 2)
 		}
 		begin = false
@@ -154,7 +153,7 @@ func (w *Brokers) watch(ctx context.Context, now func() time.Duration) {
 		case <-ctx.Done():
 			return
 		case <-round.C:
-			begin = true
+			begin, rounds = true, rounds+1
 		case a := <-answers:
 			if w.hear(a) {
 				w.measure(ctx, now, &asking) // it is furthest behind now

@@ -20,6 +20,7 @@ import (
 // them may be either engine.
 func TestRecordsOfSeveralTopicsAreAccountedFor(t *testing.T) {
 	const topics, partitions, records = 5, 3, 6000
+	odd := func(number int32) bool { return number%2 == 1 }
 	for _, tc := range []struct {
 		name   string
 		change func(*plan.Plan)
@@ -31,10 +32,8 @@ func TestRecordsOfSeveralTopicsAreAccountedFor(t *testing.T) {
 		{"keys", func(p *plan.Plan) { p.Payload.Keys, p.Payload.KeyRange = plan.RandomKeys, 50 }, [2]int64{1000, 1400}, nil},
 		{"not verified", func(p *plan.Plan) { p.Verify, p.Payload.Stamp = false, false }, [2]int64{1000, 1400}, nil},
 		{"three producers", func(p *plan.Plan) { p.Producers = 3 }, [2]int64{1000, 1400}, nil},
-		{"a half of the partitions", func(p *plan.Plan) { p.Share = plan.Share{Producers: 2, Slots: 2, Slot: 1} }, [2]int64{500, 1400},
-			func(number int32) bool { return number%2 == 1 }},
-		{"one partition of fifteen", func(p *plan.Plan) { p.Share = plan.Share{Producers: 2, Slots: 15, Slot: 4} }, [2]int64{0, 0},
-			func(number int32) bool { return number == 4 }},
+		{"a half of the partitions", func(p *plan.Plan) { p.Share = plan.Share{Producers: 2, Slots: 2, Slot: 1} }, [2]int64{500, 1400}, odd},
+		{"one partition of fifteen", func(p *plan.Plan) { p.Share = plan.Share{Producers: 2, Slots: 15, Slot: 4} }, [2]int64{0, 0}, func(number int32) bool { return number == 4 }},
 	} {
 		for _, e := range plan.Engines {
 			t.Run(fmt.Sprintf("%s, %s", tc.name, e), func(t *testing.T) {
