@@ -39,7 +39,7 @@ func runOMB(ctx context.Context, env *Env, flags *config.Workload, files []strin
 		return nil, usageError(err)
 	}
 	said := make(map[string]bool)
-	make := make([]func() (*finding, error), len(pairs))
+	prepared := make([]func() (*finding, error), len(pairs))
 	for i := range pairs {
 		w := &pairs[i]
 		for _, text := range w.Notices {
@@ -48,11 +48,11 @@ func runOMB(ctx context.Context, env *Env, flags *config.Workload, files []strin
 			}
 			said[text] = true
 		}
-		if make[i], err = omb(ctx, env, flags, w); err != nil {
+		if prepared[i], err = omb(ctx, env, flags, w); err != nil {
 			return nil, err
 		}
 	}
-	for i, one := range make {
+	for i, one := range prepared {
 		if len(pairs) > 1 {
 			env.say("workload %d of %d: %s", i+1, len(pairs), pairs[i].Name)
 		}

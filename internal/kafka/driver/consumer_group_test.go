@@ -258,13 +258,6 @@ func TestMoreMembersThanPartitions(t *testing.T) {
 	}
 }
 
-func TestMembersReadTopicsOfTheirOwn(t *testing.T) {
-	s := newScene(t, 2)
-	w, end, v := s.roundtrip(500, 1000, func(p *plan.Plan) { inGroup(p); p.Read.Consumers, p.Topic.Distribution = 2, plan.OwnTopics })
-	must.True(t, w.Consumed == 500 && end.ReadEnd == engine.ReadAll, "%d records, end %q, want 500 and all", w.Consumed, end.ReadEnd)
-	s.whole(v, 500)
-}
-
 // bombs writes a batch of each codec that decompresses to 2 MiB, between two small ones, and returns how many offsets that are.
 func (s *scene) bombs(partition int32) (all int64) {
 	s.Helper()
