@@ -141,7 +141,7 @@ func (o *output) openScreen(ctx context.Context, h tui.Header) {
 func (o *output) faster(up bool) (note string) {
 	switch {
 	case len(o.hosts) > 0:
-		return "the rate of a run on many hosts cannot be changed"
+		return "the rate of a run on many hosts cannot be changed, nor that of several loads"
 	case o.load.Plan.Load.Rate.IsUnlimited():
 		return "there is no target rate to change: start kt with --rate"
 	}
@@ -217,6 +217,10 @@ func screenHeader(h *result.Header, hosts []tui.HostHeader) tui.Header {
 	}
 	if th.Topic == "" {
 		th.Topic = p.Read.Include
+	}
+	if len(hosts) > 0 && hosts[0].Command != "" { // loads, each with settings of its own
+		th.Tags = []string{theme.Plural(len(hosts), "load", "loads")}
+		return th
 	}
 	for _, s := range h.Config {
 		n, _ := strconv.Atoi(s.Value) // of others it is not used

@@ -10,9 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
-	"slices"
 	"strings"
-	"sync"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -26,6 +24,7 @@ import (
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/run"
 	"github.com/kt-bench/kt/internal/theme"
+	"github.com/kt-bench/kt/internal/tui"
 	"github.com/kt-bench/kt/internal/workload"
 )
 
@@ -153,7 +152,11 @@ func changeWorkload(w *workload.Workload, flags *config.Workload) error {
 func makeWorkload(ctx context.Context, env *Env, flags *config.Workload, w *load.Workload) (*finding, error) {
 	ctx, abort := context.WithCancel(ctx)
 	defer abort()
-	stop := newStopper(abort, env.Exit, func(text string) { env.say("%s", text) })
+	stop := newStopper(abort, env.Exit, func(text string) {
+		if _, screen := env.screen(); !screen || flags.Quiet {
+			env.say("%s", text)
+		}
+	})
 	signals, ignore := env.Signals()
 	defer ignore()
 	defer stop.listen(signals)()
@@ -166,10 +169,30 @@ func makeWorkload(ctx context.Context, env *Env, flags *config.Workload, w *load
 	if w.Embedded {
 		debug.SetMemoryLimit(loadMemory)
 	}
-	lines := &loadLines{env: env, flags: flags, live: make(map[string]*report.Live)}
-	res, err := w.Run(ctx, workload.Options{File: file, Stop: stop.asked, Opened: lines.open, Begin: stop.begin}, func(load string) []run.Observer {
-		return []run.Observer{&loadLine{of: lines, name: load}}
-	}, lines.notify)
+	shown := &config.Run{Output: flags.Output, Quiet: flags.Quiet, Interval: flags.Interval, Verbose: flags.Verbose, Look: flags.Look, FPS: 4}
+	if !flags.IsTyped("output") {
+		shown.Output = "" // the screen, where there is a terminal
+	} else if shown.Output == "jsonl" {
+		shown.Output = "json" // its intervals are written at the end, each with its load
+	}
+	out, joined := newOutput(env, &load.Load{Run: shown}, report.DateFormat{}, stop), new(workload.Joined)
+	out.frames.Name, out.oldest = "run", nil
+	prepared := out.prepare()
+	defer prepared()
+	opened := func(headers []result.Header) error {
+		prepared()
+		for i := range headers {
+			p := &headers[i].Plan
+			out.hosts = append(out.hosts, tui.HostHeader{Name: headers[i].Part.Load, Processes: 1, Command: string(p.Command), Target: p.RecordsPerSecond()})
+		}
+		return out.open(ctx, joined.Open(w.Name, headers, []run.Observer{out}))
+	}
+	res, err := w.Run(ctx, workload.Options{File: file, Stop: stop.asked, Opened: opened, Begin: stop.begin}, joined.Of, func(load string, n run.Notice) {
+		n.Text = load + ": " + n.Text
+		out.notify(n)
+	})
+	joined.Close(ctx)
+	out.close()
 	if res.RunID == "" {
 		if code := stop.code(); code != exitOK {
 			if errors.Is(err, context.Canceled) {
@@ -193,64 +216,4 @@ func makeWorkload(ctx context.Context, env *Env, flags *config.Workload, w *load
 		}
 	}
 	return f, worse(judge(&res, stop.code(), flags.Output), err)
-}
-
-// loadLines are the progress of the loads of a workload.
-type loadLines struct {
-	env   *Env
-	flags *config.Workload
-
-	live map[string]*report.Live // by load
-
-	mu   sync.Mutex
-	said []string // guarded by mu; notices of several loads that are the same
-}
-
-// notify shows a notice of a load, each once.
-func (l *loadLines) notify(load string, n run.Notice) {
-	if n.Kind == run.LogDirUnknown && !l.flags.Verbose {
-		return
-	}
-	l.mu.Lock()
-	known := slices.Contains(l.said, n.Text)
-	l.said = append(l.said, n.Text)
-	l.mu.Unlock()
-	if !known {
-		n.Text = load + ": " + n.Text
-		l.env.notify(n, l.flags.Quiet)
-	}
-}
-
-// open begins the lines of each load.
-func (l *loadLines) open(headers []result.Header) error {
-	for _, h := range headers {
-		live, err := report.NewLive(h, report.LiveOptions{
-			Output: "text", Quiet: l.flags.Quiet, Interval: l.flags.Interval, Stderr: namedLines{l.env, h.Part.Load}, Now: l.env.Now, Draining: func(int64) {},
-		})
-		if err != nil {
-			return err
-		}
-		l.live[h.Part.Load] = live
-	}
-	return nil
-}
-
-// loadLine shows the progress of one load as lines. It hears nothing before they are open.
-type loadLine struct {
-	of   *loadLines
-	name string
-}
-
-// Observe shows one second of the load.
-func (l *loadLine) Observe(s run.Second) { l.of.live[l.name].Observe(s) }
-
-// namedLines writes lines with the name of a load before each.
-type namedLines struct {
-	env  *Env
-	name string
-}
-
-func (n namedLines) Write(line []byte) (int, error) {
-	n.env.line(n.name + "  " + strings.TrimSuffix(string(line), "\n"))
-	return len(line), nil
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -142,17 +141,8 @@ func (o *outcome) merge(ctx context.Context, epoch string, to *run.File) (result
 	if len(o.Files) == 0 {
 		return result.Result{}, fmt.Errorf("nothing was collected: %s", strings.Join(o.Lost, "; "))
 	}
-	set := merge.NewSet()
+	set, res, err := merge.Files(ctx, o.Files, epoch)
 	defer set.Close()
-	for _, path := range o.Files {
-		if err := set.Offer(filepath.Base(path), path, false); err != nil {
-			return result.Result{}, err
-		}
-	}
-	if err := set.Select(epoch); err != nil {
-		return result.Result{}, errors.Join(append(set.Unreadable, err)...)
-	}
-	res, err := set.Result(context.WithoutCancel(ctx))
 	if err != nil {
 		return result.Result{}, err
 	}

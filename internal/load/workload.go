@@ -44,9 +44,6 @@ type Changes struct {
 // NewWorkload checks a workload without connecting to a broker. Its errors have the places in the file.
 func (m *Maker) NewWorkload(w *workload.Workload, c Changes) (*Workload, error) {
 	made := &Workload{Workload: w, Loads: make([]*Load, len(w.Loads)), runner: NewRunner(m), changes: c, id: strings.ToLower(rand.Text()[:6])}
-	if c.RunTime > 0 {
-		w.Study().LimitTo(time.Duration(float64(c.RunTime) * c.Speed))
-	}
 	err := made.findBrokers()
 	for err == nil && slices.Contains(made.Loads, nil) { // the sources of others first
 		for i := range w.Loads {
@@ -71,22 +68,18 @@ func (w *Workload) made(name string) *Load {
 	return nil
 }
 
-// findBrokers finds out whether the loads go to the broker inside kt, which they share.
+// findBrokers finds out whether all loads go to the broker inside kt, which they share.
 func (w *Workload) findBrokers() error {
-	inside := 0
-	for _, l := range w.Workload.Loads {
+	for i, l := range w.Workload.Loads {
 		ld, err := w.runner.place(l)
-		if err != nil {
+		switch {
+		case err != nil:
 			return w.placed(l.Name, err)
+		case i == 0:
+			w.Embedded = ld.Plan.Embedded()
+		case w.Embedded != ld.Plan.Embedded():
+			return w.At(l.Name, bootstrapServer, errors.New("some loads name brokers, and others go to the broker inside kt: name brokers for all, as with --bootstrap-server"))
 		}
-		if ld.Plan.Embedded() {
-			inside++
-		} else if inside > 0 {
-			return w.At(l.Name, bootstrapServer, errors.New("it names brokers, and a load before it goes to the broker inside kt: name brokers for all, as with --bootstrap-server"))
-		}
-	}
-	if w.Embedded = inside > 0; w.Embedded && inside < len(w.Loads) {
-		return errors.New("some loads name brokers, and others go to the broker inside kt: name brokers for all, as with --bootstrap-server")
 	}
 	return nil
 }
@@ -146,6 +139,12 @@ func (w *Workload) adapt(r *config.Run, follows bool) (err error) {
 	if staged {
 		of.Duration = end()
 	}
+	if d := plan.Duration(w.changes.RunTime); d > 0 && !follows {
+		of.Records, of.Warmup, r.Plan.Read.ToEnd, of.Duration = 0, plan.Warmup{}, false, d
+		if len(of.Rate.Stages) > 0 {
+			of.Duration = min(d, end())
+		}
+	}
 	for i := range r.Execs {
 		r.Execs[i].After = shorter(plan.Duration(r.Execs[i].After)).Std()
 	}
@@ -196,8 +195,8 @@ func (w *Workload) placed(load string, err error) error {
 	return w.At(load, flag, err)
 }
 
-// Run makes the workload. observers returns those of a load, and notify hears what a load has to say.
-func (w *Workload) Run(ctx context.Context, o workload.Options, observers func(load string) []run.Observer, notify func(load string, n run.Notice)) (result.Result, error) {
+// Run makes the workload. observer returns that of a load, and notify hears what a load has to say.
+func (w *Workload) Run(ctx context.Context, o workload.Options, observer func(load int) run.Observer, notify func(load string, n run.Notice)) (result.Result, error) {
 	m := w.runner.maker
 	dir, remove, err := cluster.Scratch(m.StateDir, m.Now())
 	if err != nil {
@@ -227,7 +226,7 @@ func (w *Workload) Run(ctx context.Context, o workload.Options, observers func(l
 			r.Tune = nil // once for this host
 		}
 		r.Notify = func(n run.Notice) { notify(name, n) }
-		loads = append(loads, workload.Load{Name: name, Request: r, Observers: observers(name)})
+		loads = append(loads, workload.Load{Name: name, Request: r, Observer: observer(i)})
 	}
 	return workload.Run(ctx, loads, o)
 }

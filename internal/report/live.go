@@ -33,7 +33,7 @@ func progress(now time.Time, w *stats.Window, h host.Sample, p *plan.Plan, lag *
 		}
 		waits := pick(lag.Known, theme.Rate(float64(lag.Records)), "not known")
 		parts = append(parts, "read "+theme.Rate(w.ConsumedPerSecond())+"/s", theme.MiB(per(float64(w.ConsumedBytes), w.End-w.Start))+" MiB/s", "consumer lag "+waits)
-		if p.Writes() || w.EndToEnd.Count() > 0 {
+		if p.Writes() && p.Command != plan.Produce || w.EndToEnd.Count() > 0 { // loads of a workload have no latency together
 			parts = append(parts, "end to end p50 "+quantile(&w.EndToEnd, 0.5), "p99 "+quantile(&w.EndToEnd, 0.99))
 		}
 		failed += w.Refused()

@@ -56,18 +56,14 @@ func LimitsOf(limits, names []string, plans []*plan.Plan) ([][]string, error) {
 	return of, nil
 }
 
-// JoinLoads makes r, which has a header, the result of a workload: the sums of what can be added, and the verdict of the load that
-// suffered most.
+// JoinLoads makes r, which has the sums of the loads, the result of a workload, with the verdict of the load that suffered most.
 func (r *Result) JoinLoads(loads []LoadResult) {
-	r.Loads, r.Valid, r.Headline, r.Invalid, r.Errors = loads, true, "throughput", []string{}, Errors{}
-	r.Partitions, r.Brokers, r.Series, r.Ended = []PartitionRow{}, []BrokerRow{}, []Point{}, Completed
-	targets := true
+	r.Loads, r.Headline, r.Invalid, r.Errors, r.Ended = loads, "throughput", []string{}, Errors{}, Completed
+	r.Partitions, r.Brokers, r.Series, r.Client, r.Start = []PartitionRow{}, []BrokerRow{}, []Point{}, loads[0].Client, loads[0].Start
 	for i := range loads {
 		l := &loads[i]
-		named := func(text string) string { return l.Name + ": " + text }
-		r.Valid = r.Valid && l.Valid
 		for _, reason := range l.Invalid {
-			r.Invalid = append(r.Invalid, named(reason))
+			r.Invalid = append(r.Invalid, l.Name+": "+reason)
 		}
 		for _, limit := range l.Limits {
 			limit.Expression = l.Name + "." + limit.Expression
@@ -76,38 +72,17 @@ func (r *Result) JoinLoads(loads []LoadResult) {
 		for code, n := range l.Errors {
 			r.Errors[code] += n
 		}
-		r.Records.add(&l.Records)
 		if l.AbortedBy != "" {
-			r.AbortedBy = cmp.Or(r.AbortedBy, named(l.AbortedBy))
+			r.AbortedBy = cmp.Or(r.AbortedBy, l.Name+": "+l.AbortedBy)
 		}
 		if slices.Index(Endings, l.Ended) > slices.Index(Endings, r.Ended) {
 			r.Ended = l.Ended
 		}
 		r.ElapsedSeconds, r.SendingSeconds = max(r.ElapsedSeconds, l.ElapsedSeconds), max(r.SendingSeconds, l.SendingSeconds)
 		r.DrainTimedOut, r.Tune = r.DrainTimedOut || l.DrainTimedOut, append(r.Tune, l.Tune...)
-		if l.Plan.Writes() {
-			t, of := &r.Throughput, &l.Throughput
-			targets = targets && of.TargetRecordsPerSecond > 0
-			t.RecordsPerSecond, t.MiBPerSecond, t.Bytes = t.RecordsPerSecond+of.RecordsPerSecond, t.MiBPerSecond+of.MiBPerSecond, t.Bytes+of.Bytes
-			t.OfferedRecordsPerSecond, t.TargetRecordsPerSecond = t.OfferedRecordsPerSecond+of.OfferedRecordsPerSecond, t.TargetRecordsPerSecond+of.TargetRecordsPerSecond
-			t.Seconds = max(t.Seconds, of.Seconds)
-		}
-		if f := l.Fetch; f != nil {
-			r.Fetch = cmp.Or(r.Fetch, &Fetch{Errors: Errors{}})
-			r.Fetch.RecordsPerSecond, r.Fetch.MiBPerSecond = r.Fetch.RecordsPerSecond+f.RecordsPerSecond, r.Fetch.MiBPerSecond+f.MiBPerSecond
-			r.Fetch.Bytes, r.Fetch.Seconds = r.Fetch.Bytes+f.Bytes, max(r.Fetch.Seconds, f.Seconds)
-		}
 	}
-	if !targets { // of some loads alone it would say nothing
-		r.Throughput.TargetRecordsPerSecond = 0
-	}
-	r.Client = loads[0].Client
+	r.Valid = len(r.Invalid) == 0
 	r.Suffered, r.BoundBy = suffered(loads)
-}
-
-func (r *Records) add(o *Records) {
-	r.Offered, r.Acknowledged, r.Failed = r.Offered+o.Offered, r.Acknowledged+o.Acknowledged, r.Failed+o.Failed
-	r.Unknown, r.Unsent, r.Consumed, r.NotInLog = r.Unknown+o.Unknown, r.Unsent+o.Unsent, r.Consumed+o.Consumed, r.NotInLog+o.NotInLog
 }
 
 // Endings are the ways to end, from the one that counts least.
@@ -157,7 +132,7 @@ func (l *LoadResult) harm() int {
 		return missed
 	case slices.ContainsFunc(l.Limits, func(l Limit) bool { return !l.Held }):
 		return broken
-	case l.Records.Errors() > 0, l.ReadEnd == ReadFailed:
+	case l.Records.Failed+l.Records.Unknown > 0, l.ReadEnd == ReadFailed: // unsent ones are of a load that was stopped
 		return failed
 	case lag != nil && lag.KeptUp != nil && !*lag.KeptUp:
 		return behind
@@ -178,36 +153,4 @@ func (l *LoadResult) share() float64 {
 		return 2
 	}
 	return min(rate/target, 1)
-}
-
-// LoadsHeader returns the header of a workload from those of its loads. id is that of the run.
-func LoadsHeader(loads []LoadResult, id string) Header {
-	first := &loads[0].Header
-	h := Header{
-		Schema: Schema, RunID: id, KTVersion: first.KTVersion, StartedAt: first.StartedAt, Args: first.Args, Embedded: first.Embedded, Tags: first.Tags,
-		Plan:        plan.Plan{Command: plan.Workload, Engine: plan.Client, Bootstrap: first.Plan.Bootstrap, URL: first.Plan.URL},
-		Environment: Environment{Host: first.Environment.Host, Clock: first.Environment.Clock, Cluster: first.Environment.Cluster},
-		Part:        &Part{Run: first.Part.Run, Epoch: first.Part.Epoch},
-	}
-	var topics []Topic
-	for i := range loads {
-		of := &loads[i].Header
-		if of.StartedAt.Before(h.StartedAt) {
-			h.StartedAt = of.StartedAt
-		}
-		h.Plan.Producers, h.Plan.Read.Consumers = h.Plan.Producers+of.Plan.Producers, h.Plan.Read.Consumers+of.Plan.Read.Clients()
-		if of.Plan.Engine == plan.Wire {
-			h.Plan.Engine = plan.Wire
-		}
-		for _, t := range of.Environment.AllTopics() {
-			known := slices.IndexFunc(topics, func(o Topic) bool { return o.Name == t.Name })
-			if known < 0 {
-				topics = append(topics, t)
-			} else {
-				topics[known].Created = topics[known].Created || t.Created
-			}
-		}
-	}
-	h.Environment.SetTopics(topics)
-	return h
 }

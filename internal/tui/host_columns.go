@@ -36,13 +36,13 @@ const (
 
 func newHostTable(c chart.Canvas, s *scene) hostTable {
 	t := hostTable{table: table[hostData]{c: c, gap: columnGap}, s: s, slow: s.slowHosts()}
-	name := chart.Width("host")
+	name := chart.Width(s.header.rowName())
 	for _, h := range s.hosts {
 		name = max(name, chart.Width(h.short))
 	}
 	w, _ := c.Size()
 	name = min(name, max(w/4, 1))
-	first := column[hostData]{name: "host", width: name + columnGap, left: true, value: func(h *hostData) segment {
+	first := column[hostData]{name: s.header.rowName(), width: name + columnGap, left: true, value: func(h *hostData) segment {
 		return h.known(segment{chart.FitMiddle(h.short, name), theme.Style{FG: theme.Text, Bold: h == s.hosts[s.selected]}})
 	}}
 	t.columns = append([]column[hostData]{first}, fitColumns(t.all(), w-name)...)
@@ -60,7 +60,7 @@ func (h *hostData) known(p segment) segment {
 // all returns what matters before the load begins, and then what a host does and how busy it is.
 func (t *hostTable) all() []column[hostData] {
 	s := t.s
-	before, untimed := s.gathering(), s.untimed()
+	before, untimed, loads := s.gathering(), s.untimed(), s.header.loads()
 	rank := func(gathering, load int) int {
 		if before {
 			return gathering
@@ -77,23 +77,30 @@ func (t *hostTable) all() []column[hostData] {
 		{name: "processes", width: 11, rank: 3, hidden: !before, value: func(h *hostData) segment { return where(h.Processes > 0, fmt.Sprint(h.Processes)) }},
 		{name: "rec/s", width: 8, rank: 2, hidden: before, value: func(h *hostData) segment {
 			n, ok := t.rates(h)
-			return where(ok, theme.Rate(n.flow[s.main].Records))
+			return where(ok, theme.Rate(n.flow[h.own.main].Records))
+		}},
+		{name: "target", width: 8, rank: 4, hidden: !loads, value: func(h *hostData) segment {
+			return where(h.own.header.TargetRate > 0, theme.Rate(h.own.header.TargetRate))
 		}},
 		{name: trendName, width: leastTrend + columnGap, rank: 10, hidden: before, draw: t.trend()},
-		{name: "lag", width: 9, rank: 3, hidden: before || !untimed, value: t.consumerLag},
+		{name: "lag", width: 9, rank: 3, hidden: before || !untimed && !loads, value: t.consumerLag},
 		{name: "p50", width: 9, rank: 9, hidden: before || untimed, value: t.latency(p50)},
 		{name: "p99", width: 9, rank: 3, hidden: before || untimed, value: t.latency(p99)},
 		{name: "p99.9", width: 9, rank: 12, hidden: before || untimed, value: t.latency(p999)},
-		{name: "CPU", width: 6, rank: 4, hidden: before, value: func(h *hostData) (p segment) {
+		{name: "errors", width: 8, rank: 5, hidden: !loads, value: func(h *hostData) segment {
+			return colored(countColor(h.own.All.Failed, theme.Bad), theme.Rate(float64(h.own.All.Failed)))
+		}},
+		{name: "limit", width: 24, rank: 6, hidden: !loads, left: true, value: func(h *hostData) segment { return plain(h.own.Verdict.Limit.String()) }},
+		{name: "CPU", width: 6, rank: 4, hidden: before || loads, value: func(h *hostData) (p segment) {
 			if v := h.vitals(); v != nil && v.Cores > 0 {
 				p = share(v.CPU / v.Cores)
 			}
 			return p
 		}},
-		{name: "NIC", width: t.networkWidth(), rank: 5, hidden: before, value: t.network},
-		{name: "disk", width: 6, rank: 6, hidden: before || !watched, value: disk},
-		{name: "clock", width: clock, rank: rank(4, 11), value: func(h *hostData) segment { return where(h.Bound > 0, clockText(h.Offset, h.Bound)) }},
-		{name: "seen", width: 8, rank: rank(5, 8), value: seen},
+		{name: "NIC", width: t.networkWidth(), rank: 5, hidden: before || loads, value: t.network},
+		{name: "disk", width: 6, rank: 6, hidden: before || !watched || loads, value: disk},
+		{name: "clock", width: clock, rank: rank(4, 11), hidden: loads, value: func(h *hostData) segment { return where(h.Bound > 0, clockText(h.Offset, h.Bound)) }},
+		{name: "seen", width: 8, rank: rank(5, 8), hidden: loads, value: seen},
 		{name: noteName, width: leastNote, rank: rank(2, 7), left: true, value: func(h *hostData) segment {
 			if h.note == "" && t.isSlow(h) {
 				return colored(theme.Warn, string(t.c.Theme().Glyphs.Alert)+" slow")
@@ -195,7 +202,7 @@ func (t *hostTable) rates(h *hostData) (n numbers, ok bool) {
 func (t *hostTable) latency(quantile int) func(*hostData) segment {
 	return func(h *hostData) segment {
 		n, ok := t.rates(h)
-		if t.s.Stage != result.Finished {
+		if t.s.Stage != result.Finished && !t.s.header.loads() { // whose tails have no latency
 			n = h.own.numbersOf(&h.own.Tail)
 		}
 		if !ok {
@@ -216,7 +223,7 @@ func (t *hostTable) latency(quantile int) func(*hostData) segment {
 // consumerLag returns how many records wait for a host's readers.
 func (t *hostTable) consumerLag(h *hostData) segment {
 	_, ok := t.rates(h)
-	return where(ok && h.own.ConsumerLag.Known, theme.Rate(float64(h.own.ConsumerLag.Records)))
+	return where(ok && h.own.reads && h.own.ConsumerLag.Known, theme.Rate(float64(h.own.ConsumerLag.Records)))
 }
 
 // trend draws the rate of the last minute, on one scale for all hosts.
@@ -228,14 +235,14 @@ func (t *hostTable) trend() func(chart.Canvas, *hostData) {
 	from, top := max(to-trendTime, 0), 0.0
 	for _, h := range t.s.hosts {
 		for _, p := range h.own.since(t.s.end().Seconds() - trendTime) {
-			if rate := t.s.main.rate(&p); rate > top { // NaN is not
+			if rate := h.own.main.rate(&p); rate > top { // NaN is not
 				top = rate
 			}
 		}
 	}
 	return func(c chart.Canvas, h *hostData) {
 		w, _ := c.Size()
-		values := chart.Resample(samples(h.own.since(from), t.s.main.rate), from, to, w, chart.Mean)
+		values := chart.Resample(samples(h.own.since(from), h.own.main.rate), from, to, w, chart.Mean)
 		chart.Sparkline(c, 0, 0, values, top, h.known(colored(theme.Flow, "")).style)
 	}
 }

@@ -45,7 +45,11 @@ func newHost(all *Header, host HostHeader) *hostData {
 		watched := func(h HostHeader) bool { return h.Processes == 0 }
 		h.part = 1 / float64(max(len(slices.DeleteFunc(slices.Clone(all.Hosts), watched)), 1))
 	}
-	h.own = newData(Header{Command: all.Command, Topic: all.Topic, Group: all.Group, TargetRate: all.TargetRate * h.part})
+	own := Header{Command: all.Command, Topic: all.Topic, Group: all.Group, TargetRate: all.TargetRate * h.part}
+	if host.Command != "" {
+		h.part, own.Command, own.TargetRate = 1, host.Command, host.Target
+	}
+	h.own = newData(own)
 	h.own.lean, h.own.silent = true, forever
 	return h
 }

@@ -66,7 +66,7 @@ func (d *data) bindings() []binding {
 	suspend := func(*Model, string) tea.Cmd { return tea.Suspend }
 
 	has := map[runs]bool{allRuns: true, ownRuns: !d.many(), hostRuns: d.many(), liveRuns: !d.header.Replay, replays: d.header.Replay}
-	return slices.DeleteFunc([]binding{
+	all := []binding{
 		{keyStop, "q", "stop+report", "stop and report; again: leave at once", liveRuns, stop},
 		{"ctrl+c", "ctrl+c", "", "the same, with exit code 130", liveRuns, interrupt},
 		{keyStop + " ctrl+c", "q", "leave", "leave the replay; also ctrl+c", replays, leave},
@@ -93,7 +93,12 @@ func (d *data) bindings() []binding {
 		{"u", "u", "units", "MiB/s, MB/s or Gb/s", allRuns, units},
 		{"ctrl+z", "", "", "", allRuns, suspend},
 		{keyHelp, "?", "help", "show or hide this help", allRuns, help},
-	}, func(b binding) bool { return !has[b.runs] })
+	}
+	for i := range all { // of what rows are
+		b := &all[i]
+		b.short, b.long = strings.ReplaceAll(b.short, "host", d.header.rowName()), strings.ReplaceAll(b.long, "host", d.header.rowName())
+	}
+	return slices.DeleteFunc(all, func(b binding) bool { return !has[b.runs] })
 }
 
 // is reports whether a key is one of the binding.

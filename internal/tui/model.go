@@ -267,7 +267,7 @@ func (m Model) elapsed() time.Duration {
 func (m Model) View() tea.View {
 	v := tea.NewView(m.frame())
 	v.AltScreen = true
-	v.WindowTitle = "kt " + m.data.header.Command
+	v.WindowTitle = m.data.header.name()
 	return v
 }
 

@@ -33,7 +33,7 @@ func drawHeader(c chart.Canvas, s *scene) {
 
 	left := c.Sub(1, 0, x-3, 1)
 	room, _ := left.Size()
-	at := left.Text(0, 0, "kt "+s.header.Command, theme.Style{FG: theme.Brand, Bold: true})
+	at := left.Text(0, 0, s.header.name(), theme.Style{FG: theme.Brand, Bold: true})
 	at = left.Text(at, 0, " "+string(g.Arrow)+" ", theme.Style{FG: theme.Muted})
 	at = left.Text(at, 0, chart.FitMiddle(s.header.Topic, room-at), theme.Style{FG: theme.Text, Bold: true}) + 2
 	var tags []line
@@ -250,5 +250,5 @@ func (s *scene) tinyState(c chart.Canvas) []line {
 	if d := s.header.Duration; d > 0 && !s.gathering() {
 		out = append(out, line{muted("of "), plain(theme.Clock(d))})
 	}
-	return append(out, line{emphasis(theme.Brand, "kt "+s.header.Command)}, line{plain(s.header.Topic)})
+	return append(out, line{emphasis(theme.Brand, s.header.name())}, line{plain(s.header.Topic)})
 }

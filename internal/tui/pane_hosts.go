@@ -26,7 +26,7 @@ func (s *scene) subject() *scene {
 func (s *scene) whole() *scene {
 	sub := *s
 	if s.many() {
-		sub.of = "all hosts"
+		sub.of = "all " + s.header.rowName() + "s"
 	}
 	return &sub
 }
@@ -48,7 +48,7 @@ func (s *scene) hostFigures() []line {
 	if n < all {
 		color = theme.Warn
 	}
-	out := []line{figure("hosts", color, fmt.Sprintf("%d/%d", n, all))}
+	out := []line{figure(s.header.rowName()+"s", color, fmt.Sprintf("%d/%d", n, all))}
 	var offsets []time.Duration
 	for _, h := range s.hosts {
 		if h.Bound > 0 {
@@ -82,7 +82,7 @@ func drawHosts(c chart.Canvas, s *scene) {
 		first = min(max(s.selected-rows/2, 0), last-rows)
 		last = first + rows
 	}
-	b := s.box(paneHosts, "Hosts")
+	b := s.box(paneHosts, map[bool]string{true: "Loads", false: "Hosts"}[s.header.loads()])
 	b.table = true
 	switch {
 	case s.gathering() && s.startsIn > 0:
@@ -93,6 +93,8 @@ func drawHosts(c chart.Canvas, s *scene) {
 		of := "latency of the last 5 to 10 s"
 		if s.Stage == result.Finished {
 			of = "latency of the run"
+		} else if s.header.loads() {
+			of = "latency of the last second"
 		}
 		b.right = []line{{muted(of)}, {muted("merged from HDR histograms, not averaged")}}
 	}
@@ -260,7 +262,7 @@ type slowHost struct {
 // its share: the slowest first. A host that keeps its target rate is not slow: the others
 // then do more than theirs, after an outage say.
 func (s *scene) slowHosts() []slowHost {
-	if s.Stage < result.WarmingUp || s.Stage > result.Running {
+	if s.Stage < result.WarmingUp || s.Stage > result.Running || s.header.loads() { // loads are unlike
 		return nil
 	}
 	var rates []float64 // over the last ticks, for the weights of those that have enough of them

@@ -41,7 +41,20 @@ type HostHeader struct {
 	Name      string
 	Processes int     // that make a load; 0: the host is only watched
 	Share     float64 // of the load that is its own, 0 to 1; 0: all hosts have the same
+
+	// Of a load of a workload, which has a row in the place of a host.
+	Command string  // "": it is a host
+	Target  float64 // in records a second; 0: unlimited
 }
+
+// loads reports whether the rows of hosts are loads of a workload.
+func (h *Header) loads() bool { return len(h.Hosts) > 0 && h.Hosts[0].Command != "" }
+
+// name returns the command as a user types it.
+func (h *Header) name() string { return "kt " + map[bool]string{true: "run", false: h.Command}[h.loads()] }
+
+// rowName returns what a row of the table of hosts is: "host", or "load".
+func (h *Header) rowName() string { return map[bool]string{true: "load", false: "host"}[h.loads()] }
 
 // stageNames are what the stages are called.
 var stageNames = map[result.Stage]string{

@@ -18,9 +18,9 @@ import (
 
 // Load is one load that can be made. Run sets File, Part, Stop, Opened, Ready, Began and Done of its request.
 type Load struct {
-	Name      string
-	Request   run.Request
-	Observers []run.Observer
+	Name     string
+	Request  run.Request
+	Observer run.Observer
 }
 
 // Options are what the loads of a workload have in common.
@@ -92,7 +92,7 @@ func Run(ctx context.Context, loads []Load, o Options) (result.Result, error) {
 			running.Go(func() {
 				defer open()
 				defer leave()
-				res, err := run.Run(ctx, r, l.Observers...)
+				res, err := run.Run(ctx, r, l.Observer)
 				if made[i], errs[i] = res.RunID != "", err; !made[i] {
 					cancel()
 				}
@@ -112,24 +112,12 @@ func Run(ctx context.Context, loads []Load, o Options) (result.Result, error) {
 			errs[i] = fmt.Errorf("load %s: %w", loads[i].Name, err)
 		}
 	}
-	res, err := collect(ctx, paths, o.File)
-	return res, errors.Join(append(errs, err)...)
-}
-
-// collect merges the run files of the loads, and writes them into one.
-func collect(ctx context.Context, paths []string, to *run.File) (result.Result, error) {
-	set := merge.NewSet()
+	set, res, err := merge.Files(ctx, paths, m.epoch)
 	defer set.Close()
-	for _, path := range paths {
-		if err := set.Offer(filepath.Base(path), path, false); err != nil {
-			return result.Result{}, err
-		}
+	if err == nil {
+		err = errors.Join(errors.Join(set.Lost()...), o.File.Fill(set))
 	}
-	res, err := set.Result(context.WithoutCancel(ctx))
-	if err != nil {
-		return result.Result{}, errors.Join(append(set.Unreadable, err)...)
-	}
-	return res, errors.Join(errors.Join(set.Lost()...), to.Fill(set))
+	return res, errors.Join(append(errs, err)...)
 }
 
 // maker makes the loads of one workload.

@@ -1,9 +1,8 @@
 package merge
 
 import (
+	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"io"
 	"slices"
@@ -30,10 +29,6 @@ func (s *Set) workload(ctx context.Context, names []string) (r result.Result, er
 	var all []result.LoadResult
 	var parts []*Set
 	var plans []*plan.Plan
-	hash := sha256.New() // the id depends on the content of the files alone
-	for _, one := range s.inOrder() {
-		hash.Write([]byte(one.sum + "\n"))
-	}
 	for _, name := range names {
 		l := &Set{runFiles: make(map[string]*runFile)}
 		for id, one := range s.runFiles {
@@ -55,11 +50,27 @@ func (s *Set) workload(ctx context.Context, names []string) (r result.Result, er
 		}
 		all = append(all, result.LoadResult{Name: name, Result: of})
 	}
-	r.Header = result.LoadsHeader(all, hex.EncodeToString(hash.Sum(nil))[:16])
+	m := newMerge(s.inOrder())
+	r.Header = m.header(s.inOrder())
+	r.Plan.Command, r.NotAddedUp = plan.Workload, m.different()
+	r.Notice, r.RunFiles = strings.Join(r.Notices(), "; "), m.listRunFiles()
 	r.JoinLoads(all)
-	r.Notice, r.Start = strings.Join(r.Notices(), "; "), all[0].Start
-	r.NotAddedUp = "they are loads of one workload: " + few(names, ", ")
-	r.RunFiles = newMerge(s.inOrder()).listRunFiles()
+	targets := true // of some loads alone a target would say nothing
+	for i := range all {
+		l := &all[i]
+		addNumbers(&r.Records, &l.Records)
+		if l.Plan.Writes() {
+			addNumbers(&r.Throughput, &l.Throughput)
+			targets = targets && l.Throughput.TargetRecordsPerSecond > 0
+		}
+		if f := l.Fetch; f != nil {
+			r.Fetch = cmp.Or(r.Fetch, &result.Fetch{Errors: result.Errors{}, Seconds: r.ElapsedSeconds})
+			r.Fetch.RecordsPerSecond, r.Fetch.MiBPerSecond, r.Fetch.Bytes = r.Fetch.RecordsPerSecond+f.RecordsPerSecond, r.Fetch.MiBPerSecond+f.MiBPerSecond, r.Fetch.Bytes+f.Bytes
+		}
+	}
+	if r.Throughput.Seconds, r.Throughput.FirstDueSeconds = r.SendingSeconds, 0; !targets {
+		r.Throughput.TargetRecordsPerSecond = 0
+	}
 	return r, nil
 }
 

@@ -2,6 +2,7 @@ package merge
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -93,6 +94,21 @@ func (s *Set) Offer(name, path string, copied bool) error {
 		s.Unreadable = append(s.Unreadable, fmt.Errorf("%s: %w", name, err))
 	}
 	return nil
+}
+
+// Files merges run files of one run, by its name or epoch as Select has it. The caller closes the set, also after an error.
+func Files(ctx context.Context, paths []string, run string) (s *Set, r result.Result, err error) {
+	s = NewSet()
+	for _, path := range paths {
+		if err := s.Offer(filepath.Base(path), path, false); err != nil {
+			return s, r, err
+		}
+	}
+	if err := s.Select(run); err != nil {
+		return s, r, errors.Join(append(s.Unreadable, err)...)
+	}
+	r, err = s.Result(context.WithoutCancel(ctx))
+	return s, r, err
 }
 
 // Close closes the files that were offered.

@@ -1,0 +1,115 @@
+package workload
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/kt-bench/kt/internal/engine"
+	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/run"
+	"github.com/kt-bench/kt/internal/stats"
+)
+
+// Joined shows observers all loads as one run: the sums of each second, with a load in the place of each host.
+type Joined struct {
+	to run.Delivery
+
+	mu    sync.Mutex // guards what follows
+	whole *result.Fold
+	loads []*joined
+}
+
+// joined is one load.
+type joined struct {
+	run.Host
+	windows []stats.Window // of a second that was not shown yet
+	sample  host.Sample
+}
+
+// Open begins to show loads with these headers, and returns the header of all together. It is called once, before the first second.
+func (j *Joined) Open(name string, headers []result.Header, observers []run.Observer) result.Header {
+	all := headers[0]
+	var plans []plan.Plan
+	var longest plan.Duration
+	var rate float64
+	for _, h := range headers {
+		plans, longest = append(plans, h.Plan), max(longest, h.Plan.Load.Duration)
+		if h.Plan.Writes() {
+			rate += h.Plan.RecordsPerSecond()
+		}
+		j.loads = append(j.loads, &joined{Host: run.Host{Name: h.Part.Load, Processes: 1, State: "running"}})
+	}
+	all.Plan, _, _ = plan.Together(plans)
+	all.Plan.Command, all.Plan.Topic.Name, all.Plan.Load = plan.Produce, name, plan.Load{Duration: longest, Rate: plan.Rate{PerSecond: rate}}
+	if !all.Plan.Writes() {
+		all.Plan.Command = plan.Consume
+	}
+	j.to, j.whole = run.NewDelivery(observers), result.NewFold(all)
+	j.whole.Begin(result.Start{At: all.StartedAt})
+	return all
+}
+
+// Of returns what takes the seconds of a load, by its number in the headers.
+func (j *Joined) Of(load int) run.Observer { return observer(func(s run.Second) { j.take(load, s) }) }
+
+type observer func(run.Second)
+
+func (o observer) Observe(s run.Second) { o(s) }
+
+// Close waits until the observers have the last second.
+func (j *Joined) Close(ctx context.Context) { j.to.Close(ctx) }
+
+// take keeps the second of a load until all loads that go on have theirs, or until the next one of this load.
+func (j *Joined) take(load int, s run.Second) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	l := j.loads[load]
+	if l.windows != nil {
+		j.show()
+	}
+	l.windows, l.sample, l.Snapshot = slices.Clone(s.Windows), s.Sample, &s.Snapshot
+	for i := range l.windows { // partitions have their numbers in each load
+		w := &l.windows[i]
+		w.Partitions, w.Events = nil, slices.Clone(w.Events)
+		for k := range w.Events {
+			w.Events[k].Text = l.Name + ": " + w.Events[k].Text
+		}
+	}
+	if !slices.ContainsFunc(j.loads, func(l *joined) bool {
+		return l.windows == nil && (l.Snapshot == nil || l.Snapshot.Stage != result.Finished)
+	}) {
+		j.show()
+	}
+}
+
+// show shows what the loads have.
+func (j *Joined) show() {
+	s := run.Second{}
+	live := result.Live{Stage: result.Finished}
+	for _, l := range j.loads {
+		if s.Windows = engine.MergeWindows(s.Windows, l.windows); l.windows != nil {
+			s.Sample = l.sample // each is of this process
+		}
+		l.windows = nil
+		if l.Snapshot == nil {
+			live.Stage = result.WarmingUp
+		} else {
+			live.Stage, live.Buffered, live.InFlight = min(live.Stage, l.Snapshot.Stage), live.Buffered+l.Snapshot.Buffered, live.InFlight+l.Snapshot.InFlight
+			l.State = map[result.Stage]string{result.Draining: "draining", result.Finished: "done"}[l.Snapshot.Stage]
+			if l.State == "" {
+				l.State = "running"
+			}
+		}
+		s.Hosts = append(s.Hosts, l.Host)
+	}
+	for _, w := range s.Windows {
+		j.whole.AddWindow(w)
+	}
+	j.whole.AddSample(s.Sample)
+	s.Snapshot = j.whole.Snapshot()
+	s.Snapshot.Live = live
+	j.to.Send(s)
+}
