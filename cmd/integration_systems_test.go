@@ -114,6 +114,28 @@ func (s *queueServer) kt(t *testing.T, command string, args ...string) *ktRun {
 	return startKt(t, command, append([]string{"--url", s.url, "--command-config", s.config}, args...)...)
 }
 
+// carriesManyTopics writes to several topics, some of which are there, reads and verifies them, and deletes those that were made.
+// names is of the topics that the server has.
+func (s *queueServer) carriesManyTopics(t *testing.T, names func() []string) {
+	const expression = "many-{08..12},other"
+	ledger := filepath.Join(t.TempDir(), "many.ledger")
+	doc, code := s.kt(t, "produce", "--topic", "many-09", "--partitions", "3", "--num-records", "10").wait()
+	must.Hold(t, ended(doc, code, exitOK), "exit code %d", code)
+	_, _, code = ran(t, ktIn(t, t.TempDir(), "produce", "--url", s.url, "--command-config", s.config, "--topic", expression, "--partitions", "2", "--num-records", "10"))
+	must.True(t, code == exitUsage && !slices.Contains(names(), "many-08"), "exit code %d, and there are %v; want none made beside one that does not fit", code, names())
+	doc, code = s.kt(t, "produce", "--topic", expression, "--num-records", "600", "--rate", "2000", "--verify", "--ledger", ledger).wait()
+	must.Hold(t, ended(doc, code, exitOK) && doc.Records.Acknowledged == 600 && len(doc.Environment.Topics) == 6 && len(doc.Partitions) == 8,
+		"exit code %d, %+v, %v, %d topics with %d partitions", code, doc.Records, doc.Errors, len(doc.Environment.Topics), len(doc.Partitions))
+	doc, code = s.kt(t, "consume", "--topic", expression, "--verify", ledger, "--consumers", "3").wait()
+	must.True(t, ended(doc, code, exitOK) && doc.Verify != nil && doc.Verify.AcknowledgedRead == 600, "exit code %d, %+v", code, doc.Verify)
+	doc, code = s.kt(t, "roundtrip", "--topic", "many-09,trip-{0..2}", "--num-records", "300", "--rate", "1000",
+		"--consumers", "9", "--producers", "2", "--topic-distribution", "zipf:1", "--verify", "--delete-topic").wait()
+	must.True(t, ended(doc, code, exitOK) && doc.Verify != nil && doc.Verify.AcknowledgedRead == 300, "exit code %d, %+v", code, doc.Verify)
+	left := names()
+	must.True(t, slices.Contains(left, "many-09") && !slices.ContainsFunc(left, func(name string) bool { return strings.HasPrefix(name, "trip-") }),
+		"what is left: %v", left)
+}
+
 type pulsarServer struct{ queueServer }
 
 const namespacePath = "/persistent/public/default/"
@@ -165,6 +187,15 @@ func (p *pulsarServer) carriesLoads(t *testing.T) {
 		if v := doc.Verify; code != exitLost || v == nil || v.Lost == 0 || v.Lost+v.AcknowledgedRead != 3000 {
 			t.Errorf("exit code %d, %+v, want all of partition 1 lost", code, v)
 		}
+	})
+
+	t.Run("several topics", func(t *testing.T) {
+		p.carriesManyTopics(t, func() (names []string) {
+			for _, name := range decoded[[]string](t, []byte(p.script("admin", "GET", strings.TrimSuffix(namespacePath, "/")+"/partitioned")), "") {
+				names = append(names, name[strings.LastIndexByte(name, '/')+1:])
+			}
+			return names
+		})
 	})
 
 	t.Run("an unloaded bundle and a killed server lose nothing that was acknowledged", func(t *testing.T) {
@@ -280,6 +311,10 @@ func (r *rabbit) carriesLoads(t *testing.T) {
 			"exit code %d, %+v, want 1000 lost", code, doc.Verify)
 		_, n = r.messages("kept")
 		must.True(t, n == 0, "the queues hold %d messages, want none", n)
+	})
+
+	t.Run("several topics", func(t *testing.T) {
+		r.carriesManyTopics(t, func() []string { return strings.Fields(r.script("ctl", "list_exchanges", "name")) })
 	})
 
 	t.Run("messages without a queue are returned", func(t *testing.T) {

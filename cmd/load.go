@@ -219,6 +219,10 @@ const (
 	// consume).
 	readerGC = 450
 
+	// A process with more than manyClients clients has manyGC: each client keeps about 60 KB, and the heap grows by half of all.
+	manyClients = 100
+	manyGC      = 50
+
 	// loadMemory is the memory limit of the Go runtime with the embedded broker, and in a run that reads. The bound of what brokers
 	// send is below it. With the memory outside of the heap, kt stays below 512 MiB.
 	loadMemory = 384 << 20
@@ -226,7 +230,11 @@ const (
 
 // tuneProcess sets the garbage collector for the one load that this process makes.
 func tuneProcess(env *Env, p *plan.Plan) {
-	if !p.Writes() && env.Getenv("GOGC") == "" {
+	switch {
+	case env.Getenv("GOGC") != "":
+	case p.Producers+p.Read.Clients() > manyClients:
+		debug.SetGCPercent(manyGC)
+	case !p.Writes():
 		debug.SetGCPercent(readerGC)
 	}
 	switch {
@@ -306,7 +314,7 @@ func describeLoad(p *plan.Plan) string {
 	if !p.Load.Rate.IsUnlimited() {
 		rate = "at " + theme.Amount(p.RecordsPerSecond()) + " records/s"
 	}
-	topic := p.Topic.Name
+	topic := p.Topic.Short()
 	if topic == "" {
 		topic = p.Read.Include
 	}

@@ -211,12 +211,9 @@ func (e *Env) sayFrames(f *tui.Frames) {
 func screenHeader(h *result.Header, hosts []tui.HostHeader) tui.Header {
 	p := &h.Plan
 	th := tui.Header{
-		Command: string(p.Command), Topic: p.Topic.Name, Tags: report.Tags(*h), Notice: strings.Join(h.Notices(), "; "),
+		Command: string(p.Command), Topic: h.Subject(), Tags: report.Tags(*h), Notice: strings.Join(h.Notices(), "; "),
 		Duration: p.Load.Duration.Std(), Records: p.Load.Records, Partitions: int32(h.Environment.Partitions()),
 		TargetRate: p.RecordsPerSecond(), Group: p.Read.Group, Hosts: hosts, Uncounted: p.URL != "",
-	}
-	if th.Topic == "" {
-		th.Topic = p.Read.Include
 	}
 	if len(hosts) > 0 && hosts[0].Command != "" { // loads, each with settings of its own
 		th.Tags = []string{theme.Plural(len(hosts), "load", "loads")}
@@ -256,7 +253,7 @@ func (o *output) check() string {
 	if p := &o.load.Plan; o.ledger == "" || p.Embedded() || p.URL != "" && p.Reads() {
 		return ""
 	}
-	command := "kt consume --topic " + o.load.Plan.Topic.Name + " --verify " + theme.Quoted(o.ledger)
+	command := "kt consume --topic " + theme.Quoted(o.load.Plan.Topic.Name) + " --verify " + theme.Quoted(o.ledger)
 	for _, flag := range []string{"cluster", "bootstrap-server", "url", "command-config"} { // as they were typed
 		if o.load.Sources[flag] == "--"+flag {
 			command += " --" + flag + " " + theme.Quoted(o.load.Flags[flag])

@@ -163,7 +163,7 @@ func Shape(h *result.Header, brief bool) string {
 	switch p.Payload.Kind {
 	case plan.Mixed:
 		s += fmt.Sprintf(" mixed compressibility=%g", p.Payload.Compressibility)
-	case plan.File:
+	case plan.File, plan.Template:
 		s += fmt.Sprintf(" of %g B", p.Payload.FileMean)
 	case plan.Letters, plan.Monotonic: // as they are
 	}

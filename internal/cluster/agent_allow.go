@@ -70,8 +70,8 @@ func allowPlan(p *plan.Plan) error {
 			bad("--bootstrap-server %q: it is no address", clean(b, 64))
 		}
 	}
-	if y := &p.Payload; y.File != "" || y.Delimiter != "" || y.Kind == plan.File || y.FileMean != 0 || y.FileMax != 0 {
-		bad("--payload-file: a load on other hosts reads no files of theirs")
+	if y := &p.Payload; y.File != "" || y.Delimiter != "" || y.Kind == plan.File || y.Kind == plan.Template || y.FileMean != 0 || y.FileMax != 0 {
+		bad("--payload-file, --payload-template: a load on other hosts reads no files of theirs")
 	}
 	if p.Verify && (!p.Writes() || !p.Reads()) {
 		bad("--verify: a ledger does not leave its host; kt roundtrip needs none")
@@ -140,14 +140,18 @@ func (l *Limits) allowRate(o *offer, others []*offer) error {
 // rounding is the relative error of floating-point sums of a few hundred shares.
 const rounding = 1e-9
 
-// AllowsTopic returns an error if the limits refuse loads of a topic.
+// AllowsTopic returns an error if the limits refuse loads of a topic, or of one of several, as plan.ParseTopics reads its name.
 func (l *Limits) AllowsTopic(name string) error {
 	if l.Topic == nil {
 		return nil
 	}
+	names, bad := plan.ParseTopics(name)
 	whole, err := regexp.Compile(`^(?:` + l.Topic.String() + `)$`)
-	if err != nil || !whole.MatchString(name) {
-		return fmt.Errorf("--allow-topic %s: the topic is %s", l.Topic, name)
+	if err = errors.Join(bad, err); err != nil {
+		return fmt.Errorf("--allow-topic %s: %w", l.Topic, err)
+	}
+	if i := slices.IndexFunc(names, func(n string) bool { return !whole.MatchString(n) }); i >= 0 {
+		return fmt.Errorf("--allow-topic %s: the topic is %s", l.Topic, names[i])
 	}
 	return nil
 }

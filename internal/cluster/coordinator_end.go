@@ -258,15 +258,15 @@ func (s *session) finish() bool {
 	t := &s.order.Plan.Topic
 	for _, r := range s.hosts {
 		if t.Delete && len(r.state.Parts) > 0 && !r.state.settled() {
-			s.c.Log(fmt.Sprintf("topic %s is not deleted: %s may still write to it", t.Name, r.peer.Name))
+			s.c.Log(fmt.Sprintf("topic %s is not deleted: %s may still write to it", t.Short(), r.peer.Name))
 			return false
 		}
 	}
 	maker := s.hosts[0]
 	env := s.live.made()
-	made := env == nil || env.Topic.Created
+	made := env == nil || slices.ContainsFunc(env.AllTopics(), func(t result.Topic) bool { return t.Created })
 	if t.Delete && made && (maker.state.Parts[0].State != partDone || maker.state.Contact == contactLost || maker.state.ended()) {
-		s.c.Log(fmt.Sprintf("topic %s is not deleted: the process that made it is gone", t.Name))
+		s.c.Log(fmt.Sprintf("topic %s is not deleted: the process that made it is gone", t.Short()))
 	}
 	s.orderAll(order{Finish: true})
 	return true

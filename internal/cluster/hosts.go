@@ -110,7 +110,16 @@ func (o *loadOrder) header() result.Header {
 		h.StartedAt = o.Now().UTC()
 	}
 	t := &o.Plan.Topic
-	h.Environment.Topic = result.Topic{Name: t.Name, Partitions: int(t.Partitions), ReplicationFactor: int(t.ReplicationFactor)}
+	var topics []result.Topic
+	for _, name := range t.Names() {
+		topics = append(topics, result.Topic{Name: name, Partitions: int(t.Partitions), ReplicationFactor: int(t.ReplicationFactor)})
+	}
+	if len(topics) > 0 {
+		h.Environment.Topic = topics[0]
+	}
+	if len(topics) > 1 {
+		h.Environment.Topics = topics
+	}
 	o.System.Describe(&h)
 	return h
 }

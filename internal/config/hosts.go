@@ -110,6 +110,7 @@ func (b *builder) checkRemote(p *plan.Plan) {
 		why     string
 	}{
 		{"payload-file", p.Payload.Kind == plan.File, "no path is sent to another host"},
+		{"payload-template", p.Payload.Kind == plan.Template, "no path is sent to another host"},
 		{"exec", b.given("exec") || b.given("at"), "no command is sent to another host; run it there at the time that kt prints"},
 		{"verify", p.Verify && !roundtrip, "a ledger is of one process; kt roundtrip --verify accounts for every record on all hosts"},
 		{"ledger", b.text("ledger") != "", "no path is sent to another host"},

@@ -177,6 +177,7 @@ var kinds = map[string]kind{
 	"linger":           scalar("string", readLinger),
 	"warmup":           scalar("string", readWarmup),
 
+	"keys":  scalar("string", func(s string) (string, error) { return s, plan.CheckKeys(s) }),
 	"topic": scalar("string", func(s string) (string, error) { return s, plan.CheckTopic(s) }),
 	"topics": {name: listKind.name, read: func(texts []string) (any, error) {
 		name := strings.Join(distinct(texts), ",")

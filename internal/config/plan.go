@@ -173,9 +173,11 @@ func (b *builder) payload(p *plan.Payload) {
 			p.Headers = append(p.Headers, plan.Header{Key: k, Value: v})
 		}
 	}
-	switch b.chosen("record-size", "payload-file", "payload-monotonic") {
+	switch b.chosen("record-size", "payload-file", "payload-template", "payload-monotonic") {
 	case "payload-file":
 		p.Kind, p.File, p.Delimiter = plan.File, b.text("payload-file"), is[string](b.layers, "payload-delimiter")
+	case "payload-template":
+		p.Kind, p.File = plan.Template, b.text("payload-template")
 	case "payload-monotonic":
 		p.Kind = plan.Monotonic
 	default:
@@ -187,7 +189,7 @@ func (b *builder) payload(p *plan.Payload) {
 		}
 	}
 	if b.given("compressibility") && p.Kind != plan.Mixed {
-		b.bad("", nil, "--compressibility goes with generated payloads, not with --payload-file or --payload-monotonic")
+		b.bad("", nil, "--compressibility goes with generated payloads, not with --payload-file, --payload-template or --payload-monotonic")
 	}
 }
 

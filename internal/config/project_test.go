@@ -24,6 +24,7 @@ func TestAProjectFileDescribesLoadsAndNothingElse(t *testing.T) {
 		"clusters: {c: {bootstrap-server: e}}":                              "kt.yaml:1: clusters: it belongs into the file of the user",
 		"produce:\n  command-config: x.properties":                          "--command-config names credentials",
 		"payload-file: /etc/shadow":                                         "--payload-file sends a file",
+		"payload-template: /etc/shadow":                                     "--payload-template sends a file",
 		"command-property: [sasl.oauthbearer.token.endpoint.url=https://x]": "is no property that a project file may set",
 		"command-property:\n  - acks=1\n  - ' security.protocol=PLAINTEXT'": "is no property that a project file may set",
 		"consume:\n  command-property: bootstrap.servers=x:1":               "is no property that a project file may set",

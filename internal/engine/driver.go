@@ -11,7 +11,7 @@ import (
 
 // Driver makes the workers that carry the load.
 type Driver interface {
-	// Open returns the worker of one shard, ready to take records. With Shard.Record the worker counts
+	// Open returns the worker of one shard, ready to take records. Several are opened at once. With Shard.Record the worker counts
 	// data other than outcomes, such as requests and batches of each broker.
 	Open(ctx context.Context, s *Shard) (Worker, error)
 	// Acked returns, by partition, the offset after the newest acknowledged record that
@@ -42,8 +42,8 @@ type Worker interface {
 
 // ReadDriver makes the readers of a run.
 type ReadDriver interface {
-	// OpenReader returns the reader of one shard. If the run also sends, all readers are ready when the
-	// last one is returned. ctx is that of the run: when it ends, the reader must not wait.
+	// OpenReader returns the reader of one shard. Several are opened at once, begun in order. If the run also sends, all
+	// readers are ready when the last one is returned. ctx is that of the run: when it ends, the reader must not wait.
 	OpenReader(ctx context.Context, s *Shard) (Reader, error)
 	// SetEndOffsets looks up the partitions' current end offsets. Reading is over there.
 	SetEndOffsets(ctx context.Context) error
@@ -110,6 +110,7 @@ type Op struct {
 	Sent    time.Duration // when it was handed to the worker; a worker that waits first sets it again
 	Wall    time.Time     // Sent on the wall clock, for the records' timestamps
 	Bytes   int           // of keys and values, set by the worker
+	Busiest int           // records with the busiest key, set by the worker where keys have a Zipf law
 	State   any           // the worker's own, kept while the Op is reused
 
 	shard       *Shard
@@ -133,6 +134,7 @@ func (o *Op) Acknowledge(partition int32, at time.Duration) (counted bool) {
 		}
 		s.recovered(partition, at)
 		s.rec.Acknowledged(int(o.phase), int64(o.Records), partition, o.Bytes, at-o.Sent, at-o.Due, at)
+		s.rec.Window(int(o.phase)).BusiestKey += int64(o.Busiest)
 		s.free(o)
 	}
 	s.mu.Unlock()

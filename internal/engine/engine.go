@@ -52,12 +52,14 @@ const windowLength = time.Second
 func Run(ctx context.Context, p plan.Plan, d Drivers, o Options, sinks ...Sink) (End, error) {
 	o = o.withDefaults()
 	r := &run{plan: p, opts: o, sinks: sinks, made: time.Now(), stop: make(chan struct{}), readers: newReaders(d.Read), rates: newRates(&p)}
+	ctx, abort := context.WithCancel(ctx)
+	defer abort()
 	defer r.close()
 	if p.Read.Backlog > 0 { // only the backlog tells when the load ends
 		r.backlog.rest, r.plan.Load.Duration = p.Load.Duration.Std()-p.Load.Warmup.Duration.Std(), 0
 	}
 	if p.Reads() {
-		if err := r.openReaders(ctx); err != nil {
+		if err := r.openReaders(ctx, abort); err != nil {
 			return End{}, err
 		}
 	}
@@ -67,15 +69,18 @@ func Run(ctx context.Context, p plan.Plan, d Drivers, o Options, sinks ...Sink) 
 		}
 		r.share(r.shards)
 	}
-	for i, s := range r.shards {
+	if err := openAll(r.shards, abort, func(s *Shard) error {
 		w, err := d.Send.Open(ctx, s)
 		if err != nil {
-			return End{}, fmt.Errorf("open producer %d: %w", i+1, err)
+			return fmt.Errorf("open producer %d: %w", s.Index+1, err)
 		}
 		s.worker = w
 		if !p.Load.OneAtATime {
 			s.most = w.OpRecords()
 		}
+		return nil
+	}); err != nil {
+		return End{}, err
 	}
 	if o.Ready != nil {
 		if err := o.Ready(ctx); err != nil {
@@ -360,7 +365,11 @@ func (r *run) close() {
 			_ = s.worker.Close() // every outcome is counted
 		}
 	})
-	atOnce(r.readers.readers, func(from Reader) { _ = from.Close() }) // all reads are counted
+	atOnce(r.readers.readers, func(from Reader) {
+		if from != nil {
+			_ = from.Close() // all reads are counted
+		}
+	})
 }
 
 func (r *run) stage() Stage     { return Stage(r.opts.Status.Stage.Load()) }
@@ -373,6 +382,26 @@ func atOnce[T any](all []T, do func(T)) {
 		calls.Go(func() { do(one) })
 	}
 	calls.Wait()
+}
+
+// mostOpening is the number of clients that open at once: each waits for answers of brokers, which it must not flood.
+const mostOpening = 16
+
+// openAll calls open for each shard, in order, and several at a time. After the first error, which it returns, it begins no other,
+// and abort ends those that go on.
+func openAll(shards []*Shard, abort func(), open func(*Shard) error) (first error) {
+	var begun atomic.Int64
+	var fail sync.Once
+	atOnce(shards[:min(len(shards), mostOpening)], func(*Shard) {
+		for i := begun.Add(1); i <= int64(len(shards)); i = begun.Add(1) {
+			if err := open(shards[i-1]); err != nil {
+				fail.Do(func() { first = err })
+				begun.Store(int64(len(shards)))
+				abort()
+			}
+		}
+	})
+	return first
 }
 
 // done returns a channel that is closed when wait returns.

@@ -334,16 +334,38 @@ func TestStopBeforeTheStartSendsNothing(t *testing.T) {
 }
 
 func TestAProducerThatDoesNotOpenClosesTheOthers(t *testing.T) {
+	for _, of := range []struct{ producers, fails, least, most int }{
+		{4, 3, 3, 3},     // all opened at once
+		{40, 3, 15, 31},  // most of the rest was not begun
+		{40, 30, 15, 39}, // a later one
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			f := &fake{failOpen: of.fails, opening: time.Second}
+			p := producing(plan.Load{Rate: perSecond(10), Records: 5})
+			p.Producers = of.producers
+			c := new(collector)
+			_, err := Run(t.Context(), p, Drivers{Send: f}, Options{}, c)
+			want := fmt.Sprintf("producer %d:", of.fails)
+			must.True(t, errors.Is(err, errOpen) && strings.Contains(err.Error(), want), "got %v, want %v of %s", err, errOpen, want)
+			n := len(f.workers)
+			must.True(t, n >= of.least && n <= of.most, "%d of %d workers were opened, want %d to %d", n, of.producers, of.least, of.most)
+			for _, w := range f.workers {
+				must.True(t, w.closed, "the worker of shard %d was not closed", w.shard.Index)
+			}
+			must.True(t, len(c.calls) == 0, "the sink got %d windows of no run", len(c.calls))
+		})
+	}
+}
+
+func TestClientsThatOpenAreNotWaitedForOneByOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := &fake{failOpen: 3}
-		p := producing(plan.Load{Rate: perSecond(10), Records: 5})
-		p.Producers = 4
-		c := new(collector)
-		_, err := Run(t.Context(), p, Drivers{Send: f}, Options{}, c)
-		must.True(t, errors.Is(err, errOpen) && strings.Contains(err.Error(), "producer 3"), "got %v, want %v of producer 3", err, errOpen)
-		must.True(t, len(f.workers) == 2 && f.workers[0].closed && f.workers[1].closed,
-			"%d workers were opened; want 2, closed again", len(f.workers))
-		must.True(t, len(c.calls) == 0, "the sink got %d windows of no run", len(c.calls))
+		f := &fake{opening: time.Second}
+		p := producing(plan.Load{Records: 1})
+		p.Producers = 1000
+		began := time.Now()
+		mustRun(t.Context(), t, p, f, Options{})
+		took := time.Since(began)
+		must.True(t, took >= 1000/mostOpening*time.Second && took < 70*time.Second, "it took %v to open 1,000 clients in a second each", took)
 	})
 }
 

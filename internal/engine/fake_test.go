@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -30,8 +31,10 @@ type fake struct {
 	ending   time.Duration                   // how long Close takes
 	failOpen int                             // the number of the producer that does not open, from 1
 
-	workers []*fakeWorker
+	workers []*fakeWorker // by shard, of those that have opened
 }
+
+var opening sync.Mutex // held to add to the workers of a fake
 
 var errOpen = errors.New("no such broker")
 
@@ -42,7 +45,10 @@ func (f *fake) Open(_ context.Context, s *Shard) (Worker, error) {
 	}
 	w := &fakeWorker{fake: f, shard: s, queue: make(chan pending, 1<<17), closing: make(chan struct{}), distinct: make(map[*Op]bool)}
 	w.answering.Go(w.answer)
+	opening.Lock()
+	defer opening.Unlock()
 	f.workers = append(f.workers, w)
+	slices.SortFunc(f.workers, func(a, b *fakeWorker) int { return a.shard.Index - b.shard.Index })
 	return w, nil
 }
 

@@ -50,7 +50,7 @@ func newReaders(d ReadDriver) *readers {
 	return &readers{driver: d, news: make(chan struct{}, 1)}
 }
 
-func (r *run) openReaders(ctx context.Context) error {
+func (r *run) openReaders(ctx context.Context, abort func()) error {
 	p := &r.plan
 	rs := r.readers
 	if n := p.RecordsToRead(); n > 0 && !p.Writes() {
@@ -68,14 +68,15 @@ func (r *run) openReaders(ctx context.Context) error {
 			return err
 		}
 	}
-	for i, s := range rs.shards {
+	rs.readers = make([]Reader, n)
+	return openAll(rs.shards, abort, func(s *Shard) error {
 		reader, err := rs.driver.OpenReader(ctx, s)
 		if err != nil {
-			return fmt.Errorf("open consumer %d: %w", i+1, err)
+			return fmt.Errorf("open consumer %d: %w", s.Index+1, err)
 		}
-		rs.readers = append(rs.readers, reader)
-	}
-	return nil
+		rs.readers[s.Index] = reader
+		return nil
+	})
 }
 
 // newReadShard makes a shard that sends nothing.
@@ -250,10 +251,8 @@ func (r *run) read(ctx context.Context, s *Shard, from Reader) {
 	for ctx.Err() == nil && !r.over() {
 		now := s.Now()
 		s.mu.Lock()
-		if phase := s.warm.phase(count, now); phase != s.phase {
-			s.turn(s.activity, now)
-			s.phase, s.measured = phase, now
-		}
+		s.count = count
+		s.rephase(now)
 		s.mu.Unlock()
 		limit, hold := r.allowance(now)
 		if r.backlog.held.Load() {
@@ -302,6 +301,14 @@ func (r *run) read(ctx context.Context, s *Shard, from Reader) {
 			rs.busy(s.Now() + time.Duration(n)*p)
 			s.pause(ctx, time.Duration(n)*p)
 		}
+	}
+}
+
+// rephase ends the warm-up of a reader if it is over. The caller holds mu.
+func (s *Shard) rephase(now time.Duration) {
+	if s.phase == stats.Warmup && s.warm.phase(s.count, now) == stats.Measured {
+		s.turn(s.activity, now)
+		s.phase, s.measured = stats.Measured, now
 	}
 }
 

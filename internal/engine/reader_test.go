@@ -190,20 +190,28 @@ func TestASlowReaderIsHeldBackByItsProcessing(t *testing.T) {
 }
 
 func TestTheTimeOfReadersIsAccountedForInEveryWindow(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := &collector{}
-		p := consuming(plan.Load{Duration: seconds(5)}, plan.Read{Consumers: 2})
-		end := must.Have(Run(t.Context(), p, Drivers{Read: newLog(0, 0)}, Options{}, c))(t)
-		for _, call := range c.calls {
-			w := call[0]
-			if w.End == end.Elapsed {
-				continue // the readers do not stop at the same moment
+	for _, of := range []struct {
+		consumers      int
+		warmup, filled float64 // of the log, in records a second: most of a hundred readers wait all the time
+	}{{2, 0, 0}, {2, 2, 100}, {100, 2, 10}} {
+		synctest.Test(t, func(t *testing.T) {
+			c := &collector{}
+			load := plan.Load{Duration: seconds(5), Warmup: plan.Warmup{Duration: seconds(of.warmup)}}
+			p := consuming(load, plan.Read{Consumers: of.consumers})
+			end := must.Have(Run(t.Context(), p, Drivers{Read: newLog(of.filled, min(1e6, int64(1e6*of.filled)))}, Options{}, c))(t)
+			for _, call := range c.calls {
+				w := call[0]
+				if w.End == end.Elapsed {
+					continue // the readers do not stop at the same moment
+				}
+				want := time.Duration(of.consumers) * (w.End - w.Start)
+				must.True(t, w.ReadTime == want && w.ReadWait == want,
+					"window %v to %v: %v of reading and %v of waiting, want %v of each", w.Start, w.End, w.ReadTime, w.ReadWait, want)
+				warm := w.End <= load.Warmup.Duration.Std()
+				must.True(t, w.Warmup == warm && len(call) == 1, "window %v to %v: warm-up %v, want %v, one of %d", w.Start, w.End, w.Warmup, warm, len(call))
 			}
-			if want := 2 * (w.End - w.Start); w.ReadTime != want || w.ReadWait != want {
-				t.Errorf("window %v to %v: %v of reading and %v of waiting, want %v of each", w.Start, w.End, w.ReadTime, w.ReadWait, want)
-			}
-		}
-	})
+		})
+	}
 }
 
 func TestOneAtATimeWaitsForItsReader(t *testing.T) {

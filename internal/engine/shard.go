@@ -59,6 +59,7 @@ type Shard struct {
 	looked    time.Duration           // at that, by LookThrottled
 
 	// Of a reader.
+	count    int64 // records read, as of the last look
 	activity activity
 	since    time.Duration // start of the activity, or the end of the last window
 }
@@ -140,7 +141,9 @@ func newShard(r *run, index int) *Shard {
 }
 
 // NoRun returns a shard of no run, for reading alone. What it counts is lost.
-func NoRun() *Shard { return &Shard{run: &run{made: time.Now()}, tally: &tally{rec: stats.NewRecorder()}} }
+func NoRun() *Shard {
+	return &Shard{run: &run{made: time.Now()}, tally: &tally{rec: stats.NewRecorder()}}
+}
 
 // Now returns the time since the start of the run, by the monotonic clock.
 func (s *Shard) Now() time.Duration { return s.run.now() }
@@ -199,6 +202,9 @@ func (s *Shard) settle(start, end time.Duration) {
 		s.waitFrom = end
 	}
 	s.turn(s.activity, end)
+	if s.activity != idle {
+		s.rephase(end) // it may wait for a long time
+	}
 	if s.handed.records > s.settled.records { // a gap counts while it is open
 		s.run.outage(s, end, s.asked)
 	}

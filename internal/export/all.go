@@ -139,7 +139,7 @@ func (t *totals) each(use func(m *metric.Metric, series func(put func(v metric.V
 	if s.Target == 0 && len(s.Targets) <= 1 { // with stages, 0 is a pause
 		f.Now.Target = -1
 	}
-	f.Now.Info = []string{string(h.Plan.Command), cmp.Or(h.Plan.Topic.Name, h.Plan.Read.Include), cmp.Or(string(h.Plan.Engine), string(plan.Client)), "", h.KTVersion}
+	f.Now.Info = []string{string(h.Plan.Command), h.Subject(), cmp.Or(string(h.Plan.Engine), string(plan.Client)), "", h.KTVersion}
 	for _, setting := range h.Config {
 		if setting.Name == "acks" {
 			f.Now.Info[3] = setting.Value

@@ -158,7 +158,7 @@ func (f Folder) writeIndex(runs []Run) {
 type Filter struct {
 	Tags    []string     // a run has all of them
 	Command plan.Command // "": any
-	Topic   string       // "": any
+	Topic   string       // one of the run's; "": any
 	Since   time.Time    // zero: any
 	Valid   bool         // only valid runs
 }
@@ -167,7 +167,8 @@ type Filter struct {
 func (f Filter) Choose(runs []Run) []Run {
 	return slices.DeleteFunc(slices.Clone(runs), func(r Run) bool {
 		lacks := func(tag string) bool { return !slices.Contains(r.Tags, tag) }
-		return slices.ContainsFunc(f.Tags, lacks) || f.Command != "" && f.Command != r.Command || f.Topic != "" && f.Topic != r.Topic ||
+		topics := (&plan.Topic{Name: r.Topic}).Names()
+		return slices.ContainsFunc(f.Tags, lacks) || f.Command != "" && f.Command != r.Command || f.Topic != "" && f.Topic != r.Topic && !slices.Contains(topics, f.Topic) ||
 			r.StartedAt.Before(f.Since) || f.Valid && (r.Valid == nil || !*r.Valid)
 	})
 }

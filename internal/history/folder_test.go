@@ -295,7 +295,7 @@ func TestAFilterChoosesRunsThatFitInAll(t *testing.T) {
 	runs := []Run{
 		{Name: "a", Command: "produce", Topic: "orders", Tags: []string{"x", "y"}, Valid: &yes, StartedAt: now},
 		{Name: "b", Command: "consume", Topic: "orders", Tags: []string{"x"}, Valid: &no, StartedAt: now.Add(-time.Hour)},
-		{Name: "c", Problem: "damaged", StartedAt: now.Add(-2 * time.Hour)},
+		{Name: "c", Problem: "damaged", Topic: "x,many-{00..99}", StartedAt: now.Add(-2 * time.Hour)},
 	}
 	for _, r := range []struct {
 		name   string
@@ -307,6 +307,9 @@ func TestAFilterChoosesRunsThatFitInAll(t *testing.T) {
 		{"all of several tags", Filter{Tags: []string{"y", "x"}}, []string{"a"}},
 		{"a command", Filter{Command: "consume"}, []string{"b"}},
 		{"a topic and a time", Filter{Topic: "orders", Since: now.Add(-time.Minute)}, []string{"a"}},
+		{"a topic of several", Filter{Topic: "many-07"}, []string{"c"}},
+		{"an expression of topics", Filter{Topic: "x,many-{00..99}"}, []string{"c"}},
+		{"a topic beside several", Filter{Topic: "many-7"}, nil},
 		{"valid ones", Filter{Valid: true}, []string{"a"}},
 	} {
 		must.Match(t, r.want, namesOf(r.filter.Choose(runs)), "%s", r.name)

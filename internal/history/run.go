@@ -32,8 +32,8 @@ type Run struct {
 	StartedAt time.Time    `json:"started_at"` // of a file that cannot be read: by its name, or its last change
 	Command   plan.Command `json:"command"`
 	Processes int          `json:"processes"` // of a merged run; 0: it is of one process
-	Topic     string       `json:"topic"`
-	Server    string       `json:"server"` // the first broker; "": the one inside kt
+	Topic     string       `json:"topic"`     // of several the expression of the plan
+	Server    string       `json:"server"`    // the first broker; "": the one inside kt
 	Tags      []string     `json:"tags"`
 
 	RecordsPerSecond *float64       `json:"records_per_second"` // nil: it has no figures, or was too short for a rate
@@ -88,9 +88,11 @@ func rowOf(path string, info os.FileInfo) Run {
 // about fills in what the header of a run says.
 func (r *Run) about(h *result.Header) {
 	r.RunID, r.StartedAt, r.Command, r.Tags = h.RunID, h.StartedAt, h.Plan.Command, append([]string{}, h.Tags...)
-	r.Topic = cmp.Or(h.Environment.Topic.Name, h.Plan.Topic.Name, h.Plan.Read.Include)
-	if h.Plan.Command == plan.Workload {
+	switch r.Topic = cmp.Or(h.Environment.Topic.Name, h.Plan.Topic.Name, h.Plan.Read.Include); {
+	case h.Plan.Command == plan.Workload:
 		r.Topic = cmp.Or(h.Part, new(result.Part)).Run
+	case h.Plan.Topic.Several():
+		r.Topic = h.Plan.Topic.Name
 	}
 	switch {
 	case h.Embedded:

@@ -31,7 +31,7 @@ func (c *Cluster) ReadTopics(ctx context.Context, p plan.Plan) ([]result.Topic, 
 		if none := missing(topics); len(none) > 0 {
 			return nil, result.Misfit("topic %s %w%s", none[0], plan.ErrNoTopic, c.alike(ctx, none[0]))
 		}
-		if topics, err = c.awaitLeaders(ctx, names); err != nil {
+		if topics, err = c.awaitLeaders(ctx, slices.Chunk(names, manyTopics)); err != nil {
 			return nil, err
 		}
 		c.describeConfigs(ctx, topics)

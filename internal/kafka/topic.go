@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"math/bits"
 	"slices"
@@ -41,10 +42,9 @@ func batchBytes(n int) int {
 // check comes before the first creation. If one fails, those that were created are deleted again. Compressed records may be
 // larger than the topics take.
 func (c *Cluster) EnsureTopics(ctx context.Context, p plan.Plan, compressed bool) ([]result.Topic, error) {
-	names := p.Topic.Names()
-	ctx, cancel := context.WithTimeout(ctx, 2*AdminTimeout+time.Duration(len(names)-1)*creationTime)
+	checking, cancel := context.WithTimeout(ctx, 2*AdminTimeout)
 	defer cancel()
-	topics, err := c.CheckTopics(ctx, p, compressed)
+	topics, err := c.CheckTopics(checking, p, compressed)
 	if err != nil {
 		return nil, err
 	}
@@ -54,9 +54,6 @@ func (c *Cluster) EnsureTopics(ctx context.Context, p plan.Plan, compressed bool
 	c.describeConfigs(ctx, topics)
 	return topics, nil
 }
-
-// creationTime is how long the creation of each of many topics may take.
-const creationTime = 100 * time.Millisecond
 
 // CheckTopics returns the topics of a plan, in the order of their names. Those that are missing have no partitions. The error
 // says why the plan does not fit this cluster.
@@ -107,7 +104,7 @@ func (c *Cluster) createOrFind(ctx context.Context, t plan.Topic, topics []resul
 	if err != nil {
 		return err
 	}
-	found, err := c.awaitLeaders(ctx, names)
+	found, err := c.awaitLeaders(ctx, inBatches(t, names))
 	if err != nil {
 		return err
 	}
@@ -126,11 +123,14 @@ func (c *Cluster) createOrFind(ctx context.Context, t plan.Topic, topics []resul
 	return nil
 }
 
-// Many topics are asked for, or changed, in requests of so many. A request that creates has so many partitions.
-const (
-	manyTopics     = 500
-	manyPartitions = 1000
-)
+// manyTopics is for how many topics one request asks.
+const manyTopics = 500
+
+// inBatches returns new topics as they are created: in requests that a slow broker carries out in time.
+func inBatches(t plan.Topic, names []string) iter.Seq[[]string] {
+	const partitions = 1000
+	return slices.Chunk(names, max(1, partitions/max(10, int(t.Partitions))))
+}
 
 // lookUp returns topics by name, in that order. Those that are missing have no partitions.
 func (c *Cluster) lookUp(ctx context.Context, names ...string) (topics []result.Topic, err error) {
@@ -276,18 +276,21 @@ func (c *Cluster) create(ctx context.Context, t plan.Topic, names []string) (mad
 		configs[k] = &v
 	}
 	made = make(map[string]bool)
-	for _, ask := range []func(context.Context, int32, int16, map[string]*string, ...string) (kadm.CreateTopicResponses, error){
+	for step, ask := range []func(context.Context, int32, int16, map[string]*string, ...string) (kadm.CreateTopicResponses, error){
 		c.admin.ValidateCreateTopics, c.admin.CreateTopics,
 	} {
-		clear(made) // of a dry run
-		for some := range slices.Chunk(names, max(1, manyPartitions/max(10, int(partitions)))) {
-			rs, failed := ask(ctx, partitions, factor, configs, some...)
+		for some := range inBatches(t, names) {
+			if err := ctx.Err(); err != nil {
+				return made, err
+			}
+			rs, failed := ask(context.WithoutCancel(ctx), partitions, factor, configs, some...) // else it is not known what was made
 			for _, name := range some {
 				bad := failed
 				if bad == nil {
 					bad = refuse(rs[name].Err, rs[name].ErrMessage)
 				}
 				switch {
+				case bad == nil && step == 0: // a dry run
 				case bad == nil:
 					made[name] = true
 				case errors.Is(bad, kerr.TopicAlreadyExists): // another process was faster
@@ -323,27 +326,38 @@ func refuse(code error, message string) error {
 
 const leaderPoll = 50 * time.Millisecond
 
-// awaitLeaders waits until every partition of new topics has a leader that serves it.
-func (c *Cluster) awaitLeaders(ctx context.Context, names []string) (topics []result.Topic, err error) {
-	for some := range slices.Chunk(names, manyTopics) {
-		for {
-			found, err := c.lookUp(ctx, some...)
-			if err != nil && ctx.Err() == nil && !errors.Is(err, kerr.LeaderNotAvailable) {
-				return nil, err
-			}
-			if err == nil && !slices.ContainsFunc(found, leaderless) {
-				// The metadata names the leaders before they answer, and with acks=0 records that are sent in between are lost silently.
-				if offsets, err := c.admin.ListEndOffsets(ctx, some...); err == nil && offsets.Error() == nil {
-					topics = append(topics, found...)
-					break
-				}
-			}
-			if !Pause(ctx, leaderPoll) {
-				return nil, fmt.Errorf("topic %s: its partitions have no leaders yet: %w", some[max(0, slices.IndexFunc(found, leaderless))], ctx.Err())
-			}
+// awaitLeaders waits until every partition of new topics has a leader that serves it. Brokers may make all of them at once, in any
+// order. So the time for each batch is one for all: a busy disk took 130 s for 10,000 partitions.
+func (c *Cluster) awaitLeaders(ctx context.Context, batches iter.Seq[[]string]) (topics []result.Topic, err error) {
+	all := slices.Collect(batches)
+	ctx, cancel := context.WithTimeout(ctx, time.Duration(len(all))*2*AdminTimeout)
+	defer cancel()
+	for _, names := range all {
+		found, err := c.awaitBatch(ctx, names)
+		if err != nil {
+			return nil, err
 		}
+		topics = append(topics, found...)
 	}
 	return topics, nil
+}
+
+func (c *Cluster) awaitBatch(ctx context.Context, names []string) ([]result.Topic, error) {
+	for {
+		topics, err := c.lookUp(ctx, names...)
+		if err != nil && ctx.Err() == nil && !errors.Is(err, kerr.LeaderNotAvailable) {
+			return nil, err
+		}
+		if err == nil && !slices.ContainsFunc(topics, leaderless) {
+			// The metadata names the leaders before they answer, and with acks=0 records that are sent in between are lost silently.
+			if offsets, err := c.admin.ListEndOffsets(ctx, names...); err == nil && offsets.Error() == nil {
+				return topics, nil
+			}
+		}
+		if !Pause(ctx, leaderPoll) {
+			return nil, fmt.Errorf("topic %s: its partitions have no leaders yet: %w", names[max(0, slices.IndexFunc(topics, leaderless))], ctx.Err())
+		}
+	}
 }
 
 func leaderless(t result.Topic) bool {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"sort"
-	"strings"
 )
 
 // Book is the account of the records that a run wrote.
@@ -50,13 +49,13 @@ type BookTopic struct {
 	Partitions int    `json:"partitions"`   // when the run began
 }
 
-// Names returns the names of the topics, with commas between them.
-func (b *Book) Names() string {
+// Names returns the names of the topics, in their order.
+func (b *Book) Names() []string {
 	names := make([]string, len(b.Topics))
 	for i := range b.Topics {
 		names[i] = b.Topics[i].Name
 	}
-	return strings.Join(names, ",")
+	return names
 }
 
 // Lane is the records that one producer wrote to one partition. An issued record that is

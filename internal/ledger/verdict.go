@@ -83,6 +83,8 @@ type Verdict struct {
 	// PartsUnknown is how many processes of a merged run left no verdict. Unchecked has their acknowledged records, as far as these are known.
 	PartsUnknown int64 `json:"parts_unknown,omitempty"`
 
+	UncheckedIn []int32 `json:"unchecked_in,omitempty"` // partitions with unchecked records, maxGaps at most
+
 	Gaps       []Gap    `json:"gaps,omitempty"`        // where records were lost, maxGaps at most
 	GapsBeyond int64    `json:"gaps_beyond,omitempty"` // gaps that are not in the list
 	Blame      []string `json:"blame,omitempty"`       // sentences: the cause of the findings, as far as the settings show it
@@ -103,6 +105,11 @@ func (v *Verdict) Add(o *Verdict) {
 	room := max(0, min(len(o.Gaps), maxGaps-len(v.Gaps))) // a file may have more
 	v.Gaps = append(v.Gaps, o.Gaps[:room]...)
 	v.GapsBeyond += int64(len(o.Gaps) - room)
+	for _, partition := range o.UncheckedIn {
+		if len(v.UncheckedIn) < maxGaps && !slices.Contains(v.UncheckedIn, partition) {
+			v.UncheckedIn = append(v.UncheckedIn, partition)
+		}
+	}
 	for _, why := range o.Blame {
 		if !slices.Contains(v.Blame, why) {
 			v.Blame = append(v.Blame, why)
@@ -178,6 +185,9 @@ func (b *Book) verify(v *Verdict, reader int, r *Reader) {
 		log.Lock()
 		f := b.compare(l, log)
 		log.Unlock()
+		if f.Unchecked > 0 {
+			f.UncheckedIn = []int32{l.Partition}
+		}
 		for i := range f.Gaps {
 			f.Gaps[i].Reader, f.Gaps[i].Partition, f.Gaps[i].Producer = reader, l.Partition, l.Producer
 		}

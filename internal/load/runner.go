@@ -173,9 +173,10 @@ func (b *Runner) admin(ctx context.Context, l study.Load) (run.Admin, error) {
 // studyTopics is what the names of topics of studies begin with.
 const studyTopics = "kt-study-"
 
-// DeleteTopic deletes a topic of the study.
+// DeleteTopic deletes the topics of the study that a name means.
 func (b *Runner) DeleteTopic(ctx context.Context, l study.Load, name string) error {
-	if !strings.HasPrefix(name, studyTopics) {
+	names, err := plan.ParseTopics(name)
+	if err != nil || slices.ContainsFunc(names, func(n string) bool { return !strings.HasPrefix(n, studyTopics) }) {
 		return fmt.Errorf("delete topic %s: kt deletes only topics of studies here: their names begin with %s", name, studyTopics)
 	}
 	ld, err := b.place(l)

@@ -19,7 +19,7 @@ import (
 // them.
 type Values struct {
 	pool  []byte   // random bytes that generated values are cut from
-	lines [][]byte // of a payload file
+	lines [][]byte // of a payload file, or made by a template
 }
 
 const (
@@ -41,8 +41,8 @@ const (
 	maxPayloads    = 4 << 20
 )
 
-// MakeValues makes the contents of the plan's records. For a payload file it also completes
-// the plan with the file's mean and largest payload.
+// MakeValues makes the contents of the plan's records. For a payload file and a
+// template it also completes the plan with their mean and largest payload.
 func MakeValues(p *plan.Plan) (*Values, error) {
 	rng := rand.New(rand.NewPCG(uint64(p.Seed), 0))
 	switch p.Payload.Kind {
@@ -50,6 +50,8 @@ func MakeValues(p *plan.Plan) (*Values, error) {
 		return &Values{}, nil
 	case plan.File:
 		return readLines(&p.Payload)
+	case plan.Template:
+		return fillTemplate(&p.Payload, rng)
 	}
 	pool := make([]byte, max(poolSize, poolRecords*p.Payload.Size.Max()))
 	constant := int(p.Payload.Compressibility*blockSize + 0.5) // bytes of each block
@@ -94,6 +96,9 @@ func readFile(path string, limit int64) ([]byte, error) {
 	return data, nil
 }
 
+// byteOrderMark is how editors on Windows begin a file.
+var byteOrderMark = []byte("\xef\xbb\xbf")
+
 func readLines(p *plan.Payload) (*Values, error) {
 	data, err := readFile(p.File, maxPayloadFile)
 	if errors.Is(err, input.ErrTooLong) {
@@ -105,7 +110,7 @@ func readLines(p *plan.Payload) (*Values, error) {
 	v := &Values{}
 	total := 0
 	if !p.Whole {
-		data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")) // a byte order mark, as editors on Windows write it
+		data = bytes.TrimPrefix(data, byteOrderMark)
 	}
 	lines := bytes.SplitSeq(data, []byte(cmp.Or(p.Delimiter, "\n")))
 	if p.Whole {
@@ -140,8 +145,9 @@ type Memory struct{ key, value []byte } // nil until a number, or a payload behi
 type Generator struct {
 	plan.Payload
 	values *Values
-	fixed  int // the size of every record; 0: drawn
-	at     int // into the pool
+	zipf   *plan.Zipf // of keys; nil: they have no such law
+	fixed  int        // the size of every record; 0: drawn
+	at     int        // into the pool
 	rng    *rand.Rand
 	shard  int64 // this producer and how many there are: record i of the
 	shards int64 // shard is record i*shards+shard of the run
@@ -151,7 +157,7 @@ type Generator struct {
 // Generator returns the generator of producer number shard of all shards of the load.
 func (v *Values) Generator(p plan.Plan, shard, shards int) *Generator {
 	rng := rand.New(rand.NewPCG(uint64(p.Seed), uint64(shard)+1))
-	s := &Generator{Payload: p.Payload, values: v, rng: rng, shard: int64(shard), shards: int64(shards)}
+	s := &Generator{Payload: p.Payload, values: v, rng: rng, zipf: p.Payload.ZipfKeys(), shard: int64(shard), shards: int64(shards)}
 	if s.Stamp {
 		s.stamp = plan.StampBytes
 	}
@@ -172,7 +178,7 @@ func (s *Generator) Fill(m *Memory, index int64) (key, value []byte) {
 	case plan.Monotonic:
 		m.value = strconv.AppendInt(s.head(m), number, 10)
 		value = m.value
-	case plan.File:
+	case plan.File, plan.Template:
 		line := s.values.lines[s.rng.IntN(len(s.values.lines))]
 		if s.Whole {
 			line = line[min(s.stamp, len(line)):]
@@ -191,8 +197,21 @@ func (s *Generator) Fill(m *Memory, index int64) (key, value []byte) {
 	case plan.RandomKeys:
 		m.key = strconv.AppendInt(m.key[:0], s.rng.Int64N(s.KeyRange), 10)
 		key = m.key
+	default:
+		if s.zipf != nil {
+			m.key = strconv.AppendInt(m.key[:0], s.zipf.Draw(s.rng), 10)
+			key = m.key
+		}
 	}
 	return key, value
+}
+
+// Busiest returns 1 for the key that is most frequent by its law, which is 0, and 0 for others and where there is no such law.
+func (s *Generator) Busiest(key []byte) int {
+	if s.zipf != nil && len(key) == 1 && key[0] == '0' {
+		return 1
+	}
+	return 0
 }
 
 // head returns the record's own memory, with room for a stamp at its beginning.

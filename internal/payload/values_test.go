@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"compress/gzip"
 	"errors"
+	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -104,6 +106,31 @@ func TestAPayloadFileThatCannotBeUnpackedIsRefused(t *testing.T) {
 		must.Do(t, os.WriteFile(path, []byte(tc.content), 0o600))
 		if _, err := readFile(path, limit); (err == nil) != (tc.want == "") || err != nil && !strings.HasPrefix(err.Error(), tc.want) {
 			t.Errorf("%s: %v, want %q", name, err, tc.want)
+		}
+	}
+}
+
+// Keys of a Zipf law are as often and as long as the plan says, and the busiest one is known.
+func TestKeysHaveTheLawOfThePlan(t *testing.T) {
+	for _, s := range []float64{0.5, 1, 1.1, 2} {
+		const keys, records = 3000, 200_000
+		p := plan.Plan{Seed: 1, Payload: plan.Payload{Kind: plan.Letters, Size: plan.FixedSize(1), Keys: plan.KeyDistribution(fmt.Sprintf("zipf:%g", s)), KeyRange: keys}}
+		g := must.Have(MakeValues(&p))(t).Generator(p, 0, 1)
+		var m Memory
+		busiest, size, law := 0, 0, 0.0
+		for i := range int64(records) {
+			key, value := g.Fill(&m, i)
+			busiest += g.Busiest(key)
+			size += len(key) + len(value)
+		}
+		for k := range keys {
+			law += math.Pow(float64(k+1), -s)
+		}
+		if got, want := float64(busiest)/records, 1/law; math.Abs(got-want) > 4*math.Sqrt(want/records) {
+			t.Errorf("zipf:%g: the busiest key has %g of the records, want %g", s, got, want)
+		}
+		if got, want := float64(size)/records, p.Payload.MeanBytes(); math.Abs(got-want) > 0.02 {
+			t.Errorf("zipf:%g: records have %g bytes, want %g", s, got, want)
 		}
 	}
 }

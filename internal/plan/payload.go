@@ -1,6 +1,10 @@
 package plan
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
 
 // Payload is the content of the records.
 type Payload struct {
@@ -11,13 +15,13 @@ type Payload struct {
 	// the share of each record that a codec can remove.
 	Compressibility float64 `json:"compressibility,omitempty" flag:"compressibility"`
 
-	File      string `json:"file,omitempty"`      // of File
+	File      string `json:"file,omitempty"`      // of File and Template
 	Delimiter string `json:"delimiter,omitempty"` // between the payloads in File; "": line ends, \n or \r\n
 	// Whole takes File as one payload. A stamp takes the place of its first bytes, so that its size stays.
 	Whole bool `json:"whole,omitempty" flag:"payload-whole"`
 
-	// FileMean and FileMax are the mean and the largest payload of File in
-	// bytes, found when it was read.
+	// FileMean and FileMax are the mean and the largest payload of File and Template in
+	// bytes, found when they were read or made.
 	FileMean float64 `json:"file_mean_bytes,omitempty"`
 	FileMax  int     `json:"file_max_bytes,omitempty"`
 
@@ -49,6 +53,7 @@ const (
 	Letters   PayloadKind = "letters"   // random letters A to Z, as Kafka's own tool makes them
 	Mixed     PayloadKind = "mixed"     // random bytes beside constant ones, by Compressibility
 	File      PayloadKind = "file"      // lines of a file, picked at random
+	Template  PayloadKind = "template"  // values that the template in a file makes, picked at random
 	Monotonic PayloadKind = "monotonic" // the record's number in decimal
 )
 
@@ -63,6 +68,28 @@ const (
 	RandomKeys KeyDistribution = "random" // uniform
 )
 
+// CheckKeys returns an error unless keys may be distributed like that.
+func CheckKeys(s string) error {
+	switch _, err := ParseZipf(s); {
+	case err == nil || s == string(NoKeys) || s == string(RangeKeys) || s == string(RandomKeys):
+		return nil
+	case strings.HasPrefix(s, "zipf"):
+		return err
+	}
+	return errors.New("it must be none, range, random or zipf:S")
+}
+
+// MaxZipfKeys is the most keys that a Zipf law is drawn from: larger numbers are not exact in it.
+const MaxZipfKeys = 1 << 53
+
+// ZipfKeys returns the law of the keys, of which 0 is the most frequent; nil: they have none. The law is KeyDistribution "zipf:S".
+func (p *Payload) ZipfKeys() *Zipf {
+	if s, err := ParseZipf(string(p.Keys)); err == nil {
+		return NewZipf(s, p.KeyRange)
+	}
+	return nil
+}
+
 // decimalDigits is the most digits that a record number or key takes.
 const decimalDigits = 19
 
@@ -73,20 +100,25 @@ const headerOverhead = 10
 func (p *Payload) MeanBytes() float64 {
 	n := p.Size.Mean()
 	switch p.Kind {
-	case File:
+	case File, Template:
 		n = p.FileMean + float64(p.stampBytes())
 	case Monotonic:
 		n = 7 + float64(p.stampBytes()) // a number of seven digits: good enough to turn bytes into records
 	}
 	if p.Keys != NoKeys && p.KeyRange > 0 {
-		sum, digits := 0.0, 1.0 // of the decimal digits of all keys
+		zipf := p.ZipfKeys()
+		all, sum, digits := 0.0, 0.0, 1.0 // of the decimal digits of all keys
 		for from, to := int64(0), int64(10); from < p.KeyRange; from, to, digits = to, to*10, digits+1 {
 			if to > p.KeyRange || to < from { // the last step, or one past the largest integer
 				to = p.KeyRange
 			}
-			sum += digits * float64(to-from)
+			weight := float64(to - from)
+			if zipf != nil {
+				weight = zipf.weight(from, to)
+			}
+			all, sum = all+weight, sum+digits*weight
 		}
-		n += sum / float64(p.KeyRange)
+		n += sum / all
 	}
 	return n
 }
@@ -95,7 +127,7 @@ func (p *Payload) MeanBytes() float64 {
 func (p *Payload) MaxBytes() int {
 	n := p.Size.Max()
 	switch p.Kind {
-	case File:
+	case File, Template:
 		n = p.FileMax + p.stampBytes()
 	case Monotonic:
 		n = decimalDigits + p.stampBytes()
@@ -127,6 +159,8 @@ func (p *Payload) String() string {
 	switch p.Kind {
 	case File:
 		return "payloads of " + p.File
+	case Template:
+		return "payloads by " + p.File
 	case Monotonic:
 		return "monotonic payloads"
 	}

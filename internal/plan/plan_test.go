@@ -93,6 +93,9 @@ func TestValidateRefusesWhatCannotRunAndNamesTheFlag(t *testing.T) {
 			p.Command, p.Load.Records, p.Load.Duration, p.Read = Roundtrip, 1, 0, Read{Consumers: 1, Commit: CommitNone, Backlog: 1}
 		}, "--backlog"},
 		{"more of a backlog than there is", func(p *Plan) { p.Read.BacklogLeft = 1.5 }, "--backlog-left"},
+		{"keys of a law without a range", func(p *Plan) { p.Payload.Keys = "zipf:1" }, "--key-distribution"},
+		{"more keys than a law has", func(p *Plan) { p.Payload.Keys, p.Payload.KeyRange = "zipf:1", MaxZipfKeys+1 }, "--key-distribution"},
+		{"a law that is too flat", func(p *Plan) { p.Payload.Keys, p.Payload.KeyRange = "zipf:0.4", 5 }, "--key-distribution"},
 		{"keys of no kind", func(p *Plan) { p.Payload.Keys = "" }, "--key-distribution"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -169,6 +169,3 @@ func (t *Topic) Short() string {
 	}
 	return fmt.Sprintf("%s-and-%d-more", names[0], len(names)-1)
 }
-
-// Has reports whether a topic is one of the load's.
-func (t *Topic) Has(name string) bool { return slices.Contains(t.Names(), name) }

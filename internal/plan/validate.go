@@ -142,19 +142,21 @@ func (p *Payload) check(bad *problems) {
 		}
 		bad.refuse(p.Size.IsZero(), "record-size", nil, "it must be 1 byte or more")
 		bad.refuse(p.Stamp && least < StampBytes, "record-size", p.Size, "kt writes a stamp of %d bytes into each record here, so records must be at least as large", StampBytes)
-	case File, Monotonic:
+	case File, Template, Monotonic:
 	default:
-		bad.refuse(true, "", nil, "payload kind %q: it must be letters, mixed, file or monotonic", p.Kind)
+		bad.refuse(true, "", nil, "payload kind %q: it must be letters, mixed, file, template or monotonic", p.Kind)
 	}
 	bad.refuse(p.Whole && p.Kind != File, "payload-whole", nil, "it needs a --payload-file")
 	bad.refuse(!(p.Compressibility >= 0 && p.Compressibility <= 1), "compressibility", p.Compressibility, "it must be from 0 (random) to 1 (all the same)")
 	switch p.Keys {
 	case NoKeys:
-		bad.refuse(p.KeyRange != 0, "record-key-range", p.KeyRange, "it needs --key-distribution range or random")
+		bad.refuse(p.KeyRange != 0, "record-key-range", p.KeyRange, "it needs --key-distribution range, random or zipf:S")
 	case RangeKeys, RandomKeys:
 		bad.refuse(p.KeyRange < 1, "key-distribution", p.Keys, "it needs --record-key-range of 1 or more")
 	default:
-		bad.refuse(true, "key-distribution", p.Keys, "it must be none, range or random")
+		err := CheckKeys(string(p.Keys))
+		bad.refuse(err != nil, "key-distribution", p.Keys, "%w", err)
+		bad.refuse(err == nil && (p.KeyRange < 1 || p.KeyRange > MaxZipfKeys), "key-distribution", p.Keys, "it needs --record-key-range from 1 to %d", int64(MaxZipfKeys))
 	}
 }
 

@@ -54,6 +54,15 @@ func (z *Zipf) Draw(rng *rand.Rand) int64 {
 	}
 }
 
+// weight returns about how often ranks come from one up to another, which is not among them, beside those of other ranges.
+func (z *Zipf) weight(from, to int64) float64 {
+	below := z.first // of rank 0, whose weight is 1
+	if from > 0 {
+		below = z.area(float64(from) + 0.5)
+	}
+	return z.area(float64(to)+0.5) - below
+}
+
 // hat returns x^-s.
 func (z *Zipf) hat(x float64) float64 { return math.Exp((z.flat - 1) * math.Log(x)) }
 

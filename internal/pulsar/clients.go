@@ -22,6 +22,13 @@ import (
 // turnBatches is how many batches a partition gets before the next has its turn.
 const turnBatches = 10
 
+// add notes a shard: several are opened at once.
+func (s *session) add(to *[]*engine.Shard, shard *engine.Shard) {
+	s.opening.Lock()
+	defer s.opening.Unlock()
+	*to = append(*to, shard)
+}
+
 type producer struct {
 	session *session
 	*queue.Accounts
@@ -49,7 +56,7 @@ func (p *producer) Open(ctx context.Context, shard *engine.Shard) (engine.Worker
 		leave(c)
 		return nil, err
 	}
-	s.writers = append(s.writers, shard)
+	s.add(&s.writers, shard)
 	return w, nil
 }
 
@@ -199,7 +206,7 @@ func (d *consumers) OpenReader(ctx context.Context, shard *engine.Shard) (engine
 		leave(r.client)
 		return nil, err
 	}
-	s.readers = append(s.readers, shard)
+	s.add(&s.readers, shard)
 	return r, nil
 }
 

@@ -1,6 +1,7 @@
 package pulsar
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -212,6 +213,52 @@ func TestATopicThatIsThereHasToFit(t *testing.T) {
 			t.Errorf("%+v: %v", tc, err)
 		}
 		api.Close()
+	}
+}
+
+// Topic b has no partitions. Topic a had two, and has three now.
+func TestBacklogsOfSeveralTopicsHaveTheNumbersOfTheirPartitions(t *testing.T) {
+	missing := ""
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		partition := func(waits int) string { return fmt.Sprintf(`{"subscriptions": {"s": {"msgBacklog": %d}}}`, waits) }
+		answer := map[string]string{
+			"/admin/v2/persistent/n/s/a/partitioned-stats": `{"partitions": {"persistent://n/s/a-partition-0": ` + partition(1) + `, "persistent://n/s/a-partition-1": ` + partition(2) + `, "persistent://n/s/a-partition-2": ` + partition(9) + `}}`,
+			"/admin/v2/persistent/n/s/b/stats":             partition(3),
+			"/admin/v2/persistent/n/s/c/partitioned-stats": `{"partitions": {"persistent://n/s/c-partition-0": ` + partition(4) + `}}`,
+		}[r.URL.Path]
+		if answer == "" || strings.Contains(r.URL.Path, missing) && missing != "" {
+			http.NotFound(w, r)
+		}
+		_, _ = io.WriteString(w, answer)
+	}))
+	defer api.Close()
+	s := &session{
+		System: &System{namespace: "n/s"}, admin: newAdmin(api.URL, queue.Access{}), subscriptions: []string{"s"}, plan: &plan.Plan{Topic: plan.Topic{Name: "a,b,c"}, Read: plan.Read{Consumers: 1}},
+		topics: queue.NewLayout(result.Topic{Name: "a", Partitions: 2}, result.Topic{Name: "b", Partitions: 1}, result.Topic{Name: "c", Partitions: 1}),
+	}
+	s.topics.All[1].Leaders = nil
+	all, errs := s.stats(t.Context())
+	must.True(t, len(all) == 5 && all[4].backlog("s") == 9 && cmp.Or(errs...) == nil, "%d partitions with the one that was added, %v", len(all), errs)
+	must.Match(t, []int64{1, 2, 3, 4}, must.Have(s.backlog(t.Context()))(t), "what waits")
+	missing = "/c/"
+	_, errs = s.stats(t.Context())
+	must.True(t, errs[0] == nil && errs[1] == nil && queue.Status(errs[2]) == http.StatusNotFound, "errors by topic: %v", errs)
+}
+
+func TestTopicsThatWereThereAreNotDeleted(t *testing.T) {
+	for answer, want := range map[int]string{http.StatusNoContent: "a c", http.StatusConflict: "a c"} {
+		var deleted []string
+		api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			deleted = append(deleted, strings.Split(r.URL.Path, "/")[6])
+			w.WriteHeader(answer)
+		}))
+		s := &session{System: &System{namespace: "n/s"}, admin: newAdmin(api.URL, queue.Access{}), topics: queue.Named([]string{"a", "b", "c"})}
+		s.topics.All[0].Created, s.topics.All[2].Created = true, true
+		err := s.Delete(t.Context())
+		api.Close()
+		must.True(t, strings.Join(deleted, " ") == want && (err != nil) == (answer == http.StatusConflict), "answer %d: %q are deleted: %v", answer, deleted, err)
+		deleted = nil
+		must.True(t, s.Delete(t.Context()) != nil && len(deleted) == 0, "no error without an answer")
 	}
 }
 

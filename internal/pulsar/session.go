@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"sync"
 	"time"
 
 	client "github.com/apache/pulsar-client-go/pulsar"
@@ -33,6 +34,7 @@ type session struct {
 	topics  *queue.Layout
 	watched []string // web addresses of the brokers
 
+	opening          sync.Mutex      // held to add to these
 	writers, readers []*engine.Shard // whole before anybody watches
 	subscriptions    []string        // of the groups
 	own              bool            // there is no group, and its subscription is deleted at the end

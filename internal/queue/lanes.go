@@ -52,7 +52,9 @@ type Accounts struct {
 	queues int
 	own    [][]int32 // as those of Lanes
 	topics []int     // the indices of own
-	all    []*Lanes
+
+	mu  sync.Mutex // held while clients open, which may be several at once
+	all []*Lanes
 }
 
 // NewAccounts returns the accounts of the producers of a plan.
@@ -91,6 +93,8 @@ func (a *Accounts) Add(s *engine.Shard, values *payload.Values) *Lanes {
 	if a.plan.Payload.Stamp {
 		l.account = ledger.NewProducer(uint16(s.Index))
 	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	a.all = append(a.all, l)
 	return l
 }
@@ -131,7 +135,7 @@ func (l *Lanes) Fill(op *engine.Op, choose func(key []byte) int32) {
 	m.Key, m.Value = l.generator.Fill(&m.memory, op.Index)
 	m.Queue = choose(m.Key)
 	m.seq = l.Stamp(op, m.Key, m.Value, m.Queue)
-	op.Bytes = len(m.Key) + len(m.Value)
+	op.Bytes, op.Busiest = len(m.Key)+len(m.Value), l.generator.Busiest(m.Key)
 	l.open.Add(1)
 }
 

@@ -74,7 +74,8 @@ func TestAServerThatSendsOnlyHeartbeatsIsNotWaitedFor(t *testing.T) {
 func TestWhatCanBeDeletedIsDeletedBehindAnError(t *testing.T) {
 	server := server{deletions: make(chan string, 3)}
 	s := consumerOf(testPlan(nil), server.listen(t)).session
-	s.topics.All[0].Created = true
+	s.topics = queue.NewLayout(result.Topic{Name: "was-there", Partitions: 1}, s.topics.All[0])
+	s.topics.All[1].Created = true
 	err := s.Delete(t.Context())
 	must.True(t, err != nil && strings.Count(err.Error(), "403") == 2, "%v, want an error of each queue", err)
 	close(server.deletions)

@@ -153,14 +153,16 @@ type found struct {
 	more    int               // queues behind those of the topics
 }
 
-// numbers matches a range of a plan.Topic's name, quoted.
-var numbers = regexp.MustCompile(`\\\{\d+\\\.\\\.\d+\\\}`)
-
 // describeQueues completes topics with the members, leaders and arguments of their queues. Queues that kt cannot use
 // are a *result.MisfitError.
-func (m *management) describeQueues(ctx context.Context, of plan.Topic, l *queue.Layout, nodes []result.Broker) (all found, err error) {
+func (m *management) describeQueues(ctx context.Context, l *queue.Layout, nodes []result.Broker) (all found, err error) {
 	all = found{leaders: make(map[int32]int32), configs: make(map[string]string)}
-	names := strings.ReplaceAll(numbers.ReplaceAllString(regexp.QuoteMeta(of.Name), "[0-9]+"), ",", "|")
+	prefix, rest := l.All[0].Name, map[bool]string{true: ".*"}[len(l.All) > 1]
+	for i := range l.All {
+		for !strings.HasPrefix(l.All[i].Name, prefix) {
+			prefix = prefix[:len(prefix)-1]
+		}
+	}
 	ctx, cancel := context.WithTimeout(ctx, findTimeout)
 	defer cancel()
 	for at, pages := 1, 1; at <= min(pages, plan.MaxPartitions/perPage); at++ {
@@ -170,7 +172,7 @@ func (m *management) describeQueues(ctx context.Context, of plan.Topic, l *queue
 			Arguments                map[string]any
 			Policy                   any `json:"effective_policy_definition"`
 		}
-		pages, err = m.page(ctx, at, "^("+names+")-[0-9]+$", "name,type,node,leader,members,arguments,effective_policy_definition", &queues)
+		pages, err = m.page(ctx, at, "^"+regexp.QuoteMeta(prefix)+rest+"-[0-9]+$", "name,type,node,leader,members,arguments,effective_policy_definition", &queues)
 		if err != nil {
 			return all, err
 		}
@@ -307,7 +309,7 @@ func (w *watcher) nodes(ctx context.Context) (events []stats.Event) {
 
 // moves returns events of queues that were added, have other leaders, or lose messages.
 func (w *watcher) moves(ctx context.Context) (events []stats.Event) {
-	now, err := w.management.describeQueues(ctx, w.plan.Topic, queue.NewLayout(w.topics.All...), w.cluster.Brokers)
+	now, err := w.management.describeQueues(ctx, queue.NewLayout(w.topics.All...), w.cluster.Brokers)
 	if err != nil {
 		return nil
 	}

@@ -35,7 +35,7 @@ func answering(t *testing.T, answer func(r *http.Request) string) (s *System, ap
 func described(t *testing.T, s *System, partitions int) (topic result.Topic, more int, err error) {
 	t.Helper()
 	l := queue.NewLayout(result.Topic{Name: "t", Partitions: partitions})
-	all, err := s.newManagement().describeQueues(t.Context(), plan.Topic{Name: "t"}, l, []result.Broker{{ID: 7, Rack: "a"}})
+	all, err := s.newManagement().describeQueues(t.Context(), l, []result.Broker{{ID: 7, Rack: "a"}})
 	return l.All[0], all.more, err
 }
 
@@ -97,6 +97,24 @@ func TestOnlyQueuesOfTheTopicDescribeIt(t *testing.T) {
 	if want := map[int32]int32{1: 7}; err != nil || !maps.Equal(topic.Leaders, want) || topic.ReplicationFactor != 1 || more != 1 {
 		t.Errorf("%v; leaders %v, want %v; %d members, %d more queues", err, topic.Leaders, want, topic.ReplicationFactor, more)
 	}
+}
+
+func TestQueuesOfSeveralTopicsAreDescribedByOneQuestion(t *testing.T) {
+	var asked []string
+	s, _ := answering(t, func(r *http.Request) string {
+		asked = append(asked, r.URL.Query().Get("name"))
+		return `{"page_count": 1, "items": [
+			{"name": "or.a-0", "node": "a", "arguments": {"x-max-length": 5}}, {"name": "or.a-1", "node": "b"}, {"name": "or.a-b-0", "node": "a"}, {"name": "or.b-0", "node": "a", "members": ["a", "b"]},
+			{"name": "or.b-1", "node": "a"}, {"name": "or.c-0", "node": "a"}]}`
+	})
+	l := queue.NewLayout(result.Topic{Name: "or.a", Partitions: 2}, result.Topic{Name: "or.b", Partitions: 1}, result.Topic{Name: "or.a-b", Partitions: 1})
+	all, err := s.newManagement().describeQueues(t.Context(), l, []result.Broker{{ID: 7, Rack: "a"}, {ID: 8, Rack: "b"}})
+	must.Hold(t, err == nil, "%v", err)
+	must.Match(t, []string{`^or\..*-[0-9]+$`}, asked, "the names that were asked for")
+	must.Match(t, map[int32]int32{0: 7, 1: 8, 2: 7, 3: 7}, all.leaders, "leaders of all")
+	must.Match(t, map[int32]int32{0: 7, 1: 8}, l.All[0].Leaders, "leaders of the first topic")
+	must.Match(t, []int{1, 2, 1}, []int{l.All[0].ReplicationFactor, l.All[1].ReplicationFactor, l.All[2].ReplicationFactor}, "members")
+	must.True(t, all.more == 1 && all.configs["x-max-length"] == "5" && l.All[1].Configs["x-max-length"] == "", "%d more queues; settings %v, and of the second topic %v", all.more, all.configs, l.All[1].Configs)
 }
 
 func TestAQueueOrAnExchangeThatKtCannotUseIsNoMatch(t *testing.T) {

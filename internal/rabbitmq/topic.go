@@ -60,7 +60,7 @@ func (s *session) prepare(ctx context.Context) error {
 // asked again.
 func (s *session) describe(ctx context.Context) (err error) {
 	if s.topics.Lay(); s.management != nil && s.topics.Count() > 0 {
-		s.found, err = s.management.describeQueues(ctx, s.plan.Topic, s.topics, s.cluster.Brokers)
+		s.found, err = s.management.describeQueues(ctx, s.topics, s.cluster.Brokers)
 		for i := 0; i < len(s.topics.All) && err == nil && s.plan.Writes(); i++ {
 			err = s.management.checkExchange(ctx, s.topics.All[i].Name) // without an error if it is not there
 		}

@@ -329,7 +329,7 @@ func Processes(w io.Writer, r result.Result, _ Options) error {
 func processesOf(r result.Result) (all []result.ProcessRow) {
 	for i := range r.Loads { // their numbers are in the order of the file
 		for _, p := range processesOf(r.Loads[i].Result) {
-			p.Topic = subject(&r.Loads[i].Header)
+			p.Topic = r.Loads[i].Subject()
 			all = append(all, p)
 		}
 	}

@@ -139,7 +139,7 @@ func JUnit(w io.Writer, r result.Result, _ Options) error {
 	}
 	var text bytes.Buffer
 	err := junit.Execute(&text, map[string]any{
-		"Name": fmt.Sprintf("kt %s %s", r.Plan.Command, subject(&r.Header)), "Time": took, "At": r.StartedAt.UTC().Format("2006-01-02T15:04:05"), "Cases": cases, "Failures": failures,
+		"Name": fmt.Sprintf("kt %s %s", r.Plan.Command, r.Subject()), "Time": took, "At": r.StartedAt.UTC().Format("2006-01-02T15:04:05"), "Cases": cases, "Failures": failures,
 	})
 	if err != nil {
 		return err

@@ -285,7 +285,7 @@ func fetchMetrics(r *result.Result, f *result.Fetch) metrics {
 		"fetch-size-avg":          f.RequestBytes,
 		"records-per-request-avg": f.RequestRecords,
 		"fetch-throttle-time-avg": throttle / max(1, float64(f.Requests)),
-		"records-lag-max":         float64(lag),
+		"records-lag-max":         pick(r.Environment.ByTopic, some(0), float64(lag)), // it is of partitions
 	}
 }
 

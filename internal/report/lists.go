@@ -9,6 +9,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/doc"
 	"github.com/kt-bench/kt/internal/history"
+	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/result/verdict"
 	"github.com/kt-bench/kt/internal/theme"
@@ -119,7 +120,7 @@ func RunsDoc(d *RunsDocument) *doc.Document {
 		if r.Valid != nil {
 			valid = pick(*r.Valid, "yes", "no")
 		}
-		row := t.Add(r.Reference, r.StartedAt.Format("2006-01-02 15:04"), known(what, r.Topic, pick(r.Embedded(), "inside kt", r.Server), rate, p99, limit,
+		row := t.Add(r.Reference, r.StartedAt.Format("2006-01-02 15:04"), known(what, (&plan.Topic{Name: r.Topic}).Short(), pick(r.Embedded(), "inside kt", r.Server), rate, p99, limit,
 			pick(r.AtWork, "at work", valid), r.Ended, strings.Join(r.Tags, ",")), theme.Bytes(r.Bytes), r.Name)
 		row.Note, row.NoteTone = pick(r.Problem != "", r.Name+history.Ext+" cannot be read: "+r.Problem, ""), doc.Warn
 		row.Tone = pick(r.Problem != "" || r.Valid != nil && !*r.Valid, doc.Warn, doc.Plain)

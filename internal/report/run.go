@@ -1,7 +1,6 @@
 package report
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -31,7 +30,7 @@ func Document(r result.Result) (json.RawMessage, error) { return applyingTo(&r).
 // RunDoc returns what a run says. A page adds its charts after the section "figures".
 func RunDoc(r *result.Result, o Options) *doc.Document {
 	d := &doc.Document{
-		Command: "kt " + string(r.Plan.Command), Subject: subject(&r.Header), Tags: Tags(r.Header), Badges: badges(r), Alerts: alerts(r),
+		Command: "kt " + string(r.Plan.Command), Subject: r.Subject(), Tags: Tags(r.Header), Badges: badges(r), Alerts: alerts(r),
 		Check: o.Check,
 	}
 	if merged(r) {
@@ -105,14 +104,6 @@ func endedEarly(r *result.Result) string {
 		return ""
 	}
 	return r.Ended + " after " + theme.Duration(seconds(r.ElapsedSeconds)) + pick(r.AbortedBy != "", " by --abort-on "+r.AbortedBy, "")
-}
-
-// subject returns the topics of a run.
-func subject(h *result.Header) string {
-	if n := len(h.Environment.Topics); n > 1 {
-		return fmt.Sprintf("%s and %d more", h.Environment.Topic.Name, n-1)
-	}
-	return cmp.Or(h.Plan.Topic.Name, h.Environment.Topic.Name, h.Plan.Read.Include)
 }
 
 // writes reports whether a run sent anything, as all did that did not read.
@@ -209,6 +200,7 @@ func Tags(h result.Header) []string {
 		add(read.Groups <= 1, pick(read.Group != "", "group "+read.Group, "no group"))
 	}
 	n, factor, codec := h.Environment.Partitions(), h.Environment.Topic.ReplicationFactor, setting(h.Config, "compression.type")
+	add(len(h.Environment.Topics) > 1, plural(len(h.Environment.Topics), "topic"))
 	add(n > 0, plural(n, "partition")) // before a load on other hosts begins, the topic is unknown here
 	add(factor > 0, fmt.Sprintf("RF %d", factor))
 	add(writes, h.Plan.Payload.String())

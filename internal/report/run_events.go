@@ -48,9 +48,9 @@ func happened(r *result.Result) doc.Section {
 			whose = cmp.Or(o.LongestGapOf, "one process") + " had no acknowledgement"
 		}
 		longest, in := *o.LongestGapMS-1, ""
-		for _, p := range r.Partitions {
+		for _, p := range rowsOf(r) {
 			if p.LongestGap != nil && p.LongestGap.LengthMS > longest {
-				longest, in = p.LongestGap.LengthMS, fmt.Sprintf("; in %s for %s", place(&p), theme.Duration(millis(&p.LongestGap.LengthMS)))
+				longest, in = p.LongestGap.LengthMS, fmt.Sprintf("; in %s for %s", p.name, theme.Duration(millis(&p.LongestGap.LengthMS)))
 			}
 		}
 		from := theme.Duration(seconds(*o.LongestGapFromSeconds))

@@ -51,9 +51,19 @@ func figures(r *result.Result) *doc.Facts {
 		n := pick(writes, w.Records.Offered, w.Records.Consumed)
 		f.Add("warm-up", doc.Plain, plural(n, "record")+" left out"+pick(writes, ", p99 "+latencyOf(&w.Response, w.Response.P99), ""))
 	}
-	if low, high := extremes(r); r.Environment.Partitions() > 1 {
+	if low, high := extremes(r); r.Environment.Partitions() > 1 && !r.Environment.ByTopic {
 		detail(f, high.Records <= 2*low.Records, "partitions", doc.Plain, fmt.Sprintf("%d, from %s (%s) to %s (%s)", r.Environment.Partitions(),
 			theme.Count(low.Records), place(&low), plural(high.Records, "record"), place(&high)))
+	}
+	if s := r.Skew; s != nil {
+		var shares []string
+		if s.BusiestKey != nil {
+			shares = append(shares, "busiest key "+theme.Percent(*s.BusiestKey))
+		}
+		if s.BusiestPartition != nil {
+			shares = append(shares, "busiest partition "+theme.Percent(*s.BusiestPartition))
+		}
+		f.If(len(shares) > 0, "skew", doc.Plain, strings.Join(shares, ", ")+" of the records")
 	}
 	f.Rows = append(f.Rows, details(r).Rows...)
 	return f

@@ -30,7 +30,7 @@ func loadDoc(l *result.LoadResult) *doc.Document {
 	r := l.Result
 	r.Client, r.Tune, r.Notice = result.ClientUse{}, nil, ""
 	return &doc.Document{
-		Question: "kt " + string(r.Plan.Command) + " " + subject(&r.Header), Alerts: alerts(&r), Remarks: []string{strings.Join(Tags(r.Header), ", ")},
+		Question: "kt " + string(r.Plan.Command) + " " + r.Subject(), Alerts: alerts(&r), Remarks: []string{strings.Join(Tags(r.Header), ", ")},
 		Sections: []doc.Section{
 			verdictOf(&r), verification(&r),
 			{ID: "figures", Title: "Figures", Captions: true, Blocks: []doc.Block{figures(&r)}},
@@ -71,7 +71,7 @@ func loadTable(r *result.Result) *doc.Table {
 		if l.Records.Errors() > 0 {
 			errors.Tone = doc.Bad
 		}
-		t.Add(l.Name, string(l.Plan.Command), subject(&l.Header), pick(l.Plan.Writes(), theme.PerSecond(l.Throughput.RecordsPerSecond), none),
+		t.Add(l.Name, string(l.Plan.Command), l.Subject(), pick(l.Plan.Writes(), theme.PerSecond(l.Throughput.RecordsPerSecond), none),
 			pick(target > 0, theme.PerSecond(target), none), read, theme.Number(mib), latencyOf(&latency, latency.P50), latencyOf(&latency, latency.P99),
 			latencyOf(&latency, latency.Max), lag, errors, l.BoundBy.Limit.String(), state)
 	}

@@ -127,7 +127,7 @@ func readers(f *doc.Facts, r *result.Result) {
 	withheld, deleted := r.Fetch.Withheld, r.Fetch.Deleted
 	f.Add(label, tone, s+pick(withheld > 0, "; "+theme.Plural(withheld, "record waits", "records wait")+" behind open transactions", ""))
 	f.If(deleted > 0, "", doc.Warn, theme.Plural(deleted, "record was", "records were")+" deleted before they were read: "+
-		inPartitions(r, func(p *result.PartitionRow) int64 { return p.Deleted }))
+		inPartitions(r, func(p *result.RowFigures) int64 { return p.Deleted }))
 	f.Add("", doc.Bad, r.ReadError)
 	var group []string // the time that it took
 	if r.JoinMS > 0 {
@@ -156,18 +156,18 @@ func consumerLag(f *doc.Facts, r *result.Result) {
 	}
 	f.Add("consumer lag", tone, s)
 	f.If(b.Left != 0 && writes, "", doc.Warn, "not read at the end: "+b.Left.Or("not known", theme.Count))
-	worst := inPartitions(r, func(p *result.PartitionRow) int64 { return int64(p.ConsumerLag) })
+	worst := inPartitions(r, func(p *result.RowFigures) int64 { return int64(p.ConsumerLag) })
 	f.If(worst != "" && r.Environment.Partitions() > 1, "", doc.Muted, "most of it in "+worst)
 }
 
-// inPartitions names the partitions with most of something, "" if none has any.
-func inPartitions(r *result.Result, of func(*result.PartitionRow) int64) string {
-	rows := slices.DeleteFunc(slices.Clone(r.Partitions), func(p result.PartitionRow) bool { return of(&p) <= 0 })
-	slices.SortStableFunc(rows, func(a, b result.PartitionRow) int { return cmp.Compare(of(&b), of(&a)) })
+// inPartitions names the partitions, or topics, with most of something, "" if none has any.
+func inPartitions(r *result.Result, of func(*result.RowFigures) int64) string {
+	rows := slices.DeleteFunc(rowsOf(r), func(p named) bool { return of(p.RowFigures) <= 0 })
+	slices.SortStableFunc(rows, func(a, b named) int { return cmp.Compare(of(b.RowFigures), of(a.RowFigures)) })
 	const most = 3
 	var parts []string
 	for _, p := range rows[:min(most, len(rows))] {
-		parts = append(parts, fmt.Sprintf("%s (%s)", place(&p), theme.Count(of(&p))))
+		parts = append(parts, fmt.Sprintf("%s (%s)", p.name, theme.Count(of(p.RowFigures))))
 	}
 	return strings.Join(parts, ", ")
 }

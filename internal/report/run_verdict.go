@@ -188,6 +188,10 @@ func verification(r *result.Result) doc.Section {
 	f.If(v.Inexact, "", doc.Warn, "too many changes of outcome to remember all: these counts are a minimum")
 	f.If(v.ReadAgain > 0, "", doc.Warn, "a log was cut off below the last record read: kt read "+plural(v.ReadAgain, "partition")+" again, and counts the records there now")
 	f.If(v.Unconfirmed > 0, "", doc.Warn, theme.Count(v.Unconfirmed)+" were read, but no broker could say whether the logs still hold them: check again with kt consume --verify LEDGER")
+	if n := len(v.UncheckedIn); n > 0 && len(r.Environment.Topics) > 1 {
+		in := r.Environment.PartitionName(v.UncheckedIn[0])
+		f.Add("", doc.Warn, "not checked in "+in+pick(n > 1, " and in "+plural(n-1, "other partition")+" at least", ""))
+	}
 	for _, why := range v.Blame {
 		f.Add("", doc.Muted, why)
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/csv"
 	"encoding/json"
+	"fmt"
 	"io"
 	"maps"
 	"reflect"
@@ -92,6 +93,43 @@ func TestAMissedTargetStandsUnderTheTitle(t *testing.T) {
 	r = results()["consume"]
 	r.TargetReached, r.BoundBy.Limit, r.Fetch.RecordsPerSecond, r.Throughput.TargetRecordsPerSecond = &share, verdict.Reader, 558, 1000
 	must.Has(t, "a target of reading is not marked", written(t, Text, r, Options{}), "▲ 56% of the target: 558 of 1,000 ")
+}
+
+// What the busiest key and partition had is quoted of keys with a law, and is the same in a document that was read back.
+func TestTheBusiestKeyAndPartitionAreQuoted(t *testing.T) {
+	h := header(1000)
+	r := folded(h, 4, 1, nil).Result()
+	must.True(t, r.Skew == nil && !strings.Contains(written(t, Text, r, Options{}), "busiest"), "even keys have a busiest one: %+v", r.Skew)
+	h.Plan.Payload.Keys, h.Plan.Payload.KeyRange = "zipf:1", 100
+	r = folded(h, 4, 1, func(w *stats.Window) { w.BusiestKey = 187 }).Result()
+	must.Has(t, "the text", written(t, Text, r, Options{}), "skew         busiest key 19%, busiest partition 50% of the records")
+	var read result.Result
+	must.Do(t, json.Unmarshal(must.Have(json.Marshal(r))(t), &read))
+	for _, of := range []*result.Result{&r, &read} {
+		f := of.Figures()
+		must.True(t, f.BusiestKey == 0.187 && f.BusiestPartition == 0.5, "figures are %+v", f)
+	}
+}
+
+// The rows of the busiest topics and of all others are what the whole had: also of a file without consumer lag, as no kt writes it.
+func TestTopicsHaveARowEachAndOneForTheOthers(t *testing.T) {
+	h := header(1000)
+	h.Plan.Read.Consumers = 1
+	h.Environment.Topics = nil
+	for i := range 13 {
+		h.Environment.Topics = append(h.Environment.Topics, result.Topic{Name: fmt.Sprintf("t%02d", i), Partitions: 2})
+	}
+	r := folded(h, 4, 1, func(w *stats.Window) {
+		w.Partitions, w.ConsumerLag = make(map[int32]stats.Partition), 13
+		for i := range int32(27) { // and one that was added
+			w.Partitions[i] = stats.Partition{Records: int64(20 + i), Consumed: 10, ConsumerLag: int64(i % 2)}
+		}
+		w.Acknowledged, w.Consumed = 20*27+26*27/2, 270
+	}).Result()
+	text := oneSpace(written(t, Text, r, Options{}))
+	must.Has(t, "the text", text, " 2,673 acknowledged ", "consumer lag 52 ", " t12 2 10% 89 267 0.00 – – – – 60 4 t11 ", " 4 others 6 20% 181 543 1.46 – – – – 210 12")
+	r.ConsumerLag = nil
+	must.Has(t, "the text without consumer lag", oneSpace(written(t, Text, r, Options{})), " 4 others 6 20% 181 543 1.46 – – – – 210 –")
 }
 
 func TestMillisecondsOfReadingHaveNoRate(t *testing.T) {

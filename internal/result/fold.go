@@ -285,6 +285,7 @@ func (f *Fold) result() Result {
 	r.OwnDelayShare = r.ownDelayShare()
 	r.Stability = f.stability(&r)
 	r.Partitions = f.partitions(m)
+	r.Skew = r.skew(m)
 	r.Topics, r.TopicsLeftOut = f.topics()
 	r.Brokers = f.brokers(m)
 	produced, _ := m.Traffic()

@@ -222,13 +222,16 @@ func (r *Result) Figures() *metric.Figures {
 func (r *Result) rated(w *stats.Window) *metric.Figures {
 	figures := &metric.Figures{
 		Plan: &r.Plan, Window: w, ConsumerLag: -1, NotInLog: r.Records.NotInLog, Cores: cmp.Or(r.Client.CPUCores, -1), Verify: r.Verify,
-		Records: -1, Bytes: -1, ReadRecords: -1, ReadBytes: -1, Roughness: -1,
+		Records: -1, Bytes: -1, ReadRecords: -1, ReadBytes: -1, Roughness: -1, BusiestKey: -1, BusiestPartition: r.busiestPartition(),
 	}
 	if rate, ok := r.Written(); ok {
 		figures.Records, figures.Bytes = rate.Records, rate.Bytes
 	}
 	if rate, ok := r.Read(); ok {
 		figures.ReadRecords, figures.ReadBytes = rate.Records, rate.Bytes
+	}
+	if s := r.Skew; s != nil && s.BusiestKey != nil {
+		figures.BusiestKey = *s.BusiestKey
 	}
 	if s := r.Stability; s != nil {
 		figures.Roughness = s.Variation

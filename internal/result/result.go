@@ -69,10 +69,11 @@ type Result struct {
 	Stages     []StageRow     `json:"stages,omitempty"`
 	Batches    Batches        `json:"batches" of:"writing"`
 	Client     ClientUse      `json:"client"`
-	Partitions []PartitionRow `json:"partitions"` // none if the rows are of topics
+	Skew       *Skew          `json:"skew,omitempty"` // nil: keys are evenly distributed, and there is one topic
+	Partitions []PartitionRow `json:"partitions"`     // none if the rows are of topics
 	Brokers    []BrokerRow    `json:"brokers"`
 
-	// Of a run with several topics: the busiest ones, in the order of the topics, and how many others there are.
+	// Of a run with several topics: the busiest ones, the busiest first, and how many others there are.
 	Topics        []TopicRow `json:"topics,omitempty"`
 	TopicsLeftOut int        `json:"topics_left_out,omitempty"`
 
@@ -277,6 +278,12 @@ type ClientUse struct {
 	Transactions         int64   `json:"transactions" of:"transactions"`         // committed
 	Aborted              int64   `json:"aborted_transactions" of:"transactions"` // their records were acknowledged, and are not to be read
 	FailedConnects       int64   `json:"failed_connects"`                        // attempts to connect to a broker that failed
+}
+
+// Skew is how much the busiest key and the busiest partition had of all records, 0 to 1; nil: not known.
+type Skew struct {
+	BusiestKey       *float64 `json:"busiest_key_share,omitempty"`       // of acknowledged records: the key that is most frequent by its Zipf law
+	BusiestPartition *float64 `json:"busiest_partition_share,omitempty"` // of acknowledged records; of a run that only reads, of those read
 }
 
 // PartitionRow has the figures of one partition.

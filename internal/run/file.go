@@ -98,7 +98,7 @@ const (
 //
 //	produce-orders-50k-acks-all-nightly
 func Stem(p *plan.Plan, acks string, tags []string) string {
-	topic := p.Topic.Name // with letters, digits, '.', '_' and '-' only: plan.CheckTopic
+	topic := p.Topic.Short() // with letters, digits, '.', '_' and '-' only: plan.CheckTopic
 	if topic == "" {
 		topic = "topics" // that match a pattern, which would be no name for a file
 	}

@@ -28,6 +28,7 @@ func TestARunFileIsNamedAfterItsRun(t *testing.T) {
 		want        string
 	}{
 		{"a topic", "orders", plan.Plan{Command: plan.Consume}, "", nil, "consume-orders"},
+		{"several topics", "orders-{00..99},b", plan.Plan{Command: plan.Consume}, "", nil, "consume-orders-00-and-100-more"},
 		{"the same again", "orders", plan.Plan{Command: plan.Consume}, "", nil, "consume-orders-2"},
 		{"dots", "...", plan.Plan{Command: plan.Consume}, "", nil, "consume-..."},
 		{"a pattern, which is no name", "", plan.Plan{Command: plan.Consume, Read: plan.Read{Include: "../(a|b).*"}}, "", nil, "consume-topics"},

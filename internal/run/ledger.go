@@ -30,16 +30,24 @@ func ReadBook(path string, p *plan.Plan, engineChosen bool) (*ledger.Book, error
 	if err != nil {
 		return nil, fmt.Errorf("--verify: read ledger %s: %w", path, err)
 	}
-	for _, t := range book.Topics { // anybody may have written the file, and the name goes into a path
-		if err := plan.CheckTopic(t.Name); err != nil {
-			return nil, fmt.Errorf("--verify %s: it is the ledger of topic %.60q: %w", path, t.Name, err)
-		}
+	names := book.Names()
+	whole := strings.Join(names, ",")
+	parsed, err := plan.ParseTopics(whole) // anybody may have written the file, and the names go into a path
+	if err == nil && !slices.Equal(parsed, names) {
+		err = errors.New("its names are not those of topics")
 	}
-	switch {
-	case p.Topic.Name == "" && p.Read.Include == "":
-		p.Topic.Name = book.Names()
-	case p.Read.Include != "" || p.Topic.Name != book.Names():
-		return nil, fmt.Errorf("--verify %s: it is the ledger of topic %s: read that one", path, book.Names())
+	if err != nil {
+		return nil, fmt.Errorf("--verify %s: it is the ledger of topic %.60q: %w", path, whole, err)
+	}
+	if p.Topic.Name == "" && p.Read.Include == "" {
+		p.Topic.Name = whole
+	}
+	if !slices.Equal(p.Topic.Names(), names) {
+		of := "topic " + names[0] + ": read that one"
+		if n := len(names); n > 1 {
+			of = fmt.Sprintf("%d topics, from %s to %s in its order: leave --topic and --include out", n, names[0], names[n-1])
+		}
+		return nil, fmt.Errorf("--verify %s: it is the ledger of %s", path, of)
 	}
 	if book.Headers {
 		if err := readHeaders(path, p, engineChosen); err != nil {
@@ -73,18 +81,29 @@ func (m *maker) checkBook(found []result.Topic) error {
 		return nil
 	}
 	var again []string
-	var lost []bool // by partition
 	m.Book.SameTopic = true
-	for i, t := range m.Book.Topics {
-		anew := t.ID != "" && t.ID != found[i].ID
-		if anew {
-			again = append(again, t.Name)
+	anew := func(i int) bool { return m.Book.Topics[i].ID != "" && m.Book.Topics[i].ID != found[i].ID }
+	for i := range m.Book.Topics {
+		m.Book.SameTopic = m.Book.SameTopic && m.Book.Topics[i].ID != ""
+		if anew(i) {
+			again = append(again, m.Book.Topics[i].Name)
 		}
-		m.Book.SameTopic = m.Book.SameTopic && t.ID != ""
-		lost = append(lost, slices.Repeat([]bool{anew}, t.Partitions)...)
 	}
 	if len(again) == 0 {
 		return nil
+	}
+	why := "topic " + again[0] + " was deleted and made again"
+	if more := len(again) - 1; more > 0 {
+		why += fmt.Sprintf(", and %d more", more)
+	}
+	return m.gone(why, anew)
+}
+
+// gone returns the error of a ledger some of whose topics, by their indices, are not there any more, or not on this cluster.
+func (m *maker) gone(why string, is func(topic int) bool) error {
+	var lost []bool // by partition
+	for i, t := range m.Book.Topics {
+		lost = append(lost, slices.Repeat([]bool{is(i)}, t.Partitions)...)
 	}
 	var records int64
 	for i := range m.Book.Lanes {
@@ -92,19 +111,6 @@ func (m *maker) checkBook(found []result.Topic) error {
 			records += l.Acknowledged.Count()
 		}
 	}
-	const most = 3
-	why, n := "topic "+again[0]+" was deleted and made again", len(again)
-	if n > most+1 {
-		again = append(again[:most], fmt.Sprintf("%d more", n-most))
-	}
-	if all := len(m.Book.Topics); all > 1 {
-		why = fmt.Sprintf("of %d topics, %s deleted and made again (%s)", all, theme.Plural(n, "was", "were"), theme.Listed(again))
-	}
-	return m.gone(why, records)
-}
-
-// gone returns the error of a ledger of which topics with so many records are not there any more, or not on this cluster.
-func (m *maker) gone(why string, records int64) error {
 	return fmt.Errorf("--verify %s: %s, or this is another cluster: %s of the ledger cannot be there", m.BookName, why,
 		theme.Plural(records, "acknowledged record", "acknowledged records"))
 }
@@ -155,7 +161,7 @@ func (m *maker) check(path string) string {
 	case m.Plan.URL != "" && m.Plan.Reads():
 		return ""
 	case m.Plan.URL != "":
-		return fmt.Sprintf("; check the queues with: kt consume --topic %s --verify %s, and the --url and --command-config of this run", m.Plan.Topic.Name, path)
+		return fmt.Sprintf("; check the queues with: kt consume --topic %s --verify %s, and the --url and --command-config of this run", theme.Quoted(m.Plan.Topic.Name), path)
 	case len(at) == 0:
 		for _, b := range m.header.Environment.Cluster.Brokers {
 			at = append(at, b.Addr)

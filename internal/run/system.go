@@ -72,7 +72,7 @@ type (
 		Groups(ctx context.Context) []string
 	}
 
-	// TopicDeleter deletes a topic. One that is not there is no error.
+	// TopicDeleter deletes the topics of a name, as plan.ParseTopics reads it. One that is not there is no error.
 	TopicDeleter interface {
 		DeleteTopic(ctx context.Context, name string) error
 	}

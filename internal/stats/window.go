@@ -77,6 +77,7 @@ type Window struct {
 type Counters struct {
 	Transactions int64 `json:"transactions,omitempty"` // committed
 	Aborted      int64 `json:"aborted,omitempty"`      // transactions that could not be committed
+	BusiestKey   int64 `json:"busiest_key,omitempty"`  // acknowledged records with the key that is most frequent by its Zipf law
 
 	FailedConnects int64 `json:"failed_connects,omitempty"` // attempts to connect to a broker that failed
 	PausedNS       int64 `json:"paused_ns,omitempty"`       // time for which kt itself stood still

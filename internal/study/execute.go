@@ -22,7 +22,8 @@ type Runner interface {
 	// Run makes one run, and leaves its run file at a path. It calls opened when the topic is there. A
 	// *result.MisfitError means that the load does not fit the cluster, and that nothing was done.
 	Run(ctx context.Context, l Load, path string, opened func()) (result.Result, error)
-	// DeleteTopic deletes a topic that a load of the study made. One that is not there is no error.
+	// DeleteTopic deletes the topics that a load of the study made, of a name as plan.ParseTopics reads it. One that is not there
+	// is no error.
 	DeleteTopic(ctx context.Context, l Load, name string) error
 
 	// CheckOutside returns all that hinders changes of the brokers that a load goes to, and of their hosts, and
@@ -117,10 +118,33 @@ type executor struct {
 	around []Flag // what is changed of brokers and hosts; nil: nothing is known
 }
 
-// deleteTopic deletes a topic of the study where its cell was made, also when ctx has ended.
-func (x *executor) deleteTopic(ctx context.Context, t entry) error {
+// deleteTopic deletes the topics of an entry where its cell was made, also when ctx has ended.
+func (x *executor) deleteTopic(ctx context.Context, t entry) (err error) {
 	cells := x.Study.Cells()
-	return x.runner.DeleteTopic(context.WithoutCancel(ctx), x.Study.at(cells[max(0, min(t.Cell, len(cells)-1))], x.Study.Loads[0]), t.Topic)
+	l := x.Study.at(cells[max(0, min(t.Cell, len(cells)-1))], x.Study.Loads[0])
+	for _, topic := range strings.Split(t.Topic, ",") {
+		err = errors.Join(err, x.runner.DeleteTopic(context.WithoutCancel(ctx), l, topic))
+	}
+	return err
+}
+
+// numbered returns the expression of all topics that some loads make of a name in a cell: --topics makes many of it.
+func (x *executor) numbered(c Cell, topic string, loads ...Load) (string, error) {
+	var all []string
+	for _, l := range loads {
+		if l = x.Study.at(c, l); l.Reads != "" || l.readsOld() {
+			continue // it makes none
+		}
+		l.set("topic", topic)
+		p, err := x.runner.Plan(l)
+		if err != nil {
+			return "", err
+		}
+		if !slices.Contains(all, p.Topic.Name) {
+			all = append(all, p.Topic.Name)
+		}
+	}
+	return cmp.Or(strings.Join(all, ","), topic), nil
 }
 
 func (x *executor) runs(ctx context.Context) error {
@@ -162,7 +186,11 @@ func (x *executor) turn(ctx context.Context, t Turn) error {
 	if err != nil {
 		return err
 	}
-	e := entry{What: Begun, Turn: t.Number, Topic: x.topic(fmt.Sprintf("%04d", t.Number)), Cell: t.Cell.Index}
+	topic := x.topic(fmt.Sprintf("%04d", t.Number))
+	e := entry{What: Begun, Turn: t.Number, Cell: t.Cell.Index}
+	if e.Topic, err = x.numbered(t.Cell, topic, x.Study.Loads...); err != nil {
+		return err
+	}
 	if err := x.note(e); err != nil {
 		return err
 	}
@@ -173,7 +201,7 @@ func (x *executor) turn(ctx context.Context, t Turn) error {
 		}
 	}
 	drop() // of a kt that was killed
-	results, err := x.together(ctx, t, e.Topic, prepared)
+	results, err := x.together(ctx, t, topic, prepared)
 	if err = cmp.Or(err, ctx.Err(), x.deleteTopic(ctx, e)); err != nil {
 		drop()
 		return err
@@ -237,10 +265,14 @@ func (x *executor) prepare(ctx context.Context, t Turn) (map[string]string, erro
 	for _, l := range x.Study.Prepare {
 		topic := x.topic(x.Study.prepared(t.Cell, l))
 		topics[l.Name] = topic
-		if slices.ContainsFunc(x.state().topics, func(e entry) bool { return e.Topic == topic }) {
+		names, err := x.numbered(t.Cell, topic, l)
+		if err != nil {
+			return nil, err
+		}
+		if slices.ContainsFunc(x.state().topics, func(e entry) bool { return e.Topic == names }) {
 			continue
 		}
-		if err := x.note(entry{What: Preparing, Topic: topic, Cell: t.Cell.Index}); err != nil {
+		if err := x.note(entry{What: Preparing, Topic: names, Cell: t.Cell.Index}); err != nil {
 			return nil, err
 		}
 		x.notify(Progress{What: Preparing, Turn: t, Name: l.Name, Turns: x.turns})

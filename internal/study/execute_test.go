@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -23,11 +24,17 @@ import (
 type scribe struct {
 	Runner // nothing outside the loads is changed
 
-	made, deletedAt, topics []string
-	fails                   error // of every run that is not prepared
+	made, deletedAt, topics, deleted []string
+	fails                            error // of every run that is not prepared
 }
 
-func (*scribe) Plan(Load) (plan.Plan, error) { return plan.Plan{}, nil }
+func (*scribe) Plan(l Load) (p plan.Plan, err error) {
+	if p.Topic.Name = l.value("topic"); l.has("topics") {
+		n, _ := strconv.ParseInt(l.value("topics"), 10, 64)
+		p.Topic.Name = plan.NumberedTopics(p.Topic.Name, n)
+	}
+	return p, nil
+}
 
 func (s *scribe) Run(_ context.Context, l Load, path string, opened func()) (result.Result, error) {
 	opened()
@@ -46,8 +53,8 @@ func (s *scribe) Run(_ context.Context, l Load, path string, opened func()) (res
 	return result.Result{}, file.Close()
 }
 
-func (s *scribe) DeleteTopic(_ context.Context, l Load, _ string) error {
-	s.deletedAt = append(s.deletedAt, l.value("url"))
+func (s *scribe) DeleteTopic(_ context.Context, l Load, topic string) error {
+	s.deletedAt, s.deleted = append(s.deletedAt, l.value("url")), append(s.deleted, topic)
 	return nil
 }
 
@@ -403,4 +410,16 @@ func TestASpanHasSizesAndTimes(t *testing.T) {
 	f := must.Have(Create(t.TempDir(), unfilled, "copied"))(t) // of somebody else
 	_, err := f.Document()
 	must.Do(t, err)
+}
+
+// What a load makes of the name that kt gives is noted before, and deleted wholly; a load that reads a prepared one reads all of it.
+func TestAStudyDeletesAllTopicsThatItsLoadsNumber(t *testing.T) {
+	f := must.Have(Create(t.TempDir(), parsed(t, "prepare: [{name: old, command: produce, topics: 3}]\n"+
+		"loads: [{name: write, command: produce, topics: 100}, {name: read, command: consume, reads: old}]\nrepeats: 1\ndiscard: 0\nrest: 0"), "many"))(t)
+	runner := new(scribe)
+	must.Do(t, Execute(t.Context(), f, runner, func(Progress) {}))
+	slices.Sort(runner.deleted)
+	must.Match(t, []string{"kt-study-many-0001-{0..99}", "kt-study-many-old-{0..2}"}, runner.deleted, "deleted")
+	l := f.Study.at(f.Study.Cells()[0], f.Study.Loads[1])
+	must.Match(t, "3", l.value("topics"), "topics that are read of the prepared ones")
 }

@@ -217,6 +217,14 @@ func (s *Study) at(c Cell, l Load) Load {
 			l.set(flag, f.Value)
 		}
 	}
+	for _, of := range s.Prepare { // what is read are all topics that it made
+		if of.Name != l.Reads || s.isPrepared(l.Name) || l.has("topics") {
+			continue
+		}
+		if of = s.at(c, of); of.has("topics") {
+			l.set("topics", of.value("topics"))
+		}
+	}
 	size, err := plan.ParseSize(cmp.Or(l.value("record-size"), strconv.Itoa(plan.DefaultRecordSize)))
 	if s.Bytes > 0 && l.Command != "consume" && err == nil { // CheckLoads tells the error
 		l.drop("duration")

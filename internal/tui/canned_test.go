@@ -80,6 +80,7 @@ type feeder struct {
 	header *Header
 	fold   *result.Fold
 	hosts  map[string]*result.Fold
+	rowOf  func(int32) int32
 }
 
 var cannedBrokers = map[int32]string{1: "kafka-1:9092", 2: "kafka-2:9092", 3: "kafka-3:9092"}
@@ -95,6 +96,11 @@ func headerOf(h *Header) result.Header {
 	}
 	topic := &r.Environment.Topic
 	topic.Partitions, topic.Leaders, topic.Replicas = 6, make(map[int32]int32), make(map[int32]result.Replicas)
+	var several []result.Topic
+	names := (&plan.Topic{Name: h.Topic}).Names()
+	for _, name := range names {
+		several = append(several, result.Topic{Name: name, Partitions: int(h.Partitions) / len(names)})
+	}
 	if h.Notice != "" {
 		return r
 	}
@@ -103,16 +109,21 @@ func headerOf(h *Header) result.Header {
 		topic.Leaders[2*id], topic.Leaders[2*id+1] = id, id
 		topic.Replicas[id] = result.Replicas{All: 6, InSync: 7 - int(id)}
 	}
+	if len(several) > 1 {
+		r.Environment.SetTopics(several)
+	}
 	return r
 }
 
 func newFeeder(h *Header) *feeder {
-	return &feeder{header: h, fold: result.NewFold(headerOf(h)), hosts: make(map[string]*result.Fold)}
+	header := headerOf(h)
+	return &feeder{header: h, fold: result.NewFold(header), hosts: make(map[string]*result.Fold), rowOf: header.Environment.RowOf()}
 }
 
 // tick adds a second, and returns the tick after it.
 func (f *feeder) tick(stage result.Stage, windows ...stats.Window) Tick {
 	for _, w := range windows {
+		w.FoldPartitions(f.rowOf)
 		f.fold.AddWindow(w)
 	}
 	t := Tick{Snapshot: f.fold.Snapshot()}
@@ -232,6 +243,7 @@ func (c *canned) window(second int) stats.Window {
 // tickOf is the tick of one window.
 func (c *canned) tickOf(w stats.Window, second int) Tick {
 	f := c.feed()
+	w.FoldPartitions(f.rowOf)
 	f.fold.AddWindow(w)
 	f.fold.AddSample(host.Sample{
 		At: w.End, Interval: time.Second, Cores: 16, ProcessCPU: 6.7, HostCPU: 9.1, HostCores: 16,

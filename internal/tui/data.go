@@ -23,7 +23,8 @@ type data struct {
 	result.Snapshot
 	notice string
 	usage  []usage
-	rows   []result.PartitionNow // of the snapshot
+	topics int                   // of the run
+	rows   []result.PartitionNow // of the snapshot: of the topics if there are several, else of the partitions
 	own    []stats.Event         // that only the screen finds
 	events []stats.Event         // of the snapshot and its own, in the order of their times
 
@@ -86,7 +87,9 @@ func (d *data) observe(t Tick) {
 	if d.At > at {
 		d.silent = 0
 		if !d.lean {
-			d.rows = t.Snapshot.Partitions()
+			if d.topics, d.rows = t.Snapshot.Topics(); d.topics < 2 {
+				d.rows = t.Snapshot.Partitions()
+			}
 			d.usage = append(d.usage[max(len(d.usage)-mostUsage+1, 0):], usage{
 				at, d.At, d.Sample.ProcessCPU, d.Sample.HostCPU, float64(d.Buffered), float64(d.InFlight),
 			})

@@ -64,6 +64,10 @@ var states = []struct {
 	{"latency", newCanned, []string{"2", "["}, "", "Response (due; -15s"},
 	{"heatmap", failover, []string{"3"}, "80x24/plain", ""},
 	{"partitions", but(newCanned, func(c *canned) { c.header.Partitions = 500 }), []string{"4"}, "80x24/plain", ""},
+	{"topics", but(newCanned, severalTopics), nil, "80x24/plain 120x36/plain", ""},
+	{"topics-zoomed", but(newCanned, severalTopics), []string{"4", "down", "down", "o"}, "80x24/ascii", "others"},
+	{"topics-last", but(newCanned, severalTopics), append([]string{"4", "o", "o", "o", "o", "o"}, slices.Repeat([]string{"down"}, 29)...), "80x24/ascii", "orders-29"},
+	{"topics-by-row", but(roundtrip, func(c *canned) { severalTopics(c); c.header.Partitions = 1500 }), []string{"4"}, "80x24/plain", ""},
 	{"brokers", but(newCanned, func(c *canned) { c.failover = 54 }), []string{"5", "u"}, "80x24/plain", ""},
 	{"client", newCanned, []string{"6"}, "80x24/plain", ""},
 	{"help", newCanned, []string{"?"}, "60x15/plain", ""},
@@ -117,6 +121,11 @@ var states = []struct {
 // but returns a run with something changed.
 func but(base func() *canned, change func(*canned)) func() *canned {
 	return func() *canned { c := base(); change(c); return c }
+}
+
+// severalTopics lets a run have 30 topics.
+func severalTopics(c *canned) {
+	c.header.Topic, c.header.Partitions, c.header.Tags = "orders-{00..29}", 90, []string{"acks=all", "30 topics", "90 partitions"}
 }
 
 func failover() *canned { c := newCanned(); c.failover, c.warmup = 40, 10; return c }

@@ -260,6 +260,9 @@ func (w *omb) file() {
 	w.refuse(true, "payloadFile", "%s is neither beside the workload nor in the folder that kt runs in", w.payload)
 }
 
+// asFastAsItGoes is the rate in the published files that no producer reaches.
+const asFastAsItGoes = 10e6
+
 // time translates the rate, the backlog and how long it all takes.
 func (w *omb) time() {
 	w.refuse(w.rate < 0, "producerRate", "it must be 0 or more")
@@ -271,10 +274,11 @@ func (w *omb) time() {
 		w.notice(w.at("producerRate"), "0: kt searches the highest rate that holds, in runs of 30s or of --run-time, so that testDurationMinutes and warmupDurationMinutes have no effect")
 		return
 	}
-	w.number("rate", w.rate)
-	if w.rate >= 10e6 {
-		w.notice(w.at("producerRate"), "if this rate stands for as fast as it goes: --set workload.producerRate=0 searches the highest rate that holds")
+	if w.rate >= asFastAsItGoes {
+		w.rate = -1
+		w.notice(w.at("producerRate"), "kt takes this rate for as fast as it goes; --set workload.producerRate=0 searches the highest rate that holds")
 	}
+	w.number("rate", w.rate)
 	minutes := func(n float64) time.Duration { return time.Duration(n * float64(time.Minute)) }
 	warmup, test := minutes(w.warmup), minutes(w.minutes)
 	w.refuse(test < 0, "testDurationMinutes", "it must be 0 or more")

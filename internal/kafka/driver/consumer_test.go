@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -126,6 +127,40 @@ func TestAConsumerReadsWhatIsThere(t *testing.T) {
 			}
 		})
 	}
+}
+
+// polled counts the polls of each reader.
+type polled struct {
+	*Consumer
+	polls []atomic.Int64
+}
+
+type polledReader struct {
+	engine.Reader
+	polls *atomic.Int64
+}
+
+func (d *polled) OpenReader(ctx context.Context, s *engine.Shard) (engine.Reader, error) {
+	r, err := d.Consumer.OpenReader(ctx, s)
+	return polledReader{r, &d.polls[s.Index]}, err
+}
+
+func (r polledReader) Read(ctx context.Context, limit int, patience time.Duration) (int, error) {
+	r.polls.Add(1)
+	return r.Reader.Read(ctx, limit, patience)
+}
+
+func TestAReaderWithoutPartitionsSleeps(t *testing.T) {
+	s := newScene(t, 1)
+	stamped(t, s.cluster, 1, 100)
+	d := s.reader(readPlan(func(p *plan.Plan) {
+		p.Read.Consumers, p.Read.ToEnd, p.Load.Duration = 2, false, plan.Duration(6*time.Second)
+	}), nil)
+	at := &polled{d, make([]atomic.Int64, 2)}
+	var sum total
+	must.Have(engine.Run(t.Context(), d.Plan, engine.Drivers{Read: at}, engine.Options{}, &sum))(t)
+	must.True(t, sum.w.Consumed == 100 && at.polls[0].Load() >= 5 && at.polls[1].Load() <= 3,
+		"%d records; %d polls of the reader with the partition, and %d of that without", sum.w.Consumed, at.polls[0].Load(), at.polls[1].Load())
 }
 
 func TestWhatCannotBeReadIsSaidBefore(t *testing.T) {

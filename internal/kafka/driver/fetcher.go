@@ -37,6 +37,7 @@ type fetcher struct {
 	fellBack   atomic.Bool        // to the classic protocol, without an error
 	last       time.Duration      // of the newest poll with records
 	hadAny     bool               // it had partitions; the client's callbacks come one at a time
+	idle       bool               // it had no partitions at the last look
 	done       bool               // a partition was read to its end offset, which is not committed yet
 }
 
@@ -205,10 +206,13 @@ func (r *fetcher) Read(ctx context.Context, limit int, patience time.Duration) (
 	if n > 0 {
 		r.last = now
 		r.shard.Record(func(rec *stats.Recorder, phase int) { rec.Window(phase).Fetches++ })
+		r.idle = false
 	} else if now-max(r.began, r.last) > deletedAfter {
 		d := r.driver // the client reports no gap of deleted records
+		r.idle = true
 		for number := range int32(d.Layout.Count()) {
 			if d.At.Groups[r.group].At(number).Owner.Load() == int32(r.member)+1 {
+				r.idle = false
 				d.Passed(r.group, number, d.At.At(number).Start.Load())
 			}
 		}
@@ -222,9 +226,15 @@ func (r *fetcher) Read(ctx context.Context, limit int, patience time.Duration) (
 // deletedAfter is the time without records after which positions pass deleted records. A record that is on its way comes sooner.
 const deletedAfter = time.Second
 
+// idlePatience is deletedAfter for a reader without partitions: one of many should cost nothing. Records of new partitions wake it.
+const idlePatience = 30 * time.Second
+
 func (r *fetcher) poll(ctx context.Context, limit int, patience time.Duration) kgo.Fetches {
 	if patience <= 0 {
 		patience = deletedAfter
+		if r.idle {
+			patience = idlePatience
+		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

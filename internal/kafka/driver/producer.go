@@ -43,7 +43,7 @@ func (p *Producer) Open(ctx context.Context, s *engine.Shard) (engine.Worker, er
 		return nil, err
 	}
 	w := &worker{
-		driver: p, stamps: stamps, client: client, shard: s, hooks: h, headers: writing.RecordHeaders(p.Plan.Payload.Headers), turns: p.Turns(s.Index),
+		stamps: stamps, client: client, shard: s, hooks: h, headers: writing.RecordHeaders(p.Plan.Payload.Headers), turns: p.Turns(s.Index),
 		generator: p.generator(s.Index), txn: transaction{every: p.Plan.Load.Transaction.Std()}, running: ctx,
 	}
 	if w.targets = p.Targets(); stamps != nil && w.turns != nil {
@@ -64,7 +64,6 @@ func (p *Producer) generator(index int) *payload.Generator {
 const openTimeout = 30 * time.Second
 
 type worker struct {
-	driver    *Producer
 	client    *kgo.Client
 	shard     *engine.Shard
 	hooks     *writing.Hooks
@@ -102,7 +101,7 @@ type record struct {
 	memory payload.Memory
 	done   func(*kgo.Record, error)
 	seq    int64           // in its stamp
-	target *writing.Target // its topic; nil: there is one
+	target *writing.Target // its topic; nil: the only one of the run
 }
 
 // OpRecords returns 1: an application hands its records over one by one.
@@ -110,14 +109,15 @@ func (w *worker) OpRecords() int { return 1 }
 
 // Place returns the partition that the client has chosen. After the first answer the client knows the topic, and chooses within
 // Do.
-func (w *worker) Place(op *engine.Op) int32 { return w.number(op.State.(*record)) }
+func (w *worker) Place(op *engine.Op) int32 { return op.State.(*record).number() }
 
-// number returns the number of a record's partition: of one topic, the id of the partition.
-func (w *worker) number(r *record) int32 {
+// number returns the number of the record's partition: of one topic, the id of the partition. It is inlined, as Target.Number is not:
+// it stands in the way of every outcome.
+func (r *record) number() int32 {
 	if r.target == nil {
 		return r.Partition
 	}
-	return w.driver.Number(r.target, r.Partition)
+	return r.target.Number(r.Partition)
 }
 
 // turn gives a record its topic, and returns the stamper of that.
@@ -137,9 +137,12 @@ func (w *worker) turn(r *record) *stamper {
 func (w *worker) newRecord(op *engine.Op) *record {
 	r := &record{}
 	r.Topic = w.targets[0].Name
+	if w.targets[0].First > 0 {
+		r.target = &w.targets[0] // the only one of several topics with a partition of this process
+	}
 	r.Headers = w.headers
 	r.done = func(_ *kgo.Record, err error) {
-		seq, partition, offset := r.seq, w.number(r), r.Offset // the record may be sent again below
+		seq, partition, offset := r.seq, r.number(), r.Offset // the record may be sent again below
 		counted := false
 		if err != nil {
 			counted = op.Fail(partition, kafka.ErrorCode(err))
@@ -175,7 +178,7 @@ func (w *worker) Do(op *engine.Op) (waited bool) {
 		r.Partition = stamps.choose(r.Key, len(r.Value))
 		r.seq, r.Timestamp = stamps.put(r.Value, r.Key, r.Partition, op)
 	}
-	op.Bytes = len(r.Key) + len(r.Value)
+	op.Bytes, op.Busiest = len(r.Key)+len(r.Value), w.generator.Busiest(r.Key)
 	w.client.Produce(context.Background(), &r.Record, r.done)
 	return waited
 }

@@ -157,6 +157,9 @@ func (s *session) connect(ctx context.Context) (err error) {
 	for i := range s.topics[1:] {
 		s.topics[1+i].Configs = nil // the header of a run has those of the first
 	}
+	for i := 0; s.options.Book != nil && len(s.topics) > 1 && i < len(s.topics); i++ { // its numbers count on: partitions since then follow
+		s.topics[i].Partitions = min(s.topics[i].Partitions, s.options.Book.Topics[i].Partitions)
+	}
 	s.layout = kafka.NewLayout(s.topics)
 	return nil
 }
@@ -322,8 +325,12 @@ func (s *System) names(ctx context.Context, of func(*kafka.Cluster, context.Cont
 	return of(a.Cluster, ctx)
 }
 
-// DeleteTopic deletes a topic. With a broker inside kt it went already.
+// DeleteTopic deletes the topics of a name, as plan.ParseTopics reads it. With a broker inside kt they went already.
 func (s *System) DeleteTopic(ctx context.Context, name string) error {
+	names, err := plan.ParseTopics(name)
+	if err != nil {
+		return fmt.Errorf("delete topic: %w", err)
+	}
 	a, err := s.administer(ctx)
 	if err != nil {
 		return fmt.Errorf("delete topic %s: %w", name, err)
@@ -332,5 +339,5 @@ func (s *System) DeleteTopic(ctx context.Context, name string) error {
 		return nil
 	}
 	defer a.Close()
-	return a.DeleteTopics(ctx, name)
+	return a.DeleteTopics(ctx, names...)
 }

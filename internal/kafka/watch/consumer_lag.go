@@ -13,7 +13,8 @@ import (
 	"github.com/kt-bench/kt/internal/theme"
 )
 
-// lagPoll is the time between two requests for the ends of the partitions. An answer tells of now for lagHolds.
+// lagPoll is the time between two requests for the ends of the partitions, of very many a multiple. An answer tells of now for
+// lagHolds, and that multiple of it.
 const lagPoll, lagHolds = time.Second, 3 * time.Second
 
 // ConsumerLag is the source of the number of records that wait to be read.
@@ -24,21 +25,22 @@ type ConsumerLag struct {
 	now     func() time.Duration
 	counted []int64      // by partition: the sum of the windows so far
 	asked   atomic.Int64 // when the ends were asked for that are known, from the start of the run
-	others  string       // members that the last question found
-	told    string       // those of the last event
+	rarely  time.Duration
+	others  string // members that the last question found
+	told    string // those of the last event
 }
 
 var _ engine.Source = (*ConsumerLag)(nil)
 
 // NewConsumerLag returns the source for readers that are at these positions.
 func NewConsumerLag(c *kafka.Cluster, at *kafka.Positions) *ConsumerLag {
-	return &ConsumerLag{cluster: c, at: at, counted: make([]int64, at.Layout.Count()), now: func() time.Duration { return 0 }}
+	return &ConsumerLag{cluster: c, at: at, counted: make([]int64, at.Layout.Count()), rarely: time.Duration(rarely(at.Layout.Count())), now: func() time.Duration { return 0 }}
 }
 
 // Start begins to ask for the ends of the partitions.
 func (l *ConsumerLag) Start(ctx context.Context, now func() time.Duration) {
 	l.now = now
-	l.Go(func() { engine.Every(ctx, lagPoll, func() { l.ask(ctx) }) })
+	l.Go(func() { engine.Every(ctx, l.rarely*lagPoll, func() { l.ask(ctx) }) })
 }
 
 // ask gets the starts and ends of the partitions, and the committed offsets of groups that have readers elsewhere too.
@@ -87,7 +89,7 @@ func (l *ConsumerLag) ask(ctx context.Context) {
 func (l *ConsumerLag) Take() stats.Window {
 	w := l.Events.Take()
 	w.Withheld = l.at.Withheld.Swap(0)
-	if l.now()-time.Duration(l.asked.Load()) > lagHolds {
+	if l.now()-time.Duration(l.asked.Load()) > l.rarely*lagHolds {
 		w.LagUnknown = 1
 	}
 	var gone, added []int32

@@ -55,6 +55,9 @@ const (
 	watchInterval = 500 * time.Millisecond // between two questions to one broker
 	watchTimeout  = time.Second            // longest wait for an answer
 
+	// gentle is how many partitions cost a broker little in each round. Those of more are asked for in fewer rounds.
+	gentle = 2000
+
 	// hungTimeout ends a connection on which nothing is answered: even a closed one takes one of the 50 places in the queue of
 	// a stopped process.
 	hungTimeout = 3 * time.Second
@@ -117,12 +120,12 @@ func (w *Brokers) watch(ctx context.Context, now func() time.Duration) {
 	var asking sync.WaitGroup
 	defer asking.Wait()
 	answers := make(chan answer)
-	ask := func(b *watched) {
+	ask := func(b *watched, whole bool) {
 		b.asking, b.awaited = true, b.failures == 0
 		client, id := b.client, b.id
 		asking.Go(func() {
 			a := answer{broker: id, sent: now()}
-			a.metadata, a.err = w.ask(ctx, client)
+			a.metadata, a.err = w.ask(ctx, client, whole)
 			a.at = now()
 			select {
 			case answers <- a:
@@ -136,11 +139,11 @@ func (w *Brokers) watch(ctx context.Context, now func() time.Duration) {
 	defer late.Stop()
 	lags := time.NewTicker(lagInterval)
 	defer lags.Stop()
-	for begin := true; ; {
+	for begin, rounds := true, 0; ; {
 		if begin {
 			for _, b := range w.brokers {
 				if b.awaited = false; !b.asking {
-					ask(b)
+					ask(b, rounds%rarely(w.topics.Count()) == 0)
 				}
 			}
 			late.Reset(watchInterval / 2)
@@ -150,7 +153,7 @@ func (w *Brokers) watch(ctx context.Context, now func() time.Duration) {
 		case <-ctx.Done():
 			return
 		case <-round.C:
-			begin = true
+			begin, rounds = true, rounds+1
 		case a := <-answers:
 			if w.hear(a) {
 				w.measure(ctx, now, &asking) // it is furthest behind now
@@ -276,9 +279,15 @@ func (b *watched) close() {
 	}
 }
 
-func (w *Brokers) ask(ctx context.Context, client *kgo.Client) (*kmsg.MetadataResponse, error) {
+// rarely returns in how many rounds so many partitions are asked for once.
+func rarely(partitions int) int { return max(1, (partitions+gentle-1)/gentle) }
+
+// ask asks for brokers, and for the partitions with whole.
+func (w *Brokers) ask(ctx context.Context, client *kgo.Client, whole bool) (*kmsg.MetadataResponse, error) {
 	req := kmsg.NewPtrMetadataRequest()
-	for _, name := range w.topics.Names() {
+	req.Topics = []kmsg.MetadataRequestTopic{} // nil: all
+	for i := 0; whole && i < len(w.topics.Topics); i++ {
+		name := w.topics.Topics[i].Name
 		topic := kmsg.NewMetadataRequestTopic()
 		topic.Topic = kmsg.StringPtr(name)
 		req.Topics = append(req.Topics, topic)

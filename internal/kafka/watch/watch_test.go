@@ -374,3 +374,9 @@ func (n *network) revive(addr string) {
 	defer n.mu.Unlock()
 	delete(n.dead, addr)
 }
+
+func TestVeryManyPartitionsAreAskedForInFewerRounds(t *testing.T) {
+	for partitions, want := range map[int]int{0: 1, 1: 1, 2000: 1, 2001: 2, 10_000: 5} {
+		must.Match(t, want, rarely(partitions), "%d partitions: rounds", partitions)
+	}
+}

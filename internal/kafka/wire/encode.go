@@ -174,6 +174,8 @@ type template struct {
 	ends  []int32  // of each record
 	bytes []int32  // keys and values up to the end of each record
 	sums  []uint32 // checksums up to the end of each record
+
+	busiest []int32 // records with the busiest key, up to each; nil: keys have no Zipf law
 }
 
 type encoded struct {
@@ -198,7 +200,7 @@ func newPool(p plan.Plan, v *payload.Values, target, limit int, c kgo.Compressor
 	if c == nil {
 		n = min(variants, max(minVariants, poolBytes/max(1, target)))
 	}
-	s := source{generator: v.Generator(p, 0, 1), headers: encodeHeaders(p.Payload.Headers)}
+	s := source{generator: v.Generator(p, 0, 1), headers: encodeHeaders(p.Payload.Headers), zipf: p.Payload.ZipfKeys() != nil}
 	all := 0
 	for range n {
 		all += len(s.template(target, math.MaxInt).ends)
@@ -229,12 +231,13 @@ func newPool(p plan.Plan, v *payload.Values, target, limit int, c kgo.Compressor
 type source struct {
 	generator *payload.Generator
 	headers   []byte // encoded
+	zipf      bool   // keys have such a law
 	memory    payload.Memory
 	index     int64 // of the next record
 }
 
 func (s *source) template(size, records int) (t template) {
-	sum, bytes := uint32(0), int32(0)
+	sum, bytes, busiest := uint32(0), int32(0), int32(0)
 	for ; len(t.ends) < records; s.index++ {
 		key, value := s.generator.Fill(&s.memory, s.index)
 		grown := appendRecord(t.records, len(t.ends), 0, key, value, s.headers)
@@ -245,6 +248,10 @@ func (s *source) template(size, records int) (t template) {
 		bytes += int32(len(key) + len(value))
 		t.records, t.ends = grown, append(t.ends, int32(len(grown)))
 		t.sums, t.bytes = append(t.sums, sum), append(t.bytes, bytes)
+		if s.zipf {
+			busiest += int32(s.generator.Busiest(key))
+			t.busiest = append(t.busiest, busiest)
+		}
 	}
 	return t
 }
@@ -281,9 +288,12 @@ func (o *pool) batch(number, n int) encoded {
 	return e
 }
 
-func (o *pool) bytes(number, behind, n int) int {
-	all := o.templates[number].bytes
-	if behind == 0 {
+// sumOf returns what n records behind others count, from the sums up to each record; 0: there are none.
+func sumOf(all []int32, behind, n int) int {
+	switch {
+	case all == nil:
+		return 0
+	case behind == 0:
 		return int(all[n-1])
 	}
 	return int(all[behind+n-1] - all[behind-1])

@@ -6,6 +6,7 @@ import (
 	"hash/crc32"
 	"math"
 	"math/rand/v2"
+	"sync"
 	"testing"
 	"time"
 
@@ -114,7 +115,7 @@ func FuzzBatchesAreReadByFranzGo(f *testing.F) {
 			Kind: plan.Letters, Size: plan.FixedSize(1 + int(size)%1000), Keys: plan.NoKeys, Headers: []plan.Header{{Key: key, Value: value}},
 		}}
 		if keyed {
-			p.Payload.Keys, p.Payload.KeyRange = plan.RandomKeys, 1000
+			p.Payload.Keys, p.Payload.KeyRange = "zipf:1.1", 1000
 		}
 		values := must.Have(payload.MakeValues(&p))(t)
 		pool := newPool(p, values, int(target), 1<<20, settings(t, "compression.type="+codecs[int(codec)%len(codecs)]).Compressor(), false)
@@ -124,15 +125,26 @@ func FuzzBatchesAreReadByFranzGo(f *testing.F) {
 		h.put(identity{id: 7, epoch: 3, sequence: 11}, times{1_700_000_000_000, 1_700_000_000_000}, records, e)
 		got := decode(t, append(h[:], e.records...))
 		must.Hold(t, len(got) == records, "%d records, want %d", len(got), records)
-		bytesOf := 0
+		bytesOf, busiest, first := 0, 0, 0
 		for i, r := range got {
 			bytesOf += len(r.Key) + len(r.Value)
+			if string(r.Key) == "0" {
+				busiest++
+			}
+			if i == 0 {
+				first = busiest
+			}
 			if r.Offset != int64(i) || len(r.Value) != p.Payload.Size.Max() || (r.Key != nil) != keyed || r.ProducerID != 7 || r.ProducerEpoch != 3 ||
 				r.Timestamp != time.UnixMilli(1_700_000_000_000) || len(r.Headers) != 1 || r.Headers[0].Key != key || string(r.Headers[0].Value) != value {
 				t.Fatalf("record %d is %+v", i, r)
 			}
 		}
-		must.Match(t, pool.bytes(int(n)%len(pool.templates), 0, records), bytesOf, "bytes of keys and values")
+		of := pool.templates[int(n)%len(pool.templates)]
+		must.Match(t, sumOf(of.bytes, 0, records), bytesOf, "bytes of keys and values")
+		must.Match(t, sumOf(of.busiest, 0, records), busiest, "records with the busiest key")
+		if records > 1 {
+			must.Match(t, sumOf(of.busiest, 1, records-1), busiest-first, "records with the busiest key behind the first")
+		}
 	})
 }
 
@@ -286,7 +298,7 @@ func FuzzFetchedBytes(f *testing.F) {
 		headers := func() *ledger.Reader { return ledger.NewReader(book) }
 		count := func(limit int, books *ledger.Reader) (n, bytes int, next int64, failed bool) {
 			r := &reader{Consumer: NewConsumer(&reading.State{Options: reading.Options{Settings: settings}})}
-			r.room = reading.NewMemory(0).NewRoom()
+			r.room = sync.OnceValue(reading.NewMemory(0).NewRoom)
 			c := chunk{bytes: append([]byte(nil), b...), next: from}
 			if books != nil && books.Headers() {
 				to, _ := reachOf(c.bytes, from, true)

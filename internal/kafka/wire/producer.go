@@ -91,7 +91,7 @@ func (d *Producer) Open(ctx context.Context, s *engine.Shard) (engine.Worker, er
 	w.outcomes, w.refs = d.State.Open(w.accounts...), &references{lanes: w.lanes}
 	_, _ = rand.Read(w.refs.prefix[:]) // it never fails
 	w.hooks = writing.NewHooks(s, d.Settings)
-	for range min(connections, d.Settings.MaxInFlight()) {
+	for range min(connections, max(1, mostConnections/max(1, s.Count)), d.Settings.MaxInFlight()) {
 		client, err := d.Cluster.ClientOver(func(c net.Conn) net.Conn { return &conn{Conn: c, refs: w.refs} }, append(d.Settings.Options(), kgo.WithHooks(w.hooks))...)
 		if err != nil {
 			w.disconnect()

@@ -317,6 +317,21 @@ func TestABatchWaitsForALeader(t *testing.T) {
 	s.read(1000)
 }
 
+func TestManyProducersHaveFewerConnectionsEach(t *testing.T) {
+	for producers, want := range map[int]int{1: 3, 64: 3, 65: 2, 200: 1} {
+		s := newScene(t, 1)
+		d := s.producer(1000, func(p *plan.Plan) { p.Producers = producers })
+		var least, most atomic.Int64
+		least.Store(9)
+		s.runWith(d, prepared{d, func(w *worker) {
+			n := int64(len(w.clients))
+			least.Store(min(least.Load(), n))
+			most.Store(max(most.Load(), n))
+		}})
+		must.True(t, least.Load() == int64(want) && most.Load() == int64(want), "%d producers: %d to %d clients each, want %d", producers, least.Load(), most.Load(), want)
+	}
+}
+
 // A batch that has waited for delivery.timeout.ms is not sent: nobody counts on it any more.
 func TestABatchThatWaitedTooLongIsNotSent(t *testing.T) {
 	s := newScene(t, 1)

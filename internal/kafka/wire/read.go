@@ -38,7 +38,7 @@ func (d *Consumer) OpenReader(_ context.Context, s *engine.Shard) (engine.Reader
 func (d *Consumer) reader(s *engine.Shard, has func(partition int32) bool, opts ...kgo.Opt) *reader {
 	return &reader{
 		Consumer: d, shard: s, has: has, opts: opts, answers: make(chan *fetched), stale: make(chan struct{}, 1),
-		fetchers: make(map[int32]bool), changed: make(chan struct{}), room: d.Memory.NewRoom(),
+		fetchers: make(map[int32]bool), changed: make(chan struct{}), room: sync.OnceValue(d.Memory.NewRoom),
 	}
 }
 
@@ -54,10 +54,10 @@ type reader struct {
 	all       sync.WaitGroup     // the goroutines
 	backoff   time.Duration      // between two tries of the same
 	responses responses
-	room      *reading.Room
-	current   *fetched      // not counted to its end yet
-	answers   chan *fetched // one goroutine waits with the next answer until Read takes it
-	stale     chan struct{} // holds one value: leaders have to be looked up
+	room      func() *reading.Room // made for the first compressed batch: that costs as much as a client
+	current   *fetched             // not counted to its end yet
+	answers   chan *fetched        // one goroutine waits with the next answer until Read takes it
+	stale     chan struct{}        // holds one value: leaders have to be looked up
 
 	mu         sync.Mutex // guards the rest
 	partitions []*partition

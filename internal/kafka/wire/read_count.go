@@ -118,7 +118,7 @@ func (k *counting) begin() (err error) {
 	case attributes&transactionalBit != 0 && k.aborts.has(b):
 	default:
 		if codec := attributes & codecBits; codec != 0 {
-			k.records, err = k.room.Decompress(k.records, kgo.CompressionCodecType(codec))
+			k.records, err = k.room().Decompress(k.records, kgo.CompressionCodecType(codec))
 			switch {
 			case errors.Is(err, kgo.ErrMaxDecompress): // it is too large to read
 				p := span{max(k.next, b.base()), b.next()}

@@ -27,6 +27,9 @@ type brokerQueue struct {
 // system, took 1.4 times the records of 100 bytes in requests of 1 MB.
 const connections = 3
 
+// mostConnections bounds those of all producers to a broker, as long as each has one: many producers need no second.
+const mostConnections = 192
+
 // free returns the connection with the fewest requests in flight, and whether all of them leave room for one more.
 func (o *brokerQueue) free(limit int) (connection int, ok bool) {
 	all := 0

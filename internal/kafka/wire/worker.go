@@ -95,7 +95,8 @@ func (w *worker) Do(op *engine.Op) (waited bool) {
 	if w.driver.each {
 		w.append(b, op, first)
 	} else {
-		op.Bytes = w.pool.bytes(b.template, b.records, op.Records)
+		t := &w.pool.templates[b.template]
+		op.Bytes, op.Busiest = sumOf(t.bytes, b.records, op.Records), sumOf(t.busiest, b.records, op.Records)
 	}
 	b.ops = append(b.ops, op)
 	b.records += op.Records
@@ -166,7 +167,7 @@ const passOver = 2
 
 // append encodes the records of an op behind those of a batch. The first one has that number in the lane.
 func (w *worker) append(b *batch, op *engine.Op, first int64) {
-	op.Bytes = 0
+	op.Bytes, op.Busiest = 0, 0
 	for i := range op.Records {
 		key, value := w.generator.Fill(&w.memory, op.Index+int64(i))
 		millis := b.times.first
@@ -184,6 +185,7 @@ func (w *worker) append(b *batch, op *engine.Op, first int64) {
 		}
 		b.encoded = appendRecord(b.encoded, b.records+i, millis-b.times.first, key, value, w.headers)
 		op.Bytes += len(key) + len(value)
+		op.Busiest += w.generator.Busiest(key)
 	}
 }
 

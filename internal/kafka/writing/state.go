@@ -34,7 +34,19 @@ type Target struct {
 	Name  string
 	First int32   // number of its first partition in the Layout
 	Own   []int32 // partitions that this process writes to, by their ids in the topic; at least one
-	count int32
+
+	count  int32
+	layout *kafka.Layout
+}
+
+// Number returns the number of the topic's partition in the Layout. The topic may have got it during the run.
+//
+//go:noinline
+func (t *Target) Number(id int32) int32 {
+	if id < t.count {
+		return t.First + id
+	}
+	return t.layout.Number(t.Name, id)
 }
 
 // Partitions returns how many partitions the topics had when the run began.
@@ -50,7 +62,7 @@ func (s *State) Targets() []Target {
 	s.find.Do(func() {
 		first := int32(0)
 		for _, t := range s.Layout.Topics {
-			to := Target{Name: t.Name, First: first, count: int32(t.Partitions)}
+			to := Target{Name: t.Name, First: first, count: int32(t.Partitions), layout: s.Layout}
 			for id := range to.count {
 				if s.Plan.Share.Has(first + id) {
 					to.Own = append(to.Own, id)
@@ -72,14 +84,6 @@ func (s *State) Targets() []Target {
 func (s *State) Turns(index int) *plan.Turns {
 	s.Targets()
 	return s.Plan.Turns(index, s.turns)
-}
-
-// Number returns the number of a target's partition in the Layout. The topic may have got it during the run.
-func (s *State) Number(t *Target, id int32) int32 {
-	if id < t.count {
-		return t.First + id
-	}
-	return s.Layout.Number(t.Name, id)
 }
 
 // Blind reports whether no broker answers: acks is 0.

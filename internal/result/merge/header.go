@@ -8,6 +8,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -141,7 +142,7 @@ func sharedSettings(lists [][]result.Setting) (shared []result.Setting) {
 func (m *merge) environment() (e result.Environment, clusters bool) {
 	parts := m.counted()
 	e.Host, e.Clock = parts[0].header.Environment.Host, parts[0].header.Environment.Clock
-	facts, id, byName := reflect.ValueOf(&e.Host).Elem(), "", make(map[string]result.Topic)
+	facts, id, byName, names := reflect.ValueOf(&e.Host).Elem(), "", make(map[string]result.Topic), []string(nil)
 	for _, p := range parts {
 		of := &p.header.Environment
 		if p.part.Host != parts[0].part.Host {
@@ -160,6 +161,9 @@ func (m *merge) environment() (e result.Environment, clusters bool) {
 		for _, t := range of.AllTopics() {
 			known, ok := byName[t.Name]
 			created := known.Created || t.Created
+			if !ok {
+				names = append(names, t.Name)
+			}
 			if !ok || t.Partitions > known.Partitions || len(known.Leaders) == 0 && len(t.Leaders) > 0 {
 				known = t
 			}
@@ -168,45 +172,68 @@ func (m *merge) environment() (e result.Environment, clusters bool) {
 		}
 	}
 	m.topics = nil
-	for _, name := range slices.Sorted(maps.Keys(byName)) {
+	for _, name := range names {
 		m.topics = append(m.topics, byName[name])
 	}
-	if e.Topic = m.topics[0]; len(m.topics) > 1 {
-		e.Topics = m.topics
-	}
+	e.SetTopics(m.topics)
+	m.byTopic = e.ByTopic
 	for _, p := range parts {
-		p.topics = m.places(&p.header.Environment)
+		p.rows, p.numbers = m.places(&p.header.Environment)
 	}
 	return e, clusters
 }
 
-// places maps the partitions of a part to their numbers among those of all parts; nil: no number changes.
-func (m *merge) places(e *result.Environment) (at []int32) {
-	same := true
-	for _, topic := range e.AllTopics() {
-		first := int32(0)
-		for i := 0; i < len(m.topics) && m.topics[i].Name != topic.Name; i++ {
-			first += int32(m.topics[i].Partitions)
-		}
-		same = same && int(first) == len(at)
-		for n := range topic.Partitions {
-			at = append(at, first+int32(n))
+// places returns the functions from the keys of the rows of a part, and from the numbers of its partitions, to those among the topics
+// of all parts; nil: none changes. Those that topics got during the run come after all others.
+func (m *merge) places(e *result.Environment) (rows, numbers func(int32) int32) {
+	firsts, index := result.Firsts(m.topics), make(map[string]int32, len(m.topics)) // of all parts
+	for i, t := range m.topics {
+		index[t.Name] = int32(i)
+	}
+	own := e.AllTopics()
+	begins, same := result.Firsts(own), len(own) == len(m.topics)
+	var of []int32 // by topic of the part, and behind them of those that were added
+	for i, t := range own {
+		of = append(of, index[t.Name])
+		same = same && firsts[of[i]] == begins[i]
+	}
+	of = append(of, int32(len(m.topics)))
+	all, end := firsts[len(m.topics)], begins[len(own)]
+	same = same && (end == all || len(own) == 1)
+	topic := func(number int32) int { // one below 0 is of none, and so after all others
+		return sort.Search(len(own), func(i int) bool { return uint32(begins[i+1]) > uint32(number) })
+	}
+	if !same {
+		numbers = func(number int32) int32 {
+			i := topic(number)
+			if i == len(own) {
+				return all
+			}
+			return firsts[of[i]] + number - begins[i]
 		}
 	}
-	if same {
-		return nil
+	switch {
+	case m.byTopic && e.ByTopic:
+		rows = func(key int32) int32 { return of[min(uint32(key), uint32(len(own)))] }
+	case m.byTopic:
+		rows = func(number int32) int32 { return of[topic(number)] }
+	case e.ByTopic: // of a topic that the whole does not count, as the others of such a part
+		rows = func(int32) int32 { return all }
+	default:
+		rows = numbers
 	}
-	return at
+	return rows, numbers
 }
 
 // different returns why the parts that count make no load together; "": they do. Those that were started together do.
 func (m *merge) different() string {
-	clusters, topics, epochs, loads := make(map[string]bool), make(map[string]bool), make(map[string]bool), make(map[string]bool)
+	clusters, topics, epochs, loads := make(map[string]bool), make(map[string]string), make(map[string]bool), make(map[string]bool)
 	for _, p := range m.counted() {
 		if id := p.header.Environment.Cluster.ID; id != "" {
 			clusters[id] = true
 		}
-		topics[p.topicNames()], epochs[p.part.Epoch], loads[p.part.Load] = true, true, true
+		names := p.topicNames()
+		topics[strings.Join(names, ",")], epochs[p.part.Epoch], loads[p.part.Load] = few(names, ", "), true, true
 	}
 	switch {
 	case len(loads) > 1:
@@ -216,16 +243,15 @@ func (m *merge) different() string {
 	case len(clusters) > 1:
 		return fmt.Sprintf("they ran against %d clusters", len(clusters))
 	case len(topics) > 1:
-		return "their topics differ: " + few(slices.Sorted(maps.Keys(topics)), "; ")
+		return "their topics differ: " + few(slices.Sorted(maps.Values(topics)), "; ")
 	}
 	return ""
 }
 
-// topicNames returns the topics of the part, sorted: "orders, payments".
-func (p *mergedPart) topicNames() string {
-	var names []string
+// topicNames returns the topics of the part, sorted.
+func (p *mergedPart) topicNames() (names []string) {
 	for _, t := range p.header.Environment.AllTopics() {
 		names = append(names, t.Name)
 	}
-	return strings.Join(distinct(names), ", ")
+	return distinct(names)
 }

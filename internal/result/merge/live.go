@@ -169,17 +169,22 @@ func (l *Live) align() {
 	if l.shown == 0 {
 		e, _ := l.environment()
 		of := &l.header.Environment
-		of.Cluster, of.Topic, of.Topics = e.Cluster, e.Topic, e.Topics
+		of.Cluster, of.Topic, of.Topics, of.ByTopic = e.Cluster, e.Topic, e.Topics, e.ByTopic
 		l.whole = result.NewFold(l.header)
 		l.whole.AbortOn(l.abort)
 	}
+	known := make(map[string]bool, len(l.topics))
+	for _, t := range l.topics {
+		known[t.Name] = true
+	}
 	for _, p := range l.parts {
-		e := &p.header.Environment
-		for _, topic := range e.AllTopics() {
-			if !slices.ContainsFunc(l.topics, func(t result.Topic) bool { return t.Name == topic.Name }) {
-				l.topics = append(l.topics, topic)
+		for _, t := range p.header.Environment.AllTopics() {
+			if !known[t.Name] {
+				l.topics, known[t.Name] = append(slices.Clip(l.topics), t), true
 			}
 		}
-		p.topics = l.places(e)
+	}
+	for _, p := range l.parts {
+		p.rows, p.numbers = l.places(&p.header.Environment)
 	}
 }

@@ -23,6 +23,7 @@ type merge struct {
 	roster   map[string]result.Member // by host
 	first    *mergedPart              // the earliest part that counts: its start is common time 0
 	topics   []result.Topic           // of all parts: the numbers of partitions count on from one to the next
+	byTopic  bool                     // the rows of the whole are of topics
 	notes    []string                 // differences between the parts
 	separate string                   // why the parts are not added up; "": they are
 	limits   []string                 // judged instead of those of the parts; none: those of the parts
@@ -41,10 +42,11 @@ type mergedPart struct {
 	counted bool
 	ranOn   time.Duration // of a part stopped early: when most others ended, by its own time; else 0
 
-	late   time.Duration // after common time 0
-	shift  time.Duration // late in whole seconds: its own time plus shift is common time
-	named  bool          // several parts count: its own events begin with its name
-	topics []int32       // numbers of its partitions among those of all: see places
+	late  time.Duration // after common time 0
+	shift time.Duration // late in whole seconds: its own time plus shift is common time
+	named bool          // several parts count: its own events begin with its name
+
+	rows, numbers func(int32) int32 // to the keys of rows and the numbers of partitions among those of all: see places
 
 	waiting
 	seconds chan *second    // complete ones, as they are read; nil: they are not merged, or come from a copy

@@ -312,9 +312,58 @@ func TestPartitionsOfSeveralTopicsAreToldApart(t *testing.T) {
 	for _, row := range r.Partitions {
 		got = append(got, fmt.Sprintf("%s-%d %d", row.Topic, row.ID, row.Records))
 	}
-	want := []string{"a-0 3", "a-2 6", "b-0 6", "b-1 12"}
+	want := []string{"b-0 6", "b-1 12", "a-0 3", "a-2 6"}
 	must.Match(t, want, got, "partitions")
-	must.True(t, len(r.Environment.Topics) == 2 && r.Environment.Topics[0].Created && r.NotAddedUp == "", "topics %+v, notice %q", r.Environment.Topics, r.Notice)
+	must.True(t, len(r.Environment.Topics) == 2 && r.Environment.Topics[1].Created && r.NotAddedUp == "", "topics %+v, notice %q", r.Environment.Topics, r.Notice)
+}
+
+// Rows of topics join rows of partitions. In the live run they come when its first second was merged, and are of none that it counts.
+func TestRowsOfTopicsAndOfPartitionsAreAddedUp(t *testing.T) {
+	file := func(process int, byTopic bool, rows map[int32]stats.Partition, failed []int32, topics ...result.Topic) []byte {
+		events := steady(0, 3, 2000)
+		for _, e := range events {
+			e.Window.Partitions = rows
+			e.Window.Events = []stats.Event{{At: e.Window.End, Kind: stats.FirstError, Count: len(failed), Partitions: failed}}
+		}
+		return partFile{run: "r", epoch: "e", host: "a", process: process, events: events, trailer: trailerOf(3), change: func(h *result.Header) {
+			h.Environment.Topics, h.Environment.Topic, h.Environment.ByTopic = topics, topics[0], byTopic
+		}}.bytes(t)
+	}
+	a, b, c := result.Topic{Name: "a", Partitions: 600}, result.Topic{Name: "b", Partitions: 500}, result.Topic{Name: "c", Partitions: 2}
+	files := [][]byte{
+		file(1, false, map[int32]stats.Partition{0: {Records: 1}, 1: {Records: 2}, 501: {Records: 4}, 502: {Records: 100}}, []int32{501}, c, b),
+		file(2, true, map[int32]stats.Partition{0: {Records: 8}, 1: {Records: 16}, 7: {Records: 1000}}, []int32{599, 600}, a, b),
+	}
+	tell := func(names []string, records []int64) (all []string) {
+		for i, name := range names {
+			all = append(all, fmt.Sprintf("%s %d", name, records[i]))
+		}
+		return all
+	}
+	want := []string{"c 9", "b 60", "a 24", "(added) 3300"}
+	r := merged(t, files...)
+	var names []string
+	var records []int64
+	for _, row := range r.Topics {
+		names, records = append(names, row.Topic), append(records, row.Records)
+	}
+	must.Match(t, want, tell(names, records), "topics of the result")
+	must.True(t, len(r.Partitions) == 0 && r.Environment.ByTopic, "partitions %v", r.Partitions)
+	must.True(t, strings.Contains(fmt.Sprint(r.Events), "(1 of 1102 partitions: b/499)") && strings.Contains(fmt.Sprint(r.Events), "a/599 b/0"), "events %v", r.Events)
+
+	l, all := NewLive(header(0), nil), grow(files...)
+	all[0].upTo(t, l, 1)
+	must.True(t, len(taken(l, 10*time.Second)) == 1, "no second is there")
+	for _, g := range all {
+		g.to(t, l, 100)
+	}
+	seconds := taken(l, Over)
+	names, records = nil, nil
+	_, rows := seconds[len(seconds)-1].Snapshot.Topics()
+	for _, row := range rows {
+		names, records = append(names, row.Topic), append(records, row.Records)
+	}
+	must.Match(t, []string{"c 9", "b 12", "(added) 3372"}, tell(names, records), "topics of the live run, which has begun without one, and with rows of partitions")
 }
 
 func TestSharesOfALoadAreThatLoadAgain(t *testing.T) {

@@ -34,7 +34,7 @@ func (p *mergedPart) row(whole *result.Result) result.ProcessRow {
 		row.FromSeconds, row.ToSeconds = (p.from + p.shift).Seconds(), (p.to + p.shift).Seconds()
 	}
 	if whole.NotAddedUp != "" {
-		row.Topic = p.topicNames()
+		row.Topic = few(p.topicNames(), ", ")
 	}
 	did, sending, reading := cmp.Or(p.did, p.total), whole.Throughput.Seconds, 0.0
 	if whole.Fetch != nil {

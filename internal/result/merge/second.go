@@ -177,24 +177,14 @@ func (p *mergedPart) place(w *stats.Window) {
 			e.Text = p.label() + ": " + e.Text
 		}
 	}
-	if p.topics == nil {
+	w.FoldPartitions(p.rows)
+	if p.numbers == nil {
 		return
 	}
-	partition := func(id int32) int32 {
-		if id < 0 || int(id) >= len(p.topics) {
-			return id
-		}
-		return p.topics[id]
-	}
-	placed := make(map[int32]stats.Partition, len(w.Partitions))
-	for id, q := range w.Partitions {
-		placed[partition(id)] = q
-	}
-	w.Partitions = placed
 	for i := range w.Events {
 		ids := slices.Clone(w.Events[i].Partitions)
 		for j, id := range ids {
-			ids[j] = partition(id)
+			ids[j] = p.numbers(id)
 		}
 		w.Events[i].Partitions = ids
 	}

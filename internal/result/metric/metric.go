@@ -21,12 +21,13 @@ type Figures struct {
 	// A second; below 0: there is none.
 	Records, Bytes, ReadRecords, ReadBytes float64
 
-	ConsumerLag int64           // the highest at the end of a second in which it is known; below 0: there is none
-	NotInLog    int64           // records that count as acknowledged and are not in the log; 0 before the end
-	Cores       float64         // of kt; below 0: not known
-	Roughness   float64         // below 0: not known
-	Verify      *ledger.Verdict // nil: not known yet
-	Now         *Now            // nil: the figures are not of a run that goes on
+	ConsumerLag                  int64           // the highest at the end of a second in which it is known; below 0: there is none
+	NotInLog                     int64           // records that count as acknowledged and are not in the log; 0 before the end
+	Cores                        float64         // of kt; below 0: not known
+	Roughness                    float64         // below 0: not known
+	BusiestKey, BusiestPartition float64         // shares of records; below 0: not known
+	Verify                       *ledger.Verdict // nil: not known yet
+	Now                          *Now            // nil: the figures are not of a run that goes on
 }
 
 // Now is the state of a run at the end of its newest second.
@@ -142,6 +143,7 @@ var needs = map[string]struct {
 	"read":                  {(*plan.Plan).Reads, "nothing is read: use kt roundtrip or kt consume"},
 	"write at a rate":       {func(p *plan.Plan) bool { return !p.Load.Rate.IsUnlimited() }, "without a rate no record is due before it is sent: give a --rate"},
 	"write in transactions": {func(p *plan.Plan) bool { return p.Load.Transaction > 0 }, "nothing is written in transactions: give --transaction-duration-ms"},
+	"zipf keys":             {func(p *plan.Plan) bool { return p.Payload.ZipfKeys() != nil }, "no key is hot: give --key-distribution zipf:S"},
 	"verify":                {func(p *plan.Plan) bool { return p.Verify && p.Reads() }, "no record is accounted for: use kt roundtrip --verify, or kt consume --verify LEDGER"},
 }
 
