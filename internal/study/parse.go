@@ -36,7 +36,7 @@ func Parse(name string, text []byte, known func(command, flag string) error) (*S
 	return s, p.Err()
 }
 
-// parser reads the nodes of a file and collects what is wrong with them.
+// Parser reads the nodes of a file and collects what is wrong with them.
 type Parser struct {
 	file  string
 	known func(command, flag string) error
