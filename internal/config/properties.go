@@ -76,18 +76,19 @@ func (b *builder) readProperties(c *client, flag, path string) {
 // take sets a property that a flag gives, if it is one of the client. The name of a flag says if it is for one of them alone. A
 // property that neither client has goes to the client with a similar name, which refuses it and says so.
 func (b *builder) take(c *client, flag, key string, g plan.Given) {
+	only := c
 	for _, o := range b.clients { // producer.NAME and consumer.NAME are of one of them
 		if name, ok := strings.CutPrefix(key, o.name+"."); ok && o.known.Has(name) {
-			if o == c {
-				c.put(name, g, b.from(flag))
-			}
-			return
+			only, key = o, name
+			break
 		}
 	}
 	has := func(o *client) bool { return o.known.Has(key) }
 	switch {
 	case b.from(flag) == fromForeign && b.sys.Kafka.Security != nil && b.sys.Kafka.Security(key):
 		b.bad("", nil, "%s: it says how clients log in, which the file of a study must not: give it with --command-config", key)
+		return
+	case only != c:
 		return
 	case len(b.clients) == 1, strings.HasPrefix(flag, c.name), has(c):
 	case slices.ContainsFunc(b.clients, has):

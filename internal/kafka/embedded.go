@@ -29,7 +29,7 @@ type place struct {
 // StartEmbedded starts an embedded cluster. For a load that does not read, it checks batches and drops them, so its memory does
 // not grow. For one that reads, it keeps records until DeleteRecords.
 func StartEmbedded(read bool) (*Embedded, error) {
-	opts := []kfake.Opt{kfake.NumBrokers(EmbeddedBrokers)}
+	opts := []kfake.Opt{kfake.NumBrokers(EmbeddedBrokers), kfake.BrokerConfigs(map[string]string{"log.segment.bytes": embeddedSegment})}
 	if !read {
 		opts = append(opts, kfake.BlackholeProduce())
 	}
@@ -44,8 +44,8 @@ func start(what string, opts ...kfake.Opt) (*Embedded, error) {
 	return &Embedded{cluster: c, read: make(map[place]map[any]int64)}, nil
 }
 
-// EmbeddedSegment is the segment.bytes of a topic whose records are deleted: only whole segments can be.
-const EmbeddedSegment = 1 << 20
+// embeddedSegment is the size of segments, in bytes: of records that are deleted, only whole segments can be.
+const embeddedSegment = "1048576"
 
 // Addrs returns the addresses to start from.
 func (e *Embedded) Addrs() []string { return e.cluster.ListenAddrs() }

@@ -57,13 +57,13 @@ func ReadOMB(drivers, workloads []string, o OMBOptions) (all []OMB, err error) {
 	return all, err
 }
 
-// notOfNames matches what is in no name of a load.
-var notOfNames = regexp.MustCompile(`[^a-zA-Z0-9_-]`)
+// notOfNames matches what is in no name of a load, or does not begin one.
+var notOfNames = regexp.MustCompile(`^[^a-zA-Z0-9]+|[^a-zA-Z0-9_-]`)
 
 // baseName returns the name of a file without its ending, as the name of a load, which has 64 letters at most.
 func baseName(path string) string {
-	name := notOfNames.ReplaceAllString(strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)), "-")
-	return name[:min(len(name), 64)]
+	name := strings.TrimPrefix(notOfNames.ReplaceAllString(strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)), "-"), "-")
+	return cmp.Or(name[:min(len(name), 64)], "load")
 }
 
 // omb is a pair of files while it is translated.

@@ -2,6 +2,7 @@ package workload
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"path"
 	"regexp"
@@ -101,14 +102,8 @@ func (w *Workload) check(p *study.Parser, i int) {
 		p.Bad(at, "load %q: two have this name", l.Name)
 	}
 	for _, f := range l.Flags {
-		node := p.Place("flag " + l.Name + " " + f.Name)
-		switch {
-		case slices.Contains(foreignFlags, f.Name):
-			p.Bad(node, "%s: a workload has it for all of its loads together: leave it out", f.Name)
-		case f.Name == "verify" && l.Command == string(plan.Produce):
-			p.Bad(node, "verify: its records are looked for after the run, when the topic is gone: use command: roundtrip, which reads them back")
-		case l.Reads != "" && (f.Name == "topic" || f.Name == "topics" || f.Name == "include"):
-			p.Bad(node, "%s: the load reads the topics of %s: leave one of them out", f.Name, l.Reads)
+		if err := refused(l, f.Name); err != nil {
+			p.Bad(p.Place("flag "+l.Name+" "+f.Name), "%w", err)
 		}
 	}
 	if l.Reads == "" {
@@ -130,6 +125,19 @@ func (w *Workload) check(p *study.Parser, i int) {
 	}
 }
 
+// refused returns why a load of a workload cannot have a flag; nil: it can.
+func refused(l *study.Load, flag string) error {
+	switch {
+	case slices.Contains(foreignFlags, flag):
+		return fmt.Errorf("%s: a workload has it for all of its loads together: leave it out", flag)
+	case flag == "verify" && l.Command == string(plan.Produce):
+		return errors.New("verify: its records are looked for after the run, when the topic is gone: use command: roundtrip, which reads them back")
+	case l.Reads != "" && (flag == "topic" || flag == "topics" || flag == "include"):
+		return fmt.Errorf("%s: the load reads the topics of %s: leave one of them out", flag, l.Reads)
+	}
+	return nil
+}
+
 // Set gives a flag other values: LOAD.FLAG in one load, FLAG in every load that has it. known is as that of Parse.
 func (w *Workload) Set(name string, values []string, known func(command, flag string) error) error {
 	before, flag, found := strings.Cut(name, ".")
@@ -144,7 +152,7 @@ func (w *Workload) Set(name string, values []string, known func(command, flag st
 		if one && l.Name != before {
 			continue
 		}
-		if err := known(l.Command, flag); err != nil {
+		if err := cmp.Or(known(l.Command, flag), refused(l, flag)); err != nil {
 			wrong = cmp.Or(wrong, err)
 			continue
 		}

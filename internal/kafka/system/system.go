@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"strings"
 	"time"
 
@@ -114,9 +113,6 @@ func fitEmbedded(p *plan.Plan, notify func(run.Notice)) {
 		p.Load.Rate = plan.Rate{PerSecond: embeddedRate}
 		notify(run.Notice{Kind: run.RateChosen, Text: fmt.Sprintf("the broker inside kt holds unread records in memory, so kt limits the rate to %s records/s; --rate sets another", theme.Count(embeddedRate))})
 	}
-	configs := map[string]string{"segment.bytes": fmt.Sprint(kafka.EmbeddedSegment)}
-	maps.Copy(configs, p.Topic.Configs)
-	p.Topic.Configs = configs
 }
 
 func (s *session) connect(ctx context.Context) (err error) {

@@ -29,13 +29,17 @@ func (s *Set) workload(ctx context.Context, names []string) (r result.Result, er
 	var all []result.LoadResult
 	var parts []*Set
 	var plans []*plan.Plan
-	for _, name := range names {
-		l := &Set{runFiles: make(map[string]*runFile)}
-		for id, one := range s.runFiles {
-			if one.part.Load == name {
-				l.runFiles[id] = one
-			}
+	of := make(map[string]map[string]*runFile) // by load
+	for id, one := range s.runFiles {
+		if of[one.part.Load] == nil {
+			of[one.part.Load] = make(map[string]*runFile)
 		}
+		if of[one.part.Load][id] = one; one.part.Load == "" || one.watched() {
+			return r, fmt.Errorf("%s: it is of no load of the workload, and the others are of %s", one.name, few(names, ", "))
+		}
+	}
+	for _, name := range names {
+		l := &Set{runFiles: of[name]}
 		parts, plans = append(parts, l), append(plans, &l.inOrder()[0].header.Plan)
 	}
 	limits, err := result.LimitsOf(s.limits, names, plans)

@@ -74,3 +74,19 @@ func TestLimitsOfAWorkloadAreJudgedAnew(t *testing.T) {
 		must.Err(t, want, err, "%s", limit)
 	}
 }
+
+// Collections are made by hand too.
+func TestFilesThatAreOfNoLoadOfAWorkloadAreRefused(t *testing.T) {
+	whole := func(files ...[]byte) (result.Result, error) {
+		c := collection(t, setOf(t, files...))
+		return Read(bytes.NewReader(c), int64(len(c)))
+	}
+	_, err := whole(loadOf(t, "a", 1, 100, 100), loadOf(t, "", 2, 100, 100))
+	must.Err(t, "it is of no load of the workload", err, "a file without a load")
+	r := must.Have(whole(loadOf(t, "a", 1, 100, 100), loadOf(t, "a", 2, 100, 100), loadOf(t, "b", 3, 100, 100)))(t)
+	must.True(t, len(r.Loads) == 2 && r.Loads[0].Records.Acknowledged == 2000 && r.Records.Acknowledged == 3000, "two files of a load: %d loads, %+v", len(r.Loads), r.Records)
+	for _, name := range []string{"a\x1b[31m", "a b", "../a"} {
+		f := loadOf(t, name, 1, 100, 100)
+		must.Err(t, "which is no name", NewSet().Add("x", bytes.NewReader(f), int64(len(f)), false), "%q", name)
+	}
+}

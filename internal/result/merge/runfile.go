@@ -11,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
 )
 
@@ -127,6 +128,8 @@ func (s *runFile) checkHeader() error {
 		return fmt.Errorf("its roster has %d processes on %d hosts", members, len(p.Roster))
 	case p.Process < 0 || len(p.Run)+len(p.Epoch)+len(p.Host)+len(p.Role)+len(p.Load) > 4*maxPartText || len(p.Tags) > maxPartTags:
 		return fmt.Errorf("it is part %d of %.40q on host %.40q", p.Process, p.Run, p.Host)
+	case p.Load != "" && plan.CheckName(p.Load) != nil:
+		return fmt.Errorf("its load is %.40q, which is no name", p.Load)
 	}
 	return nil
 }
