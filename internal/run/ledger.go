@@ -42,8 +42,12 @@ func ReadBook(path string, p *plan.Plan, engineChosen bool) (*ledger.Book, error
 	if p.Topic.Name == "" && p.Read.Include == "" {
 		p.Topic.Name = whole
 	}
-	if given := p.Topic.Names(); !slices.Equal(given, names) {
-		return nil, fmt.Errorf("--verify %s: it is the ledger of %s", path, otherTopics(given, names))
+	if !slices.Equal(p.Topic.Names(), names) {
+		of := "topic " + whole + ": read that one"
+		if len(names) > 1 {
+			of = fmt.Sprintf("%d topics from %s on, in its own order: leave --topic and --include out", len(names), names[0])
+		}
+		return nil, fmt.Errorf("--verify %s: it is the ledger of %s", path, of)
 	}
 	if book.Headers {
 		if err := readHeaders(path, p, engineChosen); err != nil {
@@ -51,24 +55,6 @@ func ReadBook(path string, p *plan.Plan, engineChosen bool) (*ledger.Book, error
 		}
 	}
 	return book, nil
-}
-
-// otherTopics returns which topics a ledger is of, and where those of --topic differ.
-func otherTopics(given, names []string) string {
-	if len(names) == 1 {
-		return "topic " + names[0] + ": read that one"
-	}
-	i := 0
-	for i < min(len(given), len(names)) && given[i] == names[i] {
-		i++
-	}
-	at := func(of []string) string {
-		if i < len(of) {
-			return of[i]
-		}
-		return "none"
-	}
-	return fmt.Sprintf("%d topics: number %d of them is %s, and of those to read it is %s; leave --topic and --include out", len(names), i+1, at(names), at(given))
 }
 
 // readHeaders lets a plan read with the wire engine, the only one that sees the headers of batches.
@@ -95,27 +81,22 @@ func (m *maker) checkBook(found []result.Topic) error {
 		return nil
 	}
 	var again []string
-	m.Book.SameTopic = true
 	anew := func(i int) bool { return m.Book.Topics[i].ID != "" && m.Book.Topics[i].ID != found[i].ID }
-	for i := range m.Book.Topics {
-		m.Book.SameTopic = m.Book.SameTopic && m.Book.Topics[i].ID != ""
+	m.Book.SameTopic = true
+	for i, t := range m.Book.Topics {
+		m.Book.SameTopic = m.Book.SameTopic && t.ID != ""
 		if anew(i) {
-			again = append(again, m.Book.Topics[i].Name)
+			again = append(again, t.Name)
 		}
 	}
-	n, all := len(again), len(m.Book.Topics)
-	if n == 0 {
+	switch n := len(again); n {
+	case 0:
 		return nil
+	case 1:
+		return m.gone("topic "+again[0]+" was deleted and made again", anew)
+	default:
+		return m.gone(fmt.Sprintf("%d topics, such as %s, were deleted and made again", n, again[0]), anew)
 	}
-	const most = 3
-	if n > most+1 {
-		again = append(again[:most], fmt.Sprintf("%d more", n-most))
-	}
-	why := "topic " + again[0] + " was deleted and made again"
-	if all > 1 {
-		why = fmt.Sprintf("of %d topics, %s deleted and made again (%s)", all, theme.Plural(n, "was", "were"), theme.Listed(again))
-	}
-	return m.gone(why, anew)
 }
 
 // gone returns the error of a ledger some of whose topics, by their indices, are not there any more, or not on this cluster.
