@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -104,21 +103,21 @@ func alike(names []string) (one, other string) {
 
 // Turns chooses the topics of the records, or batches, of one producer, one after the other. Nil chooses the first topic always.
 type Turns struct {
-	of   []int // indices of topics
-	at   int   // in of
+	n    int
+	at   int
 	zipf *Zipf // nil: evenly
 	rng  *rand.Rand
 }
 
-// Turns returns those of a producer of this process among some of the topics, at least one, by their indices in Names.
-func (p *Plan) Turns(index int, of []int) *Turns {
-	if slices.Equal(of, []int{0}) {
+// Turns returns those of a producer of this process among n topics, at least one.
+func (p *Plan) Turns(index, n int) *Turns {
+	if n == 1 {
 		return nil
 	}
 	number, all := p.Shard(index)
-	t := &Turns{of: of, at: number * max(1, len(of)/max(1, all)) % len(of)}
+	t := &Turns{n: n, at: number * max(1, n/max(1, all)) % n}
 	if s, err := ParseZipf(p.Topic.Distribution); err == nil {
-		t.zipf, t.rng = NewZipf(s, int64(len(of))), rand.New(rand.NewPCG(uint64(p.Seed), uint64(number)^topicSeed))
+		t.zipf, t.rng = NewZipf(s, int64(n)), rand.New(rand.NewPCG(uint64(p.Seed), uint64(number)^topicSeed))
 	}
 	return t
 }
@@ -132,12 +131,10 @@ func (t *Turns) Next() int {
 	case t == nil:
 		return 0
 	case t.zipf != nil:
-		return t.of[t.zipf.Draw(t.rng)]
+		return int(t.zipf.Draw(t.rng))
 	}
-	if t.at++; t.at >= len(t.of) {
-		t.at = 0
-	}
-	return t.of[t.at]
+	t.at = (t.at + 1) % t.n
+	return t.at
 }
 
 // Short is the expression as a part of a name of a file, or of a line: of several topics the first one and how many there are more.
@@ -148,6 +145,3 @@ func (t *Topic) Short() string {
 	}
 	return fmt.Sprintf("%s-and-%d-more", names[0], len(names)-1)
 }
-
-// Has reports whether a topic is one of the load's.
-func (t *Topic) Has(name string) bool { return slices.Contains(t.Names(), name) }

@@ -37,10 +37,9 @@ func Named(names []string) *Layout {
 
 // Lay numbers the queues that the topics have now.
 func (l *Layout) Lay() {
-	l.first, l.topics = []int32{0}, make(map[string]int)
+	l.first, l.topics = result.Firsts(l.All), make(map[string]int)
 	for i := range l.All {
 		l.topics[l.All[i].Name] = i
-		l.first = append(l.first, l.first[i]+int32(l.All[i].Partitions))
 	}
 }
 

@@ -155,38 +155,23 @@ func fetched(rows []result.BrokerRow) (of []result.BrokerRow) {
 
 // partitions has a row for each partition, in a page.
 func partitions(r *result.Result) doc.Block {
-	writes, reads := writes(&r.Header), r.Plan.Reads()
 	count := max(r.Environment.Partitions(), len(r.Partitions)) // one that got nothing has no row
-	t := doc.NewTable("partitions", plural(count, "partition"), "partition|name", "leader", "records", "MiB", pick(writes, "mean", ""), pick(writes, "p99", ""),
-		pick(writes, "max", ""), pick(writes, "longest gap", ""), pick(reads, "read", ""), pick(reads, "lag", ""))
+	t, add := rowTable(r, "partitions", plural(count, "partition"), r.Plan.Reads(), "partition|name", "leader")
 	t.For = doc.InPage
-	latency := func(us int64) string { return pick(us == 0, none, theme.Duration(micros(us))) }
-	total, top := int64(0), int64(0)
+	total, top := 0.0, 0.0
 	for i := range r.Partitions {
-		x := r.Partitions[i]
-		if !writes {
-			x.Records, x.MiB = x.Consumed, x.ConsumedMiB
+		x := &r.Partitions[i]
+		n := float64(pick(writes(&r.Header), x.Records, x.Consumed))
+		total, top = total+n, max(top, n)
+		if i < maxRows {
+			add(x.RowFigures, pick(x.Topic != "", place(x), strconv.Itoa(int(x.ID))), x.Leader)
 		}
-		total, top = total+x.Records, max(top, x.Records)
-		if i >= maxRows {
-			continue
-		}
-		gap := none
-		if x.LongestGap != nil {
-			gap = theme.Duration(millis(&x.LongestGap.LengthMS))
-		}
-		t.Add(pick(x.Topic != "", place(&x), strconv.Itoa(int(x.ID))), x.Leader, doc.Cell{Text: theme.Count(x.Records), Bar: float64(x.Records)}, theme.Number(x.MiB),
-			latency(x.ServiceMeanUS), doc.Cell{Text: latency(x.ServiceP99US), Bar: float64(x.ServiceP99US)}, latency(x.ServiceMaxUS), gap,
-			theme.Count(x.Consumed), x.ConsumerLag.Or(none, theme.Count))
 	}
 	if total > 0 {
-		t.Caption += fmt.Sprintf("; skew %s (the fullest, in means)", theme.Number(float64(top)*float64(count)/float64(total)))
+		t.Caption += fmt.Sprintf("; skew %s (the fullest, in means)", theme.Number(top*float64(count)/total))
 	}
 	if more := len(r.Partitions) - maxRows; more > 0 {
 		t.Note = theme.Plural(more, "more row is", "more rows are") + " in the run that this page holds: kt report FILE --output json."
 	}
-	if len(t.Rows) > openRows {
-		return doc.Details{Summary: t.Caption, For: doc.InPage, Blocks: []doc.Block{t}}
-	}
-	return t
+	return openable(t)
 }

@@ -188,8 +188,8 @@ func verification(r *result.Result) doc.Section {
 	f.If(v.ReadAgain > 0, "", doc.Warn, "a log was cut off below the last record read: kt read "+plural(v.ReadAgain, "partition")+" again, and counts the records there now")
 	f.If(v.Unconfirmed > 0, "", doc.Warn, theme.Count(v.Unconfirmed)+" were read, but no broker could say whether the logs still hold them: check again with kt consume --verify LEDGER")
 	if n := len(v.UncheckedIn); n > 0 && len(r.Environment.Topics) > 1 {
-		in := partition(&r.Environment, v.UncheckedIn[0])
-		f.Add("", doc.Warn, "not checked in "+place(&in)+pick(n > 1, " and in "+plural(n-1, "other partition")+" at least", ""))
+		in := r.Environment.PartitionName(v.UncheckedIn[0])
+		f.Add("", doc.Warn, "not checked in "+in+pick(n > 1, " and in "+plural(n-1, "other partition")+" at least", ""))
 	}
 	for _, why := range v.Blame {
 		f.Add("", doc.Muted, why)
@@ -197,8 +197,8 @@ func verification(r *result.Result) doc.Section {
 	t := doc.NewTable("lost", "where records were lost", "lost in|name", "producer|1", "its numbers|2", "records", "between offsets", "due after (UTC)|words|3")
 	const most = 10
 	for _, gap := range v.Gaps[:min(most, len(v.Gaps))] {
-		in := partition(&r.Environment, gap.Partition)
-		t.Add(place(&in)+pick(v.Readers > 1, fmt.Sprintf(" by group %d", gap.Reader), ""), gap.Producer, between(gap.First, gap.Last), theme.Count(gap.Count),
+		in := r.Environment.PartitionName(gap.Partition)
+		t.Add(in+pick(v.Readers > 1, fmt.Sprintf(" by group %d", gap.Reader), ""), gap.Producer, between(gap.First, gap.Last), theme.Count(gap.Count),
 			between(gap.OffsetBefore, gap.OffsetAfter), pick(gap.DueBefore.IsZero(), none, gap.DueBefore.UTC().Format(time.TimeOnly+".000")))
 	}
 	if n := int64(len(v.Gaps)) + v.GapsBeyond - most; n > 0 {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/csv"
 	"encoding/json"
+	"fmt"
 	"io"
 	"maps"
 	"reflect"
@@ -108,6 +109,27 @@ func TestTheBusiestKeyAndPartitionAreQuoted(t *testing.T) {
 		f := of.Figures()
 		must.True(t, f.BusiestKey == 0.187 && f.BusiestPartition == 0.5, "figures are %+v", f)
 	}
+}
+
+// The rows of the busiest topics and of all others are what the whole had: also of a file without consumer lag, as no kt writes it.
+func TestTopicsHaveARowEachAndOneForTheOthers(t *testing.T) {
+	h := header(1000)
+	h.Plan.Read.Consumers = 1
+	h.Environment.Topics = nil
+	for i := range 13 {
+		h.Environment.Topics = append(h.Environment.Topics, result.Topic{Name: fmt.Sprintf("t%02d", i), Partitions: 2})
+	}
+	r := folded(h, 4, 1, func(w *stats.Window) {
+		w.Partitions, w.ConsumerLag = make(map[int32]stats.Partition), 13
+		for i := range int32(27) { // and one that was added
+			w.Partitions[i] = stats.Partition{Records: int64(20 + i), Consumed: 10, ConsumerLag: int64(i % 2)}
+		}
+		w.Acknowledged, w.Consumed = 20*27+26*27/2, 270
+	}).Result()
+	text := oneSpace(written(t, Text, r, Options{}))
+	must.Has(t, "the text", text, " 2,673 acknowledged ", "consumer lag 52 ", " t12 2 10% 89 267 0.00 – – – – 60 4 t11 ", " 4 others 6 20% 181 543 1.46 – – – – 210 12")
+	r.ConsumerLag = nil
+	must.Has(t, "the text without consumer lag", oneSpace(written(t, Text, r, Options{})), " 4 others 6 20% 181 543 1.46 – – – – 210 –")
 }
 
 func TestMillisecondsOfReadingHaveNoRate(t *testing.T) {

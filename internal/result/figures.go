@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result/verdict"
 	"github.com/kt-bench/kt/internal/stats"
 )
@@ -221,11 +222,7 @@ func (f *Fold) partitions(w *stats.Window) []PartitionRow {
 func (r *Result) busiestPartition() float64 {
 	var most, all int64
 	for i := range r.Partitions {
-		p := &r.Partitions[i]
-		n := p.Records
-		if r.Plan.ReadsOnly() {
-			n = p.Consumed
-		}
+		n := r.Partitions[i].carried(&r.Plan)
 		most, all = max(most, n), all+n
 	}
 	if all == 0 { // or rows are of whole topics
@@ -240,6 +237,14 @@ func (r *Result) skew(w *stats.Window) *Skew {
 	key := optional(verdict.Per(float64(w.BusiestKey), float64(w.Acknowledged)), hot && w.Acknowledged > 0)
 	s := Skew{BusiestKey: key, BusiestPartition: optional(partition, partition >= 0)}
 	return optional(s, s != Skew{} && (hot || len(r.Environment.Topics) > 1))
+}
+
+// carried returns how many records a partition or a topic had: acknowledged ones; of a run that only reads, those read.
+func (x *RowFigures) carried(p *plan.Plan) int64 {
+	if p.ReadsOnly() {
+		return x.Consumed
+	}
+	return x.Records
 }
 
 // rowFigures returns the figures of a row of the measured part. before is that of the warm-up, of which consumer lag remains.
@@ -258,41 +263,31 @@ func (f *Fold) rowFigures(p, before *stats.Partition) RowFigures {
 // maxTopicRows is the largest number of topics that have a row.
 const maxTopicRows = 1000
 
-// topics returns a row for each of the busiest topics of several, in their order, and how many others there are.
+// topics returns the rows of the topics of several, the busiest first, and how many others there are.
 func (f *Fold) topics() (rows []TopicRow, leftOut int) {
 	e := &f.header.Environment
 	if len(e.Topics) < 2 || f.lean {
 		return nil, 0
 	}
-	place := e.rowTopic()
 	w, warmup := stats.Window{Partitions: f.total[stats.Measured].Partitions}, stats.Window{Partitions: f.total[stats.Warmup].Partitions}
-	w.FoldPartitions(place)
-	warmup.FoldPartitions(place)
-	of := func(p *stats.Partition) int64 {
-		if f.header.Plan.ReadsOnly() {
-			return p.Consumed
-		}
-		return p.Records
-	}
+	w.FoldPartitions(e.rowTopic())
+	warmup.FoldPartitions(e.rowTopic())
 	var all int64
-	order := make([]int32, 0, len(e.Topics)+1)
-	for i := range int32(cap(order)) {
+	for i := range int32(len(e.Topics) + 1) {
 		p, seen := w.Partitions[i]
-		if all += of(&p); seen || int(i) < len(e.Topics) {
-			order = append(order, i)
+		if !seen && int(i) == len(e.Topics) { // no partition was added
+			continue
 		}
+		t, before := e.topic(i), warmup.Partitions[i]
+		row := TopicRow{Topic: t.Name, Partitions: t.Partitions, ReplicationFactor: t.ReplicationFactor, RowFigures: f.rowFigures(&p, &before)}
+		rows, all = append(rows, row), all+row.carried(&f.header.Plan)
 	}
-	slices.SortStableFunc(order, func(a, b int32) int {
-		x, y := w.Partitions[a], w.Partitions[b]
-		return cmp.Compare(of(&y), of(&x))
-	})
-	order = order[:min(len(order), maxTopicRows)]
-	slices.Sort(order)
-	for _, i := range order {
-		t, p, before := e.topic(i), w.Partitions[i], warmup.Partitions[i]
-		rows = append(rows, TopicRow{t.Name, t.Partitions, t.ReplicationFactor, verdict.Per(float64(of(&p)), float64(all)), f.rowFigures(&p, &before)})
+	for i := range rows {
+		rows[i].Share = verdict.Per(float64(rows[i].carried(&f.header.Plan)), float64(all))
 	}
-	return rows, max(0, len(e.Topics)-len(rows))
+	slices.SortStableFunc(rows, func(a, b TopicRow) int { return cmp.Compare(b.Share, a.Share) })
+	leftOut = max(0, len(rows)-maxTopicRows)
+	return rows[:len(rows)-leftOut], leftOut
 }
 
 // brokers returns a row for each broker that was asked.

@@ -222,25 +222,6 @@ func (f *Fold) client(m *stats.Window) ClientUse {
 	return c
 }
 
-// GroupByTopic lets the rows of windows be of topics from now on: a part of the run has no others. Snapshots that were taken stay.
-func (f *Fold) GroupByTopic() {
-	e, lags := f.header.Environment, make(map[int32]level)
-	topicOf := e.rowTopic()
-	e.ByTopic = true
-	f.header.Environment, f.now.environment = e, &e
-	for _, windows := range [][]stats.Window{f.total[:], f.second, f.now.seconds} {
-		for i := range windows {
-			windows[i].FoldPartitions(topicOf)
-		}
-	}
-	for id, l := range f.consumerLag.partitions {
-		t := lags[topicOf(id)]
-		t.now, t.first, t.known = t.now+l.now, t.first+l.first, max(t.known, l.known)
-		lags[topicOf(id)] = t
-	}
-	f.consumerLag.partitions, f.now.WorstGap.ID = lags, topicOf(f.now.WorstGap.ID)
-}
-
 // Finish sets the trailer.
 func (f *Fold) Finish(t Trailer) { f.trailer = t }
 

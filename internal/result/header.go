@@ -133,52 +133,42 @@ func (e *Environment) RowOf() func(number int32) int32 {
 	if !e.ByTopic {
 		return nil
 	}
-	return e.TopicOf()
+	return e.topicOf()
 }
 
-// TopicOf returns the function from the number of a partition to the index of its topic in AllTopics. Partitions that topics get
+// topicOf returns the function from the number of a partition to the index of its topic in AllTopics. Partitions that topics get
 // during the run have the index after the last one. A number below 0 stays.
-func (e *Environment) TopicOf() func(number int32) int32 {
-	topics := make([]int32, 0, e.Partitions())
-	all := e.AllTopics()
-	for i := range all {
-		for range all[i].Partitions {
-			topics = append(topics, int32(i))
-		}
+func (e *Environment) topicOf() func(number int32) int32 {
+	var of []int32
+	for i, t := range e.AllTopics() {
+		of = append(of, slices.Repeat([]int32{int32(i)}, t.Partitions)...)
 	}
+	beyond := int32(len(e.AllTopics()))
 	return func(number int32) int32 {
 		switch {
 		case number < 0:
 			return number
-		case int(number) < len(topics):
-			return topics[number]
+		case int(number) < len(of):
+			return of[number]
 		}
-		return int32(len(all))
+		return beyond
 	}
 }
 
-// rowTopic returns the function from the key of a row to the index of its topic, as TopicOf.
+// rowTopic returns the function from the key of a row to the index of its topic, as topicOf.
 func (e *Environment) rowTopic() func(key int32) int32 {
 	if !e.ByTopic {
-		return e.TopicOf()
+		return e.topicOf()
 	}
 	return func(key int32) int32 { return min(key, int32(len(e.Topics))) }
 }
 
-// topic returns the topic of an index, as TopicOf returns it.
+// topic returns the topic of an index, as topicOf returns it.
 func (e *Environment) topic(i int32) *Topic {
 	if all := e.AllTopics(); i >= 0 && int(i) < len(all) {
 		return &all[i]
 	}
 	return &Topic{Name: addedTopic}
-}
-
-// Row returns what a row of windows is of: a topic and the number of its partition, or with ByTopic the whole topic and -1.
-func (e *Environment) Row(key int32) (t *Topic, partition int32) {
-	if e.ByTopic {
-		return e.topic(key), -1
-	}
-	return e.Place(key)
 }
 
 // RowName returns the name of a row of windows: "p3" of a single topic, "orders/3" of several, "orders" of a whole topic.
@@ -237,6 +227,15 @@ func (e *Environment) Where() string {
 		return fmt.Sprintf("%d topics", n)
 	}
 	return "topic " + e.Topic.Name
+}
+
+// Firsts returns the number of the first partition of each topic, and behind them how many partitions there are.
+func Firsts(topics []Topic) []int32 {
+	firsts := make([]int32, 1, len(topics)+1)
+	for i := range topics {
+		firsts = append(firsts, firsts[i]+int32(topics[i].Partitions))
+	}
+	return firsts
 }
 
 // Partitions returns how many partitions the run's topics have.

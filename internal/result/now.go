@@ -47,19 +47,18 @@ type PartitionGap struct {
 
 func newNow(h *Header) now {
 	n := now{brokers: make(map[int32]*BrokerNow)}
-	n.environment = &h.Environment
-	n.leaders = make(map[int32]int32)
+	n.Environment, n.leaders = &h.Environment, make(map[int32]int32)
 	for _, b := range h.Environment.Cluster.Brokers {
 		n.broker(b.ID).Addr = b.Addr
 	}
-	first := int32(0) // the number of the topic's first partition
-	for _, topic := range h.Environment.AllTopics() {
+	topics := h.Environment.AllTopics()
+	firsts := Firsts(topics)
+	for i, topic := range topics {
 		for id, leader := range topic.Leaders {
 			if id >= 0 && int(id) < topic.Partitions {
-				n.leaders[first+id] = leader
+				n.leaders[firsts[i]+id] = leader
 			}
 		}
-		first += int32(topic.Partitions)
 		for id, r := range topic.Replicas {
 			of := &n.broker(id).Replicas
 			of.All, of.InSync = of.All+r.All, of.InSync+r.InSync

@@ -2,6 +2,7 @@ package result
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -194,15 +195,14 @@ func TestManyPartitionsOfSeveralTopicsShareARowOfTheirTopic(t *testing.T) {
 		partitions []int
 		number     int32
 		row        int32
-		topic      string
-		partition  int32
+		rowName    string
 	}{
-		{"one topic", []int{5000}, 4999, 4999, "a", 4999},
-		{"few partitions", []int{999, 1}, 999, 999, "b", 0},
-		{"many", []int{999, 2, 1}, 998, 0, "a", -1},
-		{"many, of the next topic", []int{999, 2, 1}, 1000, 1, "b", -1},
-		{"one of many that was added", []int{999, 2, 1}, 1002, 3, "(added)", -1},
-		{"no partition", []int{999, 2, 1}, -1, -1, "(added)", -1},
+		{"one topic", []int{5000}, 4999, 4999, "p4999"},
+		{"few partitions", []int{999, 1}, 999, 999, "b/0"},
+		{"many", []int{999, 2, 1}, 998, 0, "a"},
+		{"many, of the next topic", []int{999, 2, 1}, 1000, 1, "b"},
+		{"one of many that was added", []int{999, 2, 1}, 1002, 3, "(added)"},
+		{"no partition", []int{999, 2, 1}, -1, -1, "(added)"},
 	} {
 		var e Environment
 		var topics []Topic
@@ -214,10 +214,35 @@ func TestManyPartitionsOfSeveralTopicsShareARowOfTheirTopic(t *testing.T) {
 		if of := e.RowOf(); of != nil {
 			row = of(row)
 		}
-		topic, partition := e.Row(row)
-		if row != tc.row || topic.Name != tc.topic || partition != tc.partition {
-			t.Errorf("%s: partition %d has row %d of %s/%d", tc.name, tc.number, row, topic.Name, partition)
+		if row != tc.row || e.RowName(row) != tc.rowName {
+			t.Errorf("%s: partition %d has row %d of %s", tc.name, tc.number, row, e.RowName(row))
 		}
+	}
+}
+
+// A thousand topics have rows. With partitions that were added there is one more, and the topic without records is left out.
+func TestTheTopicsThatHaveNoRowAreCounted(t *testing.T) {
+	var topics []Topic
+	w := stats.Window{End: time.Second, Partitions: make(map[int32]stats.Partition)}
+	for i := range int32(1000) {
+		topics = append(topics, Topic{Name: fmt.Sprint(i), Partitions: 1})
+		w.Partitions[i] = stats.Partition{Records: int64(i)}
+	}
+	for _, tc := range []struct {
+		added   int64
+		last    string
+		leftOut int
+	}{{0, "0", 0}, {2000, "1", 1}} {
+		var h Header
+		h.Environment.SetTopics(topics)
+		if tc.added > 0 {
+			w.Partitions[1000] = stats.Partition{Records: tc.added}
+		}
+		f := NewFold(h)
+		f.AddWindow(w)
+		r := f.Result()
+		must.Match(t, tc.leftOut, r.TopicsLeftOut, "topics without a row")
+		must.Match(t, tc.last, r.Topics[len(r.Topics)-1].Topic, "the last topic with a row")
 	}
 }
 

@@ -68,7 +68,7 @@ type Result struct {
 	Partitions []PartitionRow `json:"partitions"`     // none if the rows are of topics
 	Brokers    []BrokerRow    `json:"brokers"`
 
-	// Of a run with several topics: the busiest ones, in the order of the topics, and how many others there are.
+	// Of a run with several topics: the busiest ones, the busiest first, and how many others there are.
 	Topics        []TopicRow `json:"topics,omitempty"`
 	TopicsLeftOut int        `json:"topics_left_out,omitempty"`
 

@@ -46,7 +46,7 @@ type Snapshot struct {
 	LeftOut Errors        // as in the result
 	Brokers []BrokerNow   // by number
 
-	environment *Environment // of the header
+	Environment *Environment // of the header
 
 	seconds []stats.Window  // counts and partitions of the last ten seconds
 	lags    map[int32]level // consumer lag by partition
@@ -171,17 +171,14 @@ type PartitionNow struct {
 	Growth  float64 // of it, a second
 }
 
-// RowName returns the name of a row of windows: see Environment.RowName.
-func (s *Snapshot) RowName(key int32) string { return s.environment.RowName(key) }
-
-// Topics returns how many topics the run has, and the rows of Partitions added up by topic, in the order of the topics. There is
-// no row if the run has a single topic.
+// Topics returns how many topics the run has, and a row for each of them as Partitions has one for each partition, without the growth
+// of consumer lag. There is no row if the run has a single topic.
 func (s *Snapshot) Topics() (count int, rows []PartitionNow) {
-	e := s.environment
+	e := s.Environment
 	if e == nil || len(e.Topics) < 2 {
 		return 1, nil
 	}
-	topicOf, of := e.rowTopic(), make(map[int32][]PartitionNow)
+	of, topicOf := make(map[int32][]PartitionNow), e.rowTopic()
 	for _, p := range s.Partitions() {
 		of[topicOf(p.ID)] = append(of[topicOf(p.ID)], p)
 	}
@@ -193,16 +190,15 @@ func (s *Snapshot) Topics() (count int, rows []PartitionNow) {
 	return len(e.Topics), rows
 }
 
-// AddUp returns the sum of rows of one time, without what says what they are of.
+// AddUp returns the sum of rows of one time, without the growth of consumer lag and without what says what they are of.
 func AddUp(rows []PartitionNow) PartitionNow {
-	t, all := PartitionNow{Leader: -1, Seconds: 1}, stats.Window{Partitions: make(map[int32]stats.Partition)}
+	t, sum := PartitionNow{Leader: -1, Seconds: 1}, stats.Window{}
 	for i := range rows {
 		p := &rows[i]
-		all.Partitions[int32(i)] = p.Partition
-		t.Seconds, t.Lag, t.Growth = p.Seconds, t.Lag+p.Lag, t.Growth+p.Growth
+		sum.Add(&stats.Window{Partitions: map[int32]stats.Partition{0: p.Partition}})
+		t.Seconds, t.Lag = p.Seconds, t.Lag+p.Lag
 	}
-	all.FoldPartitions(func(int32) int32 { return 0 })
-	t.Partition = all.Partitions[0]
+	t.Partition = sum.Partitions[0]
 	return t
 }
 

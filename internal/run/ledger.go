@@ -43,9 +43,9 @@ func ReadBook(path string, p *plan.Plan, engineChosen bool) (*ledger.Book, error
 		p.Topic.Name = whole
 	}
 	if !slices.Equal(p.Topic.Names(), names) {
-		of := "topic " + whole + ": read that one"
-		if len(names) > 1 {
-			of = fmt.Sprintf("%d topics from %s on, in its own order: leave --topic and --include out", len(names), names[0])
+		of := "topic " + names[0] + ": read that one"
+		if n := len(names); n > 1 {
+			of = fmt.Sprintf("%d topics, from %s to %s in its order: leave --topic and --include out", n, names[0], names[n-1])
 		}
 		return nil, fmt.Errorf("--verify %s: it is the ledger of %s", path, of)
 	}
@@ -81,22 +81,22 @@ func (m *maker) checkBook(found []result.Topic) error {
 		return nil
 	}
 	var again []string
-	anew := func(i int) bool { return m.Book.Topics[i].ID != "" && m.Book.Topics[i].ID != found[i].ID }
 	m.Book.SameTopic = true
-	for i, t := range m.Book.Topics {
-		m.Book.SameTopic = m.Book.SameTopic && t.ID != ""
+	anew := func(i int) bool { return m.Book.Topics[i].ID != "" && m.Book.Topics[i].ID != found[i].ID }
+	for i := range m.Book.Topics {
+		m.Book.SameTopic = m.Book.SameTopic && m.Book.Topics[i].ID != ""
 		if anew(i) {
-			again = append(again, t.Name)
+			again = append(again, m.Book.Topics[i].Name)
 		}
 	}
-	switch n := len(again); n {
-	case 0:
+	if len(again) == 0 {
 		return nil
-	case 1:
-		return m.gone("topic "+again[0]+" was deleted and made again", anew)
-	default:
-		return m.gone(fmt.Sprintf("%d topics, such as %s, were deleted and made again", n, again[0]), anew)
 	}
+	why := "topic " + again[0] + " was deleted and made again"
+	if more := len(again) - 1; more > 0 {
+		why += fmt.Sprintf(", and %d more", more)
+	}
+	return m.gone(why, anew)
 }
 
 // gone returns the error of a ledger some of whose topics, by their indices, are not there any more, or not on this cluster.

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -207,6 +208,17 @@ func (t table[R]) row(y int, r *R) {
 		}
 		x = t.cell(x, y, &col, col.value(r))
 	}
+}
+
+// ordered returns rows in the order of a column: of the first the least comes first, of the others the greatest.
+func (t table[R]) ordered(rows []R, by int) []R {
+	return slices.SortedStableFunc(slices.Values(rows), func(a, b R) int {
+		order := cmp.Compare(t.columns[by].by(&a), t.columns[by].by(&b))
+		if by > 0 {
+			return -order
+		}
+		return order
+	})
 }
 
 // cell draws what is in a column, and returns where the next one begins.

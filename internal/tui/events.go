@@ -92,7 +92,7 @@ func (s *scene) outageLines(c chart.Canvas) []line {
 	if s.writes {
 		add("longest ack gap", "", s.Unanswered.Longest)
 		if worst := &s.WorstGap; worst.Length > 0 && worst.Length >= s.Unanswered.Now.Length { // an open gap is of all
-			add("of one partition", s.RowName(worst.ID)+": ", worst.Gap)
+			add("of one partition", s.Environment.RowName(worst.ID)+": ", worst.Gap)
 		}
 	}
 	if s.reads {

@@ -66,6 +66,7 @@ var states = []struct {
 	{"partitions", but(newCanned, func(c *canned) { c.header.Partitions = 500 }), []string{"4"}, "80x24/plain", ""},
 	{"topics", but(newCanned, severalTopics), nil, "80x24/plain 120x36/plain", ""},
 	{"topics-zoomed", but(newCanned, severalTopics), []string{"4", "down", "down", "o"}, "80x24/ascii", "others"},
+	{"topics-last", but(newCanned, severalTopics), append([]string{"4", "o", "o", "o", "o", "o"}, slices.Repeat([]string{"down"}, 29)...), "80x24/ascii", "orders-29"},
 	{"topics-by-row", but(roundtrip, func(c *canned) { severalTopics(c); c.header.Partitions = 1500 }), []string{"4"}, "80x24/plain", ""},
 	{"brokers", but(newCanned, func(c *canned) { c.failover = 54 }), []string{"5", "u"}, "80x24/plain", ""},
 	{"client", newCanned, []string{"6"}, "80x24/plain", ""},

@@ -1,7 +1,6 @@
 package tui
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -186,21 +185,12 @@ func (s *scene) partitionColumns() []column[result.PartitionNow] {
 	return columns
 }
 
-// drawPartitionTable draws a row for each partition, in the order of one column: of the first the
-// least comes first, of the others the greatest.
+// drawPartitionTable draws a row for each partition, in the order of one column.
 func (s *scene) drawPartitionTable(c chart.Canvas) {
 	t := table[result.PartitionNow]{c: c, columns: s.partitionColumns()}
 	by := s.order % len(t.columns)
-	rows := slices.Clone(s.rows)
-	slices.SortStableFunc(rows, func(a, b result.PartitionNow) int {
-		order := cmp.Compare(t.columns[by].by(&a), t.columns[by].by(&b))
-		if by > 0 {
-			return -order
-		}
-		return order
-	})
 	_, h := c.Size()
-	rows = rows[max(min(s.row, len(rows)-h+1), 0):]
+	rows := t.ordered(s.rows, by)[max(min(s.row, len(s.rows)-h+1), 0):]
 	t.head(by)
 	for y := range min(len(rows), h-1) {
 		t.row(y+1, &rows[y])

@@ -1,7 +1,6 @@
 package tui
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -29,27 +28,21 @@ func drawTopics(c chart.Canvas, s *scene) {
 	}
 	t := table[result.PartitionNow]{c: inner.Sub(1, 0, w-2, h), gap: 1, columns: s.topicColumns(missing(c).text, total, w-2)}
 	by := (s.order + 1) % len(t.columns) // the busiest come first unless the user wants another order
-	all := slices.Clone(s.rows)
-	slices.SortStableFunc(all, func(a, b result.PartitionNow) int {
-		order := cmp.Compare(t.columns[by].by(&a), t.columns[by].by(&b))
-		if by > 0 {
-			return -order
-		}
-		return order
-	})
-	from, room := max(min(s.row, len(all)-h+1), 0), h-1
-	rest := room > 1 && max(s.topics, len(all)) > room
+	all := t.ordered(s.rows, by)
+	count, room := max(s.topics, len(all)), max(h-1, 0)
+	rest := room > 1 && count > room
 	if rest {
 		room--
 	}
-	rows := all[from:max(from, min(from+room, len(all)))]
+	from := max(min(s.row, len(all)-room), 0)
+	rows := all[from:min(from+room, len(all))]
 	t.head(by)
 	for y := range rows {
 		t.row(y+1, &rows[y])
 	}
-	if left := max(s.topics, len(all)) - len(rows); rest {
+	if rest {
 		others := result.AddUp(slices.Concat(all[:from], all[from+len(rows):]))
-		others.Topic, others.ID = fmt.Sprintf("%d others", left), -1
+		others.Topic, others.ID = fmt.Sprintf("%d others", count-len(rows)), -1
 		t.row(len(rows)+1, &others)
 	}
 }

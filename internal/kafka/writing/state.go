@@ -26,7 +26,6 @@ type State struct {
 
 	find    sync.Once // makes the rest
 	targets []Target
-	turns   []int // indexes of the targets
 }
 
 // Target is a topic that this process writes to.
@@ -61,7 +60,7 @@ func (s *State) Targets() []Target {
 				}
 			}
 			if len(to.Own) > 0 {
-				s.targets, s.turns = append(s.targets, to), append(s.turns, len(s.targets))
+				s.targets = append(s.targets, to)
 			}
 			first += to.count
 		}
@@ -71,8 +70,7 @@ func (s *State) Targets() []Target {
 
 // Turns returns the turns of a producer of this process among its Targets; nil: there is one.
 func (s *State) Turns(index int) *plan.Turns {
-	s.Targets()
-	return s.Plan.Turns(index, s.turns)
+	return s.Plan.Turns(index, len(s.Targets()))
 }
 
 // Blind reports whether no broker answers: acks is 0.

@@ -186,44 +186,38 @@ func (m *merge) environment() (e result.Environment, clusters bool) {
 // places returns the functions from the keys of the rows of a part, and from the numbers of its partitions, to those among the topics
 // of all parts; nil: none changes. Those that topics got during the run come after all others.
 func (m *merge) places(e *result.Environment) (rows, numbers func(int32) int32) {
-	firsts, index, all := make([]int32, len(m.topics)), make(map[string]int, len(m.topics)), int32(0) // by topic of all parts
+	firsts, index := result.Firsts(m.topics), make(map[string]int32, len(m.topics)) // of all parts
 	for i, t := range m.topics {
-		firsts[i], index[t.Name] = all, i
-		all += int32(t.Partitions)
+		index[t.Name] = int32(i)
 	}
 	own := e.AllTopics()
-	of, ends, end, same := make([]int32, len(own)), make([]int32, len(own)), int32(0), len(own) == len(m.topics) // by topic of the part
+	begins, same := result.Firsts(own), len(own) == len(m.topics)
+	var of []int32 // by topic of the part, and behind them of those that were added
 	for i, t := range own {
-		of[i] = int32(index[t.Name])
-		same = same && firsts[of[i]] == end
-		end += int32(t.Partitions)
-		ends[i] = end
+		of = append(of, index[t.Name])
+		same = same && firsts[of[i]] == begins[i]
 	}
+	of = append(of, int32(len(m.topics)))
+	all, end := firsts[len(m.topics)], begins[len(own)]
 	same = same && (end == all || len(own) == 1)
-	topic := func(number int32) int { return sort.Search(len(ends), func(i int) bool { return ends[i] > number }) }
-	among := func(n int, beyond int32, place func(key int32) int32) func(int32) int32 {
-		return func(key int32) int32 {
-			switch {
-			case key < 0:
-				return key
-			case int(key) < n:
-				return place(key)
-			}
-			return beyond
-		}
+	topic := func(number int32) int { // one below 0 is of none, and so after all others
+		return sort.Search(len(own), func(i int) bool { return uint32(begins[i+1]) > uint32(number) })
 	}
 	if !same {
-		numbers = among(int(end), all, func(number int32) int32 {
+		numbers = func(number int32) int32 {
 			i := topic(number)
-			return firsts[of[i]] + number - (ends[i] - int32(own[i].Partitions))
-		})
+			if i == len(own) {
+				return all
+			}
+			return firsts[of[i]] + number - begins[i]
+		}
 	}
 	switch {
 	case m.byTopic && e.ByTopic:
-		rows = among(len(of), int32(len(firsts)), func(key int32) int32 { return of[key] })
+		rows = func(key int32) int32 { return of[min(uint32(key), uint32(len(own)))] }
 	case m.byTopic:
-		rows = among(int(end), int32(len(firsts)), func(number int32) int32 { return of[topic(number)] })
-	case e.ByTopic:
+		rows = func(number int32) int32 { return of[topic(number)] }
+	case e.ByTopic: // of a topic that the whole does not count, as the others of such a part
 		rows = func(int32) int32 { return all }
 	default:
 		rows = numbers

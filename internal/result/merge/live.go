@@ -178,12 +178,7 @@ func (l *Live) align() {
 		known[t.Name] = true
 	}
 	for _, p := range l.parts {
-		e := &p.header.Environment
-		if e.ByTopic && !l.byTopic {
-			l.byTopic = true
-			l.whole.GroupByTopic()
-		}
-		for _, t := range e.AllTopics() {
+		for _, t := range p.header.Environment.AllTopics() {
 			if !known[t.Name] {
 				l.topics, known[t.Name] = append(slices.Clip(l.topics), t), true
 			}
