@@ -88,9 +88,7 @@ func rowOf(path string, info os.FileInfo) Run {
 // about fills in what the header of a run says.
 func (r *Run) about(h *result.Header) {
 	r.RunID, r.StartedAt, r.Command, r.Tags = h.RunID, h.StartedAt, h.Plan.Command, append([]string{}, h.Tags...)
-	if r.Topic = cmp.Or(h.Environment.Topic.Name, h.Plan.Topic.Name, h.Plan.Read.Include); h.Plan.Topic.Several() {
-		r.Topic = h.Plan.Topic.Name
-	}
+	r.Topic = cmp.Or(h.Plan.Topic.Name, h.Environment.Topic.Name, h.Plan.Read.Include)
 	switch {
 	case h.Embedded:
 	case len(h.Plan.Servers()) > 0:

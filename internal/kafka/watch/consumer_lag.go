@@ -163,13 +163,13 @@ const deleteEvery = 250 * time.Millisecond
 func (d *RecordDeleter) Start(ctx context.Context, _ func() time.Duration) {
 	d.Go(func() {
 		engine.Every(ctx, deleteEvery, func() {
-			d.at.Layout.Each(func(topic string, partition, number int32) {
-				read := d.at.Groups[0].At(number).Next.Load()
+			for _, p := range d.at.Layout.All() {
+				read := d.at.Groups[0].At(p.Number).Next.Load()
 				for g := range d.at.Groups {
-					read = min(read, d.at.Groups[g].At(number).Next.Load())
+					read = min(read, d.at.Groups[g].At(p.Number).Next.Load())
 				}
-				d.embedded.DeleteRecords(topic, partition, read)
-			})
+				d.embedded.DeleteRecords(p.Topic, p.ID, read)
+			}
 		})
 	})
 }
