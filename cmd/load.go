@@ -219,9 +219,9 @@ const (
 	// consume).
 	readerGC = 450
 
-	// A process with more than manyClients clients has manyGC: each client keeps about 60 KB, and the heap grows by half of all.
-	manyClients = 100
-	manyGC      = 50
+	// A process with more than many clients, or topics, has manyGC: each keeps about 60 KB, and the heap grows by half of all.
+	many   = 100
+	manyGC = 50
 
 	// loadMemory is the memory limit of the Go runtime with the embedded broker, and in a run that reads. The bound of what brokers
 	// send is below it. With the memory outside of the heap, kt stays below 512 MiB.
@@ -232,7 +232,7 @@ const (
 func tuneProcess(env *Env, p *plan.Plan) {
 	switch {
 	case env.Getenv("GOGC") != "":
-	case p.Producers+p.Read.Clients() > manyClients:
+	case max(p.Producers+p.Read.Clients(), len(p.Topic.Names())) > many:
 		debug.SetGCPercent(manyGC)
 	case !p.Writes():
 		debug.SetGCPercent(readerGC)

@@ -115,10 +115,7 @@ func (o *loadOrder) header() result.Header {
 		topics = append(topics, result.Topic{Name: name, Partitions: int(t.Partitions), ReplicationFactor: int(t.ReplicationFactor)})
 	}
 	if len(topics) > 0 {
-		h.Environment.Topic = topics[0]
-	}
-	if len(topics) > 1 {
-		h.Environment.Topics = topics
+		h.Environment.SetTopics(topics)
 	}
 	o.System.Describe(&h)
 	return h

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -266,7 +267,9 @@ func (v *value) take(text string) error {
 	texts := []string{text}
 	if v.name == listKind.name {
 		var err error
-		if texts, err = csv.NewReader(strings.NewReader(text)).Read(); err != nil && text != "" {
+		lines := csv.NewReader(strings.NewReader(text))
+		texts, err = lines.Read()
+		if _, more := lines.Read(); text != "" && (err != nil || more != io.EOF) { // a list that goes on in another line would lose that
 			return errors.New("it must be a list, as A,B")
 		}
 	}

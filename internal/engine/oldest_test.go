@@ -77,6 +77,7 @@ func TestTheOldestRecordIsKnownBetweenTwoWindows(t *testing.T) {
 		p := producing(plan.Load{Rate: perSecond(1000), Duration: seconds(3)})
 		p.Producers = 2
 		mustRun(t.Context(), t, p, f, Options{Status: &status})
+		synctest.Wait() // for the looks
 		for i, l := range looks {
 			stalled := l.now > f.stall[0] && l.now < f.stall[1]
 			switch {

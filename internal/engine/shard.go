@@ -82,12 +82,11 @@ func (r *run) share(shards []*Shard) {
 		n = min(mostTallies, max(16, runtime.GOMAXPROCS(0)))
 	}
 	all := make([]*tally, n)
+	for i := range all {
+		all[i] = &tally{rec: r.recorder()}
+	}
 	for i, s := range shards {
 		t := all[i%n]
-		if t == nil {
-			t = &tally{rec: r.recorder()}
-			all[i%n] = t
-		}
 		s.tally, t.shards = t, append(t.shards, s)
 	}
 	r.tallies = append(r.tallies, all...)

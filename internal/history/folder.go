@@ -167,8 +167,8 @@ type Filter struct {
 func (f Filter) Choose(runs []Run) []Run {
 	return slices.DeleteFunc(slices.Clone(runs), func(r Run) bool {
 		lacks := func(tag string) bool { return !slices.Contains(r.Tags, tag) }
-		topics := (&plan.Topic{Name: r.Topic}).Names()
-		return slices.ContainsFunc(f.Tags, lacks) || f.Command != "" && f.Command != r.Command || f.Topic != "" && f.Topic != r.Topic && !slices.Contains(topics, f.Topic) ||
+		return slices.ContainsFunc(f.Tags, lacks) || f.Command != "" && f.Command != r.Command ||
+			f.Topic != "" && f.Topic != r.Topic && !slices.Contains((&plan.Topic{Name: r.Topic}).Names(), f.Topic) ||
 			r.StartedAt.Before(f.Since) || f.Valid && (r.Valid == nil || !*r.Valid)
 	})
 }

@@ -88,11 +88,9 @@ func rowOf(path string, info os.FileInfo) Run {
 // about fills in what the header of a run says.
 func (r *Run) about(h *result.Header) {
 	r.RunID, r.StartedAt, r.Command, r.Tags = h.RunID, h.StartedAt, h.Plan.Command, append([]string{}, h.Tags...)
-	switch r.Topic = cmp.Or(h.Environment.Topic.Name, h.Plan.Topic.Name, h.Plan.Read.Include); {
-	case h.Plan.Command == plan.Workload:
+	r.Topic = cmp.Or(h.Plan.Topic.Name, h.Environment.Topic.Name, h.Plan.Read.Include)
+	if h.Plan.Command == plan.Workload {
 		r.Topic = cmp.Or(h.Part, new(result.Part)).Run
-	case h.Plan.Topic.Several():
-		r.Topic = h.Plan.Topic.Name
 	}
 	switch {
 	case h.Embedded:

@@ -95,8 +95,6 @@ func (c *Cluster) Groups(ctx context.Context) []string {
 
 // EndOffsets returns the ends of the partitions, by number. A stable end is the begin of the first open transaction.
 func (c *Cluster) EndOffsets(ctx context.Context, l *Layout, stable bool) ([]int64, error) {
-	ctx, cancel := context.WithTimeout(ctx, AdminTimeout)
-	defer cancel()
 	list := c.admin.ListEndOffsets
 	if stable {
 		list = c.admin.ListCommittedOffsets
@@ -107,8 +105,6 @@ func (c *Cluster) EndOffsets(ctx context.Context, l *Layout, stable bool) ([]int
 
 // LogEnds returns the ends of the partitions, by number, and the epochs of their leaders; -1 where they are unknown.
 func (c *Cluster) LogEnds(ctx context.Context, l *Layout) (ends []int64, epochs []int32, err error) {
-	ctx, cancel := context.WithTimeout(ctx, AdminTimeout)
-	defer cancel()
 	return listed(ctx, l, c.admin.ListEndOffsets)
 }
 
@@ -141,11 +137,8 @@ func (c *Cluster) LastOffsets(ctx context.Context, l *Layout) (ends []int64, epo
 // Written returns how many records and transaction markers were ever written to topics: the sum of their log ends.
 func (c *Cluster) Written(ctx context.Context, names []string) (sum int64, err error) {
 	topics, err := c.lookUp(ctx, names...)
-	if err == nil && len(missing(topics)) > 0 {
-		err = kerr.UnknownTopicOrPartition
-	}
-	if err != nil {
-		return 0, err
+	if err != nil || len(missing(topics)) > 0 {
+		return 0, errors.Join(err, kerr.UnknownTopicOrPartition)
 	}
 	ends, _, err := c.LastOffsets(ctx, NewLayout(topics))
 	for _, end := range ends {
@@ -181,23 +174,23 @@ func (c *Cluster) EpochEnds(ctx context.Context, l *Layout, questions []LeaderEp
 		if len(asked) == 0 {
 			return answers, nil
 		}
-		l.Each(func(topic string, partition, number int32) {
-			if q, ok := asked[number]; ok {
-				request.Add(topic, partition, q.Epoch)
+		for _, p := range l.All() {
+			if q, ok := asked[p.Number]; ok {
+				request.Add(p.Topic, p.ID, q.Epoch)
 			}
-		})
+		}
 		response, err := c.admin.OffsetForLeaderEpoch(ctx, request)
 		before := len(answers)
-		l.Each(func(topic string, partition, number int32) {
-			a, ok := response[topic][partition]
+		for _, p := range l.All() {
+			a, ok := response[p.Topic][p.ID]
 			switch {
 			case !ok:
 			case a.Err != nil:
 				err = errors.Join(err, a.Err)
 			default:
-				answers[asked[number]] = EpochEnd{a.LeaderEpoch, a.EndOffset}
+				answers[asked[p.Number]] = EpochEnd{a.LeaderEpoch, a.EndOffset}
 			}
-		})
+		}
 		if len(answers) > before {
 			continue
 		}
@@ -212,14 +205,14 @@ func (c *Cluster) EpochEnds(ctx context.Context, l *Layout, questions []LeaderEp
 
 // LogStarts returns the first offsets of the partitions, by number.
 func (c *Cluster) LogStarts(ctx context.Context, l *Layout) ([]int64, error) {
-	ctx, cancel := context.WithTimeout(ctx, AdminTimeout)
-	defer cancel()
 	starts, _, err := listed(ctx, l, c.admin.ListStartOffsets)
 	return starts, err
 }
 
 // listed asks for offsets until all are known, because a leader that has gone has a successor soon, or ctx ends; -1: not known.
 func listed(ctx context.Context, l *Layout, list func(context.Context, ...string) (kadm.ListedOffsets, error)) (at []int64, epochs []int32, err error) {
+	ctx, cancel := context.WithTimeout(ctx, AdminTimeout)
+	defer cancel()
 	known := make(kadm.ListedOffsets)
 	for {
 		offsets, err := list(ctx, l.Names()...)
@@ -296,11 +289,11 @@ func (c *Cluster) StartOffsets(ctx context.Context, l *Layout, from plan.From, e
 
 func within(l *Layout, from plan.From, begins, ends []int64) error {
 	var errs []error
-	l.Each(func(topic string, partition, number int32) {
-		if n := int(number); n < len(ends) && (from.Offset < begins[n] || from.Offset > ends[n]) {
-			errs = append(errs, result.Misfit("--from %s: partition %d of topic %s holds offsets %d to %d", from, partition, topic, begins[n], ends[n]).About("from"))
+	for n, p := range l.All() {
+		if n < len(ends) && (from.Offset < begins[n] || from.Offset > ends[n]) {
+			errs = append(errs, result.Misfit("--from %s: partition %d of topic %s holds offsets %d to %d", from, p.ID, p.Topic, begins[n], ends[n]).About("from"))
 		}
-	})
+	}
 	const enough = 3
 	if len(errs) > enough {
 		errs = append(errs[:enough], result.Misfit("and so do %d other partitions", len(errs)-enough))
@@ -337,12 +330,12 @@ func (c *Cluster) CommittedOffsets(ctx context.Context, l *Layout, group string)
 		return nil, fmt.Errorf("group %s: %w", group, err)
 	}
 	var out []int64
-	l.Each(func(topic string, partition, _ int32) {
+	for _, p := range l.All() {
 		at := int64(-1)
-		if o, ok := offsets.Lookup(topic, partition); ok && o.Err == nil {
+		if o, ok := offsets.Lookup(p.Topic, p.ID); ok && o.Err == nil {
 			at = o.At
 		}
 		out = append(out, at)
-	})
+	}
 	return out, nil
 }

@@ -261,23 +261,16 @@ func (l *Layout) Names() []string {
 	return names
 }
 
-// Each calls f for every partition, in the order of their numbers.
-func (l *Layout) Each(f func(topic string, partition, number int32)) {
-	for _, p := range l.All() {
-		f(p.Topic, p.ID, p.Number)
-	}
-}
-
 // byNumber returns offsets by number, and the epochs of the leaders; -1 for unknown ones. New partitions get numbers.
 func (l *Layout) byNumber(offsets kadm.ListedOffsets) (out []int64, epochs []int32) {
 	offsets.Each(func(o kadm.ListedOffset) { _ = l.Number(o.Topic, o.Partition) })
-	l.Each(func(topic string, partition, _ int32) {
+	for _, p := range l.All() {
 		at, epoch := int64(-1), int32(-1)
-		if o, ok := offsets.Lookup(topic, partition); ok && o.Err == nil {
+		if o, ok := offsets.Lookup(p.Topic, p.ID); ok && o.Err == nil {
 			at, epoch = o.Offset, o.LeaderEpoch
 		}
 		out, epochs = append(out, at), append(epochs, epoch)
-	})
+	}
 	return out, epochs
 }
 
@@ -289,11 +282,11 @@ func (c *Cluster) OtherMembers(ctx context.Context, l *Layout, g *GroupPositions
 	var clauses []string
 	add := func(client, host string, assigned kadm.TopicsSet) {
 		var theirs []string
-		l.Each(func(topic string, partition, number int32) {
-			if _, ok := assigned[topic][partition]; ok && g.At(number).Owner.Load() == 0 {
-				theirs = append(theirs, fmt.Sprintf("%s-%d", topic, partition))
+		for _, p := range l.All() {
+			if _, ok := assigned[p.Topic][p.ID]; ok && g.At(p.Number).Owner.Load() == 0 {
+				theirs = append(theirs, fmt.Sprintf("%s-%d", p.Topic, p.ID))
 			}
-		})
+		}
 		if len(theirs) > 0 {
 			clauses = append(clauses, fmt.Sprintf("client id %s at %s has %s", client, strings.TrimPrefix(host, "/"), Some(theirs)))
 		}

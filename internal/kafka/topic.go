@@ -223,9 +223,6 @@ func (c *Cluster) describeConfigs(ctx context.Context, topics []result.Topic) {
 				at[some[i].Name] = &some[i]
 			}
 		}
-		if len(at) == 0 {
-			continue
-		}
 		described, _ := c.admin.DescribeTopicConfigs(ctx, slices.Collect(maps.Keys(at))...) // a client may not read them
 		for _, d := range described {
 			if t := at[d.Name]; t != nil {
@@ -235,23 +232,11 @@ func (c *Cluster) describeConfigs(ctx context.Context, topics []result.Topic) {
 	}
 }
 
-// Compacted returns the name of the first of these topics that is compacted now; "": none.
-func (c *Cluster) Compacted(ctx context.Context, names []string) string {
+// Compacted returns the first of some topics that is compacted; nil: none. Settings that are not known yet are asked for.
+func (c *Cluster) Compacted(ctx context.Context, topics []result.Topic) *result.Topic {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), AdminTimeout) // an aborted run has a result too
 	defer cancel()
-	topics := make([]result.Topic, len(names))
-	for i, name := range names {
-		topics[i] = result.Topic{Name: name, Partitions: 1}
-	}
 	c.describeConfigs(ctx, topics)
-	if t := FirstCompacted(topics); t != nil {
-		return t.Name
-	}
-	return ""
-}
-
-// FirstCompacted returns the first topic whose settings say that it is compacted; nil: none.
-func FirstCompacted(topics []result.Topic) *result.Topic {
 	for i := range topics {
 		if strings.Contains(topics[i].Configs["cleanup.policy"], "compact") {
 			return &topics[i]

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -120,26 +119,27 @@ func Own[T any](t *Topic, of []T, number, all int) []T {
 
 // Turns chooses the topics of the records, or batches, of one producer, one after the other. Nil chooses the first topic always.
 type Turns struct {
-	of   []int // indices of topics
-	at   int   // in of
-	zipf *Zipf // nil: evenly
-	rng  *rand.Rand
+	n, at       int
+	first, step int   // of the topics that it has
+	zipf        *Zipf // nil: evenly
+	rng         *rand.Rand
 }
 
-// Turns returns those of a producer of this process among some of the topics, at least one, by their indices in Names.
-func (p *Plan) Turns(index int, of []int) *Turns {
-	number, all := p.Shard(index)
-	if p.Share.Slots > 0 && p.Topic.Distribution == OwnTopics { // the process has topics that no other has
-		of = Own(&p.Topic, of, index, p.Producers)
-	} else {
-		of = Own(&p.Topic, of, number, all)
-	}
-	if slices.Equal(of, []int{0}) {
+// Turns returns those of a producer of this process among n topics, at least one.
+func (p *Plan) Turns(index, n int) *Turns {
+	if n == 1 {
 		return nil
 	}
-	t := &Turns{of: of, at: number * max(1, len(of)/max(1, all)) % len(of)}
+	number, all := p.Shard(index)
+	t := &Turns{n: n, at: number * max(1, n/max(1, all)) % n, step: 1}
+	if p.Topic.Distribution == OwnTopics {
+		if p.Share.Slots > 0 { // the process has topics that no other has
+			number, all = index, p.Producers
+		}
+		t.n, t.at, t.first, t.step = 1+max(0, n-1-number)/all, 0, number%n, all // as Own
+	}
 	if s, err := ParseZipf(p.Topic.Distribution); err == nil {
-		t.zipf, t.rng = NewZipf(s, int64(len(of))), rand.New(rand.NewPCG(uint64(p.Seed), uint64(number)^topicSeed))
+		t.zipf, t.rng = NewZipf(s, int64(n)), rand.New(rand.NewPCG(uint64(p.Seed), uint64(number)^topicSeed))
 	}
 	return t
 }
@@ -153,12 +153,10 @@ func (t *Turns) Next() int {
 	case t == nil:
 		return 0
 	case t.zipf != nil:
-		return t.of[t.zipf.Draw(t.rng)]
+		return int(t.zipf.Draw(t.rng))
 	}
-	if t.at++; t.at >= len(t.of) {
-		t.at = 0
-	}
-	return t.of[t.at]
+	t.at = (t.at + 1) % t.n
+	return t.first + t.step*t.at
 }
 
 // Short is the expression as a part of a name of a file, or of a line: of several topics the first one and how many there are more.

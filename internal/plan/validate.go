@@ -85,7 +85,7 @@ func (p *Plan) checkTopic(bad *problems) {
 	}
 	if how := p.Topic.Distribution; how != "" {
 		_, err := ParseZipf(how)
-		bad.refuse(err != nil && how != OwnTopics, "topic-distribution", how, "%w, or own", err)
+		bad.refuse(err != nil && how != OwnTopics, "topic-distribution", how, "%w, even or own", err)
 		bad.refuse(!p.Topic.Several(), "topic-distribution", how, "it is for several topics: give --topics N, or several to --topic")
 	}
 	bad.refuse(p.Topic.Partitions < 0 || p.Topic.Partitions > MaxPartitions, "partitions", p.Topic.Partitions, "it must be from 1 to %d", MaxPartitions)

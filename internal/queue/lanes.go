@@ -51,7 +51,6 @@ type Accounts struct {
 	run    uint64 // in the stamps
 	queues int
 	own    [][]int32 // as those of Lanes
-	topics []int     // the indices of own
 
 	mu  sync.Mutex // held while clients open, which may be several at once
 	all []*Lanes
@@ -63,7 +62,7 @@ func NewAccounts(p *plan.Plan, run uint64, l *Layout) *Accounts {
 	for q := range int32(a.queues) {
 		if at, _ := l.Place(q); p.Share.Has(q) {
 			if at != topic {
-				a.own, a.topics, topic = append(a.own, nil), append(a.topics, len(a.own)), at
+				a.own, topic = append(a.own, nil), at
 			}
 			a.own[len(a.own)-1] = append(a.own[len(a.own)-1], q)
 		}
@@ -85,7 +84,7 @@ func Limits(p *plan.Plan, bytes int64, unlimited int, timeout time.Duration) eng
 func (a *Accounts) Add(s *engine.Shard, values *payload.Values) *Lanes {
 	l := &Lanes{run: a.run, shard: s, own: a.own, idle: make(chan struct{}, 1), acked: make([]atomic.Int64, a.queues)}
 	l.turn = slices.Repeat([]int{s.Index}, len(a.own))
-	l.turns = a.plan.Turns(s.Index, a.topics)
+	l.turns = a.plan.Turns(s.Index, len(a.own))
 	if values != nil {
 		number, all := a.plan.Shard(s.Index)
 		l.generator = values.Generator(*a.plan, number, all)

@@ -156,15 +156,15 @@ func fetched(rows []result.BrokerRow) (of []result.BrokerRow) {
 // partitions has a row for each partition, in a page.
 func partitions(r *result.Result) doc.Block {
 	count := max(r.Environment.Partitions(), len(r.Partitions)) // one that got nothing has no row
-	t, cells := rowTable(r, "partitions", plural(count, "partition"), r.Plan.Reads(), "partition|name", "leader")
+	t, add := rowTable(r, "partitions", plural(count, "partition"), r.Plan.Reads(), "partition|name", "leader")
 	t.For = doc.InPage
 	total, top := 0.0, 0.0
 	for i := range r.Partitions {
 		x := &r.Partitions[i]
-		row := cells(x.RowFigures)
-		total, top = total+row[0].Bar, max(top, row[0].Bar)
+		n := float64(pick(writes(&r.Header), x.Records, x.Consumed))
+		total, top = total+n, max(top, n)
 		if i < maxRows {
-			t.Add(pick(x.Topic != "", place(x), strconv.Itoa(int(x.ID))), x.Leader, row)
+			add(x.RowFigures, pick(x.Topic != "", place(x), strconv.Itoa(int(x.ID))), x.Leader)
 		}
 	}
 	if total > 0 {

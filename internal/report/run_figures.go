@@ -161,8 +161,9 @@ func extremes(r *result.Result) (low, high result.PartitionRow) {
 		}
 	}
 	for i := range int32(r.Environment.Partitions()) {
-		if p := partition(&r.Environment, i); !named[place(&p)] {
-			rows = append(rows, p)
+		topic, number := r.Environment.Place(i)
+		if !named[r.Environment.PartitionName(i)] {
+			rows = append(rows, result.PartitionRow{ID: number, Topic: pick(len(r.Environment.Topics) > 0, topic.Name, "")})
 			break
 		}
 	}
@@ -171,12 +172,6 @@ func extremes(r *result.Result) (low, high result.PartitionRow) {
 	}
 	byRecords := func(a, b result.PartitionRow) int { return cmp.Compare(a.Records, b.Records) }
 	return slices.MinFunc(rows, byRecords), slices.MaxFunc(rows, byRecords)
-}
-
-// partition returns the row of a partition by its number among all topics, without figures.
-func partition(e *result.Environment, i int32) result.PartitionRow {
-	topic, number := e.Place(i)
-	return result.PartitionRow{ID: number, Topic: pick(len(e.Topics) > 0, topic.Name, "")}
 }
 
 // place returns how a partition is named.

@@ -26,15 +26,15 @@ func rowsOf(r *result.Result) (rows []named) {
 	return rows
 }
 
-// rowTable returns a table of partitions or topics, with such columns first, and how a row gets its cells behind those. read says
+// rowTable returns a table of partitions or topics, with such columns first, and how it gets a row with the cells of those. read says
 // whether the records that were read have a column of their own.
-func rowTable(r *result.Result, id, caption string, read bool, first ...string) (t *doc.Table, cells func(result.RowFigures) []doc.Cell) {
+func rowTable(r *result.Result, id, caption string, read bool, first ...string) (t *doc.Table, add func(x result.RowFigures, first ...any) *doc.Row) {
 	writes := writes(&r.Header)
 	t = doc.NewTable(id, caption, first...)
 	t.Head("records", "MiB|5", pick(writes, "mean|1", ""), pick(writes, "p99", ""), pick(writes, "max|3", ""), pick(writes, "longest gap|4", ""),
 		pick(read, "read", ""), pick(r.Plan.Reads(), "lag", ""))
 	took := func(us int64) string { return pick(us == 0, none, theme.Duration(micros(us))) }
-	return t, func(x result.RowFigures) []doc.Cell {
+	return t, func(x result.RowFigures, first ...any) *doc.Row {
 		if !writes {
 			x.Records, x.MiB = x.Consumed, x.ConsumedMiB
 		}
@@ -42,23 +42,21 @@ func rowTable(r *result.Result, id, caption string, read bool, first ...string) 
 		if x.LongestGap != nil {
 			gap = theme.Duration(millis(&x.LongestGap.LengthMS))
 		}
-		return []doc.Cell{
-			{Text: theme.Count(x.Records), Bar: float64(x.Records)}, {Text: theme.Number(x.MiB)},
-			{Text: took(x.ServiceMeanUS)}, {Text: took(x.ServiceP99US), Bar: float64(x.ServiceP99US)}, {Text: took(x.ServiceMaxUS)}, {Text: gap},
-			{Text: theme.Count(x.Consumed)}, {Text: x.ConsumerLag.Or(none, theme.Count)},
-		}
+		records, p99 := doc.Cell{Text: theme.Count(x.Records), Bar: float64(x.Records)}, doc.Cell{Text: took(x.ServiceP99US), Bar: float64(x.ServiceP99US)}
+		return t.Add(append(first, records, theme.Number(x.MiB), took(x.ServiceMeanUS), p99, took(x.ServiceMaxUS), gap,
+			theme.Count(x.Consumed), x.ConsumerLag.Or(none, theme.Count))...)
 	}
 }
 
 // topics has a row for each of the busiest topics, and one for all others.
 func topics(r *result.Result, most int, output doc.Output) doc.Block {
 	writes, all := writes(&r.Header), len(r.Topics)+r.TopicsLeftOut
-	t, cells := rowTable(r, "topics", plural(len(r.Environment.Topics), "topic")+", the busiest first", writes && r.Plan.Reads(),
+	t, addRow := rowTable(r, "topics", plural(len(r.Environment.Topics), "topic")+", the busiest first", writes && r.Plan.Reads(),
 		"topic|name", "partitions|2", "share", pick(writes && !merged(r), "rec/s|6", ""))
 	t.For, t.Bare = output, true
 	add := func(x *result.TopicRow) *doc.Row {
 		rate := theme.PerSecond(per(float64(x.Records), seconds(r.Throughput.Seconds)))
-		return t.Add(x.Topic, theme.Count(int64(x.Partitions)), theme.Percent(x.Share), rate, cells(x.RowFigures))
+		return addRow(x.RowFigures, x.Topic, theme.Count(int64(x.Partitions)), theme.Percent(x.Share), rate)
 	}
 	rest := result.TopicRow{Topic: plural(all-most, "other"), Partitions: r.Environment.Partitions(), Share: 1, RowFigures: result.RowFigures{
 		Records: r.Records.Acknowledged, MiB: float64(r.Throughput.Bytes) / mibBytes, Consumed: r.Records.Consumed, ConsumerLag: result.NotKnown,

@@ -198,8 +198,8 @@ func verification(r *result.Result) doc.Section {
 	t := doc.NewTable("lost", "where records were lost", "lost in|name", "producer|1", "its numbers|2", "records", "between offsets", "due after (UTC)|words|3")
 	const most = 10
 	for _, gap := range v.Gaps[:min(most, len(v.Gaps))] {
-		in := partition(&r.Environment, gap.Partition)
-		t.Add(place(&in)+pick(v.Readers > 1, fmt.Sprintf(" by group %d", gap.Reader), ""), gap.Producer, between(gap.First, gap.Last), theme.Count(gap.Count),
+		in := r.Environment.PartitionName(gap.Partition)
+		t.Add(in+pick(v.Readers > 1, fmt.Sprintf(" by group %d", gap.Reader), ""), gap.Producer, between(gap.First, gap.Last), theme.Count(gap.Count),
 			between(gap.OffsetBefore, gap.OffsetAfter), pick(gap.DueBefore.IsZero(), none, gap.DueBefore.UTC().Format(time.TimeOnly+".000")))
 	}
 	if n := int64(len(v.Gaps)) + v.GapsBeyond - most; n > 0 {

@@ -68,7 +68,7 @@ func producer(t *testing.T, c *kafka.Cluster, partitions int) *Producer {
 		Payload: plan.Payload{Kind: plan.Letters, Size: plan.FixedSize(100), Keys: plan.NoKeys, Stamp: true},
 	}
 	values := must.Have(payload.MakeValues(&p))(t)
-	return &Producer{&writing.State{Cluster: c, Plan: p, Settings: producing(t, p.Payload.MaxBytes()), Values: values, Layout: layout(partitions), Run: testRun}}
+	return &Producer{&writing.State{Cluster: c, Plan: p, Settings: producing(t, p.Payload.MaxBytes()), Values: values, Layout: layout(partitions), Partitions: partitions, Run: testRun}}
 }
 
 // readPlan is the reading of a test.

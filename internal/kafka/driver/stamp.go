@@ -40,6 +40,7 @@ const passOver = 2
 func newStamper(p *Producer, s *engine.Shard) *stamper {
 	t := &stamper{
 		run: p.Run, account: ledger.NewProducer(uint16(s.Index)), number: uint16(s.Index), shard: s,
+		byKey:      kgo.StickyKeyPartitioner(nil).ForTopic(""), // of no topic: for keys it keeps nothing, and it takes 5 KiB
 		headers:    reading.HeaderSum(writing.RecordHeaders(p.Plan.Payload.Headers)),
 		ignoreKeys: p.Settings.Bool("partitioner.ignore.keys"),
 		adaptive:   p.Settings.Bool("partitioner.adaptive.partitioning.enable"),
@@ -57,7 +58,6 @@ func newStamper(p *Producer, s *engine.Shard) *stamper {
 func (t *stamper) of(s *engine.Shard, to *writing.Target) *stamper {
 	of := *t
 	of.first, of.partitions = to.First, to.Own
-	of.byKey = kgo.StickyKeyPartitioner(nil).ForTopic(to.Name)
 	of.at, of.filled = s.Index%len(to.Own), 0
 	return &of
 }

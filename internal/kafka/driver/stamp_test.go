@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strconv"
 	"testing"
@@ -29,12 +30,25 @@ func layout(partitions int) *kafka.Layout {
 	return kafka.NewLayout([]result.Topic{{Name: "t", Partitions: partitions}})
 }
 
+// A producer has a stamper for each topic, and there may be thousands.
+func TestAStamperOfOneMoreTopicIsSmall(t *testing.T) {
+	s, to, all := stamping(t, 3), &writing.Target{Name: "u", First: 3, Own: []int32{0, 1, 2}}, make([]*stamper, 1000)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for i := range all {
+		all[i] = s.of(s.shard, to)
+	}
+	runtime.ReadMemStats(&after)
+	each := (after.TotalAlloc - before.TotalAlloc) / uint64(len(all))
+	must.True(t, each < 2000, "%d bytes for each", each)
+}
+
 // stamping is a stamper of one producer, with batches of 1,000 bytes.
 func stamping(t *testing.T, partitions int) *stamper {
 	t.Helper()
 	var shard *engine.Shard
 	_, _ = engine.Run(t.Context(), plan.Plan{Command: plan.Produce, Producers: 1}, engine.Drivers{Send: shardTaker{shard: &shard}}, engine.Options{}) // it sends nothing
-	return newStamper(&Producer{&writing.State{Plan: plan.Plan{Topic: plan.Topic{Name: "t"}}, Settings: producing(t, 0, "batch.size=1000"), Layout: layout(partitions), Run: testRun}}, shard)
+	return newStamper(&Producer{&writing.State{Plan: plan.Plan{Topic: plan.Topic{Name: "t"}}, Settings: producing(t, 0, "batch.size=1000"), Layout: layout(partitions), Partitions: partitions, Run: testRun}}, shard)
 }
 
 // shardTaker is a driver that takes the shard of a run and leaves.
@@ -168,7 +182,7 @@ func TestWhenNoPartitionAnswersTheyTakeTurnsAllTheSame(t *testing.T) {
 // A failure counts as an outcome, and where the newest acknowledged record is
 // counts none.
 func TestOutcomesOfStampedRecords(t *testing.T) {
-	d := &Producer{&writing.State{Settings: producing(t, 0, "batch.size=1000"), Layout: layout(1)}}
+	d := &Producer{&writing.State{Settings: producing(t, 0, "batch.size=1000"), Layout: layout(1), Partitions: 1}}
 	s := stamping(t, 1)
 	s.outcomes = d.State.Open(s.account)
 	for i, err := range []error{nil, kgo.ErrRecordTimeout, nil} {
@@ -300,7 +314,7 @@ func TestNoTwoClientsOfALoadHaveTheSameName(t *testing.T) {
 
 func transactionalID(t *testing.T, c *kafka.Cluster, p plan.Plan, index int) any {
 	t.Helper()
-	d := &Producer{&writing.State{Cluster: c, Plan: p, Values: &payload.Values{}, Settings: producing(t, 0, "transactional.id=x"), Layout: layout(1)}}
+	d := &Producer{&writing.State{Cluster: c, Plan: p, Values: &payload.Values{}, Settings: producing(t, 0, "transactional.id=x"), Layout: layout(1), Partitions: 1}}
 	w := must.Have(d.Open(t.Context(), &engine.Shard{Index: index, Count: p.Producers}))(t)
 	defer func() { _ = w.Close() }()
 	return w.(*worker).client.OptValue(kgo.TransactionalID)

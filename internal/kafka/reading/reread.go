@@ -69,11 +69,13 @@ func (d *State) Readers(ctx context.Context) ([]*ledger.Reader, error) {
 	for _, p := range cut {
 		d.log(p).Unconfirmed()
 	}
-	if topic := d.Cluster.Compacted(ctx, d.Layout.Names()); topic != "" { // before the run it was not
+	now := slices.Clone(d.Layout.Topics)
+	now[0].Configs = nil // those of before the run; the others have none
+	if t := d.Cluster.Compacted(ctx, now); t != nil {
 		for _, p := range all {
 			d.Books[p.group].Unfinished(p.number)
 		}
-		err = errors.Join(err, fmt.Errorf("topic %s is compacted since the run began: missing records may have been compacted, and are unchecked", topic))
+		err = errors.Join(err, fmt.Errorf("topic %s is compacted since the run began: missing records may have been compacted, and are unchecked", t.Name))
 	}
 	return d.Books, err
 }

@@ -86,7 +86,7 @@ func (s *session) openProducer(book *ledger.Book) engine.Options {
 	if book != nil {
 		s.run = book.Run
 	}
-	state := &writing.State{Cluster: s.cluster, Plan: *s.plan, Settings: s.Producer, Values: s.values, Layout: s.layout, Run: s.run}
+	state := &writing.State{Cluster: s.cluster, Plan: *s.plan, Settings: s.Producer, Values: s.values, Layout: s.layout, Partitions: s.layout.Count(), Run: s.run}
 	if s.plan.Engine == plan.Wire {
 		d := wire.NewProducer(state)
 		s.producer, limits.BufferRecords = d, d.BufferRecords()
@@ -156,13 +156,7 @@ func (s *session) Written(ctx context.Context) (int64, error) {
 
 // Delete deletes the topics that were created for the load.
 func (s *session) Delete(ctx context.Context) error {
-	var names []string
-	for i := range s.topics {
-		if s.topics[i].Created {
-			names = append(names, s.topics[i].Name)
-		}
-	}
-	return s.cluster.DeleteTopics(ctx, names...)
+	return s.cluster.DeleteTopics(ctx, kafka.NewLayout(s.made()).Names()...)
 }
 
 // Close frees the connections, and stops the embedded broker.

@@ -1,10 +1,10 @@
 package system
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -146,9 +146,11 @@ func (s *session) connect(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if t := kafka.FirstCompacted(s.topics); s.plan.Verify && t != nil {
-		err := fmt.Errorf("--verify: topic %s is compacted (cleanup.policy=%s): compaction removes records that a later one replaces", t.Name, t.Configs["cleanup.policy"])
-		return errors.Join(&result.MisfitError{Err: err}, s.Delete(context.WithoutCancel(ctx)))
+	if s.plan.Verify {
+		if t := s.cluster.Compacted(ctx, s.topics); t != nil {
+			err := fmt.Errorf("--verify: topic %s is compacted (cleanup.policy=%s): compaction removes records that a later one replaces", t.Name, t.Configs["cleanup.policy"])
+			return errors.Join(&result.MisfitError{Err: err}, s.Delete(context.WithoutCancel(ctx)))
+		}
 	}
 	for i := range s.topics[1:] {
 		s.topics[1+i].Configs = nil // the header of a run has those of the first
@@ -164,8 +166,12 @@ func (s *session) ensureTopics(ctx context.Context) (err error) {
 	if s.topics, err = s.cluster.EnsureTopics(ctx, *s.plan, s.Producer.Compression() != "none"); err != nil {
 		return err
 	}
-	if text := created(s.topics); text != "" && s.embedded == nil {
-		s.options.Notify(run.Notice{Kind: run.TopicCreated, Text: text})
+	if made := s.made(); len(made) > 0 && s.embedded == nil {
+		t, text := made[0], "created topic %[2]s (partitions %[3]d, replication factor %[4]d)"
+		if len(made) > 1 {
+			text = "created %d topics: %s and so on (partitions of each: %d, replication factor %d)"
+		}
+		s.options.Notify(run.Notice{Kind: run.TopicCreated, Text: fmt.Sprintf(text, len(made), t.Name, t.Partitions, t.ReplicationFactor)})
 	}
 	limit, of := kafka.MessageLimit(s.topics)
 	producer, lowered := s.Producer.Limited(limit)
@@ -176,22 +182,9 @@ func (s *session) ensureTopics(ctx context.Context) (err error) {
 	return nil
 }
 
-// created returns the sentence on the topics that were created; "": none was.
-func created(topics []result.Topic) string {
-	var first *result.Topic
-	n := 0
-	for i := range topics {
-		if t := &topics[i]; t.Created {
-			first, n = cmp.Or(first, t), n+1
-		}
-	}
-	switch n {
-	case 0:
-		return ""
-	case 1:
-		return fmt.Sprintf("created topic %s (partitions %d, replication factor %d)", first.Name, first.Partitions, first.ReplicationFactor)
-	}
-	return fmt.Sprintf("created %d topics: %s and so on (partitions of each: %d, replication factor %d)", n, first.Name, first.Partitions, first.ReplicationFactor)
+// made returns the topics that were created for the load.
+func (s *session) made() []result.Topic {
+	return slices.DeleteFunc(slices.Clone(s.topics), func(t result.Topic) bool { return !t.Created })
 }
 
 func misfit(err error) error {

@@ -156,7 +156,9 @@ var _ engine.Source = (*RecordDeleter)(nil)
 func NewRecordDeleter(e *kafka.Embedded, at *kafka.Positions) *RecordDeleter {
 	d := new(RecordDeleter)
 	read := func(below func(number int32) int64) {
-		at.Layout.Each(func(topic string, partition, number int32) { e.DeleteRead(d, topic, partition, below(number)) })
+		for _, p := range at.Layout.All() {
+			e.DeleteRead(d, p.Topic, p.ID, below(p.Number))
+		}
 	}
 	d.each = func() {
 		read(func(number int32) int64 {
@@ -175,8 +177,12 @@ func NewRecordDeleter(e *kafka.Embedded, at *kafka.Positions) *RecordDeleter {
 // NewUnreadDeleter returns one for topics that are written to, as far as nobody reads them.
 func NewUnreadDeleter(e *kafka.Embedded, of *kafka.Layout) *RecordDeleter {
 	return &RecordDeleter{
-		each: func() { of.Each(func(topic string, partition, _ int32) { e.DeleteUnread(topic, partition) }) },
-		end:  func() {},
+		each: func() {
+			for _, p := range of.All() {
+				e.DeleteUnread(p.Topic, p.ID)
+			}
+		},
+		end: func() {},
 	}
 }
 

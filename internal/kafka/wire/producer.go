@@ -52,7 +52,7 @@ const most = 1 << 20
 // and one more for each partition.
 func (d *Producer) BufferRecords() int {
 	if d.Plan.Load.Rate.IsUnlimited() {
-		return int(min(math.MaxInt32, int64(d.depth()+1)*int64(d.pool.full)*int64(max(2, d.Partitions()))))
+		return int(min(math.MaxInt32, int64(d.depth()+1)*int64(d.pool.full)*int64(max(2, d.Partitions))))
 	}
 	return most
 }
@@ -76,13 +76,13 @@ func (d *Producer) Open(ctx context.Context, s *engine.Shard) (engine.Worker, er
 	w.generator = d.Values.Generator(d.Plan, number, all)
 	w.headers = encodeHeaders(d.Plan.Payload.Headers)
 	w.headerSum = reading.HeaderSum(writing.RecordHeaders(d.Plan.Payload.Headers))
-	targets, partitions := d.Targets(), d.Partitions()
+	targets := d.Targets()
 	w.topics = make([]topic, len(targets))
 	for i := range targets {
 		w.topics[i] = topic{Target: &targets[i], turn: s.Index}
 	}
-	w.rounds, w.identities = make([]int64, partitions), slices.Repeat([]identity{nobody}, d.depth())
-	w.lanes = make([]*lane, d.depth()*partitions)
+	w.rounds, w.identities = make([]int64, d.Partitions), slices.Repeat([]identity{nobody}, d.depth())
+	w.lanes = make([]*lane, d.depth()*d.Partitions)
 	if d.accounts() {
 		for i := range w.identities {
 			w.accounts = append(w.accounts, ledger.NewProducer(uint16(s.Index*d.depth()+i))) // a producer id keeps an order of its own

@@ -70,7 +70,7 @@ func (s *scene) producer(records int64, change func(*plan.Plan), properties ...s
 		change(&p)
 	}
 	values := must.Have(payload.MakeValues(&p))(s)
-	return NewProducer(&writing.State{Cluster: s.cluster, Plan: p, Settings: settings(s, properties...), Values: values, Layout: kafka.NewLayout([]result.Topic{{Name: "t", Partitions: s.partitions}}), Run: 42})
+	return NewProducer(&writing.State{Cluster: s.cluster, Plan: p, Settings: settings(s, properties...), Values: values, Layout: kafka.NewLayout([]result.Topic{{Name: "t", Partitions: s.partitions}}), Partitions: s.partitions, Run: 42})
 }
 
 func (s *scene) run(d *Producer) stats.Window {

@@ -51,7 +51,7 @@ func TestRecordsOfSeveralTopicsAreAccountedFor(t *testing.T) {
 					properties = append(properties, "partitioner.ignore.keys=true")
 				}
 				found := must.Have(s.cluster.EnsureTopics(t.Context(), p, false))(t)
-				state := &writing.State{Cluster: s.cluster, Plan: p, Settings: settings(t, properties...), Values: must.Have(payload.MakeValues(&p))(t), Layout: kafka.NewLayout(found), Run: 42}
+				state := &writing.State{Cluster: s.cluster, Plan: p, Settings: settings(t, properties...), Values: must.Have(payload.MakeValues(&p))(t), Layout: kafka.NewLayout(found), Partitions: topics * partitions, Run: 42}
 				var d engine.Driver = &driver.Producer{State: state}
 				limits := engine.Options{}
 				if e == plan.Wire {

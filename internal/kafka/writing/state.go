@@ -1,7 +1,6 @@
 package writing
 
 import (
-	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -14,19 +13,19 @@ import (
 
 // State is the part of a driver that writes which is the same for every client: what is written where, and the outcomes.
 type State struct {
-	Cluster  *kafka.Cluster
-	Plan     plan.Plan
-	Settings javaconf.Producer
-	Values   *payload.Values // the content of the records
-	Layout   *kafka.Layout   // of the topics
-	Run      uint64          // in the stamps
+	Cluster    *kafka.Cluster
+	Plan       plan.Plan
+	Settings   javaconf.Producer
+	Values     *payload.Values // the content of the records
+	Layout     *kafka.Layout   // of the topics
+	Partitions int             // that the topics had when the run began
+	Run        uint64          // in the stamps
 
 	mu       sync.Mutex // guards accounts
 	accounts []*Account // of the producers
 
 	find    sync.Once // makes the rest
 	targets []Target
-	turns   []int // indexes of the targets
 }
 
 // Target is a topic that this process writes to.
@@ -49,14 +48,6 @@ func (t *Target) Number(id int32) int32 {
 	return t.layout.Number(t.Name, id)
 }
 
-// Partitions returns how many partitions the topics had when the run began.
-func (s *State) Partitions() (n int) {
-	for i := range s.Layout.Topics {
-		n += s.Layout.Topics[i].Partitions
-	}
-	return n
-}
-
 // Targets returns the topics that this process writes to: those with partitions of its own.
 func (s *State) Targets() []Target {
 	s.find.Do(func() {
@@ -68,11 +59,8 @@ func (s *State) Targets() []Target {
 					to.Own = append(to.Own, id)
 				}
 			}
-			if n := len(s.targets); n > 0 && slices.Equal(s.targets[n-1].Own, to.Own) {
-				to.Own = s.targets[n-1].Own // of thousands of topics that are alike, one list
-			}
 			if len(to.Own) > 0 {
-				s.targets, s.turns = append(s.targets, to), append(s.turns, len(s.targets))
+				s.targets = append(s.targets, to)
 			}
 			first += to.count
 		}
@@ -82,8 +70,7 @@ func (s *State) Targets() []Target {
 
 // Turns returns the turns of a producer of this process among its Targets; nil: there is one.
 func (s *State) Turns(index int) *plan.Turns {
-	s.Targets()
-	return s.Plan.Turns(index, s.turns)
+	return s.Plan.Turns(index, len(s.Targets()))
 }
 
 // Blind reports whether no broker answers: acks is 0.
@@ -99,7 +86,7 @@ type Account struct {
 
 // Open returns the account of one more producer.
 func (s *State) Open(of ...*ledger.Producer) *Account {
-	a := &Account{blind: s.Blind(), acked: make([]atomic.Int64, s.Partitions()), of: of}
+	a := &Account{blind: s.Blind(), acked: make([]atomic.Int64, s.Partitions), of: of}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.accounts = append(s.accounts, a)
@@ -132,7 +119,7 @@ func (a *Account) Settle(of *ledger.Producer, partition int32, first, n, offset 
 func (s *State) Acked() []int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	acked := make([]int64, s.Partitions())
+	acked := make([]int64, s.Partitions)
 	for _, a := range s.accounts {
 		for i := range acked {
 			if n := a.acked[i].Load(); a.blind {
