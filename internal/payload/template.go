@@ -21,6 +21,7 @@ const (
 	templateValues = 10_000  // distinct ones, which records pick at random
 	templateTries  = 4 * templateValues
 	maxValue       = 1 << 20 // bytes
+	templateTime   = 20 * time.Second
 )
 
 // words are those of the function "word".
@@ -95,8 +96,27 @@ func now(format ...string) any {
 	}
 }
 
-// fillTemplate makes the values of a template, and completes the plan with their mean and largest size.
+// fillTemplate makes the values of a template, and completes the plan with their mean and largest size. It waits for them as long as
+// templateTime: a template may loop for ever and write nothing.
 func fillTemplate(p *plan.Payload, rng *rand.Rand) (*Values, error) {
+	made, of := make(chan struct{}), *p
+	var v *Values
+	var err error
+	go func() {
+		defer close(made)
+		v, err = valuesOf(&of, rng)
+	}()
+	select {
+	case <-made:
+		*p = of
+		return v, err
+	case <-time.After(templateTime):
+		return nil, templateError(p.File, fmt.Errorf("its values take more than %s to make", templateTime))
+	}
+}
+
+// valuesOf is fillTemplate without an end.
+func valuesOf(p *plan.Payload, rng *rand.Rand) (*Values, error) {
 	m := &maker{rng: rng}
 	text, err := readFile(p.File, maxTemplate)
 	if err != nil {

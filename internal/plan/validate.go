@@ -79,7 +79,7 @@ func (p *Plan) checkTopic(bad *problems) {
 	}
 	if how := p.Topic.Distribution; how != "" {
 		_, err := ParseZipf(how)
-		bad.refuse(err != nil, "topic-distribution", how, "%w", err)
+		bad.refuse(err != nil, "topic-distribution", how, "%w, or even", err)
 		bad.refuse(!p.Topic.Several(), "topic-distribution", how, "it is for several topics: give --topics N, or several to --topic")
 	}
 	bad.refuse(p.Topic.Partitions < 0 || p.Topic.Partitions > MaxPartitions, "partitions", p.Topic.Partitions, "it must be from 1 to %d", MaxPartitions)
