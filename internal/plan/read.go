@@ -29,7 +29,7 @@ type Read struct {
 	// Backlog is how many bytes of keys and values wait, of all groups together, before the consumers of a round trip go on: they
 	// pause after the warm-up. The rest of the load's duration begins when BacklogLeft of it is left, 0 to 1, or 1000 records. 0: no pause.
 	Backlog     int64   `json:"backlog_bytes,omitempty" flag:"backlog"`
-	BacklogLeft float64 `json:"backlog_left,omitempty" flag:"backlog-left"`
+	BacklogLeft float64 `json:"backlog_left_share,omitempty" flag:"backlog-left"`
 
 	Timeout Duration `json:"timeout,omitempty" flag:"timeout"` // stop when no record has come for so long; 0: never
 }
