@@ -54,7 +54,10 @@ func (b *builder) plan(p *plan.Plan, ofLedger, elsewhere bool) {
 		p.Topic.Name, p.Read.Include = "", b.text("include")
 	}
 	if n := is[int64](b.layers, "topics"); n > 0 {
-		b.numberTopics(p, n)
+		if plan.CheckTopic(p.Topic.Name) != nil {
+			b.bad("topics", n, "it needs one name to number, and --topic is %q", p.Topic.Name)
+		}
+		p.Topic.Name = plan.NumberedTopics(p.Topic.Name, n)
 	}
 	if how := b.text("topic-distribution"); how != "even" {
 		p.Topic.Distribution = how
@@ -72,18 +75,6 @@ func (b *builder) plan(p *plan.Plan, ofLedger, elsewhere bool) {
 		p.Load.Arrivals = plan.Uniform
 	}
 	b.end(p)
-}
-
-// numberTopics makes the topic as many as --topics says.
-func (b *builder) numberTopics(p *plan.Plan, n int64) {
-	switch err := plan.CheckTopic(p.Topic.Name); {
-	case p.Topic.Name == "":
-		b.bad("topics", n, "it needs a --topic NAME to number")
-	case err != nil:
-		b.bad("topics", n, "it needs one name to number, and --topic is %q", p.Topic.Name)
-	default:
-		p.Topic.Name = plan.NumberedTopics(p.Topic.Name, n)
-	}
 }
 
 // clientCount returns a number of producers or consumers; one at a time it is one unless the number counts as much.

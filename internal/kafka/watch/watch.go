@@ -287,9 +287,8 @@ func (w *Brokers) ask(ctx context.Context, client *kgo.Client, whole bool) (*kms
 	req := kmsg.NewPtrMetadataRequest()
 	req.Topics = []kmsg.MetadataRequestTopic{} // nil: all
 	for i := 0; whole && i < len(w.topics.Topics); i++ {
-		name := w.topics.Topics[i].Name
 		topic := kmsg.NewMetadataRequestTopic()
-		topic.Topic = kmsg.StringPtr(name)
+		topic.Topic = &w.topics.Topics[i].Name
 		req.Topics = append(req.Topics, topic)
 	}
 	return twice(ctx, client, req.RequestWith)
