@@ -98,7 +98,7 @@ func (w *Workload) load(l study.Load, source *Load) (*Load, error) {
 		p := &source.Plan
 		if add("topic", p.Topic.Name); follows && p.Load.Records > 0 {
 			add("num-records", strconv.FormatInt(p.Load.Records, 10))
-		} else if follows {
+		} else if follows && !p.Read.ToEnd { // else it reads to the end too
 			add("duration", p.Load.Duration.String())
 		}
 	case !has("topic", "include"):

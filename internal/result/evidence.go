@@ -175,10 +175,10 @@ func NotChecked(v *ledger.Verdict) string {
 	return ""
 }
 
-// Lost reports whether verification found that acknowledged records are lost.
+// Lost reports whether verification found that acknowledged records are lost, in a workload those of any load.
 func (r *Result) Lost() bool {
 	v := r.Verify
-	return v != nil && v.Lost > 0 && !v.OfAnotherRun
+	return v != nil && v.Lost > 0 && !v.OfAnotherRun || slices.ContainsFunc(r.Loads, func(l LoadResult) bool { return l.Lost() })
 }
 
 // Damaged reports whether verification found corrupted records, or duplicated or reordered ones although

@@ -103,8 +103,13 @@ func suffered(loads []LoadResult) (string, verdict.Verdict) {
 		v.Evidence = fmt.Sprintf("every load was carried as it was asked for; the slowest against its target is %s, with %s of it", worst.Name, theme.Percent(worst.share()))
 		return "", v
 	case broken:
-		limit := worst.Limits[slices.IndexFunc(worst.Limits, func(l Limit) bool { return !l.Held })]
-		v.Evidence = fmt.Sprintf("%s did not keep %s; %s", worst.Name, limit.Expression, v.Evidence)
+		what := "was ended by " + worst.AbortedBy
+		if i := slices.IndexFunc(worst.Limits, func(l Limit) bool { return !l.Held }); i >= 0 {
+			what = "did not keep " + worst.Limits[i].Expression
+		}
+		v.Evidence = fmt.Sprintf("%s %s; %s", worst.Name, what, v.Evidence)
+	case lost:
+		v.Evidence = fmt.Sprintf("records of %s are lost or damaged; %s", worst.Name, v.Evidence)
 	case missed:
 		v.Evidence = fmt.Sprintf("%s reached %s of its target; %s", worst.Name, theme.Percent(worst.share()), v.Evidence)
 	default:
@@ -115,22 +120,25 @@ func suffered(loads []LoadResult) (string, verdict.Verdict) {
 
 // How a load fared, from the worst.
 const (
-	notValid = iota
-	missed   // its target
-	broken   // a limit
-	failed   // records
-	behind   // with reading
+	lost = iota // records, or they are damaged
+	notValid
+	missed // its target
+	broken // a limit, or a condition of --abort-on came true
+	failed // records
+	behind // with reading
 	kept
 )
 
 func (l *LoadResult) harm() int {
 	lag := l.ConsumerLag
 	switch {
+	case l.Lost(), l.Damaged():
+		return lost
 	case !l.Valid:
 		return notValid
 	case l.TargetReached != nil:
 		return missed
-	case slices.ContainsFunc(l.Limits, func(l Limit) bool { return !l.Held }):
+	case l.AbortedBy != "", slices.ContainsFunc(l.Limits, func(l Limit) bool { return !l.Held }):
 		return broken
 	case l.Records.Failed+l.Records.Unknown > 0, l.ReadEnd == ReadFailed: // unsent ones are of a load that was stopped
 		return failed

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"testing"
 
+	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/must/canned"
 	"github.com/kt-bench/kt/internal/plan"
@@ -89,4 +90,16 @@ func TestFilesThatAreOfNoLoadOfAWorkloadAreRefused(t *testing.T) {
 		f := loadOf(t, name, 1, 100, 100)
 		must.Err(t, "which is no name", NewSet().Add("x", bytes.NewReader(f), int64(len(f)), false), "%q", name)
 	}
+}
+
+// A signal has its own exit code, unless records are lost.
+func TestAWorkloadWithALoadWhoseRecordsAreLostHasLostRecords(t *testing.T) {
+	r := merged(t, loadOf(t, "a", 1, 100, 100), loadOf(t, "b", 2, 100, 100))
+	must.True(t, !r.Lost() && r.Suffered == "", "%s suffered, and nothing is lost", r.Suffered)
+	r.Loads[0].AbortedBy = "errors>1"
+	r.JoinLoads(r.Loads)
+	must.Has(t, "a load that --abort-on ended", r.BoundBy.Evidence, "a was ended by errors>1")
+	r.Loads[1].Verify = &ledger.Verdict{Lost: 1}
+	r.JoinLoads(r.Loads)
+	must.True(t, r.Lost() && r.Suffered == "b", "a record of b is lost, and %q suffered", r.Suffered)
 }
