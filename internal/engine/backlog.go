@@ -72,7 +72,7 @@ func (r *run) makeBacklog(ctx context.Context) {
 	if !until(func() bool { return waiting() <= left }) {
 		return
 	}
-	note("%d records of the backlog are left after %s", waiting())
+	note("%d records of the backlog are left after %s", max(0, waiting())) // one may be read before its acknowledgement is seen
 	if end := r.now() + b.rest; b.rest > 0 && until(func() bool { return r.now() >= end }) {
 		r.stopSending()
 	}
