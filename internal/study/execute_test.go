@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/kt-bench/kt/internal/must"
@@ -24,6 +25,7 @@ import (
 type scribe struct {
 	Runner // nothing outside the loads is changed
 
+	mu                               sync.Mutex // held by Run: loads are made at once
 	made, deletedAt, topics, deleted []string
 	fails                            error // of every run that is not prepared
 }
@@ -37,6 +39,8 @@ func (*scribe) Plan(l Load) (p plan.Plan, err error) {
 }
 
 func (s *scribe) Run(_ context.Context, l Load, path string, opened func()) (result.Result, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	opened()
 	s.topics = append(s.topics, l.value("topic"))
 	if path == "" {
