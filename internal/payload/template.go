@@ -27,7 +27,6 @@ const (
 // words are those of the function "word".
 var words = strings.Fields(`able acid aged air ally amber angle apple arch atlas autumn badge basin beach bell birch blue board bold brass
 	bread brick bright brook cabin calm candle canyon cedar chalk city clear cliff cloud coast copper coral cotton crane crisp dawn deep delta
-	desk dune eager early earth east echo ember fair falcon feather fern field flint forest fresh frost garden gentle glass gold grain granite
 	green harbor hazel hill honey island ivory jade lake lark lemon light lily maple marble meadow mint mist moon moss north oak ocean olive
 	opal orchard paper pearl pine plain plum pond quartz quiet rain raven ridge river rose sage sand silver sky snow spring stone storm summer
 	swift tide timber valley velvet violet walnut warm wave west wheat wild willow wind winter wolf`)

@@ -165,9 +165,6 @@ func (p *Plan) RecordsPerSecond() float64 {
 // String returns the load in one line, for people.
 func (p *Plan) String() string {
 	parts := []string{p.Topic.Name}
-	if p.Topic.Several() {
-		parts = append(parts, fmt.Sprintf("%d topics", len(p.Topic.Names())))
-	}
 	if n := p.Topic.Partitions; n > 0 {
 		parts = append(parts, fmt.Sprintf("%d partitions", n))
 	}

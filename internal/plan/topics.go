@@ -139,13 +139,10 @@ func (p *Plan) Turns(index, n int) *Turns {
 		t.n, t.at, t.first, t.step = 1+max(0, n-1-number)/all, 0, number%n, all // as Own
 	}
 	if s, err := ParseZipf(p.Topic.Distribution); err == nil {
-		t.zipf, t.rng = NewZipf(s, int64(n)), rand.New(rand.NewPCG(uint64(p.Seed), uint64(number)^topicSeed))
+		t.zipf, t.rng = NewZipf(s, int64(n)), rand.New(rand.NewPCG(uint64(p.Seed), uint64(number)^0x746f706963)) // other numbers than those of the payload
 	}
 	return t
 }
-
-// topicSeed makes another sequence of the seed than that of the payload.
-const topicSeed = 0x746f706963
 
 // Next returns the index of the next topic.
 func (t *Turns) Next() int {

@@ -79,9 +79,8 @@ func (p *Plan) checkTopic(bad *problems) {
 	default:
 		names, err := ParseTopics(name)
 		bad.refuse(err != nil, "topic", name, "%w", err)
-		if one, other := alike(names); one != "" && p.URL == "" {
-			bad.refuse(true, "topic", name, "%s and %s differ by '.' and '_' only, and Kafka takes one of them", one, other)
-		}
+		one, other := alike(names)
+		bad.refuse(one != "" && p.URL == "", "topic", name, "%s and %s differ by '.' and '_' only, and Kafka takes one of them", one, other)
 	}
 	if how := p.Topic.Distribution; how != "" {
 		_, err := ParseZipf(how)
@@ -89,9 +88,8 @@ func (p *Plan) checkTopic(bad *problems) {
 		bad.refuse(!p.Topic.Several(), "topic-distribution", how, "it is for several topics: give --topics N, or several to --topic")
 	}
 	bad.refuse(p.Topic.Partitions < 0 || p.Topic.Partitions > MaxPartitions, "partitions", p.Topic.Partitions, "it must be from 1 to %d", MaxPartitions)
-	if all := len(p.Topic.Names()) * int(p.Topic.Partitions); p.Topic.Several() {
-		bad.refuse(all > MaxAllPartitions, "partitions", p.Topic.Partitions, "these are %d partitions in all topics; kt takes %d", all, MaxAllPartitions)
-	}
+	all := len(p.Topic.Names()) * int(p.Topic.Partitions)
+	bad.refuse(all > MaxAllPartitions, "partitions", p.Topic.Partitions, "these are %d partitions in all topics; kt takes %d", all, MaxAllPartitions)
 	bad.refuse(p.Topic.ReplicationFactor < 0, "replication-factor", p.Topic.ReplicationFactor, "it must be 1 or more")
 }
 

@@ -189,18 +189,12 @@ func (e *Environment) PartitionName(number int32) string {
 
 // Place returns the topic of a partition and its number there, for a number that counts on over the topics of a run.
 func (e *Environment) Place(partition int32) (t *Topic, number int32) {
-	number = partition
-	for i := range e.Topics {
-		if n := int32(e.Topics[i].Partitions); number >= n && len(e.Topics) > 1 {
-			number -= n
-			continue
-		}
-		return &e.Topics[i], number
+	if len(e.Topics) < 2 {
+		return e.topic(0), partition
 	}
-	if len(e.Topics) > 1 { // the event of partitions that were added names them in the order of these numbers
-		return &Topic{Name: addedTopic}, number
-	}
-	return &e.Topic, number
+	firsts := Firsts(e.Topics)
+	i, _ := slices.BinarySearch(firsts[1:], partition+1)
+	return e.topic(int32(i)), partition - firsts[i] // the event of partitions that were added names them in the order of these numbers
 }
 
 // maxTopicPartitions bounds the partitions of all topics of a run.
