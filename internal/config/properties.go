@@ -78,7 +78,7 @@ func (b *builder) readProperties(c *client, flag, path string) {
 func (b *builder) take(c *client, flag, key string, g plan.Given) {
 	only := c
 	for _, o := range b.clients { // producer.NAME and consumer.NAME are of one of them
-		if name, ok := strings.CutPrefix(key, o.name+"."); ok && len(b.clients) > 1 && o.known.Has(name) {
+		if name, ok := strings.CutPrefix(key, o.name+"."); ok && o.name != "client" && o.known.Has(name) { // client.id is no property "id"
 			only, key = o, name
 			break
 		}
