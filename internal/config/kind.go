@@ -176,6 +176,7 @@ var kinds = map[string]kind{
 	"report-interval":  span(time.Millisecond, 1, longest, "milliseconds above 0 (5000) or a time (5s)"),
 	"linger":           scalar("string", readLinger),
 	"warmup":           scalar("string", readWarmup),
+	"work":             scalar("string", plan.ParseWork),
 
 	"keys":  scalar("string", func(s string) (string, error) { return s, plan.CheckKeys(s) }),
 	"topic": scalar("string", func(s string) (string, error) { return s, plan.CheckTopic(s) }),

@@ -251,7 +251,7 @@ func TestAReaderAtARateMakesUpForAShortDelay(t *testing.T) {
 func TestAReaderThatCannotKeepItsRateIsNotHeldBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &filling{newLog(0, 1e6)} // a poll of 100 records works for 100 ms
-		p := consuming(plan.Load{Rate: perSecond(5000), Duration: seconds(5)}, plan.Read{Processing: plan.Duration(time.Millisecond)})
+		p := consuming(plan.Load{Rate: perSecond(5000), Duration: seconds(5)}, plan.Read{Processing: plan.FixedWork(time.Millisecond)})
 		for i, n := range reading(t, p, l)[:5] {
 			must.True(t, n >= 900, "%d records in second %d, want 1000", n, i)
 		}
@@ -285,9 +285,9 @@ func TestTheTimeoutIsOfWaitingForRecords(t *testing.T) {
 		want int64
 		end  ReadEnd
 	}{
-		{"a poll takes longer to work on", plan.Load{}, plan.Read{ToEnd: true, Processing: plan.Duration(50 * time.Millisecond)}, 300, ReadAll},
+		{"a poll takes longer to work on", plan.Load{}, plan.Read{ToEnd: true, Processing: plan.FixedWork(50 * time.Millisecond)}, 300, ReadAll},
 		{"a rate lets a record through more seldom", plan.Load{Rate: plan.Rate{PerSecond: 0.2}, Records: 3}, plan.Read{}, 3, ReadCount},
-		{"none comes after the work", plan.Load{Records: 400}, plan.Read{Processing: plan.Duration(50 * time.Millisecond)}, 300, ReadIdle},
+		{"none comes after the work", plan.Load{Records: 400}, plan.Read{Processing: plan.FixedWork(50 * time.Millisecond)}, 300, ReadIdle},
 	} {
 		inBubble(t, tc.name, func(t *testing.T) {
 			log := newLog(0, 300)

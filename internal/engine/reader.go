@@ -82,11 +82,13 @@ func (r *run) openReaders(ctx context.Context, abort func()) error {
 // newReadShard makes a shard that sends nothing.
 func newReadShard(r *run, index, count int) *Shard {
 	records := r.plan.Load.WarmupShare(r.plan.Reader(index))
-	return &Shard{
+	s := &Shard{
 		Index: index, Count: count, run: r,
 		warm:  warmup{until: r.plan.Load.Warmup.Duration.Std(), records: records},
 		phase: stats.PhaseOf(r.plan.Load.Warmup != plan.Warmup{}),
 	}
+	s.desk = newDesk(s, &r.plan)
+	return s
 }
 
 // stop ends reading. The first reason counts.
@@ -236,9 +238,6 @@ func (r *run) watch(timeout time.Duration) {
 	}
 }
 
-// maxWork bounds the processing time of one poll: its records count when they were polled.
-const maxWork = 100 * time.Millisecond
-
 // maxHold is the longest sleep of a reader that a rate holds back.
 const maxHold = 20 * time.Millisecond
 
@@ -258,8 +257,8 @@ func (r *run) read(ctx context.Context, s *Shard, from Reader) {
 		if r.backlog.held.Load() {
 			hold = maxHold
 		}
-		if p := r.plan.Read.Processing.Std(); p > 0 {
-			limit = min(limit, max(1, int(maxWork/p)))
+		if s.desk != nil {
+			limit = min(limit, s.desk.room(now))
 		}
 		if hold > 0 {
 			s.become(held)
@@ -276,6 +275,7 @@ func (r *run) read(ctx context.Context, s *Shard, from Reader) {
 			continue
 		}
 		s.become(waiting)
+		asked := s.Now()
 		n, err := from.Read(ctx, limit, rs.patience())
 		rs.settle(limit, n)
 		if err != nil {
@@ -296,10 +296,13 @@ func (r *run) read(ctx context.Context, s *Shard, from Reader) {
 		if r.plan.Load.OneAtATime {
 			rs.arrived(n)
 		}
-		if p := r.plan.Read.Processing.Std(); p > 0 {
-			s.become(held)
-			rs.busy(s.Now() + time.Duration(n)*p)
-			s.pause(ctx, time.Duration(n)*p)
+		if s.desk != nil {
+			again := s.desk.take(n, asked, s.Now())
+			rs.busy(again)
+			if left := again - s.Now(); left > 0 {
+				s.become(held)
+				s.pause(ctx, left)
+			}
 		}
 	}
 }

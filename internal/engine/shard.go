@@ -59,6 +59,7 @@ type Shard struct {
 	looked    time.Duration           // at that, by LookThrottled
 
 	// Of a reader.
+	desk     *desk // nil: records take no time; no other goroutine looks
 	count    int64 // records read, as of the last look
 	activity activity
 	since    time.Duration // start of the activity, or the end of the last window

@@ -22,9 +22,12 @@ type Read struct {
 	From      From   `json:"from"`                           // where a partition is read from, unless its group has committed an offset
 	Commit    Commit `json:"commit"`
 
-	AllowGaps  bool     `json:"allow_gaps,omitempty" flag:"allow-gaps"`           // records that are deleted before they are read are no fault
-	ToEnd      bool     `json:"to_end,omitempty"`                                 // stop where the partitions ended when the run began
-	Processing Duration `json:"processing_time,omitempty" flag:"processing-time"` // the reader's time for each record, after the poll
+	AllowGaps  bool     `json:"allow_gaps,omitempty" flag:"allow-gaps"`                 // records that are deleted before they are read are no fault
+	ToEnd      bool     `json:"to_end,omitempty"`                                       // stop where the partitions ended when the run began
+	Processing Work     `json:"processing_time,omitzero" flag:"processing-time"`        // the time that a consumer works on each record, after the poll
+	Threads    int      `json:"processing_threads,omitempty" flag:"processing-threads"` // records that a consumer works on at once; 0: one
+	Mode       WorkMode `json:"processing_mode,omitempty" flag:"processing-mode"`       // "": WorkBlocking
+	OrderedBy  string   `json:"ordered_by,omitempty" flag:"ordered-by"`                 // "key": records of one key are worked on one after the other; "": in any order
 
 	// Backlog is how many bytes of keys and values wait, of all groups together, before the consumers of a round trip go on: they
 	// pause after the warm-up. The rest of the load's duration begins when BacklogLeft of it is left, 0 to 1, or 1000 records. 0: no pause.
@@ -63,6 +66,18 @@ func javaClass(pattern string) string {
 
 // Clients returns how many consumers there are, in all groups.
 func (r *Read) Clients() int { return r.Consumers * max(1, r.Groups) }
+
+// WorkMode is when a consumer polls while it works.
+type WorkMode string
+
+// The ways to work.
+const (
+	WorkBlocking   WorkMode = "blocking"   // all records of a poll, and then it polls again
+	WorkContinuous WorkMode = "continuous" // it polls as soon as a thread has nothing to do
+)
+
+// Workers returns how many records a consumer works on at once, 1 or more.
+func (r *Read) Workers() int { return max(1, r.Threads) }
 
 // Commit is how a group's offsets are committed.
 type Commit string

@@ -75,7 +75,7 @@ func TestValidateRefusesWhatCannotBeReadAndNamesTheFlag(t *testing.T) {
 		{"fewer than no groups", func(p *Plan) { p.Read.Groups = -1 }, reading(), "--groups"},
 		{"too many groups", func(p *Plan) { p.Read.Group, p.Read.Groups = "g", maxGroups+1 }, reading(), "--groups"},
 		{"several groups without a name", func(p *Plan) { p.Read.Groups = 2 }, reading(), "--groups"},
-		{"a negative processing time", func(p *Plan) { p.Read.Processing = -1 }, reading(), "--processing-time"},
+		{"several threads without work", func(p *Plan) { p.Read.Threads = 2 }, reading(), "--processing-threads"},
 		{"a negative timeout", func(p *Plan) { p.Read.Timeout = -1 }, reading(), "--timeout"},
 		{"a negative offset", func(p *Plan) { p.Read.From = From{HasOffset: true, Offset: -1} }, reading(), "--from"},
 		{"commits of no kind", func(p *Plan) { p.Read.Commit = "" }, reading(), "--commit"},

@@ -168,7 +168,12 @@ func (r *Read) check(bad *problems) {
 	_, err := r.Pattern()
 	bad.refuse(err != nil, "include", r.Include, "%w", err)
 	bad.refuse(r.From.Offset < 0, "from", r.From, "an offset is 0 or more")
-	bad.refuse(r.Processing < 0, "processing-time", r.Processing, "it must be 0 or more")
+	bad.refuse(r.Threads < 0 || r.Threads > MaxClients, "processing-threads", r.Threads, "it must be from 1 to %d", MaxClients)
+	bad.refuse(r.Mode != "" && r.Mode != WorkBlocking && r.Mode != WorkContinuous, "processing-mode", r.Mode, "it must be %s or %s", WorkBlocking, WorkContinuous)
+	bad.refuse(r.OrderedBy != "" && r.OrderedBy != "key", "ordered-by", r.OrderedBy, "it must be key")
+	bad.refuse(r.Processing.IsZero() && r.Threads > 1, "processing-threads", r.Threads, "it needs a --processing-time")
+	bad.refuse(r.Processing.IsZero() && r.Mode == WorkContinuous, "processing-mode", r.Mode, "it needs a --processing-time")
+	bad.refuse(r.Workers() == 1 && r.OrderedBy != "", "ordered-by", r.OrderedBy, "it needs --processing-threads of 2 or more: one thread keeps the order")
 	bad.refuse(r.Timeout < 0, "timeout", r.Timeout, "it must be 0 or more")
 	switch r.Commit {
 	case CommitNone, CommitAuto, CommitSync, CommitAsync:

@@ -363,7 +363,7 @@ func (d *consumers) SetEndOffsets(ctx context.Context) error {
 func (d *consumers) lookForEnd(ctx context.Context) {
 	left, quiet := false, time.Duration(0)
 	if d.session.Settings.shared() {
-		quiet = othersWithin + d.session.plan.Read.Processing.Std()
+		quiet = othersWithin + d.session.plan.Read.Processing.Mean()
 	}
 	all, errs := d.session.stats(ctx)
 	err := cmp.Or(errs...)

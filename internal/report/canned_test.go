@@ -251,7 +251,7 @@ func consumed() *result.Fold {
 func timedOut() *result.Fold {
 	h := readHeader(plan.Consume, 0)
 	h.Environment.Clock = nil
-	h.Plan.Topic, h.Plan.Read.Include, h.Plan.Read.Processing = plan.Topic{}, "orders.*", plan.Duration(time.Millisecond)
+	h.Plan.Topic, h.Plan.Read.Include, h.Plan.Read.Processing = plan.Topic{}, "orders.*", plan.FixedWork(time.Millisecond)
 	h.Environment.Topic = result.Topic{Name: "orders", Partitions: 2, ReplicationFactor: 3, Leaders: map[int32]int32{0: 1, 1: 2}}
 	h.Environment.Topics = []result.Topic{h.Environment.Topic, {Name: "orders-eu", Partitions: 2, ReplicationFactor: 3, Leaders: map[int32]int32{0: 3, 1: 1}}}
 	f := folded(h, 4, 1, func(w *stats.Window) {

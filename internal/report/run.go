@@ -208,7 +208,8 @@ func Tags(h result.Header) []string {
 	add(h.Plan.Producers > 1, plural(h.Plan.Producers, "producer"))
 	add(reads && read.Consumers > 1, plural(read.Consumers, "consumer"))
 	add(reads && setting(h.ConsumerConfig, "isolation.level") == "read_committed", "read_committed")
-	add(reads && read.Processing > 0, read.Processing.String()+" a record")
+	add(reads && !read.Processing.IsZero(), read.Processing.String()+" a record")
+	add(reads && read.Threads > 1, plural(read.Threads, "thread")+pick(read.Mode == plan.WorkContinuous, ", continuous", ""))
 	add(reads && h.Plan.Load.OneAtATime, "one at a time")
 	return append(tags, marked(h.Tags)...)
 }

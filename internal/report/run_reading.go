@@ -183,5 +183,7 @@ func fetches(facts *doc.Facts, r *result.Result) {
 	facts.If(r.Records.Consumed > 0, "readers", doc.Plain, fmt.Sprintf("waited for records %s of the time", theme.Percent(f.WaitShare))+
 		pick(f.HeldShare > 0, fmt.Sprintf(", were paced (--rate, --processing-time) %s", theme.Percent(f.HeldShare)), "")+
 		pick(f.Polls > 0, fmt.Sprintf(", got %s records a poll", theme.Number(f.PollRecords)), ""))
+	facts.If(f.BusyShare > 0, "work", doc.Plain, fmt.Sprintf("consumers were busy %s of the time, with %s a record%s", theme.Percent(f.BusyShare), r.Plan.Read.Processing,
+		pick(f.Overtaken > 0, fmt.Sprintf("; %s done before an earlier one of the same key", theme.Plural(f.Overtaken, "record was", "records were")), "")))
 	facts.If(f.Commits > 0, "commits", doc.Plain, fmt.Sprintf("%s, of %s on average", theme.Count(f.Commits), theme.Duration(micros(f.CommitMean))))
 }

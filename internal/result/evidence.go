@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -105,8 +106,9 @@ func (f *Fold) readingEvidence(w *stats.Window) *verdict.Readers {
 		Only: p.ReadsOnly(), Failed: f.trailer.ReadEnd == ReadFailed, Error: f.trailer.ReadError,
 		Seconds: fetch.Seconds, RecordsPerSecond: fetch.RecordsPerSecond, Rebalances: w.Rebalances,
 		Lag:        verdict.Lag{Records: int64(lag.Records), Left: int64(lag.Left), Slope: *cmp.Or(lag.Slope, new(0.0)), Appended: *cmp.Or(lag.Appended, new(0.0)), KeptUp: lag.KeptUp},
-		Processing: p.Read.Processing.Std(), ProcessingHeld: fetch.HeldShare,
+		Processing: p.Read.Processing.Mean(), ProcessingHeld: fetch.HeldShare, Busy: fetch.BusyShare,
 	}
+	r.Keeps = keepsUp(&p.Read, f.header.Environment.Partitions(), r.Lag.Appended)
 	if code := Errors(w.FetchErrors).Worst(); !r.Failed && verdict.Denied(code) {
 		r.Denied, r.Error = true, theme.Count(w.FetchErrors[code])+" "+code
 	}
@@ -232,4 +234,19 @@ func (r *Result) OwnDelay() string {
 	}
 	_, l := r.HeadlineLatency()
 	return fmt.Sprintf("kt's own delay is %s of %s (p50)", theme.Duration(r.Latency.OwnSendDelay.P50.Duration()), theme.Duration(l.P50.Duration()))
+}
+
+// keepsUp returns how many threads or more consumers would work on as many records a second as are written; "": it is not known, or
+// those that there are can.
+func keepsUp(r *plan.Read, partitions int, perSecond float64) string {
+	const full = 0.95 // of the time, above which waits grow without end
+	work, consumers := perSecond*r.Processing.Mean().Seconds()/full, float64(r.Consumers)
+	if work <= consumers*float64(r.Workers()) {
+		return ""
+	}
+	text := theme.Plural(int(math.Ceil(work/consumers)), "thread", "threads")
+	if all := math.Ceil(work / float64(r.Workers())); partitions == 0 || int(all) <= partitions {
+		text += " or " + theme.Plural(all-consumers, "more consumer", "more consumers")
+	}
+	return text
 }

@@ -106,8 +106,10 @@ type Fetch struct {
 	Latency        Latency `json:"request_latency_us,omitzero"` // a request waits at the broker for records
 	Errors         Errors  `json:"errors"`                      // of partitions, by code
 
-	WaitShare  float64 `json:"wait_share"` // of the readers' time, in which they waited for records
-	HeldShare  float64 `json:"held_share"` // in which a rate or a processing time held them back
+	WaitShare  float64 `json:"wait_share"`                  // of the readers' time, in which they waited for records
+	HeldShare  float64 `json:"held_share"`                  // in which a rate or a processing time held them back
+	BusyShare  float64 `json:"busy_share,omitempty"`        // of the time of their threads, in which they worked on records
+	Overtaken  int64   `json:"overtaken_records,omitempty"` // that were done before an earlier one of their key, where keys were looked at
 	Commits    int64   `json:"commits"`
 	Deleted    int64   `json:"deleted_records,omitempty"`  // before they were read; also in the warm-up
 	Withheld   int64   `json:"withheld_records,omitempty"` // behind open transactions, that reading did not get to
@@ -124,6 +126,7 @@ func (f *Fold) fetch() *Fetch {
 		Requests: all.Requests, FailedRequests: all.Failed, Latency: LatencyOf(&all.Latency),
 		RequestRecords: verdict.Per(float64(all.Records), answered), RequestBytes: verdict.Per(float64(all.WireBytes), answered),
 		WaitShare: share(w.ReadWait, w.ReadTime), HeldShare: share(w.ReadHeld, w.ReadTime),
+		BusyShare: share(w.Work, w.ReadTime*time.Duration(f.header.Plan.Read.Workers())), Overtaken: w.Overtaken,
 		Commits: w.Commits, CommitMean: (w.CommitTime / time.Duration(max(1, w.Commits))).Microseconds(),
 	}
 	if w.Consumed > 0 {

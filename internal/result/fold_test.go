@@ -203,7 +203,7 @@ func TestTheEvidenceIsWhatTheWindowsShow(t *testing.T) {
 func TestTheEvidenceOfReadingIsOfTheTimeInWhichItReads(t *testing.T) {
 	const consumers = 12 // of 6 partitions: half of the readers have none
 	h := readHeader(plan.Consume, 0)
-	h.Plan.Read.Consumers, h.Plan.Read.Processing = consumers, plan.Duration(time.Millisecond)
+	h.Plan.Read.Consumers, h.Plan.Read.Processing = consumers, plan.FixedWork(time.Millisecond)
 	f := NewFold(h)
 	for i := range 10 {
 		start := time.Duration(i) * time.Second

@@ -263,6 +263,9 @@ type Read struct {
 	ReadWait time.Duration `json:"read_wait_ns,omitempty"` // part of it in which they waited for records
 	ReadHeld time.Duration `json:"read_held_ns,omitempty"` // part of it in which a rate or a processing time held them back
 
+	Work      time.Duration `json:"work_ns,omitempty"`   // that consumers had with the records of it, of all their threads
+	Overtaken int64         `json:"overtaken,omitempty"` // records that were done before an earlier one of their key
+
 	Fetches     int64            `json:"fetches,omitempty"`      // polls that brought records
 	FetchErrors map[string]int64 `json:"fetch_errors,omitempty"` // by Kafka error code
 

@@ -321,13 +321,16 @@ func (r *fetcher) take(p *kgo.FetchTopicPartition, now time.Duration) int {
 func (r *fetcher) count(rec *stats.Recorder, phase int, number int32, records []*kgo.Record, now time.Duration, log *ledger.Log) (n int) {
 	started := r.shard.Started().UnixNano()
 	var s ledger.Stamp
-	bytes, look := 0, r.looksForStamps(records)
+	bytes, look, keys := 0, r.looksForStamps(records), r.shard.WantsKeys()
 	for _, record := range records {
 		if record.Attrs.IsControl() {
 			continue
 		}
 		n++
 		bytes += len(record.Key) + len(record.Value)
+		if keys {
+			r.shard.Key(record.Key)
+		}
 		stamped := false
 		switch {
 		case log != nil:

@@ -379,7 +379,7 @@ func TestTheProcessesOfALoadReadAGroupToItsEnd(t *testing.T) {
 				shares = []plan.Plan{p, p}
 			}
 			for i, share := range shares {
-				share.Read.Processing = plan.Duration(int64(i) * int64(tc.work))
+				share.Read.Processing = plan.FixedWork(time.Duration(i) * tc.work)
 				d := s.reader(share, nil, "auto.commit.interval.ms=600000", "heartbeat.interval.ms=50")
 				go func() {
 					var sum total

@@ -1,0 +1,112 @@
+package engine
+
+import (
+	"container/heap"
+	"hash/maphash"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/stats"
+)
+
+// desk is where a consumer works on its records, on as many at once as it has threads. It knows when each thread will have done
+// what it was given, so a timer is all that runs, and a wake-up that is late is made up for: work goes on when it was due to.
+type desk struct {
+	shard *Shard
+	read  *plan.Read
+	rng   *rand.Rand
+	free  threads
+	due   time.Duration            // when the last pause was to end
+	keys  []uint64                 // hashes, of the records of this poll; none: they are not wanted
+	last  map[uint64]time.Duration // when the newest record of a key is done, of keys in work
+}
+
+// threads have the times at which each of them is done, from the start of the run. As a heap the first is free first.
+type threads []time.Duration
+
+func (t threads) Len() int           { return len(t) }
+func (t threads) Less(i, j int) bool { return t[i] < t[j] }
+func (t threads) Swap(i, j int)      { t[i], t[j] = t[j], t[i] }
+func (t threads) Push(any)           {} // there are always as many
+func (t threads) Pop() any           { return nil }
+
+// WantsKeys reports whether the reader is to call Key.
+func (s *Shard) WantsKeys() bool {
+	return s.desk != nil && len(s.desk.free) > 1 && (s.desk.read.OrderedBy != "" || s.run.plan.Verify)
+}
+
+var keySeed = maphash.MakeSeed()
+
+// Key tells the key of a record that Read counts, in the order of the records.
+func (s *Shard) Key(key []byte) { s.desk.keys = append(s.desk.keys, maphash.Bytes(keySeed, key)) }
+
+// maxWork bounds the time that the records of one poll take: they count when they were polled.
+const maxWork = 100 * time.Millisecond
+
+// mostKeys is how many keys are remembered before those that are done are forgotten.
+const mostKeys = 1 << 16
+
+// newDesk returns the desk of a reader; nil: its records take no time.
+func newDesk(s *Shard, p *plan.Plan) *desk {
+	if p.Read.Processing.IsZero() {
+		return nil
+	}
+	number, _ := p.Reader(s.Index)
+	return &desk{shard: s, read: &p.Read, rng: rand.New(rand.NewPCG(uint64(number), 0x776f726b)), free: make(threads, p.Read.Workers()), last: make(map[uint64]time.Duration)}
+}
+
+// room returns how many records there is time for now, 1 or more.
+func (d *desk) room(now time.Duration) int {
+	least, time := 0, time.Duration(0)
+	for _, free := range d.free {
+		if left := now + maxWork - max(free, now); left > 0 {
+			time += left
+		}
+		if free <= now {
+			least++
+		}
+	}
+	return max(1, least, int(time/max(1, d.read.Processing.Mean())))
+}
+
+// take gives the threads n records that were polled from asked to now. It returns when the consumer polls again.
+func (d *desk) take(n int, asked, now time.Duration) (again time.Duration) {
+	if now-asked < time.Millisecond && d.due > 0 {
+		now = min(now, d.due) // they lay in the client when it should have woken
+	}
+	var sum time.Duration
+	overtaken := int64(0)
+	for i := range n {
+		took, thread, key := d.read.Processing.Draw(d.rng), 0, uint64(0)
+		if i < len(d.keys) {
+			key = d.keys[i]
+		}
+		if d.read.OrderedBy != "" {
+			thread = int(key % uint64(len(d.free)))
+		}
+		done := max(d.free[thread], now) + took
+		if d.free[thread], sum = done, sum+took; d.read.OrderedBy == "" {
+			heap.Fix(&d.free, thread)
+		}
+		if i < len(d.keys) {
+			if done < d.last[key] {
+				overtaken++
+			}
+			d.last[key] = max(d.last[key], done)
+		}
+	}
+	if d.keys = d.keys[:0]; len(d.last) > mostKeys {
+		maps.DeleteFunc(d.last, func(_ uint64, done time.Duration) bool { return done <= now })
+	}
+	d.shard.Record(func(rec *stats.Recorder, phase int) {
+		w := rec.Window(phase)
+		w.Work, w.Overtaken = w.Work+sum, w.Overtaken+overtaken
+	})
+	if d.due = slices.Max(d.free); d.read.Mode == plan.WorkContinuous {
+		d.due = slices.Min(d.free)
+	}
+	return d.due
+}
