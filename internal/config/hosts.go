@@ -114,9 +114,10 @@ func (b *builder) checkRemote(p *plan.Plan) {
 		{"exec", b.given("exec") || b.given("at"), "no command is sent to another host; run it there at the time that kt prints"},
 		{"verify", p.Verify && !roundtrip, "a ledger is of one process; kt roundtrip --verify accounts for every record on all hosts"},
 		{"ledger", b.text("ledger") != "", "no path is sent to another host"},
-		{"group", roundtrip && p.Read.Group != "", "each process reads the partitions that it writes, so that no clock is compared with another"},
+		{"group-protocol", roundtrip && p.Read.Share != nil, "each process reads what it writes, and a share group gives out records of all"},
+		{"group", roundtrip && p.Read.Group != "" && p.Read.Share == nil, "each process reads the partitions that it writes, so that no clock is compared with another"},
 		{"num-records", p.Command == plan.Consume && p.Load.Records > 0, "how many records each host's partitions hold is unknown; give --duration, or neither to read all"},
-		{"commit", toEnd && p.Read.Group != "" && p.Read.Commit == plan.CommitNone, "a process sees the progress of its group only in committed offsets; commit, or give --duration or --no-group"},
+		{"commit", toEnd && p.Read.Group != "" && p.Read.Share == nil && p.Read.Commit == plan.CommitNone, "a process sees the progress of its group only in committed offsets; commit, or give --duration or --no-group"},
 	} {
 		if r.isGiven {
 			b.bad(r.flag, nil, "it does not go with --on: %s", r.why)

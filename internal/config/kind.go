@@ -177,6 +177,7 @@ var kinds = map[string]kind{
 	"linger":           scalar("string", readLinger),
 	"warmup":           scalar("string", readWarmup),
 	"work":             scalar("string", plan.ParseWork),
+	"acks":             scalar("string", plan.ParseAcks),
 
 	"keys":  scalar("string", func(s string) (string, error) { return s, plan.CheckKeys(s) }),
 	"topic": scalar("string", func(s string) (string, error) { return s, plan.CheckTopic(s) }),

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"crypto/rand"
 	"fmt"
 	numbers "math/rand/v2"
@@ -186,15 +187,42 @@ func (b *builder) payload(p *plan.Payload) {
 
 // read completes how records are read. A Java property counts as kt's own flag for it would in its layer.
 func (b *builder) read(r *plan.Read, ofLedger, elsewhere bool) {
-	group, own := b.group(ofLedger)
-	r.Consumers, r.Group, r.Commit, r.From = b.clientCount("consumers"), group, b.commit(group, own || elsewhere), b.start(ofLedger)
+	share := b.share(r)
+	group, own := b.group(ofLedger, share)
+	r.Consumers, r.Group, r.Commit = b.clientCount("consumers"), group, plan.CommitNone
+	if share {
+		r.From.Latest = b.text("share-start") == "latest" || b.writes && !b.given("share-start")
+	} else {
+		r.Commit, r.From = b.commit(group, own || elsewhere), b.start(ofLedger)
+	}
 	if r.Groups == 1 {
 		r.Groups = 0
 	}
 }
 
+// share completes how records are read in a share group. It reports whether the group is one.
+func (b *builder) share(r *plan.Read) bool {
+	const protocol = "group.protocol"
+	if strings.ToLower(strings.TrimSpace(b.consumer.given[protocol].Value)) != "share" {
+		for _, flag := range []string{"share-max-records", "share-acquire-mode", "share-start", "share-ack"} {
+			if b.isTyped(flag) {
+				b.bad(flag, b.text(flag), "it needs --group-protocol share")
+			}
+		}
+		return false
+	}
+	for _, flag := range []string{"no-group", "commit", "from", "from-latest"} {
+		if b.isTyped(flag) && b.text(flag) != "false" {
+			why := map[string]string{"no-group": "a share group is one", "commit": "a share group has no offsets to commit"}[flag]
+			b.bad(flag, nil, "it does not go with --group-protocol share: %s", cmp.Or(why, "--share-start says where a new share group begins"))
+		}
+	}
+	r.Share = &plan.ShareGroup{Ack: is[plan.Acks](b.layers, "share-ack")}
+	return true
+}
+
 // group returns the group to read in, "" for none, and whether the user named it.
-func (b *builder) group(ofLedger bool) (id string, own bool) {
+func (b *builder) group(ofLedger, share bool) (id string, own bool) {
 	const property = "group.id"
 	without := b.chosen("group", "no-group") == "no-group"
 	if without {
@@ -204,7 +232,7 @@ func (b *builder) group(ofLedger bool) (id string, own bool) {
 	if g, ok := b.consumer.given[property]; ok {
 		return g.Value, true
 	}
-	alone := ofLedger || b.writes || b.text("engine") == string(plan.Wire) || b.given("url") && !strings.HasPrefix(b.text("url"), "kafka:")
+	alone := !share && (ofLedger || b.writes || b.text("engine") == string(plan.Wire) || b.given("url") && !strings.HasPrefix(b.text("url"), "kafka:"))
 	if without || alone && is[int64](b.layers, "groups") < 2 {
 		for _, flag := range []string{"group-protocol", "group-instance-id"} {
 			if b.isTyped(flag) { // a file or a variable may hold it for the commands that have a group

@@ -34,6 +34,8 @@ type Cluster struct {
 
 	Info      result.Cluster
 	Unreached []error // bootstrap addresses that did not answer, while another did
+
+	shareVersion int16 // the feature share.version: 0 is a cluster without share groups
 }
 
 const dialTimeout = 5 * time.Second
@@ -123,6 +125,11 @@ func (c *Cluster) describe(ctx context.Context) error {
 		versions.SetMaxKeyVersion(k.ApiKey, k.MaxVersion)
 	}
 	c.Info.Version = versions.VersionGuess()
+	for _, f := range answer.FinalizedFeatures {
+		if f.Name == "share.version" {
+			c.shareVersion = f.MaxVersionLevel
+		}
+	}
 	return nil
 }
 

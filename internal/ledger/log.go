@@ -17,6 +17,7 @@ type Log struct {
 	tracks    tracks    // of a book with Headers
 	contents  *contents // the same; nil: values are not compared
 	shared    bool      // several readers share it: the order in which they get records is not defined
+	counted   bool      // the system counts deliveries: a copy with Again is the same record
 	returns
 	found
 }
@@ -94,7 +95,9 @@ type Record struct {
 	Value  []byte
 	Around
 	Millis int64 // its timestamp, -1 if that is not its producer's (LogAppendTime)
-	Again  bool  // the system may have delivered the record before, by its own mark; that is no proof
+	Again  bool  // the system may have delivered the record before, by its own mark; that is no proof, unless it counts deliveries
+
+	Archived bool // nobody accepted the record, and the system gives it to nobody any more
 }
 
 // Add accounts for one record and returns the status of its stamp. s holds the stamp of a record
@@ -114,6 +117,9 @@ func (l *Log) Add(r *Record, s *Stamp) StampStatus {
 	if status == Stamped && r.Millis >= 0 && r.Millis != s.millis() {
 		status = Corrupted
 	}
+	if status == Stamped && r.Archived && s.Run == l.run {
+		l.counts.Archived++
+	}
 	if status != Stamped || !r.Again || s.Run != l.run {
 		return l.count(r.Offset, r.Epoch, status, s)
 	}
@@ -124,8 +130,13 @@ func (l *Log) Add(r *Record, s *Stamp) StampStatus {
 		l.reach(r.Offset, r.Epoch)
 		return Redelivered
 	}
-	order := l.counts.Reordered
+	order, copies := l.counts.Reordered, l.counts.Duplicated
 	status = l.count(r.Offset, r.Epoch, status, s)
+	if l.counted && l.counts.Duplicated > copies {
+		l.counts.Duplicated = copies
+		l.counts.Redelivered++
+		return Redelivered
+	}
 	if l.counts.Reordered > order && l.outstanding > 0 && s.Seq >= l.lane(s.Producer).given { // it may have been on its way to a lost connection
 		l.outstanding--
 		l.counts.Reordered = order
@@ -222,11 +233,12 @@ func (l *Log) PassOver(from, to int64) {
 const sharedRanges = 16
 
 // Shared notes that several readers share the partition, each of which gets some of its records. Then no order is
-// defined, and a record behind one with a higher number is not reordered. Call it before the first record.
-func (l *Log) Shared() {
+// defined, and a record behind one with a higher number is not reordered. With counted, the system counts how often it delivers a
+// record. Call it before the first record.
+func (l *Log) Shared(counted bool) {
 	l.Lock()
 	defer l.Unlock()
-	l.shared, l.limit = true, sharedRanges*l.limit
+	l.shared, l.counted, l.limit = true, counted, sharedRanges*l.limit
 }
 
 // Tips returns the tip of each leader whose records were read, to be looked for in the

@@ -31,6 +31,7 @@ type Verdict struct {
 
 	Checked          int64 `json:"checked"` // records of the run that were read and compared
 	AcknowledgedRead int64 `json:"acknowledged_read"`
+	Archived         int64 `json:"archived,omitempty"`    // of Checked: no consumer of the share group accepted them, and nobody gets them any more
 	Lost             int64 `json:"lost"`                  // acknowledged, and certainly not where the reader looked
 	Unchecked        int64 `json:"unchecked,omitempty"`   // acknowledged, and perhaps where the reader could not look
 	Unconfirmed      int64 `json:"unconfirmed,omitempty"` // acknowledged and read, but perhaps cut off since: they count as unchecked, or as lost

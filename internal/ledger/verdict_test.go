@@ -311,7 +311,7 @@ func TestReadersThatShareAPartitionOvertakeEachOther(t *testing.T) {
 	const n = 10_000
 	r := NewReader(&Book{Run: 1})
 	r.Begin(0, 0)
-	r.Log(0).Shared()
+	r.Log(0).Shared(false)
 	offset := int64(0)
 	for _, first := range []int64{1, 0} {
 		for seq := first; seq < n; seq += 2 {

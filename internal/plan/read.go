@@ -35,6 +35,8 @@ type Read struct {
 	BacklogLeft float64 `json:"backlog_left_share,omitempty" flag:"backlog-left"`
 
 	Timeout Duration `json:"timeout,omitempty" flag:"timeout"` // stop when no record has come for so long; 0: never
+
+	Share *ShareGroup `json:"share_group,omitempty"` // how records are acknowledged; nil: the group is no share group
 }
 
 // Pattern is Include as it counts: it must match the whole name of a topic, as in
@@ -66,6 +68,14 @@ func javaClass(pattern string) string {
 
 // Clients returns how many consumers there are, in all groups.
 func (r *Read) Clients() int { return r.Consumers * max(1, r.Groups) }
+
+// GroupName returns the name of a group, counted from 0; "": the consumers have none.
+func (r *Read) GroupName(index int) string {
+	if r.Group != "" && r.Groups > 1 {
+		return r.Group + "-" + strconv.Itoa(index)
+	}
+	return r.Group
+}
 
 // WorkMode is when a consumer polls while it works.
 type WorkMode string

@@ -46,6 +46,7 @@ func (p *Plan) Validate() error {
 		bad.refuse(p.Producers < 1 || p.Producers > MaxClients, "producers", p.Producers, "it must be from 1 to %d", MaxClients)
 		p.Payload.check(&bad)
 	}
+	bad.refuse(p.Read.Share != nil && p.Engine == Wire, "engine", p.Engine, "it has no share groups: their records are acknowledged one by one, by --engine client")
 	bad.refuse(p.Command == Roundtrip && p.Engine == Wire, "engine", p.Engine, "kt %s has the client engine only", p.Command)
 	if p.Command != Produce {
 		p.Read.check(&bad)
@@ -165,6 +166,8 @@ func (r *Read) check(bad *problems) {
 	bad.refuse(r.Consumers < 1 || r.Consumers > MaxClients, "consumers", r.Consumers, "it must be from 1 to %d", MaxClients)
 	bad.refuse(r.Groups < 0 || r.Groups > maxGroups, "groups", r.Groups, "it must be from 1 to %d", maxGroups)
 	bad.refuse(r.Groups > 1 && r.Group == "", "groups", r.Groups, "it needs a --group")
+	bad.refuse(r.Share != nil && r.Group == "", "group-protocol", "share", "it needs a group")
+	bad.refuse(r.Share != nil && r.Mode == WorkContinuous, "processing-mode", r.Mode, "in a share group the client acknowledges all records of a poll at the next one: leave it out")
 	_, err := r.Pattern()
 	bad.refuse(err != nil, "include", r.Include, "%w", err)
 	bad.refuse(r.From.Offset < 0, "from", r.From, "an offset is 0 or more")

@@ -35,6 +35,9 @@ type Options struct {
 	// Shared reports whether several readers share a queue, so that no order is defined there; nil: none is.
 	Shared func(queue int32) bool
 
+	// Counted says that the system counts deliveries, so that Redelivered is proof: a copy that has it is no other message.
+	Counted bool
+
 	// Fresh says that the queues were made for this run, and that this process alone writes to them and reads them. Then no
 	// more waits than was acknowledged and not read.
 	Fresh bool
@@ -105,7 +108,7 @@ func NewArrivals(o Options) *Arrivals {
 		for q := range int32(o.Queues) {
 			r.Begin(q, 0)
 			if o.Shared != nil && o.Shared(q) {
-				r.Log(q).Shared()
+				r.Log(q).Shared(o.Counted)
 			}
 		}
 		a.books = append(a.books, r)
@@ -159,16 +162,56 @@ func (a *Arrivals) account(rec *stats.Recorder, phase, group int, messages []Mes
 		} else if ledger.PeekStamp(m.Value, &s) {
 			status = ledger.Stamped
 		}
-		if status == ledger.Stamped && s.Due >= started && (a.Run == 0 || s.Run == a.Run) {
-			in := phase
-			if a.Run != 0 {
-				in = stats.PhaseOf(s.Warmup)
-			}
-			rec.EndToEnd(in, time.Duration(started-s.Due)+now)
+		if status == ledger.Stamped {
+			a.EndToEnd(rec, phase, &s, started, now)
 		}
 	}
 	a.issued.Add(issued)
 	counted.Add(int64(len(messages))) // several readers may share a queue
+}
+
+// EndToEnd counts the time since a message was due, if that was in this run. started is the start of the run in nanoseconds since
+// 1970, and now the time since then.
+func (a *Arrivals) EndToEnd(rec *stats.Recorder, phase int, s *ledger.Stamp, started int64, now time.Duration) {
+	switch {
+	case s.Due < started || a.Run != 0 && s.Run != a.Run:
+		return
+	case a.Run != 0:
+		phase = stats.PhaseOf(s.Warmup)
+	}
+	rec.EndToEnd(phase, time.Duration(started-s.Due)+now)
+}
+
+// Settle accounts for n messages of a queue that the system gives to nobody any more. It is Count for a system that tells so later
+// than it delivers them. records are those of a run that is verified; without offsets.
+func (a *Arrivals) Settle(group int, queue int32, n int, records []ledger.Record) {
+	counted := &a.late
+	if int(queue) < a.Queues {
+		counted = &a.counted[group*a.Queues+int(queue)]
+	}
+	if a.books == nil {
+		counted.Add(int64(n))
+		return
+	}
+	log := a.books[group].Log(queue)
+	log.Lock() // other readers settle messages of the queue too, and offsets have to rise
+	defer log.Unlock()
+	at := counted.Add(int64(n)) - int64(n)
+	var s ledger.Stamp
+	for i := range records {
+		r := &records[i]
+		r.Offset, r.Epoch = at+int64(i), -1
+		if log.Add(r, &s) == ledger.Stamped {
+			a.issued.Add(1)
+		}
+	}
+}
+
+// Unfinished notes that what is missing of a queue is unchecked and not lost.
+func (a *Arrivals) Unfinished(group int, queue int32) {
+	if a.books != nil {
+		a.books[group].Unfinished(queue)
+	}
 }
 
 // lagEvery is the time between two looks at the backlog, and that which the last one may take. lagHolds is how long one tells of now.

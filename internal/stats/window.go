@@ -3,6 +3,7 @@ package stats
 import (
 	"maps"
 	"slices"
+	"strconv"
 	"time"
 	"unsafe"
 )
@@ -227,7 +228,7 @@ func (w *Window) Headline(reads bool) *Histogram {
 func (w *Window) Counts() Window {
 	c := *w
 	c.Partitions, c.Events, c.EventsLeftOut = nil, nil, nil
-	c.Brokers, c.Errors, c.FetchErrors = maps.Clone(w.Brokers), maps.Clone(w.Errors), maps.Clone(w.FetchErrors)
+	c.Brokers, c.Errors, c.FetchErrors, c.Deliveries = maps.Clone(w.Brokers), maps.Clone(w.Errors), maps.Clone(w.FetchErrors), maps.Clone(w.Deliveries)
 	windowFields.each(unsafe.Pointer(&c), true, func(f *field, base unsafe.Pointer) {
 		if f.kind == histogram {
 			*at[Histogram](base, f) = Histogram{}
@@ -275,6 +276,21 @@ type Read struct {
 	RebalanceMax  time.Duration `json:"rebalance_max_ns,omitempty" add:"highest"`
 	Commits       int64         `json:"commits,omitempty"`
 	CommitTime    time.Duration `json:"commit_time_ns,omitempty"`
+
+	Share
+}
+
+// Share is the part of a Window about the acknowledgements of a share group. Records that it delivered are Consumed, and those
+// whose acknowledgement failed are FetchErrors too.
+type Share struct {
+	Accepted  int64 `json:"accepted,omitempty"`
+	Released  int64 `json:"released,omitempty"`   // to be delivered again
+	Rejected  int64 `json:"rejected,omitempty"`   // and so archived
+	Archived  int64 `json:"archived,omitempty"`   // released for the last time that a record may be delivered
+	AckFailed int64 `json:"ack_failed,omitempty"` // records that brokers did not take the acknowledgement of: they come again
+
+	Deliveries map[string]int64 `json:"deliveries,omitempty"` // records delivered, by how often each was then
+	AckTime    Histogram        `json:"ack_time,omitzero"`    // delivered → the broker has confirmed the acknowledgement
 }
 
 // Refused returns the number of fetches of one partition that brokers refused.
@@ -310,6 +326,13 @@ func (r *Recorder) EndToEnd(phase int, d time.Duration) {
 // FetchFailed counts a fetch of one partition that a broker refused, by error code.
 func (r *Recorder) FetchFailed(phase int, code string) {
 	made(&r.cur[phase].FetchErrors)[code]++
+}
+
+// Delivered counts n records of a share group that were delivered the times-th time.
+func (r *Recorder) Delivered(phase int, times int32, n int) {
+	if n > 0 {
+		made(&r.cur[phase].Deliveries)[strconv.Itoa(int(times))] += int64(n)
+	}
 }
 
 // Rebalanced counts a rebalance after the first, and how long it took.

@@ -288,7 +288,7 @@ func TestWhatIsShiftedMergesAsItDidBefore(t *testing.T) {
 }
 
 func TestShiftMovesEveryTimeAndNoLength(t *testing.T) {
-	w := filled(1000)
+	w := filled(1001)
 	moved := copyOf(t, w)
 	const d = time.Hour
 	moved.Shift(d)

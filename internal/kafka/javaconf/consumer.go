@@ -31,6 +31,9 @@ func IsConsumerProperty(name string) bool { return has("consumer", name) }
 // NextGen reports whether the broker assigns the partitions.
 func (s Consumer) NextGen() bool { return s.Value("group.protocol") == nextGen }
 
+// Shared reports whether the group is a share group.
+func (s Consumer) Shared() bool { return s.Value("group.protocol") == shared }
+
 // ReadCommitted reports whether records of open and aborted transactions are left out.
 func (s Consumer) ReadCommitted() bool { return s.Value("isolation.level") == "read_committed" }
 
@@ -63,7 +66,7 @@ func (s Consumer) applyRules() error {
 		s.derive("fetch.max.bytes", s.Value("max.partition.fetch.bytes"), "Raised to max.partition.fetch.bytes.")
 	}
 	errs := []error{s.settleProtocol()}
-	if s.Value("group.id") != "" && !s.NextGen() && s.Int(beat) >= s.Int(session) { // without a group Java accepts them too
+	if s.Value("group.id") != "" && s.Value("group.protocol") == classic && s.Int(beat) >= s.Int(session) { // without a group Java accepts them too
 		errs = append(errs, fmt.Errorf("%s: must be less than %s", s.cite(beat), s.cite(session)))
 	}
 	switch {
@@ -85,13 +88,20 @@ func (s Consumer) settleProtocol() error {
 		}
 		return nil
 	}
+	names, why := []string{"session.timeout.ms", "heartbeat.interval.ms", "partition.assignment.strategy"}, "the broker decides"
+	if s.Shared() { // those that Java's share consumer refuses
+		names, why = append(names, remote, "group.instance.id", "isolation.level", "auto.offset.reset", "enable.auto.commit"), "it has no meaning in a share group"
+		if !s.isGiven("max.poll.records") {
+			s.derive("max.poll.records", "500", "Kafka's default, in a share group.")
+		}
+	}
 	var problems []error
-	for _, name := range []string{"session.timeout.ms", "heartbeat.interval.ms", "partition.assignment.strategy"} {
+	for _, name := range names {
 		if s.isGiven(name) {
-			problems = append(problems, fmt.Errorf("%s cannot be set with %s: the broker decides", s.cite(name), s.cite("group.protocol")))
+			problems = append(problems, fmt.Errorf("%s cannot be set with %s: %s", s.cite(name), s.cite("group.protocol"), why))
 			continue
 		}
-		s.derive(name, "", "Not used: with group.protocol=consumer the broker decides.")
+		s.derive(name, "", fmt.Sprintf("Not used: with group.protocol=%s %s.", s.Value("group.protocol"), why))
 	}
 	return errors.Join(problems...)
 }

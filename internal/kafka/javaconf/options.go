@@ -144,6 +144,9 @@ func (s Consumer) GroupOptions() []kgo.Opt {
 	if s.Value("group.id") == "" {
 		return nil
 	}
+	if s.Shared() {
+		return s.shareOptions()
+	}
 	opts := []kgo.Opt{
 		kgo.ConsumerGroup(s.Value("group.id")), kgo.RebalanceTimeout(s.Duration("max.poll.interval.ms")), kgo.AutoCommitInterval(s.Duration("auto.commit.interval.ms")),
 	}
@@ -163,6 +166,14 @@ func (s Consumer) GroupOptions() []kgo.Opt {
 	}
 	return append(opts, kgo.Balancers(chosen...),
 		kgo.SessionTimeout(s.Duration("session.timeout.ms")), kgo.HeartbeatInterval(s.Duration("heartbeat.interval.ms")))
+}
+
+func (s Consumer) shareOptions() []kgo.Opt {
+	opts := []kgo.Opt{kgo.ShareGroup(s.Value("group.id")), kgo.ShareMaxRecords(int32(s.Int("max.poll.records")))}
+	if s.Value("share.acquire.mode") == "RECORD_LIMIT" {
+		opts = append(opts, kgo.ShareMaxRecordsStrict())
+	}
+	return opts
 }
 
 // retryBackoff returns Java's pause after a number of failures in a row: it doubles from initial up to longest, and varies by a

@@ -133,10 +133,13 @@ func badConsumerValues() []badValue {
 		{"an empty group", "group.id= ", "group.id= empty"},
 		{"an instance with a slash", "group.instance.id=a/b", "group.instance.id=a/b 249"},
 		{"an instance of dots", "group.instance.id=..", "group.instance.id=.. 249"},
-		{"a protocol of share groups", "group.protocol=share", "group.protocol=share classic consumer"},
+		{"a protocol of streams", "group.protocol=streams", "group.protocol=streams classic consumer share"},
+		{"an isolation of a share group", "group.protocol=share isolation.level=read_committed", "isolation.level=read_committed share"},
+		{"a share group's static member", "group.protocol=share group.instance.id=a", "group.instance.id=a share"},
 		{"an assignor of one's own", "partition.assignment.strategy=RangeAssignor,com.acme.A", "partition.assignment.strategy=RangeAssignor,com.acme.A" + assignors},
 		{"no assignor", "partition.assignment.strategy=", "partition.assignment.strategy=" + assignors},
-		{"share groups", "share.acknowledgement.mode=explicit", "share.acknowledgement.mode=explicit"},
+		{"an acknowledgement that Kafka does not have", "share.acknowledgement.mode=none", "share.acknowledgement.mode=none implicit explicit"},
+		{"a way to acquire that Kafka does not have", "share.acquire.mode=all", "share.acquire.mode=all batch_optimized record_limit"},
 		{"a misspelt property", "fetch.min.byte=1", `"fetch.min.byte" fetch.min.bytes?`},
 		{"a producer's property", "acks=1", `"acks" producer`},
 	}
@@ -305,7 +308,7 @@ func fetchMappings() []mapping {
 }
 
 func groupMappings() []mapping {
-	const serverSide = "group.id=g group.protocol=consumer "
+	const serverSide, shares = "group.id=g group.protocol=consumer ", "group.id=g group.protocol=share "
 	return []mapping{
 		{"no group", "", "ConsumerGroup", ""},
 		{"a group", "group.id=g", "ConsumerGroup", "g"},
@@ -323,6 +326,11 @@ func groupMappings() []mapping {
 		{"uniformly", serverSide, "Balancers", "sticky"},
 		{"uniformly when asked", serverSide + "group.remote.assignor=uniform", "Balancers", "sticky"},
 		{"by ranges", serverSide + "group.remote.assignor=range", "Balancers", "range"},
+		{"a share group", shares, "ShareGroup", "g"},
+		{"Java's records of a fetch", shares, "ShareMaxRecords", int32(500)},
+		{"the given records of a fetch", shares + "max.poll.records=7", "ShareMaxRecords", int32(7)},
+		{"whole batches", shares, "ShareMaxRecordsStrict", false},
+		{"no more records than that", shares + "share.acquire.mode=record_limit", "ShareMaxRecordsStrict", true},
 		{"commits in the background", "group.id=g", "DisableAutoCommit", false},
 		{"no commits in the background", "group.id=g enable.auto.commit=false", "DisableAutoCommit", true},
 		{"Java's time between commits", "group.id=g", "AutoCommitInterval", 5 * time.Second},

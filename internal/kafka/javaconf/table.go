@@ -28,6 +28,7 @@ const (
 	// Group protocols.
 	classic = "classic"
 	nextGen = "consumer"
+	shared  = "share"
 
 	// byDuration begins the value of auto.offset.reset that counts back from now.
 	byDuration = "by_duration:"
@@ -90,6 +91,7 @@ var checks = map[string]check{
 	"any": anything, "bool": boolean,
 	"acks":                  spelled(map[string]string{"0": "0", "1": "1", "all": "all", "-1": "all"}, "0, 1 or all"),
 	"partitioner.class":     spelled(map[string]string{"": "", "default": "", roundRobin: roundRobin, "RoundRobinPartitioner": roundRobin}, "RoundRobinPartitioner, or empty for Kafka's built-in partitioner"),
+	"share.acquire.mode":    spelled(map[string]string{"batch_optimized": "BATCH_OPTIMIZED", "BATCH_OPTIMIZED": "BATCH_OPTIMIZED", "record_limit": "RECORD_LIMIT", "RECORD_LIMIT": "RECORD_LIMIT"}, "batch_optimized or record_limit"),
 	"group.remote.assignor": spelled(map[string]string{"": "", "uniform": "uniform", "range": "range"}, "uniform or range; franz-go knows no other assignor of brokers"),
 	"auto.offset.reset":     checkOffsetReset, "partition.assignment.strategy": checkAssignors, "group.id": checkGroupID, "group.instance.id": checkInstanceID,
 }

@@ -34,6 +34,12 @@ func HeaderSum(headers []kgo.RecordHeader) (sum uint32) {
 
 // Account adds a record that was read to the ledger.
 func Account(log *ledger.Log, r *kgo.Record, s *ledger.Stamp) ledger.StampStatus {
+	read := Record(r)
+	return log.Add(&read, s)
+}
+
+// Record returns a record as the ledger takes it.
+func Record(r *kgo.Record) ledger.Record {
 	const byProducer = 0 // message.timestamp.type is CreateTime
 	read := ledger.Record{
 		Offset: r.Offset, Epoch: r.LeaderEpoch, Value: r.Value, Millis: -1,
@@ -42,10 +48,11 @@ func Account(log *ledger.Log, r *kgo.Record, s *ledger.Stamp) ledger.StampStatus
 	if r.Attrs.TimestampType() == byProducer {
 		read.Millis = r.Timestamp.UnixMilli()
 	}
-	return log.Add(&read, s)
+	return read
 }
 
-const fetchKey = 1
+// Requests that fetch records.
+const fetchKey, shareFetchKey = 1, 78
 
 // Hooks count one client's connections and fetches.
 type Hooks struct{ Shard *engine.Shard }
@@ -65,7 +72,7 @@ func (h Hooks) OnBrokerConnect(_ kgo.BrokerMetadata, _ time.Duration, _ net.Conn
 
 // OnBrokerE2E counts a fetch and its duration, including the wait for records.
 func (h Hooks) OnBrokerE2E(b kgo.BrokerMetadata, key int16, e kgo.BrokerE2E) {
-	if key != fetchKey {
+	if key != fetchKey && key != shareFetchKey {
 		return
 	}
 	h.Shard.Record(func(rec *stats.Recorder, phase int) {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -194,14 +193,8 @@ func (d *State) IsElsewhere(partition int32) bool {
 	return d.Plan.Read.Group == "" && (n < 0 || n >= d.Plan.Read.Consumers)
 }
 
-// Group returns the name of a client's group, or nothing for readers without one.
-func (d *State) Group(index int) string {
-	name := d.Plan.Read.Group
-	if name != "" && d.Plan.Read.Groups > 1 {
-		name += "-" + strconv.Itoa(index)
-	}
-	return name
-}
+// Group is plan.Read.GroupName.
+func (d *State) Group(index int) string { return d.Plan.Read.GroupName(index) }
 
 // SetEndOffsets ends reading at the partitions' current end offsets. It retries while brokers are away.
 func (d *State) SetEndOffsets(ctx context.Context) error {

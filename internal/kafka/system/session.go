@@ -15,6 +15,7 @@ import (
 	"github.com/kt-bench/kt/internal/kafka/writing"
 	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/queue"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/run"
 )
@@ -31,7 +32,9 @@ type session struct {
 
 	run      uint64         // in the stamps of records; 0: none are verified
 	producer engine.Driver  // nil: nobody writes
-	reading  *reading.State // nil: nobody reads
+	reading  *reading.State // nil: nobody reads, or in share groups
+	share    *driver.Share  // nil: nobody reads in share groups
+	groups   []kafka.ShareGroup
 	watcher  *watch.Brokers // nil: nobody watches
 	logDirs  *watch.LogDirs // nil: nobody looks at them
 }
@@ -62,7 +65,13 @@ func (s *session) Open(ctx context.Context, book *ledger.Book) (c run.Clients, e
 		c.Limits = s.openProducer(book)
 		c.Send = s.producer
 	}
-	if s.reads {
+	switch {
+	case s.reads && s.plan.Read.Share != nil:
+		if err = s.openShare(ctx, book); err != nil {
+			return c, err
+		}
+		c.Read = s.share
+	case s.reads:
 		if c.Read, err = s.openConsumer(ctx, book); err != nil {
 			return c, misfit(err)
 		}
@@ -118,6 +127,37 @@ func (s *session) openConsumer(ctx context.Context, book *ledger.Book) (_ engine
 	return driver.NewConsumer(s.reading), nil
 }
 
+func (s *session) openShare(ctx context.Context, book *ledger.Book) (err error) {
+	o := queue.Options{Plan: *s.plan, Queues: s.layout.Count(), Run: s.run, Fresh: s.plan.Share.IsZero() && len(s.made()) == len(s.topics)}
+	if s.plan.Verify {
+		o.Book = book
+	}
+	var written func() []int64
+	if s.producer != nil {
+		written = s.producer.Acked
+	}
+	of := driver.ShareOptions{Cluster: s.cluster, Settings: s.Consumer, Layout: s.layout, Memory: reading.NewMemory(host.System().UsableMemory()), Groups: s.groups}
+	s.share, err = driver.NewShare(ctx, of, o, written)
+	return err
+}
+
+// prepareShare looks up the share groups of the plan, and makes those that are missing.
+func (s *session) prepareShare(ctx context.Context) error {
+	if err := s.cluster.CheckShare(ctx, max(s.plan.Read.Consumers, s.plan.Share.Consumers)); err != nil {
+		return err
+	}
+	for i := range max(1, s.plan.Read.Groups) {
+		g, err := s.cluster.PrepareShare(ctx, s.plan.Read.GroupName(i), s.plan.Read.From)
+		if err != nil {
+			return err
+		}
+		if s.groups = append(s.groups, g); !g.Made && s.plan.Share.IsZero() {
+			s.options.Notify(run.Notice{Kind: run.StartFound, Text: fmt.Sprintf("share group %s is there already: it goes on where it is, and --share-start has no effect", g.Name)})
+		}
+	}
+	return nil
+}
+
 func (s *session) sources() (all []engine.Source, err error) {
 	if s.embedded == nil && s.options.Watch {
 		if s.watcher, err = watch.New(s.cluster, s.layout); err != nil {
@@ -143,10 +183,19 @@ func (s *session) sources() (all []engine.Source, err error) {
 		if s.embedded != nil {
 			all = append(all, watch.NewRecordDeleter(s.embedded, s.reading.At))
 		}
+	} else if s.share != nil {
+		all = append(all, s.share.Arrivals)
 	} else if s.Embedded != nil {
 		all = append(all, watch.NewUnreadDeleter(s.embedded, s.layout))
 	}
 	return all, nil
+}
+
+func (s *session) deleteShare(g kafka.ShareGroup) error {
+	if !g.Made || s.embedded != nil {
+		return nil
+	}
+	return s.cluster.DeleteShareGroup(context.Background(), g.Name)
 }
 
 // Written returns how many records were ever written to the topics that the load writes to.
@@ -168,6 +217,11 @@ func (s *session) Close() {
 		s.logDirs.Close()
 	}
 	if s.cluster != nil {
+		for _, g := range s.groups {
+			if err := s.deleteShare(g); err != nil {
+				s.options.Notify(run.Notice{Kind: run.TopicKept, Text: fmt.Sprintf("share group %s stays: %v", g.Name, err)})
+			}
+		}
 		s.cluster.Close()
 	}
 	if s.embedded != nil && s.Embedded == nil {

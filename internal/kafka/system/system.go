@@ -138,6 +138,11 @@ func (s *session) connect(ctx context.Context) (err error) {
 	for _, u := range s.cluster.Unreached {
 		s.options.Notify(run.Notice{Kind: run.BrokerUnreached, Text: fmt.Sprintf("bootstrap server %v; going on with the others", u)})
 	}
+	if s.reads && s.plan.Read.Share != nil {
+		if err = s.prepareShare(ctx); err != nil {
+			return err
+		}
+	}
 	if !s.writes {
 		s.topics, err = s.cluster.ReadTopics(ctx, *s.plan)
 	} else {
@@ -214,8 +219,8 @@ func (s *System) Acks() string { return s.Producer.Acks() }
 // DeliveryTimeout returns how long a record may wait for its outcome.
 func (s *System) DeliveryTimeout() time.Duration { return s.Producer.DeliveryTimeout() }
 
-// ReadsByPartition reports that each partition is read by one consumer of a group.
-func (*System) ReadsByPartition() bool { return true }
+// ReadsByPartition reports whether each partition is read by one consumer of a group.
+func (s *System) ReadsByPartition() bool { return !s.Consumer.Shared() }
 
 // LikeSink reports whether the connections have neither TLS nor SASL, as those to a sink.
 func (s *System) LikeSink() bool { return s.Security.Protocol() == security.Plaintext }
