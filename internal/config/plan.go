@@ -217,7 +217,8 @@ func (b *builder) share(r *plan.Read) bool {
 			b.bad(flag, nil, "it does not go with --group-protocol share: %s", cmp.Or(why, "--share-start says where a new share group begins"))
 		}
 	}
-	r.Share = &plan.ShareGroup{Ack: is[plan.Acks](b.layers, "share-ack")}
+	share := is[plan.ShareGroup](b.layers, "share-ack")
+	r.Share = &share
 	return true
 }
 

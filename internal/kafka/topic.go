@@ -179,7 +179,7 @@ func (c *Cluster) messageLimit(ctx context.Context, t plan.Topic, found []result
 	}
 	c.describeConfigs(ctx, found)
 	if len(missing(found)) > 0 {
-		configs, _ := Values(c.admin.DescribeBrokerConfigs(ctx, c.Info.Brokers[0].ID)) // none: the broker refuses each record that is too large
+		configs := c.brokerSettings(ctx) // none: the broker refuses each record that is too large
 		limit, _ = strconv.Atoi(configs["message.max.bytes"])
 		where = "the brokers"
 	}

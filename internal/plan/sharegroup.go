@@ -8,82 +8,60 @@ import (
 	"strings"
 )
 
-// ShareGroup is how consumers read in a share group. The zero value accepts every record.
+// ShareGroup is how consumers acknowledge the records of a share group: the percentages that they release and reject. The rest is
+// accepted. ParseAcks makes it.
 type ShareGroup struct {
-	Ack Acks `json:"acknowledge,omitzero"`
+	Release float64 `json:"release_percent,omitempty"` // to be delivered again
+	Reject  float64 `json:"reject_percent,omitempty"`  // nobody gets them any more
 }
 
-// Acks is which share of the delivered records is accepted, released or rejected. The zero value accepts all. ParseAcks makes it.
-type Acks struct{ release, reject float64 } // percent; the rest is accepted
+// ParseAcks reads "accept@97,release@2,reject@1", which add up to 100, or less without accept.
+func ParseAcks(s string) (g ShareGroup, err error) {
+	accept := math.NaN()
+	to := map[string]*float64{"accept": &accept, "release": &g.Release, "reject": &g.Reject}
+	for part := range strings.SplitSeq(s, ",") {
+		name, text, _ := strings.Cut(strings.TrimSpace(part), "@")
+		n, err := ParseNumber(text)
+		if err != nil || to[name] == nil || n < 0 {
+			return ShareGroup{}, errors.New("write percentages of records, as accept@97,release@2,reject@1 or release@10")
+		}
+		*to[name] = n
+	}
+	sum := g.Release + g.Reject
+	if !math.IsNaN(accept) {
+		sum += accept
+	}
+	if sum > 100 || !math.IsNaN(accept) && sum < 100-1e-9 {
+		return ShareGroup{}, fmt.Errorf("the percentages add up to %.10g, not to 100", sum)
+	}
+	return g, nil
+}
 
 // Ack is how a record is acknowledged.
 type Ack int
 
 // The ways to acknowledge a record.
 const (
-	Accept  Ack = iota
-	Release     // it is delivered again
-	Reject      // nobody gets it any more
+	Accept Ack = iota
+	Release
+	Reject
 )
 
-// ParseAcks reads "accept@97,release@2,reject@1", in percent. What is left without accept is accepted.
-func ParseAcks(s string) (Acks, error) {
-	var a Acks
-	accept := -1.0
-	wrong := errors.New("write percentages of records, as accept@97,release@2,reject@1 or release@10")
-	for part := range strings.SplitSeq(s, ",") {
-		name, text, _ := strings.Cut(strings.TrimSpace(part), "@")
-		n, err := ParseNumber(text)
-		to := map[string]*float64{"accept": &accept, "release": &a.release, "reject": &a.reject}[name]
-		if err != nil || to == nil || !(n >= 0 && n <= 100) {
-			return Acks{}, wrong
-		}
-		*to = n
-	}
-	sum := a.release + a.reject
-	switch {
-	case accept >= 0 && math.Abs(sum+accept-100) > 1e-9:
-		return Acks{}, fmt.Errorf("the shares add up to %v %%, not to 100", sum+accept)
-	case sum > 100:
-		return Acks{}, fmt.Errorf("the shares add up to %v %%, more than 100", sum)
-	}
-	return a, nil
-}
-
 // Draw returns how the next record is acknowledged.
-func (a Acks) Draw(rng *rand.Rand) Ack {
+func (g *ShareGroup) Draw(rng *rand.Rand) Ack {
 	switch n := 100 * rng.Float64(); {
-	case n < a.release:
+	case n < g.Release:
 		return Release
-	case n < a.release+a.reject:
+	case n < g.Release+g.Reject:
 		return Reject
 	}
 	return Accept
 }
 
-// IsZero reports whether every record is accepted.
-func (a Acks) IsZero() bool { return a == Acks{} }
-
-// String returns it as ParseAcks reads it.
-func (a Acks) String() string {
-	text := fmt.Sprintf("accept@%.10g", 100-a.release-a.reject)
-	if a.release > 0 {
-		text += fmt.Sprintf(",release@%v", a.release)
+// String returns what ParseAcks reads; "": every record is accepted.
+func (g *ShareGroup) String() string {
+	if g == nil || *g == (ShareGroup{}) {
+		return ""
 	}
-	if a.reject > 0 {
-		text += fmt.Sprintf(",reject@%v", a.reject)
-	}
-	return text
+	return fmt.Sprintf("release@%.10g,reject@%.10g", g.Release, g.Reject)
 }
-
-// MarshalText returns String.
-func (a Acks) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
-
-// UnmarshalText reads what ParseAcks does.
-func (a *Acks) UnmarshalText(b []byte) (err error) {
-	*a, err = ParseAcks(string(b))
-	return err
-}
-
-// Equal reports whether both are the same.
-func (a Acks) Equal(o Acks) bool { return a == o }

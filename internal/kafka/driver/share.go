@@ -22,47 +22,50 @@ import (
 	"github.com/kt-bench/kt/internal/stats"
 )
 
-// ShareOptions are what the members of share groups read.
-type ShareOptions struct {
+// Share is the driver that reads in share groups. A partition is a queue there: its readers have no positions, and what waits is what
+// the group has not settled. Set its fields, and call Begin.
+type Share struct {
 	Cluster  *kafka.Cluster
 	Settings javaconf.Consumer
 	Layout   *kafka.Layout
 	Memory   *reading.Memory
 	Groups   []kafka.ShareGroup
+	Written  func() []int64      // as in reading.Options
+	Passed   func(below []int64) // gets the first offsets that are not settled, by partition number; nil: nobody wants them
 
-	// Passed gets the first offsets of a group that are not settled, by partition number; nil: nobody wants them.
-	Passed func(group int, starts []int64)
-}
-
-// Share is the driver that reads in share groups. A partition is a queue then, so it has no positions. NewShare makes it.
-type Share struct {
 	*queue.Arrivals
-	ShareOptions
 
-	opened, begins []int64 // by partition number: the ends and starts of the logs before the load
-	waiting        atomic.Int64
-	ready          chan struct{}
-	failed         []atomic.Bool // by group and partition: a record was not acknowledged
-	others         atomic.Bool   // a group has members of other processes
+	opened, from []int64      // by partition number: the ends of the logs before the load, and where a new group begins
+	leaders      []int32      // the same
+	waiting      atomic.Int64 // members that have fetched nothing yet
+	ready        chan struct{}
+	others       atomic.Bool // a group has members of other processes
+	failed       atomic.Bool // some acknowledgement
 }
 
 var _ engine.ReadDriver = (*Share)(nil)
 
-// NewShare returns the driver that reads in share groups. o has what queues have in common, but for the functions that know Kafka.
-// written is as in reading.Options.
-func NewShare(ctx context.Context, s ShareOptions, o queue.Options, written func() []int64) (d *Share, err error) {
-	d = &Share{ShareOptions: s, ready: make(chan struct{}), failed: make([]atomic.Bool, len(s.Groups)*o.Queues)}
+// Begin notes where the logs end before the load. o is what all queues have in common.
+func (d *Share) Begin(ctx context.Context, o queue.Options) (err error) {
+	d.ready = make(chan struct{})
 	d.waiting.Store(int64(o.Plan.Read.Clients()))
-	if d.opened, _, err = s.Cluster.LogEnds(ctx, s.Layout); err == nil {
-		d.begins, err = s.Cluster.LogStarts(ctx, s.Layout)
+	if d.opened, _, err = d.Cluster.LogEnds(ctx, d.Layout); err != nil {
+		return fmt.Errorf("find the last offsets: %w", err)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("find the first and last offsets: %w", err)
+	if d.from = d.opened; !o.Plan.Read.From.Latest {
+		if d.from, err = d.Cluster.LogStarts(ctx, d.Layout); err != nil {
+			return fmt.Errorf("find the first offsets: %w", err)
+		}
 	}
-	o.Shared, o.Counted, o.Backlog = func(int32) bool { return true }, true, d.backlog
-	if written != nil {
+	for _, t := range d.Layout.Topics {
+		for id := range int32(t.Partitions) {
+			d.leaders = append(d.leaders, t.Leaders[id])
+		}
+	}
+	o.Queues, o.Shared, o.Counted, o.Backlog = len(d.opened), func(int32) bool { return true }, true, d.backlog
+	if d.Written != nil {
 		o.Written = func() []int64 { // of this load
-			all := written()
+			all := d.Written()
 			for q := range all {
 				all[q] = max(0, all[q]-d.opened[q])
 			}
@@ -70,83 +73,68 @@ func NewShare(ctx context.Context, s ShareOptions, o queue.Options, written func
 		}
 	}
 	d.Arrivals = queue.NewArrivals(o)
-	return d, nil
+	return nil
 }
 
-// backlog returns how many records each group has to settle. Of a partition of which it has settled none the brokers do not say that.
+// backlog returns how many records each group has to settle. The brokers do not tell that before it has settled one of the partition.
 func (d *Share) backlog(ctx context.Context) (all []int64, err error) {
-	var ends []int64
-	for i, g := range d.Groups {
-		starts, left, err := d.Cluster.ShareOffsets(ctx, d.Layout, g.Name)
-		if err != nil {
-			return nil, err
-		}
-		if d.Passed != nil {
-			d.Passed(i, starts)
-		}
-		if ends == nil && slices.Contains(left[:d.Queues], -1) {
-			if ends, _, err = d.Cluster.LogEnds(ctx, d.Layout); err != nil {
-				return nil, err
-			}
-		}
-		if d.Cluster.OtherShareMembers(ctx, g.Name, d.Plan.Read.Consumers) > 0 {
-			d.others.Store(true)
+	ends, _, err := d.Cluster.LogEnds(ctx, d.Layout)
+	for i := 0; err == nil && i < len(d.Groups); i++ {
+		g := &d.Groups[i]
+		var starts, left []int64
+		if starts, left, err = d.Cluster.ShareOffsets(ctx, d.Layout, g.Name); err == nil && d.Passed != nil {
+			d.Passed(starts)
 		}
 		for q, n := range left[:d.Queues] {
-			switch {
-			case n >= 0:
-			case starts[q] >= 0: // before Kafka 4.2 they do not say it
-				n = ends[q] - starts[q]
-			case g.From == plan.From{}:
-				n = ends[q] - d.begins[q]
-			case g.From.Latest:
-				n = ends[q] - d.opened[q]
+			start := starts[q]
+			if start < 0 && g.Made {
+				start = d.from[q]
+			}
+			if n < 0 && start >= 0 {
+				n = max(0, ends[q]-start)
 			}
 			all = append(all, n)
 		}
-	}
-	return all, nil
-}
-
-// Readers returns what was accepted and archived. What is missing is unchecked where others may have accepted it.
-func (d *Share) Readers(ctx context.Context) ([]*ledger.Reader, error) {
-	why := ""
-	for i, g := range d.Groups {
-		for q := range int32(d.Queues) {
-			switch {
-			case d.others.Load():
-				why = "it has members of other processes, which may have accepted what is missing here"
-			case !g.Made:
-				why = "it was there before, and may have accepted what is missing here"
-			case d.failed[i*d.Queues+int(q)].Load():
-				why = "brokers did not take acknowledgements, so what is missing may have been archived"
-			default:
-				continue
-			}
-			d.Unfinished(i, q)
+		if d.Cluster.ShareMembers(ctx, g.Name) > d.Plan.Read.Consumers {
+			d.others.Store(true)
 		}
-	}
-	all, err := d.Arrivals.Readers(ctx)
-	if why != "" && d.Book.Verify(all...).Unchecked > 0 {
-		err = errors.Join(err, fmt.Errorf("share group %s: %s", d.Plan.Read.Group, why))
 	}
 	return all, err
 }
 
-// OpenReader makes a member of a group. In a run that also sends, the last one waits until all have fetched: then the group has a
-// start in each partition.
+// Readers returns the records that were accepted or archived. Others are unchecked where that is not all that the group settled.
+func (d *Share) Readers(ctx context.Context) ([]*ledger.Reader, error) {
+	why := ""
+	for i := range d.Groups {
+		switch {
+		case d.others.Load():
+			why = "other processes have members in it, which may have accepted them"
+		case !d.Groups[i].Made:
+			why = "it was there before, and may have accepted them then"
+		case d.failed.Load():
+			why = "brokers refused acknowledgements, so they may be archived"
+		}
+		for q := 0; why != "" && q < d.Queues; q++ {
+			d.Unfinished(i, int32(q))
+		}
+	}
+	all, err := d.Arrivals.Readers(ctx)
+	if n := d.Book.Verify(all...).Unchecked; why != "" && n > 0 {
+		err = errors.Join(err, fmt.Errorf("share group %s did not give %d records to these consumers: %s", d.Plan.Read.Group, n, why))
+	}
+	return all, err
+}
+
+// OpenReader makes a member of a group. In a run that also sends, the last one waits until all have fetched: then the group has its
+// place in each partition.
 func (d *Share) OpenReader(ctx context.Context, s *engine.Shard) (engine.Reader, error) {
-	perGroup := d.Plan.Read.Consumers
 	number, _ := d.Plan.Reader(s.Index)
-	r := &sharer{driver: d, shard: s, group: s.Index / perGroup, waiting: make(map[int32][]acks), rng: rand.New(rand.NewPCG(uint64(number), 0x61636b))}
+	r := &sharer{driver: d, shard: s, group: s.Index / d.Plan.Read.Consumers, rng: rand.New(rand.NewPCG(uint64(number), 0x61636b)), waiting: make(map[int32][]acks)}
 	if !d.Plan.Writes() {
 		return r, nil
 	}
-	if err := r.connect(); err != nil {
-		return nil, err
-	}
-	if s.Index < s.Count-1 {
-		return r, nil
+	if err := r.connect(); err != nil || s.Index < s.Count-1 {
+		return r, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
@@ -155,7 +143,7 @@ func (d *Share) OpenReader(ctx context.Context, s *engine.Shard) (engine.Reader,
 		return r, nil
 	case <-ctx.Done():
 		_ = r.Close()
-		return nil, fmt.Errorf("share group %s: no records can be fetched yet: %w", d.Plan.Read.Group, context.Cause(ctx))
+		return nil, fmt.Errorf("share group %s: its members could not fetch: %w", d.Plan.Read.Group, context.Cause(ctx))
 	}
 }
 
@@ -165,47 +153,46 @@ type sharer struct {
 	shard  *engine.Shard
 	group  int
 	rng    *rand.Rand
-	polled []*kgo.Record // by the last poll: they are not acknowledged
-	at     time.Duration // of that poll
 
 	client *kgo.Client
-	living context.Context
+	living context.Context // of the client: Close alone would wait for hung brokers
 	end    context.CancelFunc
 	began  time.Duration
 	joined atomic.Bool
 
+	polled []*kgo.Record // by the last poll
+	at     time.Duration // of that poll
+
 	mu       sync.Mutex       // guards what follows
-	waiting  map[int32][]acks // by partition number, in order: acknowledgements without an answer
+	waiting  map[int32][]acks // by partition number: acknowledgements without an answer, in order
 	answered time.Duration    // when the newest request was made that has an answer
 }
 
-// acks are the acknowledgements of the records of one partition that came with one poll.
+// acks are the acknowledgements of the records of one partition in one poll.
 type acks struct {
+	stats.Share
 	delivered, made time.Duration
-	accepted        int
-	released        int
-	rejected        int
-	archived        int
 	records         []ledger.Record // of a run that is verified: those that nobody gets any more
 }
 
+func (a *acks) count() int64 { return a.Accepted + a.Released + a.Rejected }
+
 func (r *sharer) connect() error {
 	d := r.driver
-	opts := append(d.Settings.Options(), d.Settings.GroupOptions()...)
-	opts = append(append(opts, d.Memory.ClientOptions()...), kgo.WithHooks(&shareHooks{reading.Hooks{Shard: r.shard}, r}), kgo.ShareAckCallback(r.acknowledged),
-		kgo.ShareGroup(d.Groups[r.group].Name), // the settings name the first of several
-		kgo.ConsumeTopics(d.Layout.Names()...))
+	opts := append(append(d.Settings.Options(), d.Settings.GroupOptions()...), d.Memory.ClientOptions()...)
 	r.began = r.shard.Now()
 	r.living, r.end = context.WithCancel(context.Background())
-	client, err := d.Cluster.Client(append(opts, kgo.WithContext(r.living))...)
+	client, err := d.Cluster.Client(append(opts, kgo.WithContext(r.living), kgo.WithHooks(&shareHooks{reading.Hooks{Shard: r.shard}, r}),
+		kgo.ShareGroup(d.Groups[r.group].Name), // the settings name the first of several
+		kgo.ConsumeTopics(d.Layout.Names()...), kgo.ShareAckCallback(r.acknowledged))...)
 	if r.client = client; err == nil {
 		d.Layout.Follow(func([]kafka.Place) { client.ForceMetadataRefresh() })
 	}
 	return err
 }
 
-// Read acknowledges the records of the poll before, for they are processed, and polls once.
-func (r *sharer) Read(ctx context.Context, limit int, patience time.Duration) (int, error) {
+// Read acknowledges the records of the last poll, which are done with, and polls once.
+func (r *sharer) Read(ctx context.Context, limit int, patience time.Duration) (n int, failed error) {
 	if r.client == nil {
 		if err := r.connect(); err != nil {
 			return 0, err
@@ -216,15 +203,16 @@ func (r *sharer) Read(ctx context.Context, limit int, patience time.Duration) (i
 		patience = deletedAfter
 	}
 	polling, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
 	fetches := r.client.PollRecords(polling, limit)
-	cancel()
 	r.shard.Working()
 	r.at = r.shard.Now()
-	n := 0
-	var failed error
 	fetches.EachPartition(func(p kgo.FetchTopicPartition) {
-		if p.Err != nil {
-			failed = errors.Join(failed, r.refused(ctx, p))
+		if p.Err != nil && polling.Err() == nil && !kgo.IsRetryableBrokerErr(p.Err) {
+			r.shard.Record(func(rec *stats.Recorder, phase int) { rec.FetchFailed(phase, kafka.ErrorCode(p.Err)) })
+			if reading.Fatal(p.Err) {
+				failed = errors.Join(failed, fmt.Errorf("share group %s: %w", r.driver.Groups[r.group].Name, p.Err))
+			}
 		}
 		n += r.take(&p)
 	})
@@ -234,23 +222,11 @@ func (r *sharer) Read(ctx context.Context, limit int, patience time.Duration) (i
 	return n, failed
 }
 
-func (r *sharer) refused(ctx context.Context, p kgo.FetchTopicPartition) error {
-	if ctx.Err() != nil || kgo.IsRetryableBrokerErr(p.Err) || errors.Is(p.Err, context.Canceled) || errors.Is(p.Err, context.DeadlineExceeded) {
-		return nil
-	}
-	code := kafka.ErrorCode(p.Err)
-	r.shard.Record(func(rec *stats.Recorder, phase int) { rec.FetchFailed(phase, code) })
-	if reading.Fatal(p.Err) {
-		return fmt.Errorf("share group %s: %w", r.driver.Groups[r.group].Name, p.Err)
-	}
-	return nil
-}
-
 // take counts the records of a partition that were delivered.
 func (r *sharer) take(p *kgo.FetchTopicPartition) int {
-	d := r.driver
+	d, n := r.driver, len(p.Records)
 	number := d.Layout.Number(p.Topic, p.Partition)
-	if len(p.Records) == 0 || number < 0 {
+	if n == 0 || number < 0 {
 		return 0
 	}
 	r.polled = append(r.polled, p.Records...)
@@ -271,49 +247,47 @@ func (r *sharer) take(p *kgo.FetchTopicPartition) int {
 				d.EndToEnd(rec, phase, &s, started, r.at)
 			}
 		}
-		rec.Delivered(phase, times, len(p.Records)-since)
-		rec.Consumed(phase, number, len(p.Records), bytes, r.at)
+		rec.Delivered(phase, times, n-since)
+		rec.Consumed(phase, number, n, bytes, r.at)
+		if int(number) < d.Queues {
+			rec.Broker(phase, d.leaders[number]).Fetch.Records += int64(n)
+		}
 	})
-	return len(p.Records)
+	return n
 }
 
-// acknowledge acknowledges the records of the last poll. They go with the next request to their brokers.
+// acknowledge acknowledges the records of the last poll. The client sends that with its next request to their brokers.
 func (r *sharer) acknowledge() {
-	if len(r.polled) == 0 {
-		return
-	}
-	d := r.driver
-	by := make(map[int32]*acks)
-	marked := make([][]*kgo.Record, 3)
+	d, by := r.driver, make(map[int32]*acks)
+	marked := make(map[kgo.AckStatus][]*kgo.Record)
 	for _, record := range r.polled {
 		number := d.Layout.Number(record.Topic, record.Partition)
-		a := by[number]
-		if a == nil {
-			a = &acks{delivered: r.at, made: r.shard.Now()}
-			by[number] = a
+		if by[number] == nil {
+			by[number] = &acks{delivered: r.at, made: r.shard.Now()}
 		}
-		how := d.Plan.Read.Share.Ack.Draw(r.rng)
-		archived := false
-		switch how {
+		a, archived := by[number], false
+		switch d.Plan.Read.Share.Draw(r.rng) {
 		case plan.Accept:
-			a.accepted++
-		case plan.Reject:
-			a.rejected++
-			archived = true
+			a.Accepted++
 		case plan.Release:
-			a.released++
-			if limit := d.Groups[r.group].Limit; limit > 0 && int(record.DeliveryCount()) >= limit {
-				a.archived++
-				archived = true
+			a.Released++
+			archived = int(record.DeliveryCount()) == d.Groups[r.group].Limit
+			marked[kgo.AckRelease] = append(marked[kgo.AckRelease], record)
+			if !archived {
+				continue
 			}
+		case plan.Reject:
+			a.Rejected++
+			archived = true
+			marked[kgo.AckReject] = append(marked[kgo.AckReject], record)
 		}
-		if d.Book != nil && (how == plan.Accept || archived) {
+		if archived {
+			a.Archived++
+		}
+		if d.Book != nil {
 			of := reading.Record(record)
 			of.Again, of.Archived = record.DeliveryCount() > 1, archived
 			a.records = append(a.records, of)
-		}
-		if how != plan.Accept {
-			marked[how] = append(marked[how], record)
 		}
 	}
 	r.mu.Lock()
@@ -321,96 +295,80 @@ func (r *sharer) acknowledge() {
 		r.waiting[number] = append(r.waiting[number], *a)
 	}
 	r.mu.Unlock()
-	if len(marked[plan.Release]) > 0 {
-		r.client.MarkAcks(kgo.AckRelease, marked[plan.Release]...)
-	}
-	if len(marked[plan.Reject]) > 0 {
-		r.client.MarkAcks(kgo.AckReject, marked[plan.Reject]...)
+	for status, records := range marked {
+		r.client.MarkAcks(status, records...)
 	}
 	r.client.MarkAcks(kgo.AckAccept) // the rest
-	for i, record := range r.polled {
-		if d.Book == nil { // else the ledger has the value
+	for _, record := range r.polled {
+		if d.Book == nil { // else the ledger needs its value
 			record.Recycle()
 		}
-		r.polled[i] = nil
 	}
+	clear(r.polled)
 	r.polled = r.polled[:0]
 }
 
-// acknowledged counts acknowledgements that have an answer. The client tells the partition alone: they are those that were made
+// acknowledged counts acknowledgements that have an answer. The client names their partition alone: they are those that were made
 // before the request.
 func (r *sharer) acknowledged(_ *kgo.Client, results kgo.ShareAckResults) {
-	now := r.shard.Now()
 	for _, result := range results {
 		number := r.driver.Layout.Number(result.Topic, result.Partition)
 		r.mu.Lock()
 		all := r.waiting[number]
-		n := 0
-		for n < len(all) && all[n].made <= r.answered {
-			n++
-		}
-		if n == 0 && result.Err != nil { // the client did not send it
+		n := slices.IndexFunc(all, func(a acks) bool { return a.made > r.answered })
+		if n < 0 || n == 0 && result.Err != nil { // the client could not send it
 			n = len(all)
 		}
 		done := slices.Clone(all[:n])
 		r.waiting[number] = slices.Delete(all, 0, n)
 		r.mu.Unlock()
-		r.settle(number, done, now, result.Err)
+		r.settle(number, done, result.Err)
 	}
 }
 
-func (r *sharer) settle(number int32, done []acks, now time.Duration, err error) {
-	d := r.driver
-	if err != nil {
-		code := kafka.ErrorCode(err)
-		r.shard.Record(func(rec *stats.Recorder, phase int) {
-			rec.FetchFailed(phase, "acknowledge:"+code)
-			for i := range done {
-				rec.Window(phase).AckFailed += int64(done[i].accepted + done[i].released + done[i].rejected)
-			}
-		})
-		if int(number) < d.Queues {
-			d.failed[r.group*d.Queues+int(number)].Store(true)
-		}
-		return
-	}
+func (r *sharer) settle(number int32, done []acks, err error) {
+	now := r.shard.Now()
 	r.shard.Record(func(rec *stats.Recorder, phase int) {
 		w := rec.Window(phase)
+		if err != nil {
+			rec.FetchFailed(phase, "acknowledge:"+kafka.ErrorCode(err))
+		}
 		for i := range done {
 			a := &done[i]
-			w.Accepted, w.Released, w.Rejected, w.Archived = w.Accepted+int64(a.accepted), w.Released+int64(a.released), w.Rejected+int64(a.rejected), w.Archived+int64(a.archived)
-			w.AckTime.RecordN(now-a.delivered, int64(a.accepted+a.released+a.rejected))
+			if err != nil {
+				w.AckFailed += a.count()
+				continue
+			}
+			w.Accepted, w.Released, w.Rejected, w.Archived = w.Accepted+a.Accepted, w.Released+a.Released, w.Rejected+a.Rejected, w.Archived+a.Archived
+			w.AckTime.RecordN(now-a.delivered, a.count())
 		}
 	})
-	for i := range done {
-		a := &done[i]
-		d.Settle(r.group, number, a.accepted+a.rejected+a.archived, a.records)
-	}
-}
-
-// Flush acknowledges the records of the last poll, and waits for the answers.
-func (r *sharer) Flush(ctx context.Context) {
-	if r.client == nil {
+	if err != nil {
+		r.driver.failed.Store(true)
 		return
 	}
-	r.acknowledge()
-	ctx, cancel := context.WithTimeout(ctx, flushTimeout)
-	defer cancel()
-	_ = r.client.FlushAcks(ctx) // what has no answer is counted as delivered alone
+	for i := range done {
+		r.driver.Settle(r.group, number, int(done[i].Accepted+done[i].Archived), done[i].records)
+	}
 }
 
-// flushTimeout bounds the last acknowledgements. A request for records that is under way holds them up.
-const flushTimeout = 5 * time.Second
-
-// Close leaves the group. The brokers give the records that the client still has to other members.
-func (r *sharer) Close() error {
-	if r.client == nil {
-		return nil
+// Flush acknowledges the records of the last poll, and waits for the answers. A fetch that is under way holds them up.
+func (r *sharer) Flush(ctx context.Context) {
+	if r.client != nil {
+		r.acknowledge()
+		ctx, cancel := context.WithTimeout(ctx, closeTimeout)
+		defer cancel()
+		_ = r.client.FlushAcks(ctx) // what has no answer counts as delivered alone
 	}
-	defer r.end()
-	late := time.AfterFunc(closeTimeout, r.end)
-	defer late.Stop()
-	r.client.Close()
+}
+
+// Close leaves the group. The brokers give the records that the client still has to others.
+func (r *sharer) Close() error {
+	if r.client != nil {
+		defer r.end()
+		defer time.AfterFunc(closeTimeout, r.end).Stop()
+		r.client.Close()
+	}
 	return nil
 }
 
@@ -419,27 +377,24 @@ type shareHooks struct {
 	reader *sharer
 }
 
-const shareFetchKey, shareAcknowledgeKey = 78, 79
-
-// OnBrokerE2E notes when the request was made that has an answer now, and that the first one has.
+// OnBrokerE2E notes when a request was made that has an answer now, and the first fetch.
 func (h *shareHooks) OnBrokerE2E(b kgo.BrokerMetadata, key int16, e kgo.BrokerE2E) {
-	h.Hooks.OnBrokerE2E(b, key, e)
-	if key != shareFetchKey && key != shareAcknowledgeKey {
+	const fetch, acknowledge = reading.ShareFetchKey, 79
+	if h.Hooks.OnBrokerE2E(b, key, e); key != fetch && key != acknowledge {
 		return
 	}
 	r := h.reader
-	made := r.shard.Now() - e.DurationE2E() - e.WriteWait
+	now := r.shard.Now()
 	r.mu.Lock()
-	r.answered = max(r.answered, made)
+	r.answered = max(r.answered, now-e.DurationE2E()-e.WriteWait)
 	r.mu.Unlock()
-	if e.Err() != nil || r.joined.Swap(true) {
-		return
-	}
+	first := e.Err() == nil && key == fetch && !r.joined.Swap(true)
 	r.shard.Record(func(rec *stats.Recorder, phase int) {
-		w := rec.Window(phase)
-		w.JoinTime = max(w.JoinTime, r.shard.Now()-r.began)
+		if rec.Broker(phase, b.NodeID).Fetch.WireBytes += int64(e.BytesRead); first {
+			rec.Window(phase).JoinTime = max(rec.Window(phase).JoinTime, now-r.began)
+		}
 	})
-	if r.driver.waiting.Add(-1) == 0 {
+	if first && r.driver.waiting.Add(-1) == 0 {
 		close(r.driver.ready)
 	}
 }

@@ -51,8 +51,10 @@ func Record(r *kgo.Record) ledger.Record {
 	return read
 }
 
-// Requests that fetch records.
-const fetchKey, shareFetchKey = 1, 78
+const fetchKey = 1
+
+// ShareFetchKey is the key of the requests of a share group's members.
+const ShareFetchKey = 78
 
 // Hooks count one client's connections and fetches.
 type Hooks struct{ Shard *engine.Shard }
@@ -72,7 +74,7 @@ func (h Hooks) OnBrokerConnect(_ kgo.BrokerMetadata, _ time.Duration, _ net.Conn
 
 // OnBrokerE2E counts a fetch and its duration, including the wait for records.
 func (h Hooks) OnBrokerE2E(b kgo.BrokerMetadata, key int16, e kgo.BrokerE2E) {
-	if key != fetchKey && key != shareFetchKey {
+	if key != fetchKey && key != ShareFetchKey {
 		return
 	}
 	h.Shard.Record(func(rec *stats.Recorder, phase int) {

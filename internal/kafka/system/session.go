@@ -127,18 +127,16 @@ func (s *session) openConsumer(ctx context.Context, book *ledger.Book) (_ engine
 	return driver.NewConsumer(s.reading), nil
 }
 
-func (s *session) openShare(ctx context.Context, book *ledger.Book) (err error) {
-	o := queue.Options{Plan: *s.plan, Queues: s.layout.Count(), Run: s.run, Fresh: s.plan.Share.IsZero() && len(s.made()) == len(s.topics)}
+func (s *session) openShare(ctx context.Context, book *ledger.Book) error {
+	o := queue.Options{Plan: *s.plan, Run: s.run, Fresh: s.plan.Share.IsZero() && len(s.made()) == len(s.topics)}
 	if s.plan.Verify {
 		o.Book = book
 	}
-	var written func() []int64
+	s.share = &driver.Share{Cluster: s.cluster, Settings: s.Consumer, Layout: s.layout, Memory: reading.NewMemory(host.System().UsableMemory()), Groups: s.groups}
 	if s.producer != nil {
-		written = s.producer.Acked
+		s.share.Written = s.producer.Acked
 	}
-	of := driver.ShareOptions{Cluster: s.cluster, Settings: s.Consumer, Layout: s.layout, Memory: reading.NewMemory(host.System().UsableMemory()), Groups: s.groups}
-	s.share, err = driver.NewShare(ctx, of, o, written)
-	return err
+	return s.share.Begin(ctx, o)
 }
 
 // prepareShare looks up the share groups of the plan, and makes those that are missing.
@@ -191,13 +189,6 @@ func (s *session) sources() (all []engine.Source, err error) {
 	return all, nil
 }
 
-func (s *session) deleteShare(g kafka.ShareGroup) error {
-	if !g.Made || s.embedded != nil {
-		return nil
-	}
-	return s.cluster.DeleteShareGroup(context.Background(), g.Name)
-}
-
 // Written returns how many records were ever written to the topics that the load writes to.
 func (s *session) Written(ctx context.Context) (int64, error) {
 	return s.cluster.Written(ctx, s.layout.Names())
@@ -218,7 +209,10 @@ func (s *session) Close() {
 	}
 	if s.cluster != nil {
 		for _, g := range s.groups {
-			if err := s.deleteShare(g); err != nil {
+			if !g.Made || s.embedded != nil {
+				continue
+			}
+			if err := s.cluster.DeleteShareGroup(context.Background(), g.Name); err != nil {
 				s.options.Notify(run.Notice{Kind: run.TopicKept, Text: fmt.Sprintf("share group %s stays: %v", g.Name, err)})
 			}
 		}
