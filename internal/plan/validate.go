@@ -47,6 +47,7 @@ func (p *Plan) Validate() error {
 		p.Payload.check(&bad)
 	}
 	bad.refuse(p.Command == Roundtrip && p.Engine == Wire, "engine", p.Engine, "kt %s has the client engine only", p.Command)
+	bad.refuse(p.Read.OrderedBy != "" && p.Engine == Wire, "ordered-by", p.Read.OrderedBy, "--engine wire looks at no keys; use --engine client")
 	if p.Command != Produce {
 		p.Read.check(&bad)
 	}
