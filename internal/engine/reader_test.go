@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"sync/atomic"
 	"testing"
@@ -21,6 +22,7 @@ type fakeLog struct {
 	perSecond float64       // how fast it fills; 0: it holds records from the start
 	records   atomic.Int64  // there are at most so many
 	batch     int           // records of a poll at most
+	keys      uint64        // of the records, in turns
 	fails     error         // of a poll, when all were read
 	answer    time.Duration // how long after the end a commit is answered; 0: there is none
 
@@ -60,6 +62,9 @@ func (r *fakeReader) Read(ctx context.Context, limit int, patience time.Duration
 			r.shard.Working()
 			r.shard.Record(func(rec *stats.Recorder, phase int) {
 				rec.Consumed(phase, 0, int(n), 10*int(n), r.shard.Now())
+				for i := uint64(read); r.shard.WantsKeys() && i < uint64(read+n); i++ {
+					r.shard.Key(fmt.Append(nil, i%max(1, r.log.keys)))
+				}
 			})
 			return int(n), nil
 		}
@@ -181,11 +186,47 @@ func TestAPacedReaderKeepsItsRate(t *testing.T) {
 	})
 }
 
-func TestASlowReaderIsHeldBackByItsProcessing(t *testing.T) {
+func TestConsumersWorkOnTheirRecordsForAsLongAsIsAsked(t *testing.T) {
+	const blocking, continuous = plan.WorkBlocking, plan.WorkContinuous
+	for _, tc := range []struct {
+		work    string
+		threads int
+		mode    plan.WorkMode
+		keys    uint64
+		by      string
+		least   int64 // records in 4 s
+		most    int64
+	}{
+		{"1ms", 0, "", 0, "", 4000, 4100}, // with those of the last poll
+		{"1ms", 4, blocking, 0, "", 15_600, 16_400},
+		{"exp:1ms", 1, blocking, 0, "", 3800, 4200},
+		{"exp:1ms", 4, blocking, 0, "", 14_000, 16_000}, // threads wait for the last one of a poll
+		{"exp:1ms", 4, continuous, 0, "", 15_300, 16_400},
+		{"lognormal:1ms,2", 4, continuous, 0, "", 12_000, 13_000}, // the mean is 1.27 ms
+		{"1ms", 4, continuous, 1000, "key", 14_500, 16_400},
+		{"1ms", 4, blocking, 1, "key", 4000, 4400}, // one key keeps one thread busy, with the records of a poll for four
+		{"50ms", 4, continuous, 1000, "", 320, 330},
+	} {
+		inBubble(t, fmt.Sprint(tc), func(t *testing.T) {
+			read := plan.Read{Processing: must.Have(plan.ParseWork(tc.work))(t), Threads: tc.threads, Mode: tc.mode, OrderedBy: tc.by}
+			p, l := consuming(plan.Load{Duration: seconds(4)}, read), newLog(0, 1e6)
+			p.Verify, l.keys, l.batch = true, tc.keys, 1000
+			_, w := runReaders(t, p, l, Options{})
+			must.True(t, w.Consumed >= tc.least && w.Consumed <= tc.most, "%d records in 4 s, want %d to %d", w.Consumed, tc.least, tc.most)
+			asked := float64(w.Consumed) * read.Processing.Mean().Seconds()
+			must.True(t, math.Abs(w.Work.Seconds()/asked-1) < 0.02, "they worked %v, and %.3f s are asked for", w.Work, asked)
+			must.True(t, tc.by == "" || w.Overtaken == 0, "%d records were done before an earlier one of their key", w.Overtaken)
+		})
+	}
+}
+
+func TestRecordsThatOvertakeOthersOfTheirKeyAreCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := consuming(plan.Load{Duration: seconds(4)}, plan.Read{Processing: plan.Duration(time.Millisecond)})
-		_, w := runReaders(t, p, newLog(0, 1e6), Options{})
-		must.True(t, w.Consumed >= 3900 && w.Consumed <= 4100, "%d records in 4 s at 1 ms each", w.Consumed)
+		p := consuming(plan.Load{Duration: seconds(2)}, plan.Read{Processing: must.Have(plan.ParseWork("exp:1ms"))(t), Threads: 8})
+		l := newLog(0, 1e6)
+		p.Verify, l.keys = true, 3
+		_, w := runReaders(t, p, l, Options{})
+		must.True(t, w.Overtaken > w.Consumed/10, "%d of %d records of three keys in eight threads", w.Overtaken, w.Consumed)
 	})
 }
 

@@ -105,7 +105,10 @@ func (d *desk) take(n int, asked, now time.Duration) (again time.Duration) {
 		w := rec.Window(phase)
 		w.Work, w.Overtaken = w.Work+sum, w.Overtaken+overtaken
 	})
-	if d.due = slices.Max(d.free); d.read.Mode == plan.WorkContinuous {
+	switch d.due = slices.Max(d.free); {
+	case d.read.Mode == plan.WorkContinuous && d.read.OrderedBy != "": // records wait for their own thread: not too many
+		d.due = max(slices.Min(d.free), d.due-max(maxWork, 2*d.read.Processing.Mean()))
+	case d.read.Mode == plan.WorkContinuous:
 		d.due = slices.Min(d.free)
 	}
 	return d.due

@@ -48,6 +48,7 @@ func (p *Plan) Validate() error {
 	}
 	bad.refuse(p.Read.Share != nil && p.Engine == Wire, "engine", p.Engine, "it has no share groups: their records are acknowledged one by one, by --engine client")
 	bad.refuse(p.Command == Roundtrip && p.Engine == Wire, "engine", p.Engine, "kt %s has the client engine only", p.Command)
+	bad.refuse(p.Read.OrderedBy != "" && p.Engine == Wire, "ordered-by", p.Read.OrderedBy, "--engine wire looks at no keys; use --engine client")
 	if p.Command != Produce {
 		p.Read.check(&bad)
 	}

@@ -119,6 +119,9 @@ func NewArrivals(o Options) *Arrivals {
 // Count counts messages that a reader of a group got, in the order in which they came.
 func (a *Arrivals) Count(s *engine.Shard, group int, messages []Message) {
 	now, started := s.Now(), s.Started().UnixNano()
+	for i := 0; s.WantsKeys() && i < len(messages); i++ {
+		s.Key(messages[i].Key)
+	}
 	s.Record(func(rec *stats.Recorder, phase int) {
 		for from, to := 0, 0; from < len(messages); from = to {
 			queue, bytes := messages[from].Queue, 0

@@ -209,6 +209,8 @@ func Tags(h result.Header) []string {
 	add(reads && read.Consumers > 1, plural(read.Consumers, "consumer"))
 	add(reads && setting(h.ConsumerConfig, "isolation.level") == "read_committed", "read_committed")
 	add(reads && !read.Processing.IsZero(), read.Processing.String()+" a record")
+	add(reads && read.Share != nil, "share group")
+	add(reads && read.Share.String() != "", read.Share.String())
 	add(reads && read.Threads > 1, plural(read.Threads, "thread")+pick(read.Mode == plan.WorkContinuous, ", continuous", ""))
 	add(reads && h.Plan.Load.OneAtATime, "one at a time")
 	return append(tags, marked(h.Tags)...)

@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -137,6 +138,7 @@ func readers(f *doc.Facts, r *result.Result) {
 		group = append(group, fmt.Sprintf("%s of %s in all, the longest %s", plural(n.Count, "rebalance"), theme.Duration(millis(&n.TotalMS)), theme.Duration(millis(&n.LongestMS))))
 	}
 	f.Add("group", doc.Plain, strings.Join(group, ", "))
+	shareGroup(f, r.Fetch.Share)
 	consumerLag(f, r)
 }
 
@@ -186,4 +188,21 @@ func fetches(facts *doc.Facts, r *result.Result) {
 	facts.If(f.BusyShare > 0, "work", doc.Plain, fmt.Sprintf("consumers were busy %s of the time, with %s a record%s", theme.Percent(f.BusyShare), r.Plan.Read.Processing,
 		pick(f.Overtaken > 0, fmt.Sprintf("; %s done before an earlier one of the same key", theme.Plural(f.Overtaken, "record was", "records were")), "")))
 	facts.If(f.Commits > 0, "commits", doc.Plain, fmt.Sprintf("%s, of %s on average", theme.Count(f.Commits), theme.Duration(micros(f.CommitMean))))
+}
+
+// shareGroup is what became of the records that the members of a share group got.
+func shareGroup(facts *doc.Facts, s *result.ShareGroup) {
+	if s == nil {
+		return
+	}
+	text := theme.Count(s.Acquired) + " acquired = " + theme.Count(s.Accepted) + " accepted + " + theme.Count(s.Released) + " released + " + theme.Count(s.Rejected) + " rejected"
+	text += pick(s.Unconfirmed > 0, " + "+theme.Count(s.Unconfirmed)+" not confirmed", "") + pick(s.Archived > 0, "; archived: "+theme.Count(s.Archived), "")
+	facts.Add("share group", pick(s.Failed > 0, doc.Warn, doc.Plain), text)
+	var times []string
+	for _, n := range slices.Sorted(maps.Keys(s.Deliveries)) {
+		times = append(times, n+". "+theme.Count(s.Deliveries[n]))
+	}
+	facts.If(s.Redelivered > 0, "deliveries", doc.Plain, strings.Join(times, "   "))
+	facts.If(s.AckTime.Count > 0, "acknowledged", doc.Plain, fmt.Sprintf("p50 %s, p99 %s, max %s   (delivered → confirmed)",
+		latencyOf(&s.AckTime, s.AckTime.P50), latencyOf(&s.AckTime, s.AckTime.P99), latencyOf(&s.AckTime, s.AckTime.Max)))
 }

@@ -182,7 +182,7 @@ func verification(r *result.Result) doc.Section {
 	}
 	f.Add("", doc.Plain, account(v))
 	also := counted(count{v.Resurrected, "reported failed but read"}, count{v.UnknownRead, "never answered but read"}, count{v.AbortedRead, "aborted but read"},
-		count{v.Unissued, "never sent but read"}, count{v.Redelivered, "redelivered"}, count{v.TooLarge, "at offsets whose batches are too large to read"},
+		count{v.Unissued, "never sent but read"}, count{v.Redelivered, "redelivered"}, count{v.Archived, "archived without being accepted"}, count{v.TooLarge, "at offsets whose batches are too large to read"},
 		count{v.Foreign, "of other runs"}, count{v.Unstamped, pick(v.Headers, "of other producers", "without a stamp")}, count{v.EpochRegressions, "of an older leader than those before"})
 	f.If(also != "", "", doc.Plain, "also "+also)
 	f.If(v.Inexact, "", doc.Warn, "too many changes of outcome to remember all: these counts are a minimum")

@@ -167,9 +167,9 @@ func TestALongTimelineIsCut(t *testing.T) {
 
 func TestTagsSayHowRecordsAreRead(t *testing.T) {
 	h := readHeader(plan.Consume, 0)
-	h.Plan.Read.Group, h.Plan.Read.Consumers, h.Plan.Read.Processing, h.ConsumerConfig = "", 1, plan.Duration(time.Millisecond), nil
+	h.Plan.Read.Group, h.Plan.Read.Consumers, h.Plan.Read.Processing, h.ConsumerConfig = "", 1, plan.FixedWork(time.Millisecond), nil
 	must.Match(t, []string{"no group", "4 partitions", "RF 3", "1ms a record"}, Tags(h), "tags without a group")
-	h.Plan.Read.Group, h.Plan.Read.Groups, h.Plan.Read.Processing = "g", 3, 0
+	h.Plan.Read.Group, h.Plan.Read.Groups, h.Plan.Read.Processing = "g", 3, plan.Work{}
 	must.Match(t, []string{"3 groups", "4 partitions", "RF 3"}, Tags(h), "tags of several groups")
 }
 

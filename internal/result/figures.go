@@ -114,6 +114,31 @@ type Fetch struct {
 	Deleted    int64   `json:"deleted_records,omitempty"`  // before they were read; also in the warm-up
 	Withheld   int64   `json:"withheld_records,omitempty"` // behind open transactions, that reading did not get to
 	CommitMean int64   `json:"commit_mean_us"`
+
+	Share *ShareGroup `json:"share_group,omitempty"`
+}
+
+// ShareGroup has the figures of the members of a share group. Each delivery of a record counts.
+type ShareGroup struct {
+	Acquired    int64   `json:"acquired"` // delivered to the members
+	Accepted    int64   `json:"accepted"`
+	Released    int64   `json:"released"`                    // to be delivered again
+	Rejected    int64   `json:"rejected"`                    // and so archived
+	Archived    int64   `json:"archived"`                    // nobody accepted them, and nobody gets them any more: rejected, or released too often
+	Unconfirmed int64   `json:"unconfirmed"`                 // delivered, and the brokers did not confirm what the member did with them
+	Failed      int64   `json:"failed_acknowledgements"`     // of Unconfirmed: the brokers refused it; Errors has the codes
+	Redelivered int64   `json:"redelivered"`                 // of Acquired: not for the first time
+	Deliveries  Errors  `json:"deliveries"`                  // of Acquired: by how often a record was delivered by then
+	AckTime     Latency `json:"acknowledgement_us,omitzero"` // delivered → the broker has confirmed the acknowledgement; with the processing time
+}
+
+func shareGroupOf(w *stats.Window) ShareGroup {
+	s := ShareGroup{
+		Acquired: w.Consumed, Accepted: w.Accepted, Released: w.Released, Rejected: w.Rejected, Archived: w.Archived, Failed: w.AckFailed,
+		Unconfirmed: max(0, w.Consumed-w.Accepted-w.Released-w.Rejected), Deliveries: errorsOf(w.Deliveries), AckTime: LatencyOf(&w.AckTime),
+	}
+	s.Redelivered = s.Acquired - s.Deliveries["1"]
+	return s
 }
 
 // fetch returns the figures of reading of the measured part.
@@ -129,6 +154,7 @@ func (f *Fold) fetch() *Fetch {
 		BusyShare: share(w.Work, w.ReadTime*time.Duration(f.header.Plan.Read.Workers())), Overtaken: w.Overtaken,
 		Commits: w.Commits, CommitMean: (w.CommitTime / time.Duration(max(1, w.Commits))).Microseconds(),
 	}
+	r.Share = optional(shareGroupOf(w), f.header.Plan.Read.Share != nil)
 	if w.Consumed > 0 {
 		r.FirstReadSeconds = w.FirstRead.Seconds()
 		r.Seconds = readingTime(w).Seconds() // 0: one poll brought all

@@ -288,7 +288,11 @@ func TestWhatIsShiftedMergesAsItDidBefore(t *testing.T) {
 }
 
 func TestShiftMovesEveryTimeAndNoLength(t *testing.T) {
-	w := filled(1001)
+	w, with := filled(1000), int32(0)
+	for id, p := range w.Partitions {
+		p.Outage, with = Gap{From: 3, Length: 2}, id
+		w.Partitions[id] = p
+	}
 	moved := copyOf(t, w)
 	const d = time.Hour
 	moved.Shift(d)
@@ -303,7 +307,7 @@ func TestShiftMovesEveryTimeAndNoLength(t *testing.T) {
 	}
 	for name, by := range map[string]time.Duration{
 		"the outage":               moved.Outage.From - w.Outage.From,
-		"the outage of partitions": moved.Partitions[moved.PartitionIDs()[0]].Outage.From - w.Partitions[w.PartitionIDs()[0]].Outage.From,
+		"the outage of partitions": moved.Partitions[with].Outage.From - w.Partitions[with].Outage.From,
 		"events":                   moved.Events[0].At - w.Events[0].At,
 	} {
 		must.Match(t, d, by, "%s is moved by", name)
