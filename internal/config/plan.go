@@ -1,7 +1,6 @@
 package config
 
 import (
-	"cmp"
 	"crypto/rand"
 	"fmt"
 	numbers "math/rand/v2"
@@ -211,10 +210,9 @@ func (b *builder) share(r *plan.Read) bool {
 		}
 		return false
 	}
-	for _, flag := range []string{"no-group", "commit", "from", "from-latest"} {
+	for _, flag := range []string{"commit", "from", "from-latest"} {
 		if b.isTyped(flag) && b.text(flag) != "false" {
-			why := map[string]string{"no-group": "a share group is one", "commit": "a share group has no offsets to commit"}[flag]
-			b.bad(flag, nil, "it does not go with --group-protocol share: %s", cmp.Or(why, "--share-start says where a new share group begins"))
+			b.bad(flag, nil, "it does not go with --group-protocol share: the brokers keep the offsets, and --share-start says where a new group begins")
 		}
 	}
 	share := is[plan.ShareGroup](b.layers, "share-ack")

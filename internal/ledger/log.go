@@ -134,6 +134,7 @@ func (l *Log) Add(r *Record, s *Stamp) StampStatus {
 	status = l.count(r.Offset, r.Epoch, status, s)
 	if l.counted && l.counts.Duplicated > copies {
 		l.counts.Duplicated = copies
+		l.counts.Checked--
 		l.counts.Redelivered++
 		return Redelivered
 	}

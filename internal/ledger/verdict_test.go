@@ -325,3 +325,28 @@ func TestReadersThatShareAPartitionOvertakeEachOther(t *testing.T) {
 	addsUp(t, v)
 	must.True(t, v.AcknowledgedRead == n && v.Reordered == 0 && v.Duplicated == 1 && v.AnyOrder && !v.Inexact, "%+v, want all read, one of them twice", v)
 }
+
+func TestWhatASystemThatCountsDeliveriesGivesOutAgainIsTheSameRecord(t *testing.T) {
+	const n = 100
+	for counted, want := range map[bool][2]int64{true: {2, 1}, false: {3, 0}} { // duplicated, redelivered
+		r := NewReader(&Book{Run: 1})
+		r.Begin(0, 0)
+		r.Log(0).Shared(counted)
+		offset := int64(0)
+		deliver := func(seq int64, again, archived bool) {
+			var s Stamp
+			r.Log(0).Add(&Record{Offset: offset, Epoch: -1, Value: put(0, 0, seq), Millis: -1, Again: again, Archived: archived}, &s)
+			offset++
+		}
+		for seq := range int64(n) {
+			deliver(seq, seq%10 == 0, seq%50 == 0) // one in ten was released before
+		}
+		deliver(7, false, false) // two in the log
+		deliver(7, false, false)
+		deliver(8, true, false) // a lock ran out
+		r.ReadTo(0, offset, offset)
+		v := (&Book{Run: 1, SameTopic: true, Lanes: []Lane{{Issued: n, Acknowledged: Ranges{{0, n, 0}}, LastOffset: -1}}}).Verify(r)
+		addsUp(t, v)
+		must.Match(t, []int64{n, want[0], want[1], 2, 0}, []int64{v.AcknowledgedRead, v.Duplicated, v.Redelivered, v.Archived, v.Lost}, "counted %t: %+v", counted, v)
+	}
+}

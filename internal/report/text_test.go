@@ -171,6 +171,24 @@ func TestTagsSayHowRecordsAreRead(t *testing.T) {
 	must.Match(t, []string{"no group", "4 partitions", "RF 3", "1ms a record"}, Tags(h), "tags without a group")
 	h.Plan.Read.Group, h.Plan.Read.Groups, h.Plan.Read.Processing = "g", 3, plan.Work{}
 	must.Match(t, []string{"3 groups", "4 partitions", "RF 3"}, Tags(h), "tags of several groups")
+	h.Plan.Read.Groups, h.Plan.Read.Share = 0, &plan.ShareGroup{Release: 10}
+	must.Match(t, []string{"group g", "4 partitions", "RF 3", "share group", "release@10,reject@0"}, Tags(h), "tags of a share group")
+}
+
+func TestAShareGroupTellsWhatBecameOfItsRecords(t *testing.T) {
+	facts := new(doc.Facts)
+	shareGroup(facts, &result.ShareGroup{
+		Acquired: 1130, Accepted: 995, Released: 120, Rejected: 5, Archived: 6, Unconfirmed: 10, Failed: 10, Redelivered: 130,
+		Deliveries: result.Errors{"1": 1000, "2": 115, "3": 15}, AckTime: result.Latency{Count: 1120, P50: 1500, P99: 20_000, Max: 30_000},
+	})
+	var got []string
+	for _, row := range facts.Rows {
+		got = append(got, row.Name+": "+row.Text)
+	}
+	must.Match(t, []string{
+		"share group: 1,130 acquired: 995 accepted, 120 released, 5 rejected, 10 not confirmed; archived: 6", "deliveries: 1. 1,000   2. 115   3. 15",
+		"acknowledged: p50 1.50ms, p99 20.0ms, max 30.0ms   (delivered → confirmed)",
+	}, got, "facts")
 }
 
 func TestBrokersThatThrottleAreShownWithWhatWasCounted(t *testing.T) {

@@ -30,8 +30,8 @@ type Share struct {
 	Layout   *kafka.Layout
 	Memory   *reading.Memory
 	Groups   []kafka.ShareGroup
-	Written  func() []int64      // as in reading.Options
-	Passed   func(below []int64) // gets the first offsets that are not settled, by partition number; nil: nobody wants them
+	Written  func() []int64  // as in reading.Options
+	Embedded *kafka.Embedded // it deletes the records that all groups have settled; nil: another cluster
 
 	*queue.Arrivals
 
@@ -73,6 +73,9 @@ func (d *Share) Begin(ctx context.Context, o queue.Options) (err error) {
 		}
 	}
 	d.Arrivals = queue.NewArrivals(o)
+	for i := range d.Groups {
+		d.free(&d.Groups[i], d.from) // before anything is written
+	}
 	return nil
 }
 
@@ -82,8 +85,8 @@ func (d *Share) backlog(ctx context.Context) (all []int64, err error) {
 	for i := 0; err == nil && i < len(d.Groups); i++ {
 		g := &d.Groups[i]
 		var starts, left []int64
-		if starts, left, err = d.Cluster.ShareOffsets(ctx, d.Layout, g.Name); err == nil && d.Passed != nil {
-			d.Passed(starts)
+		if starts, left, err = d.Cluster.ShareOffsets(ctx, d.Layout, g.Name); err == nil {
+			d.free(g, starts)
 		}
 		for q, n := range left[:d.Queues] {
 			start := starts[q]
@@ -100,6 +103,15 @@ func (d *Share) backlog(ctx context.Context) (all []int64, err error) {
 		}
 	}
 	return all, err
+}
+
+// free lets the embedded broker delete the records that a group has settled.
+func (d *Share) free(g *kafka.ShareGroup, starts []int64) {
+	for i, p := range d.Layout.All() {
+		if d.Embedded != nil && i < len(starts) {
+			d.Embedded.DeleteRead(g, p.Topic, p.ID, max(0, starts[i]))
+		}
+	}
 }
 
 // Readers returns the records that were accepted or archived. Others are unchecked where that is not all that the group settled.
@@ -303,6 +315,11 @@ func (r *sharer) acknowledge() {
 		if d.Book == nil { // else the ledger needs its value
 			record.Recycle()
 		}
+	}
+	if len(r.polled) > 0 && !d.Plan.Read.Processing.IsZero() { // a poll is less than a fetch: else its locks would wait for the next one
+		now, end := context.WithTimeout(r.living, 0)
+		_ = r.client.FlushAcks(now) // it waits for nothing
+		end()
 	}
 	clear(r.polled)
 	r.polled = r.polled[:0]

@@ -132,7 +132,7 @@ func (s *session) openShare(ctx context.Context, book *ledger.Book) error {
 	if s.plan.Verify {
 		o.Book = book
 	}
-	s.share = &driver.Share{Cluster: s.cluster, Settings: s.Consumer, Layout: s.layout, Memory: reading.NewMemory(host.System().UsableMemory()), Groups: s.groups}
+	s.share = &driver.Share{Cluster: s.cluster, Settings: s.Consumer, Layout: s.layout, Memory: reading.NewMemory(host.System().UsableMemory()), Groups: s.groups, Embedded: s.embedded}
 	if s.producer != nil {
 		s.share.Written = s.producer.Acked
 	}

@@ -1,0 +1,161 @@
+package driver
+
+import (
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
+	"github.com/twmb/franz-go/pkg/kversion"
+
+	"github.com/kt-bench/kt/internal/engine"
+	"github.com/kt-bench/kt/internal/kafka"
+	"github.com/kt-bench/kt/internal/kafka/reading"
+	"github.com/kt-bench/kt/internal/ledger"
+	"github.com/kt-bench/kt/internal/must"
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/queue"
+	"github.com/kt-bench/kt/internal/stats"
+)
+
+// inShareGroup is a reading by three members that acknowledge as acks says.
+func inShareGroup(t *testing.T, acks string, change func(*plan.Plan)) plan.Plan {
+	share := must.Have(plan.ParseAcks(acks))(t)
+	return readPlan(func(p *plan.Plan) {
+		p.Read.Group, p.Read.Share, p.Read.Consumers, p.Verify = "share", &share, 3, true
+		if change != nil {
+			change(p)
+		}
+	})
+}
+
+// member returns the driver of a plan's share group, which is made if it is not there.
+func (s *scene) member(p plan.Plan, b *ledger.Book, written func() []int64) *Share {
+	s.Helper()
+	g := must.Have(s.cluster.PrepareShare(s.Context(), p.Read.Group, p.Read.From))(s.T)
+	d := &Share{
+		Cluster: s.cluster, Settings: consuming(s.T, "group.id="+p.Read.Group, "group.protocol=share", "fetch.max.wait.ms=50"),
+		Layout: layout(s.partitions), Memory: reading.NewMemory(0), Groups: []kafka.ShareGroup{g}, Written: written,
+	}
+	must.Do(s.T, d.Begin(s.Context(), queue.Options{Plan: p, Run: b.Run, Book: b}))
+	return d
+}
+
+// share reads in a share group. It returns why what is missing is not known to be lost.
+func (s *scene) share(p plan.Plan, b *ledger.Book) (w stats.Window, v ledger.Verdict, why error) {
+	s.Helper()
+	d := s.member(p, b, nil)
+	var sum total
+	end := must.Have(engine.Run(s.Context(), p, engine.Drivers{Read: d}, engine.Options{}, &sum))(s.T)
+	must.Do(s.T, end.ReadErr)
+	readers, why := d.Readers(s.Context())
+	d.Wait()
+	return sum.w, b.Verify(readers...), why
+}
+
+func TestAShareGroupSettlesEachRecordOnce(t *testing.T) {
+	const n = 5000
+	for _, tc := range []struct {
+		name, acks string
+		check      func(w *stats.Window) bool
+	}{
+		{"all accepted", "accept@100", func(w *stats.Window) bool {
+			return w.Accepted == n && w.Deliveries["1"] == n && w.Released+w.Rejected == 0
+		}},
+		{"some released", "release@20", func(w *stats.Window) bool {
+			again := w.Deliveries["2"] + w.Deliveries["3"] + w.Deliveries["4"] + w.Deliveries["5"]
+			return w.Released > n/8 && w.Released < n/3 && w.Rejected == 0 && w.Released == again+w.Archived
+		}},
+		{"some rejected", "accept@90,reject@10", func(w *stats.Window) bool {
+			return w.Rejected > n/20 && w.Rejected < n/5 && w.Archived == w.Rejected && w.Released == 0
+		}},
+		{"all released until the last delivery", "release@100", func(w *stats.Window) bool {
+			return w.Accepted == 0 && w.Archived == n && w.Deliveries["1"] == n && w.Deliveries["5"] == n
+		}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := newScene(t, 3)
+			b := stamped(t, s.cluster, 3, n)
+			w, v, why := s.share(inShareGroup(t, tc.acks, nil), b)
+			must.True(t, tc.check(&w), "%+v, deliveries %v", w.Share, w.Deliveries)
+			must.Match(t, []int64{n, w.Consumed, w.Consumed}, []int64{w.Accepted + w.Archived, w.Accepted + w.Released + w.Rejected, w.AckTime.Count()}, "settled, and acknowledged twice")
+			must.Match(t, []int64{n, w.Archived, 0, 0, 0, 0}, []int64{v.AcknowledgedRead, v.Archived, v.Lost, v.Unchecked, v.Duplicated, w.ConsumerLag}, "%+v, %v", v, why)
+			must.True(t, why == nil && len(w.FetchErrors) == 0, "errors %v, %v", why, w.FetchErrors)
+		})
+	}
+}
+
+func TestWhatAShareGroupDoesNotSettleHereIsUnchecked(t *testing.T) {
+	const n = 2000
+	for _, tc := range []struct {
+		name   string
+		before func(t *testing.T, s *scene, b *ledger.Book)
+		change func(*plan.Plan)
+		want   string
+	}{
+		{"it is still available", nil, func(p *plan.Plan) { p.Load.Records, p.Read.ToEnd = 700, false }, "wait in the queues"},
+		{"the group had it before", func(t *testing.T, s *scene, b *ledger.Book) {
+			s.share(inShareGroup(t, "accept@100", func(p *plan.Plan) { p.Load.Records, p.Read.ToEnd = 700, false }), b)
+		}, nil, "was there before"},
+		{"the broker refuses acknowledgements", func(_ *testing.T, s *scene, _ *ledger.Book) {
+			s.fake.ControlKey(79, func(r kmsg.Request) (kmsg.Response, error, bool) { // once: of a poll that is not followed by a fetch
+				resp := r.ResponseKind().(*kmsg.ShareAcknowledgeResponse)
+				resp.ErrorCode = kerr.InvalidRecordState.Code
+				return resp, nil, true
+			})
+		}, func(p *plan.Plan) { p.Load.Records, p.Read.ToEnd, p.Read.Consumers = n, false, 1 }, "refused acknowledgements"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := newScene(t, 3)
+			b := stamped(t, s.cluster, 3, n)
+			if tc.before != nil {
+				tc.before(t, s, b)
+			}
+			w, v, why := s.share(inShareGroup(t, "accept@100", tc.change), b)
+			must.True(t, v.Lost == 0 && v.Unchecked > 0 && v.AcknowledgedRead == w.Accepted && v.AcknowledgedRead+v.Unchecked == n, "%+v, %+v", v, w.Share)
+			must.Has(t, "the reason", why.Error(), tc.want)
+			must.True(t, (w.AckFailed > 0) == (tc.want == "refused acknowledgements") && w.AckFailed == w.Consumed-w.Accepted, "%+v, %v", w.Share, w.FetchErrors)
+		})
+	}
+}
+
+func TestARoundTripInAShareGroupReadsWhatItWrites(t *testing.T) {
+	s := newScene(t, 3)
+	stamped(t, s.cluster, 3, 500) // the group begins behind them
+	const n = 2000
+	d := s.sender(n)
+	p := inShareGroup(t, "release@10", nil)
+	p.Command, p.Producers, p.Payload, p.Load, p.Read.ToEnd, p.Read.From.Latest = plan.Roundtrip, 2, d.Plan.Payload, plan.Load{Records: n, Rate: plan.Rate{PerSecond: 4000}}, false, true
+	d.Plan = p
+	b := book(d)
+	m := s.member(p, b, d.Acked)
+	var sum total
+	end := must.Have(engine.Run(t.Context(), p, engine.Drivers{Send: d, Read: m}, engine.Options{}, &sum))(t)
+	*b = *book(d)
+	v := b.Verify(must.Have(m.Readers(t.Context()))(t)...)
+	must.True(t, end.ReadEnd == engine.ReadAll && sum.w.Acknowledged == n && sum.w.Accepted+sum.w.Archived == n && sum.w.EndToEnd.Count() == n,
+		"end %q, %d written, %+v, %d timed", end.ReadEnd, sum.w.Acknowledged, sum.w.Share, sum.w.EndToEnd.Count())
+	must.Match(t, []int64{n, 0, 0, 0}, []int64{v.AcknowledgedRead, v.Lost, v.Unchecked, v.Duplicated}, "%+v", v)
+}
+
+func TestAShareGroupIsThereUntilItIsDeleted(t *testing.T) {
+	s := newScene(t, 1)
+	b := stamped(t, s.cluster, 1, 100)
+	made := func() bool { return must.Have(s.cluster.PrepareShare(t.Context(), "share", plan.From{}))(t).Made }
+	s.share(inShareGroup(t, "accept@100", nil), b)
+	must.True(t, !made(), "the group is gone")
+	must.Do(t, s.cluster.DeleteShareGroup(t.Context(), "share"))
+	must.True(t, made(), "the group is still there")
+	s.read(readPlan(inGroup), b)
+	_, err := s.cluster.PrepareShare(t.Context(), "g", plan.From{})
+	must.Has(t, "a consumer group", err.Error(), "--group g: it is there, and no share group")
+}
+
+func TestAClusterThatCannotHaveAShareGroupIsRefused(t *testing.T) {
+	s := newScene(t, 1)
+	must.Do(t, s.cluster.CheckShare(t.Context(), 200))
+	must.Has(t, "too many members", s.cluster.CheckShare(t.Context(), 201).Error(), "--consumers 201", "at most 200 members (group.share.max.size)")
+	old := must.Have(kfake.NewCluster(kfake.MaxVersions(kversion.V3_9_0())))(t)
+	t.Cleanup(old.Close)
+	must.Has(t, "no share groups", connect(t, old.ListenAddrs()).CheckShare(t.Context(), 1).Error(), "share.version is 0")
+}
