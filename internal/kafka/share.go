@@ -9,15 +9,14 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/theme"
 )
 
-// ShareGroup is a share group as it was before a load. Cluster.PrepareShare makes it.
+// ShareGroup is a share group as it was before a load. Cluster.FindShare makes it.
 type ShareGroup struct {
 	Name  string
-	Made  bool // it was not there: kt gives it its start, and deletes it
+	Made  bool // it was not there: kt makes it, and deletes it
 	Limit int  // deliveries of a record before it is archived; 0: not known
 }
 
@@ -39,8 +38,8 @@ func (c *Cluster) brokerSettings(ctx context.Context) map[string]string {
 	return settings
 }
 
-// PrepareShare looks up a share group. It gives one that is not there yet its start.
-func (c *Cluster) PrepareShare(ctx context.Context, name string, start plan.From) (g ShareGroup, err error) {
+// FindShare looks up a share group.
+func (c *Cluster) FindShare(ctx context.Context, name string) (g ShareGroup, err error) {
 	ctx, cancel := context.WithTimeout(ctx, AdminTimeout)
 	defer cancel()
 	listed, err := c.admin.ListGroups(ctx)
@@ -50,10 +49,6 @@ func (c *Cluster) PrepareShare(ctx context.Context, name string, start plan.From
 		return g, fmt.Errorf("list groups: %w", plainly(err))
 	case there && found.ProtocolType != "share":
 		return g, result.Misfit("--group %s: it is there, and no share group; name another one", name).About("group")
-	case g.Made:
-		if err := c.setShareStart(ctx, name, start.String()); err != nil {
-			return g, fmt.Errorf("group %s: set %s: %w", name, shareStart, err)
-		}
 	}
 	request := &kmsg.DescribeConfigsRequest{Resources: []kmsg.DescribeConfigsRequestResource{{ResourceType: kmsg.ConfigResourceTypeGroupConfig, ResourceName: name}}}
 	answer, err := request.RequestWith(ctx, c.client)
@@ -71,12 +66,9 @@ func (c *Cluster) PrepareShare(ctx context.Context, name string, start plan.From
 	return g, nil
 }
 
-// shareStart is the setting of a share group that says where a new one begins.
-const shareStart = "share.auto.offset.reset"
-
-// setShareStart sets where a share group begins; "": as the brokers say.
-func (c *Cluster) setShareStart(ctx context.Context, group, start string) error {
-	config := kmsg.IncrementalAlterConfigsRequestResourceConfig{Name: shareStart, Op: kmsg.IncrementalAlterConfigOpDelete}
+// StartShare sets where a new share group begins: earliest or latest; "": as the brokers say.
+func (c *Cluster) StartShare(ctx context.Context, group, start string) error {
+	config := kmsg.IncrementalAlterConfigsRequestResourceConfig{Name: "share.auto.offset.reset", Op: kmsg.IncrementalAlterConfigOpDelete}
 	if start != "" {
 		config.Op, config.Value = kmsg.IncrementalAlterConfigOpSet, &start
 	}
@@ -87,7 +79,10 @@ func (c *Cluster) setShareStart(ctx context.Context, group, start string) error 
 	for i := 0; err == nil && i < len(answer.Resources); i++ {
 		err = kerr.ErrorForCode(answer.Resources[i].ErrorCode)
 	}
-	return err
+	if err != nil {
+		return fmt.Errorf("share group %s: set %s: %w", group, config.Name, err)
+	}
+	return nil
 }
 
 // ShareOffsets returns the first offsets that a share group has not settled, by partition number, and how many records from there on
@@ -124,7 +119,7 @@ func (c *Cluster) DeleteShareGroup(ctx context.Context, group string) error {
 		_, err = c.admin.DeleteGroup(ctx, group)
 	}
 	if err == nil || IsAny(err, kerr.GroupIDNotFound) {
-		err = c.setShareStart(ctx, group, "")
+		err = c.StartShare(ctx, group, "")
 	}
 	if IsAny(err, kerr.NonEmptyGroup) {
 		return nil

@@ -285,6 +285,9 @@ func (a *Arrivals) Take() stats.Window {
 		written = a.Written()
 	}
 	for q := range a.told {
+		if !a.Plan.Share.IsZero() && !Mine(&a.Plan, int32(q)) {
+			continue
+		}
 		var lag int64
 		for at := q; at < len(a.lag); at += a.Queues {
 			waits := a.lag[at]

@@ -50,6 +50,7 @@ func newScene(t *testing.T, partitions int32) *scene {
 type wire struct {
 	produced atomic.Pointer[onAnswer] // of produce requests
 	fetched  atomic.Pointer[onAnswer] // of fetches
+	shared   atomic.Pointer[onAnswer] // of fetches in share groups
 }
 
 // onAnswer looks at an answer, and may change it. cut tells to hang up instead of
@@ -101,6 +102,8 @@ func (t *tap) Write(p []byte) (int, error) {
 		answered = t.wire.produced.Load()
 	case int32(kmsg.Fetch):
 		answered = t.wire.fetched.Load()
+	case int32(kmsg.ShareFetch):
+		answered = t.wire.shared.Load()
 	}
 	if answered != nil && (*answered)(p) {
 		return 0, t.Close()

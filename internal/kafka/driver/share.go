@@ -40,7 +40,18 @@ type Share struct {
 	waiting      atomic.Int64 // members that have fetched nothing yet
 	ready        chan struct{}
 	others       atomic.Bool // a group has members of other processes
-	failed       atomic.Bool // some acknowledgement
+
+	mu      sync.Mutex
+	doubted []doubted // guarded by mu
+	failed  bool      // guarded by mu: some acknowledgement was not confirmed
+}
+
+// doubted are records whose acknowledgements no broker has confirmed. If they never come again, although the group has settled all
+// and could deliver them once more, brokers have taken them.
+type doubted struct {
+	group   int
+	number  int32
+	records []ledger.Record
 }
 
 var _ engine.ReadDriver = (*Share)(nil)
@@ -123,14 +134,18 @@ func (d *Share) Readers(ctx context.Context) ([]*ledger.Reader, error) {
 			why = "other processes have members in it, which may have accepted them"
 		case !d.Groups[i].Made:
 			why = "it was there before, and may have accepted them then"
-		case d.failed.Load():
-			why = "brokers refused acknowledgements, so they may be archived"
+		case d.failed:
+			why = "brokers did not confirm all acknowledgements, so they may be archived"
 		}
 		for q := 0; why != "" && q < d.Queues; q++ {
 			d.Unfinished(i, int32(q))
 		}
 	}
 	all, err := d.Arrivals.Readers(ctx)
+	for i := 0; err == nil && !d.others.Load() && i < len(d.doubted); i++ {
+		of := &d.doubted[i]
+		d.Settle(of.group, of.number, len(of.records), of.records)
+	}
 	if n := d.Book.Verify(all...).Unchecked; why != "" && n > 0 {
 		err = errors.Join(err, fmt.Errorf("share group %s did not give %d records to these consumers: %s", d.Plan.Read.Group, n, why))
 	}
@@ -185,6 +200,7 @@ type acks struct {
 	stats.Share
 	delivered, made time.Duration
 	records         []ledger.Record // of a run that is verified: those that nobody gets any more
+	last            bool            // it was the last delivery of one that was accepted
 }
 
 func (a *acks) count() int64 { return a.Accepted + a.Released + a.Rejected }
@@ -281,6 +297,7 @@ func (r *sharer) acknowledge() {
 		switch d.Plan.Read.Share.Draw(r.rng) {
 		case plan.Accept:
 			a.Accepted++
+			a.last = a.last || int(record.DeliveryCount()) == d.Groups[r.group].Limit
 		case plan.Release:
 			a.Released++
 			archived = int(record.DeliveryCount()) == d.Groups[r.group].Limit
@@ -360,13 +377,28 @@ func (r *sharer) settle(number int32, done []acks, err error) {
 			w.AckTime.RecordN(now-a.delivered, a.count())
 		}
 	})
-	if err != nil {
-		r.driver.failed.Store(true)
+	for i := range done {
+		a := &done[i]
+		if err != nil {
+			r.doubt(number, a)
+			continue
+		}
+		r.driver.Settle(r.group, number, int(a.Accepted+a.Archived), a.records)
+	}
+}
+
+func (r *sharer) doubt(number int32, a *acks) {
+	const most = 100_000 // chunks
+	d := r.driver
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.failed = true; a.last || len(d.doubted) == most {
 		return
 	}
-	for i := range done {
-		r.driver.Settle(r.group, number, int(done[i].Accepted+done[i].Archived), done[i].records)
+	for i := range a.records {
+		a.records[i].Again = true
 	}
+	d.doubted = append(d.doubted, doubted{r.group, number, a.records})
 }
 
 // Flush acknowledges the records of the last poll, and waits for the answers. A fetch that is under way holds them up.
@@ -385,6 +417,13 @@ func (r *sharer) Close() error {
 		defer r.end()
 		defer time.AfterFunc(closeTimeout, r.end).Stop()
 		r.client.Close()
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for number, all := range r.waiting {
+		for i := range all {
+			r.doubt(number, &all[i])
+		}
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"sync/atomic"
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -32,7 +33,10 @@ func inShareGroup(t *testing.T, acks string, change func(*plan.Plan)) plan.Plan 
 // member returns the driver of a plan's share group, which is made if it is not there.
 func (s *scene) member(p plan.Plan, b *ledger.Book, written func() []int64) *Share {
 	s.Helper()
-	g := must.Have(s.cluster.PrepareShare(s.Context(), p.Read.Group, p.Read.From))(s.T)
+	g := must.Have(s.cluster.FindShare(s.Context(), p.Read.Group))(s.T)
+	if g.Made {
+		must.Do(s.T, s.cluster.StartShare(s.Context(), g.Name, p.Read.From.String()))
+	}
 	d := &Share{
 		Cluster: s.cluster, Settings: consuming(s.T, "group.id="+p.Read.Group, "group.protocol=share", "fetch.max.wait.ms=50"),
 		Layout: layout(s.partitions), Memory: reading.NewMemory(0), Groups: []kafka.ShareGroup{g}, Written: written,
@@ -103,7 +107,7 @@ func TestWhatAShareGroupDoesNotSettleHereIsUnchecked(t *testing.T) {
 				resp.ErrorCode = kerr.InvalidRecordState.Code
 				return resp, nil, true
 			})
-		}, func(p *plan.Plan) { p.Load.Records, p.Read.ToEnd, p.Read.Consumers = n, false, 1 }, "refused acknowledgements"},
+		}, func(p *plan.Plan) { p.Load.Records, p.Read.ToEnd, p.Read.Consumers = n, false, 1 }, "did not confirm all"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := newScene(t, 3)
@@ -114,9 +118,23 @@ func TestWhatAShareGroupDoesNotSettleHereIsUnchecked(t *testing.T) {
 			w, v, why := s.share(inShareGroup(t, "accept@100", tc.change), b)
 			must.True(t, v.Lost == 0 && v.Unchecked > 0 && v.AcknowledgedRead == w.Accepted && v.AcknowledgedRead+v.Unchecked == n, "%+v, %+v", v, w.Share)
 			must.Has(t, "the reason", why.Error(), tc.want)
-			must.True(t, (w.AckFailed > 0) == (tc.want == "refused acknowledgements") && w.AckFailed == w.Consumed-w.Accepted, "%+v, %v", w.Share, w.FetchErrors)
+			must.True(t, (w.AckFailed > 0) == (tc.want == "did not confirm all") && w.AckFailed == w.Consumed-w.Accepted, "%+v, %v", w.Share, w.FetchErrors)
 		})
 	}
+}
+
+// A broker that is gone before it answers has taken the acknowledgements nevertheless: their records come never again.
+func TestAcknowledgementsWithoutAnAnswerAreNoLoss(t *testing.T) {
+	const n = 5000
+	s := newScene(t, 3)
+	b := stamped(t, s.cluster, 3, n)
+	var answers atomic.Int64
+	cut := onAnswer(func([]byte) bool { at := answers.Add(1); return at > 6 && at < 10 })
+	s.wire.shared.Store(&cut)
+	w, v, why := s.share(inShareGroup(t, "accept@100", func(p *plan.Plan) { p.Load.Rate = plan.Rate{PerSecond: 5000} }), b)
+	must.True(t, w.AckFailed > 0 && w.Accepted < n, "%+v, %v", w.Share, w.FetchErrors)
+	must.Match(t, []int64{n, 0, 0, 0}, []int64{v.AcknowledgedRead, v.Lost, v.Unchecked, v.Duplicated}, "%+v, %v", v, why)
+	must.Do(t, why)
 }
 
 func TestARoundTripInAShareGroupReadsWhatItWrites(t *testing.T) {
@@ -141,13 +159,13 @@ func TestARoundTripInAShareGroupReadsWhatItWrites(t *testing.T) {
 func TestAShareGroupIsThereUntilItIsDeleted(t *testing.T) {
 	s := newScene(t, 1)
 	b := stamped(t, s.cluster, 1, 100)
-	made := func() bool { return must.Have(s.cluster.PrepareShare(t.Context(), "share", plan.From{}))(t).Made }
+	made := func() bool { return must.Have(s.cluster.FindShare(t.Context(), "share"))(t).Made }
 	s.share(inShareGroup(t, "accept@100", nil), b)
 	must.True(t, !made(), "the group is gone")
 	must.Do(t, s.cluster.DeleteShareGroup(t.Context(), "share"))
 	must.True(t, made(), "the group is still there")
 	s.read(readPlan(inGroup), b)
-	_, err := s.cluster.PrepareShare(t.Context(), "g", plan.From{})
+	_, err := s.cluster.FindShare(t.Context(), "g")
 	must.Has(t, "a consumer group", err.Error(), "--group g: it is there, and no share group")
 }
 

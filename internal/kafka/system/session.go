@@ -129,6 +129,16 @@ func (s *session) openConsumer(ctx context.Context, book *ledger.Book) (_ engine
 
 func (s *session) openShare(ctx context.Context, book *ledger.Book) error {
 	o := queue.Options{Plan: *s.plan, Run: s.run, Fresh: s.plan.Share.IsZero() && len(s.made()) == len(s.topics)}
+	if o.Fresh { // where a leader goes before the group has settled anything, its successor would begin at the latest record again
+		o.Plan.Read.From = plan.From{}
+	}
+	for _, g := range s.groups {
+		if g.Made {
+			if err := s.cluster.StartShare(ctx, g.Name, o.Plan.Read.From.String()); err != nil {
+				return err
+			}
+		}
+	}
 	if s.plan.Verify {
 		o.Book = book
 	}
@@ -139,13 +149,13 @@ func (s *session) openShare(ctx context.Context, book *ledger.Book) error {
 	return s.share.Begin(ctx, o)
 }
 
-// prepareShare looks up the share groups of the plan, and makes those that are missing.
-func (s *session) prepareShare(ctx context.Context) error {
+// findShare looks up the share groups of the plan.
+func (s *session) findShare(ctx context.Context) error {
 	if err := s.cluster.CheckShare(ctx, max(s.plan.Read.Consumers, s.plan.Share.Consumers)); err != nil {
 		return err
 	}
 	for i := range max(1, s.plan.Read.Groups) {
-		g, err := s.cluster.PrepareShare(ctx, s.plan.Read.GroupName(i), s.plan.Read.From)
+		g, err := s.cluster.FindShare(ctx, s.plan.Read.GroupName(i))
 		if err != nil {
 			return err
 		}

@@ -139,7 +139,7 @@ func (s *session) connect(ctx context.Context) (err error) {
 		s.options.Notify(run.Notice{Kind: run.BrokerUnreached, Text: fmt.Sprintf("bootstrap server %v; going on with the others", u)})
 	}
 	if s.reads && s.plan.Read.Share != nil {
-		if err = s.prepareShare(ctx); err != nil {
+		if err = s.findShare(ctx); err != nil {
 			return err
 		}
 	}
