@@ -34,6 +34,7 @@ func TestManyLoadsOnOneBroker(t *testing.T) {
 		"the wire engine reads what the client engine reads": (*kafkaCluster).isReadByBothEngines,
 		"Prometheus has the totals of the result":            (*kafkaCluster).isScraped,
 		"what the wire engine wrote is read by others":       (*kafkaCluster).isReadByOthers,
+		"a member of a share group is killed":                (*kafkaCluster).losesAMember,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -58,6 +59,9 @@ func (k *kafkaCluster) isRead(t *testing.T) {
 		{"the newer protocol", []string{"--consumers", "3", "--group-protocol", "consumer"}, end},
 		{"no group", []string{"--no-group", "--consumers", "3"}, end},
 		{"three groups", []string{"--groups", "3"}, 3 * end},
+		{"a share group of more consumers than partitions", []string{"--group-protocol", "share", "--consumers", "12"}, end},
+		{"a share group that fetches few records", []string{"--group-protocol", "share", "--share-max-records", "10", "--share-acquire-mode", "record_limit"}, end},
+		{"two share groups", []string{"--group-protocol", "share", "--groups", "2"}, 2 * end},
 		{"a count", []string{"--num-records", "1234"}, 1234},
 		{"a regular expression", []string{"--include", "re.d"}, end},
 	} {
@@ -76,6 +80,40 @@ func (k *kafkaCluster) isRead(t *testing.T) {
 			must.Match(t, tc.want, sum, "partitions add up to")
 		})
 	}
+}
+
+// The broker gives the records that a killed process had to another one.
+func (k *kafkaCluster) losesAMember(t *testing.T) {
+	const records = 20_000
+	ledger := filepath.Join(t.TempDir(), "ledger")
+	if r, code := k.start("--topic", "queue", "--partitions", "3", "--num-records", strconv.Itoa(records), "--verify", "--ledger", ledger).wait(); !ended(r, code, exitOK) {
+		t.Fatalf("produce: exit code %d", code)
+	}
+	share := []string{"--topic", "queue", "--group-protocol", "share", "--group", "q", "--consumers", "4", "--timeout", "1m"}
+	gone := k.kt("consume", append(share, "--processing-time", "1m")...) // its records are locked
+	admin := k.admin()
+	k.await("members with partitions", func() bool {
+		groups, err := admin.DescribeShareGroups(t.Context(), "q")
+		q := groups["q"]
+		return err == nil && len(q.Members) == 4 && len(q.AssignedPartitions()["queue"]) == 3
+	})
+	stay := k.kt("consume", append(share, "--share-ack", "release@10", "--verify", ledger)...)
+	before := int64(0)
+	k.await("all but the locked records", func() bool {
+		left := int64(0)
+		groups, err := admin.DescribeShareGroupOffsets(t.Context(), "q")
+		groups["q"].Offsets.Each(func(o kadm.ShareOffset) { left += o.Lag })
+		same := left == before
+		before = left
+		return err == nil && same && left > 0 && left < records/2
+	})
+	must.Do(t, gone.cmd.Process.Kill())
+	_ = gone.cmd.Wait() // it was killed
+	r, code := stay.wait()
+	must.Hold(t, ended(r, code, exitOK) && r.Verify != nil && r.Fetch.Share != nil, "exit code %d: %+v", code, r.Verify)
+	v, s := r.Verify, r.Fetch.Share
+	must.Match(t, []int64{records, 0, 0, 0}, []int64{v.AcknowledgedRead, v.Lost, v.Unchecked, v.Duplicated}, "%+v", v)
+	must.True(t, s.Deliveries["1"] < records && s.Accepted+s.Archived == records && s.Accepted+s.Released == s.Acquired, "%+v", s)
 }
 
 // A member that leaves a group costs the others a rebalance, and they say so.
