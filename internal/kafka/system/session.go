@@ -133,10 +133,8 @@ func (s *session) openShare(ctx context.Context, book *ledger.Book) error {
 		o.Plan.Read.From = plan.From{}
 	}
 	for _, g := range s.groups {
-		if g.Made {
-			if err := s.cluster.StartShare(ctx, g.Name, o.Plan.Read.From.String()); err != nil {
-				return err
-			}
+		if err := s.cluster.StartShare(ctx, g, o.Plan.Read.From.String()); err != nil {
+			return err
 		}
 	}
 	if s.plan.Verify {
@@ -219,10 +217,7 @@ func (s *session) Close() {
 	}
 	if s.cluster != nil {
 		for _, g := range s.groups {
-			if !g.Made || s.embedded != nil {
-				continue
-			}
-			if err := s.cluster.DeleteShareGroup(context.Background(), g.Name); err != nil {
+			if err := s.cluster.DeleteShareGroup(context.Background(), g); err != nil && s.embedded == nil {
 				s.options.Notify(run.Notice{Kind: run.TopicKept, Text: fmt.Sprintf("share group %s stays: %v", g.Name, err)})
 			}
 		}
