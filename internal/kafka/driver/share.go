@@ -67,8 +67,8 @@ func (d *Share) Begin(ctx context.Context, o queue.Options) (err error) {
 	if d.Written != nil {
 		o.Written = func() []int64 { // of this load
 			all := d.Written()
-			for q := range all {
-				all[q] = max(0, all[q]-d.opened[q])
+			for q, opened := range d.opened {
+				all[q] = max(0, all[q]-opened)
 			}
 			return all
 		}

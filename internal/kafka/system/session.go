@@ -141,7 +141,7 @@ func (s *session) openShare(ctx context.Context, book *ledger.Book) error {
 		o.Book = book
 	}
 	s.share = &driver.Share{Cluster: s.cluster, Settings: s.Consumer, Layout: s.layout, Memory: reading.NewMemory(host.System().UsableMemory()), Groups: s.groups, Embedded: s.embedded}
-	if s.producer != nil {
+	if s.producer != nil && s.Producer.Acks() != "0" { // else no broker says what is in its log
 		s.share.Written = s.producer.Acked
 	}
 	return s.share.Begin(ctx, o)
