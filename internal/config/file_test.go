@@ -260,8 +260,8 @@ func firstDifference(a, b string) string {
 // and a variable: there they are no mistake where a load has no use for them.
 func flagsAlike(command plan.Command) (names []string) {
 	for _, name := range flagNames(string(command)) {
-		if !slices.Contains([]string{"config", "profile", "cluster", "hosts", "processes", "watch", "join", "peers", "key-file", "output", "group-protocol", "group-instance-id",
-			"share-max-records", "share-acquire-mode", "share-start", "share-ack"}, name) {
+		if !strings.HasPrefix(name, "share-") &&
+			!slices.Contains([]string{"config", "profile", "cluster", "hosts", "processes", "watch", "join", "peers", "key-file", "output", "group-protocol", "group-instance-id"}, name) {
 			names = append(names, name)
 		}
 	}

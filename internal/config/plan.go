@@ -201,11 +201,13 @@ func (b *builder) read(r *plan.Read, ofLedger, elsewhere bool) {
 
 // share completes how records are read in a share group. It reports whether the group is one.
 func (b *builder) share(r *plan.Read) bool {
-	const protocol = "group.protocol"
-	if strings.ToLower(strings.TrimSpace(b.consumer.given[protocol].Value)) != "share" {
+	if !strings.EqualFold(strings.TrimSpace(b.consumer.given["group.protocol"].Value), "share") {
 		for _, flag := range []string{"share-max-records", "share-acquire-mode", "share-start", "share-ack"} {
 			if b.isTyped(flag) {
 				b.bad(flag, b.text(flag), "it needs --group-protocol share")
+			}
+			if b.given(flag) { // a file or a variable may hold it for loads in share groups
+				b.consumer.drop(b.value(flag).Java["consumer"], b.from(flag))
 			}
 		}
 		return false

@@ -66,21 +66,24 @@ func (c *Cluster) FindShare(ctx context.Context, name string) (g ShareGroup, err
 	return g, nil
 }
 
-// StartShare sets where a new share group begins: earliest or latest; "": as the brokers say.
-func (c *Cluster) StartShare(ctx context.Context, group, start string) error {
+// StartShare sets where a share group that kt makes begins: earliest or latest; "": as the brokers say.
+func (c *Cluster) StartShare(ctx context.Context, g ShareGroup, start string) error {
+	if !g.Made {
+		return nil
+	}
 	config := kmsg.IncrementalAlterConfigsRequestResourceConfig{Name: "share.auto.offset.reset", Op: kmsg.IncrementalAlterConfigOpDelete}
 	if start != "" {
 		config.Op, config.Value = kmsg.IncrementalAlterConfigOpSet, &start
 	}
 	request := &kmsg.IncrementalAlterConfigsRequest{Resources: []kmsg.IncrementalAlterConfigsRequestResource{{
-		ResourceType: kmsg.ConfigResourceTypeGroupConfig, ResourceName: group, Configs: []kmsg.IncrementalAlterConfigsRequestResourceConfig{config},
+		ResourceType: kmsg.ConfigResourceTypeGroupConfig, ResourceName: g.Name, Configs: []kmsg.IncrementalAlterConfigsRequestResourceConfig{config},
 	}}}
 	answer, err := request.RequestWith(ctx, c.client)
 	for i := 0; err == nil && i < len(answer.Resources); i++ {
 		err = kerr.ErrorForCode(answer.Resources[i].ErrorCode)
 	}
 	if err != nil {
-		return fmt.Errorf("share group %s: set %s: %w", group, config.Name, err)
+		return fmt.Errorf("share group %s: set %s: %w", g.Name, config.Name, err)
 	}
 	return nil
 }
@@ -111,15 +114,18 @@ func (c *Cluster) ShareMembers(ctx context.Context, group string) int {
 }
 
 // DeleteShareGroup deletes a share group that kt made, with its start. One that others are members of stays.
-func (c *Cluster) DeleteShareGroup(ctx context.Context, group string) error {
+func (c *Cluster) DeleteShareGroup(ctx context.Context, g ShareGroup) error {
+	if !g.Made {
+		return nil
+	}
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout) // for its members to leave, too
 	defer cancel()
-	_, err := c.admin.DeleteGroup(ctx, group)
+	_, err := c.admin.DeleteGroup(ctx, g.Name)
 	for IsAny(err, kerr.NonEmptyGroup) && Pause(ctx, leaderPoll) {
-		_, err = c.admin.DeleteGroup(ctx, group)
+		_, err = c.admin.DeleteGroup(ctx, g.Name)
 	}
 	if err == nil || IsAny(err, kerr.GroupIDNotFound) {
-		err = c.StartShare(ctx, group, "")
+		err = c.StartShare(ctx, g, "")
 	}
 	if IsAny(err, kerr.NonEmptyGroup) {
 		return nil

@@ -42,16 +42,7 @@ type Share struct {
 	others       atomic.Bool // a group has members of other processes
 
 	mu      sync.Mutex
-	doubted []doubted // guarded by mu
-	failed  bool      // guarded by mu: some acknowledgement was not confirmed
-}
-
-// doubted are records whose acknowledgements no broker has confirmed. If they never come again, although the group has settled all
-// and could deliver them once more, brokers have taken them.
-type doubted struct {
-	group   int
-	number  int32
-	records []ledger.Record
+	doubted []acks // guarded by mu: those that no broker has confirmed
 }
 
 var _ engine.ReadDriver = (*Share)(nil)
@@ -60,13 +51,12 @@ var _ engine.ReadDriver = (*Share)(nil)
 func (d *Share) Begin(ctx context.Context, o queue.Options) (err error) {
 	d.ready = make(chan struct{})
 	d.waiting.Store(int64(o.Plan.Read.Clients()))
-	if d.opened, _, err = d.Cluster.LogEnds(ctx, d.Layout); err != nil {
-		return fmt.Errorf("find the last offsets: %w", err)
+	d.opened, _, err = d.Cluster.LogEnds(ctx, d.Layout)
+	if d.from = d.opened; err == nil && !o.Plan.Read.From.Latest {
+		d.from, err = d.Cluster.LogStarts(ctx, d.Layout)
 	}
-	if d.from = d.opened; !o.Plan.Read.From.Latest {
-		if d.from, err = d.Cluster.LogStarts(ctx, d.Layout); err != nil {
-			return fmt.Errorf("find the first offsets: %w", err)
-		}
+	if err != nil {
+		return fmt.Errorf("find the first and last offsets: %w", err)
 	}
 	for _, t := range d.Layout.Topics {
 		for id := range int32(t.Partitions) {
@@ -77,8 +67,8 @@ func (d *Share) Begin(ctx context.Context, o queue.Options) (err error) {
 	if d.Written != nil {
 		o.Written = func() []int64 { // of this load
 			all := d.Written()
-			for q := range all {
-				all[q] = max(0, all[q]-d.opened[q])
+			for q, opened := range d.opened {
+				all[q] = max(0, all[q]-opened)
 			}
 			return all
 		}
@@ -134,7 +124,7 @@ func (d *Share) Readers(ctx context.Context) ([]*ledger.Reader, error) {
 			why = "other processes have members in it, which may have accepted them"
 		case !d.Groups[i].Made:
 			why = "it was there before, and may have accepted them then"
-		case d.failed:
+		case len(d.doubted) > 0:
 			why = "brokers did not confirm all acknowledgements, so they may be archived"
 		}
 		for q := 0; why != "" && q < d.Queues; q++ {
@@ -142,9 +132,10 @@ func (d *Share) Readers(ctx context.Context) ([]*ledger.Reader, error) {
 		}
 	}
 	all, err := d.Arrivals.Readers(ctx)
-	for i := 0; err == nil && !d.others.Load() && i < len(d.doubted); i++ {
-		of := &d.doubted[i]
-		d.Settle(of.group, of.number, len(of.records), of.records)
+	for i := 0; err == nil && !d.others.Load() && i < len(d.doubted); i++ { // brokers have taken those that never came again, although they could
+		if a := &d.doubted[i]; !a.last {
+			d.Settle(a.group, a.number, len(a.records), a.records)
+		}
 	}
 	if n := d.Book.Verify(all...).Unchecked; why != "" && n > 0 {
 		err = errors.Join(err, fmt.Errorf("share group %s did not give %d records to these consumers: %s", d.Plan.Read.Group, n, why))
@@ -198,6 +189,8 @@ type sharer struct {
 // acks are the acknowledgements of the records of one partition in one poll.
 type acks struct {
 	stats.Share
+	group           int
+	number          int32 // of the partition
 	delivered, made time.Duration
 	records         []ledger.Record // of a run that is verified: those that nobody gets any more
 	last            bool            // it was the last delivery of one that was accepted
@@ -291,18 +284,18 @@ func (r *sharer) acknowledge() {
 	for _, record := range r.polled {
 		number := d.Layout.Number(record.Topic, record.Partition)
 		if by[number] == nil {
-			by[number] = &acks{delivered: r.at, made: r.shard.Now()}
+			by[number] = &acks{group: r.group, number: number, delivered: r.at, made: r.shard.Now()}
 		}
 		a, archived := by[number], false
+		last := int(record.DeliveryCount()) == d.Groups[r.group].Limit
 		switch d.Plan.Read.Share.Draw(r.rng) {
 		case plan.Accept:
 			a.Accepted++
-			a.last = a.last || int(record.DeliveryCount()) == d.Groups[r.group].Limit
+			a.last = a.last || last
 		case plan.Release:
 			a.Released++
-			archived = int(record.DeliveryCount()) == d.Groups[r.group].Limit
 			marked[kgo.AckRelease] = append(marked[kgo.AckRelease], record)
-			if !archived {
+			if archived = last; !last {
 				continue
 			}
 		case plan.Reject:
@@ -356,11 +349,11 @@ func (r *sharer) acknowledged(_ *kgo.Client, results kgo.ShareAckResults) {
 		done := slices.Clone(all[:n])
 		r.waiting[number] = slices.Delete(all, 0, n)
 		r.mu.Unlock()
-		r.settle(number, done, result.Err)
+		r.settle(done, result.Err)
 	}
 }
 
-func (r *sharer) settle(number int32, done []acks, err error) {
+func (r *sharer) settle(done []acks, err error) {
 	now := r.shard.Now()
 	r.shard.Record(func(rec *stats.Recorder, phase int) {
 		w := rec.Window(phase)
@@ -377,28 +370,26 @@ func (r *sharer) settle(number int32, done []acks, err error) {
 			w.AckTime.RecordN(now-a.delivered, a.count())
 		}
 	})
+	if err != nil {
+		r.driver.doubt(done)
+		return
+	}
 	for i := range done {
-		a := &done[i]
-		if err != nil {
-			r.doubt(number, a)
-			continue
-		}
-		r.driver.Settle(r.group, number, int(a.Accepted+a.Archived), a.records)
+		r.driver.Settle(r.group, done[i].number, int(done[i].Accepted+done[i].Archived), done[i].records)
 	}
 }
 
-func (r *sharer) doubt(number int32, a *acks) {
-	const most = 100_000 // chunks
-	d := r.driver
+// doubt keeps acknowledgements that no broker has confirmed.
+func (d *Share) doubt(all []acks) {
+	for i := range all {
+		for k := range all[i].records {
+			all[i].records[k].Again = true
+		}
+	}
+	const most = 100_000
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.failed = true; a.last || len(d.doubted) == most {
-		return
-	}
-	for i := range a.records {
-		a.records[i].Again = true
-	}
-	d.doubted = append(d.doubted, doubted{r.group, number, a.records})
+	d.doubted = append(d.doubted, all[:min(len(all), most-len(d.doubted))]...)
 }
 
 // Flush acknowledges the records of the last poll, and waits for the answers. A fetch that is under way holds them up.
@@ -420,10 +411,8 @@ func (r *sharer) Close() error {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for number, all := range r.waiting {
-		for i := range all {
-			r.doubt(number, &all[i])
-		}
+	for _, all := range r.waiting {
+		r.driver.doubt(all)
 	}
 	return nil
 }

@@ -34,9 +34,7 @@ func inShareGroup(t *testing.T, acks string, change func(*plan.Plan)) plan.Plan 
 func (s *scene) member(p plan.Plan, b *ledger.Book, written func() []int64) *Share {
 	s.Helper()
 	g := must.Have(s.cluster.FindShare(s.Context(), p.Read.Group))(s.T)
-	if g.Made {
-		must.Do(s.T, s.cluster.StartShare(s.Context(), g.Name, p.Read.From.String()))
-	}
+	must.Do(s.T, s.cluster.StartShare(s.Context(), g, p.Read.From.String()))
 	d := &Share{
 		Cluster: s.cluster, Settings: consuming(s.T, "group.id="+p.Read.Group, "group.protocol=share", "fetch.max.wait.ms=50"),
 		Layout: layout(s.partitions), Memory: reading.NewMemory(0), Groups: []kafka.ShareGroup{g}, Written: written,
@@ -98,14 +96,27 @@ func TestWhatAShareGroupDoesNotSettleHereIsUnchecked(t *testing.T) {
 		want   string
 	}{
 		{"it is still available", nil, func(p *plan.Plan) { p.Load.Records, p.Read.ToEnd = 700, false }, "wait in the queues"},
-		{"the group had it before", func(t *testing.T, s *scene, b *ledger.Book) {
-			s.share(inShareGroup(t, "accept@100", func(p *plan.Plan) { p.Load.Records, p.Read.ToEnd = 700, false }), b)
+		{"the group had it before", func(t *testing.T, s *scene, b *ledger.Book) { // it says why it did not check all
+			_, _, _ = s.share(inShareGroup(t, "accept@100", func(p *plan.Plan) { p.Load.Records, p.Read.ToEnd = 700, false }), b)
 		}, nil, "was there before"},
 		{"the broker refuses acknowledgements", func(_ *testing.T, s *scene, _ *ledger.Book) {
-			s.fake.ControlKey(79, func(r kmsg.Request) (kmsg.Response, error, bool) { // once: of a poll that is not followed by a fetch
+			s.fake.ControlKey(int16(kmsg.ShareAcknowledge), func(r kmsg.Request) (kmsg.Response, error, bool) {
 				resp := r.ResponseKind().(*kmsg.ShareAcknowledgeResponse)
 				resp.ErrorCode = kerr.InvalidRecordState.Code
 				return resp, nil, true
+			})
+			s.fake.ControlKey(int16(kmsg.ShareFetch), func(r kmsg.Request) (kmsg.Response, error, bool) {
+				resp := r.ResponseKind().(*kmsg.ShareFetchResponse)
+				for _, topic := range r.(*kmsg.ShareFetchRequest).Topics {
+					for i := range topic.Partitions {
+						if len(topic.Partitions[i].AcknowledgementBatches) > 0 {
+							resp.ErrorCode = kerr.InvalidRecordState.Code
+							return resp, nil, true
+						}
+					}
+				}
+				s.fake.KeepControl()
+				return nil, nil, false
 			})
 		}, func(p *plan.Plan) { p.Load.Records, p.Read.ToEnd, p.Read.Consumers = n, false, 1 }, "did not confirm all"},
 	} {
@@ -160,9 +171,10 @@ func TestAShareGroupIsThereUntilItIsDeleted(t *testing.T) {
 	s := newScene(t, 1)
 	b := stamped(t, s.cluster, 1, 100)
 	made := func() bool { return must.Have(s.cluster.FindShare(t.Context(), "share"))(t).Made }
-	s.share(inShareGroup(t, "accept@100", nil), b)
+	_, _, why := s.share(inShareGroup(t, "accept@100", nil), b)
+	must.Do(t, why)
 	must.True(t, !made(), "the group is gone")
-	must.Do(t, s.cluster.DeleteShareGroup(t.Context(), "share"))
+	must.Do(t, s.cluster.DeleteShareGroup(t.Context(), kafka.ShareGroup{Name: "share", Made: true}))
 	must.True(t, made(), "the group is still there")
 	s.read(readPlan(inGroup), b)
 	_, err := s.cluster.FindShare(t.Context(), "g")

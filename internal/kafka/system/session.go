@@ -133,17 +133,15 @@ func (s *session) openShare(ctx context.Context, book *ledger.Book) error {
 		o.Plan.Read.From = plan.From{}
 	}
 	for _, g := range s.groups {
-		if g.Made {
-			if err := s.cluster.StartShare(ctx, g.Name, o.Plan.Read.From.String()); err != nil {
-				return err
-			}
+		if err := s.cluster.StartShare(ctx, g, o.Plan.Read.From.String()); err != nil {
+			return err
 		}
 	}
 	if s.plan.Verify {
 		o.Book = book
 	}
 	s.share = &driver.Share{Cluster: s.cluster, Settings: s.Consumer, Layout: s.layout, Memory: reading.NewMemory(host.System().UsableMemory()), Groups: s.groups, Embedded: s.embedded}
-	if s.producer != nil {
+	if s.producer != nil && s.Producer.Acks() != "0" { // else no broker says what is in its log
 		s.share.Written = s.producer.Acked
 	}
 	return s.share.Begin(ctx, o)
@@ -219,10 +217,7 @@ func (s *session) Close() {
 	}
 	if s.cluster != nil {
 		for _, g := range s.groups {
-			if !g.Made || s.embedded != nil {
-				continue
-			}
-			if err := s.cluster.DeleteShareGroup(context.Background(), g.Name); err != nil {
+			if err := s.cluster.DeleteShareGroup(context.Background(), g); err != nil && s.embedded == nil {
 				s.options.Notify(run.Notice{Kind: run.TopicKept, Text: fmt.Sprintf("share group %s stays: %v", g.Name, err)})
 			}
 		}
