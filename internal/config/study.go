@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -79,25 +80,39 @@ func readAssignment(text string) (Assignment, error) {
 	return Assignment{Name: strings.TrimPrefix(name, "--"), Values: strings.Split(values, ",")}, nil
 }
 
+// The flags of kt run that a workload itself has, and those that all loads of a study or a workload share.
+const (
+	ofWorkloads = "scale speed run-time limit"
+	shared      = "config cluster bootstrap-server command-config tag on processes join peers key-file"
+)
+
 // Shared returns the flags that every load of a study or a workload gets: the cluster it goes to, and the hosts that make it. A
 // cluster is shared by its name, so that each load takes its settings and its protection from the file.
-func (l *layers) Shared() (shared []Assignment) {
+func (l *layers) Shared() []Assignment { return l.assigned(shared) }
+
+// Assigned returns what the command line makes of a workload, as WorkloadOf takes it.
+func (w *Workload) Assigned() []Assignment { return append(w.assigned(ofWorkloads+" "+shared), w.Set...) }
+
+// assigned returns the values of some flags that are given.
+func (l *layers) assigned(names string) (all []Assignment) {
 	cluster := l.text("cluster")
-	for _, name := range strings.Fields("config cluster bootstrap-server command-config tag on processes join peers key-file") {
+	for _, name := range strings.Fields(names) {
 		v := l.value(name)
 		switch {
 		case v.from == fromDefault:
 		case name == "bootstrap-server" && cluster != "":
 		case name == "command-config" && v.source == "cluster "+cluster:
 		default:
-			text := v.String()
-			if all, ok := v.is.([]string); ok { // an address has its port
-				text = strings.Join(all, ",")
+			values := []string{v.String()}
+			if list, ok := v.is.([]string); ok && name == "limit" { // which may have commas
+				values = list
+			} else if ok { // an address has its port
+				values = []string{strings.Join(list, ",")}
 			}
-			shared = append(shared, Assignment{name, []string{text}, v.from.isForeign()})
+			all = append(all, Assignment{name, values, v.from.isForeign()})
 		}
 	}
-	return shared
+	return all
 }
 
 // IsTyped reports whether a flag is given on the command line.
@@ -110,6 +125,8 @@ func IsLimit(flag string) bool { return flag == "limit" || flag == "abort-on" }
 func CheckFlag(command plan.Command, name string) error {
 	f := flagSet(string(command)).Lookup(name)
 	switch {
+	case command == plan.Workload: // its loads are known with its file
+		return nil
 	case f == nil:
 		return noFlag(command, name)
 	case valueOf(f).Typed:
@@ -130,23 +147,46 @@ func LoadOf(command plan.Command, flags []Assignment, sys System) (*Run, error) 
 	r := commands[string(command)](set).(*Run)
 	var errs []error
 	for _, one := range flags {
-		f := set.Lookup(one.Name)
-		if f == nil {
+		if !assign(set, one) {
 			errs = append(errs, noFlag(command, one.Name))
-			continue
-		}
-		before := valueOf(f).from
-		for _, value := range one.Values {
-			_ = set.Set(one.Name, value) // it keeps what is wrong
-		}
-		if one.Foreign || before == fromForeign {
-			valueOf(f).from = fromForeign
 		}
 	}
 	if len(errs) > 0 {
 		return r, errors.Join(errs...)
 	}
 	return r, r.Load(sys)
+}
+
+// assign gives a flag its values, and reports whether there is such a flag.
+func assign(set *pflag.FlagSet, one Assignment) bool {
+	f := set.Lookup(one.Name)
+	if f == nil {
+		return false
+	}
+	before := valueOf(f).from
+	for _, value := range one.Values {
+		_ = set.Set(one.Name, value) // it keeps what is wrong
+	}
+	if one.Foreign || before == fromForeign {
+		valueOf(f).from = fromForeign
+	}
+	return true
+}
+
+// WorkloadOf makes settings of kt run of flags that do not come from a command line. What is no flag of a workload itself is of its
+// loads: Set has it.
+func WorkloadOf(flags []Assignment, sys System) (*Workload, error) {
+	set := pflag.NewFlagSet("run", pflag.ContinueOnError)
+	w := NewWorkload(set)
+	var ofLoads []Assignment
+	for _, one := range flags {
+		if !slices.Contains(strings.Fields(ofWorkloads+" "+shared), one.Name) || !assign(set, one) {
+			ofLoads = append(ofLoads, one)
+		}
+	}
+	err := w.Load(sys)
+	w.Set = ofLoads
+	return w, err
 }
 
 // LoadArgs reads a load that follows the flags of another command, as in

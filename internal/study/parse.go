@@ -52,7 +52,10 @@ func NewParser(file string, known func(command, flag string) error) *Parser {
 // Err returns all that was wrong so far, each on a line of its own with the line and the column in the file.
 func (p *Parser) Err() error { return errors.Join(p.errs...) }
 
-// Place returns the node of a key, or of "load NAME", "reads NAME", "flag NAME FLAG"; nil: the file has none.
+// Places returns the nodes of keys, and of "load NAME", "reads NAME", "flag NAME FLAG".
+func (p *Parser) Places() map[string]*yaml.Node { return p.at }
+
+// Place returns one of them; nil: the file has none.
 func (p *Parser) Place(what string) *yaml.Node { return p.at[what] }
 
 // Bad adds a problem of a node.
@@ -156,9 +159,11 @@ func (p *Parser) load(n *yaml.Node, what string) (l Load) {
 	p.each(n, what, func(key, value *yaml.Node) {
 		switch {
 		case key.Value == "command":
-			l.Command = p.word(value, "command", []string{"produce", "consume", "roundtrip"})
+			l.Command = p.word(value, "command", []string{"produce", "consume", "roundtrip", "run"})
 		case key.Value == "name":
 			l.Name = p.one(value)
+		case key.Value == "file" && what != "prepare":
+			l.File = p.one(value)
 		case key.Value == "reads" && what != "prepare":
 			l.Reads = p.one(value)
 			defer func() { p.at["reads "+l.Name] = value }()
@@ -169,8 +174,11 @@ func (p *Parser) load(n *yaml.Node, what string) (l Load) {
 			}
 		}
 	})
-	if l.Command == "" && n.Kind == yaml.MappingNode {
+	switch {
+	case l.Command == "" && n.Kind == yaml.MappingNode:
 		p.Bad(n, "%s: give its command: produce, consume or roundtrip", what)
+	case l.IsWorkload() != (l.File != ""):
+		p.Bad(n, "%s: command: run and file: FILE go together: a workload is read from its file", what)
 	}
 	p.at["load "+l.Name] = n
 	for _, key := range flags {
