@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -91,7 +92,13 @@ const (
 func (l *layers) Shared() []Assignment { return l.assigned(shared) }
 
 // Assigned returns what the command line makes of a workload, as WorkloadOf takes it.
-func (w *Workload) Assigned() []Assignment { return append(w.assigned(ofWorkloads+" "+shared), w.Set...) }
+func (w *Workload) Assigned() []Assignment {
+	all := w.assigned(ofWorkloads + " " + shared)
+	for _, s := range w.Set {
+		all = append(all, Assignment{Name: s.Name, Values: []string{strings.Join(s.Values, ",")}})
+	}
+	return all
+}
 
 // assigned returns the values of some flags that are given.
 func (l *layers) assigned(names string) (all []Assignment) {
@@ -190,26 +197,40 @@ func WorkloadOf(flags []Assignment, sys System) (*Workload, error) {
 }
 
 // LoadArgs reads a load that follows the flags of another command, as in
-// "kt find -- produce --acks all": its command, and its flags in their order.
-func LoadArgs(args []string) (plan.Command, []Assignment, error) {
+// "kt find -- produce --acks all": its command, its flags in their order, and the file of a workload.
+func LoadArgs(args []string) (command plan.Command, flags []Assignment, file string, err error) {
 	if len(args) == 0 {
-		return "", nil, errors.New("no load is given: write it behind --, as in -- produce --acks all")
+		return "", nil, "", errors.New("no load is given: write it behind --, as in -- produce --acks all")
 	}
-	command := plan.Command(args[0])
-	if err := oneOf(args[0], LoadCommands()); err != nil {
-		return "", nil, plan.Refuse("", nil, "%s is no load: %w", strconv.Quote(args[0]), err)
+	command = plan.Command(args[0])
+	if err := oneOf(args[0], append(LoadCommands(), string(plan.Workload))); err != nil {
+		return "", nil, "", plan.Refuse("", nil, "%s is no load: %w", strconv.Quote(args[0]), err)
 	}
 	set := flagSet(args[0])
-	var flags []Assignment
-	err := set.ParseAll(args[1:], func(f *pflag.Flag, value string) error {
-		flags = append(flags, Assignment{Name: f.Name, Values: []string{value}})
-		return nil
+	err = set.ParseAll(args[1:], func(f *pflag.Flag, value string) error {
+		one := Assignment{Name: f.Name, Values: []string{value}}
+		if command == plan.Workload && f.Name == "set" {
+			one, err = readAssignment(value)
+			one.Values = []string{strings.Join(one.Values, ",")}
+		} else if command == plan.Workload && !slices.Contains(strings.Fields(ofWorkloads+" "+shared), f.Name) {
+			err = fmt.Errorf("--%s: it is of a workload that is made once, by itself", f.Name)
+		}
+		flags = append(flags, one)
+		return err
 	})
-	if err == nil && set.NArg() > 0 {
-		err = errors.New(strconv.Quote(set.Arg(0)) + " is no flag")
+	rest := set.Args()
+	if command == plan.Workload && len(rest) == 1 {
+		file, rest = rest[0], nil
+	}
+	switch {
+	case err != nil:
+	case len(rest) > 0:
+		err = errors.New(strconv.Quote(rest[0]) + " is no flag")
+	case command == plan.Workload && file == "":
+		err = errors.New("name the file of the workload, as in -- run shop.yaml")
 	}
 	if err != nil {
-		return "", nil, plan.Refuse("", nil, "kt %s: %w (see: kt %s --help-all)", command, err, command)
+		err = plan.Refuse("", nil, "kt %s: %w (see: kt %s --help-all)", command, err, command)
 	}
-	return command, flags, nil
+	return command, flags, file, err
 }

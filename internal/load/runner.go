@@ -166,7 +166,7 @@ func (b *Runner) BrokerCount(ctx context.Context, l study.Load) (int, error) {
 // place returns a load of which only the place is that of another: its brokers, and the hosts that make it.
 func (b *Runner) place(l study.Load) (*Load, error) {
 	if l.IsWorkload() { // whose loads all go to one place
-		w, _, err := b.changed(l)
+		w, _, err := b.Changed(l)
 		if err != nil {
 			return nil, err
 		}
@@ -223,7 +223,9 @@ func (b *Runner) DeleteTopic(ctx context.Context, l study.Load, name string) err
 
 // mayDelete returns an error for topics that no run of a load has made.
 func (b *Runner) mayDelete(l study.Load, names []string) error {
-	ofRuns := func(name string) bool { return strings.HasPrefix(name, studyTopics) || strings.HasPrefix(name, runTopics) }
+	ofRuns := func(name string) bool {
+		return strings.HasPrefix(name, studyTopics) || strings.HasPrefix(name, runTopics)
+	}
 	if l.IsWorkload() { // the log has those that a run has made
 		plans, err := b.Plans(l)
 		if err != nil {

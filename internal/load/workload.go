@@ -35,8 +35,8 @@ type Workload struct {
 	topic   string // what the names of its own topics begin with
 }
 
-// changed returns the workload of a load of kt run, whose loads have the flags that its own give them, and the changes that are left.
-func (b *Runner) changed(l study.Load) (*workload.Workload, *config.Workload, error) {
+// Changed returns the workload of a load of kt run, whose loads have the flags that its own give them, and the changes that are left.
+func (b *Runner) Changed(l study.Load) (*workload.Workload, *config.Workload, error) {
 	sys := b.maker.Config
 	sys.Warn = b.warn
 	var flags []config.Assignment
@@ -72,7 +72,7 @@ func CheckFlag(command, flag string) error { return config.CheckFlag(plan.Comman
 // Workload checks a workload without connecting to a broker. Its errors have the places in the file, as far as they are known. Its
 // own topics begin with the flag topic.
 func (b *Runner) Workload(l study.Load) (*Workload, error) {
-	w, c, err := b.changed(l)
+	w, c, err := b.Changed(l)
 	if err != nil {
 		return new(Workload), misfit(err)
 	}
@@ -130,7 +130,7 @@ func (w *Workload) load(l study.Load, source *Load) (*Load, error) {
 	has := func(names ...string) bool {
 		return slices.ContainsFunc(l.Flags, func(f study.Flag) bool { return slices.Contains(names, f.Name) })
 	}
-	follows := source != nil && !has("duration", "num-records", "messages")
+	follows := workload.Follows(&l) != ""
 	switch {
 	case source != nil:
 		p := &source.Plan
@@ -271,7 +271,7 @@ func (w *Workload) Run(ctx context.Context, o workload.Options, observers []run.
 			n.Text = name + ": " + n.Text
 			notify(n)
 		}
-		loads = append(loads, workload.Load{Name: name, Request: r, Observer: joined.Of(i)})
+		loads = append(loads, workload.Load{Name: name, Follows: workload.Follows(&w.Workload.Loads[i]), Request: r, Observer: joined.Of(i)})
 	}
 	return workload.Run(ctx, loads, o)
 }

@@ -232,7 +232,6 @@ func (x *executor) together(ctx context.Context, t Turn, topic string, prepared 
 	loads := x.Study.Loads
 	figures, errs := make([]LoadFigures, len(loads)), make([]error, len(loads))
 	var running, opening sync.WaitGroup
-	var noting sync.Mutex
 	for _, onlyReads := range []bool{false, true} {
 		for i, l := range loads {
 			l = x.Study.at(t.Cell, l)
@@ -250,8 +249,6 @@ func (x *executor) together(ctx context.Context, t Turn, topic string, prepared 
 				defer opened()
 				res, err := x.runner.Run(ctx, l, x.path(t, l), func(made []string) error {
 					defer opened()
-					noting.Lock()
-					defer noting.Unlock()
 					if len(made) == 0 {
 						return nil
 					}

@@ -156,13 +156,17 @@ func (p *Parser) Mapping(n *yaml.Node, what string, known map[string]any) {
 
 func (p *Parser) load(n *yaml.Node, what string) (l Load) {
 	var flags []*yaml.Node
+	commands := []string{"produce", "consume", "roundtrip"}
+	if what == "load" { // a workload is the one load of a study
+		commands = append(commands, string(plan.Workload))
+	}
 	p.each(n, what, func(key, value *yaml.Node) {
 		switch {
 		case key.Value == "command":
-			l.Command = p.word(value, "command", []string{"produce", "consume", "roundtrip", "run"})
+			l.Command = p.word(value, "command", commands)
 		case key.Value == "name":
 			l.Name = p.one(value)
-		case key.Value == "file" && what != "prepare":
+		case key.Value == "file" && what == "load":
 			l.File = p.one(value)
 		case key.Value == "reads" && what != "prepare":
 			l.Reads = p.one(value)

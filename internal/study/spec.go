@@ -36,18 +36,17 @@ type Study struct {
 
 // Load is one load of a run.
 type Load struct {
-	Name    string `json:"name,omitempty"` // "": the only one
-	Command string `json:"command"`        // produce, consume, roundtrip, or run: a workload
-	Flags   []Flag `json:"flags"`          // of a workload: those of kt run, and LOAD.FLAG or FLAG as kt run --set has them
+	Name    string `json:"name,omitempty"`  // "": the only one
+	Command string `json:"command"`         // produce, consume, roundtrip, or run: a workload, the one load of its study
+	Flags   []Flag `json:"flags"`           // of a workload: those of kt run, and LOAD.FLAG or FLAG as kt run --set has them
 	Reads   string `json:"reads,omitempty"` // the prepared load whose topic it takes; "": that of the run
 
 	Typed []Flag `json:"typed,omitempty"` // those of the person who started the study; without a name: a value of any
 
-	// Of a workload.
-	File   string            `json:"file,omitempty"`  // after which it is named; it is read once, before the study begins
-	About  string            `json:"about,omitempty"` // a sentence
-	Loads  []Load            `json:"loads,omitempty"` // which run at once; Reads is then a load among them
-	Places map[string]string `json:"-"`               // FILE:LINE:COLUMN, by "load NAME", "flag NAME FLAG" and "reads NAME"; nil: none are known
+	File   string            `json:"file,omitempty"`  // of a workload, which is named after it; it is read once, before the study begins
+	About  string            `json:"about,omitempty"` // of a workload: a sentence
+	Loads  []Load            `json:"loads,omitempty"` // of a workload: they run at once, and reads is one of them
+	Places map[string]string `json:"-"`               // FILE:LINE:COLUMN in that file, by "load NAME", "flag NAME FLAG" and "reads NAME"; nil: none are known
 }
 
 // IsWorkload reports whether the load is a workload: its run has a section for each of its loads.

@@ -105,8 +105,6 @@ func (w *Workload) check(l *study.Load) (errs []error) {
 		bad("load", "load %q: metrics have parts of that name, so no limit could name it: give it another one", l.Name)
 	case w.load(l.Name) != l:
 		bad("load", "load %q: two have this name", l.Name)
-	case l.IsWorkload():
-		bad("load", "load %q: a workload has no workload in it: name its loads here", l.Name)
 	}
 	for _, f := range l.Flags {
 		if err := refused(l, f.Name); err != nil {
@@ -191,6 +189,16 @@ func (w *Workload) load(name string) *study.Load {
 		return &w.Loads[i]
 	}
 	return nil
+}
+
+// Follows returns the load with which a load ends: the one that it reads, unless it has an end of its own; "": none.
+func Follows(l *study.Load) string {
+	if slices.ContainsFunc(l.Flags, func(f study.Flag) bool {
+		return slices.Contains([]string{"duration", "num-records", "messages"}, f.Name)
+	}) {
+		return ""
+	}
+	return l.Reads
 }
 
 // Source returns the load whose topics a load uses: itself, or where its Reads leads to. nil: that leads in a circle.
