@@ -181,6 +181,14 @@ func (w *Workload) load(name string) *study.Load {
 	return nil
 }
 
+// Follows returns the load with which a load ends: the one that it reads, unless it has an end of its own; "": none.
+func Follows(l *study.Load) string {
+	if slices.ContainsFunc(l.Flags, func(f study.Flag) bool { return slices.Contains([]string{"duration", "num-records", "messages"}, f.Name) }) {
+		return ""
+	}
+	return l.Reads
+}
+
 // Source returns the load whose topics a load uses: itself, or where its Reads leads to. nil: that leads in a circle.
 func (w *Workload) Source(l *study.Load) *study.Load {
 	for range w.Loads {
