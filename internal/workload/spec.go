@@ -35,13 +35,15 @@ func (w *Workload) at(what, format string, args ...any) error {
 	return err
 }
 
-// At returns an error with the place in the file of a flag of a load, or else of the load.
+// At returns an error with the place in the file of a flag of a load, or else of the load. A value of a flag may stand behind its name.
 func (w *Workload) At(load, flag string, err error) error {
-	what := "flag " + load + " " + flag
-	if w.Places[what] == "" {
-		what = "load " + load
+	name, _, _ := strings.Cut(flag, " ")
+	for _, what := range []string{"flag " + load + " " + flag, "flag " + load + " " + name} {
+		if w.Places[what] != "" {
+			return w.at(what, "load %s: %w", load, err)
+		}
 	}
-	return w.at(what, "load %s: %w", load, err)
+	return w.at("load "+load, "load %s: %w", load, err)
 }
 
 // Parse reads a workload as a load of kt run. name is the path of its file. known returns an error for a flag that a command does
