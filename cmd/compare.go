@@ -86,7 +86,7 @@ func (e *Env) side(names []string, limits []study.FailOn) (*study.Side, error) {
 		files, err := e.runsOf(name)
 		load := ""
 		if at := strings.LastIndexByte(name, ':'); err != nil && at > 0 { // a load of a workload
-			if of, wrong := e.runsOf(name[:at]); wrong == nil {
+			if of, wrong := e.runsOf(name[:at]); wrong == nil && len(of) == 1 {
 				files, err, load = of, nil, name[at+1:]
 			}
 		}
