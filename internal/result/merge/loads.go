@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -26,20 +26,17 @@ func (s *Set) loads() (names []string) {
 
 // workload merges the files of each load by itself, and joins the results.
 func (s *Set) workload(ctx context.Context, names []string) (r result.Result, err error) {
-	var all []result.LoadResult
-	var parts []*Set
-	var plans []*plan.Plan
-	of := make(map[string]map[string]*runFile) // by load
-	for id, one := range s.runFiles {
-		if of[one.part.Load] == nil {
-			of[one.part.Load] = make(map[string]*runFile)
-		}
-		if of[one.part.Load][id] = one; one.part.Load == "" || one.watched() {
+	for _, one := range s.runFiles {
+		if one.part.Load == "" || one.watched() {
 			return r, fmt.Errorf("%s: it is of no load of the workload, and the others are of %s", one.name, few(names, ", "))
 		}
 	}
+	var all []result.LoadResult
+	var parts []*Set
+	var plans []*plan.Plan
 	for _, name := range names {
-		l := &Set{runFiles: of[name]}
+		l := &Set{runFiles: maps.Clone(s.runFiles)}
+		maps.DeleteFunc(l.runFiles, func(_ string, one *runFile) bool { return one.part.Load != name })
 		parts, plans = append(parts, l), append(plans, &l.inOrder()[0].header.Plan)
 	}
 	limits, err := result.LimitsOf(s.limits, names, plans)
@@ -81,11 +78,7 @@ func (s *Set) workload(ctx context.Context, names []string) (r result.Result, er
 // section returns the result of one load: of one complete file that of the file by itself, else what its files give together.
 func (s *Set) section(ctx context.Context) (result.Result, error) {
 	if files := s.inOrder(); len(files) == 1 && files[0].corrupt == nil {
-		one := files[0]
-		fold, err := result.Replay(io.NewSectionReader(one.r, 0, one.size), nil, s.limits...)
-		if err == nil {
-			return fold.Result(), nil
-		}
+		return Read(files[0].r, files[0].size, s.limits...)
 	}
 	return s.load(ctx)
 }
