@@ -92,7 +92,7 @@ func (w *Workload) load(l study.Load, source *Load) (*Load, error) {
 	has := func(names ...string) bool {
 		return slices.ContainsFunc(l.Flags, func(f study.Flag) bool { return slices.Contains(names, f.Name) })
 	}
-	follows := source != nil && !has("duration", "num-records", "messages")
+	follows := workload.Follows(&l) != ""
 	switch {
 	case source != nil:
 		p := &source.Plan
@@ -190,7 +190,9 @@ func (w *Workload) placed(load string, err error) error {
 		return nil
 	}
 	flag := ""
-	if p := new(plan.Problem); errors.As(err, &p) {
+	if p := new(plan.Problem); errors.As(err, &p) && p.Source == "--command-property" {
+		flag, err = "command-property "+p.Value, errors.New(p.Text())
+	} else if p != nil {
 		flag = p.Flag
 	}
 	return w.At(load, flag, err)
@@ -227,7 +229,7 @@ func (w *Workload) Run(ctx context.Context, o workload.Options, observer func(lo
 			r.Tune = nil // once for this host
 		}
 		r.Notify = func(n run.Notice) { notify(name, n) }
-		loads = append(loads, workload.Load{Name: name, Request: r, Observer: observer(i)})
+		loads = append(loads, workload.Load{Name: name, Follows: workload.Follows(&w.Workload.Loads[i]), Request: r, Observer: observer(i)})
 	}
 	return workload.Run(ctx, loads, o)
 }

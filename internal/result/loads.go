@@ -19,6 +19,15 @@ type LoadResult struct {
 	Result
 }
 
+// Parts returns the rows of all processes: of a workload those of each load.
+func (r *Result) Parts() []ProcessRow {
+	rows := slices.Clip(r.Processes)
+	for i := range r.Loads {
+		rows = append(rows, r.Loads[i].Processes...)
+	}
+	return rows
+}
+
 // LimitOf cuts the name of a load off an expression of --limit: orders.p99<20ms. load is empty for an expression that names none
 // of the loads.
 func LimitOf(expression string, loads []string) (load, rest string) {

@@ -94,6 +94,9 @@ func (w *omb) kafka() {
 	common := w.block("commonConfig")
 	producer := w.side("producer", w.Kafka.Producer, w.Kafka.Consumer, common)
 	consumer := w.side("consumer", w.Kafka.Consumer, w.Kafka.Producer, common)
+	if w.logsIn = w.logsIn && !w.Given("command-config"); w.logsIn { // else the addresses of a driver get no credentials
+		w.add("command-config", "") // those of the user are for other addresses
+	}
 	if p, ok := consumer["group.id"]; ok {
 		w.notice(p.at, "group.id has no effect: each subscription has a group of its own, as in OpenMessaging Benchmark")
 	}
@@ -117,7 +120,7 @@ func (w *omb) set(who string, own, others map[string]property, other config.Clie
 		case both && w.Kafka.Security(name):
 			w.Bad(w.root, "%s: kt logs in once, so that the producers and the consumers have the same value", name)
 			delete(others, name)
-		case other.Has(name):
+		case other.Has(name) && w.groups > 0:
 			name = who + "." + name
 		}
 		w.client(name, value)
@@ -181,7 +184,8 @@ func (w *omb) side(who string, client, other config.Client, common []property) m
 		case strings.Contains(p.Value, "{zone.id}"):
 			w.Bad(p.at, "%s=%s: kt has no zone.id: --set driver.%s.%s=NAME", p.Key, p.Value, p.block, p.Key)
 		case client.Has(p.Key), w.Kafka.Security(p.Key):
-			all[p.Key] = p
+			all[p.Key], w.logsIn = p, w.logsIn || w.Kafka.Security(p.Key)
+			w.places["flag "+w.load.Name+" command-property "+p.Key+"="+p.Value] = fmt.Sprintf("%s:%d:%d", w.path, p.at.Line, p.at.Column)
 		case !other.Has(p.Key):
 			w.Bad(p.at, "%s: Kafka's %s has no such property%s", p.Key, who, suggest.Hint(p.Key, client.Names, "; leave it out"))
 		case p.block != "commonConfig":

@@ -15,9 +15,10 @@ import (
 	"github.com/kt-bench/kt/internal/run"
 )
 
-// Load is one load that can be made. Run sets File, Part, Stop, Opened, Ready, Began and Done of its request.
+// Load is one load that can be made. Run sets File, Part, Stop, Until, Opened, Ready, Began and Done of its request.
 type Load struct {
 	Name     string
+	Follows  string // the load at whose end this one ends, with what is there then; "": it ends by itself
 	Request  run.Request
 	Observer run.Observer
 }
@@ -46,6 +47,10 @@ func Run(ctx context.Context, loads []Load, o Options) (result.Result, error) {
 	m := &maker{
 		Options: o, loads: loads, cancel: cancel, epoch: rand.Text()[:12], headers: make([]result.Header, len(loads)), waiting: len(loads), running: len(loads),
 		start: make(chan struct{}), over: make(chan struct{}), ended: make(chan struct{}), errs: make([]error, len(loads)), made: make([]bool, len(loads)),
+		gone: make(map[string]chan struct{}),
+	}
+	for i := range loads {
+		m.gone[loads[i].Name] = make(chan struct{})
 	}
 	m.stop = m.stops(ctx)
 	for _, writes := range []bool{true, false} {
@@ -85,9 +90,9 @@ func (m *maker) make(ctx context.Context, i int) {
 	m.paths = append(m.paths, path)
 	opened := make(chan struct{})
 	open := sync.OnceFunc(func() { close(opened) })
-	leave := sync.OnceFunc(m.leave)
+	leave := sync.OnceFunc(func() { m.leave(l) })
 	r := l.Request
-	r.File, r.Stop = file, m.stop
+	r.File, r.Stop, r.Until = file, m.stop, m.gone[l.Follows]
 	r.Part = &result.Part{Run: m.Name, Epoch: m.epoch, Host: m.Host, Process: i + 1, Load: l.Name}
 	r.Notify = func(n run.Notice) {
 		if l.Request.Notify != nil && (n.Kind != run.TopicKept || m.foreign(i)) {
@@ -131,9 +136,10 @@ type maker struct {
 	stop   <-chan struct{}
 
 	epoch string
-	start chan struct{} // closed: all loads are ready
-	over  chan struct{} // closed: all loads are over
-	ended chan struct{} // closed: a condition has ended a load
+	start chan struct{}            // closed: all loads are ready
+	over  chan struct{}            // closed: all loads are over
+	gone  map[string]chan struct{} // by the name of a load; closed: it is over
+	ended chan struct{}            // closed: a condition has ended a load
 
 	mu               sync.Mutex // guards what follows
 	headers          []result.Header
@@ -183,7 +189,8 @@ func (m *maker) foreign(i int) bool {
 }
 
 // leave notes that a load is over.
-func (m *maker) leave() {
+func (m *maker) leave(l *Load) {
+	close(m.gone[l.Name])
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.running--; m.running == 0 {

@@ -28,9 +28,10 @@ type Workload struct {
 	places map[string]string // FILE:LINE:COLUMN, by "load NAME" and "flag NAME FLAG"
 }
 
-// At returns an error with the place in the file of a flag of a load, or else of the load.
+// At returns an error with the place in the file of a flag of a load, or else of the load. A value of a flag may stand behind its name.
 func (w *Workload) At(load, flag string, err error) error {
-	if place := cmp.Or(w.places["flag "+load+" "+flag], w.places["load "+load]); place != "" {
+	name, _, _ := strings.Cut(flag, " ")
+	if place := cmp.Or(w.places["flag "+load+" "+flag], w.places["flag "+load+" "+name], w.places["load "+load]); place != "" {
 		return fmt.Errorf("%s: load %s: %w", place, load, err)
 	}
 	return fmt.Errorf("load %s: %w", load, err)
@@ -179,6 +180,16 @@ func (w *Workload) load(name string) *study.Load {
 		return &w.Loads[i]
 	}
 	return nil
+}
+
+// Follows returns the load with which a load ends: the one that it reads, unless it has an end of its own; "": none.
+func Follows(l *study.Load) string {
+	if slices.ContainsFunc(l.Flags, func(f study.Flag) bool {
+		return slices.Contains([]string{"duration", "num-records", "messages"}, f.Name)
+	}) {
+		return ""
+	}
+	return l.Reads
 }
 
 // Source returns the load whose topics a load uses: itself, or where its Reads leads to. nil: that leads in a circle.

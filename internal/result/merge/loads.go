@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -26,18 +25,21 @@ func (s *Set) loads() (names []string) {
 
 // workload merges the files of each load by itself, and joins the results.
 func (s *Set) workload(ctx context.Context, names []string) (r result.Result, err error) {
-	for _, one := range s.runFiles {
-		if one.part.Load == "" || one.watched() {
-			return r, fmt.Errorf("%s: it is of no load of the workload, and the others are of %s", one.name, few(names, ", "))
-		}
-	}
 	var all []result.LoadResult
 	var parts []*Set
 	var plans []*plan.Plan
 	for _, name := range names {
-		l := &Set{runFiles: maps.Clone(s.runFiles)}
-		maps.DeleteFunc(l.runFiles, func(_ string, one *runFile) bool { return one.part.Load != name })
-		parts, plans = append(parts, l), append(plans, &l.inOrder()[0].header.Plan)
+		l := NewSet()
+		for id, one := range s.runFiles {
+			switch {
+			case one.part.Load == name, one.watched(): // a machine carries all loads
+				l.runFiles[id] = one
+			case one.part.Load == "":
+				return r, fmt.Errorf("%s: it is of no load of the workload, and the others are of %s", one.name, few(names, ", "))
+			}
+		}
+		own := slices.DeleteFunc(l.inOrder(), (*runFile).watched)
+		parts, plans = append(parts, l), append(plans, &own[0].header.Plan)
 	}
 	limits, err := result.LimitsOf(s.limits, names, plans)
 	if err != nil {
@@ -56,6 +58,12 @@ func (s *Set) workload(ctx context.Context, names []string) (r result.Result, er
 	r.Plan.Command, r.NotAddedUp = plan.Workload, m.different()
 	r.Notice, r.RunFiles = strings.Join(r.Notices(), "; "), m.listRunFiles()
 	r.JoinLoads(all)
+	for i := range all { // a machine that is only watched is of the whole
+		l := &all[i].Result
+		carries := func(h result.HostRow) bool { return h.Processes > 0 }
+		r.Hosts = slices.DeleteFunc(slices.Clone(l.Hosts), carries)
+		l.Hosts = slices.DeleteFunc(l.Hosts, func(h result.HostRow) bool { return !carries(h) })
+	}
 	targets := true // of some loads alone a target would say nothing
 	for i := range all {
 		l := &all[i]
