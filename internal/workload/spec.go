@@ -184,7 +184,9 @@ func (w *Workload) load(name string) *study.Load {
 
 // Follows returns the load with which a load ends: the one that it reads, unless it has an end of its own; "": none.
 func Follows(l *study.Load) string {
-	if slices.ContainsFunc(l.Flags, func(f study.Flag) bool { return slices.Contains([]string{"duration", "num-records", "messages"}, f.Name) }) {
+	if slices.ContainsFunc(l.Flags, func(f study.Flag) bool {
+		return slices.Contains([]string{"duration", "num-records", "messages"}, f.Name)
+	}) {
 		return ""
 	}
 	return l.Reads
