@@ -9,13 +9,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 
 	"github.com/spf13/cobra"
 
 	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/input"
 	"github.com/kt-bench/kt/internal/load"
+	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/report/page"
 	"github.com/kt-bench/kt/internal/result"
@@ -143,9 +143,11 @@ func makeWorkload(ctx context.Context, env *Env, flags *config.Workload, w *load
 	if err != nil {
 		return nil, err
 	}
-	if w.Embedded {
-		debug.SetMemoryLimit(loadMemory)
+	var plans []*plan.Plan
+	for _, l := range w.Loads {
+		plans = append(plans, &l.Plan)
 	}
+	tuneProcess(env, plans...)
 	shown := &config.Run{Output: flags.Output, Quiet: flags.Quiet, Interval: flags.Interval, Verbose: flags.Verbose, Look: flags.Look, FPS: 4}
 	if !flags.IsTyped("output") {
 		shown.Output = "" // the screen, where there is a terminal
