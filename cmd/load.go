@@ -228,20 +228,27 @@ const (
 	loadMemory = 384 << 20
 )
 
-// tuneProcess sets the garbage collector for the one load that this process makes.
-func tuneProcess(env *Env, p *plan.Plan) {
+// tuneProcess sets the garbage collector for the loads that this process makes at once.
+func tuneProcess(env *Env, plans ...*plan.Plan) {
+	var all plan.Plan // the clients of all
+	topics, writes, reads := 0, false, false
+	for _, p := range plans {
+		all.Producers += p.Producers
+		all.Read.Consumers += p.Read.Clients()
+		topics, writes, reads = topics+len(p.Topic.Names()), writes || p.Writes(), reads || p.Reads()
+	}
 	switch {
 	case env.Getenv("GOGC") != "":
-	case max(p.Producers+p.Read.Clients(), len(p.Topic.Names())) > many:
+	case max(all.Producers+all.Read.Consumers, topics) > many:
 		debug.SetGCPercent(manyGC)
-	case !p.Writes():
+	case !writes:
 		debug.SetGCPercent(readerGC)
 	}
 	switch {
-	case p.Embedded():
+	case plans[0].Embedded():
 		debug.SetMemoryLimit(loadMemory)
-	case p.Reads() && env.Getenv("GOMEMLIMIT") == "":
-		debug.SetMemoryLimit(readerMemory(p, host.System().UsableMemory()))
+	case reads && env.Getenv("GOMEMLIMIT") == "":
+		debug.SetMemoryLimit(readerMemory(&all, host.System().UsableMemory()))
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"strings"
 	"syscall"
 
@@ -166,9 +165,11 @@ func makeWorkload(ctx context.Context, env *Env, flags *config.Workload, w *load
 	if err != nil {
 		return nil, err
 	}
-	if w.Embedded {
-		debug.SetMemoryLimit(loadMemory)
+	var plans []*plan.Plan
+	for _, l := range w.Loads {
+		plans = append(plans, &l.Plan)
 	}
+	tuneProcess(env, plans...)
 	shown := &config.Run{Output: flags.Output, Quiet: flags.Quiet, Interval: flags.Interval, Verbose: flags.Verbose, Look: flags.Look, FPS: 4}
 	if !flags.IsTyped("output") {
 		shown.Output = "" // the screen, where there is a terminal

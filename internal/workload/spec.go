@@ -184,7 +184,8 @@ func (w *Workload) load(name string) *study.Load {
 
 // Follows returns the load with which a load ends: the one that it reads, unless it has an end of its own; "": none.
 func Follows(l *study.Load) string {
-	if slices.ContainsFunc(l.Flags, func(f study.Flag) bool { return slices.Contains([]string{"duration", "num-records", "messages"}, f.Name) }) {
+	ends := []string{"duration", "num-records", "messages"}
+	if slices.ContainsFunc(l.Flags, func(f study.Flag) bool { return slices.Contains(ends, f.Name) }) {
 		return ""
 	}
 	return l.Reads
