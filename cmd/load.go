@@ -9,7 +9,6 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -81,27 +80,9 @@ func runLoad(ctx context.Context, env *Env, asked *config.Run) error {
 			return err
 		}
 	}
-	ctx, abort := context.WithCancel(ctx)
-	defer abort()
-	stop := newStopper(abort, env.Exit, func(text string) {
-		if _, screen := env.screen(); !screen || l.Quiet {
-			env.say("%s", text)
-		}
-	})
-	signals, ignore := env.Signals()
-	defer ignore()
-	defer stop.listen(signals)()
-	env.unread = func() { stop.stop(syscall.SIGPIPE) }
-
-	err = carryOut(ctx, env, l, date, stop)
-	code := stop.code()
-	if err == nil || code == exitOK || exitCode(err) == exitLost {
-		return err
-	}
-	if errors.Is(err, context.Canceled) {
-		err = nil // what the signal asked for
-	}
-	return &exitError{code, err}
+	ctx, stop, end := env.stoppable(ctx, l.Quiet)
+	defer end()
+	return stop.ended(carryOut(ctx, env, l, date, stop))
 }
 
 // carryOut makes the run, here or on other hosts, and writes its result.

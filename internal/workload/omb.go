@@ -50,7 +50,7 @@ func ReadOMB(drivers, workloads []string, o OMBOptions) (all []OMB, err error) {
 		for _, driver := range drivers {
 			w := &omb{OMBOptions: o, OMB: OMB{Notices: []string{measuredOtherwise}}}
 			w.Name, w.load.Name = baseName(path)+"-"+baseName(driver), baseName(path)
-			w.places = map[string]string{"load " + w.load.Name: path + ":1:1"}
+			w.OMB.Places = map[string]string{"load " + w.load.Name: path + ":1:1"}
 			wrong := w.workload(path)
 			if wrong == nil {
 				wrong = w.driver(driver)

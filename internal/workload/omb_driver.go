@@ -149,7 +149,7 @@ func (w *omb) side(who string, client, other config.Client, common []property) m
 			w.Bad(p.at, "%s=%s: kt has no zone.id: --set driver.%s.%s=NAME", p.Key, p.Value, p.block, p.Key)
 		case client.Has(p.Key), w.Kafka.Security(p.Key):
 			all[p.Key], w.logsIn = p, w.logsIn || w.Kafka.Security(p.Key)
-			w.places["flag "+w.load.Name+" command-property "+p.Key+"="+p.Value] = fmt.Sprintf("%s:%d:%d", w.path, p.at.Line, p.at.Column)
+			w.OMB.Places["flag "+w.load.Name+" command-property "+p.Key+"="+p.Value] = fmt.Sprintf("%s:%d:%d", w.path, p.at.Line, p.at.Column)
 		case !other.Has(p.Key):
 			w.Bad(p.at, "%s: Kafka's %s has no such property%s", p.Key, who, suggest.Hint(p.Key, client.Names, "; leave it out"))
 		case p.block != "commonConfig":
