@@ -50,9 +50,6 @@ func ReadOMB(drivers, workloads []string, o OMBOptions) (all []OMB, err error) {
 		for _, driver := range drivers {
 			w := &omb{OMBOptions: o, OMB: OMB{Notices: []string{measuredOtherwise}}}
 			w.Name, w.load.Name = baseName(path)+"-"+baseName(driver), baseName(path)
-			if len(drivers) > 1 { // else rows of one workload look alike
-				w.load.Name = w.Name
-			}
 			w.OMB.Places = map[string]string{"load " + w.load.Name: path + ":1:1"}
 			wrong := w.workload(path)
 			if wrong == nil {
