@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"maps"
 	"os"
 	"slices"
 	"strconv"
@@ -94,7 +95,7 @@ func (b *Runner) Workload(l study.Load) (*Workload, error) {
 		}
 	}
 	if err == nil {
-		err = made.limit()
+		err = errors.Join(made.agree(), made.limit())
 	}
 	return made, misfit(err)
 }
@@ -191,6 +192,51 @@ func (w *Workload) adapt(r *config.Run, follows bool) (err error) {
 		r.Plan.Bootstrap, r.Security = nil, config.Security{}
 	}
 	return r.Plan.Validate()
+}
+
+// agree gives loads that write to the same topic what any of them says of it, and returns an error of each that says something else.
+func (w *Workload) agree() (errs error) {
+	first := make(map[string]int) // the load that makes a topic
+	for i, ld := range w.Loads {
+		own := &ld.Plan.Topic
+		j, has := first[own.Name]
+		switch made := &w.Loads[j].Plan.Topic; {
+		case !ld.Plan.Writes():
+		case !has:
+			first[own.Name] = i
+		default:
+			made.Partitions, made.ReplicationFactor = cmp.Or(made.Partitions, own.Partitions), cmp.Or(made.ReplicationFactor, own.ReplicationFactor)
+			if made.Configs == nil || maps.Equal(made.Configs, own.Configs) {
+				made.Configs, own.Configs = own.Configs, nil
+			}
+			there := result.Topic{Name: own.Name + " of load " + w.Workload.Loads[j].Name, Partitions: int(made.Partitions), ReplicationFactor: int(made.ReplicationFactor)}
+			errs = errors.Join(errs, w.placed(w.Workload.Loads[i].Name, there.Fits(*own)))
+		}
+	}
+	return errs
+}
+
+// fits asks brokers whether they can carry the loads, before any load makes its topic. Its errors have the places in the file.
+func (w *Workload) fits(ctx context.Context, a run.Admin) (errs error) {
+	made := make(map[string]bool)
+	for _, ld := range w.Loads {
+		for _, name := range ld.Plan.Topic.Names() {
+			made[name] = made[name] || ld.Plan.Writes()
+		}
+	}
+	for i, ld := range w.Loads {
+		p := &ld.Plan
+		if p.Writes() || p.Read.Include == "" && !slices.ContainsFunc(p.Topic.Names(), func(name string) bool { return made[name] }) {
+			errs = errors.Join(errs, w.placed(w.Workload.Loads[i].Name, a.Fits(ctx, *p)))
+		}
+	}
+	return errs
+}
+
+// Foretell checks a workload by its brokers before anything is made, and returns what it takes. Only a dry run does without brokers.
+func (w *Workload) Foretell(ctx context.Context, l study.Load, dry bool) (*study.Forecast, error) {
+	s := &study.Study{Name: w.Name, About: w.About, Loads: []study.Load{l}, Repeats: 1, Order: study.Listed}
+	return w.runner.forecast(ctx, s, dry, w.fits)
 }
 
 // Plans returns the loads before they are made.
