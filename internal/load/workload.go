@@ -90,7 +90,7 @@ func (b *Runner) Workload(l study.Load) (*Workload, error) {
 			source := made.made(of.Reads)
 			if made.Loads[i] == nil && (of.Reads == "" || source != nil) {
 				ld, wrong := made.load(of, source)
-				made.Loads[i], err = ld, errors.Join(err, made.placed(of.Name, wrong))
+				made.Loads[i], err = ld, errors.Join(err, made.Placed(of.Name, wrong))
 			}
 		}
 	}
@@ -114,7 +114,7 @@ func (w *Workload) findBrokers() error {
 		ld, err := w.runner.place(l)
 		switch {
 		case err != nil:
-			return w.placed(l.Name, err)
+			return w.Placed(l.Name, err)
 		case i == 0:
 			w.Embedded = ld.Plan.Embedded()
 		case w.Embedded != ld.Plan.Embedded():
@@ -210,7 +210,7 @@ func (w *Workload) agree() (errs error) {
 				made.Configs, own.Configs = own.Configs, nil
 			}
 			there := result.Topic{Name: own.Name + " of load " + w.Workload.Loads[j].Name, Partitions: int(made.Partitions), ReplicationFactor: int(made.ReplicationFactor)}
-			errs = errors.Join(errs, w.placed(w.Workload.Loads[i].Name, there.Fits(*own)))
+			errs = errors.Join(errs, w.Placed(w.Workload.Loads[i].Name, there.Fits(*own)))
 		}
 	}
 	return errs
@@ -227,7 +227,7 @@ func (w *Workload) fits(ctx context.Context, a run.Admin) (errs error) {
 	for i, ld := range w.Loads {
 		p := &ld.Plan
 		if p.Writes() || p.Read.Include == "" && !slices.ContainsFunc(p.Topic.Names(), func(name string) bool { return made[name] }) {
-			errs = errors.Join(errs, w.placed(w.Workload.Loads[i].Name, a.Fits(ctx, *p)))
+			errs = errors.Join(errs, w.Placed(w.Workload.Loads[i].Name, a.Fits(ctx, *p)))
 		}
 	}
 	return errs
@@ -261,12 +261,12 @@ func (w *Workload) limit() error {
 	return err
 }
 
-// placed gives each of several errors of a load its place in the file.
-func (w *Workload) placed(load string, err error) error {
+// Placed gives each of several errors of a load its place in the file.
+func (w *Workload) Placed(load string, err error) error {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		var errs []error
 		for _, one := range joined.Unwrap() {
-			errs = append(errs, w.placed(load, one))
+			errs = append(errs, w.Placed(load, one))
 		}
 		return errors.Join(errs...)
 	}
