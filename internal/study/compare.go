@@ -60,7 +60,9 @@ func (s *Side) metrics(load string) (all []Metric) {
 }
 
 // named returns what is of a load of workloads with its name: orders.p99; "": it is of all together.
-func named[T ~string](load string, what T) T { return T(strings.TrimPrefix(load+"."+string(what), ".")) }
+func named[T ~string](load string, what T) T {
+	return T(strings.TrimPrefix(load+"."+string(what), "."))
+}
 
 // Add adds a run to a side. A run counts once, by its fullest file. What a workload has of a load begins with the name of the load.
 func (s *Side) Add(file string, r *result.Result) {
@@ -80,9 +82,6 @@ func (s *Side) Add(file string, r *result.Result) {
 			if !besideLoad(name) {
 				one.facts[l.Name+": "+name] = value
 			}
-		}
-		if share, ok := sharesOf(&l.Result)[byOthers]; ok {
-			one.shares[l.Name+": "+byOthers] = share
 		}
 	}
 	maps.DeleteFunc(one.facts, func(name, _ string) bool { // those of the first load
@@ -386,7 +385,9 @@ func (d *CompareDocument) Judge(limits []FailOn) {
 }
 
 // loads returns the names of the loads of workloads, after "" for all together.
-func (d *CompareDocument) loads() []string { return once(slices.Concat([]string{""}, d.A.named, d.B.named)) }
+func (d *CompareDocument) loads() []string {
+	return once(slices.Concat([]string{""}, d.A.named, d.B.named))
+}
 
 // know reports whether a metric was measured in a run, or failed there.
 func (fs figures) know(m Metric) bool {
