@@ -15,7 +15,8 @@ import (
 func workloadDoc(r *result.Result, d *doc.Document) *doc.Document {
 	d.Subject, d.Tags = cmp.Or(r.Part, new(result.Part)).Run, append(marked(r.Tags), plural(len(r.Loads), "load"))
 	d.Sections = []doc.Section{
-		verdictOf(r), {ID: "loads", Title: "Loads", Captions: true, Blocks: []doc.Block{loadTable(r), details(r)}},
+		verdictOf(r), {ID: "loads", Title: "Loads", Captions: true, Blocks: []doc.Block{loadTable(r), details(r)}}, happened(r),
+		{ID: "watched", Title: "Watched hosts", Captions: true, Blocks: []doc.Block{busy(r)}},
 	}
 	for i := range r.Loads {
 		l := &r.Loads[i]

@@ -3,6 +3,7 @@ package workload
 import (
 	"context"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/kt-bench/kt/internal/engine"
@@ -75,7 +76,9 @@ func (j *Joined) take(load int, s run.Second) {
 		w := &l.windows[i]
 		w.Partitions, w.Events = nil, slices.Clone(w.Events)
 		for k := range w.Events {
-			w.Events[k].Text = l.Name + ": " + w.Events[k].Text
+			if !strings.HasPrefix(w.Events[k].Text, result.OfWorkload) {
+				w.Events[k].Text = l.Name + ": " + w.Events[k].Text
+			}
 		}
 	}
 	if !slices.ContainsFunc(j.loads, func(l *joined) bool {
