@@ -190,7 +190,9 @@ func (w *Workload) placed(load string, err error) error {
 		return nil
 	}
 	flag := ""
-	if p := new(plan.Problem); errors.As(err, &p) {
+	if p := new(plan.Problem); errors.As(err, &p) && p.Source == "--command-property" {
+		flag, err = "command-property "+p.Value, errors.New(p.Text())
+	} else if p != nil {
 		flag = p.Flag
 	}
 	return w.At(load, flag, err)

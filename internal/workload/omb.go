@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -45,11 +46,14 @@ func ReadOMB(drivers, workloads []string, o OMBOptions) (all []OMB, err error) {
 		for _, driver := range drivers {
 			w := &omb{OMBOptions: o, path: path, OMB: OMB{Notices: []string{measuredOtherwise}}}
 			w.Name, w.load.Name = baseName(path)+"-"+baseName(driver), baseName(path)
+			w.places = map[string]string{"load " + w.load.Name: path + ":1:1"}
 			if wrong := w.read(driver); wrong != nil {
 				err = errors.Join(err, wrong)
 				continue
 			}
-			w.load.Typed = w.load.Flags // the person who names a file answers for it, as for --command-config
+			w.load.Typed = slices.DeleteFunc(slices.Clone(w.load.Flags), func(f study.Flag) bool { // who names a file answers for it, but for its addresses
+				return !w.logsIn && (f.Name == "bootstrap-server" || f.Name == "url")
+			})
 			w.OMB.Loads = []study.Load{w.load}
 			all = append(all, w.OMB)
 		}
@@ -79,7 +83,7 @@ type omb struct {
 
 	title, keys, payload                                         string
 	topics, partitions, size, pool, groups, producers, consumers int
-	random                                                       bool
+	random, logsIn                                               bool // logsIn: at addresses and with credentials of the driver
 	randomShare, rate, backlogGB, drain, minutes, warmup         float64
 }
 

@@ -81,12 +81,15 @@ func (w *omb) kafka() {
 	}
 	producer := w.side("producer", blocks["commonConfig"], blocks["producerConfig"])
 	consumer := w.side("consumer", blocks["commonConfig"], blocks["consumerConfig"])
+	if w.logsIn = w.logsIn && !w.Given("command-config"); w.logsIn { // else the addresses of a driver get no credentials
+		w.add("command-config", "") // those of the user are for other addresses
+	}
 	for _, name := range slices.Sorted(maps.Keys(producer)) {
 		value := producer[name]
 		switch other, both := consumer[name]; {
 		case both && other != value && w.Kafka.Security(name):
 			w.Bad(w.root, "%s: kt logs in once, so that the producers and the consumers have the same value", name)
-		case both && other == value, !w.Kafka.Consumer.Has(name):
+		case both && other == value, !w.Kafka.Consumer.Has(name), w.groups == 0:
 			w.client(name, value)
 			delete(consumer, name)
 		default:
@@ -159,7 +162,8 @@ func (w *omb) side(who string, common, own []properties.Property) map[string]str
 		case strings.Contains(p.Value, "{zone.id}"):
 			w.Bad(at, "%s=%s: kt has no zone.id: --set driver.%s.%s=NAME", p.Key, p.Value, block, p.Key)
 		case is.Has(p.Key), w.Kafka.Security(p.Key):
-			all[p.Key], lines[p.Key] = p.Value, at
+			all[p.Key], lines[p.Key], w.logsIn = p.Value, at, w.logsIn || w.Kafka.Security(p.Key)
+			w.places["flag "+w.load.Name+" command-property "+p.Key+"="+p.Value] = fmt.Sprintf("%s:%d:%d", w.path, at.Line, at.Column)
 		case !other.Has(p.Key):
 			w.Bad(at, "%s: Kafka's %s has no such property%s", p.Key, who, suggest.Hint(p.Key, is.Names, "; leave it out"))
 		case i >= len(common):

@@ -28,9 +28,10 @@ type Workload struct {
 	places map[string]string // FILE:LINE:COLUMN, by "load NAME" and "flag NAME FLAG"
 }
 
-// At returns an error with the place in the file of a flag of a load, or else of the load.
+// At returns an error with the place in the file of a flag of a load, or else of the load. A value of a flag may stand behind its name.
 func (w *Workload) At(load, flag string, err error) error {
-	if place := cmp.Or(w.places["flag "+load+" "+flag], w.places["load "+load]); place != "" {
+	name, _, _ := strings.Cut(flag, " ")
+	if place := cmp.Or(w.places["flag "+load+" "+flag], w.places["flag "+load+" "+name], w.places["load "+load]); place != "" {
 		return fmt.Errorf("%s: load %s: %w", place, load, err)
 	}
 	return fmt.Errorf("load %s: %w", load, err)
