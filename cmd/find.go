@@ -59,14 +59,12 @@ func share(s *study.Study, tags []string) {
 
 // loadOf returns the load that stands behind the flags of a command.
 func loadOf(args []string) (study.Load, error) {
-	command, flags, err := config.LoadArgs(args)
+	command, flags, file, err := config.LoadArgs(args)
 	l := study.Load{Command: string(command)}
-	for _, f := range flags {
-		for _, v := range f.Values {
-			typed := study.Flag{Name: f.Name, Value: v}
-			l.Flags, l.Typed = append(l.Flags, typed), append(l.Typed, typed)
-		}
+	if err == nil && file != "" {
+		l, err = readWorkload(file)
 	}
+	give(&l, flags)
 	return l, err
 }
 

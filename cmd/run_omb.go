@@ -76,11 +76,15 @@ func runOMB(ctx context.Context, env *Env, flags *config.Workload, files []strin
 
 // omb returns what makes a checked workload.
 func omb(ctx context.Context, env *Env, flags *config.Workload, w *workload.OMB) (func() (*finding, error), error) {
-	if err := changeWorkload(&w.Workload, flags); err != nil {
-		return nil, usageError(err)
+	l := w.Load
+	if l.Command, l.File = string(plan.Workload), w.Name; !w.Find {
+		return prepareWorkload(ctx, env, flags, l)
 	}
-	if !w.Find {
-		return prepareWorkload(ctx, env, flags, &w.Workload)
+	b := load.NewRunner(env.maker())
+	give(&l, flags.Assigned())
+	changed, _, err := b.Changed(l)
+	if err != nil {
+		return nil, usageError(err)
 	}
 	search := study.DefaultSearch()
 	if flags.RunTime > 0 {
@@ -93,11 +97,10 @@ func omb(ctx context.Context, env *Env, flags *config.Workload, w *workload.OMB)
 		}
 		search.SLO = append(search.SLO, slo)
 	}
-	s, err := study.NewFind(w.Loads[0], search, plan.Duration(5*time.Second))
+	s, err := study.NewFind(changed.Loads[0], search, plan.Duration(5*time.Second))
 	if err != nil {
 		return nil, usageError(err)
 	}
-	b := load.NewRunner(env.maker())
 	if _, err := b.Load(s.Loads[0]); err != nil {
 		return nil, usageError(err)
 	}

@@ -227,7 +227,7 @@ func workloadSchema(root *cobra.Command) object {
 		return parseWorkload(fmt.Sprintf("loads: [{name: a, command: %s, %s%s: x}]", command, topic, flag)) == nil
 	})
 	maps.Copy(load["properties"].(object), object{
-		"name":  object{
+		"name": object{
 			"type": "string", "pattern": "^[a-zA-Z0-9][a-zA-Z0-9_-]*$", "maxLength": 64, "not": object{"pattern": "^(response|service|send-delay|end-to-end|p[0-9]+)$"},
 			"description": "its name, as limits and --set have it",
 		},

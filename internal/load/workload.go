@@ -31,27 +31,65 @@ type Workload struct {
 	Embedded  bool    // all loads share the broker inside kt
 
 	runner  *Runner
-	changes Changes
-	id      string // in the names of topics
+	changes *config.Workload
+	topic   string // what the names of its own topics begin with
 }
 
-// Changes are what the command line makes of a workload.
-type Changes struct {
-	Scale, Speed float64       // of rates, and how many times shorter stages, durations and warm-ups are
-	RunTime      time.Duration // of each load, instead of its own end; 0: as it says
-	Limits       []string      // with the name of a load, or of all loads that have the metric
+// Changed returns the workload of a load of kt run, whose loads have the flags that its own give them, and the changes that are left.
+func (b *Runner) Changed(l study.Load) (*workload.Workload, *config.Workload, error) {
+	sys := b.maker.Config
+	sys.Warn = b.warn
+	var flags []config.Assignment
+	for _, f := range l.Flags {
+		if f.Name != "topic" { // of the study that it is in
+			flags = append(flags, config.Assignment{Name: f.Name, Values: []string{f.Value}, Foreign: !l.IsTyped(f)})
+		}
+	}
+	w, err := workload.Of(l)
+	c, wrong := config.WorkloadOf(flags, sys)
+	if err := cmp.Or(err, wrong); err != nil {
+		return nil, nil, err
+	}
+	loads := &study.Study{Loads: w.Load.Loads}
+	for _, shared := range c.Shared() {
+		var unless []string
+		if shared.Name == bootstrapServer || shared.Name == "cluster" {
+			unless = []string{"url"}
+		}
+		loads.Share(shared.Name, strings.Join(shared.Values, ","), !shared.Foreign, unless...)
+	}
+	for _, set := range c.Set {
+		if err := w.Set(set.Name, strings.Join(set.Values, ","), !set.Foreign, CheckFlag); err != nil {
+			return nil, nil, err
+		}
+	}
+	return w, c, nil
 }
 
-// NewWorkload checks a workload without connecting to a broker. Its errors have the places in the file.
-func (m *Maker) NewWorkload(w *workload.Workload, c Changes) (*Workload, error) {
-	made := &Workload{Workload: w, Loads: make([]*Load, len(w.Loads)), runner: NewRunner(m), changes: c, id: strings.ToLower(rand.Text()[:6])}
-	err := made.findBrokers()
+// CheckFlag returns an error for a flag that a load does not have, or that no file may give it.
+func CheckFlag(command, flag string) error { return config.CheckFlag(plan.Command(command), flag) }
+
+// Workload checks a workload without connecting to a broker. Its errors have the places in the file, as far as they are known. Its
+// own topics begin with the flag topic.
+func (b *Runner) Workload(l study.Load) (*Workload, error) {
+	w, c, err := b.Changed(l)
+	if err != nil {
+		return new(Workload), misfit(err)
+	}
+	own := NewRunner(b.maker)
+	own.Say = b.warn
+	made := &Workload{Workload: w, Loads: make([]*Load, len(l.Loads)), runner: own, changes: c, topic: runTopics + strings.ToLower(rand.Text()[:6])}
+	if i := slices.IndexFunc(l.Flags, func(f study.Flag) bool { return f.Name == "topic" }); i >= 0 {
+		made.topic = l.Flags[i].Value
+	}
+	err = made.findBrokers()
 	for err == nil && slices.Contains(made.Loads, nil) { // the sources of others first
-		for i := range w.Loads {
-			source := made.made(w.Loads[i].Reads)
-			if made.Loads[i] == nil && (w.Loads[i].Reads == "" || source != nil) {
-				ld, wrong := made.load(w.Loads[i], source)
-				made.Loads[i], err = ld, errors.Join(err, made.placed(w.Loads[i].Name, wrong))
+		for i := range w.Load.Loads {
+			of := w.Load.Loads[i]
+			source := made.made(of.Reads)
+			if made.Loads[i] == nil && (of.Reads == "" || source != nil) {
+				ld, wrong := made.load(of, source)
+				made.Loads[i], err = ld, errors.Join(err, made.placed(of.Name, wrong))
 			}
 		}
 	}
@@ -102,7 +140,7 @@ func (w *Workload) load(l study.Load, source *Load) (*Load, error) {
 			add("duration", p.Load.Duration.String())
 		}
 	case !has("topic", "include"):
-		add("topic", "kt-run-"+w.id+"-"+l.Name)
+		add("topic", w.topic+"-"+l.Name)
 	}
 	if l.Command != string(plan.Consume) && !has("delete-topic") {
 		add("delete-topic", "true")
@@ -198,8 +236,8 @@ func (w *Workload) placed(load string, err error) error {
 	return w.At(load, flag, err)
 }
 
-// Run makes the workload. observer returns that of a load, and notify hears what a load has to say.
-func (w *Workload) Run(ctx context.Context, o workload.Options, observer func(load int) run.Observer, notify func(load string, n run.Notice)) (result.Result, error) {
+// Run makes the workload. Observers see all loads as one run, and opened gets its header and those of the loads, when all of them can begin.
+func (w *Workload) Run(ctx context.Context, o workload.Options, observers []run.Observer, opened func(whole result.Header, loads []result.Header) error, notify func(run.Notice)) (result.Result, error) {
 	m := w.runner.maker
 	dir, remove, err := cluster.Scratch(m.StateDir, m.Now())
 	if err != nil {
@@ -216,7 +254,10 @@ func (w *Workload) Run(ctx context.Context, o workload.Options, observer func(lo
 	if o.Host, err = os.Hostname(); err != nil {
 		o.Host = "localhost"
 	}
+	joined := new(workload.Joined)
+	defer joined.Close(ctx)
 	o.Name, o.Dir = w.Name, dir
+	o.Opened = func(headers []result.Header) error { return opened(joined.Open(w.Name, headers, observers), headers) }
 	var loads []workload.Load
 	for i, ld := range w.Loads {
 		name := w.Workload.Loads[i].Name
@@ -228,8 +269,32 @@ func (w *Workload) Run(ctx context.Context, o workload.Options, observer func(lo
 		if i > 0 {
 			r.Tune = nil // once for this host
 		}
-		r.Notify = func(n run.Notice) { notify(name, n) }
-		loads = append(loads, workload.Load{Name: name, Follows: workload.Follows(&w.Workload.Loads[i]), Request: r, Observer: observer(i)})
+		r.Notify = func(n run.Notice) {
+			n.Text = name + ": " + n.Text
+			notify(n)
+		}
+		loads = append(loads, workload.Load{Name: name, Follows: workload.Follows(&w.Workload.Loads[i]), Request: r, Observer: joined.Of(i)})
 	}
 	return workload.Run(ctx, loads, o)
+}
+
+// runWorkload makes one run of a workload.
+func (b *Runner) runWorkload(ctx context.Context, l study.Load, file *run.File, opened func(made []string) error) (result.Result, error) {
+	w, err := b.Workload(l)
+	if err != nil {
+		return result.Result{}, err
+	}
+	return w.Run(ctx, workload.Options{File: file}, b.Observers, func(_ result.Header, loads []result.Header) error { return opened(w.Made(loads)) }, b.notify)
+}
+
+// Made returns the topics that the file names, and that the loads have made and delete in the end.
+func (w *Workload) Made(headers []result.Header) (names []string) {
+	for i := range headers {
+		for _, t := range headers[i].Environment.AllTopics() {
+			if t.Created && headers[i].Plan.Topic.Delete && !strings.HasPrefix(t.Name, w.topic) {
+				names = append(names, t.Name)
+			}
+		}
+	}
+	return names
 }

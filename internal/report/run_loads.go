@@ -47,42 +47,35 @@ func loadTable(r *result.Result) *doc.Table {
 	writing, reading := r.Plan.Writes(), r.Plan.Reads()
 	t := doc.NewTable("load-table", "loads; response of those that write, end to end of those that read", "load|name", "command|words|3", "topic|name|5",
 		pick(writing, "records/s", ""), "target|4", pick(reading, "read/s", ""), "MiB/s|6", "p50|2", "p99", "max|7", pick(reading, "lag|1", ""), "errors", "bound by|words", "state|words")
+	rates := func(r *result.Result) []string {
+		f, target := wholeFigures(r), r.Throughput.TargetRecordsPerSecond
+		return []string{pick(r.Plan.Writes(), theme.PerSecond(f.RecordsPerSecond), none), pick(target > 0, theme.PerSecond(target), none),
+			pick(r.Fetch != nil, theme.PerSecond(f.ConsumedPerSecond), none), theme.Number(f.MiBPerSecond + f.ConsumedMiB)}
+	}
 	for i := range r.Loads {
-		l := &r.Loads[i]
-		_, latency := l.HeadlineLatency()
-		target, mib, read := l.Throughput.TargetRecordsPerSecond, l.Throughput.MiBPerSecond, none
-		lag := none
-		if f := l.Fetch; f != nil {
-			target, mib, read = cmp.Or(target, f.TargetRecordsPerSecond), mib+f.MiBPerSecond, theme.PerSecond(f.RecordsPerSecond)
-		}
+		l, lag := &r.Loads[i], none
 		if c := l.ConsumerLag; c != nil {
 			lag = c.Records.Or(none, theme.Count)
 		}
-		state := doc.Cell{Text: l.Ended}
-		for _, limit := range l.Limits {
-			if state.Text = pick(state.Text == result.Completed, "limits held", state.Text); !limit.Held {
-				state = doc.Cell{Text: limit.Expression + " not held", Tone: doc.Bad}
-				break
-			}
-		}
-		if !l.Valid {
-			state = doc.Cell{Text: "not valid", Tone: doc.Bad}
-		}
-		errors := doc.Cell{Text: theme.Count(l.Records.Errors())}
-		if l.Records.Errors() > 0 {
-			errors.Tone = doc.Bad
-		}
-		t.Add(l.Name, string(l.Plan.Command), l.Subject(), pick(l.Plan.Writes(), theme.PerSecond(l.Throughput.RecordsPerSecond), none),
-			pick(target > 0, theme.PerSecond(target), none), read, theme.Number(mib), latencyOf(&latency, latency.P50), latencyOf(&latency, latency.P99),
-			latencyOf(&latency, latency.Max), lag, errors, l.BoundBy.Limit.String(), state)
+		_, latency := l.HeadlineLatency()
+		failed := l.Records.Errors()
+		t.Add(l.Name, string(l.Plan.Command), l.Subject(), rates(&l.Result), latencyOf(&latency, latency.P50), latencyOf(&latency, latency.P99), latencyOf(&latency, latency.Max),
+			lag, doc.Cell{Text: theme.Count(failed), Tone: pick(failed > 0, doc.Bad, doc.Plain)}, l.BoundBy.Limit.String(), loadState(l))
 	}
-	th, read, mib := &r.Throughput, none, r.Throughput.MiBPerSecond
-	if f := r.Fetch; f != nil {
-		read, mib = theme.PerSecond(f.RecordsPerSecond), mib+f.MiBPerSecond
-	}
-	t.Add("all", "", "", pick(writing, theme.PerSecond(th.RecordsPerSecond), none), pick(th.TargetRecordsPerSecond > 0, theme.PerSecond(th.TargetRecordsPerSecond), none), read,
-		theme.Number(mib), "", "", "", "", theme.Count(r.Records.Errors()), "", "").Tone = doc.Loud
+	t.Add("all", "", "", rates(r), "", "", "", "", theme.Count(r.Records.Errors()), "", "").Tone = doc.Loud
 	return t
+}
+
+// loadState returns what became of a load.
+func loadState(l *result.LoadResult) doc.Cell {
+	broken := l.Broken()
+	switch {
+	case !l.Valid:
+		return doc.Cell{Text: "not valid", Tone: doc.Bad}
+	case broken != nil:
+		return doc.Cell{Text: broken.Expression + " not held", Tone: doc.Bad}
+	}
+	return doc.Cell{Text: pick(l.Ended == result.Completed && len(l.Limits) > 0, "limits held", l.Ended)}
 }
 
 // WorkloadPlan is what a workload will make, before anything is made.
@@ -136,17 +129,12 @@ func WorkloadDoc(p *WorkloadPlan) *doc.Document {
 		case !l.Plan.Read.ToEnd:
 			ends = "never"
 		}
-		rate := of.Rate.String()
 		topics := cmp.Or(l.Plan.Topic.Name, l.Plan.Read.Include)
 		if l.Topics > 1 {
 			topics += " (" + plural(l.Topics, "topic") + ")"
 		}
-		limits := ""
-		for _, text := range l.Limits {
-			limits += pick(limits == "", "", ", ") + text
-		}
-		t.Add(l.Name, string(l.Plan.Command), topics, pick(l.Plan.Topic.Partitions > 0, strconv.Itoa(int(l.Plan.Topic.Partitions)), none), rate,
-			pick(l.Bytes > 0, theme.Bytes(int64(l.Bytes)), none), ends, limits)
+		t.Add(l.Name, string(l.Plan.Command), topics, pick(l.Plan.Topic.Partitions > 0, strconv.Itoa(int(l.Plan.Topic.Partitions)), none), of.Rate.String(),
+			pick(l.Bytes > 0, theme.Bytes(int64(l.Bytes)), none), ends, strings.Join(l.Limits, ", "))
 	}
 	return &doc.Document{
 		Command: "kt run", Subject: p.Name, Question: p.About, Tags: []string{plural(len(p.Loads), "load")}, List: p.Loads,

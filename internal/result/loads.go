@@ -106,6 +106,14 @@ func (r *Result) JoinLoads(loads []LoadResult) {
 // Endings are the ways to end, from the one that counts least.
 var Endings = []string{Completed, DiskFull, Interrupted, Aborted, CutOff}
 
+// Broken returns the first limit that is not held; nil: there is none.
+func (r *Result) Broken() *Limit {
+	if i := slices.IndexFunc(r.Limits, func(l Limit) bool { return !l.Held }); i >= 0 {
+		return &r.Limits[i]
+	}
+	return nil
+}
+
 // suffered returns the load that fared worst, and the verdict of the workload: that of this load.
 func suffered(loads []LoadResult) (string, verdict.Verdict) {
 	worst := slices.MinFunc(loads, func(a, b LoadResult) int {
@@ -122,8 +130,8 @@ func suffered(loads []LoadResult) (string, verdict.Verdict) {
 		return "", v
 	case broken:
 		what := "was ended by " + worst.AbortedBy
-		if i := slices.IndexFunc(worst.Limits, func(l Limit) bool { return !l.Held }); i >= 0 {
-			what = "did not keep " + worst.Limits[i].Expression
+		if limit := worst.Broken(); limit != nil {
+			what = "did not keep " + limit.Expression
 		}
 		v.Evidence = fmt.Sprintf("%s %s; %s", worst.Name, what, v.Evidence)
 	case lost:
@@ -156,7 +164,7 @@ func (l *LoadResult) harm() int {
 		return notValid
 	case l.TargetReached != nil:
 		return missed
-	case l.AbortedBy != "", slices.ContainsFunc(l.Limits, func(l Limit) bool { return !l.Held }):
+	case l.AbortedBy != "", l.Broken() != nil:
 		return broken
 	case l.Records.Failed+l.Records.Unknown > 0, l.ReadEnd == ReadFailed: // unsent ones are of a load that was stopped
 		return failed
@@ -170,12 +178,12 @@ func (l *LoadResult) harm() int {
 func (l *LoadResult) share() float64 {
 	rate, target := l.Throughput.RecordsPerSecond, l.Throughput.TargetRecordsPerSecond
 	if l.Plan.ReadsOnly() && l.Fetch != nil {
-		rate, target = l.Fetch.RecordsPerSecond, l.Fetch.TargetRecordsPerSecond
+		rate = l.Fetch.RecordsPerSecond
 	}
-	if l.TargetReached != nil {
+	switch {
+	case l.TargetReached != nil:
 		return *l.TargetReached
-	}
-	if target == 0 {
+	case target == 0:
 		return 2
 	}
 	return min(rate/target, 1)

@@ -16,7 +16,7 @@ import (
 
 // notFacts are parts of a plan and of an environment that differ from run to run and explain nothing.
 var notFacts = []string{
-	"plan.bootstrap_server", "plan.topic.name", "plan.share", "host.boot_id", "host.unavailable", "clock.error_us", "cluster.cluster_id", "cluster.controller_id",
+	"plan.bootstrap_server", "plan.topic.name", "plan.share", "plan.read.group", "host.boot_id", "host.unavailable", "clock.error_us", "cluster.cluster_id", "cluster.controller_id",
 	"cluster.brokers", "topic.name", "topic.id", "topic.leaders", "topic.replicas", "topic.created",
 }
 
@@ -107,6 +107,8 @@ func (s *Side) all(name string) []string {
 	return slices.Compact(values)
 }
 
+const byOthers = "records that others wrote to the topic, for each of kt's"
+
 // sharesOf returns shares of what went on beside the load of a run, by what they are. One of nothing is not finite, and not known.
 func sharesOf(r *result.Result) map[string]float64 {
 	c, written := &r.Client, r.Records.Offered
@@ -123,7 +125,7 @@ func sharesOf(r *result.Result) map[string]float64 {
 		written += r.Warmup.Records.Offered
 	}
 	if r.LogEnds != nil && c.Transactions == 0 { // whose markers are in the log too
-		shares["records that others wrote to the topic, for each of kt's"] = max(0, float64(r.LogEnds.After-r.LogEnds.Before)/float64(written)-1)
+		shares[byOthers] = max(0, float64(r.LogEnds.After-r.LogEnds.Before)/float64(written)-1)
 	}
 	return shares
 }
@@ -167,9 +169,15 @@ func confounders(a, b *Side, differ []Difference) (all []string) {
 		}
 	}
 	for _, d := range differ {
-		if of, _, _ := strings.Cut(d.What, "."); slices.Contains([]string{"kt", "host", "clock", "cluster", tuned}, of) {
+		if besideLoad(d.What) {
 			add("%s: %s in A, and %s in B", d.What, cmp.Or(strings.Join(d.A, ", "), "none"), cmp.Or(strings.Join(d.B, ", "), "none"))
 		}
 	}
 	return all
+}
+
+// besideLoad reports whether a fact is of the environment of a load, and not of the load.
+func besideLoad(fact string) bool {
+	of, _, _ := strings.Cut(fact, ".")
+	return slices.Contains([]string{"kt", "host", "clock", "cluster", tuned}, of)
 }

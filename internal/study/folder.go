@@ -339,7 +339,7 @@ func (f *Folder) state() *state {
 			s.topics = append(s.topics, e)
 		case Finished, removed:
 			s.done[e.Turn] = true // what is removed is of no run
-			s.topics = slices.DeleteFunc(s.topics, func(t entry) bool { return t.Topic == e.Topic })
+			s.topics = slices.DeleteFunc(s.topics, func(t entry) bool { return t.Topic == e.Topic || t.What == Begun && t.Turn == e.Turn })
 		case Skipped:
 			s.leftOut[e.Cell] = e.Reason
 		case changed:

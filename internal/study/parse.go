@@ -52,7 +52,10 @@ func NewParser(file string, known func(command, flag string) error) *Parser {
 // Err returns all that was wrong so far, each on a line of its own with the line and the column in the file.
 func (p *Parser) Err() error { return errors.Join(p.errs...) }
 
-// Place returns the node of a key, or of "load NAME", "reads NAME", "flag NAME FLAG"; nil: the file has none.
+// Places returns the nodes of keys, and of "load NAME", "reads NAME", "flag NAME FLAG".
+func (p *Parser) Places() map[string]*yaml.Node { return p.at }
+
+// Place returns one of them; nil: the file has none.
 func (p *Parser) Place(what string) *yaml.Node { return p.at[what] }
 
 // Bad adds a problem of a node.
@@ -153,12 +156,18 @@ func (p *Parser) Mapping(n *yaml.Node, what string, known map[string]any) {
 
 func (p *Parser) load(n *yaml.Node, what string) (l Load) {
 	var flags []*yaml.Node
+	commands := []string{"produce", "consume", "roundtrip"}
+	if what == "load" { // a workload is the one load of a study
+		commands = append(commands, string(plan.Workload))
+	}
 	p.each(n, what, func(key, value *yaml.Node) {
 		switch {
 		case key.Value == "command":
-			l.Command = p.word(value, "command", []string{"produce", "consume", "roundtrip"})
+			l.Command = p.word(value, "command", commands)
 		case key.Value == "name":
 			l.Name = p.one(value)
+		case key.Value == "file" && what == "load":
+			l.File = p.one(value)
 		case key.Value == "reads" && what != "prepare":
 			l.Reads = p.one(value)
 			defer func() { p.at["reads "+l.Name] = value }()
@@ -169,8 +178,11 @@ func (p *Parser) load(n *yaml.Node, what string) (l Load) {
 			}
 		}
 	})
-	if l.Command == "" && n.Kind == yaml.MappingNode {
+	switch {
+	case l.Command == "" && n.Kind == yaml.MappingNode:
 		p.Bad(n, "%s: give its command: produce, consume or roundtrip", what)
+	case l.IsWorkload() != (l.File != ""):
+		p.Bad(n, "%s: command: run and file: FILE go together: a workload is read from its file", what)
 	}
 	p.at["load "+l.Name] = n
 	for _, key := range flags {

@@ -36,13 +36,21 @@ type Study struct {
 
 // Load is one load of a run.
 type Load struct {
-	Name    string `json:"name,omitempty"` // "": the only one
-	Command string `json:"command"`        // produce, consume or roundtrip
-	Flags   []Flag `json:"flags"`
+	Name    string `json:"name,omitempty"`  // "": the only one
+	Command string `json:"command"`         // produce, consume, roundtrip, or run: a workload, the one load of its study
+	Flags   []Flag `json:"flags"`           // of a workload: those of kt run, and LOAD.FLAG or FLAG as kt run --set has them
 	Reads   string `json:"reads,omitempty"` // the prepared load whose topic it takes; "": that of the run
 
 	Typed []Flag `json:"typed,omitempty"` // those of the person who started the study; without a name: a value of any
+
+	File   string            `json:"file,omitempty"`  // of a workload, which is named after it; it is read once, before the study begins
+	About  string            `json:"about,omitempty"` // of a workload: a sentence
+	Loads  []Load            `json:"loads,omitempty"` // of a workload: they run at once, and reads is one of them
+	Places map[string]string `json:"-"`               // FILE:LINE:COLUMN in that file, by "load NAME", "flag NAME FLAG" and "reads NAME"; nil: none are known
 }
+
+// IsWorkload reports whether the load is a workload: its run has a section for each of its loads.
+func (l *Load) IsWorkload() bool { return l.Command == string(plan.Workload) }
 
 // loads returns the loads of a study, those that are prepared first, to read or to change them.
 func (s *Study) loads() (all []*Load) {
@@ -268,7 +276,7 @@ func (s *Study) target(factor string) (load, flag string) {
 
 // set gives a flag a value instead of those that it has. A topic setting is one of several, and a number of hosts leaves the first of --on.
 func (l *Load) set(name, value string) {
-	if setting, ok := strings.CutPrefix(name, topicPrefix); ok {
+	if setting, ok := strings.CutPrefix(name, topicPrefix); ok && !l.IsWorkload() { // whose loads have it
 		l.Flags = slices.DeleteFunc(l.Flags, func(f Flag) bool { return f.Name == "topic-config" && strings.HasPrefix(f.Value, setting+"=") })
 		if value != Default {
 			l.Flags = append(l.Flags, Flag{"topic-config", setting + "=" + value})

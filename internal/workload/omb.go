@@ -46,7 +46,7 @@ func ReadOMB(drivers, workloads []string, o OMBOptions) (all []OMB, err error) {
 		for _, driver := range drivers {
 			w := &omb{OMBOptions: o, path: path, OMB: OMB{Notices: []string{measuredOtherwise}}}
 			w.Name, w.load.Name = baseName(path)+"-"+baseName(driver), baseName(path)
-			w.places = map[string]string{"load " + w.load.Name: path + ":1:1"}
+			w.OMB.Places = map[string]string{"load " + w.load.Name: path + ":1:1"}
 			if wrong := w.read(driver); wrong != nil {
 				err = errors.Join(err, wrong)
 				continue
@@ -76,10 +76,10 @@ type omb struct {
 	OMBOptions
 	*study.Parser // of the file that is read
 
-	path string // of that file
-	root *yaml.Node
-	raw  []string // its lines
-	load study.Load
+	path  string // of that file
+	root  *yaml.Node
+	lines []string
+	load  study.Load
 
 	title, keys, payload                                         string
 	topics, partitions, size, pool, groups, producers, consumers int
@@ -87,11 +87,15 @@ type omb struct {
 	randomShare, rate, backlogGB, drain, minutes, warmup         float64
 }
 
-func (w *omb) add(flag, value string) {
-	w.load.Flags = append(w.load.Flags, study.Flag{Name: flag, Value: value})
+func (w *omb) add(flag string, value any) {
+	if n, ok := value.(float64); ok {
+		value = strconv.FormatFloat(n, 'f', -1, 64)
+	}
+	w.load.Flags = append(w.load.Flags, study.Flag{Name: flag, Value: fmt.Sprint(value)})
 }
-func (w *omb) property(name, value string)   { w.add("command-property", name+"="+value) }
-func (w *omb) number(flag string, n float64) { w.add(flag, strconv.FormatFloat(n, 'f', -1, 64)) }
+func (w *omb) property(name string, value any) {
+	w.add("command-property", fmt.Sprint(name, "=", value))
+}
 
 // at returns the node of a key, or the whole file.
 func (w *omb) at(key string) *yaml.Node { return cmp.Or(w.Place(key), w.root) }
@@ -114,7 +118,7 @@ func (w *omb) open(path, what string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	w.path, w.raw, w.Parser = path, strings.Split(string(text), "\n"), study.NewParser(path, nil)
+	w.path, w.lines, w.Parser = path, strings.Split(string(text), "\n"), study.NewParser(path, nil)
 	w.root, err = input.YAML(text, func(line int) string { return path + ":" + strconv.Itoa(line) })
 	if err == nil && (w.root == nil || w.root.Kind != yaml.MappingNode) {
 		err = fmt.Errorf("%s:1: it is no %s of OpenMessaging Benchmark: write KEY: VALUE lines", path, what)
@@ -187,14 +191,11 @@ func (w *omb) clients() {
 	w.refuse(w.groups < 0, "subscriptionsPerTopic", "it must be 0 or more")
 	w.refuse(w.groups > 0 && w.consumers < 1, "consumerPerSubscription", "it must be 1 or more, for nobody would read the subscriptions")
 	w.refuse(w.topics > plan.MaxTopics, "topics", "a load of kt has %d topics at most: --set workload.topics=%d", plan.MaxTopics, plan.MaxTopics)
-	if w.Err() != nil {
-		return
-	}
 	if w.topics > 1 {
-		w.number("topics", float64(w.topics))
+		w.add("topics", w.topics)
 		w.add("topic-distribution", plan.OwnTopics)
 	}
-	w.number("partitions", float64(w.partitions))
+	w.add("partitions", w.partitions)
 	w.count("producers", "producersPerTopic", w.producers)
 	if w.groups > 0 {
 		w.count("consumers", "consumerPerSubscription", w.consumers)
@@ -209,11 +210,11 @@ func (w *omb) count(flag, key string, each int) {
 		}
 		w.notice(w.at(key), "%d %s for %d topics: kt has %d at most, and takes %d, each with as many topics as any other", w.topics*each, flag, w.topics, plan.MaxClients, n)
 	}
-	w.number(flag, float64(n))
+	w.add(flag, n)
 }
 
 // keyCount is the number of different keys that OpenMessaging Benchmark has.
-const keyCount = "10000"
+const keyCount = 10_000
 
 // records translates what the records hold.
 func (w *omb) records() {
@@ -223,8 +224,8 @@ func (w *omb) records() {
 	case w.random:
 		w.refuse(w.randomShare < 0 || w.randomShare > 1, "randomBytesRatio", "it must be from 0 to 1")
 		w.refuse(w.pool < 1, "randomizedPayloadPoolSize", "it must be 1 or more, for nothing would be there to send")
-		w.number("record-size", float64(w.size))
-		w.number("compressibility", 1-w.randomShare)
+		w.add("record-size", w.size)
+		w.add("compressibility", 1-w.randomShare)
 		if 2*w.pool*w.size < 1<<20 {
 			w.notice(w.at("randomizedPayloadPoolSize"), "%d values of %d B: kt cuts its values from 1 MiB, so that a batch has less that is there twice", w.pool, w.size)
 		}
@@ -239,9 +240,9 @@ func (w *omb) records() {
 	switch w.keys {
 	case "NO_KEY":
 	case "KEY_ROUND_ROBIN", "RANDOM_NANO":
-		w.add("key-distribution", string(map[string]plan.KeyDistribution{"KEY_ROUND_ROBIN": plan.RangeKeys, "RANDOM_NANO": plan.RandomKeys}[w.keys]))
+		w.add("key-distribution", map[string]plan.KeyDistribution{"KEY_ROUND_ROBIN": plan.RangeKeys, "RANDOM_NANO": plan.RandomKeys}[w.keys])
 		w.add("record-key-range", keyCount)
-		w.notice(w.at("keyDistributor"), "kt's keys are the numbers below %s, and not as many random texts of 10 letters", keyCount)
+		w.notice(w.at("keyDistributor"), "kt's keys are the numbers below %d, and not as many random texts of 10 letters", keyCount)
 	default:
 		w.refuse(true, "keyDistributor", "%q: it must be NO_KEY, KEY_ROUND_ROBIN or RANDOM_NANO", w.keys)
 	}
@@ -257,7 +258,7 @@ func (w *omb) file() {
 		if info, err := os.Stat(path); err == nil {
 			w.refuse(info.Size() != int64(w.size), "payloadFile", "%s has %d bytes, and messageSize is %d", path, info.Size(), w.size)
 			w.add("payload-file", path)
-			w.add("payload-whole", "true")
+			w.add("payload-whole", true)
 			return
 		}
 	}
@@ -282,20 +283,20 @@ func (w *omb) time() {
 		w.rate = -1
 		w.notice(w.at("producerRate"), "kt takes this rate for as fast as it goes; --set workload.producerRate=0 searches the highest rate that holds")
 	}
-	w.number("rate", w.rate)
+	w.add("rate", w.rate)
 	minutes := func(n float64) time.Duration { return time.Duration(n * float64(time.Minute)) }
 	warmup, test := minutes(w.warmup), minutes(w.minutes)
 	w.refuse(test < 0, "testDurationMinutes", "it must be 0 or more")
 	if warmup > 0 {
-		w.add("warmup", warmup.String())
+		w.add("warmup", warmup)
 	}
 	if test > 0 {
 		test += warmup
 	}
-	w.add("duration", test.String())
+	w.add("duration", test)
 	if w.backlogGB > 0 {
 		w.refuse(w.groups == 0, "consumerBacklogSizeGB", "nobody would read it: subscriptionsPerTopic is 0")
-		w.add("backlog", strconv.FormatInt(int64(w.backlogGB*(1<<30)), 10))
-		w.number("backlog-left", 1-w.drain)
+		w.add("backlog", int64(w.backlogGB*(1<<30)))
+		w.add("backlog-left", 1-w.drain)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -87,11 +86,7 @@ func (s *Set) workload(ctx context.Context, names []string) (r result.Result, er
 // section returns the result of one load: of one complete file that of the file by itself, else what its files give together.
 func (s *Set) section(ctx context.Context) (result.Result, error) {
 	if files := s.inOrder(); len(files) == 1 && files[0].corrupt == nil {
-		one := files[0]
-		fold, err := result.Replay(io.NewSectionReader(one.r, 0, one.size), nil, s.limits...)
-		if err == nil {
-			return fold.Result(), nil
-		}
+		return Read(files[0].r, files[0].size, s.limits...)
 	}
 	return s.load(ctx)
 }
