@@ -113,7 +113,7 @@ func TestSeveralLoadsAreOneRunOfTheirHosts(t *testing.T) {
 
 func TestOnlyTheLoadOfAConditionIsEndedByIt(t *testing.T) {
 	for load, want := range map[string]string{"": "orders.p99>1s: 2 s", "orders": "p99>1s: 2 s", "small": ""} {
-		p := &Part{Job: ProcessJob{Job: Job{Part: result.Part{Load: load}}}, in: bufio.NewReader(strings.NewReader(`{"stop": true, "why": "orders.p99>1s: 2 s"}`+"\n")), Stop: func() {}}
+		p := &Part{Job: ProcessJob{Job: Job{Part: result.Part{Load: load}}}, in: bufio.NewReader(strings.NewReader(`{"stop": true, "why": "orders.p99>1s: 2 s"}` + "\n")), Stop: func() {}}
 		p.follow()
 		var r run.Request
 		p.Fit(&r)
