@@ -49,8 +49,10 @@ func loadTable(r *result.Result) *doc.Table {
 		pick(writing, "records/s", ""), "target|4", pick(reading, "read/s", ""), "MiB/s|6", "p50|2", "p99", "max|7", pick(reading, "lag|1", ""), "errors", "bound by|words", "state|words")
 	rates := func(r *result.Result) []string {
 		f, target := wholeFigures(r), r.Throughput.TargetRecordsPerSecond
-		return []string{pick(r.Plan.Writes(), theme.PerSecond(f.RecordsPerSecond), none), pick(target > 0, theme.PerSecond(target), none),
-			pick(r.Fetch != nil, theme.PerSecond(f.ConsumedPerSecond), none), theme.Number(f.MiBPerSecond + f.ConsumedMiB)}
+		return []string{
+			pick(r.Plan.Writes(), theme.PerSecond(f.RecordsPerSecond), none), pick(target > 0, theme.PerSecond(target), none),
+			pick(r.Fetch != nil, theme.PerSecond(f.ConsumedPerSecond), none), theme.Number(f.MiBPerSecond + f.ConsumedMiB),
+		}
 	}
 	for i := range r.Loads {
 		l, lag := &r.Loads[i], none
