@@ -102,7 +102,7 @@ func omb(ctx context.Context, env *Env, flags *config.Workload, w *workload.OMB)
 		return nil, usageError(err)
 	}
 	if _, err := b.Load(s.Loads[0]); err != nil {
-		return nil, usageError(err)
+		return nil, usageError((&load.Workload{Workload: changed}).Placed(changed.Loads[0].Name, err))
 	}
 	return func() (f *finding, err error) {
 		err = env.interruptible(ctx, func(ctx context.Context) error {
