@@ -32,8 +32,11 @@ func runOMB(ctx context.Context, env *Env, flags *config.Workload, files []strin
 			return slices.ContainsFunc(shared, func(a config.Assignment) bool { return a.Name == flag })
 		},
 	})
-	if len(pairs) > 1 && (flags.ResultFile != "" || flags.HTML != "") {
+	switch {
+	case len(pairs) > 1 && (flags.ResultFile != "" || flags.HTML != ""):
 		err = fmt.Errorf("--result, --html: these files make %d workloads, each with a run file and a page of its own: leave it out (kt report RUN --html FILE)", len(pairs))
+	case len(pairs) > 1 && slices.Contains([]string{"yaml", "junit", "html"}, flags.Output):
+		err = fmt.Errorf("--output %s: these files make %d workloads, each with a document of its own: leave it out (kt report RUN --output %[1]s)", flags.Output, len(pairs))
 	}
 	if err != nil {
 		return nil, usageError(err)
@@ -102,7 +105,7 @@ func omb(ctx context.Context, env *Env, flags *config.Workload, w *workload.OMB)
 		return nil, usageError(err)
 	}
 	if _, err := b.Load(s.Loads[0]); err != nil {
-		return nil, usageError(err)
+		return nil, usageError((&load.Workload{Workload: changed}).Placed(changed.Loads[0].Name, err))
 	}
 	return func() (f *finding, err error) {
 		err = env.interruptible(ctx, func(ctx context.Context) error {
