@@ -44,9 +44,7 @@ func (b *Runner) Changed(l study.Load) (*workload.Workload, *config.Workload, er
 	sys.Warn = b.warn
 	var flags []config.Assignment
 	for _, f := range l.Flags {
-		if f.Name != "topic" { // of the study that it is in
-			flags = append(flags, config.Assignment{Name: f.Name, Values: []string{f.Value}, Foreign: !l.IsTyped(f)})
-		}
+		flags = append(flags, config.Assignment{Name: f.Name, Values: []string{f.Value}, Foreign: !l.IsTyped(f)})
 	}
 	w, err := workload.Of(l)
 	c, wrong := config.WorkloadOf(flags, sys)
@@ -72,8 +70,7 @@ func (b *Runner) Changed(l study.Load) (*workload.Workload, *config.Workload, er
 // CheckFlag returns an error for a flag that a load does not have, or that no file may give it.
 func CheckFlag(command, flag string) error { return config.CheckFlag(plan.Command(command), flag) }
 
-// Workload checks a workload without connecting to a broker. Its errors have the places in the file, as far as they are known. Its
-// own topics begin with the flag topic.
+// Workload checks a workload without connecting to a broker. Its errors have the places in the file, as far as they are known.
 func (b *Runner) Workload(l study.Load) (*Workload, error) {
 	w, c, err := b.Changed(l)
 	if err != nil {
@@ -81,10 +78,7 @@ func (b *Runner) Workload(l study.Load) (*Workload, error) {
 	}
 	own := NewRunner(b.maker)
 	own.Say = b.warn
-	made := &Workload{Workload: w, Loads: make([]*Load, len(l.Loads)), runner: own, changes: c, topic: runTopics + strings.ToLower(rand.Text()[:6])}
-	if i := slices.IndexFunc(l.Flags, func(f study.Flag) bool { return f.Name == "topic" }); i >= 0 {
-		made.topic = l.Flags[i].Value
-	}
+	made := &Workload{Workload: w, Loads: make([]*Load, len(l.Loads)), runner: own, changes: c, topic: cmp.Or(l.Topic, runTopics+strings.ToLower(rand.Text()[:6]))}
 	err = made.findBrokers()
 	for err == nil && slices.Contains(made.Loads, nil) { // the sources of others first
 		for i := range w.Load.Loads {
@@ -170,6 +164,10 @@ func (w *Workload) adapt(r *config.Run, follows bool) (err error) {
 		return plan.Duration(append([]time.Duration{0}, of.Rate.Bounds()...)[len(of.Rate.Bounds())])
 	}
 	shorter := func(d plan.Duration) plan.Duration { return plan.Duration(float64(d) / w.changes.Speed) }
+	if w.Settle > 0 && len(of.Rate.Stages) > 0 { // the highest stage all the time
+		highest := slices.MaxFunc(of.Rate.Stages, func(a, b plan.Stage) int { return cmp.Compare(max(a.From, a.To), max(b.From, b.To)) })
+		of.Rate.PerSecond, of.Rate.Stages = max(highest.From, highest.To), nil
+	}
 	staged := of.Duration == end() // else a duration says when it ends
 	if of.Rate = of.Rate.Times(w.changes.Scale); !follows {
 		of.Duration = shorter(of.Duration)
@@ -190,6 +188,9 @@ func (w *Workload) adapt(r *config.Run, follows bool) (err error) {
 		if len(of.Rate.Stages) > 0 {
 			of.Duration = min(d, end())
 		}
+	}
+	if w.Settle > 0 {
+		of.Warmup = plan.Warmup{Duration: w.Settle}
 	}
 	for i := range r.Execs {
 		r.Execs[i].After = shorter(plan.Duration(r.Execs[i].After)).Std()
