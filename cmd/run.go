@@ -82,8 +82,15 @@ func prepareWorkload(ctx context.Context, env *Env, flags *config.Workload, l st
 	if err != nil {
 		return nil, usageError(err)
 	}
+	var f *study.Forecast
+	if err := env.interruptible(ctx, func(ctx context.Context) (err error) {
+		f, err = made.Foretell(ctx, l, flags.DryRun)
+		return err
+	}); err != nil {
+		return nil, err
+	}
 	if flags.DryRun {
-		p := report.NewWorkloadPlan(made.Name, made.About, made.Plans())
+		p := &report.WorkloadPlan{Forecast: f, Loads: made.Plans()}
 		return func() (*finding, error) { return found(report.WorkloadDoc(p), p), nil }, nil
 	}
 	if made.Protected != "" && !flags.Yes {

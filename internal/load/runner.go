@@ -281,7 +281,7 @@ func (b *Runner) Foresee(ctx context.Context, s *study.Study, dry bool) (all []*
 		if err := part.CheckOutside(ctx, b); err != nil {
 			return nil, err
 		}
-		f, err := b.forecast(ctx, part, dry)
+		f, err := b.forecast(ctx, part, dry, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -296,8 +296,8 @@ func (b *Runner) Foresee(ctx context.Context, s *study.Study, dry bool) (all []*
 	return all, nil
 }
 
-// forecast returns the time and the room that a study takes, and the cells that the brokers cannot carry.
-func (b *Runner) forecast(ctx context.Context, s *study.Study, dry bool) (*study.Forecast, error) {
+// forecast returns the time and the room that a study takes, and the cells that the brokers cannot carry. check may end it; nil: it does not.
+func (b *Runner) forecast(ctx context.Context, s *study.Study, dry bool, check func(context.Context, run.Admin) error) (*study.Forecast, error) {
 	ask := len(s.Systems()) == 1
 	if ld, err := b.place(s.First()); err == nil && ask {
 		_, ask = ld.System.(run.Administered)
@@ -319,6 +319,11 @@ func (b *Runner) forecast(ctx context.Context, s *study.Study, dry bool) (*study
 	switch {
 	case a != nil:
 		defer a.Close()
+		if check != nil {
+			if err := check(ctx, a); err != nil {
+				return nil, err
+			}
+		}
 		if !s.Sets("url") { // else it is not the cluster of every cell
 			fits = func(p plan.Plan) error {
 				if !p.Writes() {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"maps"
 	"os"
 	"slices"
 	"strconv"
@@ -89,12 +90,12 @@ func (b *Runner) Workload(l study.Load) (*Workload, error) {
 			source := made.made(of.Reads)
 			if made.Loads[i] == nil && (of.Reads == "" || source != nil) {
 				ld, wrong := made.load(of, source)
-				made.Loads[i], err = ld, errors.Join(err, made.placed(of.Name, wrong))
+				made.Loads[i], err = ld, errors.Join(err, made.Placed(of.Name, wrong))
 			}
 		}
 	}
 	if err == nil {
-		err = made.limit()
+		err = errors.Join(made.agree(), made.limit())
 	}
 	return made, misfit(err)
 }
@@ -113,7 +114,7 @@ func (w *Workload) findBrokers() error {
 		ld, err := w.runner.place(l)
 		switch {
 		case err != nil:
-			return w.placed(l.Name, err)
+			return w.Placed(l.Name, err)
 		case i == 0:
 			w.Embedded = ld.Plan.Embedded()
 		case w.Embedded != ld.Plan.Embedded():
@@ -193,6 +194,51 @@ func (w *Workload) adapt(r *config.Run, follows bool) (err error) {
 	return r.Plan.Validate()
 }
 
+// agree gives loads that write to the same topic what any of them says of it, and returns an error of each that says something else.
+func (w *Workload) agree() (errs error) {
+	first := make(map[string]int) // the load that makes a topic
+	for i, ld := range w.Loads {
+		own := &ld.Plan.Topic
+		j, has := first[own.Name]
+		switch made := &w.Loads[j].Plan.Topic; {
+		case !ld.Plan.Writes():
+		case !has:
+			first[own.Name] = i
+		default:
+			made.Partitions, made.ReplicationFactor = cmp.Or(made.Partitions, own.Partitions), cmp.Or(made.ReplicationFactor, own.ReplicationFactor)
+			if made.Configs == nil || maps.Equal(made.Configs, own.Configs) {
+				made.Configs, own.Configs = own.Configs, nil
+			}
+			there := result.Topic{Name: own.Name + " of load " + w.Workload.Loads[j].Name, Partitions: int(made.Partitions), ReplicationFactor: int(made.ReplicationFactor)}
+			errs = errors.Join(errs, w.Placed(w.Workload.Loads[i].Name, there.Fits(*own)))
+		}
+	}
+	return errs
+}
+
+// fits asks brokers whether they can carry the loads, before any load makes its topic. Its errors have the places in the file.
+func (w *Workload) fits(ctx context.Context, a run.Admin) (errs error) {
+	made := make(map[string]bool)
+	for _, ld := range w.Loads {
+		for _, name := range ld.Plan.Topic.Names() {
+			made[name] = made[name] || ld.Plan.Writes()
+		}
+	}
+	for i, ld := range w.Loads {
+		p := &ld.Plan
+		if p.Writes() || p.Read.Include == "" && !slices.ContainsFunc(p.Topic.Names(), func(name string) bool { return made[name] }) {
+			errs = errors.Join(errs, w.Placed(w.Workload.Loads[i].Name, a.Fits(ctx, *p)))
+		}
+	}
+	return errs
+}
+
+// Foretell checks a workload by its brokers before anything is made, and returns what it takes. Only a dry run does without brokers.
+func (w *Workload) Foretell(ctx context.Context, l study.Load, dry bool) (*study.Forecast, error) {
+	s := &study.Study{Name: w.Name, About: w.About, Loads: []study.Load{l}, Repeats: 1, Order: study.Listed}
+	return w.runner.forecast(ctx, s, dry, w.fits)
+}
+
 // Plans returns the loads before they are made.
 func (w *Workload) Plans() (all []report.PlannedLoad) {
 	for i, l := range w.Loads {
@@ -215,12 +261,12 @@ func (w *Workload) limit() error {
 	return err
 }
 
-// placed gives each of several errors of a load its place in the file.
-func (w *Workload) placed(load string, err error) error {
+// Placed gives each of several errors of a load its place in the file.
+func (w *Workload) Placed(load string, err error) error {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		var errs []error
 		for _, one := range joined.Unwrap() {
-			errs = append(errs, w.placed(load, one))
+			errs = append(errs, w.Placed(load, one))
 		}
 		return errors.Join(errs...)
 	}

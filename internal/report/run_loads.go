@@ -8,6 +8,7 @@ import (
 	"github.com/kt-bench/kt/internal/doc"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/study"
 	"github.com/kt-bench/kt/internal/theme"
 )
 
@@ -79,49 +80,26 @@ func loadState(l *result.LoadResult) doc.Cell {
 	return doc.Cell{Text: pick(l.Ended == result.Completed && len(l.Limits) > 0, "limits held", l.Ended)}
 }
 
-// WorkloadPlan is what a workload will make, before anything is made.
+// WorkloadPlan is what a workload will make and what it takes, before anything is made.
 type WorkloadPlan struct {
-	Schema int           `json:"schema"`
-	Name   string        `json:"name"`
-	About  string        `json:"about,omitempty"`
-	Loads  []PlannedLoad `json:"loads"`
+	*study.Forecast
+	Loads []PlannedLoad `json:"loads"`
 }
 
 // PlannedLoad is one load of it.
 type PlannedLoad struct {
-	Name             string    `json:"load"`
-	Topics           int       `json:"topics"`
-	RecordsPerSecond float64   `json:"records_per_second,omitempty"` // 0: unlimited
-	Bytes            float64   `json:"written_bytes,omitempty"`      // of keys and values, before compression and replicas; 0: it reads, or it is not known
-	Limits           []string  `json:"limits,omitempty"`
-	Plan             plan.Plan `json:"plan"`
+	Name   string    `json:"load"`
+	Limits []string  `json:"limits,omitempty"`
+	Plan   plan.Plan `json:"plan"`
 }
 
-// NewWorkloadPlan returns what loads with these plans will make.
-func NewWorkloadPlan(name, about string, loads []PlannedLoad) *WorkloadPlan {
-	p := &WorkloadPlan{Schema: result.Schema, Name: name, About: about, Loads: loads}
-	for i := range p.Loads {
-		l := &p.Loads[i]
-		l.Topics, l.RecordsPerSecond = len(l.Plan.Topic.Names()), l.Plan.RecordsPerSecond()
-		of := &l.Plan.Load
-		records := float64(of.Records)
-		if records == 0 {
-			records = l.RecordsPerSecond * of.Duration.Std().Seconds()
-		}
-		if l.Plan.Writes() {
-			l.Bytes = records * l.Plan.Payload.MeanBytes()
-		}
-	}
-	return p
-}
-
-// WorkloadDoc is a workload before anything is made.
+// WorkloadDoc is a workload before anything is made. Its bytes are those of keys and values, before compression and replicas.
 func WorkloadDoc(p *WorkloadPlan) *doc.Document {
 	t := doc.NewTable("loads", "Loads", "load|name", "command|words", "topics|words", "partitions", "records/s|words", "bytes", "ends|words", "limits|words")
 	for i := range p.Loads {
 		l := &p.Loads[i]
-		of := &l.Plan.Load
-		ends := "when all is read"
+		of, topics, ends := &l.Plan.Load, cmp.Or(l.Plan.Topic.Name, l.Plan.Read.Include), "when all is read"
+		records := cmp.Or(float64(of.Records), l.Plan.RecordsPerSecond()*of.Duration.Std().Seconds())
 		switch {
 		case of.Records > 0:
 			ends = plural(of.Records, "record")
@@ -130,15 +108,14 @@ func WorkloadDoc(p *WorkloadPlan) *doc.Document {
 		case !l.Plan.Read.ToEnd:
 			ends = "never"
 		}
-		topics := cmp.Or(l.Plan.Topic.Name, l.Plan.Read.Include)
-		if l.Topics > 1 {
-			topics += " (" + plural(l.Topics, "topic") + ")"
+		if n := len(l.Plan.Topic.Names()); n > 1 {
+			topics += " (" + plural(n, "topic") + ")"
 		}
 		t.Add(l.Name, string(l.Plan.Command), topics, pick(l.Plan.Topic.Partitions > 0, strconv.Itoa(int(l.Plan.Topic.Partitions)), none), of.Rate.String(),
-			pick(l.Bytes > 0, theme.Bytes(int64(l.Bytes)), none), ends, strings.Join(l.Limits, ", "))
+			pick(l.Plan.Writes() && records > 0, theme.Bytes(int64(records*l.Plan.Payload.MeanBytes())), none), ends, strings.Join(l.Limits, ", "))
 	}
 	return &doc.Document{
-		Command: "kt run", Subject: p.Name, Question: p.About, Tags: []string{plural(len(p.Loads), "load")}, List: p.Loads,
+		Command: "kt run", Subject: p.Study.Name, Question: p.Study.About, Tags: []string{plural(len(p.Loads), "load")}, List: p.Loads, Remarks: takes(p.Forecast),
 		Sections: []doc.Section{{ID: "loads", Blocks: []doc.Block{t}}},
 	}
 }

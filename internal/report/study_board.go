@@ -174,6 +174,7 @@ func takes(f *study.Forecast) (all []string) {
 	}
 	if enough, ok := map[study.Room]string{
 		study.RoomForAll: ": that is enough", study.RoomInTurns: ": that is enough if brokers remove the files of a deleted topic in time (file.delete.delay.ms)", study.RoomUnknown: "",
+		study.NoRoom: ": that is not enough",
 	}[f.Room]; ok && f.Usable > 0 {
 		directories := theme.Plural(len(f.LogDirs), "log directory", "log directories")
 		say("%s of the brokers with room for %s%s.", directories, theme.Bytes(f.Usable), enough)
