@@ -21,8 +21,11 @@ func runOMB(ctx context.Context, env *Env, flags *config.Workload, files []strin
 		of, _, _ := strings.Cut(s.Name, ".")
 		return of == "workload" || of == "driver"
 	})
-	if len(pairs) > 1 && (flags.ResultFile != "" || flags.HTML != "") {
+	switch {
+	case len(pairs) > 1 && (flags.ResultFile != "" || flags.HTML != ""):
 		err = fmt.Errorf("--result, --html: these files make %d workloads, each with a run file and a page of its own: leave it out (kt report RUN --html FILE)", len(pairs))
+	case len(pairs) > 1 && slices.Contains([]string{"yaml", "junit", "html"}, flags.Output):
+		err = fmt.Errorf("--output %s: these files make %d workloads, each with a document of its own: leave it out (kt report RUN --output %[1]s)", flags.Output, len(pairs))
 	}
 	if err != nil {
 		return nil, usageError(err)

@@ -14,7 +14,7 @@ import (
 
 // workloadDoc returns what a workload says: its verdict, a row for each load, and then each load as if it had been made alone.
 func workloadDoc(r *result.Result, d *doc.Document) *doc.Document {
-	d.Subject, d.Tags = cmp.Or(r.Part, new(result.Part)).Run, append(marked(r.Tags), plural(len(r.Loads), "load"))
+	d.Subject, d.Tags = r.Subject(), append(marked(r.Tags), plural(len(r.Loads), "load"))
 	d.Sections = []doc.Section{
 		verdictOf(r), {ID: "loads", Title: "Loads", Captions: true, Blocks: []doc.Block{loadTable(r), details(r)}},
 	}

@@ -33,15 +33,28 @@ const (
 
 // Judgement is what a page or a thinned file holds of its run.
 type Judgement struct {
-	Result         Result       `json:"result"`
+	Result         Result       `json:"result,omitzero"`
 	SendingSeconds float64      `json:"sending_seconds"` // the document of a run that only reads is without it
 	Heat           []HeatColumn `json:"heat"`
+	Loads          []Judgement  `json:"loads,omitempty"` // of a workload: what the documents of its loads are without
+}
+
+// beside returns what the document of a result is without.
+func (r *Result) beside() Judgement {
+	j := Judgement{SendingSeconds: r.SendingSeconds, Heat: r.Heat}
+	for i := range r.Loads {
+		j.Loads = append(j.Loads, r.Loads[i].beside())
+	}
+	return j
 }
 
 // complete gives the result what its document is without, and returns an error if no run can have its numbers.
 func (j *Judgement) complete() error {
 	r := &j.Result
 	r.SendingSeconds, r.Heat = j.SendingSeconds, j.Heat
+	for i := range r.Loads[:min(len(r.Loads), len(j.Loads))] {
+		r.Loads[i].SendingSeconds, r.Loads[i].Heat = j.Loads[i].SendingSeconds, j.Loads[i].Heat
+	}
 	return r.check()
 }
 
@@ -50,7 +63,7 @@ func (r *Result) Embed(doc json.RawMessage) (string, error) {
 	text, err := json.Marshal(struct {
 		Result json.RawMessage `json:"result"`
 		Judgement
-	}{doc, Judgement{SendingSeconds: r.SendingSeconds, Heat: r.Heat}})
+	}{doc, r.beside()})
 	if err != nil {
 		return "", err
 	}
