@@ -47,6 +47,10 @@ func findPeak(ctx context.Context, env *Env, flags *config.Find, args []string) 
 func findOf(l study.Load, search study.Search, flag string, limits []string, rest time.Duration) (*study.Study, error) {
 	var errs []error
 	for _, text := range limits {
+		if l.IsWorkload() { // each load keeps its own
+			give(&l, []config.Assignment{{Name: "limit", Values: []string{text}}})
+			continue
+		}
 		slo, err := metric.Parse(text)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("--%s %w", flag, err))
@@ -77,13 +81,14 @@ func loadOf(args []string) (study.Load, error) {
 
 // judgeFind returns the error of a search that is over and has found no rate that holds.
 func judgeFind(d *study.Document) error {
+	what := map[bool]string{false: "rate", true: "scale"}[d.Study.Find.Scale]
 	switch {
 	case !d.Over || d.Peak.RecordsPerSecond > 0:
 		return nil
 	case d.Peak.ClientBound:
-		return &exitError{exitNotValid, errors.New("no rate was found that holds, because kt was the limit at the lowest one")}
+		return &exitError{exitNotValid, fmt.Errorf("no %s was found that holds, because kt was the limit at the lowest one", what)}
 	}
-	return errors.New("no rate was found that holds")
+	return fmt.Errorf("no %s was found that holds", what)
 }
 
 func newTrial(env *Env) *cobra.Command {

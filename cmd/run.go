@@ -8,9 +8,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 
+	"github.com/kt-bench/kt/internal/cluster"
 	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/input"
 	"github.com/kt-bench/kt/internal/load"
@@ -128,8 +130,11 @@ func readWorkload(path string) (study.Load, error) {
 	return workload.Parse(path, text, load.CheckFlag)
 }
 
-// give gives a load flags of the command line: each value that a list has, but of a flag of all loads.
+// give gives a load flags of the command line, in place of those of its file: each value that a list has, but of a flag of all loads.
 func give(l *study.Load, flags []config.Assignment) {
+	l.Flags = slices.DeleteFunc(l.Flags, func(of study.Flag) bool {
+		return slices.ContainsFunc(flags, func(f config.Assignment) bool { return f.Name == of.Name })
+	})
 	for _, f := range flags {
 		for _, v := range f.Values {
 			one := study.Flag{Name: f.Name, Value: v}
@@ -163,13 +168,17 @@ func makeWorkload(ctx context.Context, env *Env, flags *config.Workload, w *load
 	out.frames.Name, out.oldest = "run", nil
 	prepared := out.prepare()
 	defer prepared()
+	screen := ctx
+	if len(w.Loads[0].Hosts.On) > 0 {
+		screen = stop.elsewhere(ctx)
+	}
 	opened := func(whole result.Header, headers []result.Header) error {
 		prepared()
 		for i := range headers {
 			p := &headers[i].Plan
 			out.hosts = append(out.hosts, tui.HostHeader{Name: headers[i].Part.Load, Processes: 1, Command: string(p.Command), Target: p.RecordsPerSecond()})
 		}
-		return out.open(ctx, whole)
+		return out.open(screen, whole)
 	}
 	res, err := w.Run(ctx, workload.Options{File: file, Stop: stop.asked, Begin: stop.begin}, []run.Observer{out}, opened, out.notify)
 	out.close()
@@ -179,5 +188,13 @@ func makeWorkload(ctx context.Context, env *Env, flags *config.Workload, w *load
 	env.runsFolder().Add(file.Path(), &res)
 	opts := env.reportOptions(flags.Look, flags.Verbose)
 	opts.Full = false
-	return foundRun(res, file.Path(), "run file", flags.Written, opts), worse(judge(&res, stop.code(), flags.Output), err)
+	var process *cluster.ProcessError
+	if errors.As(err, &process) {
+		err = process.Err
+	}
+	judged := judge(&res, stop.code(), flags.Output)
+	if judged == nil {
+		judged = judgeParts(&res, process)
+	}
+	return foundRun(res, file.Path(), "run file", flags.Written, opts), worse(judged, err)
 }

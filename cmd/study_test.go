@@ -242,6 +242,9 @@ func workloadSchema(root *cobra.Command) object {
 		"properties": object{
 			"about": object{"type": "string", "description": "what the workload is, in a sentence"},
 			"loads": object{"type": "array", "items": object{"$ref": "#/$defs/load"}, "minItems": 1, "description": "the loads, which begin at one moment"},
+			"on":    object{"$ref": "#/$defs/values", "description": "hosts that make the loads, as kt run --on"},
+			"at":    object{"$ref": "#/$defs/values", "description": "when the commands of exec are run, once beside all loads"},
+			"exec":  object{"$ref": "#/$defs/values", "description": "commands, one for each time of at"},
 		},
 		"$defs": object{"load": load, "values": valuesSchema},
 	}

@@ -224,7 +224,7 @@ func (o *offer) check() error {
 		errs = append(errs, checkID(j.Part.Load), plan.CheckTags(j.Tags))
 		for _, m := range j.Part.Roster {
 			errs = append(errs, checkName(m.Host))
-			if m.Processes < 0 || m.Processes > maxProcesses || m.After < 0 || m.After > maxProcesses {
+			if m.Processes < 0 || m.Processes > maxProcesses || m.Before < 0 || m.Before > maxProcesses {
 				errs = append(errs, fmt.Errorf("host %s has %d processes", clean(m.Host, 64), m.Processes))
 			}
 		}

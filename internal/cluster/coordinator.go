@@ -152,7 +152,7 @@ func (o *loadOrder) remotes(c *Client) ([]*remote, error) {
 		for i, p := range peers {
 			m := result.Member{Host: p.Name, Role: p.Role}
 			if i < len(o.Load) {
-				m.Processes, m.After = o.Processes, k*o.Processes
+				m.Processes, m.Before = o.Processes, k*o.Processes
 			}
 			roster = append(roster, m)
 		}

@@ -255,14 +255,14 @@ func (s *session) finish() bool {
 		return true
 	}
 	s.end.finishing = true
-	maker := s.hosts[0]
+	maker, kept := s.hosts[0], false
+	at := slices.IndexFunc(s.hosts, func(r *remote) bool { return len(r.state.Parts) > 0 && !r.state.settled() })
 	for k, l := range s.order.loads() {
 		t := &l.Plan.Topic
-		for _, r := range s.hosts {
-			if t.Delete && len(r.state.Parts) > 0 && !r.state.settled() {
-				s.c.Log(fmt.Sprintf("topic %s is not deleted: %s may still write to it", t.Short(), r.peer.Name))
-				return false
-			}
+		if t.Delete && at >= 0 {
+			s.c.Log(fmt.Sprintf("topic %s is not deleted: %s may still write to it", t.Short(), s.hosts[at].peer.Name))
+			kept = true
+			continue
 		}
 		env := s.lives[k].made()
 		made := env == nil || slices.ContainsFunc(env.AllTopics(), func(t result.Topic) bool { return t.Created })
@@ -270,8 +270,10 @@ func (s *session) finish() bool {
 			s.c.Log(fmt.Sprintf("topic %s is not deleted: the process that made it is gone", t.Short()))
 		}
 	}
-	s.orderAll(order{Finish: true})
-	return true
+	if !kept {
+		s.orderAll(order{Finish: true})
+	}
+	return !kept
 }
 
 // leave tells all agents to end the run at once, and returns the names of hosts that may not have got the order.

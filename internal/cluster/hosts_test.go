@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -108,6 +109,16 @@ func TestSeveralLoadsAreOneRunOfTheirHosts(t *testing.T) {
 		again := must.Have(merge.ReadFile(file.Path()))(t)
 		must.True(t, bytes.Equal(document(t, res), document(t, again)), "read back it is another document")
 	})
+}
+
+func TestOnlyTheLoadOfAConditionIsEndedByIt(t *testing.T) {
+	for load, want := range map[string]string{"": "orders.p99>1s: 2 s", "orders": "p99>1s: 2 s", "small": ""} {
+		p := &Part{Job: ProcessJob{Job: Job{Part: result.Part{Load: load}}}, in: bufio.NewReader(strings.NewReader(`{"stop": true, "why": "orders.p99>1s: 2 s"}` + "\n")), Stop: func() {}}
+		p.follow()
+		var r run.Request
+		p.Fit(&r)
+		must.Match(t, want, r.Aborted(), "the load %q was ended by", load)
+	}
 }
 
 func TestAProcessThatDiesIsMissingInItsLoadAlone(t *testing.T) {

@@ -53,7 +53,7 @@ func (r *Run) check(p *problems) {
 	if err := plan.CheckName(r.Name); r.Name != "" && err != nil {
 		b.bad("run", r.Name, "%w", err)
 	}
-	r.Execs = b.execs(r.Plan.Load.Duration.Std())
+	r.Execs = execs(b.layers, b.problems, r.Plan.Load.Duration.Std())
 	b.add(plan.CheckTags(r.Tags))
 	b.checkVerify(r)
 	for _, removed := range []string{"threads", "num-fetch-threads", "broker-list"} {

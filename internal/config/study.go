@@ -44,11 +44,18 @@ type Workload struct {
 	Speed      float64       `flag:"speed"`    // how many times shorter stages and durations are
 	RunTime    time.Duration `flag:"run-time"` // of each load, instead of its own end; 0: as it says
 	Limits     []string      `flag:"limit"`    // with the name of a load, or of all loads that have the metric
+	Execs      []plan.Exec   // are run once beside all loads
 	DryRun     bool          `flag:"dry-run"`
 	Yes        bool          `flag:"yes"`
 	ResultFile string        `flag:"result"` // as Run.ResultFile
 	Interval   time.Duration `flag:"reporting-interval"`
 	Verbose    bool          `flag:"verbose"`
+}
+
+func (w *Workload) check(p *problems) {
+	if w.Execs = execs(&w.layers, p, 0); len(w.Execs) > 0 && w.given("on") {
+		p.bad("exec", nil, "it does not go with --on: %s", noExecs)
+	}
 }
 
 // readFactor reads a number above 0.
@@ -83,8 +90,8 @@ func readAssignment(text string) (Assignment, error) {
 
 // The flags of kt run that a workload itself has, and those that all loads of a study or a workload share.
 const (
-	ofWorkloads = "scale speed run-time limit"
-	shared      = "config cluster bootstrap-server command-config tag on processes join peers key-file"
+	ofWorkloads = "scale speed run-time limit at exec"
+	shared      = "config cluster bootstrap-server command-config tag on processes watch join peers key-file"
 )
 
 // Shared returns the flags that every load of a study or a workload gets: the cluster it goes to, and the hosts that make it. A
@@ -111,7 +118,7 @@ func (l *layers) assigned(names string) (all []Assignment) {
 		case name == "command-config" && v.source == "cluster "+cluster:
 		default:
 			values := []string{v.String()}
-			if list, ok := v.is.([]string); ok && name == "limit" { // which may have commas
+			if list, ok := v.is.([]string); ok && slices.Contains([]string{"limit", "at", "exec"}, name) { // which may have commas
 				values = list
 			} else if ok { // an address has its port
 				values = []string{strings.Join(list, ",")}

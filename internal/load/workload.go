@@ -5,7 +5,9 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"maps"
+	"math"
 	"os"
 	"slices"
 	"strconv"
@@ -42,13 +44,11 @@ func (b *Runner) Changed(l study.Load) (*workload.Workload, *config.Workload, er
 	sys.Warn = b.warn
 	var flags []config.Assignment
 	for _, f := range l.Flags {
-		if f.Name != "topic" { // of the study that it is in
-			flags = append(flags, config.Assignment{Name: f.Name, Values: []string{f.Value}, Foreign: !l.IsTyped(f)})
-		}
+		flags = append(flags, config.Assignment{Name: f.Name, Values: []string{f.Value}, Foreign: !l.IsTyped(f)})
 	}
 	w, err := workload.Of(l)
 	c, wrong := config.WorkloadOf(flags, sys)
-	if err := cmp.Or(err, wrong); err != nil {
+	if err := cmp.Or(err, (&Workload{Workload: w}).Placed("", wrong)); err != nil {
 		return nil, nil, err
 	}
 	loads := &study.Study{Loads: w.Load.Loads}
@@ -70,8 +70,7 @@ func (b *Runner) Changed(l study.Load) (*workload.Workload, *config.Workload, er
 // CheckFlag returns an error for a flag that a load does not have, or that no file may give it.
 func CheckFlag(command, flag string) error { return config.CheckFlag(plan.Command(command), flag) }
 
-// Workload checks a workload without connecting to a broker. Its errors have the places in the file, as far as they are known. Its
-// own topics begin with the flag topic.
+// Workload checks a workload without connecting to a broker. Its errors have the places in the file, as far as they are known.
 func (b *Runner) Workload(l study.Load) (*Workload, error) {
 	w, c, err := b.Changed(l)
 	if err != nil {
@@ -79,10 +78,7 @@ func (b *Runner) Workload(l study.Load) (*Workload, error) {
 	}
 	own := NewRunner(b.maker)
 	own.Say = b.warn
-	made := &Workload{Workload: w, Loads: make([]*Load, len(l.Loads)), runner: own, changes: c, topic: runTopics + strings.ToLower(rand.Text()[:6])}
-	if i := slices.IndexFunc(l.Flags, func(f study.Flag) bool { return f.Name == "topic" }); i >= 0 {
-		made.topic = l.Flags[i].Value
-	}
+	made := &Workload{Workload: w, Loads: make([]*Load, len(l.Loads)), runner: own, changes: c, topic: cmp.Or(l.Topic, runTopics+strings.ToLower(rand.Text()[:6]))}
 	err = made.findBrokers()
 	for err == nil && slices.Contains(made.Loads, nil) { // the sources of others first
 		for i := range w.Load.Loads {
@@ -95,7 +91,7 @@ func (b *Runner) Workload(l study.Load) (*Workload, error) {
 		}
 	}
 	if err == nil {
-		err = errors.Join(made.agree(), made.limit())
+		err = errors.Join(made.agree(), made.limit(), made.addExecs())
 	}
 	return made, misfit(err)
 }
@@ -135,10 +131,14 @@ func (w *Workload) load(l study.Load, source *Load) (*Load, error) {
 	switch {
 	case source != nil:
 		p := &source.Plan
-		if add("topic", p.Topic.Name); follows && p.Load.Records > 0 {
-			add("num-records", strconv.FormatInt(p.Load.Records, 10))
+		of := p.Load
+		if rate := p.RecordsPerSecond(); follows && of.Records > 0 && rate > 0 && has("on") { // which records a host reads is not known
+			of.Records, of.Duration = 0, plan.Duration(math.Ceil(float64(of.Records)/rate)+1)*plan.Duration(time.Second)
+		}
+		if add("topic", p.Topic.Name); follows && of.Records > 0 {
+			add("num-records", strconv.FormatInt(of.Records, 10))
 		} else if follows && !p.Read.ToEnd { // else it reads to the end too
-			add("duration", p.Load.Duration.String())
+			add("duration", of.Duration.String())
 		}
 	case !has("topic", "include"):
 		add("topic", w.topic+"-"+l.Name)
@@ -164,6 +164,10 @@ func (w *Workload) adapt(r *config.Run, follows bool) (err error) {
 		return plan.Duration(append([]time.Duration{0}, of.Rate.Bounds()...)[len(of.Rate.Bounds())])
 	}
 	shorter := func(d plan.Duration) plan.Duration { return plan.Duration(float64(d) / w.changes.Speed) }
+	if w.Settle > 0 && len(of.Rate.Stages) > 0 { // the highest stage all the time
+		highest := slices.MaxFunc(of.Rate.Stages, func(a, b plan.Stage) int { return cmp.Compare(max(a.From, a.To), max(b.From, b.To)) })
+		of.Rate.PerSecond, of.Rate.Stages = max(highest.From, highest.To), nil
+	}
 	staged := of.Duration == end() // else a duration says when it ends
 	if of.Rate = of.Rate.Times(w.changes.Scale); !follows {
 		of.Duration = shorter(of.Duration)
@@ -184,6 +188,9 @@ func (w *Workload) adapt(r *config.Run, follows bool) (err error) {
 		if len(of.Rate.Stages) > 0 {
 			of.Duration = min(d, end())
 		}
+	}
+	if w.Settle > 0 {
+		of.Warmup = plan.Warmup{Duration: w.Settle}
 	}
 	for i := range r.Execs {
 		r.Execs[i].After = shorter(plan.Duration(r.Execs[i].After)).Std()
@@ -261,6 +268,25 @@ func (w *Workload) limit() error {
 	return err
 }
 
+// addExecs gives the commands of the workload to its longest load, which notes what becomes of them.
+func (w *Workload) addExecs() error {
+	ends := func(l *Load) time.Duration {
+		if l.Plan.Load.Duration == 0 && l.Plan.Load.Records == 0 {
+			return math.MaxInt64
+		}
+		return l.Plan.Load.Duration.Std()
+	}
+	longest := slices.MaxFunc(w.Loads, func(a, b *Load) int { return cmp.Compare(ends(a), ends(b)) })
+	for _, e := range w.changes.Execs {
+		e.After, e.Of = time.Duration(float64(e.After)/w.changes.Speed), result.OfWorkload
+		if end := ends(longest); end > 0 && e.After >= end {
+			return w.At("", "at", fmt.Errorf("--at %s: every load is over by then", e.After))
+		}
+		longest.Execs = append(longest.Execs, e)
+	}
+	return nil
+}
+
 // Placed gives each of several errors of a load its place in the file.
 func (w *Workload) Placed(load string, err error) error {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
@@ -304,6 +330,9 @@ func (w *Workload) Run(ctx context.Context, o workload.Options, observers []run.
 	defer joined.Close(ctx)
 	o.Name, o.Dir = w.Name, dir
 	o.Opened = func(headers []result.Header) error { return opened(joined.Open(w.Name, headers, observers), headers) }
+	if len(w.Loads[0].Hosts.On) > 0 {
+		return w.runOnHosts(ctx, o, joined, notify)
+	}
 	var loads []workload.Load
 	for i, ld := range w.Loads {
 		name := w.Workload.Loads[i].Name
@@ -316,12 +345,48 @@ func (w *Workload) Run(ctx context.Context, o workload.Options, observers []run.
 			r.Tune = nil // once for this host
 		}
 		r.Notify = func(n run.Notice) {
-			n.Text = name + ": " + n.Text
+			if n.Kind != run.CommandOutput {
+				n.Text = name + ": " + n.Text
+			}
 			notify(n)
 		}
 		loads = append(loads, workload.Load{Name: name, Follows: workload.Follows(&w.Workload.Loads[i]), Request: r, Observer: joined.Of(i)})
 	}
 	return workload.Run(ctx, loads, o)
+}
+
+// runOnHosts makes the workload on other hosts: the loads that write come first, so that the others find their topics.
+func (w *Workload) runOnHosts(ctx context.Context, o workload.Options, joined *workload.Joined, notify func(run.Notice)) (result.Result, error) {
+	defer o.File.Discard()
+	w.Loads[0].maker = w.runner.maker // what it has to say is of all
+	h, err := w.Loads[0].findHosts(ctx)
+	if err != nil {
+		return result.Result{}, err
+	}
+	h.Dir = o.Dir
+	var loads []cluster.OneLoad
+	var headers []result.Header
+	for _, writes := range []bool{true, false} {
+		for i, ld := range w.Loads {
+			if ld.Plan.Writes() != writes {
+				continue
+			}
+			name := w.Workload.Loads[i].Name
+			if err := errors.Join(ld.keepSecurity(), ld.fit(h)); err != nil {
+				return result.Result{}, w.Placed(name, err)
+			}
+			r := ld.Request(o.File)
+			r.Part, r.Stop, r.Notify = &result.Part{Run: w.Name}, o.Stop, notify
+			r.Opened = func(of result.Header) error {
+				if headers = append(headers, of); len(headers) < len(w.Loads) {
+					return nil
+				}
+				return o.Opened(headers)
+			}
+			loads = append(loads, ld.onHosts(name, r, joined.Of(len(loads))))
+		}
+	}
+	return h.RunAll(ctx, loads)
 }
 
 // runWorkload makes one run of a workload.

@@ -16,7 +16,8 @@ import (
 func workloadDoc(r *result.Result, d *doc.Document) *doc.Document {
 	d.Subject, d.Tags = r.Subject(), append(marked(r.Tags), plural(len(r.Loads), "load"))
 	d.Sections = []doc.Section{
-		verdictOf(r), {ID: "loads", Title: "Loads", Captions: true, Blocks: []doc.Block{loadTable(r), details(r)}},
+		verdictOf(r), {ID: "loads", Title: "Loads", Captions: true, Blocks: []doc.Block{loadTable(r), details(r)}}, happened(r),
+		{ID: "watched", Title: "Watched hosts", Captions: true, Blocks: []doc.Block{busy(r)}},
 	}
 	for i := range r.Loads {
 		l := &r.Loads[i]

@@ -119,7 +119,12 @@ func forecastDoc(f *study.Forecast) *doc.Document {
 	case s.Find != nil:
 		all.Command, all.Subject = "kt find", s.Heading()
 		if len(s.Find.Ladder) > 0 {
-			say("%s of %s each, until one does not hold", plural(len(s.Find.Ladder), "rate"), s.Find.Trial)
+			say("%s of %s each, until one does not hold", plural(len(s.Find.Ladder), pick(s.Find.Scale, "scale", "rate")), s.Find.Trial)
+			break
+		}
+		if s.Find.Scale {
+			say("the workload as it is, then scales of %s each until the highest is known to %s, a longer run that confirms it, and %d scales below it",
+				s.Find.Trial, theme.Percent(s.Find.Precision), len(s.Find.Curve))
 			break
 		}
 		say("a run that is unlimited, then rates of %s each until the peak is known to %s, a longer run that confirms it, and %d rates below it",

@@ -12,6 +12,9 @@ import (
 	"github.com/kt-bench/kt/internal/theme"
 )
 
+// OfWorkload begins the texts of events that are of the whole workload, and that one of its loads has noted.
+const OfWorkload = "workload: "
+
 // LoadResult is the result of one load of a workload, as of a load by itself. Its use of CPU and memory is that of the process,
 // which makes all loads.
 type LoadResult struct {
@@ -80,6 +83,12 @@ func (r *Result) JoinLoads(loads []LoadResult) {
 		}
 		for code, n := range l.Errors {
 			r.Errors[code] += n
+		}
+		for _, e := range l.Events {
+			if text, of := strings.CutPrefix(e.Text, OfWorkload); of {
+				e.Text = text
+				r.Events = append(r.Events, e)
+			}
 		}
 		if l.AbortedBy != "" {
 			r.AbortedBy = cmp.Or(r.AbortedBy, l.Name+": "+l.AbortedBy)

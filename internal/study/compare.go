@@ -48,34 +48,18 @@ func NewSide(limits []FailOn) (s *Side, expressions []string) {
 	return s, expressions
 }
 
-// metrics returns those that are compared of a load of workloads, and with "" those of all together. CPU is that of the process.
-func (s *Side) metrics(load string) (all []Metric) {
-	for _, m := range slices.Concat(comparedMetrics, s.asked) {
-		m = Metric(strings.TrimPrefix(string(m), load+"."))
-		if _, err := metric.Find(string(m)); err == nil && (load == "" || m != metric.CPU) {
-			all = append(all, m)
-		}
-	}
-	return once(all)
+// metrics returns those that are compared, as ofLoad does.
+func (s *Side) metrics(load string) []Metric {
+	return ofLoad(load, slices.Concat(comparedMetrics, s.asked))
 }
-
-// named returns what is of a load of workloads with its name: orders.p99; "": it is of all together.
-func named[T ~string](load string, what T) T { return T(strings.TrimPrefix(load+"."+string(what), ".")) }
 
 // Add adds a run to a side. A run counts once, by its fullest file. What a workload has of a load begins with the name of the load.
 func (s *Side) Add(file string, r *result.Result) {
-	one, counts := figuresOf("", file, r, s.metrics("")), true
+	one, counts := eachOf("", file, r, slices.Concat(comparedMetrics, s.asked))[0], true
 	one.facts, one.shares = factsOf(r), sharesOf(r)
 	for i := range r.Loads {
 		l := &r.Loads[i]
 		s.named = once(append(s.named, l.Name))
-		of := figuresOf(l.Name, file, &l.Result, s.metrics(l.Name))
-		for m, v := range of.Measures {
-			one.Measures[named(l.Name, m)] = v
-		}
-		for _, m := range of.FailedMetrics {
-			one.FailedMetrics = append(one.FailedMetrics, named(l.Name, m))
-		}
 		for name, value := range factsOf(&l.Result) {
 			if !besideLoad(name) {
 				one.facts[l.Name+": "+name] = value
@@ -386,7 +370,9 @@ func (d *CompareDocument) Judge(limits []FailOn) {
 }
 
 // loads returns the names of the loads of workloads, after "" for all together.
-func (d *CompareDocument) loads() []string { return once(slices.Concat([]string{""}, d.A.named, d.B.named)) }
+func (d *CompareDocument) loads() []string {
+	return once(slices.Concat([]string{""}, d.A.named, d.B.named))
+}
 
 // know reports whether a metric was measured in a run, or failed there.
 func (fs figures) know(m Metric) bool {

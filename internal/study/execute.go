@@ -62,6 +62,9 @@ func (s *Study) CheckLoads(plansOf func(Load) ([]plan.Plan, error)) error {
 					err = fmt.Errorf("--slo %q cannot be judged: %w", s.Find.SLO[i], bad)
 				}
 			}
+			if err == nil && s.Find != nil && s.Find.Scale && !slices.ContainsFunc(plans, func(p plan.Plan) bool { return p.RecordsPerSecond() > 0 }) {
+				err = fmt.Errorf("%s: none of its loads has a rate, so there is no scale to search for", l.File)
+			}
 			if err != nil && !slices.ContainsFunc(wrong, func(w error) bool { return errors.Unwrap(w).Error() == err.Error() }) {
 				wrong = append(wrong, fmt.Errorf("%s%w", strings.TrimPrefix(c.String()+": ", ": "), err))
 			}
@@ -257,7 +260,7 @@ func (x *executor) together(ctx context.Context, t Turn, topic string, prepared 
 				if err != nil {
 					end()
 				}
-				figures[i], errs[i] = figuresOf(l.Name, x.path(t, l), &res, x.Study.Metrics()), err
+				figures[i], errs[i] = eachOf(l.Name, x.path(t, l), &res, x.Study.Metrics())[0], err
 			})
 		}
 		opening.Wait()

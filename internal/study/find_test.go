@@ -59,7 +59,7 @@ func (c *cluster) trial(search *Search, s Step) Trial {
 	use := math.Min(rate/c.holds(), 0.999)
 	l.Measures[metric.P99] = c.idle * (1 + 50*use/(1-use)) * (1 + c.chance.NormFloat64()*0.02*math.Sqrt(1/float64(seconds)))
 	keep(search, &l)
-	return search.judge(s, &l)
+	return search.judge(s, []LoadFigures{l})
 }
 
 // keep judges what a search has to keep by the figures of a load.
@@ -162,7 +162,7 @@ func TestATrialIsJudged(t *testing.T) {
 		l.Measures[metric.Rate], l.Measures[metric.P99] = 999, 20_000
 		tc.change(&l)
 		keep(&search, &l)
-		got := search.judge(step, &l)
+		got := search.judge(step, []LoadFigures{l})
 		if got.Outcome != tc.want || !strings.Contains(strings.Join(got.Reasons, "; "), tc.reason) || (len(got.Reasons) == 0) != (tc.want == Passed) {
 			t.Errorf("%s: %s, %q", name, got.Outcome, got.Reasons)
 		}
@@ -174,12 +174,12 @@ func TestTheKneeIsBeforeTheP99Doubles(t *testing.T) {
 		P99  []float64
 		Knee int // -1: none
 	}](t, "find") {
-		var d FindDoc
+		var curve []*CurvePoint
 		for _, v := range tc.P99 {
-			d.Curve = append(d.Curve, CurvePoint{Measures: Measures[float64]{metric.P99: v}})
+			curve = append(curve, &CurvePoint{Measures: Measures[float64]{metric.P99: v}})
 		}
-		d.markKnee()
-		must.Match(t, tc.Knee, slices.IndexFunc(d.Curve, func(c CurvePoint) bool { return c.Knee }), "%v: knee at", tc.P99)
+		markKnee(curve)
+		must.Match(t, tc.Knee, slices.IndexFunc(curve, func(c *CurvePoint) bool { return c.Knee }), "%v: knee at", tc.P99)
 	}
 }
 
@@ -201,7 +201,7 @@ func TestATrialOfFlatAndOfDeadRuns(t *testing.T) {
 		{1000, 0, 0.5, 0.1, Lowered, Steadier, "rate is 100% lower (-100% to -100%)"},
 		{0, 1000, 0.1, 0.5, Raised, Rougher, "rate is more than nothing: higher"},
 	} {
-		list, err := (&Proposal{Delta: 0.03}).effects(side(tc.from, tc.fromRough), side(tc.to, tc.toRough), 0.05)
+		list, err := (&Proposal{Delta: 0.03}).effects(nil, side(tc.from, tc.fromRough), side(tc.to, tc.toRough), func(int) figures { return side(tc.from, tc.fromRough).loads }, 0.05)
 		must.Hold(t, err == nil && len(list) == 2, "%v, %+v", err, list)
 		must.True(t, list[0].Verdict == tc.want && list[0].Sentence == tc.says && list[1].Verdict == tc.wantRough && list[1].Clear, "%+v: %+v", tc, list)
 	}

@@ -190,14 +190,15 @@ func (f *Folder) figures(t Turn) (all []LoadFigures, err error) {
 		if err != nil {
 			return nil, fmt.Errorf("study %s: %w", f.ID, err)
 		}
-		one := figuresOf(l.Name, strings.TrimPrefix(path, f.root+string(filepath.Separator)), &res, f.Study.Metrics())
+		each := eachOf(l.Name, strings.TrimPrefix(path, f.root+string(filepath.Separator)), &res, f.Study.Metrics())
+		one := &each[0]
 		f.embedded = f.embedded || res.Embedded
 		for _, turn := range f.read {
 			if i := slices.IndexFunc(turn, func(o LoadFigures) bool { return one.isOf(&o) }); i >= 0 {
 				return nil, fmt.Errorf("study %s: %s is the same run as %s: put the file of its own run back", f.ID, one.File, turn[i].File)
 			}
 		}
-		all = append(all, one)
+		all = append(all, each...)
 	}
 	f.read[t.Number] = all
 	return all, nil

@@ -65,6 +65,7 @@ func (p *Parser) Bad(n *yaml.Node, format string, args ...any) {
 
 // study reads a study, or a part of one if it has no name yet.
 func (p *Parser) study(n *yaml.Node, name string) *Study {
+	var slo *yaml.Node
 	s := &Study{Name: name, Discard: 1, Repeats: 3, Order: Shuffled, Seed: 1, Rest: plan.Duration(5 * time.Second)}
 	around, before := p.at, len(p.errs)
 	p.at = make(map[string]*yaml.Node)
@@ -81,7 +82,8 @@ func (p *Parser) study(n *yaml.Node, name string) *Study {
 		"find": func(n *yaml.Node) {
 			s.Find = new(DefaultSearch())
 			p.Mapping(n, "find", map[string]any{
-				"trial": &s.Find.Trial, "precision": &s.Find.Precision, "curve": &s.Find.Curve, "slo": &s.Find.SLO,
+				"trial": &s.Find.Trial, "precision": &s.Find.Precision, "curve": &s.Find.Curve,
+				"slo": func(n *yaml.Node) { slo = n },
 				"ladder": func(n *yaml.Node) {
 					var err error
 					if s.Find.Ladder, err = plan.ParseLadder(p.list(n)); err != nil {
@@ -109,6 +111,12 @@ func (p *Parser) study(n *yaml.Node, name string) *Study {
 	p.Mapping(n, "study", keys)
 	if s.Find != nil {
 		s.Repeats, s.Discard, s.Order = 1, 0, Listed // each trial is one run
+		s.Find.Scale = len(s.Loads) == 1 && s.Loads[0].IsWorkload()
+	}
+	if slo != nil && s.Find.Scale { // each load keeps its own
+		s.Loads[0].Flags = append(s.Loads[0].Flags, mapped(p.list(slo), func(text string) Flag { return Flag{"limit", text} })...)
+	} else if slo != nil {
+		p.read(slo, "slo", reflect.ValueOf(&s.Find.SLO).Elem())
 	}
 	if len(p.errs) == before {
 		for _, wrong := range s.problems() {
@@ -225,7 +233,13 @@ func (p *Parser) questions(n *yaml.Node) []Question {
 	return items(p, n, "questions, as [{best: partitions, by: throughput}]", func(one *yaml.Node) Question {
 		q := Question{By: metric.Rate}
 		p.Mapping(one, "ask", map[string]any{
-			"best": &q.Best, "scaling": &q.Scaling, "by": func(n *yaml.Node) { q.By = Metric(p.word(n, "by", metric.Names())) },
+			"best": &q.Best, "scaling": &q.Scaling, "by": func(n *yaml.Node) {
+				if _, of, _ := strings.Cut(n.Value, "."); slices.Contains(metric.Names(), of) { // of a load of a workload
+					q.By = Metric(p.one(n))
+				} else {
+					q.By = Metric(p.word(n, "by", metric.Names()))
+				}
+			},
 		})
 		if p.at[fmt.Sprint("ask ", slices.Index(n.Content, one))] = one; (q.Best == "") == (q.Scaling == "") {
 			p.Bad(one, "ask: give either best or scaling, with the name of a factor")

@@ -46,6 +46,8 @@ type Load struct {
 	File   string            `json:"file,omitempty"`  // of a workload, which is named after it; it is read once, before the study begins
 	About  string            `json:"about,omitempty"` // of a workload: a sentence
 	Loads  []Load            `json:"loads,omitempty"` // of a workload: they run at once, and reads is one of them
+	Topic  string            `json:"-"`               // of a workload: what the names of its own topics begin with; "": kt-run- and an ID
+	Settle plan.Duration     `json:"-"`               // of a workload in a search: how long its warm-up is; then stages have their highest rate. 0: it is as its file says
 	Places map[string]string `json:"-"`               // FILE:LINE:COLUMN in that file, by "load NAME", "flag NAME FLAG" and "reads NAME"; nil: none are known
 }
 
@@ -81,7 +83,7 @@ func (l *Load) drop(names ...string) {
 
 // String returns the load as a command line.
 func (l Load) String() string {
-	return l.Command + strings.Join(mapped(l.Flags, func(f Flag) string { return " --" + f.Name + " " + f.Value }), "")
+	return strings.TrimSpace(l.Command+" "+l.File) + strings.Join(mapped(l.Flags, func(f Flag) string { return " --" + f.Name + " " + f.Value }), "")
 }
 
 // readsOld reports whether the load reads a topic that the user named, which a study neither makes nor deletes.
@@ -274,6 +276,9 @@ func (s *Study) target(factor string) (load, flag string) {
 	return "", factor
 }
 
+// settleFlag is what a search calls the warm-up of its trials of a workload.
+const settleFlag = "settle"
+
 // set gives a flag a value instead of those that it has. A topic setting is one of several, and a number of hosts leaves the first of --on.
 func (l *Load) set(name, value string) {
 	if setting, ok := strings.CutPrefix(name, topicPrefix); ok && !l.IsWorkload() { // whose loads have it
@@ -281,6 +286,15 @@ func (l *Load) set(name, value string) {
 		if value != Default {
 			l.Flags = append(l.Flags, Flag{"topic-config", setting + "=" + value})
 		}
+		return
+	}
+	switch {
+	case l.IsWorkload() && name == "topic":
+		l.Topic = value
+		return
+	case l.IsWorkload() && name == settleFlag:
+		d, _ := plan.ParseDuration(value) // as a search writes it
+		l.Settle = plan.Duration(d)
 		return
 	}
 	n, err := plan.ParseCount(value)

@@ -3,6 +3,7 @@ package workload
 import (
 	"context"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/kt-bench/kt/internal/engine"
@@ -17,9 +18,10 @@ import (
 type Joined struct {
 	to run.Delivery
 
-	mu    sync.Mutex // guards what follows
-	whole *result.Fold
-	loads []*joined
+	mu      sync.Mutex // guards what follows
+	whole   *result.Fold
+	loads   []*joined
+	watched []run.Host // machines, of loads that are made on other hosts
 }
 
 // joined is one load.
@@ -70,12 +72,20 @@ func (j *Joined) take(load int, s run.Second) {
 	if l.windows != nil {
 		j.show()
 	}
-	l.windows, l.sample, l.Snapshot = slices.Clone(s.Windows), s.Sample, &s.Snapshot
+	l.windows, l.sample, l.Snapshot, l.Note = slices.Clone(s.Windows), s.Sample, &s.Snapshot, ""
+	for _, h := range s.Hosts {
+		if h.Processes > 0 && h.Note != "" {
+			l.Note = h.Name + ": " + h.Note
+		}
+	}
+	j.watched = slices.DeleteFunc(slices.Clone(s.Hosts), func(h run.Host) bool { return h.Processes > 0 })
 	for i := range l.windows { // partitions have their numbers in each load
 		w := &l.windows[i]
 		w.Partitions, w.Events = nil, slices.Clone(w.Events)
 		for k := range w.Events {
-			w.Events[k].Text = l.Name + ": " + w.Events[k].Text
+			if !strings.HasPrefix(w.Events[k].Text, result.OfWorkload) {
+				w.Events[k].Text = l.Name + ": " + w.Events[k].Text
+			}
 		}
 	}
 	if !slices.ContainsFunc(j.loads, func(l *joined) bool {
@@ -98,13 +108,14 @@ func (j *Joined) show() {
 			live.Stage = result.WarmingUp
 		} else {
 			live.Stage, live.Buffered, live.InFlight = min(live.Stage, l.Snapshot.Stage), live.Buffered+l.Snapshot.Buffered, live.InFlight+l.Snapshot.InFlight
-			l.State = map[result.Stage]string{result.Draining: "draining", result.Finished: "done"}[l.Snapshot.Stage]
+			l.State = map[result.Stage]string{result.Gathering: "lobby", result.Preparing: "preparing", result.Draining: "draining", result.Finished: "done"}[l.Snapshot.Stage]
 			if l.State == "" {
 				l.State = "running"
 			}
 		}
 		s.Hosts = append(s.Hosts, l.Host)
 	}
+	s.Hosts = append(s.Hosts, j.watched...)
 	for _, w := range s.Windows {
 		j.whole.AddWindow(w)
 	}

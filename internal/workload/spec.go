@@ -35,15 +35,19 @@ func (w *Workload) at(what, format string, args ...any) error {
 	return err
 }
 
-// At returns an error with the place in the file of a flag of a load, or else of the load. A value of a flag may stand behind its name.
+// At returns an error with the place in the file of a flag of a load, or of all loads, or else of the load. A value of a flag may stand
+// behind its name. load is "" for an error of the whole.
 func (w *Workload) At(load, flag string, err error) error {
+	if load != "" {
+		err = fmt.Errorf("load %s: %w", load, err)
+	}
 	name, _, _ := strings.Cut(flag, " ")
-	for _, what := range []string{"flag " + load + " " + flag, "flag " + load + " " + name} {
+	for _, what := range []string{"flag " + load + " " + flag, "flag " + load + " " + name, name} {
 		if w.Places[what] != "" {
-			return w.at(what, "load %s: %w", load, err)
+			return w.at(what, "%w", err)
 		}
 	}
-	return w.at("load "+load, "load %s: %w", load, err)
+	return w.at("load "+load, "%w", err)
 }
 
 // Parse reads a workload as a load of kt run. name is the path of its file. known returns an error for a flag that a command does
@@ -58,8 +62,18 @@ func Parse(name string, text []byte, known func(command, flag string) error) (st
 		return l, fmt.Errorf("%s: it is empty; kt run --init writes a workload to begin with", name)
 	}
 	p := study.NewParser(name, known)
+	flag := func(name string) func(*yaml.Node) { // of kt run
+		return func(n *yaml.Node) {
+			for _, v := range input.Items(n) {
+				text, err := input.Text(v)
+				if l.Flags = append(l.Flags, study.Flag{Name: name, Value: text}); err != nil {
+					p.Bad(v, "%s: %w", name, err)
+				}
+			}
+		}
+	}
 	p.Mapping(root, "workload", map[string]any{
-		"about": &l.About,
+		"about": &l.About, "on": flag("on"), "at": flag("at"), "exec": flag("exec"),
 		"loads": func(n *yaml.Node) { l.Loads = p.Loads(n, "loads") },
 	})
 	if err := p.Err(); err != nil {

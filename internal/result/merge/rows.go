@@ -108,7 +108,7 @@ func (m *merge) missing() []result.ProcessRow {
 	var rows []result.ProcessRow
 	for _, name := range slices.Sorted(maps.Keys(m.roster)) {
 		member := m.roster[name]
-		for n := member.After + 1; n <= member.After+member.Processes; n++ {
+		for n := member.Before + 1; n <= member.Before+member.Processes; n++ {
 			if there[label(name, n)] {
 				continue
 			}
