@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -34,24 +35,30 @@ func findPeak(ctx context.Context, env *Env, flags *config.Find, args []string) 
 	}
 	search := study.DefaultSearch()
 	search.Trial, search.Precision, search.Ladder = plan.Duration(flags.Trial), flags.Precision, flags.Ladder
+	s, err := findOf(l, search, "slo", flags.SLO, flags.Rest)
+	if err != nil {
+		return nil, usageError(err)
+	}
+	share(s, flags.Tags)
+	return startStudy(ctx, env, flags.Written, s, load.NewRunner(env.maker()), flags.DryRun, false) // --yes is a flag of the load
+}
+
+// findOf returns the search of the highest rate of a load that keeps the limits of a flag.
+func findOf(l study.Load, search study.Search, flag string, limits []string, rest time.Duration) (*study.Study, error) {
 	var errs []error
-	for _, text := range flags.SLO {
+	for _, text := range limits {
 		if l.IsWorkload() { // each load keeps its own
 			l.Flags = append(l.Flags, study.Flag{Name: "limit", Value: text})
 			continue
 		}
 		slo, err := metric.Parse(text)
 		if err != nil {
-			errs = append(errs, fmt.Errorf("--slo %w", err))
+			errs = append(errs, fmt.Errorf("--%s %w", flag, err))
 		}
 		search.SLO = append(search.SLO, slo)
 	}
-	s, err := study.NewFind(l, search, plan.Duration(flags.Rest))
-	if err := errors.Join(append(errs, err)...); err != nil {
-		return nil, usageError(err)
-	}
-	share(s, flags.Tags)
-	return startStudy(ctx, env, flags.Written, s, load.NewRunner(env.maker()), flags.DryRun, false) // --yes is a flag of the load
+	s, err := study.NewFind(l, search, plan.Duration(rest))
+	return s, errors.Join(append(errs, err)...)
 }
 
 // share gives every run of a study these tags, if there are some.

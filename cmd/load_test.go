@@ -53,8 +53,11 @@ func TestTheCollectorIsSetForAllLoadsTogether(t *testing.T) {
 		gc     int
 		memory int64
 	}{
-		{[]*plan.Plan{writes}, 100, math.MaxInt64}, {[]*plan.Plan{writes, writes}, manyGC, math.MaxInt64}, {[]*plan.Plan{writes, reads}, 100, loadMemory + 12<<20 + 59*32<<20},
-		{[]*plan.Plan{reads}, readerGC, loadMemory + 12<<20}, {[]*plan.Plan{reads, reads}, readerGC, loadMemory + 24<<20},
+		{[]*plan.Plan{writes}, 100, math.MaxInt64},
+		{[]*plan.Plan{writes, writes}, manyGC, math.MaxInt64},
+		{[]*plan.Plan{writes, reads}, 100, loadMemory + 12<<20 + 59*32<<20},
+		{[]*plan.Plan{reads}, readerGC, loadMemory + 12<<20},
+		{[]*plan.Plan{reads, reads}, readerGC, loadMemory + 24<<20},
 		{[]*plan.Plan{{Command: plan.Produce, Producers: 1}, {Command: plan.Consume, Read: plan.Read{Consumers: 1}}}, 100, loadMemory},
 	} {
 		debug.SetMemoryLimit(math.MaxInt64)

@@ -200,6 +200,22 @@ func reportRun(env *Env, f *merge.File, path string, flags *config.Report) (_ *f
 	}, err
 }
 
+// foundRun returns how a new result is written, whose run file is at a path; "": there is none. what is said of that.
+func foundRun(res result.Result, path, what string, w config.Written, o report.Options) *finding {
+	o.RunFile = path
+	f := &finding{
+		write: func(env *Env, w config.Written) error { return format(w.Output)(env.Stdout, res, o) },
+		page:  func(out io.Writer) error { return page.Run(out, res, o) },
+	}
+	if path != "" {
+		f.runs = []string{path}
+		if w.Output != "text" && !w.Quiet {
+			f.last = what + " " + path
+		}
+	}
+	return f
+}
+
 // notADirectory returns an error where a run file is wanted and a directory is named: it says which
 // file may be meant.
 func notADirectory(path string) error {

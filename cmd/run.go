@@ -5,7 +5,6 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -19,7 +18,6 @@ import (
 	"github.com/kt-bench/kt/internal/load"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/report"
-	"github.com/kt-bench/kt/internal/report/page"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/run"
 	"github.com/kt-bench/kt/internal/study"
@@ -200,6 +198,9 @@ func makeWorkload(ctx context.Context, env *Env, flags *config.Workload, w *load
 	if res.RunID == "" {
 		return nil, stop.ended(err)
 	}
+	env.runsFolder().Add(file.Path(), &res)
+	opts := env.reportOptions(flags.Look, flags.Verbose)
+	opts.Full = false
 	var process *cluster.ProcessError
 	if errors.As(err, &process) {
 		err = process.Err
@@ -208,23 +209,5 @@ func makeWorkload(ctx context.Context, env *Env, flags *config.Workload, w *load
 	if judged == nil {
 		judged = judgeParts(&res, process)
 	}
-	return foundWorkload(env, flags, file.Path(), res), worse(judged, err)
-}
-
-// foundWorkload notes a workload that was made, and returns how its result is written.
-func foundWorkload(env *Env, flags *config.Workload, path string, res result.Result) *finding {
-	env.runsFolder().Add(path, &res)
-	opts := env.reportOptions(flags.Look, flags.Verbose)
-	opts.RunFile, opts.Full = path, false
-	f := &finding{
-		write: func(env *Env, w config.Written) error { return format(w.Output)(env.Stdout, res, opts) },
-		page:  func(out io.Writer) error { return page.Run(out, res, opts) },
-	}
-	if path != "" {
-		f.runs = []string{path}
-		if flags.Output != "text" && !flags.Quiet {
-			f.last = "run file " + path
-		}
-	}
-	return f
+	return foundRun(res, file.Path(), "run file", flags.Written, opts), worse(judged, err)
 }

@@ -10,27 +10,16 @@ import (
 	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/load"
 	"github.com/kt-bench/kt/internal/plan"
-	"github.com/kt-bench/kt/internal/result/metric"
 	"github.com/kt-bench/kt/internal/study"
 	"github.com/kt-bench/kt/internal/workload"
 )
 
 // runOMB makes workloads of OpenMessaging Benchmark, each with each driver, one after the other. All are checked before the first begins.
 func runOMB(ctx context.Context, env *Env, flags *config.Workload, files []string) (last *finding, err error) {
-	shared := flags.Shared()
-	var set []string
-	for _, s := range flags.Set {
-		set = append(set, s.Name+"="+strings.Join(s.Values, ","))
-	}
+	pairs, err := workload.ReadOMB(flags.Drivers, files, workload.OMBOptions{Set: flags.Set, Shared: flags.Shared(), Kafka: load.Clients()})
 	flags.Set = slices.DeleteFunc(flags.Set, func(s config.Assignment) bool {
 		of, _, _ := strings.Cut(s.Name, ".")
 		return of == "workload" || of == "driver"
-	})
-	pairs, err := workload.ReadOMB(flags.Drivers, files, workload.OMBOptions{
-		Set: set, Kafka: load.Clients(),
-		Given: func(flag string) bool {
-			return slices.ContainsFunc(shared, func(a config.Assignment) bool { return a.Name == flag })
-		},
 	})
 	switch {
 	case len(pairs) > 1 && (flags.ResultFile != "" || flags.HTML != ""):
@@ -93,19 +82,13 @@ func omb(ctx context.Context, env *Env, flags *config.Workload, w *workload.OMB)
 	if flags.RunTime > 0 {
 		search.Trial = plan.Duration(flags.RunTime)
 	}
-	for _, text := range flags.Limits {
-		slo, err := metric.Parse(text)
-		if err != nil {
-			return nil, usageError(fmt.Errorf("--limit %w", err))
-		}
-		search.SLO = append(search.SLO, slo)
+	s, err := findOf(changed.Loads[0], search, "limit", flags.Limits, 5*time.Second)
+	if err == nil {
+		_, err = b.Load(s.Loads[0])
+		err = (&load.Workload{Workload: changed}).Placed(changed.Loads[0].Name, err)
 	}
-	s, err := study.NewFind(changed.Loads[0], search, plan.Duration(5*time.Second))
 	if err != nil {
 		return nil, usageError(err)
-	}
-	if _, err := b.Load(s.Loads[0]); err != nil {
-		return nil, usageError((&load.Workload{Workload: changed}).Placed(changed.Loads[0].Name, err))
 	}
 	return func() (f *finding, err error) {
 		err = env.interruptible(ctx, func(ctx context.Context) error {

@@ -39,15 +39,6 @@ type Judgement struct {
 	Loads          []Judgement  `json:"loads,omitempty"` // of a workload: what the documents of its loads are without
 }
 
-// beside returns what the document of a result is without.
-func (r *Result) beside() Judgement {
-	j := Judgement{SendingSeconds: r.SendingSeconds, Heat: r.Heat}
-	for i := range r.Loads {
-		j.Loads = append(j.Loads, r.Loads[i].beside())
-	}
-	return j
-}
-
 // complete gives the result what its document is without, and returns an error if no run can have its numbers.
 func (j *Judgement) complete() error {
 	r := &j.Result
@@ -60,10 +51,14 @@ func (j *Judgement) complete() error {
 
 // Embed returns the text of the element for a run, of which doc is the JSON document.
 func (r *Result) Embed(doc json.RawMessage) (string, error) {
+	j := Judgement{SendingSeconds: r.SendingSeconds, Heat: r.Heat}
+	for i := range r.Loads {
+		j.Loads = append(j.Loads, Judgement{SendingSeconds: r.Loads[i].SendingSeconds, Heat: r.Loads[i].Heat})
+	}
 	text, err := json.Marshal(struct {
 		Result json.RawMessage `json:"result"`
 		Judgement
-	}{doc, r.beside()})
+	}{doc, j})
 	if err != nil {
 		return "", err
 	}

@@ -146,9 +146,9 @@ func suffered(loads []LoadResult) (string, verdict.Verdict) {
 
 // How a load fared, from the worst.
 const (
-	lost = iota // records, or they are damaged
+	lost   = iota // records, or they are damaged
+	missed        // its target, in a valid run: that of a load which is not valid says less, and stands in Invalid
 	notValid
-	missed // its target
 	broken // a limit, or a condition of --abort-on came true
 	failed // records
 	behind // with reading

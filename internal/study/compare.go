@@ -65,9 +65,6 @@ func (s *Side) Add(file string, r *result.Result) {
 				one.facts[l.Name+": "+name] = value
 			}
 		}
-		if share, ok := sharesOf(&l.Result)[byOthers]; ok {
-			one.shares[l.Name+": "+byOthers] = share
-		}
 	}
 	maps.DeleteFunc(one.facts, func(name, _ string) bool { // those of the first load
 		return len(r.Loads) > 0 && !besideLoad(name) && !strings.Contains(name, ": ") && name != "plan.command"

@@ -134,13 +134,13 @@ func TestARunCountsOnceByItsFullestFile(t *testing.T) {
 	}
 }
 
-// shopOf is a result of a workload with the loads orders and tail, of which orders has a rate and a p99.
-func shopOf(id string, after int, rate float64, p99 result.Micros, loads ...string) *result.Result {
+// shopOf is a result of a workload, each of whose loads has a rate and a p99 of 2 ms.
+func shopOf(id string, after int, rate float64, loads ...string) *result.Result {
 	all := ranOf(id, after, 2*rate)
 	all.Plan.Command, all.Histograms, all.Latency = plan.Workload, result.Histograms{}, result.Latencies{}
 	for _, name := range loads {
 		l := ranOf(id+name, after, rate)
-		*l = *servedOf(p99)
+		*l = *servedOf(2000)
 		l.RunID, l.Throughput.RecordsPerSecond, l.Plan.Command, l.Plan.Read.Group = id+name, rate, plan.Produce, id
 		l.Plan.Producers = int(rate) / 1000
 		l.Limits = []result.Limit{{Expression: "errors>0", Held: name == "tail", Value: new(1.0), Unit: metric.Records}}
@@ -156,8 +156,8 @@ func TestWorkloadsAreComparedLoadByLoad(t *testing.T) {
 		a, _ = NewSide(limits)
 		b, _ = NewSide(limits)
 		for i := range runs {
-			a.Add(fmt.Sprint("a", i), shopOf(fmt.Sprint("a", i), 40*i, 1000+float64(i), 2000, "orders", "tail"))
-			b.Add(fmt.Sprint("b", i), shopOf(fmt.Sprint("b", i), 40*i+20, 2000+float64(i), 2000, "orders", "tail"))
+			a.Add(fmt.Sprint("a", i), shopOf(fmt.Sprint("a", i), 40*i, 1000+float64(i), "orders", "tail"))
+			b.Add(fmt.Sprint("b", i), shopOf(fmt.Sprint("b", i), 40*i+20, 2000+float64(i), "orders", "tail"))
 		}
 		return a, b
 	}
@@ -192,13 +192,13 @@ func TestWorkloadsAreComparedLoadByLoad(t *testing.T) {
 	}
 	a, b := sides(1)
 	c, _ := NewSide([]FailOn{must.Have(ParseFailOn("order.rate>1%"))(t)})
-	c.Add("c", shopOf("c", 20, 1000, 2000, "orders"))
+	c.Add("c", shopOf("c", 20, 1000, "orders"))
 	must.Err(t, `no load "order"`, must.Fail(Compare(a, c, 0.03)), "a limit of no load")
 	c.asked = nil
 	d := compare(t, a, c)
 	must.Match(t, []Difference{{"tail: plan.command", []string{"produce"}, []string{}}}, d.Differs, "a load on one side")
 	single := &Side{}
-	single.Add("d", &shopOf("d", 20, 1000, 2000, "orders").Loads[0].Result)
+	single.Add("d", &shopOf("d", 20, 1000, "orders").Loads[0].Result)
 	must.Err(t, "make workloads", must.Fail(Compare(b, single, 0.03)), "a workload against one load")
 }
 

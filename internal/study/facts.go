@@ -107,8 +107,6 @@ func (s *Side) all(name string) []string {
 	return slices.Compact(values)
 }
 
-const byOthers = "records that others wrote to the topic, for each of kt's"
-
 // sharesOf returns shares of what went on beside the load of a run, by what they are. One of nothing is not finite, and not known.
 func sharesOf(r *result.Result) map[string]float64 {
 	c, written := &r.Client, r.Records.Offered
@@ -125,7 +123,7 @@ func sharesOf(r *result.Result) map[string]float64 {
 		written += r.Warmup.Records.Offered
 	}
 	if r.LogEnds != nil && c.Transactions == 0 { // whose markers are in the log too
-		shares[byOthers] = max(0, float64(r.LogEnds.After-r.LogEnds.Before)/float64(written)-1)
+		shares["records that others wrote to the topic, for each of kt's"] = max(0, float64(r.LogEnds.After-r.LogEnds.Before)/float64(written)-1)
 	}
 	return shares
 }

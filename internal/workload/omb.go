@@ -34,9 +34,9 @@ type OMB struct {
 
 // OMBOptions are what is beside the files of OpenMessaging Benchmark.
 type OMBOptions struct {
-	Set   []string               // workload.KEY=VALUE, driver.KEY=VALUE and driver.BLOCK.KEY=VALUE, instead of a value in the files; others are passed over
-	Given func(flag string) bool // reports whether the command line gives a flag to all loads
-	Kafka config.Kafka           // the properties of Kafka's clients
+	Set    []config.Assignment // of workload.KEY, driver.KEY and driver.BLOCK.KEY, instead of a value in the files; others are passed over
+	Shared []config.Assignment // flags that all loads get
+	Kafka  config.Kafka        // the properties of Kafka's clients
 }
 
 // measuredOtherwise is the notice of every load.
@@ -138,6 +138,11 @@ type omb struct {
 	logsIn bool // at addresses and with credentials of the driver
 }
 
+// given reports whether all loads get one of some flags.
+func (w *omb) given(flags ...string) bool {
+	return slices.ContainsFunc(w.Shared, func(a config.Assignment) bool { return slices.Contains(flags, a.Name) })
+}
+
 func (w *omb) add(flag, value string) {
 	w.load.Flags = append(w.load.Flags, study.Flag{Name: flag, Value: value})
 }
@@ -161,10 +166,9 @@ func (w *omb) open(path, what string) error {
 	if err == nil && (w.root == nil || w.root.Kind != yaml.MappingNode) {
 		err = fmt.Errorf("%s:1: it is no %s of OpenMessaging Benchmark: write KEY: VALUE lines", path, what)
 	}
-	for _, text := range w.Set {
-		of, rest, _ := strings.Cut(text, ".")
-		if key, value, ok := strings.Cut(rest, "="); err == nil && of == what && ok {
-			put(w.root, key, value)
+	for _, s := range w.Set {
+		if key, ok := strings.CutPrefix(s.Name, what+"."); ok && err == nil {
+			put(w.root, key, strings.Join(s.Values, ","))
 		}
 	}
 	return err

@@ -55,7 +55,7 @@ func (w *omb) kafka() {
 	common := w.block("commonConfig")
 	producer := w.side("producer", w.Kafka.Producer, w.Kafka.Consumer, common)
 	consumer := w.side("consumer", w.Kafka.Consumer, w.Kafka.Producer, common)
-	if w.logsIn = w.logsIn && !w.Given("command-config"); w.logsIn { // else the addresses of a driver get no credentials
+	if w.logsIn = w.logsIn && !w.given("command-config"); w.logsIn { // else the addresses of a driver get no credentials
 		w.add("command-config", "") // those of the user are for other addresses
 	}
 	if p, ok := consumer["group.id"]; ok {
@@ -96,7 +96,7 @@ func (w *omb) client(name, value string) {
 	switch {
 	case name != "bootstrap.servers":
 		w.add("command-property", name+"="+value)
-	case w.Given("bootstrap-server"), w.Given("cluster"), w.Given("url"):
+	case w.given("bootstrap-server", "cluster", "url"):
 		w.Notices = append(w.Notices, fmt.Sprintf("%s: bootstrap.servers=%s does not count: the command line or the environment says where the load goes", w.path, value))
 	default:
 		w.add("bootstrap-server", value)
@@ -180,7 +180,7 @@ func (w *omb) address(key, text string) {
 		w.Bad(w.at(key), "%s: %q is no address: write SCHEME://HOST:PORT", key, text)
 	case hidden:
 		w.Bad(w.at(key), "%s: it holds a password, which others could read: leave it out, and write url.password=… into the file of --command-config", key)
-	case w.Given("url"):
+	case w.given("url"):
 	default:
 		if admin != "" {
 			u.RawQuery = "admin=" + admin
