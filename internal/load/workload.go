@@ -145,6 +145,9 @@ func (w *Workload) load(l study.Load, source *Load) (*Load, error) {
 	if l.Command != string(plan.Consume) && !has("delete-topic") {
 		add("delete-topic", "true")
 	}
+	if w.changes.Yes {
+		add("yes", "true")
+	}
 	if w.Embedded {
 		add(bootstrapServer, "localhost:9092") // as kt consume needs one
 	}
