@@ -19,12 +19,12 @@ import (
 
 func newFind(env *Env) *cobra.Command {
 	return command[*config.Find]{flags: config.NewFind, run: findPeak, signals: true}.of(env, &cobra.Command{
-		Use:   "find [flags] -- produce|consume|roundtrip FLAGS",
+		Use:   "find [flags] -- produce|consume|roundtrip|run FLAGS",
 		Short: "Find the highest rate that holds, and the latency below it",
 
 		SuggestFor: []string{"peak", "search", "max"},
 		Args:       cobra.ArbitraryArgs,
-		ValidArgs:  config.LoadCommands(),
+		ValidArgs:  append(config.LoadCommands(), string(plan.Workload)),
 	})
 }
 
@@ -48,7 +48,7 @@ func findOf(l study.Load, search study.Search, flag string, limits []string, res
 	var errs []error
 	for _, text := range limits {
 		if l.IsWorkload() { // each load keeps its own
-			give(&l, []config.Assignment{{Name: "limit", Values: []string{text}}})
+			l.Flags = append(l.Flags, study.Flag{Name: "limit", Value: text})
 			continue
 		}
 		slo, err := metric.Parse(text)

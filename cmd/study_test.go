@@ -62,7 +62,7 @@ func TestEveryNamedStudyIsRun(t *testing.T) {
 
 // What an editor takes and what kt takes are the same keys.
 func TestTheSchemasOfFilesKnowEveryKey(t *testing.T) {
-	studies := map[string][]byte{"a search": []byte("load: {command: produce}\nfactors: {partitions: {search: 1..64, fine: 1}, acks: [1, all]}")}
+	studies := map[string][]byte{"a search": []byte("load: {command: produce}\nfactors: {partitions: {search: 1..64, fine: 1}, acks: [1, all]}"), "a workload": []byte("load: {command: run, file: shop.yaml, scale: 2, orders.linger: 5ms}")}
 	for _, name := range config.ProfileNames(profiles.Of("study")) {
 		studies[name] = must.Have(studyText(name))(t)
 	}
@@ -209,6 +209,11 @@ func studySchema(root *cobra.Command) object {
 				"properties": with(keys, object{"name": text("its name")}),
 			},
 			"load": loadSchema(root, func(_, flag string) bool { return !slices.Contains(study.OwnFlags, flag) }), "values": valuesSchema,
+			"workload": object{
+				"type": "object", "required": []string{"command", "file"}, "additionalProperties": object{"$ref": "#/$defs/values"},
+				"description": "a workload, with flags of kt run, and of its loads as LOAD.FLAG and FLAG",
+				"properties":  object{"command": object{"const": "run"}, "file": text("its file, beside that of the study")},
+			},
 			"search": object{
 				"type": "object", "additionalProperties": false, "required": []string{"search"}, "description": "where the best value is searched for; one factor of a study may have it",
 				"properties": object{
@@ -270,7 +275,7 @@ func studyKeys() object {
 		"published": object{"type": "array", "items": object{"type": "string", "pattern": "^[a-z0-9-]+/[a-z0-9-]+$"}, "description": "published figures to show beside the own ones: AUTHOR-YEAR/CASE, as kreps-2014/linkedin-1"},
 		"bytes":     text("the amount of data that each load writes (5GiB), instead of its number of records"),
 		"prepare":   loads("loads that are made once, before the runs that read from them"),
-		"load":      object{"$ref": "#/$defs/load"},
+		"load":      object{"oneOf": []object{{"$ref": "#/$defs/load"}, {"$ref": "#/$defs/workload"}}},
 		"loads":     loads("loads that are made at once in every run; the first one is judged"),
 		"factors":   object{"type": "object", "additionalProperties": object{"anyOf": []object{values, {"$ref": "#/$defs/search"}}}, "description": "what varies: a flag of the loads, topic.SETTING, or LOAD.FLAG, with its values"},
 		"pair":      object{"type": "boolean", "description": "the n-th values of all factors go together"},

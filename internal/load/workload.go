@@ -308,6 +308,23 @@ func (w *Workload) Placed(load string, err error) error {
 	return w.At(load, flag, err)
 }
 
+// Keep notes the topics that the workload is about to make as those of a study, and returns what notes others when they are made, and
+// what removes it all when they are gone.
+func (w *Workload) Keep(dir, id string) (opened func([]result.Header) error, remove func() error, err error) {
+	l := w.Load
+	l.Flags = slices.DeleteFunc(slices.Clone(l.Flags), func(f study.Flag) bool { // which the loads have
+		return slices.ContainsFunc(w.changes.Set, func(set config.Assignment) bool { return set.Name == f.Name })
+	})
+	var own []string
+	for _, ld := range w.Loads {
+		if name := ld.Plan.Topic.Name; strings.HasPrefix(name, w.topic) && !slices.Contains(own, name) {
+			own = append(own, name)
+		}
+	}
+	note, remove, err := study.Keep(dir, id, l, own)
+	return func(headers []result.Header) error { return note(w.Made(headers)) }, remove, err
+}
+
 // Run makes the workload. Observers see all loads as one run, and opened gets its header and those of the loads, when all of them can begin.
 func (w *Workload) Run(ctx context.Context, o workload.Options, observers []run.Observer, opened func(whole result.Header, loads []result.Header) error, notify func(run.Notice)) (result.Result, error) {
 	m := w.runner.maker

@@ -84,6 +84,9 @@ func (r *Result) JoinLoads(loads []LoadResult) {
 		for code, n := range l.Errors {
 			r.Errors[code] += n
 		}
+		if i > 0 && len(l.Processes) > 0 { // on many hosts each load has processes of its own
+			r.Client.CPUCores += l.Client.CPUCores
+		}
 		for _, e := range l.Events {
 			if text, of := strings.CutPrefix(e.Text, OfWorkload); of {
 				e.Text = text

@@ -169,6 +169,60 @@ func TestATrialIsJudged(t *testing.T) {
 	}
 }
 
+// A workload begins at scale 1, without a burst, and its peak has the records a second that were reached there.
+func TestTheScaleOfAWorkloadIsSearched(t *testing.T) {
+	for _, peak := range []float64{0.03, 0.7, 1.7, 12} {
+		s := DefaultSearch()
+		s.Scale = true
+		var done []Trial
+		for step, over := s.Next(done); !over; step, over = s.Next(done) {
+			outcome := map[bool]Outcome{true: Passed, false: Failed}[step.Rate <= peak]
+			done = append(done, Trial{Step: step, Outcome: outcome, Achieved: 5000 * math.Min(step.Rate, peak)})
+		}
+		must.Match(t, Step{Bracket, 1, s.Trial}, done[0].Step, "the first")
+		p := s.Peak(done)
+		must.True(t, p.Scale <= peak && p.Scale >= peak*0.98 && math.Abs(p.RecordsPerSecond-5000*p.Scale) < 1e-6, "%v: %+v", peak, p)
+	}
+	s := DefaultSearch()
+	s.Scale = true
+	_, over := s.Next([]Trial{{Step: Step{Bracket, 1, s.Trial}, Outcome: Failed}, {Step: Step{Bracket, 0.001, s.Trial}, Outcome: Failed}})
+	must.True(t, over, "no scale holds")
+}
+
+// Each load is judged at its own target. What one of them makes invalid says nothing of the others.
+func TestEveryLoadOfAWorkloadHasToHold(t *testing.T) {
+	load := func(name string, target, rate float64, change func(*LoadFigures)) LoadFigures {
+		l := LoadFigures{Load: name, Target: target, Valid: true, Limit: verdict.None, Measures: Measures[float64]{metric.Rate: rate}, Backlog: &Backlog{Seconds: 29}}
+		if change != nil {
+			change(&l)
+		}
+		return l
+	}
+	for _, tc := range []struct {
+		orders, tail LoadFigures
+		outcome      Outcome
+		load         string
+		reasons      []string
+	}{
+		{load("orders", 1000, 1000, nil), load("tail", 0, 1000, nil), Passed, "", []string{}},
+		{load("orders", 1000, 900, nil), load("tail", 0, 900, nil), Failed, "orders", []string{"orders: 90% of the rate was reached"}},
+		{load("orders", 1000, 1000, nil), load("tail", 0, 900, func(l *LoadFigures) { l.behind = true }), Failed, "tail", []string{"tail: its readers fell behind"}},
+		{load("orders", 1000, 1000, nil), load("tail", 500, 500, func(l *LoadFigures) {
+			l.SLO = []result.Limit{{Expression: "p99<1ms", Note: "too slow"}}
+		}), Failed, "tail", []string{"tail: p99<1ms: too slow"}},
+		{load("orders", 1000, 900, nil), load("tail", 0, 900, func(l *LoadFigures) { l.Valid, l.Limit, l.Evidence = false, verdict.Schedule, "late" }), Invalid, "orders",
+			[]string{"orders: 90% of the rate was reached", "tail: " + verdict.Schedule.String() + ": late"}},
+		{load("orders", 1000, 1000, func(l *LoadFigures) { l.Backlog = nil }), load("tail", 0, 1000, func(l *LoadFigures) { l.aborted = "errors>0" }), Failed, "tail", []string{"tail: ended by errors>0"}},
+	} {
+		s := DefaultSearch()
+		s.Scale = true
+		got := s.judge(Step{Bracket, 1, s.Trial}, []LoadFigures{load("", 0, 2000, nil), tc.orders, tc.tail})
+		must.Match(t, tc.outcome, got.Outcome, "%v", tc.reasons)
+		must.Match(t, tc.load, got.Load, "%v", tc.reasons)
+		must.Match(t, tc.reasons, got.Reasons, "reasons")
+	}
+}
+
 func TestTheKneeIsBeforeTheP99Doubles(t *testing.T) {
 	for _, tc := range must.Rows[[]struct {
 		P99  []float64

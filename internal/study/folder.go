@@ -81,6 +81,26 @@ func Create(dir string, s *Study, id string) (*Folder, error) {
 	return f, input.ReplaceText(filepath.Join(f.dir, studyFile), 0o600, append(text, '\n'))
 }
 
+// Keep notes a run that is made by itself as a study, so that Restore deletes its topics if this process is killed. note adds topics
+// that it has made, and remove removes the folder when the run is over.
+func Keep(dir, id string, l Load, topics []string) (note func(made []string) error, remove func() error, err error) {
+	f, err := Create(dir, &Study{Name: "run", About: l.About, Loads: []Load{l}, Repeats: 1, Order: Listed}, id)
+	if err != nil {
+		return nil, nil, err
+	}
+	release, err := f.hold()
+	if err != nil {
+		return nil, nil, err
+	}
+	note = func(made []string) error {
+		if len(made) == 0 {
+			return nil
+		}
+		return f.note(entry{What: Begun, Turn: 1, Topic: strings.Join(made, ",")})
+	}
+	return note, func() error { defer release(); return os.RemoveAll(f.root) }, note(topics)
+}
+
 // Open reads the folder of a study, or of a part as ID/PART.
 func Open(dir, id string) (*Folder, error) {
 	f, err := newFolder(dir, id, new(Study))

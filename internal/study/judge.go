@@ -76,6 +76,10 @@ func (s *Search) judge(step Step, loads []LoadFigures) Trial {
 	t := Trial{Step: step, Outcome: Passed, Achieved: loads[0].Measures[metric.Rate], Reasons: []string{}}
 	for i := range loads[1:] {
 		l := &loads[1+i]
+		if l.aborted != "" { // the others ended with it
+			t.Load, t.Outcome, t.Reasons = l.Load, Failed, []string{l.Load + ": ended by " + l.aborted}
+			return t
+		}
 		of := step
 		of.Rate = l.Target
 		one := s.judgeLoad(of, l)
@@ -86,10 +90,6 @@ func (s *Search) judge(step Step, loads []LoadFigures) Trial {
 			t.Outcome = one.Outcome
 		}
 		t.Reasons = append(t.Reasons, mapped(one.Reasons, func(why string) string { return l.Load + ": " + why })...)
-		if l.aborted != "" { // the others ended with it
-			t.Load, t.Outcome, t.Reasons = l.Load, Failed, []string{l.Load + ": ended by " + l.aborted}
-			break
-		}
 	}
 	return t
 }

@@ -164,6 +164,7 @@ func (p *Parser) Mapping(n *yaml.Node, what string, known map[string]any) {
 
 func (p *Parser) load(n *yaml.Node, what string) (l Load) {
 	var flags []*yaml.Node
+	l.Flags = []Flag{}
 	commands := []string{"produce", "consume", "roundtrip"}
 	if what == "load" { // a workload is the one load of a study
 		commands = append(commands, string(plan.Workload))

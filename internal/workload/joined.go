@@ -30,6 +30,7 @@ type joined struct {
 	run.Host
 	windows []stats.Window // of a second that was not shown yet
 	sample  host.Sample
+	many    bool // it has processes of its own, on other hosts
 }
 
 // Open begins to show loads with these headers, and returns the header of all together. It is called once, before the first second.
@@ -74,6 +75,7 @@ func (j *Joined) take(load int, s run.Second) {
 		j.show()
 	}
 	l.windows, l.sample, l.Snapshot, l.Note = slices.Clone(s.Windows), s.Sample, &s.Snapshot, ""
+	l.many = len(s.Hosts) > 0
 	for _, h := range s.Hosts {
 		if h.Processes > 0 && h.Note != "" {
 			l.Note = h.Name + ": " + h.Note
@@ -102,7 +104,10 @@ func (j *Joined) show() {
 	live := result.Live{Stage: result.Finished}
 	for _, l := range j.loads {
 		if s.Windows = engine.MergeWindows(s.Windows, l.windows); l.windows != nil {
-			s.Sample = l.sample // each is of this process
+			cpu := s.Sample.ProcessCPU
+			if s.Sample = l.sample; l.many { // else each is of this process
+				s.Sample.ProcessCPU += cpu
+			}
 		}
 		l.windows = nil
 		if l.Snapshot == nil {

@@ -53,7 +53,7 @@ func (w *Workload) At(load, flag string, err error) error {
 // Parse reads a workload as a load of kt run. name is the path of its file. known returns an error for a flag that a command does
 // not have. The error has every problem, each on a line of its own with the line and the column in the file.
 func Parse(name string, text []byte, known func(command, flag string) error) (study.Load, error) {
-	l := study.Load{Command: string(plan.Workload), File: name, Places: make(map[string]string)}
+	l := study.Load{Command: string(plan.Workload), Flags: []study.Flag{}, File: name, Places: make(map[string]string)}
 	root, err := input.YAML(text, func(line int) string { return name + ":" + strconv.Itoa(line) })
 	switch {
 	case err != nil:
@@ -95,7 +95,9 @@ func Of(l study.Load) (*Workload, error) {
 	w.Loads, w.Places = slices.Clone(l.Loads), maps.Clone(l.Places)
 	var errs []error
 	for i := range w.Loads {
-		errs = append(errs, w.check(&w.Loads[i])...)
+		of := &w.Loads[i]
+		of.Flags, of.Typed = slices.Clone(of.Flags), slices.Clone(of.Typed) // they will change
+		errs = append(errs, w.check(of)...)
 	}
 	return w, errors.Join(errs...)
 }
