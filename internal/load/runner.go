@@ -170,7 +170,7 @@ func (b *Runner) place(l study.Load) (*Load, error) {
 		if err != nil {
 			return nil, err
 		}
-		l = w.Load.Loads[0]
+		l = w.Loads[0]
 	}
 	p := study.Load{Command: string(plan.Roundtrip), Typed: l.Typed} // which takes the properties of both clients
 	for _, f := range l.Flags {

@@ -51,7 +51,7 @@ func (b *Runner) Changed(l study.Load) (*workload.Workload, *config.Workload, er
 	if err := cmp.Or(err, (&Workload{Workload: w}).Placed("", wrong)); err != nil {
 		return nil, nil, err
 	}
-	loads := &study.Study{Loads: w.Load.Loads}
+	loads := &study.Study{Loads: w.Loads}
 	for _, shared := range c.Shared() {
 		var unless []string
 		if shared.Name == bootstrapServer || shared.Name == "cluster" {
@@ -81,8 +81,7 @@ func (b *Runner) Workload(l study.Load) (*Workload, error) {
 	made := &Workload{Workload: w, Loads: make([]*Load, len(l.Loads)), runner: own, changes: c, topic: cmp.Or(l.Topic, runTopics+strings.ToLower(rand.Text()[:6]))}
 	err = made.findBrokers()
 	for err == nil && slices.Contains(made.Loads, nil) { // the sources of others first
-		for i := range w.Load.Loads {
-			of := w.Load.Loads[i]
+		for i, of := range w.Loads {
 			source := made.made(of.Reads)
 			if made.Loads[i] == nil && (of.Reads == "" || source != nil) {
 				ld, wrong := made.load(of, source)
@@ -145,6 +144,9 @@ func (w *Workload) load(l study.Load, source *Load) (*Load, error) {
 	}
 	if l.Command != string(plan.Consume) && !has("delete-topic") {
 		add("delete-topic", "true")
+	}
+	if w.changes.Yes {
+		add("yes", "true")
 	}
 	if w.Embedded {
 		add(bootstrapServer, "localhost:9092") // as kt consume needs one

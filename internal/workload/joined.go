@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -113,10 +114,8 @@ func (j *Joined) show() {
 			live.Stage = result.WarmingUp
 		} else {
 			live.Stage, live.Buffered, live.InFlight = min(live.Stage, l.Snapshot.Stage), live.Buffered+l.Snapshot.Buffered, live.InFlight+l.Snapshot.InFlight
-			l.State = map[result.Stage]string{result.Gathering: "lobby", result.Preparing: "preparing", result.Draining: "draining", result.Finished: "done"}[l.Snapshot.Stage]
-			if l.State == "" {
-				l.State = "running"
-			}
+			states := map[result.Stage]string{result.Gathering: "lobby", result.Preparing: "preparing", result.Draining: "draining", result.Finished: "done"}
+			l.State = cmp.Or(states[l.Snapshot.Stage], "running")
 		}
 		s.Hosts = append(s.Hosts, l.Host)
 	}
