@@ -50,11 +50,7 @@ func (b *Runner) Load(l study.Load) (*Load, error) {
 	if b.sink {
 		sys.LeftOut = func(flag string) bool { return !config.CountsInCalibration(flag) }
 	}
-	var flags []config.Assignment
-	for _, f := range l.Flags {
-		flags = append(flags, config.Assignment{Name: f.Name, Values: []string{f.Value}, Foreign: !l.IsTyped(f)})
-	}
-	asked, err := config.LoadOf(plan.Command(l.Command), flags, sys)
+	asked, err := config.LoadOf(plan.Command(l.Command), assigned(l), sys)
 	for _, w := range asked.Warnings {
 		b.warn(w)
 	}
@@ -77,6 +73,14 @@ func (b *Runner) Load(l study.Load) (*Load, error) {
 	return silent.Check(asked)
 }
 
+// assigned returns the flags of a load as those of a command.
+func assigned(l study.Load) (flags []config.Assignment) {
+	for _, f := range l.Flags {
+		flags = append(flags, config.Assignment{Name: f.Name, Values: []string{f.Value}, Foreign: !l.IsTyped(f)})
+	}
+	return flags
+}
+
 // warn gives a warning once.
 func (b *Runner) warn(text string) {
 	b.mu.Lock()
@@ -95,7 +99,7 @@ func (b *Runner) Plans(l study.Load) (plans []plan.Plan, err error) {
 		if err != nil {
 			return nil, err
 		}
-		loads = w.Loads
+		loads = w.Made
 	} else {
 		ld, err := b.Load(l)
 		if err != nil {
