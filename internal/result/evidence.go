@@ -106,7 +106,7 @@ func (f *Fold) readingEvidence(w *stats.Window) *verdict.Readers {
 		Only: p.ReadsOnly(), Failed: f.trailer.ReadEnd == ReadFailed, Error: f.trailer.ReadError,
 		Seconds: fetch.Seconds, RecordsPerSecond: fetch.RecordsPerSecond, Rebalances: w.Rebalances,
 		Lag:        verdict.Lag{Records: int64(lag.Records), Left: int64(lag.Left), Slope: *cmp.Or(lag.Slope, new(0.0)), Appended: *cmp.Or(lag.Appended, new(0.0)), KeptUp: lag.KeptUp},
-		Processing: p.Read.Processing.Mean(), ProcessingHeld: fetch.HeldShare, Busy: fetch.BusyShare,
+		Processing: p.Read.Processing.Mean(), Busy: fetch.BusyShare,
 	}
 	r.Keeps = keepsUp(&p.Read, f.header.Environment.Partitions(), r.Lag.Appended)
 	if code := Errors(w.FetchErrors).Worst(); !r.Failed && verdict.Denied(code) {

@@ -209,7 +209,7 @@ func TestTheEvidenceOfReadingIsOfTheTimeInWhichItReads(t *testing.T) {
 		start := time.Duration(i) * time.Second
 		w := stats.Window{Start: start, End: start + time.Second, Read: stats.Read{
 			Consumed: 1000, FirstRead: start, LastRead: start + time.Second,
-			ReadTime: consumers * time.Second, ReadWait: 9 * time.Second, ReadHeld: 3 * time.Second, Rebalances: 1, RebalanceTime: 1200 * time.Millisecond,
+			ReadTime: consumers * time.Second, ReadWait: 9 * time.Second, ReadHeld: 3 * time.Second, Work: 3 * time.Second, Rebalances: 1, RebalanceTime: 1200 * time.Millisecond,
 		}, Brokers: map[int32]stats.Broker{2: {Fetch: stats.Traffic{Requests: 10, Throttle: 600 * time.Millisecond}}}}
 		b := w.Brokers[2]
 		b.Fetch.Latency.RecordN(300*time.Millisecond, 10)

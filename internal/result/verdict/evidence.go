@@ -211,10 +211,9 @@ type Readers struct {
 	Others                    string // a clause on other members of the group with partitions; "": there are none
 	Lag                       Lag
 
-	Processing     time.Duration // of each record, in the mean
-	Busy           float64       // share of the time of the consumers' threads, in which they worked
-	Keeps          string        // a clause on how many threads or consumers would keep up with what is written; "": not known
-	ProcessingHeld float64       // share of the readers' time in which Processing or a rate held them back
+	Processing time.Duration // of each record, in the mean
+	Busy       float64       // share of the time of the consumers' threads, in which they worked
+	Keeps      string        // a clause on how many threads or consumers would keep up with what is written; "": not known
 
 	Idle      time.Duration // without a record before reading was given up
 	IdleCause string        // a clause on the events meanwhile; "": none
