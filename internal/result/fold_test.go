@@ -226,7 +226,7 @@ func TestTheEvidenceOfReadingIsOfTheTimeInWhichItReads(t *testing.T) {
 	e := f.evidence()
 	must.Hold(t, e.Throttled == 0.05 && e.Consumed == 10_000 && e.Read != nil, "evidence %+v", e)
 	want := verdict.Readers{
-		Only: true, Failed: true, Error: "gone", Seconds: 10, RecordsPerSecond: 1000, Rebalances: 10, Processing: time.Millisecond, ProcessingHeld: 0.25,
+		Only: true, Failed: true, Error: "gone", Seconds: 10, RecordsPerSecond: 1000, Rebalances: 10, Processing: time.Millisecond, Busy: 0.25,
 		LagThere: 1, Waiting: 0.5, Held: 0.25, Unassigned: 0.1, Fetching: 0.25, Lag: e.Read.Lag,
 	}
 	if diff := cmp.Diff(want, *e.Read, cmpopts.EquateApprox(1e-9, 1e-9)); diff != "" {
