@@ -130,14 +130,17 @@ type ShareGroup struct {
 	Redelivered int64   `json:"redelivered"`                 // of Acquired: not for the first time
 	Deliveries  Errors  `json:"deliveries"`                  // of Acquired: by how often a record was delivered by then
 	AckTime     Latency `json:"acknowledgement_us,omitzero"` // delivered → the broker has confirmed the acknowledgement; with the processing time
+	MostHeld    int64   `json:"held_records_max"`            // that one member had of the brokers and had not acknowledged
+	MostLocks   int64   `json:"record_locks_max"`            // of a partition: Environment.Share has how many there are
 }
 
 func shareGroupOf(w *stats.Window) ShareGroup {
 	s := ShareGroup{
 		Acquired: w.Consumed, Accepted: w.Accepted, Released: w.Released, Rejected: w.Rejected, Archived: w.Archived, Failed: w.AckFailed,
 		Unconfirmed: max(0, w.Consumed-w.Accepted-w.Released-w.Rejected), Deliveries: errorsOf(w.Deliveries), AckTime: LatencyOf(&w.AckTime),
+		MostHeld: w.Held, MostLocks: w.Locks,
 	}
-	s.Redelivered = s.Acquired - s.Deliveries["1"]
+	s.Redelivered = w.Redelivered()
 	return s
 }
 

@@ -291,7 +291,16 @@ type Share struct {
 
 	Deliveries map[string]int64 `json:"deliveries,omitempty"` // records delivered, by how often each was then
 	AckTime    Histogram        `json:"ack_time,omitzero"`    // delivered → the broker has confirmed the acknowledgement
+
+	Held  int64 `json:"held,omitempty" add:"level"`         // most records that one member had of the brokers and had not acknowledged
+	Locks int64 `json:"record_locks,omitempty" add:"level"` // locks that are used of the partition with most, as kt knows them
 }
+
+// Redelivered returns the number of records that a share group did not deliver for the first time.
+func (r *Read) Redelivered() int64 { return total(r.Deliveries) - r.Deliveries["1"] }
+
+// Settled returns the number of deliveries to members of a share group whose acknowledgement has an answer.
+func (s *Share) Settled() int64 { return s.Accepted + s.Released + s.Rejected + s.AckFailed }
 
 // Refused returns the number of fetches of one partition that brokers refused.
 func (r *Read) Refused() int64 { return total(r.FetchErrors) }
