@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,7 +16,6 @@ import (
 	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/input"
 	"github.com/kt-bench/kt/internal/load"
-	"github.com/kt-bench/kt/internal/report/page"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/result/merge"
 	"github.com/kt-bench/kt/internal/run"
@@ -85,19 +83,7 @@ func collect(ctx context.Context, env *Env, flags *config.Collect, files []strin
 	if err != nil {
 		return nil, err
 	}
-	o := env.reportOptions(flags.Look, flags.Verbose)
-	if path != "" && flags.Output == "text" {
-		o.RunFile = path
-	} else if path != "" && !flags.Quiet {
-		env.say("collection %s", path)
-	}
-	f := &finding{
-		write: func(env *Env, w config.Written) error { return format(w.Output)(env.Stdout, res, o) },
-		page:  func(w io.Writer) error { return page.Run(w, res, o) },
-	}
-	if path != "" {
-		f.runs = []string{path}
-	}
+	f := foundRun(res, path, "collection", flags.Written, env.reportOptions(flags.Look, flags.Verbose))
 	return f, errors.Join(errors.Join(problems...), load.MissingParts(&res))
 }
 

@@ -59,10 +59,12 @@ func compareRuns(env *Env, flags *config.Compare, a, b []string) (*finding, erro
 		}
 		limits, errs = append(limits, limit), append(errs, err)
 	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, usageError(err)
+	}
 	sideA, err := env.side(a, limits)
-	errs = append(errs, err)
-	sideB, err := env.side(b, limits)
-	if err := errors.Join(append(errs, err)...); err != nil {
+	sideB, wrong := env.side(b, limits)
+	if err := errors.Join(err, wrong); err != nil {
 		return nil, usageError(err)
 	}
 	d, err := study.Compare(sideA, sideB, flags.Delta)
@@ -82,13 +84,19 @@ func (e *Env) side(names []string, limits []study.FailOn) (*study.Side, error) {
 	s, expressions := study.NewSide(limits)
 	for _, name := range names {
 		files, err := e.runsOf(name)
+		load := ""
+		if at := strings.LastIndexByte(name, ':'); err != nil && at > 0 { // a load of a workload
+			if of, wrong := e.runsOf(name[:at]); wrong == nil && len(of) == 1 {
+				files, err, load = of, nil, name[at+1:]
+			}
+		}
 		if history.IsReference(name) && len(files) == 1 {
 			name = runName(files[0])
 		}
 		s.Name = strings.TrimSpace(s.Name + " " + name)
 		var unread []error
 		for _, file := range files {
-			if r, err := readLoad(file, expressions...); err != nil {
+			if r, err := readRun(file, load, expressions...); err != nil {
 				unread = append(unread, err)
 			} else {
 				s.Add(file, &r)

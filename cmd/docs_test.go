@@ -63,11 +63,13 @@ func TestPagesHaveTheTablesThatAreMadeOfTheCode(t *testing.T) {
 	}
 }
 
-func TestTheSchemaOfStudyFilesIsThatOfTheFlags(t *testing.T) {
+func TestTheSchemaOfStudyFilesAndWorkloadsIsThatOfTheFlags(t *testing.T) {
 	env := System()
-	var b bytes.Buffer
-	must.Do(t, report.Indented(&b, studySchema(newRoot(&env))))
-	must.Golden(t, "../docs/study-file.schema.json", b.String())
+	for kind, schema := range map[string]object{"study": studySchema(newRoot(&env)), "workload": workloadSchema(newRoot(&env))} {
+		var b bytes.Buffer
+		must.Do(t, report.Indented(&b, schema))
+		must.Golden(t, "../docs/"+kind+"-file.schema.json", b.String())
+	}
 }
 
 func TestEveryCommandHasAManPage(t *testing.T) {

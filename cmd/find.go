@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -18,12 +19,12 @@ import (
 
 func newFind(env *Env) *cobra.Command {
 	return command[*config.Find]{flags: config.NewFind, run: findPeak, signals: true}.of(env, &cobra.Command{
-		Use:   "find [flags] -- produce|consume|roundtrip FLAGS",
+		Use:   "find [flags] -- produce|consume|roundtrip|run FLAGS",
 		Short: "Find the highest rate that holds, and the latency below it",
 
 		SuggestFor: []string{"peak", "search", "max"},
 		Args:       cobra.ArbitraryArgs,
-		ValidArgs:  config.LoadCommands(),
+		ValidArgs:  append(config.LoadCommands(), string(plan.Workload)),
 	})
 }
 
@@ -34,20 +35,30 @@ func findPeak(ctx context.Context, env *Env, flags *config.Find, args []string) 
 	}
 	search := study.DefaultSearch()
 	search.Trial, search.Precision, search.Ladder = plan.Duration(flags.Trial), flags.Precision, flags.Ladder
-	var errs []error
-	for _, text := range flags.SLO {
-		slo, err := metric.Parse(text)
-		if err != nil {
-			errs = append(errs, fmt.Errorf("--slo %w", err))
-		}
-		search.SLO = append(search.SLO, slo)
-	}
-	s, err := study.NewFind(l, search, plan.Duration(flags.Rest))
-	if err := errors.Join(append(errs, err)...); err != nil {
+	s, err := findOf(l, search, "slo", flags.SLO, flags.Rest)
+	if err != nil {
 		return nil, usageError(err)
 	}
 	share(s, flags.Tags)
 	return startStudy(ctx, env, flags.Written, s, load.NewRunner(env.maker()), flags.DryRun, false) // --yes is a flag of the load
+}
+
+// findOf returns the search of the highest rate of a load that keeps the limits of a flag.
+func findOf(l study.Load, search study.Search, flag string, limits []string, rest time.Duration) (*study.Study, error) {
+	var errs []error
+	for _, text := range limits {
+		if l.IsWorkload() { // each load keeps its own
+			l.Flags = append(l.Flags, study.Flag{Name: "limit", Value: text})
+			continue
+		}
+		slo, err := metric.Parse(text)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("--%s %w", flag, err))
+		}
+		search.SLO = append(search.SLO, slo)
+	}
+	s, err := study.NewFind(l, search, plan.Duration(rest))
+	return s, errors.Join(append(errs, err)...)
 }
 
 // share gives every run of a study these tags, if there are some.
@@ -59,26 +70,25 @@ func share(s *study.Study, tags []string) {
 
 // loadOf returns the load that stands behind the flags of a command.
 func loadOf(args []string) (study.Load, error) {
-	command, flags, err := config.LoadArgs(args)
+	command, flags, file, err := config.LoadArgs(args)
 	l := study.Load{Command: string(command)}
-	for _, f := range flags {
-		for _, v := range f.Values {
-			typed := study.Flag{Name: f.Name, Value: v}
-			l.Flags, l.Typed = append(l.Flags, typed), append(l.Typed, typed)
-		}
+	if err == nil && file != "" {
+		l, err = readWorkload(file)
 	}
+	give(&l, flags)
 	return l, err
 }
 
 // judgeFind returns the error of a search that is over and has found no rate that holds.
 func judgeFind(d *study.Document) error {
+	what := map[bool]string{false: "rate", true: "scale"}[d.Study.Find.Scale]
 	switch {
 	case !d.Over || d.Peak.RecordsPerSecond > 0:
 		return nil
 	case d.Peak.ClientBound:
-		return &exitError{exitNotValid, errors.New("no rate was found that holds, because kt was the limit at the lowest one")}
+		return &exitError{exitNotValid, fmt.Errorf("no %s was found that holds, because kt was the limit at the lowest one", what)}
 	}
-	return errors.New("no rate was found that holds")
+	return fmt.Errorf("no %s was found that holds", what)
 }
 
 func newTrial(env *Env) *cobra.Command {

@@ -9,7 +9,6 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -81,27 +80,9 @@ func runLoad(ctx context.Context, env *Env, asked *config.Run) error {
 			return err
 		}
 	}
-	ctx, abort := context.WithCancel(ctx)
-	defer abort()
-	stop := newStopper(abort, env.Exit, func(text string) {
-		if _, screen := env.screen(); !screen || l.Quiet {
-			env.say("%s", text)
-		}
-	})
-	signals, ignore := env.Signals()
-	defer ignore()
-	defer stop.listen(signals)()
-	env.unread = func() { stop.stop(syscall.SIGPIPE) }
-
-	err = carryOut(ctx, env, l, date, stop)
-	code := stop.code()
-	if err == nil || code == exitOK || exitCode(err) == exitLost {
-		return err
-	}
-	if errors.Is(err, context.Canceled) {
-		err = nil // what the signal asked for
-	}
-	return &exitError{code, err}
+	ctx, stop, end := env.stoppable(ctx, l.Quiet)
+	defer end()
+	return stop.ended(carryOut(ctx, env, l, date, stop))
 }
 
 // carryOut makes the run, here or on other hosts, and writes its result.
@@ -228,20 +209,27 @@ const (
 	loadMemory = 384 << 20
 )
 
-// tuneProcess sets the garbage collector for the one load that this process makes.
-func tuneProcess(env *Env, p *plan.Plan) {
+// tuneProcess sets the garbage collector for the loads that this process makes at once.
+func tuneProcess(env *Env, plans ...*plan.Plan) {
+	var all plan.Plan // the clients of all
+	topics, writes, reads := 0, false, false
+	for _, p := range plans {
+		all.Producers += p.Producers
+		all.Read.Consumers += p.Read.Clients()
+		topics, writes, reads = topics+len(p.Topic.Names()), writes || p.Writes(), reads || p.Reads()
+	}
 	switch {
 	case env.Getenv("GOGC") != "":
-	case max(p.Producers+p.Read.Clients(), len(p.Topic.Names())) > many:
+	case max(all.Producers+all.Read.Consumers, topics) > many:
 		debug.SetGCPercent(manyGC)
-	case !p.Writes():
+	case !writes:
 		debug.SetGCPercent(readerGC)
 	}
 	switch {
-	case p.Embedded():
+	case plans[0].Embedded():
 		debug.SetMemoryLimit(loadMemory)
-	case p.Reads() && env.Getenv("GOMEMLIMIT") == "":
-		debug.SetMemoryLimit(readerMemory(p, host.System().UsableMemory()))
+	case reads && env.Getenv("GOMEMLIMIT") == "":
+		debug.SetMemoryLimit(readerMemory(&all, host.System().UsableMemory()))
 	}
 }
 

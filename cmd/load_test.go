@@ -3,8 +3,10 @@ package cmd
 import (
 	"bytes"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -14,6 +16,7 @@ import (
 	"github.com/kt-bench/kt/internal/cluster"
 	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/deploy"
+	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/load"
 	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
@@ -35,6 +38,36 @@ func TestMemoryOfAReadingRunLeavesAQuarterOfTheCgroup(t *testing.T) {
 	for usable, most := range map[int64]int64{0: 400 << 20, 64 << 30: 400 << 20, 256 << 20: 192 << 20} {
 		got := readerMemory(p, usable)
 		must.True(t, got <= most, "of %d bytes, %d, want %d at most", usable, got, most)
+	}
+}
+
+// The loads of a workload share the collector: what each of them would need counts for all.
+func TestTheCollectorIsSetForAllLoadsTogether(t *testing.T) {
+	brokers := []string{"b:1"}
+	reads := &plan.Plan{Command: plan.Consume, Bootstrap: brokers, Read: plan.Read{Consumers: 3}}
+	writes := &plan.Plan{Command: plan.Produce, Bootstrap: brokers, Producers: 60}
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(-1))
+	defer debug.SetGCPercent(debug.SetGCPercent(100))
+	for _, tc := range []struct {
+		plans  []*plan.Plan
+		gc     int
+		memory int64
+	}{
+		{[]*plan.Plan{writes}, 100, math.MaxInt64},
+		{[]*plan.Plan{writes, writes}, manyGC, math.MaxInt64},
+		{[]*plan.Plan{writes, reads}, 100, loadMemory + 12<<20 + 59*32<<20},
+		{[]*plan.Plan{reads}, readerGC, loadMemory + 12<<20},
+		{[]*plan.Plan{reads, reads}, readerGC, loadMemory + 24<<20},
+		{[]*plan.Plan{{Command: plan.Produce, Producers: 1}, {Command: plan.Consume, Read: plan.Read{Consumers: 1}}}, 100, loadMemory},
+	} {
+		debug.SetMemoryLimit(math.MaxInt64)
+		tuneProcess(&Env{Getenv: func(string) string { return "" }}, tc.plans...)
+		want := tc.memory
+		if usable := host.System().UsableMemory(); usable > 0 && want < math.MaxInt64 && want > loadMemory {
+			want = min(want, usable/4*3)
+		}
+		must.Match(t, tc.gc, debug.SetGCPercent(100), "GC percent of %d plans", len(tc.plans))
+		must.Match(t, want, debug.SetMemoryLimit(-1), "memory limit of %d plans", len(tc.plans))
 	}
 }
 

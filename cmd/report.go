@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -86,7 +87,10 @@ func (e *Env) reportSeveral(paths []string, flags *config.Report) (*finding, err
 		if path != name { // "last" is another run tomorrow
 			name = filepath.Base(path)
 		}
-		r, err := readLoad(path)
+		r, err := readRun(path, "")
+		if len(r.Loads) > 0 {
+			err = fmt.Errorf("%s: %w", path, r.OneLoad())
+		}
 		runs, names, errs = append(runs, r), append(names, name), append(errs, err)
 	}
 	if err := errors.Join(errs...); err != nil {
@@ -99,13 +103,20 @@ func (e *Env) reportSeveral(paths []string, flags *config.Report) (*finding, err
 	return f, nil
 }
 
-// readLoad returns the result of a file, which has to be of one load. limits are judged instead of its own.
-func readLoad(path string, limits ...string) (result.Result, error) {
+// readRun returns the result of a file: of one load, or of a workload or a load of it. limits are judged instead of its own.
+func readRun(path, load string, limits ...string) (result.Result, error) {
 	if err := notADirectory(path); err != nil {
 		return result.Result{}, err
 	}
 	r, err := merge.ReadFile(path, limits...)
-	if bad := r.OneLoad(); err == nil && bad != nil {
+	i := slices.IndexFunc(r.Loads, func(l result.LoadResult) bool { return l.Name == load })
+	switch bad := r.OneLoad(); {
+	case err != nil:
+	case i >= 0:
+		r = r.Loads[i].Result
+	case load != "":
+		err = fmt.Errorf("%s: it has no load of the name %q", path, load)
+	case bad != nil && len(r.Loads) == 0:
 		err = fmt.Errorf("%s: %w", path, bad)
 	}
 	return r, err
@@ -187,6 +198,22 @@ func reportRun(env *Env, f *merge.File, path string, flags *config.Report) (_ *f
 		},
 		page: func(w io.Writer) error { return page.Run(w, res, o) }, runs: []string{path}, close: f.Close,
 	}, err
+}
+
+// foundRun returns how a new result is written, whose run file is at a path; "": there is none. what is said of that.
+func foundRun(res result.Result, path, what string, w config.Written, o report.Options) *finding {
+	o.RunFile = path
+	f := &finding{
+		write: func(env *Env, w config.Written) error { return format(w.Output)(env.Stdout, res, o) },
+		page:  func(out io.Writer) error { return page.Run(out, res, o) },
+	}
+	if path != "" {
+		f.runs = []string{path}
+		if w.Output != "text" && !w.Quiet {
+			f.last = what + " " + path
+		}
+	}
+	return f
 }
 
 // notADirectory returns an error where a run file is wanted and a directory is named: it says which

@@ -5,24 +5,22 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime/debug"
-	"strings"
-	"syscall"
+	"slices"
 
 	"github.com/spf13/cobra"
 
+	"github.com/kt-bench/kt/internal/cluster"
 	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/input"
 	"github.com/kt-bench/kt/internal/load"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/report"
-	"github.com/kt-bench/kt/internal/report/page"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/run"
+	"github.com/kt-bench/kt/internal/study"
 	"github.com/kt-bench/kt/internal/theme"
 	"github.com/kt-bench/kt/internal/tui"
 	"github.com/kt-bench/kt/internal/workload"
@@ -68,29 +66,37 @@ func runWorkload(ctx context.Context, env *Env, flags *config.Workload, args []s
 	if len(flags.Drivers) > 0 {
 		return runOMB(ctx, env, flags, args)
 	}
-	w, err := readWorkload(args[0], flags)
+	l, err := readWorkload(args[0])
 	if err != nil {
 		return nil, usageError(err)
 	}
-	do, err := prepareWorkload(ctx, env, flags, w)
+	do, err := prepareWorkload(ctx, env, flags, l)
 	if err != nil {
 		return nil, err
 	}
 	return do()
 }
 
-// prepareWorkload checks a workload, and returns what makes it, or shows it in a dry run.
-func prepareWorkload(ctx context.Context, env *Env, flags *config.Workload, w *workload.Workload) (func() (*finding, error), error) {
-	made, err := env.maker().NewWorkload(w, load.Changes{Scale: flags.Scale, Speed: flags.Speed, RunTime: flags.RunTime, Limits: flags.Limits})
+// prepareWorkload checks a workload as the command line changes it, and returns what makes it, or shows it in a dry run.
+func prepareWorkload(ctx context.Context, env *Env, flags *config.Workload, l study.Load) (func() (*finding, error), error) {
+	give(&l, flags.Assigned())
+	made, err := load.NewRunner(env.maker()).Workload(l)
 	if err != nil {
 		return nil, usageError(err)
 	}
+	var f *study.Forecast
+	if err := env.interruptible(ctx, func(ctx context.Context) (err error) {
+		f, err = made.Foretell(ctx, l, flags.DryRun)
+		return err
+	}); err != nil {
+		return nil, err
+	}
 	if flags.DryRun {
-		p := report.NewWorkloadPlan(w.Name, w.About, made.Plans())
+		p := &report.WorkloadPlan{Forecast: f, Loads: made.Plans()}
 		return func() (*finding, error) { return found(report.WorkloadDoc(p), p), nil }, nil
 	}
 	if made.Protected != "" && !flags.Yes {
-		ask := func(ctx context.Context) error { return env.permit(ctx, made.Protected, "all loads of "+w.Name) }
+		ask := func(ctx context.Context) error { return env.permit(ctx, made.Protected, "all loads of "+made.Name) }
 		if err := env.interruptible(ctx, ask); err != nil {
 			return nil, err
 		}
@@ -115,110 +121,93 @@ func initWorkload(env *Env, path string) error {
 	return nil
 }
 
-// readWorkload reads a file, and changes its loads as the command line says.
-func readWorkload(path string, flags *config.Workload) (*workload.Workload, error) {
+// readWorkload reads the file of a workload as a load.
+func readWorkload(path string) (study.Load, error) {
 	text, err := input.Read(path, input.Settings)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return study.Load{}, fmt.Errorf("%s: %w", path, err)
 	}
-	known := func(command, flag string) error { return config.CheckFlag(plan.Command(command), flag) }
-	w, err := workload.Parse(path, text, known)
-	if err != nil {
-		return nil, err
-	}
-	return w, changeWorkload(w, flags)
+	return workload.Parse(path, text, load.CheckFlag)
 }
 
-// changeWorkload changes the loads of a workload as the command line says.
-func changeWorkload(w *workload.Workload, flags *config.Workload) error {
-	known := func(command, flag string) error { return config.CheckFlag(plan.Command(command), flag) }
-	s := w.Study()
-	for _, shared := range flags.Shared() {
-		var unless []string
-		if shared.Name == "bootstrap-server" || shared.Name == "cluster" {
-			unless = []string{"url"}
-		}
-		s.Share(shared.Name, strings.Join(shared.Values, ","), !shared.Foreign, unless...)
-	}
-	for _, set := range flags.Set {
-		if err := w.Set(set.Name, set.Values, known); err != nil {
-			return err
+// give gives a load flags of the command line, in place of those of its file: each value that a list has, but of a flag of all loads.
+func give(l *study.Load, flags []config.Assignment) {
+	l.Flags = slices.DeleteFunc(l.Flags, func(of study.Flag) bool {
+		return slices.ContainsFunc(flags, func(f config.Assignment) bool { return f.Name == of.Name })
+	})
+	for _, f := range flags {
+		for _, v := range f.Values {
+			one := study.Flag{Name: f.Name, Value: v}
+			if l.Flags = append(l.Flags, one); !f.Foreign {
+				l.Typed = append(l.Typed, one)
+			}
 		}
 	}
-	return nil
 }
 
 // makeWorkload makes the loads, and returns their result.
 func makeWorkload(ctx context.Context, env *Env, flags *config.Workload, w *load.Workload) (*finding, error) {
-	ctx, abort := context.WithCancel(ctx)
-	defer abort()
-	stop := newStopper(abort, env.Exit, func(text string) {
-		if _, screen := env.screen(); !screen || flags.Quiet {
-			env.say("%s", text)
-		}
-	})
-	signals, ignore := env.Signals()
-	defer ignore()
-	defer stop.listen(signals)()
-	env.unread = func() { stop.stop(syscall.SIGPIPE) }
-
+	ctx, stop, end := env.stoppable(ctx, flags.Quiet)
+	defer end()
 	file, err := env.maker().RunFile(flags.ResultFile, "run-"+w.Name)
 	if err != nil {
 		return nil, err
 	}
-	if w.Embedded {
-		debug.SetMemoryLimit(loadMemory)
+	var plans []*plan.Plan
+	for _, l := range w.Made {
+		plans = append(plans, &l.Plan)
 	}
+	tuneProcess(env, plans...)
 	shown := &config.Run{Output: flags.Output, Quiet: flags.Quiet, Interval: flags.Interval, Verbose: flags.Verbose, Look: flags.Look, FPS: 4}
 	if !flags.IsTyped("output") {
 		shown.Output = "" // the screen, where there is a terminal
 	} else if shown.Output == "jsonl" {
 		shown.Output = "json" // its intervals are written at the end, each with its load
 	}
-	out, joined := newOutput(env, &load.Load{Run: shown}, report.DateFormat{}, stop), new(workload.Joined)
+	out := newOutput(env, &load.Load{Run: shown}, report.DateFormat{}, stop)
 	out.frames.Name, out.oldest = "run", nil
 	prepared := out.prepare()
 	defer prepared()
-	opened := func(headers []result.Header) error {
+	screen := ctx
+	if len(w.Made[0].Hosts.On) > 0 {
+		screen = stop.elsewhere(ctx)
+	}
+	note := func([]result.Header) error { return nil }
+	if dir, err := env.studiesDir(); err == nil && !w.Embedded {
+		keep, remove, err := w.Keep(dir, env.studyID("run"))
+		if err != nil {
+			env.say("if this kt is killed, its topics stay: %v", err)
+		} else {
+			note = keep
+			defer func() { _ = remove() }() // else there is nothing to restore in it
+		}
+	}
+	opened := func(whole result.Header, headers []result.Header) error {
 		prepared()
+		if err := note(headers); err != nil {
+			return err
+		}
 		for i := range headers {
 			p := &headers[i].Plan
 			out.hosts = append(out.hosts, tui.HostHeader{Name: headers[i].Part.Load, Processes: 1, Command: string(p.Command), Target: p.RecordsPerSecond()})
 		}
-		return out.open(ctx, joined.Open(w.Name, headers, []run.Observer{out}))
+		return out.open(screen, whole)
 	}
-	res, err := w.Run(ctx, workload.Options{File: file, Stop: stop.asked, Opened: opened, Begin: stop.begin}, joined.Of, func(load string, n run.Notice) {
-		n.Text = load + ": " + n.Text
-		out.notify(n)
-	})
-	joined.Close(ctx)
+	res, err := w.Run(ctx, workload.Options{File: file, Stop: stop.asked, Begin: stop.begin}, []run.Observer{out}, opened, out.notify)
 	out.close()
 	if res.RunID == "" {
-		if code := stop.code(); code != exitOK {
-			if errors.Is(err, context.Canceled) {
-				err = nil
-			}
-			return nil, &exitError{code, err}
-		}
-		return nil, err
+		return nil, stop.ended(err)
 	}
-	return foundWorkload(env, flags, file.Path(), res), worse(judge(&res, stop.code(), flags.Output), err)
-}
-
-// foundWorkload notes a workload that was made, and returns how its result is written.
-func foundWorkload(env *Env, flags *config.Workload, path string, res result.Result) *finding {
-	env.runsFolder().Add(path, &res)
+	env.runsFolder().Add(file.Path(), &res)
 	opts := env.reportOptions(flags.Look, flags.Verbose)
-	opts.RunFile, opts.Full = path, false
-	f := &finding{
-		write: func(env *Env, w config.Written) error { return format(w.Output)(env.Stdout, res, opts) },
-		page:  func(out io.Writer) error { return page.Run(out, res, opts) },
+	opts.Full = false
+	var process *cluster.ProcessError
+	if errors.As(err, &process) {
+		err = process.Err
 	}
-	if path != "" {
-		f.runs = []string{path}
-		if flags.Output != "text" && !flags.Quiet {
-			f.last = "run file " + path
-		}
+	judged := judge(&res, stop.code(), flags.Output)
+	if judged == nil {
+		judged = judgeParts(&res, process)
 	}
-	return f
+	return foundRun(res, file.Path(), "run file", flags.Written, opts), worse(judged, err)
 }

@@ -10,30 +10,22 @@ import (
 	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/load"
 	"github.com/kt-bench/kt/internal/plan"
-	"github.com/kt-bench/kt/internal/result/metric"
 	"github.com/kt-bench/kt/internal/study"
 	"github.com/kt-bench/kt/internal/workload"
 )
 
 // runOMB makes workloads of OpenMessaging Benchmark, each with each driver, one after the other. All are checked before the first begins.
 func runOMB(ctx context.Context, env *Env, flags *config.Workload, files []string) (last *finding, err error) {
-	shared := flags.Shared()
-	var set []string
-	for _, s := range flags.Set {
-		set = append(set, s.Name+"="+strings.Join(s.Values, ","))
-	}
+	pairs, err := workload.ReadOMB(flags.Drivers, files, workload.OMBOptions{Set: flags.Set, Shared: flags.Shared(), Kafka: load.Clients()})
 	flags.Set = slices.DeleteFunc(flags.Set, func(s config.Assignment) bool {
 		of, _, _ := strings.Cut(s.Name, ".")
 		return of == "workload" || of == "driver"
 	})
-	pairs, err := workload.ReadOMB(flags.Drivers, files, workload.OMBOptions{
-		Set: set, Kafka: load.Clients(),
-		Given: func(flag string) bool {
-			return slices.ContainsFunc(shared, func(a config.Assignment) bool { return a.Name == flag })
-		},
-	})
-	if len(pairs) > 1 && (flags.ResultFile != "" || flags.HTML != "") {
+	switch {
+	case len(pairs) > 1 && (flags.ResultFile != "" || flags.HTML != ""):
 		err = fmt.Errorf("--result, --html: these files make %d workloads, each with a run file and a page of its own: leave it out (kt report RUN --html FILE)", len(pairs))
+	case len(pairs) > 1 && slices.Contains([]string{"yaml", "junit", "html"}, flags.Output):
+		err = fmt.Errorf("--output %s: these files make %d workloads, each with a document of its own: leave it out (kt report RUN --output %[1]s)", flags.Output, len(pairs))
 	}
 	if err != nil {
 		return nil, usageError(err)
@@ -76,29 +68,26 @@ func runOMB(ctx context.Context, env *Env, flags *config.Workload, files []strin
 
 // omb returns what makes a checked workload.
 func omb(ctx context.Context, env *Env, flags *config.Workload, w *workload.OMB) (func() (*finding, error), error) {
-	if err := changeWorkload(&w.Workload, flags); err != nil {
-		return nil, usageError(err)
+	l := w.Load
+	if l.Command, l.File = string(plan.Workload), w.Name; !w.Find {
+		return prepareWorkload(ctx, env, flags, l)
 	}
-	if !w.Find {
-		return prepareWorkload(ctx, env, flags, &w.Workload)
+	b := load.NewRunner(env.maker())
+	give(&l, flags.Assigned())
+	changed, _, err := b.Changed(l)
+	if err != nil {
+		return nil, usageError(err)
 	}
 	search := study.DefaultSearch()
 	if flags.RunTime > 0 {
 		search.Trial = plan.Duration(flags.RunTime)
 	}
-	for _, text := range flags.Limits {
-		slo, err := metric.Parse(text)
-		if err != nil {
-			return nil, usageError(fmt.Errorf("--limit %w", err))
-		}
-		search.SLO = append(search.SLO, slo)
+	s, err := findOf(changed.Loads[0], search, "limit", flags.Limits, 5*time.Second)
+	if err == nil {
+		_, err = b.Load(s.Loads[0])
+		err = changed.Placed(changed.Loads[0].Name, err)
 	}
-	s, err := study.NewFind(w.Loads[0], search, plan.Duration(5*time.Second))
 	if err != nil {
-		return nil, usageError(err)
-	}
-	b := load.NewRunner(env.maker())
-	if _, err := b.Load(s.Loads[0]); err != nil {
 		return nil, usageError(err)
 	}
 	return func() (f *finding, err error) {

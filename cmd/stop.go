@@ -126,6 +126,32 @@ func codeOf(by os.Signal) int {
 	return exitOK
 }
 
+// ended returns the error of a run with the exit code of the signal that ended it, if one did.
+func (s *stopper) ended(err error) error {
+	code := s.code()
+	if err == nil || code == exitOK || exitCode(err) == exitLost {
+		return err
+	}
+	if errors.Is(err, context.Canceled) {
+		err = nil // what the signal asked for
+	}
+	return &exitError{code, err}
+}
+
+// stoppable returns a context and a stopper for a run that signals, and a reader of stdout that has gone, end in order.
+func (e *Env) stoppable(ctx context.Context, quiet bool) (_ context.Context, _ *stopper, end func()) {
+	ctx, abort := context.WithCancel(ctx)
+	s := newStopper(abort, e.Exit, func(text string) {
+		if _, screen := e.screen(); !screen || quiet {
+			e.say("%s", text)
+		}
+	})
+	signals, ignore := e.Signals()
+	deaf := s.listen(signals)
+	e.unread = func() { s.stop(syscall.SIGPIPE) }
+	return ctx, s, func() { deaf(); ignore(); abort() }
+}
+
 // listen follows the signals until the function that it returns is called.
 func (s *stopper) listen(signals <-chan os.Signal) (end func()) {
 	over := make(chan struct{})

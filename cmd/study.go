@@ -13,7 +13,6 @@ import (
 	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/input"
 	"github.com/kt-bench/kt/internal/load"
-	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/study"
 	"github.com/kt-bench/kt/internal/suggest"
@@ -127,7 +126,7 @@ func resumeStudy(ctx context.Context, env *Env, flags *config.Study, args []stri
 	b := load.NewRunner(env.maker())
 	for _, part := range f.Study.All() {
 		if part, err = part.AtPeak(0); err == nil {
-			err = part.CheckLoads(b.Plan)
+			err = part.CheckLoads(b.Plans)
 		}
 		if err != nil {
 			return nil, usageError(err)
@@ -181,9 +180,24 @@ func readStudy(name string) (*study.Study, error) {
 	if err != nil {
 		return nil, err
 	}
-	return study.Parse(name, text, func(command, flag string) error {
-		return config.CheckFlag(plan.Command(command), flag)
-	})
+	s, err := study.Parse(name, text, load.CheckFlag)
+	if err != nil {
+		return nil, err
+	}
+	for _, part := range s.All() {
+		for i := range part.Loads {
+			l := &part.Loads[i]
+			if !l.IsWorkload() {
+				continue
+			}
+			w, err := readWorkload(filepath.Join(filepath.Dir(name), l.File)) // beside the study
+			if err != nil {
+				return nil, err
+			}
+			l.About, l.Loads, l.Places = w.About, w.Loads, w.Places
+		}
+	}
+	return s, nil
 }
 
 // studyText returns a study that kt has, or a file.

@@ -63,11 +63,16 @@ func startStudy(ctx context.Context, env *Env, w config.Written, s *study.Study,
 	if err != nil {
 		return nil, err
 	}
-	f, err := b.NewStudy(dir, fmt.Sprintf("%s-%s-%s", env.Now().UTC().Format("20060102-150405"), s.Name, strings.ToLower(rand.Text()[:5])), s)
+	f, err := b.NewStudy(dir, env.studyID(s.Name), s)
 	if err != nil {
 		return nil, err
 	}
 	return makeStudy(ctx, env, w, f, b)
+}
+
+// studyID returns a new ID for a study.
+func (e *Env) studyID(name string) string {
+	return fmt.Sprintf("%s-%s-%s", e.Now().UTC().Format("20060102-150405"), name, strings.ToLower(rand.Text()[:5]))
 }
 
 // adapt changes a study as the command line says.

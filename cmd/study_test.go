@@ -3,6 +3,7 @@ package cmd
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"maps"
 	"os"
@@ -24,6 +25,7 @@ import (
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result/metric"
 	"github.com/kt-bench/kt/internal/study"
+	"github.com/kt-bench/kt/internal/workload"
 	"github.com/kt-bench/kt/profiles"
 )
 
@@ -59,31 +61,50 @@ func TestEveryNamedStudyIsRun(t *testing.T) {
 }
 
 // What an editor takes and what kt takes are the same keys.
-func TestTheSchemaOfAStudyKnowsEveryKey(t *testing.T) {
+func TestTheSchemasOfFilesKnowEveryKey(t *testing.T) {
+	studies := map[string][]byte{"a search": []byte("load: {command: produce}\nfactors: {partitions: {search: 1..64, fine: 1}, acks: [1, all]}"), "a workload": []byte("load: {command: run, file: shop.yaml, scale: 2, orders.linger: 5ms}")}
+	for _, name := range config.ProfileNames(profiles.Of("study")) {
+		studies[name] = must.Have(studyText(name))(t)
+	}
 	c := jsonschema.NewCompiler()
 	c.DefaultDraft(jsonschema.Draft2020)
-	schema, err := c.Compile("../docs/study-file.schema.json")
-	must.Hold(t, err == nil, "%v", err)
-	texts := map[string][]byte{"a search": []byte("load: {command: produce}\nfactors: {partitions: {search: 1..64, fine: 1}, acks: [1, all]}")}
-	for _, name := range config.ProfileNames(profiles.Of("study")) {
-		texts[name], err = studyText(name)
-		must.Hold(t, err == nil, "%v", err)
-	}
-	for name, text := range texts {
-		var file any
-		must.Do(t, yaml.Unmarshal(text, &file))
-		must.Err(t, "", schema.Validate(file), "%s", name)
-	}
-	_, err = study.Parse("s.yaml", []byte("zzzzzzzz: 1"), nil)
-	var keys []string
 	env := System()
-	for name := range studySchema(newRoot(&env))["properties"].(object) {
-		keys = append(keys, name)
+	for kind, of := range map[string]struct {
+		schema object
+		parse  func(text string) error
+		texts  map[string][]byte // files that are right, and by "" one a line of those that are not
+	}{
+		"study": {studySchema(newRoot(&env)), func(text string) error { return errOf(study.Parse("f.yaml", []byte(text), known)) }, studies},
+		"workload": {workloadSchema(newRoot(&env)), parseWorkload, map[string][]byte{
+			"of kt run --init": exampleWorkload,
+			"": []byte("{loads: []}\n{loads: [{command: produce}]}\n{loads: [{name: p99, command: produce}]}\n{loads: [{name: a, command: produce, result: x}]}\n" +
+				"{loads: [{name: a.b, command: produce}]}\n{loads: [{name: a, command: produce, prepare: x}]}\n{loads: [{name: a, command: read, topic: t}]}"),
+		}},
+	} {
+		schema := must.Have(c.Compile("../docs/" + kind + "-file.schema.json"))(t)
+		for name, text := range of.texts {
+			for _, one := range strings.Split(string(text), map[bool]string{true: "\n", false: "\x00"}[name == ""]) {
+				var file any
+				must.Do(t, yaml.Unmarshal([]byte(one), &file))
+				wrong := schema.Validate(file)
+				must.Match(t, name == "", wrong != nil, "%s %s: %s: %v", kind, name, one, wrong)
+				if kind == "workload" {
+					must.Match(t, name == "", parseWorkload(one) != nil, "kt: %s", one)
+				}
+			}
+		}
+		err, want := of.parse("zzzzzzzz: 1"), strings.Join(slices.Sorted(maps.Keys(of.schema["properties"].(object))), ", ")
+		must.True(t, err != nil && strings.Contains(err.Error(), "it may have "+want), "kt: %v; the schema: %s", err, want)
 	}
-	slices.Sort(keys)
-	want := strings.Join(keys, ", ")
-	must.True(t, err != nil && strings.Contains(err.Error(), "it may have "+want), "kt: %v; the schema: %s", err, want)
 }
+
+// known is what kt run and kt study take for flags of loads.
+func known(command, flag string) error { return config.CheckFlag(plan.Command(command), flag) }
+
+// parseWorkload returns what is wrong with a workload.
+func parseWorkload(text string) error { return errOf(workload.Parse("f.yaml", []byte(text), known)) }
+
+func errOf(_ any, err error) error { return err }
 
 // What is resumed without a name is the newest study that has something left to do.
 func TestTheNewestUnfinishedStudyIsResumed(t *testing.T) {
@@ -187,7 +208,12 @@ func studySchema(root *cobra.Command) object {
 				"type": "object", "additionalProperties": false, "required": []string{"name"},
 				"properties": with(keys, object{"name": text("its name")}),
 			},
-			"load": loadSchema(root), "values": object{"anyOf": []object{scalar, {"type": "array", "items": scalar, "minItems": 1}}},
+			"load": loadSchema(root, func(_, flag string) bool { return !slices.Contains(study.OwnFlags, flag) }), "values": valuesSchema,
+			"workload": object{
+				"type": "object", "required": []string{"command", "file"}, "additionalProperties": object{"$ref": "#/$defs/values"},
+				"description": "a workload, with flags of kt run, and of its loads as LOAD.FLAG and FLAG",
+				"properties":  object{"command": object{"const": "run"}, "file": text("its file, beside that of the study")},
+			},
 			"search": object{
 				"type": "object", "additionalProperties": false, "required": []string{"search"}, "description": "where the best value is searched for; one factor of a study may have it",
 				"properties": object{
@@ -196,6 +222,36 @@ func studySchema(root *cobra.Command) object {
 				},
 			},
 		},
+	}
+}
+
+// workloadSchema returns the JSON schema of a workload's file. Its loads have the flags that kt takes in one.
+func workloadSchema(root *cobra.Command) object {
+	load := loadSchema(root, func(command, flag string) bool {
+		topic := map[bool]string{true: "", false: "topic: t, "}[flag == "topic"]
+		return parseWorkload(fmt.Sprintf("loads: [{name: a, command: %s, %s%s: x}]", command, topic, flag)) == nil
+	})
+	maps.Copy(load["properties"].(object), object{
+		"name": object{
+			"type": "string", "pattern": "^[a-zA-Z0-9][a-zA-Z0-9_-]*$", "maxLength": 64, "not": object{"pattern": "^(response|service|send-delay|end-to-end|p[0-9]+)$"},
+			"description": "its name, as limits and --set have it",
+		},
+		"reads": object{"type": "string", "description": "the load of this file whose topics it reads (command: consume)"},
+	})
+	load["required"] = []string{"name", "command"}
+	return object{
+		"$schema": "https://json-schema.org/draft/2020-12/schema",
+		"$id":     "https://github.com/kt-bench/kt/blob/main/docs/workload-file.schema.json",
+		"title":   "kt run file", "description": "A workload: several unlike loads, which kt run makes at once.",
+		"type": "object", "additionalProperties": false, "required": []string{"loads"},
+		"properties": object{
+			"about": object{"type": "string", "description": "what the workload is, in a sentence"},
+			"loads": object{"type": "array", "items": object{"$ref": "#/$defs/load"}, "minItems": 1, "description": "the loads, which begin at one moment"},
+			"on":    object{"$ref": "#/$defs/values", "description": "hosts that make the loads, as kt run --on"},
+			"at":    object{"$ref": "#/$defs/values", "description": "when the commands of exec are run, once beside all loads"},
+			"exec":  object{"$ref": "#/$defs/values", "description": "commands, one for each time of at"},
+		},
+		"$defs": object{"load": load, "values": valuesSchema},
 	}
 }
 
@@ -219,7 +275,7 @@ func studyKeys() object {
 		"published": object{"type": "array", "items": object{"type": "string", "pattern": "^[a-z0-9-]+/[a-z0-9-]+$"}, "description": "published figures to show beside the own ones: AUTHOR-YEAR/CASE, as kreps-2014/linkedin-1"},
 		"bytes":     text("the amount of data that each load writes (5GiB), instead of its number of records"),
 		"prepare":   loads("loads that are made once, before the runs that read from them"),
-		"load":      object{"$ref": "#/$defs/load"},
+		"load":      object{"oneOf": []object{{"$ref": "#/$defs/load"}, {"$ref": "#/$defs/workload"}}},
 		"loads":     loads("loads that are made at once in every run; the first one is judged"),
 		"factors":   object{"type": "object", "additionalProperties": object{"anyOf": []object{values, {"$ref": "#/$defs/search"}}}, "description": "what varies: a flag of the loads, topic.SETTING, or LOAD.FLAG, with its values"},
 		"pair":      object{"type": "boolean", "description": "the n-th values of all factors go together"},
@@ -251,28 +307,31 @@ func studyKeys() object {
 // scalar is one value of a flag.
 var scalar = object{"type": []string{"string", "number", "boolean"}}
 
-// loadSchema returns the schema of a load: its command and its flags.
-func loadSchema(root *cobra.Command) object {
+// valuesSchema is that of a flag of a load.
+var valuesSchema = object{"anyOf": []object{scalar, {"type": "array", "items": scalar, "minItems": 1}}}
+
+// loadSchema returns the schema of a load: its command and its flags, those that it takes.
+func loadSchema(root *cobra.Command, takes func(command, flag string) bool) object {
 	properties := object{
 		"command": object{"enum": []plan.Command{plan.Produce, plan.Consume, plan.Roundtrip}, "description": "what the load does"},
 		"name":    object{"type": "string", "description": "its name, if there are several"},
 		"reads":   object{"type": "string", "description": "the prepared load whose topic it reads"},
 	}
-	for name, about := range loadFlags(root) {
+	for name, about := range loadFlags(root, takes) {
 		properties[name] = object{"$ref": "#/$defs/values", "description": about}
 	}
 	return object{"type": "object", "properties": properties, "required": []string{"command"}, "additionalProperties": false}
 }
 
-// loadFlags returns the flags of all loads that a study may set, with their help.
-func loadFlags(root *cobra.Command) map[string]string {
+// loadFlags returns the flags of all loads that a file may set, with their help.
+func loadFlags(root *cobra.Command, takes func(command, flag string) bool) map[string]string {
 	flags := make(map[string]string)
 	for _, c := range root.Commands() {
 		if !slices.Contains([]string{string(plan.Produce), string(plan.Consume), string(plan.Roundtrip)}, c.Name()) {
 			continue
 		}
 		c.Flags().VisitAll(func(f *pflag.Flag) {
-			if f.Deprecated == "" && !slices.Contains(study.OwnFlags, f.Name) && f.Name != "help" && config.CheckFlag(plan.Command(c.Name()), f.Name) == nil {
+			if f.Deprecated == "" && f.Name != "help" && known(c.Name(), f.Name) == nil && takes(c.Name(), f.Name) {
 				flags[f.Name] = strings.ReplaceAll(f.Usage, "`", "")
 			}
 		})

@@ -28,6 +28,13 @@ func (l *Limits) allow(o *offer, others ...*offer) error {
 		return nil // it is only watched
 	}
 	var errs []error
+	if len(o.Loads) > 0 {
+		for _, one := range o.loads() {
+			errs = append(errs, l.allow(one, others...))
+			others = append(others, one)
+		}
+		return errors.Join(errs...)
+	}
 	for _, j := range o.jobs() {
 		if err := allowPlan(&j.Plan); err != nil {
 			errs = append(errs, err)

@@ -60,15 +60,28 @@ func drain(p *plan.Plan, producer map[string]plan.Given) time.Duration {
 
 // most returns the longest time from the start of a process to the end of its drain; 0: unknown.
 func (o *offer) most(limit time.Duration) time.Duration {
-	var most time.Duration
-	// Only a duration bounds the load: a number of records may take longer than planned.
-	if d, more := o.Plan.Load.Duration.Std(), drain(&o.Plan, o.Producer); d > 0 && more > 0 {
-		most = d + more
+	var all []time.Duration
+	for _, l := range o.loads() {
+		// Only a duration bounds the load: a number of records may take longer than planned.
+		if d, more := l.Plan.Load.Duration.Std(), drain(&l.Plan, l.Producer); d > 0 && more > 0 {
+			all = append(all, d+more)
+		} else {
+			all = append(all, 0)
+		}
 	}
+	most := longest(all)
 	if allowed := limit + overtime + drainWithin; limit > 0 && (most == 0 || allowed < most) {
 		most = allowed
 	}
 	return most
+}
+
+// longest returns the longest of some times; 0: one of them is 0, which is not known.
+func longest(of []time.Duration) time.Duration {
+	if slices.Contains(of, 0) {
+		return 0
+	}
+	return slices.Max(of)
 }
 
 // live takes the run from its offer to its end.

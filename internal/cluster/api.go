@@ -43,6 +43,7 @@ type agentState struct {
 // offer is the body of PUT /v1/runs/{epoch}: it asks one host to make its share of a load, or to watch its machine.
 type offer struct {
 	Job
+	Loads  []Job         `json:"loads,omitempty"`    // of a workload: each has its name, roster and limits in its part; none: the job is the one load
 	Shares []jobShare    `json:"shares,omitempty"`   // one for each process; none: the host is only watched
 	Lasts  time.Duration `json:"lasts_ns,omitempty"` // the longest duration of the load; 0: unknown
 }
@@ -53,16 +54,34 @@ type jobShare struct {
 	Consumers   int        `json:"consumers"`
 	Share       plan.Share `json:"share"`
 	CreateTopic bool       `json:"create_topic,omitempty"`
+	Load        int        `json:"load,omitempty"` // its number among the loads, from 0
+}
+
+// loads returns an offer of each load.
+func (o *offer) loads() (all []*offer) {
+	for k, j := range o.Loads {
+		own := j.Part
+		j.Part = o.Part
+		j.Part.Load, j.Part.Roster, j.Part.Limits = own.Load, own.Roster, own.Limits
+		others := func(s jobShare) bool { return s.Load != k }
+		all = append(all, &offer{Job: j, Shares: slices.DeleteFunc(slices.Clone(o.Shares), others)})
+	}
+	if len(all) == 0 {
+		return []*offer{o}
+	}
+	return all
 }
 
 // jobs returns the jobs of the host, in the order of their processes.
 func (o *offer) jobs() []Job {
 	var jobs []Job
-	for i, s := range o.Shares {
-		j := o.Job
-		j.Part.Process, j.CreateTopic = i+1, s.CreateTopic
-		j.Plan.Producers, j.Plan.Read.Consumers, j.Plan.Share = s.Producers, s.Consumers, s.Share
-		jobs = append(jobs, j)
+	for _, l := range o.loads() {
+		for _, s := range l.Shares {
+			j := l.Job
+			j.Part.Process, j.CreateTopic = len(jobs)+1, s.CreateTopic
+			j.Plan.Producers, j.Plan.Read.Consumers, j.Plan.Share = s.Producers, s.Consumers, s.Share
+			jobs = append(jobs, j)
+		}
 	}
 	return jobs
 }
@@ -200,12 +219,18 @@ func (*nothing) check() error { return nil }
 // check returns an error if the offer is malformed. Limits decide whether the agent accepts it.
 func (o *offer) check() error {
 	p := &o.Part
-	errs := []error{checkName(p.Run), checkName(p.Epoch), checkName(p.Host), plan.CheckTags(o.Tags)}
-	for _, m := range p.Roster {
-		errs = append(errs, checkName(m.Host))
-		if m.Processes < 0 || m.Processes > maxProcesses {
-			errs = append(errs, fmt.Errorf("host %s has %d processes", clean(m.Host, 64), m.Processes))
+	errs := []error{checkName(p.Run), checkName(p.Epoch), checkName(p.Host)}
+	for _, j := range slices.Concat(o.Loads, []Job{o.Job}) {
+		errs = append(errs, checkID(j.Part.Load), plan.CheckTags(j.Tags))
+		for _, m := range j.Part.Roster {
+			errs = append(errs, checkName(m.Host))
+			if m.Processes < 0 || m.Processes > maxProcesses || m.Before < 0 || m.Before > maxProcesses {
+				errs = append(errs, fmt.Errorf("host %s has %d processes", clean(m.Host, 64), m.Processes))
+			}
 		}
+	}
+	if len(o.Loads) > maxProcesses || slices.ContainsFunc(o.Shares, func(s jobShare) bool { return s.Load < 0 || s.Load >= max(1, len(o.Loads)) }) {
+		errs = append(errs, errors.New("a share is of no load"))
 	}
 	switch {
 	case p.Process != 0 || o.CreateTopic:

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/result/merge"
 	"github.com/kt-bench/kt/internal/run"
@@ -19,18 +20,25 @@ import (
 type loadOrder struct {
 	Hosts
 	run.Request
-	Run   string // its name: --run
-	Epoch string // random, unique to this start of the run
+	Run   string    // its name: --run
+	Epoch string    // random, unique to this start of the run
+	Loads []OneLoad // that are made at once; none: the request alone
+}
+
+// loads returns what is made. On each host the first processes are those of the first load.
+func (o *loadOrder) loads() []OneLoad {
+	if len(o.Loads) == 0 {
+		return []OneLoad{{Request: o.Request, Producer: o.Producer, Consumer: o.Consumer}}
+	}
+	return o.Loads
 }
 
 // runOptions connect a run to the command that asked for it.
 type runOptions struct {
-	Stop    <-chan struct{}  // closed: drain and finish
-	Abort   <-chan struct{}  // closed: end at once, with the run files that arrive within leaveGrace
-	Observe func(run.Second) // called about once a second from one goroutine, must not block; may be nil
-	Dir     string           // an existing folder for the run files
-	Header  result.Header    // of the whole run, for its snapshots
-	AbortOn []string         // conditions that end the load
+	Stop    <-chan struct{}              // closed: drain and finish
+	Abort   <-chan struct{}              // closed: end at once, with the run files that arrive within leaveGrace
+	Observe func(load int, s run.Second) // called about once a second from one goroutine, must not block; may be nil
+	Dir     string                       // an existing folder for the run files
 }
 
 // step is the progress of a coordinator's run.
@@ -79,8 +87,8 @@ func (c *Client) run(ctx context.Context, o loadOrder, opts runOptions) (outcome
 	defer s.close()
 	err = s.prepare(ctx)
 	if err == nil {
-		if d, more := o.Plan.Load.Duration.Std(), drain(&o.Plan, o.Producer); d > 0 && more > 0 {
-			s.within(d - s.elapsed() + more + drainGrace - drainWithin)
+		if most := s.hosts[0].offer.most(0); most > 0 {
+			s.within(most - s.elapsed() + drainGrace - drainWithin)
 		}
 		err = s.until(ctx, maxRunTime, s.all(s.unawaited)) // until every process has finished or is given up
 	}
@@ -113,8 +121,8 @@ func (o *loadOrder) check() error {
 		return fmt.Errorf("--run %w", badRun)
 	case badEpoch != nil:
 		return fmt.Errorf("epoch %w", badEpoch)
-	case o.Processes < 1 || o.Processes > maxProcesses:
-		return fmt.Errorf("--processes %d: it must be from 1 to %d", o.Processes, maxProcesses)
+	case o.Processes < 1 || o.Processes*len(o.loads()) > maxProcesses:
+		return fmt.Errorf("--processes %d: it must be from 1 to %d", o.Processes, maxProcesses/len(o.loads()))
 	case len(hosts) > maxHosts:
 		return fmt.Errorf("%d hosts: %d are the most", len(hosts), maxHosts)
 	}
@@ -132,31 +140,42 @@ func (o *loadOrder) check() error {
 func (o *loadOrder) remotes(c *Client) ([]*remote, error) {
 	byName := func(a, b Peer) int { return cmp.Compare(a.Name, b.Name) }
 	peers := slices.Concat(slices.SortedFunc(slices.Values(o.Load), byName), slices.SortedFunc(slices.Values(o.Watch), byName))
-	parts, err := o.Plan.Divide(len(o.Load) * o.Processes)
-	if err != nil {
-		return nil, err
-	}
-	var roster []result.Member
-	for i, p := range peers {
-		m := result.Member{Host: p.Name, Role: p.Role}
-		if i < len(o.Load) {
-			m.Processes = o.Processes
+	var jobs []Job
+	var parts [][]plan.Plan
+	var times []time.Duration
+	for k, l := range o.loads() {
+		shares, err := l.Plan.Divide(len(o.Load) * o.Processes)
+		if err != nil {
+			return nil, err
 		}
-		roster = append(roster, m)
+		var roster []result.Member
+		for i, p := range peers {
+			m := result.Member{Host: p.Name, Role: p.Role}
+			if i < len(o.Load) {
+				m.Processes, m.Before = o.Processes, k*o.Processes
+			}
+			roster = append(roster, m)
+		}
+		slices.SortFunc(roster, func(a, b result.Member) int { return cmp.Compare(a.Host, b.Host) })
+		jobs = append(jobs, Job{
+			Part: result.Part{Load: l.Name, Roster: roster, Limits: l.Limits},
+			Plan: l.Plan, Producer: l.Producer, Consumer: l.Consumer, Args: o.Args, Tags: l.Tags,
+		})
+		parts, times = append(parts, shares), append(times, lasts(&l.Plan))
 	}
-	slices.SortFunc(roster, func(a, b result.Member) int { return cmp.Compare(a.Host, b.Host) })
 	var hosts []*remote
 	for i, p := range peers {
-		f := offer{
-			Job: Job{
-				Part: result.Part{Run: o.Run, Epoch: o.Epoch, Host: p.Name, Role: p.Role, Tags: p.Tags, Roster: roster, Limits: o.Limits},
-				Plan: o.Plan, Producer: o.Producer, Consumer: o.Consumer, Args: o.Args, Tags: o.Tags,
-			},
-			Lasts: lasts(&o.Plan),
+		f := offer{Job: jobs[0], Lasts: longest(times)}
+		if f.Part.Load != "" {
+			f.Loads, f.Part = jobs, result.Part{}
 		}
-		if i < len(o.Load) {
-			for k, part := range parts[i*o.Processes : (i+1)*o.Processes] {
-				f.Shares = append(f.Shares, jobShare{part.Producers, part.Read.Consumers, part.Share, i == 0 && k == 0})
+		f.Part.Run, f.Part.Epoch, f.Part.Host, f.Part.Role, f.Part.Tags = o.Run, o.Epoch, p.Name, p.Role, p.Tags
+		for k := range parts {
+			if i >= len(o.Load) {
+				break // it is only watched
+			}
+			for n, part := range parts[k][i*o.Processes : (i+1)*o.Processes] {
+				f.Shares = append(f.Shares, jobShare{part.Producers, part.Read.Consumers, part.Share, i == 0 && n == 0, k})
 			}
 		}
 		b, err := json.Marshal(&f)
@@ -183,8 +202,7 @@ type session struct {
 	agreed time.Time // the start, by this clock; zero: none yet
 	overAt time.Time // when all reachable hosts had finished; zero: they have not
 	copies *copies
-	live   *live
-	sent   time.Time // when the observer got its last second
+	lives  []*live // of the loads
 }
 
 // wires are what connects a session with the goroutines of its hosts.
@@ -214,10 +232,13 @@ func newSession(c *Client, o loadOrder, opts runOptions) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &session{
-		c: c, order: o, opts: opts, hosts: hosts, copies: copies, live: &live{merge: merge.NewLive(opts.Header, opts.AbortOn), maker: fileName(hosts[0].peer.Name, 1)},
-		wires: wires{news: make(chan hostNews, 256), ticker: time.NewTicker(sessionTick)},
-	}, nil
+	s := &session{
+		c: c, order: o, opts: opts, hosts: hosts, copies: copies, wires: wires{news: make(chan hostNews, 256), ticker: time.NewTicker(sessionTick)},
+	}
+	for k, l := range o.loads() {
+		s.lives = append(s.lives, &live{merge: merge.NewLive(o.header(&l), l.AbortOn), maker: fileName(hosts[0].peer.Name, k*o.Processes+1)})
+	}
+	return s, nil
 }
 
 func (s *session) close() {

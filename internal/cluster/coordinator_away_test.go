@@ -48,7 +48,7 @@ func TestALoadWhoseAgentWasKilledGoesOnAndItsFilesAreFetchedWhenItIsOver(t *test
 	var states []string
 	var note string
 	observe := func(ctx context.Context, r *runOptions) context.Context {
-		r.Observe = func(t run.Second) {
+		r.Observe = func(_ int, t run.Second) {
 			states = append(states, t.Hosts[1].State)
 			if t.Hosts[1].Note != "" {
 				note = t.Hosts[1].Note
@@ -99,7 +99,9 @@ func TestALoadThatIsKnownToGoOnIsNotGivenUp(t *testing.T) {
 			tc.plan(&o)
 			var states []string
 			began := time.Now()
-			out, _, err := w.run(o, func(r *runOptions) { r.Observe = func(t run.Second) { states = append(states, t.Hosts[1].State) } })
+			out, _, err := w.run(o, func(r *runOptions) {
+				r.Observe = func(_ int, t run.Second) { states = append(states, t.Hosts[1].State) }
+			})
 			if took := time.Since(began); err != nil || len(out.Lost) > 0 || len(out.Files) != 4 || took < max(tc.a, tc.b) {
 				t.Errorf("after %v: lost %q, files %q, error %v", took, out.Lost, out.Files, err)
 			}
@@ -194,7 +196,7 @@ func TestAHostThatIsWaitedForIsShownAndCanBeGivenUp(t *testing.T) {
 			began := time.Now()
 			out, _, err := w.run(longer(w.order([]string{"a", "b"}), 20*time.Second), func(r *runOptions) {
 				r.Stop, r.Abort = stop, abort
-				r.Observe = func(t run.Second) {
+				r.Observe = func(_ int, t run.Second) {
 					shown = shown || !t.Hosts[1].Until.IsZero() && t.Hosts[1].Until.Sub(began) < time.Minute
 				}
 			})

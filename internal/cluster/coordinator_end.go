@@ -133,7 +133,7 @@ func (s *session) fetch(ctx context.Context) (map[*remote]fetched, error) {
 			r.following.live.Wait()
 		}
 		// Only files that the host was asked to write: agents may share a folder.
-		expects := func(p *Peer, e fileEntry) bool { return e.Host == p.Name && e.Process <= s.order.Processes }
+		expects := func(p *Peer, e fileEntry) bool { return e.Host == p.Name && e.Process <= len(s.hosts[0].offer.Shares) }
 		all = s.c.fetchAll(ctx, peers, s.order.Epoch, expects, most, s.copies)
 	})
 	if err != nil {
@@ -255,21 +255,25 @@ func (s *session) finish() bool {
 		return true
 	}
 	s.end.finishing = true
-	t := &s.order.Plan.Topic
-	for _, r := range s.hosts {
-		if t.Delete && len(r.state.Parts) > 0 && !r.state.settled() {
-			s.c.Log(fmt.Sprintf("topic %s is not deleted: %s may still write to it", t.Short(), r.peer.Name))
-			return false
+	maker, kept := s.hosts[0], false
+	at := slices.IndexFunc(s.hosts, func(r *remote) bool { return len(r.state.Parts) > 0 && !r.state.settled() })
+	for k, l := range s.order.loads() {
+		t := &l.Plan.Topic
+		if t.Delete && at >= 0 {
+			s.c.Log(fmt.Sprintf("topic %s is not deleted: %s may still write to it", t.Short(), s.hosts[at].peer.Name))
+			kept = true
+			continue
+		}
+		env := s.lives[k].made()
+		made := env == nil || slices.ContainsFunc(env.AllTopics(), func(t result.Topic) bool { return t.Created })
+		if t.Delete && made && (maker.state.Parts[k*s.order.Processes].State != partDone || maker.state.Contact == contactLost || maker.state.ended()) {
+			s.c.Log(fmt.Sprintf("topic %s is not deleted: the process that made it is gone", t.Short()))
 		}
 	}
-	maker := s.hosts[0]
-	env := s.live.made()
-	made := env == nil || slices.ContainsFunc(env.AllTopics(), func(t result.Topic) bool { return t.Created })
-	if t.Delete && made && (maker.state.Parts[0].State != partDone || maker.state.Contact == contactLost || maker.state.ended()) {
-		s.c.Log(fmt.Sprintf("topic %s is not deleted: the process that made it is gone", t.Short()))
+	if !kept {
+		s.orderAll(order{Finish: true})
 	}
-	s.orderAll(order{Finish: true})
-	return true
+	return !kept
 }
 
 // leave tells all agents to end the run at once, and returns the names of hosts that may not have got the order.

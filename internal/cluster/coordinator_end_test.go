@@ -213,7 +213,7 @@ func TestNoSecondWaitsForAProcessThatHasDied(t *testing.T) {
 		w.add("a", "client").behave = onlyIn(2, behaviour{diesAt: 3 * time.Second})
 		var start time.Time
 		late := make(map[time.Duration]time.Duration) // by the end of the second
-		observe := func(s run.Second) {
+		observe := func(_ int, s run.Second) {
 			if s.StartsIn > 0 {
 				start = time.Now().Add(s.StartsIn)
 			}

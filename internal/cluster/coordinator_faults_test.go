@@ -176,7 +176,7 @@ func stepped(t *testing.T, at time.Duration, check func(t *testing.T, w *world, 
 		w.add("b", "client", func(o *AgentOptions) { o.Now = func() time.Time { return time.Now().Add(time.Duration(step.Load())) } })
 		time.AfterFunc(at, func() { step.Store(int64(5 * time.Second)) })
 		var last run.Second
-		out, _, err := w.run(longer(w.order([]string{"a", "b"}), 40*time.Second), func(r *runOptions) { r.Observe = func(t run.Second) { last = t } })
+		out, _, err := w.run(longer(w.order([]string{"a", "b"}), 40*time.Second), func(r *runOptions) { r.Observe = func(_ int, t run.Second) { last = t } })
 		check(t, w, out, last, err)
 	})
 }
@@ -245,10 +245,10 @@ func TestASecondSumsUpWhatWaitsInProcessesThatRun(t *testing.T) {
 		return r
 	}
 	var got run.Second
-	s := &session{c: &Client{Now: time.Now}, opts: runOptions{Observe: func(t run.Second) { got = t }}, hosts: []*remote{
+	s := &session{c: &Client{Now: time.Now}, order: loadOrder{Hosts: Hosts{Processes: 2}}, lives: []*live{{}}, opts: runOptions{Observe: func(_ int, t run.Second) { got = t }}, hosts: []*remote{
 		told(partRunning, false), told(partDraining, false), told(partDone, false), told(partRunning, true),
 	}}
-	s.send(merge.Second{})
+	s.send(0, merge.Second{})
 	if got := got.Snapshot; got.Buffered != 400 || got.InFlight != 40 {
 		t.Errorf("%d bytes, %d requests", got.Buffered, got.InFlight)
 	}

@@ -112,7 +112,7 @@ func (s *session) tick() {
 		s.apply(r, notice{})
 		for i := range r.state.Parts {
 			if p := r.state.Parts[i].State; r.state.away() || p == partGone || p == partUnheard { // its run file is not completed
-				s.live.do(func(l *merge.Live) { l.Gone(fileName(r.peer.Name, i+1)) })
+				s.lives[i/s.order.Processes].do(func(l *merge.Live) { l.Gone(fileName(r.peer.Name, i+1)) })
 			}
 		}
 	}
@@ -125,26 +125,38 @@ func (s *session) followFiles(r *remote) {
 		return
 	}
 	for process := range len(r.state.Parts) + 1 {
-		id, name := r.state.VitalsID, fileName(r.peer.Name, process)
+		id, name, shown := r.state.VitalsID, fileName(r.peer.Name, process), s.lives
 		if process > 0 {
-			id = r.state.Parts[process-1].RunID
+			k := (process - 1) / s.order.Processes
+			id, shown = r.state.Parts[process-1].RunID, s.lives[k:k+1]
 		}
 		if id == "" {
 			continue
 		}
 		p := &r.offer.Part
 		want := fileEntry{RunID: id, Run: p.Run, Epoch: p.Epoch, Host: p.Host, Process: process}
-		if f, isNew := s.copies.copyOf(want, func(line []byte) { s.live.add(name, line) }); isNew {
+		if f, isNew := s.copies.copyOf(want, func(line []byte) {
+			for _, l := range shown {
+				l.add(name, line)
+			}
+		}); isNew {
 			r.following.start(f)
 		}
 	}
 }
 
-// show passes every complete second on to the observer, and the state of the hosts while there is none.
+// show passes every complete second of each load on to its observer, and the state of the hosts while there is none.
 func (s *session) show(final bool) {
 	if s.opts.Observe == nil {
 		return
 	}
+	for k := range s.lives {
+		s.showLoad(k, final)
+	}
+}
+
+func (s *session) showLoad(k int, final bool) {
+	shows := s.lives[k]
 	elapsed := s.elapsed()
 	if final {
 		elapsed = merge.Over
@@ -153,20 +165,22 @@ func (s *session) show(final bool) {
 	for s.stage >= stepRunning {
 		var second merge.Second
 		ok := false
-		if s.live.do(func(l *merge.Live) { second, ok = l.Next(elapsed) }); !ok {
+		if shows.do(func(l *merge.Live) { second, ok = l.Next(elapsed) }); !ok {
 			break
 		}
-		s.send(second)
+		s.send(k, second)
 		shown = true
 		if second.Broken != "" && s.stage == stepRunning && !s.end.stopped {
-			s.end.broken = second.Broken
+			if s.end.broken = second.Broken; len(s.order.Loads) > 0 && s.order.Loads[k].Name != "" {
+				s.end.broken = s.order.Loads[k].Name + "." + second.Broken
+			}
 			s.stopLoad()
 		}
 	}
-	if final || !shown && time.Since(s.sent) >= time.Second {
+	if final || !shown && time.Since(shows.sent) >= time.Second {
 		var now merge.Second
-		s.live.do(func(l *merge.Live) { now = l.Now() })
-		s.send(now)
+		shows.do(func(l *merge.Live) { now = l.Now() })
+		s.send(k, now)
 	}
 }
 
@@ -176,14 +190,14 @@ var steps = map[step]result.Stage{
 	stepRunning: result.Running, stepCollecting: result.Draining, stepUndoing: result.Preparing, stepFinished: result.Finished,
 }
 
-// send gives the observer the state of the run with a second of the load.
-func (s *session) send(of merge.Second) {
-	s.sent = time.Now()
+// send gives the observer of a load the state of the run with a second of the load.
+func (s *session) send(load int, of merge.Second) {
+	s.lives[load].sent = time.Now()
 	live := result.Live{Stage: steps[s.stage]}
 	for _, r := range s.hosts {
 		for i := range r.state.Parts {
 			p := &r.state.Parts[i]
-			if (p.State == partRunning || p.State == partDraining) && r.state.Contact != contactLost {
+			if i/s.order.Processes == load && (p.State == partRunning || p.State == partDraining) && r.state.Contact != contactLost {
 				live.Buffered += p.Load.Buffered
 				live.InFlight += p.Load.InFlight
 			}
@@ -207,13 +221,14 @@ func (s *session) send(of merge.Second) {
 			Note: note,
 		})
 	}
-	s.opts.Observe(t)
+	s.opts.Observe(load, t)
 }
 
 // live merges the copies of run files while they grow. Goroutines that follow files add lines.
 type live struct {
 	mu    sync.Mutex // guards the rest
 	merge *merge.Live
+	sent  time.Time           // when the observer got its last second; of the session alone
 	maker string              // the file of the process that makes the topic
 	found *result.Environment // what that has found; nil: nothing yet
 }

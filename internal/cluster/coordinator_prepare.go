@@ -27,7 +27,7 @@ const (
 	clockStep     = 20 * time.Millisecond  // the least change of a clock that was set: none drifts that much in a few seconds
 )
 
-// prepare brings all hosts to the agreed start. The first process makes the topic, so it opens its clients first.
+// prepare brings all hosts to the agreed start. The first process of a load makes its topic, so it opens its clients first.
 func (s *session) prepare(ctx context.Context) error {
 	if err := s.each(ctx, peerTimeout, "", (*remote).meet); err != nil {
 		return err
@@ -44,8 +44,10 @@ func (s *session) prepare(ctx context.Context) error {
 	}
 	s.stage = stepPreparing
 	first := s.hosts[0]
-	first.order(order{Open: 1})
-	err = s.ready(ctx, openTimeout, "get ready", func(r *remote) bool { return r != first || r.state.Parts[0].State == partReady })
+	for n := 0; n < len(first.state.Parts) && err == nil; n += s.order.Processes {
+		first.order(order{Open: n + 1})
+		err = s.ready(ctx, openTimeout, "get ready", func(r *remote) bool { return r != first || r.state.Parts[n].State == partReady })
+	}
 	if err == nil {
 		for _, r := range s.hosts {
 			r.order(order{Open: max(1, len(r.state.Parts))})
@@ -55,8 +57,10 @@ func (s *session) prepare(ctx context.Context) error {
 			return r.state.Stage >= stageOpening && !waits
 		})
 	}
-	if err == nil {
-		err = s.warnReaders(ctx)
+	for k, l := range s.order.loads() {
+		if err == nil {
+			err = s.warnReaders(ctx, &l, s.lives[k])
+		}
 	}
 	if err == nil {
 		err = s.each(ctx, echoes*echoTimeout, "", func(r *remote, ctx context.Context) (err error) {
@@ -185,12 +189,12 @@ func late(hosts []string, what string) error {
 }
 
 // warnReaders warns of consumers that will read nothing, where one consumer of a group reads each partition.
-func (s *session) warnReaders(ctx context.Context) error {
-	p := &s.order.Plan
-	if by, ok := s.order.System.(run.Partitioned); !p.Reads() || !ok || !by.ReadsByPartition() {
+func (s *session) warnReaders(ctx context.Context, l *OneLoad, shown *live) error {
+	p := &l.Plan
+	if by, ok := l.System.(run.Partitioned); !p.Reads() || !ok || !by.ReadsByPartition() {
 		return nil
 	}
-	err := s.until(ctx, headerTimeout, func() bool { return s.live.made() != nil })
+	err := s.until(ctx, headerTimeout, func() bool { return shown.made() != nil })
 	switch {
 	case errors.Is(err, errTimeout):
 		return nil
@@ -201,7 +205,7 @@ func (s *session) warnReaders(ctx context.Context) error {
 	if p.Read.Groups > 1 {
 		who = "consumers of each group"
 	}
-	partitions := s.live.made().Partitions()
+	partitions := shown.made().Partitions()
 	if idle := p.Read.Consumers - partitions; partitions > 0 && idle > 0 {
 		s.c.Log(fmt.Sprintf("%d %s share %s: nothing to read for %d of them", p.Read.Consumers, who, theme.Plural(partitions, "partition", "partitions"), idle))
 	}

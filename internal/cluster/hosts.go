@@ -17,8 +17,8 @@ import (
 	"github.com/kt-bench/kt/internal/theme"
 )
 
-// Hosts makes runs on many hosts: its Run is to them as run.Run is to this process. Several
-// runs may go on at once. Watch and the properties may be empty.
+// Hosts makes runs on many hosts: its Run is to them as run.Run is to this process, and its RunAll
+// makes several loads at once. Several runs may go on at once. Watch and the properties may be empty.
 type Hosts struct {
 	Client    *Client
 	Load      []Peer // make the load
@@ -47,6 +47,14 @@ func (e *ProcessError) Error() string {
 
 func (e *ProcessError) Unwrap() error { return e.Err }
 
+// OneLoad is one of several loads that the hosts make at once, by its name.
+type OneLoad struct {
+	Name string // "": it is no load of a workload
+	run.Request
+	Producer, Consumer map[string]plan.Given // the Java properties of its clients
+	Observers          []run.Observer
+}
+
 // Run makes a run on the hosts and merges their run files, as kt collect does. The run file of the request becomes the
 // collection. If a process ended with an error, Run returns a ProcessError with the result. When ctx ends, the hosts
 // are told to leave at once, and what they hand over within seconds counts.
@@ -54,11 +62,19 @@ func (e *ProcessError) Unwrap() error { return e.Err }
 // Commands, ledgers and the hooks Ready, Began and Done belong to a run of one process: Run ignores them. The process
 // that made the topic deletes it if the plan says so.
 func (h *Hosts) Run(ctx context.Context, r run.Request, observers ...run.Observer) (result.Result, error) {
+	return h.RunAll(ctx, []OneLoad{{Request: r, Producer: h.Producer, Consumer: h.Consumer, Observers: observers}})
+}
+
+// RunAll is Run of several loads, each of which every host makes a share of. All begin at one moment, and topics are deleted when all are
+// over. Their topics are made in the order of the loads: those that write come before those that only read. The file, the part, the
+// version, and the hooks Stop, Notify and Now are those of the first load. A condition that ends one of them ends all.
+func (h *Hosts) RunAll(ctx context.Context, loads []OneLoad) (result.Result, error) {
+	r := loads[0].Request
 	defer r.File.Discard()
 	if r.Notify == nil {
 		r.Notify = func(run.Notice) {}
 	}
-	o := loadOrder{Hosts: *h, Request: r, Run: rand.Text()[:12]}
+	o := loadOrder{Hosts: *h, Request: r, Run: rand.Text()[:12], Loads: loads}
 	if o.Epoch = o.Run; r.Part != nil {
 		o.Run = r.Part.Run
 	}
@@ -66,11 +82,14 @@ func (h *Hosts) Run(ctx context.Context, r run.Request, observers ...run.Observe
 		return result.Result{}, &result.MisfitError{Err: err}
 	}
 	r.Notify(run.Notice{Kind: run.HostsChosen, Text: fmt.Sprintf("run %s on %s", o.Run, o.hosts())})
-	header := o.header()
-	if r.Opened != nil {
-		if err := r.Opened(header); err != nil {
-			return result.Result{}, err
+	var to []run.Delivery
+	for i := range loads {
+		if opened := loads[i].Opened; opened != nil {
+			if err := opened(o.header(&loads[i])); err != nil {
+				return result.Result{}, err
+			}
 		}
+		to = append(to, run.NewDelivery(loads[i].Observers))
 	}
 	var reported []string
 	c := *h.Client
@@ -78,9 +97,11 @@ func (h *Hosts) Run(ctx context.Context, r run.Request, observers ...run.Observe
 		reported = append(reported, text)
 		r.Notify(run.Notice{Kind: run.HostTrouble, Text: text})
 	}
-	to := run.NewDelivery(observers)
-	out, err := c.run(context.WithoutCancel(ctx), o, runOptions{Stop: r.Stop, Abort: ctx.Done(), Observe: to.Send, Dir: h.Dir, Header: header, AbortOn: r.AbortOn})
-	to.Close(context.WithoutCancel(ctx))
+	observe := func(load int, s run.Second) { to[load].Send(s) }
+	out, err := c.run(context.WithoutCancel(ctx), o, runOptions{Stop: r.Stop, Abort: ctx.Done(), Observe: observe, Dir: h.Dir})
+	for i := range to {
+		to[i].Close(context.WithoutCancel(ctx))
+	}
 	var refused *refusedError
 	switch {
 	case errors.As(err, &refused):
@@ -103,13 +124,16 @@ func (h *Hosts) Run(ctx context.Context, r run.Request, observers ...run.Observe
 	return res, err
 }
 
-// header returns a header of the whole run for observers, before any host has answered.
-func (o *loadOrder) header() result.Header {
-	h := result.Header{Schema: result.Schema, RunID: o.Epoch, KTVersion: o.Version, Args: o.Args, Tags: o.Tags, Plan: o.Plan, Limits: o.Limits}
+// header returns a header of a whole load for observers, before any host has answered.
+func (o *loadOrder) header(l *OneLoad) result.Header {
+	h := result.Header{Schema: result.Schema, RunID: o.Epoch, KTVersion: o.Version, Args: o.Args, Tags: l.Tags, Plan: l.Plan, Limits: l.Limits}
+	if l.Name != "" {
+		h.Part = &result.Part{Run: o.Run, Epoch: o.Epoch, Load: l.Name}
+	}
 	if o.Now != nil {
 		h.StartedAt = o.Now().UTC()
 	}
-	t := &o.Plan.Topic
+	t := &l.Plan.Topic
 	var topics []result.Topic
 	for _, name := range t.Names() {
 		topics = append(topics, result.Topic{Name: name, Partitions: int(t.Partitions), ReplicationFactor: int(t.ReplicationFactor)})
@@ -117,7 +141,7 @@ func (o *loadOrder) header() result.Header {
 	if len(topics) > 0 {
 		h.Environment.SetTopics(topics)
 	}
-	o.System.Describe(&h)
+	l.System.Describe(&h)
 	return h
 }
 
@@ -161,7 +185,7 @@ func (o *outcome) reportLost(reported []string, report func(text string)) {
 
 // reportParts reports the errors of the processes whose figures do not count: their run files may lack them.
 func (o *outcome) reportParts(res *result.Result, report func(text string)) {
-	for _, row := range res.Processes {
+	for _, row := range res.Parts() {
 		ended := o.Ended[row.Host]
 		if i := row.Process - 1; !row.Counted && i >= 0 && i < len(ended) && ended[i].Text != "" && !o.isLost(row.Host, ended[i].Text) {
 			report(fmt.Sprintf("%s/%d: %s", row.Host, row.Process, ended[i].Text))

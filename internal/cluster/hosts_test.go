@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -76,6 +77,66 @@ func TestARunOnManyHostsHasTheResultOfItsFilesByteForByte(t *testing.T) {
 		if s := seen.second.Snapshot; s.Stage != result.Finished || s.All.Acknowledged != res.Records.Acknowledged {
 			t.Errorf("the last snapshot has stage %v and %d records, the result %d", s.Stage, s.All.Acknowledged, res.Records.Acknowledged)
 		}
+	})
+}
+
+func TestSeveralLoadsAreOneRunOfTheirHosts(t *testing.T) {
+	bubble(t, threeHosts, func(t *testing.T, w *world) {
+		h := Hosts{Client: w.client(), Load: w.peers("a", "b"), Watch: w.peers("broker"), Processes: 2, Dir: t.TempDir()}
+		orders, small := w.order(nil).Plan, longer(w.order(nil), 8*time.Second).Plan
+		small.Topic.Name, small.Load.Rate.PerSecond, orders.Topic.Delete, small.Topic.Delete = "u", 600, true, true
+		var seen [2]newest
+		file := must.Have(run.CreateFile(filepath.Join(t.TempDir(), "all.ktr")))(t)
+		res := must.Have(h.RunAll(t.Context(), []OneLoad{
+			{Name: "orders", Request: run.Request{Plan: orders, System: anySystem{}, File: file, Part: &result.Part{Run: "shop"}}, Observers: []run.Observer{&seen[0]}},
+			{Name: "small", Request: run.Request{Plan: small, System: anySystem{}, Limits: []string{"errors==0"}}, Observers: []run.Observer{&seen[1]}},
+		}))(t)
+		must.Hold(t, len(res.Loads) == 2 && res.Part.Run == "shop" && res.Records.Acknowledged == 6000+4800, "the loads are %+v", res.Loads)
+		for i, name := range []string{"orders", "small"} {
+			l := &res.Loads[i]
+			must.True(t, l.Name == name && l.Records.Acknowledged == []int64{6000, 4800}[i] && l.Overlap.Agreed && len(l.Limits) == i, "%s has %+v", l.Name, l.Records)
+			must.True(t, l.Start.Agreed.At.Equal(res.Start.Agreed.At), "%s begins at %v", name, l.Start.Agreed.At)
+			for n, row := range l.Processes {
+				must.True(t, row.Counted && row.Host == []string{"a", "b"}[n/2] && row.Process == 2*i+n%2+1, "%s has the process %s/%d", name, row.Host, row.Process)
+			}
+			must.True(t, len(l.Processes) == 4 && len(l.Hosts) == 2 && l.Hosts[0].Busy != nil, "%s has the hosts %+v", name, l.Hosts)
+			must.True(t, seen[i].second.Snapshot.All.Acknowledged == l.Records.Acknowledged && seen[i].second.Snapshot.Stage == result.Finished, "of %s is shown %+v", name, seen[i].second.Snapshot.All)
+		}
+		must.True(t, len(res.Hosts) == 1 && res.Hosts[0].Host == "broker" && res.Hosts[0].Busy != nil, "watched are %+v", res.Hosts)
+		must.True(t, res.Client.CPUCores > 1.5*res.Loads[0].Client.CPUCores, "the whole used %v cores", res.Client.CPUCores)
+		must.True(t, w.topic["t"] == 0 && w.topic["u"] == 0 && len(w.topic) == 2, "topics that are left: %v", w.topic)
+		first := w.hosts["a"].jobs
+		must.True(t, first[0].Part.Load == "orders" && first[1].Part.Load == "small" || first[1].Part.Load == "orders" && first[2].Part.Load == "small", "the first process of each load is not begun first")
+		again := must.Have(merge.ReadFile(file.Path()))(t)
+		must.True(t, bytes.Equal(document(t, res), document(t, again)), "read back it is another document")
+	})
+}
+
+func TestOnlyTheLoadOfAConditionIsEndedByIt(t *testing.T) {
+	for load, want := range map[string]string{"": "orders.p99>1s: 2 s", "orders": "p99>1s: 2 s", "small": ""} {
+		p := &Part{Job: ProcessJob{Job: Job{Part: result.Part{Load: load}}}, in: bufio.NewReader(strings.NewReader(`{"stop": true, "why": "orders.p99>1s: 2 s"}` + "\n")), Stop: func() {}}
+		p.follow()
+		var r run.Request
+		p.Fit(&r)
+		must.Match(t, want, r.Aborted(), "the load %q was ended by", load)
+	}
+}
+
+func TestAProcessThatDiesIsMissingInItsLoadAlone(t *testing.T) {
+	bubble(t, []string{"a", "b"}, func(t *testing.T, w *world) {
+		w.hosts["b"].behave = onlyIn(2, behaviour{diesAt: 3 * time.Second})
+		h := Hosts{Client: w.client(), Load: w.peers("a", "b"), Processes: 1, Dir: t.TempDir()}
+		one := func(name string) OneLoad {
+			p := w.order(nil).Plan
+			p.Topic.Name = name
+			return OneLoad{Name: name, Request: run.Request{Plan: p, System: anySystem{}}}
+		}
+		res, err := h.RunAll(t.Context(), []OneLoad{one("orders"), one("small")})
+		var process *ProcessError
+		must.Hold(t, errors.As(err, &process) && process.Lost && process.Host == "b", "it ends with %v", err)
+		orders, small := &res.Loads[0], &res.Loads[1]
+		must.True(t, orders.Apart == nil && orders.Records.Acknowledged == 6000, "orders has %+v", orders.Apart)
+		must.True(t, small.Apart != nil && small.Apart.Processes == 1 && strings.HasPrefix(small.Apart.Reasons[0], "b/2 is lost"), "small has %+v", small.Apart)
 	})
 }
 

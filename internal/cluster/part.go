@@ -107,8 +107,9 @@ func (p *Part) follow() (end time.Time) {
 			p.Stop()
 			p.Stop()
 		case m.Stop:
-			if m.Why != "" {
-				p.aborted.Store(&m.Why)
+			load, why := result.LimitOf(m.Why, []string{p.Job.Part.Load})
+			if load == p.Job.Part.Load && why != "" { // else another load of the workload has ended this one
+				p.aborted.Store(&why)
 			}
 			p.Stop()
 		case m.Finish && !finished:

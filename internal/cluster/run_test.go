@@ -98,7 +98,7 @@ func TestThreeHostsMakeExactlyOneLoad(t *testing.T) {
 		o := w.order([]string{"c", "a", "b"}, "broker")
 		o.Plan.Topic.Delete = true
 		var ticks []run.Second
-		out, dir := must.Both(w.run(o, func(r *runOptions) { r.Observe = func(t run.Second) { ticks = append(ticks, t) } }))(t)
+		out, dir := must.Both(w.run(o, func(r *runOptions) { r.Observe = func(_ int, t run.Second) { ticks = append(ticks, t) } }))(t)
 		out.left(t, 6)
 		here, _ := filepath.Glob(filepath.Join(dir, "*"))
 		must.True(t, slices.Equal(here, out.Files), "the folder holds %q, and the outcome names %q", here, out.Files)
@@ -147,7 +147,7 @@ func TestAllProcessesBeginAtOneInstantWhateverTheirClocksSay(t *testing.T) {
 		w.add("b", "client", func(o *AgentOptions) { o.Now = func() time.Time { return time.Now().Add(5 * time.Second) } })
 		w.add("c", "client", func(o *AgentOptions) { o.Now = func() time.Time { return time.Now().Add(-5 * time.Second) } })
 		var last run.Second
-		out, _ := must.Both(w.run(w.order([]string{"a", "b", "c"}), func(r *runOptions) { r.Observe = func(t run.Second) { last = t } }))(t)
+		out, _ := must.Both(w.run(w.order([]string{"a", "b", "c"}), func(r *runOptions) { r.Observe = func(_ int, t run.Second) { last = t } }))(t)
 		var starts []time.Time
 		for _, h := range w.hosts {
 			starts = append(starts, h.started...)
@@ -356,7 +356,7 @@ func TestAHostThatIsCutOffForAWhileLosesNothing(t *testing.T) {
 		states := make(map[string]int)
 		shown := stats.Window{}
 		out, _ := must.Both(w.run(longer(w.order([]string{"a", "b", "c"}, "broker"), 40*time.Second), func(r *runOptions) {
-			r.Observe = func(tick run.Second) {
+			r.Observe = func(_ int, tick run.Second) {
 				states[tick.Hosts[1].Name+" "+tick.Hosts[1].State]++
 				for _, win := range tick.Windows {
 					shown.Add(&win)
@@ -381,7 +381,7 @@ func TestAHostThatIsKilledLeavesACutOffCopy(t *testing.T) {
 		began := time.Now()
 		var note string
 		out, _ := must.Both(w.run(longer(w.order([]string{"a", "b", "c"}, "broker"), 30*time.Second), func(r *runOptions) {
-			r.Observe = func(t run.Second) { note = t.Hosts[1].State + ": " + t.Hosts[1].Note }
+			r.Observe = func(_ int, t run.Second) { note = t.Hosts[1].State + ": " + t.Hosts[1].Note }
 		}))(t)
 		took := time.Since(began)
 		must.True(t, took <= 30*time.Second+comebackGrace+10*time.Second, "it took %v", took)
@@ -553,7 +553,7 @@ func TestAFullDiskIsToldAndTheLoadGoesOn(t *testing.T) {
 		}
 		var notes []string
 		out, _ := must.Both(w.run(longer(w.order([]string{"a", "b", "c"}, "broker"), 60*time.Second), func(r *runOptions) {
-			r.Observe = func(t run.Second) { notes = append(notes, t.Hosts[1].Note) }
+			r.Observe = func(_ int, t run.Second) { notes = append(notes, t.Hosts[1].Note) }
 		}))(t)
 		broken := "watching is incomplete: write run file: no space left on device"
 		if !slices.ContainsFunc(notes, func(n string) bool { return strings.Contains(n, broken) }) {

@@ -24,7 +24,7 @@ var (
 	DocumentOutputs = []string{"text", "json", "yaml", "csv", "markdown", "html"}
 	ReportOutputs   = append(slices.Clone(CollectOutputs), "hlog")
 	CollectOutputs  = []string{"text", "line", "json", "yaml", "jsonl", "csv", "processes", "perf-test", "markdown", "junit", "hgrm", "html"}
-	WorkloadOutputs = []string{"text", "json", "yaml", "jsonl", "csv", "markdown", "junit", "html"}
+	WorkloadOutputs = []string{"text", "json", "yaml", "jsonl", "csv", "line", "markdown", "junit", "html"}
 	WatchOutputs    = []string{"text", "json", "jsonl", "markdown", "html"}
 )
 

@@ -98,6 +98,8 @@ func (b *builder) hosts(h *Hosts, p *plan.Plan) {
 	}
 }
 
+const noExecs = "no command is sent to another host; run it there at the time that kt prints"
+
 // checkRemote refuses flags that other hosts cannot follow, or must not.
 func (b *builder) checkRemote(p *plan.Plan) {
 	if p.Embedded() {
@@ -111,7 +113,7 @@ func (b *builder) checkRemote(p *plan.Plan) {
 	}{
 		{"payload-file", p.Payload.Kind == plan.File, "no path is sent to another host"},
 		{"payload-template", p.Payload.Kind == plan.Template, "no path is sent to another host"},
-		{"exec", b.given("exec") || b.given("at"), "no command is sent to another host; run it there at the time that kt prints"},
+		{"exec", b.given("exec") || b.given("at"), noExecs},
 		{"verify", p.Verify && !roundtrip, "a ledger is of one process; kt roundtrip --verify accounts for every record on all hosts"},
 		{"ledger", b.text("ledger") != "", "no path is sent to another host"},
 		{"group-protocol", roundtrip && p.Read.Share != nil, "each process reads what it writes, and a share group gives out records of all"},

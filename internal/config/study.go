@@ -2,6 +2,8 @@ package config
 
 import (
 	"errors"
+	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -42,11 +44,18 @@ type Workload struct {
 	Speed      float64       `flag:"speed"`    // how many times shorter stages and durations are
 	RunTime    time.Duration `flag:"run-time"` // of each load, instead of its own end; 0: as it says
 	Limits     []string      `flag:"limit"`    // with the name of a load, or of all loads that have the metric
+	Execs      []plan.Exec   // are run once beside all loads
 	DryRun     bool          `flag:"dry-run"`
 	Yes        bool          `flag:"yes"`
 	ResultFile string        `flag:"result"` // as Run.ResultFile
 	Interval   time.Duration `flag:"reporting-interval"`
 	Verbose    bool          `flag:"verbose"`
+}
+
+func (w *Workload) check(p *problems) {
+	if w.Execs = execs(&w.layers, p, 0); len(w.Execs) > 0 && w.given("on") {
+		p.bad("exec", nil, "it does not go with --on: %s", noExecs)
+	}
 }
 
 // readFactor reads a number above 0.
@@ -79,25 +88,45 @@ func readAssignment(text string) (Assignment, error) {
 	return Assignment{Name: strings.TrimPrefix(name, "--"), Values: strings.Split(values, ",")}, nil
 }
 
+// The flags of kt run that a workload itself has, and those that all loads of a study or a workload share.
+const (
+	ofWorkloads = "scale speed run-time limit at exec yes"
+	shared      = "config cluster bootstrap-server command-config tag on processes watch join peers key-file"
+)
+
 // Shared returns the flags that every load of a study or a workload gets: the cluster it goes to, and the hosts that make it. A
 // cluster is shared by its name, so that each load takes its settings and its protection from the file.
-func (l *layers) Shared() (shared []Assignment) {
+func (l *layers) Shared() []Assignment { return l.assigned(shared) }
+
+// Assigned returns what the command line makes of a workload, as WorkloadOf takes it.
+func (w *Workload) Assigned() []Assignment {
+	all := w.assigned(ofWorkloads + " " + shared)
+	for _, s := range w.Set {
+		all = append(all, Assignment{Name: s.Name, Values: []string{strings.Join(s.Values, ",")}})
+	}
+	return all
+}
+
+// assigned returns the values of some flags that are given.
+func (l *layers) assigned(names string) (all []Assignment) {
 	cluster := l.text("cluster")
-	for _, name := range strings.Fields("config cluster bootstrap-server command-config tag on processes join peers key-file") {
+	for _, name := range strings.Fields(names) {
 		v := l.value(name)
 		switch {
 		case v.from == fromDefault:
 		case name == "bootstrap-server" && cluster != "":
 		case name == "command-config" && v.source == "cluster "+cluster:
 		default:
-			text := v.String()
-			if all, ok := v.is.([]string); ok { // an address has its port
-				text = strings.Join(all, ",")
+			values := []string{v.String()}
+			if list, ok := v.is.([]string); ok && slices.Contains([]string{"limit", "at", "exec"}, name) { // which may have commas
+				values = list
+			} else if ok { // an address has its port
+				values = []string{strings.Join(list, ",")}
 			}
-			shared = append(shared, Assignment{name, []string{text}, v.from.isForeign()})
+			all = append(all, Assignment{name, values, v.from.isForeign()})
 		}
 	}
-	return shared
+	return all
 }
 
 // IsTyped reports whether a flag is given on the command line.
@@ -110,6 +139,8 @@ func IsLimit(flag string) bool { return flag == "limit" || flag == "abort-on" }
 func CheckFlag(command plan.Command, name string) error {
 	f := flagSet(string(command)).Lookup(name)
 	switch {
+	case command == plan.Workload: // its loads are known with its file
+		return nil
 	case f == nil:
 		return noFlag(command, name)
 	case valueOf(f).Typed:
@@ -130,17 +161,8 @@ func LoadOf(command plan.Command, flags []Assignment, sys System) (*Run, error) 
 	r := commands[string(command)](set).(*Run)
 	var errs []error
 	for _, one := range flags {
-		f := set.Lookup(one.Name)
-		if f == nil {
+		if !assign(set, one) {
 			errs = append(errs, noFlag(command, one.Name))
-			continue
-		}
-		before := valueOf(f).from
-		for _, value := range one.Values {
-			_ = set.Set(one.Name, value) // it keeps what is wrong
-		}
-		if one.Foreign || before == fromForeign {
-			valueOf(f).from = fromForeign
 		}
 	}
 	if len(errs) > 0 {
@@ -149,27 +171,71 @@ func LoadOf(command plan.Command, flags []Assignment, sys System) (*Run, error) 
 	return r, r.Load(sys)
 }
 
+// assign gives a flag its values, and reports whether there is such a flag.
+func assign(set *pflag.FlagSet, one Assignment) bool {
+	f := set.Lookup(one.Name)
+	if f == nil {
+		return false
+	}
+	before := valueOf(f).from
+	for _, value := range one.Values {
+		_ = set.Set(one.Name, value) // it keeps what is wrong
+	}
+	if one.Foreign || before == fromForeign {
+		valueOf(f).from = fromForeign
+	}
+	return true
+}
+
+// WorkloadOf makes settings of kt run of flags that do not come from a command line. What is no flag of a workload itself is of its
+// loads: Set has it.
+func WorkloadOf(flags []Assignment, sys System) (*Workload, error) {
+	set := pflag.NewFlagSet("run", pflag.ContinueOnError)
+	w := NewWorkload(set)
+	var ofLoads []Assignment
+	for _, one := range flags {
+		if !slices.Contains(strings.Fields(ofWorkloads+" "+shared), one.Name) || !assign(set, one) {
+			ofLoads = append(ofLoads, one)
+		}
+	}
+	err := w.Load(sys)
+	w.Set = ofLoads
+	return w, err
+}
+
 // LoadArgs reads a load that follows the flags of another command, as in
-// "kt find -- produce --acks all": its command, and its flags in their order.
-func LoadArgs(args []string) (plan.Command, []Assignment, error) {
+// "kt find -- produce --acks all": its command, its flags in their order, and the file of a workload.
+func LoadArgs(args []string) (command plan.Command, flags []Assignment, file string, err error) {
 	if len(args) == 0 {
-		return "", nil, errors.New("no load is given: write it behind --, as in -- produce --acks all")
+		return "", nil, "", errors.New("no load is given: write it behind --, as in -- produce --acks all")
 	}
-	command := plan.Command(args[0])
-	if err := oneOf(args[0], LoadCommands()); err != nil {
-		return "", nil, plan.Refuse("", nil, "%s is no load: %w", strconv.Quote(args[0]), err)
+	command = plan.Command(args[0])
+	if err := oneOf(args[0], append(LoadCommands(), string(plan.Workload))); err != nil {
+		return "", nil, "", plan.Refuse("", nil, "%s is no load: %w", strconv.Quote(args[0]), err)
 	}
-	set := flagSet(args[0])
-	var flags []Assignment
-	err := set.ParseAll(args[1:], func(f *pflag.Flag, value string) error {
-		flags = append(flags, Assignment{Name: f.Name, Values: []string{value}})
-		return nil
+	set, isWorkload := flagSet(args[0]), command == plan.Workload
+	err = set.ParseAll(args[1:], func(f *pflag.Flag, value string) (err error) {
+		one := Assignment{Name: f.Name, Values: []string{value}}
+		if isWorkload && f.Name == "set" {
+			one.Name, one.Values[0], _ = strings.Cut(value, "=")
+		} else if isWorkload && !slices.Contains(strings.Fields(ofWorkloads+" "+shared), f.Name) {
+			err = fmt.Errorf("--%s: it is of a workload that is made once, by itself", f.Name)
+		}
+		flags = append(flags, one)
+		return err
 	})
-	if err == nil && set.NArg() > 0 {
-		err = errors.New(strconv.Quote(set.Arg(0)) + " is no flag")
+	rest := set.Args()
+	if isWorkload && err == nil {
+		if len(rest) == 0 {
+			rest, err = []string{""}, errors.New("name the file of the workload, as in -- run shop.yaml")
+		}
+		file, rest = rest[0], rest[1:]
+	}
+	if err == nil && len(rest) > 0 {
+		err = errors.New(strconv.Quote(rest[0]) + " is no flag")
 	}
 	if err != nil {
-		return "", nil, plan.Refuse("", nil, "kt %s: %w (see: kt %s --help-all)", command, err, command)
+		err = plan.Refuse("", nil, "kt %s: %w (see: kt %s --help-all)", command, err, command)
 	}
-	return command, flags, nil
+	return command, flags, file, err
 }

@@ -52,11 +52,11 @@ func (r *run) makeBacklog(ctx context.Context) {
 		return true
 	}
 	from := p.Load.Warmup.Duration.Std()
-	note := func(format string, args ...any) {
+	note := func(format string, records int64) {
 		now := r.now()
-		args = append(args, (now - from).Round(backlogTick))
+		text := fmt.Sprintf(format, records, (now - from).Round(backlogTick))
+		r.beside.Add(stats.Event{At: now, Kind: stats.Backlog, Broker: -1, To: -1, Text: text})
 		from = now
-		r.beside.Add(stats.Event{At: now, Kind: stats.Backlog, Broker: -1, To: -1, Text: fmt.Sprintf(format, args...)})
 	}
 	defer b.held.Store(false)
 	if !until(func() bool { return r.now() >= from }) {

@@ -165,6 +165,7 @@ func (o *Op) Fail(partition int32, code string) (counted bool) {
 // its comment gives.
 type Options struct {
 	Stop    <-chan struct{} // closed: stop sending, drain, and finish; nil: never
+	Until   <-chan struct{} // closed: a load that only reads ends when it has read what is there then; nil: never
 	Rates   <-chan float64  // new target rates of this process, in records a second; nil: it does not change
 	Sources []Source
 

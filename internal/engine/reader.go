@@ -153,10 +153,10 @@ func (r *run) finishReading(ctx context.Context, end *End) {
 	rs := r.readers
 	timeout := r.plan.Read.Timeout.Std()
 	var cutoff time.Duration
+	asking, giveUp := context.WithCancel(ctx)
+	defer giveUp()
+	go r.readToEnd(asking)
 	if r.plan.Writes() {
-		asking, giveUp := context.WithCancel(ctx)
-		defer giveUp()
-		go r.readToEnd(asking)
 		if end.Stopped && (timeout == 0 || timeout > r.opts.StopTimeout) {
 			timeout = r.opts.StopTimeout
 		}
@@ -186,8 +186,16 @@ func (r *run) finishReading(ctx context.Context, end *End) {
 	rs.mu.Unlock()
 }
 
-// readToEnd makes reading end at the end offsets after the senders. It waits for brokers that are away.
+// readToEnd makes reading end at the end offsets after the senders: those of this load, or of the one that it follows. It waits for
+// brokers that are away.
 func (r *run) readToEnd(ctx context.Context) {
+	if !r.plan.Writes() {
+		select {
+		case <-r.opts.Until:
+		case <-ctx.Done():
+			return
+		}
+	}
 	if err := r.readers.driver.SetEndOffsets(ctx); err != nil {
 		r.readers.stop(ReadFailed, err)
 		return

@@ -176,6 +176,18 @@ func TestAStopEndsReadingAtOnce(t *testing.T) {
 	})
 }
 
+func TestAReaderThatFollowsEndsWithWhatIsThereThen(t *testing.T) {
+	for why, load := range map[ReadEnd]plan.Load{ReadAll: {Records: 1e6}, ReadCount: {Records: 900}} {
+		inBubble(t, string(why), func(t *testing.T) {
+			until := make(chan struct{})
+			time.AfterFunc(1500*time.Millisecond, func() { close(until) })
+			end, w := runReaders(t, consuming(load, plan.Read{}), newLog(1000, 1200), Options{Until: until})
+			must.True(t, !end.Stopped && end.ReadEnd == why && w.Consumed == min(load.Records, 1200) && end.Elapsed <= 1700*time.Millisecond,
+				"stopped %v, end %q, %d records in %v", end.Stopped, end.ReadEnd, w.Consumed, end.Elapsed)
+		})
+	}
+}
+
 func TestAPacedReaderKeepsItsRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := consuming(plan.Load{Rate: perSecond(500), Duration: seconds(4)}, plan.Read{Consumers: 2})

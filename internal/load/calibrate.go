@@ -98,7 +98,7 @@ func (c *Calibration) Measure(ctx context.Context) (calibrate.Document, error) {
 		}
 		c.Tell(text)
 		others, unknown := host.NewOthers(sink.Process.Pid)
-		r, err := c.runner.Run(ctx, c.run(n, rate, addr), "", func() {})
+		r, err := c.runner.Run(ctx, c.run(n, rate, addr), "", func([]string) error { return nil })
 		made := calibrate.Run{Result: r}
 		if unknown == nil {
 			var share float64

@@ -150,16 +150,16 @@ func (l *Load) Request(file *run.File) run.Request {
 
 // MissingParts returns an error when parts of a run are not in its figures.
 func MissingParts(res *result.Result) error {
-	n := 0
-	for i := range res.Processes {
-		if !res.Processes[i].Counted {
+	n, rows := 0, res.Parts()
+	for i := range rows {
+		if !rows[i].Counted {
 			n++
 		}
 	}
 	if n == 0 {
 		return nil
 	}
-	return fmt.Errorf("%d of %s left out: see the rows", n, theme.Plural(len(res.Processes), "part is", "parts are"))
+	return fmt.Errorf("%d of %s left out: see the rows", n, theme.Plural(len(rows), "part is", "parts are"))
 }
 
 // Maker is what loads need of the process that makes them.

@@ -50,11 +50,7 @@ func (b *Runner) Load(l study.Load) (*Load, error) {
 	if b.sink {
 		sys.LeftOut = func(flag string) bool { return !config.CountsInCalibration(flag) }
 	}
-	var flags []config.Assignment
-	for _, f := range l.Flags {
-		flags = append(flags, config.Assignment{Name: f.Name, Values: []string{f.Value}, Foreign: !l.IsTyped(f)})
-	}
-	asked, err := config.LoadOf(plan.Command(l.Command), flags, sys)
+	asked, err := config.LoadOf(plan.Command(l.Command), assigned(l), sys)
 	for _, w := range asked.Warnings {
 		b.warn(w)
 	}
@@ -77,6 +73,14 @@ func (b *Runner) Load(l study.Load) (*Load, error) {
 	return silent.Check(asked)
 }
 
+// assigned returns the flags of a load as those of a command.
+func assigned(l study.Load) (flags []config.Assignment) {
+	for _, f := range l.Flags {
+		flags = append(flags, config.Assignment{Name: f.Name, Values: []string{f.Value}, Foreign: !l.IsTyped(f)})
+	}
+	return flags
+}
+
 // warn gives a warning once.
 func (b *Runner) warn(text string) {
 	b.mu.Lock()
@@ -87,30 +91,46 @@ func (b *Runner) warn(text string) {
 	}
 }
 
-// Plan returns the plan that the flags of a load make.
-func (b *Runner) Plan(l study.Load) (plan.Plan, error) {
-	ld, err := b.Load(l)
-	if err != nil {
-		return plan.Plan{}, err
+// Plans returns the plan that the flags of a load make, and of a workload one for each of its loads.
+func (b *Runner) Plans(l study.Load) (plans []plan.Plan, err error) {
+	var loads []*Load
+	if l.IsWorkload() {
+		w, err := b.Workload(l)
+		if err != nil {
+			return nil, err
+		}
+		loads = w.Made
+	} else {
+		ld, err := b.Load(l)
+		if err != nil {
+			return nil, err
+		}
+		loads = []*Load{ld}
 	}
-	if !ld.Yes {
-		b.Protected = cmp.Or(b.Protected, ld.Protected)
+	for _, ld := range loads {
+		if plans = append(plans, ld.Plan); !ld.Yes {
+			b.Protected = cmp.Or(b.Protected, ld.Protected)
+		}
 	}
-	return ld.Plan, nil
+	return plans, nil
 }
 
 // Run makes one run.
-func (b *Runner) Run(ctx context.Context, l study.Load, path string, opened func()) (result.Result, error) {
-	ld, err := b.Load(l)
-	if err != nil {
-		return result.Result{}, misfit(err)
-	}
+func (b *Runner) Run(ctx context.Context, l study.Load, path string, opened func(made []string) error) (result.Result, error) {
 	var file *run.File
+	var err error
 	if path != "" {
 		if file, err = run.CreateFile(path); err != nil {
 			return result.Result{}, err
 		}
 		defer file.Discard()
+	}
+	if l.IsWorkload() {
+		return b.runWorkload(ctx, l, file, opened)
+	}
+	ld, err := b.Load(l)
+	if err != nil {
+		return result.Result{}, misfit(err)
 	}
 	do, _, remove, err := ld.Func(ctx)
 	if err != nil {
@@ -121,18 +141,20 @@ func (b *Runner) Run(ctx context.Context, l study.Load, path string, opened func
 	if b.sink {
 		r.Ceiling = nil // it is what is measured
 	}
-	r.Opened = func(result.Header) error { opened(); return nil }
-	r.Notify = func(n run.Notice) {
-		if n.Kind.Warning() {
-			b.warn(n.Text)
-		}
-	}
+	r.Opened, r.Notify = func(result.Header) error { return opened(nil) }, b.notify
 	res, err := do(ctx, r, b.Observers...)
 	var process *cluster.ProcessError
 	if errors.As(err, &process) && res.RunID != "" && MissingParts(&res) == nil {
 		err = process.Err // the result tells the faults of processes, as of a run that is made here
 	}
 	return res, err
+}
+
+// notify gives the warnings among what a run says.
+func (b *Runner) notify(n run.Notice) {
+	if n.Kind.Warning() {
+		b.warn(n.Text)
+	}
 }
 
 // BrokerCount returns the number of brokers of the cluster that a load goes to.
@@ -147,6 +169,13 @@ func (b *Runner) BrokerCount(ctx context.Context, l study.Load) (int, error) {
 
 // place returns a load of which only the place is that of another: its brokers, and the hosts that make it.
 func (b *Runner) place(l study.Load) (*Load, error) {
+	if l.IsWorkload() { // whose loads all go to one place
+		w, _, err := b.Changed(l)
+		if err != nil {
+			return nil, err
+		}
+		l = w.Loads[0]
+	}
 	p := study.Load{Command: string(plan.Roundtrip), Typed: l.Typed} // which takes the properties of both clients
 	for _, f := range l.Flags {
 		if slices.Contains([]string{bootstrapServer, "url", "cluster", "command-config", "command-property", "config", "on", "watch", "join", "peers", "key-file"}, f.Name) {
@@ -170,14 +199,20 @@ func (b *Runner) admin(ctx context.Context, l study.Load) (run.Admin, error) {
 	return nil, nil
 }
 
-// studyTopics is what the names of topics of studies begin with.
-const studyTopics = "kt-study-"
+// What the names of topics of studies, and of workloads by themselves, begin with.
+const (
+	studyTopics = "kt-study-"
+	runTopics   = "kt-run-"
+)
 
 // DeleteTopic deletes the topics of the study that a name means.
 func (b *Runner) DeleteTopic(ctx context.Context, l study.Load, name string) error {
 	names, err := plan.ParseTopics(name)
-	if err != nil || slices.ContainsFunc(names, func(n string) bool { return !strings.HasPrefix(n, studyTopics) }) {
-		return fmt.Errorf("delete topic %s: kt deletes only topics of studies here: their names begin with %s", name, studyTopics)
+	if err == nil {
+		err = b.mayDelete(l, names)
+	}
+	if err != nil {
+		return fmt.Errorf("delete topic %s: %w", name, err)
 	}
 	ld, err := b.place(l)
 	if err != nil {
@@ -188,6 +223,27 @@ func (b *Runner) DeleteTopic(ctx context.Context, l study.Load, name string) err
 		return Cannot("delete topic "+name, &ld.Plan, "delete it by its own tools")
 	}
 	return s.DeleteTopic(ctx, name)
+}
+
+// mayDelete returns an error for topics that no run of a load has made.
+func (b *Runner) mayDelete(l study.Load, names []string) error {
+	ofRuns := func(name string) bool {
+		return strings.HasPrefix(name, studyTopics) || strings.HasPrefix(name, runTopics)
+	}
+	if l.IsWorkload() { // the log has those that a run has made
+		plans, err := b.Plans(l)
+		if err != nil {
+			return err
+		}
+		own := ofRuns
+		ofRuns = func(name string) bool {
+			return own(name) || slices.ContainsFunc(plans, func(p plan.Plan) bool { return slices.Contains(p.Topic.Names(), name) })
+		}
+	}
+	if slices.ContainsFunc(names, func(name string) bool { return !ofRuns(name) }) {
+		return fmt.Errorf("kt deletes only topics of studies here: their names begin with %s", studyTopics)
+	}
+	return nil
 }
 
 // NewStudy makes the folder of a new study. It keeps the brokers that the environment or a file named: to go on,
@@ -216,7 +272,7 @@ func (b *Runner) Foresee(ctx context.Context, s *study.Study, dry bool) (all []*
 	for _, whole := range s.All() {
 		part, err := whole.AtPeak(0)
 		if err == nil {
-			err = errors.Join(part.Check(), part.CheckLoads(b.Plan))
+			err = errors.Join(part.Check(), part.CheckLoads(b.Plans))
 		}
 		if err != nil {
 			return nil, misfit(err)
@@ -229,7 +285,7 @@ func (b *Runner) Foresee(ctx context.Context, s *study.Study, dry bool) (all []*
 		if err := part.CheckOutside(ctx, b); err != nil {
 			return nil, err
 		}
-		f, err := b.forecast(ctx, part, dry)
+		f, err := b.forecast(ctx, part, dry, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -244,14 +300,14 @@ func (b *Runner) Foresee(ctx context.Context, s *study.Study, dry bool) (all []*
 	return all, nil
 }
 
-// forecast returns the time and the room that a study takes, and the cells that the brokers cannot carry.
-func (b *Runner) forecast(ctx context.Context, s *study.Study, dry bool) (*study.Forecast, error) {
+// forecast returns the time and the room that a study takes, and the cells that the brokers cannot carry. check may end it; nil: it does not.
+func (b *Runner) forecast(ctx context.Context, s *study.Study, dry bool, check func(context.Context, run.Admin) error) (*study.Forecast, error) {
 	ask := len(s.Systems()) == 1
 	if ld, err := b.place(s.First()); err == nil && ask {
 		_, ask = ld.System.(run.Administered)
 	}
 	if !ask {
-		f, err := s.Forecast(b.Plan, nil)
+		f, err := s.Forecast(b.Plans, nil)
 		if err == nil {
 			f.NotKnown = append(f.NotKnown, "whether there is room, and enough nodes for every run: kt asks only in a study of Kafka alone")
 		}
@@ -261,19 +317,23 @@ func (b *Runner) forecast(ctx context.Context, s *study.Study, dry bool) (*study
 	if err != nil && !dry {
 		return nil, err
 	}
-	var fits func(study.Load) error
+	var fits func(plan.Plan) error
 	var dirs []result.LogDir
 	room := fmt.Sprint(err)
 	switch {
 	case a != nil:
 		defer a.Close()
+		if check != nil {
+			if err := check(ctx, a); err != nil {
+				return nil, err
+			}
+		}
 		if !s.Sets("url") { // else it is not the cluster of every cell
-			fits = func(l study.Load) error {
-				ld, err := b.Load(l)
-				if err != nil || !ld.Plan.Writes() {
-					return err
+			fits = func(p plan.Plan) error {
+				if !p.Writes() {
+					return nil
 				}
-				return a.Fits(ctx, ld.Plan)
+				return a.Fits(ctx, p)
 			}
 		}
 		if dirs, err = a.LogDirs(ctx); err != nil {
@@ -282,7 +342,7 @@ func (b *Runner) forecast(ctx context.Context, s *study.Study, dry bool) (*study
 	case err == nil:
 		err, room = errNoBrokers, "a broker inside kt has no log directories"
 	}
-	f, wrong := s.Forecast(b.Plan, fits)
+	f, wrong := s.Forecast(b.Plans, fits)
 	if wrong != nil {
 		return nil, wrong
 	}

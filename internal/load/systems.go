@@ -149,11 +149,8 @@ func (l *Load) findHosts(ctx context.Context) (h *cluster.Hosts, err error) {
 	if err := l.keepSecurity(); err != nil {
 		return nil, misfit(err)
 	}
-	known := Clients()
-	h = &cluster.Hosts{
-		Processes: l.Hosts.Processes,
-		Producer:  travelling(l.Properties, known.Producer.Has), Consumer: travelling(l.ConsumerProperties, known.Consumer.Has),
-	}
+	one := l.onHosts("", run.Request{})
+	h = &cluster.Hosts{Processes: l.Hosts.Processes, Producer: one.Producer, Consumer: one.Consumer}
 	var found []cluster.Peer
 	if h.Client, found, err = l.maker.Agents(ctx, &l.Hosts.Agents); err != nil {
 		return nil, err
@@ -172,6 +169,20 @@ func (l *Load) findHosts(ctx context.Context) (h *cluster.Hosts, err error) {
 		}
 		l.maker.say("--"+flag+" %s: each host of --on would connect to itself; name an address that all of them reach", strings.Join(l.Plan.Servers(), ","))
 	}
+	return h, l.fit(h)
+}
+
+// onHosts returns the load as the hosts get it. name is that of a load of a workload.
+func (l *Load) onHosts(name string, r run.Request, observers ...run.Observer) cluster.OneLoad {
+	known := Clients()
+	return cluster.OneLoad{
+		Name: name, Request: r, Observers: observers,
+		Producer: travelling(l.Properties, known.Producer.Has), Consumer: travelling(l.ConsumerProperties, known.Consumer.Has),
+	}
+}
+
+// fit fits the load to the number of hosts.
+func (l *Load) fit(h *cluster.Hosts) (err error) {
 	p, processes := &l.Plan, len(h.Load)*h.Processes
 	if p.Writes() && !l.Hosts.OwnProducers {
 		p.Producers = processes // kt's default is one in each process
@@ -179,10 +190,8 @@ func (l *Load) findHosts(ctx context.Context) (h *cluster.Hosts, err error) {
 	if p.Reads() && !l.Hosts.OwnConsumers {
 		p.Read.Consumers = processes
 	}
-	if l.Parts, err = p.Divide(processes); err != nil {
-		return nil, misfit(err)
-	}
-	return h, nil
+	l.Parts, err = p.Divide(processes)
+	return misfit(err)
 }
 
 // keepSecurity says that security settings stay here. Those of a flag are an error.

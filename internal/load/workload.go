@@ -5,6 +5,8 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"maps"
+	"math"
 	"os"
 	"slices"
 	"strconv"
@@ -26,60 +28,78 @@ import (
 // Workload is a workload on request, with everything known of it before kt connects to a broker.
 type Workload struct {
 	*workload.Workload
-	Loads     []*Load // in the order of the file
+	Made      []*Load // of Loads, in their order
 	Protected string  // a protected cluster that a load goes to without --yes; "": none
 	Embedded  bool    // all loads share the broker inside kt
 
 	runner  *Runner
-	changes Changes
-	id      string // in the names of topics
+	changes *config.Workload
+	topic   string // what the names of its own topics begin with
 }
 
-// Changes are what the command line makes of a workload.
-type Changes struct {
-	Scale, Speed float64       // of rates, and how many times shorter stages, durations and warm-ups are
-	RunTime      time.Duration // of each load, instead of its own end; 0: as it says
-	Limits       []string      // with the name of a load, or of all loads that have the metric
+// Changed returns the workload of a load of kt run, whose loads have the flags that its own give them, and the changes that are left.
+func (b *Runner) Changed(l study.Load) (*workload.Workload, *config.Workload, error) {
+	sys := b.maker.Config
+	sys.Warn = b.warn
+	w, err := workload.Of(l)
+	c, wrong := config.WorkloadOf(assigned(l), sys)
+	if err := cmp.Or(err, w.Placed("", wrong)); err != nil {
+		return nil, nil, err
+	}
+	loads := &study.Study{Loads: w.Loads}
+	for _, shared := range c.Shared() {
+		var unless []string
+		if shared.Name == bootstrapServer || shared.Name == "cluster" {
+			unless = []string{"url"}
+		}
+		loads.Share(shared.Name, strings.Join(shared.Values, ","), !shared.Foreign, unless...)
+	}
+	for _, set := range c.Set {
+		if err := w.Set(set.Name, strings.Join(set.Values, ","), !set.Foreign, CheckFlag); err != nil {
+			return nil, nil, err
+		}
+	}
+	return w, c, nil
 }
 
-// NewWorkload checks a workload without connecting to a broker. Its errors have the places in the file.
-func (m *Maker) NewWorkload(w *workload.Workload, c Changes) (*Workload, error) {
-	made := &Workload{Workload: w, Loads: make([]*Load, len(w.Loads)), runner: NewRunner(m), changes: c, id: strings.ToLower(rand.Text()[:6])}
-	err := made.findBrokers()
-	for err == nil && slices.Contains(made.Loads, nil) { // the sources of others first
-		for i := range w.Loads {
-			source := made.made(w.Loads[i].Reads)
-			if made.Loads[i] == nil && (w.Loads[i].Reads == "" || source != nil) {
-				ld, wrong := made.load(w.Loads[i], source)
-				made.Loads[i], err = ld, errors.Join(err, made.placed(w.Loads[i].Name, wrong))
+// CheckFlag returns an error for a flag that a load does not have, or that no file may give it.
+func CheckFlag(command, flag string) error { return config.CheckFlag(plan.Command(command), flag) }
+
+// Workload checks a workload without connecting to a broker. Its errors have the places in the file, as far as they are known.
+func (b *Runner) Workload(l study.Load) (*Workload, error) {
+	w, c, err := b.Changed(l)
+	if err != nil {
+		return new(Workload), misfit(err)
+	}
+	own := NewRunner(b.maker)
+	own.Say = b.warn
+	all := &Workload{Workload: w, Made: make([]*Load, len(w.Loads)), runner: own, changes: c, topic: cmp.Or(l.Topic, runTopics+strings.ToLower(rand.Text()[:6]))}
+	made := make(map[string]*Load)
+	for err = all.findBrokers(); err == nil && len(made) < len(w.Loads); { // the sources of others first
+		for i, of := range w.Loads {
+			if source := made[of.Reads]; made[of.Name] == nil && (of.Reads == "" || source != nil) {
+				ld, wrong := all.load(of, source)
+				made[of.Name], all.Made[i], err = ld, ld, errors.Join(err, w.Placed(of.Name, wrong))
 			}
 		}
 	}
 	if err == nil {
-		err = made.limit()
+		err = errors.Join(all.agree(), all.limit(), all.addExecs())
 	}
-	return made, misfit(err)
-}
-
-// made returns the load of a name; nil: it was not made yet.
-func (w *Workload) made(name string) *Load {
-	if i := slices.IndexFunc(w.Workload.Loads, func(l study.Load) bool { return l.Name == name }); i >= 0 {
-		return w.Loads[i]
-	}
-	return nil
+	return all, misfit(err)
 }
 
 // findBrokers finds out whether all loads go to the broker inside kt, which they share.
 func (w *Workload) findBrokers() error {
-	for i, l := range w.Workload.Loads {
+	for i, l := range w.Loads {
 		ld, err := w.runner.place(l)
 		switch {
 		case err != nil:
-			return w.placed(l.Name, err)
+			return w.Placed(l.Name, err)
 		case i == 0:
 			w.Embedded = ld.Plan.Embedded()
 		case w.Embedded != ld.Plan.Embedded():
-			return w.At(l.Name, bootstrapServer, errors.New("some loads name brokers, and others go to the broker inside kt: name brokers for all, as with --bootstrap-server"))
+			return w.Placed(l.Name, plan.About(bootstrapServer, errors.New("some loads name brokers, and others go to the broker inside kt: name brokers for all, as with --bootstrap-server")))
 		}
 	}
 	return nil
@@ -92,20 +112,27 @@ func (w *Workload) load(l study.Load, source *Load) (*Load, error) {
 	has := func(names ...string) bool {
 		return slices.ContainsFunc(l.Flags, func(f study.Flag) bool { return slices.Contains(names, f.Name) })
 	}
-	follows := source != nil && !has("duration", "num-records", "messages")
+	follows := workload.Follows(&l) != ""
 	switch {
 	case source != nil:
 		p := &source.Plan
-		if add("topic", p.Topic.Name); follows && p.Load.Records > 0 {
-			add("num-records", strconv.FormatInt(p.Load.Records, 10))
+		of := p.Load
+		if rate := p.RecordsPerSecond(); follows && of.Records > 0 && rate > 0 && has("on") { // which records a host reads is not known
+			of.Records, of.Duration = 0, plan.Duration(math.Ceil(float64(of.Records)/rate)+1)*plan.Duration(time.Second)
+		}
+		if add("topic", p.Topic.Name); follows && of.Records > 0 {
+			add("num-records", strconv.FormatInt(of.Records, 10))
 		} else if follows && !p.Read.ToEnd { // else it reads to the end too
-			add("duration", p.Load.Duration.String())
+			add("duration", of.Duration.String())
 		}
 	case !has("topic", "include"):
-		add("topic", "kt-run-"+w.id+"-"+l.Name)
+		add("topic", w.topic+"-"+l.Name)
 	}
 	if l.Command != string(plan.Consume) && !has("delete-topic") {
 		add("delete-topic", "true")
+	}
+	if w.changes.Yes {
+		add("yes", "true")
 	}
 	if w.Embedded {
 		add(bootstrapServer, "localhost:9092") // as kt consume needs one
@@ -125,6 +152,10 @@ func (w *Workload) adapt(r *config.Run, follows bool) (err error) {
 		return plan.Duration(append([]time.Duration{0}, of.Rate.Bounds()...)[len(of.Rate.Bounds())])
 	}
 	shorter := func(d plan.Duration) plan.Duration { return plan.Duration(float64(d) / w.changes.Speed) }
+	if w.Settle > 0 && len(of.Rate.Stages) > 0 { // the highest stage all the time
+		highest := slices.MaxFunc(of.Rate.Stages, func(a, b plan.Stage) int { return cmp.Compare(max(a.From, a.To), max(b.From, b.To)) })
+		of.Rate.PerSecond, of.Rate.Stages = max(highest.From, highest.To), nil
+	}
 	staged := of.Duration == end() // else a duration says when it ends
 	if of.Rate = of.Rate.Times(w.changes.Scale); !follows {
 		of.Duration = shorter(of.Duration)
@@ -146,6 +177,9 @@ func (w *Workload) adapt(r *config.Run, follows bool) (err error) {
 			of.Duration = min(d, end())
 		}
 	}
+	if w.Settle > 0 {
+		of.Warmup = plan.Warmup{Duration: w.Settle}
+	}
 	for i := range r.Execs {
 		r.Execs[i].After = shorter(plan.Duration(r.Execs[i].After)).Std()
 	}
@@ -155,49 +189,110 @@ func (w *Workload) adapt(r *config.Run, follows bool) (err error) {
 	return r.Plan.Validate()
 }
 
+// agree gives loads that write to the same topic what any of them says of it, and returns an error of each that says something else.
+func (w *Workload) agree() (errs error) {
+	first := make(map[string]int) // the load that makes a topic
+	for i, ld := range w.Made {
+		own := &ld.Plan.Topic
+		j, has := first[own.Name]
+		switch made := &w.Made[j].Plan.Topic; {
+		case !ld.Plan.Writes():
+		case !has:
+			first[own.Name] = i
+		default:
+			made.Partitions, made.ReplicationFactor = cmp.Or(made.Partitions, own.Partitions), cmp.Or(made.ReplicationFactor, own.ReplicationFactor)
+			if made.Configs == nil || maps.Equal(made.Configs, own.Configs) {
+				made.Configs, own.Configs = own.Configs, nil
+			}
+			there := result.Topic{Name: own.Name + " of load " + w.Loads[j].Name, Partitions: int(made.Partitions), ReplicationFactor: int(made.ReplicationFactor)}
+			errs = errors.Join(errs, w.Placed(w.Loads[i].Name, there.Fits(*own)))
+		}
+	}
+	return errs
+}
+
+// fits asks brokers whether they can carry the loads, before any load makes its topic. Its errors have the places in the file.
+func (w *Workload) fits(ctx context.Context, a run.Admin) (errs error) {
+	made := make(map[string]bool)
+	for _, ld := range w.Made {
+		for _, name := range ld.Plan.Topic.Names() {
+			made[name] = made[name] || ld.Plan.Writes()
+		}
+	}
+	for i, ld := range w.Made {
+		p := &ld.Plan
+		if p.Writes() || p.Read.Include == "" && !slices.ContainsFunc(p.Topic.Names(), func(name string) bool { return made[name] }) {
+			errs = errors.Join(errs, w.Placed(w.Loads[i].Name, a.Fits(ctx, *p)))
+		}
+	}
+	return errs
+}
+
+// Foretell checks a workload by its brokers before anything is made, and returns what it takes. Only a dry run does without brokers.
+func (w *Workload) Foretell(ctx context.Context, l study.Load, dry bool) (*study.Forecast, error) {
+	s := &study.Study{Name: w.Name, About: w.About, Loads: []study.Load{l}, Repeats: 1, Order: study.Listed}
+	return w.runner.forecast(ctx, s, dry, w.fits)
+}
+
 // Plans returns the loads before they are made.
 func (w *Workload) Plans() (all []report.PlannedLoad) {
-	for i, l := range w.Loads {
-		all = append(all, report.PlannedLoad{Name: w.Workload.Loads[i].Name, Limits: l.Limits, Plan: l.Plan})
+	for i, l := range w.Made {
+		all = append(all, report.PlannedLoad{Name: w.Loads[i].Name, Limits: l.Limits, Plan: l.Plan})
 	}
 	return all
 }
 
 // limit gives the loads the limits of the command line.
 func (w *Workload) limit() error {
-	var names []string
 	var plans []*plan.Plan
-	for i, l := range w.Loads {
-		names, plans = append(names, w.Workload.Loads[i].Name), append(plans, &l.Plan)
+	for _, l := range w.Made {
+		plans = append(plans, &l.Plan)
 	}
-	limits, err := result.LimitsOf(w.changes.Limits, names, plans)
+	limits, err := result.LimitsOf(w.changes.Limits, w.Names(), plans)
 	for i := range limits {
-		w.Loads[i].Limits = append(w.Loads[i].Limits, limits[i]...)
+		w.Made[i].Limits = append(w.Made[i].Limits, limits[i]...)
 	}
 	return err
 }
 
-// placed gives each of several errors of a load its place in the file.
-func (w *Workload) placed(load string, err error) error {
-	if joined, ok := err.(interface{ Unwrap() []error }); ok {
-		var errs []error
-		for _, one := range joined.Unwrap() {
-			errs = append(errs, w.placed(load, one))
+// addExecs gives the commands of the workload to its longest load, which notes what becomes of them.
+func (w *Workload) addExecs() error {
+	ends := func(l *Load) time.Duration {
+		if l.Plan.Load.Duration == 0 && l.Plan.Load.Records == 0 {
+			return math.MaxInt64
 		}
-		return errors.Join(errs...)
+		return l.Plan.Load.Duration.Std()
 	}
-	if err == nil {
-		return nil
+	longest := slices.MaxFunc(w.Made, func(a, b *Load) int { return cmp.Compare(ends(a), ends(b)) })
+	for _, e := range w.changes.Execs {
+		e.After, e.Of = time.Duration(float64(e.After)/w.changes.Speed), result.OfWorkload
+		if end := ends(longest); end > 0 && e.After >= end {
+			return w.Placed("", plan.Refuse("at", e.After, "every load is over by then"))
+		}
+		longest.Execs = append(longest.Execs, e)
 	}
-	flag := ""
-	if p := new(plan.Problem); errors.As(err, &p) {
-		flag = p.Flag
-	}
-	return w.At(load, flag, err)
+	return nil
 }
 
-// Run makes the workload. observer returns that of a load, and notify hears what a load has to say.
-func (w *Workload) Run(ctx context.Context, o workload.Options, observer func(load int) run.Observer, notify func(load string, n run.Notice)) (result.Result, error) {
+// Keep notes the topics that the workload is about to make as those of a study, and returns what notes others when they are made, and
+// what removes it all when they are gone.
+func (w *Workload) Keep(dir, id string) (opened func([]result.Header) error, remove func() error, err error) {
+	l := w.Load
+	l.Flags = slices.DeleteFunc(slices.Clone(l.Flags), func(f study.Flag) bool { // which the loads have
+		return slices.ContainsFunc(w.changes.Set, func(set config.Assignment) bool { return set.Name == f.Name })
+	})
+	var own []string
+	for _, ld := range w.Made {
+		if name := ld.Plan.Topic.Name; strings.HasPrefix(name, w.topic) && !slices.Contains(own, name) {
+			own = append(own, name)
+		}
+	}
+	note, remove, err := study.Keep(dir, id, l, own)
+	return func(headers []result.Header) error { return note(w.made(headers)) }, remove, err
+}
+
+// Run makes the workload. Observers see all loads as one run, and opened gets its header and those of the loads, when all of them can begin.
+func (w *Workload) Run(ctx context.Context, o workload.Options, observers []run.Observer, opened func(whole result.Header, loads []result.Header) error, notify func(run.Notice)) (result.Result, error) {
 	m := w.runner.maker
 	dir, remove, err := cluster.Scratch(m.StateDir, m.Now())
 	if err != nil {
@@ -214,10 +309,16 @@ func (w *Workload) Run(ctx context.Context, o workload.Options, observer func(lo
 	if o.Host, err = os.Hostname(); err != nil {
 		o.Host = "localhost"
 	}
+	joined := new(workload.Joined)
+	defer joined.Close(ctx)
 	o.Name, o.Dir = w.Name, dir
+	o.Opened = func(headers []result.Header) error { return opened(joined.Open(w.Name, headers, observers), headers) }
+	if len(w.Made[0].Hosts.On) > 0 {
+		return w.runOnHosts(ctx, o, joined, notify)
+	}
 	var loads []workload.Load
-	for i, ld := range w.Loads {
-		name := w.Workload.Loads[i].Name
+	for i, ld := range w.Made {
+		name := w.Loads[i].Name
 		if s, ok := ld.System.(*system.System); ok {
 			s.Embedded = embedded
 		}
@@ -226,8 +327,68 @@ func (w *Workload) Run(ctx context.Context, o workload.Options, observer func(lo
 		if i > 0 {
 			r.Tune = nil // once for this host
 		}
-		r.Notify = func(n run.Notice) { notify(name, n) }
-		loads = append(loads, workload.Load{Name: name, Request: r, Observer: observer(i)})
+		r.Notify = func(n run.Notice) {
+			if n.Kind != run.CommandOutput {
+				n.Text = name + ": " + n.Text
+			}
+			notify(n)
+		}
+		loads = append(loads, workload.Load{Name: name, Follows: workload.Follows(&w.Loads[i]), Request: r, Observer: joined.Of(i)})
 	}
 	return workload.Run(ctx, loads, o)
+}
+
+// runOnHosts makes the workload on other hosts: the loads that write come first, so that the others find their topics.
+func (w *Workload) runOnHosts(ctx context.Context, o workload.Options, joined *workload.Joined, notify func(run.Notice)) (result.Result, error) {
+	defer o.File.Discard()
+	w.Made[0].maker = w.runner.maker // what it has to say is of all
+	h, err := w.Made[0].findHosts(ctx)
+	if err != nil {
+		return result.Result{}, err
+	}
+	h.Dir = o.Dir
+	var loads []cluster.OneLoad
+	var headers []result.Header
+	for _, writes := range []bool{true, false} {
+		for i, ld := range w.Made {
+			if ld.Plan.Writes() != writes {
+				continue
+			}
+			name := w.Loads[i].Name
+			if err := errors.Join(ld.keepSecurity(), ld.fit(h)); err != nil {
+				return result.Result{}, w.Placed(name, err)
+			}
+			r := ld.Request(o.File)
+			r.Part, r.Stop, r.Notify = &result.Part{Run: w.Name}, o.Stop, notify
+			r.Opened = func(of result.Header) error {
+				if headers = append(headers, of); len(headers) < len(w.Made) {
+					return nil
+				}
+				return o.Opened(headers)
+			}
+			loads = append(loads, ld.onHosts(name, r, joined.Of(len(loads))))
+		}
+	}
+	return h.RunAll(ctx, loads)
+}
+
+// runWorkload makes one run of a workload.
+func (b *Runner) runWorkload(ctx context.Context, l study.Load, file *run.File, opened func(made []string) error) (result.Result, error) {
+	w, err := b.Workload(l)
+	if err != nil {
+		return result.Result{}, err
+	}
+	return w.Run(ctx, workload.Options{File: file}, b.Observers, func(_ result.Header, loads []result.Header) error { return opened(w.made(loads)) }, b.notify)
+}
+
+// made returns the topics that the file names, and that the loads have made and delete in the end.
+func (w *Workload) made(headers []result.Header) (names []string) {
+	for i := range headers {
+		for _, t := range headers[i].Environment.AllTopics() {
+			if t.Created && headers[i].Plan.Topic.Delete && !strings.HasPrefix(t.Name, w.topic) {
+				names = append(names, t.Name)
+			}
+		}
+	}
+	return names
 }

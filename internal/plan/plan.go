@@ -194,6 +194,7 @@ func (l Load) String() string {
 type Exec struct {
 	After   time.Duration // from the start of the run
 	Command string        // for a shell
+	Of      string        // what its events begin with
 }
 
 // Given is a property of a Kafka client as the user gave it, and where: "--acks",

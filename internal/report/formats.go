@@ -32,14 +32,14 @@ type Format func(w io.Writer, r result.Result, o Options) error
 // Formats are the formats by name.
 var Formats = map[string]Format{
 	"text":      Text,
-	"line":      Line,
+	"line":      ofLoads(Line),
 	"json":      JSON,
 	"yaml":      YAML,
 	"jsonl":     JSONLines,
-	"csv":       CSV,
+	"csv":       ofLoads(CSV),
 	"processes": Processes,
 	"perf-test": ofOneLoad(PerfTest),
-	"markdown":  Markdown,
+	"markdown":  ofLoads(Markdown),
 	"junit":     JUnit,
 	"hgrm":      ofOneLoad(HGRM),
 }
@@ -48,13 +48,18 @@ var Formats = map[string]Format{
 func ofOneLoad(f Format) Format {
 	return func(w io.Writer, r result.Result, o Options) error {
 		if err := r.OneLoad(); err != nil {
-			return notOneLoad(err)
+			return fmt.Errorf("%w: use --output text, json or processes", err)
 		}
 		return f(w, r, o)
 	}
 }
 
-func notOneLoad(err error) error { return fmt.Errorf("%w: use --output text, json or processes", err) }
+// ofLoads is ofOneLoad of a format that has the loads of a workload too.
+func ofLoads(f Format) Format {
+	return func(w io.Writer, r result.Result, o Options) error {
+		return pick(len(r.Loads) > 0, f, ofOneLoad(f))(w, r, o)
+	}
+}
 
 // Write writes a document in a form, or in JSON or YAML the value that it is of.
 func Write(w io.Writer, form string, d *doc.Document, v any, o Options) error {
@@ -123,9 +128,6 @@ func jsonSummary(w io.Writer, r result.Result) error {
 // CSV writes the series: a row for each point, with its fields and its rates. A row that is too short has no rate. Rows of a workload
 // begin with their load.
 func CSV(w io.Writer, r result.Result, _ Options) error {
-	if err := r.OneLoad(); err != nil && len(r.Loads) == 0 {
-		return notOneLoad(err)
-	}
 	type row struct {
 		result.Point
 		Rate *float64    `json:"records_per_second,omitempty"`
@@ -283,9 +285,6 @@ func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Se
 // Line writes a run on one line: its rate, its latency, its errors, its limit, and whether it is valid. A workload has a line for each
 // load, after its name.
 func Line(w io.Writer, r result.Result, _ Options) error {
-	if err := r.OneLoad(); err != nil && len(r.Loads) == 0 {
-		return notOneLoad(err)
-	}
 	for _, l := range loadsOf(&r) {
 		if err := line(w, l.Name, &l.Result); err != nil {
 			return err

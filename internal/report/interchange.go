@@ -69,6 +69,9 @@ const HLog = "hlog"
 //
 // The header is not that of hdrhistogram-go: it writes whole seconds there, and so moves all times by up to one.
 func WriteHLog(w io.Writer, r result.Result, windows func(each func(w *stats.Window)) error) error {
+	if err := r.OneLoad(); err != nil {
+		return fmt.Errorf("--output hlog: %w", err)
+	}
 	out, at := bufio.NewWriter(w), r.StartedAt
 	if r.Start != nil {
 		at = r.Start.At

@@ -8,14 +8,18 @@ import (
 	"github.com/kt-bench/kt/internal/doc"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/study"
 	"github.com/kt-bench/kt/internal/theme"
 )
 
 // workloadDoc returns what a workload says: its verdict, a row for each load, and then each load as if it had been made alone.
 func workloadDoc(r *result.Result, d *doc.Document) *doc.Document {
-	d.Subject, d.Tags = cmp.Or(r.Part, new(result.Part)).Run, append(marked(r.Tags), plural(len(r.Loads), "load"))
+	d.Subject, d.Tags = r.Subject(), append(marked(r.Tags), plural(len(r.Loads), "load"))
 	d.Sections = []doc.Section{
-		verdictOf(r), {ID: "loads", Title: "Loads", Captions: true, Blocks: []doc.Block{loadTable(r), details(r)}},
+		verdictOf(r),
+		{ID: "loads", Title: "Loads", Captions: true, Blocks: []doc.Block{loadTable(r), details(r)}},
+		happened(r),
+		{ID: "watched", Title: "Watched hosts", Captions: true, Blocks: []doc.Block{busy(r)}},
 	}
 	for i := range r.Loads {
 		l := &r.Loads[i]
@@ -31,13 +35,7 @@ func loadDoc(l *result.LoadResult) *doc.Document {
 	r.Client, r.Tune, r.Notice = result.ClientUse{}, nil, ""
 	return &doc.Document{
 		Question: "kt " + string(r.Plan.Command) + " " + r.Subject(), Alerts: alerts(&r), Remarks: []string{strings.Join(Tags(r.Header), ", ")},
-		Sections: []doc.Section{
-			verdictOf(&r), verification(&r),
-			{ID: "figures", Title: "Figures", Captions: true, Blocks: []doc.Block{figures(&r)}},
-			happened(&r),
-			{ID: "stages", Title: "Stages", Captions: true, Blocks: []doc.Block{stages(&r)}},
-			processSection(&r), parts(&r), settingsSection(&r),
-		},
+		Sections: sectionsOf(&r, figures(&r)),
 	}
 }
 
@@ -46,87 +44,59 @@ func loadTable(r *result.Result) *doc.Table {
 	writing, reading := r.Plan.Writes(), r.Plan.Reads()
 	t := doc.NewTable("load-table", "loads; response of those that write, end to end of those that read", "load|name", "command|words|3", "topic|name|5",
 		pick(writing, "records/s", ""), "target|4", pick(reading, "read/s", ""), "MiB/s|6", "p50|2", "p99", "max|7", pick(reading, "lag|1", ""), "errors", "bound by|words", "state|words")
-	for i := range r.Loads {
-		l := &r.Loads[i]
-		_, latency := l.HeadlineLatency()
-		target, mib, read := l.Throughput.TargetRecordsPerSecond, l.Throughput.MiBPerSecond, none
-		lag := none
-		if f := l.Fetch; f != nil {
-			target, mib, read = cmp.Or(target, f.TargetRecordsPerSecond), mib+f.MiBPerSecond, theme.PerSecond(f.RecordsPerSecond)
+	rates := func(r *result.Result) []string {
+		f, target := wholeFigures(r), r.Throughput.TargetRecordsPerSecond
+		return []string{
+			pick(r.Plan.Writes(), theme.PerSecond(f.RecordsPerSecond), none), pick(target > 0, theme.PerSecond(target), none),
+			pick(r.Fetch != nil, theme.PerSecond(f.ConsumedPerSecond), none), theme.Number(f.MiBPerSecond + f.ConsumedMiB),
 		}
+	}
+	for i := range r.Loads {
+		l, lag := &r.Loads[i], none
 		if c := l.ConsumerLag; c != nil {
 			lag = c.Records.Or(none, theme.Count)
 		}
-		state := doc.Cell{Text: l.Ended}
-		for _, limit := range l.Limits {
-			if state.Text = pick(state.Text == result.Completed, "limits held", state.Text); !limit.Held {
-				state = doc.Cell{Text: limit.Expression + " not held", Tone: doc.Bad}
-				break
-			}
-		}
-		if !l.Valid {
-			state = doc.Cell{Text: "not valid", Tone: doc.Bad}
-		}
-		errors := doc.Cell{Text: theme.Count(l.Records.Errors())}
-		if l.Records.Errors() > 0 {
-			errors.Tone = doc.Bad
-		}
-		t.Add(l.Name, string(l.Plan.Command), l.Subject(), pick(l.Plan.Writes(), theme.PerSecond(l.Throughput.RecordsPerSecond), none),
-			pick(target > 0, theme.PerSecond(target), none), read, theme.Number(mib), latencyOf(&latency, latency.P50), latencyOf(&latency, latency.P99),
-			latencyOf(&latency, latency.Max), lag, errors, l.BoundBy.Limit.String(), state)
+		_, latency := l.HeadlineLatency()
+		failed := l.Records.Errors()
+		t.Add(l.Name, string(l.Plan.Command), l.Subject(), rates(&l.Result), latencyOf(&latency, latency.P50), latencyOf(&latency, latency.P99), latencyOf(&latency, latency.Max),
+			lag, doc.Cell{Text: theme.Count(failed), Tone: pick(failed > 0, doc.Bad, doc.Plain)}, l.BoundBy.Limit.String(), loadState(l))
 	}
-	th, read, mib := &r.Throughput, none, r.Throughput.MiBPerSecond
-	if f := r.Fetch; f != nil {
-		read, mib = theme.PerSecond(f.RecordsPerSecond), mib+f.MiBPerSecond
-	}
-	t.Add("all", "", "", pick(writing, theme.PerSecond(th.RecordsPerSecond), none), pick(th.TargetRecordsPerSecond > 0, theme.PerSecond(th.TargetRecordsPerSecond), none), read,
-		theme.Number(mib), "", "", "", "", theme.Count(r.Records.Errors()), "", "").Tone = doc.Loud
+	t.Add("all", "", "", rates(r), "", "", "", "", theme.Count(r.Records.Errors()), "", "").Tone = doc.Loud
 	return t
 }
 
-// WorkloadPlan is what a workload will make, before anything is made.
+// loadState returns what became of a load.
+func loadState(l *result.LoadResult) doc.Cell {
+	broken := l.Broken()
+	switch {
+	case !l.Valid:
+		return doc.Cell{Text: "not valid", Tone: doc.Bad}
+	case broken != nil:
+		return doc.Cell{Text: broken.Expression + " not held", Tone: doc.Bad}
+	}
+	return doc.Cell{Text: pick(l.Ended == result.Completed && len(l.Limits) > 0, "limits held", l.Ended)}
+}
+
+// WorkloadPlan is what a workload will make and what it takes, before anything is made.
 type WorkloadPlan struct {
-	Schema int           `json:"schema"`
-	Name   string        `json:"name"`
-	About  string        `json:"about,omitempty"`
-	Loads  []PlannedLoad `json:"loads"`
+	*study.Forecast
+	Loads []PlannedLoad `json:"loads"`
 }
 
 // PlannedLoad is one load of it.
 type PlannedLoad struct {
-	Name             string    `json:"load"`
-	Topics           int       `json:"topics"`
-	RecordsPerSecond float64   `json:"records_per_second,omitempty"` // 0: unlimited
-	Bytes            float64   `json:"written_bytes,omitempty"`      // of keys and values, before compression and replicas; 0: it reads, or it is not known
-	Limits           []string  `json:"limits,omitempty"`
-	Plan             plan.Plan `json:"plan"`
+	Name   string    `json:"load"`
+	Limits []string  `json:"limits,omitempty"`
+	Plan   plan.Plan `json:"plan"`
 }
 
-// NewWorkloadPlan returns what loads with these plans will make.
-func NewWorkloadPlan(name, about string, loads []PlannedLoad) *WorkloadPlan {
-	p := &WorkloadPlan{Schema: result.Schema, Name: name, About: about, Loads: loads}
-	for i := range p.Loads {
-		l := &p.Loads[i]
-		l.Topics, l.RecordsPerSecond = len(l.Plan.Topic.Names()), l.Plan.RecordsPerSecond()
-		of := &l.Plan.Load
-		records := float64(of.Records)
-		if records == 0 {
-			records = l.RecordsPerSecond * of.Duration.Std().Seconds()
-		}
-		if l.Plan.Writes() {
-			l.Bytes = records * l.Plan.Payload.MeanBytes()
-		}
-	}
-	return p
-}
-
-// WorkloadDoc is a workload before anything is made.
+// WorkloadDoc is a workload before anything is made. Its bytes are those of keys and values, before compression and replicas.
 func WorkloadDoc(p *WorkloadPlan) *doc.Document {
 	t := doc.NewTable("loads", "Loads", "load|name", "command|words", "topics|words", "partitions", "records/s|words", "bytes", "ends|words", "limits|words")
 	for i := range p.Loads {
 		l := &p.Loads[i]
-		of := &l.Plan.Load
-		ends := "when all is read"
+		of, topics, ends := &l.Plan.Load, cmp.Or(l.Plan.Topic.Name, l.Plan.Read.Include), "when all is read"
+		records := cmp.Or(float64(of.Records), l.Plan.RecordsPerSecond()*of.Duration.Std().Seconds())
 		switch {
 		case of.Records > 0:
 			ends = plural(of.Records, "record")
@@ -135,20 +105,14 @@ func WorkloadDoc(p *WorkloadPlan) *doc.Document {
 		case !l.Plan.Read.ToEnd:
 			ends = "never"
 		}
-		rate := of.Rate.String()
-		topics := cmp.Or(l.Plan.Topic.Name, l.Plan.Read.Include)
-		if l.Topics > 1 {
-			topics += " (" + plural(l.Topics, "topic") + ")"
+		if n := len(l.Plan.Topic.Names()); n > 1 {
+			topics += " (" + plural(n, "topic") + ")"
 		}
-		limits := ""
-		for _, text := range l.Limits {
-			limits += pick(limits == "", "", ", ") + text
-		}
-		t.Add(l.Name, string(l.Plan.Command), topics, pick(l.Plan.Topic.Partitions > 0, strconv.Itoa(int(l.Plan.Topic.Partitions)), none), rate,
-			pick(l.Bytes > 0, theme.Bytes(int64(l.Bytes)), none), ends, limits)
+		t.Add(l.Name, string(l.Plan.Command), topics, pick(l.Plan.Topic.Partitions > 0, strconv.Itoa(int(l.Plan.Topic.Partitions)), none), of.Rate.String(),
+			pick(l.Plan.Writes() && records > 0, theme.Bytes(int64(records*l.Plan.Payload.MeanBytes())), none), ends, strings.Join(l.Limits, ", "))
 	}
 	return &doc.Document{
-		Command: "kt run", Subject: p.Name, Question: p.About, Tags: []string{plural(len(p.Loads), "load")}, List: p.Loads,
+		Command: "kt run", Subject: p.Study.Name, Question: p.Study.About, Tags: []string{plural(len(p.Loads), "load")}, List: p.Loads, Remarks: takes(p.Forecast),
 		Sections: []doc.Section{{ID: "loads", Blocks: []doc.Block{t}}},
 	}
 }

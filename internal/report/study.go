@@ -92,7 +92,7 @@ func placed(s *study.Study, id, caption, first string, columns ...string) *doc.T
 	for _, f := range s.Factors {
 		t.Columns = append(t.Columns, doc.Column{Head: f.Name, Kind: doc.Words})
 	}
-	t.Head(pick(len(s.Loads) > 1, "load|words", ""))
+	t.Head(pick(len(s.Loads) > 1 || s.Loads[0].IsWorkload(), "load|words", ""))
 	t.Head(columns...)
 	return t
 }

@@ -119,7 +119,12 @@ func forecastDoc(f *study.Forecast) *doc.Document {
 	case s.Find != nil:
 		all.Command, all.Subject = "kt find", s.Heading()
 		if len(s.Find.Ladder) > 0 {
-			say("%s of %s each, until one does not hold", plural(len(s.Find.Ladder), "rate"), s.Find.Trial)
+			say("%s of %s each, until one does not hold", plural(len(s.Find.Ladder), pick(s.Find.Scale, "scale", "rate")), s.Find.Trial)
+			break
+		}
+		if s.Find.Scale {
+			say("the workload as it is, then scales of %s each until the highest is known to %s, a longer run that confirms it, and %d scales below it",
+				s.Find.Trial, theme.Percent(s.Find.Precision), len(s.Find.Curve))
 			break
 		}
 		say("a run that is unlimited, then rates of %s each until the peak is known to %s, a longer run that confirms it, and %d rates below it",
@@ -174,6 +179,7 @@ func takes(f *study.Forecast) (all []string) {
 	}
 	if enough, ok := map[study.Room]string{
 		study.RoomForAll: ": that is enough", study.RoomInTurns: ": that is enough if brokers remove the files of a deleted topic in time (file.delete.delay.ms)", study.RoomUnknown: "",
+		study.NoRoom: ": that is not enough",
 	}[f.Room]; ok && f.Usable > 0 {
 		directories := theme.Plural(len(f.LogDirs), "log directory", "log directories")
 		say("%s of the brokers with room for %s%s.", directories, theme.Bytes(f.Usable), enough)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -20,21 +21,22 @@ import (
 func findDoc(all *doc.Document, d *study.Document) {
 	all.Command, all.Subject, all.Answer = "kt find", d.Study.Heading(), []doc.Note{{Text: d.Sentence}}
 	all.Tags, all.List = append(all.Tags, plural(len(d.Trials), "trial")), d.Trials
-	trials := doc.NewTable("trial-table", "Trials in their order", "trial|words", "rate", "reached", "outcome|words")
+	scale, what := d.Study.Find.Scale, pick(d.Study.Find.Scale, "scale", "rate")
+	trials := doc.NewTable("trial-table", "Trials in their order", "trial|words", what, "reached", "outcome|words")
 	tones := map[study.Outcome]doc.Tone{study.Passed: doc.Good, study.Invalid: doc.Muted}
 	for _, one := range d.Trials {
-		row := trials.Add(one.Kind, rateOf(one.Rate), theme.PerSecond(one.Achieved), one.Outcome)
+		row := trials.Add(one.Kind, rateOf(one.Rate, scale), theme.PerSecond(one.Achieved), one.Outcome)
 		row.Tone, row.Note = tones[one.Outcome], strings.Join(one.Reasons, "; ")
 	}
 	curve := doc.NewTable("curve-table", "Latency at shares of the peak; up to the knee the p99 is at most twice that of the lowest rate",
-		"of the peak", "rate", "p50", "p99|bars", "p99.9", "knee|words")
+		pick(scale, "load|words", ""), "of the peak", what, "p50", "p99|bars", "p99.9", "knee|words")
 	for _, c := range d.Curve {
 		of := func(m study.Metric) string { return Figure(m, c.Measures[m]) }
-		row := curve.Add(theme.Percent(c.Share), rateOf(c.Rate), of(metric.P50), doc.Cell{Text: of(metric.P99), Bar: c.Measures[metric.P99]}, of(metric.P999), pick(c.Knee, "knee", ""))
+		row := curve.Add(c.Load, theme.Percent(c.Share), rateOf(c.Rate, scale), of(metric.P50), doc.Cell{Text: of(metric.P99), Bar: c.Measures[metric.P99]}, of(metric.P999), pick(c.Knee, "knee", ""))
 		row.Tone = pick(c.Knee, doc.Good, doc.Plain)
 	}
 	all.Sections = []doc.Section{
-		{ID: "plots", Title: "By rate", For: doc.InPage, Columns: true, Blocks: []doc.Block{curvePlot(d), reachedPlot(d)}},
+		{ID: "plots", Title: "By " + what, For: doc.InPage, Columns: true, Blocks: []doc.Block{curvePlot(d), reachedPlot(d)}},
 		{ID: "trials", Blocks: []doc.Block{trials}},
 		{ID: "latencies", Title: "Latency below the peak", Blocks: []doc.Block{curve}},
 	}
@@ -43,8 +45,12 @@ func findDoc(all *doc.Document, d *study.Document) {
 	}
 }
 
-// rateOf writes a target; 0 is no limit.
-func rateOf(r float64) string { return pick(r == 0, "unlimited", theme.PerSecond(r)) }
+// rateOf writes a target, or the scale of a workload; 0 is no limit.
+func rateOf(r float64, isScale bool) string {
+	return pick(r == 0, "unlimited", pick(isScale, scaleText(r), theme.PerSecond(r)))
+}
+
+func scaleText(r float64) string { return strconv.FormatFloat(r, 'g', -1, 64) }
 
 // trialDoc fills in what a trial says.
 func trialDoc(all *doc.Document, d *study.Document) {
@@ -181,15 +187,26 @@ func scaleOf(m study.Metric) doc.Unit {
 // rateScale writes numbers of records a second.
 var rateScale = doc.Unit{Text: func(v float64) string { return theme.Rate(v) + "/s" }, Tick: theme.Tick}
 
+var scaleUnit = doc.Unit{Text: scaleText, Tick: scaleText}
+
 // curvePlot is the latency over the rate, with what it must stay below.
 func curvePlot(d *study.Document) *doc.Chart {
 	p := &doc.Chart{ID: "curve", Title: "Latency by rate", About: "p99, records a second", XUnit: rateScale, Unit: scaleOf(metric.P99), Log: true}
-	g := doc.Series{Name: "p99", Class: "p99", Joined: true}
-	for _, c := range d.Curve {
-		g.Points = append(g.Points, doc.Point{X: c.Rate, Y: c.Measures[metric.P99], Strong: c.Knee, Label: pick(c.Knee, "knee", "")})
+	if d.Study.Find.Scale {
+		p.Title, p.About, p.XUnit = "Latency by scale", "p99 of each load", scaleUnit
 	}
-	slices.SortFunc(g.Points, func(a, b doc.Point) int { return cmp.Compare(a.X, b.X) })
-	p.Series = []doc.Series{g}
+	for _, c := range d.Curve {
+		i := slices.IndexFunc(p.Series, func(g doc.Series) bool { return g.Name == cmp.Or(c.Load, "p99") })
+		if i < 0 {
+			i, p.Series = len(p.Series), append(p.Series, doc.Series{Name: cmp.Or(c.Load, "p99"), Class: "p99", Joined: true})
+		}
+		if p99, ok := c.Measures[metric.P99]; ok || c.Load == "" { // of a load, if it has one
+			p.Series[i].Points = append(p.Series[i].Points, doc.Point{X: c.Rate, Y: p99, Strong: c.Knee, Label: pick(c.Knee, "knee", "")})
+		}
+	}
+	for i := range p.Series {
+		slices.SortFunc(p.Series[i].Points, func(a, b doc.Point) int { return cmp.Compare(a.X, b.X) })
+	}
 	for _, s := range d.Study.Find.SLO {
 		if s.Metric.Name == metric.P99 {
 			p.Rules = append(p.Rules, doc.Rule{Name: s.String(), At: s.Than})
@@ -201,6 +218,9 @@ func curvePlot(d *study.Document) *doc.Chart {
 // reachedPlot is what each trial reached at its rate.
 func reachedPlot(d *study.Document) *doc.Chart {
 	p := &doc.Chart{ID: "reached", Title: "Reached by rate", About: "records a second", XUnit: rateScale, Unit: rateScale}
+	if d.Study.Find.Scale {
+		p.Title, p.XUnit = "Reached by scale", scaleUnit
+	}
 	groups := []doc.Series{{Name: "held", Class: "good"}, {Name: "did not hold", Class: "bad"}, {Name: "not valid", Class: "muted"}}
 	for _, t := range d.Trials {
 		kind := pick(t.Outcome == study.Passed, doc.Circle, pick(t.Outcome == study.Invalid, doc.Square, doc.Cross))
@@ -209,7 +229,9 @@ func reachedPlot(d *study.Document) *doc.Chart {
 		}
 	}
 	p.Series = slices.DeleteFunc(groups, func(g doc.Series) bool { return len(g.Points) == 0 })
-	if peak := d.Peak.RecordsPerSecond; peak > 0 {
+	if scale := d.Peak.Scale; scale > 0 {
+		p.Rules = []doc.Rule{{Name: "scale " + scaleText(scale), At: scale, Upright: true}}
+	} else if peak := d.Peak.RecordsPerSecond; peak > 0 {
 		p.Rules = []doc.Rule{{Name: "peak " + theme.Rate(peak) + "/s", At: peak, Upright: true}}
 	}
 	return p

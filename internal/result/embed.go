@@ -33,24 +33,32 @@ const (
 
 // Judgement is what a page or a thinned file holds of its run.
 type Judgement struct {
-	Result         Result       `json:"result"`
+	Result         Result       `json:"result,omitzero"`
 	SendingSeconds float64      `json:"sending_seconds"` // the document of a run that only reads is without it
 	Heat           []HeatColumn `json:"heat"`
+	Loads          []Judgement  `json:"loads,omitempty"` // of a workload: what the documents of its loads are without
 }
 
 // complete gives the result what its document is without, and returns an error if no run can have its numbers.
 func (j *Judgement) complete() error {
 	r := &j.Result
 	r.SendingSeconds, r.Heat = j.SendingSeconds, j.Heat
+	for i := range r.Loads[:min(len(r.Loads), len(j.Loads))] {
+		r.Loads[i].SendingSeconds, r.Loads[i].Heat = j.Loads[i].SendingSeconds, j.Loads[i].Heat
+	}
 	return r.check()
 }
 
 // Embed returns the text of the element for a run, of which doc is the JSON document.
 func (r *Result) Embed(doc json.RawMessage) (string, error) {
+	j := Judgement{SendingSeconds: r.SendingSeconds, Heat: r.Heat}
+	for i := range r.Loads {
+		j.Loads = append(j.Loads, Judgement{SendingSeconds: r.Loads[i].SendingSeconds, Heat: r.Loads[i].Heat})
+	}
 	text, err := json.Marshal(struct {
 		Result json.RawMessage `json:"result"`
 		Judgement
-	}{doc, Judgement{SendingSeconds: r.SendingSeconds, Heat: r.Heat}})
+	}{doc, j})
 	if err != nil {
 		return "", err
 	}

@@ -113,13 +113,7 @@ func (f *Fold) readingEvidence(w *stats.Window) *verdict.Readers {
 		partitions = 0
 	}
 	r.Keeps = keepsUp(&p.Read, partitions, r.Lag.Appended)
-	if limits := f.header.Environment.Share; limits != nil && r.Processing > 0 {
-		working := verdict.Per(w.Work.Seconds()/float64(threads), fetch.Seconds*float64(max(1, p.Read.Groups)))
-		r.Locks = verdict.RecordLocks{
-			Limit: limits.Locks, Partitions: int64(f.header.Environment.Partitions()), Used: w.Locks, Held: w.Held,
-			Consumers: int64(p.Read.Consumers), Threads: int64(threads), Working: working,
-		}
-	}
+	r.Locks = f.recordLocks(w, fetch.Seconds)
 	if code := Errors(w.FetchErrors).Worst(); !r.Failed && verdict.Denied(code) {
 		r.Denied, r.Error = true, theme.Count(w.FetchErrors[code])+" "+code
 	}
@@ -147,6 +141,18 @@ func (f *Fold) readingEvidence(w *stats.Window) *verdict.Readers {
 	}
 	r.Waiting = max(0, share(max(0, all.ReadWait-outside), total)-idle) / (1 - idle)
 	return r
+}
+
+// recordLocks returns the evidence on the locks of a share group, of a window in which records came for so many seconds.
+func (f *Fold) recordLocks(w *stats.Window, seconds float64) verdict.RecordLocks {
+	read, limits := &f.header.Plan.Read, f.header.Environment.Share
+	if limits == nil || read.Processing.IsZero() {
+		return verdict.RecordLocks{}
+	}
+	return verdict.RecordLocks{
+		Limit: limits.Locks, Partitions: int64(f.header.Environment.Partitions()), Used: w.Locks, Held: w.Held,
+		Consumers: int64(read.Consumers), Threads: int64(read.Workers()), Working: verdict.Per(w.Work.Seconds(), seconds*float64(read.Workers()*max(1, read.Groups))),
+	}
 }
 
 // throttled returns the shares of the producers' time and of the readers' for which brokers throttled them.

@@ -131,7 +131,7 @@ type ShareGroup struct {
 	Deliveries  Errors  `json:"deliveries"`                  // of Acquired: by how often a record was delivered by then
 	AckTime     Latency `json:"acknowledgement_us,omitzero"` // delivered → the broker has confirmed the acknowledgement; with the processing time
 	MostHeld    int64   `json:"held_records_max"`            // that one member had of the brokers and had not acknowledged
-	MostLocks   int64   `json:"record_locks_max"`            // of a partition: Environment.Share has how many there are
+	MostLocks   int64   `json:"locked_records_max"`            // of a partition: Environment.Share has how many there are
 }
 
 func shareGroupOf(w *stats.Window) ShareGroup {

@@ -73,8 +73,11 @@ func (h *Header) Notices() (say []string) {
 	return say
 }
 
-// Subject returns the topics of a run in a few words: the expression that names them, if it has room in a line.
+// Subject returns the topics of a run in a few words: the expression that names them, if it has room in a line. Of a workload it is the name.
 func (h *Header) Subject() string {
+	if h.Plan.Command == plan.Workload && h.Part != nil {
+		return h.Part.Run
+	}
 	const longest = 80 // bytes
 	expression, n := cmp.Or(h.Plan.Topic.Name, h.Plan.Read.Include), len(h.Environment.Topics)
 	switch several := h.Plan.Topic.Several() || h.Plan.Read.Include != ""; {

@@ -12,11 +12,23 @@ import (
 	"github.com/kt-bench/kt/internal/theme"
 )
 
+// OfWorkload begins the texts of events that are of the whole workload, and that one of its loads has noted.
+const OfWorkload = "workload: "
+
 // LoadResult is the result of one load of a workload, as of a load by itself. Its use of CPU and memory is that of the process,
 // which makes all loads.
 type LoadResult struct {
 	Name string `json:"load"`
 	Result
+}
+
+// Parts returns the rows of all processes: of a workload those of each load.
+func (r *Result) Parts() []ProcessRow {
+	rows := slices.Clip(r.Processes)
+	for i := range r.Loads {
+		rows = append(rows, r.Loads[i].Processes...)
+	}
+	return rows
 }
 
 // LimitOf cuts the name of a load off an expression of --limit: orders.p99<20ms. load is empty for an expression that names none
@@ -72,6 +84,15 @@ func (r *Result) JoinLoads(loads []LoadResult) {
 		for code, n := range l.Errors {
 			r.Errors[code] += n
 		}
+		if i > 0 && len(l.Processes) > 0 { // on many hosts each load has processes of its own
+			r.Client.CPUCores += l.Client.CPUCores
+		}
+		for _, e := range l.Events {
+			if text, of := strings.CutPrefix(e.Text, OfWorkload); of {
+				e.Text = text
+				r.Events = append(r.Events, e)
+			}
+		}
 		if l.AbortedBy != "" {
 			r.AbortedBy = cmp.Or(r.AbortedBy, l.Name+": "+l.AbortedBy)
 		}
@@ -88,76 +109,70 @@ func (r *Result) JoinLoads(loads []LoadResult) {
 // Endings are the ways to end, from the one that counts least.
 var Endings = []string{Completed, DiskFull, Interrupted, Aborted, CutOff}
 
-// suffered returns the load that fared worst, and the verdict of the workload: that of this load.
-func suffered(loads []LoadResult) (string, verdict.Verdict) {
-	worst := slices.MinFunc(loads, func(a, b LoadResult) int {
-		return cmp.Or(cmp.Compare(a.harm(), b.harm()), cmp.Compare(a.share(), b.share())) // of equals the first
-	})
-	v := worst.BoundBy
-	switch worst.harm() {
-	case kept:
-		if v.Limit = verdict.None; worst.share() > 1 {
-			v.Evidence = "no load has a target rate"
-			return "", v
-		}
-		v.Evidence = fmt.Sprintf("every load was carried as it was asked for; the slowest against its target is %s, with %s of it", worst.Name, theme.Percent(worst.share()))
-		return "", v
-	case broken:
-		what := "was ended by " + worst.AbortedBy
-		if i := slices.IndexFunc(worst.Limits, func(l Limit) bool { return !l.Held }); i >= 0 {
-			what = "did not keep " + worst.Limits[i].Expression
-		}
-		v.Evidence = fmt.Sprintf("%s %s; %s", worst.Name, what, v.Evidence)
-	case lost:
-		v.Evidence = fmt.Sprintf("records of %s are lost or damaged; %s", worst.Name, v.Evidence)
-	case missed:
-		v.Evidence = fmt.Sprintf("%s reached %s of its target; %s", worst.Name, theme.Percent(worst.share()), v.Evidence)
-	default:
-		v.Evidence = worst.Name + ": " + v.Evidence
+// Broken returns the first limit that is not held; nil: there is none.
+func (r *Result) Broken() *Limit {
+	if i := slices.IndexFunc(r.Limits, func(l Limit) bool { return !l.Held }); i >= 0 {
+		return &r.Limits[i]
 	}
-	return worst.Name, v
+	return nil
 }
 
-// How a load fared, from the worst.
-const (
-	lost = iota // records, or they are damaged
-	notValid
-	missed // its target
-	broken // a limit, or a condition of --abort-on came true
-	failed // records
-	behind // with reading
-	kept
-)
-
-func (l *LoadResult) harm() int {
-	lag := l.ConsumerLag
-	switch {
-	case l.Lost(), l.Damaged():
-		return lost
-	case !l.Valid:
-		return notValid
-	case l.TargetReached != nil:
-		return missed
-	case l.AbortedBy != "", slices.ContainsFunc(l.Limits, func(l Limit) bool { return !l.Held }):
-		return broken
-	case l.Records.Failed+l.Records.Unknown > 0, l.ReadEnd == ReadFailed: // unsent ones are of a load that was stopped
-		return failed
-	case lag != nil && lag.KeptUp != nil && !*lag.KeptUp:
-		return behind
+// suffered returns the load that fared worst, and the verdict of the workload: that of this load.
+func suffered(loads []LoadResult) (string, verdict.Verdict) {
+	rank := func(l LoadResult) int { n, _ := l.harm(); return n }
+	worst := slices.MinFunc(loads, func(a, b LoadResult) int {
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a.share(), b.share())) // of equals the first
+	})
+	v := worst.BoundBy
+	switch _, what := worst.harm(); {
+	case what != "":
+		v.Evidence = what + v.Evidence
+		return worst.Name, v
+	case worst.share() > 1:
+		v.Evidence = "no load has a target rate"
+	default:
+		v.Evidence = fmt.Sprintf("every load was carried as it was asked for; the slowest against its target is %s, with %s of it", worst.Name, theme.Percent(worst.share()))
 	}
-	return kept
+	v.Limit = verdict.None
+	return "", v
+}
+
+// harm returns how a load fared, from 0 for the worst, and what to say of it before its evidence; "": it was carried as it was asked for.
+func (l *LoadResult) harm() (rank int, what string) {
+	limit, lag := l.Broken(), cmp.Or(l.ConsumerLag, new(ConsumerLag))
+	end := " was ended by " + l.AbortedBy
+	if limit != nil {
+		end = " did not keep " + limit.Expression
+	}
+	rows := []struct {
+		is   bool
+		what string
+	}{
+		{l.Lost() || l.Damaged(), "records of " + l.Name + " are lost or damaged; "},
+		{l.Valid && l.TargetReached != nil, l.Name + " reached " + theme.Percent(l.share()) + " of its target; "}, // what is not valid says less
+		{!l.Valid, l.Name + ": "},
+		{limit != nil || l.AbortedBy != "", l.Name + end + "; "},
+		{l.Records.Failed+l.Records.Unknown > 0 || l.ReadEnd == ReadFailed, l.Name + ": "}, // unsent ones are of a load that was stopped
+		{lag.KeptUp != nil && !*lag.KeptUp, l.Name + ": "},
+	}
+	for i, row := range rows {
+		if row.is {
+			return i, row.what
+		}
+	}
+	return len(rows), ""
 }
 
 // share returns the rate as a share of the target; 2 without a target.
 func (l *LoadResult) share() float64 {
 	rate, target := l.Throughput.RecordsPerSecond, l.Throughput.TargetRecordsPerSecond
 	if l.Plan.ReadsOnly() && l.Fetch != nil {
-		rate, target = l.Fetch.RecordsPerSecond, l.Fetch.TargetRecordsPerSecond
+		rate = l.Fetch.RecordsPerSecond
 	}
-	if l.TargetReached != nil {
+	switch {
+	case l.TargetReached != nil:
 		return *l.TargetReached
-	}
-	if target == 0 {
+	case target == 0:
 		return 2
 	}
 	return min(rate/target, 1)

@@ -26,8 +26,9 @@ type Part struct {
 // Member is one host of a run.
 type Member struct {
 	Host      string `json:"host"`
-	Role      string `json:"role,omitempty"` // "": not known
-	Processes int    `json:"processes"`      // with a load; 0: the host is only watched
+	Role      string `json:"role,omitempty"`             // "": not known
+	Processes int    `json:"processes"`                  // with a load; 0: the host is only watched
+	Before    int    `json:"processes_before,omitempty"` // how many processes of other loads of a workload have lower numbers
 }
 
 // Start is when the load of a run began.

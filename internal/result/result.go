@@ -372,11 +372,11 @@ type Point struct {
 	EndToEndP99   Micros `json:"end_to_end_p99_us,omitempty"`
 	EndToEndP999  Micros `json:"end_to_end_p999_us,omitempty"`
 	EndToEndMax   Micros `json:"end_to_end_max_us,omitempty"`
-	Accepted      int64  `json:"accepted,omitempty"`         // of a share group, as are the next two
-	Redelivered   int64  `json:"redelivered,omitempty"`      // of Consumed
-	Locks         int64  `json:"record_locks_max,omitempty"` // of the partition with most
 	Events        int64  `json:"events,omitempty"`
 	Oldest        int64  `json:"oldest_us,omitempty" of:"writing"` // age of the oldest record without an outcome, at the end of the step
+	Accepted      int64  `json:"accepted_records,omitempty"`       // of a share group, as are the next two
+	Redelivered   int64  `json:"redelivered_records,omitempty"`    // of Consumed
+	Locks         int64  `json:"locked_records_max,omitempty"`     // of the partition with most
 
 	// In snapshots only.
 	Refused   int64 `json:"-"` // fetches of one partition

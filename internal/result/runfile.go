@@ -202,7 +202,7 @@ func Thin(w io.Writer, from io.Reader, judged *Result) error {
 		}
 	}
 	flush()
-	to.Write(Line{Result: &Judgement{*judged, judged.SendingSeconds, judged.Heat}})
+	to.Write(Line{Result: &Judgement{Result: *judged, SendingSeconds: judged.SendingSeconds, Heat: judged.Heat}})
 	return to.err
 }
 

@@ -56,16 +56,16 @@ func (e *execs) Start(ctx context.Context, now func() time.Duration) {
 			select {
 			case <-ctx.Done():
 			case <-due.C:
-				e.run(ctx, one.Command, now)
+				e.run(ctx, one, now)
 			}
 		})
 	}
 }
 
 // run carries out one command.
-func (e *execs) run(ctx context.Context, command string, now func() time.Duration) {
-	name := secret.Hide(strings.ReplaceAll(strings.TrimSpace(command), "\n", "; ")) // an event is one line
-	cmd := exec.Command("sh", "-c", command)
+func (e *execs) run(ctx context.Context, one plan.Exec, now func() time.Duration) {
+	name := secret.Hide(strings.ReplaceAll(strings.TrimSpace(one.Command), "\n", "; ")) // an event is one line
+	cmd := exec.Command("sh", "-c", one.Command)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // so that Ctrl-C is kt's alone, and its children end with it
 	// With a pipe of its own, Wait returns at the end of the command. Background processes of the
 	// command keep the pipe open.
@@ -76,10 +76,10 @@ func (e *execs) run(ctx context.Context, command string, now func() time.Duratio
 		_ = w.Close() // the command has a copy
 	}
 	if err != nil {
-		e.tell(stats.ExecEnded, now(), fmt.Sprintf("%s: %v", name, err))
+		e.tell(stats.ExecEnded, now(), fmt.Sprintf("%s%s: %v", one.Of, name, err))
 		return
 	}
-	e.tell(stats.Exec, now(), "ran: "+name)
+	e.tell(stats.Exec, now(), one.Of+"ran: "+name)
 
 	heard, ended := make(chan struct{}), make(chan struct{})
 	var last atomic.Pointer[string] // line that holds anything
@@ -113,7 +113,7 @@ func (e *execs) run(ctx context.Context, command string, now func() time.Duratio
 	case err != nil:
 		text = name + ": " + err.Error() // "signal: killed"
 	}
-	e.tell(stats.ExecEnded, at, text)
+	e.tell(stats.ExecEnded, at, one.Of+text)
 	// Background processes of the command, such as a broker, may write until the run ends. They may
 	// outlive it.
 	select {

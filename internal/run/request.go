@@ -39,6 +39,7 @@ type Request struct {
 	Aborted func() string
 
 	Stop   <-chan struct{} // closed: stop sending, drain and finish; nil: never
+	Until  <-chan struct{} // closed: a load that only reads ends when it has read what is there then; nil: it ends as its plan says
 	Rates  <-chan float64  // new targets, in records a second, of a run with a fixed rate; nil: it stays
 	Notify func(Notice)    // called from several goroutines; nil: nobody listens
 	Status *engine.Status  // kept up to date while the load goes on; nil: nobody looks

@@ -127,7 +127,7 @@ func (m *maker) load(ctx context.Context, observers []Observer) (engine.End, err
 // options adds the settings of the run to the limits of the clients.
 func (m *maker) options(ctx context.Context) engine.Options {
 	o := m.clients.Limits
-	o.Stop, o.Rates, o.Status, o.Rows = m.stops(ctx), m.Rates, m.Status, m.header.Environment.RowOf()
+	o.Stop, o.Until, o.Rates, o.Status, o.Rows = m.stops(ctx), m.Until, m.Rates, m.Status, m.header.Environment.RowOf()
 	o.Sources = append([]engine.Source{newExecs(m.Execs, m.Notify)}, m.clients.Sources...)
 	if !m.Follows {
 		o.Sources = append(o.Sources, &brokerMaps{tree: host.System(), told: make(map[int]bool)})

@@ -99,7 +99,7 @@ type (
 type Admin interface {
 	Brokers() []result.Broker
 	LogDirs(ctx context.Context) ([]result.LogDir, error)
-	// Fits returns a *result.MisfitError if the brokers cannot carry a load that writes. What they may not be asked is no error.
+	// Fits returns a *result.MisfitError if the brokers cannot carry a load: one that reads, if its topics are not there. What they may not be asked is no error.
 	Fits(ctx context.Context, p plan.Plan) error
 	CheckTopicSetting(ctx context.Context, name, value string) error
 	BrokerSettings(ctx context.Context, names []string) ([]result.BrokerSetting, error)

@@ -50,7 +50,7 @@ const (
 
 func (d *Document) answer() {
 	d.Answers = []Answer{}
-	for _, q := range d.Study.Ask {
+	for _, q := range d.asked() {
 		for _, group := range d.groups(q.Factor()) {
 			a := Answer{Factor: q.Factor(), By: q.By, At: d.others(group[0], q.Factor()), LikeBest: []string{}}
 			if q.Best == "" {
@@ -246,7 +246,7 @@ func (d *Document) rank(cells []*CellDoc, factor string, by Metric) (r ranking, 
 		return ranking{best: -1}, err
 	}
 	answers := 0 // those that name a best value share the false alarms
-	for _, q := range d.Study.Ask {
+	for _, q := range d.asked() {
 		if q.Best != "" {
 			answers += len(d.groups(q.Best))
 		}

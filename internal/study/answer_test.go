@@ -41,7 +41,7 @@ func asked(t *testing.T, q Question, limit verdict.Limit, names []string, values
 			}
 			c.Runs = append(c.Runs, RunDoc{Loads: []LoadFigures{l}})
 		}
-		c.conclude(1)
+		c.conclude()
 		d.Cells = append(d.Cells, c)
 	}
 	d.answer()
@@ -103,7 +103,7 @@ func TestInPairsAnAnswerNamesWholeCells(t *testing.T) {
 		for n := range 5 {
 			c.Runs = append(c.Runs, RunDoc{Loads: []LoadFigures{{Limit: verdict.BrokerAcks, Measures: Measures[float64]{metric.Rate: float64(1000*(i+1) + n)}}}})
 		}
-		c.conclude(1)
+		c.conclude()
 		d.Cells = append(d.Cells, c)
 	}
 	d.answer()
@@ -149,7 +149,7 @@ func TestALatencyThatFailedInSomeRunsIsComparedWithNone(t *testing.T) {
 	if d.Judge([]FailOn{{Metric: metric.P99, Above: true, Limit: 0.1}}); len(d.Failures) != 1 || !strings.Contains(d.Failures[0], "failed") {
 		t.Errorf("--fail-on: %q", d.Failures)
 	}
-	if c.conclude(1); c.Measures[metric.P99].N != 0 || c.Measures[metric.P50].N != 5 || !slices.Contains(c.FailedMetrics, says) {
+	if c.conclude(); c.Measures[metric.P99].N != 0 || c.Measures[metric.P50].N != 5 || !slices.Contains(c.FailedMetrics, says) {
 		t.Errorf("the cell has %+v, %q", c.Measures, c.FailedMetrics)
 	}
 	l := LoadFigures{Valid: true, SLO: []result.Limit{{Expression: "p99<5ms", Note: "failed"}}}
@@ -223,7 +223,7 @@ func TestFaultsAreSummedUpOverTheRunsThatSawThem(t *testing.T) {
 			}
 			c.Runs = append(c.Runs, RunDoc{Loads: []LoadFigures{FiguresOf(r)}})
 		}
-		c.conclude(1)
+		c.conclude()
 		c.FailedMetrics = nil
 		d := &Document{GridDoc: &GridDoc{Cells: []CellDoc{c}}}
 		if !reflect.DeepEqual(c.Faults, tc.want) || d.Faulty() != tc.faulty {

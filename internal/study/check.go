@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/result/metric"
 	"github.com/kt-bench/kt/internal/suggest"
 )
 
@@ -16,6 +18,11 @@ const maxTurns = 1_000_000
 
 // OwnFlags are flags of loads that a study sets itself, or that mean nothing in one.
 var OwnFlags = []string{"topic", "include", "delete-topic", "result", "output", "run", "ledger", "print-config", "limit", "abort-on"}
+
+// isOwn reports whether a flag is one of OwnFlags. The loads of a workload have limits, and so may all together.
+func (l *Load) isOwn(flag string) bool {
+	return slices.Contains(OwnFlags, flag) && (flag != "limit" || !l.IsWorkload())
+}
 
 // ofTrials are flags that a search gives its trials.
 var ofTrials = []string{"rate", "throughput", "duration", "num-records", "messages", "warmup", "warmup-records"}
@@ -72,6 +79,7 @@ func (s *Study) problems() (bad problems) {
 	bad.refuse(len(s.Loads) == 0, "", "load: there is none; write load: {command: produce, …}")
 	bad.refuse(s.Repeats < 1 || s.Repeats > maxTurns, "repeats", "repeats %d: it must be from 1 to %d", s.Repeats, maxTurns)
 	bad.refuse(s.Discard < 0 || s.Discard > maxTurns, "discard", "discard %d: it must be from 0 to %d", s.Discard, maxTurns)
+	bad.refuse(s.Bytes > 0 && slices.ContainsFunc(s.Loads, func(l Load) bool { return l.IsWorkload() }), "bytes", "bytes: the loads of a workload say themselves how much they write: leave it out")
 	bad.refuse(s.Rest < 0, "rest", "rest %s: it must be 0 or more", s.Rest)
 	looks := cmp.Or(s.Trial, &Proposal{Looks: defaultLooks}).Looks
 	bad.refuse(len(looks) == 0 || looks[0] < 1 || !slices.IsSorted(looks) || looks[len(looks)-1] > maxTurns, "trial", "trial: looks %d: they must be from 1 to %d, the least first", looks, maxTurns)
@@ -99,8 +107,12 @@ func (s *Study) checkFind(bad *problems) {
 	for _, share := range f.Curve {
 		bad.refuse(!(share > 0 && share <= 1), "find", "find: curve %v: a share of the peak is from 0 to 1", share)
 	}
-	for _, flag := range ofTrials {
-		bad.refuse(l.has(flag), "load "+l.Name, "--%s: kt find gives every trial its rate and its time: leave it out (--ladder and --trial-time choose them)", flag)
+	flags := ofTrials
+	if l.IsWorkload() {
+		flags = []string{"scale", "run-time"}
+	}
+	for _, flag := range flags {
+		bad.refuse(l.has(flag), "load "+l.Name, "--%s: kt find gives every trial its rate (or scale) and its time: leave it out (--ladder and --trial-time choose them)", flag)
 	}
 	reads := l.Command == "consume"
 	bad.refuse(reads && !l.has("topic"), "load "+l.Name, "consume: each trial reads old records at a rate: name a topic that holds enough of them with --topic")
@@ -119,7 +131,7 @@ func (s *Study) checkLoads(bad *problems) {
 			names = append(names, l.Name)
 		}
 		for _, f := range l.Flags {
-			isOwn := slices.Contains(OwnFlags, f.Name) && (f.Name != "topic" || !l.readsOld())
+			isOwn := l.isOwn(f.Name) && (f.Name != "topic" || !l.readsOld())
 			bad.refuse(isOwn, "flag "+l.Name+" "+f.Name, "%s: %s", f.Name, notYours("study", f.Name))
 		}
 		bad.refuse(l.Reads != "" && !s.isPrepared(l.Reads), part, "reads %q: no load of that name is prepared", l.Reads)
@@ -130,6 +142,12 @@ func (s *Study) checkFactors(bad *problems) {
 	factors, searched, cells := s.factorNames(), s.searched(), 1
 	for i, q := range s.Ask {
 		bad.refuse(!slices.Contains(factors, q.Factor()), fmt.Sprint("ask ", i), "ask %q: there is no such factor%s", q.Factor(), suggest.Hint(q.Factor(), factors, ""))
+		load, _, _ := strings.Cut(string(q.By), ".")
+		_, err := metric.Find(string(q.By))
+		ofLoad := slices.ContainsFunc(s.Loads, func(l Load) bool { // before its file is read its loads are not known
+			return l.IsWorkload() && len(l.Loads) == 0 || slices.ContainsFunc(l.Loads, func(l Load) bool { return l.Name == load })
+		})
+		bad.refuse(err != nil && !ofLoad, fmt.Sprint("ask ", i), "ask by %q: there is no load %s", q.By, load)
 	}
 	if f := searched; f != nil {
 		_, err := f.Search.steps()
@@ -143,7 +161,8 @@ func (s *Study) checkFactors(bad *problems) {
 	for i, f := range s.Factors {
 		load, flag := s.target(f.Name)
 		writes := slices.ContainsFunc(s.Loads, func(l Load) bool { return (load == "" || l.Name == load) && !l.readsOld() })
-		bad.refuse(slices.Contains(OwnFlags, flag) && (flag != "topic" || writes), "factor "+f.Name, "factor %s: %s", f.Name, notYours("study", flag))
+		isOwn := slices.ContainsFunc(s.Loads, func(l Load) bool { return l.isOwn(flag) })
+		bad.refuse(isOwn && (flag != "topic" || writes), "factor "+f.Name, "factor %s: %s", f.Name, notYours("study", flag))
 		if first := s.Factors[0]; s.Pair && searched == nil && len(f.Values) != len(first.Values) {
 			bad.refuse(true, "pair", "pair: %s has %d values and %s has %d; in pairs all factors have as many", first.Name, len(first.Values), f.Name, len(f.Values))
 			return

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -28,6 +29,7 @@ type Side struct {
 
 	loads figures
 	asked []Metric // compared beside the usual ones
+	named []string // the loads of its workloads
 }
 
 // comparedMetrics are few, because each one costs the others some of their power.
@@ -46,12 +48,27 @@ func NewSide(limits []FailOn) (s *Side, expressions []string) {
 	return s, expressions
 }
 
-func (s *Side) metrics() []Metric { return once(slices.Concat(comparedMetrics, s.asked)) }
+// metrics returns those that are compared, as ofLoad does.
+func (s *Side) metrics(load string) []Metric {
+	return ofLoad(load, slices.Concat(comparedMetrics, s.asked))
+}
 
-// Add adds a run to a side. A run counts once, by its fullest file.
+// Add adds a run to a side. A run counts once, by its fullest file. What a workload has of a load begins with the name of the load.
 func (s *Side) Add(file string, r *result.Result) {
-	one, counts := figuresOf("", file, r, s.metrics()), true
+	one, counts := eachOf("", file, r, slices.Concat(comparedMetrics, s.asked))[0], true
 	one.facts, one.shares = factsOf(r), sharesOf(r)
+	for i := range r.Loads {
+		l := &r.Loads[i]
+		s.named = once(append(s.named, l.Name))
+		for name, value := range factsOf(&l.Result) {
+			if !besideLoad(name) {
+				one.facts[l.Name+": "+name] = value
+			}
+		}
+	}
+	maps.DeleteFunc(one.facts, func(name, _ string) bool { // those of the first load
+		return len(r.Loads) > 0 && !besideLoad(name) && !strings.Contains(name, ": ") && name != "plan.command"
+	})
 	s.loads = slices.DeleteFunc(s.loads, func(old *LoadFigures) bool {
 		if !one.isOf(old) {
 			return false
@@ -78,8 +95,10 @@ func (s *Side) sum() Side {
 
 // does returns what the runs of a side do: a run that only reads has the rate and the latency of reading.
 func (s *Side) does() string {
-	commands := s.all("plan.command")
+	commands, workload := s.all("plan.command"), string(plan.Workload)
 	switch {
+	case slices.Contains(commands, workload):
+		return map[bool]string{true: "make workloads", false: "make workloads, or one load"}[len(commands) == 1]
 	case !slices.Contains(commands, string(plan.Consume)):
 		return "write"
 	case len(commands) == 1:
@@ -153,8 +172,9 @@ type Compared struct {
 	Sentence string  `json:"sentence"`
 	Clear    bool    `json:"clear"` // the verdict is shown; false: there are not enough runs
 
-	shows inference.Verdict
-	rule  rule
+	shows  inference.Verdict
+	rule   rule
+	enough int // runs a side that can be told from others at all
 }
 
 func (c *Compared) isTold() bool { return c.shows == inference.Higher || c.shows == inference.Lower }
@@ -172,17 +192,30 @@ func Compare(a, b *Side, delta float64) (*CompareDocument, error) {
 	if x, y := a.does(), b.does(); x != y {
 		return nil, fmt.Errorf("the runs of A %s, and those of B %s: their rates and latencies are of different things; compare runs of one command", x, y)
 	}
+	for _, m := range b.asked {
+		load, _, _ := strings.Cut(string(m), ".")
+		if _, err := metric.Find(string(m)); err != nil && !slices.Contains(a.named, load) && !slices.Contains(b.named, load) {
+			return nil, fmt.Errorf("--fail-on: %s: there is no load %q in these runs", m, load)
+		}
+	}
 	d := &CompareDocument{Schema: Schema, A: a.sum(), B: b.sum(), Delta: delta, Differs: []Difference{}, Failures: []string{}}
 	for name, values := range differing(a, b) {
-		if x, y := values[0], values[1]; name != tuned || len(x)*len(y) > 0 { // else one side was not checked
+		x, y := values[0], values[1]
+		load, _, found := strings.Cut(name, ": ")
+		command := load + ": plan.command" // which each load has
+		onOneSide := name == tuned || found && name != command && len(a.all(command))*len(b.all(command)) == 0
+		if !onOneSide || len(x)*len(y) > 0 { // else it was not checked there, or is of a load that is not there
 			d.Differs = append(d.Differs, Difference{name, x, y})
 		}
 	}
 	d.Queueing = slices.ContainsFunc(slices.Concat(a.loads, b.loads), func(l *LoadFigures) bool { return l.Target == 0 && !l.oneAtATime })
 	d.Beside = confounders(a, b, d.Differs)
-	rules := mapped(b.metrics(), func(m Metric) rule {
-		return rule{m, delta, map[bool]words{true: moreIsBetter, false: lessIsBetter}[m.Of().HigherIsBetter]}
-	})
+	var rules []rule
+	for _, load := range d.loads() {
+		for _, m := range b.metrics(load) {
+			rules = append(rules, rule{named(load, m), delta, map[bool]words{true: moreIsBetter, false: lessIsBetter}[m.Of().HigherIsBetter]})
+		}
+	}
 	var err error
 	d.Metrics, err = compareAll(a, b, rules, alpha)
 	for i := range d.Metrics {
@@ -216,8 +249,13 @@ func compareAll(a, b *Side, rules []rule, alpha float64) ([]Compared, error) {
 			Coverage: r.Coverage, Seen: c.Seen, Repeats: c.Repeats, shows: c.Verdict, rule: rule,
 		})
 	}
+	least := enough
+	for len(ps) > 0 && inference.Detectable(1, least, least, alpha/float64(len(ps))) == 0 {
+		least++
+	}
 	for i, p := range inference.Holm(ps) {
 		c := &list[i]
+		c.enough = least
 		if c.P = p; p > alpha && c.shows != inference.Alike {
 			c.shows = inference.TooFew
 		}
@@ -243,7 +281,7 @@ func (c *Compared) sentence() string {
 		Alike, Apart, Said bool
 		Delta              float64
 		Fewest, Enough     int
-	}{c, c.shows == inference.Alike, c.Medians.IsKnown() && math.Abs(float64(c.Medians-c.Shift)) > mediansDiffer, said, c.rule.delta, min(c.A.N, c.B.N), enough})
+	}{c, c.shows == inference.Alike, c.Medians.IsKnown() && math.Abs(float64(c.Medians-c.Shift)) > mediansDiffer, said, c.rule.delta, min(c.A.N, c.B.N), c.enough})
 }
 
 // FailOn is what a comparison must not show: a shift of a metric, or what no run of B may be.
@@ -254,8 +292,21 @@ type FailOn struct {
 	Limit  Share
 }
 
-// ParseFailOn reads a shift, as "rate<-3%" or "p99>10%", or an expression, as "errors>0".
+// ParseFailOn reads a shift, as "rate<-3%" or "p99>10%", or an expression, as "errors>0". It may begin with a load: "orders.p99>10%".
 func ParseFailOn(text string) (FailOn, error) {
+	f, err := parseFailOn(text)
+	if load, rest, found := strings.Cut(f.Text, "."); err != nil && found {
+		if of, wrong := parseFailOn(rest); wrong == nil {
+			if of.Text = f.Text; of.Metric != "" {
+				of.Metric = named(load, of.Metric)
+			}
+			return of, nil
+		}
+	}
+	return f, err
+}
+
+func parseFailOn(text string) (FailOn, error) {
 	f := FailOn{Text: strings.TrimSpace(text)}
 	percent, isShift := strings.CutSuffix(f.Text, "%")
 	at := strings.IndexAny(percent, "<>")
@@ -280,27 +331,50 @@ func ParseFailOn(text string) (FailOn, error) {
 func (d *CompareDocument) Judge(limits []FailOn) {
 	fail := func(format string, args ...any) { d.Failures = append(d.Failures, fmt.Sprintf(format, args...)) }
 	for _, f := range limits {
-		i := slices.IndexFunc(d.Metrics, func(c Compared) bool { return c.Metric == f.Metric })
-		switch {
-		case f.Metric == "": // no run may be it, and it must be known of each
-			var seen []string
-			for _, one := range d.B.loads {
-				for _, l := range one.SLO {
-					if l.Expression == f.Text && (l.Held || l.Value == nil) {
-						seen = append(seen, cmp.Or(l.Shown(), l.Note)+" in "+one.File)
+		judged := false
+		for _, load := range d.loads() {
+			m, text := named(load, f.Metric), named(load, f.Text)
+			i := slices.IndexFunc(d.Metrics, func(c Compared) bool { return c.Metric == m })
+			switch {
+			case f.Metric == "": // no run may be it, and it must be known of each
+				var seen []string
+				for _, one := range d.B.loads {
+					for _, l := range one.SLO {
+						if judged = judged || l.Expression == text; l.Expression == text && (l.Held || l.Value == nil) {
+							seen = append(seen, cmp.Or(l.Shown(), l.Note)+" in "+one.File)
+						}
 					}
 				}
-			}
-			if len(seen) > 0 {
-				fail("%s of %d of %s of B: %s", f.Text, len(seen), theme.Plural(len(d.B.loads), "run", "runs"), seen[0])
-			}
-		case i < 0:
-			fail("%s was not measured in every run, or failed in one", f.Metric)
-		default:
-			c, over := &d.Metrics[i], map[bool]string{true: "above", false: "below"}[f.Above]
-			if passed := f.Above && c.Shift > f.Limit || !f.Above && c.Shift < f.Limit; passed && (c.isTold() || min(c.A.N, c.B.N) < enough) {
-				fail("%s is %s, %s %s", c.Metric, say("shift", c.Shift), over, theme.Percent(float64(f.Limit)))
+				if len(seen) > 0 {
+					fail("%s of %d of %s of B: %s", text, len(seen), theme.Plural(len(d.B.loads), "run", "runs"), seen[0])
+				}
+			case !d.A.loads.know(m) && !d.B.loads.know(m): // it is for the others
+			case i < 0:
+				judged = true
+				fail("%s was not measured in every run, or failed in one", m)
+			default:
+				judged = true
+				c, over := &d.Metrics[i], map[bool]string{true: "above", false: "below"}[f.Above]
+				if passed := f.Above && c.Shift > f.Limit || !f.Above && c.Shift < f.Limit; passed && (c.isTold() || min(c.A.N, c.B.N) < c.enough) {
+					fail("%s is %s, %s %s", m, say("shift", c.Shift), over, theme.Percent(float64(f.Limit)))
+				}
 			}
 		}
+		if !judged {
+			fail("%s was not measured in every run, or failed in one", cmp.Or(string(f.Metric), f.Text))
+		}
 	}
+}
+
+// loads returns the names of the loads of workloads, after "" for all together.
+func (d *CompareDocument) loads() []string {
+	return once(slices.Concat([]string{""}, d.A.named, d.B.named))
+}
+
+// know reports whether a metric was measured in a run, or failed there.
+func (fs figures) know(m Metric) bool {
+	return slices.ContainsFunc(fs, func(f *LoadFigures) bool {
+		_, measured := f.Measures[m]
+		return measured || slices.Contains(f.FailedMetrics, m)
+	})
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/must"
+	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/result/metric"
 	"github.com/kt-bench/kt/internal/result/verdict"
@@ -131,6 +132,74 @@ func TestARunCountsOnceByItsFullestFile(t *testing.T) {
 		b := Side{loads: figures{{ids: []string{"p2"}, File: "b.ktr"}}}
 		must.Err(t, "b.ktr, of B", must.Fail(Compare(&s, &b, 0.03)), "a part of a merged run against that run")
 	}
+}
+
+// shopOf is a result of a workload, each of whose loads has a rate and a p99 of 2 ms.
+func shopOf(id string, after int, rate float64, loads ...string) *result.Result {
+	all := ranOf(id, after, 2*rate)
+	all.Plan.Command, all.Histograms, all.Latency = plan.Workload, result.Histograms{}, result.Latencies{}
+	for _, name := range loads {
+		l := ranOf(id+name, after, rate)
+		*l = *servedOf(2000)
+		l.RunID, l.Throughput.RecordsPerSecond, l.Plan.Command, l.Plan.Read.Group = id+name, rate, plan.Produce, id
+		l.Plan.Producers = int(rate) / 1000
+		l.Limits = []result.Limit{{Expression: "errors>0", Held: name == "tail", Value: new(1.0), Unit: metric.Records}}
+		all.Loads = append(all.Loads, result.LoadResult{Name: name, Result: *l})
+		all.Limits = append(all.Limits, result.Limit{Expression: name + ".errors>0", Held: name == "tail", Value: new(1.0), Unit: metric.Records})
+	}
+	return all
+}
+
+// Each load has its own metrics and settings, and shares the false alarms with the others; the process is one.
+func TestWorkloadsAreComparedLoadByLoad(t *testing.T) {
+	sides := func(runs int, limits ...FailOn) (a, b *Side) {
+		a, _ = NewSide(limits)
+		b, _ = NewSide(limits)
+		for i := range runs {
+			a.Add(fmt.Sprint("a", i), shopOf(fmt.Sprint("a", i), 40*i, 1000+float64(i), "orders", "tail"))
+			b.Add(fmt.Sprint("b", i), shopOf(fmt.Sprint("b", i), 40*i+20, 2000+float64(i), "orders", "tail"))
+		}
+		return a, b
+	}
+	for runs, told := range map[int]Change{5: TooFew, 7: Better} { // of ten metrics
+		a, b := sides(runs)
+		d := compare(t, a, b)
+		verdicts := make(map[Metric]Change)
+		for _, c := range d.Metrics {
+			verdicts[c.Metric] = c.Verdict
+		}
+		must.Match(t, map[Metric]Change{
+			"rate": told, "cpu": Same, "orders.rate": told, "orders.p50": Same, "orders.p99": Same, "orders.p99.9": Same,
+			"tail.rate": told, "tail.p50": Same, "tail.p99": Same, "tail.p99.9": Same,
+		}, verdicts, "%d runs a side", runs)
+		must.Match(t, []string{"orders: plan.producers", "tail: plan.producers"}, mapped(d.Differs, func(d Difference) string { return d.What }), "what differs")
+	}
+	for text, want := range map[string][]string{
+		"rate>50%":              {"rate is 99.7% higher, above 50%", "orders.rate is 99.7% higher, above 50%", "tail.rate is 99.7% higher, above 50%"},
+		"tail.rate>50%":         {"tail.rate is 99.7% higher, above 50%"},
+		"tail.p99.99>1%":        nil,
+		"cpu>1%":                nil,
+		"roughness>1%":          {"roughness was not measured in every run, or failed in one"},
+		"errors>0":              {"tail.errors>0 of 7 of 7 runs of B: 1 record in b0"},
+		"tail.errors>0":         {"tail.errors>0 of 7 of 7 runs of B: 1 record in b0"},
+		"orders.consumer-lag>0": {"orders.consumer-lag>0 was not measured in every run, or failed in one"},
+	} {
+		f := must.Have(ParseFailOn(text))(t)
+		a, b := sides(7, f)
+		d := compare(t, a, b)
+		d.Judge([]FailOn{f})
+		must.Match(t, want, append([]string(nil), d.Failures...), "--fail-on %s", text)
+	}
+	a, b := sides(1)
+	c, _ := NewSide([]FailOn{must.Have(ParseFailOn("order.rate>1%"))(t)})
+	c.Add("c", shopOf("c", 20, 1000, "orders"))
+	must.Err(t, `no load "order"`, must.Fail(Compare(a, c, 0.03)), "a limit of no load")
+	c.asked = nil
+	d := compare(t, a, c)
+	must.Match(t, []Difference{{"tail: plan.command", []string{"produce"}, []string{}}}, d.Differs, "a load on one side")
+	single := &Side{}
+	single.Add("d", &shopOf("d", 20, 1000, "orders").Loads[0].Result)
+	must.Err(t, "make workloads", must.Fail(Compare(b, single, 0.03)), "a workload against one load")
 }
 
 func TestRunsThatReadAreNotComparedWithRunsThatWrite(t *testing.T) {

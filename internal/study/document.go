@@ -169,7 +169,7 @@ func (d *Document) cells() (cells []CellDoc, err error) {
 		}
 	}
 	for i := range cells {
-		cells[i].conclude(len(d.Study.Loads))
+		cells[i].conclude()
 	}
 	slices.SortFunc(cells, func(a, b CellDoc) int { return d.Study.order(a.cell, b.cell) })
 	return cells, nil
@@ -327,10 +327,10 @@ func systemOf(l Load) plan.System {
 	return p.System()
 }
 
-func (c *CellDoc) conclude(loads int) {
+func (c *CellDoc) conclude() {
 	slices.SortFunc(c.Runs, func(a, b RunDoc) int { return a.Repeat - b.Repeat })
 	c.CellFigures = c.of(0).cell()
-	for i := 1; i < loads; i++ {
+	for i := 1; len(c.Runs) > 0 && i < len(c.Runs[0].Loads); i++ {
 		c.Beside = append(c.Beside, c.of(i).cell())
 	}
 }

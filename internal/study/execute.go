@@ -17,11 +17,13 @@ import (
 
 // Runner is where runs are made.
 type Runner interface {
-	// Plan returns the plan that the flags of a load make, without a connection. Its error has all that is wrong with them.
-	Plan(l Load) (plan.Plan, error)
-	// Run makes one run, and leaves its run file at a path. It calls opened when the topic is there. A
-	// *result.MisfitError means that the load does not fit the cluster, and that nothing was done.
-	Run(ctx context.Context, l Load, path string, opened func()) (result.Result, error)
+	// Plans returns the plan that the flags of a load make, and of a workload one for each of its loads, without a connection. Its
+	// error has all that is wrong with them.
+	Plans(l Load) ([]plan.Plan, error)
+	// Run makes one run, and leaves its run file at a path. It calls opened when the topics are there, with those that its own
+	// topic does not name and that it has made. A *result.MisfitError means that the load does not fit the cluster, and that
+	// nothing was done.
+	Run(ctx context.Context, l Load, path string, opened func(made []string) error) (result.Result, error)
 	// DeleteTopic deletes the topics that a load of the study made, of a name as plan.ParseTopics reads it. One that is not there
 	// is no error.
 	DeleteTopic(ctx context.Context, l Load, name string) error
@@ -50,15 +52,18 @@ type Progress struct {
 }
 
 // CheckLoads returns all that is wrong with the flags of every load in every cell.
-func (s *Study) CheckLoads(planOf func(Load) (plan.Plan, error)) error {
+func (s *Study) CheckLoads(plansOf func(Load) ([]plan.Plan, error)) error {
 	var wrong []error
 	for _, c := range s.Cells() {
 		for _, l := range s.loads() {
-			p, err := planOf(s.planned(c, *l))
+			plans, err := plansOf(s.planned(c, *l))
 			for i := 0; err == nil && s.Find != nil && i < len(s.Find.SLO); i++ {
-				if bad := s.Find.SLO[i].Check(&p); bad != nil {
+				if bad := s.Find.SLO[i].Check(&plans[0]); bad != nil {
 					err = fmt.Errorf("--slo %q cannot be judged: %w", s.Find.SLO[i], bad)
 				}
+			}
+			if err == nil && s.Find != nil && s.Find.Scale && !slices.ContainsFunc(plans, func(p plan.Plan) bool { return p.RecordsPerSecond() > 0 }) {
+				err = fmt.Errorf("%s: none of its loads has a rate, so there is no scale to search for", l.File)
 			}
 			if err != nil && !slices.ContainsFunc(wrong, func(w error) bool { return errors.Unwrap(w).Error() == err.Error() }) {
 				wrong = append(wrong, fmt.Errorf("%s%w", strings.TrimPrefix(c.String()+": ", ": "), err))
@@ -136,15 +141,17 @@ func (x *executor) numbered(c Cell, topic string, loads ...Load) (string, error)
 			continue // it makes none
 		}
 		l.set("topic", topic)
-		p, err := x.runner.Plan(l)
+		plans, err := x.runner.Plans(l)
 		if err != nil {
 			return "", err
 		}
-		if !slices.Contains(all, p.Topic.Name) {
-			all = append(all, p.Topic.Name)
+		for _, p := range plans { // a workload has topics of its own, and others
+			if strings.HasPrefix(p.Topic.Name, topic) {
+				all = append(all, p.Topic.Name)
+			}
 		}
 	}
-	return cmp.Or(strings.Join(all, ","), topic), nil
+	return cmp.Or(strings.Join(once(all), ","), topic), nil
 }
 
 func (x *executor) runs(ctx context.Context) error {
@@ -243,11 +250,17 @@ func (x *executor) together(ctx context.Context, t Turn, topic string, prepared 
 			opening.Add(1)
 			running.Go(func() {
 				defer opened()
-				res, err := x.runner.Run(ctx, l, x.path(t, l), opened)
+				res, err := x.runner.Run(ctx, l, x.path(t, l), func(made []string) error {
+					defer opened()
+					if len(made) == 0 {
+						return nil
+					}
+					return x.note(entry{What: Begun, Turn: t.Number, Cell: t.Cell.Index, Topic: strings.Join(made, ",")})
+				})
 				if err != nil {
 					end()
 				}
-				figures[i], errs[i] = figuresOf(l.Name, x.path(t, l), &res, x.Study.Metrics()), err
+				figures[i], errs[i] = eachOf(l.Name, x.path(t, l), &res, x.Study.Metrics())[0], err
 			})
 		}
 		opening.Wait()
@@ -278,7 +291,7 @@ func (x *executor) prepare(ctx context.Context, t Turn) (map[string]string, erro
 		x.notify(Progress{What: Preparing, Turn: t, Name: l.Name, Turns: x.turns})
 		one := x.Study.at(t.Cell, l)
 		one.set("topic", topic)
-		if _, err := x.runner.Run(ctx, one, "", func() {}); err != nil {
+		if _, err := x.runner.Run(ctx, one, "", func([]string) error { return nil }); err != nil {
 			return nil, fmt.Errorf("prepare %s: %w", l.Name, err)
 		}
 	}

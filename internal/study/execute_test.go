@@ -30,18 +30,21 @@ type scribe struct {
 	fails                            error // of every run that is not prepared
 }
 
-func (*scribe) Plan(l Load) (p plan.Plan, err error) {
+func (*scribe) Plans(l Load) ([]plan.Plan, error) {
+	var p plan.Plan
 	if p.Topic.Name = l.value("topic"); l.has("topics") {
 		n, _ := strconv.ParseInt(l.value("topics"), 10, 64)
 		p.Topic.Name = plan.NumberedTopics(p.Topic.Name, n)
 	}
-	return p, nil
+	return []plan.Plan{p}, nil
 }
 
-func (s *scribe) Run(_ context.Context, l Load, path string, opened func()) (result.Result, error) {
+func (s *scribe) Run(_ context.Context, l Load, path string, opened func([]string) error) (result.Result, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	opened()
+	if err := opened(nil); err != nil {
+		return result.Result{}, err
+	}
 	s.topics = append(s.topics, l.value("topic"))
 	if path == "" {
 		return result.Result{}, nil
@@ -81,7 +84,7 @@ func (w *world) state() string {
 	return w.broker["num.io.threads"] + " " + Cell{At: w.host}.String()
 }
 
-func (w *world) Run(ctx context.Context, l Load, path string, opened func()) (result.Result, error) {
+func (w *world) Run(ctx context.Context, l Load, path string, opened func([]string) error) (result.Result, error) {
 	if w.seen = append(w.seen, w.state()); !w.held {
 		return result.Result{}, errors.New("another study may change the host")
 	}

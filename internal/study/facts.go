@@ -16,7 +16,7 @@ import (
 
 // notFacts are parts of a plan and of an environment that differ from run to run and explain nothing.
 var notFacts = []string{
-	"plan.bootstrap_server", "plan.topic.name", "plan.share", "host.boot_id", "host.unavailable", "clock.error_us", "cluster.cluster_id", "cluster.controller_id",
+	"plan.bootstrap_server", "plan.topic.name", "plan.share", "plan.read.group", "host.boot_id", "host.unavailable", "clock.error_us", "cluster.cluster_id", "cluster.controller_id",
 	"cluster.brokers", "topic.name", "topic.id", "topic.leaders", "topic.replicas", "topic.created",
 }
 
@@ -167,9 +167,15 @@ func confounders(a, b *Side, differ []Difference) (all []string) {
 		}
 	}
 	for _, d := range differ {
-		if of, _, _ := strings.Cut(d.What, "."); slices.Contains([]string{"kt", "host", "clock", "cluster", tuned}, of) {
+		if besideLoad(d.What) {
 			add("%s: %s in A, and %s in B", d.What, cmp.Or(strings.Join(d.A, ", "), "none"), cmp.Or(strings.Join(d.B, ", "), "none"))
 		}
 	}
 	return all
+}
+
+// besideLoad reports whether a fact is of the environment of a load, and not of the load.
+func besideLoad(fact string) bool {
+	of, _, _ := strings.Cut(fact, ".")
+	return slices.Contains([]string{"kt", "host", "clock", "cluster", tuned}, of)
 }

@@ -30,6 +30,26 @@ func (s *Study) Metrics() []Metric {
 	return once(slices.Concat(Shown, mapped(s.Ask, func(q Question) Metric { return q.By })))
 }
 
+// asked returns the questions of a study. One about a workload is asked of all its loads together, and of each that has the metric,
+// unless it names one: orders.p99.
+func (d *Document) asked() (all []Question) {
+	for _, q := range d.Study.Ask {
+		all = append(all, q)
+		for _, l := range slices.Concat(mapped(d.Study.Loads, func(l Load) []Load { return l.Loads })...) {
+			of := q
+			of.By = named(l.Name, q.By)
+			all = append(all, of)
+		}
+	}
+	measured := slices.DeleteFunc(slices.Clone(all), func(q Question) bool { // of all together there is no latency
+		return !slices.ContainsFunc(d.Cells, func(c CellDoc) bool { return c.of(0).know(q.By) })
+	})
+	if len(all) == len(d.Study.Ask) || len(measured) == 0 {
+		return d.Study.Ask
+	}
+	return measured
+}
+
 // Measures have the metrics that were measured: of a run its figures, of a cell how they spread.
 type Measures[T any] map[Metric]T
 
@@ -54,6 +74,8 @@ type LoadFigures struct {
 	Outage        *result.Outage `json:"outage,omitempty"`
 	FailedMetrics []Metric       `json:"failed_metrics,omitempty"` // latencies that fall among records that were not served, and CPU of a run in which too many were not
 
+	aborted    string   // the condition that ended it; "": none
+	behind     bool     // its readers, which have no rate
 	cluster    string   // that it went to
 	ids        []string // of the run, and of the runs that were merged into it
 	cut        bool     // its file has no end
@@ -90,6 +112,41 @@ func (s Share) MarshalJSON() ([]byte, error) {
 // FiguresOf returns the figures of a result by itself.
 func FiguresOf(r *result.Result) LoadFigures { return figuresOf("", "", r, Shown) }
 
+// ofLoad returns the metrics among some that are of a load of workloads, without its name, and with "" those of all together. CPU is
+// that of the process.
+func ofLoad(load string, among []Metric) (all []Metric) {
+	for _, m := range among {
+		m = Metric(strings.TrimPrefix(string(m), load+"."))
+		if _, err := metric.Find(string(m)); err == nil && (load == "" || m != metric.CPU) {
+			all = append(all, m)
+		}
+	}
+	return once(all)
+}
+
+// named returns what is of a load of workloads with its name: orders.p99; "": it is of all together.
+func named[T ~string](load string, what T) T {
+	return T(strings.TrimPrefix(load+"."+string(what), "."))
+}
+
+// eachOf returns the figures of a result, and those of each load of a workload. The first ones have all metrics, those of loads with
+// their names.
+func eachOf(load, file string, r *result.Result, metrics []Metric) []LoadFigures {
+	all := []LoadFigures{figuresOf(load, file, r, ofLoad("", metrics))}
+	for i := range r.Loads {
+		l := &r.Loads[i]
+		of := figuresOf(l.Name, file, &l.Result, ofLoad(l.Name, metrics))
+		for m, v := range of.Measures {
+			all[0].Measures[named(l.Name, m)] = v
+		}
+		for _, m := range of.FailedMetrics {
+			all[0].FailedMetrics = append(all[0].FailedMetrics, named(l.Name, m))
+		}
+		all = append(all, of)
+	}
+	return all
+}
+
 func figuresOf(load, file string, r *result.Result, metrics []Metric) LoadFigures {
 	f := LoadFigures{
 		Load: load, File: file, Valid: r.Valid, SLO: r.Limits, Limit: r.BoundBy.Limit, Evidence: r.BoundBy.Evidence,
@@ -112,7 +169,9 @@ func figuresOf(load, file string, r *result.Result, metrics []Metric) LoadFigure
 	f.measure(r, metrics)
 	if r.Plan.ReadsOnly() {
 		f.Target = r.Plan.Load.Rate.RecordsPerSecond(0)
+		f.behind = r.ConsumerLag != nil && r.ConsumerLag.KeptUp != nil && !*r.ConsumerLag.KeptUp
 	}
+	f.aborted = r.AbortedBy
 	if f.Target > 0 {
 		f.Backlog = backlogOf(r, f.Target)
 	}

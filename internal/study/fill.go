@@ -316,6 +316,10 @@ func (s *Study) LimitTo(d time.Duration) {
 				f.Value = time.Duration(float64(at) * float64(d) / float64(from)).Round(time.Millisecond).String()
 			}
 		}
+		if l.IsWorkload() {
+			l.set("run-time", d.String())
+			continue
+		}
 		l.drop("num-records", "warmup")
 		l.set("duration", d.String())
 	}

@@ -15,10 +15,12 @@ import (
 //
 // A burst without a limit gives a first rate. A bracket of a rate that holds and one that does not is
 // halved until it is narrow. Longer runs confirm both, and then the latency is measured below. Rates are halved as ratios, because a bracket may span powers of ten.
+// Of a workload the scale is searched for: it is in the place of a rate everywhere, and the first one is 1.
 type Search struct {
 	Trial     plan.Duration `json:"trial"`            // of each run, without its settling time
 	Precision float64       `json:"precision"`        // the bracket ends at this share of its upper rate
 	SLO       []metric.Expr `json:"slo,omitempty"`    // what each trial has to keep
+	Scale     bool          `json:"scale,omitempty"`  // of a workload
 	Ladder    []float64     `json:"ladder,omitempty"` // rates in records a second to walk up instead; nil: search
 	Curve     []float64     `json:"curve,omitempty"`  // shares of the peak at which the latency is measured in the end
 }
@@ -45,7 +47,7 @@ const (
 // Step is one run of a search.
 type Step struct {
 	Kind StepKind      `json:"step"` // burst, bracket, halve, confirm, rung or point
-	Rate float64       `json:"rate"` // records a second; 0: unlimited
+	Rate float64       `json:"rate"` // records a second, or the scale of a workload; 0: unlimited
 	Time plan.Duration `json:"time"` // that is measured
 }
 
@@ -65,13 +67,15 @@ type Trial struct {
 
 	Outcome  Outcome  `json:"outcome"` // pass, fail or invalid
 	Achieved float64  `json:"records_per_second"`
-	Reasons  []string `json:"reasons"` // why it did not pass
+	Reasons  []string `json:"reasons"`        // why it did not pass
+	Load     string   `json:"load,omitempty"` // of a workload: the first one that did not
 }
 
 // PeakRate is the highest rate that holds.
 type PeakRate struct {
 	RecordsPerSecond float64 `json:"records_per_second"` // the highest that was confirmed, or held on a ladder; 0: none
-	Low              float64 `json:"low"`                // the highest that held
+	Scale            float64 `json:"scale,omitempty"`    // of a workload, with the records a second of all its loads that were reached there
+	Low              float64 `json:"low"`                // the highest that held, or its scale
 	High             float64 `json:"high,omitempty"`     // the lowest that did not; 0: each one held
 	Confirmations    int     `json:"confirmations"`      // longer runs that passed
 	ClientBound      bool    `json:"client_bound"`       // the trial at High is invalid: it may hold
@@ -82,8 +86,9 @@ const (
 	confirmTimes = 4   // a confirmation is as many trials long
 	expand       = 1.5
 	shrink       = 0.5
-	leastRate    = 1 // records a second: below it nothing holds
-	tries        = 2 // of a rate whose trial is invalid
+	leastRate    = 1     // records a second: below it nothing holds
+	leastScale   = 0.001 // likewise
+	tries        = 2     // of a rate whose trial is invalid
 
 	// longestBurst is long enough for a rate without a limit.
 	longestBurst = plan.Duration(20 * time.Second)
@@ -102,7 +107,7 @@ type bracket struct {
 
 // Next returns the next step after some trials, or that the search is over.
 func (s Search) Next(done []Trial) (next Step, over bool) {
-	st := s.replay(done)
+	st, least := s.replay(done), map[bool]float64{false: leastRate, true: leastScale}[s.Scale]
 	lower := st.High * math.Pow(shrink, float64(st.down)) // in growing steps: a latency may be met far below the burst
 	rung := slices.IndexFunc(s.Ladder, func(rate float64) bool { return rate > st.Low })
 	switch {
@@ -110,9 +115,9 @@ func (s Search) Next(done []Trial) (next Step, over bool) {
 		return Step{}, true
 	case len(s.Ladder) > 0:
 		return Step{Rung, s.Ladder[rung], s.Trial}, false
-	case len(done) == 0:
+	case len(done) == 0 && !s.Scale:
 		return Step{Burst, 0, min(s.Trial, longestBurst)}, false
-	case st.upper < leastRate, st.Low == 0 && st.High > 0 && lower < leastRate, st.refuted > 0 && st.Low < leastRate:
+	case st.upper < least, st.Low == 0 && st.High > 0 && lower < least, st.refuted > 0 && st.Low < least:
 		return Step{}, true
 	case st.Low == 0 && st.High == 0:
 		return Step{Bracket, round(st.upper), s.Trial}, false
@@ -134,8 +139,10 @@ func (s Search) Next(done []Trial) (next Step, over bool) {
 
 // takes returns how many seconds a search takes, least and most of some peaks. A limit of latency far below the burst takes longer.
 func (s Search) takes(rest float64) (least, most float64) {
-	const burst = 1e6
-	peaks := []float64{0.25, 0.5, 0.75, 0.9, 1, 1.2}
+	burst, peaks := 1e6, []float64{0.25, 0.5, 0.75, 0.9, 1, 1.2}
+	if s.Scale {
+		burst, peaks = 1, []float64{0.1, 0.5, 0.9, 1, 2, 10}
+	}
 	if len(s.Ladder) > 0 {
 		peaks = []float64{0, math.Inf(1)}
 	}
@@ -155,6 +162,9 @@ func (s Search) takes(rest float64) (least, most float64) {
 
 // replay goes through the trials in their order.
 func (s Search) replay(done []Trial) (st bracket) {
+	if s.Scale {
+		st.upper = 1
+	}
 	for _, t := range done {
 		if t.Outcome == Invalid && t.Kind != Burst && t.Kind != Point {
 			if st.invalid++; st.invalid < tries {
@@ -203,6 +213,14 @@ func (s Search) Peak(done []Trial) PeakRate {
 	st := s.replay(done)
 	if st.Confirmations > 0 || len(s.Ladder) > 0 {
 		st.RecordsPerSecond = st.Low
+	}
+	if s.Scale && st.RecordsPerSecond > 0 {
+		st.Scale = st.Low
+		for _, t := range done {
+			if t.Rate == st.Low && t.Outcome == Passed {
+				st.RecordsPerSecond = t.Achieved
+			}
+		}
 	}
 	return st.PeakRate
 }

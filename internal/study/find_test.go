@@ -59,7 +59,7 @@ func (c *cluster) trial(search *Search, s Step) Trial {
 	use := math.Min(rate/c.holds(), 0.999)
 	l.Measures[metric.P99] = c.idle * (1 + 50*use/(1-use)) * (1 + c.chance.NormFloat64()*0.02*math.Sqrt(1/float64(seconds)))
 	keep(search, &l)
-	return search.judge(s, &l)
+	return search.judge(s, []LoadFigures{l})
 }
 
 // keep judges what a search has to keep by the figures of a load.
@@ -162,10 +162,66 @@ func TestATrialIsJudged(t *testing.T) {
 		l.Measures[metric.Rate], l.Measures[metric.P99] = 999, 20_000
 		tc.change(&l)
 		keep(&search, &l)
-		got := search.judge(step, &l)
+		got := search.judge(step, []LoadFigures{l})
 		if got.Outcome != tc.want || !strings.Contains(strings.Join(got.Reasons, "; "), tc.reason) || (len(got.Reasons) == 0) != (tc.want == Passed) {
 			t.Errorf("%s: %s, %q", name, got.Outcome, got.Reasons)
 		}
+	}
+}
+
+// A workload begins at scale 1, without a burst, and its peak has the records a second that were reached there.
+func TestTheScaleOfAWorkloadIsSearched(t *testing.T) {
+	for _, peak := range []float64{0.03, 0.7, 1.7, 12} {
+		s := DefaultSearch()
+		s.Scale = true
+		var done []Trial
+		for step, over := s.Next(done); !over; step, over = s.Next(done) {
+			outcome := map[bool]Outcome{true: Passed, false: Failed}[step.Rate <= peak]
+			done = append(done, Trial{Step: step, Outcome: outcome, Achieved: 5000 * math.Min(step.Rate, peak)})
+		}
+		must.Match(t, Step{Bracket, 1, s.Trial}, done[0].Step, "the first")
+		p := s.Peak(done)
+		must.True(t, p.Scale <= peak && p.Scale >= peak*0.98 && math.Abs(p.RecordsPerSecond-5000*p.Scale) < 1e-6, "%v: %+v", peak, p)
+	}
+	s := DefaultSearch()
+	s.Scale = true
+	_, over := s.Next([]Trial{{Step: Step{Bracket, 1, s.Trial}, Outcome: Failed}, {Step: Step{Bracket, 0.001, s.Trial}, Outcome: Failed}})
+	must.True(t, over, "no scale holds")
+}
+
+// Each load is judged at its own target. What one of them makes invalid says nothing of the others.
+func TestEveryLoadOfAWorkloadHasToHold(t *testing.T) {
+	load := func(name string, target, rate float64, change func(*LoadFigures)) LoadFigures {
+		l := LoadFigures{Load: name, Target: target, Valid: true, Limit: verdict.None, Measures: Measures[float64]{metric.Rate: rate}, Backlog: &Backlog{Seconds: 29}}
+		if change != nil {
+			change(&l)
+		}
+		return l
+	}
+	for _, tc := range []struct {
+		orders, tail LoadFigures
+		outcome      Outcome
+		load         string
+		reasons      []string
+	}{
+		{load("orders", 1000, 1000, nil), load("tail", 0, 1000, nil), Passed, "", []string{}},
+		{load("orders", 1000, 900, nil), load("tail", 0, 900, nil), Failed, "orders", []string{"orders: 90% of the rate was reached"}},
+		{load("orders", 1000, 1000, nil), load("tail", 0, 900, func(l *LoadFigures) { l.behind = true }), Failed, "tail", []string{"tail: its readers fell behind"}},
+		{load("orders", 1000, 1000, nil), load("tail", 500, 500, func(l *LoadFigures) {
+			l.SLO = []result.Limit{{Expression: "p99<1ms", Note: "too slow"}}
+		}), Failed, "tail", []string{"tail: p99<1ms: too slow"}},
+		{
+			load("orders", 1000, 900, nil), load("tail", 0, 900, func(l *LoadFigures) { l.Valid, l.Limit, l.Evidence = false, verdict.Schedule, "late" }), Invalid, "orders",
+			[]string{"orders: 90% of the rate was reached", "tail: " + verdict.Schedule.String() + ": late"},
+		},
+		{load("orders", 1000, 1000, func(l *LoadFigures) { l.Backlog = nil }), load("tail", 0, 1000, func(l *LoadFigures) { l.aborted = "errors>0" }), Failed, "tail", []string{"tail: ended by errors>0"}},
+	} {
+		s := DefaultSearch()
+		s.Scale = true
+		got := s.judge(Step{Bracket, 1, s.Trial}, []LoadFigures{load("", 0, 2000, nil), tc.orders, tc.tail})
+		must.Match(t, tc.outcome, got.Outcome, "%v", tc.reasons)
+		must.Match(t, tc.load, got.Load, "%v", tc.reasons)
+		must.Match(t, tc.reasons, got.Reasons, "reasons")
 	}
 }
 
@@ -174,12 +230,12 @@ func TestTheKneeIsBeforeTheP99Doubles(t *testing.T) {
 		P99  []float64
 		Knee int // -1: none
 	}](t, "find") {
-		var d FindDoc
+		var curve []*CurvePoint
 		for _, v := range tc.P99 {
-			d.Curve = append(d.Curve, CurvePoint{Measures: Measures[float64]{metric.P99: v}})
+			curve = append(curve, &CurvePoint{Measures: Measures[float64]{metric.P99: v}})
 		}
-		d.markKnee()
-		must.Match(t, tc.Knee, slices.IndexFunc(d.Curve, func(c CurvePoint) bool { return c.Knee }), "%v: knee at", tc.P99)
+		markKnee(curve)
+		must.Match(t, tc.Knee, slices.IndexFunc(curve, func(c *CurvePoint) bool { return c.Knee }), "%v: knee at", tc.P99)
 	}
 }
 
@@ -201,7 +257,7 @@ func TestATrialOfFlatAndOfDeadRuns(t *testing.T) {
 		{1000, 0, 0.5, 0.1, Lowered, Steadier, "rate is 100% lower (-100% to -100%)"},
 		{0, 1000, 0.1, 0.5, Raised, Rougher, "rate is more than nothing: higher"},
 	} {
-		list, err := (&Proposal{Delta: 0.03}).effects(side(tc.from, tc.fromRough), side(tc.to, tc.toRough), 0.05)
+		list, err := (&Proposal{Delta: 0.03}).effects(nil, side(tc.from, tc.fromRough), side(tc.to, tc.toRough), func(int) figures { return side(tc.from, tc.fromRough).loads }, 0.05)
 		must.Hold(t, err == nil && len(list) == 2, "%v, %+v", err, list)
 		must.True(t, list[0].Verdict == tc.want && list[0].Sentence == tc.says && list[1].Verdict == tc.wantRough && list[1].Clear, "%+v: %+v", tc, list)
 	}

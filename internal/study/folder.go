@@ -81,6 +81,26 @@ func Create(dir string, s *Study, id string) (*Folder, error) {
 	return f, input.ReplaceText(filepath.Join(f.dir, studyFile), 0o600, append(text, '\n'))
 }
 
+// Keep notes a run that is made by itself as a study, so that Restore deletes its topics if this process is killed. note adds topics
+// that it has made, and remove removes the folder when the run is over.
+func Keep(dir, id string, l Load, topics []string) (note func(made []string) error, remove func() error, err error) {
+	f, err := Create(dir, &Study{Name: "run", About: l.About, Loads: []Load{l}, Repeats: 1, Order: Listed}, id)
+	if err != nil {
+		return nil, nil, err
+	}
+	release, err := f.hold()
+	if err != nil {
+		return nil, nil, err
+	}
+	note = func(made []string) error {
+		if len(made) == 0 {
+			return nil
+		}
+		return f.note(entry{What: Begun, Turn: 1, Topic: strings.Join(made, ",")})
+	}
+	return note, func() error { defer release(); return os.RemoveAll(f.root) }, note(topics)
+}
+
 // Open reads the folder of a study, or of a part as ID/PART.
 func Open(dir, id string) (*Folder, error) {
 	f, err := newFolder(dir, id, new(Study))
@@ -190,14 +210,15 @@ func (f *Folder) figures(t Turn) (all []LoadFigures, err error) {
 		if err != nil {
 			return nil, fmt.Errorf("study %s: %w", f.ID, err)
 		}
-		one := figuresOf(l.Name, strings.TrimPrefix(path, f.root+string(filepath.Separator)), &res, f.Study.Metrics())
+		each := eachOf(l.Name, strings.TrimPrefix(path, f.root+string(filepath.Separator)), &res, f.Study.Metrics())
+		one := &each[0]
 		f.embedded = f.embedded || res.Embedded
 		for _, turn := range f.read {
 			if i := slices.IndexFunc(turn, func(o LoadFigures) bool { return one.isOf(&o) }); i >= 0 {
 				return nil, fmt.Errorf("study %s: %s is the same run as %s: put the file of its own run back", f.ID, one.File, turn[i].File)
 			}
 		}
-		all = append(all, one)
+		all = append(all, each...)
 	}
 	f.read[t.Number] = all
 	return all, nil
@@ -339,7 +360,7 @@ func (f *Folder) state() *state {
 			s.topics = append(s.topics, e)
 		case Finished, removed:
 			s.done[e.Turn] = true // what is removed is of no run
-			s.topics = slices.DeleteFunc(s.topics, func(t entry) bool { return t.Topic == e.Topic })
+			s.topics = slices.DeleteFunc(s.topics, func(t entry) bool { return t.Topic == e.Topic || t.What == Begun && t.Turn == e.Turn })
 		case Skipped:
 			s.leftOut[e.Cell] = e.Reason
 		case changed:

@@ -54,7 +54,7 @@ func (s *Study) First() Load { return s.at(s.Cells()[0], s.Loads[0]) }
 type takes struct{ seconds, bytes float64 }
 
 // Forecast returns what a study will take. fits returns a *result.MisfitError for a load that the cluster cannot carry; it may be nil.
-func (s *Study) Forecast(planOf func(Load) (plan.Plan, error), fits func(Load) error) (*Forecast, error) {
+func (s *Study) Forecast(plansOf func(Load) ([]plan.Plan, error), fits func(plan.Plan) error) (*Forecast, error) {
 	f := &Forecast{Schema: Schema, Study: s, More: s.IsOpen(), Room: RoomUnknown}
 	if s.Find != nil {
 		f.Seconds, f.Most = s.Find.takes(s.Rest.Std().Seconds())
@@ -68,7 +68,7 @@ func (s *Study) Forecast(planOf func(Load) (plan.Plan, error), fits func(Load) e
 		for _, l := range s.Prepare {
 			if name := s.prepared(c, l); !seen[name] {
 				seen[name] = true
-				t, err := f.load(planOf, s.planned(c, l), nil)
+				t, err := f.loads(plansOf, s.planned(c, l), nil)
 				if err != nil {
 					return nil, err
 				}
@@ -79,8 +79,8 @@ func (s *Study) Forecast(planOf func(Load) (plan.Plan, error), fits func(Load) e
 		var err error
 		for i := 0; i < len(s.Loads) && err == nil; i++ {
 			var t takes
-			t, err = f.load(planOf, s.planned(c, s.Loads[i]), fits)
-			one = takes{math.Max(one.seconds, t.seconds), one.bytes + t.bytes}
+			t, err = f.loads(plansOf, s.planned(c, s.Loads[i]), fits)
+			one = one.and(t)
 		}
 		misfit := new(result.MisfitError)
 		switch {
@@ -124,16 +124,27 @@ func (f *Forecast) add(runs map[int]takes) {
 	f.NotKnown = once(f.NotKnown)
 }
 
-func (f *Forecast) load(planOf func(Load) (plan.Plan, error), l Load, fits func(Load) error) (t takes, err error) {
-	p, err := planOf(l)
-	if err == nil && fits != nil {
-		err = fits(l)
+// and returns what two loads take that run at once.
+func (t takes) and(o takes) takes { return takes{math.Max(t.seconds, o.seconds), t.bytes + o.bytes} }
+
+// loads returns what a load takes, or the loads of a workload.
+func (f *Forecast) loads(plansOf func(Load) ([]plan.Plan, error), l Load, fits func(plan.Plan) error) (t takes, err error) {
+	plans, err := plansOf(l)
+	for i := 0; err == nil && i < len(plans); i++ {
+		name := cmp.Or(l.Name, l.Command)
+		if l.IsWorkload() {
+			name = l.Loads[i].Name
+		}
+		if t = t.and(f.load(name, plans[i])); fits != nil {
+			err = fits(plans[i])
+		}
 	}
-	if err != nil {
-		return t, err
-	}
+	return t, err
+}
+
+func (f *Forecast) load(name string, p plan.Plan) (t takes) {
 	unknown := func(what, why string) float64 {
-		f.NotKnown = append(f.NotKnown, what+": "+cmp.Or(l.Name, l.Command)+" "+why)
+		f.NotKnown = append(f.NotKnown, what+": "+name+" "+why)
 		return math.NaN()
 	}
 	rate, lasts, records := p.RecordsPerSecond(), p.Load.Duration.Std().Seconds(), float64(p.Load.Records)
@@ -158,7 +169,7 @@ func (f *Forecast) load(planOf func(Load) (plan.Plan, error), l Load, fits func(
 			f.NotKnown = append(f.NotKnown, "how many replicas a topic has: the brokers decide without --set replication-factor=…; one is counted")
 		}
 	}
-	return t, nil
+	return t
 }
 
 // Place compares what a study writes with the room in the log directories of the brokers. Directories of one

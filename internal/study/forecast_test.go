@@ -25,14 +25,14 @@ import (
 // planner is a runner that only plans.
 type planner map[string]plan.Plan // by the command
 
-func (p planner) Plan(l Load) (plan.Plan, error) {
+func (p planner) Plans(l Load) ([]plan.Plan, error) {
 	one := p[l.Command]
 	for _, f := range l.Flags {
 		if f.Name == "num-records" {
 			one.Load.Records, _ = plan.ParseCount(f.Value)
 		}
 	}
-	return one, nil
+	return []plan.Plan{one}, nil
 }
 
 func TestAForecastAddsUpWhatRunsTake(t *testing.T) {
@@ -49,7 +49,7 @@ func TestAForecastAddsUpWhatRunsTake(t *testing.T) {
 		Loads:   []Load{{Name: "write", Command: "produce", Flags: []Flag{{"num-records", "1000"}}}, {Name: "read", Command: "consume"}},
 		Factors: []Factor{{Name: "write.acks", Values: []string{"1", "all"}}}, Repeats: 2, Order: Listed, Rest: plan.Duration(5 * time.Second),
 	}
-	f := must.Have(s.Forecast(planner{"produce": atRate, "consume": read}.Plan, nil))(t)
+	f := must.Have(s.Forecast(planner{"produce": atRate, "consume": read}.Plans, nil))(t)
 	// Preparing takes 10 s and 2 × 10,000 bytes. Each of 4 runs takes 100 s and 2 × 100,000 bytes.
 	if f.Seconds != 10+4*100+3*5 || f.Bytes != 20_000+4*200_000 || f.AtOnce != 220_000 || len(f.NotKnown) != 0 || len(f.Runs) != 4 || len(f.Cells) != 2 {
 		t.Errorf("%+v", f)
@@ -67,7 +67,7 @@ func TestAForecastAddsUpWhatRunsTake(t *testing.T) {
 		{"nothing", write, 0, 0, 2},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			f, err := s.Forecast(planner{"produce": tc.produce, "consume": read}.Plan, nil)
+			f, err := s.Forecast(planner{"produce": tc.produce, "consume": read}.Plans, nil)
 			must.True(t, err == nil && f.Seconds == tc.seconds && f.Bytes == tc.bytes && len(f.NotKnown) == tc.notKnown, "%+v, %v", f, err)
 		})
 	}
@@ -92,13 +92,16 @@ func TestAForecastLeavesOutWhatTheClusterCannotCarry(t *testing.T) {
 		Loads: []Load{{Command: "produce"}}, Repeats: 2, Discard: 1, Order: Listed,
 		Factors: []Factor{{Name: "replication-factor", Values: []string{"3", "1"}}},
 	}
-	fits := func(l Load) error {
-		if i := slices.IndexFunc(l.Flags, func(f Flag) bool { return f.Name == "replication-factor" }); l.Flags[i].Value == "3" {
+	plans := func(l Load) ([]plan.Plan, error) {
+		return []plan.Plan{{Load: plan.Load{Records: 10}, Topic: plan.Topic{ReplicationFactor: int16(amount(l.value("replication-factor")))}}}, nil
+	}
+	fits := func(p plan.Plan) error {
+		if p.Topic.ReplicationFactor == 3 {
 			return &result.MisfitError{Err: errors.New("the cluster has 1 broker")}
 		}
 		return nil
 	}
-	f, err := s.Forecast(planner{"produce": {Load: plan.Load{Records: 10}}}.Plan, fits)
+	f, err := s.Forecast(plans, fits)
 	must.True(t, err == nil && len(f.Runs) == 2 && f.Runs[0].At["replication-factor"] == "1" && f.Runs[1].Turn == 2, "%+v, %v", f, err)
 	if l := f.LeftOut; len(l) != 1 || l[0].Cells[0] != "replication-factor=3" || l[0].Reason != "the cluster has 1 broker" {
 		t.Errorf("%q", l)
@@ -117,7 +120,7 @@ func TestSearchesAndTrialsTellTheirTime(t *testing.T) {
 			Loads: []Load{{Command: "produce"}}, Trial: &Proposal{Changes: []Flag{{"linger", "5ms"}}, Looks: []int{6, 12, 20}}, Repeats: 20, Discard: 1, Order: ABBA,
 		}, 130, 410},
 	} {
-		f, err := tc.study.Forecast(planner{"produce": {Load: plan.Load{Duration: plan.Duration(10 * time.Second)}}}.Plan, nil)
+		f, err := tc.study.Forecast(planner{"produce": {Load: plan.Load{Duration: plan.Duration(10 * time.Second)}}}.Plans, nil)
 		if err != nil || math.Abs(f.Seconds-tc.least) > 0.5 || math.Abs(f.Most-tc.most) > 0.5 {
 			t.Errorf("%s takes %v to %v s, %v", name, f.Seconds, f.Most, err)
 		}
@@ -176,7 +179,7 @@ func published(t *testing.T, s *Study) map[string]Published {
 			run.Loads = append(run.Loads, LoadFigures{Limit: verdict.BrokerAcks, Measures: Measures[float64]{metric.Rate: float64(i+1) * 1000}})
 		}
 		cell.Runs = []RunDoc{run}
-		cell.conclude(len(s.Loads))
+		cell.conclude()
 		d.Cells = append(d.Cells, cell)
 	}
 	found := make(map[string]Published)
@@ -224,10 +227,10 @@ func TestOnlyARateOfRecordsStandsBesideCells(t *testing.T) {
 func TestEachProblemOfALoadIsALine(t *testing.T) {
 	s := parsed(t, "load: {command: produce}\nfactors: {acks: [1, all]}")
 	both := errors.Join(errors.New("no flag x"), errors.New("no flag y"))
-	err := s.CheckLoads(func(Load) (plan.Plan, error) { return plan.Plan{}, both })
+	err := s.CheckLoads(func(Load) ([]plan.Plan, error) { return nil, both })
 	must.Match(t, []string{"acks=1: no flag x", "no flag y"}, theme.Problems(err), "problems")
 	s.Factors = nil
-	must.Match(t, []string{"no flag x", "no flag y"}, theme.Problems(s.CheckLoads(func(Load) (plan.Plan, error) { return plan.Plan{}, both })), "without factors")
+	must.Match(t, []string{"no flag x", "no flag y"}, theme.Problems(s.CheckLoads(func(Load) ([]plan.Plan, error) { return nil, both })), "without factors")
 }
 
 // Another rate, or another size of records, is another load than that of the test.

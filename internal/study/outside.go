@@ -73,6 +73,8 @@ func (s *Study) CheckOutside(ctx context.Context, runner Runner) error {
 			for _, f := range s.at(c, l).Flags {
 				if name, value, ok := strings.Cut(f.Value, "="); ok && f.Name == "topic-config" {
 					w.Topics = append(w.Topics, Flag{name, value})
+				} else if _, name, ok := strings.Cut("."+f.Name, "."+topicPrefix); ok && l.IsWorkload() && f.Value != Default { // topic.X or LOAD.topic.X
+					w.Topics = append(w.Topics, Flag{name, f.Value})
 				}
 			}
 		}

@@ -52,7 +52,10 @@ func NewParser(file string, known func(command, flag string) error) *Parser {
 // Err returns all that was wrong so far, each on a line of its own with the line and the column in the file.
 func (p *Parser) Err() error { return errors.Join(p.errs...) }
 
-// Place returns the node of a key, or of "load NAME", "reads NAME", "flag NAME FLAG"; nil: the file has none.
+// Places returns the nodes of keys, and of "load NAME", "reads NAME", "flag NAME FLAG".
+func (p *Parser) Places() map[string]*yaml.Node { return p.at }
+
+// Place returns one of them; nil: the file has none.
 func (p *Parser) Place(what string) *yaml.Node { return p.at[what] }
 
 // Bad adds a problem of a node.
@@ -62,6 +65,7 @@ func (p *Parser) Bad(n *yaml.Node, format string, args ...any) {
 
 // study reads a study, or a part of one if it has no name yet.
 func (p *Parser) study(n *yaml.Node, name string) *Study {
+	var slo *yaml.Node
 	s := &Study{Name: name, Discard: 1, Repeats: 3, Order: Shuffled, Seed: 1, Rest: plan.Duration(5 * time.Second)}
 	around, before := p.at, len(p.errs)
 	p.at = make(map[string]*yaml.Node)
@@ -78,7 +82,8 @@ func (p *Parser) study(n *yaml.Node, name string) *Study {
 		"find": func(n *yaml.Node) {
 			s.Find = new(DefaultSearch())
 			p.Mapping(n, "find", map[string]any{
-				"trial": &s.Find.Trial, "precision": &s.Find.Precision, "curve": &s.Find.Curve, "slo": &s.Find.SLO,
+				"trial": &s.Find.Trial, "precision": &s.Find.Precision, "curve": &s.Find.Curve,
+				"slo": func(n *yaml.Node) { slo = n },
 				"ladder": func(n *yaml.Node) {
 					var err error
 					if s.Find.Ladder, err = plan.ParseLadder(p.list(n)); err != nil {
@@ -106,6 +111,12 @@ func (p *Parser) study(n *yaml.Node, name string) *Study {
 	p.Mapping(n, "study", keys)
 	if s.Find != nil {
 		s.Repeats, s.Discard, s.Order = 1, 0, Listed // each trial is one run
+		s.Find.Scale = len(s.Loads) == 1 && s.Loads[0].IsWorkload()
+	}
+	if slo != nil && s.Find.Scale { // each load keeps its own
+		s.Loads[0].Flags = append(s.Loads[0].Flags, mapped(p.list(slo), func(text string) Flag { return Flag{"limit", text} })...)
+	} else if slo != nil {
+		p.read(slo, "slo", reflect.ValueOf(&s.Find.SLO).Elem())
 	}
 	if len(p.errs) == before {
 		for _, wrong := range s.problems() {
@@ -153,12 +164,19 @@ func (p *Parser) Mapping(n *yaml.Node, what string, known map[string]any) {
 
 func (p *Parser) load(n *yaml.Node, what string) (l Load) {
 	var flags []*yaml.Node
+	l.Flags = []Flag{}
+	commands := []string{"produce", "consume", "roundtrip"}
+	if what == "load" { // a workload is the one load of a study
+		commands = append(commands, string(plan.Workload))
+	}
 	p.each(n, what, func(key, value *yaml.Node) {
 		switch {
 		case key.Value == "command":
-			l.Command = p.word(value, "command", []string{"produce", "consume", "roundtrip"})
+			l.Command = p.word(value, "command", commands)
 		case key.Value == "name":
 			l.Name = p.one(value)
+		case key.Value == "file" && what == "load":
+			l.File = p.one(value)
 		case key.Value == "reads" && what != "prepare":
 			l.Reads = p.one(value)
 			defer func() { p.at["reads "+l.Name] = value }()
@@ -169,8 +187,11 @@ func (p *Parser) load(n *yaml.Node, what string) (l Load) {
 			}
 		}
 	})
-	if l.Command == "" && n.Kind == yaml.MappingNode {
+	switch {
+	case l.Command == "" && n.Kind == yaml.MappingNode:
 		p.Bad(n, "%s: give its command: produce, consume or roundtrip", what)
+	case l.IsWorkload() != (l.File != ""):
+		p.Bad(n, "%s: command: run and file: FILE go together: a workload is read from its file", what)
 	}
 	p.at["load "+l.Name] = n
 	for _, key := range flags {
@@ -213,7 +234,13 @@ func (p *Parser) questions(n *yaml.Node) []Question {
 	return items(p, n, "questions, as [{best: partitions, by: throughput}]", func(one *yaml.Node) Question {
 		q := Question{By: metric.Rate}
 		p.Mapping(one, "ask", map[string]any{
-			"best": &q.Best, "scaling": &q.Scaling, "by": func(n *yaml.Node) { q.By = Metric(p.word(n, "by", metric.Names())) },
+			"best": &q.Best, "scaling": &q.Scaling, "by": func(n *yaml.Node) {
+				if _, of, _ := strings.Cut(n.Value, "."); slices.Contains(metric.Names(), of) { // of a load of a workload
+					q.By = Metric(p.one(n))
+				} else {
+					q.By = Metric(p.word(n, "by", metric.Names()))
+				}
+			},
 		})
 		if p.at[fmt.Sprint("ask ", slices.Index(n.Content, one))] = one; (q.Best == "") == (q.Scaling == "") {
 			p.Bad(one, "ask: give either best or scaling, with the name of a factor")

@@ -36,13 +36,23 @@ type Study struct {
 
 // Load is one load of a run.
 type Load struct {
-	Name    string `json:"name,omitempty"` // "": the only one
-	Command string `json:"command"`        // produce, consume or roundtrip
-	Flags   []Flag `json:"flags"`
+	Name    string `json:"name,omitempty"`  // "": the only one
+	Command string `json:"command"`         // produce, consume, roundtrip, or run: a workload, the one load of its study
+	Flags   []Flag `json:"flags"`           // of a workload: those of kt run, and LOAD.FLAG or FLAG as kt run --set has them
 	Reads   string `json:"reads,omitempty"` // the prepared load whose topic it takes; "": that of the run
 
 	Typed []Flag `json:"typed,omitempty"` // those of the person who started the study; without a name: a value of any
+
+	File   string            `json:"file,omitempty"`  // of a workload, which is named after it; it is read once, before the study begins
+	About  string            `json:"about,omitempty"` // of a workload: a sentence
+	Loads  []Load            `json:"loads,omitempty"` // of a workload: they run at once, and reads is one of them
+	Topic  string            `json:"-"`               // of a workload: what the names of its own topics begin with; "": kt-run- and an ID
+	Settle plan.Duration     `json:"-"`               // of a workload in a search: how long its warm-up is; then stages have their highest rate. 0: it is as its file says
+	Places map[string]string `json:"-"`               // FILE:LINE:COLUMN in that file, by "load NAME", "flag NAME FLAG" and "reads NAME"; nil: none are known
 }
+
+// IsWorkload reports whether the load is a workload: its run has a section for each of its loads.
+func (l *Load) IsWorkload() bool { return l.Command == string(plan.Workload) }
 
 // loads returns the loads of a study, those that are prepared first, to read or to change them.
 func (s *Study) loads() (all []*Load) {
@@ -73,7 +83,7 @@ func (l *Load) drop(names ...string) {
 
 // String returns the load as a command line.
 func (l Load) String() string {
-	return l.Command + strings.Join(mapped(l.Flags, func(f Flag) string { return " --" + f.Name + " " + f.Value }), "")
+	return strings.TrimSpace(l.Command+" "+l.File) + strings.Join(mapped(l.Flags, func(f Flag) string { return " --" + f.Name + " " + f.Value }), "")
 }
 
 // readsOld reports whether the load reads a topic that the user named, which a study neither makes nor deletes.
@@ -266,13 +276,25 @@ func (s *Study) target(factor string) (load, flag string) {
 	return "", factor
 }
 
+// settleFlag is what a search calls the warm-up of its trials of a workload.
+const settleFlag = "settle"
+
 // set gives a flag a value instead of those that it has. A topic setting is one of several, and a number of hosts leaves the first of --on.
 func (l *Load) set(name, value string) {
-	if setting, ok := strings.CutPrefix(name, topicPrefix); ok {
+	if setting, ok := strings.CutPrefix(name, topicPrefix); ok && !l.IsWorkload() { // whose loads have it
 		l.Flags = slices.DeleteFunc(l.Flags, func(f Flag) bool { return f.Name == "topic-config" && strings.HasPrefix(f.Value, setting+"=") })
 		if value != Default {
 			l.Flags = append(l.Flags, Flag{"topic-config", setting + "=" + value})
 		}
+		return
+	}
+	switch {
+	case l.IsWorkload() && name == "topic":
+		l.Topic = value
+		return
+	case l.IsWorkload() && name == settleFlag:
+		d, _ := plan.ParseDuration(value) // as a search writes it
+		l.Settle = plan.Duration(d)
 		return
 	}
 	n, err := plan.ParseCount(value)

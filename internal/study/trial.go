@@ -90,16 +90,25 @@ func (p *Proposal) conclude(d *Document) error {
 	t := &TrialDoc{Control: control.sum(), Changed: changed.sum()}
 	// The looks share the false alarms equally, which holds for any test: Bonferroni, see Jennison and Turnbull, Group Sequential
 	// Methods (1999), chapter 2. The same effect at the last of 3 looks takes 1.3 times the runs of a single one.
-	t.Effects, err = p.effects(&control, &changed, alpha/float64(len(p.Looks)))
+	t.Effects, err = p.effects(d.Study.Loads[0].Loads, &control, &changed, cells[0].of, alpha/float64(len(p.Looks)))
 	t.Clear = len(t.Effects) > 0 && !slices.ContainsFunc(t.Effects, func(e Compared) bool { return !e.Clear })
 	d.TrialDoc, d.Sentence = t, say("trial", t)
 	return err
 }
 
-func (p *Proposal) effects(control, changed *Side, alpha float64) ([]Compared, error) {
-	rules := []rule{{metric.Rate, p.Delta, ofTrial}, {metric.P99, p.Delta, ofTrial}, {metric.Roughness, roughnessDelta, ofRoughness}}
-	if len(control.loads) > 0 && control.loads[0].Target == 0 {
-		rules = slices.Delete(rules, 1, 2)
+// effects compares the two sides, of a workload in each of its loads: all effects share the false alarms. Without a rate a latency is
+// that of a queue, but that of what reads another load is not.
+func (p *Proposal) effects(loads []Load, control, changed *Side, of func(load int) figures, alpha float64) ([]Compared, error) {
+	var rules []rule
+	for i := range max(1, len(loads)) {
+		name, place := "", 0
+		if len(loads) > 0 {
+			name, place = loads[i].Name, i+1
+		}
+		if rules = append(rules, rule{named[Metric](name, metric.Rate), p.Delta, ofTrial}); len(control.loads) == 0 || of(place)[0].Target > 0 || name != "" && loads[i].Reads != "" {
+			rules = append(rules, rule{named[Metric](name, metric.P99), p.Delta, ofTrial})
+		}
+		rules = append(rules, rule{named[Metric](name, metric.Roughness), roughnessDelta, ofRoughness})
 	}
 	return compareAll(control, changed, rules, alpha)
 }

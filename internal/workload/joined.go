@@ -1,8 +1,10 @@
 package workload
 
 import (
+	"cmp"
 	"context"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/kt-bench/kt/internal/engine"
@@ -17,9 +19,10 @@ import (
 type Joined struct {
 	to run.Delivery
 
-	mu    sync.Mutex // guards what follows
-	whole *result.Fold
-	loads []*joined
+	mu      sync.Mutex // guards what follows
+	whole   *result.Fold
+	loads   []*joined
+	watched []run.Host // machines, of loads that are made on other hosts
 }
 
 // joined is one load.
@@ -27,6 +30,7 @@ type joined struct {
 	run.Host
 	windows []stats.Window // of a second that was not shown yet
 	sample  host.Sample
+	many    bool // it has processes of its own, on other hosts
 }
 
 // Open begins to show loads with these headers, and returns the header of all together. It is called once, before the first second.
@@ -70,12 +74,21 @@ func (j *Joined) take(load int, s run.Second) {
 	if l.windows != nil {
 		j.show()
 	}
-	l.windows, l.sample, l.Snapshot = slices.Clone(s.Windows), s.Sample, &s.Snapshot
+	l.windows, l.sample, l.Snapshot, l.Note = slices.Clone(s.Windows), s.Sample, &s.Snapshot, ""
+	l.many = len(s.Hosts) > 0
+	for _, h := range s.Hosts {
+		if h.Processes > 0 && h.Note != "" {
+			l.Note = h.Name + ": " + h.Note
+		}
+	}
+	j.watched = slices.DeleteFunc(slices.Clone(s.Hosts), func(h run.Host) bool { return h.Processes > 0 })
 	for i := range l.windows { // partitions have their numbers in each load
 		w := &l.windows[i]
 		w.Partitions, w.Events = nil, slices.Clone(w.Events)
 		for k := range w.Events {
-			w.Events[k].Text = l.Name + ": " + w.Events[k].Text
+			if !strings.HasPrefix(w.Events[k].Text, result.OfWorkload) {
+				w.Events[k].Text = l.Name + ": " + w.Events[k].Text
+			}
 		}
 	}
 	if !slices.ContainsFunc(j.loads, func(l *joined) bool {
@@ -91,20 +104,22 @@ func (j *Joined) show() {
 	live := result.Live{Stage: result.Finished}
 	for _, l := range j.loads {
 		if s.Windows = engine.MergeWindows(s.Windows, l.windows); l.windows != nil {
-			s.Sample = l.sample // each is of this process
+			cpu := s.Sample.ProcessCPU
+			if s.Sample = l.sample; l.many { // else each is of this process
+				s.Sample.ProcessCPU += cpu
+			}
 		}
 		l.windows = nil
 		if l.Snapshot == nil {
 			live.Stage = result.WarmingUp
 		} else {
 			live.Stage, live.Buffered, live.InFlight = min(live.Stage, l.Snapshot.Stage), live.Buffered+l.Snapshot.Buffered, live.InFlight+l.Snapshot.InFlight
-			l.State = map[result.Stage]string{result.Draining: "draining", result.Finished: "done"}[l.Snapshot.Stage]
-			if l.State == "" {
-				l.State = "running"
-			}
+			states := map[result.Stage]string{result.Gathering: "lobby", result.Preparing: "preparing", result.Draining: "draining", result.Finished: "done"}
+			l.State = cmp.Or(states[l.Snapshot.Stage], "running")
 		}
 		s.Hosts = append(s.Hosts, l.Host)
 	}
+	s.Hosts = append(s.Hosts, j.watched...)
 	for _, w := range s.Windows {
 		j.whole.AddWindow(w)
 	}

@@ -2,13 +2,18 @@ package workload
 
 import (
 	"cmp"
+	_ "embed"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"text/template"
 	"time"
 
 	"go.yaml.in/yaml/v3"
@@ -29,9 +34,9 @@ type OMB struct {
 
 // OMBOptions are what is beside the files of OpenMessaging Benchmark.
 type OMBOptions struct {
-	Set   []string               // workload.KEY=VALUE, driver.KEY=VALUE and driver.BLOCK.KEY=VALUE, instead of a value in the files; others are passed over
-	Given func(flag string) bool // reports whether the command line gives a flag to all loads
-	Kafka config.Kafka           // the properties of Kafka's clients
+	Set    []config.Assignment // of workload.KEY, driver.KEY and driver.BLOCK.KEY, instead of a value in the files; others are passed over
+	Shared []config.Assignment // flags that all loads get
+	Kafka  config.Kafka        // the properties of Kafka's clients
 }
 
 // measuredOtherwise is the notice of every load.
@@ -43,13 +48,16 @@ const measuredOtherwise = "latency counts from when a record was due here, and f
 func ReadOMB(drivers, workloads []string, o OMBOptions) (all []OMB, err error) {
 	for _, path := range workloads {
 		for _, driver := range drivers {
-			w := &omb{OMBOptions: o, path: path, OMB: OMB{Notices: []string{measuredOtherwise}}}
+			w := &omb{OMBOptions: o, OMB: OMB{Notices: []string{measuredOtherwise}}}
 			w.Name, w.load.Name = baseName(path)+"-"+baseName(driver), baseName(path)
-			if wrong := w.read(driver); wrong != nil {
+			w.OMB.Places = map[string]string{"load " + w.load.Name: path + ":1:1"}
+			if wrong := w.workload(path, driver); wrong != nil {
 				err = errors.Join(err, wrong)
 				continue
 			}
-			w.load.Typed = w.load.Flags // the person who names a file answers for it, as for --command-config
+			w.load.Typed = slices.DeleteFunc(slices.Clone(w.load.Flags), func(f study.Flag) bool { // who names a file answers for it, but for its addresses
+				return !w.logsIn && (f.Name == "bootstrap-server" || f.Name == "url")
+			})
 			w.OMB.Loads = []study.Load{w.load}
 			all = append(all, w.OMB)
 		}
@@ -66,38 +74,75 @@ func baseName(path string) string {
 	return cmp.Or(name[:min(len(name), 64)], "load")
 }
 
+// ombKind is a kind of files, as omb.yaml has it.
+type ombKind struct {
+	Keys  map[string]any
+	Told  map[string]string
+	Rules []struct{ When, Flag, Address, Refuse, Notice, Text string }
+}
+
+//go:embed omb.yaml
+var ombYAML []byte
+
+// ombKinds are the kinds of files: a workload, every driver, and those of each class.
+var ombKinds = sync.OnceValue(func() (all map[string]*ombKind) {
+	if err := yaml.Unmarshal(ombYAML, &all); err != nil {
+		panic(err) // it is a part of kt
+	}
+	return all
+})
+
+// ombFuncs are what rules can call.
+var ombFuncs = template.FuncMap{
+	"clients": clients, "lower": strings.ToLower,
+	"mul":    func(a, b int) int { return a * b },
+	"rest":   func(share float64) string { return decimal(1 - share) },
+	"number": decimal,
+	"gib":    func(n float64) int64 { return int64(n * (1 << 30)) },
+	"minutes": func(all ...float64) (d time.Duration) {
+		for _, n := range all {
+			d += time.Duration(n * float64(time.Minute))
+		}
+		return d
+	},
+}
+
+func decimal(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }
+
+// clients returns how many clients topics have together, so many each. If those are too many, each topic has as many as any other.
+func clients(topics, each int) int {
+	n := min(topics*each, plan.MaxClients)
+	for n < topics*each && n%topics != 0 && topics%n != 0 {
+		n--
+	}
+	return n
+}
+
 // omb is a pair of files while it is translated.
 type omb struct {
 	OMB
 	OMBOptions
 	*study.Parser // of the file that is read
 
-	path string // of that file
-	root *yaml.Node
-	raw  []string // its lines
-	load study.Load
+	path   string // of that file
+	root   *yaml.Node
+	lines  []string
+	values map[string]any // of the keys of both files, and what else rules know
+	load   study.Load
+	logsIn bool // at addresses and with credentials of the driver
+}
 
-	title, keys, payload                                         string
-	topics, partitions, size, pool, groups, producers, consumers int
-	random                                                       bool
-	randomShare, rate, backlogGB, drain, minutes, warmup         float64
+// given reports whether all loads get one of some flags.
+func (w *omb) given(flags ...string) bool {
+	return slices.ContainsFunc(w.Shared, func(a config.Assignment) bool { return slices.Contains(flags, a.Name) })
 }
 
 func (w *omb) add(flag, value string) {
 	w.load.Flags = append(w.load.Flags, study.Flag{Name: flag, Value: value})
 }
-func (w *omb) property(name, value string)   { w.add("command-property", name+"="+value) }
-func (w *omb) number(flag string, n float64) { w.add(flag, strconv.FormatFloat(n, 'f', -1, 64)) }
 
 // at returns the node of a key, or the whole file.
 func (w *omb) at(key string) *yaml.Node { return cmp.Or(w.Place(key), w.root) }
-
-// refuse adds a problem of a key if it has one.
-func (w *omb) refuse(wrong bool, key, format string, args ...any) {
-	if wrong {
-		w.Bad(w.at(key), key+": "+format, args...)
-	}
-}
 
 // notice tells what kt does in another way than a key says.
 func (w *omb) notice(n *yaml.Node, format string, args ...any) {
@@ -110,15 +155,14 @@ func (w *omb) open(path, what string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	w.path, w.raw, w.Parser = path, strings.Split(string(text), "\n"), study.NewParser(path, nil)
+	w.path, w.lines, w.Parser = path, strings.Split(string(text), "\n"), study.NewParser(path, nil)
 	w.root, err = input.YAML(text, func(line int) string { return path + ":" + strconv.Itoa(line) })
 	if err == nil && (w.root == nil || w.root.Kind != yaml.MappingNode) {
 		err = fmt.Errorf("%s:1: it is no %s of OpenMessaging Benchmark: write KEY: VALUE lines", path, what)
 	}
-	for _, text := range w.Set {
-		of, rest, _ := strings.Cut(text, ".")
-		if key, value, ok := strings.Cut(rest, "="); err == nil && of == what && ok {
-			put(w.root, key, value)
+	for _, s := range w.Set {
+		if key, ok := strings.CutPrefix(s.Name, what+"."); ok && err == nil {
+			put(w.root, key, strings.Join(s.Values, ","))
 		}
 	}
 	return err
@@ -148,150 +192,97 @@ func put(n *yaml.Node, key, value string) {
 	n.Content = append(n.Content, &at, &under)
 }
 
-func (w *omb) read(driver string) error {
-	if err := w.open(w.path, "workload"); err != nil {
+// follow reads the keys of a file of some kinds, and follows their rules. what is workload or driver.
+func (w *omb) follow(what string, kinds ...*ombKind) error {
+	known, into := make(map[string]any), make(map[string]reflect.Value)
+	for _, kind := range kinds {
+		w.read(kind, kind.Keys, known, into)
+	}
+	w.Mapping(w.root, what, known)
+	for key, value := range into {
+		w.values[key] = value.Elem().Interface()
+	}
+	if what == "workload" {
+		if err := w.Err(); err != nil {
+			return err
+		}
+		w.derive()
+	}
+	for _, kind := range kinds {
+		for _, rule := range kind.Rules {
+			var b strings.Builder
+			t := template.Must(template.New("").Funcs(ombFuncs).Parse("{{if " + cmp.Or(rule.When, "true") + "}}=" + rule.Text + "{{end}}"))
+			if err := t.Execute(&b, w.values); err != nil {
+				panic(err) // the table is a part of kt
+			}
+			text, holds := strings.CutPrefix(b.String(), "=")
+			switch {
+			case !holds:
+			case rule.Flag != "":
+				w.add(rule.Flag, text)
+			case rule.Address != "":
+				w.address(rule.Address, text)
+			case rule.Refuse != "":
+				w.Bad(w.at(rule.Refuse), "%s%s", strings.TrimPrefix(rule.Refuse+": ", "file: "), text)
+			default:
+				w.notice(w.at(rule.Notice), "%s", text)
+			}
+		}
+	}
+	return w.Err()
+}
+
+// read makes variables for the keys of a mapping, and finds out how each key is read.
+func (w *omb) read(kind *ombKind, keys, known map[string]any, into map[string]reflect.Value) {
+	for key, value := range keys {
+		switch value := value.(type) {
+		case nil:
+			known[key] = func(n *yaml.Node) { w.notice(n, "%s has no effect: %s", key, kind.Told[key]) }
+		case map[string]any:
+			below := make(map[string]any)
+			w.read(kind, value, below, into)
+			known[key] = func(n *yaml.Node) { w.Mapping(n, key, below) }
+		case []any:
+			into[key] = reflect.ValueOf(new([]string))
+			known[key] = into[key].Interface()
+		default:
+			into[key] = reflect.New(reflect.TypeOf(value))
+			into[key].Elem().Set(reflect.ValueOf(value))
+			known[key] = into[key].Interface()
+		}
+	}
+}
+
+// workload translates the file of a workload, and then that of a driver.
+func (w *omb) workload(path, driver string) error {
+	w.values = map[string]any{"maxTopics": plan.MaxTopics, "maxClients": plan.MaxClients, "stampBytes": plan.StampBytes, "file": "", "fileBytes": 0}
+	if err := w.open(path, "workload"); err != nil {
 		return err
 	}
-	w.keys, w.drain, w.warmup = "NO_KEY", 1, 1
-	w.Mapping(w.root, "workload", map[string]any{
-		"name": &w.title, "topics": &w.topics, "partitionsPerTopic": &w.partitions, "keyDistributor": &w.keys, "messageSize": &w.size,
-		"useRandomizedPayloads": &w.random, "randomBytesRatio": &w.randomShare, "randomizedPayloadPoolSize": &w.pool, "payloadFile": &w.payload,
-		"subscriptionsPerTopic": &w.groups, "producersPerTopic": &w.producers, "consumerPerSubscription": &w.consumers, "producerRate": &w.rate,
-		"consumerBacklogSizeGB": &w.backlogGB, "backlogDrainRatio": &w.drain, "testDurationMinutes": &w.minutes, "warmupDurationMinutes": &w.warmup,
-	})
-	if err := w.Err(); err != nil {
+	if err := w.follow("workload", ombKinds()["workload"]); err != nil {
 		return err
 	}
-	w.load.Command = string(plan.Roundtrip)
-	if w.groups == 0 {
+	w.About, w.load.Command = w.values["name"].(string), string(plan.Roundtrip)
+	if w.values["subscriptionsPerTopic"] == 0 {
 		w.load.Command = string(plan.Produce)
-	}
-	w.clients()
-	w.records()
-	w.time()
-	if err := w.Err(); err != nil {
-		return err
 	}
 	return w.driver(driver)
 }
 
-// clients translates the topics, and the clients of each.
-func (w *omb) clients() {
-	w.refuse(w.topics < 1, "topics", "it must be 1 or more")
-	w.refuse(w.partitions < 1, "partitionsPerTopic", "it must be 1 or more")
-	w.refuse(w.producers < 1, "producersPerTopic", "it must be 1 or more")
-	w.refuse(w.groups < 0, "subscriptionsPerTopic", "it must be 0 or more")
-	w.refuse(w.groups > 0 && w.consumers < 1, "consumerPerSubscription", "it must be 1 or more, for nobody would read the subscriptions")
-	w.refuse(w.topics > plan.MaxTopics, "topics", "a load of kt has %d topics at most: --set workload.topics=%d", plan.MaxTopics, plan.MaxTopics)
-	if w.Err() != nil {
-		return
+// derive finds out whether the highest rate is searched for, and where the payload file is: beside the workload, as it is named, or beside
+// the folder of the workload, as in a checkout.
+func (w *omb) derive() {
+	w.Find = w.values["producerRate"] == 0.0
+	w.values["find"] = w.Find
+	dir, name := filepath.Dir(w.path), w.values["payloadFile"].(string)
+	places := []string{filepath.Join(dir, name), name, filepath.Join(dir, "..", name)}
+	if filepath.IsAbs(name) {
+		places = places[1:2]
 	}
-	if w.topics > 1 {
-		w.number("topics", float64(w.topics))
-		w.add("topic-distribution", plan.OwnTopics)
-	}
-	w.number("partitions", float64(w.partitions))
-	w.count("producers", "producersPerTopic", w.producers)
-	if w.groups > 0 {
-		w.count("consumers", "consumerPerSubscription", w.consumers)
-	}
-}
-
-// count gives a load its clients, so many for each topic. If those are too many, each topic has as many as any other.
-func (w *omb) count(flag, key string, each int) {
-	n := w.topics * each
-	if n > plan.MaxClients {
-		for n = plan.MaxClients; n%w.topics != 0 && w.topics%n != 0; n-- {
-		}
-		w.notice(w.at(key), "%d %s for %d topics: kt has %d at most, and takes %d, each with as many topics as any other", w.topics*each, flag, w.topics, plan.MaxClients, n)
-	}
-	w.number(flag, float64(n))
-}
-
-// keyCount is the number of different keys that OpenMessaging Benchmark has.
-const keyCount = "10000"
-
-// records translates what the records hold.
-func (w *omb) records() {
-	w.refuse(w.size < 1, "messageSize", "it must be 1 or more")
-	w.refuse(w.groups > 0 && w.size < plan.StampBytes, "messageSize", "kt finds its records again by a stamp of %d bytes in each: --set workload.messageSize=%d", plan.StampBytes, plan.StampBytes)
-	switch {
-	case w.random:
-		w.refuse(w.randomShare < 0 || w.randomShare > 1, "randomBytesRatio", "it must be from 0 to 1")
-		w.refuse(w.pool < 1, "randomizedPayloadPoolSize", "it must be 1 or more, for nothing would be there to send")
-		w.number("record-size", float64(w.size))
-		w.number("compressibility", 1-w.randomShare)
-		if 2*w.pool*w.size < 1<<20 {
-			w.notice(w.at("randomizedPayloadPoolSize"), "%d values of %d B: kt cuts its values from 1 MiB, so that a batch has less that is there twice", w.pool, w.size)
-		}
-		if w.payload != "" {
-			w.notice(w.at("payloadFile"), "payloadFile has no effect beside useRandomizedPayloads, as in OpenMessaging Benchmark")
-		}
-	case w.payload == "":
-		w.refuse(true, "messageSize", "give a payloadFile of that size, or useRandomizedPayloads: true")
-	default:
-		w.file()
-	}
-	switch w.keys {
-	case "NO_KEY":
-	case "KEY_ROUND_ROBIN", "RANDOM_NANO":
-		w.add("key-distribution", string(map[string]plan.KeyDistribution{"KEY_ROUND_ROBIN": plan.RangeKeys, "RANDOM_NANO": plan.RandomKeys}[w.keys]))
-		w.add("record-key-range", keyCount)
-		w.notice(w.at("keyDistributor"), "kt's keys are the numbers below %s, and not as many random texts of 10 letters", keyCount)
-	default:
-		w.refuse(true, "keyDistributor", "%q: it must be NO_KEY, KEY_ROUND_ROBIN or RANDOM_NANO", w.keys)
-	}
-}
-
-// file looks for the payload file: beside the workload, as it is named, and beside the folder of the workload, as in a checkout.
-func (w *omb) file() {
-	dir := filepath.Dir(w.path)
-	for _, path := range []string{filepath.Join(dir, w.payload), w.payload, filepath.Join(dir, "..", w.payload)} {
-		if filepath.IsAbs(w.payload) {
-			path = w.payload
-		}
-		if info, err := os.Stat(path); err == nil {
-			w.refuse(info.Size() != int64(w.size), "payloadFile", "%s has %d bytes, and messageSize is %d", path, info.Size(), w.size)
-			w.add("payload-file", path)
-			w.add("payload-whole", "true")
+	for _, path := range places {
+		if info, err := os.Stat(path); err == nil && name != "" {
+			w.values["file"], w.values["fileBytes"] = path, int(info.Size())
 			return
 		}
-	}
-	w.refuse(true, "payloadFile", "%s is neither beside the workload nor in the folder that kt runs in", w.payload)
-}
-
-// asFastAsItGoes is the rate in the published files that no producer reaches.
-const asFastAsItGoes = 10e6
-
-// time translates the rate, the backlog and how long it all takes.
-func (w *omb) time() {
-	w.refuse(w.rate < 0, "producerRate", "it must be 0 or more")
-	w.refuse(w.warmup < 0, "warmupDurationMinutes", "it must be 0 or more")
-	w.refuse(w.backlogGB < 0, "consumerBacklogSizeGB", "it must be 0 or more")
-	w.refuse(w.drain < 0 || w.drain > 1, "backlogDrainRatio", "it must be from 0 to 1")
-	if w.Find = w.rate == 0; w.Find {
-		w.refuse(w.backlogGB > 0, "producerRate", "0 searches the highest rate, which cannot go with consumerBacklogSizeGB: --set workload.producerRate=100000")
-		w.notice(w.at("producerRate"), "0: kt searches the highest rate that holds, in runs of 30s or of --run-time, so that testDurationMinutes and warmupDurationMinutes have no effect")
-		return
-	}
-	if w.rate >= asFastAsItGoes {
-		w.rate = -1
-		w.notice(w.at("producerRate"), "kt takes this rate for as fast as it goes; --set workload.producerRate=0 searches the highest rate that holds")
-	}
-	w.number("rate", w.rate)
-	minutes := func(n float64) time.Duration { return time.Duration(n * float64(time.Minute)) }
-	warmup, test := minutes(w.warmup), minutes(w.minutes)
-	w.refuse(test < 0, "testDurationMinutes", "it must be 0 or more")
-	if warmup > 0 {
-		w.add("warmup", warmup.String())
-	}
-	if test > 0 {
-		test += warmup
-	}
-	w.add("duration", test.String())
-	if w.backlogGB > 0 {
-		w.refuse(w.groups == 0, "consumerBacklogSizeGB", "nobody would read it: subscriptionsPerTopic is 0")
-		w.add("backlog", strconv.FormatInt(int64(w.backlogGB*(1<<30)), 10))
-		w.number("backlog-left", 1-w.drain)
 	}
 }

@@ -80,7 +80,12 @@ func (p place) driverFile(row []string) string {
 }
 
 func read(drivers, workloads []string, set ...string) ([]workload.OMB, error) {
-	return workload.ReadOMB(drivers, workloads, workload.OMBOptions{Set: set, Given: func(string) bool { return false }, Kafka: load.Clients()})
+	o := workload.OMBOptions{Kafka: load.Clients()}
+	for _, text := range set {
+		name, value, _ := strings.Cut(text, "=")
+		o.Set = append(o.Set, config.Assignment{Name: name, Values: strings.Split(value, ",")})
+	}
+	return workload.ReadOMB(drivers, workloads, o)
 }
 
 var runner = load.NewRunner(&load.Maker{

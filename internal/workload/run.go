@@ -15,9 +15,10 @@ import (
 	"github.com/kt-bench/kt/internal/run"
 )
 
-// Load is one load that can be made. Run sets File, Part, Stop, Opened, Ready, Began and Done of its request.
+// Load is one load that can be made. Run sets File, Part, Stop, Until, Opened, Ready, Began and Done of its request.
 type Load struct {
 	Name     string
+	Follows  string // the load at whose end this one ends, with what is there then; "": it ends by itself
 	Request  run.Request
 	Observer run.Observer
 }
@@ -43,11 +44,24 @@ func Run(ctx context.Context, loads []Load, o Options) (result.Result, error) {
 	defer o.File.Discard()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	sending, stop := context.WithCancel(ctx)
+	defer stop()
 	m := &maker{
-		Options: o, loads: loads, cancel: cancel, epoch: rand.Text()[:12], headers: make([]result.Header, len(loads)), waiting: len(loads), running: len(loads),
-		start: make(chan struct{}), over: make(chan struct{}), ended: make(chan struct{}), errs: make([]error, len(loads)), made: make([]bool, len(loads)),
+		Options: o, loads: loads, cancel: cancel, stop: stop, stopped: sending.Done(), epoch: rand.Text()[:12], headers: make([]result.Header, len(loads)),
+		waiting: len(loads), running: len(loads), start: make(chan struct{}), over: make(chan struct{}), errs: make([]error, len(loads)),
+		made: make([]bool, len(loads)), gone: make(map[string]chan struct{}),
 	}
-	m.stop = m.stops(ctx)
+	for i := range loads {
+		m.gone[loads[i].Name] = make(chan struct{})
+	}
+	m.live.Go(func() {
+		select {
+		case <-o.Stop:
+			stop()
+		case <-m.stopped:
+		case <-m.over:
+		}
+	})
 	for _, writes := range []bool{true, false} {
 		for i := range loads {
 			if loads[i].Request.Plan.Writes() == writes && ctx.Err() == nil {
@@ -85,20 +99,26 @@ func (m *maker) make(ctx context.Context, i int) {
 	m.paths = append(m.paths, path)
 	opened := make(chan struct{})
 	open := sync.OnceFunc(func() { close(opened) })
-	leave := sync.OnceFunc(m.leave)
+	leave := sync.OnceFunc(func() { m.leave(l) })
 	r := l.Request
-	r.File, r.Stop = file, m.stop
+	r.File, r.Stop, r.Until = file, m.stopped, m.gone[l.Follows]
 	r.Part = &result.Part{Run: m.Name, Epoch: m.epoch, Host: m.Host, Process: i + 1, Load: l.Name}
 	r.Notify = func(n run.Notice) {
 		if l.Request.Notify != nil && (n.Kind != run.TopicKept || m.foreign(i)) {
 			l.Request.Notify(n)
 		}
 	}
-	r.Opened = func(h result.Header) error { m.headers[i] = h; open(); return nil }
+	r.Opened = func(h result.Header) error {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.headers[i] = h
+		open()
+		return nil
+	}
 	r.Ready, r.Began = m.ready, m.began
 	r.Done = func(ctx context.Context, res result.Result, _ error) bool {
 		if res.Ended == result.Aborted {
-			m.end()
+			m.stop()
 		}
 		leave()
 		select {
@@ -122,25 +142,25 @@ func (m *maker) make(ctx context.Context, i int) {
 type maker struct {
 	Options
 
-	loads  []Load
-	paths  []string // of run files
-	errs   []error  // of each load; likewise made
-	made   []bool
-	live   sync.WaitGroup
-	cancel context.CancelFunc
-	stop   <-chan struct{}
+	loads   []Load
+	paths   []string // of run files
+	errs    []error  // of each load; likewise made
+	made    []bool
+	live    sync.WaitGroup
+	cancel  func()
+	stop    func()          // ends all loads, with what they have sent so far
+	stopped <-chan struct{} // closed by stop
 
 	epoch string
-	start chan struct{} // closed: all loads are ready
-	over  chan struct{} // closed: all loads are over
-	ended chan struct{} // closed: a condition has ended a load
+	start chan struct{}            // closed: all loads are ready
+	over  chan struct{}            // closed: all loads are over
+	gone  map[string]chan struct{} // by the name of a load; closed: it is over
 
 	mu               sync.Mutex // guards what follows
 	headers          []result.Header
 	waiting, running int // loads that are not ready, and not over
 	at               time.Time
 	refused          error // of Opened
-	aborted          bool
 }
 
 // ready waits until every load can begin.
@@ -167,12 +187,13 @@ func (m *maker) began(at time.Time) result.Start {
 	if m.Begin != nil {
 		m.Begin()
 	}
-	late := time.Since(m.at)
-	return result.Start{At: at.UTC(), Agreed: &result.Agreed{At: m.at.UTC(), Late: late}}
+	return result.Start{At: at.UTC(), Agreed: &result.Agreed{At: m.at.UTC(), Late: time.Since(m.at)}}
 }
 
 // foreign reports whether a load uses topics that no load of the workload has made.
 func (m *maker) foreign(i int) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	made := make(map[string]bool)
 	for n := range m.headers {
 		for _, t := range m.headers[n].Environment.AllTopics() {
@@ -183,34 +204,11 @@ func (m *maker) foreign(i int) bool {
 }
 
 // leave notes that a load is over.
-func (m *maker) leave() {
+func (m *maker) leave(l *Load) {
+	close(m.gone[l.Name])
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.running--; m.running == 0 {
 		close(m.over)
 	}
-}
-
-// end stops all loads.
-func (m *maker) end() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if !m.aborted {
-		m.aborted = true
-		close(m.ended)
-	}
-}
-
-// stops returns what ends the loads: a person, or a condition of one of them.
-func (m *maker) stops(ctx context.Context) <-chan struct{} {
-	stop := make(chan struct{})
-	go func() {
-		defer close(stop)
-		select {
-		case <-m.Stop:
-		case <-m.ended:
-		case <-ctx.Done():
-		}
-	}()
-	return stop
 }

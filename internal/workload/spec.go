@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -12,6 +13,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/input"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/study"
@@ -21,61 +23,91 @@ import (
 // Workload is several unlike loads that run at once. Each load has a name of its own. A load with Reads has no topic: it reads
 // those of that load, which is in the workload.
 type Workload struct {
-	Name  string       `json:"name"`            // the name of its file, without its ending
-	About string       `json:"about,omitempty"` // a sentence
-	Loads []study.Load `json:"loads"`           // at least one
-
-	places map[string]string // FILE:LINE:COLUMN, by "load NAME" and "flag NAME FLAG"
+	Name string // the name of its file, without its ending
+	study.Load
 }
 
-// At returns an error with the place in the file of a flag of a load, or else of the load.
-func (w *Workload) At(load, flag string, err error) error {
-	if place := cmp.Or(w.places["flag "+load+" "+flag], w.places["load "+load]); place != "" {
-		return fmt.Errorf("%s: load %s: %w", place, load, err)
+// at returns an error with the place in the file of the first of some things that has one: "load NAME", "flag NAME FLAG" or "reads NAME".
+func (w *Workload) at(err error, of ...string) error {
+	for _, what := range of {
+		if place := w.Places[what]; place != "" {
+			return fmt.Errorf("%s: %w", place, err)
+		}
 	}
-	return fmt.Errorf("load %s: %w", load, err)
+	return err
 }
 
-// Study returns the loads as those of a study, which can share flags and set them: changes of its loads are those of w.
-func (w *Workload) Study() *study.Study { return &study.Study{Name: w.Name, Loads: w.Loads} }
+// Placed gives each of several errors of a load its place in the file: that of the flag or the property that it is of, or else of the
+// load. load is "" for errors of the whole.
+func (w *Workload) Placed(load string, err error) error {
+	var errs []error
+	for _, one := range config.Flat(err) {
+		p, flag, value := new(plan.Problem), "", ""
+		if errors.As(one, &p) {
+			flag = p.Flag
+		}
+		if p.Source == "--command-property" {
+			flag, value, one = "command-property", " "+p.Value, errors.New(p.Text())
+		}
+		if load != "" {
+			one = fmt.Errorf("load %s: %w", load, one)
+		}
+		of := "flag " + load + " " + flag
+		errs = append(errs, w.at(one, of+value, of, flag, "load "+load))
+	}
+	return errors.Join(errs...)
+}
 
-// Parse reads a workload. name is the path of its file. known returns an error for a flag that a command does not have. The error
-// has every problem, each on a line of its own with the line and the column in the file.
-func Parse(name string, text []byte, known func(command, flag string) error) (*Workload, error) {
+// Parse reads a workload as a load of kt run. name is the path of its file. known returns an error for a flag that a command does
+// not have. The error has every problem, each on a line of its own with the line and the column in the file.
+func Parse(name string, text []byte, known func(command, flag string) error) (study.Load, error) {
+	l := study.Load{Command: string(plan.Workload), Flags: []study.Flag{}, File: name, Places: make(map[string]string)}
 	root, err := input.YAML(text, func(line int) string { return name + ":" + strconv.Itoa(line) })
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("%w; kt run --init writes a workload to compare with", err)
+		return l, fmt.Errorf("%w; kt run --init writes a workload to compare with", err)
 	case root == nil:
-		return nil, fmt.Errorf("%s: it is empty; kt run --init writes a workload to begin with", name)
+		return l, fmt.Errorf("%s: it is empty; kt run --init writes a workload to begin with", name)
 	}
-	w := &Workload{Name: strings.TrimSuffix(strings.TrimSuffix(path.Base(name), ".yaml"), ".yml")}
 	p := study.NewParser(name, known)
+	flag := func(name string) func(*yaml.Node) { // of kt run
+		return func(n *yaml.Node) {
+			for _, v := range input.Items(n) {
+				text, err := input.Text(v)
+				if l.Flags = append(l.Flags, study.Flag{Name: name, Value: text}); err != nil {
+					p.Bad(v, "%s: %w", name, err)
+				}
+			}
+		}
+	}
 	p.Mapping(root, "workload", map[string]any{
-		"about": &w.About,
-		"loads": func(n *yaml.Node) { w.Loads = p.Loads(n, "loads") },
+		"about": &l.About, "on": flag("on"), "at": flag("at"), "exec": flag("exec"),
+		"loads": func(n *yaml.Node) { l.Loads = p.Loads(n, "loads") },
 	})
 	if err := p.Err(); err != nil {
-		return nil, err
+		return l, err
 	}
-	if len(w.Loads) == 0 {
+	if len(l.Loads) == 0 {
 		p.Bad(root, "loads: there is none; write loads: [{name: orders, command: produce, rate: 1000}]")
 	}
-	w.places = make(map[string]string)
-	note := func(what string) {
-		if n := p.Place(what); n != nil {
-			w.places[what] = fmt.Sprintf("%s:%d:%d", name, n.Line, n.Column)
-		}
+	for what, n := range p.Places() {
+		l.Places[what] = fmt.Sprintf("%s:%d:%d", name, n.Line, n.Column)
 	}
+	_, err = Of(l)
+	return l, errors.Join(p.Err(), err)
+}
+
+// Of returns the workload of a load of kt run. The error has all that is wrong with its loads.
+func Of(l study.Load) (*Workload, error) {
+	w := &Workload{Name: strings.TrimSuffix(strings.TrimSuffix(path.Base(l.File), ".yaml"), ".yml"), Load: l}
+	w.Loads, w.Places = slices.Clone(l.Loads), maps.Clone(l.Places)
+	var errs []error
 	for i := range w.Loads {
-		w.check(p, i)
-		l := &w.Loads[i]
-		note("load " + l.Name)
-		for _, f := range l.Flags {
-			note("flag " + l.Name + " " + f.Name)
-		}
+		of := &w.Loads[i]
+		of.Flags, of.Typed = slices.Clone(of.Flags), slices.Clone(of.Typed) // they will change
+		errs = append(errs, w.check(of)...)
 	}
-	return w, p.Err()
+	return w, errors.Join(errs...)
 }
 
 // metricPart matches names that limits could not tell from a part of a metric, as in response.p99.
@@ -87,42 +119,41 @@ var foreignFlags = []string{
 	"theme", "fps", "reporting-interval", "hide-header", "show-detailed-stats", "date-format", "metrics-listen", "print-metrics", "print-config", "ledger",
 }
 
-// check adds what is wrong with a load to the problems of the file.
-func (w *Workload) check(p *study.Parser, i int) {
-	l := &w.Loads[i]
-	at := p.Place("load " + l.Name)
+// check returns what is wrong with a load.
+func (w *Workload) check(l *study.Load) (errs []error) {
+	bad := func(what, format string, args ...any) { errs = append(errs, w.at(fmt.Errorf(format, args...), what+" "+l.Name)) }
 	switch err := plan.CheckName(l.Name); {
 	case err != nil:
-		p.Bad(at, "load %q: %w", l.Name, err)
+		bad("load", "load %q: %w", l.Name, err)
 	case strings.Contains(l.Name, "."):
-		p.Bad(at, "load %q: a load of a workload has no '.' in its name, for LOAD.FLAG and LOAD.METRIC have one behind it", l.Name)
+		bad("load", "load %q: a load of a workload has no '.' in its name, for LOAD.FLAG and LOAD.METRIC have one behind it", l.Name)
 	case metricPart.MatchString(l.Name):
-		p.Bad(at, "load %q: metrics have parts of that name, so no limit could name it: give it another one", l.Name)
+		bad("load", "load %q: metrics have parts of that name, so no limit could name it: give it another one", l.Name)
 	case w.load(l.Name) != l:
-		p.Bad(at, "load %q: two have this name", l.Name)
+		bad("load", "load %q: two have this name", l.Name)
 	}
 	for _, f := range l.Flags {
 		if err := refused(l, f.Name); err != nil {
-			p.Bad(p.Place("flag "+l.Name+" "+f.Name), "%w", err)
+			errs = append(errs, w.at(err, "flag "+l.Name+" "+f.Name))
 		}
 	}
 	if l.Reads == "" {
 		has := func(f study.Flag) bool { return f.Name == "topic" || f.Name == "include" }
 		if l.Command == string(plan.Consume) && !slices.ContainsFunc(l.Flags, has) {
-			p.Bad(at, "load %q: name what it reads: reads: LOAD, of a load in this file, or topic: NAME", l.Name)
+			bad("load", "load %q: name what it reads: reads: LOAD, of a load in this file, or topic: NAME", l.Name)
 		}
-		return
+		return errs
 	}
-	at = p.Place("reads " + l.Name)
-	names := w.names()
+	names := w.Names()
 	switch {
 	case l.Command != string(plan.Consume):
-		p.Bad(at, "reads: kt %s writes to topics of its own: it is for command: consume", l.Command)
+		bad("reads", "reads: kt %s writes to topics of its own: it is for command: consume", l.Command)
 	case w.load(l.Reads) == nil:
-		p.Bad(at, "reads %q: there is no load of that name%s", l.Reads, suggest.Hint(l.Reads, names, "; there are "+strings.Join(names, ", ")))
+		bad("reads", "reads %q: there is no load of that name%s", l.Reads, suggest.Hint(l.Reads, names, "; there are "+strings.Join(names, ", ")))
 	case w.Source(l) == nil:
-		p.Bad(at, "reads %q: it reads %s, in a circle: one of them has to name a topic", l.Reads, l.Name)
+		bad("reads", "reads %q: it reads %s, in a circle: one of them has to name a topic", l.Reads, l.Name)
 	}
+	return errs
 }
 
 // refused returns why a load of a workload cannot have a flag; nil: it can.
@@ -138,12 +169,17 @@ func refused(l *study.Load, flag string) error {
 	return nil
 }
 
-// Set gives a flag other values: LOAD.FLAG in one load, FLAG in every load that has it. known is as that of Parse.
-func (w *Workload) Set(name string, values []string, known func(command, flag string) error) error {
+// Set gives a flag another value: LOAD.FLAG in one load, FLAG in every load that has it. typed and known are as those of
+// study.Share and Parse.
+func (w *Workload) Set(name, value string, typed bool, known func(command, flag string) error) error {
 	before, flag, found := strings.Cut(name, ".")
 	one := found && w.load(before) != nil
 	if !one {
 		flag = name
+	}
+	is := flag
+	if strings.HasPrefix(flag, "topic.") {
+		is = "topic-config"
 	}
 	var wrong error
 	set := false
@@ -152,21 +188,22 @@ func (w *Workload) Set(name string, values []string, known func(command, flag st
 		if one && l.Name != before {
 			continue
 		}
-		if err := cmp.Or(known(l.Command, flag), refused(l, flag)); err != nil {
+		if err := cmp.Or(known(l.Command, is), refused(l, is)); err != nil {
 			wrong = cmp.Or(wrong, err)
 			continue
 		}
-		(&study.Study{Loads: w.Loads[i : i+1]}).Set(flag, values)
-		delete(w.places, "flag "+l.Name+" "+flag)
+		(&study.Study{Loads: w.Loads[i : i+1]}).Share(flag, value, typed)
+		delete(w.Places, "flag "+l.Name+" "+flag)
 		set = true
 	}
 	if !set {
-		return fmt.Errorf("--set %s: %w; the loads are %s", name, wrong, strings.Join(w.names(), ", "))
+		return fmt.Errorf("%s: %w; the loads are %s", name, wrong, strings.Join(w.Names(), ", "))
 	}
 	return nil
 }
 
-func (w *Workload) names() (names []string) {
+// Names returns the names of the loads.
+func (w *Workload) Names() (names []string) {
 	for i := range w.Loads {
 		names = append(names, w.Loads[i].Name)
 	}
@@ -179,6 +216,15 @@ func (w *Workload) load(name string) *study.Load {
 		return &w.Loads[i]
 	}
 	return nil
+}
+
+// Follows returns the load with which a load ends: the one that it reads, unless it has an end of its own; "": none.
+func Follows(l *study.Load) string {
+	ends := []string{"duration", "num-records", "messages"}
+	if slices.ContainsFunc(l.Flags, func(f study.Flag) bool { return slices.Contains(ends, f.Name) }) {
+		return ""
+	}
+	return l.Reads
 }
 
 // Source returns the load whose topics a load uses: itself, or where its Reads leads to. nil: that leads in a circle.

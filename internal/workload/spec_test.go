@@ -23,11 +23,12 @@ func TestAWorkloadIsReadOrRefusedWithThePlace(t *testing.T) {
 		Loads, Sources []string
 		Wrong          []string
 	}](t, "spec") {
-		w, err := Parse("w.yaml", []byte(row.Text), known)
+		l, err := Parse("w.yaml", []byte(row.Text), known)
 		var wrong, loads, sources []string
 		if err != nil {
 			wrong = strings.Split(err.Error(), "\n")
 		} else {
+			w := must.Have(Of(l))(t)
 			for i := range w.Loads {
 				loads, sources = append(loads, w.Loads[i].Name), append(sources, w.Source(&w.Loads[i]).Name)
 			}

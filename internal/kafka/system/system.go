@@ -295,9 +295,14 @@ func (s *System) administer(ctx context.Context) (*admin, error) {
 // Brokers returns the brokers of the cluster.
 func (a *admin) Brokers() []result.Broker { return a.Info.Brokers }
 
-// Fits returns an error if the cluster cannot carry a load that writes.
+// Fits returns an error if the cluster cannot carry a load.
 func (a *admin) Fits(ctx context.Context, p plan.Plan) error {
-	_, err := a.CheckTopics(ctx, p, a.compressed)
+	var err error
+	if p.Writes() {
+		_, err = a.CheckTopics(ctx, p, a.compressed)
+	} else {
+		_, err = a.ReadTopics(ctx, p)
+	}
 	if unfit := new(result.MisfitError); errors.As(err, &unfit) {
 		return err
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -29,18 +28,18 @@ func (s *Set) workload(ctx context.Context, names []string) (r result.Result, er
 	var all []result.LoadResult
 	var parts []*Set
 	var plans []*plan.Plan
-	of := make(map[string]map[string]*runFile) // by load
-	for id, one := range s.runFiles {
-		if of[one.part.Load] == nil {
-			of[one.part.Load] = make(map[string]*runFile)
-		}
-		if of[one.part.Load][id] = one; one.part.Load == "" || one.watched() {
-			return r, fmt.Errorf("%s: it is of no load of the workload, and the others are of %s", one.name, few(names, ", "))
-		}
-	}
 	for _, name := range names {
-		l := &Set{runFiles: of[name]}
-		parts, plans = append(parts, l), append(plans, &l.inOrder()[0].header.Plan)
+		l := NewSet()
+		for id, one := range s.runFiles {
+			switch {
+			case one.part.Load == name, one.watched(): // a machine carries all loads
+				l.runFiles[id] = one
+			case one.part.Load == "":
+				return r, fmt.Errorf("%s: it is of no load of the workload, and the others are of %s", one.name, few(names, ", "))
+			}
+		}
+		own := slices.DeleteFunc(l.inOrder(), (*runFile).watched)
+		parts, plans = append(parts, l), append(plans, &own[0].header.Plan)
 	}
 	limits, err := result.LimitsOf(s.limits, names, plans)
 	if err != nil {
@@ -59,6 +58,12 @@ func (s *Set) workload(ctx context.Context, names []string) (r result.Result, er
 	r.Plan.Command, r.NotAddedUp = plan.Workload, m.different()
 	r.Notice, r.RunFiles = strings.Join(r.Notices(), "; "), m.listRunFiles()
 	r.JoinLoads(all)
+	for i := range all { // a machine that is only watched is of the whole
+		l := &all[i].Result
+		carries := func(h result.HostRow) bool { return h.Processes > 0 }
+		r.Hosts = slices.DeleteFunc(slices.Clone(l.Hosts), carries)
+		l.Hosts = slices.DeleteFunc(l.Hosts, func(h result.HostRow) bool { return !carries(h) })
+	}
 	targets := true // of some loads alone a target would say nothing
 	for i := range all {
 		l := &all[i]
@@ -81,11 +86,7 @@ func (s *Set) workload(ctx context.Context, names []string) (r result.Result, er
 // section returns the result of one load: of one complete file that of the file by itself, else what its files give together.
 func (s *Set) section(ctx context.Context) (result.Result, error) {
 	if files := s.inOrder(); len(files) == 1 && files[0].corrupt == nil {
-		one := files[0]
-		fold, err := result.Replay(io.NewSectionReader(one.r, 0, one.size), nil, s.limits...)
-		if err == nil {
-			return fold.Result(), nil
-		}
+		return Read(files[0].r, files[0].size, s.limits...)
 	}
 	return s.load(ctx)
 }

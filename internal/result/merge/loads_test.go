@@ -105,3 +105,23 @@ func TestAWorkloadWithALoadWhoseRecordsAreLostHasLostRecords(t *testing.T) {
 	r.JoinLoads(r.Loads)
 	must.True(t, r.Lost() && r.Suffered == "b", "a record of b is lost, and %q suffered", r.Suffered)
 }
+
+// Each load of a workload that many hosts make is merged by itself, in whatever order its files come.
+func TestAWorkloadOfManyHostsIsMergedLoadByLoad(t *testing.T) {
+	var files [][]byte
+	for _, host := range []string{"h1", "h2"} {
+		for i, name := range []string{"orders", "tail"} {
+			files = append(files, partFile{
+				run: "shop", epoch: "e", host: host, process: i + 1, plan: canned.Plan(100), events: steady(0, 10, 100*(i+1)), trailer: trailerOf(10),
+				change: func(h *result.Header) { h.Part.Load = name },
+			}.bytes(t))
+		}
+	}
+	r := merged(t, files...)
+	must.True(t, r.Records.Acknowledged == 6000, "%d records of both", r.Records.Acknowledged)
+	for i, want := range []int64{2000, 4000} {
+		l := &r.Loads[i]
+		must.True(t, l.Records.Acknowledged == want && len(l.Processes) == 2 && l.NotAddedUp == "", "%s: %d records of %d processes %s", l.Name, l.Records.Acknowledged, len(l.Processes), l.NotAddedUp)
+	}
+	must.Match(t, marshal(t, r), marshal(t, merged(t, files[3], files[1], files[0], files[2])), "files in another order")
+}

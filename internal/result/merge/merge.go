@@ -72,7 +72,7 @@ func newMerge(runFiles []*runFile) *merge {
 	for _, s := range runFiles {
 		for _, member := range s.part.Roster {
 			known := m.roster[member.Host]
-			m.roster[member.Host] = result.Member{Host: member.Host, Role: cmp.Or(known.Role, member.Role), Processes: max(known.Processes, member.Processes)}
+			m.roster[member.Host] = result.Member{Host: member.Host, Role: cmp.Or(known.Role, member.Role), Processes: max(known.Processes, member.Processes), Before: max(known.Before, member.Before)}
 		}
 		p := &mergedPart{runFile: s, number: s.part.Process, state: s.state()}
 		if p.watched() {

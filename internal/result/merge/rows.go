@@ -107,7 +107,8 @@ func (m *merge) missing() []result.ProcessRow {
 	}
 	var rows []result.ProcessRow
 	for _, name := range slices.Sorted(maps.Keys(m.roster)) {
-		for n := 1; n <= m.roster[name].Processes; n++ {
+		member := m.roster[name]
+		for n := member.Before + 1; n <= member.Before+member.Processes; n++ {
 			if there[label(name, n)] {
 				continue
 			}

@@ -118,7 +118,7 @@ func (s *runFile) checkHeader() error {
 	}
 	members := 0
 	for _, m := range p.Roster {
-		if m.Processes < 0 || m.Processes > maxOfHost || len(m.Host) > maxPartText {
+		if m.Processes < 0 || m.Processes > maxOfHost || m.Before < 0 || m.Before > maxOfHost || len(m.Host) > maxPartText {
 			return fmt.Errorf("its roster has %d processes on a host %.40q", m.Processes, m.Host)
 		}
 		members += m.Processes

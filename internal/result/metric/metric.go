@@ -215,9 +215,13 @@ func Find(name string) (*Metric, error) {
 // Name is the name of a metric that can be judged.
 type Name string
 
-// Of returns the metric of a name. One of no metric has its name alone.
+// Of returns the metric of a name, which may begin with that of a load: orders.p99. One of no metric has its name alone.
 func (n Name) Of() *Metric {
-	if m, err := Find(string(n)); err == nil {
+	m, err := Find(string(n))
+	if _, of, found := strings.Cut(string(n), "."); err != nil && found {
+		m, err = Find(of)
+	}
+	if err == nil {
 		return m
 	}
 	return &Metric{Name: string(n)}
