@@ -18,6 +18,7 @@ type ShareGroup struct {
 	Name  string
 	Made  bool // it was not there: kt makes it, and deletes it
 	Limit int  // deliveries of a record before it is archived; 0: not known
+	Locks int  // records of a partition that may be delivered and not settled, with all between the first of them and the last; 0: not known
 }
 
 // CheckShare returns why the cluster has no share group of so many members; nil: it can have one.
@@ -55,11 +56,14 @@ func (c *Cluster) FindShare(ctx context.Context, name string) (g ShareGroup, err
 	if err != nil {
 		return g, fmt.Errorf("group %s: its settings: %w", name, err)
 	}
-	g.Limit, _ = strconv.Atoi(c.brokerSettings(ctx)["group.share.delivery.count.limit"])
+	of, numbers := c.brokerSettings(ctx), map[string]*int{"share.delivery.count.limit": &g.Limit, "share.partition.max.record.locks": &g.Locks}
+	for name, number := range numbers {
+		*number, _ = strconv.Atoi(of["group."+name])
+	}
 	for _, r := range answer.Resources {
 		for _, s := range r.Configs {
-			if s.Name == "share.delivery.count.limit" && s.Value != nil { // its own, since Kafka 4.3
-				g.Limit, _ = strconv.Atoi(*s.Value)
+			if numbers[s.Name] != nil && s.Value != nil { // its own, since Kafka 4.3
+				*numbers[s.Name], _ = strconv.Atoi(*s.Value)
 			}
 		}
 	}

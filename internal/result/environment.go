@@ -20,6 +20,14 @@ type Environment struct {
 
 	// ByTopic says that the rows of windows (stats.Window.Partitions) are of whole topics. Their keys are indexes of Topics.
 	ByTopic bool `json:"rows_by_topic,omitempty"`
+
+	Share *ShareLimits `json:"share_group_limits,omitempty"` // nil: the run does not read in a share group
+}
+
+// ShareLimits are settings of a share group; 0: not known.
+type ShareLimits struct {
+	Deliveries int   `json:"deliveries"`             // of a record, before it is archived
+	Locks      int64 `json:"record_locks_partition"` // records of a partition from the first that is not settled to the last that was delivered
 }
 
 // addedTopic stands for the topics of partitions that were added during a run with several.

@@ -108,7 +108,12 @@ func (f *Fold) readingEvidence(w *stats.Window) *verdict.Readers {
 		Lag:        verdict.Lag{Records: int64(lag.Records), Left: int64(lag.Left), Slope: *cmp.Or(lag.Slope, new(0.0)), Appended: *cmp.Or(lag.Appended, new(0.0)), KeptUp: lag.KeptUp},
 		Processing: p.Read.Processing.Mean(), Busy: fetch.BusyShare,
 	}
-	r.Keeps = keepsUp(&p.Read, f.header.Environment.Partitions(), r.Lag.Appended)
+	partitions, threads := f.header.Environment.Partitions(), time.Duration(p.Read.Workers())
+	if p.Read.Share != nil { // any number of consumers reads a partition
+		partitions = 0
+	}
+	r.Keeps = keepsUp(&p.Read, partitions, r.Lag.Appended)
+	r.Locks = f.recordLocks(w, fetch.Seconds)
 	if code := Errors(w.FetchErrors).Worst(); !r.Failed && verdict.Denied(code) {
 		r.Denied, r.Error = true, theme.Count(w.FetchErrors[code])+" "+code
 	}
@@ -127,15 +132,27 @@ func (f *Fold) readingEvidence(w *stats.Window) *verdict.Readers {
 	}
 	outside := time.Duration(p.Read.Clients()) * (max(0, all.FirstRead-all.Start) + max(0, all.End-all.LastRead))
 	total := max(0, all.ReadTime-outside) // of all readers, from the first record to the last
-	r.LagThere, r.Held = share(behind, sum.total), share(w.ReadHeld, total)
+	r.LagThere, r.Held, r.Busy = share(behind, sum.total), share(w.ReadHeld, total), share(w.Work, total*threads)
 	r.Unassigned, r.Fetching = share(w.RebalanceTime, total), share(slices.Max(append(slices.Collect(maps.Values(sum.fetching)), 0)), total)
 	// Readers without partitions wait all the time, and that shows nothing.
 	idle := 0.0
-	if n := f.header.Environment.Partitions(); n > 0 && p.Read.Consumers > n {
-		idle = 1 - float64(n)/float64(p.Read.Consumers)
+	if partitions > 0 && p.Read.Consumers > partitions {
+		idle = 1 - float64(partitions)/float64(p.Read.Consumers)
 	}
 	r.Waiting = max(0, share(max(0, all.ReadWait-outside), total)-idle) / (1 - idle)
 	return r
+}
+
+// recordLocks returns the evidence on the locks of a share group, of a window in which records came for so many seconds.
+func (f *Fold) recordLocks(w *stats.Window, seconds float64) verdict.RecordLocks {
+	read, limits := &f.header.Plan.Read, f.header.Environment.Share
+	if limits == nil || read.Processing.IsZero() {
+		return verdict.RecordLocks{}
+	}
+	return verdict.RecordLocks{
+		Limit: limits.Locks, Partitions: int64(f.header.Environment.Partitions()), Used: w.Locks, Held: w.Held,
+		Consumers: int64(read.Consumers), Threads: int64(read.Workers()), Working: verdict.Per(w.Work.Seconds(), seconds*float64(read.Workers()*max(1, read.Groups))),
+	}
 }
 
 // throttled returns the shares of the producers' time and of the readers' for which brokers throttled them.

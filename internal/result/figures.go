@@ -130,6 +130,8 @@ type ShareGroup struct {
 	Redelivered int64   `json:"redelivered"`                 // of Acquired: not for the first time
 	Deliveries  Errors  `json:"deliveries"`                  // of Acquired: by how often a record was delivered by then
 	AckTime     Latency `json:"acknowledgement_us,omitzero"` // delivered → the broker has confirmed the acknowledgement; with the processing time
+	MostHeld    int64   `json:"held_records_max"`            // that one member had of the brokers and had not acknowledged
+	MostLocks   int64   `json:"locked_records_max"`          // of a partition: Environment.Share has how many there are
 
 	Members     Errors `json:"members"`      // of Acquired: by the number of the consumer
 	MemberBytes Errors `json:"member_bytes"` // of their keys and values
@@ -139,9 +141,10 @@ func shareGroupOf(w *stats.Window) ShareGroup {
 	s := ShareGroup{
 		Acquired: w.Consumed, Accepted: w.Accepted, Released: w.Released, Rejected: w.Rejected, Archived: w.Archived, Failed: w.AckFailed,
 		Unconfirmed: max(0, w.Consumed-w.Accepted-w.Released-w.Rejected), Deliveries: errorsOf(w.Deliveries), AckTime: LatencyOf(&w.AckTime),
+		MostHeld: w.Held, MostLocks: w.Locks,
 		Members: errorsOf(w.Members), MemberBytes: errorsOf(w.MemberBytes),
 	}
-	s.Redelivered = s.Acquired - s.Deliveries["1"]
+	s.Redelivered = w.Redelivered()
 	return s
 }
 

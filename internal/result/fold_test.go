@@ -209,7 +209,8 @@ func TestTheEvidenceOfReadingIsOfTheTimeInWhichItReads(t *testing.T) {
 		start := time.Duration(i) * time.Second
 		w := stats.Window{Start: start, End: start + time.Second, Read: stats.Read{
 			Consumed: 1000, FirstRead: start, LastRead: start + time.Second,
-			ReadTime: consumers * time.Second, ReadWait: 9 * time.Second, ReadHeld: 3 * time.Second, Work: 3 * time.Second, Rebalances: 1, RebalanceTime: 1200 * time.Millisecond,
+			ReadTime: consumers * time.Second, ReadWait: 9 * time.Second, ReadHeld: 3 * time.Second, Work: 2 * time.Second, Rebalances: 1, RebalanceTime: 1200 * time.Millisecond,
+			Share: stats.Share{Held: 500, Locks: 1900},
 		}, Brokers: map[int32]stats.Broker{2: {Fetch: stats.Traffic{Requests: 10, Throttle: 600 * time.Millisecond}}}}
 		b := w.Brokers[2]
 		b.Fetch.Latency.RecordN(300*time.Millisecond, 10)
@@ -226,11 +227,17 @@ func TestTheEvidenceOfReadingIsOfTheTimeInWhichItReads(t *testing.T) {
 	e := f.evidence()
 	must.Hold(t, e.Throttled == 0.05 && e.Consumed == 10_000 && e.Read != nil, "evidence %+v", e)
 	want := verdict.Readers{
-		Only: true, Failed: true, Error: "gone", Seconds: 10, RecordsPerSecond: 1000, Rebalances: 10, Processing: time.Millisecond, Busy: 0.25,
+		Only: true, Failed: true, Error: "gone", Seconds: 10, RecordsPerSecond: 1000, Rebalances: 10, Processing: time.Millisecond, Busy: 1.0 / 6,
 		LagThere: 1, Waiting: 0.5, Held: 0.25, Unassigned: 0.1, Fetching: 0.25, Lag: e.Read.Lag,
 	}
 	if diff := cmp.Diff(want, *e.Read, cmpopts.EquateApprox(1e-9, 1e-9)); diff != "" {
 		t.Errorf("evidence (-want +got):\n%s", diff)
+	}
+	f.header.Plan.Read.Share, f.header.Environment.Share = &plan.ShareGroup{}, &ShareLimits{Locks: 2000}
+	want.Waiting = 0.75 // each of them can have records
+	want.Locks = verdict.RecordLocks{Limit: 2000, Partitions: 6, Used: 1900, Held: 500, Consumers: consumers, Threads: 1, Working: 2}
+	if diff := cmp.Diff(want, *f.evidence().Read, cmpopts.EquateApprox(1e-9, 1e-9)); diff != "" {
+		t.Errorf("evidence of a share group (-want +got):\n%s", diff)
 	}
 }
 

@@ -86,7 +86,7 @@ func ofConsumers(f *metric.Figures) *metric.Figures {
 	w := f.Window
 	f.Busy, f.Redelivered = share(w.Work, w.ReadTime*time.Duration(f.Plan.Read.Workers())), -1
 	if w.Consumed > 0 {
-		f.Redelivered = verdict.Per(float64(w.Consumed-w.Deliveries["1"]), float64(w.Consumed))
+		f.Redelivered = verdict.Per(float64(w.Redelivered()), float64(w.Consumed))
 	}
 	return f
 }

@@ -72,7 +72,7 @@ func (r *reads) addUse(s host.Sample) {
 
 func (t *readTimes) add(w *stats.Window, waiting int64, replaying bool) {
 	length, counts := w.End-w.Start, stats.Window{Start: w.Start, End: w.End, Read: w.Read}
-	counts.EndToEnd, counts.FetchErrors = stats.Histogram{}, nil
+	counts.EndToEnd, counts.AckTime, counts.FetchErrors = stats.Histogram{}, stats.Histogram{}, nil
 	t.window.Add(&counts)
 	t.total += length
 	behind := float64(waiting)*length.Seconds() > float64(w.Consumed)*lagShows.Seconds()

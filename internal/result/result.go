@@ -374,6 +374,9 @@ type Point struct {
 	EndToEndMax   Micros `json:"end_to_end_max_us,omitempty"`
 	Events        int64  `json:"events,omitempty"`
 	Oldest        int64  `json:"oldest_us,omitempty" of:"writing"` // age of the oldest record without an outcome, at the end of the step
+	Accepted      int64  `json:"accepted_records,omitempty"`       // of a share group, as are the next two
+	Redelivered   int64  `json:"redelivered_records,omitempty"`    // of Consumed
+	Locks         int64  `json:"locked_records_max,omitempty"`     // of the partition with most
 
 	// In snapshots only.
 	Refused   int64 `json:"-"` // fetches of one partition

@@ -49,6 +49,7 @@ func (p *steps) of(windows []stats.Window, h host.Sample) []Point {
 			StartSeconds: w.Start.Seconds(), Seconds: w.Seconds(), Warmup: w.Warmup, Acknowledged: w.Acknowledged, Failed: w.Failed, Bytes: w.Bytes,
 			Consumed: w.Consumed, ConsumedBytes: w.ConsumedBytes, ConsumerLag: lagOf(p.consumerLag, w.LagUnknown > 0),
 			Events: int64(len(w.Events)), Oldest: w.Oldest.Microseconds(), Refused: w.Refused(),
+			Accepted: w.Accepted, Redelivered: w.Redelivered(), Locks: w.Locks,
 		}
 		for _, b := range w.Brokers {
 			points[i].Throttled = points[i].Throttled || b.Throttle > 0 || b.Fetch.Throttle > 0
@@ -191,6 +192,7 @@ func join(a, b Point) Point {
 		EndToEndP99: max(a.EndToEndP99, b.EndToEndP99), EndToEndP999: max(a.EndToEndP999, b.EndToEndP999),
 		EndToEndMax: max(a.EndToEndMax, b.EndToEndMax), Events: a.Events + b.Events, Oldest: max(a.Oldest, b.Oldest),
 		Refused: a.Refused + b.Refused, Throttled: a.Throttled || b.Throttled,
+		Accepted: a.Accepted + b.Accepted, Redelivered: a.Redelivered + b.Redelivered, Locks: max(a.Locks, b.Locks),
 	}
 }
 

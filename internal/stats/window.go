@@ -295,7 +295,16 @@ type Share struct {
 
 	Members     map[string]int64 `json:"members,omitempty"`      // records delivered, by the number of the consumer: "1" is the first
 	MemberBytes map[string]int64 `json:"member_bytes,omitempty"` // of their keys and values
+
+	Held  int64 `json:"held,omitempty" add:"level"`         // most records that one member had of the brokers and had not acknowledged
+	Locks int64 `json:"record_locks,omitempty" add:"level"` // locks that are used of the partition with most, as kt knows them
 }
+
+// Redelivered returns the number of records that a share group did not deliver for the first time.
+func (r *Read) Redelivered() int64 { return total(r.Deliveries) - r.Deliveries["1"] }
+
+// Settled returns the number of deliveries to members of a share group whose acknowledgement has an answer.
+func (s *Share) Settled() int64 { return s.Accepted + s.Released + s.Rejected + s.AckFailed }
 
 // Refused returns the number of fetches of one partition that brokers refused.
 func (r *Read) Refused() int64 { return total(r.FetchErrors) }

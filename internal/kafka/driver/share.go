@@ -1,9 +1,11 @@
 package driver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -43,14 +45,22 @@ type Share struct {
 	others       atomic.Bool // a group has members of other processes
 
 	mu      sync.Mutex
-	doubted []acks // guarded by mu: those that no broker has confirmed
+	doubted []acks          // guarded by mu: those that no broker has confirmed
+	ends    map[place]int64 // guarded by mu: behind the last record that was delivered
+	locks   atomic.Int64    // of stats.Share
+}
+
+// place is a partition of a group, by their numbers.
+type place struct {
+	group  int
+	number int32
 }
 
 var _ engine.ReadDriver = (*Share)(nil)
 
 // Begin notes where the logs end before the load. o is what all queues have in common.
 func (d *Share) Begin(ctx context.Context, o queue.Options) (err error) {
-	d.ready = make(chan struct{})
+	d.ready, d.ends = make(chan struct{}), make(map[place]int64)
 	d.waiting.Store(int64(o.Plan.Read.Clients()))
 	d.opened, _, err = d.Cluster.LogEnds(ctx, d.Layout)
 	if d.from = d.opened; err == nil && !o.Plan.Read.From.Latest {
@@ -84,6 +94,7 @@ func (d *Share) Begin(ctx context.Context, o queue.Options) (err error) {
 // backlog returns how many records each group has to settle. The brokers do not tell that before it has settled one of the partition.
 func (d *Share) backlog(ctx context.Context) (all []int64, err error) {
 	ends, _, err := d.Cluster.LogEnds(ctx, d.Layout)
+	locks := int64(0)
 	for i := 0; err == nil && i < len(d.Groups); i++ {
 		g := &d.Groups[i]
 		var starts, left []int64
@@ -98,13 +109,34 @@ func (d *Share) backlog(ctx context.Context) (all []int64, err error) {
 			if n < 0 && start >= 0 {
 				n = max(0, ends[q]-start)
 			}
+			if used := d.deliveredUpTo(place{i, int32(q)}, 0) - start; start >= 0 { // more were delivered since the brokers said that
+				locks = max(locks, min(used, int64(cmp.Or(g.Locks, math.MaxInt))))
+			}
 			all = append(all, n)
 		}
 		if d.Cluster.ShareMembers(ctx, g.Name) > d.Plan.Read.Consumers {
 			d.others.Store(true)
 		}
 	}
+	if err == nil {
+		d.locks.Store(locks)
+	}
 	return all, err
+}
+
+// deliveredUpTo notes the end of records that were delivered, and returns the furthest.
+func (d *Share) deliveredUpTo(p place, end int64) int64 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.ends[p] = max(d.ends[p], end)
+	return d.ends[p]
+}
+
+// Take returns the change of the consumer lag since the last call, and the locks.
+func (d *Share) Take() stats.Window {
+	w := d.Arrivals.Take()
+	w.Locks = d.locks.Load()
+	return w
 }
 
 // free lets the embedded broker delete the records that a group has settled.
@@ -244,7 +276,11 @@ func (r *sharer) Read(ctx context.Context, limit int, patience time.Duration) (n
 		n += r.take(&p)
 	})
 	if n > 0 {
-		r.shard.Record(func(rec *stats.Recorder, phase int) { rec.Window(phase).Fetches++ })
+		held := int64(len(r.polled)) + r.client.BufferedFetchRecords()
+		r.shard.Record(func(rec *stats.Recorder, phase int) {
+			w := rec.Window(phase)
+			w.Fetches, w.Held = w.Fetches+1, max(w.Held, held)
+		})
 	}
 	return n, failed
 }
@@ -256,6 +292,7 @@ func (r *sharer) take(p *kgo.FetchTopicPartition) int {
 	if n == 0 || number < 0 {
 		return 0
 	}
+	d.deliveredUpTo(place{r.group, number}, p.Records[n-1].Offset+1)
 	r.polled = append(r.polled, p.Records...)
 	started, keys := r.shard.Started().UnixNano(), r.shard.WantsKeys()
 	r.shard.Record(func(rec *stats.Recorder, phase int) {

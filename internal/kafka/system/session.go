@@ -45,6 +45,9 @@ func (s *session) Describe(h *result.Header) {
 	h.Embedded = s.embedded != nil
 	h.Environment.Cluster = s.cluster.Info
 	h.Environment.SetTopics(s.topics)
+	for _, g := range s.groups {
+		h.Environment.Share = &result.ShareLimits{Deliveries: g.Limit, Locks: int64(g.Locks)}
+	}
 }
 
 // NewBook opens the account of the records of this run.
@@ -190,7 +193,7 @@ func (s *session) sources() (all []engine.Source, err error) {
 			all = append(all, watch.NewRecordDeleter(s.embedded, s.reading.At))
 		}
 	} else if s.share != nil {
-		all = append(all, s.share.Arrivals)
+		all = append(all, s.share)
 	} else if s.Embedded != nil {
 		all = append(all, watch.NewUnreadDeleter(s.embedded, s.layout))
 	}

@@ -197,6 +197,8 @@ const (
 	heldShows      = 0.50 // of the readers' time
 	rebalanceShows = 0.10 // of the readers' time
 	fetchShows     = 0.40 // of the time in which a client may have a fetch at a broker
+	locksShow      = 0.80 // of the locks of a partition
+	consumersBusy  = 0.90 // of the consumers
 )
 
 // Readers is evidence of a run's readers.
@@ -210,6 +212,7 @@ type Readers struct {
 	Rebalances                int64
 	Others                    string // a clause on other members of the group with partitions; "": there are none
 	Lag                       Lag
+	Locks                     RecordLocks
 
 	Processing time.Duration // of each record, in the mean
 	Busy       float64       // share of the time of the consumers' threads, in which they worked
@@ -224,6 +227,30 @@ type Readers struct {
 	Held       float64 // in which a rate or a processing time held readers back
 	Unassigned float64 // of readers without partitions, in rebalances
 	Fetching   float64 // with a fetch at the busiest broker
+}
+
+// RecordLocks are the record locks of a share group: records of a partition from the first that is not settled to the last that was
+// delivered. The zero value is of no share group.
+type RecordLocks struct {
+	Limit, Partitions int64   // locks of a partition, and how many there are
+	Used, Held        int64   // most of a partition, and most that one consumer had
+	Consumers         int64   // of a group
+	Threads           int64   // of a consumer
+	Working           float64 // consumers of a group that worked on records at once, in the mean
+}
+
+// usedUp reports whether consumers without records waited for locks.
+func (l *RecordLocks) usedUp() bool {
+	return l.Limit > 0 && float64(l.Used) >= locksShow*float64(l.Limit) && l.Working < consumersBusy*float64(l.Consumers)
+}
+
+// Fewer returns the records a fetch with which all consumers have some; 0: other records hold the locks.
+func (l *RecordLocks) Fewer() int64 {
+	const twice = 2 // a fetch brings whole batches, so more than it asks for
+	if n := l.Limit * l.Partitions / max(1, twice*l.Consumers); n >= l.Threads && n < l.Held {
+		return n
+	}
+	return 0
 }
 
 // Lag is the consumer lag of a run.

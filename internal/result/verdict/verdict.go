@@ -50,6 +50,7 @@ const (
 	Members    Limit = "other members"       // of the group, that have partitions
 	Rebalances Limit = "rebalances"          // readers had no partitions
 	Processing Limit = "the processing time" // that was asked for
+	Locks      Limit = "record locks"        // of a share group: consumers waited for others to acknowledge
 	Fetches    Limit = "broker fetches"      // readers waited for records although some were there
 	Reader     Limit = "this consumer"       // CPU to spare, and the brokers were faster: one client does no more
 )
@@ -143,6 +144,7 @@ func (e *Evidence) writing() []row {
 		{e.Throttled >= throttleShows, Throttle, "quota"},
 		{e.OneAtATime, None, "one at a time"},
 		{e.Read != nil && e.Read.Others != "", Members, "others"},
+		{e.Read != nil && e.Read.Lag.KeptUp != nil && !*e.Read.Lag.KeptUp && e.Read.Locks.usedUp(), Locks, "locks"},
 		{e.Read != nil && e.Read.Lag.KeptUp != nil && !*e.Read.Lag.KeptUp, Consumers, "behind"},
 		{kept && carried, None, "kept"},
 		{e.CeilingShare() >= ceilingShows && !CeilingTooLow(e.CeilingShare()), Ceiling, "ceiling"},
@@ -171,6 +173,7 @@ func (e *Evidence) reading() []row {
 		{e.readKept(), None, "kept"},
 		{r.Lag.KeptUp != nil && r.LagThere < lagThere && r.Waiting+r.Held >= waitShows, None, "kept up"},
 		{r.Unassigned >= rebalanceShows, Rebalances, "rebalances"},
+		{r.Locks.usedUp() && r.LagThere >= lagThere && r.Waiting >= waitShows, Locks, "locks"},
 		{r.Processing > 0 && r.Held >= heldShows, Processing, "held"},
 		{e.hostFull(), HostCPU, "host full of reading"},
 		{r.Waiting >= waitShows && r.Fetching >= fetchShows, Fetches, "fetches"},
