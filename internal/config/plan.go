@@ -248,7 +248,7 @@ func (b *builder) group(ofLedger, share bool) (id string, own bool) {
 		}
 		return "", false
 	}
-	id = fmt.Sprintf("%s%d", plan.OwnGroup, numbers.IntN(100_000)) // as Kafka's consumer test
+	id = fmt.Sprintf("%s%d", plan.OwnGroup, numbers.IntN(100_000))    // as Kafka's consumer test
 	if share && !b.writes && b.from("group-protocol") > fromForeign { // not of one of several loads
 		id = shareGroup
 	}

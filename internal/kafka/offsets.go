@@ -87,7 +87,7 @@ func (c *Cluster) Topics(ctx context.Context) []string {
 	return all.Names()
 }
 
-// Groups returns the names of the consumer groups.
+// Groups returns the names of the groups, of consumers and share groups.
 func (c *Cluster) Groups(ctx context.Context) []string {
 	all, _ := c.admin.ListGroups(ctx) // as of Topics
 	return all.Groups()

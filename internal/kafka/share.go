@@ -1,10 +1,12 @@
 package kafka
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -16,9 +18,10 @@ import (
 // ShareGroup is a share group as it was before a load. Cluster.FindShare makes it.
 type ShareGroup struct {
 	Name  string
-	Made  bool // it was not there: kt makes it, and deletes it
-	Limit int  // deliveries of a record before it is archived; 0: not known
-	Locks int  // records of a partition that may be delivered and not settled, with all between the first of them and the last; 0: not known
+	Made  bool   // it was not there: kt makes it, and deletes it
+	Start string // where its own settings let it begin; "": they do not say
+	Limit int    // deliveries of a record before it is archived; 0: not known
+	Locks int    // records of a partition that may be delivered and not settled, with all between the first of them and the last; 0: not known
 }
 
 // CheckShare returns why the cluster has no share group of so many members; nil: it can have one.
@@ -51,23 +54,38 @@ func (c *Cluster) FindShare(ctx context.Context, name string) (g ShareGroup, err
 	case there && found.ProtocolType != "share":
 		return g, result.Misfit("--group %s: it is there, and no share group; name another one", name).About("group")
 	}
+	own, err := c.GroupSettings(ctx, name)
+	if err != nil {
+		return g, err
+	}
+	of := c.brokerSettings(ctx)
+	for name, number := range map[string]*int{"share.delivery.count.limit": &g.Limit, "share.partition.max.record.locks": &g.Locks} {
+		*number, _ = strconv.Atoi(cmp.Or(own[name], of["group."+name])) // its own, since Kafka 4.3
+	}
+	g.Start = own[startSetting]
+	return g, nil
+}
+
+// startSetting says where a share group begins.
+const startSetting = "share.auto.offset.reset"
+
+// GroupSettings returns the settings that a group has of its own; none: the brokers' count.
+func (c *Cluster) GroupSettings(ctx context.Context, name string) (map[string]string, error) {
+	const ofGroup = 8 // Kafka's source DYNAMIC_GROUP_CONFIG
 	request := &kmsg.DescribeConfigsRequest{Resources: []kmsg.DescribeConfigsRequestResource{{ResourceType: kmsg.ConfigResourceTypeGroupConfig, ResourceName: name}}}
 	answer, err := request.RequestWith(ctx, c.client)
 	if err != nil {
-		return g, fmt.Errorf("group %s: its settings: %w", name, err)
+		return nil, fmt.Errorf("group %s: its settings: %w", name, plainly(err))
 	}
-	of, numbers := c.brokerSettings(ctx), map[string]*int{"share.delivery.count.limit": &g.Limit, "share.partition.max.record.locks": &g.Locks}
-	for name, number := range numbers {
-		*number, _ = strconv.Atoi(of["group."+name])
-	}
+	own := make(map[string]string)
 	for _, r := range answer.Resources {
 		for _, s := range r.Configs {
-			if numbers[s.Name] != nil && s.Value != nil { // its own, since Kafka 4.3
-				*numbers[s.Name], _ = strconv.Atoi(*s.Value)
+			if s.Source == ofGroup && s.Value != nil {
+				own[s.Name] = *s.Value
 			}
 		}
 	}
-	return g, nil
+	return own, nil
 }
 
 // StartShare sets where a share group that kt makes begins: earliest or latest; "": as the brokers say.
@@ -75,7 +93,7 @@ func (c *Cluster) StartShare(ctx context.Context, g ShareGroup, start string) er
 	if !g.Made {
 		return nil
 	}
-	config := kmsg.IncrementalAlterConfigsRequestResourceConfig{Name: "share.auto.offset.reset", Op: kmsg.IncrementalAlterConfigOpDelete}
+	config := kmsg.IncrementalAlterConfigsRequestResourceConfig{Name: startSetting, Op: kmsg.IncrementalAlterConfigOpDelete}
 	if start != "" {
 		config.Op, config.Value = kmsg.IncrementalAlterConfigOpSet, &start
 	}
@@ -111,13 +129,17 @@ func (c *Cluster) ShareOffsets(ctx context.Context, l *Layout, group string) (st
 	return starts, left, plainly(err)
 }
 
-// ShareMembers returns how many members a share group has; 0: none, or it is not known.
-func (c *Cluster) ShareMembers(ctx context.Context, group string) int {
+// ShareMembers returns the members of a share group: client id and host, by member id. None: it has none, or they are not known.
+func (c *Cluster) ShareMembers(ctx context.Context, group string) map[string]string {
 	described, _ := c.admin.DescribeShareGroups(ctx, group)
-	return len(described[group].Members)
+	members := make(map[string]string)
+	for _, m := range described[group].Members {
+		members[m.MemberID] = fmt.Sprintf("client id %s at %s", m.ClientID, strings.TrimPrefix(m.ClientHost, "/"))
+	}
+	return members
 }
 
-// DeleteShareGroup deletes a share group that kt made, with its start. One that others are members of stays.
+// DeleteShareGroup deletes a share group that kt made, and puts back where it begins. One that others are members of stays.
 func (c *Cluster) DeleteShareGroup(ctx context.Context, g ShareGroup) error {
 	if !g.Made {
 		return nil
@@ -129,7 +151,7 @@ func (c *Cluster) DeleteShareGroup(ctx context.Context, g ShareGroup) error {
 		_, err = c.admin.DeleteGroup(ctx, g.Name)
 	}
 	if err == nil || IsAny(err, kerr.GroupIDNotFound) {
-		err = c.StartShare(ctx, g, "")
+		err = c.StartShare(ctx, g, g.Start)
 	}
 	if IsAny(err, kerr.NonEmptyGroup) {
 		return nil

@@ -94,6 +94,9 @@ const (
 	Backlog         EventKind = "backlog"                // the readers of a --backlog pause, go on, or have caught up
 	Paused          EventKind = "paused"                 // kt itself stood still
 	OtherMembers    EventKind = "other_members"          // members of the group that are not of the load have partitions
+	MemberGone      EventKind = "member_gone"            // a share group has lost members
+	LocksExpired    EventKind = "locks_expired"          // records of a share group came again that kt had not released
+	GroupChanged    EventKind = "group_changed"          // the settings of a share group were changed
 
 	RecordsFail   = "records fail: "    // begins the text of a first_error, before its code and what the broker said
 	KtIsThrottled = "kt is throttled: " // begins the text of an alarm_on, before the reason

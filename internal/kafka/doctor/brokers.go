@@ -1,10 +1,12 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -158,6 +160,34 @@ func (e *examination) versions(ctx context.Context) {
 		e.pass("versions", "", "all brokers offer %s of Kafka %s", theme.Plural(len(first.ApiKeys), "request", "requests"), strings.TrimPrefix(e.Cluster.Version, "v"))
 	}
 	e.features(first)
+	e.shareGroups(ctx, first)
+}
+
+// shareGroups says whether the cluster has share groups, and what bounds them. A load that has none needs nothing of it.
+func (e *examination) shareGroups(ctx context.Context, answer *kmsg.ApiVersionsResponse) {
+	const name, feature, replicas = "share groups", "share.version", "share.coordinator.state.topic.replication.factor"
+	able := slices.ContainsFunc(answer.SupportedFeatures, func(f kmsg.ApiVersionsResponseSupportedFeature) bool { return f.Name == feature && f.MaxVersion > 0 })
+	if err := e.cluster.CheckShare(ctx, 0); err != nil {
+		e.pass(name, "", "off: %s is 0%s", feature, map[bool]string{true: "; kafka-features upgrade --feature share.version=1 turns them on", false: ", and the brokers have none; Kafka 4.2 has them"}[able])
+		return
+	}
+	of, err := kafka.Values(e.admin.DescribeBrokerConfigs(ctx, e.answering[0].ID))
+	if err != nil {
+		e.unread(name, "", "DescribeConfigs on the cluster", err)
+		return
+	}
+	if n, _ := strconv.Atoi(of[replicas]); n > len(e.Cluster.Brokers) {
+		e.warn(name, "", fmt.Sprintf("set %s and share.coordinator.state.topic.min.isr to %d at most, unless the topic __share_group_state is there", replicas, len(e.Cluster.Brokers)),
+			"%s is %d with %s: no share group can begin", replicas, n, theme.Plural(len(e.Cluster.Brokers), "broker", "brokers"))
+		return
+	}
+	var bounds []string
+	for _, key := range []string{"max.size", "partition.max.record.locks", "record.lock.duration.ms", "delivery.count.limit"} {
+		if v := of["group.share."+key]; v != "" {
+			bounds = append(bounds, "group.share."+key+" "+v)
+		}
+	}
+	e.pass(name, "", "%s is 1 or more: %s", feature, cmp.Or(strings.Join(bounds, ", "), "the brokers do not say what bounds them"))
 }
 
 // features checks that the feature level is the highest that the brokers support. Clusters with ZooKeeper have none.

@@ -16,6 +16,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+	"github.com/twmb/franz-go/pkg/kversion"
 
 	"github.com/kt-bench/kt/internal/kafka"
 	"github.com/kt-bench/kt/internal/must"
@@ -122,7 +123,7 @@ func TestAHealthyClusterPassesEveryCheck(t *testing.T) {
 	r := c.examine()
 	for name, n := range map[string]int{
 		"bootstrap": 1, "listener": 3, "round trip": 3, "cluster": 1, "versions": 1, "controller": 1, "replicas": 1, "leadership": 1,
-		"settings": 1, "quotas": 1, "create": 1, "describe": 1, "write": 1, "read": 1, "clock": 1, "commit": 1, "delete": 1,
+		"settings": 1, "quotas": 1, "create": 1, "describe": 1, "write": 1, "read": 1, "clock": 1, "commit": 1, "delete": 1, "share groups": 2,
 	} {
 		found := find(r, name)
 		must.Match(t, n, len(found), "checks %s", name)
@@ -296,6 +297,24 @@ func TestTroubleIsNamed(t *testing.T) {
 		{
 			name: "no right to commit", prepare: func(c *cluster) { c.fails(kmsg.FindCoordinator, kerr.GroupAuthorizationFailed) },
 			check: "commit", state: Fail, text: "GROUP_AUTHORIZATION_FAILED", advice: "allow Read on groups",
+		},
+		{
+			name: "no right to say where share groups begin", prepare: func(c *cluster) {
+				c.answer(kmsg.NewPtrIncrementalAlterConfigsRequest(), func(r kmsg.Request) kmsg.Response {
+					answer := r.ResponseKind().(*kmsg.IncrementalAlterConfigsResponse)
+					answer.Resources = []kmsg.IncrementalAlterConfigsResponseResource{{ErrorCode: kerr.GroupAuthorizationFailed.Code}}
+					return answer
+				})
+			},
+			check: "share groups", state: Warn, text: "GROUP_AUTHORIZATION_FAILED", advice: "allow AlterConfigs on groups",
+		},
+		{
+			name: "no share groups", opts: []kfake.Opt{kfake.MaxVersions(kversion.V4_0_0())},
+			check: "share groups", state: Pass, text: "off: share.version is 0",
+		},
+		{
+			name: "share groups that cannot keep their state", opts: []kfake.Opt{kfake.BrokerConfigs(map[string]string{"share.coordinator.state.topic.replication.factor": "5"})},
+			check: "share groups", state: Warn, text: "replication.factor is 5 with 3 brokers", advice: "to 3 at most",
 		},
 		{
 			name: "no right to delete", prepare: func(c *cluster) { c.fails(kmsg.DeleteTopics, kerr.TopicAuthorizationFailed) },

@@ -77,6 +77,9 @@ func (e *examination) rights(ctx context.Context) {
 		o.clocks(sent)
 	}
 	o.commit(ctx)
+	if o.cluster.CheckShare(ctx, 0) == nil {
+		o.share(ctx)
+	}
 }
 
 func (e *examination) readOnly() bool { return e.ReadOnly || e.Protected != "" }
@@ -224,6 +227,18 @@ func (o own) commit(ctx context.Context) {
 	default:
 		o.pass("commit", "", "an offset for a group of its own, which is deleted again")
 	}
+}
+
+// share sets where a share group of its own begins, as a load does with one that it makes. No group comes of it.
+func (o own) share(ctx context.Context) {
+	g := kafka.ShareGroup{Name: o.topic.Name, Made: true}
+	err := o.cluster.StartShare(ctx, g, "earliest")
+	left := o.cluster.StartShare(context.WithoutCancel(ctx), g, "")
+	if err = errors.Join(err, left); err != nil {
+		o.warn("share groups", "", "allow AlterConfigs on groups (kafka-acls --add --operation AlterConfigs --group NAME): kt consume --group-protocol share says with it where a new group begins", "%v", err)
+		return
+	}
+	o.pass("share groups", "", "where a new one begins can be set")
 }
 
 func (e *examination) quotas(ctx context.Context) {

@@ -48,6 +48,7 @@ type Share struct {
 	doubted []acks          // guarded by mu: those that no broker has confirmed
 	ends    map[place]int64 // guarded by mu: behind the last record that was delivered
 	locks   atomic.Int64    // of stats.Share
+	news    shareNews
 }
 
 // place is a partition of a group, by their numbers.
@@ -114,9 +115,7 @@ func (d *Share) backlog(ctx context.Context) (all []int64, err error) {
 			}
 			all = append(all, n)
 		}
-		if d.Cluster.ShareMembers(ctx, g.Name) > d.Plan.Read.Consumers {
-			d.others.Store(true)
-		}
+		d.look(ctx, i)
 	}
 	if err == nil {
 		d.locks.Store(locks)
@@ -132,10 +131,12 @@ func (d *Share) deliveredUpTo(p place, end int64) int64 {
 	return d.ends[p]
 }
 
-// Take returns the change of the consumer lag since the last call, and the locks.
+// Take returns the change of the consumer lag since the last call, the locks, and the events of the groups.
 func (d *Share) Take() stats.Window {
 	w := d.Arrivals.Take()
 	w.Locks = d.locks.Load()
+	found := d.news.events.Take()
+	w.Add(&found)
 	return w
 }
 
@@ -297,13 +298,17 @@ func (r *sharer) take(p *kgo.FetchTopicPartition) int {
 	started, keys := r.shard.Started().UnixNano(), r.shard.WantsKeys()
 	r.shard.Record(func(rec *stats.Recorder, phase int) {
 		var s ledger.Stamp
-		bytes, times, since := 0, int32(0), 0
+		bytes, times, since, again := 0, int32(0), 0, int64(0)
 		for i, record := range p.Records {
 			bytes += len(record.Key) + len(record.Value)
 			if keys {
 				r.shard.Key(record.Key)
 			}
-			if count := record.DeliveryCount(); count != times {
+			count := record.DeliveryCount()
+			if count > 1 {
+				again++
+			}
+			if count != times {
 				rec.Delivered(phase, times, i-since)
 				times, since = count, i
 			}
@@ -314,6 +319,7 @@ func (r *sharer) take(p *kgo.FetchTopicPartition) int {
 		rec.Delivered(phase, times, n-since)
 		rec.Consumed(phase, number, n, bytes, r.at)
 		rec.GotBy(phase, r.member, n, bytes)
+		d.news.again.Add(again)
 		if int(number) < d.Queues {
 			rec.Broker(phase, d.leaders[number]).Fetch.Records += int64(n)
 		}
@@ -338,6 +344,7 @@ func (r *sharer) acknowledge() {
 			a.last = a.last || last
 		case plan.Release:
 			a.Released++
+			d.news.again.Add(-1)
 			marked[kgo.AckRelease] = append(marked[kgo.AckRelease], record)
 			if archived = last; !last {
 				continue

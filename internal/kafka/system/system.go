@@ -312,7 +312,7 @@ func (a *admin) Fits(ctx context.Context, p plan.Plan) error {
 // Topics returns the topics of the cluster.
 func (s *System) Topics(ctx context.Context) []string { return s.names(ctx, (*kafka.Cluster).Topics) }
 
-// Groups returns the consumer groups of the cluster.
+// Groups returns the groups of the cluster, of consumers and share groups.
 func (s *System) Groups(ctx context.Context) []string { return s.names(ctx, (*kafka.Cluster).Groups) }
 
 func (s *System) names(ctx context.Context, of func(*kafka.Cluster, context.Context) []string) []string {
