@@ -94,7 +94,7 @@ func (o *output) open(ctx context.Context, h result.Header) (err error) {
 	l, env := o.load, o.env
 	o.live, err = report.NewLive(h, report.LiveOptions{
 		Output: o.format, Quiet: l.Quiet, Interval: l.Interval, Stdout: env.Stdout, Stderr: env.Stderr, Now: env.Now,
-		Rows: report.ConsumerRows{HideHeader: l.HideHeader, Detailed: l.ShowDetailed, Date: o.date},
+		Rows: report.ConsumerRows{HideHeader: l.HideHeader, Detailed: l.ShowDetailed, Consumers: l.ShowConsumers, Date: o.date},
 		Draining: func(buffered int64) {
 			env.say("waiting for the acknowledgements of %s; %s at most", theme.Bytes(buffered), theme.Duration(l.DeliveryTimeout()))
 		},

@@ -57,7 +57,9 @@ func (r *Run) check(p *problems) {
 	b.add(plan.CheckTags(r.Tags))
 	b.checkVerify(r)
 	for _, removed := range []string{"threads", "num-fetch-threads", "broker-list"} {
-		b.chosen(removed) // which warns
+		if removed != "threads" || r.Plan.Read.Share == nil {
+			b.chosen(removed) // which warns
+		}
 	}
 	r.Warnings = b.warnings
 	b.add(r.Plan.Validate())
@@ -242,9 +244,10 @@ type Run struct {
 	Look       `flag:",squash"`
 
 	// The lines of Kafka's consumer test, for the output perf-test.
-	HideHeader   bool   `flag:"hide-header"`
-	ShowDetailed bool   `flag:"show-detailed-stats"` // lines of intervals instead of the last one
-	DateFormat   string `flag:"date-format"`         // as Java's SimpleDateFormat has it
+	HideHeader    bool   `flag:"hide-header"`
+	ShowDetailed  bool   `flag:"show-detailed-stats"` // lines of intervals instead of the last one
+	ShowConsumers bool   `flag:"show-consumer-stats"`
+	DateFormat    string `flag:"date-format"` // as Java's SimpleDateFormat has it
 
 	Cluster   string // the name of the one that is used; "": none
 	Foreign   bool   // --bootstrap-server is from a file that may be somebody else's

@@ -190,6 +190,12 @@ func (b *builder) read(r *plan.Read, ofLedger, elsewhere bool) {
 	group, own := b.group(ofLedger, share)
 	r.Consumers, r.Group, r.Commit = b.clientCount("consumers"), group, plan.CommitNone
 	if share {
+		switch from := b.from("threads"); { // as Kafka's test of share groups names them
+		case from > b.from("consumers"):
+			r.Consumers = b.clientCount("threads")
+		case from != fromDefault && from == b.from("consumers"):
+			b.exclude("consumers", "threads")
+		}
 		r.From.Latest = b.text("share-start") == "latest" || b.writes && !b.given("share-start")
 	} else {
 		r.Commit, r.From = b.commit(group, own || elsewhere), b.start(ofLedger)
@@ -243,9 +249,15 @@ func (b *builder) group(ofLedger, share bool) (id string, own bool) {
 		return "", false
 	}
 	id = fmt.Sprintf("%s%d", plan.OwnGroup, numbers.IntN(100_000)) // as Kafka's consumer test
+	if share && !b.writes && b.from("group-protocol") > fromForeign { // not of one of several loads
+		id = shareGroup
+	}
 	b.consumer.given[property] = plan.Given{Value: id, Source: fromNobody}
 	return id, false
 }
+
+// shareGroup is the group of Kafka's test of share groups. Its settings are the user's, so its name is the same each time.
+const shareGroup = "perf-share-consumer"
 
 // fromNobody is the source of a property that the command has another default for
 // than Kafka's client.

@@ -85,7 +85,7 @@ consume doctor produce roundtrip study: bootstrap-server cluster
 consume find produce roundtrip study trial: tag
 consume produce roundtrip: abort-on engine fps lenient limit num-records print-metrics profile rate reporting-interval url warmup
 consume roundtrip: allow-gaps broker-list commit consumers date-format fetch-size from from-latest group group-instance-id group-protocol groups
-consume roundtrip: hide-header isolation max-message-bytes messages no-check-crcs no-group num-fetch-threads processing-time show-detailed-stats
+consume roundtrip: hide-header isolation max-message-bytes messages no-check-crcs no-group num-fetch-threads processing-time show-consumer-stats show-detailed-stats
 consume roundtrip: ordered-by processing-mode processing-threads share-ack share-acquire-mode share-max-records share-start socket-buffer-size threads timeout
 find: ladder precision slo trial-time
 find study trial: rest

@@ -13,6 +13,9 @@ import (
 // OwnGroup begins the id of a group that nobody has named. A random number follows.
 const OwnGroup = "perf-consumer-"
 
+// ShareClient is the client id of members of share groups unless the user names one. The number of the consumer follows, as in Kafka's own test.
+const ShareClient = "perf-share-consumer-client"
+
 // Read is how the records are read. The zero value reads nothing.
 type Read struct {
 	Consumers int    `json:"consumers"`                      // clients in this process, of each group

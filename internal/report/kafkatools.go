@@ -8,6 +8,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/kt-bench/kt/internal/plan"
@@ -18,7 +19,7 @@ import (
 
 // PerfTest writes a finished run as the tool of Kafka's that makes such runs does,
 // so that scripts which read that keep working: kafka-producer-perf-test,
-// kafka-consumer-perf-test or kafka-e2e-latency. The last one also prints the latency of every thousandth
+// kafka-consumer-perf-test, kafka-share-consumer-perf-test or kafka-e2e-latency. The last one also prints the latency of every thousandth
 // record, which kt does not keep.
 func PerfTest(w io.Writer, r result.Result, o Options) error {
 	if !r.Plan.Reads() {
@@ -91,22 +92,23 @@ func inMS(h *stats.Histogram, quantile float64) int64 {
 // ConsumerRows are options of the rows of kafka-consumer-perf-test.
 type ConsumerRows struct {
 	HideHeader bool
+	Consumers  bool          // a row for each member of a share group
 	Detailed   bool          // rows as the run goes on, in place of the one at its end
 	Interval   time.Duration // of detailed rows: the last one of a run is shorter, and has none
 	Date       DateFormat
 	Zone       *time.Location // of the times; nil: this machine's
 }
 
-// consumerPerf writes a run as kafka-consumer-perf-test does, so that scripts which
-// read that keep working: a header when the run begins, then a row an interval or
-// one row at the end.
+// consumerPerf writes a run as kafka-consumer-perf-test does, and one of a share group as kafka-share-consumer-perf-test,
+// so that scripts which read that keep working: a header when the run begins, then a row an interval or one row at the end.
 type consumerPerf struct {
 	w       io.Writer
 	rows    ConsumerRows
 	started time.Time
 	plan    plan.Plan
 
-	records, bytes int64 // read so far
+	records, bytes int64       // read so far
+	members        stats.Share // by consumer, so far
 }
 
 // newConsumerPerf writes to w of the run that h begins.
@@ -120,6 +122,10 @@ func (c *consumerPerf) writeHeader() error {
 	if c.rows.HideHeader {
 		return nil
 	}
+	if c.plan.Read.Share != nil {
+		_, err := fmt.Fprintln(c.w, "start.time, end.time, data.consumed.in.MB, MB.sec, nMsg.sec, data.consumed.in.nMsg, fetch.time.ms")
+		return err
+	}
 	_, err := fmt.Fprintln(c.w, pick(c.rows.Detailed, "time, threadId, ", "start.time, end.time, ")+
 		"data.consumed.in.MB, MB.sec, data.consumed.in.nMsg, nMsg.sec, rebalance.time.ms, fetch.time.ms, fetch.MB.sec, fetch.nMsg.sec")
 	return err
@@ -131,6 +137,9 @@ func (c *consumerPerf) writeInterval(s *stats.Window) error {
 	const whole = 0.9 // of the interval
 	if !c.rows.Detailed || s.Seconds() < whole*c.rows.Interval.Seconds() {
 		return nil
+	}
+	if c.plan.Read.Share != nil {
+		return c.memberIntervals(s)
 	}
 	c.records += s.Consumed
 	c.bytes += s.ConsumedBytes
@@ -145,13 +154,28 @@ func (c *consumerPerf) finish(r result.Result) error {
 	if w := r.Warmup; w != nil {
 		records, bytes, rebalances = records+w.Records.Consumed, bytes+w.ConsumedBytes, append(rebalances, w.Rebalances)
 	}
+	share := cmp.Or(r.Fetch, new(result.Fetch)).Share
+	for i := 1; share != nil && c.rows.Consumers && i <= c.plan.Read.Clients(); i++ {
+		n := strconv.Itoa(i)
+		got, of := share.Members[n], share.MemberBytes[n]
+		name := theme.Clean(setting(r.ConsumerConfig, "client.id"))
+		if name == plan.ShareClient {
+			name += "-" + n
+		}
+		if err := c.shareRow(fmt.Sprintf("Share consumer %d having client id %s consumption metrics- ", i, name), 0, elapsed, got, of, got, of, ""); err != nil {
+			return err
+		}
+	}
 	if want := c.plan.Load.Records; r.ReadEnd == result.ReadIdle && records < want {
 		if _, err := fmt.Fprintf(c.w, "WARNING: Exiting before consuming the expected number of records: timeout (%d ms) exceeded. "+
 			"You can use the --timeout option to increase the timeout.\n", c.plan.Read.Timeout.Std().Milliseconds()); err != nil {
 			return err
 		}
 	}
-	if c.rows.Detailed {
+	switch {
+	case share != nil:
+		return c.shareRow("", 0, elapsed, records, bytes, records, bytes, "")
+	case c.rows.Detailed:
 		return nil
 	}
 	rebalance := time.Duration(r.JoinMS) * time.Millisecond
@@ -168,6 +192,30 @@ func (c *consumerPerf) row(times string, records, bytes, ofRecords, ofBytes int6
 	fetch, mib := max(0, elapsed-rebalance), float64(ofBytes)/mibBytes
 	_, err := fmt.Fprintf(c.w, "%s, %.4f, %.4f, %d, %.4f, %d, %d, %.4f, %.4f\n", times, float64(bytes)/mibBytes, per(mib, elapsed), records,
 		per(float64(ofRecords), elapsed), rebalance.Milliseconds(), fetch.Milliseconds(), per(mib, fetch), per(float64(ofRecords), fetch))
+	return err
+}
+
+// memberIntervals writes a row for each member of a share group that got records in an interval.
+func (c *consumerPerf) memberIntervals(s *stats.Window) error {
+	so := stats.Merge(stats.Window{Read: stats.Read{Share: c.members}}, stats.Window{Read: stats.Read{Share: stats.Share{Members: s.Members, MemberBytes: s.MemberBytes}}})
+	c.members = so.Share
+	for i := 1; i <= c.plan.Read.Clients(); i++ {
+		n := strconv.Itoa(i)
+		if s.Members[n] == 0 {
+			continue
+		}
+		if err := c.shareRow("", s.Start, s.End, so.Members[n], so.MemberBytes[n], s.Members[n], s.MemberBytes[n], fmt.Sprintf(" for share consumer %d", i)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// shareRow is the row of kafka-share-consumer-perf-test: totals, and the rates of the amounts that came between two times.
+func (c *consumerPerf) shareRow(before string, from, to time.Duration, records, bytes, ofRecords, ofBytes int64, after string) error {
+	took := to - from
+	_, err := fmt.Fprintf(c.w, "%s%s, %s, %.4f, %.4f, %.4f, %d, %d%s\n", before, c.date(from), c.date(to), float64(bytes)/mibBytes,
+		per(float64(ofBytes)/mibBytes, took), per(float64(ofRecords), took), records, took.Milliseconds(), after)
 	return err
 }
 

@@ -85,6 +85,39 @@ func TestDetailedRowsAreInPlaceOfTheLastOne(t *testing.T) {
 	must.Match(t, want, b.String(), "rows")
 }
 
+// The formats of org.apache.kafka.tools.ShareConsumerPerformance of Kafka 4.3.
+func TestRowsOfAShareGroupAreKafkas(t *testing.T) {
+	const row = "%s, %s, %.4f, %.4f, %.4f, %d, %d"
+	h := readHeader(plan.Consume, 0)
+	h.Plan.Load.Records, h.Plan.Read.Share, h.Plan.Read.Consumers = 8000, new(plan.ShareGroup), 2
+	h.ConsumerConfig = []result.Setting{{Name: "client.id", Value: plan.ShareClient}}
+	f := result.NewFold(h)
+	var b bytes.Buffer
+	c := newConsumerPerf(&b, h, ConsumerRows{Detailed: true, Consumers: true, Interval: time.Second, Zone: time.UTC})
+	must.Do(t, c.writeHeader())
+	for i := range 2 {
+		w := stats.Window{Start: time.Duration(i) * time.Second, End: time.Duration(i+1) * time.Second}
+		w.Consumed, w.ConsumedBytes, w.FirstRead, w.LastRead, w.ReadTime = 1000, 1<<20, w.Start, w.End, 2*time.Second
+		w.Members, w.MemberBytes = map[string]int64{"1": 1000}, map[string]int64{"1": 1 << 20}
+		if i == 1 {
+			w.Members, w.MemberBytes = map[string]int64{"1": 500, "2": 500}, map[string]int64{"1": 1 << 19, "2": 1 << 19}
+		}
+		f.AddWindow(w)
+		must.Do(t, c.writeInterval(&w))
+	}
+	f.Finish(result.Trailer{Ended: result.Completed, ElapsedSeconds: 4, ReadEnd: result.ReadIdle})
+	must.Do(t, c.finish(f.Result()))
+	at := func(s int) string { return fmt.Sprintf("2026-11-21 12:10:%d:000", 25+s) }
+	want := "start.time, end.time, data.consumed.in.MB, MB.sec, nMsg.sec, data.consumed.in.nMsg, fetch.time.ms\n" +
+		fmt.Sprintf(row+" for share consumer 1\n", at(0), at(1), 1.0, 1.0, 1000.0, 1000, 1000) +
+		fmt.Sprintf(row+" for share consumer 1\n", at(1), at(2), 1.5, 0.5, 500.0, 1500, 1000) +
+		fmt.Sprintf(row+" for share consumer 2\n", at(1), at(2), 0.5, 0.5, 500.0, 500, 1000) +
+		fmt.Sprintf("Share consumer 1 having client id perf-share-consumer-client-1 consumption metrics- "+row+"\n", at(0), at(4), 1.5, 0.375, 375.0, 1500, 4000) +
+		fmt.Sprintf("Share consumer 2 having client id perf-share-consumer-client-2 consumption metrics- "+row+"\n", at(0), at(4), 0.5, 0.125, 125.0, 500, 4000) +
+		fmt.Sprintf(javaWarning, 10_000) + fmt.Sprintf(row+"\n", at(0), at(4), 2.0, 0.5, 500.0, 2000, 4000)
+	must.Match(t, want, b.String(), "rows")
+}
+
 func TestThatATimeoutCutTheReadingShortIsTold(t *testing.T) {
 	_, _, r := consumerRun(result.ReadIdle)
 	must.Has(t, "7,000 of 8,000 records and no warning", written(t, PerfTest, r, Options{}), "\n"+fmt.Sprintf(javaWarning, 10_000))

@@ -131,7 +131,10 @@ type ShareGroup struct {
 	Deliveries  Errors  `json:"deliveries"`                  // of Acquired: by how often a record was delivered by then
 	AckTime     Latency `json:"acknowledgement_us,omitzero"` // delivered → the broker has confirmed the acknowledgement; with the processing time
 	MostHeld    int64   `json:"held_records_max"`            // that one member had of the brokers and had not acknowledged
-	MostLocks   int64   `json:"locked_records_max"`            // of a partition: Environment.Share has how many there are
+	MostLocks   int64   `json:"locked_records_max"`          // of a partition: Environment.Share has how many there are
+
+	Members     Errors `json:"members"`      // of Acquired: by the number of the consumer
+	MemberBytes Errors `json:"member_bytes"` // of their keys and values
 }
 
 func shareGroupOf(w *stats.Window) ShareGroup {
@@ -139,6 +142,7 @@ func shareGroupOf(w *stats.Window) ShareGroup {
 		Acquired: w.Consumed, Accepted: w.Accepted, Released: w.Released, Rejected: w.Rejected, Archived: w.Archived, Failed: w.AckFailed,
 		Unconfirmed: max(0, w.Consumed-w.Accepted-w.Released-w.Rejected), Deliveries: errorsOf(w.Deliveries), AckTime: LatencyOf(&w.AckTime),
 		MostHeld: w.Held, MostLocks: w.Locks,
+		Members: errorsOf(w.Members), MemberBytes: errorsOf(w.MemberBytes),
 	}
 	s.Redelivered = w.Redelivered()
 	return s

@@ -78,7 +78,17 @@ func (f *Fold) figures(s *span) *metric.Figures {
 	if f.header.Plan.ReadsOnly() && f.total[stats.Measured].Consumed == 0 { // the time to the first record has no rate
 		figures.ReadRecords, figures.ReadBytes = -1, -1
 	}
-	return figures
+	return ofConsumers(figures)
+}
+
+// ofConsumers completes figures by the shares of their window that consumers have.
+func ofConsumers(f *metric.Figures) *metric.Figures {
+	w := f.Window
+	f.Busy, f.Redelivered = share(w.Work, w.ReadTime*time.Duration(f.Plan.Read.Workers())), -1
+	if w.Consumed > 0 {
+		f.Redelivered = verdict.Per(float64(w.Redelivered()), float64(w.Consumed))
+	}
+	return f
 }
 
 func parsed(texts []string) (all []judged) {
@@ -211,9 +221,16 @@ func (r *Result) Figures() *metric.Figures {
 	if o := r.Outage; o != nil && o.LongestGapMS != nil {
 		w.Outage.Length = time.Duration(*o.LongestGapMS) * time.Millisecond
 	}
+	if r.Fetch != nil && r.Fetch.Share != nil {
+		s := r.Fetch.Share
+		w.Accepted, w.Released, w.Rejected, w.Archived, w.Deliveries = s.Accepted, s.Released, s.Rejected, s.Archived, s.Deliveries
+	}
 	figures := r.rated(&w)
 	if l := r.ConsumerLag; l != nil {
 		figures.ConsumerLag = int64(l.Max)
+	}
+	if r.Fetch != nil {
+		figures.Busy = r.Fetch.BusyShare
 	}
 	return figures
 }
@@ -236,7 +253,7 @@ func (r *Result) rated(w *stats.Window) *metric.Figures {
 	if s := r.Stability; s != nil {
 		figures.Roughness = s.Variation
 	}
-	return figures
+	return ofConsumers(figures)
 }
 
 // result returns the limit as the figures of the whole run and its stretches have it.

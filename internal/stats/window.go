@@ -229,6 +229,7 @@ func (w *Window) Counts() Window {
 	c := *w
 	c.Partitions, c.Events, c.EventsLeftOut = nil, nil, nil
 	c.Brokers, c.Errors, c.FetchErrors, c.Deliveries = maps.Clone(w.Brokers), maps.Clone(w.Errors), maps.Clone(w.FetchErrors), maps.Clone(w.Deliveries)
+	c.Members, c.MemberBytes = maps.Clone(w.Members), maps.Clone(w.MemberBytes)
 	windowFields.each(unsafe.Pointer(&c), true, func(f *field, base unsafe.Pointer) {
 		if f.kind == histogram {
 			*at[Histogram](base, f) = Histogram{}
@@ -292,6 +293,9 @@ type Share struct {
 	Deliveries map[string]int64 `json:"deliveries,omitempty"` // records delivered, by how often each was then
 	AckTime    Histogram        `json:"ack_time,omitzero"`    // delivered → the broker has confirmed the acknowledgement
 
+	Members     map[string]int64 `json:"members,omitempty"`      // records delivered, by the number of the consumer: "1" is the first
+	MemberBytes map[string]int64 `json:"member_bytes,omitempty"` // of their keys and values
+
 	Held  int64 `json:"held,omitempty" add:"level"`         // most records that one member had of the brokers and had not acknowledged
 	Locks int64 `json:"record_locks,omitempty" add:"level"` // locks that are used of the partition with most, as kt knows them
 }
@@ -342,6 +346,13 @@ func (r *Recorder) Delivered(phase int, times int32, n int) {
 	if n > 0 {
 		made(&r.cur[phase].Deliveries)[strconv.Itoa(int(times))] += int64(n)
 	}
+}
+
+// GotBy counts records of a share group that one of its members got, by the number of the consumer.
+func (r *Recorder) GotBy(phase int, member string, records, bytes int) {
+	w := &r.cur[phase]
+	made(&w.Members)[member] += int64(records)
+	made(&w.MemberBytes)[member] += int64(bytes)
 }
 
 // Rebalanced counts a rebalance after the first, and how long it took.

@@ -8,6 +8,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -179,7 +180,8 @@ func (d *Share) Readers(ctx context.Context) ([]*ledger.Reader, error) {
 // place in each partition.
 func (d *Share) OpenReader(ctx context.Context, s *engine.Shard) (engine.Reader, error) {
 	number, _ := d.Plan.Reader(s.Index)
-	r := &sharer{driver: d, shard: s, group: s.Index / d.Plan.Read.Consumers, rng: rand.New(rand.NewPCG(uint64(number), 0x61636b)), waiting: make(map[int32][]acks)}
+	r := &sharer{driver: d, shard: s, member: strconv.Itoa(number + 1),
+		group: s.Index / d.Plan.Read.Consumers, rng: rand.New(rand.NewPCG(uint64(number), 0x61636b)), waiting: make(map[int32][]acks)}
 	if !d.Plan.Writes() {
 		return r, nil
 	}
@@ -202,6 +204,7 @@ type sharer struct {
 	driver *Share
 	shard  *engine.Shard
 	group  int
+	member string // its number, from 1 on, among the consumers of all groups and processes
 	rng    *rand.Rand
 
 	client *kgo.Client
@@ -233,6 +236,9 @@ func (a *acks) count() int64 { return a.Accepted + a.Released + a.Rejected }
 func (r *sharer) connect() error {
 	d := r.driver
 	opts := append(append(d.Settings.Options(), d.Settings.GroupOptions()...), d.Memory.ClientOptions()...)
+	if id := d.Settings.Value("client.id"); id == plan.ShareClient {
+		opts = append(opts, kgo.ClientID(id+"-"+r.member))
+	}
 	r.began = r.shard.Now()
 	r.living, r.end = context.WithCancel(context.Background())
 	client, err := d.Cluster.Client(append(opts, kgo.WithContext(r.living), kgo.WithHooks(&shareHooks{reading.Hooks{Shard: r.shard}, r}),
@@ -307,6 +313,7 @@ func (r *sharer) take(p *kgo.FetchTopicPartition) int {
 		}
 		rec.Delivered(phase, times, n-since)
 		rec.Consumed(phase, number, n, bytes, r.at)
+		rec.GotBy(phase, r.member, n, bytes)
 		if int(number) < d.Queues {
 			rec.Broker(phase, d.leaders[number]).Fetch.Records += int64(n)
 		}

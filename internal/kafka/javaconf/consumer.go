@@ -94,6 +94,12 @@ func (s Consumer) settleProtocol() error {
 		if !s.isGiven("max.poll.records") {
 			s.derive("max.poll.records", "500", "Kafka's default, in a share group.")
 		}
+		if !s.isGiven("client.id") {
+			s.derive("client.id", plan.ShareClient, "With the number of the consumer, as Kafka's own test of share groups calls itself.")
+		}
+		if s.isGiven("max.partition.fetch.bytes") && !s.isGiven("fetch.max.bytes") {
+			s.derive("fetch.max.bytes", s.Value("max.partition.fetch.bytes"), "As max.partition.fetch.bytes: the broker divides a fetch of a share group by itself.")
+		}
 	}
 	var problems []error
 	for _, name := range names {

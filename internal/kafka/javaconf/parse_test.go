@@ -328,6 +328,7 @@ func groupMappings() []mapping {
 		{"by ranges", serverSide + "group.remote.assignor=range", "Balancers", "range"},
 		{"a share group", shares, "ShareGroup", "g"},
 		{"Java's records of a fetch", shares, "ShareMaxRecords", int32(500)},
+		{"answers of the given size, however small", shares + "max.partition.fetch.bytes=1000", "FetchMaxBytes", int32(1000)},
 		{"the given records of a fetch", shares + "max.poll.records=7", "ShareMaxRecords", int32(7)},
 		{"whole batches", shares, "ShareMaxRecordsStrict", false},
 		{"no more records than that", shares + "share.acquire.mode=record_limit", "ShareMaxRecordsStrict", true},

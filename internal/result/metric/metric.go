@@ -26,6 +26,7 @@ type Figures struct {
 	Cores                        float64         // of kt; below 0: not known
 	Roughness                    float64         // below 0: not known
 	BusiestKey, BusiestPartition float64         // shares of records; below 0: not known
+	Busy, Redelivered            float64         // shares of the time of consumers and of deliveries; below 0: not known
 	Verify                       *ledger.Verdict // nil: not known yet
 	Now                          *Now            // nil: the figures are not of a run that goes on
 }
@@ -144,6 +145,8 @@ var needs = map[string]struct {
 	"write at a rate":       {func(p *plan.Plan) bool { return !p.Load.Rate.IsUnlimited() }, "without a rate no record is due before it is sent: give a --rate"},
 	"write in transactions": {func(p *plan.Plan) bool { return p.Load.Transaction > 0 }, "nothing is written in transactions: give --transaction-duration-ms"},
 	"zipf keys":             {func(p *plan.Plan) bool { return p.Payload.ZipfKeys() != nil }, "no key is hot: give --key-distribution zipf:S"},
+	"processing":            {func(p *plan.Plan) bool { return p.Reads() && !p.Read.Processing.IsZero() }, "no consumer works on records: give --processing-time"},
+	"share group":           {func(p *plan.Plan) bool { return p.Reads() && p.Read.Share != nil }, "no share group is read: give --group-protocol share"},
 	"verify":                {func(p *plan.Plan) bool { return p.Verify && p.Reads() }, "no record is accounted for: use kt roundtrip --verify, or kt consume --verify LEDGER"},
 }
 

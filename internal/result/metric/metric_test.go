@@ -111,6 +111,7 @@ func TestAShareOfTheStretchesIsEnough(t *testing.T) {
 func TestEveryMetricHasAValueOfFiguresThatHaveAll(t *testing.T) {
 	var w stats.Window
 	w.Errors, w.FetchErrors, w.Brokers = map[string]int64{"A": 1}, map[string]int64{"A": 1}, map[int32]stats.Broker{1: {}}
+	w.Deliveries = map[string]int64{"2": 1}
 	f := &Figures{
 		Plan: &plan.Plan{Producers: 1, Read: plan.Read{Consumers: 1}}, Window: &w, Cores: 1, Verify: &ledger.Verdict{Acknowledged: 1, Lost: 1, Duplicated: 1, Reordered: 1, Corrupted: 1},
 		Now: &Now{Info: make([]string, 5), Stages: []string{"running"}},
