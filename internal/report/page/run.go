@@ -283,14 +283,14 @@ func (p *runPage) shareGroup() []doc.Block {
 	if limits == nil {
 		return nil
 	}
-	rate := func(name, class string, of func(x *result.Point) int64) line {
-		return line{doc.Series{Name: name, Class: class}, true, func(x *result.Point) float64 { return float64(of(x)) / x.Seconds }}
+	rate := func(name, class string, dash []int, of func(x *result.Point) int64) line {
+		return line{doc.Series{Name: name, Class: class, Dash: dash}, true, func(x *result.Point) float64 { return float64(of(x)) / x.Seconds }}
 	}
 	return []doc.Block{
 		p.chart("deliveries", "Share group", "records a second", rateUnit,
-			rate("acquired", "flow", func(x *result.Point) int64 { return x.Consumed }),
-			rate("accepted", "good", func(x *result.Point) int64 { return x.Accepted }),
-			rate("delivered again", "bad", func(x *result.Point) int64 { return x.Redelivered })),
+			rate("acquired", "flow", nil, func(x *result.Point) int64 { return x.Consumed }),
+			rate("accepted", "good", []int{5, 3}, func(x *result.Point) int64 { return x.Accepted }),
+			rate("delivered again", "bad", nil, func(x *result.Point) int64 { return x.Redelivered })),
 		p.chart("locks", "Record locks", "of the partition with most, of "+theme.Count(limits.Locks), countUnit,
 			line{doc.Series{Name: "locks", Class: "info", Fill: true}, true, func(x *result.Point) float64 { return float64(x.Locks) }}),
 	}
