@@ -138,7 +138,7 @@ func readers(f *doc.Facts, r *result.Result) {
 		group = append(group, fmt.Sprintf("%s of %s in all, the longest %s", plural(n.Count, "rebalance"), theme.Duration(millis(&n.TotalMS)), theme.Duration(millis(&n.LongestMS))))
 	}
 	f.Add("group", doc.Plain, strings.Join(group, ", "))
-	shareGroup(f, r.Fetch.Share)
+	shareGroup(f, r.Fetch.Share, r.Environment.Share)
 	consumerLag(f, r)
 }
 
@@ -191,7 +191,7 @@ func fetches(facts *doc.Facts, r *result.Result) {
 }
 
 // shareGroup is what became of the records that the members of a share group got.
-func shareGroup(facts *doc.Facts, s *result.ShareGroup) {
+func shareGroup(facts *doc.Facts, s *result.ShareGroup, limits *result.ShareLimits) {
 	if s == nil {
 		return
 	}
@@ -202,6 +202,8 @@ func shareGroup(facts *doc.Facts, s *result.ShareGroup) {
 		times = append(times, n+". "+theme.Count(s.Deliveries[n]))
 	}
 	facts.If(s.Redelivered > 0, "deliveries", doc.Plain, strings.Join(times, "   "))
+	facts.If(limits != nil && s.MostLocks > 0, "record locks", doc.Plain, fmt.Sprintf("at most %s of %s a partition; one member held up to %s",
+		theme.Count(s.MostLocks), theme.Count(cmp.Or(limits, new(result.ShareLimits)).Locks), theme.Plural(s.MostHeld, "record", "records")))
 	facts.If(s.AckTime.Count > 0, "acknowledged", doc.Plain, fmt.Sprintf("p50 %s, p99 %s, max %s   (delivered → confirmed)",
 		latencyOf(&s.AckTime, s.AckTime.P50), latencyOf(&s.AckTime, s.AckTime.P99), latencyOf(&s.AckTime, s.AckTime.Max)))
 }

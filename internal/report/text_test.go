@@ -180,13 +180,15 @@ func TestAShareGroupTellsWhatBecameOfItsRecords(t *testing.T) {
 	shareGroup(facts, &result.ShareGroup{
 		Acquired: 1130, Accepted: 995, Released: 120, Rejected: 5, Archived: 6, Unconfirmed: 10, Failed: 10, Redelivered: 130,
 		Deliveries: result.Errors{"1": 1000, "2": 115, "3": 15}, AckTime: result.Latency{Count: 1120, P50: 1500, P99: 20_000, Max: 30_000},
-	})
+		MostLocks: 1900, MostHeld: 593,
+	}, &result.ShareLimits{Locks: 2000})
 	var got []string
 	for _, row := range facts.Rows {
 		got = append(got, row.Name+": "+row.Text)
 	}
 	must.Match(t, []string{
 		"share group: 1,130 acquired: 995 accepted, 120 released, 5 rejected, 10 not confirmed; archived: 6", "deliveries: 1. 1,000   2. 115   3. 15",
+		"record locks: at most 1,900 of 2,000 a partition; one member held up to 593 records",
 		"acknowledged: p50 1.50ms, p99 20.0ms, max 30.0ms   (delivered → confirmed)",
 	}, got, "facts")
 }

@@ -111,6 +111,10 @@ func (c *canned) consume(w *stats.Window, second int, written int64) {
 	}
 	w.Consumed, w.ConsumedBytes, w.Fetches = n, n*1024, 400
 	w.FirstRead, w.LastRead = w.Start, w.End
+	if c.header.Group == "shares" {
+		again := n / 90
+		w.Share = stats.Share{Accepted: n - n/10, Released: again, Locks: 1900, Deliveries: map[string]int64{"1": n - again, "2": again}}
+	}
 	if r.stamped {
 		slow := 1.6
 		if c.hiccup(second) {

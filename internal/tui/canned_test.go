@@ -94,6 +94,9 @@ func headerOf(h *Header) result.Header {
 	case "roundtrip":
 		r.Plan.Read.Consumers = 3
 	}
+	if h.Group == "shares" {
+		r.Environment.Share = &result.ShareLimits{Deliveries: 5, Locks: 2000}
+	}
 	topic := &r.Environment.Topic
 	topic.Partitions, topic.Leaders, topic.Replicas = 6, make(map[int32]int32), make(map[int32]result.Replicas)
 	var several []result.Topic

@@ -82,6 +82,7 @@ var states = []struct {
 	{"consume-partitions", cannedConsumer, []string{"4"}, "80x24/ascii", ""},
 	{"consume-crowded", but(cannedConsumer, func(c *canned) { c.header.Partitions = 500 }), []string{"4"}, "", "Partitions"},
 	{"consume-brokers", cannedConsumer, []string{"5"}, "80x24/plain", ""},
+	{"consume-shares", but(cannedConsumer, func(c *canned) { c.header.Group, c.header.Tags = "shares", []string{"group shares", "share group"} }), nil, "80x24/plain 120x36/plain", "acquired; in work; acknowledged; 1. 42.3M 2. 476k; 1,900 of 2,000 a partition"},
 	{"roundtrip", roundtrip, nil, "80x24/plain 120x36/plain", ""},
 	{"roundtrip-brokers", roundtrip, []string{"5"}, "80x24/plain", ""},
 	{"roundtrip-client", roundtrip, []string{"6"}, "", "waiting; buffer; in-flight"},

@@ -48,6 +48,7 @@ func drawThroughput(c chart.Canvas, s *scene) {
 		text := f.code + " " + theme.Rate(float64(f.count))
 		b.bottom = append(b.bottom, line{colored(theme.Bad, text)})
 	}
+	b.bottom = append(b.bottom, s.shareGroup()...)
 	inner := b.draw(c)
 	w, h := inner.Size()
 	shown := s.shownWays()

@@ -112,6 +112,10 @@ func (s *scene) loads(th *theme.Theme) (out []load) {
 		if n.ReadHeld > 0 || !s.writes {
 			part("held back", n.ReadHeld, " by kt itself")
 		}
+		if l := s.shareLimits(); l != nil {
+			add("locks", float64(n.Locks), float64(l.Locks), theme.Count(n.Locks)+" of "+theme.Count(l.Locks)+" a partition")
+			add("delivered", float64(s.All.Redelivered()), float64(s.All.Consumed), s.deliveries())
+		}
 	}
 	if !s.writes {
 		readers()

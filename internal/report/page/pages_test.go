@@ -166,6 +166,9 @@ func TestAPageReadsAsTheGoldenFilesShow(t *testing.T) {
 	isGolden(t, "produce", pageOf(t, runs()["produce"]))
 	isGolden(t, "roundtrip", pageOf(t, runs()["roundtrip"]))
 	isSound(t, pageOf(t, runs()["consume"]), `class="line flow"`)
+	shares := runs()["consume"]
+	shares.Environment.Share = &result.ShareLimits{Locks: 2000}
+	isSound(t, pageOf(t, shares), "Record locks", "of the partition with most, of 2,000", "delivered again")
 	isSound(t, pageOf(t, runs()["unlimited"]), "mostly queueing: the rate is unlimited")
 }
 

@@ -55,7 +55,7 @@ func (p *runPage) charts() []doc.Section {
 	}
 	heat.X, heat.Heat = nil, newHeat(p.r.Heat, p.timeline)
 	return []doc.Section{
-		{ID: "time", Title: "Over time", Columns: true, Blocks: []doc.Block{p.throughput(), p.quantiles()}},
+		{ID: "time", Title: "Over time", Columns: true, Blocks: append([]doc.Block{p.throughput(), p.quantiles()}, p.shareGroup()...)},
 		{ID: "latency", Title: "Latency", Columns: true, Blocks: []doc.Block{heat, p.percentiles()}},
 		{ID: "client", Title: "Client", Columns: true, Blocks: p.client()},
 	}
@@ -275,6 +275,25 @@ func (p *runPage) percentiles() *doc.Chart {
 		add(c, of.Series)
 	}
 	return c
+}
+
+// shareGroup is what a share group did over time; nil: the run reads in none.
+func (p *runPage) shareGroup() []doc.Block {
+	limits := p.r.Environment.Share
+	if limits == nil {
+		return nil
+	}
+	rate := func(name, class string, dash []int, of func(x *result.Point) int64) line {
+		return line{doc.Series{Name: name, Class: class, Dash: dash}, true, func(x *result.Point) float64 { return float64(of(x)) / x.Seconds }}
+	}
+	return []doc.Block{
+		p.chart("deliveries", "Share group", "records a second", rateUnit,
+			rate("acquired", "flow", nil, func(x *result.Point) int64 { return x.Consumed }),
+			rate("accepted", "good", []int{5, 3}, func(x *result.Point) int64 { return x.Accepted }),
+			rate("delivered again", "bad", nil, func(x *result.Point) int64 { return x.Redelivered })),
+		p.chart("locks", "Record locks", "of the partition with most, of "+theme.Count(limits.Locks), countUnit,
+			line{doc.Series{Name: "locks", Class: "info", Fill: true}, true, func(x *result.Point) float64 { return float64(x.Locks) }}),
+	}
 }
 
 // client is what else went on over time.
