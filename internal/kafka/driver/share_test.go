@@ -80,6 +80,7 @@ func TestAShareGroupSettlesEachRecordOnce(t *testing.T) {
 			b := stamped(t, s.cluster, 3, n)
 			w, v, why := s.share(inShareGroup(t, tc.acks, nil), b)
 			must.True(t, tc.check(&w), "%+v, deliveries %v", w.Share, w.Deliveries)
+			must.True(t, w.Held > 0 && w.Held <= n, "a member held %d records", w.Held)
 			must.Match(t, []int64{n, w.Consumed, w.Consumed}, []int64{w.Accepted + w.Archived, w.Accepted + w.Released + w.Rejected, w.AckTime.Count()}, "settled, and acknowledged twice")
 			must.Match(t, []int64{n, w.Archived, 0, 0, 0, 0}, []int64{v.AcknowledgedRead, v.Archived, v.Lost, v.Unchecked, v.Duplicated, w.ConsumerLag}, "%+v, %v", v, why)
 			must.True(t, why == nil && len(w.FetchErrors) == 0, "errors %v, %v", why, w.FetchErrors)
