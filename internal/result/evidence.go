@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -149,8 +150,14 @@ func (f *Fold) recordLocks(w *stats.Window, seconds float64) verdict.RecordLocks
 	if limits == nil || read.Processing.IsZero() {
 		return verdict.RecordLocks{}
 	}
+	asked := int64(0)
+	for _, s := range f.header.ConsumerConfig {
+		if s.Name == "max.poll.records" {
+			asked, _ = strconv.ParseInt(s.Value, 10, 64)
+		}
+	}
 	return verdict.RecordLocks{
-		Limit: limits.Locks, Partitions: int64(f.header.Environment.Partitions()), Used: w.Locks, Held: w.Held,
+		Asked: asked, Limit: limits.Locks, Partitions: int64(f.header.Environment.Partitions()), Used: w.Locks, Held: w.Held,
 		Consumers: int64(read.Consumers), Threads: int64(read.Workers()), Working: verdict.Per(w.Work.Seconds(), seconds*float64(read.Workers()*max(1, read.Groups))),
 	}
 }

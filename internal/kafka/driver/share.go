@@ -181,8 +181,10 @@ func (d *Share) Readers(ctx context.Context) ([]*ledger.Reader, error) {
 // place in each partition.
 func (d *Share) OpenReader(ctx context.Context, s *engine.Shard) (engine.Reader, error) {
 	number, _ := d.Plan.Reader(s.Index)
-	r := &sharer{driver: d, shard: s, member: strconv.Itoa(number + 1),
-		group: s.Index / d.Plan.Read.Consumers, rng: rand.New(rand.NewPCG(uint64(number), 0x61636b)), waiting: make(map[int32][]acks)}
+	r := &sharer{
+		driver: d, shard: s, member: strconv.Itoa(number + 1), group: s.Index / d.Plan.Read.Consumers,
+		rng: rand.New(rand.NewPCG(uint64(number), 0x61636b)), waiting: make(map[int32][]acks),
+	}
 	if !d.Plan.Writes() {
 		return r, nil
 	}

@@ -141,10 +141,14 @@ func sharedSettings(lists [][]result.Setting) (shared []result.Setting) {
 // environment returns what the parts that count have in common, and numbers their partitions. clusters reports whether there are several.
 func (m *merge) environment() (e result.Environment, clusters bool) {
 	parts := m.counted()
-	e.Host, e.Clock = parts[0].header.Environment.Host, parts[0].header.Environment.Clock
+	first := &parts[0].header.Environment
+	e.Host, e.Clock, e.Share = first.Host, first.Clock, first.Share
 	facts, id, byName, names := reflect.ValueOf(&e.Host).Elem(), "", make(map[string]result.Topic), []string(nil)
 	for _, p := range parts {
 		of := &p.header.Environment
+		if of.Share == nil { // not all of them read in a share group
+			e.Share = nil
+		}
 		if p.part.Host != parts[0].part.Host {
 			e.Clock = nil
 			for i := range facts.NumField() {

@@ -169,7 +169,7 @@ func (l *Live) align() {
 	if l.shown == 0 {
 		e, _ := l.environment()
 		of := &l.header.Environment
-		of.Cluster, of.Topic, of.Topics, of.ByTopic = e.Cluster, e.Topic, e.Topics, e.ByTopic
+		of.Cluster, of.Topic, of.Topics, of.ByTopic, of.Share = e.Cluster, e.Topic, e.Topics, e.ByTopic, e.Share
 		l.whole = result.NewFold(l.header)
 		l.whole.AbortOn(l.abort)
 	}

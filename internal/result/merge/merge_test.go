@@ -317,6 +317,17 @@ func TestPartitionsOfSeveralTopicsAreToldApart(t *testing.T) {
 	must.True(t, len(r.Environment.Topics) == 2 && r.Environment.Topics[1].Created && r.NotAddedUp == "", "topics %+v, notice %q", r.Environment.Topics, r.Notice)
 }
 
+func TestTheLimitsOfAShareGroupAreThoseThatAllPartsHave(t *testing.T) {
+	part := func(process int, limits *result.ShareLimits) []byte {
+		return partFile{run: "r", epoch: "e", host: "a", process: process, events: steady(0, 3, 10), trailer: trailerOf(3), change: func(h *result.Header) {
+			h.Environment.Share = limits
+		}}.bytes(t)
+	}
+	limits := &result.ShareLimits{Deliveries: 5, Locks: 2000}
+	must.Match(t, limits, merged(t, part(1, limits), part(2, limits)).Environment.Share, "limits of one group")
+	must.Match(t, (*result.ShareLimits)(nil), merged(t, part(1, limits), part(2, nil)).Environment.Share, "limits where a part reads in none")
+}
+
 // Rows of topics join rows of partitions. In the live run they come when its first second was merged, and are of none that it counts.
 func TestRowsOfTopicsAndOfPartitionsAreAddedUp(t *testing.T) {
 	file := func(process int, byTopic bool, rows map[int32]stats.Partition, failed []int32, topics ...result.Topic) []byte {

@@ -2,6 +2,7 @@ package verdict
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"time"
 
@@ -234,7 +235,8 @@ type Readers struct {
 type RecordLocks struct {
 	Limit, Partitions int64   // locks of a partition, and how many there are
 	Used, Held        int64   // most of a partition, and most that one consumer had
-	Consumers         int64   // of a group
+	Asked             int64   // records, by a fetch; 0: not known
+	Consumers         int64   // of a group, 1 or more
 	Threads           int64   // of a consumer
 	Working           float64 // consumers of a group that worked on records at once, in the mean
 }
@@ -244,13 +246,18 @@ func (l *RecordLocks) usedUp() bool {
 	return l.Limit > 0 && float64(l.Used) >= locksShow*float64(l.Limit) && l.Working < consumersBusy*float64(l.Consumers)
 }
 
-// Fewer returns the records a fetch with which all consumers have some; 0: other records hold the locks.
-func (l *RecordLocks) Fewer() int64 {
+// Helps returns what would let more consumers work.
+func (l *RecordLocks) Helps() string {
 	const twice = 2 // a fetch brings whole batches, so more than it asks for
-	if n := l.Limit * l.Partitions / max(1, twice*l.Consumers); n >= l.Threads && n < l.Held {
-		return n
+	all := l.Limit * l.Partitions
+	switch n := all / (twice * l.Consumers); {
+	case l.Held*l.Consumers <= all || n < l.Threads: // all of them could have records
+		return "more locks or partitions"
+	case l.Asked > 0 && l.Asked <= n:
+		return "--share-acquire-mode record_limit, as batches are larger than --share-max-records,"
+	default:
+		return fmt.Sprintf("--share-max-records %d", n)
 	}
-	return 0
 }
 
 // Lag is the consumer lag of a run.
