@@ -168,7 +168,7 @@ func TestMergeLeavesItsInputsAloneAndSharesNothingWithThem(t *testing.T) {
 // leastOf and mostOf are the fields that Merge does not add up.
 const (
 	leastOf = "Window.Start Window.FirstDue Read.FirstRead"
-	mostOf  = "Window.End Window.LastDue Window.LastSent Window.LastAck Window.Oldest Window.OpSpan Partition.ServiceMax Read.LastRead Read.JoinTime Read.RebalanceMax"
+	mostOf  = "Window.End Window.LastDue Window.LastSent Window.LastAck Window.Oldest Window.OpSpan Partition.ServiceMax Read.LastRead Read.JoinTime Read.RebalanceMax Share.Held Share.Locks"
 )
 
 // checkMerged fails for every field under got that is not what a and b make.
@@ -232,7 +232,7 @@ func TestNoFieldIsTakenForNothing(t *testing.T) {
 			fill(reflect.ValueOf(&w).Elem().FieldByIndex(field.Index), counter(1000))
 			must.True(t, !w.IsZero(), "IsZero")
 			must.Match(t, "", sameWindow(Merge(Window{}, w), w), "0+w is not w")
-			isFrame := name == "Start" || name == "End" || name == "Warmup" || name == "LastDue" || name == "LastSent" || name == "LastAck" || name == "LastRead" || name == "Oldest" || name == "OpSpan"
+			isFrame := name == "Start" || name == "End" || name == "Warmup" || name == "LastDue" || name == "LastSent" || name == "LastAck" || name == "LastRead" || name == "Oldest" || name == "OpSpan" || name == "Held" || name == "Locks"
 			must.Match(t, isFrame, w.Empty(), "Empty()")
 		})
 	}
