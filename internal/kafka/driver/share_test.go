@@ -1,11 +1,15 @@
 package driver
 
 import (
+	"regexp"
+	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"github.com/twmb/franz-go/pkg/kversion"
 
@@ -189,4 +193,48 @@ func TestAClusterThatCannotHaveAShareGroupIsRefused(t *testing.T) {
 	old := must.Have(kfake.NewCluster(kfake.MaxVersions(kversion.V3_9_0())))(t)
 	t.Cleanup(old.Close)
 	must.Has(t, "no share groups", connect(t, old.ListenAddrs()).CheckShare(t.Context(), 1).Error(), "share.version is 0")
+}
+
+func TestNewsOfAShareGroupAreTold(t *testing.T) {
+	s := newScene(t, 3)
+	d := s.member(inShareGroup(t, "accept@100", func(p *plan.Plan) { p.Read.Consumers = 1 }), stamped(t, s.cluster, 3, 10), nil)
+	look := func(want string) {
+		t.Helper()
+		for range rarely {
+			d.look(t.Context(), 0)
+		}
+		var got []string
+		found := d.news.events.Take()
+		for _, e := range found.Events {
+			got = append(got, string(e.Kind)+": "+e.Text)
+		}
+		must.Match(t, want, regexp.MustCompile(`(0\.1):\d+`).ReplaceAllString(strings.Join(got, "\n"), "$1"), "events") // Kafka names no port
+	}
+	join := func(id string) (leave func()) {
+		before := len(d.Cluster.ShareMembers(t.Context(), "share"))
+		client := must.Have(kgo.NewClient(kgo.SeedBrokers(s.fake.ListenAddrs()...), kgo.ClientID(id), kgo.ShareGroup("share"), kgo.ConsumeTopics(d.Layout.Names()...)))(t)
+		members := func(n int) func() bool {
+			return func() bool { return len(d.Cluster.ShareMembers(t.Context(), "share")) == n }
+		}
+		must.Eventually(t, id+" joins", members(before+1))
+		return func() {
+			client.Close()
+			must.Eventually(t, id+" leaves", members(before))
+		}
+	}
+	defer join("mine")()
+	look("") // the load has not begun
+	d.news.now = func() time.Duration { return time.Second }
+	look("")
+	leave := join("another")
+	look("other_members: share group share has 1 member more than this load makes: of client id another at 127.0.0.1")
+	leave()
+	d.news.again.Add(3)
+	must.Do(t, d.Cluster.StartShare(t.Context(), d.Groups[0], "latest"))
+	look("group_changed: share.auto.offset.reset of share group share was earliest, and is latest now\n" +
+		"locks_expired: 3 records came again that kt had not released: their locks ran out, or other members had them\n" +
+		"member_gone: share group share has lost members: client id another at 127.0.0.1")
+	d.news.over.Store(true)
+	defer join("late")()
+	look("")
 }
