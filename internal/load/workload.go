@@ -46,20 +46,24 @@ func (b *Runner) Changed(l study.Load) (*workload.Workload, *config.Workload, er
 	if err := cmp.Or(err, w.Placed("", wrong)); err != nil {
 		return nil, nil, err
 	}
-	loads := &study.Study{Loads: w.Loads}
-	for _, shared := range c.Shared() {
-		var unless []string
-		if shared.Name == bootstrapServer || shared.Name == "cluster" {
-			unless = []string{"url"}
-		}
-		loads.Share(shared.Name, strings.Join(shared.Values, ","), !shared.Foreign, unless...)
-	}
+	Share(&study.Study{Loads: w.Loads}, c.Shared())
 	for _, set := range c.Set {
 		if err := w.Set(set.Name, strings.Join(set.Values, ","), !set.Foreign, CheckFlag); err != nil {
 			return nil, nil, err
 		}
 	}
 	return w, c, nil
+}
+
+// Share gives all loads of a study flags. A load with a url goes there, and not to the brokers of the flags.
+func Share(s *study.Study, flags []config.Assignment) {
+	for _, f := range flags {
+		var unless []string
+		if f.Name == bootstrapServer || f.Name == "cluster" {
+			unless = []string{"url"}
+		}
+		s.Share(f.Name, strings.Join(f.Values, ","), !f.Foreign, unless...)
+	}
 }
 
 // CheckFlag returns an error for a flag that a load does not have, or that no file may give it.
@@ -355,7 +359,7 @@ func (w *Workload) runOnHosts(ctx context.Context, o workload.Options, joined *w
 				continue
 			}
 			name := w.Loads[i].Name
-			if err := errors.Join(ld.keepSecurity(), ld.fit(h)); err != nil {
+			if err := ld.fit(h); err != nil {
 				return result.Result{}, w.Placed(name, err)
 			}
 			r := ld.Request(o.File)

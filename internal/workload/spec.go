@@ -150,7 +150,7 @@ func (w *Workload) check(l *study.Load) (errs []error) {
 		bad("reads", "reads: kt %s writes to topics of its own: it is for command: consume", l.Command)
 	case w.load(l.Reads) == nil:
 		bad("reads", "reads %q: there is no load of that name%s", l.Reads, suggest.Hint(l.Reads, names, "; there are "+strings.Join(names, ", ")))
-	case w.Source(l) == nil:
+	case w.inCircle(l):
 		bad("reads", "reads %q: it reads %s, in a circle: one of them has to name a topic", l.Reads, l.Name)
 	}
 	return errs
@@ -227,17 +227,12 @@ func Follows(l *study.Load) string {
 	return l.Reads
 }
 
-// Source returns the load whose topics a load uses: itself, or where its Reads leads to. nil: that leads in a circle.
-func (w *Workload) Source(l *study.Load) *study.Load {
+// inCircle reports whether the loads that a load reads, one after the other, have no end.
+func (w *Workload) inCircle(l *study.Load) bool {
 	for range w.Loads {
-		next := w.load(l.Reads)
-		if next == nil {
-			return l
+		if l = w.load(l.Reads); l == nil {
+			return false
 		}
-		l = next
 	}
-	if l.Reads != "" {
-		return nil
-	}
-	return l
+	return true
 }
