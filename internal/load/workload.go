@@ -232,10 +232,11 @@ func (w *Workload) fits(ctx context.Context, a run.Admin) (errs error) {
 	return errs
 }
 
-// Foretell checks a workload by its brokers before anything is made, and returns what it takes. Only a dry run does without brokers.
+// Foretell checks a workload by its brokers before anything is made, and returns what it takes. A dry run does without brokers, and so
+// does a run on other hosts, which may reach them from there alone.
 func (w *Workload) Foretell(ctx context.Context, l study.Load, dry bool) (*study.Forecast, error) {
 	s := &study.Study{Name: w.Name, About: w.About, Loads: []study.Load{l}, Repeats: 1, Order: study.Listed}
-	return w.runner.forecast(ctx, s, dry, w.fits)
+	return w.runner.forecast(ctx, s, dry || len(w.Made[0].Hosts.On) > 0, w.fits)
 }
 
 // Plans returns the loads before they are made.
@@ -297,6 +298,7 @@ func (w *Workload) Keep(dir, id string) (opened func([]result.Header) error, rem
 
 // Run makes the workload. Observers see all loads as one run, and opened gets its header and those of the loads, when all of them can begin.
 func (w *Workload) Run(ctx context.Context, o workload.Options, observers []run.Observer, opened func(whole result.Header, loads []result.Header) error, notify func(run.Notice)) (result.Result, error) {
+	defer o.File.Discard()
 	m := w.runner.maker
 	dir, remove, err := cluster.Scratch(m.StateDir, m.Now())
 	if err != nil {
@@ -344,7 +346,6 @@ func (w *Workload) Run(ctx context.Context, o workload.Options, observers []run.
 
 // runOnHosts makes the workload on other hosts: the loads that write come first, so that the others find their topics.
 func (w *Workload) runOnHosts(ctx context.Context, o workload.Options, joined *workload.Joined, notify func(run.Notice)) (result.Result, error) {
-	defer o.File.Discard()
 	w.Made[0].maker = w.runner.maker // what it has to say is of all
 	h, err := w.Made[0].findHosts(ctx)
 	if err != nil {
