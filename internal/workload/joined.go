@@ -70,10 +70,11 @@ func (j *Joined) take(load int, s run.Second) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	l := j.loads[load]
-	if l.windows != nil {
+	if l.windows != nil && s.Snapshot.Stage != result.Finished { // after its last one the others still have theirs
 		j.show()
 	}
-	l.windows, l.sample, l.Snapshot, l.Note = slices.Clone(s.Windows), s.Sample, &s.Snapshot, ""
+	windows := slices.Clone(s.Windows)
+	l.sample, l.Snapshot, l.Note = s.Sample, &s.Snapshot, ""
 	l.many = len(s.Hosts) > 0
 	for _, h := range s.Hosts {
 		if h.Processes > 0 && h.Note != "" {
@@ -81,8 +82,8 @@ func (j *Joined) take(load int, s run.Second) {
 		}
 	}
 	j.watched = slices.DeleteFunc(slices.Clone(s.Hosts), func(h run.Host) bool { return h.Processes > 0 })
-	for i := range l.windows { // partitions have their numbers in each load
-		w := &l.windows[i]
+	for i := range windows { // partitions have their numbers in each load
+		w := &windows[i]
 		w.Partitions, w.Events = nil, slices.Clone(w.Events)
 		for k := range w.Events {
 			if !strings.HasPrefix(w.Events[k].Text, result.OfWorkload) {
@@ -90,6 +91,7 @@ func (j *Joined) take(load int, s run.Second) {
 			}
 		}
 	}
+	l.windows = append(l.windows, windows...)
 	if !slices.ContainsFunc(j.loads, func(l *joined) bool {
 		return l.windows == nil && (l.Snapshot == nil || l.Snapshot.Stage != result.Finished)
 	}) {
