@@ -154,7 +154,7 @@ func makeWorkload(ctx context.Context, env *Env, flags *config.Workload, w *load
 		return nil, err
 	}
 	var plans []*plan.Plan
-	for _, l := range w.Loads {
+	for _, l := range w.Made {
 		plans = append(plans, &l.Plan)
 	}
 	tuneProcess(env, plans...)
@@ -169,7 +169,7 @@ func makeWorkload(ctx context.Context, env *Env, flags *config.Workload, w *load
 	prepared := out.prepare()
 	defer prepared()
 	screen := ctx
-	if len(w.Loads[0].Hosts.On) > 0 {
+	if len(w.Made[0].Hosts.On) > 0 {
 		screen = stop.elsewhere(ctx)
 	}
 	o := workload.Options{File: file, Stop: stop.asked, Begin: stop.begin}

@@ -85,7 +85,7 @@ func omb(ctx context.Context, env *Env, flags *config.Workload, w *workload.OMB)
 	s, err := findOf(changed.Loads[0], search, "limit", flags.Limits, 5*time.Second)
 	if err == nil {
 		_, err = b.Load(s.Loads[0])
-		err = (&load.Workload{Workload: changed}).Placed(changed.Loads[0].Name, err)
+		err = changed.Placed(changed.Loads[0].Name, err)
 	}
 	if err != nil {
 		return nil, usageError(err)

@@ -36,7 +36,7 @@ func (c *Configure) Effective(commands []string, sys System) ([]Value, error) {
 	sys.Warn = nil                 // Load has warned
 	for _, command := range commands {
 		l, err := c.layersOf(command, sys)
-		found.add(command, flat(err))
+		found.add(command, Flat(err))
 		if err != nil {
 			continue
 		}
@@ -122,7 +122,7 @@ func (c *Configure) Check(path string, sys System, clients func(*Run) error) ([]
 	}
 	sys.check, sys.Warn = read, nil
 	found := &mistakes{files: read}
-	found.add("", flat(err))
+	found.add("", Flat(err))
 	for _, command := range Commands() {
 		found.add(command, checkCommand(command, sys, clients))
 	}
@@ -155,7 +155,7 @@ func checkCommand(command string, sys System, clients func(*Run) error) []error 
 	if r, isLoad := settings.(*Run); isLoad {
 		err = errors.Join(err, r.sourced(clients(r)))
 	}
-	return slices.DeleteFunc(flat(err), func(err error) bool {
+	return slices.DeleteFunc(Flat(err), func(err error) bool {
 		var p *plan.Problem
 		return errors.As(err, new(needs)) || errors.As(err, &p) && (p.Source == fromNobody || p.Source == "" && p.Flag != "")
 	})

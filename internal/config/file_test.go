@@ -73,7 +73,7 @@ func FuzzFile(f *testing.F) {
 	at := regexp.MustCompile(`^f\.yaml:([0-9]+): `)
 	f.Fuzz(func(t *testing.T, data []byte, name string) {
 		parsed, err := nothing.parseFile("f.yaml", data, fromUser)
-		for _, one := range flat(err) {
+		for _, one := range Flat(err) {
 			m := at.FindStringSubmatch(one.Error())
 			must.Hold(t, m != nil, "%q: %v", data, one)
 			if line, err := strconv.Atoi(m[1]); err != nil || line < 1 || line > 2+bytes.Count(data, []byte("\n"))+bytes.Count(data, []byte("\r"))+strings.Count(string(data), "\u0085")+strings.Count(string(data), "\u2028")+strings.Count(string(data), "\u2029") {
@@ -228,7 +228,7 @@ func outcome(t *testing.T, dir string, command plan.Command, flag, value, way st
 	r := flags
 	if err := flags.Load(sys); err != nil {
 		text := ""
-		for _, one := range flat(err) {
+		for _, one := range Flat(err) {
 			if p := (*plan.Problem)(nil); errors.As(one, &p) {
 				one = errors.New(strings.TrimPrefix(p.Text(), "--")) // which only the command line has
 			}

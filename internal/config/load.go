@@ -106,7 +106,7 @@ func (r *Run) Sourced(err error) error {
 // sourced returns an error beside what flags did not take. Each problem has the source of its value, and the value as it was given: 1k,
 // where a plan says 1000.
 func (l *layers) sourced(err error) error {
-	rest := slices.DeleteFunc(flat(err), func(one error) bool { // nothing that follows from a value that was refused
+	rest := slices.DeleteFunc(Flat(err), func(one error) bool { // nothing that follows from a value that was refused
 		var p *plan.Problem
 		return errors.As(one, &p) && l.isRefused(p.Flag)
 	})
@@ -131,7 +131,7 @@ func (l *layers) sourced(err error) error {
 func sourced(err error, place func(*plan.Problem) *plan.Problem) error {
 	var errs []error
 	told := make(map[string]bool)
-	for _, one := range flat(err) {
+	for _, one := range Flat(err) {
 		var p *plan.Problem
 		if errors.As(one, &p) && p.Error() == one.Error() && p.Source == "" {
 			one = place(p)
@@ -144,8 +144,8 @@ func sourced(err error, place func(*plan.Problem) *plan.Problem) error {
 	return errors.Join(errs...)
 }
 
-// flat returns the single errors that errors.Join put together, at any depth.
-func flat(err error) []error {
+// Flat returns the single errors that errors.Join put together, at any depth.
+func Flat(err error) []error {
 	joined, ok := err.(interface{ Unwrap() []error })
 	switch {
 	case err == nil:
@@ -155,7 +155,7 @@ func flat(err error) []error {
 	}
 	var all []error
 	for _, one := range joined.Unwrap() {
-		all = append(all, flat(one)...)
+		all = append(all, Flat(one)...)
 	}
 	return all
 }

@@ -178,7 +178,7 @@ func TestLoads(t *testing.T) {
 				must.True(t, !reflect.DeepEqual(row.Given, given{Command: row.Given.Command}), "row %q gives nothing", row.Name)
 				base := baseOf(t, group.Given.with(given{Command: row.Given.Command}))
 				r, err := load(t, group.Given.with(row.Given))
-				if problems := flat(err); len(problems) > 0 || len(row.Errs) > 0 {
+				if problems := Flat(err); len(problems) > 0 || len(row.Errs) > 0 {
 					must.True(t, len(problems) == len(row.Errs), "%s %q: %v, want %q", row.Name, row.Given.Args, err, row.Errs)
 					must.Has(t, fmt.Sprint(row.Name, row.Given.Args), fmt.Sprint(err), row.Errs...)
 					continue

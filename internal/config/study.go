@@ -90,7 +90,7 @@ func readAssignment(text string) (Assignment, error) {
 
 // The flags of kt run that a workload itself has, and those that all loads of a study or a workload share.
 const (
-	ofWorkloads = "scale speed run-time limit at exec"
+	ofWorkloads = "scale speed run-time limit at exec yes"
 	shared      = "config cluster bootstrap-server command-config tag on processes watch join peers key-file"
 )
 
@@ -213,28 +213,26 @@ func LoadArgs(args []string) (command plan.Command, flags []Assignment, file str
 	if err := oneOf(args[0], append(LoadCommands(), string(plan.Workload))); err != nil {
 		return "", nil, "", plan.Refuse("", nil, "%s is no load: %w", strconv.Quote(args[0]), err)
 	}
-	set := flagSet(args[0])
-	err = set.ParseAll(args[1:], func(f *pflag.Flag, value string) error {
+	set, isWorkload := flagSet(args[0]), command == plan.Workload
+	err = set.ParseAll(args[1:], func(f *pflag.Flag, value string) (err error) {
 		one := Assignment{Name: f.Name, Values: []string{value}}
-		if command == plan.Workload && f.Name == "set" {
-			one, err = readAssignment(value)
-			one.Values = []string{strings.Join(one.Values, ",")}
-		} else if command == plan.Workload && !slices.Contains(strings.Fields(ofWorkloads+" "+shared), f.Name) {
+		if isWorkload && f.Name == "set" {
+			one.Name, one.Values[0], _ = strings.Cut(value, "=")
+		} else if isWorkload && !slices.Contains(strings.Fields(ofWorkloads+" "+shared), f.Name) {
 			err = fmt.Errorf("--%s: it is of a workload that is made once, by itself", f.Name)
 		}
 		flags = append(flags, one)
 		return err
 	})
 	rest := set.Args()
-	if command == plan.Workload && len(rest) == 1 {
-		file, rest = rest[0], nil
+	if isWorkload && err == nil {
+		if len(rest) == 0 {
+			rest, err = []string{""}, errors.New("name the file of the workload, as in -- run shop.yaml")
+		}
+		file, rest = rest[0], rest[1:]
 	}
-	switch {
-	case err != nil:
-	case len(rest) > 0:
+	if err == nil && len(rest) > 0 {
 		err = errors.New(strconv.Quote(rest[0]) + " is no flag")
-	case command == plan.Workload && file == "":
-		err = errors.New("name the file of the workload, as in -- run shop.yaml")
 	}
 	if err != nil {
 		err = plan.Refuse("", nil, "kt %s: %w (see: kt %s --help-all)", command, err, command)

@@ -116,6 +116,9 @@ func (l *Load) Func(ctx context.Context) (do run.Func, hosts *cluster.Hosts, rem
 		return run.Run, nil, func() {}, nil
 	}
 	h, err := l.findHosts(ctx)
+	if err == nil {
+		err = l.fit(h)
+	}
 	if err != nil {
 		return nil, nil, nil, err
 	}

@@ -50,11 +50,7 @@ func (b *Runner) Load(l study.Load) (*Load, error) {
 	if b.sink {
 		sys.LeftOut = func(flag string) bool { return !config.CountsInCalibration(flag) }
 	}
-	var flags []config.Assignment
-	for _, f := range l.Flags {
-		flags = append(flags, config.Assignment{Name: f.Name, Values: []string{f.Value}, Foreign: !l.IsTyped(f)})
-	}
-	asked, err := config.LoadOf(plan.Command(l.Command), flags, sys)
+	asked, err := config.LoadOf(plan.Command(l.Command), assigned(l), sys)
 	for _, w := range asked.Warnings {
 		b.warn(w)
 	}
@@ -77,6 +73,14 @@ func (b *Runner) Load(l study.Load) (*Load, error) {
 	return silent.Check(asked)
 }
 
+// assigned returns the flags of a load as those of a command.
+func assigned(l study.Load) (flags []config.Assignment) {
+	for _, f := range l.Flags {
+		flags = append(flags, config.Assignment{Name: f.Name, Values: []string{f.Value}, Foreign: !l.IsTyped(f)})
+	}
+	return flags
+}
+
 // warn gives a warning once.
 func (b *Runner) warn(text string) {
 	b.mu.Lock()
@@ -89,21 +93,16 @@ func (b *Runner) warn(text string) {
 
 // Plans returns the plan that the flags of a load make, and of a workload one for each of its loads.
 func (b *Runner) Plans(l study.Load) (plans []plan.Plan, err error) {
-	var loads []*Load
+	w := &Workload{Made: make([]*Load, 1)}
 	if l.IsWorkload() {
-		w, err := b.Workload(l)
-		if err != nil {
-			return nil, err
-		}
-		loads = w.Loads
+		w, err = b.Workload(l)
 	} else {
-		ld, err := b.Load(l)
-		if err != nil {
-			return nil, err
-		}
-		loads = []*Load{ld}
+		w.Made[0], err = b.Load(l)
 	}
-	for _, ld := range loads {
+	if err != nil {
+		return nil, err
+	}
+	for _, ld := range w.Made {
 		if plans = append(plans, ld.Plan); !ld.Yes {
 			b.Protected = cmp.Or(b.Protected, ld.Protected)
 		}
@@ -170,7 +169,7 @@ func (b *Runner) place(l study.Load) (*Load, error) {
 		if err != nil {
 			return nil, err
 		}
-		l = w.Load.Loads[0]
+		l = w.Loads[0]
 	}
 	p := study.Load{Command: string(plan.Roundtrip), Typed: l.Typed} // which takes the properties of both clients
 	for _, f := range l.Flags {
@@ -223,20 +222,19 @@ func (b *Runner) DeleteTopic(ctx context.Context, l study.Load, name string) err
 
 // mayDelete returns an error for topics that no run of a load has made.
 func (b *Runner) mayDelete(l study.Load, names []string) error {
-	ofRuns := func(name string) bool {
-		return strings.HasPrefix(name, studyTopics) || strings.HasPrefix(name, runTopics)
-	}
-	if l.IsWorkload() { // the log has those that a run has made
+	var own []string // of the loads of a workload: the log has those that a run has made
+	if l.IsWorkload() {
 		plans, err := b.Plans(l)
 		if err != nil {
 			return err
 		}
-		own := ofRuns
-		ofRuns = func(name string) bool {
-			return own(name) || slices.ContainsFunc(plans, func(p plan.Plan) bool { return slices.Contains(p.Topic.Names(), name) })
+		for _, p := range plans {
+			own = append(own, p.Topic.Names()...)
 		}
 	}
-	if slices.ContainsFunc(names, func(name string) bool { return !ofRuns(name) }) {
+	if slices.ContainsFunc(names, func(name string) bool {
+		return !strings.HasPrefix(name, studyTopics) && !strings.HasPrefix(name, runTopics) && !slices.Contains(own, name)
+	}) {
 		return fmt.Errorf("kt deletes only topics of studies here: their names begin with %s", studyTopics)
 	}
 	return nil

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"maps"
 	"math"
 	"os"
@@ -29,7 +28,7 @@ import (
 // Workload is a workload on request, with everything known of it before kt connects to a broker.
 type Workload struct {
 	*workload.Workload
-	Loads     []*Load // in the order of the file
+	Made      []*Load // of Loads, in their order
 	Protected string  // a protected cluster that a load goes to without --yes; "": none
 	Embedded  bool    // all loads share the broker inside kt
 
@@ -42,29 +41,29 @@ type Workload struct {
 func (b *Runner) Changed(l study.Load) (*workload.Workload, *config.Workload, error) {
 	sys := b.maker.Config
 	sys.Warn = b.warn
-	var flags []config.Assignment
-	for _, f := range l.Flags {
-		flags = append(flags, config.Assignment{Name: f.Name, Values: []string{f.Value}, Foreign: !l.IsTyped(f)})
-	}
 	w, err := workload.Of(l)
-	c, wrong := config.WorkloadOf(flags, sys)
-	if err := cmp.Or(err, (&Workload{Workload: w}).Placed("", wrong)); err != nil {
+	c, wrong := config.WorkloadOf(assigned(l), sys)
+	if err := cmp.Or(err, w.Placed("", wrong)); err != nil {
 		return nil, nil, err
 	}
-	loads := &study.Study{Loads: w.Load.Loads}
-	for _, shared := range c.Shared() {
-		var unless []string
-		if shared.Name == bootstrapServer || shared.Name == "cluster" {
-			unless = []string{"url"}
-		}
-		loads.Share(shared.Name, strings.Join(shared.Values, ","), !shared.Foreign, unless...)
-	}
+	Share(&study.Study{Loads: w.Loads}, c.Shared())
 	for _, set := range c.Set {
 		if err := w.Set(set.Name, strings.Join(set.Values, ","), !set.Foreign, CheckFlag); err != nil {
 			return nil, nil, err
 		}
 	}
 	return w, c, nil
+}
+
+// Share gives all loads of a study flags. A load with a url goes there, and not to the brokers of the flags.
+func Share(s *study.Study, flags []config.Assignment) {
+	for _, f := range flags {
+		var unless []string
+		if f.Name == bootstrapServer || f.Name == "cluster" {
+			unless = []string{"url"}
+		}
+		s.Share(f.Name, strings.Join(f.Values, ","), !f.Foreign, unless...)
+	}
 }
 
 // CheckFlag returns an error for a flag that a load does not have, or that no file may give it.
@@ -78,35 +77,25 @@ func (b *Runner) Workload(l study.Load) (*Workload, error) {
 	}
 	own := NewRunner(b.maker)
 	own.Say = b.warn
-	made := &Workload{Workload: w, Loads: make([]*Load, len(l.Loads)), runner: own, changes: c, topic: cmp.Or(l.Topic, runTopics+strings.ToLower(rand.Text()[:6]))}
-	err = made.findBrokers()
-	for err == nil && slices.Contains(made.Loads, nil) { // the sources of others first
-		for i := range w.Load.Loads {
-			of := w.Load.Loads[i]
-			source := made.made(of.Reads)
-			if made.Loads[i] == nil && (of.Reads == "" || source != nil) {
-				ld, wrong := made.load(of, source)
-				made.Loads[i], err = ld, errors.Join(err, made.Placed(of.Name, wrong))
+	all := &Workload{Workload: w, Made: make([]*Load, len(w.Loads)), runner: own, changes: c, topic: cmp.Or(l.Topic, runTopics+strings.ToLower(rand.Text()[:6]))}
+	made := make(map[string]*Load)
+	for err = all.findBrokers(); err == nil && len(made) < len(w.Loads); { // the sources of others first
+		for i, of := range w.Loads {
+			if source := made[of.Reads]; made[of.Name] == nil && (of.Reads == "" || source != nil) {
+				ld, wrong := all.load(of, source)
+				made[of.Name], all.Made[i], err = ld, ld, errors.Join(err, w.Placed(of.Name, wrong))
 			}
 		}
 	}
 	if err == nil {
-		err = errors.Join(made.agree(), made.limit(), made.addExecs())
+		err = errors.Join(all.agree(), all.limit(), all.addExecs())
 	}
-	return made, misfit(err)
-}
-
-// made returns the load of a name; nil: it was not made yet.
-func (w *Workload) made(name string) *Load {
-	if i := slices.IndexFunc(w.Workload.Loads, func(l study.Load) bool { return l.Name == name }); i >= 0 {
-		return w.Loads[i]
-	}
-	return nil
+	return all, misfit(err)
 }
 
 // findBrokers finds out whether all loads go to the broker inside kt, which they share.
 func (w *Workload) findBrokers() error {
-	for i, l := range w.Workload.Loads {
+	for i, l := range w.Loads {
 		ld, err := w.runner.place(l)
 		switch {
 		case err != nil:
@@ -114,7 +103,7 @@ func (w *Workload) findBrokers() error {
 		case i == 0:
 			w.Embedded = ld.Plan.Embedded()
 		case w.Embedded != ld.Plan.Embedded():
-			return w.At(l.Name, bootstrapServer, errors.New("some loads name brokers, and others go to the broker inside kt: name brokers for all, as with --bootstrap-server"))
+			return w.Placed(l.Name, plan.About(bootstrapServer, errors.New("some loads name brokers, and others go to the broker inside kt: name brokers for all, as with --bootstrap-server")))
 		}
 	}
 	return nil
@@ -145,6 +134,9 @@ func (w *Workload) load(l study.Load, source *Load) (*Load, error) {
 	}
 	if l.Command != string(plan.Consume) && !has("delete-topic") {
 		add("delete-topic", "true")
+	}
+	if w.changes.Yes {
+		add("yes", "true")
 	}
 	if w.Embedded {
 		add(bootstrapServer, "localhost:9092") // as kt consume needs one
@@ -204,10 +196,10 @@ func (w *Workload) adapt(r *config.Run, follows bool) (err error) {
 // agree gives loads that write to the same topic what any of them says of it, and returns an error of each that says something else.
 func (w *Workload) agree() (errs error) {
 	first := make(map[string]int) // the load that makes a topic
-	for i, ld := range w.Loads {
+	for i, ld := range w.Made {
 		own := &ld.Plan.Topic
 		j, has := first[own.Name]
-		switch made := &w.Loads[j].Plan.Topic; {
+		switch made := &w.Made[j].Plan.Topic; {
 		case !ld.Plan.Writes():
 		case !has:
 			first[own.Name] = i
@@ -216,8 +208,8 @@ func (w *Workload) agree() (errs error) {
 			if made.Configs == nil || maps.Equal(made.Configs, own.Configs) {
 				made.Configs, own.Configs = own.Configs, nil
 			}
-			there := result.Topic{Name: own.Name + " of load " + w.Workload.Loads[j].Name, Partitions: int(made.Partitions), ReplicationFactor: int(made.ReplicationFactor)}
-			errs = errors.Join(errs, w.Placed(w.Workload.Loads[i].Name, there.Fits(*own)))
+			there := result.Topic{Name: own.Name + " of load " + w.Loads[j].Name, Partitions: int(made.Partitions), ReplicationFactor: int(made.ReplicationFactor)}
+			errs = errors.Join(errs, w.Placed(w.Loads[i].Name, there.Fits(*own)))
 		}
 	}
 	return errs
@@ -226,44 +218,44 @@ func (w *Workload) agree() (errs error) {
 // fits asks brokers whether they can carry the loads, before any load makes its topic. Its errors have the places in the file.
 func (w *Workload) fits(ctx context.Context, a run.Admin) (errs error) {
 	made := make(map[string]bool)
-	for _, ld := range w.Loads {
+	for _, ld := range w.Made {
 		for _, name := range ld.Plan.Topic.Names() {
 			made[name] = made[name] || ld.Plan.Writes()
 		}
 	}
-	for i, ld := range w.Loads {
+	for i, ld := range w.Made {
 		p := &ld.Plan
 		if p.Writes() || p.Read.Include == "" && !slices.ContainsFunc(p.Topic.Names(), func(name string) bool { return made[name] }) {
-			errs = errors.Join(errs, w.Placed(w.Workload.Loads[i].Name, a.Fits(ctx, *p)))
+			errs = errors.Join(errs, w.Placed(w.Loads[i].Name, a.Fits(ctx, *p)))
 		}
 	}
 	return errs
 }
 
-// Foretell checks a workload by its brokers before anything is made, and returns what it takes. Only a dry run does without brokers.
+// Foretell checks a workload by its brokers before anything is made, and returns what it takes. A dry run does without brokers, and so
+// does a run on other hosts, which may reach them from there alone.
 func (w *Workload) Foretell(ctx context.Context, l study.Load, dry bool) (*study.Forecast, error) {
 	s := &study.Study{Name: w.Name, About: w.About, Loads: []study.Load{l}, Repeats: 1, Order: study.Listed}
-	return w.runner.forecast(ctx, s, dry, w.fits)
+	return w.runner.forecast(ctx, s, dry || len(w.Made[0].Hosts.On) > 0, w.fits)
 }
 
 // Plans returns the loads before they are made.
 func (w *Workload) Plans() (all []report.PlannedLoad) {
-	for i, l := range w.Loads {
-		all = append(all, report.PlannedLoad{Name: w.Workload.Loads[i].Name, Limits: l.Limits, Plan: l.Plan})
+	for i, l := range w.Made {
+		all = append(all, report.PlannedLoad{Name: w.Loads[i].Name, Limits: l.Limits, Plan: l.Plan})
 	}
 	return all
 }
 
 // limit gives the loads the limits of the command line.
 func (w *Workload) limit() error {
-	var names []string
 	var plans []*plan.Plan
-	for i, l := range w.Loads {
-		names, plans = append(names, w.Workload.Loads[i].Name), append(plans, &l.Plan)
+	for _, l := range w.Made {
+		plans = append(plans, &l.Plan)
 	}
-	limits, err := result.LimitsOf(w.changes.Limits, names, plans)
+	limits, err := result.LimitsOf(w.changes.Limits, w.Names(), plans)
 	for i := range limits {
-		w.Loads[i].Limits = append(w.Loads[i].Limits, limits[i]...)
+		w.Made[i].Limits = append(w.Made[i].Limits, limits[i]...)
 	}
 	return err
 }
@@ -276,36 +268,15 @@ func (w *Workload) addExecs() error {
 		}
 		return l.Plan.Load.Duration.Std()
 	}
-	longest := slices.MaxFunc(w.Loads, func(a, b *Load) int { return cmp.Compare(ends(a), ends(b)) })
+	longest := slices.MaxFunc(w.Made, func(a, b *Load) int { return cmp.Compare(ends(a), ends(b)) })
 	for _, e := range w.changes.Execs {
 		e.After, e.Of = time.Duration(float64(e.After)/w.changes.Speed), result.OfWorkload
 		if end := ends(longest); end > 0 && e.After >= end {
-			return w.At("", "at", fmt.Errorf("--at %s: every load is over by then", e.After))
+			return w.Placed("", plan.Refuse("at", e.After, "every load is over by then"))
 		}
 		longest.Execs = append(longest.Execs, e)
 	}
 	return nil
-}
-
-// Placed gives each of several errors of a load its place in the file.
-func (w *Workload) Placed(load string, err error) error {
-	if joined, ok := err.(interface{ Unwrap() []error }); ok {
-		var errs []error
-		for _, one := range joined.Unwrap() {
-			errs = append(errs, w.Placed(load, one))
-		}
-		return errors.Join(errs...)
-	}
-	if err == nil {
-		return nil
-	}
-	flag := ""
-	if p := new(plan.Problem); errors.As(err, &p) && p.Source == "--command-property" {
-		flag, err = "command-property "+p.Value, errors.New(p.Text())
-	} else if p != nil {
-		flag = p.Flag
-	}
-	return w.At(load, flag, err)
 }
 
 // Keep notes the topics that the workload is about to make as those of a study, and returns what notes others when they are made, and
@@ -316,17 +287,18 @@ func (w *Workload) Keep(dir, id string) (opened func([]result.Header) error, rem
 		return slices.ContainsFunc(w.changes.Set, func(set config.Assignment) bool { return set.Name == f.Name })
 	})
 	var own []string
-	for _, ld := range w.Loads {
+	for _, ld := range w.Made {
 		if name := ld.Plan.Topic.Name; strings.HasPrefix(name, w.topic) && !slices.Contains(own, name) {
 			own = append(own, name)
 		}
 	}
 	note, remove, err := study.Keep(dir, id, l, own)
-	return func(headers []result.Header) error { return note(w.Made(headers)) }, remove, err
+	return func(headers []result.Header) error { return note(w.made(headers)) }, remove, err
 }
 
 // Run makes the workload. Observers see all loads as one run, and opened gets its header and those of the loads, when all of them can begin.
 func (w *Workload) Run(ctx context.Context, o workload.Options, observers []run.Observer, opened func(whole result.Header, loads []result.Header) error, notify func(run.Notice)) (result.Result, error) {
+	defer o.File.Discard()
 	m := w.runner.maker
 	dir, remove, err := cluster.Scratch(m.StateDir, m.Now())
 	if err != nil {
@@ -347,12 +319,12 @@ func (w *Workload) Run(ctx context.Context, o workload.Options, observers []run.
 	defer joined.Close(ctx)
 	o.Name, o.Dir = w.Name, dir
 	o.Opened = func(headers []result.Header) error { return opened(joined.Open(w.Name, headers, observers), headers) }
-	if len(w.Loads[0].Hosts.On) > 0 {
+	if len(w.Made[0].Hosts.On) > 0 {
 		return w.runOnHosts(ctx, o, joined, notify)
 	}
 	var loads []workload.Load
-	for i, ld := range w.Loads {
-		name := w.Workload.Loads[i].Name
+	for i, ld := range w.Made {
+		name := w.Loads[i].Name
 		if s, ok := ld.System.(*system.System); ok {
 			s.Embedded = embedded
 		}
@@ -367,16 +339,15 @@ func (w *Workload) Run(ctx context.Context, o workload.Options, observers []run.
 			}
 			notify(n)
 		}
-		loads = append(loads, workload.Load{Name: name, Follows: workload.Follows(&w.Workload.Loads[i]), Request: r, Observer: joined.Of(i)})
+		loads = append(loads, workload.Load{Name: name, Follows: workload.Follows(&w.Loads[i]), Request: r, Observer: joined.Of(i)})
 	}
 	return workload.Run(ctx, loads, o)
 }
 
 // runOnHosts makes the workload on other hosts: the loads that write come first, so that the others find their topics.
 func (w *Workload) runOnHosts(ctx context.Context, o workload.Options, joined *workload.Joined, notify func(run.Notice)) (result.Result, error) {
-	defer o.File.Discard()
-	w.Loads[0].maker = w.runner.maker // what it has to say is of all
-	h, err := w.Loads[0].findHosts(ctx)
+	w.Made[0].maker = w.runner.maker // what it has to say is of all
+	h, err := w.Made[0].findHosts(ctx)
 	if err != nil {
 		return result.Result{}, err
 	}
@@ -384,12 +355,12 @@ func (w *Workload) runOnHosts(ctx context.Context, o workload.Options, joined *w
 	var loads []cluster.OneLoad
 	var headers []result.Header
 	for _, writes := range []bool{true, false} {
-		for i, ld := range w.Loads {
+		for i, ld := range w.Made {
 			if ld.Plan.Writes() != writes {
 				continue
 			}
-			name := w.Workload.Loads[i].Name
-			if err := errors.Join(ld.keepSecurity(), ld.fit(h)); err != nil {
+			name := w.Loads[i].Name
+			if err := ld.fit(h); err != nil {
 				return result.Result{}, w.Placed(name, err)
 			}
 			r := ld.Request(o.File)
@@ -400,7 +371,7 @@ func (w *Workload) runOnHosts(ctx context.Context, o workload.Options, joined *w
 						return err
 					}
 				}
-				if len(headers) < len(w.Loads) {
+				if len(headers) < len(w.Made) {
 					return nil
 				}
 				return o.Opened(headers)
@@ -417,11 +388,11 @@ func (b *Runner) runWorkload(ctx context.Context, l study.Load, file *run.File, 
 	if err != nil {
 		return result.Result{}, err
 	}
-	return w.Run(ctx, workload.Options{File: file}, b.Observers, func(_ result.Header, loads []result.Header) error { return opened(w.Made(loads)) }, b.notify)
+	return w.Run(ctx, workload.Options{File: file}, b.Observers, func(_ result.Header, loads []result.Header) error { return opened(w.made(loads)) }, b.notify)
 }
 
-// Made returns the topics that the file names, and that the loads have made and delete in the end.
-func (w *Workload) Made(headers []result.Header) (names []string) {
+// made returns the topics that the file names, and that the loads have made and delete in the end.
+func (w *Workload) made(headers []result.Header) (names []string) {
 	for i := range headers {
 		for _, t := range headers[i].Environment.AllTopics() {
 			if t.Created && headers[i].Plan.Topic.Delete && !strings.HasPrefix(t.Name, w.topic) {

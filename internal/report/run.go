@@ -52,14 +52,19 @@ func RunDoc(r *result.Result, o Options) *doc.Document {
 		d.Sections = []doc.Section{verdictOf(r), processSection(r), settingsSection(r), environment(r), findings(r)}
 		return d
 	}
-	d.Sections = []doc.Section{
+	d.Sections = append(sectionsOf(r, tiles(r), figures(r)), environment(r), findings(r))
+	return d
+}
+
+// sectionsOf returns the sections of a run that are of its load.
+func sectionsOf(r *result.Result, figures ...doc.Block) []doc.Section {
+	return []doc.Section{
 		verdictOf(r), verification(r),
-		{ID: "figures", Title: "Figures", Captions: true, Blocks: []doc.Block{tiles(r), figures(r)}},
+		{ID: "figures", Title: "Figures", Captions: true, Blocks: figures},
 		happened(r),
 		{ID: "stages", Title: "Stages", Captions: true, Blocks: []doc.Block{stages(r)}},
-		processSection(r), parts(r), settingsSection(r), environment(r), findings(r),
+		processSection(r), parts(r), settingsSection(r),
 	}
-	return d
 }
 
 // badges are the verdicts of a run. What went wrong is louder than that the figures are valid.

@@ -16,7 +16,9 @@ import (
 func workloadDoc(r *result.Result, d *doc.Document) *doc.Document {
 	d.Subject, d.Tags = r.Subject(), append(marked(r.Tags), plural(len(r.Loads), "load"))
 	d.Sections = []doc.Section{
-		verdictOf(r), {ID: "loads", Title: "Loads", Captions: true, Blocks: []doc.Block{loadTable(r), details(r)}}, happened(r),
+		verdictOf(r),
+		{ID: "loads", Title: "Loads", Captions: true, Blocks: []doc.Block{loadTable(r), details(r)}},
+		happened(r),
 		{ID: "watched", Title: "Watched hosts", Captions: true, Blocks: []doc.Block{busy(r)}},
 	}
 	for i := range r.Loads {
@@ -33,13 +35,7 @@ func loadDoc(l *result.LoadResult) *doc.Document {
 	r.Client, r.Tune, r.Notice = result.ClientUse{}, nil, ""
 	return &doc.Document{
 		Question: "kt " + string(r.Plan.Command) + " " + r.Subject(), Alerts: alerts(&r), Remarks: []string{strings.Join(Tags(r.Header), ", ")},
-		Sections: []doc.Section{
-			verdictOf(&r), verification(&r),
-			{ID: "figures", Title: "Figures", Captions: true, Blocks: []doc.Block{figures(&r)}},
-			happened(&r),
-			{ID: "stages", Title: "Stages", Captions: true, Blocks: []doc.Block{stages(&r)}},
-			processSection(&r), parts(&r), settingsSection(&r),
-		},
+		Sections: sectionsOf(&r, figures(&r)),
 	}
 }
 

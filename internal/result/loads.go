@@ -119,62 +119,48 @@ func (r *Result) Broken() *Limit {
 
 // suffered returns the load that fared worst, and the verdict of the workload: that of this load.
 func suffered(loads []LoadResult) (string, verdict.Verdict) {
+	rank := func(l LoadResult) int { n, _ := l.harm(); return n }
 	worst := slices.MinFunc(loads, func(a, b LoadResult) int {
-		return cmp.Or(cmp.Compare(a.harm(), b.harm()), cmp.Compare(a.share(), b.share())) // of equals the first
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a.share(), b.share())) // of equals the first
 	})
 	v := worst.BoundBy
-	switch worst.harm() {
-	case kept:
-		if v.Limit = verdict.None; worst.share() > 1 {
-			v.Evidence = "no load has a target rate"
-			return "", v
-		}
-		v.Evidence = fmt.Sprintf("every load was carried as it was asked for; the slowest against its target is %s, with %s of it", worst.Name, theme.Percent(worst.share()))
-		return "", v
-	case broken:
-		what := "was ended by " + worst.AbortedBy
-		if limit := worst.Broken(); limit != nil {
-			what = "did not keep " + limit.Expression
-		}
-		v.Evidence = fmt.Sprintf("%s %s; %s", worst.Name, what, v.Evidence)
-	case lost:
-		v.Evidence = fmt.Sprintf("records of %s are lost or damaged; %s", worst.Name, v.Evidence)
-	case missed:
-		v.Evidence = fmt.Sprintf("%s reached %s of its target; %s", worst.Name, theme.Percent(worst.share()), v.Evidence)
+	switch _, what := worst.harm(); {
+	case what != "":
+		v.Evidence = what + v.Evidence
+		return worst.Name, v
+	case worst.share() > 1:
+		v.Evidence = "no load has a target rate"
 	default:
-		v.Evidence = worst.Name + ": " + v.Evidence
+		v.Evidence = fmt.Sprintf("every load was carried as it was asked for; the slowest against its target is %s, with %s of it", worst.Name, theme.Percent(worst.share()))
 	}
-	return worst.Name, v
+	v.Limit = verdict.None
+	return "", v
 }
 
-// How a load fared, from the worst.
-const (
-	lost   = iota // records, or they are damaged
-	missed        // its target, in a valid run: that of a load which is not valid says less, and stands in Invalid
-	notValid
-	broken // a limit, or a condition of --abort-on came true
-	failed // records
-	behind // with reading
-	kept
-)
-
-func (l *LoadResult) harm() int {
-	lag := l.ConsumerLag
-	switch {
-	case l.Lost(), l.Damaged():
-		return lost
-	case !l.Valid:
-		return notValid
-	case l.TargetReached != nil:
-		return missed
-	case l.AbortedBy != "", l.Broken() != nil:
-		return broken
-	case l.Records.Failed+l.Records.Unknown > 0, l.ReadEnd == ReadFailed: // unsent ones are of a load that was stopped
-		return failed
-	case lag != nil && lag.KeptUp != nil && !*lag.KeptUp:
-		return behind
+// harm returns how a load fared, from 0 for the worst, and what to say of it before its evidence; "": it was carried as it was asked for.
+func (l *LoadResult) harm() (rank int, what string) {
+	limit, lag := l.Broken(), cmp.Or(l.ConsumerLag, new(ConsumerLag))
+	end := " was ended by " + l.AbortedBy
+	if limit != nil {
+		end = " did not keep " + limit.Expression
 	}
-	return kept
+	rows := []struct {
+		is   bool
+		what string
+	}{
+		{l.Lost() || l.Damaged(), "records of " + l.Name + " are lost or damaged; "},
+		{l.Valid && l.TargetReached != nil, l.Name + " reached " + theme.Percent(l.share()) + " of its target; "}, // what is not valid says less
+		{!l.Valid, l.Name + ": "},
+		{limit != nil || l.AbortedBy != "", l.Name + end + "; "},
+		{l.Records.Failed+l.Records.Unknown > 0 || l.ReadEnd == ReadFailed, l.Name + ": "}, // unsent ones are of a load that was stopped
+		{lag.KeptUp != nil && !*lag.KeptUp, l.Name + ": "},
+	}
+	for i, row := range rows {
+		if row.is {
+			return i, row.what
+		}
+	}
+	return len(rows), ""
 }
 
 // share returns the rate as a share of the target; 2 without a target.

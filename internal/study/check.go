@@ -21,7 +21,7 @@ var OwnFlags = []string{"topic", "include", "delete-topic", "result", "output", 
 
 // isOwn reports whether a flag is one of OwnFlags. The loads of a workload have limits, and so may all together.
 func (l *Load) isOwn(flag string) bool {
-	return slices.Contains(OwnFlags, flag) && !(l.IsWorkload() && flag == "limit")
+	return slices.Contains(OwnFlags, flag) && (flag != "limit" || !l.IsWorkload())
 }
 
 // ofTrials are flags that a search gives its trials.

@@ -210,8 +210,10 @@ func TestEveryLoadOfAWorkloadHasToHold(t *testing.T) {
 		{load("orders", 1000, 1000, nil), load("tail", 500, 500, func(l *LoadFigures) {
 			l.SLO = []result.Limit{{Expression: "p99<1ms", Note: "too slow"}}
 		}), Failed, "tail", []string{"tail: p99<1ms: too slow"}},
-		{load("orders", 1000, 900, nil), load("tail", 0, 900, func(l *LoadFigures) { l.Valid, l.Limit, l.Evidence = false, verdict.Schedule, "late" }), Invalid, "orders",
-			[]string{"orders: 90% of the rate was reached", "tail: " + verdict.Schedule.String() + ": late"}},
+		{
+			load("orders", 1000, 900, nil), load("tail", 0, 900, func(l *LoadFigures) { l.Valid, l.Limit, l.Evidence = false, verdict.Schedule, "late" }), Invalid, "orders",
+			[]string{"orders: 90% of the rate was reached", "tail: " + verdict.Schedule.String() + ": late"},
+		},
 		{load("orders", 1000, 1000, func(l *LoadFigures) { l.Backlog = nil }), load("tail", 0, 1000, func(l *LoadFigures) { l.aborted = "errors>0" }), Failed, "tail", []string{"tail: ended by errors>0"}},
 	} {
 		s := DefaultSearch()

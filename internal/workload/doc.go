@@ -1,6 +1,6 @@
 // Package workload reads files with several unlike loads that run at once, and makes them.
 //
-//	w, err := workload.Parse("shop.yaml", text, known)
+//	load, err := workload.Parse("shop.yaml", text, known) // one of kt run: it stands where a load of a study stands
 //	res, err := workload.Run(ctx, loads, options)
 //
 // Each load is a run of its own with a run file of its own. All of them begin at one moment, and their run files become one

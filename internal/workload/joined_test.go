@@ -17,11 +17,12 @@ func TestLoadsAreShownAsOneRunWithARowEach(t *testing.T) { synctest.Test(t, test
 
 func testLoadsAreShown(t *testing.T) {
 	var seen []run.Second
+	show := []run.Observer{observer(func(s run.Second) { seen = append(seen, s) })}
 	j := new(Joined)
 	header := func(name string) result.Header {
 		return result.Header{Plan: canned.Plan(100), Part: &result.Part{Load: name}, Environment: result.Environment{Topic: result.Topic{Name: name, Partitions: 1}}}
 	}
-	all := j.Open("shop", []result.Header{header("a"), header("b")}, []run.Observer{observer(func(s run.Second) { seen = append(seen, s) })})
+	all := j.Open("shop", []result.Header{header("a"), header("b")}, show)
 	must.True(t, all.Plan.Topic.Name == "shop" && all.Plan.Load.Rate.PerSecond == 200, "the header is of %s at %v", all.Plan.Topic.Name, all.Plan.Load.Rate)
 	second := func(n int, records int64, stage result.Stage) run.Second {
 		w := stats.Window{Start: time.Duration(n) * time.Second, End: time.Duration(n+1) * time.Second, Offered: records, Acknowledged: records}
@@ -56,4 +57,13 @@ func testLoadsAreShown(t *testing.T) {
 	must.True(t, last.Snapshot.Stage == result.Finished, "the last stage is %v", last.Snapshot.Stage)
 	must.True(t, len(last.Hosts) == 2 && last.Hosts[0].Name == "a" && last.Hosts[1].State == "done", "rows: %+v", last.Hosts)
 	must.Has(t, "an event", last.Snapshot.Events[0].Text, "a: broker 1 is gone")
+
+	j = new(Joined) // on other hosts there are states before there are figures
+	j.Open("shop", []result.Header{header("a"), header("b")}, show)
+	for i := range 2 {
+		j.Of(i).Observe(run.Second{StartsIn: time.Second, Snapshot: result.Snapshot{Live: result.Live{Stage: result.Preparing}}})
+	}
+	j.Close(t.Context())
+	last = seen[len(seen)-1]
+	must.True(t, last.StartsIn == time.Second && last.Hosts[1].State == "preparing" && last.Snapshot.Stage == result.Preparing, "before the start: %v, %v", last.StartsIn, last.Snapshot.Stage)
 }

@@ -51,11 +51,7 @@ func ReadOMB(drivers, workloads []string, o OMBOptions) (all []OMB, err error) {
 			w := &omb{OMBOptions: o, OMB: OMB{Notices: []string{measuredOtherwise}}}
 			w.Name, w.load.Name = baseName(path)+"-"+baseName(driver), baseName(path)
 			w.OMB.Places = map[string]string{"load " + w.load.Name: path + ":1:1"}
-			wrong := w.workload(path)
-			if wrong == nil {
-				wrong = w.driver(driver)
-			}
-			if wrong != nil {
+			if wrong := w.workload(path, driver); wrong != nil {
 				err = errors.Join(err, wrong)
 				continue
 			}
@@ -100,8 +96,6 @@ var ombKinds = sync.OnceValue(func() (all map[string]*ombKind) {
 var ombFuncs = template.FuncMap{
 	"clients": clients, "lower": strings.ToLower,
 	"mul":    func(a, b int) int { return a * b },
-	"min":    func(a, b int) int { return min(a, b) },
-	"max":    func(a, b int) int { return max(a, b) },
 	"rest":   func(share float64) string { return decimal(1 - share) },
 	"number": decimal,
 	"gib":    func(n float64) int64 { return int64(n * (1 << 30)) },
@@ -259,8 +253,8 @@ func (w *omb) read(kind *ombKind, keys, known map[string]any, into map[string]re
 	}
 }
 
-// workload translates the file of a workload.
-func (w *omb) workload(path string) error {
+// workload translates the file of a workload, and then that of a driver.
+func (w *omb) workload(path, driver string) error {
 	w.values = map[string]any{"maxTopics": plan.MaxTopics, "maxClients": plan.MaxClients, "stampBytes": plan.StampBytes, "file": "", "fileBytes": 0}
 	if err := w.open(path, "workload"); err != nil {
 		return err
@@ -272,7 +266,7 @@ func (w *omb) workload(path string) error {
 	if w.values["subscriptionsPerTopic"] == 0 {
 		w.load.Command = string(plan.Produce)
 	}
-	return nil
+	return w.driver(driver)
 }
 
 // derive finds out whether the highest rate is searched for, and where the payload file is: beside the workload, as it is named, or beside

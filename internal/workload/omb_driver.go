@@ -31,7 +31,7 @@ func (w *omb) driver(path string) error {
 	switch {
 	case n.IsZero():
 		w.Bad(w.root, "driverClass: it is missing, and tells the system")
-	case kind == nil:
+	case kind == nil, !strings.Contains(class, "."):
 		w.Bad(n, "driverClass %s: kt has no such system: it makes loads on Kafka, Pulsar and RabbitMQ", class)
 	case w.follow("driver", ombKinds()["driver"], kind) == nil && class == "kafka.KafkaBenchmarkDriver":
 		w.kafka()

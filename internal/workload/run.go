@@ -45,15 +45,24 @@ func Run(ctx context.Context, loads []Load, o Options) (result.Result, error) {
 	defer o.File.Discard()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	sending, stop := context.WithCancel(ctx)
+	defer stop()
 	m := &maker{
-		Options: o, loads: loads, cancel: cancel, epoch: rand.Text()[:12], headers: make([]result.Header, len(loads)), waiting: len(loads), running: len(loads),
-		start: make(chan struct{}), over: make(chan struct{}), ended: make(chan struct{}), errs: make([]error, len(loads)), made: make([]bool, len(loads)),
-		gone: make(map[string]chan struct{}),
+		Options: o, loads: loads, cancel: cancel, stop: stop, stopped: sending.Done(), epoch: rand.Text()[:12], headers: make([]result.Header, len(loads)),
+		waiting: len(loads), running: len(loads), start: make(chan struct{}), over: make(chan struct{}), errs: make([]error, len(loads)),
+		made: make([]bool, len(loads)), gone: make(map[string]chan struct{}),
 	}
 	for i := range loads {
 		m.gone[loads[i].Name] = make(chan struct{})
 	}
-	m.stop = m.stops(ctx)
+	m.live.Go(func() {
+		select {
+		case <-o.Stop:
+			stop()
+		case <-m.stopped:
+		case <-m.over:
+		}
+	})
 	for _, writes := range []bool{true, false} {
 		for i := range loads {
 			if loads[i].Request.Plan.Writes() == writes && ctx.Err() == nil {
@@ -93,7 +102,7 @@ func (m *maker) make(ctx context.Context, i int) {
 	open := sync.OnceFunc(func() { close(opened) })
 	leave := sync.OnceFunc(func() { m.leave(l) })
 	r := l.Request
-	r.File, r.Stop, r.Until = file, m.stop, m.gone[l.Follows]
+	r.File, r.Stop, r.Until = file, m.stopped, m.gone[l.Follows]
 	r.Part = &result.Part{Run: m.Name, Epoch: m.epoch, Host: m.Host, Process: i + 1, Load: l.Name}
 	r.Notify = func(n run.Notice) {
 		if l.Request.Notify != nil && (n.Kind != run.TopicKept || m.foreign(i)) {
@@ -101,6 +110,8 @@ func (m *maker) make(ctx context.Context, i int) {
 		}
 	}
 	r.Opened = func(h result.Header) (err error) {
+		m.mu.Lock()
+		defer m.mu.Unlock()
 		if m.headers[i] = h; m.Topics != nil {
 			err = m.Topics(h)
 		}
@@ -110,7 +121,7 @@ func (m *maker) make(ctx context.Context, i int) {
 	r.Ready, r.Began = m.ready, m.began
 	r.Done = func(ctx context.Context, res result.Result, _ error) bool {
 		if res.Ended == result.Aborted {
-			m.end()
+			m.stop()
 		}
 		leave()
 		select {
@@ -134,26 +145,25 @@ func (m *maker) make(ctx context.Context, i int) {
 type maker struct {
 	Options
 
-	loads  []Load
-	paths  []string // of run files
-	errs   []error  // of each load; likewise made
-	made   []bool
-	live   sync.WaitGroup
-	cancel context.CancelFunc
-	stop   <-chan struct{}
+	loads   []Load
+	paths   []string // of run files
+	errs    []error  // of each load; likewise made
+	made    []bool
+	live    sync.WaitGroup
+	cancel  func()
+	stop    func()          // ends all loads, with what they have sent so far
+	stopped <-chan struct{} // closed by stop
 
 	epoch string
 	start chan struct{}            // closed: all loads are ready
 	over  chan struct{}            // closed: all loads are over
 	gone  map[string]chan struct{} // by the name of a load; closed: it is over
-	ended chan struct{}            // closed: a condition has ended a load
 
 	mu               sync.Mutex // guards what follows
 	headers          []result.Header
 	waiting, running int // loads that are not ready, and not over
 	at               time.Time
 	refused          error // of Opened
-	aborted          bool
 }
 
 // ready waits until every load can begin.
@@ -180,12 +190,13 @@ func (m *maker) began(at time.Time) result.Start {
 	if m.Begin != nil {
 		m.Begin()
 	}
-	late := time.Since(m.at)
-	return result.Start{At: at.UTC(), Agreed: &result.Agreed{At: m.at.UTC(), Late: late}}
+	return result.Start{At: at.UTC(), Agreed: &result.Agreed{At: m.at.UTC(), Late: time.Since(m.at)}}
 }
 
 // foreign reports whether a load uses topics that no load of the workload has made.
 func (m *maker) foreign(i int) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	made := make(map[string]bool)
 	for n := range m.headers {
 		for _, t := range m.headers[n].Environment.AllTopics() {
@@ -203,28 +214,4 @@ func (m *maker) leave(l *Load) {
 	if m.running--; m.running == 0 {
 		close(m.over)
 	}
-}
-
-// end stops all loads.
-func (m *maker) end() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if !m.aborted {
-		m.aborted = true
-		close(m.ended)
-	}
-}
-
-// stops returns what ends the loads: a person, or a condition of one of them.
-func (m *maker) stops(ctx context.Context) <-chan struct{} {
-	stop := make(chan struct{})
-	go func() {
-		defer close(stop)
-		select {
-		case <-m.Stop:
-		case <-m.ended:
-		case <-ctx.Done():
-		}
-	}()
-	return stop
 }

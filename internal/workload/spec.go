@@ -13,6 +13,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/input"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/study"
@@ -26,28 +27,35 @@ type Workload struct {
 	study.Load
 }
 
-// at returns an error with the place in the file of what it is about: "load NAME", "flag NAME FLAG" or "reads NAME".
-func (w *Workload) at(what, format string, args ...any) error {
-	err := fmt.Errorf(format, args...)
-	if place := w.Places[what]; place != "" {
-		err = fmt.Errorf("%s: %w", place, err)
+// at returns an error with the place in the file of the first of some things that has one: "load NAME", "flag NAME FLAG" or "reads NAME".
+func (w *Workload) at(err error, of ...string) error {
+	for _, what := range of {
+		if place := w.Places[what]; place != "" {
+			return fmt.Errorf("%s: %w", place, err)
+		}
 	}
 	return err
 }
 
-// At returns an error with the place in the file of a flag of a load, or of all loads, or else of the load. A value of a flag may stand
-// behind its name. load is "" for an error of the whole.
-func (w *Workload) At(load, flag string, err error) error {
-	if load != "" {
-		err = fmt.Errorf("load %s: %w", load, err)
-	}
-	name, _, _ := strings.Cut(flag, " ")
-	for _, what := range []string{"flag " + load + " " + flag, "flag " + load + " " + name, name} {
-		if w.Places[what] != "" {
-			return w.at(what, "%w", err)
+// Placed gives each of several errors of a load its place in the file: that of the flag or the property that it is of, or else of the
+// load. load is "" for errors of the whole.
+func (w *Workload) Placed(load string, err error) error {
+	var errs []error
+	for _, one := range config.Flat(err) {
+		p, flag, value := new(plan.Problem), "", ""
+		if errors.As(one, &p) {
+			flag = p.Flag
 		}
+		if p.Source == "--command-property" {
+			flag, value, one = "command-property", " "+p.Value, errors.New(p.Text())
+		}
+		if load != "" {
+			one = fmt.Errorf("load %s: %w", load, one)
+		}
+		of := "flag " + load + " " + flag
+		errs = append(errs, w.at(one, of+value, of, flag, "load "+load))
 	}
-	return w.at("load "+load, "%w", err)
+	return errors.Join(errs...)
 }
 
 // Parse reads a workload as a load of kt run. name is the path of its file. known returns an error for a flag that a command does
@@ -113,7 +121,7 @@ var foreignFlags = []string{
 
 // check returns what is wrong with a load.
 func (w *Workload) check(l *study.Load) (errs []error) {
-	bad := func(what, format string, args ...any) { errs = append(errs, w.at(what+" "+l.Name, format, args...)) }
+	bad := func(what, format string, args ...any) { errs = append(errs, w.at(fmt.Errorf(format, args...), what+" "+l.Name)) }
 	switch err := plan.CheckName(l.Name); {
 	case err != nil:
 		bad("load", "load %q: %w", l.Name, err)
@@ -126,7 +134,7 @@ func (w *Workload) check(l *study.Load) (errs []error) {
 	}
 	for _, f := range l.Flags {
 		if err := refused(l, f.Name); err != nil {
-			errs = append(errs, w.at("flag "+l.Name+" "+f.Name, "%w", err))
+			errs = append(errs, w.at(err, "flag "+l.Name+" "+f.Name))
 		}
 	}
 	if l.Reads == "" {
@@ -136,13 +144,13 @@ func (w *Workload) check(l *study.Load) (errs []error) {
 		}
 		return errs
 	}
-	names := w.names()
+	names := w.Names()
 	switch {
 	case l.Command != string(plan.Consume):
 		bad("reads", "reads: kt %s writes to topics of its own: it is for command: consume", l.Command)
 	case w.load(l.Reads) == nil:
 		bad("reads", "reads %q: there is no load of that name%s", l.Reads, suggest.Hint(l.Reads, names, "; there are "+strings.Join(names, ", ")))
-	case w.Source(l) == nil:
+	case w.inCircle(l):
 		bad("reads", "reads %q: it reads %s, in a circle: one of them has to name a topic", l.Reads, l.Name)
 	}
 	return errs
@@ -189,12 +197,13 @@ func (w *Workload) Set(name, value string, typed bool, known func(command, flag 
 		set = true
 	}
 	if !set {
-		return fmt.Errorf("%s: %w; the loads are %s", name, wrong, strings.Join(w.names(), ", "))
+		return fmt.Errorf("%s: %w; the loads are %s", name, wrong, strings.Join(w.Names(), ", "))
 	}
 	return nil
 }
 
-func (w *Workload) names() (names []string) {
+// Names returns the names of the loads.
+func (w *Workload) Names() (names []string) {
 	for i := range w.Loads {
 		names = append(names, w.Loads[i].Name)
 	}
@@ -218,17 +227,12 @@ func Follows(l *study.Load) string {
 	return l.Reads
 }
 
-// Source returns the load whose topics a load uses: itself, or where its Reads leads to. nil: that leads in a circle.
-func (w *Workload) Source(l *study.Load) *study.Load {
+// inCircle reports whether the loads that a load reads, one after the other, have no end.
+func (w *Workload) inCircle(l *study.Load) bool {
 	for range w.Loads {
-		next := w.load(l.Reads)
-		if next == nil {
-			return l
+		if l = w.load(l.Reads); l == nil {
+			return false
 		}
-		l = next
 	}
-	if l.Reads != "" {
-		return nil
-	}
-	return l
+	return true
 }
