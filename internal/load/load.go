@@ -125,7 +125,10 @@ func (l *Load) Func(ctx context.Context) (do run.Func, hosts *cluster.Hosts, rem
 	if h.Dir, remove, err = cluster.Scratch(l.maker.StateDir, l.maker.Now()); err != nil {
 		return nil, nil, nil, err
 	}
-	return h.Run, h, remove, nil
+	do = func(ctx context.Context, r run.Request, observers ...run.Observer) (result.Result, error) {
+		return h.Run(ctx, l.onHosts("", r, observers...))
+	}
+	return do, h, remove, nil
 }
 
 // Request returns the run that was asked for.

@@ -146,8 +146,7 @@ func clientOf(kafka func(name string) bool, settings []result.Setting, others ..
 
 // findHosts asks the agents for the hosts of a load.
 func (l *Load) findHosts(ctx context.Context) (h *cluster.Hosts, err error) {
-	one := l.onHosts("", run.Request{})
-	h = &cluster.Hosts{Processes: l.Hosts.Processes, Producer: one.Producer, Consumer: one.Consumer}
+	h = &cluster.Hosts{Processes: l.Hosts.Processes}
 	var found []cluster.Peer
 	if h.Client, found, err = l.maker.Agents(ctx, &l.Hosts.Agents); err != nil {
 		return nil, err

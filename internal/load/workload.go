@@ -379,7 +379,7 @@ func (w *Workload) runOnHosts(ctx context.Context, o workload.Options, joined *w
 			loads = append(loads, ld.onHosts(name, r, joined.Of(len(loads))))
 		}
 	}
-	return h.RunAll(ctx, loads)
+	return h.Run(ctx, loads...)
 }
 
 // runWorkload makes one run of a workload.

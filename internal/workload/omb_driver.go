@@ -121,7 +121,7 @@ func (p property) number() int {
 
 // block reads a block of Java properties.
 func (w *omb) block(name string) (all []property) {
-	n := w.Place(name)
+	n := w.Places()[name]
 	if n == nil {
 		return nil
 	}
