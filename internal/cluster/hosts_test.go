@@ -348,6 +348,12 @@ func TestFoldersThatKilledCommandsHaveLeftAreRemoved(t *testing.T) {
 	remove()
 	left, _ := filepath.Glob(at("*"))
 	must.Match(t, []string{at("collect-new"), at("collect-used"), at("runs")}, left, "left")
+
+	t.Setenv("TMPDIR", t.TempDir())
+	must.Do(t, os.WriteFile(at("file"), nil, 0o600)) // no folder can be made in it
+	dir, remove = must.Both(Scratch(filepath.Join(at("file"), "kt"), now))(t)
+	must.Match(t, os.TempDir(), filepath.Dir(dir), "where a state folder cannot be written")
+	remove()
 }
 
 func TestAHostThatIsNotFollowedAnyMoreWaitsForNobodyToTakeItsNews(t *testing.T) {

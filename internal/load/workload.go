@@ -366,7 +366,12 @@ func (w *Workload) runOnHosts(ctx context.Context, o workload.Options, joined *w
 			r := ld.Request(o.File)
 			r.Part, r.Stop, r.Notify = &result.Part{Run: w.Name}, o.Stop, notify
 			r.Opened = func(of result.Header) error {
-				if headers = append(headers, of); len(headers) < len(w.Made) {
+				if headers = append(headers, of); o.Topics != nil {
+					if err := o.Topics(of); err != nil {
+						return err
+					}
+				}
+				if len(headers) < len(w.Made) {
 					return nil
 				}
 				return o.Opened(headers)

@@ -67,11 +67,11 @@ func (j *Joined) take(load int, s run.Second) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	l := j.loads[load]
-	if l.next != nil {
+	if l.next != nil && s.Snapshot.Stage != result.Finished { // after its last one the others still have theirs
 		j.show()
 	}
 	s.Windows = slices.Clone(s.Windows)
-	l.next, l.Snapshot, l.Note = &s, &s.Snapshot, ""
+	l.Snapshot, l.Note = &s.Snapshot, ""
 	for _, h := range s.Hosts {
 		if h.Processes > 0 && h.Note != "" {
 			l.Note = h.Name + ": " + h.Note
@@ -87,6 +87,10 @@ func (j *Joined) take(load int, s run.Second) {
 			}
 		}
 	}
+	if l.next != nil {
+		s.Windows = append(l.next.Windows, s.Windows...)
+	}
+	l.next = &s
 	if !slices.ContainsFunc(j.loads, func(l *joined) bool {
 		return l.next == nil && (l.Snapshot == nil || l.Snapshot.Stage != result.Finished)
 	}) {
