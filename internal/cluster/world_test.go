@@ -578,7 +578,9 @@ func (w *world) order(load []string, watched ...string) loadOrder {
 }
 
 // one returns a load by itself.
-func one(r run.Request, observers ...run.Observer) OneLoad { return OneLoad{Request: r, Observers: observers} }
+func one(r run.Request, observers ...run.Observer) OneLoad {
+	return OneLoad{Request: r, Observers: observers}
+}
 
 // closed returns a channel that is closed after a time; 0: never.
 func closed(after time.Duration) chan struct{} {

@@ -121,7 +121,9 @@ var foreignFlags = []string{
 
 // check returns what is wrong with a load.
 func (w *Workload) check(l *study.Load) (errs []error) {
-	bad := func(what, format string, args ...any) { errs = append(errs, w.at(fmt.Errorf(format, args...), what+" "+l.Name)) }
+	bad := func(what, format string, args ...any) {
+		errs = append(errs, w.at(fmt.Errorf(format, args...), what+" "+l.Name))
+	}
 	switch err := plan.CheckName(l.Name); {
 	case err != nil:
 		bad("load", "load %q: %w", l.Name, err)
