@@ -388,7 +388,8 @@ func (b *Runner) runWorkload(ctx context.Context, l study.Load, file *run.File, 
 	if err != nil {
 		return result.Result{}, err
 	}
-	return w.Run(ctx, workload.Options{File: file}, b.Observers, func(_ result.Header, loads []result.Header) error { return opened(w.made(loads)) }, b.notify)
+	o := workload.Options{File: file, Topics: func(h result.Header) error { return opened(w.made([]result.Header{h})) }}
+	return w.Run(ctx, o, b.Observers, func(result.Header, []result.Header) error { return nil }, b.notify)
 }
 
 // made returns the topics that the file names, and that the loads have made and delete in the end.

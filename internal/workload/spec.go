@@ -110,8 +110,8 @@ func Of(l study.Load) (*Workload, error) {
 	return w, errors.Join(errs...)
 }
 
-// metricPart matches names that limits could not tell from a part of a metric, as in response.p99.
-var metricPart = regexp.MustCompile(`^(response|service|send-delay|end-to-end|p[0-9]+)$`)
+// taken matches names that stand for something else: in limits for a part of a metric, as in response.p99, and in results for the whole.
+var taken = regexp.MustCompile(`^(response|service|send-delay|end-to-end|p[0-9]+|all|workload)$`)
 
 // foreignFlags are flags of a load that a workload has for all of its loads, or that it sets itself.
 var foreignFlags = []string{
@@ -129,8 +129,8 @@ func (w *Workload) check(l *study.Load) (errs []error) {
 		bad("load", "load %q: %w", l.Name, err)
 	case strings.Contains(l.Name, "."):
 		bad("load", "load %q: a load of a workload has no '.' in its name, for LOAD.FLAG and LOAD.METRIC have one behind it", l.Name)
-	case metricPart.MatchString(l.Name):
-		bad("load", "load %q: metrics have parts of that name, so no limit could name it: give it another one", l.Name)
+	case taken.MatchString(l.Name):
+		bad("load", "load %q: a part of a metric or the whole has that name: give it another one", l.Name)
 	case w.load(l.Name) != l:
 		bad("load", "load %q: two have this name", l.Name)
 	}
