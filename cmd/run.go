@@ -172,28 +172,25 @@ func makeWorkload(ctx context.Context, env *Env, flags *config.Workload, w *load
 	if len(w.Made[0].Hosts.On) > 0 {
 		screen = stop.elsewhere(ctx)
 	}
-	note := func([]result.Header) error { return nil }
+	o := workload.Options{File: file, Stop: stop.asked, Begin: stop.begin}
 	if dir, err := env.studiesDir(); err == nil && !w.Embedded {
 		keep, remove, err := w.Keep(dir, env.studyID("run"))
 		if err != nil {
 			env.say("if this kt is killed, its topics stay: %v", err)
 		} else {
-			note = keep
+			o.Topics = func(h result.Header) error { return keep([]result.Header{h}) }
 			defer func() { _ = remove() }() // else there is nothing to restore in it
 		}
 	}
 	opened := func(whole result.Header, headers []result.Header) error {
 		prepared()
-		if err := note(headers); err != nil {
-			return err
-		}
 		for i := range headers {
 			p := &headers[i].Plan
 			out.hosts = append(out.hosts, tui.HostHeader{Name: headers[i].Part.Load, Processes: 1, Command: string(p.Command), Target: p.RecordsPerSecond()})
 		}
 		return out.open(screen, whole)
 	}
-	res, err := w.Run(ctx, workload.Options{File: file, Stop: stop.asked, Begin: stop.begin}, []run.Observer{out}, opened, out.notify)
+	res, err := w.Run(ctx, o, []run.Observer{out}, opened, out.notify)
 	out.close()
 	if res.RunID == "" {
 		return nil, stop.ended(err)

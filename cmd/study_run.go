@@ -81,16 +81,12 @@ func adapt(s *study.Study, flags *config.Study) error {
 		s.Set(set.Name, set.Values)
 	}
 	for _, part := range s.All() {
-		for _, shared := range flags.Shared() {
-			var unless []string
-			if shared.Name == "bootstrap-server" || shared.Name == "cluster" { // of a variable or a file: a url in the study wins
-				unless = []string{"url"}
-				if flags.IsTyped(shared.Name) && part.Sets("url") {
-					return fmt.Errorf("--%s: url in the study, or --set url, says where its loads go: leave one of them out", shared.Name)
-				}
+		for _, name := range []string{"bootstrap-server", "cluster"} { // of a variable or a file: a url in the study wins
+			if flags.IsTyped(name) && part.Sets("url") {
+				return fmt.Errorf("--%s: url in the study, or --set url, says where its loads go: leave one of them out", name)
 			}
-			part.Share(shared.Name, strings.Join(shared.Values, ","), !shared.Foreign, unless...)
 		}
+		load.Share(part, flags.Shared())
 		if flags.RunTime > 0 {
 			part.LimitTo(flags.RunTime)
 		}

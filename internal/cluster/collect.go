@@ -264,12 +264,10 @@ func (c *Client) file(ctx context.Context, addr string, e fileEntry, run string,
 	return f, err
 }
 
-// Scratch makes a folder for fetched files in base; "": in the system's folder for temporary files.
+// Scratch makes a folder for fetched files in base; in the system's folder for temporary files if base is "" or nothing can be made in it.
 func Scratch(base string, now time.Time) (dir string, remove func(), err error) {
 	if base != "" {
-		if err := os.MkdirAll(base, 0o755); err != nil {
-			return "", nil, err
-		}
+		_ = os.MkdirAll(base, 0o755)                          // else no folder can be made in it
 		left, _ := fs.Glob(os.DirFS(base), scratchPrefix+"*") // without a list nothing is removed
 		for _, name := range left {
 			f, err := os.Open(filepath.Join(base, name))
@@ -284,7 +282,10 @@ func Scratch(base string, now time.Time) (dir string, remove func(), err error) 
 		}
 	}
 	dir, err = os.MkdirTemp(base, scratchPrefix+"*")
-	if err != nil {
+	switch {
+	case err != nil && base != "":
+		return Scratch("", now)
+	case err != nil:
 		return "", nil, err
 	}
 	f, err := os.Open(dir)

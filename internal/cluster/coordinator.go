@@ -19,19 +19,14 @@ import (
 // loadOrder is a load that several hosts make together.
 type loadOrder struct {
 	Hosts
-	run.Request
-	Run   string    // its name: --run
-	Epoch string    // random, unique to this start of the run
-	Loads []OneLoad // that are made at once; none: the request alone
+	OneLoad
+	Run    string    // its name: --run
+	Epoch  string    // random, unique to this start of the run
+	others []OneLoad // that are made with it
 }
 
 // loads returns what is made. On each host the first processes are those of the first load.
-func (o *loadOrder) loads() []OneLoad {
-	if len(o.Loads) == 0 {
-		return []OneLoad{{Request: o.Request, Producer: o.Producer, Consumer: o.Consumer}}
-	}
-	return o.Loads
-}
+func (o *loadOrder) loads() []OneLoad { return append([]OneLoad{o.OneLoad}, o.others...) }
 
 // runOptions connect a run to the command that asked for it.
 type runOptions struct {

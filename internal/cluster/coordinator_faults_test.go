@@ -229,7 +229,7 @@ func TestTheFolderThatTakesNoFilesIsNamed(t *testing.T) {
 		w.said(t, 4, "no copy is kept in "+dir)
 		w.idle(t, -1)
 	})
-	o := loadOrder{Run: "r", Epoch: "e", Hosts: Hosts{Processes: 1, Load: []Peer{{Info: Info{Name: "a"}}}}, Request: run.Request{Plan: plan.Plan{Command: plan.Produce, Producers: 1}}}
+	o := loadOrder{Run: "r", Epoch: "e", Hosts: Hosts{Processes: 1, Load: []Peer{{Info: Info{Name: "a"}}}}, OneLoad: one(run.Request{Plan: plan.Plan{Command: plan.Produce, Producers: 1}})}
 	must.Err(t, "/nowhere", must.Fail(new(world).client().run(t.Context(), o, runOptions{Dir: "/nowhere"})), "the error")
 }
 

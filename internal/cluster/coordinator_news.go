@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -171,9 +172,7 @@ func (s *session) showLoad(k int, final bool) {
 		s.send(k, second)
 		shown = true
 		if second.Broken != "" && s.stage == stepRunning && !s.end.stopped {
-			if s.end.broken = second.Broken; len(s.order.Loads) > 0 && s.order.Loads[k].Name != "" {
-				s.end.broken = s.order.Loads[k].Name + "." + second.Broken
-			}
+			s.end.broken = strings.TrimPrefix(s.order.loads()[k].Name+"."+second.Broken, ".")
 			s.stopLoad()
 		}
 	}

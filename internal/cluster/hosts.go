@@ -17,21 +17,15 @@ import (
 	"github.com/kt-bench/kt/internal/theme"
 )
 
-// Hosts makes runs on many hosts: its Run is to them as run.Run is to this process, and its RunAll
-// makes several loads at once. Several runs may go on at once. Watch and the properties may be empty.
+// Hosts makes runs on many hosts: its Run is to them as run.Run is to this process, of one load or of
+// several at once. Several runs may go on at once. Watch may be empty.
 type Hosts struct {
 	Client    *Client
 	Load      []Peer // make the load
 	Watch     []Peer // are only watched
 	Processes int    // of each host that makes the load
-
-	// The Java properties of the clients.
-	Producer, Consumer map[string]plan.Given
-
-	Dir string // an existing folder for the run files
+	Dir       string // an existing folder for the run files
 }
-
-var _ run.Func = (*Hosts)(nil).Run
 
 // ProcessError is the worst error with which a process of a run on many hosts ended.
 type ProcessError struct {
@@ -55,26 +49,23 @@ type OneLoad struct {
 	Observers          []run.Observer
 }
 
-// Run makes a run on the hosts and merges their run files, as kt collect does. The run file of the request becomes the
+// Run makes loads on the hosts and merges their run files, as kt collect does. The run file of the request becomes the
 // collection. If a process ended with an error, Run returns a ProcessError with the result. When ctx ends, the hosts
 // are told to leave at once, and what they hand over within seconds counts.
 //
 // Commands, ledgers and the hooks Ready, Began and Done belong to a run of one process: Run ignores them. The process
 // that made the topic deletes it if the plan says so.
-func (h *Hosts) Run(ctx context.Context, r run.Request, observers ...run.Observer) (result.Result, error) {
-	return h.RunAll(ctx, []OneLoad{{Request: r, Producer: h.Producer, Consumer: h.Consumer, Observers: observers}})
-}
-
-// RunAll is Run of several loads, each of which every host makes a share of. All begin at one moment, and topics are deleted when all are
-// over. Their topics are made in the order of the loads: those that write come before those that only read. The file, the part, the
-// version, and the hooks Stop, Notify and Now are those of the first load. A condition that ends one of them ends all.
-func (h *Hosts) RunAll(ctx context.Context, loads []OneLoad) (result.Result, error) {
+//
+// Every host makes a share of each load. All begin at one moment, and topics are deleted when all are over. Their topics are made in the
+// order of the loads: those that write come before those that only read. The file, the part, the version, and the hooks Stop, Notify and
+// Now are those of the first load. A condition that ends one of them ends all.
+func (h *Hosts) Run(ctx context.Context, loads ...OneLoad) (result.Result, error) {
 	r := loads[0].Request
 	defer r.File.Discard()
 	if r.Notify == nil {
 		r.Notify = func(run.Notice) {}
 	}
-	o := loadOrder{Hosts: *h, Request: r, Run: rand.Text()[:12], Loads: loads}
+	o := loadOrder{Hosts: *h, OneLoad: loads[0], Run: rand.Text()[:12], others: loads[1:]}
 	if o.Epoch = o.Run; r.Part != nil {
 		o.Run = r.Part.Run
 	}

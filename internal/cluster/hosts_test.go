@@ -62,7 +62,7 @@ func TestARunOnManyHostsHasTheResultOfItsFilesByteForByte(t *testing.T) {
 		h := Hosts{Client: w.client(), Load: w.peers("a", "b"), Watch: w.peers("broker"), Processes: 2, Dir: t.TempDir()}
 		file := must.Have(run.CreateFile(filepath.Join(t.TempDir(), "all.ktr")))(t)
 		var seen newest
-		res := must.Have(h.Run(t.Context(), run.Request{Plan: w.order(nil).Plan, System: anySystem{}, File: file}, &seen))(t)
+		res := must.Have(h.Run(t.Context(), one(run.Request{Plan: w.order(nil).Plan, System: anySystem{}, File: file}, &seen)))(t)
 		want := document(t, res)
 		parts, err := filepath.Glob(filepath.Join(h.Dir, "*.ktr"))
 		must.Hold(t, err == nil && len(parts) == 7, "the files are %q, %v", parts, err) // two processes of two hosts, and the vitals of three
@@ -87,10 +87,10 @@ func TestSeveralLoadsAreOneRunOfTheirHosts(t *testing.T) {
 		small.Topic.Name, small.Load.Rate.PerSecond, orders.Topic.Delete, small.Topic.Delete = "u", 600, true, true
 		var seen [2]newest
 		file := must.Have(run.CreateFile(filepath.Join(t.TempDir(), "all.ktr")))(t)
-		res := must.Have(h.RunAll(t.Context(), []OneLoad{
-			{Name: "orders", Request: run.Request{Plan: orders, System: anySystem{}, File: file, Part: &result.Part{Run: "shop"}}, Observers: []run.Observer{&seen[0]}},
-			{Name: "small", Request: run.Request{Plan: small, System: anySystem{}, Limits: []string{"errors==0"}}, Observers: []run.Observer{&seen[1]}},
-		}))(t)
+		res := must.Have(h.Run(t.Context(),
+			OneLoad{Name: "orders", Request: run.Request{Plan: orders, System: anySystem{}, File: file, Part: &result.Part{Run: "shop"}}, Observers: []run.Observer{&seen[0]}},
+			OneLoad{Name: "small", Request: run.Request{Plan: small, System: anySystem{}, Limits: []string{"errors==0"}}, Observers: []run.Observer{&seen[1]}},
+		))(t)
 		must.Hold(t, len(res.Loads) == 2 && res.Part.Run == "shop" && res.Records.Acknowledged == 6000+4800, "the loads are %+v", res.Loads)
 		for i, name := range []string{"orders", "small"} {
 			l := &res.Loads[i]
@@ -126,12 +126,12 @@ func TestAProcessThatDiesIsMissingInItsLoadAlone(t *testing.T) {
 	bubble(t, []string{"a", "b"}, func(t *testing.T, w *world) {
 		w.hosts["b"].behave = onlyIn(2, behaviour{diesAt: 3 * time.Second})
 		h := Hosts{Client: w.client(), Load: w.peers("a", "b"), Processes: 1, Dir: t.TempDir()}
-		one := func(name string) OneLoad {
+		named := func(name string) OneLoad {
 			p := w.order(nil).Plan
 			p.Topic.Name = name
 			return OneLoad{Name: name, Request: run.Request{Plan: p, System: anySystem{}}}
 		}
-		res, err := h.RunAll(t.Context(), []OneLoad{one("orders"), one("small")})
+		res, err := h.Run(t.Context(), named("orders"), named("small"))
 		var process *ProcessError
 		must.Hold(t, errors.As(err, &process) && process.Lost && process.Host == "b", "it ends with %v", err)
 		orders, small := &res.Loads[0], &res.Loads[1]
@@ -155,12 +155,12 @@ func TestTwoRunsOfTheSameHostsAtOnceEndEachWithItsOwnErrors(t *testing.T) {
 		long := longer(w.order(nil), 30*time.Second).Plan
 		results, errs := make([]result.Result, 2), make([]error, 2)
 		var running sync.WaitGroup
-		running.Go(func() { results[0], errs[0] = h.Run(t.Context(), run.Request{Plan: long, System: anySystem{}}) })
+		running.Go(func() { results[0], errs[0] = h.Run(t.Context(), one(run.Request{Plan: long, System: anySystem{}})) })
 		time.Sleep(10 * time.Second)
 		synctest.Wait() // the processes of the first run have begun
 		w.hosts["b"].behave = func(int) behaviour { return behaviour{done: Ended{Code: notValid, Text: late}} }
 		running.Go(func() {
-			results[1], errs[1] = h.Run(t.Context(), run.Request{Plan: w.order(nil).Plan, System: anySystem{}})
+			results[1], errs[1] = h.Run(t.Context(), one(run.Request{Plan: w.order(nil).Plan, System: anySystem{}}))
 		})
 		running.Wait()
 		must.True(t, errs[0] == nil, "the run that went well ends with %v", errs[0])
@@ -194,7 +194,7 @@ func TestARunThatHostsRefuseDoesNotFit(t *testing.T) {
 		o.Plan.Topic.Name = ""
 		file := must.Have(run.CreateFile(filepath.Join(t.TempDir(), "run.ktr")))(t)
 		h := &Hosts{Client: w.client(), Load: o.Load, Processes: 2, Dir: t.TempDir()}
-		res, err := h.Run(t.Context(), run.Request{Plan: o.Plan, System: anySystem{}, File: file})
+		res, err := h.Run(t.Context(), one(run.Request{Plan: o.Plan, System: anySystem{}, File: file}))
 		var misfit *result.MisfitError
 		must.True(t, errors.As(err, &misfit) && res.RunID == "", "run %q, %v", res.RunID, err)
 		_, err = os.Stat(file.Path())
@@ -216,7 +216,7 @@ func TestHostsLeaveAtOnceWhenTheContextEnds(t *testing.T) {
 		ctx, end := context.WithCancel(t.Context())
 		h := Hosts{Client: w.client(), Load: w.peers("a", "b"), Processes: 1, Dir: t.TempDir()}
 		o := longer(w.order(nil), time.Hour)
-		res, err := h.Run(ctx, run.Request{Plan: o.Plan, System: anySystem{}}, endsWith{end})
+		res, err := h.Run(ctx, one(run.Request{Plan: o.Plan, System: anySystem{}}, endsWith{end}))
 		var process *ProcessError // the processes are killed
 		if err != nil && !errors.As(err, &process) || res.Ended == result.Completed || res.Records.Acknowledged == 0 || res.ElapsedSeconds > 60 {
 			t.Errorf("%s after %v s with %d records: %v", res.Ended, res.ElapsedSeconds, res.Records.Acknowledged, err)
@@ -348,6 +348,12 @@ func TestFoldersThatKilledCommandsHaveLeftAreRemoved(t *testing.T) {
 	remove()
 	left, _ := filepath.Glob(at("*"))
 	must.Match(t, []string{at("collect-new"), at("collect-used"), at("runs")}, left, "left")
+
+	t.Setenv("TMPDIR", t.TempDir())
+	must.Do(t, os.WriteFile(at("file"), nil, 0o600)) // no folder can be made in it
+	dir, remove = must.Both(Scratch(filepath.Join(at("file"), "kt"), now))(t)
+	must.Match(t, os.TempDir(), filepath.Dir(dir), "where a state folder cannot be written")
+	remove()
 }
 
 func TestAHostThatIsNotFollowedAnyMoreWaitsForNobodyToTakeItsNews(t *testing.T) {

@@ -259,9 +259,9 @@ func presentAnother(t *testing.T, list string) {
 		})
 		h := Hosts{Client: c, Load: w.peers("a", "b"), Processes: 1, Dir: t.TempDir()}
 		var said []string
-		res, _ := h.Run(t.Context(), run.Request{ // its error is that of b
+		res, _ := h.Run(t.Context(), one(run.Request{ // its error is that of b
 			Plan: w.order(nil).Plan, System: anySystem{}, Notify: func(n run.Notice) { said = append(said, n.Text) },
-		})
+		}))
 		for _, f := range res.RunFiles {
 			must.Match(t, "a", f.Host, "the host of process %d, which is merged", f.Process)
 		}

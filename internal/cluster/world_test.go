@@ -569,12 +569,17 @@ func (w *world) order(load []string, watched ...string) loadOrder {
 	size, _ := plan.ParseSize("100")
 	return loadOrder{
 		Run: "nightly", Epoch: rand.Text(), Hosts: Hosts{Processes: 2, Load: w.peers(load...), Watch: w.peers(watched...)},
-		Request: run.Request{Args: []string{"kt", "produce"}, System: partitioned{}, Plan: plan.Plan{
+		OneLoad: OneLoad{Request: run.Request{Args: []string{"kt", "produce"}, System: partitioned{}, Plan: plan.Plan{
 			Command: plan.Produce, Engine: plan.Client, Bootstrap: []string{"broker:9092"}, Topic: plan.Topic{Name: "t", Partitions: 6}, Producers: 12,
 			Load:    plan.Load{Rate: plan.Rate{PerSecond: 1200}, Duration: plan.Duration(5 * time.Second), Arrivals: plan.Uniform},
 			Payload: plan.Payload{Kind: plan.Letters, Size: size, Keys: plan.NoKeys}, Seed: 1,
-		}},
+		}}},
 	}
+}
+
+// one returns a load by itself.
+func one(r run.Request, observers ...run.Observer) OneLoad {
+	return OneLoad{Request: r, Observers: observers}
 }
 
 // closed returns a channel that is closed after a time; 0: never.

@@ -116,13 +116,19 @@ func (l *Load) Func(ctx context.Context) (do run.Func, hosts *cluster.Hosts, rem
 		return run.Run, nil, func() {}, nil
 	}
 	h, err := l.findHosts(ctx)
+	if err == nil {
+		err = l.fit(h)
+	}
 	if err != nil {
 		return nil, nil, nil, err
 	}
 	if h.Dir, remove, err = cluster.Scratch(l.maker.StateDir, l.maker.Now()); err != nil {
 		return nil, nil, nil, err
 	}
-	return h.Run, h, remove, nil
+	do = func(ctx context.Context, r run.Request, observers ...run.Observer) (result.Result, error) {
+		return h.Run(ctx, l.onHosts("", r, observers...))
+	}
+	return do, h, remove, nil
 }
 
 // Request returns the run that was asked for.

@@ -93,21 +93,16 @@ func (b *Runner) warn(text string) {
 
 // Plans returns the plan that the flags of a load make, and of a workload one for each of its loads.
 func (b *Runner) Plans(l study.Load) (plans []plan.Plan, err error) {
-	var loads []*Load
+	w := &Workload{Made: make([]*Load, 1)}
 	if l.IsWorkload() {
-		w, err := b.Workload(l)
-		if err != nil {
-			return nil, err
-		}
-		loads = w.Made
+		w, err = b.Workload(l)
 	} else {
-		ld, err := b.Load(l)
-		if err != nil {
-			return nil, err
-		}
-		loads = []*Load{ld}
+		w.Made[0], err = b.Load(l)
 	}
-	for _, ld := range loads {
+	if err != nil {
+		return nil, err
+	}
+	for _, ld := range w.Made {
 		if plans = append(plans, ld.Plan); !ld.Yes {
 			b.Protected = cmp.Or(b.Protected, ld.Protected)
 		}
@@ -227,20 +222,19 @@ func (b *Runner) DeleteTopic(ctx context.Context, l study.Load, name string) err
 
 // mayDelete returns an error for topics that no run of a load has made.
 func (b *Runner) mayDelete(l study.Load, names []string) error {
-	ofRuns := func(name string) bool {
-		return strings.HasPrefix(name, studyTopics) || strings.HasPrefix(name, runTopics)
-	}
-	if l.IsWorkload() { // the log has those that a run has made
+	var own []string // of the loads of a workload: the log has those that a run has made
+	if l.IsWorkload() {
 		plans, err := b.Plans(l)
 		if err != nil {
 			return err
 		}
-		own := ofRuns
-		ofRuns = func(name string) bool {
-			return own(name) || slices.ContainsFunc(plans, func(p plan.Plan) bool { return slices.Contains(p.Topic.Names(), name) })
+		for _, p := range plans {
+			own = append(own, p.Topic.Names()...)
 		}
 	}
-	if slices.ContainsFunc(names, func(name string) bool { return !ofRuns(name) }) {
+	if slices.ContainsFunc(names, func(name string) bool {
+		return !strings.HasPrefix(name, studyTopics) && !strings.HasPrefix(name, runTopics) && !slices.Contains(own, name)
+	}) {
 		return fmt.Errorf("kt deletes only topics of studies here: their names begin with %s", studyTopics)
 	}
 	return nil

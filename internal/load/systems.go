@@ -144,13 +144,9 @@ func clientOf(kafka func(name string) bool, settings []result.Setting, others ..
 	return c
 }
 
-// findHosts asks the agents for the hosts of a load, and fits the load to their number.
+// findHosts asks the agents for the hosts of a load.
 func (l *Load) findHosts(ctx context.Context) (h *cluster.Hosts, err error) {
-	if err := l.keepSecurity(); err != nil {
-		return nil, misfit(err)
-	}
-	one := l.onHosts("", run.Request{})
-	h = &cluster.Hosts{Processes: l.Hosts.Processes, Producer: one.Producer, Consumer: one.Consumer}
+	h = &cluster.Hosts{Processes: l.Hosts.Processes}
 	var found []cluster.Peer
 	if h.Client, found, err = l.maker.Agents(ctx, &l.Hosts.Agents); err != nil {
 		return nil, err
@@ -169,7 +165,7 @@ func (l *Load) findHosts(ctx context.Context) (h *cluster.Hosts, err error) {
 		}
 		l.maker.say("--"+flag+" %s: each host of --on would connect to itself; name an address that all of them reach", strings.Join(l.Plan.Servers(), ","))
 	}
-	return h, l.fit(h)
+	return h, nil
 }
 
 // onHosts returns the load as the hosts get it. name is that of a load of a workload.
@@ -181,8 +177,11 @@ func (l *Load) onHosts(name string, r run.Request, observers ...run.Observer) cl
 	}
 }
 
-// fit fits the load to the number of hosts.
-func (l *Load) fit(h *cluster.Hosts) (err error) {
+// fit fits the load to the number of hosts, which get no security settings.
+func (l *Load) fit(h *cluster.Hosts) error {
+	if err := l.keepSecurity(); err != nil {
+		return misfit(err)
+	}
 	p, processes := &l.Plan, len(h.Load)*h.Processes
 	if p.Writes() && !l.Hosts.OwnProducers {
 		p.Producers = processes // kt's default is one in each process
@@ -190,7 +189,8 @@ func (l *Load) fit(h *cluster.Hosts) (err error) {
 	if p.Reads() && !l.Hosts.OwnConsumers {
 		p.Read.Consumers = processes
 	}
-	l.Parts, err = p.Divide(processes)
+	parts, err := p.Divide(processes)
+	l.Parts = parts
 	return misfit(err)
 }
 

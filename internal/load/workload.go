@@ -46,20 +46,24 @@ func (b *Runner) Changed(l study.Load) (*workload.Workload, *config.Workload, er
 	if err := cmp.Or(err, w.Placed("", wrong)); err != nil {
 		return nil, nil, err
 	}
-	loads := &study.Study{Loads: w.Loads}
-	for _, shared := range c.Shared() {
-		var unless []string
-		if shared.Name == bootstrapServer || shared.Name == "cluster" {
-			unless = []string{"url"}
-		}
-		loads.Share(shared.Name, strings.Join(shared.Values, ","), !shared.Foreign, unless...)
-	}
+	Share(&study.Study{Loads: w.Loads}, c.Shared())
 	for _, set := range c.Set {
 		if err := w.Set(set.Name, strings.Join(set.Values, ","), !set.Foreign, CheckFlag); err != nil {
 			return nil, nil, err
 		}
 	}
 	return w, c, nil
+}
+
+// Share gives all loads of a study flags. A load with a url goes there, and not to the brokers of the flags.
+func Share(s *study.Study, flags []config.Assignment) {
+	for _, f := range flags {
+		var unless []string
+		if f.Name == bootstrapServer || f.Name == "cluster" {
+			unless = []string{"url"}
+		}
+		s.Share(f.Name, strings.Join(f.Values, ","), !f.Foreign, unless...)
+	}
 }
 
 // CheckFlag returns an error for a flag that a load does not have, or that no file may give it.
@@ -228,10 +232,11 @@ func (w *Workload) fits(ctx context.Context, a run.Admin) (errs error) {
 	return errs
 }
 
-// Foretell checks a workload by its brokers before anything is made, and returns what it takes. Only a dry run does without brokers.
+// Foretell checks a workload by its brokers before anything is made, and returns what it takes. A dry run does without brokers, and so
+// does a run on other hosts, which may reach them from there alone.
 func (w *Workload) Foretell(ctx context.Context, l study.Load, dry bool) (*study.Forecast, error) {
 	s := &study.Study{Name: w.Name, About: w.About, Loads: []study.Load{l}, Repeats: 1, Order: study.Listed}
-	return w.runner.forecast(ctx, s, dry, w.fits)
+	return w.runner.forecast(ctx, s, dry || len(w.Made[0].Hosts.On) > 0, w.fits)
 }
 
 // Plans returns the loads before they are made.
@@ -293,6 +298,7 @@ func (w *Workload) Keep(dir, id string) (opened func([]result.Header) error, rem
 
 // Run makes the workload. Observers see all loads as one run, and opened gets its header and those of the loads, when all of them can begin.
 func (w *Workload) Run(ctx context.Context, o workload.Options, observers []run.Observer, opened func(whole result.Header, loads []result.Header) error, notify func(run.Notice)) (result.Result, error) {
+	defer o.File.Discard()
 	m := w.runner.maker
 	dir, remove, err := cluster.Scratch(m.StateDir, m.Now())
 	if err != nil {
@@ -340,7 +346,6 @@ func (w *Workload) Run(ctx context.Context, o workload.Options, observers []run.
 
 // runOnHosts makes the workload on other hosts: the loads that write come first, so that the others find their topics.
 func (w *Workload) runOnHosts(ctx context.Context, o workload.Options, joined *workload.Joined, notify func(run.Notice)) (result.Result, error) {
-	defer o.File.Discard()
 	w.Made[0].maker = w.runner.maker // what it has to say is of all
 	h, err := w.Made[0].findHosts(ctx)
 	if err != nil {
@@ -355,13 +360,18 @@ func (w *Workload) runOnHosts(ctx context.Context, o workload.Options, joined *w
 				continue
 			}
 			name := w.Loads[i].Name
-			if err := errors.Join(ld.keepSecurity(), ld.fit(h)); err != nil {
+			if err := ld.fit(h); err != nil {
 				return result.Result{}, w.Placed(name, err)
 			}
 			r := ld.Request(o.File)
 			r.Part, r.Stop, r.Notify = &result.Part{Run: w.Name}, o.Stop, notify
 			r.Opened = func(of result.Header) error {
-				if headers = append(headers, of); len(headers) < len(w.Made) {
+				if headers = append(headers, of); o.Topics != nil {
+					if err := o.Topics(of); err != nil {
+						return err
+					}
+				}
+				if len(headers) < len(w.Made) {
 					return nil
 				}
 				return o.Opened(headers)
@@ -369,7 +379,7 @@ func (w *Workload) runOnHosts(ctx context.Context, o workload.Options, joined *w
 			loads = append(loads, ld.onHosts(name, r, joined.Of(len(loads))))
 		}
 	}
-	return h.RunAll(ctx, loads)
+	return h.Run(ctx, loads...)
 }
 
 // runWorkload makes one run of a workload.
@@ -378,7 +388,8 @@ func (b *Runner) runWorkload(ctx context.Context, l study.Load, file *run.File, 
 	if err != nil {
 		return result.Result{}, err
 	}
-	return w.Run(ctx, workload.Options{File: file}, b.Observers, func(_ result.Header, loads []result.Header) error { return opened(w.made(loads)) }, b.notify)
+	o := workload.Options{File: file, Topics: func(h result.Header) error { return opened(w.made([]result.Header{h})) }}
+	return w.Run(ctx, o, b.Observers, func(result.Header, []result.Header) error { return nil }, b.notify)
 }
 
 // made returns the topics that the file names, and that the loads have made and delete in the end.

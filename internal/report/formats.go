@@ -297,7 +297,7 @@ func line(w io.Writer, name string, r *result.Result) error {
 	of, ok := r.Quoted()
 	rate, valid := pick(ok, theme.PerSecond(of.Records)+" records/s", noRate), pick(r.Valid, "valid", "NOT VALID: "+strings.Join(invalid(r), "; "))
 	_, l := Headline(r)
-	_, err := fmt.Fprintln(w, theme.Clean(fmt.Sprintf(pick(name == "", "", name+"  ")+"%s  p50 %s  p99 %s  errors %s  limit %s  %s", rate, latencyOf(&l, l.P50), latencyOf(&l, l.P99),
+	_, err := fmt.Fprintln(w, theme.Clean(fmt.Sprintf("%s%s  p50 %s  p99 %s  errors %s  limit %s  %s", pick(name == "", "", name+"  "), rate, latencyOf(&l, l.P50), latencyOf(&l, l.P99),
 		theme.Count(r.Records.Errors()), r.BoundBy.Limit, valid)))
 	return err
 }

@@ -129,9 +129,9 @@ func TestProgressIsOneLine(t *testing.T) {
 		{"in a stall", &stalled, &produce, 0, "00:01  0 records/s  0.00 MiB/s  p50 -  p99 -  p99.9 -  oldest unanswered 900ms  err 0"},
 		{"reading, in the warm-up", &stamped, &consume, 12_345, "00:05  warm-up  read 1.00k/s  0.49 MiB/s  consumer lag 12.3k  end to end p50 18.0ms  p99 61.7ms  err 0"},
 		{"reading what has no stamp", &plain, &consume, 0, "00:05  read 1.00k/s  0.49 MiB/s  consumer lag 0  err 3"},
-		{"a roundtrip", &both, &roundtrip, 7, "01:05/01:00  sent 1.00k/s  read 1.00k/s  0.49 MiB/s  consumer lag 7  end to end p50 18.0ms  p99 61.7ms  err 2"},
-		{"a roundtrip in a stall", &stalled, &roundtrip, 0, "00:01/01:00  sent 0/s  read 0/s  0.00 MiB/s  consumer lag 0  end to end p50 -  p99 -  oldest unanswered 900ms  err 0"},
-		{"one that has read nothing", &empty, &roundtrip, -1, "00:00/01:00  sent 0/s  read 0/s  0.00 MiB/s  consumer lag not known  end to end p50 -  p99 -  err 0"},
+		{"a roundtrip", &both, &roundtrip, 7, "01:05/01:00  sent 1.00k/s  0.49 MiB/s  read 1.00k/s  0.49 MiB/s  consumer lag 7  end to end p50 18.0ms  p99 61.7ms  err 2"},
+		{"a roundtrip in a stall", &stalled, &roundtrip, 0, "00:01/01:00  sent 0/s  0.00 MiB/s  read 0/s  0.00 MiB/s  consumer lag 0  end to end p50 -  p99 -  oldest unanswered 900ms  err 0"},
+		{"one that has read nothing", &empty, &roundtrip, -1, "00:00/01:00  sent 0/s  0.00 MiB/s  read 0/s  0.00 MiB/s  consumer lag not known  end to end p50 -  p99 -  err 0"},
 	} {
 		lag := result.LagNow{Records: max(tc.consumerLag, 0), Known: tc.consumerLag >= 0}
 		must.Match(t, "2026-11-21T12:10:25Z  "+tc.want+"  cpu 1.23/4 cores", progress(now, tc.w, sample, tc.p, &lag), "%s", tc.name)

@@ -29,7 +29,7 @@ func progress(now time.Time, w *stats.Window, h host.Sample, p *plan.Plan, lag *
 	}
 	if p.Reads() {
 		if p.Writes() {
-			parts = append(parts, "sent "+theme.Rate(w.RecordsPerSecond())+"/s")
+			parts = append(parts, "sent "+theme.Rate(w.RecordsPerSecond())+"/s", theme.MiB(w.BytesPerSecond())+" MiB/s")
 		}
 		waits := pick(lag.Known, theme.Rate(float64(lag.Records)), "not known")
 		parts = append(parts, "read "+theme.Rate(w.ConsumedPerSecond())+"/s", theme.MiB(per(float64(w.ConsumedBytes), w.End-w.Start))+" MiB/s", "consumer lag "+waits)

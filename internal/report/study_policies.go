@@ -200,9 +200,7 @@ func curvePlot(d *study.Document) *doc.Chart {
 		if i < 0 {
 			i, p.Series = len(p.Series), append(p.Series, doc.Series{Name: cmp.Or(c.Load, "p99"), Class: "p99", Joined: true})
 		}
-		if p99, ok := c.Measures[metric.P99]; ok || c.Load == "" { // of a load, if it has one
-			p.Series[i].Points = append(p.Series[i].Points, doc.Point{X: c.Rate, Y: p99, Strong: c.Knee, Label: pick(c.Knee, "knee", "")})
-		}
+		p.Series[i].Points = append(p.Series[i].Points, doc.Point{X: c.Rate, Y: c.Measures[metric.P99], Strong: c.Knee, Label: pick(c.Knee, "knee", "")})
 	}
 	for i := range p.Series {
 		slices.SortFunc(p.Series[i].Points, func(a, b doc.Point) int { return cmp.Compare(a.X, b.X) })

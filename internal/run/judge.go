@@ -36,7 +36,7 @@ const (
 // because no record came for the time of --timeout.
 func Judge(res *result.Result, idle bool) error {
 	if len(res.Loads) > 0 {
-		return judgeLoads(res, func(l *result.Result) error { return Judge(l, idle) })
+		return judgeLoads(res, idle)
 	}
 	unanswered := res.Records.Failed + res.Records.Unknown // a rate that is too high leaves others unsent, and is no fault
 	if res.Warmup != nil {
@@ -69,11 +69,11 @@ func Judge(res *result.Result, idle bool) error {
 }
 
 // judgeLoads returns the worst fault of the loads of a workload.
-func judgeLoads(res *result.Result, judge func(*result.Result) error) (worst error) {
+func judgeLoads(res *result.Result, idle bool) (worst error) {
 	var least FaultKind
 	for i := range res.Loads {
 		var f *Fault
-		if errors.As(judge(&res.Loads[i].Result), &f) && (worst == nil || f.Kind < least) {
+		if errors.As(Judge(&res.Loads[i].Result, idle), &f) && (worst == nil || f.Kind < least) {
 			worst, least = &Fault{f.Kind, "load " + res.Loads[i].Name + ": " + f.text}, f.Kind
 		}
 	}
@@ -82,9 +82,6 @@ func judgeLoads(res *result.Result, judge func(*result.Result) error) (worst err
 
 // JudgeLimits returns an error if a limit of a result is not held. It judges nothing else.
 func JudgeLimits(res *result.Result) error {
-	if len(res.Loads) > 0 {
-		return judgeLoads(res, JudgeLimits)
-	}
 	if limits, held := notMet(res); !held {
 		return &Fault{NotMet, strings.Join(limits, "; ")}
 	}

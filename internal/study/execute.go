@@ -252,10 +252,7 @@ func (x *executor) together(ctx context.Context, t Turn, topic string, prepared 
 				defer opened()
 				res, err := x.runner.Run(ctx, l, x.path(t, l), func(made []string) error {
 					defer opened()
-					if len(made) == 0 {
-						return nil
-					}
-					return x.note(entry{What: Begun, Turn: t.Number, Cell: t.Cell.Index, Topic: strings.Join(made, ",")})
+					return x.made(t, made)
 				})
 				if err != nil {
 					end()

@@ -92,13 +92,16 @@ func Keep(dir, id string, l Load, topics []string) (note func(made []string) err
 	if err != nil {
 		return nil, nil, err
 	}
-	note = func(made []string) error {
-		if len(made) == 0 {
-			return nil
-		}
-		return f.note(entry{What: Begun, Turn: 1, Topic: strings.Join(made, ",")})
-	}
+	note = func(made []string) error { return f.made(Turn{Number: 1}, made) }
 	return note, func() error { defer release(); return os.RemoveAll(f.root) }, note(topics)
+}
+
+// made notes topics of a run, so that they are deleted.
+func (f *Folder) made(t Turn, topics []string) error {
+	if len(topics) == 0 {
+		return nil
+	}
+	return f.note(entry{What: Begun, Turn: t.Number, Cell: t.Cell.Index, Topic: strings.Join(topics, ",")})
 }
 
 // Open reads the folder of a study, or of a part as ID/PART.

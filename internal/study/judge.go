@@ -234,10 +234,8 @@ func (s *Search) conclude(d *Document) error {
 		p := &d.Curve[i]
 		curves[p.Load] = append(curves[p.Load], p)
 	}
-	for load, curve := range curves {
-		if load == "" || curve[0].Measures[metric.P99] > 0 { // a load may have none
-			markKnee(curve)
-		}
+	for _, curve := range curves {
+		markKnee(curve)
 	}
 	d.Sentence = say(map[bool]string{false: "peak", true: "peak scale"}[s.Scale], d)
 	return nil

@@ -55,9 +55,6 @@ func (p *Parser) Err() error { return errors.Join(p.errs...) }
 // Places returns the nodes of keys, and of "load NAME", "reads NAME", "flag NAME FLAG".
 func (p *Parser) Places() map[string]*yaml.Node { return p.at }
 
-// Place returns one of them; nil: the file has none.
-func (p *Parser) Place(what string) *yaml.Node { return p.at[what] }
-
 // Bad adds a problem of a node.
 func (p *Parser) Bad(n *yaml.Node, format string, args ...any) {
 	p.errs = append(p.errs, fmt.Errorf("%s:%d:%d: %w", p.file, n.Line, n.Column, fmt.Errorf(format, args...)))

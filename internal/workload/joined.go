@@ -8,11 +8,9 @@ import (
 	"sync"
 
 	"github.com/kt-bench/kt/internal/engine"
-	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/run"
-	"github.com/kt-bench/kt/internal/stats"
 )
 
 // Joined shows observers all loads as one run: the sums of each second, with a load in the place of each host.
@@ -28,9 +26,7 @@ type Joined struct {
 // joined is one load.
 type joined struct {
 	run.Host
-	windows []stats.Window // of a second that was not shown yet
-	sample  host.Sample
-	many    bool // it has processes of its own, on other hosts
+	next *run.Second // that was not shown yet; nil: none
 }
 
 // Open begins to show loads with these headers, and returns the header of all together. It is called once, before the first second.
@@ -71,19 +67,19 @@ func (j *Joined) take(load int, s run.Second) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	l := j.loads[load]
-	if l.windows != nil {
+	if l.next != nil && s.Snapshot.Stage != result.Finished { // after its last one the others still have theirs
 		j.show()
 	}
-	l.windows, l.sample, l.Snapshot, l.Note = slices.Clone(s.Windows), s.Sample, &s.Snapshot, ""
-	l.many = len(s.Hosts) > 0
+	s.Windows = slices.Clone(s.Windows)
+	l.Snapshot, l.Note = &s.Snapshot, ""
 	for _, h := range s.Hosts {
 		if h.Processes > 0 && h.Note != "" {
 			l.Note = h.Name + ": " + h.Note
 		}
 	}
 	j.watched = slices.DeleteFunc(slices.Clone(s.Hosts), func(h run.Host) bool { return h.Processes > 0 })
-	for i := range l.windows { // partitions have their numbers in each load
-		w := &l.windows[i]
+	for i := range s.Windows { // partitions have their numbers in each load
+		w := &s.Windows[i]
 		w.Partitions, w.Events = nil, slices.Clone(w.Events)
 		for k := range w.Events {
 			if !strings.HasPrefix(w.Events[k].Text, result.OfWorkload) {
@@ -91,8 +87,12 @@ func (j *Joined) take(load int, s run.Second) {
 			}
 		}
 	}
+	if l.next != nil {
+		s.Windows = append(l.next.Windows, s.Windows...)
+	}
+	l.next = &s
 	if !slices.ContainsFunc(j.loads, func(l *joined) bool {
-		return l.windows == nil && (l.Snapshot == nil || l.Snapshot.Stage != result.Finished)
+		return l.next == nil && (l.Snapshot == nil || l.Snapshot.Stage != result.Finished)
 	}) {
 		j.show()
 	}
@@ -103,13 +103,14 @@ func (j *Joined) show() {
 	s := run.Second{}
 	live := result.Live{Stage: result.Finished}
 	for _, l := range j.loads {
-		if s.Windows = engine.MergeWindows(s.Windows, l.windows); l.windows != nil {
+		if next := l.next; next != nil {
 			cpu := s.Sample.ProcessCPU
-			if s.Sample = l.sample; l.many { // else each is of this process
+			s.Windows, s.Sample, s.StartsIn = engine.MergeWindows(s.Windows, next.Windows), next.Sample, next.StartsIn
+			if len(next.Hosts) > 0 { // else each is of this process
 				s.Sample.ProcessCPU += cpu
 			}
 		}
-		l.windows = nil
+		l.next = nil
 		if l.Snapshot == nil {
 			live.Stage = result.WarmingUp
 		} else {
@@ -123,7 +124,9 @@ func (j *Joined) show() {
 	for _, w := range s.Windows {
 		j.whole.AddWindow(w)
 	}
-	j.whole.AddSample(s.Sample)
+	if s.Sample.Interval > 0 { // else a state alone, as before the start of other hosts
+		j.whole.AddSample(s.Sample)
+	}
 	s.Snapshot = j.whole.Snapshot()
 	s.Snapshot.Live = live
 	j.to.Send(s)

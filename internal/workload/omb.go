@@ -142,7 +142,7 @@ func (w *omb) add(flag, value string) {
 }
 
 // at returns the node of a key, or the whole file.
-func (w *omb) at(key string) *yaml.Node { return cmp.Or(w.Place(key), w.root) }
+func (w *omb) at(key string) *yaml.Node { return cmp.Or(w.Places()[key], w.root) }
 
 // notice tells what kt does in another way than a key says.
 func (w *omb) notice(n *yaml.Node, format string, args ...any) {

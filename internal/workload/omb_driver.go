@@ -55,7 +55,7 @@ func (w *omb) kafka() {
 	common := w.block("commonConfig")
 	producer := w.side("producer", w.Kafka.Producer, w.Kafka.Consumer, common)
 	consumer := w.side("consumer", w.Kafka.Consumer, w.Kafka.Producer, common)
-	if w.logsIn = w.logsIn && !w.given("command-config"); w.logsIn { // else the addresses of a driver get no credentials
+	if w.logsIn { // else the addresses of a driver get no credentials
 		w.add("command-config", "") // those of the user are for other addresses
 	}
 	if p, ok := consumer["group.id"]; ok {
@@ -74,6 +74,9 @@ func (w *omb) kafka() {
 	w.set("consumer", consumer, producer, w.Kafka.Producer)
 }
 
+// brokers is the property that a load has once: credentials are bound to it.
+const brokers = "bootstrap.servers"
+
 // set sets the properties of the producers or of the consumers. A name that the others know too is theirs as well only with the same value.
 func (w *omb) set(who string, own, others map[string]property, other config.Client) {
 	for _, name := range slices.Sorted(maps.Keys(own)) {
@@ -81,10 +84,10 @@ func (w *omb) set(who string, own, others map[string]property, other config.Clie
 		switch theirs, both := others[name]; {
 		case both && value == theirs.Value:
 			delete(others, name)
-		case both && w.Kafka.Security(name):
+		case both && (w.Kafka.Security(name) || name == brokers):
 			w.Bad(w.root, "%s: kt logs in once, so that the producers and the consumers have the same value", name)
 			delete(others, name)
-		case other.Has(name) && w.values["subscriptionsPerTopic"] != 0:
+		case name != brokers && other.Has(name) && w.values["subscriptionsPerTopic"] != 0:
 			name = who + "." + name
 		}
 		w.client(name, value)
@@ -94,10 +97,10 @@ func (w *omb) set(who string, own, others map[string]property, other config.Clie
 // client sets a property of Kafka's clients.
 func (w *omb) client(name, value string) {
 	switch {
-	case name != "bootstrap.servers":
+	case name != brokers:
 		w.add("command-property", name+"="+value)
 	case w.given("bootstrap-server", "cluster", "url"):
-		w.Notices = append(w.Notices, fmt.Sprintf("%s: bootstrap.servers=%s does not count: the command line or the environment says where the load goes", w.path, value))
+		w.Notices = append(w.Notices, fmt.Sprintf("%s: %s=%s does not count: the command line or the environment says where the load goes", w.path, name, value))
 	default:
 		w.add("bootstrap-server", value)
 	}
@@ -118,7 +121,7 @@ func (p property) number() int {
 
 // block reads a block of Java properties.
 func (w *omb) block(name string) (all []property) {
-	n := w.Place(name)
+	n := w.Places()[name]
 	if n == nil {
 		return nil
 	}
@@ -147,6 +150,8 @@ func (w *omb) side(who string, client, other config.Client, common []property) m
 		switch {
 		case strings.Contains(p.Value, "{zone.id}"):
 			w.Bad(p.at, "%s=%s: kt has no zone.id: --set driver.%s.%s=NAME", p.Key, p.Value, p.block, p.Key)
+		case w.Kafka.Security(p.Key) && w.given("command-config", "cluster"): // those of the user go nowhere that a driver says, and in no other way
+			w.notice(p.at, "%s does not count: --command-config or --cluster says how kt logs in", p.Key)
 		case client.Has(p.Key), w.Kafka.Security(p.Key):
 			all[p.Key], w.logsIn = p, w.logsIn || w.Kafka.Security(p.Key)
 			w.OMB.Places["flag "+w.load.Name+" command-property "+p.Key+"="+p.Value] = fmt.Sprintf("%s:%d:%d", w.path, p.at.Line, p.at.Column)

@@ -31,6 +31,7 @@ type Options struct {
 	File *run.File       // the run file of the workload, which Run completes or discards; nil: none
 	Stop <-chan struct{} // closed: all loads stop sending, drain and finish; nil: never
 
+	Topics func(result.Header) error   // is called when the topics of a load are there; an error ends all loads; nil: nobody asks
 	Opened func([]result.Header) error // is called when every load can begin; an error ends all of them
 	Begin  func()                      // is called when the loads begin
 }
@@ -108,12 +109,14 @@ func (m *maker) make(ctx context.Context, i int) {
 			l.Request.Notify(n)
 		}
 	}
-	r.Opened = func(h result.Header) error {
+	r.Opened = func(h result.Header) (err error) {
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		m.headers[i] = h
+		if m.headers[i] = h; m.Topics != nil {
+			err = m.Topics(h)
+		}
 		open()
-		return nil
+		return err
 	}
 	r.Ready, r.Began = m.ready, m.began
 	r.Done = func(ctx context.Context, res result.Result, _ error) bool {

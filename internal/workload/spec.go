@@ -110,8 +110,8 @@ func Of(l study.Load) (*Workload, error) {
 	return w, errors.Join(errs...)
 }
 
-// metricPart matches names that limits could not tell from a part of a metric, as in response.p99.
-var metricPart = regexp.MustCompile(`^(response|service|send-delay|end-to-end|p[0-9]+)$`)
+// taken matches names that stand for something else: in limits for a part of a metric, as in response.p99, and in results for the whole.
+var taken = regexp.MustCompile(`^(response|service|send-delay|end-to-end|p[0-9]+|all|workload)$`)
 
 // foreignFlags are flags of a load that a workload has for all of its loads, or that it sets itself.
 var foreignFlags = []string{
@@ -121,14 +121,16 @@ var foreignFlags = []string{
 
 // check returns what is wrong with a load.
 func (w *Workload) check(l *study.Load) (errs []error) {
-	bad := func(what, format string, args ...any) { errs = append(errs, w.at(fmt.Errorf(format, args...), what+" "+l.Name)) }
+	bad := func(what, format string, args ...any) {
+		errs = append(errs, w.at(fmt.Errorf(format, args...), what+" "+l.Name))
+	}
 	switch err := plan.CheckName(l.Name); {
 	case err != nil:
 		bad("load", "load %q: %w", l.Name, err)
 	case strings.Contains(l.Name, "."):
 		bad("load", "load %q: a load of a workload has no '.' in its name, for LOAD.FLAG and LOAD.METRIC have one behind it", l.Name)
-	case metricPart.MatchString(l.Name):
-		bad("load", "load %q: metrics have parts of that name, so no limit could name it: give it another one", l.Name)
+	case taken.MatchString(l.Name):
+		bad("load", "load %q: a part of a metric or the whole has that name: give it another one", l.Name)
 	case w.load(l.Name) != l:
 		bad("load", "load %q: two have this name", l.Name)
 	}
@@ -150,7 +152,7 @@ func (w *Workload) check(l *study.Load) (errs []error) {
 		bad("reads", "reads: kt %s writes to topics of its own: it is for command: consume", l.Command)
 	case w.load(l.Reads) == nil:
 		bad("reads", "reads %q: there is no load of that name%s", l.Reads, suggest.Hint(l.Reads, names, "; there are "+strings.Join(names, ", ")))
-	case w.Source(l) == nil:
+	case w.inCircle(l):
 		bad("reads", "reads %q: it reads %s, in a circle: one of them has to name a topic", l.Reads, l.Name)
 	}
 	return errs
@@ -227,17 +229,12 @@ func Follows(l *study.Load) string {
 	return l.Reads
 }
 
-// Source returns the load whose topics a load uses: itself, or where its Reads leads to. nil: that leads in a circle.
-func (w *Workload) Source(l *study.Load) *study.Load {
+// inCircle reports whether the loads that a load reads, one after the other, have no end.
+func (w *Workload) inCircle(l *study.Load) bool {
 	for range w.Loads {
-		next := w.load(l.Reads)
-		if next == nil {
-			return l
+		if l = w.load(l.Reads); l == nil {
+			return false
 		}
-		l = next
 	}
-	if l.Reads != "" {
-		return nil
-	}
-	return l
+	return true
 }

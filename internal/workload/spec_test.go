@@ -19,22 +19,17 @@ func known(command, flag string) error {
 
 func TestAWorkloadIsReadOrRefusedWithThePlace(t *testing.T) {
 	for _, row := range must.Rows[[]struct {
-		Text           string
-		Loads, Sources []string
-		Wrong          []string
+		Text         string
+		Loads, Wrong []string
 	}](t, "spec") {
 		l, err := Parse("w.yaml", []byte(row.Text), known)
-		var wrong, loads, sources []string
+		var wrong, loads []string
 		if err != nil {
 			wrong = strings.Split(err.Error(), "\n")
 		} else {
-			w := must.Have(Of(l))(t)
-			for i := range w.Loads {
-				loads, sources = append(loads, w.Loads[i].Name), append(sources, w.Source(&w.Loads[i]).Name)
-			}
+			loads = must.Have(Of(l))(t).Names()
 		}
 		must.Match(t, row.Wrong, wrong, "%s", row.Text)
 		must.Match(t, row.Loads, loads, "%s", row.Text)
-		must.Match(t, row.Sources, sources, "%s", row.Text)
 	}
 }
