@@ -171,6 +171,8 @@ func TestTagsSayHowRecordsAreRead(t *testing.T) {
 	must.Match(t, []string{"no group", "4 partitions", "RF 3", "1ms a record"}, Tags(h), "tags without a group")
 	h.Plan.Read.Group, h.Plan.Read.Groups, h.Plan.Read.Processing = "g", 3, 0
 	must.Match(t, []string{"3 groups", "4 partitions", "RF 3"}, Tags(h), "tags of several groups")
+	h.Plan.Command, h.Plan.Producers, h.Plan.Payload.Size = plan.Roundtrip, 1, must.Have(plan.ParseSize("1KiB-8KiB"))(t)
+	must.Match(t, []string{"acks=", "3 groups", "4 partitions", "RF 3", "1KiB-8KiB"}, Tags(h), "tags of a roundtrip with several groups")
 }
 
 func TestBrokersThatThrottleAreShownWithWhatWasCounted(t *testing.T) {
