@@ -98,14 +98,11 @@ func (k *kafkaCluster) losesAMember(t *testing.T) {
 		return err == nil && len(q.Members) == 4 && len(q.AssignedPartitions()["queue"]) == 3
 	})
 	stay := k.kt("consume", append(share, "--share-ack", "release@10", "--verify", ledger)...)
-	before := int64(0)
-	k.await("all but the locked records", func() bool {
+	k.await("half of the records", func() bool { // later, on a slow machine, the locks may have run out
 		left := int64(0)
 		groups, err := admin.DescribeShareGroupOffsets(t.Context(), "q")
 		groups["q"].Offsets.Each(func(o kadm.ShareOffset) { left += o.Lag })
-		same := left == before
-		before = left
-		return err == nil && same && left > 0 && left < records/2
+		return err == nil && left < records/2
 	})
 	must.Do(t, gone.cmd.Process.Kill())
 	_ = gone.cmd.Wait() // it was killed

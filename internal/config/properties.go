@@ -86,7 +86,7 @@ func (b *builder) take(c *client, flag, key string, g plan.Given) {
 	has := func(o *client) bool { return o.known.Has(key) }
 	switch {
 	case b.from(flag) == fromForeign && b.sys.Kafka.Security != nil && b.sys.Kafka.Security(key):
-		b.bad("", nil, "%s: it says how clients log in, which the file of a study must not: give it with --command-config", key)
+		b.bad("", nil, "%s: it says how clients log in, which the file of a study or a workload must not: give it with --command-config", key)
 		return
 	case only != c:
 		return

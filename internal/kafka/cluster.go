@@ -70,6 +70,9 @@ func Connect(ctx context.Context, a Access) (*Cluster, error) {
 	defer context.AfterFunc(ctx, client.Close)() // a client that logs in asks for a token whatever ctx of its question
 	if err := c.describe(ctx); err != nil {
 		defer c.Close()
+		if gone := ctx.Err(); errors.Is(gone, context.Canceled) { // it has closed the client
+			return nil, gone
+		}
 		if strings.Contains(err.Error(), "BrokerMaxReadBytes") { // the client has no type for it
 			return nil, fmt.Errorf("%s: a broker answers with more than %s: check what answers at that address", strings.Join(reached, ","), theme.Bytes(maxAnswer))
 		}

@@ -167,5 +167,8 @@ func (p *Payload) String() string {
 	if p.Size.Fixed() {
 		return fmt.Sprintf("%d B", p.Size.Max())
 	}
+	if text := p.Size.String(); strings.Contains(text, "B") {
+		return text
+	}
 	return p.Size.String() + " B"
 }

@@ -48,7 +48,7 @@ var Formats = map[string]Format{
 func ofOneLoad(f Format) Format {
 	return func(w io.Writer, r result.Result, o Options) error {
 		if err := r.OneLoad(); err != nil {
-			return fmt.Errorf("%w: use --output text, json or processes", err)
+			return fmt.Errorf("%w: use --output text, %s", err, pick(len(r.Loads) > 0, "line, json, yaml, jsonl, csv, markdown, junit or processes", "json or processes"))
 		}
 		return f(w, r, o)
 	}

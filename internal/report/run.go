@@ -197,9 +197,9 @@ func Tags(h result.Header) []string {
 		}
 	}
 	add(writes, "acks="+setting(h.Config, "acks"))
-	if reads && !writes {
+	if reads {
 		add(read.Groups > 1, plural(read.Groups, "group"))
-		add(read.Groups <= 1, pick(read.Group != "", "group "+read.Group, "no group"))
+		add(!writes && read.Groups <= 1, pick(read.Group != "", "group "+read.Group, "no group"))
 	}
 	n, factor, codec := h.Environment.Partitions(), h.Environment.Topic.ReplicationFactor, setting(h.Config, "compression.type")
 	add(len(h.Environment.Topics) > 1, plural(len(h.Environment.Topics), "topic"))

@@ -171,6 +171,7 @@ func TestTagsSayHowRecordsAreRead(t *testing.T) {
 	must.Match(t, []string{"no group", "4 partitions", "RF 3", "1ms a record"}, Tags(h), "tags without a group")
 	h.Plan.Read.Group, h.Plan.Read.Groups, h.Plan.Read.Processing = "g", 3, plan.Work{}
 	must.Match(t, []string{"3 groups", "4 partitions", "RF 3"}, Tags(h), "tags of several groups")
+<<<<<<< HEAD
 	h.Plan.Read.Groups, h.Plan.Read.Share = 0, &plan.ShareGroup{Release: 10}
 	must.Match(t, []string{"group g", "4 partitions", "RF 3", "share group", "release@10,reject@0"}, Tags(h), "tags of a share group")
 }
@@ -191,6 +192,10 @@ func TestAShareGroupTellsWhatBecameOfItsRecords(t *testing.T) {
 		"record locks: at most 1,900 of 2,000 a partition; one member held up to 593 records",
 		"acknowledged: p50 1.50ms, p99 20.0ms, max 30.0ms   (delivered → confirmed)",
 	}, got, "facts")
+=======
+	h.Plan.Command, h.Plan.Producers, h.Plan.Payload.Size = plan.Roundtrip, 1, must.Have(plan.ParseSize("1KiB-8KiB"))(t)
+	must.Match(t, []string{"acks=", "3 groups", "4 partitions", "RF 3", "1KiB-8KiB"}, Tags(h), "tags of a roundtrip with several groups")
+>>>>>>> integ
 }
 
 func TestBrokersThatThrottleAreShownWithWhatWasCounted(t *testing.T) {

@@ -86,6 +86,7 @@ func (f *File) Discard() {
 	}
 	_ = f.file.Close()    // it is empty,
 	_ = os.Remove(f.path) // and nobody has seen it
+	f.path = ""
 }
 
 const (

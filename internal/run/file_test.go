@@ -15,6 +15,7 @@ func TestARunFileIsNamedAfterItsRun(t *testing.T) {
 	defer func() {
 		for _, f := range files {
 			f.Discard()
+			must.Match(t, "", f.Path(), "a file that is gone")
 		}
 	}()
 	dir := filepath.Join(t.TempDir(), "runs")

@@ -52,6 +52,8 @@ func (w *omb) kafka() {
 		}
 		w.add("topic-config", p.Key+"="+p.Value)
 	}
+	n := w.at("replicationFactor")
+	w.OMB.Places["flag "+w.load.Name+" replication-factor"] = fmt.Sprintf("%s:%d:%d: replicationFactor (--set driver.replicationFactor=1 suits every cluster)", w.path, n.Line, n.Column)
 	common := w.block("commonConfig")
 	producer := w.side("producer", w.Kafka.Producer, w.Kafka.Consumer, common)
 	consumer := w.side("consumer", w.Kafka.Consumer, w.Kafka.Producer, common)

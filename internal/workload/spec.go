@@ -199,7 +199,7 @@ func (w *Workload) Set(name, value string, typed bool, known func(command, flag 
 		set = true
 	}
 	if !set {
-		return fmt.Errorf("%s: %w; the loads are %s", name, wrong, strings.Join(w.Names(), ", "))
+		return fmt.Errorf("%s: %s; the loads are %s", name, strings.TrimPrefix(wrong.Error(), is+": "), strings.Join(w.Names(), ", "))
 	}
 	return nil
 }
