@@ -18,7 +18,7 @@ type ShareGroup struct {
 // ParseAcks reads "accept@97,release@2,reject@1", which add up to 100, or less without accept.
 func ParseAcks(s string) (g ShareGroup, err error) {
 	accept := math.NaN()
-	to := map[string]*float64{"accept": &accept, "release": &g.Release, "reject": &g.Reject}
+	to := map[string]*float64{"accept": &accept, "release": &g.Release, "reject": &g.Reject} // each once
 	for part := range strings.SplitSeq(s, ",") {
 		name, text, _ := strings.Cut(strings.TrimSpace(part), "@")
 		n, err := ParseNumber(text)
@@ -26,6 +26,7 @@ func ParseAcks(s string) (g ShareGroup, err error) {
 			return ShareGroup{}, errors.New("write percentages of records, as accept@97,release@2,reject@1 or release@10")
 		}
 		*to[name] = n
+		delete(to, name)
 	}
 	sum := g.Release + g.Reject
 	if !math.IsNaN(accept) {

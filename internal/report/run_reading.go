@@ -195,8 +195,8 @@ func shareGroup(facts *doc.Facts, s *result.ShareGroup, limits *result.ShareLimi
 	if s == nil {
 		return
 	}
-	facts.Add("share group", pick(s.Failed > 0, doc.Warn, doc.Plain), theme.Count(s.Acquired)+" acquired: "+counted(count{s.Accepted, "accepted"}, count{s.Released, "released"},
-		count{s.Rejected, "rejected"}, count{s.Unconfirmed, "not confirmed"})+pick(s.Archived > 0, "; archived: "+theme.Count(s.Archived), ""))
+	facts.Add("share group", pick(s.Failed > 0, doc.Warn, doc.Plain), strings.TrimSuffix(theme.Count(s.Acquired)+" acquired: "+counted(count{s.Accepted, "accepted"}, count{s.Released, "released"},
+		count{s.Rejected, "rejected"}, count{s.Unconfirmed, "not confirmed"}), ": ")+pick(s.Archived > 0, "; archived: "+theme.Count(s.Archived), ""))
 	var times []string
 	for _, n := range slices.Sorted(maps.Keys(s.Deliveries)) {
 		times = append(times, n+". "+theme.Count(s.Deliveries[n]))

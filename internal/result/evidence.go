@@ -113,6 +113,11 @@ func (f *Fold) readingEvidence(w *stats.Window) *verdict.Readers {
 	if p.Read.Share != nil { // any number of consumers reads a partition
 		partitions = 0
 	}
+	idle := 0.0 // share of the consumers for which there is no partition: what they do shows nothing
+	if partitions > 0 && p.Read.Consumers > partitions {
+		idle, r.Assigned = 1-float64(partitions)/float64(p.Read.Consumers), int64(partitions)
+	}
+	r.Busy = min(1, r.Busy/(1-idle))
 	r.Keeps = keepsUp(&p.Read, partitions, r.Lag.Appended)
 	r.Locks = f.recordLocks(w, fetch.Seconds)
 	if code := Errors(w.FetchErrors).Worst(); !r.Failed && verdict.Denied(code) {
@@ -133,13 +138,8 @@ func (f *Fold) readingEvidence(w *stats.Window) *verdict.Readers {
 	}
 	outside := time.Duration(p.Read.Clients()) * (max(0, all.FirstRead-all.Start) + max(0, all.End-all.LastRead))
 	total := max(0, all.ReadTime-outside) // of all readers, from the first record to the last
-	r.LagThere, r.Held, r.Busy = share(behind, sum.total), share(w.ReadHeld, total), share(w.Work, total*threads)
+	r.LagThere, r.Held, r.Busy = share(behind, sum.total), min(1, share(w.ReadHeld, total)/(1-idle)), min(1, share(w.Work, total*threads)/(1-idle))
 	r.Unassigned, r.Fetching = share(w.RebalanceTime, total), share(slices.Max(append(slices.Collect(maps.Values(sum.fetching)), 0)), total)
-	// Readers without partitions wait all the time, and that shows nothing.
-	idle := 0.0
-	if partitions > 0 && p.Read.Consumers > partitions {
-		idle = 1 - float64(partitions)/float64(p.Read.Consumers)
-	}
 	r.Waiting = max(0, share(max(0, all.ReadWait-outside), total)-idle) / (1 - idle)
 	return r
 }
@@ -265,6 +265,9 @@ func (r *Result) OwnDelay() string {
 func keepsUp(r *plan.Read, partitions int, perSecond float64) string {
 	const full = 0.95 // of the time, above which waits grow without end
 	work, consumers := perSecond*r.Processing.Mean().Seconds()/full, float64(r.Consumers)
+	if partitions > 0 { // the others have nothing to do
+		consumers = min(consumers, float64(partitions))
+	}
 	if work <= consumers*float64(r.Workers()) {
 		return ""
 	}

@@ -227,18 +227,23 @@ func TestTheEvidenceOfReadingIsOfTheTimeInWhichItReads(t *testing.T) {
 	e := f.evidence()
 	must.Hold(t, e.Throttled == 0.05 && e.Consumed == 10_000 && e.Read != nil, "evidence %+v", e)
 	want := verdict.Readers{
-		Only: true, Failed: true, Error: "gone", Seconds: 10, RecordsPerSecond: 1000, Rebalances: 10, Processing: time.Millisecond, Busy: 1.0 / 6,
-		LagThere: 1, Waiting: 0.5, Held: 0.25, Unassigned: 0.1, Fetching: 0.25, Lag: e.Read.Lag,
+		Only: true, Failed: true, Error: "gone", Seconds: 10, RecordsPerSecond: 1000, Rebalances: 10, Processing: time.Millisecond, Busy: 1.0 / 3, Assigned: 6,
+		LagThere: 1, Waiting: 0.5, Held: 0.5, Unassigned: 0.1, Fetching: 0.25, Lag: e.Read.Lag,
 	}
 	if diff := cmp.Diff(want, *e.Read, cmpopts.EquateApprox(1e-9, 1e-9)); diff != "" {
 		t.Errorf("evidence (-want +got):\n%s", diff)
 	}
 	f.header.Plan.Read.Share, f.header.Environment.Share = &plan.ShareGroup{}, &ShareLimits{Locks: 2000}
-	want.Waiting = 0.75 // each of them can have records
+	want.Waiting, want.Busy, want.Held, want.Assigned = 0.75, 1.0/6, 0.25, 0 // each of them can have records
 	want.Locks = verdict.RecordLocks{Limit: 2000, Partitions: 6, Used: 1900, Held: 500, Consumers: consumers, Threads: 1, Working: 2}
 	if diff := cmp.Diff(want, *f.evidence().Read, cmpopts.EquateApprox(1e-9, 1e-9)); diff != "" {
 		t.Errorf("evidence of a share group (-want +got):\n%s", diff)
 	}
+}
+
+func TestConsumersWithoutAPartitionDoNotHelpToKeepUp(t *testing.T) {
+	e := keepsUp(&plan.Read{Consumers: 6, Processing: plan.FixedWork(5 * time.Millisecond)}, 3, 1000)
+	must.Hold(t, e == "2 threads", "6 consumers of 3 partitions: %q", e)
 }
 
 func TestReadingThatIsGivenUpAlthoughRecordsWaitIsAStall(t *testing.T) {

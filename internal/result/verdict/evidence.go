@@ -217,6 +217,7 @@ type Readers struct {
 
 	Processing time.Duration // of each record, in the mean
 	Busy       float64       // share of the time of the consumers' threads, in which they worked
+	Assigned   int64         // consumers of a group that can have partitions, and only their time is in the shares; 0: all can
 	Keeps      string        // a clause on how many threads or consumers would keep up with what is written; "": not known
 
 	Idle      time.Duration // without a record before reading was given up
