@@ -50,14 +50,19 @@ func (d *Consumer) OpenReader(ctx context.Context, s *engine.Shard) (engine.Read
 	if s.Index < s.Count-1 || d.Plan.Read.Group == "" {
 		return r, nil
 	}
+	return awaitAll(ctx, r, d.ready, "group "+d.Plan.Read.Group+": no partitions yet")
+}
+
+// awaitAll returns the last reader when all are ready. One that waits too long is closed.
+func awaitAll(ctx context.Context, last engine.Reader, ready <-chan struct{}, late string) (engine.Reader, error) {
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
 	select {
-	case <-d.ready:
-		return r, nil
+	case <-ready:
+		return last, nil
 	case <-ctx.Done():
-		_ = r.Close()
-		return nil, fmt.Errorf("group %s: no partitions yet: %w", d.Plan.Read.Group, context.Cause(ctx))
+		_ = last.Close()
+		return nil, fmt.Errorf("%s: %w", late, context.Cause(ctx))
 	}
 }
 
