@@ -193,18 +193,25 @@ func (w *Workload) adapt(r *config.Run, follows bool) (err error) {
 func (w *Workload) agree() (errs error) {
 	first := make(map[string]int) // the load that makes a topic
 	for i, ld := range w.Made {
-		own := &ld.Plan.Topic
-		j, has := first[own.Name]
-		switch made := &w.Made[j].Plan.Topic; {
-		case !ld.Plan.Writes():
-		case !has:
-			first[own.Name] = i
-		default:
+		if !ld.Plan.Writes() {
+			continue
+		}
+		own, compared := &ld.Plan.Topic, make(map[int]bool)
+		for _, name := range own.Names() {
+			j, has := first[name]
+			if !has {
+				first[name] = i
+			}
+			if !has || compared[j] {
+				continue
+			}
+			made := &w.Made[j].Plan.Topic
+			compared[j] = true
 			made.Partitions, made.ReplicationFactor = cmp.Or(made.Partitions, own.Partitions), cmp.Or(made.ReplicationFactor, own.ReplicationFactor)
-			if made.Configs == nil || maps.Equal(made.Configs, own.Configs) {
+			if made.Name == own.Name && (made.Configs == nil || maps.Equal(made.Configs, own.Configs)) {
 				made.Configs, own.Configs = own.Configs, nil
 			}
-			there := result.Topic{Name: own.Name + " of load " + w.Loads[j].Name, Partitions: int(made.Partitions), ReplicationFactor: int(made.ReplicationFactor)}
+			there := result.Topic{Name: name + " of load " + w.Loads[j].Name, Partitions: int(made.Partitions), ReplicationFactor: int(made.ReplicationFactor)}
 			errs = errors.Join(errs, w.Placed(w.Loads[i].Name, there.Fits(*own)))
 		}
 	}
