@@ -127,6 +127,7 @@ func (f *Fold) readingEvidence(w *stats.Window) *verdict.Readers {
 	if !r.Only {
 		return r
 	}
+	r.Joining = p.System() == plan.Kafka && p.Read.Group != "" && w.Consumed == 0 && w.JoinTime+f.total[stats.Warmup].JoinTime == 0
 	if f.trailer.ReadEnd == ReadIdle {
 		last := max(w.LastRead, f.total[stats.Warmup].LastRead)
 		end := max(w.End, time.Duration(f.trailer.ElapsedSeconds*float64(time.Second)))

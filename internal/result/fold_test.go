@@ -270,7 +270,9 @@ func TestLagFromBeforeTheFirstRecordDoesNotGrow(t *testing.T) {
 	} {
 		f := readSeconds(1, append(joining, tc.then...)...)
 		f.header.Plan.Read.Processing = plan.FixedWork(5 * time.Millisecond)
-		must.Match(t, tc.want, f.evidence().Read.Keeps, "%s", tc.name)
+		read := f.evidence().Read
+		must.Match(t, tc.want, read.Keeps, "%s", tc.name)
+		must.Match(t, tc.name == "no record comes", read.Joining, "%s: nobody has joined", tc.name)
 	}
 }
 

@@ -7,9 +7,12 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
+
+	"github.com/twmb/franz-go/pkg/kerr"
 
 	"github.com/kt-bench/kt/internal/engine"
 	"github.com/kt-bench/kt/internal/kafka"
@@ -37,11 +40,13 @@ type Share struct {
 	leaders      []int32      // the same
 	waiting      atomic.Int64 // members that have fetched nothing yet
 	ready        chan struct{}
-	others       atomic.Bool // a group has members of other processes
+	others       atomic.Bool           // a group has members of other processes
+	failed       atomic.Pointer[error] // why reading cannot go on
 
 	mu      sync.Mutex
 	doubted []acks          // guarded by mu: those that no broker has confirmed
 	ends    map[place]int64 // guarded by mu: behind the last record that was delivered
+	missing int             // guarded by mu: looks in a row that did not find a topic
 	locks   atomic.Int64    // of stats.Share
 	news    shareNews
 }
@@ -90,6 +95,7 @@ func (d *Share) Begin(ctx context.Context, o queue.Options) (err error) {
 // backlog returns how many records each group has to settle. The brokers do not tell that before it has settled one of the partition.
 func (d *Share) backlog(ctx context.Context) (all []int64, err error) {
 	ends, _, err := d.Cluster.LogEnds(ctx, d.Layout)
+	d.noteMissing(ends, err)
 	locks := int64(0)
 	for i := 0; err == nil && i < len(d.Groups); i++ {
 		g := &d.Groups[i]
@@ -116,6 +122,20 @@ func (d *Share) backlog(ctx context.Context) (all []int64, err error) {
 		d.locks.Store(locks)
 	}
 	return all, err
+}
+
+// noteMissing ends reading when a topic is not there any more. The client would wait for it.
+func (d *Share) noteMissing(ends []int64, err error) {
+	const looks = 3 // a broker that has just started may not know it yet
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.missing++; !kafka.IsAny(err, kerr.UnknownTopicOrPartition) {
+		d.missing = 0
+	}
+	if at := slices.Index(ends, -1); at >= 0 && d.missing >= looks {
+		gone := fmt.Errorf("topic %s is not there any more: %w", d.Layout.All()[at].Topic, err)
+		d.failed.CompareAndSwap(nil, &gone)
+	}
 }
 
 // deliveredUpTo notes the end of records that were delivered, and returns the furthest.

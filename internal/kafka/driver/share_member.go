@@ -66,6 +66,9 @@ func (r *sharer) Read(ctx context.Context, limit int, patience time.Duration) (n
 		}
 	}
 	r.acknowledge()
+	if gone := r.driver.failed.Load(); gone != nil {
+		return 0, *gone
+	}
 	if patience <= 0 {
 		patience = deletedAfter
 	}

@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"context"
 	"regexp"
 	"strings"
 	"sync/atomic"
@@ -237,4 +238,17 @@ func TestNewsOfAShareGroupAreTold(t *testing.T) {
 	d.news.over.Store(true)
 	defer join("late")()
 	look("")
+}
+
+func TestAShareGroupWhoseTopicIsDeletedEndsReadingAndNamesIt(t *testing.T) {
+	s := newScene(t, 1)
+	b := stamped(t, s.cluster, 1, 100)
+	p := inShareGroup(t, "accept@100", func(p *plan.Plan) { p.Read.ToEnd, p.Load.Duration = false, plan.Duration(time.Minute) })
+	d := s.member(p, b, nil)
+	gone := time.AfterFunc(time.Second, func() { must.Do(t, s.cluster.DeleteTopics(context.Background(), "t")) })
+	defer gone.Stop()
+	end := must.Have(engine.Run(t.Context(), p, engine.Drivers{Read: d}, engine.Options{Sources: []engine.Source{d}}, new(total)))(t)
+	d.Wait()
+	must.True(t, end.ReadErr != nil && end.Elapsed < 30*time.Second, "it ended after %s: %v", end.Elapsed, end.ReadErr)
+	must.Has(t, "the reason", end.ReadErr.Error(), "topic t is not there any more: UNKNOWN_TOPIC_OR_PARTITION")
 }

@@ -220,6 +220,7 @@ type Readers struct {
 	Assigned   int64         // consumers of a group that can have partitions, and only their time is in the shares; 0: all can
 	Keeps      string        // a clause on how many threads or consumers would keep up with what is written; "": not known
 
+	Joining   bool          // no reader had joined the group when the run ended
 	Idle      time.Duration // without a record before reading was given up
 	IdleCause string        // a clause on the events meanwhile; "": none
 
