@@ -118,7 +118,7 @@ func (f *Fold) readingEvidence(w *stats.Window) *verdict.Readers {
 		idle, r.Assigned = 1-float64(partitions)/float64(p.Read.Consumers), int64(partitions)
 	}
 	r.Busy = min(1, r.Busy/(1-idle))
-	r.Keeps = keepsUp(&p.Read, partitions, r.Lag.Appended)
+	r.Keeps = keepsUp(&p.Read, partitions, &r.Lag)
 	r.Locks = f.recordLocks(w, fetch.Seconds)
 	if code := Errors(w.FetchErrors).Worst(); !r.Failed && verdict.Denied(code) {
 		r.Denied, r.Error = true, theme.Count(w.FetchErrors[code])+" "+code
@@ -261,14 +261,14 @@ func (r *Result) OwnDelay() string {
 }
 
 // keepsUp returns how many threads or more consumers would work on as many records a second as are written; "": it is not known, or
-// those that there are can.
-func keepsUp(r *plan.Read, partitions int, perSecond float64) string {
+// those that there are can, or lag did not grow.
+func keepsUp(r *plan.Read, partitions int, lag *verdict.Lag) string {
 	const full = 0.95 // of the time, above which waits grow without end
-	work, consumers := perSecond*r.Processing.Mean().Seconds()/full, float64(r.Consumers)
+	work, consumers := lag.Appended*r.Processing.Mean().Seconds()/full, float64(r.Consumers)
 	if partitions > 0 { // the others have nothing to do
 		consumers = min(consumers, float64(partitions))
 	}
-	if work <= consumers*float64(r.Workers()) {
+	if work <= consumers*float64(r.Workers()) || lag.Slope <= lagGrows*lag.Appended {
 		return ""
 	}
 	text := theme.Plural(int(math.Ceil(work/consumers)), "thread", "threads")

@@ -83,7 +83,7 @@ func (f *Fold) AddWindow(w stats.Window) {
 	loading := work.took > 0
 	full := work.fills(&w) && w.Seconds() > 0 && !f.paused(w.Start, w.End)
 	f.lagBefore = f.consumerLag.now
-	f.consumerLag.add(&w, loading)
+	f.consumerLag.add(&w, loading && !f.joining(&w))
 	if f.header.Plan.ReadsOnly() {
 		f.reads.add(&w, f.lagBefore, f.consumerLag.now)
 	}
@@ -116,6 +116,11 @@ func (f *Fold) AddWindow(w stats.Window) {
 	if t := &f.total[stats.Measured]; w.Offered > 0 {
 		f.waiting = t.Offered - t.Acknowledged - t.Failed - t.Unknown
 	}
+}
+
+// joining reports whether the readers have nothing yet, of a run that only reads: how much waits until then says nothing of them.
+func (f *Fold) joining(w *stats.Window) bool {
+	return f.header.Plan.ReadsOnly() && w.Consumed+f.total[stats.Warmup].Consumed+f.total[stats.Measured].Consumed == 0
 }
 
 // place adds the gathered windows to the series and to the snapshot.

@@ -241,9 +241,37 @@ func TestTheEvidenceOfReadingIsOfTheTimeInWhichItReads(t *testing.T) {
 	}
 }
 
-func TestConsumersWithoutAPartitionDoNotHelpToKeepUp(t *testing.T) {
-	e := keepsUp(&plan.Read{Consumers: 6, Processing: plan.FixedWork(5 * time.Millisecond)}, 3, 1000)
-	must.Hold(t, e == "2 threads", "6 consumers of 3 partitions: %q", e)
+func TestWhatWouldKeepUpIsSaidWhereLagGrows(t *testing.T) {
+	for _, tc := range []struct {
+		partitions int
+		slope      float64
+		want       string
+	}{
+		{3, 400, "2 threads"}, // 3 consumers have no partition: more of them would not help
+		{0, 400, ""},          // of a share group: all 6 work
+		{2, 10, ""},           // within the tolerance
+		{2, -400, ""},
+	} {
+		e := keepsUp(&plan.Read{Consumers: 6, Processing: plan.FixedWork(5 * time.Millisecond)}, tc.partitions, &verdict.Lag{Appended: 1000, Slope: tc.slope})
+		must.Match(t, tc.want, e, "%+v", tc)
+	}
+}
+
+func TestLagFromBeforeTheFirstRecordDoesNotGrow(t *testing.T) {
+	joining := []readSecond{{Left: 0}, {Left: 100_000}, {Left: 300_000}} // the topic is filled while the consumers join
+	for _, tc := range []struct {
+		name string
+		then []readSecond
+		want string
+	}{
+		{"nothing is written after it", []readSecond{{Read: 190, Left: 299_810}, {Read: 190, Left: 299_620}, {Read: 190, Left: 299_430}}, ""},
+		{"more is written than is read", []readSecond{{Read: 190, Left: 300_570}, {Read: 190, Left: 301_140}, {Read: 190, Left: 301_710}}, "5 threads or 4 more consumers"},
+		{"no record comes", []readSecond{{Left: 300_000}, {Left: 300_000}}, ""},
+	} {
+		f := readSeconds(1, append(joining, tc.then...)...)
+		f.header.Plan.Read.Processing = plan.FixedWork(5 * time.Millisecond)
+		must.Match(t, tc.want, f.evidence().Read.Keeps, "%s", tc.name)
+	}
 }
 
 func TestReadingThatIsGivenUpAlthoughRecordsWaitIsAStall(t *testing.T) {
