@@ -76,6 +76,9 @@ func TestValidateRefusesWhatCannotBeReadAndNamesTheFlag(t *testing.T) {
 		{"too many groups", func(p *Plan) { p.Read.Group, p.Read.Groups = "g", maxGroups+1 }, reading(), "--groups"},
 		{"several groups without a name", func(p *Plan) { p.Read.Groups = 2 }, reading(), "--groups"},
 		{"several threads without work", func(p *Plan) { p.Read.Threads = 2 }, reading(), "--processing-threads"},
+		{"too many threads in all", func(p *Plan) {
+			p.Read.Threads, p.Read.Consumers, p.Read.Processing = MaxClients, MaxClients, FixedWork(time.Second)
+		}, reading(), "--processing-threads"},
 		{"a negative timeout", func(p *Plan) { p.Read.Timeout = -1 }, reading(), "--timeout"},
 		{"a negative offset", func(p *Plan) { p.Read.From = From{HasOffset: true, Offset: -1} }, reading(), "--from"},
 		{"commits of no kind", func(p *Plan) { p.Read.Commit = "" }, reading(), "--commit"},

@@ -13,6 +13,7 @@ import (
 // and keep a slip of the keyboard from taking a cluster or this machine down.
 const (
 	MaxClients    = 1000    // producers, and consumers of one group
+	MaxThreads    = 100_000 // of all consumers
 	MaxPartitions = 100_000 // of a topic that kt makes; a larger one is read as it is, and may grow no further in the run
 
 	MaxAllPartitions = 1_000_000 // of all topics of a load
@@ -173,11 +174,12 @@ func (r *Read) check(bad *problems) {
 	bad.refuse(err != nil, "include", r.Include, "%w", err)
 	bad.refuse(r.From.Offset < 0, "from", r.From, "an offset is 0 or more")
 	bad.refuse(r.Threads < 0 || r.Threads > MaxClients, "processing-threads", r.Threads, "it must be from 1 to %d", MaxClients)
+	bad.refuse(r.Threads > MaxThreads/max(1, r.Clients()), "processing-threads", r.Threads, "%d consumers may have %d threads in all", r.Clients(), MaxThreads)
 	bad.refuse(r.Mode != "" && r.Mode != WorkBlocking && r.Mode != WorkContinuous, "processing-mode", r.Mode, "it must be %s or %s", WorkBlocking, WorkContinuous)
 	bad.refuse(r.OrderedBy != "" && r.OrderedBy != "key", "ordered-by", r.OrderedBy, "it must be key")
 	bad.refuse(r.Processing.IsZero() && r.Threads > 1, "processing-threads", r.Threads, "it needs a --processing-time")
 	bad.refuse(r.Processing.IsZero() && r.Mode == WorkContinuous, "processing-mode", r.Mode, "it needs a --processing-time")
-	bad.refuse(r.Workers() == 1 && r.OrderedBy != "", "ordered-by", r.OrderedBy, "it needs --processing-threads of 2 or more: one thread keeps the order")
+	bad.refuse(r.Workers() == 1 && r.OrderedBy != "", "ordered-by", r.OrderedBy, "it needs a --processing-time and --processing-threads of 2 or more: one thread keeps the order")
 	bad.refuse(r.Timeout < 0, "timeout", r.Timeout, "it must be 0 or more")
 	switch r.Commit {
 	case CommitNone, CommitAuto, CommitSync, CommitAsync:

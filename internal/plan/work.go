@@ -36,7 +36,10 @@ func ParseWork(s string) (w Work, err error) {
 	if w.middle, err = ParseTime(rest, time.Millisecond); err != nil || w.middle < 0 || w.middle > maxWork || kind != "" && kind != "exp" && kind != "lognormal" {
 		return Work{}, wrong
 	}
-	if kind == "" || w.middle == 0 {
+	if kind != "" && w.middle == 0 {
+		return Work{}, errors.New("a distribution needs a time above 0; leave the flag out for none")
+	}
+	if kind == "" {
 		return FixedWork(w.middle), nil
 	}
 	return w, nil
