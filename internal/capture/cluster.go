@@ -27,18 +27,19 @@ const (
 
 // Topic is one topic, queue or exchange.
 type Topic struct {
-	Name       string
-	Partitions int
-	Replicas   int
-	Configs    map[string]string // those that differ from the defaults
-	Rates      []float64         // records/s of each stage, oldest first
-	Bytes      float64           // bytes/s as they lie in the log, where the system tells them itself; 0: by the sample
-	Sure       Sure              // of Rates
-	Live       time.Duration     // Rates are of this time, while kt looked: its log has no times to go by; 0: they are of Cluster.Last
-	Shares     []float64         // the share of each partition in the records, by its number; nil: not known
-	Producers  int               // that are active; 0: not known
-	Records    *Records          // of the sample; nil: nothing was read
-	Notes      []string          // what could not be seen, or is unusual, as sentences without the topic's name
+	Name        string
+	Partitions  int
+	Replicas    int
+	Configs     map[string]string // those that differ from the defaults
+	Rates       []float64         // records/s of each stage, oldest first
+	Bytes       float64           // bytes/s as they lie in the log, where the system tells them itself; 0: by the sample
+	Sure        Sure              // of Rates
+	Live        time.Duration     // Rates are of this time, while kt looked: its log has no times to go by; 0: they are of Cluster.Last
+	Shares      []float64         // the share of each partition in the records, by its number; nil: not known
+	Producers   int               // that are active; 0: not known
+	Transaction time.Duration     // from the first record of a transaction to its end, in the mean; 0: there are none, or it is not known
+	Records     *Records          // of the sample; nil: nothing was read
+	Notes       []string          // what could not be seen, or is unusual, as sentences without the topic's name
 }
 
 // Group is a consumer group, a share group, or a subscription.
