@@ -151,17 +151,14 @@ func (f *Fold) recordLocks(w *stats.Window, seconds float64) verdict.RecordLocks
 	if limits == nil || read.Processing.IsZero() {
 		return verdict.RecordLocks{}
 	}
-	asked := make(map[string]int64)
+	asked := int64(0)
 	for _, s := range f.header.ConsumerConfig {
-		asked[s.Name], _ = strconv.ParseInt(s.Value, 10, 64)
-	}
-	const poll = 100 * time.Millisecond // of work, or one record: more is not polled at once
-	behind := time.Duration(asked["fetch.max.wait.ms"]) * time.Millisecond
-	if behind < 2*max(poll, read.Processing.Mean()) || float64(w.AckTime.ValueAtQuantile(0.5)) < 0.9*float64(behind) {
-		behind = 0
+		if s.Name == "max.poll.records" {
+			asked, _ = strconv.ParseInt(s.Value, 10, 64)
+		}
 	}
 	return verdict.RecordLocks{
-		Behind: behind, Asked: asked["max.poll.records"], Limit: limits.Locks, Partitions: int64(f.header.Environment.Partitions()), Used: w.Locks, Held: w.Held,
+		Asked: asked, Limit: limits.Locks, Partitions: int64(f.header.Environment.Partitions()), Used: w.Locks, Held: w.Held,
 		Consumers: int64(read.Consumers), Threads: int64(read.Workers()), Working: verdict.Per(w.Work.Seconds(), seconds*float64(read.Workers()*max(1, read.Groups))),
 	}
 }
