@@ -144,6 +144,8 @@ type FindLimit struct {
 	Load            string   `json:"load,omitempty"`    // of a workload, that the verdict is of
 	Reasons         []string `json:"reasons,omitempty"` // why it did not
 	verdict.Verdict          // of the burst, where that of the trial says nothing
+
+	First *FirstOut `json:"first_out,omitempty"` // the resource that ran out first; nil: it is not known, or kt was the limit
 }
 
 // CurvePoint is the latency at a share of the peak.
@@ -223,7 +225,7 @@ func (s *Search) conclude(d *Document) error {
 				d.Curve = append(d.Curve, CurvePoint{p.Load, t.Rate / d.Peak.Low, t.Rate, p.Measures, false})
 			}
 		case t.Rate == d.Peak.High && t.Outcome != Passed:
-			d.Limit.Rate, d.Limit.Reasons, d.Limit.Load = t.Rate, t.Reasons, t.Load
+			d.Limit.Rate, d.Limit.Reasons, d.Limit.Load, d.Limit.First = t.Rate, t.Reasons, t.Load, loads[i][0].first
 			if says || len(s.SLO) > 0 || d.Limit.Evidence == "" {
 				d.Limit.Verdict = limit
 			}

@@ -224,6 +224,22 @@ func capacitiesOf(hosts []result.HostRow) (all []capacity) {
 	return all
 }
 
+// FullBroker returns the resource of a watched broker host that is the most used for its threshold, and its use as a clause. A disk that
+// is busy with reading more than it writes is a page cache that is too small. host is "" where none is full, or none was watched.
+func FullBroker(hosts []result.HostRow) (host, resource, words string) {
+	all := capacitiesOf(slices.DeleteFunc(slices.Clone(hosts), func(h result.HostRow) bool { return !isBroker(&h) }))
+	if len(all) == 0 || !all[0].saturated() {
+		return "", "", ""
+	}
+	resource = resources[all[0].rank]
+	host = strings.TrimSuffix(all[0].name, "'s "+resource)
+	i := slices.IndexFunc(hosts, func(h result.HostRow) bool { return h.Host == host })
+	if resource == "disks" && slices.ContainsFunc(hosts[i].Busy.Disks, func(d result.BusyDisk) bool { return d.BusyShare >= diskFull && d.ReadMiB > d.WrittenMiB }) {
+		resource = "page cache"
+	}
+	return host, resource, all[0].words
+}
+
 // capacities returns the use of each resource of a host.
 func capacities(h *result.HostRow) (all []capacity) {
 	add := func(resource string, shows, share float64, words string, args ...any) {
