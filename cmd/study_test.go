@@ -76,9 +76,10 @@ func TestTheSchemasOfFilesKnowEveryKey(t *testing.T) {
 	}{
 		"study": {studySchema(newRoot(&env)), func(text string) error { return errOf(study.Parse("f.yaml", []byte(text), known)) }, studies},
 		"workload": {workloadSchema(newRoot(&env)), parseWorkload, map[string][]byte{
-			"of kt run --init": exampleWorkload,
+			"of kt run --init": exampleWorkload, "of kt capture": []byte("{loads: [{name: a, command: produce, captured: {rate: 1, bytes: 1.5, batch-bytes: 2, batch-records: 2, ratio: 2, keys: 3, zipf: 1.1, unlike: [b]}}]}"),
 			"": []byte("{loads: []}\n{loads: [{command: produce}]}\n{loads: [{name: p99, command: produce}]}\n{loads: [{name: a, command: produce, result: x}]}\n" +
-				"{loads: [{name: a.b, command: produce}]}\n{loads: [{name: a, command: produce, prepare: x}]}\n{loads: [{name: a, command: read, topic: t}]}"),
+				"{loads: [{name: a.b, command: produce}]}\n{loads: [{name: a, command: produce, prepare: x}]}\n{loads: [{name: a, command: read, topic: t}]}\n" +
+				"{loads: [{name: a, command: produce, captured: {rate: -1}}]}\n{loads: [{name: a, command: produce, captured: {b: 1}}]}"),
 		}},
 	} {
 		schema := must.Have(c.Compile("../docs/" + kind + "-file.schema.json"))(t)
@@ -227,6 +228,7 @@ func studySchema(root *cobra.Command) object {
 
 // workloadSchema returns the JSON schema of a workload's file. Its loads have the flags that kt takes in one.
 func workloadSchema(root *cobra.Command) object {
+	figure := func(about string) object { return object{"type": "number", "minimum": 0, "description": about} }
 	load := loadSchema(root, func(command, flag string) bool {
 		topic := map[bool]string{true: "", false: "topic: t, "}[flag == "topic"]
 		return parseWorkload(fmt.Sprintf("loads: [{name: a, command: %s, %s%s: x}]", command, topic, flag)) == nil
@@ -237,6 +239,14 @@ func workloadSchema(root *cobra.Command) object {
 			"description": "its name, as limits and --set have it",
 		},
 		"reads": object{"type": "string", "description": "the load of this file whose topics it reads (command: consume)"},
+		"captured": object{
+			"type": "object", "additionalProperties": false, "description": "what the load was on the cluster that kt capture took it from; the result compares the load with it",
+			"properties": object{
+				"rate": figure("records/s, the mean of all stages"), "bytes": figure("bytes/s as they lie in the log, of one replica"), "batch-bytes": figure("mean bytes of a batch in the log"),
+				"batch-records": figure("mean records of a batch"), "ratio": figure("bytes before over those after compression"), "keys": figure("distinct keys"),
+				"zipf": figure("exponent of the keys' Zipf law"), "unlike": object{"type": "array", "items": object{"type": "string"}, "description": "what kt cannot make alike, as sentences"},
+			},
+		},
 	})
 	load["required"] = []string{"name", "command"}
 	return object{

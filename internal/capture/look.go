@@ -13,6 +13,7 @@ type Look struct {
 	Sample     int64         // bytes of records to read at most; 0: none
 	SampleRate int64         // bytes/s of that at most; 0: no limit
 	Lookups    int           // offsets by time that are asked for in a second, at most; 0: no limit
+	Payloads   int           // record values of each topic to keep (Records.Keep); 0: none
 }
 
 // Looker is a system that can be looked at. It joins, commits, creates and changes nothing there.

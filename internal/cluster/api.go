@@ -62,7 +62,7 @@ func (o *offer) loads() (all []*offer) {
 	for k, j := range o.Loads {
 		own := j.Part
 		j.Part = o.Part
-		j.Part.Load, j.Part.Roster, j.Part.Limits = own.Load, own.Roster, own.Limits
+		j.Part.Load, j.Part.Roster, j.Part.Limits, j.Part.Asked = own.Load, own.Roster, own.Limits, own.Asked
 		others := func(s jobShare) bool { return s.Load != k }
 		all = append(all, &offer{Job: j, Shares: slices.DeleteFunc(slices.Clone(o.Shares), others)})
 	}

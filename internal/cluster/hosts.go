@@ -49,6 +49,13 @@ type OneLoad struct {
 	Observers          []run.Observer
 }
 
+func (l *OneLoad) asked() *result.Asked {
+	if l.Part == nil {
+		return nil
+	}
+	return l.Part.Asked
+}
+
 // Run makes loads on the hosts and merges their run files, as kt collect does. The run file of the request becomes the
 // collection. If a process ended with an error, Run returns a ProcessError with the result. When ctx ends, the hosts
 // are told to leave at once, and what they hand over within seconds counts.
@@ -119,7 +126,7 @@ func (h *Hosts) Run(ctx context.Context, loads ...OneLoad) (result.Result, error
 func (o *loadOrder) header(l *OneLoad) result.Header {
 	h := result.Header{Schema: result.Schema, RunID: o.Epoch, KTVersion: o.Version, Args: o.Args, Tags: l.Tags, Plan: l.Plan, Limits: l.Limits}
 	if l.Name != "" {
-		h.Part = &result.Part{Run: o.Run, Epoch: o.Epoch, Load: l.Name}
+		h.Part = &result.Part{Run: o.Run, Epoch: o.Epoch, Load: l.Name, Asked: l.asked()}
 	}
 	if o.Now != nil {
 		h.StartedAt = o.Now().UTC()

@@ -76,9 +76,18 @@ func (w *Workload) Run(ctx context.Context, o workload.Options, observers []run.
 			}
 			notify(n)
 		}
-		loads = append(loads, workload.Load{Name: name, Follows: workload.Follows(&w.Loads[i]), Request: r, Observer: joined.Of(i)})
+		loads = append(loads, workload.Load{Name: name, Follows: workload.Follows(&w.Loads[i]), Asked: w.asked(i), Request: r, Observer: joined.Of(i)})
 	}
 	return workload.Run(ctx, loads, o)
+}
+
+// asked returns what a captured load is to be at the scale of the run; nil: it was not captured, or a search gives it another rate.
+func (w *Workload) asked(load int) *result.Asked {
+	a := w.Loads[load].Captured
+	if a == nil || w.Settle > 0 {
+		return nil
+	}
+	return a.Times(w.changes.Scale)
 }
 
 // runOnHosts makes the workload on other hosts: the loads that write come first, so that the others find their topics.
@@ -101,7 +110,7 @@ func (w *Workload) runOnHosts(ctx context.Context, o workload.Options, joined *w
 				return result.Result{}, w.Placed(name, err)
 			}
 			r := ld.Request(o.File)
-			r.Part, r.Stop, r.Notify = &result.Part{Run: w.Name}, o.Stop, notify
+			r.Part, r.Stop, r.Notify = &result.Part{Run: w.Name, Asked: w.asked(i)}, o.Stop, notify
 			r.Opened = func(of result.Header) error {
 				if headers = append(headers, of); o.Topics != nil {
 					if err := o.Topics(of); err != nil {

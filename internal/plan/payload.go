@@ -3,6 +3,7 @@ package plan
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 )
 
@@ -88,6 +89,26 @@ func (p *Payload) ZipfKeys() *Zipf {
 		return NewZipf(s, p.KeyRange)
 	}
 	return nil
+}
+
+// DistinctKeys returns how many distinct keys so many records are expected to have.
+func (p *Payload) DistinctKeys(records int64) (keys float64) {
+	n, drawn, zipf := float64(p.KeyRange), float64(records), p.ZipfKeys()
+	switch {
+	case p.Keys == NoKeys || n == 0:
+		return 0
+	case p.Keys == RangeKeys:
+		return min(n, drawn)
+	case zipf == nil:
+		return -n * math.Expm1(-drawn/n)
+	}
+	all := zipf.weight(0, p.KeyRange)
+	for from, to := int64(0), int64(0); from < p.KeyRange; from = to {
+		to = min(p.KeyRange, from+1+from/64) // ranks beside each other are about as frequent
+		ranks := float64(to - from)
+		keys -= ranks * math.Expm1(-drawn*zipf.weight(from, to)/all/ranks)
+	}
+	return keys
 }
 
 // decimalDigits is the most digits that a record number or key takes.

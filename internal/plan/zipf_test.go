@@ -91,3 +91,32 @@ func BenchmarkZipf(b *testing.B) {
 		z.Draw(rng)
 	}
 }
+
+// What is expected is compared with what is drawn.
+func TestDistinctKeysAreExpectedAsTheyAreDrawn(t *testing.T) {
+	rng := rand.New(rand.NewPCG(39, 1))
+	for keys, want := range map[KeyDistribution]func(records int64) float64{
+		NoKeys:     func(int64) float64 { return 0 },
+		RangeKeys:  func(records int64) float64 { return float64(min(records, 20_000)) },
+		RandomKeys: func(records int64) float64 { return drawn(records, func() int64 { return rng.Int64N(20_000) }) },
+		"zipf:1.1": func(records int64) float64 {
+			z := NewZipf(1.1, 20_000)
+			return drawn(records, func() int64 { return z.Draw(rng) })
+		},
+	} {
+		p := Payload{Keys: keys, KeyRange: 20_000}
+		for _, records := range []int64{1, 1000, 30_000, 1_000_000} {
+			if got, w := p.DistinctKeys(records), want(records); math.Abs(got-w) > 4*math.Sqrt(w)*0.5+0.01*w {
+				t.Errorf("%s: %d records have %.1f keys, want %.1f", keys, records, got, w)
+			}
+		}
+	}
+}
+
+func drawn(records int64, draw func() int64) float64 {
+	seen := make(map[int64]bool)
+	for range records {
+		seen[draw()] = true
+	}
+	return float64(len(seen))
+}

@@ -112,7 +112,14 @@ func produceResults() map[string]result.Result {
 	stages.Plan.Load.Rate, _ = plan.ParseTarget("1000@2s,500..1500@2s,1k@2s") // it is one, as the golden files show
 	stages.Plan.Load.Records, stages.Plan.Load.Duration = 0, plan.Duration(4*time.Second)
 
+	captured := header(1000)
+	captured.Part = &result.Part{Run: "shop", Host: "load-1", Process: 1, Load: "orders", Asked: &result.Asked{
+		Rate: 1000, Bytes: 261e3, Batch: 10e3, Records: 13, Ratio: 1.6, Keys: 2000, Zipf: 1.1, Unlike: []string{"3 of its 40 headers are left out"},
+	}}
+	captured.Plan.Payload.Keys, captured.Plan.Payload.KeyRange = "zipf:1.1", 2000
+
 	return map[string]result.Result{
+		"captured": folded(captured, 4, 1.5, nil).Result(),
 		"stages": folded(stages, 4, 1, func(w *stats.Window) {
 			if w.Start == 3*time.Second {
 				late(w)

@@ -211,8 +211,8 @@ var (
 
 // goldens are the results that have a golden file in each format.
 var goldens = map[string][]string{
-	"text":      {"fixed", "unlimited", "invalid", "errors", "outage", "consume", "roundtrip", "stages", "embedded", "merged", "merged_mixed", "merged_beside", "limits"},
-	"markdown":  {"errors", "merged_mixed", "limits"},
+	"text":      {"fixed", "unlimited", "invalid", "errors", "outage", "consume", "roundtrip", "stages", "embedded", "merged", "merged_mixed", "merged_beside", "limits", "captured"},
+	"markdown":  {"errors", "merged_mixed", "limits", "captured"},
 	"json":      {"errors", "roundtrip", "merged_mixed"},
 	"jsonl":     {"fixed"},
 	"csv":       {"errors", "roundtrip"},

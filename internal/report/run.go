@@ -60,7 +60,7 @@ func RunDoc(r *result.Result, o Options) *doc.Document {
 func sectionsOf(r *result.Result, figures ...doc.Block) []doc.Section {
 	return []doc.Section{
 		verdictOf(r), verification(r),
-		{ID: "figures", Title: "Figures", Captions: true, Blocks: figures},
+		{ID: "figures", Title: "Figures", Captions: true, Blocks: append(figures, likeness(r)...)},
 		happened(r),
 		{ID: "stages", Title: "Stages", Captions: true, Blocks: []doc.Block{stages(r)}},
 		processSection(r), parts(r), settingsSection(r),

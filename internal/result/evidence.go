@@ -151,14 +151,17 @@ func (f *Fold) recordLocks(w *stats.Window, seconds float64) verdict.RecordLocks
 	if limits == nil || read.Processing.IsZero() {
 		return verdict.RecordLocks{}
 	}
-	asked := int64(0)
+	asked := make(map[string]int64)
 	for _, s := range f.header.ConsumerConfig {
-		if s.Name == "max.poll.records" {
-			asked, _ = strconv.ParseInt(s.Value, 10, 64)
-		}
+		asked[s.Name], _ = strconv.ParseInt(s.Value, 10, 64)
+	}
+	const poll = 100 * time.Millisecond // of work, or one record: more is not polled at once
+	behind := time.Duration(asked["fetch.max.wait.ms"]) * time.Millisecond
+	if behind < 2*max(poll, read.Processing.Mean()) || float64(w.AckTime.ValueAtQuantile(0.5)) < 0.9*float64(behind) {
+		behind = 0
 	}
 	return verdict.RecordLocks{
-		Asked: asked, Limit: limits.Locks, Partitions: int64(f.header.Environment.Partitions()), Used: w.Locks, Held: w.Held,
+		Behind: behind, Asked: asked["max.poll.records"], Limit: limits.Locks, Partitions: int64(f.header.Environment.Partitions()), Used: w.Locks, Held: w.Held,
 		Consumers: int64(read.Consumers), Threads: int64(read.Workers()), Working: verdict.Per(w.Work.Seconds(), seconds*float64(read.Workers()*max(1, read.Groups))),
 	}
 }

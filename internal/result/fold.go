@@ -296,6 +296,7 @@ func (f *Fold) result() Result {
 	produced, _ := m.Traffic()
 	r.Batches = batchesOf(&produced)
 	r.Batches.SpanMax = m.OpSpan.Microseconds()
+	r.Replay = r.replay(&produced, m.Acknowledged)
 	whole := *m
 	whole.Unknown = r.Records.Unknown
 	r.whole = r.rated(&whole)

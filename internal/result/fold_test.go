@@ -2,6 +2,7 @@ package result
 
 import (
 	"encoding/json"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -238,6 +239,25 @@ func TestTheEvidenceOfReadingIsOfTheTimeInWhichItReads(t *testing.T) {
 	want.Locks = verdict.RecordLocks{Limit: 2000, Partitions: 6, Used: 1900, Held: 500, Consumers: consumers, Threads: 1, Working: 2}
 	if diff := cmp.Diff(want, *f.evidence().Read, cmpopts.EquateApprox(1e-9, 1e-9)); diff != "" {
 		t.Errorf("evidence of a share group (-want +got):\n%s", diff)
+	}
+}
+
+func TestAcknowledgementsThatWaitForAFetchAreTold(t *testing.T) {
+	for _, tc := range []struct {
+		took, wait, work, want time.Duration
+	}{
+		{505 * time.Millisecond, 500 * time.Millisecond, 100 * time.Microsecond, 500 * time.Millisecond},
+		{103 * time.Millisecond, 500 * time.Millisecond, 5 * time.Millisecond, 0},   // a poll's work
+		{505 * time.Millisecond, 500 * time.Millisecond, 400 * time.Millisecond, 0}, // a record's
+		{105 * time.Millisecond, 50 * time.Millisecond, 100 * time.Microsecond, 0},  // a poll's work, and a fetch
+		{505 * time.Millisecond, 0, 100 * time.Microsecond, 0},                      // not known
+	} {
+		h := readHeader(plan.Consume, 0)
+		h.Plan.Read.Processing, h.Environment.Share = plan.FixedWork(tc.work), &ShareLimits{Locks: 2000}
+		h.ConsumerConfig = []Setting{{Name: "fetch.max.wait.ms", Value: strconv.FormatInt(tc.wait.Milliseconds(), 10)}}
+		w := new(stats.Window)
+		w.AckTime.RecordN(tc.took, 100)
+		must.Match(t, tc.want, NewFold(h).recordLocks(w, 1).Behind, "%+v", tc)
 	}
 }
 

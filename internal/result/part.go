@@ -14,6 +14,7 @@ type Part struct {
 	Host    string `json:"host"`            // the agent's name; without an agent the machine's
 	Process int    `json:"process"`         // its number on that host, from 1; 0: no load, the machine was watched
 	Load    string `json:"load,omitempty"`  // its load of a workload; "": the run is no workload
+	Asked   *Asked `json:"asked,omitempty"` // of a load that was captured: what the whole load was there, at the scale of this run; nil: it was not
 
 	Role string   `json:"role,omitempty"` // of the host: "broker" or "client"; "": not known
 	Tags []string `json:"tags,omitempty"` // of the host

@@ -68,6 +68,7 @@ type Result struct {
 	Warmup     *Warmup        `json:"warmup,omitempty"`
 	Stages     []StageRow     `json:"stages,omitempty"`
 	Batches    Batches        `json:"batches" of:"writing"`
+	Replay     *Likeness      `json:"replay,omitempty"` // nil: the load was not captured
 	Client     ClientUse      `json:"client"`
 	Skew       *Skew          `json:"skew,omitempty"` // nil: keys are evenly distributed, and there is one topic
 	Partitions []PartitionRow `json:"partitions"`     // none if the rows are of topics

@@ -134,6 +134,7 @@ func (s *Study) checkLoads(bad *problems) {
 			isOwn := l.isOwn(f.Name) && (f.Name != "topic" || !l.readsOld())
 			bad.refuse(isOwn, "flag "+l.Name+" "+f.Name, "%s: %s", f.Name, notYours("study", f.Name))
 		}
+		bad.refuse(l.Captured != nil, "captured "+l.Name, "captured: it is for a load of a workload: make the file with kt run, or as load: {command: run, file: FILE}")
 		bad.refuse(l.Reads != "" && !s.isPrepared(l.Reads), part, "reads %q: no load of that name is prepared", l.Reads)
 	}
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/input"
 	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/result/metric"
 	"github.com/kt-bench/kt/internal/suggest"
 )
@@ -174,6 +175,9 @@ func (p *Parser) load(n *yaml.Node, what string) (l Load) {
 			l.Name = p.one(value)
 		case key.Value == "file" && what == "load":
 			l.File = p.one(value)
+		case key.Value == "captured" && what == "loads":
+			l.Captured = p.captured(value)
+			defer func() { p.at["captured "+l.Name] = key }()
 		case key.Value == "reads" && what != "prepare":
 			l.Reads = p.one(value)
 			defer func() { p.at["reads "+l.Name] = value }()
@@ -198,6 +202,28 @@ func (p *Parser) load(n *yaml.Node, what string) (l Load) {
 		}
 	}
 	return l
+}
+
+// captured reads what a load was on the cluster that it was captured from: figures, and what cannot be made alike.
+func (p *Parser) captured(n *yaml.Node) *result.Asked {
+	around := p.at
+	p.at = make(map[string]*yaml.Node) // its keys are no flags
+	defer func() { p.at = around }()
+	a, keys, known := new(result.Asked), 0.0, make(map[string]any)
+	for name, into := range map[string]*float64{
+		"rate": &a.Rate, "bytes": &a.Bytes, "batch-bytes": &a.Batch, "batch-records": &a.Records, "ratio": &a.Ratio, "keys": &keys, "zipf": &a.Zipf,
+	} {
+		known[name] = func(n *yaml.Node) {
+			v, err := plan.ParseNumber(p.one(n))
+			if *into = v; err != nil || v < 0 || v > 1e18 {
+				p.Bad(n, "captured: %s %q: it must be a number from 0 to 1e18", name, n.Value)
+			}
+		}
+	}
+	known["unlike"] = &a.Unlike
+	p.Mapping(n, "captured", known)
+	a.Keys = int64(keys)
+	return a
 }
 
 // Loads reads a list of loads. what is the key that it stands behind.

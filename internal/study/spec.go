@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/result"
 )
 
 // Study is a plan of many runs: the loads, the factors that vary between runs, and the questions.
@@ -44,8 +45,12 @@ type Load struct {
 
 	Typed []Flag `json:"typed,omitempty"` // those of the person who started the study; without a name: a value of any
 
-	File   string            `json:"file,omitempty"`  // of a workload, which is named after it; it is read once, before the study begins
-	About  string            `json:"about,omitempty"` // of a workload: a sentence
+	File  string `json:"file,omitempty"`  // of a workload, which is named after it; it is read once, before the study begins
+	About string `json:"about,omitempty"` // of a workload: a sentence
+
+	// Captured is what a load of a workload was on the cluster that it was captured from; nil: the load is not captured.
+	Captured *result.Asked `json:"captured,omitempty"`
+
 	Loads  []Load            `json:"loads,omitempty"` // of a workload: they run at once, and reads is one of them
 	Topic  string            `json:"-"`               // of a workload: what the names of its own topics begin with; "": kt-run- and an ID
 	Settle plan.Duration     `json:"-"`               // of a workload in a search: how long its warm-up is; then stages have their highest rate. 0: it is as its file says

@@ -19,6 +19,7 @@ import (
 type Load struct {
 	Name     string
 	Follows  string // the load at whose end this one ends, with what is there then; "": it ends by itself
+	Asked    *result.Asked
 	Request  run.Request
 	Observer run.Observer
 }
@@ -103,7 +104,7 @@ func (m *maker) make(ctx context.Context, i int) {
 	leave := sync.OnceFunc(func() { m.leave(l) })
 	r := l.Request
 	r.File, r.Stop, r.Until = file, m.stopped, m.gone[l.Follows]
-	r.Part = &result.Part{Run: m.Name, Epoch: m.epoch, Host: m.Host, Process: i + 1, Load: l.Name}
+	r.Part = &result.Part{Run: m.Name, Epoch: m.epoch, Host: m.Host, Process: i + 1, Load: l.Name, Asked: l.Asked}
 	r.Notify = func(n run.Notice) {
 		if l.Request.Notify != nil && (n.Kind != run.TopicKept || m.foreign(i)) {
 			l.Request.Notify(n)

@@ -139,6 +139,9 @@ func (w *Workload) check(l *study.Load) (errs []error) {
 			errs = append(errs, w.at(err, "flag "+l.Name+" "+f.Name))
 		}
 	}
+	if l.Captured != nil && l.Command == string(plan.Consume) {
+		bad("captured", "captured: its figures are of what is written: it is for command: produce or roundtrip")
+	}
 	if l.Reads == "" {
 		has := func(f study.Flag) bool { return f.Name == "topic" || f.Name == "include" }
 		if l.Command == string(plan.Consume) && !slices.ContainsFunc(l.Flags, has) {

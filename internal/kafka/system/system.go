@@ -8,9 +8,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kt-bench/kt/internal/capture"
 	"github.com/kt-bench/kt/internal/kafka"
 	"github.com/kt-bench/kt/internal/kafka/doctor"
 	"github.com/kt-bench/kt/internal/kafka/javaconf"
+	"github.com/kt-bench/kt/internal/kafka/look"
 	"github.com/kt-bench/kt/internal/kafka/security"
 	"github.com/kt-bench/kt/internal/kafka/wire"
 	"github.com/kt-bench/kt/internal/kafka/writing"
@@ -211,6 +213,7 @@ var _ interface {
 	run.Partitioned
 	run.Calibrated
 	run.Administered
+	capture.Looker
 } = (*System)(nil)
 
 // Acks returns the acknowledgements that the producer waits for.
@@ -247,6 +250,16 @@ func (s *System) Examine(ctx context.Context, o doctor.Options) (*doctor.Report,
 		o.ClientIDs = []string{producer.Value("client.id"), consumer.Value("client.id")}
 	}
 	return doctor.Examine(ctx, o)
+}
+
+// Look looks at the cluster for the load that it carries.
+func (s *System) Look(ctx context.Context, l capture.Look, say func(string)) (*capture.Cluster, error) {
+	c, err := kafka.Connect(ctx, s.access(kafka.AdminTimeout))
+	if err != nil {
+		return nil, misfit(err)
+	}
+	defer c.Close()
+	return look.At(ctx, c, l, say)
 }
 
 // WhyUnreachable returns why the brokers cannot be reached now, if records failed because the client gave up on them or could

@@ -10,30 +10,12 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/kt-bench/kt/internal/kafka/writing"
+	"github.com/kt-bench/kt/internal/kafka/format"
 	"github.com/kt-bench/kt/internal/payload"
 	"github.com/kt-bench/kt/internal/plan"
 )
 
-// Where the fields of a record batch lie (format v2, the Kafka protocol guide); all are big endian.
-const (
-	atLength    = 8
-	atEpoch     = 12 // of the leader, -1 from a producer
-	atMagic     = 16
-	atSum       = 17
-	atAttrs     = 21 // what follows is summed up
-	atLastDelta = 23
-	atFirstTime = 27
-	atMaxTime   = 35
-	atProducer  = 43
-	atSequence  = 53
-	atCount     = 57
-
-	headSize = writing.BatchHeader
-	magicV2  = 2
-)
-
-type head [headSize]byte
+type head [format.HeadSize]byte
 
 // identity is what a broker knows a sequence of batches by. Without idempotence, its id is -1.
 type identity struct {
@@ -64,18 +46,18 @@ type times struct{ first, last int64 }
 func (h *head) put(i identity, at times, n int, e encoded) {
 	be := binary.BigEndian
 	be.PutUint64(h[:], 0)
-	be.PutUint32(h[atLength:], uint32(headSize-atEpoch+len(e.records)))
-	be.PutUint32(h[atEpoch:], ^uint32(0))
-	h[atMagic] = magicV2
-	be.PutUint16(h[atAttrs:], uint16(e.codec))
-	be.PutUint32(h[atLastDelta:], uint32(n-1))
-	be.PutUint64(h[atFirstTime:], uint64(at.first))
-	be.PutUint64(h[atMaxTime:], uint64(at.last))
-	be.PutUint64(h[atProducer:], uint64(i.id))
-	be.PutUint16(h[atProducer+8:], uint16(i.epoch))
-	be.PutUint32(h[atSequence:], uint32(i.at()))
-	be.PutUint32(h[atCount:], uint32(n))
-	be.PutUint32(h[atSum:], join(crc32.Checksum(h[atAttrs:], castagnoli), e.sum, e.moved))
+	be.PutUint32(h[format.AtLength:], uint32(format.HeadSize-format.AtEpoch+len(e.records)))
+	be.PutUint32(h[format.AtEpoch:], ^uint32(0))
+	h[format.AtMagic] = format.MagicV2
+	be.PutUint16(h[format.AtAttrs:], uint16(e.codec))
+	be.PutUint32(h[format.AtLastDelta:], uint32(n-1))
+	be.PutUint64(h[format.AtFirstTime:], uint64(at.first))
+	be.PutUint64(h[format.AtMaxTime:], uint64(at.last))
+	be.PutUint64(h[format.AtProducer:], uint64(i.id))
+	be.PutUint16(h[format.AtProducer+8:], uint16(i.epoch))
+	be.PutUint32(h[format.AtSequence:], uint32(i.at()))
+	be.PutUint32(h[format.AtCount:], uint32(n))
+	be.PutUint32(h[format.AtSum:], join(crc32.Checksum(h[format.AtAttrs:], format.Castagnoli), e.sum, e.moved))
 }
 
 // appendRecord appends a record of a batch: its number there, its timestamp after the first one's, and its encoded headers.
@@ -109,8 +91,6 @@ func encodeHeaders(headers []plan.Header) []byte {
 func varintSize(n int64) int {
 	return (bits.Len64(uint64(n<<1^n>>63)|1) + 6) / 7
 }
-
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // shift is a number of bytes that a checksum is moved by: x^(8n) modulo the polynomial of CRC-32C, with its bits reversed.
 type shift uint32
@@ -188,7 +168,7 @@ type encoded struct {
 type part struct{ template, records int }
 
 func encode(records []byte, codec byte) encoded {
-	return encoded{records: records, codec: codec, sum: crc32.Checksum(records, castagnoli), moved: shiftBy(len(records))}
+	return encoded{records: records, codec: codec, sum: crc32.Checksum(records, format.Castagnoli), moved: shiftBy(len(records))}
 }
 
 // newPool makes batches of about target bytes before compression, and limit at most. All have as many records, so that an op is
@@ -209,7 +189,7 @@ func newPool(p plan.Plan, v *payload.Values, target, limit int, c kgo.Compressor
 	if sizeOnly {
 		const millis = 1 << 13 // in which no batch stays open
 		largest := len(appendRecord(nil, o.full, millis, nil, make([]byte, p.Payload.MaxBytes()), s.headers))
-		o.full = max(1, min(o.full, (limit-headSize)/largest))
+		o.full = max(1, min(o.full, (limit-format.HeadSize)/largest))
 		return o
 	}
 	full := o.full
@@ -241,10 +221,10 @@ func (s *source) template(size, records int) (t template) {
 	for ; len(t.ends) < records; s.index++ {
 		key, value := s.generator.Fill(&s.memory, s.index)
 		grown := appendRecord(t.records, len(t.ends), 0, key, value, s.headers)
-		if len(t.ends) > 0 && headSize+len(grown) > size {
+		if len(t.ends) > 0 && format.HeadSize+len(grown) > size {
 			break
 		}
-		sum = crc32.Update(sum, castagnoli, grown[len(t.records):])
+		sum = crc32.Update(sum, format.Castagnoli, grown[len(t.records):])
 		bytes += int32(len(key) + len(value))
 		t.records, t.ends = grown, append(t.ends, int32(len(grown)))
 		t.sums, t.bytes = append(t.sums, sum), append(t.bytes, bytes)

@@ -16,6 +16,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/kt-bench/kt/internal/engine"
+	"github.com/kt-bench/kt/internal/kafka/format"
 	"github.com/kt-bench/kt/internal/kafka/javaconf"
 	"github.com/kt-bench/kt/internal/kafka/reading"
 	"github.com/kt-bench/kt/internal/ledger"
@@ -34,8 +35,8 @@ func TestJoinedChecksumsAreThoseOfTheWhole(t *testing.T) {
 			whole[i] = byte(rng.Uint32())
 		}
 		at := rng.IntN(len(whole) + 1)
-		first, second := crc32.Checksum(whole[:at], castagnoli), crc32.Checksum(whole[at:], castagnoli)
-		got, want := join(first, second, shiftBy(len(whole)-at)), crc32.Checksum(whole, castagnoli)
+		first, second := crc32.Checksum(whole[:at], format.Castagnoli), crc32.Checksum(whole[at:], format.Castagnoli)
+		got, want := join(first, second, shiftBy(len(whole)-at)), crc32.Checksum(whole, format.Castagnoli)
 		must.Hold(t, got == want, "%d and %d bytes: %08x, want %08x", at, len(whole)-at, got, want)
 	}
 }
@@ -176,7 +177,7 @@ func TestOneLargeRecordLeavesBatchesFull(t *testing.T) {
 		}
 		must.True(t, pool.full >= 20, "a batch has %d records", pool.full)
 		for i := range pool.templates {
-			n := headSize + len(pool.batch(i, pool.full).records)
+			n := format.HeadSize + len(pool.batch(i, pool.full).records)
 			must.True(t, n <= limit, "batch %d has %d bytes", i, n)
 		}
 	}
@@ -289,8 +290,8 @@ func FuzzFetchedBytes(f *testing.F) {
 	for i := range int64(20) {
 		alike = appendTestRecord(alike, 3, i, 2, 70, 1)
 	}
-	binary.BigEndian.PutUint32(alike[atLength:], uint32(len(alike)-atEpoch))
-	alike[atCount+3] = 20
+	binary.BigEndian.PutUint32(alike[format.AtLength:], uint32(len(alike)-format.AtEpoch))
+	alike[format.AtCount+3] = 20
 	f.Add(alike, int64(0), 7)
 	f.Fuzz(func(t *testing.T, b []byte, from int64, limit int) {
 		from, limit = max(from, 0), min(max(limit, 1), 1000)
@@ -339,11 +340,11 @@ func FuzzFetchedBytes(f *testing.F) {
 // intact reports whether every batch of an answer is.
 func intact(b []byte) bool {
 	for {
-		first, rest, _, err := cutBatch(b)
+		first, rest, _, err := format.Cut(b)
 		if err != nil || first == nil {
 			return true
 		}
-		if !first.intact() {
+		if !first.Intact() {
 			return false
 		}
 		b = rest

@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/kt-bench/kt/internal/kafka/format"
 	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
@@ -105,12 +106,12 @@ func TestABatchThatIsGivenUpAfterItWasTakenRenewsTheProducer(t *testing.T) {
 }
 
 // batches returns the batches of an answer.
-func batches(t *testing.T, b []byte) (all []logBatch) {
+func batches(t *testing.T, b []byte) (all []format.Batch) {
 	t.Helper()
 	for len(b) > 0 {
-		var first logBatch
+		var first format.Batch
 		var err error
-		first, b, _, err = cutBatch(b)
+		first, b, _, err = format.Cut(b)
 		must.Hold(t, err == nil, "%v", err)
 		if first == nil {
 			break
@@ -121,7 +122,7 @@ func batches(t *testing.T, b []byte) (all []logBatch) {
 }
 
 // tamper lets brokers answer fetches with other batches than those in the log.
-func (s *readScene) tamper(f func(all []logBatch) []logBatch) {
+func (s *readScene) tamper(f func(all []format.Batch) []format.Batch) {
 	var inside atomic.Bool
 	beside := must.Have(s.cluster.Client())(s)
 	s.Cleanup(beside.Close)
@@ -166,32 +167,32 @@ func (s *readScene) tamper(f func(all []logBatch) []logBatch) {
 func TestHeadersTellWhatIsWrongWithALog(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
-		tamper func(all []logBatch) []logBatch
+		tamper func(all []format.Batch) []format.Batch
 		want   func(v *ledger.Verdict) int64
 	}{
-		{"a batch is not there", func(all []logBatch) []logBatch {
-			return slices.DeleteFunc(all, func(b logBatch) bool { return b.base() == 0 })
+		{"a batch is not there", func(all []format.Batch) []format.Batch {
+			return slices.DeleteFunc(all, func(b format.Batch) bool { return b.Base() == 0 })
 		}, func(v *ledger.Verdict) int64 { return v.Lost }},
-		{"a flipped bit", func(all []logBatch) []logBatch {
+		{"a flipped bit", func(all []format.Batch) []format.Batch {
 			for _, b := range all {
-				if b.base() == 0 {
+				if b.Base() == 0 {
 					b[len(b)-3] ^= 1
 				}
 			}
 			return all
 		}, func(v *ledger.Verdict) int64 { return min(v.Lost, v.Corrupted) }},
-		{"a batch twice", func(all []logBatch) []logBatch {
-			if len(all) > 1 && all[0].base() == 0 {
+		{"a batch twice", func(all []format.Batch) []format.Batch {
+			if len(all) > 1 && all[0].Base() == 0 {
 				second := all[1]
 				all[1] = slices.Clone(all[0])
-				binary.BigEndian.PutUint64(all[1], uint64(second.base()))
+				binary.BigEndian.PutUint64(all[1], uint64(second.Base()))
 			}
 			return all
 		}, func(v *ledger.Verdict) int64 { return min(v.Lost, v.Duplicated) }},
-		{"a batch of another producer", func(all []logBatch) []logBatch {
+		{"a batch of another producer", func(all []format.Batch) []format.Batch {
 			for i, b := range all {
-				if b.next() == 2500 {
-					binary.BigEndian.PutUint64(b[atProducer:], 1<<40)
+				if b.Next() == 2500 {
+					binary.BigEndian.PutUint64(b[format.AtProducer:], 1<<40)
 					all[i] = seal(b)
 				}
 			}
@@ -217,11 +218,11 @@ func TestDamagedBatchesInARowHideNoOther(t *testing.T) {
 	d, _ := s.send(2500, verified, "batch.size=4000")
 	b := s.book(d)
 	damaged := make(map[int64]int64)
-	s.tamper(func(all []logBatch) []logBatch {
+	s.tamper(func(all []format.Batch) []format.Batch {
 		for _, b := range all {
-			if b.base() > 500 && b.base() < 800 || b.next() == 2500 {
-				damaged[b.base()] = int64(b.count())
-				binary.BigEndian.PutUint32(b[atLastDelta:], 700)
+			if b.Base() > 500 && b.Base() < 800 || b.Next() == 2500 {
+				damaged[b.Base()] = int64(b.Count())
+				binary.BigEndian.PutUint32(b[format.AtLastDelta:], 700)
 			}
 		}
 		return all

@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/kt-bench/kt/internal/kafka/format"
 	"github.com/kt-bench/kt/internal/kafka/reading"
 	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/stats"
@@ -85,43 +86,43 @@ func (k *counting) run(limit int) error {
 // begin begins the next batch. A batch without records to count has none left then.
 func (k *counting) begin() (err error) {
 	whole := k.chunk.bytes
-	b, rest, _, err := cutBatch(whole)
+	b, rest, _, err := format.Cut(whole)
 	if k.chunk.bytes = rest; b == nil {
 		return err // the batch was cut off, and the next fetch begins with it
 	}
-	if k.headers && !b.intact() {
-		next, ok := b.behind(rest)
+	if k.headers && !b.Intact() {
+		next, ok := b.Behind(rest)
 		if !ok {
 			next = k.reach
 		}
 		if next > k.next { // it is passed over
 			k.rec.FetchFailed(k.phase, "CORRUPT_MESSAGE")
-			k.verify(b, max(k.next, b.base()), next, false)
+			k.verify(b, max(k.next, b.Base()), next, false)
 			k.next = next
 		}
 		return nil
 	}
-	if !b.sane() {
-		return errMalformed
+	if !b.Sane() {
+		return format.ErrMalformed
 	}
-	if b.next() <= k.next {
+	if b.Next() <= k.next {
 		return nil // only its records before the position could be asked for
 	}
-	if !k.headers && k.Settings.Bool("check.crcs") && !b.intact() {
+	if !k.headers && k.Settings.Bool("check.crcs") && !b.Intact() {
 		k.rec.FetchFailed(k.phase, "CORRUPT_MESSAGE")
-		return fmt.Errorf("the checksum of a record batch does not fit (base offset %d, %d bytes)", b.base(), len(b))
+		return fmt.Errorf("the checksum of a record batch does not fit (base offset %d, %d bytes)", b.Base(), len(b))
 	}
-	k.records = b[headSize:]
-	switch attributes := b.attributes(); {
-	case attributes&controlBit != 0:
+	k.records = b[format.HeadSize:]
+	switch attributes := b.Attributes(); {
+	case attributes&format.ControlBit != 0:
 		k.aborts.marker(b)
-	case attributes&transactionalBit != 0 && k.aborts.has(b):
+	case attributes&format.TransactionalBit != 0 && k.aborts.has(b):
 	default:
-		if codec := attributes & codecBits; codec != 0 {
+		if codec := attributes & format.CodecBits; codec != 0 {
 			k.records, err = k.room().Decompress(k.records, kgo.CompressionCodecType(codec))
 			switch {
 			case errors.Is(err, kgo.ErrMaxDecompress): // it is too large to read
-				p := span{max(k.next, b.base()), b.next()}
+				p := span{max(k.next, b.Base()), b.Next()}
 				k.passed = append(k.passed, p)
 				if k.log != nil {
 					k.log.PassOver(p.from, p.to)
@@ -135,15 +136,15 @@ func (k *counting) begin() (err error) {
 				return fmt.Errorf("decompress a record batch: %w", err)
 			}
 		}
-		k.begun, k.from, k.left = b, k.next, b.count()
-		k.rec.Broker(k.phase, k.broker).Fetch.Batch(k.left, len(k.records), len(b)-headSize)
+		k.begun, k.from, k.left = b, k.next, b.Count()
+		k.rec.Broker(k.phase, k.broker).Fetch.Batch(k.left, len(k.records), len(b)-format.HeadSize)
 		if k.headers {
-			read := b.ledger(true)
-			k.log.AddValues(&read, k.next, valuesOf(b.base(), k.records, k.left))
+			read := ofLedger(b, true)
+			k.log.AddValues(&read, k.next, valuesOf(b.Base(), k.records, k.left))
 		}
 	}
 	if k.left == 0 {
-		k.next = b.next()
+		k.next = b.Next()
 	}
 	return nil
 }
@@ -154,33 +155,33 @@ func (k *counting) batch(limit int) error {
 	if k.left == 0 {
 		return nil
 	}
-	if k.from <= k.begun.base() && k.left <= limit-k.n && !k.looks() {
+	if k.from <= k.begun.Base() && k.left <= limit-k.n && !k.looks() {
 		bytes, ok := tally(k.records, k.left)
 		if !ok {
-			return errMalformed
+			return format.ErrMalformed
 		}
 		k.n, k.bytes, k.left = k.n+k.left, k.bytes+bytes, 0
 	}
 	if k.headers {
-		defer func(b logBatch, from int64) { k.verify(b, from, k.next, true) }(k.begun, max(k.next, k.begun.base()))
+		defer func(b format.Batch, from int64) { k.verify(b, from, k.next, true) }(k.begun, max(k.next, k.begun.Base()))
 	}
-	var r record
+	var r format.Record
 	for k.left > 0 && k.n < limit {
 		var ok bool
-		if k.records, ok = cutRecord(k.records, &r); !ok {
-			return errMalformed
+		if k.records, ok = format.CutRecord(k.records, &r); !ok {
+			return format.ErrMalformed
 		}
 		k.left--
-		if r.offset += k.begun.base(); r.offset < k.from {
+		if r.Offset += k.begun.Base(); r.Offset < k.from {
 			continue
 		}
-		k.next = max(k.next, min(r.offset+1, k.begun.next()))
+		k.next = max(k.next, min(r.Offset+1, k.begun.Next()))
 		k.n++
-		k.bytes += len(r.key) + len(r.value)
+		k.bytes += len(r.Key) + len(r.Value)
 		k.look(&r)
 	}
 	if k.left == 0 {
-		k.next = k.begun.next()
+		k.next = k.begun.Next()
 		k.begun, k.records = nil, nil
 	}
 	return nil
@@ -194,55 +195,55 @@ func (k *counting) looks() bool {
 	if k.log != nil || k.Run != 0 {
 		return true
 	}
-	var first record
-	_, ok := cutRecord(k.records, &first)
-	return ok && ledger.PeekStamp(first.value, &k.stamp)
+	var first format.Record
+	_, ok := format.CutRecord(k.records, &first)
+	return ok && ledger.PeekStamp(first.Value, &k.stamp)
 }
 
-func (k *counting) look(r *record) {
+func (k *counting) look(r *format.Record) {
 	if k.headers {
 		return
 	}
 	if k.log == nil {
-		if ledger.PeekStamp(r.value, &k.stamp) {
+		if ledger.PeekStamp(r.Value, &k.stamp) {
 			k.EndToEnd(k.rec, k.phase, &k.stamp, k.started, k.now)
 		}
 		return
 	}
 	read := ledger.Record{
-		Offset: r.offset, Epoch: k.begun.epoch(), Value: r.value, Millis: -1,
-		Around: ledger.Around{Key: r.key, Headers: headerSum(r.headers)},
+		Offset: r.Offset, Epoch: k.begun.Epoch(), Value: r.Value, Millis: -1,
+		Around: ledger.Around{Key: r.Key, Headers: headerSum(r.Headers)},
 	}
-	if k.begun.attributes()&appendTimeBit == 0 {
-		read.Millis = k.begun.timestamp() + r.timestamp
+	if k.begun.Attributes()&format.AppendTimeBit == 0 {
+		read.Millis = k.begun.Timestamp() + r.Timestamp
 	}
 	if k.log.Add(&read, &k.stamp) == ledger.Stamped {
 		k.EndToEnd(k.rec, k.phase, &k.stamp, k.started, k.now)
 	}
 }
 
-func (k *counting) verify(b logBatch, from, to int64, intact bool) {
+func (k *counting) verify(b format.Batch, from, to int64, intact bool) {
 	if from >= to {
 		return
 	}
-	read := b.ledger(intact)
+	read := ofLedger(b, intact)
 	k.log.AddBatch(&read, from, to)
 }
 
-func (b logBatch) ledger(intact bool) ledger.Batch {
+func ofLedger(b format.Batch, intact bool) ledger.Batch {
 	return ledger.Batch{
-		Offset: b.base(), Records: int64(b.count()), Whole: b.next()-b.base() == int64(b.count()), Intact: intact, Epoch: b.epoch(),
-		ProducerID: b.producer(), ProducerEpoch: int16(binary.BigEndian.Uint16(b[atProducer+8:])), Sequence: b.sequence(), Millis: b.timestamp(),
+		Offset: b.Base(), Records: int64(b.Count()), Whole: b.Next()-b.Base() == int64(b.Count()), Intact: intact, Epoch: b.Epoch(),
+		ProducerID: b.Producer(), ProducerEpoch: int16(binary.BigEndian.Uint16(b[format.AtProducer+8:])), Sequence: b.Sequence(), Millis: b.Timestamp(),
 	}
 }
 
 // valuesOf returns the offsets and values of n records. It ends at one that is malformed.
 func valuesOf(base int64, records []byte, n int) iter.Seq2[int64, []byte] {
 	return func(yield func(int64, []byte) bool) {
-		var r record
+		var r format.Record
 		var ok bool
 		for ; n > 0; n-- {
-			if records, ok = cutRecord(records, &r); !ok || !yield(base+r.offset, r.value) {
+			if records, ok = format.CutRecord(records, &r); !ok || !yield(base+r.Offset, r.Value) {
 				return
 			}
 		}
@@ -251,17 +252,7 @@ func valuesOf(base int64, records []byte, n int) iter.Seq2[int64, []byte] {
 
 // headerSum returns the checksum of headers that a stamp covers. Malformed ones end it.
 func headerSum(b []byte) (sum uint32) {
-	n, k := varint(b)
-	b = b[k:]
-	for ; n > 0; n-- {
-		key, rest, ok := cutBytes(b)
-		if !ok {
-			return sum
-		}
-		var value []byte
-		if value, b, ok = cutBytes(rest); !ok {
-			return sum
-		}
+	for key, value := range format.Headers(b) {
 		sum = ledger.AddHeader(sum, string(key), value)
 	}
 	return sum
@@ -284,17 +275,17 @@ func newAborts(all []kmsg.FetchResponseTopicPartitionAbortedTransaction) aborts 
 	return a
 }
 
-func (a aborts) has(b logBatch) bool {
-	firsts := a[b.producer()]
-	return len(firsts) > 0 && b.base() >= firsts[0]
+func (a aborts) has(b format.Batch) bool {
+	firsts := a[b.Producer()]
+	return len(firsts) > 0 && b.Base() >= firsts[0]
 }
 
-func (a aborts) marker(b logBatch) {
+func (a aborts) marker(b format.Batch) {
 	const abort = 0
-	var r record
-	if firsts := a[b.producer()]; len(firsts) > 0 {
-		if _, ok := cutRecord(b[headSize:], &r); ok && len(r.key) >= 4 && binary.BigEndian.Uint16(r.key[2:]) == abort {
-			a[b.producer()] = firsts[1:]
+	var r format.Record
+	if firsts := a[b.Producer()]; len(firsts) > 0 {
+		if _, ok := format.CutRecord(b[format.HeadSize:], &r); ok && len(r.Key) >= 4 && binary.BigEndian.Uint16(r.Key[2:]) == abort {
+			a[b.Producer()] = firsts[1:]
 		}
 	}
 }

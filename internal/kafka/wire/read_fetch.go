@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/kt-bench/kt/internal/kafka"
+	"github.com/kt-bench/kt/internal/kafka/format"
 	"github.com/kt-bench/kt/internal/kafka/reading"
 	"github.com/kt-bench/kt/internal/stats"
 )
@@ -31,12 +32,12 @@ type chunk struct {
 	moved     bool // the position changes without records
 	cut       bool // because the log was truncated below it
 
-	next    int64    // the position: records before it are counted, or are not asked for
-	begun   logBatch // the batch of the rest, nil: none
-	from    int64    // records of it before this offset are not asked for
-	records []byte   // the rest of its records
-	left    int      // their number
-	passed  []span   // of batches that are too large to read, which are not counted yet
+	next    int64        // the position: records before it are counted, or are not asked for
+	begun   format.Batch // the batch of the rest, nil: none
+	from    int64        // records of it before this offset are not asked for
+	records []byte       // the rest of its records
+	left    int          // their number
+	passed  []span       // of batches that are too large to read, which are not counted yet
 }
 
 func (r *reader) fetch(ctx context.Context, broker int32) {
@@ -225,7 +226,7 @@ func (r *reader) scan(ctx context.Context, p *partition, f *kmsg.FetchResponseTo
 		p.offset, p.epoch, p.size = to.next, to.epoch, int32(r.Settings.Int("max.partition.fetch.bytes"))
 	} else if len(f.RecordBatches) > 0 { // one batch, or with that behind it, is larger than the limit
 		if p.size == math.MaxInt32 {
-			return chunk{}, fmt.Errorf("offset %d: %w", to.next, errMalformed)
+			return chunk{}, fmt.Errorf("offset %d: %w", to.next, format.ErrMalformed)
 		}
 		p.size = int32(min(max(2*int64(p.size), int64(to.size)), math.MaxInt32))
 	}
@@ -247,23 +248,23 @@ type reach struct {
 func reachOf(b []byte, from int64, byHeaders bool) (to reach, err error) {
 	to = reach{bytes: b, next: from, epoch: -1}
 	for rest := b; len(rest) > 0; {
-		var first logBatch
+		var first format.Batch
 		at := len(b) - len(rest)
-		if first, rest, to.size, err = cutBatch(rest); first == nil {
+		if first, rest, to.size, err = format.Cut(rest); first == nil {
 			break
 		}
-		next, known := first.next(), first.sane()
+		next, known := first.Next(), first.Sane()
 		if byHeaders {
-			next, known = first.behind(rest)
+			next, known = first.Behind(rest)
 		}
 		switch {
 		case !known && !byHeaders:
-			return to, errMalformed
+			return to, format.ErrMalformed
 		case !known:
 			to.bytes, to.size, to.open = b[:at], 0, true
 			return to, nil
 		case next > to.next:
-			to.next, to.epoch = next, first.epoch()
+			to.next, to.epoch = next, first.Epoch()
 		}
 	}
 	return to, err

@@ -18,6 +18,7 @@ import (
 	"github.com/kt-bench/kt/internal/engine"
 	"github.com/kt-bench/kt/internal/kafka"
 	"github.com/kt-bench/kt/internal/kafka/driver"
+	"github.com/kt-bench/kt/internal/kafka/format"
 	"github.com/kt-bench/kt/internal/kafka/javaconf"
 	"github.com/kt-bench/kt/internal/kafka/reading"
 	"github.com/kt-bench/kt/internal/ledger"
@@ -284,19 +285,19 @@ func encodeBatch(base, next int64, offsets ...int64) []byte {
 		body = append(append(body, "value"...), 0)
 		records = append(binary.AppendVarint(records, int64(len(body))), body...)
 	}
-	b := make([]byte, headSize, headSize+len(records))
+	b := make([]byte, format.HeadSize, format.HeadSize+len(records))
 	b = append(b, records...)
 	binary.BigEndian.PutUint64(b, uint64(base))
-	binary.BigEndian.PutUint32(b[atLength:], uint32(len(b)-atEpoch))
-	b[atMagic] = 2
-	binary.BigEndian.PutUint32(b[atLastDelta:], uint32(next-base-1))
-	binary.BigEndian.PutUint64(b[atProducer:], 1<<64-1)
-	binary.BigEndian.PutUint32(b[atCount:], uint32(len(offsets)))
+	binary.BigEndian.PutUint32(b[format.AtLength:], uint32(len(b)-format.AtEpoch))
+	b[format.AtMagic] = 2
+	binary.BigEndian.PutUint32(b[format.AtLastDelta:], uint32(next-base-1))
+	binary.BigEndian.PutUint64(b[format.AtProducer:], 1<<64-1)
+	binary.BigEndian.PutUint32(b[format.AtCount:], uint32(len(offsets)))
 	return seal(b)
 }
 
 func seal(b []byte) []byte {
-	binary.BigEndian.PutUint32(b[atSum:], crc32.Checksum(b[atAttrs:], castagnoli))
+	binary.BigEndian.PutUint32(b[format.AtSum:], crc32.Checksum(b[format.AtAttrs:], format.Castagnoli))
 	return b
 }
 
@@ -309,11 +310,11 @@ func TestABrokenAnswerEndsReading(t *testing.T) {
 		code  string
 		want  string
 	}{
-		{"a flipped bit", broken(func(b []byte) []byte { b[headSize+6] ^= 1; return b }), "CORRUPT_MESSAGE", "checksum"},
-		{"an older format", broken(func(b []byte) []byte { b[atMagic] = 1; return b }), "", "v1"},
-		{"more records than there are", broken(func(b []byte) []byte { b[atCount+3]++; return seal(b) }), "", "malformed"},
-		{"not compressed as it says", broken(func(b []byte) []byte { b[atAttrs+1] = 4; return seal(b) }), "", "decompress"},
-		{"no length", broken(func(b []byte) []byte { b[atLength+3] = 0; return b }), "", "malformed"},
+		{"a flipped bit", broken(func(b []byte) []byte { b[format.HeadSize+6] ^= 1; return b }), "CORRUPT_MESSAGE", "checksum"},
+		{"an older format", broken(func(b []byte) []byte { b[format.AtMagic] = 1; return b }), "", "v1"},
+		{"more records than there are", broken(func(b []byte) []byte { b[format.AtCount+3]++; return seal(b) }), "", "malformed"},
+		{"not compressed as it says", broken(func(b []byte) []byte { b[format.AtAttrs+1] = 4; return seal(b) }), "", "decompress"},
+		{"no length", broken(func(b []byte) []byte { b[format.AtLength+3] = 0; return b }), "", "malformed"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := newReadScene(t, 1)

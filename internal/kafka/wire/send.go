@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/kt-bench/kt/internal/kafka/format"
 	"github.com/kt-bench/kt/internal/kafka/writing"
 )
 
@@ -241,7 +242,7 @@ func (c *conn) splice(p []byte) bool {
 		}
 		l := c.refs.lanes[binary.BigEndian.Uint32(p[at+prefixSize:])]
 		l.sent = true
-		length := headSize + len(l.now.records)
+		length := format.HeadSize + len(l.now.records)
 		if flexible {
 			c.head = binary.AppendUvarint(append(c.head, p[:at-1]...), uint64(length)+1)
 		} else {

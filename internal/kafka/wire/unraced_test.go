@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/kt-bench/kt/internal/engine"
+	"github.com/kt-bench/kt/internal/kafka/format"
 	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
@@ -57,11 +58,11 @@ func TestADamagedHeaderHidesNoOtherBatch(t *testing.T) {
 					d, _ := s.send(2500, verified, "batch.size=4000")
 					b := s.book(d)
 					size := int64(0)
-					s.tamper(func(all []logBatch) []logBatch {
+					s.tamper(func(all []format.Batch) []format.Batch {
 						for _, b := range all {
-							if of == "first" && b.base() == 0 || of == "last" && b.next() == 2500 || of == "middle" && b.base() <= 1000 && b.next() > 1000 {
-								size = int64(b.count())
-								binary.BigEndian.PutUint32(b[atLastDelta:], delta)
+							if of == "first" && b.Base() == 0 || of == "last" && b.Next() == 2500 || of == "middle" && b.Base() <= 1000 && b.Next() > 1000 {
+								size = int64(b.Count())
+								binary.BigEndian.PutUint32(b[format.AtLastDelta:], delta)
 							}
 						}
 						return all

@@ -8,6 +8,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/kt-bench/kt/internal/engine"
+	"github.com/kt-bench/kt/internal/kafka/format"
 	"github.com/kt-bench/kt/internal/kafka/writing"
 	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/payload"
@@ -213,7 +214,7 @@ func (w *worker) seal() {
 }
 
 func (w *worker) encode(b *batch) encoded {
-	b.size = w.sizeOf(b) - headSize
+	b.size = w.sizeOf(b) - format.HeadSize
 	switch {
 	case !w.driver.each:
 		return w.pool.batch(b.template, b.records)
@@ -225,9 +226,9 @@ func (w *worker) encode(b *batch) encoded {
 
 func (w *worker) sizeOf(b *batch) int {
 	if w.driver.each {
-		return headSize + len(b.encoded)
+		return format.HeadSize + len(b.encoded)
 	}
-	return headSize + int(w.pool.templates[b.template].ends[b.records-1])
+	return format.HeadSize + int(w.pool.templates[b.template].ends[b.records-1])
 }
 
 // Flush sends the open batch, and waits until every batch has its outcome.

@@ -6,6 +6,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/kt-bench/kt/internal/kafka/format"
 	"github.com/kt-bench/kt/internal/kafka/javaconf"
 	"github.com/kt-bench/kt/internal/payload"
 	"github.com/kt-bench/kt/internal/plan"
@@ -37,14 +38,11 @@ func FitBatches(s javaconf.Producer, p plan.Plan, v *payload.Values) javaconf.Pr
 		compressed, _ := c.Compress(&out, records)
 		ratio := min(float64(len(compressed))/float64(len(records)), 1)
 		// Java adds a record while the estimate and that record fit.
-		room := float64(max(s.BatchSize()-BatchHeader-largest, 0))
+		room := float64(max(s.BatchSize()-format.HeadSize-largest, 0))
 		size = min(int(room/(estimateMargin*(ratio+estimateExcess)))+largest, s.Int("max.request.size"))
 	}
-	return s.WithBatches(size + BatchHeader)
+	return s.WithBatches(size + format.HeadSize)
 }
-
-// BatchHeader is the size of a record batch without its records, in bytes.
-const BatchHeader = 61
 
 // sample returns the records of a batch of about that size before compression, and the size of the largest.
 func sample(v *payload.Values, p plan.Plan, size int) (records []byte, largest int) {

@@ -68,7 +68,7 @@ func (m *merge) header(runFiles []*runFile) result.Header {
 	}
 	h.Config, h.ConsumerConfig = sharedSettings(configs), sharedSettings(consumerConfigs)
 	if p := first.Part; p != nil {
-		h.Part = &result.Part{Run: p.Run, Epoch: p.Epoch}
+		h.Part = &result.Part{Run: p.Run, Epoch: p.Epoch, Asked: p.Asked}
 		for _, name := range slices.Sorted(maps.Keys(m.roster)) {
 			h.Part.Roster = append(h.Part.Roster, m.roster[name])
 		}

@@ -55,7 +55,7 @@ func (s *Set) workload(ctx context.Context, names []string) (r result.Result, er
 	}
 	m := newMerge(s.inOrder())
 	r.Header = m.header(s.inOrder())
-	r.Plan.Command, r.NotAddedUp = plan.Workload, m.different()
+	r.Plan.Command, r.NotAddedUp, r.Part.Asked = plan.Workload, m.different(), nil
 	r.Notice, r.RunFiles = strings.Join(r.Notices(), "; "), m.listRunFiles()
 	r.JoinLoads(all)
 	for i := range all { // a machine that is only watched is of the whole

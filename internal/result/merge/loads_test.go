@@ -94,6 +94,21 @@ func TestFilesThatAreOfNoLoadOfAWorkloadAreRefused(t *testing.T) {
 	}
 }
 
+// A captured load is compared as a whole, whatever number of processes made it.
+func TestACapturedLoadOfManyProcessesIsComparedAsOne(t *testing.T) {
+	captured := func(name string, process int, asked *result.Asked) []byte {
+		return partFile{
+			run: "shop", epoch: "e", host: "h", process: process, plan: canned.Plan(100), events: steady(0, 10, 100), trailer: trailerOf(10),
+			change: func(h *result.Header) { h.Part.Load, h.Part.Asked = name, asked },
+		}.bytes(t)
+	}
+	asked := &result.Asked{Rate: 400}
+	r := merged(t, captured("a", 1, asked), captured("a", 2, asked), captured("b", 3, nil))
+	off := *r.Loads[0].Replay.Figures[0].Off
+	must.True(t, off > -0.51 && off < -0.49, "200 of 400 records/s are off by %v", off)
+	must.True(t, r.Replay == nil && r.Part.Asked == nil && r.Loads[1].Replay == nil, "what was not captured is compared too")
+}
+
 // A signal has its own exit code, unless records are lost.
 func TestAWorkloadWithALoadWhoseRecordsAreLostHasLostRecords(t *testing.T) {
 	r := merged(t, loadOf(t, "a", 1, 100, 100), loadOf(t, "b", 2, 100, 100))

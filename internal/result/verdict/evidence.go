@@ -241,6 +241,8 @@ type RecordLocks struct {
 	Consumers         int64   // of a group, 1 or more
 	Threads           int64   // of a consumer
 	Working           float64 // consumers of a group that worked on records at once, in the mean
+
+	Behind time.Duration // fetch.max.wait.ms, where most acknowledgements took as long without work that says why; 0: they did not
 }
 
 // usedUp reports whether consumers without records waited for locks.
@@ -253,6 +255,9 @@ func (l *RecordLocks) Helps() string {
 	const twice = 2 // a fetch brings whole batches, so more than it asks for
 	all := l.Limit * l.Partitions
 	switch n := all / (twice * l.Consumers); {
+	case l.Behind > 0:
+		return fmt.Sprintf("acknowledgements wait behind fetches, up to fetch.max.wait.ms (%d): --share-acquire-mode record_limit or --command-property fetch.max.wait.ms=50",
+			l.Behind.Milliseconds())
 	case l.Held*l.Consumers <= all || n < l.Threads: // all of them could have records
 		return "more locks or partitions"
 	case l.Asked > 0 && l.Asked <= n:

@@ -59,17 +59,21 @@ const (
 var limitsYAML []byte
 
 // words are what is said of a limit.
-type words struct{ Shown, Next string }
+type words struct{ Shown, Next, Reading string }
 
 var limits = sync.OnceValue(func() (all map[Limit]words) {
 	orPanic(yaml.Unmarshal(limitsYAML, &all))
 	return all
 })
 
-// Next returns what to do about a limit in a short sentence; "": there is nothing to do, or it is not known.
-func (l Limit) Next() string {
+// Next returns what to do about a limit of a run, which may only read, in a short sentence; "": there is nothing to do, or it is not known.
+func (l Limit) Next(readsOnly bool) string {
 	name, _, _ := strings.Cut(string(l), " on ") // of one of many hosts
-	return limits()[Limit(name)].Next
+	of := limits()[Limit(name)]
+	if readsOnly {
+		return cmp.Or(of.Reading, of.Next)
+	}
+	return of.Next
 }
 
 // Invalid returns the reasons why a fixed-rate run is not valid: kt itself did not keep the schedule.

@@ -1,0 +1,131 @@
+package capture
+
+import (
+	"hash/maphash"
+	"math"
+	"slices"
+)
+
+const (
+	maxHashes  = 1 << 14 // of distinct keys that are held: their number is within 1 % where there are more
+	sketchRows = 5
+	sketchBits = 11 // of the columns of a row: a row is within 3 %, and the median of all within 2 %
+)
+
+// keys counts distinct keys, and how alike their popularity is, by hashes alone, in 500 KiB at most.
+type keys struct {
+	n      int64 // records with a key
+	seed   maphash.Seed
+	level  int                 // hashes that end in so many zeros are in seen: a part of 1 in 2^level
+	seen   map[uint64]struct{} // Gibbons, "Distinct sampling", VLDB 2001
+	sketch *[sketchRows][1 << sketchBits]int32
+}
+
+func (k *keys) add(key []byte) {
+	if k.n++; k.seen == nil {
+		k.seed, k.seen, k.sketch = maphash.MakeSeed(), make(map[uint64]struct{}), new([sketchRows][1 << sketchBits]int32)
+	}
+	hash := maphash.Bytes(k.seed, key)
+	if hash&(1<<k.level-1) == 0 {
+		k.seen[hash] = struct{}{}
+	}
+	for ; len(k.seen) > maxHashes; k.level++ {
+		for h := range k.seen {
+			if h>>k.level&1 == 1 {
+				delete(k.seen, h)
+			}
+		}
+	}
+	// Each row sums up +1 and -1 by key, so that its squares are those of the counts of the keys, in the mean (Charikar and others, 2002).
+	for row := range k.sketch {
+		hash = hash*0x9e3779b97f4a7c15 + 0xd1b54a32d192ed03
+		mixed := (hash ^ hash>>32) * 0xbf58476d1ce4e5b9
+		k.sketch[row][mixed>>(64-sketchBits)] += 1 - int32(mixed>>20&1)*2
+	}
+}
+
+// distinct returns how many keys were seen.
+func (k *keys) distinct() float64 { return float64(len(k.seen)) * math.Exp2(float64(k.level)) }
+
+// collisions returns how probable it is that two records have one key.
+func (k *keys) collisions() float64 {
+	var squares []float64
+	for _, row := range k.sketch {
+		sum := 0.0
+		for _, v := range row {
+			sum += float64(v) * float64(v)
+		}
+		squares = append(squares, sum)
+	}
+	slices.Sort(squares)
+	n := float64(k.n)
+	return (squares[sketchRows/2] - n) / (n * max(n-1, 1))
+}
+
+const (
+	recordsOfKey = 10   // so many records a key, or more, tell how many keys there are,
+	mostKeys     = 0.7  // if this part of them was seen: the law alone does not tell its end
+	noise        = 0.05 // of the sketch: three standard deviations
+	evenZipf     = 0.3  // exponents below are taken for 0
+	leastZipf    = 0.5  // kt makes exponents from here
+	mostZipf     = 3
+)
+
+// popularity returns how many keys there are and the exponent of their Zipf law, 0 where all are alike. known is false where the
+// number is only a lower bound.
+func (k *keys) popularity() (number int64, zipf float64, known bool) {
+	seen, collisions, n := k.distinct(), k.collisions(), float64(k.n)
+	all := func(s float64) float64 { // keys of such a law of which as many would have been seen
+		return math.Exp(bisect(math.Log(seen), math.Log(1000*seen), func(keys float64) bool {
+			drawn, _ := zipfSums(math.Exp(keys), s, n)
+			return drawn < seen
+		}))
+	}
+	zipf = bisect(0, mostZipf, func(s float64) bool {
+		_, same := zipfSums(all(s), s, n)
+		return same < collisions
+	})
+	_, even := zipfSums(all(0), 0, n)
+	if zipf < evenZipf || collisions-noise*(collisions+1/n) <= even {
+		zipf = 0
+	} else {
+		zipf = max(zipf, leastZipf)
+	}
+	count := all(zipf)
+	if known = n >= recordsOfKey*count && seen >= mostKeys*count; !known {
+		count = seen
+	}
+	return max(int64(math.Round(count)), 1), zipf, known
+}
+
+// bisect returns where below, which is true up to some place, becomes false.
+func bisect(from, to float64, below func(at float64) bool) float64 {
+	for range 25 {
+		if middle := (from + to) / 2; below(middle) {
+			from = middle
+		} else {
+			to = middle
+		}
+	}
+	return (from + to) / 2
+}
+
+// zipfSums returns how many of some keys n records have, and the probability that two have the same, where the key of rank k comes
+// with a probability in proportion to k^-s. Beyond 40, ranks are taken together as long as they differ by 5 %.
+func zipfSums(keys, s, n float64) (distinct, same float64) {
+	each := func(do func(weight, ranks float64)) {
+		for from := 1.0; from <= keys; {
+			to := min(max(from+1, math.Floor(from*1.05)), math.Floor(keys)+1)
+			do(math.Pow((from+to-1)/2, -s), to-from)
+			from = to
+		}
+	}
+	sum := 0.0
+	each(func(weight, ranks float64) { sum += weight * ranks })
+	each(func(weight, ranks float64) {
+		p := weight / sum
+		distinct -= ranks * math.Expm1(n*math.Log1p(-min(p, 1-1e-12)))
+		same += ranks * p * p
+	})
+	return distinct, same
+}
