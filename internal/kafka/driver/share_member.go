@@ -80,8 +80,12 @@ func (r *sharer) Read(ctx context.Context, limit int, patience time.Duration) (n
 	fetches.EachPartition(func(p kgo.FetchTopicPartition) {
 		if p.Err != nil && polling.Err() == nil && !kgo.IsRetryableBrokerErr(p.Err) {
 			r.shard.Record(func(rec *stats.Recorder, phase int) { rec.FetchFailed(phase, kafka.ErrorCode(p.Err)) })
+			of := "share group " + r.driver.Groups[r.group].Name
+			if p.Topic != "" {
+				of = fmt.Sprintf("partition %d of topic %s", p.Partition, p.Topic)
+			}
 			if reading.Fatal(p.Err) {
-				failed = errors.Join(failed, fmt.Errorf("share group %s: %w", r.driver.Groups[r.group].Name, p.Err))
+				failed = errors.Join(failed, fmt.Errorf("%s: %w", of, p.Err))
 			}
 		}
 		n += r.take(&p)
