@@ -18,7 +18,7 @@ import (
 
 // leastWatch is how long groups are watched at least: consumers commit every 5 s unless they are told otherwise, and two commits
 // tell the rate. oftenWatch is the time between two looks, and longer where one takes long.
-const leastWatch, oftenWatch = 11 * time.Second, 250 * time.Millisecond
+const leastWatch, oftenWatch = 11 * time.Second, 100 * time.Millisecond
 
 // groups are those of the cluster, by name.
 type groups map[string]*group

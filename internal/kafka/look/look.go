@@ -48,7 +48,8 @@ type partition struct {
 	id, leader int32
 	start, end int64     // of the log; -1: not known
 	at         time.Time // of end
-	grown      float64   // records/s while kt looked
+	last       int64     // the end when kt had looked
+	grown      float64   // records/s meanwhile
 	bounds     []point   // the first record at or after each bound; nil: not asked
 	readFrom   int64     // its records from here to end are in the sample
 	err        error     // it cannot be asked any more
@@ -84,8 +85,14 @@ func At(ctx context.Context, c *kafka.Cluster, l capture.Look, say func(string))
 	if l.Live == 0 {
 		all.Go(func() { v.lookUp(ctx, began) })
 	}
+	sample := v.newSampler()
+	if l.Sample > 0 {
+		all.Go(func() { sample.all(ctx) })
+	}
 	all.Wait()
 	v.measureGrowth(ctx)
+	sample.again(ctx)
+	v.producers(ctx)
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}

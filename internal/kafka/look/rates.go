@@ -77,10 +77,18 @@ func (v *view) measureGrowth(ctx context.Context) {
 	inParts(v.partitions(), func(some []*partition) {
 		v.list(ctx, some, latest, func(p *partition, o point) {
 			if over := time.Since(p.at); p.end >= 0 && over > 0 {
-				p.grown = max(0, float64(o.offset-p.end)/over.Seconds())
+				p.grown, p.last = max(0, float64(o.offset-p.end)/over.Seconds()), o.offset
 			}
 		})
 	})
+}
+
+// live returns the records/s while kt looked.
+func (t *topic) live() (sum float64) {
+	for _, p := range t.partitions {
+		sum += p.grown
+	}
+	return sum
 }
 
 func (p *partition) length() int64 { return max(0, p.end-p.start) }
@@ -198,11 +206,16 @@ func later(a, b time.Time) time.Time {
 // settle makes the rates of a topic of what was found.
 func (v *view) settle(t *topic, now time.Time) {
 	v.tellFailures(t)
-	live := 0.0
-	for _, p := range t.partitions {
-		live += p.grown
+	if t.refused != nil {
+		t.note("its records may not be read (%s): it is captured by its offsets alone", cause(t.refused))
 	}
-	data := 1 - t.controlShare()
+	if t.damaged {
+		t.note("a batch of it could not be read")
+	}
+	if t.ended > 0 {
+		t.Transaction = t.open / time.Duration(t.ended)
+	}
+	live, data := t.live(), 1-t.controlShare()
 	bounds := v.stages(now)
 	t.Sure, t.Rates = capture.Measured, make([]float64, len(bounds)-1)
 	switch why := t.timeless(live); {
