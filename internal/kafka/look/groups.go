@@ -151,13 +151,14 @@ func (v *view) settleGroups() (all []capture.Group) {
 			if g.Members == 0 {
 				g.Topics = append(g.Topics, p.topic.Name)
 			}
-			switch over := c.last.at.Sub(c.first.at); {
-			case c.changes > 1:
-				g.Rate += max(0, float64(c.last.offset-c.first.offset)/over.Seconds()*p.topic.data())
-				every = append(every, over/time.Duration(c.changes-1))
-			case c.changes == 1:
-				g.Rate += max(0, float64(c.last.offset-c.begun.offset)/max(leastWatch, v.Live).Seconds()*p.topic.data())
+			if c.changes > 1 {
+				every = append(every, c.last.at.Sub(c.first.at)/time.Duration(c.changes-1))
 			}
+			from, over, whole := c.first, c.last.at.Sub(c.first.at), max(leastWatch, v.Live)
+			if c.changes < 2 || whole-over > 3*every[len(every)-1] { // it read others of its partitions before or since
+				from, over = c.begun, whole
+			}
+			g.Rate += max(0, float64(c.last.offset-from.offset)/over.Seconds()*p.topic.data())
 			if c.lag < 0 { // from the end of the log at its last commit: what was read since is no lag
 				c.lag = p.end + int64(p.grown*c.last.at.Sub(p.at).Seconds()) - c.last.offset
 			}
