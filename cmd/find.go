@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -40,7 +41,40 @@ func findPeak(ctx context.Context, env *Env, flags *config.Find, args []string) 
 		return nil, usageError(err)
 	}
 	share(s, flags.Tags)
-	return startStudy(ctx, env, flags.Written, s, load.NewRunner(env.maker()), flags.DryRun, false) // --yes is a flag of the load
+	b := load.NewRunner(env.maker())
+	if err := without(ctx, flags, s, b); err != nil {
+		return nil, err
+	}
+	return startStudy(ctx, env, flags.Written, s, b, flags.DryRun, false) // --yes is a flag of the load
+}
+
+// without makes a search one that is made again while a broker is stopped, if that is asked for.
+func without(ctx context.Context, flags *config.Find, s *study.Study, b *load.Runner) error {
+	stop, start := strings.TrimSpace(flags.Exec), strings.TrimSpace(flags.Undo)
+	switch {
+	case flags.Without == "" && stop+start == "":
+		return nil
+	case flags.Without == "":
+		return usageError(errors.New("--exec, --undo: they stop a broker and bring it back for a second search: add --without broker (commands beside each trial are flags of the load, behind --)"))
+	case stop == "" || start == "":
+		return usageError(errors.New("--without broker: give the command that stops one, and the one that brings it back: --exec 'scripts/kafka stop 3' --undo 'scripts/kafka start 3'"))
+	}
+	plans, err := b.Plans(s.Loads[0])
+	if err != nil {
+		return usageError(err)
+	}
+	if slices.ContainsFunc(plans, func(p plan.Plan) bool { return p.Embedded() || p.System() != plan.Kafka }) {
+		return usageError(errors.New("--without broker: it is of Kafka's brokers, and none are named: add --bootstrap-server"))
+	}
+	brokers, err := b.BrokerCount(ctx, s.Loads[0])
+	if err != nil {
+		return err
+	}
+	s.AddWithout(study.Without{Stop: stop, Start: start})
+	if err := s.Parts[1].LeaveReplicas(brokers, plans); err != nil {
+		return usageError(err)
+	}
+	return nil
 }
 
 // findOf returns the search of the highest rate of a load that keeps the limits of a flag.

@@ -149,6 +149,8 @@ func foundInStudy(f *study.Folder) (*finding, error) {
 	switch {
 	case d.FindDoc != nil:
 		err = judgeFind(d)
+	case d.WholeDoc != nil && len(d.Parts) > 0 && d.Parts[0].Name == study.AllPart && d.Parts[0].Find != nil:
+		err = judgeFind(d.Parts[0].Find)
 	case d.GridDoc != nil && d.Wanted == 0:
 		err = errors.New("no run was made: every cell was left out")
 	}

@@ -15,6 +15,9 @@ type Find struct {
 	Trial     time.Duration `flag:"trial-time"` // of each trial
 	Precision float64       `flag:"precision"`  // 0.01: to 1 %
 	Rest      time.Duration `flag:"rest"`       // between two trials
+	Without   string        `flag:"without"`    // broker: make the search again while one is stopped; "": do not
+	Exec      string        `flag:"exec"`       // stops it
+	Undo      string        `flag:"undo"`       // brings it back
 	DryRun    bool          `flag:"dry-run"`
 	Tags      []string      `flag:"tag"` // of every run
 }

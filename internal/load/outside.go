@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/kt-bench/kt/internal/cluster"
 	"github.com/kt-bench/kt/internal/result"
@@ -187,6 +188,24 @@ func (b *Runner) administer(ctx context.Context, l study.Load, do func(run.Admin
 	return do(a)
 }
 
+// Command runs a command of the user's to its end, whatever becomes of ctx: a broker that is stopped by halves would be worse. What it
+// starts in the background may live on.
+func (b *Runner) Command(_ context.Context, command string) error {
+	b.Say("runs: " + command)
+	var said tail
+	cmd := exec.Command("sh", "-c", command)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a Ctrl-C on this terminal is not its
+	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = &said, &said, time.Second
+	err := cmd.Run()
+	if errors.Is(err, exec.ErrWaitDelay) { // what runs on in the background has its output
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", command, said.add(err))
+	}
+	return nil
+}
+
 // Child is a process of this program.
 type Child struct {
 	*exec.Cmd
@@ -222,16 +241,20 @@ func Spawn(ctx context.Context, command ...string) (*Child, error) {
 
 // End waits for the child, and returns its error with the last line that it said.
 func (c *Child) End() error {
-	err := c.Wait()
-	lines := strings.Split(strings.TrimSpace(string(c.said)), "\n")
+	return c.said.add(c.Wait())
+}
+
+// tail keeps the end of a process's output.
+type tail []byte
+
+// add adds the last line to an error.
+func (t tail) add(err error) error {
+	lines := strings.Split(strings.TrimSpace(string(t)), "\n")
 	if text := strings.TrimSpace(lines[len(lines)-1]); err != nil && text != "" {
 		err = fmt.Errorf("%w: %s", err, text)
 	}
 	return err
 }
-
-// tail keeps the end of a process's output.
-type tail []byte
 
 func (t *tail) Write(b []byte) (int, error) {
 	const most = 4 << 10

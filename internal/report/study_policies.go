@@ -84,6 +84,9 @@ func wholeDoc(all *doc.Document, d *study.Document) {
 		t.Add(s.Part, s.System, foundOf(s), cmp.Or(strings.Join(published, "; "), none)).Note = strings.Join(slices.Compact(sources), "; ")
 	}
 	all.Tags = append(all.Tags, plural(len(d.Parts), "part"))
+	if d.Sentence != "" {
+		all.Answer = []doc.Note{{Text: d.Sentence}}
+	}
 	all.Sections = []doc.Section{{ID: "side-by-side", Title: "Side by side", Blocks: []doc.Block{t}}}
 	list := []any{}
 	for i := range d.Parts {

@@ -182,9 +182,10 @@ func (c *CellDoc) of(load int) figures {
 
 // WholeDoc has what the parts of a study say, and the systems in it side by side.
 type WholeDoc struct {
-	Parts      []PartDoc     `json:"parts"`                  // those that were begun
-	Systems    []plan.System `json:"systems,omitempty"`      // those that were compared
-	SideBySide []SystemBest  `json:"side_by_side,omitempty"` // what each part found of each system
+	Parts      []PartDoc     `json:"parts"`                     // those that were begun
+	Systems    []plan.System `json:"systems,omitempty"`         // those that were compared
+	SideBySide []SystemBest  `json:"side_by_side,omitempty"`    // what each part found of each system
+	OneLess    *OneLess      `json:"one_broker_less,omitempty"` // of a search that was made again while a broker was stopped
 }
 
 // PartDoc is what a part says: Find of a search, Study of another part.
@@ -238,6 +239,9 @@ func (whole) conclude(d *Document) error {
 			one.Study, one.Find = nil, said
 		}
 		d.Parts, d.Over, d.Embedded = append(d.Parts, one), d.Over && said.Over, d.Embedded || said.Embedded
+	}
+	if d.OneLess = oneLess(d.Parts); d.OneLess != nil {
+		d.Sentence = say("one less", d.OneLess)
 	}
 	return d.compare()
 }

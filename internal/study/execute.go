@@ -38,6 +38,8 @@ type Runner interface {
 	Hosts(ctx context.Context, l Load) ([]string, error)
 	// ChangeHosts gives an order to some hosts that Hosts has returned. One that is gone is an error.
 	ChangeHosts(ctx context.Context, l Load, hosts []string, o HostOrder) error
+	// Command runs a command of the user's to its end on this host, whether ctx ends or not.
+	Command(ctx context.Context, command string) error
 }
 
 // Progress is what happens while runs are made.

@@ -1,8 +1,15 @@
 package study
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/result/verdict"
@@ -49,6 +56,106 @@ func TestTheFirstResourceThatRanOutIsNamed(t *testing.T) {
 		}
 		if got != tc.want {
 			t.Errorf("%s: %q, want %q", tc.name, got, tc.want)
+		}
+	}
+}
+
+// stopper is a runner of a cluster with a broker that is up or down.
+type stopper struct {
+	scribe
+
+	log  string   // of the part without a broker
+	up   bool     // the broker
+	seen []string // what each run and command found, and did
+	fail error    // of each run while the broker is down
+}
+
+func (s *stopper) Command(_ context.Context, command string) error {
+	if text, err := os.ReadFile(s.log); err != nil || !strings.Contains(string(text), `"command":"start"`) {
+		return errors.Join(err, errors.New("the log does not know how to bring it back"))
+	}
+	s.up = command == "start"
+	s.seen = append(s.seen, command)
+	return nil
+}
+
+func (s *stopper) Run(ctx context.Context, l Load, path string, opened func([]string) error) (result.Result, error) {
+	s.seen = append(s.seen, fmt.Sprintf("run on %t", s.up))
+	if !s.up && s.fail != nil {
+		return result.Result{}, s.fail
+	}
+	return s.scribe.Run(ctx, l, path, opened)
+}
+
+func TestABrokerIsStoppedForTheSecondSearchAloneAndBroughtBack(t *testing.T) {
+	failure := errors.New("no")
+	for _, tc := range []struct {
+		name string
+		fail error
+		left bool // the process is killed while the broker is down
+		want []string
+	}{
+		{"at its end", nil, false, []string{"stop", "run on false", "start"}},
+		{"after an error", failure, false, []string{"stop", "run on false", "start"}},
+		{"by another kt", nil, true, []string{"start", "stop", "run on false", "start"}},
+	} {
+		s := must.Have(NewFind(Load{Command: "produce"}, DefaultSearch(), 0))(t)
+		s.AddWithout(Without{Stop: "stop", Start: "start"})
+		must.Do(t, s.Check())
+		less := s.Parts[1]
+		less.Find = nil // one run, whose file tells nothing
+		f := must.Have(Create(t.TempDir(), s, "one"))(t)
+		part := must.Have(Create(filepath.Dir(f.dir), less, "one/"+less.Name))(t)
+		w := &stopper{log: filepath.Join(part.dir, logFile), up: !tc.left, fail: tc.fail}
+		if tc.left {
+			must.Do(t, part.note(entry{What: changed, Command: "start"}))
+		}
+		s.Parts = s.Parts[1:]
+		if err := Execute(t.Context(), f, w, func(Progress) {}); !errors.Is(err, tc.fail) {
+			t.Errorf("%s: %v", tc.name, err)
+		}
+		must.Match(t, tc.want, w.seen, tc.name)
+		must.True(t, w.up && must.Have(Open(filepath.Dir(f.dir), "one/"+less.Name))(t).state().changed == nil, "%s: it is left stopped", tc.name)
+	}
+}
+
+func TestReplicasFitTheBrokersThatAreLeft(t *testing.T) {
+	for _, tc := range []struct {
+		replicas int16
+		brokers  int
+		want     string // the flag in the end; "": none
+		refused  bool
+	}{
+		{3, 3, "2", false}, {2, 3, "", false}, {5, 3, "2", false}, {0, 3, "", true}, {1, 2, "", false}, {1, 1, "", true},
+	} {
+		s := must.Have(NewFind(Load{Command: "run", File: "shop.yaml", Loads: []Load{{Name: "orders", Command: "produce"}}}, DefaultSearch(), 0))(t)
+		p := plan.Plan{Command: plan.Produce, Producers: 1, Topic: plan.Topic{ReplicationFactor: tc.replicas}}
+		err := s.LeaveReplicas(tc.brokers, []plan.Plan{p})
+		if got := s.Loads[0].value("orders.replication-factor"); got != tc.want || (err != nil) != tc.refused {
+			t.Errorf("%d replicas on %d brokers: %q, %v", tc.replicas, tc.brokers, got, err)
+		}
+	}
+}
+
+func TestOneBrokerLessCosts(t *testing.T) {
+	for _, tc := range []struct {
+		all, less PeakRate
+		want      string
+	}{
+		{PeakRate{RecordsPerSecond: 9, Low: 2.1, High: 2.2}, PeakRate{RecordsPerSecond: 9, Low: 1.4, High: 1.5}, "the highest scale that holds is 2.1 with all brokers, and 1.4 while one is stopped: 33% less (29% to 36%)"},
+		{PeakRate{RecordsPerSecond: 9, Low: 2}, PeakRate{RecordsPerSecond: 9, Low: 1.5, High: 1.6}, "the highest scale that holds is at least 2 with all brokers, and 1.5 while one is stopped: 25% less"},
+		{PeakRate{RecordsPerSecond: 9, Low: 2, High: 2.1}, PeakRate{RecordsPerSecond: 9, Low: 2.1, High: 2.2}, "the highest scale that holds is 2 with all brokers, and 2.1 while one is stopped: no less"},
+		{PeakRate{RecordsPerSecond: 9, Low: 2, High: 2.1}, PeakRate{High: 0.1}, ""},
+	} {
+		part := func(p PeakRate, w *Without) PartDoc {
+			return PartDoc{Find: &Document{Study: &Study{Find: &Search{Scale: true}, Without: w}, Over: true, FindDoc: &FindDoc{Peak: p}}}
+		}
+		got := ""
+		if o := oneLess([]PartDoc{part(tc.all, nil), part(tc.less, new(Without))}); o != nil {
+			got = say("one less", o)
+		}
+		if got != tc.want {
+			t.Errorf("%q, want %q", got, tc.want)
 		}
 	}
 }

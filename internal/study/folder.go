@@ -279,6 +279,7 @@ type entry struct {
 	Reason  string                 `json:"reason,omitempty"`  // of Skipped
 	Host    bool                   `json:"host,omitempty"`    // of changed: hosts are, by kt tune's journal
 	Hosts   []string               `json:"hosts,omitempty"`   // their agents; none: the host of this kt
+	Command string                 `json:"command,omitempty"` // of changed: it puts back what a command of the user's did
 	Brokers []result.BrokerSetting `json:"brokers,omitempty"` // of changed: what they had before
 }
 

@@ -93,6 +93,10 @@ func (x *executor) surround(ctx context.Context, c Cell) error {
 	if x.around != nil && slices.Equal(wanted, x.around) {
 		return nil
 	}
+	if err := x.stop(ctx); err != nil {
+		return err
+	}
+	s = x.state()
 	e, err := cmp.Or(s.changed, &entry{What: changed, Host: len(ever.Hosts) > 0}), error(nil)
 	if s.changed == nil && e.Host {
 		if s.hosts != nil { // one that is gone is missed
@@ -136,6 +140,9 @@ func (x *executor) tidy(ctx context.Context) error {
 	if e := s.changed; e != nil {
 		if len(e.Brokers) > 0 {
 			err = x.runner.SetBrokers(ctx, l, e.Brokers)
+		}
+		if e.Command != "" {
+			err = errors.Join(err, x.runner.Command(ctx, e.Command))
 		}
 		if e.Host {
 			err = errors.Join(err, x.runner.ChangeHosts(ctx, l, e.Hosts, x.order(RestoreHost, nil)))

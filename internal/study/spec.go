@@ -31,8 +31,9 @@ type Study struct {
 	Seed      uint64        `json:"seed"` // of a shuffled order
 	Rest      plan.Duration `json:"rest"` // between two runs
 	Ask       []Question    `json:"ask,omitempty"`
-	Find      *Search       `json:"find,omitempty"`  // the highest rate that holds is searched for, and factors and repeats mean nothing
-	Trial     *Proposal     `json:"trial,omitempty"` // runs without a change and with it take turns, and factors mean nothing
+	Find      *Search       `json:"find,omitempty"`    // the highest rate that holds is searched for, and factors and repeats mean nothing
+	Without   *Without      `json:"without,omitempty"` // a broker is stopped while its runs are made
+	Trial     *Proposal     `json:"trial,omitempty"`   // runs without a change and with it take turns, and factors mean nothing
 }
 
 // Load is one load of a run.

@@ -1,0 +1,99 @@
+package study
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/kt-bench/kt/internal/plan"
+)
+
+// Without is how a broker is stopped while the runs of a part are made.
+type Without struct {
+	Stop  string `json:"exec"` // a command of the user's for sh
+	Start string `json:"undo"` // likewise: it brings the broker back
+}
+
+// The parts of a search that is made again without a broker.
+const (
+	AllPart     = "all"
+	WithoutPart = "without"
+)
+
+// AddWithout makes a search one of two parts: with all brokers, and again while one is stopped. The second part has no curve.
+func (s *Study) AddWithout(w Without) {
+	all, less := *s, *s
+	search := *s.Find
+	search.Curve = nil
+	all.Name, less.Name, less.Without, less.Find = AllPart, WithoutPart, &w, &search
+	less.About += " (while one broker is stopped)"
+	less.Loads = []Load{less.at(Cell{}, less.Loads[0])} // its flags may differ from those of the first part
+	*s = Study{Name: s.Name, About: s.About, Parts: []*Study{&all, &less}, Repeats: 1, Order: Listed}
+}
+
+// LeaveReplicas lowers the replicas of the topics of loads to the number of brokers that are left. While a broker is stopped a topic with
+// one on every broker has as many in sync, and none with more can be made. The error names loads that do not say how many they have.
+func (s *Study) LeaveReplicas(brokers int, plans []plan.Plan) error {
+	if brokers < 2 {
+		return fmt.Errorf("--without broker: there is %d broker, and none would be left", brokers)
+	}
+	l := &s.Loads[0]
+	for i := range plans {
+		name, replicas := "", int(plans[i].Topic.ReplicationFactor)
+		if l.IsWorkload() {
+			name = l.Loads[i].Name
+		}
+		switch flag := named(name, "replication-factor"); {
+		case !plans[i].Writes():
+		case replicas == 0:
+			return fmt.Errorf("--without broker: %s is not set, and the brokers' default may be more than the %d brokers that are left: add --%s", flag, brokers-1,
+				map[bool]string{true: fmt.Sprintf("set %s=%d", flag, brokers), false: fmt.Sprintf("%s %d", flag, brokers)}[l.IsWorkload()])
+		case replicas >= brokers:
+			l.set(flag, fmt.Sprint(brokers-1))
+			l.typed(flag, fmt.Sprint(brokers-1))
+		}
+	}
+	return nil
+}
+
+// stop stops the broker of a part. The log knows it before it is done.
+func (x *executor) stop(ctx context.Context) error {
+	if w := x.Study.Without; w != nil && x.state().changed == nil {
+		if err := x.note(entry{What: changed, Command: w.Start}); err != nil {
+			return err
+		}
+		return x.runner.Command(ctx, w.Stop)
+	}
+	return nil
+}
+
+// OneLess is what it costs that one broker is stopped.
+type OneLess struct {
+	Scale   bool  `json:"-"`
+	All     Peak  `json:"all"`     // of all brokers: the peak with the highest that held and the lowest that did not; high is 0 where each one held
+	Without Peak  `json:"without"` // while one is stopped
+	Costs   Share `json:"costs"`   // 0.33: the peak is 33 % lower
+	Low     Share `json:"low"`     // its interval
+	High    Share `json:"high"`
+}
+
+// oneLess compares the two parts of a search; nil: one is not over, or found no peak.
+func oneLess(parts []PartDoc) *OneLess {
+	if len(parts) != 2 || parts[1].Find == nil || parts[1].Find.Study.Without == nil || !parts[0].Find.Over || !parts[1].Find.Over {
+		return nil
+	}
+	var peaks [2]Peak
+	for i, p := range parts {
+		if peaks[i] = (Peak{p.Find.Peak.Low, p.Find.Peak.Low, p.Find.Peak.High}); p.Find.Peak.RecordsPerSecond == 0 {
+			return nil
+		}
+	}
+	all, less := peaks[0], peaks[1]
+	o := &OneLess{Scale: parts[0].Find.Study.Find.Scale, All: all, Without: less, Costs: Share(1 - less.N/all.N), Low: Share(1 - less.High/all.Low), High: 1}
+	if all.High > 0 {
+		o.High = Share(1 - less.Low/all.High)
+	}
+	if less.High == 0 {
+		o.Low = Share(1 - max(1, less.Low/all.Low))
+	}
+	return o
+}
