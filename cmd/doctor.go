@@ -25,6 +25,7 @@ import (
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/result/merge"
+	"github.com/kt-bench/kt/internal/run"
 	"github.com/kt-bench/kt/internal/theme"
 	"github.com/kt-bench/kt/internal/tune"
 )
@@ -56,19 +57,15 @@ func newDoctor(env *Env) *cobra.Command {
 }
 
 func examine(ctx context.Context, env *Env, s *config.Doctor, _ []string) (*finding, error) {
-	p := plan.Plan{Bootstrap: s.Bootstrap, URL: s.URL}
-	secure, warnings, err := env.maker().Secure(&p, s.Security)
+	at, err := env.systemAt(&s.Target)
 	if err != nil {
-		return nil, usageError(err)
+		return nil, err
 	}
-	system, ok := load.SystemAt(s.URL, s.Bootstrap, secure).(interface {
+	system, ok := at.(interface {
 		Examine(ctx context.Context, o doctor.Options) (*doctor.Report, error)
 	})
 	if !ok {
-		return nil, load.Cannot("kt doctor", &p, "kt roundtrip --url "+theme.Quoted(s.URL)+" --verify --duration 10s tells whether a load gets through")
-	}
-	for _, w := range warnings {
-		env.say("%s", w)
+		return nil, load.Cannot("kt doctor", &plan.Plan{URL: s.URL}, "kt roundtrip --url "+theme.Quoted(s.URL)+" --verify --duration 10s tells whether a load gets through")
 	}
 	if s.Yes {
 		s.Protected = ""
@@ -90,6 +87,18 @@ func examine(ctx context.Context, env *Env, s *config.Doctor, _ []string) (*find
 		d.Checks = append(d.Checks, report.DoctorRow{Name: c.Name, About: c.About, State: string(c.State), Text: c.Text, Advice: c.Advice, Figures: c.Figures})
 	}
 	return found(report.DoctorDoc(d), d), err
+}
+
+// systemAt returns the system that a command looks at.
+func (e *Env) systemAt(t *config.Target) (run.System, error) {
+	secure, warnings, err := e.maker().Secure(&plan.Plan{Bootstrap: t.Bootstrap, URL: t.URL}, t.Security)
+	if err != nil {
+		return nil, usageError(err)
+	}
+	for _, w := range warnings {
+		e.say("%s", w)
+	}
+	return load.SystemAt(t.URL, t.Bootstrap, secure), nil
 }
 
 // watchHost samples this host once a second until ctx ends.

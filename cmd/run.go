@@ -106,16 +106,8 @@ func prepareWorkload(ctx context.Context, env *Env, flags *config.Workload, l st
 
 // initWorkload writes the example.
 func initWorkload(env *Env, path string) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-	if err == nil {
-		_, err = f.Write(exampleWorkload)
-		err = errors.Join(err, f.Close())
-	}
-	switch {
-	case errors.Is(err, fs.ErrExist):
-		return usageError(fmt.Errorf("--init %s: it exists, and kt does not overwrite it: name another file", path))
-	case err != nil:
-		return usageError(fmt.Errorf("--init %s: %w", path, input.Cause(err)))
+	if err := writeNew(path, exampleWorkload); err != nil {
+		return usageError(fmt.Errorf("--init %w", err))
 	}
 	env.say("wrote %s; make it with: kt run %s", path, theme.Quoted(path))
 	return nil

@@ -71,36 +71,45 @@ const (
 	mostZipf     = 3
 )
 
+// of returns how many keys of a Zipf law there are, if as many were seen as were.
+func (k *keys) of(zipf float64) float64 {
+	seen := k.distinct()
+	return math.Exp(bisect(math.Log(seen), math.Log(1000*seen), 1e-4, func(keys float64) bool {
+		drawn, _ := zipfSums(math.Exp(keys), zipf, float64(k.n))
+		return drawn < seen
+	}))
+}
+
+// even reports whether all keys may be alike.
+func (k *keys) even() bool {
+	_, same := zipfSums(k.of(0), 0, float64(k.n))
+	return k.collisions()-noise*(k.collisions()+1/float64(k.n)) <= same
+}
+
 // popularity returns how many keys there are and the exponent of their Zipf law, 0 where all are alike. known is false where the
 // number is only a lower bound.
 func (k *keys) popularity() (number int64, zipf float64, known bool) {
-	seen, collisions, n := k.distinct(), k.collisions(), float64(k.n)
-	all := func(s float64) float64 { // keys of such a law of which as many would have been seen
-		return math.Exp(bisect(math.Log(seen), math.Log(1000*seen), func(keys float64) bool {
-			drawn, _ := zipfSums(math.Exp(keys), s, n)
-			return drawn < seen
-		}))
+	if collisions := k.collisions(); !k.even() {
+		zipf = bisect(0, mostZipf, 1e-3, func(s float64) bool {
+			_, same := zipfSums(k.of(s), s, float64(k.n))
+			return same < collisions
+		})
 	}
-	zipf = bisect(0, mostZipf, func(s float64) bool {
-		_, same := zipfSums(all(s), s, n)
-		return same < collisions
-	})
-	_, even := zipfSums(all(0), 0, n)
-	if zipf < evenZipf || collisions-noise*(collisions+1/n) <= even {
+	if zipf < evenZipf {
 		zipf = 0
 	} else {
 		zipf = max(zipf, leastZipf)
 	}
-	count := all(zipf)
-	if known = n >= recordsOfKey*count && seen >= mostKeys*count; !known {
-		count = seen
+	count := k.of(zipf)
+	if known = float64(k.n) >= recordsOfKey*count && k.distinct() >= mostKeys*count; !known {
+		count = k.distinct()
 	}
 	return max(int64(math.Round(count)), 1), zipf, known
 }
 
-// bisect returns where below, which is true up to some place, becomes false.
-func bisect(from, to float64, below func(at float64) bool) float64 {
-	for range 25 {
+// bisect returns where below, which is true up to some place, becomes false, to within a distance.
+func bisect(from, to, within float64, below func(at float64) bool) float64 {
+	for to-from > within {
 		if middle := (from + to) / 2; below(middle) {
 			from = middle
 		} else {

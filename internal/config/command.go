@@ -78,6 +78,7 @@ var (
 	NewCompare     = settingsOf[Compare]("compare", "compare")
 	NewCalibrate   = settingsOf[Calibrate]("calibrate", "calibrate")
 	NewDoctor      = settingsOf[Doctor]("doctor", "doctor")
+	NewCapture     = settingsOf[Capture]("capture", "capture")
 	NewTune        = settingsOf[Tune]("tune", "tune")
 	NewProbe       = settingsOf[Probe]("probe", "probe")
 	NewWatch       = settingsOf[Plain]("watch", "watch")

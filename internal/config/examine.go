@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/suggest"
 	"github.com/kt-bench/kt/internal/theme"
 )
@@ -152,43 +153,83 @@ func (p *Probe) check(found *problems) {
 	}
 }
 
+// Target is the cluster that a command looks at, as a client of it.
+type Target struct {
+	URL       string   `flag:"url"` // of another system than Kafka; "": none
+	Bootstrap []string `flag:"bootstrap-server"`
+	ClientIDs []string // of the clients of the load; nil: kt's own
+	Security  Security
+	Warnings  []string
+}
+
+// find takes the cluster from the layers of a command, and from the properties of a client of Kafka.
+func (t *Target) find(l *layers, p *problems) {
+	b := &builder{layers: l, problems: p}
+	t.client(b)
+	if chosen := b.chosen("bootstrap-server", "url"); chosen != "url" && len(t.Bootstrap) > 0 {
+		t.URL = "" // of a layer below
+	}
+	if p.err() == nil && len(l.refused()) == 0 && len(t.Bootstrap) == 0 && t.URL == "" {
+		p.add(needs("kt " + l.command + " needs a cluster: give --bootstrap-server HOST:PORT, set KT_BOOTSTRAP_SERVER, or name one of your file with --cluster"))
+	}
+	t.Warnings = b.warnings
+}
+
 // Doctor is the settings of kt doctor.
 type Doctor struct {
-	URL       string `flag:"url"` // of another system than Kafka; "": none
+	Target    `flag:",squash"`
 	form      `flag:",squash"`
-	Bootstrap []string      `flag:"bootstrap-server"`
 	Topic     string        `flag:"topic"`
 	Duration  time.Duration `flag:"duration"` // of the load to be made
 	ReadOnly  bool          `flag:"read-only"`
 	Protected string        // the name of the protected cluster that is examined; "": none
 	Yes       bool          `flag:"yes"` // try rights there too
-	ClientIDs []string      // of the clients of the load; nil: kt's own
-	Security  Security
-	Warnings  []string
 }
 
 func (d *Doctor) check(p *problems) {
-	b := &builder{layers: &d.layers, problems: p}
-	d.client(b)
-	if chosen := b.chosen("bootstrap-server", "url"); chosen != "url" && len(d.Bootstrap) > 0 {
-		d.URL = "" // of a layer below
-	}
-	if p.err() == nil && len(d.refused()) == 0 && len(d.Bootstrap) == 0 && d.URL == "" {
-		p.add(needs("kt doctor needs a cluster: give --bootstrap-server HOST:PORT, set KT_BOOTSTRAP_SERVER, or name one of your file with --cluster"))
-	}
+	d.find(&d.layers, p)
 	d.Protected = d.protected(d.Bootstrap)
-	d.Warnings = b.warnings
+}
+
+// Capture is the settings of kt capture.
+type Capture struct {
+	Target `flag:",squash"`
+	base
+	Last       time.Duration `flag:"last"`
+	Stage      time.Duration `flag:"stages"` // 0: the rates are means
+	Live       time.Duration `flag:"live"`   // 0: history is asked for
+	Similar    float64       `flag:"similar"`
+	Each       bool          `flag:"each"`
+	Names      bool          `flag:"names"`
+	Payloads   int           `flag:"payloads"`
+	Sample     int64         `flag:"sample"`      // bytes
+	SampleRate plan.Rate     `flag:"sample-rate"` // in bytes
+	Lookups    plan.Rate     `flag:"lookups"`
+	Quiet      bool          `flag:"quiet"`
+}
+
+func (c *Capture) check(p *problems) {
+	c.find(&c.layers, p)
+	if !c.SampleRate.Bytes && c.SampleRate.PerSecond > 0 {
+		p.bad("sample-rate", c.SampleRate.String(), "give bytes a second: 5MiB/s")
+	}
+	switch {
+	case c.Stage > 0 && c.Live > 0:
+		p.exclude("stages", "live")
+	case c.Stage > 0 && (c.Last%c.Stage != 0 || c.Stage%time.Second != 0 || c.Last/c.Stage > plan.MaxStages):
+		p.bad("stages", c.Stage, "--last %s has to be a whole number of them, %d at most, in whole seconds", theme.Duration(c.Last), plan.MaxStages)
+	}
 }
 
 // client takes what counts here from the properties of a client of Kafka: the brokers, the client id and the security.
-func (d *Doctor) client(b *builder) {
+func (t *Target) client(b *builder) {
 	c := newClient("client", Client{Has: func(string) bool { return true }})
 	b.clients = []*client{c}
 	b.readProperties(c, "command-config", b.text("command-config"))
 	b.putPairs(c, "command-property")
-	b.own(c, "bootstrap-server", bootstrapProperty, strings.Join(d.Bootstrap, ","))
+	b.own(c, "bootstrap-server", bootstrapProperty, strings.Join(t.Bootstrap, ","))
 	b.provide(c)
-	d.Security = b.security()
+	t.Security = b.security()
 	kafka := b.sys.Kafka
 	for _, name := range slices.Sorted(maps.Keys(c.given)) {
 		if g := c.given[name]; !kafka.Producer.Has(name) && !kafka.Consumer.Has(name) {
@@ -196,9 +237,9 @@ func (d *Doctor) client(b *builder) {
 		}
 	}
 	if g, given := c.given[bootstrapProperty]; given {
-		d.Bootstrap = addresses(g.Value)
+		t.Bootstrap = addresses(g.Value)
 	}
 	if g, given := c.given["client.id"]; given {
-		d.ClientIDs = []string{g.Value}
+		t.ClientIDs = []string{g.Value}
 	}
 }

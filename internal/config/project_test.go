@@ -74,14 +74,16 @@ func TestAProjectFileDescribesLoadsAndNothingElse(t *testing.T) {
 // mayProjectsSet are the flags that somebody has decided to let the file of a project set, in these commands. A row of a group that
 // is allowed does not decide it.
 const mayProjectsSet = `calibrate collect compare consume doctor find peers probe produce report roundtrip runs study trial tune watch: ascii no-color output theme
-calibrate collect consume find probe produce roundtrip study trial tune: quiet
+calibrate capture collect consume find probe produce roundtrip study trial tune: quiet
+capture: url
+capture consume doctor produce roundtrip: command-property
+capture consume doctor produce roundtrip study: bootstrap-server cluster
 collect consume produce report roundtrip tune: verbose
 compare: fail-on
 compare trial: delta
 consume: include
-consume doctor produce roundtrip: command-property duration topic
+consume doctor produce roundtrip: duration topic
 consume produce roundtrip: topics
-consume doctor produce roundtrip study: bootstrap-server cluster
 consume find produce roundtrip study trial: tag
 consume produce roundtrip: abort-on engine fps lenient limit num-records print-metrics profile rate reporting-interval url warmup
 consume roundtrip: allow-gaps broker-list commit consumers date-format fetch-size from from-latest group group-instance-id group-protocol groups

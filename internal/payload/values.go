@@ -32,7 +32,7 @@ const (
 	poolRecords = 4
 
 	// blockSize is the number of bytes of which a Mixed payload has its share of constant
-	// bytes.
+	// bytes, or one byte more or less, so that all blocks together have it.
 	blockSize = 64
 
 	// maxPayloadFile and maxPayloads bound the memory of a payload file: the slices of its
@@ -54,8 +54,7 @@ func MakeValues(p *plan.Plan) (*Values, error) {
 		return fillTemplate(&p.Payload, rng)
 	}
 	pool := make([]byte, max(poolSize, poolRecords*p.Payload.Size.Max()))
-	constant := int(p.Payload.Compressibility*blockSize + 0.5) // bytes of each block
-	var eight [8]byte                                          // made at once, with one random number
+	var eight [8]byte // made at once, with one random number
 	for at := 0; at < len(pool); at += len(eight) {
 		bits := rng.Uint64()
 		if p.Payload.Kind == plan.Mixed {
@@ -69,8 +68,10 @@ func MakeValues(p *plan.Plan) (*Values, error) {
 		copy(pool[at:], eight[:])
 	}
 	if p.Payload.Kind == plan.Mixed {
-		for block := range slices.Chunk(pool, blockSize) {
-			clear(block[:min(constant, len(block))])
+		constant := func(blocks int) int { return int(p.Payload.Compressibility*blockSize*float64(blocks) + 0.5) } // bytes of them all
+		for i := range (len(pool) + blockSize - 1) / blockSize {
+			block := pool[i*blockSize : min((i+1)*blockSize, len(pool))]
+			clear(block[:min(constant(i+1)-constant(i), len(block))])
 		}
 	}
 	return &Values{pool: pool}, nil

@@ -16,8 +16,8 @@ type Stage struct {
 	Length   Duration
 }
 
-// maxStages bounds the stages of a load: each has its figures in memory.
-const maxStages = 100
+// MaxStages bounds the stages of a load: each has its figures in memory.
+const MaxStages = 100
 
 // ParseTarget reads the target of a load: what [ParseRate] reads, or stages. "10k@1m,50k@2m" are
 // two stages of one rate each, and "10k..100k@5m" is one whose rate rises. A rate may rise from
@@ -38,8 +38,8 @@ func ParseTarget(s string) (Rate, error) {
 			return Rate{}, fmt.Errorf("stage %q: %w", text, err)
 		case records && r.Bytes:
 			return Rate{}, fmt.Errorf("%q has stages in records and in bytes: give all in one unit", s)
-		case i >= maxStages:
-			return Rate{}, fmt.Errorf("%d stages are too many: give at most %d", strings.Count(s, ",")+1, maxStages)
+		case i >= MaxStages:
+			return Rate{}, fmt.Errorf("%d stages are too many: give at most %d", strings.Count(s, ",")+1, MaxStages)
 		}
 		r.Stages = append(r.Stages, stage)
 	}
@@ -167,7 +167,7 @@ func (r Rate) plus(o Rate) Rate {
 		sum.Stages = append(sum.Stages, Stage{a.From + b.From, a.To + b.To, a.Length})
 	}
 	sum.PerSecond = meanOf(sum.Stages)
-	if len(sum.Stages) > maxStages {
+	if len(sum.Stages) > MaxStages {
 		sum.Stages = nil
 	}
 	return sum

@@ -63,7 +63,7 @@ func TestStagesThatAreNoneAreRefusedByName(t *testing.T) {
 		"10k..1MiB/s@10s":     "10k..1MiB/s@10s",
 		"10k@10s,1MiB/s@10s":  "10k@10s,1MiB/s@10s",
 		"2e9@10s":             "2e9",
-		"1@1s" + strings.Repeat(",1@1s", maxStages): "101",
+		"1@1s" + strings.Repeat(",1@1s", MaxStages): "101",
 	} {
 		if r, err := ParseTarget(in); err == nil || !strings.Contains(err.Error(), names) || !r.IsUnlimited() {
 			t.Errorf("%q is %+v, error %v; want an error that names %q", in, r, err, names)
@@ -265,7 +265,7 @@ func TestTheTargetOfADelayedLoadIsThatOfTheLoadLater(t *testing.T) {
 		t.Errorf("no target is %v later", unlimited)
 	}
 	long := Rate{PerSecond: 1}
-	for range maxStages {
+	for range MaxStages {
 		long.Stages = append(long.Stages, Stage{1, 1, Duration(2 * time.Second)})
 	}
 	if sum := long.plus(long.Delayed(time.Second)); len(sum.Stages) > 0 || math.Abs(sum.PerSecond-400./201) > 1e-9 {

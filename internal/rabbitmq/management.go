@@ -45,6 +45,14 @@ func (s *System) newManagement() *management {
 	return &management{API: s.NewAPI("", managementTimeout, logIn, secret.Stay), system: s, urls: []string{s.admin}, own: make(map[string]string)}
 }
 
+// unanswered returns what an error of the API means, and what to do.
+func (m *management) unanswered(err error) (text, do string) {
+	if code := queue.Status(err); code == http.StatusUnauthorized || code == http.StatusForbidden { // the same of a wrong password and of missing rights
+		return "the management API gives no answer", fmt.Sprintf("user %s needs the right password (url.password in the file of --command-config) and the tag monitoring (rabbitmqctl set_user_tags)", m.system.user)
+	}
+	return "the management API does not answer", "?admin=http://HOST:PORT behind --url says where it is"
+}
+
 // get asks for what is at a path, the node that answered last first.
 func (m *management) get(ctx context.Context, path string, into any) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, allTimeout)

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"math"
 	"net"
-	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -103,10 +102,7 @@ func (s *session) look(ctx context.Context) error {
 	version, _ := s.admin.Properties["version"].(string)
 	s.cluster.Version = "RabbitMQ " + version
 	if err := s.management.describe(ctx, &s.cluster); err != nil {
-		text, do := "the management API does not answer", "?admin=http://HOST:PORT behind --url says where it is"
-		if code := queue.Status(err); code == http.StatusUnauthorized || code == http.StatusForbidden { // the same of a wrong password and of missing rights
-			text, do = "the management API gives no answer", fmt.Sprintf("user %s needs the right password (url.password in the file of --command-config) and the tag monitoring (rabbitmqctl set_user_tags)", s.user)
-		}
+		text, do := s.management.unanswered(err)
 		s.options.Notify(run.Notice{Kind: run.BrokerUnreached, Text: fmt.Sprintf("%s (%v): nodes and leaders of queues are not watched, and types of queues and exchanges are not checked; %s", text, err, do)})
 		s.management = nil
 		s.cluster.Brokers = []result.Broker{{ID: 1, Addr: s.hosts[0]}}

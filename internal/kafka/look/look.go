@@ -27,19 +27,21 @@ type view struct {
 	client *kgo.Client
 	admin  *kadm.Client
 	say    func(string)
+	began  time.Time
 	topics []*topic
 	byName map[string]*topic
+	groups map[string]*group
 	notes  []string
 
-	mu   sync.Mutex // guards the failures of partitions and brokers
-	gone map[int32]bool
+	mu   sync.Mutex     // guards gone, and the errors of partitions
+	gone map[int32]bool // brokers that do not answer
 }
 
 type topic struct {
 	capture.Topic
 	id                [16]byte
 	compacted, tiered bool
-	partitions        []*partition
+	partitions        []*partition // by their ids
 	sampled
 }
 
@@ -48,17 +50,13 @@ type partition struct {
 	id, leader int32
 	start, end int64     // of the log; -1: not known
 	at         time.Time // of end
-	last       int64     // the end when kt had looked
-	grown      float64   // records/s meanwhile
-	bounds     []point   // the first record at or after each bound; nil: not asked
-	readFrom   int64     // its records from here to end are in the sample
+	grown      float64   // records/s while kt looked
+	bounds     []point   // the first record at or after the begin of each stage; none: not asked
+	readFrom   int64     // its records from here to the end are in the sample; 0: none are
 	err        error     // it cannot be asked any more
 }
 
-// point is a record of a log. Without one, ms is 0, and the offset the end.
-type point struct{ offset, ms int64 }
-
-// own is the prefix of topics that kt doctor makes for a moment.
+// own is the prefix of topics and groups that kt doctor makes for a moment.
 const own = "kt-doctor-"
 
 // answers is how long brokers may take for one question, with all tries.
@@ -71,46 +69,42 @@ func At(ctx context.Context, c *kafka.Cluster, l capture.Look, say func(string))
 		return nil, err
 	}
 	defer client.Close()
-	v := &view{Look: l, client: client, admin: kadm.NewClient(client), say: say, byName: make(map[string]*topic), gone: make(map[int32]bool)}
+	v := &view{
+		Look: l, client: client, admin: kadm.NewClient(client), say: say, began: time.Now(),
+		byName: make(map[string]*topic), groups: make(map[string]*group), gone: make(map[int32]bool),
+	}
 	if err := v.findTopics(ctx); err != nil {
 		return nil, err
 	}
-	began := time.Now()
-	v.findBounds(ctx)
-	groups := v.findGroups(ctx)
+	v.findEnds(ctx)
+	v.findGroups(ctx)
 	var all sync.WaitGroup
-	watched, rest := context.WithTimeout(ctx, max(l.Live, leastWatch))
-	defer rest()
-	all.Go(func() { v.watch(watched, groups) })
+	watching, done := context.WithTimeout(ctx, max(l.Live, leastWatch))
+	defer done()
+	all.Go(func() { v.watch(watching) })
 	if l.Live == 0 {
-		all.Go(func() { v.lookUp(ctx, began) })
+		all.Go(func() { v.lookUp(ctx) })
 	}
-	sample := v.newSampler()
 	if l.Sample > 0 {
-		all.Go(func() { sample.all(ctx) })
+		all.Go(func() { newSampler(v).all(ctx) })
 	}
 	all.Wait()
 	v.measureGrowth(ctx)
-	sample.again(ctx)
-	v.producers(ctx)
+	v.countProducers(ctx)
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	found := &capture.Cluster{System: "kafka", Version: c.Info.Version, Brokers: len(c.Info.Brokers), At: began, Last: cmp.Or(l.Live, l.Last), Stage: l.Stage, Groups: groups.settle(v)}
-	deleted := 0
+	found := &capture.Cluster{System: "kafka", Version: c.Info.Version, Brokers: len(c.Info.Brokers), At: v.began, Last: cmp.Or(l.Live, l.Last), Stage: l.Stage}
 	for _, t := range v.topics {
 		if t.deleted() {
 			say("topic " + theme.Name(t.Name) + " was deleted meanwhile")
-			deleted++
+			v.notes = append(v.notes, "a topic was deleted while kt looked")
 			continue
 		}
-		v.settle(t, began)
+		v.settle(t)
 		found.Topics = append(found.Topics, t.Topic)
 	}
-	if deleted > 0 {
-		v.notes = append(v.notes, theme.Plural(deleted, "topic was", "topics were")+" deleted while kt looked")
-	}
-	found.Notes = v.notes
+	found.Groups, found.Notes = v.settleGroups(), v.notes
 	return found, nil
 }
 
@@ -142,13 +136,8 @@ func (v *view) findTopics(ctx context.Context) error {
 				t.describe(d.Configs)
 			}
 		}
-		for _, name := range names {
-			if t := v.byName[name]; t.Configs == nil {
-				t.note("its settings may not be read")
-			}
-		}
 	}
-	v.say(fmt.Sprintf("looking at %s with %s", theme.Plural(len(v.topics), "topic", "topics"), theme.Plural(len(v.partitions()), "partition", "partitions")))
+	v.say(fmt.Sprintf("looking at %s with %s", theme.Plural(len(v.topics), "topic", "topics"), theme.Plural(len(v.alive()), "partition", "partitions")))
 	return nil
 }
 
@@ -173,25 +162,22 @@ func (t *topic) note(format string, args ...any) {
 
 // deleted reports whether the brokers do not know the topic any more.
 func (t *topic) deleted() bool {
-	return len(t.partitions) > 0 && !slices.ContainsFunc(t.partitions, func(p *partition) bool {
-		return !kafka.IsAny(p.err, kerr.UnknownTopicOrPartition, kerr.UnknownTopicID)
-	})
+	return !slices.ContainsFunc(t.partitions, func(p *partition) bool { return !kafka.IsAny(p.err, kerr.UnknownTopicOrPartition, kerr.UnknownTopicID) })
 }
 
-// cause returns the name of an error of a broker, or what kept kt from asking.
-func cause(err error) string { return kafka.ErrorCode(err) }
-
-func (v *view) alive(p *partition) bool {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return p.err == nil && !v.gone[p.leader]
+// partition returns one of a topic; nil: kt does not look at it.
+func (v *view) partition(topic string, id int32) *partition {
+	if t := v.byName[topic]; t != nil && id >= 0 && int(id) < len(t.partitions) {
+		return t.partitions[id]
+	}
+	return nil
 }
 
-// partitions returns those that can be asked.
-func (v *view) partitions() (all []*partition) {
+// alive returns the partitions that can be asked.
+func (v *view) alive() (all []*partition) {
 	for _, t := range v.topics {
 		for _, p := range t.partitions {
-			if v.alive(p) {
+			if !v.failed(p) {
 				all = append(all, p)
 			}
 		}
@@ -199,26 +185,18 @@ func (v *view) partitions() (all []*partition) {
 	return all
 }
 
-func (v *view) partition(topic string, id int32) *partition {
-	t := v.byName[topic]
-	if t == nil {
-		return nil
-	}
-	i, ok := slices.BinarySearchFunc(t.partitions, id, func(p *partition, id int32) int { return cmp.Compare(p.id, id) })
-	if !ok {
-		return nil
-	}
-	return t.partitions[i]
-}
-
-// fail keeps the first error of a partition. A broker that is away is not asked for others: each question would wait for it.
+// fail keeps the error of a partition. A broker that is away is not asked for others: each question would wait for it.
 func (v *view) fail(p *partition, err error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if p.err == nil {
-		p.err = err
-	}
+	p.err = err
 	if known := new(kerr.Error); !errors.As(err, &known) {
 		v.gone[p.leader] = true
 	}
+}
+
+func (v *view) failed(p *partition) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return p.err != nil || v.gone[p.leader]
 }

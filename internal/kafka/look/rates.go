@@ -2,7 +2,6 @@ package look
 
 import (
 	"context"
-	"math"
 	"slices"
 	"time"
 
@@ -14,330 +13,262 @@ import (
 	"github.com/kt-bench/kt/internal/theme"
 )
 
-// Times of Kafka's protocol that stand for offsets.
-const latest, earliest = -1, -2
+// point is a record of a log, with its time in milliseconds since 1970. Where there is none, its offset is the end.
+type point struct{ offset, ms int64 }
 
-// list asks for offsets: at a time in milliseconds since 1970, or one of those above.
+// Times of Kafka's protocol that stand for offsets, and the partitions of a question for these: a broker answers it within milliseconds.
+const latest, earliest, manyEnds = -1, -2, 1000
+
+// list asks for the offsets at a time in milliseconds since 1970, or one of those above.
 func (v *view) list(ctx context.Context, ps []*partition, at int64, use func(*partition, point)) {
-	if len(ps) == 0 || ctx.Err() != nil {
-		return
-	}
 	req := kmsg.NewPtrListOffsetsRequest()
 	for _, p := range ps {
 		if n := len(req.Topics); n == 0 || req.Topics[n-1].Topic != p.topic.Name {
-			t := kmsg.NewListOffsetsRequestTopic()
-			t.Topic = p.topic.Name
-			req.Topics = append(req.Topics, t)
+			req.Topics = append(req.Topics, kmsg.ListOffsetsRequestTopic{Topic: p.topic.Name})
 		}
-		asked := kmsg.NewListOffsetsRequestTopicPartition()
-		asked.Partition, asked.Timestamp = p.id, at
 		t := &req.Topics[len(req.Topics)-1]
-		t.Partitions = append(t.Partitions, asked)
+		t.Partitions = append(t.Partitions, kmsg.ListOffsetsRequestTopicPartition{Partition: p.id, CurrentLeaderEpoch: -1, Timestamp: at})
+	}
+	if len(ps) == 0 {
+		return
 	}
 	for _, shard := range v.client.RequestSharded(ctx, req) {
-		if shard.Err != nil {
-			for _, t := range shard.Req.(*kmsg.ListOffsetsRequest).Topics {
-				for _, asked := range t.Partitions {
-					if ctx.Err() == nil {
-						v.fail(v.partition(t.Topic, asked.Partition), shard.Err)
-					}
-				}
+		for _, t := range shard.Req.(*kmsg.ListOffsetsRequest).Topics {
+			for i := 0; shard.Err != nil && ctx.Err() == nil && i < len(t.Partitions); i++ {
+				v.fail(v.partition(t.Topic, t.Partitions[i].Partition), shard.Err)
 			}
+		}
+		if shard.Err != nil {
 			continue
 		}
 		for _, t := range shard.Resp.(*kmsg.ListOffsetsResponse).Topics {
-			for _, answer := range t.Partitions {
-				p := v.partition(t.Topic, answer.Partition)
-				if err := kerr.ErrorForCode(answer.ErrorCode); err != nil {
+			for _, o := range t.Partitions {
+				p := v.partition(t.Topic, o.Partition)
+				if err := kerr.ErrorForCode(o.ErrorCode); err != nil {
 					v.fail(p, err)
 				} else {
-					use(p, point{answer.Offset, answer.Timestamp})
+					use(p, point{o.Offset, o.Timestamp})
 				}
 			}
 		}
 	}
 }
 
-// inParts calls f with a thousand partitions at most: a question of its size takes a broker milliseconds.
-func inParts(ps []*partition, f func([]*partition)) {
-	for some := range slices.Chunk(ps, 1000) {
-		f(some)
+func (v *view) findEnds(ctx context.Context) {
+	for some := range slices.Chunk(v.alive(), manyEnds) {
+		v.list(ctx, some, earliest, func(p *partition, o point) { p.start = o.offset })
+		v.list(ctx, some, latest, func(p *partition, o point) { p.end, p.at = o.offset, time.Now() })
 	}
 }
 
-func (v *view) findBounds(ctx context.Context) {
-	inParts(v.partitions(), func(some []*partition) {
-		v.list(ctx, some, earliest, func(p *partition, o point) { p.start = o.offset })
-		v.list(ctx, some, latest, func(p *partition, o point) { p.end, p.at = o.offset, time.Now() })
-	})
-}
-
-// measureGrowth compares the ends now with those from before.
+// measureGrowth compares the ends of the logs now with those from before.
 func (v *view) measureGrowth(ctx context.Context) {
-	inParts(v.partitions(), func(some []*partition) {
+	for some := range slices.Chunk(v.alive(), manyEnds) {
 		v.list(ctx, some, latest, func(p *partition, o point) {
-			if over := time.Since(p.at); p.end >= 0 && over > 0 {
-				p.grown, p.last = max(0, float64(o.offset-p.end)/over.Seconds()), o.offset
+			if p.end >= 0 {
+				p.grown = max(0, float64(o.offset-p.end)/time.Since(p.at).Seconds())
 			}
 		})
-	})
+	}
 }
 
-// live returns the records/s while kt looked.
-func (t *topic) live() (sum float64) {
+// length returns the records that the log of a partition holds, with those that compaction has taken.
+func (p *partition) length() float64 {
+	if p.start < 0 {
+		return 0
+	}
+	return float64(max(0, p.end-p.start))
+}
+
+func (t *topic) sum(of func(*partition) float64) (sum float64) {
 	for _, p := range t.partitions {
-		sum += p.grown
+		sum += of(p)
 	}
 	return sum
 }
 
-func (p *partition) length() int64 { return max(0, p.end-p.start) }
+func growth(p *partition) float64 { return p.grown }
 
-// most is how long offsets by time may be asked for. Where that is not enough, some partitions of each topic stand for all.
-const most = 15 * time.Second
+// some returns n of the partitions, spread over all.
+func some(all []*partition, n int) (few []*partition) {
+	n = min(n, len(all))
+	for i := range n {
+		few = append(few, all[i*len(all)/n])
+	}
+	return few
+}
 
-// lookUp asks for the offsets at the bounds of all stages.
-func (v *view) lookUp(ctx context.Context, now time.Time) {
+// patience is how long offsets by time may be asked for. Where that is not enough, some partitions of each topic stand for all.
+const patience = 15 * time.Second
+
+// lookUp asks for the offsets at the begins of all stages.
+func (v *view) lookUp(ctx context.Context) {
+	var asked []*partition
 	byTopic := make(map[*topic][]*partition)
-	for _, p := range v.partitions() {
+	for _, p := range v.alive() {
 		if p.length() > 0 && !p.topic.tiered {
+			asked = append(asked, p)
 			byTopic[p.topic] = append(byTopic[p.topic], p)
 		}
 	}
-	stages := v.stages(now)
-	stages = stages[:len(stages)-1]
-	each := math.MaxInt
-	if budget := v.Lookups * int(most/time.Second) / len(stages); budget > 0 {
-		each = spread(byTopic, budget)
-	}
-	var asked []*partition
-	for _, t := range v.topics {
-		all := byTopic[t]
-		for i := range min(each, len(all)) {
-			asked = append(asked, all[i*len(all)/min(each, len(all))])
+	bounds := v.bounds()
+	begins := bounds[:len(bounds)-1]
+	if budget := v.Lookups * int(patience/time.Second) / len(begins); v.Lookups > 0 && len(asked) > budget {
+		asked = nil
+		for _, t := range v.topics {
+			asked = append(asked, some(byTopic[t], max(1, budget/len(byTopic)))...)
 		}
 	}
-	v.say("asking for " + theme.Plural(len(asked)*len(stages), "offset", "offsets") + " by time")
-	chunk := 1000
+	v.say("asking for " + theme.Plural(len(asked)*len(begins), "offset", "offsets") + " by time")
+	at := manyEnds
 	if v.Lookups > 0 {
-		chunk = min(chunk, max(1, v.Lookups/5))
+		at = max(1, v.Lookups/5) // a fifth of a second
 	}
-	next := time.Now()
-	for i, at := range stages {
-		for some := range slices.Chunk(asked, chunk) {
-			if !kafka.Pause(ctx, time.Until(next)) {
-				return
-			}
-			some = slices.DeleteFunc(slices.Clone(some), func(p *partition) bool { return !v.alive(p) || len(p.bounds) < i })
-			v.list(ctx, some, at.UnixMilli(), func(p *partition, o point) {
+	for i, begin := range begins {
+		for some := range slices.Chunk(asked, at) {
+			sent := time.Now()
+			some = slices.DeleteFunc(slices.Clone(some), func(p *partition) bool { return v.failed(p) || len(p.bounds) < i })
+			v.list(ctx, some, begin.UnixMilli(), func(p *partition, o point) {
 				if o.offset < 0 {
-					o = point{p.end, 0}
+					o.offset = p.end
 				}
 				p.bounds = append(p.bounds, o)
 			})
-			if v.Lookups > 0 {
-				next = next.Add(time.Duration(len(some)) * time.Second / time.Duration(v.Lookups))
+			if v.Lookups > 0 && !kafka.Pause(ctx, time.Until(sent.Add(time.Duration(len(some))*time.Second/time.Duration(v.Lookups)))) {
+				return
 			}
 		}
 	}
 }
 
-// spread returns how many partitions of each topic can be asked with a number of questions: at least one.
-func spread(byTopic map[*topic][]*partition, budget int) (each int) {
-	for each = 1; ; each++ {
-		sum, more := 0, false
-		for _, all := range byTopic {
-			sum += min(each+1, len(all))
-			more = more || len(all) > each
-		}
-		if !more || sum > budget {
-			return each
-		}
-	}
-}
-
-// stages returns the bounds of the stages, oldest first. The last is now.
-func (v *view) stages(now time.Time) (bounds []time.Time) {
+// bounds returns the begins of the stages, oldest first, and the end of the last.
+func (v *view) bounds() (all []time.Time) {
 	n := 1
 	if v.Stage > 0 {
 		n = int(v.Last / v.Stage)
 	}
 	for i := range n + 1 {
-		bounds = append(bounds, now.Add(-v.Last*time.Duration(n-i)/time.Duration(n)))
-	}
-	return bounds
-}
-
-// history is what the log of a partition tells of the time between some bounds.
-type history struct {
-	from    time.Time // it tells nothing of what was before
-	written []float64 // records up to each bound
-}
-
-// tell makes a history. existed reports whether the topic had records before the first bound; began is the time of its first record.
-func (p *partition) tell(bounds []time.Time, existed bool, began time.Time) history {
-	points := append(slices.Clone(p.bounds), point{p.end, p.at.UnixMilli()})
-	first := points[0]
-	h := history{from: bounds[0]}
-	switch {
-	case p.topic.compacted || first.offset <= p.start && p.start > 0:
-		h.from = later(bounds[0], time.UnixMilli(first.ms))
-	case first.offset <= p.start && !existed:
-		h.from = later(bounds[0], began)
-	}
-	for i, o := range points {
-		written := float64(o.offset)
-		if behind := float64(o.ms - bounds[i].UnixMilli()); p.topic.compacted && i > 0 && i < len(bounds)-1 && o.ms > points[i-1].ms && points[i-1].ms > 0 {
-			// Compaction has taken the record at the bound: those around it tell how many there were.
-			written -= (written - float64(points[i-1].offset)) * min(1, max(0, behind)/float64(o.ms-points[i-1].ms))
-		}
-		h.written = append(h.written, written)
-	}
-	return h
-}
-
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
-}
-
-// settle makes the rates of a topic of what was found.
-func (v *view) settle(t *topic, now time.Time) {
-	v.tellFailures(t)
-	if t.refused != nil {
-		t.note("its records may not be read (%s): it is captured by its offsets alone", cause(t.refused))
-	}
-	if t.damaged {
-		t.note("a batch of it could not be read")
-	}
-	if t.ended > 0 {
-		t.Transaction = t.open / time.Duration(t.ended)
-	}
-	live, data := t.live(), 1-t.controlShare()
-	bounds := v.stages(now)
-	t.Sure, t.Rates = capture.Measured, make([]float64, len(bounds)-1)
-	switch why := t.timeless(live); {
-	case v.Live > 0:
-		t.Rates, t.Live = []float64{live * data}, v.Live
-	case why != "":
-		t.Live = leastWatch
-		for i := range t.Rates {
-			t.Rates[i] = live * data
-		}
-		t.note("%s: its rate was measured while kt looked, for %s", why, leastWatch)
-	default:
-		v.byTime(t, bounds, data)
-		return
-	}
-	t.Shares = shares(t, func(p *partition) float64 { return p.grown })
-}
-
-// byTime makes the rates of the offsets at the bounds. Partitions that were not asked are taken to be as the others, by their length.
-func (v *view) byTime(t *topic, bounds []time.Time, data float64) {
-	existed, began, asked := false, now(bounds), 0
-	var length, told float64
-	for _, p := range t.partitions {
-		length += float64(p.length())
-		if len(p.bounds) < len(bounds)-1 {
-			continue
-		}
-		asked++
-		told += float64(p.length())
-		if first := p.bounds[0]; p.start > 0 || first.offset > p.start {
-			existed = true
-		} else if first.ms > 0 && time.UnixMilli(first.ms).Before(began) {
-			began = time.UnixMilli(first.ms)
-		}
-	}
-	histories := make(map[*partition]history)
-	from := now(bounds)
-	for _, p := range t.partitions {
-		if len(p.bounds) == len(bounds)-1 {
-			h := p.tell(bounds, existed, began)
-			histories[p] = h
-			if h.from.Before(from) {
-				from = h.from
-			}
-		}
-	}
-	var unknown []int
-	var sum float64
-	for i := range t.Rates {
-		weight := 0.0
-		bounds := bounds[i : i+2]
-		for p, h := range histories {
-			end := bounds[1]
-			if i == len(t.Rates)-1 {
-				end = p.at
-			}
-			over := end.Sub(later(bounds[0], h.from))
-			if over < end.Sub(bounds[0])/20 && len(t.Rates) > 1 {
-				continue
-			}
-			weight += float64(p.length())
-			t.Rates[i] += max(0, h.written[i+1]-h.written[i]) / max(over, time.Second).Seconds() * data
-		}
-		if weight == 0 {
-			unknown = append(unknown, i)
-			continue
-		}
-		t.Rates[i] *= length / weight
-		sum += t.Rates[i]
-	}
-	if n := len(t.Rates) - len(unknown); n > 0 && len(histories) > 0 {
-		for _, i := range unknown {
-			t.Rates[i] = sum / float64(n)
-		}
-	}
-	if length == 0 {
-		return
-	}
-	if total := len(t.partitions); asked < total && told < length {
-		t.Sure = capture.Estimated
-		t.note("its rate is of %d of %d partitions", asked, total)
-	}
-	if since := now(bounds).Sub(from); since < v.Last*95/100 && len(histories) > 0 {
-		t.note("its log tells of the last %s only, which its rate is of", theme.Duration(since.Round(time.Second)))
-	}
-	t.Shares = shares(t, func(p *partition) float64 {
-		if h, ok := histories[p]; ok && told == length {
-			return h.written[len(h.written)-1] - h.written[0]
-		}
-		return float64(p.length())
-	})
-}
-
-func now(bounds []time.Time) time.Time { return bounds[len(bounds)-1] }
-
-// shares returns the share of each partition; nil: there is nothing to share.
-func shares(t *topic, of func(*partition) float64) (all []float64) {
-	sum := 0.0
-	for _, p := range t.partitions {
-		all = append(all, of(p))
-		sum += all[len(all)-1]
-	}
-	if sum == 0 {
-		return nil
-	}
-	for i := range all {
-		all[i] /= sum
+		all = append(all, v.began.Add(-v.Last*time.Duration(n-i)/time.Duration(n)))
 	}
 	return all
 }
 
-// tellFailures notes which partitions could not be asked.
-func (v *view) tellFailures(t *topic) {
-	n, why := 0, ""
+// settle makes the figures of a topic of what was found.
+func (v *view) settle(t *topic) {
+	failed, why := 0, ""
 	for _, p := range t.partitions {
-		if p.err != nil {
-			n, why = n+1, cause(p.err)
-		} else if v.gone[p.leader] {
-			n, why = n+1, "its broker does not answer"
+		if v.failed(p) {
+			if failed++; p.err != nil {
+				why = kafka.ErrorCode(p.err)
+			}
 		}
 	}
-	if n > 0 {
-		t.note("%d of %d partitions did not answer (%s)", n, len(t.partitions), why)
+	if failed > 0 {
+		t.note("%d of %d partitions did not answer (%s)", failed, len(t.partitions), why)
 	}
+	if t.Configs == nil {
+		t.note("its settings may not be read")
+	}
+	t.tellSample()
+	bounds := v.bounds()
+	t.Sure, t.Rates = capture.Measured, make([]float64, len(bounds)-1)
+	why = t.timeless()
+	share := growth
+	switch {
+	case v.Live > 0:
+		t.Rates, t.Live = []float64{t.sum(growth)}, v.Live
+	case why != "":
+		t.Live = leastWatch
+		t.note("%s: its rate was measured for %s while kt looked", why, leastWatch)
+		for i := range t.Rates {
+			t.Rates[i] = t.sum(growth)
+		}
+	default:
+		share = t.byTime(bounds)
+	}
+	for i := range t.Rates {
+		t.Rates[i] *= t.data()
+	}
+	for _, p := range t.partitions {
+		if sum := t.sum(share); sum > 0 {
+			t.Shares = append(t.Shares, share(p)/sum)
+		}
+	}
+}
+
+// byTime sets the rates by the offsets at the bounds, and returns a measure of the traffic of a partition. Those that were not asked are
+// taken to be as the others, by the lengths of their logs.
+func (t *topic) byTime(bounds []time.Time) func(*partition) float64 {
+	last := len(bounds) - 1
+	now, began, asked := bounds[last], bounds[last], 0
+	for _, p := range t.partitions { // when the topic began: its first record, or before the first bound
+		if len(p.bounds) < last {
+			continue
+		}
+		asked++
+		if first := p.bounds[0]; first.offset > p.start || p.start > 0 {
+			began = bounds[0]
+		} else if at := time.UnixMilli(first.ms); at.Before(began) {
+			began = latestOf(bounds[0], at)
+		}
+	}
+	told, sum, known := now, 0.0, 0
+	weights := make([]float64, last)
+	for _, p := range t.partitions {
+		if len(p.bounds) < last {
+			continue
+		}
+		from := began
+		if first := p.bounds[0]; first.ms > 0 && (t.compacted || first.offset == p.start && p.start > 0) { // what was before is deleted
+			from = latestOf(bounds[0], time.UnixMilli(first.ms))
+		}
+		if from.Before(told) {
+			told = from
+		}
+		ends := append(p.bounds[1:last:last], point{p.end, p.at.UnixMilli()})
+		for i := range last {
+			until := bounds[i+1]
+			if i == last-1 {
+				until = p.at
+			}
+			over := until.Sub(latestOf(bounds[i], from))
+			if last == 1 || over > until.Sub(bounds[i])/20 {
+				weights[i] += p.length()
+				t.Rates[i] += max(0, float64(ends[i].offset-p.bounds[i].offset)) / max(over, time.Second).Seconds()
+			}
+		}
+	}
+	length := t.sum((*partition).length)
+	for i, w := range weights {
+		if w > 0 {
+			t.Rates[i] *= length / w
+			sum, known = sum+t.Rates[i], known+1
+		}
+	}
+	for i, w := range weights {
+		if w == 0 && known > 0 {
+			t.Rates[i] = sum / float64(known)
+		}
+	}
+	if since := now.Sub(told); asked > 0 && since < now.Sub(bounds[0])*95/100 {
+		t.note("its log tells of the last %s only, which its rate is of", theme.Duration(since.Round(time.Second)))
+	}
+	if weights[last-1] < length {
+		t.Sure = capture.Estimated
+		t.note("its rate is of %d of %d partitions", asked, len(t.partitions))
+		return (*partition).length
+	}
+	return func(p *partition) float64 {
+		if len(p.bounds) == 0 {
+			return 0
+		}
+		return float64(p.end - p.bounds[0].offset)
+	}
+}
+
+func latestOf(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
