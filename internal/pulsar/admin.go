@@ -296,9 +296,13 @@ func (s *session) lead(ctx context.Context, t *result.Topic) (ackQuorum int) {
 }
 
 type partitionStats struct {
-	MsgInCounter, BytesInCounter, PublishRateLimitedTimes int64 // since its broker has loaded it
+	MsgInCounter, BytesInCounter, PublishRateLimitedTimes int64   // since its broker has loaded it
+	MsgRateIn, MsgThroughputIn                            float64 // of the last minute
+	Publishers                                            []struct{}
 	Subscriptions                                         map[string]struct {
-		MsgBacklog                 int64 // in entries
+		Type                       string
+		MsgRateOut                 float64 // of the last minute
+		MsgBacklog                 int64   // in entries
 		BacklogSize, MsgOutCounter int64
 		Consumers                  []struct{ AvgMessagesPerEntry, AvailablePermits int64 }
 	}
