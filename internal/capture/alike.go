@@ -7,6 +7,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/kt-bench/kt/internal/plan"
 )
 
 // restShare is the share of the bytes below which a topic goes into the load "rest".
@@ -46,7 +48,10 @@ func (c *Cluster) classes(o Options) (classes []*class, idle []*Topic) {
 			bytes, records = bytes+float64(r.Packed), records+float64(r.Count)
 		}
 	}
-	traffic := func(t *Topic) float64 { return t.traffic(bytes / max(records, 1)) }
+	if records == 0 {
+		bytes, records = plan.DefaultRecordSize, 1
+	}
+	traffic := func(t *Topic) float64 { return t.traffic(bytes / records) }
 	var busy []*Topic
 	total := 0.0
 	for i := range c.Topics {

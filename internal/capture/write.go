@@ -204,7 +204,11 @@ func (f *file) produce(c *class) error {
 		f.set("topic-config", words(configs), how(Measured, "differs from the defaults"))
 	}
 	rate, stages := f.rate(c)
-	over := fmt.Sprintf("offsets of %s", brief(cmp.Or(t.Live, f.Last)))
+	counts, idempotent := "counts", ""
+	if f.System == "kafka" {
+		counts, idempotent = "offsets", "idempotent "
+	}
+	over := fmt.Sprintf("%s of %s", counts, brief(cmp.Or(t.Live, f.Last)))
 	if t.Live > 0 {
 		over += " while kt looked"
 	}
@@ -219,7 +223,7 @@ func (f *file) produce(c *class) error {
 		f.set("producers", "1", how(Assumed, "cannot be seen"))
 	default:
 		producers = min(producers, plan.MaxClients)
-		f.set("producers", strconv.Itoa(producers), how(Measured, "idempotent producers that were active"))
+		f.set("producers", strconv.Itoa(producers), how(Measured, "%sproducers that were active", idempotent))
 	}
 	if count > 1 && producers%count == 0 {
 		f.set("topic-distribution", plan.OwnTopics, how(Assumed, "as many producers for each topic"))
@@ -267,10 +271,15 @@ func (f *file) consume(g *Group, name string) {
 	if f.Names {
 		group = g.Name
 	}
-	f.set("group", word(group))
+	if f.System != "rabbitmq" { // whose consumers are in none
+		f.set("group", word(group))
+	}
 	f.set("topic", word(list(g.Topics, f.classes, f.names)), string(Measured))
 	f.set("consumers", strconv.Itoa(min(g.Members, plan.MaxClients)), string(Measured))
-	if g.Protocol != "" {
+	switch {
+	case f.System == "pulsar" && g.Protocol != "":
+		f.set("command-property", words([]string{"subscription.type=" + g.Protocol}), string(Measured))
+	case g.Protocol != "":
 		f.set("group-protocol", g.Protocol, string(Measured))
 	}
 	const behind = 0.9 // of what is written: it lags more and more

@@ -17,11 +17,12 @@ func (f *file) records(c *class, producers int) error {
 	asked := result.Asked{Rate: c.sum((*Topic).Mean), Bytes: c.sum(func(t *Topic) float64 { return t.Bytes })}
 	if r == nil || r.Count == 0 || r.Batches == 0 {
 		if mean := t.Bytes / math.Max(t.Mean(), 1e-9); mean >= 1 {
-			f.set("record-size", strconv.Itoa(int(mean)), how(Estimated, "bytes/s in the log by records/s"))
+			f.set("record-size", strconv.Itoa(int(mean)), how(Estimated, "bytes/s by records/s"))
+			asked.Unlike = append(asked.Unlike, "of the records, only the mean size is known")
 		} else {
 			f.set("record-size", strconv.Itoa(plan.DefaultRecordSize), how(Assumed, "no record was read"))
+			asked.Unlike = append(asked.Unlike, "nothing is known of the records")
 		}
-		asked.Unlike = append(asked.Unlike, "nothing is known of the records")
 		f.captured(asked)
 		return nil
 	}
