@@ -11,8 +11,10 @@ import (
 	"github.com/kt-bench/kt/internal/plan"
 )
 
-// restShare is the share of the bytes below which a topic goes into the load "rest".
-const restShare = 0.001
+const (
+	restShare = 0.001 // of the bytes: a topic below goes into the load of the small ones
+	restName  = "rest"
+)
 
 // class is topics that become one load. The first has the most traffic, and its records stand for all.
 type class struct {
@@ -28,45 +30,42 @@ func (c *class) sum(of func(*Topic) float64) (sum float64) {
 	return sum
 }
 
-// traffic returns the bytes/s of a topic in the log. Where neither the system nor a sample tells them, its records are taken to
-// have a size.
-func (t *Topic) traffic(size float64) float64 {
-	switch {
-	case t.Bytes > 0:
-		return t.Bytes
-	case t.Records != nil && t.Records.Count > 0:
-		size = float64(t.Records.Packed) / float64(t.Records.Count)
-	}
-	return t.Mean() * size
-}
-
-// classes returns the topics as loads, those with the most traffic first and the small ones last, and the topics without records.
-func (c *Cluster) classes(o Options) (classes []*class, idle []*Topic) {
+// size returns the bytes that a record of a topic takes in the log: those of all topics where neither the system nor a sample tells them.
+func (c *Cluster) size(t *Topic) float64 {
 	var bytes, records float64
+	switch r := t.Records; {
+	case t.Bytes > 0:
+		return t.Bytes / t.Mean()
+	case r != nil && r.Count > 0:
+		return float64(r.Packed) / float64(r.Count)
+	}
 	for i := range c.Topics {
 		if r := c.Topics[i].Records; r != nil {
 			bytes, records = bytes+float64(r.Packed), records+float64(r.Count)
 		}
 	}
 	if records == 0 {
-		bytes, records = plan.DefaultRecordSize, 1
+		return plan.DefaultRecordSize
 	}
-	traffic := func(t *Topic) float64 { return t.traffic(bytes / records) }
+	return bytes / records
+}
+
+// classes returns the topics as loads, those with the most traffic first and the small ones last, and how many have no records.
+func (c *Cluster) classes(o Options) (classes []*class, idle int) {
 	var busy []*Topic
-	total := 0.0
+	traffic, total := make(map[*Topic]float64), 0.0
 	for i := range c.Topics {
 		if t := &c.Topics[i]; t.Mean() > 0 {
-			busy, total = append(busy, t), total+traffic(t)
-		} else {
-			idle = append(idle, t)
+			busy, traffic[t] = append(busy, t), t.Mean()*c.size(t)
+			total += traffic[t]
 		}
 	}
-	slices.SortStableFunc(busy, func(a, b *Topic) int { return cmp.Or(cmp.Compare(traffic(b), traffic(a)), cmp.Compare(a.Name, b.Name)) })
-	rest := &class{name: "rest"}
+	slices.SortStableFunc(busy, func(a, b *Topic) int { return cmp.Compare(traffic[b], traffic[a]) })
+	rest := &class{name: restName}
 	for _, t := range busy {
 		same := slices.IndexFunc(classes, func(c *class) bool { return alike(c.topics[0], t, o.Similar) })
 		switch {
-		case !o.Each && traffic(t) < restShare*total:
+		case !o.Each && traffic[t] < restShare*total:
 			rest.topics = append(rest.topics, t)
 		case !o.Each && same >= 0:
 			classes[same].topics = append(classes[same].topics, t)
@@ -80,7 +79,7 @@ func (c *Cluster) classes(o Options) (classes []*class, idle []*Topic) {
 	if len(rest.topics) > 0 {
 		classes = append(classes, rest)
 	}
-	return classes, idle
+	return classes, len(c.Topics) - len(busy)
 }
 
 // numbered returns the name of one of several: topic-01.
@@ -90,40 +89,38 @@ func numbered(what string, i, of int) string {
 
 // alike reports whether two topics may be one load: figures differ by a share at most, and all else is the same.
 func alike(a, b *Topic, share float64) bool {
-	close := func(of func(t *Topic) float64) bool { return math.Abs(of(a)-of(b)) <= share*of(a) }
-	if a.Partitions != b.Partitions || a.Replicas != b.Replicas || !maps.Equal(a.Configs, b.Configs) || !close((*Topic).Mean) {
+	near := func(x, y float64) bool { return math.Abs(x-y) <= share*x }
+	if a.Partitions != b.Partitions || a.Replicas != b.Replicas || !maps.Equal(a.Configs, b.Configs) || !near(a.Mean(), b.Mean()) {
 		return false
 	}
 	x, y := a.Records, b.Records
 	if x == nil || y == nil || x.Count == 0 || y.Count == 0 {
 		return x == y
 	}
-	return x.Codec() == y.Codec() && x.keyKind() == y.keyKind() && (x.Transactions > 0) == (y.Transactions > 0) &&
-		close(func(t *Topic) float64 { return t.Records.values.mean() }) && close(func(t *Topic) float64 { return t.Records.Ratio() })
+	return x.Codec() == y.Codec() && (x.Transactions > 0) == (y.Transactions > 0) && near(x.values.mean(), y.values.mean()) &&
+		near(x.Ratio(), y.Ratio()) && x.keyKind() == y.keyKind()
 }
 
-// keyKind returns how keys are distributed, as --key-distribution has it without the exponent.
+// keyKind returns how keys are distributed: none, random or zipf.
 func (r *Records) keyKind() string {
-	if 2*r.keys.n < r.Count || r.keys.n == 0 { // most records have none
-		return "none"
-	}
-	if r.keys.even() {
-		return "random"
+	switch {
+	case r.keys.n == 0 || 2*r.keys.n < r.Count: // most records have none
+		return string(plan.NoKeys)
+	case r.keys.even():
+		return string(plan.RandomKeys)
 	}
 	return "zipf"
 }
 
-// rename returns the names that the topics have in the file.
+// rename returns the names that the topics have in the file: several of a load are as topics: N names them.
 func rename(classes []*class, o Options) map[string]string {
 	names := make(map[string]string)
 	for _, c := range classes {
 		for i, t := range c.topics {
-			switch {
+			switch names[t.Name] = c.name; {
 			case o.Names:
 				names[t.Name] = t.Name
-			case len(c.topics) == 1:
-				names[t.Name] = c.name
-			default: // as topics: N names them
+			case len(c.topics) > 1:
 				names[t.Name] = fmt.Sprintf("%s-%d", c.name, i)
 			}
 		}
@@ -131,26 +128,23 @@ func rename(classes []*class, o Options) map[string]string {
 	return names
 }
 
-// list returns which topics of the file some topics are, as ranges: topic-01-{0..9},topic-02.
-func list(topics []string, classes []*class, names map[string]string) string {
-	reads := make(map[string]bool)
-	for _, t := range topics {
-		reads[t] = true
-	}
+// list returns which topics of the file some topics are, with ranges, as YAML has it: "topic-01-{0..9},topic-02".
+func list(topics []*Topic, classes []*class, names map[string]string) string {
 	var texts []string
 	for _, c := range classes {
 		for i := 0; i < len(c.topics); i++ {
-			name, first := names[c.topics[i].Name], i
-			for i+1 < len(c.topics) && reads[c.topics[i].Name] && reads[c.topics[i+1].Name] && name == fmt.Sprintf("%s-%d", c.name, first) {
+			first, name := i, names[c.topics[i].Name]
+			if !slices.Contains(topics, c.topics[i]) {
+				continue
+			}
+			for i+1 < len(c.topics) && slices.Contains(topics, c.topics[i+1]) && name == fmt.Sprintf("%s-%d", c.name, first) {
 				i++
 			}
-			switch {
-			case i > first:
-				texts = append(texts, fmt.Sprintf("%s-{%d..%d}", c.name, first, i))
-			case reads[c.topics[i].Name]:
-				texts = append(texts, name)
+			if i > first {
+				name = fmt.Sprintf("%s-{%d..%d}", c.name, first, i)
 			}
+			texts = append(texts, name)
 		}
 	}
-	return strings.Join(texts, ",")
+	return fmt.Sprintf("%q", strings.Join(texts, ","))
 }

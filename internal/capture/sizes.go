@@ -44,95 +44,58 @@ func within(bucket int) float64 {
 	return exactSizes * math.Pow(sizeGrowth, float64(bucket-exactSizes)+0.5)
 }
 
-// span is neighbouring buckets that become one range of sizes, drawn evenly.
-type span struct{ values, weights []float64 }
-
-// rangeOf returns the ends of the range whose mean is that of the buckets.
-func (p span) rangeOf() (low, high, weight float64) {
-	low, high = p.values[0], p.values[len(p.values)-1]
-	mean := 0.0
-	for i, w := range p.weights {
-		weight += w
-		mean += w * p.values[i]
-	}
-	if mean /= weight; mean < (low+high)/2 {
-		return low, 2*mean - low, weight
-	}
-	return 2*mean - high, high, weight
-}
-
-// wrong returns how far the sizes of the range are from those of the buckets, in the part of a record's size and of the mean size.
-func (p span) wrong(mean float64) (wrong float64) {
-	low, high, weight := p.rangeOf()
-	below := 0.0
-	for i, v := range p.values {
-		drawn := low + (high-low)*(below+p.weights[i]/2)/weight
-		wrong += p.weights[i] * math.Abs(drawn-v) * (1/max(v, 1) + 1/max(mean, 1))
-		below += p.weights[i]
-	}
-	return wrong
-}
-
-func (p span) cut(at int) (span, span) {
-	return span{p.values[:at], p.weights[:at]}, span{p.values[at:], p.weights[at:]}
-}
-
-// maxRanges is how many ranges a distribution of sizes is written with.
-const maxRanges = 12
-
-// String returns the sizes as --record-size reads them. The buckets of the median and the 99th percentile are ranges of their own,
-// so that both stay; each other range has the mean of its buckets, so that the mean stays.
+// String returns the sizes as --record-size reads them: as ranges between quantiles, or up to a gap. So the median and the 99th
+// percentile stay. Each range has the mean of its sizes, so that the mean stays.
 func (s *sizes) String() string {
-	var all span
-	for _, bucket := range slices.Sorted(maps.Keys(s.counts)) {
-		all.values, all.weights = append(all.values, within(bucket)), append(all.weights, float64(s.counts[bucket]))
-	}
-	if len(all.values) == 1 { // not the middle of its bucket
+	if len(s.counts) == 1 { // not the middle of its bucket
 		return strconv.Itoa(max(int(math.Round(s.mean())), 1))
 	}
-	var spans []span
-	rest, below, begin := all, 0.0, 0
-	for i, w := range all.weights {
-		for _, q := range []float64{0.5, 0.99} {
-			if edge := q * float64(s.n); below < edge && edge <= below+w && i >= begin {
-				before, from := rest.cut(i - begin)
-				middle, after := from.cut(1)
-				spans, rest, begin = append(spans, before, middle), after, i+1
-			}
+	ends := []float64{0.05, 0.2, 0.35, 0.5, 0.7, 0.85, 0.95, 0.99, 0.998, 1}
+	const gap, small = 1.5, 0.002 // a range ends before a size that is so many times larger, unless it is so small a share
+	var texts []string
+	var weights []float64
+	var low, high, sum, weight, below float64
+	end := func() {
+		mean := sum / weight
+		if mean < (low+high)/2 {
+			high = 2*mean - low
+		} else {
+			low = 2*mean - high
 		}
-		below += w
+		text := fmt.Sprintf("%.0f-%.0f", max(math.Round(low), 1), max(math.Round(high), 1))
+		if from, to, _ := strings.Cut(text, "-"); from == to {
+			text = from
+		}
+		if last := len(texts) - 1; last >= 0 && texts[last] == text {
+			weights[last] += weight
+		} else {
+			texts, weights = append(texts, text), append(weights, weight)
+		}
+		sum, weight = 0, 0
 	}
-	spans = slices.DeleteFunc(append(spans, rest), func(p span) bool { return len(p.values) == 0 })
-	for len(spans) < maxRanges {
-		best, at, saved := -1, 0, 1e-3*float64(s.n) // less is not worth a range
-		for i, p := range spans {
-			before := p.wrong(s.mean())
-			for j := 1; j < len(p.values) && before > saved; j++ {
-				left, right := p.cut(j)
-				if less := before - left.wrong(s.mean()) - right.wrong(s.mean()); less > saved {
-					best, at, saved = i, j, less
+	for _, bucket := range slices.Sorted(maps.Keys(s.counts)) {
+		size, left := within(bucket), float64(s.counts[bucket])
+		if weight > small*float64(s.n) && size > gap*high {
+			end()
+		}
+		for left > 0 {
+			if weight == 0 {
+				low = size
+			}
+			part := min(left, ends[0]*float64(s.n)-below)
+			high, sum, weight, below, left = size, sum+part*size, weight+part, below+part, left-part
+			if len(ends) > 1 && below >= ends[0]*float64(s.n)-0.5 { // half a record
+				if ends = ends[1:]; weight > 0 {
+					end()
 				}
 			}
 		}
-		if best < 0 {
-			break
-		}
-		left, right := spans[best].cut(at)
-		spans = slices.Replace(spans, best, best+1, left, right)
 	}
-	var texts []string
-	for _, p := range spans {
-		low, high, weight := p.rangeOf()
-		from, to := max(int(math.Round(low)), 1), max(int(math.Round(high)), 1)
-		text := strconv.Itoa(from)
-		if to > from {
-			text = fmt.Sprintf("%d-%d", from, to)
-		}
-		texts = append(texts, text+"@"+number(100*weight/float64(s.n)))
+	if weight > 0 {
+		end()
 	}
-	if len(texts) == 1 {
-		text, _, _ := strings.Cut(texts[0], "@")
-		return text
+	for i, w := range weights {
+		texts[i] += "@" + number(100*w/float64(s.n))
 	}
 	return strings.Join(texts, ",")
 }

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,16 +17,11 @@ import (
 
 // Options are how a workload is made of what was seen.
 type Options struct {
-	Similar float64 // topics whose figures differ by this share at most become one load
-	Each    bool    // each topic is a load of its own
-	Names   bool    // keep the names of topics and groups
-
-	// Payloads returns the path of the file for the values of a load that were kept; nil: there are none.
-	Payloads func(load string) string
+	Similar  float64                  // topics whose figures differ by this share at most become one load
+	Each     bool                     // each topic is a load of its own
+	Names    bool                     // keep the names of topics and groups
+	Payloads func(load string) string // the path of the file for the values of a load that were kept; nil: none are written
 }
-
-// meanTime is how long a load goes on whose rate is one mean.
-const meanTime = 10 * time.Minute
 
 // file is a workload while it is written.
 type file struct {
@@ -43,7 +36,7 @@ type file struct {
 // Write writes what was seen as a workload for kt run. It returns what the files of payloads hold, by their paths.
 func (c *Cluster) Write(w io.Writer, o Options) (map[string][]byte, error) {
 	f := &file{Cluster: c, Options: o, payloads: make(map[string][]byte)}
-	var idle []*Topic
+	var idle int
 	f.classes, idle = c.classes(o)
 	f.names = rename(f.classes, o)
 	f.head(idle)
@@ -59,202 +52,147 @@ func (c *Cluster) Write(w io.Writer, o Options) (map[string][]byte, error) {
 	return f.payloads, err
 }
 
-// note writes a comment of its own.
-func (f *file) note(indent, format string, args ...any) {
-	fmt.Fprintf(&f.text, "%s# %s\n", indent, strings.Join(strings.Fields(fmt.Sprintf(format, args...)), " "))
+// note writes comments on lines of their own.
+func (f *file) note(indent string, texts ...string) {
+	for _, text := range texts {
+		fmt.Fprintf(&f.text, "%s# %s\n", indent, strings.Join(strings.Fields(text), " "))
+	}
 }
 
-// set writes a value of a load, with how it was learned.
-func (f *file) set(key, value string, how ...string) {
-	fmt.Fprintf(&f.text, "    %s: %s", key, value)
-	if len(how) > 0 {
-		fmt.Fprintf(&f.text, "  # %s", strings.Join(how, "; "))
+// set writes a value of a load, with a comment on how it was learned.
+func (f *file) set(key string, value any, sure Sure, why string, args ...any) {
+	if why = fmt.Sprintf(why, args...); why != "" {
+		why = ": " + why
 	}
-	f.text.WriteByte('\n')
-}
-
-// plain matches text that means itself in YAML.
-var plain = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9._-]*$`)
-
-// word returns text as YAML has it.
-func word(text string) string {
-	if plain.MatchString(text) && !slices.Contains([]string{"true", "false", "null", "yes", "no", "on", "off", "y", "n"}, strings.ToLower(text)) {
-		return text
-	}
-	return strconv.Quote(text)
+	fmt.Fprintf(&f.text, "    %s: %v%s\n", key, value, strings.TrimSuffix("  # "+string(sure)+why, "  # "))
 }
 
 // words returns a list as YAML has it.
 func words(texts []string) string {
 	quoted := make([]string, len(texts))
 	for i, t := range texts {
-		quoted[i] = word(t)
+		quoted[i] = strconv.Quote(t)
 	}
 	return "[" + strings.Join(quoted, ", ") + "]"
 }
 
-// how returns a comment on a value.
-func how(sure Sure, format string, args ...any) string {
-	return string(sure) + ": " + fmt.Sprintf(format, args...)
-}
-
 // head writes what was looked at, and what is not among the loads.
-func (f *file) head(idle []*Topic) {
-	f.note("", "Captured by kt from %s %s with %s, %s.", f.System, f.Version, theme.Plural(f.Brokers, "broker", "brokers"), f.At.UTC().Format("2006-01-02 15:04 UTC"))
-	f.note("", "Rates are of %s. Make it with: kt run FILE (--scale 2 doubles the rates, --speed 24 makes a day of stages an hour).", brief(f.Last))
-	f.note("", "Each value says how it was learned: measured, estimated, or assumed because it cannot be seen.")
-	if f.Names {
-		f.note("", "Names of topics and groups are those of the cluster.")
-	} else {
+func (f *file) head(idle int) {
+	f.note("", fmt.Sprintf("Captured by kt from %s %s with %s, %s.", f.System, f.Version, theme.Plural(f.Brokers, "broker", "brokers"), f.At.UTC().Format("2006-01-02 15:04 UTC")),
+		"Rates are of "+f.Last.String()+". Make it with: kt run FILE (--scale 2 doubles the rates, --speed 24 makes a day of stages an hour).",
+		"Each value says how it was learned: measured, estimated, or assumed because it cannot be seen.")
+	if !f.Names {
 		f.note("", "Names of topics and groups are replaced: topic-01 had the most bytes/s.")
 	}
-	for _, n := range f.Notes {
-		f.note("", "%s", n)
-	}
-	if len(idle) > 0 {
-		f.note("", "%s had no records in this time, and no load.", theme.Plural(len(idle), "topic", "topics"))
+	f.note("", f.Notes...)
+	if idle > 0 {
+		f.note("", theme.Plural(idle, "topic", "topics")+" had no records in this time, and no load.")
 	}
 	for i := range f.Groups {
-		g := &f.Groups[i]
-		if why := f.leftOut(g); why != "" {
-			name := numbered("group", i, len(f.Groups))
-			if f.Names {
-				name = g.Name
-			}
-			f.note("", "%s has no load: %s", name, why)
+		if why := f.leftOut(&f.Groups[i]); why != "" {
+			f.note("", f.nameOf(&f.Groups[i], numbered("group", i, len(f.Groups)))+" has no load: "+why)
 		}
 	}
-	fmt.Fprintf(&f.text, "about: %s\nloads:\n", word("Captured from "+f.System+" on "+f.At.UTC().Format("2006-01-02")))
+	fmt.Fprintf(&f.text, "about: A load of %s, captured on %s\nloads:\n", f.System, f.At.UTC().Format("2006-01-02"))
+}
+
+// nameOf returns the name of a group in the file.
+func (f *file) nameOf(g *Group, otherwise string) string {
+	if f.Names {
+		return g.Name
+	}
+	return otherwise
 }
 
 // leftOut returns why a group has no load; "": it has one.
 func (f *file) leftOut(g *Group) string {
-	small := func(t string) bool {
-		return slices.ContainsFunc(f.classes, func(c *class) bool {
-			return c.name == "rest" && slices.ContainsFunc(c.topics, func(of *Topic) bool { return of.Name == t })
-		})
+	if g.Members == 0 {
+		return "nobody reads in it now, and " + theme.Plural(g.Lag, "record waits", "records wait")
 	}
-	switch {
-	case g.Members == 0:
-		return fmt.Sprintf("nobody reads in it now; %s wait", theme.Plural(g.Lag, "record", "records"))
-	case !slices.ContainsFunc(g.Topics, func(t string) bool { return f.names[t] != "" }):
-		return "its topics had no records"
-	case !slices.ContainsFunc(g.Topics, func(t string) bool { return f.names[t] != "" && !small(t) }):
-		return fmt.Sprintf("it reads topics of the load rest alone, with %s", theme.Plural(g.Members, "member", "members"))
+	why := "its topics had no records"
+	for _, c := range f.classes {
+		switch {
+		case !slices.ContainsFunc(c.topics, func(t *Topic) bool { return slices.Contains(g.Topics, t.Name) }):
+		case c.name != restName:
+			return ""
+		default:
+			why = "it reads topics of the load rest alone, with " + theme.Plural(g.Members, "member", "members")
+		}
 	}
-	return ""
+	return why
 }
 
 // length returns how long the loads go on.
-func (f *file) length() string {
+func (f *file) length() time.Duration {
 	if f.Stage > 0 {
-		return brief(f.Last)
+		return f.Last
 	}
-	return brief(meanTime)
-}
-
-// brief returns a time without the parts that are 0.
-func brief(d time.Duration) string {
-	text := d.String()
-	if strings.HasSuffix(text, "m0s") {
-		text = strings.TrimSuffix(text, "0s")
-	}
-	if strings.HasSuffix(text, "h0m") {
-		text = strings.TrimSuffix(text, "0m")
-	}
-	return text
-}
-
-// rate returns the rate of topics, in stages where there are some.
-func (f *file) rate(c *class) (rate string, stages int) {
-	stages = len(c.topics[0].Rates)
-	if slices.ContainsFunc(c.topics, func(t *Topic) bool { return len(t.Rates) != stages }) || stages < 2 {
-		return number(c.sum((*Topic).Mean)), 1
-	}
-	var texts []string
-	for i := range stages {
-		texts = append(texts, number(c.sum(func(t *Topic) float64 { return t.Rates[i] }))+"@"+brief(f.Stage))
-	}
-	return strings.Join(texts, ","), stages
+	return 10 * time.Minute
 }
 
 // produce writes the load that topics become.
 func (f *file) produce(c *class) error {
 	t, count := c.topics[0], len(c.topics)
-	fmt.Fprintf(&f.text, "  - name: %s\n", word(c.name))
-	if c.name == "rest" {
-		f.note("    ", "%s, each below 0.1%% of the bytes; all but the rate is that of the busiest of them", theme.Plural(count, "topic", "topics"))
+	fmt.Fprintf(&f.text, "  - name: %s\n", c.name)
+	if c.name == restName {
+		f.note("    ", theme.Plural(count, "topic", "topics")+", each below 0.1% of the bytes. All but the rate is that of the busiest of them.")
 	}
-	for _, n := range t.Notes {
-		f.note("    ", "%s", n)
+	f.note("    ", t.Notes...)
+	f.set("command", "produce", "", "")
+	if f.Names {
+		f.set("topic", list(c.topics, f.classes, f.names), "", "")
+	} else if f.set("topic", c.name, "", ""); count > 1 {
+		f.set("topics", count, Measured, "so many are alike")
 	}
-	f.set("command", "produce")
-	switch {
-	case f.Names:
-		f.set("topic", word(list(c.all(), f.classes, f.names)))
-	case count > 1:
-		f.set("topic", word(c.name))
-		f.set("topics", strconv.Itoa(count), how(Measured, "so many are alike"))
-	default:
-		f.set("topic", word(c.name))
-	}
-	f.set("partitions", strconv.Itoa(t.Partitions), string(Measured))
-	f.set("replication-factor", strconv.Itoa(t.Replicas), string(Measured))
-	if configs := settings(t.Configs); len(configs) > 0 {
-		f.set("topic-config", words(configs), how(Measured, "differs from the defaults"))
-	}
-	rate, stages := f.rate(c)
-	counts, idempotent := "counts", ""
-	if f.System == "kafka" {
-		counts, idempotent = "offsets", "idempotent "
-	}
-	over := fmt.Sprintf("%s of %s", counts, brief(cmp.Or(t.Live, f.Last)))
-	if t.Live > 0 {
-		over += " while kt looked"
-	}
-	f.set("rate", rate, how(t.Sure, "%s", over))
-	if stages < 2 {
-		f.set("duration", f.length(), how(Assumed, "the rate is a mean"))
-	}
-	producers := int(c.sum(func(t *Topic) float64 { return float64(t.producers()) }))
-	switch {
-	case producers == 0:
-		producers = 1
-		f.set("producers", "1", how(Assumed, "cannot be seen"))
-	default:
-		producers = min(producers, plan.MaxClients)
-		f.set("producers", strconv.Itoa(producers), how(Measured, "%sproducers that were active", idempotent))
-	}
-	if count > 1 && producers%count == 0 {
-		f.set("topic-distribution", plan.OwnTopics, how(Assumed, "as many producers for each topic"))
-	}
-	return f.records(c, producers)
-}
-
-// all returns the names of the topics.
-func (c *class) all() (names []string) {
-	for _, t := range c.topics {
-		names = append(names, t.Name)
-	}
-	return names
-}
-
-// producers returns how many producers are known; 0: none is.
-func (t *Topic) producers() int {
-	if t.Producers == 0 && t.Records != nil {
-		return len(t.Records.Producers)
-	}
-	return t.Producers
-}
-
-// settings returns the settings of a topic that another cluster may take.
-func settings(configs map[string]string) (texts []string) {
-	for _, name := range slices.Sorted(maps.Keys(configs)) {
+	f.set("partitions", t.Partitions, Measured, "")
+	f.set("replication-factor", t.Replicas, Measured, "")
+	var configs []string
+	for _, name := range slices.Sorted(maps.Keys(t.Configs)) {
 		if !strings.HasSuffix(name, ".throttled.replicas") { // numbers of brokers
-			texts = append(texts, name+"="+configs[name])
+			configs = append(configs, name+"="+t.Configs[name])
 		}
 	}
-	return texts
+	if len(configs) > 0 {
+		f.set("topic-config", words(configs), Measured, "differs from the defaults")
+	}
+	f.rate(c)
+	producers := 0
+	for _, t := range c.topics {
+		if producers += t.Producers; t.Producers == 0 && t.Records != nil {
+			producers += len(t.Records.Producers)
+		}
+	}
+	if producers == 0 {
+		f.set("producers", 1, Assumed, "cannot be seen")
+	} else {
+		f.set("producers", min(producers, plan.MaxClients), Measured, "%s that were active", map[bool]string{true: "idempotent ones", false: "those"}[f.System == kafka])
+	}
+	if count > 1 && producers >= count && producers <= plan.MaxClients {
+		f.set("topic-distribution", plan.OwnTopics, Assumed, "each producer writes to one of them")
+	}
+	return f.records(c)
+}
+
+// kafka is the System of which records can be read.
+const kafka = "kafka"
+
+// rate writes the rate of topics, in stages where all have them.
+func (f *file) rate(c *class) {
+	t := c.topics[0]
+	from := map[bool]string{true: "offsets of ", false: "counts of "}[f.System == kafka] + cmp.Or(t.Live, f.Last).String()
+	if t.Live > 0 {
+		from += " while kt looked"
+	}
+	if len(t.Rates) < 2 || slices.ContainsFunc(c.topics, func(o *Topic) bool { return len(o.Rates) != len(t.Rates) }) {
+		f.set("rate", number(c.sum((*Topic).Mean)), t.Sure, from)
+		f.set("duration", f.length(), Assumed, "the rate is a mean")
+		return
+	}
+	var stages []string
+	for i := range t.Rates {
+		stages = append(stages, number(c.sum(func(t *Topic) float64 { return t.Rates[i] }))+"@"+f.Stage.String())
+	}
+	f.set("rate", strings.Join(stages, ","), t.Sure, from)
 }
 
 // consume writes the load that a group becomes.
@@ -263,37 +201,41 @@ func (f *file) consume(g *Group, name string) {
 		return
 	}
 	fmt.Fprintf(&f.text, "  - name: %s\n", name)
-	for _, n := range g.Notes {
-		f.note("    ", "%s", n)
-	}
-	f.set("command", "consume")
-	group := name
-	if f.Names {
-		group = g.Name
-	}
+	f.note("    ", g.Notes...)
+	f.set("command", "consume", "", "")
 	if f.System != "rabbitmq" { // whose consumers are in none
-		f.set("group", word(group))
+		f.set("group", strconv.Quote(f.nameOf(g, name)), "", "")
 	}
-	f.set("topic", word(list(g.Topics, f.classes, f.names)), string(Measured))
-	f.set("consumers", strconv.Itoa(min(g.Members, plan.MaxClients)), string(Measured))
+	var reads []*Topic
+	for i := range f.Topics {
+		if slices.Contains(g.Topics, f.Topics[i].Name) {
+			reads = append(reads, &f.Topics[i])
+		}
+	}
+	f.set("topic", list(reads, f.classes, f.names), Measured, "")
+	f.set("consumers", min(g.Members, plan.MaxClients), Measured, "")
 	switch {
-	case f.System == "pulsar" && g.Protocol != "":
-		f.set("command-property", words([]string{"subscription.type=" + g.Protocol}), string(Measured))
+	case g.Protocol != "" && f.System == "pulsar":
+		f.set("command-property", words([]string{"subscription.type=" + g.Protocol}), Measured, "")
 	case g.Protocol != "":
-		f.set("group-protocol", g.Protocol, string(Measured))
+		f.set("group-protocol", g.Protocol, Measured, "")
 	}
-	const behind = 0.9 // of what is written: it lags more and more
+	const behind = 0.9 // of what is written
 	if g.Lag > 0 && g.Rate > 0 && g.Rate < behind*g.Written {
 		work := time.Duration(float64(g.Members) / g.Rate * float64(time.Second)).Round(time.Microsecond)
-		f.set("processing-time", work.String(), how(Estimated, "it reads %s of %s records/s and is behind, so its members are busy", number(g.Rate), number(g.Written)))
+		f.set("processing-time", work, Estimated, "it reads %s of %s records/s, so its members are busy", number(g.Rate), number(g.Written))
 	}
-	if g.Commit > 0 && g.Protocol != "share" {
-		f.set("command-property", words([]string{fmt.Sprintf("auto.commit.interval.ms=%d", g.Commit.Milliseconds())}), how(Estimated, "offsets that were committed"))
+	if ms := int(g.Commit.Milliseconds()); ms > 0 && g.Protocol != "share" {
+		f.set("command-property", words([]string{fmt.Sprint("auto.commit.interval.ms=", nearly(ms, 5000))}), Estimated, "offsets that were committed, every %s", g.Commit)
 	}
-	f.set("duration", f.length(), how(Assumed, "as long as its topics are written"))
+	f.set("duration", f.length(), Assumed, "as long as its topics are written")
 }
 
-// share returns a part of a whole as text.
-func share(part, whole int64) string {
-	return theme.Percent(float64(part) / math.Max(float64(whole), 1))
+// nearly returns the default of a setting in place of an estimate that is near it.
+func nearly(estimate, normal int) int {
+	const near = 5 // one part in so many
+	if estimate >= normal-normal/near && estimate <= normal+normal/near {
+		return normal
+	}
+	return estimate
 }

@@ -4,217 +4,184 @@ import (
 	"bytes"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/theme"
 )
 
+// payloads is what the records of a load are, while they are written.
+type payloads struct {
+	*file
+	*Records
+	payload plan.Payload
+	asked   result.Asked
+}
+
+// unlike notes what kt does not make alike.
+func (p *payloads) unlike(format string, args ...any) {
+	p.asked.Unlike = append(p.asked.Unlike, fmt.Sprintf(format, args...))
+}
+
+// part returns a number of records as a share of all.
+func (p *payloads) part(n int64) string { return theme.Percent(float64(n) / float64(p.Count)) }
+
 // records writes what the records of topics are, and how their producers send them.
-func (f *file) records(c *class, producers int) error {
-	t, r := c.topics[0], c.topics[0].Records
-	asked := result.Asked{Rate: c.sum((*Topic).Mean), Bytes: c.sum(func(t *Topic) float64 { return t.Bytes })}
-	if r == nil || r.Count == 0 || r.Batches == 0 {
-		if mean := t.Bytes / math.Max(t.Mean(), 1e-9); mean >= 1 {
-			f.set("record-size", strconv.Itoa(int(mean)), how(Estimated, "bytes/s by records/s"))
-			asked.Unlike = append(asked.Unlike, "of the records, only the mean size is known")
+func (f *file) records(c *class) (err error) {
+	t := c.topics[0]
+	p := &payloads{file: f, Records: t.Records, payload: plan.Payload{Keys: plan.NoKeys}}
+	p.asked.Rate = c.sum((*Topic).Mean)
+	if size := f.size(t); t.Records == nil || t.Records.Batches == 0 || t.Records.Count == 0 {
+		f.set("record-size", max(int(size), 1), Estimated, "no record was read: bytes/s by records/s, of all topics where those of this one are not known")
+		p.unlike("nothing is known of the records but their number%s", map[bool]string{true: " and their mean size"}[t.Bytes > 0])
+		p.asked.Bytes = c.sum(func(t *Topic) float64 { return t.Bytes })
+		p.captured()
+		return nil
+	}
+	if err = p.sizes(c.name); err != nil {
+		return err
+	}
+	p.keysAndHeaders()
+	p.asked.Bytes = c.sum(func(t *Topic) float64 { return t.Mean() * f.size(t) })
+	p.asked.Batch, p.asked.Records = float64(p.Packed)/float64(p.Batches), float64(p.Count)/float64(p.Batches)
+	if err = p.compression(); err != nil {
+		return err
+	}
+	p.batches(c)
+	if most := slices.Max(append(t.Shares, 0)); p.payload.Keys == plan.NoKeys && most*float64(t.Partitions) > 1.2 {
+		p.unlike("one of %d partitions has %s of the records, and kt spreads records without keys evenly", t.Partitions, theme.Percent(most))
+	}
+	p.captured()
+	return nil
+}
+
+// sizes writes the sizes of values, or the file with those that were kept.
+func (p *payloads) sizes(load string) (err error) {
+	if p.Tombstones > 0 {
+		p.unlike("%s of the records have no value, and kt writes one byte", p.part(p.Tombstones))
+	}
+	sizes := p.values.String()
+	if p.payload.Size, err = plan.ParseSize(sizes); err != nil {
+		return err
+	}
+	if len(p.Kept) == 0 || p.Payloads == nil {
+		p.set("record-size", strconv.Quote(sizes), Measured, "values of %d records, %s bytes in the mean", p.Count, number(p.values.mean()))
+		return nil
+	}
+	path, between := p.Payloads(load), "\n"
+	if bytes.ContainsAny(bytes.Join(p.Kept, nil), "\r\n") {
+		between = "\x00kt\x00"
+		p.set("payload-delimiter", `'\0kt\0'`, "", "")
+	}
+	p.file.payloads[path] = bytes.Join(p.Kept, []byte(between))
+	p.set("payload-file", strconv.Quote(path), Measured, "%d values as they are", len(p.Kept))
+	return nil
+}
+
+// keysAndHeaders writes how keys are distributed, and headers of the mean number and size.
+func (p *payloads) keysAndHeaders() {
+	if n := p.Count - p.keys.n; n > 0 && n < p.Count {
+		p.unlike("%s of the records have no key", p.part(n))
+	}
+	if p.keyKind() != "none" {
+		count, zipf, known := p.keys.popularity()
+		law := string(plan.RandomKeys)
+		if zipf > 0 {
+			law = fmt.Sprintf("zipf:%.2f", zipf)
+		}
+		p.payload.Keys, p.payload.KeyRange, p.asked.Zipf = plan.KeyDistribution(law), count, zipf
+		p.set("key-distribution", law, Estimated, "popularity of keys in the sample")
+		if known {
+			p.asked.Keys = count
+			p.set("record-key-range", count, Measured, "distinct keys in %d records", p.keys.n)
 		} else {
-			f.set("record-size", strconv.Itoa(plan.DefaultRecordSize), how(Assumed, "no record was read"))
-			asked.Unlike = append(asked.Unlike, "nothing is known of the records")
+			p.set("record-key-range", count, Estimated, "a lower bound: %d records are too few to tell more", p.keys.n)
 		}
-		f.captured(asked)
-		return nil
-	}
-	p := plan.Payload{Kind: plan.Letters, Keys: plan.NoKeys}
-	if err := f.values(c, &p, &asked); err != nil {
-		return err
-	}
-	f.keysOf(r, &p, &asked)
-	f.headers(r, &p, &asked)
-	asked.Batch, asked.Records = float64(r.Packed)/float64(r.Batches), float64(r.Count)/float64(r.Batches)
-	if asked.Bytes == 0 {
-		asked.Bytes = c.sum(func(t *Topic) float64 { return t.traffic(asked.Batch / asked.Records) })
-	}
-	if err := f.compression(r, p, &asked); err != nil {
-		return err
-	}
-	f.batches(r)
-	if len(r.Producers) == 0 {
-		f.set("idempotence", `"false"`, how(Measured, "no batch has a producer id"))
-	}
-	f.set("acks", "all", how(Assumed, "cannot be seen; the default of Kafka's clients"))
-	f.transactions(c, r, &asked)
-	if t.Shares != nil && p.Keys == plan.NoKeys {
-		most := 0.0
-		for _, share := range t.Shares {
-			most = math.Max(most, share)
-		}
-		if most*float64(t.Partitions) > 1.2 {
-			asked.Unlike = append(asked.Unlike, fmt.Sprintf("one of %d partitions has %s of the records, and kt spreads records without keys evenly", t.Partitions, share(int64(1e4*most), 1e4)))
+		if mean, digits := p.keySizes.mean(), p.payload.MeanBytes()-p.payload.Size.Mean(); math.Abs(mean-digits) > 1 {
+			p.unlike("keys have %.1f bytes in the mean, and the numbers that kt takes for keys %.1f", mean, digits)
 		}
 	}
-	f.captured(asked)
-	return nil
-}
-
-// values writes the sizes of values, or the file with those that were kept.
-func (f *file) values(c *class, p *plan.Payload, asked *result.Asked) (err error) {
-	r := c.topics[0].Records
-	if r.Tombstones > 0 {
-		asked.Unlike = append(asked.Unlike, share(r.Tombstones, r.Count)+" of the records have no value, and kt writes one byte")
+	var headers []string
+	for i := range int(math.Round(float64(p.Headers) / float64(p.Count))) {
+		h := plan.Header{Key: "h" + strconv.Itoa(i+1), Value: strings.Repeat("v", int(p.HeaderValue/p.Headers))}
+		h.Key += strings.Repeat("h", max(0, int(p.HeaderKey/p.Headers)-len(h.Key)))
+		p.payload.Headers, headers = append(p.payload.Headers, h), append(headers, h.Key+"="+h.Value)
 	}
-	sizes := r.values.String()
-	if p.Size, err = plan.ParseSize(sizes); err != nil {
-		return err
+	if len(headers) > 0 {
+		p.set("header", words(headers), Measured, "number and sizes in the mean; they say nothing")
 	}
-	if f.Payloads != nil && len(r.Kept) > 0 {
-		path, between := f.Payloads(c.name), "\n"
-		if bytes.ContainsAny(bytes.Join(r.Kept, nil), "\r\n") {
-			between = "\x00kt\x00"
-			f.set("payload-delimiter", `'\0kt\0'`)
-		}
-		f.payloads[path] = bytes.Join(r.Kept, []byte(between))
-		f.set("payload-file", word(path), how(Measured, "%d values as they are", len(r.Kept)))
-		return nil
-	}
-	f.set("record-size", word(sizes), how(Measured, "values of %d records, %s bytes in the mean", r.Count, number(r.values.mean())))
-	return nil
-}
-
-// keysOf writes how keys are distributed.
-func (f *file) keysOf(r *Records, p *plan.Payload, asked *result.Asked) {
-	if r.keyKind() == "none" {
-		if r.keys.n > 0 {
-			asked.Unlike = append(asked.Unlike, share(r.keys.n, r.Count)+" of the records have a key, and those of kt have none")
-		}
-		return
-	}
-	count, zipf, known := r.keys.popularity()
-	law := "random"
-	if zipf > 0 {
-		law = "zipf:" + strconv.FormatFloat(zipf, 'f', 2, 64)
-	}
-	asked.Zipf = zipf
-	p.Keys, p.KeyRange = plan.KeyDistribution(law), count
-	f.set("key-distribution", word(law), how(Estimated, "popularity of keys in the sample"))
-	if known {
-		asked.Keys = count
-		f.set("record-key-range", strconv.FormatInt(count, 10), how(Measured, "distinct keys in %d records", r.keys.n))
-	} else {
-		f.set("record-key-range", strconv.FormatInt(count, 10), how(Estimated, "a lower bound: %d records are too few to tell more", r.keys.n))
-	}
-	digits := p.MeanBytes() - p.Size.Mean()
-	if mean := r.keySizes.mean(); math.Abs(mean-digits) > 1 {
-		asked.Unlike = append(asked.Unlike, fmt.Sprintf("keys have %s bytes in the mean, and the numbers that kt takes for keys have %s", number(mean), number(digits)))
-	}
-	if r.keys.n < r.Count {
-		asked.Unlike = append(asked.Unlike, share(r.Count-r.keys.n, r.Count)+" of the records have no key")
-	}
-}
-
-// headers writes headers of the mean number and size.
-func (f *file) headers(r *Records, p *plan.Payload, asked *result.Asked) {
-	if r.Headers == 0 {
-		return
-	}
-	key, value := int(r.HeaderKey/r.Headers), int(r.HeaderValue/r.Headers)
-	var texts []string
-	for i := range int(math.Round(float64(r.Headers) / float64(r.Count))) {
-		name := "h" + strconv.Itoa(i+1)
-		h := plan.Header{Key: name + strings.Repeat("h", max(0, key-len(name))), Value: strings.Repeat("v", value)}
-		p.Headers = append(p.Headers, h)
-		texts = append(texts, h.Key+"="+h.Value)
-	}
-	if len(texts) > 0 {
-		f.set("header", words(texts), how(Measured, "number and sizes in the mean"))
-	}
-	asked.Unlike = append(asked.Unlike, "headers differ from record to record, and those of kt are alike")
 }
 
 // compression writes the codec, and how compressible values have to be.
-func (f *file) compression(r *Records, p plan.Payload, asked *result.Asked) error {
-	name := r.Codec()
-	f.set("compression", word(name), how(Measured, "of %s of the batches", share(r.Codecs[name], r.Batches)))
+func (p *payloads) compression() error {
+	name := p.Codec()
+	p.set("compression", name, Measured, "of %d of %d batches", p.Codecs[name], p.Batches)
 	if name == "none" {
 		return nil
 	}
-	if asked.Ratio = r.Ratio(); f.Payloads != nil && len(r.Kept) > 0 {
+	if p.asked.Ratio = p.Ratio(); len(p.Kept) > 0 && p.Payloads != nil {
 		return nil
 	}
-	constant, ratio, err := compressible(p, r)
+	constant, ratio, err := compressible(p.payload, p.Records)
 	if err != nil {
 		return err
 	}
-	f.set("compressibility", number(constant), how(Estimated, "batches of kt have the ratio %.2f then; it was %.2f", ratio, r.Ratio()))
-	const alike = 0.05
-	if math.Abs(ratio-r.Ratio()) > alike*r.Ratio() {
-		asked.Unlike = append(asked.Unlike, fmt.Sprintf("the compression ratio is %.2f, and batches of kt reach %.2f", r.Ratio(), ratio))
+	p.set("compressibility", number(constant), Estimated, "batches of kt have the ratio %.2f then, and those that were read %.2f", ratio, p.Ratio())
+	if math.Abs(ratio/p.Ratio()-1) > 0.05 {
+		p.unlike("the compression ratio is %.2f, and batches of kt reach %.2f", p.Ratio(), ratio)
 	}
 	return nil
 }
 
-// batches writes the settings by which a producer fills batches.
-func (f *file) batches(r *Records) {
+// batches writes the settings by which a producer fills batches, and its transactions.
+func (p *payloads) batches(c *class) {
 	const (
 		normal = 16384 // batch.size of clients by default
 		full   = 0.6   // batches of so much of the largest, in the mean, are sent because they are full
 	)
-	mean, span := float64(r.Packed)/float64(r.Batches), float64(r.Span.Microseconds())/float64(r.Batches)/1000
+	span := float64(p.Span.Microseconds()) / float64(p.Batches) / 1000 // ms
 	linger := span
-	if more := float64(r.Count)/float64(r.Batches) - 1; more > 0.05 {
+	if more := p.asked.Records - 1; more > 0.05 {
 		linger += span / more / 2 // after the last record, half of the time between two
 	}
-	why := how(Estimated, "batches span %s ms in the mean", number(span))
-	switch {
-	case r.Largest > normal/2 && mean > full*float64(r.Largest):
-		f.set("batch-size", strconv.Itoa(nearNormal(r.Largest, normal)), how(Estimated, "most batches have %s bytes or more, so they were full", number(full*float64(r.Largest))))
-		linger, why = max(5, 3*linger), why+", and were full before they had to be sent"
-	default:
-		f.set("batch-size", strconv.Itoa(max(nearNormal(r.Largest, normal), normal)), how(Assumed, "batches were sent before they were full: the default, or the largest that was seen"))
-	}
-	f.set("linger", strconv.Itoa(int(math.Round(linger))), why)
-}
-
-// nearNormal returns the usual size in place of one that is close below it.
-func nearNormal(size, normal int) int {
-	if size > normal*9/10 && size < normal*21/20 {
-		return normal
-	}
-	return size
-}
-
-// transactions writes that a topic is written in transactions.
-func (f *file) transactions(c *class, r *Records, asked *result.Asked) {
-	if 2*r.Transactions < r.Batches || r.Transactions == 0 {
-		if r.Transactions > 0 {
-			asked.Unlike = append(asked.Unlike, share(r.Transactions, r.Batches)+" of the batches are of transactions")
-		}
-		return
-	}
-	f.set("transactional-id", word(c.name), how(Measured, "%s of the batches are of transactions", share(r.Transactions, r.Batches)))
-	if d := c.topics[0].Transaction; d > 0 {
-		f.set("transaction-duration-ms", strconv.FormatInt(max(d.Milliseconds(), 1), 10), how(Estimated, "from the first record of a transaction to its end"))
+	if size := nearly(p.Largest, normal); p.Largest > normal/2 && p.asked.Batch > full*float64(p.Largest) {
+		linger = max(5, 3*linger)
+		p.set("batch-size", size, Estimated, "the largest that was seen, and most are nearly as large")
 	} else {
-		f.set("transaction-duration-ms", "1000", how(Assumed, "cannot be seen"))
+		p.set("batch-size", max(size, normal), Assumed, "batches were sent before they were full")
+	}
+	p.set("linger", int(math.Round(linger)), Estimated, "batches span %s ms in the mean; longer if full batches are usual", number(span))
+	if len(p.Producers) == 0 {
+		p.set("idempotence", `"false"`, Measured, "no batch has a producer id")
+	}
+	p.set("acks", "all", Assumed, "cannot be seen; the default of Kafka's clients")
+	switch d := c.topics[0].Transaction; {
+	case p.Transactions == 0:
+	case 2*p.Transactions < p.Batches:
+		p.unlike("%d of %d batches are of transactions", p.Transactions, p.Batches)
+	default:
+		p.set("transactional-id", c.name, Measured, "%d of %d batches are of transactions", p.Transactions, p.Batches)
+		if d > 0 {
+			p.set("transaction-duration-ms", max(d.Milliseconds(), 1), Estimated, "from the first record of a transaction to its end")
+		} else {
+			p.set("transaction-duration-ms", 1000, Assumed, "cannot be seen")
+		}
 	}
 }
 
 // captured writes what a replay of the load is compared with.
-func (f *file) captured(a result.Asked) {
-	texts := []string{"rate: " + number(a.Rate)}
-	for _, of := range []struct {
-		key   string
-		value float64
-	}{
-		{"bytes", a.Bytes}, {"batch-bytes", a.Batch}, {"batch-records", a.Records}, {"ratio", a.Ratio}, {"keys", float64(a.Keys)}, {"zipf", a.Zipf},
-	} {
-		if of.value > 0 {
-			texts = append(texts, of.key+": "+number(of.value))
+func (p *payloads) captured() {
+	a, texts := &p.asked, []string{}
+	for i, key := range []string{"rate", "bytes", "batch-bytes", "batch-records", "ratio", "keys", "zipf"} {
+		if v := []float64{a.Rate, a.Bytes, a.Batch, a.Records, a.Ratio, float64(a.Keys), a.Zipf}[i]; v > 0 {
+			texts = append(texts, key+": "+number(v))
 		}
 	}
 	if len(a.Unlike) > 0 {
 		texts = append(texts, "unlike: "+words(a.Unlike))
 	}
-	f.set("captured", "{"+strings.Join(texts, ", ")+"}", "what kt run compares itself with")
+	p.set("captured", "{"+strings.Join(texts, ", ")+"}", "what the result of kt run compares", "")
 }

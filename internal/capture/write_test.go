@@ -100,21 +100,21 @@ func TestWorkloadIsOneThatRuns(t *testing.T) {
 	must.Golden(t, "testdata/filled.yaml", text.String())
 	loads := read(t, text.String())
 	for _, row := range [][3]string{
-		{"topic-01", "record-size", "512"}, // not read: 500/s of the mean size
-		{"topic-02", "rate", "1000@1h,3000@1h,2000@1h"},
+		{"topic-01", "record-size", "544"}, // it may not be read: the mean of the others
+		{"topic-02", "rate", "1000@1h0m0s,3000@1h0m0s,2000@1h0m0s"},
 		{"topic-02", "compression", "zstd"},
 		{"topic-02", "key-distribution", "random"},
 		{"topic-02", "topic-config", "cleanup.policy=compact"},
 		{"topic-03", "transaction-duration-ms", "120"},
-		{"topic-04", "duration", "3h"},
+		{"topic-04", "duration", "3h0m0s"},
 		{"topic-05", "topics", "10"},
-		{"topic-05", "rate", "1000@1h,1000@1h,1045@1h"},
-		{"rest", "rate", "0.2@1h,0.1@1h,0.2@1h"},
+		{"topic-05", "rate", "1000@1h0m0s,1000@1h0m0s,1045@1h0m0s"},
+		{"rest", "rate", "0.2@1h0m0s,0.1@1h0m0s,0.2@1h0m0s"},
 		{"group-01", "topic", "topic-02,topic-05-2,topic-05-{6..8}"},
 		{"group-01", "command-property", "auto.commit.interval.ms=5000"},
 		{"group-03", "group-protocol", "share"},
 		{"group-03", "processing-time", "200ms"},
-		{"group-03", "duration", "3h"},
+		{"group-03", "duration", "3h0m0s"},
 	} {
 		must.Match(t, row[2], flag(loads[row[0]], row[1]), "%s of %s", row[1], row[0])
 	}

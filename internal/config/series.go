@@ -34,6 +34,14 @@ type Trial struct {
 	Tags    []string      `flag:"tag"` // of every run
 }
 
+// Size is the settings of kt size.
+type Size struct {
+	form     `flag:",squash"`
+	Scale    float64 `flag:"scale"`
+	Measured string  `flag:"measured"` // the search: the ID or the folder of a study
+	Broker   string  `flag:"broker"`   // what each has, as study.ParseBroker reads it; "": as those of the search
+}
+
 // Compare is the settings of kt compare.
 type Compare struct {
 	form   `flag:",squash"`

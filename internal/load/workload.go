@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -49,6 +50,32 @@ func (b *Runner) Changed(l study.Load) (*workload.Workload, *config.Workload, er
 		}
 	}
 	return w, c, nil
+}
+
+// SameWorkload returns an error that names the first difference between a workload of a file and that of a search, as it was changed there.
+func (b *Runner) SameWorkload(file, made study.Load) error {
+	var loads [2][]study.Load
+	var systems [2][]plan.System
+	for i, l := range []study.Load{file, made} {
+		w, _, err := b.Changed(l)
+		if err != nil {
+			return err
+		}
+		plans, err := b.Plans(l)
+		if err != nil {
+			return err
+		}
+		loads[i] = w.Loads
+		for j := range plans {
+			systems[i] = append(systems[i], plans[j].System())
+		}
+	}
+	for i := range min(len(systems[0]), len(systems[1])) {
+		if a, b := systems[0][i], systems[1][i]; a != b {
+			return fmt.Errorf("the find was made on %s, and the file is for %s: what one carries says nothing of the other", b, a)
+		}
+	}
+	return study.SameWorkload(loads[0], loads[1])
 }
 
 // Share gives all loads of a study flags. A load with a url goes there, and not to the brokers of the flags.

@@ -85,7 +85,7 @@ func wholeDoc(all *doc.Document, d *study.Document) {
 	}
 	all.Tags = append(all.Tags, plural(len(d.Parts), "part"))
 	if d.Sentence != "" {
-		all.Answer = []doc.Note{{Text: d.Sentence}}
+		all.Command, all.Answer = "kt find", []doc.Note{{Text: d.Sentence}}
 	}
 	all.Sections = []doc.Section{{ID: "side-by-side", Title: "Side by side", Blocks: []doc.Block{t}}}
 	list := []any{}

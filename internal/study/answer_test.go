@@ -232,8 +232,8 @@ func TestFaultsAreSummedUpOverTheRunsThatSawThem(t *testing.T) {
 	}
 }
 
-// documents are what kt study, kt find, kt compare and kt trial write as JSON.
-var documents = []any{Document{}, CompareDocument{}, Forecast{}}
+// documents are what kt study, kt find, kt compare, kt trial and kt size write as JSON.
+var documents = []any{Document{}, CompareDocument{}, Forecast{}, SizeDocument{}}
 
 // The comments of the types are the descriptions, so programs and people read the same of a field.
 func TestTheSchemaOfTheDocumentsIsUpToDate(t *testing.T) {

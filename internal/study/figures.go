@@ -75,6 +75,7 @@ type LoadFigures struct {
 	FailedMetrics []Metric       `json:"failed_metrics,omitempty"` // latencies that fall among records that were not served, and CPU of a run in which too many were not
 
 	first      *FirstOut
+	usage      *usage
 	aborted    string   // the condition that ended it; "": none
 	behind     bool     // its readers, which have no rate
 	cluster    string   // that it went to
@@ -134,7 +135,7 @@ func named[T ~string](load string, what T) T {
 // their names.
 func eachOf(load, file string, r *result.Result, metrics []Metric) []LoadFigures {
 	all := []LoadFigures{figuresOf(load, file, r, ofLoad("", metrics))}
-	all[0].first = firstOut(r)
+	all[0].first, all[0].usage = firstOut(r), usageOf(r)
 	for i := range r.Loads {
 		l := &r.Loads[i]
 		of := figuresOf(l.Name, file, &l.Result, ofLoad(l.Name, metrics))

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/kt-bench/kt/internal/capture"
@@ -39,11 +40,14 @@ type mark struct {
 // findGroups finds the groups with their members, and what those read.
 func (v *view) findGroups(ctx context.Context) {
 	listed, err := kmsg.NewPtrListGroupsRequest().RequestWith(ctx, v.client)
+	if err == nil {
+		err = kerr.ErrorForCode(listed.ErrorCode)
+	}
 	if err != nil {
 		v.notes = append(v.notes, "not all groups could be listed ("+kafka.ErrorCode(err)+")")
-	}
-	if listed == nil {
-		return
+		if listed == nil {
+			return
+		}
 	}
 	for _, g := range listed.Groups {
 		if !strings.HasPrefix(g.Group, own) {

@@ -52,7 +52,7 @@ type partition struct {
 	at         time.Time // of end
 	grown      float64   // records/s while kt looked
 	bounds     []point   // the first record at or after the begin of each stage; none: not asked
-	readFrom   int64     // its records from here to the end are in the sample; 0: none are
+	readFrom   int64     // its records from here to the end are in the sample; -1: none are
 	err        error     // it cannot be asked any more
 }
 
@@ -120,7 +120,7 @@ func (v *view) findTopics(ctx context.Context) error {
 		}
 		t := &topic{Topic: capture.Topic{Name: d.Topic, Partitions: len(d.Partitions), Replicas: d.Partitions.NumReplicas()}, id: d.ID}
 		for _, p := range d.Partitions.Sorted() {
-			made := &partition{topic: t, id: p.Partition, leader: p.Leader, start: -1, end: -1}
+			made := &partition{topic: t, id: p.Partition, leader: p.Leader, start: -1, end: -1, readFrom: -1}
 			if p.Leader < 0 {
 				made.err = kerr.LeaderNotAvailable
 			}

@@ -60,8 +60,7 @@ func newSampler(v *view) *sampler {
 func (s *sampler) all(ctx context.Context) {
 	for _, t := range s.topics {
 		longest := slices.MaxFunc(t.partitions, func(a, b *partition) int { return cmp.Compare(a.length(), b.length()) })
-		longest.readFrom = max(longest.start, longest.end-firstRecords)
-		s.fetch(ctx, longest, longest.readFrom, longest.end, firstBytes)
+		s.fetch(ctx, longest, max(longest.start, longest.end-firstRecords), longest.end, firstBytes)
 	}
 	kafka.Pause(ctx, time.Until(s.from.Add(2*time.Second))) // for the logs to grow
 	traffic, sum, lengths := make(map[*topic]float64), 0.0, 0.0
@@ -86,7 +85,7 @@ func (s *sampler) all(ctx context.Context) {
 		}
 		for _, p := range of {
 			bytes, until := budget*p.length()/max(read, 1), p.end
-			if p.readFrom > 0 {
+			if p.readFrom >= 0 {
 				until = p.readFrom
 			}
 			s.fetch(ctx, p, max(p.start, until-int64(bytes/t.size())), until, int64(bytes))
@@ -160,6 +159,9 @@ func (s *sampler) cut(p *partition, b []byte, from, until int64) (next int64) {
 			return until
 		}
 		if b = rest; first.Next() > from {
+			if p.readFrom < 0 {
+				p.readFrom = first.Base()
+			}
 			from = first.Next()
 			p.topic.damaged = !first.Intact() || !s.count(p, first) || p.topic.damaged
 		}

@@ -227,7 +227,7 @@ func capacitiesOf(hosts []result.HostRow) (all []capacity) {
 // FullBroker returns the resource of a watched broker host that is the most used for its threshold, and its use as a clause. A disk that
 // is busy with reading more than it writes is a page cache that is too small. host is "" where none is full, or none was watched.
 func FullBroker(hosts []result.HostRow) (host, resource, words string) {
-	all := capacitiesOf(slices.DeleteFunc(slices.Clone(hosts), func(h result.HostRow) bool { return !isBroker(&h) }))
+	all := capacitiesOf(WatchedBrokers(hosts))
 	if len(all) == 0 || !all[0].saturated() {
 		return "", "", ""
 	}
@@ -238,6 +238,11 @@ func FullBroker(hosts []result.HostRow) (host, resource, words string) {
 		resource = "page cache"
 	}
 	return host, resource, all[0].words
+}
+
+// WatchedBrokers returns the hosts of brokers that were watched for long enough.
+func WatchedBrokers(hosts []result.HostRow) []result.HostRow {
+	return slices.DeleteFunc(slices.Clone(hosts), func(h result.HostRow) bool { return !isBroker(&h) || !watched(&h) })
 }
 
 // capacities returns the use of each resource of a host.

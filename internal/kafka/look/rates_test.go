@@ -1,0 +1,76 @@
+package look
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kt-bench/kt/internal/capture"
+	"github.com/kt-bench/kt/internal/must"
+)
+
+// A stretch of log is a partition, as offsets by time tell of it: first are the offset and the age in seconds of the first record
+// at or after each bound.
+type stretch struct {
+	start, end int64
+	first      [][2]int64 // none: it was not asked
+}
+
+func TestRatesAreWhatTheLogsTell(t *testing.T) {
+	const span = 1000 * time.Second
+	end := time.UnixMilli(1_700_000_000_000)
+	rows := []struct {
+		name      string
+		stages    int
+		compacted bool
+		of        []stretch
+		want      []float64
+		shares    []float64
+		sure      capture.Sure
+		note      string
+	}{
+		{"older than the time", 1, false, []stretch{{0, 1100, [][2]int64{{100, 1000}}}}, []float64{1}, []float64{1}, capture.Measured, ""},
+		{"a topic that is new", 1, false, []stretch{{0, 500, [][2]int64{{0, 100}}}, {0, 100, [][2]int64{{0, 20}}}}, []float64{6}, []float64{5. / 6, 1. / 6}, capture.Measured, "the last 1m40s"},
+		{"a new partition of an old topic", 1, false, []stretch{{0, 1100, [][2]int64{{100, 1000}}}, {0, 100, [][2]int64{{0, 20}}}}, []float64{1.1}, nil, capture.Measured, ""},
+		{"what is older is deleted", 1, false, []stretch{{400, 900, [][2]int64{{400, 50}}}, {100, 1200, [][2]int64{{200, 1000}}}}, []float64{11}, nil, capture.Measured, ""},
+		{"nothing is as new", 1, false, []stretch{{0, 700, [][2]int64{{700, -1}}}}, []float64{0}, nil, capture.Measured, ""},
+		{"compaction has taken most", 1, true, []stretch{{0, 1000, [][2]int64{{900, 100}}}}, []float64{1}, []float64{1}, capture.Measured, "the last 1m40s"},
+		{"empty", 1, false, []stretch{{0, 0, nil}}, []float64{0}, nil, capture.Measured, ""},
+		{"one of two was asked", 1, false, []stretch{{0, 1000, [][2]int64{{500, 1000}}}, {0, 3000, nil}}, []float64{2}, []float64{0.25, 0.75}, capture.Estimated, "1 of 2 partitions"},
+		{"stages", 2, false, []stretch{{0, 1600, [][2]int64{{100, 1000}, {600, 500}}}}, []float64{1, 2}, []float64{1}, capture.Measured, ""},
+		{"stages of which the first are deleted", 4, false, []stretch{{100, 1100, [][2]int64{{100, 500}, {100, 500}, {100, 500}, {350, 250}}}}, []float64{2, 2, 1, 3}, nil, capture.Measured, "the last 8m20s"},
+		{"stages of a topic that is new", 2, false, []stretch{{0, 1000, [][2]int64{{0, 600}, {200, 500}}}}, []float64{2, 1.6}, nil, capture.Measured, "the last 10m"},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			v := &view{Look: capture.Look{Last: span, Stage: span / time.Duration(row.stages)}, began: end, gone: map[int32]bool{}}
+			topic := &topic{compacted: row.compacted, Topic: capture.Topic{Configs: map[string]string{}}}
+			for i, s := range row.of {
+				p := &partition{topic: topic, id: int32(i), start: s.start, end: s.end, at: end}
+				for _, f := range s.first {
+					o := point{f[0], 0}
+					if f[1] >= 0 {
+						o.ms = end.Add(-time.Duration(f[1]) * time.Second).UnixMilli()
+					}
+					p.bounds = append(p.bounds, o)
+				}
+				topic.partitions = append(topic.partitions, p)
+			}
+			v.settle(topic)
+			must.True(t, near(topic.Rates, row.want), "rates %v, want %v", topic.Rates, row.want)
+			must.True(t, row.shares == nil || near(topic.Shares, row.shares), "shares %v, want %v", topic.Shares, row.shares)
+			must.Match(t, row.sure, topic.Sure, "sure")
+			if notes := strings.Join(topic.Notes, "; "); row.note == "" {
+				must.Match(t, "", notes, "notes")
+			} else {
+				must.Has(t, "notes", notes, row.note)
+			}
+		})
+	}
+}
+
+func near(got, want []float64) bool {
+	return slices.EqualFunc(got, want, func(a, b float64) bool { return math.Abs(a-b) <= 0.001*max(1, math.Abs(b)) })
+}

@@ -1,0 +1,143 @@
+package study
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/kt-bench/kt/internal/must"
+)
+
+func TestALawTellsScalesThatWereLeftOut(t *testing.T) {
+	chance := rand.New(rand.NewPCG(1, 2))
+	scales := []float64{0.2, 0.5, 0.7, 0.8, 0.9, 0.95, 1, 1.1, 1.2}
+	noisy := func(of func(s float64) float64) (use []float64) {
+		for _, s := range scales {
+			use = append(use, of(s)*(1+0.01*chance.NormFloat64()))
+		}
+		return use
+	}
+	for _, tc := range []struct {
+		name string
+		use  []float64
+		at   float64 // a use that was not reached
+		want float64 // the scale that it carries
+		usl  bool
+	}{
+		{"in proportion", noisy(func(s float64) float64 { return 2 * s }), 4, 2, false},
+		{"with an idle part", noisy(func(s float64) float64 { return 0.5 + 2*s }), 4.5, 2, false},
+		{"with contention", noisy(func(s float64) float64 { return 0.8 * s / (1 - 0.4*s) }), 2.5, 2.5 / (0.8 + 0.4*2.5), true},
+	} {
+		l, ok := fitLaw(scales, tc.use)
+		if got := l.carries(tc.at); !ok || math.Abs(got/tc.want-1) > 0.05 || (l.usl != nil) != tc.usl || l.err < 0 || l.err > 0.03 {
+			t.Errorf("%s: %v carries %.3f, want %.3f; USL %t, error %.3f", tc.name, tc.at, got, tc.want, l.usl != nil, l.err)
+		}
+	}
+	if l, ok := fitLaw([]float64{1, 2}, []float64{3, 3}); ok && l.slope > 0.9*3 {
+		t.Errorf("of a use that does not grow: %+v", l)
+	}
+}
+
+func TestPartitionsCannotBeDivided(t *testing.T) {
+	for _, tc := range []struct {
+		partitions int
+		scale, one float64
+		want       int
+	}{
+		{0, 3, 1, 4}, {60, 3, 1, 4}, {3, 3, 1, 4}, {6, 4.5, 1, 7}, // 6 partitions on 5 brokers: two are on one of them
+		{2, 3, 1, 0}, {12, 3, math.Inf(1), 2}, {12, 0.5, 1, 2},
+	} {
+		u := &usage{loads: []written{{share: 1, partitions: tc.partitions}}}
+		if got := u.brokersFor(tc.scale, tc.one); got != tc.want {
+			t.Errorf("%+v: %d", tc, got)
+		}
+	}
+}
+
+func TestABrokerIsReadWithItsUnits(t *testing.T) {
+	got := must.Have(ParseBroker("cpu=16, disk=500MiB/s,network=10Gbit/s"))(t)
+	must.Match(t, map[string]float64{ofCPU: 16, ofDisk: 500 << 20, ofNetwork: 1.25e9}, got, "of all three")
+	must.Match(t, map[string]float64{ofNetwork: 125e6}, must.Have(ParseBroker("network=1000Mbps"))(t), "in Mbps")
+	must.Match(t, map[string]float64{ofNetwork: 2 << 20}, must.Have(ParseBroker("network=2MiB/s"))(t), "in bytes")
+	for _, text := range []string{"", "cpu", "cpu=0", "cpu=16,cpu=8", "memory=1GiB", "disk=10Gbit", "network=bit", "network=Gbit", "cpu=-1"} {
+		if has, err := ParseBroker(text); err == nil {
+			t.Errorf("%q is read as %v", text, has)
+		}
+	}
+}
+
+// sized returns a search of a workload on some brokers, each of which carries a scale of 1, with trials at some scales.
+func sized(brokers int, peak PeakRate, replicas int, watched bool, scales ...float64) *Document {
+	s := &Search{Scale: true, Ladder: scales}
+	d := &Document{ID: "f", Over: true, Study: &Study{Find: s, Loads: []Load{{Command: "run"}}}, FindDoc: &FindDoc{Peak: peak}, state: &state{done: make(map[int]bool)}, folder: &Folder{read: make(map[int][]LoadFigures)}}
+	for i, scale := range scales {
+		u := &usage{brokers: brokers, used: map[string]float64{ofNetwork: 100e6 * scale}, has: make(map[string]float64), loads: []written{{share: 1, partitions: 600, replicas: replicas}}}
+		if watched {
+			u.used[ofCPU], u.has[ofCPU] = float64(brokers)*0.1+2*scale, 4
+		}
+		held := scale <= peak.Low
+		d.turns, d.state.done[i+1] = append(d.turns, Turn{Number: i + 1, Repeat: 1}), true
+		f := LoadFigures{usage: u, Valid: true, Measures: Measures[float64]{}}
+		of := f
+		of.Load, of.Valid = "orders", held
+		d.folder.read[i+1] = []LoadFigures{f, of}
+		if held {
+			d.folder.read[i+1] = []LoadFigures{f}
+		}
+	}
+	return d
+}
+
+func TestTheResourceThatNeedsMostDecides(t *testing.T) {
+	peak := PeakRate{RecordsPerSecond: 1000, Scale: 3, Low: 3, High: 3.2}
+	rungs := []float64{0.5, 1, 1.5, 2, 2.5, 3, 3.2}
+	for _, tc := range []struct {
+		name    string
+		d       *Document
+		scale   float64
+		broker  string
+		brokers int // 0: it is refused
+		decides string
+	}{
+		{"the limit", sized(3, peak, 1, false, rungs...), 3, "", 4, ofLimit},
+		{"the limit at another scale", sized(3, peak, 1, false, rungs...), 4.5, "", 6, ofLimit},
+		{"replicas", sized(3, peak, 3, false, rungs...), 0.9, "", 3, ofReplicas},
+		{"CPU", sized(3, PeakRate{RecordsPerSecond: 1, Scale: 3, Low: 3}, 1, true, 1, 2, 3), 6, "", 7, ofLimit},
+		{"brokers with fewer cores", sized(3, peak, 1, true, rungs...), 4, "cpu=2", 6, ofCPU}, // (1.8 - 0.1) ÷ 2 = 0.85 each
+		{"brokers with a slow network", sized(3, peak, 1, true, rungs...), 4, "cpu=16,network=1Gbit", 5, ofNetwork},
+		{"too far", sized(3, peak, 1, false, rungs...), 6.5, "", 0, ""},
+		{"as far as it may be", sized(3, peak, 1, false, rungs...), 6.4, "", 8, ofLimit},
+		{"a resource that was not measured", sized(3, peak, 1, false, rungs...), 3, "cpu=16", 0, ""},
+		{"no scale that holds", sized(3, PeakRate{High: 1}, 1, false, rungs...), 1, "", 0, ""},
+	} {
+		s, err := Size(tc.d, tc.scale, tc.broker)
+		switch {
+		case (err != nil) != (tc.brokers == 0):
+			t.Errorf("%s: %v", tc.name, err)
+		case err == nil && (s.Brokers != tc.brokers || s.Decides != tc.decides || s.Low > s.Brokers || s.High < s.Brokers):
+			t.Errorf("%s: %s; %+v", tc.name, s.Sentence, s.Rows)
+		}
+	}
+}
+
+func TestADifferenceBetweenTheFileAndTheSearchIsNamed(t *testing.T) {
+	load := func(flags ...Flag) []Load { return []Load{{Name: "orders", Command: "produce", Flags: flags}} }
+	rate := Flag{"rate", "100"}
+	for _, tc := range []struct {
+		a, b []Load
+		want string
+	}{
+		{load(rate), load(rate, Flag{"bootstrap-server", "b:1"}, Flag{"duration", "1m"}), ""},
+		{load(rate), load(Flag{"acks", "1"}, rate), "the find is of another workload: load orders has nothing of it in the file, and acks: 1 there"},
+		{load(rate, Flag{"replication-factor", "3"}), load(rate, Flag{"replication-factor", "1"}), "the find is of another workload: load orders has replication-factor: 3 in the file, and replication-factor: 1 there"},
+		{load(rate), nil, "the find is of another workload: its loads are , and those of the file produce orders"},
+	} {
+		got := ""
+		if err := SameWorkload(tc.a, tc.b); err != nil {
+			got = err.Error()
+		}
+		must.Match(t, tc.want, got, "a difference")
+	}
+	must.True(t, slices.Contains(elsewhere, "cluster"), "another cluster is the same workload")
+}
