@@ -16,7 +16,7 @@ import (
 // Groups, and what is counted, are what the system calls so. Topics of which no sizes are known are no small ones.
 func TestOtherSystemsAreWrittenWithWhatTheyHave(t *testing.T) {
 	for system, row := range map[string]struct{ has, not []string }{
-		"rabbitmq": {[]string{"rate: 300  # measured: counts of 1h", "record-size: 700  # estimated", "consumers: 2"}, []string{"group:", "group-protocol", "idempotent"}},
+		"rabbitmq": {[]string{"rate: 300  # measured: counters of the brokers", "record-size: 700  # estimated", "consumers: 2"}, []string{"group:", "group-protocol", "idempotent"}},
 		"pulsar":   {[]string{`group: "group-01"`, `command-property: ["subscription.type=shared"]`, "but their number and their mean size", "bytes: 70000"}, []string{"group-protocol", "idempotent"}},
 	} {
 		c := capture.Cluster{
