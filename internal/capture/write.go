@@ -37,7 +37,9 @@ type file struct {
 func (c *Cluster) Write(w io.Writer, o Options) (map[string][]byte, error) {
 	f := &file{Cluster: c, Options: o, payloads: make(map[string][]byte)}
 	var idle int
-	f.classes, idle = c.classes(o)
+	if f.classes, idle = c.classes(o); len(f.classes) == 0 {
+		return nil, fmt.Errorf("no topic had a record in %s: there is no load to capture (--last 24h looks at a longer time)", c.Last)
+	}
 	f.names = rename(f.classes, o)
 	f.head(idle)
 	for _, class := range f.classes {
@@ -165,7 +167,7 @@ func (f *file) produce(c *class) error {
 	if producers == 0 {
 		f.set("producers", 1, Assumed, "cannot be seen")
 	} else {
-		f.set("producers", min(producers, plan.MaxClients), Measured, "idempotent ones that were active")
+		f.set("producers", min(producers, plan.MaxClients), Measured, "those that are known by an id")
 	}
 	if count > 1 && producers >= count && producers <= plan.MaxClients {
 		f.set("topic-distribution", plan.OwnTopics, Assumed, "each producer writes to one of them")
@@ -176,7 +178,7 @@ func (f *file) produce(c *class) error {
 // rate writes the rate of topics, in stages where all have them.
 func (f *file) rate(c *class) {
 	t := c.topics[0]
-	from := "offsets of " + cmp.Or(t.Live, f.Last).String()
+	from := map[bool]string{true: "offsets of ", false: "counters of the brokers, of "}[f.System == "kafka"] + cmp.Or(t.Live, f.Last).String()
 	if t.Live > 0 {
 		from += " while kt looked"
 	}
@@ -200,7 +202,9 @@ func (f *file) consume(g *Group, name string) {
 	fmt.Fprintf(&f.text, "  - name: %s\n", name)
 	f.note("    ", g.Notes...)
 	f.set("command", "consume", "", "")
-	f.set("group", strconv.Quote(f.nameOf(g, name)), "", "")
+	if f.System != "rabbitmq" { // where queues are
+		f.set("group", strconv.Quote(f.nameOf(g, name)), "", "")
+	}
 	var reads []*Topic
 	for i := range f.Topics {
 		if slices.Contains(g.Topics, f.Topics[i].Name) {
@@ -209,11 +213,17 @@ func (f *file) consume(g *Group, name string) {
 	}
 	f.set("topic", list(reads, f.classes, f.names), Measured, "")
 	f.set("consumers", min(g.Members, plan.MaxClients), Measured, "")
-	if g.Protocol != "" {
+	switch {
+	case f.System == "pulsar":
+		f.set("command-property", words([]string{"subscription.type=" + g.Protocol}), Measured, "")
+	case g.Protocol != "":
 		f.set("group-protocol", g.Protocol, Measured, "")
 	}
-	const behind = 0.9 // of what is written
-	if g.Lag > 0 && g.Rate > 0 && g.Rate < behind*g.Written {
+	const (
+		behind = 0.9 // of what is written
+		late   = 10  // seconds of what is written: offsets are committed some seconds late
+	)
+	if float64(g.Lag) > late*g.Written && g.Rate > 0 && g.Rate < behind*g.Written {
 		work := time.Duration(float64(g.Members) / g.Rate * float64(time.Second)).Round(time.Microsecond)
 		f.set("processing-time", work, Estimated, "it reads %s of %s records/s, so its members are busy", number(g.Rate), number(g.Written))
 	}

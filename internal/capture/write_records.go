@@ -34,9 +34,13 @@ func (f *file) records(c *class) (err error) {
 	t := c.topics[0]
 	p := &payloads{file: f, Records: t.Records, payload: plan.Payload{Keys: plan.NoKeys}}
 	p.asked.Rate = c.sum((*Topic).Mean)
+	if most := slices.Max(append(t.Shares, 0)); (t.Records == nil || t.Records.keyKind() == string(plan.NoKeys)) && most*float64(t.Partitions) > 1.2 {
+		p.unlike("one of %d partitions has %s of the records, and kt spreads records without keys evenly", t.Partitions, theme.Percent(most))
+	}
 	if size := f.size(t); t.Records == nil || t.Records.Batches == 0 || t.Records.Count == 0 {
 		f.set("record-size", max(int(size), 1), Estimated, "no record was read: bytes/s by records/s, of all topics where those of this one are not known")
-		p.unlike("nothing is known of the records but their number")
+		p.unlike("nothing is known of the records but their number%s", map[bool]string{true: " and their mean size"}[t.Bytes > 0])
+		p.asked.Bytes = c.sum(func(t *Topic) float64 { return t.Bytes })
 		p.captured()
 		return nil
 	}
@@ -50,9 +54,6 @@ func (f *file) records(c *class) (err error) {
 		return err
 	}
 	p.batches(c)
-	if most := slices.Max(append(t.Shares, 0)); p.payload.Keys == plan.NoKeys && most*float64(t.Partitions) > 1.2 {
-		p.unlike("one of %d partitions has %s of the records, and kt spreads records without keys evenly", t.Partitions, theme.Percent(most))
-	}
 	p.captured()
 	return nil
 }

@@ -70,10 +70,11 @@ func filled() *capture.Cluster {
 	return c
 }
 
-// read parses a workload as kt run does.
-func read(t *testing.T, text string) map[string]study.Load {
+// read parses a workload as kt run does, with some more flags.
+func read(t *testing.T, text string, flags ...study.Flag) map[string]study.Load {
 	l, err := workload.Parse("shop.yaml", []byte(text), load.CheckFlag)
 	must.Do(t, err)
+	l.Flags = append(l.Flags, flags...)
 	_, err = load.NewRunner(&load.Maker{Config: config.System{Kafka: load.Clients(), Getenv: func(string) string { return "" }}, Say: func(string) {}, Now: time.Now}).Workload(l)
 	must.Do(t, err)
 	loads := make(map[string]study.Load)
@@ -126,4 +127,36 @@ func TestFileNamesNothingOfTheCluster(t *testing.T) {
 	var text bytes.Buffer
 	must.Have(filled().Write(&text, capture.Options{Similar: 0.2}))(t)
 	must.True(t, !strings.Contains(text.String(), "secret"), "%s", text.String())
+}
+
+// A workload of another system has no settings that it does not have.
+func TestWorkloadsOfOtherSystemsRunThere(t *testing.T) {
+	for system, url := range map[string]string{"rabbitmq": "amqp://h/", "pulsar": "pulsar://h"} {
+		c := &capture.Cluster{System: system, Version: "4", Brokers: 1, Last: time.Minute}
+		c.Topics = []capture.Topic{{Name: "a", Partitions: 2, Replicas: 1, Rates: []float64{100}, Bytes: 50_000, Sure: capture.Measured, Shares: []float64{0.9, 0.1}}}
+		c.Groups = []capture.Group{{Name: "g", Topics: []string{"a"}, Members: 2, Rate: 100, Written: 100}}
+		if system == "pulsar" {
+			c.Groups[0].Protocol = "shared"
+		}
+		var text bytes.Buffer
+		must.Have(c.Write(&text, capture.Options{}))(t)
+		loads := read(t, text.String(), study.Flag{Name: "url", Value: url})
+		must.Match(t, "500", flag(loads["topic-01"], "record-size"), "the record size on %s", system)
+		must.True(t, strings.Contains(text.String(), "one of 2 partitions has 90%"), "%s", text.String())
+	}
+}
+
+func TestPayloadsAreKeptOnlyWhenAsked(t *testing.T) {
+	c := &capture.Cluster{System: "kafka", Last: time.Minute, Topics: []capture.Topic{{Name: "a", Partitions: 1, Replicas: 1, Rates: []float64{10}, Records: &capture.Records{Keep: 2}}}}
+	for _, value := range []string{"one", "two\nlines", "three"} {
+		c.Topics[0].Records.Add(capture.Record{Value: []byte(value)})
+	}
+	c.Topics[0].Records.AddBatch(capture.Batch{Codec: "none", Count: 3, Packed: 90, Unpacked: 90, Producer: -1})
+	var text bytes.Buffer
+	none := must.Have(c.Write(&text, capture.Options{}))(t)
+	must.True(t, len(none) == 0 && !strings.Contains(text.String(), "payload"), "%s", text.String())
+	text.Reset()
+	kept := must.Have(c.Write(&text, capture.Options{Payloads: func(load string) string { return "shop." + load }}))(t)
+	must.Match(t, map[string][]byte{"shop.topic-01": []byte("one\x00kt\x00two\nlines")}, kept, "the file of payloads")
+	must.Has(t, "the workload", text.String(), "payload-file: \"shop.topic-01\"", `payload-delimiter: '\0kt\0'`, `idempotence: "false"`)
 }
