@@ -40,7 +40,8 @@ func (f *file) records(c *class) (err error) {
 	}
 	if size := f.size(t); t.Records == nil || t.Records.Batches == 0 || t.Records.Count == 0 {
 		f.set("record-size", max(int(size), 1), Estimated, "no record was read: bytes/s by records/s, of all topics where those of this one are not known")
-		p.unlike("nothing is known of the records but their number")
+		p.unlike("nothing is known of the records but their number%s", map[bool]string{true: " and their mean size"}[t.Bytes > 0])
+		p.asked.Bytes = c.sum(func(t *Topic) float64 { return t.Bytes })
 		p.captured()
 		return nil
 	}
