@@ -52,30 +52,44 @@ func (b *Runner) Changed(l study.Load) (*workload.Workload, *config.Workload, er
 	return w, c, nil
 }
 
+// elsewhere are flags of loads that say where, how long and by whom they are made, and not what they are.
+var elsewhere = []string{bootstrapServer, "url", "cluster", "command-config", "config", "on", "hosts", "processes", "watch", "join", "peers", "key-file", "yes", "tag", "duration", "warmup"}
+
 // SameWorkload returns an error that names the first difference between a workload of a file and that of a search, as it was changed there.
 func (b *Runner) SameWorkload(file, made study.Load) error {
-	var loads [2][]study.Load
-	var systems [2][]plan.System
+	var texts [2][][]string // of each load: what it is, and its flags
 	for i, l := range []study.Load{file, made} {
 		w, _, err := b.Changed(l)
+		var plans []plan.Plan
+		if err == nil {
+			plans, err = b.Plans(l)
+		}
 		if err != nil {
 			return err
 		}
-		plans, err := b.Plans(l)
-		if err != nil {
-			return err
-		}
-		loads[i] = w.Loads
-		for j := range plans {
-			systems[i] = append(systems[i], plans[j].System())
-		}
-	}
-	for i := range min(len(systems[0]), len(systems[1])) {
-		if a, b := systems[0][i], systems[1][i]; a != b {
-			return fmt.Errorf("the find was made on %s, and the file is for %s: what one carries says nothing of the other", b, a)
+		for j, of := range w.Loads {
+			all := []string{string(plans[j].System()) + " " + of.Command + " " + of.Name + " " + of.Reads}
+			for _, f := range of.Flags {
+				if !slices.Contains(elsewhere, f.Name) {
+					all = append(all, f.Name+": "+f.Value)
+				}
+			}
+			slices.Sort(all[1:])
+			texts[i] = append(texts[i], all)
 		}
 	}
-	return study.SameWorkload(loads[0], loads[1])
+	for i := range max(len(texts[0]), len(texts[1])) {
+		var sides [2]string
+		for s, other := range []int{1, 0} {
+			if i < len(texts[s]) {
+				sides[s] = strings.Join(slices.DeleteFunc(slices.Clone(texts[s][i]), func(t string) bool { return i < len(texts[other]) && slices.Contains(texts[other][i], t) }), ", ")
+			}
+		}
+		if sides[0]+sides[1] != "" {
+			return fmt.Errorf("the find is of another workload: load %d has %q in the file, and %q there", i+1, sides[0], sides[1])
+		}
+	}
+	return nil
 }
 
 // Share gives all loads of a study flags. A load with a url goes there, and not to the brokers of the flags.
