@@ -137,7 +137,7 @@ func (f *file) produce(c *class) error {
 	t, count := c.topics[0], len(c.topics)
 	fmt.Fprintf(&f.text, "  - name: %s\n", c.name)
 	if c.name == restName {
-		f.note("    ", theme.Plural(count, "topic", "topics")+", each below 0.1% of the bytes. All but the rate is that of the busiest of them.")
+		f.note("    ", theme.Plural(count, "topic", "topics")+", with less than 0.1% of the bytes. All but the rate is that of the busiest of them.")
 	}
 	f.note("    ", t.Notes...)
 	f.set("command", "produce", "", "")
@@ -158,12 +158,7 @@ func (f *file) produce(c *class) error {
 		f.set("topic-config", words(configs), Measured, "differs from the defaults")
 	}
 	f.rate(c)
-	producers := 0
-	for _, t := range c.topics {
-		if producers += t.Producers; t.Producers == 0 && t.Records != nil {
-			producers += len(t.Records.Producers)
-		}
-	}
+	producers := c.producers()
 	if producers == 0 {
 		f.set("producers", 1, Assumed, "cannot be seen")
 	} else {
