@@ -2,6 +2,9 @@ package capture_test
 
 import (
 	"bytes"
+	"math/rand/v2"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -35,5 +38,38 @@ func TestOtherSystemsAreWrittenWithWhatTheyHave(t *testing.T) {
 		}
 		known := func(command, flag string) error { return config.CheckFlag(plan.Command(command), flag) }
 		must.Have(workload.Parse("w.yaml", text.Bytes(), known))(t)
+	}
+}
+
+// Records of a batch come by chance where keys share them out. The time that batches wait is found from how long they span.
+func TestLingerIsFoundFromHowLongBatchesSpan(t *testing.T) {
+	const linger, perSecond = 20 * time.Millisecond, 40.0
+	rng := rand.New(rand.NewPCG(39, 1))
+	for _, row := range []struct {
+		partitions int
+		next       func() time.Duration
+	}{
+		{6, func() time.Duration { return time.Duration(rng.ExpFloat64() / perSecond * float64(time.Second)) }},
+		{6, func() time.Duration { return time.Duration(rng.ExpFloat64() / (8 * perSecond) * float64(time.Second)) }},
+		{1, func() time.Duration { return 7 * time.Millisecond }},
+	} {
+		r := new(capture.Records)
+		for range 20_000 {
+			span, records := time.Duration(0), 1
+			for at := row.next(); at < linger; at += row.next() {
+				span, records = at, records+1
+			}
+			for range records {
+				r.Add(capture.Record{Key: []byte(strconv.Itoa(rng.IntN(50))), Value: make([]byte, 100)})
+			}
+			r.AddBatch(capture.Batch{Codec: "none", Count: records, Packed: 61 + 110*records, Unpacked: 61 + 110*records, Producer: -1, Span: span})
+		}
+		c := capture.Cluster{System: "kafka", Last: time.Hour, At: time.Now(), Topics: []capture.Topic{{Name: "t", Partitions: row.partitions, Replicas: 1, Rates: []float64{100}, Sure: capture.Measured, Records: r}}}
+		var text bytes.Buffer
+		must.Have(c.Write(&text, capture.Options{}))(t)
+		found := regexp.MustCompile(`linger: (\d+)`).FindStringSubmatch(text.String())
+		must.Hold(t, found != nil, "no linger in\n%s", text.String())
+		ms := must.Have(strconv.Atoi(found[1]))(t)
+		must.True(t, ms >= 17 && ms <= 21, "%d partitions: a linger of %s is found as %d ms", row.partitions, linger, ms)
 	}
 }

@@ -145,7 +145,11 @@ func (p *payloads) batches(c *class) {
 	)
 	span := float64(p.Span.Microseconds()) / float64(p.Batches) / 1000 // ms
 	linger := span
-	if more := p.asked.Records - 1; more > 0.05 {
+	switch more := p.asked.Records - 1; {
+	case more <= 0.05:
+	case p.payload.Keys != plan.NoKeys && c.topics[0].Partitions > 1: // keys share records out by chance: so many more come while a batch waits
+		linger = span / (1 + math.Expm1(-more)/more)
+	default:
 		linger += span / more / 2 // after the last record, half of the time between two
 	}
 	if size := nearly(p.Largest, normal); p.Largest > normal/2 && p.asked.Batch > full*float64(p.Largest) {

@@ -2,6 +2,7 @@ package look
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -147,6 +148,22 @@ func TestWhatCannotBeSeenIsTold(t *testing.T) {
 		{"deleted", func(s *scene) {
 			s.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Err: kerr.UnknownTopicOrPartition, Count: -1})
 		}, nil, "a topic was deleted while kt looked", true, false},
+		{"a broker that dies", func(s *scene) {
+			for id := range int32(3) {
+				must.Do(s.t, s.MoveTopicPartition("orders", id, id))
+			}
+			dead := false
+			s.Control(func(r kmsg.Request) (kmsg.Response, error, bool) {
+				s.KeepControl()
+				if list, ok := r.(*kmsg.ListOffsetsRequest); ok && list.Topics[0].Partitions[0].Timestamp >= 0 {
+					dead = true
+				}
+				if dead && s.CurrentNode() == 1 {
+					return nil, errors.New("dead"), true
+				}
+				return nil, nil, false
+			})
+		}, []string{"1 of 3 partitions did not answer (their broker is away)", "its rate is of 2 of 3 partitions"}, "", false, false},
 		{"a partition that fails", func(s *scene) {
 			for id := range int32(3) {
 				must.Do(s.t, s.MoveTopicPartition("orders", id, id%2))

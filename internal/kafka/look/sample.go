@@ -64,12 +64,10 @@ func (s *sampler) all(ctx context.Context) {
 	}
 	kafka.Pause(ctx, time.Until(s.from.Add(2*time.Second))) // for the logs to grow
 	traffic, sum, lengths := make(map[*topic]float64), 0.0, 0.0
-	for some := range slices.Chunk(s.alive(), manyEnds) {
-		s.list(ctx, some, latest, func(p *partition, o point) {
-			bytes := float64(max(0, o.offset-p.end)) * p.topic.size()
-			traffic[p.topic], sum, lengths = traffic[p.topic]+bytes, sum+bytes, lengths+p.length()*p.topic.size()
-		})
-	}
+	s.list(ctx, s.alive(), latest, func(p *partition, o point) {
+		bytes := float64(max(0, o.offset-p.end)) * p.topic.size()
+		traffic[p.topic], sum, lengths = traffic[p.topic]+bytes, sum+bytes, lengths+p.length()*p.topic.size()
+	})
 	left := float64(s.Sample - s.read)
 	for _, t := range s.topics {
 		length := t.sum((*partition).length)
@@ -78,7 +76,7 @@ func (s *sampler) all(ctx context.Context) {
 			share = traffic[t] / sum
 		}
 		budget := left * (0.8*share + 0.2/float64(len(s.topics)))
-		of := some(t.partitions, max(1, int(budget/leastBytes)))
+		of := few(t.partitions, max(1, int(budget/leastBytes)))
 		read := 0.0
 		for _, p := range of {
 			read += p.length()
@@ -239,30 +237,17 @@ func (t *topic) timeless() string {
 	return ""
 }
 
-// tellSample completes the figures of a topic with what its sample tells.
-func (t *topic) tellSample() {
-	if t.refused != nil {
-		t.note("its records may not be read (%s): it is captured by its offsets alone", kafka.ErrorCode(t.refused))
-	}
-	if t.damaged {
-		t.note("a batch of it could not be read")
-	}
-	if t.transactions > 0 {
-		t.Transaction = t.open / time.Duration(t.transactions)
-	}
-}
-
 // countProducers counts the producers that have written in the last minute in which any has.
 func (v *view) countProducers(ctx context.Context) {
 	const most = 10 // partitions of a topic
-	for all := range slices.Chunk(v.topics, manyEnds/most) {
+	for all := range slices.Chunk(v.topics, manyPartitions/most) {
 		asked := make(kadm.TopicsSet)
 		for _, t := range all {
 			if t.Records == nil {
 				continue
 			}
 			t.Producers = len(t.Records.Producers)
-			for _, p := range some(t.partitions, most) {
+			for _, p := range few(t.partitions, most) {
 				if !v.failed(p) {
 					asked.Add(t.Name, p.id)
 				}
