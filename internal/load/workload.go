@@ -55,39 +55,28 @@ func (b *Runner) Changed(l study.Load) (*workload.Workload, *config.Workload, er
 // elsewhere are flags of loads that say where, how long and by whom they are made, and not what they are.
 var elsewhere = []string{bootstrapServer, "url", "cluster", "command-config", "config", "on", "hosts", "processes", "watch", "join", "peers", "key-file", "yes", "tag", "duration", "warmup"}
 
-// SameWorkload returns an error that names the first difference between a workload of a file and that of a search, as it was changed there.
+// SameWorkload returns an error that names the differences between a workload of a file and that of a search, as it was changed there.
 func (b *Runner) SameWorkload(file, made study.Load) error {
-	var texts [2][][]string // of each load: what it is, and its flags
+	var is [2][]string
 	for i, l := range []study.Load{file, made} {
-		w, _, err := b.Changed(l)
-		var plans []plan.Plan
-		if err == nil {
-			plans, err = b.Plans(l)
-		}
+		w, err := b.Workload(l)
 		if err != nil {
 			return err
 		}
 		for j, of := range w.Loads {
-			all := []string{string(plans[j].System()) + " " + of.Command + " " + of.Name + " " + of.Reads}
+			is[i] = append(is[i], strings.TrimSpace(fmt.Sprintf("%s: %s on %s %s", of.Name, of.Command, w.Made[j].Plan.System(), of.Reads)))
 			for _, f := range of.Flags {
 				if !slices.Contains(elsewhere, f.Name) {
-					all = append(all, f.Name+": "+f.Value)
+					is[i] = append(is[i], of.Name+"."+f.Name+": "+f.Value)
 				}
 			}
-			slices.Sort(all[1:])
-			texts[i] = append(texts[i], all)
 		}
 	}
-	for i := range max(len(texts[0]), len(texts[1])) {
-		var sides [2]string
-		for s, other := range []int{1, 0} {
-			if i < len(texts[s]) {
-				sides[s] = strings.Join(slices.DeleteFunc(slices.Clone(texts[s][i]), func(t string) bool { return i < len(texts[other]) && slices.Contains(texts[other][i], t) }), ", ")
-			}
-		}
-		if sides[0]+sides[1] != "" {
-			return fmt.Errorf("the find is of another workload: load %d has %q in the file, and %q there", i+1, sides[0], sides[1])
-		}
+	only := func(a, b []string) string {
+		return cmp.Or(strings.Join(slices.DeleteFunc(slices.Clone(a), func(t string) bool { return slices.Contains(b, t) }), ", "), "nothing of it")
+	}
+	if a, b := only(is[0], is[1]), only(is[1], is[0]); a != b {
+		return fmt.Errorf("the find is of another workload: the file has %s, and the find %s", a, b)
 	}
 	return nil
 }

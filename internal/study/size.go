@@ -49,10 +49,7 @@ type written struct {
 // usageOf returns what the brokers used in a run: by their vitals where agents watched their hosts, else the bytes that the clients
 // counted, with those of replicas.
 func usageOf(r *result.Result) *usage {
-	loads := r.Loads
-	if len(loads) == 0 {
-		loads = []result.LoadResult{{Result: *r}}
-	}
+	loads := loadsOf(r)
 	u := &usage{brokers: len(loads[0].Environment.Cluster.Brokers), used: make(map[string]float64), has: make(map[string]float64)}
 	var sent, received, all float64
 	for i := range loads {
@@ -176,20 +173,10 @@ func fitLaw(scale, use []float64) *law {
 	return best
 }
 
-// usl fits the Universal Scalability Law with the use in the place of workers. Where the crosstalk is below 0, which is noise, the law
-// has contention alone: use ÷ scale is a straight line then.
+// usl fits the Universal Scalability Law with the use in the place of workers; nil: there are too few scales, or its terms are below 0.
 func usl(scale, use []float64) *law {
 	s, err := inference.USL(use, scale, alpha)
-	if err == nil || errors.Is(err, inference.ErrNoPeak) {
-		cost := make([]float64, len(use))
-		for i := range use {
-			cost[i] = use[i] / scale[i]
-		}
-		if l := line(use, cost); s.Beta < 0 && l != nil {
-			s = inference.Scaling{Gamma: 1 / (l.idle + l.slope), Alpha: l.slope / (l.idle + l.slope)}
-		}
-	}
-	if s.Gamma <= 0 || s.Beta < 0 || s.Alpha < 0 || s.Alpha >= 1 {
+	if err != nil && !errors.Is(err, inference.ErrNoPeak) || s.Gamma <= 0 || s.Beta < 0 || s.Alpha < 0 || s.Alpha >= 1 {
 		return nil
 	}
 	return &law{usl: &s}

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/kt-bench/kt/internal/inference"
 	"github.com/kt-bench/kt/internal/must"
 )
 
@@ -17,6 +18,14 @@ func TestALawTellsScalesThatWereLeftOut(t *testing.T) {
 		}
 		return use
 	}
+	law, curved := inference.Scaling{Gamma: 1, Alpha: 0.2, Beta: 0.05}, []float64(nil)
+	for _, s := range scales {
+		u := 0.0
+		for law.At(u) < s {
+			u += 0.001
+		}
+		curved = append(curved, u)
+	}
 	for _, tc := range []struct {
 		name string
 		use  []float64
@@ -26,7 +35,7 @@ func TestALawTellsScalesThatWereLeftOut(t *testing.T) {
 	}{
 		{"in proportion", noisy(func(s float64) float64 { return 2 * s }), 4, 2, false},
 		{"with an idle part", noisy(func(s float64) float64 { return 0.5 + 2*s }), 4.5, 2, false},
-		{"with contention", noisy(func(s float64) float64 { return 0.8 * s / (1 - 0.4*s) }), 2.5, 2.5 / (0.8 + 0.4*2.5), true},
+		{"with contention and crosstalk", curved, 3, law.At(3), true},
 	} {
 		l := fitLaw(scales, tc.use)
 		if got := l.carries(tc.at); math.Abs(got/tc.want-1) > 0.05 || (l.usl != nil) != tc.usl || l.err < 0 || l.err > 0.03 {

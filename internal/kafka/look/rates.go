@@ -110,9 +110,13 @@ func (v *view) lookUp(ctx context.Context) {
 	bounds := v.bounds()
 	begins := bounds[:len(bounds)-1]
 	if budget := v.Lookups * int(patience/time.Second) / len(begins); v.Lookups > 0 && len(asked) > budget {
+		length := 0.0
+		for _, p := range asked {
+			length += p.length()
+		}
 		asked = nil
-		for _, t := range v.topics {
-			asked = append(asked, few(byTopic[t], max(1, budget/len(byTopic)))...)
+		for _, t := range v.topics { // one of each, and the others by what the topics hold
+			asked = append(asked, few(byTopic[t], 1+int(float64(max(0, budget-len(byTopic)))*t.sum((*partition).length)/length))...)
 		}
 	}
 	v.say("asking for " + theme.Plural(len(asked)*len(begins), "offset", "offsets") + " by time")
@@ -214,14 +218,14 @@ func (t *topic) byTime(bounds []int64) func(*partition) float64 {
 			began = min(began, max(bounds[0], first.ms))
 		}
 	}
-	told, sum, known := now, 0.0, 0
+	told, sum, known, deleted := now, 0.0, 0, false
 	weights := make([]float64, last)
 	for _, p := range asked {
 		from := began
 		if first := p.bounds[0]; first.ms > 0 && (t.compacted || first.offset == p.start && p.start > 0) { // what was before is deleted
 			from = max(bounds[0], first.ms)
 		}
-		told = min(told, from)
+		told, deleted = min(told, from), deleted || p.start > 0 || t.compacted
 		offsets := append(slices.Clone(p.bounds), point{offset: p.end})
 		for i := range last {
 			until := bounds[i+1]
@@ -243,12 +247,12 @@ func (t *topic) byTime(bounds []int64) func(*partition) float64 {
 		}
 	}
 	for i, w := range weights {
-		if w == 0 && known > 0 { // deleted: as the rest
+		if w == 0 && known > 0 && deleted { // as the rest
 			t.Rates[i] = sum / float64(known)
 		}
 	}
 	if since := now - told; len(asked) > 0 && since < (now-bounds[0])*95/100 {
-		t.note("its log tells of the last %s only, which its rate is of", theme.Duration(time.Duration(since/1000)*time.Second))
+		t.note("its log begins %s ago: its rate is of the time since", theme.Duration(time.Duration(since/1000)*time.Second))
 	}
 	if weights[last-1] < length {
 		t.Sure = capture.Estimated
