@@ -198,10 +198,9 @@ func (v *view) settle(t *topic) {
 	for i := range t.Rates {
 		t.Rates[i] *= t.data()
 	}
-	for _, p := range t.partitions {
-		if sum := t.sum(share); sum > 0 {
-			t.Shares = append(t.Shares, share(p)/sum)
-		}
+	sum := t.sum(share)
+	for i := 0; sum > 0 && i < len(t.partitions); i++ {
+		t.Shares = append(t.Shares, share(t.partitions[i])/sum)
 	}
 }
 
