@@ -70,6 +70,7 @@ loads:
 			must.Match(t, fmt.Sprint(value), fmt.Sprint(found), "%s: %s", name, key)
 		}
 	}
-	must.True(t, loads["cap-tx"]["transactional-id"] != nil, "transactions are not seen:\n%s", out)
+	open := must.Have(strconv.ParseFloat(fmt.Sprint(loads["cap-tx"]["transaction-duration-ms"]), 64))(t)
+	must.True(t, loads["cap-tx"]["transactional-id"] != nil && open > 400 && open < 700, "transactions of 500 ms take %v:\n%s", open, out)
 	must.True(t, strings.HasPrefix(loads["cap-keys"]["key-distribution"].(string), "zipf:1.1"), "%v", loads["cap-keys"]["key-distribution"])
 }

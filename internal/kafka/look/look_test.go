@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -228,4 +229,27 @@ func TestOddTimesAreToldAndTheGrowthCounts(t *testing.T) {
 			must.Has(t, "notes", strings.Join(orders.Notes, "; "), row.note)
 		})
 	}
+}
+
+// Ends of transactions take offsets, and are no records.
+func TestTransactionsAreSeen(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	s.topic("orders", 1)
+	s.write("orders", 1, 1, time.Now().Add(-2000*time.Second))
+	ctx := context.Background()
+	client := must.Have(kgo.NewClient(kgo.SeedBrokers(s.ListenAddrs()...), kgo.TransactionalID("tx"), kgo.DefaultProduceTopic("orders")))(t)
+	defer client.Close()
+	for range 5 {
+		must.Do(t, client.BeginTransaction())
+		for range 10 {
+			must.Do(t, client.ProduceSync(ctx, kgo.StringRecord("value")).FirstErr())
+			time.Sleep(20 * time.Millisecond)
+		}
+		must.Do(t, client.EndTransaction(ctx, kgo.TryCommit))
+	}
+	orders := s.find(s.look(capture.Look{Last: 1000 * time.Second, Sample: mib}), "orders")
+	must.Match(t, int64(50), orders.Records.Transactions, "batches of transactions")
+	must.True(t, orders.Transaction > 190*time.Millisecond && orders.Transaction < 400*time.Millisecond, "transactions of 200 ms take %s", orders.Transaction)
+	must.True(t, math.Abs(orders.Mean()*1000-50) < 1, "%.1f records, want 50 and no ends of transactions", orders.Mean()*1000)
 }

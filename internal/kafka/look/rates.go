@@ -198,12 +198,15 @@ func (v *view) settle(t *topic) {
 	for i := range t.Rates {
 		t.Rates[i] *= t.data()
 	}
-	for _, p := range t.partitions {
-		if sum := t.sum(share); sum > 0 {
-			t.Shares = append(t.Shares, share(p)/sum)
-		}
+	sum := t.sum(share)
+	for i := 0; sum > 0 && i < len(t.partitions); i++ {
+		t.Shares = append(t.Shares, share(t.partitions[i])/sum)
 	}
 }
+
+// The end of a log is of the time of its newest record, where so many records more were due since: those are on their way to it, which
+// takes 2,000 ms at most.
+const onTheirWay, byChance = 2000, 10
 
 // byTime sets the rates by the offsets at the bounds, and returns a measure of the traffic of a partition. Those that were not asked are
 // taken to be as the others, by the lengths of their logs.
@@ -218,7 +221,7 @@ func (t *topic) byTime(bounds []int64) func(*partition) float64 {
 			began = min(began, max(bounds[0], first.ms))
 		}
 	}
-	told, sum, known, deleted := now, 0.0, 0, false
+	live, told, sum, known, deleted := t.sum(growth), now, 0.0, 0, false
 	weights := make([]float64, last)
 	for _, p := range asked {
 		from := began
@@ -231,6 +234,9 @@ func (t *topic) byTime(bounds []int64) func(*partition) float64 {
 			until := bounds[i+1]
 			if i == last-1 {
 				until = p.at.UnixMilli()
+				if late := until - t.newest.UnixMilli(); late < onTheirWay && float64(late)*live > byChance*1000 {
+					until -= late
+				}
 			}
 			over := until - max(bounds[i], from)
 			if last == 1 || over > (until-bounds[i])/20 {
