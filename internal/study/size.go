@@ -257,22 +257,10 @@ func Size(d *Document, scale float64, broker string) (*SizeDocument, error) {
 	} else if !find.Over || find.Peak.RecordsPerSecond == 0 {
 		return bad("it is not over, or no scale was found that holds: kt study report %s has what is known", d.ID)
 	}
-	trials, loads, err := find.Study.Find.trials(find)
+	tried, u, scales, used, err := find.uses()
 	if err != nil {
 		return nil, err
-	}
-	tried, u, scales, used := 0.0, new(usage), []float64{}, map[string][]float64{}
-	for i, t := range trials {
-		if tried = max(tried, t.Rate); t.Outcome != Passed || loads[i][0].usage.brokers == 0 {
-			continue
-		}
-		u = loads[i][0].usage
-		scales = append(scales, t.Rate/float64(u.brokers))
-		for name, n := range u.used {
-			used[name] = append(used[name], n/float64(u.brokers))
-		}
-	}
-	if len(u.loads) == 0 {
+	} else if len(u.loads) == 0 {
 		return bad("its runs do not say how many brokers there were, or what was written")
 	} else if scale > farthest*tried {
 		return bad("--scale %v is more than twice the highest scale that was tried (%v): search on more brokers, or with a higher --ladder", scale, tried)
@@ -304,6 +292,24 @@ func Size(d *Document, scale float64, broker string) (*SizeDocument, error) {
 	}
 	s.conclude()
 	return s, nil
+}
+
+// uses returns the highest scale that a search has tried, and of its trials that held the use of the last one, and the scale and the use
+// of each resource by one broker.
+func (d *Document) uses() (tried float64, last *usage, scales []float64, used map[string][]float64, err error) {
+	last, used = new(usage), make(map[string][]float64)
+	trials, loads, err := d.Study.Find.trials(d)
+	for i, t := range trials {
+		if tried = max(tried, t.Rate); t.Outcome != Passed || loads[i][0].usage.brokers == 0 {
+			continue
+		}
+		last = loads[i][0].usage
+		scales = append(scales, t.Rate/float64(last.brokers))
+		for name, n := range last.used {
+			used[name] = append(used[name], n/float64(last.brokers))
+		}
+	}
+	return tried, last, scales, used, err
 }
 
 func (s *SizeDocument) remark(is bool, text string) {
