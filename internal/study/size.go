@@ -5,12 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/kt-bench/kt/internal/inference"
 	"github.com/kt-bench/kt/internal/input"
-	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/result/merge"
 	"github.com/kt-bench/kt/internal/result/verdict"
@@ -220,22 +221,18 @@ func leftOut(scale, use []float64, fit func(scale, use []float64) *law) float64 
 	return math.Sqrt(sum / float64(len(scale)))
 }
 
+// hasOne matches what a broker has of a resource: a number of cores, bits a second, or bytes a second.
+var hasOne = regexp.MustCompile(`^(cpu|disk|network)=([0-9.]+)(|([MGT])bit|[KMGT]iB)(/s)?$`)
+
 // ParseBroker reads what a broker has: cpu=16,disk=500MiB/s,network=10Gbit.
 func ParseBroker(text string) (map[string]float64, error) {
 	has := make(map[string]float64)
 	for part := range strings.SplitSeq(text, ",") {
-		name, value, _ := strings.Cut(strings.TrimSpace(part), "=")
-		value = strings.TrimSuffix(value, "/s")
-		unit, read := 1.0, plan.ParseNumber
-		if number, isBits := strings.CutSuffix(value, "bit"); isBits && name == ofNetwork && number != "" {
-			last := len(number) - 1
-			unit, value = map[byte]float64{'M': 1e6, 'G': 1e9, 'T': 1e12}[number[last]]/8, number[:last]
-		} else if name != "cpu" {
-			read = func(s string) (float64, error) { n, err := plan.ParseVolume(s); return float64(n), err }
-		}
-		n, err := read(value)
-		resource := map[string]string{"cpu": ofCPU, "disk": ofDisk, "network": ofNetwork}[name]
-		if resource == "" || err != nil || n*unit <= 0 || has[resource] > 0 {
+		m := append(hasOne.FindStringSubmatch(strings.TrimSpace(part)), make([]string, 6)...)
+		n, _ := strconv.ParseFloat(m[2], 64) // else it is 0
+		unit := map[string]float64{"": 1, "Mbit": 1e6 / 8, "Gbit": 1e9 / 8, "Tbit": 1e12 / 8, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}[m[3]]
+		resource := map[string]string{"cpu": ofCPU, "disk": ofDisk, "network": ofNetwork}[m[1]]
+		if n*unit <= 0 || has[resource] > 0 || (m[1] == "cpu") != (m[3]+m[5] == "") || m[1] == "disk" && m[4] != "" {
 			return nil, fmt.Errorf("--broker %q: %q: write what one broker has, each once, as in cpu=16,disk=500MiB/s,network=10Gbit", text, part)
 		}
 		has[resource] = n * unit
@@ -255,36 +252,18 @@ func Size(d *Document, scale float64, broker string) (*SizeDocument, error) {
 	bad := func(format string, args ...any) (*SizeDocument, error) {
 		return nil, fmt.Errorf("find %s: "+format, append([]any{d.ID}, args...)...)
 	}
-	switch {
-	case find.FindDoc == nil || !find.Study.Find.Scale:
-		return bad("it is no search of the highest scale of a workload: make one with kt find -- run FILE")
-	case !find.Over:
-		return bad("it is not over: go on with kt study resume %s", d.ID)
-	case find.Peak.RecordsPerSecond == 0:
-		return bad("no scale was found that holds, so nothing is known of what a broker carries")
-	case d.Embedded:
-		return bad("it was made on the broker inside kt, which is no Kafka")
+	if find.FindDoc == nil || !find.Study.Find.Scale || d.Embedded {
+		return bad("it is no search of the highest scale of a workload on brokers outside kt: make one with kt find -- run FILE --bootstrap-server HOST:PORT")
+	} else if !find.Over || find.Peak.RecordsPerSecond == 0 {
+		return bad("it is not over, or no scale was found that holds: kt study report %s has what is known", d.ID)
 	}
-	trials, loads, err := find.Study.Find.trials(find)
+	tried, u, scales, used, err := find.uses()
 	if err != nil {
 		return nil, err
-	}
-	tried, u, scales, used := 0.0, new(usage), []float64{}, map[string][]float64{}
-	for i, t := range trials {
-		if tried = max(tried, t.Rate); t.Outcome != Passed || loads[i][0].usage.brokers == 0 {
-			continue
-		}
-		u = loads[i][0].usage
-		scales = append(scales, t.Rate/float64(u.brokers))
-		for name, n := range u.used {
-			used[name] = append(used[name], n/float64(u.brokers))
-		}
-	}
-	if scale > farthest*tried {
-		return bad("--scale %v is more than twice the highest scale that was tried (%v): search on more brokers, or with a higher --ladder", scale, tried)
-	}
-	if len(u.loads) == 0 {
+	} else if len(u.loads) == 0 {
 		return bad("its runs do not say how many brokers there were, or what was written")
+	} else if scale > farthest*tried {
+		return bad("--scale %v is more than twice the highest scale that was tried (%v): search on more brokers, or with a higher --ladder", scale, tried)
 	}
 	s := &SizeDocument{Schema: Schema, Scale: scale, Find: d.ID, Measured: u.brokers, Broker: broker, Remarks: []string{}}
 	has := u.has
@@ -304,6 +283,7 @@ func Size(d *Document, scale float64, broker string) (*SizeDocument, error) {
 		case has[name] > 0 && broker != "":
 			return bad("--broker %q: the use of %s was not measured, or does not grow; start kt agent on the brokers' hosts, and search again with --on", broker, name)
 		}
+		s.remark(has[name] > 0 && l == nil, "the use of "+name+" does not grow with the scale, so it has no row")
 	}
 	replicas := slices.MaxFunc(u.loads, func(a, b written) int { return cmp.Compare(a.replicas, b.replicas) }).replicas
 	s.remark(replicas < 2, "topics have one replica: what is on a broker that is down cannot be read or written")
@@ -312,6 +292,24 @@ func Size(d *Document, scale float64, broker string) (*SizeDocument, error) {
 	}
 	s.conclude()
 	return s, nil
+}
+
+// uses returns the highest scale that a search has tried, and of its trials that held the use of the last one, and the scale and the use
+// of each resource by one broker.
+func (d *Document) uses() (tried float64, last *usage, scales []float64, used map[string][]float64, err error) {
+	last, used = new(usage), make(map[string][]float64)
+	trials, loads, err := d.Study.Find.trials(d)
+	for i, t := range trials {
+		if tried = max(tried, t.Rate); t.Outcome != Passed || loads[i][0].usage.brokers == 0 {
+			continue
+		}
+		last = loads[i][0].usage
+		scales = append(scales, t.Rate/float64(last.brokers))
+		for name, n := range last.used {
+			used[name] = append(used[name], n/float64(last.brokers))
+		}
+	}
+	return tried, last, scales, used, err
 }
 
 func (s *SizeDocument) remark(is bool, text string) {

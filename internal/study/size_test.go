@@ -107,7 +107,7 @@ func TestTheResourceThatNeedsMostDecides(t *testing.T) {
 		decides string
 	}{
 		{"the limit", sized(3, peak, 1, false, rungs...), 3, "", 4, ofLimit},
-		{"the limit at another scale", sized(3, peak, 1, false, rungs...), 4.5, "", 6, ofLimit},
+		{"the limit of two brokers", sized(2, peak, 1, false, rungs...), 4.5, "", 4, ofLimit}, // 1.5 each
 		{"replicas", sized(3, peak, 3, false, rungs...), 0.9, "", 3, ofReplicas},
 		{"CPU", sized(3, PeakRate{RecordsPerSecond: 1, Scale: 3, Low: 3}, 1, true, 1, 2, 3), 6, "", 7, ofLimit},
 		{"brokers with fewer cores", sized(3, peak, 1, true, rungs...), 4, "cpu=2", 6, ofCPU}, // (1.8 - 0.1) ÷ 2 = 0.85 each

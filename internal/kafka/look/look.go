@@ -129,7 +129,7 @@ func (v *view) findTopics(ctx context.Context) error {
 		v.topics, v.byName[t.Name] = append(v.topics, t), t
 	}
 	if len(v.topics) == 0 {
-		v.notes = append(v.notes, "kt sees no topic: there is none, or it may not see them")
+		v.say("kt sees no topic: there is none, or this client has no right to see them")
 	}
 	const many = 200 // topics in a question
 	for names := range slices.Chunk(slices.Sorted(maps.Keys(v.byName)), many) {

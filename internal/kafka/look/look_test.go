@@ -240,16 +240,17 @@ func TestTransactionsAreSeen(t *testing.T) {
 	ctx := context.Background()
 	client := must.Have(kgo.NewClient(kgo.SeedBrokers(s.ListenAddrs()...), kgo.TransactionalID("tx"), kgo.DefaultProduceTopic("orders")))(t)
 	defer client.Close()
+	at := time.Now().Add(-10 * time.Second)
 	for range 5 {
 		must.Do(t, client.BeginTransaction())
 		for range 10 {
-			must.Do(t, client.ProduceSync(ctx, kgo.StringRecord("value")).FirstErr())
-			time.Sleep(20 * time.Millisecond)
+			must.Do(t, client.ProduceSync(ctx, &kgo.Record{Value: []byte("value"), Timestamp: at}).FirstErr())
+			at = at.Add(20 * time.Millisecond)
 		}
 		must.Do(t, client.EndTransaction(ctx, kgo.TryCommit))
 	}
 	orders := s.find(s.look(capture.Look{Last: 1000 * time.Second, Sample: mib}), "orders")
 	must.Match(t, int64(50), orders.Records.Transactions, "batches of transactions")
-	must.True(t, orders.Transaction > 190*time.Millisecond && orders.Transaction < 400*time.Millisecond, "transactions of 200 ms take %s", orders.Transaction)
+	must.Match(t, 200*time.Millisecond, orders.Transaction, "time of a transaction")
 	must.True(t, math.Abs(orders.Mean()*1000-50) < 1, "%.1f records, want 50 and no ends of transactions", orders.Mean()*1000)
 }
