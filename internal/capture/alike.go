@@ -16,11 +16,14 @@ const (
 	restName  = "rest"
 )
 
-// class is topics that become one load. The first has the most traffic, and its records stand for all.
+// class is topics that become one load, those with the most traffic first.
 type class struct {
 	name   string
 	topics []*Topic
 }
+
+// middle returns the topic with the median traffic, whose records stand for all.
+func (c *class) middle() *Topic { return c.topics[len(c.topics)/2] }
 
 // sum adds up a figure of the topics.
 func (c *class) sum(of func(*Topic) float64) (sum float64) {

@@ -31,7 +31,7 @@ func (p *payloads) part(n int64) string { return theme.Percent(float64(n) / floa
 
 // records writes what the records of topics are, and how their producers send them.
 func (f *file) records(c *class) (err error) {
-	t := c.topics[0]
+	t := c.middle()
 	p := &payloads{file: f, Records: t.Records, payload: plan.Payload{Keys: plan.NoKeys}}
 	p.asked.Rate = c.sum((*Topic).Mean)
 	const telling = 1000 // records a partition: fewer are uneven by chance
@@ -77,7 +77,7 @@ func (p *payloads) sizes(load string) (err error) {
 		between = "\x00kt\x00"
 		p.set("payload-delimiter", `'\0kt\0'`, "", "")
 	}
-	p.file.payloads[path] = bytes.Join(p.Kept, []byte(between))
+	p.payloads[path] = bytes.Join(p.Kept, []byte(between))
 	p.set("payload-file", strconv.Quote(path), Measured, "%d values as they are", len(p.Kept))
 	return nil
 }
@@ -147,7 +147,7 @@ func (p *payloads) batches(c *class) {
 	linger := span
 	switch more := p.asked.Records - 1; {
 	case more <= 0.05:
-	case p.payload.Keys != plan.NoKeys && c.topics[0].Partitions > 1: // keys share records out by chance: so many more come while a batch waits
+	case p.payload.Keys != plan.NoKeys && c.middle().Partitions > 1: // keys share records out by chance: so many more come while a batch waits
 		linger = span / (1 + math.Expm1(-more)/more)
 	default:
 		linger += span / more / 2 // after the last record, half of the time between two
@@ -163,7 +163,7 @@ func (p *payloads) batches(c *class) {
 		p.set("idempotence", `"false"`, Measured, "no batch has a producer id")
 	}
 	p.set("acks", "all", Assumed, "cannot be seen; the default of Kafka's clients")
-	switch d := c.topics[0].Transaction; {
+	switch d := c.middle().Transaction; {
 	case p.Transactions == 0:
 	case 2*p.Transactions < p.Batches:
 		p.unlike("%d of %d batches are of transactions", p.Transactions, p.Batches)
