@@ -96,7 +96,7 @@ func (k securedKafka) ktWith(which, command string, args ...string) said {
 	k.t.Helper()
 	file := k.file(which)
 	c := ktIn(k.t, k.t.TempDir(), append([]string{command, "--command-config", file, "--result", "none", "--output", "json"}, args...)...)
-	if conf := filepath.Join(filepath.Dir(file), "krb5.conf"); exists(conf) {
+	if conf := filepath.Join(filepath.Dir(file), "krb5.conf"); isThere(conf) {
 		c.Env = append(c.Env, "KRB5_CONFIG="+conf)
 	}
 	began := time.Now()
@@ -108,7 +108,7 @@ func (k securedKafka) ktWith(which, command string, args ...string) said {
 	return s
 }
 
-func exists(path string) bool {
+func isThere(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
 }

@@ -29,6 +29,7 @@ func TestManyLoadsOnOneBroker(t *testing.T) {
 	for name, test := range map[string]func(*kafkaCluster, *testing.T){
 		"compression is that of the Java client":             (*kafkaCluster).compressesLikeJava,
 		"consume reads a real topic":                         (*kafkaCluster).isRead,
+		"its loads are captured":                             (*kafkaCluster).isCaptured,
 		"a rebalance is reported":                            (*kafkaCluster).tellsOfARebalance,
 		"kt tune sees its settings":                          (*kafkaCluster).isSeenByTune,
 		"the wire engine reads what the client engine reads": (*kafkaCluster).isReadByBothEngines,

@@ -3,7 +3,6 @@ package cmd
 import (
 	"context"
 	"errors"
-	"fmt"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -16,18 +15,15 @@ import (
 
 func newSize(env *Env) *cobra.Command {
 	c := command[*config.Size]{flags: config.NewSize, run: sizeWorkload}.of(env, &cobra.Command{
-		Use:   "size FILE --scale N --measured FIND",
-		Short: "Say how many brokers carry a workload, from a search that was made",
-
-		SuggestFor: []string{"sizing", "plan", "capacity", "brokers"},
+		Use:        "size FILE --scale N --measured FIND",
+		Short:      "Say how many brokers carry a workload, from a search that was made",
+		SuggestFor: []string{"sizing", "capacity", "brokers"},
 		Args:       one("one workload's file"),
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return []string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt
 		},
 	})
-	if err := c.RegisterFlagCompletionFunc("measured", env.completeMade); err != nil {
-		panic(err) // the flag exists, and has no other completion
-	}
+	_ = c.RegisterFlagCompletionFunc("measured", env.completeMade) // the flag exists
 	return c
 }
 
@@ -36,19 +32,20 @@ func sizeWorkload(_ context.Context, env *Env, flags *config.Size, args []string
 		return nil, usageError(errors.New("--measured: name the search that was made of the workload (kt find -- run FILE): kt study list has its name, as 20260102-150405-find-abcde"))
 	}
 	l, err := readWorkload(args[0])
+	var f *study.Folder
+	if path := filepath.Clean(flags.Measured); err == nil && study.IsFolder(path) {
+		f, err = study.Open(filepath.Dir(path), filepath.Base(path))
+	} else if err == nil {
+		f, _, err = env.openStudy([]string{flags.Measured}, false)
+	}
 	if err != nil {
 		return nil, usageError(err)
 	}
-	f, err := env.searchOf(flags.Measured)
-	if err != nil {
-		return nil, usageError(fmt.Errorf("--measured %w", err))
+	if made := f.Study.All()[0].First(); made.IsWorkload() {
+		err = load.NewRunner(env.maker()).SameWorkload(l, made)
 	}
-	b := load.NewRunner(env.maker())
-	made := f.Study.All()[0].First()
-	if made.IsWorkload() {
-		if err := b.SameWorkload(l, made); err != nil {
-			return nil, usageError(err)
-		}
+	if err != nil {
+		return nil, usageError(err)
 	}
 	d, err := f.Document()
 	if err != nil {
@@ -60,13 +57,4 @@ func sizeWorkload(_ context.Context, env *Env, flags *config.Size, args []string
 	}
 	s.Workload = args[0]
 	return found(report.SizeDoc(s), s), nil
-}
-
-// searchOf opens a study by its name, or by the path of its folder.
-func (e *Env) searchOf(name string) (*study.Folder, error) {
-	if path := filepath.Clean(name); study.IsFolder(path) {
-		return study.Open(filepath.Dir(path), filepath.Base(path))
-	}
-	f, _, err := e.openStudy([]string{name}, false)
-	return f, err
 }

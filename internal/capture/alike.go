@@ -12,15 +12,18 @@ import (
 )
 
 const (
-	restShare = 0.001 // of the bytes: a topic below goes into the load of the small ones
+	restShare = 0.001 // of the bytes: topics that are alike and have less, all together, go into the load of the small ones
 	restName  = "rest"
 )
 
-// class is topics that become one load. The first has the most traffic, and its records stand for all.
+// class is topics that become one load, those with the most traffic first.
 type class struct {
 	name   string
 	topics []*Topic
 }
+
+// middle returns the topic with the median traffic, whose records stand for all.
+func (c *class) middle() *Topic { return c.topics[len(c.topics)/2] }
 
 // sum adds up a figure of the topics.
 func (c *class) sum(of func(*Topic) float64) (sum float64) {
@@ -28,6 +31,21 @@ func (c *class) sum(of func(*Topic) float64) (sum float64) {
 		sum += of(t)
 	}
 	return sum
+}
+
+// producers returns how many clients are known to write the topics: one that writes several of them counts once, if its id was read.
+func (c *class) producers() int {
+	active, unread, ids := 0, 0, make(map[int64]bool)
+	for _, t := range c.topics {
+		if active, unread = active+t.Producers, unread+t.Producers; t.Records != nil {
+			unread -= min(t.Producers, len(t.Records.Producers))
+			maps.Copy(ids, t.Records.Producers)
+		}
+	}
+	if active > 0 { // the sample may have those of earlier times too
+		return min(active, unread+len(ids))
+	}
+	return len(ids)
 }
 
 // size returns the bytes that a record of a topic takes in the log: those of all topics where neither the system nor a sample tells them.
@@ -61,16 +79,20 @@ func (c *Cluster) classes(o Options) (classes []*class, idle int) {
 		}
 	}
 	slices.SortStableFunc(busy, func(a, b *Topic) int { return cmp.Compare(traffic[b], traffic[a]) })
-	rest := &class{name: restName}
+	var all []*class
 	for _, t := range busy {
-		same := slices.IndexFunc(classes, func(c *class) bool { return alike(c.topics[0], t, o.Similar) })
-		switch {
-		case !o.Each && traffic[t] < restShare*total:
-			rest.topics = append(rest.topics, t)
-		case !o.Each && same >= 0:
-			classes[same].topics = append(classes[same].topics, t)
-		default:
-			classes = append(classes, &class{topics: []*Topic{t}})
+		if i := slices.IndexFunc(all, func(c *class) bool { return !o.Each && alike(c.topics[0], t, o.Similar) }); i >= 0 {
+			all[i].topics = append(all[i].topics, t)
+		} else {
+			all = append(all, &class{topics: []*Topic{t}})
+		}
+	}
+	rest := &class{name: restName}
+	for _, c := range all {
+		if !o.Each && c.sum(func(t *Topic) float64 { return traffic[t] }) < restShare*total {
+			rest.topics = append(rest.topics, c.topics...)
+		} else {
+			classes = append(classes, c)
 		}
 	}
 	for i, c := range classes {

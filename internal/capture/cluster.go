@@ -37,7 +37,7 @@ type Topic struct {
 	Live        time.Duration     // Rates are of this time, while kt looked: its log has no times to go by; 0: they are of Cluster.Last
 	Shares      []float64         // the share of each partition in the records, by its number; nil: not known
 	Producers   int               // that are active; 0: not known
-	Transaction time.Duration     // from the first record of a transaction to its end, in the mean; 0: there are none, or it is not known
+	Transaction time.Duration     // from the begin of a transaction to its commit, in the mean; 0: there are none, or it is not known
 	Records     *Records          // of the sample; nil: nothing was read
 	Notes       []string          // what could not be seen, or is unusual, as sentences without the topic's name
 }

@@ -3,6 +3,7 @@ package capture
 import (
 	"encoding/binary"
 	"fmt"
+	"math/rand/v2"
 
 	"github.com/kt-bench/kt/internal/codec"
 	"github.com/kt-bench/kt/internal/payload"
@@ -27,10 +28,10 @@ func compressible(p plan.Payload, r *Records) (share, ratio float64, err error) 
 	if !ok {
 		return 0, 0, fmt.Errorf("kt has no codec %q", r.Codec())
 	}
-	c, size, span := pack(), int(r.Unpacked/r.Batches)-batchHeader, r.Span.Milliseconds()/r.Batches
+	c, records, span := pack(), float64(r.Count)/float64(r.Batches), r.Span.Milliseconds()/r.Batches
 	share = bisect(0, 1, 1e-3, func(share float64) bool {
 		p.Kind, p.Compressibility = plan.Mixed, share
-		if ratio, err = ratioOf(p, c, size, span); err != nil {
+		if ratio, err = ratioOf(p, c, records, span); err != nil {
 			return false
 		}
 		return ratio < r.Ratio()
@@ -38,21 +39,22 @@ func compressible(p plan.Payload, r *Records) (share, ratio float64, err error) 
 	return share, ratio, err
 }
 
-// ratioOf returns the ratio of batches with so many bytes of records of a payload.
-func ratioOf(p plan.Payload, c *codec.Codec, size int, span int64) (float64, error) {
+// ratioOf returns the ratio of batches with so many records of a payload in the mean, which come by chance: a batch has one, and those that
+// come while it waits.
+func ratioOf(p plan.Payload, c *codec.Codec, each float64, span int64) (float64, error) {
 	load := plan.Plan{Payload: p, Seed: 1}
 	values, err := payload.MakeValues(&load)
 	if err != nil {
 		return 0, err
 	}
-	generator, memory := values.Generator(load, 0, 1), new(payload.Memory)
+	generator, memory, rng := values.Generator(load, 0, 1), new(payload.Memory), rand.New(rand.NewPCG(1, 1))
 	var records, packed []byte
 	var before, after, number int64
 	for batches := 0; batches < 4 || before < packedBytes; batches++ {
 		records = records[:0]
-		for i := int64(0); i == 0 || len(records) < size; i, number = i+1, number+1 {
+		for i, at := int64(0), 0.0; i == 0 || at < each-1; i, number, at = i+1, number+1, at+rng.ExpFloat64() {
 			key, value := generator.Fill(memory, number)
-			records = appendRecord(records, p.Headers, i, span*int64(len(records))/int64(max(size, 1)), key, value)
+			records = appendRecord(records, p.Headers, i, int64(float64(span)*at/each), key, value)
 		}
 		packed = c.Append(packed[:0], records)
 		before += int64(batchHeader + len(records))

@@ -2,70 +2,66 @@ package capture
 
 import (
 	"hash/maphash"
+	"maps"
 	"math"
-	"slices"
 )
 
 const (
-	maxHashes  = 1 << 14 // of distinct keys that are held: their number is within 1 % where there are more
-	sketchRows = 5
-	sketchBits = 11 // of the columns of a row: a row is within 3 %, and the median of all within 2 %
+	maxHashes = 1 << 14 // of distinct keys that are held: their number is within 1 % where there are more
+	busyShare = 1e-3    // of the records: a key with more of them stays, since such keys decide how probable equal keys are
 )
 
-// keys counts distinct keys, and how alike their popularity is, by hashes alone, in 500 KiB at most.
+// keys counts distinct keys, and how alike their popularity is, by hashes alone, in 700 KiB at most.
 type keys struct {
-	n      int64 // records with a key
-	seed   maphash.Seed
-	level  int                 // hashes that end in so many zeros are in seen: a part of 1 in 2^level
-	seen   map[uint64]struct{} // Gibbons, "Distinct sampling", VLDB 2001
-	sketch *[sketchRows][1 << sketchBits]int32
+	n     int64 // records with a key
+	seed  maphash.Seed
+	level int              // hashes that end in so many zeros are in seen, a part of 1 in 2^level, and those of busy keys
+	seen  map[uint64]int64 // and the records of each; Gibbons, "Distinct sampling", VLDB 2001
 }
 
 func (k *keys) add(key []byte) {
 	if k.n++; k.seen == nil {
-		k.seed, k.seen, k.sketch = maphash.MakeSeed(), make(map[uint64]struct{}), new([sketchRows][1 << sketchBits]int32)
+		k.seed, k.seen = maphash.MakeSeed(), make(map[uint64]int64)
 	}
 	hash := maphash.Bytes(k.seed, key)
-	if hash&(1<<k.level-1) == 0 {
-		k.seen[hash] = struct{}{}
+	if n := k.seen[hash]; n > 0 || k.drawn(hash) {
+		k.seen[hash] = n + 1
 	}
-	for ; len(k.seen) > maxHashes; k.level++ {
-		for h := range k.seen {
-			if h>>k.level&1 == 1 {
-				delete(k.seen, h)
-			}
-		}
-	}
-	// Each row sums up +1 and -1 by key, so that its squares are those of the counts of the keys, in the mean (Charikar and others, 2002).
-	for row := range k.sketch {
-		hash = hash*0x9e3779b97f4a7c15 + 0xd1b54a32d192ed03
-		mixed := (hash ^ hash>>32) * 0xbf58476d1ce4e5b9
-		k.sketch[row][mixed>>(64-sketchBits)] += 1 - int32(mixed>>20&1)*2
+	for len(k.seen) > maxHashes {
+		k.level++
+		maps.DeleteFunc(k.seen, func(hash uint64, n int64) bool { return !k.drawn(hash) && !k.isBusy(n) })
 	}
 }
 
+// drawn reports whether a hash is in the part that stands for all.
+func (k *keys) drawn(hash uint64) bool { return hash&(1<<k.level-1) == 0 }
+
+func (k *keys) isBusy(n int64) bool { return float64(n) >= busyShare*float64(k.n) }
+
+// sum returns the sum of a figure of the records of each key, over all keys: those that are not busy stand for 2^level each.
+func (k *keys) sum(of func(n float64) float64) (sum float64) {
+	for hash, n := range k.seen {
+		if k.isBusy(n) {
+			sum += of(float64(n))
+		} else if k.drawn(hash) {
+			sum += of(float64(n)) * math.Exp2(float64(k.level))
+		}
+	}
+	return sum
+}
+
 // distinct returns how many keys were seen.
-func (k *keys) distinct() float64 { return float64(len(k.seen)) * math.Exp2(float64(k.level)) }
+func (k *keys) distinct() float64 { return k.sum(func(float64) float64 { return 1 }) }
 
 // collisions returns how probable it is that two records have one key.
 func (k *keys) collisions() float64 {
-	var squares []float64
-	for _, row := range k.sketch {
-		sum := 0.0
-		for _, v := range row {
-			sum += float64(v) * float64(v)
-		}
-		squares = append(squares, sum)
-	}
-	slices.Sort(squares)
-	n := float64(k.n)
-	return (squares[sketchRows/2] - n) / (n * max(n-1, 1))
+	return k.sum(func(n float64) float64 { return n * (n - 1) }) / (float64(k.n) * max(float64(k.n)-1, 1))
 }
 
 const (
 	recordsOfKey = 10   // so many records a key, or more, tell how many keys there are,
 	mostKeys     = 0.7  // if this part of them was seen: the law alone does not tell its end
-	noise        = 0.05 // of the sketch: three standard deviations
+	noise        = 0.05 // of collisions where few keys stand for many
 	evenZipf     = 0.3  // exponents below are taken for 0
 	leastZipf    = 0.5  // kt makes exponents from here
 	mostZipf     = 3

@@ -134,17 +134,17 @@ func (f *file) length() time.Duration {
 
 // produce writes the load that topics become.
 func (f *file) produce(c *class) error {
-	t, count := c.topics[0], len(c.topics)
+	t, count := c.middle(), len(c.topics)
 	fmt.Fprintf(&f.text, "  - name: %s\n", c.name)
 	if c.name == restName {
-		f.note("    ", theme.Plural(count, "topic", "topics")+", each below 0.1% of the bytes. All but the rate is that of the busiest of them.")
+		f.note("    ", theme.Plural(count, "topic", "topics")+", with less than 0.1% of the bytes. All but the rate is that of one in the middle.")
 	}
 	f.note("    ", t.Notes...)
 	f.set("command", "produce", "", "")
 	if f.Names {
 		f.set("topic", list(c.topics, f.classes, f.names), "", "")
 	} else if f.set("topic", c.name, "", ""); count > 1 {
-		f.set("topics", count, Measured, "so many are alike")
+		f.set("topics", count, Measured, "so many are alike; all but the rate is that of one in the middle")
 	}
 	f.set("partitions", t.Partitions, Measured, "")
 	f.set("replication-factor", t.Replicas, Measured, "")
@@ -158,12 +158,7 @@ func (f *file) produce(c *class) error {
 		f.set("topic-config", words(configs), Measured, "differs from the defaults")
 	}
 	f.rate(c)
-	producers := 0
-	for _, t := range c.topics {
-		if producers += t.Producers; t.Producers == 0 && t.Records != nil {
-			producers += len(t.Records.Producers)
-		}
-	}
+	producers := c.producers()
 	if producers == 0 {
 		f.set("producers", 1, Assumed, "cannot be seen")
 	} else {
@@ -177,7 +172,7 @@ func (f *file) produce(c *class) error {
 
 // rate writes the rate of topics, in stages where all have them.
 func (f *file) rate(c *class) {
-	t := c.topics[0]
+	t := c.middle()
 	from := map[bool]string{true: "offsets of ", false: "counters of the brokers, of "}[f.System == "kafka"] + cmp.Or(t.Live, f.Last).String()
 	if t.Live > 0 {
 		from += " while kt looked"

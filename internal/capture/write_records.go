@@ -31,15 +31,17 @@ func (p *payloads) part(n int64) string { return theme.Percent(float64(n) / floa
 
 // records writes what the records of topics are, and how their producers send them.
 func (f *file) records(c *class) (err error) {
-	t := c.topics[0]
+	t := c.middle()
 	p := &payloads{file: f, Records: t.Records, payload: plan.Payload{Keys: plan.NoKeys}}
 	p.asked.Rate = c.sum((*Topic).Mean)
-	if most := slices.Max(append(t.Shares, 0)); (t.Records == nil || t.Records.keyKind() == string(plan.NoKeys)) && most*float64(t.Partitions) > 1.2 {
+	const telling = 1000 // records a partition: fewer are uneven by chance
+	if most := slices.Max(append(t.Shares, 0)); t.Mean()*f.Last.Seconds() > telling*float64(t.Partitions) && (t.Records == nil || t.Records.keyKind() == string(plan.NoKeys)) && most*float64(t.Partitions) > 1.2 {
 		p.unlike("one of %d partitions has %s of the records, and kt spreads records without keys evenly", t.Partitions, theme.Percent(most))
 	}
 	if size := f.size(t); t.Records == nil || t.Records.Batches == 0 || t.Records.Count == 0 {
 		f.set("record-size", max(int(size), 1), Estimated, "no record was read: bytes/s by records/s, of all topics where those of this one are not known")
-		p.unlike("nothing is known of the records but their number")
+		p.unlike("nothing is known of the records but their number%s", map[bool]string{true: " and their mean size"}[t.Bytes > 0])
+		p.asked.Bytes = c.sum(func(t *Topic) float64 { return t.Bytes })
 		p.captured()
 		return nil
 	}
@@ -75,7 +77,7 @@ func (p *payloads) sizes(load string) (err error) {
 		between = "\x00kt\x00"
 		p.set("payload-delimiter", `'\0kt\0'`, "", "")
 	}
-	p.file.payloads[path] = bytes.Join(p.Kept, []byte(between))
+	p.payloads[path] = bytes.Join(p.Kept, []byte(between))
 	p.set("payload-file", strconv.Quote(path), Measured, "%d values as they are", len(p.Kept))
 	return nil
 }
@@ -143,7 +145,11 @@ func (p *payloads) batches(c *class) {
 	)
 	span := float64(p.Span.Microseconds()) / float64(p.Batches) / 1000 // ms
 	linger := span
-	if more := p.asked.Records - 1; more > 0.05 {
+	switch more := p.asked.Records - 1; {
+	case more <= 0.05:
+	case p.payload.Keys != plan.NoKeys && c.middle().Partitions > 1: // keys share records out by chance: so many more come while a batch waits
+		linger = span / (1 + math.Expm1(-more)/more)
+	default:
 		linger += span / more / 2 // after the last record, half of the time between two
 	}
 	if size := nearly(p.Largest, normal); p.Largest > normal/2 && p.asked.Batch > full*float64(p.Largest) {
@@ -157,7 +163,7 @@ func (p *payloads) batches(c *class) {
 		p.set("idempotence", `"false"`, Measured, "no batch has a producer id")
 	}
 	p.set("acks", "all", Assumed, "cannot be seen; the default of Kafka's clients")
-	switch d := c.topics[0].Transaction; {
+	switch d := c.middle().Transaction; {
 	case p.Transactions == 0:
 	case 2*p.Transactions < p.Batches:
 		p.unlike("%d of %d batches are of transactions", p.Transactions, p.Batches)

@@ -106,9 +106,11 @@ func TestWorkloadIsOneThatRuns(t *testing.T) {
 		{"topic-02", "compression", "zstd"},
 		{"topic-02", "key-distribution", "random"},
 		{"topic-02", "topic-config", "cleanup.policy=compact"},
+		{"topic-02", "producers", "2"}, // the sample has one more, which was not active
 		{"topic-03", "transaction-duration-ms", "120"},
 		{"topic-04", "duration", "3h0m0s"},
 		{"topic-05", "topics", "10"},
+		{"topic-05", "producers", "3"}, // that write all of them
 		{"topic-05", "rate", "1000@1h0m0s,1000@1h0m0s,1045@1h0m0s"},
 		{"rest", "rate", "0.2@1h0m0s,0.1@1h0m0s,0.2@1h0m0s"},
 		{"group-01", "topic", "topic-02,topic-05-2,topic-05-{6..8}"},

@@ -52,30 +52,33 @@ func (b *Runner) Changed(l study.Load) (*workload.Workload, *config.Workload, er
 	return w, c, nil
 }
 
-// SameWorkload returns an error that names the first difference between a workload of a file and that of a search, as it was changed there.
+// elsewhere are flags of loads that say where, how long and by whom they are made, and not what they are.
+var elsewhere = []string{bootstrapServer, "url", "cluster", "command-config", "config", "on", "hosts", "processes", "watch", "join", "peers", "key-file", "yes", "tag", "duration", "warmup"}
+
+// SameWorkload returns an error that names the differences between a workload of a file and that of a search, as it was changed there.
 func (b *Runner) SameWorkload(file, made study.Load) error {
-	var loads [2][]study.Load
-	var systems [2][]plan.System
+	var is [2][]string
 	for i, l := range []study.Load{file, made} {
-		w, _, err := b.Changed(l)
+		w, err := b.Workload(l)
 		if err != nil {
 			return err
 		}
-		plans, err := b.Plans(l)
-		if err != nil {
-			return err
-		}
-		loads[i] = w.Loads
-		for j := range plans {
-			systems[i] = append(systems[i], plans[j].System())
-		}
-	}
-	for i := range min(len(systems[0]), len(systems[1])) {
-		if a, b := systems[0][i], systems[1][i]; a != b {
-			return fmt.Errorf("the find was made on %s, and the file is for %s: what one carries says nothing of the other", b, a)
+		for j, of := range w.Loads {
+			is[i] = append(is[i], strings.TrimSpace(fmt.Sprintf("%s: %s on %s %s", of.Name, of.Command, w.Made[j].Plan.System(), of.Reads)))
+			for _, f := range of.Flags {
+				if !slices.Contains(elsewhere, f.Name) {
+					is[i] = append(is[i], of.Name+"."+f.Name+": "+f.Value)
+				}
+			}
 		}
 	}
-	return study.SameWorkload(loads[0], loads[1])
+	only := func(a, b []string) string {
+		return cmp.Or(strings.Join(slices.DeleteFunc(slices.Clone(a), func(t string) bool { return slices.Contains(b, t) }), ", "), "nothing of it")
+	}
+	if a, b := only(is[0], is[1]), only(is[1], is[0]); a != b {
+		return fmt.Errorf("the find is of another workload: the file has %s, and the find %s", a, b)
+	}
+	return nil
 }
 
 // Share gives all loads of a study flags. A load with a url goes there, and not to the brokers of the flags.

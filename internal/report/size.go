@@ -29,13 +29,7 @@ func SizeDoc(s *study.SizeDocument) *doc.Document {
 
 // amountOf writes an amount of a resource with its unit.
 func amountOf(n float64, unit string) string {
-	switch unit {
-	case "bytes/s":
-		return theme.MiB(n) + " MiB/s"
-	case "scale":
-		return "scale " + theme.Number(n)
-	}
-	return theme.Number(n) + " " + unit
+	return pick(unit == "bytes/s", theme.MiB(n)+" MiB/s", pick(unit == "scale", "scale "+theme.Number(n), theme.Number(n)+" "+unit))
 }
 
 // countOf writes a number of brokers; 0: no number is enough.

@@ -23,108 +23,81 @@ type FirstOut struct {
 
 // String returns the resource with its owner: "broker 2 (network)", "group shipping (reading)".
 func (f FirstOut) String() string {
-	switch {
-	case f.Group != "":
-		return "group " + f.Group + " (" + f.Resource + ")"
-	case f.Broker == "":
-		return "all brokers (" + f.Resource + ")"
+	owner := "broker " + f.Broker
+	if f.Group != "" {
+		owner = "group " + f.Group
+	} else if f.Broker == "" {
+		owner = "all brokers"
 	}
-	return "broker " + f.Broker + " (" + f.Resource + ")"
+	return owner + " (" + f.Resource + ")"
 }
 
-// brokerSum is what all loads of a run asked of one broker.
-type brokerSum struct {
-	id       int32
-	requests float64
-	seconds  float64 // of all requests
-	throttle time.Duration
-}
-
-func (b *brokerSum) add(r *result.BrokerRequests) {
-	b.requests += float64(r.Requests)
-	b.seconds += float64(r.Requests) * time.Duration(r.Latency.Mean*1000).Seconds()
-	b.throttle += time.Duration(r.ThrottleMS) * time.Millisecond
-}
-
-// mean returns the mean time of a request.
-func (b *brokerSum) mean() time.Duration {
-	return time.Duration(verdict.Per(b.seconds, b.requests) * float64(time.Second))
+// loadsOf returns the results of the loads of a run: of a run by itself that of the run.
+func loadsOf(r *result.Result) []result.LoadResult {
+	if len(r.Loads) > 0 {
+		return r.Loads
+	}
+	return []result.LoadResult{{Result: *r}}
 }
 
 // firstOut returns the resource that ran out first in a run that did not hold; nil: it is not known, or kt was the limit. Where agents
 // watched the brokers' hosts a host that is full counts. Else it is what Kafka tells: a quota, a full log directory, a group that fell
 // behind, and how long requests take by broker.
 func firstOut(r *result.Result) *FirstOut {
-	loads := r.Loads
-	if len(loads) == 0 {
-		loads = []result.LoadResult{{Result: *r}}
-	}
+	loads := loadsOf(r)
 	worst := &loads[max(0, slices.IndexFunc(loads, func(l result.LoadResult) bool { return l.Name == r.Suffered }))].Result
-	brokers := make(map[int32]*brokerSum)
+	var brokers []result.BrokerRow // of all loads together
+	var events []result.Event
 	for i := range loads {
+		events = append(events, loads[i].Events...)
 		for _, b := range loads[i].Brokers {
-			sum := cmp.Or(brokers[b.ID], &brokerSum{id: b.ID})
-			if brokers[b.ID] = sum; !worst.Plan.ReadsOnly() {
-				sum.add(&b.BrokerRequests)
-			} else if b.Fetch != nil {
-				sum.add(b.Fetch)
+			if worst.Plan.ReadsOnly() {
+				b.BrokerRequests = *cmp.Or(b.Fetch, new(result.BrokerRequests))
 			}
+			j := slices.IndexFunc(brokers, func(o result.BrokerRow) bool { return o.ID == b.ID })
+			if j < 0 {
+				brokers = append(brokers, b)
+				continue
+			}
+			sum := &brokers[j]
+			time := float64(sum.Latency.Mean)*float64(sum.Requests) + float64(b.Latency.Mean)*float64(b.Requests)
+			sum.Requests, sum.ThrottleMS = sum.Requests+b.Requests, sum.ThrottleMS+b.ThrottleMS
+			sum.Latency.Mean = result.Micros(verdict.Per(time, float64(sum.Requests)))
 		}
 	}
-	var all []*brokerSum
-	for _, b := range brokers {
-		all = append(all, b)
-	}
-	slices.SortFunc(all, func(a, b *brokerSum) int { return cmp.Or(cmp.Compare(b.throttle, a.throttle), cmp.Compare(a.id, b.id)) })
-	limit := worst.BoundBy.Limit
-	switch group := groupOf(worst); {
-	case limit == verdict.Throttle && len(all) > 0 && all[0].throttle > 0:
-		return &FirstOut{Resource: "quota", Broker: fmt.Sprint(all[0].id), Evidence: "it made clients wait for " + theme.Duration(all[0].throttle) + " in all"}
-	case slices.Contains([]verdict.Limit{verdict.ClientCPU, verdict.HostCPU, verdict.Ceiling, verdict.Schedule, verdict.Client}, limit):
+	if limit := worst.BoundBy.Limit; limit == verdict.Throttle && len(brokers) > 0 {
+		most := slices.MaxFunc(brokers, func(a, b result.BrokerRow) int { return cmp.Compare(a.ThrottleMS, b.ThrottleMS) })
+		return &FirstOut{Resource: "quota", Broker: fmt.Sprint(most.ID), Evidence: "it made clients wait for " + theme.Duration(time.Duration(most.ThrottleMS)*time.Millisecond) + " in all"}
+	} else if ofClient(limit) && limit != verdict.Reader || limit == verdict.Ceiling {
 		return nil
-	default:
-		if host, resource, words := merge.FullBroker(r.Hosts); host != "" {
-			return &FirstOut{Resource: resource, Broker: host, Evidence: words}
-		}
-		for i := range loads {
-			if j := slices.IndexFunc(loads[i].Events, func(e result.Event) bool { return e.Kind == stats.LogDirFull || e.Kind == stats.LogDirFailed }); j >= 0 {
-				e := loads[i].Events[j]
-				return &FirstOut{Resource: "log directory", Broker: fmt.Sprint(e.Broker), Evidence: e.Text}
-			}
-		}
-		if group != "" && limit != verdict.Fetches && limit != verdict.Stalled {
-			return &FirstOut{Resource: "reading", Group: group, Evidence: worst.BoundBy.Evidence}
-		}
 	}
-	return slowest(all)
-}
-
-// groupOf returns the group of a load that reads and fell behind; "": it is no such load.
-func groupOf(r *result.Result) string {
-	if lag := r.ConsumerLag; lag == nil || lag.KeptUp == nil || *lag.KeptUp {
-		return ""
+	if host, resource, words := merge.FullBroker(r.Hosts); host != "" {
+		return &FirstOut{Resource: resource, Broker: host, Evidence: words}
 	}
-	return cmp.Or(r.Plan.Read.Group, "without a name")
+	if i := slices.IndexFunc(events, func(e result.Event) bool { return e.Kind == stats.LogDirFull || e.Kind == stats.LogDirFailed }); i >= 0 {
+		return &FirstOut{Resource: "log directory", Broker: fmt.Sprint(events[i].Broker), Evidence: events[i].Text}
+	}
+	lag := worst.ConsumerLag
+	if waits := worst.BoundBy.Limit == verdict.Fetches || worst.BoundBy.Limit == verdict.Stalled; lag != nil && lag.KeptUp != nil && !*lag.KeptUp && !waits {
+		return &FirstOut{Resource: "reading", Group: cmp.Or(worst.Plan.Read.Group, "without a name"), Evidence: worst.BoundBy.Evidence}
+	}
+	return slowest(brokers)
 }
-
-// standsOut is how many times as long as with the other brokers the requests to one take that stands out.
-const standsOut = 1.5
 
 // slowest returns the broker whose requests take longest, or all of them alike; nil: no request was answered.
-func slowest(all []*brokerSum) *FirstOut {
-	all = slices.DeleteFunc(slices.Clone(all), func(b *brokerSum) bool { return b.mean() == 0 })
-	slices.SortStableFunc(all, func(a, b *brokerSum) int { return cmp.Compare(b.mean(), a.mean()) })
-	if len(all) == 0 {
+func slowest(brokers []result.BrokerRow) *FirstOut {
+	const standsOut = 1.5 // times as long as with the next slowest
+	brokers = slices.DeleteFunc(brokers, func(b result.BrokerRow) bool { return b.Latency.Mean <= 0 })
+	slices.SortFunc(brokers, func(a, b result.BrokerRow) int { return cmp.Compare(b.Latency.Mean, a.Latency.Mean) })
+	if len(brokers) == 0 {
 		return nil
 	}
-	first := &FirstOut{Resource: "requests", Broker: fmt.Sprint(all[0].id), Evidence: "its requests take " + theme.Duration(all[0].mean()) + " in the mean"}
-	switch others := all[1:]; {
-	case len(others) == 0:
-	case float64(all[0].mean()) > standsOut*float64(others[0].mean()):
-		first.Evidence += ", those of the next slowest broker, " + fmt.Sprint(others[0].id) + ", " + theme.Duration(others[0].mean())
-	default:
-		first.Broker = ""
-		first.Evidence = "requests take " + theme.Duration(others[len(others)-1].mean()) + " to " + theme.Duration(all[0].mean()) + " in the mean, and no broker stands out"
+	mean := func(i int) string { return theme.Duration(brokers[i].Latency.Mean.Duration()) }
+	first := &FirstOut{Resource: "requests", Broker: fmt.Sprint(brokers[0].ID), Evidence: "its requests take " + mean(0) + " in the mean"}
+	if len(brokers) > 1 && float64(brokers[0].Latency.Mean) > standsOut*float64(brokers[1].Latency.Mean) {
+		first.Evidence += fmt.Sprintf(", those of the next slowest broker, %d, %s", brokers[1].ID, mean(1))
+	} else if len(brokers) > 1 {
+		first.Broker, first.Evidence = "", "requests take "+mean(len(brokers)-1)+" to "+mean(0)+" in the mean, and no broker stands out"
 	}
 	return first
 }

@@ -87,7 +87,7 @@ func (s *Study) CheckOutside(ctx context.Context, runner Runner) error {
 
 // surround changes brokers and hosts as a cell wants them. What the cell leaves is as it was before.
 func (x *executor) surround(ctx context.Context, c Cell) error {
-	l, s, now, ever := x.Study.Loads[0], x.state(), outside(c), outside(x.Study.Cells()...)
+	l, now, ever := x.Study.Loads[0], outside(c), outside(x.Study.Cells()...)
 	names := mapped(ever.Brokers, func(f Flag) string { return f.Name })
 	wanted := slices.Concat([]Flag{}, now.Hosts, now.Brokers)
 	if x.around != nil && slices.Equal(wanted, x.around) {
@@ -96,7 +96,7 @@ func (x *executor) surround(ctx context.Context, c Cell) error {
 	if err := x.stop(ctx); err != nil {
 		return err
 	}
-	s = x.state()
+	s := x.state()
 	e, err := cmp.Or(s.changed, &entry{What: changed, Host: len(ever.Hosts) > 0}), error(nil)
 	if s.changed == nil && e.Host {
 		if s.hosts != nil { // one that is gone is missed

@@ -61,7 +61,9 @@ type TrialDoc struct {
 	Control Side       `json:"control"`
 	Changed Side       `json:"changed"`
 	Effects []Compared `json:"effects"`
-	Clear   bool       `json:"clear"` // each effect is shown, or shown not to matter
+	Loads   int        `json:"loads,omitempty"`   // of a workload
+	Shifted []string   `json:"shifted,omitempty"` // its loads in which an effect is shown
+	Clear   bool       `json:"clear"`             // each effect is shown, or shown not to matter
 }
 
 // next looks at the runs. Looks share the false alarms, so that looking again and stopping at the first clear answer adds none.
@@ -92,6 +94,12 @@ func (p *Proposal) conclude(d *Document) error {
 	// Methods (1999), chapter 2. The same effect at the last of 3 looks takes 1.3 times the runs of a single one.
 	t.Effects, err = p.effects(d.Study.Loads[0].Loads, &control, &changed, cells[0].of, alpha/float64(len(p.Looks)))
 	t.Clear = len(t.Effects) > 0 && !slices.ContainsFunc(t.Effects, func(e Compared) bool { return !e.Clear })
+	for _, l := range d.Study.Loads[0].Loads {
+		t.Loads++
+		if slices.ContainsFunc(t.Effects, func(e Compared) bool { return strings.HasPrefix(string(e.Metric), l.Name+".") && e.isTold() }) {
+			t.Shifted = append(t.Shifted, l.Name)
+		}
+	}
 	d.TrialDoc, d.Sentence = t, say("trial", t)
 	return err
 }

@@ -45,8 +45,7 @@ func (s *Study) LeaveReplicas(brokers int, plans []plan.Plan) error {
 		switch flag := named(name, "replication-factor"); {
 		case !plans[i].Writes():
 		case replicas == 0:
-			return fmt.Errorf("--without broker: %s is not set, and the brokers' default may be more than the %d brokers that are left: add --%s", flag, brokers-1,
-				map[bool]string{true: fmt.Sprintf("set %s=%d", flag, brokers), false: fmt.Sprintf("%s %d", flag, brokers)}[l.IsWorkload()])
+			return fmt.Errorf("--without broker: %s is not set, and the brokers' default may be more than the %d brokers that are left: set it to %d, or to less", flag, brokers-1, brokers)
 		case replicas >= brokers:
 			l.set(flag, fmt.Sprint(brokers-1))
 			l.typed(flag, fmt.Sprint(brokers-1))
@@ -57,43 +56,41 @@ func (s *Study) LeaveReplicas(brokers int, plans []plan.Plan) error {
 
 // stop stops the broker of a part. The log knows it before it is done.
 func (x *executor) stop(ctx context.Context) error {
-	if w := x.Study.Without; w != nil && x.state().changed == nil {
-		if err := x.note(entry{What: changed, Command: w.Start}); err != nil {
-			return err
-		}
-		return x.runner.Command(ctx, w.Stop)
+	w := x.Study.Without
+	if w == nil || x.state().changed != nil {
+		return nil
 	}
-	return nil
+	if err := x.note(entry{What: changed, Command: w.Start}); err != nil {
+		return err
+	}
+	return x.runner.Command(ctx, w.Stop)
 }
 
 // OneLess is what it costs that one broker is stopped.
 type OneLess struct {
 	Scale   bool  `json:"-"`
-	All     Peak  `json:"all"`     // of all brokers: the peak with the highest that held and the lowest that did not; high is 0 where each one held
+	All     Peak  `json:"all"`     // with all brokers: n and low are the highest that held, high is the lowest that did not; 0: each one held
 	Without Peak  `json:"without"` // while one is stopped
 	Costs   Share `json:"costs"`   // 0.33: the peak is 33 % lower
-	Low     Share `json:"low"`     // its interval
+	Low     Share `json:"low"`     // its interval, where both peaks have one
 	High    Share `json:"high"`
 }
 
 // oneLess compares the two parts of a search; nil: one is not over, or found no peak.
 func oneLess(parts []PartDoc) *OneLess {
-	if len(parts) != 2 || parts[1].Find == nil || parts[1].Find.Study.Without == nil || !parts[0].Find.Over || !parts[1].Find.Over {
-		return nil
-	}
-	var peaks [2]Peak
-	for i, p := range parts {
-		if peaks[i] = (Peak{p.Find.Peak.Low, p.Find.Peak.Low, p.Find.Peak.High}); p.Find.Peak.RecordsPerSecond == 0 {
-			return nil
+	var peaks []Peak
+	for _, p := range parts {
+		if p.Find != nil && p.Find.Over && p.Find.Peak.RecordsPerSecond > 0 && (p.Find.Study.Without != nil) == (len(peaks) == 1) {
+			peaks = append(peaks, Peak{p.Find.Peak.Low, p.Find.Peak.Low, p.Find.Peak.High})
 		}
 	}
-	all, less := peaks[0], peaks[1]
-	o := &OneLess{Scale: parts[0].Find.Study.Find.Scale, All: all, Without: less, Costs: Share(1 - less.N/all.N), Low: Share(1 - less.High/all.Low), High: 1}
-	if all.High > 0 {
-		o.High = Share(1 - less.Low/all.High)
+	if len(parts) != 2 || len(peaks) != 2 {
+		return nil
 	}
-	if less.High == 0 {
-		o.Low = Share(1 - max(1, less.Low/all.Low))
+	all, less := peaks[0], peaks[1]
+	o := &OneLess{Scale: parts[0].Find.Study.Find.Scale, All: all, Without: less, Costs: Share(1 - less.N/all.N)}
+	if all.High > 0 && less.High > 0 {
+		o.Low, o.High = Share(1-less.High/all.Low), Share(1-less.Low/all.High)
 	}
 	return o
 }

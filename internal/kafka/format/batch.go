@@ -41,15 +41,29 @@ var Castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // Batch is a whole record batch, as it lies in a log.
 type Batch []byte
 
-// The fields of its head. Times are in milliseconds since 1970, and a producer id is -1 without idempotence.
-func (b Batch) Base() int64       { return int64(binary.BigEndian.Uint64(b)) }
-func (b Batch) Epoch() int32      { return int32(binary.BigEndian.Uint32(b[AtEpoch:])) }
+// Base returns the offset of its first record.
+func (b Batch) Base() int64 { return int64(binary.BigEndian.Uint64(b)) }
+
+// Epoch returns the epoch of the leader that wrote it.
+func (b Batch) Epoch() int32 { return int32(binary.BigEndian.Uint32(b[AtEpoch:])) }
+
+// Attributes returns the bits above.
 func (b Batch) Attributes() int16 { return int16(binary.BigEndian.Uint16(b[AtAttrs:])) }
-func (b Batch) Timestamp() int64  { return int64(binary.BigEndian.Uint64(b[AtFirstTime:])) }
-func (b Batch) MaxTime() int64    { return int64(binary.BigEndian.Uint64(b[AtMaxTime:])) }
-func (b Batch) Producer() int64   { return int64(binary.BigEndian.Uint64(b[AtProducer:])) }
-func (b Batch) Sequence() int32   { return int32(binary.BigEndian.Uint32(b[AtSequence:])) }
-func (b Batch) Count() int        { return int(int32(binary.BigEndian.Uint32(b[AtCount:]))) }
+
+// Timestamp returns the time of its first record, in milliseconds since 1970.
+func (b Batch) Timestamp() int64 { return int64(binary.BigEndian.Uint64(b[AtFirstTime:])) }
+
+// MaxTime returns the latest time of its records, in milliseconds since 1970.
+func (b Batch) MaxTime() int64 { return int64(binary.BigEndian.Uint64(b[AtMaxTime:])) }
+
+// Producer returns the id of its producer; -1: it is not idempotent.
+func (b Batch) Producer() int64 { return int64(binary.BigEndian.Uint64(b[AtProducer:])) }
+
+// Sequence returns the number of its first record among those of the producer.
+func (b Batch) Sequence() int32 { return int32(binary.BigEndian.Uint32(b[AtSequence:])) }
+
+// Count returns the number of its records.
+func (b Batch) Count() int { return int(int32(binary.BigEndian.Uint32(b[AtCount:]))) }
 
 // Next returns the offset behind the batch. Compaction may have removed its last records.
 func (b Batch) Next() int64 {

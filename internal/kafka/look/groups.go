@@ -168,6 +168,9 @@ func (v *view) settleGroups() (all []capture.Group) {
 			}
 			g.Lag += max(0, c.lag)
 		}
+		if g.Rate > 0 && float64(g.Lag) < g.Written { // less than a second behind: it keeps up
+			g.Rate = g.Written
+		}
 		slices.Sort(g.Topics)
 		g.Topics = slices.DeleteFunc(slices.Compact(g.Topics), func(name string) bool { return v.byName[name] == nil })
 		if slices.Sort(every); len(every) > 0 && g.Protocol != "share" {

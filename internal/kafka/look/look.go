@@ -128,6 +128,9 @@ func (v *view) findTopics(ctx context.Context) error {
 		}
 		v.topics, v.byName[t.Name] = append(v.topics, t), t
 	}
+	if len(v.topics) == 0 {
+		v.say("kt sees no topic: there is none, or this client has no right to see them")
+	}
 	const many = 200 // topics in a question
 	for names := range slices.Chunk(slices.Sorted(maps.Keys(v.byName)), many) {
 		described, _ := v.admin.DescribeTopicConfigs(ctx, names...) // a client may not read them

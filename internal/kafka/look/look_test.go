@@ -2,7 +2,9 @@ package look
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -147,6 +149,22 @@ func TestWhatCannotBeSeenIsTold(t *testing.T) {
 		{"deleted", func(s *scene) {
 			s.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Err: kerr.UnknownTopicOrPartition, Count: -1})
 		}, nil, "a topic was deleted while kt looked", true, false},
+		{"a broker that dies", func(s *scene) {
+			for id := range int32(3) {
+				must.Do(s.t, s.MoveTopicPartition("orders", id, id))
+			}
+			dead := false
+			s.Control(func(r kmsg.Request) (kmsg.Response, error, bool) {
+				s.KeepControl()
+				if list, ok := r.(*kmsg.ListOffsetsRequest); ok && list.Topics[0].Partitions[0].Timestamp >= 0 {
+					dead = true
+				}
+				if dead && s.CurrentNode() == 1 {
+					return nil, errors.New("dead"), true
+				}
+				return nil, nil, false
+			})
+		}, []string{"1 of 3 partitions did not answer (their broker is away)", "its rate is of 2 of 3 partitions"}, "", false, false},
 		{"a partition that fails", func(s *scene) {
 			for id := range int32(3) {
 				must.Do(s.t, s.MoveTopicPartition("orders", id, id%2))
@@ -211,4 +229,28 @@ func TestOddTimesAreToldAndTheGrowthCounts(t *testing.T) {
 			must.Has(t, "notes", strings.Join(orders.Notes, "; "), row.note)
 		})
 	}
+}
+
+// Ends of transactions take offsets, and are no records.
+func TestTransactionsAreSeen(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	s.topic("orders", 1)
+	s.write("orders", 1, 1, time.Now().Add(-2000*time.Second))
+	ctx := context.Background()
+	client := must.Have(kgo.NewClient(kgo.SeedBrokers(s.ListenAddrs()...), kgo.TransactionalID("tx"), kgo.DefaultProduceTopic("orders")))(t)
+	defer client.Close()
+	at := time.Now().Add(-10 * time.Second)
+	for range 5 {
+		must.Do(t, client.BeginTransaction())
+		for range 10 {
+			must.Do(t, client.ProduceSync(ctx, &kgo.Record{Value: []byte("value"), Timestamp: at}).FirstErr())
+			at = at.Add(20 * time.Millisecond)
+		}
+		must.Do(t, client.EndTransaction(ctx, kgo.TryCommit))
+	}
+	orders := s.find(s.look(capture.Look{Last: 1000 * time.Second, Sample: mib}), "orders")
+	must.Match(t, int64(50), orders.Records.Transactions, "batches of transactions")
+	must.Match(t, 200*time.Millisecond, orders.Transaction, "time of a transaction")
+	must.True(t, math.Abs(orders.Mean()*1000-50) < 1, "%.1f records, want 50 and no ends of transactions", orders.Mean()*1000)
 }

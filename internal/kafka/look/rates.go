@@ -2,6 +2,7 @@ package look
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -16,38 +17,37 @@ import (
 // point is a record of a log, with its time in milliseconds since 1970. Where there is none, its offset is the end.
 type point struct{ offset, ms int64 }
 
-// Times of Kafka's protocol that stand for offsets, and the partitions of a question for these: a broker answers it within milliseconds.
-const latest, earliest, manyEnds = -1, -2, 1000
+// Times of Kafka's protocol that stand for offsets, and the partitions of a question: a broker answers it within milliseconds.
+const latest, earliest, manyPartitions = -1, -2, 1000
 
 // list asks for the offsets at a time in milliseconds since 1970, or one of those above.
 func (v *view) list(ctx context.Context, ps []*partition, at int64, use func(*partition, point)) {
-	req := kmsg.NewPtrListOffsetsRequest()
-	for _, p := range ps {
-		if n := len(req.Topics); n == 0 || req.Topics[n-1].Topic != p.topic.Name {
-			req.Topics = append(req.Topics, kmsg.ListOffsetsRequestTopic{Topic: p.topic.Name})
-		}
-		t := &req.Topics[len(req.Topics)-1]
-		t.Partitions = append(t.Partitions, kmsg.ListOffsetsRequestTopicPartition{Partition: p.id, CurrentLeaderEpoch: -1, Timestamp: at})
-	}
-	if len(ps) == 0 {
-		return
-	}
-	for _, shard := range v.client.RequestSharded(ctx, req) {
-		for _, t := range shard.Req.(*kmsg.ListOffsetsRequest).Topics {
-			for i := 0; shard.Err != nil && ctx.Err() == nil && i < len(t.Partitions); i++ {
-				v.fail(v.partition(t.Topic, t.Partitions[i].Partition), shard.Err)
+	for some := range slices.Chunk(ps, manyPartitions) {
+		req := kmsg.NewPtrListOffsetsRequest()
+		for _, p := range some {
+			if n := len(req.Topics); n == 0 || req.Topics[n-1].Topic != p.topic.Name {
+				req.Topics = append(req.Topics, kmsg.ListOffsetsRequestTopic{Topic: p.topic.Name})
 			}
+			t := &req.Topics[len(req.Topics)-1]
+			t.Partitions = append(t.Partitions, kmsg.ListOffsetsRequestTopicPartition{Partition: p.id, CurrentLeaderEpoch: -1, Timestamp: at})
 		}
-		if shard.Err != nil {
-			continue
-		}
-		for _, t := range shard.Resp.(*kmsg.ListOffsetsResponse).Topics {
-			for _, o := range t.Partitions {
-				p := v.partition(t.Topic, o.Partition)
-				if err := kerr.ErrorForCode(o.ErrorCode); err != nil {
-					v.fail(p, err)
-				} else {
-					use(p, point{o.Offset, o.Timestamp})
+		for _, shard := range v.client.RequestSharded(ctx, req) {
+			if shard.Err != nil {
+				for _, t := range shard.Req.(*kmsg.ListOffsetsRequest).Topics {
+					for i := 0; ctx.Err() == nil && i < len(t.Partitions); i++ {
+						v.fail(v.partition(t.Topic, t.Partitions[i].Partition), shard.Err)
+					}
+				}
+				continue
+			}
+			for _, t := range shard.Resp.(*kmsg.ListOffsetsResponse).Topics {
+				for _, o := range t.Partitions {
+					p := v.partition(t.Topic, o.Partition)
+					if err := kerr.ErrorForCode(o.ErrorCode); err != nil {
+						v.fail(p, err)
+					} else {
+						use(p, point{o.Offset, o.Timestamp})
+					}
 				}
 			}
 		}
@@ -55,21 +55,17 @@ func (v *view) list(ctx context.Context, ps []*partition, at int64, use func(*pa
 }
 
 func (v *view) findEnds(ctx context.Context) {
-	for some := range slices.Chunk(v.alive(), manyEnds) {
-		v.list(ctx, some, earliest, func(p *partition, o point) { p.start = o.offset })
-		v.list(ctx, some, latest, func(p *partition, o point) { p.end, p.at = o.offset, time.Now() })
-	}
+	v.list(ctx, v.alive(), earliest, func(p *partition, o point) { p.start = o.offset })
+	v.list(ctx, v.alive(), latest, func(p *partition, o point) { p.end, p.at = o.offset, time.Now() })
 }
 
 // measureGrowth compares the ends of the logs now with those from before.
 func (v *view) measureGrowth(ctx context.Context) {
-	for some := range slices.Chunk(v.alive(), manyEnds) {
-		v.list(ctx, some, latest, func(p *partition, o point) {
-			if p.end >= 0 {
-				p.grown = max(0, float64(o.offset-p.end)/time.Since(p.at).Seconds())
-			}
-		})
-	}
+	v.list(ctx, v.alive(), latest, func(p *partition, o point) {
+		if p.end >= 0 {
+			p.grown = max(0, float64(o.offset-p.end)/time.Since(p.at).Seconds())
+		}
+	})
 }
 
 // length returns the records that the log of a partition holds, with those that compaction has taken.
@@ -89,13 +85,13 @@ func (t *topic) sum(of func(*partition) float64) (sum float64) {
 
 func growth(p *partition) float64 { return p.grown }
 
-// some returns n of the partitions, spread over all.
-func some(all []*partition, n int) (few []*partition) {
+// few returns n of the partitions, spread over all.
+func few(all []*partition, n int) (chosen []*partition) {
 	n = min(n, len(all))
 	for i := range n {
-		few = append(few, all[i*len(all)/n])
+		chosen = append(chosen, all[i*len(all)/n])
 	}
-	return few
+	return chosen
 }
 
 // patience is how long offsets by time may be asked for. Where that is not enough, some partitions of each topic stand for all.
@@ -114,13 +110,17 @@ func (v *view) lookUp(ctx context.Context) {
 	bounds := v.bounds()
 	begins := bounds[:len(bounds)-1]
 	if budget := v.Lookups * int(patience/time.Second) / len(begins); v.Lookups > 0 && len(asked) > budget {
+		length := 0.0
+		for _, p := range asked {
+			length += p.length()
+		}
 		asked = nil
-		for _, t := range v.topics {
-			asked = append(asked, some(byTopic[t], max(1, budget/len(byTopic)))...)
+		for _, t := range v.topics { // one of each, and the others by what the topics hold
+			asked = append(asked, few(byTopic[t], 1+int(float64(max(0, budget-len(byTopic)))*t.sum((*partition).length)/length))...)
 		}
 	}
 	v.say("asking for " + theme.Plural(len(asked)*len(begins), "offset", "offsets") + " by time")
-	at := manyEnds
+	at := manyPartitions
 	if v.Lookups > 0 {
 		at = max(1, v.Lookups/5) // a fifth of a second
 	}
@@ -128,7 +128,7 @@ func (v *view) lookUp(ctx context.Context) {
 		for some := range slices.Chunk(asked, at) {
 			sent := time.Now()
 			some = slices.DeleteFunc(slices.Clone(some), func(p *partition) bool { return v.failed(p) || len(p.bounds) < i })
-			v.list(ctx, some, begin.UnixMilli(), func(p *partition, o point) {
+			v.list(ctx, some, begin, func(p *partition, o point) {
 				if o.offset < 0 {
 					o.offset = p.end
 				}
@@ -141,14 +141,14 @@ func (v *view) lookUp(ctx context.Context) {
 	}
 }
 
-// bounds returns the begins of the stages, oldest first, and the end of the last.
-func (v *view) bounds() (all []time.Time) {
+// bounds returns the begins of the stages, oldest first, and the end of the last, in milliseconds since 1970.
+func (v *view) bounds() (all []int64) {
 	n := 1
 	if v.Stage > 0 {
 		n = int(v.Last / v.Stage)
 	}
 	for i := range n + 1 {
-		all = append(all, v.began.Add(-v.Last*time.Duration(n-i)/time.Duration(n)))
+		all = append(all, v.began.Add(-v.Last*time.Duration(n-i)/time.Duration(n)).UnixMilli())
 	}
 	return all
 }
@@ -158,8 +158,9 @@ func (v *view) settle(t *topic) {
 	failed, why := 0, ""
 	for _, p := range t.partitions {
 		if v.failed(p) {
-			if failed++; p.err != nil {
-				why = kafka.ErrorCode(p.err)
+			failed, why = failed+1, "their broker is away"
+			if code := new(kerr.Error); errors.As(p.err, &code) {
+				why = code.Message
 			}
 		}
 	}
@@ -169,7 +170,15 @@ func (v *view) settle(t *topic) {
 	if t.Configs == nil {
 		t.note("its settings may not be read")
 	}
-	t.tellSample()
+	if t.refused != nil {
+		t.note("its records may not be read (%s): it is captured by its offsets alone", kafka.ErrorCode(t.refused))
+	}
+	if t.damaged {
+		t.note("a batch of it could not be read")
+	}
+	if t.transactions > 0 {
+		t.Transaction = t.open / time.Duration(t.transactions)
+	}
 	bounds := v.bounds()
 	t.Sure, t.Rates = capture.Measured, make([]float64, len(bounds)-1)
 	why = t.timeless()
@@ -189,52 +198,50 @@ func (v *view) settle(t *topic) {
 	for i := range t.Rates {
 		t.Rates[i] *= t.data()
 	}
-	for _, p := range t.partitions {
-		if sum := t.sum(share); sum > 0 {
-			t.Shares = append(t.Shares, share(p)/sum)
-		}
+	sum := t.sum(share)
+	for i := 0; sum > 0 && i < len(t.partitions); i++ {
+		t.Shares = append(t.Shares, share(t.partitions[i])/sum)
 	}
 }
 
+// The end of a log is of the time of its newest record, where so many records more were due since: those are on their way to it, which
+// takes 2,000 ms at most.
+const onTheirWay, byChance = 2000, 10
+
 // byTime sets the rates by the offsets at the bounds, and returns a measure of the traffic of a partition. Those that were not asked are
 // taken to be as the others, by the lengths of their logs.
-func (t *topic) byTime(bounds []time.Time) func(*partition) float64 {
+func (t *topic) byTime(bounds []int64) func(*partition) float64 {
 	last := len(bounds) - 1
-	now, began, asked := bounds[last], bounds[last], 0
-	for _, p := range t.partitions { // when the topic began: its first record, or before the first bound
-		if len(p.bounds) < last {
-			continue
-		}
-		asked++
+	now, began := bounds[last], bounds[last]
+	asked := slices.DeleteFunc(slices.Clone(t.partitions), func(p *partition) bool { return len(p.bounds) < last })
+	for _, p := range asked { // when the topic began: its first record, or before the first bound
 		if first := p.bounds[0]; first.offset > p.start || p.start > 0 {
 			began = bounds[0]
-		} else if at := time.UnixMilli(first.ms); at.Before(began) {
-			began = latestOf(bounds[0], at)
+		} else {
+			began = min(began, max(bounds[0], first.ms))
 		}
 	}
-	told, sum, known := now, 0.0, 0
+	live, told, sum, known, deleted := t.sum(growth), now, 0.0, 0, false
 	weights := make([]float64, last)
-	for _, p := range t.partitions {
-		if len(p.bounds) < last {
-			continue
-		}
+	for _, p := range asked {
 		from := began
 		if first := p.bounds[0]; first.ms > 0 && (t.compacted || first.offset == p.start && p.start > 0) { // what was before is deleted
-			from = latestOf(bounds[0], time.UnixMilli(first.ms))
+			from = max(bounds[0], first.ms)
 		}
-		if from.Before(told) {
-			told = from
-		}
-		ends := append(p.bounds[1:last:last], point{p.end, p.at.UnixMilli()})
+		told, deleted = min(told, from), deleted || p.start > 0 || t.compacted
+		offsets := append(slices.Clone(p.bounds), point{offset: p.end})
 		for i := range last {
 			until := bounds[i+1]
 			if i == last-1 {
-				until = p.at
+				until = p.at.UnixMilli()
+				if late := until - t.newest.UnixMilli(); late < onTheirWay && float64(late)*live > byChance*1000 {
+					until -= late
+				}
 			}
-			over := until.Sub(latestOf(bounds[i], from))
-			if last == 1 || over > until.Sub(bounds[i])/20 {
+			over := until - max(bounds[i], from)
+			if last == 1 || over > (until-bounds[i])/20 {
 				weights[i] += p.length()
-				t.Rates[i] += max(0, float64(ends[i].offset-p.bounds[i].offset)) / max(over, time.Second).Seconds()
+				t.Rates[i] += float64(max(0, offsets[i+1].offset-offsets[i].offset)) / float64(max(over, 1000)) * 1000
 			}
 		}
 	}
@@ -246,16 +253,16 @@ func (t *topic) byTime(bounds []time.Time) func(*partition) float64 {
 		}
 	}
 	for i, w := range weights {
-		if w == 0 && known > 0 {
+		if w == 0 && known > 0 && deleted { // as the rest
 			t.Rates[i] = sum / float64(known)
 		}
 	}
-	if since := now.Sub(told); asked > 0 && since < now.Sub(bounds[0])*95/100 {
-		t.note("its log tells of the last %s only, which its rate is of", theme.Duration(since.Round(time.Second)))
+	if since := now - told; len(asked) > 0 && since < (now-bounds[0])*95/100 {
+		t.note("its log begins %s ago: its rate is of the time since", theme.Duration(time.Duration(since/1000)*time.Second))
 	}
 	if weights[last-1] < length {
 		t.Sure = capture.Estimated
-		t.note("its rate is of %d of %d partitions", asked, len(t.partitions))
+		t.note("its rate is of %d of %d partitions", len(asked), len(t.partitions))
 		return (*partition).length
 	}
 	return func(p *partition) float64 {
@@ -264,11 +271,4 @@ func (t *topic) byTime(bounds []time.Time) func(*partition) float64 {
 		}
 		return float64(p.end - p.bounds[0].offset)
 	}
-}
-
-func latestOf(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
 }

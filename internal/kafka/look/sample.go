@@ -31,11 +31,17 @@ type sampled struct {
 // sampler reads the tails of logs.
 type sampler struct {
 	*view
-	room  *reading.Room
-	from  time.Time // of the first fetch
-	read  int64     // bytes
-	away  map[int32]bool
-	begun map[writer]int64 // the time of the first record of an open transaction; 0: it was not read
+	room *reading.Room
+	from time.Time // of the first fetch
+	read int64     // bytes
+	away map[int32]bool
+	open map[writer]transaction
+}
+
+// transaction is one of a producer in a partition. Its zero value is one whose first record was not read.
+type transaction struct {
+	first, last, records int64 // times in milliseconds since 1970
+	whole                bool  // its first record is the first that was read
 }
 
 type writer struct {
@@ -53,7 +59,7 @@ const (
 var codecs = [8]string{"none", "gzip", "snappy", "lz4", "zstd"}
 
 func newSampler(v *view) *sampler {
-	return &sampler{view: v, room: reading.NewMemory(unpacking).NewRoom(), from: time.Now(), away: make(map[int32]bool), begun: make(map[writer]int64)}
+	return &sampler{view: v, room: reading.NewMemory(unpacking).NewRoom(), from: time.Now(), away: make(map[int32]bool), open: make(map[writer]transaction)}
 }
 
 // all reads a little of every topic, and then more of each by its traffic: the newest records, since brokers have those in memory.
@@ -64,12 +70,10 @@ func (s *sampler) all(ctx context.Context) {
 	}
 	kafka.Pause(ctx, time.Until(s.from.Add(2*time.Second))) // for the logs to grow
 	traffic, sum, lengths := make(map[*topic]float64), 0.0, 0.0
-	for some := range slices.Chunk(s.alive(), manyEnds) {
-		s.list(ctx, some, latest, func(p *partition, o point) {
-			bytes := float64(max(0, o.offset-p.end)) * p.topic.size()
-			traffic[p.topic], sum, lengths = traffic[p.topic]+bytes, sum+bytes, lengths+p.length()*p.topic.size()
-		})
-	}
+	s.list(ctx, s.alive(), latest, func(p *partition, o point) {
+		bytes := float64(max(0, o.offset-p.end)) * p.topic.size()
+		traffic[p.topic], sum, lengths = traffic[p.topic]+bytes, sum+bytes, lengths+p.length()*p.topic.size()
+	})
 	left := float64(s.Sample - s.read)
 	for _, t := range s.topics {
 		length := t.sum((*partition).length)
@@ -78,7 +82,7 @@ func (s *sampler) all(ctx context.Context) {
 			share = traffic[t] / sum
 		}
 		budget := left * (0.8*share + 0.2/float64(len(s.topics)))
-		of := some(t.partitions, max(1, int(budget/leastBytes)))
+		of := few(t.partitions, max(1, int(budget/leastBytes)))
 		read := 0.0
 		for _, p := range of {
 			read += p.length()
@@ -173,15 +177,19 @@ func (s *sampler) cut(p *partition, b []byte, from, until int64) (next int64) {
 func (s *sampler) count(p *partition, b format.Batch) bool {
 	t, attributes, by := p.topic, b.Attributes(), writer{p, b.Producer()}
 	transactional := attributes&format.TransactionalBit != 0
-	const next = -1 // the next batch begins a transaction
-	switch begun := s.begun[by]; {
+	switch tx := s.open[by]; {
 	case attributes&format.ControlBit != 0:
-		if t.control, s.begun[by] = t.control+int64(b.Count()), next; begun > 0 {
-			t.transactions, t.open = t.transactions+1, t.open+time.Duration(max(0, b.Timestamp()-begun))*time.Millisecond
+		if t.control += int64(b.Count()); tx.whole && tx.records > 0 {
+			t.transactions, t.open = t.transactions+1, t.open+tx.took(b.Timestamp())
 		}
+		s.open[by] = transaction{whole: true} // the next one
 		return true
-	case transactional && begun == next:
-		s.begun[by] = b.Timestamp()
+	case transactional:
+		if tx.records == 0 {
+			tx.first = b.Timestamp()
+		}
+		tx.last, tx.records = b.MaxTime(), tx.records+int64(b.Count())
+		s.open[by] = tx
 	}
 	codec := attributes & format.CodecBits
 	records, err := s.room.Decompress(b[format.HeadSize:], kgo.CompressionCodecType(codec))
@@ -214,6 +222,15 @@ func (s *sampler) count(p *partition, b format.Batch) bool {
 	return true
 }
 
+// took returns how long a transaction was open before it was committed, which took until an end: its records are spread over that time.
+func (x transaction) took(end int64) time.Duration {
+	span := end - x.first
+	if x.records > 1 {
+		span = min(span, (x.last-x.first)*x.records/(x.records-1))
+	}
+	return time.Duration(max(0, span)) * time.Millisecond
+}
+
 // data returns the part of the offsets that records take, and no ends of transactions.
 func (t *topic) data() float64 {
 	if t.Records == nil {
@@ -239,30 +256,17 @@ func (t *topic) timeless() string {
 	return ""
 }
 
-// tellSample completes the figures of a topic with what its sample tells.
-func (t *topic) tellSample() {
-	if t.refused != nil {
-		t.note("its records may not be read (%s): it is captured by its offsets alone", kafka.ErrorCode(t.refused))
-	}
-	if t.damaged {
-		t.note("a batch of it could not be read")
-	}
-	if t.transactions > 0 {
-		t.Transaction = t.open / time.Duration(t.transactions)
-	}
-}
-
 // countProducers counts the producers that have written in the last minute in which any has.
 func (v *view) countProducers(ctx context.Context) {
 	const most = 10 // partitions of a topic
-	for all := range slices.Chunk(v.topics, manyEnds/most) {
+	for all := range slices.Chunk(v.topics, manyPartitions/most) {
 		asked := make(kadm.TopicsSet)
 		for _, t := range all {
 			if t.Records == nil {
 				continue
 			}
 			t.Producers = len(t.Records.Producers)
-			for _, p := range some(t.partitions, most) {
+			for _, p := range few(t.partitions, most) {
 				if !v.failed(p) {
 					asked.Add(t.Name, p.id)
 				}
