@@ -60,48 +60,61 @@ func (s *System) Look(ctx context.Context, l capture.Look, say func(string)) (*c
 	found.At = time.Now()
 	for i := range c.topics.All {
 		t := &c.topics.All[i]
-		var bookies persistence
-		_ = c.admin.Get(ctx, c.path(t)+"/persistence?applied=true", &bookies) // else nothing is known of them
-		topic := capture.Topic{Name: t.Name, Partitions: t.Partitions, Replicas: max(1, bookies.WriteQuorum), Sure: capture.Measured, Live: l.Live, Rates: []float64{0}}
+		topic := capture.Topic{Name: t.Name, Partitions: t.Partitions, Sure: capture.Measured, Live: l.Live, Rates: []float64{0}}
 		if errs[i] != nil {
 			topic.Notes = append(topic.Notes, "the admin API does not tell what the brokers count of it")
 		}
-		groups, together, consumers := make(map[string]*capture.Group), 0.0, 0.0
+		var bookies persistence
+		_ = c.admin.Get(ctx, c.path(t)+"/persistence?applied=true", &bookies) // else nothing is known of them
+		topic.Replicas = max(1, bookies.WriteQuorum)
+		var counted []*partitionStats
 		for id := range t.Partitions {
-			n := c.topics.Number(t.Name, id)
-			if now[n] == nil {
-				continue
-			}
-			p := count(n, now[n])
-			topic.Rates[0], topic.Bytes = topic.Rates[0]+p.MsgRateIn, topic.Bytes+p.MsgThroughputIn
-			topic.Producers, topic.Shares = max(topic.Producers, len(p.Publishers)), append(topic.Shares, p.MsgRateIn)
-			for name, of := range p.Subscriptions {
-				g := groups[name]
-				if g == nil {
-					g = &capture.Group{Name: name, Protocol: strings.ToLower(of.Type), Topics: []string{t.Name}}
-					groups[name] = g
-				}
-				g.Members, g.Rate, g.Lag = max(g.Members, len(of.Consumers)), g.Rate+of.MsgRateOut, g.Lag+p.backlog(name)
-				for _, reader := range of.Consumers {
-					if n := float64(reader.AvgMessagesPerEntry); n > 0 {
-						together, consumers = together+n, consumers+1
-					}
-				}
+			if n := c.topics.Number(t.Name, id); now[n] != nil {
+				counted = append(counted, count(n, now[n]))
 			}
 		}
-		mean := topic.Rates[0]
-		topic.Bytes = max(0, topic.Bytes-mean*head(together/max(1, consumers)))
-		for k := range topic.Shares {
-			topic.Shares[k] /= cmp.Or(mean, 1)
-		}
-		found.Topics = append(found.Topics, topic)
+		groups := read(&topic, counted)
 		for _, name := range slices.Sorted(maps.Keys(groups)) {
-			groups[name].Written = mean
 			found.Groups = append(found.Groups, *groups[name])
 		}
+		found.Topics = append(found.Topics, topic)
 	}
 	slices.SortStableFunc(found.Groups, func(a, b capture.Group) int { return cmp.Compare(a.Name, b.Name) })
 	return found, nil
+}
+
+// read completes a topic by what was counted of its partitions, and returns its subscriptions by name.
+func read(t *capture.Topic, counted []*partitionStats) map[string]*capture.Group {
+	groups, together, consumers := make(map[string]*capture.Group), 0.0, 0.0
+	for _, p := range counted {
+		t.Rates[0], t.Bytes = t.Rates[0]+p.MsgRateIn, t.Bytes+p.MsgThroughputIn
+		t.Producers, t.Shares = max(t.Producers, len(p.Publishers)), append(t.Shares, p.MsgRateIn)
+		for name, of := range p.Subscriptions {
+			g := groups[name]
+			if g == nil {
+				g = &capture.Group{Name: name, Protocol: strings.ToLower(of.Type), Topics: []string{t.Name}}
+				groups[name] = g
+			}
+			g.Members, g.Rate, g.Lag = max(g.Members, len(of.Consumers)), g.Rate+of.MsgRateOut, g.Lag+p.backlog(name)
+			for _, reader := range of.Consumers {
+				if n := float64(reader.AvgMessagesPerEntry); n > 0 {
+					together, consumers = together+n, consumers+1
+				}
+			}
+		}
+	}
+	mean := t.Rates[0]
+	t.Bytes = max(0, t.Bytes-mean*head(together/max(1, consumers)))
+	for i := range t.Shares {
+		t.Shares[i] /= cmp.Or(mean, 1)
+	}
+	if len(counted) < t.Partitions {
+		t.Shares = nil // of some it is not known
+	}
+	for _, g := range groups {
+		g.Written = mean
+	}
+	return groups
 }
 
 // lay finds the topics among the names of partitions, and of topics without any. It leaves out those of Pulsar itself.

@@ -98,45 +98,50 @@ func (s *System) Look(ctx context.Context, l capture.Look, say func(string)) (*c
 	}
 	topics := topicsOf(queues)
 	for _, name := range slices.Sorted(maps.Keys(topics)) {
-		t := capture.Topic{Name: name, Replicas: 1, Configs: make(map[string]string), Rates: make([]float64, stages), Sure: capture.Measured, Live: l.Live}
-		g := capture.Group{Name: name, Topics: []string{name}}
-		var messages, bytes int64
-		readers := make(map[string]bool)
-		for _, q := range topics[name] {
-			written, read := q.Stats.Publish.rates(stages, stage), q.Stats.Read.rates(stages, stage)
-			own := 0.0
-			for i := range written {
-				t.Rates[i], own = t.Rates[i]+written[i], own+written[i]/float64(stages)
-				g.Rate += read[i] / float64(stages)
-			}
-			t.Shares, g.Written, g.Lag = append(t.Shares, own), g.Written+own, g.Lag+q.Messages
-			messages, bytes = messages+q.Messages, bytes+q.Bytes
-			t.Replicas = max(t.Replicas, len(q.Members))
-			for k, v := range q.Arguments {
-				t.Configs[k] = fmt.Sprint(v)
-			}
-			if q.Type == "stream" {
-				t.Notes = []string{"it is a stream, and kt writes queues"}
-			}
-			for _, name := range members[q.Name] {
-				readers[name] = true
-			}
-		}
-		t.Partitions = len(t.Shares)
-		for i := range t.Shares {
-			t.Shares[i] /= cmp.Or(g.Written, 1)
-		}
-		if messages >= telling {
-			t.Bytes = g.Written * float64(bytes) / float64(messages)
-		} else {
-			t.Notes = append(t.Notes, "too few messages wait to tell how large they are")
-		}
-		if c.Topics = append(c.Topics, t); len(readers) > 0 || g.Lag > 0 {
-			g.Members = len(readers)
+		t, g := read(name, topics[name], members, stages, stage)
+		t.Live = l.Live
+		if c.Topics = append(c.Topics, t); g.Members > 0 || g.Lag > 0 {
 			c.Groups = append(c.Groups, g)
 		}
 	}
 	return c, nil
+}
+
+// read returns a topic and its readers, by what is known of its queues. members are the names of those that read, by queue.
+func read(name string, queues []*seen, members map[string][]string, stages int, stage time.Duration) (capture.Topic, capture.Group) {
+	t := capture.Topic{Name: name, Partitions: len(queues), Replicas: 1, Configs: make(map[string]string), Rates: make([]float64, stages), Sure: capture.Measured}
+	g := capture.Group{Name: name, Topics: []string{name}}
+	var messages, bytes int64
+	readers := make(map[string]bool)
+	for _, q := range queues {
+		written, read, own := q.Stats.Publish.rates(stages, stage), q.Stats.Read.rates(stages, stage), 0.0
+		for i := range written {
+			t.Rates[i], own = t.Rates[i]+written[i], own+written[i]/float64(stages)
+			g.Rate += read[i] / float64(stages)
+		}
+		t.Shares, g.Written, g.Lag = append(t.Shares, own), g.Written+own, g.Lag+q.Messages
+		messages, bytes = messages+q.Messages, bytes+q.Bytes
+		t.Replicas = max(t.Replicas, len(q.Members))
+		for k, v := range q.Arguments {
+			t.Configs[k] = fmt.Sprint(v)
+		}
+		if q.Type == "stream" {
+			t.Notes = []string{"it is a stream, and kt writes queues"}
+		}
+		for _, name := range members[q.Name] {
+			readers[name] = true
+		}
+	}
+	g.Members = len(readers)
+	for i := range t.Shares {
+		t.Shares[i] /= cmp.Or(g.Written, 1)
+	}
+	if messages >= telling {
+		t.Bytes = g.Written * float64(bytes) / float64(messages)
+	} else {
+		t.Notes = append(t.Notes, "too few messages wait to tell how large they are")
+	}
+	return t, g
 }
 
 // seen returns all queues by their names, with the counts of a time.

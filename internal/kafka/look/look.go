@@ -115,7 +115,7 @@ func (v *view) findTopics(ctx context.Context) error {
 		return fmt.Errorf("list topics: %w", err)
 	}
 	for _, d := range all.Sorted() {
-		if d.Err != nil || strings.HasPrefix(d.Topic, "__") || strings.HasPrefix(d.Topic, own) {
+		if d.Err != nil || len(d.Partitions) == 0 || strings.HasPrefix(d.Topic, "__") || strings.HasPrefix(d.Topic, own) {
 			continue
 		}
 		t := &topic{Topic: capture.Topic{Name: d.Topic, Partitions: len(d.Partitions), Replicas: d.Partitions.NumReplicas()}, id: d.ID}
