@@ -276,6 +276,7 @@ func (r *run) read(ctx context.Context, s *Shard, from Reader) {
 		}
 		if limit = rs.reserve(limit); limit == 0 {
 			if rs.unread.Load() <= 0 {
+				s.pause(ctx, time.Duration(rs.last.Load())-s.Now()) // what others work on counts too
 				rs.stop(ReadCount, nil)
 				return
 			}

@@ -4,6 +4,7 @@ import (
 	"container/heap"
 	"hash/crc32"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -20,7 +21,8 @@ type desk struct {
 	rng   *rand.Rand
 	free  threads
 	due   time.Duration            // when the last pause was to end
-	keys  []uint64                 // hashes, of the records of this poll; none: they are not wanted
+	keys  []uint64                 // hashes, of the records of this poll, or noKey; none: they are not wanted
+	ends  []time.Duration          // when each record of this poll is done
 	last  map[uint64]time.Duration // when the newest record of a key is done, of keys in work
 }
 
@@ -38,8 +40,22 @@ func (s *Shard) WantsKeys() bool {
 	return s.desk != nil && len(s.desk.free) > 1 && (s.desk.read.OrderedBy != "" || s.run.plan.Verify)
 }
 
+// noKey stands for a record without a key, which has no order to keep. It is no hash, as those have 32 bits.
+const noKey = math.MaxUint64
+
 // Key tells the key of a record that Read counts, in the order of the records.
-func (s *Shard) Key(key []byte) { s.desk.keys = append(s.desk.keys, uint64(crc32.ChecksumIEEE(key))) }
+func (s *Shard) Key(key []byte) {
+	hash := uint64(noKey)
+	if len(key) > 0 {
+		hash = uint64(crc32.ChecksumIEEE(key))
+	}
+	s.desk.keys = append(s.desk.keys, hash)
+}
+
+// InWork reports whether the consumer still works on a record, by its index in the last poll that brought some.
+func (s *Shard) InWork(index int) bool {
+	return s.desk != nil && index < len(s.desk.ends) && s.desk.ends[index] > s.Now()
+}
 
 // maxWork bounds the time that the records of one poll take: they count when they were polled.
 const maxWork = 100 * time.Millisecond
@@ -77,19 +93,24 @@ func (d *desk) take(n int, asked, now time.Duration) (again time.Duration) {
 	}
 	var sum time.Duration
 	overtaken := int64(0)
+	d.ends = d.ends[:0]
 	for i := range n {
-		took, thread, key := d.read.Processing.Draw(d.rng), 0, uint64(0)
+		took, thread, key := d.read.Processing.Draw(d.rng), 0, uint64(noKey)
 		if i < len(d.keys) {
 			key = d.keys[i]
 		}
-		if d.read.OrderedBy != "" {
+		switch {
+		case d.read.OrderedBy == "":
+		case key == noKey:
+			thread = slices.Index(d.free, slices.Min(d.free))
+		default:
 			thread = int(key % uint64(len(d.free)))
 		}
 		done := max(d.free[thread], now) + took
 		if d.free[thread], sum = done, sum+took; d.read.OrderedBy == "" {
 			heap.Fix(&d.free, thread)
 		}
-		if i < len(d.keys) {
+		if d.ends = append(d.ends, done); key != noKey {
 			if done < d.last[key] {
 				overtaken++
 			}

@@ -22,6 +22,9 @@ type ShareGroup struct {
 	Start string // where its own settings let it begin; "": they do not say
 	Limit int    // deliveries of a record before it is archived; 0: not known
 	Locks int    // records of a partition that may be delivered and not settled, with all between the first of them and the last; 0: not known
+
+	LockMillis int // for which a record is locked after its delivery; 0: not known
+	Session    int // milliseconds after which a member that was killed counts as gone; 0: not known
 }
 
 // CheckShare returns why the cluster has no share group of so many members; nil: it can have one.
@@ -42,6 +45,14 @@ func (c *Cluster) brokerSettings(ctx context.Context) map[string]string {
 	return settings
 }
 
+// CheckConsumerGroup returns an error if a group is a share group.
+func (c *Cluster) CheckConsumerGroup(ctx context.Context, name string) error {
+	if listed, _ := c.admin.ListGroups(ctx); listed[name].ProtocolType == "share" {
+		return result.Misfit("--group %s: it is a share group; add --group-protocol share, or name another one", name).About("group")
+	}
+	return nil
+}
+
 // FindShare looks up a share group.
 func (c *Cluster) FindShare(ctx context.Context, name string) (g ShareGroup, err error) {
 	ctx, cancel := context.WithTimeout(ctx, AdminTimeout)
@@ -59,7 +70,8 @@ func (c *Cluster) FindShare(ctx context.Context, name string) (g ShareGroup, err
 		return g, err
 	}
 	of := c.brokerSettings(ctx)
-	for name, number := range map[string]*int{"share.delivery.count.limit": &g.Limit, "share.partition.max.record.locks": &g.Locks} {
+	for name, number := range map[string]*int{"share.delivery.count.limit": &g.Limit, "share.partition.max.record.locks": &g.Locks,
+		"share.record.lock.duration.ms": &g.LockMillis, "share.session.timeout.ms": &g.Session} {
 		*number, _ = strconv.Atoi(cmp.Or(own[name], of["group."+name])) // its own, since Kafka 4.3
 	}
 	g.Start = own[startSetting]
@@ -139,12 +151,13 @@ func (c *Cluster) ShareMembers(ctx context.Context, group string) map[string]str
 	return members
 }
 
-// DeleteShareGroup deletes a share group that kt made, and puts back where it begins. One that others are members of stays.
+// DeleteShareGroup deletes a share group that kt made, and puts back where it begins. It waits for members to leave and for brokers
+// that are away, up to AdminTimeout. The error says why the group stays, and how it can be removed.
 func (c *Cluster) DeleteShareGroup(ctx context.Context, g ShareGroup) error {
 	if !g.Made {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, dialTimeout) // for its members to leave, too
+	ctx, cancel := context.WithTimeout(ctx, AdminTimeout)
 	defer cancel()
 	_, err := c.admin.DeleteGroup(ctx, g.Name)
 	for IsAny(err, kerr.NonEmptyGroup) && Pause(ctx, leaderPoll) {
@@ -153,8 +166,14 @@ func (c *Cluster) DeleteShareGroup(ctx context.Context, g ShareGroup) error {
 	if err == nil || IsAny(err, kerr.GroupIDNotFound) {
 		err = c.StartShare(ctx, g, g.Start)
 	}
-	if IsAny(err, kerr.NonEmptyGroup) {
+	switch {
+	case err == nil:
 		return nil
+	case IsAny(err, kerr.NonEmptyGroup):
+		err = errors.New("it has members, or had some that were killed a moment ago")
+	case ctx.Err() != nil:
+		err = fmt.Errorf("no answer came within %s", AdminTimeout)
 	}
-	return plainly(err)
+	return fmt.Errorf("share group %s and its setting %s stay: %w; these commands remove both: kafka-share-groups --bootstrap-server %[4]s --delete --group %[1]s; "+
+		"kafka-configs --bootstrap-server %[4]s --alter --entity-type groups --entity-name %[1]s --delete-config %[2]s", g.Name, startSetting, plainly(err), c.Info.Brokers[0].Addr)
 }

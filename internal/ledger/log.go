@@ -34,9 +34,10 @@ type found struct {
 	tips  []Tip // of the epochs before that one
 	lanes []*readLane
 
-	cut         bool // the log was cut off below an offset that had been read
-	unconfirmed bool // it is not known whether the log still holds the records read
-	unfinished  bool // records that were passed over are unchecked: see Reader.Unfinished
+	cut         bool  // the log was cut off below an offset that had been read
+	unconfirmed bool  // it is not known whether the log still holds the records read
+	unfinished  bool  // records that were passed over are unchecked: see Reader.Unfinished
+	passed      int64 // so many missing records at most are unchecked
 
 	counts    Verdict          // the part of the verdict that needs no book
 	holed     int64            // corrupted, unless the log was compacted
@@ -98,6 +99,14 @@ type Record struct {
 	Again  bool  // the system may have delivered the record before, by its own mark; that is no proof, unless it counts deliveries
 
 	Archived bool // nobody accepted the record, and the system gives it to nobody any more
+}
+
+// Skipped notes that up to n records were deleted, or passed over, before they were read, where only their number is known. So many
+// of those that are missing are unchecked and not lost.
+func (l *Log) Skipped(n int64) {
+	l.Lock()
+	defer l.Unlock()
+	l.passed += max(0, n)
 }
 
 // Add accounts for one record and returns the status of its stamp. s holds the stamp of a record

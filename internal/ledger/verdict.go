@@ -176,7 +176,7 @@ func (b *Book) Verify(readers ...*Reader) Verdict {
 func (b *Book) verify(v *Verdict, reader int, r *Reader) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	unread := newLog(b.Run, -1, 0)
+	unread, excused := newLog(b.Run, -1, 0), make(map[int32]int64)
 	for i := range b.Lanes {
 		l := &b.Lanes[i]
 		log := r.logs[l.Partition]
@@ -185,6 +185,7 @@ func (b *Book) verify(v *Verdict, reader int, r *Reader) {
 		}
 		log.Lock()
 		f := b.compare(l, log)
+		excused[l.Partition] += f.excuse(log.passed - excused[l.Partition])
 		log.Unlock()
 		if f.Unchecked > 0 {
 			f.UncheckedIn = []int32{l.Partition}
@@ -194,6 +195,15 @@ func (b *Book) verify(v *Verdict, reader int, r *Reader) {
 		}
 		v.Add(&f)
 	}
+}
+
+// excuse makes lost records unchecked, n at most, and returns how many.
+func (v *Verdict) excuse(n int64) int64 {
+	if n = max(0, min(n, v.Lost)); n == v.Lost {
+		v.Gaps = nil
+	}
+	v.Lost, v.Unchecked = v.Lost-n, v.Unchecked+n
+	return n
 }
 
 // addLogs adds the counts of a reading, and returns the foreign records of the log with the most, which names their run.

@@ -172,5 +172,8 @@ func (a *Arrivals) Readers(ctx context.Context) ([]*ledger.Reader, error) {
 	case err != nil:
 		return a.books, err
 	}
-	return a.books, errors.New("messages wait in the queues still, as while others write to them, or the system does not say how many")
+	return a.books, ErrWaiting
 }
+
+// ErrWaiting says that the reading ended before the queues were empty, as far as is known.
+var ErrWaiting = errors.New("messages wait in the queues still, as while others write to them, or the system does not say how many")

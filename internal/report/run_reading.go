@@ -196,7 +196,9 @@ func shareGroup(facts *doc.Facts, s *result.ShareGroup, limits *result.ShareLimi
 		return
 	}
 	facts.Add("share group", pick(s.Failed > 0, doc.Warn, doc.Plain), strings.TrimSuffix(theme.Count(s.Acquired)+" acquired: "+counted(count{s.Accepted, "accepted"}, count{s.Released, "released"},
-		count{s.Rejected, "rejected"}, count{s.Unconfirmed, "not confirmed"}), ": ")+pick(s.Archived > 0, "; archived: "+theme.Count(s.Archived), ""))
+		count{s.Rejected, "rejected"}, count{s.Unconfirmed, "not confirmed"}), ": ")+pick(s.Archived > 0, "; archived: "+theme.Count(s.Archived), "")+
+		pick(s.Unfinished > 0, "; of those released, "+theme.Count(s.Unfinished)+" in work at the end", "")+
+		pick(s.Untouched > 0, "; and "+theme.Count(s.Untouched)+" given back untouched at the end", ""))
 	var times []string
 	for _, n := range slices.Sorted(maps.Keys(s.Deliveries)) {
 		times = append(times, n+". "+theme.Count(s.Deliveries[n]))
@@ -204,6 +206,6 @@ func shareGroup(facts *doc.Facts, s *result.ShareGroup, limits *result.ShareLimi
 	facts.If(s.Redelivered > 0, "deliveries", doc.Plain, strings.Join(times, "   "))
 	facts.If(limits != nil && s.MostLocks > 0, "record locks", doc.Plain, fmt.Sprintf("at most %s of %s a partition; one member held up to %s",
 		theme.Count(s.MostLocks), theme.Count(cmp.Or(limits, new(result.ShareLimits)).Locks), theme.Plural(s.MostHeld, "record", "records")))
-	facts.If(s.AckTime.Count > 0, "acknowledged", doc.Plain, fmt.Sprintf("p50 %s, p99 %s, max %s   (delivered → confirmed)",
+	facts.If(s.AckTime.Count > 0, "acknowledged", doc.Plain, fmt.Sprintf("p50 %s, p99 %s, max %s   (polled → confirmed)",
 		latencyOf(&s.AckTime, s.AckTime.P50), latencyOf(&s.AckTime, s.AckTime.P99), latencyOf(&s.AckTime, s.AckTime.Max)))
 }

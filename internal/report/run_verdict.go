@@ -27,7 +27,7 @@ func verdictOf(r *result.Result) doc.Section {
 			evidence = strings.TrimPrefix(strings.TrimPrefix(evidence, reason), "; ")
 		}
 		f.Add("", doc.Muted, evidence)
-		f.Add("what next", doc.Plain, limit.Next(r.Plan.ReadsOnly()))
+		f.Add("what next", doc.Plain, limit.Next(r.Plan.ReadsOnly(), r.Plan.Read.Share != nil))
 		if share := r.CeilingShare; share != nil && r.Ceiling != nil {
 			most := theme.PerSecond(r.Ceiling.RecordsPerSecond)
 			low := verdict.CeilingTooLow(*share)
@@ -38,8 +38,8 @@ func verdictOf(r *result.Result) doc.Section {
 	}
 	if !r.Valid {
 		f.Add("NOT VALID", doc.Bad, strings.Join(invalid(r), "; "))
-		next := verdict.Schedule.Next(r.Plan.ReadsOnly())
-		f.If(limit.Next(r.Plan.ReadsOnly()) != next, "what next", doc.Plain, next)
+		next := verdict.Schedule.Next(r.Plan.ReadsOnly(), r.Plan.Read.Share != nil)
+		f.If(limit.Next(r.Plan.ReadsOnly(), r.Plan.Read.Share != nil) != next, "what next", doc.Plain, next)
 	}
 	notCounted(f, r)
 	t := doc.NewTable("errors", "errors by kind", "error|words", "of|words", "records") // the most frequent first

@@ -192,7 +192,7 @@ func TestAShareGroupTellsWhatBecameOfItsRecords(t *testing.T) {
 	must.Match(t, []string{
 		"share group: 1,130 acquired: 995 accepted, 120 released, 5 rejected, 10 not confirmed; archived: 6", "deliveries: 1. 1,000   2. 115   3. 15",
 		"record locks: at most 1,900 of 2,000 a partition; one member held up to 593 records",
-		"acknowledged: p50 1.50ms, p99 20.0ms, max 30.0ms   (delivered → confirmed)",
+		"acknowledged: p50 1.50ms, p99 20.0ms, max 30.0ms   (polled → confirmed)",
 	}, got, "facts")
 }
 

@@ -26,8 +26,9 @@ type Environment struct {
 
 // ShareLimits are settings of a share group; 0: not known.
 type ShareLimits struct {
-	Deliveries int   `json:"deliveries"`             // of a record, before it is archived
-	Locks      int64 `json:"record_locks_partition"` // records of a partition from the first that is not settled to the last that was delivered
+	Deliveries int   `json:"deliveries"`               // of a record, before it is archived
+	LockMillis int   `json:"record_lock_ms,omitempty"` // for which a record is locked after its delivery; 0: not known
+	Locks      int64 `json:"record_locks_partition"`   // records of a partition from the first that is not settled to the last that was delivered
 }
 
 // addedTopic stands for the topics of partitions that were added during a run with several.

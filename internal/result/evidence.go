@@ -127,7 +127,8 @@ func (f *Fold) readingEvidence(w *stats.Window) *verdict.Readers {
 	if !r.Only {
 		return r
 	}
-	r.Joining = p.System() == plan.Kafka && p.Read.Group != "" && w.Consumed == 0 && w.JoinTime+f.total[stats.Warmup].JoinTime == 0
+	r.Nothing = w.Consumed == 0 && (f.trailer.ReadEnd == ReadAll || p.Read.Share != nil && lag.Left == 0)
+	r.Joining = !r.Nothing && f.trailer.ReadEnd != ReadStopped && p.System() == plan.Kafka && p.Read.Group != "" && w.Consumed == 0 && w.JoinTime+f.total[stats.Warmup].JoinTime == 0
 	if f.trailer.ReadEnd == ReadIdle {
 		last := max(w.LastRead, f.total[stats.Warmup].LastRead)
 		end := max(w.End, time.Duration(f.trailer.ElapsedSeconds*float64(time.Second)))
@@ -161,7 +162,8 @@ func (f *Fold) recordLocks(w *stats.Window, seconds float64) verdict.RecordLocks
 		behind = 0
 	}
 	return verdict.RecordLocks{
-		Behind: behind, Asked: asked["max.poll.records"], Limit: limits.Locks, Partitions: int64(f.header.Environment.Partitions()), Used: w.Locks, Held: w.Held,
+		Duration: time.Duration(limits.LockMillis) * time.Millisecond,
+		Behind:   behind, Asked: asked["max.poll.records"], Limit: limits.Locks, Partitions: int64(f.header.Environment.Partitions()), Used: w.Locks, Held: w.Held,
 		Consumers: int64(read.Consumers), Threads: int64(read.Workers()), Working: verdict.Per(w.Work.Seconds(), seconds*float64(read.Workers()*max(1, read.Groups))),
 	}
 }

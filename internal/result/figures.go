@@ -130,6 +130,8 @@ type ShareGroup struct {
 	Redelivered int64   `json:"redelivered"`                 // of Acquired: not for the first time
 	Deliveries  Errors  `json:"deliveries"`                  // of Acquired: by how often a record was delivered by then
 	AckTime     Latency `json:"acknowledgement_us,omitzero"` // delivered → the broker has confirmed the acknowledgement; with the processing time
+	Unfinished  int64   `json:"unfinished,omitempty"`        // of Released: a consumer worked on them when the run ended
+	Untouched   int64   `json:"untouched,omitempty"`         // not in Acquired: they were given back when the run ended, before a consumer got them
 	MostHeld    int64   `json:"held_records_max"`            // that one member had of the brokers and had not acknowledged
 	MostLocks   int64   `json:"locked_records_max"`          // of a partition: Environment.Share has how many there are
 
@@ -141,7 +143,7 @@ func shareGroupOf(w *stats.Window) ShareGroup {
 	s := ShareGroup{
 		Acquired: w.Consumed, Accepted: w.Accepted, Released: w.Released, Rejected: w.Rejected, Archived: w.Archived, Failed: w.AckFailed,
 		Unconfirmed: max(0, w.Consumed-w.Accepted-w.Released-w.Rejected), Deliveries: errorsOf(w.Deliveries), AckTime: LatencyOf(&w.AckTime),
-		MostHeld: w.Held, MostLocks: w.Locks,
+		MostHeld: w.Held, MostLocks: w.Locks, Unfinished: w.Unfinished, Untouched: w.Untouched,
 		Members: errorsOf(w.Members), MemberBytes: errorsOf(w.MemberBytes),
 	}
 	s.Redelivered = w.Redelivered()

@@ -236,6 +236,9 @@ func (b *consumerLag) add(w *stats.Window, steady bool) {
 // result returns the consumer lag of a run that read so many records a second.
 func (b *consumerLag) result(read float64, replay bool) *ConsumerLag {
 	r := &ConsumerLag{Records: b.at, Left: b.lag, Max: b.max}
+	if replay && b.max == 0 { // all was read between two looks
+		r.Max = NotKnown
+	}
 	if !b.judged {
 		r.Records = r.Left
 	}

@@ -145,7 +145,7 @@ func (m *maker) account(ctx context.Context) (_ *ledger.Verdict, err error) {
 				reasons = append(reasons, line)
 			}
 		}
-		m.Notify(Notice{Kind: LogsUnknown, Text: "the end of some partitions' logs is unknown, so their records count as unchecked: " + strings.Join(reasons, "; ")})
+		m.Notify(Notice{Kind: LogsUnknown, Text: "records of some partitions count as unchecked: " + strings.Join(reasons, "; ")})
 	}
 	v := m.book.Verify(readings...)
 	if v.OfAnotherRun {

@@ -125,6 +125,7 @@ const (
 	RateChosen                        // the plan has no rate, and the system needs one
 	TopicCreated
 	TopicKept     // what existed before the run is not deleted
+	GroupKept     // a group that kt made could not be deleted
 	FileFailed    // the run file cannot be written any more, and the run goes on
 	ReadingAgain  // logs were cut off below what was read
 	LogsUnknown   // the logs of some partitions cannot be read, so their records are unchecked
@@ -143,7 +144,7 @@ const (
 // Warning reports whether the notice is of something that is not as it was asked for.
 func (k NoticeKind) Warning() bool {
 	switch k {
-	case BrokerUnreached, TopicKept, FileFailed, LogsUnknown, HostTrouble, StoreUnread, MetricsFailed:
+	case BrokerUnreached, TopicKept, GroupKept, FileFailed, LogsUnknown, HostTrouble, StoreUnread, MetricsFailed:
 		return true
 	}
 	return false

@@ -290,6 +290,9 @@ type Share struct {
 	Archived  int64 `json:"archived,omitempty"`   // released for the last time that a record may be delivered
 	AckFailed int64 `json:"ack_failed,omitempty"` // records that brokers did not take the acknowledgement of: they come again
 
+	Unfinished int64 `json:"unfinished,omitempty"` // of Released: a consumer worked on them when the run ended
+	Untouched  int64 `json:"untouched,omitempty"`  // delivered to a client, and given back when the run ended, before its consumer got them
+
 	Deliveries map[string]int64 `json:"deliveries,omitempty"` // records delivered, by how often each was then
 	AckTime    Histogram        `json:"ack_time,omitzero"`    // delivered → the broker has confirmed the acknowledgement
 

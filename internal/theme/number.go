@@ -107,7 +107,7 @@ func Amount(v float64) string {
 	if math.Abs(v) < 99.95 || math.IsNaN(v) || math.IsInf(v, 0) {
 		return trim(Number(v))
 	}
-	return Count(int64(math.Round(v)))
+	return Count(int64(min(math.Round(v), 1<<63-1024))) // the largest float64 that an int64 can be
 }
 
 // Plural writes an amount with the word that goes with it: 1 process, 1,500 processes.

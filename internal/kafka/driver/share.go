@@ -21,6 +21,7 @@ import (
 	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/queue"
 	"github.com/kt-bench/kt/internal/stats"
+	"github.com/kt-bench/kt/internal/theme"
 )
 
 // Share is the driver that reads in share groups. A partition is a queue there: its readers have no positions, and what waits is what
@@ -45,7 +46,8 @@ type Share struct {
 
 	mu      sync.Mutex
 	doubted []acks          // guarded by mu: those that no broker has confirmed
-	ends    map[place]int64 // guarded by mu: behind the last record that was delivered
+	reached map[place]reach // guarded by mu
+	gone    stats.Window    // guarded by mu: records that were deleted before they were delivered, since the last Take
 	missing int             // guarded by mu: looks in a row that did not find a topic
 	locks   atomic.Int64    // of stats.Share
 	news    shareNews
@@ -57,11 +59,15 @@ type place struct {
 	number int32
 }
 
+// reach is how far a group is in a partition: the first offset that it had not settled at the last look, below 0: not known; and the
+// offset behind the last record that was delivered.
+type reach struct{ start, end int64 }
+
 var _ engine.ReadDriver = (*Share)(nil)
 
 // Begin notes where the logs end before the load. o is what all queues have in common.
 func (d *Share) Begin(ctx context.Context, o queue.Options) (err error) {
-	d.ready, d.ends = make(chan struct{}), make(map[place]int64)
+	d.ready, d.reached = make(chan struct{}), make(map[place]reach)
 	d.waiting.Store(int64(o.Plan.Read.Clients()))
 	d.opened, _, err = d.Cluster.LogEnds(ctx, d.Layout)
 	if d.from = d.opened; err == nil && !o.Plan.Read.From.Latest {
@@ -88,6 +94,14 @@ func (d *Share) Begin(ctx context.Context, o queue.Options) (err error) {
 	d.Arrivals = queue.NewArrivals(o)
 	for i := range d.Groups {
 		d.free(&d.Groups[i], d.from) // before anything is written
+		for q, from := range d.from {
+			if !d.Groups[i].Made {
+				from = -1
+			} else if o.Book != nil {
+				d.Skipped(i, int32(q), from-o.Book.StartOffset(int32(q)))
+			}
+			d.reached[place{i, int32(q)}] = reach{start: from}
+		}
 	}
 	return nil
 }
@@ -96,22 +110,30 @@ func (d *Share) Begin(ctx context.Context, o queue.Options) (err error) {
 func (d *Share) backlog(ctx context.Context) (all []int64, err error) {
 	ends, _, err := d.Cluster.LogEnds(ctx, d.Layout)
 	d.noteMissing(ends, err)
+	var begins []int64
+	if err == nil {
+		begins, err = d.Cluster.LogStarts(ctx, d.Layout)
+	}
 	locks := int64(0)
 	for i := 0; err == nil && i < len(d.Groups); i++ {
 		g := &d.Groups[i]
-		var starts, left []int64
+		var starts, left, delivered []int64
+		for q := range d.Queues { // before the starts are asked for, or those of a moment later would seem locked
+			delivered = append(delivered, d.deliveredUpTo(place{i, int32(q)}, 0))
+		}
 		if starts, left, err = d.Cluster.ShareOffsets(ctx, d.Layout, g.Name); err == nil {
 			d.free(g, starts)
 		}
 		for q, n := range left[:d.Queues] {
 			start := starts[q]
+			d.settledUpTo(place{i, int32(q)}, start, begins[q])
 			if start < 0 && g.Made {
 				start = d.from[q]
 			}
 			if n < 0 && start >= 0 {
-				n = max(0, ends[q]-start)
+				n = max(0, ends[q]-max(start, begins[q]))
 			}
-			if used := d.deliveredUpTo(place{i, int32(q)}, 0) - start; start >= 0 { // more were delivered since the brokers said that
+			if used := delivered[q] - start; start >= 0 {
 				locks = max(locks, min(used, int64(cmp.Or(g.Locks, math.MaxInt))))
 			}
 			all = append(all, n)
@@ -142,14 +164,40 @@ func (d *Share) noteMissing(ends []int64, err error) {
 func (d *Share) deliveredUpTo(p place, end int64) int64 {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.ends[p] = max(d.ends[p], end)
-	return d.ends[p]
+	at := d.reached[p]
+	at.end = max(at.end, end)
+	d.reached[p] = at
+	return at.end
 }
 
-// Take returns the change of the consumer lag since the last call, the locks, and the events of the groups.
+// settledUpTo notes the first offset that a group has not settled, below 0: it is not known; and where the log begins. The brokers
+// pass over records that are deleted.
+func (d *Share) settledUpTo(p place, start, begin int64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	at := d.reached[p]
+	if at.start < 0 {
+		at.start = start
+	}
+	if gone := begin - at.start; at.start >= 0 && gone > 0 {
+		d.Skipped(p.group, p.number, gone)
+		if gone = min(gone, begin-at.end); gone > 0 && queue.Mine(&d.Plan, p.number) {
+			d.gone.Add(&stats.Window{Counters: stats.Counters{Deleted: gone}, Partitions: map[int32]stats.Partition{p.number: {Deleted: gone}}})
+			d.tell(stats.RecordsDeleted, "%s deleted before they were read", theme.Plural(gone, "record was", "records were"))
+		}
+	}
+	at.start = max(at.start, start, begin)
+	d.reached[p] = at
+}
+
+// Take returns the change of the consumer lag since the last call, the locks, what was deleted, and the events of the groups.
 func (d *Share) Take() stats.Window {
 	w := d.Arrivals.Take()
 	w.Locks = d.locks.Load()
+	d.mu.Lock()
+	w.Add(&d.gone)
+	d.gone = stats.Window{}
+	d.mu.Unlock()
 	found := d.news.events.Take()
 	w.Add(&found)
 	return w
@@ -185,6 +233,9 @@ func (d *Share) Readers(ctx context.Context) ([]*ledger.Reader, error) {
 		if a := &d.doubted[i]; !a.last {
 			d.Settle(a.group, a.number, len(a.records), a.records)
 		}
+	}
+	if errors.Is(err, queue.ErrWaiting) {
+		err = fmt.Errorf("reading ended before share group %s had read all records: some are still to be delivered, or wait for their acknowledgements", d.Plan.Read.Group)
 	}
 	if n := d.Book.Verify(all...).Unchecked; why != "" && n > 0 {
 		err = errors.Join(err, fmt.Errorf("share group %s did not give %d records to these consumers: %s", d.Plan.Read.Group, n, why))

@@ -26,18 +26,24 @@ type acks struct {
 
 func (a *acks) count() int64 { return a.Accepted + a.Released + a.Rejected }
 
-// acknowledge acknowledges the records of the last poll. The client sends that with its next request to their brokers.
+// acknowledge acknowledges the records of the last poll. The client sends that with its next request to their brokers. At the end of
+// a run the consumer releases what it still works on.
 func (r *sharer) acknowledge() {
 	d, by := r.driver, make(map[int32]*acks)
 	marked := make(map[kgo.AckStatus][]*kgo.Record)
-	for _, record := range r.polled {
+	for i, record := range r.polled {
 		number := d.Layout.Number(record.Topic, record.Partition)
 		if by[number] == nil {
 			by[number] = &acks{group: r.group, number: number, delivered: r.at, made: r.shard.Now()}
 		}
 		a, archived := by[number], false
 		last := int(record.DeliveryCount()) == d.Groups[r.group].Limit
-		switch d.Plan.Read.Share.Draw(r.rng) {
+		does := d.Plan.Read.Share.Draw(r.rng)
+		if r.shard.InWork(i) {
+			does = plan.Release
+			a.Unfinished++
+		}
+		switch does {
 		case plan.Accept:
 			a.Accepted++
 			a.last = a.last || last
@@ -117,6 +123,7 @@ func (r *sharer) settle(done []acks, err error) {
 				continue
 			}
 			w.Accepted, w.Released, w.Rejected, w.Archived = w.Accepted+a.Accepted, w.Released+a.Released, w.Rejected+a.Rejected, w.Archived+a.Archived
+			w.Unfinished += a.Unfinished
 			w.AckTime.RecordN(now-a.delivered, a.count())
 		}
 	})

@@ -95,6 +95,7 @@ func (r *sharer) Read(ctx context.Context, limit int, patience time.Duration) (n
 		r.shard.Record(func(rec *stats.Recorder, phase int) {
 			w := rec.Window(phase)
 			w.Fetches, w.Held = w.Fetches+1, max(w.Held, held)
+			w.Locks = max(w.Locks, (held+int64(r.driver.Queues)-1)/int64(r.driver.Queues)) // of the partition that it holds most of
 		})
 	}
 	return n, failed
@@ -145,6 +146,8 @@ func (r *sharer) take(p *kgo.FetchTopicPartition) int {
 func (r *sharer) Flush(ctx context.Context) {
 	if r.client != nil {
 		r.acknowledge()
+		untouched := r.client.BufferedFetchRecords()
+		r.shard.Record(func(rec *stats.Recorder, phase int) { rec.Window(phase).Untouched += untouched })
 		ctx, cancel := context.WithTimeout(ctx, closeTimeout)
 		defer cancel()
 		_ = r.client.FlushAcks(ctx) // what has no answer counts as delivered alone

@@ -67,7 +67,8 @@ func (d *Share) look(ctx context.Context, group int) {
 			d.tell(stats.MemberGone, "share group %s has lost members: %s", name, gone)
 		}
 		if fresh := without(found, before); fresh != "" && len(found) > max(own, len(before)) {
-			d.tell(stats.OtherMembers, "share group %s has %s more than this load makes: of %s", name, theme.Plural(len(found)-own, "member", "members"), fresh)
+			d.tell(stats.OtherMembers, "share group %s has %s more than this load makes: of %s, or they were killed less than %d s ago (the session timeout)", name,
+				theme.Plural(len(found)-own, "member", "members"), fresh, d.Groups[group].Session/1000)
 		}
 		n.members[group] = found
 	}
@@ -78,7 +79,8 @@ func (d *Share) look(ctx context.Context, group int) {
 		return
 	}
 	if again := n.again.Load(); again > n.told && own == d.Plan.Read.Consumers { // of a load of several, another one may have released them
-		d.tell(stats.LocksExpired, "%s again that kt had not released: their locks ran out, or other members had them", theme.Plural(again-n.told, "record came", "records came"))
+		before := map[bool]string{false: ", or they are from before this run"}[d.Groups[0].Made]
+		d.tell(stats.LocksExpired, "%s again that kt had not released: their locks ran out, or other members had them%s", theme.Plural(again-n.told, "record came", "records came"), before)
 		n.told = again
 	}
 	for i := range d.Groups {

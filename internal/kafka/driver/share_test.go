@@ -2,6 +2,7 @@ package driver
 
 import (
 	"context"
+	"fmt"
 	"regexp"
 	"strings"
 	"sync/atomic"
@@ -102,8 +103,8 @@ func TestWhatAShareGroupDoesNotSettleHereIsUnchecked(t *testing.T) {
 		change func(*plan.Plan)
 		want   string
 	}{
-		{"all are given back, and the reading ends before the last delivery", "release@100", nil, func(p *plan.Plan) { p.Load.Records, p.Read.ToEnd = n+n/2, false }, "wait in the queues"},
-		{"it is still available", "accept@100", nil, func(p *plan.Plan) { p.Load.Records, p.Read.ToEnd = 700, false }, "wait in the queues"},
+		{"all are given back, and the reading ends before the last delivery", "release@100", nil, func(p *plan.Plan) { p.Load.Records, p.Read.ToEnd = n+n/2, false }, "before share group share had read all"},
+		{"it is still available", "accept@100", nil, func(p *plan.Plan) { p.Load.Records, p.Read.ToEnd = 700, false }, "before share group share had read all"},
 		{"the group had it before", "accept@100", func(t *testing.T, s *scene, b *ledger.Book) { // it says why it did not check all
 			_, _, _ = s.share(inShareGroup(t, "accept@100", func(p *plan.Plan) { p.Load.Records, p.Read.ToEnd = 700, false }), b)
 		}, nil, "was there before"},
@@ -142,17 +143,51 @@ func TestWhatAShareGroupDoesNotSettleHereIsUnchecked(t *testing.T) {
 	}
 }
 
+// Records that were deleted count as unchecked, and one that was acknowledged and is in no log as lost.
 func TestARecordThatIsGoneIsLostInAShareGroup(t *testing.T) {
 	const n, gone = 2000, 10
 	for _, acks := range []string{"accept@100", "accept@90,release@10", "release@100"} {
-		t.Run(acks, func(t *testing.T) {
-			s := newScene(t, 3)
-			b := stamped(t, s.cluster, 3, n)
-			must.Do(t, s.fake.DeleteRecords("t", 1, gone))
-			w, v, why := s.share(inShareGroup(t, acks, nil), b)
-			must.Match(t, []int64{n - gone, gone, 0, n - gone}, []int64{v.AcknowledgedRead, v.Lost, v.Unchecked, w.Accepted + w.Archived}, "%+v, %v", v, why)
-		})
+		for deleted, want := range map[int64][]int64{0: {n, 1, 0}, gone: {n - gone, 1, gone}} {
+			t.Run(fmt.Sprintf("%s, %d deleted", acks, deleted), func(t *testing.T) {
+				s := newScene(t, 3)
+				b := stamped(t, s.cluster, 3, n)
+				never := b.Lanes[0]
+				never.Partition = 1
+				never.Producer, never.Issued, never.Acknowledged = 60_000, 1, ledger.Ranges{{From: 0, To: 1}}
+				b.Lanes = append(b.Lanes, never)
+				must.Do(t, s.fake.DeleteRecords("t", 1, deleted))
+				w, v, why := s.share(inShareGroup(t, acks, nil), b)
+				must.Match(t, append(want, want[0]), []int64{v.AcknowledgedRead, v.Lost, v.Unchecked, w.Accepted + w.Archived}, "%+v, %v", v, why)
+			})
+		}
 	}
+}
+
+func TestRecordsThatAreDeletedBeforeAShareGroupHasThemAreCounted(t *testing.T) {
+	const n, gone = 2000, 300
+	s := newScene(t, 3)
+	b := stamped(t, s.cluster, 3, n)
+	p := inShareGroup(t, "accept@100", nil)
+	d := s.member(p, b, nil)
+	must.Do(t, s.fake.DeleteRecords("t", 1, gone))
+	var sum total
+	end := must.Have(engine.Run(t.Context(), p, engine.Drivers{Read: d}, engine.Options{Sources: []engine.Source{d}}, &sum))(t)
+	must.Do(t, end.ReadErr)
+	v := b.Verify(must.Have(d.Readers(t.Context()))(t)...)
+	d.Wait()
+	must.Match(t, []int64{gone, gone, n - gone, gone, 0}, []int64{sum.w.Deleted, sum.w.Partitions[1].Deleted, v.AcknowledgedRead, v.Unchecked, v.Lost}, "%+v", v)
+}
+
+// Members work on records when the time is over, and clients hold more.
+func TestAShareGroupGivesBackWhatItHasNotDone(t *testing.T) {
+	const n = 600
+	s := newScene(t, 3)
+	b := stamped(t, s.cluster, 3, n)
+	w, v, _ := s.share(inShareGroup(t, "accept@100", func(p *plan.Plan) {
+		p.Read.Processing, p.Read.ToEnd, p.Load.Duration = plan.FixedWork(time.Minute), false, plan.Duration(3*time.Second)
+	}), b)
+	must.True(t, w.Consumed > 0 && w.Released == w.Consumed && w.Unfinished == w.Released && w.Untouched > 0 && w.Untouched <= n-w.Consumed && w.Accepted == 0, "%d read, %+v", w.Consumed, w.Share)
+	must.Match(t, []int64{0, n, 0}, []int64{v.AcknowledgedRead, v.Unchecked, v.Lost}, "%+v", v)
 }
 
 // A broker that is gone before it answers has taken the acknowledgements nevertheless: their records come never again.
@@ -243,7 +278,7 @@ func TestNewsOfAShareGroupAreTold(t *testing.T) {
 	d.news.now = func() time.Duration { return time.Second }
 	look("")
 	leave := join("another")
-	look("other_members: share group share has 1 member more than this load makes: of client id another at 127.0.0.1")
+	look("other_members: share group share has 1 member more than this load makes: of client id another at 127.0.0.1, or they were killed less than 45 s ago (the session timeout)")
 	leave()
 	d.news.again.Add(3)
 	must.Do(t, d.Cluster.StartShare(t.Context(), d.Groups[0], "latest"))

@@ -46,7 +46,7 @@ func (s *session) Describe(h *result.Header) {
 	h.Environment.Cluster = s.cluster.Info
 	h.Environment.SetTopics(s.topics)
 	for _, g := range s.groups {
-		h.Environment.Share = &result.ShareLimits{Deliveries: g.Limit, Locks: int64(g.Locks)}
+		h.Environment.Share = &result.ShareLimits{Deliveries: g.Limit, Locks: int64(g.Locks), LockMillis: g.LockMillis}
 	}
 }
 
@@ -221,7 +221,7 @@ func (s *session) Close() {
 	if s.cluster != nil {
 		for _, g := range s.groups {
 			if err := s.cluster.DeleteShareGroup(context.Background(), g); err != nil && s.embedded == nil {
-				s.options.Notify(run.Notice{Kind: run.TopicKept, Text: fmt.Sprintf("share group %s stays: %v", g.Name, err)})
+				s.options.Notify(run.Notice{Kind: run.GroupKept, Text: err.Error()})
 			}
 		}
 		s.cluster.Close()

@@ -140,10 +140,14 @@ func (s *session) connect(ctx context.Context) (err error) {
 	for _, u := range s.cluster.Unreached {
 		s.options.Notify(run.Notice{Kind: run.BrokerUnreached, Text: fmt.Sprintf("bootstrap server %v; going on with the others", u)})
 	}
-	if s.reads && s.plan.Read.Share != nil {
-		if err = s.findShare(ctx); err != nil {
-			return err
-		}
+	switch {
+	case s.reads && s.plan.Read.Share != nil:
+		err = s.findShare(ctx)
+	case s.reads && s.plan.Read.Group != "":
+		err = s.cluster.CheckConsumerGroup(ctx, s.plan.Read.Group)
+	}
+	if err != nil {
+		return err
 	}
 	if !s.writes {
 		s.topics, err = s.cluster.ReadTopics(ctx, *s.plan)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/stats"
+	"github.com/kt-bench/kt/internal/theme"
 )
 
 // Evidence is the numbers by which a run is judged, of its measured part.
@@ -199,6 +200,7 @@ const (
 	rebalanceShows = 0.10 // of the readers' time
 	fetchShows     = 0.40 // of the time in which a client may have a fetch at a broker
 	locksShow      = 0.80 // of the locks of a partition
+	allLocksShow   = 0.95 // the same, where the consumers hold fewer records than there are locks
 	consumersBusy  = 0.90 // of the consumers
 )
 
@@ -220,6 +222,7 @@ type Readers struct {
 	Assigned   int64         // consumers of a group that can have partitions, and only their time is in the shares; 0: all can
 	Keeps      string        // a clause on how many threads or consumers would keep up with what is written; "": not known
 
+	Nothing   bool          // there was nothing to read
 	Joining   bool          // no reader had joined the group when the run ended
 	Idle      time.Duration // without a record before reading was given up
 	IdleCause string        // a clause on the events meanwhile; "": none
@@ -242,12 +245,28 @@ type RecordLocks struct {
 	Threads           int64   // of a consumer
 	Working           float64 // consumers of a group that worked on records at once, in the mean
 
+	Duration time.Duration // of a lock; 0: not known
+
 	Behind time.Duration // fetch.max.wait.ms, where most acknowledgements took as long without work that says why; 0: they did not
 }
 
-// usedUp reports whether consumers without records waited for locks.
+// usedUp reports whether consumers without records waited for locks: they could hold more than there are, or all were seen to be used.
 func (l *RecordLocks) usedUp() bool {
-	return l.Limit > 0 && float64(l.Used) >= locksShow*float64(l.Limit) && l.Working < consumersBusy*float64(l.Consumers)
+	used := float64(l.Used) >= locksShow*float64(l.Limit) && !l.Enough() || float64(l.Used) >= allLocksShow*float64(l.Limit)
+	return l.Limit > 0 && (used || l.Behind > 0) && l.Working < consumersBusy*float64(l.Consumers)
+}
+
+// Enough reports whether there are as many locks as all consumers can have records.
+func (l *RecordLocks) Enough() bool { return l.Held*l.Consumers <= l.Limit*l.Partitions }
+
+// RunOut returns a clause on locks that end before a consumer is done with all records that it has, with so much processing time for
+// each; "": they do not.
+func (l *RecordLocks) RunOut(each time.Duration) string {
+	if n := l.Duration * time.Duration(l.Threads) / max(1, each); l.Duration > 0 && time.Duration(l.Held) > n {
+		return fmt.Sprintf("%s × %s is above the lock of %s (share.record.lock.duration.ms), so records come again: --share-max-records %d, or a longer lock",
+			theme.Plural(l.Held, "record", "records"), theme.Duration(each), theme.Duration(l.Duration), max(1, n/2))
+	}
+	return ""
 }
 
 // Helps returns what would let more consumers work.
@@ -258,7 +277,7 @@ func (l *RecordLocks) Helps() string {
 	case l.Behind > 0:
 		return fmt.Sprintf("acknowledgements wait behind fetches, up to fetch.max.wait.ms (%d): --share-acquire-mode record_limit or --command-property fetch.max.wait.ms=50",
 			l.Behind.Milliseconds())
-	case l.Held*l.Consumers <= all || n < l.Threads: // all of them could have records
+	case l.Enough() || n < l.Threads: // all of them could have records
 		return "more locks or partitions"
 	case l.Asked > 0 && l.Asked <= n:
 		return "--share-acquire-mode record_limit, as batches are larger than --share-max-records,"

@@ -59,21 +59,25 @@ const (
 var limitsYAML []byte
 
 // words are what is said of a limit.
-type words struct{ Shown, Next, Reading string }
+type words struct{ Shown, Next, Reading, Sharing string }
 
 var limits = sync.OnceValue(func() (all map[Limit]words) {
 	orPanic(yaml.Unmarshal(limitsYAML, &all))
 	return all
 })
 
-// Next returns what to do about a limit of a run, which may only read, in a short sentence; "": there is nothing to do, or it is not known.
-func (l Limit) Next(readsOnly bool) string {
+// Next returns what to do about a limit of a run, which may only read, or read in a share group, in a short sentence; "": there is
+// nothing to do, or it is not known.
+func (l Limit) Next(readsOnly, sharing bool) string {
 	name, _, _ := strings.Cut(string(l), " on ") // of one of many hosts
-	of := limits()[Limit(name)]
-	if readsOnly {
+	switch of := limits()[Limit(name)]; {
+	case sharing:
+		return cmp.Or(of.Sharing, of.Next)
+	case readsOnly:
 		return cmp.Or(of.Reading, of.Next)
+	default:
+		return of.Next
 	}
-	return of.Next
 }
 
 // Invalid returns the reasons why a fixed-rate run is not valid: kt itself did not keep the schedule.
