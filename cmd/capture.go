@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,7 +13,6 @@ import (
 
 	"github.com/kt-bench/kt/internal/capture"
 	"github.com/kt-bench/kt/internal/config"
-	"github.com/kt-bench/kt/internal/input"
 	"github.com/kt-bench/kt/internal/load"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/theme"
@@ -24,17 +22,10 @@ func newCapture(env *Env) *cobra.Command {
 	return command[*config.Capture]{
 		flags: config.NewCapture, values: map[string][]string{"bootstrap-server": nil}, run: captureCluster, signals: true,
 	}.of(env, &cobra.Command{
-		Use:   "capture [FILE] [flags]",
-		Short: "Make a workload of the load of a live cluster",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return usageError(fmt.Errorf("kt capture writes one file, and %q is one more", args[1]))
-			}
-			return nil
-		},
-		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			return []string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt
-		},
+		Use:               "capture [FILE] [flags]",
+		Short:             "Make a workload of the load of a live cluster",
+		Args:              orNone("one file"),
+		ValidArgsFunction: yamlFiles,
 	})
 }
 
@@ -51,7 +42,7 @@ func captureCluster(ctx context.Context, env *Env, s *config.Capture, args []str
 	case name == "-" && s.Payloads > 0:
 		return nil, usageError(errors.New("--payloads: the values go into files beside the workload: name its file, as in kt capture shop.yaml"))
 	case name != "-" && err == nil:
-		return nil, usageError(exists(name))
+		return nil, exists(name)
 	}
 	at, err := env.systemAt(&s.Target)
 	if err != nil {
@@ -84,35 +75,14 @@ func captureCluster(ctx context.Context, env *Env, s *config.Capture, args []str
 		return text(written.String()), err
 	}
 	for path, values := range payloads {
-		if err := writeNew(path, values); err != nil {
-			return nil, usageError(err)
+		if err := writeNew(path, values, 0o644); err != nil {
+			return nil, err
 		}
 		env.say("Warning: %s holds %s of record values as they are in the cluster: keep it as you keep that data", path, theme.Bytes(int64(len(values))))
 	}
-	if err := writeNew(name, written.Bytes()); err != nil {
-		return nil, usageError(err)
+	if err := writeNew(name, written.Bytes(), 0o644); err != nil {
+		return nil, err
 	}
 	say(fmt.Sprintf("wrote %s; make it with: kt run %s", name, theme.Quoted(name)))
 	return nil, nil
-}
-
-// writeNew writes a file that is not there yet.
-func writeNew(path string, text []byte) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-	if err == nil {
-		_, err = f.Write(text)
-		err = errors.Join(err, f.Close())
-	}
-	switch {
-	case errors.Is(err, fs.ErrExist):
-		return exists(path)
-	case err != nil:
-		return fmt.Errorf("%s: %w", path, input.Cause(err))
-	}
-	return nil
-}
-
-// exists returns the error of a file that would be overwritten.
-func exists(path string) error {
-	return fmt.Errorf("%s: it exists, and kt does not overwrite it: name another file", path)
 }

@@ -200,6 +200,11 @@ func (e *Env) pageFile(path string, quiet bool) (*page.File, error) {
 	return f, usageError(err)
 }
 
+// yamlFiles completes the names of YAML files.
+func yamlFiles(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return []string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt
+}
+
 // noArgs refuses arguments, and suggests the command that was meant.
 func noArgs(c *cobra.Command, args []string) error {
 	if len(args) == 0 {

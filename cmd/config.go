@@ -38,10 +38,8 @@ properties files that cannot be read. Variables that look like kt's and are none
 told too. Exit code 2: there is a mistake.`,
 			Example: `  kt config check
   kt config check ci/kt.yaml`,
-			Args: cobra.MaximumNArgs(1),
-			ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-				return []string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt
-			},
+			Args:              orNone("one file"),
+			ValidArgsFunction: yamlFiles,
 		}),
 		command[*config.Configure]{flags: config.NewConfigure, run: listClusters}.of(env, &cobra.Command{
 			Use:     "clusters",

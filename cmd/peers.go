@@ -81,7 +81,11 @@ func newKeygen(env *Env) *cobra.Command {
 			if len(args) == 0 || args[0] == "-" {
 				return text(key), nil
 			}
-			return nil, writeKey(env, args[0], key)
+			if err := writeNew(args[0], []byte(key), 0o600); err != nil {
+				return nil, err
+			}
+			env.say("wrote a new key to %s; copy it to every host with kt agent, and to the hosts from which you start loads (--key-file)", args[0])
+			return nil, nil
 		},
 	}.of(env, &cobra.Command{
 		Use:   "keygen [FILE]",
@@ -98,21 +102,24 @@ func newKeygen(env *Env) *cobra.Command {
 	})
 }
 
-// writeKey never overwrites a key: agents that have the old one would be lost.
-func writeKey(env *Env, path, text string) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+// writeNew writes a file that is not there yet.
+func writeNew(path string, text []byte, mode fs.FileMode) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if errors.Is(err, fs.ErrExist) {
-		return usageError(fmt.Errorf("%s: it exists, and kt does not overwrite keys: name another file or remove it", path))
-	}
-	if err != nil {
+		return exists(path)
+	} else if err != nil {
 		return usageError(fmt.Errorf("%s: %w", path, input.Cause(err)))
 	}
-	_, err = f.WriteString(text)
+	_, err = f.Write(text)
 	if err = errors.Join(err, f.Close()); err != nil {
 		return errors.Join(fmt.Errorf("%s: %w", path, input.Cause(err)), os.Remove(path))
 	}
-	env.say("wrote a new key to %s; copy it to every host with kt agent, and to the hosts from which you start loads (--key-file)", path)
 	return nil
+}
+
+// exists returns the error of a file that would be overwritten.
+func exists(path string) error {
+	return usageError(fmt.Errorf("%s: it exists, and kt does not overwrite it: name another file or remove it", path))
 }
 
 // login is where a process of an agent finds the security settings of its host.

@@ -31,11 +31,9 @@ func newRun(env *Env) *cobra.Command {
 		Use:   "run FILE [flags]",
 		Short: "Make a workload: several unlike loads at once, from one file",
 
-		SuggestFor: []string{"workload", "scenario"},
-		Args:       workloadFile(env),
-		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			return []string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt
-		},
+		SuggestFor:        []string{"workload", "scenario"},
+		Args:              workloadFile(env),
+		ValidArgsFunction: yamlFiles,
 	})
 }
 
@@ -106,7 +104,7 @@ func prepareWorkload(ctx context.Context, env *Env, flags *config.Workload, l st
 
 // initWorkload writes the example.
 func initWorkload(env *Env, path string) error {
-	if err := writeNew(path, exampleWorkload); err != nil {
+	if err := writeNew(path, exampleWorkload, 0o644); err != nil {
 		return usageError(fmt.Errorf("--init %w", err))
 	}
 	env.say("wrote %s; make it with: kt run %s", path, theme.Quoted(path))

@@ -15,13 +15,11 @@ import (
 
 func newSize(env *Env) *cobra.Command {
 	c := command[*config.Size]{flags: config.NewSize, run: sizeWorkload}.of(env, &cobra.Command{
-		Use:        "size FILE --scale N --measured FIND",
-		Short:      "Say how many brokers carry a workload, from a search that was made",
-		SuggestFor: []string{"sizing", "capacity", "brokers"},
-		Args:       one("one workload's file"),
-		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			return []string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt
-		},
+		Use:               "size FILE --scale N --measured FIND",
+		Short:             "Say how many brokers carry a workload, from a search that was made",
+		SuggestFor:        []string{"sizing", "capacity", "brokers"},
+		Args:              one("one workload's file"),
+		ValidArgsFunction: yamlFiles,
 	})
 	_ = c.RegisterFlagCompletionFunc("measured", env.completeMade) // the flag exists
 	return c

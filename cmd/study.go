@@ -50,14 +50,14 @@ func newStudy(env *Env) *cobra.Command {
 			Use:               "resume [ID]",
 			Short:             "Go on with a study that was cut off",
 			Long:              "Go on with a study that was cut off. Without ID kt takes the newest that has something left to do.",
-			Args:              newest,
+			Args:              orNone("one study"),
 			ValidArgsFunction: env.completeMade,
 		}),
 		command[*config.Study]{flags: config.NewStudyReport, run: reportStudy}.of(env, &cobra.Command{
 			Use:               "report [ID]",
 			Short:             "Write what a study says, from its run files",
 			Long:              "Write what a study says, made of its run files again. Without ID kt takes the newest.",
-			Args:              newest,
+			Args:              orNone("one study"),
 			ValidArgsFunction: env.completeMade,
 		}),
 		command[none]{run: restoreStudy, signals: true}.of(env, &cobra.Command{
@@ -67,7 +67,7 @@ func newStudy(env *Env) *cobra.Command {
 and delete the topics that it has left. Without ID kt takes the newest. The runs stay, and
 kt study resume can go on with them.`,
 			Example:           "  sudo kt study restore",
-			Args:              cobra.MaximumNArgs(1),
+			Args:              orNone("one study"),
 			ValidArgsFunction: env.completeMade,
 		}),
 	)
@@ -84,12 +84,14 @@ func one(what string) cobra.PositionalArgs {
 	}
 }
 
-// newest refuses more than one study; without any, the newest is meant.
-func newest(c *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return nil
+// orNone refuses more than one argument.
+func orNone(what string) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return nil
+		}
+		return one(what+" or none")(c, args)
 	}
-	return one("one study or none")(c, args)
 }
 
 func listStudies(_ context.Context, env *Env, _ none, _ []string) (*finding, error) {

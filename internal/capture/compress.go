@@ -1,19 +1,16 @@
 package capture
 
 import (
-	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
 
 	"github.com/kt-bench/kt/internal/codec"
+	"github.com/kt-bench/kt/internal/format"
 	"github.com/kt-bench/kt/internal/payload"
 	"github.com/kt-bench/kt/internal/plan"
 )
 
-const (
-	batchHeader = 61       // bytes of a batch without its records
-	packedBytes = 96 << 10 // of records that are compressed to find a ratio, in four batches or more
-)
+const packedBytes = 96 << 10 // of records that are compressed to find a ratio, in four batches or more
 
 // compressors are the codecs at the levels that clients have by default.
 var compressors = map[string]func() *codec.Codec{
@@ -48,38 +45,18 @@ func ratioOf(p plan.Payload, c *codec.Codec, each float64, span int64) (float64,
 		return 0, err
 	}
 	generator, memory, rng := values.Generator(load, 0, 1), new(payload.Memory), rand.New(rand.NewPCG(1, 1))
+	headers := format.EncodeHeaders(p.Headers)
 	var records, packed []byte
 	var before, after, number int64
 	for batches := 0; batches < 4 || before < packedBytes; batches++ {
 		records = records[:0]
-		for i, at := int64(0), 0.0; i == 0 || at < each-1; i, number, at = i+1, number+1, at+rng.ExpFloat64() {
+		for i, at := 0, 0.0; i == 0 || at < each-1; i, number, at = i+1, number+1, at+rng.ExpFloat64() {
 			key, value := generator.Fill(memory, number)
-			records = appendRecord(records, p.Headers, i, int64(float64(span)*at/each), key, value)
+			records = format.AppendRecord(records, i, int64(float64(span)*at/each), key, value, headers)
 		}
 		packed = c.Append(packed[:0], records)
-		before += int64(batchHeader + len(records))
-		after += int64(batchHeader + min(len(packed), len(records)))
+		before += int64(format.HeadSize + len(records))
+		after += int64(format.HeadSize + min(len(packed), len(records)))
 	}
 	return float64(before) / float64(after), nil
-}
-
-// appendRecord appends a record as it lies in a batch. after is the time since the first one, in milliseconds.
-func appendRecord(dst []byte, headers []plan.Header, number, after int64, key, value []byte) []byte {
-	body := binary.AppendVarint([]byte{0}, after)
-	body = binary.AppendVarint(body, number)
-	text := func(b []byte, none bool) {
-		if none {
-			body = binary.AppendVarint(body, -1)
-			return
-		}
-		body = append(binary.AppendVarint(body, int64(len(b))), b...)
-	}
-	text(key, key == nil)
-	text(value, false)
-	body = binary.AppendVarint(body, int64(len(headers)))
-	for _, h := range headers {
-		text([]byte(h.Key), false)
-		text([]byte(h.Value), false)
-	}
-	return append(binary.AppendVarint(dst, int64(len(body))), body...)
 }

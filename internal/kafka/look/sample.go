@@ -12,8 +12,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/kt-bench/kt/internal/capture"
+	"github.com/kt-bench/kt/internal/format"
 	"github.com/kt-bench/kt/internal/kafka"
-	"github.com/kt-bench/kt/internal/kafka/format"
 	"github.com/kt-bench/kt/internal/kafka/reading"
 )
 

@@ -5,12 +5,11 @@ import (
 	"encoding/binary"
 	"hash/crc32"
 	"math"
-	"math/bits"
 	"sync"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/kt-bench/kt/internal/kafka/format"
+	"github.com/kt-bench/kt/internal/format"
 	"github.com/kt-bench/kt/internal/payload"
 	"github.com/kt-bench/kt/internal/plan"
 )
@@ -58,38 +57,6 @@ func (h *head) put(i identity, at times, n int, e encoded) {
 	be.PutUint32(h[format.AtSequence:], uint32(i.at()))
 	be.PutUint32(h[format.AtCount:], uint32(n))
 	be.PutUint32(h[format.AtSum:], join(crc32.Checksum(h[format.AtAttrs:], format.Castagnoli), e.sum, e.moved))
-}
-
-// appendRecord appends a record of a batch: its number there, its timestamp after the first one's, and its encoded headers.
-func appendRecord(to []byte, delta int, millis int64, key, value, headers []byte) []byte {
-	keyLength := int64(-1)
-	if key != nil {
-		keyLength = int64(len(key))
-	}
-	size := 1 + varintSize(millis) + varintSize(int64(delta)) + varintSize(keyLength) + len(key) +
-		varintSize(int64(len(value))) + len(value) + len(headers)
-	to = binary.AppendVarint(to, int64(size))
-	to = append(to, 0) // attributes
-	to = binary.AppendVarint(to, millis)
-	to = binary.AppendVarint(to, int64(delta))
-	to = binary.AppendVarint(to, keyLength)
-	to = append(to, key...)
-	to = binary.AppendVarint(to, int64(len(value)))
-	to = append(to, value...)
-	return append(to, headers...)
-}
-
-func encodeHeaders(headers []plan.Header) []byte {
-	to := binary.AppendVarint(nil, int64(len(headers)))
-	for _, h := range headers {
-		to = append(binary.AppendVarint(to, int64(len(h.Key))), h.Key...)
-		to = append(binary.AppendVarint(to, int64(len(h.Value))), h.Value...)
-	}
-	return to
-}
-
-func varintSize(n int64) int {
-	return (bits.Len64(uint64(n<<1^n>>63)|1) + 6) / 7
 }
 
 // shift is a number of bytes that a checksum is moved by: x^(8n) modulo the polynomial of CRC-32C, with its bits reversed.
@@ -180,7 +147,7 @@ func newPool(p plan.Plan, v *payload.Values, target, limit int, c kgo.Compressor
 	if c == nil {
 		n = min(variants, max(minVariants, poolBytes/max(1, target)))
 	}
-	s := source{generator: v.Generator(p, 0, 1), headers: encodeHeaders(p.Payload.Headers), zipf: p.Payload.ZipfKeys() != nil}
+	s := source{generator: v.Generator(p, 0, 1), headers: format.EncodeHeaders(p.Payload.Headers), zipf: p.Payload.ZipfKeys() != nil}
 	all := 0
 	for range n {
 		all += len(s.template(target, math.MaxInt).ends)
@@ -188,7 +155,7 @@ func newPool(p plan.Plan, v *payload.Values, target, limit int, c kgo.Compressor
 	o.full = all / n
 	if sizeOnly {
 		const millis = 1 << 13 // in which no batch stays open
-		largest := len(appendRecord(nil, o.full, millis, nil, make([]byte, p.Payload.MaxBytes()), s.headers))
+		largest := len(format.AppendRecord(nil, o.full, millis, nil, make([]byte, p.Payload.MaxBytes()), s.headers))
 		o.full = max(1, min(o.full, (limit-format.HeadSize)/largest))
 		return o
 	}
@@ -220,7 +187,7 @@ func (s *source) template(size, records int) (t template) {
 	sum, bytes, busiest := uint32(0), int32(0), int32(0)
 	for ; len(t.ends) < records; s.index++ {
 		key, value := s.generator.Fill(&s.memory, s.index)
-		grown := appendRecord(t.records, len(t.ends), 0, key, value, s.headers)
+		grown := format.AppendRecord(t.records, len(t.ends), 0, key, value, s.headers)
 		if len(t.ends) > 0 && format.HeadSize+len(grown) > size {
 			break
 		}

@@ -16,7 +16,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/kt-bench/kt/internal/engine"
-	"github.com/kt-bench/kt/internal/kafka/format"
+	"github.com/kt-bench/kt/internal/format"
 	"github.com/kt-bench/kt/internal/kafka/javaconf"
 	"github.com/kt-bench/kt/internal/kafka/reading"
 	"github.com/kt-bench/kt/internal/ledger"
@@ -152,7 +152,7 @@ func FuzzBatchesAreReadByFranzGo(f *testing.F) {
 func TestRecordsOfABatchHaveTheirOwnTimes(t *testing.T) {
 	var records []byte
 	for i, millis := range []int64{0, 5, 3000, 2} {
-		records = appendRecord(records, i, millis, nil, bytes.Repeat([]byte{'v'}, i*100), encodeHeaders(nil))
+		records = format.AppendRecord(records, i, millis, nil, bytes.Repeat([]byte{'v'}, i*100), format.EncodeHeaders(nil))
 	}
 	var h head
 	h.put(nobody, times{1_700_000_000_000, 1_700_000_003_000}, 4, encode(records, 0))

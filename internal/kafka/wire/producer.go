@@ -13,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/kt-bench/kt/internal/engine"
+	"github.com/kt-bench/kt/internal/format"
 	"github.com/kt-bench/kt/internal/kafka"
 	"github.com/kt-bench/kt/internal/kafka/javaconf"
 	"github.com/kt-bench/kt/internal/kafka/reading"
@@ -74,7 +75,7 @@ func (d *Producer) Open(ctx context.Context, s *engine.Shard) (engine.Worker, er
 	w.ctx, w.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	number, all := d.Plan.Shard(s.Index)
 	w.generator = d.Values.Generator(d.Plan, number, all)
-	w.headers = encodeHeaders(d.Plan.Payload.Headers)
+	w.headers = format.EncodeHeaders(d.Plan.Payload.Headers)
 	w.headerSum = reading.HeaderSum(writing.RecordHeaders(d.Plan.Payload.Headers))
 	targets := d.Targets()
 	w.topics = make([]topic, len(targets))

@@ -3,7 +3,7 @@ package wire
 import (
 	"encoding/binary"
 
-	"github.com/kt-bench/kt/internal/kafka/format"
+	"github.com/kt-bench/kt/internal/format"
 )
 
 // tally adds up the bytes of the keys and values of n records. Records of a batch are often alike: then the address of the next

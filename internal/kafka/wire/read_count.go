@@ -11,7 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"github.com/kt-bench/kt/internal/kafka/format"
+	"github.com/kt-bench/kt/internal/format"
 	"github.com/kt-bench/kt/internal/kafka/reading"
 	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/stats"

@@ -10,8 +10,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/kt-bench/kt/internal/format"
 	"github.com/kt-bench/kt/internal/kafka"
-	"github.com/kt-bench/kt/internal/kafka/format"
 	"github.com/kt-bench/kt/internal/kafka/reading"
 	"github.com/kt-bench/kt/internal/stats"
 )

@@ -16,9 +16,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/kt-bench/kt/internal/engine"
+	"github.com/kt-bench/kt/internal/format"
 	"github.com/kt-bench/kt/internal/kafka"
 	"github.com/kt-bench/kt/internal/kafka/driver"
-	"github.com/kt-bench/kt/internal/kafka/format"
 	"github.com/kt-bench/kt/internal/kafka/javaconf"
 	"github.com/kt-bench/kt/internal/kafka/reading"
 	"github.com/kt-bench/kt/internal/ledger"

@@ -8,7 +8,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/kt-bench/kt/internal/engine"
-	"github.com/kt-bench/kt/internal/kafka/format"
+	"github.com/kt-bench/kt/internal/format"
 	"github.com/kt-bench/kt/internal/kafka/writing"
 	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/payload"
@@ -184,7 +184,7 @@ func (w *worker) append(b *batch, op *engine.Op, first int64) {
 			}
 			b.times.last = max(b.times.last, millis)
 		}
-		b.encoded = appendRecord(b.encoded, b.records+i, millis-b.times.first, key, value, w.headers)
+		b.encoded = format.AppendRecord(b.encoded, b.records+i, millis-b.times.first, key, value, w.headers)
 		op.Bytes += len(key) + len(value)
 		op.Busiest += w.generator.Busiest(key)
 	}

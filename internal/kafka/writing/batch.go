@@ -6,7 +6,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"github.com/kt-bench/kt/internal/kafka/format"
+	"github.com/kt-bench/kt/internal/format"
 	"github.com/kt-bench/kt/internal/kafka/javaconf"
 	"github.com/kt-bench/kt/internal/payload"
 	"github.com/kt-bench/kt/internal/plan"

@@ -7,6 +7,9 @@ import (
 	"hash/crc32"
 	"iter"
 	"math"
+	"math/bits"
+
+	"github.com/kt-bench/kt/internal/plan"
 )
 
 // Where the fields of a record batch lie (format v2, the Kafka protocol guide); all are big endian.
@@ -182,4 +185,37 @@ func Headers(b []byte) iter.Seq2[[]byte, []byte] {
 			}
 		}
 	}
+}
+
+// AppendRecord appends a record of a batch: its number there, its timestamp after the first one's, and its encoded headers.
+func AppendRecord(to []byte, delta int, millis int64, key, value, headers []byte) []byte {
+	keyLength := int64(-1)
+	if key != nil {
+		keyLength = int64(len(key))
+	}
+	size := 1 + varintSize(millis) + varintSize(int64(delta)) + varintSize(keyLength) + len(key) +
+		varintSize(int64(len(value))) + len(value) + len(headers)
+	to = binary.AppendVarint(to, int64(size))
+	to = append(to, 0) // attributes
+	to = binary.AppendVarint(to, millis)
+	to = binary.AppendVarint(to, int64(delta))
+	to = binary.AppendVarint(to, keyLength)
+	to = append(to, key...)
+	to = binary.AppendVarint(to, int64(len(value)))
+	to = append(to, value...)
+	return append(to, headers...)
+}
+
+// EncodeHeaders returns headers as they lie in a record.
+func EncodeHeaders(headers []plan.Header) []byte {
+	to := binary.AppendVarint(nil, int64(len(headers)))
+	for _, h := range headers {
+		to = append(binary.AppendVarint(to, int64(len(h.Key))), h.Key...)
+		to = append(binary.AppendVarint(to, int64(len(h.Value))), h.Value...)
+	}
+	return to
+}
+
+func varintSize(n int64) int {
+	return (bits.Len64(uint64(n<<1^n>>63)|1) + 6) / 7
 }

@@ -1,4 +1,4 @@
-// Package format reads record batches as they lie in Kafka's logs (format v2).
+// Package format reads and writes record batches as they lie in Kafka's logs (format v2).
 //
 //	first, rest, _, err := format.Cut(answer) // of a fetch
 //	records, ok := format.CutRecord(unpacked, &record)
