@@ -129,7 +129,7 @@ func TestWhatKTSaysGoesThroughOneFile(t *testing.T) {
 		"env.go":     2, // where it comes from
 		"root.go":    1, // cobra's own, which has nothing to say
 		"output.go":  2, // lines of figures, metrics
-		"outside.go": 1, // what a process of a load says, for its error
+		"outside.go": 2, // what a process of a load and a command of the user say, for their errors
 	}
 	files := append(must.Have(filepath.Glob("*.go"))(t), must.Have(filepath.Glob("../internal/load/*.go"))(t)...)
 	for _, name := range files {

@@ -33,7 +33,7 @@ func TestALookFindsTopicsTheirRatesAndTheirSubscriptions(t *testing.T) {
 		asked := 0
 		api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			answer := map[string]string{
-				"/admin/v2/brokers": `["b:1", "c:1"]`, "/admin/v2/brokers/version": `"3.0.0"`, "/admin/v2/persistent/n/s": list, "/admin/v2/persistent/n/s/one/stats": `{"msgRateIn": 1}`,
+				"/admin/v2/brokers": `["b:1", "c:1"]`, "/admin/v2/brokers/version": "3.0.0", "/admin/v2/persistent/n/s": list, "/admin/v2/persistent/n/s/one/stats": `{"msgRateIn": 1}`,
 				"/admin/v2/persistent/n/s/orders/partitioned-stats": partitions[min(asked, 1)], "/admin/v2/persistent/n/s/orders/persistence": `{"bookkeeperWriteQuorum": 3}`,
 			}[r.URL.Path]
 			if r.URL.Path == "/admin/v2/persistent/n/s/orders/partitioned-stats" {

@@ -257,7 +257,7 @@ func Cause(err error) error {
 	return err
 }
 
-// Get reads what is at an address into a value; nil: only whether it is there. Its numbers stay as they are written.
+// Get reads what is at an address into a value; nil: only whether it is there. Its numbers stay as they are written, and a string takes a plain line too.
 func (a *API) Get(ctx context.Context, at string, into any) error {
 	return a.Do(ctx, http.MethodGet, at, nil, into)
 }
@@ -294,6 +294,12 @@ func (a *API) Do(ctx context.Context, method, at string, body, into any) error {
 	}
 	if into == nil {
 		return nil
+	}
+	if line, ok := into.(*string); ok { // Pulsar tells its version as a plain line
+		const most = 100
+		whole, err := io.ReadAll(received)
+		*line = strings.Trim(strings.TrimSpace(string(whole[:min(len(whole), most)])), `"`)
+		return err
 	}
 	text.UseNumber()
 	if err := text.Decode(into); err != nil {
