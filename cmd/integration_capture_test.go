@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kadm"
-	"gopkg.in/yaml.v3"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/kt-bench/kt/internal/must"
 )

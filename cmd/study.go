@@ -41,6 +41,7 @@ func newStudy(env *Env) *cobra.Command {
 		command[*config.Study]{flags: config.NewStudyRun, run: runStudy, signals: true}.of(env, &cobra.Command{
 			Use:   "run NAME|FILE",
 			Short: "Make a study",
+			Long:  "Make the runs of a study and answer its question. A study is one that kt has (kt study list), or a YAML file.",
 			Example: `  kt study run partitions --set partitions=1,4,16 --run-time 5s
   kt study run mine.yaml --bootstrap-server kafka-1:9092 --dry-run`,
 			Args:              one("the name of a study, or a file"),

@@ -242,7 +242,7 @@ func (b *builder) group(ofLedger, share bool) (id string, own bool) {
 	alone := !share && (ofLedger || b.writes || b.text("engine") == string(plan.Wire) || b.given("url") && !strings.HasPrefix(b.text("url"), "kafka:"))
 	if without || alone && is[int64](b.layers, "groups") < 2 {
 		for _, flag := range []string{"group-protocol", "group-instance-id"} {
-			if b.isTyped(flag) { // a file or a variable may hold it for the commands that have a group
+			if b.isTyped(flag) && !share { // a file or a variable may hold it for the commands that have a group
 				b.bad(flag, b.text(flag), "it needs a --group")
 			}
 		}

@@ -22,6 +22,9 @@ func ParseAcks(s string) (g ShareGroup, err error) {
 	for part := range strings.SplitSeq(s, ",") {
 		name, text, _ := strings.Cut(strings.TrimSpace(part), "@")
 		n, err := ParseNumber(text)
+		if err == nil && to[name] == nil && strings.Count(s, name+"@") > 1 {
+			return ShareGroup{}, fmt.Errorf("%s is there twice", name)
+		}
 		if err != nil || to[name] == nil || n < 0 {
 			return ShareGroup{}, errors.New("write percentages of records, as accept@97,release@2,reject@1 or release@10")
 		}
@@ -64,5 +67,5 @@ func (g *ShareGroup) String() string {
 	if g == nil || *g == (ShareGroup{}) {
 		return ""
 	}
-	return fmt.Sprintf("release@%.10g,reject@%.10g", g.Release, g.Reject)
+	return strings.TrimPrefix(strings.TrimSuffix(fmt.Sprintf("release@%.10g,reject@%.10g", g.Release, g.Reject), ",reject@0"), "release@0,")
 }

@@ -168,7 +168,7 @@ func (r *Read) check(bad *problems) {
 	bad.refuse(r.Consumers < 1 || r.Consumers > MaxClients, "consumers", r.Consumers, "it must be from 1 to %d", MaxClients)
 	bad.refuse(r.Groups < 0 || r.Groups > maxGroups, "groups", r.Groups, "it must be from 1 to %d", maxGroups)
 	bad.refuse(r.Groups > 1 && r.Group == "", "groups", r.Groups, "it needs a --group")
-	bad.refuse(r.Share != nil && r.Group == "", "group-protocol", "share", "it needs a --group")
+	bad.refuse(r.Share != nil && r.Group == "", "group-protocol", "share", "it needs a --group, and --no-group or a profile leaves it out")
 	bad.refuse(r.Share != nil && r.Mode == WorkContinuous, "processing-mode", r.Mode, "in a share group the client acknowledges all records of a poll at the next one: leave it out")
 	_, err := r.Pattern()
 	bad.refuse(err != nil, "include", r.Include, "%w", err)

@@ -55,7 +55,7 @@ func TestAnAmountIsACountUnlessItIsSmall(t *testing.T) {
 }
 
 func TestPluralGoesWithTheNumber(t *testing.T) {
-	for n, want := range map[float64]string{0: "0 hosts", 0.5: "0.5 hosts", 1: "1 host", 1.5: "1.5 hosts", 2: "2 hosts", 2000: "2,000 hosts"} {
+	for n, want := range map[float64]string{0: "0 hosts", 0.5: "0.5 hosts", 1: "1 host", 1.5: "1.5 hosts", 2: "2 hosts", 2000: "2,000 hosts", math.MaxInt64: "9,223,372,036,854,774,784 hosts"} {
 		must.Match(t, want, Plural(n, "host", "hosts"), "Plural(%v)", n)
 	}
 	must.Match(t, "1 process", Plural(1, "process", "processes"), "Plural(1, \"process\", \"processes\")")

@@ -21,7 +21,6 @@ import (
 	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/queue"
 	"github.com/kt-bench/kt/internal/stats"
-	"github.com/kt-bench/kt/internal/theme"
 )
 
 // Share is the driver that reads in share groups. A partition is a queue there: its readers have no positions, and what waits is what
@@ -47,7 +46,6 @@ type Share struct {
 	mu      sync.Mutex
 	doubted []acks          // guarded by mu: those that no broker has confirmed
 	reached map[place]reach // guarded by mu
-	gone    stats.Window    // guarded by mu: records that were deleted before they were delivered, since the last Take
 	missing int             // guarded by mu: looks in a row that did not find a topic
 	locks   atomic.Int64    // of stats.Share
 	news    shareNews
@@ -59,9 +57,11 @@ type place struct {
 	number int32
 }
 
-// reach is how far a group is in a partition: the first offset that it had not settled at the last look, below 0: not known; and the
-// offset behind the last record that was delivered.
-type reach struct{ start, end int64 }
+// reach is how far a group is in a partition.
+type reach struct {
+	from, start, end int64 // where it began, below 0: not known; what it had not settled at the last look; behind the last record delivered
+	first, passed    int64 // records delivered for the first time, and offsets that were deleted before they were settled, as far as is known
+}
 
 var _ engine.ReadDriver = (*Share)(nil)
 
@@ -100,7 +100,7 @@ func (d *Share) Begin(ctx context.Context, o queue.Options) (err error) {
 			} else if o.Book != nil {
 				d.Skipped(i, int32(q), from-o.Book.StartOffset(int32(q)))
 			}
-			d.reached[place{i, int32(q)}] = reach{start: from}
+			d.reached[place{i, int32(q)}] = reach{from: from, start: from}
 		}
 	}
 	return nil
@@ -119,7 +119,7 @@ func (d *Share) backlog(ctx context.Context) (all []int64, err error) {
 		g := &d.Groups[i]
 		var starts, left, delivered []int64
 		for q := range d.Queues { // before the starts are asked for, or those of a moment later would seem locked
-			delivered = append(delivered, d.deliveredUpTo(place{i, int32(q)}, 0))
+			delivered = append(delivered, d.deliveredUpTo(place{i, int32(q)}, 0, 0))
 		}
 		if starts, left, err = d.Cluster.ShareOffsets(ctx, d.Layout, g.Name); err == nil {
 			d.free(g, starts)
@@ -133,7 +133,7 @@ func (d *Share) backlog(ctx context.Context) (all []int64, err error) {
 			if n < 0 && start >= 0 {
 				n = max(0, ends[q]-max(start, begins[q]))
 			}
-			if used := delivered[q] - start; start >= 0 {
+			if used := delivered[q] - max(start, begins[q]); start >= 0 {
 				locks = max(locks, min(used, int64(cmp.Or(g.Locks, math.MaxInt))))
 			}
 			all = append(all, n)
@@ -160,12 +160,12 @@ func (d *Share) noteMissing(ends []int64, err error) {
 	}
 }
 
-// deliveredUpTo notes the end of records that were delivered, and returns the furthest.
-func (d *Share) deliveredUpTo(p place, end int64) int64 {
+// deliveredUpTo notes the end of records that were delivered, some for the first time, and returns the furthest.
+func (d *Share) deliveredUpTo(p place, end int64, first int) int64 {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	at := d.reached[p]
-	at.end = max(at.end, end)
+	at.end, at.first = max(at.end, end), at.first+int64(first)
 	d.reached[p] = at
 	return at.end
 }
@@ -177,26 +177,29 @@ func (d *Share) settledUpTo(p place, start, begin int64) {
 	defer d.mu.Unlock()
 	at := d.reached[p]
 	if at.start < 0 {
-		at.start = start
+		at.from, at.start = start, start
 	}
 	if gone := begin - at.start; at.start >= 0 && gone > 0 {
 		d.Skipped(p.group, p.number, gone)
-		if gone = min(gone, begin-at.end); gone > 0 && queue.Mine(&d.Plan, p.number) {
-			d.gone.Add(&stats.Window{Counters: stats.Counters{Deleted: gone}, Partitions: map[int32]stats.Partition{p.number: {Deleted: gone}}})
-			d.tell(stats.RecordsDeleted, "%s deleted before they were read", theme.Plural(gone, "record was", "records were"))
-		}
+		at.passed, at.end = at.passed+gone, max(at.end, begin)
 	}
 	at.start = max(at.start, start, begin)
 	d.reached[p] = at
 }
 
-// Take returns the change of the consumer lag since the last call, the locks, what was deleted, and the events of the groups.
+// Take returns the change of the consumer lag since the last call, the locks, and the events of the groups; at the end of the load
+// also what was deleted before it was delivered.
 func (d *Share) Take() stats.Window {
 	w := d.Arrivals.Take()
 	w.Locks = d.locks.Load()
 	d.mu.Lock()
-	w.Add(&d.gone)
-	d.gone = stats.Window{}
+	for p, at := range d.reached {
+		if gone := min(at.passed, at.end-at.from-at.first); d.news.ended() && gone > 0 && queue.Mine(&d.Plan, p.number) {
+			w.Add(&stats.Window{Counters: stats.Counters{Deleted: gone}, Partitions: map[int32]stats.Partition{p.number: {Deleted: gone}}})
+			at.passed = 0
+			d.reached[p] = at
+		}
+	}
 	d.mu.Unlock()
 	found := d.news.events.Take()
 	w.Add(&found)

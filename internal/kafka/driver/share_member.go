@@ -108,7 +108,6 @@ func (r *sharer) take(p *kgo.FetchTopicPartition) int {
 	if n == 0 || number < 0 {
 		return 0
 	}
-	d.deliveredUpTo(place{r.group, number}, p.Records[n-1].Offset+1)
 	r.polled = append(r.polled, p.Records...)
 	started, keys := r.shard.Started().UnixNano(), r.shard.WantsKeys()
 	r.shard.Record(func(rec *stats.Recorder, phase int) {
@@ -135,6 +134,7 @@ func (r *sharer) take(p *kgo.FetchTopicPartition) int {
 		rec.Consumed(phase, number, n, bytes, r.at)
 		rec.GotBy(phase, r.member, n, bytes)
 		d.news.again.Add(again)
+		d.deliveredUpTo(place{r.group, number}, p.Records[n-1].Offset+1, n-int(again))
 		if int(number) < d.Queues {
 			rec.Broker(phase, d.leaders[number]).Fetch.Records += int64(n)
 		}

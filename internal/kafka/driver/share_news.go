@@ -21,6 +21,7 @@ type shareNews struct {
 	events engine.Events
 	now    func() time.Duration // nil before the load
 	over   atomic.Bool          // the load is over: its members leave
+	ended  func() bool          // the same, from its end on
 	again  atomic.Int64         // deliveries that were not the first, without those that a release explains
 
 	mu       sync.Mutex // guards the rest
@@ -37,7 +38,7 @@ const (
 
 // Start begins to look at the groups.
 func (d *Share) Start(ctx context.Context, now func() time.Duration) {
-	d.news.now = now
+	d.news.now, d.news.ended = now, func() bool { return ctx.Err() != nil }
 	context.AfterFunc(ctx, func() { d.news.over.Store(true) })
 	d.Arrivals.Start(ctx, now)
 }
