@@ -75,7 +75,7 @@ func (p *payloads) sizes(load string) (err error) {
 	path, between := p.Payloads(load), "\n"
 	if bytes.ContainsAny(bytes.Join(p.Kept, nil), "\r\n") {
 		between = "\x00kt\x00"
-		p.set("payload-delimiter", `'\0kt\0'`, "", "")
+		p.set("payload-delimiter", `'\x00kt\x00'`, "", "")
 	}
 	p.payloads[path] = bytes.Join(p.Kept, []byte(between))
 	p.set("payload-file", strconv.Quote(path), Measured, "%d values as they are", len(p.Kept))
