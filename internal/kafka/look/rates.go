@@ -204,6 +204,8 @@ func (v *view) settle(t *topic) {
 // takes 2,000 ms at most.
 const onTheirWay, byChance = 2000, 10
 
+const rateSince = ": its rate is of the time since"
+
 // byTime sets the rates by the offsets at the bounds, and returns a measure of the traffic of a partition. Those that were not asked are
 // taken to be as the others, by the lengths of their logs.
 func (t *topic) byTime(bounds []int64) func(*partition) float64 {
@@ -217,14 +219,19 @@ func (t *topic) byTime(bounds []int64) func(*partition) float64 {
 			began = min(began, max(bounds[0], first.ms))
 		}
 	}
-	live, told, sum, known, deleted := t.sum(growth), now, 0.0, 0, false
+	live, told, sum, known, since := t.sum(growth), now, 0.0, 0, ""
 	weights := make([]float64, last)
 	for _, p := range asked {
 		from := began
-		if first := p.bounds[0]; first.ms > 0 && (t.compacted || first.offset == p.start && p.start > 0) { // what was before is deleted
-			from = max(bounds[0], first.ms)
+		switch first := p.bounds[0]; {
+		case first.ms > 0 && first.offset > 0 && (t.compacted || first.offset == p.start): // what was before is deleted
+			from, since = max(bounds[0], first.ms), rateSince
+		case last > 1: // nothing was before, which is a rate too
+			from = bounds[0]
+		default:
+			since = rateSince
 		}
-		told, deleted = min(told, from), deleted || p.start > 0 || t.compacted
+		told = min(told, max(from, began))
 		offsets := append(slices.Clone(p.bounds), point{offset: p.end})
 		for i := range last {
 			until := bounds[i+1]
@@ -242,19 +249,24 @@ func (t *topic) byTime(bounds []int64) func(*partition) float64 {
 		}
 	}
 	length := t.sum((*partition).length)
+	told = now - told
+	if len(asked) > 0 && told < (now-bounds[0])*95/100 {
+		t.note("its log begins %s ago%s", theme.Duration(time.Duration(told/1000)*time.Second), since)
+	}
+	enough := slices.Max(weights) / 2 // where most of the log is deleted, a partition that is new tells nothing of the others
 	for i, w := range weights {
-		if w > 0 {
+		if w > 0 && w >= enough {
 			t.Rates[i] *= length / w
 			sum, known = sum+t.Rates[i], known+1
 		}
 	}
 	for i, w := range weights {
-		if w == 0 && known > 0 && deleted { // as the rest
-			t.Rates[i] = sum / float64(known)
+		if known > 0 && (w == 0 || w < enough) {
+			t.Rates[i], t.Sure = sum/float64(known), capture.Estimated
 		}
 	}
-	if since := now - told; len(asked) > 0 && since < (now-bounds[0])*95/100 {
-		t.note("its log begins %s ago: its rate is of the time since", theme.Duration(time.Duration(since/1000)*time.Second))
+	if known < last && known > 0 {
+		t.note("what was written before may be deleted: the first stages are taken to be as the rest in the mean")
 	}
 	if weights[last-1] < length {
 		t.Sure = capture.Estimated
