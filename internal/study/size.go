@@ -25,6 +25,7 @@ const (
 	ofDisk     = "disk"
 	ofNetwork  = "network"
 	ofReplicas = "replicas"
+	ofBound    = "lower bound" // the law of a limit that was not found
 )
 
 const (
@@ -245,7 +246,7 @@ func ParseBroker(text string) (map[string]float64, error) {
 func Size(d *Document, scale float64, broker string) (*SizeDocument, error) {
 	find, less := d, (*Document)(nil)
 	if o := cmp.Or(d.WholeDoc, new(WholeDoc)); len(o.Parts) > 0 && o.Parts[0].Find != nil && o.Parts[0].Name == AllPart {
-		if find = o.Parts[0].Find; o.OneLess != nil {
+		if find = o.Parts[0].Find; o.OneLess != nil && o.OneLess.Without.N > 0 {
 			less = o.Parts[1].Find
 		}
 	}
@@ -269,7 +270,6 @@ func Size(d *Document, scale float64, broker string) (*SizeDocument, error) {
 	has := u.has
 	if broker == "" {
 		s.Rows = append(s.Rows, limitRow(scale, u, &find.Peak, less))
-		s.remark(find.Peak.High == 0 || find.Peak.ClientBound, "no scale was found that these brokers do not carry, so fewer of them may do")
 		s.remark(less == nil, "that one broker less carries its share less was not measured: kt find --without broker does")
 	} else if has, err = ParseBroker(broker); err != nil {
 		return nil, err
@@ -294,13 +294,16 @@ func Size(d *Document, scale float64, broker string) (*SizeDocument, error) {
 	return s, nil
 }
 
-// uses returns the highest scale that a search has tried, and of its trials that held the use of the last one, and the scale and the use
+// uses returns the highest scale of the valid trials of a search, and of its trials that held the use of the last one, and the scale and the use
 // of each resource by one broker.
 func (d *Document) uses() (tried float64, last *usage, scales []float64, used map[string][]float64, err error) {
 	last, used = new(usage), make(map[string][]float64)
 	trials, loads, err := d.Study.Find.trials(d)
 	for i, t := range trials {
-		if tried = max(tried, t.Rate); t.Outcome != Passed || loads[i][0].usage.brokers == 0 {
+		if t.Outcome != Invalid {
+			tried = max(tried, t.Rate)
+		}
+		if t.Outcome != Passed || loads[i][0].usage.brokers == 0 {
 			continue
 		}
 		last = loads[i][0].usage
@@ -318,19 +321,24 @@ func (s *SizeDocument) remark(is bool, text string) {
 	}
 }
 
-// limitRow returns the row of the peak, and of that with one broker less.
+// limitRow returns the row of the peak, and of that with one broker less. Where a limit was found it counts, and the lower of two. Where
+// none was, no trial says what a broker cannot carry: the highest lower bound counts.
 func limitRow(scale float64, u *usage, peak *PeakRate, less *Document) SizeRow {
 	row := SizeRow{Resource: ofLimit, Unit: "scale", Need: scale, Reached: 1, Law: "measured"}
-	one := func(p *PeakRate, brokers int) (low, high float64) {
-		if low, high = p.Low*u.busiest(brokers), p.High*u.busiest(brokers); p.ClientBound || p.High == 0 {
-			high = math.Inf(1)
-		}
-		return low, high
-	}
-	low, high := one(peak, u.brokers)
+	low, high := peak.Low*u.busiest(u.brokers), peak.limit()*u.busiest(u.brokers)
 	if less != nil {
-		l, h := one(&less.Peak, u.brokers-1)
-		row.Error, low, high = new(Share(math.Abs(l/low-1))), min(low, l), max(high, h)
+		l, h := less.Peak.Low*u.busiest(u.brokers-1), less.Peak.limit()*u.busiest(u.brokers-1)
+		switch both := max(high, h); {
+		case !math.IsInf(both, 1):
+			row.Error, low, high = new(Share(math.Abs(l/low-1))), min(low, l), both
+		case high == h:
+			low = max(low, l)
+		case h < high:
+			low, high = l, h
+		}
+	}
+	if math.IsInf(high, 1) {
+		row.Law = ofBound
 	}
 	row.Gives, row.Brokers, row.Low = low, u.brokersFor(scale, low), u.brokersFor(scale, high)
 	row.High = row.Brokers
@@ -362,8 +370,14 @@ func (s *SizeDocument) conclude() {
 			s.High = r.High
 		}
 	}
-	kind := map[bool]string{true: "like these", false: "with " + s.Broker}[s.Broker == ""]
-	if s.Sentence = fmt.Sprintf("%s %s carry scale %v while one of them is down; %s decides", theme.Plural(s.Brokers, "broker", "brokers"), kind, s.Scale, s.Decides); s.Brokers == 0 {
+	kind, bound := map[bool]string{true: "like these", false: "with " + s.Broker}[s.Broker == ""], s.Decides == ofLimit && s.Rows[0].Law == ofBound
+	n := theme.Plural(s.Brokers, "broker", "brokers")
+	switch s.Sentence = fmt.Sprintf("%s %s carry scale %v while one of them is down; %s decides", n, kind, s.Scale, s.Decides); {
+	case s.Brokers == 0 && bound:
+		s.Sentence = fmt.Sprintf("how many brokers %s carry scale %v is not known: the search did not find the limit; search with a higher --ladder", kind, s.Scale)
+	case s.Brokers == 0:
 		s.Sentence = fmt.Sprintf("no number of brokers %s carries scale %v: a partition cannot be divided, and %s is too small for one that is so busy; more partitions spread it", kind, s.Scale, s.Decides)
+	case bound:
+		s.Sentence = fmt.Sprintf("at most %s %s are needed for scale %v while one of them is down: the search did not find the limit, so fewer may do; search with a higher --ladder", n, kind, s.Scale)
 	}
 }
