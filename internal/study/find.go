@@ -81,14 +81,6 @@ type PeakRate struct {
 	ClientBound      bool    `json:"client_bound"`       // the trial at High is invalid: it may hold
 }
 
-// limit returns the lowest rate that is known not to hold; infinite: none is.
-func (p *PeakRate) limit() float64 {
-	if p.High == 0 || p.ClientBound {
-		return math.Inf(1)
-	}
-	return p.High
-}
-
 const (
 	burstMargin  = 1.1 // a burst may be slower than a rate that holds
 	confirmTimes = 4   // a confirmation is as many trials long

@@ -68,6 +68,10 @@ func TestABrokerIsReadWithItsUnits(t *testing.T) {
 	must.Match(t, map[string]float64{ofCPU: 16, ofDisk: 500 << 20, ofNetwork: 1.25e9}, got, "of all three")
 	must.Match(t, map[string]float64{ofNetwork: 125e6}, must.Have(ParseBroker("network=1000Mbit"))(t), "in Mbps")
 	must.Match(t, map[string]float64{ofNetwork: 2 << 20}, must.Have(ParseBroker("network=2MiB/s"))(t), "in bytes")
+	for text, want := range map[string]string{"disk=500": "write disk=500MiB/s", "cpu=16,network=10": "write network=10Gbit", "network=10/s": "write network=10Gbit"} {
+		_, err := ParseBroker(text)
+		must.True(t, err != nil && strings.HasSuffix(err.Error(), want), "%s: %v", text, err)
+	}
 	for _, text := range []string{"", "cpu", "cpu=0", "cpu=16,cpu=8", "memory=1GiB", "disk=10Gbit", "network=bit", "network=Gbit", "cpu=-1"} {
 		if has, err := ParseBroker(text); err == nil {
 			t.Errorf("%q is read as %v", text, has)

@@ -77,19 +77,23 @@ type OneLess struct {
 	High    Share `json:"high"`
 }
 
+// bracket returns a peak by itself. Its n and low are 0 if none was found, and its high if none is known: where kt was the limit more may hold.
+func (p *PeakRate) bracket() (b Peak) {
+	if p.RecordsPerSecond > 0 {
+		b.N, b.Low = p.Low, p.Low
+	}
+	if !p.ClientBound {
+		b.High = p.High
+	}
+	return b
+}
+
 // oneLess compares the two parts of a search; nil: one is not over.
 func oneLess(parts []PartDoc) *OneLess {
 	var peaks []Peak
 	for _, p := range parts {
 		if p.Find != nil && p.Find.Over && (p.Find.Study.Without != nil) == (len(peaks) == 1) {
-			at := p.Find.Peak
-			if at.ClientBound { // it may hold
-				at.High = 0
-			}
-			if at.RecordsPerSecond == 0 {
-				at.Low = 0
-			}
-			peaks = append(peaks, Peak{at.Low, at.Low, at.High})
+			peaks = append(peaks, p.Find.Peak.bracket())
 		}
 	}
 	if len(parts) != 2 || len(peaks) != 2 {
