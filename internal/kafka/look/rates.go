@@ -1,6 +1,7 @@
 package look
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -198,9 +199,9 @@ func (v *view) settle(t *topic) {
 	for i := range t.Rates {
 		t.Rates[i] *= t.data()
 	}
-	sum := t.sum(share)
-	for i := 0; sum > 0 && i < len(t.partitions); i++ {
-		t.Shares = append(t.Shares, share(t.partitions[i])/sum)
+	sum := cmp.Or(t.sum(share), 1)
+	for _, p := range t.partitions {
+		t.Busiest = max(t.Busiest, share(p)/sum)
 	}
 }
 
