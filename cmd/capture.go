@@ -5,8 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -38,11 +41,19 @@ func captureCluster(ctx context.Context, env *Env, s *config.Capture, args []str
 	if len(args) > 0 {
 		name = args[0]
 	}
-	switch _, err := os.Lstat(name); {
+	stem := strings.TrimSuffix(name, filepath.Ext(name))
+	switch old, _ := filepath.Glob(stem + ".*.payloads"); { // no pattern: the files are new ones, or refused when they are written
 	case name == "-" && s.Payloads > 0:
 		return nil, usageError(errors.New("--payloads: the values go into files beside the workload: name its file, as in kt capture shop.yaml"))
-	case name != "-" && err == nil:
-		return nil, exists(name)
+	case s.Payloads > 0 && len(old) > 0:
+		return nil, exists(old[0])
+	case name != "-": // before minutes are spent
+		if err := writeNew(name, nil, 0o644); err != nil {
+			return nil, err
+		}
+		if err := os.Remove(name); err != nil {
+			return nil, err
+		}
 	}
 	at, err := env.systemAt(&s.Target)
 	if err != nil {
@@ -67,21 +78,31 @@ func captureCluster(ctx context.Context, env *Env, s *config.Capture, args []str
 	o := capture.Options{Similar: s.Similar, Each: s.Each, Names: s.Names}
 	if s.Payloads > 0 {
 		o.Payloads = func(load string) string {
-			return strings.TrimSuffix(name, filepath.Ext(name)) + "." + load + ".payloads"
+			return stem + "." + load + ".payloads"
 		}
 	}
 	payloads, err := seen.Write(&written, o)
-	if err != nil || name == "-" {
-		return text(written.String()), err
+	if err != nil {
+		return nil, err
 	}
-	for path, values := range payloads {
-		if err := writeNew(path, values, 0o644); err != nil {
+	if s.Names {
+		env.say("Warning: the workload has the names of this cluster: kt run of it here writes to these very topics, and joins these groups")
+	}
+	if name == "-" {
+		return text(written.String()), nil
+	}
+	payloads[name] = written.Bytes()
+	for i, path := range slices.Sorted(maps.Keys(payloads)) {
+		if err := writeNew(path, payloads[path], map[bool]fs.FileMode{true: 0o644, false: 0o600}[path == name]); err != nil {
+			for _, written := range slices.Sorted(maps.Keys(payloads))[:i] {
+				err = errors.Join(err, os.Remove(written))
+			}
 			return nil, err
 		}
-		env.say("Warning: %s holds %s of record values as they are in the cluster: keep it as you keep that data", path, theme.Bytes(int64(len(values))))
 	}
-	if err := writeNew(name, written.Bytes(), 0o644); err != nil {
-		return nil, err
+	delete(payloads, name)
+	for path, values := range payloads {
+		env.say("Warning: %s holds %s of record values as they are in the cluster: keep it as you keep that data", path, theme.Bytes(int64(len(values))))
 	}
 	say(fmt.Sprintf("wrote %s; make it with: kt run %s", name, theme.Quoted(name)))
 	return nil, nil

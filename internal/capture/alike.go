@@ -49,6 +49,7 @@ func (c *class) producers() int {
 }
 
 // size returns the bytes that a record of a topic takes in the log: those of all topics where neither the system nor a sample tells them.
+// 0: no record of any was read.
 func (c *Cluster) size(t *Topic) float64 {
 	var bytes, records float64
 	switch r := t.Records; {
@@ -62,10 +63,7 @@ func (c *Cluster) size(t *Topic) float64 {
 			bytes, records = bytes+float64(r.Packed), records+float64(r.Count)
 		}
 	}
-	if records == 0 {
-		return plan.DefaultRecordSize
-	}
-	return bytes / records
+	return bytes / max(records, 1)
 }
 
 // classes returns the topics as loads, those with the most traffic first and the small ones last, and how many have no records.
@@ -74,7 +72,7 @@ func (c *Cluster) classes(o Options) (classes []*class, idle int) {
 	traffic, total := make(map[*Topic]float64), 0.0
 	for i := range c.Topics {
 		if t := &c.Topics[i]; t.Mean() > 0 {
-			busy, traffic[t] = append(busy, t), t.Mean()*c.size(t)
+			busy, traffic[t] = append(busy, t), t.Mean()*max(c.size(t), 1)
 			total += traffic[t]
 		}
 	}

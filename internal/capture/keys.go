@@ -61,6 +61,7 @@ func (k *keys) collisions() float64 {
 const (
 	recordsOfKey = 10   // so many records a key, or more, tell how many keys there are,
 	mostKeys     = 0.7  // if this part of them was seen: the law alone does not tell its end
+	nearlyAll    = 0.99 // if this part was seen, those are all
 	noise        = 0.05 // of collisions where few keys stand for many
 	evenZipf     = 0.3  // exponents below are taken for 0
 	leastZipf    = 0.5  // kt makes exponents from here
@@ -97,11 +98,14 @@ func (k *keys) popularity() (number int64, zipf float64, known bool) {
 		zipf = max(zipf, leastZipf)
 	}
 	count := k.of(zipf)
-	if known = float64(k.n) >= recordsOfKey*count && k.distinct() >= mostKeys*count; !known {
+	if known = float64(k.n) >= recordsOfKey*count && k.distinct() >= mostKeys*count; !known || k.level == 0 && k.distinct() >= nearlyAll*count {
 		count = k.distinct()
 	}
 	return max(int64(math.Round(count)), 1), zipf, known
 }
+
+// exact reports whether so many keys are those that were counted one by one.
+func (k *keys) exact(number int64) bool { return k.level == 0 && number == int64(len(k.seen)) }
 
 // bisect returns where below, which is true up to some place, becomes false, to within a distance.
 func bisect(from, to, within float64, below func(at float64) bool) float64 {

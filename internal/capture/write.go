@@ -3,6 +3,7 @@ package capture
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -38,7 +39,11 @@ func (c *Cluster) Write(w io.Writer, o Options) (map[string][]byte, error) {
 	f := &file{Cluster: c, Options: o, payloads: make(map[string][]byte)}
 	var idle int
 	if f.classes, idle = c.classes(o); len(f.classes) == 0 {
-		return nil, fmt.Errorf("no topic had a record in %s: there is no load to capture (--last 24h looks at a longer time)", c.Last)
+		if len(c.Topics) == 0 {
+			return nil, errors.New("no topic was seen: there is none, or this client may not see them")
+		}
+		longer := map[bool]string{true: " (--last 24h looks at a longer time)"}[c.Last < 24*time.Hour]
+		return nil, fmt.Errorf("no topic had a record in %s: there is no load to capture%s", c.Last, longer)
 	}
 	f.names = rename(f.classes, o)
 	f.head(idle)

@@ -38,7 +38,11 @@ func (f *file) records(c *class) (err error) {
 		p.unlike("one of %d partitions has %s of the records, and kt spreads records without keys evenly", t.Partitions, theme.Percent(t.Busiest))
 	}
 	if size := f.size(t); t.Records == nil || t.Records.Batches == 0 || t.Records.Count == 0 {
-		f.set("record-size", max(int(size), 1), Estimated, "no record was read: bytes/s by records/s, of all topics where those of this one are not known")
+		if size > 0 {
+			f.set("record-size", max(int(size), 1), Estimated, "no record was read: bytes/s by records/s, of all topics where those of this one are not known")
+		} else {
+			f.set("record-size", plan.DefaultRecordSize, Assumed, "no record of any topic was read: kt's default")
+		}
 		p.unlike("nothing is known of the records but their number%s", map[bool]string{true: " and their mean size"}[t.Bytes > 0])
 		p.asked.Bytes = c.sum(func(t *Topic) float64 { return t.Bytes })
 		p.captured()
@@ -74,7 +78,7 @@ func (p *payloads) sizes(load string) (err error) {
 	path, between := p.Payloads(load), "\n"
 	if bytes.ContainsAny(bytes.Join(p.Kept, nil), "\r\n") {
 		between = "\x00kt\x00"
-		p.set("payload-delimiter", `'\0kt\0'`, "", "")
+		p.set("payload-delimiter", `'\x00kt\x00'`, "", "")
 	}
 	p.payloads[path] = bytes.Join(p.Kept, []byte(between))
 	p.set("payload-file", strconv.Quote(path), Measured, "%d values as they are", len(p.Kept))
@@ -94,11 +98,16 @@ func (p *payloads) keysAndHeaders() {
 		}
 		p.payload.Keys, p.payload.KeyRange, p.asked.Zipf = plan.KeyDistribution(law), count, zipf
 		p.set("key-distribution", law, Estimated, "popularity of keys in the sample")
+		switch {
+		case !known:
+			p.set("record-key-range", count, Estimated, "a lower bound: %d records are too few to tell more", p.keys.n)
+		case p.keys.exact(count):
+			p.set("record-key-range", count, Measured, "distinct keys in %d records", p.keys.n)
+		default:
+			p.set("record-key-range", count, Estimated, "by the %.0f distinct keys in %d records", p.keys.distinct(), p.keys.n)
+		}
 		if known {
 			p.asked.Keys = count
-			p.set("record-key-range", count, Measured, "distinct keys in %d records", p.keys.n)
-		} else {
-			p.set("record-key-range", count, Estimated, "a lower bound: %d records are too few to tell more", p.keys.n)
 		}
 		if mean, digits := p.keySizes.mean(), p.payload.MeanBytes()-p.payload.Size.Mean(); math.Abs(mean-digits) > 1 {
 			p.unlike("keys have %.1f bytes in the mean, and the numbers that kt takes for keys %.1f", mean, digits)

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -158,7 +160,10 @@ func TestPayloadsAreKeptOnlyWhenAsked(t *testing.T) {
 	none := must.Have(c.Write(&text, capture.Options{}))(t)
 	must.True(t, len(none) == 0 && !strings.Contains(text.String(), "payload"), "%s", text.String())
 	text.Reset()
-	kept := must.Have(c.Write(&text, capture.Options{Payloads: func(load string) string { return "shop." + load }}))(t)
-	must.Match(t, map[string][]byte{"shop.topic-01": []byte("one\x00kt\x00two\nlines")}, kept, "the file of payloads")
-	must.Has(t, "the workload", text.String(), "payload-file: \"shop.topic-01\"", `payload-delimiter: '\0kt\0'`, `idempotence: "false"`)
+	path := filepath.Join(t.TempDir(), "shop.topic-01")
+	kept := must.Have(c.Write(&text, capture.Options{Payloads: func(string) string { return path }}))(t)
+	must.Match(t, map[string][]byte{path: []byte("one\x00kt\x00two\nlines")}, kept, "the file of payloads")
+	must.Do(t, os.WriteFile(path, kept[path], 0o600))
+	must.Match(t, path, flag(read(t, text.String())["topic-01"], "payload-file"), "the file that kt run reads")
+	must.Has(t, "the workload", text.String(), "payload-file: \""+path+"\"", `payload-delimiter: '\x00kt\x00'`, `idempotence: "false"`)
 }

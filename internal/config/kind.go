@@ -287,7 +287,7 @@ func readLinger(s string) (int64, error) {
 	return d.Milliseconds(), nil
 }
 
-// readDelimiter undoes the escapes that a shell leaves alone: \n, \t, \0, \x1e.
+// readDelimiter undoes the escapes that a shell leaves alone: \n, \t, \x00, \x1e.
 func readDelimiter(s string) (string, error) {
 	text, err := strconv.Unquote(`"` + strings.ReplaceAll(s, `"`, `\"`) + `"`)
 	if err != nil || text == "" {

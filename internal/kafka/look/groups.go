@@ -44,7 +44,7 @@ func (v *view) findGroups(ctx context.Context) {
 		err = kerr.ErrorForCode(listed.ErrorCode)
 	}
 	if err != nil {
-		v.notes = append(v.notes, "not all groups could be listed ("+kafka.ErrorCode(err)+")")
+		v.notes = append(v.notes, "not all groups could be listed ("+inWords(err)+")")
 		if listed == nil {
 			return
 		}
@@ -55,13 +55,17 @@ func (v *view) findGroups(ctx context.Context) {
 			v.groups[g.Group] = &group{Group: capture.Group{Name: g.Group, Protocol: kind}, of: make(map[*partition]*commits)}
 		}
 	}
+	if len(v.groups) == 0 && err == nil {
+		v.notes = append(v.notes, "no group was seen: there is none, or this client may not see them")
+		v.say(v.notes[len(v.notes)-1])
+	}
 	describe := func(kind, name string, members int, err error, topics []string) {
 		g := v.groups[name]
 		if g == nil || g.Protocol != kind { // without names all groups are asked for
 			return
 		}
 		if g.Members, g.Topics = members, topics; err != nil {
-			g.note("its members may not be seen (" + kafka.ErrorCode(err) + ")")
+			g.note("its members may not be seen (" + inWords(err) + ")")
 		}
 	}
 	classic, _ := v.admin.DescribeGroups(ctx, v.named("classic")...) // a group has its own error

@@ -168,6 +168,14 @@ func (t *topic) deleted() bool {
 	return !slices.ContainsFunc(t.partitions, func(p *partition) bool { return !kafka.IsAny(p.err, kerr.UnknownTopicOrPartition, kerr.UnknownTopicID) })
 }
 
+// inWords returns Kafka's name of an error, if a broker gave one.
+func inWords(err error) string {
+	if known := new(kerr.Error); errors.As(err, &known) {
+		return known.Message
+	}
+	return "no broker answered"
+}
+
 // partition returns one of a topic; nil: kt does not look at it.
 func (v *view) partition(topic string, id int32) *partition {
 	if t := v.byName[topic]; t != nil && id >= 0 && int(id) < len(t.partitions) {

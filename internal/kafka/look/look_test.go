@@ -166,7 +166,7 @@ func TestWhatCannotBeSeenIsTold(t *testing.T) {
 				}
 				return nil, nil, false
 			})
-		}, []string{"1 of 3 partitions did not answer (their broker is away)", "its rate is of 2 of 3 partitions"}, "", false, false},
+		}, []string{"1 of 3 partitions did not answer (no broker answered)", "its rate is of 2 of 3 partitions"}, "", false, false},
 		{"a partition that fails", func(s *scene) {
 			for id := range int32(3) {
 				must.Do(s.t, s.MoveTopicPartition("orders", id, id%2))

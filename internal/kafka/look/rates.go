@@ -3,7 +3,6 @@ package look
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 	"time"
 
@@ -149,7 +148,7 @@ func (v *view) bounds() (all []int64) {
 		n = int(v.Last / v.Stage)
 	}
 	for i := range n + 1 {
-		all = append(all, v.began.Add(-v.Last*time.Duration(n-i)/time.Duration(n)).UnixMilli())
+		all = append(all, max(0, v.began.Add(-v.Last/time.Duration(n)*time.Duration(n-i)).UnixMilli())) // below 0 they stand for others
 	}
 	return all
 }
@@ -159,10 +158,7 @@ func (v *view) settle(t *topic) {
 	failed, why := 0, ""
 	for _, p := range t.partitions {
 		if v.failed(p) {
-			failed, why = failed+1, "their broker is away"
-			if code := new(kerr.Error); errors.As(p.err, &code) {
-				why = code.Message
-			}
+			failed, why = failed+1, inWords(p.err)
 		}
 	}
 	if failed > 0 {
@@ -172,7 +168,7 @@ func (v *view) settle(t *topic) {
 		t.note("its settings may not be read")
 	}
 	if t.refused != nil {
-		t.note("its records may not be read (%s): it is captured by its offsets alone", kafka.ErrorCode(t.refused))
+		t.note("its records may not be read (%s): it is captured by its offsets alone", inWords(t.refused))
 	}
 	if t.damaged {
 		t.note("a batch of it could not be read")
