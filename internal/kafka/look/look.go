@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -47,13 +48,14 @@ type topic struct {
 
 type partition struct {
 	topic      *topic
-	id, leader int32
-	start, end int64     // of the log; -1: not known
-	at         time.Time // of end
-	grown      float64   // records/s while kt looked
-	bounds     []point   // the first record at or after the begin of each stage; none: not asked
-	readFrom   int64     // its records from here to the end are in the sample; -1: none are
-	err        error     // it cannot be asked any more
+	id         int32
+	leader     atomic.Int32 // it changes when a broker dies
+	start, end int64        // of the log; -1: not known
+	at         time.Time    // of end
+	grown      float64      // records/s while kt looked
+	bounds     []point      // the first record at or after the begin of each stage; none: not asked
+	readFrom   int64        // its records from here to the end are in the sample; -1: none are
+	err        error        // it cannot be asked any more
 }
 
 // own is the prefix of topics and groups that kt doctor makes for a moment.
@@ -120,7 +122,8 @@ func (v *view) findTopics(ctx context.Context) error {
 		}
 		t := &topic{Topic: capture.Topic{Name: d.Topic, Partitions: len(d.Partitions), Replicas: d.Partitions.NumReplicas()}, id: d.ID}
 		for _, p := range d.Partitions.Sorted() {
-			made := &partition{topic: t, id: p.Partition, leader: p.Leader, start: -1, end: -1, readFrom: -1}
+			made := &partition{topic: t, id: p.Partition, start: -1, end: -1, readFrom: -1}
+			made.leader.Store(p.Leader)
 			if p.Leader < 0 {
 				made.err = kerr.LeaderNotAvailable
 			}
@@ -202,12 +205,12 @@ func (v *view) fail(p *partition, err error) {
 	defer v.mu.Unlock()
 	p.err = err
 	if known := new(kerr.Error); !errors.As(err, &known) {
-		v.gone[p.leader] = true
+		v.gone[p.leader.Load()] = true
 	}
 }
 
 func (v *view) failed(p *partition) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return p.err != nil || v.gone[p.leader]
+	return p.err != nil || v.gone[p.leader.Load()]
 }

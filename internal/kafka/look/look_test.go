@@ -167,6 +167,22 @@ func TestWhatCannotBeSeenIsTold(t *testing.T) {
 				return nil, nil, false
 			})
 		}, []string{"1 of 3 partitions did not answer (no broker answered)", "its rate is of 2 of 3 partitions"}, "", false, false},
+		{"a broker that dies, and others lead", func(s *scene) {
+			for id := range int32(3) {
+				must.Do(s.t, s.MoveTopicPartition("orders", id, id))
+			}
+			var asked atomic.Int32
+			s.ControlKey(int16(kmsg.ListOffsets), func(r kmsg.Request) (kmsg.Response, error, bool) {
+				s.KeepControl()
+				if s.CurrentNode() != 1 || r.(*kmsg.ListOffsetsRequest).Topics[0].Partitions[0].Timestamp < 0 {
+					return nil, nil, false
+				}
+				if asked.Add(1) == 2 {
+					go func() { _ = s.MoveTopicPartition("orders", 1, 2) }()
+				}
+				return nil, errors.New("dead"), true
+			})
+		}, nil, "", false, false},
 		{"a partition that fails", func(s *scene) {
 			for id := range int32(3) {
 				must.Do(s.t, s.MoveTopicPartition("orders", id, id%2))
@@ -198,6 +214,7 @@ func TestWhatCannotBeSeenIsTold(t *testing.T) {
 			}
 			orders := s.find(seen, "orders")
 			must.Has(t, "notes", strings.Join(orders.Notes, "; "), row.notes...)
+			must.True(t, row.notes != nil || orders.Notes == nil && orders.Sure == capture.Measured, "notes %v, %s", orders.Notes, orders.Sure)
 			must.True(t, orders.Mean() > 2.9 && orders.Mean() < 3.1, "rates %v, want 3 records/s whatever cannot be seen", orders.Rates)
 			must.Match(t, row.unread, orders.Records == nil, "there is no sample")
 		})

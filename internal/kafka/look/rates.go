@@ -3,7 +3,9 @@ package look
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -20,38 +22,81 @@ type point struct{ offset, ms int64 }
 // Times of Kafka's protocol that stand for offsets, and the partitions of a question: a broker answers it within milliseconds.
 const latest, earliest, manyPartitions = -1, -2, 1000
 
-// list asks for the offsets at a time in milliseconds since 1970, or one of those above.
+// A new leader is chosen about 9 s after a broker has died: so often partitions are asked again, after such a time.
+const electionTries, election = 2, 5 * time.Second
+
+// list asks for the offsets at a time in milliseconds since 1970, or one of those above. Partitions whose leader is away are asked again.
 func (v *view) list(ctx context.Context, ps []*partition, at int64, use func(*partition, point)) {
 	for some := range slices.Chunk(ps, manyPartitions) {
-		req := kmsg.NewPtrListOffsetsRequest()
-		for _, p := range some {
-			if n := len(req.Topics); n == 0 || req.Topics[n-1].Topic != p.topic.Name {
-				req.Topics = append(req.Topics, kmsg.ListOffsetsRequestTopic{Topic: p.topic.Name})
-			}
-			t := &req.Topics[len(req.Topics)-1]
-			t.Partitions = append(t.Partitions, kmsg.ListOffsetsRequestTopicPartition{Partition: p.id, CurrentLeaderEpoch: -1, Timestamp: at})
-		}
-		for _, shard := range v.client.RequestSharded(ctx, req) {
-			if shard.Err != nil {
-				for _, t := range shard.Req.(*kmsg.ListOffsetsRequest).Topics {
-					for i := 0; ctx.Err() == nil && i < len(t.Partitions); i++ {
-						v.fail(v.partition(t.Topic, t.Partitions[i].Partition), shard.Err)
-					}
+		for tries := electionTries; len(some) > 0; tries-- {
+			failed := v.ask(ctx, some, at, use)
+			some = nil
+			for p, err := range failed {
+				if code := new(kerr.Error); tries > 0 && (!errors.As(err, &code) || code.Retriable && !kafka.IsAny(err, kerr.UnknownTopicOrPartition)) {
+					some = append(some, p)
+				} else if ctx.Err() == nil {
+					v.fail(p, err)
 				}
-				continue
 			}
-			for _, t := range shard.Resp.(*kmsg.ListOffsetsResponse).Topics {
+			if len(some) > 0 && !kafka.Pause(ctx, election) {
+				return
+			}
+			slices.SortFunc(some, func(a, b *partition) int {
+				return cmp.Or(strings.Compare(a.topic.Name, b.topic.Name), cmp.Compare(a.id, b.id))
+			})
+			v.findLeaders(ctx, some)
+		}
+	}
+}
+
+// findLeaders learns who leads partitions now.
+func (v *view) findLeaders(ctx context.Context, ps []*partition) {
+	names := make([]string, len(ps))
+	for i, p := range ps {
+		names[i] = p.topic.Name
+	}
+	if len(ps) == 0 { // all would be meant
+		return
+	}
+	found, _ := v.admin.ListTopics(ctx, names...) // they keep those that they had
+	for _, p := range ps {
+		if now, known := found[p.topic.Name].Partitions[p.id]; known && now.Leader >= 0 {
+			p.leader.Store(now.Leader)
+		}
+	}
+}
+
+// ask asks for offsets once, and returns the errors of the partitions that have no answer.
+func (v *view) ask(ctx context.Context, ps []*partition, at int64, use func(*partition, point)) map[*partition]error {
+	failed, req := make(map[*partition]error), kmsg.NewPtrListOffsetsRequest()
+	for _, p := range ps {
+		if n := len(req.Topics); n == 0 || req.Topics[n-1].Topic != p.topic.Name {
+			req.Topics = append(req.Topics, kmsg.ListOffsetsRequestTopic{Topic: p.topic.Name})
+		}
+		t := &req.Topics[len(req.Topics)-1]
+		t.Partitions = append(t.Partitions, kmsg.ListOffsetsRequestTopicPartition{Partition: p.id, CurrentLeaderEpoch: -1, Timestamp: at})
+	}
+	for _, shard := range v.client.RequestSharded(ctx, req) {
+		if shard.Err != nil {
+			for _, t := range shard.Req.(*kmsg.ListOffsetsRequest).Topics {
 				for _, o := range t.Partitions {
-					p := v.partition(t.Topic, o.Partition)
-					if err := kerr.ErrorForCode(o.ErrorCode); err != nil {
-						v.fail(p, err)
-					} else {
-						use(p, point{o.Offset, o.Timestamp})
-					}
+					failed[v.partition(t.Topic, o.Partition)] = shard.Err
+				}
+			}
+			continue
+		}
+		for _, t := range shard.Resp.(*kmsg.ListOffsetsResponse).Topics {
+			for _, o := range t.Partitions {
+				p := v.partition(t.Topic, o.Partition)
+				if err := kerr.ErrorForCode(o.ErrorCode); err != nil {
+					failed[p] = err
+				} else {
+					use(p, point{o.Offset, o.Timestamp})
 				}
 			}
 		}
 	}
+	return failed
 }
 
 func (v *view) findEnds(ctx context.Context) {
@@ -84,6 +129,14 @@ func (t *topic) sum(of func(*partition) float64) (sum float64) {
 }
 
 func growth(p *partition) float64 { return p.grown }
+
+// growth returns the records/s of all partitions, of which some have failed: those are taken to be as the others.
+func (t *topic) growth(failed int) float64 {
+	if failed > 0 {
+		t.Sure = capture.Estimated
+	}
+	return t.sum(growth) * float64(len(t.partitions)) / float64(max(1, len(t.partitions)-failed))
+}
 
 // few returns n of the partitions, spread over all.
 func few(all []*partition, n int) (chosen []*partition) {
@@ -161,7 +214,9 @@ func (v *view) settle(t *topic) {
 			failed, why = failed+1, inWords(p.err)
 		}
 	}
-	if failed > 0 {
+	if failed == len(t.partitions) {
+		v.notes = append(v.notes, "a topic did not answer ("+why+"): it has no load here, whatever it carries")
+	} else if failed > 0 {
 		t.note("%d of %d partitions did not answer (%s)", failed, len(t.partitions), why)
 	}
 	if t.Configs == nil {
@@ -182,12 +237,12 @@ func (v *view) settle(t *topic) {
 	share := growth
 	switch {
 	case v.Live > 0:
-		t.Rates, t.Live = []float64{t.sum(growth)}, v.Live
+		t.Rates, t.Live = []float64{t.growth(failed)}, v.Live
 	case why != "":
 		t.Live = leastWatch
 		t.note("%s: its rate was measured for %s while kt looked", why, leastWatch)
 		for i := range t.Rates {
-			t.Rates[i] = t.sum(growth)
+			t.Rates[i] = t.growth(failed)
 		}
 	default:
 		share = t.byTime(bounds)
@@ -205,6 +260,8 @@ func (v *view) settle(t *topic) {
 // takes 2,000 ms at most.
 const onTheirWay, byChance = 2000, 10
 
+const rateSince = ": its rate is of the time since"
+
 // byTime sets the rates by the offsets at the bounds, and returns a measure of the traffic of a partition. Those that were not asked are
 // taken to be as the others, by the lengths of their logs.
 func (t *topic) byTime(bounds []int64) func(*partition) float64 {
@@ -218,14 +275,19 @@ func (t *topic) byTime(bounds []int64) func(*partition) float64 {
 			began = min(began, max(bounds[0], first.ms))
 		}
 	}
-	live, told, sum, known, deleted := t.sum(growth), now, 0.0, 0, false
+	live, told, sum, known, since := t.sum(growth), now, 0.0, 0, ""
 	weights := make([]float64, last)
 	for _, p := range asked {
 		from := began
-		if first := p.bounds[0]; first.ms > 0 && (t.compacted || first.offset == p.start && p.start > 0) { // what was before is deleted
-			from = max(bounds[0], first.ms)
+		switch first := p.bounds[0]; {
+		case first.ms > 0 && first.offset > 0 && (t.compacted || first.offset == p.start): // what was before is deleted
+			from, since = max(bounds[0], first.ms), rateSince
+		case last > 1: // nothing was before, which is a rate too
+			from = bounds[0]
+		default:
+			since = rateSince
 		}
-		told, deleted = min(told, from), deleted || p.start > 0 || t.compacted
+		told = min(told, max(from, began))
 		offsets := append(slices.Clone(p.bounds), point{offset: p.end})
 		for i := range last {
 			until := bounds[i+1]
@@ -242,20 +304,31 @@ func (t *topic) byTime(bounds []int64) func(*partition) float64 {
 			}
 		}
 	}
-	length := t.sum((*partition).length)
+	length, answered := t.sum((*partition).length), 0.0
+	for _, p := range t.partitions {
+		if p.start >= 0 && p.end >= 0 {
+			answered++
+		}
+	}
+	length *= float64(len(t.partitions)) / max(1, answered)
+	told = now - told
+	if len(asked) > 0 && told < (now-bounds[0])*95/100 {
+		t.note("its log begins %s ago%s", theme.Duration(time.Duration(told/1000)*time.Second), since)
+	}
+	enough := slices.Max(weights) / 2 // where most of the log is deleted, a partition that is new tells nothing of the others
 	for i, w := range weights {
-		if w > 0 {
+		if w > 0 && w >= enough {
 			t.Rates[i] *= length / w
 			sum, known = sum+t.Rates[i], known+1
 		}
 	}
 	for i, w := range weights {
-		if w == 0 && known > 0 && deleted { // as the rest
-			t.Rates[i] = sum / float64(known)
+		if known > 0 && (w == 0 || w < enough) {
+			t.Rates[i], t.Sure = sum/float64(known), capture.Estimated
 		}
 	}
-	if since := now - told; len(asked) > 0 && since < (now-bounds[0])*95/100 {
-		t.note("its log begins %s ago: its rate is of the time since", theme.Duration(time.Duration(since/1000)*time.Second))
+	if known < last && known > 0 {
+		t.note("what was written before may be deleted: the first stages are taken to be as the rest in the mean")
 	}
 	if weights[last-1] < length {
 		t.Sure = capture.Estimated

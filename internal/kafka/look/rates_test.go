@@ -43,9 +43,12 @@ func TestRatesAreWhatTheLogsTell(t *testing.T) {
 		{"empty", 1, false, []stretch{{0, 0, nil}}, []float64{0}, 0, capture.Measured, "", 0},
 		{"one of two was asked", 1, false, []stretch{{0, 1000, [][2]int64{{500, 1000}}}, {0, 3000, nil}}, []float64{2}, 0.75, capture.Estimated, "1 of 2 partitions", 0},
 		{"stages", 2, false, []stretch{{0, 1600, [][2]int64{{100, 1000}, {600, 500}}}}, []float64{1, 2}, 1, capture.Measured, "", 0},
-		{"stages of which the first are deleted", 4, false, []stretch{{100, 1100, [][2]int64{{100, 500}, {100, 500}, {100, 500}, {350, 250}}}}, []float64{2, 2, 1, 3}, 0, capture.Measured, "begins 8m20s ago", 0},
+		{"stages of which the first are deleted", 4, false, []stretch{{100, 1100, [][2]int64{{100, 500}, {100, 500}, {100, 500}, {350, 250}}}}, []float64{2, 2, 1, 3}, 0, capture.Estimated, "begins 8m20s ago: its rate is of the time since", 0},
 		{"stages before a topic that is new", 4, false, []stretch{{0, 1000, [][2]int64{{0, 500}, {0, 500}, {0, 500}, {500, 250}}}}, []float64{0, 0, 2, 2}, 0, capture.Measured, "begins 8m20s", 0},
-		{"stages of a topic that is new", 2, false, []stretch{{0, 1000, [][2]int64{{0, 600}, {200, 500}}}}, []float64{2, 1.6}, 0, capture.Measured, "begins 10m", 0},
+		{"stages of a topic that is new", 2, false, []stretch{{0, 1000, [][2]int64{{0, 600}, {200, 500}}}}, []float64{0.4, 1.6}, 0, capture.Measured, "begins 10m", 0},
+		{"stages of a compacted topic that is new", 4, true, []stretch{{0, 1000, [][2]int64{{0, 500}, {0, 500}, {0, 500}, {500, 250}}}}, []float64{0, 0, 2, 2}, 0, capture.Measured, "begins 8m20s", 0},
+		{"stages of which compaction may have taken the first", 4, true, []stretch{{0, 1100, [][2]int64{{100, 500}, {100, 500}, {100, 500}, {600, 250}}}}, []float64{2, 2, 2, 2}, 0, capture.Estimated, "taken to be as the rest", 0},
+		{"stages of which all but a quiet partition are deleted", 2, false, []stretch{{100, 1100, [][2]int64{{100, 500}, {100, 500}}}, {0, 10, [][2]int64{{0, 20}, {0, 20}}}}, []float64{2.02, 2.02}, 0, capture.Estimated, "taken to be as the rest", 0},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
