@@ -30,6 +30,9 @@ func sizeWorkload(_ context.Context, env *Env, flags *config.Size, args []string
 		return nil, usageError(errors.New("--measured: name the search that was made of the workload (kt find -- run FILE): kt study list has its name, as 20260102-150405-find-abcde"))
 	}
 	l, err := readWorkload(args[0])
+	if flags.IsTyped("broker") && err == nil {
+		_, err = study.ParseBroker(flags.Broker)
+	}
 	var f *study.Folder
 	if path := filepath.Clean(flags.Measured); err == nil && study.IsFolder(path) {
 		f, err = study.Open(filepath.Dir(path), filepath.Base(path))
@@ -39,10 +42,7 @@ func sizeWorkload(_ context.Context, env *Env, flags *config.Size, args []string
 	if err != nil {
 		return nil, usageError(err)
 	}
-	if made := f.Study.All()[0].First(); made.IsWorkload() {
-		err = load.NewRunner(env.maker()).SameWorkload(l, made)
-	}
-	if err != nil {
+	if err = load.NewRunner(env.maker()).SameWorkload(l, f.Study.All()[0]); err != nil {
 		return nil, usageError(err)
 	}
 	d, err := f.Document()

@@ -2,6 +2,7 @@ package load
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"slices"
@@ -72,6 +73,30 @@ func TestAStudyThatGoesOnSendsNoPasswordToTheBrokersOfAProject(t *testing.T) {
 			if _, err := load(f.Study.Loads[0]); (err == nil) != (name == "brokers") || err != nil && !strings.Contains(err.Error(), "no log-in at ") {
 				t.Errorf("%s, and a password in the user's file: %v", name, err)
 			}
+		}
+	}
+}
+
+func TestTheFirstDifferenceOfAWorkloadIsNamedWithoutItsValues(t *testing.T) {
+	workload := func(flags ...study.Flag) study.Load {
+		return study.Load{Command: "run", File: "shop.yaml", Loads: []study.Load{{Name: "orders", Command: "produce", Flags: append([]study.Flag{{Name: "rate", Value: "5"}}, flags...)}}}
+	}
+	one, two := study.Flag{Name: "replication-factor", Value: "1"}, study.Flag{Name: "replication-factor", Value: "2"}
+	for _, tc := range []struct {
+		file, made study.Load
+		without    *study.Without
+		want       string // "": they are alike
+	}{
+		{workload(one), workload(one), nil, ""},
+		{workload(one), workload(one), new(study.Without), ""},
+		{workload(two), workload(one), nil, "the find is of another workload: orders.replication-factor differs"},
+		{workload(two), workload(one), new(study.Without), "the search lowered orders.replication-factor while a broker was stopped: name the whole search, and not that part of it"},
+		{workload(study.Flag{Name: "header", Value: "token=hunter2"}), workload(one), nil, "the find is of another workload: orders.header differs"},
+		{workload(), workload(study.Flag{Name: "transactional-id", Value: "hunter2"}), nil, "the find is of another workload: orders.transactional-id differs"},
+	} {
+		err := NewRunner(quietMaker()).SameWorkload(tc.file, &study.Study{Loads: []study.Load{tc.made}, Repeats: 1, Without: tc.without})
+		if got := fmt.Sprint(err); err != nil && got != tc.want || err == nil && tc.want != "" {
+			t.Errorf("%v, want %q", err, tc.want)
 		}
 	}
 }

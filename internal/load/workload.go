@@ -55,28 +55,35 @@ func (b *Runner) Changed(l study.Load) (*workload.Workload, *config.Workload, er
 // elsewhere are flags of loads that say where, how long and by whom they are made, and not what they are.
 var elsewhere = []string{bootstrapServer, "url", "cluster", "command-config", "config", "on", "hosts", "processes", "watch", "join", "peers", "key-file", "yes", "tag", "duration", "warmup"}
 
-// SameWorkload returns an error that names the differences between a workload of a file and that of a search, as it was changed there.
-func (b *Runner) SameWorkload(file, made study.Load) error {
-	var is [2][]string
+// SameWorkload returns an error that names the first difference between a workload of a file and that of a search, as it was changed there.
+// It has no values, which may be secret.
+func (b *Runner) SameWorkload(file study.Load, of *study.Study) error {
+	made := of.First()
+	if !made.IsWorkload() {
+		return nil
+	}
+	var is [2][][2]string // what it is of, and the value
 	for i, l := range []study.Load{file, made} {
 		w, err := b.Workload(l)
 		if err != nil {
 			return err
 		}
 		for j, of := range w.Loads {
-			is[i] = append(is[i], strings.TrimSpace(fmt.Sprintf("%s: %s on %s %s", of.Name, of.Command, w.Made[j].Plan.System(), of.Reads)))
+			is[i] = append(is[i], [2]string{"load " + of.Name + " (its command, its system, or what it reads)", fmt.Sprint(of.Command, w.Made[j].Plan.System(), of.Reads)})
 			for _, f := range of.Flags {
 				if !slices.Contains(elsewhere, f.Name) {
-					is[i] = append(is[i], of.Name+"."+f.Name+": "+f.Value)
+					is[i] = append(is[i], [2]string{of.Name + "." + f.Name, f.Value})
 				}
 			}
 		}
 	}
-	only := func(a, b []string) string {
-		return cmp.Or(strings.Join(slices.DeleteFunc(slices.Clone(a), func(t string) bool { return slices.Contains(b, t) }), ", "), "nothing of it")
-	}
-	if a, b := only(is[0], is[1]), only(is[1], is[0]); a != b {
-		return fmt.Errorf("the find is of another workload: the file has %s, and the find %s", a, b)
+	for i := range is {
+		j := slices.IndexFunc(is[i], func(one [2]string) bool { return !slices.Contains(is[1-i], one) })
+		if j >= 0 && of.Without != nil && strings.HasSuffix(is[i][j][0], ".replication-factor") {
+			return fmt.Errorf("the search lowered %s while a broker was stopped: name the whole search, and not that part of it", is[i][j][0])
+		} else if j >= 0 {
+			return fmt.Errorf("the find is of another workload: %s differs", is[i][j][0])
+		}
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/result/metric"
+	"github.com/kt-bench/kt/internal/result/verdict"
 	"github.com/kt-bench/kt/internal/run"
 	"github.com/kt-bench/kt/internal/stats"
 	"github.com/kt-bench/kt/internal/study"
@@ -162,9 +163,9 @@ func StudyProgress(p study.Progress) string {
 		r := &p.Results[i]
 		p99 := r.Measures[metric.P99]
 		parts = append(parts, strings.TrimSpace(r.Load+" "+theme.PerSecond(r.Measures[metric.Rate]))+" records/s"+
-			pick(p99 > 0, ", p99 "+theme.Duration(micros(int64(p99))), "")+pick(r.Valid, "", ", not valid")+", limit "+r.Limit.String())
+			pick(p99 > 0, ", p99 "+theme.Duration(micros(int64(p99))), "")+pick(r.Valid, "", ", not valid")+pick(p.Outcome != "" && r.Limit == verdict.None, "", ", limit "+r.Limit.String()))
 	}
-	return "  " + strings.Join(parts, "; ")
+	return "  " + pick(p.Outcome == "", "", string(p.Outcome)+": ") + strings.Join(parts, "; ")
 }
 
 // turnText says which run goes on: "run 3 of 9, 10s left: acks=1". turns is 0 if it is not known.

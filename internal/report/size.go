@@ -17,7 +17,7 @@ func SizeDoc(s *study.SizeDocument) *doc.Document {
 			held = theme.Percent(float64(*r.Error))
 		}
 		row := t.Add(r.Resource, amountOf(r.Need, r.Unit), amountOf(r.Gives, r.Unit), pick(r.Reached > 0, theme.Percent(float64(r.Reached)), none),
-			countOf(r.Brokers), countOf(r.Low), countOf(r.High), r.Law, held)
+			pick(r.Brokers == 0, "none is enough", countOf(r.Brokers)), pick(r.Brokers == 0, none, countOf(r.Low)), countOf(r.High), r.Law, held)
 		row.Tone = pick(r.Resource == s.Decides, doc.Loud, doc.Plain)
 	}
 	return &doc.Document{
@@ -29,7 +29,7 @@ func SizeDoc(s *study.SizeDocument) *doc.Document {
 
 // amountOf writes an amount of a resource with its unit.
 func amountOf(n float64, unit string) string {
-	return pick(unit == "bytes/s", theme.MiB(n)+" MiB/s", pick(unit == "scale", "scale "+theme.Number(n), theme.Number(n)+" "+unit))
+	return pick(unit == "bytes/s", theme.Bytes(int64(n))+"/s", pick(unit == "scale", "scale "+theme.Number(n), theme.Number(n)+" "+unit))
 }
 
 // countOf writes a number of brokers; 0: no number is enough.

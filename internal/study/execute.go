@@ -50,6 +50,7 @@ type Progress struct {
 	Turns   int           // of the study; 0: not known
 	Name    string        // of Preparing: the load
 	Results []LoadFigures // of Finished: one for each load
+	Outcome Outcome       // likewise, of a search
 	Reason  string        // of Skipped
 }
 
@@ -218,7 +219,12 @@ func (x *executor) turn(ctx context.Context, t Turn) error {
 	if err := x.note(entry{What: Finished, Turn: t.Number, Topic: e.Topic}); err != nil {
 		return err
 	}
-	x.notify(Progress{What: Finished, Turn: t, Results: results, Turns: x.turns})
+	p := Progress{What: Finished, Turn: t, Results: results, Turns: x.turns}
+	if d, err := x.known(); err == nil && x.Study.Find != nil { // else the next run says it
+		trials, _, _ := x.Study.Find.trials(d)
+		p.Outcome = trials[len(trials)-1].Outcome
+	}
+	x.notify(p)
 	return nil
 }
 

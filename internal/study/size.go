@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/kt-bench/kt/internal/result/verdict"
-	"github.com/kt-bench/kt/internal/theme"
 )
 
 // The rows of a size: the limit that a search found, resources of brokers, and replicas, which are on brokers of their own.
@@ -20,6 +19,7 @@ const (
 	ofDisk     = "disk"
 	ofNetwork  = "network"
 	ofReplicas = "replicas"
+	ofBound    = "lower bound" // the law of a limit that was not found
 )
 
 const (
@@ -70,7 +70,10 @@ func ParseBroker(text string) (map[string]float64, error) {
 		n, _ := strconv.ParseFloat(m[2], 64) // else it is 0
 		unit := map[string]float64{"": 1, "Mbit": 1e6 / 8, "Gbit": 1e9 / 8, "Tbit": 1e12 / 8, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}[m[3]]
 		resource := map[string]string{"cpu": ofCPU, "disk": ofDisk, "network": ofNetwork}[m[1]]
-		if n*unit <= 0 || has[resource] > 0 || (m[1] == "cpu") != (m[3]+m[5] == "") || m[1] == "disk" && m[4] != "" {
+		switch {
+		case n > 0 && m[1] != "cpu" && m[3] == "":
+			return nil, fmt.Errorf("--broker %q: %q has no unit: write %s=%s", text, part, m[1], m[2]+map[string]string{"disk": "MiB/s", "network": "Gbit"}[m[1]])
+		case n*unit <= 0 || has[resource] > 0 || m[1] == "cpu" && m[3]+m[5] != "" || m[1] == "disk" && m[4] != "":
 			return nil, fmt.Errorf("--broker %q: %q: write what one broker has, each once, as in cpu=16,disk=500MiB/s,network=10Gbit", text, part)
 		}
 		has[resource] = n * unit
@@ -81,10 +84,10 @@ func ParseBroker(text string) (map[string]float64, error) {
 // Size returns how many brokers carry a scale of the workload of a search, while one of them is down. broker is what each has, as
 // ParseBroker reads it; "": they are like those of the search. An error says why the question is outside of what was measured.
 func Size(d *Document, scale float64, broker string) (*SizeDocument, error) {
-	find, less := d, (*Document)(nil)
+	find, less := d, []Peak(nil)
 	if o := cmp.Or(d.WholeDoc, new(WholeDoc)); len(o.Parts) > 0 && o.Parts[0].Find != nil && o.Parts[0].Name == AllPart {
-		if find = o.Parts[0].Find; o.OneLess != nil {
-			less = o.Parts[1].Find
+		if find = o.Parts[0].Find; o.OneLess != nil && o.OneLess.Without.N > 0 {
+			less = []Peak{o.OneLess.Without}
 		}
 	}
 	bad := func(format string, args ...any) (*SizeDocument, error) {
@@ -106,8 +109,7 @@ func Size(d *Document, scale float64, broker string) (*SizeDocument, error) {
 	s := &SizeDocument{Schema: Schema, Scale: scale, Find: d.ID, Measured: u.brokers, Broker: broker, Remarks: []string{}}
 	has := u.has
 	if broker == "" {
-		s.Rows = append(s.Rows, limitRow(scale, u, &find.Peak, less))
-		s.remark(find.Peak.High == 0 || find.Peak.ClientBound, "no scale was found that these brokers do not carry, so fewer of them may do")
+		s.Rows = append(s.Rows, limitRow(scale, u, append([]Peak{find.Peak.bracket()}, less...)...))
 		s.remark(less == nil, "that one broker less carries its share less was not measured: kt find --without broker does")
 	} else if has, err = ParseBroker(broker); err != nil {
 		return nil, err
@@ -138,22 +140,25 @@ func (s *SizeDocument) remark(is bool, text string) {
 	}
 }
 
-// limitRow returns the row of the peak, and of that with one broker less.
-func limitRow(scale float64, u *usage, peak *PeakRate, less *Document) SizeRow {
+// limitRow returns the row of peaks: of all brokers, and of one less. The lower of the limits that were found counts. Without any no trial
+// says what a broker cannot carry, and the highest lower bound counts.
+func limitRow(scale float64, u *usage, peaks ...Peak) SizeRow {
 	row := SizeRow{Resource: ofLimit, Unit: "scale", Need: scale, Reached: 1, Law: "measured"}
-	one := func(p *PeakRate, brokers int) (low, high float64) {
-		if low, high = p.Low*u.busiest(brokers), p.High*u.busiest(brokers); p.ClientBound || p.High == 0 {
-			high = math.Inf(1)
+	found, bounds, high := []float64(nil), []float64(nil), 0.0
+	for i, p := range peaks {
+		share := u.busiest(u.brokers - i)
+		if bounds = append(bounds, p.Low*share); p.High > 0 {
+			found, high = append(found, p.Low*share), max(high, p.High*share)
 		}
-		return low, high
 	}
-	low, high := one(peak, u.brokers)
-	if less != nil {
-		l, h := one(&less.Peak, u.brokers-1)
-		row.Error, low, high = new(Share(math.Abs(l/low-1))), min(low, l), max(high, h)
+	switch len(found) {
+	case 0:
+		found, high, row.Law = []float64{slices.Max(bounds)}, math.Inf(1), ofBound
+	case 2:
+		row.Error = new(Share(math.Abs(found[1]/found[0] - 1)))
 	}
-	row.Gives, row.Brokers, row.Low = low, u.brokersFor(scale, low), u.brokersFor(scale, high)
-	row.High = row.Brokers
+	row.Gives = slices.Min(found)
+	row.Brokers, row.Low, row.High = u.brokersFor(scale, row.Gives), u.brokersFor(scale, high), u.brokersFor(scale, row.Gives)
 	return row
 }
 
@@ -182,8 +187,5 @@ func (s *SizeDocument) conclude() {
 			s.High = r.High
 		}
 	}
-	kind := map[bool]string{true: "like these", false: "with " + s.Broker}[s.Broker == ""]
-	if s.Sentence = fmt.Sprintf("%s %s carry scale %v while one of them is down; %s decides", theme.Plural(s.Brokers, "broker", "brokers"), kind, s.Scale, s.Decides); s.Brokers == 0 {
-		s.Sentence = fmt.Sprintf("no number of brokers %s carries scale %v: a partition cannot be divided, and %s is too small for one that is so busy; more partitions spread it", kind, s.Scale, s.Decides)
-	}
+	s.Sentence = say("size", s)
 }

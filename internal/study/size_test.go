@@ -3,10 +3,12 @@ package study
 import (
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/kt-bench/kt/internal/inference"
 	"github.com/kt-bench/kt/internal/must"
+	"github.com/kt-bench/kt/internal/result/verdict"
 )
 
 func TestALawTellsScalesThatWereLeftOut(t *testing.T) {
@@ -66,6 +68,10 @@ func TestABrokerIsReadWithItsUnits(t *testing.T) {
 	must.Match(t, map[string]float64{ofCPU: 16, ofDisk: 500 << 20, ofNetwork: 1.25e9}, got, "of all three")
 	must.Match(t, map[string]float64{ofNetwork: 125e6}, must.Have(ParseBroker("network=1000Mbit"))(t), "in Mbps")
 	must.Match(t, map[string]float64{ofNetwork: 2 << 20}, must.Have(ParseBroker("network=2MiB/s"))(t), "in bytes")
+	for text, want := range map[string]string{"disk=500": "write disk=500MiB/s", "cpu=16,network=10": "write network=10Gbit", "network=10/s": "write network=10Gbit"} {
+		_, err := ParseBroker(text)
+		must.True(t, err != nil && strings.HasSuffix(err.Error(), want), "%s: %v", text, err)
+	}
 	for _, text := range []string{"", "cpu", "cpu=0", "cpu=16,cpu=8", "memory=1GiB", "disk=10Gbit", "network=bit", "network=Gbit", "cpu=-1"} {
 		if has, err := ParseBroker(text); err == nil {
 			t.Errorf("%q is read as %v", text, has)
@@ -86,13 +92,68 @@ func sized(brokers int, peak PeakRate, replicas int, watched bool, scales ...flo
 		d.turns, d.state.done[i+1] = append(d.turns, Turn{Number: i + 1, Repeat: 1}), true
 		f := LoadFigures{usage: u, Valid: true, Measures: Measures[float64]{}}
 		of := f
-		of.Load, of.Valid = "orders", held
+		of.Load, of.behind = "orders", !held
 		d.folder.read[i+1] = []LoadFigures{f, of}
 		if held {
 			d.folder.read[i+1] = []LoadFigures{f}
 		}
 	}
 	return d
+}
+
+// invalid returns a search in which kt was the limit where it did not hold.
+func invalid(d *Document) *Document {
+	for _, of := range d.folder.read {
+		of[len(of)-1].Limit = verdict.ClientCPU // of a trial that held it says nothing
+	}
+	return d
+}
+
+// without returns a search that was made again while a broker was stopped.
+func without(all, less *Document) *Document {
+	less.Study.Without = new(Without)
+	parts := []PartDoc{{Name: AllPart, Find: all}, {Name: WithoutPart, Find: less}}
+	return &Document{ID: "f", WholeDoc: &WholeDoc{Parts: parts, OneLess: oneLess(parts)}}
+}
+
+// A limit that was not found is no measure of what a broker carries: the best lower bound counts, and its difference from another one is no error.
+func TestWithoutALimitThereIsAMostOfBrokers(t *testing.T) {
+	held := func(low, high float64) PeakRate {
+		return PeakRate{RecordsPerSecond: 9, Scale: low, Low: low, High: high}
+	}
+	kt := held(3, 3.5)
+	kt.ClientBound = true
+	for _, tc := range []struct {
+		name       string
+		all, less  PeakRate
+		scale      float64
+		want       int
+		law        string
+		hasError   bool
+		sentence   string
+		partitions int
+	}{
+		{"neither", held(2, 0), held(2, 0), 2, 3, ofBound, false, "at most 3 brokers like these are needed for scale 2 while one of them is down: the search did not find the limit, so fewer may do; search with a higher --ladder", 600},
+		{"neither, all carry more", held(3, 0), held(1, 0), 2, 3, ofBound, false, "at most 3 brokers", 600},
+		{"kt was the limit", kt, held(1, 0), 2, 3, ofBound, false, "at most 3 brokers", 600},
+		{"that of all is known", held(3, 3.2), held(1, 0), 2, 3, "measured", false, "3 brokers like these carry scale 2", 600},
+		{"that of one less is known", held(3, 0), held(1, 1.1), 2, 5, "measured", false, "5 brokers like these carry scale 2", 600},
+		{"both", held(3, 3.2), held(1, 1.1), 2, 5, "measured", true, "5 brokers like these carry scale 2", 600},
+		{"neither, too few partitions", held(2, 0), held(2, 0), 4, 0, ofBound, false, "how many brokers like these carry scale 4 is not known", 2},
+		{"both, too few partitions", held(2, 2.1), held(2, 2.1), 4, 0, "measured", true, "no number of brokers like these carries scale 4", 2},
+	} {
+		find := func(p PeakRate) *Document {
+			d := sized(3, p, 1, false, 0.5, 1, 2, 3)
+			for _, of := range d.folder.read {
+				of[0].usage.loads[0].partitions = tc.partitions
+			}
+			return d
+		}
+		s := must.Have(Size(without(find(tc.all), find(tc.less)), tc.scale, ""))(t)
+		if r := s.Rows[0]; s.Brokers != tc.want || r.Law != tc.law || (r.Error != nil) != tc.hasError || !strings.HasPrefix(s.Sentence, tc.sentence) {
+			t.Errorf("%s: %d, %s; %+v", tc.name, s.Brokers, s.Sentence, r)
+		}
+	}
 }
 
 func TestTheResourceThatNeedsMostDecides(t *testing.T) {
@@ -115,6 +176,7 @@ func TestTheResourceThatNeedsMostDecides(t *testing.T) {
 		{"too far", sized(3, peak, 1, false, rungs...), 6.5, "", 0, ""},
 		{"as far as it may be", sized(3, peak, 1, false, rungs...), 6.4, "", 8, ofLimit},
 		{"a resource that was not measured", sized(3, peak, 1, false, rungs...), 3, "cpu=16", 0, ""},
+		{"too far for valid trials", invalid(sized(3, PeakRate{RecordsPerSecond: 1000, Scale: 3, Low: 3, High: 4, ClientBound: true}, 1, false, 2, 3, 4)), 7, "", 0, ""},
 		{"no scale that holds", sized(3, PeakRate{High: 1}, 1, false, rungs...), 1, "", 0, ""},
 	} {
 		s, err := Size(tc.d, tc.scale, tc.broker)

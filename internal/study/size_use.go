@@ -94,13 +94,16 @@ func (u *usage) brokersFor(scale, one float64) int {
 	return 0
 }
 
-// uses returns the highest scale that a search has tried, and of its trials that held the use of the last one, and the scale and the use
+// uses returns the highest scale of the valid trials of a search, and of its trials that held the use of the last one, and the scale and the use
 // of each resource by one broker.
 func (d *Document) uses() (tried float64, last *usage, scales []float64, used map[string][]float64, err error) {
 	last, used = new(usage), make(map[string][]float64)
 	trials, loads, err := d.Study.Find.trials(d)
 	for i, t := range trials {
-		if tried = max(tried, t.Rate); t.Outcome != Passed || loads[i][0].usage.brokers == 0 {
+		if t.Outcome != Invalid {
+			tried = max(tried, t.Rate)
+		}
+		if t.Outcome != Passed || loads[i][0].usage.brokers == 0 {
 			continue
 		}
 		last = loads[i][0].usage

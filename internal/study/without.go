@@ -3,6 +3,7 @@ package study
 import (
 	"context"
 	"fmt"
+	"math"
 
 	"github.com/kt-bench/kt/internal/plan"
 )
@@ -69,28 +70,39 @@ func (x *executor) stop(ctx context.Context) error {
 // OneLess is what it costs that one broker is stopped.
 type OneLess struct {
 	Scale   bool  `json:"-"`
-	All     Peak  `json:"all"`     // with all brokers: n and low are the highest that held, high is the lowest that did not; 0: each one held
+	All     Peak  `json:"all"`     // with all brokers: n and low are the highest that held, high is the lowest that did not; 0: none is known
 	Without Peak  `json:"without"` // while one is stopped
-	Costs   Share `json:"costs"`   // 0.33: the peak is 33 % lower
-	Low     Share `json:"low"`     // its interval, where both peaks have one
+	Costs   Share `json:"costs"`   // 0.33: the peak is 33 % lower; null: a peak is not known
+	Low     Share `json:"low"`     // its interval, where it is known
 	High    Share `json:"high"`
 }
 
-// oneLess compares the two parts of a search; nil: one is not over, or found no peak.
+// bracket returns a peak by itself. Its n and low are 0 if none was found, and its high if none is known: where kt was the limit more may hold.
+func (p *PeakRate) bracket() (b Peak) {
+	if p.RecordsPerSecond > 0 {
+		b.N, b.Low = p.Low, p.Low
+	}
+	if !p.ClientBound {
+		b.High = p.High
+	}
+	return b
+}
+
+// oneLess compares the two parts of a search; nil: one is not over.
 func oneLess(parts []PartDoc) *OneLess {
 	var peaks []Peak
 	for _, p := range parts {
-		if p.Find != nil && p.Find.Over && p.Find.Peak.RecordsPerSecond > 0 && (p.Find.Study.Without != nil) == (len(peaks) == 1) {
-			peaks = append(peaks, Peak{p.Find.Peak.Low, p.Find.Peak.Low, p.Find.Peak.High})
+		if p.Find != nil && p.Find.Over && (p.Find.Study.Without != nil) == (len(peaks) == 1) {
+			peaks = append(peaks, p.Find.Peak.bracket())
 		}
 	}
 	if len(parts) != 2 || len(peaks) != 2 {
 		return nil
 	}
 	all, less := peaks[0], peaks[1]
-	o := &OneLess{Scale: parts[0].Find.Study.Find.Scale, All: all, Without: less, Costs: Share(1 - less.N/all.N)}
-	if all.High > 0 && less.High > 0 {
-		o.Low, o.High = Share(1-less.High/all.Low), Share(1-less.Low/all.High)
+	o := &OneLess{Scale: parts[0].Find.Study.Find.Scale, All: all, Without: less, Costs: Share(math.NaN())}
+	if min(all.N, all.High, less.N, less.High) > 0 {
+		o.Costs, o.Low, o.High = Share(1-less.N/all.N), Share(1-less.High/all.Low), Share(1-less.Low/all.High)
 	}
 	return o
 }

@@ -49,13 +49,14 @@ type topic struct {
 type partition struct {
 	topic      *topic
 	id         int32
-	leader     atomic.Int32 // it changes when a broker dies
-	start, end int64        // of the log; -1: not known
-	at         time.Time    // of end
-	grown      float64      // records/s while kt looked
-	bounds     []point      // the first record at or after the begin of each stage; none: not asked
-	readFrom   int64        // its records from here to the end are in the sample; -1: none are
-	err        error        // it cannot be asked any more
+	leader     atomic.Int32      // it changes when a broker dies
+	start, end int64             // of the log; -1: not known
+	at         time.Time         // of end
+	grown      float64           // records/s while kt looked
+	bounds     []point           // the first record at or after the begin of each stage; none: not asked
+	counted    map[int64]offsets // in the sample, by their time in bins
+	readFrom   int64             // its records from here to the end are in the sample; -1: none are
+	err        error             // it cannot be asked any more
 }
 
 // own is the prefix of topics and groups that kt doctor makes for a moment.

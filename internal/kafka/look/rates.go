@@ -135,7 +135,7 @@ func (t *topic) growth(failed int) float64 {
 	if failed > 0 {
 		t.Sure = capture.Estimated
 	}
-	return t.sum(growth) * float64(len(t.partitions)) / float64(max(1, len(t.partitions)-failed))
+	return t.sum(func(p *partition) float64 { return p.grown * p.data(0, 0) }) * float64(len(t.partitions)) / float64(max(1, len(t.partitions)-failed))
 }
 
 // few returns n of the partitions, spread over all.
@@ -246,9 +246,10 @@ func (v *view) settle(t *topic) {
 		}
 	default:
 		share = t.byTime(bounds)
-	}
-	for i := range t.Rates {
-		t.Rates[i] *= t.data()
+		if t.data() < 0.97 && float64(t.Records.Count) < t.Mean()*v.Last.Seconds()/2 { // else half of them were counted
+			t.Sure = capture.Estimated
+			t.note("ends of transactions take offsets too, and are left out by their share in the sample")
+		}
 	}
 	sum := cmp.Or(t.sum(share), 1)
 	for _, p := range t.partitions {
@@ -300,7 +301,7 @@ func (t *topic) byTime(bounds []int64) func(*partition) float64 {
 			over := until - max(bounds[i], from)
 			if last == 1 || over > (until-bounds[i])/20 {
 				weights[i] += p.length()
-				t.Rates[i] += float64(max(0, offsets[i+1].offset-offsets[i].offset)) / float64(max(over, 1000)) * 1000
+				t.Rates[i] += float64(max(0, offsets[i+1].offset-offsets[i].offset)) / float64(max(over, 1000)) * 1000 * p.data(bounds[i], bounds[i+1])
 			}
 		}
 	}

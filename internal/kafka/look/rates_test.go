@@ -84,3 +84,13 @@ func TestRatesAreWhatTheLogsTell(t *testing.T) {
 func near(got, want []float64) bool {
 	return slices.EqualFunc(got, want, func(a, b float64) bool { return math.Abs(a-b) <= 0.001*max(1, math.Abs(b)) })
 }
+
+// Ends of transactions are left out by their share in the time and the partition that they are in.
+func TestEndsOfTransactionsAreThoseOfTheirTime(t *testing.T) {
+	of := &topic{sampled: sampled{control: 100}, Topic: capture.Topic{Records: &capture.Records{Count: 300}}}
+	p := &partition{topic: of, counted: map[int64]offsets{0: {900, 100}, 1: {500, 500}, 2: {10, 90}}}
+	for _, row := range []struct{ from, until, want float64 }{{0, bin - 1, 0.9}, {bin, 2*bin - 1, 0.5}, {2 * bin, 3*bin - 1, 1410. / 2100}, {0, 2*bin - 1, 0.7}} {
+		must.True(t, near([]float64{p.data(int64(row.from), int64(row.until))}, []float64{row.want}), "the share of %v to %v, want %v", row.from, row.until, row.want)
+	}
+	must.Match(t, 0.75, (&partition{topic: of}).data(0, bin), "the share where only the topic's is known")
+}

@@ -28,6 +28,31 @@ type sampled struct {
 	open         time.Duration
 }
 
+// offsets are those of records, and those of ends of transactions.
+type offsets struct{ records, ends int64 }
+
+// A bin of offsets has so many milliseconds; so many offsets of a partition tell which share of them are records.
+const bin, telling = 10_000, 200
+
+// data returns the share of records in the offsets of a time, in milliseconds since 1970: as in the sample of that time, or of the
+// partition, or of the topic, if there are enough. How many ends there are for a record differs in all of these.
+func (p *partition) data(from, until int64) float64 {
+	var near, all offsets
+	for at, o := range p.counted {
+		if all.add(o); at >= from/bin && at <= until/bin {
+			near.add(o)
+		}
+	}
+	for _, o := range []offsets{near, all} {
+		if sum := o.records + o.ends; sum >= telling {
+			return float64(o.records) / float64(sum)
+		}
+	}
+	return p.topic.data()
+}
+
+func (o *offsets) add(more offsets) { o.records, o.ends = o.records+more.records, o.ends+more.ends }
+
 // sampler reads the tails of logs.
 type sampler struct {
 	*view
@@ -177,6 +202,16 @@ func (s *sampler) cut(p *partition, b []byte, from, until int64) (next int64) {
 func (s *sampler) count(p *partition, b format.Batch) bool {
 	t, attributes, by := p.topic, b.Attributes(), writer{p, b.Producer()}
 	transactional := attributes&format.TransactionalBit != 0
+	if p.counted == nil {
+		p.counted = make(map[int64]offsets)
+	}
+	o := p.counted[b.Timestamp()/bin]
+	if attributes&format.ControlBit != 0 {
+		o.ends += int64(b.Count())
+	} else {
+		o.records += int64(b.Count())
+	}
+	p.counted[b.Timestamp()/bin] = o
 	switch tx := s.open[by]; {
 	case attributes&format.ControlBit != 0:
 		if t.control += int64(b.Count()); tx.whole && tx.records > 0 {
