@@ -42,18 +42,8 @@ func captureCluster(ctx context.Context, env *Env, s *config.Capture, args []str
 		name = args[0]
 	}
 	stem := strings.TrimSuffix(name, filepath.Ext(name))
-	switch old, _ := filepath.Glob(stem + ".*.payloads"); { // no pattern: the files are new ones, or refused when they are written
-	case name == "-" && s.Payloads > 0:
-		return nil, usageError(errors.New("--payloads: the values go into files beside the workload: name its file, as in kt capture shop.yaml"))
-	case s.Payloads > 0 && len(old) > 0:
-		return nil, exists(old[0])
-	case name != "-": // before minutes are spent
-		if err := writeNew(name, nil, 0o644); err != nil {
-			return nil, err
-		}
-		if err := os.Remove(name); err != nil {
-			return nil, err
-		}
+	if err := mayWrite(name, stem, s.Payloads > 0); err != nil {
+		return nil, err
 	}
 	at, err := env.systemAt(&s.Target)
 	if err != nil {
@@ -92,13 +82,8 @@ func captureCluster(ctx context.Context, env *Env, s *config.Capture, args []str
 		return text(written.String()), nil
 	}
 	payloads[name] = written.Bytes()
-	for i, path := range slices.Sorted(maps.Keys(payloads)) {
-		if err := writeNew(path, payloads[path], map[bool]fs.FileMode{true: 0o644, false: 0o600}[path == name]); err != nil {
-			for _, written := range slices.Sorted(maps.Keys(payloads))[:i] {
-				err = errors.Join(err, os.Remove(written))
-			}
-			return nil, err
-		}
+	if err := writeAll(payloads, name); err != nil {
+		return nil, err
 	}
 	delete(payloads, name)
 	for path, values := range payloads {
@@ -106,4 +91,34 @@ func captureCluster(ctx context.Context, env *Env, s *config.Capture, args []str
 	}
 	say(fmt.Sprintf("wrote %s; make it with: kt run %s", name, theme.Quoted(name)))
 	return nil, nil
+}
+
+// mayWrite finds what would keep a workload from being written, before minutes are spent on it.
+func mayWrite(name, stem string, payloads bool) error {
+	switch old, _ := filepath.Glob(stem + ".*.payloads"); { // no pattern: the files are new ones, or refused when they are written
+	case name == "-" && payloads:
+		return usageError(errors.New("--payloads: the values go into files beside the workload: name its file, as in kt capture shop.yaml"))
+	case payloads && len(old) > 0:
+		return exists(old[0])
+	case name == "-":
+		return nil
+	}
+	if err := writeNew(name, nil, 0o644); err != nil {
+		return err
+	}
+	return os.Remove(name)
+}
+
+// writeAll writes new files, which only their owner may read, but for one. After an error none is left.
+func writeAll(files map[string][]byte, public string) error {
+	paths := slices.Sorted(maps.Keys(files))
+	for i, path := range paths {
+		if err := writeNew(path, files[path], map[bool]fs.FileMode{true: 0o644, false: 0o600}[path == public]); err != nil {
+			for _, written := range paths[:i] {
+				err = errors.Join(err, os.Remove(written))
+			}
+			return err
+		}
+	}
+	return nil
 }

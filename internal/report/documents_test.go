@@ -21,6 +21,9 @@ import (
 	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/probe"
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/result/metric"
+	"github.com/kt-bench/kt/internal/result/verdict"
+	"github.com/kt-bench/kt/internal/study"
 	"github.com/kt-bench/kt/internal/tune"
 	"github.com/kt-bench/kt/profiles"
 )
@@ -281,5 +284,24 @@ func TestStringsThatYAML11ReadsAsAnotherTypeAreQuoted(t *testing.T) {
 		}))(t)
 		must.Has(t, word, out.String(), `current: "`+word+`"`+"\n")
 		must.Has(t, word, out.String(), `"`+word+`": plain`+"\n")
+	}
+}
+
+func TestAmountsOfASizeHaveTheirDigits(t *testing.T) {
+	for _, tc := range []struct {
+		n          float64
+		unit, want string
+	}{{512 << 20, "bytes/s", "512 MiB/s"}, {2048, "bytes/s", "2 KiB/s"}, {900, "bytes/s", "900 B/s"}, {1.5, "scale", "scale 1.50"}, {16, "cores", "16.0 cores"}} {
+		must.Match(t, tc.want, amountOf(tc.n, tc.unit), tc.unit)
+	}
+	d := SizeDoc(&study.SizeDocument{Rows: []study.SizeRow{{Resource: "CPU", Unit: "cores", Low: 2}}})
+	row := d.Sections[0].Blocks[0].(*doc.Table).Rows[0].Cells
+	must.Match(t, []string{"none is enough", none, none}, []string{row[4].Text, row[5].Text, row[6].Text}, "no number of brokers")
+}
+
+func TestProgressSaysTheOutcomeOfATrial(t *testing.T) {
+	for outcome, want := range map[study.Outcome]string{"": "  9 records/s, not valid, limit none reached", study.Failed: "  fail: 9 records/s, not valid", study.Invalid: "  invalid: 9 records/s, not valid"} {
+		f := study.LoadFigures{Limit: verdict.None, Measures: study.Measures[float64]{metric.Rate: 9}}
+		must.Match(t, want, StudyProgress(study.Progress{What: study.Finished, Results: []study.LoadFigures{f}, Outcome: outcome}), string(outcome))
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -49,7 +48,7 @@ type topic struct {
 type partition struct {
 	topic      *topic
 	id         int32
-	leader     atomic.Int32      // it changes when a broker dies
+	leader     int32             // when kt began to look
 	start, end int64             // of the log; -1: not known
 	at         time.Time         // of end
 	grown      float64           // records/s while kt looked
@@ -123,8 +122,7 @@ func (v *view) findTopics(ctx context.Context) error {
 		}
 		t := &topic{Topic: capture.Topic{Name: d.Topic, Partitions: len(d.Partitions), Replicas: d.Partitions.NumReplicas()}, id: d.ID}
 		for _, p := range d.Partitions.Sorted() {
-			made := &partition{topic: t, id: p.Partition, start: -1, end: -1, readFrom: -1}
-			made.leader.Store(p.Leader)
+			made := &partition{topic: t, id: p.Partition, leader: p.Leader, start: -1, end: -1, readFrom: -1}
 			if p.Leader < 0 {
 				made.err = kerr.LeaderNotAvailable
 			}
@@ -206,12 +204,12 @@ func (v *view) fail(p *partition, err error) {
 	defer v.mu.Unlock()
 	p.err = err
 	if known := new(kerr.Error); !errors.As(err, &known) {
-		v.gone[p.leader.Load()] = true
+		v.gone[p.leader] = true
 	}
 }
 
 func (v *view) failed(p *partition) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return p.err != nil || v.gone[p.leader.Load()]
+	return p.err != nil || v.gone[p.leader]
 }

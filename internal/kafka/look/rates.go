@@ -44,24 +44,6 @@ func (v *view) list(ctx context.Context, ps []*partition, at int64, use func(*pa
 			slices.SortFunc(some, func(a, b *partition) int {
 				return cmp.Or(strings.Compare(a.topic.Name, b.topic.Name), cmp.Compare(a.id, b.id))
 			})
-			v.findLeaders(ctx, some)
-		}
-	}
-}
-
-// findLeaders learns who leads partitions now.
-func (v *view) findLeaders(ctx context.Context, ps []*partition) {
-	names := make([]string, len(ps))
-	for i, p := range ps {
-		names[i] = p.topic.Name
-	}
-	if len(ps) == 0 { // all would be meant
-		return
-	}
-	found, _ := v.admin.ListTopics(ctx, names...) // they keep those that they had
-	for _, p := range ps {
-		if now, known := found[p.topic.Name].Partitions[p.id]; known && now.Leader >= 0 {
-			p.leader.Store(now.Leader)
 		}
 	}
 }
@@ -276,7 +258,7 @@ func (t *topic) byTime(bounds []int64) func(*partition) float64 {
 			began = min(began, max(bounds[0], first.ms))
 		}
 	}
-	live, told, sum, known, since := t.sum(growth), now, 0.0, 0, ""
+	live, told, since := t.sum(growth), now, ""
 	weights := make([]float64, last)
 	for _, p := range asked {
 		from := began
@@ -305,6 +287,26 @@ func (t *topic) byTime(bounds []int64) func(*partition) float64 {
 			}
 		}
 	}
+	told = now - told
+	if len(asked) > 0 && told < (now-bounds[0])*95/100 {
+		t.note("its log begins %s ago%s", theme.Duration(time.Duration(told/1000)*time.Second), since)
+	}
+	if t.scale(weights) {
+		t.Sure = capture.Estimated
+		t.note("its rate is of %d of %d partitions", len(asked), len(t.partitions))
+		return (*partition).length
+	}
+	return func(p *partition) float64 {
+		if len(p.bounds) == 0 {
+			return 0
+		}
+		return float64(p.end - p.bounds[0].offset)
+	}
+}
+
+// scale makes the rates of all partitions from those of the ones that tell of a stage, by the lengths of their logs. It reports whether some
+// of the last stage are missing.
+func (t *topic) scale(weights []float64) bool {
 	length, answered := t.sum((*partition).length), 0.0
 	for _, p := range t.partitions {
 		if p.start >= 0 && p.end >= 0 {
@@ -312,10 +314,7 @@ func (t *topic) byTime(bounds []int64) func(*partition) float64 {
 		}
 	}
 	length *= float64(len(t.partitions)) / max(1, answered)
-	told = now - told
-	if len(asked) > 0 && told < (now-bounds[0])*95/100 {
-		t.note("its log begins %s ago%s", theme.Duration(time.Duration(told/1000)*time.Second), since)
-	}
+	sum, known := 0.0, 0
 	enough := slices.Max(weights) / 2 // where most of the log is deleted, a partition that is new tells nothing of the others
 	for i, w := range weights {
 		if w > 0 && w >= enough {
@@ -328,18 +327,8 @@ func (t *topic) byTime(bounds []int64) func(*partition) float64 {
 			t.Rates[i], t.Sure = sum/float64(known), capture.Estimated
 		}
 	}
-	if known < last && known > 0 {
+	if known < len(weights) && known > 0 {
 		t.note("what was written before may be deleted: the first stages are taken to be as the rest in the mean")
 	}
-	if weights[last-1] < length {
-		t.Sure = capture.Estimated
-		t.note("its rate is of %d of %d partitions", len(asked), len(t.partitions))
-		return (*partition).length
-	}
-	return func(p *partition) float64 {
-		if len(p.bounds) == 0 {
-			return 0
-		}
-		return float64(p.end - p.bounds[0].offset)
-	}
+	return weights[len(weights)-1] < length
 }

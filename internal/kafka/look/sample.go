@@ -132,13 +132,13 @@ func (t *topic) size() float64 {
 
 // fetch reads a part of a log, of so many bytes at most but for one batch. What a broker refuses is left out.
 func (s *sampler) fetch(ctx context.Context, p *partition, from, until, bytes int64) {
-	for from < until && bytes > 0 && s.read < s.Sample && !s.away[p.leader.Load()] && p.topic.refused == nil && !s.failed(p) {
+	for from < until && bytes > 0 && s.read < s.Sample && !s.away[p.leader] && p.topic.refused == nil && !s.failed(p) {
 		if s.SampleRate > 0 {
 			kafka.Pause(ctx, time.Until(s.from.Add(time.Duration(float64(s.read)/float64(s.SampleRate)*float64(time.Second)))))
 		}
-		answer, err := s.client.Broker(int(p.leader.Load())).Request(ctx, s.request(p, from, bytes))
+		answer, err := s.client.Broker(int(p.leader)).Request(ctx, s.request(p, from, bytes))
 		if err != nil {
-			s.away[p.leader.Load()] = ctx.Err() == nil
+			s.away[p.leader] = ctx.Err() == nil
 			return
 		}
 		res := answer.(*kmsg.FetchResponse)
