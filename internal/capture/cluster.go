@@ -35,7 +35,7 @@ type Topic struct {
 	Bytes       float64           // bytes/s as they lie in the log, where the system tells them itself; 0: by the sample
 	Sure        Sure              // of Rates
 	Live        time.Duration     // Rates are of this time, while kt looked: its log has no times to go by; 0: they are of Cluster.Last
-	Shares      []float64         // the share of each partition in the records, by its number; nil: not known
+	Busiest     float64           // the share of the busiest partition in the records, 0 to 1; 0: not known
 	Producers   int               // that are active; 0: not known
 	Transaction time.Duration     // from the begin of a transaction to its commit, in the mean; 0: there are none, or it is not known
 	Records     *Records          // of the sample; nil: nothing was read

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -35,8 +34,8 @@ func (f *file) records(c *class) (err error) {
 	p := &payloads{file: f, Records: t.Records, payload: plan.Payload{Keys: plan.NoKeys}}
 	p.asked.Rate = c.sum((*Topic).Mean)
 	const telling = 1000 // records a partition: fewer are uneven by chance
-	if most := slices.Max(append(t.Shares, 0)); t.Mean()*f.Last.Seconds() > telling*float64(t.Partitions) && (t.Records == nil || t.Records.keyKind() == string(plan.NoKeys)) && most*float64(t.Partitions) > 1.2 {
-		p.unlike("one of %d partitions has %s of the records, and kt spreads records without keys evenly", t.Partitions, theme.Percent(most))
+	if partitions := float64(t.Partitions); t.Busiest*partitions > 1.2 && t.Mean()*f.Last.Seconds() > telling*partitions && (t.Records == nil || t.Records.keyKind() == string(plan.NoKeys)) {
+		p.unlike("one of %d partitions has %s of the records, and kt spreads records without keys evenly", t.Partitions, theme.Percent(t.Busiest))
 	}
 	if size := f.size(t); t.Records == nil || t.Records.Batches == 0 || t.Records.Count == 0 {
 		if size > 0 {

@@ -137,7 +137,7 @@ func TestFileNamesNothingOfTheCluster(t *testing.T) {
 func TestWorkloadsOfOtherSystemsRunThere(t *testing.T) {
 	for system, url := range map[string]string{"rabbitmq": "amqp://h/", "pulsar": "pulsar://h"} {
 		c := &capture.Cluster{System: system, Version: "4", Brokers: 1, Last: time.Minute}
-		c.Topics = []capture.Topic{{Name: "a", Partitions: 2, Replicas: 1, Rates: []float64{100}, Bytes: 50_000, Sure: capture.Measured, Shares: []float64{0.9, 0.1}}}
+		c.Topics = []capture.Topic{{Name: "a", Partitions: 2, Replicas: 1, Rates: []float64{100}, Bytes: 50_000, Sure: capture.Measured, Busiest: 0.9}}
 		c.Groups = []capture.Group{{Name: "g", Topics: []string{"a"}, Members: 2, Rate: 100, Written: 100}}
 		if system == "pulsar" {
 			c.Groups[0].Protocol = "shared"

@@ -48,10 +48,8 @@ func (s *System) Look(ctx context.Context, l capture.Look, say func(string)) (*c
 	if l.Live > 0 {
 		before, began := now, time.Now()
 		say("waiting for " + theme.Duration(l.Live) + " while the brokers count messages")
-		select {
-		case <-ctx.Done():
+		if !queue.Pause(ctx, l.Live) {
 			return nil, ctx.Err()
-		case <-time.After(l.Live):
 		}
 		now, errs = c.stats(ctx)
 		took := time.Since(began)
@@ -88,7 +86,7 @@ func read(t *capture.Topic, counted []*partitionStats) map[string]*capture.Group
 	groups, together, consumers := make(map[string]*capture.Group), 0.0, 0.0
 	for _, p := range counted {
 		t.Rates[0], t.Bytes = t.Rates[0]+p.MsgRateIn, t.Bytes+p.MsgThroughputIn
-		t.Producers, t.Shares = max(t.Producers, len(p.Publishers)), append(t.Shares, p.MsgRateIn)
+		t.Producers, t.Busiest = max(t.Producers, len(p.Publishers)), max(t.Busiest, p.MsgRateIn)
 		for name, of := range p.Subscriptions {
 			g := groups[name]
 			if g == nil {
@@ -105,11 +103,8 @@ func read(t *capture.Topic, counted []*partitionStats) map[string]*capture.Group
 	}
 	mean := t.Rates[0]
 	t.Bytes = max(0, t.Bytes-mean*head(together/max(1, consumers)))
-	for i := range t.Shares {
-		t.Shares[i] /= cmp.Or(mean, 1)
-	}
-	if len(counted) < t.Partitions {
-		t.Shares = nil // of some it is not known
+	if t.Busiest /= cmp.Or(mean, 1); len(counted) < t.Partitions {
+		t.Busiest = 0 // of some it is not known
 	}
 	for _, g := range groups {
 		g.Written = mean

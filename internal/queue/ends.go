@@ -17,8 +17,8 @@ const (
 	endPoll    = emptyEvery / 10
 )
 
-// pause waits, and reports whether ctx goes on.
-func pause(ctx context.Context, d time.Duration) bool {
+// Pause waits, and reports whether ctx goes on.
+func Pause(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-ctx.Done():
 		return false
@@ -33,7 +33,7 @@ func pause(ctx context.Context, d time.Duration) bool {
 func (a *Arrivals) SetEndOffsets(ctx context.Context) error {
 	waiting, err := a.Backlog(ctx)
 	for err != nil {
-		if !pause(ctx, lagEvery) {
+		if !Pause(ctx, lagEvery) {
 			return err
 		}
 		waiting, err = a.Backlog(ctx)
@@ -72,7 +72,7 @@ func (a *Arrivals) read() []int64 {
 func (a *Arrivals) watchEnd(ctx context.Context, ends []int64) {
 	looked, issued := time.Now(), int64(-1)
 	var before look
-	for pause(ctx, endPoll) {
+	for Pause(ctx, endPoll) {
 		all := true
 		for i, n := range a.read() {
 			all = all && n >= ends[i]
@@ -151,7 +151,7 @@ func (a *Arrivals) Readers(ctx context.Context) ([]*ledger.Reader, error) {
 	var err error
 	found := a.empty.Load()
 	if !found {
-		if before, err = a.look(ctx); err == nil && pause(ctx, emptyEvery) {
+		if before, err = a.look(ctx); err == nil && Pause(ctx, emptyEvery) {
 			now, err = a.look(ctx)
 		}
 		err = cmp.Or(err, ctx.Err())

@@ -13,6 +13,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/capture"
 	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/queue"
 	"github.com/kt-bench/kt/internal/theme"
 )
 
@@ -79,10 +80,8 @@ func (s *System) Look(ctx context.Context, l capture.Look, say func(string)) (*c
 	}
 	if l.Live > 0 {
 		say("waiting for " + theme.Duration(l.Live) + " while the nodes count messages")
-		select {
-		case <-ctx.Done():
+		if !queue.Pause(ctx, l.Live) {
 			return nil, ctx.Err()
-		case <-time.After(l.Live):
 		}
 	}
 	if stage == 0 || l.Live > 0 || span < 2*stage {
@@ -119,7 +118,7 @@ func read(name string, queues []*seen, members map[string][]string, stages int, 
 			t.Rates[i], own = t.Rates[i]+written[i], own+written[i]/float64(stages)
 			g.Rate += read[i] / float64(stages)
 		}
-		t.Shares, g.Written, g.Lag = append(t.Shares, own), g.Written+own, g.Lag+q.Messages
+		t.Busiest, g.Written, g.Lag = max(t.Busiest, own), g.Written+own, g.Lag+q.Messages
 		messages, bytes = messages+q.Messages, bytes+q.Bytes
 		t.Replicas = max(t.Replicas, len(q.Members))
 		for k, v := range q.Arguments {
@@ -133,9 +132,7 @@ func read(name string, queues []*seen, members map[string][]string, stages int, 
 		}
 	}
 	g.Members = len(readers)
-	for i := range t.Shares {
-		t.Shares[i] /= cmp.Or(g.Written, 1)
-	}
+	t.Busiest /= cmp.Or(g.Written, 1)
 	if messages >= telling {
 		t.Bytes = g.Written * float64(bytes) / float64(messages)
 	} else {

@@ -53,7 +53,7 @@ func TestALookFindsQueuesTheirRatesAndTheirReaders(t *testing.T) {
 		o := c.Topics[3]
 		must.Match(t, row.rates, o.Rates, "rates")
 		must.True(t, o.Partitions == 2 && o.Replicas == 3 && o.Configs["x-queue-type"] == "quorum" && o.Bytes == o.Mean()*300, "%+v", o)
-		must.Match(t, []float64{1, 0}, o.Shares, "shares of the queues")
+		must.Match(t, 1., o.Busiest, "share of the busiest queue")
 		must.Match(t, []string{"it is a stream, and kt writes queues", "too few messages wait to tell how large they are"}, c.Topics[2].Notes, "notes")
 		must.True(t, len(c.Groups) == 2 && c.Groups[1].Name == "orders" && c.Groups[1].Members == 2 && c.Groups[1].Lag == 1500 && c.Groups[0].Members == 0, "%+v", c.Groups)
 	}

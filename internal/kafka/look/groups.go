@@ -59,44 +59,32 @@ func (v *view) findGroups(ctx context.Context) {
 		v.notes = append(v.notes, "no group was seen: there is none, or this client may not see them")
 		v.say(v.notes[len(v.notes)-1])
 	}
-	describe := func(name string, members int, err error, topics []string) {
+	describe := func(kind, name string, members int, err error, topics []string) {
 		g := v.groups[name]
+		if g == nil || g.Protocol != kind { // without names all groups are asked for
+			return
+		}
 		if g.Members, g.Topics = members, topics; err != nil {
 			g.note("its members may not be seen (" + inWords(err) + ")")
 		}
 	}
-	if names := v.named("classic"); len(names) > 0 {
-		described, _ := v.admin.DescribeGroups(ctx, names...) // a group has its own error
-		for name, d := range described {
-			describe(name, len(d.Members), d.Err, append(d.AssignedPartitions().Topics(), d.JoinTopics()...))
-		}
+	classic, _ := v.admin.DescribeGroups(ctx, v.named("classic")...) // a group has its own error
+	for name, d := range classic {
+		describe("classic", name, len(d.Members), d.Err, append(d.AssignedPartitions().Topics(), d.JoinTopics()...))
 	}
-	var topics []string
-	if names := v.named("consumer"); len(names) > 0 {
-		described, _ := v.admin.DescribeConsumerGroups(ctx, names...)
-		for name, d := range described {
-			topics = nil
-			for _, m := range d.Members {
-				topics = slices.Concat(topics, m.SubscribedTopics, m.Assignment.Topics())
-			}
-			describe(name, len(d.Members), d.Err, topics)
-		}
+	consumer, _ := v.admin.DescribeConsumerGroups(ctx, v.named("consumer")...)
+	for name, d := range consumer {
+		describe("consumer", name, len(d.Members), d.Err, append(d.AssignedPartitions().Topics(), d.SubscribedTopics()...))
 	}
-	if names := v.named("share"); len(names) > 0 {
-		described, _ := v.admin.DescribeShareGroups(ctx, names...)
-		for name, d := range described {
-			topics = nil
-			for _, m := range d.Members {
-				topics = append(topics, m.SubscribedTopicNames...)
-			}
-			describe(name, len(d.Members), d.Err, topics)
-		}
+	share, _ := v.admin.DescribeShareGroups(ctx, v.named("share")...)
+	for name, d := range share {
+		describe("share", name, len(d.Members), d.Err, d.SubscribedTopics())
 	}
 }
 
 func (g *group) note(text string) { g.Notes = append(g.Notes, text) }
 
-// named returns the names of the groups with one of these protocols.
+// named returns the names of the groups with one of these protocols, sorted.
 func (v *view) named(protocols ...string) (names []string) {
 	for _, name := range slices.Sorted(maps.Keys(v.groups)) {
 		if slices.Contains(protocols, v.groups[name].Protocol) {
@@ -111,10 +99,8 @@ func (v *view) watch(ctx context.Context) {
 	committing, share := v.named("classic", "consumer", "streams"), v.named("share")
 	for more := len(v.groups) > 0; more; {
 		began := time.Now()
-		if len(committing) > 0 {
-			for name, answer := range v.admin.FetchManyOffsets(ctx, committing...) {
-				answer.Fetched.Each(func(o kadm.OffsetResponse) { v.see(name, o.Topic, o.Partition, o.At, -1, o.Err) })
-			}
+		for name, answer := range v.admin.FetchManyOffsets(ctx, committing...) {
+			answer.Fetched.Each(func(o kadm.OffsetResponse) { v.see(name, o.Topic, o.Partition, o.At, -1, o.Err) })
 		}
 		if len(share) > 0 {
 			described, _ := v.admin.DescribeShareGroupOffsets(ctx, share...)

@@ -233,9 +233,9 @@ func (v *view) settle(t *topic) {
 			t.note("ends of transactions take offsets too, and are left out by their share in the sample")
 		}
 	}
-	sum := t.sum(share)
-	for i := 0; sum > 0 && i < len(t.partitions); i++ {
-		t.Shares = append(t.Shares, share(t.partitions[i])/sum)
+	sum := cmp.Or(t.sum(share), 1)
+	for _, p := range t.partitions {
+		t.Busiest = max(t.Busiest, share(p)/sum)
 	}
 }
 

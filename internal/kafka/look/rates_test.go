@@ -27,28 +27,28 @@ func TestRatesAreWhatTheLogsTell(t *testing.T) {
 		compacted bool
 		of        []stretch
 		want      []float64
-		shares    []float64
+		busiest   float64 // 0: not compared
 		sure      capture.Sure
 		note      string
 		late      time.Duration // of the newest record
 	}{
-		{"older than the time", 1, false, []stretch{{0, 1100, [][2]int64{{100, 1000}}}}, []float64{1}, []float64{1}, capture.Measured, "", 0},
-		{"a topic that is new", 1, false, []stretch{{0, 500, [][2]int64{{0, 100}}}, {0, 100, [][2]int64{{0, 20}}}}, []float64{6}, []float64{5. / 6, 1. / 6}, capture.Measured, "begins 1m40s ago", 0},
-		{"a new partition of an old topic", 1, false, []stretch{{0, 1100, [][2]int64{{100, 1000}}}, {0, 100, [][2]int64{{0, 20}}}}, []float64{1.1}, nil, capture.Measured, "", 0},
-		{"what is older is deleted", 1, false, []stretch{{400, 900, [][2]int64{{400, 50}}}, {100, 1200, [][2]int64{{200, 1000}}}}, []float64{11}, nil, capture.Measured, "", 0},
-		{"nothing is as new", 1, false, []stretch{{0, 700, [][2]int64{{700, -1}}}}, []float64{0}, nil, capture.Measured, "", 0},
-		{"compaction has taken most", 1, true, []stretch{{0, 1000, [][2]int64{{900, 100}}}}, []float64{1}, []float64{1}, capture.Measured, "begins 1m40s ago", 0},
-		{"records are on their way", 1, false, []stretch{{0, 9100, [][2]int64{{100, 1000}}}}, []float64{9000 / 998.1}, nil, capture.Measured, "", 1900 * time.Millisecond},
-		{"few were due since the newest", 1, false, []stretch{{0, 9100, [][2]int64{{100, 1000}}}}, []float64{9}, nil, capture.Measured, "", time.Second},
-		{"empty", 1, false, []stretch{{0, 0, nil}}, []float64{0}, nil, capture.Measured, "", 0},
-		{"one of two was asked", 1, false, []stretch{{0, 1000, [][2]int64{{500, 1000}}}, {0, 3000, nil}}, []float64{2}, []float64{0.25, 0.75}, capture.Estimated, "1 of 2 partitions", 0},
-		{"stages", 2, false, []stretch{{0, 1600, [][2]int64{{100, 1000}, {600, 500}}}}, []float64{1, 2}, []float64{1}, capture.Measured, "", 0},
-		{"stages of which the first are deleted", 4, false, []stretch{{100, 1100, [][2]int64{{100, 500}, {100, 500}, {100, 500}, {350, 250}}}}, []float64{2, 2, 1, 3}, nil, capture.Estimated, "begins 8m20s ago: its rate is of the time since", 0},
-		{"stages before a topic that is new", 4, false, []stretch{{0, 1000, [][2]int64{{0, 500}, {0, 500}, {0, 500}, {500, 250}}}}, []float64{0, 0, 2, 2}, nil, capture.Measured, "begins 8m20s", 0},
-		{"stages of a topic that is new", 2, false, []stretch{{0, 1000, [][2]int64{{0, 600}, {200, 500}}}}, []float64{0.4, 1.6}, nil, capture.Measured, "begins 10m", 0},
-		{"stages of a compacted topic that is new", 4, true, []stretch{{0, 1000, [][2]int64{{0, 500}, {0, 500}, {0, 500}, {500, 250}}}}, []float64{0, 0, 2, 2}, nil, capture.Measured, "begins 8m20s", 0},
-		{"stages of which compaction may have taken the first", 4, true, []stretch{{0, 1100, [][2]int64{{100, 500}, {100, 500}, {100, 500}, {600, 250}}}}, []float64{2, 2, 2, 2}, nil, capture.Estimated, "taken to be as the rest", 0},
-		{"stages of which all but a quiet partition are deleted", 2, false, []stretch{{100, 1100, [][2]int64{{100, 500}, {100, 500}}}, {0, 10, [][2]int64{{0, 20}, {0, 20}}}}, []float64{2.02, 2.02}, nil, capture.Estimated, "taken to be as the rest", 0},
+		{"older than the time", 1, false, []stretch{{0, 1100, [][2]int64{{100, 1000}}}}, []float64{1}, 1, capture.Measured, "", 0},
+		{"a topic that is new", 1, false, []stretch{{0, 500, [][2]int64{{0, 100}}}, {0, 100, [][2]int64{{0, 20}}}}, []float64{6}, 5. / 6, capture.Measured, "begins 1m40s ago", 0},
+		{"a new partition of an old topic", 1, false, []stretch{{0, 1100, [][2]int64{{100, 1000}}}, {0, 100, [][2]int64{{0, 20}}}}, []float64{1.1}, 0, capture.Measured, "", 0},
+		{"what is older is deleted", 1, false, []stretch{{400, 900, [][2]int64{{400, 50}}}, {100, 1200, [][2]int64{{200, 1000}}}}, []float64{11}, 0, capture.Measured, "", 0},
+		{"nothing is as new", 1, false, []stretch{{0, 700, [][2]int64{{700, -1}}}}, []float64{0}, 0, capture.Measured, "", 0},
+		{"compaction has taken most", 1, true, []stretch{{0, 1000, [][2]int64{{900, 100}}}}, []float64{1}, 1, capture.Measured, "begins 1m40s ago", 0},
+		{"records are on their way", 1, false, []stretch{{0, 9100, [][2]int64{{100, 1000}}}}, []float64{9000 / 998.1}, 0, capture.Measured, "", 1900 * time.Millisecond},
+		{"few were due since the newest", 1, false, []stretch{{0, 9100, [][2]int64{{100, 1000}}}}, []float64{9}, 0, capture.Measured, "", time.Second},
+		{"empty", 1, false, []stretch{{0, 0, nil}}, []float64{0}, 0, capture.Measured, "", 0},
+		{"one of two was asked", 1, false, []stretch{{0, 1000, [][2]int64{{500, 1000}}}, {0, 3000, nil}}, []float64{2}, 0.75, capture.Estimated, "1 of 2 partitions", 0},
+		{"stages", 2, false, []stretch{{0, 1600, [][2]int64{{100, 1000}, {600, 500}}}}, []float64{1, 2}, 1, capture.Measured, "", 0},
+		{"stages of which the first are deleted", 4, false, []stretch{{100, 1100, [][2]int64{{100, 500}, {100, 500}, {100, 500}, {350, 250}}}}, []float64{2, 2, 1, 3}, 0, capture.Estimated, "begins 8m20s ago: its rate is of the time since", 0},
+		{"stages before a topic that is new", 4, false, []stretch{{0, 1000, [][2]int64{{0, 500}, {0, 500}, {0, 500}, {500, 250}}}}, []float64{0, 0, 2, 2}, 0, capture.Measured, "begins 8m20s", 0},
+		{"stages of a topic that is new", 2, false, []stretch{{0, 1000, [][2]int64{{0, 600}, {200, 500}}}}, []float64{0.4, 1.6}, 0, capture.Measured, "begins 10m", 0},
+		{"stages of a compacted topic that is new", 4, true, []stretch{{0, 1000, [][2]int64{{0, 500}, {0, 500}, {0, 500}, {500, 250}}}}, []float64{0, 0, 2, 2}, 0, capture.Measured, "begins 8m20s", 0},
+		{"stages of which compaction may have taken the first", 4, true, []stretch{{0, 1100, [][2]int64{{100, 500}, {100, 500}, {100, 500}, {600, 250}}}}, []float64{2, 2, 2, 2}, 0, capture.Estimated, "taken to be as the rest", 0},
+		{"stages of which all but a quiet partition are deleted", 2, false, []stretch{{100, 1100, [][2]int64{{100, 500}, {100, 500}}}, {0, 10, [][2]int64{{0, 20}, {0, 20}}}}, []float64{2.02, 2.02}, 0, capture.Estimated, "taken to be as the rest", 0},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
@@ -70,7 +70,7 @@ func TestRatesAreWhatTheLogsTell(t *testing.T) {
 			}
 			v.settle(topic)
 			must.True(t, near(topic.Rates, row.want), "rates %v, want %v", topic.Rates, row.want)
-			must.True(t, row.shares == nil || near(topic.Shares, row.shares), "shares %v, want %v", topic.Shares, row.shares)
+			must.True(t, row.busiest == 0 || near([]float64{topic.Busiest}, []float64{row.busiest}), "share of the busiest partition %v, want %v", topic.Busiest, row.busiest)
 			must.Match(t, row.sure, topic.Sure, "sure")
 			if notes := strings.Join(topic.Notes, "; "); row.note == "" {
 				must.Match(t, "", notes, "notes")
