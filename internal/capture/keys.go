@@ -80,7 +80,11 @@ func (k *keys) of(zipf float64) float64 {
 // even reports whether all keys may be alike.
 func (k *keys) even() bool {
 	_, same := zipfSums(k.of(0), 0, float64(k.n))
-	return k.collisions()-noise*(k.collisions()+1/float64(k.n)) <= same
+	pairs := 1.0 // of records with one key that were counted: their number is uncertain by its square root
+	for _, n := range k.seen {
+		pairs += float64(n) * float64(n-1) / 2
+	}
+	return k.collisions()-max(noise, 3/math.Sqrt(pairs))*(k.collisions()+1/float64(k.n)) <= same
 }
 
 // popularity returns how many keys there are and the exponent of their Zipf law, 0 where all are alike. known is false where the

@@ -70,8 +70,10 @@ func (c *Cluster) FindShare(ctx context.Context, name string) (g ShareGroup, err
 		return g, err
 	}
 	of := c.brokerSettings(ctx)
-	for name, number := range map[string]*int{"share.delivery.count.limit": &g.Limit, "share.partition.max.record.locks": &g.Locks,
-		"share.record.lock.duration.ms": &g.LockMillis, "share.session.timeout.ms": &g.Session} {
+	for name, number := range map[string]*int{
+		"share.delivery.count.limit": &g.Limit, "share.partition.max.record.locks": &g.Locks,
+		"share.record.lock.duration.ms": &g.LockMillis, "share.session.timeout.ms": &g.Session,
+	} {
 		*number, _ = strconv.Atoi(cmp.Or(own[name], of["group."+name])) // its own, since Kafka 4.3
 	}
 	g.Start = own[startSetting]
