@@ -73,7 +73,7 @@ func (k *keys) of(zipf float64) float64 {
 	seen := k.distinct()
 	return math.Exp(bisect(math.Log(seen), math.Log(1000*seen), 1e-4, func(keys float64) bool {
 		drawn, _ := zipfSums(math.Exp(keys), zipf, float64(k.n))
-		return drawn < seen
+		return drawn < seen-0.5 // both are whole numbers
 	}))
 }
 

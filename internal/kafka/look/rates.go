@@ -210,9 +210,7 @@ func (v *view) settle(t *topic) {
 	if t.damaged {
 		t.note("a batch of it could not be read")
 	}
-	if t.transactions > 0 {
-		t.Transaction = t.open / time.Duration(t.transactions)
-	}
+	t.Transaction = t.transaction()
 	bounds := v.bounds()
 	t.Sure, t.Rates = capture.Measured, make([]float64, len(bounds)-1)
 	why = t.timeless()

@@ -22,10 +22,9 @@ type sampled struct {
 	control      int64     // ends of transactions, which take offsets too
 	newest, read time.Time // of the records, and when that was read
 	growing      bool
-	refused      error // its records cannot be read
-	damaged      bool  // a batch was left out
-	transactions int   // that were seen from their first record on
-	open         time.Duration
+	refused      error                   // its records cannot be read
+	damaged      bool                    // a batch was left out
+	committed    map[int64][]transaction // by producer: those that were seen from their first record on, in each partition
 }
 
 // offsets are those of records, and those of ends of transactions.
@@ -65,8 +64,9 @@ type sampler struct {
 
 // transaction is one of a producer in a partition. Its zero value is one whose first record was not read.
 type transaction struct {
-	first, last, records int64 // times in milliseconds since 1970
-	whole                bool  // its first record is the first that was read
+	first, last, end, records int64        // times in milliseconds since 1970
+	whole                     bool         // its first record is the first that was read
+	in                        []*partition // once it is committed
 }
 
 type writer struct {
@@ -215,7 +215,10 @@ func (s *sampler) count(p *partition, b format.Batch) bool {
 	switch tx := s.open[by]; {
 	case attributes&format.ControlBit != 0:
 		if t.control += int64(b.Count()); tx.whole && tx.records > 0 {
-			t.transactions, t.open = t.transactions+1, t.open+tx.took(b.Timestamp())
+			if tx.end, tx.in = b.Timestamp(), []*partition{p}; t.committed == nil {
+				t.committed = make(map[int64][]transaction)
+			}
+			t.committed[by.producer] = append(t.committed[by.producer], tx)
 		}
 		s.open[by] = transaction{whole: true} // the next one
 		return true
@@ -257,13 +260,25 @@ func (s *sampler) count(p *partition, b format.Batch) bool {
 	return true
 }
 
-// took returns how long a transaction was open before it was committed, which took until an end: its records are spread over that time.
-func (x transaction) took(end int64) time.Duration {
-	span := end - x.first
-	if x.records > 1 {
-		span = min(span, (x.last-x.first)*x.records/(x.records-1))
+// transaction returns how long transactions are open before they are committed, in the mean. A producer's ends in several partitions that
+// are nearer to each other than the transactions overlap are of one. Its records are spread over its time: the commit takes some more.
+func (t *topic) transaction() time.Duration {
+	var sum, n int64
+	for _, all := range t.committed {
+		slices.SortFunc(all, func(a, b transaction) int { return cmp.Compare(a.end, b.end) })
+		for i := 0; i < len(all); n++ {
+			x := all[i]
+			for i++; i < len(all) && all[i].end-x.end < x.end-all[i].first && !slices.Contains(x.in, all[i].in[0]); i++ {
+				x.first, x.last, x.records, x.in = min(x.first, all[i].first), max(x.last, all[i].last), x.records+all[i].records, append(x.in, all[i].in[0])
+			}
+			span := x.end - x.first
+			if x.records > 1 {
+				span = min(span, (x.last-x.first)*x.records/(x.records-1))
+			}
+			sum += max(0, span)
+		}
 	}
-	return time.Duration(max(0, span)) * time.Millisecond
+	return time.Duration(sum/max(n, 1)) * time.Millisecond
 }
 
 // data returns the part of the offsets that records take, and no ends of transactions.
