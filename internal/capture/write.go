@@ -68,10 +68,11 @@ func (f *file) note(indent string, texts ...string) {
 
 // set writes a value of a load, with a comment on how it was learned.
 func (f *file) set(key string, value any, sure Sure, why string, args ...any) {
-	if why = fmt.Sprintf(why, args...); why != "" {
-		why = ": " + why
+	comment := strings.Trim(string(sure)+": "+fmt.Sprintf(why, args...), ": ")
+	if comment != "" {
+		comment = "  # " + comment
 	}
-	fmt.Fprintf(&f.text, "    %s: %v%s\n", key, value, strings.TrimSuffix("  # "+string(sure)+why, "  # "))
+	fmt.Fprintf(&f.text, "    %s: %v%s\n", key, value, comment)
 }
 
 // words returns a list as YAML has it.
@@ -183,7 +184,7 @@ func (f *file) rate(c *class) {
 		from += " while kt looked"
 	}
 	if len(t.Rates) < 2 || slices.ContainsFunc(c.topics, func(o *Topic) bool { return len(o.Rates) != len(t.Rates) }) {
-		f.set("rate", number(c.sum((*Topic).Mean)), t.Sure, from)
+		f.set("rate", number(c.sum((*Topic).Mean)), t.Sure, "%s", from)
 		f.set("duration", f.length(), Assumed, "the rate is a mean")
 		return
 	}
@@ -191,7 +192,7 @@ func (f *file) rate(c *class) {
 	for i := range t.Rates {
 		stages = append(stages, number(c.sum(func(t *Topic) float64 { return t.Rates[i] }))+"@"+f.Stage.String())
 	}
-	f.set("rate", strings.Join(stages, ","), t.Sure, from)
+	f.set("rate", strings.Join(stages, ","), t.Sure, "%s", from)
 }
 
 // consume writes the load that a group becomes.

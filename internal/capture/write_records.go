@@ -196,5 +196,5 @@ func (p *payloads) captured() {
 	if len(a.Unlike) > 0 {
 		texts = append(texts, "unlike: "+words(a.Unlike))
 	}
-	p.set("captured", "{"+strings.Join(texts, ", ")+"}", "what the result of kt run compares", "")
+	p.set("captured", "{"+strings.Join(texts, ", ")+"}", "", "what the result of kt run compares")
 }

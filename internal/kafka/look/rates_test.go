@@ -94,3 +94,27 @@ func TestEndsOfTransactionsAreThoseOfTheirTime(t *testing.T) {
 	}
 	must.Match(t, 0.75, (&partition{topic: of}).data(0, bin), "the share where only the topic's is known")
 }
+
+// A producer writes to one partition after the other, so each has only a part of a transaction.
+func TestPartsOfTransactionsAreTakenTogether(t *testing.T) {
+	a, b := []*partition{new(partition)}, []*partition{new(partition)}
+	part := func(first, last, end, records int64, in []*partition) transaction {
+		return transaction{first: first, last: last, end: end, records: records, in: in}
+	}
+	for _, row := range []struct {
+		name  string
+		parts []transaction
+		want  time.Duration
+	}{
+		{"none", nil, 0},
+		{"one partition", []transaction{part(0, 100, 150, 11, a), part(500, 600, 650, 11, a)}, 110 * time.Millisecond},
+		{"half in each of two", []transaction{part(0, 240, 505, 50, a), part(245, 480, 510, 50, b)}, 484 * time.Millisecond},
+		{"one after the other in two, which end late", []transaction{
+			part(0, 240, 505, 50, a), part(245, 480, 510, 50, b), part(500, 740, 1005, 50, a), part(745, 980, 1010, 50, b),
+		}, 484 * time.Millisecond},
+		{"old times that overlap all ends", []transaction{part(0, 100, 10_000, 11, a), part(200, 300, 10_001, 11, a)}, 110 * time.Millisecond},
+	} {
+		of := &topic{sampled: sampled{committed: map[int64][]transaction{1: row.parts}}}
+		must.Match(t, row.want, of.transaction(), row.name)
+	}
+}

@@ -79,6 +79,7 @@ const (
 	atOnce                   = 1 << 20      // bytes of an answer
 	leastBytes               = 16 << 10     // of a partition that is read
 	unpacking                = 256 << 20    // a quarter of it is the most that a batch may unpack to
+	manyTransactions         = 1000         // parts of transactions of a producer in a topic that tell how long they take
 )
 
 var codecs = [8]string{"none", "gzip", "snappy", "lz4", "zstd"}
@@ -205,6 +206,9 @@ func (s *sampler) count(p *partition, b format.Batch) bool {
 	if p.counted == nil {
 		p.counted = make(map[int64]offsets)
 	}
+	if t.committed == nil {
+		t.committed = make(map[int64][]transaction)
+	}
 	o := p.counted[b.Timestamp()/bin]
 	if attributes&format.ControlBit != 0 {
 		o.ends += int64(b.Count())
@@ -215,10 +219,9 @@ func (s *sampler) count(p *partition, b format.Batch) bool {
 	switch tx := s.open[by]; {
 	case attributes&format.ControlBit != 0:
 		if t.control += int64(b.Count()); tx.whole && tx.records > 0 {
-			if tx.end, tx.in = b.Timestamp(), []*partition{p}; t.committed == nil {
-				t.committed = make(map[int64][]transaction)
+			if tx.end, tx.in = b.Timestamp(), []*partition{p}; len(t.committed[by.producer]) < manyTransactions {
+				t.committed[by.producer] = append(t.committed[by.producer], tx)
 			}
-			t.committed[by.producer] = append(t.committed[by.producer], tx)
 		}
 		s.open[by] = transaction{whole: true} // the next one
 		return true
@@ -260,8 +263,9 @@ func (s *sampler) count(p *partition, b format.Batch) bool {
 	return true
 }
 
-// transaction returns how long transactions are open before they are committed, in the mean. A producer's ends in several partitions that
-// are nearer to each other than the transactions overlap are of one. Its records are spread over its time: the commit takes some more.
+// transaction returns how long transactions are open before they are committed, in the mean; 0: not known. A transaction has a part in
+// each partition that it wrote to. Parts of a producer are of one transaction if their ends are closer together than they overlap, and
+// records are taken to come evenly: a commit takes time too.
 func (t *topic) transaction() time.Duration {
 	var sum, n int64
 	for _, all := range t.committed {
