@@ -150,11 +150,12 @@ func (p *payloads) batches(c *class) {
 	const (
 		normal = 16384 // batch.size of clients by default
 		full   = 0.6   // batches of so much of the largest, in the mean, are sent because they are full
+		alone  = 1.05  // records of a batch up to which most batches have one
 	)
 	span := float64(p.Span.Microseconds()) / float64(p.Batches) / 1000 // ms
 	linger := span
 	switch more := p.asked.Records - 1; {
-	case more <= 0.05:
+	case p.asked.Records <= alone:
 	case p.payload.Keys != plan.NoKeys && c.middle().Partitions > 1: // keys share records out by chance: so many more come while a batch waits
 		linger = span / (1 + math.Expm1(-more)/more)
 	default:
@@ -166,7 +167,11 @@ func (p *payloads) batches(c *class) {
 	} else {
 		p.set("batch-size", max(size, normal), Assumed, "batches were sent before they were full")
 	}
-	p.set("linger", int(math.Round(linger)), Estimated, "batches span %s ms in the mean; longer if full batches are usual", number(span))
+	if p.asked.Records > alone {
+		p.set("linger", int(math.Round(linger)), Estimated, "batches span %s ms in the mean; longer if full batches are usual", number(span))
+	} else {
+		p.set("linger", 5, Assumed, "batches of one record do not tell it; the default of Kafka's clients")
+	}
 	if len(p.Producers) == 0 {
 		p.set("idempotence", `"false"`, Measured, "no batch has a producer id")
 	}
