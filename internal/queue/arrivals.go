@@ -210,11 +210,6 @@ func (a *Arrivals) Settle(group int, queue int32, n int, records []ledger.Record
 	}
 }
 
-// Settled returns how many messages of a queue were read, or settled, by a group.
-func (a *Arrivals) Settled(group int, queue int32) int64 {
-	return a.counted[group*a.Queues+int(queue)].Load()
-}
-
 // Skipped notes that up to n messages of a queue were deleted, or passed over, before a group had them. So many of those that are
 // missing are unchecked and not lost.
 func (a *Arrivals) Skipped(group int, queue int32, n int64) {
