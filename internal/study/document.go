@@ -26,6 +26,7 @@ type Document struct {
 	*FindDoc
 	*TrialDoc
 	*WholeDoc
+	Optimum *OptimumDoc `json:"optimum,omitempty"` // of a search for the best settings
 
 	Embedded bool `json:"-"` // runs of the study were of the broker inside kt
 
@@ -81,6 +82,8 @@ func (s *Study) policy() policy {
 		return s.Find
 	case s.Trial != nil:
 		return s.Trial
+	case s.Optimum != nil:
+		return s.Optimum
 	}
 	return grid{}
 }

@@ -60,9 +60,9 @@ func (s *Study) CheckLoads(plansOf func(Load) ([]plan.Plan, error)) error {
 	for _, c := range s.Cells() {
 		for _, l := range s.loads() {
 			plans, err := plansOf(s.planned(c, *l))
-			for i := 0; err == nil && s.Find != nil && i < len(s.Find.SLO); i++ {
-				if bad := s.Find.SLO[i].Check(&plans[0]); bad != nil {
-					err = fmt.Errorf("--slo %q cannot be judged: %w", s.Find.SLO[i], bad)
+			for i, slo := 0, s.SLO(); err == nil && i < len(slo); i++ {
+				if bad := slo[i].Check(&plans[0]); bad != nil {
+					err = fmt.Errorf("--slo %q cannot be judged: %w", slo[i], bad)
 				}
 			}
 			if err == nil && s.Find != nil && s.Find.Scale && !slices.ContainsFunc(plans, func(p plan.Plan) bool { return p.RecordsPerSecond() > 0 }) {

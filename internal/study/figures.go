@@ -27,7 +27,13 @@ var Shown = []Metric{metric.Rate, metric.Throughput, metric.Mean, metric.P50, me
 
 // Metrics returns those that a study shows: with the ones that it asks for.
 func (s *Study) Metrics() []Metric {
-	return once(slices.Concat(Shown, mapped(s.Ask, func(q Question) Metric { return q.By })))
+	all := slices.Concat(Shown, mapped(s.Ask, func(q Question) Metric { return q.By }))
+	if s.Optimum != nil {
+		for _, r := range s.Optimum.rules() {
+			all = append(all, r.metric)
+		}
+	}
+	return once(all)
 }
 
 // asked returns the questions of a study. One about a workload is asked of all its loads together, and of each that has the metric,

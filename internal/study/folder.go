@@ -206,7 +206,7 @@ func (f *Folder) figures(t Turn) (all []LoadFigures, err error) {
 	if known := f.read[t.Number]; known != nil {
 		return known, nil
 	}
-	slo := mapped(cmp.Or(f.Study.Find, new(Search)).SLO, metric.Expr.String)
+	slo := mapped(f.Study.SLO(), metric.Expr.String)
 	for _, l := range f.Study.Loads {
 		path := f.path(t, l)
 		res, err := merge.ReadFile(path, slo...)

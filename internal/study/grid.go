@@ -20,7 +20,8 @@ type grid struct{}
 type Turn struct {
 	Number int // from 1, in the order of the runs
 	Cell   Cell
-	Repeat int // the block that it is in, from 1; 0: it does not count
+	Repeat int   // the block that it is in, from 1; 0: it does not count
+	Phase  Phase // of a search for the best settings
 }
 
 // SearchEnd is why a search among the values of a factor ended.

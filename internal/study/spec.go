@@ -8,6 +8,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/result/metric"
 )
 
 // Study is a plan of many runs: the loads, the factors that vary between runs, and the questions.
@@ -34,6 +35,7 @@ type Study struct {
 	Find      *Search       `json:"find,omitempty"`    // the highest rate that holds is searched for, and factors and repeats mean nothing
 	Without   *Without      `json:"without,omitempty"` // a broker is stopped while its runs are made
 	Trial     *Proposal     `json:"trial,omitempty"`   // runs without a change and with it take turns, and factors mean nothing
+	Optimum   *Optimum      `json:"optimum,omitempty"` // the best values of the factors together are searched for
 }
 
 // Load is one load of a run.
@@ -68,6 +70,11 @@ func (s *Study) loads() (all []*Load) {
 		}
 	}
 	return all
+}
+
+// SLO returns what each run of a search has to keep.
+func (s *Study) SLO() []metric.Expr {
+	return slices.Concat(cmp.Or(s.Find, new(Search)).SLO, cmp.Or(s.Optimum, new(Optimum)).SLO)
 }
 
 func (l *Load) value(name string) (value string) {
@@ -139,7 +146,7 @@ func (s *Study) searched() *Factor {
 
 // IsOpen reports whether the runs decide how many there are.
 func (s *Study) IsOpen() bool {
-	return s.Find != nil || s.searched() != nil || s.Trial != nil && len(s.Trial.Looks) > 1
+	return s.Find != nil || s.Optimum != nil || s.searched() != nil || s.Trial != nil && len(s.Trial.Looks) > 1
 }
 
 // Question is asked of a finished study: which value of a factor is best, or how a figure grows with it.
@@ -197,6 +204,9 @@ func mapped[T, U any](all []T, of func(T) U) (made []U) {
 func (s *Study) Cells() (cells []Cell) {
 	if p := s.Trial; p != nil { // the load as it is, and with the changes
 		return []Cell{{0, nil, "without " + p.String()}, {1, p.Changes, "with " + p.String()}}
+	}
+	if s.Optimum != nil {
+		return s.Optimum.cells(s)
 	}
 	all := [][]Flag{nil}
 	if s.Pair && len(s.Factors) > 0 {

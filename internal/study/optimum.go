@@ -1,0 +1,308 @@
+package study
+
+import (
+	"errors"
+	"math"
+	"slices"
+
+	"github.com/kt-bench/kt/internal/inference"
+	"github.com/kt-bench/kt/internal/result/metric"
+)
+
+// Optimum is a search for the values of the factors with which a load is best by a metric and keeps limits, and the proof of what was
+// found. The next runs follow from those that were made, and from nothing else.
+//
+// A screening tries values far apart. Then each block of runs has the best so far and what is the most likely to be better, until
+// nothing within reach is. Each value that was changed is taken back alone, and what brings nothing goes. What is left is compared with
+// the present settings and with Kafka's own, in turns.
+type Optimum struct {
+	By       Metric        `json:"by"`
+	SLO      []metric.Expr `json:"slo,omitempty"` // what a run has to keep
+	Present  []Flag        `json:"present"`       // the value that each factor has now
+	Defaults []Flag        `json:"defaults"`      // those of Kafka
+	Most     int           `json:"most_runs"`     // of the screening and the search
+	Repeats  int           `json:"repeats"`       // of each value that is taken back
+	Looks    []int         `json:"looks"`         // of the proof: repeats after which sides are compared
+	Delta    float64       `json:"delta"`         // differences of at most this share do not matter
+}
+
+// Phase is what a run of a search for the best settings is for.
+type Phase string
+
+// The phases.
+const (
+	Screen Phase = "screening"
+	Seek   Phase = "search"
+	Ablate Phase = "effects" // each value is taken back alone
+	Prove  Phase = "proof"
+)
+
+const (
+	screened  = 18 // runs of the screening, beside those with the present settings
+	between   = 6  // runs of it after which the present settings are run again
+	blockSize = 4  // of the search
+	mostRuns  = 60 // of both: see docs/optimize.md for what they find
+
+	// tell is the expected gain, as a share, below which the search ends: a tenth of what matters.
+	tell = 0.0008
+)
+
+// NewOptimum returns the search for the best values of some factors of a load.
+func NewOptimum(l Load, factors []Factor, o Optimum) (*Study, error) {
+	o.Most, o.Repeats, o.Looks = mostRuns, 6, []int{6, 12}
+	s := &Study{Name: "optimize", About: "Which settings are best?", Loads: []Load{l}, Factors: factors, Repeats: 1, Order: Listed, Discard: 1, Optimum: &o}
+	return s, errors.Join(s.problems()...)
+}
+
+// space is the factors as settings with levels.
+type space struct {
+	factors  []Factor
+	settings []inference.Setting
+}
+
+func (s *Study) space() *space {
+	sp := &space{factors: s.Factors}
+	for _, f := range s.Factors {
+		_, ordered := f.amounts()
+		sp.settings = append(sp.settings, inference.Setting{Levels: len(f.Values), Ordered: ordered})
+	}
+	return sp
+}
+
+// amounts returns the values as numbers, if they are numbers, sizes or times in growing order.
+func (f *Factor) amounts() (all []int64, ordered bool) {
+	for _, v := range f.Values {
+		n, _, err := parseQuantity(v)
+		if err != nil {
+			return nil, false
+		}
+		all = append(all, n)
+	}
+	return all, slices.IsSorted(all) && len(all) > 2
+}
+
+// at returns the levels of some values.
+func (sp *space) at(values []Flag) []int {
+	levels := make([]int, len(sp.factors))
+	for i, f := range sp.factors {
+		for _, v := range values {
+			if v.Name == f.Name {
+				levels[i] = max(0, slices.Index(f.Values, v.Value))
+			}
+		}
+	}
+	return levels
+}
+
+// cell returns the cell of some levels. Its number is that of the levels, as digits.
+func (sp *space) cell(levels []int) (c Cell) {
+	for i, f := range sp.factors {
+		c.Index = c.Index*len(f.Values) + levels[i]
+		c.At = append(c.At, Flag{f.Name, f.Values[levels[i]]})
+	}
+	return c
+}
+
+// cells returns the present settings, Kafka's own and those that differ from the present in one value: they have every value that a
+// run may have.
+func (o *Optimum) cells(s *Study) []Cell {
+	sp := s.space()
+	present := sp.at(o.Present)
+	all := [][]int{present, sp.at(o.Defaults)}
+	for i, f := range s.Factors {
+		for level := range f.Values {
+			all = append(all, with(present, i, level))
+		}
+	}
+	var cells []Cell
+	for _, levels := range all {
+		if c := sp.cell(levels); !slices.ContainsFunc(cells, func(o Cell) bool { return o.Index == c.Index }) {
+			cells = append(cells, c)
+		}
+	}
+	return cells
+}
+
+func with(levels []int, i, level int) []int {
+	changed := slices.Clone(levels)
+	changed[i] = level
+	return changed
+}
+
+func (o *Optimum) next(d *Document) ([]Turn, error) {
+	sp := d.Study.space()
+	present := sp.at(o.Present)
+	turns := func(phase Phase, blocks ...[][]int) (all []Turn) {
+		made := 0
+		if len(d.turns) > 0 {
+			made = d.turns[len(d.turns)-1].Repeat
+		}
+		for i, block := range blocks {
+			for _, levels := range block {
+				all = append(all, Turn{Cell: sp.cell(levels), Repeat: made + i + 1, Phase: phase})
+			}
+		}
+		return all
+	}
+	if len(d.turns) == 0 {
+		var first []Turn
+		for range d.Study.Discard {
+			first = append(first, Turn{Cell: sp.cell(present), Phase: Screen})
+		}
+		block := [][]int{}
+		for i, levels := range inference.Screening(sp.settings, screened, d.Study.Seed) {
+			if i%between == 0 {
+				block = append(block, present)
+			}
+			block = append(block, levels)
+		}
+		return append(first, turns(Screen, append(block, present))...), nil
+	}
+	surface, found, err := o.found(d)
+	if err != nil || surface == nil {
+		return nil, err
+	}
+	switch d.turns[len(d.turns)-1].Phase {
+	case Screen, Seek:
+		n := min(blockSize, o.Most-d.inPhase(Screen, Seek)) - 1
+		if next := surface.Next(found, max(n, 0), tell, d.cannotHave); len(next) > 0 {
+			return turns(Seek, append(next, found)), nil
+		}
+		if back := taken(found, present); len(back) > 0 {
+			blocks := make([][][]int, o.Repeats)
+			for i := range blocks {
+				if blocks[i] = append([][]int{found}, back...); i%2 == 1 {
+					slices.Reverse(blocks[i])
+				}
+			}
+			return turns(Ablate, blocks...), nil
+		}
+		fallthrough
+	default: // the next look of the proof
+		if err := o.conclude(d); err != nil || d.Optimum.Proven {
+			return nil, err
+		}
+		sides := d.sides(found, present)
+		made := d.inPhase(Prove) / len(sides)
+		look := slices.IndexFunc(o.Looks, func(n int) bool { return n > made })
+		if len(sides) < 2 || look < 0 {
+			return nil, nil
+		}
+		blocks := make([][][]int, o.Looks[look]-made)
+		for i := range blocks {
+			if blocks[i] = slices.Clone(sides); i%2 == 1 {
+				slices.Reverse(blocks[i])
+			}
+		}
+		return turns(Prove, blocks...), nil
+	}
+}
+
+// taken returns some levels with each one that is not present taken back alone.
+func taken(found, present []int) (all [][]int) {
+	for i := range found {
+		if found[i] != present[i] {
+			all = append(all, with(found, i, present[i]))
+		}
+	}
+	return all
+}
+
+func (d *Document) inPhase(phases ...Phase) (n int) {
+	for _, t := range d.turns {
+		if t.Repeat > 0 && slices.Contains(phases, t.Phase) {
+			n++
+		}
+	}
+	return n
+}
+
+// cannotHave reports whether levels are of a cell that was left out.
+func (d *Document) cannotHave(levels []int) bool {
+	return d.state.leftOut[d.Study.space().cell(levels).Index] != ""
+}
+
+// found returns the surface of the runs of the screening and the search, and what is best on it; nil: nothing was measured.
+func (o *Optimum) found(d *Document) (*inference.Surface, []int, error) {
+	sp := d.Study.space()
+	var samples []inference.Sample
+	for _, t := range d.turns {
+		if !d.state.counts(t) || !d.state.isDone(t) || t.Phase != Screen && t.Phase != Seek {
+			continue
+		}
+		loads, err := d.folder.figures(t)
+		if err != nil {
+			return nil, nil, err
+		}
+		one := inference.Sample{At: sp.at(t.Cell.At), Slack: slacks(loads)}
+		one.Value = o.value(&loads[0])
+		samples = append(samples, one)
+	}
+	worst := math.Inf(1)
+	for _, one := range samples {
+		if !math.IsNaN(one.Value) {
+			worst = min(worst, one.Value)
+		}
+	}
+	if math.IsInf(worst, 1) {
+		return nil, nil, nil
+	}
+	for i := range samples {
+		if one := &samples[i]; math.IsNaN(one.Value) {
+			one.Value = worst
+			for j := range one.Slack {
+				one.Slack[j] = min(one.Slack[j], -broken)
+			}
+		}
+	}
+	surface := inference.NewSurface(sp.settings, samples)
+	return surface, surface.Best(), nil
+}
+
+// broken is the slack of a limit whose value is not known, and the least that counts: what breaks it more is no worse.
+const broken = 1
+
+// value returns the metric of a run as a logarithm of which more is better; NaN: it failed.
+func (o *Optimum) value(l *LoadFigures) float64 {
+	v, ok := l.Measures[o.By]
+	if v = max(v, o.By.Of().Floor); !ok || v <= 0 || slices.Contains(l.FailedMetrics, o.By) {
+		return math.NaN()
+	}
+	if o.By.Of().HigherIsBetter {
+		return math.Log(v)
+	}
+	return -math.Log(v)
+}
+
+// slacks returns how far each limit of a run was kept: the first is its rate, and that it is valid.
+func slacks(loads []LoadFigures) []float64 {
+	rate := broken * 1.0
+	for i := range loads {
+		if l := &loads[i]; !l.Valid || l.Target > 0 && l.Measures[metric.Rate] < kept*l.Target || l.Failed > 0 {
+			rate = -broken
+		}
+	}
+	all := []float64{rate}
+	for i := range loads {
+		for j := range loads[i].SLO {
+			limit := &loads[i].SLO[j]
+			e, err := metric.Parse(limit.Expression)
+			slack := -broken * 1.0
+			switch {
+			case err != nil || limit.Value == nil || *limit.Value == metric.Failed:
+			case e.Over > 0 || e.Than == 0:
+				slack = map[bool]float64{true: broken, false: -broken}[limit.Held]
+			default:
+				slack = math.Log(e.Than / max(*limit.Value, e.Than*math.Exp(-broken)))
+				if e.Op == ">" || e.Op == ">=" {
+					slack = -slack
+				}
+				if slack = max(-broken, min(slack, broken)); limit.Held != (slack >= 0) {
+					slack = map[bool]float64{true: 0.001, false: -0.001}[limit.Held]
+				}
+			}
+			all = append(all, slack)
+		}
+	}
+	return all
+}

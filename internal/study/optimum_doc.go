@@ -1,0 +1,334 @@
+package study
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/kt-bench/kt/internal/result/metric"
+	"github.com/kt-bench/kt/internal/result/verdict"
+)
+
+// OptimumDoc has the best settings of a load, what each of them brings, and all that was tried.
+type OptimumDoc struct {
+	Best    Best     `json:"best"`
+	Effects []Effect `json:"effects"` // of each value that the search changed, taken back alone
+	Tried   []Tried  `json:"tried"`
+	Pareto  []int    `json:"pareto"` // places in Tried: nothing that was tried is better than one of these in both Axes
+	Axes    []Metric `json:"axes"`
+	Proven  bool     `json:"proven"` // the proof is over
+}
+
+// Best are the settings that the search ends with.
+type Best struct {
+	Changes []Flag    `json:"changes"`         // values that differ from the present ones; none: the present settings are as good
+	At      []Flag    `json:"settings"`        // the value of each factor
+	Better  bool      `json:"better"`          // than the present settings, as the proof shows
+	Keeps   bool      `json:"keeps_limits"`    // in the median run of the proof, or before it of the search
+	Against []Against `json:"proof,omitempty"` // empty: there is nothing to compare with
+
+	verdict.Verdict // of the runs with these settings: what the limit was
+}
+
+// Against is the proof of the best settings against others.
+type Against struct {
+	Name    string     `json:"name"` // present, defaults, or all that the search changed
+	At      []Flag     `json:"settings"`
+	Other   Side       `json:"other"`
+	Best    Side       `json:"best"`
+	Effects []Compared `json:"effects"`
+	Better  bool       `json:"better"`
+	Clear   bool       `json:"clear"`
+}
+
+// The names of what the best settings are compared with.
+const (
+	AgainstPresent  = "the present settings"
+	AgainstDefaults = "Kafka's defaults"
+	AgainstAll      = "all that the search changed"
+)
+
+// Effect is what a setting brings: runs with it against runs in which it alone is as it was.
+type Effect struct {
+	Setting string    `json:"setting"`
+	Value   string    `json:"value"`
+	Before  string    `json:"before"`
+	Brings  Brings    `json:"brings"`
+	By      *Compared `json:"by,omitempty"` // nil: the runs are not made, or failed
+}
+
+// Brings says whether a setting is worth having.
+type Brings string
+
+// The kinds of settings.
+const (
+	BringsGain    Brings = "gain"
+	BringsLimits  Brings = "limits" // without it a limit breaks
+	BringsUnsure  Brings = "not told"
+	BringsNothing Brings = "nothing" // and so it is taken back
+)
+
+// worthwhile is the share of the metric that a setting must seem to bring to stay, although the runs cannot tell it.
+const worthwhile = 0.01
+
+// Tried is a cell that was run.
+type Tried struct {
+	At []Flag `json:"settings"`
+	CellFigures
+	Kept int `json:"runs_that_keep_limits"`
+}
+
+// sides returns what the proof compares: the best settings first.
+func (d *Document) sides(found, present []int) [][]int {
+	sp, o := d.Study.space(), d.Study.Optimum
+	best := slices.Clone(found)
+	for i, f := range d.Study.Factors {
+		if slices.ContainsFunc(d.Optimum.Effects, func(e Effect) bool { return e.Setting == f.Name && e.Brings == BringsNothing }) {
+			best[i] = present[i]
+		}
+	}
+	var sides [][]int
+	for _, levels := range [][]int{best, found, present, sp.at(o.Defaults)} {
+		if !slices.ContainsFunc(sides, func(o []int) bool { return slices.Equal(o, levels) }) {
+			sides = append(sides, levels)
+		}
+	}
+	return sides
+}
+
+// conclude says what was found so far.
+func (o *Optimum) conclude(d *Document) (err error) {
+	d.Optimum = &OptimumDoc{Effects: []Effect{}, Tried: []Tried{}, Pareto: []int{}}
+	if err := o.tried(d); err != nil {
+		return err
+	}
+	sp := d.Study.space()
+	present := sp.at(o.Present)
+	d.Optimum.Best.At, d.Optimum.Best.Changes, d.Optimum.Best.Limit = o.Present, []Flag{}, verdict.Unknown
+	surface, found, err := o.found(d)
+	if err != nil || surface == nil {
+		d.Sentence = say("optimum", d.Optimum)
+		return err
+	}
+	if err := o.effects(d, found, present); err != nil {
+		return err
+	}
+	sides := d.sides(found, present)
+	best := sides[0]
+	all := len(sides) > 1 && !slices.Equal(best, found) // some that seemed to bring nothing may bring it together
+	if all {
+		worse, err := o.against(d, AgainstAll, best, found)
+		if err != nil {
+			return err
+		}
+		if worse.isWorse(o) {
+			best = found
+		} else {
+			d.Optimum.Best.Against = append(d.Optimum.Best.Against, worse)
+		}
+	}
+	for _, other := range []struct {
+		name string
+		at   []int
+	}{{AgainstPresent, present}, {AgainstDefaults, sp.at(o.Defaults)}} {
+		if slices.Equal(best, other.at) || slices.ContainsFunc(d.Optimum.Best.Against, func(a Against) bool { return slices.Equal(sp.at(a.At), other.at) }) {
+			continue
+		}
+		a, err := o.against(d, other.name, best, other.at)
+		if err != nil {
+			return err
+		}
+		d.Optimum.Best.Against = append(d.Optimum.Best.Against, a)
+	}
+	o.best(d, sp, best, present)
+	made := d.inPhase(Prove)
+	d.Optimum.Proven = d.turnsDone(Prove) == made && (made >= o.Looks[len(o.Looks)-1]*len(sides) || made > 0 && !slices.ContainsFunc(d.Optimum.Best.Against, func(a Against) bool { return !a.Clear }))
+	if len(sides) == 1 {
+		d.Optimum.Proven = d.Over
+	}
+	d.Sentence = say("optimum", d.Optimum)
+	return nil
+}
+
+// best fills in the best settings.
+func (o *Optimum) best(d *Document, sp *space, best, present []int) {
+	c := sp.cell(best)
+	d.Optimum.Best.At, d.Optimum.Best.Changes = c.At, []Flag{}
+	for i, f := range c.At {
+		if best[i] != present[i] {
+			d.Optimum.Best.Changes = append(d.Optimum.Best.Changes, f)
+		}
+	}
+	for i := range d.Optimum.Tried {
+		if t := &d.Optimum.Tried[i]; slices.Equal(t.At, c.At) {
+			d.Optimum.Best.Keeps = 2*t.Kept > t.of()
+		}
+	}
+	runs := d.runs(c.Index, Prove)
+	if len(runs) == 0 {
+		runs = d.runs(c.Index, Screen, Seek, Ablate)
+	}
+	if len(runs) > 0 {
+		last := runs[len(runs)-1][0]
+		d.Optimum.Best.Verdict = verdict.Verdict{Limit: last.Limit, Evidence: last.Evidence}
+	}
+	for _, a := range d.Optimum.Best.Against {
+		d.Optimum.Best.Better = d.Optimum.Best.Better || a.Name == AgainstPresent && a.Better
+	}
+}
+
+func (t *Tried) of() (runs int) {
+	for _, s := range t.Measures {
+		runs = max(runs, s.N)
+	}
+	return runs
+}
+
+// runs returns the figures of the runs of a cell in some phases.
+func (d *Document) runs(cell int, phases ...Phase) (all [][]LoadFigures) {
+	for _, t := range d.turns {
+		if t.Cell.Index == cell && d.state.counts(t) && d.state.isDone(t) && slices.Contains(phases, t.Phase) {
+			if loads, err := d.folder.figures(t); err == nil { // tried has told the error
+				all = append(all, loads)
+			}
+		}
+	}
+	return all
+}
+
+func (d *Document) turnsDone(phase Phase) (n int) {
+	for _, t := range d.turns {
+		if t.Phase == phase && d.state.isDone(t) {
+			n++
+		}
+	}
+	return n
+}
+
+// side returns the runs of a cell in a phase to compare, and how many of them keep the limits.
+func (d *Document) side(name string, c Cell, phase Phase) (s Side, kept int) {
+	s = Side{Name: name}
+	for _, loads := range d.runs(c.Index, phase) {
+		s.loads = append(s.loads, &loads[0])
+		if keeps(loads) {
+			kept++
+		}
+	}
+	return s.sum(), kept
+}
+
+func keeps(loads []LoadFigures) bool { return slices.Min(slacks(loads)) >= 0 }
+
+// rules are what the proof compares.
+func (o *Optimum) rules() (rules []rule) {
+	metrics := []Metric{o.By}
+	for _, e := range o.SLO {
+		metrics = append(metrics, Metric(e.Metric.Name))
+	}
+	for _, m := range once(metrics) {
+		rules = append(rules, rule{m, o.Delta, map[bool]words{true: moreIsBetter, false: lessIsBetter}[m.Of().HigherIsBetter]})
+	}
+	return rules
+}
+
+// against compares the best settings with others, in the runs of the proof. Looks and comparisons share the false alarms.
+func (o *Optimum) against(d *Document, name string, best, other []int) (a Against, err error) {
+	sp := d.Study.space()
+	a = Against{Name: name, At: sp.cell(other).At}
+	var kept int
+	a.Other, _ = d.side(name, sp.cell(other), Prove)
+	a.Best, kept = d.side("the best", sp.cell(best), Prove)
+	a.Effects, err = compareAll(&a.Other, &a.Best, o.rules(), alpha/float64(3*len(o.Looks)))
+	a.Clear = len(a.Effects) > 0 && a.Effects[0].Clear
+	a.Better = a.Clear && a.Effects[0].Verdict == Better && 2*kept > a.Best.Runs
+	return a, err
+}
+
+func (a *Against) isWorse(o *Optimum) bool {
+	return len(a.Effects) > 0 && a.Effects[0].Metric == o.By && a.Effects[0].Verdict == Lesser
+}
+
+// effects fills in what each changed value brings.
+func (o *Optimum) effects(d *Document, found, present []int) error {
+	sp := d.Study.space()
+	back := taken(found, present)
+	with, kept := d.side("with it", sp.cell(found), Ablate)
+	for i, at := 0, 0; i < len(found); i++ {
+		if found[i] == present[i] {
+			continue
+		}
+		f := d.Study.Factors[i]
+		e := Effect{Setting: f.Name, Value: f.Values[found[i]], Before: f.Values[present[i]], Brings: BringsUnsure}
+		without, keptWithout := d.side("without it", sp.cell(back[at]), Ablate)
+		at++
+		compared, err := compareAll(&without, &with, o.rules()[:1], alpha/float64(len(back)))
+		if err != nil {
+			return err
+		}
+		limits := 2*kept > with.Runs && 2*keptWithout <= without.Runs && without.Runs > 0
+		if len(compared) > 0 {
+			e.By = &compared[0]
+			gain := float64(e.By.Shift) * map[bool]float64{true: 1, false: -1}[o.By.Of().HigherIsBetter]
+			switch {
+			case e.By.Clear && e.By.Verdict == Better:
+				e.Brings = BringsGain
+			case without.Runs >= o.Repeats && !limits && (gain < worthwhile || math.IsNaN(gain)):
+				e.Brings = BringsNothing
+			}
+		}
+		if limits && e.Brings != BringsGain {
+			e.Brings = BringsLimits
+		}
+		d.Optimum.Effects = append(d.Optimum.Effects, e)
+	}
+	return nil
+}
+
+// tried fills in the cells that were run, and which of them nothing is better than in both axes.
+func (o *Optimum) tried(d *Document) error {
+	cells, err := d.cells()
+	if err != nil {
+		return err
+	}
+	d.Optimum.Axes = []Metric{cmp.Or(map[bool]Metric{true: metric.CPU}[o.By == metric.P99], o.By), metric.P99}
+	for i := range cells {
+		c := &cells[i]
+		if len(c.Runs) == 0 {
+			continue
+		}
+		t := Tried{At: c.cell.At, CellFigures: c.CellFigures}
+		for _, r := range c.Runs {
+			if keeps(r.Loads) {
+				t.Kept++
+			}
+			if r.Loads[0].Target == 0 {
+				d.Optimum.Axes[0] = metric.Rate
+			}
+		}
+		d.Optimum.Tried = append(d.Optimum.Tried, t)
+	}
+	better := func(a, b *Tried) bool { // in one axis, and not worse in the other
+		strictly := false
+		for _, m := range d.Optimum.Axes {
+			x, y := a.Measures[m].Median, b.Measures[m].Median
+			if m.Of().HigherIsBetter {
+				x, y = -x, -y
+			}
+			if x > y {
+				return false
+			}
+			strictly = strictly || x < y
+		}
+		return strictly
+	}
+	for i := range d.Optimum.Tried {
+		t := &d.Optimum.Tried[i]
+		has := t.Measures[d.Optimum.Axes[0]].N > 0 && t.Measures[d.Optimum.Axes[1]].N > 0
+		if has && !slices.ContainsFunc(d.Optimum.Tried, func(o Tried) bool {
+			return o.Measures[d.Optimum.Axes[0]].N > 0 && o.Measures[d.Optimum.Axes[1]].N > 0 && better(&o, t)
+		}) {
+			d.Optimum.Pareto = append(d.Optimum.Pareto, i)
+		}
+	}
+	return nil
+}
