@@ -12,7 +12,7 @@ import (
 
 func newOptimize(env *Env) *cobra.Command {
 	return command[*config.Optimize]{flags: config.NewOptimize, run: optimize, signals: true}.of(env, &cobra.Command{
-		Use:   "optimize --for METRIC [flags] -- produce|consume|roundtrip|run FLAGS",
+		Use:   "optimize --for METRIC -- COMMAND FLAGS",
 		Short: "Find the best settings of a load that keep its limits, and prove them",
 
 		SuggestFor: []string{"optimise", "best", "autotune", "tuning"},
