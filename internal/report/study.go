@@ -23,6 +23,8 @@ func StudyDoc(d *study.Document) *doc.Document {
 		findDoc(all, d)
 	case d.TrialDoc != nil:
 		trialDoc(all, d)
+	case d.Optimum != nil:
+		optimumDoc(all, d)
 	default:
 		gridDoc(all, d)
 	}

@@ -64,7 +64,7 @@ func trialDoc(all *doc.Document, d *study.Document) {
 	all.Tags = append(all.Tags, plural(d.Control.Runs, "run")+" without it", plural(d.Changed.Runs, "run")+" with it")
 	all.Answer, all.List = []doc.Note{{Text: d.Sentence}}, d.Effects
 	all.Sections = []doc.Section{
-		{ID: "effects", Blocks: []doc.Block{table}}, {ID: "sides", Blocks: []doc.Block{sideTable([2]string{"without", "with"}, &d.Control, &d.Changed)}}, filesOf(&d.Control, &d.Changed),
+		{ID: "effects", Blocks: []doc.Block{table}}, {ID: "sides", Blocks: []doc.Block{sideTable([]string{"without", "with"}, &d.Control, &d.Changed)}}, filesOf(&d.Control, &d.Changed),
 	}
 }
 

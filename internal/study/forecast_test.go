@@ -173,7 +173,7 @@ func published(t *testing.T, s *Study) map[string]Published {
 	t.Helper()
 	d := &Document{GridDoc: new(GridDoc), Study: s}
 	for _, c := range s.Cells() {
-		cell := CellDoc{At: c.values()}
+		cell := CellDoc{At: c.Values()}
 		run := RunDoc{}
 		for i := range s.Loads {
 			run.Loads = append(run.Loads, LoadFigures{Limit: verdict.BrokerAcks, Measures: Measures[float64]{metric.Rate: float64(i+1) * 1000, metric.P99: 9, "service.p99": 7}})
@@ -287,7 +287,7 @@ func TestTheBestValueIsAmongThoseThatASearchCannotTellFromIt(t *testing.T) {
 					s := partitions(Span{"1", "64", fine})
 					s.Seed = seed
 					d, _ := searching(t, s, func(turn Turn) float64 {
-						n := float64(amount(turn.Cell.values()["partitions"]))
+						n := float64(amount(turn.Cell.Values()["partitions"]))
 						return curve(truth, n) * change(turn.Number, chance) * math.Exp(0.02*chance.NormFloat64())
 					})
 					var like []float64
