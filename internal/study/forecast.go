@@ -65,7 +65,7 @@ func (s *Study) Forecast(plansOf func(Load) ([]plan.Plan, error), fits func(plan
 	seen := make(map[string]bool)
 	runs := make(map[int]takes) // by the numbers of cells
 	for _, c := range s.Cells() {
-		f.Cells = append(f.Cells, c.values())
+		f.Cells = append(f.Cells, c.Values())
 		for _, l := range s.Prepare {
 			if name := s.prepared(c, l); !seen[name] {
 				seen[name] = true
@@ -120,7 +120,7 @@ func (f *Forecast) add(runs map[int]takes) {
 		if !fits {
 			continue
 		}
-		f.Runs = append(f.Runs, RunDoc{Turn: len(f.Runs) + 1, Repeat: t.Repeat, At: t.Cell.values()})
+		f.Runs = append(f.Runs, RunDoc{Turn: len(f.Runs) + 1, Repeat: t.Repeat, At: t.Cell.Values()})
 		f.Seconds, f.Bytes = f.Seconds+one.seconds, f.Bytes+one.bytes
 	}
 	f.Seconds += f.Study.Rest.Std().Seconds() * float64(max(0, len(f.Runs)-1))

@@ -22,6 +22,8 @@ type Turn struct {
 	Cell   Cell
 	Repeat int   // the block that it is in, from 1; 0: it does not count
 	Phase  Phase // of a search for the best settings
+	Step   int   // its place in the phase, from 1; 0: it does not count
+	Steps  int   // of the phase, as far as they are known; 0: the runs decide
 }
 
 // SearchEnd is why a search among the values of a factor ended.

@@ -60,12 +60,13 @@ func NewOptimum(l Load, factors []Factor, o Optimum) (*Study, error) {
 
 // space is the factors as settings with levels.
 type space struct {
+	optimum  *Optimum
 	factors  []Factor
 	settings []inference.Setting
 }
 
 func (s *Study) space() *space {
-	sp := &space{factors: s.Factors}
+	sp := &space{optimum: s.Optimum, factors: s.Factors}
 	for _, f := range s.Factors {
 		_, ordered := f.amounts()
 		sp.settings = append(sp.settings, inference.Setting{Levels: len(f.Values), Ordered: ordered})
@@ -98,12 +99,13 @@ func (sp *space) at(values []Flag) []int {
 	return levels
 }
 
-// cell returns the cell of some levels. Its number is that of the levels, as digits.
+// cell returns the cell of some levels. Its number is that of the levels, as digits. It is called by what it changes.
 func (sp *space) cell(levels []int) (c Cell) {
 	for i, f := range sp.factors {
 		c.Index = c.Index*len(f.Values) + levels[i]
 		c.At = append(c.At, Flag{f.Name, f.Values[levels[i]]})
 	}
+	c.called = sp.optimum.Named(c.At)
 	return c
 }
 
@@ -149,14 +151,17 @@ func (o *Optimum) next(d *Document) ([]Turn, error) {
 	sp := d.Study.space()
 	present := sp.at(o.Present)
 	turns := func(phase Phase, blocks ...[][]int) (all []Turn) {
-		made := 0
+		made, before := 0, d.inPhase(phase)
 		if len(d.turns) > 0 {
 			made = d.turns[len(d.turns)-1].Repeat
 		}
 		for i, block := range blocks {
 			for _, levels := range block {
-				all = append(all, Turn{Cell: sp.cell(levels), Repeat: made + i + 1, Phase: phase})
+				all = append(all, Turn{Cell: sp.cell(levels), Repeat: made + i + 1, Phase: phase, Step: before + len(all) + 1})
 			}
+		}
+		for i := 0; i < len(all) && phase != Seek; i++ {
+			all[i].Steps = before + len(all)
 		}
 		return all
 	}

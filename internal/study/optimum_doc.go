@@ -13,8 +13,8 @@ import (
 type OptimumDoc struct {
 	Best    Best     `json:"best"`
 	Effects []Effect `json:"effects"` // of each value that the search changed, taken back alone
-	Tried   []Tried  `json:"tried"`
-	Pareto  []int    `json:"pareto"` // places in Tried: nothing that was tried is better than one of these in both Axes
+	Tried   []Tried  `json:"tried"`   // those that keep the limits first, and then by the metric
+	Pareto  []int    `json:"pareto"`  // places in Tried: nothing that was tried is better than one of these in both Axes
 	Axes    []Metric `json:"axes"`
 	Proven  bool     `json:"proven"` // the proof is over
 }
@@ -75,7 +75,45 @@ const worthwhile = 0.01
 type Tried struct {
 	At []Flag `json:"settings"`
 	CellFigures
+	Runs int `json:"runs"`
 	Kept int `json:"runs_that_keep_limits"`
+}
+
+// Keeps reports whether more than half of the runs keep the limits.
+func (t *Tried) Keeps() bool { return 2*t.Kept > t.Runs }
+
+// Changed returns the values of a cell that are not the present ones.
+func (o *Optimum) Changed(at []Flag) []Flag {
+	return slices.DeleteFunc(slices.Clone(at), func(f Flag) bool { return slices.Contains(o.Present, f) })
+}
+
+// Named returns what a cell is called: the values that are not the present ones.
+func (o *Optimum) Named(at []Flag) string {
+	return cmp.Or(Cell{At: o.Changed(at)}.String(), "as it is")
+}
+
+// sentence says what was found.
+func (o *Optimum) sentence(d *Document) string {
+	about := struct {
+		*OptimumDoc
+		ID               string
+		By               Metric
+		SLO, Unsure      []string
+		Measured         int // settings that have a value of By
+		Over, Kept, Ours bool
+	}{OptimumDoc: d.Optimum, ID: d.ID, By: o.By, SLO: mapped(o.SLO, metric.Expr.String), Over: d.Over, Ours: ofClient(d.Optimum.Best.Limit)}
+	for i := range d.Optimum.Tried {
+		t := &d.Optimum.Tried[i]
+		if about.Kept = about.Kept || t.Keeps(); t.Measures[o.By].N > 0 {
+			about.Measured++
+		}
+	}
+	for _, e := range d.Optimum.Effects {
+		if e.Brings == BringsUnsure {
+			about.Unsure = append(about.Unsure, e.Setting)
+		}
+	}
+	return say("optimum", about)
 }
 
 // sides returns what the proof compares: the best settings first.
@@ -107,7 +145,7 @@ func (o *Optimum) conclude(d *Document) (err error) {
 	d.Optimum.Best.At, d.Optimum.Best.Changes, d.Optimum.Best.Limit = o.Present, []Flag{}, verdict.Unknown
 	surface, found, err := o.found(d)
 	if err != nil || surface == nil {
-		d.Sentence = say("optimum", d.Optimum)
+		d.Sentence = o.sentence(d)
 		return err
 	}
 	if err := o.effects(d, found, present); err != nil {
@@ -140,28 +178,23 @@ func (o *Optimum) conclude(d *Document) (err error) {
 		}
 		d.Optimum.Best.Against = append(d.Optimum.Best.Against, a)
 	}
-	o.best(d, sp, best, present)
+	o.best(d, sp, best)
 	made := d.inPhase(Prove)
 	d.Optimum.Proven = d.turnsDone(Prove) == made && (made >= o.Looks[len(o.Looks)-1]*len(sides) || made > 0 && !slices.ContainsFunc(d.Optimum.Best.Against, func(a Against) bool { return !a.Clear }))
 	if len(sides) == 1 {
 		d.Optimum.Proven = d.Over
 	}
-	d.Sentence = say("optimum", d.Optimum)
+	d.Sentence = o.sentence(d)
 	return nil
 }
 
 // best fills in the best settings.
-func (o *Optimum) best(d *Document, sp *space, best, present []int) {
+func (o *Optimum) best(d *Document, sp *space, best []int) {
 	c := sp.cell(best)
-	d.Optimum.Best.At, d.Optimum.Best.Changes = c.At, []Flag{}
-	for i, f := range c.At {
-		if best[i] != present[i] {
-			d.Optimum.Best.Changes = append(d.Optimum.Best.Changes, f)
-		}
-	}
+	d.Optimum.Best.At, d.Optimum.Best.Changes = c.At, o.Changed(c.At)
 	for i := range d.Optimum.Tried {
 		if t := &d.Optimum.Tried[i]; slices.Equal(t.At, c.At) {
-			d.Optimum.Best.Keeps = 2*t.Kept > t.of()
+			d.Optimum.Best.Keeps = t.Keeps()
 		}
 	}
 	runs := d.runs(c.Index, Prove)
@@ -175,13 +208,6 @@ func (o *Optimum) best(d *Document, sp *space, best, present []int) {
 	for _, a := range d.Optimum.Best.Against {
 		d.Optimum.Best.Better = d.Optimum.Best.Better || a.Name == AgainstPresent && a.Better
 	}
-}
-
-func (t *Tried) of() (runs int) {
-	for _, s := range t.Measures {
-		runs = max(runs, s.N)
-	}
-	return runs
 }
 
 // runs returns the figures of the runs of a cell in some phases.
@@ -296,7 +322,7 @@ func (o *Optimum) tried(d *Document) error {
 		if len(c.Runs) == 0 {
 			continue
 		}
-		t := Tried{At: c.cell.At, CellFigures: c.CellFigures}
+		t := Tried{At: c.cell.At, CellFigures: c.CellFigures, Runs: len(c.Runs)}
 		for _, r := range c.Runs {
 			if keeps(r.Loads) {
 				t.Kept++
@@ -307,6 +333,22 @@ func (o *Optimum) tried(d *Document) error {
 		}
 		d.Optimum.Tried = append(d.Optimum.Tried, t)
 	}
+	value := func(t *Tried) float64 { // less is better
+		s := t.Measures[o.By]
+		switch {
+		case s.N == 0:
+			return math.Inf(1)
+		case o.By.Of().HigherIsBetter:
+			return -s.Median
+		}
+		return s.Median
+	}
+	slices.SortStableFunc(d.Optimum.Tried, func(a, b Tried) int {
+		if a.Keeps() != b.Keeps() {
+			return map[bool]int{true: -1, false: 1}[a.Keeps()]
+		}
+		return cmp.Compare(value(&a), value(&b))
+	})
 	better := func(a, b *Tried) bool { // in one axis, and not worse in the other
 		strictly := false
 		for _, m := range d.Optimum.Axes {
@@ -330,5 +372,8 @@ func (o *Optimum) tried(d *Document) error {
 			d.Optimum.Pareto = append(d.Optimum.Pareto, i)
 		}
 	}
+	slices.SortFunc(d.Optimum.Pareto, func(i, j int) int {
+		return cmp.Compare(d.Optimum.Tried[i].Measures[d.Optimum.Axes[0]].Median, d.Optimum.Tried[j].Measures[d.Optimum.Axes[0]].Median)
+	})
 	return nil
 }

@@ -279,7 +279,8 @@ func set(at []Flag) []Flag {
 	return slices.DeleteFunc(slices.Clone(at), func(f Flag) bool { return f.Value == Default })
 }
 
-func (c Cell) values() map[string]string {
+// Values returns the values by the names of their factors.
+func (c Cell) Values() map[string]string {
 	at := make(map[string]string)
 	for _, f := range c.At {
 		at[f.Name] = f.Value
