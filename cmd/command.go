@@ -258,7 +258,7 @@ func flagError(c *cobra.Command, err error) error {
 
 // behindDashes returns what to do with a flag of a load among the flags of a command that makes loads of its own.
 func behindDashes(c *cobra.Command, flag string) string {
-	before := map[string]string{"calibrate": "", "find": "", "trial": " linger=20ms"}
+	before := map[string]string{"calibrate": "", "find": "", "trial": " linger=20ms", "optimize": " --for p99"}
 	change, ok := before[c.Name()]
 	if !ok || !slices.ContainsFunc(c.Root().Commands(), func(c *cobra.Command) bool {
 		return slices.Contains(config.LoadCommands(), c.Name()) && c.Flags().Lookup(flag) != nil

@@ -80,7 +80,7 @@ func gridDoc(all *doc.Document, d *study.Document) {
 		{ID: "cells", Title: "Cells", Blocks: []doc.Block{cellTable(d)}},
 		compared,
 		{ID: "faults", Title: "Faults", Blocks: []doc.Block{faultTable(d)}},
-		published(d),
+		published(d.Published),
 		{ID: "runs", Title: "Runs", Blocks: []doc.Block{doc.Details{Summary: "Runs", For: doc.InPage | doc.InDetails, Blocks: []doc.Block{each}}}},
 	}
 }
@@ -185,11 +185,25 @@ func faultTable(d *study.Document) *doc.Table {
 	return t
 }
 
-// published has the figures of published tests beside those of the study, and where they come from.
-func published(d *study.Document) doc.Section {
+// published has the figures of published tests beside those of a study, and where they come from.
+func published(figures []study.Published) doc.Section {
 	t := doc.NewTable("published-table", "Published figures, and those of this study", "case|words", "at|words", "published", "here", "ratio")
+	latencies := doc.NewTable("published-latency-table", "Published latencies, and those of this study", "case|words", "at|words")
+	latencies.Note = "Latencies, published and here, are from when a record was sent, as Kafka's own tools count, and not from when it was due."
+	for _, of := range study.Latencies {
+		leave := pick(of == metric.Mean || of == metric.P99, "", "|2")
+		latencies.Head(of+leave, of+" here"+leave)
+	}
 	var sources []string
-	for _, p := range d.Published {
+	for _, p := range figures {
+		if len(p.Latencies) > 0 {
+			texts := slices.Repeat([]string{none}, 2*len(study.Latencies))
+			for _, l := range p.Latencies {
+				at := 2 * slices.Index(study.Latencies, l.Of)
+				texts[at], texts[at+1] = Figure(metric.P99, l.Published), pick(l.Here > 0, Figure(metric.P99, l.Here), none)
+			}
+			latencies.Add(p.Case, p.String(), texts)
+		}
 		row := t.Add(p.Case, p.String(), theme.PerSecond(p.RecordsPerSecond), none, none)
 		if row.Note = p.Environment; p.EnvironmentHere != "" {
 			row.Cells[3].Text = theme.PerSecond(p.Here)
@@ -208,7 +222,7 @@ func published(d *study.Document) doc.Section {
 	for _, source := range sources {
 		f.List("published by", source)
 	}
-	return doc.Section{ID: "published", Title: "Published figures", Blocks: []doc.Block{t, f}}
+	return doc.Section{ID: "published", Title: "Published figures", Blocks: []doc.Block{t, latencies, f}}
 }
 
 // oneRun is a load of a run of a study.

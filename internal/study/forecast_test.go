@@ -176,7 +176,7 @@ func published(t *testing.T, s *Study) map[string]Published {
 		cell := CellDoc{At: c.Values()}
 		run := RunDoc{}
 		for i := range s.Loads {
-			run.Loads = append(run.Loads, LoadFigures{Limit: verdict.BrokerAcks, Measures: Measures[float64]{metric.Rate: float64(i+1) * 1000}})
+			run.Loads = append(run.Loads, LoadFigures{Limit: verdict.BrokerAcks, Measures: Measures[float64]{metric.Rate: float64(i+1) * 1000, metric.P99: 9, "service.p99": 7}})
 		}
 		cell.Runs = []RunDoc{run}
 		cell.conclude()
@@ -245,6 +245,13 @@ func TestAnotherLoadHasNoRatio(t *testing.T) {
 			t.Errorf("rate %s: %+v", value, p)
 		}
 	}
+}
+
+// A published latency stands beside one that is counted alike: from the send, and not from when the record was due.
+func TestPublishedLatenciesStandBesideThoseFromTheSend(t *testing.T) {
+	s := &Study{Published: []string{"producer-latency/acks-0"}, Factors: []Factor{{Name: "acks", Values: []string{"0"}}}, Loads: []Load{{Command: "produce"}}}
+	must.Match(t, []Latency{{"mean", 1090, 0}, {"p50", 1000, 0}, {"p95", 3000, 0}, {"p99", 4000, 7}}, published(t, s)["acks-0 acks=0"].Latencies, "latencies")
+	must.True(t, slices.Contains(s.Metrics(), "service.p99"), "it is not measured")
 }
 
 func TestTheNewestStudyComesFirst(t *testing.T) {

@@ -199,7 +199,7 @@ var kinds = []*kind{
 	{"time", func(s string) (int64, error) { d, err := plan.ParseDuration(s); return int64(d), err }, func(n int64) string { return time.Duration(n).String() }},
 	{"size", plan.ParseVolume, func(n int64) string {
 		unit := 0
-		for unit < 3 && n%1024 == 0 {
+		for n != 0 && unit < 3 && n%1024 == 0 {
 			n, unit = n/1024, unit+1
 		}
 		return strconv.FormatInt(n, 10) + []string{"B", "KiB", "MiB", "GiB"}[unit]

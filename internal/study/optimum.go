@@ -43,6 +43,10 @@ const (
 	blockSize = 4  // of the search
 	mostRuns  = 60 // of both: see docs/optimize.md for what they find
 
+	leastRepeats = 4 // of what is taken back, where time is short
+
+	asItIs = "as it is now" // what the present cell is called
+
 	// tell is the expected gain, as a share, below which the search ends: a tenth of what matters.
 	tell = 0.0008
 )
@@ -117,12 +121,24 @@ func (o *Optimum) cells(s *Study) []Cell {
 		}
 	}
 	var cells []Cell
-	for _, levels := range all {
-		if c := sp.cell(levels); !slices.ContainsFunc(cells, func(o Cell) bool { return o.Index == c.Index }) {
+	for i, levels := range all {
+		c := sp.cell(levels)
+		switch c.called = asItIs; {
+		case i == 1:
+			c.called = AgainstDefaults
+		case i > 1:
+			c.called = c.differs(cells[0]).String()
+		}
+		if !slices.ContainsFunc(cells, func(o Cell) bool { return o.Index == c.Index }) {
 			cells = append(cells, c)
 		}
 	}
 	return cells
+}
+
+// differs returns the values of a cell that another one does not have.
+func (c Cell) differs(o Cell) Cell {
+	return Cell{At: slices.DeleteFunc(slices.Clone(c.At), func(f Flag) bool { return slices.Contains(o.At, f) })}
 }
 
 func with(levels []int, i, level int) []int {

@@ -116,6 +116,10 @@ type Factor struct {
 	Name   string   `json:"name"`
 	Values []string `json:"values,omitempty"`
 	Search *Span    `json:"search,omitempty"` // the values are searched for here instead
+	About  string   `json:"about,omitempty"`  // why it is varied, in a sentence
+
+	Client   string `json:"client,omitempty"`   // producer or consumer, that has a property for it
+	Property string `json:"property,omitempty"` // "": it is none of Kafka's clients
 }
 
 // values returns the values that the factor has before any run is made.

@@ -178,11 +178,11 @@ func TestAPublishedFigureHasARatioOnlyBesideARunOfTheSameLoad(t *testing.T) {
 	d := studied()
 	d.Published = []study.Published{
 		{PublishedCase: study.PublishedCase{Case: "never"}, RecordsPerSecond: 100_000},
-		{PublishedCase: study.PublishedCase{Case: "slow"}, RecordsPerSecond: 100_000, Here: 4_000, Ratio: 0.04, EnvironmentHere: "1 broker"},
+		{PublishedCase: study.PublishedCase{Case: "slow"}, RecordsPerSecond: 100_000, Here: 4_000, Ratio: 0.04, EnvironmentHere: "1 broker", Latencies: []study.Latency{{Of: "p50", Published: 2000}, {Of: "p99", Published: 4000, Here: 5000}}},
 		{PublishedCase: study.PublishedCase{Case: "other"}, RecordsPerSecond: 100_000, Here: 4_000, EnvironmentHere: "1 broker", Differs: []string{"rate 5, published 6"}},
 	}
 	text := written(t, report.StudyDoc(d).Markdown)
-	must.Has(t, "the table", text, "| never |  | 100,000 | – | – |", "| slow |  | 100,000 | 4,000 | 0.04x |", "| other |  | 100,000 | 4,000 | – | ")
+	must.Has(t, "the table", text, "| never |  | 100,000 | – | – |", "| slow |  | 100,000 | 4,000 | 0.04x |", "| slow |  | – | – | 2.00ms | – | – | – | 4.00ms | 5.00ms |", "| other |  | 100,000 | 4,000 | – | ")
 }
 
 // What a run has not measured is an empty field of the CSV, and not 0; a throughput of 0 is measured.
