@@ -20,5 +20,6 @@ func readOptima(t *testing.T) (all map[string]*Document) {
 func TestWhatASearchForTheBestSettingsSays(t *testing.T) {
 	for name, d := range readOptima(t) {
 		must.Match(t, d.Study.Optimum.sentence(d), d.Sentence, name)
+		must.Match(t, d.Study.copied(d.Optimum.Best.At), d.Optimum.Best.Copied, name)
 	}
 }
