@@ -24,6 +24,7 @@ func optimumDoc(all *doc.Document, d *study.Document) {
 	tried := doc.Section{ID: "tried", Title: "All that was tried", Captions: true, Blocks: []doc.Block{triedTable(d)}}
 	if !d.Over {
 		all.Sections = append(all.Sections, tried)
+		all.Question += pick(runs > 0, " So far: "+s.Named(o.Best.At)+".", "")
 	}
 	all.Sections = append(all.Sections,
 		doc.Section{ID: string(study.Ablate), Captions: true, Blocks: []doc.Block{effectTable(d)}},
@@ -36,7 +37,7 @@ func optimumDoc(all *doc.Document, d *study.Document) {
 		}})
 	}
 	all.Sections = append(all.Sections, doc.Section{
-		ID: "trade-offs", Title: fmt.Sprintf("%s and %s of all that was tried", o.Axes[0], o.Axes[1]), Captions: true, Columns: true, Blocks: []doc.Block{tradeOffs(d), frontTable(d)},
+		ID: "trade-offs", Title: fmt.Sprintf("%s and %s of all that was tried", o.Axes[0], o.Axes[1]), Captions: true, Blocks: []doc.Block{tradeOffs(d), frontTable(d)},
 	})
 	if d.Over {
 		tried.Blocks = []doc.Block{doc.Details{Summary: tried.Title, For: doc.InPage | doc.InMarkdown | doc.InDetails, Blocks: tried.Blocks}}
