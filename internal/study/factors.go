@@ -136,7 +136,9 @@ func (k *kind) amount(value string) int64 {
 // take returns a value as it stands among those of the factor, of which it becomes one. Numbers, sizes and times are put in their order.
 func (f *Factor) take(value string) string {
 	of := f.kind()
-	i := slices.IndexFunc(f.Values, func(v string) bool { return v == value || of != nil && value != Default && of.amount(v) == of.amount(value) })
+	i := slices.IndexFunc(f.Values, func(v string) bool {
+		return v == value || of != nil && value != Default && of.amount(v) == of.amount(value)
+	})
 	switch {
 	case i >= 0:
 		value = f.Values[i]
