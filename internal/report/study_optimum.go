@@ -44,13 +44,9 @@ func optimumDoc(all *doc.Document, d *study.Document) {
 		all.Sections = append(all.Sections, tried)
 	}
 	if a := o.Best.Against; len(a) > 0 && a[0].Best.Runs > 0 {
-		best := a[0].Best
-		best.Name = s.Named(o.Best.At)
-		names, sides := []string{"best"}, []*study.Side{&best}
+		names, sides := []string{"best"}, []*study.Side{&a[0].Best}
 		for i := range a {
-			other := a[i].Other
-			other.Name = s.Named(a[i].At)
-			names, sides = append(names, a[i].Name), append(sides, &other)
+			names, sides = append(names, a[i].Name), append(sides, &a[i].Other)
 		}
 		all.Sections = append(all.Sections, doc.Section{ID: "sides", Title: "Runs of the proof", Blocks: []doc.Block{sideTable(names, sides...)}}, filesOf(sides...))
 	}
@@ -132,13 +128,12 @@ func effectTable(d *study.Document) *doc.Table {
 		"setting|words", "value|words", "before|words", "without", "with", "brings", "interval|1", "how sure|words")
 	said := map[study.Brings]string{study.BringsGain: "gain", study.BringsLimits: "keeps a limit", study.BringsUnsure: "not told", study.BringsNothing: "nothing: taken back"}
 	tones := map[study.Brings]doc.Tone{study.BringsGain: doc.Good, study.BringsLimits: doc.Good, study.BringsNothing: doc.Muted}
-	measured := slices.ContainsFunc(d.Optimum.Effects, func(e study.Effect) bool { return e.By != nil })
 	for _, e := range d.Optimum.Effects {
 		cells := []doc.Cell{{Text: none}, {Text: none}, {Text: none}, {}}
 		if e.By != nil {
 			cells = append([]doc.Cell{{Text: Figure(e.By.Metric, e.By.A.Median)}, {Text: Figure(e.By.Metric, e.By.B.Median)}}, shiftOf(e.By)...)
 		}
-		if measured || e.Brings == study.BringsLimits {
+		if e.By != nil || d.Over {
 			t.Add(e.Setting, e.Value, e.Before, cells, said[e.Brings]).Tone = tones[e.Brings]
 		}
 	}

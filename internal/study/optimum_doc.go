@@ -264,8 +264,8 @@ func (o *Optimum) against(d *Document, name string, best, other []int) (a Agains
 	sp := d.Study.space()
 	a = Against{Name: name, At: sp.cell(other).At}
 	var kept int
-	a.Other, _ = d.side(name, sp.cell(other), Prove)
-	a.Best, kept = d.side("the best", sp.cell(best), Prove)
+	a.Other, _ = d.side(o.Named(a.At), sp.cell(other), Prove)
+	a.Best, kept = d.side(o.Named(sp.cell(best).At), sp.cell(best), Prove)
 	a.Effects, err = compareAll(&a.Other, &a.Best, o.rules(), alpha/float64(3*len(o.Looks)))
 	a.Clear = len(a.Effects) > 0 && a.Effects[0].Clear
 	a.Better = a.Clear && a.Effects[0].Verdict == Better && 2*kept > a.Best.Runs
@@ -336,14 +336,10 @@ func (o *Optimum) tried(d *Document) error {
 		d.Optimum.Tried = append(d.Optimum.Tried, t)
 	}
 	value := func(t *Tried) float64 { // less is better
-		s := t.Measures[o.By]
-		switch {
-		case s.N == 0:
-			return math.Inf(1)
-		case o.By.Of().HigherIsBetter:
-			return -s.Median
+		if s := t.Measures[o.By]; s.N > 0 {
+			return s.Median * map[bool]float64{true: -1, false: 1}[o.By.Of().HigherIsBetter]
 		}
-		return s.Median
+		return math.Inf(1)
 	}
 	slices.SortStableFunc(d.Optimum.Tried, func(a, b Tried) int {
 		if a.Keeps() != b.Keeps() {
