@@ -163,6 +163,18 @@ func forecastDoc(f *study.Forecast) *doc.Document {
 		} else {
 			say("kt looks after %d and %d a side whether the answer is clear, and ends after %d", looks[0], looks[1], looks[2])
 		}
+	case s.Optimum != nil:
+		o := s.Optimum
+		all.Command, all.Subject, all.Line = "kt optimize", forText(o), s.Loads[0].String()
+		all.Tags = []string{plural(len(s.Factors), "setting"), "at most " + plural(f.MostRuns, "run")}
+		say("to warm up %s, then %s that screen the settings, then blocks of runs with the best so far until nothing within reach is better, with the screening %d at most",
+			plural(s.Discard, "run"), plural(len(f.Runs)-s.Discard, "run"), o.Most)
+		say("each value that was changed is taken back alone %s, and the proof has %d a side at most", plural(o.Repeats, "time"), o.Looks[len(o.Looks)-1])
+		t := doc.NewTable("factors", "The settings that are varied", "setting|words", "now|words", "Kafka's|words", "values|words", "why|sentence")
+		for i, factor := range s.Factors {
+			t.Add(factor.Name, o.Present[i].Value, o.Defaults[i].Value, strings.Join(factor.Values, " "), factor.About)
+		}
+		all.List, all.Sections = s.Factors, []doc.Section{{ID: "plan", Captions: true, Blocks: []doc.Block{t}}}
 	default:
 		t := doc.NewTable("runs", "Runs in their order", "run")
 		for _, factor := range s.Factors {

@@ -13,10 +13,7 @@ import (
 // optimumDoc fills in what a search for the best settings says. While it goes on, what was tried is first.
 func optimumDoc(all *doc.Document, d *study.Document) {
 	s, o := d.Study.Optimum, d.Optimum
-	all.Command, all.Subject, all.Line = "kt optimize", "for "+string(s.By), d.Study.Loads[0].String()
-	for _, limit := range s.SLO {
-		all.Subject += ", " + limit.String()
-	}
+	all.Command, all.Subject, all.Line = "kt optimize", forText(s), d.Study.Loads[0].String()
 	runs, list := 0, []triedRow{}
 	for i, t := range o.Tried {
 		runs, list = runs+t.Runs, append(list, triedRow{study.Cell{At: t.At}.Values(), slices.Contains(o.Pareto, i), t})
@@ -36,9 +33,11 @@ func optimumDoc(all *doc.Document, d *study.Document) {
 		doc.Section{ID: string(study.Ablate), Captions: true, Blocks: []doc.Block{effectTable(d)}},
 		doc.Section{ID: string(study.Prove), Captions: true, Blocks: []doc.Block{proofTable(o)}},
 	)
-	if d.Over {
+	if d.Over && len(o.Best.Changes) > 0 {
 		title := pick(o.Best.Better, "The settings to copy", "The settings that seem best, not shown to be better")
-		all.Sections = append(all.Sections, doc.Section{ID: "settings", Title: title, Blocks: []doc.Block{settingsOf(o)}})
+		all.Sections = append(all.Sections, doc.Section{ID: "settings", Title: title, Blocks: []doc.Block{
+			doc.Code(o.Best.Properties), doc.Code(strings.ReplaceAll(o.Best.Flags, " --", " \\\n  --") + "\n"), doc.Details{Summary: "As YAML", For: doc.InPage | doc.InMarkdown, Blocks: []doc.Block{doc.Code(o.Best.YAML)}},
+		}})
 	}
 	all.Sections = append(all.Sections, doc.Section{
 		ID: "trade-offs", Title: fmt.Sprintf("%s and %s of all that was tried", o.Axes[0], o.Axes[1]), Captions: true, Blocks: []doc.Block{tradeOffs(d), frontTable(d)},
@@ -54,6 +53,15 @@ func optimumDoc(all *doc.Document, d *study.Document) {
 		}
 		all.Sections = append(all.Sections, doc.Section{ID: "sides", Title: "Runs of the proof", Blocks: []doc.Block{sideTable(names, sides...)}}, filesOf(sides...))
 	}
+}
+
+// forText says what a search for the best settings is for.
+func forText(o *study.Optimum) string {
+	text := "for " + string(o.By)
+	for _, limit := range o.SLO {
+		text += ", " + limit.String()
+	}
+	return text
 }
 
 // triedRow is a cell that was tried, as CSV has it.
@@ -149,15 +157,6 @@ func proofTable(o *study.OptimumDoc) *doc.Table {
 		}
 	}
 	return t
-}
-
-// settingsOf are the values that the best settings change, to be copied.
-func settingsOf(o *study.OptimumDoc) doc.Code {
-	var lines strings.Builder
-	for _, f := range o.Best.Changes {
-		fmt.Fprintf(&lines, "%s=%s\n", f.Name, f.Value)
-	}
-	return doc.Code(lines.String())
 }
 
 // tradeOffs has all that was tried by both axes.

@@ -71,17 +71,22 @@ func ParseOver(text string) (f Factor, err error) {
 // levels returns values from one to another, each about as many times the one before. From 0 the second is a hundredth of the last.
 func levels(span string) (values []string, err error) {
 	s := parseSpan(span, "")
-	from, _, err := parseQuantity(s.From)
-	to, of, toErr := parseQuantity(s.To)
+	_, _, err = parseQuantity(s.From)
+	_, _, toErr := parseQuantity(s.To)
 	if err := cmp.Or(err, toErr); err != nil {
 		return nil, err
 	}
+	of := (&Factor{Values: []string{s.From, s.To}}).kind()
+	if of == nil {
+		return nil, fmt.Errorf("%s: write both in one unit", span)
+	}
+	from, to := of.amount(s.From), of.amount(s.To)
 	first, n := from, mostLevels-1
 	if from == 0 {
 		first, n, values = max(1, to/100), mostLevels-2, []string{"0"}
 	}
-	if fromOf := (&Factor{Values: []string{s.From, s.To}}).kind(); from < 0 || to <= from || fromOf != of {
-		return nil, fmt.Errorf("%s: it must go up, from 0 or more, in one unit", span)
+	if from < 0 || to <= from {
+		return nil, fmt.Errorf("%s: it must go up, from 0 or more", span)
 	}
 	unit := int64(1)
 	if of.name == "time" && to >= int64(10*time.Millisecond) {
@@ -104,6 +109,7 @@ func (f *Factor) kind() (of *kind) {
 	for _, v := range f.Values {
 		_, is, err := parseQuantity(v)
 		switch {
+		case v == Default:
 		case err != nil, of != nil && of != is && of != kinds[0] && is != kinds[0]:
 			return nil
 		case of == nil || of == kinds[0]:
@@ -113,35 +119,40 @@ func (f *Factor) kind() (of *kind) {
 	return of
 }
 
-// amount returns a value as a number in the smallest unit of a kind. A number alone is of milliseconds or bytes.
-func (k *kind) amount(value string) (int64, bool) {
+// amount returns a value as a number of a kind. A number alone is of milliseconds or bytes, as properties have them; below 0: it is a word.
+func (k *kind) amount(value string) int64 {
 	n, of, err := parseQuantity(value)
-	if of == kinds[0] && k.name == "time" {
-		n *= int64(time.Millisecond)
+	switch ms := int64(time.Millisecond); {
+	case err != nil:
+		return -1
+	case k.name == "time" && of == kinds[0]:
+		n *= ms
+	case k == kinds[0] && of.name == "time":
+		n /= ms
 	}
-	return n, err == nil && (of == k || of == kinds[0])
+	return n
 }
 
 // take returns a value as it stands among those of the factor, of which it becomes one. Numbers, sizes and times are put in their order.
 func (f *Factor) take(value string) string {
 	of := f.kind()
-	if of == nil {
-		if !slices.Contains(f.Values, value) {
-			f.Values = slices.Insert(f.Values, 0, value)
-		}
-		return value
-	}
-	amount := func(v string) int64 { n, _ := of.amount(v); return n }
-	n, known := of.amount(value)
-	if i := slices.IndexFunc(f.Values, func(v string) bool { return v == value || known && amount(v) == n }); i >= 0 {
+	i := slices.IndexFunc(f.Values, func(v string) bool {
+		return v == value || of != nil && value != Default && of.amount(v) == of.amount(value)
+	})
+	switch {
+	case i >= 0:
 		value = f.Values[i]
-	} else {
-		if _, is, _ := parseQuantity(value); known && is != of {
-			value = of.write(n)
+	case of == nil:
+		f.Values = slices.Insert(f.Values, 0, value)
+	default:
+		if _, is, err := parseQuantity(value); err == nil && is == kinds[0] {
+			value = of.write(of.amount(value))
 		}
 		f.Values = append(f.Values, value)
 	}
-	slices.SortStableFunc(f.Values, func(a, b string) int { return cmp.Compare(amount(a), amount(b)) })
+	if of != nil {
+		slices.SortStableFunc(f.Values, func(a, b string) int { return cmp.Compare(of.amount(a), of.amount(b)) })
+	}
 	return value
 }
 

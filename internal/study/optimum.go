@@ -45,7 +45,7 @@ const (
 
 	leastRepeats = 4 // of what is taken back, where time is short
 
-	asItIs = "as it is now" // what the present cell is called
+	asItIs = "as it is" // what the present cell is called
 
 	// tell is the expected gain, as a share, below which the search ends: a tenth of what matters.
 	tell = 0.0008
@@ -72,6 +72,15 @@ func (s *Study) space() *space {
 		sp.settings = append(sp.settings, inference.Setting{Levels: len(f.Values), Ordered: ordered})
 	}
 	return sp
+}
+
+// screened returns how many runs the screening has beside those with the present settings: two a cell of a few.
+func (sp *space) screened() int {
+	n := 2
+	for _, f := range sp.factors {
+		n = min(n*len(f.Values), screened)
+	}
+	return n
 }
 
 // amounts returns the values as numbers, if they are numbers, sizes or times in growing order.
@@ -123,22 +132,14 @@ func (o *Optimum) cells(s *Study) []Cell {
 	var cells []Cell
 	for i, levels := range all {
 		c := sp.cell(levels)
-		switch c.called = asItIs; {
-		case i == 1:
+		if i == 1 {
 			c.called = AgainstDefaults
-		case i > 1:
-			c.called = c.differs(cells[0]).String()
 		}
 		if !slices.ContainsFunc(cells, func(o Cell) bool { return o.Index == c.Index }) {
 			cells = append(cells, c)
 		}
 	}
 	return cells
-}
-
-// differs returns the values of a cell that another one does not have.
-func (c Cell) differs(o Cell) Cell {
-	return Cell{At: slices.DeleteFunc(slices.Clone(c.At), func(f Flag) bool { return slices.Contains(o.At, f) })}
 }
 
 func with(levels []int, i, level int) []int {
@@ -171,7 +172,7 @@ func (o *Optimum) next(d *Document) ([]Turn, error) {
 			first = append(first, Turn{Cell: sp.cell(present), Phase: Screen})
 		}
 		block := [][]int{}
-		for i, levels := range inference.Screening(sp.settings, screened, d.Study.Seed) {
+		for i, levels := range inference.Screening(sp.settings, sp.screened(), d.Study.Seed) {
 			if i%between == 0 {
 				block = append(block, present)
 			}

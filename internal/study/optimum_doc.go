@@ -28,6 +28,8 @@ type Best struct {
 	Against []Against `json:"proof,omitempty"` // empty: there is nothing to compare with
 
 	verdict.Verdict // of the runs with these settings: what the limit was
+
+	Copied
 }
 
 // Against is the proof of the best settings against others.
@@ -89,7 +91,7 @@ func (o *Optimum) Changed(at []Flag) []Flag {
 
 // Named returns what a cell is called: the values that are not the present ones.
 func (o *Optimum) Named(at []Flag) string {
-	return cmp.Or(Cell{At: o.Changed(at)}.String(), "as it is")
+	return cmp.Or(Cell{At: o.Changed(at)}.String(), asItIs)
 }
 
 // sentence says what was found.
@@ -191,7 +193,7 @@ func (o *Optimum) conclude(d *Document) (err error) {
 // best fills in the best settings.
 func (o *Optimum) best(d *Document, sp *space, best []int) {
 	c := sp.cell(best)
-	d.Optimum.Best.At, d.Optimum.Best.Changes = c.At, o.Changed(c.At)
+	d.Optimum.Best.At, d.Optimum.Best.Changes, d.Optimum.Best.Copied = c.At, o.Changed(c.At), d.Study.copied(c.At)
 	for i := range d.Optimum.Tried {
 		if t := &d.Optimum.Tried[i]; slices.Equal(t.At, c.At) {
 			d.Optimum.Best.Keeps = t.Keeps()

@@ -24,6 +24,7 @@ func TestWhatASearchForTheBestSettingsSays(t *testing.T) {
 	}
 	for name, d := range read() {
 		says(name, d.Sentence, d)
+		must.Match(t, d.Study.copied(d.Optimum.Best.At), d.Optimum.Best.Copied, name)
 	}
 	const better = "for rate, linger=5ms batch-size=256KiB compression=lz4 are best of 7 combinations that were tried"
 	for _, tc := range []struct {
