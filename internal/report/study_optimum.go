@@ -7,6 +7,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/doc"
 	"github.com/kt-bench/kt/internal/result/metric"
+	"github.com/kt-bench/kt/internal/result/verdict"
 	"github.com/kt-bench/kt/internal/study"
 )
 
@@ -20,8 +21,8 @@ func optimumDoc(all *doc.Document, d *study.Document) {
 	}
 	all.Tags, all.List = append(all.Tags, plural(len(o.Tried), "cell"), plural(runs, "run")), list
 	all.Answer = []doc.Note{{Text: d.Sentence}}
-	if b := &o.Best; b.Evidence != "" {
-		all.Remarks = append(all.Remarks, fmt.Sprintf("The limit of %s was %s: %s.", s.Named(b.At), b.Limit, b.Evidence))
+	if b := &o.Best; b.Limit != verdict.None && b.Evidence != "" {
+		all.Remarks = append(all.Remarks, fmt.Sprintf("With %s the limit was %s: %s.", s.Named(b.At), b.Limit, b.Evidence))
 	}
 
 	all.Sections = append(all.Sections,
