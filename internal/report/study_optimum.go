@@ -20,6 +20,9 @@ func optimumDoc(all *doc.Document, d *study.Document) {
 	}
 	all.Tags, all.List = append(all.Tags, plural(len(o.Tried), "cell"), plural(runs, "run")), list
 	all.Answer = []doc.Note{{Text: d.Sentence}}
+	if b := &o.Best; b.Evidence != "" {
+		all.Remarks = append(all.Remarks, fmt.Sprintf("The limit of %s was %s: %s.", s.Named(b.At), b.Limit, b.Evidence))
+	}
 
 	tried := doc.Section{ID: "tried", Title: "All that was tried", Captions: true, Blocks: []doc.Block{triedTable(d)}}
 	if !d.Over {
@@ -114,10 +117,10 @@ func triedTable(d *study.Document) *doc.Table {
 func frontTable(d *study.Document) *doc.Table {
 	s, o := d.Study.Optimum, d.Optimum
 	x, y := o.Axes[0], o.Axes[1]
-	t := doc.NewTable("front-table", fmt.Sprintf("Nothing that was tried is better than these in both %s and %s", x, y), string(x)+"|whole", string(y)+"|bars", "is|whole", "changed|sentence")
+	t := doc.NewTable("front-table", fmt.Sprintf("Nothing that was tried is better than these in both %s and %s", x, y), string(x)+"|whole", string(y)+"|bars", "runs", "is|whole", "changed|sentence")
 	for _, i := range o.Pareto {
 		f := &o.Tried[i].CellFigures
-		t.Add(medianOf(f, x), doc.Cell{Text: medianOf(f, y), Bar: f.Measures[y].Median}, isOf(d, o.Tried[i].At), s.Named(o.Tried[i].At))
+		t.Add(medianOf(f, x), doc.Cell{Text: medianOf(f, y), Bar: f.Measures[y].Median}, o.Tried[i].Runs, isOf(d, o.Tried[i].At), s.Named(o.Tried[i].At))
 	}
 	return t
 }
