@@ -130,14 +130,11 @@ func cellTable(d *study.Document) *doc.Table {
 		if f.Invalid > 0 {
 			notes = append(notes, plural(f.Invalid, "run")+" not valid")
 		}
-		var limits, texts []string
-		for _, l := range f.Limits {
-			limits = append(limits, l.String())
-		}
+		var texts []string
 		for _, m := range []study.Metric{metric.Throughput, metric.P50, metric.P99, metric.P999, metric.Roughness, metric.CPU} {
 			texts = append(texts, medianOf(f, m))
 		}
-		limit := strings.Join(limits, ", ")
+		limit := limitsOf(f)
 		if c.LeftOut != "" {
 			limit, notes = "left out", []string{c.LeftOut}
 		}
@@ -145,6 +142,14 @@ func cellTable(d *study.Document) *doc.Table {
 		row.Note, row.NoteTone, row.Tone = strings.Join(notes, "; "), doc.Warn, pick(r.N == 0 || f.ClientBound || f.Invalid > 0, doc.Muted, doc.Plain)
 	})
 	return t
+}
+
+func limitsOf(f *study.CellFigures) string {
+	var limits []string
+	for _, l := range f.Limits {
+		limits = append(limits, l.String())
+	}
+	return strings.Join(limits, ", ")
 }
 
 func medianOf(f *study.CellFigures, m study.Metric) string {

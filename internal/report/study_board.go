@@ -80,10 +80,8 @@ func (s *StudyBoard) now(room int) []string {
 // but that of a search for the best settings has the best first.
 func (s *StudyBoard) mark(t *doc.Table, ascii bool) int {
 	if o := s.Document.Optimum; o != nil {
-		for i := range t.Rows {
-			if t.ID == "tried-table" && slices.Equal(o.Tried[i].At, s.Turn.Cell.At) {
-				t.Rows[i].Tone = doc.Loud
-			}
+		if i := slices.IndexFunc(o.Tried, func(one study.Tried) bool { return slices.Equal(one.At, s.Turn.Cell.At) }); i >= 0 && t.ID == "tried-table" {
+			t.Rows[i].Tone = doc.Loud
 		}
 		return 0
 	}

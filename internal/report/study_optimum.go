@@ -24,11 +24,6 @@ func optimumDoc(all *doc.Document, d *study.Document) {
 		all.Remarks = append(all.Remarks, fmt.Sprintf("The limit of %s was %s: %s.", s.Named(b.At), b.Limit, b.Evidence))
 	}
 
-	tried := doc.Section{ID: "tried", Title: "All that was tried", Captions: true, Blocks: []doc.Block{triedTable(d)}}
-	if !d.Over {
-		all.Sections = append(all.Sections, tried)
-		all.Question += pick(runs > 0, " So far: "+s.Named(o.Best.At)+".", "")
-	}
 	all.Sections = append(all.Sections,
 		doc.Section{ID: string(study.Ablate), Captions: true, Blocks: []doc.Block{effectTable(d)}},
 		doc.Section{ID: string(study.Prove), Captions: true, Blocks: []doc.Block{proofTable(o)}},
@@ -42,10 +37,13 @@ func optimumDoc(all *doc.Document, d *study.Document) {
 	all.Sections = append(all.Sections, doc.Section{
 		ID: "trade-offs", Title: fmt.Sprintf("%s and %s of all that was tried", o.Axes[0], o.Axes[1]), Captions: true, Blocks: []doc.Block{tradeOffs(d), frontTable(d)},
 	})
+	tried := doc.Section{ID: "tried", Title: "All that was tried", Captions: true, Blocks: []doc.Block{triedTable(d)}}
 	if d.Over {
 		tried.Blocks = []doc.Block{doc.Details{Summary: tried.Title, For: doc.InPage | doc.InMarkdown | doc.InDetails, Blocks: tried.Blocks}}
-		all.Sections = append(all.Sections, tried)
+	} else if runs > 0 {
+		all.Question += " So far: " + s.Named(o.Best.At) + "."
 	}
+	all.Sections = slices.Insert(all.Sections, pick(d.Over, len(all.Sections), 0), tried)
 	if a := o.Best.Against; len(a) > 0 && a[0].Best.Runs > 0 {
 		names, sides := []string{"best"}, []*study.Side{&a[0].Best}
 		for i := range a {
@@ -73,13 +71,10 @@ type triedRow struct {
 
 // isOf says which of the settings that a search compares a cell has; "": none.
 func isOf(d *study.Document, at []study.Flag) string {
-	s, names := d.Study.Optimum, []string{}
-	for _, known := range []struct {
-		name string
-		at   []study.Flag
-	}{{"best", d.Optimum.Best.At}, {"present", s.Present}, {"default", s.Defaults}} {
-		if !slices.ContainsFunc(at, func(f study.Flag) bool { return !slices.Contains(known.at, f) }) {
-			names = append(names, known.name)
+	var names []string
+	for i, known := range [][]study.Flag{d.Optimum.Best.At, d.Study.Optimum.Present, d.Study.Optimum.Defaults} {
+		if !slices.ContainsFunc(at, func(f study.Flag) bool { return !slices.Contains(known, f) }) {
+			names = append(names, []string{"best", "present", "default"}[i])
 		}
 	}
 	return strings.Join(names, ", ")
@@ -99,15 +94,12 @@ func triedTable(d *study.Document) *doc.Table {
 	t.Head("runs", "kept", "front|whole|1", "limit|words|3", "changed|sentence")
 	for i := range o.Tried {
 		one := &o.Tried[i]
-		var texts, limits []string
+		var texts []string
 		for _, m := range shown {
 			texts = append(texts, medianOf(&one.CellFigures, m))
 		}
-		for _, l := range one.Limits {
-			limits = append(limits, l.String())
-		}
 		is := isOf(d, one.At)
-		t.Add(is, texts, one.Runs, one.Kept, pick(slices.Contains(o.Pareto, i), "yes", ""), strings.Join(limits, ", "), s.Named(one.At)).Tone =
+		t.Add(is, texts, one.Runs, one.Kept, pick(slices.Contains(o.Pareto, i), "yes", ""), limitsOf(&one.CellFigures), s.Named(one.At)).Tone =
 			pick(strings.HasPrefix(is, "best"), doc.Good, pick(one.Keeps(), doc.Plain, doc.Muted))
 	}
 	return t

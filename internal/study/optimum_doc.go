@@ -341,12 +341,8 @@ func (o *Optimum) tried(d *Document) error {
 		}
 		return math.Inf(1)
 	}
-	slices.SortStableFunc(d.Optimum.Tried, func(a, b Tried) int {
-		if a.Keeps() != b.Keeps() {
-			return map[bool]int{true: -1, false: 1}[a.Keeps()]
-		}
-		return cmp.Compare(value(&a), value(&b))
-	})
+	breaks := func(t *Tried) int { return map[bool]int{false: 1}[t.Keeps()] }
+	slices.SortStableFunc(d.Optimum.Tried, func(a, b Tried) int { return cmp.Or(breaks(&a)-breaks(&b), cmp.Compare(value(&a), value(&b))) })
 	better := func(a, b *Tried) bool { // in one axis, and not worse in the other
 		strictly := false
 		for _, m := range d.Optimum.Axes {
