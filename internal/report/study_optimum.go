@@ -20,6 +20,9 @@ func optimumDoc(all *doc.Document, d *study.Document) {
 	}
 	all.Tags, all.List = append(all.Tags, plural(len(o.Tried), "cell"), plural(runs, "run")), list
 	all.Answer = []doc.Note{{Text: d.Sentence}}
+	if o.Tune != nil && o.Tune.Sentence != "" {
+		all.Answer = append(all.Answer, doc.Note{Name: "kt tune", Text: o.Tune.Sentence})
+	}
 	if b := &o.Best; b.Evidence != "" {
 		all.Remarks = append(all.Remarks, fmt.Sprintf("The limit of %s was %s: %s.", s.Named(b.At), b.Limit, b.Evidence))
 	}
