@@ -27,7 +27,7 @@ func optimize(ctx context.Context, env *Env, flags *config.Optimize, args []stri
 		return nil, usageError(err)
 	}
 	b := load.NewRunner(env.maker())
-	s, err := b.Optimum(l, flags)
+	s, err := b.Optimum(ctx, l, flags)
 	if err != nil {
 		return nil, usageError(err)
 	}

@@ -2,6 +2,7 @@ package load
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -17,8 +18,8 @@ import (
 // someTime is how long a run of a search for the best settings is if nobody says it.
 const someTime = 10 * time.Second
 
-// Optimum returns the search for the best settings of a load, without a connection.
-func (b *Runner) Optimum(l study.Load, flags *config.Optimize) (*study.Study, error) {
+// Optimum returns the search for the best settings of a load. It looks at the brokers' hosts for --over tune, and at nothing else.
+func (b *Runner) Optimum(ctx context.Context, l study.Load, flags *config.Optimize) (*study.Study, error) {
 	o := study.Optimum{By: study.Metric(cmp.Or(map[string]string{"bytes": metric.WireBytes}[flags.For], flags.For)), Delta: flags.Delta}
 	var errs []error
 	for _, text := range flags.SLO {
@@ -40,7 +41,12 @@ func (b *Runner) Optimum(l study.Load, flags *config.Optimize) (*study.Study, er
 		return nil, err
 	}
 	var factors []study.Factor
-	if len(flags.Over) > 0 {
+	if i := slices.Index(flags.Over, "tune"); i >= 0 {
+		var found []study.HostFinding
+		if found, err = b.LookAtHosts(ctx, l, map[bool]study.HostDo{true: study.LookAtHost, false: study.TryHost}[flags.DryRun]); err == nil {
+			factors, err = o.OverTune(found, slices.Delete(flags.Over, i, i+1), of.now)
+		}
+	} else if len(flags.Over) > 0 {
 		factors, err = o.Over(flags.Over, of.now)
 	} else {
 		factors, err = o.Choose(of.commands(), flags.MayChange, of.now, b.takes(l))

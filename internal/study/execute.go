@@ -60,7 +60,7 @@ func (s *Study) CheckLoads(plansOf func(Load) ([]plan.Plan, error)) error {
 	for _, c := range s.Cells() {
 		for _, l := range s.loads() {
 			plans, err := plansOf(s.planned(c, *l))
-			if err != nil && s.Optimum != nil && c.called == AgainstDefaults { // it is left out
+			if err != nil && s.Optimum != nil && (c.called == AgainstDefaults || s.goesWith(c, *l, plansOf)) { // it is left out
 				continue
 			}
 			for i, slo := 0, s.SLO(); err == nil && i < len(slo); i++ {

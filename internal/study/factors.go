@@ -57,7 +57,7 @@ func ParseOver(text string) (f Factor, err error) {
 	case ofTune && !ok:
 		f.Values = []string{"proposed"}
 	case ofTune || name == "" || slices.Contains(f.Values, ""):
-		err = fmt.Errorf("--over %q: write NAME=VALUE,VALUE or NAME=search:FROM..TO, as in compression=none,lz4,zstd or linger=search:0..100ms; or tune.ID, as in tune.vm.swappiness", text)
+		err = fmt.Errorf("--over %q: write NAME=VALUE,VALUE or NAME=search:FROM..TO, as in compression=none,lz4,zstd or linger=search:0..100ms; or tune.ID, as in tune.vm.swappiness, and tune for all that kt tune proposes", text)
 	case isSearch:
 		if f.Values, err = levels(span); err != nil {
 			err = fmt.Errorf("--over %q: %w", text, err)
@@ -187,6 +187,27 @@ func (o *Optimum) Over(texts []string, now Present) (factors []Factor, err error
 			f, bad = o.add(f, now(f.Name))
 		}
 		factors, err = append(factors, f), errors.Join(err, bad)
+	}
+	return factors, err
+}
+
+// OverTune returns the factors of --over, and of what kt tune proposes on the brokers' hosts. Those of a group of its checks go together.
+func (o *Optimum) OverTune(found []HostFinding, texts []string, now Present) ([]Factor, error) {
+	o.Tune = make(map[HostState]int)
+	for _, f := range found {
+		if o.Tune[f.State]++; f.State == Proposed {
+			texts = append(texts, tunePrefix+f.ID)
+		}
+	}
+	if o.Tune[Proposed] == 0 {
+		return nil, errors.New("--over tune: kt tune proposes nothing here that takes effect at once: kt tune shows what is fine, and what is to be changed by hand")
+	}
+	delete(o.Tune, Proposed)
+	factors, err := o.Over(once(texts), now)
+	for i := range factors {
+		if at := slices.IndexFunc(found, func(f HostFinding) bool { return tunePrefix+f.ID == factors[i].Name }); at >= 0 {
+			factors[i].Group, factors[i].About = tunePrefix+found[at].Group, found[at].About
+		}
 	}
 	return factors, err
 }

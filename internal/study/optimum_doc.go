@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/kt-bench/kt/internal/result/metric"
 	"github.com/kt-bench/kt/internal/result/verdict"
@@ -16,7 +17,38 @@ type OptimumDoc struct {
 	Tried   []Tried  `json:"tried"`   // those that keep the limits first, and then by the metric
 	Pareto  []int    `json:"pareto"`  // places in Tried: nothing that was tried is better than one of these in both Axes
 	Axes    []Metric `json:"axes"`
-	Proven  bool     `json:"proven"` // the proof is over
+	Proven  bool     `json:"proven"`         // the proof is over
+	Tune    *TuneDoc `json:"tune,omitempty"` // nil: nothing that kt tune proposes was tried
+}
+
+// TuneDoc says which of the settings that kt tune knows do anything for the load, on the brokers' hosts as they are.
+type TuneDoc struct {
+	Did      []string          `json:"did"`      // by their IDs: it is worse without one of them
+	Unsure   []string          `json:"not_told"` // the search has them among the best, and the runs cannot tell one of them
+	Nothing  []string          `json:"nothing"`
+	NotTried map[HostState]int `json:"not_tried"`
+	Sentence string            `json:"sentence,omitempty"` // "": the search is not over
+}
+
+// tuned fills in what the settings that kt tune proposes did.
+func (o *Optimum) tuned(d *Document) {
+	t := &TuneDoc{Did: []string{}, Unsure: []string{}, Nothing: []string{}, NotTried: o.Tune}
+	for _, f := range d.Study.Factors {
+		id, is := strings.CutPrefix(f.Name, tunePrefix)
+		i := slices.IndexFunc(d.Optimum.Effects, func(e Effect) bool { return e.Setting == f.Name && e.Brings != BringsNothing })
+		switch {
+		case !is:
+		case i < 0:
+			t.Nothing = append(t.Nothing, id)
+		case d.Optimum.Effects[i].Brings == BringsGain:
+			t.Did = append(t.Did, id)
+		default: // that a limit breaks in more of the runs without it may be noise
+			t.Unsure = append(t.Unsure, id)
+		}
+	}
+	if d.Optimum.Tune = t; d.Over {
+		t.Sentence = say("tuned", t)
+	}
 }
 
 // Best are the settings that the search ends with.
@@ -52,7 +84,8 @@ const (
 
 // Effect is what a setting brings: runs with it against runs in which it alone is as it was.
 type Effect struct {
-	Setting string    `json:"setting"`
+	Setting string    `json:"setting"`         // or a group
+	Group   string    `json:"group,omitempty"` // of the setting: "": none, or it is the group itself
 	Value   string    `json:"value"`
 	Before  string    `json:"before"`
 	Brings  Brings    `json:"brings"`
@@ -103,7 +136,7 @@ func (o *Optimum) sentence(d *Document) string {
 		SLO, Unsure      []string
 		Measured         int // settings that have a value of By
 		Over, Kept, Ours bool
-	}{OptimumDoc: d.Optimum, ID: d.ID, By: o.By, SLO: mapped(o.SLO, metric.Expr.String), Over: d.Over, Ours: ofClient(d.Optimum.Best.Limit)}
+	}{OptimumDoc: d.Optimum, ID: d.ID, By: o.By, SLO: d.Study.limits(), Over: d.Over, Ours: ofClient(d.Optimum.Best.Limit)}
 	for i := range d.Optimum.Tried {
 		t := &d.Optimum.Tried[i]
 		if about.Kept = about.Kept || t.Keeps(); t.Measures[o.By].N > 0 {
@@ -111,7 +144,7 @@ func (o *Optimum) sentence(d *Document) string {
 		}
 	}
 	for _, e := range d.Optimum.Effects {
-		if e.Brings == BringsUnsure {
+		if e.Brings == BringsUnsure && slices.Contains(d.Study.factorNames(), e.Setting) {
 			about.Unsure = append(about.Unsure, e.Setting)
 		}
 	}
@@ -185,6 +218,9 @@ func (o *Optimum) conclude(d *Document) (err error) {
 	d.Optimum.Proven = d.turnsDone(Prove) == made && (made >= o.Looks[len(o.Looks)-1]*len(sides) || made > 0 && !slices.ContainsFunc(d.Optimum.Best.Against, func(a Against) bool { return !a.Clear }))
 	if len(sides) == 1 {
 		d.Optimum.Proven = d.Over
+	}
+	if o.Tune != nil {
+		o.tuned(d)
 	}
 	d.Sentence = o.sentence(d)
 	return nil
@@ -276,40 +312,96 @@ func (a *Against) isWorse(o *Optimum) bool {
 	return len(a.Effects) > 0 && a.Effects[0].Metric == o.By && a.Effects[0].Verdict == Lesser
 }
 
-// effects fills in what each changed value brings.
+// effects fills in what each changed value brings. Those of a group are taken back together, and then alone if that is worth it.
 func (o *Optimum) effects(d *Document, found, present []int) error {
 	sp := d.Study.space()
-	back := taken(found, present)
-	with, kept := d.side("with it", sp.cell(found), Ablate)
-	for i, at := 0, 0; i < len(found); i++ {
-		if found[i] == present[i] {
+	back, at := sp.taken(found, present), 0
+	for _, of := range sp.of {
+		if found[of[0]] == present[of[0]] {
 			continue
 		}
-		f := d.Study.Factors[i]
-		e := Effect{Setting: f.Name, Value: f.Values[found[i]], Before: f.Values[present[i]], Brings: BringsUnsure}
-		without, keptWithout := d.side("without it", sp.cell(back[at]), Ablate)
+		f := d.Study.Factors[of[0]]
+		all, err := o.effect(d, Ablate, found, back[at], len(back))
 		at++
-		compared, err := compareAll(&without, &with, o.rules()[:1], alpha/float64(len(back)))
+		all.Setting, all.Value, all.Before = f.Name, f.Values[found[of[0]]], f.Values[present[of[0]]]
+		if len(of) > 1 {
+			all.Setting = f.Group
+		}
+		d.Optimum.Effects = append(d.Optimum.Effects, all)
+		for _, i := range of[:len(of)*min(1, len(of)-1)] {
+			one := all
+			if all.Brings != BringsNothing && err == nil {
+				one, err = o.effect(d, Apart, found, with(found, i, present[i]), len(sp.factors))
+			}
+			one.Setting, one.Group, one.Value, one.Before = d.Study.Factors[i].Name, f.Group, all.Value, all.Before
+			d.Optimum.Effects = append(d.Optimum.Effects, one)
+		}
 		if err != nil {
 			return err
 		}
-		limits := 2*kept > with.Runs && 2*keptWithout <= without.Runs && without.Runs > 0
-		if len(compared) > 0 {
-			e.By = &compared[0]
-			gain := float64(e.By.Shift) * map[bool]float64{true: 1, false: -1}[o.By.Of().HigherIsBetter]
-			switch {
-			case e.By.Clear && e.By.Verdict == Better:
-				e.Brings = BringsGain
-			case without.Runs >= o.Repeats && !limits && (gain < worthwhile || math.IsNaN(gain)):
-				e.Brings = BringsNothing
-			}
-		}
-		if limits && e.Brings != BringsGain {
-			e.Brings = BringsLimits
-		}
-		d.Optimum.Effects = append(d.Optimum.Effects, e)
 	}
 	return nil
+}
+
+// effect compares the runs of a phase with levels that were found with those in which something is taken back, as one of several.
+func (o *Optimum) effect(d *Document, phase Phase, found, back []int, several int) (e Effect, err error) {
+	sp := d.Study.space()
+	e.Brings = BringsUnsure
+	with, kept := d.side("with it", sp.cell(found), phase)
+	without, keptWithout := d.side("without it", sp.cell(back), phase)
+	compared, err := compareAll(&without, &with, o.rules()[:1], alpha/float64(several))
+	if err != nil {
+		return e, err
+	}
+	limits := 2*kept > with.Runs && 2*keptWithout <= without.Runs && without.Runs > 0
+	if len(compared) > 0 {
+		e.By = &compared[0]
+		gain := float64(e.By.Shift) * map[bool]float64{true: 1, false: -1}[o.By.Of().HigherIsBetter]
+		switch {
+		case e.By.Clear && e.By.Verdict == Better:
+			e.Brings = BringsGain
+		case without.Runs >= o.Repeats && !limits && (gain < worthwhile || math.IsNaN(gain)):
+			e.Brings = BringsNothing
+		}
+	}
+	if limits && e.Brings != BringsGain {
+		e.Brings = BringsLimits
+	}
+	return e, nil
+}
+
+// axes returns the metric, and a latency that is judged. A workload has those of its loads alone.
+func (o *Optimum) axes(s *Study, cells []CellDoc) []Metric {
+	var latencies []Metric
+	for _, r := range o.rules() {
+		if r.metric.Of().Unit == metric.Time {
+			latencies = append(latencies, r.metric)
+		}
+	}
+	latencies = append(latencies, metric.P99)
+	for _, l := range s.Loads[0].Loads {
+		latencies = append(latencies, named(l.Name, Metric(metric.P99)))
+	}
+	y := max(0, slices.IndexFunc(latencies, func(m Metric) bool {
+		return slices.ContainsFunc(cells, func(c CellDoc) bool { return c.Measures[m].N > 0 })
+	}))
+	if latencies[y] == o.By {
+		return []Metric{metric.CPU, o.By}
+	}
+	return []Metric{o.By, latencies[y]}
+}
+
+// limits returns what each run has to keep: also the limits of its loads.
+func (s *Study) limits() []string {
+	all := mapped(s.SLO(), metric.Expr.String)
+	for _, l := range append(s.Loads[:1:1], s.Loads[0].Loads...) {
+		for _, f := range l.Flags {
+			if f.Name == "limit" {
+				all = append(all, named(l.Name, f.Value))
+			}
+		}
+	}
+	return once(all)
 }
 
 // tried fills in the cells that were run, and which of them nothing is better than in both axes.
@@ -318,7 +410,7 @@ func (o *Optimum) tried(d *Document) error {
 	if err != nil {
 		return err
 	}
-	d.Optimum.Axes = []Metric{cmp.Or(map[bool]Metric{true: metric.CPU}[o.By == metric.P99], o.By), metric.P99}
+	d.Optimum.Axes = o.axes(d.Study, cells)
 	for i := range cells {
 		c := &cells[i]
 		if len(c.Runs) == 0 {

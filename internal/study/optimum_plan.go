@@ -29,7 +29,27 @@ func (o *Optimum) runs(s *Study) (least, most int) {
 	} else {
 		least += 2 * o.Looks[0]
 	}
-	return least, s.Discard + o.Most + (1+len(s.Factors))*o.Repeats + sides*o.Looks[len(o.Looks)-1]
+	sp := s.space()
+	back := 1 + len(sp.settings)
+	if len(sp.settings) < len(s.Factors) { // those of groups, alone
+		back += 1 + len(s.Factors)
+	}
+	return least, s.Discard + o.Most + back*o.Repeats + sides*o.Looks[len(o.Looks)-1]
+}
+
+// goesWith reports whether a load takes the values of a cell when one more of them is another one: acks=1 allows what acks=all does not.
+func (s *Study) goesWith(c Cell, l Load, plansOf func(Load) ([]plan.Plan, error)) bool {
+	sp := s.space()
+	levels := sp.at(c.At)
+	for i, f := range s.Factors {
+		for level := range f.Values {
+			other := sp.cell(with(levels, i, level))
+			if _, err := plansOf(s.planned(other, l)); err == nil && len(s.Optimum.Changed(other.At)) > len(s.Optimum.Changed(c.At)) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // isPresent reports whether a run has the present settings of a search, without which there is nothing to find.

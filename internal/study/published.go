@@ -33,7 +33,7 @@ type Published struct {
 	Ratio            float64           `json:"ratio,omitempty"`                   // here over published; 0: there is none
 	Latencies        []Latency         `json:"latencies,omitempty"`
 	Differs          []string          `json:"differs,omitempty"` // of the load here: why there is no ratio
-	Environment      string            `json:"environment"`                       // of the published test
+	Environment      string            `json:"environment"`       // of the published test
 	EnvironmentHere  string            `json:"environment_here,omitempty"`
 }
 

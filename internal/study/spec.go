@@ -117,6 +117,7 @@ type Factor struct {
 	Values []string `json:"values,omitempty"`
 	Search *Span    `json:"search,omitempty"` // the values are searched for here instead
 	About  string   `json:"about,omitempty"`  // why it is varied, in a sentence
+	Group  string   `json:"group,omitempty"`  // factors of a group have the same values, and change together where the best is searched for
 
 	Client   string `json:"client,omitempty"`   // producer or consumer, that has a property for it
 	Property string `json:"property,omitempty"` // "": it is none of Kafka's clients
