@@ -195,8 +195,8 @@ func below(z float64) float64 { return math.Erfc(-z/math.Sqrt2) / 2 }
 const likely = 0.5
 
 // Best returns the settings that seem best of those that were sampled, and of those that a walk of single steps from there leads to.
-// Where none keeps the limits, it is the most likely to.
-func (s *Surface) Best() []int {
+// Where none keeps the limits, it is the most likely to. left reports whether settings cannot be had.
+func (s *Surface) Best(left func([]int) bool) []int {
 	best := s.samples[0].At
 	better := func(a []int) bool {
 		x, y := s.Holds(a), s.Holds(best)
@@ -214,7 +214,7 @@ func (s *Surface) Best() []int {
 	for moved := true; moved; {
 		moved = false
 		for _, a := range s.near(best) {
-			if better(a) {
+			if !left(a) && better(a) {
 				best, moved = a, true
 			}
 		}

@@ -211,7 +211,8 @@ func (o *Optimum) next(d *Document) ([]Turn, error) {
 	switch d.turns[len(d.turns)-1].Phase {
 	case Screen, Seek:
 		n := min(blockSize, o.Most-d.inPhase(Screen, Seek)) - 1
-		if next := surface.Next(sp.together(found), max(n, 0), tell, d.cannotHave); len(next) > 0 {
+		next := surface.Next(sp.together(found), max(n, 0), tell, d.cannotHave)
+		if len(next) > 0 || n > 0 && len(d.runs(sp.cell(found).Index, Screen, Seek)) == 0 { // whether it can be had is known then
 			return turns(Seek, append(mapped(next, sp.each), found)), nil
 		}
 		if back := sp.taken(found, present); len(back) > 0 {
@@ -324,7 +325,7 @@ func (o *Optimum) found(d *Document) (*inference.Surface, []int, error) {
 		}
 	}
 	surface := inference.NewSurface(sp.settings, samples)
-	return surface, sp.each(surface.Best()), nil
+	return surface, sp.each(surface.Best(d.cannotHave)), nil
 }
 
 // broken is the slack of a limit whose value is not known, and the least that counts: what breaks it more is no worse.
