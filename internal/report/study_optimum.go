@@ -110,8 +110,7 @@ func triedTable(d *study.Document) *doc.Table {
 			texts = append(texts, medianOf(&one.CellFigures, m))
 		}
 		is := isOf(d, one.At)
-		t.Add(is, texts, one.Runs, one.Kept, pick(slices.Contains(o.Pareto, i), "yes", ""), limitsOf(&one.CellFigures), s.Named(one.At)).Tone =
-			pick(strings.HasPrefix(is, "best"), doc.Good, pick(one.Keeps(), doc.Plain, doc.Muted))
+		t.Add(is, texts, one.Runs, one.Kept, pick(slices.Contains(o.Pareto, i), "yes", ""), limitsOf(&one.CellFigures), s.Named(one.At)).Tone = pick(strings.HasPrefix(is, "best"), doc.Good, pick(one.Keeps(), doc.Plain, doc.Muted))
 	}
 	return t
 }
