@@ -256,7 +256,7 @@ func (o *Optimum) found(d *Document) (*inference.Surface, []int, error) {
 		}
 	}
 	surface := inference.NewSurface(sp.settings, samples)
-	return surface, surface.Best(), nil
+	return surface, surface.Best(d.cannotHave), nil
 }
 
 // broken is the slack of a limit whose value is not known, and the least that counts: what breaks it more is no worse.
