@@ -18,6 +18,7 @@ import (
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/report/page"
 	"github.com/kt-bench/kt/internal/result/metric"
+	"github.com/kt-bench/kt/internal/study"
 	"github.com/kt-bench/kt/internal/suggest"
 )
 
@@ -130,15 +131,24 @@ func (d command[S]) carryOut(ctx context.Context, env *Env, s S, args []string, 
 // completeFlags gives a shell the values of the flags of a command.
 func completeFlags(env *Env, c *cobra.Command, own map[string][]string) {
 	values := map[string][]string{ // nil: names of hosts and the like, and no files
-		"limit": nil, "abort-on": nil, "slo": nil, "fail-on": nil, "join": nil, "ladder": nil, "metrics-listen": nil, "peers": nil,
+		"limit": nil, "abort-on": nil, "slo": nil, "over": nil, "may-change": {"acks"}, "fail-on": nil, "join": nil, "ladder": nil, "metrics-listen": nil, "peers": nil,
 	}
 	maps.DeleteFunc(values, func(flag string, _ []string) bool { return c.Flags().Lookup(flag) == nil })
 	maps.Copy(values, config.Values(c.Flags()))
 	maps.Copy(values, own)
 	for flag, v := range values {
 		complete := func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			if slices.Contains([]string{"limit", "abort-on", "slo"}, flag) {
-				v = metric.Names() // not before: it takes milliseconds to read them
+			switch flag { // not before: it takes milliseconds to read them
+			case "limit", "abort-on", "slo":
+				v = metric.Names()
+			case "for":
+				return slices.Concat(v, metric.Names()), cobra.ShellCompDirectiveNoFileComp
+			case "over":
+				var names []string
+				for _, s := range study.Settings() {
+					names = append(names, s.Name+"=")
+				}
+				return names, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 			}
 			return v, cobra.ShellCompDirectiveNoFileComp
 		}
@@ -258,7 +268,7 @@ func flagError(c *cobra.Command, err error) error {
 
 // behindDashes returns what to do with a flag of a load among the flags of a command that makes loads of its own.
 func behindDashes(c *cobra.Command, flag string) string {
-	before := map[string]string{"calibrate": "", "find": "", "trial": " linger=20ms"}
+	before := map[string]string{"calibrate": "", "find": "", "trial": " linger=20ms", "optimize": " --for p99"}
 	change, ok := before[c.Name()]
 	if !ok || !slices.ContainsFunc(c.Root().Commands(), func(c *cobra.Command) bool {
 		return slices.Contains(config.LoadCommands(), c.Name()) && c.Flags().Lookup(flag) != nil

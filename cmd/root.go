@@ -91,7 +91,7 @@ func newRoot(env *Env) *cobra.Command {
 		newLoad(env, config.NewRoundtrip, &cobra.Command{
 			Use: "roundtrip [flags]", Short: "Produce records, read them back, and measure the whole way", Args: latencyToolArgs(env),
 		}),
-		newRun(env), newStudy(env), newFind(env), newTrial(env), newSize(env), newCompare(env), newCapture(env), newDoctor(env), newTune(env), newProbe(env),
+		newRun(env), newStudy(env), newFind(env), newTrial(env), newOptimize(env), newSize(env), newCompare(env), newCapture(env), newDoctor(env), newTune(env), newProbe(env),
 		command[*config.Plain]{flags: config.NewWatch, run: watchHost, signals: true}.of(env, &cobra.Command{
 			Use: "watch [flags]", Short: "Watch this host and its Kafka brokers, without a load",
 		}),

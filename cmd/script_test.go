@@ -211,6 +211,11 @@ func killed(ts *testscript.TestScript, args []string) {
 	times, err := strconv.Atoi(args[0])
 	ts.Check(err)
 	chance := rand.New(rand.NewPCG(9, 9))
+	logs := func() int {
+		all, _ := filepath.Glob(filepath.Join(ts.Getenv("XDG_STATE_HOME"), "kt/studies/*/log.jsonl"))
+		return len(all)
+	}
+	before := logs() // of other studies of the script
 	for i := range times {
 		command := args[1:]
 		if i > 0 {
@@ -228,11 +233,7 @@ func killed(ts *testscript.TestScript, args []string) {
 			_ = c.Wait() // killed, or done
 			close(ended)
 		}()
-		begun := func() bool {
-			logs, _ := filepath.Glob(filepath.Join(ts.Getenv("XDG_STATE_HOME"), "kt/studies/*/log.jsonl"))
-			return len(logs) > 0
-		}
-		for running := true; running && !begun(); {
+		for running := true; running && logs() == before; { // the moment is one of the study, and not before it
 			select {
 			case <-ended:
 				running = false

@@ -37,8 +37,17 @@ func named(ts *testscript.TestScript, args []string) {
 	text := ts.ReadFile("stdout")
 	var doc study.Document
 	ts.Check(json.Unmarshal([]byte(text), &doc))
-	if doc.Runs == 0 || doc.Runs != doc.Wanted {
-		ts.Fatalf("%d of %d runs", doc.Runs, doc.Wanted)
+	parts := []*study.Document{&doc}
+	if doc.WholeDoc != nil {
+		parts = nil
+		for _, p := range doc.Parts {
+			parts = append(parts, p.Study)
+		}
+	}
+	for _, d := range parts {
+		if d.Runs == 0 || d.Runs != d.Wanted {
+			ts.Fatalf("%d of %d runs", d.Runs, d.Wanted)
+		}
 	}
 	ts.Check(ts.Exec("kt", "study", "report", "--output", "json"))
 	if diff := cmp.Diff(text, ts.ReadFile("stdout")); diff != "" {

@@ -221,25 +221,31 @@ func FuzzReadHeader(f *testing.F) {
 func TestSettingsAreChangedWhereTheAgentMayAndNowhereElse(t *testing.T) {
 	bubble(t, nil, func(t *testing.T, w *world) {
 		var got []study.HostOrder
-		refusal := errors.New("the value is too large")
+		refusal, found := errors.New("the value is too large"), []study.HostFinding{{ID: "vm.swappiness", Group: "memory", About: "swapping", State: study.Proposed}}
 		w.add("a", RoleBroker)
 		w.add("b", RoleBroker, func(o *AgentOptions) {
 			o.Tune = func(_ context.Context, order *study.HostOrder) error {
 				if got = append(got, *order); order.Do == study.CheckHost {
 					return refusal
 				}
+				if order.Found = nil; order.Do == study.LookAtHost {
+					order.Found = found
+				}
 				return nil
 			}
 		})
 		peers := w.peers("a", "b")
 		order := study.HostOrder{Do: study.SetHost, Study: "s1", Set: []study.Flag{{Name: "sysctl.vm.swappiness", Value: "1"}}}
-		if err := w.client().Tune(t.Context(), peers[0], order); err == nil || !strings.Contains(err.Error(), "a: ") || !strings.Contains(err.Error(), "--allow-tune") || strings.Contains(err.Error(), "--rollback") {
+		if _, err := w.client().Tune(t.Context(), peers[0], order); err == nil || !strings.Contains(err.Error(), "a: ") || !strings.Contains(err.Error(), "--allow-tune") || strings.Contains(err.Error(), "--rollback") {
 			t.Errorf("an agent that may not change settings says %v", err)
 		}
-		must.Do(t, w.client().Tune(t.Context(), peers[1], order))
-		check := study.HostOrder{Do: study.CheckHost, Study: "s1"}
-		must.Err(t, refusal.Error(), w.client().Tune(t.Context(), peers[1], check), "a refusal")
-		must.Match(t, []study.HostOrder{order, check}, got, "the host got")
+		must.Have(w.client().Tune(t.Context(), peers[1], order))(t)
+		check, look := study.HostOrder{Do: study.CheckHost, Study: "s1"}, study.HostOrder{Do: study.LookAtHost, Study: "look"}
+		must.Err(t, refusal.Error(), must.Fail(w.client().Tune(t.Context(), peers[1], check)), "a refusal")
+		must.Match(t, found, must.Have(w.client().Tune(t.Context(), peers[1], look))(t), "what the host finds")
+		must.Match(t, []study.HostOrder{order, check, look}, got, "the host got")
+		found[0].About = "swapping\x1b[2J"
+		must.Err(t, "is none", must.Fail(w.client().Tune(t.Context(), peers[1], look)), "a text that is none")
 	})
 }
 
@@ -253,7 +259,7 @@ func TestRefusedSettingsFillNoLog(t *testing.T) {
 			order.Set = append(order.Set, study.Flag{Name: "sysctl.vm.swappiness", Value: strings.Repeat("1", maxText)})
 		}
 		for range 3 {
-			err := w.client().Tune(t.Context(), w.peers("a")[0], order)
+			_, err := w.client().Tune(t.Context(), w.peers("a")[0], order)
 			must.True(t, err != nil, "the settings are changed")
 		}
 		must.True(t, len(w.logs) == 0 && len(noted) == 3 && len(noted[0]) <= 2*maxText,

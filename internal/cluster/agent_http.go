@@ -207,7 +207,7 @@ func copyFrom(ctx context.Context, w http.ResponseWriter, f *os.File, offset int
 type tuneOrder struct{ study.HostOrder }
 
 func (o *tuneOrder) check() error {
-	if !slices.Contains([]study.HostDo{study.CheckHost, study.SetHost, study.RestoreHost}, o.Do) {
+	if !slices.Contains([]study.HostDo{study.LookAtHost, study.TryHost, study.CheckHost, study.SetHost, study.RestoreHost}, o.Do) {
 		return fmt.Errorf("order %q is none", clean(string(o.Do), 64))
 	}
 	for _, s := range slices.Concat(o.Set, o.Own) {
@@ -230,7 +230,7 @@ func (a *agent) tune(r *http.Request) (any, error) {
 		err = a.o.Tune(r.Context(), &o.HostOrder)
 		a.tuning.Unlock()
 	}
-	if o.Do != study.CheckHost || err != nil {
+	if o.Do != study.CheckHost && o.Do != study.LookAtHost || err != nil {
 		text := fmt.Sprintf("study %s of %s: %s", o.Study, r.RemoteAddr, o.Do)
 		for _, s := range o.Set {
 			text += fmt.Sprintf(" %s=%s", s.Name, s.Value)
@@ -242,22 +242,38 @@ func (a *agent) tune(r *http.Request) (any, error) {
 			a.o.Log(text)
 		}
 	}
-	return nothing{}, err
+	return tuneAnswer{o.Found}, err
 }
 
-// Tune asks an agent to change settings of its host. The error of one that is away has the command to run there.
-func (c *Client) Tune(ctx context.Context, to Peer, o study.HostOrder) error {
+type tuneAnswer struct {
+	Found []study.HostFinding `json:"found,omitempty"`
+}
+
+func (a *tuneAnswer) check() error {
+	for _, f := range a.Found {
+		for _, text := range []string{f.ID, f.Group, f.About, string(f.State)} {
+			if text == "" || text != clean(text, maxText) {
+				return fmt.Errorf("setting %q is none", clean(text, 64))
+			}
+		}
+	}
+	return nil
+}
+
+// Tune asks an agent to look at settings of its host, or to change them. The error of one that is away has the command to run there.
+func (c *Client) Tune(ctx context.Context, to Peer, o study.HostOrder) ([]study.HostFinding, error) {
+	var answered tuneAnswer
 	err := to.Err // it has the name
 	if err == nil {
 		ctx, cancel := context.WithTimeout(ctx, tuneTimeout)
 		defer cancel()
-		if err = c.call(ctx, http.MethodPost, to.Addr, "/v1/tune", &o, new(nothing)); err != nil {
+		if err = c.call(ctx, http.MethodPost, to.Addr, "/v1/tune", &o, &answered); err != nil {
 			err = fmt.Errorf("%s: %w", to.Name, unanswered(err, tuneTimeout))
 		}
 	}
 	var answer *agentError
-	if err == nil || errors.As(err, &answer) || o.Do == study.CheckHost {
-		return err
+	if err == nil || errors.As(err, &answer) || o.Do == study.CheckHost || o.Do == study.LookAtHost {
+		return answered.Found, err
 	}
-	return fmt.Errorf("%w; start the agent there again with --allow-tune, or run kt tune --rollback there", err)
+	return nil, fmt.Errorf("%w; start the agent there again with --allow-tune, or run kt tune --rollback there", err)
 }

@@ -150,6 +150,7 @@ func bodies(o *offer) []checked {
 	return []checked{
 		o, &order{Open: 1, Why: text, Drained: true}, &order{Start: &StartOrder{At: now, Agreed: result.Agreed{At: now, Bound: 1}}}, &nothing{},
 		&tuneOrder{study.HostOrder{Do: study.SetHost, Study: "s", Set: []study.Flag{{Name: "sysctl.vm.swappiness", Value: "1"}}}},
+		&tuneAnswer{[]study.HostFinding{{ID: "vm.swappiness", Group: "memory", About: "why", State: study.Proposed}}},
 		&identity{Info{Name: "a", Role: "client", Version: text, Tags: []string{"x"}}}, &clockEcho{now, now},
 		&agentState{Use: Use{CPU: 1, Cores: 2}, Members: []gossip.Member{{Info: gossip.Info{Name: "a", Role: "client", Tags: []string{"rack-1"}}, Addr: "1:1", State: "alive", Rival: "1:2"}}},
 		&runStatus{Version: 1, Stage: stageRunning, Vitals: "R", Problem: text, Clock: clockEcho{now, now}, Parts: []partStatus{
@@ -183,6 +184,8 @@ func empty(body checked) checked {
 		return new(order)
 	case *tuneOrder:
 		return new(tuneOrder)
+	case *tuneAnswer:
+		return new(tuneAnswer)
 	case *identity:
 		return new(identity)
 	case *clockEcho:

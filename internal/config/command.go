@@ -74,6 +74,7 @@ var (
 	NewStudyReport = settingsOf[Study]("study-made", "study")
 	NewFind        = settingsOf[Find]("find", "find")
 	NewTrial       = settingsOf[Trial]("trial", "trial")
+	NewOptimize    = settingsOf[Optimize]("optimize", "optimize")
 	NewSize        = settingsOf[Size]("size", "size")
 	NewCompare     = settingsOf[Compare]("compare", "compare")
 	NewCalibrate   = settingsOf[Calibrate]("calibrate", "calibrate")

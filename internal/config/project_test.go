@@ -49,6 +49,7 @@ func TestAProjectFileDescribesLoadsAndNothingElse(t *testing.T) {
 		"run: nightly":                                                      "--run reaches agents",
 		"agent: {quiet: true}":                                              "--quiet opens this host to others",
 		"max-rate: 1":                                                       "--max-rate opens this host to others",
+		"optimize: {over: [tune.x]}":                                        "--over changes brokers and hosts",
 		"study: {set: [exec=id]}":                                           "--set sets any flag of a load",
 		"calibrate: {save: true}":                                           "--save changes what kt knows",
 		"prune: {keep: 0}":                                                  "--keep removes runs",
@@ -73,24 +74,27 @@ func TestAProjectFileDescribesLoadsAndNothingElse(t *testing.T) {
 
 // mayProjectsSet are the flags that somebody has decided to let the file of a project set, in these commands. A row of a group that
 // is allowed does not decide it.
-const mayProjectsSet = `calibrate collect compare consume doctor find peers probe produce report roundtrip runs study trial tune watch: ascii no-color output theme
-calibrate capture collect consume find probe produce roundtrip study trial tune: quiet
+const mayProjectsSet = `calibrate collect compare consume doctor find optimize peers probe produce report roundtrip runs study trial tune watch: ascii no-color output theme
+calibrate capture collect consume find optimize probe produce roundtrip study trial tune: quiet
 capture: url
 capture consume doctor produce roundtrip: command-property
 capture consume doctor produce roundtrip study: bootstrap-server cluster
 collect consume produce report roundtrip tune: verbose
 compare: fail-on
-compare trial: delta
+compare optimize trial: delta
 consume: include
 consume doctor produce roundtrip: duration topic
 consume produce roundtrip: topics
-consume find produce roundtrip study trial: tag
+consume find optimize produce roundtrip study trial: tag
 consume produce roundtrip: abort-on engine fps lenient limit num-records print-metrics profile rate reporting-interval url warmup
-consume roundtrip: allow-gaps broker-list commit consumers date-format fetch-size from from-latest group group-instance-id group-protocol groups
+consume roundtrip: allow-gaps broker-list commit consumers date-format fetch-max-wait fetch-min-bytes fetch-size from from-latest group group-instance-id group-protocol groups
 consume roundtrip: hide-header isolation max-message-bytes messages no-check-crcs no-group num-fetch-threads processing-time show-consumer-stats show-detailed-stats
 consume roundtrip: ordered-by processing-mode processing-threads share-ack share-acquire-mode share-max-records share-start socket-buffer-size threads timeout
-find: ladder precision slo trial-time
-find study trial: rest
+find optimize: slo
+find: ladder precision trial-time
+find optimize study trial: rest
+optimize: budget for may-change
+optimize study trial: discard run-time
 produce roundtrip: acks arrivals batch-size compressibility compression delete-topic header idempotence key-distribution linger max-in-flight
 produce roundtrip: partitions payload-delimiter payload-monotonic payload-whole producer-props producers record-key-range record-size replication-factor seed
 produce roundtrip: topic-distribution
@@ -99,7 +103,7 @@ report: play speed
 roundtrip: backlog backlog-left one-at-a-time producer-acks
 runs: rows
 study: bytes
-study trial: discard repeats run-time
+study trial: repeats
 tune: all
 `
 

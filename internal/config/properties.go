@@ -165,6 +165,18 @@ func (b *builder) ownFlags() {
 	b.own(b.consumer, "no-check-crcs", "check.crcs", strconv.FormatBool(!is[bool](b.layers, "no-check-crcs")))
 }
 
+// JavaOf returns the property of Kafka's clients that a flag of a load stands for, and the client, producer or consumer; "": none.
+func JavaOf(flag string) (client, property string) {
+	for i := range settings {
+		for client, property := range settings[i].Java {
+			if settings[i].Name == flag {
+				return client, property
+			}
+		}
+	}
+	return "", ""
+}
+
 // own sets the property that a flag stands for, if the flag is given.
 func (b *builder) own(c *client, flag, property, value string) {
 	if b.given(flag) && !b.isRefused(flag) {

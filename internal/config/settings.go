@@ -148,7 +148,7 @@ func (s *setting) isOf(command string) bool {
 
 // Commands returns the commands that have settings, sorted. Each may have a section in the configuration file.
 func Commands() []string {
-	return strings.Fields("agent calibrate capture collect compare consume doctor find peers probe produce prune report roundtrip runs study trial tune watch")
+	return strings.Fields("agent calibrate capture collect compare consume doctor find optimize peers probe produce prune report roundtrip runs study trial tune watch")
 }
 
 // Groups returns the names of the groups of flags, in the order in which the help shows them.

@@ -70,7 +70,7 @@ type belief struct {
 
 const (
 	reach      = 0.4 // share of the levels of an ordered setting over which its effect changes
-	driftReach = 0.3 // share of the samples over which drift changes
+	driftReach = 15  // runs over which drift changes
 
 	typicalNoise = 0.03 // of a run; beliefs of the scales have it in their middle
 	unlikely     = 0.05 // weight against the best belief of one that does not count
@@ -99,7 +99,7 @@ func NewSurface(settings []Setting, samples []Sample) *Surface {
 	for i := range samples {
 		like := s.likeness(samples[i].At)[:i+1]
 		for j := range like {
-			d := float64(i-j) / float64(len(samples)) / driftReach
+			d := float64(i-j) / driftReach
 			like[j][ofDrift] = math.Exp(-d * d / 2)
 		}
 		s.like = append(s.like, like)
@@ -115,10 +115,10 @@ func NewSurface(settings []Setting, samples []Sample) *Surface {
 	sorted := slices.Sorted(slices.Values(values))
 	high := sorted[len(sorted)-1-len(sorted)/10]
 	s.unit = max(1, (high-middle(sorted))/usual)
-	stands := of(func(Sample) float64 { return 1 })
+	stands := of(func(Sample) float64 { return 0.5 })
 	for i := range values {
 		if values[i] = (values[i] - high) / s.unit; values[i] < -fallen {
-			values[i], doubt[i], stands[i] = -fallen, unsettled*unsettled, -1
+			values[i], doubt[i], stands[i] = -fallen, unsettled*unsettled, -0.5
 		}
 	}
 	s.limits = append(s.limits, s.fit(stands, make([]float64, len(samples))))
@@ -164,7 +164,7 @@ func (s *Surface) fit(ys, doubt []float64) *process {
 	for _, noise := range []float64{0.01, 0.02, 0.04, 0.08} {
 		for _, main := range []float64{0.03, 0.1, 0.3} {
 			for _, pair := range []float64{0.005, 0.03, 0.1} {
-				for _, drift := range []float64{0, 0.05} {
+				for _, drift := range []float64{0, 0.1} {
 					b := belief{scales: likeness{1, main * main, pair * pair, pair * pair / 4, drift * drift}, noise: noise * noise, factor: rows}
 					b.weight = s.explain(&b, rest, doubt) - math.Pow(math.Log(noise/typicalNoise)/0.7, 2)/2 - math.Pow(math.Log(pair/typicalNoise)/1.5, 2)/2
 					p.beliefs, best = append(p.beliefs, b), max(best, b.weight)

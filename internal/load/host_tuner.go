@@ -1,6 +1,7 @@
 package load
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -48,12 +49,14 @@ func (h *HostTuner) Obey(ctx context.Context, o *study.HostOrder) error {
 	}
 	var err error
 	switch o.Do {
-	case study.CheckHost:
-		var held []tune.Undone
-		if held, err = h.tree.Status(); err == nil && len(held) > 0 { // all that is in kt tune's journal is put back after each run
-			err = misfit(errors.New("kt tune has changed this machine (kt tune --status), and its journal is needed here; kt tune --rollback first, or compare by hand with kt compare"))
+	case study.LookAtHost:
+		o.Found, err = h.found(ctx, false)
+	case study.TryHost:
+		if err = h.untouched(); err == nil {
+			o.Found, err = h.found(ctx, true)
 		}
-		if err == nil {
+	case study.CheckHost:
+		if err = h.untouched(); err == nil {
 			_, err = h.changes(ctx, o.Set)
 		}
 	case study.SetHost:
@@ -61,8 +64,17 @@ func (h *HostTuner) Obey(ctx context.Context, o *study.HostOrder) error {
 	case study.RestoreHost:
 		err = h.set(ctx, &study.HostOrder{Own: o.Own})
 	}
-	if o.Do == study.CheckHost || err == nil {
+	if o.Do != study.RestoreHost || err == nil {
 		h.release()
+	}
+	return err
+}
+
+// untouched returns an error if kt tune has changed this machine: all that is in its journal is put back after each run.
+func (h *HostTuner) untouched() error {
+	held, err := h.tree.Status()
+	if err == nil && len(held) > 0 {
+		err = misfit(errors.New("kt tune has changed this machine (kt tune --status), and its journal is needed here; kt tune --rollback first, or compare by hand with kt compare"))
 	}
 	return err
 }
@@ -98,10 +110,13 @@ func (h *HostTuner) release() {
 // changes returns the changes that are meant, from what is there now.
 func (h *HostTuner) changes(ctx context.Context, wanted []study.Flag) (changes []tune.Change, err error) {
 	var errs []error
+	var ids []string
 	for _, s := range wanted {
 		if id, ok := strings.CutPrefix(s.Name, "tune."); ok {
-			proposed, err := h.proposed(ctx, id)
-			changes, errs = append(changes, proposed...), append(errs, err)
+			if _, err := tune.Find(tune.Catalogue(), id); err != nil {
+				errs = append(errs, misfit(fmt.Errorf("tune.%s: %w", id, err)))
+			}
+			ids = append(ids, id)
 			continue
 		}
 		one, err := h.tree.SysctlTo(strings.TrimPrefix(s.Name, "sysctl."), s.Value)
@@ -110,19 +125,28 @@ func (h *HostTuner) changes(ctx context.Context, wanted []study.Flag) (changes [
 		}
 		changes, errs = append(changes, one), append(errs, err)
 	}
-	return changes, errors.Join(errs...)
+	if err := errors.Join(errs...); err != nil || len(ids) == 0 {
+		return changes, err
+	}
+	r, err := h.look(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range ids {
+		if !slices.ContainsFunc(r.Findings, func(f tune.Finding) bool { return f.ID == id && len(f.Changes) > 0 }) {
+			errs = append(errs, misfit(fmt.Errorf("tune.%s: kt tune proposes no change that takes effect at once here; kt tune --explain %s tells why", id, id)))
+		}
+	}
+	return append(changes, r.Changes()...), errors.Join(errs...)
 }
 
-// proposed returns the changes that kt tune proposes of one setting.
-func (h *HostTuner) proposed(ctx context.Context, id string) ([]tune.Change, error) {
-	if _, err := tune.Find(tune.Catalogue(), id); err != nil {
-		return nil, misfit(fmt.Errorf("tune.%s: %w", id, err))
-	}
+// look returns what kt tune finds of some settings, all without IDs, with the changes that take effect at once.
+func (h *HostTuner) look(ctx context.Context, ids []string) (*tune.Report, error) {
 	flags := config.NewTune(pflag.NewFlagSet("tune", pflag.ContinueOnError))
 	if err := flags.Load(h.maker.Config); err != nil {
 		return nil, err
 	}
-	settings, err := tune.Select(tune.Catalogue(), []string{id}, flags.Skip)
+	settings, err := tune.Select(tune.Catalogue(), ids, flags.Skip)
 	profile, bad := tune.LoadProfile(flags.Profile, profiles.Of("tune"), ReadSettings)
 	if err = errors.Join(err, bad); err != nil {
 		return nil, misfit(err)
@@ -138,10 +162,32 @@ func (h *HostTuner) proposed(ctx context.Context, id string) ([]tune.Change, err
 	}
 	r := tune.Check(m, settings)
 	r.Limit(tune.ApplyOptions{Runtime: true})
-	if len(r.Changes()) == 0 {
-		return nil, misfit(fmt.Errorf("tune.%s: kt tune proposes no change that takes effect at once here; kt tune --explain %s tells why", id, id))
+	return r, nil
+}
+
+// found returns what kt tune finds here, after it has tried each change that it proposes, if it may.
+func (h *HostTuner) found(ctx context.Context, try bool) (all []study.HostFinding, err error) {
+	r, err := h.look(ctx, nil)
+	if err != nil {
+		return nil, err
 	}
-	return r.Changes(), nil
+	states := map[tune.Verdict]study.HostState{tune.OK: study.Fine, tune.NotApplicable: study.NotOfHost, tune.Unknown: study.NotOfHost}
+	for _, f := range r.Findings {
+		one := study.HostFinding{ID: f.ID, Group: string(f.Group), About: f.Title, State: cmp.Or(states[f.Verdict], study.ByHand)}
+		if len(f.Changes) > 0 {
+			one.State = study.Proposed
+		}
+		if one.State == study.Proposed && try {
+			if err := h.apply(f.Changes); err != nil {
+				one.State = study.Refused
+			}
+			if err := h.undo(); err != nil {
+				return nil, err
+			}
+		}
+		all = append(all, one)
+	}
+	return all, nil
 }
 
 // set makes the changes of an order by kt tune's journal, and puts back those that were made before.
@@ -159,19 +205,28 @@ func (h *HostTuner) set(ctx context.Context, o *study.HostOrder) error {
 	if err != nil {
 		return err
 	}
-	undone, err := h.tree.Rollback(false)
-	for _, u := range undone {
-		if u.Err != nil {
-			err = errors.Join(err, fmt.Errorf("%s: %w", u.Path, u.Err))
-		}
-	}
-	if err != nil || len(o.Set) == 0 {
+	if err := h.undo(); err != nil || len(o.Set) == 0 {
 		return err
 	}
 	changes, err := h.changes(ctx, o.Set)
 	if err != nil {
 		return err
 	}
+	return h.apply(changes)
+}
+
+// undo puts back all that is in kt tune's journal.
+func (h *HostTuner) undo() error {
+	undone, err := h.tree.Rollback(false)
+	for _, u := range undone {
+		if u.Err != nil {
+			err = errors.Join(err, fmt.Errorf("%s: %w", u.Path, u.Err))
+		}
+	}
+	return err
+}
+
+func (h *HostTuner) apply(changes []tune.Change) error {
 	outcomes, err := h.tree.Apply(changes, tune.ApplyOptions{Runtime: true, Time: h.maker.Now()})
 	for _, o := range outcomes {
 		if o.Err != nil {

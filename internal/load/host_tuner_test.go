@@ -129,3 +129,33 @@ func TestAMachineHasOneStudyAtATime(t *testing.T) {
 	other.release()
 	must.Err(t, "--rollback", one.Obey(t.Context(), &study.HostOrder{Do: study.CheckHost, Study: "s1", Set: set}), "over what another study left it says")
 }
+
+// What is proposed is tried once, unless it is only looked at, and put back at once.
+func TestAHostTellsWhatKtTuneWouldChange(t *testing.T) {
+	root := machine(t)
+	h, long := NewHostTuner(quietMaker(), root), time.Unix(1e9, 0)
+	must.Do(t, os.Chtimes(filepath.Join(root, swappiness), long, long))
+	for _, do := range []study.HostDo{study.LookAtHost, study.TryHost} {
+		o := study.HostOrder{Do: do, Study: "look"}
+		must.Do(t, h.Obey(t.Context(), &o))
+		states := make(map[study.HostState]int)
+		var proposed []string
+		for _, f := range o.Found {
+			if states[f.State]++; f.State == study.Proposed {
+				proposed = append(proposed, f.Group+" "+f.ID)
+			}
+		}
+		must.Match(t, "memory vm.swappiness", strings.Join(proposed, ", "), "%s: proposed", do)
+		must.True(t, states[study.NotOfHost] > 50, "%s: %v", do, states)
+		must.Match(t, "60", swappinessOf(t, root), "after %s", do)
+		must.True(t, len(must.Have(tune.NewTree(root, "").Status())(t)) == 0, "%s: the journal has something", do)
+		written := must.Have(os.Stat(filepath.Join(root, swappiness)))(t).ModTime()
+		must.Match(t, do == study.TryHost, written.After(long), "%s: it was written", do)
+	}
+	set := []study.Flag{{Name: "tune.vm.swappiness", Value: "proposed"}, {Name: "tune.vm.dirty_limit", Value: "proposed"}}
+	must.Err(t, "tune.vm.dirty_limit: kt tune proposes no change", h.Obey(t.Context(), &study.HostOrder{Do: study.SetHost, Study: "s1", Set: set, Own: set}), "one that is not proposed")
+	must.Do(t, h.Obey(t.Context(), &study.HostOrder{Do: study.SetHost, Study: "s1", Set: set[:1], Own: set}))
+	must.Match(t, "1", swappinessOf(t, root), "the change")
+	must.Do(t, h.Obey(t.Context(), &study.HostOrder{Do: study.RestoreHost, Study: "s1", Own: set}))
+	must.Match(t, "60", swappinessOf(t, root), "in the end")
+}

@@ -143,12 +143,19 @@ func (b *Runner) Hosts(ctx context.Context, l study.Load) (names []string, err e
 
 // ChangeHosts gives an order to the agents of some hosts, or to this one.
 func (b *Runner) ChangeHosts(ctx context.Context, l study.Load, hosts []string, o study.HostOrder) error {
+	_, err := b.order(ctx, l, hosts, o)
+	return err
+}
+
+// order gives an order to hosts, and returns what each has found.
+func (b *Runner) order(ctx context.Context, l study.Load, hosts []string, o study.HostOrder) (all [][]study.HostFinding, err error) {
 	if len(hosts) == 0 {
-		return b.host.Obey(ctx, &o)
+		err := b.host.Obey(ctx, &o)
+		return append(all, o.Found), err
 	}
 	c, found, _, err := b.agents(ctx, l)
 	if c == nil {
-		return err
+		return nil, err
 	}
 	errs := []error{err}
 	for _, name := range hosts {
@@ -156,9 +163,29 @@ func (b *Runner) ChangeHosts(ctx context.Context, l study.Load, hosts []string, 
 		if i := slices.IndexFunc(found, func(p cluster.Peer) bool { return p.Name == name }); i >= 0 {
 			peer = found[i]
 		}
-		errs = append(errs, c.Tune(ctx, peer, o))
+		one, err := c.Tune(ctx, peer, o)
+		all, errs = append(all, one), append(errs, err)
 	}
-	return errors.Join(errs...)
+	return all, errors.Join(errs...)
+}
+
+// LookAtHosts returns what kt tune finds on the brokers' hosts: the settings that each of them has in its role. do is how they are asked.
+func (b *Runner) LookAtHosts(ctx context.Context, l study.Load, do study.HostDo) ([]study.HostFinding, error) {
+	hosts, err := b.Hosts(ctx, l)
+	if err != nil {
+		return nil, err
+	}
+	all, err := b.order(ctx, l, hosts, study.HostOrder{Do: do, Study: "look"})
+	if err != nil {
+		return nil, misfit(err)
+	}
+	for i := range all[0] {
+		f := &all[0][i]
+		if slices.ContainsFunc(all, func(of []study.HostFinding) bool { return !slices.Contains(of, *f) }) {
+			f.State = study.Unlike
+		}
+	}
+	return all[0], nil
 }
 
 // BrokerSettings returns what every broker has now of some settings.

@@ -39,7 +39,7 @@ func CompareDoc(d *study.CompareDocument) *doc.Document {
 	}
 	all.List = d.Metrics
 	all.Sections = []doc.Section{
-		{ID: "sides", Blocks: []doc.Block{sideTable([2]string{"A", "B"}, &d.A, &d.B)}}, {ID: "metrics", Blocks: []doc.Block{metrics}}, {ID: "differs", Blocks: []doc.Block{differs}}, filesOf(&d.A, &d.B),
+		{ID: "sides", Blocks: []doc.Block{sideTable([]string{"A", "B"}, &d.A, &d.B)}}, {ID: "metrics", Blocks: []doc.Block{metrics}}, {ID: "differs", Blocks: []doc.Block{differs}}, filesOf(&d.A, &d.B),
 	}
 	return all
 }
@@ -67,8 +67,8 @@ func filesOf(sides ...*study.Side) doc.Section {
 	return doc.Section{ID: "files", Title: "Files", For: doc.InPage | doc.InDetails, Blocks: []doc.Block{details}}
 }
 
-// sideTable has how many runs two sides have, and what is to be known of them.
-func sideTable(names [2]string, sides ...*study.Side) *doc.Table {
+// sideTable has how many runs some sides have, and what is to be known of them.
+func sideTable(names []string, sides ...*study.Side) *doc.Table {
 	t := doc.NewTable("side-table", "Runs", "side|words", "runs|name", "has|sentence")
 	for i, s := range sides {
 		says := []string{plural(s.Runs, "run")}
@@ -94,10 +94,15 @@ func shiftTable(a, b string) *doc.Table {
 
 // addShift adds the row of a metric.
 func addShift(t *doc.Table, c *study.Compared, tone doc.Tone, more ...any) {
+	t.Add(append([]any{c.Metric, Figure(c.Metric, c.A.Median), Figure(c.Metric, c.B.Median), theme.Signed(c.Medians), shiftOf(c), c.Verdict}, more...)...).Tone = tone
+}
+
+// shiftOf are the cells of a shift and its interval.
+func shiftOf(c *study.Compared) []doc.Cell {
 	interval, shift := "", doc.Cell{Text: theme.Signed(c.Shift)}
 	if c.Shift.IsKnown() {
 		interval = pick(c.Coverage > 0, theme.Signed(c.Low)+" to "+theme.Signed(c.High), "")
 		shift.Shift = &doc.Shift{Value: float64(c.Shift), Low: float64(c.Low), High: float64(c.High), Interval: c.Coverage > 0}
 	}
-	t.Add(append([]any{c.Metric, Figure(c.Metric, c.A.Median), Figure(c.Metric, c.B.Median), theme.Signed(c.Medians), shift, interval, c.Verdict}, more...)...).Tone = tone
+	return []doc.Cell{shift, {Text: interval}}
 }

@@ -305,3 +305,14 @@ func TestProgressSaysTheOutcomeOfATrial(t *testing.T) {
 		must.Match(t, want, StudyProgress(study.Progress{What: study.Finished, Results: []study.LoadFigures{f}, Outcome: outcome}), string(outcome))
 	}
 }
+
+func TestProgressSaysWhatARunOfASearchForTheBestSettingsIsFor(t *testing.T) {
+	at := study.Cell{At: []study.Flag{{Name: "linger", Value: "5ms"}}}
+	for want, turn := range map[string]study.Turn{
+		"run 1, screening, to warm up: it does not count": {Number: 1, Phase: study.Screen, Steps: 22},
+		"run 8, screening 7 of 22: linger=5ms":            {Number: 8, Cell: at, Repeat: 1, Phase: study.Screen, Step: 7, Steps: 22},
+		"run 31, search 8: linger=5ms":                    {Number: 31, Cell: at, Repeat: 3, Phase: study.Seek, Step: 8},
+	} {
+		must.Match(t, want, StudyProgress(study.Progress{What: study.Begun, Turn: turn}), want)
+	}
+}

@@ -168,9 +168,12 @@ func StudyProgress(p study.Progress) string {
 	return "  " + pick(p.Outcome == "", "", string(p.Outcome)+": ") + strings.Join(parts, "; ")
 }
 
-// turnText says which run goes on: "run 3 of 9, 10s left: acks=1". turns is 0 if it is not known.
+// turnText says which run goes on: "run 3 of 9, 10s left: acks=1", or "run 8, screening 7 of 22: acks=1". turns is 0 if it is not known.
 func turnText(t study.Turn, turns int, left, warmsUp string) string {
 	at := t.Cell.String()
+	if t.Phase != "" {
+		left = ", " + string(t.Phase) + pick(t.Step > 0, fmt.Sprintf(" %d", t.Step), "") + pick(t.Step > 0 && t.Steps > 0, fmt.Sprintf(" of %d", t.Steps), "") + left
+	}
 	return fmt.Sprintf("run %d", t.Number) + pick(turns > 0, fmt.Sprintf(" of %d", turns), "") + left + pick(at != "", ": "+at, "") + pick(t.Repeat == 0, warmsUp, "")
 }
 

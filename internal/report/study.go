@@ -23,6 +23,8 @@ func StudyDoc(d *study.Document) *doc.Document {
 		findDoc(all, d)
 	case d.TrialDoc != nil:
 		trialDoc(all, d)
+	case d.Optimum != nil:
+		optimumDoc(all, d)
 	default:
 		gridDoc(all, d)
 	}
@@ -78,7 +80,7 @@ func gridDoc(all *doc.Document, d *study.Document) {
 		{ID: "cells", Title: "Cells", Blocks: []doc.Block{cellTable(d)}},
 		compared,
 		{ID: "faults", Title: "Faults", Blocks: []doc.Block{faultTable(d)}},
-		published(d),
+		published(d.Published),
 		{ID: "runs", Title: "Runs", Blocks: []doc.Block{doc.Details{Summary: "Runs", For: doc.InPage | doc.InDetails, Blocks: []doc.Block{each}}}},
 	}
 }
@@ -128,14 +130,11 @@ func cellTable(d *study.Document) *doc.Table {
 		if f.Invalid > 0 {
 			notes = append(notes, plural(f.Invalid, "run")+" not valid")
 		}
-		var limits, texts []string
-		for _, l := range f.Limits {
-			limits = append(limits, l.String())
-		}
+		var texts []string
 		for _, m := range []study.Metric{metric.Throughput, metric.P50, metric.P99, metric.P999, metric.Roughness, metric.CPU} {
 			texts = append(texts, medianOf(f, m))
 		}
-		limit := strings.Join(limits, ", ")
+		limit := limitsOf(f)
 		if c.LeftOut != "" {
 			limit, notes = "left out", []string{c.LeftOut}
 		}
@@ -143,6 +142,14 @@ func cellTable(d *study.Document) *doc.Table {
 		row.Note, row.NoteTone, row.Tone = strings.Join(notes, "; "), doc.Warn, pick(r.N == 0 || f.ClientBound || f.Invalid > 0, doc.Muted, doc.Plain)
 	})
 	return t
+}
+
+func limitsOf(f *study.CellFigures) string {
+	var limits []string
+	for _, l := range f.Limits {
+		limits = append(limits, l.String())
+	}
+	return strings.Join(limits, ", ")
 }
 
 func medianOf(f *study.CellFigures, m study.Metric) string {
@@ -183,11 +190,25 @@ func faultTable(d *study.Document) *doc.Table {
 	return t
 }
 
-// published has the figures of published tests beside those of the study, and where they come from.
-func published(d *study.Document) doc.Section {
+// published has the figures of published tests beside those of a study, and where they come from.
+func published(figures []study.Published) doc.Section {
 	t := doc.NewTable("published-table", "Published figures, and those of this study", "case|words", "at|words", "published", "here", "ratio")
+	latencies := doc.NewTable("published-latency-table", "Published latencies, and those of this study", "case|words", "at|words")
+	latencies.Note = "Latencies, published and here, are from when a record was sent, as Kafka's own tools count, and not from when it was due."
+	for _, of := range study.Latencies {
+		leave := pick(of == metric.Mean || of == metric.P99, "", "|2")
+		latencies.Head(of+leave, of+" here"+leave)
+	}
 	var sources []string
-	for _, p := range d.Published {
+	for _, p := range figures {
+		if len(p.Latencies) > 0 {
+			texts := slices.Repeat([]string{none}, 2*len(study.Latencies))
+			for _, l := range p.Latencies {
+				at := 2 * slices.Index(study.Latencies, l.Of)
+				texts[at], texts[at+1] = Figure(metric.P99, l.Published), pick(l.Here > 0, Figure(metric.P99, l.Here), none)
+			}
+			latencies.Add(p.Case, p.String(), texts)
+		}
 		row := t.Add(p.Case, p.String(), theme.PerSecond(p.RecordsPerSecond), none, none)
 		if row.Note = p.Environment; p.EnvironmentHere != "" {
 			row.Cells[3].Text = theme.PerSecond(p.Here)
@@ -206,7 +227,7 @@ func published(d *study.Document) doc.Section {
 	for _, source := range sources {
 		f.List("published by", source)
 	}
-	return doc.Section{ID: "published", Title: "Published figures", Blocks: []doc.Block{t, f}}
+	return doc.Section{ID: "published", Title: "Published figures", Blocks: []doc.Block{t, latencies, f}}
 }
 
 // oneRun is a load of a run of a study.

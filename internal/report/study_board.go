@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/kt-bench/kt/internal/doc"
 	"github.com/kt-bench/kt/internal/study"
@@ -32,35 +33,58 @@ func StudyBoardText(s *StudyBoard, o Options, height int) string {
 	t.Line("")
 	var table *doc.Table
 	for _, section := range d.Sections {
-		if table == nil && len(section.Blocks) > 0 {
-			table, _ = section.Blocks[0].(*doc.Table)
+		if len(section.Blocks) == 0 {
+			continue
+		}
+		if first, ok := section.Blocks[0].(*doc.Table); ok && (table == nil || section.ID == string(s.Turn.Phase) && len(first.Rows) > 0) {
+			table = first
 		}
 	}
 	for i := range table.Rows {
 		table.Rows[i].Note = "" // there is no room for it
 	}
-	at := s.mark(table, o.Theme.ASCII())
-	room := max(1, min(len(table.Rows), height-bytes.Count(t.Bytes(), []byte("\n"))-4))
+	for i := range table.Columns {
+		table.Columns[i].Kind = pick(table.Columns[i].Kind == doc.Sentence, doc.Words, table.Columns[i].Kind) // on one line
+	}
+	at, now := s.mark(table, o.Theme.ASCII()), s.now(max(o.Width, 60)-2)
+	room := max(1, min(len(table.Rows), height-bytes.Count(t.Bytes(), []byte("\n"))-3-len(now)))
 	first, hidden := max(0, min(at-room/2, len(table.Rows)-room)), len(table.Rows)-room // the rows around that of now
 	table.Rows = table.Rows[first:min(len(table.Rows), first+room)]
 	if t.Table(table); hidden > 0 {
 		t.Line("  " + t.Paint(doc.Muted, fmt.Sprintf("%d more rows", hidden)))
 	}
-	now := "preparing" // which run goes on, and how much time is left
-	if s.Turn.Number > 0 {
-		left := ""
-		if s.Turns > 0 && s.Made > 0 {
-			left = ", about " + (s.Took / time.Duration(s.Made) * time.Duration(s.Turns-s.Turn.Number+1)).Round(time.Second).String() + " left"
-		}
-		now = strings.TrimSpace(turnText(s.Turn, s.Turns, left, " (to warm up)") + "  " + s.Now)
-	}
 	t.Line("")
-	t.Line("  " + t.Paint(doc.Loud, t.Cut(now, 2)))
+	for _, line := range now {
+		t.Line("  " + t.Paint(doc.Loud, t.Cut(line, 2)))
+	}
 	return strings.TrimSuffix(t.String(), "\n")
 }
 
-// mark shows in a table of cells which runs of each are made, and returns the row of the run of now. Another table grows at its end.
+// now says which run goes on, how much time is left, and what the run does: on a second line if the first has no room.
+func (s *StudyBoard) now(room int) []string {
+	if s.Turn.Number == 0 {
+		return []string{"preparing"}
+	}
+	left := ""
+	if s.Turns > 0 && s.Made > 0 {
+		left = ", about " + (s.Took / time.Duration(s.Made) * time.Duration(s.Turns-s.Turn.Number+1)).Round(time.Second).String() + " left"
+	}
+	which := turnText(s.Turn, s.Turns, left, " (to warm up)")
+	if text := strings.TrimSpace(which + "  " + s.Now); s.Now == "" || utf8.RuneCountInString(text) <= room {
+		return []string{text}
+	}
+	return []string{which, s.Now}
+}
+
+// mark shows in a table of cells which runs of each are made, and returns the row of the run of now. Another table grows at its end,
+// but that of a search for the best settings has the best first.
 func (s *StudyBoard) mark(t *doc.Table, ascii bool) int {
+	if o := s.Document.Optimum; o != nil {
+		if i := slices.IndexFunc(o.Tried, func(one study.Tried) bool { return slices.Equal(one.At, s.Turn.Cell.At) }); i >= 0 && t.ID == "tried-table" {
+			t.Rows[i].Tone = doc.Loud
+		}
+		return 0
+	}
 	runs := slices.IndexFunc(t.Columns, func(c doc.Column) bool { return c.Head == "runs" })
 	if runs < 0 {
 		return len(t.Rows) - 1
@@ -137,6 +161,18 @@ func forecastDoc(f *study.Forecast) *doc.Document {
 		} else {
 			say("kt looks after %d and %d a side whether the answer is clear, and ends after %d", looks[0], looks[1], looks[2])
 		}
+	case s.Optimum != nil:
+		o := s.Optimum
+		all.Command, all.Subject, all.Line = "kt optimize", forText(o), s.Loads[0].String()
+		all.Tags = []string{plural(len(s.Factors), "setting"), "at most " + plural(f.MostRuns, "run")}
+		say("to warm up %s, then %s that screen the settings, then blocks of runs with the best so far until nothing within reach is better, with the screening %d at most",
+			plural(s.Discard, "run"), plural(len(f.Runs)-s.Discard, "run"), o.Most)
+		say("each value that was changed is taken back alone %s, and the proof has %d a side at most", plural(o.Repeats, "time"), o.Looks[len(o.Looks)-1])
+		t := doc.NewTable("factors", "The settings that are varied", "setting|words", "now|words", "Kafka's|words", "values|words", "why|sentence")
+		for i, factor := range s.Factors {
+			t.Add(factor.Name, o.Present[i].Value, o.Defaults[i].Value, strings.Join(factor.Values, " "), factor.About)
+		}
+		all.List, all.Sections = s.Factors, []doc.Section{{ID: "plan", Captions: true, Blocks: []doc.Block{t}}}
 	default:
 		t := doc.NewTable("runs", "Runs in their order", "run")
 		for _, factor := range s.Factors {

@@ -64,7 +64,7 @@ func trialDoc(all *doc.Document, d *study.Document) {
 	all.Tags = append(all.Tags, plural(d.Control.Runs, "run")+" without it", plural(d.Changed.Runs, "run")+" with it")
 	all.Answer, all.List = []doc.Note{{Text: d.Sentence}}, d.Effects
 	all.Sections = []doc.Section{
-		{ID: "effects", Blocks: []doc.Block{table}}, {ID: "sides", Blocks: []doc.Block{sideTable([2]string{"without", "with"}, &d.Control, &d.Changed)}}, filesOf(&d.Control, &d.Changed),
+		{ID: "effects", Blocks: []doc.Block{table}}, {ID: "sides", Blocks: []doc.Block{sideTable([]string{"without", "with"}, &d.Control, &d.Changed)}}, filesOf(&d.Control, &d.Changed),
 	}
 }
 
@@ -87,12 +87,19 @@ func wholeDoc(all *doc.Document, d *study.Document) {
 	if d.Sentence != "" {
 		all.Command, all.Answer = "kt find", []doc.Note{{Text: d.Sentence}}
 	}
-	all.Sections = []doc.Section{{ID: "side-by-side", Title: "Side by side", Blocks: []doc.Block{t}}}
+	var figures []study.Published
+	for _, p := range d.Parts {
+		if p.Study != nil && p.Study.GridDoc != nil {
+			figures = append(figures, p.Study.Published...)
+		}
+	}
+	all.Sections = []doc.Section{{ID: "side-by-side", Title: "Side by side", Blocks: []doc.Block{t}}, published(figures)}
 	list := []any{}
 	for i := range d.Parts {
 		p := &d.Parts[i]
 		part := StudyDoc(cmp.Or(p.Find, p.Study))
-		part.Remarks = nil // the whole has them
+		part.Remarks = nil // the whole has them, and published figures
+		part.Sections = slices.DeleteFunc(part.Sections, func(s doc.Section) bool { return s.ID == "published" })
 		all.Add(p.Name, part)
 		for _, row := range reflect.ValueOf(part.List).Seq2() {
 			list = append(list, inPart{p.Name, row.Interface()})

@@ -240,6 +240,10 @@ func (r *Result) rated(w *stats.Window) *metric.Figures {
 	figures := &metric.Figures{
 		Plan: &r.Plan, Window: w, ConsumerLag: -1, NotInLog: r.Records.NotInLog, Cores: cmp.Or(r.Client.CPUCores, -1), Verify: r.Verify,
 		Records: -1, Bytes: -1, ReadRecords: -1, ReadBytes: -1, Roughness: -1, BusiestKey: -1, BusiestPartition: r.busiestPartition(),
+		WireBytes: -1,
+	}
+	if b := &r.Batches; b.RecordsMean > 0 {
+		figures.WireBytes = b.BytesMean * b.CompressedShare / b.RecordsMean
 	}
 	if rate, ok := r.Written(); ok {
 		figures.Records, figures.Bytes = rate.Records, rate.Bytes

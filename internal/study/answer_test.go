@@ -99,7 +99,7 @@ func TestInPairsAnAnswerNamesWholeCells(t *testing.T) {
 	d := &Document{GridDoc: new(GridDoc), Study: &Study{Pair: true, Factors: []Factor{{Name: "url"}, {Name: "linger"}}, Ask: []Question{{Best: "url", By: metric.Rate}}}}
 	for i, url := range []string{"a", "b"} {
 		at := Cell{At: []Flag{{"url", url}, {"linger", []string{"5ms", Default}[i]}}}
-		c := CellDoc{cell: at, At: at.values()}
+		c := CellDoc{cell: at, At: at.Values()}
 		for n := range 5 {
 			c.Runs = append(c.Runs, RunDoc{Loads: []LoadFigures{{Limit: verdict.BrokerAcks, Measures: Measures[float64]{metric.Rate: float64(1000*(i+1) + n)}}}})
 		}

@@ -27,6 +27,12 @@ func (l *Load) isOwn(flag string) bool {
 // ofTrials are flags that a search gives its trials.
 var ofTrials = []string{"rate", "throughput", "duration", "num-records", "messages", "warmup", "warmup-records"}
 
+// ofLoads are flags that say which load it is. What is best is best for one load.
+var ofLoads = append([]string{"record-size", "scale", "speed", "run-time", "limit", "engine", "url", "bootstrap-server", "cluster", "topics", "seed"}, ofTrials...)
+
+// mostCells bounds the cells of a search for the best settings, which have numbers.
+const mostCells = 1 << 50
+
 // notYours says why a load may not have one of OwnFlags.
 func notYours(in, flag string) string {
 	if flag == "limit" || flag == "abort-on" {
@@ -86,6 +92,9 @@ func (s *Study) problems() (bad problems) {
 	if s.Find != nil {
 		s.checkFind(&bad)
 	}
+	if s.Optimum != nil && len(s.Loads) == 1 {
+		s.checkOptimum(&bad)
+	}
 	s.checkLoads(&bad)
 	s.checkFactors(&bad)
 	return bad
@@ -114,9 +123,27 @@ func (s *Study) checkFind(bad *problems) {
 	for _, flag := range flags {
 		bad.refuse(l.has(flag), "load "+l.Name, "--%s: kt find gives every trial its rate (or scale) and its time: leave it out (--ladder and --trial-time choose them)", flag)
 	}
+	l.checkReads(bad)
+}
+
+// checkReads looks for what runs cannot have that all read the same old records.
+func (l *Load) checkReads(bad *problems) {
 	reads := l.Command == "consume"
 	bad.refuse(reads && !l.has("topic"), "load "+l.Name, "consume: each trial reads old records at a rate: name a topic that holds enough of them with --topic")
 	bad.refuse(reads && l.has("group"), "load "+l.Name, "--group: its committed offsets would let each trial begin where the one before ended; leave it out")
+}
+
+// checkOptimum looks for what a search for the best settings cannot have.
+func (s *Study) checkOptimum(bad *problems) {
+	s.Loads[0].checkReads(bad)
+	bad.refuse(len(s.Factors) == 0, "", "kt knows no setting that this load takes and that may be better: name some with --over, as in --over producers=1,2,4")
+	cells := 1
+	for _, f := range s.Factors {
+		_, flag := s.target(f.Name)
+		bad.refuse(slices.Contains(ofLoads, flag), "", "--over %s: it is the load itself that it changes, and no setting of it", f.Name)
+		cells = min(cells*len(f.Values), mostCells)
+	}
+	bad.refuse(cells == mostCells, "", "%d settings with all their values are too many to search: name fewer with --over", len(s.Factors))
 }
 
 func (s *Study) checkLoads(bad *problems) {
@@ -168,7 +195,7 @@ func (s *Study) checkFactors(bad *problems) {
 			bad.refuse(true, "pair", "pair: %s has %d values and %s has %d; in pairs all factors have as many", first.Name, len(first.Values), f.Name, len(f.Values))
 			return
 		}
-		if i == 0 || !s.Pair {
+		if (i == 0 || !s.Pair) && s.Optimum == nil {
 			cells = min(cells*len(f.values()), maxTurns+1)
 		}
 	}

@@ -161,7 +161,7 @@ func (d *Document) cells() (cells []CellDoc, err error) {
 		i, ok := at[t.Cell.Index]
 		if !ok {
 			i, at[t.Cell.Index] = len(cells), len(cells)
-			cells = append(cells, CellDoc{cell: t.Cell, At: t.Cell.values(), LeftOut: d.state.leftOut[t.Cell.Index], Runs: []RunDoc{}})
+			cells = append(cells, CellDoc{cell: t.Cell, At: t.Cell.Values(), LeftOut: d.state.leftOut[t.Cell.Index], Runs: []RunDoc{}})
 		}
 		if d.state.counts(t) && d.state.isDone(t) {
 			loads, err := d.folder.figures(t)

@@ -60,6 +60,9 @@ func (s *Study) CheckLoads(plansOf func(Load) ([]plan.Plan, error)) error {
 	for _, c := range s.Cells() {
 		for _, l := range s.loads() {
 			plans, err := plansOf(s.planned(c, *l))
+			if err != nil && s.Optimum != nil && (c.called == AgainstDefaults || s.goesWith(c, *l, plansOf)) { // it is left out
+				continue
+			}
 			for i, slo := 0, s.SLO(); err == nil && i < len(slo); i++ {
 				if bad := slo[i].Check(&plans[0]); bad != nil {
 					err = fmt.Errorf("--slo %q cannot be judged: %w", slo[i], bad)
@@ -69,7 +72,7 @@ func (s *Study) CheckLoads(plansOf func(Load) ([]plan.Plan, error)) error {
 				err = fmt.Errorf("%s: none of its loads has a rate, so there is no scale to search for", l.File)
 			}
 			if err != nil && !slices.ContainsFunc(wrong, func(w error) bool { return errors.Unwrap(w).Error() == err.Error() }) {
-				wrong = append(wrong, fmt.Errorf("%s%w", strings.TrimPrefix(c.String()+": ", ": "), err))
+				wrong = append(wrong, fmt.Errorf("%s%w", strings.TrimPrefix(strings.TrimPrefix(c.String(), asItIs)+": ", ": "), err))
 			}
 		}
 	}
@@ -145,8 +148,8 @@ func (x *executor) numbered(c Cell, topic string, loads ...Load) (string, error)
 		}
 		l.set("topic", topic)
 		plans, err := x.runner.Plans(l)
-		if err != nil {
-			return "", err
+		if err != nil { // of a search for the best settings, whose values are checked one by one
+			return "", &result.MisfitError{Err: err}
 		}
 		for _, p := range plans { // a workload has topics of its own, and others
 			if strings.HasPrefix(p.Topic.Name, topic) {
@@ -177,7 +180,7 @@ func (x *executor) runs(ctx context.Context) error {
 			return ctx.Err()
 		}
 		err = x.turn(ctx, *t)
-		if misfit := new(result.MisfitError); errors.As(err, &misfit) && x.Study.Find == nil && x.Study.Trial == nil {
+		if misfit := new(result.MisfitError); errors.As(err, &misfit) && x.Study.Find == nil && x.Study.Trial == nil && !x.Study.Optimum.isPresent(x.Study, *t) {
 			x.notify(Progress{What: Skipped, Turn: *t, Reason: misfit.Error(), Turns: x.turns})
 			err = x.note(entry{What: Skipped, Cell: t.Cell.Index, Reason: misfit.Error()})
 		}

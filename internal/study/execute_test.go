@@ -327,7 +327,7 @@ func TestASearchEndsAndSaysWhy(t *testing.T) {
 	exact := func(truth float64) func(Turn) float64 {
 		chance := rand.New(rand.NewPCG(3, 0))
 		return func(turn Turn) float64 {
-			return curve(truth, float64(amount(turn.Cell.values()["partitions"]))) * math.Exp(1e-6*chance.NormFloat64())
+			return curve(truth, float64(amount(turn.Cell.Values()["partitions"]))) * math.Exp(1e-6*chance.NormFloat64())
 		}
 	}
 	for name, tc := range must.Rows[map[string]struct {
@@ -367,8 +367,8 @@ func TestASearchBesideAnotherFactor(t *testing.T) {
 	s.Ask = append(s.Ask, Question{Best: "partitions", By: metric.Throughput})
 	chance := rand.New(rand.NewPCG(1, 0))
 	d, _ := searching(t, s, func(turn Turn) float64 {
-		truth := map[string]float64{"1": 3, "all": 13}[turn.Cell.values()["acks"]]
-		return curve(truth, float64(amount(turn.Cell.values()["partitions"]))) * math.Exp(1e-4*chance.NormFloat64())
+		truth := map[string]float64{"1": 3, "all": 13}[turn.Cell.Values()["acks"]]
+		return curve(truth, float64(amount(turn.Cell.Values()["partitions"]))) * math.Exp(1e-4*chance.NormFloat64())
 	})
 	if len(d.Answers) != 4 || d.Answers[2].SearchEnd != "" || d.Answers[0].Best != "3" || d.Answers[1].Best != "13" || d.Answers[1].SearchEnd != EndFine {
 		t.Errorf("%+v", d.Answers)
@@ -384,7 +384,7 @@ func TestASearchGoesRoundWhatCannotBeMade(t *testing.T) {
 		if turn == nil {
 			break
 		}
-		n := amount(turn.Cell.values()["partitions"])
+		n := amount(turn.Cell.Values()["partitions"])
 		if n > 11 {
 			f.log = append(f.log, entry{What: Skipped, Cell: turn.Cell.Index, Reason: "too many"})
 			continue

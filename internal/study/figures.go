@@ -28,6 +28,9 @@ var Shown = []Metric{metric.Rate, metric.Throughput, metric.Mean, metric.P50, me
 // Metrics returns those that a study shows: with the ones that it asks for.
 func (s *Study) Metrics() []Metric {
 	all := slices.Concat(Shown, mapped(s.Ask, func(q Question) Metric { return q.By }))
+	if len(s.Published) > 0 {
+		all = append(all, mapped(Latencies, sent)...)
+	}
 	if s.Optimum != nil {
 		for _, r := range s.Optimum.rules() {
 			all = append(all, r.metric)

@@ -260,7 +260,7 @@ func (f *Folder) Files(cell string) (files []string, err error) {
 	}
 	d, err := f.known()
 	for _, t := range d.turns {
-		if d.state.counts(t) && d.state.isDone(t) && fits(t.Cell.values(), want) {
+		if d.state.counts(t) && d.state.isDone(t) && fits(t.Cell.Values(), want) {
 			files = append(files, f.path(t, f.Study.Loads[0]))
 		}
 	}

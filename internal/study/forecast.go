@@ -20,6 +20,7 @@ type Forecast struct {
 	Runs     []RunDoc            `json:"runs"`
 	LeftOut  []LeftOut           `json:"left_out,omitempty"`          // cells that the cluster cannot carry
 	More     bool                `json:"more_runs"`                   // a search adds further runs
+	MostRuns int                 `json:"most_runs,omitempty"`         // of a search for the best settings
 	Seconds  float64             `json:"seconds,omitempty"`           // at least, of these runs with the time between them; 0: not known
 	Most     float64             `json:"most_seconds,omitempty"`      // of a trial, which may end early, or of a usual search; 0: not known
 	Bytes    float64             `json:"written_bytes,omitempty"`     // by these runs, with replicas and before compression; 0: not known
@@ -64,7 +65,7 @@ func (s *Study) Forecast(plansOf func(Load) ([]plan.Plan, error), fits func(plan
 	seen := make(map[string]bool)
 	runs := make(map[int]takes) // by the numbers of cells
 	for _, c := range s.Cells() {
-		f.Cells = append(f.Cells, c.values())
+		f.Cells = append(f.Cells, c.Values())
 		for _, l := range s.Prepare {
 			if name := s.prepared(c, l); !seen[name] {
 				seen[name] = true
@@ -84,10 +85,12 @@ func (s *Study) Forecast(plansOf func(Load) ([]plan.Plan, error), fits func(plan
 		}
 		misfit := new(result.MisfitError)
 		switch {
-		case errors.As(err, &misfit):
-			i := slices.IndexFunc(f.LeftOut, func(l LeftOut) bool { return l.Reason == misfit.Error() })
+		case err != nil && s.Optimum != nil && len(runs) == 0: // as it is now
+			return nil, err
+		case errors.As(err, &misfit), err != nil && s.Optimum != nil:
+			i := slices.IndexFunc(f.LeftOut, func(l LeftOut) bool { return l.Reason == err.Error() })
 			if i < 0 {
-				i, f.LeftOut = len(f.LeftOut), append(f.LeftOut, LeftOut{Reason: misfit.Error()})
+				i, f.LeftOut = len(f.LeftOut), append(f.LeftOut, LeftOut{Reason: err.Error()})
 			}
 			f.LeftOut[i].Cells = append(f.LeftOut[i].Cells, c.String())
 		case err != nil:
@@ -104,17 +107,30 @@ func (s *Study) Forecast(plansOf func(Load) ([]plan.Plan, error), fits func(plan
 // add adds what runs take, by the number of their cell, to what the loads before them do.
 func (f *Forecast) add(runs map[int]takes) {
 	f.AtOnce += f.Bytes
-	for _, t := range f.Study.Turns() {
+	turns, o := f.Study.Turns(), f.Study.Optimum
+	if o != nil {
+		turns = o.first(f.Study)
+	}
+	for _, t := range turns {
 		one, fits := runs[t.Cell.Index]
+		if o != nil { // a run takes as long with any values
+			one, fits = runs[turns[0].Cell.Index], true
+			one.seconds += overhead.Seconds()
+		}
 		if !fits {
 			continue
 		}
-		f.Runs = append(f.Runs, RunDoc{Turn: len(f.Runs) + 1, Repeat: t.Repeat, At: t.Cell.values()})
+		f.Runs = append(f.Runs, RunDoc{Turn: len(f.Runs) + 1, Repeat: t.Repeat, At: t.Cell.Values()})
 		f.Seconds, f.Bytes = f.Seconds+one.seconds, f.Bytes+one.bytes
 	}
 	f.Seconds += f.Study.Rest.Std().Seconds() * float64(max(0, len(f.Runs)-1))
 	if p := f.Study.Trial; p != nil { // it ends at one of its looks
 		f.Most, f.Seconds = f.Seconds, f.Seconds*float64(f.Study.Discard+2*p.Looks[0])/float64(len(f.Runs))
+	}
+	if o != nil {
+		least, most := o.runs(f.Study)
+		one := f.Seconds / float64(len(f.Runs))
+		f.Seconds, f.Most, f.MostRuns = one*float64(least), one*float64(most), most
 	}
 	for _, v := range []*float64{&f.Seconds, &f.Most, &f.Bytes, &f.AtOnce} {
 		if math.IsNaN(*v) {

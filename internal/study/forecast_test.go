@@ -173,10 +173,10 @@ func published(t *testing.T, s *Study) map[string]Published {
 	t.Helper()
 	d := &Document{GridDoc: new(GridDoc), Study: s}
 	for _, c := range s.Cells() {
-		cell := CellDoc{At: c.values()}
+		cell := CellDoc{At: c.Values()}
 		run := RunDoc{}
 		for i := range s.Loads {
-			run.Loads = append(run.Loads, LoadFigures{Limit: verdict.BrokerAcks, Measures: Measures[float64]{metric.Rate: float64(i+1) * 1000}})
+			run.Loads = append(run.Loads, LoadFigures{Limit: verdict.BrokerAcks, Measures: Measures[float64]{metric.Rate: float64(i+1) * 1000, metric.P99: 9, "service.p99": 7}})
 		}
 		cell.Runs = []RunDoc{run}
 		cell.conclude()
@@ -247,6 +247,13 @@ func TestAnotherLoadHasNoRatio(t *testing.T) {
 	}
 }
 
+// A published latency stands beside one that is counted alike: from the send, and not from when the record was due.
+func TestPublishedLatenciesStandBesideThoseFromTheSend(t *testing.T) {
+	s := &Study{Published: []string{"producer-latency/acks-0"}, Factors: []Factor{{Name: "acks", Values: []string{"0"}}}, Loads: []Load{{Command: "produce"}}}
+	must.Match(t, []Latency{{"mean", 1090, 0}, {"p50", 1000, 0}, {"p95", 3000, 0}, {"p99", 4000, 7}}, published(t, s)["acks-0 acks=0"].Latencies, "latencies")
+	must.True(t, slices.Contains(s.Metrics(), "service.p99"), "it is not measured")
+}
+
 func TestTheNewestStudyComesFirst(t *testing.T) {
 	dir := t.TempDir()
 	want := []string{"20261123-150001-a-x", "20261123-150000-b-x", "20261123-150000-c-x", "20261123-150000-a-x"}
@@ -280,7 +287,7 @@ func TestTheBestValueIsAmongThoseThatASearchCannotTellFromIt(t *testing.T) {
 					s := partitions(Span{"1", "64", fine})
 					s.Seed = seed
 					d, _ := searching(t, s, func(turn Turn) float64 {
-						n := float64(amount(turn.Cell.values()["partitions"]))
+						n := float64(amount(turn.Cell.Values()["partitions"]))
 						return curve(truth, n) * change(turn.Number, chance) * math.Exp(0.02*chance.NormFloat64())
 					})
 					var like []float64

@@ -22,6 +22,8 @@ type Turn struct {
 	Cell   Cell
 	Repeat int   // the block that it is in, from 1; 0: it does not count
 	Phase  Phase // of a search for the best settings
+	Step   int   // its place in the phase, from 1; 0: it does not count
+	Steps  int   // of the phase, as far as they are known; 0: the runs decide
 }
 
 // SearchEnd is why a search among the values of a factor ended.
@@ -197,7 +199,7 @@ var kinds = []*kind{
 	{"time", func(s string) (int64, error) { d, err := plan.ParseDuration(s); return int64(d), err }, func(n int64) string { return time.Duration(n).String() }},
 	{"size", plan.ParseVolume, func(n int64) string {
 		unit := 0
-		for unit < 3 && n%1024 == 0 {
+		for n != 0 && unit < 3 && n%1024 == 0 {
 			n, unit = n/1024, unit+1
 		}
 		return strconv.FormatInt(n, 10) + []string{"B", "KiB", "MiB", "GiB"}[unit]

@@ -24,6 +24,8 @@ type Optimum struct {
 	Repeats  int           `json:"repeats"`       // of each value that is taken back
 	Looks    []int         `json:"looks"`         // of the proof: repeats after which sides are compared
 	Delta    float64       `json:"delta"`         // differences of at most this share do not matter
+
+	Tune map[HostState]int `json:"tune,omitempty"` // settings of the brokers' hosts that kt tune knows and the search does not try; nil: it is not about them
 }
 
 // Phase is what a run of a search for the best settings is for.
@@ -33,7 +35,8 @@ type Phase string
 const (
 	Screen Phase = "screening"
 	Seek   Phase = "search"
-	Ablate Phase = "effects" // each value is taken back alone
+	Ablate Phase = "effects"  // each value is taken back alone, of a group all at once
+	Apart  Phase = "settings" // each value of a group that is worth having is taken back alone
 	Prove  Phase = "proof"
 )
 
@@ -42,6 +45,10 @@ const (
 	between   = 6  // runs of it after which the present settings are run again
 	blockSize = 4  // of the search
 	mostRuns  = 60 // of both: see docs/optimize.md for what they find
+
+	leastRepeats = 4 // of what is taken back, where time is short
+
+	asItIs = "as it is" // what the present cell is called
 
 	// tell is the expected gain, as a share, below which the search ends: a tenth of what matters.
 	tell = 0.0008
@@ -54,19 +61,50 @@ func NewOptimum(l Load, factors []Factor, o Optimum) (*Study, error) {
 	return s, errors.Join(s.problems()...)
 }
 
-// space is the factors as settings with levels.
+// space is the factors as settings with levels. Factors of a group are one setting.
 type space struct {
+	optimum  *Optimum
 	factors  []Factor
 	settings []inference.Setting
+	of       [][]int // the places of the factors of each setting
 }
 
 func (s *Study) space() *space {
-	sp := &space{factors: s.Factors}
-	for _, f := range s.Factors {
+	sp := &space{optimum: s.Optimum, factors: s.Factors}
+	for i, f := range s.Factors {
+		if at := slices.IndexFunc(sp.of, func(of []int) bool { return f.Group != "" && s.Factors[of[0]].Group == f.Group }); at >= 0 {
+			sp.of[at] = append(sp.of[at], i)
+			continue
+		}
 		_, ordered := f.amounts()
-		sp.settings = append(sp.settings, inference.Setting{Levels: len(f.Values), Ordered: ordered})
+		sp.settings, sp.of = append(sp.settings, inference.Setting{Levels: len(f.Values), Ordered: ordered}), append(sp.of, []int{i})
 	}
 	return sp
+}
+
+// together returns the levels of the settings, of those of the factors.
+func (sp *space) together(levels []int) []int {
+	return mapped(sp.of, func(of []int) int { return levels[of[0]] })
+}
+
+// each returns the levels of the factors, of those of the settings.
+func (sp *space) each(settings []int) []int {
+	levels := make([]int, len(sp.factors))
+	for at, of := range sp.of {
+		for _, i := range of {
+			levels[i] = settings[at]
+		}
+	}
+	return levels
+}
+
+// screened returns how many runs the screening has beside those with the present settings: two a cell of a few.
+func (sp *space) screened() int {
+	n := 2
+	for _, setting := range sp.settings {
+		n = min(n*setting.Levels, screened)
+	}
+	return n
 }
 
 // amounts returns the values as numbers, if they are numbers, sizes or times in growing order.
@@ -94,12 +132,13 @@ func (sp *space) at(values []Flag) []int {
 	return levels
 }
 
-// cell returns the cell of some levels. Its number is that of the levels, as digits.
+// cell returns the cell of some levels. Its number is that of the levels, as digits. It is called by what it changes.
 func (sp *space) cell(levels []int) (c Cell) {
 	for i, f := range sp.factors {
 		c.Index = c.Index*len(f.Values) + levels[i]
 		c.At = append(c.At, Flag{f.Name, f.Values[levels[i]]})
 	}
+	c.called = sp.optimum.Named(c.At)
 	return c
 }
 
@@ -115,8 +154,12 @@ func (o *Optimum) cells(s *Study) []Cell {
 		}
 	}
 	var cells []Cell
-	for _, levels := range all {
-		if c := sp.cell(levels); !slices.ContainsFunc(cells, func(o Cell) bool { return o.Index == c.Index }) {
+	for i, levels := range all {
+		c := sp.cell(levels)
+		if i == 1 {
+			c.called = AgainstDefaults
+		}
+		if !slices.ContainsFunc(cells, func(o Cell) bool { return o.Index == c.Index }) {
 			cells = append(cells, c)
 		}
 	}
@@ -133,14 +176,17 @@ func (o *Optimum) next(d *Document) ([]Turn, error) {
 	sp := d.Study.space()
 	present := sp.at(o.Present)
 	turns := func(phase Phase, blocks ...[][]int) (all []Turn) {
-		made := 0
+		made, before := 0, d.inPhase(phase)
 		if len(d.turns) > 0 {
 			made = d.turns[len(d.turns)-1].Repeat
 		}
 		for i, block := range blocks {
 			for _, levels := range block {
-				all = append(all, Turn{Cell: sp.cell(levels), Repeat: made + i + 1, Phase: phase})
+				all = append(all, Turn{Cell: sp.cell(levels), Repeat: made + i + 1, Phase: phase, Step: before + len(all) + 1})
 			}
+		}
+		for i := 0; i < len(all) && phase != Seek; i++ {
+			all[i].Steps = before + len(all)
 		}
 		return all
 	}
@@ -150,11 +196,11 @@ func (o *Optimum) next(d *Document) ([]Turn, error) {
 			first = append(first, Turn{Cell: sp.cell(present), Phase: Screen})
 		}
 		block := [][]int{}
-		for i, levels := range inference.Screening(sp.settings, screened, d.Study.Seed) {
+		for i, levels := range inference.Screening(sp.settings, sp.screened(), d.Study.Seed) {
 			if i%between == 0 {
 				block = append(block, present)
 			}
-			block = append(block, levels)
+			block = append(block, sp.each(levels))
 		}
 		return append(first, turns(Screen, append(block, present))...), nil
 	}
@@ -165,17 +211,19 @@ func (o *Optimum) next(d *Document) ([]Turn, error) {
 	switch d.turns[len(d.turns)-1].Phase {
 	case Screen, Seek:
 		n := min(blockSize, o.Most-d.inPhase(Screen, Seek)) - 1
-		if next := surface.Next(found, max(n, 0), tell, d.cannotHave); len(next) > 0 {
-			return turns(Seek, append(next, found)), nil
+		if next := surface.Next(sp.together(found), max(n, 0), tell, d.cannotHave); len(next) > 0 {
+			return turns(Seek, append(mapped(next, sp.each), found)), nil
 		}
-		if back := taken(found, present); len(back) > 0 {
-			blocks := make([][][]int, o.Repeats)
-			for i := range blocks {
-				if blocks[i] = append([][]int{found}, back...); i%2 == 1 {
-					slices.Reverse(blocks[i])
-				}
-			}
-			return turns(Ablate, blocks...), nil
+		if back := sp.taken(found, present); len(back) > 0 {
+			return turns(Ablate, inTurns(o.Repeats, append([][]int{found}, back...))...), nil
+		}
+		fallthrough
+	case Ablate:
+		if err := o.conclude(d); err != nil {
+			return nil, err
+		}
+		if back := d.apart(found, present); len(back) > 0 {
+			return turns(Apart, inTurns(o.Repeats, append([][]int{found}, back...))...), nil
 		}
 		fallthrough
 	default: // the next look of the proof
@@ -188,20 +236,39 @@ func (o *Optimum) next(d *Document) ([]Turn, error) {
 		if len(sides) < 2 || look < 0 {
 			return nil, nil
 		}
-		blocks := make([][][]int, o.Looks[look]-made)
-		for i := range blocks {
-			if blocks[i] = slices.Clone(sides); i%2 == 1 {
-				slices.Reverse(blocks[i])
-			}
-		}
-		return turns(Prove, blocks...), nil
+		return turns(Prove, inTurns(o.Looks[look]-made, sides)...), nil
 	}
 }
 
-// taken returns some levels with each one that is not present taken back alone.
-func taken(found, present []int) (all [][]int) {
-	for i := range found {
-		if found[i] != present[i] {
+// inTurns returns a block as often as it is repeated, every other time from its end.
+func inTurns(repeats int, block [][]int) [][][]int {
+	blocks := make([][][]int, repeats)
+	for i := range blocks {
+		if blocks[i] = slices.Clone(block); i%2 == 1 {
+			slices.Reverse(blocks[i])
+		}
+	}
+	return blocks
+}
+
+// taken returns some levels with each setting that is not present taken back alone.
+func (sp *space) taken(found, present []int) (all [][]int) {
+	for _, of := range sp.of {
+		if back := slices.Clone(found); found[of[0]] != present[of[0]] {
+			for _, i := range of {
+				back[i] = present[i]
+			}
+			all = append(all, back)
+		}
+	}
+	return all
+}
+
+// apart returns some levels with each factor taken back alone that is of a group which does not bring nothing.
+func (d *Document) apart(found, present []int) (all [][]int) {
+	for i, f := range d.Study.Factors {
+		is := func(e Effect) bool { return e.Setting == f.Name && e.Group != "" && e.Brings != BringsNothing }
+		if slices.ContainsFunc(d.Optimum.Effects, is) {
 			all = append(all, with(found, i, present[i]))
 		}
 	}
@@ -217,9 +284,10 @@ func (d *Document) inPhase(phases ...Phase) (n int) {
 	return n
 }
 
-// cannotHave reports whether levels are of a cell that was left out.
-func (d *Document) cannotHave(levels []int) bool {
-	return d.state.leftOut[d.Study.space().cell(levels).Index] != ""
+// cannotHave reports whether levels of the settings are of a cell that was left out.
+func (d *Document) cannotHave(settings []int) bool {
+	sp := d.Study.space()
+	return d.state.leftOut[sp.cell(sp.each(settings)).Index] != ""
 }
 
 // found returns the surface of the runs of the screening and the search, and what is best on it; nil: nothing was measured.
@@ -234,7 +302,7 @@ func (o *Optimum) found(d *Document) (*inference.Surface, []int, error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		one := inference.Sample{At: sp.at(t.Cell.At), Slack: slacks(loads)}
+		one := inference.Sample{At: sp.together(sp.at(t.Cell.At)), Slack: slacks(loads)}
 		one.Value = o.value(&loads[0])
 		samples = append(samples, one)
 	}
@@ -249,14 +317,14 @@ func (o *Optimum) found(d *Document) (*inference.Surface, []int, error) {
 	}
 	for i := range samples {
 		if one := &samples[i]; math.IsNaN(one.Value) {
-			one.Value = worst
+			one.Value = worst - broken
 			for j := range one.Slack {
 				one.Slack[j] = min(one.Slack[j], -broken)
 			}
 		}
 	}
 	surface := inference.NewSurface(sp.settings, samples)
-	return surface, surface.Best(d.cannotHave), nil
+	return surface, sp.each(surface.Best(d.cannotHave)), nil
 }
 
 // broken is the slack of a limit whose value is not known, and the least that counts: what breaks it more is no worse.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/kt-bench/kt/internal/result/metric"
 	"github.com/kt-bench/kt/internal/result/verdict"
@@ -13,10 +14,41 @@ import (
 type OptimumDoc struct {
 	Best    Best     `json:"best"`
 	Effects []Effect `json:"effects"` // of each value that the search changed, taken back alone
-	Tried   []Tried  `json:"tried"`
-	Pareto  []int    `json:"pareto"` // places in Tried: nothing that was tried is better than one of these in both Axes
+	Tried   []Tried  `json:"tried"`   // those that keep the limits first, and then by the metric
+	Pareto  []int    `json:"pareto"`  // places in Tried: nothing that was tried is better than one of these in both Axes
 	Axes    []Metric `json:"axes"`
-	Proven  bool     `json:"proven"` // the proof is over
+	Proven  bool     `json:"proven"`         // the proof is over
+	Tune    *TuneDoc `json:"tune,omitempty"` // nil: nothing that kt tune proposes was tried
+}
+
+// TuneDoc says which of the settings that kt tune knows do anything for the load, on the brokers' hosts as they are.
+type TuneDoc struct {
+	Did      []string          `json:"did"`      // by their IDs: it is worse without one of them
+	Unsure   []string          `json:"not_told"` // the search has them among the best, and the runs cannot tell one of them
+	Nothing  []string          `json:"nothing"`
+	NotTried map[HostState]int `json:"not_tried"`
+	Sentence string            `json:"sentence,omitempty"` // "": the search is not over
+}
+
+// tuned fills in what the settings that kt tune proposes did.
+func (o *Optimum) tuned(d *Document) {
+	t := &TuneDoc{Did: []string{}, Unsure: []string{}, Nothing: []string{}, NotTried: o.Tune}
+	for _, f := range d.Study.Factors {
+		id, is := strings.CutPrefix(f.Name, tunePrefix)
+		i := slices.IndexFunc(d.Optimum.Effects, func(e Effect) bool { return e.Setting == f.Name && e.Brings != BringsNothing })
+		switch {
+		case !is:
+		case i < 0:
+			t.Nothing = append(t.Nothing, id)
+		case d.Optimum.Effects[i].Brings == BringsGain:
+			t.Did = append(t.Did, id)
+		default: // that a limit breaks in more of the runs without it may be noise
+			t.Unsure = append(t.Unsure, id)
+		}
+	}
+	if d.Optimum.Tune = t; d.Over {
+		t.Sentence = say("tuned", t)
+	}
 }
 
 // Best are the settings that the search ends with.
@@ -28,6 +60,8 @@ type Best struct {
 	Against []Against `json:"proof,omitempty"` // empty: there is nothing to compare with
 
 	verdict.Verdict // of the runs with these settings: what the limit was
+
+	Copied
 }
 
 // Against is the proof of the best settings against others.
@@ -50,7 +84,8 @@ const (
 
 // Effect is what a setting brings: runs with it against runs in which it alone is as it was.
 type Effect struct {
-	Setting string    `json:"setting"`
+	Setting string    `json:"setting"`         // or a group
+	Group   string    `json:"group,omitempty"` // of the setting: "": none, or it is the group itself
 	Value   string    `json:"value"`
 	Before  string    `json:"before"`
 	Brings  Brings    `json:"brings"`
@@ -75,7 +110,45 @@ const worthwhile = 0.01
 type Tried struct {
 	At []Flag `json:"settings"`
 	CellFigures
+	Runs int `json:"runs"`
 	Kept int `json:"runs_that_keep_limits"`
+}
+
+// Keeps reports whether more than half of the runs keep the limits.
+func (t *Tried) Keeps() bool { return 2*t.Kept > t.Runs }
+
+// Changed returns the values of a cell that are not the present ones.
+func (o *Optimum) Changed(at []Flag) []Flag {
+	return slices.DeleteFunc(slices.Clone(at), func(f Flag) bool { return slices.Contains(o.Present, f) })
+}
+
+// Named returns what a cell is called: the values that are not the present ones.
+func (o *Optimum) Named(at []Flag) string {
+	return cmp.Or(Cell{At: o.Changed(at)}.String(), asItIs)
+}
+
+// sentence says what was found.
+func (o *Optimum) sentence(d *Document) string {
+	about := struct {
+		*OptimumDoc
+		ID               string
+		By               Metric
+		SLO, Unsure      []string
+		Measured         int // settings that have a value of By
+		Over, Kept, Ours bool
+	}{OptimumDoc: d.Optimum, ID: d.ID, By: o.By, SLO: mapped(o.SLO, metric.Expr.String), Over: d.Over, Ours: ofClient(d.Optimum.Best.Limit)}
+	for i := range d.Optimum.Tried {
+		t := &d.Optimum.Tried[i]
+		if about.Kept = about.Kept || t.Keeps(); t.Measures[o.By].N > 0 {
+			about.Measured++
+		}
+	}
+	for _, e := range d.Optimum.Effects {
+		if e.Brings == BringsUnsure && slices.Contains(d.Study.factorNames(), e.Setting) {
+			about.Unsure = append(about.Unsure, e.Setting)
+		}
+	}
+	return say("optimum", about)
 }
 
 // sides returns what the proof compares: the best settings first.
@@ -107,7 +180,7 @@ func (o *Optimum) conclude(d *Document) (err error) {
 	d.Optimum.Best.At, d.Optimum.Best.Changes, d.Optimum.Best.Limit = o.Present, []Flag{}, verdict.Unknown
 	surface, found, err := o.found(d)
 	if err != nil || surface == nil {
-		d.Sentence = say("optimum", d.Optimum)
+		d.Sentence = o.sentence(d)
 		return err
 	}
 	if err := o.effects(d, found, present); err != nil {
@@ -140,28 +213,26 @@ func (o *Optimum) conclude(d *Document) (err error) {
 		}
 		d.Optimum.Best.Against = append(d.Optimum.Best.Against, a)
 	}
-	o.best(d, sp, best, present)
+	o.best(d, sp, best)
 	made := d.inPhase(Prove)
 	d.Optimum.Proven = d.turnsDone(Prove) == made && (made >= o.Looks[len(o.Looks)-1]*len(sides) || made > 0 && !slices.ContainsFunc(d.Optimum.Best.Against, func(a Against) bool { return !a.Clear }))
 	if len(sides) == 1 {
 		d.Optimum.Proven = d.Over
 	}
-	d.Sentence = say("optimum", d.Optimum)
+	if o.Tune != nil {
+		o.tuned(d)
+	}
+	d.Sentence = o.sentence(d)
 	return nil
 }
 
 // best fills in the best settings.
-func (o *Optimum) best(d *Document, sp *space, best, present []int) {
+func (o *Optimum) best(d *Document, sp *space, best []int) {
 	c := sp.cell(best)
-	d.Optimum.Best.At, d.Optimum.Best.Changes = c.At, []Flag{}
-	for i, f := range c.At {
-		if best[i] != present[i] {
-			d.Optimum.Best.Changes = append(d.Optimum.Best.Changes, f)
-		}
-	}
+	d.Optimum.Best.At, d.Optimum.Best.Changes, d.Optimum.Best.Copied = c.At, o.Changed(c.At), d.Study.copied(c.At)
 	for i := range d.Optimum.Tried {
 		if t := &d.Optimum.Tried[i]; slices.Equal(t.At, c.At) {
-			d.Optimum.Best.Keeps = 2*t.Kept > t.of()
+			d.Optimum.Best.Keeps = t.Keeps()
 		}
 	}
 	runs := d.runs(c.Index, Prove)
@@ -175,13 +246,6 @@ func (o *Optimum) best(d *Document, sp *space, best, present []int) {
 	for _, a := range d.Optimum.Best.Against {
 		d.Optimum.Best.Better = d.Optimum.Best.Better || a.Name == AgainstPresent && a.Better
 	}
-}
-
-func (t *Tried) of() (runs int) {
-	for _, s := range t.Measures {
-		runs = max(runs, s.N)
-	}
-	return runs
 }
 
 // runs returns the figures of the runs of a cell in some phases.
@@ -236,8 +300,8 @@ func (o *Optimum) against(d *Document, name string, best, other []int) (a Agains
 	sp := d.Study.space()
 	a = Against{Name: name, At: sp.cell(other).At}
 	var kept int
-	a.Other, _ = d.side(name, sp.cell(other), Prove)
-	a.Best, kept = d.side("the best", sp.cell(best), Prove)
+	a.Other, _ = d.side(o.Named(a.At), sp.cell(other), Prove)
+	a.Best, kept = d.side(o.Named(sp.cell(best).At), sp.cell(best), Prove)
 	a.Effects, err = compareAll(&a.Other, &a.Best, o.rules(), alpha/float64(3*len(o.Looks)))
 	a.Clear = len(a.Effects) > 0 && a.Effects[0].Clear
 	a.Better = a.Clear && a.Effects[0].Verdict == Better && 2*kept > a.Best.Runs
@@ -248,40 +312,62 @@ func (a *Against) isWorse(o *Optimum) bool {
 	return len(a.Effects) > 0 && a.Effects[0].Metric == o.By && a.Effects[0].Verdict == Lesser
 }
 
-// effects fills in what each changed value brings.
+// effects fills in what each changed value brings. Those of a group are taken back together, and then alone if that is worth it.
 func (o *Optimum) effects(d *Document, found, present []int) error {
 	sp := d.Study.space()
-	back := taken(found, present)
-	with, kept := d.side("with it", sp.cell(found), Ablate)
-	for i, at := 0, 0; i < len(found); i++ {
-		if found[i] == present[i] {
+	back, at := sp.taken(found, present), 0
+	for _, of := range sp.of {
+		if found[of[0]] == present[of[0]] {
 			continue
 		}
-		f := d.Study.Factors[i]
-		e := Effect{Setting: f.Name, Value: f.Values[found[i]], Before: f.Values[present[i]], Brings: BringsUnsure}
-		without, keptWithout := d.side("without it", sp.cell(back[at]), Ablate)
+		f := d.Study.Factors[of[0]]
+		all, err := o.effect(d, Ablate, found, back[at], len(back))
 		at++
-		compared, err := compareAll(&without, &with, o.rules()[:1], alpha/float64(len(back)))
+		all.Setting, all.Value, all.Before = f.Name, f.Values[found[of[0]]], f.Values[present[of[0]]]
+		if len(of) > 1 {
+			all.Setting = f.Group
+		}
+		d.Optimum.Effects = append(d.Optimum.Effects, all)
+		for _, i := range of[:len(of)*min(1, len(of)-1)] {
+			one := all
+			if all.Brings != BringsNothing && err == nil {
+				one, err = o.effect(d, Apart, found, with(found, i, present[i]), len(sp.factors))
+			}
+			one.Setting, one.Group, one.Value, one.Before = d.Study.Factors[i].Name, f.Group, all.Value, all.Before
+			d.Optimum.Effects = append(d.Optimum.Effects, one)
+		}
 		if err != nil {
 			return err
 		}
-		limits := 2*kept > with.Runs && 2*keptWithout <= without.Runs && without.Runs > 0
-		if len(compared) > 0 {
-			e.By = &compared[0]
-			gain := float64(e.By.Shift) * map[bool]float64{true: 1, false: -1}[o.By.Of().HigherIsBetter]
-			switch {
-			case e.By.Clear && e.By.Verdict == Better:
-				e.Brings = BringsGain
-			case without.Runs >= o.Repeats && !limits && (gain < worthwhile || math.IsNaN(gain)):
-				e.Brings = BringsNothing
-			}
-		}
-		if limits && e.Brings != BringsGain {
-			e.Brings = BringsLimits
-		}
-		d.Optimum.Effects = append(d.Optimum.Effects, e)
 	}
 	return nil
+}
+
+// effect compares the runs of a phase with levels that were found with those in which something is taken back, as one of several.
+func (o *Optimum) effect(d *Document, phase Phase, found, back []int, several int) (e Effect, err error) {
+	sp := d.Study.space()
+	e.Brings = BringsUnsure
+	with, kept := d.side("with it", sp.cell(found), phase)
+	without, keptWithout := d.side("without it", sp.cell(back), phase)
+	compared, err := compareAll(&without, &with, o.rules()[:1], alpha/float64(several))
+	if err != nil {
+		return e, err
+	}
+	limits := 2*kept > with.Runs && 2*keptWithout <= without.Runs && without.Runs > 0
+	if len(compared) > 0 {
+		e.By = &compared[0]
+		gain := float64(e.By.Shift) * map[bool]float64{true: 1, false: -1}[o.By.Of().HigherIsBetter]
+		switch {
+		case e.By.Clear && e.By.Verdict == Better:
+			e.Brings = BringsGain
+		case without.Runs >= o.Repeats && !limits && (gain < worthwhile || math.IsNaN(gain)):
+			e.Brings = BringsNothing
+		}
+	}
+	if limits && e.Brings != BringsGain {
+		e.Brings = BringsLimits
+	}
+	return e, nil
 }
 
 // tried fills in the cells that were run, and which of them nothing is better than in both axes.
@@ -296,7 +382,7 @@ func (o *Optimum) tried(d *Document) error {
 		if len(c.Runs) == 0 {
 			continue
 		}
-		t := Tried{At: c.cell.At, CellFigures: c.CellFigures}
+		t := Tried{At: c.cell.At, CellFigures: c.CellFigures, Runs: len(c.Runs)}
 		for _, r := range c.Runs {
 			if keeps(r.Loads) {
 				t.Kept++
@@ -307,6 +393,14 @@ func (o *Optimum) tried(d *Document) error {
 		}
 		d.Optimum.Tried = append(d.Optimum.Tried, t)
 	}
+	value := func(t *Tried) float64 { // less is better
+		if s := t.Measures[o.By]; s.N > 0 {
+			return s.Median * map[bool]float64{true: -1, false: 1}[o.By.Of().HigherIsBetter]
+		}
+		return math.Inf(1)
+	}
+	breaks := func(t *Tried) int { return map[bool]int{false: 1}[t.Keeps()] }
+	slices.SortStableFunc(d.Optimum.Tried, func(a, b Tried) int { return cmp.Or(breaks(&a)-breaks(&b), cmp.Compare(value(&a), value(&b))) })
 	better := func(a, b *Tried) bool { // in one axis, and not worse in the other
 		strictly := false
 		for _, m := range d.Optimum.Axes {
@@ -330,5 +424,8 @@ func (o *Optimum) tried(d *Document) error {
 			d.Optimum.Pareto = append(d.Optimum.Pareto, i)
 		}
 	}
+	slices.SortFunc(d.Optimum.Pareto, func(i, j int) int {
+		return cmp.Compare(d.Optimum.Tried[i].Measures[d.Optimum.Axes[0]].Median, d.Optimum.Tried[j].Measures[d.Optimum.Axes[0]].Median)
+	})
 	return nil
 }

@@ -176,7 +176,7 @@ func (w *truth) search(t testing.TB, seed uint64, noise float64) (o outcome) {
 	chance := rand.New(rand.NewPCG(seed, math.Float64bits(noise)))
 	opt := Optimum{}
 	factors := some()
-	sp := (&Study{Factors: factors}).space()
+	sp := (&Study{Factors: factors, Optimum: &opt}).space()
 	opt.Present, opt.Defaults = sp.cell(presentLevels).At, sp.cell(defaultLevels).At
 	if w.p99 != nil {
 		opt.SLO = []metric.Expr{must.Have(metric.Parse("p99<20ms"))(t)}

@@ -30,13 +30,38 @@ type HostOrder struct {
 	Study string `json:"study"`         // whose changes they are: its ID
 	Set   []Flag `json:"set,omitempty"` // all that is to be changed; what the study changed before is put back
 	Own   []Flag `json:"own,omitempty"` // all that the study ever changes
+
+	Found []HostFinding `json:"found,omitempty"` // the answer to LookAtHost and TryHost
 }
+
+// HostFinding is a setting that a host's kt tune knows in its role.
+type HostFinding struct {
+	ID    string    `json:"id"`
+	Group string    `json:"group"`
+	About string    `json:"about"`
+	State HostState `json:"state"`
+}
+
+// HostState is how a setting of a host is.
+type HostState string
+
+// The states.
+const (
+	Proposed  HostState = "proposed" // a change that takes effect at once
+	Fine      HostState = "fine"
+	ByHand    HostState = "to be changed by hand or at the next boot"
+	Refused   HostState = "refused by the host"
+	NotOfHost HostState = "not of this host"
+	Unlike    HostState = "not the same on all hosts"
+)
 
 // HostDo is a kind of order to a host.
 type HostDo string
 
 // The orders to hosts. After RestoreHost another study may change them.
 const (
+	LookAtHost  HostDo = "look"  // what its kt tune finds; nothing is changed
+	TryHost     HostDo = "try"   // the same, and each change that it proposes is made and undone at once: some hosts refuse some
 	CheckHost   HostDo = "check" // whether Set could be changed; nothing is
 	SetHost     HostDo = "set"
 	RestoreHost HostDo = "restore"

@@ -31,10 +31,25 @@ type Published struct {
 	RecordsPerSecond float64           `json:"records_per_second"`
 	Here             float64           `json:"records_per_second_here,omitempty"` // the median of the cell; 0: not one cell alone is alike
 	Ratio            float64           `json:"ratio,omitempty"`                   // here over published; 0: there is none
-	Differs          []string          `json:"differs,omitempty"`                 // of the load here: why there is no ratio
-	Environment      string            `json:"environment"`                       // of the published test
+	Latencies        []Latency         `json:"latencies,omitempty"`
+	Differs          []string          `json:"differs,omitempty"` // of the load here: why there is no ratio
+	Environment      string            `json:"environment"`       // of the published test
 	EnvironmentHere  string            `json:"environment_here,omitempty"`
 }
+
+// Latency is a latency of a published test beside that of this study. Both are of the time from when a record was handed to the client
+// until it was acknowledged, as Kafka's own tools count it.
+type Latency struct {
+	Of        string  `json:"of"` // mean, p50, p95 or p99
+	Published float64 `json:"published_us"`
+	Here      float64 `json:"here_us,omitempty"` // the median of the runs of the cell; 0: as RecordsPerSecond
+}
+
+// Latencies are those that stand beside published ones.
+var Latencies = []string{metric.Mean, metric.P50, "p95", metric.P99}
+
+// sent returns the metric of a latency that is counted from when a record was handed to the client.
+func sent(latency string) Metric { return Metric("service." + latency) }
 
 // String returns the factors of the figure: "partitions=4".
 func (p *Published) String() string {
@@ -89,6 +104,11 @@ func (d *Document) beside(row publishedRow) Published {
 			p.At[factor] = value
 		}
 	}
+	for _, of := range Latencies {
+		if ms, err := strconv.ParseFloat(row.Settings["latency-"+of+"-ms"], 64); err == nil {
+			p.Latencies = append(p.Latencies, Latency{Of: of, Published: 1000 * ms})
+		}
+	}
 	load := slices.IndexFunc(d.Study.Loads, func(l Load) bool { return l.Command == row.Command })
 	alike := slices.DeleteFunc(slices.Clone(d.Cells), func(c CellDoc) bool { return !fits(c.At, p.At) })
 	if load < 0 || len(p.At) == 0 || len(alike) != 1 || len(alike[0].Runs) == 0 {
@@ -97,6 +117,10 @@ func (d *Document) beside(row publishedRow) Published {
 	c := &alike[0]
 	if here := spread(c.of(load).values(metric.Rate)); here.N > 0 {
 		p.Here, p.EnvironmentHere = here.Median, c.Runs[0].Loads[load].cluster
+		for i := range p.Latencies {
+			l := &p.Latencies[i]
+			l.Here = spread(c.of(load).values(sent(l.Of))).Median
+		}
 		// A setting that only one of them has is no difference, except the rate: without one a load is as fast as it can.
 		l := d.Study.at(c.cell, d.Study.Loads[load])
 		for _, name := range []string{"record-size", "acks", "compression", "batch-size", "max-in-flight", "replication-factor", "rate"} {

@@ -15,6 +15,7 @@ var sentencesText string
 var sentences = template.Must(template.New("").Funcs(template.FuncMap{
 	"listed": theme.Listed, "join": strings.Join, "contains": strings.Contains, "signed": theme.Signed[Share], "perSecond": theme.PerSecond,
 	"plus":     func(a, b int) int { return a + b },
+	"flags":    func(all []Flag) string { return Cell{At: all}.String() },
 	"negative": func(s Share) Share { return -s },
 	"percent":  func(share any) string { return theme.Percent(reflect.ValueOf(share).Float()) },
 	"count":    func(n float64) string { return theme.Count(int64(n)) },

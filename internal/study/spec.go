@@ -116,6 +116,11 @@ type Factor struct {
 	Name   string   `json:"name"`
 	Values []string `json:"values,omitempty"`
 	Search *Span    `json:"search,omitempty"` // the values are searched for here instead
+	About  string   `json:"about,omitempty"`  // why it is varied, in a sentence
+	Group  string   `json:"group,omitempty"`  // factors of a group have the same values, and change together where the best is searched for
+
+	Client   string `json:"client,omitempty"`   // producer or consumer, that has a property for it
+	Property string `json:"property,omitempty"` // "": it is none of Kafka's clients
 }
 
 // values returns the values that the factor has before any run is made.
@@ -275,7 +280,8 @@ func set(at []Flag) []Flag {
 	return slices.DeleteFunc(slices.Clone(at), func(f Flag) bool { return f.Value == Default })
 }
 
-func (c Cell) values() map[string]string {
+// Values returns the values by the names of their factors.
+func (c Cell) Values() map[string]string {
 	at := make(map[string]string)
 	for _, f := range c.At {
 		at[f.Name] = f.Value

@@ -48,15 +48,23 @@ func sides() (a, b *study.Side) {
 //go:embed testdata/studies.json
 var studies []byte
 
+//go:embed testdata/optima.json
+var optima []byte
+
 // fixture returns a made-up study of testdata/studies.json, each time another copy.
-func fixture[T any](name string) (v T) {
+func fixture[T any](name string) T { return fixtureOf[T](studies, name) }
+
+func fixtureOf[T any](file []byte, name string) (v T) {
 	var all map[string]json.RawMessage
-	err := json.Unmarshal(studies, &all)
+	err := json.Unmarshal(file, &all)
 	if err = cmp.Or(err, json.Unmarshal(all[name], &v)); err != nil {
 		panic(err)
 	}
 	return v
 }
+
+// optimum is a simulated search for the best settings of testdata/optima.json, of which a few cells were kept.
+func optimum(name string) *study.Document { return fixtureOf[*study.Document](optima, name) }
 
 func found() *study.Document   { return fixture[*study.Document]("found") }
 func studied() *study.Document { return fixture[*study.Document]("studied") } // of two values
@@ -95,6 +103,8 @@ func documents(t *testing.T) map[string]*doc.Document {
 	return map[string]*doc.Document{
 		"study": report.StudyDoc(studied()), "find": report.StudyDoc(found()), "trial": report.StudyDoc(tried(t)), "compare": report.CompareDoc(compared(t)),
 		"whole": report.StudyDoc(whole()), "plans": report.PlanDoc(plans()),
+		"optimum": report.StudyDoc(optimum("better")), "optimum-same": report.StudyDoc(optimum("same")),
+		"optimum-cut": report.StudyDoc(optimum("cut off")), "optimum-limit": report.StudyDoc(optimum("limit")),
 	}
 }
 
@@ -168,11 +178,11 @@ func TestAPublishedFigureHasARatioOnlyBesideARunOfTheSameLoad(t *testing.T) {
 	d := studied()
 	d.Published = []study.Published{
 		{PublishedCase: study.PublishedCase{Case: "never"}, RecordsPerSecond: 100_000},
-		{PublishedCase: study.PublishedCase{Case: "slow"}, RecordsPerSecond: 100_000, Here: 4_000, Ratio: 0.04, EnvironmentHere: "1 broker"},
+		{PublishedCase: study.PublishedCase{Case: "slow"}, RecordsPerSecond: 100_000, Here: 4_000, Ratio: 0.04, EnvironmentHere: "1 broker", Latencies: []study.Latency{{Of: "p50", Published: 2000}, {Of: "p99", Published: 4000, Here: 5000}}},
 		{PublishedCase: study.PublishedCase{Case: "other"}, RecordsPerSecond: 100_000, Here: 4_000, EnvironmentHere: "1 broker", Differs: []string{"rate 5, published 6"}},
 	}
 	text := written(t, report.StudyDoc(d).Markdown)
-	must.Has(t, "the table", text, "| never |  | 100,000 | – | – |", "| slow |  | 100,000 | 4,000 | 0.04x |", "| other |  | 100,000 | 4,000 | – | ")
+	must.Has(t, "the table", text, "| never |  | 100,000 | – | – |", "| slow |  | 100,000 | 4,000 | 0.04x |", "| slow |  | – | – | 2.00ms | – | – | – | 4.00ms | 5.00ms |", "| other |  | 100,000 | 4,000 | – | ")
 }
 
 // What a run has not measured is an empty field of the CSV, and not 0; a throughput of 0 is measured.
@@ -226,7 +236,9 @@ func TestTextOfStudiesIsOnlyText(t *testing.T) {
 	f.Sentence, f.Trials[1].Reasons = evil, []string{evil}
 	c.Beside, c.A.Notes, c.A.Name, c.A.Files, c.Failures, c.Differs = []string{evil}, []string{evil}, evil, []string{evil}, []string{evil}, []study.Difference{{What: evil, A: []string{evil}}}
 	w.Parts[0].Find, w.Parts[1].Study, w.NotEqual = f, d, []string{evil}
-	for _, d := range []*doc.Document{report.StudyDoc(d), report.StudyDoc(f), report.CompareDoc(c), report.StudyDoc(w)} {
+	best := optimum("better")
+	best.Sentence, best.Optimum.Tried[0].At[0].Value, best.Optimum.Effects[0].Setting, best.Optimum.Best.Against[0].Name = evil, evil, evil, evil
+	for _, d := range []*doc.Document{report.StudyDoc(d), report.StudyDoc(f), report.CompareDoc(c), report.StudyDoc(w), report.StudyDoc(best)} {
 		for format, text := range map[string]string{"page": pageOfDoc(t, d), "markdown": written(t, d.Markdown), "csv": strings.ReplaceAll(written(t, csvOf(d)), "<img", "")} {
 			must.True(t, !strings.Contains(text, "<img") && !strings.Contains(text, "\x1b"),
 				"%s of %s: text became markup or an escape sequence", format, d.Command)
@@ -241,6 +253,9 @@ func TestTextOfStudiesIsOnlyText(t *testing.T) {
 		}
 	}
 }
+
+// optimumCell is a cell that was tried.
+func optimumCell(d *study.Document, i int) study.Cell { return study.Cell{At: d.Optimum.Tried[i].At} }
 
 // Each kind of study has a board while it goes on.
 func TestTheBoardOfAStudyFitsTheTerminal(t *testing.T) {
@@ -262,6 +277,13 @@ func TestTheBoardOfAStudyFitsTheTerminal(t *testing.T) {
 		"find":   {Document: trials, Turn: study.Turn{Number: 44, Repeat: 1}},
 		"trial":  {Document: tried(t), Turn: study.Turn{Number: 3}},
 		"before": {Document: many},
+		"optimum": {
+			Document: optimum("cut off"), Turn: study.Turn{Number: 12, Cell: optimumCell(optimum("cut off"), 2), Repeat: 11, Phase: study.Screen, Step: 11, Steps: 22},
+			Now: "123,456 records/s, p99 4.21ms",
+		},
+		"optimum-effects": {Document: optimum("limit"), Turn: study.Turn{Number: 80, Cell: optimumCell(optimum("limit"), 0), Repeat: 9, Phase: study.Ablate, Step: 3, Steps: 18}},
+		"optimum-proof":   {Document: optimum("better"), Turn: study.Turn{Number: 90, Cell: optimumCell(optimum("better"), 0), Repeat: 9, Phase: study.Prove, Step: 5, Steps: 18}, Now: "preparing its topic, 3s"},
+		"optimum-begins":  {Document: &study.Document{Study: optimum("better").Study, Optimum: &study.OptimumDoc{Axes: []study.Metric{metric.Rate, metric.P99}}}},
 	} {
 		for _, size := range [][2]int{{60, 15}, {80, 24}, {120, 36}} {
 			for _, ascii := range []bool{false, true} {
@@ -272,7 +294,7 @@ func TestTheBoardOfAStudyFitsTheTerminal(t *testing.T) {
 				for _, line := range lines {
 					must.True(t, len([]rune(line)) <= size[0], "%s: %q is wider than %d columns", name, line, size[0])
 				}
-				if size[0] == 80 && !ascii && name != "before" {
+				if size[0] == 80 && !ascii && name != "before" && name != "optimum-begins" {
 					must.Golden(t, "testdata/board-"+name+".txt", got+"\n")
 				}
 			}

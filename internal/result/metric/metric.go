@@ -26,6 +26,7 @@ type Figures struct {
 	Cores                        float64         // of kt; below 0: not known
 	Roughness                    float64         // below 0: not known
 	BusiestKey, BusiestPartition float64         // shares of records; below 0: not known
+	WireBytes                    float64         // of a record in the batches as sent; below 0: not known
 	Busy, Redelivered            float64         // shares of the time of consumers and of deliveries; below 0: not known
 	Verify                       *ledger.Verdict // nil: not known yet
 	Now                          *Now            // nil: the figures are not of a run that goes on
@@ -88,6 +89,7 @@ const (
 	P999        = "p99.9"
 	Roughness   = "roughness"
 	CPU         = "cpu"
+	WireBytes   = "wire-bytes"
 	ConsumerLag = "consumer-lag" // may be unknown in some seconds
 
 	sendDelay = "send-delay"

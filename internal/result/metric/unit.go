@@ -55,6 +55,7 @@ var units = map[Unit]unit{
 		"bytes a second, with /s (100MiB/s, 100MB/s)", parseRate(true), math.MaxFloat64, func(v float64) string { return theme.MiB(v) + " MiB/s" },
 		"_bytes_per_second", "By/s", "_bytes_per_second",
 	},
+	"bytes/record": {"bytes of a record (120, 97.5)", plan.ParseNumber, mostCount, func(v float64) string { return theme.Number(v) + " B" }, "_bytes", "By", "_bytes"},
 	Cores:          {"a number of cores (1.5)", plan.ParseNumber, mostNumber, func(v float64) string { return theme.Number(v) + " cores" }, "_cores", "{cpu}", ""},
 	Ratio:          {"a share (0.05, 5%)", parseShare, mostNumber, theme.Percent, "", "1", "_ratio"},
 	Records:        counted("record", "records"),
