@@ -27,6 +27,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/kt-bench/kt/internal/kafka"
 	"github.com/kt-bench/kt/internal/ledger"
@@ -86,23 +87,24 @@ func runScripts(t *testing.T, dir string) {
 		UpdateScripts:       os.Getenv("UPDATE") != "",
 		Setup:               setUpScript,
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"agent":  used("NAME [FLAG…]", agent),
-			"busy":   used("COMMAND [ARG…]", busy),
-			"code":   used("N COMMAND [ARG…]", code),
-			"cut":    used("TOPIC", cut),
-			"drop":   used("TOPIC", drop),
-			"expect": used("FILE a.b.c ==|>=|<= VALUE", expect),
-			"fits":   fits,
-			"forge":  used("TOPIC FILE [KEY=VALUE…]", forge),
-			"killed": used("TIMES COMMAND ARG…", killed),
-			"named":  used("NAME [FLAG…]", named),
-			"offers": offers,
-			"search": used("COMMAND [ARG…]", search),
-			"topics": used("[NAME…]", topics),
-			"unpack": used("FILE", unpack),
-			"pack":   used("FROM TO", pack),
-			"unset":  used("NAME…", unset),
-			"write":  used("TOPIC VALUE…", write),
+			"agent":   used("NAME [FLAG…]", agent),
+			"busy":    used("COMMAND [ARG…]", busy),
+			"code":    used("N COMMAND [ARG…]", code),
+			"cut":     used("TOPIC", cut),
+			"drop":    used("TOPIC", drop),
+			"expect":  used("FILE a.b.c ==|>=|<= VALUE", expect),
+			"fits":    fits,
+			"forge":   used("TOPIC FILE [KEY=VALUE…]", forge),
+			"dynamic": used("[NAME=VALUE…]", dynamic),
+			"killed":  used("TIMES COMMAND ARG…", killed),
+			"named":   used("NAME [FLAG…]", named),
+			"offers":  offers,
+			"search":  used("COMMAND [ARG…]", search),
+			"topics":  used("[NAME…]", topics),
+			"unpack":  used("FILE", unpack),
+			"pack":    used("FROM TO", pack),
+			"unset":   used("NAME…", unset),
+			"write":   used("TOPIC VALUE…", write),
 		},
 	})
 }
@@ -347,6 +349,26 @@ func topics(ts *testscript.TestScript, args []string) {
 	ts.Check(err)
 	if !slices.Equal(found.Names(), args) {
 		ts.Fatalf("topics are %q, want %q", found.Names(), args)
+	}
+}
+
+// dynamic checks which dynamic settings the brokers have: dynamic NAME=VALUE; without one: none.
+func dynamic(ts *testscript.TestScript, args []string) {
+	admin, got := kadm.NewClient(broker(ts)), []string{}
+	metadata, err := admin.BrokerMetadata(context.Background())
+	ts.Check(err)
+	all, err := admin.DescribeBrokerConfigs(context.Background(), metadata.Brokers.NodeIDs()...)
+	ts.Check(err)
+	for _, r := range all {
+		ts.Check(r.Err)
+		for _, c := range r.Configs {
+			if c.Source == kmsg.ConfigSourceDynamicBrokerConfig {
+				got = append(got, c.Key+"="+c.MaybeValue())
+			}
+		}
+	}
+	if slices.Sort(got); !slices.Equal(slices.Compact(got), args) {
+		ts.Fatalf("dynamic settings are %q, want %q", slices.Compact(got), args)
 	}
 }
 

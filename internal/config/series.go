@@ -34,20 +34,14 @@ type Trial struct {
 	Tags    []string      `flag:"tag"` // of every run
 }
 
-// Optimize is the settings of kt optimize.
+// Optimize is the settings of kt optimize: those of kt trial, without a number of repeats, and more.
 type Optimize struct {
-	form      `flag:",squash"`
+	Trial     `flag:",squash"`
 	For       string        `flag:"for"`        // a metric
 	SLO       []string      `flag:"slo"`        // what the settings have to keep
 	Over      []string      `flag:"over"`       // NAME=VALUES; none: those that matter for the load
 	Budget    time.Duration `flag:"budget"`     // of all runs; 0: as many as the search wants
 	MayChange []string      `flag:"may-change"` // settings that change what is promised
-	Delta     float64       `flag:"delta"`      // as that of Trial
-	RunTime   time.Duration `flag:"run-time"`   // likewise
-	Rest      time.Duration `flag:"rest"`
-	Discard   int           `flag:"discard"`
-	DryRun    bool          `flag:"dry-run"`
-	Tags      []string      `flag:"tag"`
 }
 
 func (o *Optimize) check(p *problems) {

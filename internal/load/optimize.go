@@ -49,10 +49,13 @@ func (b *Runner) Optimum(ctx context.Context, l study.Load, flags *config.Optimi
 	} else if len(flags.Over) > 0 {
 		factors, err = o.Over(flags.Over, of.now)
 	} else {
-		factors, err = o.Choose(of.commands(), flags.MayChange, of.now, b.takes(l))
+		factors, err = o.Choose(of.commands, flags.MayChange, of.now, b.takes(l))
 	}
 	if err != nil {
 		return nil, err
+	}
+	if of.made[0].Plan.System() != plan.Kafka {
+		o.Defaults = o.Present
 	}
 	for i := range factors {
 		f := &factors[i]
@@ -82,20 +85,22 @@ func (b *Runner) Optimum(ctx context.Context, l study.Load, flags *config.Optimi
 
 // loads are those of a workload with their names, or one load.
 type loads struct {
-	names []string // "": it is no workload
-	made  []*Load
+	names    []string // "": it is no workload
+	made     []*Load
+	commands []string
 }
 
-func (b *Runner) loads(l study.Load) (loads, error) {
-	if !l.IsWorkload() {
-		ld, err := b.Load(l)
-		return loads{[]string{""}, []*Load{ld}}, err
+func (b *Runner) loads(l study.Load) (ls loads, err error) {
+	w := &Workload{Made: make([]*Load, 1)}
+	if ls.names = []string{""}; !l.IsWorkload() {
+		w.Made[0], err = b.Load(l)
+	} else if w, err = b.Workload(l); err == nil {
+		ls.names = w.Names()
 	}
-	w, err := b.Workload(l)
-	if err != nil {
-		return loads{}, err
+	for ls.made = w.Made; err == nil && len(ls.commands) < len(w.Made); {
+		ls.commands = append(ls.commands, string(w.Made[len(ls.commands)].Plan.Command))
 	}
-	return loads{w.Names(), w.Made}, nil
+	return ls, err
 }
 
 // judges returns an error if a metric says nothing of how good the settings of the loads are.
@@ -113,12 +118,10 @@ func (ls loads) judges(by study.Metric) error {
 		return fmt.Errorf("--for %s: it is of the process that makes all loads: write --for cpu", by)
 	}
 	for i, ld := range ls.made {
-		if load != "" && load != ls.names[i] {
-			continue
-		}
-		hasRate, p := ld.Plan.RecordsPerSecond() > 0, &ld.Plan
-		switch lacks := m.Lacks(p); {
-		case lacks != "" && (load != "" || len(ls.made) == 1):
+		hasRate, lacks, alone := ld.Plan.RecordsPerSecond() > 0, m.Lacks(&ld.Plan), load != "" || len(ls.made) == 1
+		switch {
+		case load != "" && load != ls.names[i]:
+		case lacks != "" && alone:
 			return fmt.Errorf("--for %s: %s", by, lacks)
 		case hasRate && (m.Name == metric.Rate || m.Name == metric.Throughput):
 			return fmt.Errorf("--for %s: the load has a rate, and more it will not do: leave the rate out, or ask for --for p99, cpu or bytes", by)
@@ -127,13 +130,6 @@ func (ls loads) judges(by study.Metric) error {
 		}
 	}
 	return nil
-}
-
-func (ls loads) commands() (all []string) {
-	for _, ld := range ls.made {
-		all = append(all, string(ld.Plan.Command))
-	}
-	return all
 }
 
 // target returns the load that a setting is of, and its flag; "": it is of all that have it.
@@ -179,10 +175,7 @@ func (l *Load) now(flag string) (value string, has bool) {
 			value += ":" + level.Value
 		}
 	}
-	switch {
-	case flag == "acks" && value == "-1":
-		value = "all"
-	case value == "" && l.Plan.System() != plan.Kafka:
+	if value == "" && l.Plan.System() != plan.Kafka {
 		value = study.Default
 	}
 	return value, has

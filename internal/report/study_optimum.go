@@ -7,6 +7,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/doc"
 	"github.com/kt-bench/kt/internal/result/metric"
+	"github.com/kt-bench/kt/internal/result/verdict"
 	"github.com/kt-bench/kt/internal/study"
 )
 
@@ -23,8 +24,8 @@ func optimumDoc(all *doc.Document, d *study.Document) {
 	if o.Tune != nil && o.Tune.Sentence != "" {
 		all.Answer = append(all.Answer, doc.Note{Name: "kt tune", Text: o.Tune.Sentence})
 	}
-	if b := &o.Best; b.Evidence != "" {
-		all.Remarks = append(all.Remarks, fmt.Sprintf("The limit of %s was %s: %s.", s.Named(b.At), b.Limit, b.Evidence))
+	if b := &o.Best; b.Limit != verdict.None && b.Evidence != "" {
+		all.Remarks = append(all.Remarks, fmt.Sprintf("At the best: %s: %s.", b.Limit, b.Evidence))
 	}
 
 	all.Sections = append(all.Sections,
@@ -41,9 +42,10 @@ func optimumDoc(all *doc.Document, d *study.Document) {
 		ID: "trade-offs", Title: fmt.Sprintf("%s and %s of all that was tried", o.Axes[0], o.Axes[1]), Captions: true, Blocks: []doc.Block{tradeOffs(d), frontTable(d)},
 	})
 	tried := doc.Section{ID: "tried", Title: "All that was tried", Captions: true, Blocks: []doc.Block{triedTable(d)}}
-	if d.Over {
+	switch {
+	case d.Over && len(o.Effects) > 0:
 		tried.Blocks = []doc.Block{doc.Details{Summary: tried.Title, For: doc.InPage | doc.InMarkdown | doc.InDetails, Blocks: tried.Blocks}}
-	} else if runs > 0 {
+	case !d.Over && runs > 0:
 		all.Question += " So far: " + s.Named(o.Best.At) + "."
 	}
 	all.Sections = slices.Insert(all.Sections, pick(d.Over, len(all.Sections), 0), tried)
@@ -88,10 +90,10 @@ func triedTable(d *study.Document) *doc.Table {
 	s, o := d.Study.Optimum, d.Optimum
 	t := doc.NewTable("tried-table", "All that was tried, the best first: medians; kept: runs that keep the limits; front: nothing is better in both "+string(o.Axes[0])+" and "+string(o.Axes[1]), "is|whole")
 	var shown []study.Metric
-	for _, m := range []study.Metric{s.By, metric.Rate, metric.P99, o.Axes[0]} {
+	for _, m := range []study.Metric{s.By, metric.Rate, o.Axes[1], o.Axes[0]} {
 		if !slices.Contains(shown, m) {
 			shown = append(shown, m)
-			t.Head(string(m) + pick(m == s.By || m == metric.P99, "", "|2"))
+			t.Head(string(m) + pick(m == s.By || m == o.Axes[1], "", "|2"))
 		}
 	}
 	t.Head("runs", "kept", "front|whole|1", "limit|words|3", "changed|sentence")

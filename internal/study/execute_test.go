@@ -118,6 +118,10 @@ func (w *world) journalled() error {
 
 func (w *world) SetBrokers(_ context.Context, _ Load, settings []result.BrokerSetting) error {
 	for _, s := range settings {
+		had := w.broker[s.Name]
+		if s.Value != nil && (*s.Value == "16" && had == "4" || *s.Value == "4" && had == "16") {
+			return errors.New("value should be at least half and at most twice the current value")
+		}
 		delete(w.broker, s.Name)
 		if s.Value != nil {
 			w.broker[s.Name] = *s.Value
@@ -174,6 +178,16 @@ func TestEachRunFindsItsSettingsAndTheEndPutsThemBack(t *testing.T) {
 	if err := Execute(t.Context(), f, w, func(Progress) {}); !errors.Is(err, w.stop) || w.state() != "8 " {
 		t.Errorf("when a run fails: %v, and there is %q", err, w.state())
 	}
+}
+
+// Kafka changes a number of threads to at most twice and at least half of what there are.
+func TestBrokersGoFromOneValueToAnotherByWayOfTheirOwn(t *testing.T) {
+	f, w := outsider(t)
+	f.Study.Factors = []Factor{{Name: brokerPrefix + "num.io.threads", Values: []string{"4", "16"}}}
+	f.Study.Pair, w.held = false, true
+	must.Do(t, Execute(t.Context(), f, w, func(Progress) {}))
+	must.Match(t, []string{"4 ", "16 ", "4 ", "16 "}, w.seen, "the runs found")
+	must.Match(t, "8 ", w.state(), "in the end there is")
 }
 
 // Whoever ends a study knows that it has ended, and not that a host could not be put back.

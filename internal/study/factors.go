@@ -17,12 +17,10 @@ import (
 
 // Setting is a setting of a load that kt optimize varies by itself.
 type Setting struct {
-	Name    string
-	Default string // of Kafka's own client
-	Values  []string
+	Factor  `yaml:",inline"`
+	Default string   // of Kafka's own client
 	For     []string // commands of loads
 	If      string   // asked, or own topic; "": always
-	About   string   // the reason, in a sentence
 }
 
 //go:embed settings.yaml
@@ -42,7 +40,7 @@ func settingOf(factor string) Setting {
 	if i := slices.IndexFunc(Settings(), func(s Setting) bool { return s.Name == name }); i >= 0 {
 		return Settings()[i]
 	}
-	return Setting{Name: name, Default: Default}
+	return Setting{Default: Default}
 }
 
 // mostLevels are those of a factor that is searched, beside its present value.
@@ -71,22 +69,14 @@ func ParseOver(text string) (f Factor, err error) {
 // levels returns values from one to another, each about as many times the one before. From 0 the second is a hundredth of the last.
 func levels(span string) (values []string, err error) {
 	s := parseSpan(span, "")
-	_, _, err = parseQuantity(s.From)
-	_, _, toErr := parseQuantity(s.To)
-	if err := cmp.Or(err, toErr); err != nil {
-		return nil, err
-	}
 	of := (&Factor{Values: []string{s.From, s.To}}).kind()
-	if of == nil {
-		return nil, fmt.Errorf("%s: write both in one unit", span)
+	if of == nil || of.amount(s.From) < 0 || of.amount(s.To) <= of.amount(s.From) {
+		return nil, fmt.Errorf("%s: write two numbers, sizes or times, the lower one first", span)
 	}
 	from, to := of.amount(s.From), of.amount(s.To)
 	first, n := from, mostLevels-1
 	if from == 0 {
 		first, n, values = max(1, to/100), mostLevels-2, []string{"0"}
-	}
-	if from < 0 || to <= from {
-		return nil, fmt.Errorf("%s: it must go up, from 0 or more", span)
 	}
 	unit := int64(1)
 	if of.name == "time" && to >= int64(10*time.Millisecond) {
@@ -107,8 +97,7 @@ func levels(span string) (values []string, err error) {
 // kind returns the unit of the values; nil: they are words.
 func (f *Factor) kind() (of *kind) {
 	for _, v := range f.Values {
-		_, is, err := parseQuantity(v)
-		switch {
+		switch _, is, err := parseQuantity(v); {
 		case v == Default:
 		case err != nil, of != nil && of != is && of != kinds[0] && is != kinds[0]:
 			return nil
@@ -163,13 +152,12 @@ type Present func(name string) string
 // add adds a factor to the search, with its present value and Kafka's own among its values.
 func (o *Optimum) add(f Factor, present string) (Factor, error) {
 	of := settingOf(f.Name)
-	f.About = of.About
 	now := f.take(cmp.Or(present, of.Default))
 	if len(f.Values) < 2 {
 		return f, fmt.Errorf("--over %s: %s is what it is now: give another value", f.Name, now)
 	}
 	kafkas := now
-	if of.Default != Default {
+	if f.About = of.About; of.Default != Default {
 		kafkas = f.take(of.Default)
 	}
 	o.Present, o.Defaults = append(o.Present, Flag{f.Name, now}), append(o.Defaults, Flag{f.Name, kafkas})
@@ -180,10 +168,11 @@ func (o *Optimum) add(f Factor, present string) (Factor, error) {
 func (o *Optimum) Over(texts []string, now Present) (factors []Factor, err error) {
 	for _, text := range texts {
 		f, bad := ParseOver(text)
-		if bad == nil && slices.ContainsFunc(factors, func(of Factor) bool { return of.Name == f.Name }) {
+		switch {
+		case bad != nil:
+		case slices.ContainsFunc(factors, func(of Factor) bool { return of.Name == f.Name }):
 			bad = fmt.Errorf("--over %s: it is there twice", f.Name)
-		}
-		if bad == nil {
+		default:
 			f, bad = o.add(f, now(f.Name))
 		}
 		factors, err = append(factors, f), errors.Join(err, bad)
@@ -221,15 +210,12 @@ func (o *Optimum) Choose(commands, mayChange []string, now Present, takes func(F
 		}
 	}
 	for _, s := range Settings() {
-		known := now(s.Name)
-		switch {
-		case !slices.ContainsFunc(s.For, func(c string) bool { return slices.Contains(commands, c) }):
-			continue
-		case s.If == "asked" && !slices.Contains(mayChange, s.Name), s.If == "own topic" && (known != "" || len(commands) > 1):
+		f, known := s.Factor, now(s.Name)
+		if !slices.ContainsFunc(s.For, func(c string) bool { return slices.Contains(commands, c) }) ||
+			s.If == "asked" && !slices.Contains(mayChange, s.Name) || s.If == "own topic" && (known != "" || len(commands) > 1) {
 			continue
 		}
-		f := Factor{Name: s.Name, Values: slices.DeleteFunc(slices.Clone(s.Values), func(v string) bool { return !takes(Flag{s.Name, v}) })}
-		if len(f.Values) == 0 {
+		if f.Values = slices.DeleteFunc(slices.Clone(f.Values), func(v string) bool { return !takes(Flag{s.Name, v}) }); len(f.Values) == 0 {
 			continue
 		}
 		if f, err := o.add(f, known); err == nil {

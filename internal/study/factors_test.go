@@ -30,10 +30,10 @@ func TestASettingToVaryHasItsPresentValueInItsPlace(t *testing.T) {
 		{over: "linger=5ms", err: "5ms is what it is now: give another value"},
 		{over: "linger=5", err: "5 is what it is now: give another value"},
 		{over: "linger=1ms,2ms,1ms", err: "a value is there twice"},
-		{over: "linger=search:0..many", err: `"many" is no whole number, size or time`},
-		{over: "linger=search:5ms..5ms", err: "it must go up"},
-		{over: "linger=search:5ms..1MiB", err: "in one unit"},
-		{over: "linger=search:5", err: `"" is no whole number`},
+		{over: "linger=search:0..many", err: "write two numbers, sizes or times, the lower one first"},
+		{over: "linger=search:5ms..5ms", err: "the lower one first"},
+		{over: "linger=search:5ms..1MiB", err: "write two numbers, sizes or times"},
+		{over: "linger=search:5", err: "write two numbers"},
 	} {
 		o := new(Optimum)
 		factors, err := o.Over([]string{tc.over}, func(string) string { return tc.present })
@@ -142,12 +142,12 @@ func TestTheBestSettingsCanBeCopied(t *testing.T) {
 			Copied{
 				"# producer\nlinger.ms=20\ncompression.type=zstd\ncompression.zstd.level=5\nacks=all\n# consumer\nfetch.min.bytes=65536\n# producers=4\n# topic.flush.messages=1\n# broker.num.io.threads=16\n",
 				"--linger 20ms --compression zstd:5 --fetch-min-bytes 64KiB --producers 4 --topic-config flush.messages=1 --acks all",
-				"roundtrip:\n    acks: all\n    compression: zstd:5\n    fetch-min-bytes: 64KiB\n    linger: 20ms\n    producers: \"4\"\n    topic-config:\n        - flush.messages=1\n# broker.num.io.threads=16\n",
+				"roundtrip:\n  linger: 20ms\n  compression: zstd:5\n  fetch-min-bytes: 64KiB\n  producers: 4\n  acks: all\n  topic-config: [flush.messages=1]\n# broker.num.io.threads=16\n",
 			},
 		},
 		"a workload": {
 			Load{Command: "run", File: "shop.yaml"}, at("0", "1MiB", Default, Default, Default, Default, Default, Default),
-			Copied{"# producer\nlinger.ms=0\n# orders producer\nbatch.size=1048576\n", "--set linger=0 --set orders.batch-size=1MiB", "load:\n    command: run\n    file: shop.yaml\n    linger: \"0\"\n    orders.batch-size: 1MiB\n"},
+			Copied{"# producer\nlinger.ms=0\n# orders producer\nbatch.size=1048576\n", "--set linger=0 --set orders.batch-size=1MiB", "load:\n  command: run\n  file: shop.yaml\n  linger: 0\n  orders.batch-size: 1MiB\n"},
 		},
 		"nothing": {Load{Command: "produce"}, at(Default), Copied{}},
 	} {

@@ -1,12 +1,9 @@
 package study
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 	"time"
-
-	"go.yaml.in/yaml/v3"
 )
 
 // Copied are settings as texts to copy. What is no flag or property stands there as a comment.
@@ -18,68 +15,63 @@ type Copied struct {
 
 // copied returns the values of a cell as texts. Values that are as they were say nothing.
 func (s *Study) copied(at []Flag) (c Copied) {
-	l := &s.Loads[0]
-	keys, lines, heads, comments := make(map[string]any), make(map[string][]string), []string{}, ""
+	l, section, comments, outside := &s.Loads[0], s.Loads[0].Command+":\n", "", ""
 	if l.IsWorkload() {
-		keys["command"], keys["file"] = l.Command, l.File
+		section = "load:\n  command: run\n  file: " + l.File + "\n"
 	}
-	var flags, topic []string
+	var flags, topic, heads []string
+	lines := make(map[string]string) // of properties, by what is above them
 	for i, f := range at {
-		setting, ofTopic := strings.CutPrefix(f.Name, topicPrefix)
-		switch {
+		client, flag, text := s.Factors[i].Client, "--"+f.Name+" "+f.Value, f.Name+"="+f.Value
+		setting, ofTopic := strings.CutPrefix(text, topicPrefix)
+		switch load, _, isOf := strings.Cut(f.Name, "."); {
 		case f.Value == Default:
 			continue
 		case isOutside(f.Name):
-			comments += "# " + f.Name + "=" + f.Value + "\n"
+			outside += "# " + text + "\n"
 			continue
+		case l.IsWorkload() && isOf:
+			client = load + " " + client
+			fallthrough
 		case l.IsWorkload():
-			flags, keys[f.Name] = append(flags, "--set "+f.Name+"="+f.Value), f.Value
+			flag, ofTopic = "--set "+text, false
 		case ofTopic:
-			topic = append(topic, setting+"="+f.Value)
-			flags, keys["topic-config"] = append(flags, "--topic-config "+setting+"="+f.Value), topic
-		default:
-			flags, keys[f.Name] = append(flags, "--"+f.Name+" "+f.Value), f.Value
+			flag, topic = "--topic-config "+setting, append(topic, setting)
 		}
-		factor := &s.Factors[i]
-		load, _, isOf := strings.Cut(f.Name, ".")
-		head := "# " + strings.TrimSpace(map[bool]string{true: load + " "}[isOf && l.IsWorkload()]+factor.Client)
-		if factor.Property == "" {
-			comments += "# " + f.Name + "=" + f.Value + "\n"
+		if flags = append(flags, flag); !ofTopic {
+			c.YAML += "  " + f.Name + ": " + f.Value + "\n"
+		}
+		if s.Factors[i].Property == "" {
+			comments += "# " + text + "\n"
 			continue
 		}
-		if !slices.Contains(heads, head) {
-			heads = append(heads, head)
-		}
-		lines[head] = append(lines[head], factor.property(f.Value)...)
+		heads = append(heads, client)
+		lines[client] += s.Factors[i].property(f.Value)
 	}
-	for _, head := range heads {
-		c.Properties += strings.Join(append([]string{head}, lines[head]...), "\n") + "\n"
+	for _, client := range once(heads) {
+		c.Properties += "# " + client + "\n" + lines[client]
 	}
-	c.Properties += comments
-	var text []byte
-	if len(flags) > 0 {
-		text, _ = yaml.Marshal(map[string]any{map[bool]string{true: "load", false: l.Command}[l.IsWorkload()]: keys}) // of texts alone
+	if len(topic) > 0 {
+		c.YAML += "  topic-config: [" + strings.Join(topic, ", ") + "]\n"
 	}
-	c.Flags, c.YAML = strings.Join(flags, " "), string(text)
-	for line := range strings.Lines(comments) {
-		if isOutside(strings.TrimPrefix(line, "# ")) {
-			c.YAML += line
-		}
+	if c.YAML != "" {
+		c.YAML = section + c.YAML
 	}
+	c.Properties, c.Flags, c.YAML = c.Properties+comments+outside, strings.Join(flags, " "), c.YAML+outside
 	return c
 }
 
 // property returns a value as lines of a file of properties.
-func (f *Factor) property(value string) []string {
+func (f *Factor) property(value string) string {
 	n, of, err := parseQuantity(value)
 	codec, level, isLevel := strings.Cut(value, ":")
 	switch {
 	case isLevel:
-		return []string{f.Property + "=" + codec, strings.TrimSuffix(f.Property, "type") + codec + ".level=" + level}
+		value = codec + "\n" + strings.TrimSuffix(f.Property, "type") + codec + ".level=" + level
 	case err == nil && of.name == "time":
 		value = strconv.FormatInt(n/int64(time.Millisecond), 10)
 	case err == nil:
 		value = strconv.FormatInt(n, 10)
 	}
-	return []string{f.Property + "=" + value}
+	return f.Property + "=" + value + "\n"
 }

@@ -136,7 +136,7 @@ func (o *Optimum) sentence(d *Document) string {
 		SLO, Unsure      []string
 		Measured         int // settings that have a value of By
 		Over, Kept, Ours bool
-	}{OptimumDoc: d.Optimum, ID: d.ID, By: o.By, SLO: mapped(o.SLO, metric.Expr.String), Over: d.Over, Ours: ofClient(d.Optimum.Best.Limit)}
+	}{OptimumDoc: d.Optimum, ID: d.ID, By: o.By, SLO: d.Study.limits(), Over: d.Over, Ours: ofClient(d.Optimum.Best.Limit)}
 	for i := range d.Optimum.Tried {
 		t := &d.Optimum.Tried[i]
 		if about.Kept = about.Kept || t.Keeps(); t.Measures[o.By].N > 0 {
@@ -370,13 +370,47 @@ func (o *Optimum) effect(d *Document, phase Phase, found, back []int, several in
 	return e, nil
 }
 
+// axes returns the metric, and a latency that is judged. A workload has those of its loads alone.
+func (o *Optimum) axes(s *Study, cells []CellDoc) []Metric {
+	var latencies []Metric
+	for _, r := range o.rules() {
+		if r.metric.Of().Unit == metric.Time {
+			latencies = append(latencies, r.metric)
+		}
+	}
+	latencies = append(latencies, metric.P99)
+	for _, l := range s.Loads[0].Loads {
+		latencies = append(latencies, named(l.Name, Metric(metric.P99)))
+	}
+	y := max(0, slices.IndexFunc(latencies, func(m Metric) bool {
+		return slices.ContainsFunc(cells, func(c CellDoc) bool { return c.Measures[m].N > 0 })
+	}))
+	if latencies[y] == o.By {
+		return []Metric{metric.CPU, o.By}
+	}
+	return []Metric{o.By, latencies[y]}
+}
+
+// limits returns what each run has to keep: also the limits of its loads.
+func (s *Study) limits() []string {
+	all := mapped(s.SLO(), metric.Expr.String)
+	for _, l := range append(s.Loads[:1:1], s.Loads[0].Loads...) {
+		for _, f := range l.Flags {
+			if f.Name == "limit" {
+				all = append(all, named(l.Name, f.Value))
+			}
+		}
+	}
+	return once(all)
+}
+
 // tried fills in the cells that were run, and which of them nothing is better than in both axes.
 func (o *Optimum) tried(d *Document) error {
 	cells, err := d.cells()
 	if err != nil {
 		return err
 	}
-	d.Optimum.Axes = []Metric{cmp.Or(map[bool]Metric{true: metric.CPU}[o.By == metric.P99], o.By), metric.P99}
+	d.Optimum.Axes = o.axes(d.Study, cells)
 	for i := range cells {
 		c := &cells[i]
 		if len(c.Runs) == 0 {

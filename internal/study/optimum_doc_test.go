@@ -45,9 +45,9 @@ func TestWhatASearchForTheBestSettingsSays(t *testing.T) {
 		{"no limit, and the rate is not kept", "better", better + "; most runs with them did not keep their rate, failed records or are not valid", func(o *OptimumDoc) {
 			o.Best.Against, o.Best.Limit, o.Best.Keeps = nil, verdict.None, false
 		}},
-		{"it breaks the limit", "limit", "for cpu, linger=20ms batch-size=256KiB are best of 8 combinations that were tried; most runs with them do not keep p99<20ms, or not their rate",
+		{"it breaks the limit", "limit", "for cpu, linger=20ms batch-size=256KiB are best of 8 combinations that were tried; most runs with them do not keep p99<20ms or their rate, or are not valid",
 			func(o *OptimumDoc) { o.Best.Against, o.Best.Keeps = nil, false }},
-		{"all break the limit", "limit", "for cpu, linger=20ms batch-size=256KiB are best of 8 combinations that were tried; no settings that were tried keep p99<20ms in most of their runs",
+		{"all break the limit", "limit", "for cpu, linger=20ms batch-size=256KiB are best of 8 combinations that were tried; no combination has a majority of valid runs that keep p99<20ms and their rate",
 			func(o *OptimumDoc) {
 				o.Best.Against, o.Best.Keeps = nil, false
 				for i := range o.Tried {

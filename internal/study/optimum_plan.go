@@ -1,6 +1,7 @@
 package study
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -61,11 +62,8 @@ func (o *Optimum) isPresent(s *Study, t Turn) bool {
 func (s *Study) Fit(budget time.Duration, plansOf func(Load) ([]plan.Plan, error)) error {
 	o, f := s.Optimum, new(Forecast)
 	one, err := f.loads(plansOf, s.planned(s.Cells()[0], s.Loads[0]), nil)
-	if err != nil {
-		return err
-	}
-	if math.IsNaN(one.seconds) {
-		return errors.New("--budget: how long a run takes is not known, because the load ends after its records: add --run-time")
+	if err != nil || math.IsNaN(one.seconds) {
+		return cmp.Or(err, errors.New("--budget: how long a run takes is not known, because the load ends after its records: add --run-time"))
 	}
 	run := time.Duration(one.seconds*float64(time.Second)) + overhead + s.Rest.Std()
 	screening, looks := len(o.first(s))-s.Discard, o.Looks

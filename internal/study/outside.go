@@ -140,12 +140,17 @@ func (x *executor) surround(ctx context.Context, c Cell) error {
 		}
 	}
 	if err == nil && len(names) > 0 {
-		err = x.runner.SetBrokers(ctx, l, mapped(e.Brokers, func(b result.BrokerSetting) result.BrokerSetting {
+		set := mapped(e.Brokers, func(b result.BrokerSetting) result.BrokerSetting {
 			if i := slices.IndexFunc(now.Brokers, func(f Flag) bool { return f.Name == b.Name }); i >= 0 {
 				b.Value = &now.Brokers[i].Value
 			}
 			return b
-		}))
+		})
+		if err = x.runner.SetBrokers(ctx, l, set); err != nil { // threads only from half to twice of what there are: by way of those before
+			if x.runner.SetBrokers(ctx, l, e.Brokers) == nil {
+				err = x.runner.SetBrokers(ctx, l, set)
+			}
+		}
 	}
 	if err == nil {
 		x.around = wanted
