@@ -14,8 +14,8 @@ type Setting struct {
 // Sample is what was measured once with some settings: At has a level of each.
 type Sample struct {
 	At    []int
-	Value float64   // a logarithm; more is better
-	Slack []float64 // of each limit: the logarithm of what was left of it; below 0: it was broken
+	Value float64   // a logarithm; more is better; -Inf: it failed
+	Slack []float64 // of each limit: the logarithm of what was left of it; below 0: it was broken; none: they are not known
 }
 
 // Surface is how a value depends on settings: a Gaussian process that is the sum of a mean, of an effect of each setting and of each
@@ -78,10 +78,11 @@ const (
 
 	usual     = 0.25 // from the middle of the values to the highest tenth
 	fallen    = 0.3  // below the highest tenth: settings fail together
+	standing  = 0.5  // what is left of that limit where they do not
 	unsettled = 0.3  // the standard deviation of what is known of a value that fell
 )
 
-// NewSurface returns the surface that some samples show. All have as many slacks.
+// NewSurface returns the surface that some samples show, at least one of which has a value.
 func NewSurface(settings []Setting, samples []Sample) *Surface {
 	s := &Surface{settings: settings, samples: samples, unit: 1}
 	for _, one := range settings {
@@ -104,28 +105,32 @@ func NewSurface(settings []Setting, samples []Sample) *Surface {
 		}
 		s.like = append(s.like, like)
 	}
-	of := func(read func(Sample) float64) []float64 {
-		ys := make([]float64, len(samples))
-		for i, one := range samples {
-			ys[i] = read(one)
-		}
-		return ys
-	}
-	values, doubt := of(func(one Sample) float64 { return one.Value }), make([]float64, len(samples))
-	sorted := slices.Sorted(slices.Values(values))
-	high := sorted[len(sorted)-1-len(sorted)/10]
-	s.unit = max(1, (high-middle(sorted))/usual)
-	stands := of(func(Sample) float64 { return 0.5 })
-	for i := range values {
-		if values[i] = (values[i] - high) / s.unit; values[i] < -fallen {
-			values[i], doubt[i], stands[i] = -fallen, unsettled*unsettled, -0.5
+	n, slacks := len(samples), 0
+	values, doubt, stands, known := make([]float64, n), make([]float64, n), make([]float64, n), []float64(nil)
+	for _, one := range samples {
+		if slacks = max(slacks, len(one.Slack)); !math.IsInf(one.Value, -1) {
+			known = append(known, one.Value)
 		}
 	}
-	s.limits = append(s.limits, s.fit(stands, make([]float64, len(samples))))
-	for i := range samples[0].Slack {
-		s.limits = append(s.limits, s.fit(of(func(one Sample) float64 { return one.Slack[i] }), make([]float64, len(samples))))
+	slices.Sort(known)
+	high := known[len(known)-1-len(known)/10]
+	s.unit = max(1, (high-middle(known))/usual)
+	for i, one := range samples {
+		if values[i], stands[i] = (one.Value-high)/s.unit, standing; values[i] < -fallen {
+			values[i], doubt[i], stands[i] = -fallen, unsettled*unsettled, -standing
+		}
 	}
 	s.value = s.fit(values, doubt)
+	s.limits = append(s.limits, s.fit(stands, make([]float64, n)))
+	for limit := range slacks {
+		left, doubt := make([]float64, n), make([]float64, n)
+		for i, one := range samples {
+			if doubt[i] = 1; limit < len(one.Slack) {
+				left[i], doubt[i] = one.Slack[limit], 0
+			}
+		}
+		s.limits = append(s.limits, s.fit(left, doubt))
+	}
 	return s
 }
 
