@@ -24,7 +24,7 @@ func optimumDoc(all *doc.Document, d *study.Document) {
 	if o.Tune != nil && o.Tune.Sentence != "" {
 		all.Answer = append(all.Answer, doc.Note{Name: "kt tune", Text: o.Tune.Sentence})
 	}
-	if b := &o.Best; b.Limit != verdict.None && b.Evidence != "" {
+	if b := &o.Best; b.Limit != verdict.None && b.Limit != verdict.Unknown && b.Evidence != "" {
 		all.Remarks = append(all.Remarks, fmt.Sprintf("At the best: %s: %s.", b.Limit, b.Evidence))
 	}
 

@@ -138,12 +138,16 @@ func (o *Optimum) sentence(d *Document) string {
 		SLO, Unsure      []string
 		Measured         int // settings that have a value of By
 		Over, Kept, Ours bool
+		Told             bool // the metric is better than with the present settings, whether limits are kept or not
 	}{OptimumDoc: d.Optimum, ID: d.ID, By: o.By, SLO: d.Study.limits(), Over: d.Over, Ours: ofClient(d.Optimum.Best.Limit)}
 	for i := range d.Optimum.Tried {
 		t := &d.Optimum.Tried[i]
 		if about.Kept = about.Kept || t.Keeps(); t.Measures[o.By].N > 0 {
 			about.Measured++
 		}
+	}
+	for _, a := range d.Optimum.Best.Against {
+		about.Told = about.Told || a.Name == AgainstPresent && a.Clear && a.Effects[0].Verdict == Better
 	}
 	for _, e := range d.Optimum.Effects {
 		if e.Brings == BringsUnsure && slices.Contains(d.Study.factorNames(), e.Setting) {
