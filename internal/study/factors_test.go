@@ -50,7 +50,7 @@ func TestASettingToVaryHasItsPresentValueInItsPlace(t *testing.T) {
 func TestSettingsOfTheTableFitTogether(t *testing.T) {
 	for _, s := range Settings() {
 		f := Factor{Values: slices.Clone(s.Values)}
-		_, ordered := f.amounts()
+		ordered := f.isOrdered()
 		must.True(t, len(s.Values) >= 2 && len(s.Values) <= mostLevels && (ordered || f.kind() == nil || len(s.Values) == 2), "%s: values %v", s.Name, s.Values)
 		must.True(t, s.Default == Default || f.take(s.Default) == s.Default && len(f.Values) == len(s.Values), "%s: its default %s is not among %v", s.Name, s.Default, s.Values)
 		must.True(t, strings.HasSuffix(s.About, ".") && len(s.For) > 0 && slices.Contains([]string{"", "asked", "own topic"}, s.If), "%s: %+v", s.Name, s)

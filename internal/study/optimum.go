@@ -76,8 +76,7 @@ func (s *Study) space() *space {
 			sp.of[at] = append(sp.of[at], i)
 			continue
 		}
-		_, ordered := f.amounts()
-		sp.settings, sp.of = append(sp.settings, inference.Setting{Levels: len(f.Values), Ordered: ordered}), append(sp.of, []int{i})
+		sp.settings, sp.of = append(sp.settings, inference.Setting{Levels: len(f.Values), Ordered: f.isOrdered()}), append(sp.of, []int{i})
 	}
 	return sp
 }
@@ -107,16 +106,17 @@ func (sp *space) screened() int {
 	return n
 }
 
-// amounts returns the values as numbers, if they are numbers, sizes or times in growing order.
-func (f *Factor) amounts() (all []int64, ordered bool) {
+// isOrdered reports whether the values are numbers, sizes or times in growing order.
+func (f *Factor) isOrdered() bool {
+	var all []int64
 	for _, v := range f.Values {
 		n, _, err := parseQuantity(v)
 		if err != nil {
-			return nil, false
+			return false
 		}
 		all = append(all, n)
 	}
-	return all, slices.IsSorted(all) && len(all) > 2
+	return slices.IsSorted(all) && len(all) > 2
 }
 
 // at returns the levels of some values.
@@ -195,14 +195,7 @@ func (o *Optimum) next(d *Document) ([]Turn, error) {
 		for range d.Study.Discard {
 			first = append(first, Turn{Cell: sp.cell(present), Phase: Screen})
 		}
-		block := [][]int{}
-		for i, levels := range inference.Screening(sp.settings, sp.screened(), d.Study.Seed) {
-			if i%between == 0 {
-				block = append(block, present)
-			}
-			block = append(block, sp.each(levels))
-		}
-		return append(first, turns(Screen, append(block, present))...), nil
+		return append(first, turns(Screen, sp.screening(present, d.Study.Seed))...), nil
 	}
 	surface, found, err := o.found(d)
 	if err != nil || surface == nil {
@@ -238,6 +231,17 @@ func (o *Optimum) next(d *Document) ([]Turn, error) {
 		}
 		return turns(Prove, inTurns(o.Looks[look]-made, sides)...), nil
 	}
+}
+
+// screening returns the first block: values far apart, with the present ones between them.
+func (sp *space) screening(present []int, seed uint64) (block [][]int) {
+	for i, levels := range inference.Screening(sp.settings, sp.screened(), seed) {
+		if i%between == 0 {
+			block = append(block, present)
+		}
+		block = append(block, sp.each(levels))
+	}
+	return append(block, present)
 }
 
 // inTurns returns a block as often as it is repeated, every other time from its end.
