@@ -294,51 +294,41 @@ func (d *Document) cannotHave(settings []int) bool {
 	return d.state.leftOut[sp.cell(sp.each(settings)).Index] != ""
 }
 
-// found returns the surface of the runs of the screening and the search, and what is best on it; nil: nothing was measured.
+// found returns the surface of the runs of the screening and the search, and what is best on it; nil: nothing was measured. What was left
+// out is as what failed.
 func (o *Optimum) found(d *Document) (*inference.Surface, []int, error) {
 	sp := d.Study.space()
 	var samples []inference.Sample
+	measured := false
 	for _, t := range d.turns {
-		if !d.state.counts(t) || !d.state.isDone(t) || t.Phase != Screen && t.Phase != Seek {
+		if t.Repeat == 0 || !d.state.isDone(t) || t.Phase != Screen && t.Phase != Seek {
 			continue
 		}
-		loads, err := d.folder.figures(t)
-		if err != nil {
-			return nil, nil, err
+		one := inference.Sample{At: sp.together(sp.at(t.Cell.At)), Value: math.Inf(-1)}
+		if d.state.counts(t) {
+			loads, err := d.folder.figures(t)
+			if err != nil {
+				return nil, nil, err
+			}
+			one.Value, one.Slack = o.value(&loads[0]), slacks(loads)
 		}
-		one := inference.Sample{At: sp.together(sp.at(t.Cell.At)), Slack: slacks(loads)}
-		one.Value = o.value(&loads[0])
-		samples = append(samples, one)
+		samples, measured = append(samples, one), measured || !math.IsInf(one.Value, -1)
 	}
-	worst := math.Inf(1)
-	for _, one := range samples {
-		if !math.IsNaN(one.Value) {
-			worst = min(worst, one.Value)
-		}
-	}
-	if math.IsInf(worst, 1) {
+	if !measured {
 		return nil, nil, nil
 	}
-	for i := range samples {
-		if one := &samples[i]; math.IsNaN(one.Value) {
-			one.Value = worst
-			for j := range one.Slack {
-				one.Slack[j] = min(one.Slack[j], -broken)
-			}
-		}
-	}
 	surface := inference.NewSurface(sp.settings, samples)
-	return surface, sp.each(surface.Best()), nil
+	return surface, sp.each(surface.Best(d.cannotHave)), nil
 }
 
 // broken is the slack of a limit whose value is not known, and the least that counts: what breaks it more is no worse.
 const broken = 1
 
-// value returns the metric of a run as a logarithm of which more is better; NaN: it failed.
+// value returns the metric of a run as a logarithm of which more is better; -Inf: it failed.
 func (o *Optimum) value(l *LoadFigures) float64 {
 	v, ok := l.Measures[o.By]
 	if v = max(v, o.By.Of().Floor); !ok || v <= 0 || slices.Contains(l.FailedMetrics, o.By) {
-		return math.NaN()
+		return math.Inf(-1)
 	}
 	if o.By.Of().HigherIsBetter {
 		return math.Log(v)

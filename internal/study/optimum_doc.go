@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kt-bench/kt/internal/inference"
 	"github.com/kt-bench/kt/internal/result/metric"
 	"github.com/kt-bench/kt/internal/result/verdict"
 )
@@ -73,6 +74,7 @@ type Against struct {
 	Effects []Compared `json:"effects"`
 	Better  bool       `json:"better"`
 	Clear   bool       `json:"clear"`
+	Breaks  bool       `json:"breaks_limits"` // most runs with the others break a limit: the best are better if they keep them
 }
 
 // The names of what the best settings are compared with.
@@ -301,15 +303,23 @@ func (o *Optimum) rules() (rules []rule) {
 
 // against compares the best settings with others, in the runs of the proof. Looks and comparisons share the false alarms.
 func (o *Optimum) against(d *Document, name string, best, other []int) (a Against, err error) {
-	sp := d.Study.space()
+	sp, level := d.Study.space(), alpha/float64(3*len(o.Looks))
 	a = Against{Name: name, At: sp.cell(other).At}
-	var kept int
-	a.Other, _ = d.side(o.Named(a.At), sp.cell(other), Prove)
+	var kept, keptOther int
+	a.Other, keptOther = d.side(o.Named(a.At), sp.cell(other), Prove)
 	a.Best, kept = d.side(o.Named(sp.cell(best).At), sp.cell(best), Prove)
-	a.Effects, err = compareAll(&a.Other, &a.Best, o.rules(), alpha/float64(3*len(o.Looks)))
-	a.Clear = len(a.Effects) > 0 && a.Effects[0].Clear
-	a.Better = a.Clear && a.Effects[0].Verdict == Better && 2*kept > a.Best.Runs
+	a.Effects, err = compareAll(&a.Other, &a.Best, o.rules(), level)
+	a.Breaks = a.Other.Runs > 0 && 2*keptOther <= a.Other.Runs
+	keeps := 2*kept > a.Best.Runs
+	saves := keeps && a.Breaks && inference.MannWhitney(shares(kept, a.Best.Runs), shares(keptOther, a.Other.Runs)) <= level
+	a.Clear = saves || len(a.Effects) > 0 && a.Effects[0].Clear
+	a.Better = saves || keeps && a.Clear && a.Effects[0].Verdict == Better
 	return a, err
+}
+
+// shares returns a 1 for each of some runs that is of a kind, and a 0 for each of the others.
+func shares(are, of int) []float64 {
+	return append(slices.Repeat([]float64{1}, are), make([]float64, of-are)...)
 }
 
 func (a *Against) isWorse(o *Optimum) bool {
@@ -353,7 +363,7 @@ func (o *Optimum) effect(d *Document, phase Phase, found, back []int, several in
 	e.Brings = BringsUnsure
 	with, kept := d.side("with it", sp.cell(found), phase)
 	without, keptWithout := d.side("without it", sp.cell(back), phase)
-	compared, err := compareAll(&without, &with, o.rules()[:1], alpha/float64(several))
+	compared, err := compareAll(&without, &with, o.rules()[:1], alpha/float64(2*several)) // the proof has as many false alarms
 	if err != nil {
 		return e, err
 	}
