@@ -99,6 +99,9 @@ func (f *Folder) known() (*Document, error) {
 		}
 		for _, t := range more {
 			t.Number = len(d.turns) + 1
+			if cell, begun := d.state.begun[t.Number]; begun && d.state.done[t.Number] && cell != t.Cell.Index { // else its figures were taken for others
+				return d, fmt.Errorf("run %d of study %s was made with other settings than follow from the runs before it: another version of kt may have made it; go on with that one", t.Number, d.ID)
+			}
 			d.turns = append(d.turns, t)
 		}
 		if d.open() != nil {

@@ -288,6 +288,14 @@ func TestALineThatIsHalfWrittenDamagesNoOther(t *testing.T) {
 	must.Have(Restore(t.Context(), f, w))(t) // a number that no cell has
 }
 
+func TestARunOfAnotherCellIsNotTakenForOneOfTheStudy(t *testing.T) {
+	f, _ := outsider(t)
+	must.Do(t, f.note(entry{What: Begun, Turn: 1, Cell: 5}))
+	must.Have(f.known())(t) // it is made once more
+	must.Do(t, f.note(entry{What: Finished, Turn: 1}))
+	must.Err(t, "run 1 of study outside was made with other settings", must.Fail(f.known()), "a run that is done")
+}
+
 // searching makes a search in memory: rate returns the throughput of a run.
 func searching(t *testing.T, s *Study, rate func(turn Turn) float64) (*Document, []Turn) {
 	t.Helper()
