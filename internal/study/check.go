@@ -30,6 +30,9 @@ var ofTrials = []string{"rate", "throughput", "duration", "num-records", "messag
 // ofLoads are flags that say which load it is. What is best is best for one load.
 var ofLoads = append([]string{"record-size", "scale", "speed", "run-time", "limit", "engine", "url", "bootstrap-server", "cluster", "topics", "seed"}, ofTrials...)
 
+// mostOfPhase bounds the runs of a phase of a search for the best settings, of each side.
+const mostOfPhase = 1000
+
 // mostCells bounds the cells of a search for the best settings, which have numbers.
 const mostCells = 1 << 50
 
@@ -136,6 +139,11 @@ func (l *Load) checkReads(bad *problems) {
 // checkOptimum looks for what a search for the best settings cannot have.
 func (s *Study) checkOptimum(bad *problems) {
 	s.Loads[0].checkReads(bad)
+	o := s.Optimum
+	for _, n := range append([]int{o.Most, o.Repeats}, o.Looks...) { // of a file that was changed
+		bad.refuse(n < 1 || n > mostOfPhase, "optimum", "optimum: %d runs: write 1 to %d", n, mostOfPhase)
+	}
+	bad.refuse(len(o.Looks) == 0 || len(o.Looks) > mostOfPhase, "optimum", "optimum: looks: write 1 to %d of them", mostOfPhase)
 	bad.refuse(len(s.Factors) == 0, "", "kt knows no setting that this load takes and that may be better: name some with --over, as in --over producers=1,2,4")
 	cells := 1
 	for _, f := range s.Factors {
