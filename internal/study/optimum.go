@@ -204,7 +204,8 @@ func (o *Optimum) next(d *Document) ([]Turn, error) {
 	switch d.turns[len(d.turns)-1].Phase {
 	case Screen, Seek:
 		n := min(blockSize, o.Most-d.inPhase(Screen, Seek)) - 1
-		if next := surface.Next(sp.together(found), max(n, 0), tell, d.cannotHave); len(next) > 0 {
+		next := surface.Next(sp.together(found), max(n, 0), tell, d.cannotHave)
+		if len(next) > 0 || n > 0 && len(d.runs(sp.cell(found).Index, Screen, Seek)) == 0 { // whether it can be had is known then
 			return turns(Seek, append(mapped(next, sp.each), found)), nil
 		}
 		if back := sp.taken(found, present); len(back) > 0 {
