@@ -1,6 +1,7 @@
 package inference
 
 import (
+	"cmp"
 	"math"
 	"slices"
 )
@@ -75,6 +76,8 @@ const (
 	typicalNoise = 0.03 // of a run; beliefs of the scales have it in their middle
 	unlikely     = 0.05 // weight against the best belief of one that does not count
 	likely       = 0.5  // how sure it must be that the limits hold at the best settings
+
+	mostStarts = 150 // of the settings that differ from the best in one or two: those that seem best are looked at
 
 	usual     = 0.25 // from the middle of the values to the highest tenth
 	fallen    = 0.3  // below the highest tenth: settings fail together
@@ -369,6 +372,14 @@ func (s *Surface) others(a []int, i int) (all [][]int) {
 // Inequality Constraints, ICML 2014).
 func (s *Surface) Next(best []int, n int, tell float64, left func([]int) bool) (next [][]int) {
 	starts := s.near(best)
+	if len(starts) > mostStarts {
+		means := make(map[*int]float64) // by the place of the first level
+		for _, a := range starts {
+			means[&a[0]] = s.value.meanOf(s.likeness(a))
+		}
+		slices.SortStableFunc(starts, func(a, b []int) int { return cmp.Compare(means[&b[0]], means[&a[0]]) })
+		starts = starts[:mostStarts]
+	}
 	for _, one := range s.samples {
 		starts = append(starts, one.At)
 	}

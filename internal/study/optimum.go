@@ -298,28 +298,36 @@ func (d *Document) cannotHave(settings []int) bool {
 // found returns the surface of the runs of the screening and the search, and what is best on it; nil: nothing was measured. What was left
 // out is as what failed.
 func (o *Optimum) found(d *Document) (*inference.Surface, []int, error) {
+	surface, err := o.surface(d, Screen, Seek)
+	if err != nil || surface == nil {
+		return nil, nil, err
+	}
+	return surface, d.Study.space().each(surface.Best(d.cannotHave)), nil
+}
+
+// surface returns what the runs of some phases show; nil: nothing was measured.
+func (o *Optimum) surface(d *Document, phases ...Phase) (*inference.Surface, error) {
 	sp := d.Study.space()
 	var samples []inference.Sample
 	measured := false
 	for _, t := range d.turns {
-		if t.Repeat == 0 || !d.state.isDone(t) || t.Phase != Screen && t.Phase != Seek {
+		if t.Repeat == 0 || !d.state.isDone(t) || !slices.Contains(phases, t.Phase) {
 			continue
 		}
 		one := inference.Sample{At: sp.together(sp.at(t.Cell.At)), Value: math.Inf(-1)}
 		if d.state.counts(t) {
 			loads, err := d.folder.figures(t)
 			if err != nil {
-				return nil, nil, err
+				return nil, err
 			}
 			one.Value, one.Slack = o.value(&loads[0]), slacks(loads)
 		}
 		samples, measured = append(samples, one), measured || !math.IsInf(one.Value, -1)
 	}
 	if !measured {
-		return nil, nil, nil
+		return nil, nil
 	}
-	surface := inference.NewSurface(sp.settings, samples)
-	return surface, sp.each(surface.Best(d.cannotHave)), nil
+	return inference.NewSurface(sp.settings, samples), nil
 }
 
 // broken is the slack of a limit whose value is not known, and the least that counts: what breaks it more is no worse.

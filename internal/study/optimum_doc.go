@@ -330,12 +330,16 @@ func (a *Against) isWorse(o *Optimum) bool {
 func (o *Optimum) effects(d *Document, found, present []int) error {
 	sp := d.Study.space()
 	back, at := sp.taken(found, present), 0
+	pooled, err := o.surface(d, Screen, Seek, Ablate) // the runs of one value alone are few
+	if err != nil {
+		return err
+	}
 	for _, of := range sp.of {
 		if found[of[0]] == present[of[0]] {
 			continue
 		}
 		f := d.Study.Factors[of[0]]
-		all, err := o.effect(d, Ablate, found, back[at], len(back))
+		all, err := o.effect(d, Ablate, found, back[at], len(back), pooled)
 		at++
 		all.Setting, all.Value, all.Before = f.Name, f.Values[found[of[0]]], f.Values[present[of[0]]]
 		if len(of) > 1 {
@@ -345,7 +349,7 @@ func (o *Optimum) effects(d *Document, found, present []int) error {
 		for _, i := range of[:len(of)*min(1, len(of)-1)] {
 			one := all
 			if all.Brings != BringsNothing && err == nil {
-				one, err = o.effect(d, Apart, found, with(found, i, present[i]), len(sp.factors))
+				one, err = o.effect(d, Apart, found, with(found, i, present[i]), len(sp.factors), nil)
 			}
 			one.Setting, one.Group, one.Value, one.Before = d.Study.Factors[i].Name, f.Group, all.Value, all.Before
 			d.Optimum.Effects = append(d.Optimum.Effects, one)
@@ -357,8 +361,9 @@ func (o *Optimum) effects(d *Document, found, present []int) error {
 	return nil
 }
 
-// effect compares the runs of a phase with levels that were found with those in which something is taken back, as one of several.
-func (o *Optimum) effect(d *Document, phase Phase, found, back []int, several int) (e Effect, err error) {
+// effect compares the runs of a phase with levels that were found with those in which something is taken back, as one of several. What
+// cannot be told stays if pooled, the surface of all runs, has it bring enough; nil: if these runs alone do.
+func (o *Optimum) effect(d *Document, phase Phase, found, back []int, several int, pooled *inference.Surface) (e Effect, err error) {
 	sp := d.Study.space()
 	e.Brings = BringsUnsure
 	with, kept := d.side("with it", sp.cell(found), phase)
@@ -371,6 +376,9 @@ func (o *Optimum) effect(d *Document, phase Phase, found, back []int, several in
 	if len(compared) > 0 {
 		e.By = &compared[0]
 		gain := float64(e.By.Shift) * map[bool]float64{true: 1, false: -1}[o.By.Of().HigherIsBetter]
+		if pooled != nil {
+			gain, _ = pooled.Gain(sp.together(found), sp.together(back))
+		}
 		switch {
 		case e.By.Clear && e.By.Verdict == Better:
 			e.Brings = BringsGain

@@ -102,11 +102,17 @@ func truths() []truth {
 		return few(at) + 0.25*u(at, 1)
 	}
 	return []truth{
-		{name: "additive", value: additive, drift: none}, {name: "additive, few matter", value: few, drift: none},
-		{name: "interacting", value: interacting, drift: none}, {name: "two that matter only together", value: either, drift: none},
-		{name: "a ridge", value: ridge, drift: none}, {name: "flat", value: flat, drift: none}, {name: "flat, drifting", value: flat, drift: sine},
-		{name: "additive, drifting", value: additive, drift: linear}, {name: "interacting, drifting", value: interacting, drift: sine},
-		{name: "two cliffs", value: cliffs, drift: none}, {name: "a cliff of one setting", value: steep, drift: none},
+		{name: "additive", value: additive, drift: none},
+		{name: "additive, few matter", value: few, drift: none},
+		{name: "interacting", value: interacting, drift: none},
+		{name: "two that matter only together", value: either, drift: none},
+		{name: "a ridge", value: ridge, drift: none},
+		{name: "flat", value: flat, drift: none},
+		{name: "flat, drifting", value: flat, drift: sine},
+		{name: "additive, drifting", value: additive, drift: linear},
+		{name: "interacting, drifting", value: interacting, drift: sine},
+		{name: "two cliffs", value: cliffs, drift: none},
+		{name: "a cliff of one setting", value: steep, drift: none},
 		{name: "a limit that binds", value: additive, drift: none, p99: waits},
 		{name: "the best at the edge of a cliff", value: full, drift: none, edge: true},
 	}
