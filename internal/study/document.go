@@ -90,7 +90,7 @@ func (s *Study) policy() policy {
 
 // known returns a document of the runs of a study, as far as those that were made decide them, and nothing else.
 func (f *Folder) known() (*Document, error) {
-	d := &Document{Schema: Schema, ID: f.ID, Study: f.Study, folder: f, state: f.state()}
+	d := &Document{Schema: Schema, ID: f.ID, Study: f.Study, folder: f, state: f.state(), turns: slices.Clip(f.done)}
 	for {
 		more, err := f.Study.policy().next(d)
 		if err != nil || len(more) == 0 {
@@ -107,6 +107,7 @@ func (f *Folder) known() (*Document, error) {
 		if d.open() != nil {
 			return d, nil
 		}
+		f.done = d.turns
 	}
 }
 

@@ -37,6 +37,7 @@ type Folder struct {
 	end       string                // of a last line that may be cut off
 	read      map[int][]LoadFigures // by the number of the turn
 	embedded  bool                  // of runs that were read
+	done      []Turn                // that are made, so that they need not be decided again
 }
 
 // The names in the folder.
