@@ -33,6 +33,9 @@ var ofLoads = append([]string{"record-size", "scale", "speed", "run-time", "limi
 // mostCells bounds the cells of a search for the best settings, which have numbers.
 const mostCells = 1 << 50
 
+// mostAlike bounds the runs of a phase of such a search, which are planned at once.
+const mostAlike = 1000
+
 // notYours says why a load may not have one of OwnFlags.
 func notYours(in, flag string) string {
 	if flag == "limit" || flag == "abort-on" {
@@ -92,7 +95,7 @@ func (s *Study) problems() (bad problems) {
 	if s.Find != nil {
 		s.checkFind(&bad)
 	}
-	if s.Optimum != nil && len(s.Loads) == 1 {
+	if s.Optimum != nil {
 		s.checkOptimum(&bad)
 	}
 	s.checkLoads(&bad)
@@ -135,15 +138,27 @@ func (l *Load) checkReads(bad *problems) {
 
 // checkOptimum looks for what a search for the best settings cannot have.
 func (s *Study) checkOptimum(bad *problems) {
+	if len(s.Loads) != 1 || len(s.Prepare)+len(s.Ask) > 0 || s.Find != nil || s.Trial != nil {
+		bad.refuse(true, "", "optimum: a search for the best settings has one load, and nothing else is asked of it")
+		return
+	}
 	s.Loads[0].checkReads(bad)
+	o := s.Optimum
+	bad.refuse(min(o.Most, o.Repeats) < 1 || max(o.Most, o.Repeats) > mostAlike, "", "optimum: most_runs %d, repeats %d: they must be from 1 to %d", o.Most, o.Repeats, mostAlike)
+	bad.refuse(len(o.Looks) == 0 || o.Looks[0] < 1 || !slices.IsSorted(o.Looks) || o.Looks[len(o.Looks)-1] > mostAlike, "", "optimum: looks %d: they must be from 1 to %d, the least first", o.Looks, mostAlike)
+	_, err := metric.Find(string(o.By))
+	load, _, _ := strings.Cut(string(o.By), ".")
+	bad.refuse(err != nil && !slices.ContainsFunc(s.Loads[0].Loads, func(l Load) bool { return l.Name == load }), "", "optimum: by %q: %w", o.By, err)
 	bad.refuse(len(s.Factors) == 0, "", "kt knows no setting that this load takes and that may be better: name some with --over, as in --over producers=1,2,4")
-	cells := 1
+	cells, now := 1, mapped(o.Present, func(f Flag) string { return f.Name })
 	for _, f := range s.Factors {
 		_, flag := s.target(f.Name)
 		bad.refuse(slices.Contains(ofLoads, flag), "", "--over %s: it is the load itself that it changes, and no setting of it", f.Name)
-		cells = min(cells*len(f.Values), mostCells)
+		bad.refuse(len(f.Values) == 0 || f.Search != nil, "", "factor %s: a search for the best settings has a list of its values", f.Name)
+		bad.refuse(!slices.Contains(now, f.Name), "", "factor %s: the search does not say what it is now", f.Name)
+		cells = min(cells, mostCells/max(1, len(f.Values))) * len(f.Values)
 	}
-	bad.refuse(cells == mostCells, "", "%d settings with all their values are too many to search: name fewer with --over", len(s.Factors))
+	bad.refuse(cells > mostCells/2, "", "%d settings with all their values are too many to search: name fewer with --over", len(s.Factors))
 }
 
 func (s *Study) checkLoads(bad *problems) {
