@@ -179,7 +179,7 @@ func trialOf(flags *config.Trial, args []string, dash int) (*study.Study, error)
 
 func newOptimize(env *Env) *cobra.Command {
 	return command[*config.Optimize]{flags: config.NewOptimize, run: optimize, signals: true}.of(env, &cobra.Command{
-		Use:   "optimize --for METRIC -- COMMAND FLAGS",
+		Use:   "optimize --for METRIC [flags] -- COMMAND FLAGS",
 		Short: "Find the best settings of a load that keep its limits, and prove them",
 
 		SuggestFor: []string{"optimise", "best", "autotune", "tuning"},

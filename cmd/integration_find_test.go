@@ -23,6 +23,7 @@ import (
 	"github.com/kt-bench/kt/internal/kafka"
 	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/study"
+	"github.com/kt-bench/kt/internal/tune"
 )
 
 // A proxy holds the connections to a broker to a byte rate, so the highest rate that holds is known. Where others take the
@@ -102,9 +103,17 @@ func (k *kafkaCluster) changesArePutBack(t *testing.T) {
 	}
 	before, state := sysctlNow(t), t.TempDir()
 	t.Cleanup(func() { tuneRun(t, exec.Command, "--rollback", "--force") })
-	k.killedTrial(t, state, before)
+	trial := []string{"trial", "sysctl." + triedSysctl + "=7", "broker." + triedBroker + "=5", "--repeats", "5"}
+	search := []string{"optimize", "--for", "p99", "--over", "tune", "--over", "broker." + triedBroker + "=5"}
+	isSeven := func() bool { return sysctlNow(t) == "7" }
+	isTuned := func() bool { return len(must.Have(tune.NewTree("/", "").Status())(t)) > 0 }
+	k.killedAmid(t, state, before, isSeven, trial)
+	k.killedAmid(t, state, before, isTuned, search)
 	key := filepath.Join(t.TempDir(), "key")
-	k.killedTrial(t, state, before, "--on", "loads", "--key-file", key, "--peers", k.tuningAgents(t, key))
+	on := []string{"--on", "loads", "--key-file", key, "--peers", k.tuningAgents(t, key)}
+	k.killedAmid(t, state, before, isSeven, trial, on...)
+	k.killedAmid(t, state, before, isTuned, search, on...)
+	must.True(t, !isTuned(), "something is in the journal of kt tune")
 	out, err := ktIn(t, state, "study", "run", "sysctl-trial", "--bootstrap-server", k.brokers, "--set", "rate=200", "--run-time", "1s", "--repeats", "1",
 		"--discard", "0", "--rest", "0", "--quiet", "--output", "json").Output()
 	var s study.Document
@@ -119,13 +128,12 @@ func (k *kafkaCluster) changesArePutBack(t *testing.T) {
 	}
 }
 
-// killedTrial kills a trial while it has changed the broker and its host, and puts both back.
-func (k *kafkaCluster) killedTrial(t *testing.T, state, before string, args ...string) {
+// killedAmid kills a trial or a search while it has changed the broker and its host, and puts both back.
+func (k *kafkaCluster) killedAmid(t *testing.T, state, before string, changed func() bool, command []string, args ...string) {
 	t.Helper()
-	args = append([]string{
-		"trial", "sysctl." + triedSysctl + "=7", "broker." + triedBroker + "=5", "--repeats", "5", "--run-time", "1s", "--rest", "0", "--discard", "0",
-		"--quiet", "--output", "json", "--", "produce", "--bootstrap-server", k.brokers, "--rate", "200",
-	}, args...)
+	args = slices.Concat(command, []string{
+		"--run-time", "1s", "--rest", "0", "--discard", "0", "--quiet", "--output", "json", "--", "produce", "--bootstrap-server", k.brokers, "--rate", "200",
+	}, args)
 	c := ktIn(t, state, args...)
 	var stderr bytes.Buffer
 	c.Stderr = &stderr
@@ -135,7 +143,7 @@ func (k *kafkaCluster) killedTrial(t *testing.T, state, before string, args ...s
 		_ = c.Wait() // killed, or done
 		close(ended)
 	}()
-	for k.dynamic(t) != "5" || sysctlNow(t) != "7" { // in every second pair of runs
+	for k.dynamic(t) != "5" || !changed() { // in every second pair of runs, or a quarter of a screening
 		select {
 		case <-ended:
 			t.Fatalf("kt %q ended, and never changed anything: %s", args, stderr.String())

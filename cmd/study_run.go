@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -151,6 +152,8 @@ func foundInStudy(f *study.Folder) (*finding, error) {
 		err = judgeFind(d)
 	case d.WholeDoc != nil && len(d.Parts) > 0 && d.Parts[0].Name == study.AllPart && d.Parts[0].Find != nil:
 		err = judgeFind(d.Parts[0].Find)
+	case d.Optimum != nil && d.Over && !slices.ContainsFunc(d.Optimum.Tried, func(t study.Tried) bool { return t.Measures[d.Study.Optimum.By].N > 0 }):
+		err = fmt.Errorf("no run has measured %s", d.Study.Optimum.By)
 	case d.GridDoc != nil && d.Wanted == 0:
 		err = errors.New("no run was made: every cell was left out")
 	}

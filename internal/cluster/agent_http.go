@@ -250,12 +250,8 @@ type tuneAnswer struct {
 }
 
 func (a *tuneAnswer) check() error {
-	for _, f := range a.Found {
-		for _, text := range []string{f.ID, f.Group, f.About, string(f.State)} {
-			if text == "" || text != clean(text, maxText) {
-				return fmt.Errorf("setting %q is none", clean(text, 64))
-			}
-		}
+	if text := fmt.Sprint(a.Found); text != clean(text, len(text)) {
+		return fmt.Errorf("setting %q is none", clean(text, 64))
 	}
 	return nil
 }

@@ -112,7 +112,7 @@ func (ls loads) judges(by study.Metric) error {
 	}
 	isLatency := m.Kind == metric.Latency
 	switch {
-	case isLatency && load == "" && ls.names[0] != "":
+	case (isLatency || m.Name == metric.WireBytes) && load == "" && ls.names[0] != "":
 		return fmt.Errorf("--for %s: all loads together have none: name a load, as %s.%s", by, ls.names[0], by)
 	case m.Name == metric.CPU && load != "":
 		return fmt.Errorf("--for %s: it is of the process that makes all loads: write --for cpu", by)

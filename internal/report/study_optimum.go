@@ -41,10 +41,16 @@ func optimumDoc(all *doc.Document, d *study.Document) {
 	all.Sections = append(all.Sections, doc.Section{
 		ID: "trade-offs", Title: fmt.Sprintf("%s and %s of all that was tried", o.Axes[0], o.Axes[1]), Captions: true, Blocks: []doc.Block{tradeOffs(d), frontTable(d)},
 	})
-	tried := doc.Section{ID: "tried", Title: "All that was tried", Captions: true, Blocks: []doc.Block{triedTable(d)}}
+	table := triedTable(d)
+	tried := doc.Section{ID: "tried", Title: "All that was tried", Captions: true, Blocks: []doc.Block{table}}
 	switch {
 	case d.Over && len(o.Effects) > 0:
-		tried.Blocks = []doc.Block{doc.Details{Summary: tried.Title, For: doc.InPage | doc.InMarkdown | doc.InDetails, Blocks: tried.Blocks}}
+		const most = 8
+		short := *table
+		if short.For = doc.InText; len(table.Rows) > most {
+			short.Rows, short.Note = table.Rows[:most], fmt.Sprintf("%d more: --output markdown or html has them", len(table.Rows)-most)
+		}
+		tried.Blocks = []doc.Block{&short, doc.Details{Summary: tried.Title, For: doc.InPage | doc.InMarkdown, Blocks: tried.Blocks}}
 	case !d.Over && runs > 0:
 		all.Question += " So far: " + s.Named(o.Best.At) + "."
 	}
@@ -104,8 +110,7 @@ func triedTable(d *study.Document) *doc.Table {
 			texts = append(texts, medianOf(&one.CellFigures, m))
 		}
 		is := isOf(d, one.At)
-		t.Add(is, texts, one.Runs, one.Kept, pick(slices.Contains(o.Pareto, i), "yes", ""), limitsOf(&one.CellFigures), s.Named(one.At)).Tone =
-			pick(strings.HasPrefix(is, "best"), doc.Good, pick(one.Keeps(), doc.Plain, doc.Muted))
+		t.Add(is, texts, one.Runs, one.Kept, pick(slices.Contains(o.Pareto, i), "yes", ""), limitsOf(&one.CellFigures), s.Named(one.At)).Tone = pick(strings.HasPrefix(is, "best"), doc.Good, pick(one.Keeps(), doc.Plain, doc.Muted))
 	}
 	return t
 }

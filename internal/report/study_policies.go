@@ -41,7 +41,7 @@ func findDoc(all *doc.Document, d *study.Document) {
 		{ID: "latencies", Title: "Latency below the peak", Blocks: []doc.Block{curve}},
 	}
 	if !d.Over {
-		all.Alerts = []string{"The search was cut off. Go on with: kt study resume " + d.ID}
+		all.Answer = append(all.Answer, doc.Note{Name: "cut off", Text: "The search was cut off. Go on with: kt study resume " + d.ID, Tone: doc.Warn})
 	}
 }
 

@@ -126,9 +126,14 @@ func TestASearchFitsItsBudget(t *testing.T) {
 
 func TestTheBestSettingsCanBeCopied(t *testing.T) {
 	factors := []Factor{
-		{Name: "linger", Client: "producer", Property: "linger.ms"}, {Name: "orders.batch-size", Client: "producer", Property: "batch.size"},
-		{Name: "compression", Client: "producer", Property: "compression.type"}, {Name: "fetch-min-bytes", Client: "consumer", Property: "fetch.min.bytes"},
-		{Name: "producers"}, {Name: "topic.flush.messages"}, {Name: "broker.num.io.threads"}, {Name: "acks", Client: "producer", Property: "acks"},
+		{Name: "linger", Client: "producer", Property: "linger.ms"},
+		{Name: "orders.batch-size", Client: "producer", Property: "batch.size"},
+		{Name: "compression", Client: "producer", Property: "compression.type"},
+		{Name: "fetch-min-bytes", Client: "consumer", Property: "fetch.min.bytes"},
+		{Name: "producers"},
+		{Name: "topic.flush.messages"},
+		{Name: "broker.num.io.threads"},
+		{Name: "acks", Client: "producer", Property: "acks"},
 	}
 	at := func(values ...string) (all []Flag) {
 		for i, v := range values {
@@ -142,7 +147,8 @@ func TestTheBestSettingsCanBeCopied(t *testing.T) {
 		want Copied
 	}{
 		"a load": {
-			Load{Command: "roundtrip"}, at("20ms", Default, "zstd:5", "64KiB", "4", "1", "16", "all"),
+			Load{Command: "roundtrip"},
+			at("20ms", Default, "zstd:5", "64KiB", "4", "1", "16", "all"),
 			Copied{
 				"# producer\nlinger.ms=20\ncompression.type=zstd\ncompression.zstd.level=5\nacks=all\n# consumer\nfetch.min.bytes=65536\n# producers=4\n# topic.flush.messages=1\n# broker.num.io.threads=16\n",
 				"--linger 20ms --compression zstd:5 --fetch-min-bytes 64KiB --producers 4 --topic-config flush.messages=1 --acks all",
@@ -150,7 +156,8 @@ func TestTheBestSettingsCanBeCopied(t *testing.T) {
 			},
 		},
 		"a workload": {
-			Load{Command: "run", File: "shop.yaml"}, at("0", "1MiB", Default, Default, Default, Default, Default, Default),
+			Load{Command: "run", File: "shop.yaml"},
+			at("0", "1MiB", Default, Default, Default, Default, Default, Default),
 			Copied{"# producer\nlinger.ms=0\n# orders producer\nbatch.size=1048576\n", "--set linger=0 --set orders.batch-size=1MiB", "load:\n  command: run\n  file: shop.yaml\n  linger: 0\n  orders.batch-size: 1MiB\n"},
 		},
 		"nothing": {Load{Command: "produce"}, at(Default), Copied{}},

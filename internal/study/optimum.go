@@ -204,7 +204,8 @@ func (o *Optimum) next(d *Document) ([]Turn, error) {
 	switch d.turns[len(d.turns)-1].Phase {
 	case Screen, Seek:
 		n := min(blockSize, o.Most-d.inPhase(Screen, Seek)) - 1
-		if next := surface.Next(sp.together(found), max(n, 0), tell, d.cannotHave); len(next) > 0 {
+		next := surface.Next(sp.together(found), max(n, 0), tell, d.cannotHave)
+		if len(next) > 0 || n > 0 && len(d.runs(sp.cell(found).Index, Screen, Seek)) == 0 { // whether it can be had is known then
 			return turns(Seek, append(mapped(next, sp.each), found)), nil
 		}
 		if back := sp.taken(found, present); len(back) > 0 {
@@ -294,51 +295,49 @@ func (d *Document) cannotHave(settings []int) bool {
 	return d.state.leftOut[sp.cell(sp.each(settings)).Index] != ""
 }
 
-// found returns the surface of the runs of the screening and the search, and what is best on it; nil: nothing was measured.
+// found returns the surface of the runs of the screening and the search, and what is best on it; nil: nothing was measured. What was left
+// out is as what failed.
 func (o *Optimum) found(d *Document) (*inference.Surface, []int, error) {
+	surface, err := o.surface(d, Screen, Seek)
+	if err != nil || surface == nil {
+		return nil, nil, err
+	}
+	return surface, d.Study.space().each(surface.Best(d.cannotHave)), nil
+}
+
+// surface returns what the runs of some phases show; nil: nothing was measured.
+func (o *Optimum) surface(d *Document, phases ...Phase) (*inference.Surface, error) {
 	sp := d.Study.space()
 	var samples []inference.Sample
+	measured := false
 	for _, t := range d.turns {
-		if !d.state.counts(t) || !d.state.isDone(t) || t.Phase != Screen && t.Phase != Seek {
+		if t.Repeat == 0 || !d.state.isDone(t) || !slices.Contains(phases, t.Phase) {
 			continue
 		}
-		loads, err := d.folder.figures(t)
-		if err != nil {
-			return nil, nil, err
-		}
-		one := inference.Sample{At: sp.together(sp.at(t.Cell.At)), Slack: slacks(loads)}
-		one.Value = o.value(&loads[0])
-		samples = append(samples, one)
-	}
-	worst := math.Inf(1)
-	for _, one := range samples {
-		if !math.IsNaN(one.Value) {
-			worst = min(worst, one.Value)
-		}
-	}
-	if math.IsInf(worst, 1) {
-		return nil, nil, nil
-	}
-	for i := range samples {
-		if one := &samples[i]; math.IsNaN(one.Value) {
-			one.Value = worst
-			for j := range one.Slack {
-				one.Slack[j] = min(one.Slack[j], -broken)
+		one := inference.Sample{At: sp.together(sp.at(t.Cell.At)), Value: math.Inf(-1)}
+		if d.state.counts(t) {
+			loads, err := d.folder.figures(t)
+			if err != nil {
+				return nil, err
 			}
+			one.Value, one.Slack = o.value(&loads[0]), slacks(loads)
 		}
+		samples, measured = append(samples, one), measured || !math.IsInf(one.Value, -1)
 	}
-	surface := inference.NewSurface(sp.settings, samples)
-	return surface, sp.each(surface.Best()), nil
+	if !measured {
+		return nil, nil
+	}
+	return inference.NewSurface(sp.settings, samples), nil
 }
 
 // broken is the slack of a limit whose value is not known, and the least that counts: what breaks it more is no worse.
 const broken = 1
 
-// value returns the metric of a run as a logarithm of which more is better; NaN: it failed.
+// value returns the metric of a run as a logarithm of which more is better; -Inf: it failed.
 func (o *Optimum) value(l *LoadFigures) float64 {
 	v, ok := l.Measures[o.By]
 	if v = max(v, o.By.Of().Floor); !ok || v <= 0 || slices.Contains(l.FailedMetrics, o.By) {
-		return math.NaN()
+		return math.Inf(-1)
 	}
 	if o.By.Of().HigherIsBetter {
 		return math.Log(v)

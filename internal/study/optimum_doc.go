@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kt-bench/kt/internal/inference"
 	"github.com/kt-bench/kt/internal/result/metric"
 	"github.com/kt-bench/kt/internal/result/verdict"
 )
@@ -73,6 +74,7 @@ type Against struct {
 	Effects []Compared `json:"effects"`
 	Better  bool       `json:"better"`
 	Clear   bool       `json:"clear"`
+	Breaks  bool       `json:"breaks_limits"` // most runs with the others break a limit: the best are better if they keep them
 }
 
 // The names of what the best settings are compared with.
@@ -303,15 +305,23 @@ func (o *Optimum) rules() (rules []rule) {
 
 // against compares the best settings with others, in the runs of the proof. Looks and comparisons share the false alarms.
 func (o *Optimum) against(d *Document, name string, best, other []int) (a Against, err error) {
-	sp := d.Study.space()
+	sp, level := d.Study.space(), alpha/float64(3*len(o.Looks))
 	a = Against{Name: name, At: sp.cell(other).At}
-	var kept int
-	a.Other, _ = d.side(o.Named(a.At), sp.cell(other), Prove)
+	var kept, keptOther int
+	a.Other, keptOther = d.side(o.Named(a.At), sp.cell(other), Prove)
 	a.Best, kept = d.side(o.Named(sp.cell(best).At), sp.cell(best), Prove)
-	a.Effects, err = compareAll(&a.Other, &a.Best, o.rules(), alpha/float64(3*len(o.Looks)))
-	a.Clear = len(a.Effects) > 0 && a.Effects[0].Clear
-	a.Better = a.Clear && a.Effects[0].Verdict == Better && 2*kept > a.Best.Runs
+	a.Effects, err = compareAll(&a.Other, &a.Best, o.rules(), level)
+	a.Breaks = a.Other.Runs > 0 && 2*keptOther <= a.Other.Runs
+	keeps := 2*kept > a.Best.Runs
+	saves := keeps && a.Breaks && inference.MannWhitney(shares(kept, a.Best.Runs), shares(keptOther, a.Other.Runs)) <= level
+	a.Clear = saves || len(a.Effects) > 0 && a.Effects[0].Clear
+	a.Better = saves || keeps && a.Clear && a.Effects[0].Verdict == Better
 	return a, err
+}
+
+// shares returns a 1 for each of some runs that is of a kind, and a 0 for each of the others.
+func shares(are, of int) []float64 {
+	return append(slices.Repeat([]float64{1}, are), make([]float64, of-are)...)
 }
 
 func (a *Against) isWorse(o *Optimum) bool {
@@ -322,12 +332,16 @@ func (a *Against) isWorse(o *Optimum) bool {
 func (o *Optimum) effects(d *Document, found, present []int) error {
 	sp := d.Study.space()
 	back, at := sp.taken(found, present), 0
+	pooled, err := o.surface(d, Screen, Seek, Ablate) // the runs of one value alone are few
+	if err != nil {
+		return err
+	}
 	for _, of := range sp.of {
 		if found[of[0]] == present[of[0]] {
 			continue
 		}
 		f := d.Study.Factors[of[0]]
-		all, err := o.effect(d, Ablate, found, back[at], len(back))
+		all, err := o.effect(d, Ablate, found, back[at], len(back), pooled)
 		at++
 		all.Setting, all.Value, all.Before = f.Name, f.Values[found[of[0]]], f.Values[present[of[0]]]
 		if len(of) > 1 {
@@ -337,7 +351,7 @@ func (o *Optimum) effects(d *Document, found, present []int) error {
 		for _, i := range of[:len(of)*min(1, len(of)-1)] {
 			one := all
 			if all.Brings != BringsNothing && err == nil {
-				one, err = o.effect(d, Apart, found, with(found, i, present[i]), len(sp.factors))
+				one, err = o.effect(d, Apart, found, with(found, i, present[i]), len(sp.factors), nil)
 			}
 			one.Setting, one.Group, one.Value, one.Before = d.Study.Factors[i].Name, f.Group, all.Value, all.Before
 			d.Optimum.Effects = append(d.Optimum.Effects, one)
@@ -349,13 +363,14 @@ func (o *Optimum) effects(d *Document, found, present []int) error {
 	return nil
 }
 
-// effect compares the runs of a phase with levels that were found with those in which something is taken back, as one of several.
-func (o *Optimum) effect(d *Document, phase Phase, found, back []int, several int) (e Effect, err error) {
+// effect compares the runs of a phase with levels that were found with those in which something is taken back, as one of several. What
+// cannot be told stays if pooled, the surface of all runs, has it bring enough; nil: if these runs alone do.
+func (o *Optimum) effect(d *Document, phase Phase, found, back []int, several int, pooled *inference.Surface) (e Effect, err error) {
 	sp := d.Study.space()
 	e.Brings = BringsUnsure
 	with, kept := d.side("with it", sp.cell(found), phase)
 	without, keptWithout := d.side("without it", sp.cell(back), phase)
-	compared, err := compareAll(&without, &with, o.rules()[:1], alpha/float64(several))
+	compared, err := compareAll(&without, &with, o.rules()[:1], alpha/float64(2*several)) // the proof has as many false alarms
 	if err != nil {
 		return e, err
 	}
@@ -363,6 +378,9 @@ func (o *Optimum) effect(d *Document, phase Phase, found, back []int, several in
 	if len(compared) > 0 {
 		e.By = &compared[0]
 		gain := float64(e.By.Shift) * map[bool]float64{true: 1, false: -1}[o.By.Of().HigherIsBetter]
+		if pooled != nil {
+			gain, _ = pooled.Gain(sp.together(found), sp.together(back))
+		}
 		switch {
 		case e.By.Clear && e.By.Verdict == Better:
 			e.Brings = BringsGain

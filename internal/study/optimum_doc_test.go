@@ -34,8 +34,10 @@ func TestWhatASearchForTheBestSettingsSays(t *testing.T) {
 		{"one change", "better", "for rate, linger=5ms is best of 7 combinations that were tried", func(o *OptimumDoc) {
 			o.Best.Changes, o.Best.Against, o.Best.Limit = o.Best.Changes[:1], nil, verdict.None
 		}},
-		{"not proven", "better", "for rate, keep the present settings: linger=5ms batch-size=256KiB compression=lz4 seem best of 7 combinations that were tried, but are not shown to be better",
-			func(o *OptimumDoc) { o.Best.Better, o.Best.Against, o.Best.Limit = false, nil, verdict.Unknown }},
+		{
+			"not proven", "better", "for rate, keep the present settings: linger=5ms batch-size=256KiB compression=lz4 seem best of 7 combinations that were tried, but are not shown to be better",
+			func(o *OptimumDoc) { o.Best.Better, o.Best.Against, o.Best.Limit = false, nil, verdict.Unknown },
+		},
 		{"proven in runs that are not valid", "better", "for rate, linger=5ms seems best of 7 combinations that were tried, but keep the present settings: at least half of the runs with it did not keep their rate, failed records or are not valid; against the present settings, rate is 108% higher (+96% to +115%): better", func(o *OptimumDoc) {
 			o.Best.Better, o.Best.Keeps, o.Best.Limit, o.Best.Changes, o.Best.Against = false, false, verdict.None, o.Best.Changes[:1], o.Best.Against[:1]
 		}},
@@ -48,15 +50,19 @@ func TestWhatASearchForTheBestSettingsSays(t *testing.T) {
 		{"no limit, and the rate is not kept", "better", better + "; at least half of the runs with them did not keep their rate, failed records or are not valid", func(o *OptimumDoc) {
 			o.Best.Against, o.Best.Limit, o.Best.Keeps = nil, verdict.None, false
 		}},
-		{"it breaks the limit", "limit", "for cpu, linger=20ms batch-size=256KiB are best of 8 combinations that were tried; at least half of the runs with them do not keep p99<20ms or their rate, or are not valid",
-			func(o *OptimumDoc) { o.Best.Against, o.Best.Keeps = nil, false }},
-		{"all break the limit", "limit", "for cpu, linger=20ms batch-size=256KiB are best of 8 combinations that were tried; no combination has a majority of valid runs that keep p99<20ms and their rate",
+		{
+			"it breaks the limit", "limit", "for cpu, linger=20ms batch-size=256KiB are best of 8 combinations that were tried; at least half of the runs with them do not keep p99<20ms or their rate, or are not valid",
+			func(o *OptimumDoc) { o.Best.Against, o.Best.Keeps = nil, false },
+		},
+		{
+			"all break the limit", "limit", "for cpu, linger=20ms batch-size=256KiB are best of 8 combinations that were tried; no combination has a majority of valid runs that keep p99<20ms and their rate",
 			func(o *OptimumDoc) {
 				o.Best.Against, o.Best.Keeps = nil, false
 				for i := range o.Tried {
 					o.Tried[i].Kept = 0
 				}
-			}},
+			},
+		},
 		{"all failed", "better", "rate failed, or was not measured, in each run", func(o *OptimumDoc) {
 			for i := range o.Tried {
 				delete(o.Tried[i].Measures, metric.Rate)
