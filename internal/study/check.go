@@ -36,6 +36,9 @@ const mostCells = 1 << 50
 // mostAlike bounds the runs of a phase of such a search, which are planned at once.
 const mostAlike = 1000
 
+// mostValues bounds the values of a factor of such a search, which makes some 60 runs before its proof.
+const mostValues = 100
+
 // notYours says why a load may not have one of OwnFlags.
 func notYours(in, flag string) string {
 	if flag == "limit" || flag == "abort-on" {
@@ -155,6 +158,7 @@ func (s *Study) checkOptimum(bad *problems) {
 		_, flag := s.target(f.Name)
 		bad.refuse(slices.Contains(ofLoads, flag), "", "--over %s: it is the load itself that it changes, and no setting of it", f.Name)
 		bad.refuse(len(f.Values) == 0 || f.Search != nil, "", "factor %s: a search for the best settings has a list of its values", f.Name)
+		bad.refuse(len(f.Values) > mostValues, "", "factor %s: it has %d values, and a search takes at most %d of each", f.Name, len(f.Values), mostValues)
 		bad.refuse(!slices.Contains(now, f.Name), "", "factor %s: the search does not say what it is now", f.Name)
 		cells = min(cells, mostCells/max(1, len(f.Values))) * len(f.Values)
 	}
