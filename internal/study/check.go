@@ -30,11 +30,11 @@ var ofTrials = []string{"rate", "throughput", "duration", "num-records", "messag
 // ofLoads are flags that say which load it is. What is best is best for one load.
 var ofLoads = append([]string{"record-size", "scale", "speed", "run-time", "limit", "engine", "url", "bootstrap-server", "cluster", "topics", "seed"}, ofTrials...)
 
+// mostOfPhase bounds the runs of a phase of a search for the best settings, of each side.
+const mostOfPhase = 1000
+
 // mostCells bounds the cells of a search for the best settings, which have numbers.
 const mostCells = 1 << 50
-
-// mostAlike bounds the runs of a phase of such a search, which are planned at once.
-const mostAlike = 1000
 
 // mostValues bounds the values of a factor of such a search, which makes some 60 runs before its proof.
 const mostValues = 100
@@ -147,8 +147,11 @@ func (s *Study) checkOptimum(bad *problems) {
 	}
 	s.Loads[0].checkReads(bad)
 	o := s.Optimum
-	bad.refuse(min(o.Most, o.Repeats) < 1 || max(o.Most, o.Repeats) > mostAlike, "", "optimum: most_runs %d, repeats %d: they must be from 1 to %d", o.Most, o.Repeats, mostAlike)
-	bad.refuse(len(o.Looks) == 0 || o.Looks[0] < 1 || !slices.IsSorted(o.Looks) || o.Looks[len(o.Looks)-1] > mostAlike, "", "optimum: looks %d: they must be from 1 to %d, the least first", o.Looks, mostAlike)
+	for _, n := range append([]int{o.Most, o.Repeats}, o.Looks...) { // of a file that was changed
+		bad.refuse(n < 1 || n > mostOfPhase, "optimum", "optimum: %d runs: write 1 to %d", n, mostOfPhase)
+	}
+	bad.refuse(len(o.Looks) == 0 || len(o.Looks) > mostOfPhase, "optimum", "optimum: looks: write 1 to %d of them", mostOfPhase)
+	bad.refuse(!slices.IsSorted(o.Looks), "optimum", "optimum: looks %d: write the least first", o.Looks)
 	_, err := metric.Find(string(o.By))
 	load, _, _ := strings.Cut(string(o.By), ".")
 	bad.refuse(err != nil && !slices.ContainsFunc(s.Loads[0].Loads, func(l Load) bool { return l.Name == load }), "", "optimum: by %q: %w", o.By, err)

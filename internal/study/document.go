@@ -90,7 +90,7 @@ func (s *Study) policy() policy {
 
 // known returns a document of the runs of a study, as far as those that were made decide them, and nothing else.
 func (f *Folder) known() (*Document, error) {
-	d := &Document{Schema: Schema, ID: f.ID, Study: f.Study, folder: f, state: f.state()}
+	d := &Document{Schema: Schema, ID: f.ID, Study: f.Study, folder: f, state: f.state(), turns: slices.Clip(f.done)}
 	for {
 		more, err := f.Study.policy().next(d)
 		if err != nil || len(more) == 0 {
@@ -99,11 +99,15 @@ func (f *Folder) known() (*Document, error) {
 		}
 		for _, t := range more {
 			t.Number = len(d.turns) + 1
+			if cell, begun := d.state.begun[t.Number]; begun && d.state.done[t.Number] && cell != t.Cell.Index { // else its figures were taken for others
+				return d, fmt.Errorf("run %d of study %s was made with other settings than follow from the runs before it: another version of kt may have made it; go on with that one", t.Number, d.ID)
+			}
 			d.turns = append(d.turns, t)
 		}
 		if d.open() != nil {
 			return d, nil
 		}
+		f.done = d.turns
 	}
 }
 

@@ -132,7 +132,11 @@ type executor struct {
 // deleteTopic deletes the topics of an entry where its cell was made, also when ctx has ended.
 func (x *executor) deleteTopic(ctx context.Context, t entry) (err error) {
 	cells := x.Study.Cells()
-	l := x.Study.at(cells[max(0, min(t.Cell, len(cells)-1))], x.Study.Loads[0])
+	i := max(0, min(t.Cell, len(cells)-1))
+	if x.Study.Optimum != nil { // its cells are in one place, and not numbered in their order
+		i = 0
+	}
+	l := x.Study.at(cells[i], x.Study.Loads[0])
 	for _, topic := range strings.Split(t.Topic, ",") {
 		err = errors.Join(err, x.runner.DeleteTopic(context.WithoutCancel(ctx), l, topic))
 	}
@@ -180,7 +184,7 @@ func (x *executor) runs(ctx context.Context) error {
 			return ctx.Err()
 		}
 		err = x.turn(ctx, *t)
-		if misfit := new(result.MisfitError); errors.As(err, &misfit) && x.Study.Find == nil && x.Study.Trial == nil && !x.Study.Optimum.isPresent(x.Study, *t) {
+		if misfit := new(result.MisfitError); errors.As(err, &misfit) && x.Study.Find == nil && x.Study.Trial == nil && !d.needs(*t) {
 			x.notify(Progress{What: Skipped, Turn: *t, Reason: misfit.Error(), Turns: x.turns})
 			err = x.note(entry{What: Skipped, Cell: t.Cell.Index, Reason: misfit.Error()})
 		}

@@ -288,6 +288,14 @@ func TestALineThatIsHalfWrittenDamagesNoOther(t *testing.T) {
 	must.Have(Restore(t.Context(), f, w))(t) // a number that no cell has
 }
 
+func TestARunOfAnotherCellIsNotTakenForOneOfTheStudy(t *testing.T) {
+	f, _ := outsider(t)
+	must.Do(t, f.note(entry{What: Begun, Turn: 1, Cell: 5}))
+	must.Have(f.known())(t) // it is made once more
+	must.Do(t, f.note(entry{What: Finished, Turn: 1}))
+	must.Err(t, "run 1 of study outside was made with other settings", must.Fail(f.known()), "a run that is done")
+}
+
 // searching makes a search in memory: rate returns the throughput of a run.
 func searching(t *testing.T, s *Study, rate func(turn Turn) float64) (*Document, []Turn) {
 	t.Helper()
@@ -315,7 +323,7 @@ func searching(t *testing.T, s *Study, rate func(turn Turn) float64) (*Document,
 	}
 	d := must.Have(f.Document())(t)
 	for all := f.log; len(f.log) > 0; { // a search that was cut off goes on as it would have
-		f.log = f.log[:len(f.log)-len(all)/4-1]
+		f.log, f.done = f.log[:len(f.log)-len(all)/4-1], nil
 		known, err := f.known()
 		if next := known.open(); err != nil || next == nil || len(known.turns) > len(turns) || next.Number != len(f.log)+1 || next.Cell.String() != turns[len(f.log)].Cell.String() {
 			t.Fatalf("after %d runs comes %+v, %v; want %+v", len(f.log), next, err, turns[len(f.log)])

@@ -37,6 +37,7 @@ type Folder struct {
 	end       string                // of a last line that may be cut off
 	read      map[int][]LoadFigures // by the number of the turn
 	embedded  bool                  // of runs that were read
+	done      []Turn                // that are made, so that they need not be decided again
 }
 
 // The names in the folder.
@@ -350,6 +351,7 @@ func (f *Folder) note(e entry) error {
 // state is what the log tells of a part.
 type state struct {
 	done    map[int]bool   // the numbers of runs
+	begun   map[int]int    // the cells of runs, by their numbers
 	leftOut map[int]string // why cells were left out, by their index
 	topics  []entry        // those of topics that are still there: each was noted before it was made
 	changed *entry         // of brokers and hosts, with what was there before; nil: they are not
@@ -357,11 +359,11 @@ type state struct {
 }
 
 func (f *Folder) state() *state {
-	s := &state{done: make(map[int]bool), leftOut: make(map[int]string)}
+	s := &state{done: make(map[int]bool), begun: make(map[int]int), leftOut: make(map[int]string)}
 	for _, e := range f.log {
 		switch e.What {
 		case Begun, Preparing:
-			s.topics = append(s.topics, e)
+			s.topics, s.begun[e.Turn] = append(s.topics, e), e.Cell
 		case Finished, removed:
 			s.done[e.Turn] = true // what is removed is of no run
 			s.topics = slices.DeleteFunc(s.topics, func(t entry) bool { return t.Topic == e.Topic || t.What == Begun && t.Turn == e.Turn })

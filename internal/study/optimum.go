@@ -209,7 +209,7 @@ func (o *Optimum) next(d *Document) ([]Turn, error) {
 			return turns(Seek, append(mapped(next, sp.each), found)), nil
 		}
 		if back := sp.taken(found, present); len(back) > 0 {
-			return turns(Ablate, inTurns(o.Repeats, append([][]int{found}, back...))...), nil
+			return turns(Ablate, inTurns(o.repeats(len(back)), append([][]int{found}, back...))...), nil
 		}
 		fallthrough
 	case Ablate:
@@ -217,7 +217,7 @@ func (o *Optimum) next(d *Document) ([]Turn, error) {
 			return nil, err
 		}
 		if back := d.apart(found, present); len(back) > 0 {
-			return turns(Apart, inTurns(o.Repeats, append([][]int{found}, back...))...), nil
+			return turns(Apart, inTurns(o.repeats(len(sp.factors)), append([][]int{found}, back...))...), nil
 		}
 		fallthrough
 	default: // the next look of the proof
@@ -280,6 +280,19 @@ func (d *Document) apart(found, present []int) (all [][]int) {
 	return all
 }
 
+// repeats returns how often each of several values is taken back: enough for runs that are all worse without it to show that, except
+// where time is short.
+func (o *Optimum) repeats(several int) int {
+	n := o.Repeats
+	for n > leastRepeats && inference.Detectable(1, n, n, effectAlpha(several)) == 0 {
+		n++
+	}
+	return n
+}
+
+// effectAlpha is the share of false alarms of each of several values that are taken back: the proof has as many.
+func effectAlpha(several int) float64 { return alpha / float64(2*several) }
+
 func (d *Document) inPhase(phases ...Phase) (n int) {
 	for _, t := range d.turns {
 		if t.Repeat > 0 && slices.Contains(phases, t.Phase) {
@@ -289,10 +302,15 @@ func (d *Document) inPhase(phases ...Phase) (n int) {
 	return n
 }
 
-// cannotHave reports whether levels of the settings are of a cell that was left out.
+// cannotHave reports whether levels of the settings are of a cell that was left out, as far as the runs of the document know it: the log may
+// be of a later time, and the same runs have to follow from the same runs.
 func (d *Document) cannotHave(settings []int) bool {
+	if len(d.state.leftOut) == 0 {
+		return false
+	}
 	sp := d.Study.space()
-	return d.state.leftOut[sp.cell(sp.each(settings)).Index] != ""
+	index := sp.cell(sp.each(settings)).Index
+	return d.state.leftOut[index] != "" && slices.ContainsFunc(d.turns, func(t Turn) bool { return t.Cell.Index == index })
 }
 
 // found returns the surface of the runs of the screening and the search, and what is best on it; nil: nothing was measured. What was left

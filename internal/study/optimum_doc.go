@@ -227,6 +227,7 @@ func (o *Optimum) conclude(d *Document) (err error) {
 	if len(sides) == 1 {
 		d.Optimum.Proven = d.Over
 	}
+	d.Optimum.Best.Better = d.Optimum.Proven && slices.ContainsFunc(d.Optimum.Best.Against, func(a Against) bool { return a.Name == AgainstPresent && a.Better })
 	if o.Tune != nil {
 		o.tuned(d)
 	}
@@ -250,9 +251,6 @@ func (o *Optimum) best(d *Document, sp *space, best []int) {
 	if len(runs) > 0 {
 		last := runs[len(runs)-1][0]
 		d.Optimum.Best.Verdict = verdict.Verdict{Limit: last.Limit, Evidence: last.Evidence}
-	}
-	for _, a := range d.Optimum.Best.Against {
-		d.Optimum.Best.Better = d.Optimum.Best.Better || a.Name == AgainstPresent && a.Better
 	}
 }
 
@@ -370,7 +368,7 @@ func (o *Optimum) effect(d *Document, phase Phase, found, back []int, several in
 	e.Brings = BringsUnsure
 	with, kept := d.side("with it", sp.cell(found), phase)
 	without, keptWithout := d.side("without it", sp.cell(back), phase)
-	compared, err := compareAll(&without, &with, o.rules()[:1], alpha/float64(2*several)) // the proof has as many false alarms
+	compared, err := compareAll(&without, &with, o.rules()[:1], effectAlpha(several))
 	if err != nil {
 		return e, err
 	}

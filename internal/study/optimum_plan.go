@@ -31,11 +31,11 @@ func (o *Optimum) runs(s *Study) (least, most int) {
 		least += 2 * o.Looks[0]
 	}
 	sp := s.space()
-	back := 1 + len(sp.settings)
+	back := (1 + len(sp.settings)) * o.repeats(len(sp.settings))
 	if len(sp.settings) < len(s.Factors) { // those of groups, alone
-		back += 1 + len(s.Factors)
+		back += (1 + len(s.Factors)) * o.repeats(len(s.Factors))
 	}
-	return least, s.Discard + o.Most + back*o.Repeats + sides*o.Looks[len(o.Looks)-1]
+	return least, s.Discard + o.Most + back + sides*o.Looks[len(o.Looks)-1]
 }
 
 // goesWith reports whether a load takes the values of a cell when one more of them is another one: acks=1 allows what acks=all does not.
@@ -53,9 +53,12 @@ func (s *Study) goesWith(c Cell, l Load, plansOf func(Load) ([]plan.Plan, error)
 	return false
 }
 
-// isPresent reports whether a run has the present settings of a search, without which there is nothing to find.
-func (o *Optimum) isPresent(s *Study, t Turn) bool {
-	return o != nil && t.Cell.Index == s.Cells()[0].Index
+// needs reports whether a search for the best settings cannot go on without a run: it is of the present settings, or of a cell whose other
+// runs were made, from which other runs followed.
+func (d *Document) needs(t Turn) bool {
+	return d.Study.Optimum != nil && (t.Cell.Index == d.turns[0].Cell.Index || slices.ContainsFunc(d.turns, func(o Turn) bool {
+		return o.Cell.Index == t.Cell.Index && d.state.done[o.Number]
+	}))
 }
 
 // Fit makes a search so small that all its runs take at most a time. plansOf is as that of a Runner.

@@ -332,6 +332,15 @@ func TestASearchCopesWithWhatItGets(t *testing.T) {
 		}
 		s.Over = true
 		must.Do(t, s.Study.Optimum.conclude(s.Document))
+		again := &Document{Study: s.Study, state: s.state, folder: s.folder}
+		for more := must.Have(s.Study.policy().next(again))(t); len(more) > 0; more = must.Have(s.Study.policy().next(again))(t) {
+			for _, turn := range more {
+				turn.Number = len(again.turns) + 1
+				again.turns = append(again.turns, turn)
+			}
+		}
+		cellOf := func(t Turn) int { return t.Cell.Index }
+		must.Match(t, mapped(s.turns, cellOf), mapped(again.turns, cellOf), tc.name+": the runs that follow from its log")
 		b := s.Optimum.Best
 		must.True(t, tc.changes < 0 || len(b.Changes) == tc.changes && b.Better == (tc.changes > 0), "%s: %v, better: %t; %s", tc.name, b.Changes, b.Better, s.Sentence)
 		must.True(t, tc.cannot == nil || !tc.cannot(sp.at(b.At)), "%s: %v cannot be made", tc.name, b.At)

@@ -2,6 +2,7 @@ package study
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/kt-bench/kt/internal/must"
@@ -9,11 +10,11 @@ import (
 )
 
 // hostSearch is a search over what kt tune proposes on a made-up host: four settings of memory, two of the network and one of disks.
-// gain is how much faster a run is with some of them. It returns the document of the end, and the runs of each phase.
-func hostSearch(t *testing.T, gain func(has map[string]bool) float64) (*Document, map[Phase]int) {
+// gain is how much faster a run is with some of them, more are further ones. It returns the document of the end, and the runs of each phase.
+func hostSearch(t *testing.T, gain func(has map[string]bool) float64, more ...string) (*Document, map[Phase]int) {
 	t.Helper()
 	found := []HostFinding{{ID: "a.fine", Group: "cpu", State: Fine}, {ID: "b.boot", Group: "cpu", State: ByHand}, {ID: "c.boot", Group: "cpu", State: ByHand}}
-	for _, id := range []string{"memory.1", "memory.2", "memory.3", "memory.4", "net.1", "net.2", "disk.1"} {
+	for _, id := range append([]string{"memory.1", "memory.2", "memory.3", "memory.4", "net.1", "net.2", "disk.1"}, more...) {
 		found = append(found, HostFinding{ID: id, Group: id[:3], About: id, State: Proposed})
 	}
 	o := Optimum{By: metric.Rate, Delta: 0.03}
@@ -49,9 +50,8 @@ func hostSearch(t *testing.T, gain func(has map[string]bool) float64) (*Document
 
 // Groups are tried together, and of one that brings something each setting is taken back alone.
 func TestSettingsOfHostsAreTriedInGroupsAndToldApart(t *testing.T) {
-	d, phases := hostSearch(t, func(has map[string]bool) float64 {
-		return map[bool]float64{true: 1.2, false: 1}[has["memory.3"]]
-	})
+	third := func(has map[string]bool) float64 { return map[bool]float64{true: 1.2, false: 1}[has["memory.3"]] }
+	d, phases := hostSearch(t, third)
 	got := d.Optimum.Tune
 	must.Match(t, []string{"memory.3"}, got.Did, "did something")
 	nothing := slices.Sorted(slices.Values(got.Nothing))
@@ -62,6 +62,10 @@ func TestSettingsOfHostsAreTriedInGroupsAndToldApart(t *testing.T) {
 	must.True(t, d.Optimum.Best.Better, "it is not proven")
 	must.Match(t, "of the 10 settings that kt tune knows for these hosts, 7 were tried: memory.3 did something for this load, and memory.1, memory.2, memory.4, net.1, net.2 and disk.1 showed nothing; "+
 		"sudo kt tune --apply --only memory.3 makes it last; 1 is fine; 2 are to be changed by hand or at the next boot", got.Sentence, "it says")
+
+	d, phases = hostSearch(t, third, strings.Fields("swap.1 swap.2 swap.3 swap.4 swap.5 swap.6 swap.7 swap.8")...)
+	must.Match(t, []string{"memory.3"}, d.Optimum.Tune.Did, "of many settings it takes more runs to show that one did something")
+	must.Match(t, 7*5, phases[Apart], "so many")
 
 	d, phases = hostSearch(t, func(map[string]bool) float64 { return 1 })
 	must.True(t, len(d.Optimum.Tune.Did) == 0 && phases[Apart] == 0, "where nothing does anything: %+v, %v", d.Optimum.Tune, phases)
