@@ -36,6 +36,9 @@ const mostOfPhase = 1000
 // mostCells bounds the cells of a search for the best settings, which have numbers.
 const mostCells = 1 << 50
 
+// mostValues bounds the values of a factor of such a search, which makes some 60 runs before its proof.
+const mostValues = 100
+
 // notYours says why a load may not have one of OwnFlags.
 func notYours(in, flag string) string {
 	if flag == "limit" || flag == "abort-on" {
@@ -95,7 +98,7 @@ func (s *Study) problems() (bad problems) {
 	if s.Find != nil {
 		s.checkFind(&bad)
 	}
-	if s.Optimum != nil && len(s.Loads) == 1 {
+	if s.Optimum != nil {
 		s.checkOptimum(&bad)
 	}
 	s.checkLoads(&bad)
@@ -138,20 +141,31 @@ func (l *Load) checkReads(bad *problems) {
 
 // checkOptimum looks for what a search for the best settings cannot have.
 func (s *Study) checkOptimum(bad *problems) {
+	if len(s.Loads) != 1 || len(s.Prepare)+len(s.Ask) > 0 || s.Find != nil || s.Trial != nil {
+		bad.refuse(true, "", "optimum: a search for the best settings has one load, and nothing else is asked of it")
+		return
+	}
 	s.Loads[0].checkReads(bad)
 	o := s.Optimum
 	for _, n := range append([]int{o.Most, o.Repeats}, o.Looks...) { // of a file that was changed
 		bad.refuse(n < 1 || n > mostOfPhase, "optimum", "optimum: %d runs: write 1 to %d", n, mostOfPhase)
 	}
 	bad.refuse(len(o.Looks) == 0 || len(o.Looks) > mostOfPhase, "optimum", "optimum: looks: write 1 to %d of them", mostOfPhase)
+	bad.refuse(!slices.IsSorted(o.Looks), "optimum", "optimum: looks %d: write the least first", o.Looks)
+	_, err := metric.Find(string(o.By))
+	load, _, _ := strings.Cut(string(o.By), ".")
+	bad.refuse(err != nil && !slices.ContainsFunc(s.Loads[0].Loads, func(l Load) bool { return l.Name == load }), "", "optimum: by %q: %w", o.By, err)
 	bad.refuse(len(s.Factors) == 0, "", "kt knows no setting that this load takes and that may be better: name some with --over, as in --over producers=1,2,4")
-	cells := 1
+	cells, now := 1, mapped(o.Present, func(f Flag) string { return f.Name })
 	for _, f := range s.Factors {
 		_, flag := s.target(f.Name)
 		bad.refuse(slices.Contains(ofLoads, flag), "", "--over %s: it is the load itself that it changes, and no setting of it", f.Name)
-		cells = min(cells*len(f.Values), mostCells)
+		bad.refuse(len(f.Values) == 0 || f.Search != nil, "", "factor %s: a search for the best settings has a list of its values", f.Name)
+		bad.refuse(len(f.Values) > mostValues, "", "factor %s: it has %d values, and a search takes at most %d of each", f.Name, len(f.Values), mostValues)
+		bad.refuse(!slices.Contains(now, f.Name), "", "factor %s: the search does not say what it is now", f.Name)
+		cells = min(cells, mostCells/max(1, len(f.Values))) * len(f.Values)
 	}
-	bad.refuse(cells == mostCells, "", "%d settings with all their values are too many to search: name fewer with --over", len(s.Factors))
+	bad.refuse(cells > mostCells/2, "", "%d settings with all their values are too many to search: name fewer with --over", len(s.Factors))
 }
 
 func (s *Study) checkLoads(bad *problems) {

@@ -60,7 +60,7 @@ func ParseOver(text string) (f Factor, err error) {
 		if f.Values, err = levels(span); err != nil {
 			err = fmt.Errorf("--over %q: %w", text, err)
 		}
-	case len(once(f.Values)) < len(f.Values):
+	case len(once(mapped(f.Values, f.plain))) < len(f.Values):
 		err = fmt.Errorf("--over %q: a value is there twice", text)
 	}
 	return f, err
@@ -108,6 +108,14 @@ func (f *Factor) kind() (of *kind) {
 	return of
 }
 
+// plain returns a value as a number of the unit of the values, so that those which are alike are one; a word as it stands.
+func (f *Factor) plain(value string) string {
+	if of := f.kind(); of != nil && value != Default {
+		return of.write(of.amount(value))
+	}
+	return value
+}
+
 // amount returns a value as a number of a kind. A number alone is of milliseconds or bytes, as properties have them; below 0: it is a word.
 func (k *kind) amount(value string) int64 {
 	n, of, err := parseQuantity(value)
@@ -152,7 +160,11 @@ type Present func(name string) string
 // add adds a factor to the search, with its present value and Kafka's own among its values.
 func (o *Optimum) add(f Factor, present string) (Factor, error) {
 	of := settingOf(f.Name)
-	now := f.take(cmp.Or(present, of.Default))
+	now := cmp.Or(present, of.Default)
+	if now != Default { // the value as it is now is known
+		f.Values = slices.DeleteFunc(f.Values, func(v string) bool { return v == Default })
+	}
+	now = f.take(now)
 	if len(f.Values) < 2 {
 		return f, fmt.Errorf("--over %s: %s is what it is now: give another value", f.Name, now)
 	}

@@ -182,7 +182,7 @@ func (f *Forecast) load(name string, p plan.Plan) (t takes) {
 	default:
 		t.bytes = records * p.Payload.MeanBytes() * float64(max(1, replicas))
 		if replicas <= 0 && !p.Embedded() {
-			f.NotKnown = append(f.NotKnown, "how many replicas a topic has: the brokers decide without --set replication-factor=…; one is counted")
+			f.NotKnown = append(f.NotKnown, "how many replicas a topic has: the brokers decide without a replication-factor; one is counted")
 		}
 	}
 	return t

@@ -137,10 +137,12 @@ func (o *Optimum) sentence(d *Document) string {
 		SLO, Unsure      []string
 		Measured         int // settings that have a value of By
 		Over, Kept, Ours bool
+		PresentKeeps     bool
 		Told             bool // the metric is better than with the present settings, whether limits are kept or not
 	}{OptimumDoc: d.Optimum, ID: d.ID, By: o.By, SLO: d.Study.limits(), Over: d.Over, Ours: ofClient(d.Optimum.Best.Limit)}
 	for i := range d.Optimum.Tried {
 		t := &d.Optimum.Tried[i]
+		about.PresentKeeps = about.PresentKeeps || t.Keeps() && len(o.Changed(t.At)) == 0
 		if about.Kept = about.Kept || t.Keeps(); t.Measures[o.By].N > 0 {
 			about.Measured++
 		}

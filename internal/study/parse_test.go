@@ -259,7 +259,17 @@ func TestNamesOfPartsAreCheckedWhereverTheyComeFrom(t *testing.T) {
 	must.Err(t, `name "../../outside"`, must.Fail(Open(dir, "copied")), "a path as a name")
 	for text, want := range map[string]string{
 		`"parts": [null]`: "parts: name", `"trial": {}`: "trial: looks", `"trial": {"looks": [-1, 12]}`: "trial: looks", `"trial": {"looks": [6, 9000000]}`: "trial: looks",
-		`"factors": [{"name": "acks"}]`: "no values",
+		`"factors": [{"name": "acks"}]`:                                                                                 "no values",
+		`"optimum": {"by": "rate", "most_runs": 9, "repeats": 6}`:                                                       "optimum: looks: write 1 to 1000",
+		`"optimum": {"by": "rate", "most_runs": 9, "repeats": 6, "looks": [-6]}`:                                        "optimum: -6 runs",
+		`"optimum": {"by": "rate", "most_runs": 9, "repeats": 6, "looks": [6, 5]}`:                                      "optimum: looks [6 5]",
+		`"optimum": {"by": "rate", "most_runs": 9, "repeats": -3, "looks": [6]}`:                                        "optimum: -3 runs",
+		`"optimum": {"by": "rate", "most_runs": 1000000000, "repeats": 6, "looks": [6]}`:                                "optimum: 1000000000 runs",
+		`"optimum": {"by": "foo", "most_runs": 9, "repeats": 6, "looks": [6]}`:                                          `optimum: by "foo"`,
+		`"factors": [{"name": "acks"}], "optimum": {"by": "rate"}`:                                                      "factor acks: a search for the best settings has a list",
+		`"factors": [{"name": "acks", "values": ["1"]}], "optimum": {"by": "rate"}`:                                     "does not say what it is now",
+		`"factors": [{"name": "acks", "values": [` + strings.Repeat(`"1", `, 200) + `"1"]}], "optimum": {"by": "rate"}`: "factor acks: it has 201 values",
+		`"find": {}, "optimum": {}`:                                                                                     "nothing else is asked of it",
 	} {
 		text = `{"loads": [{"command": "produce"}], "repeats": 1, "order": "listed", ` + text + `}`
 		must.Do(t, os.WriteFile(dir+"/copied/"+studyFile, []byte(text), 0o600))
