@@ -37,15 +37,15 @@ func TestASurfaceTellsTheBest(t *testing.T) {
 		return 0.1*float64(at[0]) + 0.2*float64(at[1]%2)
 	}
 	nothing := func([]int) bool { return false }
-	show := func(slack func(at []int) []float64) (*inference.Surface, []inference.Sample) {
+	show := func(slack func(at []int) []float64) *inference.Surface {
 		var samples []inference.Sample
 		for _, at := range append(inference.Screening(fewSettings, 18, 1), []int{3, 0, 0}, []int{3, 1, 1}) {
 			samples = append(samples, inference.Sample{At: at, Value: value(at), Slack: slack(at)})
 		}
 		samples = append(samples, inference.Sample{At: []int{4, 0, 0}, Value: math.Inf(-1)}) // which has no slack
-		return inference.NewSurface(fewSettings, samples), samples
+		return inference.NewSurface(fewSettings, samples)
 	}
-	s, _ := show(func([]int) []float64 { return []float64{1} })
+	s := show(func([]int) []float64 { return []float64{1} })
 	best := s.Best(nothing)
 	must.Match(t, []int{3, 1}, best[:2], "the best")
 	gain, deviation := s.Gain([]int{3, 1, 0}, []int{0, 0, 0})
@@ -62,6 +62,6 @@ func TestASurfaceTellsTheBest(t *testing.T) {
 	}
 	must.Match(t, [][]int(nil), s.Next(best, 3, 10, nothing), "what is worth a thousand times more")
 
-	s, _ = show(func(at []int) []float64 { return []float64{0.4 - 0.25*float64(at[0])} })
+	s = show(func(at []int) []float64 { return []float64{0.4 - 0.25*float64(at[0])} })
 	must.Match(t, []int{1, 1}, s.Best(nothing)[:2], "the best within a limit that the third level breaks")
 }
