@@ -35,7 +35,7 @@ func TestWhatASearchForTheBestSettingsSays(t *testing.T) {
 			o.Best.Changes, o.Best.Against, o.Best.Limit = o.Best.Changes[:1], nil, verdict.None
 		}},
 		{
-			"not proven", "better", "for rate, keep the present settings: linger=5ms batch-size=256KiB compression=lz4 seem best of 7 combinations that were tried, but are not shown to be better",
+			"not proven", "better", "for rate, keep the present settings: linger=5ms batch-size=256KiB compression=lz4 seemed best of 7 combinations that were tried, but are not shown to be better",
 			func(o *OptimumDoc) { o.Best.Better, o.Best.Against, o.Best.Limit = false, nil, verdict.Unknown },
 		},
 		{"proven in runs that are not valid", "better", "for rate, linger=5ms seems best of 7 combinations that were tried, but keep the present settings: at least half of the runs with it did not keep their rate, failed records or are not valid; against the present settings, rate is 108% higher (+96% to +115%): better", func(o *OptimumDoc) {
