@@ -250,9 +250,7 @@ type tuneAnswer struct {
 }
 
 func (a *tuneAnswer) check() error {
-	if text := fmt.Sprint(a.Found); text != clean(text, len(text)) {
-		return fmt.Errorf("setting %q is none", clean(text, 64))
-	}
+	cleanTexts(a, maxText)
 	return nil
 }
 
