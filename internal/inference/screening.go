@@ -1,9 +1,6 @@
 package inference
 
-import (
-	"math/rand/v2"
-	"slices"
-)
+import "math/rand/v2"
 
 // Screening returns a number of settings in which each level that is tried stands nearly as often as the others, and nearly as often
 // beside each level of every other setting, so that effects of single settings do not hide each other and pairs show. Of an ordered
@@ -60,5 +57,5 @@ func Screening(settings []Setting, runs int, seed uint64) [][]int {
 			all[run] = append(all[run], columns[i][run])
 		}
 	}
-	return slices.Clip(all)
+	return all
 }

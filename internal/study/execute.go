@@ -152,8 +152,11 @@ func (x *executor) numbered(c Cell, topic string, loads ...Load) (string, error)
 		}
 		l.set("topic", topic)
 		plans, err := x.runner.Plans(l)
-		if err != nil { // of a search for the best settings, whose values are checked one by one
-			return "", &result.MisfitError{Err: err}
+		if err != nil && x.Study.Optimum != nil { // its values are checked one by one, and may not go together
+			err = &result.MisfitError{Err: err}
+		}
+		if err != nil {
+			return "", err
 		}
 		for _, p := range plans { // a workload has topics of its own, and others
 			if strings.HasPrefix(p.Topic.Name, topic) {

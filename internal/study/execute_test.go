@@ -65,6 +65,23 @@ func (s *scribe) DeleteTopic(_ context.Context, l Load, topic string) error {
 	return nil
 }
 
+// unplanned is a runner that can make no plan, because a file that a load names is gone.
+type unplanned struct{ scribe }
+
+var errGone = errors.New("ca.pem: no such file")
+
+func (*unplanned) Plans(Load) ([]plan.Plan, error) { return nil, errGone }
+
+func TestAPlanThatCannotBeMadeEndsAStudyAndLeavesNoCellOut(t *testing.T) {
+	dir := t.TempDir()
+	s := &Study{Loads: []Load{{Command: "produce"}}, Factors: []Factor{{Name: "acks", Values: []string{"1", "all"}}}, Repeats: 1, Order: Listed}
+	f := must.Have(Create(dir, s, "gone"))(t)
+	if err := Execute(t.Context(), f, new(unplanned), func(Progress) {}); !errors.Is(err, errGone) {
+		t.Errorf("%v, want %v", err, errGone)
+	}
+	must.Match(t, map[int]string{}, must.Have(Open(dir, "gone"))(t).state().leftOut, "cells that were left out")
+}
+
 // world is a runner with one broker and one host that can be changed.
 type world struct {
 	scribe

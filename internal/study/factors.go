@@ -71,7 +71,7 @@ func levels(span string) (values []string, err error) {
 	s := parseSpan(span, "")
 	of := (&Factor{Values: []string{s.From, s.To}}).kind()
 	if of == nil || of.amount(s.From) < 0 || of.amount(s.To) <= of.amount(s.From) {
-		return nil, fmt.Errorf("%s: write two numbers, sizes or times, the lower one first", span)
+		return nil, fmt.Errorf("search:%s: write two numbers, sizes or times, the lower one first", span)
 	}
 	from, to := of.amount(s.From), of.amount(s.To)
 	first, n := from, mostLevels-1

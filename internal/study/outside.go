@@ -31,7 +31,7 @@ type HostOrder struct {
 	Set   []Flag `json:"set,omitempty"` // all that is to be changed; what the study changed before is put back
 	Own   []Flag `json:"own,omitempty"` // all that the study ever changes
 
-	Found []HostFinding `json:"found,omitempty"` // the answer to LookAtHost and TryHost
+	Found []HostFinding `json:"-"` // the answer to LookAtHost and TryHost, which is no part of the order
 }
 
 // HostFinding is a setting that a host's kt tune knows in its role.
