@@ -70,11 +70,8 @@ func (d *doubtRow) read(r *Result) []any {
 	return nil
 }
 
-// oneRun doubts a run that is no part of a study: those are repeated.
+// oneRun doubts every run: a study takes the doubt back where it has repeats.
 func oneRun(r *Result) []any {
-	if r.Part != nil {
-		return nil
-	}
 	return []any{theme.Duration(time.Duration(r.ElapsedSeconds * float64(time.Second)))}
 }
 
