@@ -41,6 +41,9 @@ func verdictOf(r *result.Result) doc.Section {
 		next := verdict.Schedule.Next(r.Plan.ReadsOnly(), r.Plan.Read.Share != nil)
 		f.If(limit.Next(r.Plan.ReadsOnly(), r.Plan.Read.Share != nil) != next, "what next", doc.Plain, next)
 	}
+	for i, d := range r.Doubts {
+		f.Add(pick(i == 0, "doubts", ""), doc.Warn, d.Text+": "+d.Next+" ("+d.ID+")")
+	}
 	notCounted(f, r)
 	t := doc.NewTable("errors", "errors by kind", "error|words", "of|words", "records") // the most frequent first
 	of := []result.Errors{r.Errors, cmp.Or(r.Fetch, new(result.Fetch)).Errors, cmp.Or(r.Warmup, new(result.Warmup)).Errors}
