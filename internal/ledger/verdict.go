@@ -84,6 +84,11 @@ type Verdict struct {
 	// PartsUnknown is how many processes of a merged run left no verdict. Unchecked has their acknowledged records, as far as these are known.
 	PartsUnknown int64 `json:"parts_unknown,omitempty"`
 
+	// CutAt and LedgerDamaged are those of the book. Records without an outcome by then (UnknownRead) or of later times (Unissued) are not checked. With Headers, those of
+	// producer ids of later times are among Unstamped.
+	CutAt         time.Time `json:"cut_at,omitzero"`
+	LedgerDamaged bool      `json:"ledger_damaged,omitempty"`
+
 	UncheckedIn []int32 `json:"unchecked_in,omitempty"` // partitions with unchecked records, maxGaps at most
 
 	Gaps       []Gap    `json:"gaps,omitempty"`        // where records were lost, maxGaps at most
@@ -152,7 +157,7 @@ const maxGaps = 100
 // records read are of other runs. Else each acknowledged record is lost that is not where the
 // reader looked.
 func (b *Book) Verify(readers ...*Reader) Verdict {
-	v := Verdict{Readers: len(readers), Headers: b.Headers, RepeatsAllowed: b.unordered()}
+	v := Verdict{Readers: len(readers), Headers: b.Headers, CutAt: b.CutAt, LedgerDamaged: b.LedgerDamaged, RepeatsAllowed: b.unordered()}
 	lanes := make(map[laneID]*Lane, len(b.Lanes))
 	for i := range b.Lanes {
 		l := &b.Lanes[i]
