@@ -33,6 +33,9 @@ type Book struct {
 	CutAt         time.Time `json:"-"`
 	LedgerDamaged bool      `json:"-"`
 
+	// Mirror: copies of the topics are read, and Repartitioned: their partitions are others. OfMirror sets them; they are not in the file.
+	Mirror, Repartitioned bool `json:"-"`
+
 	// Headers: the records carry no stamps. The headers of their batches say which they are, and a Reader is told of
 	// batches.
 	Headers bool `json:"headers,omitempty"`
