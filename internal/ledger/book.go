@@ -27,6 +27,9 @@ type Book struct {
 	// them or their ids are the same. It is not in the file.
 	SameTopic bool `json:"-"`
 
+	// Mirror: copies of the topics are read, and Repartitioned: their partitions are others. OfMirror sets them; they are not in the file.
+	Mirror, Repartitioned bool `json:"-"`
+
 	// Headers: the records carry no stamps. The headers of their batches say which they are, and a Reader is told of
 	// batches.
 	Headers bool `json:"headers,omitempty"`

@@ -302,6 +302,7 @@ func (f *Fold) result() Result {
 	r.whole = r.rated(&whole)
 	r.whole.ConsumerLag = int64(f.consumerLag.max)
 	r.Limits = f.judgedLimits(&r)
+	r.Doubt()
 	return r
 }
 

@@ -46,7 +46,8 @@ type Header struct {
 
 	Part *Part `json:"part,omitempty"` // nil: the run is no part of a bigger one
 
-	Limits []string `json:"limits,omitempty"` // what the run has to keep: expressions of --limit
+	Limits   []string `json:"limits,omitempty"`          // what the run has to keep: expressions of --limit
+	Accepted []string `json:"accepted_doubts,omitempty"` // the ids of doubts that are not raised: --accept
 }
 
 // Ceiling is how much load a host can offer, whatever the brokers.

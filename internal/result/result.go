@@ -39,6 +39,7 @@ type Result struct {
 	Valid   bool            `json:"valid"`
 	Invalid []string        `json:"invalid_reasons"`
 	BoundBy verdict.Verdict `json:"bound_by"`
+	Doubts  []Doubt         `json:"doubts,omitempty"` // in the order of doubts.yaml
 
 	Limits []Limit `json:"limits,omitempty"` // what the run had to keep, judged; in their order
 

@@ -137,7 +137,10 @@ func few(reasons []string) string {
 
 // damage returns the text of a Damaged fault.
 func damage(v *ledger.Verdict) string {
-	const excluded = " duplicated or reordered, which the client's settings exclude"
+	excluded := " duplicated or reordered, which the client's settings exclude"
+	if v.Mirror != nil {
+		excluded = " duplicated or reordered in the mirror"
+	}
 	repeats, corrupted := v.Duplicated+v.Reordered+v.LateUndecided, theme.Plural(v.Corrupted, "record is", "records are")+" corrupted"
 	switch {
 	case repeats == 0 || v.RepeatsAllowed:

@@ -42,6 +42,9 @@ func ReadBook(path string, p *plan.Plan, engineChosen bool) (*ledger.Book, error
 	if p.Topic.Name == "" && p.Read.Include == "" {
 		p.Topic.Name = whole
 	}
+	if p.Read.Mirror {
+		return book, mirrored(book, path, p)
+	}
 	if !slices.Equal(p.Topic.Names(), names) {
 		of := "topic " + names[0] + ": read that one"
 		if n := len(names); n > 1 {
@@ -55,6 +58,19 @@ func ReadBook(path string, p *plan.Plan, engineChosen bool) (*ledger.Book, error
 		}
 	}
 	return book, nil
+}
+
+// mirrored makes a book that of copies of its topics, which have the names of the plan.
+func mirrored(book *ledger.Book, path string, p *plan.Plan) error {
+	copies := p.Topic.Names()
+	switch n, of := len(copies), len(book.Topics); {
+	case book.Headers:
+		return fmt.Errorf("--mirror: the records of ledger %s are known by the producer ids in the headers of their batches, and a mirror writes with its own: add --stamp to kt produce --verify", path)
+	case n != of:
+		return fmt.Errorf("--mirror: --topic has %s, and ledger %s is of %s: name the copies in its order, that of %s first", theme.Plural(n, "name", "names"), path, theme.Plural(of, "topic", "topics"), book.Topics[0].Name)
+	}
+	book.OfMirror(copies, p.Read.Repartitioned)
+	return nil
 }
 
 // readHeaders lets a plan read with the wire engine, the only one that sees the headers of batches.
@@ -79,6 +95,12 @@ func readHeaders(path string, p *plan.Plan, engineChosen bool) error {
 func (m *maker) checkBook(found []result.Topic) error {
 	if m.Book == nil {
 		return nil
+	}
+	for i, t := range found {
+		if of := m.Book.Topics[i].Partitions; m.Book.Mirror && !m.Book.Repartitioned && t.Partitions != of {
+			return result.Misfit("--mirror: topic %s has %s, and its source had %d: add --repartitioned, and the order is not checked",
+				t.Name, theme.Plural(t.Partitions, "partition", "partitions"), of).About("mirror")
+		}
 	}
 	var again []string
 	m.Book.SameTopic = true

@@ -41,6 +41,7 @@ func (m *merge) result() (r result.Result, err error) {
 		r.Apart.Reasons = append(r.Apart.Reasons, fmt.Sprintf("%s/%d is %s: %s", row.Host, row.Process, row.State, row.Note))
 	}
 	if m.separate == "" {
+		r.Doubt() // with what only the rows of hosts and processes show
 		r.Overlap = &o
 		if len(r.Processes) > 1 || len(r.Hosts) > 1 || len(m.watched) > 0 {
 			r.BoundBy = boundAcross(r.Hosts, r.Processes, r.BoundBy)
