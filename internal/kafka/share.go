@@ -76,12 +76,12 @@ func (c *Cluster) FindShare(ctx context.Context, name string) (g ShareGroup, err
 	} {
 		*number, _ = strconv.Atoi(cmp.Or(own[name], of["group."+name])) // its own, since Kafka 4.3
 	}
-	g.Start = own[startSetting]
+	g.Start = own[StartSetting]
 	return g, nil
 }
 
-// startSetting says where a share group begins.
-const startSetting = "share.auto.offset.reset"
+// StartSetting says where a share group begins.
+const StartSetting = "share.auto.offset.reset"
 
 // GroupSettings returns the settings that a group has of its own; none: the brokers' count.
 func (c *Cluster) GroupSettings(ctx context.Context, name string) (map[string]string, error) {
@@ -107,7 +107,7 @@ func (c *Cluster) StartShare(ctx context.Context, g ShareGroup, start string) er
 	if !g.Made {
 		return nil
 	}
-	config := kmsg.IncrementalAlterConfigsRequestResourceConfig{Name: startSetting, Op: kmsg.IncrementalAlterConfigOpDelete}
+	config := kmsg.IncrementalAlterConfigsRequestResourceConfig{Name: StartSetting, Op: kmsg.IncrementalAlterConfigOpDelete}
 	if start != "" {
 		config.Op, config.Value = kmsg.IncrementalAlterConfigOpSet, &start
 	}
@@ -177,5 +177,5 @@ func (c *Cluster) DeleteShareGroup(ctx context.Context, g ShareGroup) error {
 		err = fmt.Errorf("no answer came within %s", AdminTimeout)
 	}
 	return fmt.Errorf("share group %s and its setting %s stay: %w; these commands remove both: kafka-share-groups --bootstrap-server %[4]s --delete --group %[1]s; "+
-		"kafka-configs --bootstrap-server %[4]s --alter --entity-type groups --entity-name %[1]s --delete-config %[2]s", g.Name, startSetting, plainly(err), c.Info.Brokers[0].Addr)
+		"kafka-configs --bootstrap-server %[4]s --alter --entity-type groups --entity-name %[1]s --delete-config %[2]s", g.Name, StartSetting, plainly(err), c.Info.Brokers[0].Addr)
 }

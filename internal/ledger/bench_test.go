@@ -46,7 +46,7 @@ func BenchmarkReader(b *testing.B) {
 	reader, offset := NewReader(&Book{Run: 1}), int64(0)
 	turns(b, func(producer, partition int, seq int64) {
 		s := Stamp{Run: 1, Producer: uint16(producer), Partition: int32(partition), Seq: seq}
-		must.Hold(b, reader.Log(int32(partition)).count(offset, 0, Stamped, &s) == Stamped, "not stamped")
+		must.Hold(b, reader.Log(int32(partition)).count(&Record{Offset: offset}, Stamped, &s) == Stamped, "not stamped")
 		offset++
 	})
 }

@@ -28,6 +28,9 @@ func (b *Book) compare(l *Lane, log *Log) Verdict {
 		missing[i] = gaps[i].Range
 	}
 	c := comparison{lane: l, gaps: gaps, unseen: b.unseen(l, log, rl)}
+	if b.Mirror && (log.begin == 0 || rl.offset >= 0) && rl.offset >= log.skipped {
+		c.behind = Ranges{{From: rl.next, To: max(rl.next, l.Issued)}}
+	}
 	zones := Ranges{{To: l.Forgotten}} // the forgotten numbers, and where some set has holes
 	for _, r := range slices.Concat(l.Acknowledged, l.Failed, l.Aborted, missing) {
 		if !r.exact() {
@@ -55,7 +58,7 @@ func (b *Book) unseen(l *Lane, log *Log, rl *readLane) Ranges {
 		return Ranges{{From: 0, To: end}}
 	}
 	var far int64
-	if b.unordered() {
+	if b.unordered() || b.Repartitioned {
 		far = reach
 		if log.skipped >= 0 {
 			return Ranges{{From: 0, To: end}}
@@ -71,6 +74,10 @@ func (b *Book) unseen(l *Lane, log *Log, rl *readLane) Ranges {
 	}
 	next := log.nextOffset()
 	atEnd := log.end >= 0 && next >= log.end || l.LastOffset >= 0 && next > l.LastOffset
+	if b.Mirror { // which may not have all records yet: what lies behind those read is not known
+		n := len(l.Acknowledged)
+		atEnd = log.end >= 0 && next >= log.end && (n == 0 || l.Acknowledged[n-1].To <= rl.next)
+	}
 	if !atEnd || rl.offset < log.skipped {
 		set = append(set, Range{From: rl.next - far, To: end})
 	}
@@ -88,6 +95,7 @@ type comparison struct {
 	lane   *Lane
 	gaps   []gap // of the reading, with the numbers after the last one read
 	unseen Ranges
+	behind Ranges // the last one read, in a mirror
 	zones  Ranges
 }
 
@@ -107,6 +115,7 @@ func (c *comparison) exactly(missing Ranges, next int64) {
 	c.AcknowledgedRead += due.Count() - notRead.Count()
 	c.Lost += lost.Count()
 	c.Unchecked += notRead.Count() - lost.Count()
+	c.NotCopied += intersect(subtract(notRead, lost), c.behind).Count()
 	failedRead := failed.Count() - intersect(failed, absent).Count()
 	c.Resurrected += failedRead
 

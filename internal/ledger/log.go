@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"iter"
 	"slices"
 	"sort"
 	"sync"
@@ -20,6 +21,13 @@ type Log struct {
 	counted   bool      // the system counts deliveries: a copy with Again is the same record
 	returns
 	found
+
+	// Of a mirror.
+	mirror        bool
+	homes         map[int32]*Log // of a repartitioned one: the logs of the source, which have its records; nil: this is one, or there are none
+	deaf          bool           // the log is read again: which of its records the homes have is not known
+	front, behind int            // headers that were added to the record read last
+	lags          lags
 }
 
 // found is the part of a Log that Again forgets.
@@ -98,6 +106,9 @@ type Record struct {
 	Millis int64 // its timestamp, -1 if that is not its producer's (LogAppendTime)
 	Again  bool  // the system may have delivered the record before, by its own mark; that is no proof, unless it counts deliveries
 
+	EachHeader iter.Seq2[[]byte, []byte] // of a log of a mirror: its headers, some of which may have been added; nil: they are as Around says
+	Arrived    int64                     // when it came into the log, in nanoseconds of wall-clock time since 1970; 0: that is not known
+
 	Archived bool // nobody accepted the record, and the system gives it to nobody any more
 }
 
@@ -123,14 +134,17 @@ func (l *Log) Add(r *Record, s *Stamp) StampStatus {
 		l.cut = true
 	}
 	status := ReadStamp(r.Value, r.Around, s)
-	if status == Stamped && r.Millis >= 0 && r.Millis != s.millis() {
+	if status == Corrupted && r.EachHeader != nil {
+		status = l.withoutAdded(r, s)
+	}
+	if status == Stamped && !l.mirror && r.Millis >= 0 && r.Millis != s.millis() {
 		status = Corrupted
 	}
 	if status == Stamped && r.Archived && s.Run == l.run {
 		l.counts.Archived++
 	}
 	if status != Stamped || !r.Again || s.Run != l.run {
-		return l.count(r.Offset, r.Epoch, status, s)
+		return l.count(r, status, s)
 	}
 	n := Number{s.Producer, s.Seq}
 	if _, owed := l.owed[n]; owed { // a copy of one that a lost connection had, which comes back once
@@ -140,7 +154,7 @@ func (l *Log) Add(r *Record, s *Stamp) StampStatus {
 		return Redelivered
 	}
 	order, copies := l.counts.Reordered, l.counts.Duplicated
-	status = l.count(r.Offset, r.Epoch, status, s)
+	status = l.count(r, status, s)
 	if l.counted && l.counts.Duplicated > copies {
 		l.counts.Duplicated = copies
 		l.counts.Checked--
@@ -155,8 +169,15 @@ func (l *Log) Add(r *Record, s *Stamp) StampStatus {
 }
 
 // count is Add without looking at the record.
-func (l *Log) count(offset int64, epoch int32, status StampStatus, s *Stamp) StampStatus {
-	l.reach(offset, epoch)
+func (l *Log) count(r *Record, status StampStatus, s *Stamp) StampStatus {
+	l.reach(r.Offset, r.Epoch)
+	home := l
+	if l.homes != nil && status == Stamped && s.Run == l.run {
+		if home = l.homes[s.Partition]; home != nil { // no log has homes that is one
+			home.Lock()
+			defer home.Unlock()
+		}
+	}
 	switch {
 	case status == Unstamped:
 		l.counts.Unstamped++
@@ -168,11 +189,18 @@ func (l *Log) count(offset int64, epoch int32, status StampStatus, s *Stamp) Sta
 		l.counts.Foreign++
 		l.vote(s.Run)
 		return Foreign
-	case s.Partition != l.partition || s.Producer >= MaxProducers || uint64(s.Seq) >= maxSeq:
+	case l.deaf:
+		l.counts.Redelivered++
+		return Redelivered
+	case home == nil || s.Partition != home.partition || s.Producer >= MaxProducers || uint64(s.Seq) >= maxSeq:
 		l.counts.Corrupted++
 		return Corrupted
 	}
-	l.number(s.Producer, s.Seq, s.Seq+1, offset, s.Due)
+	copies := home.counts.Duplicated
+	home.number(s.Producer, s.Seq, s.Seq+1, r.Offset, s.Due)
+	if r.Arrived > 0 && home.counts.Duplicated == copies {
+		home.lags.add(s.Due, r.Arrived-s.Due)
+	}
 	return Stamped
 }
 
@@ -272,7 +300,7 @@ func (l *Log) Again(from, start int64) (begin int64) {
 	defer l.Unlock()
 	kept := Verdict{Rewritten: l.counts.Rewritten, Redelivered: l.counts.Redelivered, ReadAgain: l.counts.ReadAgain + 1}
 	l.found = unread(max(min(l.begin, from), start))
-	l.counts = kept
+	l.counts, l.deaf = kept, l.homes != nil
 	return l.begin
 }
 

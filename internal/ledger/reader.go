@@ -15,6 +15,8 @@ type Reader struct {
 	limit  int              // of the gaps of a lane
 	tracks map[int32]tracks // of a book with Headers, by partition; nil: records have stamps
 	values *contents        // of all partitions; nil: they are not compared
+	mirror bool
+	homes  map[int32]*Log // of a repartitioned mirror: the records, by partition of the source; nil: the logs have them
 
 	mu   sync.Mutex
 	logs map[int32]*Log
@@ -27,11 +29,22 @@ func NewReader(b *Book) *Reader {
 	if b.Headers {
 		r.tracks, r.values = b.tracks(), b.contents()
 	}
+	if r.mirror = b.Mirror; b.Repartitioned {
+		r.homes = make(map[int32]*Log)
+		for number := range b.mirror().Partitions {
+			home := newLog(b.Run, int32(number), maxRanges)
+			home.Shared(false)
+			r.homes[int32(number)] = home
+		}
+	}
 	return r
 }
 
 // Headers reports whether records are known by the headers of their batches, and not by stamps.
 func (r *Reader) Headers() bool { return r.tracks != nil }
+
+// Mirror reports whether copies of a book's topics are read.
+func (l *Log) Mirror() bool { return l.mirror }
 
 // Log returns the account of a partition. It is always the same one, whichever consumer
 // reads the partition.
@@ -41,7 +54,7 @@ func (r *Reader) Log(partition int32) *Log {
 	l := r.logs[partition]
 	if l == nil {
 		l = newLog(r.run, partition, r.limit)
-		l.tracks, l.contents = r.tracks[partition], r.values
+		l.tracks, l.contents, l.mirror, l.homes = r.tracks[partition], r.values, r.mirror, r.homes
 		r.logs[partition] = l
 	}
 	return l
@@ -154,9 +167,10 @@ const hashed = 4 << 10
 // maxValues bounds each set of values: some 10 MB.
 const maxValues = 1 << 18
 
-// contents returns nothing yet; nil if the values of the book may be those of other runs, or if some of its producers are forgotten.
+// contents returns nothing yet; nil if the values of the book may be those of other runs, or if some of its producers are forgotten
+// or may have come after it was cut off.
 func (b *Book) contents() *contents {
-	if !b.OwnValues || slices.ContainsFunc(b.Lanes, func(l Lane) bool { return l.Forgotten > 0 }) {
+	if !b.OwnValues || !b.CutAt.IsZero() || slices.ContainsFunc(b.Lanes, func(l Lane) bool { return l.Forgotten > 0 }) {
 		return nil
 	}
 	return &contents{seed: maphash.MakeSeed(), begun: make(map[uint64]int64), values: make(map[uint64]struct{})}

@@ -156,7 +156,7 @@ func FuzzAdd(f *testing.F) {
 		}
 		var s Stamp // as if the checksum were right
 		if PeekStamp(value, &s) {
-			r.Log(0).count(offset+2, 0, Stamped, &s)
+			r.Log(0).count(&Record{Offset: offset + 2}, Stamped, &s)
 		}
 		r.ReadTo(0, end, end)
 		book := Book{Run: 1, Lanes: []Lane{

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"reflect"
@@ -34,6 +35,7 @@ type Verdict struct {
 	Archived         int64 `json:"archived,omitempty"`    // of Checked: no consumer of the share group accepted them, and nobody gets them any more
 	Lost             int64 `json:"lost"`                  // acknowledged, and certainly not where the reader looked
 	Unchecked        int64 `json:"unchecked,omitempty"`   // acknowledged, and perhaps where the reader could not look
+	NotCopied        int64 `json:"not_copied,omitempty"`  // of Unchecked: not in the mirror, where all that was read is older
 	Unconfirmed      int64 `json:"unconfirmed,omitempty"` // acknowledged and read, but perhaps cut off since: they count as unchecked, or as lost
 	TooLarge         int64 `json:"too_large,omitempty"`   // offsets whose records were not read, because they are too large: any may have been there
 	Undecided        int64 `json:"undecided,omitempty"`   // acknowledged, and read or lost: that is forgotten
@@ -83,6 +85,13 @@ type Verdict struct {
 
 	// PartsUnknown is how many processes of a merged run left no verdict. Unchecked has their acknowledged records, as far as these are known.
 	PartsUnknown int64 `json:"parts_unknown,omitempty"`
+
+	// CutAt and LedgerDamaged are those of the book. Records without an outcome by then (UnknownRead) or of later times (Unissued) are
+	// not checked. With Headers, those of producer ids of later times are among Unstamped.
+	CutAt         time.Time `json:"cut_at,omitzero"`
+	LedgerDamaged bool      `json:"ledger_damaged,omitempty"`
+
+	Mirror *Mirror `json:"mirror,omitempty"` // by partition and over time; nil: the topics of the run were read
 
 	UncheckedIn []int32 `json:"unchecked_in,omitempty"` // partitions with unchecked records, maxGaps at most
 
@@ -152,7 +161,10 @@ const maxGaps = 100
 // records read are of other runs. Else each acknowledged record is lost that is not where the
 // reader looked.
 func (b *Book) Verify(readers ...*Reader) Verdict {
-	v := Verdict{Readers: len(readers), Headers: b.Headers, RepeatsAllowed: b.unordered()}
+	v := Verdict{
+		Readers: len(readers), Headers: b.Headers, RepeatsAllowed: b.unordered() && !b.Mirror, Mirror: b.mirror(),
+		CutAt: b.CutAt, LedgerDamaged: b.LedgerDamaged,
+	}
 	lanes := make(map[laneID]*Lane, len(b.Lanes))
 	for i := range b.Lanes {
 		l := &b.Lanes[i]
@@ -164,6 +176,7 @@ func (b *Book) Verify(readers ...*Reader) Verdict {
 	}
 	most := int64(0)
 	for i, r := range readers {
+		r.settle()
 		b.verify(&v, i, r)
 		most = v.addLogs(r, lanes, most)
 	}
@@ -180,18 +193,27 @@ func (b *Book) verify(v *Verdict, reader int, r *Reader) {
 	for i := range b.Lanes {
 		l := &b.Lanes[i]
 		log := r.logs[l.Partition]
+		if r.homes != nil {
+			log = r.homes[l.Partition]
+		}
 		if log == nil {
 			log = unread
 		}
 		log.Lock()
 		f := b.compare(l, log)
 		excused[l.Partition] += f.excuse(log.passed - excused[l.Partition])
+		if v.Mirror != nil {
+			v.Mirror.addLane(l.Partition, &f, log.lane(l.Producer))
+		}
 		log.Unlock()
 		if f.Unchecked > 0 {
 			f.UncheckedIn = []int32{l.Partition}
 		}
 		for i := range f.Gaps {
 			f.Gaps[i].Reader, f.Gaps[i].Partition, f.Gaps[i].Producer = reader, l.Partition, l.Producer
+			if b.Repartitioned { // the offsets are of several partitions
+				f.Gaps[i].OffsetBefore, f.Gaps[i].OffsetAfter = -1, -1
+			}
 		}
 		v.Add(&f)
 	}
@@ -210,8 +232,9 @@ func (v *Verdict) excuse(n int64) int64 {
 func (v *Verdict) addLogs(r *Reader, lanes map[laneID]*Lane, most int64) int64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, partition := range slices.Sorted(maps.Keys(r.logs)) {
-		l := r.logs[partition]
+	logs := slices.AppendSeq(slices.Collect(maps.Values(r.logs)), maps.Values(r.homes))
+	slices.SortStableFunc(logs, func(a, b *Log) int { return cmp.Compare(a.partition, b.partition) })
+	for _, l := range logs {
 		l.Lock()
 		copies := l.copies()
 		v.Add(&l.counts)
@@ -221,6 +244,9 @@ func (v *Verdict) addLogs(r *Reader, lanes map[laneID]*Lane, most int64) int64 {
 		v.Unstamped -= copies
 		if !l.unfinished {
 			v.Corrupted += l.holed
+		}
+		if v.Mirror != nil {
+			v.Mirror.addLog(l)
 		}
 		v.AnyOrder = v.AnyOrder || l.shared
 		v.Inexact = v.Inexact || l.counts.LateUndecided > 0
@@ -248,6 +274,9 @@ func (b *Book) blame(v *Verdict) []string {
 	}
 	if v.Duplicated > v.Copied || v.Reordered > 0 || v.LateUndecided > 0 {
 		switch {
+		case b.Mirror:
+			why = append(why, "a mirror that goes on after a crash copies again what it had not noted as copied, unless it writes exactly once "+
+				"(MirrorMaker 2: exactly.once.source.support=enabled); kt consume --verify on the source says whether the records are repeated there")
 		case b.Idempotent:
 			why = append(why, "the producers were idempotent, which rules out duplicates and reordering: the brokers or the client are at fault")
 		case b.unordered():
@@ -258,11 +287,13 @@ func (b *Book) blame(v *Verdict) []string {
 		}
 	}
 	if v.Lost > 0 && !v.OfAnotherRun {
-		switch b.Acks {
-		case "": // not Kafka
-		case "0":
+		switch acks := b.Acks; {
+		case b.Mirror:
+			why = append(why, "the mirror has newer records than the lost ones: kt consume --verify on the source says whether they are there still, or were deleted before they were copied")
+		case acks == "": // not Kafka
+		case acks == "0":
 			why = append(why, "acks=0: no broker acknowledged anything, so the client's settings allow losses")
-		case "1":
+		case acks == "1":
 			why = append(why, "acks=1: a record that only its leader has is lost with the leader; the client's settings allow it")
 		default:
 			why = append(why, "acks=all: every in-sync replica had the lost records; with min.insync.replicas=1 or unclean leader election the topic's settings allow it")

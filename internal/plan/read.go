@@ -25,7 +25,11 @@ type Read struct {
 	From      From   `json:"from"`                           // where a partition is read from, unless its group has committed an offset
 	Commit    Commit `json:"commit"`
 
-	AllowGaps  bool     `json:"allow_gaps,omitempty" flag:"allow-gaps"`                 // records that are deleted before they are read are no fault
+	AllowGaps bool `json:"allow_gaps,omitempty" flag:"allow-gaps"` // records that are deleted before they are read are no fault
+	// Mirror: the records to verify are those of copies of a ledger's topics. Repartitioned: a copy may have them in other partitions.
+	Mirror        bool `json:"mirror,omitempty" flag:"mirror"`
+	Repartitioned bool `json:"repartitioned,omitempty" flag:"repartitioned"`
+
 	ToEnd      bool     `json:"to_end,omitempty"`                                       // stop where the partitions ended when the run began
 	Processing Work     `json:"processing_time,omitzero" flag:"processing-time"`        // the time that a consumer works on each record, after the poll
 	Threads    int      `json:"processing_threads,omitempty" flag:"processing-threads"` // records that a consumer works on at once; 0: one

@@ -113,6 +113,7 @@ func (p *Plan) checkURL(bad *problems) {
 	bad.refuse(p.Load.Transaction > 0, "transaction-duration-ms", nil, "kt makes no transactions with %s", system)
 	bad.refuse(p.Load.StopAtDisk > 0, "stop-at-disk", nil, "kt does not see the disks of %s: --num-records or --duration bounds what is written", system)
 	bad.refuse(p.Load.UntilFull, "until-full", nil, "kt does not see the disks of %s", system)
+	bad.refuse(p.Read.Mirror, "mirror", nil, "it is for copies of Kafka's topics")
 	bad.refuse(len(p.Payload.Headers) > 0, "header", nil, "kt sends no headers with %s", system)
 }
 
@@ -170,6 +171,8 @@ func (r *Read) check(bad *problems) {
 	bad.refuse(r.Groups > 1 && r.Group == "", "groups", r.Groups, "it needs a --group")
 	bad.refuse(r.Share != nil && r.Group == "", "group-protocol", "share", "it needs a --group, and --no-group or a profile leaves it out")
 	bad.refuse(r.Share != nil && r.Mode == WorkContinuous, "processing-mode", r.Mode, "in a share group the client acknowledges all records of a poll at the next one: leave it out")
+	bad.refuse(r.Share != nil && r.Mirror, "mirror", nil, "a share group has no order to check: leave --group-protocol share out")
+	bad.refuse(r.Repartitioned && !r.Mirror, "repartitioned", nil, "it goes with --mirror")
 	_, err := r.Pattern()
 	bad.refuse(err != nil, "include", r.Include, "%w", err)
 	bad.refuse(r.From.Offset < 0, "from", r.From, "an offset is 0 or more")

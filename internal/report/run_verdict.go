@@ -185,20 +185,26 @@ func verification(r *result.Result) doc.Section {
 	}
 	f := new(doc.Facts)
 	sentence, tone := verified(v)
-	f.Add("verification", tone, sentence)
+	f.Add("verification", pick(!v.CutAt.IsZero() && tone == doc.Good, doc.Warn, tone), sentence)
 	if s.Blocks = []doc.Block{f}; v.OfAnotherRun {
 		return s
 	}
 	f.Add("", doc.Plain, account(v))
-	also := counted(count{v.Resurrected, "reported failed but read"}, count{v.UnknownRead, "never answered but read"}, count{v.AbortedRead, "aborted but read"},
-		count{v.Unissued, "never sent but read"}, count{v.Redelivered, "redelivered"}, count{v.Archived, "archived without being accepted"}, count{v.TooLarge, "at offsets whose batches are too large to read"},
+	cut := !v.CutAt.IsZero() // then a sentence of its own has some of the counts
+	f.If(cut, "", doc.Warn, result.LedgerEnds(v))
+	also := counted(count{v.Resurrected, "reported failed but read"}, count{pick(cut, 0, v.UnknownRead), "never answered but read"},
+		count{v.AbortedRead, pick(cut, "read of transactions that were open or aborted then", "aborted but read")}, count{pick(cut, 0, v.Unissued), "never sent but read"}, count{v.Redelivered, "redelivered"}, count{v.Archived, "archived without being accepted"}, count{v.TooLarge, "at offsets whose batches are too large to read"},
 		count{v.Foreign, "of other runs"}, count{v.Unstamped, pick(v.Headers, "of other producers", "without a stamp")}, count{v.EpochRegressions, "of an older leader than those before"})
 	f.If(also != "", "", doc.Plain, "also "+also)
 	f.If(v.Inexact, "", doc.Warn, "too many changes of outcome to remember all: these counts are a minimum")
 	f.If(v.ReadAgain > 0, "", doc.Warn, "a log was cut off below the last record read: kt read "+plural(v.ReadAgain, "partition")+" again, and counts the records there now")
 	f.If(v.Unconfirmed > 0, "", doc.Warn, theme.Count(v.Unconfirmed)+" were read, but no broker could say whether the logs still hold them: check again with kt consume --verify LEDGER")
+	name := r.Environment.PartitionName
+	if m := v.Mirror; m != nil {
+		name = func(number int32) string { return mirrorName(m, number) }
+	}
 	if n := len(v.UncheckedIn); n > 0 && len(r.Environment.Topics) > 1 {
-		in := r.Environment.PartitionName(v.UncheckedIn[0])
+		in := name(v.UncheckedIn[0])
 		f.Add("", doc.Warn, "not checked in "+in+pick(n > 1, " and in "+plural(n-1, "other partition")+" at least", ""))
 	}
 	for _, why := range v.Blame {
@@ -207,7 +213,7 @@ func verification(r *result.Result) doc.Section {
 	t := doc.NewTable("lost", "where records were lost", "lost in|name", "producer|1", "its numbers|2", "records", "between offsets", "due after (UTC)|words|3")
 	const most = 10
 	for _, gap := range v.Gaps[:min(most, len(v.Gaps))] {
-		in := r.Environment.PartitionName(gap.Partition)
+		in := name(gap.Partition)
 		t.Add(in+pick(v.Readers > 1, fmt.Sprintf(" by group %d", gap.Reader), ""), gap.Producer, between(gap.First, gap.Last), theme.Count(gap.Count),
 			between(gap.OffsetBefore, gap.OffsetAfter), pick(gap.DueBefore.IsZero(), none, gap.DueBefore.UTC().Format(time.TimeOnly+".000")))
 	}
@@ -215,7 +221,50 @@ func verification(r *result.Result) doc.Section {
 		t.Note = theme.Count(n) + " more such " + either(n, "place", "places")
 	}
 	s.Blocks = append(s.Blocks, t)
+	if v.Mirror != nil {
+		s.Blocks = append(s.Blocks, mirror(v.Mirror)...)
+	}
 	return s
+}
+
+// mirrorName returns the name of a partition of a mirror's source, by its number: as Environment.PartitionName does.
+func mirrorName(m *ledger.Mirror, number int32) string {
+	if int(number) >= len(m.Partitions) || m.Partitions[0].Topic == m.Partitions[len(m.Partitions)-1].Topic {
+		return fmt.Sprintf("p%d", number)
+	}
+	return fmt.Sprintf("%s/%d", m.Partitions[number].Topic, m.Partitions[number].Partition)
+}
+
+// mirror shows the partitions of a mirror, those with findings first, and its lag over time.
+func mirror(m *ledger.Mirror) []doc.Block {
+	t := doc.NewTable("mirror", "the mirror by partition", pick(m.Repartitioned, "of the source", "mirror")+"|name", "read", "lost", "duplicated", "reordered", "not copied",
+		"last one due (UTC)|words|2", "largest lag", "due (UTC)|words|3")
+	clock := func(at time.Time) string { return pick(at.IsZero(), none, at.UTC().Format(time.TimeOnly+".000")) }
+	lag := func(l *ledger.Lag) string { return theme.Duration(time.Duration(l.Seconds * float64(time.Second))) }
+	faults := func(p *ledger.MirrorPartition) int64 { return p.Lost + p.Duplicated + p.Reordered + p.NotCopied }
+	numbers := make([]int32, len(m.Partitions))
+	for i := range numbers {
+		numbers[i] = int32(i)
+	}
+	slices.SortStableFunc(numbers, func(a, b int32) int { return cmp.Compare(faults(&m.Partitions[b]), faults(&m.Partitions[a])) })
+	const most = 20
+	for _, number := range numbers[:min(most, len(numbers))] {
+		p, largest, due := &m.Partitions[number], none, none
+		if p.Lag != nil {
+			largest, due = lag(p.Lag), clock(p.Lag.Due)
+		}
+		row := t.Add(mirrorName(m, number), theme.Count(p.Read), theme.Count(p.Lost), theme.Count(p.Duplicated), theme.Count(p.Reordered), theme.Count(p.NotCopied), clock(p.LastDue), largest, due)
+		row.Tone = pick(p.Lost > 0, doc.Bad, pick(faults(p) > 0, doc.Warn, doc.Plain))
+	}
+	if n := len(numbers) - most; n > 0 {
+		t.Note = theme.Count(int64(n)) + " more, with no more findings than these"
+	}
+	l := doc.NewTable("mirror-lag", "lag of the mirror, of "+plural(m.Measured, "record"), "due from (UTC)|words", "largest lag|bars")
+	for i := range m.Lag {
+		l.Add(clock(m.Lag[i].Due), doc.Cell{Text: lag(&m.Lag[i]), Bar: m.Lag[i].Seconds})
+	}
+	l.Note = "lag: from when a record was due until it was in the mirror, by the clocks of both; known of records that came while kt read, or where the brokers stamp (LogAppendTime)"
+	return []doc.Block{t, l}
 }
 
 // verified returns the verdict as a sentence. Records that were not checked come before those that were found well.
@@ -242,6 +291,8 @@ func verified(v *ledger.Verdict) (string, doc.Tone) {
 	}
 	read := fmt.Sprintf("%s of %s acknowledged records were read once", theme.Count(v.AcknowledgedRead), theme.Count(v.Acknowledged))
 	switch {
+	case v.Mirror != nil:
+		return read + " in the mirror" + pick(v.AnyOrder, "", ", in order") + ", with keys, values and headers as they were sent", doc.Good
 	case v.Headers && v.Uncompared > 0:
 		return read + " and in order by the run's own producers, but " + theme.Count(v.Uncompared) + " of others may be copies", doc.Warn
 	case v.Headers:

@@ -188,7 +188,14 @@ func (f *Fold) AddUnknown(v *ledger.Verdict) {
 // NotChecked returns a clause with the number of records that verification did not check; "": it checked all.
 func NotChecked(v *ledger.Verdict) string {
 	unchecked, all := v.Unchecked+v.Undecided, v.Acknowledged*int64(max(1, v.Readers))
-	text := fmt.Sprintf("%s of %s not checked", theme.Count(unchecked), theme.Plural(all, "acknowledged record was", "acknowledged records were"))
+	n, what := unchecked, "not checked"
+	if v.NotCopied > 0 {
+		n, what = v.NotCopied, "not copied yet"
+		if rest := unchecked - n; rest > 0 {
+			what += ", and " + theme.Count(rest) + " not checked"
+		}
+	}
+	text := fmt.Sprintf("%s of %s %s", theme.Count(n), theme.Plural(all, "acknowledged record was", "acknowledged records were"), what)
 	parts := theme.Plural(v.PartsUnknown, "process", "processes") + " of the run left no verification"
 	switch {
 	case v.OfAnotherRun:
@@ -205,6 +212,16 @@ func NotChecked(v *ledger.Verdict) string {
 		return theme.Plural(v.LateUndecided, "record is", "records are") + " duplicated or reordered: which is forgotten"
 	}
 	return ""
+}
+
+// LedgerEnds returns a sentence about a ledger that was cut off.
+func LedgerEnds(v *ledger.Verdict) string {
+	why := "kt was killed, or writes it still"
+	if v.LedgerDamaged {
+		why = "what lies behind was changed or damaged"
+	}
+	return fmt.Sprintf("the ledger ends at %s UTC, because %s: %s read without an outcome in it, or of later times, and not checked",
+		v.CutAt.UTC().Format(time.DateTime+".000"), why, theme.Plural(v.UnknownRead+v.Unissued, "record was", "records were"))
 }
 
 // Lost reports whether verification found that acknowledged records are lost, in a workload those of any load.

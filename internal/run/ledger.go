@@ -5,12 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
+	"github.com/kt-bench/kt/internal/engine"
 	"github.com/kt-bench/kt/internal/input"
 	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/plan"
@@ -42,6 +43,9 @@ func ReadBook(path string, p *plan.Plan, engineChosen bool) (*ledger.Book, error
 	if p.Topic.Name == "" && p.Read.Include == "" {
 		p.Topic.Name = whole
 	}
+	if p.Read.Mirror {
+		return book, mirrored(book, path, p)
+	}
 	if !slices.Equal(p.Topic.Names(), names) {
 		of := "topic " + names[0] + ": read that one"
 		if n := len(names); n > 1 {
@@ -55,6 +59,19 @@ func ReadBook(path string, p *plan.Plan, engineChosen bool) (*ledger.Book, error
 		}
 	}
 	return book, nil
+}
+
+// mirrored makes a book that of copies of its topics, which have the names of the plan.
+func mirrored(book *ledger.Book, path string, p *plan.Plan) error {
+	copies := p.Topic.Names()
+	switch n, of := len(copies), len(book.Topics); {
+	case book.Headers:
+		return fmt.Errorf("--mirror: the records of ledger %s are known by the producer ids in the headers of their batches, and a mirror writes with its own: add --stamp to kt produce --verify", path)
+	case n != of:
+		return fmt.Errorf("--mirror: --topic has %s, and ledger %s is of %s: name the copies in its order, that of %s first", theme.Plural(n, "name", "names"), path, theme.Plural(of, "topic", "topics"), book.Topics[0].Name)
+	}
+	book.OfMirror(copies, p.Read.Repartitioned)
+	return nil
 }
 
 // readHeaders lets a plan read with the wire engine, the only one that sees the headers of batches.
@@ -79,6 +96,12 @@ func readHeaders(path string, p *plan.Plan, engineChosen bool) error {
 func (m *maker) checkBook(found []result.Topic) error {
 	if m.Book == nil {
 		return nil
+	}
+	for i, t := range found {
+		if of := m.Book.Topics[i].Partitions; m.Book.Mirror && !m.Book.Repartitioned && t.Partitions != of {
+			return result.Misfit("--mirror: topic %s has %s, and its source had %d: add --repartitioned, and the order is not checked",
+				t.Name, theme.Plural(t.Partitions, "partition", "partitions"), of).About("mirror")
+		}
 	}
 	var again []string
 	m.Book.SameTopic = true
@@ -123,13 +146,13 @@ func (m *maker) account(ctx context.Context) (_ *ledger.Verdict, err error) {
 	if path := m.ledgerPath(); m.Plan.Writes() {
 		m.book.Lanes = m.clients.Send.Lanes()
 		if path != "" {
-			err = ledger.WriteFile(path, m.book)
+			err = m.ledger.End(m.book)
 		}
 		switch {
 		case errors.Is(err, fs.ErrExist):
-			err = fmt.Errorf("ledger %s: another process made it during the run, and kt does not overwrite ledgers", path)
+			err = fmt.Errorf("ledger %s: another process put a file in its place during the run, and kt does not overwrite that", path)
 		case err != nil:
-			err = fmt.Errorf("ledger %s: %w", path, input.Cause(err))
+			err = fmt.Errorf("ledger %s: %w; it ends at %s", path, input.Cause(err), m.ledger.At().UTC().Format(time.RFC3339))
 		case path != "":
 			m.Notify(Notice{Kind: LedgerWritten, Path: path, Text: "ledger " + path + m.check(path)})
 		}
@@ -183,8 +206,8 @@ func (m *maker) ledgerPath() string {
 	return strings.TrimSuffix(m.File.path, filepath.Ext(m.File.path)) + ".ledger"
 }
 
-// checkLedger checks, before anything is made, that the ledger can be left.
-func (m *maker) checkLedger() error {
+// makeLedger makes the file of the ledger, before anything else is made.
+func (m *maker) makeLedger() (err error) {
 	path := m.ledgerPath()
 	if path == "" {
 		if m.Plan.Verify && !m.Plan.Reads() {
@@ -192,15 +215,30 @@ func (m *maker) checkLedger() error {
 		}
 		return nil
 	}
-	if _, err := os.Lstat(path); err == nil {
+	m.ledger, err = ledger.Create(path, m.LedgerSync)
+	switch {
+	case errors.Is(err, fs.ErrExist):
 		return result.Misfit("--ledger %s: it exists, and kt does not overwrite ledgers; name another file or remove it", path).About("ledger")
-	}
-	f, err := os.CreateTemp(filepath.Dir(path), ".kt-*")
-	if err != nil {
+	case err != nil:
 		return result.Misfit("--ledger %s: %w", path, input.Cause(err)).About("ledger")
 	}
-	if err := errors.Join(f.Close(), os.Remove(f.Name())); err != nil { // it was only to see whether one can be made
-		return &result.MisfitError{Err: err}
-	}
 	return nil
+}
+
+// keepLedger begins the ledger, and returns what takes the end of each second of the load: nil without a ledger.
+func (m *maker) keepLedger() (*engine.Feed[time.Duration], error) {
+	if m.ledger == nil {
+		return nil, nil
+	}
+	if err := m.ledger.Begin(m.book); err != nil {
+		return nil, fmt.Errorf("ledger %s: %w", m.ledgerPath(), input.Cause(err))
+	}
+	failed := false
+	mark := func(end time.Duration) {
+		if err := m.ledger.Mark(m.began.Add(end), m.clients.Send.Lanes); err != nil && !failed {
+			failed = true
+			m.Notify(Notice{Kind: FileFailed, Text: fmt.Sprintf("ledger %s: %v; the run goes on", m.ledgerPath(), input.Cause(err))})
+		}
+	}
+	return engine.NewFeed(mark, func(_, end time.Duration) time.Duration { return end }), nil
 }

@@ -300,6 +300,7 @@ func (r *fetcher) take(p *kgo.FetchTopicPartition, now time.Duration) int {
 	if d.Settings.ReadCommitted() {
 		end = p.LastStableOffset
 	}
+	known := d.At.At(number).End.Load()
 	d.At.SawEnd(number, max(end, next))
 	d.Passed(r.group, number, min(p.LogStartOffset, p.Records[0].Offset))
 	var log *ledger.Log
@@ -309,7 +310,7 @@ func (r *fetcher) take(p *kgo.FetchTopicPartition, now time.Duration) int {
 		defer log.Unlock()
 	}
 	n := 0
-	r.shard.Record(func(rec *stats.Recorder, phase int) { n = r.count(rec, phase, number, p.Records, now, log) })
+	r.shard.Record(func(rec *stats.Recorder, phase int) { n = r.count(rec, phase, number, p.Records, now, log, known) })
 	before := d.At.Groups[r.group].At(number).Read(n, next)
 	r.done = r.done || d.At.Passes(number, before, next)
 	for _, record := range p.Records {
@@ -318,7 +319,8 @@ func (r *fetcher) take(p *kgo.FetchTopicPartition, now time.Duration) int {
 	return n
 }
 
-func (r *fetcher) count(rec *stats.Recorder, phase int, number int32, records []*kgo.Record, now time.Duration, log *ledger.Log) (n int) {
+// count counts the records of a poll. known is where the log ended at the poll before, as far as that is known.
+func (r *fetcher) count(rec *stats.Recorder, phase int, number int32, records []*kgo.Record, now time.Duration, log *ledger.Log, known int64) (n int) {
 	started := r.shard.Started().UnixNano()
 	var s ledger.Stamp
 	bytes, look, keys := 0, r.looksForStamps(records), r.shard.WantsKeys()
@@ -334,7 +336,11 @@ func (r *fetcher) count(rec *stats.Recorder, phase int, number int32, records []
 		stamped := false
 		switch {
 		case log != nil:
-			stamped = reading.Account(log, record, &s) == ledger.Stamped
+			polled := int64(0)
+			if record.Offset >= known {
+				polled = started + int64(now)
+			}
+			stamped = reading.Account(log, record, &s, polled) == ledger.Stamped
 		case look:
 			stamped = ledger.PeekStamp(record.Value, &s)
 		}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -41,13 +42,15 @@ type Share struct {
 	waiting      atomic.Int64 // members that have fetched nothing yet
 	ready        chan struct{}
 	others       atomic.Bool           // a group has members of other processes
+	forgotten    atomic.Bool           // brokers have lost what they knew of a group
 	failed       atomic.Pointer[error] // why reading cannot go on
 
 	mu      sync.Mutex
-	doubted []acks          // guarded by mu: those that no broker has confirmed
-	reached map[place]reach // guarded by mu
-	missing int             // guarded by mu: looks in a row that did not find a topic
-	locks   atomic.Int64    // of stats.Share
+	doubted []acks                      // guarded by mu: those that no broker has confirmed
+	reached map[place]reach             // guarded by mu
+	tips    map[kafka.LeaderEpoch]int64 // guarded by mu: the furthest record delivered of each leader, if records are verified
+	missing int                         // guarded by mu: looks in a row that did not find a topic
+	locks   atomic.Int64                // of stats.Share
 	news    shareNews
 }
 
@@ -67,7 +70,7 @@ var _ engine.ReadDriver = (*Share)(nil)
 
 // Begin notes where the logs end before the load. o is what all queues have in common.
 func (d *Share) Begin(ctx context.Context, o queue.Options) (err error) {
-	d.ready, d.reached = make(chan struct{}), make(map[place]reach)
+	d.ready, d.reached, d.tips = make(chan struct{}), make(map[place]reach), make(map[kafka.LeaderEpoch]int64)
 	d.waiting.Store(int64(o.Plan.Read.Clients()))
 	d.opened, _, err = d.Cluster.LogEnds(ctx, d.Layout)
 	if d.from = d.opened; err == nil && !o.Plan.Read.From.Latest {
@@ -170,6 +173,37 @@ func (d *Share) deliveredUpTo(p place, end int64, first int) int64 {
 	return at.end
 }
 
+// tip notes a record that was delivered.
+func (d *Share) tip(of kafka.LeaderEpoch, offset int64) {
+	if d.Book != nil && of.Epoch >= 0 {
+		d.mu.Lock()
+		d.tips[of] = max(d.tips[of], offset)
+		d.mu.Unlock()
+	}
+}
+
+// confirm takes back what was read of logs that do not hold all that was delivered, or of which no broker says so: see
+// reading.State.Readers. A group gets nothing twice, so it is not known what is left of it.
+func (d *Share) confirm(ctx context.Context, all []*ledger.Reader) error {
+	asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), kafka.ConfirmTimeout)
+	defer cancel()
+	answers, err := d.Cluster.EpochEnds(asking, d.Layout, slices.Collect(maps.Keys(d.tips)))
+	cut := make(map[int32]bool)
+	for tip, offset := range d.tips {
+		if a, ok := answers[tip]; !ok || a.Epoch != tip.Epoch || a.Offset <= offset {
+			cut[tip.Number] = true
+			for g := range all {
+				d.Unfinished(g, tip.Number)
+				all[g].Log(tip.Number).Unconfirmed()
+			}
+		}
+	}
+	if len(cut) > 0 {
+		err = errors.Join(err, fmt.Errorf("logs were cut off below records that share group %s got, or no broker says that they were not (partitions: %d)", d.Plan.Read.Group, len(cut)))
+	}
+	return err
+}
+
 // settledUpTo notes the first offset that a group has not settled, below 0: it is not known; and where the log begins. The brokers
 // pass over records that are deleted.
 func (d *Share) settledUpTo(p place, start, begin int64) {
@@ -224,6 +258,8 @@ func (d *Share) Readers(ctx context.Context) ([]*ledger.Reader, error) {
 			why = "other processes have members in it, which may have accepted them"
 		case !d.Groups[i].Made:
 			why = "it was there before, and may have accepted them then"
+		case d.forgotten.Load():
+			why = "brokers forgot it while it was read, as when a backup is restored, so it began anew"
 		case len(d.doubted) > 0:
 			why = "brokers did not confirm all acknowledgements, so they may be archived"
 		}
@@ -243,7 +279,7 @@ func (d *Share) Readers(ctx context.Context) ([]*ledger.Reader, error) {
 	if n := d.Book.Verify(all...).Unchecked; why != "" && n > 0 {
 		err = errors.Join(err, fmt.Errorf("share group %s did not give %d records to these consumers: %s", d.Plan.Read.Group, n, why))
 	}
-	return all, err
+	return all, errors.Join(err, d.confirm(ctx, all))
 }
 
 // OpenReader makes a member of a group. In a run that also sends, the last one waits until all have fetched: then the group has its

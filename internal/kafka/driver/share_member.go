@@ -126,6 +126,9 @@ func (r *sharer) take(p *kgo.FetchTopicPartition) int {
 				rec.Delivered(phase, times, i-since)
 				times, since = count, i
 			}
+			if i+1 == n || p.Records[i+1].LeaderEpoch != record.LeaderEpoch {
+				d.tip(kafka.LeaderEpoch{Number: number, Epoch: record.LeaderEpoch}, record.Offset)
+			}
 			if times == 1 && ledger.PeekStamp(record.Value, &s) {
 				d.EndToEnd(rec, phase, &s, started, r.at)
 			}

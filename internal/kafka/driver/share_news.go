@@ -96,6 +96,7 @@ func (d *Share) look(ctx context.Context, group int) {
 		for _, key := range slices.Sorted(maps.Keys(all)) {
 			if was, is := cmp.Or(n.settings[i][key], ofBrokers), cmp.Or(settings[key], ofBrokers); was != is {
 				d.tell(stats.GroupChanged, "%s of share group %s was %s, and is %s now", key, d.Groups[i].Name, was, is)
+				d.forgotten.Store(d.forgotten.Load() || key == kafka.StartSetting && d.Groups[i].Made && is == ofBrokers) // kt has set it
 			}
 		}
 		n.settings[i] = settings

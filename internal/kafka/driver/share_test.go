@@ -163,6 +163,41 @@ func TestARecordThatIsGoneIsLostInAShareGroup(t *testing.T) {
 	}
 }
 
+// What a share group accepted, and an election cut off since, does not count as read. The group would not get the rest again.
+func TestWhatAShareGroupAcceptedAndWasThenCutOffIsUnchecked(t *testing.T) {
+	for name, tc := range map[string]struct {
+		elects bool
+		later  int
+		want   []int64
+	}{
+		"the log is kept":                {want: []int64{100, 0, 0}},
+		"the log is shorter":             {elects: true, want: []int64{0, 0, 100}},
+		"it was written on past the end": {elects: true, later: 90, want: []int64{0, 0, 100}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := newElection(t)
+			e.write(60)
+			e.fallBehind()
+			e.write(40)
+			e.cluster = connect(t, []string{e.addr}) // the connections of before are closed
+			b := e.book()
+			d := e.member(inShareGroup(t, "accept@100", nil), b, nil)
+			var sum total
+			end := must.Have(engine.Run(t.Context(), d.Plan, engine.Drivers{Read: d}, engine.Options{}, &sum))(t)
+			must.Hold(t, end.ReadErr == nil && sum.w.Accepted == 100, "%d records were accepted, want 100: %v", sum.w.Accepted, end.ReadErr)
+			if tc.elects {
+				e.elect()
+				e.write(tc.later)
+			}
+			readers, why := d.Readers(t.Context())
+			d.Wait()
+			v := b.Verify(readers...)
+			must.Match(t, tc.want, []int64{v.AcknowledgedRead, v.Lost, v.Unchecked}, "%+v, %v", v, why)
+			must.True(t, !tc.elects || why != nil && strings.Contains(why.Error(), "cut off below records that share group share got"), "why: %v", why)
+		})
+	}
+}
+
 func TestRecordsThatAreDeletedBeforeAShareGroupHasThemAreCounted(t *testing.T) {
 	const n, gone = 2000, 300
 	s := newScene(t, 3)
@@ -285,6 +320,10 @@ func TestNewsOfAShareGroupAreTold(t *testing.T) {
 	look("group_changed: share.auto.offset.reset of share group share was earliest, and is latest now\n" +
 		"locks_expired: 3 records came again that kt had not released: their locks ran out, or other members had them\n" +
 		"member_gone: share group share has lost members: client id another at 127.0.0.1")
+	must.True(t, !d.forgotten.Load(), "a setting that somebody changed is none that brokers forgot")
+	must.Do(t, d.Cluster.StartShare(t.Context(), d.Groups[0], ""))
+	look("group_changed: share.auto.offset.reset of share group share was latest, and is that of the brokers now")
+	must.True(t, d.forgotten.Load(), "the brokers forgot the group")
 	d.news.over.Store(true)
 	defer join("late")()
 	look("")

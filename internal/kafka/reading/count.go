@@ -1,6 +1,7 @@
 package reading
 
 import (
+	"cmp"
 	"net"
 	"sync"
 	"time"
@@ -32,9 +33,17 @@ func HeaderSum(headers []kgo.RecordHeader) (sum uint32) {
 	return sum
 }
 
-// Account adds a record that was read to the ledger.
-func Account(log *ledger.Log, r *kgo.Record, s *ledger.Stamp) ledger.StampStatus {
+// Account adds a record that was read to the ledger. polled is when, in nanoseconds since 1970, if it had not been in the log at the
+// poll before, and else 0.
+func Account(log *ledger.Log, r *kgo.Record, s *ledger.Stamp, polled int64) ledger.StampStatus {
 	read := Record(r)
+	if log.Mirror() {
+		read.Arrived = cmp.Or(read.Arrived, polled)
+		read.EachHeader = func(yield func(key, value []byte) bool) {
+			for i := 0; i < len(r.Headers) && yield([]byte(r.Headers[i].Key), r.Headers[i].Value); i++ {
+			}
+		}
+	}
 	return log.Add(&read, s)
 }
 
@@ -47,6 +56,8 @@ func Record(r *kgo.Record) ledger.Record {
 	}
 	if r.Attrs.TimestampType() == byProducer {
 		read.Millis = r.Timestamp.UnixMilli()
+	} else {
+		read.Arrived = r.Timestamp.UnixNano()
 	}
 	return read
 }

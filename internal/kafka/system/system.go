@@ -166,7 +166,7 @@ func (s *session) connect(ctx context.Context) (err error) {
 	for i := range s.topics[1:] {
 		s.topics[1+i].Configs = nil // the header of a run has those of the first
 	}
-	for i := 0; s.options.Book != nil && len(s.topics) > 1 && i < len(s.topics); i++ { // its numbers count on: partitions since then follow
+	for i := 0; s.options.Book != nil && !s.options.Book.Mirror && len(s.topics) > 1 && i < len(s.topics); i++ { // its numbers count on: partitions since then follow
 		s.topics[i].Partitions = min(s.topics[i].Partitions, s.options.Book.Topics[i].Partitions)
 	}
 	s.layout = kafka.NewLayout(s.topics)

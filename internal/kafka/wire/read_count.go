@@ -216,6 +216,14 @@ func (k *counting) look(r *format.Record) {
 	}
 	if k.begun.Attributes()&format.AppendTimeBit == 0 {
 		read.Millis = k.begun.Timestamp() + r.Timestamp
+	} else {
+		read.Arrived = k.begun.MaxTime() * int64(time.Millisecond)
+	}
+	if k.log.Mirror() {
+		read.EachHeader = format.Headers(r.Headers)
+		if read.Arrived == 0 && r.Offset >= k.known {
+			read.Arrived = k.started + int64(k.now)
+		}
 	}
 	if k.log.Add(&read, &k.stamp) == ledger.Stamped {
 		k.EndToEnd(k.rec, k.phase, &k.stamp, k.started, k.now)

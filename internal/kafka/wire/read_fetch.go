@@ -28,6 +28,7 @@ type chunk struct {
 	bytes     []byte // batches that are not begun yet
 	reach     int64  // offset behind them
 	start     int64  // of the log
+	known     int64  // where it ended at the fetch before
 	aborts    aborts
 	moved     bool // the position changes without records
 	cut       bool // because the log was truncated below it
@@ -213,7 +214,7 @@ func (r *reader) scan(ctx context.Context, p *partition, f *kmsg.FetchResponseTo
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	p.unknown = 0
-	c := chunk{partition: p, next: p.offset, start: f.LogStartOffset, aborts: newAborts(f.AbortedTransactions)}
+	c := chunk{partition: p, next: p.offset, start: f.LogStartOffset, known: r.At.At(p.number).End.Load(), aborts: newAborts(f.AbortedTransactions)}
 	to, err := reachOf(f.RecordBatches, p.offset, r.byHeaders())
 	if err != nil {
 		return chunk{}, fmt.Errorf("offset %d: %w", to.next, err)
