@@ -206,9 +206,6 @@ func (b *builder) checkVerify(r *Run) {
 	} else if !verify && is[bool](b.layers, "stamp") {
 		b.bad("stamp", nil, "it goes with --verify")
 	}
-	if r.Plan.Read.Mirror && r.LedgerFile == "" {
-		b.bad("mirror", nil, "it goes with --verify LEDGER")
-	}
 	if name := r.LedgerFile; name == "true" || name == "false" {
 		b.bad("verify", name, "kt consume takes the ledger that kt produce --verify left")
 	}

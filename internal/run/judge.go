@@ -198,11 +198,11 @@ func judgeReading(res *result.Result, idle bool) error {
 	}
 	if v := res.Verify; v != nil && v.LedgerDamaged {
 		return &Fault{Failed, result.LedgerEnds(v)}
-	} else if v != nil && v.Unchecked+v.Undecided > 0 && v.PartsUnknown == 0 {
+	} else if v != nil && v.Unchecked+v.Undecided > v.NotCopied && v.PartsUnknown == 0 {
 		return &Fault{Failed, result.NotChecked(v) + inGroups(v) + ": they are no longer there to be read, were not reached, or may have been cut off since"}
 	} else if v != nil && v.PartsUnknown > 0 {
 		return &Fault{Failed, result.NotChecked(v)}
-	} else if v != nil && v.TooLarge > 0 {
+	} else if v != nil && v.TooLarge+v.NotCopied > 0 {
 		return &Fault{Failed, result.NotChecked(v) + inGroups(v)}
 	}
 	return nil
