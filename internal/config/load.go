@@ -233,6 +233,7 @@ type Run struct {
 
 	Limits  []string `flag:"limit"`    // what the run has to keep, as it was given
 	AbortOn []string `flag:"abort-on"` // conditions that end the load
+	Doubts  `flag:",squash"`
 
 	Output     string        `flag:"output"` // "" means: the screen when there is a terminal, text when not
 	ResultFile string        `flag:"result"` // "": the state folder; "none": no file

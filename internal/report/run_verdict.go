@@ -41,9 +41,7 @@ func verdictOf(r *result.Result) doc.Section {
 		next := verdict.Schedule.Next(r.Plan.ReadsOnly(), r.Plan.Read.Share != nil)
 		f.If(limit.Next(r.Plan.ReadsOnly(), r.Plan.Read.Share != nil) != next, "what next", doc.Plain, next)
 	}
-	for i, d := range r.Doubts {
-		f.Add(pick(i == 0, "doubts", ""), doc.Warn, d.Text+": "+d.Next+" ("+d.ID+")")
-	}
+	doubted(f, r.Doubts, r.Accepted)
 	notCounted(f, r)
 	t := doc.NewTable("errors", "errors by kind", "error|words", "of|words", "records") // the most frequent first
 	of := []result.Errors{r.Errors, cmp.Or(r.Fetch, new(result.Fetch)).Errors, cmp.Or(r.Warmup, new(result.Warmup)).Errors}
@@ -59,6 +57,14 @@ func verdictOf(r *result.Result) doc.Section {
 		row.Note, row.NoteTone = limitNote(l), pick(l.Shown() == "", doc.Warn, doc.Plain)
 	}
 	return doc.Section{ID: "verdict", Title: "Verdict", Captions: true, Blocks: []doc.Block{f, t, kept}}
+}
+
+// doubted adds the doubts about figures, and the ids of those that were left out.
+func doubted(f *doc.Facts, doubts []result.Doubt, accepted []string) {
+	for i, d := range doubts {
+		f.Add(pick(i == 0, "doubts", ""), doc.Warn, d.Text+": "+d.Next+" ("+d.ID+")")
+	}
+	f.If(len(accepted) > 0, pick(len(doubts) == 0, "doubts", ""), doc.Muted, "accepted: "+strings.Join(accepted, ", "))
 }
 
 // limitNote returns the note of a limit. That of a limit over stretches says how many of them held.

@@ -88,6 +88,23 @@ func JudgeLimits(res *result.Result) error {
 	return nil
 }
 
+// Strict returns the error of a result of which every doubt is a fault too. judged is that of the result, which comes first if it is worse.
+func Strict(doubts []result.Doubt, judged error) error {
+	var f *Fault
+	var ids []string
+	for _, d := range doubts {
+		ids = append(ids, d.ID)
+	}
+	doubted := &Fault{NotMet, fmt.Sprintf("--strict: %s left: %s", theme.Plural(int64(len(ids)), "doubt is", "doubts are"), strings.Join(ids, ", "))}
+	switch {
+	case len(ids) == 0:
+		return judged
+	case errors.As(judged, &f) && f.Kind <= NotMet:
+		return errors.Join(judged, doubted)
+	}
+	return errors.Join(doubted, judged)
+}
+
 // notMet returns what a NotMet fault says, and reports whether all limits are held.
 func notMet(res *result.Result) (say []string, held bool) {
 	var broken []string

@@ -188,7 +188,7 @@ func (m *maker) stops(ctx context.Context) <-chan struct{} {
 func (m *maker) describe() {
 	m.header = result.Header{
 		Schema: result.Schema, RunID: rand.Text(), KTVersion: m.Version, StartedAt: m.Now().UTC(),
-		Args: m.Args, Tags: m.Tags, Part: m.Part, Plan: m.Plan, Limits: m.Limits,
+		Args: m.Args, Tags: m.Tags, Part: m.Part, Plan: m.Plan, Limits: m.Limits, Accepted: m.Accepted,
 		Environment: result.Environment{Host: host.ReadFacts(), Clock: host.ReadClock()},
 	}
 	headers := slices.Clone(m.Plan.Payload.Headers)
