@@ -209,9 +209,6 @@ func (b *builder) checkVerify(r *Run) {
 			b.bad(flag, nil, "it goes with --verify")
 		}
 	}
-	if r.Plan.Read.Mirror && r.LedgerFile == "" {
-		b.bad("mirror", nil, "it goes with --verify LEDGER")
-	}
 	if name := r.LedgerFile; name == "true" || name == "false" {
 		b.bad("verify", name, "kt consume takes the ledger that kt produce --verify left")
 	}
@@ -240,6 +237,7 @@ type Run struct {
 
 	Limits  []string `flag:"limit"`    // what the run has to keep, as it was given
 	AbortOn []string `flag:"abort-on"` // conditions that end the load
+	Doubts  `flag:",squash"`
 
 	Output     string        `flag:"output"` // "" means: the screen when there is a terminal, text when not
 	ResultFile string        `flag:"result"` // "": the state folder; "none": no file
