@@ -435,7 +435,9 @@ func forge(ts *testscript.TestScript, args []string) {
 	if given["id"] != "" {
 		book.Topics[0].ID = made.ID.String()
 	}
-	ts.Check(ledger.WriteFile(ts.MkAbs(args[1]), book))
+	file, err := ledger.Create(ts.MkAbs(args[1]), false)
+	ts.Check(err)
+	ts.Check(file.End(book))
 }
 
 // broker is a client of the broker at $BROKERS.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"sort"
+	"time"
 )
 
 // Book is the account of the records that a run wrote.
@@ -26,6 +27,11 @@ type Book struct {
 	// SameTopic: the topics read are beyond doubt the topics written, because this process wrote
 	// them or their ids are the same. It is not in the file.
 	SameTopic bool `json:"-"`
+
+	// CutAt is the time up to which the book has every outcome, if the file that it was read from has no end: kt was killed, or still
+	// writes it. Zero: the book is whole. LedgerDamaged: what lies behind was changed. They are not in the file.
+	CutAt         time.Time `json:"-"`
+	LedgerDamaged bool      `json:"-"`
 
 	// Mirror: copies of the topics are read, and Repartitioned: their partitions are others. OfMirror sets them; they are not in the file.
 	Mirror, Repartitioned bool `json:"-"`
@@ -84,6 +90,12 @@ type laneID struct {
 }
 
 func (l *Lane) id() laneID { return laneID{l.Producer, l.Partition} }
+
+// same reports whether two lanes say the same of their records.
+func (l *Lane) same(o *Lane) bool {
+	return l.Issued == o.Issued && l.LastOffset == o.LastOffset && l.Forgotten == o.Forgotten && slices.Equal(l.Acknowledged, o.Acknowledged) &&
+		slices.Equal(l.Failed, o.Failed) && slices.Equal(l.Aborted, o.Aborted) && slices.Equal(l.Origins, o.Origins)
+}
 
 // Unknown returns how many records were sent and never answered.
 func (l *Lane) Unknown() int64 { return l.Issued - l.Acknowledged.Count() - l.Failed.Count() }

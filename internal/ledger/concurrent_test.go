@@ -56,7 +56,7 @@ func TestTheGoroutinesOfAProducerDoNotMeet(t *testing.T) {
 	})
 	wg.Wait()
 	var n int64
-	for _, l := range p.Lanes() {
+	for _, l := range p.Lanes(new(sync.Mutex)) {
 		n += l.Acknowledged.Count()
 		must.True(t, l.Unknown() == 0 && p.Outstanding(l.Partition) == 0, "partition %d: %d unknown, %d outstanding", l.Partition, l.Unknown(), p.Outstanding(l.Partition))
 	}

@@ -13,16 +13,18 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"time"
 )
 
-// Schema is the version of the ledger file that WriteFile writes, the only one that Read reads.
-const Schema = 1
+// Schema is the version of the ledger files that File writes. Read reads this one and those before it.
+const Schema = 2
 
-// line is one line of a ledger file: first a header, then lanes, last an end.
+// line is one line of a ledger file: first a header, then lanes and marks, last an end. A lane replaces what an earlier line said of it.
 type line struct {
 	Header *header `json:"ledger,omitempty"`
 	Lane   *Lane   `json:"lane,omitempty"`
-	End    *end    `json:"end,omitempty"`
+	Mark   *mark   `json:"mark,omitempty"`
+	End    *mark   `json:"end,omitempty"`
 }
 
 // header is a Book without its lanes.
@@ -32,10 +34,11 @@ type header struct {
 	*Book
 }
 
-// end reports whether a file is whole.
-type end struct {
-	Lanes int    `json:"lanes"`
-	Sum   string `json:"crc32c"` // of all lines before, as 8 hexadecimal digits
+// mark says that what lies before it counts. The mark that is the end has all records of the run.
+type mark struct {
+	At    time.Time `json:"at,omitzero"` // up to which the lanes have every outcome
+	Lanes int       `json:"lanes"`       // different ones
+	Sum   string    `json:"crc32c"`      // of all lines before, as 8 hexadecimal digits
 }
 
 // The bounds on the memory for a file.
@@ -46,62 +49,177 @@ const (
 	maxLanes      = 1 << 23
 )
 
-// WriteFile writes a book to a new file, in whole or not at all: it writes a second file
-// next to it first. It never replaces a file: the error is fs.ErrExist.
-func WriteFile(path string, b *Book) error {
-	if err := b.check(); err != nil {
-		return fmt.Errorf("write ledger: %w", err)
-	}
-	// Not os.CreateTemp, whose files are for nobody else: the umask is to decide.
-	name := filepath.Join(filepath.Dir(path), ".kt-"+rand.Text())
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+// A file with more than maxGrown bytes and maxStates times those that it needs is written anew.
+const maxGrown, maxStates = 4 << 20, 4
+
+// markShare is how many times the time that a mark took passes before the next one.
+const markShare = 20
+
+// File is the ledger file of a run that goes on. Each mark adds the lanes that have changed since the last one. What lies before the
+// newest whole mark counts, whatever becomes of the process or the disk. Its methods are called one after the other.
+type File struct {
+	path string
+	sync bool
+	book *Book // its lanes do not count
+	kept bool
+	next time.Time // no mark before it
+
+	written // up to the newest mark
+	at      time.Time
+	lanes   []Lane // as they are in the file
+	least   int64  // bytes of the file when it was written anew
+}
+
+// disk is what a File needs of an *os.File.
+type disk interface {
+	io.WriterAt
+	Truncate(size int64) error
+	Sync() error
+	Stat() (fs.FileInfo, error)
+	Close() error
+}
+
+// written is a file as far as it was written.
+type written struct {
+	file disk
+	size int64
+	sum  uint32 // CRC-32C
+}
+
+// Write adds to the file.
+func (w *written) Write(p []byte) (int, error) {
+	n, err := w.file.WriteAt(p, w.size)
+	w.size, w.sum = w.size+int64(n), crc32.Update(w.sum, crcTable, p[:n])
+	return n, err
+}
+
+// Create makes an empty file. It never replaces one: the error is fs.ErrExist. With sync, each mark is on the disk when it is made, so
+// that it outlasts a power cut.
+func Create(path string, sync bool) (*File, error) {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
-		return fmt.Errorf("write ledger: %w", err)
+		return nil, err
 	}
-	err = errors.Join(encode(f, b), f.Sync(), f.Close())
+	return &File{path: path, sync: sync, written: written{file: f}}, nil
+}
+
+// Begin makes the first mark, of a book without lanes.
+func (f *File) Begin(b *Book) error {
+	f.book = b
+	return f.Mark(time.Now(), func() []Lane { return nil })
+}
+
+// Mark makes a mark, unless the last one took so long that it is too early. lanes returns all lanes, always in the same order, with
+// every outcome up to a time. After an error the file is as the mark before left it, and a later one may be made.
+func (f *File) Mark(at time.Time, lanes func() []Lane) error {
+	if time.Now().Before(f.next) {
+		return nil
+	}
+	return f.write(at, lanes, f.size > maxGrown+maxStates*f.least, false)
+}
+
+// End writes the whole book, whose lanes are final, and closes the file. If that fails, the file has its newest mark.
+func (f *File) End(b *Book) error {
+	f.kept, f.book = true, b
+	err := b.check()
 	if err == nil {
-		err = place(os.Link, name, path)
+		lanes := func() []Lane { return b.Lanes }
+		if err = f.write(time.Now(), lanes, true, true); err != nil && !errors.Is(err, fs.ErrExist) { // no room for a second file
+			err = f.write(time.Now(), lanes, false, true)
+		}
 	}
-	_ = os.Remove(name) // a second name of the file, or its remains
-	if err != nil {
-		return fmt.Errorf("write ledger: %w", err)
+	return errors.Join(err, f.file.Close())
+}
+
+// At returns the time up to which the file has every outcome.
+func (f *File) At() time.Time { return f.at }
+
+// Discard removes the file, unless End was called. f may be nil.
+func (f *File) Discard() {
+	if f != nil && !f.kept {
+		_ = f.file.Close() // nobody has seen it
+		_ = os.Remove(f.path)
 	}
+}
+
+// write makes a mark, in a new file with anew.
+func (f *File) write(at time.Time, lanes func() []Lane, anew, end bool) (err error) {
+	began, all, to, old := time.Now(), lanes(), f.written, f.lanes
+	name := filepath.Join(filepath.Dir(f.path), ".kt-"+rand.Text())
+	if anew {
+		// Not os.CreateTemp, whose files are for nobody else: the umask is to decide.
+		if to.file, err = os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644); err != nil {
+			return err
+		}
+		to.size, to.sum, old = 0, 0, nil
+	}
+	err = to.add(f.book, at, all, old, end)
+	f.next = time.Now().Add(markShare * time.Since(began))
+	if err == nil && (f.sync || end) {
+		err = to.file.Sync()
+	}
+	if err == nil && anew {
+		err = f.replace(name)
+	}
+	switch {
+	case err == nil && anew:
+		_ = f.file.Close() // it has no name any more
+		f.least = to.size
+	case anew:
+		_, _ = to.file.Close(), os.Remove(name)
+		return err
+	case err != nil:
+		_ = f.file.Truncate(f.size) // the next mark overwrites the rest anyway
+		return err
+	}
+	f.written, f.at, f.lanes = to, at, all
 	return nil
 }
 
-// place gives a file a name that nobody has taken: by a link, or where there is none by an empty file that takes it first.
-func place(link func(from, to string) error, from, to string) error {
-	err := link(from, to)
-	if err == nil || errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	f, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-	if err != nil {
-		return err
-	}
-	if err := errors.Join(f.Close(), os.Rename(from, to)); err != nil {
-		return errors.Join(err, os.Remove(to))
-	}
-	return nil
-}
-
-func encode(w io.Writer, b *Book) error {
+// add writes the lanes that are not among the old ones, and a mark.
+func (w *written) add(b *Book, at time.Time, all, old []Lane, end bool) error {
 	buffered := bufio.NewWriterSize(w, 64<<10)
-	sum := crc32.New(crcTable)
-	lines := json.NewEncoder(io.MultiWriter(buffered, sum))
-	err := lines.Encode(line{Header: &header{Schema, fmt.Sprintf("%016x", b.Run), b}})
-	for i := 0; i < len(b.Lanes) && err == nil; i++ {
-		err = lines.Encode(line{Lane: &b.Lanes[i]})
+	lines := json.NewEncoder(buffered)
+	var err error
+	if w.size == 0 {
+		err = lines.Encode(line{Header: &header{Schema, fmt.Sprintf("%016x", b.Run), b}})
 	}
-	if err == nil {
-		err = lines.Encode(line{End: &end{Lanes: len(b.Lanes), Sum: fmt.Sprintf("%08x", sum.Sum32())}})
+	for i := 0; i < len(all) && err == nil; i++ {
+		if len(old) > 0 && old[0].id() == all[i].id() {
+			was := &old[0]
+			if old = old[1:]; all[i].same(was) {
+				continue
+			}
+		}
+		err = lines.Encode(line{Lane: &all[i]})
 	}
-	return errors.Join(err, buffered.Flush())
+	if err = errors.Join(err, buffered.Flush()); err != nil {
+		return err
+	}
+	m := line{Mark: &mark{at, len(all), fmt.Sprintf("%08x", w.sum)}}
+	if end {
+		m = line{End: m.Mark}
+	}
+	return errors.Join(lines.Encode(m), buffered.Flush())
 }
 
-// Read reads a file that WriteFile wrote. A file that is no ledger, that ends too early, that was
-// changed or that a kt with another Schema wrote is an error that says so. Memory is bounded,
-// however long the file is.
+// replace puts a new file in the place of the one that Create made, unless that is another one by now.
+func (f *File) replace(name string) error {
+	if now, err := os.Lstat(f.path); err == nil {
+		if own, err := f.file.Stat(); err != nil || !os.SameFile(now, own) {
+			return errors.Join(fs.ErrExist, err)
+		}
+	}
+	err := os.Rename(name, f.path)
+	if dir, no := os.Open(filepath.Dir(f.path)); f.sync && no == nil && err == nil {
+		err = errors.Join(dir.Sync(), dir.Close())
+	}
+	return err
+}
+
+// Read reads a file that a File wrote. Of one without an end it reads what lies before the newest whole mark, and sets CutAt. A file
+// that is no ledger, that has no mark, that was changed before its first one, or that a newer kt wrote is an error that says
+// so. Memory is bounded, however long the file is.
 func Read(r io.Reader) (*Book, error) {
 	lines := bufio.NewReaderSize(r, 64<<10)
 	text, err := readLine(lines)
@@ -112,34 +230,68 @@ func Read(r io.Reader) (*Book, error) {
 	if err != nil {
 		return nil, err
 	}
-	sum := crc32.New(crcTable)
-	var wrong error // the first line that is not right: if the file was changed, that is the error
+	sum, places := crc32.New(crcTable), make(map[laneID]int)
+	var fresh []Lane // since the last mark
+	var wrong error  // the first line that is not right: if the file was changed, that is the error
 	for n := 2; ; n++ {
 		_, _ = sum.Write(text) // it never fails
 		if text, err = readLine(lines); err != nil {
 			return nil, err
 		}
 		if text == nil {
-			return nil, fmt.Errorf("it is cut off after line %d: its last line is missing", n-1)
+			return b.cutOff(wrong != nil, fmt.Errorf("it is cut off after line %d: there is no whole mark before", n-1))
 		}
 		var l line
-		switch err := json.Unmarshal(text, &l); {
-		case wrong != nil && l.End == nil:
+		err := json.Unmarshal(text, &l)
+		switch m := cmp.Or(l.Mark, l.End); {
+		case wrong != nil && m == nil:
 		case err != nil:
-			wrong = fmt.Errorf("line %d: %w", n, err)
-		case l.End != nil:
-			if err := l.End.check(sum.Sum32(), b, wrong, lines); err != nil {
-				return nil, err
+			wrong = cmp.Or(wrong, fmt.Errorf("line %d: %w", n, err))
+		case m != nil:
+			if err := m.check(sum.Sum32(), wrong); err != nil {
+				return b.cutOff(true, err)
 			}
-			return b, nil
+			if b.take(fresh, places); m.Lanes != len(b.Lanes) {
+				return nil, fmt.Errorf("line %d: it has %d lanes and should have %d", n, len(b.Lanes), m.Lanes)
+			}
+			if fresh, b.CutAt = fresh[:0], m.At; l.End == nil {
+				continue
+			}
+			b.CutAt = time.Time{}
+			if _, err := lines.ReadByte(); !errors.Is(err, io.EOF) {
+				return nil, errors.New("it was changed after it was written: it goes on after its last line")
+			}
+			return b, b.check()
 		case l.Lane == nil:
 			wrong = fmt.Errorf("line %d: it is not a lane", n)
-		case len(b.Lanes) >= maxLanes:
+		case len(b.Lanes)+len(fresh) >= 2*maxLanes:
 			wrong = fmt.Errorf("line %d: it is more than %d lanes", n, maxLanes)
 		default:
-			b.Lanes = append(b.Lanes, *l.Lane)
+			fresh = append(fresh, *l.Lane)
 		}
 	}
+}
+
+// take puts lanes into the book: at their places, or behind the others.
+func (b *Book) take(fresh []Lane, places map[laneID]int) {
+	for i := range fresh {
+		id := fresh[i].id()
+		at, ok := places[id]
+		if !ok {
+			at, places[id] = len(b.Lanes), len(b.Lanes)
+			b.Lanes = append(b.Lanes, Lane{})
+		}
+		b.Lanes[at] = fresh[i]
+	}
+}
+
+// cutOff returns the book up to the newest mark, or the error where there is none.
+func (b *Book) cutOff(damaged bool, none error) (*Book, error) {
+	if b.CutAt.IsZero() {
+		return nil, none
+	}
+	b.LedgerDamaged = damaged
+	return b, b.check()
 }
 
 // errNoLedger is the error of any other file.
@@ -153,8 +305,8 @@ func readHeader(text []byte) (*Book, error) {
 	switch {
 	case h == nil || h.Schema < 1:
 		return nil, errNoLedger
-	case h.Schema != Schema:
-		return nil, fmt.Errorf("its schema is %d, and this kt reads %d: check it with the kt that wrote it", h.Schema, Schema)
+	case h.Schema > Schema:
+		return nil, fmt.Errorf("its schema is %d, and this kt reads none above %d: check it with the kt that wrote it", h.Schema, Schema)
 	case err != nil:
 		return nil, errNoLedger
 	}
@@ -167,20 +319,12 @@ func readHeader(text []byte) (*Book, error) {
 	return b, nil
 }
 
-// check returns an error unless the last line agrees with those before, of which wrong is the first that made no sense.
-func (e *end) check(sum uint32, b *Book, wrong error, rest *bufio.Reader) error {
-	switch {
-	case e.Sum != fmt.Sprintf("%08x", sum):
-		return fmt.Errorf("it was changed after it was written: its checksum is %08x and should be %.8s", sum, e.Sum)
-	case wrong != nil:
-		return wrong
-	case e.Lanes != len(b.Lanes):
-		return fmt.Errorf("it has %d lanes and should have %d", len(b.Lanes), e.Lanes)
+// check returns an error unless a mark agrees with the lines before, of which wrong is the first that made no sense.
+func (m *mark) check(sum uint32, wrong error) error {
+	if m.Sum != fmt.Sprintf("%08x", sum) {
+		return fmt.Errorf("it was changed after it was written: its checksum is %08x and should be %.8s", sum, m.Sum)
 	}
-	if _, err := rest.ReadByte(); !errors.Is(err, io.EOF) {
-		return errors.New("it was changed after it was written: it goes on after its last line")
-	}
-	return b.check()
+	return wrong
 }
 
 // readLine reads a line with its end, nil if there is none or if it is cut off.
@@ -231,7 +375,7 @@ func (b *Book) check() error {
 	for i := range b.Lanes {
 		l := &b.Lanes[i]
 		err := l.check(all)
-		if lanes[l.id()] {
+		if lanes[l.id()] { // only of a book that was not read
 			err = fmt.Errorf("producer %d has a lane of partition %d already", l.Producer, l.Partition)
 		}
 		lanes[l.id()] = true
@@ -243,7 +387,7 @@ func (b *Book) check() error {
 			writers[w] = l.Producer
 		}
 		if err != nil {
-			return fmt.Errorf("line %d: %w", i+2, err)
+			return fmt.Errorf("lane %d: %w", i, err)
 		}
 	}
 	return nil

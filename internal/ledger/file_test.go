@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -33,9 +34,40 @@ func sample() *Book {
 
 func encoded(t testing.TB, b *Book) []byte {
 	t.Helper()
-	var w bytes.Buffer
-	must.Do(t, encode(&w, b))
-	return w.Bytes()
+	d := new(memory)
+	must.Do(t, (&written{file: d}).add(b, time.Time{}, b.Lanes, nil, true))
+	return d.text
+}
+
+// memory is a disk with room for so many bytes; 0: for any number.
+type memory struct {
+	text []byte
+	room int
+}
+
+func (m *memory) WriteAt(p []byte, at int64) (int, error) {
+	n := len(p)
+	if m.room > 0 {
+		n = max(0, min(n, m.room-int(at)))
+	}
+	m.text = append(m.text[:min(at, int64(len(m.text)))], append(bytes.Clone(p[:n]), m.text[min(int(at)+n, len(m.text)):]...)...)
+	if n < len(p) {
+		return n, errors.New("no room")
+	}
+	return n, nil
+}
+
+func (m *memory) Truncate(size int64) error  { m.text = m.text[:size]; return nil }
+func (m *memory) Sync() error                { return nil }
+func (m *memory) Close() error               { return nil }
+func (m *memory) Stat() (fs.FileInfo, error) { return nil, fs.ErrNotExist }
+
+func writeFile(path string, b *Book) error {
+	f, err := Create(path, false)
+	if err != nil {
+		return err
+	}
+	return f.End(b)
 }
 
 // sealed is a file of these lines with the right last line.
@@ -46,48 +78,33 @@ func sealed(lanes int, lines ...string) []byte {
 
 const someHeader = `{"ledger":{"schema":1,"run_id":"0000000000000001","topics":[{"name":"t","partitions":1}],"start_offsets":[0],"acks":"all"}}`
 
-func TestALedgerFileIsThereAsAWholeOrNotAtAll(t *testing.T) {
+func TestALedgerFileNeverReplacesAnother(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "run.ledger")
-	bad := sample()
-	bad.Lanes[0].Failed[0].To = 1000
-	if err := WriteFile(path, bad); err == nil {
-		t.Error("a book that cannot be read was written")
-	}
-	if err := WriteFile(filepath.Join(dir, "none", "run.ledger"), sample()); err == nil {
+	if err := writeFile(filepath.Join(dir, "none", "run.ledger"), sample()); err == nil {
 		t.Error("a file in no folder was written")
 	}
-	must.Do(t, WriteFile(path, sample()))
-	if err := WriteFile(path, sample()); !errors.Is(err, fs.ErrExist) {
+	must.Do(t, writeFile(path, sample()))
+	if err := writeFile(path, sample()); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("over another ledger: error %v", err)
 	}
-	got := must.Have(readFile(path))(t)
-	must.Match(t, sample(), got, "they differ")
+	must.Match(t, sample(), must.Have(readFile(path))(t), "they differ")
 	alone(t, path)
-}
-
-func TestAFileGetsItsNameWhereThereAreNoLinks(t *testing.T) {
-	none := func(string, string) error { return errors.ErrUnsupported }
-	from := func() string {
-		path := filepath.Join(t.TempDir(), "from")
-		must.Do(t, os.WriteFile(path, []byte("new"), 0o644))
-		return path
+	bad := sample()
+	bad.Lanes[0].Failed[0].To = 1000
+	other := filepath.Join(t.TempDir(), "bad.ledger")
+	if err := writeFile(other, bad); err == nil {
+		t.Error("a book that cannot be read was written")
 	}
-	path := filepath.Join(t.TempDir(), "run.ledger")
-	must.Do(t, place(none, from(), path))
-	if text, err := os.ReadFile(path); string(text) != "new" {
-		t.Errorf("it holds %q, %v", text, err)
+	f := must.Have(Create(filepath.Join(dir, "ours"), false))(t)
+	must.Do(t, f.Begin(sample()))
+	must.Do(t, os.Remove(f.path))
+	must.Do(t, os.WriteFile(f.path, []byte("somebody's"), 0o644))
+	if err := f.End(sample()); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("in the place of somebody's file: error %v", err)
 	}
-	if err := place(none, from(), path); !errors.Is(err, fs.ErrExist) {
-		t.Errorf("over another file: error %v", err)
-	}
-	path = filepath.Join(t.TempDir(), "run.ledger")
-	if err := place(none, filepath.Join(t.TempDir(), "none"), path); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("without a file: error %v", err)
-	}
-	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("what is left: %v", err)
-	}
+	text, err := os.ReadFile(f.path)
+	must.True(t, err == nil && string(text) == "somebody's", "it holds %q, %v", text, err)
 }
 
 // alone checks that nothing else is left in a file's folder.

@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/kt-bench/kt/internal/must"
@@ -47,7 +48,7 @@ func newHeadersWorld(seed uint64, disorder bool, limit int) *headersWorld {
 			id := laneID{number, partition}
 			w.write(p, &writer{laneID: id, source: w.newSource(id), sequence: max(0, math.MaxInt32-w.rng.Int64N(1000))})
 		}
-		w.book.Lanes = append(w.book.Lanes, p.Lanes()...)
+		w.book.Lanes = append(w.book.Lanes, p.Lanes(new(sync.Mutex))...)
 	}
 	w.mix()
 	return w

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sort"
+	"sync"
 	"sync/atomic"
 )
 
@@ -13,10 +14,13 @@ import (
 // each partition. Two goroutines share the work. The sending one calls Next and
 // EndTransaction; the one on which the client reports outcomes calls Acknowledged
 // and Failed, at most once for a record and only after its Next. A record
-// without either stays unknown.
+// without either stays unknown. Lanes is for any goroutine, and the lock that it takes is held around all
+// others but Next.
 type Producer struct {
 	number uint16
 	limit  int // of the ranges in a list
+
+	transactional bool
 
 	// By partition. The sending goroutine alone changes it: the slice when it
 	// grows, an element when a partition gets its first record.
@@ -26,8 +30,8 @@ type Producer struct {
 // lane is the records that a producer wrote to a partition. Its two halves belong to one goroutine each, and to other cache lines.
 type lane struct {
 	issued  atomic.Int64 // the next number; written by the sending goroutine only
-	begun   int64        // the first number of the transaction
-	aborted Ranges       // issued in transactions that were not committed
+	begun   int64        // the first number of the transaction; guarded as the outcomes are
+	aborted Ranges       // issued in transactions that were not committed; the same
 	_       [64]byte
 
 	settled atomic.Int64 // acknowledged or failed, as Outstanding knows it; written by the outcomes' goroutine only
@@ -104,6 +108,9 @@ func (l *lane) settle(n int64) {
 	}
 }
 
+// Transactional says that every record is part of a transaction. It is called before the first one.
+func (p *Producer) Transactional() { p.transactional = true }
+
 // EndTransaction ends the transaction that every record since the last call belongs
 // to. committed is false when it was aborted, or may have been: then nothing is
 // promised about its records. Without transactions it is never called.
@@ -159,9 +166,10 @@ func (p *Producer) grow(partition int32) *lane {
 	return l
 }
 
-// Lanes returns the records that the producer wrote, by partition. It is called once both goroutines
-// are done: when the client is closed.
-func (p *Producer) Lanes() []Lane {
+// Lanes returns the records that the producer wrote so far, by partition. The records of an open transaction count as aborted.
+// outcomes is what is locked while an outcome is noted, and while a transaction ends: each lane is as it was at one moment, and none
+// is kept from its outcomes for longer than its copy takes.
+func (p *Producer) Lanes(outcomes sync.Locker) []Lane {
 	var all []Lane
 	lanes := *p.lanes.Load()
 	for i := range lanes {
@@ -169,11 +177,17 @@ func (p *Producer) Lanes() []Lane {
 		if l == nil {
 			continue
 		}
-		all = append(all, Lane{
+		outcomes.Lock()
+		copied := Lane{
 			Producer: p.number, Partition: int32(i), Issued: l.issued.Load(), LastOffset: l.last,
 			Acknowledged: slices.Clone(l.acked), Failed: slices.Clone(l.failed), Aborted: slices.Clone(l.aborted),
 			Origins: slices.Clone(l.origins), Forgotten: l.forgotten,
-		})
+		}
+		if p.transactional && l.begun < copied.Issued {
+			copied.Aborted.add(l.begun, copied.Issued, p.limit)
+		}
+		outcomes.Unlock()
+		all = append(all, copied)
 	}
 	return all
 }

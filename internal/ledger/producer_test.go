@@ -3,6 +3,7 @@
 package ledger
 
 import (
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -34,7 +35,7 @@ func TestALaneSaysWhatBecameOfItsRecords(t *testing.T) {
 		{Producer: 3, Partition: 2, Issued: 10, LastOffset: 105, Acknowledged: Ranges{{0, 2, 0}, {4, 6, 0}}, Failed: Ranges{{2, 3, 0}}},
 		{Producer: 3, Partition: 4, Issued: 1, LastOffset: -1},
 	}
-	got := p.Lanes()
+	got := p.Lanes(new(sync.Mutex))
 	must.Match(t, want, got, "")
 	must.Match(t, 5, got[0].Unknown(), "unknown")
 }
@@ -50,7 +51,7 @@ func TestTransactionsThatWereNotCommittedAreRemembered(t *testing.T) {
 	}
 	p.EndTransaction(false) // of nothing
 	p.Next(0, 1)            // in no transaction that ended
-	got := p.Lanes()
+	got := p.Lanes(new(sync.Mutex))
 	if want := (Ranges{{1, 3, 0}, {4, 5, 0}}); !cmp.Equal(want, got[0].Aborted) {
 		t.Errorf("aborted %v, want %v", got[0].Aborted, want)
 	}

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/kt-bench/kt/internal/must"
@@ -108,7 +109,7 @@ func (w *world) write(transactions bool) {
 			w.happen(id, luck, offsets, visible)
 		}
 		w.answer(p, ids)
-		w.book.Lanes = append(w.book.Lanes, p.Lanes()...)
+		w.book.Lanes = append(w.book.Lanes, p.Lanes(new(sync.Mutex))...)
 	}
 	for i := range w.logs {
 		slices.SortStableFunc(w.logs[i], func(a, b entry) int { return int(a.offset - b.offset) })
@@ -363,7 +364,7 @@ func TestABookIsReadBackFromItsFileAsItWas(t *testing.T) {
 	for seed := range uint64(30) {
 		for kind, book := range map[string]*Book{"stamps": newWorld(seed, false, false, true, 3+int(seed)).book, "headers": newHeadersWorld(seed, false, 3+int(seed)).book} {
 			path := filepath.Join(t.TempDir(), kind)
-			must.Do(t, WriteFile(path, book))
+			must.Do(t, writeFile(path, book))
 			must.Match(t, book, must.Have(readFile(path))(t), "seed %d, %s", seed, kind)
 		}
 	}

@@ -167,9 +167,10 @@ const hashed = 4 << 10
 // maxValues bounds each set of values: some 10 MB.
 const maxValues = 1 << 18
 
-// contents returns nothing yet; nil if the values of the book may be those of other runs, or if some of its producers are forgotten.
+// contents returns nothing yet; nil if the values of the book may be those of other runs, or if some of its producers are forgotten
+// or may have come after it was cut off.
 func (b *Book) contents() *contents {
-	if !b.OwnValues || slices.ContainsFunc(b.Lanes, func(l Lane) bool { return l.Forgotten > 0 }) {
+	if !b.OwnValues || !b.CutAt.IsZero() || slices.ContainsFunc(b.Lanes, func(l Lane) bool { return l.Forgotten > 0 }) {
 		return nil
 	}
 	return &contents{seed: maphash.MakeSeed(), begun: make(map[uint64]int64), values: make(map[uint64]struct{})}

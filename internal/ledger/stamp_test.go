@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"math"
 	"math/rand/v2"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -253,7 +254,7 @@ func TestAnOriginIsNotedWhereTheSequencesChange(t *testing.T) {
 		for _, o := range tc.All {
 			p.Originate(0, o)
 		}
-		l := p.Lanes()[0]
+		l := p.Lanes(new(sync.Mutex))[0]
 		must.Match(t, tc.Want, l.Origins, "%s", tc.Name)
 		must.Match(t, tc.Forgotten, l.Forgotten, "%s: forgotten", tc.Name)
 		must.Err(t, "", l.check(1), "%s", tc.Name)

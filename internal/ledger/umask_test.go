@@ -14,7 +14,7 @@ import (
 func TestTheUmaskSaysWhoMayReadALedger(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.ledger")
 	before := syscall.Umask(0o077)
-	err := WriteFile(path, sample())
+	err := writeFile(path, sample())
 	syscall.Umask(before)
 	must.Hold(t, err == nil, "%v", err)
 	if info, err := os.Stat(path); err != nil || info.Mode() != 0o600 {

@@ -86,6 +86,11 @@ type Verdict struct {
 	// PartsUnknown is how many processes of a merged run left no verdict. Unchecked has their acknowledged records, as far as these are known.
 	PartsUnknown int64 `json:"parts_unknown,omitempty"`
 
+	// CutAt and LedgerDamaged are those of the book. Records without an outcome by then (UnknownRead) or of later times (Unissued) are
+	// not checked. With Headers, those of producer ids of later times are among Unstamped.
+	CutAt         time.Time `json:"cut_at,omitzero"`
+	LedgerDamaged bool      `json:"ledger_damaged,omitempty"`
+
 	Mirror *Mirror `json:"mirror,omitempty"` // by partition and over time; nil: the topics of the run were read
 
 	UncheckedIn []int32 `json:"unchecked_in,omitempty"` // partitions with unchecked records, maxGaps at most
@@ -156,7 +161,10 @@ const maxGaps = 100
 // records read are of other runs. Else each acknowledged record is lost that is not where the
 // reader looked.
 func (b *Book) Verify(readers ...*Reader) Verdict {
-	v := Verdict{Readers: len(readers), Headers: b.Headers, RepeatsAllowed: b.unordered() && !b.Mirror, Mirror: b.mirror()}
+	v := Verdict{
+		Readers: len(readers), Headers: b.Headers, RepeatsAllowed: b.unordered() && !b.Mirror, Mirror: b.mirror(),
+		CutAt: b.CutAt, LedgerDamaged: b.LedgerDamaged,
+	}
 	lanes := make(map[laneID]*Lane, len(b.Lanes))
 	for i := range b.Lanes {
 		l := &b.Lanes[i]

@@ -109,14 +109,14 @@ func (a *Accounts) Acked() []int64 {
 	return acked
 }
 
-// Lanes returns all messages that were sent, and their outcomes.
+// Lanes returns all messages that were sent so far, and their outcomes.
 func (a *Accounts) Lanes() []ledger.Lane {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	var lanes []ledger.Lane
 	for _, l := range a.all {
 		if l.account != nil {
-			l.mu.Lock() // later outcomes count nowhere
-			lanes = append(lanes, l.account.Lanes()...)
-			l.mu.Unlock()
+			lanes = append(lanes, l.account.Lanes(&l.mu)...)
 		}
 	}
 	return lanes
@@ -141,19 +141,19 @@ func (l *Lanes) Fill(op *engine.Op, choose func(key []byte) int32) {
 // Settle reports the outcome of a message at a time: the name of an error, or "" that the system took it.
 func (l *Lanes) Settle(op *engine.Op, code string, at time.Duration) {
 	m, taken := outgoing(op), code == ""
+	l.mu.Lock() // from before it is counted: what is counted is in the next Lanes
 	counted := taken && op.Acknowledge(m.Queue, at) || !taken && op.Fail(m.Queue, code)
 	if counted && taken {
 		l.acked[m.Queue].Add(1)
 	}
-	if counted && l.account != nil {
-		l.mu.Lock()
-		if taken {
-			l.account.Acknowledged(m.Queue, m.seq, 1, -1)
-		} else {
-			l.account.Failed(m.Queue, m.seq, 1)
-		}
-		l.mu.Unlock()
+	switch {
+	case !counted || l.account == nil:
+	case taken:
+		l.account.Acknowledged(m.Queue, m.seq, 1, -1)
+	default:
+		l.account.Failed(m.Queue, m.seq, 1)
 	}
+	l.mu.Unlock()
 	if l.open.Add(-1) == 0 {
 		select {
 		case l.idle <- struct{}{}:

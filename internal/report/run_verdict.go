@@ -179,13 +179,15 @@ func verification(r *result.Result) doc.Section {
 	}
 	f := new(doc.Facts)
 	sentence, tone := verified(v)
-	f.Add("verification", tone, sentence)
+	f.Add("verification", pick(!v.CutAt.IsZero() && tone == doc.Good, doc.Warn, tone), sentence)
 	if s.Blocks = []doc.Block{f}; v.OfAnotherRun {
 		return s
 	}
 	f.Add("", doc.Plain, account(v))
-	also := counted(count{v.Resurrected, "reported failed but read"}, count{v.UnknownRead, "never answered but read"}, count{v.AbortedRead, "aborted but read"},
-		count{v.Unissued, "never sent but read"}, count{v.Redelivered, "redelivered"}, count{v.Archived, "archived without being accepted"}, count{v.TooLarge, "at offsets whose batches are too large to read"},
+	cut := !v.CutAt.IsZero() // then a sentence of its own has some of the counts
+	f.If(cut, "", doc.Warn, result.LedgerEnds(v))
+	also := counted(count{v.Resurrected, "reported failed but read"}, count{pick(cut, 0, v.UnknownRead), "never answered but read"},
+		count{v.AbortedRead, pick(cut, "read of transactions that were open or aborted then", "aborted but read")}, count{pick(cut, 0, v.Unissued), "never sent but read"}, count{v.Redelivered, "redelivered"}, count{v.Archived, "archived without being accepted"}, count{v.TooLarge, "at offsets whose batches are too large to read"},
 		count{v.Foreign, "of other runs"}, count{v.Unstamped, pick(v.Headers, "of other producers", "without a stamp")}, count{v.EpochRegressions, "of an older leader than those before"})
 	f.If(also != "", "", doc.Plain, "also "+also)
 	f.If(v.Inexact, "", doc.Warn, "too many changes of outcome to remember all: these counts are a minimum")

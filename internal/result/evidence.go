@@ -214,6 +214,16 @@ func NotChecked(v *ledger.Verdict) string {
 	return ""
 }
 
+// LedgerEnds returns a sentence about a ledger that was cut off.
+func LedgerEnds(v *ledger.Verdict) string {
+	why := "kt was killed, or writes it still"
+	if v.LedgerDamaged {
+		why = "what lies behind was changed or damaged"
+	}
+	return fmt.Sprintf("the ledger ends at %s UTC, because %s: %s read without an outcome in it, or of later times, and not checked",
+		v.CutAt.UTC().Format(time.DateTime+".000"), why, theme.Plural(v.UnknownRead+v.Unissued, "record was", "records were"))
+}
+
 // Lost reports whether verification found that acknowledged records are lost, in a workload those of any load.
 func (r *Result) Lost() bool {
 	v := r.Verify

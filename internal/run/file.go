@@ -153,7 +153,8 @@ type sink struct {
 	sampler   *host.Sampler
 	status    *engine.Status
 	notify    func(Notice)
-	abort     func(why string) // nil: a condition came true
+	abort     func(why string)            // nil: a condition came true
+	marks     *engine.Feed[time.Duration] // takes the end of each second; nil: nobody does
 	observers Delivery
 }
 
@@ -191,6 +192,9 @@ func (s *sink) Observe(windows []stats.Window) {
 			s.failed = true
 			s.notify(Notice{Kind: FileFailed, Text: fmt.Sprintf("%v; the run goes on", err)})
 		}
+	}
+	if s.marks != nil {
+		s.marks.Send(windows[len(windows)-1].End)
 	}
 	if why := s.fold.Broken(); why != "" && s.abort != nil {
 		s.abort(why)

@@ -5,12 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
+	"github.com/kt-bench/kt/internal/engine"
 	"github.com/kt-bench/kt/internal/input"
 	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/plan"
@@ -145,13 +146,13 @@ func (m *maker) account(ctx context.Context) (_ *ledger.Verdict, err error) {
 	if path := m.ledgerPath(); m.Plan.Writes() {
 		m.book.Lanes = m.clients.Send.Lanes()
 		if path != "" {
-			err = ledger.WriteFile(path, m.book)
+			err = m.ledger.End(m.book)
 		}
 		switch {
 		case errors.Is(err, fs.ErrExist):
-			err = fmt.Errorf("ledger %s: another process made it during the run, and kt does not overwrite ledgers", path)
+			err = fmt.Errorf("ledger %s: another process put a file in its place during the run, and kt does not overwrite that", path)
 		case err != nil:
-			err = fmt.Errorf("ledger %s: %w", path, input.Cause(err))
+			err = fmt.Errorf("ledger %s: %w; it ends at %s", path, input.Cause(err), m.ledger.At().UTC().Format(time.RFC3339))
 		case path != "":
 			m.Notify(Notice{Kind: LedgerWritten, Path: path, Text: "ledger " + path + m.check(path)})
 		}
@@ -205,8 +206,8 @@ func (m *maker) ledgerPath() string {
 	return strings.TrimSuffix(m.File.path, filepath.Ext(m.File.path)) + ".ledger"
 }
 
-// checkLedger checks, before anything is made, that the ledger can be left.
-func (m *maker) checkLedger() error {
+// makeLedger makes the file of the ledger, before anything else is made.
+func (m *maker) makeLedger() (err error) {
 	path := m.ledgerPath()
 	if path == "" {
 		if m.Plan.Verify && !m.Plan.Reads() {
@@ -214,15 +215,30 @@ func (m *maker) checkLedger() error {
 		}
 		return nil
 	}
-	if _, err := os.Lstat(path); err == nil {
+	m.ledger, err = ledger.Create(path, m.LedgerSync)
+	switch {
+	case errors.Is(err, fs.ErrExist):
 		return result.Misfit("--ledger %s: it exists, and kt does not overwrite ledgers; name another file or remove it", path).About("ledger")
-	}
-	f, err := os.CreateTemp(filepath.Dir(path), ".kt-*")
-	if err != nil {
+	case err != nil:
 		return result.Misfit("--ledger %s: %w", path, input.Cause(err)).About("ledger")
 	}
-	if err := errors.Join(f.Close(), os.Remove(f.Name())); err != nil { // it was only to see whether one can be made
-		return &result.MisfitError{Err: err}
-	}
 	return nil
+}
+
+// keepLedger begins the ledger, and returns what takes the end of each second of the load: nil without a ledger.
+func (m *maker) keepLedger() (*engine.Feed[time.Duration], error) {
+	if m.ledger == nil {
+		return nil, nil
+	}
+	if err := m.ledger.Begin(m.book); err != nil {
+		return nil, fmt.Errorf("ledger %s: %w", m.ledgerPath(), input.Cause(err))
+	}
+	failed := false
+	mark := func(end time.Duration) {
+		if err := m.ledger.Mark(m.began.Add(end), m.clients.Send.Lanes); err != nil && !failed {
+			failed = true
+			m.Notify(Notice{Kind: FileFailed, Text: fmt.Sprintf("ledger %s: %v; the run goes on", m.ledgerPath(), input.Cause(err))})
+		}
+	}
+	return engine.NewFeed(mark, func(_, end time.Duration) time.Duration { return end }), nil
 }

@@ -26,10 +26,11 @@ type Request struct {
 	Execs   []plan.Exec      // commands to run beside the load
 	Now     func() time.Time // the wall clock; nil: time.Now
 
-	File     *File        // the run file, which Run completes or discards; nil: none
-	Ledger   string       // the ledger file of a verified load; "": beside the run file
-	Book     *ledger.Book // of an earlier run, whose records are looked for; nil: none
-	BookName string       // for messages: the file that Book was read from
+	File       *File        // the run file, which Run completes or discards; nil: none
+	Ledger     string       // the ledger file of a verified load; "": beside the run file
+	LedgerSync bool         // each second of the ledger is on the disk when it is written
+	Book       *ledger.Book // of an earlier run, whose records are looked for; nil: none
+	BookName   string       // for messages: the file that Book was read from
 
 	Limits  []string // what the run has to keep: expressions of --limit
 	AbortOn []string // conditions that end the load: expressions of --abort-on

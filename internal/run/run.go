@@ -39,9 +39,10 @@ func Run(ctx context.Context, r Request, observers ...Observer) (result.Result, 
 		m.Notify = func(Notice) {}
 	}
 	m.Status = cmp.Or(m.Status, new(engine.Status))
-	if err := m.checkLedger(); err != nil {
+	if err := m.makeLedger(); err != nil {
 		return result.Result{}, err
 	}
+	defer func() { m.ledger.Discard() }()
 	session, err := m.System.Connect(ctx, &m.Plan, Options{Watch: !m.Follows, Book: m.Book, Notify: m.Notify})
 	if m.Book != nil && errors.Is(err, plan.ErrNoTopic) {
 		why, _, _ := strings.Cut(err.Error(), "; ") // the names of other topics do not help
@@ -67,6 +68,8 @@ type maker struct {
 	clients Clients
 	header  result.Header
 	book    *ledger.Book // nil: no record is accounted for
+	ledger  *ledger.File // of book; nil: none is written
+	began   time.Time
 	sink    *sink
 	tune    []result.TuneCheck
 	full    atomic.Bool // the system has no room for more, and so ended the load
@@ -121,12 +124,19 @@ func (m *maker) load(ctx context.Context, observers []Observer) (engine.End, err
 	if m.sink, err = m.newSink(observers); err != nil {
 		return engine.End{}, err
 	}
+	if m.sink.marks, err = m.keepLedger(); err != nil {
+		return engine.End{}, err
+	}
 	defer m.sink.observers.Close(ctx)
 	endTune := m.checkTune(ctx)
 	defer func() { m.tune = endTune() }()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	return engine.Run(ctx, m.Plan, m.clients.Drivers, m.options(ctx), m.sink)
+	end, err := engine.Run(ctx, m.Plan, m.clients.Drivers, m.options(ctx), m.sink)
+	if m.sink.marks != nil {
+		<-m.sink.marks.Close()
+	}
+	return end, err
 }
 
 // options adds the settings of the run to the limits of the clients.
@@ -144,6 +154,7 @@ func (m *maker) options(ctx context.Context) engine.Options {
 	}
 	o.Started = func() {
 		now := m.Now()
+		m.began = now
 		start := result.Start{At: now.UTC()}
 		if m.Began != nil {
 			start = m.Began(now)

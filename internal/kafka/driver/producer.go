@@ -144,13 +144,17 @@ func (w *worker) newRecord(op *engine.Op) *record {
 	r.done = func(_ *kgo.Record, err error) {
 		seq, partition, offset := r.seq, r.number(), r.Offset // the record may be sent again below
 		counted := false
+		if w.stamps != nil {
+			w.stamps.outcomes.Lock()
+			defer w.stamps.outcomes.Unlock()
+		}
 		if err != nil {
 			counted = op.Fail(partition, kafka.ErrorCode(err))
 		} else {
 			counted = op.Acknowledge(partition, time.Duration(w.hooks.Answered.Load()))
 		}
 		if counted && w.stamps != nil {
-			w.stamps.settle(partition, seq, offset, err)
+			w.stamps.outcomes.Settle(w.stamps.account, partition, seq, 1, offset, err == nil)
 		}
 	}
 	op.State = r
@@ -229,7 +233,9 @@ func (w *worker) commit(ctx context.Context) {
 		err = w.client.EndTransaction(ctx, kgo.TryCommit)
 	}
 	if w.stamps != nil {
+		w.stamps.outcomes.Lock()
 		w.stamps.account.EndTransaction(err == nil)
+		w.stamps.outcomes.Unlock()
 	}
 	if err != nil {
 		w.abort()

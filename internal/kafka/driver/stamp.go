@@ -47,6 +47,9 @@ func newStamper(p *Producer, s *engine.Shard) *stamper {
 		batch:      p.Settings.BatchSize(),
 		most:       p.Settings.MaxInFlight() + passOver,
 	}
+	if p.Plan.Load.Transaction > 0 {
+		t.account.Transactional()
+	}
 	t.outcomes = p.State.Open(t.account)
 	if p.Settings.RoundRobin() {
 		t.ignoreKeys, t.adaptive, t.batch = true, false, 0 // each record has the next partition
@@ -95,8 +98,4 @@ func (t *stamper) turn(bytes int) int32 {
 	}
 	t.filled += bytes
 	return t.partitions[t.at]
-}
-
-func (t *stamper) settle(partition int32, seq, offset int64, err error) {
-	t.outcomes.Settle(t.account, partition, seq, 1, offset, err == nil)
 }

@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -92,7 +93,7 @@ func TestPartitionsTakeTurnsABatchEach(t *testing.T) {
 			for range rounds * tc.partitions * tc.perBatch {
 				r := s.next("", tc.size)
 				counts[r.Partition]++
-				s.settle(r.Partition, r.seq, r.Offset, nil)
+				s.outcomes.Settle(s.account, r.Partition, r.seq, 1, r.Offset, true)
 				if r.Partition == last && tc.partitions > 1 {
 					run++
 				} else {
@@ -119,7 +120,7 @@ func TestStampsNumberTheRecordsOfEachPartition(t *testing.T) {
 		must.Hold(t, stamp.Run == testRun && stamp.Partition == r.Partition && stamp.Seq == next[r.Partition],
 			"record %d has stamp %+v, want number %d of partition %d", i, stamp, next[r.Partition], r.Partition)
 		next[r.Partition]++
-		s.settle(r.Partition, r.seq, r.Offset, nil)
+		s.outcomes.Settle(s.account, r.Partition, r.seq, 1, r.Offset, true)
 	}
 }
 
@@ -153,17 +154,17 @@ func TestAPartitionWithTooMuchOutstandingIsPassedOver(t *testing.T) {
 			stuck = append(stuck, r) // nobody answers
 			continue
 		}
-		s.settle(r.Partition, r.seq, r.Offset, nil)
+		s.outcomes.Settle(s.account, r.Partition, r.seq, 1, r.Offset, true)
 	}
 	must.True(t, len(stuck) <= most && len(stuck) >= s.most*10, "%d records for a partition that does not answer, want about %d", len(stuck), most)
 	for _, r := range stuck {
-		s.settle(r.Partition, r.seq, r.Offset, nil)
+		s.outcomes.Settle(s.account, r.Partition, r.seq, 1, r.Offset, true)
 	}
 	counts := make([]int, 3)
 	for range 300 {
 		r := s.next("", 100)
 		counts[r.Partition]++
-		s.settle(r.Partition, r.seq, r.Offset, nil)
+		s.outcomes.Settle(s.account, r.Partition, r.seq, 1, r.Offset, true)
 	}
 	must.True(t, counts[1] >= 90, "%v records once it answers, want a third each", counts)
 }
@@ -188,11 +189,11 @@ func TestOutcomesOfStampedRecords(t *testing.T) {
 	for i, err := range []error{nil, kgo.ErrRecordTimeout, nil} {
 		r := s.next("", 50)
 		r.Offset = int64(10 - i)
-		s.settle(r.Partition, r.seq, r.Offset, err)
+		s.outcomes.Settle(s.account, r.Partition, r.seq, 1, r.Offset, err == nil)
 	}
 	must.Match(t, 0, s.account.Outstanding(0), "outstanding")
 	must.Match(t, []int64{11}, d.Acked(), "the end of what was acknowledged")
-	l := s.account.Lanes()[0]
+	l := s.account.Lanes(new(sync.Mutex))[0]
 	must.Match(t, []int64{3, 2, 1, 10}, []int64{l.Issued, l.Acknowledged.Count(), l.Failed.Count(), l.LastOffset}, "lane %+v", l)
 }
 

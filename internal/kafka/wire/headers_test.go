@@ -29,7 +29,7 @@ func (s *scene) book(d *Producer) *ledger.Book {
 		Run: 42, Topics: []ledger.BookTopic{{Name: "t", Partitions: s.partitions}}, SameTopic: true, Start: make([]int64, s.partitions), Headers: true, Idempotent: true, Acks: "all", Retries: true,
 		Lanes: d.Lanes(),
 	}
-	must.Do(s, ledger.WriteFile(path, b))
+	must.Do(s, must.Have(ledger.Create(path, false))(s).End(b))
 	return b
 }
 

@@ -73,7 +73,7 @@ func (l *lane) settle(a answer) {
 	case a.code == "":
 		at := w.shard.Now()
 		l.identity.pass(b.records)
-		w.outcomes.Settle(l.account, l.partition, b.first, int64(b.records), a.offset, true)
+		l.note(a.offset, true)
 		w.hooks.Batch(a.broker, b.records, b.size, len(l.now.records))
 		for _, op := range b.ops {
 			op.Acknowledge(l.partition, at)
@@ -170,8 +170,15 @@ func (l *lane) read(p *kmsg.ProduceResponseTopicPartition, version int16, from i
 // leaderHints is the first version of produce responses that name the new leader (KIP-951).
 const leaderHints = 10
 
+// note puts the outcome of the batch into the account.
+func (l *lane) note(offset int64, taken bool) {
+	l.w.outcomes.Lock()
+	defer l.w.outcomes.Unlock()
+	l.w.outcomes.Settle(l.account, l.partition, l.batch.first, int64(l.batch.records), offset, taken)
+}
+
 func (l *lane) fail(b *batch, code string) {
-	l.w.outcomes.Settle(l.account, l.partition, b.first, int64(b.records), -1, false)
+	l.note(-1, false)
 	for _, op := range b.ops {
 		op.Fail(l.partition, code)
 	}

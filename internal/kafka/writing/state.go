@@ -94,10 +94,8 @@ func (s *State) Open(of ...*ledger.Producer) *Account {
 }
 
 // Settle notes the outcome of n records, the first of which has a number. Those that were taken are at offset and after it, -1: not
-// known. of may be nil.
+// known. of may be nil. The account must be locked, from before the engine counts the outcome: what is counted is in the next Lanes.
 func (a *Account) Settle(of *ledger.Producer, partition int32, first, n, offset int64, taken bool) {
-	a.Lock()
-	defer a.Unlock()
 	switch acked := &a.acked[partition]; {
 	case !taken:
 	case a.blind: // the client counts offsets from 0
@@ -132,16 +130,14 @@ func (s *State) Acked() []int64 {
 	return acked
 }
 
-// Lanes returns all records that the producers wrote, and their outcomes. Later outcomes count nowhere.
+// Lanes returns all records that the producers wrote so far, and their outcomes.
 func (s *State) Lanes() (lanes []ledger.Lane) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, a := range s.accounts {
-		a.Lock()
 		for _, p := range a.of {
-			lanes = append(lanes, p.Lanes()...)
+			lanes = append(lanes, p.Lanes(a)...)
 		}
-		a.Unlock()
 	}
 	return lanes
 }
