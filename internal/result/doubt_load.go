@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"go.yaml.in/yaml/v3"
 
@@ -14,56 +15,50 @@ import (
 	"github.com/kt-bench/kt/internal/theme"
 )
 
+// when returns the values of a doubt, if it is one.
+func when(is bool, values ...any) []any {
+	if is {
+		return values
+	}
+	return nil
+}
+
+func seconds(s float64) string { return theme.Duration(time.Duration(s * float64(time.Second))) }
+
 // alike doubts values that kt has made and that compress better than real data.
 func alike(r *Result) []any {
-	const most = 8 // times
-	made := r.Plan.Payload.Kind != plan.File && r.Plan.Payload.Kind != plan.Template
-	if !r.Plan.Writes() || !made || r.Replay != nil || r.Batches.CompressionRatio < most {
-		return nil
-	}
-	return []any{theme.Number(r.Batches.CompressionRatio)}
+	made := r.Plan.Payload.Kind != plan.File && r.Plan.Payload.Kind != plan.Template && r.Replay == nil
+	return when(made && r.Batches.CompressionRatio >= 8, theme.Number(r.Batches.CompressionRatio))
 }
 
 // cold doubts a run without a warm-up, unless it is so long that its first seconds do not matter.
 func cold(r *Result) []any {
 	const long = 300
-	if r.Warmup != nil || r.Plan.Load.Warmup != (plan.Warmup{}) || r.ElapsedSeconds >= long {
-		return nil
-	}
-	return []any{seconds(r.ElapsedSeconds)}
+	return when(r.Plan.Load.Warmup == plan.Warmup{} && r.ElapsedSeconds < long, seconds(r.ElapsedSeconds))
 }
 
-// unrolled doubts a run of new topics in which no segment of a log was full.
+// unrolled doubts a run of a new topic in which no segment of a log was full.
 func unrolled(r *Result) []any {
 	t := &r.Environment.AllTopics()[0]
-	size, _ := strconv.ParseInt(t.Configs["segment.bytes"], 10, 64)
-	share := r.busiestPartition()
-	if share < 0 { // rows are of topics
-		share = 2 / float64(max(1, r.Environment.Partitions()))
-	}
-	bytes := r.sentBytes() * share
-	if !r.Plan.Writes() || !t.Created && (r.LogEnds == nil || r.LogEnds.Before > 0) || bytes == 0 || bytes >= float64(size) {
-		return nil
-	}
-	return []any{theme.Bytes(int64(bytes)), theme.Bytes(size)}
+	size, _ := strconv.ParseFloat(t.Configs["segment.bytes"], 64)
+	bytes := r.sentBytes() * r.busiestPartition() // below 0: not known
+	isNew := t.Created || r.LogEnds != nil && r.LogEnds.Before == 0
+	return when(isNew && bytes > 0 && bytes < size, theme.Bytes(int64(bytes)), theme.Bytes(int64(size)))
 }
 
 func oneInSync(r *Result) []any {
 	t := &r.Environment.AllTopics()[0]
-	acks := slices.ContainsFunc(r.Config, func(s Setting) bool { return s.Name == "acks" && (s.Value == "all" || s.Value == "-1") })
-	if !acks || t.ReplicationFactor < 2 || t.Configs["min.insync.replicas"] != "1" {
-		return nil
-	}
-	return []any{t.ReplicationFactor}
+	all := slices.ContainsFunc(r.Config, func(s Setting) bool { return s.Name == "acks" && (s.Value == "all" || s.Value == "-1") })
+	return when(all && t.ReplicationFactor > 1 && t.Configs["min.insync.replicas"] == "1", t.ReplicationFactor)
 }
 
-// crowded returns the largest of some counts, and their sum, unless they are as even as may be.
+// crowded returns the largest of some counts, and their sum, unless they are about as even as may be.
 func crowded(counts []int) (most, all int, uneven bool) {
 	for _, n := range counts {
 		most, all = max(most, n), all+n
 	}
 	even := (all + len(counts) - 1) / max(1, len(counts))
-	return most, all, most > even && float64(most) >= 1.25*float64(even)
+	return most, all, most > even && 4*most >= 5*even
 }
 
 func fewLeaders(r *Result) []any {
@@ -77,50 +72,43 @@ func fewLeaders(r *Result) []any {
 		}
 	}
 	most, all, uneven := crowded(counts)
-	if !uneven {
-		return nil
-	}
-	return []any{most, all, len(brokers)}
+	return when(uneven, most, all, len(brokers))
 }
 
-func fewDirs(r *Result) []any {
+func fewDirs(r *Result) (values []any) {
 	of := make(map[string][]int) // by broker
 	for dir, n := range r.Environment.AllTopics()[0].Dirs {
 		broker, _, _ := strings.Cut(dir, ":")
 		of[broker] = append(of[broker], n)
 	}
+	worst := 0
 	for broker, counts := range of {
-		if most, all, uneven := crowded(counts); uneven {
-			return []any{most, all, broker, len(counts)}
+		if most, all, uneven := crowded(counts); uneven && most > worst {
+			worst, values = most, []any{most, all, broker, len(counts)}
 		}
 	}
-	return nil
+	return values
 }
 
 // piled doubts keys of which many are in one partition. Few records are uneven by chance.
 func piled(r *Result) []any {
 	n, share := r.Environment.Partitions(), r.busiestPartition()
-	keyed := r.Plan.Writes() && r.Plan.Payload.Keys != plan.NoKeys && r.Plan.Payload.KeyRange > 0
-	if !keyed || len(r.Environment.Topics) > 1 || r.Records.Acknowledged < 1000*int64(n) || share*float64(n) < 1.5 {
-		return nil
-	}
-	return []any{theme.Percent(share), n}
+	keyed := r.Plan.Writes() && r.Plan.Payload.Keys != plan.NoKeys && len(r.Environment.Topics) < 2 && r.Records.Acknowledged >= 1000*int64(n)
+	return when(keyed && share*float64(n) >= 1.5, theme.Percent(share), n)
 }
 
 // nearQuota doubts a load that used most of a quota on some broker. A load that a quota limits has its verdict.
 func nearQuota(r *Result) []any {
-	const near = 0.8
 	for _, q := range r.Environment.Quotas {
 		most, over := 0.0, r.Throughput.Seconds
 		for i := range r.Brokers {
-			b := &r.Brokers[i]
-			if q.Name == "producer_byte_rate" {
-				most = max(most, b.MiB)
-			} else if b.Fetch != nil && r.Fetch != nil {
-				most, over = max(most, b.Fetch.MiB), r.Fetch.Seconds
+			if f := r.Brokers[i].Fetch; q.Name == "producer_byte_rate" {
+				most = max(most, r.Brokers[i].MiB)
+			} else if f != nil {
+				most, over = max(most, f.MiB), r.Fetch.Seconds
 			}
 		}
-		if share := verdict.Per(most*mib, over*q.Bytes); over >= 1 && share >= near && r.BoundBy.Limit != verdict.Quota {
+		if share := verdict.Per(most*mib, over*q.Bytes); over >= 1 && share >= 0.8 && r.BoundBy.Limit != verdict.Throttle {
 			return []any{theme.Percent(share), theme.Bytes(int64(q.Bytes))}
 		}
 	}
@@ -128,17 +116,14 @@ func nearQuota(r *Result) []any {
 }
 
 func heldBack(r *Result) []any {
-	var ms int64
+	ms := 0.0
 	for i := range r.Brokers {
-		ms += r.Brokers[i].ThrottleMS
+		ms += float64(r.Brokers[i].ThrottleMS)
 		if f := r.Brokers[i].Fetch; f != nil {
-			ms += f.ThrottleMS
+			ms += float64(f.ThrottleMS)
 		}
 	}
-	if ms == 0 || r.BoundBy.Limit == verdict.Quota {
-		return nil
-	}
-	return []any{seconds(float64(ms) / 1000)}
+	return when(ms > 0 && r.BoundBy.Limit != verdict.Throttle, seconds(ms/1000))
 }
 
 //go:embed faults.yaml
@@ -157,8 +142,7 @@ var faults = sync.OnceValue(func() (all []struct {
 
 // faulty doubts brokers of a version with a known fault, by their class path if all brokers of their hosts have one version.
 func faulty(r *Result) []any {
-	version := strings.TrimPrefix(r.Environment.Cluster.Version, "v")
-	var exact []string
+	version, exact := strings.TrimPrefix(r.Environment.Cluster.Version, "v"), []string(nil)
 	for _, b := range r.brokerHosts() {
 		for i := range b.Brokers {
 			exact = append(exact, b.Brokers[i].Version)
@@ -175,24 +159,8 @@ func faulty(r *Result) []any {
 	return nil
 }
 
-// shows is the share of the records from which on those of others count.
+// shows is the least share that is worth a doubt.
 const shows = 0.01
-
-// others doubts a topic with records of others: those that were written meanwhile, or that a verifying reader found.
-func others(r *Result) []any {
-	share := 0.0
-	if own := r.offered(); r.LogEnds != nil && r.Client.Transactions+r.Client.Aborted == 0 && r.Outage == nil {
-		share = 1 - verdict.Per(float64(own), float64(r.LogEnds.After-r.LogEnds.Before))
-	}
-	if v := r.Verify; v != nil {
-		strange := float64(v.Foreign + v.Unstamped)
-		share = max(share, verdict.Per(strange, strange+float64(v.Checked)))
-	}
-	if share < shows || share >= 1 {
-		return nil
-	}
-	return []any{theme.Percent(share)}
-}
 
 // offered returns how many records the run may have written, with its warm-up.
 func (r *Result) offered() int64 {
@@ -202,16 +170,21 @@ func (r *Result) offered() int64 {
 	return r.Records.Offered + r.Warmup.Records.Offered
 }
 
+// others doubts a topic with records of others: those that were written meanwhile, or that a verifying reader found.
+func others(r *Result) []any {
+	share := 0.0
+	if r.LogEnds != nil && r.Client.Transactions+r.Client.Aborted == 0 && (r.Outage == nil || r.Outage.BeganSeconds == nil) { // no markers, no repeats
+		share = verdict.Per(float64(r.LogEnds.After-r.LogEnds.Before-r.offered()), float64(r.LogEnds.After-r.LogEnds.Before))
+	}
+	if v := r.Verify; v != nil {
+		share = max(share, verdict.Per(float64(v.Foreign+v.Unstamped), float64(v.Foreign+v.Unstamped+v.Checked)))
+	}
+	return when(share >= shows, theme.Percent(share))
+}
+
 func elsewhere(r *Result) []any {
-	own := r.offered()
-	if r.Plan.ReadsOnly() {
-		own = r.Records.Consumed
-	}
-	share := verdict.Per(float64(r.Others), float64(r.Others+own))
-	if share < shows {
-		return nil
-	}
-	return []any{theme.Percent(share)}
+	share := verdict.Per(float64(r.Others), float64(r.Others+max(r.offered(), r.Records.Consumed)))
+	return when(share >= shows, theme.Percent(share))
 }
 
 // late doubts consumers of a round trip that had read nothing for long after the first record was due.
@@ -220,8 +193,5 @@ func late(r *Result) []any {
 		return nil
 	}
 	after := r.Fetch.FirstReadSeconds - r.Throughput.FirstDueSeconds
-	if after < max(1, 0.05*r.Throughput.Seconds) {
-		return nil
-	}
-	return []any{seconds(after), seconds(r.Throughput.Seconds)}
+	return when(after >= max(1, 0.05*r.Throughput.Seconds), seconds(after), seconds(r.Throughput.Seconds))
 }
