@@ -17,6 +17,7 @@ import (
 	"github.com/kt-bench/kt/internal/doc"
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/report/page"
+	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/result/metric"
 	"github.com/kt-bench/kt/internal/study"
 	"github.com/kt-bench/kt/internal/suggest"
@@ -98,7 +99,7 @@ func (d command[S]) settings(env *Env, s S, args []string) (w config.Written, er
 	if form, ok := any(s).(interface{ How() config.Written }); ok {
 		w = form.How()
 	}
-	return w, errors.Join(err, env.checkOutput(w.Output))
+	return w, errors.Join(err, result.CheckAccepted(w.Accept), env.checkOutput(w.Output))
 }
 
 // carryOut runs the command and writes what it has found. The file of a page is made before.
@@ -131,7 +132,7 @@ func (d command[S]) carryOut(ctx context.Context, env *Env, s S, args []string, 
 // completeFlags gives a shell the values of the flags of a command.
 func completeFlags(env *Env, c *cobra.Command, own map[string][]string) {
 	values := map[string][]string{ // nil: names of hosts and the like, and no files
-		"limit": nil, "abort-on": nil, "slo": nil, "over": nil, "may-change": {"acks"}, "fail-on": nil, "join": nil, "ladder": nil, "metrics-listen": nil, "peers": nil,
+		"accept": nil, "limit": nil, "abort-on": nil, "slo": nil, "over": nil, "may-change": {"acks"}, "fail-on": nil, "join": nil, "ladder": nil, "metrics-listen": nil, "peers": nil,
 	}
 	maps.DeleteFunc(values, func(flag string, _ []string) bool { return c.Flags().Lookup(flag) == nil })
 	maps.Copy(values, config.Values(c.Flags()))
@@ -141,6 +142,8 @@ func completeFlags(env *Env, c *cobra.Command, own map[string][]string) {
 			switch flag { // not before: it takes milliseconds to read them
 			case "limit", "abort-on", "slo":
 				v = metric.Names()
+			case "accept":
+				v = result.DoubtIDs()
 			case "for":
 				return slices.Concat(v, metric.Names()), cobra.ShellCompDirectiveNoFileComp
 			case "over":

@@ -228,12 +228,16 @@ func exitCode(err error) int {
 
 // judge returns the error of a result; nil: exit code 0. signalled is the code of the signal that
 // ended the run, or exitOK. With the output perf-test a reader that got too few records is no
-// error, as with Kafka's own tool.
-func judge(res *result.Result, signalled int, output string) error {
+// error, as with Kafka's own tool. With strict a doubt is one.
+func judge(res *result.Result, signalled int, output string, strict bool) error {
 	if signalled != exitOK && !res.Lost() {
 		return &exitError{code: signalled}
 	}
-	return run.Judge(res, output == "perf-test")
+	judged := run.Judge(res, output == "perf-test")
+	if strict {
+		judged = run.Strict(res.Doubts, judged)
+	}
+	return judged
 }
 
 // worse joins the error of a result and that of anything beside the load, whose exit code it has unless records are lost.

@@ -65,6 +65,9 @@ func TestTheWorstIsTheExitCode(t *testing.T) {
 		{what: "a limit that is held, failed records", res: result.Result{Valid: true, Limits: []result.Limit{{Held: true}}, Records: result.Records{Failed: 1}}, want: exitFailed},
 		{what: "a limit, not valid", res: result.Result{Limits: []result.Limit{{}}}, want: exitNotValid},
 		{what: "a condition", res: result.Result{Valid: true, Trailer: result.Trailer{AbortedBy: "errors>0: 1"}}, want: exitNotMet},
+		{what: "a doubt, failed records", res: result.Result{Valid: true, Doubts: []result.Doubt{{ID: "one-run"}}, Records: result.Records{Failed: 1}}, want: exitNotMet},
+		{what: "a doubt, not valid", res: result.Result{Doubts: []result.Doubt{{ID: "one-run"}}}, want: exitNotValid},
+		{what: "a doubt", res: result.Result{Valid: true, Doubts: []result.Doubt{{ID: "one-run"}}}, want: exitNotMet},
 		{what: "a limit, a signal", res: result.Result{Valid: true, Limits: []result.Limit{{}}}, signal: exitTerminated, want: exitTerminated},
 		{what: "a limit, not written", res: result.Result{Valid: true, Limits: []result.Limit{{}}}, err: unwritten, want: exitFailed},
 		{what: "corrupted, not valid", res: verified(ledger.Verdict{Corrupted: 1}), want: exitFailed},
@@ -72,7 +75,7 @@ func TestTheWorstIsTheExitCode(t *testing.T) {
 		{what: "a signal, corrupted, not valid", res: verified(ledger.Verdict{Corrupted: 1}), signal: exitTerminated, want: exitTerminated},
 		{what: "lost, a signal, not written, not valid", res: verified(ledger.Verdict{Lost: 1}), signal: exitTerminated, err: unwritten, want: exitLost},
 	} {
-		must.Match(t, c.want, exitCode(worse(judge(&c.res, c.signal, "text"), c.err)), "%s: code", c.what)
+		must.Match(t, c.want, exitCode(worse(judge(&c.res, c.signal, "text", true), c.err)), "%s: code", c.what)
 	}
 }
 

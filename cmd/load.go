@@ -140,7 +140,7 @@ func carryOut(ctx context.Context, env *Env, l *load.Load, date report.DateForma
 	env.runsFolder().Add(file.Path(), &res)
 	err = errors.Join(err, out.write(res, file.Path()), asPage.Write(func(w io.Writer) error { return page.Run(w, res, report.Options{}) }, file.Path()))
 	shown.Finished = true
-	judged := judge(&res, stop.code(), l.Output)
+	judged := judge(&res, stop.code(), l.Output, l.Strict)
 	if judged == nil {
 		judged = judgeParts(&res, process)
 	} else if hosts == nil {

@@ -190,7 +190,7 @@ func makePart(ctx context.Context, env *Env, login *login, p *cluster.Part, stop
 			env.notify(n, l.Quiet)
 		}
 	}
-	judged := func(res *result.Result, err error) error { return worse(judge(res, stop.code(), l.Output), err) }
+	judged := func(res *result.Result, err error) error { return worse(judge(res, stop.code(), l.Output, false), err) }
 	r.Done = func(ctx context.Context, res result.Result, err error) bool {
 		err = judged(&res, err)
 		return p.Done(ctx, cluster.Ended{Code: exitCode(err), Text: textOf(err)})

@@ -70,8 +70,8 @@ func (e *Env) reportSeveral(paths []string, flags *config.Report) (*finding, err
 	case flags.Output != html && (flags.HTML == "" || flags.OutputTyped()) || flags.Play:
 		return nil, fmt.Errorf("%d files: kt report shows several runs as one page only: give --html page.html, or --output html > page.html. "+
 			"To tell their differences from noise: kt compare A B; to merge the files of one run: kt collect", len(paths))
-	case len(flags.Limits) > 0:
-		return nil, fmt.Errorf("--limit: it judges one run, and %d files are named: judge each by itself", len(paths))
+	case len(flags.Limits) > 0 || flags.Strict:
+		return nil, fmt.Errorf("--limit, --strict: it judges one run, and %d files are named: judge each by itself", len(paths))
 	case len(paths) > page.MaxRuns:
 		return nil, fmt.Errorf("%d files: a page shows %d runs at most: name fewer, or compare two sets of runs with kt compare", len(paths), page.MaxRuns)
 	}
@@ -186,8 +186,14 @@ func reportRun(env *Env, f *merge.File, path string, flags *config.Report) (_ *f
 		}
 	}
 	o := env.reportOptions(flags.Look, flags.Verbose)
+	if flags.IsTyped("accept") {
+		res.Accept(flags.Accept)
+	}
 	if len(flags.Limits) > 0 {
 		err = run.JudgeLimits(&res)
+	}
+	if flags.Strict {
+		err = run.Strict(res.Doubts, err)
 	}
 	return &finding{
 		write: func(env *Env, w config.Written) error {

@@ -192,7 +192,7 @@ func makeWorkload(ctx context.Context, env *Env, flags *config.Workload, w *load
 	if errors.As(err, &process) {
 		err = process.Err
 	}
-	judged := judge(&res, stop.code(), flags.Output)
+	judged := judge(&res, stop.code(), flags.Output, flags.Strict)
 	if judged == nil {
 		judged = judgeParts(&res, process)
 	}

@@ -98,6 +98,7 @@ func runScripts(t *testing.T, dir string) {
 			"dynamic": used("[NAME=VALUE…]", dynamic),
 			"killed":  used("TIMES COMMAND ARG…", killed),
 			"named":   used("NAME [FLAG…]", named),
+			"mirror":  used("FROM TO [KEY=VALUE…]", mirror),
 			"offers":  offers,
 			"search":  used("COMMAND [ARG…]", search),
 			"topics":  used("[NAME…]", topics),

@@ -9,6 +9,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/cluster/gossip"
 	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/result"
 )
 
 // Bounds of what the bodies of docs/agent-api.md may contain, far above the needs of a load.
@@ -221,7 +222,7 @@ func (o *offer) check() error {
 	p := &o.Part
 	errs := []error{checkName(p.Run), checkName(p.Epoch), checkName(p.Host)}
 	for _, j := range slices.Concat(o.Loads, []Job{o.Job}) {
-		errs = append(errs, checkID(j.Part.Load), plan.CheckTags(j.Tags))
+		errs = append(errs, checkID(j.Part.Load), plan.CheckTags(j.Tags), result.CheckAccepted(j.Accepted))
 		for _, m := range j.Part.Roster {
 			errs = append(errs, checkName(m.Host))
 			if m.Processes < 0 || m.Processes > maxProcesses || m.Before < 0 || m.Before > maxProcesses {

@@ -154,7 +154,7 @@ func (o *loadOrder) remotes(c *Client) ([]*remote, error) {
 		slices.SortFunc(roster, func(a, b result.Member) int { return cmp.Compare(a.Host, b.Host) })
 		jobs = append(jobs, Job{
 			Part: result.Part{Load: l.Name, Roster: roster, Limits: l.Limits, Asked: l.asked()},
-			Plan: l.Plan, Producer: l.Producer, Consumer: l.Consumer, Args: o.Args, Tags: l.Tags,
+			Plan: l.Plan, Producer: l.Producer, Consumer: l.Consumer, Args: o.Args, Tags: l.Tags, Accepted: l.Accepted,
 		})
 		parts, times = append(parts, shares), append(times, lasts(&l.Plan))
 	}

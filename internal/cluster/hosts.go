@@ -124,7 +124,7 @@ func (h *Hosts) Run(ctx context.Context, loads ...OneLoad) (result.Result, error
 
 // header returns a header of a whole load for observers, before any host has answered.
 func (o *loadOrder) header(l *OneLoad) result.Header {
-	h := result.Header{Schema: result.Schema, RunID: o.Epoch, KTVersion: o.Version, Args: o.Args, Tags: l.Tags, Plan: l.Plan, Limits: l.Limits}
+	h := result.Header{Schema: result.Schema, RunID: o.Epoch, KTVersion: o.Version, Args: o.Args, Tags: l.Tags, Plan: l.Plan, Limits: l.Limits, Accepted: l.Accepted}
 	if l.Name != "" {
 		h.Part = &result.Part{Run: o.Run, Epoch: o.Epoch, Load: l.Name, Asked: l.asked()}
 	}

@@ -28,9 +28,10 @@ type Job struct {
 	Producer map[string]plan.Given `json:"producer_properties,omitempty"`
 	Consumer map[string]plan.Given `json:"consumer_properties,omitempty"`
 
-	CreateTopic bool     `json:"create_topic,omitempty"` // this process makes the topic if needed, and watches the cluster
-	Args        []string `json:"command_line"`           // of the coordinator, for the run file only
-	Tags        []string `json:"tags,omitempty"`         // of the run, for the run file only
+	CreateTopic bool     `json:"create_topic,omitempty"`    // this process makes the topic if needed, and watches the cluster
+	Args        []string `json:"command_line"`              // of the coordinator, for the run file only
+	Tags        []string `json:"tags,omitempty"`            // of the run, for the run file only
+	Accepted    []string `json:"accepted_doubts,omitempty"` // likewise
 }
 
 // Load is the state of the load of one process that is not in its run file.

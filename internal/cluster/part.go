@@ -134,7 +134,7 @@ func (p *Part) Failed(text string) {
 
 // Fit makes a request that of the part.
 func (p *Part) Fit(r *run.Request) {
-	r.Args, r.Tags, r.Part, r.Follows = p.Job.Args, p.Job.Tags, &p.Job.Part, !p.Job.CreateTopic
+	r.Args, r.Tags, r.Accepted, r.Part, r.Follows = p.Job.Args, p.Job.Tags, p.Job.Accepted, &p.Job.Part, !p.Job.CreateTopic
 	if p.Job.Part.Process > 1 {
 		r.Tune = nil // the first process of the host makes the check
 	}

@@ -126,6 +126,13 @@ type Written struct {
 	Quiet  bool   `flag:"quiet"` // no progress
 	HTML   string `flag:"html"`  // the file of a page; "": none
 	Look   `flag:",squash"`
+	Doubts `flag:",squash"`
+}
+
+// Doubts is what becomes of the doubts about a result.
+type Doubts struct {
+	Accept []string `flag:"accept"` // the ids of those that are left out
+	Strict bool     `flag:"strict"` // one that is left is a fault
 }
 
 // How returns itself, for whoever knows only the settings.

@@ -206,9 +206,6 @@ func (b *builder) checkVerify(r *Run) {
 	} else if !verify && is[bool](b.layers, "stamp") {
 		b.bad("stamp", nil, "it goes with --verify")
 	}
-	if r.Plan.Read.Mirror && r.LedgerFile == "" {
-		b.bad("mirror", nil, "it goes with --verify LEDGER")
-	}
 	if name := r.LedgerFile; name == "true" || name == "false" {
 		b.bad("verify", name, "kt consume takes the ledger that kt produce --verify left")
 	}
@@ -236,6 +233,7 @@ type Run struct {
 
 	Limits  []string `flag:"limit"`    // what the run has to keep, as it was given
 	AbortOn []string `flag:"abort-on"` // conditions that end the load
+	Doubts  `flag:",squash"`
 
 	Output     string        `flag:"output"` // "" means: the screen when there is a terminal, text when not
 	ResultFile string        `flag:"result"` // "": the state folder; "none": no file

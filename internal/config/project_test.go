@@ -81,6 +81,7 @@ capture consume doctor produce roundtrip: command-property
 capture consume doctor produce roundtrip study: bootstrap-server cluster
 collect consume produce report roundtrip tune: verbose
 compare: fail-on
+compare consume find optimize produce report roundtrip study trial: accept
 compare optimize trial: delta
 consume: include
 consume doctor produce roundtrip: duration topic

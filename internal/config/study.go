@@ -90,7 +90,7 @@ func readAssignment(text string) (Assignment, error) {
 
 // The flags of kt run that a workload itself has, and those that all loads of a study or a workload share.
 const (
-	ofWorkloads = "scale speed run-time limit at exec yes"
+	ofWorkloads = "scale speed run-time limit accept at exec yes"
 	shared      = "config cluster bootstrap-server command-config tag on processes watch join peers key-file"
 )
 

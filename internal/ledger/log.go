@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sort"
 	"sync"
+	"time"
 )
 
 // Log is the records that a reading found in one partition. Take its lock around Add, once for
@@ -23,11 +24,10 @@ type Log struct {
 	found
 
 	// Of a mirror.
-	mirror        bool
-	homes         map[int32]*Log // of a repartitioned one: the logs of the source, which have its records; nil: this is one, or there are none
-	deaf          bool           // the log is read again: which of its records the homes have is not known
-	front, behind int            // headers that were added to the record read last
-	lags          lags
+	mirror bool
+	homes  map[int32]*Log // of a repartitioned one: the logs of the source, which have its records; nil: this is one, or there are none
+	deaf   bool           // the log is read again: which of its records the homes have is not known
+	lags   lags
 }
 
 // found is the part of a Log that Again forgets.
@@ -135,7 +135,7 @@ func (l *Log) Add(r *Record, s *Stamp) StampStatus {
 	}
 	status := ReadStamp(r.Value, r.Around, s)
 	if status == Corrupted && r.EachHeader != nil {
-		status = l.withoutAdded(r, s)
+		status = withoutAdded(r, s)
 	}
 	if status == Stamped && !l.mirror && r.Millis >= 0 && r.Millis != s.millis() {
 		status = Corrupted
@@ -199,7 +199,8 @@ func (l *Log) count(r *Record, status StampStatus, s *Stamp) StampStatus {
 	copies := home.counts.Duplicated
 	home.number(s.Producer, s.Seq, s.Seq+1, r.Offset, s.Due)
 	if r.Arrived > 0 && home.counts.Duplicated == copies {
-		home.lags.add(s.Due, r.Arrived-s.Due)
+		home.lags.records++
+		home.lags.put(s.Due, r.Arrived-s.Due, int64(time.Second))
 	}
 	return Stamped
 }

@@ -1,15 +1,13 @@
 package ledger
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"time"
 )
 
-// OfMirror makes b the book of copies of its topics, on another cluster or under other names. Offsets, leaders and timestamps of the
-// source say nothing there. names are those of the copies, as many as b has topics. With repartitioned, the records of a partition
-// may lie in any partition of the copies, in any order.
+// OfMirror makes b the book of copies of its topics, which have these names. Offsets, leaders and timestamps of the source say nothing
+// there. With repartitioned, a record may lie in any partition of the copies, in any order.
 func (b *Book) OfMirror(names []string, repartitioned bool) {
 	b.Mirror, b.Repartitioned, b.Start, b.StartEpochs = true, repartitioned, nil, nil
 	for i, name := range names {
@@ -25,13 +23,12 @@ type Mirror struct {
 	Repartitioned bool              `json:"repartitioned,omitempty"`
 	Partitions    []MirrorPartition `json:"partitions"`              // of the source, by number
 	Measured      int64             `json:"lag_measured"`            // records whose lag is known
-	Lag           []Lag             `json:"lag,omitempty"`           // the largest of each slice of time, from the first due on; slices without records are not in it
+	Lag           []Lag             `json:"lag,omitempty"`           // over time; slices without records are not in it
 	SliceSeconds  float64           `json:"slice_seconds,omitempty"` // how long each slice is
-
-	lags lags
+	lags          lags
 }
 
-// MirrorPartition is the part of a partition of the source.
+// MirrorPartition is what became of the records of a partition.
 type MirrorPartition struct {
 	Topic      string    `json:"topic"` // the copy
 	Partition  int32     `json:"partition"`
@@ -44,9 +41,10 @@ type MirrorPartition struct {
 	Lag        *Lag      `json:"lag,omitempty"`     // the largest; nil: none is known
 }
 
-// Lag is the time from when a record was due to when it was in the copy. The clocks of two hosts are in it.
+// Lag is the largest time from when a record was due to when it was in the copy, of the records due in a slice of time. The clocks of two
+// hosts are in it.
 type Lag struct {
-	Due     time.Time `json:"due"` // of the record, or of the first one that a slice may hold
+	Due     time.Time `json:"due"` // where the slice begins
 	Seconds float64   `json:"seconds"`
 }
 
@@ -65,8 +63,7 @@ func (b *Book) mirror() *Mirror {
 }
 
 // addLane adds the findings of a lane; rl may be nil.
-func (m *Mirror) addLane(partition int32, f *Verdict, rl *readLane) {
-	p := &m.Partitions[partition]
+func (p *MirrorPartition) addLane(f *Verdict, rl *readLane) {
 	p.Read, p.Lost, p.NotCopied = p.Read+f.AcknowledgedRead, p.Lost+f.Lost, p.NotCopied+f.NotCopied
 	if rl != nil && time.Unix(0, rl.due).After(p.LastDue) {
 		p.LastDue = time.Unix(0, rl.due).UTC()
@@ -75,128 +72,95 @@ func (m *Mirror) addLane(partition int32, f *Verdict, rl *readLane) {
 
 // addLog adds the findings of a log that need no book.
 func (m *Mirror) addLog(l *Log) {
-	if m.Repartitioned && l.homes != nil || int(l.partition) >= len(m.Partitions) {
+	if l.homes != nil || int(l.partition) >= len(m.Partitions) {
 		return
 	}
 	p := &m.Partitions[l.partition]
-	p.Duplicated, p.Reordered = p.Duplicated+l.counts.Duplicated, p.Reordered+l.counts.Reordered
-	m.Measured += l.lags.records
-	if w := l.lags.worst; w != nil && (p.Lag == nil || p.Lag.Seconds < w.Seconds) {
-		p.Lag = w
+	p.Duplicated, p.Reordered, m.Measured = p.Duplicated+l.counts.Duplicated, p.Reordered+l.counts.Reordered, m.Measured+l.lags.records
+	for _, lag := range l.lags.list() {
+		if p.Lag == nil || p.Lag.Seconds < lag.Seconds {
+			p.Lag = &lag
+		}
+		m.lags.put(lag.Due.UnixNano(), int64(lag.Seconds*1e9), l.lags.width)
 	}
-	m.lags.widen(l.lags.width)
-	for slice, most := range l.lags.most {
-		m.lags.put(slice*l.lags.width, most)
-	}
-	m.Lag, m.SliceSeconds = nil, time.Duration(m.lags.width).Seconds()
-	for _, slice := range slices.Sorted(maps.Keys(m.lags.most)) {
-		m.Lag = append(m.Lag, lagOf(slice*m.lags.width, m.lags.most[slice]))
-	}
+	m.Lag, m.SliceSeconds = m.lags.list(), time.Duration(m.lags.width).Seconds()
 }
-
-func lagOf(due, lag int64) Lag { return Lag{time.Unix(0, due).UTC(), time.Duration(lag).Seconds()} }
 
 // maxSlices bounds the memory for lag over time.
 const maxSlices = 30
 
-// lags is the lag of records over the time when they were due, in nanoseconds.
+// lags is the largest lag over the time when records were due, in nanoseconds.
 type lags struct {
 	records int64
-	worst   *Lag
-	width   int64           // of a slice
-	most    map[int64]int64 // the largest of each slice that has records, by due/width
+	width   int64           // of a slice: a second, or twice as long whenever there are too many
+	most    map[int64]int64 // of each slice that has records, by due/width
 }
 
-// add notes the lag of a record.
-func (s *lags) add(due, lag int64) {
-	s.records++
-	if at := lagOf(due, lag); s.worst == nil || at.Seconds > s.worst.Seconds {
-		s.worst = &at
-	}
-	s.put(due, lag)
-}
-
-// put notes a lag in its slice. Slices are a second long, and twice as long whenever there are too many.
-func (s *lags) put(due, lag int64) {
+// put notes the lag of a record. It is that of a slice where width is above a second.
+func (s *lags) put(due, lag, width int64) {
 	if s.most == nil {
-		s.most, s.width = make(map[int64]int64), cmp.Or(s.width, int64(time.Second))
+		s.most, s.width = make(map[int64]int64), width
 	}
-	at := due / s.width
-	if most, ok := s.most[at]; !ok || lag > most {
-		s.most[at] = lag
+	if most, ok := s.most[due/s.width]; !ok || lag > most {
+		s.most[due/s.width] = lag
 	}
-	for len(s.most) > maxSlices {
-		s.widen(2 * s.width)
-	}
-}
-
-// widen makes slices at least so long, which is a power of two of a second.
-func (s *lags) widen(width int64) {
-	old := *s
-	if s.width >= width {
-		return
-	}
-	s.width, s.most = width, nil
-	for slice, most := range old.most {
-		s.put(slice*old.width, most)
+	for old := *s; s.width < width || len(s.most) > maxSlices; old = *s {
+		s.most = nil
+		for slice, most := range old.most {
+			s.put(slice*old.width, most, 2*old.width)
+		}
 	}
 }
 
-// maxHeaders is how many headers a record of a mirror may have whose checksum does not fit. Others are corrupted.
+func (s *lags) list() (all []Lag) {
+	for _, slice := range slices.Sorted(maps.Keys(s.most)) {
+		all = append(all, Lag{time.Unix(0, slice*s.width).UTC(), time.Duration(s.most[slice]).Seconds()})
+	}
+	return all
+}
+
+// maxHeaders is how many headers a record of a mirror may have if some were added. A record with more is corrupted.
 const maxHeaders = 64
 
-// withoutAdded is ReadStamp for a record to which headers may have been added, before those that were sent or behind them. It first
-// leaves out as many as of the record before.
-func (l *Log) withoutAdded(r *Record, s *Stamp) StampStatus {
+// withoutAdded is ReadStamp for a record to which headers may have been added, before those that were sent or behind them.
+func withoutAdded(r *Record, s *Stamp) StampStatus {
 	type header struct {
 		key   string
 		value []byte
 	}
 	var all []header
 	for key, value := range r.EachHeader {
-		if all = append(all, header{string(key), value}); len(all) > maxHeaders {
-			return Corrupted
-		}
+		all = append(all, header{string(key), value})
 	}
-	fits := func(front, behind int) bool {
-		around := Around{Key: r.Key}
-		for i := front; i < len(all)-behind; i++ {
-			around.Headers = AddHeader(around.Headers, all[i].key, all[i].value)
-		}
-		if ReadStamp(r.Value, around, s) != Stamped {
-			return false
-		}
-		l.front, l.behind = front, behind
-		return true
-	}
-	if fits(l.front, l.behind) {
-		return Stamped
-	}
-	for n := 1; n <= len(all); n++ {
-		if fits(0, n) || fits(n, 0) {
-			return Stamped
+	for added := 1; added <= len(all) && len(all) <= maxHeaders; added++ {
+		for _, sent := range [][]header{all[:len(all)-added], all[added:]} {
+			around := Around{Key: r.Key}
+			for _, h := range sent {
+				around.Headers = AddHeader(around.Headers, h.key, h.value)
+			}
+			if ReadStamp(r.Value, around, s) == Stamped {
+				return Stamped
+			}
 		}
 	}
 	return Corrupted
 }
 
-// settle tells the homes of a repartitioned mirror's records what became of the logs that these were read in. Any record may have
-// been where a reader could not look.
+// settle tells the homes of a repartitioned mirror's records what became of the logs: a record may have been wherever nobody looked.
 func (r *Reader) settle() {
-	ended := int64(0)
-	var unfinished, unconfirmed bool
+	var all found
 	for _, l := range r.logs {
 		l.Lock()
-		unfinished = unfinished || l.begin != 0 || l.skipped >= 0 || l.unfinished
-		unconfirmed = unconfirmed || l.unconfirmed || l.deaf
+		all.unfinished = all.unfinished || l.begin != 0 || l.skipped >= 0 || l.unfinished
+		all.unconfirmed = all.unconfirmed || l.unconfirmed || l.deaf
 		if l.end < 0 || l.nextOffset() < l.end {
-			ended = -1
+			all.end = -1
 		}
 		l.Unlock()
 	}
 	for _, h := range r.homes {
 		h.Lock()
-		h.begin, h.end, h.unfinished, h.unconfirmed = 0, ended, unfinished, unconfirmed
+		h.begin, h.end, h.unfinished, h.unconfirmed = 0, all.end, all.unfinished, all.unconfirmed
 		h.Unlock()
 	}
 }

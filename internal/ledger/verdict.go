@@ -203,7 +203,7 @@ func (b *Book) verify(v *Verdict, reader int, r *Reader) {
 		f := b.compare(l, log)
 		excused[l.Partition] += f.excuse(log.passed - excused[l.Partition])
 		if v.Mirror != nil {
-			v.Mirror.addLane(l.Partition, &f, log.lane(l.Producer))
+			v.Mirror.Partitions[l.Partition].addLane(&f, log.lane(l.Producer))
 		}
 		log.Unlock()
 		if f.Unchecked > 0 {
@@ -285,6 +285,9 @@ func (b *Book) blame(v *Verdict) []string {
 		default:
 			why = append(why, "idempotence and retries were off: the client sends no record twice, so the brokers or the client are at fault")
 		}
+	}
+	if v.NotCopied > 0 {
+		why = append(why, "records behind those that the mirror has may still be copied: check again later; those that stay out are lost")
 	}
 	if v.Lost > 0 && !v.OfAnotherRun {
 		switch acks := b.Acks; {

@@ -53,7 +53,7 @@ func (m *Maker) Check(asked *config.Run) (*Load, error) {
 	for _, w := range warnings {
 		m.Say(w)
 	}
-	err = errors.Join(err, l.Sourced(metric.CheckAll(l.Limits, l.AbortOn, &l.Plan, len(l.Hosts.On) > 0)))
+	err = errors.Join(err, l.Sourced(metric.CheckAll(l.Limits, l.AbortOn, &l.Plan, len(l.Hosts.On) > 0)), l.Sourced(result.CheckAccepted(l.Accept)))
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +136,7 @@ func (l *Load) Request(file *run.File) run.Request {
 	r := run.Request{
 		Plan: l.Plan, System: l.System, Version: l.maker.Version, Args: []string{"kt"}, Tags: l.Tags,
 		Execs: l.Execs, Now: l.maker.Now, File: file, Ledger: l.Ledger, Book: l.book, BookName: l.LedgerFile,
-		Tune: noteTune(), Limits: l.Limits, AbortOn: l.AbortOn,
+		Tune: noteTune(), Limits: l.Limits, AbortOn: l.AbortOn, Accepted: l.Accept,
 	}
 	for _, arg := range l.maker.Args { // the header has no secrets
 		r.Args = append(r.Args, secret.Hide(arg))

@@ -56,8 +56,8 @@ func (b *Runner) Load(l study.Load) (*Load, error) {
 	}
 	if err == nil && b.adapt != nil {
 		err = b.adapt(asked)
-	} else if err == nil && len(asked.Limits)+len(asked.AbortOn) > 0 {
-		err = errors.New("limit, abort-on: they judge a run by itself, and not the runs of a study: use kt find --slo, or kt compare --fail-on on the runs")
+	} else if err == nil && (asked.Strict || len(asked.Limits)+len(asked.AbortOn) > 0) {
+		err = errors.New("limit, abort-on, strict: they judge a run by itself, and not the runs of a study: use kt find --slo, or kt compare --fail-on on the runs")
 	}
 	if err != nil {
 		return nil, err

@@ -296,6 +296,7 @@ func (w *Workload) limit() error {
 	limits, err := result.LimitsOf(w.changes.Limits, w.Names(), plans)
 	for i := range limits {
 		w.Made[i].Limits = append(w.Made[i].Limits, limits[i]...)
+		w.Made[i].Accept = append(w.Made[i].Accept, w.changes.Accept...)
 	}
 	return err
 }

@@ -52,6 +52,7 @@ func (p *Plan) Validate() error {
 	bad.refuse(p.Read.OrderedBy != "" && p.Engine == Wire, "ordered-by", p.Read.OrderedBy, "--engine wire looks at no keys; use --engine client")
 	if p.Command != Produce {
 		p.Read.check(&bad)
+		bad.refuse(p.Read.Mirror && !p.Verify, "mirror", nil, "it goes with --verify LEDGER")
 	}
 	bad.refuse(p.Load.UntilFull && p.Embedded(), "until-full", nil, "the broker inside kt keeps its log in memory; name a cluster with --bootstrap-server")
 	if p.Read.Backlog > 0 {

@@ -41,9 +41,7 @@ func verdictOf(r *result.Result) doc.Section {
 		next := verdict.Schedule.Next(r.Plan.ReadsOnly(), r.Plan.Read.Share != nil)
 		f.If(limit.Next(r.Plan.ReadsOnly(), r.Plan.Read.Share != nil) != next, "what next", doc.Plain, next)
 	}
-	for i, d := range r.Doubts {
-		f.Add(pick(i == 0, "doubts", ""), doc.Warn, d.Text+": "+d.Next+" ("+d.ID+")")
-	}
+	doubted(f, r.Doubts, r.Accepted)
 	notCounted(f, r)
 	t := doc.NewTable("errors", "errors by kind", "error|words", "of|words", "records") // the most frequent first
 	of := []result.Errors{r.Errors, cmp.Or(r.Fetch, new(result.Fetch)).Errors, cmp.Or(r.Warmup, new(result.Warmup)).Errors}
@@ -59,6 +57,14 @@ func verdictOf(r *result.Result) doc.Section {
 		row.Note, row.NoteTone = limitNote(l), pick(l.Shown() == "", doc.Warn, doc.Plain)
 	}
 	return doc.Section{ID: "verdict", Title: "Verdict", Captions: true, Blocks: []doc.Block{f, t, kept}}
+}
+
+// doubted adds the doubts about figures, and the ids of those that were left out.
+func doubted(f *doc.Facts, doubts []result.Doubt, accepted []string) {
+	for i, d := range doubts {
+		f.Add(pick(i == 0, "doubts", ""), doc.Warn, d.Text+": "+d.Next+" ("+d.ID+")")
+	}
+	f.If(len(accepted) > 0, pick(len(doubts) == 0, "doubts", ""), doc.Muted, "accepted: "+strings.Join(accepted, ", "))
 }
 
 // limitNote returns the note of a limit. That of a limit over stretches says how many of them held.
@@ -235,23 +241,19 @@ func mirror(m *ledger.Mirror) []doc.Block {
 		"last one due (UTC)|words|2", "largest lag", "due (UTC)|words|3")
 	clock := func(at time.Time) string { return pick(at.IsZero(), none, at.UTC().Format(time.TimeOnly+".000")) }
 	lag := func(l *ledger.Lag) string { return theme.Duration(time.Duration(l.Seconds * float64(time.Second))) }
-	faults := func(p *ledger.MirrorPartition) int64 { return p.Lost + p.Duplicated + p.Reordered + p.NotCopied }
-	numbers := make([]int32, len(m.Partitions))
-	for i := range numbers {
-		numbers[i] = int32(i)
-	}
-	slices.SortStableFunc(numbers, func(a, b int32) int { return cmp.Compare(faults(&m.Partitions[b]), faults(&m.Partitions[a])) })
 	const most = 20
-	for _, number := range numbers[:min(most, len(numbers))] {
-		p, largest, due := &m.Partitions[number], none, none
+	for i := range m.Partitions {
+		p, largest, due := &m.Partitions[i], none, none
+		found := p.Lost+p.Duplicated+p.Reordered+p.NotCopied > 0
+		if len(t.Rows) == most || len(m.Partitions) > most && !found {
+			t.Note = "--output json has all " + theme.Count(int64(len(m.Partitions))) + " partitions"
+			continue
+		}
 		if p.Lag != nil {
 			largest, due = lag(p.Lag), clock(p.Lag.Due)
 		}
-		row := t.Add(mirrorName(m, number), theme.Count(p.Read), theme.Count(p.Lost), theme.Count(p.Duplicated), theme.Count(p.Reordered), theme.Count(p.NotCopied), clock(p.LastDue), largest, due)
-		row.Tone = pick(p.Lost > 0, doc.Bad, pick(faults(p) > 0, doc.Warn, doc.Plain))
-	}
-	if n := len(numbers) - most; n > 0 {
-		t.Note = theme.Count(int64(n)) + " more, with no more findings than these"
+		t.Add(mirrorName(m, int32(i)), theme.Count(p.Read), theme.Count(p.Lost), theme.Count(p.Duplicated), theme.Count(p.Reordered), theme.Count(p.NotCopied), clock(p.LastDue), largest, due).
+			Tone = pick(p.Lost > 0, doc.Bad, pick(found, doc.Warn, doc.Plain))
 	}
 	l := doc.NewTable("mirror-lag", "lag of the mirror, of "+plural(m.Measured, "record"), "due from (UTC)|words", "largest lag|bars")
 	for i := range m.Lag {
@@ -303,7 +305,7 @@ func verified(v *ledger.Verdict) (string, doc.Tone) {
 func account(v *ledger.Verdict) string {
 	s := fmt.Sprintf("%s acknowledged%s = %s read + %s lost", theme.Count(v.Acknowledged),
 		pick(v.Readers > 1, fmt.Sprintf(", each to be read by %d groups,", v.Readers), ""), theme.Count(v.AcknowledgedRead), theme.Count(v.Lost))
-	if more := counted(count{v.Unchecked, "unchecked"}, count{v.Undecided, "undecided"}, count{v.Aborted, "aborted"}); more != "" {
+	if more := counted(count{v.NotCopied, "not copied yet"}, count{v.Unchecked - v.NotCopied, "unchecked"}, count{v.Undecided, "undecided"}, count{v.Aborted, "aborted"}); more != "" {
 		s += " + " + strings.ReplaceAll(more, ", ", " + ")
 	}
 	return s

@@ -4,12 +4,15 @@ import (
 	_ "embed"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result/metric"
+	"github.com/kt-bench/kt/internal/suggest"
 	"github.com/kt-bench/kt/internal/theme"
 )
 
@@ -52,21 +55,88 @@ var doubtReaders = map[string]func(r *Result) []any{
 	"hot": hot, "clocked": clocked, "apart clocks": apartClocks,
 }
 
+// AllDoubts returns every doubt of the table, in its order. N stands for each number.
+func AllDoubts() (all []Doubt) {
+	for _, row := range doubtRows() {
+		all = append(all, row.doubt(slices.Repeat([]any{"N"}, strings.Count(row.Text, "%s"))...))
+	}
+	return all
+}
+
+// DoubtIDs returns the ids of all doubts.
+func DoubtIDs() (ids []string) {
+	for _, row := range doubtRows() {
+		ids = append(ids, row.ID)
+	}
+	return ids
+}
+
+// CheckAccepted returns an error unless each id is one of a doubt.
+func CheckAccepted(ids []string) error {
+	for _, id := range ids {
+		if all := DoubtIDs(); !slices.Contains(all, id) {
+			return plan.Refuse("accept", id, "there is no such doubt%s", suggest.Hint(id, all, ": kt help doubts lists them"))
+		}
+	}
+	return nil
+}
+
+// NewDoubt returns the doubt of an id with the values for the verbs of its text. Without such an id it panics.
+func NewDoubt(id string, values ...any) Doubt {
+	rows := doubtRows()
+	return rows[slices.IndexFunc(rows, func(d doubtRow) bool { return d.ID == id })].doubt(values...)
+}
+
 // Doubt finds the doubts of a result, but for those that its user has accepted. Figures of the embedded broker are not Kafka's, so it finds none.
 func (r *Result) Doubt() {
 	r.Doubts = nil
-	if r.Embedded {
-		return
-	}
 	for _, row := range doubtRows() {
-		if values := row.read(r); values != nil && !slices.Contains(r.Accepted, row.ID) {
-			r.Doubts = append(r.Doubts, Doubt{ID: row.ID, Text: fmt.Sprintf(row.Text, values...), Next: row.Next, Source: row.Source})
+		if values := row.read(r); values != nil && !r.Embedded && !slices.Contains(r.Accepted, row.ID) {
+			r.Doubts = append(r.Doubts, row.doubt(values...))
 		}
 	}
 }
 
+// Accept finds the doubts of a result anew, and of the loads of a workload, without those of some ids.
+func (r *Result) Accept(ids []string) {
+	r.Accepted = ids
+	for i := range r.Loads {
+		r.Loads[i].Accept(ids)
+	}
+	switch {
+	case len(r.Loads) > 0:
+		r.joinDoubts()
+	case r.NotAddedUp == "":
+		r.Doubt()
+	}
+}
+
+// joinDoubts makes the doubts of a workload of those of its loads. Each says in which loads it is, with the text of the first.
+func (r *Result) joinDoubts() {
+	r.Doubts = nil
+	for i := range r.Loads {
+		for _, d := range r.Loads[i].Doubts {
+			name := r.Loads[i].Name
+			if at := slices.IndexFunc(r.Doubts, func(o Doubt) bool { return o.ID == d.ID }); at >= 0 {
+				r.Doubts[at].Text += "; also in " + name
+				continue
+			}
+			d.Text = name + ": " + d.Text
+			r.Doubts = append(r.Doubts, d)
+		}
+	}
+}
+
+func (d *doubtRow) doubt(values ...any) Doubt {
+	return Doubt{ID: d.ID, Text: fmt.Sprintf(d.Text, values...), Next: d.Next, Source: d.Source}
+}
+
 func (d *doubtRow) read(r *Result) []any {
-	if d.Unless.Metric == nil {
+	switch {
+	case d.Unless.Metric != nil:
+	case d.Reader == "": // it is of a comparison
+		return nil
+	default:
 		return doubtReaders[d.Reader](r)
 	}
 	if d.Unless.Check(&r.Plan) != nil {

@@ -88,6 +88,23 @@ func JudgeLimits(res *result.Result) error {
 	return nil
 }
 
+// Strict returns the error of a result of which every doubt is a fault too. judged is that of the result, which comes first if it is worse.
+func Strict(doubts []result.Doubt, judged error) error {
+	var f *Fault
+	var ids []string
+	for _, d := range doubts {
+		ids = append(ids, d.ID)
+	}
+	doubted := &Fault{NotMet, fmt.Sprintf("--strict: %s left: %s", theme.Plural(int64(len(ids)), "doubt is", "doubts are"), strings.Join(ids, ", "))}
+	switch {
+	case len(ids) == 0:
+		return judged
+	case errors.As(judged, &f) && f.Kind <= NotMet:
+		return errors.Join(judged, doubted)
+	}
+	return errors.Join(doubted, judged)
+}
+
 // notMet returns what a NotMet fault says, and reports whether all limits are held.
 func notMet(res *result.Result) (say []string, held bool) {
 	var broken []string
@@ -181,11 +198,11 @@ func judgeReading(res *result.Result, idle bool) error {
 	}
 	if v := res.Verify; v != nil && v.LedgerDamaged {
 		return &Fault{Failed, result.LedgerEnds(v)}
-	} else if v != nil && v.Unchecked+v.Undecided > 0 && v.PartsUnknown == 0 {
+	} else if v != nil && v.Unchecked+v.Undecided > v.NotCopied && v.PartsUnknown == 0 {
 		return &Fault{Failed, result.NotChecked(v) + inGroups(v) + ": they are no longer there to be read, were not reached, or may have been cut off since"}
 	} else if v != nil && v.PartsUnknown > 0 {
 		return &Fault{Failed, result.NotChecked(v)}
-	} else if v != nil && v.TooLarge > 0 {
+	} else if v != nil && v.TooLarge+v.NotCopied > 0 {
 		return &Fault{Failed, result.NotChecked(v) + inGroups(v)}
 	}
 	return nil

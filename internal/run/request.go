@@ -32,8 +32,9 @@ type Request struct {
 	Book       *ledger.Book // of an earlier run, whose records are looked for; nil: none
 	BookName   string       // for messages: the file that Book was read from
 
-	Limits  []string // what the run has to keep: expressions of --limit
-	AbortOn []string // conditions that end the load: expressions of --abort-on
+	Limits   []string // what the run has to keep: expressions of --limit
+	AbortOn  []string // conditions that end the load: expressions of --abort-on
+	Accepted []string // the ids of doubts that are not raised: --accept
 
 	// Aborted returns the condition for which Stop was closed, if another process judges the load; "" means that
 	// there was none. nil: this process judges it.

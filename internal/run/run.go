@@ -44,7 +44,7 @@ func Run(ctx context.Context, r Request, observers ...Observer) (result.Result, 
 	}
 	defer func() { m.ledger.Discard() }()
 	session, err := m.System.Connect(ctx, &m.Plan, Options{Watch: !m.Follows, Book: m.Book, Notify: m.Notify})
-	if m.Book != nil && errors.Is(err, plan.ErrNoTopic) {
+	if m.Book != nil && !m.Book.Mirror && errors.Is(err, plan.ErrNoTopic) {
 		why, _, _ := strings.Cut(err.Error(), "; ") // the names of other topics do not help
 		err = m.gone(why, func(i int) bool { return strings.Contains(why, " "+m.Book.Topics[i].Name+" ") })
 	}
@@ -194,7 +194,7 @@ func (m *maker) stops(ctx context.Context) <-chan struct{} {
 func (m *maker) describe(ctx context.Context) {
 	m.header = result.Header{
 		Schema: result.Schema, RunID: rand.Text(), KTVersion: m.Version, StartedAt: m.Now().UTC(),
-		Args: m.Args, Tags: m.Tags, Part: m.Part, Plan: m.Plan, Limits: m.Limits,
+		Args: m.Args, Tags: m.Tags, Part: m.Part, Plan: m.Plan, Limits: m.Limits, Accepted: m.Accepted,
 		Environment: result.Environment{Host: host.ReadFacts(), Clock: host.ReadClock()},
 	}
 	headers := slices.Clone(m.Plan.Payload.Headers)

@@ -45,11 +45,13 @@ func (m *merge) header(runFiles []*runFile) result.Header {
 	var plans []plan.Plan
 	var versions []string
 	var configs, consumerConfigs [][]result.Setting
+	h.Accepted = slices.Clone(first.Accepted)
 	for _, p := range parts {
 		if !slices.Equal(p.header.Args, h.Args) {
 			h.Args = []string{}
 		}
 		h.Embedded = h.Embedded || p.header.Embedded
+		h.Accepted = slices.DeleteFunc(h.Accepted, func(id string) bool { return !slices.Contains(p.header.Accepted, id) })
 		h.Tags, versions, plans = append(h.Tags, p.header.Tags...), append(versions, p.header.KTVersion), append(plans, p.plan())
 		configs, consumerConfigs = append(configs, p.header.Config), append(consumerConfigs, p.header.ConsumerConfig)
 	}
