@@ -130,12 +130,13 @@ func (k *kafkaCluster) wireLostNothing(wire *ktRun, ledger string) {
 }
 
 // That nothing is lost means something only if kt finds what is: a follower that was away becomes the leader of what it
-// never had. A record that was acknowledged and read may be gone all the same. Two round trips, two producers and a
+// never had. A record that was acknowledged and read may be gone all the same. Four round trips, two producers and a
 // consumer live through an unclean election; each must find what the log holds in the end, whatever it had read.
 func (k *kafkaCluster) whatWasCutOffIsLost(t *testing.T) {
 	k = k.in(t)
 	dir := t.TempDir()
-	topics := []string{"cut-acks-1", "cut-acks-all", "cut-wire", "cut-replayed"}
+	topics := []string{"cut-acks-1", "cut-acks-all", "cut-wire", "cut-replayed", "cut-group", "cut-share"}
+	share := []string{"--group-protocol", "share", "--timeout", "30s"}
 	for _, topic := range topics {
 		k.leaderAndFollower(topic)
 	}
@@ -147,6 +148,7 @@ func (k *kafkaCluster) whatWasCutOffIsLost(t *testing.T) {
 	loads := map[string]*ktRun{
 		topics[0]: load("roundtrip", topics[0], "1"), topics[1]: load("roundtrip", topics[1], "all"),
 		topics[2]: load("produce", topics[2], "all", "--engine", "wire", "--compression", "zstd"),
+		topics[4]: load("roundtrip", topics[4], "1", "--group", "cut"), topics[5]: load("roundtrip", topics[5], "1", share...),
 	}
 	producer := load("produce", topics[3], "1")
 	for _, topic := range topics {
@@ -181,10 +183,19 @@ func (k *kafkaCluster) whatWasCutOffIsLost(t *testing.T) {
 		again := func() int64 {
 			return k.isLost(t, topic+" read once more", k.kt("consume", "--verify", ledgerOf(topic)))
 		}
-		if topic == topics[2] { // which only its ledger tells of
+		switch topic {
+		case topics[2]: // which only its ledger tells of
 			run.wait()
 			again()
-		} else if lost, again := k.isLost(t, topic, run), again(); lost != again {
+			continue
+		case topics[5]: // its group would not get the rest again
+			r, code := run.wait()
+			must.True(t, code != exitOK && r.Verify != nil && r.Verify.AcknowledgedRead == 0 && r.Verify.Unchecked == r.Verify.Acknowledged,
+				"%s: exit code %d, verdict %+v\n%s", topic, code, r.Verify, run.stderr.String())
+			k.isLost(t, topic+" read by another group", k.kt("consume", append(share, "--group", "another", "--verify", ledgerOf(topic))...))
+			continue
+		}
+		if lost, again := k.isLost(t, topic, run), again(); lost != again {
 			t.Errorf("%s: %d records are lost, and a second reading finds %d", topic, lost, again)
 		}
 	}

@@ -245,6 +245,16 @@ func (c *Cluster) Compacted(ctx context.Context, topics []result.Topic) *result.
 	return nil
 }
 
+// CompactedSince returns an error that names a topic that is compacted now, whatever was known of its settings; nil: none is.
+func (c *Cluster) CompactedSince(ctx context.Context, l *Layout) error {
+	now := slices.Clone(l.Topics)
+	now[0].Configs = nil // those of before the run; the others have none
+	if t := c.Compacted(ctx, now); t != nil {
+		return fmt.Errorf("topic %s is compacted since the run began: missing records may have been compacted, and are unchecked", t.Name)
+	}
+	return nil
+}
+
 // create asks for a dry run first, so that a bad setting is reported before anything exists. It returns the topics that it has
 // made: others were made by another process meanwhile.
 func (c *Cluster) create(ctx context.Context, t plan.Topic, names []string) (made map[string]bool, err error) {

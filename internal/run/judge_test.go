@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
@@ -16,6 +17,15 @@ func TestRecordsThatWereDeletedBeforeTheyWereReadAreAFault(t *testing.T) {
 	}
 	res.Plan.Read.AllowGaps = true
 	must.Err(t, "", Judge(&res, false), "with --allow-gaps")
+}
+
+// An empty ledger is no proof of anything.
+func TestALedgerWithoutAcknowledgedRecordsIsAFault(t *testing.T) {
+	res := result.Result{Header: result.Header{Plan: plan.Plan{Command: plan.Consume, Read: plan.Read{Consumers: 1}}}, Valid: true}
+	for acknowledged, want := range map[int64]string{0: "nothing was verified: the ledger has no acknowledged record", 1: ""} {
+		res.Verify = &ledger.Verdict{Issued: 1, Acknowledged: acknowledged, AcknowledgedRead: acknowledged}
+		must.Err(t, want, Judge(&res, false), "%d acknowledged", acknowledged)
+	}
 }
 
 func TestARunThatIsNotValidAlsoSaysWhichLimitsItBroke(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/engine"
 	"github.com/kt-bench/kt/internal/kafka/reading"
+	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 )
@@ -105,12 +106,14 @@ func TestWhatCompactionMayHaveTakenIsNotLost(t *testing.T) {
 			client := must.Have(s.cluster.Client())(t)
 			defer client.Close()
 			must.Have(kadm.NewClient(client).AlterTopicConfigs(t.Context(), []kadm.AlterConfig{{Name: "cleanup.policy", Value: &policy}}, "t"))(t)
+			_, inShare, why := s.share(inShareGroup(t, "accept@100", nil), b)
 			d := s.reader(readPlan(nil), b)
 			must.Have(engine.Run(t.Context(), d.Plan, engine.Drivers{Read: d}, engine.Options{}, new(total)))(t)
 			readers, err := d.Readers(t.Context())
-			if v := b.Verify(readers...); v.Lost != lost || v.Unchecked != 50-lost || v.AcknowledgedRead != 100 || (err == nil) != (lost > 0) {
-				t.Errorf("verdict %+v, %v", v, err)
+			for name, v := range map[string]ledger.Verdict{"no group": b.Verify(readers...), "share group": inShare} {
+				must.Match(t, []int64{lost, 50 - lost, 100}, []int64{v.Lost, v.Unchecked, v.AcknowledgedRead}, "%s: %v, %v", name, err, why)
 			}
+			must.True(t, (err == nil) == (lost > 0) && (why == nil) == (lost > 0), "%v, %v", err, why)
 		})
 	}
 }

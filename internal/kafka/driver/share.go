@@ -175,11 +175,9 @@ func (d *Share) deliveredUpTo(p place, end int64, first int) int64 {
 
 // tip notes a record that was delivered.
 func (d *Share) tip(of kafka.LeaderEpoch, offset int64) {
-	if d.Book != nil && of.Epoch >= 0 {
-		d.mu.Lock()
-		d.tips[of] = max(d.tips[of], offset)
-		d.mu.Unlock()
-	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.tips[of] = max(d.tips[of], offset)
 }
 
 // confirm takes back what was read of logs that do not hold all that was delivered, or of which no broker says so: see
@@ -251,9 +249,11 @@ func (d *Share) free(g *kafka.ShareGroup, starts []int64) {
 
 // Readers returns the records that were accepted or archived. Others are unchecked where that is not all that the group settled.
 func (d *Share) Readers(ctx context.Context) ([]*ledger.Reader, error) {
-	why := ""
+	why, compacted := "", d.Cluster.CompactedSince(ctx, d.Layout)
 	for i := range d.Groups {
 		switch {
+		case compacted != nil:
+			why = compacted.Error()
 		case d.others.Load():
 			why = "other processes have members in it, which may have accepted them"
 		case !d.Groups[i].Made:
