@@ -2,6 +2,7 @@ package result
 
 import (
 	_ "embed"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,12 +16,15 @@ import (
 	"github.com/kt-bench/kt/internal/theme"
 )
 
-// when returns the values of a doubt, if it is one.
+// when returns the values of a doubt as texts, if it is one.
 func when(is bool, values ...any) []any {
-	if is {
-		return values
+	if !is {
+		return nil
 	}
-	return nil
+	for i, v := range values {
+		values[i] = fmt.Sprint(v)
+	}
+	return values
 }
 
 func seconds(s float64) string { return theme.Duration(time.Duration(s * float64(time.Second))) }
@@ -84,7 +88,7 @@ func fewDirs(r *Result) (values []any) {
 	worst := 0
 	for broker, counts := range of {
 		if most, all, uneven := crowded(counts); uneven && most > worst {
-			worst, values = most, []any{most, all, broker, len(counts)}
+			worst, values = most, when(true, most, all, broker, len(counts))
 		}
 	}
 	return values
