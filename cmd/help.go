@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/kt-bench/kt/internal/config"
+	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/profiles"
 )
 
@@ -54,7 +55,14 @@ const noTerminal = 80
 func writeHelp(w io.Writer, c *cobra.Command, width int, all bool) error {
 	var b strings.Builder
 	width = cmp.Or(width, noTerminal)
-	b.WriteString(reflow(strings.TrimSpace(cmp.Or(c.Long, c.Short)), width) + "\n")
+	long := strings.TrimSpace(cmp.Or(c.Long, c.Short))
+	if before, after, found := strings.Cut(long, "{doubts}"); found { // not before: it takes milliseconds to read them
+		for _, d := range result.AllDoubts() {
+			before += "  " + d.ID + "\n      " + d.Text + ": " + d.Next + " (" + d.Source + ")\n"
+		}
+		long = before + after
+	}
+	b.WriteString(reflow(strings.TrimSpace(long), width) + "\n")
 	if c.Runnable() || c.HasSubCommands() {
 		b.WriteString("\n" + usage(c, width, all))
 	}

@@ -100,6 +100,7 @@ func newRoot(env *Env) *cobra.Command {
 		command[none]{run: runSink}.of(env, &cobra.Command{Use: "sink", Short: "Take all records and keep none, for kt calibrate", Hidden: true}),
 		// Topics of the help, without anything to run.
 		describe(&cobra.Command{Use: "exit-codes", Short: "What kt's exit codes mean", SuggestFor: []string{"exit", "codes", "status"}}),
+		describe(&cobra.Command{Use: "doubts", Short: "What a careful reviewer would object to in a figure", SuggestFor: []string{"doubt", "accept", "strict"}}),
 		describe(&cobra.Command{Use: "engines", Short: "What the client and the wire engine measure", SuggestFor: []string{"engine", "wire", "client"}}),
 		describe(&cobra.Command{Use: "systems", Short: "RabbitMQ and Pulsar under the same loads: how their words map to kt's", SuggestFor: []string{"system", "rabbitmq", "pulsar", "amqp"}}),
 	)

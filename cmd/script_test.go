@@ -32,6 +32,7 @@ import (
 	"github.com/kt-bench/kt/internal/kafka"
 	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/must/canned"
+	"github.com/kt-bench/kt/internal/result"
 )
 
 func TestMain(m *testing.M) {
@@ -150,6 +151,7 @@ func setUpScript(env *testscript.Env) error {
 	if err != nil {
 		return err
 	}
+	env.Setenv("DOUBTS", strings.Join(result.DoubtIDs(), ","))
 	env.Setenv("HTTP", web.Addr().String())
 	env.Setenv("CLOSER", closer.Addr().String())
 	env.Setenv("NOBODY", gone.Addr().String())

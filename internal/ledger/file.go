@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// Schema is the version of the ledger files that File writes. Read reads this one and those before it.
+// Schema is the version of the ledger files that File writes, the only one that Read reads.
 const Schema = 2
 
 // line is one line of a ledger file: first a header, then lanes and marks, last an end. A lane replaces what an earlier line said of it.
@@ -38,7 +38,14 @@ type header struct {
 type mark struct {
 	At    time.Time `json:"at,omitzero"` // up to which the lanes have every outcome
 	Lanes int       `json:"lanes"`       // different ones
-	Sum   string    `json:"crc32c"`      // of all lines before, as 8 hexadecimal digits
+	Sum   string    `json:"crc32c"`      // of all lines before, and of the mark without Sum, as 8 hexadecimal digits
+}
+
+// sum returns the Sum of a mark behind lines with that CRC-32C.
+func (m mark) sum(before uint32) string {
+	m.Sum = ""
+	text, _ := json.Marshal(m) // it has no value that cannot be encoded
+	return fmt.Sprintf("%08x", crc32.Update(before, crcTable, text))
 }
 
 // The bounds on the memory for a file.
@@ -196,11 +203,14 @@ func (w *written) add(b *Book, at time.Time, all, old []Lane, end bool) error {
 	if err = errors.Join(err, buffered.Flush()); err != nil {
 		return err
 	}
-	m := line{Mark: &mark{at, len(all), fmt.Sprintf("%08x", w.sum)}}
+	m := &mark{At: at, Lanes: len(all)}
+	m.Sum = m.sum(w.sum)
 	if end {
-		m = line{End: m.Mark}
+		err = lines.Encode(line{End: m})
+	} else {
+		err = lines.Encode(line{Mark: m})
 	}
-	return errors.Join(lines.Encode(m), buffered.Flush())
+	return errors.Join(err, buffered.Flush())
 }
 
 // replace puts a new file in the place of the one that Create made, unless that is another one by now.
@@ -218,8 +228,8 @@ func (f *File) replace(name string) error {
 }
 
 // Read reads a file that a File wrote. Of one without an end it reads what lies before the newest whole mark, and sets CutAt. A file
-// that is no ledger, that has no mark, that was changed before its first one, or that a newer kt wrote is an error that says
-// so. Memory is bounded, however long the file is.
+// that is no ledger, that has no mark, that was changed before its first one, or that a kt with another Schema wrote is an error
+// that says so. Memory is bounded, however long the file is.
 func Read(r io.Reader) (*Book, error) {
 	lines := bufio.NewReaderSize(r, 64<<10)
 	text, err := readLine(lines)
@@ -305,8 +315,8 @@ func readHeader(text []byte) (*Book, error) {
 	switch {
 	case h == nil || h.Schema < 1:
 		return nil, errNoLedger
-	case h.Schema > Schema:
-		return nil, fmt.Errorf("its schema is %d, and this kt reads none above %d: check it with the kt that wrote it", h.Schema, Schema)
+	case h.Schema != Schema:
+		return nil, fmt.Errorf("its schema is %d, and this kt reads %d: check it with the kt that wrote it", h.Schema, Schema)
 	case err != nil:
 		return nil, errNoLedger
 	}
@@ -321,8 +331,8 @@ func readHeader(text []byte) (*Book, error) {
 
 // check returns an error unless a mark agrees with the lines before, of which wrong is the first that made no sense.
 func (m *mark) check(sum uint32, wrong error) error {
-	if m.Sum != fmt.Sprintf("%08x", sum) {
-		return fmt.Errorf("it was changed after it was written: its checksum is %08x and should be %.8s", sum, m.Sum)
+	if has := m.sum(sum); m.Sum != has {
+		return fmt.Errorf("it was changed after it was written: its checksum is %s and should be %.8s", has, m.Sum)
 	}
 	return wrong
 }

@@ -20,12 +20,11 @@ func (b *Book) OfMirror(names []string, repartitioned bool) {
 
 // Mirror is what became of a run's records in copies of its topics.
 type Mirror struct {
-	Repartitioned bool              `json:"repartitioned,omitempty"`
-	Partitions    []MirrorPartition `json:"partitions"`              // of the source, by number
-	Measured      int64             `json:"lag_measured"`            // records whose lag is known
-	Lag           []Lag             `json:"lag,omitempty"`           // over time; slices without records are not in it
-	SliceSeconds  float64           `json:"slice_seconds,omitempty"` // how long each slice is
-	lags          lags
+	Partitions   []MirrorPartition `json:"partitions"`              // of the source, by number
+	Measured     int64             `json:"lag_measured"`            // records whose lag is known
+	Lag          []Lag             `json:"lag,omitempty"`           // over time; slices without records are not in it
+	SliceSeconds float64           `json:"slice_seconds,omitempty"` // how long each slice is
+	lags         lags
 }
 
 // MirrorPartition is what became of the records of a partition.
@@ -53,7 +52,7 @@ func (b *Book) mirror() *Mirror {
 	if !b.Mirror {
 		return nil
 	}
-	m := &Mirror{Repartitioned: b.Repartitioned}
+	m := new(Mirror)
 	for _, t := range b.Topics {
 		for id := range int32(t.Partitions) {
 			m.Partitions = append(m.Partitions, MirrorPartition{Topic: t.Name, Partition: id})
@@ -124,19 +123,15 @@ const maxHeaders = 64
 
 // withoutAdded is ReadStamp for a record to which headers may have been added, before those that were sent or behind them.
 func withoutAdded(r *Record, s *Stamp) StampStatus {
-	type header struct {
-		key   string
-		value []byte
-	}
-	var all []header
+	var keys, values [][]byte
 	for key, value := range r.EachHeader {
-		all = append(all, header{string(key), value})
+		keys, values = append(keys, key), append(values, value)
 	}
-	for added := 1; added <= len(all) && len(all) <= maxHeaders; added++ {
-		for _, sent := range [][]header{all[:len(all)-added], all[added:]} {
+	for added := 1; added <= len(keys) && len(keys) <= maxHeaders; added++ {
+		for _, first := range []int{0, added} {
 			around := Around{Key: r.Key}
-			for _, h := range sent {
-				around.Headers = AddHeader(around.Headers, h.key, h.value)
+			for i := first; i < first+len(keys)-added; i++ {
+				around.Headers = AddHeader(around.Headers, string(keys[i]), values[i])
 			}
 			if ReadStamp(r.Value, around, s) == Stamped {
 				return Stamped

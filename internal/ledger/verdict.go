@@ -275,8 +275,8 @@ func (b *Book) blame(v *Verdict) []string {
 	if v.Duplicated > v.Copied || v.Reordered > 0 || v.LateUndecided > 0 {
 		switch {
 		case b.Mirror:
-			why = append(why, "a mirror that goes on after a crash copies again what it had not noted as copied, unless it writes exactly once "+
-				"(MirrorMaker 2: exactly.once.source.support=enabled); kt consume --verify on the source says whether the records are repeated there")
+			why = append(why, "a mirror that goes on after a crash copies again what it had not noted as copied, unless it writes exactly once (MirrorMaker 2: "+
+				"exactly.once.source.support=enabled, and --isolation read_committed); kt consume --verify on the source says whether records are repeated there")
 		case b.Idempotent:
 			why = append(why, "the producers were idempotent, which rules out duplicates and reordering: the brokers or the client are at fault")
 		case b.unordered():

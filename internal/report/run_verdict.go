@@ -199,12 +199,8 @@ func verification(r *result.Result) doc.Section {
 	f.If(v.Inexact, "", doc.Warn, "too many changes of outcome to remember all: these counts are a minimum")
 	f.If(v.ReadAgain > 0, "", doc.Warn, "a log was cut off below the last record read: kt read "+plural(v.ReadAgain, "partition")+" again, and counts the records there now")
 	f.If(v.Unconfirmed > 0, "", doc.Warn, theme.Count(v.Unconfirmed)+" were read, but no broker could say whether the logs still hold them: check again with kt consume --verify LEDGER")
-	name := r.Environment.PartitionName
-	if m := v.Mirror; m != nil {
-		name = func(number int32) string { return mirrorName(m, number) }
-	}
 	if n := len(v.UncheckedIn); n > 0 && len(r.Environment.Topics) > 1 {
-		in := name(v.UncheckedIn[0])
+		in := partitionName(r, v.UncheckedIn[0])
 		f.Add("", doc.Warn, "not checked in "+in+pick(n > 1, " and in "+plural(n-1, "other partition")+" at least", ""))
 	}
 	for _, why := range v.Blame {
@@ -213,7 +209,7 @@ func verification(r *result.Result) doc.Section {
 	t := doc.NewTable("lost", "where records were lost", "lost in|name", "producer|1", "its numbers|2", "records", "between offsets", "due after (UTC)|words|3")
 	const most = 10
 	for _, gap := range v.Gaps[:min(most, len(v.Gaps))] {
-		in := name(gap.Partition)
+		in := partitionName(r, gap.Partition)
 		t.Add(in+pick(v.Readers > 1, fmt.Sprintf(" by group %d", gap.Reader), ""), gap.Producer, between(gap.First, gap.Last), theme.Count(gap.Count),
 			between(gap.OffsetBefore, gap.OffsetAfter), pick(gap.DueBefore.IsZero(), none, gap.DueBefore.UTC().Format(time.TimeOnly+".000")))
 	}
@@ -222,45 +218,47 @@ func verification(r *result.Result) doc.Section {
 	}
 	s.Blocks = append(s.Blocks, t)
 	if v.Mirror != nil {
-		s.Blocks = append(s.Blocks, mirror(v.Mirror)...)
+		s.Blocks = append(s.Blocks, mirror(r)...)
 	}
 	return s
 }
 
-// mirrorName returns the name of a partition of a mirror's source, by its number: as Environment.PartitionName does.
-func mirrorName(m *ledger.Mirror, number int32) string {
-	if int(number) >= len(m.Partitions) || m.Partitions[0].Topic == m.Partitions[len(m.Partitions)-1].Topic {
-		return fmt.Sprintf("p%d", number)
+// partitionName is Environment.PartitionName. In other partitions of a mirror, numbers are those of its source.
+func partitionName(r *result.Result, number int32) string {
+	if m := r.Verify.Mirror; m != nil && int(number) < len(m.Partitions) && len(r.Environment.Topics) > 1 {
+		return fmt.Sprintf("%s/%d", m.Partitions[number].Topic, m.Partitions[number].Partition)
 	}
-	return fmt.Sprintf("%s/%d", m.Partitions[number].Topic, m.Partitions[number].Partition)
+	return r.Environment.PartitionName(number)
 }
 
-// mirror shows the partitions of a mirror, those with findings first, and its lag over time.
-func mirror(m *ledger.Mirror) []doc.Block {
-	t := doc.NewTable("mirror", "the mirror by partition", pick(m.Repartitioned, "of the source", "mirror")+"|name", "read", "lost", "duplicated", "reordered", "not copied",
-		"last one due (UTC)|words|2", "largest lag", "due (UTC)|words|3")
-	clock := func(at time.Time) string { return pick(at.IsZero(), none, at.UTC().Format(time.TimeOnly+".000")) }
-	lag := func(l *ledger.Lag) string { return theme.Duration(time.Duration(l.Seconds * float64(time.Second))) }
+// mirror shows a mirror by partition, and its lag over time. Of many partitions it shows those with findings.
+func mirror(r *result.Result) []doc.Block {
+	m, clock := r.Verify.Mirror, func(at time.Time) string { return pick(at.IsZero(), none, at.UTC().Format(time.TimeOnly+".000")) }
+	t := doc.NewTable("mirror", "the mirror by partition", "mirror|name", "read", "lost", "duplicated", "reordered", "not copied", "last one due (UTC)|words|2", "largest lag", "due from (UTC)|words|3")
 	const most = 20
 	for i := range m.Partitions {
-		p, largest, due := &m.Partitions[i], none, none
+		p, lag := &m.Partitions[i], []string{none, none}
 		found := p.Lost+p.Duplicated+p.Reordered+p.NotCopied > 0
 		if len(t.Rows) == most || len(m.Partitions) > most && !found {
 			t.Note = "--output json has all " + theme.Count(int64(len(m.Partitions))) + " partitions"
 			continue
 		}
 		if p.Lag != nil {
-			largest, due = lag(p.Lag), clock(p.Lag.Due)
+			lag = []string{lagText(p.Lag), clock(p.Lag.Due)}
 		}
-		t.Add(mirrorName(m, int32(i)), theme.Count(p.Read), theme.Count(p.Lost), theme.Count(p.Duplicated), theme.Count(p.Reordered), theme.Count(p.NotCopied), clock(p.LastDue), largest, due).
+		t.Add(partitionName(r, int32(i)), theme.Count(p.Read), theme.Count(p.Lost), theme.Count(p.Duplicated), theme.Count(p.Reordered), theme.Count(p.NotCopied), clock(p.LastDue), lag).
 			Tone = pick(p.Lost > 0, doc.Bad, pick(found, doc.Warn, doc.Plain))
 	}
 	l := doc.NewTable("mirror-lag", "lag of the mirror, of "+plural(m.Measured, "record"), "due from (UTC)|words", "largest lag|bars")
 	for i := range m.Lag {
-		l.Add(clock(m.Lag[i].Due), doc.Cell{Text: lag(&m.Lag[i]), Bar: m.Lag[i].Seconds})
+		l.Add(clock(m.Lag[i].Due), doc.Cell{Text: lagText(&m.Lag[i]), Bar: m.Lag[i].Seconds})
 	}
 	l.Note = "lag: from when a record was due until it was in the mirror, by the clocks of both; known of records that came while kt read, or where the brokers stamp (LogAppendTime)"
 	return []doc.Block{t, l}
+}
+
+func lagText(l *ledger.Lag) string {
+	return theme.Duration(time.Duration(l.Seconds * float64(time.Second)))
 }
 
 // verified returns the verdict as a sentence. Records that were not checked come before those that were found well.

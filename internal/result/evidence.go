@@ -188,14 +188,10 @@ func (f *Fold) AddUnknown(v *ledger.Verdict) {
 // NotChecked returns a clause with the number of records that verification did not check; "": it checked all.
 func NotChecked(v *ledger.Verdict) string {
 	unchecked, all := v.Unchecked+v.Undecided, v.Acknowledged*int64(max(1, v.Readers))
-	n, what := unchecked, "not checked"
-	if v.NotCopied > 0 {
-		n, what = v.NotCopied, "not copied yet"
-		if rest := unchecked - n; rest > 0 {
-			what += ", and " + theme.Count(rest) + " not checked"
-		}
+	text := fmt.Sprintf("%s of %s not checked", theme.Count(unchecked), theme.Plural(all, "acknowledged record was", "acknowledged records were"))
+	if unchecked == v.NotCopied {
+		text = strings.Replace(text, "not checked", "not copied yet", 1)
 	}
-	text := fmt.Sprintf("%s of %s %s", theme.Count(n), theme.Plural(all, "acknowledged record was", "acknowledged records were"), what)
 	parts := theme.Plural(v.PartsUnknown, "process", "processes") + " of the run left no verification"
 	switch {
 	case v.OfAnotherRun:

@@ -319,7 +319,7 @@ func (r *fetcher) take(p *kgo.FetchTopicPartition, now time.Duration) int {
 	return n
 }
 
-// count counts the records of a poll. known is where the log ended at the poll before, as far as that is known.
+// count counts the records of a poll. known is where the log ended at the poll before.
 func (r *fetcher) count(rec *stats.Recorder, phase int, number int32, records []*kgo.Record, now time.Duration, log *ledger.Log, known int64) (n int) {
 	started := r.shard.Started().UnixNano()
 	var s ledger.Stamp
@@ -336,11 +336,7 @@ func (r *fetcher) count(rec *stats.Recorder, phase int, number int32, records []
 		stamped := false
 		switch {
 		case log != nil:
-			polled := int64(0)
-			if record.Offset >= known {
-				polled = started + int64(now)
-			}
-			stamped = reading.Account(log, record, &s, polled) == ledger.Stamped
+			stamped = reading.Account(log, record, &s, known, started+int64(now)) == ledger.Stamped
 		case look:
 			stamped = ledger.PeekStamp(record.Value, &s)
 		}

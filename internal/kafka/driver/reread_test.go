@@ -253,6 +253,6 @@ func TestATimestampOfTheBrokerIsNotCompared(t *testing.T) {
 			Value: value, Timestamp: stamp.Time().Add(tc.late),
 			Attrs: kgo.NewRecordAttrs(kgo.RecordAttrsOpts{TimestampType: tc.by}),
 		}
-		must.Match(t, tc.want, reading.Account(ledger.NewReader(&ledger.Book{Run: testRun}).Log(0), r, new(ledger.Stamp), 0), "timestamp type %d, %s late", tc.by, tc.late)
+		must.Match(t, tc.want, reading.Account(ledger.NewReader(&ledger.Book{Run: testRun}).Log(0), r, new(ledger.Stamp), 0, 0), "timestamp type %d, %s late", tc.by, tc.late)
 	}
 }

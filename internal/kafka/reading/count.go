@@ -1,7 +1,6 @@
 package reading
 
 import (
-	"cmp"
 	"net"
 	"sync"
 	"time"
@@ -33,12 +32,13 @@ func HeaderSum(headers []kgo.RecordHeader) (sum uint32) {
 	return sum
 }
 
-// Account adds a record that was read to the ledger. polled is when, in nanoseconds since 1970, if it had not been in the log at the
-// poll before, and else 0.
-func Account(log *ledger.Log, r *kgo.Record, s *ledger.Stamp, polled int64) ledger.StampStatus {
+// Account adds a record to the ledger that was polled at a time in nanoseconds since 1970. known is where the log ended at the poll before.
+func Account(log *ledger.Log, r *kgo.Record, s *ledger.Stamp, known, polled int64) ledger.StampStatus {
 	read := Record(r)
 	if log.Mirror() {
-		read.Arrived = cmp.Or(read.Arrived, polled)
+		if read.Arrived == 0 && r.Offset >= known {
+			read.Arrived = polled
+		}
 		read.EachHeader = func(yield func(key, value []byte) bool) {
 			for i := 0; i < len(r.Headers) && yield([]byte(r.Headers[i].Key), r.Headers[i].Value); i++ {
 			}
