@@ -69,7 +69,8 @@ type File struct {
 	sync bool
 	book *Book // its lanes do not count
 	kept bool
-	next time.Time // no mark before it
+	next time.Time     // no mark before it
+	took time.Duration // by the newest mark
 
 	written // up to the newest mark
 	at      time.Time
@@ -161,7 +162,8 @@ func (f *File) write(at time.Time, lanes func() []Lane, anew, end bool) (err err
 		to.size, to.sum, old = 0, 0, nil
 	}
 	err = to.add(f.book, at, all, old, end)
-	f.next = time.Now().Add(markShare * time.Since(began))
+	took := time.Since(began)
+	f.next, f.took = time.Now().Add(markShare*min(took, f.took)), took // a single pause of this process puts nothing off
 	if err == nil && (f.sync || end) {
 		err = to.file.Sync()
 	}

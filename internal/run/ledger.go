@@ -229,27 +229,22 @@ func (m *maker) makeLedger() (err error) {
 
 // tellBeside says when the fsync of each second goes to the file system of a broker's log.
 func (m *maker) tellBeside() {
-	if !m.LedgerSync || m.BrokerDirs == nil {
-		return
-	}
 	path := m.ledgerPath()
-	own := fileSystem(path)
 	for _, dir := range m.BrokerDirs() {
-		if its := fileSystem(dir); its != nil && its == own {
+		if fileSystem(dir) == fileSystem(path) {
 			m.Notify(Notice{Kind: LedgerBeside, Text: fmt.Sprintf("--ledger-sync: ledger %s and log directory %s are on one file system: its fsync each second is part of the load of the broker's disk", path, dir)})
 			return
 		}
 	}
 }
 
-// fileSystem returns which file system a file is on; nil: not known.
+// fileSystem returns which file system a file is on; where that is not known, its path.
 func fileSystem(path string) any {
-	if info, err := os.Stat(path); err == nil {
-		if s, ok := info.Sys().(*syscall.Stat_t); ok {
-			return s.Dev
-		}
+	info, err := os.Stat(path)
+	if err != nil {
+		return path
 	}
-	return nil
+	return info.Sys().(*syscall.Stat_t).Dev
 }
 
 // keepLedger begins the ledger, and returns what takes the end of each second of the load: nil without a ledger.
@@ -260,7 +255,9 @@ func (m *maker) keepLedger() (*engine.Feed[time.Duration], error) {
 	if err := m.ledger.Begin(m.book); err != nil {
 		return nil, fmt.Errorf("ledger %s: %w", m.ledgerPath(), input.Cause(err))
 	}
-	m.tellBeside()
+	if m.LedgerSync && m.BrokerDirs != nil {
+		m.tellBeside()
+	}
 	failed := false
 	mark := func(end time.Duration) {
 		if err := m.ledger.Mark(m.began.Add(end), m.clients.Send.Lanes); err != nil && !failed {
