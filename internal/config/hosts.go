@@ -116,6 +116,7 @@ func (b *builder) checkRemote(p *plan.Plan) {
 		{"exec", b.given("exec") || b.given("at"), noExecs},
 		{"verify", p.Verify && !roundtrip, "a ledger is of one process; kt roundtrip --verify accounts for every record on all hosts"},
 		{"ledger", b.text("ledger") != "", "no path is sent to another host"},
+		{"ledger-sync", is[bool](b.layers, "ledger-sync"), "processes of other hosts leave no ledger"},
 		{"group-protocol", roundtrip && p.Read.Share != nil, "each process reads what it writes, and a share group gives out records of all"},
 		{"group", roundtrip && p.Read.Group != "" && p.Read.Share == nil, "each process reads the partitions that it writes, so that no clock is compared with another"},
 		{"num-records", p.Command == plan.Consume && p.Load.Records > 0, "how many records each host's partitions hold is unknown; give --duration, or neither to read all"},

@@ -201,10 +201,13 @@ func (b *builder) chosen(names ...string) string {
 
 // checkVerify refuses a ledger that would not be written, stamps that nobody would look at, and the switch that --verify is elsewhere.
 func (b *builder) checkVerify(r *Run) {
-	if verify := is[bool](b.layers, "verify"); !verify && r.Ledger != "" {
+	if !is[bool](b.layers, "verify") && r.Ledger != "" {
 		b.bad("ledger", r.Ledger, "it goes with --verify")
-	} else if !verify && is[bool](b.layers, "stamp") {
-		b.bad("stamp", nil, "it goes with --verify")
+	}
+	for _, flag := range []string{"stamp", "ledger-sync"} {
+		if !is[bool](b.layers, "verify") && is[bool](b.layers, flag) {
+			b.bad(flag, nil, "it goes with --verify")
+		}
 	}
 	if name := r.LedgerFile; name == "true" || name == "false" {
 		b.bad("verify", name, "kt consume takes the ledger that kt produce --verify left")
@@ -230,6 +233,7 @@ type Run struct {
 	Execs      []plan.Exec // in the order in which they were given
 	LedgerFile string      // of an earlier run, whose records are looked for; "": none
 	Ledger     string      `flag:"ledger"` // where to leave one when the plan says Verify; "": beside the run file
+	LedgerSync bool        `flag:"ledger-sync"`
 
 	Limits  []string `flag:"limit"`    // what the run has to keep, as it was given
 	AbortOn []string `flag:"abort-on"` // conditions that end the load

@@ -96,7 +96,7 @@ find: ladder precision trial-time
 find optimize study trial: rest
 optimize: budget for may-change
 optimize study trial: discard run-time
-produce roundtrip: acks arrivals batch-size compressibility compression delete-topic header idempotence key-distribution linger max-in-flight
+produce roundtrip: acks arrivals batch-size compressibility compression delete-topic header idempotence key-distribution ledger-sync linger max-in-flight
 produce roundtrip: partitions payload-delimiter payload-monotonic payload-whole producer-props producers record-key-range record-size replication-factor seed
 produce roundtrip: topic-distribution
 produce roundtrip: stamp throughput topic-config transaction-duration-ms transactional-id verify warmup-records

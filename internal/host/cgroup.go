@@ -3,11 +3,13 @@ package host
 import (
 	"fmt"
 	"math"
+	"os"
 	"path"
 	"slices"
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // Cgroup is the limits of the control groups around a process, and their effects since the
@@ -203,6 +205,13 @@ func (f FS) Memory() (map[string]int64, error) {
 		all[name] = n
 	}
 	return all, nil
+}
+
+// Flushing returns how many dirty bytes the kernel leaves in memory, and for how long; 0: not known.
+func (f FS) Flushing() (limit int64, age time.Duration) {
+	centiseconds, _ := f.Number("proc/sys/vm/dirty_expire_centisecs")
+	pages := f.namedNumbers("proc/vmstat")["nr_dirty_background_threshold"]
+	return pages * int64(os.Getpagesize()), time.Duration(centiseconds) * 10 * time.Millisecond
 }
 
 // AddressLimit returns the bytes of address space that this process may have (ulimit -v); 0: any.

@@ -1,8 +1,10 @@
 package host
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"runtime"
 	"slices"
@@ -13,7 +15,7 @@ import (
 	"github.com/shirou/gopsutil/v4/cpu"
 	gohost "github.com/shirou/gopsutil/v4/host"
 	"github.com/shirou/gopsutil/v4/mem"
-	"github.com/shirou/gopsutil/v4/net"
+	gonet "github.com/shirou/gopsutil/v4/net"
 	"github.com/shirou/gopsutil/v4/process"
 )
 
@@ -125,6 +127,15 @@ func ReadFacts() Facts {
 	return f
 }
 
+// IsHere reports whether a name or an address is this machine's.
+func IsHere(ctx context.Context, name string) bool {
+	ips, err := net.DefaultResolver.LookupHost(ctx, name)
+	own, ownErr := net.InterfaceAddrs()
+	return err == nil && ownErr == nil && slices.ContainsFunc(ips, func(ip string) bool {
+		return net.ParseIP(ip).IsLoopback() || slices.ContainsFunc(own, func(a net.Addr) bool { return strings.HasPrefix(a.String(), ip+"/") })
+	})
+}
+
 // NewSampler begins to measure. Sample's offsets are from start.
 //
 // The interfaces and their speeds are looked up here and not again: they rarely
@@ -180,7 +191,7 @@ func hostCPU() (float64, error) {
 // sentBytes counts what the named interfaces sent; where there is no list, those that are not loopback.
 func sentBytes(interfaces []string) func() (float64, error) {
 	if interfaces == nil {
-		all, _ := net.Interfaces() // none
+		all, _ := gonet.Interfaces() // none
 		for _, i := range all {
 			if !slices.Contains(i.Flags, "loopback") {
 				interfaces = append(interfaces, i.Name)
@@ -188,7 +199,7 @@ func sentBytes(interfaces []string) func() (float64, error) {
 		}
 	}
 	return func() (float64, error) {
-		all, err := net.IOCounters(true)
+		all, err := gonet.IOCounters(true)
 		sum := 0.0
 		for _, c := range all {
 			if slices.Contains(interfaces, c.Name) {

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"math"
 	"path"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -292,6 +293,46 @@ func (f FS) RunsKafka(pid int, args []string) bool {
 func (f FS) Brokers() ([]Process, error) {
 	all, err := f.Processes("java")
 	return slices.DeleteFunc(all, func(p Process) bool { return !f.RunsKafka(p.PID, p.Args) }), err
+}
+
+// kafkaJar is Kafka's own jar in a class path.
+var kafkaJar = regexp.MustCompile(`kafka_2\.\d+-(\d+\.\d+\.\d+[^/:]*?)\.jar`)
+
+// KafkaVersion returns the version of Kafka that words of a command line start: "4.3.1"; "": the class path does not tell. within
+// returns the file of the tree for a folder of it.
+func (f FS) KafkaVersion(args []string, within func(folder string) string) string {
+	jars := slices.Clone(args)
+	i := slices.IndexFunc(jars, func(a string) bool { return a == "-cp" || a == "-classpath" || a == "--class-path" })
+	if i >= 0 && i+1 < len(jars) {
+		for entry := range strings.SplitSeq(jars[i+1], ":") {
+			if folder, all := strings.CutSuffix(entry, "/*"); all {
+				names, _ := f.Names(within(folder)) // a folder that may not be read tells nothing
+				jars = append(jars, names...)
+			}
+		}
+	}
+	for _, jar := range jars {
+		if found := kafkaJar.FindStringSubmatch(jar); found != nil {
+			return found[1]
+		}
+	}
+	return ""
+}
+
+// LogSystems returns the kinds of file systems with a broker's logs, "ext4 tmpfs", by the indexes that it has mapped; "": not known.
+func (f FS) LogSystems(pid int) string {
+	maps, _ := f.Text(procFile(pid, "maps")) // only root and the broker's user may read it
+	text, _ := f.Text(procFile(pid, "mountinfo"))
+	mounts, _ := ParseMounts(text)
+	var kinds []string
+	for line := range strings.Lines(maps) {
+		_, file, ok := strings.Cut(strings.TrimSpace(line), "/")
+		if m, found := MountOf(mounts, "/"+file); ok && found && strings.HasSuffix(file, ".index") && !slices.Contains(kinds, m.Type) {
+			kinds = append(kinds, m.Type)
+		}
+	}
+	slices.Sort(kinds)
+	return strings.Join(kinds, " ")
 }
 
 // Perf reads what a JVM publishes of itself, in the /tmp that it sees first. Anybody may leave such a file: one of another user

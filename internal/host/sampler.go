@@ -198,6 +198,10 @@ type Vitals struct {
 	Cache  int64   `json:"page_cache_bytes"` // Cached
 	Dirty  int64   `json:"dirty_bytes"`      // Dirty and Writeback
 
+	DirtyLimit int64         `json:"dirty_background_bytes,omitempty"` // of Dirty, above which the kernel writes to disks at once; 0: not known
+	FlushAge   time.Duration `json:"flush_age_ns,omitempty"`           // at which it writes dirty pages: vm.dirty_expire_centisecs; 0: not known
+	Hot        int64         `json:"thermal_throttles,omitempty"`      // times that a CPU was slowed down in the interval because it was too hot
+
 	Disks    []DiskVitals    `json:"disks,omitempty"`
 	Networks []NetworkVitals `json:"networks,omitempty"`
 	Brokers  []BrokerVitals  `json:"brokers,omitempty"` // Kafka's processes on this machine
@@ -225,6 +229,8 @@ type NetworkVitals struct {
 // BrokerVitals is how a Kafka broker's JVM was, from its hsperfdata file.
 type BrokerVitals struct {
 	PID         int           `json:"pid"`
+	Version     string        `json:"version,omitempty"`           // of Kafka, by the class path; "": not known
+	FileSystems string        `json:"file_systems,omitempty"`      // the kinds with its logs, "ext4 tmpfs"; "": not known
 	Maps        int64         `json:"memory_maps,omitempty"`       // 0: not known
 	MapsLimit   int64         `json:"memory_maps_limit,omitempty"` // vm.max_map_count
 	HeapUsed    int64         `json:"heap_used_bytes"`

@@ -122,3 +122,55 @@ func TestTheReadersOfARepartitionedMirrorDoNotMeet(t *testing.T) {
 	v := b.Verify(r)
 	must.Match(t, []int64{partitions * records, 0, 0, 0, 0}, []int64{v.AcknowledgedRead, v.Lost, v.Unchecked, v.Duplicated, v.Reordered}, "read, lost, unchecked, duplicated, reordered")
 }
+
+// While outcomes come and transactions end, each copy of the lanes is a book that can be read, and grows.
+func TestLanesAreCopiedBesideOutcomes(t *testing.T) {
+	p := NewProducer(3)
+	p.Transactional()
+	var outcomes sync.Mutex
+	const partitions, records = 7, 20_000
+	sent, done := make(chan int64, 100), make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		defer close(sent)
+		for i := range int64(records) {
+			seq := p.Next(int32(i%partitions), 1)
+			outcomes.Lock()
+			p.Originate(int32(i%partitions), Origin{ID: 7, Sequence: seq, First: seq})
+			if i%100 == 99 {
+				p.EndTransaction(i%300 != 99)
+			}
+			outcomes.Unlock()
+			sent <- i
+		}
+	})
+	wg.Go(func() {
+		defer close(done)
+		for i := range sent {
+			outcomes.Lock()
+			if i%50 == 0 {
+				p.Failed(int32(i%partitions), i/partitions, 1)
+			} else {
+				p.Acknowledged(int32(i%partitions), i/partitions, 1, i)
+			}
+			outcomes.Unlock()
+		}
+	})
+	last := int64(0)
+	for over := false; !over; {
+		select {
+		case <-done:
+			over = true
+		default:
+		}
+		acknowledged := int64(0)
+		for _, l := range p.Lanes(&outcomes) {
+			must.Do(t, l.check(partitions))
+			acknowledged += l.Acknowledged.Count()
+		}
+		must.Hold(t, acknowledged >= last, "%d acknowledged, and %d before", acknowledged, last)
+		last = acknowledged
+	}
+	wg.Wait()
+	must.Match(t, records-records/50, last, "acknowledged")
+}

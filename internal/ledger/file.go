@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// Schema is the version of the ledger files that File writes. Read reads this one and those before it.
+// Schema is the version of the ledger files that File writes, the only one that Read reads.
 const Schema = 2
 
 // line is one line of a ledger file: first a header, then lanes and marks, last an end. A lane replaces what an earlier line said of it.
@@ -38,7 +38,14 @@ type header struct {
 type mark struct {
 	At    time.Time `json:"at,omitzero"` // up to which the lanes have every outcome
 	Lanes int       `json:"lanes"`       // different ones
-	Sum   string    `json:"crc32c"`      // of all lines before, as 8 hexadecimal digits
+	Sum   string    `json:"crc32c"`      // of all lines before, and of the mark without Sum, as 8 hexadecimal digits
+}
+
+// sum returns the Sum of a mark behind lines with that CRC-32C.
+func (m mark) sum(before uint32) string {
+	m.Sum = ""
+	text, _ := json.Marshal(m) // it has no value that cannot be encoded
+	return fmt.Sprintf("%08x", crc32.Update(before, crcTable, text))
 }
 
 // The bounds on the memory for a file.
@@ -62,7 +69,8 @@ type File struct {
 	sync bool
 	book *Book // its lanes do not count
 	kept bool
-	next time.Time // no mark before it
+	next time.Time     // no mark before it
+	took time.Duration // by the newest mark
 
 	written // up to the newest mark
 	at      time.Time
@@ -154,7 +162,8 @@ func (f *File) write(at time.Time, lanes func() []Lane, anew, end bool) (err err
 		to.size, to.sum, old = 0, 0, nil
 	}
 	err = to.add(f.book, at, all, old, end)
-	f.next = time.Now().Add(markShare * time.Since(began))
+	took := time.Since(began)
+	f.next, f.took = time.Now().Add(markShare*min(took, f.took)), took // a single pause of this process puts nothing off
 	if err == nil && (f.sync || end) {
 		err = to.file.Sync()
 	}
@@ -196,11 +205,14 @@ func (w *written) add(b *Book, at time.Time, all, old []Lane, end bool) error {
 	if err = errors.Join(err, buffered.Flush()); err != nil {
 		return err
 	}
-	m := line{Mark: &mark{at, len(all), fmt.Sprintf("%08x", w.sum)}}
+	m := &mark{At: at, Lanes: len(all)}
+	m.Sum = m.sum(w.sum)
 	if end {
-		m = line{End: m.Mark}
+		err = lines.Encode(line{End: m})
+	} else {
+		err = lines.Encode(line{Mark: m})
 	}
-	return errors.Join(lines.Encode(m), buffered.Flush())
+	return errors.Join(err, buffered.Flush())
 }
 
 // replace puts a new file in the place of the one that Create made, unless that is another one by now.
@@ -218,8 +230,8 @@ func (f *File) replace(name string) error {
 }
 
 // Read reads a file that a File wrote. Of one without an end it reads what lies before the newest whole mark, and sets CutAt. A file
-// that is no ledger, that has no mark, that was changed before its first one, or that a newer kt wrote is an error that says
-// so. Memory is bounded, however long the file is.
+// that is no ledger, that has no mark, that was changed before its first one, or that a kt with another Schema wrote is an error
+// that says so. Memory is bounded, however long the file is.
 func Read(r io.Reader) (*Book, error) {
 	lines := bufio.NewReaderSize(r, 64<<10)
 	text, err := readLine(lines)
@@ -305,8 +317,8 @@ func readHeader(text []byte) (*Book, error) {
 	switch {
 	case h == nil || h.Schema < 1:
 		return nil, errNoLedger
-	case h.Schema > Schema:
-		return nil, fmt.Errorf("its schema is %d, and this kt reads none above %d: check it with the kt that wrote it", h.Schema, Schema)
+	case h.Schema != Schema:
+		return nil, fmt.Errorf("its schema is %d, and this kt reads %d: check it with the kt that wrote it", h.Schema, Schema)
 	case err != nil:
 		return nil, errNoLedger
 	}
@@ -321,8 +333,8 @@ func readHeader(text []byte) (*Book, error) {
 
 // check returns an error unless a mark agrees with the lines before, of which wrong is the first that made no sense.
 func (m *mark) check(sum uint32, wrong error) error {
-	if m.Sum != fmt.Sprintf("%08x", sum) {
-		return fmt.Errorf("it was changed after it was written: its checksum is %08x and should be %.8s", sum, m.Sum)
+	if has := m.sum(sum); m.Sum != has {
+		return fmt.Errorf("it was changed after it was written: its checksum is %s and should be %.8s", has, m.Sum)
 	}
 	return wrong
 }

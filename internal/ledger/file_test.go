@@ -73,10 +73,10 @@ func writeFile(path string, b *Book) error {
 // sealed is a file of these lines with the right last line.
 func sealed(lanes int, lines ...string) []byte {
 	text := strings.Join(lines, "\n") + "\n"
-	return fmt.Appendf(nil, "%s{\"end\":{\"lanes\":%d,\"crc32c\":\"%08x\"}}\n", text, lanes, crc32.Checksum([]byte(text), crcTable))
+	return fmt.Appendf(nil, "%s{\"end\":{\"lanes\":%d,\"crc32c\":\"%s\"}}\n", text, lanes, mark{Lanes: lanes}.sum(crc32.Checksum([]byte(text), crcTable)))
 }
 
-const someHeader = `{"ledger":{"schema":1,"run_id":"0000000000000001","topics":[{"name":"t","partitions":1}],"start_offsets":[0],"acks":"all"}}`
+const someHeader = `{"ledger":{"schema":2,"run_id":"0000000000000001","topics":[{"name":"t","partitions":1}],"start_offsets":[0],"acks":"all"}}`
 
 func TestALedgerFileNeverReplacesAnother(t *testing.T) {
 	dir := t.TempDir()

@@ -127,9 +127,9 @@ func (v *Verdict) Add(o *Verdict) {
 	}
 }
 
-// Complete reports whether every acknowledged record was checked. If not, there may be more of whatever was counted.
+// Complete reports whether every acknowledged record was checked, which is not known where the ledger was cut off. If not, there may be more of whatever was counted.
 func (v *Verdict) Complete() bool {
-	return !v.OfAnotherRun && v.Unchecked+v.Undecided+v.LateUndecided+v.PartsUnknown == 0
+	return !v.OfAnotherRun && v.CutAt.IsZero() && v.Unchecked+v.Undecided+v.LateUndecided+v.PartsUnknown == 0
 }
 
 // Gap is a place where records of one lane were lost: Count of the numbers from

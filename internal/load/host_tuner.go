@@ -241,6 +241,12 @@ const (
 	notedInterval = time.Second  // for which counters are watched, as kt tune does by default
 )
 
+// brokerDirs returns the directories that brokers of this host write to, as far as kt may see them.
+func brokerDirs() []string {
+	dirs, _ := tune.DirsInUse(host.System(), host.SystemCalls("/"))
+	return dirs
+}
+
 // noteTune returns the check of this host in the role of a client; nil: kt tune does not know this system.
 func noteTune() func(context.Context) *result.TuneCheck {
 	if runtime.GOOS != "linux" {

@@ -135,8 +135,8 @@ func (l *Load) Func(ctx context.Context) (do run.Func, hosts *cluster.Hosts, rem
 func (l *Load) Request(file *run.File) run.Request {
 	r := run.Request{
 		Plan: l.Plan, System: l.System, Version: l.maker.Version, Args: []string{"kt"}, Tags: l.Tags,
-		Execs: l.Execs, Now: l.maker.Now, File: file, Ledger: l.Ledger, Book: l.book, BookName: l.LedgerFile,
-		Tune: noteTune(), Limits: l.Limits, AbortOn: l.AbortOn, Accepted: l.Accept,
+		Execs: l.Execs, Now: l.maker.Now, File: file, Ledger: l.Ledger, LedgerSync: l.LedgerSync, Book: l.book, BookName: l.LedgerFile,
+		BrokerDirs: brokerDirs, Tune: noteTune(), Limits: l.Limits, AbortOn: l.AbortOn, Accepted: l.Accept,
 	}
 	for _, arg := range l.maker.Args { // the header has no secrets
 		r.Args = append(r.Args, secret.Hide(arg))

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/cluster"
+	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/run"
 	"github.com/kt-bench/kt/internal/study"
@@ -85,7 +86,7 @@ func reached(ctx context.Context, brokers []result.Broker, agents []string) erro
 			return err
 		}
 		on[name] = true
-		if len(agents) == 0 && !isHere(ctx, name) {
+		if len(agents) == 0 && !host.IsHere(ctx, name) {
 			return fmt.Errorf("broker %d is on %s, not on this machine; run kt there, or start kt agent --allow-tune on the brokers' hosts and make the loads with --on", broker.ID, broker.Addr)
 		}
 	}
@@ -93,15 +94,6 @@ func reached(ctx context.Context, brokers []result.Broker, agents []string) erro
 		return fmt.Errorf("hosts of brokers: %d, agents of brokers: %d (%s); each host needs one with --allow-tune, and --watch chooses where there are others", len(on), len(agents), strings.Join(agents, ", "))
 	}
 	return nil
-}
-
-// isHere reports whether a host is this machine.
-func isHere(ctx context.Context, name string) bool {
-	ips, err := net.DefaultResolver.LookupHost(ctx, name)
-	own, ownErr := net.InterfaceAddrs()
-	return err == nil && ownErr == nil && slices.ContainsFunc(ips, func(ip string) bool {
-		return net.ParseIP(ip).IsLoopback() || slices.ContainsFunc(own, func(a net.Addr) bool { return strings.HasPrefix(a.String(), ip+"/") })
-	})
 }
 
 // agents returns a client of the agents that a load names, the agents, and the place of the load; a nil client: it is made here.

@@ -45,6 +45,14 @@ var doubtRows = sync.OnceValue(func() (rows []doubtRow) {
 var doubtReaders = map[string]func(r *Result) []any{
 	"one run":     oneRun,
 	"one replica": oneReplica,
+
+	// what the run wrote and read
+	"alike": alike, "cold": cold, "unrolled": unrolled, "piled": piled, "others": others, "elsewhere": elsewhere, "late": late,
+	// the cluster
+	"one in sync": oneInSync, "few leaders": fewLeaders, "few dirs": fewDirs, "near quota": nearQuota, "held back": heldBack, "faulty": faulty,
+	// hosts
+	"from memory": fromMemory, "in memory": inMemory, "short flush": shortFlush, "own host": ownHost, "credits": credits, "stolen": stolen,
+	"hot": hot, "clocked": clocked, "apart clocks": apartClocks,
 }
 
 // AllDoubts returns every doubt of the table, in its order. N stands for each number.

@@ -21,6 +21,8 @@ type Environment struct {
 	// ByTopic says that the rows of windows (stats.Window.Partitions) are of whole topics. Their keys are indexes of Topics.
 	ByTopic bool `json:"rows_by_topic,omitempty"`
 
+	Quotas []Quota `json:"quotas,omitempty"` // none: there are none, or they are not known
+
 	Share *ShareLimits `json:"share_group_limits,omitempty"` // nil: the run does not read in a share group
 }
 

@@ -206,6 +206,8 @@ func NotChecked(v *ledger.Verdict) string {
 		return theme.Plural(v.TooLarge, "offset was", "offsets were") + " not checked: their batches are too large to read"
 	case v.LateUndecided > 0:
 		return theme.Plural(v.LateUndecided, "record is", "records are") + " duplicated or reordered: which is forgotten"
+	case !v.CutAt.IsZero():
+		return LedgerEnds(v)
 	}
 	return ""
 }
@@ -216,8 +218,8 @@ func LedgerEnds(v *ledger.Verdict) string {
 	if v.LedgerDamaged {
 		why = "what lies behind was changed or damaged"
 	}
-	return fmt.Sprintf("the ledger ends at %s UTC, because %s: %s read without an outcome in it, or of later times, and not checked",
-		v.CutAt.UTC().Format(time.DateTime+".000"), why, theme.Plural(v.UnknownRead+v.Unissued, "record was", "records were"))
+	return fmt.Sprintf("the ledger ends at %s UTC, because %s; %s checked", v.CutAt.UTC().Format(time.DateTime+".000"), why,
+		theme.Plural(v.UnknownRead+v.Unissued, "record that was read has no outcome in it, and is not", "records that were read have no outcome in it, and are not"))
 }
 
 // Lost reports whether verification found that acknowledged records are lost, in a workload those of any load.

@@ -124,6 +124,7 @@ type Broker struct {
 	ID   int32  `json:"id"`
 	Addr string `json:"address"`
 	Rack string `json:"rack,omitempty"`
+	Here bool   `json:"on_own_host,omitempty"` // its address is one of kt's host
 }
 
 // BrokerSetting is a dynamic setting of one broker.
@@ -155,6 +156,7 @@ type Topic struct {
 	ReplicationFactor int                `json:"replication_factor"` // 0: not known
 	Leaders           map[int32]int32    `json:"leaders"`            // partition → broker, at the start
 	Replicas          map[int32]Replicas `json:"replicas,omitempty"` // by broker, at the start
+	Dirs              map[string]int     `json:"log_dirs,omitempty"` // replicas by broker and path, "1:/data/a", of brokers with several; only of the first topic
 	Created           bool               `json:"created"`            // by this run
 	Configs           map[string]string  `json:"configs,omitempty"`
 }
@@ -174,6 +176,12 @@ func (t *Topic) Fits(want plan.Topic) error {
 		errs = append(errs, Misfit("topic %s exists, and kt changes no topic that it did not create; leave --topic-config out, or name another --topic", t.Name).About("topic-config"))
 	}
 	return errors.Join(errs...)
+}
+
+// Quota is a rate that each broker grants the clients of a load.
+type Quota struct {
+	Name  string  `json:"name"` // "producer_byte_rate" or "consumer_byte_rate"
+	Bytes float64 `json:"bytes_per_second"`
 }
 
 // Replicas counts the replicas of a topic that one broker has.
@@ -205,6 +213,10 @@ type Trailer struct {
 	Verify    *ledger.Verdict `json:"verify,omitempty"`     // nil: records were not verified
 
 	LogEnds *LogEnds `json:"log_ends,omitempty"` // of the topic that was written to; nil: not known
+
+	Others int64 `json:"other_records,omitempty"` // that other topics of the cluster got meanwhile; 0: none, or not known
+
+	Machine *Busy `json:"machine,omitempty"` // the use of kt's own host over the whole run; nil: not known, or an agent has watched it
 
 	Tune []TuneCheck `json:"tune,omitempty"` // of this host; of a merged run one for each host; nil: none was made
 }

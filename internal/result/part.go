@@ -147,6 +147,7 @@ type HostRow struct {
 	Counted   int      `json:"counted_processes"`
 
 	Figures
+	Machine       string `json:"machine,omitempty"`         // maker and model; "": not known
 	ClockOffsetUS *int64 `json:"clock_offset_us,omitempty"` // its clock minus the coordinator's; nil: not known
 	ClockBoundUS  *int64 `json:"clock_bound_us,omitempty"`
 	Busy          *Busy  `json:"busy,omitempty"` // nil: it was not watched
@@ -165,6 +166,9 @@ type Busy struct {
 	MemoryBytes   int64         `json:"memory_bytes"`     // 0: it could not be read
 	CacheBytes    int64         `json:"page_cache_bytes"` // mean
 	DirtyBytesMax int64         `json:"dirty_bytes_max"`
+	DirtyLimit    int64         `json:"dirty_background_bytes,omitempty"` // the lowest above which the kernel writes at once; 0: not known
+	FlushSeconds  float64       `json:"flush_age_seconds,omitempty"`      // the age at which it writes dirty pages; 0: not known
+	Hot           int64         `json:"thermal_throttles,omitempty"`      // times that a CPU was slowed down because it was too hot
 	Disks         []BusyDisk    `json:"disks,omitempty"`
 	Networks      []BusyNetwork `json:"networks,omitempty"`
 	Brokers       []BusyBroker  `json:"brokers,omitempty"`
@@ -190,9 +194,11 @@ type BusyNetwork struct {
 	Dropped       int64   `json:"dropped_packets"`
 }
 
-// BusyBroker is one broker's JVM. All fields but PID are 0 if it could not be read.
+// BusyBroker is one broker's JVM. The numbers but PID are 0 if it could not be read.
 type BusyBroker struct {
 	PID         int     `json:"pid"`
+	Version     string  `json:"version,omitempty"`      // of Kafka, by the class path; "": not known
+	FileSystems string  `json:"file_systems,omitempty"` // the kinds with its logs, "ext4 tmpfs"; "": not known
 	MapsMax     int64   `json:"memory_maps_max,omitempty"`
 	MapsLimit   int64   `json:"memory_maps_limit,omitempty"` // vm.max_map_count
 	HeapUsedMax int64   `json:"heap_used_bytes_max"`
@@ -202,7 +208,9 @@ type BusyBroker struct {
 }
 
 // Known reports whether the JVM could be read.
-func (b BusyBroker) Known() bool { return b != BusyBroker{PID: b.PID} }
+func (b BusyBroker) Known() bool {
+	return b != BusyBroker{PID: b.PID, Version: b.Version, FileSystems: b.FileSystems}
+}
 
 // Together has the findings on a merged run that the sum of its parts does not show.
 type Together struct {

@@ -196,10 +196,10 @@ func judgeReading(res *result.Result, idle bool) error {
 	case p.Writes():
 		return &Fault{Failed, fmt.Sprintf("%s acknowledged and %s read: none came for %s (--timeout)", theme.Plural(res.Records.Acknowledged, "record was", "records were"), theme.Count(res.Records.Consumed), p.Read.Timeout)}
 	}
-	if v := res.Verify; v != nil && v.Acknowledged == 0 && !p.Writes() {
-		return &Fault{Failed, "nothing was verified: the ledger has no acknowledged record"}
-	} else if v != nil && v.LedgerDamaged {
+	if v := res.Verify; v != nil && v.LedgerDamaged {
 		return &Fault{Failed, result.LedgerEnds(v)}
+	} else if v != nil && v.Acknowledged == 0 && !p.Writes() {
+		return &Fault{Failed, "nothing was verified: the ledger has no acknowledged record"}
 	} else if v != nil && v.Unchecked+v.Undecided > v.NotCopied && v.PartsUnknown == 0 {
 		return &Fault{Failed, result.NotChecked(v) + inGroups(v) + ": they are no longer there to be read, were not reached, or may have been cut off since"}
 	} else if v != nil && v.PartsUnknown > 0 {

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/kt-bench/kt/internal/engine"
@@ -210,7 +212,7 @@ func (m *maker) ledgerPath() string {
 func (m *maker) makeLedger() (err error) {
 	path := m.ledgerPath()
 	if path == "" {
-		if m.Plan.Verify && !m.Plan.Reads() {
+		if m.Plan.Verify && (!m.Plan.Reads() || m.LedgerSync) {
 			return result.Misfit("--verify: there is no run file, and so no place for the ledger; add --ledger FILE").About("verify")
 		}
 		return nil
@@ -225,6 +227,26 @@ func (m *maker) makeLedger() (err error) {
 	return nil
 }
 
+// tellBeside says when the fsync of each second goes to the file system of a broker's log.
+func (m *maker) tellBeside() {
+	path := m.ledgerPath()
+	for _, dir := range m.BrokerDirs() {
+		if fileSystem(dir) == fileSystem(path) {
+			m.Notify(Notice{Kind: LedgerBeside, Text: fmt.Sprintf("--ledger-sync: ledger %s and log directory %s are on one file system: its fsync each second is part of the load of the broker's disk", path, dir)})
+			return
+		}
+	}
+}
+
+// fileSystem returns which file system a file is on; where that is not known, its path.
+func fileSystem(path string) any {
+	info, err := os.Stat(path)
+	if err != nil {
+		return path
+	}
+	return info.Sys().(*syscall.Stat_t).Dev
+}
+
 // keepLedger begins the ledger, and returns what takes the end of each second of the load: nil without a ledger.
 func (m *maker) keepLedger() (*engine.Feed[time.Duration], error) {
 	if m.ledger == nil {
@@ -232,6 +254,9 @@ func (m *maker) keepLedger() (*engine.Feed[time.Duration], error) {
 	}
 	if err := m.ledger.Begin(m.book); err != nil {
 		return nil, fmt.Errorf("ledger %s: %w", m.ledgerPath(), input.Cause(err))
+	}
+	if m.LedgerSync && m.BrokerDirs != nil {
+		m.tellBeside()
 	}
 	failed := false
 	mark := func(end time.Duration) {

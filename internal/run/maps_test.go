@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/host/watch"
 	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/stats"
 )
@@ -21,11 +22,12 @@ func TestABrokerNearItsMemoryMapsIsToldOnce(t *testing.T) {
 		"proc/42/status":            file("Uid:\t0\t0\t0\t0\nNSpid:\t42\n"),
 		"proc/42/maps":              file(strings.Repeat("area\n", 500)),
 	}
-	b := &brokerMaps{tree: host.NewFS(tree), told: make(map[int]bool)}
+	b := &machine{Watcher: watch.New(host.NewFS(tree)), told: make(map[int]bool)}
 	b.look(0)
 	w := b.Take()
 	must.True(t, len(w.Events) == 0, "with half of them: %+v", w.Events)
 	tree["proc/42/maps"] = file(strings.Repeat("area\n", 850))
+	b.Watcher = watch.New(host.NewFS(tree)) // it looks at processes every ten seconds
 	b.look(time.Second)
 	b.look(2 * time.Second)
 	e := b.Take().Events

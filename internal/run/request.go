@@ -26,11 +26,12 @@ type Request struct {
 	Execs   []plan.Exec      // commands to run beside the load
 	Now     func() time.Time // the wall clock; nil: time.Now
 
-	File       *File        // the run file, which Run completes or discards; nil: none
-	Ledger     string       // the ledger file of a verified load; "": beside the run file
-	LedgerSync bool         // each second of the ledger is on the disk when it is written
-	Book       *ledger.Book // of an earlier run, whose records are looked for; nil: none
-	BookName   string       // for messages: the file that Book was read from
+	File       *File           // the run file, which Run completes or discards; nil: none
+	Ledger     string          // the ledger file of a verified load; "": beside the run file
+	LedgerSync bool            // each second of the ledger is on the disk when it is written
+	BrokerDirs func() []string // directories that brokers of this host write to; nil: not known
+	Book       *ledger.Book    // of an earlier run, whose records are looked for; nil: none
+	BookName   string          // for messages: the file that Book was read from
 
 	Limits   []string // what the run has to keep: expressions of --limit
 	AbortOn  []string // conditions that end the load: expressions of --abort-on
@@ -132,6 +133,7 @@ const (
 	ReadingAgain  // logs were cut off below what was read
 	LogsUnknown   // the logs of some partitions cannot be read, so their records are unchecked
 	LedgerWritten // and where
+	LedgerBeside  // what is synced of the ledger goes to the file system of a broker's log
 	HostsChosen   // for a run on many hosts
 	HostTrouble   // a problem of a host, or of a run on many hosts
 	CommandOutput // a line that a command beside the load has written
@@ -146,7 +148,7 @@ const (
 // Warning reports whether the notice is of something that is not as it was asked for.
 func (k NoticeKind) Warning() bool {
 	switch k {
-	case BrokerUnreached, TopicKept, GroupKept, FileFailed, LogsUnknown, HostTrouble, StoreUnread, MetricsFailed:
+	case BrokerUnreached, TopicKept, GroupKept, FileFailed, LedgerBeside, LogsUnknown, HostTrouble, StoreUnread, MetricsFailed:
 		return true
 	}
 	return false

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"io"
+	"net"
 	"os"
 	"slices"
 	"strings"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/engine"
 	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/host/watch"
 	"github.com/kt-bench/kt/internal/input"
 	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/plan"
@@ -71,7 +73,9 @@ type maker struct {
 	sink    *sink
 	tune    []result.TuneCheck
 	full    atomic.Bool // the system has no room for more, and so ended the load
+	machine *machine    // nil: another process looks at this host
 	before  int64       // records that were ever written to the target, before the load; -1: not known
+	others  int64       // likewise to other topics
 
 	aborted   chan struct{} // closed: a condition of --abort-on came true
 	abortedBy string        // that condition; set before aborted is closed
@@ -84,7 +88,7 @@ func (m *maker) together() bool {
 
 // load makes the load. An error means that none was made.
 func (m *maker) load(ctx context.Context, observers []Observer) (engine.End, error) {
-	m.describe()
+	m.describe(ctx)
 	e := &m.header.Environment
 	if n, all := m.Plan.Share.Slots, e.Partitions(); n > all {
 		return engine.End{}, result.Misfit("%s: %s in all, and each of %d processes reads its own records, from partitions of its own; use more partitions, or fewer --processes",
@@ -111,6 +115,7 @@ func (m *maker) load(ctx context.Context, observers []Observer) (engine.End, err
 		return engine.End{}, err
 	}
 	m.before = m.written(ctx)
+	m.others = m.writtenBeside(ctx)
 	if m.Opened != nil {
 		if err := m.Opened(m.header); err != nil {
 			return engine.End{}, err
@@ -140,7 +145,8 @@ func (m *maker) options(ctx context.Context) engine.Options {
 	o.Stop, o.Until, o.Rates, o.Status, o.Rows = m.stops(ctx), m.Until, m.Rates, m.Status, m.header.Environment.RowOf()
 	o.Sources = append([]engine.Source{newExecs(m.Execs, m.Notify)}, m.clients.Sources...)
 	if !m.Follows {
-		o.Sources = append(o.Sources, &brokerMaps{tree: host.System(), told: make(map[int]bool)})
+		m.machine = &machine{Watcher: watch.New(host.System()), told: make(map[int]bool)}
+		o.Sources = append(o.Sources, m.machine)
 	}
 	o.NewSleeper = func() (func(time.Duration), func() error) {
 		s := host.NewSleeper()
@@ -185,7 +191,7 @@ func (m *maker) stops(ctx context.Context) <-chan struct{} {
 }
 
 // describe completes the header before the first record.
-func (m *maker) describe() {
+func (m *maker) describe(ctx context.Context) {
 	m.header = result.Header{
 		Schema: result.Schema, RunID: rand.Text(), KTVersion: m.Version, StartedAt: m.Now().UTC(),
 		Args: m.Args, Tags: m.Tags, Part: m.Part, Plan: m.Plan, Limits: m.Limits, Accepted: m.Accepted,
@@ -197,6 +203,12 @@ func (m *maker) describe() {
 	}
 	m.header.Plan.Payload.Headers = headers
 	m.session.Describe(&m.header)
+	ctx, cancel := context.WithTimeout(ctx, time.Second) // of a thousand names, or of a slow server, the rest is not known to be here
+	defer cancel()
+	for i, b := range m.header.Environment.Cluster.Brokers {
+		name, _, _ := net.SplitHostPort(b.Addr)
+		m.header.Environment.Cluster.Brokers[i].Here = host.IsHere(ctx, name)
+	}
 	if m.Ceiling != nil && !m.header.Embedded {
 		m.header.Ceiling = m.Ceiling(&m.header)
 	}
@@ -207,6 +219,12 @@ func (m *maker) finish(ctx context.Context, end engine.End) (result.Result, erro
 	trailer := result.Trailer{
 		Ended: result.Completed, ElapsedSeconds: end.Elapsed.Seconds(), Tune: m.tune, LogEnds: m.logEnds(ctx),
 		SendingSeconds: end.Sending.Seconds(), DrainTimedOut: end.TimedOut, ReadEnd: string(end.ReadEnd),
+	}
+	if m.machine != nil && m.machine.use.Seconds > 0 {
+		trailer.Machine = &m.machine.use.Busy
+	}
+	if n := m.writtenBeside(ctx); n >= 0 && m.others >= 0 {
+		trailer.Others = max(0, n-m.others)
 	}
 	if end.ReadErr != nil {
 		trailer.ReadError = end.ReadErr.Error()

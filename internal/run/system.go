@@ -6,9 +6,11 @@ import (
 
 	"github.com/kt-bench/kt/internal/engine"
 	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/host/watch"
 	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/result/merge"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
@@ -108,36 +110,38 @@ type Admin interface {
 	Close()
 }
 
-// mapsEvery is the time between two looks at the memory mappings of brokers on this host.
-const mapsEvery = 10 * time.Second
-
-// brokerMaps is the source of events of brokers on this host that are near vm.max_map_count.
-type brokerMaps struct {
+// machine is the source of what this host does during the load, and of events of brokers on it that are near vm.max_map_count.
+type machine struct {
 	engine.Events
-	tree host.FS
+	*watch.Watcher
+	use  merge.BusySum
 	told map[int]bool // by process
 }
 
-var _ engine.Source = (*brokerMaps)(nil)
+var _ engine.Source = (*machine)(nil)
 
-// Start looks until ctx ends.
-func (b *brokerMaps) Start(ctx context.Context, now func() time.Duration) {
-	b.Go(func() {
-		b.look(now())
-		engine.Every(ctx, mapsEvery, func() { b.look(now()) })
+// Start looks each second, and at last when ctx ends.
+func (m *machine) Start(ctx context.Context, now func() time.Duration) {
+	m.Go(func() {
+		m.look(now())
+		engine.Every(ctx, time.Second, func() { m.look(now()) })
+		m.look(now())
 	})
 }
 
 // look keeps an event for each process that is near the limit, once.
-func (b *brokerMaps) look(at time.Duration) {
-	brokers, _ := b.tree.Brokers() // none: there is nothing to tell
-	for _, p := range brokers {
-		m := b.tree.Maps(p.PID)
-		if !m.Near() || b.told[m.PID] {
+func (m *machine) look(at time.Duration) {
+	v := m.Sample(at)
+	if v.Interval > 0 {
+		m.use.Add(&v)
+	}
+	for _, b := range v.Brokers {
+		maps := host.Maps{PID: b.PID, Used: b.Maps, Limit: b.MapsLimit}
+		if !maps.Near() || m.told[b.PID] {
 			continue
 		}
-		b.told[m.PID] = true
-		b.Add(stats.Event{At: at, Kind: stats.MapsNear, Broker: -1, To: -1, Text: m.String()})
+		m.told[b.PID] = true
+		m.Add(stats.Event{At: at, Kind: stats.MapsNear, Broker: -1, To: -1, Text: maps.String()})
 	}
 }
 
@@ -158,6 +162,19 @@ func (m *maker) written(ctx context.Context) int64 {
 		return -1
 	}
 	return n
+}
+
+// writtenBeside returns how many records were ever written to other topics; -1: that is not known, or the run is a part of one.
+func (m *maker) writtenBeside(ctx context.Context) int64 {
+	s, ok := m.session.(interface {
+		Others(ctx context.Context) (int64, bool)
+	})
+	if ok && m.Part == nil && ctx.Err() == nil {
+		if n, known := s.Others(ctx); known {
+			return n
+		}
+	}
+	return -1
 }
 
 // logEnds returns the log ends before the load, and those after it: once the logs hold what the run counts as acknowledged, or stand

@@ -17,7 +17,7 @@ import (
 // notFacts are parts of a plan and of an environment that differ from run to run and explain nothing.
 var notFacts = []string{
 	"plan.bootstrap_server", "plan.topic.name", "plan.share", "plan.read.group", "host.boot_id", "host.unavailable", "clock.error_us", "cluster.cluster_id", "cluster.controller_id",
-	"cluster.brokers", "topic.name", "topic.id", "topic.leaders", "topic.replicas", "topic.created",
+	"cluster.brokers", "topic.name", "topic.id", "topic.leaders", "topic.log_dirs", "topic.replicas", "topic.created",
 }
 
 // tuned is the name of what kt tune found of tunedIDs, which make a CPU faster or slower. A run that ended before has none.

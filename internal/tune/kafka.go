@@ -5,7 +5,6 @@ import (
 	"errors"
 	"math"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -96,30 +95,12 @@ func partitionsHere(m *Machine) (n int) {
 	return n
 }
 
-// kafkaJar is Kafka's own jar in a class path.
-var kafkaJar = regexp.MustCompile(`kafka_2\.\d+-(\d+\.\d+\.\d+[^/:]*?)\.jar`)
-
 // kafkaVersion is the version of Kafka that was started: "4.3.1"; "" when the class path does not tell.
 func (m *Machine) kafkaVersion() string {
 	if m.Process == nil {
 		return ""
 	}
-	jars := slices.Clone(m.Process.Args)
-	i := slices.IndexFunc(jars, func(a string) bool { return a == "-cp" || a == "-classpath" || a == "--class-path" })
-	if i >= 0 && i+1 < len(jars) {
-		for entry := range strings.SplitSeq(jars[i+1], ":") {
-			if folder, all := strings.CutSuffix(entry, "/*"); all {
-				names, _ := m.Names(m.within(m.Process.PID, folder)) // a folder that may not be read tells nothing
-				jars = append(jars, names...)
-			}
-		}
-	}
-	for _, jar := range jars {
-		if found := kafkaJar.FindStringSubmatch(jar); found != nil {
-			return found[1]
-		}
-	}
-	return ""
+	return m.KafkaVersion(m.Process.Args, func(folder string) string { return m.within(m.Process.PID, folder) })
 }
 
 // beforeKafka4 reports whether the class path names an older version than 4.

@@ -116,7 +116,7 @@ var taken = regexp.MustCompile(`^(response|service|send-delay|end-to-end|p[0-9]+
 // foreignFlags are flags of a load that a workload has for all of its loads, or that it sets itself.
 var foreignFlags = []string{
 	"run", "on", "hosts", "processes", "watch", "join", "peers", "key-file", "result", "output", "html", "quiet", "verbose", "no-color", "ascii",
-	"theme", "fps", "reporting-interval", "hide-header", "show-detailed-stats", "date-format", "metrics-listen", "print-metrics", "print-config", "ledger",
+	"theme", "fps", "reporting-interval", "hide-header", "show-detailed-stats", "date-format", "metrics-listen", "print-metrics", "print-config", "ledger", "ledger-sync",
 }
 
 // check returns what is wrong with a load.

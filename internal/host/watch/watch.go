@@ -71,7 +71,13 @@ func (w *Watcher) find(now time.Duration) {
 	all, _ := w.tree.Brokers()
 	w.brokers = nil
 	for _, p := range all {
-		w.brokers = append(w.brokers, broker{p, w.tree.Maps(p.PID)})
+		version := w.tree.KafkaVersion(p.Args, func(folder string) string {
+			if w.tree.OtherMounts(p.PID) {
+				folder = fmt.Sprintf("proc/%d/root%s", p.PID, folder)
+			}
+			return host.Rel(folder)
+		})
+		w.brokers = append(w.brokers, broker{p, w.tree.Maps(p.PID), version, w.tree.LogSystems(p.PID)})
 	}
 }
 
@@ -82,6 +88,8 @@ func (w *Watcher) read(now time.Duration) host.Vitals {
 	memory, _ := w.tree.Memory() // none on an error
 	w.growth.Note(memory["MemTotal"] > 0)
 	v.Memory, v.Free, v.Cache, v.Dirty = memory["MemTotal"], memory["MemAvailable"], memory["Cached"], memory["Dirty"]+memory["Writeback"]
+	v.DirtyLimit, v.FlushAge = w.tree.Flushing()
+	w.readHeat(&v)
 	w.readDisks(&v)
 	w.readLinks(&v)
 	w.readBrokers(&v)
@@ -117,10 +125,22 @@ func (w *Watcher) readCPU(v *host.Vitals) {
 	v.CPU, v.Steal, v.IOWait = cores(busy), cores(steal), cores(waited[0])
 }
 
+// readHeat counts on where CPUs report that they were too hot: those of Intel, but for virtual ones.
+func (w *Watcher) readHeat(v *host.Vitals) {
+	for _, file := range w.tree.Glob("sys/devices/system/cpu/cpu[0-9]*/thermal_throttle/core_throttle_count") {
+		if n, err := w.tree.Number(file); err == nil {
+			grown, _ := w.growth.Of(file, n)
+			v.Hot += grown[0]
+		}
+	}
+}
+
 // broker is a process of Kafka's.
 type broker struct {
 	host.Process
-	maps host.Maps // when it was found
+	maps    host.Maps // when it was found, as the rest
+	version string
+	systems string
 }
 
 // IsBroker reports whether a Kafka broker, or a controller, runs on a machine.
@@ -131,7 +151,7 @@ func IsBroker(tree host.FS) bool {
 
 func (w *Watcher) readBrokers(v *host.Vitals) {
 	for _, b := range w.brokers {
-		vitals := host.BrokerVitals{PID: b.PID, Maps: b.maps.Used, MapsLimit: b.maps.Limit}
+		vitals := host.BrokerVitals{PID: b.PID, Version: b.version, FileSystems: b.systems, Maps: b.maps.Used, MapsLimit: b.maps.Limit}
 		if perf, err := w.tree.Perf(b.Process); err == nil {
 			vitals.HeapUsed, vitals.HeapMax = perf.HeapUsed, perf.HeapMax
 			var count, stopped int64

@@ -277,16 +277,13 @@ func (e *examination) quotas(ctx context.Context) {
 	}
 }
 
-// anonymous is the user of a client that does not authenticate.
-const anonymous = "ANONYMOUS"
-
 // bound reports whether a quota may apply to the load: each part of its entity is a default or names the load.
 func (e *examination) bound(parts kadm.ClientQuotaEntity) bool {
 	for _, p := range parts {
 		switch {
 		case p.Name == nil:
 		case p.Type == "client-id" && slices.Contains(e.ClientIDs, *p.Name):
-		case p.Type == "user" && (e.authenticates() || *p.Name == anonymous):
+		case p.Type == "user" && (e.authenticates() || *p.Name == kafka.Anonymous):
 		default:
 			return false
 		}

@@ -29,6 +29,7 @@ type session struct {
 	cluster   *kafka.Cluster
 	topics    []result.Topic // that are written to or read
 	layout    *kafka.Layout  // of them
+	quotas    []result.Quota // of its clients
 
 	run      uint64         // in the stamps of records; 0: none are verified
 	producer engine.Driver  // nil: nobody writes
@@ -45,6 +46,7 @@ func (s *session) Describe(h *result.Header) {
 	h.Embedded = s.embedded != nil
 	h.Environment.Cluster = s.cluster.Info
 	h.Environment.SetTopics(s.topics)
+	h.Environment.Quotas = s.quotas
 	for _, g := range s.groups {
 		h.Environment.Share = &result.ShareLimits{Deliveries: g.Limit, Locks: int64(g.Locks), LockMillis: g.LockMillis}
 	}
@@ -203,6 +205,14 @@ func (s *session) sources() (all []engine.Source, err error) {
 // Written returns how many records were ever written to the topics that the load writes to.
 func (s *session) Written(ctx context.Context) (int64, error) {
 	return s.cluster.Written(ctx, s.layout.Names())
+}
+
+// Others returns how many records were ever written to other topics; false: that is not known.
+func (s *session) Others(ctx context.Context) (int64, bool) {
+	if s.embedded != nil {
+		return 0, false
+	}
+	return s.cluster.Others(ctx, s.layout.Names())
 }
 
 // Delete deletes the topics that were created for the load.

@@ -170,6 +170,10 @@ func (s *session) connect(ctx context.Context) (err error) {
 		s.topics[i].Partitions = min(s.topics[i].Partitions, s.options.Book.Topics[i].Partitions)
 	}
 	s.layout = kafka.NewLayout(s.topics)
+	if s.embedded == nil {
+		s.cluster.FindDirs(ctx, &s.topics[0])
+		s.quotas = s.cluster.Quotas(ctx, map[string]string{"producer_byte_rate": s.Producer.Value("client.id"), "consumer_byte_rate": s.Consumer.Value("client.id")})
+	}
 	return nil
 }
 

@@ -102,6 +102,7 @@ func (b *BusySum) Add(v *host.Vitals) {
 	}
 	b.Seconds += d
 	of("host")(&b.AgentCores, v.Agent)
+	b.Hot += v.Hot
 	if v.Cores > 0 && (v.CPU > 0 || v.Unread == 0) { // the agent itself uses some CPU
 		mean := of("CPU")
 		mean(&b.Cores, v.Cores)
@@ -113,6 +114,10 @@ func (b *BusySum) Add(v *host.Vitals) {
 		b.MemoryBytes, b.DirtyBytesMax = max(b.MemoryBytes, v.Memory), max(b.DirtyBytesMax, v.Dirty)
 		of("memory")(&b.cache, float64(v.Cache))
 		b.CacheBytes = int64(math.Round(b.cache))
+		if b.DirtyLimit == 0 || v.DirtyLimit < b.DirtyLimit { // it follows the memory that is free
+			b.DirtyLimit = v.DirtyLimit
+		}
+		b.FlushSeconds = v.FlushAge.Seconds()
 	}
 	for _, disk := range v.Disks {
 		row, mean := rowOf(&b.Disks, disk.Name, func(r *result.BusyDisk) *string { return &r.Name }), of("disk "+disk.Name)
@@ -131,6 +136,7 @@ func (b *BusySum) Add(v *host.Vitals) {
 	}
 	for _, broker := range v.Brokers {
 		row := rowOf(&b.Brokers, broker.PID, func(r *result.BusyBroker) *int { return &r.PID })
+		row.Version, row.FileSystems = broker.Version, broker.FileSystems
 		row.MapsMax, row.MapsLimit = max(row.MapsMax, broker.Maps), max(row.MapsLimit, broker.MapsLimit)
 		if broker.HeapUsed == 0 && broker.HeapMax == 0 {
 			continue

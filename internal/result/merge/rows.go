@@ -130,7 +130,7 @@ func (m *merge) rows(whole *result.Result) (processes []result.ProcessRow, list 
 	processes = m.missing()
 	for _, p := range slices.Concat(m.parts, m.watched) { // the first file that knows it decides
 		h := entry(&hosts, p.part.Host)
-		h.Role = cmp.Or(h.Role, p.part.Role)
+		h.Role, h.Machine = cmp.Or(h.Role, p.part.Role), cmp.Or(h.Machine, p.header.Environment.Host.Machine)
 		if len(h.Tags) == 0 {
 			h.Tags = p.part.Tags
 		}

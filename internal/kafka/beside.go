@@ -1,0 +1,94 @@
+package kafka
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+
+	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/theme"
+)
+
+// Anonymous is the user of a client that does not authenticate.
+const Anonymous = "ANONYMOUS"
+
+// Quotas returns the rates that each broker grants the clients of a load, whose ids are given by the name of the quota. It
+// returns none where a user has a quota and only the brokers know whether this client is that user.
+func (c *Cluster) Quotas(ctx context.Context, clients map[string]string) (all []result.Quota) {
+	ctx, cancel := context.WithTimeout(ctx, AdminTimeout)
+	defer cancel()
+	described, _ := c.admin.DescribeClientQuotas(ctx, false, nil) // none named: all; a client may not ask
+	named := c.access.Security.Mechanism() != "" || c.access.Security.Encrypts()
+	const neither = 8 // the rank of an entity without user and client; Kafka takes the quota of the lowest
+	for _, name := range slices.Sorted(maps.Keys(clients)) {
+		best, own := neither, map[string]string{"user": Anonymous, "client-id": clients[name]}
+		for _, d := range described {
+			rank := neither
+			for _, p := range d.Entity {
+				weighs := map[string]int{"user": 3, "client-id": 1}[p.Type]
+				switch {
+				case p.Type == "user" && p.Name != nil && named:
+					return nil
+				case p.Name == nil:
+					rank -= weighs
+				case *p.Name == own[p.Type]:
+					rank -= 2 * weighs
+				default:
+					rank += 2 * neither
+				}
+			}
+			for _, v := range d.Values {
+				if v.Key == name && rank < best {
+					best = rank
+					all = append(slices.DeleteFunc(all, func(q result.Quota) bool { return q.Name == name }), result.Quota{Name: name, Bytes: v.Value})
+				}
+			}
+		}
+	}
+	return all
+}
+
+// FindDirs counts the replicas of a topic by log directory, on brokers that have several.
+func (c *Cluster) FindDirs(ctx context.Context, t *result.Topic) {
+	ctx, cancel := context.WithTimeout(ctx, AdminTimeout)
+	defer cancel()
+	var set kadm.TopicsSet
+	set.Add(t.Name, slices.Collect(maps.Keys(t.Leaders))...)
+	described, _ := c.admin.DescribeAllLogDirs(ctx, set) // a client may not ask
+	t.Dirs = make(map[string]int)
+	for broker, dirs := range described {
+		for path, dir := range dirs {
+			if len(dirs) > 1 && dir.Err == nil {
+				t.Dirs[fmt.Sprintf("%d:%s", broker, theme.Name(path))] = len(dir.Topics[t.Name])
+			}
+		}
+	}
+}
+
+// Others returns how many records were ever written to the topics that are neither Kafka's own nor among those named. It returns
+// false where they are not known, or too many to ask for.
+func (c *Cluster) Others(ctx context.Context, names []string) (int64, bool) {
+	const most = 5_000 // partitions
+	ctx, cancel := context.WithTimeout(ctx, AdminTimeout)
+	defer cancel()
+	all, err := c.admin.ListTopics(ctx)
+	var others []result.Topic
+	partitions := 0
+	for name, t := range all {
+		if !slices.Contains(names, name) {
+			others, partitions = append(others, topicOf(t)), partitions+len(t.Partitions)
+		}
+	}
+	if err != nil || partitions > most {
+		return 0, false
+	}
+	ends, err := c.EndOffsets(ctx, NewLayout(others), false)
+	sum := int64(0)
+	for _, end := range ends {
+		sum += end
+	}
+	return sum, err == nil
+}
