@@ -7,7 +7,6 @@ import (
 	be "encoding/binary"
 	"fmt"
 	"hash/crc32"
-	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -29,11 +28,13 @@ import (
 type way struct {
 	topic       string // with the engine of the load behind it
 	when        moment
+	also        string // another topic of the load
 	load, check []string
 	only        string                       // engine of the load; "": both
 	before      func(h *harms, topic string) // the load
 	harm        func(h *harms, topic string) // after the load, or while it goes on
 	live        bool                         // the load goes on until the harm is done
+	does        func(h *harms)               // in place of load, harm and check
 	disk        func(log []batch) []batch    // the harm, to the file of partition 0
 
 	// What kt consume --verify says: its exit code, and the counts of the verdict that are not 0. Where readers differ, by their names.
@@ -63,6 +64,7 @@ var (
 var ways = []way{
 	{topic: "kept", want: "0 read:400"},
 	{topic: "partitions-added", harm: (*harms).addsPartitions, want: "0 read:400"},
+	{topic: "partitions-added-to-the-first", also: "second-topic", harm: (*harms).addsPartitions, want: "0 read:400"},
 	{topic: "append-time", load: []string{"--topic-config", "message.timestamp.type=LogAppendTime"}, want: "0 read:400"},
 	{topic: "records-deleted", harm: (*harms).deletesRecords, want: "1 read:323 unchecked:77"},
 	{topic: "expired", harm: func(h *harms, topic string) { h.retains(topic, "retention.ms") }, want: "1 unchecked:400"},
@@ -101,6 +103,12 @@ var ways = []way{
 		check: []string{"--isolation", "read_committed"}, harm: (*harms).isFenced, want: `0 read:\d+ aborted:\d+`,
 		but: map[string]string{"share": `0 read:\d+ aborted:\d+ aborted_read:\d+`},
 	},
+	{topic: "kt-killed", load: steady, live: true, harm: (*harms).isKilled, want: `0 read:\d+`},
+	{
+		topic: "kt-killed-in-transaction", only: "client", load: append(steady, "--transactional-id", "killed", "--transaction-duration-ms", "700"), live: true,
+		check: []string{"--isolation", "read_committed"}, harm: (*harms).isKilled, want: `0 read:\d+( aborted:\d+( aborted_read:\d+)?)?`, // a transaction may have been committed between the last mark and the kill
+	},
+	{topic: "topic-made-again-meanwhile", does: (*harms).livesThroughDeletion},
 	{topic: "acks-0", when: whenKilled, load: append(steady, "--acks", "0"), live: true, want: `5 read:\d+ lost:\d+( reordered:\d+)?`},
 	{
 		topic: "retries", when: whenKilled, live: true, want: `0 read:\d+ duplicated:\d+.*`,
@@ -147,32 +155,63 @@ func TestEveryHarmToALogIsCalledByItsName(t *testing.T) {
 	h.kafkaCluster = startCluster(t, 1, "--log-dirs", dir, "--tiered", h.remote, "--property", "log.retention.check.interval.ms=500", "--property", "log.initial.task.delay.ms=500",
 		"--property", "log.cleaner.backoff.ms=500", "--property", "log.index.interval.bytes=1000000000") // so that files can be changed below their index
 	h.data = must.Have(filepath.Glob(filepath.Join(dir, "*")))(t)[0]
-	lived := map[string][]string{"lived-client": nil, "lived-group": {"--group", "lived"}, "lived-share": {"--group-protocol", "share", "--group", "lived-share"}}
-	must.Have(h.admin().CreateTopics(t.Context(), 2, 1, nil, append(slices.Collect(maps.Keys(lived)), "restored-client", "restored-wire")...))(t)
+	for _, topic := range []string{"restored-client", "restored-wire", "lived-restore", "lived-restore-group", "lived-restore-share"} {
+		must.Have(h.admin().CreateTopics(t.Context(), 2, 1, nil, topic))(t)
+	}
 	for when := whenOnline; when <= whenRestored; when++ {
-		for topic, args := range lived {
-			if when == whenRestored {
-				h.runs.Store(topic, h.kt("roundtrip", slices.Concat(steady, []string{"--topic", topic, "--record-size", "100", "--verify", "--ledger", filepath.Join(h.ledgers, topic)}, args)...))
-				h.awaitEnd(topic, 300)
-			}
+		if when == whenRestored {
+			h.roundTrips("lived-restore")
 		}
 		h.stage(t, "loads", when, (*harms).loads)
 		h.does(when)
 		h.stage(t, "checks", when, (*harms).checks)
 	}
-	for topic := range lived {
-		started, _ := h.runs.Load(topic)
+	h.awaitEnd("lived-restore", 1500)
+	h.lived("lived-restore", `5 read:\d+ lost:\d+.*`)
+}
+
+// livesThroughDeletion has round trips whose topics are deleted and made again.
+func (h *harms) livesThroughDeletion() {
+	h.roundTrips("lived-deletion")
+	for kind := range kinds {
+		h.deletesTopic("lived-deletion" + kind)
+		must.Have(h.admin().CreateTopics(h.t.Context(), 2, 1, nil, "lived-deletion"+kind))(h.t)
+	}
+	h.lived("lived-deletion", `5 lost:\d+`)
+}
+
+// kinds are those of groups.
+var kinds = map[string][]string{"": nil, "-group": {"--group", "lived"}, "-share": {"--group-protocol", "share", "--group", "lived-share"}}
+
+// roundTrips starts a round trip of each kind on a topic of its own.
+func (h *harms) roundTrips(topic string) {
+	for kind, args := range kinds {
+		args = slices.Concat(steady, []string{"--topic", topic + kind, "--record-size", "100", "--verify", "--ledger", filepath.Join(h.ledgers, topic+kind), "--partitions", "2"}, args)
+		h.runs.Store(topic+kind, h.kt("roundtrip", append(args, "--command-property", "delivery.timeout.ms=10000", "--command-property", "request.timeout.ms=4000")...))
+	}
+	for kind := range kinds {
+		h.awaitEnd(topic+kind, 300)
+	}
+}
+
+// lived ends the round trips. A later reading finds no less. Nothing that a share group got from a log counts that was cut off since, and the
+// group has begun anew.
+func (h *harms) lived(topic, want string) {
+	for kind := range kinds {
+		started, _ := h.runs.LoadAndDelete(topic + kind)
 		run := started.(*ktRun)
-		h.awaitEnd(topic, 1500)
 		run.interrupt()
 		r, code := run.wait()
-		must.Hold(t, r.Verify != nil, "%s: no verdict, exit code %d\n%s", topic, code, run.stderr.String())
-		if got := fmt.Sprint(code, counts(r.Verify)); topic == "lived-share" { // the group began anew too
-			must.True(t, regexp.MustCompile(`^130 read:\d+ unchecked:\d+$`).MatchString(got), "%s: %q\n%s", topic, got, run.stderr.String())
-		} else {
-			again, code := h.kt("consume", "--verify", filepath.Join(h.ledgers, topic)).wait()
-			must.True(t, code == exitLost && again.Verify.Lost > 0, "%s: exit code %d", topic, code)
-			must.Match(t, fmt.Sprint(code, counts(again.Verify)), got, "%s, read once more and while it was restored", topic)
+		must.Hold(h.t, r.Verify != nil, "%s: no verdict, exit code %d\n%s", topic+kind, code, run.stderr.String())
+		got := fmt.Sprint(code, counts(r.Verify))
+		if kind == "-share" {
+			must.True(h.t, regexp.MustCompile(`^(1|130)( read:\d+)? unchecked:\d+$`).MatchString(got), "%s: %q\n%s", topic+kind, got, run.stderr.String())
+			continue
+		}
+		must.True(h.t, regexp.MustCompile("^"+want+"$").MatchString(got), "%s: %q, want %q\n%s", topic+kind, got, want, run.stderr.String())
+		if topic == "lived-restore" {
+			again, code := h.kt("consume", "--verify", filepath.Join(h.ledgers, topic+kind)).wait()
+			must.True(h.t, code == exitLost && again.Verify.Lost >= r.Verify.Lost, "%s: %q while it was restored, and read once more exit code %d, %s", topic+kind, got, code, counts(again.Verify))
 		}
 	}
 }
@@ -200,12 +239,20 @@ func (h *harms) stage(t *testing.T, name string, when moment, do func(*harms, *w
 
 // loads makes the loads of a way, and the harm that needs no other broker.
 func (h *harms) loads(w *way) {
+	if w.does != nil {
+		w.does(h)
+		return
+	}
 	for _, engine := range w.engines() {
 		topic := w.topic + "-" + engine
 		if w.before != nil {
 			w.before(h, topic)
 		}
-		args := append([]string{"--engine", engine, "--topic", topic, "--record-size", "200", "--batch-size", "2000", "--verify", "--ledger", filepath.Join(h.ledgers, topic)}, w.load...)
+		topics := topic
+		if w.also != "" {
+			topics += "," + w.also + "-" + engine
+		}
+		args := append([]string{"--engine", engine, "--topic", topics, "--record-size", "200", "--batch-size", "2000", "--verify", "--ledger", filepath.Join(h.ledgers, topic)}, w.load...)
 		if w.when < whenRestored {
 			args = append(args, "--partitions", "2")
 		}
@@ -217,9 +264,6 @@ func (h *harms) loads(w *way) {
 		}
 		if w.harm != nil {
 			w.harm(h, topic)
-		}
-		if w.live && w.when == whenOnline {
-			h.interrupts(topic)
 		}
 	}
 }
@@ -238,7 +282,7 @@ func (h *harms) does(when moment) {
 	case whenOnline:
 		return
 	case whenKilled:
-		for _, pause := range []time.Duration{6 * time.Second, time.Second} { // longer than a request may take; and what waits in its sockets
+		for _, pause := range []time.Duration{5 * time.Second, time.Second} { // longer than a request may take; and what waits in its sockets
 			h.script("pause", "1")
 			time.Sleep(pause)
 			if pause > time.Second {
@@ -276,6 +320,9 @@ func (h *harms) does(when moment) {
 func (h *harms) checks(w *way) {
 	runs := make(map[string]*ktRun)
 	for name, args := range readers {
+		if w.does != nil {
+			return
+		}
 		if w.only == "" || w.only == "client" {
 			if args = append([]string{"--verify", filepath.Join(h.ledgers, w.topic+"-client"), "--timeout", "10s"}, args...); name == "share" || name == "group" {
 				args = append(args, "--group", w.topic+"-"+name)
@@ -421,12 +468,21 @@ func (h *harms) opensTransaction(topic string) {
 	must.Do(h.t, c.ProduceSync(h.t.Context(), &kgo.Record{Topic: topic, Value: []byte("open")}).FirstErr())
 }
 
-// isFenced takes the transactional id of a load.
-func (h *harms) isFenced(string) {
+// isFenced takes the transactional id of a load, and ends it.
+func (h *harms) isFenced(topic string) {
 	time.Sleep(3 * time.Second)
 	_, _, err := h.client(kgo.TransactionalID("fenced")).ProducerID(h.t.Context())
 	must.Do(h.t, err)
 	time.Sleep(2 * time.Second)
+	h.interrupts(topic)
+}
+
+// isKilled ends a load by SIGKILL.
+func (h *harms) isKilled(topic string) {
+	time.Sleep(3 * time.Second)
+	run, _ := h.runs.LoadAndDelete(topic)
+	must.Do(h.t, run.(*ktRun).cmd.Process.Kill())
+	_ = run.(*ktRun).cmd.Wait() // it was killed
 }
 
 // batch is a batch of records as it lies in a file.

@@ -79,15 +79,18 @@ func fewLeaders(r *Result) []any {
 	return when(uneven, most, all, len(brokers))
 }
 
+// fewDirs leaves out a broker that had not made all logs of a new topic when it was asked.
 func fewDirs(r *Result) (values []any) {
-	of := make(map[string][]int) // by broker
-	for dir, n := range r.Environment.AllTopics()[0].Dirs {
-		broker, _, _ := strings.Cut(dir, ":")
-		of[broker] = append(of[broker], n)
+	t := &r.Environment.AllTopics()[0]
+	of := make(map[int32][]int) // by broker
+	for dir, n := range t.Dirs {
+		name, _, _ := strings.Cut(dir, ":")
+		broker, _ := strconv.ParseInt(name, 10, 32) // kt wrote it
+		of[int32(broker)] = append(of[int32(broker)], n)
 	}
 	worst := 0
 	for broker, counts := range of {
-		if most, all, uneven := crowded(counts); uneven && most > worst {
+		if most, all, uneven := crowded(counts); uneven && most > worst && all == t.Replicas[broker].All {
 			worst, values = most, when(true, most, all, broker, len(counts))
 		}
 	}

@@ -23,8 +23,9 @@ func sound() *Result {
 		Cluster: Cluster{Version: "v4.3", Brokers: []Broker{{ID: 1}, {ID: 2}, {ID: 3}}},
 		Topic: Topic{
 			Name: "orders", Partitions: 3, ReplicationFactor: 3, Created: true, Leaders: map[int32]int32{0: 1, 1: 2, 2: 3},
-			Dirs:    map[string]int{"1:/a": 2, "1:/b": 1, "2:/a": 1, "2:/b": 2},
-			Configs: map[string]string{"min.insync.replicas": "2", "segment.bytes": "1048576", "compression.type": "producer"},
+			Replicas: map[int32]Replicas{1: {All: 3}, 2: {All: 4}},
+			Dirs:     map[string]int{"1:/a": 2, "1:/b": 1, "2:/a": 1, "2:/b": 2},
+			Configs:  map[string]string{"min.insync.replicas": "2", "segment.bytes": "1048576", "compression.type": "producer"},
 		},
 		Quotas: []Quota{{Name: "producer_byte_rate", Bytes: 1 << 20}},
 	}
@@ -164,7 +165,8 @@ func TestEachDoubtIsRaisedByWhatItIsAboutAndByNothingElse(t *testing.T) {
 		},
 		{
 			"log-dirs", "3 of 4 replicas of broker 2 in 1 of 2 dirs", same,
-			func(r *Result) { r.Environment.Topic.Dirs = map[string]int{"1:/a": 2, "1:/b": 1, "2:/a": 1, "2:/b": 3} }, nil,
+			func(r *Result) { r.Environment.Topic.Dirs = map[string]int{"1:/a": 2, "1:/b": 1, "2:/a": 1, "2:/b": 3} },
+			map[string]func(r *Result){"logs still to come": func(r *Result) { r.Environment.Topic.Dirs = map[string]int{"2:/a": 0, "2:/b": 3} }},
 		},
 		{
 			"hot-partition", "60% of the records in 1 of 3 partitions", same,
