@@ -93,6 +93,36 @@ func TestConsumersMayHandAPartitionOver(t *testing.T) {
 	must.True(t, v.Checked >= records && v.Redelivered != 0 && v.Duplicated+v.Reordered <= 0, "%+v", v)
 }
 
+// Readers of a repartitioned mirror account for records of each other's partitions, while somebody compares.
+func TestTheReadersOfARepartitionedMirrorDoNotMeet(t *testing.T) {
+	const partitions, records = 4, 5000
+	b := &Book{Run: 1, Topics: []BookTopic{{Name: "t", Partitions: partitions}}, Idempotent: true}
+	for p := range int32(partitions) {
+		b.Lanes = append(b.Lanes, Lane{Partition: p, Issued: records, Acknowledged: Ranges{{0, records, 0}}})
+	}
+	b.OfMirror([]string{"A.t"}, true)
+	r := NewReader(b)
+	var readers sync.WaitGroup
+	for p := range int32(partitions) {
+		r.Begin(p, 0)
+		readers.Go(func() {
+			l := r.Log(p)
+			for offset := range int64(records) {
+				l.Lock()
+				l.Add(at(offset, 0, put(0, (p+int32(offset))%partitions, offset)), new(Stamp))
+				l.Unlock()
+			}
+			r.ReadTo(p, records, records)
+		})
+	}
+	for range 5 {
+		b.Verify(r)
+	}
+	readers.Wait()
+	v := b.Verify(r)
+	must.Match(t, []int64{partitions * records, 0, 0, 0, 0}, []int64{v.AcknowledgedRead, v.Lost, v.Unchecked, v.Duplicated, v.Reordered}, "read, lost, unchecked, duplicated, reordered")
+}
+
 // While outcomes come and transactions end, each copy of the lanes is a book that can be read, and grows.
 func TestLanesAreCopiedBesideOutcomes(t *testing.T) {
 	p := NewProducer(3)

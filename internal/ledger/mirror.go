@@ -71,7 +71,7 @@ func (p *MirrorPartition) addLane(f *Verdict, rl *readLane) {
 
 // addLog adds the findings of a log that need no book.
 func (m *Mirror) addLog(l *Log) {
-	if l.homes != nil || int(l.partition) >= len(m.Partitions) {
+	if int(l.partition) >= len(m.Partitions) { // it is no partition of the source
 		return
 	}
 	p := &m.Partitions[l.partition]
@@ -143,6 +143,8 @@ func withoutAdded(r *Record, s *Stamp) StampStatus {
 
 // settle tells the homes of a repartitioned mirror's records what became of the logs: a record may have been wherever nobody looked.
 func (r *Reader) settle() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	var all found
 	for _, l := range r.logs {
 		l.Lock()

@@ -42,7 +42,7 @@ func TestWhatAMirrorDoesToRecords(t *testing.T) {
 		Seqs                                                    []int64
 		Parts, Unordered                                        bool
 		Begin                                                   int64
-		Then                                                    string // cut: the log was cut off and is read again; more: there is more behind
+		Then                                                    string // cut: the log was cut off and is read again; deleted: what came behind, before it was read; more: there is more behind
 		Read, Lost, Unchecked, NotCopied, Duplicated, Reordered int64
 	}](t, "ledger") {
 		b := ten()
@@ -54,6 +54,9 @@ func TestWhatAMirrorDoesToRecords(t *testing.T) {
 		switch tc.Then {
 		case "more":
 			r.ReadTo(0, 0, 100)
+		case "deleted":
+			r.Begin(0, 20)
+			r.ReadTo(0, 20, 20)
 		case "cut":
 			r.Log(0).Again(0, 0)
 			add(r, 0, put(0, 0, 0))
@@ -117,14 +120,14 @@ func TestLagIsKeptOverTime(t *testing.T) {
 	b.Topics = []BookTopic{{Name: "t", Partitions: 2}}
 	b.OfMirror([]string{"A.t"}, false)
 	r := NewReader(b)
-	for p, slices := range []int64{maxSlices + 1, 3} {
+	for p, slices := range []int64{3, maxSlices + 1} {
 		l := r.Log(int32(p))
 		for i := range slices {
 			value := make([]byte, StampSize)
 			due := (1000 + i) * second
 			(&Stamp{Run: 1, Seq: i, Due: due, Partition: int32(p)}).Put(value, Around{})
 			rec := at(2*i, 0, value)
-			rec.Arrived = due + (i+1)*second/10 + int64(p)*second
+			rec.Arrived = due + (i+1)*second/10 + int64(1-p)*second
 			l.Add(rec, new(Stamp))
 			rec.Offset, rec.Arrived = rec.Offset+1, rec.Arrived+1000*second // a copy says nothing of the lag
 			l.Add(rec, new(Stamp))
@@ -135,7 +138,7 @@ func TestLagIsKeptOverTime(t *testing.T) {
 	for i, want := range []float64{1.2, 1.3, 0.6} {
 		must.Match(t, Lag{time.Unix(int64(1000+2*i), 0).UTC(), want}, m.Lag[i], "slice %d", i)
 	}
-	must.Match(t, "1030 3.1, 1002 1.3", fmt.Sprintf("%d %.1f, %d %.1f", m.Partitions[0].Lag.Due.Unix(), m.Partitions[0].Lag.Seconds, m.Partitions[1].Lag.Due.Unix(), m.Partitions[1].Lag.Seconds), "the largest by partition")
+	must.Match(t, "1030 3.1, 1002 1.3", fmt.Sprintf("%d %.1f, %d %.1f", m.Partitions[1].Lag.Due.Unix(), m.Partitions[1].Lag.Seconds, m.Partitions[0].Lag.Due.Unix(), m.Partitions[0].Lag.Seconds), "the largest by partition")
 
 	var far lags // whoever wrote the stamps
 	for _, due := range []int64{-1 << 63, 1<<63 - 1, 0} {
