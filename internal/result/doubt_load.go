@@ -136,13 +136,13 @@ func heldBack(r *Result) []any {
 //go:embed faults.yaml
 var faultsYAML []byte
 
-// fault is a row of faults.yaml.
-type fault struct {
+// knownFault is a row of faults.yaml.
+type knownFault struct {
 	Versions          []string
 	Needs, Is, Source string
 }
 
-var faults = sync.OnceValue(func() (all []fault) {
+var faults = sync.OnceValue(func() (all []knownFault) {
 	if err := yaml.Unmarshal(faultsYAML, &all); err != nil {
 		panic(err) // the file is a part of kt
 	}
