@@ -23,6 +23,7 @@ import (
 	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/result/metric"
 	"github.com/kt-bench/kt/internal/study"
 	"github.com/kt-bench/kt/internal/workload"
@@ -292,6 +293,7 @@ func studyKeys() object {
 		"about":     text("the question, in a sentence"),
 		"found":     text("what a published test of this question found"),
 		"published": object{"type": "array", "items": object{"type": "string", "pattern": "^[a-z0-9-]+/[a-z0-9-]+$"}, "description": "published figures to show beside the own ones: AUTHOR-YEAR/CASE, as kreps-2014/linkedin-1"},
+		"doubts":    object{"type": "object", "propertyNames": object{"enum": result.DoubtIDs()}, "additionalProperties": values, "description": "doubts that hold for the account of the published figures, each with the values that its text has for N, as {one-run: 20 s}"},
 		"bytes":     text("the amount of data that each load writes (5GiB), instead of its number of records"),
 		"prepare":   loads("loads that are made once, before the runs that read from them"),
 		"load":      object{"oneOf": []object{{"$ref": "#/$defs/load"}, {"$ref": "#/$defs/workload"}}},

@@ -83,7 +83,7 @@ func gridDoc(all *doc.Document, d *study.Document) {
 		{ID: "cells", Title: "Cells", Blocks: []doc.Block{cellTable(d)}},
 		compared,
 		{ID: "faults", Title: "Faults", Blocks: []doc.Block{faultTable(d)}},
-		published(d.Published),
+		published(d.Published, d.Study.Doubts),
 		{ID: "runs", Title: "Runs", Blocks: []doc.Block{doc.Details{Summary: "Runs", For: doc.InPage | doc.InDetails, Blocks: []doc.Block{each}}}},
 	}
 }
@@ -193,8 +193,8 @@ func faultTable(d *study.Document) *doc.Table {
 	return t
 }
 
-// published has the figures of published tests beside those of a study, and where they come from.
-func published(figures []study.Published) doc.Section {
+// published has the figures of published tests beside those of a study, where they come from, and the doubts about them.
+func published(figures []study.Published, doubts []result.Doubt) doc.Section {
 	t := doc.NewTable("published-table", "Published figures, and those of this study", "case|words", "at|words", "published", "here", "ratio")
 	latencies := doc.NewTable("published-latency-table", "Published latencies, and those of this study", "case|words", "at|words")
 	latencies.Note = "Latencies, published and here, are from when a record was sent, as Kafka's own tools count, and not from when it was due."
@@ -230,6 +230,7 @@ func published(figures []study.Published) doc.Section {
 	for _, source := range sources {
 		f.List("published by", source)
 	}
+	doubted(f, doubts, nil)
 	return doc.Section{ID: "published", Title: "Published figures", Blocks: []doc.Block{t, latencies, f}}
 }
 

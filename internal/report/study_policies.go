@@ -93,7 +93,7 @@ func wholeDoc(all *doc.Document, d *study.Document) {
 			figures = append(figures, p.Study.Published...)
 		}
 	}
-	all.Sections = []doc.Section{{ID: "side-by-side", Title: "Side by side", Blocks: []doc.Block{t}}, published(figures)}
+	all.Sections = []doc.Section{{ID: "side-by-side", Title: "Side by side", Blocks: []doc.Block{t}}, published(figures, d.Study.Doubts)}
 	list := []any{}
 	for i := range d.Parts {
 		p := &d.Parts[i]

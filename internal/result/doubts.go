@@ -2,6 +2,7 @@ package result
 
 import (
 	_ "embed"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -85,11 +86,30 @@ func Without(doubts []Doubt, accepted []string) []Doubt {
 // CheckAccepted returns an error unless each id is one of a doubt.
 func CheckAccepted(ids []string) error {
 	for _, id := range ids {
-		if all := DoubtIDs(); !slices.Contains(all, id) {
-			return plan.Refuse("accept", id, "there is no such doubt%s", suggest.Hint(id, all, ": kt help doubts lists them"))
+		if _, err := AccountDoubt(id); errors.Is(err, errNoDoubt) {
+			return plan.Refuse("accept", id, "%w", err)
 		}
 	}
 	return nil
+}
+
+var errNoDoubt = errors.New("there is no such doubt")
+
+// AccountDoubt returns the doubt of an id with the values that somebody's account has for the verbs of its text.
+func AccountDoubt(id string, values ...string) (Doubt, error) {
+	rows := doubtRows()
+	i := slices.IndexFunc(rows, func(d doubtRow) bool { return d.ID == id })
+	if i < 0 {
+		return Doubt{}, fmt.Errorf("%w%s", errNoDoubt, suggest.Hint(id, DoubtIDs(), ": kt help doubts lists them"))
+	}
+	if n := strings.Count(rows[i].Text, "%s"); n != len(values) {
+		return Doubt{}, fmt.Errorf("it says %q, and has %d values for N: give %d", AllDoubts()[i].Text, len(values), n)
+	}
+	var texts []any
+	for _, v := range values {
+		texts = append(texts, v)
+	}
+	return rows[i].doubt(texts...), nil
 }
 
 // NewDoubt returns the doubt of an id with the values for the verbs of its text. Without such an id it panics.

@@ -13,29 +13,30 @@ import (
 
 // Study is a plan of many runs: the loads, the factors that vary between runs, and the questions.
 type Study struct {
-	Name      string        `json:"name"`
-	Of        string        `json:"of,omitempty"`        // the part with factors that had this search in it; "": none
-	At        []Flag        `json:"at,omitempty"`        // the values of the factors of that part
-	About     string        `json:"about"`               // the question, in a sentence
-	Found     string        `json:"found,omitempty"`     // what a published test of this question found
-	Published []string      `json:"published,omitempty"` // figures to show beside the own ones: AUTHOR-YEAR/CASE, as kreps-2014/linkedin-1
-	Given     []Given       `json:"given,omitempty"`     // what its values leave open
-	Parts     []*Study      `json:"parts,omitempty"`     // made one after the other, instead of loads of its own
-	Prepare   []Load        `json:"prepare,omitempty"`   // made once, before the runs that read from them
-	Loads     []Load        `json:"loads,omitempty"`     // at once in every run; the first one is judged
-	Factors   []Factor      `json:"factors,omitempty"`
-	Pair      bool          `json:"pair,omitempty"`           // the n-th values of all factors go together
-	Discard   int           `json:"discard"`                  // runs before the others that do not count: they warm the brokers up
-	Repeats   int           `json:"repeats"`                  // of each cell
-	Bytes     int64         `json:"bytes_per_load,omitempty"` // of the values that a load writes, instead of its number of records; 0: as it says
-	Order     string        `json:"order"`
-	Seed      uint64        `json:"seed"` // of a shuffled order
-	Rest      plan.Duration `json:"rest"` // between two runs
-	Ask       []Question    `json:"ask,omitempty"`
-	Find      *Search       `json:"find,omitempty"`    // the highest rate that holds is searched for, and factors and repeats mean nothing
-	Without   *Without      `json:"without,omitempty"` // a broker is stopped while its runs are made
-	Trial     *Proposal     `json:"trial,omitempty"`   // runs without a change and with it take turns, and factors mean nothing
-	Optimum   *Optimum      `json:"optimum,omitempty"` // the best values of the factors together are searched for
+	Name      string         `json:"name"`
+	Of        string         `json:"of,omitempty"`               // the part with factors that had this search in it; "": none
+	At        []Flag         `json:"at,omitempty"`               // the values of the factors of that part
+	About     string         `json:"about"`                      // the question, in a sentence
+	Found     string         `json:"found,omitempty"`            // what a published test of this question found
+	Published []string       `json:"published,omitempty"`        // figures to show beside the own ones: AUTHOR-YEAR/CASE, as kreps-2014/linkedin-1
+	Doubts    []result.Doubt `json:"published_doubts,omitempty"` // that hold for the account of the published figures
+	Given     []Given        `json:"given,omitempty"`            // what its values leave open
+	Parts     []*Study       `json:"parts,omitempty"`            // made one after the other, instead of loads of its own
+	Prepare   []Load         `json:"prepare,omitempty"`          // made once, before the runs that read from them
+	Loads     []Load         `json:"loads,omitempty"`            // at once in every run; the first one is judged
+	Factors   []Factor       `json:"factors,omitempty"`
+	Pair      bool           `json:"pair,omitempty"`           // the n-th values of all factors go together
+	Discard   int            `json:"discard"`                  // runs before the others that do not count: they warm the brokers up
+	Repeats   int            `json:"repeats"`                  // of each cell
+	Bytes     int64          `json:"bytes_per_load,omitempty"` // of the values that a load writes, instead of its number of records; 0: as it says
+	Order     string         `json:"order"`
+	Seed      uint64         `json:"seed"` // of a shuffled order
+	Rest      plan.Duration  `json:"rest"` // between two runs
+	Ask       []Question     `json:"ask,omitempty"`
+	Find      *Search        `json:"find,omitempty"`    // the highest rate that holds is searched for, and factors and repeats mean nothing
+	Without   *Without       `json:"without,omitempty"` // a broker is stopped while its runs are made
+	Trial     *Proposal      `json:"trial,omitempty"`   // runs without a change and with it take turns, and factors mean nothing
+	Optimum   *Optimum       `json:"optimum,omitempty"` // the best values of the factors together are searched for
 }
 
 // Load is one load of a run.
