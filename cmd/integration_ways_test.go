@@ -361,8 +361,18 @@ func counts(v *ledger.Verdict) (text string) {
 		name  string
 		count int64
 	}{
-		{"read", v.AcknowledgedRead}, {"lost", v.Lost}, {"unchecked", v.Unchecked}, {"undecided", v.Undecided}, {"aborted", v.Aborted}, {"aborted_read", v.AbortedRead},
-		{"duplicated", v.Duplicated - v.Copied}, {"copied", v.Copied}, {"reordered", v.Reordered}, {"corrupted", v.Corrupted}, {"unstamped", v.Unstamped}, {"foreign", v.Foreign},
+		{"read", v.AcknowledgedRead},
+		{"lost", v.Lost},
+		{"unchecked", v.Unchecked},
+		{"undecided", v.Undecided},
+		{"aborted", v.Aborted},
+		{"aborted_read", v.AbortedRead},
+		{"duplicated", v.Duplicated - v.Copied},
+		{"copied", v.Copied},
+		{"reordered", v.Reordered},
+		{"corrupted", v.Corrupted},
+		{"unstamped", v.Unstamped},
+		{"foreign", v.Foreign},
 	} {
 		if n.count > 0 {
 			text += fmt.Sprintf(" %s:%d", n.name, n.count)
