@@ -17,8 +17,8 @@ type Driver interface {
 	// Acked returns, by partition, the offset after the newest acknowledged record that
 	// carries a stamp. Any goroutine may ask.
 	Acked() []int64
-	// Lanes returns all stamped records that were written, and their outcomes. It is called
-	// when the load is over.
+	// Lanes returns all stamped records that were written so far, and every outcome that was counted before the call. It is called
+	// each second of the load, beside outcomes, and when the load is over.
 	Lanes() []ledger.Lane
 }
 

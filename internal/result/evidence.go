@@ -214,7 +214,7 @@ func NotChecked(v *ledger.Verdict) string {
 
 // LedgerEnds returns a sentence about a ledger that was cut off.
 func LedgerEnds(v *ledger.Verdict) string {
-	why := "kt was killed, or writes it still"
+	why := "kt was killed, had no room for it, or writes it still"
 	if v.LedgerDamaged {
 		why = "what lies behind was changed or damaged"
 	}

@@ -11,12 +11,14 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/kt-bench/kt/internal/kafka"
 	"github.com/kt-bench/kt/internal/kafka/system"
+	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/must/canned"
 	"github.com/kt-bench/kt/internal/plan"
@@ -173,6 +175,53 @@ func TestALedgerIsReadAgain(t *testing.T) {
 		t.Errorf("%d read until %s; %+v", res.Records.Consumed, res.ReadEnd, v)
 	}
 	sameReplayed(t, r.File.Path(), res)
+}
+
+// While each way to write goes on, the ledger can be read at any moment, and what it has grows.
+func TestTheLedgerOfALoadThatGoesOnIsRead(t *testing.T) {
+	t.Parallel()
+	const records = 6000
+	for name, change := range map[string]func(p *plan.Plan) []string{
+		"client": func(p *plan.Plan) []string { p.Payload.Stamp = true; return nil },
+		"wire":   func(p *plan.Plan) []string { p.Engine = plan.Wire; return nil },
+		"transactions": func(p *plan.Plan) []string {
+			p.Payload.Stamp, p.Load.Transaction = true, plan.Duration(50*time.Millisecond)
+			return []string{"transactional.id=it"}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := producing(name, records)
+			p.Verify, p.Producers = true, 2
+			given := canned.Given("the test", change(&p)...)
+			r := request(t, p)
+			r.System, _ = must.Both(system.New(&p, given, nil, false))(t)
+			r.Plan, r.Ledger, r.LedgerSync = p, filepath.Join(t.TempDir(), "growing.ledger"), true
+			over := make(chan error)
+			go func() { _, err := run.Run(t.Context(), r); over <- err }()
+			ends, last := make(map[time.Time]bool), int64(0)
+			for going := true; going; {
+				select {
+				case err := <-over:
+					must.Do(t, err)
+					going = false
+				case <-time.After(20 * time.Millisecond):
+				}
+				text, err := os.ReadFile(r.Ledger)
+				if err != nil || len(text) == 0 {
+					continue // it is not made yet
+				}
+				book := must.Have(ledger.Read(bytes.NewReader(text)))(t)
+				acknowledged := int64(0)
+				for i := range book.Lanes {
+					acknowledged += book.Lanes[i].Acknowledged.Count()
+				}
+				must.Hold(t, acknowledged >= last && (going || book.CutAt.IsZero()), "%d acknowledged after %d, cut off at %v", acknowledged, last, book.CutAt)
+				ends[book.CutAt], last = true, acknowledged
+			}
+			must.True(t, len(ends) >= 4 && last == records, "the ledger had %d ends, and %d acknowledged records", len(ends), last)
+		})
+	}
 }
 
 // A snapshot holds what the run file holds up to the same second, and nothing else.

@@ -94,7 +94,8 @@ func (s *State) Open(of ...*ledger.Producer) *Account {
 }
 
 // Settle notes the outcome of n records, the first of which has a number. Those that were taken are at offset and after it, -1: not
-// known. of may be nil. The account must be locked, from before the engine counts the outcome: what is counted is in the next Lanes.
+// known. of may be nil. The account must be locked. The engine counts the outcome later, or in the same hold: so what is counted is in
+// the next Lanes.
 func (a *Account) Settle(of *ledger.Producer, partition int32, first, n, offset int64, taken bool) {
 	switch acked := &a.acked[partition]; {
 	case !taken:
