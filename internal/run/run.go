@@ -220,7 +220,7 @@ func (m *maker) finish(ctx context.Context, end engine.End) (result.Result, erro
 		Ended: result.Completed, ElapsedSeconds: end.Elapsed.Seconds(), Tune: m.tune, LogEnds: m.logEnds(ctx),
 		SendingSeconds: end.Sending.Seconds(), DrainTimedOut: end.TimedOut, ReadEnd: string(end.ReadEnd),
 	}
-	if m.machine != nil && m.machine.use.Seconds > 0 {
+	if m.machine != nil && m.machine.use.Seconds > 0 && (m.Part == nil || m.Part.Epoch == "") {
 		trailer.Machine = &m.machine.use.Busy
 	}
 	if n := m.writtenBeside(ctx); n >= 0 && m.others >= 0 {
