@@ -146,6 +146,7 @@ func (m *maker) options(ctx context.Context) engine.Options {
 	o.Sources = append([]engine.Source{newExecs(m.Execs, m.Notify)}, m.clients.Sources...)
 	if !m.Follows {
 		m.machine = &machine{Watcher: watch.New(host.System()), told: make(map[int]bool)}
+		m.machine.Light = true // beside a load
 		o.Sources = append(o.Sources, m.machine)
 	}
 	o.NewSleeper = func() (func(time.Duration), func() error) {

@@ -420,5 +420,8 @@ func TestASampleTellsWhatIsDoubtedOfALoad(t *testing.T) {
 	v := w.Sample(m.now)
 	must.True(t, v.Hot == 4 && v.FlushAge == 30*time.Second && v.DirtyLimit == 1000*int64(os.Getpagesize()), "%+v", v)
 	b := v.Brokers[0]
-	must.True(t, b.Version == "4.3.1" && b.FileSystems == "ext4 tmpfs" && b.Maps == 4, "%+v", b)
+	must.True(t, b.Version == "4.3.1" && b.FileSystems == "ext4 tmpfs" && b.Maps == 4 && b.HeapMax > 0, "%+v", b)
+	w.Light = true
+	light := w.Sample(20 * time.Second).Brokers[0]
+	must.True(t, light.HeapMax == 0 && light.FileSystems == b.FileSystems, "light: %+v", light)
 }
