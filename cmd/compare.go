@@ -16,6 +16,7 @@ import (
 	"github.com/kt-bench/kt/internal/history"
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/result/merge"
+	"github.com/kt-bench/kt/internal/run"
 	"github.com/kt-bench/kt/internal/study"
 )
 
@@ -74,6 +75,9 @@ func compareRuns(env *Env, flags *config.Compare, a, b []string) (*finding, erro
 	d.Judge(limits)
 	if len(d.Failures) > 0 {
 		err = &exitError{exitNotMet, fmt.Errorf("a limit of --fail-on is passed: %s", strings.Join(d.Failures, "; "))}
+	}
+	if d.Accept(flags.Accept); flags.Strict {
+		err = run.Strict(d.Doubts, err)
 	}
 	return found(report.CompareDoc(d), d), err
 }

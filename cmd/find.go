@@ -40,7 +40,7 @@ func findPeak(ctx context.Context, env *Env, flags *config.Find, args []string) 
 	if err != nil {
 		return nil, usageError(err)
 	}
-	share(s, flags.Tags)
+	share(s, flags.Tags, flags.Accept)
 	b := load.NewRunner(env.maker())
 	if err := without(ctx, flags, s, b); err != nil {
 		return nil, err
@@ -95,10 +95,13 @@ func findOf(l study.Load, search study.Search, flag string, limits []string, res
 	return s, errors.Join(append(errs, err)...)
 }
 
-// share gives every run of a study these tags, if there are some.
-func share(s *study.Study, tags []string) {
+// share gives every run of a study these tags and accepted doubts, if there are some.
+func share(s *study.Study, tags, accepted []string) {
 	if len(tags) > 0 {
 		s.Share("tag", strings.Join(tags, ","), true)
+	}
+	if len(accepted) > 0 {
+		s.Share("accept", strings.Join(accepted, ","), true)
 	}
 }
 
@@ -173,7 +176,7 @@ func trialOf(flags *config.Trial, args []string, dash int) (*study.Study, error)
 	if flags.RunTime > 0 {
 		s.LimitTo(flags.RunTime)
 	}
-	share(s, flags.Tags)
+	share(s, flags.Tags, flags.Accept)
 	return s, nil
 }
 
@@ -198,6 +201,6 @@ func optimize(ctx context.Context, env *Env, flags *config.Optimize, args []stri
 	if err != nil {
 		return nil, usageError(err)
 	}
-	share(s, flags.Tags)
+	share(s, flags.Tags, flags.Accept)
 	return startStudy(ctx, env, flags.Written, s, b, flags.DryRun, false) // --yes is a flag of the load
 }

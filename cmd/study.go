@@ -150,7 +150,7 @@ func reportStudy(_ context.Context, env *Env, flags *config.Study, args []string
 	if len(args) == 0 && !flags.Quiet {
 		env.say("study %s", f.ID)
 	}
-	return foundInStudy(f)
+	return foundInStudy(f, flags.Doubts)
 }
 
 func restoreStudy(ctx context.Context, env *Env, _ none, args []string) (*finding, error) {

@@ -138,11 +138,11 @@ func makeStudy(ctx context.Context, env *Env, w config.Written, f *study.Folder,
 		}
 		return nil, err
 	}
-	return foundInStudy(f)
+	return foundInStudy(f, w.Doubts)
 }
 
 // foundInStudy returns what a study says, whatever kind it is of.
-func foundInStudy(f *study.Folder) (*finding, error) {
+func foundInStudy(f *study.Folder, doubts config.Doubts) (*finding, error) {
 	d, err := f.Document()
 	if err != nil {
 		return nil, err
@@ -156,6 +156,9 @@ func foundInStudy(f *study.Folder) (*finding, error) {
 		err = fmt.Errorf("no run has measured %s", d.Study.Optimum.By)
 	case d.GridDoc != nil && d.Wanted == 0:
 		err = errors.New("no run was made: every cell was left out")
+	}
+	if d.Accept(doubts.Accept); doubts.Strict {
+		err = run.Strict(d.Doubts, err)
 	}
 	return found(report.StudyDoc(d), d), err
 }

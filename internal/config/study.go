@@ -90,8 +90,8 @@ func readAssignment(text string) (Assignment, error) {
 
 // The flags of kt run that a workload itself has, and those that all loads of a study or a workload share.
 const (
-	ofWorkloads = "scale speed run-time limit accept at exec yes"
-	shared      = "config cluster bootstrap-server command-config tag on processes watch join peers key-file"
+	ofWorkloads = "scale speed run-time limit at exec yes"
+	shared      = "accept config cluster bootstrap-server command-config tag on processes watch join peers key-file"
 )
 
 // Shared returns the flags that every load of a study or a workload gets: the cluster it goes to, and the hosts that make it. A

@@ -22,33 +22,43 @@ func (c *Cluster) Quotas(ctx context.Context, clients map[string]string) (all []
 	defer cancel()
 	described, _ := c.admin.DescribeClientQuotas(ctx, false, nil) // none named: all; a client may not ask
 	named := c.access.Security.Mechanism() != "" || c.access.Security.Encrypts()
-	const neither = 8 // the rank of an entity without user and client; Kafka takes the quota of the lowest
+	if named && slices.ContainsFunc(described, func(d kadm.DescribedClientQuota) bool {
+		return slices.ContainsFunc(d.Entity, func(p kadm.ClientQuotaEntityComponent) bool { return p.Type == "user" && p.Name != nil })
+	}) {
+		return nil
+	}
 	for _, name := range slices.Sorted(maps.Keys(clients)) {
-		best, own := neither, map[string]string{"user": Anonymous, "client-id": clients[name]}
-		for _, d := range described {
-			rank := neither
-			for _, p := range d.Entity {
-				weighs := map[string]int{"user": 3, "client-id": 1}[p.Type]
-				switch {
-				case p.Type == "user" && p.Name != nil && named:
-					return nil
-				case p.Name == nil:
-					rank -= weighs
-				case *p.Name == own[p.Type]:
-					rank -= 2 * weighs
-				default:
-					rank += 2 * neither
-				}
-			}
-			for _, v := range d.Values {
-				if v.Key == name && rank < best {
-					best = rank
-					all = append(slices.DeleteFunc(all, func(q result.Quota) bool { return q.Name == name }), result.Quota{Name: name, Bytes: v.Value})
-				}
-			}
+		if rate := quotaOf(described, name, clients[name]); rate > 0 {
+			all = append(all, result.Quota{Name: name, Bytes: rate})
 		}
 	}
 	return all
+}
+
+// quotaOf returns the quota of a name for a client of no user, 0: there is none. Of several the most precise counts, and a user counts
+// more than a client id.
+func quotaOf(described kadm.DescribedClientQuotas, name, client string) (rate float64) {
+	own, best := map[string]string{"user": Anonymous, "client-id": client}, 0
+	for _, d := range described {
+		rank := 0
+		for _, p := range d.Entity {
+			weighs := map[string]int{"user": 3, "client-id": 1}[p.Type]
+			switch {
+			case weighs > 0 && p.Name == nil:
+				rank += weighs
+			case weighs > 0 && *p.Name == own[p.Type]:
+				rank += 2 * weighs
+			default: // of others
+				rank -= 100
+			}
+		}
+		for _, v := range d.Values {
+			if v.Key == name && rank > best {
+				best, rate = rank, v.Value
+			}
+		}
+	}
+	return rate
 }
 
 // FindDirs counts the replicas of a topic by log directory, on brokers that have several.

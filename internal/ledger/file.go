@@ -211,14 +211,13 @@ func (w *written) add(b *Book, at time.Time, all, old []Lane, end bool) error {
 	if err = errors.Join(err, buffered.Flush()); err != nil {
 		return err
 	}
-	m := &mark{At: at, Lanes: len(all)}
+	m := &mark{At: at.UTC(), Lanes: len(all)}
 	m.Sum = m.sum(w.sum)
+	last := line{Mark: m}
 	if end {
-		err = lines.Encode(line{End: m})
-	} else {
-		err = lines.Encode(line{Mark: m})
+		last = line{End: m}
 	}
-	return errors.Join(err, buffered.Flush())
+	return errors.Join(lines.Encode(last), buffered.Flush())
 }
 
 // replace puts a new file in the place of the one that Create made, unless that is another one by now.
@@ -226,11 +225,13 @@ func (f *File) replace(name string) error {
 	if err := f.missing(); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	err := os.Rename(name, f.path)
-	if dir, no := os.Open(filepath.Dir(f.path)); f.sync && no == nil && err == nil {
-		err = errors.Join(dir.Sync(), dir.Close())
+	if err := os.Rename(name, f.path); err != nil || !f.sync {
+		return err
 	}
-	return err
+	if dir, err := os.Open(filepath.Dir(f.path)); err == nil { // an error now would be too late: the file has its name
+		_, _ = dir.Sync(), dir.Close()
+	}
+	return nil
 }
 
 // missing returns nil if the file is where Create made it, and fs.ErrExist if another one is there.

@@ -53,7 +53,7 @@ func (b *Runner) Changed(l study.Load) (*workload.Workload, *config.Workload, er
 }
 
 // elsewhere are flags of loads that say where, how long and by whom they are made, and not what they are.
-var elsewhere = []string{bootstrapServer, "url", "cluster", "command-config", "config", "on", "hosts", "processes", "watch", "join", "peers", "key-file", "yes", "tag", "duration", "warmup"}
+var elsewhere = []string{bootstrapServer, "url", "cluster", "command-config", "config", "on", "hosts", "processes", "watch", "join", "peers", "key-file", "yes", "tag", "accept", "duration", "warmup"}
 
 // SameWorkload returns an error that names the first difference between a workload of a file and that of a search, as it was changed there.
 // It has no values, which may be secret.
@@ -296,7 +296,6 @@ func (w *Workload) limit() error {
 	limits, err := result.LimitsOf(w.changes.Limits, w.Names(), plans)
 	for i := range limits {
 		w.Made[i].Limits = append(w.Made[i].Limits, limits[i]...)
-		w.Made[i].Accept = append(w.Made[i].Accept, w.changes.Accept...)
 	}
 	return err
 }

@@ -31,15 +31,12 @@ func CompareDoc(d *study.CompareDocument) *doc.Document {
 	if n := d.A.Invalid + d.B.Invalid; n > 0 {
 		all.Alerts = append(all.Alerts, either(n, "1 run is", strconv.Itoa(n)+" runs are")+" not valid")
 	}
-	for _, text := range d.Beside {
-		all.Alerts = append(all.Alerts, "beside the load, "+text)
-	}
 	if d.Queueing {
 		all.Remarks = []string{"latency is mostly queueing: a run had no target rate"}
 	}
 	all.List = d.Metrics
 	all.Sections = []doc.Section{
-		{ID: "sides", Blocks: []doc.Block{sideTable([]string{"A", "B"}, &d.A, &d.B)}}, {ID: "metrics", Blocks: []doc.Block{metrics}}, {ID: "differs", Blocks: []doc.Block{differs}}, filesOf(&d.A, &d.B),
+		doubtsOf(d.Doubts, d.Accepted), {ID: "sides", Blocks: []doc.Block{sideTable([]string{"A", "B"}, &d.A, &d.B)}}, {ID: "metrics", Blocks: []doc.Block{metrics}}, {ID: "differs", Blocks: []doc.Block{differs}}, filesOf(&d.A, &d.B),
 	}
 	return all
 }

@@ -62,9 +62,17 @@ func verdictOf(r *result.Result) doc.Section {
 // doubted adds the doubts about figures, and the ids of those that were left out.
 func doubted(f *doc.Facts, doubts []result.Doubt, accepted []string) {
 	for i, d := range doubts {
-		f.Add(pick(i == 0, "doubts", ""), doc.Warn, d.Text+": "+d.Next+" ("+d.ID+")")
+		in := pick(d.Of > 0, fmt.Sprintf("%d of %s: ", d.Runs, plural(d.Of, "run")), "")
+		f.Add(pick(i == 0, "doubts", ""), doc.Warn, in+d.Text+": "+d.Next+" ("+d.ID+")")
 	}
 	f.If(len(accepted) > 0, pick(len(doubts) == 0, "doubts", ""), doc.Muted, "accepted: "+strings.Join(accepted, ", "))
+}
+
+// doubtsOf is the section of the doubts about a study or a comparison.
+func doubtsOf(doubts []result.Doubt, accepted []string) doc.Section {
+	f := new(doc.Facts)
+	doubted(f, doubts, accepted)
+	return doc.Section{ID: "doubts", Title: "Doubts", Captions: true, Blocks: []doc.Block{f}}
 }
 
 // limitNote returns the note of a limit. That of a limit over stretches says how many of them held.

@@ -133,7 +133,7 @@ func TestEveryNumberHasItsUnitInItsName(t *testing.T) {
 		"consumed", "consumers", "count", "counted_processes", "dropped_packets", "events",
 		"failed", "failed_connects", "first_consumer", "first_producer", "gomaxprocs", "groups", "keys", "made", "memory_maps_limit", "memory_maps_max", "not_in_log", "offered", "out_of_range", "partition_count", "partition_slot",
 		"partition_slots", "partitions", "pid", "polls", "process", "processes", "processes_before", "processing_threads", "producers",
-		"record_key_range", "replication_factor", "schema", "seed", "stretches", "stretches_empty", "stretches_held", "thermal_throttles", "topics_left_out", "transactions", "unknown", "unsent", "unserved", "value", "zipf",
+		"record_key_range", "replication_factor", "runs", "runs_with_it", "schema", "seed", "stretches", "stretches_empty", "stretches_held", "thermal_throttles", "topics_left_out", "transactions", "unknown", "unsent", "unserved", "value", "zipf",
 	}
 	// Definitions that hold nothing but counts of records, and numbers of them.
 	counts := []string{"verify", "lost", "share_group"}

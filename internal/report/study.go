@@ -28,6 +28,9 @@ func StudyDoc(d *study.Document) *doc.Document {
 	default:
 		gridDoc(all, d)
 	}
+	if len(d.Doubts)+len(d.Accepted) > 0 {
+		all.Sections = slices.Insert(all.Sections, 0, doubtsOf(d.Doubts, d.Accepted))
+	}
 	for _, sentence := range d.NotEqual {
 		all.Remarks = append(all.Remarks, "Not equal: "+sentence+".")
 	}

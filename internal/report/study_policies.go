@@ -99,7 +99,7 @@ func wholeDoc(all *doc.Document, d *study.Document) {
 		p := &d.Parts[i]
 		part := StudyDoc(cmp.Or(p.Find, p.Study))
 		part.Remarks = nil // the whole has them, and published figures
-		part.Sections = slices.DeleteFunc(part.Sections, func(s doc.Section) bool { return s.ID == "published" })
+		part.Sections = slices.DeleteFunc(part.Sections, func(s doc.Section) bool { return s.ID == "published" || s.ID == "doubts" })
 		all.Add(p.Name, part)
 		for _, row := range reflect.ValueOf(part.List).Seq2() {
 			list = append(list, inPart{p.Name, row.Interface()})

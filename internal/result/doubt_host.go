@@ -22,6 +22,9 @@ func (r *Result) watched() []*Busy {
 func (r *Result) brokerHosts() (all []*Busy) {
 	brokers, seen := r.Environment.Cluster.Brokers, 0
 	for _, b := range r.watched() {
+		if slices.ContainsFunc(r.Hosts, func(h HostRow) bool { return h.Busy == b && h.Role == "client" }) {
+			continue // in a network namespace it sees the brokers of others
+		}
 		if b != r.Machine || !slices.ContainsFunc(brokers, func(b Broker) bool { return !b.Here }) {
 			all, seen = append(all, b), seen+len(b.Brokers)
 		}
@@ -100,11 +103,11 @@ func ownHost(r *Result) []any {
 		}
 	}
 	for i := range r.Hosts {
-		if h := &r.Hosts[i]; h.Counted > 0 && h.Busy != nil && r.brokerHosts() != nil {
+		if h := &r.Hosts[i]; h.Counted > 0 && slices.Contains(r.brokerHosts(), h.Busy) {
 			shared += len(h.Busy.Brokers)
 		}
 	}
-	return when(shared > 0, theme.Plural(int64(shared), "broker", "brokers"))
+	return when(shared > 0, theme.Plural(min(shared, len(r.Environment.Cluster.Brokers)), "broker", "brokers"))
 }
 
 // burstable are instances of Amazon's whose CPU lives on credits. Firmware of other clouds does not name the size.

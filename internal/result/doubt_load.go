@@ -136,11 +136,13 @@ func heldBack(r *Result) []any {
 //go:embed faults.yaml
 var faultsYAML []byte
 
-// faults are known ones of brokers.
-var faults = sync.OnceValue(func() (all []struct {
+// knownFault is a row of faults.yaml.
+type knownFault struct {
 	Versions          []string
 	Needs, Is, Source string
-}) {
+}
+
+var faults = sync.OnceValue(func() (all []knownFault) {
 	if err := yaml.Unmarshal(faultsYAML, &all); err != nil {
 		panic(err) // the file is a part of kt
 	}

@@ -22,6 +22,9 @@ type Doubt struct {
 	Text   string `json:"text"` // with its number
 	Next   string `json:"next"` // what to do about it
 	Source string `json:"source"`
+
+	Runs int `json:"runs_with_it,omitempty"` // of a study or a comparison: so many of its runs have it, and the text is that of the first; 0: it is of all together
+	Of   int `json:"runs,omitempty"`         // of so many
 }
 
 //go:embed doubts.yaml
@@ -40,6 +43,9 @@ var doubtRows = sync.OnceValue(func() (rows []doubtRow) {
 	}
 	return rows
 })
+
+// OneRun is the id of the doubt that repeats take back.
+const OneRun = "one-run"
 
 // doubtReaders are the functions that rows name. Each returns the values for the verbs of the text; nil: there is no doubt.
 var doubtReaders = map[string]func(r *Result) []any{
@@ -69,6 +75,11 @@ func DoubtIDs() (ids []string) {
 		ids = append(ids, row.ID)
 	}
 	return ids
+}
+
+// Without returns the doubts that have none of some ids.
+func Without(doubts []Doubt, accepted []string) []Doubt {
+	return slices.DeleteFunc(slices.Clone(doubts), func(d Doubt) bool { return slices.Contains(accepted, d.ID) })
 }
 
 // CheckAccepted returns an error unless each id is one of a doubt.

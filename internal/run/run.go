@@ -146,6 +146,7 @@ func (m *maker) options(ctx context.Context) engine.Options {
 	o.Sources = append([]engine.Source{newExecs(m.Execs, m.Notify)}, m.clients.Sources...)
 	if !m.Follows {
 		m.machine = &machine{Watcher: watch.New(host.System()), told: make(map[int]bool)}
+		m.machine.Light = true // beside a load
 		o.Sources = append(o.Sources, m.machine)
 	}
 	o.NewSleeper = func() (func(time.Duration), func() error) {
@@ -220,7 +221,7 @@ func (m *maker) finish(ctx context.Context, end engine.End) (result.Result, erro
 		Ended: result.Completed, ElapsedSeconds: end.Elapsed.Seconds(), Tune: m.tune, LogEnds: m.logEnds(ctx),
 		SendingSeconds: end.Sending.Seconds(), DrainTimedOut: end.TimedOut, ReadEnd: string(end.ReadEnd),
 	}
-	if m.machine != nil && m.machine.use.Seconds > 0 {
+	if m.machine != nil && m.machine.use.Seconds > 0 && (m.Part == nil || m.Part.Epoch == "") {
 		trailer.Machine = &m.machine.use.Busy
 	}
 	if n := m.writtenBeside(ctx); n >= 0 && m.others >= 0 {

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -196,7 +197,15 @@ func TestTheLedgerOfALoadThatGoesOnIsRead(t *testing.T) {
 			given := canned.Given("the test", change(&p)...)
 			r := request(t, p)
 			r.System, _ = must.Both(system.New(&p, given, nil, false))(t)
-			r.Plan, r.Ledger, r.LedgerSync = p, filepath.Join(t.TempDir(), "growing.ledger"), true
+			dir := t.TempDir()
+			r.Plan, r.Ledger, r.LedgerSync = p, filepath.Join(dir, "growing.ledger"), true
+			r.BrokerDirs = func() []string { return []string{"/proc/none", "/proc", dir} }
+			var beside []string
+			r.Notify = func(n run.Notice) {
+				if n.Kind == run.LedgerBeside {
+					beside = append(beside, n.Text)
+				}
+			}
 			over := make(chan error)
 			go func() { _, err := run.Run(t.Context(), r); over <- err }()
 			ends, last := make(map[time.Time]bool), int64(0)
@@ -219,6 +228,7 @@ func TestTheLedgerOfALoadThatGoesOnIsRead(t *testing.T) {
 				must.Hold(t, acknowledged >= last && (going || book.CutAt.IsZero()), "%d acknowledged after %d, cut off at %v", acknowledged, last, book.CutAt)
 				ends[book.CutAt], last = true, acknowledged
 			}
+			must.True(t, len(beside) == 1 && strings.Contains(beside[0], "log directory "+dir), "said of the ledger's disk: %q", beside)
 			must.True(t, len(ends) >= 4 && last == records, "the ledger had %d ends, and %d acknowledged records", len(ends), last)
 		})
 	}

@@ -56,7 +56,7 @@ func (s *Side) metrics(load string) []Metric {
 // Add adds a run to a side. A run counts once, by its fullest file. What a workload has of a load begins with the name of the load.
 func (s *Side) Add(file string, r *result.Result) {
 	one, counts := eachOf("", file, r, slices.Concat(comparedMetrics, s.asked))[0], true
-	one.facts, one.shares = factsOf(r), sharesOf(r)
+	one.facts, one.shares, one.derived = factsOf(r), sharesOf(r), derivedOf(r)
 	for i := range r.Loads {
 		l := &r.Loads[i]
 		s.named = once(append(s.named, l.Name))
@@ -109,14 +109,18 @@ func (s *Side) does() string {
 
 // CompareDocument has the differences between two sets of runs.
 type CompareDocument struct {
-	Schema   int          `json:"schema"`
-	A        Side         `json:"a"`
-	B        Side         `json:"b"`
-	Delta    float64      `json:"delta"` // differences of at most this share are alike
-	Differs  []Difference `json:"differs"`
-	Beside   []string     `json:"differs_beside,omitempty"` // the load, each in a sentence: what shifts a metric may be this
-	Metrics  []Compared   `json:"metrics"`
-	Failures []string     `json:"failures"` // limits of --fail-on that are passed
+	Schema  int          `json:"schema"`
+	A       Side         `json:"a"`
+	B       Side         `json:"b"`
+	Delta   float64      `json:"delta"` // differences of at most this share are alike
+	Differs []Difference `json:"differs"`
+	Beside  []string     `json:"differs_beside,omitempty"` // the load: the texts of those doubts from which a shift may come
+
+	Doubts   []result.Doubt `json:"doubts,omitempty"`          // what differs beside the setting that is compared, and those of the runs
+	Accepted []string       `json:"accepted_doubts,omitempty"` // the ids of those that are left out
+
+	Metrics  []Compared `json:"metrics"`
+	Failures []string   `json:"failures"` // limits of --fail-on that are passed
 
 	Queueing bool `json:"latency_is_queueing"` // a run had no target rate
 }
@@ -209,7 +213,12 @@ func Compare(a, b *Side, delta float64) (*CompareDocument, error) {
 		}
 	}
 	d.Queueing = slices.ContainsFunc(slices.Concat(a.loads, b.loads), func(l *LoadFigures) bool { return l.Target == 0 && !l.oneAtATime })
-	d.Beside = confounders(a, b, d.Differs)
+	d.Doubts = confounders(a, b, d.Differs)
+	for _, doubt := range d.Doubts {
+		if doubt.Of == 0 && doubt.ID != differentPlans && doubt.ID != "different-payloads" {
+			d.Beside = append(d.Beside, doubt.Text)
+		}
+	}
 	var rules []rule
 	for _, load := range d.loads() {
 		for _, m := range b.metrics(load) {

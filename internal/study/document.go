@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/result/metric"
 )
 
@@ -16,12 +17,15 @@ const Schema = 1
 
 // Document has what a study says. It is made of the study's folder alone. The policy of the study fills a section.
 type Document struct {
-	Schema   int      `json:"schema"`
-	ID       string   `json:"id"`
-	Study    *Study   `json:"study"`
-	Over     bool     `json:"over"`                // false: runs are missing
-	Sentence string   `json:"sentence,omitempty"`  // what a search or a trial has found
-	NotEqual []string `json:"not_equal,omitempty"` // between the systems that were compared, each in a sentence
+	Schema   int            `json:"schema"`
+	ID       string         `json:"id"`
+	Study    *Study         `json:"study"`
+	Over     bool           `json:"over"`                      // false: runs are missing
+	Sentence string         `json:"sentence,omitempty"`        // what a search or a trial has found
+	NotEqual []string       `json:"not_equal,omitempty"`       // between the systems that were compared, each in a sentence
+	Doubts   []result.Doubt `json:"doubts,omitempty"`          // of its runs
+	Accepted []string       `json:"accepted_doubts,omitempty"` // the ids of those that are left out
+
 	*GridDoc
 	*FindDoc
 	*TrialDoc
@@ -33,6 +37,7 @@ type Document struct {
 	folder  *Folder
 	state   *state
 	turns   []Turn        // as far as they are known
+	raised  doubts        // of its runs, or of those of its parts
 	systems []plan.System // if there are several
 }
 
@@ -141,6 +146,9 @@ func (f *Folder) Document() (*Document, error) {
 	if err == nil {
 		err = f.Study.policy().conclude(d)
 	}
+	if err == nil {
+		err = d.doubt()
+	}
 	d.Embedded = d.Embedded || f.embedded
 	return d, err
 }
@@ -245,6 +253,7 @@ func (whole) conclude(d *Document) error {
 		if said.FindDoc != nil {
 			one.Study, one.Find = nil, said
 		}
+		d.raised, d.Accepted = append(d.raised, said.raised...), append(d.Accepted, said.Accepted...)
 		d.Parts, d.Over, d.Embedded = append(d.Parts, one), d.Over && said.Over, d.Embedded || said.Embedded
 	}
 	if d.OneLess = oneLess(d.Parts); d.OneLess != nil {

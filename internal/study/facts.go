@@ -54,6 +54,18 @@ func factsOf(r *result.Result) map[string]string {
 	return facts
 }
 
+// derivedOf returns the names of the facts of a run that follow from others.
+func derivedOf(r *result.Result) (names []string) {
+	for of, settings := range map[string][]result.Setting{"producer ": r.Config, "consumer ": r.ConsumerConfig} {
+		for _, s := range settings {
+			if s.Source == "derived" {
+				names = append(names, of+s.Name)
+			}
+		}
+	}
+	return names
+}
+
 // flatten adds the leaves of a JSON value, under the names of its fields.
 func flatten(facts map[string]string, name string, value any) {
 	fields, ok := value.(map[string]any)
@@ -128,16 +140,16 @@ func sharesOf(r *result.Result) map[string]float64 {
 	return shares
 }
 
-// confounders returns a sentence for each thing but the load that differs between two sides.
-func confounders(a, b *Side, differ []Difference) (all []string) {
-	add := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
+// confounders returns what differs between two sides beside the one setting that they are about, as doubts, and the doubts of their runs.
+func confounders(a, b *Side, differ []Difference) (all []result.Doubt) {
+	add := func(id string, values ...any) { all = append(all, result.NewDoubt(id, values...)) }
 	began := func(s *Side) []string {
 		times := mapped(s.loads, func(f *LoadFigures) string { return f.from.UTC().Format("2006-01-02 15:04:05.000") })
 		return slices.Sorted(slices.Values(times))
 	}
 	x, y := began(a), began(b)
 	if m, n := len(x)-1, len(y)-1; m > 0 && n > 0 && (x[m] < y[0] || y[n] < x[0]) {
-		add("the sides did not take turns: all runs of A began from %s to %s, and those of B from %s to %s UTC", x[0], x[m], y[0], y[n])
+		add("not-in-turns", x[0], x[m], y[0], y[n])
 	}
 	runs, pairs, last := slices.Concat(a.loads, b.loads), 0, ""
 	shares := make(map[string]float64)
@@ -150,8 +162,9 @@ func confounders(a, b *Side, differ []Difference) (all []string) {
 		}
 	}
 	if pairs > 0 {
-		add("%s of runs went on at one time on one host, as %s", theme.Plural(pairs, "pair", "pairs"), last)
+		add("at-one-time", theme.Plural(int64(pairs), "pair", "pairs"), last)
 	}
+	texts := make(map[string][]string) // by ids
 	for _, what := range slices.Sorted(maps.Keys(shares)) {
 		share := func(s *Side) Spread { // over the runs where it is known
 			var values []float64
@@ -163,15 +176,54 @@ func confounders(a, b *Side, differ []Difference) (all []string) {
 			return spread(values)
 		}
 		if x, y := share(a), share(b); x.N*y.N > 0 && math.Abs(x.Median-y.Median) >= 0.05 { // less is noise
-			add("%s: %s in A, and %s in B", what, theme.Percent(x.Median), theme.Percent(y.Median))
+			texts["others-at-work"] = append(texts["others-at-work"], fmt.Sprintf("%s: %s in A, and %s in B", what, theme.Percent(x.Median), theme.Percent(y.Median)))
 		}
 	}
 	for _, d := range differ {
+		id, text := doubtOf(d.What), d.What
+		follows := slices.ContainsFunc(runs, func(r *LoadFigures) bool { return slices.Contains(r.derived, d.What) }) ||
+			slices.ContainsFunc(differ, func(o Difference) bool { return o.What == "plan."+d.What })
 		if besideLoad(d.What) {
-			add("%s: %s in A, and %s in B", d.What, cmp.Or(strings.Join(d.A, ", "), "none"), cmp.Or(strings.Join(d.B, ", "), "none"))
+			text = fmt.Sprintf("%s: %s in A, and %s in B", d.What, cmp.Or(strings.Join(d.A, ", "), "none"), cmp.Or(strings.Join(d.B, ", "), "none"))
+		}
+		if !follows { // from another setting that differs
+			texts[id] = append(texts[id], text)
 		}
 	}
-	return all
+	for _, id := range []string{"others-at-work", "different-versions", "different-hosts", differentPlans, "different-payloads"} {
+		const most = 4
+		list := texts[id]
+		n := len(list)
+		if n == 0 || n == 1 && id == differentPlans { // the one that is compared
+			continue
+		}
+		if n > most {
+			list = append(list[:most-1], fmt.Sprintf("and %d more", n-most+1))
+		}
+		add(id, theme.Plural(int64(n), "thing", "things"), strings.Join(list, "; "))
+	}
+	own := func(s *Side) [][]result.Doubt {
+		return mapped(s.loads, func(f *LoadFigures) []result.Doubt { return f.doubts })
+	}
+	return append(all, doubts{own(a), own(b)}.count()...)
+}
+
+const differentPlans = "different-plans"
+
+// doubtOf returns the id of the doubt that a fact which differs raises.
+func doubtOf(fact string) string {
+	if _, of, ofLoad := strings.Cut(fact, ": "); ofLoad {
+		fact = of
+	}
+	switch {
+	case fact == "kt" || fact == "cluster.broker_version":
+		return "different-versions"
+	case besideLoad(fact):
+		return "different-hosts"
+	case strings.HasPrefix(fact, "plan.payload."):
+		return "different-payloads"
+	}
+	return differentPlans
 }
 
 // besideLoad reports whether a fact is of the environment of a load, and not of the load.

@@ -94,6 +94,9 @@ type LoadFigures struct {
 	oneAtATime bool               // so no record waits for another, though there is no target
 	facts      map[string]string  // of a comparison: settings and environment
 	shares     map[string]float64 // of a comparison: what went on beside the load
+	derived    []string           // of a comparison: facts that follow from others
+	doubts     []result.Doubt
+	accepted   []string // the ids of doubts that were left out
 }
 
 func (l *LoadFigures) isOf(o *LoadFigures) bool {
@@ -162,7 +165,7 @@ func eachOf(load, file string, r *result.Result, metrics []Metric) []LoadFigures
 func figuresOf(load, file string, r *result.Result, metrics []Metric) LoadFigures {
 	f := LoadFigures{
 		Load: load, File: file, Valid: r.Valid, SLO: r.Limits, Limit: r.BoundBy.Limit, Evidence: r.BoundBy.Evidence,
-		Target: r.Throughput.TargetRecordsPerSecond, cluster: "embedded broker, not Kafka", oneAtATime: r.Plan.Load.OneAtATime, cut: r.Ended == result.CutOff,
+		Target: r.Throughput.TargetRecordsPerSecond, cluster: "embedded broker, not Kafka", oneAtATime: r.Plan.Load.OneAtATime, cut: r.Ended == result.CutOff, doubts: r.Doubts, accepted: r.Accepted,
 		from: r.StartedAt, to: r.StartedAt.Add(time.Duration(r.ElapsedSeconds * float64(time.Second))),
 		ids:    append([]string{r.RunID}, mapped(r.RunFiles, func(f result.MergedFile) string { return f.RunID })...),
 		Failed: r.Records.Failed + r.Records.Unknown, Outage: r.Outage,

@@ -403,3 +403,25 @@ func BenchmarkLook(b *testing.B) {
 		w.find(0)
 	}
 }
+
+func TestASampleTellsWhatIsDoubtedOfALoad(t *testing.T) {
+	m := fixture(t)
+	heat := "sys/devices/system/cpu/cpu1/thermal_throttle/core_throttle_count"
+	for name, content := range map[string]string{
+		heat: "5\n", "proc/sys/vm/dirty_expire_centisecs": "3000\n", "proc/vmstat": "nr_dirty 7\nnr_dirty_background_threshold 1000\n",
+		"opt/kafka/libs/kafka_2.13-4.3.1.jar": "", "proc/4711/mountinfo": "1 0 8:1 / / rw - ext4 /dev/a rw\n2 1 0:5 / /data rw - tmpfs none rw\n",
+		"proc/4711/maps": "7f12-7f13 rw-s 0 08:01 1     /logs/a-0/0.index\n7f13-7f14 rw-s 0 00:05 1 /data/b-0/0.index\n7f15-7f16 r-xp 0 09:00 1 /nfs/lib.so\n7f16-7f17 rw-p 0\n",
+	} {
+		m.put(name, content)
+	}
+	w := m.watch()
+	m.put(heat, "9\n")
+	m.now = 10 * time.Second
+	v := w.Sample(m.now)
+	must.True(t, v.Hot == 4 && v.FlushAge == 30*time.Second && v.DirtyLimit == 1000*int64(os.Getpagesize()), "%+v", v)
+	b := v.Brokers[0]
+	must.True(t, b.Version == "4.3.1" && b.FileSystems == "ext4 tmpfs" && b.Maps == 4 && b.HeapMax > 0, "%+v", b)
+	w.Light = true
+	light := w.Sample(20 * time.Second).Brokers[0]
+	must.True(t, light.HeapMax == 0 && light.FileSystems == b.FileSystems, "light: %+v", light)
+}

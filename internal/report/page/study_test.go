@@ -234,7 +234,7 @@ func TestTextOfStudiesIsOnlyText(t *testing.T) {
 		d.Cells[i].At = map[string]string{evil: evil}
 	}
 	f.Sentence, f.Trials[1].Reasons = evil, []string{evil}
-	c.Beside, c.A.Notes, c.A.Name, c.A.Files, c.Failures, c.Differs = []string{evil}, []string{evil}, evil, []string{evil}, []string{evil}, []study.Difference{{What: evil, A: []string{evil}}}
+	c.Doubts, c.A.Notes, c.A.Name, c.A.Files, c.Failures, c.Differs = []result.Doubt{{Text: evil, Next: evil}}, []string{evil}, evil, []string{evil}, []string{evil}, []study.Difference{{What: evil, A: []string{evil}}}
 	w.Parts[0].Find, w.Parts[1].Study, w.NotEqual = f, d, []string{evil}
 	best := optimum("better")
 	best.Sentence, best.Optimum.Tried[0].At[0].Value, best.Optimum.Effects[0].Setting, best.Optimum.Best.Against[0].Name = evil, evil, evil, evil
