@@ -123,7 +123,16 @@ func (f *File) Mark(at time.Time, lanes func() []Lane) error {
 	if time.Now().Before(f.next) {
 		return nil
 	}
-	return f.write(at, lanes, f.size > maxGrown+maxStates*f.least, false)
+	return f.mark(at, lanes, f.size > maxGrown+maxStates*f.least, false)
+}
+
+// mark is write. Where a new file cannot be made, it adds to the one that is there.
+func (f *File) mark(at time.Time, lanes func() []Lane, anew, end bool) error {
+	err := f.write(at, lanes, anew, end)
+	if err != nil && anew && f.missing() == nil { // no room for a second file, or no leave to make one
+		err = f.write(at, lanes, false, end)
+	}
+	return err
 }
 
 // End writes the whole book, whose lanes are final, and closes the file. If that fails, the file has its newest mark.
@@ -131,10 +140,7 @@ func (f *File) End(b *Book) error {
 	f.kept, f.book = true, b
 	err := b.check()
 	if err == nil {
-		lanes := func() []Lane { return b.Lanes }
-		if err = f.write(time.Now(), lanes, true, true); err != nil && !errors.Is(err, fs.ErrExist) { // no room for a second file
-			err = f.write(time.Now(), lanes, false, true)
-		}
+		err = f.mark(time.Now(), func() []Lane { return b.Lanes }, true, true)
 	}
 	return errors.Join(err, f.file.Close())
 }
@@ -216,16 +222,26 @@ func (w *written) add(b *Book, at time.Time, all, old []Lane, end bool) error {
 
 // replace puts a new file in the place of the one that Create made, unless that is another one by now.
 func (f *File) replace(name string) error {
-	if now, err := os.Lstat(f.path); err == nil {
-		if own, err := f.file.Stat(); err != nil || !os.SameFile(now, own) {
-			return errors.Join(fs.ErrExist, err)
-		}
+	if err := f.missing(); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
 	}
 	if err := os.Rename(name, f.path); err != nil || !f.sync {
 		return err
 	}
 	if dir, err := os.Open(filepath.Dir(f.path)); err == nil { // an error now would be too late: the file has its name
 		_, _ = dir.Sync(), dir.Close()
+	}
+	return nil
+}
+
+// missing returns nil if the file is where Create made it, and fs.ErrExist if another one is there.
+func (f *File) missing() error {
+	now, err := os.Lstat(f.path)
+	if err != nil {
+		return err
+	}
+	if own, err := f.file.Stat(); err != nil || !os.SameFile(now, own) {
+		return fs.ErrExist
 	}
 	return nil
 }
@@ -316,6 +332,8 @@ func readHeader(text []byte) (*Book, error) {
 	err := json.Unmarshal(text, &l) // it may be that of another schema, and then the rest of its fields too
 	h := l.Header
 	switch {
+	case len(text) == 0:
+		return nil, errors.New("it is not a ledger of kt, or the load of its kt has not begun: it has no whole line")
 	case h == nil || h.Schema < 1:
 		return nil, errNoLedger
 	case h.Schema != Schema:

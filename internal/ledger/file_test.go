@@ -107,6 +107,30 @@ func TestALedgerFileNeverReplacesAnother(t *testing.T) {
 	must.True(t, err == nil && string(text) == "somebody's", "it holds %q, %v", text, err)
 }
 
+// Nobody may hear that a ledger is whole that is nowhere.
+func TestALedgerWhoseFolderIsGoneIsAnError(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "runs")
+	must.Do(t, os.Mkdir(dir, 0o755))
+	f := must.Have(Create(filepath.Join(dir, "ours"), false))(t)
+	must.Do(t, f.Begin(sample()))
+	must.Do(t, os.RemoveAll(dir))
+	if err := f.End(sample()); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// A ledger that should be written anew, and cannot, grows.
+func TestALedgerGrowsWhereNoOtherFileCanBeMade(t *testing.T) {
+	here, there := t.TempDir(), t.TempDir()
+	must.Do(t, errors.Join(os.Mkdir(there+"/sub", 0o755), os.Mkdir(there+"/runs", 0o755), os.Symlink(there+"/sub", here+"/link")))
+	f := must.Have(Create(here+"/link/../runs/ours", false))(t) // its folder by name is here/runs, and is none
+	must.Do(t, f.Begin(sample()))
+	f.next, f.least = time.Time{}, -maxGrown // it is large
+	at := f.at.Add(time.Second)
+	must.Do(t, f.Mark(at, func() []Lane { return sample().Lanes }))
+	must.Match(t, at.UTC(), must.Have(readFile(f.path))(t).CutAt.UTC(), "the newest mark")
+}
+
 // alone checks that nothing else is left in a file's folder.
 func alone(t *testing.T, path string) {
 	t.Helper()
@@ -143,7 +167,7 @@ func TestWhatIsNotAWholeLedgerIsRefused(t *testing.T) {
 		}
 		refused(tc.Name, file, tc.Say)
 	}
-	refused("nothing", nil, "not a ledger")
+	refused("nothing", nil, "has not begun")
 	refused("text", []byte("hello\n"), "not a ledger")
 	refused("other JSON lines", []byte("{\"header\":{\"schema\":1}}\n"), "not a ledger")
 	refused("a first line without end", bytes.Repeat([]byte("x"), maxLine+1), "not a ledger")

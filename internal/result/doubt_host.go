@@ -86,7 +86,8 @@ func inMemory(r *Result) []any {
 func shortFlush(r *Result) []any {
 	_, _, ok := r.onDisks()
 	i := slices.IndexFunc(r.brokerHosts(), func(b *Busy) bool {
-		return r.ElapsedSeconds < b.FlushSeconds && float64(b.DirtyBytesMax) < 0.8*float64(b.DirtyLimit)
+		return r.ElapsedSeconds < b.FlushSeconds && float64(b.DirtyBytesMax) < 0.8*float64(b.DirtyLimit) &&
+			slices.ContainsFunc(b.Brokers, func(k BusyBroker) bool { return k.FileSystems != "tmpfs" }) // which never goes to a disk
 	})
 	if !ok || !r.Plan.Writes() || i < 0 {
 		return nil

@@ -131,6 +131,12 @@ func TestEachDoubtIsRaisedByWhatItIsAboutAndByNothingElse(t *testing.T) {
 			"short-flush", "20.0s, data may wait 30.0s for a disk", here,
 			func(r *Result) { r.ElapsedSeconds = 20 },
 			map[string]func(r *Result){
+				"logs in memory": func(r *Result) {
+					r.ElapsedSeconds = 20
+					for i := range r.Machine.Brokers {
+						r.Machine.Brokers[i].FileSystems = "tmpfs"
+					}
+				},
 				"much waited":    func(r *Result) { r.ElapsedSeconds, r.Machine.DirtyBytesMax = 20, 1<<30 },
 				"a cycle of 5 s": func(r *Result) { r.ElapsedSeconds, r.Machine.FlushSeconds = 20, 5 },
 			},

@@ -128,6 +128,7 @@ func (f *Fold) readingEvidence(w *stats.Window) *verdict.Readers {
 		return r
 	}
 	r.Nothing = w.Consumed == 0 && (f.trailer.ReadEnd == ReadAll || p.Read.Share != nil && lag.Left == 0)
+	r.Warmed = r.Nothing && f.total[stats.Warmup].Consumed > 0
 	r.Joining = !r.Nothing && f.trailer.ReadEnd != ReadStopped && p.System() == plan.Kafka && p.Read.Group != "" && w.Consumed == 0 && w.JoinTime+f.total[stats.Warmup].JoinTime == 0
 	if f.trailer.ReadEnd == ReadIdle {
 		last := max(w.LastRead, f.total[stats.Warmup].LastRead)

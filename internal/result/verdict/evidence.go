@@ -223,6 +223,7 @@ type Readers struct {
 	Keeps      string        // a clause on how many threads or consumers would keep up with what is written; "": not known
 
 	Nothing   bool          // there was nothing to read
+	Warmed    bool          // the warm-up read all
 	Joining   bool          // no reader had joined the group when the run ended
 	Idle      time.Duration // without a record before reading was given up
 	IdleCause string        // a clause on the events meanwhile; "": none
