@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -178,18 +179,19 @@ func TestAGrowingLedgerIsBounded(t *testing.T) {
 }
 
 func TestALongMarkPutsTheNextOneOff(t *testing.T) {
-	g := grow(t)
-	g.file.next = time.Time{}
-	slow := func() []Lane { time.Sleep(20 * time.Millisecond); return lanesOf(3) }
-	must.Do(t, g.file.Mark(began, slow))
-	must.True(t, time.Until(g.file.next) < 300*time.Millisecond, "one long mark puts the next one off")
-	g.file.next = time.Time{}
-	must.Do(t, g.file.Mark(began, slow))
-	until := time.Until(g.file.next)
-	must.True(t, until > 300*time.Millisecond, "the next mark may come after %v", until)
-	size := g.file.size
-	must.Do(t, g.file.Mark(began, func() []Lane { t.Error("the lanes were asked for"); return nil }))
-	must.Match(t, size, g.file.size, "the size of the file")
+	synctest.Test(t, func(t *testing.T) {
+		g := grow(t)
+		g.file.next = time.Time{}
+		slow := func() []Lane { time.Sleep(20 * time.Millisecond); return lanesOf(3) }
+		must.Do(t, g.file.Mark(began, slow))
+		must.True(t, time.Until(g.file.next) < 300*time.Millisecond, "one long mark puts the next one off")
+		g.file.next = time.Time{}
+		must.Do(t, g.file.Mark(began, slow))
+		must.Match(t, 400*time.Millisecond, time.Until(g.file.next), "until the next mark, after two long ones")
+		size := g.file.size
+		must.Do(t, g.file.Mark(began, func() []Lane { t.Error("the lanes were asked for"); return nil }))
+		must.Match(t, size, g.file.size, "the size of the file")
+	})
 }
 
 // An open transaction promises nothing, and a committed one everything.
