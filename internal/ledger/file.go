@@ -10,8 +10,10 @@ import (
 	"hash/crc32"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -19,12 +21,11 @@ import (
 // Schema is the version of the ledger files that File writes, the only one that Read reads.
 const Schema = 2
 
-// line is one line of a ledger file: first a header, then lanes and marks, last an end. A lane replaces what an earlier line said of it.
+// line is one line of a ledger file: first a header, then lanes and marks. A lane replaces what an earlier line said of it.
 type line struct {
 	Header *header `json:"ledger,omitempty"`
 	Lane   *Lane   `json:"lane,omitempty"`
 	Mark   *mark   `json:"mark,omitempty"`
-	End    *mark   `json:"end,omitempty"`
 }
 
 // header is a Book without its lanes.
@@ -34,11 +35,11 @@ type header struct {
 	*Book
 }
 
-// mark says that what lies before it counts. The mark that is the end has all records of the run.
+// mark says that what lies before it counts.
 type mark struct {
-	At    time.Time `json:"at,omitzero"` // up to which the lanes have every outcome
-	Lanes int       `json:"lanes"`       // different ones
-	Sum   string    `json:"crc32c"`      // of all lines before, and of the mark without Sum, as 8 hexadecimal digits
+	At  time.Time `json:"at,omitzero"`   // up to which the lanes have every outcome
+	End bool      `json:"end,omitempty"` // they have all records of the run, and the file ends here
+	Sum string    `json:"crc32c"`        // of all lines before, and of the mark without Sum, as 8 hexadecimal digits
 }
 
 // sum returns the Sum of a mark behind lines with that CRC-32C.
@@ -211,13 +212,9 @@ func (w *written) add(b *Book, at time.Time, all, old []Lane, end bool) error {
 	if err = errors.Join(err, buffered.Flush()); err != nil {
 		return err
 	}
-	m := &mark{At: at.UTC(), Lanes: len(all)}
+	m := &mark{At: at.UTC(), End: end}
 	m.Sum = m.sum(w.sum)
-	last := line{Mark: m}
-	if end {
-		last = line{End: m}
-	}
-	return errors.Join(lines.Encode(last), buffered.Flush())
+	return errors.Join(lines.Encode(line{Mark: m}), buffered.Flush())
 }
 
 // replace puts a new file in the place of the one that Create made, unless that is another one by now.
@@ -259,68 +256,54 @@ func Read(r io.Reader) (*Book, error) {
 	if err != nil {
 		return nil, err
 	}
-	sum, places := crc32.New(crcTable), make(map[laneID]int)
-	var fresh []Lane // since the last mark
-	var wrong error  // the first line that is not right: if the file was changed, that is the error
-	for n := 2; ; n++ {
-		_, _ = sum.Write(text) // it never fails
+	sum, lanes, fresh := uint32(0), make(map[laneID]Lane), make(map[laneID]Lane) // fresh: since the last mark
+	var wrong error                                                              // why the next mark is not reached
+	for n := 2; wrong == nil; n++ {
+		sum = crc32.Update(sum, crcTable, text)
 		if text, err = readLine(lines); err != nil {
 			return nil, err
 		}
-		if text == nil {
-			return b.cutOff(wrong != nil, fmt.Errorf("it is cut off after line %d: there is no whole mark before", n-1))
-		}
 		var l line
 		err := json.Unmarshal(text, &l)
-		switch m := cmp.Or(l.Mark, l.End); {
-		case wrong != nil && m == nil:
+		switch m := l.Mark; {
+		case text == nil:
+			wrong = fmt.Errorf("it is cut off after line %d: there is no whole mark before", n-1)
 		case err != nil:
-			wrong = cmp.Or(wrong, fmt.Errorf("line %d: %w", n, err))
+			wrong = fmt.Errorf("it was changed after it was written: line %d: %w", n, err)
+		case m != nil && m.Sum != m.sum(sum):
+			wrong = fmt.Errorf("it was changed after it was written: its checksum is %s and should be %.8s", m.sum(sum), m.Sum)
 		case m != nil:
-			if err := m.check(sum.Sum32(), wrong); err != nil {
-				return b.cutOff(true, err)
-			}
-			if b.take(fresh, places); m.Lanes != len(b.Lanes) {
-				return nil, fmt.Errorf("line %d: it has %d lanes and should have %d", n, len(b.Lanes), m.Lanes)
-			}
-			if fresh, b.CutAt = fresh[:0], m.At; l.End == nil {
+			maps.Copy(lanes, fresh)
+			clear(fresh)
+			if b.CutAt = m.At; !m.End {
 				continue
 			}
 			b.CutAt = time.Time{}
 			if _, err := lines.ReadByte(); !errors.Is(err, io.EOF) {
 				return nil, errors.New("it was changed after it was written: it goes on after its last line")
 			}
-			return b, b.check()
+			return b, b.fill(lanes)
 		case l.Lane == nil:
 			wrong = fmt.Errorf("line %d: it is not a lane", n)
-		case len(b.Lanes)+len(fresh) >= 2*maxLanes:
+		case len(lanes)+len(fresh) == 2*maxLanes:
 			wrong = fmt.Errorf("line %d: it is more than %d lanes", n, maxLanes)
 		default:
-			fresh = append(fresh, *l.Lane)
+			fresh[l.Lane.id()] = *l.Lane
 		}
 	}
-}
-
-// take puts lanes into the book: at their places, or behind the others.
-func (b *Book) take(fresh []Lane, places map[laneID]int) {
-	for i := range fresh {
-		id := fresh[i].id()
-		at, ok := places[id]
-		if !ok {
-			at, places[id] = len(b.Lanes), len(b.Lanes)
-			b.Lanes = append(b.Lanes, Lane{})
-		}
-		b.Lanes[at] = fresh[i]
-	}
-}
-
-// cutOff returns the book up to the newest mark, or the error where there is none.
-func (b *Book) cutOff(damaged bool, none error) (*Book, error) {
 	if b.CutAt.IsZero() {
-		return nil, none
+		return nil, wrong
 	}
-	b.LedgerDamaged = damaged
-	return b, b.check()
+	b.LedgerDamaged = text != nil
+	return b, b.fill(lanes)
+}
+
+// fill gives the book its lanes.
+func (b *Book) fill(lanes map[laneID]Lane) error {
+	b.Lanes = slices.SortedFunc(maps.Values(lanes), func(l, o Lane) int {
+		return cmp.Or(cmp.Compare(l.Producer, o.Producer), cmp.Compare(l.Partition, o.Partition))
+	})
+	return b.check()
 }
 
 // errNoLedger is the error of any other file.
@@ -348,14 +331,6 @@ func readHeader(text []byte) (*Book, error) {
 	b := cmp.Or(h.Book, new(Book))
 	b.Run = run
 	return b, nil
-}
-
-// check returns an error unless a mark agrees with the lines before, of which wrong is the first that made no sense.
-func (m *mark) check(sum uint32, wrong error) error {
-	if has := m.sum(sum); m.Sum != has {
-		return fmt.Errorf("it was changed after it was written: its checksum is %s and should be %.8s", has, m.Sum)
-	}
-	return wrong
 }
 
 // readLine reads a line with its end, nil if there is none or if it is cut off.
@@ -402,14 +377,10 @@ func (b *Book) check() error {
 		source
 		partition int32
 	}
-	lanes, writers := make(map[laneID]bool), make(map[writer]uint16)
+	writers := make(map[writer]uint16)
 	for i := range b.Lanes {
 		l := &b.Lanes[i]
 		err := l.check(all)
-		if lanes[l.id()] { // only of a book that was not read
-			err = fmt.Errorf("producer %d has a lane of partition %d already", l.Producer, l.Partition)
-		}
-		lanes[l.id()] = true
 		for _, o := range l.Origins {
 			w := writer{o.source(), l.Partition}
 			if of, ok := writers[w]; ok && of != l.Producer {
