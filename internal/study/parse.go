@@ -76,8 +76,8 @@ func (p *Parser) study(n *yaml.Node, name string) *Study {
 		"loads":   func(n *yaml.Node) { s.Loads = append(s.Loads, p.Loads(n, "loads")...) },
 		"factors": func(n *yaml.Node) { s.Factors = p.factors(n) },
 		"doubts":  func(n *yaml.Node) { s.Doubts = p.doubts(n) },
-		"order": func(n *yaml.Node) { s.Order = p.word(n, "order", Orders) },
-		"ask":   func(n *yaml.Node) { s.Ask = p.questions(n) },
+		"order":   func(n *yaml.Node) { s.Order = p.word(n, "order", Orders) },
+		"ask":     func(n *yaml.Node) { s.Ask = p.questions(n) },
 		"find": func(n *yaml.Node) {
 			s.Find = new(DefaultSearch())
 			p.Mapping(n, "find", map[string]any{
