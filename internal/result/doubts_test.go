@@ -152,6 +152,9 @@ func TestEachDoubtIsRaisedByWhatItIsAboutAndByNothingElse(t *testing.T) {
 			map[string]func(r *Result){"a topic with older records": func(r *Result) {
 				r.Environment.Topic.Configs["segment.bytes"], r.Environment.Topic.Created = "1073741824", false
 				r.LogEnds.Before, r.LogEnds.After = 1, r.LogEnds.After+1
+			}, "a warm-up that filled some": func(r *Result) {
+				r.Environment.Topic.Configs["segment.bytes"], r.Warmup = "1073741824", &Warmup{Records: Records{Offered: 40 * r.Records.Offered}}
+				r.LogEnds.After *= 41
 			}},
 		},
 		{
