@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"crypto/rand"
 	"encoding/json"
@@ -32,7 +33,7 @@ type line struct {
 type header struct {
 	Schema int    `json:"schema"`
 	RunID  string `json:"run_id"` // 16 hexadecimal digits
-	*Book
+	Book
 }
 
 // mark says that what lies before it counts.
@@ -198,7 +199,7 @@ func (w *written) add(b *Book, at time.Time, all, old []Lane, end bool) error {
 	lines := json.NewEncoder(buffered)
 	var err error
 	if w.size == 0 {
-		err = lines.Encode(line{Header: &header{Schema, fmt.Sprintf("%016x", b.Run), b}})
+		err = lines.Encode(line{Header: &header{Schema, fmt.Sprintf("%016x", b.Run), *b}})
 	}
 	for i := 0; i < len(all) && err == nil; i++ {
 		if len(old) > 0 && old[0].id() == all[i].id() {
@@ -247,26 +248,24 @@ func (f *File) missing() error {
 // that is no ledger, that has no mark, that was changed before its first one, or that a kt with another Schema wrote is an error
 // that says so. Memory is bounded, however long the file is.
 func Read(r io.Reader) (*Book, error) {
-	lines := bufio.NewReaderSize(r, 64<<10)
-	text, err := readLine(lines)
-	if err != nil {
-		return nil, err
-	}
-	b, err := readHeader(text)
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, maxLine)
+	lines.Split(wholeLines)
+	lines.Scan()
+	b, err := readHeader(lines)
 	if err != nil {
 		return nil, err
 	}
 	sum, lanes, fresh := uint32(0), make(map[laneID]Lane), make(map[laneID]Lane) // fresh: since the last mark
 	var wrong error                                                              // why the next mark is not reached
 	for n := 2; wrong == nil; n++ {
-		sum = crc32.Update(sum, crcTable, text)
-		if text, err = readLine(lines); err != nil {
-			return nil, err
-		}
-		var l line
-		err := json.Unmarshal(text, &l)
+		sum = crc32.Update(sum, crcTable, lines.Bytes())
+		whole, l := lines.Scan(), line{}
+		err := json.Unmarshal(lines.Bytes(), &l)
 		switch m := l.Mark; {
-		case text == nil:
+		case lines.Err() != nil:
+			return nil, lines.Err()
+		case !whole:
 			wrong = fmt.Errorf("it is cut off after line %d: there is no whole mark before", n-1)
 		case err != nil:
 			wrong = fmt.Errorf("it was changed after it was written: line %d: %w", n, err)
@@ -278,8 +277,7 @@ func Read(r io.Reader) (*Book, error) {
 			if b.CutAt = m.At; !m.End {
 				continue
 			}
-			b.CutAt = time.Time{}
-			if _, err := lines.ReadByte(); !errors.Is(err, io.EOF) {
+			if b.CutAt = (time.Time{}); lines.Scan() {
 				return nil, errors.New("it was changed after it was written: it goes on after its last line")
 			}
 			return b, b.fill(lanes)
@@ -291,10 +289,9 @@ func Read(r io.Reader) (*Book, error) {
 			fresh[l.Lane.id()] = *l.Lane
 		}
 	}
-	if b.CutAt.IsZero() {
+	if b.LedgerDamaged = len(lines.Bytes()) > 0; b.CutAt.IsZero() {
 		return nil, wrong
 	}
-	b.LedgerDamaged = text != nil
 	return b, b.fill(lanes)
 }
 
@@ -310,12 +307,14 @@ func (b *Book) fill(lanes map[laneID]Lane) error {
 var errNoLedger = errors.New("it is not a ledger of kt: name the .ledger file that kt produce --verify wrote")
 
 // readHeader makes a book of the first line.
-func readHeader(text []byte) (*Book, error) {
+func readHeader(lines *bufio.Scanner) (*Book, error) {
 	l := line{}
-	err := json.Unmarshal(text, &l) // it may be that of another schema, and then the rest of its fields too
+	err := json.Unmarshal(lines.Bytes(), &l) // it may be that of another schema, and then the rest of its fields too
 	h := l.Header
 	switch {
-	case len(text) == 0:
+	case lines.Err() != nil:
+		return nil, lines.Err()
+	case len(lines.Bytes()) == 0:
 		return nil, errors.New("it is not a ledger of kt, or the load of its kt has not begun: it has no whole line")
 	case h == nil || h.Schema < 1:
 		return nil, errNoLedger
@@ -328,29 +327,19 @@ func readHeader(text []byte) (*Book, error) {
 	if err != nil || len(h.RunID) != 16 {
 		return nil, fmt.Errorf("its run id %.20q is not 16 hexadecimal digits", h.RunID)
 	}
-	b := cmp.Or(h.Book, new(Book))
-	b.Run = run
-	return b, nil
+	h.Book.Run = run
+	return &h.Book, nil
 }
 
-// readLine reads a line with its end, nil if there is none or if it is cut off.
-func readLine(r *bufio.Reader) ([]byte, error) {
-	var text []byte
-	for {
-		part, err := r.ReadSlice('\n')
-		text = append(text, part...)
-		switch {
-		case len(text) > maxLine:
-			return nil, errNoLedger
-		case errors.Is(err, bufio.ErrBufferFull):
-		case errors.Is(err, io.EOF):
-			return nil, nil
-		case err != nil:
-			return nil, err
-		default:
-			return text, nil
-		}
+// wholeLines splits a file into lines with their ends. It leaves out a last one without an end.
+func wholeLines(data []byte, _ bool) (n int, line []byte, err error) {
+	switch n = bytes.IndexByte(data, '\n') + 1; {
+	case n > 0:
+		return n, data[:n], nil
+	case len(data) >= maxLine:
+		return 0, nil, errNoLedger
 	}
+	return 0, nil, nil
 }
 
 // check returns why Read would not take the book, or nil.
