@@ -55,7 +55,7 @@ const (
 	maxLine       = 64 << 20 // bytes; a header with maxTopics and maxPartitions fits
 	maxTopics     = 100_000
 	maxPartitions = 1_000_000 // of all topics: kt makes no topic above plan.MaxPartitions, and reads larger ones
-	maxLanes      = 1 << 23
+	maxLanes      = 1 << 23   // with those of the newest mark twice
 )
 
 // A file with more than maxGrown bytes and maxStates times those that it needs is written anew.
@@ -269,7 +269,7 @@ func Read(r io.Reader) (*Book, error) {
 			return b, b.fill(lanes)
 		case l.Lane == nil:
 			wrong = fmt.Errorf("line %d: it is not a lane", n)
-		case len(lanes)+len(fresh) == 2*maxLanes:
+		case len(lanes)+len(fresh) == maxLanes:
 			wrong = fmt.Errorf("line %d: it is more than %d lanes", n, maxLanes)
 		default:
 			fresh[l.Lane.id()] = *l.Lane
