@@ -41,11 +41,11 @@ func cold(r *Result) []any {
 	return when(r.Plan.Load.Warmup == plan.Warmup{} && r.ElapsedSeconds < long, seconds(r.ElapsedSeconds))
 }
 
-// unrolled doubts a run of a new topic in which no segment of a log was full.
+// unrolled doubts a run of a new topic in which no segment of a log was full, by its end.
 func unrolled(r *Result) []any {
 	t := &r.Environment.AllTopics()[0]
 	size, _ := strconv.ParseFloat(t.Configs["segment.bytes"], 64)
-	bytes := r.sentBytes() * r.busiestPartition() // below 0: not known
+	bytes := r.sentBytes() * r.busiestPartition() * verdict.Per(float64(r.offered()), float64(r.Records.Offered)) // below 0: not known
 	isNew := t.Created || r.LogEnds != nil && r.LogEnds.Before == 0
 	return when(isNew && bytes > 0 && bytes < size, theme.Bytes(int64(bytes)), theme.Bytes(int64(size)))
 }

@@ -119,11 +119,15 @@ func NewDoubt(id string, values ...any) Doubt {
 	return rows[slices.IndexFunc(rows, func(d doubtRow) bool { return d.ID == id })].doubt(values...)
 }
 
-// Doubt finds the doubts of a result, but for those that its user has accepted. Figures of the embedded broker are not Kafka's, so it finds none.
+// Doubt finds the doubts of a result, but for those that its user has accepted. Figures of the embedded broker are not Kafka's, and a
+// reading that verifies a ledger is made for its verdict: these have none.
 func (r *Result) Doubt() {
 	r.Doubts = nil
+	if r.Embedded || r.Plan.ReadsOnly() && r.Plan.Verify {
+		return
+	}
 	for _, row := range doubtRows() {
-		if values := row.read(r); values != nil && !r.Embedded && !slices.Contains(r.Accepted, row.ID) {
+		if values := row.read(r); values != nil && !slices.Contains(r.Accepted, row.ID) {
 			r.Doubts = append(r.Doubts, row.doubt(values...))
 		}
 	}

@@ -75,16 +75,9 @@ func (p *Parser) study(n *yaml.Node, name string) *Study {
 		"load":    func(n *yaml.Node) { s.Loads = append(s.Loads, p.load(n, "load")) },
 		"loads":   func(n *yaml.Node) { s.Loads = append(s.Loads, p.Loads(n, "loads")...) },
 		"factors": func(n *yaml.Node) { s.Factors = p.factors(n) },
-		"doubts": func(n *yaml.Node) {
-			p.each(n, "doubts", func(key, values *yaml.Node) {
-				d, err := result.AccountDoubt(key.Value, p.list(values)...)
-				if s.Doubts = append(s.Doubts, d); err != nil {
-					p.Bad(key, "doubts: %s: %w", key.Value, err)
-				}
-			})
-		},
-		"order": func(n *yaml.Node) { s.Order = p.word(n, "order", Orders) },
-		"ask":   func(n *yaml.Node) { s.Ask = p.questions(n) },
+		"doubts":  func(n *yaml.Node) { s.Doubts = p.doubts(n) },
+		"order":   func(n *yaml.Node) { s.Order = p.word(n, "order", Orders) },
+		"ask":     func(n *yaml.Node) { s.Ask = p.questions(n) },
 		"find": func(n *yaml.Node) {
 			s.Find = new(DefaultSearch())
 			p.Mapping(n, "find", map[string]any{
@@ -132,6 +125,17 @@ func (p *Parser) study(n *yaml.Node, name string) *Study {
 		}
 	}
 	return s
+}
+
+// doubts reads those of a published account: ID: VALUES.
+func (p *Parser) doubts(n *yaml.Node) (all []result.Doubt) {
+	p.each(n, "doubts", func(key, values *yaml.Node) {
+		d, err := result.AccountDoubt(key.Value, p.list(values)...)
+		if all = append(all, d); err != nil {
+			p.Bad(key, "doubts: %s: %w", key.Value, err)
+		}
+	})
+	return all
 }
 
 func (p *Parser) each(n *yaml.Node, what string, f func(key, value *yaml.Node)) {
