@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"crypto/rand"
 	"encoding/json"
@@ -10,8 +11,10 @@ import (
 	"hash/crc32"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -19,26 +22,25 @@ import (
 // Schema is the version of the ledger files that File writes, the only one that Read reads.
 const Schema = 2
 
-// line is one line of a ledger file: first a header, then lanes and marks, last an end. A lane replaces what an earlier line said of it.
+// line is one line of a ledger file: first a header, then lanes and marks. A lane replaces what an earlier line said of it.
 type line struct {
 	Header *header `json:"ledger,omitempty"`
 	Lane   *Lane   `json:"lane,omitempty"`
 	Mark   *mark   `json:"mark,omitempty"`
-	End    *mark   `json:"end,omitempty"`
 }
 
 // header is a Book without its lanes.
 type header struct {
 	Schema int    `json:"schema"`
 	RunID  string `json:"run_id"` // 16 hexadecimal digits
-	*Book
+	Book
 }
 
-// mark says that what lies before it counts. The mark that is the end has all records of the run.
+// mark says that what lies before it counts.
 type mark struct {
-	At    time.Time `json:"at,omitzero"` // up to which the lanes have every outcome
-	Lanes int       `json:"lanes"`       // different ones
-	Sum   string    `json:"crc32c"`      // of all lines before, and of the mark without Sum, as 8 hexadecimal digits
+	At  time.Time `json:"at,omitzero"`   // up to which the lanes have every outcome
+	End bool      `json:"end,omitempty"` // they have all records of the run, and the file ends here
+	Sum string    `json:"crc32c"`        // of all lines before, and of the mark without Sum, as 8 hexadecimal digits
 }
 
 // sum returns the Sum of a mark behind lines with that CRC-32C.
@@ -197,7 +199,7 @@ func (w *written) add(b *Book, at time.Time, all, old []Lane, end bool) error {
 	lines := json.NewEncoder(buffered)
 	var err error
 	if w.size == 0 {
-		err = lines.Encode(line{Header: &header{Schema, fmt.Sprintf("%016x", b.Run), b}})
+		err = lines.Encode(line{Header: &header{Schema, fmt.Sprintf("%016x", b.Run), *b}})
 	}
 	for i := 0; i < len(all) && err == nil; i++ {
 		if len(old) > 0 && old[0].id() == all[i].id() {
@@ -211,13 +213,9 @@ func (w *written) add(b *Book, at time.Time, all, old []Lane, end bool) error {
 	if err = errors.Join(err, buffered.Flush()); err != nil {
 		return err
 	}
-	m := &mark{At: at.UTC(), Lanes: len(all)}
+	m := &mark{At: at.UTC(), End: end}
 	m.Sum = m.sum(w.sum)
-	last := line{Mark: m}
-	if end {
-		last = line{End: m}
-	}
-	return errors.Join(lines.Encode(last), buffered.Flush())
+	return errors.Join(lines.Encode(line{Mark: m}), buffered.Flush())
 }
 
 // replace puts a new file in the place of the one that Create made, unless that is another one by now.
@@ -250,89 +248,73 @@ func (f *File) missing() error {
 // that is no ledger, that has no mark, that was changed before its first one, or that a kt with another Schema wrote is an error
 // that says so. Memory is bounded, however long the file is.
 func Read(r io.Reader) (*Book, error) {
-	lines := bufio.NewReaderSize(r, 64<<10)
-	text, err := readLine(lines)
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, maxLine)
+	lines.Split(wholeLines)
+	lines.Scan()
+	b, err := readHeader(lines)
 	if err != nil {
 		return nil, err
 	}
-	b, err := readHeader(text)
-	if err != nil {
-		return nil, err
-	}
-	sum, places := crc32.New(crcTable), make(map[laneID]int)
-	var fresh []Lane // since the last mark
-	var wrong error  // the first line that is not right: if the file was changed, that is the error
-	for n := 2; ; n++ {
-		_, _ = sum.Write(text) // it never fails
-		if text, err = readLine(lines); err != nil {
-			return nil, err
-		}
-		if text == nil {
-			return b.cutOff(wrong != nil, fmt.Errorf("it is cut off after line %d: there is no whole mark before", n-1))
-		}
-		var l line
-		err := json.Unmarshal(text, &l)
-		switch m := cmp.Or(l.Mark, l.End); {
-		case wrong != nil && m == nil:
+	sum, lanes, fresh := uint32(0), make(map[laneID]Lane), make(map[laneID]Lane) // fresh: since the last mark
+	var wrong error                                                              // why the next mark is not reached
+	for n := 2; wrong == nil; n++ {
+		sum = crc32.Update(sum, crcTable, lines.Bytes())
+		whole, l := lines.Scan(), line{}
+		err := json.Unmarshal(lines.Bytes(), &l)
+		switch m := l.Mark; {
+		case lines.Err() != nil:
+			return nil, lines.Err()
+		case !whole:
+			wrong = fmt.Errorf("it is cut off after line %d: there is no whole mark before", n-1)
 		case err != nil:
-			wrong = cmp.Or(wrong, fmt.Errorf("line %d: %w", n, err))
+			wrong = fmt.Errorf("it was changed after it was written: line %d: %w", n, err)
+		case m != nil && m.Sum != m.sum(sum):
+			wrong = fmt.Errorf("it was changed after it was written: its checksum is %s and should be %.8s", m.sum(sum), m.Sum)
 		case m != nil:
-			if err := m.check(sum.Sum32(), wrong); err != nil {
-				return b.cutOff(true, err)
-			}
-			if b.take(fresh, places); m.Lanes != len(b.Lanes) {
-				return nil, fmt.Errorf("line %d: it has %d lanes and should have %d", n, len(b.Lanes), m.Lanes)
-			}
-			if fresh, b.CutAt = fresh[:0], m.At; l.End == nil {
+			maps.Copy(lanes, fresh)
+			clear(fresh)
+			if b.CutAt = m.At; !m.End {
 				continue
 			}
-			b.CutAt = time.Time{}
-			if _, err := lines.ReadByte(); !errors.Is(err, io.EOF) {
+			if b.CutAt = (time.Time{}); lines.Scan() {
 				return nil, errors.New("it was changed after it was written: it goes on after its last line")
 			}
-			return b, b.check()
+			return b, b.fill(lanes)
 		case l.Lane == nil:
 			wrong = fmt.Errorf("line %d: it is not a lane", n)
-		case len(b.Lanes)+len(fresh) >= 2*maxLanes:
+		case len(lanes)+len(fresh) == 2*maxLanes:
 			wrong = fmt.Errorf("line %d: it is more than %d lanes", n, maxLanes)
 		default:
-			fresh = append(fresh, *l.Lane)
+			fresh[l.Lane.id()] = *l.Lane
 		}
 	}
+	if b.LedgerDamaged = len(lines.Bytes()) > 0; b.CutAt.IsZero() {
+		return nil, wrong
+	}
+	return b, b.fill(lanes)
 }
 
-// take puts lanes into the book: at their places, or behind the others.
-func (b *Book) take(fresh []Lane, places map[laneID]int) {
-	for i := range fresh {
-		id := fresh[i].id()
-		at, ok := places[id]
-		if !ok {
-			at, places[id] = len(b.Lanes), len(b.Lanes)
-			b.Lanes = append(b.Lanes, Lane{})
-		}
-		b.Lanes[at] = fresh[i]
-	}
-}
-
-// cutOff returns the book up to the newest mark, or the error where there is none.
-func (b *Book) cutOff(damaged bool, none error) (*Book, error) {
-	if b.CutAt.IsZero() {
-		return nil, none
-	}
-	b.LedgerDamaged = damaged
-	return b, b.check()
+// fill gives the book its lanes.
+func (b *Book) fill(lanes map[laneID]Lane) error {
+	b.Lanes = slices.SortedFunc(maps.Values(lanes), func(l, o Lane) int {
+		return cmp.Or(cmp.Compare(l.Producer, o.Producer), cmp.Compare(l.Partition, o.Partition))
+	})
+	return b.check()
 }
 
 // errNoLedger is the error of any other file.
 var errNoLedger = errors.New("it is not a ledger of kt: name the .ledger file that kt produce --verify wrote")
 
 // readHeader makes a book of the first line.
-func readHeader(text []byte) (*Book, error) {
+func readHeader(lines *bufio.Scanner) (*Book, error) {
 	l := line{}
-	err := json.Unmarshal(text, &l) // it may be that of another schema, and then the rest of its fields too
+	err := json.Unmarshal(lines.Bytes(), &l) // it may be that of another schema, and then the rest of its fields too
 	h := l.Header
 	switch {
-	case len(text) == 0:
+	case lines.Err() != nil:
+		return nil, lines.Err()
+	case len(lines.Bytes()) == 0:
 		return nil, errors.New("it is not a ledger of kt, or the load of its kt has not begun: it has no whole line")
 	case h == nil || h.Schema < 1:
 		return nil, errNoLedger
@@ -345,37 +327,19 @@ func readHeader(text []byte) (*Book, error) {
 	if err != nil || len(h.RunID) != 16 {
 		return nil, fmt.Errorf("its run id %.20q is not 16 hexadecimal digits", h.RunID)
 	}
-	b := cmp.Or(h.Book, new(Book))
-	b.Run = run
-	return b, nil
+	h.Book.Run = run
+	return &h.Book, nil
 }
 
-// check returns an error unless a mark agrees with the lines before, of which wrong is the first that made no sense.
-func (m *mark) check(sum uint32, wrong error) error {
-	if has := m.sum(sum); m.Sum != has {
-		return fmt.Errorf("it was changed after it was written: its checksum is %s and should be %.8s", has, m.Sum)
+// wholeLines splits a file into lines with their ends. It leaves out a last one without an end.
+func wholeLines(data []byte, _ bool) (n int, line []byte, err error) {
+	switch n = bytes.IndexByte(data, '\n') + 1; {
+	case n > 0:
+		return n, data[:n], nil
+	case len(data) >= maxLine:
+		return 0, nil, errNoLedger
 	}
-	return wrong
-}
-
-// readLine reads a line with its end, nil if there is none or if it is cut off.
-func readLine(r *bufio.Reader) ([]byte, error) {
-	var text []byte
-	for {
-		part, err := r.ReadSlice('\n')
-		text = append(text, part...)
-		switch {
-		case len(text) > maxLine:
-			return nil, errNoLedger
-		case errors.Is(err, bufio.ErrBufferFull):
-		case errors.Is(err, io.EOF):
-			return nil, nil
-		case err != nil:
-			return nil, err
-		default:
-			return text, nil
-		}
-	}
+	return 0, nil, nil
 }
 
 // check returns why Read would not take the book, or nil.
@@ -402,14 +366,10 @@ func (b *Book) check() error {
 		source
 		partition int32
 	}
-	lanes, writers := make(map[laneID]bool), make(map[writer]uint16)
+	writers := make(map[writer]uint16)
 	for i := range b.Lanes {
 		l := &b.Lanes[i]
 		err := l.check(all)
-		if lanes[l.id()] { // only of a book that was not read
-			err = fmt.Errorf("producer %d has a lane of partition %d already", l.Producer, l.Partition)
-		}
-		lanes[l.id()] = true
 		for _, o := range l.Origins {
 			w := writer{o.source(), l.Partition}
 			if of, ok := writers[w]; ok && of != l.Producer {

@@ -198,7 +198,7 @@ func (l *Log) count(r *Record, status StampStatus, s *Stamp) StampStatus {
 	}
 	copies := home.counts.Duplicated
 	home.number(s.Producer, s.Seq, s.Seq+1, r.Offset, s.Due)
-	if r.Arrived > 0 && home.counts.Duplicated == copies {
+	if l.mirror && r.Arrived > 0 && home.counts.Duplicated == copies {
 		home.lags.records++
 		home.lags.put(s.Due, r.Arrived-s.Due, int64(time.Second))
 	}

@@ -145,19 +145,16 @@ func withoutAdded(r *Record, s *Stamp) StampStatus {
 func (r *Reader) settle() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	var all found
+	whole, held := true, true
 	for _, l := range r.logs {
 		l.Lock()
-		all.unfinished = all.unfinished || l.begin != 0 || l.skipped >= 0 || l.unfinished
-		all.unconfirmed = all.unconfirmed || l.unconfirmed || l.deaf
-		if l.end < 0 || l.nextOffset() < l.end {
-			all.end = -1
-		}
+		whole = whole && l.begin == 0 && l.skipped < 0 && !l.unfinished && l.end >= 0 && l.nextOffset() >= l.end
+		held = held && !l.unconfirmed && !l.deaf
 		l.Unlock()
 	}
 	for _, h := range r.homes {
 		h.Lock()
-		h.begin, h.end, h.unfinished, h.unconfirmed = 0, all.end, all.unfinished, all.unconfirmed
+		h.begin, h.end, h.unfinished, h.unconfirmed = 0, 0, !whole, !held
 		h.Unlock()
 	}
 }

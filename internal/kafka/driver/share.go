@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 
 	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/kt-bench/kt/internal/engine"
 	"github.com/kt-bench/kt/internal/kafka"
@@ -48,7 +49,7 @@ type Share struct {
 	mu      sync.Mutex
 	doubted []acks                      // guarded by mu: those that no broker has confirmed
 	reached map[place]reach             // guarded by mu
-	tips    map[kafka.LeaderEpoch]int64 // guarded by mu: the furthest record delivered of each leader, if records are verified
+	tips    map[kafka.LeaderEpoch]int64 // guarded by mu: the furthest record delivered of each leader
 	missing int                         // guarded by mu: looks in a row that did not find a topic
 	locks   atomic.Int64                // of stats.Share
 	news    shareNews
@@ -122,7 +123,7 @@ func (d *Share) backlog(ctx context.Context) (all []int64, err error) {
 		g := &d.Groups[i]
 		var starts, left, delivered []int64
 		for q := range d.Queues { // before the starts are asked for, or those of a moment later would seem locked
-			delivered = append(delivered, d.deliveredUpTo(place{i, int32(q)}, 0, 0))
+			delivered = append(delivered, d.delivered(place{i, int32(q)}, nil, 0))
 		}
 		if starts, left, err = d.Cluster.ShareOffsets(ctx, d.Layout, g.Name); err == nil {
 			d.free(g, starts)
@@ -163,21 +164,18 @@ func (d *Share) noteMissing(ends []int64, err error) {
 	}
 }
 
-// deliveredUpTo notes the end of records that were delivered, some for the first time, and returns the furthest.
-func (d *Share) deliveredUpTo(p place, end int64, first int) int64 {
+// delivered notes records that a group got, some for the first time, and returns the furthest offset behind its records.
+func (d *Share) delivered(p place, records []*kgo.Record, first int) int64 {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	at := d.reached[p]
-	at.end, at.first = max(at.end, end), at.first+int64(first)
+	for _, r := range records {
+		of := kafka.LeaderEpoch{Number: p.number, Epoch: r.LeaderEpoch}
+		d.tips[of], at.end = max(d.tips[of], r.Offset), max(at.end, r.Offset+1)
+	}
+	at.first += int64(first)
 	d.reached[p] = at
 	return at.end
-}
-
-// tip notes a record that was delivered.
-func (d *Share) tip(of kafka.LeaderEpoch, offset int64) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.tips[of] = max(d.tips[of], offset)
 }
 
 // confirm takes back what was read of logs that do not hold all that was delivered, or of which no broker says so: see

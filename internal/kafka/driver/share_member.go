@@ -126,9 +126,6 @@ func (r *sharer) take(p *kgo.FetchTopicPartition) int {
 				rec.Delivered(phase, times, i-since)
 				times, since = count, i
 			}
-			if i+1 == n || p.Records[i+1].LeaderEpoch != record.LeaderEpoch {
-				d.tip(kafka.LeaderEpoch{Number: number, Epoch: record.LeaderEpoch}, record.Offset)
-			}
 			if times == 1 && ledger.PeekStamp(record.Value, &s) {
 				d.EndToEnd(rec, phase, &s, started, r.at)
 			}
@@ -137,7 +134,7 @@ func (r *sharer) take(p *kgo.FetchTopicPartition) int {
 		rec.Consumed(phase, number, n, bytes, r.at)
 		rec.GotBy(phase, r.member, n, bytes)
 		d.news.again.Add(again)
-		d.deliveredUpTo(place{r.group, number}, p.Records[n-1].Offset+1, n-int(again))
+		d.delivered(place{r.group, number}, p.Records, n-int(again))
 		if int(number) < d.Queues {
 			rec.Broker(phase, d.leaders[number]).Fetch.Records += int64(n)
 		}
