@@ -142,7 +142,7 @@ func TestEachDoubtIsRaisedByWhatItIsAboutAndByNothingElse(t *testing.T) {
 			},
 		},
 		{
-			"no-warmup", "no warm-up in 1m00s of load", same,
+			"no-warmup", "no warm-up in 1m00s", same,
 			func(r *Result) { r.Plan.Load.Warmup = plan.Warmup{} },
 			map[string]func(r *Result){"an hour": func(r *Result) { r.Plan.Load.Warmup, r.ElapsedSeconds = plan.Warmup{}, 3600 }},
 		},
