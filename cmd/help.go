@@ -58,7 +58,7 @@ func writeHelp(w io.Writer, c *cobra.Command, width int, all bool) error {
 	long := strings.TrimSpace(cmp.Or(c.Long, c.Short))
 	if before, after, found := strings.Cut(long, "{doubts}"); found { // not before: it takes milliseconds to read them
 		for _, d := range result.AllDoubts() {
-			before += "  " + d.ID + "\n      " + d.Text + ": " + d.Next + " (" + d.Source + ")\n"
+			before += "  " + d.ID + "\n      " + d.Text + ": " + d.Next + "\n      " + d.Means + " (" + d.Source + ")\n"
 		}
 		long = before + after
 	}

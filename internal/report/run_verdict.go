@@ -62,7 +62,7 @@ func verdictOf(r *result.Result) doc.Section {
 // doubted adds the doubts about figures, and the ids of those that were left out.
 func doubted(f *doc.Facts, doubts []result.Doubt, accepted []string) {
 	for i, d := range doubts {
-		in := pick(d.Of > 0, fmt.Sprintf("%d of %s: ", d.Runs, plural(d.Of, "run")), "")
+		in := pick(d.Of > 0, fmt.Sprintf("%d of %s, such as: ", d.Runs, plural(d.Of, "run")), "")
 		f.Add(pick(i == 0, "doubts", ""), doc.Warn, in+d.Text+": "+d.Next+" ("+d.ID+")")
 	}
 	f.If(len(accepted) > 0, pick(len(doubts) == 0, "doubts", ""), doc.Muted, "accepted: "+strings.Join(accepted, ", "))

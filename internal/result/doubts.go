@@ -20,8 +20,9 @@ import (
 // Doubt is an objection to the figures of a run that a careful reviewer would have.
 type Doubt struct {
 	ID     string `json:"id"`
-	Text   string `json:"text"` // with its number
-	Next   string `json:"next"` // what to do about it
+	Text   string `json:"text"`  // with its number
+	Next   string `json:"next"`  // what to do about it
+	Means  string `json:"means"` // why the figures may not say what they seem to say
 	Source string `json:"source"`
 
 	Runs int `json:"runs_with_it,omitempty"` // of a study or a comparison: so many of its runs have it, and the text is that of the first; 0: it is of all together
@@ -33,7 +34,7 @@ var doubtsYAML []byte
 
 // doubtRow is a row of doubts.yaml.
 type doubtRow struct {
-	ID, Reader, Text, Next, Source string
+	ID, Reader, Text, Next, Means, Source string
 
 	Unless metric.Expr
 }
@@ -118,11 +119,15 @@ func NewDoubt(id string, values ...any) Doubt {
 	return rows[slices.IndexFunc(rows, func(d doubtRow) bool { return d.ID == id })].doubt(values...)
 }
 
-// Doubt finds the doubts of a result, but for those that its user has accepted. Figures of the embedded broker are not Kafka's, so it finds none.
+// Doubt finds the doubts of a result, but for those that its user has accepted. Figures of the embedded broker are not Kafka's, and a
+// reading that verifies a ledger is made for its verdict: these have none.
 func (r *Result) Doubt() {
 	r.Doubts = nil
+	if r.Embedded || r.Plan.ReadsOnly() && r.Plan.Verify {
+		return
+	}
 	for _, row := range doubtRows() {
-		if values := row.read(r); values != nil && !r.Embedded && !slices.Contains(r.Accepted, row.ID) {
+		if values := row.read(r); values != nil && !slices.Contains(r.Accepted, row.ID) {
 			r.Doubts = append(r.Doubts, row.doubt(values...))
 		}
 	}
@@ -159,7 +164,7 @@ func (r *Result) joinDoubts() {
 }
 
 func (d *doubtRow) doubt(values ...any) Doubt {
-	return Doubt{ID: d.ID, Text: fmt.Sprintf(d.Text, values...), Next: d.Next, Source: d.Source}
+	return Doubt{ID: d.ID, Text: fmt.Sprintf(d.Text, values...), Next: d.Next, Means: d.Means, Source: d.Source}
 }
 
 func (d *doubtRow) read(r *Result) []any {

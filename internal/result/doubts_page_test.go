@@ -16,10 +16,9 @@ func TestTheDocumentListsTheDoubts(t *testing.T) {
 	before, rest, _ := strings.Cut(text, begin)
 	_, after, found := strings.Cut(rest, end)
 	must.Hold(t, found, "%s has no place for the list", name)
-	list := "\n| id | what it says | what to do | why |\n|---|---|---|---|\n"
+	list := "\n| id | what it says | what it means | what to do |\n|---|---|---|---|\n"
 	for _, d := range AllDoubts() {
-		source := "[source](" + strings.TrimPrefix(d.Source, "docs/") + ")"
-		list += fmt.Sprintf("| `%s` | %s | %s | %s |\n", d.ID, d.Text, d.Next, source)
+		list += fmt.Sprintf("| `%s` | %s | %s [source](%s) | %s |\n", d.ID, d.Text, d.Means, strings.TrimPrefix(d.Source, "docs/"), d.Next)
 	}
 	must.Golden(t, name, before+begin+list+"\n"+end+after)
 }
@@ -31,7 +30,7 @@ func TestEachDoubtIsOneLineWithAReader(t *testing.T) {
 		must.True(t, id.MatchString(row.ID) && !seen[row.ID], "%s: its id is no name, or is there twice", row.ID)
 		seen[row.ID] = true
 		must.True(t, row.Reader == "" || doubtReaders[row.Reader] != nil && row.Unless.Metric == nil, "%s: there is no reader %q", row.ID, row.Reader)
-		must.True(t, row.Text != "" && row.Next != "" && row.Source != "" && !strings.Contains(row.Text+row.Next, "\n"), "%s: something is not said of it", row.ID)
+		must.True(t, row.Text != "" && row.Next != "" && row.Means != "" && row.Source != "" && !strings.Contains(row.Text+row.Next, "\n"), "%s: something is not said of it", row.ID)
 		_, local := strings.CutPrefix(row.Source, "docs/")
 		must.True(t, local || strings.HasPrefix(row.Source, "https://"), "%s: %s is no source", row.ID, row.Source)
 		must.True(t, regexp.MustCompile(`%[^s%]`).FindString(row.Text) == "", "%s: only %%s is a verb", row.ID)
