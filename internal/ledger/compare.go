@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"slices"
 	"time"
 )
@@ -15,10 +16,7 @@ const reach = 50_000
 // numbers in it were acknowledged and m are missing, at least a-m were read and at
 // least a-(N-m) lost.
 func (b *Book) compare(l *Lane, log *Log) Verdict {
-	rl := log.lane(l.Producer)
-	if rl == nil {
-		rl = &readLane{first: l.Issued, offset: -1}
-	}
+	rl := cmp.Or(log.lane(l.Producer), &readLane{first: l.Issued, offset: -1})
 	gaps := rl.gaps
 	if rl.next < l.Issued {
 		gaps = append(gaps[:len(gaps):len(gaps)], gap{Range: Range{From: rl.next, To: l.Issued}, before: rl.offset, after: -1, dueBefore: rl.due})
@@ -74,9 +72,8 @@ func (b *Book) unseen(l *Lane, log *Log, rl *readLane) Ranges {
 	}
 	next := log.nextOffset()
 	atEnd := log.end >= 0 && next >= log.end || l.LastOffset >= 0 && next > l.LastOffset
-	if b.Mirror { // which may not have all records yet: what lies behind those read is not known
-		n := len(l.Acknowledged)
-		atEnd = log.end >= 0 && next >= log.end && (n == 0 || l.Acknowledged[n-1].To <= rl.next)
+	if n := len(l.Acknowledged); b.Mirror && n > 0 { // which may not have all records yet: what lies behind those read is not known
+		atEnd = atEnd && l.Acknowledged[n-1].To <= rl.next
 	}
 	if !atEnd || rl.offset < log.skipped {
 		set = append(set, Range{From: rl.next - far, To: end})

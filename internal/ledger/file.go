@@ -313,7 +313,7 @@ func readHeader(lines *bufio.Scanner) (*Book, error) {
 	if err != nil || len(h.RunID) != 16 {
 		return nil, fmt.Errorf("its run id %.20q is not 16 hexadecimal digits", h.RunID)
 	}
-	h.Book.Run = run
+	h.Run = run
 	return &h.Book, nil
 }
 

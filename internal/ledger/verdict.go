@@ -192,13 +192,7 @@ func (b *Book) verify(v *Verdict, reader int, r *Reader) {
 	unread, excused := newLog(b.Run, -1, 0), make(map[int32]int64)
 	for i := range b.Lanes {
 		l := &b.Lanes[i]
-		log := r.logs[l.Partition]
-		if r.homes != nil {
-			log = r.homes[l.Partition]
-		}
-		if log == nil {
-			log = unread
-		}
+		log := cmp.Or(r.homes[l.Partition], r.logs[l.Partition], unread)
 		log.Lock()
 		f := b.compare(l, log)
 		excused[l.Partition] += f.excuse(log.passed - excused[l.Partition])

@@ -230,21 +230,19 @@ func (m *maker) makeLedger() (err error) {
 // tellBeside says when the fsync of each second goes to the file system of a broker's log.
 func (m *maker) tellBeside() {
 	path := m.ledgerPath()
+	on := func(path string) any {
+		info, err := os.Stat(path)
+		if err != nil {
+			return path // its file system is not known, so it is like no other
+		}
+		return info.Sys().(*syscall.Stat_t).Dev
+	}
 	for _, dir := range m.BrokerDirs() {
-		if fileSystem(dir) == fileSystem(path) {
+		if on(dir) == on(path) {
 			m.Notify(Notice{Kind: LedgerBeside, Text: fmt.Sprintf("--ledger-sync: ledger %s and log directory %s are on one file system: its fsync each second is part of the load of the broker's disk", path, dir)})
 			return
 		}
 	}
-}
-
-// fileSystem returns which file system a file is on; where that is not known, its path.
-func fileSystem(path string) any {
-	info, err := os.Stat(path)
-	if err != nil {
-		return path
-	}
-	return info.Sys().(*syscall.Stat_t).Dev
 }
 
 // keepLedger begins the ledger, and returns what takes the end of each second of the load: nil without a ledger.
