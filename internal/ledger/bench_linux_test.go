@@ -25,7 +25,8 @@ func BenchmarkLedgerSecond(b *testing.B) {
 			}
 			f := must.Have(Create(filepath.Join(b.TempDir(), "ledger"), false))(b)
 			defer f.Discard()
-			must.Do(b, f.Begin(&Book{Topics: []BookTopic{{"t", "", partitions}}, Start: make([]int64, partitions), Headers: true}))
+			book := &Book{Topics: []BookTopic{{"t", "", partitions}}, Start: make([]int64, partitions), Headers: true}
+			must.Do(b, f.Mark(book, time.Now(), func() []Lane { return nil }))
 			var outcomes sync.Mutex
 			lanes := func() (lanes []Lane) {
 				for _, p := range all {
@@ -48,7 +49,7 @@ func BenchmarkLedgerSecond(b *testing.B) {
 				}
 				f.next = time.Time{}
 				size := f.size
-				must.Do(b, f.Mark(f.at.Add(time.Second), lanes))
+				must.Do(b, f.Mark(book, f.at.Add(time.Second), lanes))
 				bytes = max(bytes, f.size-size)
 			}
 			must.Match(b, min(producers*partitions, sent), len(f.lanes), "lanes")

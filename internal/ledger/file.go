@@ -55,7 +55,7 @@ const (
 	maxLine       = 64 << 20 // bytes; a header with maxTopics and maxPartitions fits
 	maxTopics     = 100_000
 	maxPartitions = 1_000_000 // of all topics: kt makes no topic above plan.MaxPartitions, and reads larger ones
-	maxLanes      = 1 << 23
+	maxLanes      = 1 << 23   // with those of the newest mark twice
 )
 
 // A file with more than maxGrown bytes and maxStates times those that it needs is written anew.
@@ -69,7 +69,6 @@ const markShare = 20
 type File struct {
 	path string
 	sync bool
-	book *Book // its lanes do not count
 	kept bool
 	next time.Time     // no mark before it
 	took time.Duration // by the newest mark
@@ -113,36 +112,21 @@ func Create(path string, sync bool) (*File, error) {
 	return &File{path: path, sync: sync, written: written{file: f}}, nil
 }
 
-// Begin makes the first mark, of a book without lanes.
-func (f *File) Begin(b *Book) error {
-	f.book = b
-	return f.Mark(time.Now(), func() []Lane { return nil })
-}
-
 // Mark makes a mark, unless the last one took so long that it is too early. lanes returns all lanes, always in the same order, with
-// every outcome up to a time. After an error the file is as the mark before left it, and a later one may be made.
-func (f *File) Mark(at time.Time, lanes func() []Lane) error {
+// every outcome up to a time; those of b do not count. After an error the file is as the mark before left it, and a later one may be made.
+func (f *File) Mark(b *Book, at time.Time, lanes func() []Lane) error {
 	if time.Now().Before(f.next) {
 		return nil
 	}
-	return f.mark(at, lanes, f.size > maxGrown+maxStates*f.least, false)
-}
-
-// mark is write. Where a new file cannot be made, it adds to the one that is there.
-func (f *File) mark(at time.Time, lanes func() []Lane, anew, end bool) error {
-	err := f.write(at, lanes, anew, end)
-	if err != nil && anew && f.missing() == nil { // no room for a second file, or no leave to make one
-		err = f.write(at, lanes, false, end)
-	}
-	return err
+	return f.write(b, at, lanes, f.size > maxGrown+maxStates*f.least, false)
 }
 
 // End writes the whole book, whose lanes are final, and closes the file. If that fails, the file has its newest mark.
 func (f *File) End(b *Book) error {
-	f.kept, f.book = true, b
+	f.kept = true
 	err := b.check()
 	if err == nil {
-		err = f.mark(time.Now(), func() []Lane { return b.Lanes }, true, true)
+		err = f.write(b, time.Now(), func() []Lane { return b.Lanes }, true, true)
 	}
 	return errors.Join(err, f.file.Close())
 }
@@ -158,18 +142,18 @@ func (f *File) Discard() {
 	}
 }
 
-// write makes a mark, in a new file with anew.
-func (f *File) write(at time.Time, lanes func() []Lane, anew, end bool) (err error) {
+// write makes a mark, in a new file with anew if there is room for a second one and leave to make it.
+func (f *File) write(b *Book, at time.Time, lanes func() []Lane, anew, end bool) (err error) {
 	began, all, to, old := time.Now(), lanes(), f.written, f.lanes
 	name := filepath.Join(filepath.Dir(f.path), ".kt-"+rand.Text())
 	if anew {
 		// Not os.CreateTemp, whose files are for nobody else: the umask is to decide.
-		if to.file, err = os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644); err != nil {
-			return err
-		}
+		to.file, err = os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 		to.size, to.sum, old = 0, 0, nil
 	}
-	err = to.add(f.book, at, all, old, end)
+	if err == nil {
+		err = to.add(b, at, all, old, end)
+	}
 	took := time.Since(began)
 	f.next, f.took = time.Now().Add(markShare*min(took, f.took)), took // a single pause of this process puts nothing off
 	if err == nil && (f.sync || end) {
@@ -183,7 +167,9 @@ func (f *File) write(at time.Time, lanes func() []Lane, anew, end bool) (err err
 		_ = f.file.Close() // it has no name any more
 		f.least = to.size
 	case anew:
-		_, _ = to.file.Close(), os.Remove(name)
+		if _, _ = to.file.Close(), os.Remove(name); f.missing() == nil {
+			return f.write(b, at, lanes, false, end)
+		}
 		return err
 	case err != nil:
 		_ = f.file.Truncate(f.size) // the next mark overwrites the rest anyway
@@ -283,7 +269,7 @@ func Read(r io.Reader) (*Book, error) {
 			return b, b.fill(lanes)
 		case l.Lane == nil:
 			wrong = fmt.Errorf("line %d: it is not a lane", n)
-		case len(lanes)+len(fresh) == 2*maxLanes:
+		case len(lanes)+len(fresh) == maxLanes:
 			wrong = fmt.Errorf("line %d: it is more than %d lanes", n, maxLanes)
 		default:
 			fresh[l.Lane.id()] = *l.Lane

@@ -97,7 +97,7 @@ func TestALedgerFileNeverReplacesAnother(t *testing.T) {
 		t.Error("a book that cannot be read was written")
 	}
 	f := must.Have(Create(filepath.Join(dir, "ours"), false))(t)
-	must.Do(t, f.Begin(sample()))
+	must.Do(t, f.Mark(sample(), began, func() []Lane { return nil }))
 	must.Do(t, os.Remove(f.path))
 	must.Do(t, os.WriteFile(f.path, []byte("somebody's"), 0o644))
 	if err := f.End(sample()); !errors.Is(err, fs.ErrExist) {
@@ -112,7 +112,7 @@ func TestALedgerWhoseFolderIsGoneIsAnError(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "runs")
 	must.Do(t, os.Mkdir(dir, 0o755))
 	f := must.Have(Create(filepath.Join(dir, "ours"), false))(t)
-	must.Do(t, f.Begin(sample()))
+	must.Do(t, f.Mark(sample(), began, func() []Lane { return nil }))
 	must.Do(t, os.RemoveAll(dir))
 	if err := f.End(sample()); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("error %v", err)
@@ -124,10 +124,10 @@ func TestALedgerGrowsWhereNoOtherFileCanBeMade(t *testing.T) {
 	here, there := t.TempDir(), t.TempDir()
 	must.Do(t, errors.Join(os.Mkdir(there+"/sub", 0o755), os.Mkdir(there+"/runs", 0o755), os.Symlink(there+"/sub", here+"/link")))
 	f := must.Have(Create(here+"/link/../runs/ours", false))(t) // its folder by name is here/runs, and is none
-	must.Do(t, f.Begin(sample()))
+	must.Do(t, f.Mark(sample(), began, func() []Lane { return nil }))
 	f.next, f.least = time.Time{}, -maxGrown // it is large
 	at := f.at.Add(time.Second)
-	must.Do(t, f.Mark(at, func() []Lane { return sample().Lanes }))
+	must.Do(t, f.Mark(sample(), at, func() []Lane { return sample().Lanes }))
 	must.Match(t, at.UTC(), must.Have(readFile(f.path))(t).CutAt.UTC(), "the newest mark")
 }
 

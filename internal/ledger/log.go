@@ -25,8 +25,8 @@ type Log struct {
 
 	// Of a mirror.
 	mirror bool
-	homes  map[int32]*Log // of a repartitioned one: the logs of the source, which have its records; nil: this is one, or there are none
-	deaf   bool           // the log is read again: which of its records the homes have is not known
+	homes  map[int32]*Log // of a repartitioned one: the accounts of the source's partitions, which count the records; nil: this log counts its own
+	twice  bool           // the log is read again, and the homes may have its records already: they count no more of it
 	lags   lags
 }
 
@@ -173,7 +173,7 @@ func (l *Log) count(r *Record, status StampStatus, s *Stamp) StampStatus {
 	l.reach(r.Offset, r.Epoch)
 	home := l
 	if l.homes != nil && status == Stamped && s.Run == l.run {
-		if home = l.homes[s.Partition]; home != nil { // no log has homes that is one
+		if home = l.homes[s.Partition]; home != nil { // homes have no homes, so two locks are the most
 			home.Lock()
 			defer home.Unlock()
 		}
@@ -189,7 +189,7 @@ func (l *Log) count(r *Record, status StampStatus, s *Stamp) StampStatus {
 		l.counts.Foreign++
 		l.vote(s.Run)
 		return Foreign
-	case l.deaf:
+	case l.twice:
 		l.counts.Redelivered++
 		return Redelivered
 	case home == nil || s.Partition != home.partition || s.Producer >= MaxProducers || uint64(s.Seq) >= maxSeq:
@@ -301,7 +301,7 @@ func (l *Log) Again(from, start int64) (begin int64) {
 	defer l.Unlock()
 	kept := Verdict{Rewritten: l.counts.Rewritten, Redelivered: l.counts.Redelivered, ReadAgain: l.counts.ReadAgain + 1}
 	l.found = unread(max(min(l.begin, from), start))
-	l.counts, l.deaf = kept, l.homes != nil
+	l.counts, l.twice = kept, l.homes != nil
 	return l.begin
 }
 

@@ -141,7 +141,7 @@ func withoutAdded(r *Record, s *Stamp) StampStatus {
 	return Corrupted
 }
 
-// settle tells the homes of a repartitioned mirror's records what became of the logs: a record may have been wherever nobody looked.
+// settle notes in the homes of a repartitioned mirror's records whether all logs were read whole: a missing record may be in any of them.
 func (r *Reader) settle() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -149,7 +149,7 @@ func (r *Reader) settle() {
 	for _, l := range r.logs {
 		l.Lock()
 		whole = whole && l.begin == 0 && l.skipped < 0 && !l.unfinished && l.end >= 0 && l.nextOffset() >= l.end
-		held = held && !l.unconfirmed && !l.deaf
+		held = held && !l.unconfirmed && !l.twice
 		l.Unlock()
 	}
 	for _, h := range r.homes {

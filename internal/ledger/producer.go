@@ -10,12 +10,10 @@ import (
 	"sync/atomic"
 )
 
-// Producer remembers the records of one producer and their outcomes: a lane for
-// each partition. Two goroutines share the work. The sending one calls Next and
-// EndTransaction; the one on which the client reports outcomes calls Acknowledged
-// and Failed, at most once for a record and only after its Next. A record
-// without either stays unknown. Lanes is for any goroutine, and the lock that it takes is held around all
-// others but Next.
+// Producer remembers the records of one producer and their outcomes: a lane for each partition. Two goroutines share the work. The
+// sending one calls Next and EndTransaction. The one on which the client reports outcomes calls Acknowledged and Failed, at most once
+// for a record and only after its Next. A record without either stays unknown. Any goroutine may call Lanes with the lock that the
+// callers of EndTransaction, Originate, Acknowledged and Failed hold.
 type Producer struct {
 	number uint16
 	limit  int // of the ranges in a list
@@ -111,9 +109,8 @@ func (l *lane) settle(n int64) {
 // Transactional says that every record is part of a transaction. It is called before the first one.
 func (p *Producer) Transactional() { p.transactional = true }
 
-// EndTransaction ends the transaction that every record since the last call belongs
-// to. committed is false when it was aborted, or may have been: then nothing is
-// promised about its records. Without transactions it is never called.
+// EndTransaction ends the transaction that every record since the last call belongs to. committed is false when it was aborted, or
+// may have been: then nothing is promised about its records. Without transactions it is never called.
 func (p *Producer) EndTransaction(committed bool) {
 	lanes := *p.lanes.Load()
 	for i := range lanes {
@@ -167,8 +164,7 @@ func (p *Producer) grow(partition int32) *lane {
 }
 
 // Lanes returns the records that the producer wrote so far, by partition. The records of an open transaction count as aborted.
-// outcomes is what is locked while an outcome is noted, and while a transaction ends: each lane is as it was at one moment, and none
-// is kept from its outcomes for longer than its copy takes.
+// It locks outcomes for one lane at a time: each lane is as it was at one moment, and outcomes wait for one copy at most.
 func (p *Producer) Lanes(outcomes sync.Locker) []Lane {
 	var all []Lane
 	lanes := *p.lanes.Load()

@@ -24,6 +24,7 @@ var began = time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
 type grown struct {
 	file  *File
 	disk  *memory
+	book  *Book
 	books []*Book
 	sizes []int64
 }
@@ -33,7 +34,7 @@ func grow(t *testing.T) *grown {
 	g := &grown{disk: new(memory)}
 	header := sample()
 	header.Lanes = nil
-	g.file = &File{written: written{file: g.disk}, book: header}
+	g.file, g.book = &File{written: written{file: g.disk}}, header
 	for second := range 4 {
 		must.Do(t, g.mark(second))
 		at := *header
@@ -45,7 +46,7 @@ func grow(t *testing.T) *grown {
 
 func (g *grown) mark(second int) error {
 	g.file.next = time.Time{}
-	return g.file.Mark(began.Add(time.Duration(second)*time.Second), func() []Lane { return lanesOf(second) })
+	return g.file.Mark(g.book, began.Add(time.Duration(second)*time.Second), func() []Lane { return lanesOf(second) })
 }
 
 // lanesOf is the lanes of a second: the second one comes later, and the first has a second in which nothing happens.
@@ -149,7 +150,7 @@ func TestAGrowingLedgerIsBounded(t *testing.T) {
 	path := t.TempDir() + "/run.ledger"
 	f := must.Have(Create(path, true))(t)
 	book := sample()
-	must.Do(t, f.Begin(book))
+	must.Do(t, f.Mark(book, began, func() []Lane { return nil }))
 	lanes := make([]Lane, 2000)
 	most, anew := int64(0), 0
 	for second := range int64(60) {
@@ -159,7 +160,7 @@ func TestAGrowingLedgerIsBounded(t *testing.T) {
 		}
 		before := f.size
 		f.next = time.Time{}
-		must.Do(t, f.Mark(began.Add(time.Duration(second)*time.Second), func() []Lane { return append([]Lane(nil), lanes...) }))
+		must.Do(t, f.Mark(book, began.Add(time.Duration(second)*time.Second), func() []Lane { return append([]Lane(nil), lanes...) }))
 		if f.size < before {
 			anew++
 		}
@@ -183,13 +184,13 @@ func TestALongMarkPutsTheNextOneOff(t *testing.T) {
 		g := grow(t)
 		g.file.next = time.Time{}
 		slow := func() []Lane { time.Sleep(20 * time.Millisecond); return lanesOf(3) }
-		must.Do(t, g.file.Mark(began, slow))
+		must.Do(t, g.file.Mark(g.book, began, slow))
 		must.True(t, time.Until(g.file.next) < 300*time.Millisecond, "one long mark puts the next one off")
 		g.file.next = time.Time{}
-		must.Do(t, g.file.Mark(began, slow))
+		must.Do(t, g.file.Mark(g.book, began, slow))
 		must.Match(t, 400*time.Millisecond, time.Until(g.file.next), "until the next mark, after two long ones")
 		size := g.file.size
-		must.Do(t, g.file.Mark(began, func() []Lane { t.Error("the lanes were asked for"); return nil }))
+		must.Do(t, g.file.Mark(g.book, began, func() []Lane { t.Error("the lanes were asked for"); return nil }))
 		must.Match(t, size, g.file.size, "the size of the file")
 	})
 }

@@ -127,7 +127,7 @@ func (v *Verdict) Add(o *Verdict) {
 	}
 }
 
-// Complete reports whether every acknowledged record was checked, which is not known where the ledger was cut off. If not, there may be more of whatever was counted.
+// Complete reports whether every acknowledged record was checked: not if the ledger was cut off. If not, there may be more of all counts.
 func (v *Verdict) Complete() bool {
 	return !v.OfAnotherRun && v.CutAt.IsZero() && v.Unchecked+v.Undecided+v.LateUndecided+v.PartsUnknown == 0
 }

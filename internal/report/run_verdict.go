@@ -253,21 +253,17 @@ func mirror(r *result.Result) []doc.Block {
 			continue
 		}
 		if p.Lag != nil {
-			lag = []string{lagText(p.Lag), clock(p.Lag.Due)}
+			lag = []string{theme.Duration(seconds(p.Lag.Seconds)), clock(p.Lag.Due)}
 		}
 		t.Add(partitionName(r, int32(i)), theme.Count(p.Read), theme.Count(p.Lost), theme.Count(p.Duplicated), theme.Count(p.Reordered), theme.Count(p.NotCopied), clock(p.LastDue), lag).
 			Tone = pick(p.Lost > 0, doc.Bad, pick(found, doc.Warn, doc.Plain))
 	}
 	l := doc.NewTable("mirror-lag", "lag of the mirror, of "+plural(m.Measured, "record"), "due from (UTC)|words", "largest lag|bars")
 	for i := range m.Lag {
-		l.Add(clock(m.Lag[i].Due), doc.Cell{Text: lagText(&m.Lag[i]), Bar: m.Lag[i].Seconds})
+		l.Add(clock(m.Lag[i].Due), doc.Cell{Text: theme.Duration(seconds(m.Lag[i].Seconds)), Bar: m.Lag[i].Seconds})
 	}
 	l.Note = "lag: from when a record was due until it was in the mirror, by the clocks of both; known of records that came while kt read, or where the brokers stamp (LogAppendTime)"
 	return []doc.Block{t, l}
-}
-
-func lagText(l *ledger.Lag) string {
-	return theme.Duration(time.Duration(l.Seconds * float64(time.Second)))
 }
 
 // verified returns the verdict as a sentence. Records that were not checked come before those that were found well.

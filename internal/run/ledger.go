@@ -252,7 +252,7 @@ func (m *maker) keepLedger() (*engine.Feed[time.Duration], error) {
 	if m.ledger == nil {
 		return nil, nil
 	}
-	if err := m.ledger.Begin(m.book); err != nil {
+	if err := m.ledger.Mark(m.book, m.Now(), m.clients.Send.Lanes); err != nil {
 		return nil, fmt.Errorf("ledger %s: %w", m.ledgerPath(), input.Cause(err))
 	}
 	if m.LedgerSync && m.BrokerDirs != nil {
@@ -260,7 +260,7 @@ func (m *maker) keepLedger() (*engine.Feed[time.Duration], error) {
 	}
 	failed := false
 	mark := func(end time.Duration) {
-		if err := m.ledger.Mark(m.began.Add(end), m.clients.Send.Lanes); err != nil && !failed {
+		if err := m.ledger.Mark(m.book, m.began.Add(end), m.clients.Send.Lanes); err != nil && !failed {
 			failed = true
 			m.Notify(Notice{Kind: FileFailed, Text: fmt.Sprintf("ledger %s: %v; the run goes on", m.ledgerPath(), input.Cause(err))})
 		}
