@@ -2,7 +2,6 @@ package kafka
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 
@@ -17,7 +16,7 @@ const Anonymous = "ANONYMOUS"
 
 // Quotas returns the rates that each broker grants the clients of a load, whose ids are given by the name of the quota. It
 // returns none where a user has a quota and only the brokers know whether this client is that user.
-func (c *Cluster) Quotas(ctx context.Context, clients map[string]string) (all []result.Quota) {
+func (c *Cluster) Quotas(ctx context.Context, clients map[string]string) map[string]float64 {
 	ctx, cancel := context.WithTimeout(ctx, AdminTimeout)
 	defer cancel()
 	described, _ := c.admin.DescribeClientQuotas(ctx, false, nil) // none named: all; a client may not ask
@@ -27,12 +26,13 @@ func (c *Cluster) Quotas(ctx context.Context, clients map[string]string) (all []
 	}) {
 		return nil
 	}
-	for _, name := range slices.Sorted(maps.Keys(clients)) {
-		if rate := quotaOf(described, name, clients[name]); rate > 0 {
-			all = append(all, result.Quota{Name: name, Bytes: rate})
+	rates := make(map[string]float64)
+	for name, client := range clients {
+		if rate := quotaOf(described, name, client); rate > 0 {
+			rates[name] = rate
 		}
 	}
-	return all
+	return rates
 }
 
 // quotaOf returns the quota of a name for a client of no user, 0: there is none. Of several the most precise counts, and a user counts
@@ -68,11 +68,15 @@ func (c *Cluster) FindDirs(ctx context.Context, t *result.Topic) {
 	var set kadm.TopicsSet
 	set.Add(t.Name, slices.Collect(maps.Keys(t.Leaders))...)
 	described, _ := c.admin.DescribeAllLogDirs(ctx, set) // a client may not ask
-	t.Dirs = make(map[string]int)
+	t.Dirs = make(map[int32]map[string]int)
 	for broker, dirs := range described {
+		if len(dirs) < 2 {
+			continue
+		}
+		t.Dirs[broker] = make(map[string]int)
 		for path, dir := range dirs {
-			if len(dirs) > 1 && dir.Err == nil {
-				t.Dirs[fmt.Sprintf("%d:%s", broker, theme.Name(path))] = len(dir.Topics[t.Name])
+			if dir.Err == nil {
+				t.Dirs[broker][theme.Name(path)] = len(dir.Topics[t.Name])
 			}
 		}
 	}

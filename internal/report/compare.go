@@ -36,7 +36,7 @@ func CompareDoc(d *study.CompareDocument) *doc.Document {
 	}
 	all.List = d.Metrics
 	all.Sections = []doc.Section{
-		doubtsOf(d.Doubts, d.Accepted), {ID: "sides", Blocks: []doc.Block{sideTable([]string{"A", "B"}, &d.A, &d.B)}}, {ID: "metrics", Blocks: []doc.Block{metrics}}, {ID: "differs", Blocks: []doc.Block{differs}}, filesOf(&d.A, &d.B),
+		doubtsOf(&d.Doubted), {ID: "sides", Blocks: []doc.Block{sideTable([]string{"A", "B"}, &d.A, &d.B)}}, {ID: "metrics", Blocks: []doc.Block{metrics}}, {ID: "differs", Blocks: []doc.Block{differs}}, filesOf(&d.A, &d.B),
 	}
 	return all
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/result/verdict"
+	"github.com/kt-bench/kt/internal/study"
 	"github.com/kt-bench/kt/internal/theme"
 )
 
@@ -69,9 +70,9 @@ func doubted(f *doc.Facts, doubts []result.Doubt, accepted []string) {
 }
 
 // doubtsOf is the section of the doubts about a study or a comparison.
-func doubtsOf(doubts []result.Doubt, accepted []string) doc.Section {
+func doubtsOf(d *study.Doubted) doc.Section {
 	f := new(doc.Facts)
-	doubted(f, doubts, accepted)
+	doubted(f, d.Doubts, d.Accepted)
 	return doc.Section{ID: "doubts", Title: "Doubts", Captions: true, Blocks: []doc.Block{f}}
 }
 

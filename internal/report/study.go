@@ -28,9 +28,7 @@ func StudyDoc(d *study.Document) *doc.Document {
 	default:
 		gridDoc(all, d)
 	}
-	if len(d.Doubts)+len(d.Accepted) > 0 {
-		all.Sections = slices.Insert(all.Sections, 0, doubtsOf(d.Doubts, d.Accepted))
-	}
+	all.Sections = slices.Insert(all.Sections, 0, doubtsOf(&d.Doubted))
 	for _, sentence := range d.NotEqual {
 		all.Remarks = append(all.Remarks, "Not equal: "+sentence+".")
 	}

@@ -3,13 +3,11 @@ package result
 import (
 	_ "embed"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
-
-	"go.yaml.in/yaml/v3"
 
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result/verdict"
@@ -57,7 +55,7 @@ func oneInSync(r *Result) []any {
 }
 
 // crowded returns the largest of some counts, and their sum, unless they are about as even as may be.
-func crowded(counts []int) (most, all int, uneven bool) {
+func crowded[K comparable](counts map[K]int) (most, all int, uneven bool) {
 	for _, n := range counts {
 		most, all = max(most, n), all+n
 	}
@@ -66,30 +64,25 @@ func crowded(counts []int) (most, all int, uneven bool) {
 }
 
 func fewLeaders(r *Result) []any {
-	brokers := r.Environment.Cluster.Brokers
-	counts := make([]int, len(brokers))
+	counts := make(map[int32]int)
+	for _, b := range r.Environment.Cluster.Brokers {
+		counts[b.ID] = 0
+	}
 	for _, t := range r.Environment.AllTopics() {
 		for _, leader := range t.Leaders {
-			if i := slices.IndexFunc(brokers, func(b Broker) bool { return b.ID == leader }); i >= 0 {
-				counts[i]++
+			if _, known := counts[leader]; known {
+				counts[leader]++
 			}
 		}
 	}
 	most, all, uneven := crowded(counts)
-	return when(uneven, most, all, len(brokers))
+	return when(uneven, most, all, len(counts))
 }
 
 // fewDirs leaves out a broker that had not made all logs of a new topic when it was asked.
 func fewDirs(r *Result) (values []any) {
-	t := &r.Environment.AllTopics()[0]
-	of := make(map[int32][]int) // by broker
-	for dir, n := range t.Dirs {
-		name, _, _ := strings.Cut(dir, ":")
-		broker, _ := strconv.ParseInt(name, 10, 32) // kt wrote it
-		of[int32(broker)] = append(of[int32(broker)], n)
-	}
-	worst := 0
-	for broker, counts := range of {
+	t, worst := &r.Environment.AllTopics()[0], 0
+	for broker, counts := range t.Dirs {
 		if most, all, uneven := crowded(counts); uneven && most > worst && all == t.Replicas[broker].All {
 			worst, values = most, when(true, most, all, broker, len(counts))
 		}
@@ -106,17 +99,17 @@ func piled(r *Result) []any {
 
 // nearQuota doubts a load that used most of a quota on some broker. A load that a quota limits has its verdict.
 func nearQuota(r *Result) []any {
-	for _, q := range r.Environment.Quotas {
-		most, over := 0.0, r.Throughput.Seconds
+	for _, name := range slices.Sorted(maps.Keys(r.Environment.Quotas)) {
+		bytes, most, over := r.Environment.Quotas[name], 0.0, r.Throughput.Seconds
 		for i := range r.Brokers {
-			if f := r.Brokers[i].Fetch; q.Name == "producer_byte_rate" {
+			if f := r.Brokers[i].Fetch; name == "producer_byte_rate" {
 				most = max(most, r.Brokers[i].MiB)
 			} else if f != nil {
 				most, over = max(most, f.MiB), r.Fetch.Seconds
 			}
 		}
-		if share := verdict.Per(most*mib, over*q.Bytes); over >= 1 && share >= 0.8 && r.BoundBy.Limit != verdict.Throttle {
-			return []any{theme.Percent(share), theme.Bytes(int64(q.Bytes))}
+		if share := verdict.Per(most*mib, over*bytes); over >= 1 && share >= 0.8 && r.BoundBy.Limit != verdict.Throttle {
+			return []any{theme.Percent(share), theme.Bytes(int64(bytes))}
 		}
 	}
 	return nil
@@ -142,12 +135,7 @@ type knownFault struct {
 	Needs, Is, Source string
 }
 
-var faults = sync.OnceValue(func() (all []knownFault) {
-	if err := yaml.Unmarshal(faultsYAML, &all); err != nil {
-		panic(err) // the file is a part of kt
-	}
-	return all
-})
+var faults = tableOf[knownFault](faultsYAML)
 
 // faulty doubts brokers of a version with a known fault, by their class path if all brokers of their hosts have one version.
 func faulty(r *Result) []any {

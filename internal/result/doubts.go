@@ -2,12 +2,10 @@ package result
 
 import (
 	_ "embed"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"go.yaml.in/yaml/v3"
 
@@ -34,33 +32,36 @@ var doubtsYAML []byte
 
 // doubtRow is a row of doubts.yaml.
 type doubtRow struct {
-	ID, Reader, Text, Next, Means, Source string
+	ID, Text, Next, Means, Source string
 
 	Unless metric.Expr
 }
 
-var doubtRows = sync.OnceValue(func() (rows []doubtRow) {
-	if err := yaml.Unmarshal(doubtsYAML, &rows); err != nil {
-		panic(err) // the file is a part of kt
-	}
-	return rows
-})
+var doubtRows = tableOf[doubtRow](doubtsYAML)
+
+// tableOf returns a function that reads the rows of a file when it is called first.
+func tableOf[T any](file []byte) func() []T {
+	return sync.OnceValue(func() (rows []T) {
+		if err := yaml.Unmarshal(file, &rows); err != nil {
+			panic(err) // the file is a part of kt
+		}
+		return rows
+	})
+}
 
 // OneRun is the id of the doubt that repeats take back.
 const OneRun = "one-run"
 
-// doubtReaders are the functions that rows name. Each returns the values for the verbs of the text; nil: there is no doubt.
+// doubtReaders are the conditions of doubts, by id. Each returns the values for the verbs of the text; nil: there is no doubt.
 var doubtReaders = map[string]func(r *Result) []any{
-	"one run":     oneRun,
-	"one replica": oneReplica,
-
+	OneRun: oneRun, "one-replica": oneReplica,
 	// what the run wrote and read
-	"alike": alike, "cold": cold, "unrolled": unrolled, "piled": piled, "others": others, "elsewhere": elsewhere, "late": late,
+	"alike": alike, "no-warmup": cold, "no-roll": unrolled, "hot-partition": piled, "other-records": others, "other-topics": elsewhere, "late-consumers": late,
 	// the cluster
-	"one in sync": oneInSync, "few leaders": fewLeaders, "few dirs": fewDirs, "near quota": nearQuota, "held back": heldBack, "faulty": faulty,
+	"min-insync": oneInSync, "leaders": fewLeaders, "log-dirs": fewDirs, "near-quota": nearQuota, "held-back": heldBack, "broker-fault": faulty,
 	// hosts
-	"from memory": fromMemory, "in memory": inMemory, "short flush": shortFlush, "own host": ownHost, "credits": credits, "stolen": stolen,
-	"hot": hot, "clocked": clocked, "apart clocks": apartClocks,
+	"page-cache": fromMemory, "not-on-disk": inMemory, "short-flush": shortFlush, "own-host": ownHost, "cpu-credits": credits, "steal": stolen,
+	"hot-cpu": hot, "cpu-clock": clocked, "clocks": apartClocks,
 }
 
 // AllDoubts returns every doubt of the table, in its order. N stands for each number.
@@ -79,51 +80,57 @@ func DoubtIDs() (ids []string) {
 	return ids
 }
 
-// Without returns the doubts that have none of some ids.
-func Without(doubts []Doubt, accepted []string) []Doubt {
-	return slices.DeleteFunc(slices.Clone(doubts), func(d Doubt) bool { return slices.Contains(accepted, d.ID) })
-}
-
 // CheckAccepted returns an error unless each id is one of a doubt.
 func CheckAccepted(ids []string) error {
 	for _, id := range ids {
-		if _, err := AccountDoubt(id); errors.Is(err, errNoDoubt) {
+		if _, err := rowOf(id); err != nil {
 			return plan.Refuse("accept", id, "%w", err)
 		}
 	}
 	return nil
 }
 
-var errNoDoubt = errors.New("there is no such doubt")
-
-// AccountDoubt returns the doubt of an id with the values that somebody's account has for the verbs of its text.
-func AccountDoubt(id string, values ...string) (Doubt, error) {
+func rowOf(id string) (*doubtRow, error) {
 	rows := doubtRows()
-	i := slices.IndexFunc(rows, func(d doubtRow) bool { return d.ID == id })
-	if i < 0 {
-		return Doubt{}, fmt.Errorf("%w%s", errNoDoubt, suggest.Hint(id, DoubtIDs(), ": kt help doubts lists them"))
+	if i := slices.IndexFunc(rows, func(d doubtRow) bool { return d.ID == id }); i >= 0 {
+		return &rows[i], nil
 	}
-	if n := strings.Count(rows[i].Text, "%s"); n != len(values) {
-		return Doubt{}, fmt.Errorf("it says %q, and has %d values for N: give %d", AllDoubts()[i].Text, len(values), n)
-	}
-	var texts []any
-	for _, v := range values {
-		texts = append(texts, v)
-	}
-	return rows[i].doubt(texts...), nil
+	return nil, fmt.Errorf("there is no such doubt%s", suggest.Hint(id, DoubtIDs(), ": kt help doubts lists them"))
 }
 
-// NewDoubt returns the doubt of an id with the values for the verbs of its text. Without such an id it panics.
-func NewDoubt(id string, values ...any) Doubt {
-	rows := doubtRows()
-	return rows[slices.IndexFunc(rows, func(d doubtRow) bool { return d.ID == id })].doubt(values...)
+// NewDoubt returns the doubt of an id with the values for the verbs of its text.
+func NewDoubt(id string, values ...string) (Doubt, error) {
+	row, err := rowOf(id)
+	if err != nil {
+		return Doubt{}, err
+	}
+	if n := strings.Count(row.Text, "%s"); n != len(values) {
+		return Doubt{}, fmt.Errorf("it says %q, and has %d values for N: give %d", strings.ReplaceAll(row.Text, "%s", "N"), len(values), n)
+	}
+	texts := make([]any, len(values))
+	for i, v := range values {
+		texts[i] = v
+	}
+	return row.doubt(texts...), nil
 }
 
 // Doubt finds the doubts of a result, but for those that its user has accepted. Figures of the embedded broker are not Kafka's, and a
-// reading that verifies a ledger is made for its verdict: these have none.
+// reading that verifies a ledger is made for its verdict: these have none. A workload has the doubts of its loads: each says in which
+// loads it is, with the text of the first.
 func (r *Result) Doubt() {
 	r.Doubts = nil
-	if r.Embedded || r.Plan.ReadsOnly() && r.Plan.Verify {
+	for i := range r.Loads {
+		name := r.Loads[i].Name
+		for _, d := range r.Loads[i].Doubts {
+			if at := slices.IndexFunc(r.Doubts, func(o Doubt) bool { return o.ID == d.ID }); at >= 0 {
+				r.Doubts[at].Text += "; also in " + name
+				continue
+			}
+			d.Text = name + ": " + d.Text
+			r.Doubts = append(r.Doubts, d)
+		}
+	}
+	if len(r.Loads) > 0 || r.NotAddedUp != "" || r.Embedded || r.Plan.ReadsOnly() && r.Plan.Verify {
 		return
 	}
 	for _, row := range doubtRows() {
@@ -139,28 +146,7 @@ func (r *Result) Accept(ids []string) {
 	for i := range r.Loads {
 		r.Loads[i].Accept(ids)
 	}
-	switch {
-	case len(r.Loads) > 0:
-		r.joinDoubts()
-	case r.NotAddedUp == "":
-		r.Doubt()
-	}
-}
-
-// joinDoubts makes the doubts of a workload of those of its loads. Each says in which loads it is, with the text of the first.
-func (r *Result) joinDoubts() {
-	r.Doubts = nil
-	for i := range r.Loads {
-		for _, d := range r.Loads[i].Doubts {
-			name := r.Loads[i].Name
-			if at := slices.IndexFunc(r.Doubts, func(o Doubt) bool { return o.ID == d.ID }); at >= 0 {
-				r.Doubts[at].Text += "; also in " + name
-				continue
-			}
-			d.Text = name + ": " + d.Text
-			r.Doubts = append(r.Doubts, d)
-		}
-	}
+	r.Doubt()
 }
 
 func (d *doubtRow) doubt(values ...any) Doubt {
@@ -168,14 +154,10 @@ func (d *doubtRow) doubt(values ...any) Doubt {
 }
 
 func (d *doubtRow) read(r *Result) []any {
-	switch {
-	case d.Unless.Metric != nil:
-	case d.Reader == "": // it is of a comparison
-		return nil
-	default:
-		return doubtReaders[d.Reader](r)
+	if read := doubtReaders[d.ID]; read != nil {
+		return read(r)
 	}
-	if d.Unless.Check(&r.Plan) != nil {
+	if d.Unless.Metric == nil || d.Unless.Check(&r.Plan) != nil { // one without a metric is of a comparison
 		return nil
 	}
 	if v, ok := d.Unless.Value(r.Figures()); ok && !d.Unless.Holds(v) {
@@ -186,13 +168,10 @@ func (d *doubtRow) read(r *Result) []any {
 
 // oneRun doubts every run: a study takes the doubt back where it has repeats.
 func oneRun(r *Result) []any {
-	return []any{theme.Duration(time.Duration(r.ElapsedSeconds * float64(time.Second)))}
+	return []any{seconds(r.ElapsedSeconds)}
 }
 
 func oneReplica(r *Result) []any {
 	topics := slices.DeleteFunc(slices.Clone(r.Environment.AllTopics()), func(t Topic) bool { return t.ReplicationFactor != 1 })
-	if len(topics) == 0 {
-		return nil
-	}
-	return []any{theme.Plural(int64(len(topics)), "topic", "topics")}
+	return when(len(topics) > 0, theme.Plural(int64(len(topics)), "topic", "topics"))
 }

@@ -29,11 +29,14 @@ func TestEachDoubtIsOneLineWithAReader(t *testing.T) {
 	for _, row := range doubtRows() {
 		must.True(t, id.MatchString(row.ID) && !seen[row.ID], "%s: its id is no name, or is there twice", row.ID)
 		seen[row.ID] = true
-		must.True(t, row.Reader == "" || doubtReaders[row.Reader] != nil && row.Unless.Metric == nil, "%s: there is no reader %q", row.ID, row.Reader)
+		must.True(t, doubtReaders[row.ID] == nil || row.Unless.Metric == nil, "%s: it has two conditions", row.ID)
 		must.True(t, row.Text != "" && row.Next != "" && row.Means != "" && row.Source != "" && !strings.Contains(row.Text+row.Next, "\n"), "%s: something is not said of it", row.ID)
 		_, local := strings.CutPrefix(row.Source, "docs/")
 		must.True(t, local || strings.HasPrefix(row.Source, "https://"), "%s: %s is no source", row.ID, row.Source)
 		must.True(t, regexp.MustCompile(`%[^s%]`).FindString(row.Text) == "", "%s: only %%s is a verb", row.ID)
 		must.True(t, row.Unless.Metric == nil || strings.Count(row.Text, "%s") == 1, "%s: it has not one verb, for the value", row.ID)
+	}
+	for id := range doubtReaders {
+		must.True(t, seen[id], "%s has a reader, and is no doubt", id)
 	}
 }

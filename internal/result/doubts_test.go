@@ -24,10 +24,10 @@ func sound() *Result {
 		Topic: Topic{
 			Name: "orders", Partitions: 3, ReplicationFactor: 3, Created: true, Leaders: map[int32]int32{0: 1, 1: 2, 2: 3},
 			Replicas: map[int32]Replicas{1: {All: 3}, 2: {All: 4}},
-			Dirs:     map[string]int{"1:/a": 2, "1:/b": 1, "2:/a": 1, "2:/b": 2},
+			Dirs:     map[int32]map[string]int{1: {"/a": 2, "/b": 1}, 2: {"/a": 1, "/b": 2}},
 			Configs:  map[string]string{"min.insync.replicas": "2", "segment.bytes": "1048576", "compression.type": "producer"},
 		},
-		Quotas: []Quota{{Name: "producer_byte_rate", Bytes: 1 << 20}},
+		Quotas: map[string]float64{"producer_byte_rate": 1 << 20},
 	}
 	r := &Result{Header: h, BoundBy: verdict.Verdict{Limit: verdict.None}}
 	r.ElapsedSeconds, r.Throughput.Seconds = 60, 60
@@ -174,8 +174,8 @@ func TestEachDoubtIsRaisedByWhatItIsAboutAndByNothingElse(t *testing.T) {
 		},
 		{
 			"log-dirs", "3 of 4 replicas of broker 2 are in 1 of 2 log directories", same,
-			func(r *Result) { r.Environment.Topic.Dirs = map[string]int{"1:/a": 2, "1:/b": 1, "2:/a": 1, "2:/b": 3} },
-			map[string]func(r *Result){"logs still to come": func(r *Result) { r.Environment.Topic.Dirs = map[string]int{"2:/a": 0, "2:/b": 3} }},
+			func(r *Result) { r.Environment.Topic.Dirs[2]["/b"] = 3 },
+			map[string]func(r *Result){"logs still to come": func(r *Result) { r.Environment.Topic.Dirs[2] = map[string]int{"/a": 0, "/b": 3} }},
 		},
 		{
 			"hot-partition", "60% of the records went to 1 of 3 partitions", same,
@@ -215,8 +215,8 @@ func TestEachDoubtIsRaisedByWhatItIsAboutAndByNothingElse(t *testing.T) {
 		},
 		{
 			"near-quota", "100% of a quota of 512 KiB/s was used", same,
-			func(r *Result) { r.Environment.Quotas[0].Bytes = 1 << 19 },
-			map[string]func(r *Result){"the limit": func(r *Result) { r.Environment.Quotas[0].Bytes, r.BoundBy.Limit = 1<<19, verdict.Throttle }},
+			func(r *Result) { r.Environment.Quotas["producer_byte_rate"] = 1 << 19 },
+			map[string]func(r *Result){"the limit": func(r *Result) { r.Environment.Quotas["producer_byte_rate"], r.BoundBy.Limit = 1<<19, verdict.Throttle }},
 		},
 		{
 			"held-back", "1.50s of throttling by brokers", same,
@@ -299,6 +299,6 @@ func TestEachDoubtIsRaisedByWhatItIsAboutAndByNothingElse(t *testing.T) {
 		must.True(t, len(r.Doubts) == 0, "accepted %s: %+v", row.id, r.Doubts)
 	}
 	for _, row := range doubtRows() {
-		must.True(t, tested[row.ID] || row.Reader == "" && row.Unless.Metric == nil, "doubt %s has no test", row.ID) // those of a comparison are tested there
+		must.True(t, tested[row.ID] || doubtReaders[row.ID] == nil && row.Unless.Metric == nil, "doubt %s has no test", row.ID) // those of a comparison are tested there
 	}
 }

@@ -21,7 +21,9 @@ type Environment struct {
 	// ByTopic says that the rows of windows (stats.Window.Partitions) are of whole topics. Their keys are indexes of Topics.
 	ByTopic bool `json:"rows_by_topic,omitempty"`
 
-	Quotas []Quota `json:"quotas,omitempty"` // none: there are none, or they are not known
+	// Quotas are rates in bytes a second that each broker grants the clients of a load: "producer_byte_rate", "consumer_byte_rate".
+	// One that is missing is not set, or not known.
+	Quotas map[string]float64 `json:"quotas_bytes_per_second,omitempty"`
 
 	Share *ShareLimits `json:"share_group_limits,omitempty"` // nil: the run does not read in a share group
 }

@@ -150,15 +150,15 @@ type LogDir struct {
 
 // Topic is the topic under test.
 type Topic struct {
-	Name              string             `json:"name"`
-	ID                string             `json:"id,omitempty"` // Kafka's, which another topic of the same name does not share
-	Partitions        int                `json:"partitions"`
-	ReplicationFactor int                `json:"replication_factor"` // 0: not known
-	Leaders           map[int32]int32    `json:"leaders"`            // partition → broker, at the start
-	Replicas          map[int32]Replicas `json:"replicas,omitempty"` // by broker, at the start
-	Dirs              map[string]int     `json:"log_dirs,omitempty"` // replicas by broker and path, "1:/data/a", of brokers with several; only of the first topic
-	Created           bool               `json:"created"`            // by this run
-	Configs           map[string]string  `json:"configs,omitempty"`
+	Name              string                   `json:"name"`
+	ID                string                   `json:"id,omitempty"` // Kafka's, which another topic of the same name does not share
+	Partitions        int                      `json:"partitions"`
+	ReplicationFactor int                      `json:"replication_factor"` // 0: not known
+	Leaders           map[int32]int32          `json:"leaders"`            // partition → broker, at the start
+	Replicas          map[int32]Replicas       `json:"replicas,omitempty"` // by broker, at the start
+	Dirs              map[int32]map[string]int `json:"log_dirs,omitempty"` // replicas by broker and path, of brokers with several; only of the first topic
+	Created           bool                     `json:"created"`            // by this run
+	Configs           map[string]string        `json:"configs,omitempty"`
 }
 
 // Fits returns a *MisfitError of a topic that is there, unless it is as a plan asks for it.
@@ -176,12 +176,6 @@ func (t *Topic) Fits(want plan.Topic) error {
 		errs = append(errs, Misfit("topic %s exists, and kt changes no topic that it did not create; leave --topic-config out, or name another --topic", t.Name).About("topic-config"))
 	}
 	return errors.Join(errs...)
-}
-
-// Quota is a rate that each broker grants the clients of a load.
-type Quota struct {
-	Name  string  `json:"name"` // "producer_byte_rate" or "consumer_byte_rate"
-	Bytes float64 `json:"bytes_per_second"`
 }
 
 // Replicas counts the replicas of a topic that one broker has.

@@ -104,7 +104,7 @@ func (r *Result) JoinLoads(loads []LoadResult) {
 	}
 	r.Valid = len(r.Invalid) == 0
 	r.Suffered, r.BoundBy = suffered(loads)
-	r.joinDoubts()
+	r.Doubt()
 }
 
 // Endings are the ways to end, from the one that counts least.

@@ -116,8 +116,7 @@ type CompareDocument struct {
 	Differs []Difference `json:"differs"`
 	Beside  []string     `json:"differs_beside,omitempty"` // the load: the texts of those doubts from which a shift may come
 
-	Doubts   []result.Doubt `json:"doubts,omitempty"`          // what differs beside the setting that is compared, and those of the runs
-	Accepted []string       `json:"accepted_doubts,omitempty"` // the ids of those that are left out
+	Doubted
 
 	Metrics  []Compared `json:"metrics"`
 	Failures []string   `json:"failures"` // limits of --fail-on that are passed

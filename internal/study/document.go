@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/kt-bench/kt/internal/plan"
-	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/result/metric"
 )
 
@@ -17,15 +16,14 @@ const Schema = 1
 
 // Document has what a study says. It is made of the study's folder alone. The policy of the study fills a section.
 type Document struct {
-	Schema   int            `json:"schema"`
-	ID       string         `json:"id"`
-	Study    *Study         `json:"study"`
-	Over     bool           `json:"over"`                      // false: runs are missing
-	Sentence string         `json:"sentence,omitempty"`        // what a search or a trial has found
-	NotEqual []string       `json:"not_equal,omitempty"`       // between the systems that were compared, each in a sentence
-	Doubts   []result.Doubt `json:"doubts,omitempty"`          // of its runs
-	Accepted []string       `json:"accepted_doubts,omitempty"` // the ids of those that are left out
+	Schema   int      `json:"schema"`
+	ID       string   `json:"id"`
+	Study    *Study   `json:"study"`
+	Over     bool     `json:"over"`                // false: runs are missing
+	Sentence string   `json:"sentence,omitempty"`  // what a search or a trial has found
+	NotEqual []string `json:"not_equal,omitempty"` // between the systems that were compared, each in a sentence
 
+	Doubted
 	*GridDoc
 	*FindDoc
 	*TrialDoc

@@ -7,6 +7,18 @@ import (
 	"github.com/kt-bench/kt/internal/result"
 )
 
+// Doubted has the doubts about several runs.
+type Doubted struct {
+	Doubts   []result.Doubt `json:"doubts,omitempty"`          // of its runs; of a comparison also what differs beside the setting that is compared
+	Accepted []string       `json:"accepted_doubts,omitempty"` // the ids of those that are left out
+}
+
+// Accept leaves out doubts with some ids.
+func (d *Doubted) Accept(ids []string) {
+	d.Doubts = slices.DeleteFunc(d.Doubts, func(o result.Doubt) bool { return slices.Contains(ids, o.ID) })
+	d.Accepted = once(append(d.Accepted, ids...))
+}
+
 // doubts are those of runs, in the groups in which they repeat each other.
 type doubts [][][]result.Doubt
 
@@ -61,14 +73,4 @@ func (d *Document) doubt() error {
 	}
 	d.Doubts, d.Accepted = d.raised.count(), once(d.Accepted)
 	return nil
-}
-
-// Accept leaves out doubts with some ids.
-func (d *Document) Accept(ids []string) {
-	d.Doubts, d.Accepted = result.Without(d.Doubts, ids), once(append(d.Accepted, ids...))
-}
-
-// Accept leaves out doubts with some ids.
-func (d *CompareDocument) Accept(ids []string) {
-	d.Doubts, d.Accepted = result.Without(d.Doubts, ids), ids
 }

@@ -44,7 +44,7 @@ func TestADoubtOfRunsSaysHowManyHaveIt(t *testing.T) {
 	got := doubts{{{one, replica, again}, {one, again}}, {{one}}, {{}, {one}}}.count()
 	replica.Runs, replica.Of, one.Runs, one.Of = 2, 5, 1, 5 // one run: that of the cell without repeats
 	must.Match(t, []result.Doubt{replica, one}, got, "doubts")
-	c := &CompareDocument{Doubts: got}
+	c := &CompareDocument{Doubted: Doubted{Doubts: got}}
 	c.Accept([]string{"one-replica"})
 	must.Match(t, []result.Doubt{one}, c.Doubts, "doubts that are left")
 }

@@ -142,7 +142,10 @@ func sharesOf(r *result.Result) map[string]float64 {
 
 // confounders returns what differs between two sides beside the one setting that they are about, as doubts, and the doubts of their runs.
 func confounders(a, b *Side, differ []Difference) (all []result.Doubt) {
-	add := func(id string, values ...any) { all = append(all, result.NewDoubt(id, values...)) }
+	add := func(id string, values ...string) {
+		d, _ := result.NewDoubt(id, values...) // it is in the table, with so many values
+		all = append(all, d)
+	}
 	began := func(s *Side) []string {
 		times := mapped(s.loads, func(f *LoadFigures) string { return f.from.UTC().Format("2006-01-02 15:04:05.000") })
 		return slices.Sorted(slices.Values(times))

@@ -130,7 +130,7 @@ func (p *Parser) study(n *yaml.Node, name string) *Study {
 // doubts reads those of a published account: ID: VALUES.
 func (p *Parser) doubts(n *yaml.Node) (all []result.Doubt) {
 	p.each(n, "doubts", func(key, values *yaml.Node) {
-		d, err := result.AccountDoubt(key.Value, p.list(values)...)
+		d, err := result.NewDoubt(key.Value, p.list(values)...)
 		if all = append(all, d); err != nil {
 			p.Bad(key, "doubts: %s: %w", key.Value, err)
 		}

@@ -27,9 +27,9 @@ type session struct {
 	bootstrap []string
 	embedded  *kafka.Embedded // nil: a real cluster
 	cluster   *kafka.Cluster
-	topics    []result.Topic // that are written to or read
-	layout    *kafka.Layout  // of them
-	quotas    []result.Quota // of its clients
+	topics    []result.Topic     // that are written to or read
+	layout    *kafka.Layout      // of them
+	quotas    map[string]float64 // of its clients
 
 	run      uint64         // in the stamps of records; 0: none are verified
 	producer engine.Driver  // nil: nobody writes
