@@ -60,11 +60,21 @@ func verdictOf(r *result.Result) doc.Section {
 	return doc.Section{ID: "verdict", Title: "Verdict", Captions: true, Blocks: []doc.Block{f, t, kept}}
 }
 
-// doubted adds the doubts about figures, and the ids of those that were left out.
+// doubted adds the doubts about figures, and the ids of those that were left out. A terminal has many in a few lines, so that the verdict
+// stays on it.
 func doubted(f *doc.Facts, doubts []result.Doubt, accepted []string) {
+	const few = 2
+	all, short := doc.Output(0), []string(nil)
+	if len(doubts) > few {
+		all = doc.InDetails | doc.InMarkdown | doc.InPage
+	}
 	for i, d := range doubts {
 		in := pick(d.Of > 0, fmt.Sprintf("%d of %s, such as: ", d.Runs, plural(d.Of, "run")), "")
-		f.Add(pick(i == 0, "doubts", ""), doc.Warn, in+d.Text+": "+d.Next+" ("+d.ID+")")
+		short = append(short, in+d.Text+" ("+d.ID+")")
+		f.Rows = append(f.Rows, doc.Fact{Name: pick(i == 0, "doubts", ""), Tone: doc.Warn, Text: in + d.Text + ": " + d.Next + " (" + d.ID + ")", For: all})
+	}
+	if len(doubts) > few {
+		f.Rows = append(f.Rows, doc.Fact{Name: "doubts", Tone: doc.Warn, Text: strings.Join(short, ", "), For: doc.InText}, doc.Fact{Tone: doc.Muted, Text: "what to do: kt report --verbose, or kt help doubts", For: doc.InText})
 	}
 	f.If(len(accepted) > 0, pick(len(doubts) == 0, "doubts", ""), doc.Muted, "accepted: "+strings.Join(accepted, ", "))
 }

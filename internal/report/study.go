@@ -28,7 +28,9 @@ func StudyDoc(d *study.Document) *doc.Document {
 	default:
 		gridDoc(all, d)
 	}
-	all.Sections = slices.Insert(all.Sections, 0, doubtsOf(&d.Doubted))
+	if len(d.Doubts)+len(d.Accepted) > 0 {
+		all.Sections = slices.Insert(all.Sections, 0, doubtsOf(&d.Doubted))
+	}
 	for _, sentence := range d.NotEqual {
 		all.Remarks = append(all.Remarks, "Not equal: "+sentence+".")
 	}

@@ -140,6 +140,25 @@ func sharesOf(r *result.Result) map[string]float64 {
 	return shares
 }
 
+// othersAtWork returns a text for each share of what went on beside the loads that differs between two sides.
+func othersAtWork(a, b *Side, shares map[string]float64) (all []string) {
+	for _, what := range slices.Sorted(maps.Keys(shares)) {
+		share := func(s *Side) Spread { // over the runs where it is known
+			var values []float64
+			for _, r := range s.loads {
+				if v, ok := r.shares[what]; ok && Share(v).IsKnown() {
+					values = append(values, v)
+				}
+			}
+			return spread(values)
+		}
+		if x, y := share(a), share(b); x.N*y.N > 0 && math.Abs(x.Median-y.Median) >= 0.05 { // less is noise
+			all = append(all, fmt.Sprintf("%s: %s in A, and %s in B", what, theme.Percent(x.Median), theme.Percent(y.Median)))
+		}
+	}
+	return all
+}
+
 // confounders returns what differs between two sides beside the one setting that they are about, as doubts, and the doubts of their runs.
 func confounders(a, b *Side, differ []Difference) (all []result.Doubt) {
 	add := func(id string, values ...string) {
@@ -167,21 +186,7 @@ func confounders(a, b *Side, differ []Difference) (all []result.Doubt) {
 	if pairs > 0 {
 		add("at-one-time", theme.Plural(int64(pairs), "pair", "pairs"), last)
 	}
-	texts := make(map[string][]string) // by ids
-	for _, what := range slices.Sorted(maps.Keys(shares)) {
-		share := func(s *Side) Spread { // over the runs where it is known
-			var values []float64
-			for _, r := range s.loads {
-				if v, ok := r.shares[what]; ok && Share(v).IsKnown() {
-					values = append(values, v)
-				}
-			}
-			return spread(values)
-		}
-		if x, y := share(a), share(b); x.N*y.N > 0 && math.Abs(x.Median-y.Median) >= 0.05 { // less is noise
-			texts["others-at-work"] = append(texts["others-at-work"], fmt.Sprintf("%s: %s in A, and %s in B", what, theme.Percent(x.Median), theme.Percent(y.Median)))
-		}
-	}
+	texts := map[string][]string{"others-at-work": othersAtWork(a, b, shares)} // by ids
 	for _, d := range differ {
 		id, text := doubtOf(d.What), d.What
 		follows := slices.ContainsFunc(runs, func(r *LoadFigures) bool { return slices.Contains(r.derived, d.What) }) ||
