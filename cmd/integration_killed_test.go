@@ -27,7 +27,7 @@ import (
 func TestALedgerSurvivesKillsAtRandomMoments(t *testing.T) {
 	t.Parallel()
 	k := startCluster(t, 1)
-	kills := must.Have(strconv.Atoi(cmp.Or(os.Getenv("KT_KILLS"), "1")))(t)
+	kills := must.Have(strconv.Atoi(cmp.Or(os.Getenv("KT_KILLS"), "2")))(t)
 	for way, args := range map[string][]string{
 		"client":       {"--rate", "2000", "--producers", "2"},
 		"wire":         {"--engine", "wire", "--rate", "20000", "--producers", "2"},

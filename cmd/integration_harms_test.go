@@ -7,7 +7,6 @@ import (
 	be "encoding/binary"
 	"fmt"
 	"hash/crc32"
-	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -317,18 +316,12 @@ func (h *harms) does(when moment) {
 	}
 }
 
-// checks has readers look for the records of both engines, all at once: every one with KT_READERS=all. Else those of the client engine take
-// turns from one way to the next, beside those that find something else in it.
+// checks has every reader look for the records of both engines, all at once.
 func (h *harms) checks(w *way) {
 	runs := make(map[string]*ktRun)
-	turn := slices.IndexFunc(ways, func(o way) bool { return o.topic == w.topic })
-	for i, name := range slices.Sorted(maps.Keys(readers)) {
-		args := readers[name]
+	for name, args := range readers {
 		if w.does != nil {
 			return
-		}
-		if _, other := w.but[name]; os.Getenv("KT_READERS") != "all" && !other && turn%len(readers) != i {
-			continue
 		}
 		if w.only == "" || w.only == "client" {
 			if args = append([]string{"--verify", filepath.Join(h.ledgers, w.topic+"-client"), "--timeout", "10s"}, args...); name == "share" || name == "group" {
