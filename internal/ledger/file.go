@@ -109,6 +109,9 @@ func Create(path string, sync bool) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
+	if sync {
+		syncFolder(path)
+	}
 	return &File{path: path, sync: sync, written: written{file: f}}, nil
 }
 
@@ -209,13 +212,18 @@ func (f *File) replace(name string) error {
 	if err := f.missing(); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if err := os.Rename(name, f.path); err != nil || !f.sync {
-		return err
+	err := os.Rename(name, f.path)
+	if err == nil && f.sync {
+		syncFolder(f.path)
 	}
-	if dir, err := os.Open(filepath.Dir(f.path)); err == nil { // an error now would be too late: the file has its name
+	return err
+}
+
+// syncFolder makes the name of a file outlast a power cut, where its file system can. The file is there whether it can or not.
+func syncFolder(path string) {
+	if dir, err := os.Open(filepath.Dir(path)); err == nil {
 		_, _ = dir.Sync(), dir.Close()
 	}
-	return nil
 }
 
 // missing returns nil if the file is where Create made it, and fs.ErrExist if another one is there.

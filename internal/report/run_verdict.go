@@ -42,7 +42,7 @@ func verdictOf(r *result.Result) doc.Section {
 		next := verdict.Schedule.Next(r.Plan.ReadsOnly(), r.Plan.Read.Share != nil)
 		f.If(limit.Next(r.Plan.ReadsOnly(), r.Plan.Read.Share != nil) != next, "what next", doc.Plain, next)
 	}
-	doubted(f, r.Doubts, r.Accepted)
+	doubtedRun(f, r)
 	notCounted(f, r)
 	t := doc.NewTable("errors", "errors by kind", "error|words", "of|words", "records") // the most frequent first
 	of := []result.Errors{r.Errors, cmp.Or(r.Fetch, new(result.Fetch)).Errors, cmp.Or(r.Warmup, new(result.Warmup)).Errors}
@@ -60,21 +60,27 @@ func verdictOf(r *result.Result) doc.Section {
 	return doc.Section{ID: "verdict", Title: "Verdict", Captions: true, Blocks: []doc.Block{f, t, kept}}
 }
 
-// doubted adds the doubts about figures, and the ids of those that were left out. A terminal has many in a few lines, so that the verdict
-// stays on it.
-func doubted(f *doc.Facts, doubts []result.Doubt, accepted []string) {
+// doubtedRun adds the doubts about a run. A terminal has many in a few lines, so that the verdict stays on it.
+func doubtedRun(f *doc.Facts, r *result.Result) {
 	const few = 2
-	all, short := doc.Output(0), []string(nil)
-	if len(doubts) > few {
-		all = doc.InDetails | doc.InMarkdown | doc.InPage
+	if len(r.Doubts) <= few {
+		doubted(f, r.Doubts, r.Accepted, 0)
+		return
 	}
+	var short []string
+	for _, d := range r.Doubts {
+		short = append(short, d.Text+" ("+d.ID+")")
+	}
+	f.Rows = append(f.Rows, doc.Fact{Name: "doubts", Tone: doc.Warn, Text: strings.Join(short, ", "), For: doc.InText},
+		doc.Fact{Tone: doc.Muted, Text: "what to do: --verbose, or kt help doubts", For: doc.InText})
+	doubted(f, r.Doubts, r.Accepted, doc.InDetails|doc.InMarkdown|doc.InPage)
+}
+
+// doubted adds doubts for some outputs, and the ids of those that were left out.
+func doubted(f *doc.Facts, doubts []result.Doubt, accepted []string, in doc.Output) {
 	for i, d := range doubts {
-		in := pick(d.Of > 0, fmt.Sprintf("%d of %s, such as: ", d.Runs, plural(d.Of, "run")), "")
-		short = append(short, in+d.Text+" ("+d.ID+")")
-		f.Rows = append(f.Rows, doc.Fact{Name: pick(i == 0, "doubts", ""), Tone: doc.Warn, Text: in + d.Text + ": " + d.Next + " (" + d.ID + ")", For: all})
-	}
-	if len(doubts) > few {
-		f.Rows = append(f.Rows, doc.Fact{Name: "doubts", Tone: doc.Warn, Text: strings.Join(short, ", "), For: doc.InText}, doc.Fact{Tone: doc.Muted, Text: "what to do: kt report --verbose, or kt help doubts", For: doc.InText})
+		of := pick(d.Of > 0, fmt.Sprintf("%d of %s, such as: ", d.Runs, plural(d.Of, "run")), "")
+		f.Rows = append(f.Rows, doc.Fact{Name: pick(i == 0, "doubts", ""), Tone: doc.Warn, Text: of + d.Text + ": " + d.Next + " (" + d.ID + ")", For: in})
 	}
 	f.If(len(accepted) > 0, pick(len(doubts) == 0, "doubts", ""), doc.Muted, "accepted: "+strings.Join(accepted, ", "))
 }
@@ -82,7 +88,7 @@ func doubted(f *doc.Facts, doubts []result.Doubt, accepted []string) {
 // doubtsOf is the section of the doubts about a study or a comparison.
 func doubtsOf(d *study.Doubted) doc.Section {
 	f := new(doc.Facts)
-	doubted(f, d.Doubts, d.Accepted)
+	doubted(f, d.Doubts, d.Accepted, 0)
 	return doc.Section{ID: "doubts", Title: "Doubts", Captions: true, Blocks: []doc.Block{f}}
 }
 

@@ -230,7 +230,7 @@ func published(figures []study.Published, doubts []result.Doubt) doc.Section {
 	for _, source := range sources {
 		f.List("published by", source)
 	}
-	doubted(f, doubts, nil)
+	doubted(f, doubts, nil, 0)
 	return doc.Section{ID: "published", Title: "Published figures", Blocks: []doc.Block{t, latencies, f}}
 }
 

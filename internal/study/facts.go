@@ -162,7 +162,10 @@ func othersAtWork(a, b *Side, shares map[string]float64) (all []string) {
 // confounders returns what differs between two sides beside the one setting that they are about, as doubts, and the doubts of their runs.
 func confounders(a, b *Side, differ []Difference) (all []result.Doubt) {
 	add := func(id string, values ...string) {
-		d, _ := result.NewDoubt(id, values...) // it is in the table, with so many values
+		d, err := result.NewDoubt(id, values...)
+		if err != nil {
+			panic(err) // the table is a part of kt
+		}
 		all = append(all, d)
 	}
 	began := func(s *Side) []string {
